@@ -183,7 +183,7 @@ FUZZ_PARTS := $(filter-out tests/fuzz/fuzz_%.c tests/fuzz/replay.c,$(wildcard te
 # The same targets without libFuzzer, for the inputs that are kept.
 REPLAY := $(if $(filter fuzz,$(AREAS)),$(FUZZ:$(B)/tests/fuzz/fuzz_%=$(B)/tests/fuzz/replay_%))
 
-.PHONY: all ablate analyze demo check check-clients check-diff check-frameworks check-glibc check-gpu check-import check-invisible check-libraries check-wheels evidence truth truth-pipelines truth-random tests bench fuzz fuzz-run sensitivity soak torture install uninstall clean distclean format \
+.PHONY: all ablate analyze demo check check-clients check-diff check-frameworks check-glibc check-gpu check-import check-invisible check-libraries check-wheels evidence strangers truth truth-pipelines truth-random tests bench fuzz fuzz-run sensitivity soak torture install uninstall clean distclean format \
 	compile_commands.json deps python-env help FORCE
 all: $(PRODUCTS)
 tests: all $(UNIT) $(AREA_PROGS) $(AREA_LIBS) $(REPLAY) $(SCHEDULES) $(READER) $(if $(T),,$(BENCH) $(BENCH_LIBS))
@@ -453,6 +453,10 @@ truth: all $(addprefix $(B)/tests/,truth/train truth/libtrain.so jobs/libslowrea
 evidence: all
 	$(Q)python=$$(scripts/python-env main) && $(RUN_ENV) TFH_PY="$$python" tests/evidence/run --filter '$(T)'
 
+# Jobs written without knowledge of the judge's rules: what is right, and how often each confidence. T=regex SPLIT=confirm|seen KEEP=dir.
+strangers: all
+	$(Q)python=$$(scripts/python-env main) && $(RUN_ENV) TFH_PY="$$python" tests/strangers/run --filter '$(T)' --split '$(SPLIT)' --keep '$(KEEP)'
+
 # 30 pairs of equal runs and 30 with a planted change: what `tfhook diff` says of them. N=30 SEED=n. Five minutes.
 check-diff: all $(B)/tests/jobs/client_loop
 	$(Q)folder=$$(mktemp -d) && { python3 tests/diff/pairs_of_runs.py '$(abspath $(B))' "$$folder" $(or $(N),30) $(or $(N),30) $(or $(SEED),1); \
@@ -625,6 +629,7 @@ help:
 	@echo 'make check-clients    real programs on the simulated driver (T=NAME for one; 4 GB)'
 	@echo 'make check-diff       pairs of equal runs and of runs with a planted change, compared (N=30 SEED=n)'
 	@echo 'make evidence         jobs that wait for what no driver call tells of: cause and line (T=regex)'
+	@echo 'make strangers        jobs written without knowledge of the rules (T=regex SPLIT=confirm|seen KEEP=dir)'
 	@echo 'make truth            predictions against measured fixes (SEED=n T=regex PAIRS=5 DOC=file)'
 	@echo 'make truth-pipelines  tf.data pipelines drawn at random against measured twins (N=20 SEED=n)'
 	@echo 'make truth-random     jobs drawn at random against measured twins (N=20 SEED=n)'

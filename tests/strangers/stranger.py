@@ -1,0 +1,266 @@
+"""What the jobs of this folder share: their table, their clock, and each framework's smallest step.
+
+A file of jobs is run as `jobs_X.py NAME` or `jobs_X.py --list`; FIX=1 in the environment runs the job's twin, which is the
+job without its defect. Each job is a function with a row in the table (job() below). A comment "# here" stands on each
+line that may lead the verdict. A job's last line of output is {"steps", "step_ms"}: by its own count and clock.
+"""
+import inspect
+import json
+import os
+import sys
+import threading
+import time
+import warnings
+
+import numpy as np
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+FIXED = bool(os.environ.get("FIX"))
+MAIN, NUMBA, PYCUDA, CLIENTS, TORCH = "main", "client-numba", "client-pycuda", "clients", "torch"  # environments
+
+# Jobs come in batches, each written before anybody ran it. Once a rule of the judge was mended on a job of a batch, what is
+# right of it shows nothing any more: the batch, or those of its jobs (MENDED_ON), become "seen".
+BATCHES = {1: "seen", 2: "seen", 3: "seen", 4: "confirm"}
+MENDED_ON = set()
+
+JOBS = {}
+MARKS = []
+
+
+def job(batch, cls, causes, steps, env=MAIN, sim=None, twin=False, says="", never="", never_first="", note=""):
+    """A row of the table: class ("any": several are right), patterns of right causes, number of steps, environment, settings
+    of the simulated GPU, whether its twin measures the gain; regular expressions that the full report must (says) and must
+    not (never) fit, nor its first screen (never_first)."""
+    def put(function):
+        name = function.__name__
+        JOBS[name] = dict(batch=batch, split="seen" if name in MENDED_ON else BATCHES[batch], cls=cls, causes=causes, steps=steps,
+                          env=env, sim=sim or {}, twin=twin, says=says, never=never, never_first=never_first, note=note,
+                          function=function)
+        return function
+    return put
+
+
+def lines_of(function):
+    text, first = inspect.getsourcelines(function)
+    return [first + i for i, line in enumerate(text) if "# here" in line]
+
+
+def rows():
+    """The table as it is printed."""
+    return {name: dict({k: v for k, v in row.items() if k != "function"}, lines=lines_of(row["function"]))
+            for name, row in JOBS.items()}
+
+
+def mark():
+    """A step begins."""
+    MARKS.append(time.perf_counter())
+
+
+def step_ms():
+    """Mean of the steps behind the first ones."""
+    if len(MARKS) <= 4:
+        return None
+    MARKS.append(time.perf_counter())
+    first = len(MARKS) // 10 + 2
+    return round((MARKS[-1] - MARKS[first]) * 1e3 / (len(MARKS) - 1 - first), 3)
+
+
+def main():
+    if sys.argv[1] == "--list":
+        print(json.dumps(rows()))
+        return
+    steps = JOBS[sys.argv[1]]["function"]()
+    print(json.dumps({"steps": steps, "step_ms": step_ms()}), flush=True)
+
+
+def temporary(name=""):
+    """A path in the folder that is the job's own."""
+    return os.path.join(os.environ["TFH_TMP"], name)
+
+
+def burn(ms):
+    """Python's code, with the global lock."""
+    end = time.perf_counter() + ms / 1e3
+    x = 0
+    while time.perf_counter() < end:
+        x += 1
+    return x
+
+
+def thread(function, *args):
+    started = threading.Thread(target=function, args=args, daemon=True)
+    started.start()
+    return started
+
+
+def ones(n):
+    return np.ones(n, np.float32)
+
+
+def filled(n, value):
+    return np.full(n, value, np.float32)
+
+
+# What the simulated GPU takes for a kernel.
+
+def kernels(fwd, bwd, opt):
+    return {"SIM_KERNEL": "*fwd* %s; *bwd* %s; *opt* %s" % (fwd, bwd, opt)}
+
+
+def every_kernel(duration, **more):
+    return dict({"SIM_KERNEL_DEFAULT": duration}, **more)
+
+
+def tinygrad_kernels(duration):
+    return every_kernel(duration, DEV="CUDA:PTX")
+
+
+# The smallest step of each framework.
+
+class Numba:
+    """numba's CUDA, and three kernels that it compiles at their first launch."""
+
+    def __init__(self):
+        from numba import cuda
+        warnings.filterwarnings("ignore")
+
+        @cuda.jit
+        def fwd(x, y):
+            i = cuda.grid(1)
+            if i < x.size:
+                y[i] += x[i]
+
+        @cuda.jit
+        def bwd(x, y):
+            i = cuda.grid(1)
+            if i < x.size:
+                y[i] -= x[i]
+
+        @cuda.jit
+        def opt(x, y):
+            i = cuda.grid(1)
+            if i < x.size:
+                y[i] *= x[i]
+
+        self.cuda, self.fwd, self.bwd, self.opt = cuda, fwd, bwd, opt
+
+    def three(self, x, y, blocks=64, threads=256):
+        self.fwd[blocks, threads](x, y)
+        self.bwd[blocks, threads](x, y)
+        self.opt[blocks, threads](x, y)
+
+    def step(self, x, y, blocks=64):
+        self.three(x, y, blocks)
+        self.cuda.synchronize()
+
+
+class PyCuda:
+    """pycuda's driver, and one kernel that does nothing for as long as the simulated GPU is told."""
+    PTX = b""".version 8.0
+.target sm_80
+.address_size 64
+.visible .entry axpy(.param .u64 x, .param .f32 a, .param .u32 n) { ret; }
+\0"""
+
+    def __init__(self):
+        import atexit
+
+        import pycuda.driver as cuda
+        cuda.init()
+        self.context = cuda.Device(0).make_context()
+        atexit.register(self.context.pop)
+        self.cuda = cuda
+        self.axpy = cuda.module_from_buffer(self.PTX).get_function("axpy")
+
+    def launch(self, x, n=16384, blocks=64, times=3):
+        for _ in range(times):
+            self.axpy(x, np.float32(2), np.uint32(n), block=(256, 1, 1), grid=(blocks, 1))
+
+    def wait(self):
+        self.cuda.Context.synchronize()
+
+
+class TinyGrad:
+    """A small net of tinygrad's; step() is eager, jitted() compiled at its second call."""
+
+    def __init__(self):
+        from tinygrad import Tensor, TinyJit, nn
+
+        class Net:
+            def __init__(self):
+                self.a = nn.Linear(64, 128)
+                self.b = nn.Linear(128, 10)
+
+            def __call__(self, x):
+                return self.b(self.a(x).relu())
+
+        self.Tensor, self.TinyJit, self.nn, self.net = Tensor, TinyJit, nn, Net()
+        self.optimizer = nn.optim.SGD(nn.state.get_parameters(self.net), lr=0.01)
+
+    def step(self, x, y):
+        from tinygrad.helpers import Context
+        with Context(TRAINING=1):
+            self.optimizer.zero_grad()
+            loss = self.net(x).sparse_categorical_crossentropy(y).backward()
+            return loss.realize(*self.optimizer.schedule_step())
+
+    def jitted(self):
+        return self.TinyJit(self.step)
+
+    def on_device(self, array):
+        return self.Tensor(array).realize()
+
+
+def tensorflow():
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+    os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
+    import keras
+    import tensorflow as tf
+    return tf, keras
+
+
+def small_model(keras, width=64):
+    model = keras.Sequential([keras.Input((32,)), keras.layers.Dense(width, "relu"), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    return model
+
+
+def marks(keras):
+    """A callback that marks the steps of Keras' fit."""
+    class Marks(keras.callbacks.Callback):
+        def on_train_batch_begin(self, batch, logs=None):
+            mark()
+    return Marks()
+
+
+def pytorch():
+    import torch
+    torch.set_num_threads(1)
+    return torch
+
+
+def small_net(torch):
+    nn = torch.nn
+    model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 1))
+    return model, torch.optim.SGD(model.parameters(), 0.01)
+
+
+def wide_net(torch, inputs, width):
+    nn = torch.nn
+    model = nn.Sequential(nn.Linear(inputs, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 1))
+    return model, torch.optim.SGD(model.parameters(), 0.01)
+
+
+def fit(model, optimizer, x):
+    optimizer.zero_grad()
+    loss = model(x).square().mean()
+    loss.backward()
+    optimizer.step()
+    return loss
+
+
+def driver(mb=8):
+    """The driver's calls without any framework."""
+    sys.path.insert(0, os.path.join(os.path.dirname(HERE), "jobs"))
+    from device import Device
+    return Device(mb)
