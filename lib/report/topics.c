@@ -41,6 +41,9 @@ static void why_whatif(const struct tfh_page *page, const struct tfh_whatif *w)
 			 "%s a step: a range, since steps vary too much for a single time",
 			 tfh_fmt_times(range, w->low_s, w->high_s));
 		line(page, "then", text);
+	} else if (w->no_bound) {
+		snprintf(text, sizeof(text), "not told: %s", w->no_bound);
+		line(page, "then", text);
 	} else {
 		line(page, "then",
 		     "not predicted: without device times, or where steps vary too much, there is only the bound");

@@ -346,6 +346,23 @@ static void screen_is_one(void **state)
 	free(text);
 }
 
+/* Where not even a bound of the gain is known, the screen says so and why. */
+static void gain_without_bound(void **state)
+{
+	(void)state;
+	struct tfh_result r = fixture();
+	uint32_t i = 0;
+
+	while (tfh_remove_part(r.whatif[i].remove) != tfh_cause_part(r.verdict.cause))
+		i++;
+	r.whatif[i].step_s = r.whatif[i].ceiling_speedup = r.whatif[i].speedup = NAN;
+	r.whatif[i].no_bound = "it is compiled anew each time";
+	char *text = fixture_print(print_screen, &r);
+	one_screen(text);
+	assert_non_null(strstr(text, "  gain     not told: it is compiled anew each time\n"));
+	free(text);
+}
+
 /* Where nothing blocks, that is the verdict, and what there is to gain is little. */
 static void balanced_screen(void **state)
 {
@@ -390,7 +407,8 @@ int main(void)
 		cmocka_unit_test(ranks_have_lines),    cmocka_unit_test(silent_rank_is_named),
 		cmocka_unit_test(in_flight_is_shown),  cmocka_unit_test(no_verdict),
 		cmocka_unit_test(short_verdict),       cmocka_unit_test(empty_result),
-		cmocka_unit_test(screen_is_one),       cmocka_unit_test(balanced_screen),
+		cmocka_unit_test(screen_is_one),       cmocka_unit_test(gain_without_bound),
+		cmocka_unit_test(balanced_screen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
