@@ -171,7 +171,7 @@ static void gain_line(const struct tfh_page *page, char *out, size_t size)
 		return;
 	saving(r, w, saved);
 	if (w->no_bound)
-		snprintf(out, size, "its gain is not told: %s", w->no_bound);
+		snprintf(out, size, "no estimate of the gain: %s", w->no_bound);
 	if (!isnan(w->step_s))
 		snprintf(out, size, "without %.40s %s per step (%s%s%s faster)%s",
 			 place ? place : "it", tfh_fmt_time(step, w->step_s),
@@ -249,7 +249,7 @@ static void gain_row(const struct tfh_page *page)
 	size_t n;
 
 	if (w && w->no_bound) {
-		snprintf(line, sizeof(line), "not told: %s", w->no_bound);
+		snprintf(line, sizeof(line), "no estimate: %s", w->no_bound);
 		tfh_row(page, "gain", line);
 	}
 	if (!w || isnan(w->ceiling_speedup))

@@ -42,7 +42,7 @@ static void why_whatif(const struct tfh_page *page, const struct tfh_whatif *w)
 			 tfh_fmt_times(range, w->low_s, w->high_s));
 		line(page, "then", text);
 	} else if (w->no_bound) {
-		snprintf(text, sizeof(text), "not told: %s", w->no_bound);
+		snprintf(text, sizeof(text), "no estimate: %s", w->no_bound);
 		line(page, "then", text);
 	} else {
 		line(page, "then",

@@ -46,6 +46,6 @@ class Screen:
         exchange = "exchange" in why or ("of all that recurs" in self.head and "takes" in why)
         open_ones = {"class": not self.cls, "how sure": not self.sureness and self.cls != "unclassified",
                      "what to blame": bound and not self.blamed() and not exchange,
-                     "gain": bound and not re.search(r" -> .*\d \w*s\b|at most [\d.]+x|^ none|^ not told: ", self.rows.get("gain", "")),
+                     "gain": bound and not re.search(r" -> .*\d \w*s\b|at most [\d.]+x|^ none|^ no estimate: ", self.rows.get("gain", "")),
                      "what it rests on": not self.sure}
         return [what for what, is_open in open_ones.items() if is_open]

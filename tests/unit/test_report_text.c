@@ -359,7 +359,7 @@ static void gain_without_bound(void **state)
 	r.whatif[i].no_bound = "it is compiled anew each time";
 	char *text = fixture_print(print_screen, &r);
 	one_screen(text);
-	assert_non_null(strstr(text, "  gain     not told: it is compiled anew each time\n"));
+	assert_non_null(strstr(text, "  gain     no estimate: it is compiled anew each time\n"));
 	free(text);
 }
 

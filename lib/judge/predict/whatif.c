@@ -124,13 +124,13 @@ const char *tfh_no_bound(const struct tfh_accounts *accounts, enum tfh_remove wh
 
 	if ((host || part == TFH_PART_LAUNCH) && cpu_only &&
 	    blocks(accounts, TFH_CAUSE_HOST_LAUNCH))
-		return "ops that are not executed one by one are computed as one";
+		return "ops that run as one graph compute differently, too";
 	if (host && blocks(accounts, TFH_CAUSE_HOST_COMPILE))
-		return "a function that is not made anew each time is another one";
+		return "a function compiled once runs differently, too";
 	if ((host || part == TFH_PART_INPUT) && blocks(accounts, TFH_CAUSE_HOST_GIL))
-		return "without waits for Python's lock all threads run otherwise";
+		return "all threads run differently once Python's lock is free";
 	if (cpu_only && tfh_processor_wait(accounts->facts) > TFH_CROWDED_SHARE)
-		return "other work took processors from what stays";
+		return "other programs took processors from the rest of it";
 	return NULL;
 }
 
