@@ -9,20 +9,27 @@
 #include "base/print.h"
 #include "report/text_parts.h"
 
-/* Forms, the richest first: notes below the verdict, rows of the tables, things to do next, of how many of them also
- * how, rows of ranks that did not end well, lines of a row, and what ends the screen. */
+/* Forms, the richest first: notes below the verdict, lines of evidence below its reason, rows of the tables, things to do next, of
+ * how many of them also how, rows of ranks that did not end well, lines of a row, and what ends the screen. */
+#define ALL SIZE_MAX
 static const struct form {
-	size_t notes, times, next, told, ranks;
+	size_t notes, whys, times, next, told, ranks;
 	unsigned lines;
 	bool foot;
 } forms[] = {
-	{3, 6, 3, 3, 6, 2, true},  {2, 6, 3, 3, 6, 2, true},  {1, 6, 3, 3, 6, 2, true},
-	{1, 5, 3, 3, 6, 2, true},  {0, 5, 3, 3, 6, 2, true},  {0, 5, 3, 2, 6, 2, true},
-	{0, 5, 3, 1, 4, 2, true},  {0, 4, 3, 1, 4, 2, true},  {0, 4, 2, 1, 4, 2, true},
-	{0, 3, 2, 1, 4, 2, true},  {0, 4, 1, 1, 3, 2, true},  {0, 3, 1, 1, 3, 2, true},
-	{0, 2, 1, 1, 3, 2, true},  {0, 2, 1, 1, 2, 2, false}, {0, 3, 1, 1, 3, 1, true},
-	{0, 3, 1, 1, 2, 1, false}, {0, 0, 1, 1, 6, 1, false}, {0, 0, 1, 0, 6, 1, false},
-	{0, 0, 1, 1, 2, 1, false}, {0, 0, 1, 1, 0, 1, false},
+	{3, ALL, 6, 3, 3, 6, 2, true},	{2, ALL, 6, 3, 3, 6, 2, true},
+	{1, ALL, 6, 3, 3, 6, 2, true},	{1, ALL, 5, 3, 3, 6, 2, true},
+	{0, ALL, 5, 3, 3, 6, 2, true},	{0, ALL, 5, 3, 2, 6, 2, true},
+	{0, ALL, 5, 3, 1, 4, 2, true},	{0, ALL, 4, 3, 1, 4, 2, true},
+	{0, ALL, 4, 2, 1, 4, 2, true},	{0, ALL, 3, 2, 1, 4, 2, true},
+	{0, ALL, 4, 1, 1, 3, 2, true},	{0, ALL, 3, 1, 1, 3, 2, true},
+	{0, ALL, 2, 1, 1, 3, 2, true},	{0, 3, 3, 1, 1, 3, 2, true},
+	{0, 2, 3, 1, 1, 3, 2, true},	{0, 2, 2, 1, 1, 3, 2, true},
+	{0, 1, 3, 1, 1, 3, 2, true},	{0, 1, 2, 1, 1, 2, 2, true},
+	{0, 1, 2, 1, 1, 2, 2, false},	{0, ALL, 3, 1, 1, 3, 1, true},
+	{0, ALL, 3, 1, 1, 2, 1, false}, {0, ALL, 0, 1, 1, 6, 1, false},
+	{0, ALL, 0, 1, 0, 6, 1, false}, {0, ALL, 0, 1, 1, 2, 1, false},
+	{0, ALL, 0, 1, 1, 0, 1, false},
 };
 #define FORMS (sizeof(forms) / sizeof(forms[0]))
 
@@ -51,7 +58,7 @@ static void set(const struct tfh_page *page, const void *arg)
 	tfh_text_title(page);
 	tfh_screen_end(page);
 	tfh_screen_ranks(page, form->ranks);
-	tfh_screen_verdict(page);
+	tfh_screen_verdict(page, form->whys);
 	notes(page, form->notes);
 	if (form->times)
 		tfh_screen_times(page, form->times);
@@ -93,7 +100,7 @@ static void head(const struct tfh_page *page, const void *arg)
 	const struct form *form = arg;
 
 	tfh_screen_end(page);
-	tfh_screen_verdict(page);
+	tfh_screen_verdict(page, form->whys);
 	notes(page, form->notes);
 	tfh_screen_next(page, form->next, form->told);
 }
@@ -101,7 +108,7 @@ static void head(const struct tfh_page *page, const void *arg)
 void tfh_report_verdict(FILE *out, const struct tfh_wording *words, const struct tfh_style *style,
 			const char *prefix)
 {
-	static const struct form form = {.notes = 2, .next = 1, .told = 1, .lines = 2};
+	static const struct form form = {.notes = 2, .whys = ALL, .next = 1, .told = 1, .lines = 2};
 	struct tfh_page page = {.out = out, .words = words, .r = words->r, .style = *style};
 
 	page.style.columns = (unsigned)(tfh_page_columns(&page) - strlen(prefix));

@@ -38,9 +38,8 @@ static void say_steps(struct sentence *s, const struct tfh_result *r)
 	if (cls == TFH_CLASS_NONE)
 		return;
 	const struct tfh_class_count *k = &r->steps.classes[cls];
-	say(s, r->lead ? "%s of %s step%s agree on theirs" : "%s of %s step%s agree",
-	    tfh_fmt_count(a, k->count), tfh_fmt_count(b, r->steps.count),
-	    r->steps.count == 1 ? "" : "s");
+	say(s, "%s of %s %s%s", tfh_fmt_count(a, k->count), tfh_fmt_count(b, r->steps.count),
+	    r->steps.count == 1 ? "step agrees" : "steps agree", r->lead ? " on theirs" : "");
 	if (k->count < r->steps.count)
 		s->n += (size_t)snprintf(s->text + s->n, sizeof(s->text) - s->n,
 					 ", %s of training time", tfh_fmt_share(a, k->time_share));

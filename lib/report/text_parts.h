@@ -106,14 +106,14 @@ bool tfh_is_range(const struct tfh_result *r, const struct tfh_whatif *w);
 /* "SIGSEGV", "exit code 1" of a process whose end is known. */
 const char *tfh_end_text(char out[TFH_TEXT], const struct tfh_process *p);
 void tfh_waits_line(const struct tfh_result *r, char *out, size_t size);
-void tfh_screen_verdict(const struct tfh_page *page);
+void tfh_screen_verdict(const struct tfh_page *page, size_t whys);
 /* The verdict's first line in its pieces, "" where there is none; the rows below it. */
 struct tfh_headline {
 	char cls[32], sure[32], share[64];
 	const char *cause;
 };
 void tfh_headline_of(const struct tfh_result *r, struct tfh_headline *h);
-void tfh_screen_rows(const struct tfh_page *page);
+void tfh_screen_rows(const struct tfh_page *page, size_t whys);
 /* screen_times.c: where the run went beside where a step goes, in so many rows each. */
 void tfh_screen_times(const struct tfh_page *page, size_t rows);
 /* The second of the two alone. */

@@ -302,13 +302,15 @@ static void little_to_gain(const struct tfh_page *page)
 	tfh_row(page, "gain", line);
 }
 
-/* Lines of evidence of one kind, with its label. */
-static void evidence_rows(const struct tfh_page *page, enum tfh_tells tells, const char *label)
+/* Lines of evidence of one kind, the first `most` of them, with its label. */
+static void evidence_rows(const struct tfh_page *page, enum tfh_tells tells, const char *label,
+			  size_t most)
 {
 	const struct tfh_wording *w = page->words;
+	size_t n = 0;
 
 	for (uint32_t i = 0; i < w->n_evidence; i++)
-		if (w->tells[i] == tells)
+		if (w->tells[i] == tells && n++ < most)
 			tfh_row(page, label, w->evidence[i]);
 }
 
@@ -324,12 +326,15 @@ static void blame_rows(const struct tfh_page *page)
 		    {TFH_TELLS_KERNEL, "kernel"}};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		evidence_rows(page, rows[i].tells, rows[i].label);
+		/* Kernels are the steps': where something else is to blame, they are not. */
+		if (rows[i].tells != TFH_TELLS_KERNEL ||
+		    page->r->verdict.cls == TFH_CLASS_COMPUTE_BOUND)
+			evidence_rows(page, rows[i].tells, rows[i].label, SIZE_MAX);
 	if (page->words->no_line)
 		tfh_row(page, "line", page->words->no_line);
 }
 
-void tfh_screen_rows(const struct tfh_page *page)
+void tfh_screen_rows(const struct tfh_page *page, size_t whys)
 {
 	const struct tfh_wording *w = page->words;
 	enum tfh_class cls = page->r->verdict.cls;
@@ -340,7 +345,7 @@ void tfh_screen_rows(const struct tfh_page *page)
 		tfh_row(page, "missing", w->missing);
 	else if (w->text && *w->text)
 		tfh_row(page, "why", w->text);
-	evidence_rows(page, TFH_TELLS_WHY, w->missing ? "why" : "");
+	evidence_rows(page, TFH_TELLS_WHY, w->missing ? "why" : "", whys);
 	also_line(page->r, also, sizeof(also));
 	if (*also)
 		tfh_row(page, "also", also);
@@ -352,8 +357,8 @@ void tfh_screen_rows(const struct tfh_page *page)
 		gain_row(page);
 }
 
-void tfh_screen_verdict(const struct tfh_page *page)
+void tfh_screen_verdict(const struct tfh_page *page, size_t whys)
 {
 	print_headline(page);
-	tfh_screen_rows(page);
+	tfh_screen_rows(page, whys);
 }

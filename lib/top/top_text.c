@@ -268,7 +268,7 @@ static void set(const struct tfh_page *page, const void *arg)
 	title(page, w);
 	if (w->result) {
 		silence(page, w);
-		tfh_screen_verdict(page);
+		tfh_screen_verdict(page, SIZE_MAX);
 		if (w->result->n_step && s->form->history)
 			history(page, w);
 		if (w->result->steps.count && s->form->times)
