@@ -49,7 +49,8 @@ def record(place, command, folder, env, timeout=120):
 
 def report(place, *options):
     """What `tfhook report` prints of a recording."""
-    done = subprocess.run([TOOL, "report", *options, place], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([TOOL, "report", *options, place], env=dict(os.environ, COLUMNS="80"), capture_output=True, text=True,
+                          timeout=300)
     if done.returncode:
         raise Failed("report: exit status %d: %s" % (done.returncode, done.stderr[-300:]))
     return done.stdout
