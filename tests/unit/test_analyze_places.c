@@ -111,7 +111,9 @@ static void test_order(void **state)
 static struct tfh_model_line seen_at[2], made_at[3];
 static uint32_t seen_n;
 static enum tft_look made_by; /* what the other thread does; 0: there is none */
-static bool fetched;	      /* a batch is fetched from a pipeline in each step */
+static int
+	runs_each; /* every so many looks see the thread running, whatever it else does; 0: none */
+static bool fetched; /* a batch is fetched from a pipeline in each step */
 
 static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
 		       uint32_t most)
@@ -159,7 +161,7 @@ static struct tfh_result *judge(enum tft_look state, double run)
 		struct tfh_event *ev =
 			gen_call(g, 0, TFH_FN_NONE, t + fmod(i * 6.18, 10), t + fmod(i * 6.18, 10));
 		ev->kind = TFT_LOOK;
-		ev->result = (uint16_t)state;
+		ev->result = (uint16_t)(runs_each && i % runs_each == 0 ? TFT_LOOK_RUNNING : state);
 		ev->stack = 1;
 		ev->w[1] = 0xffffffffull << 32;
 		ev->w[2] = 10000000;
@@ -267,6 +269,27 @@ static void test_makers(void **state)
 	made_by = 0;
 }
 
+/* The gain on the first screen is of the verdict's place only where the verdict's time is spent there: waiting for Python's lock, which
+ * functions of the pipeline hold, ends with these and not with what the line itself does meanwhile. */
+static void test_place_of_line(void **state)
+{
+	(void)state;
+	see("/job/train.py", "step", 21);
+	seen_at[0].library = false;
+	struct tfh_result *r = judge(TFT_LOOK_RUNNING, 10);
+	assert_true(r->n_place > 0 && r->line_place);
+	tfh_result_free(r);
+	makes(LIB "/tensorflow/python/ops/script_ops.py", true, TFT_LOOK_RUNNING);
+	fetched = true;
+	runs_each = 3;
+	r = judge(TFT_LOOK_GIL, 3);
+	assert_int_equal(r->verdict.cause, TFH_CAUSE_INPUT_MAP);
+	assert_true(r->n_place > 0 && !r->line_place);
+	tfh_result_free(r);
+	fetched = false;
+	made_by = runs_each = 0;
+}
+
 /* Reading a file that the kernel has in memory is running for who looks. */
 static void test_kernel_time(void **state)
 {
@@ -314,9 +337,10 @@ static void test_retraced(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_roles),	 cmocka_unit_test(test_order),
-		cmocka_unit_test(test_causes),	 cmocka_unit_test(test_kernel_time),
-		cmocka_unit_test(test_retraced), cmocka_unit_test(test_makers),
+		cmocka_unit_test(test_roles),	      cmocka_unit_test(test_order),
+		cmocka_unit_test(test_causes),	      cmocka_unit_test(test_kernel_time),
+		cmocka_unit_test(test_retraced),      cmocka_unit_test(test_makers),
+		cmocka_unit_test(test_place_of_line),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
