@@ -1,7 +1,9 @@
 /* A run as the analysis reads it, and what only the run knows of a result. */
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/options.h"
 #include "judge/verdict/verdict.h"
 #include "judge/chain.h"
 #include "judge/feed.h"
@@ -234,6 +236,14 @@ static int digests_of(void *arg, uint32_t process, tfh_digest_cb cb, void *cb_ar
 	return tfh_run_digests(s->run, process, cb, cb_arg);
 }
 
+static uint32_t judging(void)
+{
+	struct tfh_options options;
+
+	tfh_options_read(&options, environ);
+	return (uint32_t)tfh_opt_int(&options, TFH_OPT_JUDGING);
+}
+
 static int analyze(struct tfh_run *run, tfh_rank_fn each, void *each_arg, struct tfh_chain *chain,
 		   struct tfh_result **out, struct tfh_err *err)
 {
@@ -261,6 +271,7 @@ static int analyze(struct tfh_run *run, tfh_rank_fn each, void *each_arg, struct
 				.wall_ns = tfh_run_wall_ns(run),
 				.end_ns = tfh_run_end_ns(run),
 				.imported = tfh_run_source(run) != TFH_SRC_TFT,
+				.judging = judging(),
 				.each = each,
 				.each_arg = each_arg,
 				.chain = chain};

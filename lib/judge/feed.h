@@ -65,6 +65,7 @@ struct tfh_feed {
 	bool imported;		 /* another profiler's trace */
 	tfh_rank_fn each;	 /* as in tfh_analyze_ranks(), NULL: nobody asked */
 	void *each_arg;
+	uint32_t judging;	 /* threads that judge; 0: as many as there are processors */
 	struct tfh_chain *chain; /* to be filled for one step (chain.h), NULL: none is asked for */
 };
 

@@ -226,12 +226,13 @@ static int conclude(const struct tfh_accounts *accounts, struct tfh_samples *sam
 static int weigh(struct tfh_accounts *accounts, struct tfh_result *r, struct tfh_err *err)
 {
 	struct tfh_samples samples = {0};
+	const struct tfh_sampler sampler = tfh_sampler_of(&samples);
 	int rc = tfh_find_places(accounts, &samples);
 
 	if (rc)
 		tfh_err_set(err, rc, "out of memory");
 	else
-		rc = tfh_find_accounts(accounts, tfh_sample, &samples, err);
+		rc = tfh_find_accounts(accounts, &sampler, err);
 	if (!rc && (rc = conclude(accounts, &samples, r)))
 		tfh_err_set(err, rc, "out of memory");
 	if (r->step && r->step == accounts->step.v) /* long: handed over, not copied */

@@ -16,13 +16,26 @@ int tfh_vec_grow(void **v, size_t *cap, size_t n, size_t size);
 /* Room for `want` > n elements at once, where many are expected: what is not used takes no memory,
  * and what is used comes in large pages if the system has them. 0 or -ENOMEM. */
 int tfh_vec_reserve(void **v, size_t *cap, size_t want, size_t size);
+/* The same if there is no room for so many yet. */
+#define TFH_RESERVE(vec, want)                                                                     \
+	((want) <= (vec).cap                                                                       \
+		 ? 0                                                                               \
+		 : tfh_vec_reserve((void **)&(vec).v, &(vec).cap, (want), sizeof(*(vec).v)))
 /* Appends one element; 0 or -ENOMEM. */
 #define TFH_PUSH(vec, ...)                                                                         \
 	((vec).n < (vec).cap ||                                                                    \
 			 !tfh_vec_grow((void **)&(vec).v, &(vec).cap, (vec).n, sizeof(*(vec).v))   \
 		 ? ((vec).v[(vec).n++] = __VA_ARGS__, 0)                                           \
 		 : -ENOMEM)
-/* The same for arrays that grow with the run (model/big.h); freed by tfh_big_free(). */
+/* Exchanges two arrays of one type. */
+#define TFH_SWAP(a, b)                                                                             \
+	do {                                                                                       \
+		void *swap_v = (a).v;                                                              \
+		size_t swap_n = (a).n, swap_cap = (a).cap;                                         \
+		(a).v = (b).v, (a).n = (b).n, (a).cap = (b).cap;                                   \
+		(b).v = swap_v, (b).n = swap_n, (b).cap = swap_cap;                                \
+	} while (0)
+/* TFH_PUSH for arrays that grow with the run (model/big.h); freed by tfh_big_free(). */
 #define TFH_PUSH_BIG(vec, ...)                                                                     \
 	((vec).n < (vec).cap ||                                                                    \
 			 !tfh_big_grow((void **)&(vec).v, &(vec).cap, (vec).n, sizeof(*(vec).v))   \

@@ -32,7 +32,7 @@ static void complete(struct tfh_accounts *accounts)
 
 /* Charges all windows in one pass over the calls: those with device times by the device line, the
  * others by the host line. */
-static int judge_all(struct tfh_accounts *accounts, tfh_sample_fn sample, void *arg,
+static int judge_all(struct tfh_accounts *accounts, const struct tfh_sampler *sampler,
 		     struct tfh_err *err)
 {
 	const struct tfh_feed *f = accounts->facts->feed;
@@ -41,7 +41,7 @@ static int judge_all(struct tfh_accounts *accounts, tfh_sample_fn sample, void *
 			: tfh_err_set(err, -ENOMEM, "out of memory");
 
 	if (!rc && accounts->timed)
-		rc = tfh_device_judge(accounts->device, &c, sample, arg, err);
+		rc = tfh_device_judge(accounts->device, &c, sampler, err);
 	if (!rc) {
 		c.rc = tfh_host_line_read(c.line);
 		rc = tfh_call_feed_error(&c, err);
@@ -77,7 +77,7 @@ static int prepare(struct tfh_accounts *accounts)
 	return rc;
 }
 
-int tfh_find_accounts(struct tfh_accounts *accounts, tfh_sample_fn sample, void *arg,
+int tfh_find_accounts(struct tfh_accounts *accounts, const struct tfh_sampler *sampler,
 		      struct tfh_err *err)
 {
 	int rc = prepare(accounts);
@@ -91,7 +91,7 @@ int tfh_find_accounts(struct tfh_accounts *accounts, tfh_sample_fn sample, void 
 	if (TFH_DETECT_STALLS)
 		tfh_find_stalls(accounts);
 	if (!rc)
-		rc = judge_all(accounts, sample, arg, err);
+		rc = judge_all(accounts, sampler, err);
 	if (!rc)
 		complete(accounts);
 	return rc;

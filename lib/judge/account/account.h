@@ -275,6 +275,8 @@ void tfh_pauses_count(struct tfh_pauses *p, uint32_t thread, int64_t t0, int64_t
 /* Ends a window: keeps what was added since the last call if the window counts, otherwise drops
  * it. */
 void tfh_pauses_settle(struct tfh_pauses *p, bool counts);
+/* Adds what was settled in another one of the same trace. */
+void tfh_pauses_add(struct tfh_pauses *p, const struct tfh_pauses *more);
 /* A function with the time of its pauses; tfh_pauses_sites() returns the largest. */
 struct tfh_pause_site {
 	const char *name;

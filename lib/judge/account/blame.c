@@ -13,7 +13,7 @@
 #include "judge/chain.h"
 
 struct blame {
-	struct tfh_device *d;
+	struct tfh_slice *sl;
 	struct tfh_account *a;
 	size_t window;
 	int depth;
@@ -22,19 +22,19 @@ struct blame {
 static void explain(struct blame *b, uint32_t k, int64_t lo, int64_t hi);
 
 /* The op whose end delayed k longest; TFH_NO: k's launch delayed it longest. */
-static uint32_t binding(const struct tfh_device *d, const struct tfh_dop *k, int64_t *end)
+static uint32_t binding(const struct tfh_slice *sl, const struct tfh_dop *k, int64_t *end)
 {
 	uint32_t x = k->prev;
-	int64_t issue = k->inner ? INT64_MIN : k->issue0 + d->floor;
+	int64_t issue = k->inner ? INT64_MIN : k->issue0 + sl->device->floor;
 
-	*end = x == TFH_NO ? d->lane.v[k->lane].past_end : d->op.v[x].t1;
-	if (k->dep != TFH_NO && d->op.v[k->dep].t1 >= *end) {
+	*end = x == TFH_NO ? sl->lane.v[k->lane].past_end : sl->op.v[x].t1;
+	if (k->dep != TFH_NO && sl->op.v[k->dep].t1 >= *end) {
 		x = k->dep;
-		*end = d->op.v[x].t1;
+		*end = sl->op.v[x].t1;
 	}
 	/* A long call, such as the first launch of a graph, submits the op at its end. */
-	if (!k->inner && k->issue1 - k->issue0 > tfh_max_ns(d->slow, d->tau) &&
-	    k->t0 + d->floor >= k->issue1)
+	if (!k->inner && k->issue1 - k->issue0 > tfh_max_ns(sl->device->slow, sl->device->tau) &&
+	    k->t0 + sl->device->floor >= k->issue1)
 		issue = tfh_max_ns(issue, k->issue1);
 	if (k->issue0 > INT64_MIN && issue > *end) {
 		*end = INT64_MIN;
@@ -45,7 +45,7 @@ static uint32_t binding(const struct tfh_device *d, const struct tfh_dop *k, int
 
 static void charge(struct blame *b, int64_t t0, int64_t t1, enum tfh_cause cause, bool direct)
 {
-	const struct tfh_facts *facts = b->d->accounts->facts;
+	const struct tfh_facts *facts = b->sl->accounts->facts;
 	struct tfh_chain *chain = tfh_chain_of(facts->feed, facts->process, b->window);
 
 	if (t1 > t0)
@@ -88,12 +88,12 @@ static enum tfh_cause cause_of_copy(const struct tfh_seg *s)
 
 /* The participant of collective o on another device of this process that started last, if its start
  * is when the waiting ended. TFH_NO: it is in another process, or was not found. */
-static uint32_t last_to_come(const struct tfh_device *d, const struct tfh_dop *o, int64_t turn)
+static uint32_t last_to_come(const struct tfh_slice *sl, const struct tfh_dop *o, int64_t turn)
 {
-	int64_t near = d->slow + TFH_GAP_NS;
+	int64_t near = sl->device->slow + TFH_GAP_NS;
 
-	for (uint32_t i = (uint32_t)(o - d->op.v) + 1; i < d->op.n; i++) {
-		const struct tfh_dop *x = &d->op.v[i];
+	for (uint32_t i = (uint32_t)(o - sl->op.v) + 1; i < sl->op.n; i++) {
+		const struct tfh_dop *x = &sl->op.v[i];
 		if (x->t0 > turn + near)
 			break;
 		if (x->work == TFH_W_COMM && x->device != o->device && x->t0 >= turn - near &&
@@ -106,14 +106,14 @@ static uint32_t last_to_come(const struct tfh_device *d, const struct tfh_dop *o
 /* When the device stopped computing before op o; if not in memory, before these windows. */
 static int64_t idle_since(const struct blame *b, const struct tfh_dop *o)
 {
-	const struct tfh_device *d = b->d;
-	uint32_t i = (uint32_t)(o - d->op.v),
+	const struct tfh_slice *sl = b->sl;
+	uint32_t i = (uint32_t)(o - sl->op.v),
 		 last = i > TFH_ACCOUNT_NEARBY ? i - TFH_ACCOUNT_NEARBY : 0;
 
 	while (i-- > last)
-		if (d->op.v[i].device == o->device && d->op.v[i].work == TFH_W_COMPUTE)
-			return d->op.v[i].t1;
-	return d->win.v[b->window ? b->window - 1 : 0].from;
+		if (sl->op.v[i].device == o->device && sl->op.v[i].work == TFH_W_COMPUTE)
+			return sl->op.v[i].t1;
+	return sl->device->win.v[b->window ? b->window - 1 : 0].from;
 }
 
 /*
@@ -124,7 +124,7 @@ static int64_t idle_since(const struct blame *b, const struct tfh_dop *o)
  */
 static void charge_elsewhere(struct blame *b, uint32_t k, int64_t t0, int64_t t1)
 {
-	const struct tfh_dop *o = &b->d->op.v[k];
+	const struct tfh_dop *o = &b->sl->op.v[k];
 	int64_t since = idle_since(b, o), late = 0;
 
 	if (since < o->t0 && b->depth <= TFH_ACCOUNT_CHAIN)
@@ -141,13 +141,13 @@ static void charge_meeting(struct blame *b, const struct tfh_dop *o, int64_t t0,
 			   int64_t turn)
 {
 	uint32_t x =
-		t1 > t0 && b->depth <= TFH_ACCOUNT_CHAIN ? last_to_come(b->d, o, turn) : TFH_NO;
+		t1 > t0 && b->depth <= TFH_ACCOUNT_CHAIN ? last_to_come(b->sl, o, turn) : TFH_NO;
 
 	if (x == TFH_NO) {
 		charge(b, t0, t1, TFH_CAUSE_COMMUNICATION_JITTER, true);
 		return;
 	}
-	int64_t came = tfh_max_ns(t0, tfh_min_ns(t1, b->d->op.v[x].t0));
+	int64_t came = tfh_max_ns(t0, tfh_min_ns(t1, b->sl->op.v[x].t0));
 	charge(b, came, t1, TFH_CAUSE_COMMUNICATION_JITTER, true);
 	b->depth++;
 	explain(b, x, t0, came);
@@ -160,8 +160,8 @@ static void charge_op(struct blame *b, const struct tfh_dop *o, int64_t t0, int6
 {
 	if (t1 <= t0)
 		return;
-	if (o->work == TFH_W_COMPUTE && o->device != b->d->critical) {
-		charge_elsewhere(b, (uint32_t)(o - b->d->op.v), t0, t1);
+	if (o->work == TFH_W_COMPUTE && o->device != b->sl->device->critical) {
+		charge_elsewhere(b, (uint32_t)(o - b->sl->op.v), t0, t1);
 		return;
 	}
 	if (o->work == TFH_W_COMM && o->shared >= 0) {
@@ -169,16 +169,16 @@ static void charge_op(struct blame *b, const struct tfh_dop *o, int64_t t0, int6
 		charge_meeting(b, o, t0, tfh_min_ns(t1, turn), turn);
 		t0 = tfh_max_ns(t0, turn);
 	}
-	bool fallback = o->seg != TFH_NO && b->d->seg.v[o->seg].fallback;
+	bool fallback = o->seg != TFH_NO && b->sl->seg.v[o->seg].fallback;
 	charge(b, t0, t1, fallback ? TFH_CAUSE_TRANSFER_FALLBACK : cause_of_work(o), !o->inferred);
 }
 
 /* Whether the main work of the host's window at t had been issued by then. */
-static bool after_work(const struct tfh_device *d, int64_t t, size_t hint)
+static bool after_work(const struct tfh_slice *sl, int64_t t, size_t hint)
 {
-	size_t w = tfh_window_of(d->accounts->loops, t, hint), first = d->w0 ? d->w0 - 1 : 0;
+	size_t w = tfh_window_of(sl->accounts->loops, t, hint), first = sl->w0 ? sl->w0 - 1 : 0;
 
-	return w != SIZE_MAX && w >= first && w < d->w1 && t >= d->issued.v[w - first];
+	return w != SIZE_MAX && w >= first && w < sl->w1 && t >= sl->issued.v[w - first];
 }
 
 /* Charges a pause by samples of the thread. These are reliable for many pauses together only. */
@@ -186,11 +186,11 @@ static void charge_seen(struct blame *b, int64_t t0, int64_t t1,
 			const double share[TFH_CAUSE_COUNT])
 {
 	double part = 0;
-	int64_t at = t0, until;
+	int64_t at = t0;
 
 	for (int c = 0; c < TFH_CAUSE_COUNT; c++) {
 		part += share[c];
-		until = t0 + (int64_t)(part * (double)(t1 - t0));
+		int64_t until = t0 + (int64_t)(part * (double)(t1 - t0));
 		charge(b, at, until < t1 ? until : t1, c, true);
 		at = until > at ? until : at;
 	}
@@ -202,7 +202,7 @@ static void charge_seen(struct blame *b, int64_t t0, int64_t t1,
 static void charge_pause(struct blame *b, uint32_t thread, int64_t from, int64_t t0, int64_t t1,
 			 int64_t end, bool handed)
 {
-	struct tfh_accounts *accounts = b->d->accounts;
+	const struct tfh_accounts *accounts = b->sl->accounts;
 	enum tfh_cause cause = TFH_CAUSE_HOST_UNKNOWN;
 	enum tfh_covered by = TFH_COVERED_NOT;
 	double share[TFH_CAUSE_COUNT];
@@ -217,7 +217,7 @@ static void charge_pause(struct blame *b, uint32_t thread, int64_t from, int64_t
 		cause = TFH_CAUSE_HOST_LAUNCH;
 	else if (by == TFH_COVERED_EXCHANGE)
 		cause = TFH_CAUSE_COMMUNICATION_TRANSFER;
-	else if (accounts->facts->consumers && after_work(b->d, t0, b->window))
+	else if (accounts->facts->consumers && after_work(b->sl, t0, b->window))
 		cause = TFH_CAUSE_HOST_CALLBACK;
 	else if (by == TFH_COVERED_CODE ||
 		 (by == TFH_COVERED_NOT && accounts->facts->consumers &&
@@ -231,18 +231,18 @@ static void charge_pause(struct blame *b, uint32_t thread, int64_t from, int64_t
 	else
 		charge(b, t0, t1, cause, true);
 	if (cause != TFH_CAUSE_HOST_LAUNCH)
-		tfh_pauses_count(accounts->pauses, thread, t0, t1, cause);
+		tfh_pauses_count(b->sl->pauses, thread, t0, t1, cause);
 }
 
 /* Charges the end of [t0, t1) to host function f, which something may have waited for, back to the
  * function's begin. Returns the end of the remaining time before it. */
 static int64_t charge_function(struct blame *b, uint32_t f, int64_t t0, int64_t t1)
 {
-	const struct tfh_run_of_function *x = &b->d->function.v[f];
+	const struct tfh_run_of_function *x = &b->sl->function.v[f];
 	int64_t from = tfh_max_ns(t0, x->t0);
 
 	charge(b, from, t1, TFH_CAUSE_HOST_CALLBACK, true);
-	b->d->called += tfh_max_ns(0, t1 - from);
+	b->sl->called += tfh_max_ns(0, t1 - from);
 	return tfh_max_ns(t0, tfh_min_ns(from, t1));
 }
 
@@ -250,10 +250,10 @@ static int64_t charge_function(struct blame *b, uint32_t f, int64_t t0, int64_t 
  * what delayed the op; after that, the wake-up of the thread. */
 static void charge_wait(struct blame *b, const struct tfh_seg *s, int64_t t0, int64_t t1)
 {
-	const struct tfh_dop *o = s->op == TFH_NO ? NULL : &b->d->op.v[s->op];
+	const struct tfh_dop *o = s->op == TFH_NO ? NULL : &b->sl->op.v[s->op];
 
-	uint32_t f = tfh_function_before(b->d, s->t1);
-	if (f != TFH_NO && (!o || b->d->function.v[f].t0 >= o->t1))
+	uint32_t f = tfh_function_before(b->sl, s->t1);
+	if (f != TFH_NO && (!o || b->sl->function.v[f].t0 >= o->t1))
 		t1 = charge_function(b, f, t0, t1);
 	if (!o || o->t1 <= t0 || (o->t1 > s->t1 && !s->spin) || b->depth > TFH_ACCOUNT_CHAIN) {
 		charge(b, t0, t1, TFH_CAUSE_HOST_SYNC, true);
@@ -270,31 +270,31 @@ static void charge_wait(struct blame *b, const struct tfh_seg *s, int64_t t0, in
  * to wait for another op, that one, or what delayed it. */
 static void charge_copy(struct blame *b, const struct tfh_seg *s, int64_t t0, int64_t t1)
 {
-	const struct tfh_device *d = b->d;
+	const struct tfh_slice *sl = b->sl;
 	int64_t end = INT64_MIN;
 	uint32_t x = TFH_NO;
-	const struct tfh_dop *own = s->op == TFH_NO ? NULL : &d->op.v[s->op];
+	const struct tfh_dop *own = s->op == TFH_NO ? NULL : &sl->op.v[s->op];
 
 	/* After the copy's op, its duration once more (the driver may copy on the host, too) or the
 	 * usual duration of a call belongs to the copy; the rest is a late wake-up. A call that
 	 * waited for computing has spent its usual duration by then. */
-	if (TFH_DETECT_LATE_WAKES && own && own->copy && own->seg == (uint32_t)(s - d->seg.v) &&
+	if (TFH_DETECT_LATE_WAKES && own && own->copy && own->seg == (uint32_t)(s - sl->seg.v) &&
 	    own->t1 <= s->t1) {
-		int64_t usual = s->value ? 0 : tfh_max_ns(d->slow, TFH_GAP_NS);
+		int64_t usual = s->value ? 0 : tfh_max_ns(sl->device->slow, TFH_GAP_NS);
 		int64_t done = own->t1 + tfh_max_ns(own->t1 - own->t0, usual);
 		charge(b, tfh_max_ns(t0, done), t1, TFH_CAUSE_HOST_SYNC, true);
 		t1 = tfh_max_ns(t0, tfh_min_ns(t1, done));
 	}
 	if (s->op != TFH_NO && b->depth <= TFH_ACCOUNT_CHAIN)
-		x = binding(d, &d->op.v[s->op], &end);
+		x = binding(sl, &sl->op.v[s->op], &end);
 	if (x == TFH_NO || end <= t0) {
 		charge(b, t0, t1, cause_of_copy(s), true);
 		return;
 	}
 	charge(b, tfh_max_ns(t0, end), t1, cause_of_copy(s), true);
-	charge_op(b, &d->op.v[x], tfh_max_ns(t0, d->op.v[x].t0), tfh_min_ns(t1, end));
+	charge_op(b, &sl->op.v[x], tfh_max_ns(t0, sl->op.v[x].t0), tfh_min_ns(t1, end));
 	b->depth++;
-	explain(b, x, t0, tfh_min_ns(t1, d->op.v[x].t0));
+	explain(b, x, t0, tfh_min_ns(t1, sl->op.v[x].t0));
 	b->depth--;
 }
 
@@ -313,7 +313,7 @@ static void charge_seg(struct blame *b, const struct tfh_seg *s, int64_t t0, int
 {
 	/* Time that the recorder itself takes between two calls stays unattributed. */
 	if (s->label == TFH_L_GAP)
-		t0 = tfh_max_ns(t0, tfh_min_ns(t1, s->t0 + b->d->own));
+		t0 = tfh_max_ns(t0, tfh_min_ns(t1, s->t0 + b->sl->device->own));
 	if (s->fallback) {
 		charge(b, t0, t1, TFH_CAUSE_TRANSFER_FALLBACK, true);
 		return;
@@ -368,11 +368,11 @@ static void charge_seg(struct blame *b, const struct tfh_seg *s, int64_t t0, int
  * the host, whatever the thread did meanwhile. Charges all of [lo, hi) then and returns true. */
 static bool held_by(struct blame *b, const struct tfh_seg *s, int64_t lo, int64_t hi)
 {
-	const struct tfh_dop *o = s->op == TFH_NO ? NULL : &b->d->op.v[s->op];
+	const struct tfh_dop *o = s->op == TFH_NO ? NULL : &b->sl->op.v[s->op];
 
 	if (s->label != TFH_L_SYNC || s->spin || !o || b->depth > TFH_ACCOUNT_CHAIN ||
 	    s->t0 <= lo || o->t0 >= s->t0 || o->t1 > hi || o->t1 - s->t0 < TFH_GAP_NS ||
-	    tfh_function_before(b->d, s->t1) != TFH_NO)
+	    tfh_function_before(b->sl, s->t1) != TFH_NO)
 		return false;
 	charge(b, o->t1, hi, TFH_CAUSE_HOST_SYNC, true);
 	charge_op(b, o, tfh_max_ns(lo, o->t0), o->t1);
@@ -386,26 +386,26 @@ static bool held_by(struct blame *b, const struct tfh_seg *s, int64_t lo, int64_
  * thread that it waited for did. */
 static void walk_back(struct blame *b, uint32_t thread, int64_t lo, int64_t hi)
 {
-	const struct tfh_device *d = b->d;
-	uint32_t at = tfh_seg_at(d, thread, hi);
+	const struct tfh_slice *sl = b->sl;
+	uint32_t at = tfh_seg_at(sl, thread, hi);
 	/* Visits each call at most twice: in a malformed trace, calls of zero length at the same
 	 * time on several threads could form a cycle. */
-	size_t left = 2 * d->seg.n + 2;
+	size_t left = 2 * sl->seg.n + 2;
 
 	for (; hi > lo && left; left--) {
 		if (at == TFH_NO) { /* before this thread's first call */
-			at = tfh_last_call(d, hi, thread);
-			int64_t t = at == TFH_NO ? lo : tfh_max_ns(lo, d->seg.v[at].t1);
+			at = tfh_last_call(sl, hi, thread);
+			int64_t t = at == TFH_NO ? lo : tfh_max_ns(lo, sl->seg.v[at].t1);
 			charge_pause(b, thread, t, t, hi, hi, false);
 			if (at == TFH_NO || t == lo)
 				return;
-			thread = d->seg.v[at].thread;
+			thread = sl->seg.v[at].thread;
 			hi = t;
 			continue;
 		}
-		const struct tfh_seg *s = &d->seg.v[at];
+		const struct tfh_seg *s = &sl->seg.v[at];
 		if (s->from != TFH_NO) {
-			const struct tfh_seg *q = &d->seg.v[s->from];
+			const struct tfh_seg *q = &sl->seg.v[s->from];
 			int64_t t = tfh_max_ns(lo, q->t1);
 			if (hi > t && s->label == TFH_L_EXEC)
 				charge_seg(b, s, t, hi);
@@ -426,7 +426,7 @@ static void walk_back(struct blame *b, uint32_t thread, int64_t lo, int64_t hi)
 			return;
 		charge_seg(b, s, tfh_max_ns(lo, s->t0), hi);
 		hi = tfh_min_ns(hi, s->t0);
-		at = at > d->thread_seg[thread] ? at - 1 : TFH_NO;
+		at = at > sl->thread_seg[thread] ? at - 1 : TFH_NO;
 	}
 	if (hi > lo)
 		charge(b, lo, hi, TFH_CAUSE_HOST_UNKNOWN, false);
@@ -435,19 +435,20 @@ static void walk_back(struct blame *b, uint32_t thread, int64_t lo, int64_t hi)
 /* Charges [lo, hi): the late launch of op k delayed its start until hi. */
 static void late_launch(struct blame *b, const struct tfh_dop *k, int64_t lo, int64_t hi)
 {
-	const struct tfh_device *d = b->d;
-	int64_t usual = tfh_max_ns(k->issue1, k->issue0 + tfh_max_ns(d->slow, d->tau));
+	const struct tfh_slice *sl = b->sl;
+	int64_t usual =
+		tfh_max_ns(k->issue1, k->issue0 + tfh_max_ns(sl->device->slow, sl->device->tau));
 
 	/* If the op started later than usual after its call, something else delayed it. */
 	int64_t from = tfh_max_ns(lo, tfh_min_ns(hi, usual));
-	if (hi - from > d->tau) {
+	if (hi - from > sl->device->tau) {
 		if (k->outside)
 			charge(b, from, hi, TFH_CAUSE_HOST_UNKNOWN, false);
 		hi = from;
 	}
 	/* For consecutive launches, the pause before the call, and the recorder's own time in it,
 	 * precede [lo, hi). */
-	int64_t own = lo > k->issue0 ? tfh_min_ns(d->own, hi - lo) : 0;
+	int64_t own = lo > k->issue0 ? tfh_min_ns(sl->device->own, hi - lo) : 0;
 	charge(b, tfh_max_ns(lo, k->issue0) + own, hi, cause_of_launch(k), true);
 	walk_back(b, k->thread, lo, tfh_min_ns(hi, k->issue0));
 }
@@ -456,22 +457,22 @@ static void late_launch(struct blame *b, const struct tfh_dop *k, int64_t lo, in
  * one first, and otherwise what the threads did at that time. */
 static void exposed(struct blame *b, uint32_t k, int64_t lo, int64_t hi)
 {
-	struct tfh_device *d = b->d;
-	uint32_t n = tfh_op_ended(d, hi);
+	struct tfh_slice *sl = b->sl;
+	uint32_t n = tfh_op_ended(sl, hi);
 
 	for (; n > 0 && hi > lo; n--) {
-		const struct tfh_dop *o = &d->op.v[d->op_ends.v[n - 1]];
+		const struct tfh_dop *o = &sl->op.v[sl->op_ends.v[n - 1]];
 		if (o->t1 <= lo)
 			break;
-		if (o->t0 >= hi || d->op_ends.v[n - 1] == k)
+		if (o->t0 >= hi || sl->op_ends.v[n - 1] == k)
 			continue;
 		if (o->t1 < hi)
-			walk_back(b, d->op.v[k].thread, o->t1, hi);
+			walk_back(b, sl->op.v[k].thread, o->t1, hi);
 		charge_op(b, o, tfh_max_ns(lo, o->t0), tfh_min_ns(hi, o->t1));
 		hi = tfh_min_ns(hi, o->t0);
 	}
 	if (hi > lo)
-		walk_back(b, d->op.v[k].thread, lo, hi);
+		walk_back(b, sl->op.v[k].thread, lo, hi);
 }
 
 /* Charges the time between the end of the op that k followed and k's own start. */
@@ -480,7 +481,7 @@ static void device_gap(struct blame *b, const struct tfh_dop *k, int64_t lo, int
 	if (k->inner)
 		charge(b, lo, hi, TFH_CAUSE_NONE, true); /* a running graph computes */
 	else if (k->inferred || hi - tfh_max_ns(lo, tfh_min_ns(hi, k->issue1)) <=
-					tfh_max_ns(b->d->tau, TFH_ACCOUNT_SHORT_GAP_NS))
+					tfh_max_ns(b->sl->device->tau, TFH_ACCOUNT_SHORT_GAP_NS))
 		charge(b, lo, hi, cause_of_launch(k), true); /* its call still ran */
 	else if (k->outside)
 		charge(b, lo, hi, TFH_CAUSE_HOST_UNKNOWN, false);
@@ -489,12 +490,12 @@ static void device_gap(struct blame *b, const struct tfh_dop *k, int64_t lo, int
 /* Charges [lo, hi), which ended when op k started at hi. */
 static void explain(struct blame *b, uint32_t k, int64_t lo, int64_t hi)
 {
-	const struct tfh_device *d = b->d;
+	const struct tfh_slice *sl = b->sl;
 
 	while (hi > lo) {
-		const struct tfh_dop *o = &d->op.v[k];
+		const struct tfh_dop *o = &sl->op.v[k];
 		int64_t end;
-		bool follows = o->prev != TFH_NO && hi - d->op.v[o->prev].t1 <= d->tau;
+		bool follows = o->prev != TFH_NO && hi - sl->op.v[o->prev].t1 <= sl->device->tau;
 		if (o->issue0 == INT64_MIN && !follows) {
 			exposed(b, k, lo, hi);
 			return;
@@ -504,7 +505,7 @@ static void explain(struct blame *b, uint32_t k, int64_t lo, int64_t hi)
 			if (hi <= lo)
 				return;
 		}
-		uint32_t x = binding(d, o, &end);
+		uint32_t x = binding(sl, o, &end);
 		if (end == INT64_MIN) {
 			late_launch(b, o, lo, hi);
 			return;
@@ -513,31 +514,31 @@ static void explain(struct blame *b, uint32_t k, int64_t lo, int64_t hi)
 		if (x == TFH_NO)
 			return;
 		hi = tfh_min_ns(hi, end);
-		charge_op(b, &d->op.v[x], tfh_max_ns(lo, d->op.v[x].t0), hi);
-		hi = tfh_min_ns(hi, d->op.v[x].t0);
+		charge_op(b, &sl->op.v[x], tfh_max_ns(lo, sl->op.v[x].t0), hi);
+		hi = tfh_min_ns(hi, sl->op.v[x].t0);
 		k = x;
 	}
 }
 
 /* Finds when the main work of each window had been issued: all ops but those shorter than 1/50 of
  * the largest. What the program does between that and the next get-next are callbacks. */
-int tfh_blame_start(struct tfh_device *d)
+int tfh_blame_start(struct tfh_slice *sl)
 {
-	size_t first = d->w0 ? d->w0 - 1 : 0;
-	int64_t *largest = calloc(d->w1 - first, sizeof(*largest));
+	size_t first = sl->w0 ? sl->w0 - 1 : 0;
+	int64_t *largest = calloc(sl->w1 - first, sizeof(*largest));
 	int rc = largest ? 0 : -ENOMEM;
 
-	d->issued.n = 0;
-	d->first_op = 0;
-	while (!rc && d->issued.n < d->w1 - first)
-		rc = TFH_PUSH(d->issued, INT64_MAX);
+	sl->issued.n = 0;
+	sl->first_op = 0;
+	while (!rc && sl->issued.n < sl->w1 - first)
+		rc = TFH_PUSH(sl->issued, INT64_MAX);
 	for (int turn = 0; turn < 2 && !rc; turn++) {
-		for (size_t i = 0; i < d->op.n; i++) {
-			const struct tfh_dop *o = &d->op.v[i];
-			if (o->work != TFH_W_COMPUTE || o->window < first || o->window >= d->w1)
+		for (size_t i = 0; i < sl->op.n; i++) {
+			const struct tfh_dop *o = &sl->op.v[i];
+			if (o->work != TFH_W_COMPUTE || o->window < first || o->window >= sl->w1)
 				continue;
 			int64_t *l = &largest[o->window - first],
-				*t = &d->issued.v[o->window - first];
+				*t = &sl->issued.v[o->window - first];
 			if (!turn)
 				*l = tfh_max_ns(*l, o->t1 - o->t0);
 			else if ((o->t1 - o->t0) * TFH_ACCOUNT_CALLBACK_PART >= *l)
@@ -554,30 +555,30 @@ static bool computes(const struct tfh_dop *o, uint8_t device)
 }
 
 /* The thread whose call ended last before t. */
-static uint32_t last_thread(const struct tfh_device *d, int64_t t)
+static uint32_t last_thread(const struct tfh_slice *sl, int64_t t)
 {
-	uint32_t at = tfh_last_call(d, t, TFH_NO);
+	uint32_t at = tfh_last_call(sl, t, TFH_NO);
 
-	return at == TFH_NO ? 0 : d->seg.v[at].thread;
+	return at == TFH_NO ? 0 : sl->seg.v[at].thread;
 }
 
-void tfh_blame_window(struct tfh_device *d, size_t window, struct tfh_account *a)
+void tfh_blame_window(struct tfh_slice *sl, size_t window, struct tfh_account *a)
 {
-	const struct tfh_dwin *w = &d->win.v[window];
-	struct blame b = {.d = d, .a = a, .window = window};
+	const struct tfh_dwin *w = &sl->device->win.v[window];
+	struct blame b = {.sl = sl, .a = a, .window = window};
 	int64_t t = w->from;
 
 	/* Windows come in order: ops that ended before this one also ended before the next. */
-	while (d->first_op < d->op.n && d->op.v[d->first_op].t1 <= t)
-		d->first_op++;
-	for (uint32_t i = (uint32_t)d->first_op; i < d->op.n && t < w->to; i++) {
-		const struct tfh_dop *o = &d->op.v[i];
-		if (!computes(o, d->critical) || o->t1 <= t)
+	while (sl->first_op < sl->op.n && sl->op.v[sl->first_op].t1 <= t)
+		sl->first_op++;
+	for (uint32_t i = (uint32_t)sl->first_op; i < sl->op.n && t < w->to; i++) {
+		const struct tfh_dop *o = &sl->op.v[i];
+		if (!computes(o, sl->device->critical) || o->t1 <= t)
 			continue;
 		if (o->t0 >= w->to)
 			break;
 		if (o->t0 > t) {
-			if (d->accounts->use[window].tier == 'A')
+			if (sl->accounts->use[window].tier == 'A')
 				explain(&b, i, t, o->t0);
 			else
 				exposed(&b, i, t, o->t0);
@@ -587,13 +588,12 @@ void tfh_blame_window(struct tfh_device *d, size_t window, struct tfh_account *a
 		t = tfh_min_ns(o->t1, w->to);
 	}
 	if (t < w->to) { /* the window ends with an op that is no computing */
-		uint32_t n = tfh_op_ended(d, w->to);
-		if (n && d->op.v[d->op_ends.v[n - 1]].t1 == w->to) {
-			uint32_t x = d->op_ends.v[n - 1];
-			charge_op(&b, &d->op.v[x], tfh_max_ns(t, d->op.v[x].t0), w->to);
-			explain(&b, x, t, tfh_min_ns(w->to, d->op.v[x].t0));
+		uint32_t n = tfh_op_ended(sl, w->to), x = n ? sl->op_ends.v[n - 1] : TFH_NO;
+		if (n && sl->op.v[x].t1 == w->to) {
+			charge_op(&b, &sl->op.v[x], tfh_max_ns(t, sl->op.v[x].t0), w->to);
+			explain(&b, x, t, tfh_min_ns(w->to, sl->op.v[x].t0));
 		} else {
-			walk_back(&b, last_thread(d, w->to), t, w->to);
+			walk_back(&b, last_thread(sl, w->to), t, w->to);
 		}
 	}
 }

@@ -27,7 +27,7 @@ struct event {
 };
 
 struct pairing {
-	struct tfh_device *d;
+	struct tfh_slice *sl;
 	TFH_VEC(struct event_order) order;
 	size_t records;
 	struct event *event; /* hash table, open addressing */
@@ -35,39 +35,54 @@ struct pairing {
 };
 
 /* Learns which device stream a host stream handle is, from an op that was issued into it. */
-static int learn_stream(struct tfh_device *d, uint32_t host, uint32_t lane)
+static int learn_stream(struct tfh_slice *sl, uint32_t host, uint32_t lane)
 {
-	for (size_t i = 0; i < d->stream.n; i++)
-		if (d->stream.v[i].host == host &&
-		    d->lane.v[d->stream.v[i].lane].device == d->lane.v[lane].device)
-			return 0;
-	return TFH_PUSH(d->stream, (struct tfh_stream_name){host, lane});
+	const struct tfh_stream_name name = {host, lane, sl->lane.v[lane].device};
+
+	return tfh_stream_known(sl->stream.v, sl->stream.n, &name) ? 0 : TFH_PUSH(sl->stream, name);
 }
 
-static uint32_t lane_named(const struct tfh_device *d, uint32_t host)
+static uint32_t lane_named(const struct tfh_slice *sl, uint32_t host)
 {
-	for (size_t i = 0; i < d->stream.n; i++)
-		if (d->stream.v[i].host == host)
-			return d->stream.v[i].lane;
+	for (size_t i = 0; i < sl->stream.n; i++)
+		if (sl->stream.v[i].host == host)
+			return sl->stream.v[i].lane;
 	return TFH_NO;
 }
 
-static int join(struct tfh_device *d)
+static int by_op_end(const void *a, const void *b, void *ops)
+{
+	const struct tfh_dop *o = ops, *x = &o[*(const uint32_t *)a], *y = &o[*(const uint32_t *)b];
+
+	return x->t1 != y->t1 ? (x->t1 < y->t1 ? -1 : 1) : (x < y ? -1 : x > y);
+}
+
+int tfh_find_issuers(struct tfh_slice *sl)
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < d->op.n && !rc; i++) {
-		struct tfh_dop *o = &d->op.v[i];
+	sl->op_ends.n = sl->stream.n = 0;
+	for (uint32_t i = 0; i < sl->op.n && !rc; i++) {
+		sl->op.v[i].prev = sl->op.v[i].dep = sl->op.v[i].seg = TFH_NO;
+		sl->op.v[i].depc = sl->op.v[i].function = TFH_NO;
+		sl->op.v[i].inferred = sl->op.v[i].outside = false;
+		rc = TFH_PUSH(sl->op_ends, i);
+	}
+	if (!rc)
+		tfh_sort(sl->op_ends.v, sl->op_ends.n, sizeof(*sl->op_ends.v), by_op_end, sl->op.v);
+
+	for (size_t i = 0; i < sl->op.n && !rc; i++) {
+		struct tfh_dop *o = &sl->op.v[i];
 		if (o->issue0 == INT64_MIN)
 			continue;
-		o->seg = tfh_seg_at(d, o->thread, o->issue0 + 1);
+		o->seg = tfh_seg_at(sl, o->thread, o->issue0 + 1);
 		if (o->seg == TFH_NO)
 			continue;
-		const struct tfh_seg *s = &d->seg.v[o->seg];
+		const struct tfh_seg *s = &sl->seg.v[o->seg];
 		if (s->label == TFH_L_GAP || s->t0 > o->issue0 || s->t1 <= o->issue0)
 			o->seg = TFH_NO;
 		else if (!o->graph)
-			rc = learn_stream(d, s->stream, o->lane);
+			rc = learn_stream(sl, s->stream, o->lane);
 		/* Pages moved by a prefetch are not a copy that the program asked for. */
 		if (s->family == TFH_FAM_MANAGED && o->copy)
 			o->work = TFH_W_MANAGED;
@@ -87,11 +102,11 @@ static int by_time(const void *a, const void *b, void *arg)
 
 static int gather(struct pairing *p)
 {
-	const struct tfh_device *d = p->d;
+	const struct tfh_slice *sl = p->sl;
 	int rc = 0;
 
-	for (size_t i = 0; i < d->call.n && !rc; i++) {
-		const struct tfh_piece *c = &d->call.v[i];
+	for (size_t i = 0; i < sl->call.n && !rc; i++) {
+		const struct tfh_piece *c = &sl->call.v[i];
 		struct event_order o = {.t = c->t0};
 		bool record = tfh_piece_records(c);
 		bool polled = c->family == TFH_FAM_QUERY && !c->failed;
@@ -102,14 +117,14 @@ static int gather(struct pairing *p)
 			continue;
 		p->records += record;
 		o.what = record ? RECORD : sync ? SYNC : drain ? DRAIN : WAIT;
-		o.index = sync || drain ? tfh_seg_at(d, c->thread, c->t0 + 1)
-					: lane_named(d, c->stream);
-		o.handle = drain ? lane_named(d, c->stream) : c->handle;
+		o.index = sync || drain ? tfh_seg_at(sl, c->thread, c->t0 + 1)
+					: lane_named(sl, c->stream);
+		o.handle = drain ? lane_named(sl, c->stream) : c->handle;
 		if (o.index != TFH_NO && o.handle != TFH_NO)
 			rc = TFH_PUSH(p->order, o);
 	}
-	for (uint32_t i = 0; i < d->op.n && !rc; i++) {
-		struct event_order o = {.t = d->op.v[i].issue0, .index = i, .what = ISSUE};
+	for (uint32_t i = 0; i < sl->op.n && !rc; i++) {
+		struct event_order o = {.t = sl->op.v[i].issue0, .index = i, .what = ISSUE};
 		if (o.t > INT64_MIN)
 			rc = TFH_PUSH(p->order, o);
 	}
@@ -117,16 +132,16 @@ static int gather(struct pairing *p)
 	return rc;
 }
 
-static uint32_t later(const struct tfh_device *d, uint32_t a, uint32_t b)
+static uint32_t later(const struct tfh_slice *sl, uint32_t a, uint32_t b)
 {
 	if (a == TFH_NO || b == TFH_NO)
 		return a == TFH_NO ? b : a;
-	return d->op.v[a].t1 >= d->op.v[b].t1 ? a : b;
+	return sl->op.v[a].t1 >= sl->op.v[b].t1 ? a : b;
 }
 
-static uint32_t computing(const struct tfh_device *d, uint32_t op)
+static uint32_t computing(const struct tfh_slice *sl, uint32_t op)
 {
-	return op != TFH_NO && d->op.v[op].work == TFH_W_COMPUTE ? op : TFH_NO;
+	return op != TFH_NO && sl->op.v[op].work == TFH_W_COMPUTE ? op : TFH_NO;
 }
 
 static int make_events(struct pairing *p)
@@ -158,12 +173,12 @@ static struct event *event_of(const struct pairing *p, uint64_t handle)
  * recorded in it, waits for the same. */
 static void pair(struct pairing *p)
 {
-	struct tfh_device *d = p->d;
-	const struct tfh_handles *recorded = &d->accounts->facts->recorded;
+	struct tfh_slice *sl = p->sl;
+	const struct tfh_handles *recorded = &sl->accounts->facts->recorded;
 
-	for (size_t i = 0; i < d->lane.n; i++) {
-		d->lane.v[i].last = d->lane.v[i].wait = d->lane.v[i].waitc = TFH_NO;
-		d->lane.v[i].outside = false;
+	for (size_t i = 0; i < sl->lane.n; i++) {
+		sl->lane.v[i].last = sl->lane.v[i].wait = sl->lane.v[i].waitc = TFH_NO;
+		sl->lane.v[i].outside = false;
 	}
 	for (size_t i = 0; i < p->order.n; i++) {
 		const struct event_order *o = &p->order.v[i];
@@ -173,36 +188,36 @@ static void pair(struct pairing *p)
 		case RECORD:
 			e = event_of(p, o->handle);
 			e->handle = o->handle;
-			l = &d->lane.v[o->index];
-			e->op = later(d, l->last, l->wait);
-			e->compute = later(d, computing(d, l->last), l->waitc);
+			l = &sl->lane.v[o->index];
+			e->op = later(sl, l->last, l->wait);
+			e->compute = later(sl, computing(sl, l->last), l->waitc);
 			break;
 		case WAIT:
-			l = &d->lane.v[o->index];
+			l = &sl->lane.v[o->index];
 			e = event_of(p, o->handle);
 			if (e->handle) {
-				l->wait = later(d, l->wait, e->op);
-				l->waitc = later(d, l->waitc, e->compute);
+				l->wait = later(sl, l->wait, e->op);
+				l->waitc = later(sl, l->waitc, e->compute);
 			}
 			l->outside |= !tfh_handles_has(recorded, o->handle);
 			break;
 		case SYNC:
 			e = event_of(p, o->handle);
 			if (e->handle && e->op != TFH_NO)
-				d->seg.v[o->index].op = e->op;
+				sl->seg.v[o->index].op = e->op;
 			break;
 		case DRAIN:
-			l = &d->lane.v[o->handle];
+			l = &sl->lane.v[o->handle];
 			if (l->wait != TFH_NO)
-				d->seg.v[o->index].op = later(d, l->last, l->wait);
+				sl->seg.v[o->index].op = later(sl, l->last, l->wait);
 			break;
 		default:
-			l = &d->lane.v[d->op.v[o->index].lane];
+			l = &sl->lane.v[sl->op.v[o->index].lane];
 			if (l->wait != o->index)
-				d->op.v[o->index].dep = l->wait;
+				sl->op.v[o->index].dep = l->wait;
 			if (l->waitc != o->index)
-				d->op.v[o->index].depc = l->waitc;
-			d->op.v[o->index].outside = l->outside;
+				sl->op.v[o->index].depc = l->waitc;
+			sl->op.v[o->index].outside = l->outside;
 			l->outside = false;
 			l->wait = l->waitc = TFH_NO;
 			l->last = o->index;
@@ -212,34 +227,28 @@ static void pair(struct pairing *p)
 
 /* Sets the previous op of op i in its stream. Stream order is the order of starts; a graph's nodes
  * follow the graph's launch. Ops come in order. */
-static void chain(struct tfh_device *d, uint32_t i)
+static void chain(struct tfh_slice *sl, uint32_t i)
 {
-	struct tfh_dop *o = &d->op.v[i];
-	struct tfh_lane *l = &d->lane.v[o->lane];
+	struct tfh_dop *o = &sl->op.v[i];
+	struct tfh_lane *l = &sl->lane.v[o->lane];
 
 	o->prev = l->last;
-	if (o->prev != TFH_NO && d->op.v[o->prev].t1 > o->t0 && !o->graph)
-		o->prev = d->op.v[o->prev].prev; /* they overlap, so it did not wait for that one */
-	o->inner = o->graph && l->last != TFH_NO && d->op.v[l->last].correlation == o->correlation;
-	if (l->last == TFH_NO || d->op.v[l->last].t1 <= o->t1)
+	if (o->prev != TFH_NO && sl->op.v[o->prev].t1 > o->t0 && !o->graph)
+		o->prev =
+			sl->op.v[o->prev].prev; /* they overlap, so it did not wait for that one */
+	o->inner = o->graph && l->last != TFH_NO && sl->op.v[l->last].correlation == o->correlation;
+	if (l->last == TFH_NO || sl->op.v[l->last].t1 <= o->t1)
 		l->last = i;
 }
 
-static int by_op_end(const void *a, const void *b, void *ops)
-{
-	const struct tfh_dop *o = ops, *x = &o[*(const uint32_t *)a], *y = &o[*(const uint32_t *)b];
-
-	return x->t1 != y->t1 ? (x->t1 < y->t1 ? -1 : 1) : (x < y ? -1 : x > y);
-}
-
 /* Number of ops that ended at or before t. */
-uint32_t tfh_op_ended(const struct tfh_device *d, int64_t t)
+uint32_t tfh_op_ended(const struct tfh_slice *sl, int64_t t)
 {
-	size_t lo = 0, hi = d->op_ends.n;
+	size_t lo = 0, hi = sl->op_ends.n;
 
 	while (lo < hi) {
 		size_t mid = (lo + hi) / 2;
-		if (d->op.v[d->op_ends.v[mid]].t1 <= t)
+		if (sl->op.v[sl->op_ends.v[mid]].t1 <= t)
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -247,55 +256,56 @@ uint32_t tfh_op_ended(const struct tfh_device *d, int64_t t)
 	return (uint32_t)lo;
 }
 
-static int64_t known_ready(const struct tfh_device *d, const struct tfh_dop *o)
+static int64_t known_ready(const struct tfh_slice *sl, const struct tfh_dop *o)
 {
-	int64_t t = d->lane.v[o->lane].past_end;
+	int64_t t = sl->lane.v[o->lane].past_end;
 
 	if (o->prev != TFH_NO)
-		t = d->op.v[o->prev].t1;
+		t = sl->op.v[o->prev].t1;
 	if (t > INT64_MIN && !o->inner)
-		t += d->next;
-	if (o->dep != TFH_NO && d->op.v[o->dep].t1 > t)
-		t = d->op.v[o->dep].t1;
-	if (!o->inner && o->issue0 > INT64_MIN && o->issue0 + d->floor > t)
-		t = o->issue0 + d->floor;
+		t += sl->device->next;
+	if (o->dep != TFH_NO && sl->op.v[o->dep].t1 > t)
+		t = sl->op.v[o->dep].t1;
+	if (!o->inner && o->issue0 > INT64_MIN && o->issue0 + sl->device->floor > t)
+		t = o->issue0 + sl->device->floor;
 	return t > INT64_MIN && t < o->t0 ? t : o->t0;
 }
 
-uint32_t tfh_function_before(const struct tfh_device *d, int64_t t)
+uint32_t tfh_function_before(const struct tfh_slice *sl, int64_t t)
 {
-	size_t lo = 0, hi = d->function.n;
+	size_t lo = 0, hi = sl->function.n;
 
 	while (lo < hi) {
 		size_t mid = (lo + hi) / 2;
-		if (d->function.v[mid].t1 <= t)
+		if (sl->function.v[mid].t1 <= t)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	return lo && t - d->function.v[lo - 1].t1 <= TFH_ACCOUNT_FUNCTION_NS ? (uint32_t)(lo - 1)
-									     : TFH_NO;
+	return lo && t - sl->function.v[lo - 1].t1 <= TFH_ACCOUNT_FUNCTION_NS ? (uint32_t)(lo - 1)
+									      : TFH_NO;
 }
 
 /* For an op that started long after all its known constraints were met: assumes that it waited for
  * the op that ended last before it began, if that was just before, and if it had been issued
  * earlier. A signal from another stream takes longer than the next op of the same one (17 us
  * against 3 on AMD's MI300), up to the latency of a launch from the host. */
-static void infer(struct tfh_device *d, uint32_t i)
+static void infer(struct tfh_slice *sl, uint32_t i)
 {
-	struct tfh_dop *o = &d->op.v[i];
-	int64_t far = TFH_ACCOUNT_INFER_TIMES * d->tau, near = far > d->slow ? far : d->slow;
+	struct tfh_dop *o = &sl->op.v[i];
+	int64_t far = TFH_ACCOUNT_INFER_TIMES * sl->device->tau,
+		near = far > sl->device->slow ? far : sl->device->slow;
 	uint32_t n;
 
 	if (o->t0 - o->ready <= near || o->issue0 == INT64_MIN)
 		return;
-	o->function = tfh_function_before(d, o->t0);
+	o->function = tfh_function_before(sl, o->t0);
 	if (o->function != TFH_NO)
 		return;
-	n = tfh_op_ended(d, o->t0);
+	n = tfh_op_ended(sl, o->t0);
 	while (n-- > 0) {
-		uint32_t x = d->op_ends.v[n];
-		const struct tfh_dop *e = &d->op.v[x];
+		uint32_t x = sl->op_ends.v[n];
+		const struct tfh_dop *e = &sl->op.v[x];
 		if (o->t0 - e->t1 > near)
 			return;
 		if (x == i || e->issue0 >= o->issue0 || e->t1 <= o->ready)
@@ -311,20 +321,20 @@ static void infer(struct tfh_device *d, uint32_t i)
  * call names one. A synchronising call has such an op even if the op was over before the call,
  * since the call would wait for it if the host came earlier. For other calls the op must have ended
  * during the wait. */
-static uint32_t waited_op(const struct tfh_device *d, const struct tfh_seg *s)
+static uint32_t waited_op(const struct tfh_slice *sl, const struct tfh_seg *s)
 {
-	uint32_t n = tfh_op_ended(d, s->t1), lane = TFH_NO;
+	uint32_t n = tfh_op_ended(sl, s->t1), lane = TFH_NO;
 	int64_t since = s->t0;
 	bool any = s->family == TFH_FAM_SYNC;
 
 	/* Polling began with the first poll of a series. */
-	for (const struct tfh_seg *p = s; p > d->seg.v && p[-1].spin && p[-1].thread == s->thread;)
+	for (const struct tfh_seg *p = s; p > sl->seg.v && p[-1].spin && p[-1].thread == s->thread;)
 		since = (--p)->t0;
 	if (s->stream)
-		lane = lane_named(d, s->stream);
+		lane = lane_named(sl, s->stream);
 	for (uint32_t looked = 0; n-- > 0 && looked < TFH_ACCOUNT_LOOK_BACK; looked++) {
-		uint32_t x = d->op_ends.v[n];
-		const struct tfh_dop *o = &d->op.v[x];
+		uint32_t x = sl->op_ends.v[n];
+		const struct tfh_dop *o = &sl->op.v[x];
 		if (o->t1 <= since && !any)
 			return TFH_NO;
 		if (o->issue0 <= since && (lane == TFH_NO || o->lane == lane))
@@ -341,22 +351,22 @@ static int by_number(const void *a, const void *b, void *arg)
 }
 
 /* Issue times of all ops, sorted; NULL when out of memory. The caller frees it. */
-static int64_t *all_issues(const struct tfh_device *d)
+static int64_t *all_issues(const struct tfh_slice *sl)
 {
-	int64_t *issues = malloc((d->op.n + 1) * sizeof(*issues));
+	int64_t *issues = malloc((sl->op.n + 1) * sizeof(*issues));
 
-	for (size_t i = 0; issues && i < d->op.n; i++)
-		issues[i] = d->op.v[i].issue0;
+	for (size_t i = 0; issues && i < sl->op.n; i++)
+		issues[i] = sl->op.v[i].issue0;
 	if (issues)
-		tfh_sort(issues, d->op.n, sizeof(*issues), by_number, NULL);
+		tfh_sort(issues, sl->op.n, sizeof(*issues), by_number, NULL);
 	return issues;
 }
 
 /* Number of ops that were issued before t and had not ended by then. */
-static uint64_t outstanding(const struct tfh_device *d, const int64_t *issues, int64_t t)
+static uint64_t outstanding(const struct tfh_slice *sl, const int64_t *issues, int64_t t)
 {
-	size_t lo = 0, hi = d->op.n;
-	uint32_t done = tfh_op_ended(d, t);
+	size_t lo = 0, hi = sl->op.n;
+	uint32_t done = tfh_op_ended(sl, t);
 
 	while (lo < hi) {
 		size_t mid = (lo + hi) / 2;
@@ -369,9 +379,9 @@ static uint64_t outstanding(const struct tfh_device *d, const int64_t *issues, i
 }
 
 /* Whether all ops issued before a call had ended when it returned. */
-static bool drained(const struct tfh_device *d, const int64_t *issues, const struct tfh_seg *s)
+static bool drained(const struct tfh_slice *sl, const int64_t *issues, const struct tfh_seg *s)
 {
-	size_t lo = 0, hi = d->op.n;
+	size_t lo = 0, hi = sl->op.n;
 
 	while (lo < hi) {
 		size_t mid = (lo + hi) / 2;
@@ -380,112 +390,101 @@ static bool drained(const struct tfh_device *d, const int64_t *issues, const str
 		else
 			hi = mid;
 	}
-	return tfh_op_ended(d, s->t1) >= lo;
+	return tfh_op_ended(sl, s->t1) >= lo;
 }
 
 /* Counts how long after the end of the op a waiting thread continues: separately for waits long
  * enough for the thread to sleep, and for short ones. */
-static void count_wake(struct tfh_device *d, const struct tfh_seg *s)
+static void count_wake(struct tfh_slice *sl, const struct tfh_seg *s)
 {
-	const struct tfh_dop *o = s->op == TFH_NO ? NULL : &d->op.v[s->op];
+	const struct tfh_dop *o = s->op == TFH_NO ? NULL : &sl->op.v[s->op];
 
 	if (!o || s->family != TFH_FAM_SYNC || o->t1 > s->t1)
 		return;
 	if (o->t1 - s->t0 >= TFH_GAP_NS)
-		tfh_hist_add(&d->wake, s->t1 - o->t1);
+		tfh_hist_add(&sl->wake, s->t1 - o->t1);
 	else
-		tfh_hist_add(&d->after, s->t1 - (o->t1 > s->t0 ? o->t1 : s->t0));
+		tfh_hist_add(&sl->after, s->t1 - (o->t1 > s->t0 ? o->t1 : s->t0));
 }
 
 /* When the computing that op o had to wait for had ended. */
-static int64_t computed_until(const struct tfh_device *d, const struct tfh_dop *o)
+static int64_t computed_until(const struct tfh_slice *sl, const struct tfh_dop *o)
 {
 	int64_t t = INT64_MIN;
 
-	if (o->prev != TFH_NO && d->op.v[o->prev].work == TFH_W_COMPUTE)
-		t = d->op.v[o->prev].t1;
-	if (o->dep != TFH_NO && d->op.v[o->dep].work == TFH_W_COMPUTE && d->op.v[o->dep].t1 > t)
-		t = d->op.v[o->dep].t1;
+	if (o->prev != TFH_NO && sl->op.v[o->prev].work == TFH_W_COMPUTE)
+		t = sl->op.v[o->prev].t1;
+	if (o->dep != TFH_NO && sl->op.v[o->dep].work == TFH_W_COMPUTE && sl->op.v[o->dep].t1 > t)
+		t = sl->op.v[o->dep].t1;
 	return t;
 }
 
-static int find_waits(struct tfh_device *d)
+static int find_waits(struct tfh_slice *sl)
 {
 	int64_t *issues = NULL;
 
-	for (size_t i = 0; i < d->seg.n; i++) {
-		struct tfh_seg *s = &d->seg.v[i];
+	for (size_t i = 0; i < sl->seg.n; i++) {
+		struct tfh_seg *s = &sl->seg.v[i];
 		bool query = s->family == TFH_FAM_QUERY && !s->failed;
 		if (s->label == TFH_L_LAUNCH && s->t1 - s->t0 > TFH_GAP_NS) {
-			if (!issues && !(issues = all_issues(d)))
+			if (!issues && !(issues = all_issues(sl)))
 				return -ENOMEM;
-			s->full = outstanding(d, issues, s->t0) >= TFH_ACCOUNT_DEEP_QUEUE;
+			s->full = outstanding(sl, issues, s->t0) >= TFH_ACCOUNT_DEEP_QUEUE;
 		}
 		/* Freeing memory waits for the whole device: afterwards no earlier op is left. */
 		bool frees = s->family == TFH_FAM_FREE && s->t1 - s->t0 >= TFH_GAP_NS;
-		if (frees && !issues && !(issues = all_issues(d)))
+		if (frees && !issues && !(issues = all_issues(sl)))
 			return -ENOMEM;
-		if (frees && drained(d, issues, s))
-			s->op = waited_op(d, s);
+		if (frees && drained(sl, issues, s))
+			s->op = waited_op(sl, s);
 		if (s->label == TFH_L_COPY || s->full || query ||
 		    (s->label == TFH_L_SYNC && s->family == TFH_FAM_SYNC))
-			s->op = s->op == TFH_NO ? waited_op(d, s) : s->op;
+			s->op = s->op == TFH_NO ? waited_op(sl, s) : s->op;
 	}
 	/* All polls of a series wait for the op of the poll that succeeds. */
-	for (size_t i = d->families & 1ull << TFH_FAM_QUERY ? d->seg.n : 0; i-- > 1;) {
-		struct tfh_seg *s = &d->seg.v[i - 1], *next = &d->seg.v[i];
+	for (size_t i = sl->families & 1ull << TFH_FAM_QUERY ? sl->seg.n : 0; i-- > 1;) {
+		struct tfh_seg *s = &sl->seg.v[i - 1], *next = &sl->seg.v[i];
 		if (s->spin && s->thread == next->thread &&
 		    (next->spin || next->family == TFH_FAM_QUERY))
 			s->op = next->op;
 	}
 	/* A blocking copy waits for its own op before anything else. */
-	for (uint32_t i = 0; i < d->op.n; i++) {
-		const struct tfh_dop *o = &d->op.v[i];
-		struct tfh_seg *s = o->seg == TFH_NO ? NULL : &d->seg.v[o->seg];
+	for (uint32_t i = 0; i < sl->op.n; i++) {
+		const struct tfh_dop *o = &sl->op.v[i];
+		struct tfh_seg *s = o->seg == TFH_NO ? NULL : &sl->seg.v[o->seg];
 		if (!s || s->label != TFH_L_COPY || o->t1 > s->t1)
 			continue;
 		s->op = i;
 		s->value = o->work == TFH_W_D2H && s->bytes < TFH_VALUE_BYTES &&
-			   computed_until(d, o) > s->t0;
+			   computed_until(sl, o) > s->t0;
 	}
-	for (size_t i = 0; i < d->seg.n && d->families & 1ull << TFH_FAM_SYNC; i++)
-		count_wake(d, &d->seg.v[i]);
+	for (size_t i = 0; i < sl->seg.n && sl->families & 1ull << TFH_FAM_SYNC; i++)
+		count_wake(sl, &sl->seg.v[i]);
 	free(issues);
 	return 0;
 }
 
-int tfh_depend(struct tfh_device *d)
+int tfh_depend(struct tfh_slice *sl)
 {
 	struct pairing *p = calloc(1, sizeof(*p));
 	int rc = p ? 0 : -ENOMEM;
 
-	d->op_ends.n = 0;
-	for (uint32_t i = 0; i < d->op.n && !rc; i++) {
-		d->op.v[i].prev = d->op.v[i].dep = d->op.v[i].seg = TFH_NO;
-		d->op.v[i].depc = d->op.v[i].function = TFH_NO;
-		d->op.v[i].inferred = d->op.v[i].outside = false;
-		rc = TFH_PUSH(d->op_ends, i);
-	}
-	if (!rc)
-		tfh_sort(d->op_ends.v, d->op_ends.n, sizeof(*d->op_ends.v), by_op_end, d->op.v);
-	if (!rc)
-		rc = join(d);
 	if (!rc) {
-		p->d = d;
+		p->sl = sl;
 		rc = gather(p);
 	}
 	if (!rc)
 		rc = make_events(p);
 	if (!rc) {
 		pair(p);
-		for (size_t i = 0; i < d->lane.n; i++)
-			d->lane.v[i].last = TFH_NO;
-		for (uint32_t i = 0; i < d->op.n; i++) {
-			chain(d, i);
-			d->op.v[i].ready = known_ready(d, &d->op.v[i]);
-			infer(d, i);
+		for (size_t i = 0; i < sl->lane.n; i++)
+			sl->lane.v[i].last = TFH_NO;
+		for (uint32_t i = 0; i < sl->op.n; i++) {
+			chain(sl, i);
+			sl->op.v[i].ready = known_ready(sl, &sl->op.v[i]);
+			infer(sl, i);
 		}
-		rc = find_waits(d);
+		rc = find_waits(sl);
 	}
 	if (p) {
 		free(p->order.v);

@@ -4,20 +4,7 @@
 
 #include "judge/account/device.h"
 
-static void close_window(struct tfh_device *d, size_t i, const struct tfh_account *a)
-{
-	const struct tfh_dwin *w = &d->win.v[i];
-
-	tfh_account_close(d->accounts, i, a, w->from, w->to);
-	if (d->accounts->loops->window.v[i].steps) {
-		d->windows_a += d->accounts->use[i].tier == 'A';
-		d->windows_b += d->accounts->use[i].tier == 'B';
-	}
-	if (tfh_window_counts(d->accounts, i))
-		d->lead += w->to - d->accounts->loops->window.v[i].t1;
-}
-
-/* End of the windows that are judged together with w0: adjacent, with device times, and few enough
+/* End of the slice that begins with w0: adjacent, with device times, and few enough
  * for memory. */
 static size_t chunk_end(const struct tfh_device *d, size_t w0)
 {
@@ -44,45 +31,49 @@ static size_t count_tier(const struct tfh_device *d, char tier)
 	return n;
 }
 
-static int judge_chunk(struct tfh_device *d, size_t w0, size_t w1, tfh_sample_fn sample, void *arg,
-		       struct tfh_err *err)
+/* The next window with device times from w on. */
+static size_t next_timed(const struct tfh_device *d, size_t w)
 {
-	int rc = tfh_chunk_load(d, w0, w1, err);
-
-	if (!rc)
-		rc = tfh_host_time(d);
-	if (!rc)
-		rc = tfh_depend(d);
-	if (!rc)
-		rc = tfh_blame_start(d);
-	for (size_t i = w0; i < w1 && !rc; i++) {
-		struct tfh_account a = {0};
-		tfh_blame_window(d, i, &a);
-		close_window(d, i, &a);
-		tfh_pauses_settle(d->accounts->pauses, tfh_window_counts(d->accounts, i));
-	}
-	return !rc && sample ? sample(arg, d) : rc;
+	while (w < d->win.n && d->accounts->use[w].tier == 'C')
+		tfh_big_pass(++w);
+	return w;
 }
 
-int tfh_device_judge(struct tfh_device *d, struct tfh_call_feed *calls, tfh_sample_fn sample,
-		     void *arg, struct tfh_err *err)
+/* Loads all slices, which are judged meanwhile. */
+static int load_all(struct tfh_device *d, struct tfh_slices *q, struct tfh_err *err)
 {
 	size_t a = count_tier(d, 'A'), every = a / TFH_ACCOUNT_REPLAYED + 1, turn = 0;
-	int rc = tfh_chunk_start(d, calls, err);
+	struct tfh_slice *sl;
+	int rc = 0;
 
-	d->async = tfh_input_async(d->accounts);
-	for (size_t w0 = 0, w1; w0 < d->win.n && !rc; w0 = w1) {
+	for (size_t w0 = next_timed(d, 0), w1, next; w0 < d->win.n && !rc; w0 = next) {
 		w1 = chunk_end(d, w0);
+		next = next_timed(d, w1);
 		if ((w0 ^ (w1 + 1)) >> 14)
 			tfh_big_trim();
-		if (w1 == w0) {
-			w1++;
-			continue;
-		}
-		/* If there are few windows, all are sampled; if many, every n-th chunk of them. */
-		bool chosen = turn++ % every == 0 && d->accounts->use[w0].tier == 'A';
-		rc = judge_chunk(d, w0, w1, chosen ? sample : NULL, arg, err);
+		sl = tfh_slices_room(q, w0, w1);
+		if (!sl) /* its error comes at the end */
+			break;
+		rc = tfh_chunk_load(d, sl, w0, w1, next, err);
+		/* If there are few windows, all are sampled; if many, every n-th slice of them. */
+		if (!rc)
+			tfh_slices_give(q, turn++ % every == 0 && d->accounts->use[w0].tier == 'A');
 	}
+	return rc;
+}
+
+int tfh_device_judge(struct tfh_device *d, struct tfh_call_feed *calls,
+		     const struct tfh_sampler *sampler, struct tfh_err *err)
+{
+	int rc = tfh_chunk_start(d, calls, err), judged;
+	struct tfh_slices *q = rc ? NULL : tfh_slices_new(d, sampler);
+
+	d->async = tfh_input_async(d->accounts);
+	if (!rc)
+		rc = q ? load_all(d, q, err) : -ENOMEM;
+	judged = q ? tfh_slices_end(q) : 0;
+	tfh_slices_free(q);
+	rc = rc ? rc : judged;
 	if (!rc)
 		rc = tfh_chunk_end(d, err);
 	return rc == -ENOMEM ? tfh_err_set(err, rc, "out of memory while judging device times")
@@ -153,13 +144,5 @@ void tfh_device_free(struct tfh_device *d)
 	free(d->later.v);
 	free(d->behind);
 	free(d->function.v);
-	free(d->seg.v);
-	free(d->ends.v);
-	free(d->others.v);
-	free(d->op_ends.v);
-	free(d->stream.v);
-	free(d->issued.v);
-	free(d->near.v);
-	free(d->thread_seg);
 	free(d);
 }

@@ -2,9 +2,11 @@
  * Device times in the analysis (tiers A and B). Two passes over the ops of one process:
  *
  * 	engines   first pass: when each window's work was complete; latencies
- * 	device    second pass: which windows are judged together, and the results
+ * 	device    second pass: which windows are judged together, as a slice
  * 	busy      busy time of engines, kernels, copies
- * 	chunk     ops and host time of a few windows at a time, in memory
+ * 	chunk     loads a slice: ops and calls of a few windows
+ * 	slices    judges slices side by side, by these:
+ * 	hosttime  what the threads did
  * 	depend    what each op had to wait for
  * 	blame     charges every moment without computing to what caused its end
  * 	replay    times the same windows again without a class of costs
@@ -114,6 +116,64 @@ struct tfh_near_kernel {
 /* A stream's handle in host calls, and its lane. */
 struct tfh_stream_name {
 	uint32_t host, lane;
+	uint8_t device; /* of the lane: each device has a name of its own for a handle */
+};
+/* Whether a device's stream has a name already. */
+static inline bool tfh_stream_known(const struct tfh_stream_name *v, size_t n,
+				    const struct tfh_stream_name *name)
+{
+	for (size_t i = 0; i < n; i++)
+		if (v[i].host == name->host && v[i].device == name->device)
+			return true;
+	return false;
+}
+
+/* A window of a slice: its account, and what of it later phases ask while the slice is in memory. */
+struct tfh_slice_window {
+	struct tfh_account account;
+	bool counts; /* tfh_window_counts(), and it was no stall */
+	bool known;  /* its launches have ops */
+};
+
+/* Windows that are judged together, with all that this needs: their own copies of what the loader
+ * goes on changing, so that several slices can be judged at the same time (slices.c). */
+struct tfh_slices;
+struct tfh_slice {
+	struct tfh_slices *of;
+	const struct tfh_device *device;
+	const struct tfh_accounts *accounts;
+	uint64_t number; /* slices come in order of time */
+	size_t w0, w1;
+	TFH_VEC(struct tfh_slice_window) window; /* from w0 */
+	/* loaded */
+	TFH_VEC(struct tfh_dop) op;		      /* by start */
+	TFH_VEC(struct tfh_piece) call;		      /* by thread and begin */
+	TFH_VEC(struct tfh_run_of_function) function; /* by end */
+	TFH_VEC(struct tfh_lane) lane;
+	int64_t until; /* the ops of these windows ended by then */
+	/* made of these, in memory that the thread lends which judges the slice */
+	TFH_VEC(struct tfh_seg) seg; /* by thread and begin */
+	TFH_VEC(uint32_t) ends;	     /* segments of calls by end */
+	/* by index in `ends`: how many calls directly before end on the same thread */
+	TFH_VEC(uint32_t) others;
+	TFH_VEC(uint32_t) op_ends; /* ops by end */
+	TFH_VEC(int64_t) issued;   /* by window from w0 - 1: when its main work had been issued */
+	uint64_t families;	   /* families of the calls in `seg`, one bit each */
+	uint32_t *thread_seg;	   /* by thread: first segment; has an element more than there are
+				    * threads */
+	TFH_VEC(uint32_t) near;	   /* by thread: the segment found last */
+	size_t first_op;	   /* earlier ops ended before the window */
+	/* Its own, and after its turn (slices.c) those of all slices so far: names of streams; times
+	 * from an op's end to the return of the call that waited for it: wake if the thread slept,
+	 * after if it hardly waited. */
+	TFH_VEC(struct tfh_stream_name) stream;
+	struct tfh_hist wake, after;
+	struct tfh_pauses *pauses;
+	int64_t called; /* host functions that streams ran, as part of callbacks */
+	bool sampled;	/* the sampler takes something of it */
+	void *sample;	/* that; NULL: nothing */
+	bool judged;
+	int rc;
 };
 
 struct tfh_device {
@@ -125,9 +185,6 @@ struct tfh_device {
 	/* gap: start after the previous op of the stream; latency: start after the launch's begin;
 	 * start: after the launch's end */
 	struct tfh_hist gap, latency, start;
-	/* from an op's end to the return of the call that waited for it: wake if the thread slept,
-	 * after if it hardly waited */
-	struct tfh_hist wake, after;
 	int64_t tau, next;   /* p95 and median of gap */
 	int64_t floor, slow; /* p5 and p95 of latency */
 	uint8_t critical;    /* index of the device that computes most */
@@ -143,28 +200,15 @@ struct tfh_device {
 	} copied[TFH_ACCOUNT_DIRS][2]; /* [direction][pageable] */
 	TFH_VEC(struct tfh_kernel_time) kernel;
 	struct tfh_near_kernel near_kernel[TFH_ACCOUNT_NEAR_KERNELS];
-	/* the windows in memory */
-	size_t w0, w1;
-	TFH_VEC(struct tfh_dop) op;	 /* by start */
-	TFH_VEC(struct tfh_piece) call;	 /* sorted by thread and begin once loaded */
+	/* what is read for the next slice, from what the slices before have left */
+	TFH_VEC(struct tfh_dop) op; /* by start */
+	TFH_VEC(struct tfh_piece) call;
 	TFH_VEC(struct tfh_piece) later; /* calls already read that begin after the horizon */
 	int64_t horizon;
 	int64_t *behind; /* by thread: begin of the first call in `call` that lies after the
 			  * horizon */
 	TFH_VEC(struct tfh_run_of_function) function; /* by end */
-	TFH_VEC(struct tfh_seg) seg;		      /* by thread and begin */
-	TFH_VEC(uint32_t) ends;			      /* segments of calls by end */
-	/* by index in `ends`: how many calls directly before end on the same thread */
-	TFH_VEC(uint32_t) others;
-	TFH_VEC(uint32_t) op_ends; /* ops by end */
-	TFH_VEC(int64_t) issued;   /* by window from w0 - 1: when its main work had been issued */
-	uint64_t families;	   /* families of the calls in `seg`, one bit each */
-	uint32_t *thread_seg;	   /* by thread: first segment; has an element more than there are
-				    * threads */
-	TFH_VEC(struct tfh_stream_name) stream;
-	TFH_VEC(uint32_t) near; /* by thread: the segment found last */
-	size_t first_op;	/* earlier ops ended before the window */
-	size_t near_window;	/* window of the op read last */
+	size_t near_window;			      /* window of the op read last */
 	/* feed of calls, read ahead; NULL: none is left. And an empty feed for processes without
 	 * calls. */
 	struct tfh_call_feed *calls;
@@ -176,7 +220,6 @@ struct tfh_device {
 	bool async;	/* other threads prepare the input */
 	int64_t own;	/* the recorder's own time in every pause; 0 for other tools' traces */
 	int64_t loaded; /* host calls are complete from here on */
-	int64_t until;	/* the ops of the windows in memory ended by then */
 	/* results */
 	uint64_t windows_a, windows_b, steps_ab;
 	int64_t called; /* host functions that streams ran, as part of callbacks */
@@ -197,12 +240,18 @@ int tfh_call_feed_error(const struct tfh_call_feed *c, struct tfh_err *err);
 
 /* device.c: finds windows with device times. 0 or a negative errno. */
 int tfh_device_find(struct tfh_accounts *accounts, struct tfh_err *err);
-/* Judges those windows, reading `calls` as far as needed. `sample` is called while some of their
- * chunks, spread over the run, are in memory; if it returns a negative errno, this stops with it. 0
- * or a negative errno. */
-typedef int (*tfh_sample_fn)(void *arg, const struct tfh_device *d);
-int tfh_device_judge(struct tfh_device *d, struct tfh_call_feed *calls, tfh_sample_fn sample,
-		     void *arg, struct tfh_err *err);
+/* What a later phase takes of some slices, spread over the run, while they are in memory. */
+struct tfh_sampler {
+	void *arg;
+	/* Samples of one slice, NULL when out of memory; several threads call it. Released by
+	 * `add`. */
+	void *(*take)(const void *arg, const struct tfh_slice *sl);
+	/* Adds these to the others, in order of the slices, unless `drop`. 0 or -ENOMEM. */
+	int (*add)(void *arg, void *sample, bool drop);
+};
+/* Judges those windows, reading `calls` as far as needed. 0 or a negative errno. */
+int tfh_device_judge(struct tfh_device *d, struct tfh_call_feed *calls,
+		     const struct tfh_sampler *sampler, struct tfh_err *err);
 /* What limits the computing: too few blocks to fill the device, one kernel that takes most of the
  * time (if there are several kernels), or neither. */
 enum tfh_cause tfh_compute_cause(const struct tfh_device *d);
@@ -225,33 +274,47 @@ int64_t tfh_needed_from(const struct tfh_device *d, size_t w0);
 int64_t tfh_needed_until(const struct tfh_device *d, size_t w1);
 bool tfh_chunk_fits(const struct tfh_device *d, size_t w0, size_t w1);
 
-/* window_chunk.c: loads windows [w0, w1) */
+/* window_chunk.c: loads windows [w0, w1) into a slice, and keeps what the next one needs, which
+ * begins with window `next`, SIZE_MAX: there is none */
 int tfh_chunk_start(struct tfh_device *d, struct tfh_call_feed *calls, struct tfh_err *err);
-int tfh_chunk_load(struct tfh_device *d, size_t w0, size_t w1, struct tfh_err *err);
+int tfh_chunk_load(struct tfh_device *d, struct tfh_slice *sl, size_t w0, size_t w1, size_t next,
+		   struct tfh_err *err);
 /* Counts the ops after the last windows. */
 int tfh_chunk_end(struct tfh_device *d, struct tfh_err *err);
 
+/* slices.c: judges slices side by side. NULL when out of memory. */
+struct tfh_slices;
+struct tfh_slices *tfh_slices_new(struct tfh_device *d, const struct tfh_sampler *sampler);
+/* An empty slice for windows [w0, w1), once there is memory for them. The caller loads it and gives
+ * it back, in order of time, before the next request. NULL on an error of an earlier slice. */
+struct tfh_slice *tfh_slices_room(struct tfh_slices *q, size_t w0, size_t w1);
+void tfh_slices_give(struct tfh_slices *q, bool sample);
+/* Waits until all are judged and their accounts closed. 0 or the first error. */
+int tfh_slices_end(struct tfh_slices *q);
+void tfh_slices_free(struct tfh_slices *q);
+
 /* hosttime.c: makes segments of calls, and finds which threads waited for each other */
-int tfh_host_time(struct tfh_device *d);
-int64_t tfh_own_pause(const struct tfh_device *d, const struct tfh_seg *s);
+int tfh_host_time(struct tfh_slice *sl);
+int64_t tfh_own_pause(const struct tfh_slice *sl, const struct tfh_seg *s);
 /* segment that contains t - 1 */
-uint32_t tfh_seg_at(const struct tfh_device *d, uint32_t thread, int64_t t);
-uint32_t tfh_last_call(const struct tfh_device *d, int64_t t, uint32_t not_thread);
+uint32_t tfh_seg_at(const struct tfh_slice *sl, uint32_t thread, int64_t t);
+uint32_t tfh_last_call(const struct tfh_slice *sl, int64_t t, uint32_t not_thread);
 
 /* depend.c */
-int tfh_depend(struct tfh_device *d);
+int tfh_find_issuers(struct tfh_slice *sl); /* first: each op's call; names of streams */
+int tfh_depend(struct tfh_slice *sl);
 /* index in op_ends of the last op with end <= t */
-uint32_t tfh_op_ended(const struct tfh_device *d, int64_t t);
+uint32_t tfh_op_ended(const struct tfh_slice *sl, int64_t t);
 /* The host function that ended last before t, if it ended just before; otherwise TFH_NO. */
-uint32_t tfh_function_before(const struct tfh_device *d, int64_t t);
+uint32_t tfh_function_before(const struct tfh_slice *sl, int64_t t);
 
 /* blame.c */
-int tfh_blame_start(struct tfh_device *d);
-void tfh_blame_window(struct tfh_device *d, size_t window, struct tfh_account *a);
+int tfh_blame_start(struct tfh_slice *sl);
+void tfh_blame_window(struct tfh_slice *sl, size_t window, struct tfh_account *a);
 
 /* account.c: where the time of each window went, from the facts, loops, cover and matches that
  * *accounts refers to. The caller frees the results, also after an error. */
-int tfh_find_accounts(struct tfh_accounts *accounts, tfh_sample_fn sample, void *arg,
+int tfh_find_accounts(struct tfh_accounts *accounts, const struct tfh_sampler *sampler,
 		      struct tfh_err *err);
 void tfh_accounts_free(struct tfh_accounts *accounts);
 

@@ -9,7 +9,7 @@
 #include "judge/account/device.h"
 #include "base/hash.h"
 
-static int add(struct tfh_device *d, int64_t t0, int64_t t1, const struct tfh_piece *p,
+static int add(struct tfh_slice *sl, int64_t t0, int64_t t1, const struct tfh_piece *p,
 	       uint32_t thread)
 {
 	struct tfh_seg s = {
@@ -28,15 +28,15 @@ static int add(struct tfh_device *d, int64_t t0, int64_t t1, const struct tfh_pi
 		s.stream = p->stream;
 		s.handle = p->handle;
 		s.bytes = p->bytes;
-		s.async = d->async && p->label == TFH_L_INPUT;
+		s.async = sl->device->async && p->label == TFH_L_INPUT;
 		s.end = t1 == p->t1;
 	}
-	return TFH_PUSH(d->seg, s);
+	return TFH_PUSH(sl->seg, s);
 }
 
 /* Makes segments of one thread's calls, sorted by begin, enclosing ones first. A stack holds the
  * open calls; the top is the innermost. */
-static int flatten(struct tfh_device *d, const struct tfh_piece *p, size_t n)
+static int flatten(struct tfh_slice *sl, const struct tfh_piece *p, size_t n)
 {
 	const struct tfh_piece *open[TFH_ACCOUNT_DEPTH];
 	size_t depth = 0;
@@ -46,14 +46,14 @@ static int flatten(struct tfh_device *d, const struct tfh_piece *p, size_t n)
 	for (size_t i = 0; i <= n && !rc; i++) {
 		int64_t next = i < n ? p[i].t0 : INT64_MAX;
 		while (depth && open[depth - 1]->t1 <= next && !rc) {
-			rc = add(d, t, open[depth - 1]->t1, open[depth - 1], p->thread);
+			rc = add(sl, t, open[depth - 1]->t1, open[depth - 1], p->thread);
 			if (open[depth - 1]->t1 > t)
 				t = open[depth - 1]->t1;
 			depth--;
 		}
 		if (i == n || rc)
 			break;
-		rc = add(d, t, next, depth ? open[depth - 1] : NULL, p->thread);
+		rc = add(sl, t, next, depth ? open[depth - 1] : NULL, p->thread);
 		if (next > t)
 			t = next;
 		if (depth < TFH_ACCOUNT_DEPTH)
@@ -70,63 +70,63 @@ static int by_end(const void *a, const void *b, void *segs)
 	return x->t1 != y->t1 ? (x->t1 < y->t1 ? -1 : 1) : (x < y ? -1 : x > y);
 }
 
-static int sort_ends(struct tfh_device *d)
+static int sort_ends(struct tfh_slice *sl)
 {
-	d->ends.n = 0;
-	d->families = 0;
-	for (uint32_t i = 0; i < d->seg.n; i++) {
-		d->families |= 1ull << (d->seg.v[i].family & 63);
-		if (d->seg.v[i].label != TFH_L_GAP && TFH_PUSH(d->ends, i))
+	sl->ends.n = 0;
+	sl->families = 0;
+	for (uint32_t i = 0; i < sl->seg.n; i++) {
+		sl->families |= 1ull << (sl->seg.v[i].family & 63);
+		if (sl->seg.v[i].label != TFH_L_GAP && TFH_PUSH(sl->ends, i))
 			return -ENOMEM;
 	}
-	tfh_sort(d->ends.v, d->ends.n, sizeof(*d->ends.v), by_end, d->seg.v);
-	d->others.n = 0;
-	for (uint32_t i = 0, other = 0; i < d->ends.n; i++) {
-		if (i && d->seg.v[d->ends.v[i]].thread != d->seg.v[d->ends.v[i - 1]].thread)
+	tfh_sort(sl->ends.v, sl->ends.n, sizeof(*sl->ends.v), by_end, sl->seg.v);
+	sl->others.n = 0;
+	for (uint32_t i = 0, other = 0; i < sl->ends.n; i++) {
+		if (i && sl->seg.v[sl->ends.v[i]].thread != sl->seg.v[sl->ends.v[i - 1]].thread)
 			other = i;
-		if (TFH_PUSH(d->others, other))
+		if (TFH_PUSH(sl->others, other))
 			return -ENOMEM;
 	}
 	return 0;
 }
 
 /* The call of any other thread that ended last, at or before t. */
-uint32_t tfh_last_call(const struct tfh_device *d, int64_t t, uint32_t not_thread)
+uint32_t tfh_last_call(const struct tfh_slice *sl, int64_t t, uint32_t not_thread)
 {
-	size_t lo = 0, hi = d->ends.n;
+	size_t lo = 0, hi = sl->ends.n;
 
 	while (lo < hi) {
 		size_t mid = (lo + hi) / 2;
-		if (d->seg.v[d->ends.v[mid]].t1 <= t)
+		if (sl->seg.v[sl->ends.v[mid]].t1 <= t)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	if (lo && d->seg.v[d->ends.v[lo - 1]].thread == not_thread)
-		lo = d->others.v[lo - 1];
-	return lo ? d->ends.v[lo - 1] : TFH_NO;
+	if (lo && sl->seg.v[sl->ends.v[lo - 1]].thread == not_thread)
+		lo = sl->others.v[lo - 1];
+	return lo ? sl->ends.v[lo - 1] : TFH_NO;
 }
 
 /* The segment of a thread that contains the moment before t. */
-uint32_t tfh_seg_at(const struct tfh_device *d, uint32_t thread, int64_t t)
+uint32_t tfh_seg_at(const struct tfh_slice *sl, uint32_t thread, int64_t t)
 {
 	uint32_t lo, hi, first;
 
-	if (thread >= d->accounts->facts->feed->n_threads)
+	if (thread >= sl->accounts->facts->feed->n_threads)
 		return TFH_NO;
-	first = lo = d->thread_seg[thread];
-	hi = d->thread_seg[thread + 1];
+	first = lo = sl->thread_seg[thread];
+	hi = sl->thread_seg[thread + 1];
 	/* Requests mostly come in order of time: search from the last result in growing strides. */
-	uint32_t *near = &d->near.v[thread];
-	if (*near >= lo && *near < hi && d->seg.v[*near].t0 < t) {
+	uint32_t *near = &sl->near.v[thread];
+	if (*near >= lo && *near < hi && sl->seg.v[*near].t0 < t) {
 		uint32_t stride = 1;
-		for (lo = *near; lo + stride < hi && d->seg.v[lo + stride].t0 < t; stride *= 2)
+		for (lo = *near; lo + stride < hi && sl->seg.v[lo + stride].t0 < t; stride *= 2)
 			lo += stride;
 		hi = lo + stride < hi ? lo + stride : hi;
 	}
 	while (lo < hi) {
 		uint32_t mid = (lo + hi) / 2;
-		if (d->seg.v[mid].t0 < t)
+		if (sl->seg.v[mid].t0 < t)
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -141,23 +141,23 @@ uint32_t tfh_seg_at(const struct tfh_device *d, uint32_t thread, int64_t t)
  * and most of the pause lies before its end. A pause during which others merely happened to make
  * calls continues long after their last call, or is short. `sure`: set if there is no doubt.
  */
-static uint32_t handed_by(const struct tfh_device *d, const struct tfh_seg *s, bool *sure)
+static uint32_t handed_by(const struct tfh_slice *sl, const struct tfh_seg *s, bool *sure)
 {
 	uint32_t q;
 
 	*sure = false;
 	if ((s->label != TFH_L_GAP && s->label != TFH_L_EXEC) || s->t1 - s->t0 < TFH_GAP_NS)
 		return TFH_NO;
-	q = tfh_last_call(d, s->t1, s->thread);
-	if (q == TFH_NO || d->seg.v[q].t1 - s->t0 < TFH_GAP_NS ||
-	    d->seg.v[q].t1 - s->t0 < s->t1 - d->seg.v[q].t1)
+	q = tfh_last_call(sl, s->t1, s->thread);
+	if (q == TFH_NO || sl->seg.v[q].t1 - s->t0 < TFH_GAP_NS ||
+	    sl->seg.v[q].t1 - s->t0 < s->t1 - sl->seg.v[q].t1)
 		return TFH_NO;
 	/* Threads that rarely launch make many calls that no other thread waits for; for these,
 	 * accept a hand-over only if the pause ended right after the call. */
-	int64_t rest = s->t1 - d->seg.v[q].t1, late = (s->t1 - s->t0) / TFH_ACCOUNT_WOKEN_PART;
+	int64_t rest = s->t1 - sl->seg.v[q].t1, late = (s->t1 - s->t0) / TFH_ACCOUNT_WOKEN_PART;
 
 	late = late > TFH_WOKEN_NS ? late : TFH_WOKEN_NS;
-	*sure = d->accounts->facts->thread[d->seg.v[q].thread].drives || rest <= late;
+	*sure = sl->accounts->facts->thread[sl->seg.v[q].thread].drives || rest <= late;
 	return q;
 }
 
@@ -179,13 +179,13 @@ static uint64_t what_call(uint64_t key, const struct tfh_seg *s)
 					 (uint64_t)s->family << 8 | (uint64_t)s->dir);
 }
 
-static struct pause_place *place_of(struct pause_place *all, const struct tfh_device *d,
+static struct pause_place *place_of(struct pause_place *all, const struct tfh_slice *sl,
 				    const struct tfh_seg *s, uint32_t q)
 {
-	uint64_t key = what_call(1, &d->seg.v[q]);
+	uint64_t key = what_call(1, &sl->seg.v[q]);
 
-	key = s > d->seg.v ? what_call(key, s - 1) : key;
-	key = (s + 1 < d->seg.v + d->seg.n ? what_call(key, s + 1) : key) | 1;
+	key = s > sl->seg.v ? what_call(key, s - 1) : key;
+	key = (s + 1 < sl->seg.v + sl->seg.n ? what_call(key, s + 1) : key) | 1;
 	for (uint64_t i = 0; i < TFH_ACCOUNT_PLACES; i++) {
 		struct pause_place *p = &all[(key / 2 + i) % TFH_ACCOUNT_PLACES];
 		if (!p->key)
@@ -201,10 +201,10 @@ static int64_t change(int64_t a, int64_t b)
 	return a > b ? a - b : b - a;
 }
 
-static void count_place(struct pause_place *p, const struct tfh_device *d, const struct tfh_seg *s,
+static void count_place(struct pause_place *p, const struct tfh_slice *sl, const struct tfh_seg *s,
 			uint32_t q, bool sure)
 {
-	int64_t before = d->seg.v[q].t1 - s->t0, rest = s->t1 - d->seg.v[q].t1;
+	int64_t before = sl->seg.v[q].t1 - s->t0, rest = s->t1 - sl->seg.v[q].t1;
 
 	if (p->sure + p->doubted) {
 		if (change(rest, p->rest) * TFH_ACCOUNT_FOLLOWS_PART < change(before, p->before))
@@ -231,18 +231,18 @@ static bool handed_over_at(const struct pause_place *p)
  * the call does. A pause that does not wait for the call has a length of its own, and the call ends
  * anywhere in it.
  */
-static void hand_over(struct tfh_device *d)
+static void hand_over(struct tfh_slice *sl)
 {
 	struct pause_place all[TFH_ACCOUNT_PLACES] = {0};
 	bool sure;
 
 	for (int turn = 0; turn < 2; turn++)
-		for (size_t i = 0; i < d->seg.n; i++) {
-			struct tfh_seg *s = &d->seg.v[i];
-			uint32_t q = handed_by(d, s, &sure);
-			struct pause_place *p = q == TFH_NO ? NULL : place_of(all, d, s, q);
+		for (size_t i = 0; i < sl->seg.n; i++) {
+			struct tfh_seg *s = &sl->seg.v[i];
+			uint32_t q = handed_by(sl, s, &sure);
+			struct pause_place *p = q == TFH_NO ? NULL : place_of(all, sl, s, q);
 			if (!turn && p)
-				count_place(p, d, s, q, sure);
+				count_place(p, sl, s, q, sure);
 			if (turn && (sure || (p && handed_over_at(p))))
 				s->from = q;
 		}
@@ -253,12 +253,12 @@ static void hand_over(struct tfh_device *d)
  * loop sleeps in between: if the next poll fails, too, the device was busy all that time. But a
  * long pause between a single failed poll and the successful one may be other work.
  */
-static void mark_polls(struct tfh_device *d)
+static void mark_polls(struct tfh_slice *sl)
 {
 	bool looping = false;
 
-	for (size_t i = 0; i + 2 < d->seg.n; i++) {
-		struct tfh_seg *s = &d->seg.v[i], *pause = s + 1, *next = s + 2;
+	for (size_t i = 0; i + 2 < sl->seg.n; i++) {
+		struct tfh_seg *s = &sl->seg.v[i], *pause = s + 1, *next = s + 2;
 		if (s->family != TFH_FAM_QUERY || !s->failed)
 			continue;
 		s->spin = true;
@@ -274,14 +274,14 @@ static void mark_polls(struct tfh_device *d)
 
 /* The copy to the device that follows a fetch in the same window, with no launch and no get-next
  * between; TFH_NO if there is none, or if it has another size. */
-static uint32_t copy_back(const struct tfh_device *d, uint32_t i, size_t window)
+static uint32_t copy_back(const struct tfh_slice *sl, uint32_t i, size_t window)
 {
-	const struct tfh_seg *from = &d->seg.v[i];
-	uint32_t last = d->thread_seg[from->thread + 1];
+	const struct tfh_seg *from = &sl->seg.v[i];
+	uint32_t last = sl->thread_seg[from->thread + 1];
 
 	for (uint32_t k = i + 1; k < last; k++) {
-		const struct tfh_seg *s = &d->seg.v[k];
-		if (s->t0 >= d->accounts->loops->window.v[window].t1 || s->label == TFH_L_INPUT ||
+		const struct tfh_seg *s = &sl->seg.v[k];
+		if (s->t0 >= sl->accounts->loops->window.v[window].t1 || s->label == TFH_L_INPUT ||
 		    s->family == TFH_FAM_LAUNCH || s->family == TFH_FAM_GRAPH_LAUNCH)
 			return TFH_NO;
 		if (s->family == TFH_FAM_COPY && s->dir == TFH_DIR_H2D)
@@ -293,11 +293,11 @@ static uint32_t copy_back(const struct tfh_device *d, uint32_t i, size_t window)
 	return TFH_NO;
 }
 
-static bool launches_in(const struct tfh_device *d, uint32_t thread, uint32_t from, uint32_t to,
+static bool launches_in(const struct tfh_slice *sl, uint32_t thread, uint32_t from, uint32_t to,
 			const struct tfh_window *w)
 {
 	for (uint32_t k = from; k < to; k++) {
-		const struct tfh_seg *s = &d->seg.v[k];
+		const struct tfh_seg *s = &sl->seg.v[k];
 		if (s->thread == thread && s->t0 >= w->t0 && s->t0 < w->t1 &&
 		    (s->family == TFH_FAM_LAUNCH || s->family == TFH_FAM_GRAPH_LAUNCH))
 			return true;
@@ -310,52 +310,52 @@ static bool launches_in(const struct tfh_device *d, uint32_t thread, uint32_t fr
  * step operands are fetched, the host computes, and the result is copied back. All of it, including
  * the computing, is the cost of the fallback.
  */
-static void mark_fallbacks(struct tfh_device *d)
+static void mark_fallbacks(struct tfh_slice *sl)
 {
-	size_t w = d->w0;
+	size_t w = sl->w0;
 
-	for (uint32_t i = 0; i < d->seg.n; i++) {
-		const struct tfh_seg *s = &d->seg.v[i];
+	for (uint32_t i = 0; i < sl->seg.n; i++) {
+		const struct tfh_seg *s = &sl->seg.v[i];
 		if (s->family != TFH_FAM_COPY || s->dir != TFH_DIR_D2H || s->fallback ||
 		    s->bytes < TFH_VALUE_BYTES)
 			continue;
-		w = tfh_window_of(d->accounts->loops, s->t0, w == SIZE_MAX ? 0 : w);
-		uint32_t back = w == SIZE_MAX ? TFH_NO : copy_back(d, i, w);
+		w = tfh_window_of(sl->accounts->loops, s->t0, w == SIZE_MAX ? 0 : w);
+		uint32_t back = w == SIZE_MAX ? TFH_NO : copy_back(sl, i, w);
 		if (back == TFH_NO)
 			continue;
-		const struct tfh_window *win = &d->accounts->loops->window.v[w];
-		uint32_t first = d->thread_seg[s->thread], last = d->thread_seg[s->thread + 1];
+		const struct tfh_window *win = &sl->accounts->loops->window.v[w];
+		uint32_t first = sl->thread_seg[s->thread], last = sl->thread_seg[s->thread + 1];
 		uint32_t near = i > first + TFH_ACCOUNT_FALLBACK_REACH
 					? i - TFH_ACCOUNT_FALLBACK_REACH
 					: first;
 		uint32_t far = back + TFH_ACCOUNT_FALLBACK_REACH < last
 				       ? back + TFH_ACCOUNT_FALLBACK_REACH
 				       : last;
-		if (!launches_in(d, s->thread, near, i, win) ||
-		    !launches_in(d, s->thread, back + 1, far, win))
+		if (!launches_in(sl, s->thread, near, i, win) ||
+		    !launches_in(sl, s->thread, back + 1, far, win))
 			continue;
 		for (uint32_t k = i; k <= back; k++)
-			d->seg.v[k].fallback = true;
+			sl->seg.v[k].fallback = true;
 	}
 }
 
 /* A pause between two calls that submit work. */
-static bool between_calls(const struct tfh_device *d, uint32_t i)
+static bool between_calls(const struct tfh_slice *sl, uint32_t i)
 {
-	const struct tfh_seg *s = &d->seg.v[i];
+	const struct tfh_seg *s = &sl->seg.v[i];
 
-	return s->label == TFH_L_GAP && s->from == TFH_NO && i > d->thread_seg[s->thread] &&
-	       i + 1 < d->thread_seg[s->thread + 1] && s[-1].label == TFH_L_LAUNCH &&
+	return s->label == TFH_L_GAP && s->from == TFH_NO && i > sl->thread_seg[s->thread] &&
+	       i + 1 < sl->thread_seg[s->thread + 1] && s[-1].label == TFH_L_LAUNCH &&
 	       s[1].label == TFH_L_LAUNCH;
 }
 
 /* Marks short pauses between two copies. They are charged with the copies: fewer calls would mean
  * fewer pauses. */
-static void mark_copying(struct tfh_device *d)
+static void mark_copying(struct tfh_slice *sl)
 {
-	for (uint32_t i = 0; i < d->seg.n; i++) {
-		struct tfh_seg *s = &d->seg.v[i];
-		s->copying = between_calls(d, i) && s->t1 - s->t0 < TFH_GAP_NS &&
+	for (uint32_t i = 0; i < sl->seg.n; i++) {
+		struct tfh_seg *s = &sl->seg.v[i];
+		s->copying = between_calls(sl, i) && s->t1 - s->t0 < TFH_GAP_NS &&
 			     s[-1].family == TFH_FAM_COPY && s[1].family == TFH_FAM_COPY;
 	}
 }
@@ -368,22 +368,22 @@ struct long_pause {
 
 /* Counts the thread's calls in each window in memory, and finds its long pauses between
  * launches. */
-static int find_long(struct tfh_device *d, uint32_t thread, uint32_t *calls,
+static int find_long(struct tfh_slice *sl, uint32_t thread, uint32_t *calls,
 		     struct long_pause **pause, size_t *n)
 {
 	TFH_VEC(struct long_pause) v = {0};
-	size_t w = d->w0;
+	size_t w = sl->w0;
 	int rc = 0;
 
-	for (uint32_t i = d->thread_seg[thread]; i < d->thread_seg[thread + 1] && !rc; i++) {
-		const struct tfh_seg *s = &d->seg.v[i];
-		w = tfh_window_of(d->accounts->loops, s->t0, w == SIZE_MAX ? 0 : w);
-		if (w == SIZE_MAX || w < d->w0 || w >= d->w1)
+	for (uint32_t i = sl->thread_seg[thread]; i < sl->thread_seg[thread + 1] && !rc; i++) {
+		const struct tfh_seg *s = &sl->seg.v[i];
+		w = tfh_window_of(sl->accounts->loops, s->t0, w == SIZE_MAX ? 0 : w);
+		if (w == SIZE_MAX || w < sl->w0 || w >= sl->w1)
 			continue;
 		if (s->label != TFH_L_GAP)
-			calls[w - d->w0]++;
-		else if (s->t1 - s->t0 >= TFH_GAP_NS && between_calls(d, i))
-			rc = TFH_PUSH(v, (struct long_pause){i, calls[w - d->w0], w});
+			calls[w - sl->w0]++;
+		else if (s->t1 - s->t0 >= TFH_GAP_NS && between_calls(sl, i))
+			rc = TFH_PUSH(v, (struct long_pause){i, calls[w - sl->w0], w});
 	}
 	*pause = v.v;
 	*n = v.n;
@@ -401,18 +401,18 @@ static uint32_t apart(uint32_t a, uint32_t b)
  * launches, the more often that happens, so it counts as launching. Only steps with about the same
  * number of calls can be compared by position.
  */
-static int mark_disturbed(struct tfh_device *d, uint32_t thread)
+static int mark_disturbed(struct tfh_slice *sl, uint32_t thread)
 {
-	size_t windows = d->w1 - d->w0, n = 0;
+	size_t windows = sl->w1 - sl->w0, n = 0;
 	uint32_t *calls = calloc(windows + 1, sizeof(*calls));
 	struct long_pause *p = NULL;
-	int rc = calls ? find_long(d, thread, calls, &p, &n) : -ENOMEM;
+	int rc = calls ? find_long(sl, thread, calls, &p, &n) : -ENOMEM;
 
 	for (size_t i = 0; i < n && n <= TFH_ACCOUNT_LONG_PAUSES && !rc; i++) {
 		uint32_t like = 0, same = 0;
 		size_t last = SIZE_MAX;
 		for (size_t w = 0; w < windows; w++)
-			like += apart(calls[w], calls[p[i].window - d->w0]) <=
+			like += apart(calls[w], calls[p[i].window - sl->w0]) <=
 				TFH_ACCOUNT_NEAR_CALLS;
 		for (size_t k = 0; k < n; k++) {
 			if (p[k].window == last || apart(p[k].at, p[i].at) > TFH_ACCOUNT_NEAR_CALLS)
@@ -420,9 +420,9 @@ static int mark_disturbed(struct tfh_device *d, uint32_t thread)
 			last = p[k].window;
 			same++;
 		}
-		d->seg.v[p[i].seg].launching = like * TFH_ACCOUNT_LIKE_PART > windows &&
-					       same * TFH_ACCOUNT_SAME_PART < like &&
-					       like > TFH_ACCOUNT_LIKE_STEPS;
+		sl->seg.v[p[i].seg].launching = like * TFH_ACCOUNT_LIKE_PART > windows &&
+						same * TFH_ACCOUNT_SAME_PART < like &&
+						like > TFH_ACCOUNT_LIKE_STEPS;
 	}
 	free(calls);
 	free(p);
@@ -430,35 +430,35 @@ static int mark_disturbed(struct tfh_device *d, uint32_t thread)
 }
 
 /* The part of a pause after what it waited for. */
-int64_t tfh_own_pause(const struct tfh_device *d, const struct tfh_seg *s)
+int64_t tfh_own_pause(const struct tfh_slice *sl, const struct tfh_seg *s)
 {
-	return s->from == TFH_NO ? s->t0 : d->seg.v[s->from].t1;
+	return s->from == TFH_NO ? s->t0 : sl->seg.v[s->from].t1;
 }
 
 /* Marks longer pauses that, according to the trace, were spent in ops that launch. */
-static void mark_dispatch(struct tfh_device *d)
+static void mark_dispatch(struct tfh_slice *sl)
 {
-	for (size_t i = 0; i < d->seg.n && d->accounts->cover; i++) {
-		struct tfh_seg *s = &d->seg.v[i];
-		int64_t t0 = tfh_own_pause(d, s);
+	for (size_t i = 0; i < sl->seg.n && sl->accounts->cover; i++) {
+		struct tfh_seg *s = &sl->seg.v[i];
+		int64_t t0 = tfh_own_pause(sl, s);
 		if (s->label == TFH_L_GAP && !s->spin && !s->copying && s->t1 - t0 >= TFH_GAP_NS)
-			s->launching |= tfh_covered_by(d->accounts->cover, s->thread, t0, s->t1) ==
+			s->launching |= tfh_covered_by(sl->accounts->cover, s->thread, t0, s->t1) ==
 					TFH_COVERED_LAUNCH;
 	}
 }
 
 /* Marks longer pauses in which, according to samples, the thread mostly waited for a batch or
  * launched. */
-static void mark_feeding(struct tfh_device *d)
+static void mark_feeding(struct tfh_slice *sl)
 {
-	const struct tfh_facts *facts = d->accounts->facts;
+	const struct tfh_facts *facts = sl->accounts->facts;
 	double share[TFH_CAUSE_COUNT];
 
-	for (size_t i = 0; i < d->seg.n && facts->looks; i++) {
-		struct tfh_seg *s = &d->seg.v[i];
+	for (size_t i = 0; i < sl->seg.n && facts->looks; i++) {
+		struct tfh_seg *s = &sl->seg.v[i];
 		double input = 0;
 		if (s->label != TFH_L_GAP || s->from != TFH_NO || s->t1 - s->t0 < TFH_GAP_NS ||
-		    !tfh_pause_causes(d->accounts, s->thread, s->t0, s->t1, false,
+		    !tfh_pause_causes(sl->accounts, s->thread, s->t0, s->t1, false,
 				      TFH_CAUSE_HOST_UNKNOWN, share))
 			continue;
 		for (int c = 0; c < TFH_CAUSE_COUNT; c++)
@@ -471,13 +471,13 @@ static void mark_feeding(struct tfh_device *d)
 /* How many of a thread's calls the windows in memory need: those that began in time, and the next
  * one, which ends the last pause. Calls that were read ahead (by up to TFH_LONG_NS) are for later
  * windows; with steps of 30 us they are a hundred times as many. */
-static size_t begun(const struct tfh_device *d, const struct tfh_piece *p, size_t n)
+static size_t begun(const struct tfh_slice *sl, const struct tfh_piece *p, size_t n)
 {
 	size_t lo = 0, hi = n;
 
 	while (lo < hi) {
 		size_t mid = (lo + hi) / 2;
-		if (p[mid].t0 <= d->until)
+		if (p[mid].t0 <= sl->until)
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -485,40 +485,41 @@ static size_t begun(const struct tfh_device *d, const struct tfh_piece *p, size_
 	return lo < n ? lo + 1 : n;
 }
 
-int tfh_host_time(struct tfh_device *d)
+int tfh_host_time(struct tfh_slice *sl)
 {
-	uint32_t n = d->accounts->facts->feed->n_threads;
+	uint32_t n = sl->accounts->facts->feed->n_threads;
 	size_t i = 0;
 	int rc = 0;
 
-	d->seg.n = 0;
-	d->near.n = 0;
-	while (d->near.n < n && !rc)
-		rc = TFH_PUSH(d->near, 0);
+	sl->seg.n = 0;
+	sl->near.n = 0;
+	rc = TFH_RESERVE(sl->seg, 2 * sl->call.n);
+	while (sl->near.n < n && !rc)
+		rc = TFH_PUSH(sl->near, 0);
 	for (uint32_t t = 0; t < n && !rc; t++) {
 		size_t from = i;
-		while (i < d->call.n && d->call.v[i].thread == t)
+		while (i < sl->call.n && sl->call.v[i].thread == t)
 			i++;
-		d->thread_seg[t] = (uint32_t)d->seg.n;
-		rc = flatten(d, d->call.v + from, begun(d, d->call.v + from, i - from));
+		sl->thread_seg[t] = (uint32_t)sl->seg.n;
+		rc = flatten(sl, sl->call.v + from, begun(sl, sl->call.v + from, i - from));
 	}
-	d->thread_seg[n] = (uint32_t)d->seg.n;
+	sl->thread_seg[n] = (uint32_t)sl->seg.n;
 	if (!rc)
-		rc = sort_ends(d);
+		rc = sort_ends(sl);
 	if (!rc && TFH_DETECT_HAND_OVERS)
-		hand_over(d);
-	if (TFH_DETECT_POLLS && d->families & 1ull << TFH_FAM_QUERY)
-		mark_polls(d);
-	if (d->families & 1ull << TFH_FAM_COPY) {
+		hand_over(sl);
+	if (TFH_DETECT_POLLS && sl->families & 1ull << TFH_FAM_QUERY)
+		mark_polls(sl);
+	if (sl->families & 1ull << TFH_FAM_COPY) {
 		if (TFH_DETECT_FALLBACK)
-			mark_fallbacks(d);
+			mark_fallbacks(sl);
 		if (TFH_DETECT_COPYING)
-			mark_copying(d);
+			mark_copying(sl);
 	}
 	for (uint32_t t = 0; t < n && !rc && TFH_DETECT_DISTURBED; t++)
-		rc = mark_disturbed(d, t);
-	mark_dispatch(d);
+		rc = mark_disturbed(sl, t);
+	mark_dispatch(sl);
 	if (TFH_DETECT_FEEDING)
-		mark_feeding(d);
+		mark_feeding(sl);
 	return rc;
 }

@@ -68,6 +68,13 @@ void tfh_pauses_settle(struct tfh_pauses *p, bool counts)
 		p->pending.n = 0;
 }
 
+void tfh_pauses_add(struct tfh_pauses *p, const struct tfh_pauses *more)
+{
+	for (uint32_t i = 0; p && more && i < p->cover->names; i++)
+		for (int kind = 0; kind < 2; kind++)
+			p->site[kind][i] += more->site[kind][i];
+}
+
 uint32_t tfh_pauses_sites(const struct tfh_accounts *accounts, enum tfh_cause cause,
 			  struct tfh_pause_site out[TFH_CODE_FUNCTIONS])
 {

@@ -1,6 +1,6 @@
 /*
- * The windows in memory: device ops in order of start, host calls of the relevant threads in order
- * of end. Both are read side by side and dropped when the windows move on.
+ * Loads the windows of a slice: device ops in order of start, host calls of the relevant threads in
+ * order of end. Both are read side by side; what the next slice needs of them is copied for it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -33,10 +33,9 @@ int tfh_chunk_start(struct tfh_device *d, struct tfh_call_feed *calls, struct tf
 	d->calls = calls;
 	d->next_ev = tfh_call_feed_next(calls);
 	d->next_op = tfh_feed_look_op(f, &d->op_room);
-	d->thread_seg = calloc(f->n_threads + 2, sizeof(*d->thread_seg));
 	d->behind = calloc(f->n_threads + 1, sizeof(*d->behind));
 	d->horizon = INT64_MIN;
-	return d->thread_seg && d->behind ? 0 : -ENOMEM;
+	return d->behind ? 0 : -ENOMEM;
 }
 
 /* Calls stay in memory if they begin before the horizon, or are the next one of their thread, which
@@ -185,29 +184,49 @@ static int read_ops(struct tfh_device *d, int64_t to)
 	return rc;
 }
 
-/* Drops ops that ended before `from`; only the end of each stream is kept. */
-static void forget(struct tfh_device *d, int64_t from)
+/* Gives the slice what was read. Ops and calls that had not ended by `from` are also kept for the
+ * next one; of the other ops only the end of each stream is. */
+static int hand_on(struct tfh_device *d, struct tfh_slice *sl, int64_t from)
 {
-	size_t n = 0;
+	int rc = 0;
 
-	for (size_t i = 0; i < d->op.n; i++) {
-		struct tfh_lane *l = &d->lane.v[d->op.v[i].lane];
-		if (d->op.v[i].t1 >= from)
-			d->op.v[n++] = d->op.v[i];
-		else if (d->op.v[i].t1 > l->past_end)
-			l->past_end = d->op.v[i].t1;
+	TFH_SWAP(d->op, sl->op);
+	TFH_SWAP(d->call, sl->call);
+	TFH_SWAP(d->function, sl->function);
+	d->op.n = d->call.n = d->function.n = 0;
+	for (size_t i = 0; i < sl->op.n && !rc; i++) {
+		const struct tfh_dop *o = &sl->op.v[i];
+		struct tfh_lane *l = &d->lane.v[o->lane];
+		if (o->t1 >= from)
+			rc = TFH_PUSH(d->op, *o);
+		else if (o->t1 > l->past_end)
+			l->past_end = o->t1;
 	}
-	d->op.n = n;
-	n = 0;
-	for (size_t i = 0; i < d->call.n; i++)
-		if (d->call.v[i].t1 >= from)
-			d->call.v[n++] = d->call.v[i];
-	d->call.n = n;
-	n = 0;
-	for (size_t i = 0; i < d->function.n; i++)
-		if (d->function.v[i].t1 >= from)
-			d->function.v[n++] = d->function.v[i];
-	d->function.n = n;
+	for (size_t i = 0; i < sl->call.n && !rc; i++)
+		if (sl->call.v[i].t1 >= from)
+			rc = TFH_PUSH(d->call, sl->call.v[i]);
+	for (size_t i = 0; i < sl->function.n && !rc; i++)
+		if (sl->function.v[i].t1 >= from)
+			rc = TFH_PUSH(d->function, sl->function.v[i]);
+	return rc;
+}
+
+/* Copies what of the device goes on changing, and begins the accounts. */
+static int begin_slice(const struct tfh_device *d, struct tfh_slice *sl, size_t w0, size_t w1)
+{
+	int rc = 0;
+
+	sl->w0 = w0;
+	sl->w1 = w1;
+	sl->until = tfh_needed_until(d, w1);
+	sl->lane.n = sl->window.n = 0;
+	for (size_t i = 0; i < d->lane.n && !rc; i++)
+		rc = TFH_PUSH(sl->lane, d->lane.v[i]);
+	for (size_t w = w0; w < w1 && !rc; w++)
+		rc = TFH_PUSH(sl->window,
+			      (struct tfh_slice_window){.known = d->win.v[w].ops ||
+								 !d->accounts->use[w].launches});
+	return rc;
 }
 
 static int by_thread(const void *a, const void *b, void *arg)
@@ -223,18 +242,29 @@ static int by_thread(const void *a, const void *b, void *arg)
 	return x->t1 != y->t1 ? (x->t1 > y->t1 ? -1 : 1) : 0;
 }
 
-int tfh_chunk_load(struct tfh_device *d, size_t w0, size_t w1, struct tfh_err *err)
+/* Room for the ops and calls of the windows at once: growing by and by takes twice the memory. */
+static int make_room(struct tfh_device *d, size_t w0, size_t w1, int64_t from, int64_t to)
+{
+	size_t ops = d->op.n, calls = d->call.n + tfh_calls_at_most(d->accounts->facts, from, to);
+	int rc;
+
+	for (size_t w = w0; w < w1; w++)
+		ops += d->win.v[w].ops;
+	rc = TFH_RESERVE(d->op, ops);
+	return rc ? rc : TFH_RESERVE(d->call, calls);
+}
+
+int tfh_chunk_load(struct tfh_device *d, struct tfh_slice *sl, size_t w0, size_t w1, size_t next,
+		   struct tfh_err *err)
 {
 	const struct tfh_feed *f = d->accounts->facts->feed;
 	int64_t from = tfh_needed_from(d, w0), to = tfh_needed_until(d, w1);
 	int rc;
 
-	d->w0 = w0;
-	d->w1 = w1;
 	d->loaded = from;
-	d->until = to;
-	forget(d, from);
-	rc = look_further(d, to);
+	rc = make_room(d, w0, w1, from, to);
+	if (!rc)
+		rc = look_further(d, to);
 	if (!rc)
 		rc = read_ops(d, to);
 	if (!rc)
@@ -243,9 +273,11 @@ int tfh_chunk_load(struct tfh_device *d, size_t w0, size_t w1, struct tfh_err *e
 		rc = tfh_call_feed_error(d->calls, err);
 	if (!rc && !d->next_op)
 		rc = f->ops_error(f->arg, err);
-	if (!rc)
-		tfh_sort(d->call.v, d->call.n, sizeof(*d->call.v), by_thread, NULL);
-	return rc;
+	if (rc)
+		return rc;
+	tfh_sort(d->call.v, d->call.n, sizeof(*d->call.v), by_thread, NULL);
+	rc = begin_slice(d, sl, w0, w1);
+	return rc ? rc : hand_on(d, sl, next < d->win.n ? tfh_needed_from(d, next) : INT64_MAX);
 }
 
 int tfh_chunk_end(struct tfh_device *d, struct tfh_err *err)

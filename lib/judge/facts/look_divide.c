@@ -98,7 +98,7 @@ static uint32_t group_at(const struct tfh_looks *l, uint32_t thread, int64_t t0,
 	if (!l || !l->any || thread >= l->feed->n_threads)
 		return TFH_NO_GROUP;
 	p = pause_at(&l->line[thread], t0, t1);
-	return p ? p->group : tfh_group_of_brief((struct tfh_looks *)l, thread);
+	return p ? p->group : tfh_group_of_brief(l, thread);
 }
 
 bool tfh_looks_divide(const struct tfh_looks *l, uint32_t thread, int64_t t0, int64_t t1,
@@ -157,9 +157,7 @@ struct tfh_look_part *tfh_look_part_new(const struct tfh_looks *l)
 void tfh_look_part_add(struct tfh_look_part *p, size_t i)
 {
 	const struct tfh_one_look *k = &p->of->look.v[i];
-	uint32_t at = k->group == TFH_NO_GROUP
-			      ? tfh_group_of_brief((struct tfh_looks *)p->of, k->thread)
-			      : k->group;
+	uint32_t at = k->group == TFH_NO_GROUP ? tfh_group_of_brief(p->of, k->thread) : k->group;
 
 	for (; at < TFH_IN_CALL; at = p->of->group[at].parent)
 		p->seen[at][k->at] += (double)k->ns;

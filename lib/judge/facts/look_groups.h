@@ -73,8 +73,8 @@ struct tfh_looks {
 	bool device; /* something was launched so far */
 };
 
-/* The group of all short pauses of a thread. */
-uint32_t tfh_group_of_brief(struct tfh_looks *l, uint32_t thread);
+/* The group of all short pauses of a thread, TFH_NO_GROUP: nothing was seen of its pauses. */
+uint32_t tfh_group_of_brief(const struct tfh_looks *l, uint32_t thread);
 
 /* Whether a state is waiting in a system call that may take long. In all other states the thread
  * runs or the kernel works for it. */

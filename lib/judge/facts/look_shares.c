@@ -37,23 +37,28 @@ void tfh_looks_free(struct tfh_looks *l)
 
 /* ---- groups ---- */
 
-/* The group of a key, TFH_NO_GROUP if there is no room for another one. */
-static uint32_t group_of(struct tfh_looks *l, uint64_t key, uint32_t parent)
+/* The group of a key, or the free place for it; TFH_NO_GROUP: there is no room for another one. */
+static uint32_t place_of(const struct tfh_looks *l, uint64_t key)
 {
 	uint32_t at = (uint32_t)(key % TFH_FACTS_LOOK_GROUPS);
 
-	key |= 1;
 	for (uint32_t i = 0; i < TFH_FACTS_LOOK_GROUPS / 4;
-	     i++, at = (at + 1) % TFH_FACTS_LOOK_GROUPS) {
-		struct tfh_look_group *g = &l->group[at];
-		if (!g->key) {
-			g->key = key;
-			g->parent = parent;
-		}
-		if (g->key == key)
+	     i++, at = (at + 1) % TFH_FACTS_LOOK_GROUPS)
+		if (!l->group[at].key || l->group[at].key == (key | 1))
 			return at;
-	}
 	return TFH_NO_GROUP;
+}
+
+/* The group of a key, made if there is none; TFH_NO_GROUP: likewise. */
+static uint32_t group_of(struct tfh_looks *l, uint64_t key, uint32_t parent)
+{
+	uint32_t at = place_of(l, key);
+
+	if (at != TFH_NO_GROUP && !l->group[at].key) {
+		l->group[at].key = key | 1;
+		l->group[at].parent = parent;
+	}
+	return at;
 }
 
 static uint32_t length_class(int64_t ns)
@@ -83,7 +88,7 @@ static uint32_t group_of_pause(struct tfh_looks *l, uint32_t thread, uint16_t be
 	return at == TFH_NO_GROUP ? length : at;
 }
 
-uint32_t tfh_group_of_brief(struct tfh_looks *l, uint32_t thread)
+static uint32_t make_group_of_brief(struct tfh_looks *l, uint32_t thread)
 {
 	uint64_t key = tfh_hash_u64(thread + 1);
 	uint32_t at = group_of(l, tfh_hash_add(key, 0), group_of(l, key, TFH_NO_GROUP));
@@ -91,6 +96,13 @@ uint32_t tfh_group_of_brief(struct tfh_looks *l, uint32_t thread)
 	if (at != TFH_NO_GROUP)
 		l->group[at].brief = true;
 	return at;
+}
+
+uint32_t tfh_group_of_brief(const struct tfh_looks *l, uint32_t thread)
+{
+	uint32_t at = place_of(l, tfh_hash_add(tfh_hash_u64(thread + 1), 0));
+
+	return at != TFH_NO_GROUP && l->group[at].key ? at : TFH_NO_GROUP;
 }
 
 static void add_to(struct tfh_looks *l, uint32_t at, const double seen[TFH_AT_COUNT],
@@ -282,7 +294,7 @@ static void add_short(struct tfh_looks *l, uint32_t thread, int64_t t1, uint16_t
 	double seen[TFH_AT_COUNT];
 
 	place_looks(l, thread, s->end, t1, &to, seen);
-	add_to(l, tfh_group_of_brief(l, thread), seen, s->looks, 0, 0);
+	add_to(l, make_group_of_brief(l, thread), seen, s->looks, 0, 0);
 }
 
 static int add_call(struct tfh_looks *l, const struct tfh_event *ev)
@@ -387,8 +399,13 @@ void tfh_looks_end(struct tfh_looks *l)
 {
 	const char *exe = l->feed->processes[l->process].exe, *name;
 
-	for (uint32_t i = 0; i < l->feed->n_threads; i++)
+	for (uint32_t i = 0; i < l->feed->n_threads; i++) {
 		close_pause(l, i, false);
+		/* Those of whose pauses something was seen. */
+		uint32_t all = place_of(l, tfh_hash_u64(i + 1));
+		if (all != TFH_NO_GROUP && l->group[all].key)
+			make_group_of_brief(l, i);
+	}
 	name = exe ? strrchr(exe, '/') : NULL;
 	l->python |= exe && !strncmp(name ? name + 1 : exe, "python", strlen("python"));
 }

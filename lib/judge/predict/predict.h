@@ -38,13 +38,12 @@ struct tfh_samples {
 	double xprof[TFH_XPROF_COUNT]; /* ns, by XProf's kinds */
 };
 
-/* replay.c: replays the windows in memory once for each entry of the list of removals; a
- * tfh_sample_fn. */
-int tfh_sample(void *samples, const struct tfh_device *d);
+/* replay.c: replays slices once for each entry of the list of removals. *all lives as long. */
+struct tfh_sampler tfh_sampler_of(struct tfh_samples *all);
 void tfh_samples_free(struct tfh_samples *all);
 
 /* xprof.c: shares of the step by XProf's rules */
-void tfh_xprof_add(struct tfh_samples *all, const struct tfh_device *d);
+void tfh_xprof_add(struct tfh_samples *all, const struct tfh_slice *sl);
 void tfh_xprof_fill(const struct tfh_samples *all, double share[TFH_XPROF_COUNT]);
 
 /* gain.c: predictions from the samples */

@@ -20,7 +20,7 @@ struct heap_node {
 };
 
 struct replay {
-	const struct tfh_device *d;
+	const struct tfh_slice *sl;
 	enum tfh_remove what;		    /* what is removed; TFH_REMOVE_COUNT: nothing */
 	uint32_t gone;			    /* one bit for each part that it removes */
 	double host;			    /* factor on the host's own work */
@@ -99,13 +99,13 @@ static bool op_removed(const struct replay *r, const struct tfh_dop *o)
 /* New end of the segment before segment i on its thread; i's recorded begin if there is none. */
 static int64_t begins(const struct replay *r, uint32_t i)
 {
-	const struct tfh_device *d = r->d;
-	const struct tfh_seg *s = &d->seg.v[i];
+	const struct tfh_slice *sl = r->sl;
+	const struct tfh_seg *s = &sl->seg.v[i];
 
-	if (i > d->thread_seg[s->thread])
+	if (i > sl->thread_seg[s->thread])
 		return r->seg[i - 1];
-	uint32_t q = tfh_last_call(d, s->t0, s->thread);
-	return q == TFH_NO || r->seg[q] == INT64_MIN ? s->t0 : r->seg[q] + s->t0 - d->seg.v[q].t1;
+	uint32_t q = tfh_last_call(sl, s->t0, s->thread);
+	return q == TFH_NO || r->seg[q] == INT64_MIN ? s->t0 : r->seg[q] + s->t0 - sl->seg.v[q].t1;
 }
 
 /* What of a pause is spent at the place that is removed. */
@@ -123,19 +123,19 @@ static int64_t scaled(const struct replay *r, int64_t ns)
 }
 
 /* What is left of a delay `late` that ended at t, if the program's host functions take no time. */
-static int64_t without_function(const struct tfh_device *d, uint32_t f, int64_t late)
+static int64_t without_function(const struct tfh_slice *sl, uint32_t f, int64_t late)
 {
-	int64_t took = f == TFH_NO ? 0 : d->function.v[f].t1 - d->function.v[f].t0;
+	int64_t took = f == TFH_NO ? 0 : sl->function.v[f].t1 - sl->function.v[f].t0;
 
 	return took < late ? late - took : 0;
 }
 
 /* When a thread began to poll for the op that s found complete. */
-static int64_t polled_since(const struct tfh_device *d, const struct tfh_seg *s)
+static int64_t polled_since(const struct tfh_slice *sl, const struct tfh_seg *s)
 {
 	uint32_t thread = s->thread;
 
-	while (s > d->seg.v && s[-1].spin && s[-1].thread == thread)
+	while (s > sl->seg.v && s[-1].spin && s[-1].thread == thread)
 		s--;
 	return s->t0;
 }
@@ -145,14 +145,14 @@ static int64_t polled_since(const struct tfh_device *d, const struct tfh_seg *s)
  * added. */
 static int64_t wait_end(struct replay *r, const struct tfh_seg *s, int64_t begin, bool gone)
 {
-	const struct tfh_dop *o = &r->d->op.v[s->op];
-	int64_t end = r->op1[s->op], since = polled_since(r->d, s);
+	const struct tfh_dop *o = &r->sl->op.v[s->op];
+	int64_t end = r->op1[s->op], since = polled_since(r->sl, s);
 	int64_t after = s->t1 - tfh_max_ns(o->t1, since);
 
 	if (end == INT64_MIN)
 		end = op_removed(r, o) ? begin : o->t1;
 	if (after > TFH_GAP_NS && removed(r, TFH_PART_HOST))
-		after = without_function(r->d, tfh_function_before(r->d, s->t1), after);
+		after = without_function(r->sl, tfh_function_before(r->sl, s->t1), after);
 	if (s->family == TFH_FAM_SYNC && o->t1 - s->t0 < TFH_GAP_NS && end - begin >= TFH_GAP_NS) {
 		after = r->wake;
 		r->woken += !r->slept;
@@ -167,14 +167,14 @@ static int64_t wait_end(struct replay *r, const struct tfh_seg *s, int64_t begin
 
 static int64_t seg_end(struct replay *r, uint32_t i)
 {
-	const struct tfh_device *d = r->d;
-	const struct tfh_seg *s = &d->seg.v[i];
+	const struct tfh_slice *sl = r->sl;
+	const struct tfh_seg *s = &sl->seg.v[i];
 	int64_t begin = begins(r, i), ns = s->t1 - s->t0;
 	enum tfh_part part = r->part[i];
 	bool gone = removed(r, part);
 
 	if (s->from != TFH_NO) {
-		int64_t q = r->seg[s->from], own = s->t1 - d->seg.v[s->from].t1;
+		int64_t q = r->seg[s->from], own = s->t1 - sl->seg.v[s->from].t1;
 		if (q == INT64_MIN)
 			return begin + ns;
 		part = own < TFH_GAP_NS || s->launching || (s->label == TFH_L_EXEC && !s->makes)
@@ -194,37 +194,37 @@ static int64_t seg_end(struct replay *r, uint32_t i)
 	/* A batch that other threads prepare is available when it was, unless it had been ready
 	 * before. */
 	if (s->label == TFH_L_INPUT && s->async &&
-	    ns > tfh_max_ns(TFH_GAP_NS, d->accounts->loops->median / TFH_PREDICT_STARVED_PART))
+	    ns > tfh_max_ns(TFH_GAP_NS, sl->accounts->loops->median / TFH_PREDICT_STARVED_PART))
 		return tfh_max_ns(begin, s->t1);
 	/* The predicted job runs without the recorder, whose own time is left out. */
 	if (s->label == TFH_L_GAP && r->what != TFH_REMOVE_COUNT)
-		ns = tfh_max_ns(0, ns - d->own);
+		ns = tfh_max_ns(0, ns - sl->device->own);
 	ns = tfh_max_ns(0, ns - at_place(r, s));
 	return begin + scaled(r, ns);
 }
 
 /* What is left of an op's delay if launching takes no time: removes the time of its own call and
  * the usual time from the call to the start, which blame.c charges to launching. */
-static int64_t without_launch(const struct tfh_device *d, const struct tfh_dop *o, int64_t late)
+static int64_t without_launch(const struct tfh_slice *sl, const struct tfh_dop *o, int64_t late)
 {
-	int64_t usual = tfh_max_ns(d->tau, d->slow),
+	int64_t usual = tfh_max_ns(sl->device->tau, sl->device->slow),
 		left = o->t0 - tfh_max_ns(o->issue1, o->issue0 + usual);
 
 	if (late <= usual || o->inner || o->issue0 == INT64_MIN)
 		return late <= usual ? 0 : late;
-	return left <= d->tau ? 0 : left < late ? left : late;
+	return left <= sl->device->tau ? 0 : left < late ? left : late;
 }
 
 static void time_op(struct replay *r, uint32_t i)
 {
-	const struct tfh_device *d = r->d;
-	const struct tfh_dop *o = &d->op.v[i];
+	const struct tfh_slice *sl = r->sl;
+	const struct tfh_dop *o = &sl->op.v[i];
 	int64_t t = r->lane[o->lane], ns = o->t1 - o->t0, late = o->t0 - o->ready;
 
 	if (o->prev != TFH_NO && r->op1[o->prev] > INT64_MIN)
 		t = r->op1[o->prev];
 	if (t > INT64_MIN && !o->inner && !op_removed(r, o))
-		t += d->next;
+		t += sl->device->next;
 	if (o->dep != TFH_NO && r->op1[o->dep] > INT64_MIN)
 		t = tfh_max_ns(t, r->op1[o->dep]);
 	/* the dependency that remains if dep is a copy that is removed */
@@ -235,18 +235,18 @@ static void time_op(struct replay *r, uint32_t i)
 		r->op0[i] = r->op1[i] = t;
 		return;
 	}
-	if (!o->inner && o->seg != TFH_NO && d->seg.v[o->seg].t0 <= o->issue0)
-		t = tfh_max_ns(t, begins(r, o->seg) + d->floor);
+	if (!o->inner && o->seg != TFH_NO && sl->seg.v[o->seg].t0 <= o->issue0)
+		t = tfh_max_ns(t, begins(r, o->seg) + sl->device->floor);
 	else if (!o->inner && o->issue0 > INT64_MIN)
-		t = tfh_max_ns(t, o->issue0 + d->floor);
+		t = tfh_max_ns(t, o->issue0 + sl->device->floor);
 	if (t == INT64_MIN)
 		t = o->t0;
 	if (removed(r, TFH_PART_LAUNCH))
-		late = without_launch(d, o, late);
+		late = without_launch(sl, o, late);
 	if (o->outside && removed(r, TFH_PART_HOST))
-		late = tfh_min_ns(late, tfh_max_ns(d->tau, d->slow));
+		late = tfh_min_ns(late, tfh_max_ns(sl->device->tau, sl->device->slow));
 	if (o->function != TFH_NO && removed(r, TFH_PART_HOST))
-		late = without_function(d, o->function, late);
+		late = without_function(sl, o->function, late);
 	r->op0[i] = t + late;
 	/* Other ranks are assumed to come as early as this one: counts what this rank needs by
 	 * itself. */
@@ -260,15 +260,15 @@ static void time_op(struct replay *r, uint32_t i)
  * before anything that waits for them is computed. */
 static void leave_together(struct replay *r, uint32_t i)
 {
-	const struct tfh_device *d = r->d;
-	const struct tfh_dop *x = &d->op.v[i];
-	int64_t near = d->slow + TFH_GAP_NS;
+	const struct tfh_slice *sl = r->sl;
+	const struct tfh_dop *x = &sl->op.v[i];
+	int64_t near = sl->device->slow + TFH_GAP_NS;
 
-	if (d->n_device < 2 || r->what == TFH_REMOVE_COUNT || x->work != TFH_W_COMM ||
+	if (sl->device->n_device < 2 || r->what == TFH_REMOVE_COUNT || x->work != TFH_W_COMM ||
 	    x->shared < 0 || op_removed(r, x))
 		return;
 	for (uint32_t k = i; k-- > 0 && i - k <= TFH_PREDICT_NEARBY;) {
-		const struct tfh_dop *o = &d->op.v[k];
+		const struct tfh_dop *o = &sl->op.v[k];
 		if (o->work != TFH_W_COMM || o->device == x->device || o->t1 <= x->t0 ||
 		    o->t1 < x->t1 - near || o->t1 > x->t1 + near)
 			continue;
@@ -287,21 +287,22 @@ static int by_seg_end(const void *a, const void *b, void *arg)
 }
 
 /* Segments by end and ops by start, merged; at equal times segments first. */
-static struct heap_node *order(const struct tfh_device *d)
+static struct heap_node *order(const struct tfh_slice *sl)
 {
-	size_t n = d->seg.n, m = d->op.n, at = 0, i = 0, k = 0;
+	size_t n = sl->seg.n, m = sl->op.n, at = 0, i = 0, k = 0;
 	struct heap_node *seg = malloc((n + 1) * sizeof(*seg)),
 			 *v = malloc((n + m + 1) * sizeof(*v));
 
 	for (; seg && i < n; i++)
-		seg[i] = (struct heap_node){d->seg.v[i].t1, (uint32_t)i, false};
+		seg[i] = (struct heap_node){sl->seg.v[i].t1, (uint32_t)i, false};
 	if (seg && v) {
 		tfh_sort(seg, n, sizeof(*seg), by_seg_end, NULL);
 		for (i = 0; i < n || k < m;)
-			if (k == m || (i < n && seg[i].key <= d->op.v[k].t0))
+			if (k == m || (i < n && seg[i].key <= sl->op.v[k].t0))
 				v[at++] = seg[i++];
 			else
-				v[at++] = (struct heap_node){d->op.v[k].t0, (uint32_t)k, true}, k++;
+				v[at++] = (struct heap_node){sl->op.v[k].t0, (uint32_t)k, true},
+				k++;
 	} else {
 		free(v);
 		v = NULL;
@@ -312,15 +313,15 @@ static struct heap_node *order(const struct tfh_device *d)
 
 static void run(struct replay *r, const struct heap_node *v)
 {
-	const struct tfh_device *d = r->d;
-	size_t n = d->seg.n + d->op.n;
+	const struct tfh_slice *sl = r->sl;
+	size_t n = sl->seg.n + sl->op.n;
 
-	for (size_t i = 0; i < d->seg.n; i++)
+	for (size_t i = 0; i < sl->seg.n; i++)
 		r->seg[i] = INT64_MIN;
-	for (size_t i = 0; i < d->op.n; i++)
+	for (size_t i = 0; i < sl->op.n; i++)
 		r->op0[i] = r->op1[i] = INT64_MIN;
-	for (size_t i = 0; i < d->lane.n; i++)
-		r->lane[i] = d->lane.v[i].past_end;
+	for (size_t i = 0; i < sl->lane.n; i++)
+		r->lane[i] = sl->lane.v[i].past_end;
 	for (size_t i = 0; i < n; i++)
 		if (v[i].op) {
 			time_op(r, v[i].index);
@@ -333,53 +334,56 @@ static void run(struct replay *r, const struct heap_node *v)
 /* New completion times of the windows in memory, `c` begins with that of w0 - 1. */
 static void completions(const struct replay *r, int64_t *c)
 {
-	const struct tfh_device *d = r->d;
-	size_t first = d->w0 ? d->w0 - 1 : 0;
+	const struct tfh_slice *sl = r->sl;
+	size_t first = sl->w0 ? sl->w0 - 1 : 0;
 
-	for (size_t i = 0; i < d->w1 - first; i++)
+	for (size_t i = 0; i < sl->w1 - first; i++)
 		c[i] = INT64_MIN;
-	for (size_t i = 0; i < d->op.n; i++) {
-		const struct tfh_dop *o = &d->op.v[i];
-		if (o->window < first || o->window >= d->w1 || o->t1 > d->win.v[o->window].done)
+	for (size_t i = 0; i < sl->op.n; i++) {
+		const struct tfh_dop *o = &sl->op.v[i];
+		if (o->window < first || o->window >= sl->w1 ||
+		    o->t1 > sl->device->win.v[o->window].done)
 			continue;
 		/* Only ops that defined the recorded completion. */
 		if (o->work == TFH_W_COMPUTE || o->work == TFH_W_COMM ||
-		    o->t1 == d->win.v[o->window].done)
+		    o->t1 == sl->device->win.v[o->window].done)
 			c[o->window - first] = tfh_max_ns(c[o->window - first], r->op1[i]);
 	}
-	for (size_t i = 1; i < d->w1 - first; i++)
+	for (size_t i = 1; i < sl->w1 - first; i++)
 		c[i] = tfh_max_ns(c[i], c[i - 1]);
 }
 
-static bool steady(const struct tfh_device *d, size_t w)
+static bool steady(const struct tfh_slice *sl, size_t w)
 {
-	return tfh_window_counts(d->accounts, w) &&
-	       (d->win.v[w].ops || !d->accounts->use[w].launches) &&
-	       d->win.v[w].from == d->win.v[w - 1].to && d->win.v[w].to == d->win.v[w].done;
+	const struct tfh_slice_window *x = &sl->window.v[w - sl->w0];
+
+	return x->counts && x->known && sl->device->win.v[w].from == sl->device->win.v[w - 1].to &&
+	       sl->device->win.v[w].to == sl->device->win.v[w].done;
 }
 
 /* Number of windows at the beginning in which the change has not settled: the host first has to get
  * ahead or fall back. */
-static size_t first_measured(const struct tfh_device *d)
+static size_t first_measured(const struct tfh_slice *sl)
 {
-	size_t skip = (d->w1 - d->w0) / TFH_PREDICT_SKIP_PART + 1;
+	size_t skip = (sl->w1 - sl->w0) / TFH_PREDICT_SKIP_PART + 1;
 
-	return d->w0 + (skip < TFH_PREDICT_SKIP_MOST ? skip : TFH_PREDICT_SKIP_MOST);
+	return sl->w0 + (skip < TFH_PREDICT_SKIP_MOST ? skip : TFH_PREDICT_SKIP_MOST);
 }
 
-static int add_up(const struct tfh_device *d, const int64_t *c, struct tfh_replays *s)
+static int add_up(const struct tfh_slice *sl, const int64_t *c, struct tfh_replays *s)
 {
-	size_t first = d->w0 ? d->w0 - 1 : 0;
+	size_t first = sl->w0 ? sl->w0 - 1 : 0;
 	int rc = 0;
 
-	for (size_t w = first_measured(d); w < d->w1 && !rc; w++) {
-		uint32_t k = d->accounts->loops->window.v[w].steps;
-		if (!steady(d, w) || c[w - 1 - first] == INT64_MIN)
+	for (size_t w = first_measured(sl); w < sl->w1 && !rc; w++) {
+		uint32_t k = sl->accounts->loops->window.v[w].steps;
+		if (!steady(sl, w) || c[w - 1 - first] == INT64_MIN)
 			continue;
-		struct tfh_replayed x = {.s = (double)(c[w - first] - c[w - 1 - first]) / 1e9 / k,
-					 .was = (double)(d->win.v[w].to - d->win.v[w].from) / 1e9 /
-						k,
-					 .steps = k};
+		struct tfh_replayed x = {
+			.s = (double)(c[w - first] - c[w - 1 - first]) / 1e9 / k,
+			.was = (double)(sl->device->win.v[w].to - sl->device->win.v[w].from) / 1e9 /
+			       k,
+			.steps = k};
 		rc = TFH_PUSH(s->of, x);
 	}
 	return rc;
@@ -387,14 +391,14 @@ static int add_up(const struct tfh_device *d, const int64_t *c, struct tfh_repla
 
 static void find_parts(struct replay *r)
 {
-	const struct tfh_device *d = r->d;
+	const struct tfh_slice *sl = r->sl;
 
-	for (size_t i = 0; i < d->seg.n; i++) {
-		r->part[i] = (uint8_t)part_of(&d->seg.v[i]);
+	for (size_t i = 0; i < sl->seg.n; i++) {
+		r->part[i] = (uint8_t)part_of(&sl->seg.v[i]);
 		r->parts |= 1u << r->part[i];
 	}
-	for (size_t i = 0; i < d->op.n; i++)
-		r->parts |= 1u << part_of_op(&d->op.v[i]);
+	for (size_t i = 0; i < sl->op.n; i++)
+		r->parts |= 1u << part_of_op(&sl->op.v[i]);
 }
 
 /* Whether nothing in memory belongs to the removed class: such replays are all equal. For launching
@@ -426,23 +430,23 @@ static const int64_t *time_anew(struct replay *r, const struct heap_node *v, int
 	return nothing ? r->same : c;
 }
 
-static int replay(struct tfh_samples *all, const struct tfh_device *d)
+static int replay(struct tfh_samples *all, const struct tfh_slice *sl)
 {
-	struct replay r = {.d = d, .slept = d->wake.n >= TFH_PREDICT_WAKES};
-	struct heap_node *v = order(d);
-	int64_t *c = malloc(2 * (d->w1 - d->w0 + 2) * sizeof(*c));
+	struct replay r = {.sl = sl, .slept = sl->wake.n >= TFH_PREDICT_WAKES};
+	struct heap_node *v = order(sl);
+	int64_t *c = malloc(2 * (sl->w1 - sl->w0 + 2) * sizeof(*c));
 	int rc = -ENOMEM;
 
-	r.wake = (int64_t)tfh_hist_quantile(r.slept ? &d->wake : &d->after, 0.5);
+	r.wake = (int64_t)tfh_hist_quantile(r.slept ? &sl->wake : &sl->after, 0.5);
 	r.wake = r.slept ? r.wake : tfh_min_ns(r.wake, TFH_WOKEN_NS);
-	r.seg = malloc((d->seg.n + 1) * sizeof(*r.seg));
-	r.op0 = malloc((d->op.n + 1) * sizeof(*r.op0));
-	r.op1 = malloc((d->op.n + 1) * sizeof(*r.op1));
-	r.lane = malloc((d->lane.n + 1) * sizeof(*r.lane));
-	r.part = malloc(d->seg.n + 1);
+	r.seg = malloc((sl->seg.n + 1) * sizeof(*r.seg));
+	r.op0 = malloc((sl->op.n + 1) * sizeof(*r.op0));
+	r.op1 = malloc((sl->op.n + 1) * sizeof(*r.op1));
+	r.lane = malloc((sl->lane.n + 1) * sizeof(*r.lane));
+	r.part = malloc(sl->seg.n + 1);
 	if (v && c && r.seg && r.op0 && r.op1 && r.lane && r.part) {
 		rc = 0;
-		r.same = c + (d->w1 - d->w0 + 2);
+		r.same = c + (sl->w1 - sl->w0 + 2);
 		find_parts(&r);
 		for (int what = 0; what <= TFH_REMOVE_COUNT + 1 && !rc; what++) {
 			r.what = what <= TFH_REMOVE_COUNT ? what : TFH_REMOVE_INPUT;
@@ -450,8 +454,8 @@ static int replay(struct tfh_samples *all, const struct tfh_device *d)
 			r.host = what <= TFH_REMOVE_COUNT ? 1 : TFH_PREDICT_CROWDING;
 			const int64_t *done = time_anew(&r, v, c);
 			all->replay[what].woken += r.woken;
-			all->replay[what].windows += d->w1 - (d->w0 ? d->w0 - 1 : 0);
-			rc = add_up(d, done, &all->replay[what]);
+			all->replay[what].windows += sl->w1 - (sl->w0 ? sl->w0 - 1 : 0);
+			rc = add_up(sl, done, &all->replay[what]);
 		}
 		r.what = TFH_REMOVE_NONE;
 		r.gone = 0;
@@ -460,7 +464,7 @@ static int replay(struct tfh_samples *all, const struct tfh_device *d)
 			r.place = &all->place[i];
 			run(&r, v);
 			completions(&r, c);
-			rc = add_up(d, c, &all->without[i]);
+			rc = add_up(sl, c, &all->without[i]);
 		}
 	}
 	free(v);
@@ -473,18 +477,67 @@ static int replay(struct tfh_samples *all, const struct tfh_device *d)
 	return rc;
 }
 
-int tfh_sample(void *samples, const struct tfh_device *d)
+static int append(struct tfh_replays *to, struct tfh_replays *from)
 {
-	tfh_xprof_add(samples, d);
-	return replay(samples, d);
+	int rc = 0;
+
+	for (size_t i = 0; i < from->of.n && !rc; i++)
+		rc = TFH_PUSH(to->of, from->of.v[i]);
+	to->woken += from->woken;
+	to->windows += from->windows;
+	return rc;
+}
+
+static void free_replays(struct tfh_samples *all)
+{
+	for (int i = 0; i < TFH_REMOVE_COUNT + 2; i++)
+		free(all->replay[i].of.v);
+	for (uint32_t i = 0; i < all->n_place; i++)
+		free(all->without[i].of.v);
+}
+
+/* Samples of one slice refer to the places of all. */
+static void *take(const void *arg, const struct tfh_slice *sl)
+{
+	const struct tfh_samples *all = arg;
+	struct tfh_samples *mine = calloc(1, sizeof(*mine));
+
+	if (!mine)
+		return NULL;
+	memcpy(mine->place, all->place, sizeof(mine->place));
+	mine->n_place = all->n_place;
+	tfh_xprof_add(mine, sl);
+	if (!replay(mine, sl))
+		return mine;
+	free_replays(mine);
+	free(mine);
+	return NULL;
+}
+
+static int add(void *arg, void *sample, bool drop)
+{
+	struct tfh_samples *all = arg, *mine = sample;
+	int rc = 0;
+
+	for (int i = 0; i < TFH_REMOVE_COUNT + 2 && !drop; i++)
+		rc |= append(&all->replay[i], &mine->replay[i]);
+	for (uint32_t i = 0; i < all->n_place && !drop; i++)
+		rc |= append(&all->without[i], &mine->without[i]);
+	for (int k = 0; k < TFH_XPROF_COUNT && !drop; k++)
+		all->xprof[k] += mine->xprof[k];
+	free_replays(mine);
+	free(mine);
+	return rc;
+}
+
+struct tfh_sampler tfh_sampler_of(struct tfh_samples *all)
+{
+	return (struct tfh_sampler){all, take, add};
 }
 
 void tfh_samples_free(struct tfh_samples *all)
 {
-	for (int i = 0; i < TFH_REMOVE_COUNT + 2; i++)
-		free(all->replay[i].of.v);
-	for (uint32_t i = 0; i < all->n_place; i++) {
-		free(all->without[i].of.v);
+	free_replays(all);
+	for (uint32_t i = 0; i < all->n_place; i++)
 		free(all->place[i].part);
-	}
 }

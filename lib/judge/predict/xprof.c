@@ -28,15 +28,15 @@ static int rank_of(uint8_t work)
 }
 
 /* Adds the windows in memory. */
-void tfh_xprof_add(struct tfh_samples *all, const struct tfh_device *d)
+void tfh_xprof_add(struct tfh_samples *all, const struct tfh_slice *sl)
 {
-	for (size_t w = d->w0; w < d->w1; w++) {
+	for (size_t w = sl->w0; w < sl->w1; w++) {
 		int64_t end[TFH_XPROF_OTHER], sum[TFH_XPROF_OTHER] = {0}, first = INT64_MAX,
 					      last = INT64_MIN;
 		for (int k = 0; k < TFH_XPROF_OTHER; k++)
 			end[k] = INT64_MIN;
-		for (size_t i = 0; i < d->op.n; i++) {
-			const struct tfh_dop *o = &d->op.v[i];
+		for (size_t i = 0; i < sl->op.n; i++) {
+			const struct tfh_dop *o = &sl->op.v[i];
 			if (o->window != w)
 				continue;
 			first = o->t0 < first ? o->t0 : first;
@@ -50,7 +50,7 @@ void tfh_xprof_add(struct tfh_samples *all, const struct tfh_device *d)
 				end[k] = o->t1;
 			}
 		}
-		if (last <= first || !tfh_window_counts(d->accounts, w))
+		if (last <= first || !sl->window.v[w - sl->w0].counts)
 			continue;
 		for (int k = 0; k < TFH_XPROF_OTHER; k++)
 			all->xprof[k] += (double)(sum[k] - (k ? sum[k - 1] : 0));
