@@ -23,11 +23,12 @@ static struct dg *job(uint32_t number)
 		dg_get(d, 0, chance(i % 7 ? 0.3 : 3));
 		dg_copy(d, 0, 2, TFH_DIR_H2D, 1 << 20, 0.2 + chance(0.6));
 		dg_record(d, 0, 1, 2);
-		for (int k = 0; k < 6; k++) {
+		/* Every other slice has much more to judge: the one after it is done first. */
+		for (int k = 0; k < (i / 32 % 2 ? 6 : 60); k++) {
 			if (k == 2)
 				dg_wait(d, 0, 1, 1);
 			dg_code(d, 0, chance(0.1));
-			dg_launch(d, 0, 1, chance(0.5));
+			dg_launch(d, 0, 1, chance(i / 32 % 2 ? 0.5 : 0.05));
 		}
 		/* The names of these streams are learned late in the run. */
 		if (i > STEPS / 2) {
@@ -37,8 +38,11 @@ static struct dg *job(uint32_t number)
 			dg_wait(d, 0, 1, 2);
 		}
 		dg_launch(d, 0, 1, 0.2);
-		if (i % 3 == 0)
+		/* How long threads take to wake up is known after several slices only. */
+		if (i % 16 == 0)
 			dg_sync(d, 0, 1);
+		else if (i % 16 == 8)
+			dg_code_until(d, 0, d->end[1] + 0.002), dg_sync(d, 0, 1);
 		else if (i % 3 == 1)
 			dg_copy_blocking(d, 0, 1, TFH_DIR_D2H, 4, 0.01);
 		dg_code(d, 0, i % 97 == 96 ? 40 : chance(0.4));
