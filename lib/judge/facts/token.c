@@ -121,17 +121,30 @@ uint32_t tfh_launch_kind(struct tfh_facts *facts, const struct tfh_event *ev, ui
 	return n;
 }
 
+/* How many tokens from i on are of i's kind. */
+static size_t of_one_kind(const struct tfh_facts *facts, size_t i)
+{
+	const struct tfh_token *t = facts->token.v;
+	size_t to = i + 1;
+
+	while (to < facts->token.n && t[to].kind == t[i].kind)
+		to++;
+	return to - i;
+}
+
 int tfh_find_stops(struct tfh_facts *facts)
 {
 	const struct tfh_token_kind *kinds = facts->kind.v;
 	struct tfh_stop sum = {0};
 	int rc = 0;
 
-	for (size_t i = 0; i < facts->token.n && !rc; i++) {
+	for (size_t i = 0, n; i < facts->token.n && !rc; i += n) {
 		const struct tfh_token_kind *k = &kinds[facts->token.v[i].kind];
+		n = 1;
 		if (k->family == TFH_FAM_LAUNCH) {
-			sum.exact += k->hash;
-			sum.rough += k->rough;
+			n = of_one_kind(facts, i);
+			sum.exact += n * k->hash;
+			sum.rough += n * k->rough;
 			continue;
 		}
 		sum.at = (uint32_t)i;

@@ -160,6 +160,23 @@ static size_t repeats(const uint64_t *v, size_t n, size_t p)
 	return (double)(to - from) >= TFH_VERDICT_INNER_SHARE * (double)n ? (to - from) / p : 0;
 }
 
+/* The first token that ends behind t. They are sorted by begin; of one thread's, ends are, too. */
+static const struct tfh_token *first_behind(const struct tfh_facts *facts, int64_t t)
+{
+	size_t lo = 0, hi = facts->token.n;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+		if (facts->token.v[mid].t0 < t)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	while (lo && tfh_token_end(&facts->token.v[lo - 1]) > t)
+		lo--;
+	return facts->token.v + lo;
+}
+
 /* Of a step in the middle of those whose launches are known one by one. */
 static uint32_t inner_of(const struct tfh_accounts *accounts)
 {
@@ -178,12 +195,15 @@ static uint32_t inner_of(const struct tfh_accounts *accounts)
 		at++;
 	if (at >= known)
 		return 1;
-	while (t < end && tfh_token_end(t) <= w[at].t0)
-		t++;
+	t = first_behind(facts, w[at].t0);
 	v = malloc(TFH_VERDICT_INNER_TOKENS * sizeof(*v));
 	for (; v && t < end && n < TFH_VERDICT_INNER_TOKENS && tfh_token_end(t) <= w[at].t1; t++)
 		if (tfh_is_launch(tfh_kind_of(facts, t)))
 			v[n++] = tfh_kind_of(facts, t)->hash;
+	/* Launches that are all alike repeat with every period, and have no parts. */
+	for (at = 1; v && at < n && v[at] == v[0];)
+		at++;
+	n = at < n ? n : 0;
 	for (size_t p = TFH_VERDICT_INNER_LAUNCHES;
 	     v && p * TFH_VERDICT_INNER_TIMES <= n && best == 1 && n < TFH_VERDICT_INNER_TOKENS;
 	     p++) {
