@@ -39,7 +39,11 @@ def measure(build, where, env, cupti, steps):
         times.append(took)
         cpu.append(used)
         memory = max(memory, most)
-    print(f"device times {cupti}: {events} calls, {size / events:.2f} bytes each on disk")
+    # Where a full ring drops calls, device ops and CUPTI's records of these calls are still written.
+    records = events + int(subprocess.run([decode, *files], capture_output=True, text=True, check=True).stdout.split()[1])
+    dropped = int(info.split('"dropped":')[1].split(",")[0])
+    print(f"device times {cupti}: {events} calls, {size / events:.2f} bytes each on disk; {dropped / (events + dropped):.1%} of the calls "
+          f"were dropped; {size / records:.2f} bytes for each call, device op and record of CUPTI's")
     print(f"report: {statistics.median(times) * 1e3:.0f} ms ({min(times) * 1e3:.0f} to {max(times) * 1e3:.0f}), median of {RUNS}; "
           f"{events / statistics.median(times) / 1e6:.1f} M calls/s, "
           f"{statistics.median(cpu) / events * 1e9:.0f} ns of processor time each, at most {memory / 1024:.0f} MiB")
