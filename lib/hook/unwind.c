@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "hook/driver/driver.h"
+#include "record/process/forks.h"
 #include "record/stacks/stacks.h"
 
 typedef int (*trace_fn)(int (*)(void *, void *), void *);
@@ -66,11 +67,15 @@ static int walk(void **frame, int most)
 {
 	struct walk w = {frame, 0, most};
 
-	if (unw_backtrace) {
+	if (unw_backtrace)
 		forget_unloaded();
-		return unw_backtrace(frame, most);
-	}
-	gcc_trace(take_frame, &w);
+	/* Both ask the loader for the objects that they meet first. */
+	tfh_unforked_begin();
+	if (unw_backtrace)
+		w.n = unw_backtrace(frame, most);
+	else
+		gcc_trace(take_frame, &w);
+	tfh_unforked_end();
 	return w.n;
 }
 
@@ -83,11 +88,10 @@ static void *look(void *handle, const char *name)
 	return found;
 }
 
-static int open_walker(const char **by)
+static int open_one(const char **by)
 {
 	void *handle;
 
-	tfh_lookup_init();
 	handle = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
 	unw_backtrace = (int (*)(void **, int))look(handle, "unw_backtrace");
 	unw_flush = (void (*)(void *, uintptr_t, uintptr_t))look(handle, "_Ux86_64_flush_cache");
@@ -102,6 +106,17 @@ static int open_walker(const char **by)
 	gcc_trace = (trace_fn)look(handle, "_Unwind_Backtrace");
 	*by = "libgcc_s.so.1";
 	return gcc_ip && gcc_trace ? 0 : -ENOENT;
+}
+
+static int open_walker(const char **by)
+{
+	int err;
+
+	tfh_lookup_init();
+	tfh_unforked_begin();
+	err = open_one(by);
+	tfh_unforked_end();
+	return err;
 }
 
 __attribute__((constructor)) static void attach(void)

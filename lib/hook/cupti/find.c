@@ -102,7 +102,7 @@ bool tfh_in_cupti(const void *address)
 {
 	struct holder h = {(uintptr_t)address, false};
 
-	dl_iterate_phdr(look_for_holder, &h);
+	tfh_each_object(look_for_holder, &h);
 	return h.cupti;
 }
 
@@ -217,7 +217,7 @@ bool tfh_cupti_known(void)
 		return true;
 	/* Cancellation or a longjmp in the middle would leave the loader's lock held. */
 	tfh_steady_begin(&steady);
-	dl_iterate_phdr(look, &l);
+	tfh_each_object(look, &l);
 	tfh_lookup_init();
 	known = l.cupti[0] && try(l.cupti, RTLD_NOLOAD);
 	tfh_steady_end(&steady);
@@ -296,7 +296,7 @@ static void try_python(struct cupti_search *s)
 {
 	struct paths p = {.n = 0};
 
-	dl_iterate_phdr(look_for_sites, &p);
+	tfh_each_object(look_for_sites, &p);
 	for (unsigned i = 0; i < p.n && !s->found; i++) {
 		try_in(s, p.dir[i], "nvidia/cuda_cupti/lib");
 		try_in(s, p.dir[i], "nvidia/cu13/lib");
@@ -309,7 +309,7 @@ static void try_runtime(struct cupti_search *s)
 					    "../extras/CUPTI/lib64", "../../../extras/CUPTI/lib64"};
 	struct paths p = {.n = 0};
 
-	dl_iterate_phdr(look_for_runtime, &p);
+	tfh_each_object(look_for_runtime, &p);
 	for (unsigned i = 0; i < p.n && !s->found; i++)
 		for (unsigned k = 0; k < sizeof(below) / sizeof(*below) && !s->found; k++)
 			try_in(s, p.dir[i], below[k]);
@@ -369,7 +369,7 @@ int tfh_cupti_load(void)
 		tfh_gpu_fact("gpu.library=%s", library);
 		return 0;
 	}
-	dl_iterate_phdr(look, &l);
+	tfh_each_object(look, &l);
 	if (l.stub) {
 		tfh_gpu_why("the driver library is a stub for linking (%slibcuda.so): take its "
 			    "directory "

@@ -8,6 +8,7 @@
 
 #include "hook/within.h"
 #include "record/record.h"
+#include "record/process/forks.h"
 #include "record/process/steady.h"
 
 void *tfh_real[TFH_FN_COUNT];
@@ -83,8 +84,13 @@ static int (*objects)(int (*)(struct dl_phdr_info *, size_t, void *), void *) = 
 
 int tfh_each_object(int (*look)(struct dl_phdr_info *, size_t, void *), void *data)
 {
+	int found;
+
 	tfh_lookup_init();
-	return objects(look, data);
+	tfh_unforked_begin();
+	found = objects(look, data);
+	tfh_unforked_end();
+	return found;
 }
 
 static void *defined_in(const struct dl_phdr_info *info, const char *name)

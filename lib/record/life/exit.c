@@ -16,6 +16,7 @@
 
 #include "record/gpu/gpu.h"
 #include "record/life/life.h"
+#include "record/process/forks.h"
 #include "record/process/requests.h"
 #include "record/watch/nvml_thread.h"
 
@@ -24,6 +25,9 @@
 /* A signal handler that exits may have left a call of the driver's in the middle. */
 #define INSIDE_NS (1000 * MS)
 #define HOLD_NS (50 * MS)
+
+enum { NOT_YET, BEGUN, DONE };
+static uint32_t registered[TFH_EXIT_AFTERS]; /* atomic */
 
 static uint64_t held_until; /* atomic: CLOCK_MONOTONIC */
 static uint64_t leaving;    /* atomic: the thread that exits */
@@ -95,10 +99,22 @@ static void at_exit(void)
 
 void tfh_register_exit(enum tfh_exit_after after)
 {
-	static uint32_t done[TFH_EXIT_AFTERS];
+	uint32_t none = NOT_YET;
 
-	if (!__atomic_exchange_n(&done[after], 1, __ATOMIC_RELAXED))
-		atexit(at_exit);
+	if (!__atomic_compare_exchange_n(&registered[after], &none, BEGUN, false, __ATOMIC_RELAXED,
+					 __ATOMIC_RELAXED))
+		return;
+	tfh_unforked_begin();
+	atexit(at_exit);
+	__atomic_store_n(&registered[after], DONE, __ATOMIC_RELAXED);
+	tfh_unforked_end();
+}
+
+void tfh_exit_forked(void)
+{
+	for (int i = 0; i < TFH_EXIT_AFTERS; i++)
+		if (registered[i] == BEGUN)
+			registered[i] = NOT_YET;
 }
 
 void tfh_finish(bool clean)

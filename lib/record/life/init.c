@@ -14,6 +14,7 @@
 
 #include "record/flush/flusher.h"
 #include "record/life/life.h"
+#include "record/process/forks.h"
 #include "record/process/lock.h"
 #include "record/ring/journal.h"
 #include "record/ring/rings.h"
@@ -47,12 +48,31 @@ static bool make_generation(void)
 
 static void after_fork(void);
 
-static void atfork_child(void)
+static void before_fork(void)
 {
-	tfh_p.pid = tfh_raw_getpid();
+	tfh_devices_hold();
+	tfh_forks_begin();
+}
+
+static void after_fork_in_parent(void)
+{
+	tfh_forks_end();
+	tfh_devices_go_on();
+}
+
+static void forget_threads(void)
+{
 	tfh_p.paused = 0; /* also where nothing was called yet */
 	tfh_locks_forked();
 	tfh_devices_forked();
+	tfh_forks_forked();
+	tfh_exit_forked();
+}
+
+static void atfork_child(void)
+{
+	tfh_p.pid = tfh_raw_getpid();
+	forget_threads();
 	if (generation_page)
 		after_fork();
 }
@@ -78,7 +98,7 @@ void tfh_init(void)
 	tfh_p.pid = tfh_raw_getpid();
 	read_settings();
 	if (tfh_mode != TFH_MODE_DEAD)
-		pthread_atfork(tfh_devices_hold, tfh_devices_go_on, atfork_child);
+		pthread_atfork(before_fork, after_fork_in_parent, atfork_child);
 	__atomic_store_n(&init_state, 2, __ATOMIC_RELEASE);
 	errno = saved;
 }
@@ -97,9 +117,7 @@ static int adopt(pid_t pid)
 	if (last == pid || !__atomic_compare_exchange_n(&adopted, &last, pid, false,
 							__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return -ECHILD;
-	tfh_p.paused = 0;
-	tfh_locks_forked();
-	tfh_devices_forked();
+	forget_threads();
 	after_fork();
 	tfh_self.guard++; /* this is our own code, whose end is still to come */
 	__atomic_store_n(&tfh_p.pid, pid, __ATOMIC_RELEASE);

@@ -42,4 +42,9 @@ int tfh_flush_by(uint64_t end);
 /* `mode`: for later calls. */
 void tfh_finish_by(bool clean, enum tfh_mode mode, uint64_t end);
 
+/* ---- exit.c ---- */
+
+/* In a forked child: a thread of the parent's may have been about to register the exit handler. */
+void tfh_exit_forked(void);
+
 #endif

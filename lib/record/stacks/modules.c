@@ -11,6 +11,7 @@
 
 #include "format/table.h"
 #include "format/tft_write.h"
+#include "record/process/forks.h"
 #include "record/process/recorder.h"
 
 #define MODULES 1024u
@@ -137,8 +138,10 @@ void tfh_modules_look(uint64_t now)
 		return;
 	for (uint32_t i = 0; i < n_modules; i++)
 		t->module[i].seen = false;
+	tfh_unforked_begin();
 	dl_iterate_phdr(count, &c);
 	dl_iterate_phdr(look, &changed);
+	tfh_unforked_end();
 	if (!changed)
 		return;
 	changes = c.n;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "record/process/forks.h"
 
 #define VERSION_BYTES 64
 
@@ -147,7 +148,9 @@ void tfh_software_read(char *out, size_t size)
 
 	if (!tfh_map_once(&found, (ROWS + 1) * sizeof(*found)))
 		return;
+	tfh_unforked_begin();
 	dl_iterate_phdr(count, &now);
+	tfh_unforked_end();
 	if (*out && now == added)
 		return;
 	for (size_t i = 0; i < ROWS && !*out;
@@ -155,7 +158,9 @@ void tfh_software_read(char *out, size_t size)
 		found[i].path[0] = '\0';
 	added = now;
 	found_more = false;
+	tfh_unforked_begin();
 	dl_iterate_phdr(look, NULL);
+	tfh_unforked_end();
 	if (!found_more)
 		return;
 	*out = '\0';
