@@ -12,6 +12,7 @@ import unicodedata
 
 SRC, BUILD, TMP = os.environ["TFH_SRC"], os.environ["TFH_BUILD"], os.environ["TFH_TMP"]
 sys.path.insert(0, SRC + "/tests/import")
+from evil_kineto import kineto  # noqa: E402
 from xspace import MS, Plane  # noqa: E402
 
 TFHOOK, EVIL_TFT, LOOP = BUILD + "/bin/tfhook", BUILD + "/tests/cli/evil", BUILD + "/tests/jobs/client_loop"
@@ -66,33 +67,6 @@ def read(path, codes=(0,)):
     tfhook("report", "--steps", path, codes=codes, evil=False)
     tfhook("info", path, codes=codes, evil=b"evil" in os.fsencode(path))
     return whole
-
-
-def event(cat, name, at, dur, tid=7, pid=7, **args):
-    return dict(ph="X", cat=cat, name=name, pid=pid, tid=tid, ts=1700000000000000 + at, dur=dur, args=args)
-
-
-def kineto(evil):
-    """Twelve steps of a loader, copies and kernels, all of whose names end with `evil`."""
-    events = [dict(ph="M", name="process_name", pid=7, tid=0, ts=0, args={"name": "python" + evil}),
-              dict(ph="M", name="thread_name", pid=7, tid=7, ts=0, args={"name": "thread" + evil})]
-    number = 0
-    for i in range(12):
-        at = i * 10000
-        events += [event("user_annotation", "ProfilerStep#%d" % i, at, 10000),
-                   event("user_annotation", "enumerate(DataLoader)#" + evil + ".__next__", at + 2, 3000),
-                   event("user_annotation", "range" + evil, at + 3000, 900),
-                   event("cpu_op", "op" + evil, at + 3010, 2000)]
-        work = [("cudaMemcpyAsync", "gpu_memcpy", "Memcpy HtoD (Pageable -> Device)" + evil)]
-        work += [("cudaLaunchKernel", "kernel", "kernel%d<%s>" % (k, evil)) for k in range(5)]
-        for k, (call, cat, name) in enumerate(work):
-            number += 1
-            events += [event("cuda_runtime", call, at + 3100 + k * 10, 5, correlation=number),
-                       event(cat, name, at + 3300 + k * 600, 500, tid=3, pid=0, device=0, stream=3, correlation=number,
-                             bytes=1 << 20, **{"kernel" + evil: evil})]
-        events.append(event("cuda_runtime", "cudaDeviceSynchronize", at + 3800, 2400, correlation=10**6 + i))
-    return dict(traceEvents=events, distributedInfo={"backend": evil, "rank": 0}, deviceProperties=[{"id": 0, "name": evil}],
-                traceName=evil, schemaVersion=1)
 
 
 def xplane(evil):

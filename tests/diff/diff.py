@@ -112,6 +112,45 @@ for args in ((), ("quick",), ("quick", "slow", "slow2"), ("quick", "--"), ("--at
 tfhook("diff", "--at", "0-1s", "--at", "1h-2h", "quick", status=5)
 tfhook("diff", "quick", "nothing", status=3)
 
+# Lines by their samples, kernels that came and went, settings, versions and start-up of a program that was changed.
+JOB = """
+import sys
+sys.path.insert(0, %r)
+from device import Device
+d = Device()
+
+def think(n):
+    x = 0
+    for i in range(n):
+        x += i * i %% 7
+    return x
+
+for i in range(200):
+    think(int(sys.argv[1]))
+    d.up()
+    d.run(1, "forward")
+    d.run(1, sys.argv[2])
+    d.sync()
+""" % os.path.join(src, "tests/jobs")
+env = {**os.environ, "LD_LIBRARY_PATH": f"{build}/sim", "TFHOOK_CUPTI_LIB": f"{build}/sim/libcupti.so.13", "TF_GPU_THREAD_MODE": "global"}
+for turn in range(3):  # others may leave no time for samples
+    for name, work, kernel, mode in (("before", "20000", "backward", "global"), ("after", "120000", "other", "gpu_private")):
+        subprocess.run([f"{build}/bin/tfhook", "run", "-q", "-o", f"{tmp}/{name}{turn}", sys.executable, "-c", JOB, work, kernel],
+                       env={**env, "TF_GPU_THREAD_MODE": mode}, check=True, timeout=120)
+    changed = diff("before%d" % turn, "after%d" % turn)
+    slower = [line for line in changed["lines"] if line["name"] == "think" and line["how"] == "changed"]
+    if slower:
+        break
+check(slower and slower[0]["b_s"] > 2 * slower[0]["a_s"] and slower[0]["b_s"] - slower[0]["a_s"] > slower[0]["off_s"], "line", changed["lines"])
+kernels = {k["name"]: (k["how"], k["a_calls"], k["b_calls"]) for k in changed["kernels"]}
+check(kernels == {"spin_backward": ("gone", 1, 0), "spin_other": ("new", 0, 1)}, "kernels", kernels)
+facts = {f["name"]: (f["a"], f["b"]) for f in changed["facts"]}
+check(facts["command.3"] == ("20000", "120000") and facts["env.TF_GPU_THREAD_MODE"] == ("global", "gpu_private"), "settings", facts)
+check(changed["run"]["b_s"] > 0 and changed["before_steps"]["a_s"] > 0 and changed["a"]["class"] and changed["b"]["class"], "run", changed["run"])
+text = screen("before%d" % turn, "after%d" % turn)
+for words in ("KERNELS", "gone", "SETTINGS", "RUN ", "LINES", "think (", "verdict"):
+    check(words in text, words, "is not on the screen:", text)
+
 traces = os.environ.get("TFH_TRACES")
 if traces:
     # A loader without workers against one with four: others measured both on a real GPU.

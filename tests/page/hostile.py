@@ -9,36 +9,12 @@ import os
 import sys
 import unicodedata
 
-sys.path.insert(0, os.path.dirname(__file__))
+sys.path[:0] = [os.path.dirname(__file__), os.path.join(os.environ["TFH_SRC"], "tests/import")]
 import shown  # noqa: E402
+from evil_kineto import kineto  # noqa: E402
 
 HTML = "</pre></script></style></table><img src=x onerror=alert(1)><script>alert(2)</script><svg onload=alert(3)>&lt;b&#39;\"'`--><!--]]>"
 EVIL = HTML + "\x1b[31m\r\n\u202eRTL\u2066\u200b\u2028\u00ad\ufeff\x7f\x00"
-
-
-def event(cat, name, at, dur, tid=7, pid=7, **args):
-    return dict(ph="X", cat=cat, name=name, pid=pid, tid=tid, ts=1700000000000000 + at, dur=dur, args=args)
-
-
-def kineto():
-    events = [dict(ph="M", name="process_name", pid=7, tid=0, ts=0, args={"name": "python" + EVIL}),
-              dict(ph="M", name="thread_name", pid=7, tid=7, ts=0, args={"name": "thread" + EVIL})]
-    number = 0
-    for i in range(24):
-        at = i * 10000
-        events += [event("user_annotation", "ProfilerStep#%d" % i, at, 10000),
-                   event("user_annotation", "enumerate(DataLoader)#" + EVIL + ".__next__", at + 2, 3000),
-                   event("python_function", "train.py(12): " + EVIL, at + 3000, 6000),
-                   event("cpu_op", "op" + EVIL, at + 3010, 2000)]
-        work = [("cudaMemcpyAsync", "gpu_memcpy", "Memcpy HtoD (Pageable -> Device)" + EVIL)]
-        work += [("cudaLaunchKernel", "kernel", "kernel%d<%s>" % (k, EVIL)) for k in range(5)]
-        for k, (call, cat, name) in enumerate(work):
-            number += 1
-            events += [event("cuda_runtime", call, at + 3100 + k * 10, 5, correlation=number),
-                       event(cat, name, at + 3300 + k * 600, 500, tid=3, pid=0, device=0, stream=3, correlation=number, bytes=1 << 20)]
-        events.append(event("cuda_runtime", "cudaDeviceSynchronize", at + 3800, 2400, correlation=10**6 + i))
-    return dict(traceEvents=events, distributedInfo={"backend": EVIL, "rank": 0}, deviceProperties=[{"id": 0, "name": EVIL}],
-                traceName=EVIL, schemaVersion=1)
 
 
 def rewritten():
@@ -77,7 +53,7 @@ def look(browser, run, name):
 
 def main():
     shown.begin()
-    json.dump(kineto(), open("k.json", "w"))
+    json.dump(kineto(EVIL, 24), open("k.json", "w"))
     with shown.browser() as browser:
         look(browser, "k.json", "k.html")
         look(browser, rewritten(), "rec.html")
