@@ -113,6 +113,7 @@ static uint32_t seen_n;
 static enum tft_look made_by; /* what the other thread does; 0: there is none */
 static int
 	runs_each; /* every so many looks see the thread running, whatever it else does; 0: none */
+static bool loads; /* a module is loaded in each step */
 static bool fetched; /* a batch is fetched from a pipeline in each step */
 
 static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
@@ -174,6 +175,8 @@ static struct tfh_result *judge(enum tft_look state, double run)
 			ev->stack = 3;
 			ev->w[2] = 10000000;
 		}
+		if (loads)
+			gen_call(g, 0, TFH_FN_cuModuleLoadData, t + 10.521, t + 10.525);
 		if (fetched)
 			gen_get(g, 0, 1, 0, t - 0.01, t);
 		cpu += run;
@@ -237,6 +240,19 @@ static void test_causes(void **state)
 	see("/job/other.py", "thing", 21);
 	seen_at[0].library = false;
 	is(TFT_LOOK_RUNNING, 10, TFH_CAUSE_HOST_PYTHON);
+}
+
+/* A library that rewrites its graph before each execution dispatches it, unless kernels are made from it. */
+static void test_rewriting(void **state)
+{
+	(void)state;
+	see(LIB "/tinygrad/uop/ops.py", "graph_rewrite", 19);
+	is(TFT_LOOK_RUNNING, 10, TFH_CAUSE_HOST_LAUNCH);
+	loads = true;
+	is(TFT_LOOK_RUNNING, 10, TFH_CAUSE_HOST_COMPILE);
+	loads = false;
+	see(LIB "/tinygrad/codegen/opt.py", "optimize", 19);
+	is(TFT_LOOK_RUNNING, 10, TFH_CAUSE_HOST_COMPILE);
 }
 
 static void makes(const char *file, bool library, enum tft_look state)
@@ -337,10 +353,10 @@ static void test_retraced(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_roles),	      cmocka_unit_test(test_order),
-		cmocka_unit_test(test_causes),	      cmocka_unit_test(test_kernel_time),
-		cmocka_unit_test(test_retraced),      cmocka_unit_test(test_makers),
-		cmocka_unit_test(test_place_of_line),
+		cmocka_unit_test(test_roles),	 cmocka_unit_test(test_order),
+		cmocka_unit_test(test_causes),	 cmocka_unit_test(test_kernel_time),
+		cmocka_unit_test(test_retraced), cmocka_unit_test(test_rewriting),
+		cmocka_unit_test(test_makers),	 cmocka_unit_test(test_place_of_line),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -81,6 +81,9 @@ enum tfh_cause tfh_look_cause(const struct tfh_facts *facts, int at, bool feeds)
 	else if (facts->much_kernel && tfh_at_role(at) == TFH_ROLE_LATER && facts->writes)
 		cause = facts->writes == TFH_WRITES_BYTES ? TFH_CAUSE_HOST_CHECKPOINT
 							  : TFH_CAUSE_HOST_LOGGING;
+	/* No kernel was made in the second half of the launches: what is rewritten there is dispatched. */
+	if (tfh_at_role(at) == TFH_ROLE_REWRITE && facts->launches_loaded * 2 < facts->launches)
+		cause = TFH_CAUSE_HOST_LAUNCH;
 	/* A queue of the program itself, beside a pipeline that delivers its batches. */
 	if (facts->consumers && tfh_at_role(at) == TFH_ROLE_QUEUE)
 		cause = TFH_CAUSE_HOST_LOCK;
@@ -114,7 +117,7 @@ bool tfh_steps_compile(const struct tfh_accounts *accounts)
 
 	for (size_t i = 0; i < tfh_looks_count(accounts->facts->looks); i++) {
 		struct tfh_seen_look k = tfh_looks_at(accounts->facts->looks, i);
-		if (tfh_at_role(k.at) != TFH_ROLE_COMPILE)
+		if (!tfh_role_compiles(tfh_at_role(k.at)))
 			continue;
 		at = tfh_window_of(loops, k.t, at);
 		n += at != SIZE_MAX && loops->window.v[at].segment == TFH_SEGMENT_TRAIN;
@@ -130,7 +133,7 @@ static bool leave_compiling(struct tfh_seen *seen)
 	double compiling = 0;
 
 	for (int i = TFH_SEEN_COUNT; i < TFH_AT_COUNT; i++)
-		if (tfh_at_role(i) == TFH_ROLE_COMPILE) {
+		if (tfh_role_compiles(tfh_at_role(i))) {
 			compiling += seen->part[i];
 			seen->part[i] = 0;
 		}

@@ -234,6 +234,7 @@ struct tfh_facts {
 	TFH_VEC(uint8_t) updates;      /* by string: is it such a name? UINT8_MAX: not looked up */
 	TFH_VEC(struct tfh_rare) rare; /* by end */
 	TFH_VEC(int64_t) call_at;      /* end of every TFH_FACTS_CALLS_APART-th event */
+	uint64_t launches_loaded;      /* launches before the last module was loaded */
 	int64_t launched;	       /* end of the last launch, INT64_MIN / 2: none yet */
 	TFH_VEC(struct tfh_quiet) quiet; /* long times without a launch, in order */
 	int64_t quiet_ns;		 /* `quiet` holds all that are at least so long */

@@ -29,6 +29,11 @@ static const struct place_row {
 #undef OWN
 };
 
+bool tfh_role_compiles(enum tfh_role role)
+{
+	return role == TFH_ROLE_COMPILE || role == TFH_ROLE_REWRITE;
+}
+
 enum tfh_cause tfh_role_cause(enum tfh_role role)
 {
 	return roles[role].cause;
@@ -123,8 +128,8 @@ uint32_t tfh_role_lead(const struct tfh_model_line *frame, uint32_t n, enum tfh_
 {
 	uint32_t from = 0, lead;
 
-	for (uint32_t i = 0; i < n && role == TFH_ROLE_COMPILE; i++)
-		if (role_of_frame(&frame[i], TFH_ORDER_UNKNOWN) == role)
+	for (uint32_t i = 0; i < n && tfh_role_compiles(role); i++)
+		if (tfh_role_compiles(role_of_frame(&frame[i], TFH_ORDER_UNKNOWN)))
 			from = i;
 	lead = n > from ? from + tfh_place_lead(frame + from, n - from) : 0;
 	*callee = from ? from : lead ? lead - 1 : n;

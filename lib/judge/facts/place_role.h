@@ -16,6 +16,8 @@ enum tfh_role {
 };
 
 enum tfh_cause tfh_role_cause(enum tfh_role role);
+/* Whether it makes code, or what code is made from. */
+bool tfh_role_compiles(enum tfh_role role);
 
 bool tfh_same_function(const struct tfh_model_line *a, const struct tfh_model_line *b);
 

@@ -23,6 +23,8 @@ void tfh_startup_event(struct tfh_facts *facts, const struct tfh_event *ev)
 	else if (!strncmp(name, "cuCtxCreate", 11) ||
 		 !strncmp(name, "cuDevicePrimaryCtxRetain", 24))
 		first(facts, TFH_PHASE_CONTEXT, ev->t1);
-	else if (ev->fn->family == TFH_FAM_MODULE && strstr(name, "Load"))
+	else if (ev->fn->family == TFH_FAM_MODULE && strstr(name, "Load")) {
 		first(facts, TFH_PHASE_MODULE, ev->t1);
+		facts->launches_loaded = facts->launches;
+	}
 }
