@@ -65,6 +65,12 @@ static void test_roles(void **state)
 		{LIB "/torch/_dynamo/convert_frame.py", "compile_inner", 8, true},
 		{"/job/train.py", "main", 22, false}};
 
+	const struct tfh_model_line module[] = {
+		{LIB "/torch/nn/modules/rnn.py", "LSTMCell.forward", 5, true},
+		{LIB "/torch/nn/modules/module.py", "Module._call_impl", 6, true},
+		{LIB "/torch/nn/modules/module.py", "Module._wrapped_call_impl", 7, true},
+		{"/job/train.py", "Sequence.forward", 26, false}};
+
 	/* A copy of tensors is no computing, but is part of what a compiler does. */
 	assert_int_equal(tfh_place_role(copied, 4, TFH_ORDER_UNKNOWN), TFH_ROLE_KEEP);
 	assert_int_equal(tfh_place_role(copied, COUNT(copied), TFH_ORDER_UNKNOWN),
@@ -81,6 +87,8 @@ static void test_roles(void **state)
 	assert_int_equal(callee, 0);
 	assert_int_equal(tfh_role_lead(saves, COUNT(saves), TFH_ROLE_SAVE, &callee), 0);
 	assert_int_equal(callee, COUNT(saves));
+	assert_int_equal(tfh_role_lead(module, COUNT(module), TFH_ROLE_COMPUTE, &callee), 3);
+	assert_int_equal(callee, 0); /* what is between only passes the call on */
 	assert_int_equal(tfh_place_role(queued, COUNT(queued), TFH_ORDER_UNKNOWN), TFH_ROLE_LOADER);
 	assert_int_equal(tfh_place_role(arrays, COUNT(arrays), TFH_ORDER_UNKNOWN), TFH_ROLE_NONE);
 	assert_int_equal(tfh_place_role(queued, 2, TFH_ORDER_UNKNOWN), TFH_ROLE_QUEUE);

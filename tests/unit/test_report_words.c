@@ -95,6 +95,33 @@ static void test_own_advice(void **state)
 	}
 }
 
+/* Of a processor that computes, the line is told where it was seen. */
+static void test_computing_line(void **state)
+{
+	(void)state;
+	struct words w;
+
+	begin(&w, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU);
+	w.r.steady.tier = 'C';
+	tfh_explain_kernels(&w.said);
+	assert_int_equal(w.said.tells[0], TFH_TELLS_KERNEL);
+	assert_non_null(strstr(w.said.evidence[0], "not known"));
+	tfh_wording_free(&w.said);
+	begin(&w, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU);
+	w.r.steady.tier = 'C';
+	w.r.found.line = (struct tfh_seen_line){.file = "/job/gpt.py",
+						.function = "NewGELU.forward",
+						.line = 53,
+						.s_per_step = 0.3,
+						.of_s = 1,
+						.off_s = 0.03};
+	tfh_explain_kernels(&w.said);
+	assert_int_equal(w.said.tells[0], TFH_TELLS_LINE);
+	assert_string_equal(w.said.evidence[0],
+			    "NewGELU.forward, gpt.py:53: 300 ms of 1.00 s, +-30 ms");
+	tfh_wording_free(&w.said);
+}
+
 /* A PyTorch job is told what PyTorch's user can check, and that so many workers would keep up. */
 static void test_torch(void **state)
 {
@@ -244,13 +271,10 @@ static void test_kinds_of_kernels(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_every_cause),
-		cmocka_unit_test(test_own_advice),
-		cmocka_unit_test(test_torch),
-		cmocka_unit_test(test_kernel_that_matters),
-		cmocka_unit_test(test_times),
-		cmocka_unit_test(test_copies_of_cause),
-		cmocka_unit_test(test_kinds_of_kernels),
+		cmocka_unit_test(test_every_cause),	    cmocka_unit_test(test_own_advice),
+		cmocka_unit_test(test_computing_line),	    cmocka_unit_test(test_torch),
+		cmocka_unit_test(test_kernel_that_matters), cmocka_unit_test(test_times),
+		cmocka_unit_test(test_copies_of_cause),	    cmocka_unit_test(test_kinds_of_kernels),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,6 +29,14 @@ static const struct place_row {
 #undef OWN
 };
 
+static const struct {
+	const char *file, *function;
+} passes[] = {
+#define PASS(file, function) {file, function},
+#include "judge/facts/places.def"
+#undef PASS
+};
+
 bool tfh_role_compiles(enum tfh_role role)
 {
 	return role == TFH_ROLE_COMPILE || role == TFH_ROLE_REWRITE;
@@ -123,6 +131,16 @@ enum tfh_role tfh_loader_role(const struct tfh_model_line *frame, uint32_t n, in
 	return own ? TFH_ROLE_MAP : TFH_ROLE_LOADER;
 }
 
+static bool passes_on(const struct tfh_model_line *frame)
+{
+	const char *name = last_part(frame->function);
+
+	for (size_t i = 0; i < sizeof(passes) / sizeof(*passes) && frame->library; i++)
+		if (strstr(frame->file, passes[i].file) && !fnmatch(passes[i].function, name, 0))
+			return true;
+	return false;
+}
+
 uint32_t tfh_role_lead(const struct tfh_model_line *frame, uint32_t n, enum tfh_role role,
 		       uint32_t *callee)
 {
@@ -133,5 +151,7 @@ uint32_t tfh_role_lead(const struct tfh_model_line *frame, uint32_t n, enum tfh_
 			from = i;
 	lead = n > from ? from + tfh_place_lead(frame + from, n - from) : 0;
 	*callee = from ? from : lead ? lead - 1 : n;
+	while (*callee && *callee < n && passes_on(&frame[*callee]))
+		--*callee;
 	return lead;
 }

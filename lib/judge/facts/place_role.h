@@ -38,7 +38,7 @@ enum tfh_role tfh_loader_role(const struct tfh_model_line *frame, uint32_t n, in
 
 /* Index of the frame to show (tfh_place_lead); for compiling, the frame that triggered it, not a
  * function that is compiled. *callee: the frame it called (for compiling, the compiler's outermost
- * function); n if none. */
+ * function), but for those that only pass the call on; n if none. */
 uint32_t tfh_role_lead(const struct tfh_model_line *frame, uint32_t n, enum tfh_role role,
 		       uint32_t *callee);
 

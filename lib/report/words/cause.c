@@ -437,6 +437,21 @@ static const char *kernel_share(struct tfh_wording *w)
 			  tfh_phrase_time(w, r->kernels[0].median_s));
 }
 
+/* Without device times no kernel is known, but on a processor the line that computes may be. */
+static void explain_computing(struct tfh_wording *w)
+{
+	const char *line = w->r->found.cpu_only ? tfh_verdict_line(w) : NULL;
+
+	if (line)
+		tfh_evidence(w, TFH_TELLS_LINE, line);
+	else
+		tfh_evidence(
+			w, TFH_TELLS_KERNEL,
+			w->r->found.cpu_only
+				? "not known: the processors compute, and nothing tells with what"
+				: "not known: there are no device times");
+}
+
 void tfh_explain_kernels(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
@@ -444,11 +459,7 @@ void tfh_explain_kernels(struct tfh_wording *w)
 
 	if (r->steady.tier == 'C' || !r->n_kernels || !(r->kernels[0].share_of_busy > 0)) {
 		if (blamed)
-			tfh_evidence(
-				w, TFH_TELLS_KERNEL,
-				r->found.cpu_only
-					? "not known: the processors compute, and nothing tells with what"
-					: "not known: there are no device times");
+			explain_computing(w);
 		return;
 	}
 	bool most = r->n_kernels > 1 && r->kernels[0].share_of_busy > TFH_REPORT_KERNEL_SHARE &&
