@@ -8,8 +8,9 @@
 /* A clock so slow that a block has more nanoseconds than an int32_t holds. */
 #define SLOW_RATE 16.0
 
-bool tfh_ticks_ns(const struct tfh_tick_line *l, const uint64_t *restrict ticks, uint32_t n,
-		  int64_t *restrict ns)
+static inline __attribute__((always_inline)) bool convert(const struct tfh_tick_line *l,
+							  const uint64_t *restrict ticks,
+							  uint32_t n, int64_t *restrict ns)
 {
 	uint64_t other = 0;
 
@@ -22,4 +23,24 @@ bool tfh_ticks_ns(const struct tfh_tick_line *l, const uint64_t *restrict ticks,
 		ns[i] = l->ns + (int32_t)((double)in_block * l->rate);
 	}
 	return true;
+}
+
+#ifdef __x86_64__
+/* The same by wider instructions: the same operations on doubles, so the same results. */
+static __attribute__((target("avx2"))) bool convert_avx2(const struct tfh_tick_line *l,
+							 const uint64_t *restrict ticks, uint32_t n,
+							 int64_t *restrict ns)
+{
+	return convert(l, ticks, n, ns);
+}
+#endif
+
+bool tfh_ticks_ns(const struct tfh_tick_line *l, const uint64_t *restrict ticks, uint32_t n,
+		  int64_t *restrict ns)
+{
+#ifdef __x86_64__
+	if (__builtin_cpu_supports("avx2"))
+		return convert_avx2(l, ticks, n, ns);
+#endif
+	return convert(l, ticks, n, ns);
 }
