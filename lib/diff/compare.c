@@ -81,6 +81,9 @@ static int read_runs(struct tfh_diff_side *s, struct side_means *m, bool same_ru
 				s->name,
 				s->from_s > 0 || isfinite(s->to_s) ? " between these times" : "");
 		s->steps += blocks->steps;
+		s->crowded |=
+			!same_run && s->n < TFH_DIFF_SPREAD_RUNS &&
+			tfh_digest_number(s->digest[i], "quality.run_delay") > TFH_CROWDED_SHARE;
 		add_run(m, i, blocks, s->digest[i], same_run);
 	}
 	return 0;

@@ -44,6 +44,7 @@ struct tfh_diff_side {
 	const char *name;
 	/* filled by tfh_diff_make() */
 	uint64_t steps;
+	bool crowded;			  /* other work on the machine makes its interval wide */
 	struct tfh_diff_means usual, all; /* usual steps; all of them */
 };
 

@@ -71,14 +71,18 @@ static void print_step(const struct screen *x)
 			  tfh_fmt_time(off, s->off_s));
 }
 
-/* Wider than this part of a step, an interval says that runs changed while they ran. */
+/* Wider than this part of a step, an interval says that runs changed while they ran, or were disturbed. */
 #define WIDE_PART 4
 
 static void print_width(const struct screen *x)
 {
+	bool crowded = x->d->side[0].crowded || x->d->side[1].crowded;
+
 	if (x->d->step.off_s * WIDE_PART > x->d->step.a_s)
-		tfh_put("  steps of one run differ by much: --at compares stretches of it\n",
-			x->out);
+		tfh_print(
+			x->out, "  %s\n",
+			crowded ? "other work on the machine hides smaller changes: compare 3 runs of each kind"
+				: "steps of one run differ by much: --at compares stretches of it");
 }
 
 /* What only some steps do is not in the usual step, but in the mean of all. */

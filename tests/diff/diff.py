@@ -148,8 +148,24 @@ facts = {f["name"]: (f["a"], f["b"]) for f in changed["facts"]}
 check(facts["command.3"] == ("20000", "120000") and facts["env.TF_GPU_THREAD_MODE"] == ("global", "gpu_private"), "settings", facts)
 check(changed["run"]["b_s"] > 0 and changed["before_steps"]["a_s"] > 0 and changed["a"]["class"] and changed["b"]["class"], "run", changed["run"])
 text = screen("before%d" % turn, "after%d" % turn)
-for words in ("KERNELS", "gone", "SETTINGS", "RUN ", "LINES", "think (", "verdict"):
+for words in ("KERNELS", "spin_", "SETTINGS", "RUN ", "LINES", "think (", "verdict"):
     check(words in text, words, "is not on the screen:", text)
+
+# Where other work made the interval wide, it says so, and not that the steps differ by themselves.
+others = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(4 * os.cpu_count())]
+try:
+    subprocess.run([f"{build}/bin/tfhook", "run", "-q", "-o", f"{tmp}/crowded", sys.executable, "-c", JOB, "60000", "backward"], env=env, check=True,
+                   timeout=120)
+finally:
+    for other in others:
+        other.kill()
+        other.wait()
+crowded = diff("before0", "crowded")
+waited = json.loads(tfhook("report", "--json", "crowded"))["quality"]["run_delay_share"]
+if waited and waited > 0.2 and crowded["step"]["off_s"] > 0.26 * crowded["step"]["a_s"]:
+    check("other work on the machine" in screen("before0", "crowded"), "why the interval is wide")
+else:
+    print("the job got its processors all the same: it waited", waited)
 
 traces = os.environ.get("TFH_TRACES")
 if traces:
