@@ -130,7 +130,7 @@ const char *tfh_no_bound(const struct tfh_accounts *accounts, enum tfh_remove wh
 	if ((host || part == TFH_PART_INPUT) && blocks(accounts, TFH_CAUSE_HOST_GIL))
 		return "all threads run differently once Python's lock is free";
 	if (cpu_only && tfh_processor_wait(accounts->facts) > TFH_CROWDED_SHARE)
-		return "other programs took processors from the rest of the step";
+		return "threads waited for processors: the rest of the step may be faster";
 	return NULL;
 }
 
