@@ -226,7 +226,7 @@ def doors():
     yield Case("constructors call the driver", ["doors", "constructors", "100", "{bin}/libctor.so"], rc=7)
     yield Case("lookups beside dlopen", ["doors", "lookups", "100", "{bin}/libctor.so"], rc=7, quick=True)
     yield Case("lookups beside fork", ["doors", "lookupsforked", "100"], rc=7, truth="killed")
-    yield Case("a fork while the exit handler is registered", ["doors", "exitlist", "100"], rc=7, quick=True)
+    yield Case("a fork while the exit handler is registered", ["handlers", "forked", "100"], rc=7, quick=True)
     yield Case("static TLS", ["doors", "tls", "1000", "{bin}/libtls.so"], rc=7, quick=True)
 
 
