@@ -2,7 +2,7 @@
 """`tfhook digest --follow` keeps digests of runs while they record: they grow with the run, and the last one is of all of it. A folder
 is followed until a signal, with the runs that begin later; what cannot be judged, and what began on another host, does not keep it from the
 others. One process a folder; it leaves no part of a digest behind, and does nothing in the job.
-timeout: 90
+timeout: 240
 """
 import os
 import re
