@@ -394,6 +394,7 @@ int tfh_follow_digests(const char *path, double interval_s)
 	gethostname(f.host, sizeof(f.host) - 1);
 	if (!f.folder && add_run(&f, path)) {
 		tfh_say("out of memory");
+		free(f.run);
 		return TFH_EXIT_UNREADABLE;
 	}
 	follow(&f, path);

@@ -55,8 +55,9 @@ static double part_of(const struct tfh_digest_row *row, int part)
 
 static void add_step(struct block_pass *x, const struct tfh_digest_row *row)
 {
-	uint64_t k = x->in++;
+	uint64_t k;
 
+	x->in++;
 	/* Reservoir sampling (Vitter 1985), with the step's number for a die: two readings keep the same steps. */
 	if (x->n < KEPT)
 		k = x->n++;

@@ -142,7 +142,7 @@ def ranks(browser):
 
 def main():
     shown.begin()
-    run = shown.record("--steps", 80, "--h2d", 1e6, "--spin", 1000, "--launches", 20, TFHOOK_CUPTI="on")
+    run = shown.record("--steps", 80, "--sleep", 5, "--h2d", 1e6, "--spin", 1000, "--launches", 20, TFHOOK_CUPTI="on")
     with shown.browser() as browser:
         path, figures = shown.page_of(run)
         page = browser(path)
