@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "judge/result.h"
+#include "base/clock.h"
 #include "base/print.h"
 #include "base/proc.h"
 #include "cli/cli.h"
@@ -37,10 +38,7 @@ enum how { DONE, LATE, STOPPED };
 
 static int64_t now_ns(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+	return tfh_clock_ns(CLOCK_MONOTONIC);
 }
 
 /* How long the child was runnable without a processor. */

@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
 static void child(char *const *argv, const char *preload, int out)
 {
 	int null = open("/dev/null", O_RDONLY);
@@ -25,10 +27,7 @@ static void child(char *const *argv, const char *preload, int out)
 
 static long seconds_now(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (long)ts.tv_sec;
+	return (long)(tfh_clock_ns(CLOCK_MONOTONIC) / 1000000000);
 }
 
 int tfh_capture(char *const *argv, const char *preload, unsigned seconds, char *out, size_t size)

@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/print.h"
 #include "base/text.h"
@@ -67,10 +68,7 @@ static void on_signal(int number)
 
 static double seconds_of(clockid_t clock)
 {
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+	return (double)tfh_clock_ns(clock) * 1e-9;
 }
 
 static double now_s(void)

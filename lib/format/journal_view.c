@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/proc.h"
 #include "format/chunk.h"
 #include "format/journal_open.h"
@@ -191,7 +192,6 @@ enum tft_life tft_view_life(const struct tft_view *v)
 	const struct tft_journal *j = &v->header;
 	uint64_t beat = 0, pids = tfh_namespace("pid");
 	char boot[64];
-	struct timespec ts;
 
 	tfh_read_small("/proc/sys/kernel/random/boot_id", boot, sizeof(boot));
 	boot[strcspn(boot, "\n")] = '\0';
@@ -206,8 +206,7 @@ enum tft_life tft_view_life(const struct tft_view *v)
 		return TFT_ALIVE;
 	if (tft_view_read(v, &beat, sizeof(beat), offsetof(struct tft_journal, heartbeat_ns)))
 		return TFT_DEAD;
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	uint64_t now = (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+	uint64_t now = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
 	return now > beat && now - beat < HEARTBEAT_LIMIT_NS ? TFT_ALIVE : TFT_DEAD;
 }
 

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "format/head.h"
 #include "format/journal_copy.h"
 #include "format/pieces.h"
@@ -312,11 +313,8 @@ static uint64_t last_sign(const struct salvage *s)
 	uint64_t hz = j->flags & TFT_JF_TICKS_ARE_NS ? 1000000000 : j->tick_hz;
 	uint64_t beat = j->heartbeat_ns;
 
-	if (s->flags & TFT_SALVAGE_SNAPSHOT) {
-		struct timespec ts;
-		clock_gettime(CLOCK_MONOTONIC, &ts);
-		beat = (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-	}
+	if (s->flags & TFT_SALVAGE_SNAPSHOT)
+		beat = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
 	if (beat <= clock.monotonic_ns)
 		return clock.ticks;
 	return clock.ticks + (uint64_t)((__uint128_t)(beat - clock.monotonic_ns) * hz / 1000000000);

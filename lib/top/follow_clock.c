@@ -1,6 +1,7 @@
 /* The clock of a process that is followed: its ticks, by the readings in its journal. */
 #include <time.h>
 
+#include "base/clock.h"
 #include "top/follow_part.h"
 
 #define CLOCK_NS 1000000000ull /* readings must be apart by so much to give the rate */
@@ -22,10 +23,7 @@ double tfh_follow_hz(const struct tfh_follow *f)
 
 uint64_t tfh_follow_ns(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+	return (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
 }
 
 uint64_t tfh_follow_now(const struct tfh_follow *f)

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/print.h"
 
 #define TOKEN_LEAST 16u
@@ -170,10 +171,7 @@ static const char *status_of(const struct tfh_listener *l, const char *request)
 
 static int64_t now_ms(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+	return tfh_clock_ns(CLOCK_MONOTONIC) / 1000000;
 }
 
 static bool ready(int fd, short what, int64_t until)

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "model/open/opening.h"
 #include "model/symbols/pylines.h"
 #include "report/report.h"
@@ -20,10 +21,7 @@
 
 static double clock_s(clockid_t clock)
 {
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+	return (double)tfh_clock_ns(clock) / 1e9;
 }
 
 double tfh_watch_now(void)

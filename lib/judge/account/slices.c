@@ -338,8 +338,10 @@ void tfh_slices_free(struct tfh_slices *q)
 	pthread_mutex_unlock(&q->lock);
 	for (uint32_t i = 0; i < q->workers; i++)
 		pthread_join(q->worker[i], NULL);
-	for (uint32_t i = 0; i < q->slots; i++)
-		free_slice(&q->slot[i]), free_slice(&q->room[i]);
+	for (uint32_t i = 0; i < q->slots; i++) {
+		free_slice(&q->slot[i]);
+		free_slice(&q->room[i]);
+	}
 	free(q->stream.v);
 	pthread_cond_destroy(&q->changed);
 	pthread_mutex_destroy(&q->lock);

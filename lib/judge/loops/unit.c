@@ -161,7 +161,8 @@ static bool several_inside(const struct tfh_node *loop)
 
 	while ((a = next_work(loop, &i))) {
 		n++;
-		first = first || !feeds(a) ? first : a;
+		if (!first && feeds(a))
+			first = a;
 		fed += first && a->key == first->key;
 	}
 	if (fed < 2 || n % fed)

@@ -1,7 +1,8 @@
 /* Where the time of each loop's steps went: the steps' causes, added up by the part of the run's tree that they are in. */
 #include "judge/verdict/verdict.h"
 
-/* The part that a step is in: the loop whose rounds went on at its middle, 0: none, so that it is only in the run. *at goes on from step to step, as times do. */
+/* The part that a step is in: the loop whose rounds went on at its middle; 0: none, so that it is only in the run. *at goes on from
+ * step to step, as times do. */
 static uint32_t part_of(const struct tfh_loops *loops, const struct tfh_window *w, size_t *at)
 {
 	int64_t middle = w->t0 + (w->t1 - w->t0) / 2;
