@@ -7,19 +7,9 @@
  * dependency-stalled gaps of NVIDIA's Megatron-Bridge guide; queue-aware launches: HTA; walking the
  * host's time back: blame shifting of HPCToolkit, made causal.)
  */
-#include <stdlib.h>
+#include "judge/account/blame.h"
 
-#include "judge/account/device.h"
-#include "judge/chain.h"
-
-struct blame {
-	struct tfh_slice *sl;
-	struct tfh_account *a;
-	size_t window;
-	int depth;
-};
-
-static void explain(struct blame *b, uint32_t k, int64_t lo, int64_t hi);
+static void explain(struct tfh_blame *b, uint32_t k, int64_t lo, int64_t hi);
 
 /* The op whose end delayed k longest; TFH_NO: k's launch delayed it longest. */
 static uint32_t binding(const struct tfh_slice *sl, const struct tfh_dop *k, int64_t *end)
@@ -43,49 +33,6 @@ static uint32_t binding(const struct tfh_slice *sl, const struct tfh_dop *k, int
 	return x;
 }
 
-static void charge(struct blame *b, int64_t t0, int64_t t1, enum tfh_cause cause, bool direct)
-{
-	const struct tfh_facts *facts = b->sl->accounts->facts;
-	struct tfh_chain *chain = tfh_chain_of(facts->feed, facts->process, b->window);
-
-	if (t1 > t0)
-		tfh_account_add(b->a, t1 - t0, cause, direct);
-	if (chain)
-		tfh_chain_add(chain, &(struct tfh_link){.t0 = t0, .t1 = t1, .cause = cause});
-}
-
-static enum tfh_cause cause_of_work(const struct tfh_dop *o)
-{
-	switch (o->work) {
-	case TFH_W_H2D:
-		return o->pageable ? TFH_CAUSE_TRANSFER_H2D_PAGEABLE
-				   : TFH_CAUSE_TRANSFER_H2D_PINNED;
-	case TFH_W_D2H:
-		return TFH_CAUSE_TRANSFER_D2H;
-	case TFH_W_D2D:
-		return TFH_CAUSE_TRANSFER_D2D;
-	case TFH_W_P2P:
-		return TFH_CAUSE_TRANSFER_P2P;
-	case TFH_W_MANAGED:
-		return TFH_CAUSE_TRANSFER_MANAGED;
-	case TFH_W_COMM:
-		return TFH_CAUSE_COMMUNICATION_TRANSFER;
-	default:
-		return TFH_CAUSE_NONE; /* another device computes, so the job computes */
-	}
-}
-
-/* Cause of the time that submitting an op takes. */
-static enum tfh_cause cause_of_launch(const struct tfh_dop *o)
-{
-	return o->copy ? cause_of_work(o) : TFH_CAUSE_HOST_LAUNCH;
-}
-
-static enum tfh_cause cause_of_copy(const struct tfh_seg *s)
-{
-	return tfh_copy_cause(s->dir, s->pageable);
-}
-
 /* The participant of collective o on another device of this process that started last, if its start
  * is when the waiting ended. TFH_NO: it is in another process, or was not found. */
 static uint32_t last_to_come(const struct tfh_slice *sl, const struct tfh_dop *o, int64_t turn)
@@ -104,7 +51,7 @@ static uint32_t last_to_come(const struct tfh_slice *sl, const struct tfh_dop *o
 }
 
 /* When the device stopped computing before op o; if not in memory, before these windows. */
-static int64_t idle_since(const struct blame *b, const struct tfh_dop *o)
+static int64_t idle_since(const struct tfh_blame *b, const struct tfh_dop *o)
 {
 	const struct tfh_slice *sl = b->sl;
 	uint32_t i = (uint32_t)(o - sl->op.v),
@@ -122,14 +69,14 @@ static int64_t idle_since(const struct blame *b, const struct tfh_dop *o)
  * by side: for as long as k's device was idle before, what delayed k is charged. Where k had to
  * wait for the critical device (stages of a pipeline), that device was computing.
  */
-static void charge_elsewhere(struct blame *b, uint32_t k, int64_t t0, int64_t t1)
+static void charge_elsewhere(struct tfh_blame *b, uint32_t k, int64_t t0, int64_t t1)
 {
 	const struct tfh_dop *o = &b->sl->op.v[k];
 	int64_t since = idle_since(b, o), late = 0;
 
 	if (since < o->t0 && b->depth <= TFH_ACCOUNT_CHAIN)
 		late = tfh_min_ns(t1 - t0, o->t0 - since);
-	charge(b, t0, t1 - late, TFH_CAUSE_NONE, !o->inferred);
+	tfh_blame_cause(b, t0, t1 - late, TFH_CAUSE_NONE, !o->inferred);
 	b->depth++;
 	explain(b, k, o->t0 - late, o->t0);
 	b->depth--;
@@ -137,18 +84,18 @@ static void charge_elsewhere(struct blame *b, uint32_t k, int64_t t0, int64_t t1
 
 /* Charges [t0, t1) before a collective could start: waiting for the last participant or, if that is
  * in this process, what delayed it. */
-static void charge_meeting(struct blame *b, const struct tfh_dop *o, int64_t t0, int64_t t1,
+static void charge_meeting(struct tfh_blame *b, const struct tfh_dop *o, int64_t t0, int64_t t1,
 			   int64_t turn)
 {
 	uint32_t x =
 		t1 > t0 && b->depth <= TFH_ACCOUNT_CHAIN ? last_to_come(b->sl, o, turn) : TFH_NO;
 
 	if (x == TFH_NO) {
-		charge(b, t0, t1, TFH_CAUSE_COMMUNICATION_JITTER, true);
+		tfh_blame_cause(b, t0, t1, TFH_CAUSE_COMMUNICATION_JITTER, true);
 		return;
 	}
 	int64_t came = tfh_max_ns(t0, tfh_min_ns(t1, b->sl->op.v[x].t0));
-	charge(b, came, t1, TFH_CAUSE_COMMUNICATION_JITTER, true);
+	tfh_blame_cause(b, came, t1, TFH_CAUSE_COMMUNICATION_JITTER, true);
 	b->depth++;
 	explain(b, x, t0, came);
 	b->depth--;
@@ -156,7 +103,7 @@ static void charge_meeting(struct blame *b, const struct tfh_dop *o, int64_t t0,
 
 /* Charges [t0, t1), in which op o ran. What a collective takes longer than its shortest participant
  * is waiting for the last one, and comes first. */
-static void charge_op(struct blame *b, const struct tfh_dop *o, int64_t t0, int64_t t1)
+static void charge_op(struct tfh_blame *b, const struct tfh_dop *o, int64_t t0, int64_t t1)
 {
 	if (t1 <= t0)
 		return;
@@ -170,96 +117,24 @@ static void charge_op(struct blame *b, const struct tfh_dop *o, int64_t t0, int6
 		t0 = tfh_max_ns(t0, turn);
 	}
 	bool fallback = o->seg != TFH_NO && b->sl->seg.v[o->seg].fallback;
-	charge(b, t0, t1, fallback ? TFH_CAUSE_TRANSFER_FALLBACK : cause_of_work(o), !o->inferred);
-}
-
-/* Whether the main work of the host's window at t had been issued by then. */
-static bool after_work(const struct tfh_slice *sl, int64_t t, size_t hint)
-{
-	size_t w = tfh_window_of(sl->accounts->loops, t, hint), first = sl->w0 ? sl->w0 - 1 : 0;
-
-	return w != SIZE_MAX && w >= first && w < sl->w1 && t >= sl->issued.v[w - first];
-}
-
-/* Charges a pause by samples of the thread. These are reliable for many pauses together only. */
-static void charge_seen(struct blame *b, int64_t t0, int64_t t1,
-			const double share[TFH_CAUSE_COUNT])
-{
-	double part = 0;
-	int64_t at = t0;
-
-	for (int c = 0; c < TFH_CAUSE_COUNT; c++) {
-		part += share[c];
-		int64_t until = t0 + (int64_t)(part * (double)(t1 - t0));
-		charge(b, at, until < t1 ? until : t1, c, true);
-		at = until > at ? until : at;
-	}
-	charge(b, at, t1, TFH_CAUSE_HOST_UNKNOWN, true); /* a rounding error */
-}
-
-/* Charges [t0, t1) of a thread's pause that began at `from`: the program's own code between calls.
- * `handed`: the part in which it waited for another thread was charged to that thread. */
-static void charge_pause(struct blame *b, uint32_t thread, int64_t from, int64_t t0, int64_t t1,
-			 int64_t end, bool handed)
-{
-	const struct tfh_accounts *accounts = b->sl->accounts;
-	enum tfh_cause cause = TFH_CAUSE_HOST_UNKNOWN;
-	enum tfh_covered by = TFH_COVERED_NOT;
-	double share[TFH_CAUSE_COUNT];
-
-	if (t1 <= t0)
-		return;
-	if (end - from >= TFH_GAP_NS) {
-		thread = tfh_cover_thread(accounts->cover, thread, from, end);
-		by = tfh_covered_by(accounts->cover, thread, from, end);
-	}
-	if (end - from < TFH_GAP_NS || by == TFH_COVERED_LAUNCH)
-		cause = TFH_CAUSE_HOST_LAUNCH;
-	else if (by == TFH_COVERED_EXCHANGE)
-		cause = TFH_CAUSE_COMMUNICATION_TRANSFER;
-	else if (accounts->facts->consumers && after_work(b->sl, t0, b->window))
-		cause = TFH_CAUSE_HOST_CALLBACK;
-	else if (by == TFH_COVERED_CODE ||
-		 (by == TFH_COVERED_NOT && accounts->facts->consumers &&
-		  accounts->facts->cpu_running * TFH_ACCOUNT_RUNNING_PART >
-			  accounts->facts->cpu_wall &&
-		  accounts->facts->cpu_wall))
-		cause = TFH_CAUSE_HOST_PYTHON;
-	if (cause != TFH_CAUSE_HOST_LAUNCH && by == TFH_COVERED_NOT &&
-	    tfh_pause_causes(accounts, thread, t0, t1, handed, cause, share))
-		charge_seen(b, t0, t1, share);
-	else
-		charge(b, t0, t1, cause, true);
-	if (cause != TFH_CAUSE_HOST_LAUNCH)
-		tfh_pauses_count(b->sl->pauses, thread, t0, t1, cause);
-}
-
-/* Charges the end of [t0, t1) to host function f, which something may have waited for, back to the
- * function's begin. Returns the end of the remaining time before it. */
-static int64_t charge_function(struct blame *b, uint32_t f, int64_t t0, int64_t t1)
-{
-	const struct tfh_run_of_function *x = &b->sl->function.v[f];
-	int64_t from = tfh_max_ns(t0, x->t0);
-
-	charge(b, from, t1, TFH_CAUSE_HOST_CALLBACK, true);
-	b->sl->called += tfh_max_ns(0, t1 - from);
-	return tfh_max_ns(t0, tfh_min_ns(from, t1));
+	tfh_blame_cause(b, t0, t1, fallback ? TFH_CAUSE_TRANSFER_FALLBACK : tfh_cause_of_work(o),
+			!o->inferred);
 }
 
 /* Charges [t0, t1) of a wait on an idle device: until the op it waited for was done, that op, or
  * what delayed the op; after that, the wake-up of the thread. */
-static void charge_wait(struct blame *b, const struct tfh_seg *s, int64_t t0, int64_t t1)
+static void charge_wait(struct tfh_blame *b, const struct tfh_seg *s, int64_t t0, int64_t t1)
 {
 	const struct tfh_dop *o = s->op == TFH_NO ? NULL : &b->sl->op.v[s->op];
 
 	uint32_t f = tfh_function_before(b->sl, s->t1);
 	if (f != TFH_NO && (!o || b->sl->function.v[f].t0 >= o->t1))
-		t1 = charge_function(b, f, t0, t1);
+		t1 = tfh_blame_function(b, f, t0, t1);
 	if (!o || o->t1 <= t0 || (o->t1 > s->t1 && !s->spin) || b->depth > TFH_ACCOUNT_CHAIN) {
-		charge(b, t0, t1, TFH_CAUSE_HOST_SYNC, true);
+		tfh_blame_cause(b, t0, t1, TFH_CAUSE_HOST_SYNC, true);
 		return;
 	}
-	charge(b, tfh_max_ns(t0, o->t1), t1, TFH_CAUSE_HOST_SYNC, true);
+	tfh_blame_cause(b, tfh_max_ns(t0, o->t1), t1, TFH_CAUSE_HOST_SYNC, true);
 	charge_op(b, o, tfh_max_ns(t0, o->t0), tfh_min_ns(t1, o->t1));
 	b->depth++;
 	explain(b, s->op, t0, tfh_min_ns(t1, o->t0));
@@ -268,7 +143,7 @@ static void charge_wait(struct blame *b, const struct tfh_seg *s, int64_t t0, in
 
 /* Charges [t0, t1) of a copying call on a device that does not compute: as long as its own op had
  * to wait for another op, that one, or what delayed it. */
-static void charge_copy(struct blame *b, const struct tfh_seg *s, int64_t t0, int64_t t1)
+static void charge_copy(struct tfh_blame *b, const struct tfh_seg *s, int64_t t0, int64_t t1)
 {
 	const struct tfh_slice *sl = b->sl;
 	int64_t end = INT64_MIN;
@@ -282,40 +157,29 @@ static void charge_copy(struct blame *b, const struct tfh_seg *s, int64_t t0, in
 	    own->t1 <= s->t1) {
 		int64_t usual = s->value ? 0 : tfh_max_ns(sl->device->slow, TFH_GAP_NS);
 		int64_t done = own->t1 + tfh_max_ns(own->t1 - own->t0, usual);
-		charge(b, tfh_max_ns(t0, done), t1, TFH_CAUSE_HOST_SYNC, true);
+		tfh_blame_cause(b, tfh_max_ns(t0, done), t1, TFH_CAUSE_HOST_SYNC, true);
 		t1 = tfh_max_ns(t0, tfh_min_ns(t1, done));
 	}
 	if (s->op != TFH_NO && b->depth <= TFH_ACCOUNT_CHAIN)
 		x = binding(sl, &sl->op.v[s->op], &end);
 	if (x == TFH_NO || end <= t0) {
-		charge(b, t0, t1, cause_of_copy(s), true);
+		tfh_blame_cause(b, t0, t1, tfh_cause_of_copy(s), true);
 		return;
 	}
-	charge(b, tfh_max_ns(t0, end), t1, cause_of_copy(s), true);
+	tfh_blame_cause(b, tfh_max_ns(t0, end), t1, tfh_cause_of_copy(s), true);
 	charge_op(b, &sl->op.v[x], tfh_max_ns(t0, sl->op.v[x].t0), tfh_min_ns(t1, end));
 	b->depth++;
 	explain(b, x, t0, tfh_min_ns(t1, sl->op.v[x].t0));
 	b->depth--;
 }
 
-static enum tfh_cause cause_of_other(const struct tfh_seg *s)
-{
-	int64_t ns = s->t1 - s->t0;
-
-	if (s->family == TFH_FAM_GRAPH && ns > TFH_ACCOUNT_GRAPH_NS)
-		return TFH_CAUSE_HOST_COMPILE;
-	if (s->family == TFH_FAM_MANAGED)
-		return TFH_CAUSE_TRANSFER_MANAGED;
-	return ns < TFH_GAP_NS ? TFH_CAUSE_HOST_LAUNCH : TFH_CAUSE_HOST_UNKNOWN;
-}
-
-static void charge_seg(struct blame *b, const struct tfh_seg *s, int64_t t0, int64_t t1)
+static void charge_seg(struct tfh_blame *b, const struct tfh_seg *s, int64_t t0, int64_t t1)
 {
 	/* Time that the recorder itself takes between two calls stays unattributed. */
 	if (s->label == TFH_L_GAP)
 		t0 = tfh_max_ns(t0, tfh_min_ns(t1, s->t0 + b->sl->device->own));
 	if (s->fallback) {
-		charge(b, t0, t1, TFH_CAUSE_TRANSFER_FALLBACK, true);
+		tfh_blame_cause(b, t0, t1, TFH_CAUSE_TRANSFER_FALLBACK, true);
 		return;
 	}
 	switch (s->label) {
@@ -323,35 +187,36 @@ static void charge_seg(struct blame *b, const struct tfh_seg *s, int64_t t0, int
 		if (s->spin)
 			charge_wait(b, s, t0, t1);
 		else if (s->copying)
-			charge(b, t0, t1, cause_of_copy(s - 1), true);
+			tfh_blame_cause(b, t0, t1, tfh_cause_of_copy(s - 1), true);
 		else if (s->launching)
-			charge(b, t0, t1, TFH_CAUSE_HOST_LAUNCH, true);
+			tfh_blame_cause(b, t0, t1, TFH_CAUSE_HOST_LAUNCH, true);
 		else
-			charge_pause(b, s->thread, s->t0, t0, t1, s->t1, false);
+			tfh_blame_pause(b, s->thread, s->t0, t0, t1, s->t1, false);
 		break;
 	case TFH_L_EXEC:
-		charge(b, t0, t1,
-		       s->saves	  ? TFH_CAUSE_HOST_CHECKPOINT
-		       : s->makes ? TFH_CAUSE_HOST_COMPILE
-				  : TFH_CAUSE_HOST_LAUNCH,
-		       true);
+		tfh_blame_cause(b, t0, t1,
+				s->saves   ? TFH_CAUSE_HOST_CHECKPOINT
+				: s->makes ? TFH_CAUSE_HOST_COMPILE
+					   : TFH_CAUSE_HOST_LAUNCH,
+				true);
 		break;
 	case TFH_L_INPUT:
-		charge(b, t0, t1, TFH_CAUSE_INPUT_UNKNOWN, true);
+		tfh_blame_cause(b, t0, t1, TFH_CAUSE_INPUT_UNKNOWN, true);
 		break;
 	case TFH_L_LAUNCH:
 		if (s->full)
 			charge_wait(b, s, t0, t1);
 		else /* coalesced copies would need fewer calls */
-			charge(b, t0, t1,
-			       s->family == TFH_FAM_COPY ? cause_of_copy(s) : TFH_CAUSE_HOST_LAUNCH,
-			       true);
+			tfh_blame_cause(b, t0, t1,
+					s->family == TFH_FAM_COPY ? tfh_cause_of_copy(s)
+								  : TFH_CAUSE_HOST_LAUNCH,
+					true);
 		break;
 	case TFH_L_ALLOC:
-		charge(b, t0, t1, TFH_CAUSE_HOST_ALLOC, true);
+		tfh_blame_cause(b, t0, t1, TFH_CAUSE_HOST_ALLOC, true);
 		break;
 	case TFH_L_MODULE:
-		charge(b, t0, t1, TFH_CAUSE_HOST_COMPILE, true);
+		tfh_blame_cause(b, t0, t1, TFH_CAUSE_HOST_COMPILE, true);
 		break;
 	case TFH_L_COPY:
 		charge_copy(b, s, t0, t1);
@@ -360,13 +225,13 @@ static void charge_seg(struct blame *b, const struct tfh_seg *s, int64_t t0, int
 		charge_wait(b, s, t0, t1);
 		break;
 	default:
-		charge(b, t0, t1, cause_of_other(s), true);
+		tfh_blame_cause(b, t0, t1, tfh_cause_of_other(s), true);
 	}
 }
 
 /* For a wait, up to hi, for an op that already ran when the thread began to wait: the op delayed
  * the host, whatever the thread did meanwhile. Charges all of [lo, hi) then and returns true. */
-static bool held_by(struct blame *b, const struct tfh_seg *s, int64_t lo, int64_t hi)
+static bool held_by(struct tfh_blame *b, const struct tfh_seg *s, int64_t lo, int64_t hi)
 {
 	const struct tfh_dop *o = s->op == TFH_NO ? NULL : &b->sl->op.v[s->op];
 
@@ -374,7 +239,7 @@ static bool held_by(struct blame *b, const struct tfh_seg *s, int64_t lo, int64_
 	    s->t0 <= lo || o->t0 >= s->t0 || o->t1 > hi || o->t1 - s->t0 < TFH_GAP_NS ||
 	    tfh_function_before(b->sl, s->t1) != TFH_NO)
 		return false;
-	charge(b, o->t1, hi, TFH_CAUSE_HOST_SYNC, true);
+	tfh_blame_cause(b, o->t1, hi, TFH_CAUSE_HOST_SYNC, true);
 	charge_op(b, o, tfh_max_ns(lo, o->t0), o->t1);
 	b->depth++;
 	explain(b, s->op, lo, tfh_max_ns(lo, o->t0));
@@ -384,7 +249,7 @@ static bool held_by(struct blame *b, const struct tfh_seg *s, int64_t lo, int64_
 
 /* The host was late at hi: charges what its thread did, back to lo; before a hand-over, what the
  * thread that it waited for did. */
-static void walk_back(struct blame *b, uint32_t thread, int64_t lo, int64_t hi)
+static void walk_back(struct tfh_blame *b, uint32_t thread, int64_t lo, int64_t hi)
 {
 	const struct tfh_slice *sl = b->sl;
 	uint32_t at = tfh_seg_at(sl, thread, hi);
@@ -396,7 +261,7 @@ static void walk_back(struct blame *b, uint32_t thread, int64_t lo, int64_t hi)
 		if (at == TFH_NO) { /* before this thread's first call */
 			at = tfh_last_call(sl, hi, thread);
 			int64_t t = at == TFH_NO ? lo : tfh_max_ns(lo, sl->seg.v[at].t1);
-			charge_pause(b, thread, t, t, hi, hi, false);
+			tfh_blame_pause(b, thread, t, t, hi, hi, false);
 			if (at == TFH_NO || t == lo)
 				return;
 			thread = sl->seg.v[at].thread;
@@ -410,7 +275,7 @@ static void walk_back(struct blame *b, uint32_t thread, int64_t lo, int64_t hi)
 			if (hi > t && s->label == TFH_L_EXEC)
 				charge_seg(b, s, t, hi);
 			else if (hi > t)
-				charge_pause(b, thread, q->t1, t, hi, s->t1, true);
+				tfh_blame_pause(b, thread, q->t1, t, hi, s->t1, true);
 			hi = tfh_min_ns(hi, t);
 			thread = q->thread;
 			at = s->from;
@@ -420,7 +285,7 @@ static void walk_back(struct blame *b, uint32_t thread, int64_t lo, int64_t hi)
 		}
 		/* After this thread's last call. */
 		if (s->t1 < hi)
-			charge_pause(b, thread, s->t1, tfh_max_ns(lo, s->t1), hi, hi, false);
+			tfh_blame_pause(b, thread, s->t1, tfh_max_ns(lo, s->t1), hi, hi, false);
 		hi = tfh_min_ns(hi, s->t1);
 		if (held_by(b, s, lo, hi))
 			return;
@@ -429,11 +294,11 @@ static void walk_back(struct blame *b, uint32_t thread, int64_t lo, int64_t hi)
 		at = at > sl->thread_seg[thread] ? at - 1 : TFH_NO;
 	}
 	if (hi > lo)
-		charge(b, lo, hi, TFH_CAUSE_HOST_UNKNOWN, false);
+		tfh_blame_cause(b, lo, hi, TFH_CAUSE_HOST_UNKNOWN, false);
 }
 
 /* Charges [lo, hi): the late launch of op k delayed its start until hi. */
-static void late_launch(struct blame *b, const struct tfh_dop *k, int64_t lo, int64_t hi)
+static void late_launch(struct tfh_blame *b, const struct tfh_dop *k, int64_t lo, int64_t hi)
 {
 	const struct tfh_slice *sl = b->sl;
 	int64_t usual =
@@ -443,19 +308,19 @@ static void late_launch(struct blame *b, const struct tfh_dop *k, int64_t lo, in
 	int64_t from = tfh_max_ns(lo, tfh_min_ns(hi, usual));
 	if (hi - from > sl->device->tau) {
 		if (k->outside)
-			charge(b, from, hi, TFH_CAUSE_HOST_UNKNOWN, false);
+			tfh_blame_cause(b, from, hi, TFH_CAUSE_HOST_UNKNOWN, false);
 		hi = from;
 	}
 	/* For consecutive launches, the pause before the call, and the recorder's own time in it,
 	 * precede [lo, hi). */
 	int64_t own = lo > k->issue0 ? tfh_min_ns(sl->device->own, hi - lo) : 0;
-	charge(b, tfh_max_ns(lo, k->issue0) + own, hi, cause_of_launch(k), true);
+	tfh_blame_cause(b, tfh_max_ns(lo, k->issue0) + own, hi, tfh_cause_of_launch(k), true);
 	walk_back(b, k->thread, lo, tfh_min_ns(hi, k->issue0));
 }
 
 /* Tier B, where dependencies are unknown: charges copies and collectives while they run, the last
  * one first, and otherwise what the threads did at that time. */
-static void exposed(struct blame *b, uint32_t k, int64_t lo, int64_t hi)
+static void exposed(struct tfh_blame *b, uint32_t k, int64_t lo, int64_t hi)
 {
 	struct tfh_slice *sl = b->sl;
 	uint32_t n = tfh_op_ended(sl, hi);
@@ -476,19 +341,19 @@ static void exposed(struct blame *b, uint32_t k, int64_t lo, int64_t hi)
 }
 
 /* Charges the time between the end of the op that k followed and k's own start. */
-static void device_gap(struct blame *b, const struct tfh_dop *k, int64_t lo, int64_t hi)
+static void device_gap(struct tfh_blame *b, const struct tfh_dop *k, int64_t lo, int64_t hi)
 {
 	if (k->inner)
-		charge(b, lo, hi, TFH_CAUSE_NONE, true); /* a running graph computes */
+		tfh_blame_cause(b, lo, hi, TFH_CAUSE_NONE, true); /* a running graph computes */
 	else if (k->inferred || hi - tfh_max_ns(lo, tfh_min_ns(hi, k->issue1)) <=
 					tfh_max_ns(b->sl->device->tau, TFH_ACCOUNT_SHORT_GAP_NS))
-		charge(b, lo, hi, cause_of_launch(k), true); /* its call still ran */
+		tfh_blame_cause(b, lo, hi, tfh_cause_of_launch(k), true); /* its call still ran */
 	else if (k->outside)
-		charge(b, lo, hi, TFH_CAUSE_HOST_UNKNOWN, false);
+		tfh_blame_cause(b, lo, hi, TFH_CAUSE_HOST_UNKNOWN, false);
 }
 
 /* Charges [lo, hi), which ended when op k started at hi. */
-static void explain(struct blame *b, uint32_t k, int64_t lo, int64_t hi)
+static void explain(struct tfh_blame *b, uint32_t k, int64_t lo, int64_t hi)
 {
 	const struct tfh_slice *sl = b->sl;
 
@@ -501,7 +366,7 @@ static void explain(struct blame *b, uint32_t k, int64_t lo, int64_t hi)
 			return;
 		}
 		if (o->function != TFH_NO) {
-			hi = charge_function(b, o->function, lo, hi);
+			hi = tfh_blame_function(b, o->function, lo, hi);
 			if (hi <= lo)
 				return;
 		}
@@ -520,35 +385,6 @@ static void explain(struct blame *b, uint32_t k, int64_t lo, int64_t hi)
 	}
 }
 
-/* Finds when the main work of each window had been issued: all ops but those shorter than 1/50 of
- * the largest. What the program does between that and the next get-next are callbacks. */
-int tfh_blame_start(struct tfh_slice *sl)
-{
-	size_t first = sl->w0 ? sl->w0 - 1 : 0;
-	int64_t *largest = calloc(sl->w1 - first, sizeof(*largest));
-	int rc = largest ? 0 : -ENOMEM;
-
-	sl->issued.n = 0;
-	sl->first_op = 0;
-	while (!rc && sl->issued.n < sl->w1 - first)
-		rc = TFH_PUSH(sl->issued, INT64_MAX);
-	for (int turn = 0; turn < 2 && !rc; turn++) {
-		for (size_t i = 0; i < sl->op.n; i++) {
-			const struct tfh_dop *o = &sl->op.v[i];
-			if (o->work != TFH_W_COMPUTE || o->window < first || o->window >= sl->w1)
-				continue;
-			int64_t *l = &largest[o->window - first],
-				*t = &sl->issued.v[o->window - first];
-			if (!turn)
-				*l = tfh_max_ns(*l, o->t1 - o->t0);
-			else if ((o->t1 - o->t0) * TFH_ACCOUNT_CALLBACK_PART >= *l)
-				*t = *t == INT64_MAX ? o->issue1 : tfh_max_ns(*t, o->issue1);
-		}
-	}
-	free(largest);
-	return rc;
-}
-
 static bool computes(const struct tfh_dop *o, uint8_t device)
 {
 	return o->work == TFH_W_COMPUTE && o->device == device;
@@ -565,7 +401,7 @@ static uint32_t last_thread(const struct tfh_slice *sl, int64_t t)
 void tfh_blame_window(struct tfh_slice *sl, size_t window, struct tfh_account *a)
 {
 	const struct tfh_dwin *w = &sl->device->win.v[window];
-	struct blame b = {.sl = sl, .a = a, .window = window};
+	struct tfh_blame b = {.sl = sl, .a = a, .window = window};
 	int64_t t = w->from;
 
 	/* Windows come in order: ops that ended before this one also ended before the next. */
@@ -584,7 +420,7 @@ void tfh_blame_window(struct tfh_slice *sl, size_t window, struct tfh_account *a
 				exposed(&b, i, t, o->t0);
 			t = o->t0;
 		}
-		charge(&b, t, tfh_min_ns(o->t1, w->to), TFH_CAUSE_NONE, true);
+		tfh_blame_cause(&b, t, tfh_min_ns(o->t1, w->to), TFH_CAUSE_NONE, true);
 		t = tfh_min_ns(o->t1, w->to);
 	}
 	if (t < w->to) { /* the window ends with an op that is no computing */

@@ -308,8 +308,10 @@ uint32_t tfh_op_ended(const struct tfh_slice *sl, int64_t t);
 /* The host function that ended last before t, if it ended just before; otherwise TFH_NO. */
 uint32_t tfh_function_before(const struct tfh_slice *sl, int64_t t);
 
-/* blame.c */
+/* blame_causes.c: finds when the windows' main work had been issued; before the first of them is charged. 0 or
+ * -ENOMEM. */
 int tfh_blame_start(struct tfh_slice *sl);
+/* blame.c: charges all moments of a window. */
 void tfh_blame_window(struct tfh_slice *sl, size_t window, struct tfh_account *a);
 
 /* account.c: where the time of each window went, from the facts, loops, cover and matches that

@@ -15,6 +15,16 @@ bool tfh_as_many(const struct tfh_group *a, const struct tfh_group *b);
  * nothing repeats. 0 or a negative errno. */
 int tfh_find_period(const struct tfh_facts *facts, struct tfh_loops *loops, struct tfh_err *err);
 
+/* windows.c: fills loops->window from the batches of the training iterator and of evaluations; from
+ * loops->mark; with one window. 0 or -ENOMEM. */
+int tfh_windows_at_batches(const struct tfh_facts *facts, struct tfh_loops *loops);
+int tfh_windows_at_marks(const struct tfh_facts *facts, struct tfh_loops *loops);
+int tfh_one_window(const struct tfh_facts *facts, struct tfh_loops *loops, int64_t t0, int64_t t1);
+
+/* phases.c: tells warm-up from training, adds what lies between loops, and marks what is incomplete. Fills
+ * loops->median and the sums by segment. 0 or -ENOMEM. */
+int tfh_finish_windows(const struct tfh_facts *facts, struct tfh_loops *loops);
+
 /* taken_ahead.c: where a thread that only takes batches ran ahead of the training, joins the windows of those that were never trained
  * with to the first one. 0 or a negative errno. */
 int tfh_join_ahead(const struct tfh_facts *facts, struct tfh_loops *loops, struct tfh_err *err);

@@ -1,0 +1,236 @@
+/*
+ * Windows from the beats of the chosen clock. A step runs from the moment its batch was delivered to the moment the
+ * next one was.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "judge/loops/step_clock.h"
+
+/* The window being built. */
+struct window_builder {
+	const struct tfh_facts *facts;
+	struct tfh_loops *loops;
+	struct tfh_window w;
+	bool open;
+	int64_t must; /* the window reaches at least here when it is cut */
+	int rc;
+};
+
+static void close_window(struct window_builder *b, int64_t t, bool cut)
+{
+	if (!b->open)
+		return;
+	b->open = false;
+	/* What follows is not known for a while: the step ends there, as far as it is seen. */
+	int64_t gone = tfh_discarded_from(b->facts, b->w.t0, t);
+	cut |= gone < t;
+	t = gone < t ? gone : t;
+	b->w.t1 = t > b->w.t0 ? t : b->w.t0;
+	b->w.cut = cut;
+	b->w.last = b->w.last ? b->w.last : b->must;
+	if (TFH_PUSH_BIG(b->loops->window, b->w))
+		b->rc = -ENOMEM;
+}
+
+static void open_window(struct window_builder *b, int64_t t, enum tfh_segment segment)
+{
+	memset(&b->w, 0, sizeof(b->w));
+	b->w.t0 = t;
+	b->w.steps = 1;
+	b->w.segment = (uint8_t)segment;
+	b->must = 0;
+	b->open = true;
+}
+
+static bool mine(const struct tfh_loops *loops, const struct tfh_tick *t)
+{
+	return (int32_t)tfh_group_of(loops, t) == loops->train_group;
+}
+
+/* Batches of another loop come in runs; an iterator that takes turns with the training one belongs
+ * to the step. Replicas' threads run ahead of each other a little, so where there are as many
+ * batches as the training loop has, runs must be long. */
+static bool evaluates(const struct tfh_loops *loops, const struct tfh_tick *t)
+{
+	const struct tfh_group *g = &loops->group.v[tfh_group_of(loops, t)];
+	const struct tfh_group *train = &loops->group.v[loops->train_group];
+
+	if (mine(loops, t))
+		return false;
+	if (tfh_as_many(g, train))
+		return g->runs * TFH_LOOPS_REPLICA_RUN <= g->count;
+	return g->runs * TFH_LOOPS_EVAL_RUN <= g->count ||
+	       g->runs * TFH_LOOPS_EVAL_PART <= train->count;
+}
+
+/* A few batches before the first step, to build the model from or to try whether it runs: start-up.
+ */
+static bool tried(const struct tfh_loops *loops, const struct tfh_tick *t)
+{
+	return loops->group.v[tfh_group_of(loops, t)].count <= TFH_LOOPS_TRIED_BATCHES;
+}
+
+static int64_t begin_of(const struct tfh_tick *t)
+{
+	return t->x0 ? t->x0 : t->t0;
+}
+
+/* Takes all ticks of the executing call that begins with *i; leaves *i at its last. */
+static void take_group(struct window_builder *b, size_t *i)
+{
+	const struct tfh_facts *facts = b->facts;
+	struct tfh_loops *loops = b->loops;
+	const struct tfh_tick *first = &facts->tick.v[*i];
+	size_t j = *i;
+
+	b->w.group = true;
+	b->w.x1 = first->x1;
+	b->w.last = first->t1;
+	while (j + 1 < facts->tick.n && facts->tick.v[j + 1].x0 == first->x0 && first->x0) {
+		const struct tfh_tick *t = &facts->tick.v[++j];
+		if (!mine(loops, t))
+			continue;
+		b->w.gets += t->t1 - t->t0;
+		b->w.steps += !t->end;
+		b->w.last = t->t1;
+	}
+	*i = j;
+}
+
+/* A batch of another loop: an evaluation between training steps. `idle` is when the loop before was
+ * last seen. */
+static void eval_tick(struct window_builder *b, const struct tfh_tick *t, int64_t *eval,
+		      int64_t *idle)
+{
+	bool first = !*eval;
+
+	close_window(b, first ? begin_of(t) : t->t1, first || t->end);
+	if (first) {
+		*eval = begin_of(t);
+		b->loops->segment_n[TFH_SEGMENT_EVAL]++;
+	}
+	*idle = t->t1;
+	if (t->end)
+		return;
+	open_window(b, t->t1, TFH_SEGMENT_EVAL);
+	b->must = t->x1;
+}
+
+/* Iterators that deliver one batch each, as a call that predicts one example makes them: that call is the step, and goes on until
+ * the next. */
+static bool single(const struct tfh_loops *loops)
+{
+	const struct tfh_group *g = &loops->group.v[loops->train_group];
+
+	return 2 * g->inner < g->count;
+}
+
+static void cut_at_batches(struct window_builder *b)
+{
+	const struct tfh_facts *facts = b->facts;
+	struct tfh_loops *loops = b->loops;
+	uint32_t series = UINT32_MAX;
+	int64_t eval = 0, idle = 0;
+	bool one = single(loops);
+
+	for (size_t i = 0; i < facts->tick.n; tfh_big_pass(++i)) {
+		const struct tfh_tick *t = &facts->tick.v[i];
+		if (evaluates(loops, t)) {
+			if (series == UINT32_MAX && tried(loops, t))
+				continue;
+			eval_tick(b, t, &eval, &idle);
+			continue;
+		}
+		if (!mine(loops, t))
+			continue;
+		if (eval) {
+			close_window(b, begin_of(t), true);
+			loops->segment_ns[TFH_SEGMENT_EVAL] +=
+				tfh_recorded_ns(facts, eval, begin_of(t));
+			eval = 0;
+		}
+		if (t->end) {
+			if (!one)
+				close_window(b, t->t1, true);
+			idle = t->t1;
+			continue;
+		}
+		/* A new iterator is a new epoch: its first batch is waited for before its first
+		 * step. */
+		if (series != UINT32_MAX && t->series != series && !one)
+			close_window(b, begin_of(t), true);
+		if (t->more) {
+			b->must = t->t1;
+			continue;
+		}
+		close_window(b, t->t1, false);
+		series = t->series;
+		open_window(b, t->t1, TFH_SEGMENT_TRAIN);
+		b->must = t->x1;
+		if (loops->grouped)
+			take_group(b, &i);
+	}
+	if (eval)
+		loops->segment_ns[TFH_SEGMENT_EVAL] += tfh_recorded_ns(
+			facts, eval, idle > facts->last_work ? idle : facts->last_work);
+	close_window(b, facts->last_work, true);
+}
+
+static void cut_at_marks(struct window_builder *b)
+{
+	const struct tfh_facts *facts = b->facts;
+	struct tfh_loops *loops = b->loops;
+	int64_t eval = 0;
+
+	TFH_EACH (i, loops->mark.n) {
+		const struct tfh_tick *m = &loops->mark.v[i];
+		/* A step before an evaluation has not waited for another batch. */
+		close_window(b, m->t0, m->eval && !eval && !loops->mark_ends);
+		if (eval && !m->eval)
+			loops->segment_ns[TFH_SEGMENT_EVAL] += tfh_recorded_ns(facts, eval, m->t0);
+		loops->segment_n[TFH_SEGMENT_EVAL] += m->eval && !eval;
+		eval = !m->eval ? 0 : eval ? eval : m->t0;
+		open_window(b, m->t0, m->eval ? TFH_SEGMENT_EVAL : TFH_SEGMENT_TRAIN);
+		b->must = m->t1;
+	}
+	if (loops->mark.n) {
+		/* Marks and waits end their step; what only begins one leaves its end open. */
+		const struct tfh_tick *m = &loops->mark.v[loops->mark.n - 1];
+		bool whole = loops->clock == TFH_STEP_CLOCK_MARK || loops->mark_ends;
+		close_window(b, whole ? m->t1 : facts->last_work, !whole);
+		if (eval)
+			loops->segment_ns[TFH_SEGMENT_EVAL] +=
+				tfh_recorded_ns(facts, eval, whole ? m->t1 : facts->last_work);
+	}
+}
+
+static struct window_builder builder(const struct tfh_facts *facts, struct tfh_loops *loops)
+{
+	return (struct window_builder){.facts = facts, .loops = loops};
+}
+
+int tfh_windows_at_batches(const struct tfh_facts *facts, struct tfh_loops *loops)
+{
+	struct window_builder b = builder(facts, loops);
+
+	cut_at_batches(&b);
+	return b.rc;
+}
+
+int tfh_windows_at_marks(const struct tfh_facts *facts, struct tfh_loops *loops)
+{
+	struct window_builder b = builder(facts, loops);
+
+	cut_at_marks(&b);
+	return b.rc;
+}
+
+int tfh_one_window(const struct tfh_facts *facts, struct tfh_loops *loops, int64_t t0, int64_t t1)
+{
+	struct window_builder b = builder(facts, loops);
+
+	open_window(&b, t0, TFH_SEGMENT_TRAIN);
+	close_window(&b, t1, false);
+	return b.rc;
+}
