@@ -4,6 +4,9 @@
  * calls, as handles are reused (CUDA programming guide, events). If none of these explains an op's
  * start, looks among the ops that ended just before: the legacy default stream, memory frees of
  * allocators, and events that were not recorded act in that way.
+ *
+ * An op only ever depends on an op that started before it, with a lower index: otherwise ops that take no time
+ * could wait for each other in a circle.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -213,9 +216,9 @@ static void pair(struct pairing *p)
 			break;
 		default:
 			l = &sl->lane.v[sl->op.v[o->index].lane];
-			if (l->wait != o->index)
+			if (l->wait < o->index)
 				sl->op.v[o->index].dep = l->wait;
-			if (l->waitc != o->index)
+			if (l->waitc < o->index)
 				sl->op.v[o->index].depc = l->waitc;
 			sl->op.v[o->index].outside = l->outside;
 			l->outside = false;
@@ -308,7 +311,7 @@ static void infer(struct tfh_slice *sl, uint32_t i)
 		const struct tfh_dop *e = &sl->op.v[x];
 		if (o->t0 - e->t1 > near)
 			return;
-		if (x == i || e->issue0 >= o->issue0 || e->t1 <= o->ready)
+		if (x >= i || e->issue0 >= o->issue0 || e->t1 <= o->ready)
 			continue;
 		o->dep = x;
 		o->inferred = true;
