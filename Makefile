@@ -528,17 +528,17 @@ ablate:
 	$(Q)$(MAKE) --no-print-directory O=$(O)-vary CFLAGS='$(CFLAGS) -DTFH_VARY -Wno-sign-compare' $(O)-vary/bin/tfhook
 	$(Q)scripts/sensitivity --ablate $(O)-vary/bin/tfhook $(RUNS) $(T)
 
-# Fuzzers need clang's libFuzzer. Each runs for FUZZ_SECONDS from the seeds in tests/fuzz/seeds/<name>; docs/fuzzing.md.
+# Fuzzers need clang's libFuzzer. Each gets FUZZ_SECONDS of processor time, in turns (tests/fuzz/turns; docs/fuzzing.md).
+# FUZZ_SAN= explores faster, without a sanitizer; FUZZ_ONLY= names targets.
 FUZZ_SECONDS ?= 60
-FUZZ_BOUNDS := -max_len=65536 -timeout=60 -malloc_limit_mb=512 -rss_limit_mb=3072 -print_final_stats=1
+FUZZ_TURN ?= 300
+FUZZ_SAN ?= address
+FUZZ_ONLY ?=
 fuzz:
 	$(Q)scripts/bootstrap fuzz
-	$(Q)$(MAKE) --no-print-directory CC=clang SAN=address O=$(O)-fuzz CFLAGS='-O1 -g -fsanitize=fuzzer-no-link' fuzz-run
+	$(Q)$(MAKE) --no-print-directory CC=clang SAN=$(FUZZ_SAN) O=$(O)-fuzz CFLAGS='-O2 -g -fsanitize=fuzzer-no-link' fuzz-run
 fuzz-run: $(FUZZ)
-	$(Q)for f in $(FUZZ); do mkdir -p $$f.corpus; seeds=tests/fuzz/seeds/$$(basename $$f); \
-		[ -d $$seeds ] || seeds=; tests/fuzz/dictionary $$(basename $$f) > $$f.dict; \
-		tests/fuzz/corpus unpack $$(basename $$f) $$f.corpus; \
-		$$f -dict=$$f.dict -max_total_time=$(FUZZ_SECONDS) $(FUZZ_BOUNDS) $$f.corpus $$seeds || exit 1; done
+	$(Q)tests/fuzz/turns $(B) $(FUZZ_SECONDS) $(FUZZ_TURN) $(FUZZ_ONLY)
 # What the targets do themselves, mutating and checking, is no coverage to look for.
 FUZZ_C := -fsanitize=fuzzer -fno-sanitize-coverage=inline-8bit-counters,pc-table,trace-cmp,indirect-calls,stack-depth
 $(FUZZ): $(B)/%: %.c $(FUZZ_PARTS) tests/fuzz/fuzz.h $(CORE_A) $(call stamp,test)
