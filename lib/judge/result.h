@@ -418,6 +418,13 @@ enum tfh_serves { TFH_SERVES_NOT, TFH_SERVES_MAYBE, TFH_SERVES };
 
 /* What else was found of a run, for the sentences of a report (report/words). Times are seconds of
  * a judged step unless they say otherwise; NAN: not known. */
+/* Time for which threads of the job were ready to run without a CPU. */
+struct tfh_contended {
+	double share, s_per_step; /* of the judged steps; 0: none to tell of */
+	/* CPUs, on average: busy ones of the machine, and those that the job's processes used; NAN: not known */
+	double busy, own;
+};
+
 struct tfh_findings {
 	bool cpu_only;	       /* no device was used */
 	bool torch;	       /* PyTorch's ranges were recorded */
@@ -463,6 +470,7 @@ struct tfh_findings {
 		double pages, cost_s; /* pages 0: too few to tell */
 	} fault;		      /* memory taken anew from the kernel */
 	struct tfh_machine_findings machine;
+	struct tfh_contended contended;
 	uint64_t priced;	 /* settings that cost time: rows of base/priced.def, as bits */
 	double others_compute_s; /* median of the other ranks */
 	uint32_t pid, unjudged;	 /* other processes that did about as much and are no ranks */

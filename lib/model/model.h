@@ -208,13 +208,22 @@ typedef int (*tfh_digest_cb)(void *arg, const struct tfh_digest *d);
 int tfh_run_digests(struct tfh_run *run, uint32_t process, tfh_digest_cb cb, void *arg);
 
 /* One machine sample per second (SAMP). */
+/* What a thread with recorded calls had so far; thread: its index in the process. */
+#define TFH_SAMPLE_THREADS 8u
+struct tfh_thread_times {
+	uint32_t thread;
+	double run_s, delay_s; /* on a CPU; ready to run without one */
+};
+
 struct tfh_sample {
 	int64_t t;
 	double cpu_s;	    /* process CPU seconds since the last sample */
 	double flusher_s;   /* part of cpu_s used by the recorder's own thread (sampling, writing
 			     * the file) */
 	double run_delay_s; /* scheduling delay: sum over recorded threads since the last sample */
-	uint32_t cpus;	    /* CPUs the process may use */
+	struct tfh_thread_times thread[TFH_SAMPLE_THREADS]; /* those with the lowest indexes */
+	uint32_t threads;
+	uint32_t cpus; /* CPUs the process may use */
 	uint64_t read_bytes, write_bytes;
 	/* These three are 0 if they were not recorded. */
 	uint64_t faults; /* page faults without reading from disk, since the last sample */

@@ -19,7 +19,9 @@ static double part_share(const struct tfh_result *r)
 	const struct tfh_verdict *v = &r->verdict;
 	enum tfh_part part = v->cause == TFH_CAUSE_NONE ? TFH_PART_NONE : tfh_cause_part(v->cause);
 
-	if (r->lead || part >= TFH_PART_COUNT || v->cls != TFH_CLASS_HOST_BOUND ||
+	/* CPU contention is in other parts, too. */
+	if (r->lead || v->cause == TFH_CAUSE_HOST_CONTENTION || part >= TFH_PART_COUNT ||
+	    v->cls != TFH_CLASS_HOST_BOUND ||
 	    v->share - r->breakdown[part].share < TFH_REPORT_PART_OFF)
 		return NAN;
 	return r->breakdown[part].share;

@@ -5,14 +5,19 @@
 #include "judge/account/device.h"
 
 /* Fills in what needs the accounts of all steps. */
-static void complete(struct tfh_accounts *accounts)
+static int complete(struct tfh_accounts *accounts)
 {
+	int rc;
+
 	TFH_EACH (i, accounts->loops->window.n)
 		if (accounts->use[i].segment == TFH_SEGMENT_TRAIN)
 			accounts->train_steps += accounts->loops->window.v[i].steps;
 	tfh_input_judge(accounts);
 	if (TFH_DETECT_IDLE_COMPUTE)
 		tfh_idle_compute(accounts);
+	rc = TFH_DETECT_CONTENTION ? tfh_find_contention(accounts) : 0;
+	if (rc)
+		return rc;
 	if (TFH_DETECT_NEIGHBOURS)
 		tfh_smooth_classes(accounts);
 	TFH_EACH (i, accounts->step.n) {
@@ -28,6 +33,7 @@ static void complete(struct tfh_accounts *accounts)
 		if (s->cls == TFH_CLASS_COMPUTE_BOUND && s->tier != 'C')
 			s->cause = (int8_t)tfh_compute_cause(accounts->device);
 	}
+	return 0;
 }
 
 /* Charges all windows in one pass over the calls: those with device times by the device line, the
@@ -66,7 +72,12 @@ static int prepare(struct tfh_accounts *accounts)
 	if (accounts->facts->feed->each)
 		accounts->step_cause =
 			tfh_big_array(loops->window.n + 1, sizeof(*accounts->step_cause));
-	if (!accounts->use || !accounts->stage || (accounts->cover && !accounts->pauses) ||
+	if (accounts->facts->crowded)
+		accounts->contention =
+			tfh_big_array(loops->window.n + 1, sizeof(*accounts->contention));
+	if (!accounts->use || !accounts->stage ||
+	    (accounts->facts->crowded && !accounts->contention) ||
+	    (accounts->cover && !accounts->pauses) ||
 	    (accounts->facts->feed->each && !accounts->step_cause))
 		return -ENOMEM;
 	for (size_t i = 0; i < loops->window.n && !rc; tfh_big_pass(++i)) {
@@ -92,8 +103,8 @@ int tfh_find_accounts(struct tfh_accounts *accounts, const struct tfh_sampler *s
 		tfh_find_stalls(accounts);
 	if (!rc)
 		rc = judge_all(accounts, sampler, err);
-	if (!rc)
-		complete(accounts);
+	if (!rc && (rc = complete(accounts)))
+		tfh_err_set(err, rc, "out of memory");
 	return rc;
 }
 
@@ -103,6 +114,7 @@ void tfh_accounts_free(struct tfh_accounts *accounts)
 	free(accounts->stage);
 	tfh_big_free(accounts->step.v);
 	tfh_big_free(accounts->step_cause);
+	tfh_big_free(accounts->contention);
 	free(accounts->copy.v);
 	free(accounts->kernel.v);
 	tfh_pauses_free(accounts->pauses);

@@ -32,6 +32,12 @@ struct tfh_stage_account {
 	int64_t seen;	/* end of the time already counted into `waited` */
 };
 
+/* Time of a step for which driving threads were ready to run without a CPU, seconds. */
+struct tfh_contention {
+	float late;		  /* host.cpu-contention: before they went on after a wait */
+	float sync, launch, host; /* in their work; it stays in the parts of that */
+};
+
 struct tfh_matches;
 struct tfh_pauses;
 
@@ -116,6 +122,9 @@ struct tfh_accounts {
 			       * kernels */
 	double compute_ran;   /* share of the executing time during which the process ran on a CPU;
 			       * NAN unknown */
+	struct tfh_contention *contention; /* by window; NULL: the machine was not crowded */
+	double slowed_ns
+		[TFH_CAUSE_COUNT]; /* of cause_ns: time without a CPU in the threads' work; contention.c */
 	/* set after the pass, by input.c */
 	enum tfh_cause input_cause;
 	int32_t guilty; /* index of the slow stage, -1: none */
@@ -231,6 +240,11 @@ bool tfh_is_stall(const struct tfh_accounts *accounts, size_t i, int64_t ns, int
 /* steps.c: corrections that need more than one step */
 void tfh_idle_compute(struct tfh_accounts *accounts);
 void tfh_smooth_classes(struct tfh_accounts *accounts);
+
+/* contention.c: what steps lost to CPU contention. 0 or -ENOMEM */
+int tfh_find_contention(struct tfh_accounts *accounts);
+/* The parts of step i without it; returns their sum, seconds. */
+double tfh_own_parts(const struct tfh_accounts *accounts, size_t i, double part[TFH_PART_COUNT]);
 
 /* input.c: finds the slow stage of the input pipeline */
 void tfh_input_judge(struct tfh_accounts *accounts);

@@ -121,6 +121,19 @@ static void charge_op(struct tfh_blame *b, const struct tfh_dop *o, int64_t t0, 
 			!o->inferred);
 }
 
+/* Charges [t0, t1), after an op ended, until the thread that waited for it goes on. Waking up takes a moment; then the thread is ready, and
+ * on a crowded machine what it waits for is a CPU. */
+static void charge_late(struct tfh_blame *b, int64_t ended, int64_t t0, int64_t t1)
+{
+	int64_t ready = b->sl->accounts->facts->crowded ? ended + TFH_WOKEN_NS : t1;
+
+	if (t1 <= t0)
+		return;
+	ready = tfh_max_ns(t0, tfh_min_ns(t1, ready));
+	tfh_blame_cause(b, t0, ready, TFH_CAUSE_HOST_SYNC, true);
+	tfh_blame_cause(b, ready, t1, TFH_CAUSE_HOST_CONTENTION, true);
+}
+
 /* Charges [t0, t1) of a wait on an idle device: until the op it waited for was done, that op, or
  * what delayed the op; after that, the wake-up of the thread. */
 static void charge_wait(struct tfh_blame *b, const struct tfh_seg *s, int64_t t0, int64_t t1)
@@ -130,11 +143,16 @@ static void charge_wait(struct tfh_blame *b, const struct tfh_seg *s, int64_t t0
 	uint32_t f = tfh_function_before(b->sl, s->t1);
 	if (f != TFH_NO && (!o || b->sl->function.v[f].t0 >= o->t1))
 		t1 = tfh_blame_function(b, f, t0, t1);
-	if (!o || o->t1 <= t0 || (o->t1 > s->t1 && !s->spin) || b->depth > TFH_ACCOUNT_CHAIN) {
+	if (!o || (o->t1 > s->t1 && !s->spin) || b->depth > TFH_ACCOUNT_CHAIN) {
 		tfh_blame_cause(b, t0, t1, TFH_CAUSE_HOST_SYNC, true);
 		return;
 	}
-	tfh_blame_cause(b, tfh_max_ns(t0, o->t1), t1, TFH_CAUSE_HOST_SYNC, true);
+	if (s->spin) /* it sleeps between two questions */
+		tfh_blame_cause(b, tfh_max_ns(t0, o->t1), t1, TFH_CAUSE_HOST_SYNC, true);
+	else
+		charge_late(b, tfh_max_ns(o->t1, s->t0), tfh_max_ns(t0, o->t1), t1);
+	if (o->t1 <= t0)
+		return;
 	charge_op(b, o, tfh_max_ns(t0, o->t0), tfh_min_ns(t1, o->t1));
 	b->depth++;
 	explain(b, s->op, t0, tfh_min_ns(t1, o->t0));
@@ -157,7 +175,7 @@ static void charge_copy(struct tfh_blame *b, const struct tfh_seg *s, int64_t t0
 	    own->t1 <= s->t1) {
 		int64_t usual = s->value ? 0 : tfh_max_ns(sl->device->slow, TFH_GAP_NS);
 		int64_t done = own->t1 + tfh_max_ns(own->t1 - own->t0, usual);
-		tfh_blame_cause(b, tfh_max_ns(t0, done), t1, TFH_CAUSE_HOST_SYNC, true);
+		charge_late(b, done, tfh_max_ns(t0, done), t1);
 		t1 = tfh_max_ns(t0, tfh_min_ns(t1, done));
 	}
 	if (s->op != TFH_NO && b->depth <= TFH_ACCOUNT_CHAIN)
@@ -239,7 +257,7 @@ static bool held_by(struct tfh_blame *b, const struct tfh_seg *s, int64_t lo, in
 	    s->t0 <= lo || o->t0 >= s->t0 || o->t1 > hi || o->t1 - s->t0 < TFH_GAP_NS ||
 	    tfh_function_before(b->sl, s->t1) != TFH_NO)
 		return false;
-	tfh_blame_cause(b, o->t1, hi, TFH_CAUSE_HOST_SYNC, true);
+	charge_late(b, o->t1, o->t1, hi);
 	charge_op(b, o, tfh_max_ns(lo, o->t0), o->t1);
 	b->depth++;
 	explain(b, s->op, lo, tfh_max_ns(lo, o->t0));

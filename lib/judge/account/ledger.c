@@ -151,11 +151,7 @@ static enum tfh_cause gap_cause(const struct tfh_ledger *l, const struct gap *g,
 	/* Without a visible input pipeline, the pause may be waiting for data. */
 	if (!accounts->facts->consumers)
 		return TFH_CAUSE_HOST_UNKNOWN;
-	return accounts->facts->cpu_running * TFH_ACCOUNT_RUNNING_PART >
-				       accounts->facts->cpu_wall &&
-			       accounts->facts->cpu_wall
-		       ? TFH_CAUSE_HOST_PYTHON
-		       : TFH_CAUSE_HOST_UNKNOWN;
+	return tfh_pauses_run(accounts->facts) ? TFH_CAUSE_HOST_PYTHON : TFH_CAUSE_HOST_UNKNOWN;
 }
 
 static void judge_part(struct open_window *o, const struct gap *g, enum tfh_cause cause, int64_t ns)
@@ -298,6 +294,9 @@ void tfh_account_close(struct tfh_accounts *accounts, size_t i, const struct tfh
 		s->cause = TFH_CAUSE_COMPUTE_CPU;
 	for (int p = 0; p < TFH_PART_COUNT; p++)
 		s->breakdown[p] = (float)(part[p] / 1e9);
+	if (accounts->contention)
+		accounts->contention[i].late =
+			(float)((double)a->cause[TFH_CAUSE_HOST_CONTENTION] / 1e9);
 	for (int c = 0; c < TFH_CAUSE_COUNT && accounts->step_cause; c++)
 		accounts->step_cause[i][c] = (float)((double)a->cause[c] / 1e9);
 	if (tfh_is_stall(accounts, i, ns, a->compute))

@@ -130,7 +130,7 @@ static double compute_share(const struct tfh_accounts *accounts, size_t i)
  * that computes least: a single disturbed step must not decide for its neighbours. */
 static enum tfh_class class_together(const struct tfh_accounts *accounts, size_t from, size_t to)
 {
-	double part[TFH_PART_COUNT] = {0}, total = 0;
+	double part[TFH_PART_COUNT] = {0}, own[TFH_PART_COUNT], total = 0;
 	size_t used = 0, most = from, least = from;
 
 	for (size_t j = from; j < to; j++) {
@@ -147,9 +147,9 @@ static enum tfh_class class_together(const struct tfh_accounts *accounts, size_t
 		if (!usable(accounts, j) || !usual(accounts, j) ||
 		    (used > TFH_ACCOUNT_TRIM_STEPS && (j == most || j == least)))
 			continue;
+		total += tfh_own_parts(accounts, j, own);
 		for (int p = 0; p < TFH_PART_COUNT; p++)
-			part[p] += (double)accounts->step.v[j].breakdown[p];
-		total += accounts->step.v[j].dur_s;
+			part[p] += own[p];
 	}
 	return tfh_class_of(part, total);
 }

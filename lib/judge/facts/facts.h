@@ -247,9 +247,11 @@ struct tfh_facts {
 	enum { TFH_WRITES_NOTHING, TFH_WRITES_BYTES, TFH_WRITES_LINES } writes;
 	struct tfh_looks *looks; /* samples of threads; NULL: there are none */
 	TFH_VEC(struct tfh_child_look)
-	child;		 /* samples of other threads and of child processes,
+	child;		      /* samples of other threads and of child processes,
 					       * in order of time */
-	bool lock_feeds; /* tfh_lock_feeds() */
+	bool lock_feeds;      /* tfh_lock_feeds() */
+	bool crowded;	      /* the driving threads were often ready to run without a CPU */
+	double delay_per_run; /* how long, for each second that they ran; 0: hardly */
 	struct tfh_handles recorded;
 };
 
@@ -347,5 +349,11 @@ bool tfh_launched_in(const struct tfh_facts *facts, int64_t t0, int64_t t1);
 /* Scheduling delay: seconds per second that the job's threads together were runnable but not on a
  * CPU; 0 if too little of the run was sampled. */
 double tfh_processor_wait(const struct tfh_facts *facts);
+/* Whether the thread with this index in the process drives the job. */
+bool tfh_index_drives(const struct tfh_facts *facts, uint32_t index);
+/* Sets `crowded` and `delay_per_run`. */
+void tfh_find_crowd(struct tfh_facts *facts);
+/* Whether the driving threads' pauses were mostly the program's code: by their CPU clocks they ran, or would have. */
+bool tfh_pauses_run(const struct tfh_facts *facts);
 
 #endif

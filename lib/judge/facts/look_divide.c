@@ -24,8 +24,16 @@ static void shares(const struct tfh_looks *l, uint32_t at, double part[TFH_AT_CO
 		part[i] = (g->seen[i] + more * part[i]) / (all + more);
 }
 
-/* Share of such pauses that the thread was asleep, by its CPU clock; negative: unknown. A thread
- * that is runnable but not on a CPU is not asleep, so looks give an upper bound. */
+/* Share of the pauses of a group that the thread was asleep, by its CPU clock. A thread that is ready to run but has no CPU is not
+ * asleep: on a crowded machine each second of running took so much longer. */
+static double clock_share(const struct tfh_looks *l, const struct tfh_look_group *g)
+{
+	double ran = (1 - g->asleep / g->wall) * (1 + l->delay_per_run);
+
+	return fmax(0, fmin(1 - ran, 1));
+}
+
+/* Share of such pauses that the thread was asleep. Looks give an upper bound, as the clock does not know each wait for a CPU. */
 static double asleep_share(const struct tfh_looks *l, uint32_t at, const double *part)
 {
 	const struct tfh_look_group *g = &l->group[at];
@@ -40,7 +48,7 @@ static double asleep_share(const struct tfh_looks *l, uint32_t at, const double 
 		at = l->group[at].parent;
 	if (at == TFH_NO_GROUP)
 		return seen;
-	double clock = l->group[at].asleep / l->group[at].wall;
+	double clock = clock_share(l, &l->group[at]);
 	return clock < most ? clock : most < 1 ? most : 1;
 }
 
@@ -70,7 +78,7 @@ static bool by_clock(const struct tfh_looks *l, uint32_t at, double part[TFH_AT_
 
 	if (!TFH_DETECT_CLOCK_ONLY || g->brief || g->parent == TFH_NO_GROUP || g->wall <= 0)
 		return false;
-	part[0] = g->asleep / g->wall;
+	part[0] = clock_share(l, g);
 	part[TFT_LOOK_RUNNING] = 1 - part[0];
 	return true;
 }

@@ -69,6 +69,7 @@ struct tfh_looks {
 	struct tfh_look_group group[TFH_FACTS_LOOK_GROUPS];
 	TFH_VEC(struct tfh_one_look) look;
 	TFH_VEC(uint8_t) role; /* by place and order; UINT8_MAX: not determined yet */
+	double delay_per_run;  /* as in struct tfh_facts */
 	bool any, python;
 	bool device; /* something was launched so far */
 };

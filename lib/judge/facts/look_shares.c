@@ -395,10 +395,11 @@ void tfh_looks_went_on(struct tfh_looks *l, uint32_t thread, int64_t t1)
 	s->end = t1 > s->end ? t1 : s->end;
 }
 
-void tfh_looks_end(struct tfh_looks *l)
+void tfh_looks_end(struct tfh_looks *l, double delay_per_run)
 {
 	const char *exe = l->feed->processes[l->process].exe, *name;
 
+	l->delay_per_run = delay_per_run;
 	for (uint32_t i = 0; i < l->feed->n_threads; i++) {
 		close_pause(l, i, false);
 		/* Those of whose pauses something was seen. */

@@ -34,8 +34,8 @@ int tfh_looks_add(struct tfh_looks *l, const struct tfh_event *ev);
 /* In place of tfh_looks_add() for consecutive outermost calls of the same kind as the thread's last
  * one, with no pause between them. t1: end of the last of them. */
 void tfh_looks_went_on(struct tfh_looks *l, uint32_t thread, int64_t t1);
-/* All events have been added. */
-void tfh_looks_end(struct tfh_looks *l);
+/* All events have been added. delay_per_run: as in struct tfh_facts. */
+void tfh_looks_end(struct tfh_looks *l, double delay_per_run);
 /* How [t0, t1), in a pause of a thread, divides. False if there are too few looks. */
 bool tfh_looks_divide(const struct tfh_looks *l, uint32_t thread, int64_t t0, int64_t t1,
 		      struct tfh_seen *out);

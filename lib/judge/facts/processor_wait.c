@@ -1,4 +1,4 @@
-/* How long the job's threads waited for a CPU, from samples once a second. */
+/* How long the job's threads waited for a CPU, from samples: once a second, five times in each of the first ten. */
 #include "judge/facts/facts.h"
 
 double tfh_processor_wait(const struct tfh_facts *facts)
@@ -13,4 +13,41 @@ double tfh_processor_wait(const struct tfh_facts *facts)
 		delay += s[i].run_delay_s;
 	double wall = n > 1 ? (double)(s[n - 1].t - s[0].t) / 1e9 : 0;
 	return wall < TFH_FACTS_LEAST_SAMPLED_S ? 0 : delay / wall;
+}
+
+bool tfh_index_drives(const struct tfh_facts *facts, uint32_t index)
+{
+	const struct tfh_feed *f = facts->feed;
+
+	for (uint32_t i = 0; i < f->n_threads; i++)
+		if (f->threads[i].process == facts->process && f->threads[i].index == index)
+			return facts->thread[i].drives;
+	return false;
+}
+
+/* The counters hold all of a thread's life, so a single sample tells, and a job of a second has one. */
+void tfh_find_crowd(struct tfh_facts *facts)
+{
+	const struct tfh_sample *s = NULL;
+	uint32_t n = facts->feed->samples
+			     ? facts->feed->samples(facts->feed->arg, facts->process, &s)
+			     : 0;
+	double run = 0, delay = 0;
+
+	for (uint32_t k = 0; n && k < s[n - 1].threads; k++) {
+		const struct tfh_thread_times *t = &s[n - 1].thread[k];
+		if (!tfh_index_drives(facts, t->thread))
+			continue;
+		run += t->run_s;
+		delay += t->delay_s;
+	}
+	facts->crowded = TFH_DETECT_CONTENTION && delay > TFH_CROWDED_SHARE * (run + delay);
+	facts->delay_per_run = facts->crowded && run > 0 ? delay / run : 0;
+}
+
+bool tfh_pauses_run(const struct tfh_facts *facts)
+{
+	return facts->cpu_wall &&
+	       (double)facts->cpu_running * (1 + facts->delay_per_run) * TFH_FACTS_RUNNING_PART >
+		       (double)facts->cpu_wall;
 }

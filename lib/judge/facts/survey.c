@@ -500,9 +500,10 @@ int tfh_find_facts(const struct tfh_feed *feed, uint32_t process, struct tfh_are
 		if (put_in_order(facts) || (TFH_DETECT_RETRACED && tfh_find_retraced(facts)) ||
 		    (TFH_DETECT_REMADE && tfh_find_remade(facts)) || tfh_find_stops(facts))
 			rc = tfh_err_set(err, -ENOMEM, "out of memory");
-		if (facts->looks)
-			tfh_looks_end(facts->looks);
 		choose_threads(facts);
+		tfh_find_crowd(facts);
+		if (facts->looks)
+			tfh_looks_end(facts->looks, facts->delay_per_run);
 		if (TFH_DETECT_KERNEL_TIME)
 			tfh_find_kernel_time(facts);
 		facts->lock_feeds = TFH_DETECT_LOCK_FEEDS && tfh_lock_feeds(facts);

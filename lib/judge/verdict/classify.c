@@ -20,6 +20,7 @@ static bool judged(const struct tfh_accounts *accounts, size_t i)
 
 struct totals {
 	double part[TFH_PART_COUNT], total, of_class[TFH_CLASS_COUNT];
+	double own[TFH_PART_COUNT], own_total; /* without CPU contention */
 	size_t windows, steps, windows_of[TFH_CLASS_COUNT];
 };
 
@@ -56,9 +57,13 @@ static double standard_error(const struct tfh_accounts *accounts, enum tfh_class
 static void add_step(const struct tfh_accounts *accounts, struct totals *t, size_t i)
 {
 	const struct tfh_step *s = &accounts->step.v[i];
+	double own[TFH_PART_COUNT];
 
-	for (int p = 0; p < TFH_PART_COUNT; p++)
+	t->own_total += tfh_own_parts(accounts, i, own);
+	for (int p = 0; p < TFH_PART_COUNT; p++) {
 		t->part[p] += s->breakdown[p];
+		t->own[p] += own[p];
+	}
 	t->total += s->dur_s;
 	if (s->cls >= 0) {
 		t->of_class[s->cls] += s->dur_s;
@@ -140,7 +145,7 @@ static void set_also(struct tfh_verdict *v, const struct totals *t, enum tfh_cla
 		v->also[v->n_also++] = together;
 	if (!tfh_class_blocks(v->cls))
 		return;
-	tfh_blocking_of(t->part, by_class);
+	tfh_blocking_of(t->own, by_class);
 	for (int c = 0; c < TFH_CLASS_COUNT && v->n_also < TFH_ALSO; c++)
 		if (c != (int)v->cls && c != (int)together && tfh_class_blocks(c) &&
 		    by_class[c] * TFH_VERDICT_ALSO_PART >= by_class[v->cls] &&
@@ -295,11 +300,11 @@ static void fill_breakdown(struct tfh_result *r, const struct totals *t)
 static enum tfh_class class_of_all(const struct totals *t)
 {
 	double by_class[TFH_CLASS_COUNT];
-	enum tfh_class cls = tfh_class_of(t->part, t->total);
+	enum tfh_class cls = tfh_class_of(t->own, t->own_total);
 
-	tfh_blocking_of(t->part, by_class);
+	tfh_blocking_of(t->own, by_class);
 	if (cls == TFH_CLASS_COMPUTE_BOUND ||
-	    (tfh_class_blocks(cls) && by_class[cls] >= TFH_VERDICT_FEW_STEPS_SHARE * t->total))
+	    (tfh_class_blocks(cls) && by_class[cls] >= TFH_VERDICT_FEW_STEPS_SHARE * t->own_total))
 		return cls;
 	for (int c = 0; c < TFH_CLASS_COUNT && cls != TFH_CLASS_UNCLASSIFIED; c++)
 		if (TFH_DETECT_MOST_STEPS && c != TFH_CLASS_UNCLASSIFIED &&
@@ -310,7 +315,12 @@ static enum tfh_class class_of_all(const struct totals *t)
 
 static enum tfh_cause cause_of(const struct tfh_accounts *accounts, enum tfh_class cls)
 {
-	enum tfh_cause cause = tfh_largest_cause(accounts->cause_ns, cls);
+	int64_t own[TFH_CAUSE_COUNT];
+
+	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
+		own[c] = accounts->cause_ns[c] - (int64_t)accounts->slowed_ns[c];
+	own[TFH_CAUSE_HOST_CONTENTION] = 0; /* prefer_contention() */
+	enum tfh_cause cause = tfh_largest_cause(own, cls);
 
 	if (cls == TFH_CLASS_TRANSFER_BOUND)
 		return transfer_cause(accounts, cause);
@@ -320,16 +330,73 @@ static enum tfh_cause cause_of(const struct tfh_accounts *accounts, enum tfh_cla
 									   : cause;
 }
 
-static void give_verdict(const struct tfh_accounts *accounts, struct tfh_result *r,
-			 const struct totals *t)
+/* Steps of one class become another's where that blocks enough of them, too. */
+static int turn_steps(struct tfh_result *r, enum tfh_class from, enum tfh_class to,
+		      enum tfh_cause cause)
+{
+	TFH_EACH (i, r->n_step) {
+		struct tfh_step *s = &r->step[i];
+		double blocked = 0;
+		for (int p = 0; p < TFH_PART_COUNT; p++)
+			blocked += tfh_part_class(p) == to ? s->breakdown[p] : 0;
+		if (s->cls != (int)from || blocked < TFH_BLOCKING_SHARE * s->dur_s)
+			continue;
+		s->cls = (int8_t)to;
+		s->cause = (int8_t)cause;
+	}
+	memset(r->steps.classes, 0, sizeof(r->steps.classes));
+	return count_classes(r, r->steps.total_s);
+}
+
+/* Blocking time by class. A thread that was late after a wait had no processor: that blocks nothing of the job's own. */
+static void blocking_of(const struct tfh_accounts *accounts, const struct totals *t,
+			double by_class[TFH_CLASS_COUNT])
+{
+	tfh_blocking_of(t->part, by_class);
+	if (accounts->train_ns)
+		by_class[TFH_CLASS_HOST_BOUND] -=
+			(double)accounts->cause_ns[TFH_CAUSE_HOST_CONTENTION] /
+			(double)accounts->train_ns * t->total;
+}
+
+/* CPU contention is the cause where it takes more than what limits the steps otherwise. What it makes longer counts with that: it goes
+ * away with it. */
+static int prefer_contention(const struct tfh_accounts *accounts, struct tfh_result *r,
+			     const struct totals *t)
+{
+	struct tfh_verdict *v = &r->steady;
+	double by_class[TFH_CLASS_COUNT], waited = t->total - t->own_total;
+	enum tfh_class from = v->cls;
+
+	if (t->steps) {
+		r->found.contended.share = share_of(waited, t->total);
+		r->found.contended.s_per_step = waited / (double)t->steps;
+	}
+	blocking_of(accounts, t, by_class);
+	if (from == TFH_CLASS_NONE || from == TFH_CLASS_UNCLASSIFIED ||
+	    waited < TFH_BLOCKING_SHARE * t->total ||
+	    waited <= by_class[from == TFH_CLASS_BALANCED ? TFH_CLASS_COMPUTE_BOUND : from])
+		return 0;
+	v->cls = TFH_CLASS_HOST_BOUND;
+	v->cause = TFH_CAUSE_HOST_CONTENTION;
+	v->share = share_of(waited, t->total);
+	v->confidence = TFH_CONFIDENCE_MEDIUM;
+	v->n_also = 0;
+	if (from != TFH_CLASS_HOST_BOUND && tfh_class_blocks(from))
+		v->also[v->n_also++] = from;
+	return turn_steps(r, from, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_CONTENTION);
+}
+
+static int give_verdict(const struct tfh_accounts *accounts, struct tfh_result *r,
+			const struct totals *t)
 {
 	struct tfh_verdict *v = &r->steady;
 	double by_class[TFH_CLASS_COUNT];
 
 	v->tier = tfh_tier(accounts);
-	tfh_blocking_of(t->part, by_class);
+	blocking_of(accounts, t, by_class);
 	v->cls = class_of_all(t);
-	enum tfh_class together = tfh_class_of(t->part, t->total);
+	enum tfh_class together = tfh_class_of(t->own, t->own_total);
 	v->cause = cause_of(accounts, v->cls);
 	/* The share that the verdict speaks of: compute where nothing blocks. */
 	enum tfh_class shown = v->cls == TFH_CLASS_BALANCED ? TFH_CLASS_COMPUTE_BOUND : v->cls;
@@ -337,13 +404,16 @@ static void give_verdict(const struct tfh_accounts *accounts, struct tfh_result 
 	set_also(v, t, together);
 	v->confidence = confidence(accounts, v, t, &r->steps);
 	/* Waiting for processors may be half of what blocks, or more. */
-	if (tfh_class_blocks(v->cls) && v->confidence == TFH_CONFIDENCE_HIGH &&
-	    TFH_VERDICT_PROCESSOR_WAIT_PART * tfh_processor_wait(accounts->facts) * t->total >=
-		    by_class[v->cls])
+	double waited = t->total - t->own_total;
+	if (tfh_class_blocks(v->cls))
+		waited = fmax(waited, tfh_processor_wait(accounts->facts) * t->total);
+	if (v->confidence == TFH_CONFIDENCE_HIGH && by_class[shown] > 0 &&
+	    TFH_VERDICT_PROCESSOR_WAIT_PART * waited >= by_class[shown])
 		v->confidence = TFH_CONFIDENCE_MEDIUM;
 	if (tfh_class_blocks(v->cls) &&
 	    by_class[v->cls] <= TFH_VERDICT_ERRORS * standard_error(accounts, v->cls))
 		v->confidence = TFH_CONFIDENCE_LOW;
+	return prefer_contention(accounts, r, t);
 }
 
 int tfh_classify(const struct tfh_accounts *accounts, struct tfh_result *r)
@@ -358,8 +428,7 @@ int tfh_classify(const struct tfh_accounts *accounts, struct tfh_result *r)
 		return rc;
 	sum_up(accounts, &t);
 	fill_breakdown(r, &t);
-	give_verdict(accounts, r, &t);
-	return 0;
+	return give_verdict(accounts, r, &t);
 }
 
 /* What a class costs a step when its parts go one by one: whether that surely gains anything, and
@@ -381,26 +450,6 @@ static void gains(const struct tfh_result *r, enum tfh_class cls, double step, b
 		*none &= w->low_s >= (1 - TFH_BLOCKING_SHARE) * step;
 	}
 	*none &= any;
-}
-
-/* Steps of one class become another's where that blocks enough of them, too. */
-static int turn_steps(const struct tfh_accounts *accounts, struct tfh_result *r,
-		      enum tfh_class from, enum tfh_class to)
-{
-	enum tfh_cause cause = tfh_largest_cause(accounts->cause_ns, to);
-
-	TFH_EACH (i, r->n_step) {
-		struct tfh_step *s = &r->step[i];
-		double blocked = 0;
-		for (int p = 0; p < TFH_PART_COUNT; p++)
-			blocked += tfh_part_class(p) == to ? s->breakdown[p] : 0;
-		if (s->cls != (int)from || blocked < TFH_BLOCKING_SHARE * s->dur_s)
-			continue;
-		s->cls = (int8_t)to;
-		s->cause = (int8_t)cause;
-	}
-	memset(r->steps.classes, 0, sizeof(r->steps.classes));
-	return count_classes(r, r->steps.total_s);
 }
 
 int tfh_prefer_gain(const struct tfh_accounts *accounts, struct tfh_result *r)
@@ -439,5 +488,5 @@ int tfh_prefer_gain(const struct tfh_accounts *accounts, struct tfh_result *r)
 	v->n_also = kept;
 	if (kept < TFH_ALSO)
 		v->also[v->n_also++] = from;
-	return turn_steps(accounts, r, from, to);
+	return turn_steps(r, from, to, v->cause);
 }

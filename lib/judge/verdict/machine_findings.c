@@ -86,6 +86,25 @@ static void find_devices(const struct tfh_run *run, uint32_t p, struct tfh_gpu_f
 	}
 }
 
+/* Who had the CPUs. Processes of the run are the job's; its workers without recorded calls are the machine's others here. */
+static void find_busy(const struct tfh_run *run, struct tfh_result *r, double busy)
+{
+	const struct tfh_process *processes;
+	const struct tfh_sample *s;
+	uint32_t n = tfh_run_processes(run, &processes);
+	double own = 0;
+
+	for (uint32_t p = 0; p < n; p++) {
+		uint32_t k = tfh_run_samples(run, p, &s);
+		double cpu = 0, wall = k > 1 ? (double)(s[k - 1].t - s[0].t) / 1e9 : 0;
+		for (uint32_t i = 1; i < k; i++)
+			cpu += s[i].cpu_s;
+		own += wall > 0 ? cpu / wall : 0;
+	}
+	r->found.contended.busy = busy;
+	r->found.contended.own = own > 0 ? own : NAN;
+}
+
 void tfh_find_machine(const struct tfh_run *run, struct tfh_result *r)
 {
 	uint32_t p = r->process;
@@ -108,6 +127,10 @@ void tfh_find_machine(const struct tfh_run *run, struct tfh_result *r)
 	m->swap = from(TFH_VERDICT_MACHINE_SWAP,
 		       mean_of(run, p, TFH_METER_SWAP, 0) + mean_of(run, p, TFH_METER_SWAP, 1));
 	find_devices(run, p, &m->gpu);
+	find_busy(run, r,
+		  line_of(run, p, -1, TFH_METER_CPU, 0)
+			  ? line_of(run, p, -1, TFH_METER_CPU, 0)->mean
+			  : NAN);
 	if (tfh_run_processes(run, &processes) > p)
 		r->found.priced = processes[p].priced;
 }

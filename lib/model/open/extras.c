@@ -56,6 +56,26 @@ static void add_memory(struct tfh_model_proc *p, struct tfh_sample *s,
 	}
 }
 
+/* Threads that make the first calls drive the job, as a rule: the lowest indexes are kept. */
+static void add_thread(struct tfh_sample *s, const struct tft_sample_thread *t)
+{
+	uint32_t at = s->threads;
+
+	if (t->run_ns == UINT64_MAX || t->delay_ns == UINT64_MAX)
+		return;
+	if (at == TFH_SAMPLE_THREADS) {
+		at = 0;
+		for (uint32_t i = 1; i < TFH_SAMPLE_THREADS; i++)
+			at = s->thread[i].thread > s->thread[at].thread ? i : at;
+		if (s->thread[at].thread < t->thread)
+			return;
+	} else {
+		s->threads++;
+	}
+	s->thread[at] = (struct tfh_thread_times){t->thread, (double)t->run_ns / 1e9,
+						  (double)t->delay_ns / 1e9};
+}
+
 static int add_samples(struct tfh_run *run, uint32_t file, const char *data, size_t len)
 {
 	struct tfh_model_proc *p = &run->proc[run->file[file].process];
@@ -78,6 +98,8 @@ static int add_samples(struct tfh_run *run, uint32_t file, const char *data, siz
 				add_memory(p, &out, &t);
 			if (t.thread == TFT_SAMPLE_NO_THREAD && tfh_run_add_reading(p, out.t, &t))
 				return -ENOMEM;
+			if (t.thread != TFT_SAMPLE_NO_THREAD)
+				add_thread(&out, &t);
 			if (t.thread != TFT_SAMPLE_NO_THREAD)
 				delay += t.delay_ns != UINT64_MAX ? t.delay_ns : 0;
 		}

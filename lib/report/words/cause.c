@@ -274,6 +274,8 @@ static void explain_code(struct tfh_wording *w, const char *time)
 	} row[] = {
 		{TFH_CAUSE_HOST_SYNC, TFH_REMOVE_SYNC,
 		 "%s of every step the program waits for a device that is idle"},
+		{TFH_CAUSE_HOST_CONTENTION, TFH_REMOVE_NONE,
+		 "%s of every step the program is ready to go on, but waits for a CPU"},
 		{TFH_CAUSE_HOST_ALLOC, TFH_REMOVE_HOST,
 		 "the host delays every step by %s, mostly by allocating and freeing device memory"},
 		{TFH_CAUSE_HOST_COMPILE, TFH_REMOVE_HOST,
@@ -306,6 +308,11 @@ static void explain_code(struct tfh_wording *w, const char *time)
 	const char *todo = tfh_place_advice(w, cause);
 	if (cause == TFH_CAUSE_HOST_COMPILE)
 		todo = explain_retraced(w);
+	if (cause == TFH_CAUSE_HOST_CONTENTION) {
+		tfh_evidence(w, TFH_TELLS_WHY, tfh_who_had_cpus(w));
+		if (tfh_own_crowd(r))
+			todo = "fewer loader workers or threads (OMP_NUM_THREADS, intra-op threads), or more CPUs";
+	}
 	/* A loader in plain code is then all that there may be of an input pipeline. */
 	if (!todo && cause == TFH_CAUSE_HOST_UNKNOWN && !w->r->found.input_visible)
 		todo = "see what it does (py-spy top --pid PID, perf top -p PID): load batches "
@@ -354,6 +361,8 @@ static void explain_host(struct tfh_wording *w)
 	double own = v->cause >= 0 ? r->found.cause_s[v->cause] : NAN;
 	/* allocating and compiling are said to be most of all that the host does */
 	bool most = v->cause == TFH_CAUSE_HOST_ALLOC || v->cause == TFH_CAUSE_HOST_COMPILE;
+	if (v->cause == TFH_CAUSE_HOST_CONTENTION)
+		own = r->found.contended.s_per_step;
 	const char *time = tfh_phrase_time(w, most || isnan(own) ? all : own);
 
 	if (r->found.serves == TFH_SERVES) {

@@ -5,6 +5,51 @@
 
 #include "report/words/words.h"
 
+/* What the job's processes used of the CPUs, and loader workers, by how often they were seen at work. */
+static double job_used(const struct tfh_result *r)
+{
+	return r->found.contended.own + r->found.workers.processes * r->found.workers.busy;
+}
+
+bool tfh_own_crowd(const struct tfh_result *r)
+{
+	return 2 * job_used(r) > r->found.contended.busy;
+}
+
+const char *tfh_who_had_cpus(struct tfh_wording *w)
+{
+	const struct tfh_contended *c = &w->r->found.contended;
+
+	if (isnan(c->busy) || isnan(c->own))
+		return "the machine's CPUs were taken by other threads";
+	double workers = w->r->found.workers.processes * w->r->found.workers.busy;
+	double others = fmax(0, c->busy - c->own - workers);
+	return workers > 0
+		       ? tfh_phrase(w,
+				    "of the machine's CPUs this job used %.2g, its loader workers "
+				    "about %.2g, other programs %.2g",
+				    c->own, workers, others)
+		       : tfh_phrase(w,
+				    "of the machine's CPUs this job used %.2g, other programs %.2g",
+				    c->own, others);
+}
+
+/* Where the verdict is about it, it says so itself. */
+static void remark_contention(struct tfh_wording *w)
+{
+	const struct tfh_result *r = w->r;
+
+	if (r->found.contended.share < TFH_CROWDED_SHARE ||
+	    r->steady.cause == TFH_CAUSE_HOST_CONTENTION)
+		return;
+	tfh_remark(
+		w,
+		tfh_phrase(w,
+			   "for %.0f %% of the steps' time the threads that drive the device were "
+			   "ready to run, but waited for a CPU: %s",
+			   100 * r->found.contended.share, tfh_who_had_cpus(w)));
+}
+
 static void remark_crowd(struct tfh_wording *w)
 {
 	const struct tfh_quality *q = &w->r->quality;
@@ -193,7 +238,8 @@ static void explain_no_line(struct tfh_wording *w)
 	const struct tfh_result *r = w->r;
 	enum tfh_class cls = r->steady.cls;
 
-	if (cls != TFH_CLASS_HOST_BOUND && cls != TFH_CLASS_INPUT_BOUND)
+	if ((cls != TFH_CLASS_HOST_BOUND && cls != TFH_CLASS_INPUT_BOUND) ||
+	    r->steady.cause == TFH_CAUSE_HOST_CONTENTION)
 		return;
 	for (uint32_t i = 0; i < w->n_evidence; i++)
 		if (w->tells[i] == TFH_TELLS_LINE || w->tells[i] == TFH_TELLS_STAGE)
@@ -214,6 +260,7 @@ void tfh_wording_make(struct tfh_wording *w, const struct tfh_result *r)
 	tfh_name_places(w);
 	tfh_note_supply(w);
 	explain_class(w);
+	remark_contention(w);
 	remark_crowd(w);
 	tfh_note_machine(w);
 	tfh_note_devices(w);

@@ -135,4 +135,8 @@ void tfh_note_priced(struct tfh_wording *w);
 void tfh_note_faults(struct tfh_wording *w);
 void tfh_note_steps(struct tfh_wording *w);
 
+/* Who had the machine's CPUs while the job waited for one; whether that was mostly the job itself. */
+const char *tfh_who_had_cpus(struct tfh_wording *w);
+bool tfh_own_crowd(const struct tfh_result *r);
+
 #endif

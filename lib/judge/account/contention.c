@@ -1,0 +1,204 @@
+/*
+ * CPU contention: time in which a driving thread could have run, but others had the CPUs. It is of two kinds:
+ *
+ * 1. A thread that waited for the device goes on late. Device times show it, moment by moment (blame.c): host.cpu-contention.
+ * 2. A thread is interrupted in its work, which then takes longer. The kernel adds up such time for each thread (run delay), and the
+ *    recorder notes the sums now and then. What of it was not of the first kind is divided here over the steps between two notes, in
+ *    proportion to the threads' work. It stays with that work, as it goes away with it, but does not count when work is compared with
+ *    what else a step does.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "judge/account/account.h"
+
+/* Between two samples. */
+struct stretch {
+	int64_t t0, t1;
+	double ran, delay;  /* of the driving threads, seconds */
+	double steps, late; /* of steps: their time, and what of it is of the first kind */
+};
+
+struct stretches {
+	struct tfh_accounts *accounts;
+	struct stretch *v;
+	size_t n;
+	double runs;		   /* share of the part "host" in which the threads did not sleep */
+	double sync, launch, host; /* of the second kind, in judged steps, seconds */
+};
+
+static void add_thread(struct stretch *s, const struct tfh_thread_times *now,
+		       const struct tfh_sample *before)
+{
+	for (uint32_t i = 0; i < before->threads; i++) {
+		const struct tfh_thread_times *was = &before->thread[i];
+		/* less than before: another thread has its number */
+		if (was->thread != now->thread || was->run_s > now->run_s ||
+		    was->delay_s > now->delay_s)
+			continue;
+		s->ran += now->run_s - was->run_s;
+		s->delay += now->delay_s - was->delay_s;
+	}
+}
+
+static int find_stretches(struct stretches *all)
+{
+	const struct tfh_facts *facts = all->accounts->facts;
+	const struct tfh_sample *s = NULL;
+	uint32_t n = facts->feed->samples(facts->feed->arg, facts->process, &s);
+
+	all->v = calloc(n, sizeof(*all->v));
+	if (!all->v)
+		return -ENOMEM;
+	for (uint32_t i = 1; i < n; i++) {
+		struct stretch *x = &all->v[all->n];
+		*x = (struct stretch){.t0 = s[i - 1].t, .t1 = s[i].t};
+		for (uint32_t k = 0; k < s[i].threads; k++)
+			if (tfh_index_drives(facts, s[i].thread[k].thread))
+				add_thread(x, &s[i].thread[k], &s[i - 1]);
+		all->n += x->t1 > x->t0;
+	}
+	return 0;
+}
+
+/* What part of a step lies in a stretch. */
+static double part_in(const struct tfh_step *s, const struct stretch *x)
+{
+	double t0 = (double)x->t0 / 1e9, t1 = (double)x->t1 / 1e9, end = s->start_s + s->dur_s;
+	double from = s->start_s > t0 ? s->start_s : t0, to = end < t1 ? end : t1;
+
+	return to > from && s->dur_s > 0 ? (to - from) / s->dur_s : 0;
+}
+
+/* Calls fn for each step that lies in a stretch, at least partly. */
+static void each(struct stretches *all,
+		 void (*fn)(struct stretches *all, struct stretch *x, size_t step, double part))
+{
+	const struct tfh_step *s = all->accounts->step.v;
+	size_t from = 0, n = all->accounts->step.n;
+
+	for (size_t k = 0; k < all->n; k++) {
+		struct stretch *x = &all->v[k];
+		while (from < n && (s[from].start_s + s[from].dur_s) * 1e9 <= (double)x->t0)
+			from++;
+		for (size_t i = from; i < n && s[i].start_s * 1e9 < (double)x->t1; i++)
+			if (part_in(&s[i], x) > 0)
+				fn(all, x, i, part_in(&s[i], x));
+		tfh_big_trim();
+	}
+}
+
+static void add_step(struct stretches *all, struct stretch *x, size_t i, double part)
+{
+	x->steps += part * all->accounts->step.v[i].dur_s;
+	x->late += part * (double)all->accounts->contention[i].late;
+}
+
+/* The share of the threads' work that was run delay. */
+static double slowed(const struct stretch *x)
+{
+	double in_steps = x->steps / ((double)(x->t1 - x->t0) / 1e9);
+	double rest = x->delay * in_steps - x->late;
+
+	return rest > 0 ? rest / (x->ran * in_steps + rest) : 0;
+}
+
+static void slow_step(struct stretches *all, struct stretch *x, size_t i, double part)
+{
+	struct tfh_accounts *accounts = all->accounts;
+	const struct tfh_step *s = &accounts->step.v[i];
+	struct tfh_contention *c = &accounts->contention[i];
+	double share = part * slowed(x);
+	double sync = share * (double)(s->breakdown[TFH_PART_SYNC] - c->late);
+	double launch = share * (double)s->breakdown[TFH_PART_LAUNCH];
+	double host = share * all->runs * (double)s->breakdown[TFH_PART_HOST];
+
+	c->sync += (float)sync;
+	c->launch += (float)launch;
+	c->host += (float)host;
+	if (tfh_window_counts(accounts, i) && (!accounts->timed || s->tier != 'C')) {
+		all->sync += sync;
+		all->launch += launch;
+		all->host += host;
+	}
+}
+
+static bool runs(int cause)
+{
+	return tfh_cause_part(cause) == TFH_PART_HOST && cause != TFH_CAUSE_HOST_SLEEP &&
+	       cause != TFH_CAUSE_HOST_WAIT && cause != TFH_CAUSE_HOST_LOCK &&
+	       cause != TFH_CAUSE_HOST_GIL;
+}
+
+/* Of all causes, or only of those in which the threads run. */
+static double host_ns(const struct tfh_accounts *accounts, bool all)
+{
+	double ns = 0;
+
+	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
+		ns += runs(c) || (all && tfh_cause_part(c) == TFH_PART_HOST)
+			      ? (double)accounts->cause_ns[c]
+			      : 0;
+	return ns;
+}
+
+static void sum_up(const struct stretches *all)
+{
+	struct tfh_accounts *accounts = all->accounts;
+	double ns = host_ns(accounts, false);
+
+	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
+		if (runs(c) && ns > 0)
+			accounts->slowed_ns[c] =
+				1e9 * all->host * (double)accounts->cause_ns[c] / ns;
+	accounts->slowed_ns[TFH_CAUSE_HOST_SYNC] = 1e9 * all->sync;
+	accounts->slowed_ns[TFH_CAUSE_HOST_LAUNCH] = 1e9 * all->launch;
+}
+
+/* The class of each step without it, and the cause where that is another class. */
+static void judge_steps(struct tfh_accounts *accounts)
+{
+	TFH_EACH (i, accounts->step.n) {
+		struct tfh_step *s = &accounts->step.v[i];
+		double part[TFH_PART_COUNT], all = tfh_own_parts(accounts, i, part);
+		enum tfh_class cls = tfh_class_of(part, all);
+		if (s->cls == TFH_CLASS_UNCLASSIFIED || cls == (enum tfh_class)s->cls)
+			continue;
+		s->cls = (int8_t)cls;
+		s->cause = (int8_t)(cls == TFH_CLASS_COMPUTE_BOUND && accounts->facts->cpu_only
+					    ? TFH_CAUSE_COMPUTE_CPU
+					    : tfh_largest_cause(accounts->cause_ns, cls));
+	}
+}
+
+double tfh_own_parts(const struct tfh_accounts *accounts, size_t i, double part[TFH_PART_COUNT])
+{
+	const struct tfh_step *s = &accounts->step.v[i];
+	const struct tfh_contention *c = accounts->contention ? &accounts->contention[i] : NULL;
+
+	for (int p = 0; p < TFH_PART_COUNT; p++)
+		part[p] = (double)s->breakdown[p];
+	if (!c)
+		return s->dur_s;
+	part[TFH_PART_SYNC] -= (double)(c->late + c->sync);
+	part[TFH_PART_LAUNCH] -= (double)c->launch;
+	part[TFH_PART_HOST] -= (double)c->host;
+	return s->dur_s - (double)(c->late + c->sync + c->launch + c->host);
+}
+
+int tfh_find_contention(struct tfh_accounts *accounts)
+{
+	struct stretches all = {.accounts = accounts};
+	double host = host_ns(accounts, true);
+	int rc = accounts->contention ? find_stretches(&all) : 0;
+
+	if (!accounts->contention || rc)
+		return rc;
+	all.runs = host > 0 ? host_ns(accounts, false) / host : 0;
+	each(&all, add_step);
+	each(&all, slow_step);
+	sum_up(&all);
+	judge_steps(accounts);
+	free(all.v);
+	return 0;
+}
