@@ -207,6 +207,8 @@ static int conclude(const struct tfh_accounts *accounts, struct tfh_samples *sam
 	tfh_find_rest(accounts, r);
 	rc = tfh_find_lines(accounts, r);
 	if (!rc)
+		rc = tfh_find_call_lines(accounts, r);
+	if (!rc)
 		rc = tfh_find_workers(accounts, r);
 	if (!rc)
 		r->found.serves = tfh_find_serving(accounts, r);

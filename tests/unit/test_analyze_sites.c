@@ -1,5 +1,6 @@
 /* The report names the call site that takes most of the time of a cause, copies by function, and
- * names none if no backtraces were recorded. */
+ * names none if no backtraces were recorded. The verdict's place is the line that makes those calls; a line that calls several of
+ * the driver's functions only passes calls on. */
 #include "judge/account/account.h"
 #include "devgen.h"
 
@@ -67,6 +68,66 @@ static void test_none(void **state)
 	tfh_result_free(r);
 }
 
+/* Stack 1: a copy, made by train.py:40 through a function of the program that makes every call; stack 2: a wait, through it, too. */
+static uint32_t lines(void *arg, uint32_t process, uint32_t stack, struct tfh_model_line *frame,
+		      uint32_t most)
+{
+	static const struct tfh_model_line all = {"/home/u/device.py", "Device.call", 12, false},
+					   copies = {"/home/u/train.py", "send", 40, false},
+					   waits = {"/home/u/train.py", "finish", 50, false};
+
+	(void)arg;
+	(void)process;
+	if (!stack || most < 2)
+		return 0;
+	frame[0] = all;
+	frame[1] = stack == 1 ? copies : waits;
+	return 2;
+}
+
+/* Steps of a blocking copy of 6 ms and a wait. */
+static struct tfh_result *copies(bool waits_by_it)
+{
+	struct dg *d = dg_new();
+	struct tfh_result *r = NULL;
+	struct tfh_err err = {0};
+
+	for (int s = 0; s < 60; s++) {
+		dg_copy_blocking(d, 0, 1, TFH_DIR_H2D, 1 << 24, 6);
+		d->g->ev[d->g->n - 1].stack = 1;
+		for (int k = 0; k < 4; k++)
+			dg_launch(d, 0, 1, 0.3);
+		dg_sync(d, 0, 1);
+		d->g->ev[d->g->n - 1].stack = waits_by_it ? 2 : 0;
+	}
+	struct tfh_feed *f = dg_feed(d);
+	f->site = site;
+	f->lines = lines;
+	if (tfh_analyze_feed(f, &r, &err))
+		print_error("%s\n", err.text);
+	dg_free(d);
+	assert_non_null(r);
+	assert_int_equal(r->verdict.cls, TFH_CLASS_TRANSFER_BOUND);
+	return r;
+}
+
+static void test_line_of_copies(void **state)
+{
+	(void)state;
+	struct tfh_result *r = copies(false);
+
+	assert_string_equal(r->found.line.function, "Device.call");
+	assert_int_equal(r->found.line.line, 12);
+	assert_int_equal(r->found.line.looks, 0);
+	assert_non_null(gen_says(r, "called from device.py:12 Device.call"));
+	tfh_result_free(r);
+	r = copies(true);
+	assert_string_equal(r->found.line.function, "send");
+	assert_int_equal(r->found.line.line, 40);
+	assert_non_null(gen_says(r, "called from train.py:40 send"));
+	tfh_result_free(r);
+}
+
 /* As long as there are no more places than are kept, the time of each is exact. */
 static void test_exact_counts(void **state)
 {
@@ -93,6 +154,7 @@ int main(void)
 		cmocka_unit_test(test_exact_counts),
 		cmocka_unit_test(test_sites),
 		cmocka_unit_test(test_none),
+		cmocka_unit_test(test_line_of_copies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

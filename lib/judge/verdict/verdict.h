@@ -26,6 +26,8 @@ void tfh_find_machine(const struct tfh_run *run, struct tfh_result *r);
 /* findings.c: what belongs to no table. After steps, segments and accounts are final. */
 /* seen_lines.c: lines of Python. 0 or -ENOMEM. */
 int tfh_find_lines(const struct tfh_accounts *accounts, struct tfh_result *r);
+/* call_lines.c: where no sample told the line, that of the calls which the verdict is about. After tfh_find_lines(). 0 or -ENOMEM. */
+int tfh_find_call_lines(const struct tfh_accounts *accounts, struct tfh_result *r);
 /* worker_lines.c: lines of child processes that make batches. 0 or -ENOMEM. */
 int tfh_find_workers(const struct tfh_accounts *accounts, struct tfh_result *r);
 /* more_workers.c: how many workers would keep up; r has its steps, breakdown and verdict. */

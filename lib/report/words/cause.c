@@ -233,9 +233,9 @@ static void explain_transfer(struct tfh_wording *w)
 	const char *line = t ? copies_line(w, t, few) : w->text;
 	if (t)
 		tfh_evidence(w, TFH_TELLS_COPIES, line);
-	if (t && t->where && *t->where)
-		tfh_evidence(w, TFH_TELLS_LINE,
-			     tfh_phrase(w, "%s called from %s", t->fn, t->where));
+	const char *from = t ? tfh_called_from(w, t->fn, t->where) : NULL;
+	if (from)
+		tfh_evidence(w, TFH_TELLS_LINE, from);
 	if (v->cause == TFH_CAUSE_TRANSFER_D2H && few)
 		tfh_advise(w, "the host waits for small results", line,
 			   "read results (.item(), .numpy()) every n-th step only",

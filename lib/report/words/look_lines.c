@@ -61,6 +61,9 @@ const char *tfh_verdict_line(struct tfh_wording *w)
 	const char *called = l->callee ? tfh_phrase(w, ", in %s (%s:%u)", l->callee,
 						    tfh_short_file(l->callee_file), l->callee_line)
 				       : "";
+	if (!l->looks) /* stacks of calls */
+		return tfh_phrase(w, "%s, %s:%u%s", tfh_function_of(w, l->function),
+				  file_of(l->file), l->line, called);
 	return tfh_phrase(w, "%s, %s:%u: %s of %s, +-%s%s", tfh_function_of(w, l->function),
 			  file_of(l->file), l->line, tfh_phrase_time(w, l->s_per_step),
 			  tfh_phrase_time(w, l->of_s), tfh_phrase_time(w, l->off_s), called);
@@ -78,6 +81,9 @@ void tfh_name_places(struct tfh_wording *w)
 /* Of the steps, where the verdict is about them. False: none is known. */
 static bool place_line(struct tfh_wording *w)
 {
+	for (uint32_t i = 0; i < w->n_evidence && !w->r->found.line.looks; i++)
+		if (w->tells[i] == TFH_TELLS_LINE) /* "called from" */
+			return true;
 	const char *line = w->r->lead ? NULL : tfh_verdict_line(w);
 
 	if (line)

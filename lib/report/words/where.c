@@ -1,4 +1,7 @@
 /* Where in the program the time goes. */
+#include <string.h>
+
+#include "model/symbols/pylines.h"
 #include "report/words/words.h"
 
 static const struct tfh_code_time *code_of(const struct tfh_wording *w, enum tfh_cause cause)
@@ -32,6 +35,19 @@ static const char *pause_line(struct tfh_wording *w, enum tfh_cause cause)
 	return line;
 }
 
+const char *tfh_called_from(struct tfh_wording *w, const char *fn, const char *where)
+{
+	const struct tfh_seen_line *l = &w->r->found.line;
+	const char *slash = l->file ? strrchr(l->file, '/') : NULL;
+
+	if (!l->file || l->looks || w->r->lead)
+		return where && *where ? tfh_phrase(w, "%s called from %s", fn, where) : NULL;
+	return tfh_phrase(
+		w, l->callee ? "%s called from %s:%u %s > %s:%u %s" : "%s called from %s:%u %s", fn,
+		slash ? slash + 1 : l->file, l->line, tfh_function_of(w, l->function),
+		l->callee ? tfh_short_file(l->callee_file) : "", l->callee_line, l->callee);
+}
+
 const char *tfh_place_line(struct tfh_wording *w, enum tfh_cause cause)
 {
 	const struct tfh_findings *found = &w->r->found;
@@ -42,9 +58,7 @@ const char *tfh_place_line(struct tfh_wording *w, enum tfh_cause cause)
 	if (cause == TFH_CAUSE_HOST_PYTHON || cause == TFH_CAUSE_HOST_UNKNOWN ||
 	    cause == TFH_CAUSE_HOST_CALLBACK)
 		return pause_line(w, cause);
-	return site && site->where && *site->where
-		       ? tfh_phrase(w, "%s called from %s", site->fn, site->where)
-		       : NULL;
+	return site ? tfh_called_from(w, site->fn, site->where) : NULL;
 }
 
 const char *tfh_place_advice(struct tfh_wording *w, enum tfh_cause cause)

@@ -88,6 +88,8 @@ void tfh_advise_run(struct tfh_wording *w, const char *finding, const char *todo
 /* where.c: who makes the calls behind a cause of the host's; what to do about it where a trace
  * tells of its functions. NULL where it is not known. */
 const char *tfh_place_line(struct tfh_wording *w, enum tfh_cause cause);
+/* "FN called from LINE": the verdict's line, if stacks of calls told it, else `where`. NULL: neither is known. */
+const char *tfh_called_from(struct tfh_wording *w, const char *fn, const char *where);
 const char *tfh_place_advice(struct tfh_wording *w, enum tfh_cause cause);
 
 /* look_lines.c: "waiting for a lock", of a state that looks see; "" it says nothing. */

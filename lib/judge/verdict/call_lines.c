@@ -1,0 +1,175 @@
+/*
+ * The line of the program that makes the calls a verdict is about: copies, waits, allocations, loading of modules, and what
+ * launches follow. Samples look between calls; where the time is in calls, their stacks tell the line.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "judge/verdict/line_tree.h"
+
+struct made {
+	struct tfh_model_line line, callee; /* callee: what the line calls, of a library */
+	int64_t ns;
+};
+
+struct call_lines {
+	const struct tfh_accounts *accounts;
+	enum tfh_cause cause;
+	TFH_VEC(struct made) made;
+	int64_t ns; /* of all calls of the cause whose stacks are known */
+};
+
+static uint32_t frames_of(const struct tfh_accounts *accounts, uint32_t stack,
+			  struct tfh_model_line frame[TFH_VERDICT_FRAMES])
+{
+	const struct tfh_feed *f = accounts->facts->feed;
+
+	return f->lines && stack ? f->lines(f->arg, accounts->facts->process, stack, frame,
+					    TFH_VERDICT_FRAMES)
+				 : 0;
+}
+
+/* Whether a line itself calls a function other than fn. */
+static bool calls_another(const struct tfh_accounts *accounts, const struct tfh_site_use *site,
+			  const struct tfh_model_line *line, const struct tfh_fn_info *fn)
+{
+	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+
+	for (int i = 0; i < TFH_ACCOUNT_SITES; i++)
+		if (site[i].stack && site[i].fn != fn &&
+		    frames_of(accounts, site[i].stack, frame) && tfh_same_line(&frame[0], line))
+			return true;
+	return false;
+}
+
+/* A line from which several of the driver's functions are called only passes calls on: ctypes' users have one. */
+static bool passes_on(const struct tfh_accounts *accounts, const struct tfh_model_line *line,
+		      const struct tfh_fn_info *fn)
+{
+	const struct tfh_site_use *site[] = {accounts->wait_site, accounts->alloc_site,
+					     accounts->load_site, accounts->pause_site};
+
+	for (size_t i = 0; i < accounts->copy.n; i++)
+		if (calls_another(accounts, accounts->copy.v[i].site, line, fn))
+			return true;
+	for (size_t i = 0; i < sizeof(site) / sizeof(*site); i++)
+		if (calls_another(accounts, site[i], line, fn))
+			return true;
+	return false;
+}
+
+static int add_site(struct call_lines *x, const struct tfh_site_use *s)
+{
+	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+	uint32_t n = frames_of(x->accounts, s->stack, frame), at, callee;
+
+	if (!n)
+		return 0;
+	at = tfh_role_lead(frame, n, TFH_ROLE_NONE, &callee);
+	if (!at && n > 1 && !frame[1].library && passes_on(x->accounts, &frame[0], s->fn))
+		at = 1;
+	x->ns += s->ns;
+	if (frame[at].library)
+		return 0;
+	TFH_EACH (i, x->made.n) {
+		if (tfh_same_line(&x->made.v[i].line, &frame[at])) {
+			x->made.v[i].ns += s->ns;
+			return 0;
+		}
+	}
+	struct made m = {.line = frame[at], .ns = s->ns};
+	if (callee < n && frame[callee].library)
+		m.callee = frame[callee];
+	return TFH_PUSH(x->made, m) ? -ENOMEM : 0;
+}
+
+static int add_sites(struct call_lines *x, const struct tfh_site_use *site)
+{
+	int rc = 0;
+
+	for (int i = 0; i < TFH_ACCOUNT_SITES && !rc; i++)
+		rc = site[i].stack ? add_site(x, &site[i]) : 0;
+	return rc;
+}
+
+/* Whether copies of this kind are what the cause names. */
+static bool is_about(enum tfh_cause cause, const struct tfh_copy_use *u)
+{
+	switch (cause) {
+	case TFH_CAUSE_TRANSFER_H2D_PAGEABLE:
+		return u->dir == TFH_DIR_H2D && u->pageable;
+	case TFH_CAUSE_TRANSFER_H2D_PINNED:
+		return u->dir == TFH_DIR_H2D && !u->pageable;
+	case TFH_CAUSE_TRANSFER_D2H:
+		return u->dir == TFH_DIR_D2H;
+	case TFH_CAUSE_TRANSFER_D2D:
+		return u->dir == TFH_DIR_D2D;
+	case TFH_CAUSE_TRANSFER_P2P:
+		return u->dir == TFH_DIR_P2P;
+	default:
+		return tfh_cause_part(cause) == TFH_PART_TRANSFER;
+	}
+}
+
+static int add_copies(struct call_lines *x)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < x->accounts->copy.n && !rc; i++)
+		if (is_about(x->cause, &x->accounts->copy.v[i]))
+			rc = add_sites(x, x->accounts->copy.v[i].site);
+	return rc;
+}
+
+static int add_calls(struct call_lines *x)
+{
+	switch (x->cause) {
+	case TFH_CAUSE_HOST_SYNC:
+		return add_sites(x, x->accounts->wait_site);
+	case TFH_CAUSE_HOST_ALLOC:
+		return add_sites(x, x->accounts->alloc_site);
+	case TFH_CAUSE_HOST_COMPILE:
+		return add_sites(x, x->accounts->load_site);
+	case TFH_CAUSE_HOST_LAUNCH:
+		return add_sites(x, x->accounts->pause_site); /* launches follow pauses */
+	default:
+		return tfh_cause_part(x->cause) == TFH_PART_TRANSFER ? add_copies(x) : 0;
+	}
+}
+
+/* The line with over half of the calls' time. */
+static void choose(const struct call_lines *x, struct tfh_result *r)
+{
+	struct tfh_seen_line *out = &r->found.line;
+
+	TFH_EACH (i, x->made.n) {
+		const struct made *m = &x->made.v[i];
+		if (m->ns * 2 <= x->ns)
+			continue;
+		out->file = m->line.file;
+		out->function = m->line.function;
+		out->line = m->line.line;
+		if (m->callee.library) {
+			out->callee = m->callee.function;
+			out->callee_file = m->callee.file;
+			out->callee_line = m->callee.line;
+		}
+		out->looks = 0;
+		out->of_s = r->found.cause_s[x->cause];
+		out->s_per_step = out->of_s * (double)m->ns / (double)x->ns;
+		out->off_s = 0;
+	}
+}
+
+int tfh_find_call_lines(const struct tfh_accounts *accounts, struct tfh_result *r)
+{
+	struct call_lines x = {.accounts = accounts, .cause = r->verdict.cause};
+
+	if (r->found.line.file || r->lead || x.cause == TFH_CAUSE_NONE)
+		return 0;
+	int rc = add_calls(&x);
+	if (!rc)
+		choose(&x, r);
+	free(x.made.v);
+	return rc;
+}
