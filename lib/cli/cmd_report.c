@@ -6,8 +6,8 @@
 #include "base/print.h"
 #include "judge/result.h"
 #include "cli/cli.h"
+#include "cli/judged.h"
 #include "cli/page_file.h"
-#include "import/import.h"
 #include "report/page/courses.h"
 #include "report/report.h"
 
@@ -108,11 +108,41 @@ void tfh_say_left_out(const struct tfh_run *run)
 		tfh_say("skipped: %u more files", n - 4);
 }
 
+/* `arg`: where the courses of ranks go, for a page; else NULL. */
+static int judge(void *arg, struct tfh_run *run, struct tfh_result **out, struct tfh_err *err)
+{
+	return arg ? tfh_page_analyze(run, arg, out, err) : tfh_analyze(run, out, err);
+}
+
+/* Whether times of single steps are told, which a digest has rounded, or calls, which it does not have. */
+static bool of_calls(const struct tfh_command_line *args)
+{
+	return tfh_line_get(args, "html") || tfh_line_get(args, "steps") ||
+	       tfh_line_get(args, "step") || tfh_line_get(args, "csv");
+}
+
+static int exit_status(const struct tfh_command_line *args, const struct tfh_result *r, int code)
+{
+	if (code && ferror(stdout))
+		return TFH_EXIT_UNREADABLE; /* reported when all output ends */
+	if (code == -EINVAL)
+		return TFH_EXIT_USAGE; /* said already */
+	if (code) {
+		tfh_say("cannot write the report: %s", strerror(-code));
+		return TFH_EXIT_UNREADABLE;
+	}
+	if (!r->steps.total)
+		return TFH_EXIT_NOTHING; /* the report says what is missing */
+	if (tfh_line_get(args, "strict") && incomplete(&r->quality)) {
+		tfh_say("the recording is incomplete (--strict); `tfhook verify` says where");
+		return TFH_EXIT_INCOMPLETE;
+	}
+	return TFH_EXIT_OK;
+}
 int tfh_cmd_report(const struct tfh_command_line *args)
 {
 	struct tfh_courses courses = {.n = 0};
-	struct tfh_result *result = NULL;
-	struct tfh_run *run = NULL;
+	struct tfh_judged judged = {.run = NULL};
 	struct tfh_err err = {0};
 	const char *page = tfh_line_get(args, "html");
 	int status = TFH_EXIT_OK;
@@ -123,44 +153,18 @@ int tfh_cmd_report(const struct tfh_command_line *args)
 	}
 	if (page && !tfh_page_allowed(args, &status))
 		return status;
-	status = TFH_EXIT_OK;
-	int code = tfh_progress_open((const char *const *)args->operand, (uint32_t)args->operands,
-				     &run, &err);
-	if (!code)
-		tfh_say_left_out(run);
-	if (!code) {
-		struct tfh_progress *progress = tfh_progress_start(run);
-		code = page ? tfh_page_analyze(run, &courses, &result, &err)
-			    : tfh_analyze(run, &result, &err);
-		tfh_progress_stop(progress);
-	}
+	int code = tfh_judged_open((const char *const *)args->operand, (uint32_t)args->operands,
+				   of_calls(args), judge, page ? &courses : NULL, &judged, &err);
 	if (code) {
 		tfh_say_why(&err, code);
-		tfh_courses_free(&courses);
-		tfh_run_close(run);
-		return tfh_exit_code(code);
-	}
-	if (page)
-		status = tfh_page_write(page, run, result, &courses);
-	else
-		code = print(args, result);
-	if (status) {
-		; /* said already */
-	} else if (code && ferror(stdout)) {
-		status = TFH_EXIT_UNREADABLE; /* reported when all output ends */
-	} else if (code == -EINVAL) {
-		status = TFH_EXIT_USAGE; /* said already */
-	} else if (code) {
-		tfh_say("cannot write the report: %s", strerror(-code));
-		status = TFH_EXIT_UNREADABLE;
-	} else if (!result->steps.total) {
-		status = TFH_EXIT_NOTHING; /* the report says what is missing */
-	} else if (tfh_line_get(args, "strict") && incomplete(&result->quality)) {
-		tfh_say("the recording is incomplete (--strict); `tfhook verify` says where");
-		status = TFH_EXIT_INCOMPLETE;
+		status = tfh_exit_code(code);
+	} else {
+		status = page ? tfh_page_write(page, &judged, &courses) : TFH_EXIT_OK;
+		if (!status)
+			status = exit_status(args, judged.result,
+					     page ? 0 : print(args, judged.result));
 	}
 	tfh_courses_free(&courses);
-	tfh_result_free(result);
-	tfh_run_close(run);
+	tfh_judged_close(&judged);
 	return status;
 }

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "import/import.h"
+#include "cli/judged.h"
 #include "judge/chain.h"
 #include "judge/result.h"
 #include "report/report.h"
@@ -40,6 +40,12 @@ static int take_question(const struct tfh_command_line *args, struct question *q
 	return q->topic != NULL;
 }
 
+static int judge(void *arg, struct tfh_run *run, struct tfh_result **out, struct tfh_err *err)
+{
+	(void)arg;
+	return tfh_analyze(run, out, err);
+}
+
 static int analyse(struct tfh_run *run, struct tfh_chain *chain, struct tfh_result **result,
 		   struct tfh_err *err)
 {
@@ -66,9 +72,10 @@ static int print_step(struct tfh_run *run, struct tfh_wording *words, const stru
 	return code;
 }
 
-static int answer(struct tfh_run *run, const struct tfh_result *r, const struct question *q,
+static int answer(const struct tfh_judged *j, const struct question *q,
 		  const struct tfh_style *style, struct tfh_err *err)
 {
+	const struct tfh_result *r = j->result;
 	const struct tfh_step *step =
 		q->numbered ? tfh_report_step(r, q->step) : tfh_report_median_step(r);
 	struct tfh_wording words;
@@ -82,11 +89,15 @@ static int answer(struct tfh_run *run, const struct tfh_result *r, const struct 
 	if (!step && !q->topic)
 		return tfh_err_set(err, -ENODATA,
 				   "why: no step was found; `tfhook report` says what is missing");
+	if (j->digest && !q->topic)
+		return tfh_err_set(
+			err, -ENODATA,
+			"why: what a step waited for needs the recording's segments, which are gone; `tfhook why gain` and `verdict` do not");
 	tfh_wording_make(&words, r);
 	if (q->topic)
 		tfh_report_why(stdout, &words, style, q->topic);
 	else
-		code = print_step(run, &words, step, style, err);
+		code = print_step(j->run, &words, step, style, err);
 	tfh_wording_free(&words);
 	return code;
 }
@@ -99,21 +110,18 @@ int tfh_cmd_why(const struct tfh_command_line *args)
 		.every = tfh_line_get(args, "all"),
 		.columns = tfh_use_columns(stdout),
 	};
-	struct tfh_result *result = NULL;
-	struct tfh_run *run = NULL;
+	struct tfh_judged judged = {.run = NULL};
 	struct tfh_err err = {0};
 	struct question q;
 	int taken = take_question(args, &q);
 
-	int code = tfh_progress_open((const char *const *)args->operand + taken,
-				     (uint32_t)(args->operands - taken), &run, &err);
+	int code = tfh_judged_open((const char *const *)args->operand + taken,
+				   (uint32_t)(args->operands - taken), !q.topic, judge, NULL,
+				   &judged, &err);
 	if (!code)
-		code = analyse(run, NULL, &result, &err);
-	if (!code)
-		code = answer(run, result, &q, &style, &err);
+		code = answer(&judged, &q, &style, &err);
 	if (code)
 		tfh_say_why(&err, code);
-	tfh_result_free(result);
-	tfh_run_close(run);
+	tfh_judged_close(&judged);
 	return code ? tfh_exit_code(code) : TFH_EXIT_OK;
 }

@@ -68,9 +68,23 @@ static int open_in(const char *dir, bool if_fresh, struct tfh_run_digest **out)
 	if (!rc && !tfh_digest_is_fresh(*out, &in))
 		rc = -ESTALE;
 	tfh_inputs_free(&in);
-	if (rc)
+	if (rc) {
 		tfh_digest_close(*out);
+		*out = NULL;
+	}
 	return rc;
+}
+
+int tfh_digest_here(const char *path, bool stale, struct tfh_run_digest **out)
+{
+	struct stat st;
+
+	*out = NULL;
+	if (stat(path, &st))
+		return -errno;
+	return S_ISDIR(st.st_mode)   ? open_in(path, !stale, out)
+	       : S_ISREG(st.st_mode) ? tfh_digest_open(path, out, NULL)
+				     : -ENOENT;
 }
 
 int tfh_digest_get(const char *path, struct tfh_run_digest **out, struct tfh_err *err)

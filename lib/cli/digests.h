@@ -11,6 +11,9 @@
  * made of the recording or trace, in an unnamed file. 0 or -errno with `err`. */
 int tfh_digest_get(const char *path, struct tfh_run_digest **out, struct tfh_err *err);
 
+/* The digest that PATH is, or that lies in that directory: unless `stale`, one that is up to date. 0 or -errno. */
+int tfh_digest_here(const char *path, bool stale, struct tfh_run_digest **out);
+
 /* Judges PATH and writes its digest to `fd`, which is closed, showing progress on a terminal. 0 or -errno with `err`. */
 int tfh_digest_make(const char *path, int fd, struct tfh_err *err);
 

@@ -1,4 +1,5 @@
 #include "cli/page_file.h"
+#include "cli/judged.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "digest/digest_restore.h"
+#include "model/big.h"
 #include "report/page/courses.h"
 #include "report/page/sheet.h"
 
@@ -147,21 +150,50 @@ int tfh_page_analyze(struct tfh_run *run, struct tfh_courses *courses, struct tf
 	return tfh_analyze_ranks(run, tfh_courses_add, courses, out, err);
 }
 
-int tfh_page_write(const char *path, struct tfh_run *run, const struct tfh_result *r,
-		   const struct tfh_courses *courses)
+/* The courses of ranks from the steps that a digest keeps. */
+static int courses_of(const struct tfh_judged *j, struct tfh_courses *out, struct tfh_err *err)
+{
+	const struct tfh_digest_part *ranks = tfh_digest_part_of(j->digest, TFT_DRNK);
+	const struct tfh_digest_rank *rank = ranks->row;
+	const struct tfh_process *p;
+	uint32_t n = tfh_run_processes(j->run, &p);
+	int rc = 0;
+
+	*out = (struct tfh_courses){.wall_s = (double)tfh_run_wall_ns(j->run) * 1e-9};
+	if (!tfh_courses_wanted(j->run))
+		return 0;
+	for (uint32_t i = 0; i < ranks->n && !rc; i++) {
+		struct tfh_result one = {.process = 0};
+		while (one.process < n && p[one.process].rank + 1 != (int32_t)rank[i].rank)
+			one.process++;
+		if (one.process == n)
+			continue;
+		rc = tfh_digest_steps_of(j->digest, i, &one, err);
+		if (!rc)
+			rc = tfh_courses_add(out, &one, err);
+		tfh_big_free(one.step);
+	}
+	return rc;
+}
+
+int tfh_page_write(const char *path, const struct tfh_judged *j, struct tfh_courses *courses)
 {
 	struct page_parts parts = {.courses = courses};
 	struct tfh_err err = {0};
+	int rc;
 
-	parts.n = tfh_shown_choose(parts.shown, r);
-	int rc = fill(run, parts.shown, parts.n, &err);
-
+	if (j->digest) {
+		rc = courses_of(j, courses, &err);
+	} else {
+		parts.n = tfh_shown_choose(parts.shown, j->result);
+		rc = fill(j->run, parts.shown, parts.n, &err);
+	}
 	if (rc) {
 		tfh_say_why(&err, rc);
 		tfh_shown_free(parts.shown, parts.n);
 		return tfh_exit_code(rc);
 	}
-	rc = write_file(path, r, &parts);
+	rc = write_file(path, j->result, &parts);
 	tfh_shown_free(parts.shown, parts.n);
 	if (rc)
 		say_refused(path, rc);

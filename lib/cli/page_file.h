@@ -11,8 +11,8 @@ bool tfh_page_allowed(const struct tfh_command_line *args, int *status);
 struct tfh_courses;
 int tfh_page_analyze(struct tfh_run *run, struct tfh_courses *courses, struct tfh_result **out,
 		     struct tfh_err *err);
-/* Writes the page of a result to FILE, which appears when it is whole. Returns the exit status. */
-int tfh_page_write(const char *path, struct tfh_run *run, const struct tfh_result *r,
-		   const struct tfh_courses *courses);
+/* Writes the page of what was judged to FILE, which appears when it is whole; of a digest `courses` are made. Returns the exit status. */
+struct tfh_judged;
+int tfh_page_write(const char *path, const struct tfh_judged *j, struct tfh_courses *courses);
 
 #endif

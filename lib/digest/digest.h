@@ -61,6 +61,9 @@ const struct tfh_digest_part *tfh_digest_part_of(const struct tfh_run_digest *d,
 const char *tfh_digest_text(const struct tfh_digest_part *p, uint32_t offset);
 /* The first row of that name of DKEY or DKRN, UINT32_MAX: none. */
 uint32_t tfh_digest_named(const struct tfh_run_digest *d, uint32_t type, const char *name);
+/* The payload of the only chunk of a type; valid until the next chunk is read. -ENOENT: there is none; -errno with `err`. */
+int tfh_digest_chunk(struct tfh_run_digest *d, uint32_t type, const void **data, size_t *n,
+		     struct tfh_err *err);
 /* Value of a fact (FORMAT.md lists them), NULL if it is not there; as a number NAN. */
 const char *tfh_digest_fact(const struct tfh_run_digest *d, const char *name);
 double tfh_digest_number(const struct tfh_run_digest *d, const char *name);

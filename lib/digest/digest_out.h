@@ -27,6 +27,8 @@ int tfh_digest_fill_inputs(struct tfh_digest_out *o, const struct tfh_inputs *in
 /* digest_anchors.c: of one process that is a rank; `rank`: its number in DRNK. At most one anchor a step, or 256. */
 int tfh_digest_put_anchors(struct tfh_digest_out *o, struct tfh_run *run, uint32_t process,
 			   uint32_t rank, uint64_t steps);
+/* digest_result.c: the whole result, and what the outputs ask the run for. 0 or -errno. */
+int tfh_digest_put_result(struct tfh_digest_out *o, const struct tfh_result *r);
 /* digest_facts.c. `critical`: number of the rank that the verdict is about. */
 int tfh_digest_fill_facts(struct tfh_digest_out *o, const struct tfh_result *r, uint32_t critical);
 

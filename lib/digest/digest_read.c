@@ -210,6 +210,15 @@ uint32_t tfh_digest_named(const struct tfh_run_digest *d, uint32_t type, const c
 								  : UINT32_MAX;
 }
 
+int tfh_digest_chunk(struct tfh_run_digest *d, uint32_t type, const void **data, size_t *n,
+		     struct tfh_err *err)
+{
+	for (uint32_t i = 0; i < tft_chunk_count(d->reader); i++)
+		if (tft_chunk(d->reader, i)->type == type)
+			return tft_chunk_payload(d->reader, i, data, n, err);
+	return -ENOENT;
+}
+
 const char *tfh_digest_text(const struct tfh_digest_part *p, uint32_t offset)
 {
 	return offset < p->heap_bytes ? p->heap + offset : "";

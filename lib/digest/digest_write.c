@@ -206,6 +206,8 @@ static int write_whole(struct digest_run *x, const struct tfh_result *r,
 		rc = tfh_digest_fill(&x->out, r);
 	if (!rc)
 		rc = tfh_digest_fill_inputs(&x->out, in);
+	if (!rc)
+		rc = tfh_digest_put_result(&x->out, r);
 	/* Last: it is what makes the file a whole one. */
 	return rc ? rc : tfh_digest_fill_facts(&x->out, r, critical);
 }

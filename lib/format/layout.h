@@ -329,6 +329,7 @@ enum tft_type {
 	TFT_DMTR = TFT_TYPE('D', 'M', 'T', 'R'), /* meters of the machine */
 	TFT_DGON = TFT_TYPE('D', 'G', 'O', 'N'), /* stretches whose records were given up */
 	TFT_DCOL = TFT_TYPE('D', 'C', 'O', 'L'), /* anchors of collectives */
+	TFT_DRES = TFT_TYPE('D', 'R', 'E', 'S'), /* all that the judge found */
 };
 
 /*

@@ -5,7 +5,7 @@
 
 #include "import/import.h"
 #include "import/key_table.h"
-#include "import/wire.h"
+#include "base/wire.h"
 
 #define TFH_XPLANE_NAME 2048
 

@@ -116,6 +116,7 @@ struct tfh_run {
 	enum tfh_end end;
 	int end_number;
 	char *temp_dir;
+	const struct tfh_known *known; /* places of a run without files (known.h), else NULL */
 	uint32_t kept_of; /* the process whose unpacked chunks are kept, with their bytes */
 	size_t kept_bytes;
 	/* Calls decoded, over all passes, by any thread; copies of the run share the counter. */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "import/wire.h"
+#include "base/wire.h"
 
 /* Messages of xplane.proto, and which of their fields are messages. */
 enum kind { SPACE, PLANE, LINE, EVENT, STAT, ENTRY, METADATA, KINDS, NONE = KINDS };

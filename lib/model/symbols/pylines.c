@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "format/table.h"
+#include "model/known.h"
 #include "model/opened.h"
 
 #define NUMBERS_MOST (1u << 16) /* bound on codes and places; no recorder writes more */
@@ -181,6 +182,8 @@ static void own_generated(struct tfh_model_line *frame, uint32_t n)
 uint32_t tfh_run_place(struct tfh_run *run, uint32_t process, uint32_t place,
 		       struct tfh_model_line *frame, uint32_t most)
 {
+	if (run->known)
+		return tfh_known_place(run->known, process, place, frame, most);
 	const struct tfh_places *p = place ? places_of(run, process) : NULL;
 	uint32_t n = 0;
 

@@ -123,6 +123,12 @@ void tfh_sheet_timeline(const struct tfh_sheet *s)
 	} words[] = {{"slow", "A slow step"}, {"median", "A median step"}, {"fast", "A fast step"}};
 	char time[TFH_TEXT], at[TFH_TEXT], shorter[TFH_TEXT], all[TFH_TEXT];
 
+	if (!s->n_shown) {
+		tfh_html_note(
+			s->out,
+			"The timeline is drawn from the recording, of which only the digest was there.");
+		return;
+	}
 	tfh_put("<div id=\"legend\"></div>\n", s->out);
 	for (uint32_t i = 0; i < s->n_shown; i++) {
 		const struct tfh_shown_step *k = &s->shown[i];

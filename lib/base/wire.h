@@ -2,8 +2,8 @@
  * Reads protocol buffers: a sequence of fields, every length checked against the bytes left. Enough
  * for messages with known field numbers; allocates nothing.
  */
-#ifndef TFH_IMPORT_WIRE_H
-#define TFH_IMPORT_WIRE_H
+#ifndef TFH_BASE_WIRE_H
+#define TFH_BASE_WIRE_H
 
 #include <stdbool.h>
 #include <stdint.h>
