@@ -127,13 +127,45 @@ int tfh_digest_put_result(struct tfh_digest_out *o, const struct tfh_result *r)
 
 /* ---- from a digest ---- */
 
+/* A place has both or neither. */
+static bool both(const char *file, const char *function)
+{
+	return !file == !function;
+}
+
+static bool nodes_are_sound(const struct tfh_seen_node *node, uint32_t n)
+{
+	bool ok = true;
+
+	for (uint32_t i = 0; i < n; i++)
+		ok &= node[i].parent <= i && both(node[i].file, node[i].function) &&
+		      isfinite(node[i].s_per_step) && isfinite(node[i].own_s);
+	return ok;
+}
+
+static bool places_are_sound(const struct tfh_findings *f)
+{
+	bool ok = both(f->line.file, f->line.function) &&
+		  both(f->line.callee, f->line.callee_file) &&
+		  both(f->workers.line.file, f->workers.line.function) &&
+		  nodes_are_sound(f->node, f->n_node) &&
+		  nodes_are_sound(f->workers.node, f->workers.n_node);
+
+	for (size_t i = 0; i < sizeof(f->start) / sizeof(*f->start); i++)
+		for (uint32_t k = 0; k < f->start[i].n_line; k++)
+			ok &= both(f->start[i].line[k].file, f->start[i].line[k].function);
+	return ok;
+}
+
 /* Whether what refers to something else refers to what is there. */
 static bool is_sound(const struct tfh_kept *k)
 {
 	const struct tfh_result *r = &k->r;
 	bool ok = k->n_process && r->process < k->n_process && r->lead <= r->n_recurring &&
-		  r->line_place <= r->n_place;
+		  r->line_place <= r->n_place && places_are_sound(&r->found);
 
+	for (uint32_t i = 0; i < TFH_HEAP_POINTS; i++)
+		ok &= r->heap.line[i] <= r->heap.peak && r->heap.peak < 1ull << 60;
 	for (uint32_t i = 0; i < k->n_thread; i++)
 		ok &= k->thread[i].process < k->n_process;
 	for (uint32_t i = 0; i < k->n_flight; i++)
@@ -142,10 +174,6 @@ static bool is_sound(const struct tfh_kept *k)
 		ok &= r->rank[i].process < k->n_process;
 	for (uint32_t i = 0; i < r->n_tree; i++)
 		ok &= r->tree[i].parent < i || (!i && !r->tree[i].parent);
-	for (uint32_t i = 0; i < r->found.n_node; i++)
-		ok &= r->found.node[i].parent <= i;
-	for (uint32_t i = 0; i < r->found.workers.n_node; i++)
-		ok &= r->found.workers.node[i].parent <= i;
 	return ok;
 }
 

@@ -137,18 +137,18 @@ TYPE(known, LIST(1, stack, n_stack, stack), LIST(2, place, n_place, place));
 /* ---- parts of the result ---- */
 
 #define S struct tfh_verdict
-TYPE(verdict, V(1, cls, TFH_CLASS_COUNT), V(2, cause, TFH_CAUSE_COUNT),
+TYPE(verdict, W(1, cls, TFH_CLASS_COUNT), V(2, cause, TFH_CAUSE_COUNT),
      VA(3, also, TFH_CLASS_COUNT), B(4, n_also, TFH_ALSO), N(5, share),
-     V(6, confidence, TFH_CONFIDENCE_COUNT), N(7, tier));
+     W(6, confidence, TFH_CONFIDENCE_COUNT), N(7, tier));
 #undef S
 
 #define S struct tfh_recurring
-TYPE(recurring, V(1, kind, TFH_SEGMENT_COUNT), N(2, count), N(3, total_s), N(4, blocked_s),
-     V(5, cls, TFH_CLASS_COUNT), V(6, cause, TFH_CAUSE_COUNT));
+TYPE(recurring, W(1, kind, TFH_SEGMENT_COUNT), N(2, count), N(3, total_s), N(4, blocked_s),
+     W(5, cls, TFH_CLASS_COUNT), V(6, cause, TFH_CAUSE_COUNT));
 #undef S
 
 #define S struct tfh_change
-TYPE(change, N(1, step), N(2, at_s), N(3, from_s), N(4, to_s), V(5, part, TFH_PART_COUNT));
+TYPE(change, N(1, step), N(2, at_s), N(3, from_s), N(4, to_s), W(5, part, TFH_PART_COUNT));
 #undef S
 
 #define S struct tfh_class_count
@@ -175,8 +175,8 @@ TYPE(whatif, V(1, remove, TFH_REMOVE_COUNT), N(2, step_s), N(3, low_s), N(4, hig
 #undef S
 
 #define S struct tfh_place_gain
-TYPE(place_gain, TN(1, file), TN(2, function), N(3, line), N(4, whole), N(5, s_per_step),
-     N(6, off_s), SUB(7, gain, whatif));
+TYPE(place_gain, T(1, file), T(2, function), N(3, line), N(4, whole), N(5, s_per_step), N(6, off_s),
+     SUB(7, gain, whatif));
 #undef S
 
 #define S struct tfh_segment_sum
@@ -211,7 +211,7 @@ TYPE(transfer, T(1, fn), B(2, dir, TFH_DIR_ANY), N(3, pageable), N(4, calls_per_
 
 #define S struct tfh_quality
 TYPE(quality, N(1, events), N(2, dropped), N(3, unnamed), N(4, unattributed_share),
-     N(5, overhead_share), N(6, run_delay_share), N(7, crowded), N(8, clean_end), TN(9, gpu_times),
+     N(5, overhead_share), N(6, run_delay_share), N(7, crowded), N(8, clean_end), T(9, gpu_times),
      TN(10, graphs), TN(11, clock), N(12, clock_residual_s), N(13, files), N(14, files_complete),
      N(15, holes), TEXTS(16, unhooked_names, unhooked));
 #undef S
@@ -221,7 +221,7 @@ TYPE(last_launch, N(1, stream), N(2, handle), TN(3, kernel), N(4, t));
 #undef S
 
 #define S struct tfh_allocation
-TYPE(allocation, TN(1, fn), N(2, t), N(3, bytes));
+TYPE(allocation, T(1, fn), N(2, t), N(3, bytes));
 #undef S
 
 #define S struct tfh_failure
@@ -236,7 +236,7 @@ TYPE(heap_sum, N(1, in_use), N(2, peak), N(3, allocations), N(4, failed), N(5, b
 #undef S
 
 #define S struct tfh_rank
-TYPE(rank, N(1, rank), N(2, process), TN(3, host), V(4, cls, TFH_CLASS_COUNT),
+TYPE(rank, N(1, rank), N(2, process), T(3, host), V(4, cls, TFH_CLASS_COUNT),
      V(5, cause, TFH_CAUSE_COUNT), N(6, tier), N(7, share), N(8, step_s), N(9, steps),
      N(10, all_steps), N(11, exchanges), A(12, breakdown), N(13, jitter_s), N(14, late_s),
      N(15, held_s), N(16, silent_s), N(17, closed), N(18, straggler), A(19, need_s));
@@ -268,11 +268,11 @@ TYPE(supply, N(1, period_s), N(2, headroom), N(3, buffer), N(4, exact),
 /* ---- findings ---- */
 
 #define S struct tfh_call_site
-TYPE(call_site, TN(1, fn), TN(2, where), N(3, stack));
+TYPE(call_site, T(1, fn), T(2, where), N(3, stack));
 #undef S
 
 #define S __typeof__(((struct tfh_code_time *)0)->function[0])
-TYPE(code_function, TN(1, name), N(2, s_per_step));
+TYPE(code_function, T(1, name), N(2, s_per_step));
 #undef S
 
 #define S struct tfh_code_time
@@ -300,8 +300,8 @@ TYPE(copied_again, B(1, dir, TFH_DIR_ANY), N(2, bytes), N(3, steps), N(4, back))
 #undef S
 
 #define S struct tfh_seen_node
-TYPE(seen_node, TN(1, file), TN(2, function), N(3, line), N(4, parent), N(5, s_per_step),
-     N(6, own_s), N(7, looks));
+TYPE(seen_node, T(1, file), T(2, function), N(3, line), N(4, parent), N(5, s_per_step), N(6, own_s),
+     N(7, looks));
 #undef S
 
 #define S struct tfh_more_workers
@@ -315,12 +315,11 @@ TYPE(seen_workers, N(1, processes), N(2, threads), N(3, looks), N(4, busy), TN(5
 #undef S
 
 #define S struct tfh_retraced
-TYPE(retraced, TN(1, name), N(2, variants), N(3, calls));
+TYPE(retraced, T(1, name), N(2, variants), N(3, calls));
 #undef S
 
 #define S struct tfh_start_line
-TYPE(start_line, TN(1, file), TN(2, function), N(3, line), TN(4, imports), N(5, share),
-     N(6, looks));
+TYPE(start_line, T(1, file), T(2, function), N(3, line), TN(4, imports), N(5, share), N(6, looks));
 #undef S
 
 #define S struct tfh_seen_start

@@ -130,21 +130,27 @@ const char *tfh_fmt_share(char out[TFH_TEXT], double share)
 	return out;
 }
 
+/* A part of a whole, or what a file holds in its place. */
+static bool is_part(double share)
+{
+	return fabs(share) < 1e4;
+}
+
 void tfh_percents(const double *share, size_t n, int *percent)
 {
 	double sum = 0;
 	int given = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		percent[i] = isnan(share[i]) ? 0 : (int)floor(share[i] * 100 + 1e-9);
-		sum += isnan(share[i]) ? 0 : share[i];
+		percent[i] = is_part(share[i]) ? (int)floor(share[i] * 100 + 1e-9) : 0;
+		sum += is_part(share[i]) ? share[i] : 0;
 		given += percent[i];
 	}
 	for (int left = (int)lround(sum * 100) - given; left > 0; left--) {
 		size_t most = 0;
 		double rest = -1;
 		for (size_t i = 0; i < n; i++)
-			if (!isnan(share[i]) && share[i] * 100 - percent[i] > rest) {
+			if (is_part(share[i]) && share[i] * 100 - percent[i] > rest) {
 				rest = share[i] * 100 - percent[i];
 				most = i;
 			}

@@ -164,7 +164,41 @@ print("bytes a step: %.1f" % (packed / 2000))
 # It is no part of the recording.
 check(json.loads(tfhook("report", "--json", run))["quality"] == report["quality"], "a digest beside the recording changed the report")
 check("whole" in tfhook("verify", run) and "verdict.class=" in tfhook("info", f"{run}/digest.tft"), "verify, info")
-tfhook("report", f"{run}/digest.tft", status=3)
+
+# Every output is printed from it, in the same words, also when the recording is gone; the timeline and `why` of a step then say
+# that they need it.
+FORMS = [[], ["--all"], ["--wide"], ["--json"], ["--folded"], [f"--{n}" for n in "kernels transfers input where ranks memory machine".split()]]
+
+
+def printed(path):
+    return [tfhook("report", *form, path) for form in FORMS] + [tfhook("why", topic, path) for topic in ("gain", "verdict", "tier")]
+
+
+def judged_and_kept(path):
+    os.unlink(f"{path}/digest.tft")
+    judged = printed(path)
+    tfhook("digest", path)
+    for kept in (path, f"{path}/digest.tft"):
+        for form, a, b in zip([*FORMS, "gain", "verdict", "tier"], judged, printed(kept)):
+            check(a == b, form, "differs when printed from the digest", kept)
+    return judged
+
+
+judged_and_kept(loops)
+judged_and_kept(ranks)
+judged = judged_and_kept(run)
+gone = f"{tmp}/gone"
+shutil.copytree(run, gone)
+for name in os.listdir(gone):
+    if name.endswith(".tft") and name != "digest.tft":
+        os.unlink(f"{gone}/{name}")
+check(printed(gone) == judged, "without the recording the report differs")
+rows = [json.loads(line) for line in tfhook("report", "--steps", "--json", gone).splitlines()]
+check(len(rows) == len(steps) and all(abs(a["dur_s"] - b["dur_s"]) <= 2 * unit for a, b in zip(rows, steps)), "steps of a digest")
+tfhook("why", gone, status=5)
+tfhook("report", "--html", f"{tmp}/gone.html", gone)
+with open(f"{tmp}/gone.html") as f:
+    check("of which only the digest was there" in f.read(), "the page does not say why it has no timeline")
 
 # The recording changes: the digest is made again.
 with open(f"{run}/end.json", "a") as f:
