@@ -327,6 +327,10 @@ TYPE(seen_start, V(1, kind, TFH_BRANCH_COUNT), N(2, wall_s), N(3, looks), A(4, s
      SUBS(5, line, start_line), B(6, n_line, ELEMENTS(line)), TN(7, why));
 #undef S
 
+#define S struct tfh_contended
+TYPE(contended, N(1, share), N(2, s_per_step), N(3, busy), N(4, own));
+#undef S
+
 #define S struct tfh_findings
 TYPE(findings, N(1, cpu_only), N(2, torch), N(3, imported), N(4, device_times), N(5, input_visible),
      N(6, mixed_copies), N(7, queued_functions), A(8, cause_s), SUB(9, retraced, retraced),
@@ -340,7 +344,7 @@ TYPE(findings, N(1, cpu_only), N(2, torch), N(3, imported), N(4, device_times), 
      N(35, alike_loops), N(36, stall.n), N(37, stall.total_s), V(38, stall.most, TFH_PART_COUNT),
      N(39, slow.every), N(40, slow.longer_s), N(41, slow.share), V(42, slow.part, TFH_PART_COUNT),
      N(43, fault.pages), N(44, fault.cost_s), SUB(45, machine, machine), N(46, priced),
-     N(47, others_compute_s), N(48, pid), N(49, unjudged));
+     N(47, others_compute_s), N(48, pid), N(49, unjudged), SUB(50, contended, contended));
 #undef S
 
 /* ---- the whole ---- */

@@ -19,15 +19,15 @@ sys.path.insert(0, os.path.join(src, "tests/record"))
 import tft_reader  # noqa: E402
 
 env = {**os.environ, "LD_LIBRARY_PATH": f"{build}/sim", "TFHOOK_CUPTI_LIB": f"{build}/sim/libcupti.so.13"}
-STEP = {1: 8, 2: 8, 3: 8, 4: 4, 5: 1, 6: 1, 7: 1, 8: 1, 9: 4, **{32 + c: 4 for c in range(39)}}
+with open(os.path.join(src, "lib/base/vocabulary.def")) as f:
+    CAUSES = re.findall(r'^CAUSE\(\w+, *"([^"]+)"', f.read(), re.M)
+STEP = {1: 8, 2: 8, 3: 8, 4: 4, 5: 1, 6: 1, 7: 1, 8: 1, 9: 4, **{32 + c: 4 for c in range(len(CAUSES))}}
 ANCHOR = {1: 8, 2: 8, 3: 8, 4: 4, 5: 4}
-NODE = {1: 1, 2: 4, 3: 4, 4: 8, 5: 8, 6: 8, 7: 8, 8: 8, 9: 8, 10: 8, **{32 + c: 8 for c in range(39)}}
+NODE = {1: 1, 2: 4, 3: 4, 4: 8, 5: 8, 6: 8, 7: 8, 8: 8, 9: 8, 10: 8, **{32 + c: 8 for c in range(len(CAUSES))}}
 RANK = {1: 4, 2: 4, 3: 4, 4: 4, 5: 1, 6: 1, 7: 1, 8: 1, 9: 8, 10: 8, 11: 8, 12: 8, 13: 8}
 bad = 0
 
 
-with open(os.path.join(src, "lib/base/vocabulary.def")) as f:
-    CAUSES = re.findall(r'^CAUSE\(\w+, *"([^"]+)"', f.read(), re.M)
 HOST = [c for c, name in enumerate(CAUSES) if name.startswith("host.")]
 
 
@@ -119,7 +119,7 @@ def near(a, b, off):
 
 
 check(nodes[0][7] == len(rows), "steps in the tree", nodes[0][7], "of", len(rows))
-for at in [8, *range(10, 49)]:
+for at in [8, *range(10, 10 + len(CAUSES))]:
     in_steps = sum(row[at if at == 8 else at - 1] for row in rows) * unit
     check(near(real(nodes[0][at]), in_steps, unit * len(rows)), "column", at, real(nodes[0][at]), "in steps", in_steps)
 for i, node in enumerate(nodes):
