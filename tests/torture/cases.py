@@ -97,7 +97,7 @@ def forks():
     yield Case("clone with shared memory", ["forks", "clonevm", "100"], rc=7)
     yield Case("clone with shared memory and files", ["forks", "clonefiles", "100"], rc=7)
     yield Case("system", ["forks", "system", "50"], rc=7)
-    yield Case("daemon", ["forks", "daemon", "1000", "{tmp}/said"], rc=7, truth="nothing")
+    yield Case("daemon", ["forks", "daemon", "1000", "{tmp}/said"], rc=7)
 
 
 def threads():

@@ -111,6 +111,14 @@ def lives(group):
     return False
 
 
+def gone(pid):
+    try:
+        with open("/proc/%d/stat" % pid) as f:
+            return f.read().rsplit(")", 1)[1].split()[0] in "ZX"
+    except OSError:
+        return True
+
+
 def end_group(process):
     """A killed process has closed its pipes some time before it is gone, and with it the recorder's own descriptors."""
     try:
@@ -188,6 +196,10 @@ class Bench:
             out, err = process.communicate()
             return Outcome(None, out, err, time.monotonic() - begin)
         end_group(process)
+        # A daemon has left the group. Process numbers come again, so this is not waited for without a bound.
+        end = time.monotonic() + 10
+        while not all(map(gone, counts(self.page))) and time.monotonic() < end:
+            time.sleep(0.01)
         return Outcome(process.returncode, out, err, time.monotonic() - begin)
 
     def compare_truth(self):

@@ -300,6 +300,7 @@ static void *flusher_main(void *arg)
 		bool counting = tfh_counting_steps();
 		uint32_t moved = tfh_drain(counting);
 
+		tfh_take_early_losses();
 		alone = leave_alone(now_ns);
 		tfh_look_open(now_ns);
 		tfh_control_poll(now_ns);

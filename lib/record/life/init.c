@@ -24,25 +24,36 @@
 #define MADV_WIPEONFORK 18
 #endif
 
-static uint32_t *generation_page;
+/* What a forked child finds empty. */
+struct generation {
+	uint32_t number;
+	struct tfh_clock_pair first; /* taken when the first hooked call came */
+};
+static struct generation *generation_page; /* atomic */
 
 static uint32_t init_state; /* atomic: 0 not, 1 being done, 2 done */
 
-/* Wiped by the kernel in a forked child, also when no fork handler runs. Older kernels: the handler
- * has to do. */
+/*
+ * Wiped by the kernel in a forked child, also when no fork handler runs. Older kernels: the handler has to do.
+ *
+ * Each thread makes one of its own, and the first to be done decides: on a crowded machine a thread that held a lock in here might
+ * have no processor for long, while the calls of all others passed by.
+ */
 static bool make_generation(void)
 {
-	uint32_t *page =
-		mmap(NULL, TFH_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct generation *page = mmap(NULL, TFH_PAGE, PROT_READ | PROT_WRITE,
+				       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+			  *none = NULL;
 
 	if (page == MAP_FAILED)
 		return false;
 	madvise(page, TFH_PAGE, MADV_WIPEONFORK);
 	tfh_clock_init(NULL);
-	tfh_clock_read_pair(&tfh_p.first_pair);
-	tfh_p.generation = 2;
-	*page = tfh_p.generation;
-	__atomic_store_n(&generation_page, page, __ATOMIC_RELAXED);
+	tfh_clock_read_pair(&page->first);
+	page->number = __atomic_load_n(&tfh_p.generation, __ATOMIC_RELAXED);
+	if (!__atomic_compare_exchange_n(&generation_page, &none, page, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_RELAXED))
+		munmap(page, TFH_PAGE);
 	return true;
 }
 
@@ -126,29 +137,33 @@ static int adopt(pid_t pid)
 
 int tfh_process_check(void)
 {
-	static uint32_t lock TFH_LOCK_WORD;
+	struct generation *page = __atomic_load_n(&generation_page, __ATOMIC_ACQUIRE);
 	pid_t pid = tfh_raw_getpid();
-	bool made;
 
 	if (__atomic_load_n(&init_state, __ATOMIC_ACQUIRE) != 2)
 		return -EAGAIN;
 	if (pid != tfh_p.pid) {
 		/* A vfork child runs in its parent's memory, and there the page is not wiped. */
-		if (!generation_page || *generation_page)
+		if (!page || page->number)
 			return -ECHILD;
 		return adopt(pid);
 	}
-	if (__atomic_load_n(&tfh_generation, __ATOMIC_ACQUIRE) ==
-	    __atomic_load_n(&generation_page, __ATOMIC_RELAXED))
+	if (page && __atomic_load_n(&tfh_generation, __ATOMIC_ACQUIRE) == &page->number)
 		return 0;
-	/* The first thread needs some 100 us for it, once in the process' life. */
-	if (!tfh_lock(&lock))
+	if (!page && !make_generation())
 		return -EAGAIN;
-	made = generation_page || make_generation();
-	if (made) /* here, because a child may have been forked after make_generation() */
-		__atomic_store_n(&tfh_generation, generation_page, __ATOMIC_RELEASE);
-	tfh_unlock(&lock);
-	return made ? 0 : -EAGAIN;
+	/* Here, because a child may have been forked after make_generation(). */
+	page = __atomic_load_n(&generation_page, __ATOMIC_ACQUIRE);
+	__atomic_store_n(&tfh_generation, &page->number, __ATOMIC_RELEASE);
+	return 0;
+}
+
+struct tft_clock_triple tfh_first_clock(void)
+{
+	const struct tfh_clock_pair *first = &generation_page->first;
+
+	return (struct tft_clock_triple){first->ticks, (uint64_t)first->mono_ns,
+					 (uint64_t)first->real_ns};
 }
 
 /* Everything of one recording; options, identity and what the job asked for stay. */
@@ -160,13 +175,13 @@ void tfh_forget_recording(void)
 	__atomic_store_n(&tfh_p.generation, tfh_p.generation + 2, __ATOMIC_RELEASE);
 	tfh_flusher_forget();
 	tfh_intern_forget();
-	*generation_page = tfh_p.generation;
+	generation_page->number = tfh_p.generation;
 	tfh_p.next_thread = 0;
 	tfh_p.beyond_early = 0;
 	tfh_p.steps_off = 0;
 	tfh_p.window_off = 0;
 	if (!tfh_confined(&tfh_self)) /* else the parent's serves */
-		tfh_clock_read_pair(&tfh_p.first_pair);
+		tfh_clock_read_pair(&generation_page->first);
 	__atomic_store_n(&tfh_p.start_state, TFH_START_NOT, __ATOMIC_RELEASE);
 }
 

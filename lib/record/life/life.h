@@ -7,9 +7,11 @@
 
 /* ---- init.c ---- */
 
-/* Returns 0 if this process may record (a forked child has its own state now). -EAGAIN: another
- * thread is preparing it. -ECHILD: a vfork child, which must not touch anything. */
+/* Returns 0 if this process may record (a forked child has its own state now). -EAGAIN: no
+ * memory, or too early. -ECHILD: a vfork child, which must not touch anything. */
 int tfh_process_check(void);
+/* When the first hooked call came; 0 in a child of a process that may not read the clock. */
+struct tft_clock_triple tfh_first_clock(void);
 /* Forgets one recording; options, identity and what the job asked for stay. */
 void tfh_forget_recording(void);
 

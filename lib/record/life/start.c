@@ -43,19 +43,15 @@ static void who_am_i(void)
 	tfh_p.process_start = tfh_process_start(tfh_p.pid);
 }
 
-static struct tft_clock_triple triple(const struct tfh_clock_pair *pair)
-{
-	return (struct tft_clock_triple){pair->ticks, (uint64_t)pair->mono_ns,
-					 (uint64_t)pair->real_ns};
-}
-
 /* What is asked of the process itself. False: it is not to be recorded, told on stderr where that
  * is for want of memory. */
 static bool look(void)
 {
+	struct tft_clock_triple first = tfh_first_clock();
 	char what[128];
 
-	tfh_p.first = triple(&tfh_p.first_pair);
+	if (first.monotonic_ns)
+		tfh_p.first = first;
 	who_am_i();
 	tfh_rank_detect(&tfh_p.rank, &tfh_p.options);
 	if (!tfh_filter_program(&tfh_p) ||
@@ -123,6 +119,7 @@ static bool begin_recording(void)
 	}
 	/* What was kept goes first, and from here on survives us. */
 	tfh_drain(true);
+	tfh_take_early_losses();
 	tfh_register_exit(TFH_EXIT_AFTER_START);
 	__atomic_store_n(&tfh_p.start_state, TFH_START_DONE, __ATOMIC_RELEASE);
 	__atomic_store_n(tfh_generation, tfh_p.generation | 1, __ATOMIC_RELEASE);

@@ -5,7 +5,7 @@
 
 #include "record/process/settings.h"
 
-struct tfh_record_proc tfh_p = {.rank.rank = -1};
+struct tfh_record_proc tfh_p = {.generation = 2, .rank.rank = -1};
 uint32_t tfh_mode = TFH_MODE_COLD;
 __thread struct tfh_self tfh_self __attribute__((tls_model("initial-exec")));
 uint64_t tfh_long_ticks = TFH_NEVER;

@@ -66,13 +66,25 @@ static void ring_loss(struct tft_ring *ring)
 		 last ? last : tfh_ticks()); /* 0: the thread has no clock (confined.c) */
 }
 
+/* Added before it is taken away: a kill in between ends both counts. */
+void tfh_take_early_losses(void)
+{
+	uint64_t early = __atomic_load_n(&tfh_p.beyond_early, __ATOMIC_RELAXED);
+
+	if (!early)
+		return;
+	__atomic_fetch_add(&tfh_j.head->beyond, early, __ATOMIC_RELEASE);
+	__atomic_fetch_sub(&tfh_p.beyond_early, early, __ATOMIC_RELAXED);
+}
+
 static void collect_losses(void)
 {
 	struct tfh_journal *j = &tfh_j;
 	uint32_t n = __atomic_load_n(&j->head->slot_count, __ATOMIC_ACQUIRE);
-	uint64_t early = __atomic_exchange_n(&tfh_p.beyond_early, 0, __ATOMIC_RELAXED);
-	uint64_t beyond = __atomic_add_fetch(&j->head->beyond, early, __ATOMIC_ACQUIRE);
+	uint64_t beyond;
 
+	tfh_take_early_losses();
+	beyond = __atomic_load_n(&j->head->beyond, __ATOMIC_ACQUIRE);
 	losses.n = 0;
 	losses.beyond = beyond;
 	if (beyond != j->head->beyond_seen)

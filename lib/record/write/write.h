@@ -65,6 +65,8 @@ int tfh_notes_last(struct tft_writer *w);
 
 /* ---- seal.c ---- */
 
+/* Counts of calls that found no ring, from plain memory into the journal, once there is one. */
+void tfh_take_early_losses(void);
 /* Writes what is staged. 0 or -errno (then it stays staged). */
 int tfh_seal(void);
 /* Whether the last time is so long ago that it should be done; true once for each time. */
