@@ -327,6 +327,31 @@ static uint64_t losses_seen(const struct salvage *s, uint64_t seen, uint64_t wri
 	return writing > seen && mark <= s->last_loss ? writing : seen;
 }
 
+static uint64_t ring_losses(const struct salvage *s, const struct tft_ring *ring)
+{
+	uint64_t seen = losses_seen(s, ring->drop_seen, ring->drop_writing, ring->drop_mark);
+
+	return ring->dropped > seen ? ring->dropped - seen : 0;
+}
+
+static uint64_t beyond_losses(const struct salvage *s)
+{
+	const struct tft_journal *j = &s->copy.header;
+	uint64_t seen = losses_seen(s, j->beyond_seen, j->beyond_writing, j->beyond_mark);
+
+	return j->beyond > seen ? j->beyond - seen : 0;
+}
+
+/* Records may all be written where the process was killed before it wrote what it had lost. */
+static bool any_losses(const struct salvage *s)
+{
+	bool any = beyond_losses(s) > 0;
+
+	for (uint32_t i = 0; i < s->copy.n_rings && !any; i++)
+		any = ring_losses(s, &s->copy.ring[i]->ring) > 0;
+	return any && !s->done_before;
+}
+
 static int write_loss(struct salvage *s, struct tft_writer *w, struct tft_loss loss,
 		      uint64_t *dropped)
 {
@@ -337,24 +362,24 @@ static int write_loss(struct salvage *s, struct tft_writer *w, struct tft_loss l
 static int write_losses(struct salvage *s, struct tft_writer *w, uint64_t *dropped)
 {
 	const struct tft_journal *j = &s->copy.header;
-	uint64_t seen = losses_seen(s, j->beyond_seen, j->beyond_writing, j->beyond_mark);
+	uint64_t n = beyond_losses(s);
 	int code = 0;
 
-	if (j->beyond > seen)
+	if (n)
 		code = write_loss(s, w,
 				  (struct tft_loss){.cause = TFT_LOSS_THREAD,
-						    .count = j->beyond - seen,
+						    .count = n,
 						    .t_first = j->beyond_first,
 						    .t_last = j->beyond_last},
 				  dropped);
 	for (uint32_t i = 0; i < s->copy.n_rings && code == 0; i++) {
 		const struct tft_ring *ring = &s->copy.ring[i]->ring;
-		seen = losses_seen(s, ring->drop_seen, ring->drop_writing, ring->drop_mark);
-		if (ring->dropped > seen)
+		n = ring_losses(s, ring);
+		if (n)
 			code = write_loss(s, w,
 					  (struct tft_loss){.thread = ring->thread,
 							    .cause = TFT_LOSS_RING,
-							    .count = ring->dropped - seen,
+							    .count = n,
 							    .t_first = ring->drop_first,
 							    .t_last = ring->drop_last
 									      ? ring->drop_last
@@ -540,7 +565,7 @@ static int run(struct salvage *s, const char *path, struct tfh_err *err)
 		s->result->known += s->held.v[i].count;
 	for (uint32_t i = 0; i < s->missing.n; i++)
 		s->result->known -= s->missing.v[i].count;
-	return s->missing.n ? write_segment(s, path, err) : 0;
+	return s->missing.n || any_losses(s) ? write_segment(s, path, err) : 0;
 }
 
 int tft_salvage_view(struct tft_view *view, const char *out_dir, unsigned flags,

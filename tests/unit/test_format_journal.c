@@ -206,6 +206,44 @@ static void test_without_segments_or_head(void **state)
 	munmap(f.map, f.size);
 }
 
+/* Killed after the last record was written, and before what had been lost: each loss is told once. */
+static void test_losses_alone(void **state)
+{
+	uint64_t lost = 0, want = 0;
+	struct tft_salvaged got;
+	struct tft_reader *r;
+	struct tfh_err err;
+	struct fake f;
+
+	(void)state;
+	clear_dir();
+	make_journal(&f);
+	put_records(&f, 0, 50);
+	struct tft_batch b = {truth[0], 50, 1, 100, 0};
+	write_segment("r3.node7.4711.0.tft", &b, 1);
+	f.ring[0]->dropped = f.j->beyond = 7;
+	f.ring[0]->drop_seen = f.ring[0]->drop_writing = f.j->beyond_seen = 4;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(tft_salvage(path, NULL, 0, &got, &err), 0);
+		assert_int_equal(got.records, 0);
+		if (!got.path[0] || tft_open(got.path, &r, &err))
+			continue;
+		for (uint32_t c = 0; c < tft_chunk_count(r); c++) {
+			const void *data;
+			size_t len;
+
+			if (tft_chunk(r, c)->type == TFT_LOSS &&
+			    !tft_chunk_payload(r, c, &data, &len, &err))
+				lost += ((const struct tft_loss *)data)->count;
+		}
+		tft_close(r);
+		want = 3 + 3;
+		assert_int_equal(lost, want);
+	}
+	assert_int_equal(want, 6);
+	munmap(f.map, f.size);
+}
+
 /* A container that is started anew has the host name and the process numbers of the one before it:
  * segments count as a process' own by what their HEAD says, never by their name. */
 static void test_same_name_other_process(void **state)
@@ -386,6 +424,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_exactly_once),
 		cmocka_unit_test(test_without_segments_or_head),
+		cmocka_unit_test(test_losses_alone),
 		cmocka_unit_test(test_same_name_other_process),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_replaced),
