@@ -147,12 +147,12 @@ static int give_name(struct tfh_journal *j, const struct tfh_rundir *dir, uint32
 
 /* Without a name until all of it is there: of a process that ends meanwhile nothing is left. */
 static int open_file(struct tfh_journal *j, const struct tfh_rundir *dir, uint64_t fixed,
-		     bool nameless, uint32_t *flags)
+		     struct tfh_journal_way way, uint32_t *flags)
 {
 	int err;
 
 	*flags = 0;
-	j->fd = tfh_journal_place(dir, j->size, nameless, j->path, sizeof(j->path), flags);
+	j->fd = tfh_journal_place(dir, j->size, way, j->path, sizeof(j->path), flags);
 	if (j->fd < 0)
 		return j->fd;
 	j->beside = !(*flags & TFT_JF_IN_DEV_SHM);
@@ -173,6 +173,26 @@ static int open_file(struct tfh_journal *j, const struct tfh_rundir *dir, uint64
 	return err;
 }
 
+/* A policy may forbid links; and others may have filled /dev/shm. */
+static int open_somewhere(struct tfh_journal *j, const struct tfh_rundir *dir, uint64_t fixed,
+			  uint32_t *flags)
+{
+	static const struct tfh_journal_way ways[] = {
+		{.nameless = true}, {0}, {.nameless = true, .beside = true}, {.beside = true}};
+	int err = -ENOTSUP;
+	bool shm = true;
+
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		if (ways[i].beside && !shm)
+			break; /* it was tried there */
+		err = open_file(j, dir, fixed, ways[i], flags);
+		if (!err || err == -ECANCELED)
+			break;
+		shm = *flags & TFT_JF_IN_DEV_SHM;
+	}
+	return err;
+}
+
 int tfh_journal_open(struct tfh_journal *j, const struct tfh_rundir *dir, uint64_t ring_total)
 {
 	uint64_t slots_off, head_off, staging_off, records_off;
@@ -182,9 +202,7 @@ int tfh_journal_open(struct tfh_journal *j, const struct tfh_rundir *dir, uint64
 
 	memset(j, 0, sizeof(*j));
 	j->size = fixed + tft_page_up(ring_total);
-	err = open_file(j, dir, fixed, true, &flags);
-	if (err && err != -ECANCELED) /* a policy may forbid links */
-		err = open_file(j, dir, fixed, false, &flags);
+	err = open_somewhere(j, dir, fixed, &flags);
 	if (err) {
 		flags = 0;
 		err = map_anonymous(j);

@@ -183,17 +183,19 @@ static int make_at(const struct tfh_rundir *dir, bool shm, bool nameless, char *
 	return fd;
 }
 
-int tfh_journal_place(const struct tfh_rundir *dir, uint64_t bytes, bool nameless, char *path,
-		      size_t size, uint32_t *flags)
+int tfh_journal_place(const struct tfh_rundir *dir, uint64_t bytes, struct tfh_journal_way way,
+		      char *path, size_t size, uint32_t *flags)
 {
 	struct tfh_site site;
 	enum tfh_place place;
 	int fd;
 
 	look_around(&site, dir->path);
+	if (way.beside)
+		site.shm_type = 0;
 	place = tfh_place_choose(&site, bytes);
 	if (place == TFH_PLACE_SHM) {
-		fd = make_at(dir, true, nameless, path, size);
+		fd = make_at(dir, true, way.nameless, path, size);
 		if (fd >= 0) {
 			*flags |= TFT_JF_IN_DEV_SHM;
 			return fd;
@@ -201,7 +203,7 @@ int tfh_journal_place(const struct tfh_rundir *dir, uint64_t bytes, bool nameles
 		site.shm_type = 0;
 		place = tfh_place_choose(&site, bytes);
 	}
-	return place == TFH_PLACE_BESIDE ? make_at(dir, false, nameless, path, size) : -ENOTSUP;
+	return place == TFH_PLACE_BESIDE ? make_at(dir, false, way.nameless, path, size) : -ENOTSUP;
 }
 
 int tfh_journal_name(const struct tfh_rundir *dir, int fd, uint32_t flags, char *path, size_t size)

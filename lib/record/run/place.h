@@ -17,11 +17,14 @@ enum tfh_place tfh_place_choose(const struct tfh_site *site, uint64_t bytes);
  * of /proc/self/mountinfo. */
 bool tfh_in_container(void);
 bool tfh_container_root(const char *mountinfo);
+struct tfh_journal_way {
+	bool nameless, beside; /* beside: not in /dev/shm */
+};
 /* Opens a file for the journal, without a name if that is wished and can be had; fills path ("":
  * it has none yet) and place flags. Returns a descriptor or -errno (then anonymous memory is used).
  */
-int tfh_journal_place(const struct tfh_rundir *dir, uint64_t bytes, bool nameless, char *path,
-		      size_t size, uint32_t *flags);
+int tfh_journal_place(const struct tfh_rundir *dir, uint64_t bytes, struct tfh_journal_way way,
+		      char *path, size_t size, uint32_t *flags);
 /* Gives the journal a name where those flags say; fills path, "" on failure. 0 or -errno. */
 int tfh_journal_name(const struct tfh_rundir *dir, int fd, uint32_t flags, char *path, size_t size);
 

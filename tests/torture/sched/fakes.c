@@ -45,10 +45,10 @@ bool tfh_rundir_answers(const struct tfh_rundir *dir, const struct tfh_options *
 	return sched_random(2);
 }
 
-int tfh_journal_place(const struct tfh_rundir *dir, uint64_t bytes, bool nameless, char *path,
-		      size_t size, uint32_t *flags)
+int tfh_journal_place(const struct tfh_rundir *dir, uint64_t bytes, struct tfh_journal_way way,
+		      char *path, size_t size, uint32_t *flags)
 {
-	(void)dir, (void)bytes, (void)nameless, (void)path, (void)size, (void)flags;
+	(void)dir, (void)bytes, (void)way, (void)path, (void)size, (void)flags;
 	return -ENOTSUP; /* plain memory serves */
 }
 
