@@ -61,6 +61,20 @@ static void advance_events(void *arg, uint32_t n)
 	tfh_merge_advance(s->merge, n);
 }
 
+static const struct tfh_launch_row *row_of(void *arg)
+{
+	struct source *s = arg;
+
+	return tfh_merge_row(s->merge);
+}
+
+static void take_row(void *arg)
+{
+	struct source *s = arg;
+
+	tfh_merge_take_row(s->merge);
+}
+
 static int pass_error(void *arg, struct tfh_err *err)
 {
 	struct source *s = arg;
@@ -254,6 +268,8 @@ static int analyze(struct tfh_run *run, tfh_rank_fn each, void *each_arg, struct
 				.look = look_event,
 				.peek = peek_events,
 				.advance = advance_events,
+				.row = row_of,
+				.take_row = take_row,
 				.error = pass_error,
 				.name = name_of,
 				.samples = samples_of,

@@ -25,6 +25,9 @@ struct tfh_feed {
 	/* Like tfh_merge_peek() and tfh_merge_advance(); NULL: only single events can be had. */
 	const struct tfh_entry *(*peek)(void *arg, uint32_t *n);
 	void (*advance)(void *arg, uint32_t n);
+	/* Like tfh_merge_row() and tfh_merge_take_row(); NULL: there are no rows. */
+	const struct tfh_launch_row *(*row)(void *arg);
+	void (*take_row)(void *arg);
 	/* After next() returned false: 0, or the -errno that ended the pass early. */
 	int (*error)(void *arg, struct tfh_err *err);
 	/* Like tfh_run_stretches() and tfh_run_digests(); NULL: no records were discarded. */
@@ -89,6 +92,12 @@ static inline void tfh_feed_advance(const struct tfh_feed *f, uint32_t n)
 {
 	if (n)
 		f->advance(f->arg, n);
+}
+
+/* The row that comes next, NULL: none. */
+static inline const struct tfh_launch_row *tfh_feed_row(const struct tfh_feed *f)
+{
+	return f->row ? f->row(f->arg) : NULL;
 }
 
 /* The next op; see tfh_feed_look(). */

@@ -157,6 +157,28 @@ const struct tfh_event *tfh_merge_look(struct tfh_merge *m);
  * first `n` of them that have an event may be taken without tfh_merge_look(). */
 const struct tfh_entry *tfh_merge_peek(const struct tfh_merge *m, uint32_t *n);
 void tfh_merge_advance(struct tfh_merge *m, uint32_t n);
+/*
+ * Launches that came one after another on one thread and stream, in short: what passes that count need of them, without
+ * an event for each.
+ */
+#define TFH_LAUNCH_ROW 64u
+struct tfh_launch_row {
+	int64_t t0, t1; /* begin of the first, end of the last, ns */
+	int64_t first;	/* end of the first */
+	int64_t ns;	/* all of them together */
+	int64_t apart;	/* the longest time from one's end to the end of the next */
+	int64_t longest;
+	uint32_t thread, n, parts;
+	/* Launches in a row that have all in common but their times and numbers. */
+	struct {
+		const struct tfh_event *ev; /* without these */
+		uint32_t n;
+	} part[TFH_LAUNCH_ROW];
+};
+/* The row that comes next; NULL: something else does, or single events of it are at hand. It is taken by
+ * tfh_merge_take_row(); otherwise tfh_merge_look() returns its launches one by one. Valid until then. */
+const struct tfh_launch_row *tfh_merge_row(struct tfh_merge *m);
+void tfh_merge_take_row(struct tfh_merge *m);
 /* Calls `fn` with each block of events before any of its events is returned, and with NULL after
  * the last block. */
 struct tfh_block;

@@ -43,6 +43,7 @@ struct tfh_chunk {
 	int64_t first_ns;	     /* t_first on the axis of the run */
 	bool damaged;		     /* and already noted */
 	struct tft_events *unpacked; /* kept by an earlier pass (tfh_unpack_keep) */
+	struct tfh_row_sum *row;     /* and its rows */
 };
 
 struct tfh_file {

@@ -523,6 +523,27 @@ static int take_row(struct tfh_host_line *a)
 	return rc;
 }
 
+/* Takes the rows of launches that continue the row whole: none is so long that it may be main work. */
+static int take_rows(struct tfh_host_line *a)
+{
+	const struct tfh_feed *f = a->accounts->facts->feed;
+	const struct tfh_launch_row *r;
+	int rc = 0;
+
+	while (!rc && (r = tfh_feed_row(f)) && in_row(a, a->row.to, r->t0, r->first, r->thread) &&
+	       r->t1 <= a->row.until && r->apart < TFH_GAP_NS) {
+		if (a->row.work && r->longest * TFH_ACCOUNT_MAIN_PART >= *a->row.work)
+			break;
+		if (a->row.work)
+			*a->row.work += r->ns;
+		a->row.to = r->t1;
+		for (uint32_t i = 0; i < r->parts; i++)
+			rc |= count_in_row(a, r->part[i].ev, r->part[i].n);
+		f->take_row(f->arg);
+	}
+	return rc;
+}
+
 int tfh_host_line_add(struct tfh_host_line *a, const struct tfh_event *ev)
 {
 	return take(a, ev);
@@ -541,6 +562,8 @@ int tfh_host_line_read(struct tfh_host_line *a)
 		rc = ev->thread < f->n_threads ? take(a, ev) : 0;
 		if (!rc && a->row.until != INT64_MIN)
 			rc = take_row(a);
+		if (!rc && a->row.until != INT64_MIN)
+			rc = take_rows(a);
 	}
 	return rc;
 }

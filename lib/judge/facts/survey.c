@@ -187,10 +187,33 @@ static int keep_row(struct tfh_facts *facts, const struct tfh_entry *row, uint32
 	return 0;
 }
 
-static void note_last_launch(struct tfh_facts *facts, const struct tfh_entry *x)
+static void note_last_launch(struct tfh_facts *facts, const struct tfh_event *ev, int64_t t1)
 {
-	facts->last_launch[x->ev->stream % TFH_FACTS_LAST_LAUNCHES] =
-		(struct tfh_last_call){x->ev->stream, (uint32_t)x->ev->w[0], x->t1};
+	facts->last_launch[ev->stream % TFH_FACTS_LAST_LAUNCHES] =
+		(struct tfh_last_call){ev->stream, (uint32_t)ev->w[0], t1};
+}
+
+/* Counts n launches of one thread, which ended at `to` and took ns together. */
+static void count_row(struct tfh_facts *facts, struct tfh_thread_use *use, uint32_t n, int64_t ns,
+		      int64_t to)
+{
+	facts->events += n;
+	facts->last = to > facts->last ? to : facts->last;
+	facts->launched = to;
+	facts->launches += n;
+	use->driver += n;
+	use->driver_ns += ns;
+	use->launches += n;
+	use->last = use->outermost = to;
+}
+
+/* A pause that is shorter is of no interest to anyone, and no call is long. */
+static int64_t shortest_pause(const struct tfh_facts *facts)
+{
+	int64_t most = TFH_FACTS_LOOK_PAUSE_NS;
+
+	most = facts->long_ns < most ? facts->long_ns : most;
+	return facts->quiet_ns < most ? facts->quiet_ns : most;
 }
 
 /* Adds a row of launches that came one after another on one thread, without a pause, which took ns
@@ -206,18 +229,40 @@ static int add_row(struct tfh_facts *facts, const struct tfh_entry *row, uint32_
 	/* The events whose number is a multiple of `apart`, if any is in the row. */
 	for (uint64_t i = (apart - facts->events % apart) % apart; i < n && !rc; i += apart)
 		rc = TFH_PUSH(facts->call_at, row[i].t1);
-	facts->events += n;
-	facts->last = to > facts->last ? to : facts->last;
-	facts->launched = to;
-	facts->launches += n;
+	count_row(facts, use, n, ns, to);
 	q->launches += n;
-	use->driver += n;
-	use->driver_ns += ns;
-	use->launches += n;
-	use->last = use->outermost = to;
 	if (facts->looks)
 		tfh_looks_went_on(facts->looks, row->thread, to);
 	return rc;
+}
+
+/* Whether the time of one of the next n calls is kept. */
+static bool keeps_time(const struct tfh_facts *facts, uint32_t n)
+{
+	const uint64_t apart = TFH_FACTS_CALLS_APART;
+
+	return (apart - facts->events % apart) % apart < n;
+}
+
+/* Takes the rows that come next, once no launch is kept, as long as no pause lies before or in them. */
+static void take_rows(struct tfh_facts *facts, uint32_t thread, int64_t to, struct pending *q)
+{
+	const struct tfh_feed *f = facts->feed;
+	struct tfh_thread_use *use = &facts->thread[thread];
+	int64_t most = shortest_pause(facts);
+	const struct tfh_launch_row *r;
+
+	while (facts->token.n >= TFH_FACTS_TOKENS && (r = tfh_feed_row(f)) && r->thread == thread &&
+	       r->t0 >= to && r->first - to < most && r->apart < most && !keeps_time(facts, r->n)) {
+		to = r->t1;
+		facts->late_launch = true;
+		note_last_launch(facts, r->part[r->parts - 1].ev, to);
+		count_row(facts, use, r->n, r->ns, to);
+		q->launches += r->n;
+		if (facts->looks)
+			tfh_looks_went_on(facts->looks, thread, to);
+		f->take_row(f->arg);
+	}
 }
 
 /* After a launch that was handled like any call: takes those at hand that follow it without a pause
@@ -225,24 +270,25 @@ static int add_row(struct tfh_facts *facts, const struct tfh_entry *row, uint32_
 static int take_row(struct tfh_facts *facts, const struct tfh_event *ev, struct pending *q)
 {
 	const struct tfh_feed *f = facts->feed;
-	int64_t most = TFH_FACTS_LOOK_PAUSE_NS, to = ev->t1;
-	int64_t ns = 0;
+	int64_t most = shortest_pause(facts), to = ev->t1, ns = 0;
 	uint32_t n, k = 0;
 	const struct tfh_entry *x = tfh_feed_peek(f, &n);
+	const uint32_t thread = ev->thread;
 
-	most = facts->long_ns < most ? facts->long_ns : most;
-	most = facts->quiet_ns < most ? facts->quiet_ns : most;
-	for (; k < n && x[k].launch && x[k].thread == ev->thread && x[k].t0 >= to &&
+	for (; k < n && x[k].launch && x[k].thread == thread && x[k].t0 >= to &&
 	       x[k].t1 >= x[k].t0 && x[k].t1 - to < most;
 	     to = x[k++].t1) {
 		ns += x[k].t1 - x[k].t0;
 		if (k && x[k].ev != x[k - 1].ev)
-			note_last_launch(facts, &x[k - 1]);
+			note_last_launch(facts, x[k - 1].ev, x[k - 1].t1);
 	}
 	if (k)
-		note_last_launch(facts, &x[k - 1]);
+		note_last_launch(facts, x[k - 1].ev, x[k - 1].t1);
 	tfh_feed_advance(f, k);
-	return k ? add_row(facts, x, k, ns, q) : 0;
+	int rc = k ? add_row(facts, x, k, ns, q) : 0;
+	if (!rc && k == n)
+		take_rows(facts, thread, to, q);
+	return rc;
 }
 
 static int add_call(struct tfh_facts *facts, const struct tfh_event *ev, struct pending *q)

@@ -258,7 +258,7 @@ bool tfh_join_read_on(struct tfh_join *j)
 		j->now = INT64_MAX;
 		return false;
 	}
-	j->last_block = !tfh_interleave_fill(j->interleave, j->block);
+	j->last_block = !tfh_interleave_fill(j->interleave, j->block, false);
 	take_block(j, j->block);
 	if (j->last_block) {
 		j->now = INT64_MAX;

@@ -22,11 +22,13 @@ struct tfh_interleave {
 	struct tfh_model_side *side; /* by process */
 	struct tfh_model_series **heap;
 	uint32_t n, cap;
-	int64_t due;			      /* no chunk needs to be opened before */
-	struct tfh_stencils *retired, *spare; /* retired: kept, since the block may still point into
-					       * them */
-	struct tfh_unpack *unpack;	      /* of one process */
-	bool notes;			      /* damage is noted in the run, which is not a
+	int64_t due; /* no chunk needs to be opened before */
+	/* Kept since the block may still point into them: chunks without stencils of use, series. */
+	struct tfh_open_chunk *left_chunk;
+	struct tfh_model_series *left;
+	struct tfh_stencils *spare;
+	struct tfh_unpack *unpack; /* of one process */
+	bool notes;		   /* damage is noted in the run, which is not a
 					       * shadow */
 	struct tfh_err err;
 };
@@ -75,42 +77,51 @@ static void free_stencils(struct tfh_stencils *t)
 	}
 }
 
-/* Reuses retired stencils: the block is filled again, so nothing points to them any more. */
-static void take_back(struct tfh_interleave *m)
-{
-	for (struct tfh_stencils *t; (t = m->retired);) {
-		m->retired = t->next;
-		t->next = m->spare;
-		m->spare = t;
-	}
-}
-
+/* A chunk whose records have all been read. */
 static void end_chunk(struct tfh_interleave *m, struct tfh_open_chunk *o)
 {
 	if (--o->runs)
 		return;
-	if (m->unpack)
-		tfh_unpack_keep(m->unpack, o->chunk, o->events);
-	else
-		tft_events_close(o->events);
-	o->stencils->next = m->retired;
-	m->retired = o->stencils;
-	free(o);
+	o->next = m->left_chunk;
+	m->left_chunk = o;
 }
 
 static void end_series(struct tfh_interleave *m, struct tfh_model_series *s)
 {
+	s->next = m->left;
+	m->left = s;
 	end_chunk(m, s->chunk);
-	free(s);
+}
+
+/* Gives back what was read: the block is filled again, so nothing points there any more. */
+static void take_back(struct tfh_interleave *m)
+{
+	for (struct tfh_model_series *s; (s = m->left);) {
+		m->left = s->next;
+		free(s);
+	}
+	for (struct tfh_open_chunk *o; (o = m->left_chunk);) {
+		m->left_chunk = o->next;
+		o->stencils->next = m->spare;
+		m->spare = o->stencils;
+		if (m->unpack)
+			tfh_unpack_keep(m->unpack, o->chunk, o->events, o->row);
+		else {
+			tft_events_close(o->events);
+			free(o->row);
+		}
+		free(o);
+	}
 }
 
 static int open_chunk(struct tfh_interleave *m, uint32_t process, struct tfh_chunk *c)
 {
 	struct tfh_lost lost = {0, false};
+	struct tfh_row_sum *row = NULL;
 	struct tft_events *events;
 	int rc;
 
-	events = m->unpack ? tfh_unpack_next(m->unpack, &rc, &lost)
+	events = m->unpack ? tfh_unpack_next(m->unpack, &row, &rc, &lost)
 			   : tfh_unpack_one(m->run, c, &rc, &lost);
 	/* The chunk is damaged: it becomes a hole, and reading continues. */
 	if (!events)
@@ -123,22 +134,31 @@ static int open_chunk(struct tfh_interleave *m, uint32_t process, struct tfh_chu
 		o->stencils = tfh_stencils_make(spare, &m->run->file[c->file], events);
 	else
 		free(spare);
-	if (!o || !o->stencils) {
+	if (o) {
+		o->rows_known = row != NULL;
+		o->row = row ? row : malloc((tfh_most_groups(events) + 1) * sizeof(*row));
+	}
+	if (!o || !o->stencils || !o->row) {
 		tft_events_close(events);
+		if (o)
+			free(o->stencils);
+		free(o ? o->row : row);
 		free(o);
 		return -ENOMEM;
 	}
+	row = o->row;
 	o->events = events;
 	o->chunk = c;
 	uint32_t n = tft_run_count(o->events);
 	o->runs = n + 1;
 	for (uint32_t i = 0; i < n && !rc; i++) {
 		struct tfh_model_series *s =
-			tfh_series_new(m->run, &m->side[process], process, c->file, o, i);
+			tfh_series_new(m->run, &m->side[process], process, c->file, o, i, row);
 		if (!s) {
 			rc = -ENOMEM;
 			break;
 		}
+		row += (tft_run(o->events, i)->count + TFT_MANY - 1) / TFT_MANY;
 		if (!tfh_series_next(s)) {
 			end_series(m, s);
 			continue;
@@ -212,15 +232,21 @@ void tfh_interleave_close(struct tfh_interleave *m)
 {
 	if (!m)
 		return;
-	for (uint32_t i = 0; i < m->n; i++)
+	for (uint32_t i = 0; i < m->n; i++) {
+		struct tfh_open_chunk *o = m->heap[i]->chunk;
+		if (!o->rows_known) { /* not read to its end, so neither are its rows */
+			free(o->row);
+			o->row = NULL;
+		}
 		end_series(m, m->heap[i]);
+	}
+	take_back(m);
 	for (uint32_t i = m->begin; i < m->end; i++) {
 		free(m->side[i].next_number);
 		free(m->side[i].naming);
 		tfh_memory_free(&m->side[i].memory);
 	}
 	tfh_unpack_close(m->unpack);
-	free_stencils(m->retired);
 	free_stencils(m->spare);
 	free(m->side);
 	free(m->heap);
@@ -282,22 +308,14 @@ static void note(struct tfh_block *b, const struct tfh_model_series *s)
 	b->note[b->n_notes++] = s->rec;
 }
 
-/* Takes plain events from the next one on: as many as were decoded ahead and end before `limit`. The
- * next one does. */
-static bool take_plain(struct tfh_model_series *s, struct tfh_block *b, int64_t limit)
+/* Fills entries with plain events, up to the first that is none; returns their number. */
+static uint32_t fill_plain(struct tfh_entry *e, struct tfh_stencil *v, const int64_t *t0,
+			   const int64_t *t1, const uint16_t *shape, uint64_t number,
+			   uint32_t thread, uint32_t most)
 {
-	const int64_t *t0 = s->t0_ns + s->at, *t1 = s->t1_ns + s->at;
-	const uint16_t *shape = s->shape + s->at;
-	struct tfh_entry *e = &b->entry[b->n];
-	struct tfh_stencil *v = s->stencil;
-	const uint32_t thread = s->thread;
-	const uint64_t number = s->number;
-	uint32_t left = s->n - s->at, n = 0;
+	uint32_t n = 0;
 
-	left = left < TFH_BLOCK_EVENTS - b->n ? left : TFH_BLOCK_EVENTS - b->n;
-	while (left > 1 && t1[left - 1] >= limit)
-		left--;
-	for (; n < left; n++) {
+	for (; n < most; n++) {
 		struct tfh_stencil *x = &v[shape[n]];
 		if (!x->plain)
 			break;
@@ -308,13 +326,95 @@ static bool take_plain(struct tfh_model_series *s, struct tfh_block *b, int64_t 
 		e[n].thread = thread;
 		e[n].launch = x->launch;
 	}
-	b->n += thread != UINT32_MAX ? n : 0;
+	return n;
+}
+
+/* Takes plain events from the next one on: as many as were decoded ahead and end before `limit`. The
+ * next one does. */
+static bool take_plain(struct tfh_model_series *s, struct tfh_block *b, int64_t limit)
+{
+	if (!s->decoded)
+		tfh_series_decode(s);
+	const int64_t *t1 = s->t1_ns + s->at;
+	uint32_t left = s->n - s->at, n;
+
+	left = left < TFH_BLOCK_EVENTS - b->n ? left : TFH_BLOCK_EVENTS - b->n;
+	while (left > 1 && t1[left - 1] >= limit)
+		left--;
+	n = fill_plain(&b->entry[b->n], s->stencil, s->t0_ns + s->at, t1, s->shape + s->at,
+		       s->number, s->thread, left);
+	b->n += s->thread != UINT32_MAX ? n : 0;
 	s->side->naming[s->index] = 0;
 	if (s->next_number)
 		*s->next_number = s->number + n;
 	s->at += n - 1;
 	s->number += n - 1;
 	return tfh_series_next(s);
+}
+
+/* Whether a row comes next that ends before `limit`. */
+static bool at_row(const struct tfh_model_series *s, int64_t limit)
+{
+	return s->at == 0 && s->row->n && s->row->t1 < limit && s->thread != UINT32_MAX &&
+	       (!s->next_number || s->number >= *s->next_number);
+}
+
+/* Takes the rows that come next. Returns whether the series has more. */
+static bool take_rows(struct tfh_model_series *s, struct tfh_block *b, int64_t limit)
+{
+	bool more = true;
+
+	s->side->naming[s->index] = 0;
+	while (more && b->n_rows < TFH_BLOCK_ROWS && at_row(s, limit)) {
+		uint32_t pos = s->cursor.pos - (s->decoded ? s->n : 0);
+		b->row[b->n_rows++] = (struct tfh_block_row){.sum = *s->row,
+							     .series = s,
+							     .number = s->number,
+							     .before = s->before,
+							     .pos = pos};
+		if (s->next_number)
+			*s->next_number = s->number + s->n;
+		tfh_series_pass(s);
+		more = tfh_series_next(s);
+	}
+	return more;
+}
+
+void tfh_interleave_row(const struct tfh_block *b, uint32_t i, struct tfh_launch_row *row)
+{
+	const struct tfh_block_row *r = &b->row[i];
+	const struct tft_events *events = r->series->cursor.ev;
+	uint32_t before = UINT32_MAX, parts = 0;
+
+	row->t0 = r->sum.t0;
+	row->t1 = r->sum.t1;
+	row->first = r->sum.first;
+	row->ns = r->sum.ns;
+	row->apart = r->sum.apart;
+	row->longest = r->sum.longest;
+	row->thread = r->series->thread;
+	row->n = r->sum.n;
+	for (uint32_t k = 0; k < r->sum.n; k++) {
+		uint32_t shape = tft_shape_of(events, r->pos + k);
+		if (shape != before) {
+			row->part[parts].n = 0;
+			row->part[parts++].ev = &r->series->stencil[shape].ev;
+		}
+		row->part[parts - 1].n++;
+		before = shape;
+	}
+	row->parts = parts;
+}
+
+void tfh_interleave_split(struct tfh_block *b, uint32_t i)
+{
+	const struct tfh_block_row *r = &b->row[i];
+	const struct tfh_model_series *s = r->series;
+	int64_t t0[TFT_MANY], t1[TFT_MANY];
+	uint16_t shape[TFT_MANY];
+
+	tfh_series_times(s, r->pos, r->before, r->sum.n, t0, t1, shape);
+	b->n = fill_plain(b->entry, s->stencil, t0, t1, shape, r->number, s->thread, r->sum.n);
 }
 
 /* Takes a record that is no name. Returns whether the series has more. */
@@ -377,8 +477,11 @@ static inline bool take(struct tfh_interleave *m, struct tfh_model_series *s, st
 			int64_t limit)
 {
 	if (s->next_number) {
-		if (s->number < *s->next_number)
-			return tfh_series_next(s); /* read before, from a copy of the file */
+		if (s->number < *s->next_number) { /* read before, from a copy of the file */
+			if (!s->decoded)
+				tfh_series_decode(s);
+			return tfh_series_next(s);
+		}
 		*s->next_number = s->number + 1;
 	}
 	if (__builtin_expect(s->plain, 1))
@@ -394,11 +497,31 @@ static inline bool take(struct tfh_interleave *m, struct tfh_model_series *s, st
 	return tfh_series_next(s);
 }
 
-bool tfh_interleave_fill(struct tfh_interleave *m, struct tfh_block *b)
+/* Takes what comes from a series until `limit`, as long as it stays the earliest one. Returns whether the
+ * series has more; *full: the block is. */
+static bool take_some(struct tfh_interleave *m, struct tfh_model_series *s, struct tfh_block *b,
+		      const struct tfh_model_series *other, bool rows, bool *full)
 {
-	b->n = b->n_notes = 0;
+	int64_t limit = other && other->t1 < m->due ? other->t1 : m->due;
+	bool more = true;
+
+	do {
+		*full = rows && at_row(s, limit);
+		if (*full)
+			return b->n || b->n_notes ? true : take_rows(s, b, limit);
+		more = take(m, s, b, limit);
+	} while (more && s->t1 < m->due && (!other || before(s, other)) &&
+		 b->n < TFH_BLOCK_EVENTS && b->n_notes < TFH_BLOCK_NOTES && !m->err.code);
+	return more;
+}
+
+bool tfh_interleave_fill(struct tfh_interleave *m, struct tfh_block *b, bool rows)
+{
+	bool full = false;
+
+	b->n = b->n_notes = b->n_rows = 0;
 	take_back(m);
-	while (b->n < TFH_BLOCK_EVENTS && b->n_notes < TFH_BLOCK_NOTES && !m->err.code) {
+	while (!full && b->n < TFH_BLOCK_EVENTS && b->n_notes < TFH_BLOCK_NOTES && !m->err.code) {
 		if (!m->n || m->heap[0]->t1 >= m->due) {
 			int rc = open_due(m);
 			if (rc)
@@ -406,18 +529,11 @@ bool tfh_interleave_fill(struct tfh_interleave *m, struct tfh_block *b)
 			if (rc || !m->n)
 				return false;
 		}
-		/* Take from the earliest series as long as it stays the earliest. */
 		struct tfh_model_series *s = m->heap[0];
 		const struct tfh_model_series *other = m->n > 1 ? m->heap[1] : NULL;
 		if (m->n > 2 && before(m->heap[2], other))
 			other = m->heap[2];
-		int64_t limit = other && other->t1 < m->due ? other->t1 : m->due;
-		bool more;
-		do
-			more = take(m, s, b, limit);
-		while (more && s->t1 < m->due && (!other || before(s, other)) &&
-		       b->n < TFH_BLOCK_EVENTS && b->n_notes < TFH_BLOCK_NOTES && !m->err.code);
-		if (!more) {
+		if (!take_some(m, s, b, other, rows, &full)) {
 			m->heap[0] = m->heap[--m->n];
 			end_series(m, s);
 		}

@@ -10,6 +10,25 @@
 #define TFH_BLOCK_EVENTS 512
 #define TFH_BLOCK_NOTES 64
 
+/* What is known of a group of records that were decoded together, TFT_MANY or those left of a series. */
+struct tfh_row_sum {
+	int64_t t0, t1, first; /* as in struct tfh_launch_row */
+	uint64_t last;	       /* end of the last record, ticks */
+	uint32_t ns, apart, longest;
+	uint32_t n; /* records; 0: they are no row */
+};
+
+/* A row in a block: its sums, and where its records are. */
+struct tfh_block_row {
+	struct tfh_row_sum sum;
+	const struct tfh_model_series *series;
+	uint64_t number, before; /* before: end of the record before the first, ticks */
+	uint32_t pos;		 /* of the first in its chunk */
+};
+
+#define TFH_BLOCK_ROWS 64
+
+/* Events and names, or rows. */
 struct tfh_block {
 	uint32_t n, n_notes;
 	struct tfh_entry entry[TFH_BLOCK_EVENTS];
@@ -17,6 +36,8 @@ struct tfh_block {
 						 * shares none */
 	struct tfh_rec note[TFH_BLOCK_NOTES];
 	uint32_t note_process[TFH_BLOCK_NOTES];
+	uint32_t n_rows;
+	struct tfh_block_row row[TFH_BLOCK_ROWS];
 };
 
 struct tfh_interleave;
@@ -25,9 +46,13 @@ struct tfh_interleave;
 int tfh_interleave_open(struct tfh_run *run, uint32_t process, bool first,
 			struct tfh_interleave **out);
 void tfh_interleave_close(struct tfh_interleave *m);
-/* Fills a block, overwriting its contents. False for the last one. Uses only the run's files and
- * its record of damage. */
-bool tfh_interleave_fill(struct tfh_interleave *m, struct tfh_block *b);
+/* Fills a block, overwriting its contents; `rows`: with rows where the next records are some. False for the
+ * last one. Uses only the run's files and its record of damage. */
+bool tfh_interleave_fill(struct tfh_interleave *m, struct tfh_block *b, bool rows);
+/* The kinds of launches in row number i. */
+void tfh_interleave_row(const struct tfh_block *b, uint32_t i, struct tfh_launch_row *row);
+/* Fills the entries of a block of rows with the launches of row number i. */
+void tfh_interleave_split(struct tfh_block *b, uint32_t i);
 /* The error that ended it early, code 0 if none. */
 const struct tfh_err *tfh_interleave_error(const struct tfh_interleave *m);
 

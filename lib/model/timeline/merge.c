@@ -12,7 +12,8 @@ struct tfh_merge {
 	struct tfh_err err;
 	struct tfh_block *block;
 	const struct tfh_entry *entry, *end; /* in the block: the next entry */
-	uint32_t at_note;
+	uint32_t at_note, at_row;	     /* at_row: the next one of the block */
+	struct tfh_launch_row row;
 	bool last; /* this is the last block */
 	void (*tap)(void *arg, const struct tfh_block *b);
 	void *tap_arg;
@@ -43,6 +44,8 @@ int tfh_merge_open(struct tfh_run *run, uint32_t process, struct tfh_merge **out
 	}
 	m->part = calloc(run->n_proc + 1, sizeof(*m->part));
 	m->block = malloc(sizeof(*m->block));
+	if (m->block)
+		m->block->n_rows = 0;
 	rc = m->part && m->block ? tfh_interleave_open(run, process, true, &m->interleave)
 				 : -ENOMEM;
 	for (uint32_t i = 0; i < run->n_proc && !rc; i++) {
@@ -79,8 +82,8 @@ int tfh_merge_error(const struct tfh_merge *m, struct tfh_err *err)
 	return m->err.code;
 }
 
-/* Moves to the next block; false if there is none. */
-static bool next_block(struct tfh_merge *m)
+/* Moves to the next block, which may have rows; false if there is none. */
+static bool next_block(struct tfh_merge *m, bool rows)
 {
 	if (m->last && m->tap && !m->err.code)
 		m->tap(m->tap_arg, NULL);
@@ -88,12 +91,12 @@ static bool next_block(struct tfh_merge *m)
 		m->tap = NULL;
 		return false;
 	}
-	m->last = !tfh_interleave_fill(m->interleave, m->block);
+	m->last = !tfh_interleave_fill(m->interleave, m->block, rows && !m->tap);
 	if (m->last)
 		m->err = *tfh_interleave_error(m->interleave);
 	m->entry = m->block->entry;
 	m->end = m->entry + m->block->n;
-	m->at_note = 0;
+	m->at_note = m->at_row = 0;
 	if (m->tap && !m->err.code)
 		m->tap(m->tap_arg, m->block);
 	return !m->err.code;
@@ -150,13 +153,43 @@ const struct tfh_event *tfh_merge_look(struct tfh_merge *m)
 	return e->ev;
 }
 
+/* The launches of the next row, one by one. */
+static void split_row(struct tfh_merge *m)
+{
+	tfh_interleave_split(m->block, m->at_row++);
+	m->entry = m->block->entry;
+	m->end = m->entry + m->block->n;
+}
+
+static bool at_row(const struct tfh_merge *m)
+{
+	return !m->next && m->entry == m->end && m->at_row < m->block->n_rows;
+}
+
+const struct tfh_launch_row *tfh_merge_row(struct tfh_merge *m)
+{
+	if (m->next || m->entry != m->end)
+		return NULL;
+	if (!at_row(m) && (m->err.code || !next_block(m, true) || !at_row(m)))
+		return NULL;
+	tfh_interleave_row(m->block, m->at_row, &m->row);
+	return &m->row;
+}
+
+void tfh_merge_take_row(struct tfh_merge *m)
+{
+	m->at_row++;
+}
+
 /* Applies names and completes the next event. */
 static const struct tfh_event *look_on(struct tfh_merge *m)
 {
 	if (m->next)
 		return next_built(m);
 	while (!m->err.code) {
-		if (m->entry == m->end && !next_block(m))
+		if (at_row(m))
+			split_row(m);
+		if (m->entry == m->end && !next_block(m, false))
 			return NULL;
 		if (m->entry == m->end)
 			continue;

@@ -19,21 +19,101 @@ __attribute__((noinline)) void tfh_new_line(const struct tfh_model_series *s, ui
 	l->rate = (double)(int64_t)(b - a) / (double)(1u << TFH_LINE_BITS);
 }
 
-static void to_ns(const struct tfh_model_series *s, const uint64_t *ticks, int64_t *ns)
+static void to_ns(const struct tfh_model_series *s, const uint64_t *ticks, uint32_t n, int64_t *ns)
 {
-	if (tfh_ticks_ns(&s->side->line, ticks, s->n, ns))
+	if (tfh_ticks_ns(&s->side->line, ticks, n, ns))
 		return;
-	for (uint32_t i = 0; i < s->n; i++)
+	for (uint32_t i = 0; i < n; i++)
 		ns[i] = tfh_series_ns(s, ticks[i]);
+}
+
+/* Whether the group's records are launches that have the stream in common. */
+static bool launches(const struct tfh_model_series *s)
+{
+	uint32_t stream = s->stencil[s->shape[0]].ev.stream;
+
+	for (uint32_t i = 0; i < s->n; i++) {
+		const struct tfh_stencil *x = &s->stencil[s->shape[i]];
+		if (i && s->shape[i] == s->shape[i - 1])
+			continue;
+		if (!x->plain || !x->launch || x->ev.stream != stream)
+			return false;
+	}
+	return true;
+}
+
+/* Sums up the group, if it is a row: one launch begins behind the other, and it takes less than a second. */
+static void sum_up(struct tfh_model_series *s)
+{
+	const int64_t *t0 = s->t0_ns, *t1 = s->t1_ns;
+	const uint32_t n = s->n;
+	struct tfh_row_sum *r = s->row;
+	int64_t ns = t1[0] - t0[0], longest = ns, apart = 0, overlap = ns <= 0;
+
+	r->n = 0;
+	if (t1[n - 1] - t0[0] >= 1000000000 || !launches(s))
+		return;
+	for (uint32_t i = 1; i < n; i++) {
+		int64_t took = t1[i] - t0[i], since = t1[i] - t1[i - 1];
+		overlap |= took <= 0 || t0[i] < t1[i - 1];
+		ns += took;
+		longest = took > longest ? took : longest;
+		apart = since > apart ? since : apart;
+	}
+	if (overlap)
+		return;
+	*r = (struct tfh_row_sum){.t0 = t0[0],
+				  .t1 = t1[n - 1],
+				  .first = t1[0],
+				  .last = s->end[n - 1],
+				  .ns = (uint32_t)ns,
+				  .apart = (uint32_t)apart,
+				  .longest = (uint32_t)longest,
+				  .n = n};
+}
+
+void tfh_series_decode(struct tfh_model_series *s)
+{
+	s->n = tft_next_many(&s->cursor, s->begin, s->end, s->shape, s->room);
+	to_ns(s, s->begin, s->n, s->t0_ns);
+	to_ns(s, s->end, s->n, s->t1_ns);
+	s->decoded = true;
 }
 
 bool tfh_series_look(struct tfh_model_series *s)
 {
+	const struct tft_events *ev = s->chunk->events;
+
 	s->at = 0;
-	s->n = tft_next_many(&s->cursor, s->begin, s->end, s->shape, s->room);
-	to_ns(s, s->begin, s->t0_ns);
-	to_ns(s, s->end, s->t1_ns);
+	s->row++;
+	s->before = s->cursor.t;
+	if (s->chunk->rows_known && s->cursor.pos < s->cursor.end && s->row->n) {
+		s->n = s->row->n;
+		s->decoded = false;
+		s->t1_ns[0] = s->row->first;
+		s->shape[0] = (uint16_t)tft_shape_of(ev, s->cursor.pos);
+		return true;
+	}
+	tfh_series_decode(s);
+	if (s->n && !s->chunk->rows_known)
+		sum_up(s);
 	return s->n;
+}
+
+void tfh_series_times(const struct tfh_model_series *s, uint32_t pos, uint64_t before, uint32_t n,
+		      int64_t *t0, int64_t *t1, uint16_t *shape)
+{
+	struct tft_cursor c;
+	uint64_t begin[TFT_MANY], end[TFT_MANY];
+
+	c.ev = s->cursor.ev;
+	c.pos = pos;
+	c.end = pos + n;
+	c.t = before;
+	c.number = 0;
+	tft_next_many(&c, begin, end, shape, n);
+	to_ns(s, begin, n, t0);
+	to_ns(s, end, n, t1);
 }
 
 void tfh_series_complete(struct tfh_model_series *s)
@@ -45,7 +125,8 @@ void tfh_series_complete(struct tfh_model_series *s)
 
 struct tfh_model_series *tfh_series_new(struct tfh_run *run, struct tfh_model_side *side,
 					uint32_t process, uint32_t file,
-					struct tfh_open_chunk *chunk, uint32_t number)
+					struct tfh_open_chunk *chunk, uint32_t number,
+					struct tfh_row_sum *row)
 {
 	const struct tft_run *r = tft_run(chunk->events, number);
 	const struct tfh_model_proc *p = &run->proc[process];
@@ -62,6 +143,7 @@ struct tfh_model_series *tfh_series_new(struct tfh_run *run, struct tfh_model_si
 	s->t1_ns = s->t0_ns + room;
 	s->shape = (uint16_t *)(s->t1_ns + room);
 	s->file = &run->file[file];
+	s->row = row;
 	s->process = process;
 	s->side = side;
 	s->shift = p->shift;
@@ -161,7 +243,8 @@ static bool fill(void *arg, void *block)
 /* Memory of a chunk that is kept; its columns are most of it. */
 static size_t size_of(const struct tft_events *events)
 {
-	return events->payload_cap + events->shapes_cap;
+	return events->payload_cap + events->shapes_cap +
+	       tfh_most_groups(events) * sizeof(struct tfh_row_sum);
 }
 
 void tfh_unpacked_free(struct tfh_run *run)
@@ -171,28 +254,35 @@ void tfh_unpacked_free(struct tfh_run *run)
 	const struct tfh_model_proc *p = &run->proc[run->kept_of];
 	for (uint32_t i = 0; i < p->n_chunk; i++) {
 		tft_events_close(p->chunk[i].unpacked);
+		free(p->chunk[i].row);
 		p->chunk[i].unpacked = NULL;
+		p->chunk[i].row = NULL;
 	}
 	run->kept_bytes = 0;
 }
 
-void tfh_unpack_keep(struct tfh_unpack *u, struct tfh_chunk *c, struct tft_events *events)
+void tfh_unpack_keep(struct tfh_unpack *u, struct tfh_chunk *c, struct tft_events *events,
+		     struct tfh_row_sum *row)
 {
 	struct tfh_run *run = u->run;
 
 	if (c->unpacked || run->kept_bytes + size_of(events) > KEPT_BYTES) {
 		tft_events_close(events);
+		free(row);
 		return;
 	}
 	c->unpacked = events;
+	c->row = row;
 	run->kept_bytes += size_of(events);
 }
 
-static struct tft_events *take_kept(struct tfh_unpack *u)
+static struct tft_events *take_kept(struct tfh_unpack *u, struct tfh_row_sum **row)
 {
 	struct tfh_chunk *c = &u->p->chunk[u->taken++];
 	struct tft_events *events = c->unpacked;
 
+	*row = c->row;
+	c->row = NULL;
 	c->unpacked = NULL;
 	u->run->kept_bytes -= size_of(events);
 	__atomic_fetch_add(u->run->unpacked, events->events, __ATOMIC_RELAXED);
@@ -231,14 +321,15 @@ void tfh_unpack_close(struct tfh_unpack *u)
 	free(u);
 }
 
-struct tft_events *tfh_unpack_next(struct tfh_unpack *u, int *rc, struct tfh_lost *lost)
+struct tft_events *tfh_unpack_next(struct tfh_unpack *u, struct tfh_row_sum **row, int *rc,
+				   struct tfh_lost *lost)
 {
 	struct unpacked **block;
 	struct tft_events *events;
 
 	*rc = 0;
 	if (u->taken < u->kept)
-		return take_kept(u);
+		return take_kept(u, row);
 	block = tfh_ahead_next(&u->ahead);
 	if (!block)
 		return NULL;

@@ -24,11 +24,20 @@ struct tfh_stencils {
 };
 
 struct tfh_open_chunk {
+	struct tfh_open_chunk *next; /* of those that a block may still point into */
 	struct tft_events *events;
 	struct tfh_chunk *chunk;
 	struct tfh_stencils *stencils;
-	uint32_t runs; /* runs that have records left */
+	uint32_t runs;		 /* runs that have records left */
+	struct tfh_row_sum *row; /* of all groups of all runs */
+	bool rows_known;	 /* from an earlier pass */
 };
+
+/* How many groups the records of a chunk make at most. */
+static inline uint32_t tfh_most_groups(const struct tft_events *ev)
+{
+	return ev->events / TFT_MANY + ev->n_runs;
+}
 
 /* State of a process during a pass. */
 struct tfh_model_side {
@@ -42,10 +51,14 @@ struct tfh_model_side {
 };
 
 struct tfh_model_series {
-	int64_t t1; /* end of the next record, ns */
+	struct tfh_model_series *next; /* of those that a block may still point into */
+	int64_t t1;		       /* end of the next record, ns */
 	uint64_t number;
 	uint32_t at, n;		  /* in the columns: index of the next record, and their number */
 	bool plain;		  /* its shape's stencil has all other fields */
+	bool decoded;		  /* the columns hold the group; otherwise only its row is known */
+	struct tfh_row_sum *row;  /* of the group */
+	uint64_t before;	  /* end of the record before the group, ticks */
 	struct tfh_rec rec;	  /* complete, unless it is plain */
 	uint32_t thread, process; /* of the run */
 	uint32_t index;		  /* index of the thread in the process */
@@ -75,12 +88,30 @@ static inline int64_t tfh_series_ns(const struct tfh_model_series *s, uint64_t t
 	return tfh_tick_ns(l, ticks);
 }
 
-/* Starts before its first record. NULL when out of memory. */
+/* Starts before its first record; `row`: the place before that of its first group. NULL when out of memory. */
 struct tfh_model_series *tfh_series_new(struct tfh_run *run, struct tfh_model_side *side,
 					uint32_t process, uint32_t file,
-					struct tfh_open_chunk *chunk, uint32_t number);
-/* Decodes further records when none is left. False: that was the last. */
+					struct tfh_open_chunk *chunk, uint32_t number,
+					struct tfh_row_sum *row);
+/* Goes on to the next group when no record is left, and decodes it unless it is known as a row. False: that was the
+ * last. */
 bool tfh_series_look(struct tfh_model_series *s);
+/* Decodes a group of which only its row was known. */
+void tfh_series_decode(struct tfh_model_series *s);
+/* Passes a group that is a row, at its begin, without its last record. */
+static inline void tfh_series_pass(struct tfh_model_series *s)
+{
+	if (!s->decoded) {
+		s->cursor.pos += s->n;
+		s->cursor.number += s->n;
+		s->cursor.t = s->row->last;
+	}
+	s->at += s->n - 1;
+	s->number += s->n - 1;
+}
+/* Times of n records from `pos` on, `before` being the end of the record before; ns and shapes. */
+void tfh_series_times(const struct tfh_model_series *s, uint32_t pos, uint64_t before, uint32_t n,
+		      int64_t *t0, int64_t *t1, uint16_t *shape);
 /* Completes the next record, which is not plain. */
 void tfh_series_complete(struct tfh_model_series *s);
 
@@ -128,11 +159,14 @@ struct tfh_unpack;
 /* 0 or -ENOMEM. */
 int tfh_unpack_open(struct tfh_run *run, uint32_t process, struct tfh_unpack **out);
 void tfh_unpack_close(struct tfh_unpack *u);
-/* The next chunk; NULL if it is damaged (*lost is its contents) or memory is out (*rc). */
-struct tft_events *tfh_unpack_next(struct tfh_unpack *u, int *rc, struct tfh_lost *lost);
-/* Gives an event chunk back. The first ones of a process are kept for the next pass, up to a bound in
+/* The next chunk, and its rows in *row if they are known; NULL if it is damaged (*lost is its contents) or memory is out
+ * (*rc). */
+struct tft_events *tfh_unpack_next(struct tfh_unpack *u, struct tfh_row_sum **row, int *rc,
+				   struct tfh_lost *lost);
+/* Gives an event chunk and its rows back. The first ones of a process are kept for the next pass, up to a bound in
  * bytes: in a run of a few million calls, decompressing takes longer than all else in a pass. */
-void tfh_unpack_keep(struct tfh_unpack *u, struct tfh_chunk *c, struct tft_events *events);
+void tfh_unpack_keep(struct tfh_unpack *u, struct tfh_chunk *c, struct tft_events *events,
+		     struct tfh_row_sum *row);
 /* One chunk immediately, likewise. */
 struct tft_events *tfh_unpack_one(struct tfh_run *run, const struct tfh_chunk *c, int *rc,
 				  struct tfh_lost *lost);
