@@ -1,8 +1,6 @@
-#define ZSTD_STATIC_LINKING_ONLY /* for ZSTD_d_forceIgnoreChecksum */
 #include "format/tft_read.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,6 +13,7 @@
 #include "format/decode.h"
 #include "format/descriptor.h"
 #include "format/head.h"
+#include "format/read_buffers.h"
 #include "format/reader.h"
 #include "format/sketch_build.h"
 
@@ -24,11 +23,6 @@
 #define RAW_FREE (1ull << 30)
 #define RAW_RATIO 512u
 
-struct buffer {
-	uint8_t *data;
-	size_t cap;
-};
-
 struct tft_reader {
 	struct tft_descriptor file;
 	char *path;
@@ -37,68 +31,13 @@ struct tft_reader {
 	struct tfh_arena arena;
 	struct tft_clocks clocks, joint; /* joint: of all segments of the process together */
 	const struct tft_clocks *clock;	 /* the one that is used for conversion */
-	struct buffer packed, payload;
+	struct tft_buffer packed, payload;
 	struct tft_sketch sketch;
 	struct tft_run *runs;
 	uint32_t runs_cap;
 };
 
-/* A pool of large buffers that are needed briefly. All readers share them, of which there may be
- * thousands; at most one of each per thread that reads at the same time. */
-#define IDLE 4
-
-static struct {
-	pthread_mutex_t lock;
-	ZSTD_DCtx *zstd[IDLE];
-	struct tft_events *events[IDLE]; /* closed readers' chunks, whose buffers are reused */
-	uint32_t n_zstd, n_events;
-} idle = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-/* The checksum of the packed bytes was already verified. The zstd frame's own checksum, which is
- * for other tools, would take a fifth of the decompression time and add nothing. */
-static ZSTD_DCtx *new_zstd(void)
-{
-	ZSTD_DCtx *z = ZSTD_createDCtx();
-
-	if (z)
-		ZSTD_DCtx_setParameter(z, ZSTD_d_forceIgnoreChecksum, ZSTD_d_ignoreChecksum);
-	return z;
-}
-
-static ZSTD_DCtx *borrow_zstd(void)
-{
-	ZSTD_DCtx *z = NULL;
-
-	pthread_mutex_lock(&idle.lock);
-	if (idle.n_zstd)
-		z = idle.zstd[--idle.n_zstd];
-	pthread_mutex_unlock(&idle.lock);
-	return z ? z : new_zstd();
-}
-
-static void return_zstd(ZSTD_DCtx *z)
-{
-	pthread_mutex_lock(&idle.lock);
-	if (idle.n_zstd < IDLE) {
-		idle.zstd[idle.n_zstd++] = z;
-		z = NULL;
-	}
-	pthread_mutex_unlock(&idle.lock);
-	ZSTD_freeDCtx(z);
-}
-
-static struct tft_events *borrow_events(void)
-{
-	struct tft_events *ev = NULL;
-
-	pthread_mutex_lock(&idle.lock);
-	if (idle.n_events)
-		ev = idle.events[--idle.n_events];
-	pthread_mutex_unlock(&idle.lock);
-	return ev ? ev : calloc(1, sizeof(*ev));
-}
-
-static int reserve(struct buffer *b, size_t bytes)
+static int reserve(struct tft_buffer *b, size_t bytes)
 {
 	if (bytes <= b->cap)
 		return 0;
@@ -117,7 +56,7 @@ static int damaged(struct tft_reader *r, struct tft_place *p, struct tfh_err *er
 {
 	if (p->info.crc_ok) {
 		p->info.crc_ok = false;
-		r->places.bad++;
+		__atomic_fetch_add(&r->places.bad, 1, __ATOMIC_RELAXED);
 	}
 	return tfh_err_set(err, -EBADMSG,
 			   "%s: the chunk at byte %llu is damaged; everything else can be read "
@@ -132,40 +71,46 @@ static int failed(const struct tft_reader *r, int code, struct tfh_err *err)
 	return tfh_err_set(err, code, "%s: reading failed: %s", r->path, strerror(-code));
 }
 
-/* Reads the header, and the payload if `whole`, into r->packed and verifies their checksums. */
-static int load(struct tft_reader *r, struct tft_place *p, bool whole, struct tfh_err *err)
+/* Reads the header, and the payload if `whole`, and verifies their checksums. */
+static int load_into(struct tft_buffer *b, struct tft_reader *r, struct tft_place *p, bool whole,
+		     struct tfh_err *err)
 {
 	struct tft_chunk_head h;
 	size_t len = p->header_bytes + (whole ? p->info.packed_bytes : 0);
 
-	int code = reserve(&r->packed, len);
+	int code = reserve(b, len);
 	int fd = code < 0 ? code : tft_descriptor_use(&r->file);
 	if (fd >= 0) {
-		code = tft_pread(fd, r->packed.data, len, p->info.offset);
+		code = tft_pread(fd, b->data, len, p->info.offset);
 		tft_descriptor_done(&r->file);
 	} else {
 		code = fd;
 	}
 	if (code < 0 && code != -EBADMSG)
 		return failed(r, code, err);
-	if (code < 0 || tft_header_check(r->packed.data, p->header_bytes) < 0)
+	if (code < 0 || tft_header_check(b->data, p->header_bytes) < 0)
 		return damaged(r, p, err);
-	memcpy(&h, r->packed.data, sizeof(h));
+	memcpy(&h, b->data, sizeof(h));
 	/* the index may contradict the header */
 	if (h.zstd_length + 8ull != p->header_bytes || h.packed_bytes != p->info.packed_bytes ||
 	    h.raw_bytes != p->info.raw_bytes || h.type != p->info.type ||
 	    h.events != p->info.events)
 		return damaged(r, p, err);
-	if (whole &&
-	    tfh_crc32c(0, r->packed.data + p->header_bytes, h.packed_bytes) != h.payload_crc)
+	if (whole && tfh_crc32c(0, b->data + p->header_bytes, h.packed_bytes) != h.payload_crc)
 		return damaged(r, p, err);
 	return 0;
 }
 
-/* Decompresses the payload that load() read. */
-static int unpack(struct tft_reader *r, struct tft_place *p, void *out, struct tfh_err *err)
+static int load(struct tft_reader *r, struct tft_place *p, bool whole, struct tfh_err *err)
 {
-	const uint8_t *frame = r->packed.data + p->header_bytes;
+	return load_into(&r->packed, r, p, whole, err);
+}
+
+/* Decompresses the payload that load_into() read. */
+static int unpack(const struct tft_buffer *b, struct tft_reader *r, struct tft_place *p, void *out,
+		  struct tfh_err *err)
+{
+	const uint8_t *frame = b->data + p->header_bytes;
 	size_t raw = p->info.raw_bytes;
 
 	if (raw == 0)
@@ -173,11 +118,11 @@ static int unpack(struct tft_reader *r, struct tft_place *p, void *out, struct t
 	/* The frame declares its size, so it cannot exceed the allocated buffer. */
 	if (ZSTD_getFrameContentSize(frame, p->info.packed_bytes) != raw)
 		return damaged(r, p, err);
-	ZSTD_DCtx *zstd = borrow_zstd();
+	ZSTD_DCtx *zstd = tft_borrow_zstd();
 	if (!zstd)
 		return failed(r, -ENOMEM, err);
 	size_t n = ZSTD_decompressDCtx(zstd, out, raw, frame, p->info.packed_bytes);
-	return_zstd(zstd);
+	tft_return_zstd(zstd);
 	return n == raw ? 0 : damaged(r, p, err);
 }
 
@@ -191,7 +136,7 @@ int tft_chunk_payload(struct tft_reader *r, uint32_t i, const void **data, size_
 		return code;
 	if (reserve(&r->payload, p->info.raw_bytes + 1) < 0)
 		return failed(r, -ENOMEM, err);
-	code = unpack(r, p, r->payload.data, err);
+	code = unpack(&r->packed, r, p, r->payload.data, err);
 	if (code < 0)
 		return code;
 	*data = r->payload.data;
@@ -261,25 +206,20 @@ int tft_chunk_runs(struct tft_reader *r, uint32_t i, const struct tft_run **runs
 	return 0;
 }
 
-int tft_events_open(struct tft_reader *r, uint32_t chunk, struct tft_events **out,
-		    struct tfh_err *err)
+/* Decodes the chunk that was read into `b`. */
+static int open_events(const struct tft_buffer *b, struct tft_reader *r, struct tft_place *p,
+		       struct tft_events **out, struct tfh_err *err)
 {
-	struct tft_place *p = &r->places.v[chunk];
-	struct tft_events *ev;
+	struct tft_events *ev = tft_borrow_events();
+	int code;
 
-	if (p->info.type != TFT_EVNT)
-		return tfh_err_set(err, -EINVAL, "%s: chunk %u holds no events", r->path, chunk);
-	int code = load(r, p, true, err);
-	if (code < 0)
-		return code;
-	ev = borrow_events();
 	if (!ev || tft_events_reserve(ev, p->info.raw_bytes + 1) < 0) {
 		tft_events_free(ev);
 		return failed(r, -ENOMEM, err);
 	}
-	code = unpack(r, p, ev->payload, err);
+	code = unpack(b, r, p, ev->payload, err);
 	if (code == 0) {
-		code = tft_events_parse(ev, r->packed.data, p->header_bytes, p->info.raw_bytes);
+		code = tft_events_parse(ev, b->data, p->header_bytes, p->info.raw_bytes);
 		if (code == -EBADMSG)
 			damaged(r, p, err);
 		else if (code < 0)
@@ -293,17 +233,20 @@ int tft_events_open(struct tft_reader *r, uint32_t chunk, struct tft_events **ou
 	return 0;
 }
 
-void tft_events_close(struct tft_events *ev)
+int tft_events_open(struct tft_reader *r, uint32_t chunk, struct tft_events **out,
+		    struct tfh_err *err)
 {
-	if (!ev)
-		return;
-	pthread_mutex_lock(&idle.lock);
-	if (idle.n_events < IDLE) {
-		idle.events[idle.n_events++] = ev;
-		ev = NULL;
-	}
-	pthread_mutex_unlock(&idle.lock);
-	tft_events_free(ev);
+	struct tft_place *p = &r->places.v[chunk];
+
+	if (p->info.type != TFT_EVNT)
+		return tfh_err_set(err, -EINVAL, "%s: chunk %u holds no events", r->path, chunk);
+	/* Several threads may open chunks of a file. */
+	struct tft_buffer b = tft_borrow_packed();
+	int code = load_into(&b, r, p, true, err);
+	if (code == 0)
+		code = open_events(&b, r, p, out, err);
+	tft_return_packed(b);
+	return code;
 }
 
 long tft_verify(struct tft_reader *r, struct tfh_err *err)

@@ -294,6 +294,7 @@ static int analyze(struct tfh_run *run, tfh_rank_fn each, void *each_arg, struct
 	int rc;
 
 	s.feed = &feed;
+	tfh_run_decoders(run, feed.judging);
 	feed.n_processes = tfh_run_processes(run, &feed.processes);
 	feed.n_threads = tfh_run_threads(run, &feed.threads);
 	feed.n_holes = tfh_run_holes(run, &feed.holes);

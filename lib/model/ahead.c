@@ -1,6 +1,6 @@
 /*
- * A ring of blocks between a producer thread and its reader. A side that had to wait continues when
- * half of the blocks are ready, so that the two do not alternate block by block.
+ * A ring of blocks between threads that fill them and their reader, who gets them in order. A side that
+ * had to wait continues when half of the blocks are ready, so that the two do not alternate block by block.
  */
 #include "model/ahead.h"
 
@@ -13,46 +13,58 @@ static void *block_at(struct tfh_ahead *a, uint64_t i)
 	return a->ring + (i % a->n) * a->bytes;
 }
 
+/* Fills the next block. The caller holds the lock. */
+static void fill_next(struct tfh_ahead *a)
+{
+	uint64_t i = a->taken++;
+
+	pthread_mutex_unlock(&a->lock);
+	bool more = a->fill(a->arg, block_at(a, i), i);
+	pthread_mutex_lock(&a->lock);
+	a->last[i % a->n] = !more;
+	a->ready[i % a->n] = true;
+	a->made++;
+	if (!more)
+		a->count = i + 1;
+	if (a->made - a->read >= a->n / 2 || a->taken >= a->count)
+		pthread_cond_broadcast(&a->changed);
+}
+
 static void *make(void *arg)
 {
 	struct tfh_ahead *a = arg;
-	bool more = true;
 
-	while (more) {
-		pthread_mutex_lock(&a->lock);
-		while (a->made - a->read == a->n && !a->stop)
+	pthread_mutex_lock(&a->lock);
+	while (!a->stop && a->taken < a->count)
+		if (a->taken - a->read < a->n)
+			fill_next(a);
+		else
 			pthread_cond_wait(&a->changed, &a->lock);
-		bool stop = a->stop;
-		pthread_mutex_unlock(&a->lock);
-		if (stop)
-			break;
-		more = a->fill(a->arg, block_at(a, a->made));
-		a->last[a->made % a->n] = !more;
-		pthread_mutex_lock(&a->lock);
-		a->made++;
-		if (a->made - a->read >= a->n / 2 || !more)
-			pthread_cond_signal(&a->changed);
-		pthread_mutex_unlock(&a->lock);
-	}
+	pthread_mutex_unlock(&a->lock);
 	return NULL;
 }
 
-int tfh_ahead_start(struct tfh_ahead *a, bool (*fill)(void *arg, void *block), void *arg,
-		    uint32_t n, size_t bytes)
+int tfh_ahead_start(struct tfh_ahead *a, const struct tfh_ahead_plan *plan)
 {
 	sigset_t all, old;
 
-	*a = (struct tfh_ahead){.fill = fill, .arg = arg, .bytes = bytes, .n = n, .begun = true};
+	*a = (struct tfh_ahead){.fill = plan->fill,
+				.arg = plan->arg,
+				.bytes = plan->bytes,
+				.n = plan->blocks,
+				.count = plan->count,
+				.begun = true};
 	pthread_mutex_init(&a->lock, NULL);
 	pthread_cond_init(&a->changed, NULL);
-	a->ring = malloc(n * bytes);
+	a->ring = malloc(a->n * a->bytes);
 	if (!a->ring)
 		return -ENOMEM;
-	if (n == 1)
+	if (a->n == 1)
 		return 0;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	a->threaded = !pthread_create(&a->thread, NULL, make, a);
+	while (a->threads < plan->threads && !pthread_create(&a->thread[a->threads], NULL, make, a))
+		a->threads++;
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return 0;
 }
@@ -62,11 +74,12 @@ static void wait_for_block(struct tfh_ahead *a)
 {
 	pthread_mutex_lock(&a->lock);
 	if (a->reading) {
+		a->ready[a->read % a->n] = false;
 		a->read++;
 		if (a->made - a->read <= a->n / 2)
-			pthread_cond_signal(&a->changed);
+			pthread_cond_broadcast(&a->changed);
 	}
-	while (a->made == a->read)
+	while (!a->ready[a->read % a->n])
 		pthread_cond_wait(&a->changed, &a->lock);
 	pthread_mutex_unlock(&a->lock);
 }
@@ -75,10 +88,10 @@ void *tfh_ahead_next(struct tfh_ahead *a)
 {
 	if (a->reading && a->last[a->read % a->n])
 		return NULL;
-	if (a->threaded)
+	if (a->threads)
 		wait_for_block(a);
 	else
-		a->last[0] = !a->fill(a->arg, a->ring);
+		a->last[0] = !a->fill(a->arg, a->ring, a->taken++);
 	a->reading = true;
 	return block_at(a, a->read);
 }
@@ -87,13 +100,12 @@ void tfh_ahead_stop(struct tfh_ahead *a)
 {
 	if (!a->begun)
 		return;
-	if (a->threaded) {
-		pthread_mutex_lock(&a->lock);
-		a->stop = true;
-		pthread_cond_signal(&a->changed);
-		pthread_mutex_unlock(&a->lock);
-		pthread_join(a->thread, NULL);
-	}
+	pthread_mutex_lock(&a->lock);
+	a->stop = true;
+	pthread_cond_broadcast(&a->changed);
+	pthread_mutex_unlock(&a->lock);
+	for (uint32_t i = 0; i < a->threads; i++)
+		pthread_join(a->thread[i], NULL);
 	free(a->ring);
 	pthread_cond_destroy(&a->changed);
 	pthread_mutex_destroy(&a->lock);

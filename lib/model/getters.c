@@ -32,6 +32,11 @@ int64_t tfh_run_start_realtime_ns(const struct tfh_run *run)
 	return run->start_realtime;
 }
 
+void tfh_run_decoders(struct tfh_run *run, uint32_t n)
+{
+	run->decoders = n;
+}
+
 uint64_t tfh_run_unpacked(const struct tfh_run *run)
 {
 	return run->unpacked ? __atomic_load_n(run->unpacked, __ATOMIC_RELAXED) : 0;

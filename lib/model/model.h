@@ -129,6 +129,8 @@ int64_t tfh_run_start_realtime_ns(const struct tfh_run *run);
 int64_t tfh_run_wall_ns(const struct tfh_run *run);
 /* The end of the run on its events' axis: not before its last event. */
 int64_t tfh_run_end_ns(const struct tfh_run *run);
+/* How many threads may decode calls; 0, and at first: as many as there are processors. */
+void tfh_run_decoders(struct tfh_run *run, uint32_t n);
 /* Calls decoded so far, over all passes; may be read by another thread. 0 for an imported trace. */
 uint64_t tfh_run_unpacked(const struct tfh_run *run);
 /* How the run ended, TFH_END_NONE if unknown. */

@@ -120,6 +120,7 @@ struct tfh_run {
 	const struct tfh_known *known; /* places of a run without files (known.h), else NULL */
 	uint32_t kept_of; /* the process whose unpacked chunks are kept, with their bytes */
 	size_t kept_bytes;
+	uint32_t decoders; /* threads that decode calls; 0: as many as there are processors */
 	/* Calls decoded, over all passes, by any thread; copies of the run share the counter. */
 	uint64_t *unpacked;
 };

@@ -26,6 +26,7 @@ struct gen {
 	struct tfh_event *ev;
 	size_t n, cap, at;
 	struct tfh_entry at_hand[GEN_AT_HAND];
+	struct tfh_launch_row row;
 	const char *name[16][GEN_NAMES];
 	uint64_t consumer[GEN_NAMES]; /* of a stage: the one it delivers to, as the recorder was
 					 told */
@@ -85,6 +86,40 @@ static inline void gen_advance(void *arg, uint32_t n)
 	((struct gen *)arg)->at += n;
 }
 
+/* Up to a few launches that follow, as a run has them in short. */
+static inline const struct tfh_launch_row *gen_row(void *arg)
+{
+	struct gen *g = arg;
+	const struct tfh_event *ev = &g->ev[g->at];
+	struct tfh_launch_row *r = &g->row;
+
+	*r = (struct tfh_launch_row){0};
+	while (r->n < GEN_AT_HAND && g->at + r->n < g->n && tfh_is_plain_launch(&ev[r->n]) &&
+	       ev[r->n].thread == ev->thread && ev[r->n].stream == ev->stream &&
+	       ev[r->n].t1 > ev[r->n].t0 && (!r->n || ev[r->n].t0 >= ev[r->n - 1].t1)) {
+		int64_t ns = ev[r->n].t1 - ev[r->n].t0;
+		r->ns += ns;
+		r->longest = ns > r->longest ? ns : r->longest;
+		if (r->n && ev[r->n].t1 - r->t1 > r->apart)
+			r->apart = ev[r->n].t1 - r->t1;
+		r->t1 = ev[r->n].t1;
+		r->part[r->n].ev = &ev[r->n];
+		r->part[r->n++].n = 1;
+	}
+	r->parts = r->n;
+	r->t0 = r->n ? ev->t0 : 0;
+	r->first = r->n ? ev->t1 : 0;
+	r->thread = r->n ? ev->thread : 0;
+	return r->n ? r : NULL;
+}
+
+static inline void gen_take_row(void *arg)
+{
+	struct gen *g = arg;
+
+	g->at += g->row.n;
+}
+
 static inline int gen_error(void *arg, struct tfh_err *err)
 {
 	(void)arg;
@@ -121,6 +156,8 @@ static inline struct gen *gen_new(void)
 				    .next = gen_next,
 				    .peek = gen_peek,
 				    .advance = gen_advance,
+				    .row = gen_row,
+				    .take_row = gen_take_row,
 				    .error = gen_error,
 				    .name = gen_name,
 				    .processes = &g->process,

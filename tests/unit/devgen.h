@@ -323,6 +323,7 @@ static inline struct tfh_feed *dg_feed(struct dg *d)
 	g->feed.next = dg_next;
 	g->feed.peek = dg_peek;
 	g->feed.advance = dg_advance;
+	g->feed.row = NULL;
 	g->feed.name = dg_name;
 	g->feed.rewind_ops = dg_rewind_ops;
 	g->feed.next_op = dg_next_op;

@@ -374,10 +374,10 @@ static int make_table(struct tfh_rows *r, const struct tfh_table_chunk *c, struc
 	return 0;
 }
 
-static bool read_ahead(void *arg, void *block)
+static bool read_ahead(void *arg, void *block, uint64_t i)
 {
 	struct tfh_rows *r = arg;
-	struct read_chunk *x = &r->ring[r->made % r->ahead.n];
+	struct read_chunk *x = &r->ring[i % r->ahead.n];
 
 	if (r->reading)
 		pthread_mutex_lock(r->reading);
@@ -393,8 +393,14 @@ static int open_next(struct tfh_rows *r)
 	/* A few chunks are read before a thread would have started. */
 	uint32_t ahead = r->reading && r->n > 2 ? ROWS_AHEAD : 1;
 
-	if (!r->next++ &&
-	    tfh_ahead_start(&r->ahead, read_ahead, r, ahead, sizeof(struct read_chunk *)))
+	struct tfh_ahead_plan plan = {.fill = read_ahead,
+				      .arg = r,
+				      .bytes = sizeof(struct read_chunk *),
+				      .blocks = ahead,
+				      .threads = 1,
+				      .count = UINT64_MAX};
+
+	if (!r->next++ && tfh_ahead_start(&r->ahead, &plan))
 		return -ENOMEM;
 	if (tfh_room_for((void **)&r->open, &r->cap_open, r->n_open, sizeof(struct open_table *)))
 		return -ENOMEM;

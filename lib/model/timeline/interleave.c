@@ -158,7 +158,7 @@ static int open_chunk(struct tfh_interleave *m, uint32_t process, struct tfh_chu
 			rc = -ENOMEM;
 			break;
 		}
-		row += (tft_run(o->events, i)->count + TFT_MANY - 1) / TFT_MANY;
+		row += tfh_groups_of(tft_run(o->events, i)->count);
 		if (!tfh_series_next(s)) {
 			end_series(m, s);
 			continue;
@@ -521,6 +521,8 @@ bool tfh_interleave_fill(struct tfh_interleave *m, struct tfh_block *b, bool row
 
 	b->n = b->n_notes = b->n_rows = 0;
 	take_back(m);
+	if (rows && m->unpack)
+		tfh_unpack_sums(m->unpack);
 	while (!full && b->n < TFH_BLOCK_EVENTS && b->n_notes < TFH_BLOCK_NOTES && !m->err.code) {
 		if (!m->n || m->heap[0]->t1 >= m->due) {
 			int rc = open_due(m);

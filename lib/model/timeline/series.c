@@ -1,10 +1,10 @@
 #include "model/timeline/series.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define AHEAD 4u
 #define KEPT_BYTES (64u << 20)
 
 __attribute__((noinline)) void tfh_new_line(const struct tfh_model_series *s, uint64_t block)
@@ -152,7 +152,7 @@ struct tfh_model_series *tfh_series_new(struct tfh_run *run, struct tfh_model_si
 	s->index = r->thread < p->n_thread ? r->thread : p->n_thread;
 	s->thread = tfh_thread_at(p, s->index);
 	/* Series of the flusher and of salvage are numbered anew in every file. */
-	if (s->index != 0 && s->index != p->n_thread)
+	if (s->index != 0 && s->index != p->n_thread && side->next_number)
 		s->next_number = &side->next_number[s->index];
 	tft_cursor_init(&s->cursor, chunk->events, number);
 	s->number = s->cursor.number - 1;
@@ -200,6 +200,7 @@ struct tfh_stencils *tfh_stencils_make(struct tfh_stencils *t, const struct tfh_
 
 struct unpacked {
 	struct tft_events *events;
+	struct tfh_row_sum *row; /* NULL: nobody asked when it was decompressed */
 	struct tfh_lost lost;
 	int rc;
 };
@@ -208,10 +209,13 @@ struct tfh_unpack {
 	struct tfh_run *run;
 	const struct tfh_model_proc *p;
 	uint32_t kept, taken; /* chunks that an earlier pass has kept, and those of them read */
-	uint32_t next;
-	struct unpacked ring[AHEAD];
+	bool sums;	      /* the rows of chunks are asked for */
+	struct unpacked ring[TFH_AHEAD_MOST];
 	struct tfh_ahead ahead;
 };
+
+/* The header of a damaged chunk is read into memory of its file's reader. */
+static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
 
 struct tft_events *tfh_unpack_one(struct tfh_run *run, const struct tfh_chunk *c, int *rc,
 				  struct tfh_lost *lost)
@@ -225,19 +229,58 @@ struct tft_events *tfh_unpack_one(struct tfh_run *run, const struct tfh_chunk *c
 		return events;
 	}
 	*rc = err.code == -ENOMEM ? -ENOMEM : 0;
-	if (!*rc)
+	if (!*rc) {
+		pthread_mutex_lock(&one_at_a_time);
 		tfh_chunk_lost(run, c, lost);
+		pthread_mutex_unlock(&one_at_a_time);
+	}
 	return NULL;
 }
 
-static bool fill(void *arg, void *block)
+/* Decodes all records of a chunk to sum them up. NULL when out of memory: then the reader does it. */
+static struct tfh_row_sum *sum_chunk(struct tfh_run *run, uint32_t process,
+				     const struct tfh_chunk *c, struct tft_events *events)
+{
+	struct tfh_model_side side = {.line = {.block = TFH_NO_LINE}};
+	struct tfh_row_sum *rows = malloc((tfh_most_groups(events) + 1) * sizeof(*rows)),
+			   *row = rows;
+	struct tfh_open_chunk o = {
+		.events = events, .stencils = tfh_stencils_make(NULL, &run->file[c->file], events)};
+	bool good = rows && o.stencils;
+
+	for (uint32_t i = 0; i < events->n_runs && good; i++) {
+		struct tfh_model_series *s =
+			tfh_series_new(run, &side, process, c->file, &o, i, row);
+		row += tfh_groups_of(events->runs[i].count);
+		good = s != NULL;
+		while (good && tfh_series_look(s))
+			;
+		free(s);
+	}
+	free(o.stencils);
+	if (good)
+		return rows;
+	free(rows);
+	return NULL;
+}
+
+static bool fill(void *arg, void *block, uint64_t i)
 {
 	struct tfh_unpack *u = arg;
-	struct unpacked *x = &u->ring[u->next % AHEAD];
+	struct unpacked *x = &u->ring[i % TFH_AHEAD_MOST];
+	const struct tfh_chunk *c = &u->p->chunk[u->kept + i];
 
-	x->events = tfh_unpack_one(u->run, &u->p->chunk[u->next++], &x->rc, &x->lost);
+	x->row = NULL;
+	x->events = tfh_unpack_one(u->run, c, &x->rc, &x->lost);
+	if (x->events && __atomic_load_n(&u->sums, __ATOMIC_RELAXED))
+		x->row = sum_chunk(u->run, (uint32_t)(u->p - u->run->proc), c, x->events);
 	*(struct unpacked **)block = x;
-	return u->next < u->p->n_chunk;
+	return u->kept + i + 1 < u->p->n_chunk;
+}
+
+void tfh_unpack_sums(struct tfh_unpack *u)
+{
+	__atomic_store_n(&u->sums, true, __ATOMIC_RELAXED);
 }
 
 /* Memory of a chunk that is kept; its columns are most of it. */
@@ -289,6 +332,17 @@ static struct tft_events *take_kept(struct tfh_unpack *u, struct tfh_row_sum **r
 	return events;
 }
 
+/* How many threads decompress and decode. */
+static uint32_t decoders(const struct tfh_run *run)
+{
+	cpu_set_t cpus;
+	uint32_t n = run->decoders;
+
+	if (!n)
+		n = sched_getaffinity(0, sizeof(cpus), &cpus) ? 1 : (uint32_t)CPU_COUNT(&cpus);
+	return n < TFH_AHEAD_THREADS ? n : TFH_AHEAD_THREADS;
+}
+
 int tfh_unpack_open(struct tfh_run *run, uint32_t process, struct tfh_unpack **out)
 {
 	struct tfh_unpack *u = calloc(1, sizeof(*u));
@@ -303,12 +357,17 @@ int tfh_unpack_open(struct tfh_run *run, uint32_t process, struct tfh_unpack **o
 	run->kept_of = process;
 	while (u->kept < u->p->n_chunk && u->p->chunk[u->kept].unpacked)
 		u->kept++;
-	u->next = u->kept;
-	if (u->next == u->p->n_chunk)
+	uint32_t left = u->p->n_chunk - u->kept, threads = decoders(run);
+	if (!left)
 		return 0;
 	/* A short pass is over before a thread would have started. */
-	return tfh_ahead_start(&u->ahead, fill, u, u->p->n_chunk - u->next > 2 ? AHEAD : 1,
-			       sizeof(struct unpacked *));
+	struct tfh_ahead_plan plan = {.fill = fill,
+				      .arg = u,
+				      .bytes = sizeof(struct unpacked *),
+				      .blocks = left > 2 ? 2 * threads + 2 : 1,
+				      .threads = threads,
+				      .count = left};
+	return tfh_ahead_start(&u->ahead, &plan);
 }
 
 void tfh_unpack_close(struct tfh_unpack *u)
@@ -316,8 +375,10 @@ void tfh_unpack_close(struct tfh_unpack *u)
 	if (!u)
 		return;
 	tfh_ahead_stop(&u->ahead);
-	for (uint32_t i = 0; i < AHEAD; i++)
+	for (uint32_t i = 0; i < TFH_AHEAD_MOST; i++) {
 		tft_events_close(u->ring[i].events);
+		free(u->ring[i].row);
+	}
 	free(u);
 }
 
@@ -334,7 +395,9 @@ struct tft_events *tfh_unpack_next(struct tfh_unpack *u, struct tfh_row_sum **ro
 	if (!block)
 		return NULL;
 	events = (*block)->events;
+	*row = (*block)->row;
 	(*block)->events = NULL;
+	(*block)->row = NULL;
 	*lost = (*block)->lost;
 	*rc = (*block)->rc;
 	return events;

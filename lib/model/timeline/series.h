@@ -33,6 +33,12 @@ struct tfh_open_chunk {
 	bool rows_known;	 /* from an earlier pass */
 };
 
+/* How many groups the records of a run make. */
+static inline uint32_t tfh_groups_of(uint32_t records)
+{
+	return (records + TFT_MANY - 1) / TFT_MANY;
+}
+
 /* How many groups the records of a chunk make at most. */
 static inline uint32_t tfh_most_groups(const struct tft_events *ev)
 {
@@ -152,13 +158,15 @@ static inline void tfh_series_event(struct tfh_event *ev, const struct tfh_rec *
 struct tfh_stencils *tfh_stencils_make(struct tfh_stencils *t, const struct tfh_file *f,
 				       const struct tft_events *events);
 
-/* Chunks of one process, decompressed ahead by a thread. The handed-over data is little larger than
+/* Chunks of one process, decompressed ahead by threads. The handed-over data is little larger than
  * the chunk on disk; finished events are ten times as large, and moving them between cores costs
  * more than building them. */
 struct tfh_unpack;
 /* 0 or -ENOMEM. */
 int tfh_unpack_open(struct tfh_run *run, uint32_t process, struct tfh_unpack **out);
 void tfh_unpack_close(struct tfh_unpack *u);
+/* From now on, chunks are decoded ahead, too, to sum up their rows. */
+void tfh_unpack_sums(struct tfh_unpack *u);
 /* The next chunk, and its rows in *row if they are known; NULL if it is damaged (*lost is its contents) or memory is out
  * (*rc). */
 struct tft_events *tfh_unpack_next(struct tfh_unpack *u, struct tfh_row_sum **row, int *rc,
