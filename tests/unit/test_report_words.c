@@ -114,7 +114,8 @@ static void test_computing_line(void **state)
 						.line = 53,
 						.s_per_step = 0.3,
 						.of_s = 1,
-						.off_s = 0.03};
+						.off_s = 0.03,
+						.looks = 40};
 	tfh_explain_kernels(&w.said);
 	assert_int_equal(w.said.tells[0], TFH_TELLS_LINE);
 	assert_string_equal(w.said.evidence[0],

@@ -359,8 +359,8 @@ static void blocking_of(const struct tfh_accounts *accounts, const struct totals
 			(double)accounts->train_ns * t->total;
 }
 
-/* CPU contention is the cause where it takes more than what limits the steps otherwise. What it makes longer counts with that: it goes
- * away with it. */
+/* CPU contention is the cause where it takes more than what limits the steps otherwise. What it makes longer of that goes away with it, and
+ * counts there only. */
 static int prefer_contention(const struct tfh_accounts *accounts, struct tfh_result *r,
 			     const struct totals *t)
 {
@@ -373,9 +373,13 @@ static int prefer_contention(const struct tfh_accounts *accounts, struct tfh_res
 		r->found.contended.s_per_step = waited / (double)t->steps;
 	}
 	blocking_of(accounts, t, by_class);
+	double apart = waited;
+	if (from == TFH_CLASS_HOST_BOUND)
+		apart = t->own[TFH_PART_LAUNCH] + t->own[TFH_PART_HOST] + t->own[TFH_PART_SYNC] +
+			waited - by_class[from];
 	if (from == TFH_CLASS_NONE || from == TFH_CLASS_UNCLASSIFIED ||
 	    waited < TFH_BLOCKING_SHARE * t->total ||
-	    waited <= by_class[from == TFH_CLASS_BALANCED ? TFH_CLASS_COMPUTE_BOUND : from])
+	    apart <= by_class[from == TFH_CLASS_BALANCED ? TFH_CLASS_COMPUTE_BOUND : from])
 		return 0;
 	v->cls = TFH_CLASS_HOST_BOUND;
 	v->cause = TFH_CAUSE_HOST_CONTENTION;
