@@ -8,7 +8,7 @@
  */
 #include "analyze_gen.h"
 
-#include "judge/facts/place_role.h"
+#include "judge/facts/pause_role.h"
 
 #define LIB "/v/lib/python3.11/site-packages"
 #define STD "/usr/lib/python3.11"
@@ -113,6 +113,41 @@ static void test_order(void **state)
 	assert_int_equal(tfh_order_of(seen, 2, call, 0), TFH_ORDER_UNKNOWN);
 	seen[1].function = "other";
 	assert_int_equal(tfh_order_of(seen, 2, call, 2), TFH_ORDER_UNKNOWN);
+}
+
+/* Between two copies, a library's code in the function that makes the second one belongs to the copies; what another function prepares for
+ * it does not, nor does what the program itself does, or what runs between other calls. */
+static void test_copies(void **state)
+{
+	(void)state;
+	const struct tfh_model_line checks[] = {
+		{LIB "/numba/cuda/cudadrv/devicearray.py", "array_core", 5, true},
+		{LIB "/numba/cuda/cudadrv/devicearray.py", "copy_to_device", 6, true},
+		{"/job/train.py", "main", 20, false}};
+	const struct tfh_model_line makes[] = {{LIB "/pack/batches.py", "pick", 5, true},
+					       {LIB "/pack/batches.py", "next_batch", 6, true},
+					       {"/job/train.py", "main", 20, false}};
+	struct tfh_pause_end to = {.n = 2,
+				   .before = TFH_FAM_COPY << 3 | TFH_DIR_H2D,
+				   .after = TFH_FAM_COPY << 3 | TFH_DIR_H2D};
+
+	memcpy(to.frame, checks + 1, 2 * sizeof(*checks));
+	assert_true(tfh_looks_copy(checks, 3, &to));
+	assert_int_equal(tfh_role_between(TFT_LOOK_RUNNING, TFH_ORDER_UNKNOWN, true, true, &to),
+			 TFH_ROLE_COPY);
+	assert_int_equal(tfh_role_between(TFT_LOOK_LOCK, TFH_ORDER_UNKNOWN, true, true, &to),
+			 TFH_ROLE_NONE);
+	assert_false(tfh_looks_copy(makes, 3, &to));
+	assert_false(tfh_looks_copy(checks + 2, 1, &to));
+	assert_false(tfh_looks_copy(checks, 0, &to));
+	to.frame[1].line = 21;
+	assert_false(tfh_looks_copy(checks, 3, &to));
+	to.soon = true;
+	to.n = 0; /* no stack is taken after a short pause */
+	assert_true(tfh_looks_copy(checks, 3, &to));
+	assert_false(tfh_looks_copy(checks + 2, 1, &to));
+	to.before = TFH_FAM_LAUNCH << 3;
+	assert_false(tfh_looks_copy(checks, 3, &to));
 }
 
 /* Place 1 is where looks see the thread, backtrace 2 where its pause ends, place 3 where they see another thread. */
@@ -361,10 +396,11 @@ static void test_retraced(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_roles),	 cmocka_unit_test(test_order),
-		cmocka_unit_test(test_causes),	 cmocka_unit_test(test_kernel_time),
-		cmocka_unit_test(test_retraced), cmocka_unit_test(test_rewriting),
-		cmocka_unit_test(test_makers),	 cmocka_unit_test(test_place_of_line),
+		cmocka_unit_test(test_roles),	      cmocka_unit_test(test_order),
+		cmocka_unit_test(test_copies),	      cmocka_unit_test(test_causes),
+		cmocka_unit_test(test_kernel_time),   cmocka_unit_test(test_retraced),
+		cmocka_unit_test(test_rewriting),     cmocka_unit_test(test_makers),
+		cmocka_unit_test(test_place_of_line),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

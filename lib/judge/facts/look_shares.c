@@ -175,7 +175,8 @@ static void place_look(struct tfh_looks *l, struct tfh_one_look *k, const struct
 
 	if (!can_be(role, l, k))
 		role = tfh_role_between(k->state, order,
-					to->soon || tfh_looks_lead_to(frame, n, to), to);
+					to->soon || tfh_looks_lead_to(frame, n, to),
+					tfh_looks_copy(frame, n, to), to);
 	k->at = role == TFH_ROLE_NONE || k->state == TFT_LOOK_GIL
 			? k->state
 			: (uint8_t)TFH_AT(role, tfh_is_asleep(k->state));

@@ -18,7 +18,19 @@ bool tfh_looks_lead_to(const struct tfh_model_line *seen, uint32_t n,
 	       !strcmp(seen[a].file, to->frame[b].file);
 }
 
-enum tfh_role tfh_role_between(int state, enum tfh_order order, bool dispatch,
+bool tfh_looks_copy(const struct tfh_model_line *seen, uint32_t n, const struct tfh_pause_end *to)
+{
+	uint32_t a = n ? tfh_place_lead(seen, n) : 0,
+		 b = to->n ? tfh_place_lead(to->frame, to->n) : 0;
+
+	if (!n || !seen[0].library || to->before >> 3 != TFH_FAM_COPY ||
+	    to->after >> 3 != TFH_FAM_COPY)
+		return false;
+	return to->soon || (a && b && tfh_looks_lead_to(seen, n, to) &&
+			    tfh_same_function(&seen[a - 1], &to->frame[b - 1]));
+}
+
+enum tfh_role tfh_role_between(int state, enum tfh_order order, bool dispatch, bool copies,
 			       const struct tfh_pause_end *to)
 {
 	switch (state) {
@@ -29,6 +41,8 @@ enum tfh_role tfh_role_between(int state, enum tfh_order order, bool dispatch,
 		if (TFH_DETECT_DISPATCH && tfh_kind_launches(to->before) &&
 		    tfh_kind_launches(to->after) && dispatch)
 			return TFH_ROLE_LAUNCH;
+		if (TFH_DETECT_DISPATCH && copies)
+			return TFH_ROLE_COPY;
 		return order == TFH_ORDER_BEFORE   ? TFH_ROLE_FIRST
 		       : order == TFH_ORDER_BEHIND ? TFH_ROLE_LATER
 						   : TFH_ROLE_NONE;

@@ -21,9 +21,11 @@ bool tfh_kind_launches(uint16_t kind);
 /* Whether a sample of n frames was in library code below the same line of the program as the call that ended the pause. */
 bool tfh_looks_lead_to(const struct tfh_model_line *seen, uint32_t n,
 		       const struct tfh_pause_end *to);
+/* Whether a sample between two copies was in a library, in the function that makes the second one, or in a short pause. */
+bool tfh_looks_copy(const struct tfh_model_line *seen, uint32_t n, const struct tfh_pause_end *to);
 /* The role by the calls before and after the pause. `state`: enum tft_look; dispatch: the thread was on its way to that call
- * (tfh_looks_lead_to), or the pause was short. */
-enum tfh_role tfh_role_between(int state, enum tfh_order order, bool dispatch,
+ * (tfh_looks_lead_to), or the pause was short; copies: tfh_looks_copy(). */
+enum tfh_role tfh_role_between(int state, enum tfh_order order, bool dispatch, bool copies,
 			       const struct tfh_pause_end *to);
 
 #endif

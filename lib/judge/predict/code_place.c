@@ -31,7 +31,7 @@ static bool same(const struct tfh_model_line *a, const struct tfh_model_line *b,
 static bool is_own(const struct tfh_facts *facts, const struct tfh_seen_look *k)
 {
 	return !k->inside && facts->thread[k->thread].drives && k->state != TFT_LOOK_GIL &&
-	       tfh_at_role(k->at) != TFH_ROLE_LAUNCH;
+	       tfh_at_role(k->at) != TFH_ROLE_LAUNCH && tfh_at_role(k->at) != TFH_ROLE_COPY;
 }
 
 /* "f.<locals>.<listcomp>": part of the function around it, which is the next frame. */
