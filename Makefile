@@ -183,7 +183,7 @@ FUZZ_PARTS := $(filter-out tests/fuzz/fuzz_%.c tests/fuzz/replay.c,$(wildcard te
 # The same targets without libFuzzer, for the inputs that are kept.
 REPLAY := $(if $(filter fuzz,$(AREAS)),$(FUZZ:$(B)/tests/fuzz/fuzz_%=$(B)/tests/fuzz/replay_%))
 
-.PHONY: all ablate analyze demo check check-clients check-diff check-frameworks check-glibc check-gpu check-import check-invisible check-libraries check-wheels evidence strangers truth truth-pipelines truth-random tests bench fuzz fuzz-run sensitivity soak torture install uninstall clean distclean format \
+.PHONY: all ablate analyze demo check check-clients check-diff check-frameworks check-glibc check-gpu check-import check-invisible check-libraries check-wheels evidence families strangers truth truth-pipelines truth-random tests bench fuzz fuzz-run sensitivity soak torture install uninstall clean distclean format \
 	compile_commands.json deps python-env help FORCE
 all: $(PRODUCTS)
 tests: all $(UNIT) $(AREA_PROGS) $(AREA_LIBS) $(REPLAY) $(SCHEDULES) $(READER) $(if $(T),,$(BENCH) $(BENCH_LIBS))
@@ -457,6 +457,11 @@ evidence: all
 strangers: all
 	$(Q)python=$$(scripts/python-env main) && $(RUN_ENV) TFH_PY="$$python" tests/strangers/run --filter '$(T)' --split '$(SPLIT)' --keep '$(KEEP)'
 
+# Jobs drawn at random, framework by defect: SEED=n N=85, KEEP as above. Ten minutes.
+families: all
+	$(Q)python=$$(scripts/python-env main) && $(RUN_ENV) TFH_PY="$$python" tests/families/run --seed $(or $(SEED),1) --count $(or $(N),85) \
+		--filter '$(T)' --split '$(SPLIT)' --keep '$(KEEP)'
+
 # 30 pairs of equal runs and 30 with a planted change: what `tfhook diff` says of them. N=30 SEED=n. Five minutes.
 check-diff: all $(B)/tests/jobs/client_loop
 	$(Q)folder=$$(mktemp -d) && { python3 tests/diff/pairs_of_runs.py '$(abspath $(B))' "$$folder" $(or $(N),30) $(or $(N),30) $(or $(SEED),1); \
@@ -630,6 +635,7 @@ help:
 	@echo 'make check-diff       pairs of equal runs and of runs with a planted change, compared (N=30 SEED=n)'
 	@echo 'make evidence         jobs that wait for what no driver call tells of: cause and line (T=regex)'
 	@echo 'make strangers        jobs written without knowledge of the rules (T=regex SPLIT=confirm|seen KEEP=dir)'
+	@echo 'make families         jobs drawn at random, framework by defect (SEED=n N=85 T=regex SPLIT=confirm|develop KEEP=dir)'
 	@echo 'make truth            predictions against measured fixes (SEED=n T=regex PAIRS=5 DOC=file)'
 	@echo 'make truth-pipelines  tf.data pipelines drawn at random against measured twins (N=20 SEED=n)'
 	@echo 'make truth-random     jobs drawn at random against measured twins (N=20 SEED=n)'
