@@ -126,17 +126,18 @@ static void join_functions(struct seen_places *all)
 	}
 }
 
+/* Finding the frame that leads costs most: it is looked for only where it may be the place. */
 static bool is_at(const struct tfh_code_place *p, const struct tfh_model_line *frame, uint32_t n,
 		  const struct tfh_seen_look *k)
 {
-	const struct tfh_model_line *lead = lead_of(frame, n, k);
+	bool any = false;
 
-	if (!p->whole)
-		return lead && same(lead, &p->line, false);
-	for (uint32_t i = 0; i < n; i++)
-		if (same(&frame[i], &p->line, true))
-			return true;
-	return false;
+	for (uint32_t i = 0; i < n && !any; i++)
+		any = same(&frame[i], &p->line, p->whole);
+	if (!any || p->whole)
+		return any;
+	const struct tfh_model_line *lead = lead_of(frame, n, k);
+	return lead && same(lead, &p->line, false);
 }
 
 static int mark_looks(const struct tfh_facts *facts, struct tfh_code_place *p)
