@@ -175,6 +175,8 @@ OBJ_sched := $(call objects,sched,$(SRC_sched))
 OBJ_harness := $(patsubst tests/torture/sched/%.c,$(B)/obj/harness/%.o,$(wildcard tests/torture/sched/*.c))
 SCHEDULES := $(if $(filter torture,$(AREAS)),$(B)/tests/torture/schedules $(B)/tests/torture/ring)
 # The reader of Python's stacks as a library of its own, for interpreters to compare with.
+# The command as a build without npm or a network makes it.
+BARE := $(if $(filter page,$(AREAS)),$(B)/tests/page/tfhook-bare)
 READER := $(if $(filter python,$(AREAS)),$(if $(SAN),,$(B)/tests/python/libreader.so))
 BENCH := $(patsubst %.c,$(B)/%,$(filter-out bench/lib%.c,$(wildcard bench/*.c)))
 BENCH_LIBS := $(patsubst %.c,$(B)/%.so,$(wildcard bench/lib*.c))
@@ -186,7 +188,7 @@ REPLAY := $(if $(filter fuzz,$(AREAS)),$(FUZZ:$(B)/tests/fuzz/fuzz_%=$(B)/tests/
 .PHONY: all ablate analyze demo check check-clients check-diff check-frameworks check-glibc check-gpu check-import check-invisible check-libraries check-wheels evidence families strangers truth truth-pipelines truth-random tests bench fuzz fuzz-run sensitivity soak torture install uninstall clean distclean format \
 	compile_commands.json deps python-env help FORCE
 all: $(PRODUCTS)
-tests: all $(UNIT) $(AREA_PROGS) $(AREA_LIBS) $(REPLAY) $(SCHEDULES) $(READER) $(if $(T),,$(BENCH) $(BENCH_LIBS))
+tests: all $(UNIT) $(AREA_PROGS) $(AREA_LIBS) $(REPLAY) $(SCHEDULES) $(READER) $(BARE) $(if $(T),,$(BENCH) $(BENCH_LIBS))
 
 # --- a file that changes when a command line or a list of objects changes, so that what depends on it is remade --
 stamp = $(B)/flags/$1
@@ -251,6 +253,11 @@ PAGE_FILES := $(addprefix lib/report/page/,page.css page.js charts.js timeline.j
 $(B)/page/files.c: $(PAGE_FILES) scripts/gen-page $(UPLOT)/.stamp
 	@mkdir -p $(@D)
 	$(call say,GEN,$@)scripts/gen-page $@ $$(find $(UPLOT) -name 'uPlot*') $(PAGE_FILES)
+
+$(B)/tests/page/tfhook-bare: $(B)/bin/tfhook $(PAGE_FILES) scripts/gen-page
+	@mkdir -p $(@D)
+	$(call say,LD,$@)scripts/gen-page $@.c $(PAGE_FILES) && $(COMPILE_core) -c -o $@.o $@.c && \
+		$(CC) $(CFLAGS) $(LDFLAGS) $(SAN_FLAGS) -pie -o $@ $(OBJ_main) $@.o $(CORE_A) $(COMMAND) $(LINKED)
 
 # Downloaded once for all builds here, if that is possible.
 $(UPLOT)/.stamp: scripts/uplot

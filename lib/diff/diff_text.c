@@ -49,6 +49,14 @@ static void print_side(const struct screen *x, int k)
 		  tfh_fmt_time(step, s->usual.mean_s[TFH_DIFF_STEP]), when);
 }
 
+/* Wider than this part of a step, an interval says that runs changed while they ran, or were disturbed. */
+#define WIDE_PART 4
+
+static bool is_wide(const struct tfh_run_diff *d)
+{
+	return d->step.off_s * WIDE_PART > d->step.a_s;
+}
+
 static void print_step(const struct screen *x)
 {
 	const struct tfh_diff_part *s = &x->d->step;
@@ -61,6 +69,11 @@ static void print_step(const struct screen *x)
 		tfh_print(x->out,
 			  "\nTOO FEW STEPS to say how sure a change is: step %s -> %s, %+.1f %%\n",
 			  a, b, per_cent(x->d, s->delta_s));
+	else if (!s->found && is_wide(x->d))
+		tfh_print(
+			x->out,
+			"\nTOO NOISY TO TELL   step %s -> %s: %+.1f %%; a change of less than %.0f %% may be chance\n",
+			a, b, per_cent(x->d, s->delta_s), per_cent(x->d, s->off_s));
 	else if (!s->found)
 		tfh_print(x->out, "\nNO DIFFERENCE FOUND   step %s -> %s: %+.1f %%, +-%.1f %%\n", a,
 			  b, per_cent(x->d, s->delta_s), per_cent(x->d, s->off_s));
@@ -71,14 +84,11 @@ static void print_step(const struct screen *x)
 			  tfh_fmt_time(off, s->off_s));
 }
 
-/* Wider than this part of a step, an interval says that runs changed while they ran, or were disturbed. */
-#define WIDE_PART 4
-
 static void print_width(const struct screen *x)
 {
 	bool crowded = x->d->side[0].crowded || x->d->side[1].crowded;
 
-	if (x->d->step.off_s * WIDE_PART > x->d->step.a_s)
+	if (is_wide(x->d))
 		tfh_print(
 			x->out, "  %s\n",
 			crowded ? "other work on the machine hides smaller changes: compare 3 runs of each kind"

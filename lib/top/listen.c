@@ -1,3 +1,5 @@
+/* One address, one request at a time, a token: libmicrohttpd was looked at (Debian's needs GnuTLS; token, Host
+ * and the limits on a request would still be ours). */
 #include "top/listen.h"
 
 #include <arpa/inet.h>

@@ -73,10 +73,10 @@ def gone():
     """The view goes on; the complaint comes once."""
     view = subprocess.Popen([TOOL, "top", "--interval", "0.2", "--otlp", "http://127.0.0.1:%d" % free_port(), "rec"], stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, text=True)
-    time.sleep(2)
+    seen = [view.stdout.readline() for _ in range(8)]
     view.terminate()
-    out, err = view.communicate(timeout=20)
-    assert len(out.splitlines()) >= 3 and len(err.splitlines()) == 1 and "127.0.0.1" in err, (out, err)
+    _, err = view.communicate(timeout=20)
+    assert all(seen) and len(err.splitlines()) == 1 and "127.0.0.1" in err, (seen, err)
     for args, code, word in ((("--otlp", "ftp://x"), 2, "no address"), (("--otlp", "http://"), 2, "no address"), (("--listen", "9"), 2, "each other"),
                              (("--listen", "x", "--token", "t"), 2, "a port"), (("--listen", "70000", "--token", "t"), 2, "a port")):
         said = subprocess.run([TOOL, "top", "--once", *args, "rec"], capture_output=True, text=True, timeout=20)

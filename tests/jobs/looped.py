@@ -44,10 +44,12 @@ def end(run):
 
 
 def eventually(what, seconds=40):
+    """What `what` returns once that is something."""
     until = time.monotonic() + seconds
-    while not what():
+    while not (found := what()):
         assert time.monotonic() < until, "it took too long"
         time.sleep(0.1)
+    return found
 
 
 def is_seen(run):

@@ -116,6 +116,21 @@ static void workers_line(struct tfh_wording *w)
 			     : who);
 }
 
+/* Shares less sure than so many per cent are not told: fewer than five looks, if all saw the same. */
+#define TOO_FEW 50
+
+static void few_looks(struct tfh_wording *w, bool placed, const char *state)
+{
+	uint64_t looks = w->r->found.seen.looks;
+
+	tfh_evidence(
+		w, placed ? TFH_TELLS_MORE : TFH_TELLS_WHY,
+		tfh_phrase(w,
+			   "between its calls the thread was %s%s (%llu look%s, too few to divide)",
+			   looks > 1 ? "mostly " : "", state, (unsigned long long)looks,
+			   looks > 1 ? "s" : ""));
+}
+
 void tfh_seen_line(struct tfh_wording *w)
 {
 	const struct tfh_seen_sum *seen = &w->r->found.seen;
@@ -135,11 +150,12 @@ void tfh_seen_line(struct tfh_wording *w)
 		if (!most || p < TFH_REPORT_NAMED_SHARE)
 			break;
 		told[most] = true;
-		/* two standard errors */
+		double off = 200 * sqrt((p * (1 - p) + 1.0 / (double)seen->looks) /
+					(double)seen->looks); /* two standard errors */
+		if (off > TOO_FEW)
+			return few_looks(w, placed, what[most]);
 		line = tfh_phrase(w, "%s%s%s %.0f %% +-%.0f", line ? line : "", line ? ", " : "",
-				  what[most], 100 * p,
-				  ceil(200 * sqrt((p * (1 - p) + 1.0 / (double)seen->looks) /
-						  (double)seen->looks)));
+				  what[most], 100 * p, ceil(off));
 	}
 	if (w->r->found.kernel_share > 0 && (w->r->steady.cause == TFH_CAUSE_INPUT_READ ||
 					     w->r->steady.cause == TFH_CAUSE_HOST_CHECKPOINT ||
