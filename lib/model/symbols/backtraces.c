@@ -217,7 +217,7 @@ static uint32_t row_of(const struct tfh_sites *s, uint32_t stack)
 uint32_t tfh_run_python(struct tfh_run *run, uint32_t process, uint32_t stack,
 			struct tfh_model_line *frame, uint32_t most)
 {
-	if (run->known)
+	if (stack && run->known)
 		return tfh_known_python(run->known, process, stack, frame, most);
 	struct tfh_sites *s = stack ? sites_of(run, process) : NULL;
 	uint32_t at = s ? row_of(s, stack) : 0;
@@ -230,7 +230,7 @@ uint32_t tfh_run_python(struct tfh_run *run, uint32_t process, uint32_t stack,
 uint32_t tfh_run_stack(struct tfh_run *run, uint32_t process, uint32_t stack,
 		       struct tfh_model_frame *frame, uint32_t most)
 {
-	if (run->known)
+	if (stack && run->known)
 		return tfh_known_frames(run->known, process, stack, frame, most);
 	struct tfh_sites *s = stack ? sites_of(run, process) : NULL;
 	uint32_t low = s ? row_of(s, stack) : 0, n = 0;

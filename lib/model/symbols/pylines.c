@@ -182,7 +182,7 @@ static void own_generated(struct tfh_model_line *frame, uint32_t n)
 uint32_t tfh_run_place(struct tfh_run *run, uint32_t process, uint32_t place,
 		       struct tfh_model_line *frame, uint32_t most)
 {
-	if (run->known)
+	if (place && run->known)
 		return tfh_known_place(run->known, process, place, frame, most);
 	const struct tfh_places *p = place ? places_of(run, process) : NULL;
 	uint32_t n = 0;
