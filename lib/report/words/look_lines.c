@@ -116,9 +116,7 @@ static void workers_line(struct tfh_wording *w)
 			     : who);
 }
 
-/* Shares less sure than so many per cent are not told: fewer than five looks, if all saw the same. */
-#define TOO_FEW 50
-
+/* A share that may as well be none is not told. */
 static void few_looks(struct tfh_wording *w, bool placed, const char *state)
 {
 	uint64_t looks = w->r->found.seen.looks;
@@ -152,8 +150,10 @@ void tfh_seen_line(struct tfh_wording *w)
 		told[most] = true;
 		double off = 200 * sqrt((p * (1 - p) + 1.0 / (double)seen->looks) /
 					(double)seen->looks); /* two standard errors */
-		if (off > TOO_FEW)
+		if (off >= 100 * p && !line)
 			return few_looks(w, placed, what[most]);
+		if (off >= 100 * p)
+			break;
 		line = tfh_phrase(w, "%s%s%s %.0f %% +-%.0f", line ? line : "", line ? ", " : "",
 				  what[most], 100 * p, ceil(off));
 	}
