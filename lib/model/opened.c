@@ -56,8 +56,9 @@ void tfh_threads_free(struct tfh_model_proc *p)
 
 int64_t tfh_run_ns(const struct tfh_run *run, uint32_t file, uint64_t ticks)
 {
-	return (int64_t)tft_monotonic_ns(run->file[file].reader, ticks) +
-	       run->proc[run->file[file].process].shift;
+	/* Unsigned: a hostile file names any time, and a sum of signed ones must not overflow. */
+	return (int64_t)((uint64_t)tft_monotonic_ns(run->file[file].reader, ticks) +
+			 (uint64_t)run->proc[run->file[file].process].shift);
 }
 
 int tfh_run_leave_out(struct tfh_run *run, const char *why)
