@@ -26,13 +26,14 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
 SIZE, CLASSES = 256, 10
+FRAMES = 16  # of a sample: computing is most of a step, and takes longer than what wakes and cools a processor
 PACKED = zlib.compress(bytes(range(256)) * 4096, 9)
 HERE = os.path.abspath(__file__)
 
 
 def sample(i):
     g = torch.Generator().manual_seed(i)
-    return torch.randn(SIZE, generator=g), torch.tensor(i % CLASSES)
+    return torch.randn(FRAMES, SIZE, generator=g), torch.tensor(i % CLASSES)
 
 
 class Plain(Dataset):
@@ -56,27 +57,27 @@ class Ready(Plain):
         return self.samples[i % 32]
 
 
-class Decodes(Plain):
+class Decodes(Ready):
     def __getitem__(self, i):
         zlib.decompress(PACKED)  # SLOW: decode
-        return sample(i)
+        return super().__getitem__(i)
 
 
-class Sleeps(Plain):
+class Sleeps(Ready):
     def __getitem__(self, i):
         time.sleep(0.001)  # SLOW: sleep
-        return sample(i)
+        return super().__getitem__(i)
 
 
-class Python(Plain):
+class Python(Ready):
     def __getitem__(self, i):
         total = 0
         for k in range(15000):
             total += k * i  # SLOW: python
-        return sample(i)
+        return super().__getitem__(i)
 
 
-class Reads(Plain):
+class Reads(Ready):
     path = os.path.join(tempfile.gettempdir(), "tfhook-torch-job-data")
 
     def __init__(self, n):
@@ -90,29 +91,30 @@ class Reads(Plain):
         fd = os.open(self.path, os.O_RDONLY)
         os.read(fd, 4 << 20)  # SLOW: disk
         os.close(fd)
-        return sample(i)
+        return super().__getitem__(i)
 
 
-class Tokens(Plain):
+class Tokens(Ready):
     """Text that is split and looked up word by word."""
     words = {"w%d" % i: i for i in range(5000)}
     text = " ".join("w%d" % (i * 7 % 5000) for i in range(3000))
 
     def __getitem__(self, i):
         ids = [self.words.get(w, 0) for w in self.text.split()]  # SLOW: tokens
-        return torch.tensor(ids[:SIZE], dtype=torch.float32) / 5000, torch.tensor(i % CLASSES)
+        x, y = super().__getitem__(i)
+        return x + ids[i] / 5000, y
 
 
-class Records(Plain):
+class Records(Ready):
     """A line of JSON for each sample."""
     record = json.dumps({"x": [k * 0.5 for k in range(4000)]})
 
     def __getitem__(self, i):
         json.loads(self.record)["x"][i % 4]  # SLOW: records
-        return sample(i)
+        return super().__getitem__(i)
 
 
-class Files(Plain):
+class Files(Ready):
     """A sample is spread over many small files."""
     def __init__(self, n):
         super().__init__(n)
@@ -125,13 +127,13 @@ class Files(Plain):
         for k in range(60):
             with open(os.path.join(self.dir.name, str(k)), "rb") as f:  # SLOW: files
                 f.read()
-        return sample(i)
+        return super().__getitem__(i)
 
 
-class Noise(Plain):
+class Noise(Ready):
     """Augmentation by tensors, not by Python."""
     def __getitem__(self, i):
-        x, y = sample(i)
+        x, y = super().__getitem__(i)
         for _ in range(3):
             x = x + torch.randn(8192).sort().values[:SIZE] * 1e-3  # SLOW: noise
         return x, y
@@ -153,15 +155,20 @@ def slow_collate(samples):
     return torch.utils.data.default_collate(samples)
 
 
+class Net(nn.Sequential):
+    def forward(self, x):
+        return super().forward(x).mean(1)
+
+
 def net(width):
-    return nn.Sequential(nn.Linear(SIZE, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, CLASSES))
+    return Net(nn.Linear(SIZE, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, CLASSES))
 
 
 # name: (data set, collate function, samples a batch, hidden width)
 JOBS = {
     "plain": (Plain, None, 16, 512), "decode": (Decodes, None, 16, 512), "sleep": (Sleeps, None, 16, 512),
-    "python": (Python, None, 16, 512), "disk": (Reads, None, 16, 512), "collate": (Plain, slow_collate, 16, 512),
-    "compute": (Ready, None, 16, 1024), "stream": (Stream, None, 16, 512), "workers": (Sleeps, None, 16, 512),
+    "python": (Python, None, 16, 512), "disk": (Reads, None, 16, 512), "collate": (Ready, slow_collate, 16, 512),
+    "compute": (Ready, None, 16, 512), "stream": (Stream, None, 16, 512), "workers": (Sleeps, None, 16, 512),
     "log": (Ready, None, 16, 512), "save": (Ready, None, 16, 512), "pause": (Ready, None, 16, 512),
     "gil": (Ready, None, 16, 512), "item": (Ready, None, 16, 512),
     "tokens": (Tokens, None, 16, 512), "records": (Records, None, 16, 512), "files": (Files, None, 16, 512),
@@ -219,7 +226,7 @@ def spin(stop):
 class Job:
     def __init__(self, a):
         self.a, self.steps, self.batches, self.passes, self.waited = a, 0, 0, 0, 0.0
-        self.hash = hashlib.sha256()
+        self.hash, self.begun = hashlib.sha256(), []
         self.log = tempfile.NamedTemporaryFile("w", suffix=".log") if a.job in ("log", "lines") else None
         self.behind = None if a.fixed else getattr(After(), a.job, None)
         self.lock = threading.Lock()
@@ -229,7 +236,7 @@ class Job:
             self.log_to.addHandler(logging.FileHandler(self.log.name))
         data, collate, batch, width = JOBS[a.job]
         if a.fixed and a.job in SLOW_DATA:
-            data, collate = Plain, None
+            data, collate = Ready, None
         workers = a.workers if not (a.fixed and a.job == "workers") else 4
         more = dict(multiprocessing_context=a.start, persistent_workers=a.persistent) if workers else {}
         self.loader = DataLoader(data(a.steps * a.accumulate * batch // a.epochs), batch_size=batch, num_workers=workers,
@@ -280,6 +287,8 @@ class Job:
             self.waited += time.perf_counter() - t
             if batch is None:
                 break
+            if self.batches % self.a.accumulate == 0:
+                self.begun.append(t)
             self.batches += 1
             self.x, self.y = batch
             losses.append(self.train_step(*batch).detach())
@@ -302,6 +311,12 @@ class Job:
         for p in self.model.parameters():
             self.hash.update(p.detach().numpy().tobytes())
         return t
+
+
+def step_ms(begun):
+    """Mean of the steps behind the first ones, ms."""
+    first = len(begun) // 10 + 2
+    return (begun[-1] - begun[first]) * 1e3 / (len(begun) - 1 - first) if len(begun) > first + 1 else None
 
 
 def line_of(name):
@@ -332,7 +347,7 @@ def main():
     with beside:
         seconds = job.run()
     name = "sleep" if a.job == "workers" else a.job
-    told = {"steps": job.steps, "batches": job.batches, "backward": job.passes, "seconds": seconds,
+    told = {"steps": job.steps, "batches": job.batches, "backward": job.passes, "seconds": seconds, "step_ms": step_ms(job.begun),
             "waited": job.waited, "hash": job.hash.hexdigest(), "line": line_of(name), "torch": torch.__version__}
     if a.profile:
         told["keys"] = {e.key: e.count for e in beside.key_averages()}
