@@ -27,15 +27,15 @@ JOBS = {}
 MARKS = []
 
 
-def job(batch, cls, causes, steps, env=MAIN, sim=None, twin=False, says="", never="", never_first="", note=""):
+def job(batch, cls, causes, steps, env=MAIN, sim=None, twin=False, says="", never="", never_first="", at=(), note=""):
     """A row of the table: class ("any": several are right), patterns of right causes, number of steps, environment, settings
     of the simulated GPU, whether its twin measures the gain; regular expressions that the full report must (says) and must
-    not (never) fit, nor its first screen (never_first)."""
+    not (never) fit, nor its first screen (never_first); what else has marked lines (at)."""
     def put(function):
         name = function.__name__
         JOBS[name] = dict(batch=batch, split="seen" if name in MENDED_ON else BATCHES[batch], cls=cls, causes=causes, steps=steps,
                           env=env, sim=sim or {}, twin=twin, says=says, never=never, never_first=never_first, note=note,
-                          function=function)
+                          at=at, function=function)
         return function
     return put
 
@@ -47,7 +47,8 @@ def lines_of(function):
 
 def rows():
     """The table as it is printed."""
-    return {name: dict({k: v for k, v in row.items() if k != "function"}, lines=lines_of(row["function"]))
+    return {name: dict({k: v for k, v in row.items() if k not in ("function", "at")},
+                       lines=[line for part in (row["function"], *row["at"]) for line in lines_of(part)])
             for name, row in JOBS.items()}
 
 
