@@ -206,7 +206,7 @@ class After:
 
     def norms(self, job):
         for p in job.model.parameters():
-            job.norm = sum(x.item() ** 2 for x in p.detach().reshape(-1)[:500])  # SLOW: norms
+            job.norm = sum(x.item() ** 2 for x in p.detach().reshape(-1)[:2000])  # SLOW: norms
 
 
 def hold(job):

@@ -230,6 +230,7 @@ static void bound(const struct tfh_accounts *accounts, struct tfh_place_gain *g,
 	g->gain.low_s = fmax((left - g->off_s) * fmin(1 - TFH_PREDICT_MEASURED, fastest),
 			     fmin(compute * fastest, left));
 	g->gain.high_s = step;
+	tfh_serial_gain(accounts, TFH_REMOVE_HOST, step, left, g->off_s, &g->gain);
 	g->gain.ceiling_speedup = g->gain.low_s > 0 ? step / g->gain.low_s : NAN;
 }
 
@@ -254,7 +255,7 @@ static void fill(const struct tfh_accounts *accounts, struct tfh_samples *all, u
 	g->gain.no_bound =
 		tfh_tier(accounts) == 'C' ? tfh_no_bound(accounts, TFH_REMOVE_HOST) : NULL;
 	if (g->gain.no_bound)
-		g->gain.ceiling_speedup = NAN;
+		g->gain.step_s = g->gain.speedup = g->gain.ceiling_speedup = NAN;
 	else if (tfh_tier(accounts) != 'C')
 		tfh_place_point(accounts->device, all, i, r, g);
 	r->n_place++;

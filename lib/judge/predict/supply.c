@@ -120,9 +120,7 @@ static double bursts(const struct gets *g, uint64_t *depth, size_t *count)
 	return best;
 }
 
-/* Whether every batch is made by the call that requests it. Unknown, hence false, if no stage was
- * recorded. */
-static bool synchronous(const struct tfh_accounts *accounts)
+bool tfh_on_request(const struct tfh_accounts *accounts)
 {
 	for (size_t i = 0; i < accounts->facts->stage.n; i++)
 		if (accounts->facts->stage.v[i].async)
@@ -152,7 +150,7 @@ static void judge(const struct tfh_accounts *accounts, struct tfh_supply *s, con
 {
 	size_t n = 0;
 
-	if (synchronous(accounts)) {
+	if (tfh_on_request(accounts)) {
 		s->period_s = mean_get(accounts, g) / 1e9;
 		s->basis = TFH_SUPPLY_ON_REQUEST;
 		return;

@@ -111,6 +111,45 @@ static double at_best(const struct tfh_accounts *accounts, enum tfh_remove what,
 	return fmax(left - fmin(off, left / TFH_PREDICT_MOST_OFF_PART), fmin(least, left));
 }
 
+/* No device works beside it, and no worker makes batches meanwhile: what is removed of a step, it is shorter by. */
+static bool serial(const struct tfh_accounts *accounts)
+{
+	return accounts->facts->cpu_only &&
+	       (!accounts->facts->consumers || tfh_on_request(accounts));
+}
+
+/*
+ * What a pause leaves behind: others use the caches meanwhile, and what follows fetches its code and data again. The longer it was,
+ * the more is gone, up to all of it. Without the pause that is not so.
+ */
+static double cooled_s(double removed_s)
+{
+	return fmin(removed_s * TFH_PREDICT_COOLS_SHARE, TFH_PREDICT_COOL_S);
+}
+
+bool tfh_serial_gain(const struct tfh_accounts *accounts, enum tfh_remove what, double step,
+		     double left, double off_s, struct tfh_whatif *w)
+{
+	struct means m = by_stretch(accounts, what);
+	double even =
+		TFH_PREDICT_MEASURED * left + TFH_PREDICT_ERRORS * uncertain(&m) * step + off_s;
+	double point = left - cooled_s(step - left) / 2, half = even + cooled_s(step - left) / 2;
+
+	if (!serial(accounts) || !(left > 0))
+		return false;
+	w->low_s = fmax(fmin(point - half, left * tfh_fastest(accounts, what)), 0);
+	/* Batches that others make from now on compete with the step for the machine. */
+	w->high_s =
+		fmin(fmax(point + half, what == TFH_REMOVE_INPUT ? left * TFH_PREDICT_CROWDING : 0),
+		     step);
+	if (half <= TFH_PREDICT_WIDEST * fmax(point, step - point) &&
+	    half <= TFH_PREDICT_WIDEST_EVER * point) {
+		w->step_s = point;
+		w->speedup = step / point;
+	}
+	return true;
+}
+
 static bool blocks(const struct tfh_accounts *accounts, enum tfh_cause cause)
 {
 	return (double)accounts->cause_ns[cause] >= TFH_BLOCKING_SHARE * (double)accounts->train_ns;
@@ -154,12 +193,14 @@ void tfh_whatif(const struct tfh_accounts *accounts, struct tfh_result *r)
 		w->step_s = w->speedup = NAN;
 		w->low_s = host_only ? at_best(accounts, what, step - s, step, compute) : step - s;
 		w->high_s = step;
+		if (host_only)
+			tfh_serial_gain(accounts, what, step, step - s, 0, w);
 		w->floor_s = fmin(compute, w->low_s);
 		w->ceiling_speedup = step - s > 0 ? step / w->low_s : NAN;
 		w->no_bound = host_only ? tfh_no_bound(accounts, what) : NULL;
 		if (w->no_bound) {
 			w->low_s = w->floor_s = 0;
-			w->ceiling_speedup = NAN;
+			w->step_s = w->speedup = w->ceiling_speedup = NAN;
 		}
 	}
 }
