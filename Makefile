@@ -185,7 +185,7 @@ FUZZ_PARTS := $(filter-out tests/fuzz/fuzz_%.c tests/fuzz/replay.c,$(wildcard te
 # The same targets without libFuzzer, for the inputs that are kept.
 REPLAY := $(if $(filter fuzz,$(AREAS)),$(FUZZ:$(B)/tests/fuzz/fuzz_%=$(B)/tests/fuzz/replay_%))
 
-.PHONY: all ablate analyze demo check check-clients check-diff check-frameworks check-glibc check-gpu check-import check-invisible check-libraries check-wheels evidence families strangers truth truth-pipelines truth-random tests bench fuzz fuzz-run sensitivity soak torture install uninstall clean distclean format \
+.PHONY: all ablate analyze demo check check-clients check-diff check-frameworks check-glibc check-gpu check-import check-invisible check-libraries check-wheels evidence families scenarios strangers truth truth-pipelines truth-random tests bench fuzz fuzz-run sensitivity soak torture install uninstall clean distclean format \
 	compile_commands.json deps python-env help FORCE
 all: $(PRODUCTS)
 tests: all $(UNIT) $(AREA_PROGS) $(AREA_LIBS) $(REPLAY) $(SCHEDULES) $(READER) $(BARE) $(if $(T),,$(BENCH) $(BENCH_LIBS))
@@ -507,6 +507,11 @@ check-wheels: tests
 check-frameworks: tests
 	$(Q)TFH_FULL=1 scripts/run-tests -v --build $(B) --jobs 1 --filter '$(T)' --timeout 3600 tests/frameworks
 
+# Jobs of PyTorch's and Keras' in turns with their twins: verdicts, and what the fix gains. T=regex SPLIT=confirm|seen PAIRS=3 KEEP=dir. 2 GB.
+scenarios: all
+	$(Q)python=$$(scripts/python-env main) && $(RUN_ENV) TFH_PY="$$python" tests/frameworks/scenarios --filter '$(T)' --split '$(SPLIT)' \
+		--pairs $(or $(PAIRS),3) --keep '$(KEEP)'
+
 # What only a real GPU and driver can answer; says SKIP elsewhere. bench/GPU.md
 check-gpu: tests
 	$(Q)scripts/run-tests --build $(B) --jobs 1 --filter '$(T)' --timeout 1800 tests/gpu
@@ -647,6 +652,7 @@ help:
 	@echo 'make truth-pipelines  tf.data pipelines drawn at random against measured twins (N=20 SEED=n)'
 	@echo 'make truth-random     jobs drawn at random against measured twins (N=20 SEED=n)'
 	@echo 'make check-frameworks real PyTorch jobs, with and without the preload (250 MB)'
+	@echo 'make scenarios        PyTorch and Keras jobs against their twins (T=regex SPLIT=confirm|seen PAIRS=3 KEEP=dir; 2 GB)'
 	@echo 'make check-wheels     the TensorFlow tests under other TensorFlow releases'
 	@echo 'make check-glibc      a job in the oldest Debian that can be had (as root; 70 MB)'
 	@echo 'make check-gpu        questions to a real GPU and driver (bench/GPU.md)'

@@ -59,7 +59,8 @@ class Ready(Plain):
 
 class Decodes(Ready):
     def __getitem__(self, i):
-        zlib.decompress(PACKED)  # SLOW: decode
+        for _ in range(4):
+            zlib.decompress(PACKED)  # SLOW: decode
         return super().__getitem__(i)
 
 
@@ -78,18 +79,20 @@ class Python(Ready):
 
 
 class Reads(Ready):
-    path = os.path.join(tempfile.gettempdir(), "tfhook-torch-job-data")
+    """A file that is no longer in memory when it is read."""
+    path = os.path.join(tempfile.gettempdir(), "tfhook-torch-job-file")
 
     def __init__(self, n):
         super().__init__(n)
         if not os.path.exists(self.path):
             with open("%s.%d" % (self.path, os.getpid()), "wb") as f:
-                f.write(os.urandom(4 << 20))
+                f.write(os.urandom(1 << 20))
             os.rename(f.name, self.path)
 
     def __getitem__(self, i):
         fd = os.open(self.path, os.O_RDONLY)
-        os.read(fd, 4 << 20)  # SLOW: disk
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+        os.read(fd, 1 << 20)  # SLOW: disk
         os.close(fd)
         return super().__getitem__(i)
 
@@ -119,12 +122,12 @@ class Files(Ready):
     def __init__(self, n):
         super().__init__(n)
         self.dir = tempfile.TemporaryDirectory(prefix="tfhook-torch-files")
-        for k in range(60):
+        for k in range(120):
             with open(os.path.join(self.dir.name, str(k)), "wb") as f:
                 f.write(os.urandom(8192))
 
     def __getitem__(self, i):
-        for k in range(60):
+        for k in range(120):
             with open(os.path.join(self.dir.name, str(k)), "rb") as f:  # SLOW: files
                 f.read()
         return super().__getitem__(i)
@@ -151,7 +154,7 @@ class Stream(IterableDataset):
 
 
 def slow_collate(samples):
-    time.sleep(0.015)  # SLOW: collate
+    time.sleep(0.04)  # SLOW: collate
     return torch.utils.data.default_collate(samples)
 
 
@@ -184,7 +187,7 @@ class After:
     def metrics(self, job):
         with torch.no_grad():
             guessed = job.model(job.x).argmax(1).tolist()
-        job.right = sum(a == b for a, b in list(zip(guessed, job.y.tolist())) * 1500)  # SLOW: metrics
+        job.right = sum(a == b for a, b in list(zip(guessed, job.y.tolist())) * 8000)  # SLOW: metrics
 
     def average(self, job):
         job.kept = [copy.deepcopy(job.model.state_dict()) for _ in range(20)]  # SLOW: average
@@ -194,7 +197,7 @@ class After:
         gc.collect()  # SLOW: collect
 
     def lines(self, job):
-        for k in range(200):
+        for k in range(1000):
             job.log_to.info("step %d part %d", job.steps, k)  # SLOW: lines
 
     def child(self, job):
@@ -267,7 +270,7 @@ class Job:
         elif self.log:
             print(self.steps, loss.item(), file=self.log, flush=True)
             os.fsync(self.log.fileno())  # SLOW: log
-        elif self.a.job == "save" and self.steps % 5 == 0:
+        elif self.a.job == "save" and self.steps % 2 == 0:
             self.save(os.path.join(tempfile.gettempdir(), "tfhook-torch-job.%d.pt" % os.getpid()))
         elif self.a.job == "pause":
             time.sleep(0.01)  # SLOW: pause

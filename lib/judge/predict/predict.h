@@ -70,8 +70,8 @@ void tfh_whatif(const struct tfh_accounts *accounts, struct tfh_result *r);
 /* Why the step without it is no bound: what removes it changes what stays, too. NULL: it is one. */
 const char *tfh_no_bound(const struct tfh_accounts *accounts, enum tfh_remove what);
 /* Where a step is one thread's doing from begin to end and what stays of it needs `left` seconds: the step without the rest, its
- * interval and, if that is narrow, a point. `off_s`: how much of the removed time is uncertain. False: it is not, and nothing is set. */
-bool tfh_serial_gain(const struct tfh_accounts *accounts, enum tfh_remove what, double step,
+ * interval and, if that is narrow, a point. `off_s`: how much of the removed time is uncertain. Else nothing is set. */
+void tfh_serial_gain(const struct tfh_accounts *accounts, enum tfh_remove what, double step,
 		     double left, double off_s, struct tfh_whatif *w);
 /* What stays, in the run's fastest stretch, as a share of its mean. At most 1. */
 double tfh_fastest(const struct tfh_accounts *accounts, enum tfh_remove what);

@@ -111,7 +111,7 @@ static double at_best(const struct tfh_accounts *accounts, enum tfh_remove what,
 	return fmax(left - fmin(off, left / TFH_PREDICT_MOST_OFF_PART), fmin(least, left));
 }
 
-/* No device works beside it, and no worker makes batches meanwhile: what is removed of a step, it is shorter by. */
+/* No device works beside it, and no worker makes batches meanwhile: a step is shorter by what is removed. */
 static bool serial(const struct tfh_accounts *accounts)
 {
 	return accounts->facts->cpu_only &&
@@ -127,27 +127,25 @@ static double cooled_s(double removed_s)
 	return fmin(removed_s * TFH_PREDICT_COOLS_SHARE, TFH_PREDICT_COOL_S);
 }
 
-bool tfh_serial_gain(const struct tfh_accounts *accounts, enum tfh_remove what, double step,
+void tfh_serial_gain(const struct tfh_accounts *accounts, enum tfh_remove what, double step,
 		     double left, double off_s, struct tfh_whatif *w)
 {
 	struct means m = by_stretch(accounts, what);
 	double even =
 		TFH_PREDICT_MEASURED * left + TFH_PREDICT_ERRORS * uncertain(&m) * step + off_s;
-	double point = left - cooled_s(step - left) / 2, half = even + cooled_s(step - left) / 2;
+	double below = even + cooled_s(step - left);
+	/* Batches that others make from now on compete with the step for the machine. */
+	double slower = what == TFH_REMOVE_INPUT ? left * (TFH_PREDICT_CROWDING - 1) : 0;
 
 	if (!serial(accounts) || !(left > 0))
-		return false;
-	w->low_s = fmax(fmin(point - half, left * tfh_fastest(accounts, what)), 0);
-	/* Batches that others make from now on compete with the step for the machine. */
-	w->high_s =
-		fmin(fmax(point + half, what == TFH_REMOVE_INPUT ? left * TFH_PREDICT_CROWDING : 0),
-		     step);
-	if (half <= TFH_PREDICT_WIDEST * fmax(point, step - point) &&
-	    half <= TFH_PREDICT_WIDEST_EVER * point) {
-		w->step_s = point;
-		w->speedup = step / point;
+		return;
+	w->low_s = fmax(fmin(left - below, left * tfh_fastest(accounts, what)), 0);
+	w->high_s = fmin(left + fmax(even, slower), step);
+	if (below <= TFH_PREDICT_WIDEST * fmax(left, step - left) &&
+	    below <= TFH_PREDICT_WIDEST_EVER * left) {
+		w->step_s = left;
+		w->speedup = step / left;
 	}
-	return true;
 }
 
 static bool blocks(const struct tfh_accounts *accounts, enum tfh_cause cause)
