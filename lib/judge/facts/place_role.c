@@ -109,6 +109,18 @@ enum tfh_role tfh_place_role(const struct tfh_model_line *frame, uint32_t n, enu
 	return weak;
 }
 
+/* Whether the program's function that is frame i puts samples together: PyTorch's fetcher for data sets with an index calls only the
+ * data set and that function. */
+static bool is_collate(const struct tfh_model_line *frame, uint32_t n, uint32_t i)
+{
+	const char *name = last_part(frame[i].function);
+
+	return !fnmatch("*collate*", name, 0) ||
+	       (i + 1 < n && frame[i + 1].library &&
+		!strcmp(frame[i + 1].function, "_MapDatasetFetcher.fetch") &&
+		fnmatch("__getitem*", name, 0) != 0);
+}
+
 enum tfh_role tfh_loader_role(const struct tfh_model_line *frame, uint32_t n, int state)
 {
 	enum tfh_role role = tfh_place_role(frame, n, TFH_ORDER_UNKNOWN);
@@ -121,8 +133,7 @@ enum tfh_role tfh_loader_role(const struct tfh_model_line *frame, uint32_t n, in
 		if (frame[i].library && (of == TFH_ROLE_LOADER || of == TFH_ROLE_BATCH))
 			break;
 		own |= !frame[i].library;
-		puts_together |=
-			!frame[i].library && !fnmatch("*collate*", last_part(frame[i].function), 0);
+		puts_together |= !frame[i].library && is_collate(frame, n, i);
 	}
 	if (puts_together || (!own && role == TFH_ROLE_BATCH))
 		return TFH_ROLE_BATCH;

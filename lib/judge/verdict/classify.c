@@ -391,6 +391,20 @@ static int prefer_contention(const struct tfh_accounts *accounts, struct tfh_res
 	return turn_steps(r, from, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_CONTENTION);
 }
 
+/* PyTorch's forward pass on a processor has no call that tells it from the program's code before it: only looks do. */
+static bool unseen(const struct tfh_accounts *accounts)
+{
+	const struct tfh_facts *facts = accounts->facts;
+	size_t window = 0, seen = 0;
+
+	if (!facts->cpu_only || !(facts->loader || facts->update.n))
+		return false;
+	for (size_t i = 0;
+	     i < tfh_looks_count(facts->looks) && seen < (size_t)TFH_VERDICT_LINE_LOOKS; i++)
+		seen += tfh_judged_at(accounts, tfh_looks_at(facts->looks, i).t, &window);
+	return seen < (size_t)TFH_VERDICT_LINE_LOOKS;
+}
+
 static int give_verdict(const struct tfh_accounts *accounts, struct tfh_result *r,
 			const struct totals *t)
 {
@@ -416,6 +430,8 @@ static int give_verdict(const struct tfh_accounts *accounts, struct tfh_result *
 		v->confidence = TFH_CONFIDENCE_MEDIUM;
 	if (tfh_class_blocks(v->cls) &&
 	    by_class[v->cls] <= TFH_VERDICT_ERRORS * standard_error(accounts, v->cls))
+		v->confidence = TFH_CONFIDENCE_LOW;
+	if (v->cause == TFH_CAUSE_HOST_PYTHON && unseen(accounts))
 		v->confidence = TFH_CONFIDENCE_LOW;
 	return prefer_contention(accounts, r, t);
 }

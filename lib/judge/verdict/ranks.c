@@ -129,6 +129,23 @@ static void limit(struct tfh_result *r, const struct tfh_rank *k, uint32_t n)
 	}
 }
 
+/* Without device times nothing tells what the others need: what one rank saves it may only wait for them. */
+static void widen(struct tfh_whatif *w, double step)
+{
+	w->step_s = w->speedup = NAN;
+	w->high_s = step;
+}
+
+static void limit_host_only(struct tfh_result *r)
+{
+	double step = tfh_mean_step_s(r);
+
+	for (uint32_t i = 0; i < r->n_whatif; i++)
+		widen(&r->whatif[i], step);
+	for (uint32_t i = 0; i < r->n_place; i++)
+		widen(&r->place[i].gain, step);
+}
+
 /* What the other ranks compute, seconds a step. */
 static double others_compute(const struct tfh_rank *k, uint32_t n, uint32_t but)
 {
@@ -157,7 +174,10 @@ int tfh_join_ranks(const struct tfh_feed *f, const struct tfh_matches *matches,
 	*out = r[best];
 	if (n > 1) {
 		find_stragglers(k, n);
-		limit(*out, k, n);
+		if ((*out)->steady.tier == 'C')
+			limit_host_only(*out);
+		else
+			limit(*out, k, n);
 		(*out)->found.others_compute_s = others_compute(k, n, best);
 		qsort(k, n, sizeof(*k), by_rank);
 		(*out)->rank = tfh_result_alloc(*out, n, sizeof(*k));
