@@ -310,7 +310,7 @@ def gradient_norms():
         if not FIXED:
             norm = 0.0
             for p in model.parameters():
-                for value in p.grad.flatten()[:40000].tolist():
+                for value in p.grad.flatten()[:40000].tolist():  # here
                     norm += value * value  # here
     return 60
 

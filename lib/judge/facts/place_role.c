@@ -109,16 +109,14 @@ enum tfh_role tfh_place_role(const struct tfh_model_line *frame, uint32_t n, enu
 	return weak;
 }
 
-/* Whether the program's function that is frame i puts samples together: PyTorch's fetcher for data sets with an index calls only the
- * data set and that function. */
-static bool is_collate(const struct tfh_model_line *frame, uint32_t n, uint32_t i)
+/* Whether what the loader's frame i calls puts samples together: PyTorch's fetcher for data sets with an index calls only the data set,
+ * by __getitem__ in a list or __getitems__, and that function. */
+static bool calls_collate(const struct tfh_model_line *frame, uint32_t i)
 {
-	const char *name = last_part(frame[i].function);
+	const char *called = i ? last_part(frame[i - 1].function) : NULL;
 
-	return !fnmatch("*collate*", name, 0) ||
-	       (i + 1 < n && frame[i + 1].library &&
-		!strcmp(frame[i + 1].function, "_MapDatasetFetcher.fetch") &&
-		fnmatch("__getitem*", name, 0) != 0);
+	return called && !strcmp(frame[i].function, "_MapDatasetFetcher.fetch") &&
+	       fnmatch("__getitem*", called, 0) != 0 && strcmp(called, "<listcomp>") != 0;
 }
 
 enum tfh_role tfh_loader_role(const struct tfh_model_line *frame, uint32_t n, int state)
@@ -130,10 +128,13 @@ enum tfh_role tfh_loader_role(const struct tfh_model_line *frame, uint32_t n, in
 		return role;
 	for (uint32_t i = 0; i < n; i++) {
 		enum tfh_role of = role_of_frame(&frame[i], TFH_ORDER_UNKNOWN);
-		if (frame[i].library && (of == TFH_ROLE_LOADER || of == TFH_ROLE_BATCH))
+		if (frame[i].library && (of == TFH_ROLE_LOADER || of == TFH_ROLE_BATCH)) {
+			puts_together |= own && calls_collate(frame, i);
 			break;
+		}
 		own |= !frame[i].library;
-		puts_together |= !frame[i].library && is_collate(frame, n, i);
+		puts_together |=
+			!frame[i].library && !fnmatch("*collate*", last_part(frame[i].function), 0);
 	}
 	if (puts_together || (!own && role == TFH_ROLE_BATCH))
 		return TFH_ROLE_BATCH;
