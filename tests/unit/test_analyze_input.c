@@ -11,8 +11,9 @@ static void test_ceiling(void **state)
 	(void)state;
 	struct tfh_result *r = eager(50, 20, 5, 3);
 
-	assert_float_equal(no_input(r)->low_s, 0.97 * 8.02e-3, 4e-5);
-	assert_float_equal(no_input(r)->ceiling_speedup, 28.02 / (0.97 * 8.02), 0.04);
+	/* One thread does all of it: without the wait a step is the rest, 1 % off, and up to 1 ms faster than behind a pause. */
+	assert_float_equal(no_input(r)->low_s, 0.99 * 8.02e-3 - 1e-3, 4e-5);
+	assert_float_equal(no_input(r)->ceiling_speedup, 28.02 / (0.99 * 8.02 - 1), 0.04);
 	tfh_result_free(r);
 	struct gen *g = tf();
 	double t = 100;
@@ -20,7 +21,7 @@ static void test_ceiling(void **state)
 		t = eager_step(g, t, 20, 5, i < 25 ? 4 : 6);
 	end_of_data(g, t);
 	r = gen_judge(g);
-	assert_float_equal(no_input(r)->low_s, 9.02e-3, 1e-4);
+	assert_float_equal(no_input(r)->low_s, 8.465e-3, 1e-4);
 	tfh_result_free(r);
 	g = tf();
 	t = 100;
@@ -28,7 +29,7 @@ static void test_ceiling(void **state)
 		t = eager_step(g, t, i < 25 ? 20 : 40, i < 25 ? 5 : 10, i < 25 ? 2 : 4);
 	end_of_data(g, t);
 	r = gen_judge(g);
-	assert_float_equal(no_input(r)->low_s, 0.75 * 10.52e-3, 3e-5);
+	assert_float_equal(no_input(r)->low_s, 7.18e-3, 3e-5);
 	tfh_result_free(r);
 }
 
