@@ -11,9 +11,10 @@ import time
 import zlib
 
 sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "strangers"))
-from stranger import BATCHES, FIXED, job, main, mark, pytorch, temporary  # noqa: E402
+from stranger import BATCHES, FIXED, MENDED_ON, job, main, mark, pytorch, temporary  # noqa: E402
 
 BATCHES["forms"] = "confirm"
+MENDED_ON.update(("gradient_norms", "padding", "trainer_collator", "two_processes"))
 ENV = "frameworks"
 PACKED = zlib.compress(bytes(range(256)) * 1024, 9)
 

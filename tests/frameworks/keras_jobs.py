@@ -8,9 +8,10 @@ import zlib
 import numpy as np
 
 sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "strangers"))
-from stranger import BATCHES, FIXED, job, main, marks, temporary  # noqa: E402
+from stranger import BATCHES, FIXED, MENDED_ON, job, main, marks, temporary  # noqa: E402
 
 BATCHES["keras"] = "confirm"
+MENDED_ON.add("torch_callback")
 ENV = "frameworks"
 STEPS, EPOCHS, SIZE = 30, 2, 16
 PACKED = zlib.compress(bytes(range(256)) * 1024, 9)
