@@ -112,18 +112,18 @@ class Writer:
         return "OUT = np.empty(1 << 14, np.float32)" if self.d.framework in ("numba", "pycuda") else ""
 
     def beside(self):
-        """Batches from a thread or a process."""
+        """Batches from a thread or a process, no more than the job takes: a worker that is left with more would wait for ever."""
         if self.row.where != "beside":
             return ""
         slow = indent(self.lines, 3)
-        n = self.d.steps + 4
+        n = self.d.steps + 1
         if self.d.defect.startswith("queue"):
             return ("def %s_batches():\n    q = queue.Queue(2)\n\n    def fill():\n        for i in range(%d):\n            if not FIXED:\n%s            q.put(i)\n\n"
                     "    threading.Thread(target=fill, daemon=True).start()\n    while True:\n        yield q.get()\n\n\nSOURCE = %s_batches()\n"
-                    % (self.d.noun, n * 8, indent(slow, 1), self.d.noun))
+                    % (self.d.noun, n, indent(slow, 1), self.d.noun))
         return ("def %s_worker(pipe):\n    for i in range(%d):\n        if not FIXED:\n%s        pipe.send(i)\n\n\ndef %s_batches():\n"
                 "    here, there = multiprocessing.Pipe()\n    multiprocessing.get_context('fork').Process(target=%s_worker, args=(there,), daemon=True).start()\n"
-                "    while True:\n        yield here.recv()\n\n\nSOURCE = %s_batches()\n" % (self.d.noun, n * 8, slow, self.d.noun, self.d.noun, self.d.noun))
+                "    while True:\n        yield here.recv()\n\n\nSOURCE = %s_batches()\n" % (self.d.noun, n, slow, self.d.noun, self.d.noun, self.d.noun))
 
     def loader(self):
         """Batches by the framework's own loader, which runs the defect's lines."""
