@@ -4,13 +4,14 @@
 set -u
 . "$TFH_SRC/tests/cli/lib.sh"
 
-# It sleeps in every step, so that there are looks at it.
+# It sleeps in every step, so that there are looks at it. What the threads waited for CPUs, by samples, is that of one file, too.
 expect 0 on_gpu "$tfhook" run -q -o rec "$job" --steps 100 --h2d 1000 --spin 100 --sleep 5
 mkdir copies
 for ((i = 0; i < 120; i++)); do cp rec/*.0.tft copies/p.a.$i.0.tft; done
 what() { "$TFH_PY" -c 'import json, sys
 r = json.load(sys.stdin)
-print([r[k] for k in ("verdict", "breakdown", "kernels", "transfers", "whatif")], r["steps"]["median_s"], r["quality"]["events"])'; }
+print([r[k] for k in ("verdict", "breakdown", "kernels", "transfers", "whatif")], r["steps"]["median_s"], r["quality"]["events"],
+      r["steps"]["unclassified"], r["quality"]["run_delay_share"])'; }
 expect 0 "$tfhook" report --json rec
 what <.out >one
 expect 0 "$tfhook" report --json copies

@@ -86,6 +86,8 @@ static int add_samples(struct tfh_run *run, uint32_t file, const char *data, siz
 		data += sizeof(s);
 		len -= sizeof(s);
 		struct tfh_sample out = {.t = tfh_run_ns(run, file, s.ticks), .cpus = s.cpus};
+		/* The files of a process come in order: an earlier sample is that of a copy. */
+		bool again = p->n_sample && out.t <= p->sample[p->n_sample - 1].t;
 		uint64_t delay = 0;
 		for (uint32_t i = 0; i < s.threads; i++) {
 			struct tft_sample_thread t;
@@ -94,6 +96,8 @@ static int add_samples(struct tfh_run *run, uint32_t file, const char *data, siz
 			memcpy(&t, data, sizeof(t));
 			data += sizeof(t);
 			len -= sizeof(t);
+			if (again)
+				continue;
 			if (t.thread == TFT_SAMPLE_NO_THREAD)
 				add_memory(p, &out, &t);
 			if (t.thread == TFT_SAMPLE_NO_THREAD && tfh_run_add_reading(p, out.t, &t))
@@ -103,6 +107,8 @@ static int add_samples(struct tfh_run *run, uint32_t file, const char *data, siz
 			if (t.thread != TFT_SAMPLE_NO_THREAD)
 				delay += t.delay_ns != UINT64_MAX ? t.delay_ns : 0;
 		}
+		if (again)
+			continue;
 		if (tfh_room_for((void **)&p->sample, &p->cap_sample, p->n_sample,
 				 sizeof(*p->sample)))
 			return -ENOMEM;
