@@ -72,7 +72,7 @@ static void print_step(const struct screen *x)
 	else if (!s->found && is_wide(x->d))
 		tfh_print(
 			x->out,
-			"\nTOO NOISY TO TELL   step %s -> %s: %+.1f %%; a change of less than %.0f %% may be chance\n",
+			"\nTOO NOISY TO TELL   step %s -> %s: %+.1f %%\n  a change of less than %.0f %% may be chance\n",
 			a, b, per_cent(x->d, s->delta_s), per_cent(x->d, s->off_s));
 	else if (!s->found)
 		tfh_print(x->out, "\nNO DIFFERENCE FOUND   step %s -> %s: %+.1f %%, +-%.1f %%\n", a,
