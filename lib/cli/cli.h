@@ -106,15 +106,15 @@ __attribute__((format(printf, 1, 2))) void tfh_say(const char *fmt, ...);
 void tfh_say_why(const struct tfh_err *err, int code);
 /* The same message, without the path that the line starts with. */
 const char *tfh_reason(const struct tfh_err *err, int code, const char *path);
-/* Reports files of a directory that could not be read beside readable ones. */
-struct tfh_run;
-void tfh_say_left_out(const struct tfh_run *run);
 /* Whether to colour `out`: from --color=auto|always|never, NO_COLOR, CLICOLOR_FORCE, TERM. */
 bool tfh_use_color(const char *flag, FILE *out);
 /* Whether the locale supports more than ASCII. */
 bool tfh_use_utf8(void);
 /* Columns of a line of `out`: of its terminal, else of COLUMNS; 80 where neither says. */
 unsigned tfh_use_columns(FILE *out);
+/* files.c: reports files of a directory that could not be read beside readable ones. */
+struct tfh_run;
+void tfh_say_left_out(const struct tfh_run *run);
 /* progress.c: shows on a terminal how much of a run has been read; NULL if nothing will be shown.
  * Start and stop in the same thread. */
 struct tfh_progress;

@@ -97,17 +97,6 @@ static int print(const struct tfh_command_line *args, const struct tfh_result *r
 	return 0;
 }
 
-void tfh_say_left_out(const struct tfh_run *run)
-{
-	const char *const *why;
-	uint32_t n = tfh_run_unreadable(run, &why);
-
-	for (uint32_t i = 0; i < n && i < 4; i++)
-		tfh_say("skipped: %s", why[i]);
-	if (n > 4)
-		tfh_say("skipped: %u more files", n - 4);
-}
-
 /* `arg`: where the courses of ranks go, for a page; else NULL. */
 static int judge(void *arg, struct tfh_run *run, struct tfh_result **out, struct tfh_err *err)
 {
@@ -139,6 +128,7 @@ static int exit_status(const struct tfh_command_line *args, const struct tfh_res
 	}
 	return TFH_EXIT_OK;
 }
+
 int tfh_cmd_report(const struct tfh_command_line *args)
 {
 	struct tfh_courses courses = {.n = 0};

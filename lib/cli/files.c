@@ -82,6 +82,17 @@ int tfh_files_find(struct tfh_files *files, const struct tfh_command_line *args,
 	return 0;
 }
 
+void tfh_say_left_out(const struct tfh_run *run)
+{
+	const char *const *why;
+	uint32_t n = tfh_run_unreadable(run, &why);
+
+	for (uint32_t i = 0; i < n && i < 4; i++)
+		tfh_say("skipped: %s", why[i]);
+	if (n > 4)
+		tfh_say("skipped: %u more files", n - 4);
+}
+
 void tfh_files_free(struct tfh_files *files)
 {
 	for (size_t i = 0; i < files->n; i++)

@@ -5,35 +5,6 @@
 
 #include "report/words/words.h"
 
-/* What the job's processes used of the CPUs, and loader workers, by how often they were seen at work. */
-static double job_used(const struct tfh_result *r)
-{
-	return r->found.contended.own + r->found.workers.processes * r->found.workers.busy;
-}
-
-bool tfh_own_crowd(const struct tfh_result *r)
-{
-	return 2 * job_used(r) > r->found.contended.busy;
-}
-
-const char *tfh_who_had_cpus(struct tfh_wording *w)
-{
-	const struct tfh_contended *c = &w->r->found.contended;
-
-	if (isnan(c->busy) || isnan(c->own))
-		return "the machine's CPUs were taken by other threads";
-	double workers = w->r->found.workers.processes * w->r->found.workers.busy;
-	double others = fmax(0, c->busy - c->own - workers);
-	return workers > 0
-		       ? tfh_phrase(w,
-				    "of the machine's CPUs this job used %.2g, its loader workers "
-				    "about %.2g, other programs %.2g",
-				    c->own, workers, others)
-		       : tfh_phrase(w,
-				    "of the machine's CPUs this job used %.2g, other programs %.2g",
-				    c->own, others);
-}
-
 /* Where the verdict is about it, it says so itself. */
 static void remark_contention(struct tfh_wording *w)
 {

@@ -5,6 +5,7 @@
  *
  *	words.c		what is said, in which order; what a verdict rests on
  *	cause.c		what each cause means in this job
+ *	crowd.c		who had the machine's CPUs
  *	remedy.c	what to do about it: tables
  *	look_lines.c	what looks at the thread have shown
  *	where.c		where in the program the time goes
@@ -137,7 +138,7 @@ void tfh_note_priced(struct tfh_wording *w);
 void tfh_note_faults(struct tfh_wording *w);
 void tfh_note_steps(struct tfh_wording *w);
 
-/* Who had the machine's CPUs while the job waited for one; whether that was mostly the job itself. */
+/* crowd.c: who had the machine's CPUs while the job waited for one; whether that was mostly the job itself. */
 const char *tfh_who_had_cpus(struct tfh_wording *w);
 bool tfh_own_crowd(const struct tfh_result *r);
 
