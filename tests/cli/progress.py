@@ -58,7 +58,7 @@ def main():
     many, repaired = os.path.join(tmp, "many"), os.path.join(tmp, "repaired")
     os.mkdir(many)
     parts = [name for name in os.listdir(out) if name.endswith(".0.tft")]
-    for i in range(60):
+    for i in range(300):
         os.link(os.path.join(out, parts[0]), os.path.join(many, parts[0].replace(".0.tft", ".%d.tft" % i)))
     for args, rate in ((("report", out), "million calls/s"), (("verify", *[out] * 12), "MB/s"), (("info", trace), "MB/s"),
                        (("repair", "-o", repaired, many), "MB/s")):
