@@ -43,7 +43,7 @@ class Writer:
         self.d, self.row, self.f = drawn, DEFECTS[drawn.defect], FRAMEWORKS[drawn.framework]
         ms = drawn.compute_ms
         self.values = dict(scaled(drawn.defect_ms), fwd=drawn.noun, batch="1", fwd_ms=round(ms * 0.35, 3), bwd_ms=round(ms * 0.55, 3),
-                           opt_ms=round(ms * 0.1, 3), width=width(ms), megabytes=max(1, int(drawn.defect_ms * 5)))
+                           opt_ms=round(ms * 0.1, 3), width=width(ms), megabytes=min(60, max(1, int(drawn.defect_ms * 5))))  # jobs of the driver have buffers of 64
         device_setup, device_lines = self.f.defects.get(drawn.defect, ("", ""))
         self.setup = self.fill(self.row.setup or device_setup)
         self.lines = self.fill(self.row.lines or device_lines)
