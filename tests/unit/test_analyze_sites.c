@@ -85,7 +85,7 @@ static uint32_t lines(void *arg, uint32_t process, uint32_t stack, struct tfh_mo
 	return 2;
 }
 
-/* Steps of a blocking copy of 6 ms and a wait. */
+/* Steps of a blocking copy of 6 ms, before which the CPU clock was read at the same line, and a wait. */
 static struct tfh_result *copies(bool waits_by_it)
 {
 	struct dg *d = dg_new();
@@ -93,6 +93,11 @@ static struct tfh_result *copies(bool waits_by_it)
 	struct tfh_err err = {0};
 
 	for (int s = 0; s < 60; s++) {
+		dg_code(d, 0, 0.3);
+		struct tfh_event *ev = dg_call(d, 0, TFH_FN_NONE, 0);
+		ev->kind = TFT_CPUTIME;
+		ev->stack = 1;
+		ev->w[0] = (uint64_t)gen_ns(s);
 		dg_copy_blocking(d, 0, 1, TFH_DIR_H2D, 1 << 24, 6);
 		d->g->ev[d->g->n - 1].stack = 1;
 		for (int k = 0; k < 4; k++)

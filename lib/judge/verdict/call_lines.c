@@ -47,7 +47,7 @@ static bool passes_on(const struct tfh_accounts *accounts, const struct tfh_mode
 		      const struct tfh_fn_info *fn)
 {
 	const struct tfh_site_use *site[] = {accounts->wait_site, accounts->alloc_site,
-					     accounts->load_site, accounts->pause_site};
+					     accounts->load_site};
 
 	for (size_t i = 0; i < accounts->copy.n; i++)
 		if (calls_another(accounts, accounts->copy.v[i].site, line, fn))
@@ -66,7 +66,9 @@ static int add_site(struct call_lines *x, const struct tfh_site_use *s)
 	if (!n)
 		return 0;
 	at = tfh_role_lead(frame, n, TFH_ROLE_NONE, &callee);
-	if (!at && n > 1 && !frame[1].library && passes_on(x->accounts, &frame[0], s->fn))
+	/* what follows a pause is not known by its stack */
+	if (!at && n > 1 && !frame[1].library && x->cause != TFH_CAUSE_HOST_LAUNCH &&
+	    passes_on(x->accounts, &frame[0], s->fn))
 		at = 1;
 	x->ns += s->ns;
 	if (frame[at].library)
