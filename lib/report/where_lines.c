@@ -7,13 +7,6 @@
 #include "report/format.h"
 #include "report/report.h"
 
-static const char *file_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 struct tree {
 	const struct tfh_seen_node *node;
 	uint32_t n;
@@ -53,7 +46,7 @@ static void print_below(FILE *out, const struct tree *t, uint32_t parent, int de
 		const struct tfh_seen_node *n = &t->node[i];
 		char time[TFH_TEXT];
 		tfh_print(out, "%9s  %*s%s  %s:%u\n", tfh_fmt_time(time, n->s_per_step), depth, "",
-			  n->function, t->wide ? n->file : file_of(n->file), n->line);
+			  n->function, t->wide ? n->file : tfh_file_of(n->file), n->line);
 		print_below(out, t, i, depth + 1);
 	}
 }
@@ -93,7 +86,7 @@ static void put_frame(FILE *out, const struct tfh_seen_node *n)
 {
 	char name[256];
 
-	snprintf(name, sizeof(name), "%s_(%s:%u)", n->function, file_of(n->file), n->line);
+	snprintf(name, sizeof(name), "%s_(%s:%u)", n->function, tfh_file_of(n->file), n->line);
 	for (char *c = name; *c; c++)
 		if (*c == ';' || *c == ' ')
 			*c = '_';

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "model/symbols/pylines.h"
+#include "report/format.h"
 #include "report/words/words.h"
 
 static const char *const what[TFH_SEEN_COUNT] = {
@@ -33,13 +34,6 @@ const char *tfh_state_words(int state)
 	return state > 0 && state < TFH_SEEN_COUNT && what[state] ? what[state] : "";
 }
 
-static const char *file_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 const char *tfh_function_of(struct tfh_wording *w, const char *name)
 {
 	static const char inner[] = ".<locals>.";
@@ -63,9 +57,9 @@ const char *tfh_verdict_line(struct tfh_wording *w)
 				       : "";
 	if (!l->looks) /* stacks of calls */
 		return tfh_phrase(w, "%s, %s:%u%s", tfh_function_of(w, l->function),
-				  file_of(l->file), l->line, called);
+				  tfh_file_of(l->file), l->line, called);
 	return tfh_phrase(w, "%s, %s:%u: %s of %s, +-%s%s", tfh_function_of(w, l->function),
-			  file_of(l->file), l->line, tfh_phrase_time(w, l->s_per_step),
+			  tfh_file_of(l->file), l->line, tfh_phrase_time(w, l->s_per_step),
 			  tfh_phrase_time(w, l->of_s), tfh_phrase_time(w, l->off_s), called);
 }
 
@@ -74,7 +68,7 @@ void tfh_name_places(struct tfh_wording *w)
 	for (uint32_t i = 0; i < w->r->n_place; i++) {
 		const struct tfh_place_gain *g = &w->r->place[i];
 		w->place[i] = g->whole ? tfh_function_of(w, g->function)
-				       : tfh_phrase(w, "%s:%u", file_of(g->file), g->line);
+				       : tfh_phrase(w, "%s:%u", tfh_file_of(g->file), g->line);
 	}
 }
 
@@ -111,7 +105,7 @@ static void workers_line(struct tfh_wording *w)
 		     k->line.file
 			     ? tfh_phrase(w, "%s: %.0f %% of that in %s, %s:%u, +-%.0f", who,
 					  100 * k->line.share, tfh_function_of(w, k->line.function),
-					  file_of(k->line.file), k->line.line,
+					  tfh_file_of(k->line.file), k->line.line,
 					  ceil(100 * k->line.off))
 			     : who);
 }

@@ -1,7 +1,6 @@
 /* Where in the program the time goes. */
-#include <string.h>
-
 #include "model/symbols/pylines.h"
+#include "report/format.h"
 #include "report/words/words.h"
 
 static const struct tfh_code_time *code_of(const struct tfh_wording *w, enum tfh_cause cause)
@@ -38,13 +37,12 @@ static const char *pause_line(struct tfh_wording *w, enum tfh_cause cause)
 const char *tfh_called_from(struct tfh_wording *w, const char *fn, const char *where)
 {
 	const struct tfh_seen_line *l = &w->r->found.line;
-	const char *slash = l->file ? strrchr(l->file, '/') : NULL;
 
 	if (!l->file || l->looks || w->r->lead)
 		return where && *where ? tfh_phrase(w, "%s called from %s", fn, where) : NULL;
 	return tfh_phrase(
 		w, l->callee ? "%s called from %s:%u %s > %s:%u %s" : "%s called from %s:%u %s", fn,
-		slash ? slash + 1 : l->file, l->line, tfh_function_of(w, l->function),
+		tfh_file_of(l->file), l->line, tfh_function_of(w, l->function),
 		l->callee ? tfh_short_file(l->callee_file) : "", l->callee_line, l->callee);
 }
 
