@@ -152,12 +152,56 @@ static void test_without(void **state)
 	tfh_result_free(r);
 }
 
+/* 100 steps that compute for 8 ms and pause for 2; in each of the first `looks` pauses one look, by turns at `one` and `other`. */
+static struct tfh_result *pausing(int looks, enum tft_look one, enum tft_look other)
+{
+	struct gen *g = gen_new();
+
+	for (int i = 0; i < 100; i++) {
+		double t = 100 + 10.0 * i;
+		gen_call(g, 0, TFH_FN_cuLaunchKernel, t, t + 0.01)->w[0] = 1;
+		gen_call(g, 0, TFH_FN_cuStreamSynchronize, t + 0.02, t + 8);
+		if (i < looks)
+			look(g, t + 8.3 + 0.15 * (i % 10), i % 2 ? one : other, 0, 0xffffffff);
+	}
+	return gen_judge(g);
+}
+
+/* What enough samples saw is the verdict. Where they saw too little, computing is, if it takes more; where there are none, nothing is
+ * known against the host. Two causes of which neither leads leave doubt. */
+static void test_borne_out(void **state)
+{
+	(void)state;
+	static const struct {
+		int looks;
+		enum tft_look one, other;
+		enum tfh_class cls;
+		enum tfh_confidence confidence;
+	} row[] = {
+		{40, TFT_LOOK_SLEEP, TFT_LOOK_SLEEP, TFH_CLASS_HOST_BOUND, TFH_CONFIDENCE_HIGH},
+		{40, TFT_LOOK_OTHER, TFT_LOOK_OTHER, TFH_CLASS_COMPUTE_BOUND,
+		 TFH_CONFIDENCE_MEDIUM},
+		{3, TFT_LOOK_SLEEP, TFT_LOOK_SLEEP, TFH_CLASS_COMPUTE_BOUND, TFH_CONFIDENCE_MEDIUM},
+		{40, TFT_LOOK_SLEEP, TFT_LOOK_LOCK, TFH_CLASS_HOST_BOUND, TFH_CONFIDENCE_MEDIUM},
+		{0, TFT_LOOK_SLEEP, TFT_LOOK_SLEEP, TFH_CLASS_HOST_BOUND, TFH_CONFIDENCE_HIGH},
+	};
+
+	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+		struct tfh_result *r = pausing(row[i].looks, row[i].one, row[i].other);
+		if (r->verdict.cls != row[i].cls || r->verdict.confidence != row[i].confidence)
+			fail_msg("row %zu: %s %d", i, tfh_class_name(r->verdict.cls),
+				 (int)r->verdict.confidence);
+		assert_int_equal(r->verdict.n_also, row[i].cls == TFH_CLASS_COMPUTE_BOUND);
+		assert_int_equal(r->steps.classes[row[i].cls].count, r->steps.count);
+		tfh_result_free(r);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_shares),
-		cmocka_unit_test(test_elsewhere),
-		cmocka_unit_test(test_files),
+		cmocka_unit_test(test_shares),	  cmocka_unit_test(test_borne_out),
+		cmocka_unit_test(test_elsewhere), cmocka_unit_test(test_files),
 		cmocka_unit_test(test_without),
 	};
 

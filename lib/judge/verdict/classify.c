@@ -391,18 +391,37 @@ static int prefer_contention(const struct tfh_accounts *accounts, struct tfh_res
 	return turn_steps(r, from, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_CONTENTION);
 }
 
-/* PyTorch's forward pass on a processor has no call that tells it from the program's code before it: only looks do. */
-static bool unseen(const struct tfh_accounts *accounts)
+/*
+ * A host-bound verdict whose cause nothing bears out: where the device, or the processors, compute for most of the time, what the host
+ * loses beside it is what any library does around its calls, as far as anybody can tell, and computing is the verdict.
+ */
+static int prefer_computing(const struct tfh_accounts *accounts, struct tfh_result *r,
+			    const struct totals *t)
 {
-	const struct tfh_facts *facts = accounts->facts;
-	size_t window = 0, seen = 0;
+	struct tfh_verdict *v = &r->steady;
+	double by_class[TFH_CLASS_COUNT];
+	enum tfh_class from = v->cls;
 
-	if (!facts->cpu_only || !(facts->loader || facts->update.n))
-		return false;
-	for (size_t i = 0;
-	     i < tfh_looks_count(facts->looks) && seen < (size_t)TFH_VERDICT_LINE_LOOKS; i++)
-		seen += tfh_judged_at(accounts, tfh_looks_at(facts->looks, i).t, &window);
-	return seen < (size_t)TFH_VERDICT_LINE_LOOKS;
+	blocking_of(accounts, t, by_class);
+	if (!TFH_DETECT_BORNE_OUT || from != TFH_CLASS_HOST_BOUND)
+		return 0;
+	enum tfh_borne_out borne_out = tfh_borne_out(accounts, v->cause);
+	if (borne_out == TFH_BORNE_OUT_HARDLY && v->confidence == TFH_CONFIDENCE_HIGH)
+		v->confidence = TFH_CONFIDENCE_MEDIUM;
+	if (borne_out != TFH_BORNE_OUT_NOT)
+		return 0;
+	if (by_class[TFH_CLASS_COMPUTE_BOUND] <= t->total / 2) {
+		v->confidence = TFH_CONFIDENCE_LOW;
+		return 0;
+	}
+	v->cls = TFH_CLASS_COMPUTE_BOUND;
+	v->cause = cause_of(accounts, v->cls);
+	v->share = share_of(by_class[v->cls], t->total);
+	if (v->confidence == TFH_CONFIDENCE_HIGH)
+		v->confidence = TFH_CONFIDENCE_MEDIUM;
+	v->n_also = 0;
+	v->also[v->n_also++] = from;
+	return turn_steps(r, from, v->cls, v->cause);
 }
 
 static int give_verdict(const struct tfh_accounts *accounts, struct tfh_result *r,
@@ -431,9 +450,8 @@ static int give_verdict(const struct tfh_accounts *accounts, struct tfh_result *
 	if (tfh_class_blocks(v->cls) &&
 	    by_class[v->cls] <= TFH_VERDICT_ERRORS * standard_error(accounts, v->cls))
 		v->confidence = TFH_CONFIDENCE_LOW;
-	if (v->cause == TFH_CAUSE_HOST_PYTHON && unseen(accounts))
-		v->confidence = TFH_CONFIDENCE_LOW;
-	return prefer_contention(accounts, r, t);
+	int rc = prefer_computing(accounts, r, t);
+	return rc ? rc : prefer_contention(accounts, r, t);
 }
 
 int tfh_classify(const struct tfh_accounts *accounts, struct tfh_result *r)

@@ -7,6 +7,14 @@
 
 #include "judge/predict/predict.h"
 
+/* borne_out.c: how well samples of the threads bear out what the cause of a host-bound verdict says */
+enum tfh_borne_out {
+	TFH_BORNE_OUT,
+	TFH_BORNE_OUT_HARDLY, /* another cause of the class was seen nearly as often */
+	TFH_BORNE_OUT_NOT,    /* too few samples saw it, or it is host.unknown */
+};
+enum tfh_borne_out tfh_borne_out(const struct tfh_accounts *accounts, enum tfh_cause cause);
+
 /* classify.c */
 int tfh_classify(const struct tfh_accounts *accounts, struct tfh_result *r);
 /* After the what-ifs, with device times and calls: the class that blocks most may gain nothing by

@@ -102,9 +102,8 @@ static const struct {
 	 {"an op of the step runs on the CPU",
 	  "use an op or a type that the device has a kernel for, or move it into the input pipeline"}},
 	{TFH_CAUSE_COMPUTE_DENSE,
-	 {"computing takes nearly all of the step",
-	  "faster kernels (lower precision, XLA or torch.compile), or more devices; the rest costs "
-	  "next to nothing here"}},
+	 {"computing takes most of the step",
+	  "faster kernels (lower precision, XLA or torch.compile), or more devices"}},
 	{TFH_CAUSE_COMPUTE_UNDERFILLED,
 	 {"kernels too small to fill the device", "larger batches, or fused kernels"}},
 	{TFH_CAUSE_COMPUTE_DOMINANT_OP,

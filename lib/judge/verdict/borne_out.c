@@ -1,0 +1,66 @@
+/*
+ * How well samples bear out the cause of a host-bound verdict. A cause told by its own calls (launches, waits, allocations) needs none, and
+ * where there are no samples at all (an imported trace) they say nothing.
+ */
+#include <math.h>
+
+#include "judge/verdict/verdict.h"
+
+/* Samples of driving threads between their calls, in judged steps. */
+struct seen {
+	uint32_t all, of[TFH_CAUSE_COUNT];
+};
+
+static struct seen count(const struct tfh_accounts *accounts)
+{
+	const struct tfh_facts *facts = accounts->facts;
+	struct seen n = {0};
+	size_t window = 0;
+
+	for (size_t i = 0; i < tfh_looks_count(facts->looks); i++) {
+		struct tfh_seen_look k = tfh_looks_at(facts->looks, i);
+		if (!tfh_judged_at(accounts, k.t, &window) || !facts->thread[k.thread].drives ||
+		    k.inside)
+			continue;
+		n.all++;
+		n.of[tfh_look_cause(facts, k.at, k.feeds)]++;
+	}
+	return n;
+}
+
+/* The cause's samples are more than those of the class' next one by more than chance. */
+static bool leads(const struct seen *n, enum tfh_cause cause)
+{
+	uint32_t next = 0;
+
+	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
+		if (c != (int)cause && tfh_cause_class(c) == tfh_cause_class(cause) &&
+		    n->of[c] > next)
+			next = n->of[c];
+	return n->of[cause] > next &&
+	       n->of[cause] - next >= TFH_PREDICT_ERRORS * sqrt((double)n->of[cause] + next);
+}
+
+/* Those that calls tell, too. */
+static bool told_by_calls(const struct tfh_accounts *accounts, enum tfh_cause cause)
+{
+	return cause < 0 || tfh_cause_class(cause) != TFH_CLASS_HOST_BOUND ||
+	       cause == TFH_CAUSE_HOST_LAUNCH || cause == TFH_CAUSE_HOST_SYNC ||
+	       cause == TFH_CAUSE_HOST_ALLOC || accounts->facts->feed->imported;
+}
+
+enum tfh_borne_out tfh_borne_out(const struct tfh_accounts *accounts, enum tfh_cause cause)
+{
+	if (told_by_calls(accounts, cause) || !tfh_looks_count(accounts->facts->looks))
+		return TFH_BORNE_OUT;
+	if (cause == TFH_CAUSE_HOST_UNKNOWN)
+		return TFH_BORNE_OUT_NOT;
+	struct seen n = count(accounts);
+	bool code = cause == TFH_CAUSE_HOST_PYTHON || cause == TFH_CAUSE_HOST_CODE;
+	if (!n.of[cause] && !code)
+		return TFH_BORNE_OUT; /* by its calls, or by where its pauses stand */
+	if (n.of[cause] < TFH_VERDICT_LINE_LOOKS)
+		return TFH_BORNE_OUT_NOT;
+	return n.of[cause] >= TFH_FACTS_LOOK_LEAST && leads(&n, cause) ? TFH_BORNE_OUT
+								       : TFH_BORNE_OUT_HARDLY;
+}
