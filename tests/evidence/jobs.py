@@ -44,9 +44,9 @@ LOADED = ["input.*", "host.python"]  # the main thread makes its batch itself: b
 JOBS = {}
 
 
-def job(*causes, env="main"):
+def job(*causes, env="main", device=True):
     def put(function):
-        JOBS[function.__name__.rstrip("_")] = {"causes": list(causes), "env": env, "function": function}
+        JOBS[function.__name__.rstrip("_")] = {"causes": list(causes), "env": env, "device": device, "function": function}
         return function
     return put
 
@@ -523,7 +523,7 @@ def main():
         print(json.dumps({name: {"causes": j["causes"], "env": j["env"], "file": os.path.basename(inspect.getsourcefile(j["function"])),
                                  "lines": lines_of(j["function"])} for name, j in JOBS.items()}))
         return
-    spent, d, since = Spent(), Device(), time.perf_counter()
+    spent, d, since = Spent(), Device() if JOBS[a.name]["device"] else None, time.perf_counter()
     JOBS[a.name]["function"](d, a.steps, spent)
     print(json.dumps({"steps": a.steps, "spent_s": spent.total, "wall_s": time.perf_counter() - since}), flush=True)
 

@@ -92,6 +92,7 @@ static void test_roles(void **state)
 	assert_int_equal(tfh_place_role(queued, COUNT(queued), TFH_ORDER_UNKNOWN), TFH_ROLE_LOADER);
 	assert_int_equal(tfh_place_role(arrays, COUNT(arrays), TFH_ORDER_UNKNOWN), TFH_ROLE_NONE);
 	assert_int_equal(tfh_place_role(queued, 2, TFH_ORDER_UNKNOWN), TFH_ROLE_QUEUE);
+	assert_int_equal(tfh_place_role(queued, 2, TFH_ORDER_BEHIND), TFH_ROLE_LOCK);
 	assert_int_equal(tfh_place_role(saves, COUNT(saves), TFH_ORDER_BEHIND), TFH_ROLE_SAVE);
 	assert_int_equal(tfh_place_role(saves, COUNT(saves), TFH_ORDER_BEFORE), TFH_ROLE_NONE);
 	assert_int_equal(tfh_place_role(callback, COUNT(callback), TFH_ORDER_BEHIND),
@@ -113,6 +114,35 @@ static void test_order(void **state)
 	assert_int_equal(tfh_order_of(seen, 2, call, 0), TFH_ORDER_UNKNOWN);
 	seen[1].function = "other";
 	assert_int_equal(tfh_order_of(seen, 2, call, 2), TFH_ORDER_UNKNOWN);
+}
+
+/* Without a device a wait feeds the step if it stands above the call before it and above the one behind it: what stands between the two, or
+ * behind both, does not. The program's own lock is no batch. */
+static void test_fed_by_hand(void **state)
+{
+	(void)state;
+	static const struct tfh_model_line loop = {"/job/train.py", "main", 19, false};
+	struct tfh_pause_end to = {.n = 2, .n_last = 2};
+	struct tfh_model_line seen[] = {{STD "/threading.py", "Event.wait", 6, true}, loop};
+
+	to.frame[0] = (struct tfh_model_line){"/job/net.py", "forward", 7, false};
+	to.last[0] = (struct tfh_model_line){"/job/net.py", "update", 9, false};
+	to.frame[1] = to.last[1] = loop;
+	to.frame[1].line = 20;
+	to.last[1].line = 24;
+	assert_int_equal(tfh_role_above(TFT_LOOK_EVENT, seen, 2, &to), TFH_ROLE_MADE);
+	assert_int_equal(tfh_role_above(TFT_LOOK_LOCK, seen, 2, &to), TFH_ROLE_MADE);
+	assert_int_equal(tfh_role_above(TFT_LOOK_PIPE, seen, 2, &to), TFH_ROLE_SENT);
+	assert_int_equal(tfh_role_above(TFT_LOOK_SLEEP, seen, 2, &to), TFH_ROLE_NONE);
+	assert_int_equal(tfh_role_above(TFT_LOOK_LOCK, seen + 1, 1, &to), TFH_ROLE_LOCK);
+	seen[1].line = 25; /* behind the step */
+	assert_int_equal(tfh_role_above(TFT_LOOK_PIPE, seen, 2, &to), TFH_ROLE_NONE);
+	seen[1].line = 22; /* in its middle */
+	to.last[1].line = 20;
+	to.frame[1].line = 24;
+	assert_int_equal(tfh_role_above(TFT_LOOK_PIPE, seen, 2, &to), TFH_ROLE_NONE);
+	to.n_last = 0;
+	assert_int_equal(tfh_role_above(TFT_LOOK_PIPE, seen, 2, &to), TFH_ROLE_NONE);
 }
 
 /* Between two copies, a library's code in the function that makes the second one belongs to the copies; what another function prepares for
@@ -396,11 +426,11 @@ static void test_retraced(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_roles),	      cmocka_unit_test(test_order),
-		cmocka_unit_test(test_copies),	      cmocka_unit_test(test_causes),
-		cmocka_unit_test(test_kernel_time),   cmocka_unit_test(test_retraced),
-		cmocka_unit_test(test_rewriting),     cmocka_unit_test(test_makers),
-		cmocka_unit_test(test_place_of_line),
+		cmocka_unit_test(test_roles),	    cmocka_unit_test(test_order),
+		cmocka_unit_test(test_fed_by_hand), cmocka_unit_test(test_copies),
+		cmocka_unit_test(test_causes),	    cmocka_unit_test(test_kernel_time),
+		cmocka_unit_test(test_retraced),    cmocka_unit_test(test_rewriting),
+		cmocka_unit_test(test_makers),	    cmocka_unit_test(test_place_of_line),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -87,6 +87,11 @@ enum tfh_cause tfh_look_cause(const struct tfh_facts *facts, int at, bool feeds)
 	/* A queue of the program itself, beside a pipeline that delivers its batches. */
 	if (facts->consumers && tfh_at_role(at) == TFH_ROLE_QUEUE)
 		cause = TFH_CAUSE_HOST_LOCK;
+	if (facts->consumers && tfh_at_role(at) == TFH_ROLE_SENT)
+		cause = TFH_CAUSE_HOST_WAIT;
+	/* Nobody else was seen at work. */
+	if ((facts->consumers || !facts->makers) && tfh_at_role(at) == TFH_ROLE_MADE)
+		cause = TFH_CAUSE_HOST_LOCK;
 	return cause == TFH_CAUSE_HOST_PYTHON && !tfh_looks_python(facts->looks)
 		       ? TFH_CAUSE_HOST_CODE
 		       : cause;
@@ -103,6 +108,8 @@ static bool is_plain(const struct tfh_facts *facts, int at)
 	case TFH_ROLE_LOCK:
 	case TFH_ROLE_WAIT:
 	case TFH_ROLE_QUEUE:
+	case TFH_ROLE_MADE:
+	case TFH_ROLE_SENT:
 		return true;
 	default:
 		return false;

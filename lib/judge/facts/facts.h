@@ -250,6 +250,7 @@ struct tfh_facts {
 	child;		      /* samples of other threads and of child processes,
 					       * in order of time */
 	bool lock_feeds;      /* tfh_lock_feeds() */
+	bool makers;	      /* tfh_makers_work() */
 	bool crowded;	      /* the driving threads were often ready to run without a CPU */
 	double delay_per_run; /* how long, for each second that they ran; 0: hardly */
 	struct tfh_handles recorded;

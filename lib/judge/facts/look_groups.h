@@ -56,6 +56,7 @@ struct tfh_look_line {
 	/* a pause whose following work has not been seen yet */
 	struct tfh_look_pause open;
 	uint16_t after;
+	uint32_t stack; /* the last one that was read at the end of a pause, 0: none */
 	uint32_t open_looks;
 	double open_seen[TFH_AT_COUNT];
 	int64_t open_asleep, open_wall;
@@ -72,6 +73,7 @@ struct tfh_looks {
 	double delay_per_run;  /* as in struct tfh_facts */
 	bool any, python;
 	bool device; /* something was launched so far */
+	bool driver; /* to a device: by the driver's functions, or copied */
 };
 
 /* The group of all short pauses of a thread, TFH_NO_GROUP: nothing was seen of its pauses. */

@@ -151,7 +151,8 @@ static bool can_be(enum tfh_role role, const struct tfh_looks *l, const struct t
 	if (role == TFH_ROLE_COMPUTE)
 		return !l->device && (!tfh_is_asleep(k->state) || k->state == TFT_LOOK_LOCK ||
 				      k->state == TFT_LOOK_EVENT || k->state == TFT_LOOK_PAGE);
-	return role != TFH_ROLE_NONE && (role != TFH_ROLE_QUEUE || tfh_is_asleep(k->state));
+	return role != TFH_ROLE_NONE &&
+	       ((role != TFH_ROLE_QUEUE && role != TFH_ROLE_LOCK) || tfh_is_asleep(k->state));
 }
 
 /* Whether the program's innermost function of a look is also on the stack of the call that came next. */
@@ -177,6 +178,8 @@ static void place_look(struct tfh_looks *l, struct tfh_one_look *k, const struct
 		role = tfh_role_between(k->state, order,
 					to->soon || tfh_looks_lead_to(frame, n, to),
 					tfh_looks_copy(frame, n, to), to);
+	if (TFH_DETECT_HAND_FED && role == TFH_ROLE_NONE && !l->driver)
+		role = tfh_role_above(k->state, frame, n, to);
 	k->at = role == TFH_ROLE_NONE || k->state == TFT_LOOK_GIL
 			? k->state
 			: (uint8_t)TFH_AT(role, tfh_is_asleep(k->state));
@@ -235,6 +238,15 @@ static int close_pause(struct tfh_looks *l, uint32_t thread, bool feeds)
 	return rc;
 }
 
+static uint32_t lines_of(const struct tfh_looks *l, uint32_t stack,
+			 struct tfh_model_line frame[TFH_VERDICT_FRAMES])
+{
+	const struct tfh_feed *f = l->feed;
+
+	return stack && f->lines ? f->lines(f->arg, l->process, stack, frame, TFH_VERDICT_FRAMES)
+				 : 0;
+}
+
 /* Opens the pause [s->end, t1) of a thread. It is closed when the following work is known. */
 static int open_pause(struct tfh_looks *l, uint32_t thread, const struct tfh_event *ev,
 		      uint16_t after)
@@ -254,11 +266,13 @@ static int open_pause(struct tfh_looks *l, uint32_t thread, const struct tfh_eve
 	memset(s->open_seen, 0, sizeof(s->open_seen));
 	if (s->looks) {
 		struct tfh_pause_end to = {.before = s->before, .after = after};
-		if (read && r->stack && l->feed->lines)
-			to.n = l->feed->lines(l->feed->arg, l->process, r->stack, to.frame,
-					      TFH_VERDICT_FRAMES);
+		if (read)
+			to.n = lines_of(l, r->stack, to.frame);
+		if (!l->driver)
+			to.n_last = lines_of(l, s->stack, to.last);
 		place_looks(l, thread, s->end, ev->t0, &to, s->open_seen);
 	}
+	s->stack = read && r->stack ? r->stack : s->stack;
 	s->open_wall = known ? ns : 0;
 	s->open_asleep = !known || asleep < 0 ? 0 : asleep < ns ? asleep : ns;
 	return rc;
@@ -306,6 +320,8 @@ static int add_call(struct tfh_looks *l, const struct tfh_event *ev)
 	int rc = 0;
 
 	l->device |= tfh_kind_launches(kind);
+	l->driver |= ev->fn->family == TFH_FAM_LAUNCH || ev->fn->family == TFH_FAM_GRAPH_LAUNCH ||
+		     ev->fn->family == TFH_FAM_COPY;
 	if (s->looks && ev->fn->family == TFH_FAM_CONSUMER && strstr(ev->fn->name, "DataLoader"))
 		s->looks -= place_inside(l, ev);
 	if (s->end && ns >= TFH_FACTS_LOOK_PAUSE_NS)

@@ -29,6 +29,8 @@ struct tfh_maker {
 bool tfh_maker_at(const struct tfh_facts *facts, const struct tfh_child_look *look,
 		  struct tfh_maker *out);
 
+/* Whether another thread, or a child process, was often enough seen at work: it may make the batches. */
+bool tfh_makers_work(const struct tfh_facts *facts);
 /* Whether threads that hold Python's global lock mostly run functions of the input pipeline (py_function, generators): then waiting
  * for the lock is waiting for input. */
 bool tfh_lock_feeds(const struct tfh_facts *facts);

@@ -59,3 +59,24 @@ enum tfh_role tfh_role_between(int state, enum tfh_order order, bool dispatch, b
 		return TFH_ROLE_NONE;
 	}
 }
+
+enum tfh_role tfh_role_above(int state, const struct tfh_model_line *seen, uint32_t n,
+			     const struct tfh_pause_end *to)
+{
+	if (tfh_order_of(seen, n, to->frame, to->n) != TFH_ORDER_BEFORE ||
+	    tfh_order_of(seen, n, to->last, to->n_last) != TFH_ORDER_BEFORE)
+		return TFH_ROLE_NONE;
+	switch (state) {
+	case TFT_LOOK_LOCK:
+	case TFT_LOOK_EVENT:
+		/* What another thread makes is waited for in a library's function: a queue's, a future's, an event's. A lock is taken by the
+		 * program itself. */
+		return seen[0].library ? TFH_ROLE_MADE : TFH_ROLE_LOCK;
+	case TFT_LOOK_PIPE:
+	case TFT_LOOK_SOCKET:
+	case TFT_LOOK_POLL:
+		return TFH_ROLE_SENT;
+	default:
+		return TFH_ROLE_NONE;
+	}
+}

@@ -8,7 +8,9 @@
 /* The call that ended a pause. */
 struct tfh_pause_end {
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES]; /* its stack, innermost first */
-	uint32_t n;
+	struct tfh_model_line last
+		[TFH_VERDICT_FRAMES]; /* without a device: of the last call before that has a stack */
+	uint32_t n, n_last;
 	uint16_t before, after; /* kinds of the calls around the pause: family << 3 | direction */
 	bool soon;		/* the pause was short */
 };
@@ -27,5 +29,9 @@ bool tfh_looks_copy(const struct tfh_model_line *seen, uint32_t n, const struct 
  * (tfh_looks_lead_to), or the pause was short; copies: tfh_looks_copy(). */
 enum tfh_role tfh_role_between(int state, enum tfh_order order, bool dispatch, bool copies,
 			       const struct tfh_pause_end *to);
+/* Without a device: the role of a wait before the step's first call, TFH_ROLE_NONE for others. It stands above the call that follows and above
+ * the one before, so that the loop began anew in between. */
+enum tfh_role tfh_role_above(int state, const struct tfh_model_line *seen, uint32_t n,
+			     const struct tfh_pause_end *to);
 
 #endif

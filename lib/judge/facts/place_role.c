@@ -5,7 +5,7 @@
 
 #include "format/layout.h"
 
-enum when { ANY, NOT_BEFORE, BEFORE };
+enum when { ANY, NOT_BEFORE, BEFORE, NOT_BEHIND };
 
 static const struct {
 	enum tfh_cause cause;
@@ -67,6 +67,8 @@ enum tfh_order tfh_order_of(const struct tfh_model_line *seen, uint32_t n_seen,
 
 static bool in_time(enum when when, enum tfh_order order)
 {
+	if (when == NOT_BEHIND)
+		return order != TFH_ORDER_BEHIND;
 	return when == ANY || (when == BEFORE) == (order == TFH_ORDER_BEFORE);
 }
 
@@ -99,7 +101,8 @@ enum tfh_role tfh_place_role(const struct tfh_model_line *frame, uint32_t n, enu
 	for (uint32_t i = 0; i < n; i++) {
 		enum tfh_role role = role_of_frame(&frame[i], order);
 		bool own = !frame[i].library, tells = inside || roles[role].whole;
-		bool yields = own || role == TFH_ROLE_QUEUE || role == TFH_ROLE_KEEP;
+		bool yields = own || role == TFH_ROLE_QUEUE || role == TFH_ROLE_LOCK ||
+			      role == TFH_ROLE_KEEP;
 		if (role != TFH_ROLE_NONE && tells && yields)
 			weak = weak == TFH_ROLE_NONE ? role : weak;
 		else if (role != TFH_ROLE_NONE && tells)
