@@ -180,6 +180,15 @@ char *tfh_in_memory(const struct tfh_page *page,
 	return NULL;
 }
 
+size_t tfh_lines_of(const char *text)
+{
+	size_t n = 0;
+
+	for (; *text; text++)
+		n += *text == '\n';
+	return n;
+}
+
 void tfh_pass_on(const struct tfh_page *page, const char *printed)
 {
 	tfh_put(printed, page->out);

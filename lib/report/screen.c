@@ -69,15 +69,6 @@ static void set(const struct tfh_page *page, const void *arg)
 		foot(page);
 }
 
-static size_t lines_of(const char *text)
-{
-	size_t n = 0;
-
-	for (; *text; text++)
-		n += *text == '\n';
-	return n;
-}
-
 void tfh_report_screen(FILE *out, const struct tfh_wording *words, const struct tfh_style *style)
 {
 	struct tfh_page page = {.out = out, .words = words, .r = words->r, .style = *style};
@@ -86,8 +77,8 @@ void tfh_report_screen(FILE *out, const struct tfh_wording *words, const struct 
 	for (size_t i = 0; i < FORMS; i++) {
 		page.style.lines = narrow ? 0 : forms[i].lines;
 		char *text = tfh_in_memory(&page, set, &forms[i]);
-		bool fits =
-			text && (lines_of(text) <= TFH_SCREEN_LINES || i + 1 == FORMS || narrow);
+		bool fits = text &&
+			    (tfh_lines_of(text) <= TFH_SCREEN_LINES || i + 1 == FORMS || narrow);
 		if (fits)
 			tfh_pass_on(&page, text);
 		free(text);

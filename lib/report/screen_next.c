@@ -1,5 +1,6 @@
 /* The first screen: what to do next, each with what the run would become by that alone. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clean.h"
@@ -64,23 +65,43 @@ static void heading(const struct tfh_page *page, bool gains)
 	tfh_heading(page, "%s%*s", left, *right ? (int)(columns - strlen(left)) : 0, right);
 }
 
-/* The finding, and at the line's end what it gains; on the next lines how. */
+static void put(const struct tfh_page *page, const void *text)
+{
+	tfh_wrap_most(page, strlen(INDENT), INDENT, text);
+}
+
+/* A text, and at the end of its first line what it gains. */
+static void beside(const struct tfh_page *page, const char *text, const char *gain)
+{
+	struct tfh_page left = *page;
+
+	left.style.columns = (unsigned)(TFH_PAGE_COLUMNS - strlen(gain) - 2);
+	char *wrapped = tfh_in_memory(&left, put, text),
+	     *end = wrapped ? strchr(wrapped, '\n') : NULL;
+	if (end) {
+		*end = '\0';
+		tfh_pass_on(page, wrapped);
+		tfh_print(page->out, "%*s\n",
+			  (int)(TFH_PAGE_COLUMNS - strlen(INDENT) -
+				tfh_columns(wrapped, strlen(wrapped))),
+			  gain);
+		tfh_pass_on(page, end + 1);
+	}
+	free(wrapped);
+}
+
+/* The finding, and beside it what it gains; on the next lines how. */
 static void item(const struct tfh_page *page, size_t number, const struct tfh_advice *a, bool how)
 {
-	size_t columns = last_column(page), width;
 	char first[32], gain[80], line[512];
 
 	tfh_next_becomes(page->r, a, gain, sizeof(gain));
 	snprintf(first, sizeof(first), "  %zu ", number);
-	width = columns - strlen(first) - (*gain ? strlen(gain) + 2 : 0);
-	if (*gain && tfh_columns(a->finding, strlen(a->finding)) <= width) {
-		tfh_print(page->out, "%s%s%*s\n", first, a->finding,
-			  (int)(columns - strlen(first) -
-				tfh_columns(a->finding, strlen(a->finding))),
-			  gain);
+	tfh_print(page->out, "%s", first);
+	if (*gain && last_column(page) == TFH_PAGE_COLUMNS) {
+		beside(page, a->finding, gain);
 	} else {
 		snprintf(line, sizeof(line), "%s%s%s", a->finding, *gain ? ": " : "", gain);
-		tfh_print(page->out, "%s", first);
 		tfh_wrap_most(page, strlen(first), INDENT, line);
 	}
 	if (!how || !a->todo || !*a->todo)

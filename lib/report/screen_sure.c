@@ -1,5 +1,6 @@
 /* The first screen: what the result rests on. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/print.h"
@@ -70,8 +71,11 @@ static void say_records(struct sentence *s, const struct tfh_result *r)
 	const struct tfh_quality *q = &r->quality;
 	char a[TFH_TEXT], b[TFH_TEXT];
 
-	say(s, "%s of %s records lost", tfh_fmt_count(a, q->dropped),
-	    tfh_fmt_count(b, q->events + q->dropped));
+	if (q->dropped)
+		say(s, "%s of %s records lost", tfh_fmt_count(a, q->dropped),
+		    tfh_fmt_count(b, q->events + q->dropped));
+	else
+		say(s, "0 records lost");
 	if (q->files_complete < q->files)
 		say(s, "%u of %u files complete", q->files_complete, q->files);
 	if (q->holes)
@@ -88,7 +92,7 @@ void tfh_sure_words(const struct tfh_result *r, char out[TFH_SURE])
 
 	say_steps(&s, r);
 	if (q->crowded)
-		say(&s, "other work on this machine distorts the times");
+		say(&s, "a crowded machine distorts the times");
 	say_times(&s, r);
 	say_records(&s, r);
 	if (!isnan(q->unattributed_share) && r->steps.count)
@@ -98,11 +102,32 @@ void tfh_sure_words(const struct tfh_result *r, char out[TFH_SURE])
 	memcpy(out, s.text, sizeof(s.text));
 }
 
+static void put(const struct tfh_page *page, const void *text)
+{
+	tfh_wrap_from(page, strlen("SURE   "), "       ", text);
+}
+
+/* Leaves whole sentences, as many as there are lines for: half of one tells nothing. */
+static void shorten(const struct tfh_page *page, char *text)
+{
+	size_t lines = page->style.lines;
+	bool fits = !lines;
+
+	while (!fits) {
+		char *wrapped = tfh_in_memory(page, put, text), *last = strrchr(text, ';');
+		fits = !wrapped || !last || tfh_lines_of(wrapped) <= lines;
+		if (!fits)
+			*last = '\0';
+		free(wrapped);
+	}
+}
+
 void tfh_screen_sure(const struct tfh_page *page)
 {
 	char text[TFH_SURE];
 
 	tfh_sure_words(page->r, text);
+	shorten(page, text);
 	tfh_put("\n", page->out);
 	tfh_tinted(page, TFH_BOLD, "SURE");
 	tfh_put("   ", page->out);

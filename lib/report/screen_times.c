@@ -74,7 +74,7 @@ static void close_up(struct times *t, size_t rows)
 /* Parts of the run that have no parts, by what they are. */
 static void run_times(const struct tfh_result *r, struct times *t, size_t rows)
 {
-	double seconds[TFH_BRANCH_COUNT] = {0};
+	double seconds[TFH_BRANCH_COUNT];
 	char all[TFH_TEXT], of[24] = "";
 
 	*t = (struct times){.name = 15, .bar = 6};
@@ -86,9 +86,7 @@ static void run_times(const struct tfh_result *r, struct times *t, size_t rows)
 		snprintf(of, sizeof(of), "rank %d: ", rank);
 	snprintf(t->title, sizeof(t->title), "WHERE THE RUN WENT (%s%s)", of,
 		 tfh_fmt_time(all, t->all_s));
-	for (uint32_t i = 1; i < r->n_tree; i++)
-		if (i + 1 == r->n_tree || r->tree[i + 1].parent != i)
-			seconds[r->tree[i].kind] += r->tree[i].wall_s;
+	tfh_spent_all(r, seconds);
 	for (int k = 0; k < TFH_BRANCH_COUNT; k++)
 		add_row(t, tfh_branch_words((enum tfh_branch)k), seconds[k]);
 	/* Where the steps were found by other signs than the tree, it says nothing. */

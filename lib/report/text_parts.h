@@ -46,6 +46,7 @@ void tfh_field(const struct tfh_page *page, size_t *column, const char *field);
 char *tfh_in_memory(const struct tfh_page *page,
 		    void (*print)(const struct tfh_page *page, const void *arg), const void *arg);
 void tfh_pass_on(const struct tfh_page *page, const char *printed);
+size_t tfh_lines_of(const char *text); /* newlines in it */
 
 /* A row of the first screen: a label and its text. */
 void tfh_row(const struct tfh_page *page, const char *label, const char *text);

@@ -60,7 +60,7 @@ static void print_tree(FILE *out, struct tree t, const char *title)
 			looks += t.node[i].looks;
 			t.least_s += TFH_REPORT_TREE_SHARE * t.node[i].s_per_step;
 		}
-	tfh_print(out, "PER STEP  %s (%llu looks)\n", title, (unsigned long long)looks);
+	tfh_print(out, "PER STEP  %s (%llu samples)\n", title, (unsigned long long)looks);
 	print_below(out, &t, UINT32_MAX, 0);
 }
 

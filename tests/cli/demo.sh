@@ -32,7 +32,7 @@ prints 'train_csv\.py:[0-9]+|no line of Python was seen' # with few looks it is 
 # Where other work takes the processors, the host may truly be what holds the job back; the report then says so.
 if ! [[ $got == 0 && $(grep -c '^RIGHT' .out) == 2 ]]; then
 	[[ $got == 1 ]] || fail "exit status $got"
-	prints 'other work on this machine'
+	prints 'a crowded machine'
 	says 'busy with other work'
 fi
 expect 0 "$tfhook" verify played/padded played/csv

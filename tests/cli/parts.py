@@ -60,7 +60,7 @@ def transfers(text, report):
 
 
 def where(text, report):
-    assert "think" in text and "looks)" in text, text
+    assert "think" in text and "samples)" in text, text
     line = re.search(r"^ +([\d.]+ \w+) +think  ", text, re.M)
     assert line, text
 

@@ -302,6 +302,23 @@ static void one_screen(const char *text)
 	lines_fit(text);
 }
 
+/* What there is no room for is left out whole: no line of what the result rests on ends in dots. */
+static void sure_is_whole(void **state)
+{
+	(void)state;
+	struct tfh_result r = fixture();
+
+	r.quality.crowded = true;
+	r.quality.overhead_share = 0.004;
+	char *text = fixture_print(print_screen, &r);
+	char *sure = strstr(text, "SURE");
+	assert_non_null(sure);
+	assert_non_null(strstr(sure, "a crowded"));
+	if (strstr(sure, " ..\n"))
+		fail_msg("%s", text);
+	free(text);
+}
+
 /* The first screen is one, whatever there is to say: its head, the tables and what it rests on are always on it. */
 static void screen_is_one(void **state)
 {
@@ -408,7 +425,7 @@ int main(void)
 		cmocka_unit_test(in_flight_is_shown),  cmocka_unit_test(no_verdict),
 		cmocka_unit_test(short_verdict),       cmocka_unit_test(empty_result),
 		cmocka_unit_test(screen_is_one),       cmocka_unit_test(gain_without_bound),
-		cmocka_unit_test(balanced_screen),
+		cmocka_unit_test(balanced_screen),     cmocka_unit_test(sure_is_whole),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -269,6 +269,31 @@ static void test_kinds_of_kernels(void **state)
 	}
 }
 
+/* Rounds that are the verdict's steps are steps whole, however often calls recur within them; time between loops of
+ * other rounds stays that. */
+static void test_spent_in_steps(void **state)
+{
+	(void)state;
+	struct tfh_part_of_run tree[] = {
+		{.kind = TFH_BRANCH_NONE, .count = 1, .wall_s = 10},
+		{.kind = TFH_BRANCH_BEFORE, .parent = 0, .count = 1, .wall_s = 1},
+		{.kind = TFH_BRANCH_LOOP, .parent = 0, .count = 80, .wall_s = 8},
+		{.kind = TFH_BRANCH_STEP, .parent = 2, .count = 240, .wall_s = 3},
+		{.kind = TFH_BRANCH_BETWEEN, .parent = 2, .count = 240, .wall_s = 5},
+		{.kind = TFH_BRANCH_BETWEEN, .parent = 0, .count = 1, .wall_s = 1},
+	};
+	struct tfh_result r = {.tree = tree, .n_tree = 6, .steps.total = 80};
+
+	assert_float_equal(tfh_spent(&r, TFH_BRANCH_STEP), 8, 1e-9);
+	assert_float_equal(tfh_spent(&r, TFH_BRANCH_BETWEEN), 1, 1e-9);
+	assert_float_equal(tfh_spent(&r, TFH_BRANCH_BEFORE), 1, 1e-9);
+	r.steps.total = 240; /* the steps are the inner loop's rounds */
+	assert_float_equal(tfh_spent(&r, TFH_BRANCH_STEP), 3, 1e-9);
+	assert_float_equal(tfh_spent(&r, TFH_BRANCH_BETWEEN), 6, 1e-9);
+	r.steps.total = tree[3].count = 80; /* one inner round each */
+	assert_float_equal(tfh_spent(&r, TFH_BRANCH_STEP), 3, 1e-9);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -276,6 +301,7 @@ int main(void)
 		cmocka_unit_test(test_computing_line),	    cmocka_unit_test(test_torch),
 		cmocka_unit_test(test_kernel_that_matters), cmocka_unit_test(test_times),
 		cmocka_unit_test(test_copies_of_cause),	    cmocka_unit_test(test_kinds_of_kernels),
+		cmocka_unit_test(test_spent_in_steps),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -161,13 +161,13 @@ const char *tfh_no_bound(const struct tfh_accounts *accounts, enum tfh_remove wh
 
 	if ((host || part == TFH_PART_LAUNCH) && cpu_only &&
 	    blocks(accounts, TFH_CAUSE_HOST_LAUNCH))
-		return "ops that run as one graph compute differently, too";
+		return "ops compiled into one graph would compute faster or slower, too";
 	if (host && blocks(accounts, TFH_CAUSE_HOST_COMPILE))
-		return "a function compiled once runs differently, too";
+		return "a function compiled once may run faster or slower, too";
 	if ((host || part == TFH_PART_INPUT) && blocks(accounts, TFH_CAUSE_HOST_GIL))
 		return "all threads run differently once Python's lock is free";
 	if (cpu_only && tfh_processor_wait(accounts->facts) > TFH_CROWDED_SHARE)
-		return "threads waited for processors: the rest of the step may be faster";
+		return "threads wait for processors: with less to do, the rest of the step gets faster, too";
 	return NULL;
 }
 

@@ -24,7 +24,7 @@ static void write_blamed(const struct tfh_sheet *s)
 	if (!l->file)
 		return;
 	tfh_html_table(s->out, "The line to blame",
-		       "<function|<at|a step|+-|looks|<mostly calls|<at");
+		       "<function|<at|a step|+-|samples|<mostly calls|<at");
 	tfh_html_row(s->out, l->function);
 	write_at(s, l->file, l->line);
 	tfh_html_time(s->out, l->s_per_step);
@@ -46,7 +46,7 @@ static void write_workers(const struct tfh_sheet *s)
 	if (!w->processes)
 		return;
 	tfh_html_table(s->out, "Worker processes that make batches",
-		       "processes|busy|looks|<mostly in|<at|of that time|+-");
+		       "processes|busy|samples|<mostly in|<at|of that time|+-");
 	tfh_put("<tr>", s->out);
 	tfh_html_count(s->out, w->processes);
 	tfh_html_share(s->out, w->busy);
@@ -136,7 +136,7 @@ static void write_tree(const struct tfh_sheet *s, const struct tfh_seen_node *no
 		all_s += node[i].parent == i ? node[i].s_per_step : 0;
 	if (!(all_s > 0))
 		return;
-	tfh_html_table(s->out, caption, "<function|<at|a step|its own|looks|<");
+	tfh_html_table(s->out, caption, "<function|<at|a step|its own|samples|<");
 	write_below(s, node, n, UINT32_MAX, TFH_REPORT_TREE_SHARE * all_s, all_s);
 	tfh_html_table_end(s->out);
 }

@@ -87,10 +87,10 @@ static void write_seen(const struct tfh_sheet *s, const struct tfh_seen_start *p
 {
 	char caption[256], time[TFH_TEXT], looks[TFH_TEXT];
 
-	snprintf(caption, sizeof(caption), "%s: %s, in %s looks",
+	snprintf(caption, sizeof(caption), "%s: %s, in %s samples",
 		 p->kind == TFH_BRANCH_BEFORE ? "Before the first recorded call" : "Start-up",
 		 tfh_fmt_time(time, p->wall_s), tfh_fmt_count(looks, p->looks));
-	tfh_html_table(s->out, caption, "<the main thread was|share|looks");
+	tfh_html_table(s->out, caption, "<the main thread was|share|samples");
 	tfh_html_row(s->out, "there in all");
 	tfh_html_time(s->out, p->wall_s);
 	tfh_html_count(s->out, p->looks);

@@ -103,7 +103,7 @@ static void workers_line(struct tfh_wording *w)
 					k->processes, k->processes == 1 ? "" : "es", 100 * k->busy);
 	tfh_evidence(w, TFH_TELLS_LINE,
 		     k->line.file
-			     ? tfh_phrase(w, "%s: %.0f %% of that in %s, %s:%u, +-%.0f", who,
+			     ? tfh_phrase(w, "%s: %.0f %% of that in %s, %s:%u, +-%.0f %%", who,
 					  100 * k->line.share, tfh_function_of(w, k->line.function),
 					  tfh_file_of(k->line.file), k->line.line,
 					  ceil(100 * k->line.off))
@@ -117,10 +117,11 @@ static void few_looks(struct tfh_wording *w, bool placed, const char *state)
 
 	tfh_evidence(
 		w, placed ? TFH_TELLS_MORE : TFH_TELLS_WHY,
-		tfh_phrase(w,
-			   "between its calls the thread was %s%s (%llu look%s, too few to divide)",
-			   looks > 1 ? "mostly " : "", state, (unsigned long long)looks,
-			   looks > 1 ? "s" : ""));
+		tfh_phrase(
+			w,
+			"between its calls the thread was %s%s (%llu sample%s, too few for shares)",
+			looks > 1 ? "mostly " : "", state, (unsigned long long)looks,
+			looks > 1 ? "s" : ""));
 }
 
 void tfh_seen_line(struct tfh_wording *w)
@@ -148,8 +149,8 @@ void tfh_seen_line(struct tfh_wording *w)
 			return few_looks(w, placed, what[most]);
 		if (off >= 100 * p)
 			break;
-		line = tfh_phrase(w, "%s%s%s %.0f %% +-%.0f", line ? line : "", line ? ", " : "",
-				  what[most], 100 * p, ceil(off));
+		line = tfh_phrase(w, "%s%s%s %.0f %% (+-%.0f %%)", line ? line : "",
+				  line ? ", " : "", what[most], 100 * p, ceil(off));
 	}
 	if (w->r->found.kernel_share > 0 && (w->r->steady.cause == TFH_CAUSE_INPUT_READ ||
 					     w->r->steady.cause == TFH_CAUSE_HOST_CHECKPOINT ||
@@ -162,6 +163,6 @@ void tfh_seen_line(struct tfh_wording *w)
 				100 * w->r->found.kernel_share));
 	if (line)
 		tfh_evidence(w, placed ? TFH_TELLS_MORE : TFH_TELLS_WHY,
-			     tfh_phrase(w, "between its calls the thread was %s (%llu looks)", line,
-					(unsigned long long)seen->looks));
+			     tfh_phrase(w, "between its calls the thread was %s; %llu samples",
+					line, (unsigned long long)seen->looks));
 }

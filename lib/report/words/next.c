@@ -107,9 +107,9 @@ static void advise(struct tfh_wording *w, const struct next *next)
 	}
 	seen = tfh_start_seen(w, besides[next->row].kind);
 	tfh_advise_run(w,
-		       tfh_phrase(w, "%s: %s, %.0f %% of the run", besides[next->row].what,
+		       tfh_phrase(w, "%s: %s of the run's %s", besides[next->row].what,
 				  tfh_phrase_time(w, next->saved_s),
-				  100 * next->saved_s / r->tree[0].wall_s),
+				  tfh_phrase_time(w, r->tree[0].wall_s)),
 		       *seen ? tfh_phrase(w, "%s: do less of it, or side by side", seen)
 			     : besides[next->row].todo,
 		       next->saved_s);

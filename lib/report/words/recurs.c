@@ -101,8 +101,8 @@ static const char *mostly_once(struct tfh_wording *w)
 		return NULL;
 	return tfh_phrase(
 		w,
-		"start-up and what first steps take longer than others are %s of the run's %s: "
-		"loading, tracing and compiling, which happen once",
+		"%s of the run's %s are start-up and slow first steps: loading, tracing and "
+		"compiling, once a run",
 		tfh_phrase_time(w, once), tfh_phrase_time(w, wall));
 }
 

@@ -1,16 +1,60 @@
 /* What the steps are of the whole run: a verdict about them says nothing of the rest. */
 #include <math.h>
+#include <string.h>
 
 #include "report/words/words.h"
 
-/* Seconds of all parts of a kind. */
+static bool is_leaf(const struct tfh_result *r, uint32_t i)
+{
+	return i + 1 == r->n_tree || r->tree[i + 1].parent != i;
+}
+
+/* The loop whose rounds are the steps that the verdict is about, though calls recur within them (the
+ * batches that a gradient is summed over); 0: there is none, or its rounds have no loops. */
+static uint32_t loop_of_steps(const struct tfh_result *r)
+{
+	uint32_t loop = 0;
+
+	for (uint32_t i = 1; i < r->n_tree; i++) {
+		const struct tfh_part_of_run *p = &r->tree[i];
+		if (p->count != r->steps.total || p->count < 2)
+			continue;
+		if (p->kind == TFH_BRANCH_STEP || p->kind == TFH_BRANCH_TRAIN)
+			return 0;
+		if (p->kind == TFH_BRANCH_LOOP)
+			loop = i;
+	}
+	return loop;
+}
+
+static bool is_within(const struct tfh_result *r, uint32_t i, uint32_t loop)
+{
+	while (i > loop)
+		i = r->tree[i].parent;
+	return i == loop;
+}
+
+void tfh_spent_all(const struct tfh_result *r, double seconds[TFH_BRANCH_COUNT])
+{
+	uint32_t loop = loop_of_steps(r);
+
+	memset(seconds, 0, TFH_BRANCH_COUNT * sizeof(seconds[0]));
+	for (uint32_t i = 1; i < r->n_tree; i++) {
+		enum tfh_branch kind = r->tree[i].kind;
+		if (!is_leaf(r, i))
+			continue;
+		if (loop && kind == TFH_BRANCH_BETWEEN && is_within(r, i, loop))
+			kind = TFH_BRANCH_STEP;
+		seconds[kind] += r->tree[i].wall_s;
+	}
+}
+
 double tfh_spent(const struct tfh_result *r, enum tfh_branch kind)
 {
-	double s = 0;
+	double seconds[TFH_BRANCH_COUNT];
 
-	for (uint32_t i = 0; i < r->n_tree; i++)
-		s += r->tree[i].kind == kind ? r->tree[i].wall_s : 0;
-	return s;
+	tfh_spent_all(r, seconds);
+	return seconds[kind];
 }
 
 static const char *part(struct tfh_wording *w, enum tfh_branch kind)

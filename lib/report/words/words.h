@@ -120,7 +120,9 @@ void tfh_explain_kernels(struct tfh_wording *w);
  * verdict, in the order of the report. */
 /* recurs.c: where something else than the steps holds the run up most: that first, and the steps behind it. */
 void tfh_explain_lead(struct tfh_wording *w);
-/* run_time.c: seconds of the run's parts of a kind; whether most of the run was something else than its steps. */
+/* run_time.c: seconds of the run by the kind of its parts that have no parts; of one kind. All of a round is a step where
+ * the verdict's steps are rounds. tfh_note_run(): whether most of the run was something else than its steps. */
+void tfh_spent_all(const struct tfh_result *r, double seconds[TFH_BRANCH_COUNT]);
 double tfh_spent(const struct tfh_result *r, enum tfh_branch kind);
 void tfh_note_run(struct tfh_wording *w);
 /* start_words.c: what there was before the first step, where that is much of the run. */
