@@ -180,6 +180,19 @@ def tensorflow_processes(_, steps, spent):
 
 # ---- other waits ----
 
+@torch_job("host.logging")
+def torch_synced_log(_, steps, spent):
+    """Each line of a log is written through; much of that the kernel runs for."""
+    model = Torch()
+    with open(os.path.join(os.environ.get("TFH_TMP", "."), "synced.log"), "w") as log:
+        for i in range(steps):
+            loss = model.fit(i)
+            with spent:
+                for k in range(12):
+                    print(i, k, loss, file=log, flush=True)
+                    os.fsync(log.fileno())  # here
+
+
 @torch_job("host.lock", "host.wait")
 def torch_full_log(_, steps, spent):
     """Lines of a log are written slower than they are made."""

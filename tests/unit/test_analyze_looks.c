@@ -197,12 +197,55 @@ static void test_borne_out(void **state)
 	}
 }
 
+/* 100 steps that compute for 8 ms and are for 4 in one line of Python; of its looks one in six saw the thread wait in the system call `call`, the
+ * others saw it run there, or at another line. The CPU clock says that it ran for 3 ms. */
+static struct tfh_result *writing(uint64_t call, bool same_line)
+{
+	struct gen *g = gen_new();
+	double cpu = 0;
+
+	g->name[TFT_NAME_STRING][7] = "/logs/train.log";
+	for (int i = 0; i < 100; i++) {
+		double t = 100 + 12.0 * i;
+		gen_call(g, 0, TFH_FN_cuLaunchKernel, t, t + 0.01)->w[0] = 1;
+		gen_call(g, 0, TFH_FN_cuStreamSynchronize, t + 0.02, t + 8);
+		clock_at(g, t + 8.001, cpu);
+		bool waits = i % 6 == 0;
+		look(g, t + 8.3 + 0.3 * (i % 10), waits ? TFT_LOOK_WRITE : TFT_LOOK_RUNNING,
+		     waits ? 7 : 0, waits ? 3 : 0xffffffff);
+		g->ev[g->n - 1].w[1] |= waits ? call : 0xffff;
+		g->ev[g->n - 1].stack = waits || same_line ? 9 : 10;
+		cpu += 3;
+		clock_at(g, t + 12, cpu);
+	}
+	return gen_judge(g);
+}
+
+/* A thread that was seen to wait in fsync() at a line is in it, too, when it runs there: the kernel works, or waits for a processor. Not so at
+ * another line, or where it waited in write(): what the line makes and what it writes are both in it. */
+static void test_written_through(void **state)
+{
+	(void)state;
+	enum { WRITE = 1, FSYNC = 74 };
+	struct tfh_result *through = writing(FSYNC, true), *elsewhere = writing(FSYNC, false),
+			  *written = writing(WRITE, true);
+
+	about(ms(through, TFH_CAUSE_HOST_LOGGING), 4, 0.3);
+	about(ms(through, TFH_CAUSE_HOST_PYTHON), 0, 0.3);
+	assert_true(ms(elsewhere, TFH_CAUSE_HOST_PYTHON) > 2.5);
+	assert_true(ms(written, TFH_CAUSE_HOST_PYTHON) > 2.5);
+	closed(through);
+	tfh_result_free(through);
+	tfh_result_free(elsewhere);
+	tfh_result_free(written);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_shares),	  cmocka_unit_test(test_borne_out),
 		cmocka_unit_test(test_elsewhere), cmocka_unit_test(test_files),
-		cmocka_unit_test(test_without),
+		cmocka_unit_test(test_without),	  cmocka_unit_test(test_written_through),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

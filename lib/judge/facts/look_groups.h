@@ -35,7 +35,8 @@ struct tfh_one_look {
 	uint32_t place;
 	uint16_t thread;
 	uint8_t state, at;
-	bool loops; /* see struct tfh_seen_look */
+	bool loops;   /* see struct tfh_seen_look */
+	bool through; /* it waited until a file was written through */
 };
 
 /* A reading of a thread's CPU clock. */
@@ -78,6 +79,10 @@ struct tfh_looks {
 
 /* The group of all short pauses of a thread, TFH_NO_GROUP: nothing was seen of its pauses. */
 uint32_t tfh_group_of_brief(const struct tfh_looks *l, uint32_t thread);
+
+/* look_through.c: whether a system call waits until a file is written through; and the looks that saw a thread run in one. */
+bool tfh_writes_through(uint16_t call);
+void tfh_looks_write_through(struct tfh_looks *l);
 
 /* Whether a state is waiting in a system call that may take long. In all other states the thread
  * runs or the kernel works for it. */

@@ -380,9 +380,15 @@ static int add_look(struct tfh_looks *l, const struct tfh_event *ev)
 {
 	struct tfh_look_line *s = &l->line[ev->thread];
 	uint8_t state = state_of(l, ev);
-	struct tfh_one_look look = {
-		ev->t1, (float)ev->w[2], TFH_NO_GROUP, ev->stack, (uint16_t)ev->thread,
-		state,	state,		 false};
+	struct tfh_one_look look = {ev->t1,
+				    (float)ev->w[2],
+				    TFH_NO_GROUP,
+				    ev->stack,
+				    (uint16_t)ev->thread,
+				    state,
+				    state,
+				    false,
+				    tfh_writes_through((uint16_t)ev->w[1])};
 
 	l->any = true;
 	l->python |= look.state == TFT_LOOK_GIL;
@@ -424,6 +430,8 @@ void tfh_looks_end(struct tfh_looks *l, double delay_per_run)
 		if (all != TFH_NO_GROUP && l->group[all].key)
 			make_group_of_brief(l, i);
 	}
+	if (TFH_DETECT_THROUGH)
+		tfh_looks_write_through(l);
 	name = exe ? strrchr(exe, '/') : NULL;
 	l->python |= exe && !strncmp(name ? name + 1 : exe, "python", strlen("python"));
 }

@@ -1,0 +1,59 @@
+/*
+ * Waiting until a file is written through. Much of it is work of the kernel's, or waiting for a processor between two blocks, and a look then
+ * finds the thread running. The line of Python is the same: where a thread was seen to wait so, the looks that saw it run are of the same call.
+ */
+#include <stdlib.h>
+#include <sys/syscall.h>
+
+#include "judge/facts/look_groups.h"
+
+bool tfh_writes_through(uint16_t call)
+{
+	return call == SYS_fsync || call == SYS_fdatasync || call == SYS_sync_file_range ||
+	       call == SYS_syncfs || call == SYS_sync || call == SYS_msync;
+}
+
+/* What is written there, by place; 0: nothing is. NULL: no memory. */
+static uint8_t *places(const struct tfh_looks *l)
+{
+	uint8_t *to = NULL;
+
+	for (size_t i = 0; i < l->look.n; i++) {
+		const struct tfh_one_look *k = &l->look.v[i];
+		if (!k->through || !k->place || k->place >= TFH_FACTS_LOOK_PLACES)
+			continue;
+		if (!to && !(to = calloc(TFH_FACTS_LOOK_PLACES, 1)))
+			return NULL;
+		to[k->place] = k->state == TFH_SEEN_LOG ? TFH_ROLE_LOG : TFH_ROLE_SAVE;
+	}
+	return to;
+}
+
+static bool only_runs(const struct tfh_one_look *k)
+{
+	enum tfh_role role = tfh_at_role(k->at);
+
+	return k->at == TFT_LOOK_RUNNING || role == TFH_ROLE_FIRST || role == TFH_ROLE_LATER;
+}
+
+static void move(struct tfh_looks *l, struct tfh_one_look *k, uint8_t at)
+{
+	for (uint32_t g = k->group; g < TFH_IN_CALL; g = l->group[g].parent) {
+		l->group[g].seen[k->at] -= (double)k->ns;
+		l->group[g].seen[at] += (double)k->ns;
+	}
+	k->at = at;
+}
+
+void tfh_looks_write_through(struct tfh_looks *l)
+{
+	uint8_t *to = places(l);
+
+	for (size_t i = 0; to && i < l->look.n; i++) {
+		struct tfh_one_look *k = &l->look.v[i];
+		if (k->group < TFH_IN_CALL && k->place < TFH_FACTS_LOOK_PLACES && to[k->place] &&
+		    only_runs(k))
+			move(l, k, (uint8_t)TFH_AT(to[k->place], 0));
+	}
+	free(to);
+}
