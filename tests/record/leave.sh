@@ -102,6 +102,13 @@ LD_PRELOAD=$lib TFHOOK_JOB=secret MY_TOKEN=hush TFHOOK_LOG=$TFH_TMP/log "$job" r
 grep -q hush tfhook-secret/run.json && fail "a secret in run.json"
 grep -q 'recording to' "$TFH_TMP/log" || fail "log"
 
+# A start that was killed left its temporary file; a later process of the same pid records nonetheless.
+(
+	mkdir tfhook-killed && : >"tfhook-killed/.run.json.$(uname -n).$BASHPID"
+	exec env LD_PRELOAD="$lib" TFHOOK_JOB=killed "$job" return
+)
+[[ -s tfhook-killed/run.json ]] || fail "what a killed start left is in the way: $(ls -A tfhook-killed)"
+
 # What is no file is not waited for.
 mkfifo "$TFH_TMP/fifo"
 ln -s log "$TFH_TMP/link"

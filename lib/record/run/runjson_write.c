@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/map.h"
 #include "base/redact.h"
@@ -111,6 +112,8 @@ static int put_in_place(int dir, const char *temp)
 	return err;
 }
 
+/* The temporary name is nobody else's: one with host and pid alone might be there from a start that
+ * was killed, or be that of a process of the same pid in another container of this host. */
 int tfh_runjson_write(int dir, const char *launch, const struct tfh_access *access)
 {
 	char temp[128];
@@ -119,7 +122,8 @@ int tfh_runjson_write(int dir, const char *launch, const struct tfh_access *acce
 
 	if (too_large())
 		return -EFBIG;
-	snprintf(temp, sizeof(temp), ".run.json.%s.%d", tfh_p.host, (int)tfh_p.pid);
+	snprintf(temp, sizeof(temp), ".run.json.%s.%d.%llx", tfh_p.host, (int)tfh_p.pid,
+		 (unsigned long long)tfh_clock_ns(CLOCK_REALTIME));
 	fd = tfh_make_file(dir, temp, access);
 	if (fd < 0)
 		return fd;
