@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct tfh_result;
 struct tfh_run;
 struct tfh_err;
 
@@ -25,6 +26,8 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max);
  * when JSON is none. Takes the run over. Of an input whose `size` is a multiple of four the page is
  * written, too. */
 void tfh_fuzz_report(struct tfh_run *run, size_t size);
+/* Prints a result in every form but the page, as above. */
+void tfh_fuzz_forms(const struct tfh_result *result);
 /* A refusal says why: aborts if not. */
 void tfh_fuzz_refused(const struct tfh_err *err);
 /* What a command printed, and its exit status. */

@@ -1,7 +1,7 @@
 /*
  * Fuzzed input: two digests, the first one behind its length (u32). Whatever their bytes, reading and comparing them must
- * neither crash nor hang nor take memory beyond the bounds, and what is said of them must be fit for a terminal, or JSON. A
- * digest equals itself.
+ * neither crash nor hang nor take memory beyond the bounds, and what is said of them must be fit for a terminal, or JSON. So must
+ * the report that is printed from one. A digest equals itself.
  */
 #include <math.h>
 #include <stdio.h>
@@ -10,7 +10,10 @@
 
 #include "cli/digests.h"
 #include "diff/diff.h"
+#include "digest/digest_restore.h"
 #include "fuzz.h"
+#include "judge/result.h"
+#include "model/model.h"
 
 #define LENGTH 4u
 
@@ -84,6 +87,22 @@ static size_t read_texts(const struct tfh_run_digest *d)
 	return all;
 }
 
+/* The report of a recording that is gone. */
+static void report(struct tfh_run_digest *d)
+{
+	struct tfh_result *result;
+	struct tfh_run *run;
+	struct tfh_err err = {0};
+
+	if (tfh_digest_restore(d, &run, &result, &err)) {
+		tfh_fuzz_refused(&err);
+		return;
+	}
+	tfh_fuzz_forms(result);
+	tfh_result_free(result);
+	tfh_run_close(run);
+}
+
 static struct tfh_run_digest *open_digest(const char *name, const void *data, size_t size)
 {
 	struct tfh_run_digest *d;
@@ -105,6 +124,7 @@ static struct tfh_run_digest *open_digest(const char *name, const void *data, si
 	if (read_texts(d) > (uint64_t)TFH_DIGEST_ROWS * 2 * TFH_DIGEST_TEXT)
 		abort();
 	tfh_digest_check(path);
+	report(d);
 	return d;
 }
 

@@ -290,6 +290,12 @@ static void print_shown(struct tfh_run *run, const struct tfh_result *r,
 	tfh_shown_free(shown, n);
 }
 
+void tfh_fuzz_forms(const struct tfh_result *result)
+{
+	for (int form = 0; form < FORMS; form++)
+		print(result, form);
+}
+
 void tfh_fuzz_said(const char *text, size_t size, int status)
 {
 	tfh_fuzz_is_text(text, size);
@@ -309,8 +315,8 @@ void tfh_fuzz_report(struct tfh_run *run, size_t size)
 		      : tfh_analyze(run, &result, &err);
 	if (rc && rc != -ENOMEM)
 		tfh_fuzz_refused(&err);
-	for (int form = 0; !rc && form < FORMS; form++)
-		print(result, form);
+	if (!rc)
+		tfh_fuzz_forms(result);
 	if (!rc && page)
 		print_shown(run, result, &courses);
 	tfh_courses_free(&courses);
