@@ -533,6 +533,11 @@ struct tfh_result {
 	double need_s[TFH_REMOVE_COUNT]; /* as struct tfh_rank, without a point or limits */
 };
 
+/* copy_causes.c: cause of the time that a copy takes, and whether a transfer cause is about such copies: those of its
+ * direction and memory, or all where it names none. `dir`: enum tfh_dir; pageable: 1, 0, -1 unknown. */
+enum tfh_cause tfh_copy_cause(unsigned dir, bool pageable);
+bool tfh_cause_names_copy(enum tfh_cause cause, unsigned dir, int pageable);
+
 /* Judges a run. 0, or -ENODATA with `err` saying what is missing (exit code 5), or -errno. */
 int tfh_analyze(struct tfh_run *run, struct tfh_result **out, struct tfh_err *err);
 /* The same. `fn` is called for each process that was judged (every rank, or the critical process), in the order of the run's

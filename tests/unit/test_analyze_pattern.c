@@ -351,6 +351,9 @@ static void test_stall(void **state)
 	assert_int_equal(stalls(r), 1);
 	assert_int_equal(r->verdict.cls, TFH_CLASS_COMPUTE_BOUND);
 	assert_true(fabs(dg_step_ms(r) - 10.1) < 0.2);
+	assert_int_equal(r->n_kernels, 1);
+	assert_float_equal(r->kernels[0].calls_per_step, 10,
+			   1e-9); /* the stall's are of no other step */
 	tfh_result_free(r);
 	r = standing(0, 50); /* long, but no stall */
 	assert_int_equal(stalls(r), 0);

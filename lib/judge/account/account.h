@@ -224,8 +224,6 @@ bool tfh_class_blocks(enum tfh_class cls);
 enum tfh_class tfh_class_of(const double part[TFH_PART_COUNT], double total);
 /* Largest cause of a class, TFH_CAUSE_NONE if it has none. */
 enum tfh_cause tfh_largest_cause(const int64_t cause[TFH_CAUSE_COUNT], enum tfh_class cls);
-/* Cause of the time that a copy takes; `dir` is enum tfh_dir. */
-enum tfh_cause tfh_copy_cause(unsigned dir, bool pageable);
 
 /* unusual.c: steps that are not usual training steps */
 /* Finds long steps that saved the model or loaded kernels, by the host's calls. */

@@ -55,12 +55,3 @@ enum tfh_cause tfh_largest_cause(const int64_t cause[TFH_CAUSE_COUNT], enum tfh_
 			best = c;
 	return best;
 }
-
-enum tfh_cause tfh_copy_cause(unsigned dir, bool pageable)
-{
-	return dir == TFH_DIR_H2D
-		       ? pageable ? TFH_CAUSE_TRANSFER_H2D_PAGEABLE : TFH_CAUSE_TRANSFER_H2D_PINNED
-	       : dir == TFH_DIR_D2H ? TFH_CAUSE_TRANSFER_D2H
-	       : dir == TFH_DIR_P2P ? TFH_CAUSE_TRANSFER_P2P
-				    : TFH_CAUSE_TRANSFER_D2D;
-}

@@ -116,14 +116,18 @@ static double for_all(const struct tfh_replays *s, double step)
 	return s->mean + slope * (step - s->was);
 }
 
-/* Number of training steps with device times. */
+/* Number of steps whose device ops were counted: training steps with device times, and stalls, which are known
+ * to be that only when a step's account is closed, after its ops. */
 static double timed_steps(const struct tfh_device *d)
 {
 	uint64_t n = 0;
 
-	TFH_EACH (i, d->win.n)
-		if (d->accounts->use[i].segment == TFH_SEGMENT_TRAIN && d->win.v[i].ops)
+	TFH_EACH (i, d->win.n) {
+		uint8_t segment = d->accounts->use[i].segment;
+		if ((segment == TFH_SEGMENT_TRAIN || segment == TFH_SEGMENT_STALL) &&
+		    d->win.v[i].ops)
 			n += d->accounts->loops->window.v[i].steps;
+	}
 	return n ? (double)n : NAN;
 }
 

@@ -94,32 +94,15 @@ static int add_sites(struct call_lines *x, const struct tfh_site_use *site)
 	return rc;
 }
 
-/* Whether copies of this kind are what the cause names. */
-static bool is_about(enum tfh_cause cause, const struct tfh_copy_use *u)
-{
-	switch (cause) {
-	case TFH_CAUSE_TRANSFER_H2D_PAGEABLE:
-		return u->dir == TFH_DIR_H2D && u->pageable;
-	case TFH_CAUSE_TRANSFER_H2D_PINNED:
-		return u->dir == TFH_DIR_H2D && !u->pageable;
-	case TFH_CAUSE_TRANSFER_D2H:
-		return u->dir == TFH_DIR_D2H;
-	case TFH_CAUSE_TRANSFER_D2D:
-		return u->dir == TFH_DIR_D2D;
-	case TFH_CAUSE_TRANSFER_P2P:
-		return u->dir == TFH_DIR_P2P;
-	default:
-		return tfh_cause_part(cause) == TFH_PART_TRANSFER;
-	}
-}
-
 static int add_copies(struct call_lines *x)
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < x->accounts->copy.n && !rc; i++)
-		if (is_about(x->cause, &x->accounts->copy.v[i]))
-			rc = add_sites(x, x->accounts->copy.v[i].site);
+	for (size_t i = 0; i < x->accounts->copy.n && !rc; i++) {
+		const struct tfh_copy_use *u = &x->accounts->copy.v[i];
+		if (tfh_cause_names_copy(x->cause, u->dir, u->pageable))
+			rc = add_sites(x, u->site);
+	}
 	return rc;
 }
 

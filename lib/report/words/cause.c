@@ -146,17 +146,7 @@ static const struct tfh_transfer *copies_of(const struct tfh_result *r, enum tfh
 			best = !best || t->calls_per_step > best->calls_per_step ? t : best;
 			continue;
 		}
-		if ((cause == TFH_CAUSE_TRANSFER_H2D_PAGEABLE && t->pageable == 0) ||
-		    (cause == TFH_CAUSE_TRANSFER_H2D_PINNED && t->pageable == 1))
-			continue;
-		bool up = cause == TFH_CAUSE_TRANSFER_H2D_PAGEABLE ||
-			  cause == TFH_CAUSE_TRANSFER_H2D_PINNED;
-		enum tfh_dir dir = up				     ? TFH_DIR_H2D
-				   : cause == TFH_CAUSE_TRANSFER_D2H ? TFH_DIR_D2H
-				   : cause == TFH_CAUSE_TRANSFER_D2D ? TFH_DIR_D2D
-				   : cause == TFH_CAUSE_TRANSFER_P2P ? TFH_DIR_P2P
-								     : t->dir;
-		if (t->dir == dir)
+		if (tfh_cause_names_copy(cause, t->dir, t->pageable))
 			return t;
 	}
 	return best;
