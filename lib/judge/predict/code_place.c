@@ -183,7 +183,7 @@ int tfh_find_places(const struct tfh_accounts *accounts, struct tfh_samples *all
 
 /* Of the judged steps' looks at the host's own time, and those at the place. */
 struct looks_of {
-	double all, mine;
+	double all, mine, all2, mine2; /* sums of the looks' times, and of their squares */
 	uint64_t n;
 };
 
@@ -208,11 +208,24 @@ static struct looks_of count_looks(const struct tfh_accounts *accounts,
 		if (!tfh_judged_at(accounts, k.t, &window) || !counts(accounts, &k))
 			continue;
 		l.all += k.ns;
+		l.all2 += k.ns * k.ns;
 		l.n++;
-		if (is_own(facts, &k) && is_at(p, frame, tfh_frames_at(facts, k.place, frame), &k))
-			l.mine += k.ns;
+		if (!is_own(facts, &k) ||
+		    !is_at(p, frame, tfh_frames_at(facts, k.place, frame), &k))
+			continue;
+		l.mine += k.ns;
+		l.mine2 += k.ns * k.ns;
 	}
 	return l;
+}
+
+/* Standard error of the place's share of the looks, which stand for times of different length; at least that of a single look. */
+static double error_of(const struct looks_of *l, double part)
+{
+	double off2 = (1 - part) * (1 - part) * l->mine2 + part * part * (l->all2 - l->mine2);
+	double n = (double)l->n;
+
+	return l->all > 0 ? sqrt(off2 / (l->all * l->all) + 1 / (n * n)) : NAN;
 }
 
 static double host_s(const struct tfh_accounts *accounts, const struct tfh_result *r)
@@ -239,7 +252,7 @@ static void fill(const struct tfh_accounts *accounts, struct tfh_samples *all, u
 {
 	const struct tfh_code_place *p = &all->place[i];
 	struct looks_of l = count_looks(accounts, p);
-	double part = l.all > 0 ? l.mine / l.all : 0, n = (double)l.n;
+	double part = l.all > 0 ? l.mine / l.all : 0;
 	struct tfh_place_gain *g = &r->place[r->n_place];
 
 	*g = (struct tfh_place_gain){.file = p->line.file,
@@ -247,7 +260,7 @@ static void fill(const struct tfh_accounts *accounts, struct tfh_samples *all, u
 				     .line = p->line.line,
 				     .whole = p->whole};
 	g->s_per_step = part * host_s(accounts, r);
-	g->off_s = n > 0 ? 2 * sqrt((part * (1 - part) + 1 / n) / n) * host_s(accounts, r) : NAN;
+	g->off_s = TFH_PREDICT_ERRORS * error_of(&l, part) * host_s(accounts, r);
 	g->gain = (struct tfh_whatif){.remove = TFH_REMOVE_NONE, .step_s = NAN, .speedup = NAN};
 	if (!(g->s_per_step >= TFH_BLOCKING_SHARE * step))
 		return;
