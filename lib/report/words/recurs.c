@@ -51,13 +51,27 @@ static void first_line(struct tfh_wording *w, enum tfh_tells tells, const char *
 	w->evidence[0] = line;
 }
 
+/* Advice about the same cause of the steps may follow: where this one holds stands in front of it. */
+static const char *placed(struct tfh_wording *w, const struct tfh_recurring *x, const char *finding)
+{
+	switch (x->kind) {
+	case TFH_SEGMENT_CHECKPOINT:
+	case TFH_SEGMENT_COMPILE: /* their findings say it */
+		return finding;
+	case TFH_SEGMENT_EVAL:
+		return tfh_phrase(w, "in evaluation %s", finding);
+	default:
+		return tfh_phrase(w, "between loops %s", finding);
+	}
+}
+
 static void first_advice(struct tfh_wording *w, const struct tfh_recurring *x)
 {
 	uint32_t n = w->n_advice < TFH_REPORT_ADVICE ? w->n_advice++ : w->n_advice - 1;
 	struct tfh_remedy m = tfh_remedy_of(x->cause);
 
 	memmove(w->advice + 1, w->advice, n * sizeof(*w->advice));
-	w->advice[0] = (struct tfh_advice){.finding = m.finding,
+	w->advice[0] = (struct tfh_advice){.finding = placed(w, x, m.finding),
 					   .evidence = w->text,
 					   .todo = m.todo,
 					   .gain = NAN,
@@ -157,9 +171,6 @@ void tfh_explain_lead(struct tfh_wording *w)
 	w->no_line = NULL; /* of the steps, of which the verdict is not */
 	if ((place = tfh_verdict_line(w)))
 		first_line(w, TFH_TELLS_LINE, tfh_phrase(w, "%s, of an average step", place));
-	first_line(w, TFH_TELLS_WHY,
-		   tfh_phrase(w, "without it the run would be %s shorter",
-			      tfh_phrase_time(w, x->blocked_s)));
 	if (longer)
 		first_line(w, TFH_TELLS_WHY, longer);
 	first_advice(w, x);
