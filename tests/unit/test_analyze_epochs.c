@@ -88,6 +88,25 @@ static void test_replicas(void **state)
 	tfh_result_free(r);
 }
 
+/* Writing a summary, as an op by itself, is logging and no computing. */
+static void test_summary(void **state)
+{
+	(void)state;
+	enum { OP_SUMMARY = 60 };
+	struct gen *g = tf();
+	double t = 100;
+
+	g->name[TFT_NAME_OP][OP_SUMMARY] = "WriteScalarSummary";
+	for (int i = 0; i < 40; i++, t += 10) {
+		gen_get(g, 0, 1, ROOT, t, t + 0.1);
+		gen_exec(g, OP_TRAIN, t + 0.11, t + 4);
+		gen_exec(g, OP_SUMMARY, t + 4.01, t + 9.99);
+	}
+	struct tfh_result *r = gen_judge(g);
+	gen_expect(r, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_LOGGING);
+	tfh_result_free(r);
+}
+
 /* Two epochs with a new iterator each, an evaluation behind each: the training steps are counted
  * and judged, the evaluation's are not. */
 static void test_epochs_and_eval(void **state)
@@ -216,10 +235,11 @@ static void test_few_steps(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sweep),	   cmocka_unit_test(test_build),
-		cmocka_unit_test(test_replicas),   cmocka_unit_test(test_epochs_and_eval),
-		cmocka_unit_test(test_checkpoint), cmocka_unit_test(test_cut_off),
-		cmocka_unit_test(test_holes),	   cmocka_unit_test(test_few_steps),
+		cmocka_unit_test(test_sweep),		cmocka_unit_test(test_build),
+		cmocka_unit_test(test_summary),		cmocka_unit_test(test_replicas),
+		cmocka_unit_test(test_epochs_and_eval), cmocka_unit_test(test_checkpoint),
+		cmocka_unit_test(test_cut_off),		cmocka_unit_test(test_holes),
+		cmocka_unit_test(test_few_steps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -215,6 +215,7 @@ static void charge_seg(struct tfh_blame *b, const struct tfh_seg *s, int64_t t0,
 		tfh_blame_cause(b, t0, t1,
 				s->saves   ? TFH_CAUSE_HOST_CHECKPOINT
 				: s->makes ? TFH_CAUSE_HOST_COMPILE
+				: s->logs  ? TFH_CAUSE_HOST_LOGGING
 					   : TFH_CAUSE_HOST_LAUNCH,
 				true);
 		break;

@@ -84,15 +84,16 @@ struct tfh_seg {
 		        * none */
 	uint32_t op;   /* waits: the op that ended it, TFH_NO: none */
 	uint8_t label, family, dir;
-	bool pageable, failed, saves, makes, async; /* async: get-next fed by another thread */
-	bool full, spin;			    /* full: launch into a full queue; spin:
+	bool pageable, failed, saves, makes, logs,
+		async;	 /* async: get-next fed by another thread */
+	bool full, spin; /* full: launch into a full queue; spin:
 						     * polling */
-	bool value;	/* fetch of a value that had to be computed first */
-	bool fallback;	/* between a fetch and the copy back of its result */
-	bool end;	/* last segment of its call */
-	bool copying;	/* short pause between two copies */
-	bool launching; /* pause that belongs to launching, although long */
-	bool feeding;	/* pause that is mostly waiting for a batch */
+	bool value;	 /* fetch of a value that had to be computed first */
+	bool fallback;	 /* between a fetch and the copy back of its result */
+	bool end;	 /* last segment of its call */
+	bool copying;	 /* short pause between two copies */
+	bool launching;	 /* pause that belongs to launching, although long */
+	bool feeding;	 /* pause that is mostly waiting for a batch */
 };
 
 /* A host function that ran in a stream. */

@@ -308,6 +308,8 @@ static void segment(void *arg, int64_t t0, int64_t t1, const struct tfh_piece *p
 			tfh_charge(l, t0, t1, TFH_CAUSE_HOST_CHECKPOINT, hidden, true);
 		else if (p->makes)
 			tfh_charge(l, t0, t1, TFH_CAUSE_HOST_COMPILE, hidden, true);
+		else if (p->logs)
+			tfh_charge(l, t0, t1, TFH_CAUSE_HOST_LOGGING, hidden, true);
 		else if (a->accounts->facts->cpu_only)
 			tfh_charge(l, t0, t1, TFH_CAUSE_NONE, false, true);
 		else

@@ -25,6 +25,7 @@ static int add(struct tfh_slice *sl, int64_t t0, int64_t t1, const struct tfh_pi
 		s.failed = p->failed;
 		s.saves = p->saves;
 		s.makes = p->makes;
+		s.logs = p->logs;
 		s.stream = p->stream;
 		s.handle = p->handle;
 		s.bytes = p->bytes;

@@ -30,6 +30,8 @@ static struct tfh_tag *tag_of(struct tfh_facts *facts, uint32_t name)
 		     starts(s, "__backward_") || starts(s, "Engine::execute");
 	t.getnext = starts(s, "IteratorGetNext");
 	t.save = starts(s, "SaveV2") || starts(s, "MergeV2Checkpoints");
+	t.log = (starts(s, "Write") && strstr(s, "Summary")) || starts(s, "FlushSummaryWriter") ||
+		starts(s, "PrintV2");
 	if (TFH_PUSH(facts->tag, t))
 		return NULL;
 	facts->tag_of.v[name] = (int32_t)facts->tag.n - 1;

@@ -40,6 +40,7 @@ struct tfh_piece {
 	uint8_t family, dir;
 	bool pageable, passive, failed;
 	bool saves;	 /* a checkpoint */
+	bool logs;	 /* writes a summary, or prints */
 	bool makes;	 /* first execution of a retraced function, which compiles it */
 	bool writes;	 /* writes a value that a stream may wait for, at address `handle` */
 	float density;	 /* passive pieces: share of [t0, t1) spent in the stage */
@@ -76,7 +77,7 @@ struct tfh_series {
 /* A function given to TFE_Execute, or a session target. */
 struct tfh_tag {
 	uint32_t name;
-	bool function, getnext, save;
+	bool function, getnext, save, log;
 	bool batches; /* it fetches batches itself */
 	/* One of many functions with the same base name, retraced for each shape or value. Number
 	 * of calls of all of them, and the base name. */
