@@ -64,8 +64,6 @@ void tfh_place_point(const struct tfh_device *d, struct tfh_samples *all, uint32
 void tfh_find_supply(const struct tfh_accounts *accounts, struct tfh_result *r);
 /* Whether every batch is made by the call that requests it. Unknown, hence false, if no stage was recorded. */
 bool tfh_on_request(const struct tfh_accounts *accounts);
-/* Processors that the process itself uses during the steps (NAN: no sample there), and those it may use; false: no sample tells. */
-bool tfh_processors(const struct tfh_accounts *accounts, double *used, double *allowed);
 
 /* whatif.c: upper bounds of gains, from the accounts alone */
 void tfh_whatif(const struct tfh_accounts *accounts, struct tfh_result *r);

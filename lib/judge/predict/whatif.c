@@ -112,6 +112,13 @@ static double at_best(const struct tfh_accounts *accounts, enum tfh_remove what,
 	return fmax(left - fmin(off, left / TFH_PREDICT_MOST_OFF_PART), fmin(least, left));
 }
 
+/* No device works beside it, and no worker makes batches meanwhile: a step is shorter by what is removed. */
+static bool serial(const struct tfh_accounts *accounts)
+{
+	return accounts->facts->cpu_only &&
+	       (!accounts->facts->consumers || tfh_on_request(accounts));
+}
+
 /* What stays, in the run's slowest stretch, as a share of its mean. */
 static double slowest(const struct means *m)
 {
@@ -127,23 +134,9 @@ static double cooled_s(double removed_s)
 	return fmin(removed_s * TFH_PREDICT_COOLS_SHARE, TFH_PREDICT_COOL_S);
 }
 
-/*
- * How much faster what stays may be where what made the batches meanwhile is gone: processors that work beside each other share their
- * clock and caches. Of the processors in use, those of the step's own thread are left out.
- */
-static double crowded(const struct tfh_accounts *accounts, double step, double left)
-{
-	double used, allowed, beside = 1;
-
-	if (tfh_processors(accounts, &used, &allowed) && !isnan(used))
-		beside = fmin(fmax(used - left / step, 0), 1);
-	return 1 + beside * (TFH_PREDICT_CROWDING - 1);
-}
-
 void tfh_serial_gain(const struct tfh_accounts *accounts, enum tfh_remove what, double step,
 		     double left, double off_s, struct tfh_whatif *w)
 {
-	bool made_beside = accounts->facts->consumers && !tfh_on_request(accounts);
 	struct means m = by_stretch(accounts, what);
 	double even =
 		TFH_PREDICT_MEASURED * left + TFH_PREDICT_ERRORS * uncertain(&m) * step + off_s;
@@ -151,14 +144,12 @@ void tfh_serial_gain(const struct tfh_accounts *accounts, enum tfh_remove what, 
 	/* Batches that others make from now on compete with the step for the machine. */
 	double slower = what == TFH_REMOVE_INPUT ? TFH_PREDICT_CROWDING : 1;
 
-	if (!accounts->facts->cpu_only || !(left > 0))
+	if (!serial(accounts) || !(left > 0))
 		return;
 	w->low_s = fmax(fmin(left - below, left * tfh_fastest(accounts, what)),
 			left / TFH_PREDICT_COOLED_PART);
-	if (made_beside)
-		w->low_s /= crowded(accounts, step, left);
 	w->high_s = fmin(fmax(left + even, left * fmax(slower, slowest(&m))), step);
-	if (!made_beside && below <= TFH_PREDICT_WIDEST * fmax(left, step - left) &&
+	if (below <= TFH_PREDICT_WIDEST * fmax(left, step - left) &&
 	    below <= TFH_PREDICT_WIDEST_EVER * left) {
 		w->step_s = left;
 		w->speedup = step / left;
