@@ -32,13 +32,14 @@ static void say_steps(struct sentence *s, const struct tfh_result *r)
 	enum tfh_class cls = r->lead ? r->steady.cls : r->verdict.cls;
 	char a[TFH_TEXT], b[TFH_TEXT];
 
-	if (!r->steps.count) {
+	const struct tfh_class_count *k = cls == TFH_CLASS_NONE ? NULL : &r->steps.classes[cls];
+
+	if (!r->steps.count || (k && !k->count)) {
 		say(s, "no step could be judged");
 		return;
 	}
-	if (cls == TFH_CLASS_NONE)
+	if (!k)
 		return;
-	const struct tfh_class_count *k = &r->steps.classes[cls];
 	say(s, "%s of %s %s%s", tfh_fmt_count(a, k->count), tfh_fmt_count(b, r->steps.count),
 	    r->steps.count == 1 ? "step agrees" : "steps agree", r->lead ? " on theirs" : "");
 	if (k->count < r->steps.count)

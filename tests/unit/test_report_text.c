@@ -414,6 +414,10 @@ static void empty_result(void **state)
 	assert_null(strstr(text, "WHERE A STEP GOES"));
 	assert_null(strstr(text, "STEPS  "));
 	free(text);
+	r.steps.count = 1; /* of which nothing is known */
+	text = fixture_print(print_screen, &r);
+	assert_non_null(strstr(text, "SURE   no step could be judged"));
+	free(text);
 }
 
 int main(void)
