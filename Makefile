@@ -540,12 +540,12 @@ bench: all $(BENCH) $(BENCH_LIBS) $(B)/tests/analyze/long_run
 # Which numbers of the judge change a verdict of the recordings in RUNS; T=regex for some of the numbers.
 sensitivity:
 	$(Q)$(MAKE) --no-print-directory O=$(O)-vary CFLAGS='$(CFLAGS) -DTFH_VARY -Wno-sign-compare' $(O)-vary/bin/tfhook
-	$(Q)scripts/sensitivity $(O)-vary/bin/tfhook $(RUNS) $(T)
+	$(Q)scripts/sensitivity $(O)-vary/bin/tfhook $(RUNS) '$(T)'
 
 # The same of its rules for special cases, switched off one by one.
 ablate:
 	$(Q)$(MAKE) --no-print-directory O=$(O)-vary CFLAGS='$(CFLAGS) -DTFH_VARY -Wno-sign-compare' $(O)-vary/bin/tfhook
-	$(Q)scripts/sensitivity --ablate $(O)-vary/bin/tfhook $(RUNS) $(T)
+	$(Q)scripts/sensitivity --ablate $(O)-vary/bin/tfhook $(RUNS) '$(T)'
 
 # Fuzzers need clang's libFuzzer. Each gets FUZZ_SECONDS of processor time, in turns (tests/fuzz/turns; docs/fuzzing.md).
 # FUZZ_SAN= explores faster, without a sanitizer; FUZZ_ONLY= names targets.
