@@ -45,6 +45,33 @@ static void test_sweep(void **state)
 	}
 }
 
+/* Rounds of 15 training steps by a function with an ordinary name and 60 batches through one whose name says that it evaluates, which take
+ * four times as long together: the steps are the former, whichever side is longer. */
+static void test_longer_evaluation(void **state)
+{
+	(void)state;
+	struct gen *g = tf();
+	double t = 100;
+
+	g->name[TFT_NAME_OP][OP_TRAIN] = "__inference_one_step_12";
+	g->name[TFT_NAME_OP][OP_TEST] = "__inference_evaluate_34";
+	for (uint32_t loop = 0; loop < 8; loop++) {
+		bool eval = loop % 2;
+		for (int i = 0; i < (eval ? 60 : 15); i++, t += 10.2) {
+			gen_get(g, 0, 1 + loop, eval ? EVAL_ROOT : ROOT, t, t + 0.1);
+			gen_exec(g, OP_GET, t, t + 0.1);
+			gen_exec(g, eval ? OP_TEST : OP_TRAIN, t + 0.11, t + 10);
+		}
+		gen_get(g, 0, 1 + loop, eval ? EVAL_ROOT : ROOT, t, t + 0.02)->flags =
+			TFT_F_OPTIONAL;
+		gen_exec(g, OP_GET, t, t + 0.03);
+		t += 1;
+	}
+	struct tfh_result *r = gen_judge(g);
+	assert_int_equal(r->steps.total, 60);
+	tfh_result_free(r);
+}
+
 /* Two batches are looked at to build the model, which takes long; then it is trained. What follows
  * a batch that is an iterator's last is not the loop's own time. */
 static void test_build(void **state)
@@ -237,9 +264,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sweep),		cmocka_unit_test(test_build),
 		cmocka_unit_test(test_summary),		cmocka_unit_test(test_replicas),
-		cmocka_unit_test(test_epochs_and_eval), cmocka_unit_test(test_checkpoint),
-		cmocka_unit_test(test_cut_off),		cmocka_unit_test(test_holes),
-		cmocka_unit_test(test_few_steps),
+		cmocka_unit_test(test_epochs_and_eval), cmocka_unit_test(test_longer_evaluation),
+		cmocka_unit_test(test_checkpoint),	cmocka_unit_test(test_cut_off),
+		cmocka_unit_test(test_holes),		cmocka_unit_test(test_few_steps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -211,6 +211,12 @@ static bool has(const char *text, const char *word)
 	return strcasestr(text, word) != NULL;
 }
 
+static bool evaluates(const struct tfh_group *g)
+{
+	return has(g->tag, "test_") || has(g->tag, "eval") || has(g->tag, "valid") ||
+	       has(g->tag, "predict");
+}
+
 static double score(const struct tfh_group *g)
 {
 	double x = (double)g->owned_ns;
@@ -221,8 +227,7 @@ static double score(const struct tfh_group *g)
 	 */
 	if (has(g->tag, "train"))
 		x *= TFH_LOOPS_NAME_TIMES;
-	if (has(g->tag, "test_") || has(g->tag, "eval") || has(g->tag, "valid") ||
-	    has(g->tag, "predict"))
+	if (evaluates(g))
 		x /= TFH_LOOPS_NAME_TIMES;
 	return x;
 }
@@ -244,14 +249,16 @@ static bool trains_before(const struct tfh_group *a, const struct tfh_group *b)
 	return a->first < b->first && a->count >= b->count;
 }
 
-/* Of functions of the same name (Keras' for training, testing and predicting) the one that trains, even if another one's steps
- * take longer. */
+/* Of functions of the same name (Keras' for training, testing and predicting), or of which the name of one says that it evaluates, the one
+ * that trains, even if another one's steps take longer. */
 static int32_t trains_first(const struct tfh_loops *loops, int32_t best)
 {
 	const struct tfh_group *v = loops->group.v;
 
 	for (int32_t i = 0; i < (int32_t)loops->group.n; i++)
-		if (i != best && same_name(&v[i], &v[best]) && trains_before(&v[i], &v[best]))
+		if (i != best && trains_before(&v[i], &v[best]) &&
+		    (same_name(&v[i], &v[best]) ||
+		     (evaluates(&v[best]) && !evaluates(&v[i]) && v[i].count > 1)))
 			best = i;
 	return best;
 }
