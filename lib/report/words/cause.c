@@ -269,7 +269,7 @@ static void explain_code(struct tfh_wording *w, const char *time)
 		{TFH_CAUSE_HOST_ALLOC, TFH_REMOVE_HOST,
 		 "the host delays every step by %s, mostly by allocating and freeing device memory"},
 		{TFH_CAUSE_HOST_COMPILE, TFH_REMOVE_HOST,
-		 "the host delays every step by %s, mostly by loading or compiling kernels"},
+		 "the host delays every step by %s, mostly by compiling or loading kernels or functions"},
 		{TFH_CAUSE_HOST_CHECKPOINT, TFH_REMOVE_HOST,
 		 "saving checkpoints delays every step by %s"},
 		{TFH_CAUSE_HOST_LOGGING, TFH_REMOVE_HOST, "writing logs delays every step by %s"},
@@ -439,8 +439,9 @@ static const char *kernel_share(struct tfh_wording *w)
 /* Without device times no kernel is known, but on a processor the line that computes may be. */
 static void explain_computing(struct tfh_wording *w)
 {
+	if (w->r->lead) /* the verdict is about something else, and so is its line */
+		return;
 	const char *line = w->r->found.cpu_only ? tfh_verdict_line(w) : NULL;
-
 	if (line)
 		tfh_evidence(w, TFH_TELLS_LINE, line);
 	else

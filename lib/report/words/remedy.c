@@ -143,11 +143,11 @@ static const struct {
 	 {"the training loop waits for another process or machine",
 	  "ask it a step earlier, or in a thread; look at what it does meanwhile"}},
 	{TFH_CAUSE_HOST_CODE,
-	 {"the device waits for the program's own code",
+	 {"the step waits for the program's own code",
 	  "see which functions run (perf top -p PID), and call them less often, in another thread, "
 	  "or while the device computes"}},
 	{TFH_CAUSE_HOST_COMPILE,
-	 {"kernels are compiled or loaded in every step",
+	 {"kernels or functions are compiled or loaded in every step",
 	  "keep shapes the same from step to step, and cache what was compiled"}},
 	{TFH_CAUSE_HOST_ALLOC,
 	 {"device memory is allocated in every step",
@@ -160,7 +160,7 @@ static const struct {
 	 {"some ranks arrive late at the collectives",
 	  "look at the rank that waits least: what delays it delays all"}},
 	{TFH_CAUSE_NONE,
-	 {"the device waits for the program's own code",
+	 {"the step waits for the program's own code",
 	  "see what that thread does (py-spy top --pid PID, perf top -p PID), and do it less "
 	  "often, "
 	  "in another thread, or while the device computes"}},
