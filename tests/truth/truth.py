@@ -48,6 +48,11 @@ class Wrong(Exception):
     pass
 
 
+def unfit(line):
+    """Whether a line of a report is wider than 80 columns or holds a number that is none, or a negative one (+-11 % is none)."""
+    return len(line) > 80 or re.search(r"\b(nan|inf|null)\b|(?<!\+)-\d+(\.\d+)? (ms|us|s|%)|None", line)
+
+
 def available(scenario):
     """Whether the program of a scenario can run here."""
     module = NEEDS.get(scenario.program)
