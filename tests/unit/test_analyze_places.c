@@ -180,6 +180,38 @@ static void test_copies(void **state)
 	assert_false(tfh_looks_copy(checks, 3, &to));
 }
 
+/* The library that launches prepares a launch or copy of its own; other libraries, and what it does elsewhere, do not. */
+static void test_issues(void **state)
+{
+	(void)state;
+	const struct tfh_model_line prepares[] = {
+		{LIB "/numba/cuda/args.py", "InOut.to_device", 5, true},
+		{LIB "/numba/cuda/dispatcher.py", "__call__", 6, true},
+		{"/job/train.py", "main", 20, false}};
+	const struct tfh_model_line other[] = {{LIB "/numpy/core.py", "roll", 5, true},
+					       {"/job/train.py", "main", 20, false}};
+	struct tfh_pause_end to = {
+		.n = 2, .before = TFH_FAM_COPY << 3 | TFH_DIR_H2D, .after = TFH_FAM_LAUNCH << 3};
+
+	memcpy(to.frame, prepares + 1, 2 * sizeof(*prepares));
+	assert_true(tfh_looks_issue(prepares, 3, &to, "numba"));
+	assert_false(tfh_looks_issue(prepares, 3, &to, ""));
+	assert_false(tfh_looks_issue(prepares, 3, &to, "pycuda"));
+	assert_false(tfh_looks_issue(prepares + 2, 1, &to, "numba"));
+	assert_false(tfh_looks_issue(other, 2, &to, "numba"));
+	to.after = TFH_FAM_COPY << 3 | TFH_DIR_H2D;
+	assert_true(tfh_looks_issue(prepares, 3, &to, "numba"));
+	to.frame[0].function = "send";
+	assert_false(tfh_looks_issue(prepares, 3, &to, "numba"));
+	to.after = TFH_FAM_LAUNCH << 3;
+	to.frame[1].line = 21;
+	assert_false(tfh_looks_issue(prepares, 3, &to, "numba"));
+	to.soon = true;
+	assert_true(tfh_looks_issue(prepares, 3, &to, "numba"));
+	to.after = TFH_FAM_SYNC << 3;
+	assert_false(tfh_looks_issue(prepares, 3, &to, "numba"));
+}
+
 /* Place 1 is where looks see the thread, backtrace 2 where its pause ends, place 3 where they see another thread. */
 static struct tfh_model_line seen_at[2], made_at[3];
 static uint32_t seen_n;
@@ -310,6 +342,8 @@ static void test_causes(void **state)
 	is(TFT_LOOK_SOCKET, 0, TFH_CAUSE_HOST_WAIT);
 	see(STD "/threading.py", "Lock.acquire", 21);
 	is(TFT_LOOK_LOCK, 0, TFH_CAUSE_HOST_LOCK);
+	see(STD "/multiprocessing/connection.py", "_ConnectionBase.recv", 19);
+	is(TFT_LOOK_PIPE, 0, TFH_CAUSE_INPUT_UNKNOWN);
 	see("/job/other.py", "thing", 21);
 	seen_at[0].library = false;
 	is(TFT_LOOK_RUNNING, 10, TFH_CAUSE_HOST_PYTHON);
@@ -426,11 +460,12 @@ static void test_retraced(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_roles),	    cmocka_unit_test(test_order),
-		cmocka_unit_test(test_fed_by_hand), cmocka_unit_test(test_copies),
-		cmocka_unit_test(test_causes),	    cmocka_unit_test(test_kernel_time),
-		cmocka_unit_test(test_retraced),    cmocka_unit_test(test_rewriting),
-		cmocka_unit_test(test_makers),	    cmocka_unit_test(test_place_of_line),
+		cmocka_unit_test(test_roles),	      cmocka_unit_test(test_order),
+		cmocka_unit_test(test_fed_by_hand),   cmocka_unit_test(test_copies),
+		cmocka_unit_test(test_issues),	      cmocka_unit_test(test_causes),
+		cmocka_unit_test(test_kernel_time),   cmocka_unit_test(test_retraced),
+		cmocka_unit_test(test_rewriting),     cmocka_unit_test(test_makers),
+		cmocka_unit_test(test_place_of_line),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

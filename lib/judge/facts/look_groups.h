@@ -3,6 +3,7 @@
 #define TFH_JUDGE_LOOK_GROUPS_H
 
 #include "judge/facts/look_shares.h"
+#include "judge/facts/pause_role.h"
 #include "judge/numbers.h"
 #include "judge/vec.h"
 
@@ -75,6 +76,8 @@ struct tfh_looks {
 	bool any, python;
 	bool device; /* something was launched so far */
 	bool driver; /* to a device: by the driver's functions, or copied */
+	char launcher
+		[TFH_FACTS_PACKAGE]; /* the package that launches, as far as stacks tell; "": none */
 };
 
 /* The group of all short pauses of a thread, TFH_NO_GROUP: nothing was seen of its pauses. */

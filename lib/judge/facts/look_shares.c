@@ -178,6 +178,9 @@ static void place_look(struct tfh_looks *l, struct tfh_one_look *k, const struct
 		role = tfh_role_between(k->state, order,
 					to->soon || tfh_looks_lead_to(frame, n, to),
 					tfh_looks_copy(frame, n, to), to);
+	if (role == TFH_ROLE_FIRST || role == TFH_ROLE_LATER || role == TFH_ROLE_NONE)
+		if (k->state == TFT_LOOK_RUNNING && tfh_looks_issue(frame, n, to, l->launcher))
+			role = TFH_ROLE_LAUNCH;
 	if (TFH_DETECT_HAND_FED && role == TFH_ROLE_NONE && !l->driver)
 		role = tfh_role_above(k->state, frame, n, to);
 	k->at = role == TFH_ROLE_NONE || k->state == TFT_LOOK_GIL
@@ -247,6 +250,15 @@ static uint32_t lines_of(const struct tfh_looks *l, uint32_t stack,
 				 : 0;
 }
 
+/* Which library launches: that of the innermost frame at a launch, the first that a stack tells. */
+static void note_launcher(struct tfh_looks *l, uint16_t after, uint32_t stack)
+{
+	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+
+	if (!*l->launcher && tfh_kind_launches(after) && lines_of(l, stack, frame))
+		tfh_package_of(&frame[0], l->launcher);
+}
+
 /* Opens the pause [s->end, t1) of a thread. It is closed when the following work is known. */
 static int open_pause(struct tfh_looks *l, uint32_t thread, const struct tfh_event *ev,
 		      uint16_t after)
@@ -263,6 +275,7 @@ static int open_pause(struct tfh_looks *l, uint32_t thread, const struct tfh_eve
 	s->open = (struct tfh_look_pause){s->end, ev->t0, s->before};
 	s->after = after;
 	s->open_looks = s->looks;
+	note_launcher(l, after, read ? r->stack : 0);
 	memset(s->open_seen, 0, sizeof(s->open_seen));
 	if (s->looks) {
 		struct tfh_pause_end to = {.before = s->before, .after = after};

@@ -1,11 +1,23 @@
 #include "judge/facts/pause_role.h"
 
+#include <stdio.h>
 #include <string.h>
 
 bool tfh_kind_launches(uint16_t kind)
 {
 	return kind >> 3 == TFH_FAM_LAUNCH || kind >> 3 == TFH_FAM_GRAPH_LAUNCH ||
 	       kind == (TFH_FAM_EXECUTE << 3 | TFH_EAGER_OP);
+}
+
+void tfh_package_of(const struct tfh_model_line *frame, char out[TFH_FACTS_PACKAGE])
+{
+	static const char *const folders[] = {"/site-packages/", "/dist-packages/"};
+	const char *at = NULL;
+
+	for (size_t i = 0; i < sizeof(folders) / sizeof(*folders) && !at && frame->library; i++)
+		if ((at = strstr(frame->file, folders[i])))
+			at += strlen(folders[i]);
+	snprintf(out, TFH_FACTS_PACKAGE, "%.*s", at ? (int)strcspn(at, "/") : 0, at ? at : "");
 }
 
 bool tfh_looks_lead_to(const struct tfh_model_line *seen, uint32_t n,
@@ -18,16 +30,34 @@ bool tfh_looks_lead_to(const struct tfh_model_line *seen, uint32_t n,
 	       !strcmp(seen[a].file, to->frame[b].file);
 }
 
-bool tfh_looks_copy(const struct tfh_model_line *seen, uint32_t n, const struct tfh_pause_end *to)
+bool tfh_looks_call(const struct tfh_model_line *seen, uint32_t n, const struct tfh_pause_end *to)
 {
 	uint32_t a = n ? tfh_place_lead(seen, n) : 0,
 		 b = to->n ? tfh_place_lead(to->frame, to->n) : 0;
 
-	if (!n || !seen[0].library || to->before >> 3 != TFH_FAM_COPY ||
-	    to->after >> 3 != TFH_FAM_COPY)
+	return a && b && tfh_looks_lead_to(seen, n, to) &&
+	       tfh_same_function(&seen[a - 1], &to->frame[b - 1]);
+}
+
+bool tfh_looks_issue(const struct tfh_model_line *seen, uint32_t n, const struct tfh_pause_end *to,
+		     const char *launcher)
+{
+	char package[TFH_FACTS_PACKAGE];
+
+	if (!TFH_DETECT_LAUNCHER || !n || !*launcher)
 		return false;
-	return to->soon || (a && b && tfh_looks_lead_to(seen, n, to) &&
-			    tfh_same_function(&seen[a - 1], &to->frame[b - 1]));
+	tfh_package_of(&seen[0], package);
+	if (strcmp(package, launcher) != 0)
+		return false;
+	if (to->after >> 3 == TFH_FAM_COPY)
+		return to->soon || tfh_looks_call(seen, n, to);
+	return tfh_kind_launches(to->after) && (to->soon || tfh_looks_lead_to(seen, n, to));
+}
+
+bool tfh_looks_copy(const struct tfh_model_line *seen, uint32_t n, const struct tfh_pause_end *to)
+{
+	return n && seen[0].library && to->before >> 3 == TFH_FAM_COPY &&
+	       to->after >> 3 == TFH_FAM_COPY && (to->soon || tfh_looks_call(seen, n, to));
 }
 
 enum tfh_role tfh_role_between(int state, enum tfh_order order, bool dispatch, bool copies,

@@ -15,6 +15,9 @@ struct tfh_pause_end {
 	bool soon;		/* the pause was short */
 };
 
+/* The package that a frame of a library belongs to, as its folder's name; "" if it is of the standard library or the program's own. */
+void tfh_package_of(const struct tfh_model_line *frame, char out[TFH_FACTS_PACKAGE]);
+
 /* Of TFE_Execute, in the place of a copy's direction: a single op, not a function of many. */
 enum { TFH_EAGER_OP = 1 };
 
@@ -23,6 +26,12 @@ bool tfh_kind_launches(uint16_t kind);
 /* Whether a sample of n frames was in library code below the same line of the program as the call that ended the pause. */
 bool tfh_looks_lead_to(const struct tfh_model_line *seen, uint32_t n,
 		       const struct tfh_pause_end *to);
+/* Whether it was so in the library's function, called from the program, that makes that call. */
+bool tfh_looks_call(const struct tfh_model_line *seen, uint32_t n, const struct tfh_pause_end *to);
+/* Whether a sample in the package `launcher`, which launches, was on its way to a call of the driver: to a launch, or, in the
+ * function that makes it, to a copy. (In other functions before a copy it may convert the data.) */
+bool tfh_looks_issue(const struct tfh_model_line *seen, uint32_t n, const struct tfh_pause_end *to,
+		     const char *launcher);
 /* Whether a sample between two copies was in a library, in the function that makes the second one, or in a short pause. */
 bool tfh_looks_copy(const struct tfh_model_line *seen, uint32_t n, const struct tfh_pause_end *to);
 /* The role by the calls before and after the pause. `state`: enum tft_look; dispatch: the thread was on its way to that call

@@ -391,9 +391,18 @@ static int prefer_contention(const struct tfh_accounts *accounts, struct tfh_res
 	return turn_steps(r, from, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_CONTENTION);
 }
 
+/* Whether a class that blocks little of the time has no cause that alone keeps a step from being computing: no single fix gains that. */
+static bool is_spread(const struct tfh_accounts *accounts, enum tfh_cause cause, double share)
+{
+	double most = (1 - TFH_ACCOUNT_COMPUTE_SHARE) * (double)accounts->train_ns;
+
+	return TFH_DETECT_SPREAD && share < TFH_VERDICT_FEW_STEPS_SHARE &&
+	       (double)accounts->cause_ns[cause] < most;
+}
+
 /*
  * A host-bound verdict whose cause nothing bears out: where the device, or the processors, compute for most of the time, what the host
- * loses beside it is what any library does around its calls, as far as anybody can tell, and computing is the verdict.
+ * loses beside it is what any library does around its calls, as far as anybody can tell, and computing is the verdict. So it is where the host's time is little and of several causes.
  */
 static int prefer_computing(const struct tfh_accounts *accounts, struct tfh_result *r,
 			    const struct totals *t)
@@ -408,12 +417,12 @@ static int prefer_computing(const struct tfh_accounts *accounts, struct tfh_resu
 	enum tfh_borne_out borne_out = tfh_borne_out(accounts, v->cause);
 	if (borne_out == TFH_BORNE_OUT_HARDLY && v->confidence == TFH_CONFIDENCE_HIGH)
 		v->confidence = TFH_CONFIDENCE_MEDIUM;
-	if (borne_out != TFH_BORNE_OUT_NOT)
-		return 0;
-	if (by_class[TFH_CLASS_COMPUTE_BOUND] <= t->total / 2) {
+	bool computes = by_class[TFH_CLASS_COMPUTE_BOUND] > t->total / 2;
+	if (!computes && borne_out == TFH_BORNE_OUT_NOT)
 		v->confidence = TFH_CONFIDENCE_LOW;
+	if (!computes || (borne_out != TFH_BORNE_OUT_NOT &&
+			  !is_spread(accounts, v->cause, share_of(by_class[from], t->total))))
 		return 0;
-	}
 	v->cls = TFH_CLASS_COMPUTE_BOUND;
 	v->cause = cause_of(accounts, v->cls);
 	v->share = share_of(by_class[v->cls], t->total);
