@@ -171,13 +171,11 @@ def made(seed, n=32, width=128):
 def send_batches(out, n):
     for i in range(n):
         out.put(made(i))
-    time.sleep(0.5)
 
 
 def send_by_pipe(conn, n):
     for i in range(n):
         conn.send(made(i))
-    time.sleep(0.5)
 
 
 @job(6, "input", ["input.*"], 100, TORCH, twin=True, at=(made,),
@@ -194,7 +192,6 @@ def e_pt_simple_queue():
         mark()
         x = ready if FIXED else torch.from_numpy(batches.get())  # here
         fit(model, optimizer, x)
-    worker.join()
     return 100
 
 
@@ -211,7 +208,6 @@ def e_pt_recv_in_call():
     for _ in range(100):
         mark()
         fit(model, optimizer, torch.from_numpy(ready if FIXED else here.recv()))  # here
-    worker.join()
     return 100
 
 
