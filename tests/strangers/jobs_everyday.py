@@ -6,7 +6,6 @@ import json
 import multiprocessing
 import queue
 import time
-import time
 
 import numpy as np
 from stranger import (CLIENTS, FIXED, NUMBA, PYCUDA, TORCH, Numba, PyCuda, TinyGrad, every_kernel, fit, job, kernels, main, mark,
