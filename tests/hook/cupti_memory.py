@@ -13,9 +13,12 @@ LOOP = f"{build}/tests/hook/graphloop"
 
 
 def asked(truth):
+    """When the driver was asked, and the seconds from the first call to the last."""
     with open(truth) as f:
         calls = [json.loads(line) for line in f if line.endswith("}\n")]
-    return [c["t0"] for c in calls if c["ev"] == "call" and c["fn"].startswith("cuMemGetInfo")]
+    calls = [c for c in calls if c["ev"] == "call"]
+    times = [c["t0"] for c in calls]
+    return [c["t0"] for c in calls if c["fn"].startswith("cuMemGetInfo")], (max(times) - min(times)) / 1e9
 
 
 def graphs(run):
@@ -41,9 +44,10 @@ def kept(name, run, truth, job):
     """Nodes are recorded to the end. Returns when the driver was asked."""
     check(job.wait() == 0, name, "ended with", job.returncode)
     _, info = read(run)
-    times = asked(truth)
+    times, seconds = asked(truth)
     check(all(nodes for _, _, nodes in info["spans"]) and graphs(run) is None, name, info, graphs(run))
-    check(all(b - a > 0.9e9 for a, b in zip(times, times[1:])), name, "asked too often", times)
+    # A thread that decided to ask may get no processor before it does: then the next time comes sooner, but none more.
+    check(len(times) - 1 <= seconds / 0.9, name, "asked too often", times, seconds)
     return times
 
 
