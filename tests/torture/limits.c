@@ -2,6 +2,7 @@
  * WAY N. */
 #include "job.h"
 
+#include <dlfcn.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -107,6 +108,52 @@ static int closes_all(int n, char **more)
 	return 7;
 }
 
+/* Which numbers are open, as the job and a child see them: the same ones with the preload and without. */
+static void say_open(const char *who)
+{
+	printf("%s:", who);
+	for (int fd = 0; fd < 4096; fd++)
+		if (fcntl(fd, F_GETFD) >= 0)
+			printf(" %d", fd);
+	printf("\n");
+	fflush(stdout);
+}
+
+/* By numbers, as daemons and Python's subprocess do: all but one go, and a child gets that one alone. */
+static int closes_by_number(int n, char **more)
+{
+	void (*close_from)(int) = dlsym(RTLD_DEFAULT, "closefrom");
+	int fd = open(more[0], O_CREAT | O_RDWR | O_TRUNC, 0644), status;
+	pid_t child;
+
+	steps(n);
+	nap_ms(150);
+	say_open("begun");
+	must(fd >= 0 && dup2(fd, 700) == 700 && write(fd, "mine", 4) == 4, "write");
+	if (syscall(SYS_close_range, 3u, 699u, 0u))
+		for (int i = 3; i < 700; i++)
+			close(i);
+	say_open("close_range");
+	child = fork();
+	if (child == 0) {
+		steps(n);
+		say_open("child");
+		_exit(pread(700, (char[8]){0}, 8, 0) == 4 ? 0 : 1);
+	}
+	must(waitpid(child, &status, 0) == child && status == 0, "child's file");
+	if (close_from)
+		close_from(3);
+	else
+		close(700);
+	for (int i = 0; i < 50; i++) {
+		steps(n);
+		nap_ms(2);
+	}
+	say_open("closefrom");
+	must(open(more[0], O_RDONLY | O_CLOEXEC) == 3, "the first free number");
+	return 7;
+}
+
 /* Every number up to 1024 is taken by dup2, over whatever was there. */
 static int takes_numbers(int n, char **more)
 {
@@ -144,6 +191,7 @@ int main(int argc, char **argv)
 					  {"room", room},
 					  {"closestd", closes_std},
 					  {"closeall", closes_all},
+					  {"closenumbers", closes_by_number},
 					  {"takenumbers", takes_numbers},
 					  {"mlockall", locked_memory},
 					  {NULL, NULL}};
