@@ -29,6 +29,10 @@ def read_only(bench):
         raise Skip("may not mount")
 
 
+LEAVING = 64321  # a user that nothing else here is
+
+
+
 def compiled(compiler, *flags):
     def make(bench):
         source = bench.tmp + "/one.c"
@@ -151,8 +155,16 @@ def limits():
 def places():
     yield Case("no working directory", ["places", "nodirectory", "1000", "{tmp}/gone"], rc=7, env={"TFHOOK_RUN": "{run}"})
     yield Case("run directory removed", ["places", "command", "20000", "rm -rf {run}"], rc=7, truth="part", say="|" + PAUSED)
-    # So does logind when the user leaves (RemoveIPC).
     yield Case("journal removed", ["places", "command", "20000", "rm -f /dev/shm/tfhook.*.$PPID.journal {run}/*.journal"], rc=7, quick=True)
+    # logind's own function, which it calls when a user's last session ends: one journal before, none after.
+    logind = library("systemd/libsystemd-shared-*.so", "libsystemd-shared-*.so")
+    removes = ("want=${LD_PRELOAD:+1}; unset LD_PRELOAD; there() { find /dev/shm -user %d -name 'tfhook.*.journal' | grep -c .; }; test $(there) = ${want:-0} && python3 -c "
+               "'import ctypes; exit(ctypes.CDLL(\"%s\").clean_ipc_by_uid(%d) < 0)' && test $(there) = 0" % (LEAVING, logind, LEAVING))
+    # In a container the journal would lie beside the output, where logind does not look: so a root without the files that name one.
+    bare = ("mkdir {tmp}/bare && mount -t tmpfs none {tmp}/bare && cd / && for d in *; do if test -L $d; then cp -a $d {tmp}/bare; elif test -d $d; then "
+            "mkdir {tmp}/bare/$d && mount --rbind $d {tmp}/bare/$d; fi; done && exec chroot --userspec=%d:%d {tmp}/bare \"$@\"" % (LEAVING, LEAVING))
+    yield Case("logind's RemoveIPC", ["places", "command", "20000", removes], rc=7,
+               wrap=["unshare", "-m", "/bin/sh", "-c", bare, "sh"], needs=["unshare", "python3", logind])
     yield Case("run directory renamed", ["places", "command", "20000", "mv {run} {tmp}/elsewhere 2>/dev/null; true"], rc=7, truth="part", say="|" + PAUSED)
     yield Case("run directory unreadable", ["places", "command", "1000", "chmod 0 {run} 2>/dev/null; true"], rc=7)
     yield Case("chroot", ["places", "chroot", "1000", "{tmp}/root"], rc=7, before=root_filled, truth="part", say="|" + PAUSED)
