@@ -124,6 +124,9 @@ void tfh_enter_again(struct tfh_self *self, struct tft_ring *old, uint32_t depth
 		close_slot(old, call.t_begin);
 	slot = &self->ring->open[depth];
 	self->depth = depth + 1;
+	/* What came in between is over. Where a failed exec emptied the ring under it, it did not find its own slot. */
+	for (uint32_t i = depth + 1; i < TFT_OPEN_SLOTS; i++)
+		__atomic_store_n(&self->ring->open[i].fn, 0, __ATOMIC_RELEASE);
 	self->room->place[depth] = place;
 	tfh_poke(&slot->t_begin, call.t_begin);
 	tfh_poke(&slot->arg, call.arg);
