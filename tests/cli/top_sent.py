@@ -158,6 +158,8 @@ def prometheus(port):
 
 
 def main():
+    if subprocess.run([SRC + "/scripts/bootstrap", "sending"]).returncode:
+        sys.exit(77)
     begin()
     job = loop("rec", 1000000)
     try:
