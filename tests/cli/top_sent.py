@@ -17,7 +17,7 @@ import time
 import urllib.request
 
 sys.path.insert(0, os.path.join(os.environ["TFH_SRC"], "tests/jobs"))
-from looped import TOOL, begin, end, eventually, is_seen, loop, with_packages  # noqa: E402
+from looped import SRC, TOOL, begin, end, eventually, is_seen, loop, with_packages  # noqa: E402
 
 
 def free_port():
