@@ -25,10 +25,13 @@ def used():
 def watch(out):
     """(part of a processor, refreshes)"""
     before, since = used(), time.monotonic()
-    top = subprocess.Popen([TOOL, "top", "--json", out], stdout=subprocess.PIPE, text=True)
-    time.sleep(SECONDS)
-    top.terminate()
-    lines = len(top.communicate()[0].splitlines())
+    with tempfile.TemporaryFile("w+") as said:  # a pipe that nobody reads would stop it
+        top = subprocess.Popen([TOOL, "top", "--json", out], stdout=said)
+        time.sleep(SECONDS)
+        top.terminate()
+        top.wait()
+        said.seek(0)
+        lines = len(said.readlines())
     return (used() - before) / (time.monotonic() - since), lines
 
 
