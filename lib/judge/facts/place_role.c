@@ -79,6 +79,12 @@ static const char *last_part(const char *name)
 	return dot ? dot + 1 : name;
 }
 
+/* Whether a pattern can match, by its first letter: a frame is compared with each row, and most end here. */
+static bool may_match(const char *pattern, const char *name)
+{
+	return *pattern == *name || *pattern == '*' || *pattern == '?' || *pattern == '[';
+}
+
 static enum tfh_role role_of_frame(const struct tfh_model_line *frame, enum tfh_order order)
 {
 	const char *name = last_part(frame->function);
@@ -86,7 +92,8 @@ static enum tfh_role role_of_frame(const struct tfh_model_line *frame, enum tfh_
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		const struct place_row *r = &rows[i];
 		if (frame->library == (r->file != NULL) && in_time(r->when, order) &&
-		    (!r->file || strstr(frame->file, r->file)) && !fnmatch(r->function, name, 0))
+		    may_match(r->function, name) && (!r->file || strstr(frame->file, r->file)) &&
+		    !fnmatch(r->function, name, 0))
 			return r->role;
 	}
 	return TFH_ROLE_NONE;
@@ -151,7 +158,8 @@ static bool passes_on(const struct tfh_model_line *frame)
 	const char *name = last_part(frame->function);
 
 	for (size_t i = 0; i < sizeof(passes) / sizeof(*passes) && frame->library; i++)
-		if (strstr(frame->file, passes[i].file) && !fnmatch(passes[i].function, name, 0))
+		if (may_match(passes[i].function, name) && strstr(frame->file, passes[i].file) &&
+		    !fnmatch(passes[i].function, name, 0))
 			return true;
 	return false;
 }
