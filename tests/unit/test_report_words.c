@@ -294,13 +294,47 @@ static void test_spent_in_steps(void **state)
 	assert_float_equal(tfh_spent(&r, TFH_BRANCH_STEP), 3, 1e-9);
 }
 
+/* A run without a verdict asks for a longer one; of a job that failed, it says how, and asks for none. */
+static void test_more_of_a_run(void **state)
+{
+	(void)state;
+	static const struct {
+		enum tfh_end end;
+		int code;
+		const char *todo;
+	} row[] = {
+		{TFH_END_NONE, 0, "record a longer run"},
+		{TFH_END_EXIT, 0, "record a longer run"},
+		{TFH_END_EXIT, 1,
+		 "the job ended early with exit code 1: record it again once it runs on"},
+		{TFH_END_SIGNAL, 9,
+		 "signal 9 ended the job early: record it again once it runs on"},
+	};
+
+	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+		struct tfh_result r = {.end = row[i].end, .end_code = row[i].code};
+		struct tfh_wording w;
+		r.steps.clock = TFH_STEP_CLOCK_NONE + 1;
+		r.steps.total = 1;
+		r.verdict.cls = r.steady.cls = TFH_CLASS_NONE;
+		tfh_wording_make(&w, &r);
+		assert_string_equal(w.missing_do, row[i].todo);
+		tfh_wording_free(&w);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_every_cause),	    cmocka_unit_test(test_own_advice),
-		cmocka_unit_test(test_computing_line),	    cmocka_unit_test(test_torch),
-		cmocka_unit_test(test_kernel_that_matters), cmocka_unit_test(test_times),
-		cmocka_unit_test(test_copies_of_cause),	    cmocka_unit_test(test_kinds_of_kernels),
+		cmocka_unit_test(test_more_of_a_run),
+		cmocka_unit_test(test_every_cause),
+		cmocka_unit_test(test_own_advice),
+		cmocka_unit_test(test_computing_line),
+		cmocka_unit_test(test_torch),
+		cmocka_unit_test(test_kernel_that_matters),
+		cmocka_unit_test(test_times),
+		cmocka_unit_test(test_copies_of_cause),
+		cmocka_unit_test(test_kinds_of_kernels),
 		cmocka_unit_test(test_spent_in_steps),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,16 +34,33 @@ static void remark_crowd(struct tfh_wording *w)
 				tfh_phrase_time(w, q->run_delay_share)));
 }
 
+/* More of the run would give a verdict: of a job that failed there is no more until it is mended. */
+static const char *ask_for_more(struct tfh_wording *w)
+{
+	const struct tfh_result *r = w->r;
+
+	if (r->end == TFH_END_SIGNAL)
+		return tfh_phrase(w,
+				  "signal %d ended the job early: record it again once it runs on",
+				  r->end_code);
+	if (r->end == TFH_END_EXIT && r->end_code)
+		return tfh_phrase(
+			w, "the job ended early with exit code %d: record it again once it runs on",
+			r->end_code);
+	return "record a longer run";
+}
+
 /* No class: why, and what would give one. */
 static void explain_none(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
 	uint64_t holed = r->found.holed_steps;
 
-	w->missing_do = "record a longer run";
+	w->missing_do = ask_for_more(w);
 	if (!r->steps.count && r->steps.clock == TFH_STEP_CLOCK_NONE) {
 		w->missing = "no repeating step was found";
-		w->missing_do = "record a longer run, or mark steps (include/tfhook/tfhook.h)";
+		w->missing_do =
+			tfh_phrase(w, "%s, or mark steps (include/tfhook/tfhook.h)", w->missing_do);
 	} else if (!r->steps.count) {
 		w->missing = tfh_phrase(w, "only %" PRIu64 " step(s), all of them start-up",
 					r->steps.total);
