@@ -11,19 +11,32 @@
 
 #include "model/big.h"
 
+enum { LARGE_PAGE = 2 << 20 };
+
+/* realloc() where large pages do not pay. What malloc() maps is not aligned to them, so up to 2 MiB at either end would
+ * come in small ones. */
+static void *grown(void *v, size_t old, size_t bytes)
+{
+	if (bytes < 2 * LARGE_PAGE)
+		return realloc(v, bytes);
+	void *p = aligned_alloc(LARGE_PAGE, (bytes + LARGE_PAGE - 1) & ~(size_t)(LARGE_PAGE - 1));
+	if (!p)
+		return NULL;
+	madvise(p, bytes, MADV_HUGEPAGE);
+	if (old)
+		memcpy(p, v, old);
+	free(v);
+	return p;
+}
+
 int tfh_vec_reserve(void **v, size_t *cap, size_t want, size_t size)
 {
-	const uintptr_t page = 2u << 20; /* a large one */
-	void *p = realloc(*v, want * size);
+	void *p = grown(*v, *cap * size, want * size);
 
 	if (!p)
 		return -ENOMEM;
 	*v = p;
 	*cap = want;
-	uintptr_t from = ((uintptr_t)p + page - 1) & ~(page - 1);
-	uintptr_t to = ((uintptr_t)p + want * size) & ~(page - 1);
-	if (to > from)
-		madvise((void *)from, to - from, MADV_HUGEPAGE);
 	return 0;
 }
 
@@ -42,68 +55,60 @@ int tfh_vec_grow(void **v, size_t *cap, size_t n, size_t size)
 	return 0;
 }
 
-enum { DIGIT = 16 }; /* bits */
-/* Bits of a number in the order of numbers, and back. */
-static uint64_t key_of(double x)
+static double middle_of(double a, double b, double c)
 {
-	uint64_t k;
-
-	memcpy(&k, &x, sizeof(k));
-	return k >> 63 ? ~k : k | 1ull << 63;
+	return fmax(fmin(a, b), fmin(fmax(a, b), c));
 }
 
-static double of_key(uint64_t k)
+/* Parts v, of more than two values, at their pivot: none before *to is larger, none from *from on smaller, and what lies between
+ * equals it. */
+static void part(double *v, int64_t n, int64_t *to, int64_t *from)
 {
-	double x;
+	double pivot = middle_of(v[0], v[n / 2], v[n - 1]);
+	int64_t i = 0, j = n - 1;
 
-	k = k >> 63 ? k & ~(1ull << 63) : ~k;
-	memcpy(&x, &k, sizeof(x));
-	return x;
-}
-
-/* The k-th smallest by its digits, the highest first: a pass over all for each of four. */
-static double by_digits(const double *v, size_t n, size_t k)
-{
-	uint64_t *count = malloc(sizeof(*count) << DIGIT), prefix = 0, known = 0, digit;
-
-	if (!count)
-		return NAN;
-	for (int shift = 64 - DIGIT; shift >= 0; shift -= DIGIT) {
-		memset(count, 0, sizeof(*count) << DIGIT);
-		TFH_EACH (i, n) {
-			uint64_t key = key_of(v[i]);
-			if ((key & known) == prefix)
-				count[key >> shift & ((1u << DIGIT) - 1)]++;
-		}
-		for (digit = 0; k >= count[digit]; digit++)
-			k -= count[digit];
-		prefix |= digit << shift;
-		known |= (uint64_t)((1u << DIGIT) - 1) << shift;
+	while (i <= j) {
+		while (v[i] < pivot)
+			i++;
+		while (pivot < v[j])
+			j--;
+		if (i > j)
+			break;
+		double x = v[i];
+		v[i++] = v[j];
+		v[j--] = x;
 	}
-	free(count);
-	return of_key(prefix);
+	*to = j + 1;
+	*from = i;
 }
 
+/* Hoare's FIND (Communications of the ACM 4, 1961, algorithm 65). Where the pivots keep parting badly, the rest is sorted. */
 double tfh_select(double *v, size_t n, size_t k)
 {
-	if (n > TFH_SORTED_MOST)
-		return by_digits(v, n, k);
-	qsort(v, n, sizeof(*v), tfh_by_value);
+	int64_t begin = 0, end = (int64_t)n, at = (int64_t)k, work = 0, to, from;
+
+	while (end - begin > TFH_SELECT_FEW && work < TFH_SELECT_WORK * (int64_t)n) {
+		work += end - begin;
+		part(v + begin, end - begin, &to, &from);
+		if (at < begin + to)
+			end = begin + to;
+		else if (at >= begin + from)
+			begin += from;
+		else
+			return v[k];
+	}
+	qsort(v + begin, (size_t)(end - begin), sizeof(*v), tfh_by_value);
 	return v[k];
 }
 
-/* What follows the i-th smallest, which is x. */
-static double next_of(const double *v, size_t n, size_t i, double x)
+/* The least of some. */
+static double least_of(const double *v, size_t n)
 {
-	double least = INFINITY;
-	size_t upto = 0;
+	double least = v[0];
 
-	TFH_EACH (j, n) {
-		upto += v[j] <= x;
-		if (v[j] > x && v[j] < least)
-			least = v[j];
-	}
-	return upto > i + 1 ? x : least;
+	for (size_t i = 1; i < n; i++)
+		least = fmin(least, v[i]);
+	return least;
 }
 
 /* Type-7 quantile (linear between order statistics), as numpy's default. NAN of nothing. */
@@ -116,7 +121,7 @@ double tfh_quantile(double *v, size_t n, double q)
 	double x = tfh_select(v, n, i);
 	if (i + 1 >= n)
 		return x;
-	double next = n > TFH_SORTED_MOST ? next_of(v, n, i, x) : v[i + 1];
+	double next = least_of(v + i + 1, n - i - 1);
 	return x + (at - (double)i) * (next - x);
 }
 
@@ -154,7 +159,7 @@ void tfh_sort(void *v, size_t n, size_t size, int (*cmp)(const void *, const voi
 
 	while (i < n && cmp(p + (i - 1) * size, p + i * size, arg) <= 0)
 		tfh_big_pass(++i);
-	if (i < n && (n * size < TFH_SORTED_MOST * sizeof(double) || !settle(v, n, size, cmp, arg)))
+	if (i < n && (n * size < TFH_SORT_COPY || !settle(v, n, size, cmp, arg)))
 		qsort_r(v, n, size, cmp, arg);
 }
 
