@@ -50,6 +50,12 @@ static inline __attribute__((always_inline)) bool read_code(const struct tfh_py 
 	return true;
 }
 
+bool tfh_py_text_at(const struct tfh_py *py, uint64_t object, tfh_py_view view, void *how,
+		    struct tfh_py_text *out)
+{
+	return text(py, object, view, how, out);
+}
+
 bool tfh_py_code(const struct tfh_py *py, uint64_t code, tfh_py_view view, void *how,
 		 struct tfh_py_code *out)
 {

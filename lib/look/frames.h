@@ -5,6 +5,7 @@
  *	offsets.c	where each version keeps things: the one table of offsets
  *	frames.c	a thread's frames, innermost first
  *	code.c		a code object: who it is, its texts; lines.c: its lines; py_text.c: strings
+ *	callee.c	the name of the function that a frame calls, which may have no frame
  *	copied.c	memory read by the kernel: what another thread changes meanwhile, or another process
  *	walks.c		the frames of a thread that goes on meanwhile
  *	outside.c	the interpreter of another process, found in its files
@@ -102,8 +103,19 @@ bool tfh_py_code(const struct tfh_py *py, uint64_t code, tfh_py_view view, void 
  * straight memory only, where the frame is. 0: it has to be read (tfh_py_code). A fifth of what reading takes. */
 uint64_t tfh_py_mark(const struct tfh_py *py, const struct tfh_py_frame *frame, uint64_t before);
 
+/* A str that an object of the interpreter refers to. */
+bool tfh_py_text_at(const struct tfh_py *py, uint64_t object, tfh_py_view view, void *how,
+		    struct tfh_py_text *out);
+
 /* The line of an instruction, 0: none. */
 int32_t tfh_py_line_at(const struct tfh_py *py, const struct tfh_py_code *code, int32_t at);
+
+/* ---- callee.c ---- */
+
+/* The last part of the name by which the frame's instruction, a call, has its function: a function in C has no frame. False: it is
+ * no call, what it calls has no name, or this version's bytecode is not known (only that of 3.11 to 3.13 is). */
+bool tfh_py_callee(const struct tfh_py *py, const struct tfh_py_frame *frame, tfh_py_view view,
+		   void *how, struct tfh_py_text *name);
 
 /* ---- copied.c ---- */
 

@@ -78,3 +78,75 @@ int32_t tfh_py_line(enum tfh_py_lines kind, const uint8_t *table, size_t bytes, 
 	return kind == TFH_PY_LINETABLE ? linetable(table, table + bytes, first, at)
 					: locations(table, table + bytes, first, at);
 }
+
+/* Where an instruction's part of the program begins and ends; from < 0: the table does not say. */
+struct columns {
+	int32_t line, end_line, from, to;
+};
+
+static bool same_columns(const struct columns *a, const struct columns *b)
+{
+	return a->line == b->line && a->end_line == b->end_line && a->from == b->from &&
+	       a->to == b->to;
+}
+
+/* The next entry of such a table as above, with its columns; *address: behind its code. False: there is none. */
+static bool next_columns(const uint8_t **p, const uint8_t *end, int32_t *address, int32_t *line,
+			 struct columns *s)
+{
+	unsigned kind;
+	uint32_t on;
+
+	if (*p >= end || *address < 0)
+		return false;
+	kind = **p >> 3 & 15;
+	*address = (int32_t)((uint32_t)*address + ((*(*p)++ & 7) + 1u) * 2);
+	if (kind == 13 || kind == 14) {
+		on = number(p, end);
+		*line = (int32_t)((uint32_t)*line + (on & 1 ? 0 - (on >> 1) : on >> 1));
+	} else if (kind >= 10 && kind <= 12) {
+		*line += (int32_t)kind - 10;
+	}
+	*s = (struct columns){*line, *line, -1, -1};
+	if (kind == 14) {
+		s->end_line = (int32_t)((uint32_t)*line + number(p, end));
+		s->from = (int32_t)number(p, end) - 1;
+		s->to = (int32_t)number(p, end) - 1;
+	} else if (kind >= 10 && kind <= 12 && end - *p >= 2) {
+		s->from = (*p)[0];
+		s->to = (*p)[1];
+		*p += 2;
+	} else if (kind < 10 && *p < end) {
+		s->from = (int32_t)kind * 8 + (**p >> 4 & 7);
+		s->to = s->from + (**p & 15);
+		++*p;
+	}
+	return true;
+}
+
+/*
+ * A call's part of the program begins where that of the function's name does, and ends behind it; its arguments begin
+ * later. What lies between two entries of the same part is one instruction that was too long for an entry.
+ */
+int32_t tfh_py_callee_at(const uint8_t *table, size_t bytes, int32_t at)
+{
+	struct columns call = {0, 0, -1, -1}, s, before = call;
+	int32_t address = 0, line = 0, begin = 0, found = -1;
+	const uint8_t *p = table;
+
+	while (address <= at && next_columns(&p, table + bytes, &address, &line, &call))
+		;
+	if (address <= at || call.from < 0)
+		return -1;
+	p = table;
+	line = 0;
+	for (int32_t from = address = 0; from <= at; from = address, before = s) {
+		if (!next_columns(&p, table + bytes, &address, &line, &s))
+			break;
+		if (!same_columns(&s, &before))
+			begin = from;
+		if (s.line == call.line && s.from == call.from && !same_columns(&s, &call))
+			found = begin;
+	}
+	return found;
+}

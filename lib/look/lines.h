@@ -12,4 +12,8 @@
 int32_t tfh_py_line(enum tfh_py_lines kind, const uint8_t *table, size_t bytes, int32_t first,
 		    int32_t at);
 
+/* In a table of TFH_PY_LOCATIONS: the instruction that loads the function which the instruction at `at`, a call, calls; -1: the table
+ * does not tell. */
+int32_t tfh_py_callee_at(const uint8_t *table, size_t bytes, int32_t at);
+
 #endif

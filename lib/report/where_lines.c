@@ -45,8 +45,9 @@ static void print_below(FILE *out, const struct tree *t, uint32_t parent, int de
 	     i = next_child(t, parent, i)) {
 		const struct tfh_seen_node *n = &t->node[i];
 		char time[TFH_TEXT];
-		tfh_print(out, "%9s  %*s%s  %s:%u\n", tfh_fmt_time(time, n->s_per_step), depth, "",
-			  n->function, t->wide ? n->file : tfh_file_of(n->file), n->line);
+		tfh_print(out, "%9s  %*s%s  %s", tfh_fmt_time(time, n->s_per_step), depth, "",
+			  n->function, t->wide ? n->file : tfh_file_of(n->file));
+		tfh_print(out, n->line ? ":%u\n" : "\n", n->line);
 		print_below(out, t, i, depth + 1);
 	}
 }
@@ -86,7 +87,11 @@ static void put_frame(FILE *out, const struct tfh_seen_node *n)
 {
 	char name[256];
 
-	snprintf(name, sizeof(name), "%s_(%s:%u)", n->function, tfh_file_of(n->file), n->line);
+	if (n->line)
+		snprintf(name, sizeof(name), "%s_(%s:%u)", n->function, tfh_file_of(n->file),
+			 n->line);
+	else
+		snprintf(name, sizeof(name), "%s_(%s)", n->function, tfh_file_of(n->file));
 	for (char *c = name; *c; c++)
 		if (*c == ';' || *c == ' ')
 			*c = '_';

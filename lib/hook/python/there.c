@@ -5,6 +5,9 @@
  * is still under way), the interpreter's list is searched. A state tells whose it is: the memory of one that is gone may
  * be another thread's by then.
  */
+#include <string.h>
+
+#include "base/hash.h"
 #include "hook/python/interned.h"
 #include "hook/python/there.h"
 #include "hook/python/version.h"
@@ -40,6 +43,47 @@ static uint64_t state_of(uint32_t tid)
 	return __atomic_load_n(&known[i].tid, __ATOMIC_ACQUIRE) == tid ? state : 0;
 }
 
+#define CALLED_MOST 16
+#define BUILTIN "<builtin>"
+
+static bool is_told(const char *name)
+{
+	static const char *const told[] = {
+#define CALLED(name) name,
+#include "base/called.def"
+#undef CALLED
+	};
+
+	for (size_t i = 0; i < sizeof(told) / sizeof(*told); i++)
+		if (!strcmp(name, told[i]))
+			return true;
+	return false;
+}
+
+/* The place in a function in C that is called there; the place itself where there is none that tells something. */
+static uint32_t with_called(const struct tfh_py_target *t, struct tfh_py_copies *copies,
+			    const struct tfh_py_frame *frame, uint32_t place)
+{
+	struct tfh_py_text text;
+	char name[CALLED_MOST] = "";
+	uint32_t code, inner, bytes;
+	uint64_t key;
+
+	if (!place || !tfh_py_callee(t->py, frame, tfh_py_copied, copies, &text) ||
+	    text.length >= CALLED_MOST)
+		return place;
+	bytes = tfh_py_utf8(&text, name, CALLED_MOST - 1);
+	if (!is_told(name))
+		return place;
+	key = tfh_hash_add(tfh_hash_bytes(BUILTIN, strlen(BUILTIN)), tfh_hash_bytes(name, bytes));
+	code = tfh_place_code(key);
+	if (!code)
+		code = tfh_place_code_new(
+			key, &(struct tfh_place_texts){BUILTIN, name, strlen(BUILTIN), bytes, 0});
+	inner = code ? tfh_place_frame(place, code, 0) : 0;
+	return inner ? inner : place;
+}
+
 uint32_t tfh_py_look_at(struct tfh_py_target *t)
 {
 	const struct tfh_py_frame *frame;
@@ -49,6 +93,7 @@ uint32_t tfh_py_look_at(struct tfh_py_target *t)
 	if (!n)
 		return 0;
 	place = tfh_py_place_of(t->py, tfh_py_copied, copies, frame, n);
+	place = with_called(t, copies, frame, place);
 	return copies->full ? 0 : place;
 }
 

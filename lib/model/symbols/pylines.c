@@ -66,7 +66,7 @@ static const char *in_library(const char *path)
 	static const char *const standard[] = {"/lib/python3", "/lib64/python3"};
 	const char *found;
 
-	if (!strncmp(path, "<frozen ", 8))
+	if (!strncmp(path, "<frozen ", 8) || !strcmp(path, "<builtin>"))
 		return path;
 	for (size_t i = 0; i < sizeof(packages) / sizeof(*packages); i++)
 		if ((found = behind(path, packages[i])))

@@ -1,4 +1,5 @@
-"""Jobs whose batches are made by other threads, or after a long start: producers.py NAME."""
+"""Jobs whose batches are made by other threads, or after a long start: producers.py NAME. With "-simple" through a
+queue in C, whose get() has no frame."""
 import os
 import queue
 import random
@@ -54,8 +55,9 @@ def main(name):
         for i in range(12):
             deep(40 + 12 * i, time.perf_counter() + 0.25)
         return train(d, prepare)
-    batches = queue.Queue(2)
-    threading.Thread(target={"inflates": inflate, "reads": read}[name], args=(batches,), daemon=True).start()
+    made, _, simple = name.partition("-")
+    batches = queue.SimpleQueue() if simple else queue.Queue(2)
+    threading.Thread(target={"inflates": inflate, "reads": read}[made], args=(batches,), daemon=True).start()
     train(d, batches.get)
 
 

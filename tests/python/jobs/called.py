@@ -1,0 +1,115 @@
+"""Between its steps a job calls a function in C, from a function of its own for each way of doing so: called.py WHAT."""
+import builtins
+import os
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "jobs"))
+from device import Device  # noqa: E402
+
+STEPS = 60
+TEXT = "0123456789" * 20000
+BYTES = os.urandom(1 << 20) * 16
+print_of = {"name": print}
+ways = {}
+
+
+def way(function):
+    ways[function.__name__] = function
+    return function
+
+
+@way
+def plain(f):
+    print(TEXT, file=f)
+
+
+@way
+def attribute(f):
+    builtins.print(TEXT, len(TEXT), file=f)
+
+
+@way
+def lines(f):
+    print(
+        TEXT,
+        len(TEXT),
+        file=f,
+    )
+
+
+@way
+def unpacked(f):
+    print(*[TEXT, TEXT], **{"file": f})
+
+
+@way
+def argument(f):  # upper() takes the time
+    print(len(TEXT.upper()), file=f)
+
+
+@way
+def unnamed(f):
+    print_of["name"](TEXT, file=f)
+
+
+@way
+def passed(f):
+    print_of.get("name", print)(TEXT, file=f)
+
+
+# Names with numbers above 255, which an instruction has no room for.
+exec(compile("def numbered(f):\n%s    print(TEXT, file=f)\n" % "".join("    if f is None: n%d\n" % i for i in range(300)), __file__, "exec"))
+way(numbered)  # noqa: F821
+
+
+def repeat(function, f):
+    until = time.perf_counter() + 0.004
+    while time.perf_counter() < until:
+        function(f)
+
+
+def step(d):
+    d.up(20000)
+    d.train(1)
+    d.sync()
+
+
+def all_ways(d):
+    with open(os.devnull, "w") as f:
+        for _ in range(STEPS):
+            step(d)
+            for function in ways.values():
+                repeat(function, f)
+
+
+def logs(d):
+    with open(os.path.join(os.environ["TFH_TMP"], "called.log"), "w") as f:
+        for _ in range(STEPS):
+            step(d)
+            for _ in range(4000):
+                print("a line of the log", file=f, flush=True)
+
+
+def reads(d):
+    with tempfile.TemporaryFile(buffering=0) as f:
+        f.write(BYTES)
+        for _ in range(STEPS):
+            for _ in range(3):
+                f.seek(0)
+                f.read()
+            step(d)
+
+
+def syncs(d):
+    with tempfile.TemporaryFile(dir=os.environ["TFH_TMP"], buffering=0) as f:
+        for _ in range(STEPS):
+            step(d)
+            for _ in range(3):
+                f.seek(0)
+                f.write(BYTES[:1 << 20])
+                os.fsync(f.fileno())
+
+
+{"ways": all_ways, "logs": logs, "reads": reads, "syncs": syncs}[sys.argv[1]](Device())
