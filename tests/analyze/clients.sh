@@ -40,7 +40,7 @@ record copies --steps 40 --h2d 30e6 --spin 300
 expect copies class=transfer-bound cause=transfer.h2d-pageable "total=40 " clock=period
 
 record kernels --steps 40 --h2d 1e4 --spin 15000
-expect kernels class=compute-bound "total=40 " tier=C
+expect kernels class=compute-bound cause=compute.dense "total=40 " tier=C
 
 record launches --steps 30 --h2d 1e4 --launches 3000 --spin 0.5
 expect launches class=host-bound cause=host.launch "total=30 "

@@ -83,7 +83,7 @@ static void test_long_kernels(void **state)
 						    .wait = 30,
 						    .bytes = 1 << 20});
 
-	gen_expect(r, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_NONE);
+	gen_expect(r, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_DENSE);
 	gen_part(r, TFH_PART_COMPUTE, 30.05);
 	tfh_result_free(r);
 }
@@ -260,7 +260,7 @@ static void test_fetch(void **state)
 		if (big)
 			gen_expect(r, TFH_CLASS_TRANSFER_BOUND, TFH_CAUSE_TRANSFER_D2H);
 		else
-			gen_expect(r, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_NONE);
+			gen_expect(r, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_DENSE);
 		gen_part(r, TFH_PART_TRANSFER, copy);
 		assert_int_equal(r->steps.total, 50);
 		tfh_result_free(r);

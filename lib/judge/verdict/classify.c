@@ -324,10 +324,12 @@ static enum tfh_cause cause_of(const struct tfh_accounts *accounts, enum tfh_cla
 
 	if (cls == TFH_CLASS_TRANSFER_BOUND)
 		return transfer_cause(accounts, cause);
-	if (cls == TFH_CLASS_COMPUTE_BOUND && tfh_tier(accounts) != 'C')
+	if (cls != TFH_CLASS_COMPUTE_BOUND)
+		return cause;
+	if (tfh_tier(accounts) != 'C')
 		return tfh_compute_cause(accounts->device);
-	return cls == TFH_CLASS_COMPUTE_BOUND && accounts->facts->cpu_only ? TFH_CAUSE_COMPUTE_CPU
-									   : cause;
+	/* Without device times nothing finer is known. */
+	return accounts->facts->cpu_only ? TFH_CAUSE_COMPUTE_CPU : TFH_CAUSE_COMPUTE_DENSE;
 }
 
 /* Steps of one class become another's where that blocks enough of them, too. */
