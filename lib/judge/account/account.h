@@ -211,7 +211,7 @@ void tfh_settle(struct tfh_ledger *l, bool busy, enum tfh_cause device);
 int64_t tfh_ledger_until(const struct tfh_ledger *l, int64_t t, bool *open);
 int tfh_ledger_end(struct tfh_ledger *l);
 
-/* Closes the account of window i, judged over [from, to): fills its step, marks it if it is a
+/* close.c: closes the account of window i, judged over [from, to): fills its step, marks it if it is a
  * stall, and adds it to the sums if it counts. */
 void tfh_account_close(struct tfh_accounts *accounts, size_t i, const struct tfh_account *a,
 		       int64_t from, int64_t to);

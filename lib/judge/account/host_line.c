@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "judge/account/account.h"
+#include "judge/account/inferred.h"
 
 struct tfh_host_line {
 	struct tfh_accounts *accounts;
@@ -31,211 +31,83 @@ struct tfh_host_line {
 		int64_t *work;	     /* work of the window that they are charged to, or NULL */
 		uint32_t thread;
 	} row;
-	/* device work: launches are numbered; the program has waited for those up to `done` */
-	uint64_t launches, done;
-	struct {
-		uint32_t stream;
-		uint64_t last;
-	} stream[TFH_ACCOUNT_STREAMS];
-	struct {
-		uint64_t handle, at;
-	} event[TFH_ACCOUNT_EVENTS];
-	uint64_t slow_launches; /* one bit for each of the last 64 launches: it took longer than
-				 * TFH_GAP_NS */
-	int64_t since;		/* begin of the first call whose work is outstanding, 0: none */
-	uint64_t copy_bytes;
-	int64_t copy_ns;       /* queued copies: their duration at the best bandwidth seen */
-	enum tfh_cause copied; /* cause of most of the queued copies */
-	/* What earlier waits for the same number of launches found. */
-	struct {
-		uint64_t launches;
-		uint8_t busy, seen; /* one bit for each wait, the newest in bit 0 */
-	} kind[TFH_ACCOUNT_WAIT_KINDS];
+	struct tfh_inferred device;
 };
-
-/* Best bandwidth seen for a copy of that size, bytes/ns. */
-static double bandwidth(const struct tfh_accounts *accounts, uint8_t dir, bool pageable,
-			uint64_t bytes)
-{
-	const double *best = accounts->facts->best_bw[dir & 7][pageable];
-	int bin = bytes ? 63 - __builtin_clzll(bytes) : 0;
-
-	if (bin >= TFH_BINS)
-		bin = TFH_BINS - 1;
-	/* The nearest size seen. A much smaller size would give the latency instead of the link's
-	 * bandwidth. */
-	for (int d = 0; d < TFH_BINS; d++) {
-		if (bin + d < TFH_BINS && best[bin + d] > 0)
-			return best[bin + d];
-		if (d <= TFH_ACCOUNT_SMALLER_SIZES && bin - d >= 0 && best[bin - d] > 0)
-			return best[bin - d];
-	}
-	/* Never seen alone: uses the bandwidth of present machines (PCIe 4 x16), rather more than
-	 * less, so that transfer is not overstated. */
-	return pageable ? TFH_ACCOUNT_PAGEABLE_RATE : TFH_ACCOUNT_PINNED_RATE;
-}
-
-static int64_t copy_estimate(const struct tfh_host_line *a, const struct tfh_piece *p)
-{
-	return (int64_t)((double)p->bytes / bandwidth(a->accounts, p->dir, p->pageable, p->bytes));
-}
-
-static bool outstanding(const struct tfh_host_line *a)
-{
-	return a->launches > a->done;
-}
-
-static void drained(struct tfh_host_line *a)
-{
-	a->done = a->launches;
-	a->since = 0;
-	a->copy_ns = 0;
-	a->copy_bytes = 0;
-	a->copied = TFH_CAUSE_NONE;
-}
-
-static uint64_t *stream_last(struct tfh_host_line *a, uint32_t stream)
-{
-	uint32_t i = stream % TFH_ACCOUNT_STREAMS;
-
-	if (a->stream[i].stream != stream) {
-		a->stream[i].stream = stream;
-		a->stream[i].last = 0;
-	}
-	return &a->stream[i].last;
-}
-
-/* Number of the last launch that this wait covers. */
-static uint64_t covered(struct tfh_host_line *a, const struct tfh_piece *p)
-{
-	uint64_t h = p->handle;
-
-	if (p->stream)
-		return *stream_last(a, p->stream);
-	for (size_t i = h % TFH_ACCOUNT_EVENTS; h && a->event[i].handle == h;)
-		return a->event[i].at;
-	return a->launches;
-}
-
-/*
- * Whether waits for this number of launches usually found a busy device. One long wait after many
- * short ones means that the thread was woken late, as the device keeps pace with such launches.
- */
-static bool usually_busy(struct tfh_host_line *a, uint64_t launches, bool busy)
-{
-	size_t k = launches % TFH_ACCOUNT_WAIT_KINDS;
-	uint8_t was, seen;
-
-	if (a->kind[k].launches != launches) {
-		a->kind[k].launches = launches;
-		a->kind[k].busy = a->kind[k].seen = 0;
-	}
-	was = a->kind[k].busy;
-	seen = a->kind[k].seen;
-	a->kind[k].busy = (uint8_t)(was << 1 | busy);
-	a->kind[k].seen = (uint8_t)(seen << 1 | 1);
-	return __builtin_popcount(was) * TFH_ACCOUNT_BUSY_PART >= __builtin_popcount(seen);
-}
 
 /* Charges [t0, t1), a wait for the device to complete launches up to `upto`. */
 static void waited(struct tfh_host_line *a, int64_t t0, int64_t t1, uint64_t upto)
 {
-	int64_t wait = t1 - t0, since = a->since ? a->since : t0, copies = a->copy_ns;
-	bool launched = upto > a->done;
-	bool busy = wait > TFH_ACCOUNT_WAIT_FLOOR_NS &&
-		    (double)wait >= TFH_ACCOUNT_BUSY_SHARE * (double)(t1 - since);
+	struct tfh_inferred *d = &a->device;
+	struct tfh_waited w = tfh_inferred_wait(d, t0, t1, upto);
 
-	if (!launched && !copies) {
+	if (!w.kernels && !w.copies) {
 		tfh_charge(a->ledger, t0, t1, TFH_CAUSE_HOST_SYNC, false, true);
-	} else if (!launched) {
-		tfh_charge(a->ledger, t0, t1, a->copied, false, true);
-		tfh_settle(a->ledger, busy, a->copied);
+	} else if (!w.kernels) {
+		tfh_charge(a->ledger, t0, t1, d->copied, false, true);
+		tfh_settle(a->ledger, w.busy, d->copied);
 	} else {
-		int64_t part = copies < wait ? copies : wait;
-		bool usual = usually_busy(a, upto - a->done, busy);
-		/* A wait that is most of the time is accepted without earlier ones. */
-		busy = busy && (usual || wait * TFH_ACCOUNT_WAIT_PART > t1 - since);
-		tfh_settle(a->ledger, busy, TFH_CAUSE_NONE);
-		tfh_charge(a->ledger, t0, t0 + part, a->copied, false, false);
-		/* It is direct evidence if the program waited for most of the time, and for kernels
-		 * only. */
-		tfh_charge(a->ledger, t0 + part, t1, TFH_CAUSE_NONE, false,
-			   !copies && wait * TFH_ACCOUNT_WAIT_PART > t1 - since);
-		a->accounts->mixed_bytes += copies ? a->copy_bytes : 0;
+		tfh_settle(a->ledger, w.busy, TFH_CAUSE_NONE);
+		tfh_charge(a->ledger, t0, t0 + w.copy_ns, d->copied, false, false);
+		tfh_charge(a->ledger, t0 + w.copy_ns, t1, TFH_CAUSE_NONE, false, w.direct);
+		a->accounts->mixed_bytes += d->copy_bytes;
 	}
-	if (upto >= a->launches)
-		drained(a);
-	else if (upto > a->done)
-		a->done = upto;
+	tfh_inferred_complete(d, upto);
 }
 
 static void seg_copy(struct tfh_host_line *a, int64_t t0, int64_t t1, const struct tfh_piece *p)
 {
-	int64_t take = copy_estimate(a, p), from = t0;
+	struct tfh_inferred *d = &a->device;
+	int64_t take = tfh_inferred_copy_ns(d, p), from = t0;
 
-	if ((outstanding(a) || a->copy_ns) && t1 - t0 > take)
+	if ((tfh_inferred_outstanding(d) || d->copy_ns) && t1 - t0 > take)
 		from = t1 - take;
-	if (from > t0 || outstanding(a))
-		waited(a, t0, from, a->launches);
+	if (from > t0 || tfh_inferred_outstanding(d))
+		waited(a, t0, from, d->launches);
 	tfh_charge(a->ledger, from, t1, tfh_copy_cause(p->dir, p->pageable), false, true);
-	drained(a);
-}
-
-static inline void launched(struct tfh_host_line *a, int64_t t1, uint32_t stream)
-{
-	if (!a->since)
-		a->since = t1;
-	a->launches++;
-	*stream_last(a, stream) = a->launches;
+	tfh_inferred_complete(d, d->launches);
 }
 
 static void seg_launch(struct tfh_host_line *a, int64_t t0, int64_t t1, const struct tfh_piece *p)
 {
+	struct tfh_inferred *d = &a->device;
 	bool launch = p->family == TFH_FAM_LAUNCH || p->family == TFH_FAM_GRAPH_LAUNCH;
+	bool slow = t1 - t0 > TFH_GAP_NS;
 
 	if (launch)
-		a->slow_launches = a->slow_launches << 1 | (t1 - t0 > TFH_GAP_NS);
-	/* If the queue is full, every launch waits for one kernel to end. A single slow launch was
-	 * only interrupted. */
-	if (launch && t1 - t0 > TFH_GAP_NS && a->launches - a->done >= TFH_ACCOUNT_QUEUE_DEPTH &&
-	    __builtin_popcountll(a->slow_launches) >= TFH_ACCOUNT_QUEUE_SLOW) {
+		d->slow_launches = d->slow_launches << 1 | slow;
+	if (launch && slow && tfh_inferred_queue_full(d)) {
 		tfh_settle(a->ledger, true, TFH_CAUSE_NONE);
 		tfh_charge(a->ledger, t0, t1, TFH_CAUSE_NONE, false, false);
-		a->since = t1;
+		d->since = t1;
 	} else {
-		tfh_charge(a->ledger, t0, t1, TFH_CAUSE_HOST_LAUNCH, a->since != 0, true);
+		tfh_charge(a->ledger, t0, t1, TFH_CAUSE_HOST_LAUNCH, d->since != 0, true);
 	}
-	if (!a->since)
-		a->since = t1;
-	if (p->family == TFH_FAM_COPY) {
-		/* A copy on a stream of its own may run beside the kernels; then nothing is charged
-		 * to it. */
-		bool beside = outstanding(a) && p->stream && !*stream_last(a, p->stream);
-		if (!beside) {
-			a->copy_ns += copy_estimate(a, p);
-			a->copy_bytes += p->bytes;
-			a->copied = tfh_copy_cause(p->dir, p->pageable);
-		}
-	} else if (t1 == p->t1) {
-		launched(a, t1, p->stream);
-	}
+	if (!d->since)
+		d->since = t1;
+	if (p->family == TFH_FAM_COPY)
+		tfh_inferred_queued(d, p);
+	else if (t1 == p->t1)
+		*tfh_inferred_last(d, p->stream) = ++d->launches;
 }
 
 static void seg_sync(struct tfh_host_line *a, int64_t t0, int64_t t1, const struct tfh_piece *p)
 {
-	uint64_t upto = covered(a, p);
+	struct tfh_inferred *d = &a->device;
+	uint64_t upto = tfh_inferred_covered(d, p);
 
 	if (p->family == TFH_FAM_SYNC) {
 		waited(a, t0, t1, upto);
-	} else if (p->failed && outstanding(a)) {
+	} else if (p->failed && tfh_inferred_outstanding(d)) {
 		/* A poll that returns "not ready" shows that the device is busy, and has been since
 		 * it got work. */
 		tfh_settle(a->ledger, true, TFH_CAUSE_NONE);
 		tfh_charge(a->ledger, t0, t1, TFH_CAUSE_NONE, false, true);
 	} else {
-		tfh_charge(a->ledger, t0, t1, TFH_CAUSE_HOST_SYNC, a->since != 0, true);
-		if (!p->failed && upto >= a->launches)
-			tfh_settle(a->ledger, false, TFH_CAUSE_NONE), drained(a);
+		tfh_charge(a->ledger, t0, t1, TFH_CAUSE_HOST_SYNC, d->since != 0, true);
+		if (p->failed || upto < d->launches)
+			return;
+		tfh_settle(a->ledger, false, TFH_CAUSE_NONE);
+		tfh_inferred_complete(d, upto);
 	}
 }
 
@@ -294,7 +166,7 @@ static void segment(void *arg, int64_t t0, int64_t t1, const struct tfh_piece *p
 {
 	struct tfh_host_line *a = arg;
 	struct tfh_ledger *l = a->ledger;
-	bool hidden = a->since != 0;
+	bool hidden = a->device.since != 0;
 
 	switch (p ? p->label : TFH_L_GAP) {
 	case TFH_L_GAP:
@@ -320,8 +192,8 @@ static void segment(void *arg, int64_t t0, int64_t t1, const struct tfh_piece *p
 		return;
 	case TFH_L_OTHER:
 		if (p->family == TFH_FAM_EVENT && p->handle) {
-			a->event[p->handle % TFH_ACCOUNT_EVENTS].handle = p->handle;
-			a->event[p->handle % TFH_ACCOUNT_EVENTS].at = a->launches;
+			a->device.event[p->handle % TFH_ACCOUNT_EVENTS].handle = p->handle;
+			a->device.event[p->handle % TFH_ACCOUNT_EVENTS].at = a->device.launches;
 		}
 		tfh_charge(l, t0, t1, other_cause(p, t1 - t0), hidden, true);
 		return;
@@ -370,9 +242,11 @@ static inline void add_work(struct tfh_host_line *a, int64_t *work, int64_t t1, 
 /* Counts n launches of the row that have all in common but their times. */
 static int count_in_row(struct tfh_host_line *a, const struct tfh_event *ev, uint32_t n)
 {
-	a->slow_launches = n < 64 ? a->slow_launches << n : 0;
-	a->launches += n;
-	*stream_last(a, ev->stream) = a->launches;
+	struct tfh_inferred *d = &a->device;
+
+	d->slow_launches = n < 64 ? d->slow_launches << n : 0;
+	d->launches += n;
+	*tfh_inferred_last(d, ev->stream) = d->launches;
 	return a->row.use ? tfh_count_launches_of(a->accounts, a->row.use, ev, n) : 0;
 }
 
@@ -383,7 +257,7 @@ static void begin_row(struct tfh_host_line *a, uint32_t thread)
 	int64_t at, until = tfh_sweep_passable(a->sweep, &at), upto;
 	bool charged;
 
-	if (until == INT64_MIN || !a->since)
+	if (until == INT64_MIN || !a->device.since)
 		return;
 	a->row.thread = thread;
 	a->row.from = a->row.to = at;
@@ -446,7 +320,7 @@ struct tfh_host_line *tfh_host_line_new(struct tfh_accounts *accounts)
 	if (!a)
 		return NULL;
 	a->accounts = accounts;
-	a->copied = TFH_CAUSE_NONE;
+	tfh_inferred_init(&a->device, accounts->facts);
 	a->swept = a->row.until = INT64_MIN;
 	a->ledger = tfh_ledger_new(accounts);
 	a->sweep = tfh_sweep_new(accounts, segment, a);

@@ -15,6 +15,11 @@ struct gap {
 	bool code; /* known to be the program's code */
 };
 
+/* Work of the step's main thread. */
+struct work {
+	int64_t end, ns;
+};
+
 /* A window without device times. What the host did while the device had work is tentative, until
  * the next wait shows whether the device was busy all the time. */
 struct open_window {
@@ -33,10 +38,9 @@ struct tfh_ledger {
 	const struct tfh_window *window; /* that window, NULL after the last one */
 	struct open_window *at;		 /* its slot */
 	bool unsettled;
-	TFH_VEC(struct gap) gap; /* pauses of window cur */
-	/* work that may be main work of window cur: its end in t1, its length in t0 */
-	TFH_VEC(struct gap) work;
-	int64_t all_work; /* all work of the window, ns */
+	TFH_VEC(struct gap) gap;   /* pauses of window cur */
+	TFH_VEC(struct work) work; /* that may be main work of window cur */
+	int64_t all_work;	   /* all work of the window, ns */
 	int rc;
 };
 
@@ -92,8 +96,9 @@ static int64_t main_end(const struct tfh_ledger *l)
 	int64_t end = INT64_MIN;
 
 	for (size_t i = 0; i < l->work.n; i++)
-		if (l->work.v[i].t0 * TFH_ACCOUNT_MAIN_PART >= l->all_work && l->work.v[i].t1 > end)
-			end = l->work.v[i].t1;
+		if (l->work.v[i].ns * TFH_ACCOUNT_MAIN_PART >= l->all_work &&
+		    l->work.v[i].end > end)
+			end = l->work.v[i].end;
 	return end;
 }
 
@@ -104,7 +109,7 @@ static void keep_main_work(struct tfh_ledger *l)
 	size_t n = 0;
 
 	for (size_t i = 0; i < l->work.n; i++)
-		if (l->work.v[i].t0 * TFH_ACCOUNT_MAIN_PART >= l->all_work)
+		if (l->work.v[i].ns * TFH_ACCOUNT_MAIN_PART >= l->all_work)
 			l->work.v[n++] = l->work.v[i];
 	l->work.n = n;
 }
@@ -113,7 +118,7 @@ static void keep_main_work(struct tfh_ledger *l)
 static bool parted(const struct tfh_ledger *l, const struct gap *a, const struct gap *b)
 {
 	for (size_t i = 0; i < l->work.n; i++)
-		if (l->work.v[i].t1 > a->t0 && l->work.v[i].t1 <= b->t0)
+		if (l->work.v[i].end > a->t0 && l->work.v[i].end <= b->t0)
 			return true;
 	return false;
 }
@@ -233,79 +238,6 @@ static void judge_group(struct tfh_ledger *l)
 		exposed = o->input_in_exec;
 	tfh_account_add(&o->account, exposed - o->input_in_exec, TFH_CAUSE_INPUT_UNKNOWN, false);
 	tfh_account_add(&o->account, o->input_in_exec - exposed, TFH_CAUSE_NONE, false);
-}
-
-/* Sums an account by part, ns; the rest of the window's `ns` is unattributed. */
-static void parts_of(const struct tfh_account *a, int64_t ns, double part[TFH_PART_COUNT])
-{
-	int64_t known = a->compute;
-
-	memset(part, 0, TFH_PART_COUNT * sizeof(*part));
-	part[TFH_PART_COMPUTE] = (double)a->compute;
-	for (int c = 0; c < TFH_CAUSE_COUNT; c++) {
-		part[tfh_cause_part(c)] += (double)a->cause[c];
-		known += a->cause[c];
-	}
-	part[TFH_PART_UNATTRIBUTED] = (double)(ns - known);
-}
-
-/* Adds an account to the sums. */
-static void count(struct tfh_accounts *accounts, const struct tfh_account *a, int64_t ns,
-		  uint32_t steps)
-{
-	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
-		accounts->cause_ns[c] += a->cause[c];
-	accounts->compute_ns += a->compute;
-	accounts->direct_ns += a->direct;
-	accounts->train_ns += ns;
-	accounts->judged_steps += steps;
-}
-
-static void count_other(struct tfh_accounts *accounts, size_t i, const struct tfh_account *a,
-			int64_t ns)
-{
-	struct tfh_others *o = &accounts->other[accounts->use[i].segment];
-
-	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
-		o->sum.cause[c] += a->cause[c];
-	o->sum.compute += a->compute;
-	o->ns += ns;
-	o->longest = ns > o->longest ? ns : o->longest;
-	o->n++;
-	o->late += i >= accounts->loops->window.n / 2;
-	o->steps += accounts->loops->window.v[i].steps;
-}
-
-void tfh_account_close(struct tfh_accounts *accounts, size_t i, const struct tfh_account *a,
-		       int64_t from, int64_t to)
-{
-	const struct tfh_window *w = &accounts->loops->window.v[i];
-	struct tfh_step *s = &accounts->step.v[i];
-	double part[TFH_PART_COUNT];
-	int64_t ns = to - from;
-
-	parts_of(a, ns, part);
-	s->start_s = (double)from / 1e9;
-	s->dur_s = (double)ns / 1e9;
-	s->tier = accounts->use[i].tier;
-	s->cls = (int8_t)(w->hole ? TFH_CLASS_UNCLASSIFIED : tfh_class_of(part, (double)ns));
-	s->cause = (int8_t)(w->hole ? TFH_CAUSE_NONE : tfh_largest_cause(a->cause, s->cls));
-	if (s->cls == TFH_CLASS_COMPUTE_BOUND && accounts->facts->cpu_only)
-		s->cause = TFH_CAUSE_COMPUTE_CPU;
-	for (int p = 0; p < TFH_PART_COUNT; p++)
-		s->breakdown[p] = (float)(part[p] / 1e9);
-	if (accounts->contention)
-		accounts->contention[i].late =
-			(float)((double)a->cause[TFH_CAUSE_HOST_CONTENTION] / 1e9);
-	for (int c = 0; c < TFH_CAUSE_COUNT && accounts->step_cause; c++)
-		accounts->step_cause[i][c] = (float)((double)a->cause[c] / 1e9);
-	if (tfh_is_stall(accounts, i, ns, a->compute))
-		accounts->use[i].segment = TFH_SEGMENT_STALL;
-	s->segment = (int8_t)accounts->use[i].segment;
-	if (tfh_window_counts(accounts, i) && (!accounts->timed || s->tier != 'C'))
-		count(accounts, a, ns, w->steps);
-	else if (accounts->use[i].segment != TFH_SEGMENT_TRAIN)
-		count_other(accounts, i, a, ns);
 }
 
 /* Closes the account in a slot. */
@@ -448,11 +380,11 @@ void tfh_charge_gap(struct tfh_ledger *l, int64_t t0, int64_t t1, bool tentative
 
 void tfh_note_large(struct tfh_ledger *l, int64_t t1, int64_t ns)
 {
-	struct gap g = {ns, t1, false, false};
+	struct work work = {.end = t1, .ns = ns};
 
 	if (l->work.n >= TFH_ACCOUNT_PARTS)
 		keep_main_work(l);
-	if (TFH_PUSH(l->work, g))
+	if (TFH_PUSH(l->work, work))
 		l->rc = -ENOMEM;
 }
 
