@@ -152,17 +152,20 @@ static void test_without(void **state)
 	tfh_result_free(r);
 }
 
-/* 100 steps that compute for 8 ms and pause for 2; in each of the first `looks` pauses one look, by turns at `one` and `other`. */
-static struct tfh_result *pausing(int looks, enum tft_look one, enum tft_look other)
+/* 100 steps of 10 ms that pause at their end; in each of the first `looks` pauses one look, of ten in a row `ones` at `one` and the rest at
+ * `other`. */
+static struct tfh_result *sampled_pauses(double pause, int looks, int ones, enum tft_look one,
+					 enum tft_look other)
 {
 	struct gen *g = gen_new();
 
 	for (int i = 0; i < 100; i++) {
-		double t = 100 + 10.0 * i;
+		double t = 100 + 10.0 * i, end = t + 10 - pause;
 		gen_call(g, 0, TFH_FN_cuLaunchKernel, t, t + 0.01)->w[0] = 1;
-		gen_call(g, 0, TFH_FN_cuStreamSynchronize, t + 0.02, t + 8);
+		gen_call(g, 0, TFH_FN_cuStreamSynchronize, t + 0.02, end);
 		if (i < looks)
-			look(g, t + 8.3 + 0.15 * (i % 10), i % 2 ? one : other, 0, 0xffffffff);
+			look(g, end + pause * (0.15 + 0.075 * (i % 10)),
+			     i * 3 % 10 < ones ? one : other, 0, 0xffffffff);
 	}
 	return gen_judge(g);
 }
@@ -187,12 +190,42 @@ static void test_borne_out(void **state)
 	};
 
 	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
-		struct tfh_result *r = pausing(row[i].looks, row[i].one, row[i].other);
+		struct tfh_result *r = sampled_pauses(2, row[i].looks, 5, row[i].one, row[i].other);
 		if (r->verdict.cls != row[i].cls || r->verdict.confidence != row[i].confidence)
 			fail_msg("row %zu: %s %d", i, tfh_class_name(r->verdict.cls),
 				 (int)r->verdict.confidence);
 		assert_int_equal(r->verdict.n_also, row[i].cls == TFH_CLASS_COMPUTE_BOUND);
 		assert_int_equal(r->steps.classes[row[i].cls].count, r->steps.count);
+		tfh_result_free(r);
+	}
+}
+
+/* What several causes take together is no verdict where computing takes more: no single fix gains it. It is one where a single cause takes
+ * 15 %, or all of them a fifth. */
+static void test_spread(void **state)
+{
+	(void)state;
+	static const struct {
+		double pause;
+		int ones;
+		enum tfh_class cls;
+	} row[] = {
+		{1.8, 7, TFH_CLASS_COMPUTE_BOUND},
+		{1.8, 10, TFH_CLASS_HOST_BOUND},
+		{2.2, 7, TFH_CLASS_HOST_BOUND},
+	};
+
+	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+		struct tfh_result *r = sampled_pauses(row[i].pause, 100, row[i].ones,
+						      TFT_LOOK_SLEEP, TFT_LOOK_LOCK);
+		if (r->verdict.cls != row[i].cls)
+			fail_msg("row %zu: %s", i, tfh_class_name(r->verdict.cls));
+		bool spread = row[i].cls == TFH_CLASS_COMPUTE_BOUND;
+		about(r->verdict.share, (spread ? 10 - row[i].pause : row[i].pause) / 10, 0.01);
+		assert_int_equal(r->verdict.confidence,
+				 spread ? TFH_CONFIDENCE_MEDIUM : TFH_CONFIDENCE_HIGH);
+		assert_true(spread ==
+			    (r->verdict.n_also && r->verdict.also[0] == TFH_CLASS_HOST_BOUND));
 		tfh_result_free(r);
 	}
 }
@@ -246,6 +279,7 @@ int main(void)
 		cmocka_unit_test(test_shares),	  cmocka_unit_test(test_borne_out),
 		cmocka_unit_test(test_elsewhere), cmocka_unit_test(test_files),
 		cmocka_unit_test(test_without),	  cmocka_unit_test(test_written_through),
+		cmocka_unit_test(test_spread),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
