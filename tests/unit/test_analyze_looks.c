@@ -230,13 +230,26 @@ static void test_spread(void **state)
 	}
 }
 
+static uint32_t fsync_of(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
+			 uint32_t max)
+{
+	static const struct tfh_model_line at[] = {{"<builtin>", "fsync", 0, true},
+						   {"/job/train.py", "note", 12, false}};
+
+	(void)arg, (void)process;
+	for (uint32_t i = 0; i < 2 && i < max && place == 9; i++)
+		frame[i] = at[i];
+	return place == 9 ? 2 : 0;
+}
+
 /* 100 steps that compute for 8 ms and are for 4 in one line of Python; of its looks one in six saw the thread wait in the system call `call`, the
- * others saw it run there, or at another line. The CPU clock says that it ran for 3 ms. */
-static struct tfh_result *writing(uint64_t call, bool same_line)
+ * others saw it run there, or at another line. The CPU clock says that it ran for 3 ms. named: CPython tells that the line calls fsync(). */
+static struct tfh_result *writing(uint64_t call, bool same_line, bool named)
 {
 	struct gen *g = gen_new();
 	double cpu = 0;
 
+	g->feed.place = named ? fsync_of : NULL;
 	g->name[TFT_NAME_STRING][7] = "/logs/train.log";
 	for (int i = 0; i < 100; i++) {
 		double t = 100 + 12.0 * i;
@@ -255,19 +268,25 @@ static struct tfh_result *writing(uint64_t call, bool same_line)
 }
 
 /* A thread that was seen to wait in fsync() at a line is in it, too, when it runs there: the kernel works, or waits for a processor. Not so at
- * another line, or where it waited in write(): what the line makes and what it writes are both in it. */
+ * another line, or where it waited in write(): what the line makes and what it writes are both in it. Where the line is known to call fsync(),
+ * the file that the waits tell of still decides what is written. */
 static void test_written_through(void **state)
 {
 	(void)state;
 	enum { WRITE = 1, FSYNC = 74 };
-	struct tfh_result *through = writing(FSYNC, true), *elsewhere = writing(FSYNC, false),
-			  *written = writing(WRITE, true);
+	struct tfh_result *through = writing(FSYNC, true, false),
+			  *elsewhere = writing(FSYNC, false, false),
+			  *written = writing(WRITE, true, false),
+			  *named = writing(FSYNC, true, true);
 
 	about(ms(through, TFH_CAUSE_HOST_LOGGING), 4, 0.3);
 	about(ms(through, TFH_CAUSE_HOST_PYTHON), 0, 0.3);
 	assert_true(ms(elsewhere, TFH_CAUSE_HOST_PYTHON) > 2.5);
 	assert_true(ms(written, TFH_CAUSE_HOST_PYTHON) > 2.5);
+	about(ms(named, TFH_CAUSE_HOST_LOGGING), 4, 0.3);
+	about(ms(named, TFH_CAUSE_HOST_CHECKPOINT), 0, 0.3);
 	closed(through);
+	tfh_result_free(named);
 	tfh_result_free(through);
 	tfh_result_free(elsewhere);
 	tfh_result_free(written);

@@ -29,11 +29,13 @@ static uint8_t *places(const struct tfh_looks *l)
 	return to;
 }
 
+/* Also where the line calls fsync(): which file it writes through only the looks that saw it wait tell. */
 static bool only_runs(const struct tfh_one_look *k)
 {
 	enum tfh_role role = tfh_at_role(k->at);
 
-	return k->at == TFT_LOOK_RUNNING || role == TFH_ROLE_FIRST || role == TFH_ROLE_LATER;
+	return k->at == TFT_LOOK_RUNNING || role == TFH_ROLE_FIRST || role == TFH_ROLE_LATER ||
+	       role == TFH_ROLE_SAVE;
 }
 
 static void move(struct tfh_looks *l, struct tfh_one_look *k, uint8_t at)
