@@ -94,16 +94,19 @@ double tfh_fastest(const struct tfh_accounts *accounts, enum tfh_remove what)
 	return accounts->facts->cpu_only && m.kept > 0 ? m.least * (double)m.n / m.kept : 1;
 }
 
-/* Tier C. At most a quarter is allowed for: beyond that nothing is known. Computing stays, and the
- * report has said how much that is; it gains no more than warm caches, or a processor of its own. */
+/* Tier C. At most half is allowed for: beyond that nothing is known. Computing stays, and the report
+ * has said how much that is; it gains no more than warm caches, or a processor of its own: on a processor
+ * what stays no longer waits for those that the removed work kept busy. */
 static double at_best(const struct tfh_accounts *accounts, enum tfh_remove what, double left,
 		      double step, double compute)
 {
 	bool waits = what == TFH_REMOVE_INPUT || what == TFH_REMOVE_EVERYTHING_BUT_COMPUTE;
 	double warmer = waits ? TFH_PREDICT_WARMER : TFH_PREDICT_MEASURED;
 	struct means m = by_stretch(accounts, what);
+	double late = accounts->facts->cpu_only ? accounts->facts->delay_per_run : 0;
 	double off = fmax(warmer * left + TFH_PREDICT_ERRORS * uncertain(&m) * step,
-			  left * (1 - tfh_fastest(accounts, what)));
+			  left * (1 - tfh_fastest(accounts, what))) +
+		     left * late / (1 + late);
 	double least = (accounts->facts->cpu_only ? 0
 			: waits			  ? 1 - TFH_PREDICT_WARMER
 						  : 1) *
