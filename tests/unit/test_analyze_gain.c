@@ -131,6 +131,51 @@ static void test_copying(void **state)
 	tfh_result_free(r);
 }
 
+static uint32_t copies_at(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
+			  uint32_t most)
+{
+	static const struct tfh_model_line at[] = {
+		{"/v/lib/python3.11/site-packages/numba/devicearray.py", "copy_to_device", 5, true},
+		{"/job/train.py", "main", 20, false}};
+
+	(void)arg, (void)process;
+	for (uint32_t i = 0; i < 2 && i < most && place == 1; i++)
+		frame[i] = at[i];
+	return place == 1 ? 2 : 0;
+}
+
+/* The same with a library that takes 0.1 ms between two copies: samples see its code there, and it goes with them, too. */
+static void test_copying_code(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	d->g->feed.place = copies_at;
+	for (int i = 0; i < 80; i++) {
+		dg_get(d, 0, 0.01);
+		for (int k = 0; k < 60; k++) {
+			dg_copy(d, 0, 1, TFH_DIR_H2D, 256, 1 * US);
+			dg_code(d, 0, 0.1);
+			if (k != i % 60)
+				continue;
+			double t = d->now[0] - 0.05;
+			struct tfh_event *ev = gen_call(d->g, 0, TFH_FN_NONE, t, t);
+			ev->kind = TFT_LOOK;
+			ev->result = TFT_LOOK_RUNNING;
+			ev->stack = 1;
+			ev->w[1] = 0xffffffffull << 32;
+			ev->w[2] = 10000000;
+		}
+		dg_launch(d, 0, 1, 5);
+		dg_sync(d, 0, 1);
+	}
+	struct tfh_result *r = dg_judge(d);
+	assert_int_equal(r->verdict.cause, TFH_CAUSE_TRANSFER_SMALL_COPIES);
+	assert_true(r->breakdown[TFH_PART_TRANSFER].s_per_step > 5.5e-3);
+	dg_predicts(r, TFH_REMOVE_TRANSFER, 5 + 0.01 + DG_LATENCY + DG_WAKE);
+	tfh_result_free(r);
+}
+
 /* Results are fetched with a blocking copy; without it somebody must still wait for the kernels. */
 static void test_fetching(void **state)
 {
@@ -203,13 +248,10 @@ static void test_work_beside_a_copy(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_work_beside_a_copy),
-		cmocka_unit_test(test_own_time),
-		cmocka_unit_test(test_interrupted_launches),
-		cmocka_unit_test(test_copying),
-		cmocka_unit_test(test_fetching),
-		cmocka_unit_test(test_held_up_launches),
-		cmocka_unit_test(test_alike),
+		cmocka_unit_test(test_work_beside_a_copy),   cmocka_unit_test(test_own_time),
+		cmocka_unit_test(test_interrupted_launches), cmocka_unit_test(test_copying),
+		cmocka_unit_test(test_copying_code),	     cmocka_unit_test(test_fetching),
+		cmocka_unit_test(test_held_up_launches),     cmocka_unit_test(test_alike),
 		cmocka_unit_test(test_most_of_it),
 	};
 

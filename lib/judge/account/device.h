@@ -92,6 +92,7 @@ struct tfh_seg {
 	bool fallback;	 /* between a fetch and the copy back of its result */
 	bool end;	 /* last segment of its call */
 	bool copying;	 /* short pause between two copies */
+	bool copy_code;	 /* longer pause, of code that makes many small copies */
 	bool launching;	 /* pause that belongs to launching, although long */
 	bool feeding;	 /* pause that is mostly waiting for a batch */
 };

@@ -448,8 +448,8 @@ static void mark_dispatch(struct tfh_slice *sl)
 	}
 }
 
-/* Marks longer pauses in which, according to samples, the thread mostly waited for a batch or
- * launched. */
+/* Marks longer pauses in which, according to samples, the thread mostly waited for a batch, launched, or
+ * was on its way from one small copy to the next. */
 static void mark_feeding(struct tfh_slice *sl)
 {
 	const struct tfh_facts *facts = sl->accounts->facts;
@@ -466,6 +466,7 @@ static void mark_feeding(struct tfh_slice *sl)
 			input += tfh_cause_part(c) == TFH_PART_INPUT ? share[c] : 0;
 		s->feeding = input * 2 > 1;
 		s->launching |= share[TFH_CAUSE_HOST_LAUNCH] * 2 > 1;
+		s->copy_code = share[TFH_CAUSE_TRANSFER_SMALL_COPIES] * 2 > 1;
 	}
 }
 

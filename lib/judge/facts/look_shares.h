@@ -50,6 +50,13 @@ struct tfh_seen_look {
 	bool loops; /* the program's innermost function is the one that made the next call, or called who did */
 	bool inside; /* a call that looks see into, a loader's */
 };
+/* Whether it saw the program's own code, which a fix of that place removes: not a call, nor the way to a launch or copy. Who waits for
+ * Python's lock waits for somebody else, wherever that is. */
+static inline bool tfh_look_is_own(const struct tfh_seen_look *k)
+{
+	return !k->inside && k->state != TFT_LOOK_GIL && tfh_at_role(k->at) != TFH_ROLE_LAUNCH &&
+	       tfh_at_role(k->at) != TFH_ROLE_COPY;
+}
 size_t tfh_looks_count(const struct tfh_looks *l);
 struct tfh_seen_look tfh_looks_at(const struct tfh_looks *l, size_t i);
 /* Some of the looks: what part of a pause is theirs. */

@@ -27,11 +27,9 @@ static bool same(const struct tfh_model_line *a, const struct tfh_model_line *b,
 	return tfh_same_function(a, b) && (whole || a->line == b->line);
 }
 
-/* The program's own code, outside of calls. Who waits for Python's lock waits for somebody else, wherever that is. */
 static bool is_own(const struct tfh_facts *facts, const struct tfh_seen_look *k)
 {
-	return !k->inside && facts->thread[k->thread].drives && k->state != TFT_LOOK_GIL &&
-	       tfh_at_role(k->at) != TFH_ROLE_LAUNCH && tfh_at_role(k->at) != TFH_ROLE_COPY;
+	return facts->thread[k->thread].drives && tfh_look_is_own(k);
 }
 
 /* "f.<locals>.<listcomp>": part of the function around it, which is the next frame. */

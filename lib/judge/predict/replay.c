@@ -46,7 +46,7 @@ static enum tfh_part part_of(const struct tfh_seg *s)
 		return TFH_PART_TRANSFER;
 	switch (s->label) {
 	case TFH_L_GAP:
-		if (s->copying)
+		if (s->copying || s->copy_code)
 			return TFH_PART_TRANSFER;
 		if (s->feeding)
 			return TFH_PART_INPUT;

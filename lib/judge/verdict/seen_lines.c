@@ -56,7 +56,7 @@ static int add_lead(struct lines *x, const struct tfh_model_line *frame, uint32_
 		l = &x->lead.v[x->lead.n - 1];
 	}
 	l->ns += k->ns;
-	l->own_ns += k->inside || k->state == TFT_LOOK_GIL ? 0 : k->ns;
+	l->own_ns += tfh_look_is_own(k) ? k->ns : 0;
 	l->looks++;
 	vote(l, callee < n ? &frame[callee] : &none, k->ns);
 	return 0;
