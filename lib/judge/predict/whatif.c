@@ -31,6 +31,12 @@ static double kept(const struct tfh_step *s, enum tfh_remove what)
 	return (double)s->breakdown[TFH_PART_COMPUTE] + (double)s->breakdown[TFH_PART_UNATTRIBUTED];
 }
 
+/* Whether removing it removes waits for batches. */
+static bool is_waiting(enum tfh_remove what)
+{
+	return what == TFH_REMOVE_INPUT || what == TFH_REMOVE_EVERYTHING_BUT_COMPUTE;
+}
+
 /* Sums over stretches of steps: the rest of a step, the whole step, their squares and product. */
 struct means {
 	double kept, all, kept2, all2, both, least, most;
@@ -94,25 +100,38 @@ double tfh_fastest(const struct tfh_accounts *accounts, enum tfh_remove what)
 	return accounts->facts->cpu_only && m.kept > 0 ? m.least * (double)m.n / m.kept : 1;
 }
 
-/* Tier C. At most half is allowed for: beyond that nothing is known. Computing stays, and the report
- * has said how much that is; it gains no more than warm caches, or a processor of its own: on a processor
- * what stays no longer waits for those that the removed work kept busy. */
-static double at_best(const struct tfh_accounts *accounts, enum tfh_remove what, double left,
-		      double step, double compute)
+/*
+ * Tier C: how much shorter what stays of a step may be than it was. Parts of it may be as fast as in the fastest stretch; on a processor it no longer
+ * waits for those that the removed work kept busy; and the loop's own Python no longer waits for the lock, where functions of
+ * the pipeline held it.
+ */
+static double may_shrink(const struct tfh_accounts *accounts, enum tfh_remove what, double left,
+			 double step, double host)
 {
-	bool waits = what == TFH_REMOVE_INPUT || what == TFH_REMOVE_EVERYTHING_BUT_COMPUTE;
-	double warmer = waits ? TFH_PREDICT_WARMER : TFH_PREDICT_MEASURED;
+	const struct tfh_facts *facts = accounts->facts;
 	struct means m = by_stretch(accounts, what);
-	double late = accounts->facts->cpu_only ? accounts->facts->delay_per_run : 0;
+	double warmer = is_waiting(what) ? TFH_PREDICT_WARMER : TFH_PREDICT_MEASURED;
 	double off = fmax(warmer * left + TFH_PREDICT_ERRORS * uncertain(&m) * step,
-			  left * (1 - tfh_fastest(accounts, what))) +
-		     left * late / (1 + late);
-	double least = (accounts->facts->cpu_only ? 0
-			: waits			  ? 1 - TFH_PREDICT_WARMER
-						  : 1) *
-		       compute;
+			  left * (1 - tfh_fastest(accounts, what)));
 
-	return fmax(left - fmin(off, left / TFH_PREDICT_MOST_OFF_PART), fmin(least, left));
+	if (facts->cpu_only)
+		off += left * facts->delay_per_run / (1 + facts->delay_per_run);
+	if (what == TFH_REMOVE_INPUT && facts->lock_feeds)
+		off += host;
+	return fmin(off, left / TFH_PREDICT_MOST_OFF_PART);
+}
+
+/* Computing on a device stays, and the report has said how much that is; it gains no more than warm caches. */
+static double at_best(const struct tfh_accounts *accounts, enum tfh_remove what, double left,
+		      double step, const struct tfh_result *r)
+{
+	double least = is_waiting(what) ? 1 - TFH_PREDICT_WARMER : 1;
+	double shrunk = left - may_shrink(accounts, what, left, step,
+					  r->breakdown[TFH_PART_HOST].s_per_step);
+
+	if (accounts->facts->cpu_only)
+		return shrunk;
+	return fmax(shrunk, fmin(least * r->breakdown[TFH_PART_COMPUTE].s_per_step, left));
 }
 
 /* No device works beside it, and no worker makes batches meanwhile: a step is shorter by what is removed. */
@@ -200,7 +219,7 @@ void tfh_whatif(const struct tfh_accounts *accounts, struct tfh_result *r)
 		struct tfh_whatif *w = &r->whatif[r->n_whatif++];
 		w->remove = what;
 		w->step_s = w->speedup = NAN;
-		w->low_s = host_only ? at_best(accounts, what, step - s, step, compute) : step - s;
+		w->low_s = host_only ? at_best(accounts, what, step - s, step, r) : step - s;
 		w->high_s = step;
 		if (host_only)
 			tfh_serial_gain(accounts, what, step, step - s, 0, w);
