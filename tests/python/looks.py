@@ -35,7 +35,7 @@ for line in report("--folded").splitlines():
     part = [f.split("_(")[0] for f in stack.split(";")]
     name = next((p for p in part if p in spent), None)
     seen[name] = seen.get(name, 0) + int(us)
-looks = re.search(r"\((\d+) looks\)", report("--where"))
+looks = re.search(r"\((\d+) samples\)", report("--where"))
 n = int(looks.group(1)) if looks else 0
 print("%d looks" % n)
 if n < ENOUGH:

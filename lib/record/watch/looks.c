@@ -19,7 +19,8 @@
 #include "record/watch/workers.h"
 
 #define MEAN_NS 10000000ull
-#define MEAN_FIRST_NS 5000000ull /* while steps use their first budget: a short run has few */
+/* While steps use their first budget, as a short run has few. */
+#define MEAN_FIRST_NS 2500000ull
 #define MEAN_MOST_NS 1000000000ull
 #define SHARE 400u     /* of the run's time, one part is for looks: 0.25 % of a processor */
 #define WAKE_NS 25000u /* that going to sleep and waking up take, measured on a virtual machine */
@@ -36,6 +37,8 @@
 #define BACK 16u  /* records that tell whether a thread drives */
 #define NAMES 256u
 #define SECOND_NS 1000000000ull
+#define RECENT_NS                                                                                  \
+	100000000ull /* steps go on: a single look may find a thread twice in one call or pause */
 
 /* A thread that may be looked at. */
 struct driver {
@@ -49,9 +52,10 @@ struct driver {
 static struct {
 	bool off;
 	char why[128], why_no_lines[128]; /* "": there are some */
-	uint64_t next_ns, mean_ns, cost_ns, spent_ns, random, chosen_ns, workers_ns, begin_ns;
-	bool steps; /* calls were made since the last look */
-	bool waits; /* one of the drivers was seen to wait, maybe for another thread */
+	uint64_t next_ns, mean_ns, cost_ns, spent_ns, random, chosen_ns, workers_ns, begin_ns,
+		steps_ns; /* the last look before which calls had been made */
+	bool steps;	  /* calls were made since the last look */
+	bool waits;	  /* one of the drivers was seen to wait, maybe for another thread */
 	int status_fd;
 	uint32_t confined; /* by how many filters of system calls the flusher is */
 	struct driver driver[DRIVERS];
@@ -390,7 +394,8 @@ static uint64_t mean_now(uint64_t now_ns)
 {
 	uint64_t all = FIRST_NS + (now_ns - looks.begin_ns) / SHARE, mean = looks.cost_ns * SHARE;
 
-	if (looks.steps && looks.spent_ns < all + FIRST_OF_STEPS_NS)
+	looks.steps_ns = looks.steps ? now_ns : looks.steps_ns;
+	if (now_ns - looks.steps_ns < RECENT_NS && looks.spent_ns < all + FIRST_OF_STEPS_NS)
 		return MEAN_FIRST_NS;
 	if (looks.spent_ns < all)
 		return MEAN_NS;
