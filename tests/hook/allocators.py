@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Beside another preload that takes malloc over (jemalloc, tcmalloc, mimalloc: those that the machine has), in either order,
-a program runs as without us and is recorded call by call."""
+"""Beside another preload that takes malloc over (jemalloc, tcmalloc, mimalloc), in either order, a program runs as without us
+and is recorded call by call."""
 import ctypes.util
 import os
 import subprocess
@@ -10,6 +10,7 @@ from compare import build, check, compare, failed, records_of, src, tmp, truth_o
 
 if os.environ.get("TFH_SAN"):
     sys.exit(77)
+subprocess.run([f"{src}/scripts/bootstrap", "allocators"])  # without them: those that are here
 hook = f"{build}/lib/libtfhook.so"
 program = f"{tmp}/client"
 subprocess.run([os.environ.get("CC", "cc"), "-O1", "-o", program, f"{src}/tests/hook/linked/sanitized.c", "-ldl", "-lpthread"],
