@@ -62,8 +62,12 @@ static void add_to(struct run_tree *t, enum tfh_branch kind, uint32_t parent, in
 static const char *exec_name(const struct run_tree *t, uint32_t name)
 {
 	const struct tfh_feed *f = t->facts->feed;
+	static const char inference[] =
+		"__inference_"; /* TensorFlow's, before every function's name */
 	const char *s = f->name(f->arg, t->facts->process, TFT_NAME_OP, name, NULL, NULL);
 
+	if (s && !strncmp(s, inference, sizeof(inference) - 1))
+		s += sizeof(inference) - 1;
 	return s ? s : "";
 }
 
@@ -72,11 +76,10 @@ static enum tfh_branch role_of_name(const char *name)
 	static const struct {
 		const char *word;
 		enum tfh_branch role;
-	} of[] = {{"train", TFH_BRANCH_TRAIN},
-		  {"eval", TFH_BRANCH_EVALUATE},
-		  {"valid", TFH_BRANCH_EVALUATE},
-		  {"test", TFH_BRANCH_EVALUATE},
-		  {"predict", TFH_BRANCH_PREDICT}};
+	} of[] = {{"train", TFH_BRANCH_TRAIN},	   {"learn", TFH_BRANCH_TRAIN},
+		  {"update", TFH_BRANCH_TRAIN},	   {"eval", TFH_BRANCH_EVALUATE},
+		  {"valid", TFH_BRANCH_EVALUATE},  {"test", TFH_BRANCH_EVALUATE},
+		  {"predict", TFH_BRANCH_PREDICT}, {"infer", TFH_BRANCH_PREDICT}};
 
 	for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++)
 		if (strstr(name, of[i].word))
@@ -130,14 +133,10 @@ static enum tfh_branch role_of(const struct run_tree *t, const struct tfh_node *
 /* A function's name as its author wrote it: "__inference_train_step_129" is train_step. */
 static const char *name_of(struct run_tree *t, const struct tfh_node *loop)
 {
-	static const char inference[] = "__inference_";
-
 	for (uint32_t i = 0; i < loop->n_body; i++) {
 		if (loop->body[i].kind != TFH_BEAT_FUNCTION)
 			continue;
 		const char *s = exec_name(t, loop->body[i].what);
-		if (!strncmp(s, inference, sizeof(inference) - 1))
-			s += sizeof(inference) - 1;
 		size_t n = strlen(s);
 		while (n && s[n - 1] >= '0' && s[n - 1] <= '9')
 			n--;
