@@ -48,7 +48,16 @@ static uint32_t in_common(const struct tfh_node *loop, const struct tfh_node *v,
 	return common;
 }
 
-/* Two leaf loops of the same steps: the program says the same of both, or most beats are the same. */
+/* Most of what the two launch is the same: an evaluation has the copies and waits of a training step, but not its way back and update. */
+static bool launch_alike(const struct tfh_node *a, const struct tfh_node *b)
+{
+	int both = __builtin_popcountll(a->ops & b->ops),
+	    all = __builtin_popcountll(a->ops | b->ops);
+
+	return !a->ops || !b->ops || both >= TFH_LOOPS_ROUND_SHARE * all;
+}
+
+/* Two leaf loops of the same steps: the program says the same of both, or most beats and launches are the same. */
 bool tfh_nodes_alike(const struct tfh_node *a, const struct tfh_node *b)
 {
 	uint32_t strong = 0, same = 0, common;
@@ -66,7 +75,8 @@ bool tfh_nodes_alike(const struct tfh_node *a, const struct tfh_node *b)
 	}
 	if (strong)
 		return same == strong;
-	return common >= TFH_LOOPS_ROUND_SHARE * (a->n_body + b->n_body - common);
+	return common >= TFH_LOOPS_ROUND_SHARE * (a->n_body + b->n_body - common) &&
+	       launch_alike(a, b);
 }
 
 /* Adds the time and what ran in it, and what of the beats the loop has, too. */
