@@ -100,6 +100,14 @@ double tfh_fastest(const struct tfh_accounts *accounts, enum tfh_remove what)
 	return accounts->facts->cpu_only && m.kept > 0 ? m.least * (double)m.n / m.kept : 1;
 }
 
+/* Part of the time on a processor for which the threads that drive the job waited for one: other work, maybe what is removed, kept all busy. */
+static double late_share(const struct tfh_accounts *accounts)
+{
+	double late = accounts->facts->cpu_only ? accounts->facts->delay_per_run : 0;
+
+	return late / (1 + late);
+}
+
 /*
  * Tier C: how much shorter what stays of a step may be than it was. Parts of it may be as fast as in the fastest stretch; on a processor it no longer
  * waits for those that the removed work kept busy; and the loop's own Python no longer waits for the lock, where functions of
@@ -114,8 +122,7 @@ static double may_shrink(const struct tfh_accounts *accounts, enum tfh_remove wh
 	double off = fmax(warmer * left + TFH_PREDICT_ERRORS * uncertain(&m) * step,
 			  left * (1 - tfh_fastest(accounts, what)));
 
-	if (facts->cpu_only)
-		off += left * facts->delay_per_run / (1 + facts->delay_per_run);
+	off += left * late_share(accounts);
 	if (what == TFH_REMOVE_INPUT && facts->lock_feeds)
 		off += host;
 	return fmin(off, left / TFH_PREDICT_MOST_OFF_PART);
@@ -162,7 +169,7 @@ void tfh_serial_gain(const struct tfh_accounts *accounts, enum tfh_remove what, 
 	struct means m = by_stretch(accounts, what);
 	double even =
 		TFH_PREDICT_MEASURED * left + TFH_PREDICT_ERRORS * uncertain(&m) * step + off_s;
-	double below = even + cooled_s(step - left);
+	double below = even + cooled_s(step - left) + left * late_share(accounts);
 	/* Batches that others make from now on compete with the step for the machine. */
 	double slower = what == TFH_REMOVE_INPUT ? TFH_PREDICT_CROWDING : 1;
 
