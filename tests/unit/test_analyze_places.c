@@ -212,6 +212,25 @@ static void test_issues(void **state)
 	assert_false(tfh_looks_issue(prepares, 3, &to, "numba"));
 }
 
+/* What a data set opens and reads, and what it copies from elsewhere, its loader reads; what it computes, its map does. */
+static void test_loads(void **state)
+{
+	(void)state;
+	static const char *const file[] = {"<builtin>", STD "/shutil.py", LIB "/numpy/core.py"},
+				 *const function[] = {"open", "copyfile", "roll"};
+	static const enum tfh_role role[] = {TFH_ROLE_READ, TFH_ROLE_READ, TFH_ROLE_MAP};
+
+	for (size_t i = 0; i < COUNT(role); i++) {
+		const struct tfh_model_line frame[] = {
+			{file[i], function[i], 5, true},
+			{"/job/train.py", "Parts.__getitem__", 66, false},
+			{LIB "/torch/utils/data/_utils/fetch.py", "_MapDatasetFetcher.fetch", 54,
+			 true},
+			{"/job/train.py", "main", 71, false}};
+		assert_int_equal(tfh_loader_role(frame, COUNT(frame), TFT_LOOK_RUNNING), role[i]);
+	}
+}
+
 /* Place 1 is where looks see the thread, backtrace 2 where its pause ends, place 3 where they see another thread. */
 static struct tfh_model_line seen_at[2], made_at[3];
 static uint32_t seen_n;
@@ -495,7 +514,8 @@ int main(void)
 		cmocka_unit_test(test_issues),	      cmocka_unit_test(test_causes),
 		cmocka_unit_test(test_kernel_time),   cmocka_unit_test(test_retraced),
 		cmocka_unit_test(test_rewriting),     cmocka_unit_test(test_makers),
-		cmocka_unit_test(test_place_of_line), cmocka_unit_test(test_lock_beside),
+		cmocka_unit_test(test_place_of_line), cmocka_unit_test(test_loads),
+		cmocka_unit_test(test_lock_beside),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

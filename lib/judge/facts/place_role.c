@@ -131,7 +131,8 @@ static bool calls_collate(const struct tfh_model_line *frame, uint32_t i)
 
 enum tfh_role tfh_loader_role(const struct tfh_model_line *frame, uint32_t n, int state)
 {
-	enum tfh_role role = tfh_place_role(frame, n, TFH_ORDER_UNKNOWN);
+	/* Whatever a loader does is before the step that it loads for. */
+	enum tfh_role role = tfh_place_role(frame, n, TFH_ORDER_BEFORE);
 	bool own = false, puts_together = false;
 
 	if (role == TFH_ROLE_READ || role == TFH_ROLE_DECODE || role == TFH_ROLE_MAP)
