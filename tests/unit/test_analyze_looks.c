@@ -200,6 +200,50 @@ static void test_borne_out(void **state)
 	}
 }
 
+/* 40 steps on the processor: a batch, 8 ops of 30 us each that are 45 us apart or, where they follow at once, a pause of 0.6 ms behind them.
+ * In the first `looks` steps one look, at the thread running in the pauses. */
+static struct tfh_result *on_processor(bool apart, int looks)
+{
+	struct gen *g = gen_new();
+
+	g->name[TFT_NAME_FUNCTION][1] = "MatMul";
+	for (int i = 0; i < 40; i++) {
+		double t = 100 + (apart ? 0.66 : 0.89) * i;
+		gen_get(g, 0, 1, 1, t, t + 0.01);
+		for (int k = 0; k < 8; k++, t += apart ? 0.075 : 0.03)
+			gen_exec(g, 1, t + 0.05, t + 0.08);
+		if (i < looks)
+			look(g, t + 0.05 + (apart ? -0.02 : 0.5), TFT_LOOK_RUNNING, 0, 0xffffffff);
+	}
+	return gen_judge(g);
+}
+
+/* Without a device nothing is launched: only samples tell that what passes between ops is their issue, and ten must. Where a pause stands tells
+ * that it is behind the step, but not what is done there: without ten samples that is not sure, either. */
+static void test_few_samples(void **state)
+{
+	(void)state;
+	static const struct {
+		bool apart;
+		int looks;
+		enum tfh_cause cause;
+		enum tfh_confidence confidence;
+	} row[] = {
+		{true, 30, TFH_CAUSE_HOST_LAUNCH, TFH_CONFIDENCE_HIGH},
+		{true, 7, TFH_CAUSE_HOST_LAUNCH, TFH_CONFIDENCE_MEDIUM},
+		{false, 30, TFH_CAUSE_HOST_CALLBACK, TFH_CONFIDENCE_HIGH},
+		{false, 7, TFH_CAUSE_HOST_CALLBACK, TFH_CONFIDENCE_MEDIUM},
+	};
+
+	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+		struct tfh_result *r = on_processor(row[i].apart, row[i].looks);
+		gen_expect(r, TFH_CLASS_HOST_BOUND, row[i].cause);
+		if (r->verdict.confidence != row[i].confidence)
+			fail_msg("row %zu: confidence %d", i, (int)r->verdict.confidence);
+		tfh_result_free(r);
+	}
+}
+
 /* What several causes take together is no verdict where computing takes more: no single fix gains it. It is one where a single cause takes
  * 15 %, or all of them a fifth. */
 static void test_spread(void **state)
@@ -298,7 +342,7 @@ int main(void)
 		cmocka_unit_test(test_shares),	  cmocka_unit_test(test_borne_out),
 		cmocka_unit_test(test_elsewhere), cmocka_unit_test(test_files),
 		cmocka_unit_test(test_without),	  cmocka_unit_test(test_written_through),
-		cmocka_unit_test(test_spread),
+		cmocka_unit_test(test_spread),	  cmocka_unit_test(test_few_samples),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

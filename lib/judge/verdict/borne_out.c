@@ -45,8 +45,15 @@ static bool leads(const struct seen *n, enum tfh_cause cause)
 static bool told_by_calls(const struct tfh_accounts *accounts, enum tfh_cause cause)
 {
 	return cause < 0 || tfh_cause_class(cause) != TFH_CLASS_HOST_BOUND ||
-	       cause == TFH_CAUSE_HOST_LAUNCH || cause == TFH_CAUSE_HOST_SYNC ||
-	       cause == TFH_CAUSE_HOST_ALLOC || accounts->facts->feed->imported;
+	       (cause == TFH_CAUSE_HOST_LAUNCH && !accounts->facts->cpu_only) ||
+	       cause == TFH_CAUSE_HOST_SYNC || cause == TFH_CAUSE_HOST_ALLOC ||
+	       accounts->facts->feed->imported;
+}
+
+/* Those of which calls tell where they stand, but not what is done there: behind the step, or between ops of which none goes to a device. */
+static bool placed_by_calls(enum tfh_cause cause)
+{
+	return cause == TFH_CAUSE_HOST_CALLBACK || cause == TFH_CAUSE_HOST_LAUNCH;
 }
 
 enum tfh_borne_out tfh_borne_out(const struct tfh_accounts *accounts, enum tfh_cause cause)
@@ -57,9 +64,11 @@ enum tfh_borne_out tfh_borne_out(const struct tfh_accounts *accounts, enum tfh_c
 		return TFH_BORNE_OUT_NOT;
 	struct seen n = count(accounts);
 	bool code = cause == TFH_CAUSE_HOST_PYTHON || cause == TFH_CAUSE_HOST_CODE;
+	if (placed_by_calls(cause) && n.all < TFH_FACTS_LOOK_LEAST)
+		return TFH_BORNE_OUT_HARDLY;
 	if (!n.of[cause] && !code)
 		return TFH_BORNE_OUT; /* by its calls, or by where its pauses stand */
-	if (n.of[cause] < TFH_VERDICT_LINE_LOOKS)
+	if (n.of[cause] < TFH_VERDICT_LINE_LOOKS && !placed_by_calls(cause))
 		return TFH_BORNE_OUT_NOT;
 	return n.of[cause] >= TFH_FACTS_LOOK_LEAST && leads(&n, cause) ? TFH_BORNE_OUT
 								       : TFH_BORNE_OUT_HARDLY;
