@@ -138,7 +138,7 @@ PRODUCTS := $(SHARE) $(HOOK_SO) $(NOEXPORT_SO) $(AUDIT_SO) $(CORE_A) $(TFT) $(TF
 
 # With T= only the unit tests that match are built, and the helper programs of areas with a script that matches.
 match = $(if $(T),$(shell printf '%s\n' $1 | grep -E -- '$(T)'),$1)
-ALL_AREAS := record hook python tf frameworks sim analyze digest diff import cli page jobs clients truth fuzz torture
+ALL_AREAS := record hook python tf frameworks sim analyze digest diff import cli page package jobs clients truth fuzz torture
 AREAS := $(if $(T),$(foreach a,$(ALL_AREAS),$(if $(strip $(call match,$(wildcard tests/$a/*.sh tests/$a/*.py))),$a)),$(ALL_AREAS))
 # What the scenarios are run and read with.
 AREAS += $(if $(filter truth,$(AREAS) $(MAKECMDGOALS)),$(filter-out $(AREAS),truth import jobs))
@@ -187,7 +187,7 @@ FUZZ_PARTS := $(filter-out tests/fuzz/fuzz_%.c tests/fuzz/replay.c,$(wildcard te
 # The same targets without libFuzzer, for the inputs that are kept.
 REPLAY := $(if $(filter fuzz,$(AREAS)),$(FUZZ:$(B)/tests/fuzz/fuzz_%=$(B)/tests/fuzz/replay_%))
 
-.PHONY: all ablate analyze demo check check-clients check-diff check-frameworks check-glibc check-gpu check-import check-invisible check-libraries check-wheels evidence families scenarios strangers truth truth-pipelines truth-random tests bench fuzz fuzz-run sensitivity soak torture install uninstall clean distclean format \
+.PHONY: all ablate analyze demo check check-clients check-diff check-frameworks check-glibc check-gpu check-import check-install check-invisible check-libraries check-wheels evidence families scenarios strangers truth truth-pipelines truth-random tests bench fuzz fuzz-run sensitivity soak torture install uninstall wheel clean distclean format \
 	compile_commands.json deps python-env help FORCE
 all: $(PRODUCTS)
 tests: all $(UNIT) $(AREA_PROGS) $(AREA_LIBS) $(REPLAY) $(SCHEDULES) $(READER) $(BARE) $(if $(T),,$(BENCH) $(BENCH_LIBS))
@@ -494,6 +494,10 @@ $(B)/tests/glibc/client: tests/glibc/client.c $(OLD) $(call stamp,core)
 	@mkdir -p $(@D)
 	$(call say,TEST,$<)$(COMPILE_core) $(LDFLAGS) -pie -MMD -MP -MF $@.d -o $@ $< $(LINKED) $(explain)
 
+# The wheel as pip, auditwheel and other systems see it; as root, a download of 1 GB.
+check-install: tests
+	$(Q)scripts/run-tests -v --build $(B) --jobs 1 --filter '$(T)' tests/package tests/package/full
+
 # Real programs on the simulated driver, each compared with its log call by call; 4 GB of downloads. T=NAME for one.
 check-clients: tests
 	$(Q)$(RUN_ENV) tests/clients/check '$(T)'
@@ -611,7 +615,8 @@ INSTALL_LIST = \
 	$(foreach f,$(filter %.so,$(TFT)),$f=$(LIBDIR)/libtft.so.0=755) \
 	$(foreach f,$(MAN),$f=$(DATA)/man/man$(subst .,,$(suffix $f))/$(notdir $f)=644) \
 	$(foreach f,$(wildcard include/tfhook/*.h),$f=$(PREFIX)/include/tfhook/$(notdir $f)=644) \
-	$(foreach f,$(wildcard scripts/demo/*.* scripts/python/*.py),$f=$(DATA)/tfhook/$(f:scripts/%=%)=644) \
+	$(foreach f,$(wildcard scripts/demo/*.*),$f=$(DATA)/tfhook/$(f:scripts/%=%)=644) \
+	$(foreach f,$(wildcard $(addprefix lib/python/tfhook/,*.py py.typed)),$f=$(DATA)/tfhook/$(f:lib/%=%)=644) \
 	$(foreach f,$(wildcard README.md LICENSE CHANGELOG.md docs/*.md docs/*.json lib/format/FORMAT.md),$f=$(DATA)/doc/tfhook/$(notdir $f)=644)
 field = $(word $2,$(subst =, ,$1))
 install: all
@@ -629,12 +634,18 @@ uninstall:
 		"$(DESTDIR)$(LIBDIR)/tfhook/sim/libcupti.so" \
 		$(foreach l,$(LIB_LINKS:$(B)/lib/%=%),"$(DESTDIR)$(LIBDIR)/tfhook/$l")
 	$(Q)for d in $(addprefix $(DATA)/man/,man1 man5 man7) $(LIBDIR)/tfhook/sim $(addprefix $(LIBDIR)/tfhook/,lib/$(notdir $(lastword $(LIB_FOLDERS))) lib lib64) $(LIBDIR)/tfhook $(PREFIX)/include/tfhook $(DATA)/doc/tfhook \
-		$(DATA)/tfhook/demo $(DATA)/tfhook/python $(DATA)/tfhook; do \
+		$(DATA)/tfhook/demo $(DATA)/tfhook/python/tfhook $(DATA)/tfhook/python $(DATA)/tfhook; do \
 		rmdir "$(DESTDIR)$$d" 2>/dev/null || true; done
+
+# What pip installs: the same files, below an environment's folder (scripts/wheel).
+DIST ?= $(O)/dist
+wheel: all
+	$(Q)stage=$$(mktemp -d) && { $(MAKE) --no-print-directory -o all install DESTDIR="$$stage" PREFIX= LIBDIR=/lib && \
+		scripts/wheel "$$stage" $(DIST); status=$$?; rm -rf "$$stage"; exit $$status; }
 
 # --- the rest ----------------------------------------------------------------------------------------------------
 clean:
-	$(Q)rm -rf $(foreach d,bin glibc lib man share sim obj flags page tests bench cuda.mk,$(B)/$d)
+	$(Q)rm -rf $(foreach d,bin dist glibc lib man share sim obj flags page tests bench cuda.mk,$(B)/$d)
 
 # The downloads too.
 distclean:
@@ -663,6 +674,8 @@ help:
 	@echo 'make check-invisible  CPython and training, the same with and without the preload (hours; 4 GB)'
 	@echo 'make bench            measure costs and sizes'
 	@echo 'make install          PREFIX=/usr/local DESTDIR= ; uninstall removes the same files'
+	@echo 'make wheel            build/dist/*.whl, for pip install'
+	@echo 'make check-install    the wheel checked and installed, also in older systems (as root; 1 GB)'
 	@echo 'make fuzz soak        long tests'
 	@echo 'make sensitivity      numbers of the judge that change a verdict of the recordings in RUNS'
 	@echo 'make ablate           rules of the judge that change a verdict of the recordings in RUNS'

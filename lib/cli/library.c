@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -70,8 +71,37 @@ static int make_link(struct tfh_library *library, const char *path, char out[409
 	return 0;
 }
 
+static void *map_file(const char *path, size_t *size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	void *map = MAP_FAILED;
+
+	if (fd >= 0 && !fstat(fd, &st) && st.st_size > 0) {
+		*size = (size_t)st.st_size;
+		map = mmap(NULL, *size, PROT_READ, MAP_PRIVATE, fd, 0);
+	}
+	if (fd >= 0)
+		close(fd);
+	return map;
+}
+
+/* A wheel has no links, but copies. */
+static bool same_content(const char *a, const char *b)
+{
+	size_t size[2] = {0, 0};
+	void *map[2] = {map_file(a, &size[0]), map_file(b, &size[1])};
+	bool same = map[0] != MAP_FAILED && map[1] != MAP_FAILED && size[0] == size[1] &&
+		    !memcmp(map[0], map[1], size[0]);
+
+	for (int i = 0; i < 2; i++)
+		if (map[i] != MAP_FAILED)
+			munmap(map[i], size[i]);
+	return same;
+}
+
 /*
- * Whether the folders beside the recorder have links to it under each name that distributions use
+ * Whether the folders beside the recorder have it, too, under each name that distributions use
  * for $LIB. glibc's loader expands $LIB. musl's does not, and ignores a file that does not exist,
  * but it ends a program for a library that it cannot relocate; so children of a job that use musl
  * run unrecorded. True if each name, and the loader's own expansion here, leads to the recorder.
@@ -79,14 +109,15 @@ static int make_link(struct tfh_library *library, const char *path, char out[409
 static bool has_folders(const char *dir, const char *name)
 {
 	static const char *const folders[] = {"lib", "lib64", OWN_FOLDER};
-	char path[8192];
+	char path[8192], own_path[8192];
 	struct stat own, st;
 
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	bool all = !stat(path, &own);
+	snprintf(own_path, sizeof(own_path), "%s/%s", dir, name);
+	bool all = !stat(own_path, &own);
 	for (size_t i = 0; all && i < sizeof(folders) / sizeof(folders[0]); i++) {
 		snprintf(path, sizeof(path), "%s/%s/%s", dir, folders[i], name);
-		all = !stat(path, &st) && st.st_dev == own.st_dev && st.st_ino == own.st_ino;
+		all = !stat(path, &st) && ((st.st_dev == own.st_dev && st.st_ino == own.st_ino) ||
+					   same_content(own_path, path));
 	}
 	/* The auditor is in the same place, and does nothing when opened. */
 	snprintf(path, sizeof(path), "%s/$LIB/libtfhook-audit.so", dir);

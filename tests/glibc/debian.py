@@ -7,38 +7,16 @@ import glob
 import os
 import re
 import shutil
-import subprocess
 import sys
 
 sys.path.append(os.path.join(os.environ["TFH_SRC"], "tests/hook"))
 import compare
+import roots
 from compare import build, check, src
+from roots import within
 
 SUITES = ("stretch", "buster", "bullseye", "bookworm")
 PLACE = "opt/tfhook-test"
-
-
-def debian():
-    """The folder of the system, made once."""
-    for suite in SUITES:
-        root = f"{build}/roots/{suite}"
-        if os.path.exists(f"{root}/ready"):
-            return root
-        shutil.rmtree(root, ignore_errors=True)
-        done = subprocess.run(["debootstrap", "--variant=minbase", suite, root, "http://deb.debian.org/debian"], text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        if done.returncode == 0:
-            open(f"{root}/ready", "w").close()
-            return root
-    sys.exit("no Debian could be made: " + done.stdout[-400:])
-
-
-def within(root, command, **env):
-    """Runs a shell command in that system, with a /proc and a /dev/shm of its own that vanish with it."""
-    script = 'mount -t proc proc "$1/proc" && mount -t tmpfs none "$1/dev/shm" && exec chroot "$@"'
-    settings = [f"{k}={v}" for k, v in dict(LC_ALL="C", **env).items()]
-    return subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", root, "/usr/bin/env", *settings, "/bin/sh", "-c", command],
-                          env=dict(PATH="/usr/sbin:/usr/bin:/sbin:/bin", HOME="/root"), capture_output=True, text=True)
 
 
 def programs(root):
@@ -74,9 +52,7 @@ def main():
         sys.exit("the test makes a system of its own: sudo make check-glibc")
     root = os.environ.get("TFH_ROOT")
     if not root:
-        if subprocess.run([f"{src}/scripts/bootstrap", "debootstrap"]).returncode:
-            return 1
-        root = debian()
+        root = roots.debian(SUITES) or sys.exit(1)
     place = f"{root}/{PLACE}"
     shutil.rmtree(place, ignore_errors=True)
     os.makedirs(f"{place}/work")

@@ -1,0 +1,13 @@
+"""`python -m tfhook` is the command."""
+import os
+import sys
+
+from . import TfhookError
+from .command import find
+
+try:
+    path = find()
+except TfhookError as error:
+    print("tfhook: %s" % error, file=sys.stderr)
+    sys.exit(error.code)
+os.execv(path, ["tfhook", *sys.argv[1:]])

@@ -1,0 +1,16 @@
+#!/usr/bin/env python3
+"""auditwheel finds in the wheel nothing that its name does not promise: it runs on every glibc from 2.17 on."""
+import os
+import subprocess
+import sys
+
+sys.path.append(os.path.join(os.environ["TFH_SRC"], "tests/package"))
+import installed
+from installed import check, run
+
+done = subprocess.run([installed.src + "/scripts/python-env", "package"], stdout=subprocess.PIPE, text=True)
+if done.returncode:
+    sys.exit(77)
+said = run(done.stdout.split()[-1], "-m", "auditwheel", "show", installed.wheel()).stdout
+check('is consistent with the following platform tag:\n"manylinux_2_17_x86_64"' in said, "auditwheel", said)
+sys.exit(installed.failed)

@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""Other systems, as fresh as they come, with the Python and the pip that they have: the wheel installs, a job on its simulated GPU
+gets the right class, `python3 -m tfhook` works, and uninstalling leaves no file. As root."""
+# timeout: 1800
+import json
+import os
+import shutil
+import sys
+
+sys.path += [os.path.join(os.environ["TFH_SRC"], "tests", folder) for folder in ("package", "glibc")]
+import installed
+import roots
+from installed import check, src
+
+UBUNTU = "http://archive.ubuntu.com/ubuntu"
+SYSTEMS = {"bullseye": {}, "trixie": {}, "focal": {"mirror": UBUNTU}}
+PLACE = "opt/tfhook-wheel"
+
+
+def step(root, command, **env):
+    done = roots.within(root, f"cd /{PLACE} && {command}", **env)
+    check(done.returncode == 0, f"status {done.returncode} of {command} in {root}", done.stdout[-1000:], done.stderr[-1000:])
+    return done.stdout
+
+
+def try_in(root, wheel):
+    place = f"{root}/{PLACE}"
+    shutil.rmtree(place, ignore_errors=True)
+    shutil.copytree(f"{src}/tests", f"{place}/tests", ignore=lambda folder, names: [
+        n for n in names if folder == f"{src}/tests" and n not in ("evidence", "jobs")])
+    shutil.copy(wheel, place)
+    step(root, "python3 -m venv env")
+    empty = installed.files(f"{place}/env")
+    step(root, f"env/bin/pip install --no-index {os.path.basename(wheel)}")
+    step(root, "env/bin/tfhook run -q -o run -- env/bin/python tests/evidence/jobs.py queue_of_sleeper --steps 60",
+         LD_LIBRARY_PATH=f"/{PLACE}/env/lib/tfhook/sim")
+    verdict = json.loads(step(root, "env/bin/python -m tfhook report --json run"))["verdict"]
+    check(verdict["class"] == "input-bound", "verdict in", root, verdict)
+    versions = step(root, "env/bin/pip --version; env/bin/python --version; ldd --version")
+    step(root, "env/bin/pip uninstall -y tfhook")
+    check(installed.files(f"{place}/env") == empty, "left behind in", root)
+    shutil.rmtree(place)
+    pip, python, libc = [line.split(" from ")[0] for line in versions.splitlines()[:3]]
+    print(f"{os.path.basename(root)}: {libc}, {python}, {pip}: {verdict['class']}, {verdict['cause']}")
+
+
+if os.geteuid():
+    sys.exit("the test makes systems of its own: sudo make check-install")
+wheel = installed.wheel()
+made = 0
+for suite, where in SYSTEMS.items():
+    system = roots.debian([suite], ["python3", "python3-venv"], **where)
+    if system:
+        made += 1
+        try_in(system, wheel)
+check(made, "no other system could be made")
+sys.exit(installed.failed)

@@ -1,0 +1,38 @@
+#!/usr/bin/env python3
+"""The wheel installs with pip alone. Its command records a job on the simulated GPU that it brings, and names the right class;
+`python -m tfhook` is the same command; the preload has $LIB in it, as after `make install`. Uninstalling leaves no file. The
+same input makes the same wheel."""
+import os
+import sys
+
+if os.environ.get("TFH_SAN"):
+    sys.exit(77)  # what is packed has no sanitizer
+import installed
+from installed import check, run, tmp
+
+wheel = installed.wheel()
+with open(wheel, "rb") as f:
+    first = f.read()
+with open(installed.wheel(), "rb") as f:
+    check(first == f.read(), "two builds differ")
+
+bin = installed.environment()
+empty = installed.files(tmp + "/env")
+run(bin + "/pip", "install", "--no-index", "--disable-pip-version-check", wheel)
+
+with open(installed.src + "/include/tfhook/version.h") as f:
+    version = f.read().split('VERSION "')[1].split('"')[0]
+for command in ([bin + "/tfhook"], [bin + "/python", "-m", "tfhook"]):
+    check(run(*command, "version").stdout == "tfhook %s\n" % version, "version", command)
+check(run(bin + "/python", "-m", "tfhook", "no-such", want=2).stderr.startswith("tfhook:"), "status of python -m tfhook")
+check("/lib/tfhook/$LIB/libtfhook.so'" in run(bin + "/tfhook", "env").stdout, "musl's programs are passed over")
+
+report = installed.record(bin, tmp + "/run")
+check(report["verdict"]["class"] == "input-bound", "verdict", report["verdict"])
+check(report["steps"]["count"] >= 50, "steps", report["steps"])
+check(run(bin + "/tfhook", "demo", "quick", want=125, env=dict(os.environ, TFH_PY="/bin/false")).stderr.find("needs a python3") > 0,
+      "the demo finds its scripts")
+
+run(bin + "/pip", "uninstall", "-y", "tfhook")
+check(installed.files(tmp + "/env") == empty, "left behind", set(installed.files(tmp + "/env")) - set(empty))
+sys.exit(installed.failed)
