@@ -8,7 +8,6 @@
 #include "cli/cli.h"
 #include "cli/judged.h"
 #include "cli/page_file.h"
-#include "report/page/courses.h"
 #include "report/report.h"
 
 static bool incomplete(const struct tfh_quality *q)
@@ -97,7 +96,7 @@ static int print(const struct tfh_command_line *args, const struct tfh_result *r
 	return 0;
 }
 
-/* `arg`: where the courses of ranks go, for a page; else NULL. */
+/* `arg`: the parts of a page; else NULL. */
 static int judge(void *arg, struct tfh_run *run, struct tfh_result **out, struct tfh_err *err)
 {
 	return arg ? tfh_page_analyze(run, arg, out, err) : tfh_analyze(run, out, err);
@@ -131,7 +130,7 @@ static int exit_status(const struct tfh_command_line *args, const struct tfh_res
 
 int tfh_cmd_report(const struct tfh_command_line *args)
 {
-	struct tfh_courses courses = {.n = 0};
+	struct tfh_page_parts parts = {.shown = {.n = 0}};
 	struct tfh_judged judged = {.run = NULL};
 	struct tfh_err err = {0};
 	const char *page = tfh_line_get(args, "html");
@@ -144,17 +143,17 @@ int tfh_cmd_report(const struct tfh_command_line *args)
 	if (page && !tfh_page_allowed(args, &status))
 		return status;
 	int code = tfh_judged_open((const char *const *)args->operand, (uint32_t)args->operands,
-				   of_calls(args), judge, page ? &courses : NULL, &judged, &err);
+				   of_calls(args), judge, page ? &parts : NULL, &judged, &err);
 	if (code) {
 		tfh_say_why(&err, code);
 		status = tfh_exit_code(code);
 	} else {
-		status = page ? tfh_page_write(page, &judged, &courses) : TFH_EXIT_OK;
+		status = page ? tfh_page_write(page, &judged, &parts) : TFH_EXIT_OK;
 		if (!status)
 			status = exit_status(args, judged.result,
 					     page ? 0 : print(args, judged.result));
 	}
-	tfh_courses_free(&courses);
+	tfh_page_free(&parts);
 	tfh_judged_close(&judged);
 	return status;
 }

@@ -40,44 +40,44 @@ static int take_question(const struct tfh_command_line *args, struct question *q
 	return q->topic != NULL;
 }
 
+/* What is asked, and the chain of the step that it is about. */
+struct asked {
+	struct question q;
+	bool has_chain;
+	struct tfh_chain chain;
+};
+
+static const struct tfh_step *step_of(const struct question *q, const struct tfh_result *r)
+{
+	return q->numbered ? tfh_report_step(r, q->step) : tfh_report_median_step(r);
+}
+
+static struct tfh_chain *choose(void *arg, const struct tfh_result *r)
+{
+	struct asked *a = arg;
+	const struct tfh_step *step = step_of(&a->q, r);
+
+	if (!step)
+		return NULL;
+	tfh_chain_init(&a->chain, r->process, step->index);
+	a->has_chain = true;
+	return &a->chain;
+}
+
 static int judge(void *arg, struct tfh_run *run, struct tfh_result **out, struct tfh_err *err)
 {
-	(void)arg;
-	return tfh_analyze(run, out, err);
+	struct asked *a = arg;
+	struct tfh_wish wish = {choose, a, a->q.numbered ? a->q.step : TFH_NO_STEP};
+
+	return tfh_analyze_steps(run, a->q.topic ? NULL : &wish, NULL, NULL, out, err);
 }
 
-static int analyse(struct tfh_run *run, struct tfh_chain *chain, struct tfh_result **result,
-		   struct tfh_err *err)
-{
-	struct tfh_progress *progress = tfh_progress_start(run);
-	int code = tfh_analyze_step(run, chain, result, err);
-
-	tfh_progress_stop(progress);
-	return code;
-}
-
-/* The analysis knows its steps only afterwards, so it runs again for the chain of one. */
-static int print_step(struct tfh_run *run, struct tfh_wording *words, const struct tfh_step *step,
-		      const struct tfh_style *style, struct tfh_err *err)
-{
-	struct tfh_result *again = NULL;
-	struct tfh_chain chain;
-
-	tfh_chain_init(&chain, words->r->process, step->index);
-	int code = analyse(run, &chain, &again, err);
-	if (!code)
-		code = tfh_report_chain(stdout, words, style, step, &chain);
-	tfh_result_free(again);
-	tfh_chain_free(&chain);
-	return code;
-}
-
-static int answer(const struct tfh_judged *j, const struct question *q,
-		  const struct tfh_style *style, struct tfh_err *err)
+static int answer(const struct tfh_judged *j, const struct asked *a, const struct tfh_style *style,
+		  struct tfh_err *err)
 {
 	const struct tfh_result *r = j->result;
-	const struct tfh_step *step =
-		q->numbered ? tfh_report_step(r, q->step) : tfh_report_median_step(r);
+	const struct question *q = &a->q;
+	const struct tfh_step *step = step_of(q, r);
 	struct tfh_wording words;
 	int code = 0;
 
@@ -97,7 +97,7 @@ static int answer(const struct tfh_judged *j, const struct question *q,
 	if (q->topic)
 		tfh_report_why(stdout, &words, style, q->topic);
 	else
-		code = print_step(j->run, &words, step, style, err);
+		code = tfh_report_chain(stdout, &words, style, step, &a->chain);
 	tfh_wording_free(&words);
 	return code;
 }
@@ -112,16 +112,18 @@ int tfh_cmd_why(const struct tfh_command_line *args)
 	};
 	struct tfh_judged judged = {.run = NULL};
 	struct tfh_err err = {0};
-	struct question q;
-	int taken = take_question(args, &q);
+	struct asked asked = {.has_chain = false};
+	int taken = take_question(args, &asked.q);
 
 	int code = tfh_judged_open((const char *const *)args->operand + taken,
-				   (uint32_t)(args->operands - taken), !q.topic, judge, NULL,
-				   &judged, &err);
+				   (uint32_t)(args->operands - taken), !asked.q.topic, judge,
+				   &asked, &judged, &err);
 	if (!code)
-		code = answer(&judged, &q, &style, &err);
+		code = answer(&judged, &asked, &style, &err);
 	if (code)
 		tfh_say_why(&err, code);
+	if (asked.has_chain)
+		tfh_chain_free(&asked.chain);
 	tfh_judged_close(&judged);
 	return code ? tfh_exit_code(code) : TFH_EXIT_OK;
 }

@@ -10,8 +10,6 @@
 
 #include "digest/digest_restore.h"
 #include "model/big.h"
-#include "report/page/courses.h"
-#include "report/page/sheet.h"
 
 /* What else asks for an output of its own. */
 static const char *const others[] = {"all",    "kernels", "transfers", "input",	  "where",
@@ -82,14 +80,7 @@ static int publish(const char *temporary, const char *path)
 	return rename(temporary, path) ? -errno : 0;
 }
 
-/* All that the page shows beside the result. */
-struct page_parts {
-	struct tfh_shown_step shown[TFH_SHOWN_STEPS];
-	uint32_t n;
-	const struct tfh_courses *courses;
-};
-
-static int write_all(int fd, const struct tfh_result *r, const struct page_parts *parts)
+static int write_all(int fd, const struct tfh_result *r, const struct tfh_page_parts *parts)
 {
 	FILE *out = fdopen(fd, "w");
 	struct tfh_wording words;
@@ -100,7 +91,7 @@ static int write_all(int fd, const struct tfh_result *r, const struct page_parts
 		return -err;
 	}
 	tfh_wording_make(&words, r);
-	int rc = tfh_report_page(out, &words, parts->shown, parts->n, parts->courses);
+	int rc = tfh_report_page(out, &words, &parts->shown, &parts->courses);
 	tfh_wording_free(&words);
 	errno = 0;
 	bool failed = ferror(out);
@@ -109,7 +100,8 @@ static int write_all(int fd, const struct tfh_result *r, const struct page_parts
 	return rc;
 }
 
-static int write_file(const char *path, const struct tfh_result *r, const struct page_parts *parts)
+static int write_file(const char *path, const struct tfh_result *r,
+		      const struct tfh_page_parts *parts)
 {
 	char temporary[4096];
 	int len = snprintf(temporary, sizeof(temporary), "%s.%d.part", path, (int)getpid());
@@ -127,27 +119,15 @@ static int write_file(const char *path, const struct tfh_result *r, const struct
 	return rc;
 }
 
-/* The analysis knows its steps only afterwards, so it runs again for what some of them waited for. */
-static int fill(struct tfh_run *run, struct tfh_shown_step *shown, uint32_t n, struct tfh_err *err)
-{
-	struct tfh_result *again = NULL;
-
-	if (!n)
-		return 0;
-	struct tfh_progress *progress = tfh_progress_start(run);
-	int code = tfh_analyze_step(run, &shown[0].chain, &again, err);
-	tfh_progress_stop(progress);
-	tfh_result_free(again);
-	return code;
-}
-
-int tfh_page_analyze(struct tfh_run *run, struct tfh_courses *courses, struct tfh_result **out,
+int tfh_page_analyze(struct tfh_run *run, struct tfh_page_parts *parts, struct tfh_result **out,
 		     struct tfh_err *err)
 {
-	*courses = (struct tfh_courses){.wall_s = (double)tfh_run_wall_ns(run) * 1e-9};
-	if (!tfh_courses_wanted(run))
-		return tfh_analyze(run, out, err);
-	return tfh_analyze_ranks(run, tfh_courses_add, courses, out, err);
+	struct tfh_wish wish = {tfh_shown_choose, &parts->shown, TFH_NO_STEP};
+	bool ranks = tfh_courses_wanted(run);
+
+	parts->courses.wall_s = (double)tfh_run_wall_ns(run) * 1e-9;
+	return tfh_analyze_steps(run, &wish, ranks ? tfh_courses_add : NULL, &parts->courses, out,
+				 err);
 }
 
 /* The courses of ranks from the steps that a digest keeps. */
@@ -176,26 +156,23 @@ static int courses_of(const struct tfh_judged *j, struct tfh_courses *out, struc
 	return rc;
 }
 
-int tfh_page_write(const char *path, const struct tfh_judged *j, struct tfh_courses *courses)
+int tfh_page_write(const char *path, const struct tfh_judged *j, struct tfh_page_parts *parts)
 {
-	struct page_parts parts = {.courses = courses};
 	struct tfh_err err = {0};
-	int rc;
+	int rc = j->digest ? courses_of(j, &parts->courses, &err) : 0;
 
-	if (j->digest) {
-		rc = courses_of(j, courses, &err);
-	} else {
-		parts.n = tfh_shown_choose(parts.shown, j->result);
-		rc = fill(j->run, parts.shown, parts.n, &err);
-	}
 	if (rc) {
 		tfh_say_why(&err, rc);
-		tfh_shown_free(parts.shown, parts.n);
 		return tfh_exit_code(rc);
 	}
-	rc = write_file(path, j->result, &parts);
-	tfh_shown_free(parts.shown, parts.n);
+	rc = write_file(path, j->result, parts);
 	if (rc)
 		say_refused(path, rc);
 	return rc ? TFH_EXIT_UNREADABLE : TFH_EXIT_OK;
+}
+
+void tfh_page_free(struct tfh_page_parts *parts)
+{
+	tfh_shown_free(&parts->shown);
+	tfh_courses_free(&parts->courses);
 }

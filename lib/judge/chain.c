@@ -11,6 +11,7 @@ void tfh_chain_init(struct tfh_chain *c, uint32_t process, uint64_t step)
 	memset(c, 0, sizeof(*c));
 	c->process = process;
 	c->step = step;
+	c->most = TFH_CHAIN_LINKS;
 	tfh_arena_init(&c->arena, 0);
 }
 
@@ -20,16 +21,58 @@ void tfh_chain_free(struct tfh_chain *c)
 	tfh_arena_free(&c->arena);
 }
 
+void tfh_likely_init(struct tfh_likely *l, uint64_t step)
+{
+	l->step = step;
+	for (int i = 0; i < TFH_CHAIN_LIKELY; i++) {
+		tfh_chain_init(&l->chain[i], UINT32_MAX, TFH_NO_STEP);
+		l->chain[i].most = TFH_CHAIN_LIKELY_LINKS;
+		l->chain[i].next = i + 1 < TFH_CHAIN_LIKELY ? &l->chain[i + 1] : NULL;
+	}
+}
+
+void tfh_likely_free(struct tfh_likely *l)
+{
+	for (int i = 0; i < TFH_CHAIN_LIKELY; i++)
+		tfh_chain_free(&l->chain[i]);
+}
+
+static struct tfh_chain *likely_of(struct tfh_likely *l, const struct tfh_chain *c)
+{
+	for (int i = 0; i < TFH_CHAIN_LIKELY; i++)
+		if (l->chain[i].step == c->step && l->chain[i].process == c->process &&
+		    !l->chain[i].cut)
+			return &l->chain[i];
+	return NULL;
+}
+
+bool tfh_likely_give(struct tfh_likely *l, struct tfh_chain *to)
+{
+	for (struct tfh_chain *c = to; c; c = c->next)
+		if (!likely_of(l, c))
+			return false;
+	for (struct tfh_chain *c = to; c; c = c->next) {
+		struct tfh_chain *from = likely_of(l, c);
+		c->link = from->link;
+		c->rc = from->rc;
+		memset(&from->link, 0, sizeof(from->link));
+	}
+	return true;
+}
+
 void tfh_chain_add(struct tfh_chain *c, const struct tfh_link *link)
 {
-	if (link->t1 > link->t0 && c->link.n < TFH_CHAIN_LINKS && TFH_PUSH(c->link, *link))
+	if (link->t1 <= link->t0)
+		return;
+	c->cut |= c->link.n == c->most;
+	if (!c->cut && TFH_PUSH(c->link, *link))
 		c->rc = -ENOMEM;
 }
 
 static void settle(struct tfh_chain *c, bool busy, enum tfh_cause device)
 {
-	for (size_t i = 0; i < c->link.n; i++) {
-		struct tfh_link *l = &c->link.v[i];
+	for (; c->settled < c->link.n; c->settled++) {
+		struct tfh_link *l = &c->link.v[c->settled];
 		if (l->tentative && busy) {
 			l->cause = device;
 			l->pause = false;

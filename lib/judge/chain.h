@@ -2,6 +2,10 @@
  * What one step waited for, moment by moment: the charges of its account, with the time at which each was made, for a
  * report on that step alone. The analysis fills a chain that hangs at its feed (feed.h); accounts of all other
  * steps, and runs without one, do not notice it.
+ *
+ * Which steps are asked for is known only when all have been judged: a slow, a median, a fast one. Their lengths are known before,
+ * though, so the analysis keeps the chains of steps that will probably be chosen (account/likely.c). Where another one is
+ * chosen after all, it runs again.
  */
 #ifndef TFH_JUDGE_CHAIN_H
 #define TFH_JUDGE_CHAIN_H
@@ -29,12 +33,32 @@ struct tfh_chain {
 		*drawn; /* filled with what ran meanwhile (drawn.h); NULL: nobody wants it */
 	struct tfh_arena arena;
 	TFH_VEC(struct tfh_link) link; /* by time once the analysis is done; they do not overlap */
+	size_t settled;		       /* links before it are settled */
+	size_t most;		       /* links that are kept */
+	bool cut;		       /* there were more */
 	int rc;
 };
 
 /* Starts a chain for a step of a process, and frees it. */
 void tfh_chain_init(struct tfh_chain *c, uint32_t process, uint64_t step);
 void tfh_chain_free(struct tfh_chain *c);
+
+/* Shares of the training steps that are no longer than a slow and a fast one. */
+#define TFH_STEP_SLOW 0.95
+#define TFH_STEP_FAST 0.05
+
+/* Chains of steps that will probably be chosen, joined. */
+struct tfh_likely {
+	uint64_t
+		step; /* one that is known, TFH_NO_STEP: those of the lengths above and of the median one */
+	struct tfh_chain chain[TFH_CHAIN_LIKELY];
+};
+#define TFH_NO_STEP UINT64_MAX
+
+void tfh_likely_init(struct tfh_likely *l, uint64_t step);
+void tfh_likely_free(struct tfh_likely *l);
+/* Moves what was found of the steps of `to` and the next ones there; false: one of them is not among the likely ones. */
+bool tfh_likely_give(struct tfh_likely *l, struct tfh_chain *to);
 
 /* The chain of that window, NULL: nobody asked for it. */
 static inline struct tfh_chain *tfh_chain_of(const struct tfh_feed *f, uint32_t process,

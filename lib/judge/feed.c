@@ -1,5 +1,6 @@
 /* A run as the analysis reads it, and what only the run knows of a result. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -258,8 +259,58 @@ static uint32_t judging(void)
 	return (uint32_t)tfh_opt_int(&options, TFH_OPT_JUDGING);
 }
 
-static int analyze(struct tfh_run *run, tfh_rank_fn each, void *each_arg, struct tfh_chain *chain,
-		   struct tfh_result **out, struct tfh_err *err)
+/* Whether one process is judged, whose likely steps can be told before. */
+static bool is_alone(const struct tfh_feed *f)
+{
+	uint32_t process[TFH_VERDICT_RANKS];
+
+	return tfh_ranks_of(f, process) <= 1;
+}
+
+/* What the chosen steps waited for: from the first analysis, or by a second one. */
+static int find_chains(struct tfh_feed *f, const struct tfh_wish *wish, const struct tfh_result *r,
+		       struct tfh_err *err)
+{
+	struct tfh_chain *chosen = wish->choose(wish->arg, r);
+	struct tfh_result *again = NULL;
+	int rc = 0;
+
+	if (!chosen)
+		return 0;
+	if (!f->likely || !tfh_likely_give(f->likely, chosen)) {
+		f->chain = chosen;
+		f->likely = NULL;
+		f->each = NULL;
+		rc = tfh_analyze_feed(f, &again, err);
+		tfh_result_free(again);
+	}
+	return rc ? rc : tfh_chain_finish(chosen, f, err);
+}
+
+/* The analysis of a feed, and what `wish` (NULL: nothing) asks of its steps. */
+static int analyze_feed(struct tfh_feed *f, const struct tfh_wish *wish, struct tfh_result **out,
+			struct tfh_err *err)
+{
+	struct tfh_likely *likely = wish && is_alone(f) ? malloc(sizeof(*likely)) : NULL;
+
+	if (likely) {
+		tfh_likely_init(likely, wish->likely);
+		f->likely = likely;
+		f->chain = likely->chain;
+	}
+	int rc = tfh_analyze_feed(f, out, err);
+	if (!rc && wish && (rc = find_chains(f, wish, *out, err))) {
+		tfh_result_free(*out);
+		*out = NULL;
+	}
+	if (likely)
+		tfh_likely_free(likely);
+	free(likely);
+	return rc;
+}
+
+static int analyze(struct tfh_run *run, tfh_rank_fn each, void *each_arg,
+		   const struct tfh_wish *wish, struct tfh_result **out, struct tfh_err *err)
 {
 	struct source s = {.run = run, .joined = UINT32_MAX};
 	struct tfh_feed feed = {.arg = &s,
@@ -289,8 +340,7 @@ static int analyze(struct tfh_run *run, tfh_rank_fn each, void *each_arg, struct
 				.imported = tfh_run_source(run) != TFH_SRC_TFT,
 				.judging = judging(),
 				.each = each,
-				.each_arg = each_arg,
-				.chain = chain};
+				.each_arg = each_arg};
 	int rc;
 
 	s.feed = &feed;
@@ -299,11 +349,7 @@ static int analyze(struct tfh_run *run, tfh_rank_fn each, void *each_arg, struct
 	feed.n_threads = tfh_run_threads(run, &feed.threads);
 	feed.n_holes = tfh_run_holes(run, &feed.holes);
 	feed.n_stretches = tfh_run_stretches(run, &feed.stretches);
-	rc = tfh_analyze_feed(&feed, out, err);
-	if (!rc && chain && (rc = tfh_chain_finish(chain, &feed, err))) {
-		tfh_result_free(*out);
-		*out = NULL;
-	}
+	rc = analyze_feed(&feed, wish, out, err);
 	tfh_merge_close(s.merge);
 	tfh_ops_close(s.join);
 	tfh_ops_close(s.ops);
@@ -323,10 +369,10 @@ int tfh_analyze(struct tfh_run *run, struct tfh_result **out, struct tfh_err *er
 	return analyze(run, NULL, NULL, NULL, out, err);
 }
 
-int tfh_analyze_step(struct tfh_run *run, struct tfh_chain *chain, struct tfh_result **out,
-		     struct tfh_err *err)
+int tfh_analyze_steps(struct tfh_run *run, const struct tfh_wish *wish, tfh_rank_fn fn, void *arg,
+		      struct tfh_result **out, struct tfh_err *err)
 {
-	return analyze(run, NULL, NULL, chain, out, err);
+	return analyze(run, fn, arg, wish, out, err);
 }
 
 int tfh_analyze_ranks(struct tfh_run *run, tfh_rank_fn fn, void *arg, struct tfh_result **out,

@@ -68,8 +68,11 @@ struct tfh_feed {
 	bool imported;		 /* another profiler's trace */
 	tfh_rank_fn each;	 /* as in tfh_analyze_ranks(), NULL: nobody asked */
 	void *each_arg;
-	uint32_t judging;	 /* threads that judge; 0: as many as there are processors */
-	struct tfh_chain *chain; /* to be filled for one step (chain.h), NULL: none is asked for */
+	uint32_t judging; /* threads that judge; 0: as many as there are processors */
+	struct tfh_chain
+		*chain; /* to be filled for their steps (chain.h), NULL: none is asked for */
+	struct tfh_likely *
+		likely; /* the chains are these, whose steps the judge chooses; NULL: they are known */
 };
 
 /* The next event, stored in `room` if the feed has no storage for it; NULL at the end. */

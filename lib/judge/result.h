@@ -546,10 +546,16 @@ int tfh_analyze(struct tfh_run *run, struct tfh_result **out, struct tfh_err *er
 typedef int (*tfh_rank_fn)(void *arg, const struct tfh_result *r, struct tfh_err *err);
 int tfh_analyze_ranks(struct tfh_run *run, tfh_rank_fn fn, void *arg, struct tfh_result **out,
 		      struct tfh_err *err);
-/* The same as tfh_analyze(), and what one step waited for (judge/chain.h). */
+/* The same, `fn` being NULL if nobody asks, and what some steps waited for: those of the chains (judge/chain.h) that `choose` makes
+ * when all are judged, the first of several joined ones, or NULL. `likely`: one that it will choose, TFH_NO_STEP: any. */
 struct tfh_chain;
-int tfh_analyze_step(struct tfh_run *run, struct tfh_chain *chain, struct tfh_result **out,
-		     struct tfh_err *err);
+struct tfh_wish {
+	struct tfh_chain *(*choose)(void *arg, const struct tfh_result *r);
+	void *arg;
+	uint64_t likely;
+};
+int tfh_analyze_steps(struct tfh_run *run, const struct tfh_wish *wish, tfh_rank_fn fn, void *arg,
+		      struct tfh_result **out, struct tfh_err *err);
 void tfh_result_free(struct tfh_result *r);
 
 #endif

@@ -260,13 +260,13 @@ static void print(const struct tfh_result *r, int form)
 	free(text);
 }
 
-/* What a slow, a usual and a fast step waited for, and the page that shows it: the analysis runs again for them. */
+/* What a slow, a usual and a fast step waited for, and the page that shows it. */
 static void print_shown(struct tfh_run *run, const struct tfh_result *r,
 			const struct tfh_courses *courses)
 {
 	struct tfh_style style = {.utf8 = true};
-	struct tfh_shown_step shown[TFH_SHOWN_STEPS];
-	uint32_t n = tfh_shown_choose(shown, r);
+	struct tfh_shown shown = {.n = 0};
+	struct tfh_wish wish = {tfh_shown_choose, &shown, TFH_NO_STEP};
 	struct tfh_result *again = NULL;
 	struct tfh_wording words;
 	struct tfh_err err = {0};
@@ -275,19 +275,19 @@ static void print_shown(struct tfh_run *run, const struct tfh_result *r,
 	FILE *out = open_memstream(&text, &size);
 
 	tfh_wording_make(&words, r);
-	if (n && tfh_analyze_step(run, &shown[0].chain, &again, &err))
+	if (tfh_analyze_steps(run, &wish, NULL, NULL, &again, &err))
 		tfh_fuzz_refused(&err);
-	for (uint32_t i = 0; out && again && i < n; i++)
-		tfh_report_chain(out, &words, &style, shown[i].step, &shown[i].chain);
-	if (out && (again || !n))
-		tfh_report_page(out, &words, shown, n, courses);
+	for (uint32_t i = 0; out && again && i < shown.n; i++)
+		tfh_report_chain(out, &words, &style, shown.step[i].step, &shown.step[i].chain);
+	if (out && again)
+		tfh_report_page(out, &words, &shown, courses);
 	if (out)
 		fclose(out);
 	check_text(text, size, true); /* the page's own script is indented */
 	free(text);
 	tfh_wording_free(&words);
+	tfh_shown_free(&shown);
 	tfh_result_free(again);
-	tfh_shown_free(shown, n);
 }
 
 void tfh_fuzz_forms(const struct tfh_result *result)

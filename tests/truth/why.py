@@ -47,7 +47,9 @@ def judged(name, plan, cause, call, steps="40", **env):
         for_it = [r for r in rows if r[2].startswith(cause)]
         check(for_it and max(for_it, key=lambda r: r[1])[1] > 0.3 * took and re.search(call, max(for_it, key=lambda r: r[1])[2]),
               name, flags, "has no", cause, rows)
-    check(len(tool("why", name).splitlines()) <= 24, name, "is longer than a screen")
+    median = tool("why", name)
+    check(len(median.splitlines()) <= 24, name, "is longer than a screen")
+    check(tool("why", re.match(r"step (\d+)", median)[1], name) == median, name, "tells something else of the same step by its number")
 
 
 judged("input", "get:12:0 h2d:1e5:pinned k:5 sync", "input.unknown", "get_next")

@@ -101,6 +101,8 @@ int tfh_find_accounts(struct tfh_accounts *accounts, const struct tfh_sampler *s
 	rc = tfh_device_find(accounts, err);
 	if (TFH_DETECT_STALLS)
 		tfh_find_stalls(accounts);
+	if (!rc && accounts->facts->feed->likely && (rc = tfh_find_likely(accounts)))
+		tfh_err_set(err, rc, "out of memory");
 	if (!rc)
 		rc = judge_all(accounts, sampler, err);
 	if (!rc && (rc = complete(accounts)))

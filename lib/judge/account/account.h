@@ -143,6 +143,9 @@ static inline bool tfh_window_counts(const struct tfh_accounts *accounts, size_t
 /* steps.c: is t in a step that counts? *window goes on from call to call, as times do; it begins with 0. */
 bool tfh_judged_at(const struct tfh_accounts *accounts, int64_t t, size_t *window);
 
+/* likely.c: names the chains of the feed's `likely` after steps. 0 or -ENOMEM. */
+int tfh_find_likely(struct tfh_accounts *accounts);
+
 /* host_line.c: charges windows without device times, from the host's calls. */
 struct tfh_host_line;
 /* NULL when out of memory */

@@ -153,11 +153,11 @@ static int write_sheet(const struct tfh_sheet *s)
 	return rc;
 }
 
-int tfh_report_page(FILE *out, struct tfh_wording *words, const struct tfh_shown_step *shown,
-		    uint32_t n, const struct tfh_courses *courses)
+int tfh_report_page(FILE *out, struct tfh_wording *words, const struct tfh_shown *shown,
+		    const struct tfh_courses *courses)
 {
 	struct tfh_along along;
-	const struct tfh_sheet s = {out, words, words->r, shown, n, &along, courses};
+	const struct tfh_sheet s = {out, words, words->r, shown, &along, courses};
 	int rc = tfh_along_make(&along, s.r);
 
 	if (!rc)

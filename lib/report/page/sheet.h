@@ -26,16 +26,21 @@ struct tfh_shown_step {
 };
 #define TFH_SHOWN_STEPS 3u
 
-/* Chooses a slow, a median and a fast step, their chains and drawings empty and joined to be filled by one analysis that is
- * given the first one's; returns how many there are. Free them all with tfh_shown_free(). */
-uint32_t tfh_shown_choose(struct tfh_shown_step shown[TFH_SHOWN_STEPS], const struct tfh_result *r);
-void tfh_shown_free(struct tfh_shown_step *shown, uint32_t n);
+struct tfh_shown {
+	struct tfh_shown_step step[TFH_SHOWN_STEPS];
+	uint32_t n;
+};
+
+/* Chooses a slow, a median and a fast step for a struct tfh_shown, as tfh_wish.choose does, their drawings to be filled likewise. Free
+ * them with tfh_shown_free(). */
+struct tfh_chain *tfh_shown_choose(void *shown, const struct tfh_result *r);
+void tfh_shown_free(struct tfh_shown *shown);
 
 /* Writes the page; `courses`: of several ranks, else NULL. 0 or a negative errno; the stream belongs to the caller, who checks it
  * for errors afterwards. */
 struct tfh_courses;
-int tfh_report_page(FILE *out, struct tfh_wording *words, const struct tfh_shown_step *shown,
-		    uint32_t n, const struct tfh_courses *courses);
+int tfh_report_page(FILE *out, struct tfh_wording *words, const struct tfh_shown *shown,
+		    const struct tfh_courses *courses);
 
 /* Whether a file that begins so is such a page. */
 bool tfh_is_page(const char *begin);

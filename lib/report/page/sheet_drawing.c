@@ -175,8 +175,8 @@ static void write_timelines(struct tfh_json *j, const struct tfh_sheet *s)
 
 	tfh_json_key(j, "timelines");
 	tfh_json_array(j);
-	for (uint32_t i = 0; i < s->n_shown; i++) {
-		const struct tfh_shown_step *k = &s->shown[i];
+	for (uint32_t i = 0; i < s->shown->n; i++) {
+		const struct tfh_shown_step *k = &s->shown->step[i];
 		int64_t zero = (int64_t)(k->step->start_s * 1e9);
 		tfh_json_object(j);
 		tfh_json_kstr(j, "kind", k->kind);

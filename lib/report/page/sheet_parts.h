@@ -13,8 +13,7 @@ struct tfh_sheet {
 	FILE *out;
 	struct tfh_wording *words;
 	const struct tfh_result *r;
-	const struct tfh_shown_step *shown;
-	uint32_t n_shown;
+	const struct tfh_shown *shown;
 	const struct tfh_along *along;
 	const struct tfh_courses *courses; /* NULL: there are not several ranks */
 };

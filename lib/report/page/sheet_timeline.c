@@ -9,9 +9,6 @@
 #include "report/page/sheet.h"
 #include "report/page/sheet_parts.h"
 
-/* Of the steps sorted by length; the median one is that of `tfhook why`. */
-#define SLOW 0.95
-#define FAST 0.05
 /* What is drawn around a step, as a part of it: the host works ahead of the device. */
 #define BEFORE 0.25
 #define BEHIND 0.05
@@ -29,50 +26,53 @@ static const struct tfh_step *nearest(const struct tfh_result *r, double length)
 	return best;
 }
 
-static uint32_t add(struct tfh_shown_step *shown, uint32_t n, const struct tfh_result *r,
-		    const char *kind, const struct tfh_step *step)
+static void add(struct tfh_shown *shown, const struct tfh_result *r, const char *kind,
+		const struct tfh_step *step)
 {
-	for (uint32_t i = 0; i < n; i++)
-		if (shown[i].step == step)
-			return n;
+	struct tfh_shown_step *s = &shown->step[shown->n];
+
+	for (uint32_t i = 0; i < shown->n; i++)
+		if (shown->step[i].step == step)
+			return;
 	if (!step || !(step->dur_s > 0))
-		return n;
-	shown[n].kind = kind;
-	shown[n].step = step;
-	tfh_chain_init(&shown[n].chain, r->process, step->index);
-	tfh_drawn_init(&shown[n].drawn, (int64_t)((step->start_s - BEFORE * step->dur_s) * 1e9),
+		return;
+	s->kind = kind;
+	s->step = step;
+	tfh_chain_init(&s->chain, r->process, step->index);
+	tfh_drawn_init(&s->drawn, (int64_t)((step->start_s - BEFORE * step->dur_s) * 1e9),
 		       (int64_t)((step->start_s + (1 + BEHIND) * step->dur_s) * 1e9));
-	return n + 1;
+	s->chain.drawn = &s->drawn;
+	if (shown->n++)
+		s[-1].chain.next = &s->chain;
 }
 
-uint32_t tfh_shown_choose(struct tfh_shown_step shown[TFH_SHOWN_STEPS], const struct tfh_result *r)
+struct tfh_chain *tfh_shown_choose(void *arg, const struct tfh_result *r)
 {
+	struct tfh_shown *shown = arg;
 	struct tfh_along along;
-	uint32_t n = 0;
 
+	shown->n = 0;
 	if (!tfh_along_make(&along, r) && along.n) {
+		/* That of `tfhook why`. */
 		const struct tfh_step *median = tfh_report_median_step(r);
-		const struct tfh_step *slow = nearest(r, tfh_along_quantile(&along, SLOW));
-		const struct tfh_step *fast = nearest(r, tfh_along_quantile(&along, FAST));
+		const struct tfh_step *slow = nearest(r, tfh_along_quantile(&along, TFH_STEP_SLOW));
+		const struct tfh_step *fast = nearest(r, tfh_along_quantile(&along, TFH_STEP_FAST));
 		if (slow != median)
-			n = add(shown, n, r, "slow", slow);
-		n = add(shown, n, r, "median", median);
-		n = add(shown, n, r, "fast", fast);
+			add(shown, r, "slow", slow);
+		add(shown, r, "median", median);
+		add(shown, r, "fast", fast);
 	}
 	tfh_along_free(&along);
-	for (uint32_t i = 0; i < n; i++) {
-		shown[i].chain.drawn = &shown[i].drawn;
-		shown[i].chain.next = i + 1 < n ? &shown[i + 1].chain : NULL;
-	}
-	return n;
+	return shown->n ? &shown->step[0].chain : NULL;
 }
 
-void tfh_shown_free(struct tfh_shown_step *shown, uint32_t n)
+void tfh_shown_free(struct tfh_shown *shown)
 {
-	for (uint32_t i = 0; i < n; i++) {
-		tfh_chain_free(&shown[i].chain);
-		tfh_drawn_free(&shown[i].drawn);
+	for (uint32_t i = 0; i < shown->n; i++) {
+		tfh_chain_free(&shown->step[i].chain);
+		tfh_drawn_free(&shown->step[i].drawn);
 	}
+	shown->n = 0;
 }
 
 static void write_row(const struct tfh_sheet *s, const struct tfh_step *step,
@@ -123,15 +123,15 @@ void tfh_sheet_timeline(const struct tfh_sheet *s)
 	} words[] = {{"slow", "A slow step"}, {"median", "A median step"}, {"fast", "A fast step"}};
 	char time[TFH_TEXT], at[TFH_TEXT], shorter[TFH_TEXT], all[TFH_TEXT];
 
-	if (!s->n_shown) {
+	if (!s->shown->n) {
 		tfh_html_note(
 			s->out,
 			"The timeline is drawn from the recording, of which only the digest was there.");
 		return;
 	}
 	tfh_put("<div id=\"legend\"></div>\n", s->out);
-	for (uint32_t i = 0; i < s->n_shown; i++) {
-		const struct tfh_shown_step *k = &s->shown[i];
+	for (uint32_t i = 0; i < s->shown->n; i++) {
+		const struct tfh_shown_step *k = &s->shown->step[i];
 		const char *cause = tfh_cause_name((enum tfh_cause)k->step->cause), *title = "";
 		for (size_t w = 0; w < sizeof(words) / sizeof(words[0]); w++)
 			title = strcmp(words[w].kind, k->kind) ? title : words[w].words;
