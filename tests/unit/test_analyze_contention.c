@@ -77,7 +77,7 @@ static void test_less_than_computing(void **state)
 	assert_non_null(gen_remark(r, "ready to run, but waited for a CPU"));
 	r->found.contended.busy = 2;
 	r->found.contended.own = 0.25;
-	assert_non_null(gen_remark(r, "this job used 0.25, other programs 1.8"));
+	assert_non_null(gen_remark(r, "0.25 by this job, 1.75 by other programs"));
 	tfh_result_free(r);
 }
 
@@ -147,7 +147,7 @@ static void test_words(void **state)
 		r->found.workers.processes = own ? 2 : 0;
 		r->found.workers.busy = 0.7;
 		tfh_wording_make(&w, r);
-		assert_non_null(strstr(w.text, "ready to go on, but waits for a CPU"));
+		assert_non_null(strstr(w.text, "ready to run but waits for a CPU"));
 		assert_non_null(strstr(w.advice[0].todo,
 				       own ? "fewer loader workers" : "stop other programs"));
 		tfh_wording_free(&w);

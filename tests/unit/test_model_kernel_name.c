@@ -47,6 +47,8 @@ static void what_tells_stays(void **state)
 		{"void f<int (*)(long), 3>(int)", "f<int(*)(long),3>", "f<int(*)(long),3>"},
 		{"std::vector<int> ns::g<unsigned long>(int) const", "ns::g<unsigned long>",
 		 "ns::g<unsigned long>"},
+		{"cudapy::stranger::Numba::__init__::_3clocals_3e::bwd[abi:v1](int)",
+		 "stranger::Numba::__init__::bwd", "stranger::Numba::__init__::bwd"},
 		{"__main__::fwd[abi:v1][abi:cw51cXTLSUwv1sCUt9_3d](Array<float, 1>, int)",
 		 "__main__::fwd", "__main__::fwd"},
 	};

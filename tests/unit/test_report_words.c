@@ -121,6 +121,20 @@ static void test_computing_line(void **state)
 	assert_string_equal(w.said.evidence[0],
 			    "NewGELU.forward, gpt.py:53: 300 ms of 1.00 s, +-30 ms");
 	tfh_wording_free(&w.said);
+	/* Where the line is all of it, and a function without a line. */
+	begin(&w, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_CHECKPOINT);
+	w.r.found.line = (struct tfh_seen_line){.file = "/job/log.py",
+						.function = "save",
+						.line = 7,
+						.s_per_step = 0.05001,
+						.of_s = 0.05,
+						.off_s = 0.001,
+						.looks = 40,
+						.callee = "fsync",
+						.callee_file = "<builtin>"};
+	assert_string_equal(tfh_verdict_line(&w.said),
+			    "save, log.py:7: all 50 ms, +-1.00 ms, in fsync()");
+	tfh_wording_free(&w.said);
 }
 
 /* A PyTorch job is told what PyTorch's user can check, and that so many workers would keep up. */

@@ -204,7 +204,7 @@ const char *tfh_no_bound(const struct tfh_accounts *accounts, enum tfh_remove wh
 	if ((host || part == TFH_PART_INPUT) && blocks(accounts, TFH_CAUSE_HOST_GIL))
 		return "all threads run differently once Python's lock is free";
 	if (cpu_only && tfh_processor_wait(accounts->facts) > TFH_CROWDED_SHARE)
-		return "threads wait for processors: with less to do, the rest of the step gets faster, too";
+		return "the job's threads compete for CPUs: with less to do, the rest of the step gets faster, too";
 	return NULL;
 }
 

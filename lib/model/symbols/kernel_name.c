@@ -207,6 +207,11 @@ static void take_apart(struct pieces *p, const char *name)
 	if (!tfh_demangle(name, p->text, LONGEST))
 		snprintf(p->text, LONGEST, "%s", name);
 	erase(p->text, "(anonymous namespace)::");
+	/* numba: its prefix, and "<locals>" with its escapes */
+	if (!strncmp(p->text, "cudapy::", strlen("cudapy::")))
+		memmove(p->text, p->text + strlen("cudapy::"),
+			strlen(p->text + strlen("cudapy::")) + 1);
+	erase(p->text, "_3clocals_3e::");
 	erase_abi_tags(p->text);
 	bool cut = cut_parameters(p->text);
 	/* The name of a template instance is preceded by its result type. */

@@ -57,8 +57,8 @@ static const char *workers_advice(struct tfh_wording *w)
 	if (!m->from)
 		return tfh_phrase(
 			w,
-			"num_workers=%u, and persistent_workers=True if epochs are short: "
-			"so many processes make batches as fast as the steps take them",
+			"num_workers=%u (and persistent_workers=True if epochs are short): that "
+			"many processes keep up with the steps",
 			m->to);
 	return tfh_phrase(w, "%u workers instead of %u: a step then takes %s to %s", m->to, m->from,
 			  tfh_phrase_time(w, m->low_s), tfh_phrase_time(w, m->high_s));
@@ -263,24 +263,24 @@ static void explain_code(struct tfh_wording *w, const char *time)
 		const char *what;
 	} row[] = {
 		{TFH_CAUSE_HOST_SYNC, TFH_REMOVE_SYNC,
-		 "%s of every step the program waits for a device that is idle"},
-		{TFH_CAUSE_HOST_CONTENTION, TFH_REMOVE_NONE,
-		 "%s of every step the program is ready to go on, but waits for a CPU"},
+		 "for %s of every step the program waits for a device that is idle"},
+		{TFH_CAUSE_HOST_CONTENTION, TFH_REMOVE_SYNC,
+		 "for %s of every step the program is ready to run but waits for a CPU"},
 		{TFH_CAUSE_HOST_ALLOC, TFH_REMOVE_HOST,
 		 "the host delays every step by %s, mostly by allocating and freeing device memory"},
 		{TFH_CAUSE_HOST_COMPILE, TFH_REMOVE_HOST,
 		 "the host delays every step by %s, mostly by compiling or loading kernels or functions"},
 		{TFH_CAUSE_HOST_CHECKPOINT, TFH_REMOVE_HOST,
 		 "saving checkpoints delays every step by %s"},
-		{TFH_CAUSE_HOST_LOGGING, TFH_REMOVE_HOST, "writing logs delays every step by %s"},
+		{TFH_CAUSE_HOST_LOGGING, TFH_REMOVE_HOST, "logging delays every step by %s"},
 		{TFH_CAUSE_HOST_GIL, TFH_REMOVE_HOST,
-		 "%s of every step the program waits for Python's global lock, which its other "
+		 "for %s of every step the program waits for Python's global lock, which its other "
 		 "threads hold"},
 		{TFH_CAUSE_HOST_LOCK, TFH_REMOVE_HOST,
-		 "%s of every step the program waits for another of its threads"},
-		{TFH_CAUSE_HOST_SLEEP, TFH_REMOVE_HOST, "%s of every step the program sleeps"},
+		 "for %s of every step the program waits for another of its threads"},
+		{TFH_CAUSE_HOST_SLEEP, TFH_REMOVE_HOST, "for %s of every step the program sleeps"},
 		{TFH_CAUSE_HOST_WAIT, TFH_REMOVE_HOST,
-		 "%s of every step the program waits for another process or machine"},
+		 "for %s of every step the program waits for another process or machine"},
 		{TFH_CAUSE_HOST_CODE, TFH_REMOVE_HOST,
 		 "the program's own native code delays every step by %s"},
 		{TFH_CAUSE_NONE, TFH_REMOVE_HOST,
@@ -333,7 +333,7 @@ static void explain_callbacks(struct tfh_wording *w, const char *time)
 
 	w->text = tfh_phrase(
 		w,
-		queued ? "%s of every step the device waits for functions of the program that it "
+		queued ? "for %s of every step the device waits for functions of the program that it "
 			 "queued in streams (cuLaunchHostFunc)"
 		       : "%s of every step are spent between the step's work and the request for the next batch: callbacks, metrics, logging",
 		time);
@@ -412,7 +412,7 @@ static void explain_compute(struct tfh_wording *w)
 	w->text = tfh_phrase(
 		w,
 		w->r->found.cpu_only ? "computing on the CPU takes %.0f %% of the step"
-		: few		     ? "the device is busy for %.0f %% of the step, mostly with kernels that have blocks for less than half of its multiprocessors, so most of it is idle meanwhile"
+		: few		     ? "the device is busy for %.0f %% of the step, mostly with kernels too small to fill it: blocks for less than half of its multiprocessors"
 				     : "the device is busy for %.0f %% of the step",
 		busy);
 	tfh_explain_families(w);

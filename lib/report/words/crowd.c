@@ -22,12 +22,10 @@ const char *tfh_who_had_cpus(struct tfh_wording *w)
 		return "the machine's CPUs were taken by other threads";
 	double workers = w->r->found.workers.processes * w->r->found.workers.busy;
 	double others = fmax(0, c->busy - c->own - workers);
-	return workers > 0
-		       ? tfh_phrase(w,
-				    "of the machine's CPUs this job used %.2g, its loader workers "
-				    "about %.2g, other programs %.2g",
-				    c->own, workers, others)
-		       : tfh_phrase(w,
-				    "of the machine's CPUs this job used %.2g, other programs %.2g",
-				    c->own, others);
+	return workers > 0 ? tfh_phrase(w,
+					"CPUs in use: %.2f by this job, about %.2f by its loader "
+					"workers, %.2f by other programs",
+					c->own, workers, others)
+			   : tfh_phrase(w, "CPUs in use: %.2f by this job, %.2f by other programs",
+					c->own, others);
 }

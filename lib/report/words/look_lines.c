@@ -46,21 +46,33 @@ const char *tfh_function_of(struct tfh_wording *w, const char *name)
 		       : at;
 }
 
+/* ", in read_csv (pandas/io.py:12)"; what the interpreter has built in is nowhere: ", in fsync()". */
+static const char *called_text(struct tfh_wording *w, const struct tfh_seen_line *l)
+{
+	if (!l->callee)
+		return "";
+	return l->callee_line ? tfh_phrase(w, ", in %s (%s:%u)", l->callee,
+					   tfh_short_file(l->callee_file), l->callee_line)
+			      : tfh_phrase(w, ", in %s()", l->callee);
+}
+
 const char *tfh_verdict_line(struct tfh_wording *w)
 {
 	const struct tfh_seen_line *l = &w->r->found.line;
 
 	if (!l->file || l->s_per_step < TFH_REPORT_NAMED_SHARE * l->of_s)
 		return NULL;
-	const char *called = l->callee ? tfh_phrase(w, ", in %s (%s:%u)", l->callee,
-						    tfh_short_file(l->callee_file), l->callee_line)
-				       : "";
+	const char *called = called_text(w, l), *of = tfh_phrase_time(w, l->of_s);
+	const char *time = tfh_phrase_time(w, l->s_per_step);
+
 	if (!l->looks) /* stacks of calls */
 		return tfh_phrase(w, "%s, %s:%u%s", tfh_function_of(w, l->function),
 				  tfh_file_of(l->file), l->line, called);
-	return tfh_phrase(w, "%s, %s:%u: %s of %s, +-%s%s", tfh_function_of(w, l->function),
-			  tfh_file_of(l->file), l->line, tfh_phrase_time(w, l->s_per_step),
-			  tfh_phrase_time(w, l->of_s), tfh_phrase_time(w, l->off_s), called);
+	return tfh_phrase(w, "%s, %s:%u: %s, +-%s%s", tfh_function_of(w, l->function),
+			  tfh_file_of(l->file), l->line,
+			  strcmp(time, of) ? tfh_phrase(w, "%s of %s", time, of)
+					   : tfh_phrase(w, "all %s", of),
+			  tfh_phrase_time(w, l->off_s), called);
 }
 
 void tfh_name_places(struct tfh_wording *w)

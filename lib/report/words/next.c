@@ -98,7 +98,7 @@ static void advise(struct tfh_wording *w, const struct next *next)
 	if (next->place) {
 		const char *name = w->place[next->place - r->place];
 		tfh_advise_gain(
-			w, tfh_phrase(w, "%s takes time of every step, too", name),
+			w, tfh_phrase(w, "%s also takes time in every step", name),
 			tfh_phrase(w, "%s of every step",
 				   tfh_phrase_time(w, next->place->s_per_step)),
 			"do it less often, in another thread or process, or while the device computes",

@@ -127,8 +127,8 @@ static const struct {
 	 {"checkpoints delay the training loop",
 	  "save less often, or in a thread while training goes on"}},
 	{TFH_CAUSE_HOST_LOGGING,
-	 {"writing logs holds the training loop up",
-	  "write every n-th step only, or in a thread; flush less often"}},
+	 {"logging holds up the training loop",
+	  "log only every n-th step, or in a thread; flush less often"}},
 	{TFH_CAUSE_HOST_GIL,
 	 {"the training loop waits for Python's global lock",
 	  "move what other threads do in Python to processes of their own, or to code that gives "
