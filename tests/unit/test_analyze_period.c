@@ -282,6 +282,34 @@ static void test_log(void **state)
 	}
 }
 
+/* Each step is one graph, and the loss is read each fifteenth step. Before there was a graph, a step was launched kernel by kernel. */
+static void test_graphs(void **state)
+{
+	(void)state;
+	struct job j = job_new();
+
+	train(&j, 4, 0.2);
+	for (int i = 0; i < 89; i++) {
+		gen_call(j.g, 0, TFH_FN_cuGraphLaunch, j.now, j.now + 0.01)->w[0] = 7;
+		j.now += 0.01;
+		j.busy = fmax(j.busy, j.now) + 2;
+		if (i % 15 == 13)
+			fetch(&j, 4);
+	}
+	tfh_result_free(judge(&j, 89, 0));
+	/* More graphs than that before a wait are a loop inside a step. */
+	j = job_new();
+	for (int i = 0; i < 6; i++) {
+		for (int k = 0; k < 40; k++) {
+			gen_call(j.g, 0, TFH_FN_cuGraphLaunch, j.now, j.now + 0.01)->w[0] = 7;
+			j.now += 0.01;
+			j.busy = fmax(j.busy, j.now) + 2;
+		}
+		fetch(&j, 4);
+	}
+	tfh_result_free(judge(&j, 6, 0));
+}
+
 /* Epochs with an evaluation behind each; five trials, each with a module of its own; without
  * copies. */
 static void test_evaluation(void **state)
@@ -429,19 +457,13 @@ static void test_executed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_server),
-		cmocka_unit_test(test_ragged),
-		cmocka_unit_test(test_waits_inside),
-		cmocka_unit_test(test_fetches_inside),
-		cmocka_unit_test(test_scalars),
-		cmocka_unit_test(test_changes),
-		cmocka_unit_test(test_launches),
-		cmocka_unit_test(test_log),
-		cmocka_unit_test(test_evaluation),
-		cmocka_unit_test(test_in_turn),
-		cmocka_unit_test(test_no_steps),
-		cmocka_unit_test(test_three),
-		cmocka_unit_test(test_turns_and_checkpoints),
+		cmocka_unit_test(test_server),	     cmocka_unit_test(test_ragged),
+		cmocka_unit_test(test_waits_inside), cmocka_unit_test(test_fetches_inside),
+		cmocka_unit_test(test_scalars),	     cmocka_unit_test(test_changes),
+		cmocka_unit_test(test_launches),     cmocka_unit_test(test_log),
+		cmocka_unit_test(test_graphs),	     cmocka_unit_test(test_evaluation),
+		cmocka_unit_test(test_in_turn),	     cmocka_unit_test(test_no_steps),
+		cmocka_unit_test(test_three),	     cmocka_unit_test(test_turns_and_checkpoints),
 		cmocka_unit_test(test_executed),
 	};
 

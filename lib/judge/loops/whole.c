@@ -1,7 +1,8 @@
 /*
  * Waits that come after several steps. Where all that a program launches between two waits is the same sequence several times over,
  * with nothing before or behind, the sequence is the step: whatever ends a step (an optimizer's update) is in it. What is
- * repeated inside a step (layers, micro-batches) has something else around it.
+ * repeated inside a step (layers, micro-batches) has something else around it. The first stretch may differ: a program sets up
+ * its weights there, and runs its first steps without the compiler's help.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,11 +10,14 @@
 #include "judge/loops/anchor.h"
 
 #define NO_FUNCTION UINT32_MAX
+#define GRAPH 0 /* in place of a function; it holds many */
 
 struct sequence {
-	TFH_VEC(uint32_t) what; /* functions launched, in order; graphs as one */
-	uint32_t period;	/* launches of the step, 0: not known yet */
+	TFH_VEC(uint32_t) what; /* functions launched, in order; GRAPH */
+	uint32_t period;	/* length of the step, 0: not known yet */
+	uint32_t launches;	/* of the step */
 	double whole, all; /* launches in stretches that are steps and nothing else, and in all */
+	double odd_first;  /* in the first one, if it is not only steps */
 	uint64_t steps, stretches;
 	int rc;
 };
@@ -26,7 +30,7 @@ static bool repeats(const struct sequence *s, size_t p)
 	return s->what.n % p == 0;
 }
 
-/* The first function that comes once in the first p launches. */
+/* The first function or graph that comes once in the first p launches. */
 static uint32_t once(const struct sequence *s, size_t p)
 {
 	for (size_t i = 0; i < p; i++) {
@@ -39,7 +43,18 @@ static uint32_t once(const struct sequence *s, size_t p)
 	return NO_FUNCTION;
 }
 
-static uint32_t distinct(const struct sequence *s, size_t p)
+/* How many launches the first p are; a graph counts as several. */
+static uint32_t launches(const struct sequence *s, size_t p)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < p; i++)
+		n += s->what.v[i] == GRAPH ? TFH_LOOPS_GRAPH_LAUNCHES : 1;
+	return n;
+}
+
+/* Whether the first p are of as many functions as a step launches at least. */
+static bool are_a_step(const struct sequence *s, size_t p)
 {
 	uint32_t n = 0;
 
@@ -47,21 +62,27 @@ static uint32_t distinct(const struct sequence *s, size_t p)
 		size_t k = 0;
 		while (s->what.v[k] != s->what.v[i])
 			k++;
-		n += k == i;
+		n += s->what.v[i] == GRAPH ? TFH_LOOPS_STEP_FUNCTIONS : k == i;
 	}
-	return n;
+	return n >= TFH_LOOPS_STEP_FUNCTIONS;
 }
 
 static void close_stretch(struct sequence *s)
 {
 	size_t n = s->what.n;
+	bool whole;
 
-	for (size_t p = TFH_LOOPS_STEP_FUNCTIONS; !s->period && p * 2 <= n; p++)
-		if (repeats(s, p) && distinct(s, p) >= TFH_LOOPS_STEP_FUNCTIONS)
+	for (size_t p = 1; !s->period && p * 2 <= n; p++)
+		if (repeats(s, p) && are_a_step(s, p)) {
 			s->period = (uint32_t)p;
-	if (s->period && n && repeats(s, s->period)) {
+			s->launches = launches(s, p);
+		}
+	whole = s->period && n && repeats(s, s->period);
+	if (whole) {
 		s->whole += (double)n;
 		s->steps += n / s->period;
+	} else if (!s->stretches) {
+		s->odd_first = (double)n;
 	}
 	s->stretches += n > 0;
 	s->all += (double)n;
@@ -71,7 +92,7 @@ static int add_launch(struct sequence *s, const struct tfh_token_kind *k)
 {
 	if (!tfh_is_launch(k) || s->what.n > TFH_VERDICT_INNER_TOKENS)
 		return 0;
-	return TFH_PUSH(s->what, k->family == TFH_FAM_LAUNCH ? k->what : 0);
+	return TFH_PUSH(s->what, k->family == TFH_FAM_LAUNCH ? k->what : GRAPH);
 }
 
 bool tfh_part_stretches(const struct tfh_facts *facts, struct tfh_anchor *a, int *rc)
@@ -93,11 +114,15 @@ bool tfh_part_stretches(const struct tfh_facts *facts, struct tfh_anchor *a, int
 			first = once(&s, s.period);
 		s.what.n = 0;
 	}
+	double all = s.all - (s.stretches > TFH_LOOPS_FEWEST_STEPS ? s.odd_first : 0);
 	bool several = !s.rc && first != NO_FUNCTION && s.steps >= 2 * s.stretches &&
-		       s.steps <= TFH_LOOPS_SEVERAL_TIMES * s.stretches * s.period &&
-		       s.whole >= TFH_TURN_SURE_SHARE * s.all;
+		       s.steps <= TFH_LOOPS_SEVERAL_TIMES * s.stretches * s.launches &&
+		       s.whole >= TFH_TURN_SURE_SHARE * all;
 	if (several)
-		*a = (struct tfh_anchor){.kind = TFH_ANCHOR_KERNEL, .what = first, .turn = 1};
+		*a = (struct tfh_anchor){.kind = first == GRAPH ? TFH_ANCHOR_GRAPH
+								: TFH_ANCHOR_KERNEL,
+					 .what = first,
+					 .turn = 1};
 	*rc = *rc ? *rc : s.rc;
 	free(s.what.v);
 	return several;
