@@ -177,6 +177,7 @@ static int conclude(const struct tfh_accounts *accounts, struct tfh_samples *sam
 			return rc;
 	}
 	tfh_place_gains(accounts, samples, r);
+	tfh_forget_gains(accounts, r);
 	fill_saved(r);
 	tfh_find_recurring(accounts, r);
 	rc = tfh_find_changes(r);

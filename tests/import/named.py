@@ -3,7 +3,8 @@
 named, or in the smaller part of the time, make no steps of an imported trace; calls of such ranges do, where there are
 several, and PyTorch's optimizers end steps where nothing marks them. One batch is one step. The profiler's own wait at the
 end of a trace is not the program's; a trace in which nothing ran is said to be one. Nor is the work from before the trace
-its own, for which its first ops wait. What only comes again is no step beyond doubt."""
+its own, for which its first ops wait. What only comes again is no step beyond doubt. One or two steps promise no gain, and what comes
+again inside marked steps is no part of the run."""
 import json
 import os
 import subprocess
@@ -131,6 +132,29 @@ def main():
             assert abs(d["steps"]["median_s"] - 0.0381) < 2e-4, d["steps"]
         else:
             assert d["verdict"]["class"] == "host-bound" and d["steps"]["median_s"] > 0.085, (case, d["verdict"])
+
+    # Two steps, of which the first one loads what both need, promise nothing; three do.
+    for n in 3, 4:
+        t = Trace()
+        for i in range(n):
+            t.add("user_annotation", "ProfilerStep#%d" % i, i * 20000, 20000)
+            t.layers(i * 20000 + (4000 if i else 12000), 12)
+        d = t.report("marked%d" % n)
+        assert d["steps"]["clock"] == "mark" and d["verdict"]["class"] == "host-bound", (d["steps"], d["verdict"])
+        assert d["whatif"] and all(bool(w["no_bound"]) == (n == 3) for w in d["whatif"]), (n, d["whatif"])
+
+    # The run is made of the steps that are marked, whatever comes again inside them.
+    t = Trace()
+    for i in range(5):
+        t.add("user_annotation", "ProfilerStep#%d" % i, i * 20000, 20000)
+        for k in range(3 + 2 * i):
+            t.launch("gemm", i * 20000 + 5000 + k * 300, i * 20000 + 5010 + k * 300, 100)
+            t.add("cuda_runtime", "cudaStreamSynchronize", i * 20000 + 5010 + k * 300, 110, correlation=1000 * i + k + 500)
+        t.launch("last%d" % i, i * 20000 + 9000, i * 20000 + 9010, 100)
+    d = t.report("inside")
+    parts = {p["kind"]: p for p in d["tree"]["parts"]}
+    assert d["steps"]["clock"] == "mark" and parts["step"]["count"] == d["steps"]["total"] == 5, (d["steps"], d["tree"])
+    assert parts["step"]["wall_s"] > 0.9 * d["tree"]["wall_s"], d["tree"]
 
     # One launch.
     t = Trace()

@@ -343,10 +343,51 @@ static void keep_rounds(struct run_tree *t, struct tfh_loops *loops)
 	loops->n_round = n;
 }
 
+/* What the loops found so far take that are made of steps. */
+static double steps_s(const struct run_tree *t)
+{
+	double s = 0;
+
+	for (uint32_t i = 0; i < t->n; i++)
+		if (t->part[i].kind >= TFH_BRANCH_TRAIN && t->part[i].kind <= TFH_BRANCH_CHECKPOINT)
+			s += t->part[i].wall_s;
+	return s;
+}
+
+/*
+ * Another profiler's trace holds few steps, and their launches differ, so that what comes again may be only what a step repeats
+ * inside. Where the loops found are not what the steps are made of, the steps stand in their place. Returns where they end.
+ */
+static int64_t put_steps(struct run_tree *t, int64_t born, int64_t end)
+{
+	const struct tfh_loops *l = t->loops;
+	int64_t ns = 0, t0 = l->window.n ? l->window.v[0].t0 : 0;
+	uint64_t steps = 0;
+
+	TFH_EACH (i, l->window.n) {
+		ns += l->window.v[i].t1 - l->window.v[i].t0;
+		steps += l->window.v[i].steps;
+	}
+	if (!t->facts->feed->imported || !steps ||
+	    steps_s(t) * TFH_LOOPS_COVERED_PART >= (double)ns * 1e-9)
+		return end;
+	end = l->window.v[l->window.n - 1].t1;
+	t0 = t0 > born ? t0 : born;
+	t->n = 1;
+	t->round.n = 0;
+	add(t, TFH_BRANCH_BEFORE, 0, born,
+	    t0 < t->facts->first ? t0 - born : t->facts->first - born);
+	add(t, TFH_BRANCH_STARTUP, 0, t->facts->first,
+	    t0 > t->facts->first ? t0 - t->facts->first : 0);
+	t->part[add(t, TFH_BRANCH_STEP, 0, t0, end - t0)].count = steps;
+	t->rc = t->rc ? t->rc : TFH_PUSH_BIG(t->round, ((struct tfh_round){t0, t->n - 1}));
+	return end;
+}
+
 int tfh_find_tree(const struct tfh_facts *facts, struct tfh_loops *loops)
 {
 	const struct tfh_feed *f = facts->feed;
-	int64_t born = f->processes[facts->process].born_ns, end = f->end_ns;
+	int64_t born = f->processes[facts->process].born_ns, end = f->end_ns, last;
 	struct run_tree t = {.facts = facts, .loops = loops};
 	struct tfh_fold *fold = tfh_fold_new(f->each || tfh_counts_units(facts, loops));
 	struct tfh_node root;
@@ -375,7 +416,9 @@ int tfh_find_tree(const struct tfh_facts *facts, struct tfh_loops *loops)
 	add(&t, TFH_BRANCH_BEFORE, 0, born, facts->first - born);
 	add(&t, TFH_BRANCH_STARTUP, 0, facts->first, root.t0 - facts->first);
 	add_parts(&t, &root, 0, TFH_BRANCH_STARTUP);
-	add(&t, TFH_BRANCH_AFTER, 0, root.t0 + root.ns, end - root.t0 - root.ns);
+	last = put_steps(&t, born, root.t0 + root.ns);
+	end = end > last ? end : last;
+	add(&t, TFH_BRANCH_AFTER, 0, last, end - last);
 	rc = keep(&t, loops);
 	keep_rounds(&t, loops);
 	tfh_node_clear(&root);

@@ -233,6 +233,15 @@ static double cold_s(const struct tfh_samples *all, const struct tfh_result *r,
 	return fmin(TFH_PREDICT_COLD_S, fmax(got - for_all(s, step), 0));
 }
 
+/* What follows host code that is gone may have been slower for it, as far as the host is what a step then takes. */
+static double cooled_s(const struct tfh_samples *all, double got, double step)
+{
+	const struct tfh_replays *s = &all->replay[TFH_REMOVE_EVERYTHING_BUT_COMPUTE];
+
+	return s->of.n ? fmin(tfh_cooled_s(fmax(step - got, 0)), fmax(got - for_all(s, step), 0))
+		       : 0;
+}
+
 static void point(const struct tfh_device *d, const struct tfh_samples *all,
 		  const struct tfh_result *r, struct tfh_whatif *w, double step)
 {
@@ -255,10 +264,12 @@ static void point(const struct tfh_device *d, const struct tfh_samples *all,
 	/* Whether the device can run more kernels at once than were ever seen is unknown. */
 	double seen = resource_floor(d, w->remove, false);
 	bool crowded = got < seen * (1 - TFH_PREDICT_MEASURED) && w->floor_s < seen;
+	double below = half + (w->remove == TFH_REMOVE_HOST ? cooled_s(all, got, step) : 0);
 
-	w->low_s = got - half;
+	w->low_s = got - below;
 	w->high_s = crowded ? fmax(high, seen) : high;
-	if (crowded || s->steps < TFH_PREDICT_FEWEST_STEPS || !is_narrow(all, r, got, half, step))
+	if (crowded || s->steps < TFH_PREDICT_FEWEST_STEPS || !is_narrow(all, r, got, half, step) ||
+	    below > TFH_PREDICT_WIDEST_EVER * got)
 		return;
 	w->high_s = fmin(high, got * (1 + TFH_PREDICT_WIDEST_EVER));
 	w->step_s = got;
@@ -334,9 +345,10 @@ void tfh_place_point(const struct tfh_device *d, struct tfh_samples *all, uint32
 	/* A fix may leave as much of it as the looks do not tell apart. */
 	half = got * (error + TFH_PREDICT_MEASURED) + TFH_PREDICT_ERRORS * s->error + g->off_s;
 	g->gain.floor_s = resource_floor(d, TFH_REMOVE_HOST, true);
-	g->gain.low_s = got - half;
+	double below = half + cooled_s(all, got, step);
+	g->gain.low_s = got - below;
 	g->gain.high_s = got + half;
-	if (is_narrow(all, r, got, half, step))
+	if (is_narrow(all, r, got, half, step) && below <= TFH_PREDICT_WIDEST_EVER * got)
 		g->gain.step_s = got;
 	tidy(&g->gain, step);
 }

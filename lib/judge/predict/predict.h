@@ -69,6 +69,10 @@ bool tfh_on_request(const struct tfh_accounts *accounts);
 void tfh_whatif(const struct tfh_accounts *accounts, struct tfh_result *r);
 /* Why the step without it is no bound: what removes it changes what stays, too. NULL: it is one. */
 const char *tfh_no_bound(const struct tfh_accounts *accounts, enum tfh_remove what);
+/* By how much what follows a pause of that length may have been slower for it, seconds. */
+double tfh_cooled_s(double removed_s);
+/* Takes back all gains of a run with too few steps. */
+void tfh_forget_gains(const struct tfh_accounts *accounts, struct tfh_result *r);
 /* Where a step is one thread's doing from begin to end and what stays of it needs `left` seconds: the step without the rest, its
  * interval and, if that is narrow, a point. `off_s`: how much of the removed time is uncertain. Else nothing is set. */
 void tfh_serial_gain(const struct tfh_accounts *accounts, enum tfh_remove what, double step,

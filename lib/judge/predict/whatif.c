@@ -158,7 +158,7 @@ static double slowest(const struct means *m)
  * What a pause leaves behind: others use the caches meanwhile, and what follows fetches its code and data again. The longer it was,
  * the more is gone, up to all of it. Without the pause that is not so.
  */
-static double cooled_s(double removed_s)
+double tfh_cooled_s(double removed_s)
 {
 	return fmin(removed_s * TFH_PREDICT_COOLS_SHARE, TFH_PREDICT_COOL_S);
 }
@@ -169,7 +169,7 @@ void tfh_serial_gain(const struct tfh_accounts *accounts, enum tfh_remove what, 
 	struct means m = by_stretch(accounts, what);
 	double even =
 		TFH_PREDICT_MEASURED * left + TFH_PREDICT_ERRORS * uncertain(&m) * step + off_s;
-	double below = even + cooled_s(step - left) + left * late_share(accounts);
+	double below = even + tfh_cooled_s(step - left) + left * late_share(accounts);
 	/* Batches that others make from now on compete with the step for the machine. */
 	double slower = what == TFH_REMOVE_INPUT ? TFH_PREDICT_CROWDING : 1;
 
@@ -183,6 +183,29 @@ void tfh_serial_gain(const struct tfh_accounts *accounts, enum tfh_remove what, 
 		w->step_s = left;
 		w->speedup = step / left;
 	}
+}
+
+static void forget(struct tfh_whatif *w, const char *why)
+{
+	w->no_bound = why;
+	w->low_s = w->floor_s = 0;
+	w->step_s = w->speedup = w->ceiling_speedup = NAN;
+}
+
+void tfh_forget_gains(const struct tfh_accounts *accounts, struct tfh_result *r)
+{
+	static const char why[] =
+		"so few steps do not tell what every step takes and what only the first ones do";
+	uint64_t windows = 0;
+
+	TFH_EACH (i, accounts->step.n)
+		windows += tfh_window_counts(accounts, i);
+	if (windows >= TFH_VERDICT_FEWEST_WINDOWS)
+		return;
+	for (uint32_t i = 0; i < r->n_whatif; i++)
+		forget(&r->whatif[i], why);
+	for (uint32_t i = 0; i < r->n_place; i++)
+		forget(&r->place[i].gain, why);
 }
 
 static bool blocks(const struct tfh_accounts *accounts, enum tfh_cause cause)
@@ -232,10 +255,8 @@ void tfh_whatif(const struct tfh_accounts *accounts, struct tfh_result *r)
 			tfh_serial_gain(accounts, what, step, step - s, 0, w);
 		w->floor_s = fmin(compute, w->low_s);
 		w->ceiling_speedup = step - s > 0 ? step / w->low_s : NAN;
-		w->no_bound = host_only ? tfh_no_bound(accounts, what) : NULL;
-		if (w->no_bound) {
-			w->low_s = w->floor_s = 0;
-			w->step_s = w->speedup = w->ceiling_speedup = NAN;
-		}
+		const char *why = host_only ? tfh_no_bound(accounts, what) : NULL;
+		if (why)
+			forget(w, why);
 	}
 }
