@@ -92,7 +92,7 @@ static void test_roles(void **state)
 	assert_int_equal(tfh_place_role(queued, COUNT(queued), TFH_ORDER_UNKNOWN), TFH_ROLE_LOADER);
 	assert_int_equal(tfh_place_role(arrays, COUNT(arrays), TFH_ORDER_UNKNOWN), TFH_ROLE_NONE);
 	assert_int_equal(tfh_place_role(queued, 2, TFH_ORDER_UNKNOWN), TFH_ROLE_QUEUE);
-	assert_int_equal(tfh_place_role(queued, 2, TFH_ORDER_BEHIND), TFH_ROLE_LOCK);
+	assert_int_equal(tfh_place_role(queued, 2, TFH_ORDER_BEHIND), TFH_ROLE_TAKE);
 	assert_int_equal(tfh_place_role(saves, COUNT(saves), TFH_ORDER_BEHIND), TFH_ROLE_SAVE);
 	assert_int_equal(tfh_place_role(saves, COUNT(saves), TFH_ORDER_BEFORE), TFH_ROLE_NONE);
 	assert_int_equal(tfh_place_role(callback, COUNT(callback), TFH_ORDER_BEHIND),
@@ -412,6 +412,20 @@ static void test_makers(void **state)
 	made_by = 0;
 }
 
+/* What is taken from a queue behind the step may be its result or the next batch, so that is never sure. A lock that is taken there is. */
+static void test_taken_behind(void **state)
+{
+	(void)state;
+	for (int lock = 0; lock < 2; lock++) {
+		see(lock ? STD "/threading.py" : STD "/queue.py", lock ? "wait" : "Queue.get", 21);
+		struct tfh_result *r = judge(TFT_LOOK_LOCK, 0);
+		assert_int_equal(r->verdict.cause, TFH_CAUSE_HOST_LOCK);
+		assert_int_equal(r->verdict.confidence,
+				 lock ? TFH_CONFIDENCE_HIGH : TFH_CONFIDENCE_MEDIUM);
+		tfh_result_free(r);
+	}
+}
+
 /* The gain on the first screen is of the verdict's place only where the verdict's time is spent there: waiting for Python's lock, which
  * functions of the pipeline hold, ends with these and not with what the line itself does meanwhile. */
 static void test_place_of_line(void **state)
@@ -509,13 +523,13 @@ static void test_retraced(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_roles),	      cmocka_unit_test(test_order),
-		cmocka_unit_test(test_fed_by_hand),   cmocka_unit_test(test_copies),
-		cmocka_unit_test(test_issues),	      cmocka_unit_test(test_causes),
-		cmocka_unit_test(test_kernel_time),   cmocka_unit_test(test_retraced),
-		cmocka_unit_test(test_rewriting),     cmocka_unit_test(test_makers),
-		cmocka_unit_test(test_place_of_line), cmocka_unit_test(test_loads),
-		cmocka_unit_test(test_lock_beside),
+		cmocka_unit_test(test_roles),	     cmocka_unit_test(test_order),
+		cmocka_unit_test(test_fed_by_hand),  cmocka_unit_test(test_copies),
+		cmocka_unit_test(test_issues),	     cmocka_unit_test(test_causes),
+		cmocka_unit_test(test_kernel_time),  cmocka_unit_test(test_retraced),
+		cmocka_unit_test(test_rewriting),    cmocka_unit_test(test_makers),
+		cmocka_unit_test(test_taken_behind), cmocka_unit_test(test_place_of_line),
+		cmocka_unit_test(test_loads),	     cmocka_unit_test(test_lock_beside),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

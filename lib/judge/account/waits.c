@@ -107,6 +107,8 @@ static bool is_plain(const struct tfh_facts *facts, int at)
 		return !facts->much_kernel;
 	case TFH_ROLE_LOCK:
 	case TFH_ROLE_WAIT:
+	case TFH_ROLE_TAKE:
+	case TFH_ROLE_RECEIVE:
 	case TFH_ROLE_QUEUE:
 	case TFH_ROLE_MADE:
 	case TFH_ROLE_SENT:

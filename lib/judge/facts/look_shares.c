@@ -151,8 +151,7 @@ static bool can_be(enum tfh_role role, const struct tfh_looks *l, const struct t
 	if (role == TFH_ROLE_COMPUTE)
 		return !l->device && (!tfh_is_asleep(k->state) || k->state == TFT_LOOK_LOCK ||
 				      k->state == TFT_LOOK_EVENT || k->state == TFT_LOOK_PAGE);
-	return role != TFH_ROLE_NONE &&
-	       ((role != TFH_ROLE_QUEUE && role != TFH_ROLE_LOCK) || tfh_is_asleep(k->state));
+	return role != TFH_ROLE_NONE && (!tfh_role_waits(role) || tfh_is_asleep(k->state));
 }
 
 /* Whether the program's innermost function of a look is also on the stack of the call that came next. */

@@ -42,6 +42,16 @@ bool tfh_role_compiles(enum tfh_role role)
 	return role == TFH_ROLE_COMPILE || role == TFH_ROLE_REWRITE;
 }
 
+bool tfh_role_takes(enum tfh_role role)
+{
+	return role == TFH_ROLE_TAKE || role == TFH_ROLE_RECEIVE;
+}
+
+bool tfh_role_waits(enum tfh_role role)
+{
+	return role == TFH_ROLE_QUEUE || role == TFH_ROLE_LOCK || tfh_role_takes(role);
+}
+
 enum tfh_cause tfh_role_cause(enum tfh_role role)
 {
 	return roles[role].cause;
@@ -108,8 +118,7 @@ enum tfh_role tfh_place_role(const struct tfh_model_line *frame, uint32_t n, enu
 	for (uint32_t i = 0; i < n; i++) {
 		enum tfh_role role = role_of_frame(&frame[i], order);
 		bool own = !frame[i].library, tells = inside || roles[role].whole;
-		bool yields = own || role == TFH_ROLE_QUEUE || role == TFH_ROLE_LOCK ||
-			      role == TFH_ROLE_KEEP;
+		bool yields = own || tfh_role_waits(role) || role == TFH_ROLE_KEEP;
 		if (role != TFH_ROLE_NONE && tells && yields)
 			weak = weak == TFH_ROLE_NONE ? role : weak;
 		else if (role != TFH_ROLE_NONE && tells)

@@ -18,6 +18,8 @@ enum tfh_role {
 enum tfh_cause tfh_role_cause(enum tfh_role role);
 /* Whether it makes code, or what code is made from. */
 bool tfh_role_compiles(enum tfh_role role);
+bool tfh_role_waits(enum tfh_role role); /* only a thread that is asleep does that */
+bool tfh_role_takes(enum tfh_role role); /* what it takes may be a result or the next batch */
 
 bool tfh_same_function(const struct tfh_model_line *a, const struct tfh_model_line *b);
 

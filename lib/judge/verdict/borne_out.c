@@ -9,6 +9,7 @@
 /* Samples of driving threads between their calls, in judged steps. */
 struct seen {
 	uint32_t all, of[TFH_CAUSE_COUNT];
+	uint32_t takes; /* at something that may be a result or the next batch */
 };
 
 static struct seen count(const struct tfh_accounts *accounts)
@@ -24,6 +25,7 @@ static struct seen count(const struct tfh_accounts *accounts)
 			continue;
 		n.all++;
 		n.of[tfh_look_cause(facts, k.at, k.feeds)]++;
+		n.takes += tfh_role_takes(tfh_at_role(k.at));
 	}
 	return n;
 }
@@ -70,6 +72,9 @@ enum tfh_borne_out tfh_borne_out(const struct tfh_accounts *accounts, enum tfh_c
 		return TFH_BORNE_OUT; /* by its calls, or by where its pauses stand */
 	if (n.of[cause] < TFH_VERDICT_LINE_LOOKS && !placed_by_calls(cause))
 		return TFH_BORNE_OUT_NOT;
-	return n.of[cause] >= TFH_FACTS_LOOK_LEAST && leads(&n, cause) ? TFH_BORNE_OUT
-								       : TFH_BORNE_OUT_HARDLY;
+	bool takes = (cause == TFH_CAUSE_HOST_LOCK || cause == TFH_CAUSE_HOST_WAIT) &&
+		     2 * n.takes > n.of[cause];
+	return !takes && n.of[cause] >= TFH_FACTS_LOOK_LEAST && leads(&n, cause)
+		       ? TFH_BORNE_OUT
+		       : TFH_BORNE_OUT_HARDLY;
 }
