@@ -138,7 +138,7 @@ PRODUCTS := $(SHARE) $(HOOK_SO) $(NOEXPORT_SO) $(AUDIT_SO) $(CORE_A) $(TFT) $(TF
 
 # With T= only the unit tests that match are built, and the helper programs of areas with a script that matches.
 match = $(if $(T),$(shell printf '%s\n' $1 | grep -E -- '$(T)'),$1)
-ALL_AREAS := record hook python tf frameworks sim analyze digest diff import cli page package jobs clients truth fuzz torture
+ALL_AREAS := record hook python tf frameworks sim analyze digest diff import export cli page package jobs clients truth fuzz torture
 AREAS := $(if $(T),$(foreach a,$(ALL_AREAS),$(if $(strip $(call match,$(wildcard tests/$a/*.sh tests/$a/*.py))),$a)),$(ALL_AREAS))
 # What the scenarios are run and read with.
 AREAS += $(if $(filter truth,$(AREAS) $(MAKECMDGOALS)),$(filter-out $(AREAS),truth import jobs))
@@ -158,9 +158,9 @@ AREAS += $(if $(filter clients,$(AREAS))$(filter check-clients,$(MAKECMDGOALS)),
 AREAS += $(if $(filter python,$(AREAS)),$(filter-out $(AREAS),hook))
 # What check-glibc reads recordings with.
 AREAS += $(if $(filter check-glibc,$(MAKECMDGOALS)),$(filter-out $(AREAS),hook))
-# The hook's tests record programs of the simulator's; the command's, the page's and Python's a client of the jobs', the page's a long run, too.
+# The hook's tests record programs of the simulator's; the command's, the page's, the exports' and Python's a client of the jobs', the page's a long run, too.
 AREAS += $(if $(filter hook,$(AREAS)),$(filter-out $(AREAS),sim jobs))
-AREAS += $(if $(filter cli page python,$(AREAS)),$(filter-out $(AREAS),jobs))
+AREAS += $(if $(filter cli page python export,$(AREAS)),$(filter-out $(AREAS),jobs))
 AREAS += $(if $(filter page,$(AREAS)),$(filter-out $(AREAS),analyze))
 # The page of a long run is timed.
 AREAS += $(if $(filter bench,$(MAKECMDGOALS)),$(filter-out $(AREAS),analyze))

@@ -145,6 +145,7 @@ int tfh_cmd_why(const struct tfh_command_line *args);
 int tfh_cmd_top(const struct tfh_command_line *args);
 int tfh_cmd_info(const struct tfh_command_line *args);
 int tfh_cmd_import(const struct tfh_command_line *args);
+int tfh_cmd_export(const struct tfh_command_line *args);
 int tfh_cmd_verify(const struct tfh_command_line *args);
 int tfh_cmd_diff(const struct tfh_command_line *args);
 int tfh_cmd_digest(const struct tfh_command_line *args);

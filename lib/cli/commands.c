@@ -225,6 +225,45 @@ static const struct tfh_command cmd_import = {
 		},
 };
 
+/* " perfetto kineto", and a line of each. */
+#define FORMAT(name, blanks, suffix, by_rank, help) " " #name
+static const char format_names[] =
+#include "export/formats.def"
+	;
+#undef FORMAT
+
+static const struct tfh_command cmd_export = {
+	.name = "export",
+	.operand_text = "--to FORMAT [PATH...]",
+	.summary = "write a run in a format of other tools",
+#define FORMAT(name, blanks, suffix, by_rank, help) "\n" #name blanks help
+	.details =
+		"PATH is as in `tfhook report`: a run directory, .tft files, or the trace of another "
+		"profiler. Memory does not grow with the run. The formats:"
+#include "export/formats.def"
+		"\n\nExit code: 0 fine, 2 usage, 3 unreadable or not written, 5 nothing to export.",
+#undef FORMAT
+	.operands = TFH_OPERANDS_TRACES,
+	.usage_exit = TFH_EXIT_USAGE,
+	.run = tfh_cmd_export,
+	.flags =
+		{
+			{.name = "to",
+			 .arg = "FORMAT",
+			 .choices = format_names + 1,
+			 .help = "the format, see above"},
+			{.name = "output",
+			 .letter = 'o',
+			 .arg = "OUT",
+			 .help = "the file to write, - for standard output; by default it is named after "
+				 "PATH"},
+			{.name = "steps",
+			 .arg = "A-B",
+			 .help = "only steps A to B, and what overlaps them in time"},
+			{.name = "force", .help = "replace OUT if it is a file"},
+		},
+};
+
 static const struct tfh_command cmd_digest = {
 	.name = "digest",
 	.operand_text = "[PATH...]",
@@ -410,7 +449,8 @@ static const struct tfh_command cmd_version = {
 };
 
 const struct tfh_command *const tfh_commands[] = {
-	&cmd_run,  &cmd_report, &cmd_why,	  &cmd_top,    &cmd_diff,    &cmd_ctl,
-	&cmd_info, &cmd_import, &cmd_digest,	  &cmd_verify, &cmd_repair,  &cmd_doctor,
-	&cmd_demo, &cmd_env,	&cmd_completions, &cmd_help,   &cmd_version, NULL,
+	&cmd_run,	  &cmd_report, &cmd_why,     &cmd_top,	  &cmd_diff,
+	&cmd_ctl,	  &cmd_info,   &cmd_import,  &cmd_export, &cmd_digest,
+	&cmd_verify,	  &cmd_repair, &cmd_doctor,  &cmd_demo,	  &cmd_env,
+	&cmd_completions, &cmd_help,   &cmd_version, NULL,
 };

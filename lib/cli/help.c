@@ -232,20 +232,8 @@ int tfh_cmd_completions(const struct tfh_command_line *args)
 	return TFH_EXIT_USAGE;
 }
 
-/* Options and commands of other tools that somebody may try here. */
-static const struct {
-	const char *name, *instead;
-} absent[] = {
-	{"export", "`tfhook report --csv` writes the steps, `tfhook report --json` the rest"},
-};
-
 static int unknown_command(const struct tfh_command *const *all, const char *word)
 {
-	for (size_t i = 0; i < sizeof(absent) / sizeof(absent[0]); i++)
-		if (!strcmp(word, absent[i].name)) {
-			tfh_say("'%s' is not in this version; %s", word, absent[i].instead);
-			return TFH_EXIT_USAGE;
-		}
 	const char *names[32];
 	size_t n = 0;
 

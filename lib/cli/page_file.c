@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/part_file.h"
 #include "digest/digest_restore.h"
 #include "model/big.h"
 
@@ -68,54 +69,19 @@ bool tfh_page_allowed(const struct tfh_command_line *args, int *status)
 	return false;
 }
 
-/* From its temporary name to its own, whose file at that moment is none, or an earlier page. */
-static int publish(const char *temporary, const char *path)
-{
-	if (!link(temporary, path))
-		return unlink(temporary) ? -errno : 0;
-	int rc = errno == EEXIST ? may_replace(path) : 0;
-	if (rc && rc != -ENOENT)
-		return rc;
-	/* A file system without links. */
-	return rename(temporary, path) ? -errno : 0;
-}
+struct page_text {
+	const struct tfh_result *r;
+	const struct tfh_page_parts *parts;
+};
 
-static int write_all(int fd, const struct tfh_result *r, const struct tfh_page_parts *parts)
+static int write_text(void *arg, FILE *out)
 {
-	FILE *out = fdopen(fd, "w");
+	const struct page_text *text = arg;
 	struct tfh_wording words;
 
-	if (!out) {
-		int err = errno;
-		close(fd);
-		return -err;
-	}
-	tfh_wording_make(&words, r);
-	int rc = tfh_report_page(out, &words, &parts->shown, &parts->courses);
+	tfh_wording_make(&words, text->r);
+	int rc = tfh_report_page(out, &words, &text->parts->shown, &text->parts->courses);
 	tfh_wording_free(&words);
-	errno = 0;
-	bool failed = ferror(out);
-	if (fclose(out) || failed)
-		return errno ? -errno : -EIO;
-	return rc;
-}
-
-static int write_file(const char *path, const struct tfh_result *r,
-		      const struct tfh_page_parts *parts)
-{
-	char temporary[4096];
-	int len = snprintf(temporary, sizeof(temporary), "%s.%d.part", path, (int)getpid());
-
-	if (len < 0 || (size_t)len >= sizeof(temporary))
-		return -ENAMETOOLONG;
-	int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	if (fd < 0)
-		return -errno;
-	int rc = write_all(fd, r, parts);
-	if (!rc)
-		rc = publish(temporary, path);
-	if (rc)
-		unlink(temporary);
 	return rc;
 }
 
@@ -165,7 +131,8 @@ int tfh_page_write(const char *path, const struct tfh_judged *j, struct tfh_page
 		tfh_say_why(&err, rc);
 		return tfh_exit_code(rc);
 	}
-	rc = write_file(path, j->result, parts);
+	struct page_text text = {.r = j->result, .parts = parts};
+	rc = tfh_part_file(path, may_replace, write_text, &text);
 	if (rc)
 		say_refused(path, rc);
 	return rc ? TFH_EXIT_UNREADABLE : TFH_EXIT_OK;

@@ -12,7 +12,7 @@
 #include "base/hash.h"
 
 #include "import/kineto.h"
-#include "import/key_table.h"
+#include "base/key_table.h"
 #include "model/symbols/kernel_name.h"
 
 #define MAX_ENTRIES 40000000u	       /* limit on entries, about 5 GB */

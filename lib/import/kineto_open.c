@@ -10,7 +10,7 @@
 #include "base/hash.h"
 
 #include "import/kineto.h"
-#include "import/key_table.h"
+#include "base/key_table.h"
 
 /* Limit on open entries; further ones are dropped with their ends. */
 #define MOST 1000000u

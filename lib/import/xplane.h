@@ -4,7 +4,7 @@
 #define TFH_IMPORT_XPLANE_H
 
 #include "import/import.h"
-#include "import/key_table.h"
+#include "base/key_table.h"
 #include "base/wire.h"
 
 #define TFH_XPLANE_NAME 2048

@@ -9,7 +9,7 @@ says 'usage: tfhook COMMAND'
 expect 2 "$tfhook" reprot
 says "unknown command 'reprot', did you mean 'report'"
 expect 2 "$tfhook" export a
-says "'export' is not in this version; .tfhook report --csv"
+says "export: to which format.*tfhook help export"
 expect 2 "$tfhook" python3
 says 'To trace a command: tfhook run python3'
 expect 0 "$tfhook" --version

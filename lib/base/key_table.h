@@ -1,7 +1,7 @@
 /* A growing table of 64-bit keys and values. Keys are hashes; key 0, which marks a free slot, is
  * stored as 1. */
-#ifndef TFH_IMPORT_KEY_TABLE_H
-#define TFH_IMPORT_KEY_TABLE_H
+#ifndef TFH_BASE_KEY_TABLE_H
+#define TFH_BASE_KEY_TABLE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,7 +2,7 @@
 
 #include "base/hash.h"
 
-#include "import/key_table.h"
+#include "base/key_table.h"
 
 static struct tfh_map_place *place(const struct tfh_map *m, uint64_t key)
 {

@@ -1,0 +1,64 @@
+/*
+ * Perfetto's trace format (perfetto/trace/perfetto_trace.proto): packets, tracks and slices. A file
+ * is a sequence of packets, each a field of one message, so it can be written as it comes.
+ */
+#ifndef TFH_EXPORT_PERFETTO_H
+#define TFH_EXPORT_PERFETTO_H
+
+#include "base/key_table.h"
+#include "export/slice_lanes.h"
+#include "export/proto.h"
+#include "export/naming.h"
+#include "export/walk.h"
+#include "judge/vec.h"
+
+enum perfetto_row_kind { ROW_THREAD, ROW_STREAM, ROW_STEPS, ROW_CLASSES, ROW_COUNTER };
+
+/* What becomes a track, or several where slices overlap. */
+struct perfetto_row {
+	enum perfetto_row_kind kind;
+	uint64_t of; /* thread; device and stream; counter */
+	uint64_t uuid[TFH_LANES];
+	struct tfh_row_lanes lanes;
+};
+
+struct perfetto {
+	const struct tfh_export *x;
+	const struct tfh_thread_info *thread;
+	FILE *out;
+	struct tfh_proto p;
+	struct tfh_map names; /* (field of interned data, text) -> number */
+	uint32_t process;
+	uint64_t process_uuid;
+	bool device;	       /* flows lead somewhere */
+	struct tfh_map row_of; /* kind and number -> index + 1 */
+	TFH_VEC(struct perfetto_row) row;
+	struct perfetto_row *current; /* while a lane is looked for */
+};
+
+/* The first packet of a file. All of these return 0 or -errno. */
+int tfh_perfetto_begin(struct perfetto *f);
+/* The track of a process; the rows that follow are its own, until they are closed. */
+int tfh_perfetto_process(struct perfetto *f, uint32_t process, const char *name);
+int tfh_perfetto_close_rows(struct perfetto *f);
+/* NULL when out of memory. Valid until the next one is asked for. */
+struct perfetto_row *tfh_perfetto_row(struct perfetto *f, enum perfetto_row_kind kind, uint64_t of);
+void tfh_perfetto_free(struct perfetto *f);
+
+/* A slice, whose event stays open for what is to be said of it; 1: it is left out. */
+struct perfetto_event {
+	size_t begin;
+};
+int tfh_perfetto_slice(struct perfetto *f, struct perfetto_row *r, int64_t t0, int64_t t1,
+		       const char *category, const char *name, struct perfetto_event *out);
+void tfh_perfetto_uint(struct perfetto *f, const char *name, uint64_t value);
+void tfh_perfetto_double(struct perfetto *f, const char *name, double value);
+void tfh_perfetto_text(struct perfetto *f, const char *name, const char *value);
+void tfh_perfetto_flow(struct perfetto *f, uint64_t call, bool last);
+int tfh_perfetto_done(struct perfetto *f, const struct perfetto_event *e);
+
+/* A value of a counter, whose track is made at its first one. */
+int tfh_perfetto_value(struct perfetto *f, const char *name, const char *unit, int64_t t,
+		       double value);
+
+#endif
