@@ -409,6 +409,23 @@ static const struct tfh_command cmd_env = {
 		},
 };
 
+static const struct tfh_command cmd_mcp = {
+	.name = "mcp",
+	.operand_text = "[DIR]",
+	.summary = "serve the recordings in a folder to a Model Context Protocol client",
+	.details =
+		"A client starts this and speaks over its stdin and stdout. Its tools only read, and only "
+		"below DIR (the current folder): list_runs, verdict, why, lines, steps, compare. Names and "
+		"texts from recordings reach the client escaped, as data. Needs python3 3.10 with the "
+		"packages tfhook (its wheel) and mcp.\n\n"
+		"Exit code: 0 the client has ended the session, 2 usage, 125 Python or a package is "
+		"missing.",
+	.operands = TFH_OPERANDS_TRACES,
+	.usage_exit = TFH_EXIT_USAGE,
+	.run = tfh_cmd_mcp,
+	.flags = {{.name = NULL}},
+};
+
 static const struct tfh_command cmd_completions = {
 	.name = "completions",
 	.operand_text = "bash|zsh|fish",
@@ -449,8 +466,8 @@ static const struct tfh_command cmd_version = {
 };
 
 const struct tfh_command *const tfh_commands[] = {
-	&cmd_run,	  &cmd_report, &cmd_why,     &cmd_top,	  &cmd_diff,
-	&cmd_ctl,	  &cmd_info,   &cmd_import,  &cmd_export, &cmd_digest,
-	&cmd_verify,	  &cmd_repair, &cmd_doctor,  &cmd_demo,	  &cmd_env,
-	&cmd_completions, &cmd_help,   &cmd_version, NULL,
+	&cmd_run,    &cmd_report,      &cmd_why,    &cmd_top,	  &cmd_diff,
+	&cmd_ctl,    &cmd_info,	       &cmd_import, &cmd_export,  &cmd_digest,
+	&cmd_verify, &cmd_repair,      &cmd_doctor, &cmd_demo,	  &cmd_env,
+	&cmd_mcp,    &cmd_completions, &cmd_help,   &cmd_version, NULL,
 };

@@ -7,8 +7,8 @@ import sys
 build, src = os.environ["TFH_BUILD"], os.environ["TFH_SRC"]
 
 
-def debian(suites, packages=(), mirror="http://deb.debian.org/debian"):
-    """The folder of the first of these suites that the mirror has, with more packages than the least; None if it has none."""
+def debian(suites, packages=()):
+    """The folder of the first of these suites that Debian's mirror has, with more packages than the least; None if it has none."""
     if subprocess.run([f"{src}/scripts/bootstrap", "debootstrap"]).returncode:
         sys.exit(1)
     for suite in suites:
@@ -17,7 +17,7 @@ def debian(suites, packages=(), mirror="http://deb.debian.org/debian"):
             return root
         shutil.rmtree(root, ignore_errors=True)
         more = ["--include=" + ",".join(packages)] if packages else []
-        done = subprocess.run(["debootstrap", "--variant=minbase", *more, suite, root, mirror], text=True,
+        done = subprocess.run(["debootstrap", "--variant=minbase", *more, suite, root, "http://deb.debian.org/debian"], text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         if done.returncode == 0:
             open(f"{root}/ready", "w").close()

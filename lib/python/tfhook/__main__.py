@@ -2,8 +2,7 @@
 import os
 import sys
 
-from . import TfhookError
-from .command import find
+from .command import TfhookError, find
 
 try:
     path = find()

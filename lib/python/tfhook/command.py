@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from typing import Sequence
+from typing import Optional, Sequence
 
 #: Exit codes of the command with which it still has printed its result: fine, incomplete, nothing to analyse.
 PRINTED = (0, 4, 5)
@@ -40,11 +40,14 @@ def find() -> str:
     return found
 
 
-def output(arguments: Sequence[str], printed: Sequence[int] = PRINTED) -> str:
-    """What the command prints; its message as an exception where its exit code is not one of `printed`."""
-    done = subprocess.run([find(), *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    text = done.stdout.decode("utf-8", "replace")
-    if done.returncode not in printed or not text:
+def output(arguments: Sequence[str], seconds: Optional[float] = None, empty: bool = False) -> str:
+    """What the command prints, which may be nothing if `empty`; its message as an exception where it failed, or took longer."""
+    try:
+        done = subprocess.run([find(), *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              timeout=seconds)
+    except subprocess.TimeoutExpired:
+        raise TfhookError("tfhook %s took longer than %g s" % (arguments[0], seconds or 0), 124) from None
+    if done.returncode not in PRINTED or (done.returncode and not done.stdout and not empty):
         said = done.stderr.decode("utf-8", "replace").strip()
         raise TfhookError(said or "tfhook %s ended with status %d" % (arguments[0], done.returncode), done.returncode)
-    return text
+    return done.stdout.decode("utf-8", "replace")
