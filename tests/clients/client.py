@@ -22,22 +22,7 @@ class Unavailable(Exception):
 
 def environment_of(client):
     """The python of the client's virtual environment, which is made if need be."""
-    env = dict(os.environ)
-    if client.compiles:
-        bootstrap("python-headers")
-        # Linked with the simulated driver; its name and interface are the real one's. A home of its own holds settings.
-        home = f"{tmp}/build-home"
-        os.makedirs(home, exist_ok=True)
-        for name, text in client.compiles.items():
-            with open(f"{home}/{name}", "w") as f:
-                f.write(text)
-        if subprocess.run([f"{src}/scripts/cuda-headers", f"{home}/cuda.mk", "12"]).returncode:
-            raise Unavailable("no headers of CUDA")
-        include = re.search(r"^CUDA_INC := (.*)", open(f"{home}/cuda.mk").read(), re.M).group(1)
-        env.update(HOME=home, CPATH=include.replace(" ", ":") + ":" + home, LIBRARY_PATH=f"{build}/sim", CFLAGS="-O0 -g0",
-                   XDG_CONFIG_HOME=env.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"),
-                   XDG_CACHE_HOME=env.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
-    done = subprocess.run([f"{src}/scripts/python-env", client.env], env=env, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run([f"{src}/scripts/python-env", client.env], stdout=subprocess.PIPE, text=True)
     if done.returncode:
         raise Unavailable(f"no python environment '{client.env}' (make python-env NAME={client.env})")
     return done.stdout.split()[-1]

@@ -2,18 +2,6 @@
 the tests beside this file. docs/clients.md tells what each is good for."""
 from typing import NamedTuple
 
-PYCUDA = {
-    ".aksetup-defaults.py": "CUDA_ENABLE_CURAND = False\nCUDA_ENABLE_GL = False\n",
-    # A header that the wheels of CUDA's headers keep apart.
-    "cudaProfiler.h": """#include <cuda.h>
-extern "C" {
-typedef enum { CU_OUT_KEY_VALUE_PAIR, CU_OUT_CSV } CUoutput_mode;
-CUresult cuProfilerInitialize(const char *, const char *, CUoutput_mode);
-CUresult cuProfilerStart(void);
-CUresult cuProfilerStop(void);
-}
-""",
-}
 PTX = {"DEV": "CUDA:PTX", "SIM_INTERP": "1"}  # kernels are interpreted, so that the network learns
 
 
@@ -28,7 +16,6 @@ class Client(NamedTuple):
     flags: tuple = ()  # of `tfhook run`
     debian: str = ""  # group of scripts/bootstrap that it needs
     source: tuple = ()  # compiler with its options, if the file is to be compiled
-    compiles: dict = {}  # files in its home while it is built, if pip has to compile it
     same_as: tuple = ()  # a command with the same output, without a GPU
     calls: int = 40  # at least so many are compared
     expects: tuple = ()  # functions that are seen
@@ -53,7 +40,7 @@ CLIENTS = [
     Client("cuda-bindings-12", "cuda-bindings", "cuGetProcAddress_v2", ("bindings_loop.py",), "client-cuda12"),
     Client("cuda-core", "cuda-core", "cuGetProcAddress_v2", ("core_loop.py",), "clients",
            expects=("cuLaunchKernelEx",)),
-    Client("pycuda", "pycuda", "linked", ("pycuda_loop.py",), "client-pycuda", compiles=PYCUDA,
+    Client("pycuda", "pycuda", "linked", ("pycuda_loop.py",), "client-pycuda",
            expects=("cuLaunchKernel",)),
     Client("numba-cuda", "numba-cuda", "cuGetProcAddress_v2", ("numba_loop.py", "numba"), "client-numba-cuda",
            expects=("cuLaunchKernelEx",)),

@@ -1,0 +1,2 @@
+CUDA_ENABLE_CURAND = False
+CUDA_ENABLE_GL = False
