@@ -187,7 +187,7 @@ FUZZ_PARTS := $(filter-out tests/fuzz/fuzz_%.c tests/fuzz/replay.c,$(wildcard te
 # The same targets without libFuzzer, for the inputs that are kept.
 REPLAY := $(if $(filter fuzz,$(AREAS)),$(FUZZ:$(B)/tests/fuzz/fuzz_%=$(B)/tests/fuzz/replay_%))
 
-.PHONY: all ablate analyze demo check check-clients check-diff check-frameworks check-glibc check-gpu check-import check-install check-invisible check-libraries check-wheels evidence families scenarios strangers truth truth-pipelines truth-random tests bench fuzz fuzz-run sensitivity soak torture install uninstall wheel clean distclean format \
+.PHONY: all ablate analyze demo check check-clients check-diff check-export check-frameworks check-glibc check-gpu check-import check-install check-invisible check-libraries check-wheels evidence families scenarios strangers truth truth-pipelines truth-random tests bench fuzz fuzz-run sensitivity soak torture install uninstall wheel clean distclean format \
 	compile_commands.json deps python-env help FORCE
 all: $(PRODUCTS)
 tests: all $(UNIT) $(AREA_PROGS) $(AREA_LIBS) $(REPLAY) $(SCHEDULES) $(READER) $(BARE) $(if $(T),,$(BENCH) $(BENCH_LIBS))
@@ -526,6 +526,10 @@ check-gpu: tests
 check-import: tests
 	$(Q)scripts/run-tests --build $(B) --jobs 1 --filter '$(T)' --python traces tests/import/full
 
+# Exported runs in the larger of the tools that they are for: a download of 750 MB, the same as check-import's.
+check-export: tests
+	$(Q)scripts/run-tests --build $(B) --jobs 1 --filter '$(T)' --python traces tests/export/full
+
 # The lookups of NVIDIA's larger libraries: a download of 2 GB.
 check-libraries: tests
 	$(Q)scripts/run-tests --build $(B) --jobs 1 --filter '$(T)' --python libraries tests/hook/full
@@ -670,6 +674,7 @@ help:
 	@echo 'make check-glibc      a job in the oldest Debian that can be had (as root; 70 MB)'
 	@echo 'make check-gpu        questions to a real GPU and driver (bench/GPU.md)'
 	@echo 'make check-import     other tools on the same real traces (750 MB)'
+	@echo 'make check-export     exported runs in HolisticTraceAnalysis (750 MB)'
 	@echo 'make check-libraries  lookups of cuBLAS, cuDNN, cuRAND, NCCL and nvJPEG (2 GB)'
 	@echo 'make check-invisible  CPython and training, the same with and without the preload (hours; 4 GB)'
 	@echo 'make bench            measure costs and sizes'
