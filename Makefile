@@ -95,7 +95,7 @@ explain = || { echo 'tfhook needs no glibc newer than 2.17: what is undefined ab
 # A sanitizer of ours is to see what is copied.
 # Other processes' interpreters are the command's matter.
 SRC_job := $(filter-out lib/look/outside.c $(if $(SAN),lib/hook/string_functions.c),$(call sources,base format look record hook))
-SRC_core := $(filter-out lib/cli/main.c,$(call sources,base format look record model import judge report export digest diff top cli))
+SRC_core := $(filter-out lib/cli/main.c,$(call sources,base format look record sqlite model import judge report export digest diff top cli))
 SRC_main := lib/cli/main.c
 SRC_shared := $(call sources,base format)
 SRC_sim := $(call sources,base sim/gpu)

@@ -149,12 +149,14 @@ static const char *call_category(const struct tfh_walk_call *call)
 
 	if (call->ev->kind == TFT_RANGE)
 		return range_category(call->ev);
-	if (family == TFH_FAM_EXECUTE || family == TFH_FAM_SESSION || family == TFH_FAM_COMMUNICATION)
+	if (family == TFH_FAM_EXECUTE || family == TFH_FAM_SESSION ||
+	    family == TFH_FAM_COMMUNICATION)
 		return "cpu_op";
 	if (family >= TFH_FAM_CONSUMER)
 		return "user_annotation";
-	return strncmp(call->name, "cuda", 4) != 0 && !strncmp(call->name, "cu", 2) ? "cuda_driver"
-										    : "cuda_runtime";
+	return strncmp(call->name, "cuda", 4) != 0 && !strncmp(call->name, "cu", 2)
+		       ? "cuda_driver"
+		       : "cuda_runtime";
 }
 
 /* What a call waits for on the device, as an entry of its own. */
