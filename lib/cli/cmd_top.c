@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,8 @@
 
 #define WINDOW_S 30.0
 #define INTERVAL_S 2.0
+/* Whoever reads a pipe that is full gets so long for the rest of a line, once a signal has come. */
+#define REST_MS 2000
 
 struct top_order {
 	const struct tfh_command_line *args;
@@ -125,30 +128,72 @@ static void rest(double seconds)
 		nanosleep(&t, NULL);
 }
 
+static bool has_room(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLOUT};
+
+	return poll(&p, 1, REST_MS) == 1;
+}
+
+/* Writes a line, or none of it where a signal comes before its reader makes room. One that is begun is ended, if its reader goes
+ * on. 0 or -errno. */
+static int put_whole(int fd, const char *line, size_t size)
+{
+	size_t done = 0;
+
+	while (done < size) {
+		if (interrupted && (!done || !has_room(fd)))
+			return -EINTR;
+		ssize_t n = write(fd, line + done, size - done);
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		done += n > 0 ? (size_t)n : 0;
+	}
+	return 0;
+}
+
+static int put_line(const struct top_order *o, bool json)
+{
+	char *line = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&line, &size);
+
+	if (!out)
+		return -ENOMEM;
+	if (json)
+		tfh_top_json(out, o->w, 0);
+	else
+		tfh_top_line(out, o->w);
+	int rc = fclose(out) ? -ENOMEM : put_whole(STDOUT_FILENO, line, size);
+	free(line);
+	return rc;
+}
+
 /* Lines, until the job ends. */
 static int lines(struct top_order *o)
 {
 	struct sigaction action = {.sa_handler = on_signal};
 	bool json = tfh_line_get(o->args, "json");
+	int rc = 0;
 
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
-	while (!interrupted && !ferror(stdout)) {
+	while (!interrupted && !rc) {
 		tfh_watch_look(o->w);
 		bool ended = o->w->phase == TFH_WATCH_ENDED;
 		if (ended || tfh_watch_due(o->w, o->interval_s))
 			judge(o);
 		write_metrics(o);
-		if (json)
-			tfh_top_json(stdout, o->w, 0);
-		else
-			tfh_top_line(stdout, o->w);
-		fflush(stdout);
+		rc = put_line(o, json);
 		if (ended)
-			return o->status;
+			break;
 		rest(o->interval_s);
 	}
-	return interrupted ? 128 + interrupted : o->status;
+	if (interrupted)
+		return 128 + interrupted;
+	if (rc)
+		tfh_say("cannot write the output: %s", strerror(-rc));
+	return rc ? TFH_EXIT_UNREADABLE : o->status;
 }
 
 static int show(struct top_order *o)

@@ -4,12 +4,16 @@ batches become fast is input- or host-bound at the line that unpacks them, and t
 metrics are valid; a job that ended, has not recorded, is not ours or does not exist gets a clear message and its exit code.
 timeout: 240
 """
+import fcntl
 import json
 import os
 import shutil
 import signal
+import struct
 import subprocess
 import sys
+import termios
+import time
 
 sys.path.insert(0, os.path.join(os.environ["TFH_SRC"], "tests/jobs"))
 from looped import LOOP, SRC, TMP, TOOL, begin, children, end, eventually, is_seen, loop, start, with_packages  # noqa: E402
@@ -134,6 +138,41 @@ def metrics():
     end(job)
 
 
+def full_pipe(*args):
+    """A view whose output nobody reads, once there is no room for another line."""
+    view = subprocess.Popen([TOOL, "top", "--interval", "0.1", *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    fcntl.fcntl(view.stdout, fcntl.F_SETPIPE_SZ, 4096)
+
+    def bytes_in():
+        return struct.unpack("i", fcntl.ioctl(view.stdout, termios.FIONREAD, bytes(4)))[0]
+
+    def is_full():
+        before = bytes_in()
+        time.sleep(1)  # ten more lines, if there is room
+        return before and bytes_in() == before
+    eventually(is_full)
+    return view
+
+
+def unread():
+    """SIGTERM ends a view whose pipe is full at once, and behind a whole line: one that was begun is ended if its reader goes on."""
+    job = loop("unread", 1000000)
+    eventually(lambda: is_seen("unread"))
+    for args in ((), ("--json",)):
+        view = full_pipe(*args, "unread")
+        view.terminate()
+        time.sleep(0.3)
+        text = view.stdout.read().decode()
+        assert view.wait(timeout=30) == 128 + signal.SIGTERM and text.endswith("\n"), (args, text[-200:])
+        assert not view.stderr.read()
+        assert not args or [json.loads(line) for line in text.splitlines()], text
+    view = full_pipe("unread")
+    view.terminate()
+    assert view.wait(timeout=30) == 128 + signal.SIGTERM
+    assert view.stdout.read().endswith(b"\n")
+    end(job)
+
+
 def views_in(path):
     with open(path) as f:
         return len(f.read().splitlines())
@@ -193,6 +232,7 @@ def main():
     stopped()
     ranks()
     metrics()
+    unread()
     two_halves()
 
 
