@@ -310,6 +310,41 @@ static void test_graphs(void **state)
 	tfh_result_free(judge(&j, 6, 0));
 }
 
+/* A prompt goes up for each request, and each of its sixty tokens is a step. Gradients of sixteen parts, each with a loss that is read, are one
+ * step with the update behind them; few waits between two batches make no steps. */
+static void test_inside_batches(void **state)
+{
+	(void)state;
+	struct job j = job_new();
+
+	for (int i = 0; i < 8; i++) {
+		up(&j, 4096);
+		kernel(&j, F, 64, 3);
+		fetch(&j, 32000);
+		for (int k = 0; k < 60; k++) {
+			there(&j, 12, 0.1);
+			fetch(&j, 32000);
+			j.now += 2;
+		}
+	}
+	tfh_result_free(judge(&j, 480, 0));
+	for (int parts = 4; parts <= 16; parts += 12) {
+		j = job_new();
+		for (int i = 0; i < 40; i++) {
+			up(&j, 400000);
+			for (int k = 0; k < parts; k++) {
+				there(&j, 4, 0.1);
+				back(&j, 4, 0.2);
+				fetch(&j, 4);
+			}
+			for (int k = 0; k < 6; k++)
+				update(&j);
+		}
+		wait(&j);
+		tfh_result_free(judge(&j, 40, 0));
+	}
+}
+
 /* Epochs with an evaluation behind each; five trials, each with a module of its own; without
  * copies. */
 static void test_evaluation(void **state)
@@ -457,13 +492,21 @@ static void test_executed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_server),	     cmocka_unit_test(test_ragged),
-		cmocka_unit_test(test_waits_inside), cmocka_unit_test(test_fetches_inside),
-		cmocka_unit_test(test_scalars),	     cmocka_unit_test(test_changes),
-		cmocka_unit_test(test_launches),     cmocka_unit_test(test_log),
-		cmocka_unit_test(test_graphs),	     cmocka_unit_test(test_evaluation),
-		cmocka_unit_test(test_in_turn),	     cmocka_unit_test(test_no_steps),
-		cmocka_unit_test(test_three),	     cmocka_unit_test(test_turns_and_checkpoints),
+		cmocka_unit_test(test_server),
+		cmocka_unit_test(test_ragged),
+		cmocka_unit_test(test_waits_inside),
+		cmocka_unit_test(test_fetches_inside),
+		cmocka_unit_test(test_scalars),
+		cmocka_unit_test(test_changes),
+		cmocka_unit_test(test_launches),
+		cmocka_unit_test(test_log),
+		cmocka_unit_test(test_graphs),
+		cmocka_unit_test(test_inside_batches),
+		cmocka_unit_test(test_evaluation),
+		cmocka_unit_test(test_in_turn),
+		cmocka_unit_test(test_no_steps),
+		cmocka_unit_test(test_three),
+		cmocka_unit_test(test_turns_and_checkpoints),
 		cmocka_unit_test(test_executed),
 	};
 

@@ -130,6 +130,30 @@ static void try_waits(struct tfh_finder *f, uint64_t hash)
 	offer(f, &a, &s);
 }
 
+/*
+ * A batch may hold the work of many steps: a request of which each token is one, an epoch's data that go up at once. Where as many
+ * whole stretches alike, each with a wait behind it, lie between two batches, each of them is a step.
+ */
+static void try_inside(struct tfh_finder *f)
+{
+	struct tfh_anchor a = {.kind = TFH_ANCHOR_WAIT, .turn = 1};
+	size_t batches;
+
+	if (!good(f) || f->best.kind != TFH_ANCHOR_UPLOAD || f->best.turn > 1)
+		return;
+	tfh_finder_cut(f, &f->best);
+	batches = f->n;
+	tfh_finder_cut(f, &a);
+	if (f->n < TFH_LOOPS_BATCH_STEPS * batches || !substantial(f))
+		return;
+	struct tfh_score s = tfh_score_in_a_row(f);
+	if (s.strict < TFH_TURN_SURE_SHARE)
+		return;
+	f->best = a;
+	f->best.few = f->usual / TFH_LOOPS_MINOR_PART;
+	f->cover = s.cover;
+}
+
 static void try_graphs(struct tfh_finder *f)
 {
 	struct tfh_anchor a = {.kind = TFH_ANCHOR_GRAPH, .turn = 1};
@@ -234,6 +258,7 @@ bool tfh_find_anchor(const struct tfh_facts *facts, struct tfh_anchor *out, int 
 	*rc = f.v && table ? 0 : -ENOMEM;
 	if (!*rc && facts->token.n && facts->launches) {
 		try_uploads(&f);
+		try_inside(&f);
 		if (!good(&f))
 			try_waits(&f, 0);
 		if (!good(&f))
