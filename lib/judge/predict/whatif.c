@@ -109,9 +109,18 @@ static double late_share(const struct tfh_accounts *accounts)
 }
 
 /*
- * Tier C: how much shorter what stays of a step may be than it was. Parts of it may be as fast as in the fastest stretch; on a processor it no longer
- * waits for those that the removed work kept busy; and the loop's own Python no longer waits for the lock, where functions of
- * the pipeline held it.
+ * What a pause leaves behind: others use the caches meanwhile, and what follows fetches its code and data again. The longer it was,
+ * the more is gone, up to all of it. Without the pause that is not so.
+ */
+double tfh_cooled_s(double removed_s)
+{
+	return fmin(removed_s * TFH_PREDICT_COOLS_SHARE, TFH_PREDICT_COOL_S);
+}
+
+/*
+ * Tier C: how much shorter what stays of a step may be than it was. Parts of it may be as fast as in the fastest stretch. On a
+ * processor it no longer waits for those that the removed work kept busy, and finds its code and data in the caches. The loop's own
+ * Python no longer waits for the lock, where functions of the pipeline held it.
  */
 static double may_shrink(const struct tfh_accounts *accounts, enum tfh_remove what, double left,
 			 double step, double host)
@@ -123,6 +132,8 @@ static double may_shrink(const struct tfh_accounts *accounts, enum tfh_remove wh
 			  left * (1 - tfh_fastest(accounts, what)));
 
 	off += left * late_share(accounts);
+	if (accounts->facts->cpu_only)
+		off += tfh_cooled_s(step - left);
 	if (what == TFH_REMOVE_INPUT && facts->lock_feeds)
 		off += host;
 	return fmin(off, left / TFH_PREDICT_MOST_OFF_PART);
@@ -152,15 +163,6 @@ static bool serial(const struct tfh_accounts *accounts)
 static double slowest(const struct means *m)
 {
 	return m->kept > 0 ? m->most * (double)m->n / m->kept : 1;
-}
-
-/*
- * What a pause leaves behind: others use the caches meanwhile, and what follows fetches its code and data again. The longer it was,
- * the more is gone, up to all of it. Without the pause that is not so.
- */
-double tfh_cooled_s(double removed_s)
-{
-	return fmin(removed_s * TFH_PREDICT_COOLS_SHARE, TFH_PREDICT_COOL_S);
 }
 
 void tfh_serial_gain(const struct tfh_accounts *accounts, enum tfh_remove what, double step,
