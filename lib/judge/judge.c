@@ -178,7 +178,6 @@ static int conclude(const struct tfh_accounts *accounts, struct tfh_samples *sam
 	}
 	tfh_place_gains(accounts, samples, r);
 	tfh_forget_gains(accounts, r);
-	fill_saved(r);
 	tfh_find_recurring(accounts, r);
 	rc = tfh_find_changes(r);
 	if (rc)
@@ -209,6 +208,8 @@ static int conclude(const struct tfh_accounts *accounts, struct tfh_samples *sam
 	rc = tfh_find_lines(accounts, r);
 	if (!rc)
 		rc = tfh_find_call_lines(accounts, r);
+	tfh_copies_at_place(r);
+	fill_saved(r);
 	if (!rc)
 		rc = tfh_find_workers(accounts, r);
 	if (!rc)

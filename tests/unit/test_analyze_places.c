@@ -7,6 +7,7 @@
  * one does; waiting for the GIL while functions of the input pipeline run is input.
  */
 #include "analyze_gen.h"
+#include "judge/predict/predict.h"
 
 #include "judge/facts/pause_role.h"
 
@@ -426,6 +427,38 @@ static void test_taken_behind(void **state)
 	}
 }
 
+/* What a line does besides its copies may go with them: the step without copies is then a range. It does not where it is done elsewhere. */
+static void test_copies_at_line(void **state)
+{
+	(void)state;
+	for (uint32_t line = 7; line <= 8; line++) {
+		struct tfh_result r = {.verdict = {.cls = TFH_CLASS_TRANSFER_BOUND},
+				       .found = {.line = {.file = "/job/train.py",
+							  .function = "step",
+							  .line = line}},
+				       .n_whatif = 1,
+				       .n_place = 1};
+		r.breakdown[TFH_PART_TRANSFER].s_per_step = 0.016;
+		r.whatif[0] = (struct tfh_whatif){.remove = TFH_REMOVE_TRANSFER,
+						  .step_s = 0.004,
+						  .low_s = 0.0038,
+						  .high_s = 0.0041,
+						  .floor_s = 0.0007,
+						  .speedup = 4};
+		r.place[0] = (struct tfh_place_gain){.file = "/job/train.py",
+						     .function = "step",
+						     .line = 7,
+						     .s_per_step = 0.002,
+						     .off_s = 0.0002};
+		tfh_copies_at_place(&r);
+		assert_true(isnan(r.whatif[0].step_s) == (line == 7));
+		assert_float_equal(r.whatif[0].low_s, line == 7 ? 0.0016 : 0.0038, 1e-9);
+		assert_float_equal(r.whatif[0].high_s, 0.0041, 1e-9);
+		if (line == 7)
+			assert_float_equal(r.whatif[0].ceiling_speedup, 10, 1e-6);
+	}
+}
+
 /* The gain on the first screen is of the verdict's place only where the verdict's time is spent there: waiting for Python's lock, which
  * functions of the pipeline hold, ends with these and not with what the line itself does meanwhile. */
 static void test_place_of_line(void **state)
@@ -523,13 +556,14 @@ static void test_retraced(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_roles),	     cmocka_unit_test(test_order),
-		cmocka_unit_test(test_fed_by_hand),  cmocka_unit_test(test_copies),
-		cmocka_unit_test(test_issues),	     cmocka_unit_test(test_causes),
-		cmocka_unit_test(test_kernel_time),  cmocka_unit_test(test_retraced),
-		cmocka_unit_test(test_rewriting),    cmocka_unit_test(test_makers),
-		cmocka_unit_test(test_taken_behind), cmocka_unit_test(test_place_of_line),
-		cmocka_unit_test(test_loads),	     cmocka_unit_test(test_lock_beside),
+		cmocka_unit_test(test_roles),	      cmocka_unit_test(test_order),
+		cmocka_unit_test(test_fed_by_hand),   cmocka_unit_test(test_copies),
+		cmocka_unit_test(test_issues),	      cmocka_unit_test(test_causes),
+		cmocka_unit_test(test_kernel_time),   cmocka_unit_test(test_retraced),
+		cmocka_unit_test(test_rewriting),     cmocka_unit_test(test_makers),
+		cmocka_unit_test(test_taken_behind),  cmocka_unit_test(test_copies_at_line),
+		cmocka_unit_test(test_place_of_line), cmocka_unit_test(test_loads),
+		cmocka_unit_test(test_lock_beside),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -282,3 +282,30 @@ void tfh_place_gains(const struct tfh_accounts *accounts, struct tfh_samples *al
 	for (uint32_t i = 0; i < all->n_place && step > 0; i++)
 		fill(accounts, all, i, r, step);
 }
+
+static void may_go_too(struct tfh_whatif *w, const struct tfh_place_gain *g, double step)
+{
+	w->low_s = fmax(w->low_s - g->s_per_step - g->off_s, w->floor_s);
+	w->ceiling_speedup = w->low_s > 0 ? step / w->low_s : NAN;
+	w->step_s = w->speedup = NAN;
+}
+
+/* Where a program no longer makes its copies, what it does for them in the same line may go or stay: conversion, a buffer. */
+void tfh_copies_at_place(struct tfh_result *r)
+{
+	const struct tfh_seen_line *at = &r->found.line;
+	const struct tfh_model_line line = {at->file, at->function, at->line, false};
+	double step = 0;
+
+	for (int p = 0; p < TFH_PART_COUNT; p++)
+		step += r->breakdown[p].s_per_step;
+	if (!at->file || r->verdict.cls != TFH_CLASS_TRANSFER_BOUND)
+		return;
+	for (uint32_t i = 0; i < r->n_whatif; i++) {
+		struct tfh_whatif *w = &r->whatif[i];
+		for (uint32_t k = 0; k < r->n_place && w->remove == TFH_REMOVE_TRANSFER; k++)
+			if (!w->no_bound && !r->place[k].whole &&
+			    tfh_is_at_place(&r->place[k], &line))
+				may_go_too(w, &r->place[k], step);
+	}
+}
