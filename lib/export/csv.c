@@ -1,0 +1,64 @@
+#include "export/csv.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/clean.h"
+#include "base/print.h"
+
+static void separate(struct tfh_csv *c)
+{
+	if (c->fields++)
+		tfh_put(",", c->out);
+}
+
+/* What spreadsheets begin a formula with; a blank before it is dropped by some. */
+static bool formula(const char *text)
+{
+	return strchr("=+-@\t\r", *text) && *text;
+}
+
+void tfh_csv_text(struct tfh_csv *c, const char *text)
+{
+	separate(c);
+	if (!text || !*text)
+		return;
+	bool quoted = formula(text) || strpbrk(text, ",\"\r\n; \t'") != NULL;
+	if (quoted)
+		putc('"', c->out);
+	if (formula(text))
+		putc('\'', c->out);
+	for (size_t n = strlen(text), i = 0, step; i < n; i += step) {
+		uint32_t ch;
+		step = tfh_utf8(text + i, n - i, &ch);
+		if (!step)
+			tfh_put("\xef\xbf\xbd", c->out);
+		else
+			fwrite(text + i, 1, step, c->out);
+		if (text[i] == '"')
+			putc('"', c->out);
+		step += !step;
+	}
+	if (quoted)
+		putc('"', c->out);
+}
+
+void tfh_csv_int(struct tfh_csv *c, int64_t value)
+{
+	separate(c);
+	tfh_print(c->out, "%" PRId64, value);
+}
+
+void tfh_csv_empty(struct tfh_csv *c)
+{
+	separate(c);
+}
+
+int tfh_csv_end(struct tfh_csv *c)
+{
+	tfh_put("\r\n", c->out);
+	c->fields = 0;
+	return ferror(c->out) ? -EIO : 0;
+}
