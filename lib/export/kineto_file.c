@@ -16,6 +16,9 @@
 #include "export/walk.h"
 #include "export/writers.h"
 
+/* Correlation numbers begin here: HTA keeps numbers of lines in a column whose type is as small as these allow. */
+#define FIRST_CORRELATION 65536u
+
 struct kineto_out {
 	const struct tfh_export *x;
 	const struct tfh_thread_info *thread;
@@ -72,7 +75,7 @@ static int put_arrow(struct kineto_out *k, bool op, uint64_t id, int64_t pid, in
 		     int64_t t)
 {
 	begin_entry(k, op ? "f" : "s", "ac2g", "ac2g", pid, tid, t);
-	tfh_json_ku64(&k->j, "id", id);
+	tfh_json_ku64(&k->j, "id", id + FIRST_CORRELATION);
 	if (op)
 		tfh_json_kstr(&k->j, "bp", "e");
 	return end_entry(k, 1);
@@ -171,7 +174,7 @@ static int put_wait(struct kineto_out *k, const struct tfh_walk_call *call)
 		return 0;
 	begin_complete(k, "cuda_sync", host ? "Synchronize" : "Stream Wait Event", 0, ev->stream,
 		       ev->t0, ev->t1);
-	tfh_json_ku64(&k->j, "correlation", call->id);
+	tfh_json_ku64(&k->j, "correlation", call->id + FIRST_CORRELATION);
 	tfh_json_ku64(&k->j, "stream", ev->stream);
 	if (record) {
 		tfh_json_ki64(&k->j, "wait_on_stream", *stream ? (int64_t)*stream : -1);
@@ -187,7 +190,7 @@ static int note_record(struct kineto_out *k, const struct tfh_walk_call *call)
 
 	if (!record || !stream)
 		return -ENOMEM;
-	*record = call->id;
+	*record = call->id + FIRST_CORRELATION;
 	*stream = call->ev->stream;
 	return 0;
 }
@@ -221,7 +224,7 @@ static int put_call(void *arg, const struct tfh_walk_call *call)
 			       : call->name,
 		       k->pid, tid, ev->t0, ev->t1);
 	if (ev->kind != TFT_RANGE && ev->fn->family < TFH_FAM_COMMUNICATION)
-		tfh_json_ku64(&k->j, "correlation", call->id);
+		tfh_json_ku64(&k->j, "correlation", call->id + FIRST_CORRELATION);
 	rc = end_entry(k, 2);
 	if (!rc && issues)
 		rc = put_arrow(k, false, call->id, k->pid, tid, ev->t0);
@@ -272,7 +275,7 @@ static int put_op(void *arg, const struct tfh_op *op, uint64_t call)
 	tfh_json_ku64(&k->j, "context", op->ctx);
 	tfh_json_ku64(&k->j, "stream", op->stream);
 	if (call)
-		tfh_json_ku64(&k->j, "correlation", call);
+		tfh_json_ku64(&k->j, "correlation", call + FIRST_CORRELATION);
 	if (op->kind == TFH_OP_KERNEL)
 		put_kernel(&k->j, op);
 	else if (op->kind != TFH_OP_GRAPH)
