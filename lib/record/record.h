@@ -114,6 +114,7 @@ struct tfh_self {
 	uint32_t rearmed;	    /* how often the thread recorded again after its destructor
 				     * ran */
 	uint32_t in_agg;	    /* entries in use in the ring's AGG table */
+	bool exits;		    /* ends the process: never held up at its end (exit.c) */
 	uint64_t agg_since;	    /* begin of the oldest of them */
 	uint64_t retry;	 /* ticks before which no larger or first ring is requested again */
 	uint64_t *named; /* bit per id: this thread has published its NAME; mapped on first use */

@@ -20,6 +20,8 @@ def cases(seed, count):
     first = seed * 1000003 % (1 << 40)
     return [Run("schedules, few", ["schedules", "-n", "1000"], quick=True),
             Run("schedules of several processes, few", ["schedules", "-m", "-n", "100"], quick=True),
+            Run("two exits, each with a signal anywhere", ["schedules", "-x", "exit:exit"], quick=True),
+            Run("two actions, each order, with a signal anywhere", ["schedules", "-x", ":"]),
             Run("the rings in every order of memory", ["ring"]),
             Run("schedules", ["schedules", "-n", str(count), "-s", str(first)]),
             Run("schedules of several processes", ["schedules", "-m", "-n", str(count // 10), "-s", str(first)])]

@@ -8,7 +8,6 @@
  */
 #include <errno.h>
 #include <linux/futex.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -30,7 +29,6 @@ enum { NOT_YET, BEGUN, DONE };
 static uint32_t registered[TFH_EXIT_AFTERS]; /* atomic */
 
 static uint64_t held_until; /* atomic: CLOCK_MONOTONIC */
-static uint64_t leaving;    /* atomic: the thread that exits */
 
 static uint64_t now(void)
 {
@@ -42,11 +40,12 @@ static uint64_t now(void)
  * may then complain, or exit with another status. Without us this takes some 20 us, and the thread
  * that exits has just begun its share of the processor; our work makes it longer and puts it at
  * the end of that share. So other threads wait before their next driver call from here until the end, and
- * never longer than this.
+ * never longer than this. Two threads may exit at once, and a signal handler of either may call the
+ * driver: a thread that exits never waits here itself.
  */
 static void hold(uint64_t end)
 {
-	__atomic_store_n(&leaving, (uint64_t)pthread_self(), __ATOMIC_RELAXED);
+	tfh_self.exits = true;
 	__atomic_store_n(&held_until, end, __ATOMIC_RELEASE);
 }
 
@@ -56,8 +55,7 @@ void tfh_exit_wait(enum tfh_fn fn)
 	uint64_t until, t, waited = 0;
 	int saved = errno;
 
-	if (tfh_self.depth || tfh_fn_table[fn].family >= TFH_FAM_CONSUMER ||
-	    __atomic_load_n(&leaving, __ATOMIC_RELAXED) == (uint64_t)pthread_self())
+	if (tfh_self.depth || tfh_self.exits || tfh_fn_table[fn].family >= TFH_FAM_CONSUMER)
 		return;
 	/* The clock may stand still, by another preload. */
 	while ((until = __atomic_load_n(&held_until, __ATOMIC_ACQUIRE)) > (t = now()) &&
@@ -112,6 +110,7 @@ void tfh_register_exit(enum tfh_exit_after after)
 
 void tfh_exit_forked(void)
 {
+	tfh_self.exits = false;
 	for (int i = 0; i < TFH_EXIT_AFTERS; i++)
 		if (registered[i] == BEGUN)
 			registered[i] = NOT_YET;

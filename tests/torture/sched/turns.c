@@ -47,6 +47,10 @@ static uint64_t state, points, now = SCHED_SECOND, lowest;
 static uint32_t coin;	    /* one in so many points is a change */
 static bool by_priority;    /* else by coin */
 static uint32_t changes[8]; /* points of a change, by priority */
+static struct {
+	struct task *task; /* NULL: nobody */
+	uint32_t points, signal_at, change_at;
+} direct;
 static pthread_key_t last_key;
 static bool have_key;
 static struct {
@@ -178,6 +182,37 @@ void sched_note(const char *what)
 		passed[(points - 1) % PASSED].note = what;
 }
 
+void sched_direct(uint32_t signal_at, uint32_t change_at)
+{
+	by_priority = true;
+	memset(changes, 0, sizeof(changes));
+	me->priority = 1ull << 42;
+	direct.points = 0;
+	direct.signal_at = signal_at;
+	direct.change_at = change_at;
+	direct.task = me;
+}
+
+uint32_t sched_direct_end(void)
+{
+	direct.task = NULL;
+	return direct.points;
+}
+
+static void direct_point(void)
+{
+	uint32_t n = ++direct.points;
+
+	if (direct.signal_at && n >= direct.signal_at && me->signals) {
+		direct.signal_at = 0;
+		me->signals = false;
+		sched_signal();
+		me->signals = true;
+	}
+	if (n == direct.change_at)
+		sched_pass();
+}
+
 void sched_point_in(const char *function, int line)
 {
 	if (!active || !me)
@@ -186,11 +221,13 @@ void sched_point_in(const char *function, int line)
 	now += POINT_NS;
 	if (++points > POINTS_MOST)
 		sched_failed("no end");
-	if (me->signals && sched_random(400) == 0) {
+	if (me->signals && me != direct.task && sched_random(400) == 0) {
 		me->signals = false;
 		sched_signal();
 		me->signals = true;
 	}
+	if (me == direct.task)
+		direct_point();
 	if (is_change())
 		hand_over(choose());
 }
@@ -353,6 +390,7 @@ void sched_begin(uint64_t seed)
 	tasks[0].priority = 1ull << 41;
 	me = &tasks[0];
 	waits_for = NOBODY;
+	direct.task = NULL;
 	active = true;
 }
 

@@ -39,6 +39,11 @@ void sched_forked(uint64_t seed);
 void sched_task(void *(*run)(void *), void *arg);
 /* Waits until all tasks made by sched_task are gone. */
 void sched_join(void);
+/* At the calling task's points from here on, counted from 1: a signal at one (or as soon as it takes
+ * signals again), and at one all others run until none can. 0: never. */
+void sched_direct(uint32_t signal_at, uint32_t change_at);
+/* The points that it passed since; there are no more of them. */
+uint32_t sched_direct_end(void);
 /* The calling task takes signals from now on, or no more. */
 void sched_signals(bool on);
 uint64_t sched_random(uint64_t below);

@@ -39,7 +39,7 @@ static struct {
 		uint32_t from, to;
 	} cut[CUTS];
 	uint32_t cuts;
-	bool may_refuse, left, names, triggered, excused;
+	bool may_refuse, left, names, triggered, excused, early;
 	pid_t children[16];
 	uint32_t n_children;
 } w;
@@ -147,7 +147,7 @@ static void signalled(void)
 {
 	int saved = errno;
 
-	call(FN_TRIGGER, 1);
+	call(w.early ? FN_OTHER : FN_TRIGGER, 1);
 	errno = saved;
 }
 
@@ -244,9 +244,18 @@ static void forks(void)
 		w.children[w.n_children++] = pid;
 }
 
+static void took(uint64_t since, const char *what)
+{
+	uint64_t ns = sched_now() - since;
+
+	if (ns > SCHED_SECOND && !w.excused)
+		work_failed("%s took %llu ms", what, (unsigned long long)(ns / 1000000));
+}
+
 static void act(void)
 {
 	uint64_t since = sched_now();
+	char text[16];
 	uint32_t what = (uint32_t)sched_random(100);
 
 	if (what < 45)
@@ -277,9 +286,8 @@ static void act(void)
 		finish();
 	else
 		sched_pass();
-	if (sched_now() - since > SCHED_SECOND && !w.excused)
-		work_failed("action %u took %llu ms", what,
-			    (unsigned long long)((sched_now() - since) / 1000000));
+	snprintf(text, sizeof(text), "action %u", what);
+	took(since, text);
 }
 
 /* Between two calls none is shown as open. */
@@ -353,9 +361,7 @@ static void end_of_process(void)
 	finish();
 	tfh_finish(true);
 	w.left = left;
-	if (sched_now() - since > SCHED_SECOND)
-		work_failed("the end took %llu ms",
-			    (unsigned long long)((sched_now() - since) / 1000000));
+	took(since, "the end");
 	sched_end(); /* the flusher's, too */
 	check();
 }
@@ -370,7 +376,7 @@ static void forget(uint64_t seed, bool several)
 	w.several = several;
 	w.refused = w.refused_free = w.lost = w.damaged = 0;
 	w.workers = w.cuts = w.n_children = 0;
-	w.may_refuse = w.left = w.names = w.triggered = w.excused = false;
+	w.may_refuse = w.left = w.names = w.triggered = w.excused = w.early = false;
 }
 
 /* ---- schedules ---- */
@@ -412,7 +418,7 @@ static void wait_for_children(void)
 	}
 }
 
-void work_run(uint64_t seed, bool several)
+static void begin(uint64_t seed, bool several)
 {
 	forget(seed, several);
 	if (several || !sched_pid)
@@ -421,9 +427,104 @@ void work_run(uint64_t seed, bool several)
 		sched_fork_child();
 	sched_signal = signalled;
 	sched_begin(seed);
+}
+
+void work_run(uint64_t seed, bool several)
+{
+	begin(seed, several);
 	run_workers(2 + (uint32_t)sched_random(3));
 	end_of_process();
 	wait_for_children();
+}
+
+/* ---- pairs ---- */
+
+static void one_call(void)
+{
+	call(FN_TRIGGER, 1);
+}
+
+/* Before the recording begins: the call is kept in memory. */
+static void early_call(void)
+{
+	call(FN_OTHER, 1);
+}
+
+static void pause_and_resume(void)
+{
+	w.may_refuse = true;
+	tfh_pause();
+	tfh_resume();
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} actions[] = {{"early", early_call},	    {"call", one_call},	  {"name", name},  {"flush", flush},
+	       {"pause", pause_and_resume}, {"exec", exec_fails}, {"exit", finish}};
+
+static struct {
+	uint32_t first, second, signal_at, change_at, points;
+} pair;
+
+const char *work_action(uint32_t i)
+{
+	return i < sizeof(actions) / sizeof(actions[0]) ? actions[i].name : NULL;
+}
+
+static void do_one(uint32_t i)
+{
+	uint64_t since = sched_now();
+
+	actions[i].run();
+	took(since, actions[i].name);
+}
+
+static void *second_of_pair(void *arg)
+{
+	(void)arg;
+	my_worker = 1;
+	one_call();
+	do_one(pair.second);
+	one_call(); /* after a failed exec, recording begins again */
+	check_closed();
+	return NULL;
+}
+
+static void *first_of_pair(void *arg)
+{
+	(void)arg;
+	my_worker = 0;
+	w.early = actions[pair.first].run == early_call;
+	if (w.early) {
+		early_call();
+	} else {
+		one_call();
+		flush(); /* it records */
+	}
+	sched_task(second_of_pair, NULL);
+	sched_signals(true);
+	sched_direct(pair.signal_at, pair.change_at);
+	do_one(pair.first);
+	pair.points = sched_direct_end();
+	sched_signals(false);
+	one_call();
+	check_closed();
+	return NULL;
+}
+
+uint32_t work_pair(uint32_t first, uint32_t second, uint32_t signal_at, uint32_t change_at)
+{
+	begin(1, false);
+	w.workers = 2;
+	pair.first = first;
+	pair.second = second;
+	pair.signal_at = signal_at;
+	pair.change_at = change_at;
+	sched_task(first_of_pair, NULL);
+	sched_join();
+	end_of_process();
+	return pair.points;
 }
 
 void work_reset(void)

@@ -17,6 +17,11 @@ extern struct work_sums *work_sums;
 /* One schedule. `several`: with forks, by a process that has recorded nothing yet. The reason of a
  * failure goes to work_failed, which does not return. */
 void work_run(uint64_t seed, bool several);
+/* Two tasks: one does `first` and gets a signal at a point of it, the other one `second`, all of it
+ * at another point (turns.h). Returns how many points `first` has. */
+uint32_t work_pair(uint32_t first, uint32_t second, uint32_t signal_at, uint32_t change_at);
+/* The name of an action, or NULL. */
+const char *work_action(uint32_t i);
 /* A recorder that may record again, as after a fork. */
 void work_reset(void);
 void work_failed(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
