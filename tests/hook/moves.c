@@ -25,8 +25,8 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	tfh_run_threads(run, &threads);
-	while (tfh_merge_next(m, &ev))
-		if (ev.fn->args == TFH_ARGS_COPY)
+	while (tfh_merge_next(m, &ev)) /* samples name the copy that they fall into */
+		if (ev.kind == TFT_CALL && ev.fn->args == TFH_ARGS_COPY)
 			printf("{\"tid\":%" PRIu32 ",\"seq\":%" PRIu32
 			       ",\"dir\":\"%s\",\"pageable\":%s}\n",
 			       threads[ev.thread].tid, (uint32_t)ev.number, directions[ev.dir],
