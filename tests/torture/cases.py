@@ -235,6 +235,33 @@ def failing_files():
                    preload="{hook}:{bin}/libfaults.so", env=dict(faults(f=fault), container="yes"))
 
 
+# What freezes is outside of it.
+FREEZES = ("c=/sys/fs/cgroup/freezer/tfh-torture-$$; mkdir $c || exit 99; for i in 1 2 3; do sleep 0.2; echo FROZEN >$c/freezer.state; sleep 0.7; "
+           "echo THAWED >$c/freezer.state; done & echo $$ >$c/tasks; \"$@\"; rc=$?; echo $$ >$c/../tasks; wait; rmdir $c; exit $rc")
+
+
+def kernel():
+    user = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+    yield Case("not dumpable", ["kernel", "nodump", "1000"], rc=7, quick=True)
+    yield Case("not dumpable, as a user", ["kernel", "nodump", "1000"], rc=7, wrap=user, needs=["setpriv"])
+    yield Case("landlock", ["kernel", "landlock", "1000"], rc=7, truth="part", least=1000, say="|" + PAUSED)
+    yield Case("no new code", ["kernel", "nocode", "1000"], rc=7)
+    yield Case("another effective user at the start", ["kernel", "euid", "1000"], rc=7, truth="part", say="|" + PAUSED + "|" + NOWHERE)
+    yield Case("close_range before an exec", ["kernel", "cloexec", "1000", "{bin}/kernel"], rc=7, quick=True)
+    yield Case("io_uring with a thread of the kernel", ["kernel", "uring", "1000"], rc=7)
+    yield Case("8 MB to be locked", ["kernel", "locked", "1000", "8", "4"], rc=7, truth="part", say="|ulimit -l")
+    yield Case("no child of ours", ["kernel", "childless", "1000"], rc=7, quick=True)
+    for size in ("16384", "32768"):
+        yield Case("threads with %s bytes of stack" % size, ["kernel", "stacks", "50", size], rc=7)
+    for size in ("8192", "16384"):
+        yield Case("%s bytes of stack for signals" % size, ["kernel", "signalstack", "1000", size], rc=7)
+    yield Case("deeper than a path", ["kernel", "deep", "1000", "{tmp}"], rc=7, truth="part", say="|" + NOWHERE, env={"TFHOOK_RUN": ""})
+    yield Case("a name that is too long", ["ends", "plain", "1000"], rc=7, truth="part", say=NOWHERE, env={"TFHOOK_RUN": "{tmp}/" + 1200 * "long"})
+    yield Case("first process of a namespace", ["ends", "plain", "1000"], rc=7, wrap=["unshare", "-p", "-f", "--mount-proc"])
+    yield Case("real time on one processor", ["threads", "flood", "20000", "2"], rc=7, wrap=["chrt", "-f", "1", "taskset", "-c", "0"], needs=["chrt", "taskset"])
+    yield Case("frozen and thawed", ["places", "long", "60", "2000"], rc=7, wrap=["/bin/sh", "-c", FREEZES, "sh"], needs=["/sys/fs/cgroup/freezer/tasks"])
+
+
 def doors():
     yield Case("dlclose of the driver", ["doors", "closes", "500"], rc=7)
     yield Case("constructors call the driver", ["doors", "constructors", "100", "{bin}/libctor.so"], rc=7)
@@ -271,5 +298,5 @@ def company():
 
 
 def all_cases():
-    for group in (ends, forks, threads, limits, places, failing_files, doors, company):
+    for group in (ends, forks, threads, limits, places, failing_files, kernel, doors, company):
         yield from group()

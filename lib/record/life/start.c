@@ -21,6 +21,7 @@
 #include "record/process/requests.h"
 #include "record/process/thread.h"
 #include "record/ring/journal.h"
+#include "record/ring/rings.h"
 #include "record/ring/switch.h"
 #include "record/run/place.h"
 #include "record/run/runjson_write.h"
@@ -155,7 +156,8 @@ void tfh_start(const struct tfh_steady *steady)
 		give_up();
 		return;
 	}
-	local = tfh_rundir_answers(&tfh_dir, &tfh_p.options);
+	/* A signal stack is too small for it: 8 KiB are common. */
+	local = !tfh_on_signal_stack() && tfh_rundir_answers(&tfh_dir, &tfh_p.options);
 	if (!local && tfh_flusher_start(steady, begin_recording)) {
 		tfh_wait_for_journal(TFH_START_MS);
 		tfh_gpu_begin();

@@ -57,8 +57,7 @@ uint32_t tfh_drop_left(struct tfh_self *self, uint64_t at)
 	return self->depth;
 }
 
-/* On the signal stack nothing is told by the order of addresses. */
-static bool on_signal_stack(void)
+bool tfh_on_signal_stack(void)
 {
 	stack_t stack;
 
@@ -76,7 +75,8 @@ static void drop_guard(struct tfh_self *self, uint64_t at)
 
 	if (self->guard & TFH_GUARD_APPEND && self->filling.at > own)
 		own = self->filling.at;
-	if (self->guard && own && own <= at && !on_signal_stack())
+	/* On the signal stack nothing is told by the order of addresses. */
+	if (self->guard && own && own <= at && !tfh_on_signal_stack())
 		self->guard = 0;
 	else if (self->guard == TFH_GUARD_APPEND && !holds(&self->filling))
 		self->guard = 0;

@@ -9,6 +9,9 @@
 /* Like tfh_self_settle(), as seen from stack address `at`. */
 void tfh_settle_at(struct tfh_self *self, uint64_t at);
 
+/* Is this a signal handler on a stack of its own? */
+bool tfh_on_signal_stack(void);
+
 /* Closes the open call that began at `begin`, whichever thread's ring it is on. */
 void tfh_close_elsewhere(uint64_t begin);
 
