@@ -70,7 +70,7 @@ void tfh_report_step_text(FILE *out, const struct tfh_result *r, const struct tf
 {
 	char start[TFH_TEXT], dur[TFH_TEXT], mean[TFH_TEXT], usual[TFH_TEXT];
 
-	tfh_print(out, "step %llu   %s, %s after the start   %s   %s %s\n\n",
+	tfh_print(out, "step %llu   %s, %s after the start   %s\n  %s   %s\n\n",
 		  (unsigned long long)s->index, tfh_fmt_time(dur, s->dur_s),
 		  tfh_fmt_time(start, s->start_s),
 		  word(tfh_segment_name((enum tfh_segment)s->segment)),
