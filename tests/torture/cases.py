@@ -92,7 +92,7 @@ def ends():
 def forks():
     yield Case("forks", ["forks", "one", "100"], rc=7)
     yield Case("forks, few", ["forks", "one", "10"], rc=7, quick=True)
-    yield Case("forks at once", ["forks", "many", "200"], rc=7)
+    yield Case("forks at once", ["forks", "many", "200"], rc=7, timeout=300)
     yield Case("storm of forks", ["forks", "storm", "400"], rc=7, timeout=300)
     yield Case("vfork", ["forks", "vfork", "300"], rc=7)
     yield Case("posix_spawn", ["forks", "spawn", "300"], rc=7)
