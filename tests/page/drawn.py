@@ -121,12 +121,12 @@ def many(browser):
     assert os.path.getsize(path) < 1e6, os.path.getsize(path)
 
 
-def ranks(browser):
-    """Several ranks by time, without a script: a slower one is darker all along, a later one begins later."""
+def heat_of(browser, name):
+    """How dark each of three ranks is in the middle of its run."""
     script = "for i in 0 1 2; do RANK=$i WORLD_SIZE=3 \"$0\" --steps 200 --h2d 1000 --spin $((2000 + i * 2000)) & done; wait"
-    subprocess.run([shown.TFHOOK, "run", "-q", "-o", "ranks", "--", "bash", "-c", script, shown.LOOP], check=True, stdout=subprocess.DEVNULL,
+    subprocess.run([shown.TFHOOK, "run", "-q", "-o", name, "--", "bash", "-c", script, shown.LOOP], check=True, stdout=subprocess.DEVNULL,
                    env=dict(os.environ, LD_LIBRARY_PATH=shown.BUILD + "/sim"))
-    path, figures = shown.page_of("ranks", "ranks.html")
+    path, figures = shown.page_of(name, name + ".html")
     page = browser(path, java_script_enabled=False)
     cells = page.page.locator("#heat-ranks rect").evaluate_all(
         "all => all.map(c => [+c.getAttribute('y'), +c.getAttribute('fill-opacity'), c.textContent])")
@@ -134,10 +134,19 @@ def ranks(browser):
         mine = [c for c in cells if c[0] == row]
         assert len(mine) > 5 and all(c[2].startswith("rank %d, " % rank["rank"]) for c in mine), (row, mine)
     dark = [sorted(c[1] for c in cells if c[0] == row) for row in range(3)]
-    middle = [d[len(d) // 2] for d in dark]
-    assert middle[0] < middle[1] < middle[2], middle
     page.quiet()
     page.fits()
+    return [d[len(d) // 2] for d in dark]
+
+
+def ranks(browser):
+    """Several ranks by time, without a script: a slower one is darker all along, unless others had the processors, in which case it is tried again."""
+    seen = []
+    for i in range(3):
+        seen.append(heat_of(browser, "ranks%d" % i))
+        if seen[-1][0] < seen[-1][1] < seen[-1][2]:
+            return
+    raise AssertionError(seen)
 
 
 def main():

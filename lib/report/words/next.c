@@ -11,7 +11,7 @@ static const struct {
 	const char *what, *todo;
 } besides[] = {
 	{TFH_BRANCH_BEFORE, "before the first call",
-	 "imports, building the model, opening data: do less of it, or side by side"},
+	 "imports, building the model, opening data: do less of it, or do it in parallel"},
 	{TFH_BRANCH_STARTUP, "start-up",
 	 "cache what is compiled and loaded; `tfhook report --all` tells how far it was when"},
 	{TFH_BRANCH_EVALUATE, "evaluation", "evaluate less often, or on fewer batches"},
@@ -110,7 +110,7 @@ static void advise(struct tfh_wording *w, const struct next *next)
 		       tfh_phrase(w, "%s: %s of the run's %s", besides[next->row].what,
 				  tfh_phrase_time(w, next->saved_s),
 				  tfh_phrase_time(w, r->tree[0].wall_s)),
-		       *seen ? tfh_phrase(w, "%s: do less of it, or side by side", seen)
+		       *seen ? tfh_phrase(w, "%s: do less of it, or do it in parallel", seen)
 			     : besides[next->row].todo,
 		       next->saved_s);
 }

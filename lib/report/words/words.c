@@ -17,7 +17,7 @@ static void remark_contention(struct tfh_wording *w)
 		w,
 		tfh_phrase(w,
 			   "for %.0f %% of the steps' time the threads that drive the device were "
-			   "ready to run, but waited for a CPU: %s",
+			   "ready to run, but waited for a CPU (%s)",
 			   100 * r->found.contended.share, tfh_who_had_cpus(w)));
 }
 
