@@ -472,7 +472,7 @@ families: all
 		--filter '$(T)' --split '$(SPLIT)' --keep '$(KEEP)'
 
 # 30 pairs of equal runs and 30 with a planted change: what `tfhook diff` says of them. N=30 SEED=n. Five minutes.
-check-diff: all $(B)/tests/jobs/client_loop
+check-diff: all $(B)/tests/jobs/client_loop $(B)/tests/truth/train
 	$(Q)folder=$$(mktemp -d) && { python3 tests/diff/pairs_of_runs.py '$(abspath $(B))' "$$folder" $(or $(N),30) $(or $(N),30) $(or $(SEED),1); \
 		status=$$?; rm -rf "$$folder"; exit $$status; }
 

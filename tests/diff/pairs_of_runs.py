@@ -10,11 +10,34 @@ import subprocess
 import sys
 
 STEPS = 300
-# What is planted: the option of the client, and what its change is charged to. Times in ms of a step.
+STEP_MS = 5.2
+# A step of tests/truth/train (its libtrain.c): a loader that is waited for, a sleep, a copy, a kernel. {extra}: nothing, or another kernel.
+PLAN = "get:{load:.3f}:0 sleep:{sleep:.3f} h2d:{bytes:.0f}:pageable k:{kernel:.3f}:1:spin_gemm{extra} sync"
+BASE = {"load": 1.0, "sleep": 2.0, "bytes": 1e5, "kernel": 2.0, "extra": ""}
+PAGEABLE = 1.6e6  # bytes a ms, of the simulated GPU
+
+
+def longer(part, per_ms=1):
+    return lambda ms: {part: BASE[part] + ms * per_ms}
+
+
+# What is planted, as a function of the ms that a step takes more; what that is charged to; by which part of a step it can become less; what `diff` has to list.
 KINDS = {
-    "sleep": ("--sleep", 1.0, {"host.sleep", "host.code", "host.wait"}),
-    "kernel": ("--spin", 1000.0, {"compute"}),
+    "sleep": (longer("sleep"), {"host.sleep", "host.code", "host.wait"}, 0.3, None),
+    "kernel": (longer("kernel"), {"compute"}, 0.3, None),
+    "loader": (longer("load"), {"input.unknown", "input.map", "input.read", "input.generator"}, 0.15, None),
+    "copy": (longer("bytes", PAGEABLE), {"transfer.h2d-pageable"}, 0, None),
+    "new kernel": (lambda ms: {"extra": " k:%.3f:1:spin_conv" % ms}, {"compute"}, 0, lambda d: [k["how"] for k in d["kernels"] if k["name"] == "spin_conv"] == ["new"]),
+    "setting": (longer("sleep"), {"host.sleep", "host.code", "host.wait"}, 0.3,
+                lambda d: {"name": "env.OMP_NUM_THREADS", "a": None, "b": "1"} in d["facts"]),
 }
+
+
+def train(build, out, plan, env):
+    env = {**os.environ, "LD_LIBRARY_PATH": f"{build}/sim", "TFHOOK_CUPTI_LIB": f"{build}/sim/libcupti.so.13", **env}
+    env.pop("TFHOOK_TRACES", None)
+    subprocess.run([f"{build}/bin/tfhook", "run", "-q", "-o", out, f"{build}/tests/truth/train", str(STEPS), PLAN.format(**BASE | plan)], env=env,
+                   check=True, stdout=subprocess.DEVNULL, timeout=120)
 
 
 def client(build, out, **set_to):
@@ -36,35 +59,34 @@ def run_pair(build, folder, change, share):
     a, b = f"{folder}/a", f"{folder}/b"
     for path in (a, b):
         shutil.rmtree(path, ignore_errors=True)
-    planted, options = 0, {}
-    if change:
-        option, per_ms, _ = KINDS[change]
-        planted = share * 6e-3
-        options = {option: {"--sleep": 3.0, "--spin": 2000.0}[option] + planted * 1e3 * per_ms}
-    client(build, a)
-    client(build, b, **options)
-    return planted, diff(build, a, b)
+    planted = share * STEP_MS if change else 0
+    train(build, a, {}, {})
+    train(build, b, KINDS[change][0](planted) if change else {}, {"OMP_NUM_THREADS": "1"} if change == "setting" else {})
+    return planted * 1e-3, diff(build, a, b)
 
 
 def compare(build, folder, equal, changed, seed):
     """(false alarms, changes missed, changes to be found, causes wrong)"""
     draw = random.Random(seed)
-    pairs = [(None, 0)] * equal + [(draw.choice(sorted(KINDS)), draw.choice([-1, 1, 1]) * 0.02 * 25 ** draw.random()) for _ in range(changed)]
+    kinds = sorted(KINDS)
+    pairs = [(None, 0)] * equal + [(kinds[i % len(kinds)], draw.choice([-1, 1, 1]) * 0.02 * 25 ** draw.random()) for i in range(changed)]
     draw.shuffle(pairs)
     alarms = missed = due = wrong = 0
     for change, share in pairs:
-        share = max(share, -0.3)
+        least = KINDS[change][2] if change else 0
+        share = max(share, -least) if least else abs(share)
         planted, d = run_pair(build, folder, change, share)
         step, first = d["step"], next((p for p in d["parts"] if p["found"]), None)
         alarm = not change and step["found"]
         is_due = bool(change) and abs(planted) >= 2 * step["off_s"]
         miss = is_due and not step["found"]
-        bad_cause = is_due and (not first or first["part"] not in KINDS[change][2])
+        listed = KINDS[change][3] if change else None
+        bad_cause = is_due and (not first or first["part"] not in KINDS[change][1] or bool(listed and not listed(d)))
         alarms += alarm
         due += is_due
         missed += miss
         wrong += bad_cause
-        print("%-7s %+6.1f %% planted: %+6.1f %% +-%.1f %% %s %s%s" % (
+        print("%-10s %+6.1f %% planted: %+6.1f %% +-%.1f %% %s %s%s" % (
             change or "equal", 100 * share, 100 * step["change_share"], 100 * step["off_share"], "found" if step["found"] else "-",
             first["part"] if first else "", "  FALSE ALARM" if alarm else "  MISSED" if miss else "  WRONG CAUSE" if bad_cause else ""), flush=True)
     return alarms, missed, due, wrong
