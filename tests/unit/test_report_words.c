@@ -137,6 +137,23 @@ static void test_computing_line(void **state)
 	tfh_wording_free(&w.said);
 }
 
+/* Calls are a whole number, where they are that. */
+static void test_calls(void **state)
+{
+	static const struct {
+		double calls;
+		const char *words;
+	} row[] = {{1, "1 call"},      {0.98, "1 call"},   {2, "2 calls"}, {2.5, "2.5 calls"},
+		   {0.2, "0.2 calls"}, {1.5, "1.5 calls"}, {0, "0 calls"}};
+	struct words w;
+
+	(void)state;
+	begin(&w, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_DENSE);
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
+		assert_string_equal(tfh_phrase_calls(&w.said, row[i].calls), row[i].words);
+	tfh_wording_free(&w.said);
+}
+
 /* A PyTorch job is told what PyTorch's user can check, and that so many workers would keep up. */
 static void test_torch(void **state)
 {
@@ -257,10 +274,9 @@ static void test_kinds_of_kernels(void **state)
 	w.r.n_families = 4;
 	tfh_explain_cause(&w.said);
 	assert_int_equal(w.said.n_evidence, 1);
-	assert_string_equal(
-		w.said.evidence[0],
-		"of the computing 40 % is attention, 38 % is changes of layout, 19 % is "
-		"matrix products without tensor cores");
+	assert_string_equal(w.said.evidence[0],
+			    "40 % of the computing is attention, 38 % changes of layout, 19 % "
+			    "matrix products without tensor cores");
 	assert_int_equal(w.said.n_advice, 2);
 	assert_string_equal(w.said.advice[0].evidence,
 			    "changes of layout: 38 % of the computing, 3.80 ms per step");
@@ -344,6 +360,7 @@ int main(void)
 		cmocka_unit_test(test_every_cause),
 		cmocka_unit_test(test_own_advice),
 		cmocka_unit_test(test_computing_line),
+		cmocka_unit_test(test_calls),
 		cmocka_unit_test(test_torch),
 		cmocka_unit_test(test_kernel_that_matters),
 		cmocka_unit_test(test_times),

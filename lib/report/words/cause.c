@@ -41,10 +41,10 @@ static void advise_stage(struct tfh_wording *w, const struct tfh_input_stage *g,
 static const char *stage_line(struct tfh_wording *w, const struct tfh_input_stage *g)
 {
 	return tfh_phrase(w,
-			  g->async ? "%s: waited for %s per step, %.1f calls (%s)"
-				   : "%s: %s of its own time per step, %.1f calls (%s)",
-			  g->name, tfh_phrase_time(w, g->self_s_per_step), g->calls_per_step,
-			  g->prefix);
+			  g->async ? "%s: waited for %s per step, %s (%s)"
+				   : "%s: %s of its own time per step, %s (%s)",
+			  g->name, tfh_phrase_time(w, g->self_s_per_step),
+			  tfh_phrase_calls(w, g->calls_per_step), g->prefix);
 }
 
 /* NULL: what is said of the cause is all that is known. */
@@ -165,8 +165,8 @@ static const char *size(struct tfh_wording *w, double bytes)
 /* few: of so few bytes that they say nothing of a rate. */
 static const char *copies_line(struct tfh_wording *w, const struct tfh_transfer *t, bool few)
 {
-	return tfh_phrase(w, "%s: %s per step in %.1f calls%s%s", t->fn, size(w, t->bytes_per_step),
-			  t->calls_per_step,
+	return tfh_phrase(w, "%s: %s per step in %s%s%s", t->fn, size(w, t->bytes_per_step),
+			  tfh_phrase_calls(w, t->calls_per_step),
 			  isfinite(t->bytes_per_s) && !few
 				  ? tfh_phrase(w, ", %.2f GB/s", t->bytes_per_s / 1e9)
 				  : "",
@@ -201,7 +201,7 @@ static const char *explain_again(struct tfh_wording *w)
 					  " steps the same device memory is fetched again, %s",
 				a->steps, bytes));
 	return a->dir == TFH_DIR_H2D
-		       ? "if its values stay the same, send it once; else pinned memory, one batch "
+		       ? "if the values stay the same, send them once; else use pinned memory, one batch "
 			 "ahead"
 		       : "if these are weights, fetch them every n-th step only; else copy to "
 			 "pinned memory on a separate stream";
@@ -430,9 +430,10 @@ static const char *kernel_share(struct tfh_wording *w)
 	const struct tfh_result *r = w->r;
 	char name[TFH_KERNEL_NAME];
 
-	return tfh_phrase(w, "%s takes %.0f %% of the computing, %.1f calls per step, %s each",
+	return tfh_phrase(w, "%s takes %.0f %% of the computing, %s per step, %s each",
 			  tfh_kernel_short(name, r->kernels[0].name, 60),
-			  100 * r->kernels[0].share_of_busy, r->kernels[0].calls_per_step,
+			  100 * r->kernels[0].share_of_busy,
+			  tfh_phrase_calls(w, r->kernels[0].calls_per_step),
 			  tfh_phrase_time(w, r->kernels[0].median_s));
 }
 

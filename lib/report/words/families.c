@@ -41,15 +41,15 @@ static const char *todo_of(enum tfh_kernel_family family, const char **finding)
 void tfh_explain_families(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
-	const char *list = "of the computing";
+	const char *list = "";
 	uint32_t n = 0, advised = 0;
 
 	for (uint32_t i = 0; i < r->n_families && n < TFH_REPORT_FAMILIES; i++) {
 		const struct tfh_family_time *f = &r->families[i];
 		if (f->share_of_busy < TFH_REPORT_FAMILY_SHARE)
 			break;
-		list = tfh_phrase(w, "%s%s %.0f %% is %s", list, n ? "," : "",
-				  100 * f->share_of_busy, tfh_family_words(f->family));
+		list = tfh_phrase(w, n ? "%s, %.0f %% %s" : "%s%.0f %% of the computing is %s",
+				  list, 100 * f->share_of_busy, tfh_family_words(f->family));
 		n++;
 	}
 	if (!n || (n == 1 && r->families[0].family == TFH_FAMILY_OTHER))

@@ -26,6 +26,14 @@ const char *tfh_phrase_time(struct tfh_wording *w, double s)
 			   : tfh_phrase(w, "%.0f us", s * 1e6);
 }
 
+const char *tfh_phrase_calls(struct tfh_wording *w, double calls)
+{
+	bool whole = fabs(calls - round(calls)) < 0.05;
+
+	return tfh_phrase(w, whole ? "%.0f call%s" : "%.1f call%s", calls,
+			  whole && fabs(calls - 1) < 0.5 ? "" : "s");
+}
+
 void tfh_evidence(struct tfh_wording *w, enum tfh_tells tells, const char *line)
 {
 	if (w->n_evidence >= sizeof(w->evidence) / sizeof(w->evidence[0]))

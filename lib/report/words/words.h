@@ -73,6 +73,8 @@ const char *tfh_phrase(struct tfh_wording *w, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Seconds in a sentence: "5.41 s", "19 ms", "2.05 ms", "454 us". */
 const char *tfh_phrase_time(struct tfh_wording *w, double s);
+/* "1 call", "2.5 calls" */
+const char *tfh_phrase_calls(struct tfh_wording *w, double calls);
 /* A line below the verdict's sentence; a note; left out where there is no place for it. */
 void tfh_evidence(struct tfh_wording *w, enum tfh_tells tells, const char *line);
 void tfh_remark(struct tfh_wording *w, const char *text);
