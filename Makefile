@@ -187,7 +187,7 @@ FUZZ_PARTS := $(filter-out tests/fuzz/fuzz_%.c tests/fuzz/replay.c,$(wildcard te
 # The same targets without libFuzzer, for the inputs that are kept.
 REPLAY := $(if $(filter fuzz,$(AREAS)),$(FUZZ:$(B)/tests/fuzz/fuzz_%=$(B)/tests/fuzz/replay_%))
 
-.PHONY: all ablate analyze demo check check-clients check-diff check-export check-frameworks check-glibc check-gpu check-import check-install check-invisible check-libraries check-wheels evidence families scenarios strangers truth truth-pipelines truth-random tests bench fuzz fuzz-run sensitivity soak torture install uninstall wheel clean distclean format \
+.PHONY: all ablate analyze demo check check-clients check-diff check-export check-frameworks check-glibc check-gpu check-import check-install check-invisible check-libraries check-wheels evidence families scenarios strangers truth truth-pipelines truth-random tests bench fuzz fuzz-run sensitivity soak torture install uninstall wheel deb clean distclean format \
 	compile_commands.json deps python-env help FORCE
 all: $(PRODUCTS)
 tests: all $(UNIT) $(AREA_PROGS) $(AREA_LIBS) $(REPLAY) $(SCHEDULES) $(READER) $(BARE) $(if $(T),,$(BENCH) $(BENCH_LIBS))
@@ -494,7 +494,7 @@ $(B)/tests/glibc/client: tests/glibc/client.c $(OLD) $(call stamp,core)
 	@mkdir -p $(@D)
 	$(call say,TEST,$<)$(COMPILE_core) $(LDFLAGS) -pie -MMD -MP -MF $@.d -o $@ $< $(LINKED) $(explain)
 
-# The wheel as pip, auditwheel and other systems see it; as root, a download of 1 GB.
+# The wheel, the .deb and the Python package as pip, auditwheel, lintian and other systems see them; as root, a download of 1 GB.
 check-install: tests
 	$(Q)scripts/run-tests -v --build $(B) --jobs 1 --filter '$(T)' tests/package tests/package/full
 
@@ -617,13 +617,18 @@ INSTALL_LIST = \
 	$(foreach f,$(filter-out %.so $(B)/sim/old/% $(B)/sim/future/%,$(SIMULATORS)),$f=$(LIBDIR)/tfhook/sim/$(notdir $f)=755) \
 	$(foreach f,$(filter %.a,$(TFT)),$f=$(LIBDIR)/libtft.a=644) \
 	$(foreach f,$(filter %.so,$(TFT)),$f=$(LIBDIR)/libtft.so.0=755) \
+	$(B)/lib/libtft.pc=$(LIBDIR)/pkgconfig/libtft.pc=644 \
 	$(foreach f,$(MAN),$f=$(DATA)/man/man$(subst .,,$(suffix $f))/$(notdir $f)=644) \
 	$(foreach f,$(wildcard include/tfhook/*.h),$f=$(PREFIX)/include/tfhook/$(notdir $f)=644) \
 	$(foreach f,$(wildcard scripts/demo/*.*),$f=$(DATA)/tfhook/$(f:scripts/%=%)=644) \
 	$(foreach f,$(wildcard $(addprefix lib/python/tfhook/,*.py py.typed)),$f=$(DATA)/tfhook/$(f:lib/%=%)=644) \
 	$(foreach f,$(wildcard README.md LICENSE CHANGELOG.md docs/*.md docs/*.json lib/format/FORMAT.md),$f=$(DATA)/doc/tfhook/$(notdir $f)=644)
+VERSION = $(shell sed -n 's/.*TFHOOK_VERSION "\(.*\)"/\1/p' include/tfhook/version.h)
 field = $(word $2,$(subst =, ,$1))
 install: all
+	$(Q)printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$(LIBDIR)' 'includedir=$(PREFIX)/include' '' 'Name: libtft' \
+		'Description: reads the recordings of tfhook' 'Version: $(VERSION)' 'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -ltft' \
+		'Libs.private: -lzstd -ldl -lpthread -lm' >$(B)/lib/libtft.pc
 	$(Q)set -e; for entry in $(INSTALL_LIST); do IFS='='; set -- $$entry; unset IFS; \
 		install -D -m "$$3" "$$1" "$(DESTDIR)$$2"; done
 	$(Q)for link in $(LIB_LINKS:$(B)/lib/%=%); do to="$(DESTDIR)$(LIBDIR)/tfhook/$$link"; \
@@ -637,7 +642,7 @@ uninstall:
 		"$(DESTDIR)$(LIBDIR)/libtft.so" "$(DESTDIR)$(LIBDIR)/tfhook/sim/libcuda.so" \
 		"$(DESTDIR)$(LIBDIR)/tfhook/sim/libcupti.so" \
 		$(foreach l,$(LIB_LINKS:$(B)/lib/%=%),"$(DESTDIR)$(LIBDIR)/tfhook/$l")
-	$(Q)for d in $(addprefix $(DATA)/man/,man1 man5 man7) $(LIBDIR)/tfhook/sim $(addprefix $(LIBDIR)/tfhook/,lib/$(notdir $(lastword $(LIB_FOLDERS))) lib lib64) $(LIBDIR)/tfhook $(PREFIX)/include/tfhook $(DATA)/doc/tfhook \
+	$(Q)for d in $(addprefix $(DATA)/man/,man1 man5 man7) $(LIBDIR)/pkgconfig $(LIBDIR)/tfhook/sim $(addprefix $(LIBDIR)/tfhook/,lib/$(notdir $(lastword $(LIB_FOLDERS))) lib lib64) $(LIBDIR)/tfhook $(PREFIX)/include/tfhook $(DATA)/doc/tfhook \
 		$(DATA)/tfhook/demo $(DATA)/tfhook/python/tfhook $(DATA)/tfhook/python $(DATA)/tfhook; do \
 		rmdir "$(DESTDIR)$$d" 2>/dev/null || true; done
 
@@ -646,6 +651,11 @@ DIST ?= $(O)/dist
 wheel: all
 	$(Q)stage=$$(mktemp -d) && { $(MAKE) --no-print-directory -o all install DESTDIR="$$stage" PREFIX= LIBDIR=/lib && \
 		scripts/wheel "$$stage" $(DIST); status=$$?; rm -rf "$$stage"; exit $$status; }
+
+# A Debian package of the same files (scripts/deb).
+deb: all
+	$(Q)stage=$$(mktemp -d) && { $(MAKE) --no-print-directory -o all install DESTDIR="$$stage" PREFIX=/usr LIBDIR=/usr/lib/x86_64-linux-gnu && \
+		scripts/deb "$$stage" $(DIST); status=$$?; rm -rf "$$stage"; exit $$status; }
 
 # --- the rest ----------------------------------------------------------------------------------------------------
 clean:
@@ -680,7 +690,8 @@ help:
 	@echo 'make bench            measure costs and sizes'
 	@echo 'make install          PREFIX=/usr/local DESTDIR= ; uninstall removes the same files'
 	@echo 'make wheel            build/dist/*.whl, for pip install'
-	@echo 'make check-install    the wheel checked and installed, also in older systems (as root; 1 GB)'
+	@echo 'make deb              build/dist/*.deb, for Debian and Ubuntu'
+	@echo 'make check-install    the wheel, the .deb and the Python package, also in other systems (as root; 1 GB)'
 	@echo 'make fuzz soak        long tests'
 	@echo 'make sensitivity      numbers of the judge that change a verdict of the recordings in RUNS'
 	@echo 'make ablate           rules of the judge that change a verdict of the recordings in RUNS'

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/clean.h"
+#include "base/json.h"
 #include "base/options.h"
 #include "base/print.h"
 #include "cli/cli.h"
@@ -64,6 +65,82 @@ static bool print_export(const char *name, const char *ours)
 	return fine;
 }
 
+struct variable {
+	const char *name, *value;
+};
+
+/* Ends at the first without a value. */
+static void list_variables(const struct tfh_library *library, struct variable list[4])
+{
+	memset(list, 0, 4 * sizeof(*list));
+	list[0] = (struct variable){"LD_PRELOAD", library->preload};
+	list[1] = (struct variable){"NVTX_INJECTION64_PATH", library->path};
+	list[2] = (struct variable){"LD_AUDIT", *library->audit ? library->audit : NULL};
+}
+
+/* The `environment` of a training job. */
+static int print_sagemaker(const struct tfh_library *library)
+{
+	struct variable list[4];
+	struct tfh_json j;
+
+	list_variables(library, list);
+	tfh_json_init(&j, stdout, 2);
+	tfh_json_object(&j);
+	for (const struct variable *v = list; v->value; v++)
+		tfh_json_kstr(&j, v->name, v->value);
+	tfh_json_end(&j);
+	return tfh_json_finish(&j) ? TFH_EXIT_GATE : TFH_EXIT_OK;
+}
+
+/* A patch of a pod: the recorder's folder, which the node has, at the same place in the container. */
+static int print_k8s(const struct tfh_library *library)
+{
+	struct variable list[4];
+	struct tfh_json j;
+	char dir[4096];
+
+	memcpy(dir, library->path, sizeof(dir));
+	*strrchr(dir, '/') = '\0';
+	list_variables(library, list);
+	tfh_json_init(&j, stdout, 2);
+	tfh_json_object(&j);
+	tfh_json_key(&j, "spec");
+	tfh_json_object(&j);
+	tfh_json_key(&j, "containers");
+	tfh_json_array(&j);
+	tfh_json_object(&j);
+	tfh_json_kstr(&j, "name", "training");
+	tfh_json_key(&j, "env");
+	tfh_json_array(&j);
+	for (const struct variable *v = list; v->value; v++) {
+		tfh_json_object(&j);
+		tfh_json_kstr(&j, "name", v->name);
+		tfh_json_kstr(&j, "value", v->value);
+		tfh_json_end(&j);
+	}
+	tfh_json_end(&j);
+	tfh_json_key(&j, "volumeMounts");
+	tfh_json_array(&j);
+	tfh_json_object(&j);
+	tfh_json_kstr(&j, "name", "tfhook");
+	tfh_json_kstr(&j, "mountPath", dir);
+	tfh_json_kbool(&j, "readOnly", true);
+	for (int i = 0; i < 4; i++) /* mount, mounts, container, containers */
+		tfh_json_end(&j);
+	tfh_json_key(&j, "volumes");
+	tfh_json_array(&j);
+	tfh_json_object(&j);
+	tfh_json_kstr(&j, "name", "tfhook");
+	tfh_json_key(&j, "hostPath");
+	tfh_json_object(&j);
+	tfh_json_kstr(&j, "path", dir);
+	tfh_json_kstr(&j, "type", "Directory");
+	for (int i = 0; i < 5; i++) /* path, volume, volumes, spec, patch */
+		tfh_json_end(&j);
+	return tfh_json_finish(&j) ? TFH_EXIT_GATE : TFH_EXIT_OK;
+}
+
 int tfh_cmd_env(const struct tfh_command_line *args)
 {
 	const char *format = tfh_line_get(args, "format");
@@ -103,6 +180,10 @@ int tfh_cmd_env(const struct tfh_command_line *args)
 		tfh_put("\n", stdout);
 		return TFH_EXIT_OK;
 	}
+	if (format && !strcmp(format, "k8s"))
+		return print_k8s(&library);
+	if (format && !strcmp(format, "sagemaker"))
+		return print_sagemaker(&library);
 	if (!print_export("LD_PRELOAD", library.preload) ||
 	    (!getenv("NVTX_INJECTION64_PATH") &&
 	     !print_export("NVTX_INJECTION64_PATH", library.path)) ||

@@ -403,8 +403,11 @@ static const struct tfh_command cmd_env = {
 		{
 			{.name = "format",
 			 .arg = "FORM",
-			 .choices = "shell docker slurm",
-			 .help = "export lines, docker flags, or an sbatch --export list"},
+			 .choices = "shell docker slurm k8s sagemaker",
+			 .help = "export lines, docker flags, an sbatch --export list, a patch of a "
+				 "pod for kubectl (JSON; its container is called training, and its "
+				 "node has tfhook), the environment of a SageMaker job (JSON; its "
+				 "image has tfhook)"},
 			AUDIT,
 		},
 };

@@ -28,10 +28,11 @@ prints "^export LD_AUDIT='$audit'$"
 expect 0 "$tfhook" env --audit --format slurm
 prints ",LD_AUDIT=$audit$"
 # NVTX ranges are recorded however the job is started, unless somebody else wants them.
-for format in shell docker slurm; do
+for format in shell docker slurm k8s sagemaker; do
 	expect 0 "$tfhook" env --format $format
-	prints "LD_PRELOAD='?/.*libtfhook.so"
-	prints "NVTX_INJECTION64_PATH='?/.*libtfhook.so"
+	tr -d '\n' <.out >flat && mv flat .out
+	prints "LD_PRELOAD[^/]{1,30}/.*libtfhook.so"
+	prints "NVTX_INJECTION64_PATH[^/]{1,30}/.*libtfhook.so"
 done
 expect 0 env NVTX_INJECTION64_PATH=/other.so "$tfhook" env --format slurm
 ! grep -q NVTX .out || fail 'NVTX ranges of another tool are taken'

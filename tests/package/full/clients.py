@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """What others see of the Python package: mypy --strict finds nothing; pandas and Arrow get the steps; IPython's magic shows the page;
 the SDK's own client of the Model Context Protocol gets from every tool of `tfhook mcp` what the command says, and nothing that lies
-outside of the folder, by any path or link; no answer is longer than the limit, and names in it are escaped."""
+outside of the folder, by any path or link; no answer is longer than the limit, and names in it are escaped. Kubernetes' schema takes
+what `tfhook env --format k8s` prints."""
 # timeout: 900
 import asyncio
 import json
@@ -97,11 +98,23 @@ async def served():
             check(len(answer({"text": text * 50000})) <= MOST_CHARACTERS, "limit", text)
 
 
-recordings_path = build + "/bin:" + os.path.dirname(sys.executable)
-os.environ["PATH"] = recordings_path + ":" + os.environ["PATH"]
+def pod():
+    """Kubernetes' own schema takes the patch, in a pod whose container has that name."""
+    import kubernetes_validate
+    patch = json.loads(run("tfhook", "env", "--audit", "--format", "k8s").stdout)
+    container = patch["spec"]["containers"][0]
+    container["image"] = "training"
+    check(container["name"] == "training" and len(container["env"]) == 3, "variables", container)
+    kubernetes_validate.validate(dict(apiVersion="v1", kind="Pod", metadata={"name": "job"}, **patch), "1.31", strict=True)
+    job = json.loads(run("tfhook", "env", "--format", "sagemaker").stdout)
+    check(set(job) == {"LD_PRELOAD", "NVTX_INJECTION64_PATH"} and all(isinstance(v, str) for v in job.values()), "sagemaker", job)
+
+
+os.environ["PATH"] = ":".join([build + "/bin", os.path.dirname(sys.executable), os.environ["PATH"]])
 os.environ["PYTHONPATH"] = PACKAGE
 sys.path.insert(0, PACKAGE)
 recordings()
 package()
+pod()
 asyncio.run(served())
 sys.exit(installed.failed)
