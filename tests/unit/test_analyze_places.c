@@ -202,6 +202,15 @@ static void test_issues(void **state)
 	assert_false(tfh_looks_issue(other, 2, &to, "numba"));
 	to.after = TFH_FAM_COPY << 3 | TFH_DIR_H2D;
 	assert_true(tfh_looks_issue(prepares, 3, &to, "numba"));
+	/* The function that goes on to copy works itself, at a line above. */
+	to.n = 3;
+	memcpy(to.frame, prepares, 3 * sizeof(*prepares));
+	struct tfh_model_line works[] = {prepares[1], prepares[2]};
+	assert_true(tfh_looks_issue(works, 2, &to, "numba"));
+	works[0].line = 4;
+	assert_false(tfh_looks_issue(works, 2, &to, "numba"));
+	to.n = 2;
+	memcpy(to.frame, prepares + 1, 2 * sizeof(*prepares));
 	to.frame[0].function = "send";
 	assert_false(tfh_looks_issue(prepares, 3, &to, "numba"));
 	to.after = TFH_FAM_LAUNCH << 3;

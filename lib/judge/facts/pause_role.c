@@ -39,6 +39,15 @@ bool tfh_looks_call(const struct tfh_model_line *seen, uint32_t n, const struct 
 	       tfh_same_function(&seen[a - 1], &to->frame[b - 1]);
 }
 
+/* In the body of a function that also makes the call, at another line: that function's own work, or that of compiled code without frames
+ * that it runs there, and no step on the way to the call. */
+static bool is_own_work(const struct tfh_model_line *seen, uint32_t n,
+			const struct tfh_pause_end *to)
+{
+	return n < to->n && tfh_same_function(&seen[0], &to->frame[to->n - n]) &&
+	       seen[0].line != to->frame[to->n - n].line;
+}
+
 bool tfh_looks_issue(const struct tfh_model_line *seen, uint32_t n, const struct tfh_pause_end *to,
 		     const char *launcher)
 {
@@ -50,7 +59,7 @@ bool tfh_looks_issue(const struct tfh_model_line *seen, uint32_t n, const struct
 	if (strcmp(package, launcher) != 0)
 		return false;
 	if (to->after >> 3 == TFH_FAM_COPY)
-		return to->soon || tfh_looks_call(seen, n, to);
+		return to->soon || (tfh_looks_call(seen, n, to) && !is_own_work(seen, n, to));
 	return tfh_kind_launches(to->after) && (to->soon || tfh_looks_lead_to(seen, n, to));
 }
 
