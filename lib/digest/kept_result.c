@@ -83,6 +83,10 @@
 TYPE(software, T(1, name), T(2, version), T(3, path));
 #undef S
 
+#define S struct tfh_setting_now
+TYPE(setting, T(1, name), T(2, value));
+#undef S
+
 #define S struct tfh_process
 TYPE(process, T(1, host), T(2, exe), N(3, pid), N(4, ppid), N(5, rank), N(6, world), N(7, start_ns),
      N(8, last_ns), N(9, born_ns), N(10, heard_ns), N(11, events), N(12, dropped),
@@ -90,11 +94,14 @@ TYPE(process, T(1, host), T(2, exe), N(3, pid), N(4, ppid), N(5, rank), N(6, wor
      LIST(18, software, n_software, software), N(19, priced), N(20, clean_end), N(21, live),
      N(22, end_known), V(23, end, TFH_END_COUNT), N(24, end_code), N(25, by_monotonic),
      N(26, has_gpu), N(27, has_tf), N(28, segments), N(29, segments_missing),
-     N(30, clock_residual_ns));
+     N(30, clock_residual_ns), LIST(31, setting, n_setting, setting), TN(32, bound_cpus),
+     TN(33, bound_nodes), TN(34, bound_policy));
 #undef S
 
 #define S struct tfh_thread_info
-TYPE(thread, N(1, process), N(2, tid), N(3, index), TN(4, name));
+TYPE(thread, N(1, process), N(2, tid), N(3, index), TN(4, name), N(5, timed), N(6, faults_known),
+     N(7, switches_known), N(8, run_s), N(9, delay_s), N(10, minor_faults), N(11, major_faults),
+     N(12, voluntary_switches), N(13, forced_switches));
 #undef S
 
 #define S struct tfh_in_flight
@@ -250,9 +257,14 @@ TYPE(kind, N(1, launches), N(2, count), N(3, median_s), N(4, time_share));
 TYPE(discarded_call, T(1, fn), N(2, count), N(3, total_s));
 #undef S
 
+#define S struct tfh_discarded_anchor
+TYPE(discarded_anchor, N(1, count), N(2, bytes), N(3, total_s));
+#undef S
+
 #define S struct tfh_discarded
 TYPE(discarded, N(1, start_s), N(2, end_s), N(3, events), N(4, launches), N(5, steps),
-     N(6, estimated), N(7, mean_s), N(8, median_s), LIST(9, call, n_call, discarded_call));
+     N(6, estimated), N(7, mean_s), N(8, median_s), LIST(9, call, n_call, discarded_call),
+     N(10, knows_anchors), SUBS(11, anchor, discarded_anchor));
 #undef S
 
 #define S struct tfh_pattern

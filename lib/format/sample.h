@@ -36,6 +36,11 @@ enum {
 			        * page fault here, measured once */
 	TFT_SAMPLE_MEMORY = 3, /* run_ns: resident bytes; delay_ns: page size */
 	/* From 4 on: two values of the machine, one row of base/meters.def each. */
+	TFT_SAMPLE_THREAD_FAULTS =
+		32, /* of the thread whose index is the upper half: minor, major */
+	TFT_SAMPLE_THREAD_SWITCHES = 33, /* the same: voluntary, forced */
 };
+
+#define TFT_SAMPLE_INDEX_SHIFT 16u
 
 #endif

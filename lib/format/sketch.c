@@ -123,6 +123,22 @@ static void add_copy(struct tft_sketch_build *b, const struct tfh_rec *r, uint8_
 		e->best_bytes_per_tick_q32 = q32;
 }
 
+static void add_anchor(struct tft_sketch_build *b, const struct tfh_rec *r, uint32_t what,
+		       uint64_t bytes)
+{
+	struct tft_sketch_anchor *a = &b->sketch.anchor[what];
+
+	if (a->count == 0)
+		a->t_first = a->t_last = r->t_end;
+	if (r->t_end < a->t_first)
+		a->t_first = r->t_end;
+	if (r->t_end > a->t_last)
+		a->t_last = r->t_end;
+	a->count++;
+	a->ticks += r->t_end - r->t_begin;
+	a->bytes += bytes;
+}
+
 static void add_call(struct tft_sketch_build *b, const struct tfh_rec *r,
 		     const struct tfh_fn_info *fn)
 {
@@ -139,7 +155,12 @@ static void add_call(struct tft_sketch_build *b, const struct tfh_rec *r,
 	case TFH_FAM_SESSION:
 		add_clock(b, r, (uint32_t)r->w[0]);
 		break;
+	case TFH_FAM_SYNC:
+		add_anchor(b, r, TFT_SKETCH_WAIT, 0);
+		break;
 	case TFH_FAM_COPY:
+		if (fn->args == TFH_ARGS_COPY && fn->dir < TFT_SKETCH_WAIT)
+			add_anchor(b, r, fn->dir, r->w[0]);
 		if (fn->args == TFH_ARGS_COPY && fn->props & TFH_FN_SYNC_COPY)
 			add_copy(b, r, fn->dir);
 		break;
@@ -210,6 +231,27 @@ static uint8_t *put(uint8_t *p, uint64_t v)
 	return p;
 }
 
+static uint8_t *pack_anchors(const struct tft_sketch *s, uint8_t *p)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < TFT_SKETCH_ANCHORS; i++)
+		n += s->anchor[i].count != 0;
+	p = put(p, n);
+	for (uint32_t i = 0; i < TFT_SKETCH_ANCHORS; i++) {
+		const struct tft_sketch_anchor *a = &s->anchor[i];
+		if (!a->count)
+			continue;
+		p = put(p, i);
+		p = put(p, a->count);
+		p = put(p, a->ticks);
+		p = put(p, a->bytes);
+		p = put(p, a->t_first);
+		p = put(p, a->t_last - a->t_first);
+	}
+	return p;
+}
+
 size_t tft_sketch_pack(const struct tft_sketch *s, uint8_t *out)
 {
 	uint8_t *p = out;
@@ -250,7 +292,7 @@ size_t tft_sketch_pack(const struct tft_sketch *s, uint8_t *out)
 		p = put(p, s->bin[i].bytes);
 		p = put(p, s->bin[i].best_bytes_per_tick_q32);
 	}
-	return (size_t)(p - out);
+	return (size_t)(pack_anchors(s, p) - out);
 }
 
 struct input {
@@ -283,6 +325,27 @@ static uint32_t get_count(struct input *in, uint32_t cap)
 		return 0;
 	}
 	return (uint32_t)n;
+}
+
+static void unpack_anchors(struct tft_sketch *s, struct input *in)
+{
+	uint64_t n;
+
+	if (in->p == in->end)
+		return;
+	s->knows_anchors = 1;
+	n = get(in);
+	for (; n && !in->bad; n--) {
+		struct tft_sketch_anchor a = {0};
+		uint64_t what = get(in);
+		a.count = (uint32_t)get(in);
+		a.ticks = get(in);
+		a.bytes = get(in);
+		a.t_first = get(in);
+		a.t_last = a.t_first + get(in);
+		if (what < TFT_SKETCH_ANCHORS)
+			s->anchor[what] = a;
+	}
 }
 
 int tft_sketch_unpack(struct tft_sketch *s, const uint8_t *data, size_t len)
@@ -328,6 +391,8 @@ int tft_sketch_unpack(struct tft_sketch *s, const uint8_t *data, size_t len)
 		s->bin[i].bytes = get(&in);
 		s->bin[i].best_bytes_per_tick_q32 = get(&in);
 	}
+	if (!in.bad)
+		unpack_anchors(s, &in);
 	if (!in.bad)
 		return 0;
 	memset(s, 0, sizeof(*s));

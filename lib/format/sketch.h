@@ -12,6 +12,8 @@
 #define TFT_SKETCH_STAGES 256
 #define TFT_SKETCH_CLOCKS 64
 #define TFT_SKETCH_BINS 24
+#define TFT_SKETCH_ANCHORS 8
+#define TFT_SKETCH_WAIT 7 /* the anchor behind those of enum tfh_dir */
 
 struct tft_sketch_fn {
 	uint16_t fn;
@@ -47,16 +49,26 @@ struct tft_sketch_bin {
 	uint64_t bytes, best_bytes_per_tick_q32;
 };
 
+/* All copies in one direction, or all waits: exact, since there is room for each. */
+struct tft_sketch_anchor {
+	uint32_t count;
+	uint32_t pad;
+	uint64_t ticks; /* sum of the calls' durations */
+	uint64_t bytes;
+	uint64_t t_first, t_last; /* end times */
+};
+
 struct tft_sketch {
 	uint32_t n_fn, n_stage, n_clock, n_bin;
-	uint32_t overflow; /* entries that did not fit */
-	uint32_t pad;
-	uint64_t launch_hash; /* order-sensitive hash of the launched function ids */
+	uint32_t overflow;	/* entries that did not fit */
+	uint32_t knows_anchors; /* 0: written before there were any */
+	uint64_t launch_hash;	/* order-sensitive hash of the launched function ids */
 	uint64_t launches;
 	struct tft_sketch_fn fn[TFT_SKETCH_FNS];
 	struct tft_sketch_stage stage[TFT_SKETCH_STAGES];
 	struct tft_sketch_clock clock[TFT_SKETCH_CLOCKS];
 	struct tft_sketch_bin bin[TFT_SKETCH_BINS];
+	struct tft_sketch_anchor anchor[TFT_SKETCH_ANCHORS]; /* by enum tfh_dir, then waits */
 };
 
 #endif

@@ -248,6 +248,10 @@ struct tfh_discarded_call {
 	uint64_t count;
 	double total_s;
 };
+struct tfh_discarded_anchor { /* copies in one direction, or waits */
+	uint64_t count, bytes;
+	double total_s;
+};
 struct tfh_discarded {
 	double start_s, end_s;
 	uint64_t events, launches;
@@ -256,6 +260,8 @@ struct tfh_discarded {
 	double mean_s, median_s; /* of a step; median of the chunks' means; NAN unknown */
 	struct tfh_discarded_call *call; /* by count */
 	uint32_t n_call;
+	bool knows_anchors; /* in all chunks */
+	struct tfh_discarded_anchor anchor[TFT_SKETCH_ANCHORS];
 };
 
 /* How the steps differ from each other, and what is inside them. */

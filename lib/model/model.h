@@ -42,6 +42,12 @@ struct tfh_software {
 
 #define TFH_SOFTWARE_MOST 64u /* per process; no recorder writes more */
 
+/* A setting of a framework's, as the program had it when it was last read. */
+struct tfh_setting_now {
+	const char *name, *value;
+};
+#define TFH_SETTINGS_MOST 16u
+
 struct tfh_process {
 	const char *host, *exe;
 	uint32_t pid, ppid;
@@ -58,6 +64,11 @@ struct tfh_process {
 	const struct tfh_software *software; /* [n_software] */
 	uint32_t n_software;
 	uint64_t priced; /* rows of base/priced.def that applied to it, as bits */
+	const struct tfh_setting_now *setting; /* [n_setting] */
+	uint32_t n_setting;
+	/* Where it might run and have memory when it began to be recorded, as the kernel lists it ("0-3,8"), and the policy
+	 * ("default", "bind:0"); NULL: unknown. */
+	const char *bound_cpus, *bound_nodes, *bound_policy;
 	bool clean_end, live;
 	bool end_known; /* how the process ended: end is TFH_END_EXIT or _SIGNAL */
 	enum tfh_end end;
@@ -73,6 +84,10 @@ struct tfh_process {
 struct tfh_thread_info {
 	uint32_t process, tid, index;
 	const char *name; /* NULL: none is known */
+	/* As last sampled, since the thread began. */
+	bool timed, faults_known, switches_known;
+	double run_s, delay_s; /* on a processor; ready to run without one */
+	uint64_t minor_faults, major_faults, voluntary_switches, forced_switches;
 };
 
 /* One entry of the merged time line. `fn` is a row of the file's own table, never NULL. */
@@ -219,12 +234,18 @@ struct tfh_digest_clock { /* calls of one kind that could be the step clock; key
 	uint64_t count;
 	int64_t t0, t1; /* ends of the first and the last */
 };
+struct tfh_sketched { /* copies in one direction, or waits */
+	uint64_t count, bytes;
+	int64_t ns; /* sum */
+};
 struct tfh_digest {
 	int64_t t0, t1;
 	uint64_t events, launches;
 	uint32_t n_fn, n_clock;
 	struct tfh_digest_fn fn[TFT_SKETCH_FNS];
 	struct tfh_digest_clock clock[TFT_SKETCH_CLOCKS];
+	struct tfh_sketched anchor[TFT_SKETCH_ANCHORS];
+	bool knows_anchors;
 };
 /* Calls `cb` for all sketches of a process, in time order, without decoding a chunk. A negative
  * errno from the callback stops it and is returned. */

@@ -494,6 +494,19 @@ void tfh_unhooked(const char *name);
 /* What became of PyTorch's ranges, for the NOTE chunk; `what` must last. Thread-safe. */
 void tfh_note_torch(const char *what);
 
+/* Settings of a framework, by where it keeps them: read once a second, and written down where they have changed. Table and
+ * memory must last. Thread-safe, once. */
+#define TFH_SETTINGS_AT_MOST 16u
+#define TFH_SETTING_VALUES 4u
+struct tfh_setting_at {
+	const char *name;
+	const char *value[TFH_SETTING_VALUES]; /* of 0, 1, ...; NULL: not worth telling */
+	const void *at;			       /* NULL: not known */
+	const uint8_t *there;		       /* 0: not initialized yet */
+	uint32_t bytes;			       /* 1 or 4 */
+};
+void tfh_note_settings(const struct tfh_setting_at *at, uint32_t n);
+
 /* Pause and resume by the job (marks header). */
 void tfh_pause(void);
 void tfh_resume(void);

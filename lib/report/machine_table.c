@@ -110,6 +110,44 @@ void tfh_report_machine_json(struct tfh_json *j, const struct tfh_result *r)
 	tfh_json_end(j);
 }
 
+/* Where it might run, NULL where that is not known. */
+static void write_bound(struct tfh_json *j, const char *key, const char *text)
+{
+	tfh_json_kstr(j, key, text && strcmp(text, "?") ? text : NULL);
+}
+
+static void write_count(struct tfh_json *j, const char *key, bool known, uint64_t n)
+{
+	if (known)
+		tfh_json_ku64(j, key, n);
+	else
+		tfh_json_knull(j, key);
+}
+
+/* Threads with recorded calls: what the kernel counted for each since it began. */
+static void write_threads(struct tfh_json *j, const struct tfh_result *r)
+{
+	const struct tfh_thread_info *t;
+
+	tfh_json_key(j, "threads");
+	tfh_json_array(j);
+	for (uint32_t n = tfh_run_threads(r->run, &t); n--; t++) {
+		if (t->process != r->process || !t->index)
+			continue;
+		tfh_json_object(j);
+		tfh_json_ku64(j, "tid", t->tid);
+		tfh_json_kstr(j, "name", t->name);
+		tfh_json_kf64(j, "cpu_s", t->timed ? t->run_s : NAN);
+		tfh_json_kf64(j, "run_delay_s", t->timed ? t->delay_s : NAN);
+		write_count(j, "minor_faults", t->faults_known, t->minor_faults);
+		write_count(j, "major_faults", t->faults_known, t->major_faults);
+		write_count(j, "voluntary_switches", t->switches_known, t->voluntary_switches);
+		write_count(j, "forced_switches", t->switches_known, t->forced_switches);
+		tfh_json_end(j);
+	}
+	tfh_json_end(j);
+}
+
 /* What the critical process ran with. */
 void tfh_report_software_json(struct tfh_json *j, const struct tfh_result *r)
 {
@@ -138,4 +176,20 @@ void tfh_report_software_json(struct tfh_json *j, const struct tfh_result *r)
 		tfh_json_end(j);
 	}
 	tfh_json_end(j);
+	tfh_json_key(j, "program_settings");
+	tfh_json_array(j);
+	for (uint32_t i = 0; any && i < p[r->process].n_setting; i++) {
+		tfh_json_object(j);
+		tfh_json_kstr(j, "name", p[r->process].setting[i].name);
+		tfh_json_kstr(j, "value", p[r->process].setting[i].value);
+		tfh_json_end(j);
+	}
+	tfh_json_end(j);
+	tfh_json_key(j, "binding");
+	tfh_json_object(j);
+	write_bound(j, "processors", any ? p[r->process].bound_cpus : NULL);
+	write_bound(j, "memory_nodes", any ? p[r->process].bound_nodes : NULL);
+	write_bound(j, "memory_policy", any ? p[r->process].bound_policy : NULL);
+	tfh_json_end(j);
+	write_threads(j, r);
 }

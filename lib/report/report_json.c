@@ -240,6 +240,34 @@ static void write_segments(struct tfh_json *j, const struct tfh_result *r)
 	tfh_json_end(j);
 }
 
+/* Copies by direction, and waits, of such an interval. */
+static void write_anchors(struct tfh_json *j, const struct tfh_discarded *g)
+{
+	if (!g->knows_anchors) {
+		tfh_json_knull(j, "copies");
+		tfh_json_knull(j, "waits");
+		return;
+	}
+	tfh_json_key(j, "copies");
+	tfh_json_array(j);
+	for (uint32_t i = 0; i < TFT_SKETCH_WAIT; i++) {
+		if (!g->anchor[i].count)
+			continue;
+		tfh_json_object(j);
+		tfh_json_kstr(j, "direction", dir_names[i]);
+		tfh_json_ku64(j, "count", g->anchor[i].count);
+		tfh_json_ku64(j, "bytes", g->anchor[i].bytes);
+		tfh_json_kf64(j, "total_s", g->anchor[i].total_s);
+		tfh_json_end(j);
+	}
+	tfh_json_end(j);
+	tfh_json_key(j, "waits");
+	tfh_json_object(j);
+	tfh_json_ku64(j, "count", g->anchor[TFT_SKETCH_WAIT].count);
+	tfh_json_kf64(j, "total_s", g->anchor[TFT_SKETCH_WAIT].total_s);
+	tfh_json_end(j);
+}
+
 /* Intervals of which only the sketches are left. */
 static void write_discarded(struct tfh_json *j, const struct tfh_result *r)
 {
@@ -266,6 +294,7 @@ static void write_discarded(struct tfh_json *j, const struct tfh_result *r)
 			tfh_json_end(j);
 		}
 		tfh_json_end(j);
+		write_anchors(j, g);
 		tfh_json_end(j);
 	}
 	tfh_json_end(j);

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """A recording that gave up records for TFHOOK_MAX_SIZE or TFHOOK_RUN_SIZE tells of that stretch what is left: its length, steps, calls. It is a
-hole: no step reaches into it, and what is kept and what was given up add up to the job."""
+hole: no step reaches into it, and what is kept and what was given up add up to the job. Copies and waits do so exactly: what the sketches of
+both hold (read here by FORMAT.md 2.2) is what a recording of the same job that gave nothing up has."""
+import glob
 import json
 import os
 import re
+import struct
 import subprocess
 import sys
 
@@ -30,6 +33,63 @@ def record(name, marks, limit):
     report = json.loads(subprocess.check_output([TFHOOK, "report", "--json", out]))
     lines = subprocess.check_output([TFHOOK, "report", "--steps", "--json", out], text=True).splitlines()
     return report, [json.loads(line) for line in lines]
+
+
+def numbers(data):
+    value = shift = 0
+    for byte in data:
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            yield value
+            value = shift = 0
+
+
+def anchors(sketch):
+    n = numbers(sketch)
+    for _ in range(3):
+        next(n)
+    for width in (3, 4, 7, 6):
+        for _ in range(next(n) * width):
+            next(n)
+    return [tuple(next(n) for _ in range(6)) for _ in range(next(n))]
+
+
+def sketched(folder, kinds):
+    """Number and bytes of the copies in each direction, and of the waits (7), that the chunks of these kinds have."""
+    sums = {}
+    for path in glob.glob(os.path.join(folder, "*.tft")):
+        with open(path, "rb") as f:
+            data = f.read()
+        at = 0
+        while at + 96 <= len(data) and data[at + 8:at + 12] == b"TFTC":
+            length, (kind,), fixed = struct.unpack_from("<I", data, at + 4)[0] + 8, struct.unpack_from("<4s", data, at + 20), struct.unpack_from("<I", data, at + 28)[0]
+            packed, runs, size = struct.unpack_from("<Q", data, at + 32)[0], *struct.unpack_from("<II", data, at + 84)
+            if kind.decode() in kinds and size:
+                begin = at + fixed + 32 * runs
+                for what, count, _, moved, _, _ in anchors(data[begin:begin + size]):
+                    sums[what] = tuple(a + b for a, b in zip(sums.get(what, (0, 0)), (count, moved)))
+            at += length + packed
+    return sums
+
+
+def check_exact(limited, report, whole):
+    """Of a recording that gave records up, against one of the same job that did not."""
+    full, kept = sketched(whole, ("EVNT",)), sketched(limited, ("EVNT",))
+    gone, directions = report["given_up"][0], {"h2d": 1, "d2h": 2, "d2d": 3, "h2h": 4, "p2p": 5, None: 6}
+    told = {directions[c["direction"]]: (c["count"], c["bytes"]) for c in gone["copies"]}
+    told[7] = gone["waits"]["count"], 0
+    print("copies and waits: whole", full, "kept", kept, "given up", told)
+    assert told == sketched(limited, ("DGST",)), told
+    assert full[1] == (STEPS, STEPS * 4096) and full[7][0] >= STEPS, full
+    assert told[1][0] > STEPS // 10 and told[7][0] > STEPS // 10, told
+    assert 0 < gone["copies"][0]["total_s"] < gone["end_s"] - gone["start_s"]
+    assert 0 < gone["waits"]["total_s"] < gone["end_s"] - gone["start_s"]
+    both = {k: tuple(a + b for a, b in zip(kept.get(k, (0, 0)), told.get(k, (0, 0)))) for k in full}
+    lost = report["quality"]["dropped"]
+    if not lost:
+        assert both == full, (both, full)
+    assert all(full[k][0] - lost <= both[k][0] <= full[k][0] for k in full), (both, full, lost)
 
 
 def check(marks, limit):
@@ -63,7 +123,11 @@ def check(marks, limit):
     assert len(told) == 1 and int(told[0][0].replace(",", "")) == gone["steps"], (told, gone)
     moments = [report["startup"][k] for k in ("driver_s", "context_s", "module_s", "step_s")]
     assert all(m is None or m >= 0 for m in moments), moments
+    return report
 
 
-check(1, {"TFHOOK_MAX_SIZE": "1M"})
+limited = check(1, {"TFHOOK_MAX_SIZE": "1M"})
+whole = record("whole", 1, {})[0]
+assert not whole["given_up"] and not whole["quality"]["dropped"], whole["quality"]
+check_exact(os.path.join(TMP, "run1"), limited, os.path.join(TMP, "whole"))
 check(0, a_run("1M"))

@@ -269,7 +269,7 @@ static void test_sketch(void **state)
 	struct tft_batch b[2] = {{in, 300, 1, 1, 0}, {in + 300, 300, 2, 2, 0}};
 	const struct tft_sketch *s;
 	struct tft_reader *r;
-	uint64_t t = 1000, copy_ticks = 0, bytes = 0;
+	uint64_t t = 1000, copy_ticks = 0, wait_ticks = 0, bytes = 0;
 	uint32_t copy_fn = 0;
 
 	(void)state;
@@ -310,7 +310,8 @@ static void test_sketch(void **state)
 			q->kind = TFT_MARK;
 			break;
 		default:
-			q->fn = TFH_FN_cuLaunchKernel;
+			q->fn = i < 300 ? TFH_FN_cuLaunchKernel : TFH_FN_cuStreamSynchronize;
+			wait_ticks += i < 300 ? 0 : q->t_end - q->t_begin;
 			break;
 		}
 	}
@@ -318,8 +319,17 @@ static void test_sketch(void **state)
 	assert_int_equal(tft_writer_finish(w, true), 0);
 	assert_int_equal(tft_open(path, &r, NULL), 0);
 	assert_int_equal(tft_chunk_sketch(r, 1, &s, NULL), 0);
-	assert_int_equal(s->launches, 100);
+	assert_int_equal(s->launches, 50);
 	assert_int_equal(s->overflow, 0);
+	assert_int_equal(s->knows_anchors, 1);
+	for (uint32_t i = 0; i < TFT_SKETCH_ANCHORS; i++) {
+		const struct tft_sketch_anchor *a = &s->anchor[i];
+		bool copies = i == head.fn[copy_fn].dir, waits = i == TFT_SKETCH_WAIT;
+		assert_int_equal(a->count, copies ? 100 : waits ? 50 : 0);
+		assert_int_equal(a->ticks, copies ? copy_ticks : waits ? wait_ticks : 0);
+		assert_int_equal(a->bytes, copies ? bytes : 0);
+		assert_true(a->t_first < a->t_last || !a->count);
+	}
 	assert_int_equal(s->n_stage, 1);
 	assert_int_equal(s->stage[0].stage, 3);
 	assert_int_equal(s->stage[0].count, 100 + 1000);
@@ -359,7 +369,9 @@ static void test_sketch_packing(void **state)
 	a.n_stage = TFT_SKETCH_STAGES;
 	a.n_clock = TFT_SKETCH_CLOCKS;
 	a.n_bin = TFT_SKETCH_BINS;
-	a.pad = 0;
+	a.knows_anchors = 1;
+	for (uint32_t i = 0; i < TFT_SKETCH_ANCHORS; i++)
+		a.anchor[i].pad = 0;
 	for (uint32_t i = 0; i < a.n_fn; i++)
 		a.fn[i].pad = 0;
 	for (uint32_t i = 0; i < a.n_clock; i++)
@@ -368,7 +380,13 @@ static void test_sketch_packing(void **state)
 	assert_true(len <= TFT_SKETCH_MAX);
 	assert_int_equal(tft_sketch_unpack(&b, packed, len), 0);
 	assert_memory_equal(&a, &b, sizeof(a));
-	for (size_t cut = 1; cut < len; cut += 61) {
+	/* One from before there were anchors ends where they begin. */
+	memset(a.anchor, 0, sizeof(a.anchor));
+	size_t old = tft_sketch_pack(&a, packed) - 1;
+	assert_int_equal(tft_sketch_unpack(&b, packed, old), 0);
+	a.knows_anchors = 0;
+	assert_memory_equal(&a, &b, sizeof(a));
+	for (size_t cut = 1; cut < old; cut += 61) {
 		uint8_t *exact = malloc(cut);
 		memcpy(exact, packed, cut);
 		assert_int_equal(tft_sketch_unpack(&b, exact, cut), -EBADMSG);

@@ -220,6 +220,7 @@ static const char *ask(void)
 		dlerror();
 		return NULL;
 	}
+	tfh_torch_settings(library);
 	for (size_t i = 0; i < SYMBOLS; i++) {
 		found[i] = dlsym(library, symbols[i]);
 		if (!found[i]) {

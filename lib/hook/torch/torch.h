@@ -15,6 +15,8 @@
 void tfh_torch_look(void);
 /* Whether jobs of PyTorch's are recorded (TFHOOK_TORCH). */
 bool tfh_torch_wanted(void);
+/* settings.c: finds where this library (libtorch_cpu, which must stay loaded) keeps its settings, for the recorder to read. */
+void tfh_torch_settings(void *library);
 /* Id of the name (TFT_NAME_OP) of a backward pass. */
 uint32_t tfh_torch_backward_name(struct tfh_self *self);
 

@@ -30,6 +30,8 @@ struct tally {
 	uint64_t ticks, launches;
 	int64_t first, last; /* tick */
 	double by_launches;
+	bool no_anchors; /* of a chunk at least */
+	struct tfh_sketched anchor[TFT_SKETCH_ANCHORS];
 	TFH_VEC(struct mean) mean;
 	TFH_VEC(struct dropped_call) call;
 };
@@ -93,6 +95,16 @@ static int add_calls(struct tally *t, const struct tfh_digest *d)
 	return 0;
 }
 
+static void add_anchors(struct tally *t, const struct tfh_digest *d)
+{
+	t->no_anchors |= !d->knows_anchors;
+	for (uint32_t i = 0; i < TFT_SKETCH_ANCHORS; i++) {
+		t->anchor[i].count += d->anchor[i].count;
+		t->anchor[i].bytes += d->anchor[i].bytes;
+		t->anchor[i].ns += d->anchor[i].ns;
+	}
+}
+
 static int add_digest(void *arg, const struct tfh_digest *d)
 {
 	struct tally *t = arg;
@@ -100,6 +112,7 @@ static int add_digest(void *arg, const struct tfh_digest *d)
 	if (d->t0 < t->stretch->t0 || d->t0 > t->stretch->t1)
 		return 0;
 	t->launches += d->launches;
+	add_anchors(t, d);
 	for (uint32_t i = 0; i < d->n_clock; i++) {
 		const struct tfh_digest_clock *c = &d->clock[i];
 		if (!counts(t->accounts, d, i))
@@ -165,6 +178,10 @@ static int fill(struct tally *t, const struct tfh_accounts *accounts, struct tfh
 		    : g->steps	 ? length / (double)g->steps
 				 : NAN;
 	g->median_s = median(t->mean.v, t->mean.n);
+	g->knows_anchors = !t->no_anchors;
+	for (uint32_t i = 0; i < TFT_SKETCH_ANCHORS; i++)
+		g->anchor[i] = (struct tfh_discarded_anchor){t->anchor[i].count, t->anchor[i].bytes,
+							     (double)t->anchor[i].ns / 1e9};
 	if (t->call.n)
 		qsort(t->call.v, t->call.n, sizeof(*t->call.v), by_count);
 	g->call = tfh_arena_array(accounts->facts->arena, TFH_VERDICT_DISCARDED_CALLS,

@@ -76,6 +76,40 @@ static void add_thread(struct tfh_sample *s, const struct tft_sample_thread *t)
 						  (double)t->delay_ns / 1e9};
 }
 
+/* The newest times of a thread. */
+static void take_times(struct tfh_run *run, const struct tfh_model_proc *p,
+		       const struct tft_sample_thread *t)
+{
+	uint32_t at = tfh_thread_at(p, t->thread);
+
+	if (at == UINT32_MAX || t->run_ns == UINT64_MAX || t->delay_ns == UINT64_MAX)
+		return;
+	run->thread[at].timed = true;
+	run->thread[at].run_s = (double)t->run_ns / 1e9;
+	run->thread[at].delay_s = (double)t->delay_ns / 1e9;
+}
+
+/* An entry of page faults or switches; others are not a thread's. */
+static void take_counts(struct tfh_run *run, const struct tfh_model_proc *p,
+			const struct tft_sample_thread *t)
+{
+	uint32_t what = t->tid & ((1u << TFT_SAMPLE_INDEX_SHIFT) - 1);
+	uint32_t at = tfh_thread_at(p, t->tid >> TFT_SAMPLE_INDEX_SHIFT);
+	struct tfh_thread_info *of = &run->thread[at];
+
+	if (at == UINT32_MAX || t->run_ns == UINT64_MAX || t->delay_ns == UINT64_MAX)
+		return;
+	if (what == TFT_SAMPLE_THREAD_FAULTS) {
+		of->faults_known = true;
+		of->minor_faults = t->run_ns;
+		of->major_faults = t->delay_ns;
+	} else if (what == TFT_SAMPLE_THREAD_SWITCHES) {
+		of->switches_known = true;
+		of->voluntary_switches = t->run_ns;
+		of->forced_switches = t->delay_ns;
+	}
+}
+
 static int add_samples(struct tfh_run *run, uint32_t file, const char *data, size_t len)
 {
 	struct tfh_model_proc *p = &run->proc[run->file[file].process];
@@ -98,8 +132,12 @@ static int add_samples(struct tfh_run *run, uint32_t file, const char *data, siz
 			len -= sizeof(t);
 			if (again)
 				continue;
-			if (t.thread == TFT_SAMPLE_NO_THREAD)
+			if (t.thread == TFT_SAMPLE_NO_THREAD) {
 				add_memory(p, &out, &t);
+				take_counts(run, p, &t);
+			} else {
+				take_times(run, p, &t);
+			}
 			if (t.thread == TFT_SAMPLE_NO_THREAD && tfh_run_add_reading(p, out.t, &t))
 				return -ENOMEM;
 			if (t.thread != TFT_SAMPLE_NO_THREAD)
@@ -204,6 +242,48 @@ static int take_priced(struct tfh_run *run, uint32_t file, const char *text, siz
 	return 0;
 }
 
+/* NAME=VALUE. What it says last holds; a priced row of that name applies as long as it does. */
+static int take_setting(struct tfh_run *run, uint32_t file, const char *text, size_t n)
+{
+	struct tfh_process *p = &run->proc[run->file[file].process].pub;
+	struct tfh_setting_now *all = (struct tfh_setting_now *)p->setting;
+	char *name = tfh_arena_strndup(&run->arena, text, n), *value;
+	uint32_t i = 0;
+
+	if (!all)
+		p->setting = all = tfh_arena_array(&run->arena, TFH_SETTINGS_MOST, sizeof(*all));
+	if (!all || !name)
+		return -ENOMEM;
+	value = strchr(name, '=');
+	if (!value)
+		return 0;
+	*value++ = '\0';
+	while (i < p->n_setting && strcmp(all[i].name, name))
+		i++;
+	if (i == TFH_SETTINGS_MOST)
+		return 0;
+	p->n_setting += i == p->n_setting;
+	all[i] = (struct tfh_setting_now){name, value};
+	for (uint32_t k = 0; k < tfh_priced_count; k++)
+		if (!strcmp(tfh_priced[k].variable, name))
+			p->priced &= ~(1ull << k);
+	return take_priced(run, file, text, n);
+}
+
+/* Processors, memory nodes and memory policy, separated by tabs. */
+static int take_bound(struct tfh_run *run, uint32_t file, const char *text, size_t n)
+{
+	struct tfh_process *p = &run->proc[run->file[file].process].pub;
+	char *line = tfh_arena_strndup(&run->arena, text, n), *rest;
+
+	if (!line)
+		return -ENOMEM;
+	p->bound_cpus = strtok_r(line, "\t", &rest);
+	p->bound_nodes = strtok_r(NULL, "\t", &rest);
+	p->bound_policy = strtok_r(NULL, "\t", &rest);
+	return 0;
+}
+
 /* Name, version and path, separated by tabs. A later entry for the same path replaces the earlier
  * one. */
 static int take_software(struct tfh_run *run, uint32_t file, const char *text, size_t n)
@@ -240,6 +320,8 @@ static int add_note(struct tfh_run *run, uint32_t file, const char *text, size_t
 		     {"unnamed=", take_unnamed},
 		     {"software=", take_software},
 		     {"priced=", take_priced},
+		     {"setting=", take_setting},
+		     {"bound=", take_bound},
 		     {"python.why=", take_no_python},
 		     {"torch=", take_torch}};
 	int rc = 0;

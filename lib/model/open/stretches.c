@@ -91,6 +91,11 @@ static void fill(struct tfh_digest *d, const struct tfh_run *run, const struct t
 				f->fn[s->clock[i].fn], s->clock[i].key, s->clock[i].count,
 				tfh_run_ns(run, c->file, s->clock[i].t_first),
 				tfh_run_ns(run, c->file, s->clock[i].t_last)};
+	d->knows_anchors = s->knows_anchors;
+	for (uint32_t i = 0; i < TFT_SKETCH_ANCHORS; i++)
+		d->anchor[i] = (struct tfh_sketched){
+			s->anchor[i].count, s->anchor[i].bytes,
+			tfh_run_ns(run, c->file, c->t_first + s->anchor[i].ticks) - t0};
 }
 
 int tfh_run_digests(struct tfh_run *run, uint32_t process, tfh_digest_cb cb, void *arg)

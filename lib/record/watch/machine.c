@@ -1,7 +1,7 @@
 /*
- * Once a second: what the machine and the container do, from /proc and /sys. What cannot be read is
- * left out. /proc/stat of a large machine takes the kernel a millisecond, so readings come further
- * apart where they are dear.
+ * Once a second: what the machine and the container do, from /proc and /sys, and what the kernel counts for each thread. What
+ * cannot be read is left out. /proc/stat of a large machine takes the kernel a millisecond, and many threads take as long, so
+ * readings come further apart where they are dear.
  */
 #include "record/watch/samples.h"
 
@@ -248,7 +248,33 @@ static void read_container(struct readings *r)
 	read_pressure(r, TFH_METER_OWN_IO, group[0], "io.pressure");
 }
 
-uint32_t tfh_machine_read(struct tft_sample_thread *out)
+static void put_thread(struct readings *r, const struct tft_sample_thread *of, uint32_t what,
+		       uint64_t first, uint64_t second)
+{
+	r->out[r->n++] = (struct tft_sample_thread){
+		TFT_SAMPLE_NO_THREAD, of->thread << TFT_SAMPLE_INDEX_SHIFT | what, first, second};
+}
+
+/* Behind the name, which may hold anything: "S ppid group session tty tpgid flags minor cminor major ...". */
+static void read_thread(struct readings *r, const struct tft_sample_thread *of)
+{
+	char folder[64], *at;
+	unsigned long long minor, major;
+
+	if (of->thread >> TFT_SAMPLE_INDEX_SHIFT)
+		return;
+	snprintf(folder, sizeof(folder), "/proc/self/task/%u", of->tid);
+	at = read_file(folder, "stat") ? strrchr(text, ')') : NULL;
+	if (at && sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %*u %llu %*u %llu", &minor, &major) == 2)
+		put_thread(r, of, TFT_SAMPLE_THREAD_FAULTS, minor, major);
+	if (read_file(folder, "status"))
+		put_thread(r, of, TFT_SAMPLE_THREAD_SWITCHES,
+			   tfh_number_of_line(text, "voluntary_ctxt_switches:"),
+			   tfh_number_of_line(text, "nonvoluntary_ctxt_switches:"));
+}
+
+uint32_t tfh_machine_read(const struct tft_sample_thread *threads, uint32_t n,
+			  struct tft_sample_thread *out)
 {
 	struct readings r = {.out = out};
 	uint64_t begin = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
@@ -272,6 +298,8 @@ uint32_t tfh_machine_read(struct tft_sample_thread *out)
 	read_disks(&r);
 	read_network(&r);
 	read_container(&r);
+	for (uint32_t i = 0; i < n; i++)
+		read_thread(&r, &threads[i]);
 	cpu = (uint64_t)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
 	next_ns = begin + (cpu * COST_SHARE > LEAST_NS ? cpu * COST_SHARE : LEAST_NS);
 	return r.n;

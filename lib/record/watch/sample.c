@@ -117,16 +117,16 @@ static uint32_t sample_memory(struct tft_sample_thread *out)
 
 void tfh_sample(void)
 {
-	struct tft_sample_thread threads[THREADS_MAX + EXTRAS + TFH_METER_COUNT +
+	struct tft_sample_thread threads[3 * THREADS_MAX + EXTRAS + TFH_METER_COUNT +
 					 TFH_DEVICES_MOST * TFH_DEVICE_ENTRIES];
 	struct tft_sample s = {.ticks = tfh_ticks()};
-	uint32_t bytes;
+	uint32_t bytes, own;
 	char text[512];
 	cpu_set_t cpus;
 
-	s.threads = sample_threads(threads);
+	s.threads = own = sample_threads(threads);
 	s.threads += sample_memory(threads + s.threads);
-	s.threads += tfh_machine_read(threads + s.threads);
+	s.threads += tfh_machine_read(threads, own, threads + s.threads);
 	s.threads += tfh_devices_take(threads + s.threads);
 	s.cpu_ns = (uint64_t)tfh_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	s.flusher_ns = (uint64_t)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID);

@@ -9,6 +9,7 @@
 #include "record/stacks/stacks.h"
 #include "record/watch/workers.h"
 
+#include "base/bound.h"
 #include "base/map.h"
 #include "base/priced.h"
 
@@ -19,6 +20,7 @@
 
 #define UNHOOKED_MAX 256
 #define UNHOOKED_TEXT 80
+#define BOUND_BYTES 1024
 
 /* Names that the driver answered and no hook covers; any thread adds, one entry a name. */
 static struct {
@@ -94,6 +96,10 @@ static void add_options(struct text *t)
 
 static void add_priced(struct text *t)
 {
+	char bound[BOUND_BYTES];
+
+	tfh_bound_here(bound, sizeof(bound));
+	add(t, "bound=%s\n", bound);
 	for (uint32_t i = 0; i < tfh_priced_count; i++)
 		if (tfh_p.priced >> i & 1)
 			add(t, "priced=%s=%s\n", tfh_priced[i].variable, tfh_priced[i].value);
@@ -155,6 +161,49 @@ static void add_torch(struct text *t)
 		add(t, "torch=%s\n", torch_written);
 }
 
+static const struct tfh_setting_at *settings; /* atomic: [settings_count] */
+static uint32_t settings_count;
+static int32_t settings_written[TFH_SETTINGS_AT_MOST]; /* value + 1; 0: none */
+
+void tfh_note_settings(const struct tfh_setting_at *at, uint32_t n)
+{
+	settings_count = n < TFH_SETTINGS_AT_MOST ? n : TFH_SETTINGS_AT_MOST;
+	__atomic_store_n(&settings, at, __ATOMIC_RELEASE);
+}
+
+/* Its value + 1; 0: not known, or not one that has a name. */
+static int32_t setting_now(const struct tfh_setting_at *s)
+{
+	uint32_t value;
+
+	if (!s->at || !__atomic_load_n(s->there, __ATOMIC_ACQUIRE))
+		return 0;
+	value = s->bytes == 1 ? *(const volatile uint8_t *)s->at
+			      : *(const volatile uint32_t *)s->at;
+	return value < TFH_SETTING_VALUES && s->value[value] ? (int32_t)value + 1 : 0;
+}
+
+static bool settings_new(void)
+{
+	const struct tfh_setting_at *s = __atomic_load_n(&settings, __ATOMIC_ACQUIRE);
+
+	for (uint32_t i = 0; s && i < settings_count; i++)
+		if (setting_now(&s[i]) != settings_written[i])
+			return true;
+	return false;
+}
+
+static void add_settings(struct text *t)
+{
+	const struct tfh_setting_at *s = __atomic_load_n(&settings, __ATOMIC_ACQUIRE);
+
+	for (uint32_t i = 0; s && i < settings_count; i++) {
+		settings_written[i] = setting_now(&s[i]);
+		if (settings_written[i])
+			add(t, "setting=%s=%s\n", s[i].name, s[i].value[settings_written[i] - 1]);
+	}
+}
+
 static struct text *text; /* only the flusher writes notes */
 
 static bool begin_text(void)
@@ -189,6 +238,7 @@ int tfh_notes_write(struct tft_writer *w)
 	add_priced(text);
 	add_software(text);
 	add_torch(text);
+	add_settings(text);
 	add_unhooked(text);
 	add_unnamed(text);
 	return write_text(w);
@@ -199,7 +249,7 @@ int tfh_notes_more(struct tft_writer *w)
 	bool first_unnamed = !unnamed_written && tfh_names_left_out();
 
 	if (unhooked_written == unhooked_ready() && !first_unnamed && !software_new() &&
-	    !torch_new())
+	    !torch_new() && !settings_new())
 		return 0;
 	if (!begin_text())
 		return -ENOMEM;
@@ -209,6 +259,8 @@ int tfh_notes_more(struct tft_writer *w)
 		add_software(text);
 	if (torch_new())
 		add_torch(text);
+	if (settings_new())
+		add_settings(text);
 	return write_text(w);
 }
 
@@ -236,5 +288,6 @@ int tfh_notes_last(struct tft_writer *w)
 	add_unnamed(text);
 	if (software_new())
 		add_software(text);
+	add_settings(text);
 	return write_text(w);
 }
