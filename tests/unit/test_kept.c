@@ -272,6 +272,7 @@ static void write_file(const void *message, size_t n)
 
 static void print_all(const struct tfh_result *r)
 {
+	const struct tfh_shown shown = {.n = 0};
 	static const struct tfh_style style[] = {{.columns = 80, .every = true, .wide = true},
 						 {.columns = 40, .utf8 = true, .color = true}};
 	struct tfh_wording words;
@@ -293,7 +294,7 @@ static void print_all(const struct tfh_result *r)
 	tfh_report_where_folded(out, r);
 	tfh_report_steps_text(out, r);
 	assert_int_equal(tfh_report_json(out, &words), 0);
-	assert_int_equal(tfh_report_page(out, &words, NULL, 0, NULL), 0);
+	assert_int_equal(tfh_report_page(out, &words, &shown, NULL), 0);
 	tfh_wording_free(&words);
 	fclose(out);
 	free(text);
