@@ -34,6 +34,14 @@ static const struct opcodes {
 	{13, 53, 54, CALL}, {13, 57, 57, CALL}, {13, 162, 181, CALL},
 	{13, 92, 92, NAME},
 	{13, 82, 82, NAME_2}, {13, 91, 91, NAME_2}, {13, 191, 204, NAME_2},
+	{14, 33, 33, SKIP}, {14, 69, 69, EXTEND},
+	{14, 4, 4, CALL}, {14, 52, 52, CALL}, {14, 55, 55, CALL}, {14, 143, 165, CALL},
+	{14, 93, 93, NAME},
+	{14, 80, 80, NAME_2}, {14, 92, 92, NAME_2}, {14, 177, 189, NAME_2}, {14, 192, 193, NAME_2},
+	{15, 31, 31, SKIP}, {15, 67, 67, EXTEND},
+	{15, 4, 4, CALL}, {15, 50, 50, CALL}, {15, 53, 53, CALL}, {15, 144, 168, CALL},
+	{15, 92, 92, NAME},
+	{15, 79, 79, NAME_2}, {15, 91, 91, NAME_2}, {15, 183, 197, NAME_2},
 	/* clang-format on */
 };
 
@@ -42,6 +50,7 @@ static const struct opcodes {
 #define CODE_NAMES 32  /* in a code object: a tuple */
 #define TUPLE_SIZE 16
 #define TUPLE_ITEMS 24
+#define TUPLE_ITEMS_14 32 /* from 3.14 on: behind the tuple's hash */
 
 static enum opcode_kind kind_of(unsigned minor, uint8_t opcode)
 {
@@ -93,6 +102,7 @@ bool tfh_py_callee(const struct tfh_py *py, const struct tfh_py_frame *frame, tf
 	p = names ? view(how, names + TUPLE_SIZE, sizeof(uint64_t)) : NULL;
 	if (!p || (uint64_t)i >= tfh_py_word(p))
 		return false;
-	p = view(how, names + TUPLE_ITEMS + (uint64_t)i * sizeof(uint64_t), sizeof(uint64_t));
+	names += py->minor < 14 ? TUPLE_ITEMS : TUPLE_ITEMS_14;
+	p = view(how, names + (uint64_t)i * sizeof(uint64_t), sizeof(uint64_t));
 	return p && tfh_py_text_at(py, tfh_py_word(p), view, how, name);
 }

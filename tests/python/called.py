@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What must hold: a look at a thread that is in a function in C names it, however the line calls it (by name, as an attribute, over several
 lines, with unpacked arguments), and names nothing where the call has no name; where that is print, reading or fsync the cause is
-what it does. On CPython 3.11 to 3.13, whose bytecode is known; on every other one nothing is named, and the rest is the same."""
+what it does. On CPython 3.11 to 3.15, whose bytecode is known; on every other one nothing is named, and the rest is the same."""
 import json
 import os
 import subprocess
@@ -53,7 +53,7 @@ def stacks(out):
 
 
 for version, python in interpreters.every():
-    known = (3, 11) <= tuple(int(x) for x in version.split(".")[:2]) <= (3, 13)
+    known = (3, 11) <= tuple(int(x) for x in version.split(".")[:2]) <= (3, 15)
     found = stacks(run(version, python, "ways"))
     print(version, {k: v for k, v in found.items() if k in NAMED + UNNAMED})
     for function in NAMED:
