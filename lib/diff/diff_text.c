@@ -229,16 +229,38 @@ static uint32_t print_title(const struct screen *x, const char *title, uint32_t 
 
 #define VALUE_SHOWN 26u
 
+/* A fact's name as people say it: "argument 3", "OMP_NUM_THREADS", "cuDNN". */
+static const char *fact_words(const char *name, char *out, size_t size)
+{
+	static const struct {
+		const char *begin, *words;
+	} row[] = {{"command.", "argument "}, {"env.", ""},
+		   {"software.", ""},	      {"priced.", ""},
+		   {"run.cwd", "directory"},  {"run.kernel", "Linux"},
+		   {"run.cpus", "CPUs"},      {"run.", ""},
+		   {"verdict.", ""}};
+	size_t i = 0;
+
+	while (i < sizeof(row) / sizeof(row[0]) &&
+	       strncmp(name, row[i].begin, strlen(row[i].begin)))
+		i++;
+	bool found = i < sizeof(row) / sizeof(row[0]);
+	snprintf(out, size, "%s%s", found ? row[i].words : "",
+		 name + (found ? strlen(row[i].begin) : 0));
+	return out;
+}
+
 static void print_facts(const struct screen *x)
 {
 	uint32_t n = print_title(x, "SETTINGS AND VERSIONS", x->d->n_fact);
 
 	for (uint32_t i = 0; i < n; i++) {
 		const struct tfh_diff_fact *f = &x->d->fact[i];
-		char name[256], a[4096], b[4096];
+		char words[256], name[256], a[4096], b[4096];
 		size_t wide = x->all ? 4000 : VALUE_SHOWN;
 		tfh_print(x->out, "  %-20s %s -> %s\n",
-			  tfh_fmt_cut(name, sizeof(name), f->name, x->all ? 200 : 20),
+			  tfh_fmt_cut(name, sizeof(name), fact_words(f->name, words, sizeof(words)),
+				      x->all ? 200 : 20),
 			  f->a ? tfh_fmt_cut(a, sizeof(a), f->a, wide) : "(not set)",
 			  f->b ? tfh_fmt_cut(b, sizeof(b), f->b, wide) : "(not set)");
 	}
