@@ -5,6 +5,7 @@ may not be read are no harm, and a note says so."""
 import glob
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -48,7 +49,7 @@ def right(name, out, verdict, folded, text):
     if not workers or workers["looks"] < ENOUGH:
         print("too few looks on this machine")
         return
-    check(not verdict["cause"].startswith("input.") or "2 worker processes, busy" in text, text[:800])
+    check(not verdict["cause"].startswith("input.") or re.search(r"2 worker processes, \d+ % busy", text), text[:800])
     spent, seen, place = json.loads(out.splitlines()[-1]), {}, workers["place"]
     # On a crowded machine who looks gets a processor while the workers sleep rather than while they run.
     waited, total = spent.pop("waited"), sum(spent.values())

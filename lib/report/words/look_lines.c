@@ -109,17 +109,16 @@ static void workers_line(struct tfh_wording *w)
 						      : lock && k->threads))
 		return;
 	const char *who =
-		k->threads ? tfh_phrase(w, "meanwhile %u other thread%s, busy %.0f %% of the time",
-					k->threads, k->threads == 1 ? "" : "s", 100 * k->busy)
-			   : tfh_phrase(w, "%u worker process%s, busy %.0f %% of the time",
-					k->processes, k->processes == 1 ? "" : "es", 100 * k->busy);
+		k->threads ? tfh_phrase(w, "%u other thread%s, %.0f %% busy meanwhile", k->threads,
+					k->threads == 1 ? "" : "s", 100 * k->busy)
+			   : tfh_phrase(w, "%u worker process%s, %.0f %% busy", k->processes,
+					k->processes == 1 ? "" : "es", 100 * k->busy);
 	tfh_evidence(w, TFH_TELLS_LINE,
-		     k->line.file
-			     ? tfh_phrase(w, "%s: %.0f %% of that in %s, %s:%u, +-%.0f %%", who,
-					  100 * k->line.share, tfh_function_of(w, k->line.function),
-					  tfh_file_of(k->line.file), k->line.line,
-					  ceil(100 * k->line.off))
-			     : who);
+		     k->line.file ? tfh_phrase(w, "%s, of which %.0f %% (+-%.0f %%) in %s, %s:%u",
+					       who, 100 * k->line.share, ceil(100 * k->line.off),
+					       tfh_function_of(w, k->line.function),
+					       tfh_file_of(k->line.file), k->line.line)
+				  : who);
 }
 
 /* A share that may as well be none is not told. */
