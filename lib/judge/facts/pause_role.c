@@ -44,7 +44,8 @@ bool tfh_looks_call(const struct tfh_model_line *seen, uint32_t n, const struct 
 static bool is_own_work(const struct tfh_model_line *seen, uint32_t n,
 			const struct tfh_pause_end *to)
 {
-	return n < to->n && tfh_same_function(&seen[0], &to->frame[to->n - n]) &&
+	return TFH_DETECT_OWN_WORK && n < to->n &&
+	       tfh_same_function(&seen[0], &to->frame[to->n - n]) &&
 	       seen[0].line != to->frame[to->n - n].line;
 }
 

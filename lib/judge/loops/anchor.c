@@ -139,7 +139,8 @@ static void try_inside(struct tfh_finder *f)
 	struct tfh_anchor a = {.kind = TFH_ANCHOR_WAIT, .turn = 1};
 	size_t batches;
 
-	if (!good(f) || f->best.kind != TFH_ANCHOR_UPLOAD || f->best.turn > 1)
+	if (!TFH_DETECT_BATCH_STEPS || !good(f) || f->best.kind != TFH_ANCHOR_UPLOAD ||
+	    f->best.turn > 1)
 		return;
 	tfh_finder_cut(f, &f->best);
 	batches = f->n;

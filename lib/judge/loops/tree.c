@@ -368,7 +368,7 @@ static int64_t put_steps(struct run_tree *t, int64_t born, int64_t end)
 		ns += l->window.v[i].t1 - l->window.v[i].t0;
 		steps += l->window.v[i].steps;
 	}
-	if (!t->facts->feed->imported || !steps ||
+	if (!TFH_DETECT_TRACE_STEPS || !t->facts->feed->imported || !steps ||
 	    steps_s(t) * TFH_LOOPS_COVERED_PART >= (double)ns * 1e-9)
 		return end;
 	end = l->window.v[l->window.n - 1].t1;

@@ -299,7 +299,7 @@ void tfh_copies_at_place(struct tfh_result *r)
 
 	for (int p = 0; p < TFH_PART_COUNT; p++)
 		step += r->breakdown[p].s_per_step;
-	if (!at->file || r->verdict.cls != TFH_CLASS_TRANSFER_BOUND)
+	if (!TFH_DETECT_COPY_LINE || !at->file || r->verdict.cls != TFH_CLASS_TRANSFER_BOUND)
 		return;
 	for (uint32_t i = 0; i < r->n_whatif; i++) {
 		struct tfh_whatif *w = &r->whatif[i];
