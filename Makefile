@@ -603,10 +603,10 @@ format:
 
 compile_commands.json:
 	$(Q)scripts/gen-compile-commands \
-		$(foreach f,$(SRC_core) $(SRC_main),'$f' '$(COMPILE_core)') \
-		$(foreach f,$(call sources,hook) $(wildcard lib/audit/*.c lib/glibc/*.c),'$f' '$(COMPILE_job)') \
-		$(foreach f,$(call sources,sim/gpu) $(wildcard lib/sim/gpu/variants/*.c) $(SRC_cupti) $(SRC_nccl) $(SRC_nvml),'$f' '$(COMPILE_sim)') \
-		$(foreach f,$(wildcard tests/unit/*.c) $(AREA_C),'$f' '$(COMPILE_test)') >$@
+		'$(COMPILE_core)' $(SRC_core) $(SRC_main) -- \
+		'$(COMPILE_job)' $(call sources,hook) $(wildcard lib/audit/*.c lib/glibc/*.c) -- \
+		'$(COMPILE_sim)' $(call sources,sim/gpu) $(wildcard lib/sim/gpu/variants/*.c) $(SRC_cupti) $(SRC_nccl) $(SRC_nvml) -- \
+		'$(COMPILE_test)' $(wildcard tests/unit/*.c) $(AREA_C) >$@
 
 # --- install -----------------------------------------------------------------------------------------------------
 # "source=destination"; uninstall removes exactly these.
