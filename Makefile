@@ -60,7 +60,7 @@ endif
 # --- flags -------------------------------------------------------------------------------------------------------
 WARN := -Wall -Wextra -Wshadow -Werror
 WARN_C := $(WARN) -Wstrict-prototypes
-SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer $(if $(filter undefined,$(SAN)),-fno-sanitize-recover=all) \
+SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer $(if $(findstring undefined,$(SAN)),-fno-sanitize-recover=all) \
 	$(if $(findstring clang,$(CC)),,$(if $(filter thread,$(SAN)),-Wno-tsan)))# gcc's knows no fences, which stand between processes
 BASE_C := -std=gnu11 -D_GNU_SOURCE -Ilib -Iinclude $(WARN_C) $(SAN_FLAGS) -pthread
 # CUDA's headers are not ours to warn about.
