@@ -1,14 +1,14 @@
 """The interpreters of this machine, one of each version and make: what TFH_PYTHONS names (paths, separated by colons),
-the tests' own, Debian's, those of pyenv."""
+the tests' own, Debian's, those of pyenv. Builds without the GIL are kept apart."""
 import glob
 import os
 import subprocess
 
 ASK = ("import sys, sysconfig; print('%d.%d.%d' % sys.version_info[:3], sys.version_info[:2] >= (3, 8),"
-       "bool(sysconfig.get_config_var('Py_ENABLE_SHARED')))")
+       "bool(sysconfig.get_config_var('Py_ENABLE_SHARED')), bool(sysconfig.get_config_var('Py_GIL_DISABLED')))")
 
 
-def every():
+def every(gil=True):
     """(version, path), the oldest first; of one version and make only the first that is found."""
     paths = [p for p in os.environ.get("TFH_PYTHONS", "").split(":") if p]
     paths += [os.environ["TFH_PY"]] if os.environ.get("TFH_PY") else []
@@ -21,6 +21,6 @@ def every():
         except OSError:
             continue
         told = tuple(done.stdout.split())
-        if done.returncode == 0 and told[1] == "True":
+        if done.returncode == 0 and told[1] == "True" and (told[3] == "False") == gil:
             seen.setdefault(told, path)
     return [(told[0], path) for told, path in sorted(seen.items(), key=lambda x: [int(n) for n in x[0][0].split(".")])]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What must hold: where Python's stacks may not be read (several interpreters up to 3.11), the job ends as it would, the rest
+"""What must hold: where Python's stacks may not be read (several interpreters up to 3.11; a build without the GIL, which `doctor` names, too), the job ends as it would, the rest
 of the report is there, and no line is named; a process that is not dumpable ends as it would, and keeps what it can say."""
 import json
 import os
@@ -39,6 +39,13 @@ if tuple(int(n) for n in version.split(".")[:2]) <= (3, 11):
     told = run(python, "interpreters")
     check(told and told["transfers"], "no transfers")
     check(all(not t["python"] for t in told["transfers"]) and not told["verdict"]["place"], told["transfers"])
+for version, python in interpreters.every(gil=False):
+    told = run(python, "plain")
+    print(version, "without the GIL:", [text for text in told["remarks"] if "GIL" in text])
+    check(told["transfers"] and all(not t["python"] for t in told["transfers"]) and not told["verdict"]["place"], told["transfers"])
+    check(any("no lines of Python" in text and "without the GIL" in text for text in told["remarks"]), told["remarks"])
+    doctor = subprocess.run([tfhook, "doctor", python], capture_output=True, text=True).stdout
+    check("lines of Python will not be seen" in doctor and "without the GIL" in doctor, doctor)
 told = run(sys.executable, "hidden")
 check(told and any("refused.py" in f["file"] for t in told["transfers"] for f in t["python"]), told and told["transfers"])
 sys.exit(bool(failures))

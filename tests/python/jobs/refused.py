@@ -1,6 +1,6 @@
 """A few steps in a process whose Python may not be read.
 
-usage: refused.py interpreters|hidden    two interpreters in it; it is not dumpable any more
+usage: refused.py interpreters|hidden|plain    two interpreters in it; it is not dumpable any more; nothing of the kind
 """
 import ctypes
 import os
@@ -14,7 +14,7 @@ PR_SET_DUMPABLE = 4
 if sys.argv[1] == "interpreters":
     import _xxsubinterpreters
     other = _xxsubinterpreters.create()
-elif ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0):
+elif sys.argv[1] == "hidden" and ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0):
     sys.exit("prctl")
 d = Device()
 for _ in range(30):
