@@ -495,7 +495,7 @@ $(B)/tests/glibc/client: tests/glibc/client.c $(OLD) $(call stamp,core)
 	$(call say,TEST,$<)$(COMPILE_core) $(LDFLAGS) -pie -MMD -MP -MF $@.d -o $@ $< $(LINKED) $(explain)
 
 # The wheel, the .deb and the Python package as pip, auditwheel, lintian and other systems see them; as root, a download of 1 GB.
-check-install: tests
+check-install: all
 	$(Q)scripts/run-tests -v --build $(B) --jobs 1 --filter '$(T)' tests/package tests/package/full
 
 # Real programs on the simulated driver, each compared with its log call by call; 4 GB of downloads. T=NAME for one.
