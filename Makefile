@@ -684,7 +684,7 @@ help:
 	@echo 'make check-glibc      a job in the oldest Debian that can be had (as root; 70 MB)'
 	@echo 'make check-gpu        questions to a real GPU and driver (bench/GPU.md)'
 	@echo 'make check-import     other tools on the same real traces (750 MB)'
-	@echo 'make check-export     exported runs in HolisticTraceAnalysis (750 MB)'
+	@echo 'make check-export     exported runs in HolisticTraceAnalysis and XProf (750 MB)'
 	@echo 'make check-libraries  lookups of cuBLAS, cuDNN, cuRAND, NCCL and nvJPEG (2 GB)'
 	@echo 'make check-invisible  CPython and training, the same with and without the preload (hours; 4 GB)'
 	@echo 'make bench            measure costs and sizes'

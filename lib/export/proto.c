@@ -117,13 +117,19 @@ int tfh_proto_flush_bytes(struct tfh_proto *p, FILE *out)
 	return fwrite(p->v, 1, n, out) == n ? 0 : errno ? -errno : -EIO;
 }
 
-int tfh_proto_flush(struct tfh_proto *p, uint32_t field, FILE *out)
+int tfh_proto_flush_head(uint32_t field, size_t bytes, FILE *out)
 {
 	uint8_t head[20];
-	size_t n = p->failed ? 0 : varint(head, (uint64_t)field << 3 | 2);
+	size_t n = varint(head, (uint64_t)field << 3 | 2);
 
-	n += varint(head + n, p->n);
-	if (!p->failed && fwrite(head, 1, n, out) != n)
-		return errno ? -errno : -EIO;
-	return tfh_proto_flush_bytes(p, out);
+	n += varint(head + n, bytes);
+	errno = 0;
+	return fwrite(head, 1, n, out) == n ? 0 : errno ? -errno : -EIO;
+}
+
+int tfh_proto_flush(struct tfh_proto *p, uint32_t field, FILE *out)
+{
+	int rc = tfh_proto_flush_head(field, p->n, out);
+
+	return rc ? rc : tfh_proto_flush_bytes(p, out);
 }

@@ -30,6 +30,8 @@ void tfh_proto_end(struct tfh_proto *p, size_t begin);
 
 /* A message as a field of another one, to a stream; the buffer is empty afterwards. 0 or -errno. */
 int tfh_proto_flush(struct tfh_proto *p, uint32_t field, FILE *out);
+/* The beginning of a field that is a message of so many bytes. */
+int tfh_proto_flush_head(uint32_t field, size_t bytes, FILE *out);
 /* The bytes alone. */
 int tfh_proto_flush_bytes(struct tfh_proto *p, FILE *out);
 
