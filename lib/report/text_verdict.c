@@ -321,11 +321,9 @@ static void blame_rows(const struct tfh_page *page)
 	static const struct {
 		enum tfh_tells tells;
 		const char *label;
-	} rows[] = {{TFH_TELLS_RANK, "rank"},
-		    {TFH_TELLS_STAGE, "stage"},
-		    {TFH_TELLS_LINE, "line"},
-		    {TFH_TELLS_COPIES, "copies"},
-		    {TFH_TELLS_KERNEL, "kernel"}};
+	} rows[] = {{TFH_TELLS_RANK, "rank"},	  {TFH_TELLS_WHO, "who"},
+		    {TFH_TELLS_STAGE, "stage"},	  {TFH_TELLS_LINE, "line"},
+		    {TFH_TELLS_COPIES, "copies"}, {TFH_TELLS_KERNEL, "kernel"}};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		/* Kernels are the steps': where something else is to blame, they are not. */

@@ -2,6 +2,10 @@
 import re
 
 
+# What no person would write: a function "in" a file that there is not, "50 ms of 50 ms", "1.0 calls", numba's escapes.
+ODD = re.compile(r"<builtin>|: (\d[\d.]* \w+) of \1,|\b\d+\.0 calls?\b|_3clocals|\bnan\b|\(null\)")
+
+
 class Screen:
     def __init__(self, text):
         self.text, self.lines = text, text.splitlines()
@@ -36,7 +40,7 @@ class Screen:
 
     def blamed(self):
         """What is to blame, or why that is not known: label and words."""
-        return {k: self.rows[k] for k in ("stage", "line", "copies", "kernel", "rank") if k in self.rows}
+        return {k: self.rows[k] for k in ("who", "stage", "line", "copies", "kernel", "rank") if k in self.rows}
 
     def unanswered(self):
         """Which of the questions it leaves open: class, line or stage, gain, certainty."""
@@ -47,5 +51,5 @@ class Screen:
         open_ones = {"class": not self.cls, "how sure": not self.sureness and self.cls != "unclassified",
                      "what to blame": bound and not self.blamed() and not exchange,
                      "gain": bound and not re.search(r" -> .*\d \w*s\b|at most [\d.]+x|^ none|^ no estimate: ", self.rows.get("gain", "")),
-                     "what it rests on": not self.sure}
+                     "what it rests on": not self.sure, "it in plain words": bool(ODD.search(" ".join(self.text.split())))}
         return [what for what, is_open in open_ones.items() if is_open]

@@ -148,6 +148,10 @@ static void test_words(void **state)
 		r->found.workers.busy = 0.7;
 		tfh_wording_make(&w, r);
 		assert_non_null(strstr(w.text, "ready to run but waits for a CPU"));
+		bool who = false; /* is to blame, which the first screen says */
+		for (uint32_t i = 0; i < w.n_evidence; i++)
+			who |= w.tells[i] == TFH_TELLS_WHO;
+		assert_true(who);
 		assert_non_null(strstr(w.advice[0].todo,
 				       own ? "fewer loader workers" : "stop other programs"));
 		tfh_wording_free(&w);

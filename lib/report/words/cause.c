@@ -299,7 +299,7 @@ static void explain_code(struct tfh_wording *w, const char *time)
 	if (cause == TFH_CAUSE_HOST_COMPILE)
 		todo = explain_retraced(w);
 	if (cause == TFH_CAUSE_HOST_CONTENTION) {
-		tfh_evidence(w, TFH_TELLS_WHY, tfh_who_had_cpus(w));
+		tfh_evidence(w, TFH_TELLS_WHO, tfh_who_had_cpus(w));
 		if (tfh_own_crowd(r))
 			todo = "fewer loader workers or threads (OMP_NUM_THREADS, intra-op threads), or more CPUs";
 	}

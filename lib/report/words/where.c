@@ -40,10 +40,12 @@ const char *tfh_called_from(struct tfh_wording *w, const char *fn, const char *w
 
 	if (!l->file || l->looks || w->r->lead)
 		return where && *where ? tfh_phrase(w, "%s called from %s", fn, where) : NULL;
-	return tfh_phrase(
-		w, l->callee ? "%s called from %s:%u %s > %s:%u %s" : "%s called from %s:%u %s", fn,
-		tfh_file_of(l->file), l->line, tfh_function_of(w, l->function),
-		l->callee ? tfh_short_file(l->callee_file) : "", l->callee_line, l->callee);
+	/* What the interpreter has built in has no line. */
+	bool callee = l->callee && l->callee_line;
+	return tfh_phrase(w,
+			  callee ? "%s called from %s:%u %s > %s:%u %s" : "%s called from %s:%u %s",
+			  fn, tfh_file_of(l->file), l->line, tfh_function_of(w, l->function),
+			  callee ? tfh_short_file(l->callee_file) : "", l->callee_line, l->callee);
 }
 
 const char *tfh_place_line(struct tfh_wording *w, enum tfh_cause cause)

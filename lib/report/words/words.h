@@ -37,7 +37,8 @@ enum tfh_tells {
 	TFH_TELLS_LINE,
 	TFH_TELLS_COPIES,
 	TFH_TELLS_KERNEL,
-	TFH_TELLS_RANK
+	TFH_TELLS_RANK,
+	TFH_TELLS_WHO /* had the CPUs */
 };
 
 struct tfh_wording {
