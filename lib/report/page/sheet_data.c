@@ -236,6 +236,44 @@ static void write_open_calls(const struct tfh_sheet *s)
 	tfh_html_table_end(s->out);
 }
 
+static void count_cell(const struct tfh_sheet *s, bool known, uint64_t n)
+{
+	if (known)
+		tfh_html_count(s->out, n);
+	else
+		tfh_put("<td class=\"na\">n/a</td>", s->out);
+}
+
+/* Those with recorded calls, as in the JSON. */
+static void write_threads(const struct tfh_sheet *s)
+{
+	const struct tfh_thread_info *t;
+	bool any = false;
+
+	for (uint32_t n = tfh_run_threads(s->r->run, &t); n--; t++) {
+		if (t->process != s->r->process || !t->index)
+			continue;
+		if (!any)
+			tfh_html_table(s->out,
+				       "What the kernel counted for each thread that made calls",
+				       "<thread|<name|CPU time|waited for a CPU|minor faults|"
+				       "major faults|voluntary switches|forced switches");
+		any = true;
+		tfh_put("<tr>", s->out);
+		tfh_html_number(s->out, t->tid);
+		tfh_html_text(s->out, t->name);
+		tfh_html_time(s->out, t->timed ? t->run_s : NAN);
+		tfh_html_time(s->out, t->timed ? t->delay_s : NAN);
+		count_cell(s, t->faults_known, t->minor_faults);
+		count_cell(s, t->faults_known, t->major_faults);
+		count_cell(s, t->switches_known, t->voluntary_switches);
+		count_cell(s, t->switches_known, t->forced_switches);
+		tfh_html_row_end(s->out);
+	}
+	if (any)
+		tfh_html_table_end(s->out);
+}
+
 static void write_software(const struct tfh_sheet *s)
 {
 	const struct tfh_process *p;
@@ -292,5 +330,6 @@ void tfh_sheet_data(const struct tfh_sheet *s)
 	write_xprof(s);
 	tfh_put("</div>\n", s->out);
 	write_open_calls(s);
+	write_threads(s);
 	write_software(s);
 }
