@@ -1,4 +1,4 @@
-/* `tfhook diff`: what changed from one run to another, or from one stretch of a run to another. */
+/* `tfhook diff`: what changed from one run to another, or from one interval of a run to another. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -22,12 +22,12 @@ static int usage(const char *why)
 	return -EINVAL;
 }
 
-static int find_sides(const struct tfh_command_line *args, bool stretches, struct sides *s)
+static int find_sides(const struct tfh_command_line *args, bool intervals, struct sides *s)
 {
 	int split = args->before ? args->before : args->operands / 2;
 
 	s->path[0] = args->operand;
-	if (stretches) {
+	if (intervals) {
 		s->n[0] = 1;
 		return args->operands == 1 ? 0 : usage("--at is of one run");
 	}
@@ -66,7 +66,7 @@ static bool read_time(const char **text, double *s)
 }
 
 /* "50-60m": the first time's unit is the second's if it has none. */
-static int read_stretch(const char *text, struct tfh_diff_side *s)
+static int read_interval(const char *text, struct tfh_diff_side *s)
 {
 	const char *p = text, *dash = strchr(text, '-');
 	double from, to = INFINITY;
@@ -163,11 +163,11 @@ int tfh_cmd_diff(const struct tfh_command_line *args)
 	if (!rc)
 		rc = find_sides(args, at, &s);
 	if (!rc && at && !args->again)
-		rc = usage("--at is given twice: the two stretches to compare");
+		rc = usage("--at is given twice: the two intervals to compare");
 	for (int k = 0; k < 2 && !rc; k++) {
 		d->side[k].to_s = INFINITY;
 		if (at)
-			rc = read_stretch(k ? args->again : at, &d->side[k]);
+			rc = read_interval(k ? args->again : at, &d->side[k]);
 	}
 	if (!rc && fail_on)
 		rc = tfh_diff_limit_parse(fail_on, &limit, &err);

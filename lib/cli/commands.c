@@ -169,7 +169,7 @@ static const struct tfh_command cmd_diff = {
 		"%, which causes gained or lost time, and which lines, kernels, settings and versions "
 		"differ; or that no difference was found, and how large it could be. Several runs of a "
 		"kind say more: A... -- B...\n\n"
-		"--at START-END, twice, compares two stretches of one run: --at 0-10m --at 50-60m.\n\n"
+		"--at START-END, twice, compares two intervals of one run: --at 0-10m --at 50-60m.\n\n"
 		"--fail-on is a part of a step (step, compute, a cause) and how far it may go: "
 		"'step>+5%', 'input.map>1ms', 'step<-2%'.\n\n"
 		"Exit code: 0 compared, 1 a change was found that is beyond --fail-on, 2 usage, 3 "
@@ -181,7 +181,7 @@ static const struct tfh_command cmd_diff = {
 		{
 			{.name = "at",
 			 .arg = "START-END",
-			 .help = "compare two stretches of one run; given twice",
+			 .help = "compare two intervals of one run; given twice",
 			 .twice = true},
 			{.name = "fail-on",
 			 .arg = "LIMIT",

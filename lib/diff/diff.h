@@ -36,7 +36,7 @@ struct tfh_diff_means {
 	double df;
 };
 
-/* One side: runs of the same kind, and the stretch of them to look at, seconds since the run's start. */
+/* One side: runs of the same kind, and the interval of them to look at, seconds since the run's start. */
 struct tfh_diff_side {
 	struct tfh_run_digest **digest;
 	uint32_t n;
@@ -76,7 +76,7 @@ struct tfh_diff_fact {
 
 struct tfh_run_diff {
 	struct tfh_diff_side side[2];
-	bool same_run;		   /* two stretches of it */
+	bool same_run;		   /* two intervals of it */
 	struct tfh_diff_part step; /* usual ones */
 	struct tfh_diff_part mean; /* of all steps, and the part of it that changed most */
 	int mean_part;

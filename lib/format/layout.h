@@ -327,7 +327,7 @@ enum tft_type {
 	TFT_DKRN = TFT_TYPE('D', 'K', 'R', 'N'), /* kernels */
 	TFT_DCPY = TFT_TYPE('D', 'C', 'P', 'Y'), /* copies */
 	TFT_DMTR = TFT_TYPE('D', 'M', 'T', 'R'), /* meters of the machine */
-	TFT_DGON = TFT_TYPE('D', 'G', 'O', 'N'), /* stretches whose records were given up */
+	TFT_DGON = TFT_TYPE('D', 'G', 'O', 'N'), /* spans whose records were discarded */
 	TFT_DCOL = TFT_TYPE('D', 'C', 'O', 'L'), /* anchors of collectives */
 	TFT_DRES = TFT_TYPE('D', 'R', 'E', 'S'), /* all that the judge found */
 };

@@ -348,7 +348,7 @@ static int analyze(struct tfh_run *run, tfh_rank_fn each, void *each_arg,
 	feed.n_processes = tfh_run_processes(run, &feed.processes);
 	feed.n_threads = tfh_run_threads(run, &feed.threads);
 	feed.n_holes = tfh_run_holes(run, &feed.holes);
-	feed.n_stretches = tfh_run_stretches(run, &feed.stretches);
+	feed.n_discarded = tfh_run_discarded_spans(run, &feed.discarded);
 	rc = analyze_feed(&feed, wish, out, err);
 	tfh_merge_close(s.merge);
 	tfh_ops_close(s.join);

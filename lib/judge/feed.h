@@ -30,9 +30,9 @@ struct tfh_feed {
 	void (*take_row)(void *arg);
 	/* After next() returned false: 0, or the -errno that ended the pass early. */
 	int (*error)(void *arg, struct tfh_err *err);
-	/* Like tfh_run_stretches() and tfh_run_digests(); NULL: no records were discarded. */
-	const struct tfh_stretch *stretches;
-	uint32_t n_stretches;
+	/* Like tfh_run_discarded_spans() and tfh_run_digests(); NULL: no records were discarded. */
+	const struct tfh_discarded_span *discarded;
+	uint32_t n_discarded;
 	int (*digests)(void *arg, uint32_t process, tfh_digest_cb cb, void *cb_arg);
 	/* Like tfh_run_name(). */
 	const char *(*name)(void *arg, uint32_t process, enum tft_name kind, uint32_t id,

@@ -37,10 +37,9 @@ struct tfh_recurring {
 
 /* Steps became slower or faster. */
 struct tfh_change {
-	uint64_t step; /* the first that is as those behind it */
-	double at_s, from_s,
-		to_s; /* since the run's start; mean steps of the stretches before and behind it */
-	enum tfh_part part; /* that changed most */
+	uint64_t step;		   /* the first that is as those behind it */
+	double at_s, from_s, to_s; /* since the run's start; mean steps before and after it */
+	enum tfh_part part;	   /* that changed most */
 };
 
 struct tfh_class_count {
@@ -96,7 +95,7 @@ struct tfh_part_of_run {
 	enum tfh_branch kind;
 	uint32_t parent;  /* index, before its own; the root's is its own */
 	const char *name; /* of what is executed, "" unknown */
-	uint64_t count;	  /* rounds of a loop; else how often there was such a part */
+	uint64_t count;	  /* iterations of a loop; else how often there was such a part */
 	uint64_t runs;	  /* loops: how often they were entered */
 	double begin_s;	  /* of the first, since the run's start */
 	double wall_s;	  /* of all */
@@ -241,7 +240,7 @@ struct tfh_kind {
 	double median_s, time_share;
 };
 
-/* A stretch whose records were given up to save room: what the sketches of its chunks tell. None of
+/* A span whose records were discarded to save room: what the sketches of its chunks tell. None of
  * it is among the steps. */
 struct tfh_discarded_call {
 	const char *fn;

@@ -215,12 +215,12 @@ uint32_t tfh_run_holes(const struct tfh_run *run, const struct tfh_hole **out);
 
 /* Intervals whose records were discarded for TFHOOK_MAX_SIZE, in time order per process. They must
  * not be taken as idle. */
-struct tfh_stretch {
+struct tfh_discarded_span {
 	uint32_t process;
 	int64_t t0, t1;
 	uint64_t events;
 };
-uint32_t tfh_run_stretches(const struct tfh_run *run, const struct tfh_stretch **out);
+uint32_t tfh_run_discarded_spans(const struct tfh_run *run, const struct tfh_discarded_span **out);
 
 /* The sketch of one chunk in such an interval, in run times. */
 struct tfh_digest_fn {

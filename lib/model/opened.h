@@ -104,8 +104,8 @@ struct tfh_run {
 	uint32_t n_hole, cap_hole;
 	struct tfh_in_flight *flight;
 	uint32_t n_flight, cap_flight;
-	struct tfh_stretch *stretch;
-	uint32_t n_stretch, cap_stretch;
+	struct tfh_discarded_span *discarded;
+	uint32_t n_discarded, cap_discarded;
 	const char **unhooked;
 	uint32_t n_unhooked, cap_unhooked;
 	const char **unreadable;

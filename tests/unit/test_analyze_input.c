@@ -4,7 +4,7 @@
 #include "tf_loops.h"
 
 /* A ceiling allows for 3 % of what stays where all steps are alike. Where they are not, what stays may be as fast throughout as in
- * the fastest stretch: here 9 ms in the first half, of 11 in the second. No more than a quarter is allowed for, as where the machine
+ * the fastest block: here 9 ms in the first half, of 11 in the second. No more than a quarter is allowed for, as where the machine
  * was half as fast for a while. */
 static void test_ceiling(void **state)
 {
@@ -33,7 +33,7 @@ static void test_ceiling(void **state)
 	tfh_result_free(r);
 }
 
-/* What blocks less than 5 % has no ceiling, and nothing but computing is the computing of the fastest stretch of steps. */
+/* What blocks less than 5 % has no ceiling, and nothing but computing is the computing of the fastest block of steps. */
 static void test_small_ceiling(void **state)
 {
 	(void)state;

@@ -188,7 +188,7 @@ static int two_digests(void *arg, uint32_t process, tfh_digest_cb cb, void *cb_a
 /* 60 steps, 100 s of which only sketches are left, 60 steps: the same steps as without it. */
 static void test_given_up(void **state)
 {
-	const struct tfh_stretch stretch = {0, gen_ns(600), gen_ns(100600), 20000};
+	const struct tfh_discarded_span span = {0, gen_ns(600), gen_ns(100600), 20000};
 	struct gen *g = gen_new();
 
 	(void)state;
@@ -198,8 +198,8 @@ static void test_given_up(void **state)
 		gen_get(g, 0, 1, 0, t, t + 1)->depth = 0;
 		gen_exec(g, 1, t + 1, t + 9.99);
 	}
-	g->feed.stretches = &stretch;
-	g->feed.n_stretches = 1;
+	g->feed.discarded = &span;
+	g->feed.n_discarded = 1;
 	g->feed.digests = two_digests;
 	struct tfh_result *r = gen_judge(g);
 	gen_closed(r);

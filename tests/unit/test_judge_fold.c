@@ -1,5 +1,5 @@
-/* Beats fold into the loops that made them, whatever the loops' order, nesting and number of
- * rounds. A round with additional work, a last epoch that was cut, and a different first round
+/* Events fold into the loops that made them, whatever the loops' order, nesting and number of
+ * iterations. An iteration with additional work, a last epoch that was cut, and a different first iteration
  * count with their loop. Whatever the input, no time and no launch is lost or counted twice, and
  * memory stays bounded. */
 #include <setjmp.h>
@@ -11,30 +11,30 @@
 #include <cmocka.h>
 
 #include "base/hash.h"
-#include "judge/loops/beats.h"
+#include "judge/loops/loop_events.h"
 #include "judge/loops/fold.h"
 #include "judge/numbers.h"
 
 #define QUIET "lpqw" /* launch nothing */
 
-/* A letter is a beat of 10 ns: capitals are strong ones (batches), h and p begin a round among the small; t launches what e does, and two
+/* A letter is an event of 10 ns: capitals are strong ones (batches), h and p begin an iteration among the small; t launches what e does, and two
  * kernels more. */
 static void add(struct tfh_fold *f, char letter, int64_t *now)
 {
-	struct tfh_node beat = {.key = tfh_hash_u64((uint64_t)letter),
-				.n = 1,
-				.launches = !strchr(QUIET, letter),
-				.t0 = *now,
-				.ns = 10};
+	struct tfh_node event = {.key = tfh_hash_u64((uint64_t)letter),
+				 .n = 1,
+				 .launches = !strchr(QUIET, letter),
+				 .t0 = *now,
+				 .ns = 10};
 
-	beat.kind = letter < 'a' ? TFH_BEAT_BATCH : TFH_BEAT_COPY;
-	beat.rank = letter < 'a' ? 7 : letter == 'h' || letter == 'p' ? 5 : 1;
-	beat.ops = !beat.launches  ? 0
-		   : letter == 't' ? 0x700000000
-		   : letter == 'e' ? 0x100000000
-				   : 1ull << (letter & 31);
+	event.kind = letter < 'a' ? TFH_LOOP_EVENT_BATCH : TFH_LOOP_EVENT_COPY;
+	event.rank = letter < 'a' ? 7 : letter == 'h' || letter == 'p' ? 5 : 1;
+	event.ops = !event.launches ? 0
+		    : letter == 't' ? 0x700000000
+		    : letter == 'e' ? 0x100000000
+				    : 1ull << (letter & 31);
 	*now += 10;
-	assert_int_equal(tfh_fold_add(f, &beat), 0);
+	assert_int_equal(tfh_fold_add(f, &event), 0);
 }
 
 static void fold(const char *text, struct tfh_node *root)
@@ -48,7 +48,7 @@ static void fold(const char *text, struct tfh_node *root)
 	tfh_fold_end(f, root);
 }
 
-/* "4(Ab)c": rounds before a loop's body. */
+/* "4(Ab)c": iterations before a loop's body. */
 static size_t show(const struct tfh_node *list, char *out, size_t size)
 {
 	size_t n = 0;
@@ -123,7 +123,7 @@ static void test_loops(void **state)
 	expect("AbAbAbCdCdzAbAbAbAbCdCdCdzAbAbCdCdz", "3(9(Ab)7(Cd)z)", "3(9(Ab)7(Cd)z)");
 	/* micro-steps with an update outside */
 	expect("hkhkhkuhkhkhkuhkhkhku", "3(9(hk)u)", "3(9(hk)u)");
-	/* the same loop begins with the same beat, whatever stood before it */
+	/* the same loop begins with the same event, whatever stood before it */
 	expect("bhcbhcbhcb", "b3(hcb)", "b3(hcb)");
 	expect("xcbhcbhcb", "xcb2(hcb)", "xcb2(hcb)");
 }
@@ -131,21 +131,21 @@ static void test_loops(void **state)
 static void test_odd_rounds(void **state)
 {
 	(void)state;
-	/* a log each fourth round; at random */
+	/* a log each fourth iteration; at random */
 	expect("AbAbAbAblAbAbAbAblAbAbAbAbl", "3(12(Ab)l)", "12(Ab)");
 	expect("AbAbAblAbAbAbAbAblAbAb", "2(8(Ab)l)2(Ab)", "10(Ab)");
-	/* an update that is another beat each fourth round */
+	/* an update that is another event each fourth iteration */
 	expect("AbAbAbAuAbAbAbAuAbAbAbAu", "3(9(Ab)Au)", "12(Ab)");
 	/* the last epoch was cut, the first one began otherwise */
 	expect("AbAbAbCdCdzAbAbAbCdCdzAbAb", "2(6(Ab)4(Cd)z)2(Ab)", "3(8(Ab)4(Cd)z)");
 	expect("AxbAbAbAb", "Axb3(Ab)", "4(Ab)");
-	/* an evaluation is no round of the training that it interrupts */
+	/* an evaluation is no iteration of the training that it interrupts */
 	expect("AbAbAbCdAbAbAbAbCdAbAb", "2(7(Ab)Cd)2(Ab)", "3(9(Ab)Cd)");
 	/* nor where all but its launches are the same: it has no way back */
 	expect("ptqwptqwptqwpeqwpeqwptqwptqwpeqwpeqw", "2(5(ptqw)4(peqw))", "2(5(ptqw)4(peqw))");
 }
 
-/* Anything at all: time and launches are all there, twice as many beats need no more memory than a stack of 65,536. */
+/* Anything at all: time and launches are all there, twice as many events need no more memory than a stack of 65,536. */
 static void test_noise(void **state)
 {
 	(void)state;
@@ -168,7 +168,7 @@ static void test_noise(void **state)
 	}
 }
 
-/* What an enemy may write: loops without end that are all different, each with odd rounds around it. It takes time by its
+/* What an enemy may write: loops without end that are all different, each with odd iterations around it. It takes time by its
  * length, not by the square of it. */
 static void test_many_loops(void **state)
 {
@@ -182,14 +182,14 @@ static void test_many_loops(void **state)
 	for (uint32_t i = 0; i < n; i++)
 		for (uint32_t k = 0; k < 7; k++) {
 			uint64_t what = k < 6 ? i * 2 + k % 2 : UINT32_MAX - i;
-			struct tfh_node beat = {.key = tfh_hash_u64(what + 1),
-						.n = 1,
-						.launches = 1,
-						.t0 = now,
-						.ns = 10,
-						.rank = k < 6 && k % 2 == 0};
+			struct tfh_node event = {.key = tfh_hash_u64(what + 1),
+						 .n = 1,
+						 .launches = 1,
+						 .t0 = now,
+						 .ns = 10,
+						 .rank = k < 6 && k % 2 == 0};
 			now += 10;
-			assert_int_equal(tfh_fold_add(f, &beat), 0);
+			assert_int_equal(tfh_fold_add(f, &event), 0);
 		}
 	tfh_fold_end(f, &root);
 	assert_int_equal(root.n_body, 2 * n);
@@ -199,7 +199,7 @@ static void test_many_loops(void **state)
 	tfh_node_clear(&root);
 }
 
-/* The longest body that is found, and one beat more. */
+/* The longest body that is found, and one event more. */
 static void test_long_body(void **state)
 {
 	(void)state;
@@ -207,11 +207,11 @@ static void test_long_body(void **state)
 		struct tfh_fold *f = tfh_fold_new(true);
 		struct tfh_node root;
 		for (uint32_t i = 0; i < 4 * length; i++) {
-			struct tfh_node beat = {.key = tfh_hash_u64(i % length + 1),
-						.n = 1,
-						.ns = 1,
-						.rank = !(i % length)};
-			assert_int_equal(tfh_fold_add(f, &beat), 0);
+			struct tfh_node event = {.key = tfh_hash_u64(i % length + 1),
+						 .n = 1,
+						 .ns = 1,
+						 .rank = !(i % length)};
+			assert_int_equal(tfh_fold_add(f, &event), 0);
 		}
 		tfh_fold_end(f, &root);
 		assert_int_equal(root.n_body, length == TFH_LOOPS_BODY ? 1 : 4 * length);

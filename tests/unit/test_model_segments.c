@@ -1,7 +1,7 @@
 /*
  * The segments of a process lie on one time line, in order of their numbers, even if some of them
  * have no clock readings and the rate in HEAD is a poor estimate. Consecutive chunks of which only
- * the sketches are left form one stretch; repeated state does not. Segments that do not exist are
+ * the sketches are left form one span; repeated state does not. Segments that do not exist are
  * missing, and the time of their records is a hole, even if a thread was idle around it; those with
  * sketches, or from before an exec, are not. A chunk with a valid header and an invalid payload
  * becomes a hole when a pass reaches it.
@@ -126,9 +126,9 @@ static int add(void *arg, const struct tfh_digest *d)
 }
 
 /* Segments 1 to 5 are given up while 11 is written. */
-static void test_stretch(void **state)
+static void test_discarded_spans(void **state)
 {
-	const struct tfh_stretch *s;
+	const struct tfh_discarded_span *s;
 	uint64_t launches = 0;
 
 	(void)state;
@@ -147,7 +147,7 @@ static void test_stretch(void **state)
 	}
 	assert_int_equal(tft_writer_finish(w, true), 0);
 	struct tfh_run *run = opened();
-	assert_int_equal(tfh_run_stretches(run, &s), 1);
+	assert_int_equal(tfh_run_discarded_spans(run, &s), 1);
 	assert_int_equal(s->events, 5 * CALLS);
 	/* The clock of segment 2 is gone with it: by one reading and the estimate, 0.01 % off. */
 	assert_true(s->t0 > 101000000 - 300000 && s->t0 < 101000000 + 300000);
@@ -293,7 +293,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_damaged_chunk), cmocka_unit_test(test_one_clock),
-		cmocka_unit_test(test_stretch), cmocka_unit_test(test_missing),
+		cmocka_unit_test(test_discarded_spans), cmocka_unit_test(test_missing),
 		cmocka_unit_test(test_exec)};
 
 	test_path(dir, sizeof(dir), "segments");

@@ -13,21 +13,21 @@
 #include "judge/account/account.h"
 
 /* Between two samples. */
-struct stretch {
+struct interval {
 	int64_t t0, t1;
 	double ran, delay;  /* of the driving threads, seconds */
 	double steps, late; /* of steps: their time, and what of it is of the first kind */
 };
 
-struct stretches {
+struct intervals {
 	struct tfh_accounts *accounts;
-	struct stretch *v;
+	struct interval *v;
 	size_t n;
 	double runs;		   /* share of the part "host" in which the threads did not sleep */
 	double sync, launch, host; /* of the second kind, in judged steps, seconds */
 };
 
-static void add_thread(struct stretch *s, const struct tfh_thread_times *now,
+static void add_thread(struct interval *s, const struct tfh_thread_times *now,
 		       const struct tfh_sample *before)
 {
 	for (uint32_t i = 0; i < before->threads; i++) {
@@ -41,7 +41,7 @@ static void add_thread(struct stretch *s, const struct tfh_thread_times *now,
 	}
 }
 
-static int find_stretches(struct stretches *all)
+static int find_intervals(struct intervals *all)
 {
 	const struct tfh_facts *facts = all->accounts->facts;
 	const struct tfh_sample *s = NULL;
@@ -51,8 +51,8 @@ static int find_stretches(struct stretches *all)
 	if (!all->v)
 		return -ENOMEM;
 	for (uint32_t i = 1; i < n; i++) {
-		struct stretch *x = &all->v[all->n];
-		*x = (struct stretch){.t0 = s[i - 1].t, .t1 = s[i].t};
+		struct interval *x = &all->v[all->n];
+		*x = (struct interval){.t0 = s[i - 1].t, .t1 = s[i].t};
 		for (uint32_t k = 0; k < s[i].threads; k++)
 			if (tfh_index_drives(facts, s[i].thread[k].thread))
 				add_thread(x, &s[i].thread[k], &s[i - 1]);
@@ -61,8 +61,8 @@ static int find_stretches(struct stretches *all)
 	return 0;
 }
 
-/* What part of a step lies in a stretch. */
-static double part_in(const struct tfh_step *s, const struct stretch *x)
+/* What part of a step lies in an interval. */
+static double part_in(const struct tfh_step *s, const struct interval *x)
 {
 	double t0 = (double)x->t0 / 1e9, t1 = (double)x->t1 / 1e9, end = s->start_s + s->dur_s;
 	double from = s->start_s > t0 ? s->start_s : t0, to = end < t1 ? end : t1;
@@ -70,15 +70,15 @@ static double part_in(const struct tfh_step *s, const struct stretch *x)
 	return to > from && s->dur_s > 0 ? (to - from) / s->dur_s : 0;
 }
 
-/* Calls fn for each step that lies in a stretch, at least partly. */
-static void each(struct stretches *all,
-		 void (*fn)(struct stretches *all, struct stretch *x, size_t step, double part))
+/* Calls fn for each step that lies in an interval, at least partly. */
+static void each(struct intervals *all,
+		 void (*fn)(struct intervals *all, struct interval *x, size_t step, double part))
 {
 	const struct tfh_step *s = all->accounts->step.v;
 	size_t from = 0, n = all->accounts->step.n;
 
 	for (size_t k = 0; k < all->n; k++) {
-		struct stretch *x = &all->v[k];
+		struct interval *x = &all->v[k];
 		while (from < n && (s[from].start_s + s[from].dur_s) * 1e9 <= (double)x->t0)
 			from++;
 		for (size_t i = from; i < n && s[i].start_s * 1e9 < (double)x->t1; i++)
@@ -88,14 +88,14 @@ static void each(struct stretches *all,
 	}
 }
 
-static void add_step(struct stretches *all, struct stretch *x, size_t i, double part)
+static void add_step(struct intervals *all, struct interval *x, size_t i, double part)
 {
 	x->steps += part * all->accounts->step.v[i].dur_s;
 	x->late += part * (double)all->accounts->contention[i].late;
 }
 
 /* The share of the threads' work that was run delay. */
-static double slowed(const struct stretch *x)
+static double slowed(const struct interval *x)
 {
 	double in_steps = x->steps / ((double)(x->t1 - x->t0) / 1e9);
 	double rest = x->delay * in_steps - x->late;
@@ -103,7 +103,7 @@ static double slowed(const struct stretch *x)
 	return rest > 0 ? rest / (x->ran * in_steps + rest) : 0;
 }
 
-static void slow_step(struct stretches *all, struct stretch *x, size_t i, double part)
+static void slow_step(struct intervals *all, struct interval *x, size_t i, double part)
 {
 	struct tfh_accounts *accounts = all->accounts;
 	const struct tfh_step *s = &accounts->step.v[i];
@@ -142,7 +142,7 @@ static double host_ns(const struct tfh_accounts *accounts, bool all)
 	return ns;
 }
 
-static void sum_up(const struct stretches *all)
+static void sum_up(const struct intervals *all)
 {
 	struct tfh_accounts *accounts = all->accounts;
 	double ns = host_ns(accounts, false);
@@ -188,9 +188,9 @@ double tfh_own_parts(const struct tfh_accounts *accounts, size_t i, double part[
 
 int tfh_find_contention(struct tfh_accounts *accounts)
 {
-	struct stretches all = {.accounts = accounts};
+	struct intervals all = {.accounts = accounts};
 	double host = host_ns(accounts, true);
-	int rc = accounts->contention ? find_stretches(&all) : 0;
+	int rc = accounts->contention ? find_intervals(&all) : 0;
 
 	if (!accounts->contention || rc)
 		return rc;

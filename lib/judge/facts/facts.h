@@ -338,9 +338,9 @@ int32_t tfh_stage_index(const struct tfh_facts *facts, uint32_t id);
  * graph. */
 bool tfh_stage_is_loop_child(const struct tfh_facts *facts, uint32_t id);
 
-/* recorded.c: the part of [t0, t1), ns, outside of stretches whose records were discarded. */
+/* recorded.c: the part of [t0, t1), ns, outside of spans whose records were discarded. */
 int64_t tfh_recorded_ns(const struct tfh_facts *facts, int64_t t0, int64_t t1);
-/* Begin of the first such stretch that overlaps [t0, t1); INT64_MAX if none does. */
+/* Begin of the first such span that overlaps [t0, t1); INT64_MAX if none does. */
 int64_t tfh_discarded_from(const struct tfh_facts *facts, int64_t t0, int64_t t1);
 
 /* quiet.c: upper bound of the calls that ended in (t0, t1]. */

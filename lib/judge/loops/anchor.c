@@ -1,7 +1,7 @@
 /*
- * Which call begins or ends a step in a job that tells nothing but its driver calls. Stretches
+ * Which call begins or ends a step in a job that tells nothing but its driver calls. Intervals
  * between calls of one kind are compared with each other: where they come again, that kind is an
- * anchor. Stretches count by their launches, so that the small ones of a loop inside a step do not
+ * anchor. Intervals count by their launches, so that the small ones of a loop inside a step do not
  * speak for it, and each is compared with its neighbours only, so that a job may go over to another
  * model or another batch size.
  *
@@ -35,7 +35,7 @@ static void offer(struct tfh_finder *f, const struct tfh_anchor *a, const struct
 	f->cover = s->cover;
 }
 
-/* A turn of several stretches; `sure`: only one that explains what a single stretch does not. */
+/* A turn of several intervals; `sure`: only one that explains what a single interval does not. */
 static bool offer_turn(struct tfh_finder *f, const struct tfh_anchor *anchor, bool sure)
 {
 	struct tfh_anchor a = *anchor;
@@ -59,11 +59,11 @@ static bool offer_turn(struct tfh_finder *f, const struct tfh_anchor *anchor, bo
 	return false;
 }
 
-/* Whether the stretches are as large as a step at least: several launches, not all of the same. */
+/* Whether the intervals are as large as a step at least: several launches, not all of the same. */
 static bool substantial(const struct tfh_finder *f)
 {
 	const struct tfh_token_kind *k, *first = NULL;
-	const struct tfh_lap *s = NULL;
+	const struct tfh_interval *s = NULL;
 
 	for (size_t n = 0, i = f->n / 2; n < f->n && !s; n++, i = (i + 1) % f->n)
 		if (f->v[i].launches >= TFH_LOOPS_SUBSTANTIAL_SHARE * f->usual)
@@ -86,7 +86,7 @@ static bool good(const struct tfh_finder *f)
 }
 
 /* Copies to the device in a row are one batch. Small ones between them send numbers, no batch: when
- * the stretches between all copies do not come again, neither one by one nor in turn, those between
+ * the intervals between all copies do not come again, neither one by one nor in turn, those between
  * the larger ones may. */
 static void try_uploads(struct tfh_finder *f)
 {
@@ -132,7 +132,7 @@ static void try_waits(struct tfh_finder *f, uint64_t hash)
 
 /*
  * A batch may hold the work of many steps: a request of which each token is one, an epoch's data that go up at once. Where as many
- * whole stretches alike, each with a wait behind it, lie between two batches, each of them is a step.
+ * whole intervals alike, each with a wait behind it, lie between two batches, each of them is a step.
  */
 static void try_inside(struct tfh_finder *f)
 {
@@ -252,7 +252,7 @@ static void try_kernels(struct tfh_finder *f, struct anchor_kind *table)
 bool tfh_find_anchor(const struct tfh_facts *facts, struct tfh_anchor *out, int *rc)
 {
 	size_t most =
-		facts->token.n + 1 < TFH_LOOPS_STRETCHES ? facts->token.n + 1 : TFH_LOOPS_STRETCHES;
+		facts->token.n + 1 < TFH_LOOPS_INTERVALS ? facts->token.n + 1 : TFH_LOOPS_INTERVALS;
 	struct tfh_finder f = {.facts = facts, .v = malloc(most * sizeof(*f.v))};
 	struct anchor_kind *table = calloc(TFH_LOOPS_ANCHOR_KINDS, sizeof(*table)), *k;
 

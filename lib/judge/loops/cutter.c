@@ -37,7 +37,7 @@ static bool is_anchor(const struct tfh_cutter *c, const struct tfh_token_kind *k
  * the loss in every second step only. */
 static void add(struct tfh_cutter *c, const struct tfh_token_kind *k, int64_t t0)
 {
-	struct tfh_lap *s = &c->now;
+	struct tfh_interval *s = &c->now;
 
 	if (c->anchor->kind != TFH_ANCHOR_UPLOAD || !is_wait(k))
 		s->exact += k->hash;
@@ -53,12 +53,12 @@ static void add(struct tfh_cutter *c, const struct tfh_token_kind *k, int64_t t0
 
 static void begin(struct tfh_cutter *c, int64_t t0, int64_t t1)
 {
-	c->now = (struct tfh_lap){.t0 = t0, .t1 = t1, .from = c->n};
+	c->now = (struct tfh_interval){.t0 = t0, .t1 = t1, .from = c->n};
 	c->open = true;
 }
 
 static bool cut_wait(struct tfh_cutter *c, const struct tfh_token_kind *k, int64_t t0, int64_t t1,
-		     struct tfh_lap *out)
+		     struct tfh_interval *out)
 {
 	if (!is_anchor(c, k)) {
 		add(c, k, t0);
@@ -73,12 +73,12 @@ static bool cut_wait(struct tfh_cutter *c, const struct tfh_token_kind *k, int64
 	c->now.t1 = t1;
 	c->now.to = c->n;
 	*out = c->now;
-	c->now = (struct tfh_lap){.t0 = t1, .from = c->n + 1};
+	c->now = (struct tfh_interval){.t0 = t1, .from = c->n + 1};
 	return true;
 }
 
 static bool cut_begin(struct tfh_cutter *c, const struct tfh_token_kind *k, int64_t t0, int64_t t1,
-		      struct tfh_lap *out)
+		      struct tfh_interval *out)
 {
 	bool cut = is_anchor(c, k) && (!c->open || c->now.launches), whole = cut && c->open;
 
@@ -94,7 +94,7 @@ static bool cut_begin(struct tfh_cutter *c, const struct tfh_token_kind *k, int6
 }
 
 bool tfh_cut(struct tfh_cutter *c, const struct tfh_token_kind *kind, int64_t t0, int64_t t1,
-	     struct tfh_lap *out)
+	     struct tfh_interval *out)
 {
 	bool whole = c->anchor->kind == TFH_ANCHOR_WAIT ? cut_wait(c, kind, t0, t1, out)
 							: cut_begin(c, kind, t0, t1, out);
@@ -124,7 +124,7 @@ static void take_launches(struct tfh_cutter *c)
 }
 
 /* Most tokens are plain launches, and only anchors of kernels look at each. */
-bool tfh_cut_next(struct tfh_cutter *c, struct tfh_lap *out)
+bool tfh_cut_next(struct tfh_cutter *c, struct tfh_interval *out)
 {
 	const struct tfh_facts *facts = c->facts;
 
@@ -141,7 +141,7 @@ bool tfh_cut_next(struct tfh_cutter *c, struct tfh_lap *out)
 	return false;
 }
 
-bool tfh_cut_last(struct tfh_cutter *c, struct tfh_lap *out)
+bool tfh_cut_last(struct tfh_cutter *c, struct tfh_interval *out)
 {
 	if (c->anchor->kind == TFH_ANCHOR_WAIT || !c->open || !c->now.launches)
 		return false;

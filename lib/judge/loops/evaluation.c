@@ -1,9 +1,9 @@
 /*
- * Which stretches are steps of an evaluation: they launch part of what a training step launches, and come in runs.
+ * Which intervals are steps of an evaluation: they launch part of what a training step launches, and come in runs.
  */
 #include "judge/loops/finder.h"
 
-/* Stretches of the same content. */
+/* Intervals of the same content. */
 struct sort {
 	uint64_t rough;
 	size_t n, runs, first;
@@ -16,7 +16,7 @@ static uint32_t sorts_of(const struct tfh_finder *f, struct sort *v, uint32_t mo
 	uint32_t n = 0;
 
 	for (size_t i = 0; i + 1 < f->n; i++) {
-		const struct tfh_lap *s = &f->v[i];
+		const struct tfh_interval *s = &f->v[i];
 		uint32_t at = 0;
 		if (s->launches <= f->best.few)
 			continue;
@@ -35,7 +35,8 @@ static uint32_t sorts_of(const struct tfh_finder *f, struct sort *v, uint32_t mo
 }
 
 /* Launches of b whose function a launches, too. */
-static uint32_t shared(const struct tfh_finder *f, const struct tfh_lap *a, const struct tfh_lap *b)
+static uint32_t shared(const struct tfh_finder *f, const struct tfh_interval *a,
+		       const struct tfh_interval *b)
 {
 	const struct tfh_token_kind *k;
 	bool has[256] = {false};
@@ -61,7 +62,7 @@ static bool in_turn(const struct sort *e, const struct sort *train)
  * before what they launch has become a graph. */
 static bool evaluates(const struct tfh_finder *f, const struct sort *e, const struct sort *train)
 {
-	const struct tfh_lap *a = &f->v[e->first], *b = &f->v[train->first];
+	const struct tfh_interval *a = &f->v[e->first], *b = &f->v[train->first];
 
 	return train->n >= TFH_LOOPS_FEWEST_STEPS && e->runs * TFH_LOOPS_EVAL_RUN <= e->n &&
 	       (e->ns < train->ns || in_turn(e, train)) && a->launches < b->launches &&

@@ -1,8 +1,8 @@
 /*
- * Beats go onto a stack. Whenever its last p items equal the p before, both become one loop of two
- * rounds; if they equal the body of the loop below them, or of the loop that ends its body, that has
- * one round more. The smallest
- * p wins, and what was folded may fold again with what lies below it. Each beat costs one look over
+ * Events go onto a stack. Whenever its last p items equal the p before, both become one loop of two
+ * iterations; if they equal the body of the loop below them, or of the loop that ends its body, that has
+ * one iteration more. The smallest
+ * p wins, and what was folded may fold again with what lies below it. Each event costs one look over
  * TFH_LOOPS_BODY keys.
  */
 #include "judge/loops/fold.h"
@@ -23,7 +23,7 @@ struct tfh_fold {
 	uint64_t *key;	    /* of each; apart, so that looking for equal ones is quick */
 	uint64_t *sum;	    /* rolling hash of the keys up to and with each */
 	uint32_t n;
-	bool begins; /* those of rounds are kept */
+	bool begins; /* those of iterations are kept */
 	uint64_t power[TFH_LOOPS_BODY + 1];
 };
 
@@ -135,7 +135,7 @@ static bool is_body(const struct tfh_node *loop, const struct tfh_node *item, ui
 	return i == p;
 }
 
-/* The last p items are one more round of the loop below them, or of the loop that ends its body: an
+/* The last p items are one more iteration of the loop below them, or of the loop that ends its body: an
  * outer loop shows before the last run of the loop in it is over. False: they are neither. */
 static bool one_more(struct tfh_fold *f, uint32_t p)
 {
@@ -160,7 +160,7 @@ static bool one_more(struct tfh_fold *f, uint32_t p)
 	}
 }
 
-/* The last p items are like the p before: a loop of two rounds. */
+/* The last p items are like the p before: a loop of two iterations. */
 static int new_loop(struct tfh_fold *f, uint32_t p)
 {
 	struct tfh_node *a = &f->v[f->n - 2 * p], *b = a + p;
@@ -199,7 +199,7 @@ static void join_loops(struct tfh_fold *f)
 	f->n--;
 }
 
-/* A round may begin with any of its beats, and all of them come again: the one of highest rank begins
+/* An iteration may begin with any of its events, and all of them come again: the one of highest rank begins
  * it, so that the same loop is the same each time. Where there are loops in it, it begins where it
  * did first. */
 static bool begins(const struct tfh_fold *f, uint32_t at, uint32_t p)
@@ -273,13 +273,13 @@ static void make_room(struct tfh_fold *f)
 	}
 }
 
-int tfh_fold_add(struct tfh_fold *f, const struct tfh_node *beat)
+int tfh_fold_add(struct tfh_fold *f, const struct tfh_node *event)
 {
 	int rc = 1;
 
 	if (f->n == TFH_LOOPS_UNFOLDED)
 		make_room(f);
-	put(f, beat);
+	put(f, event);
 	while (rc > 0 && f->n > 1)
 		rc = fold_once(f);
 	return rc < 0 ? rc : 0;

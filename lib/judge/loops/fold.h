@@ -1,7 +1,7 @@
 /*
- * Folds a sequence of beats into nested loops: A B B B A B B C becomes loop(A, loop(B)), C. Two
- * sequences are the same loop if their bodies are, whatever the number of rounds. The algorithm
- * knows nothing of what beats are: only whether two are alike (their keys).
+ * Folds a sequence of events into nested loops: A B B B A B B C becomes loop(A, loop(B)), C. Two
+ * sequences are the same loop if their bodies are, whatever the number of iterations. The algorithm
+ * knows nothing of what events are: only whether two are alike (their keys).
  */
 #ifndef TFH_JUDGE_FOLD_H
 #define TFH_JUDGE_FOLD_H
@@ -10,36 +10,36 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A beat, several of them at the same place of a loop's body, or a loop. Times are ns. */
+/* An event, several of them at the same place of a loop's body, or a loop. Times are ns. */
 struct tfh_node {
 	uint64_t key;	       /* equal: the same */
 	uint64_t ops;	       /* what it launches: a set, one bit per hash */
 	int64_t t0;	       /* begin of the first */
 	int64_t ns;	       /* from the begin of each to the begin of what came next, in all */
-	int64_t first_ns;      /* loops: of the first round of each run */
-	uint64_t n;	       /* beats; rounds of a loop */
+	int64_t first_ns;      /* loops: of the first iteration of each run */
+	uint64_t n;	       /* events; iterations of a loop */
 	uint64_t runs;	       /* loops: how often it was entered */
 	uint64_t launches;     /* in all */
 	uint32_t what, feeds;  /* for the caller */
 	uint8_t kind;	       /* for the caller; a loop's is 0 */
-	uint8_t rank;	       /* beats: the highest of a round begins it */
+	uint8_t rank;	       /* events: the highest of an iteration begins it */
 	struct tfh_node *body; /* a loop's, in order; NULL: no loop */
 	uint32_t n_body;
-	/* Loops: when each round began, in any order; none where nobody asked, or there was no memory. */
+	/* Loops: when each iteration began, in any order; none where nobody asked, or there was no memory. */
 	int64_t *begin;
 	size_t n_begin, room;
 };
 
 struct tfh_fold;
 
-/* begins: rounds of loops are to be told one by one. NULL: out of memory. */
+/* begins: iterations of loops are to be told one by one. NULL: out of memory. */
 struct tfh_fold *tfh_fold_new(bool begins);
-/* Appends one beat; its key must not be 0. 0 or -ENOMEM. */
-int tfh_fold_add(struct tfh_fold *f, const struct tfh_node *beat);
+/* Appends one event; its key must not be 0. 0 or -ENOMEM. */
+int tfh_fold_add(struct tfh_fold *f, const struct tfh_node *event);
 /* What was added, folded, as the body of `root`; frees the folder. */
 void tfh_fold_end(struct tfh_fold *f, struct tfh_node *root);
 void tfh_fold_free(struct tfh_fold *f);
-/* tidy.c: counts the rounds that are not quite like the others with their loop. */
+/* tidy.c: counts the iterations that are not quite like the others with their loop. */
 void tfh_fold_tidy(struct tfh_node *root);
 /* Adds the time of b and what it launches to a. */
 static inline void tfh_node_add(struct tfh_node *a, const struct tfh_node *b)
@@ -48,7 +48,7 @@ static inline void tfh_node_add(struct tfh_node *a, const struct tfh_node *b)
 	a->launches += b->launches;
 	a->ops |= b->ops;
 }
-/* Another round of a loop began at t; that of another loop are this one's. */
+/* Another iteration of a loop began at t; that of another loop are this one's. */
 void tfh_node_begin(struct tfh_node *loop, int64_t t);
 void tfh_node_take_begins(struct tfh_node *loop, struct tfh_node *from);
 /* Whether two loops, neither of which holds another one, are of the same steps; or loops with the same

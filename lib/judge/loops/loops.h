@@ -31,8 +31,8 @@ struct tfh_window {
 	int64_t gets;	       /* group: time in get-next between t0 and x1 */
 };
 
-/* From t0 until the next one the rounds are those of a part of the tree, a loop that holds no other one. */
-struct tfh_round {
+/* From t0 until the next one the iterations are those of a part of the tree, a loop that holds no other one. */
+struct tfh_iteration {
 	int64_t t0;
 	uint32_t part;
 };
@@ -47,7 +47,7 @@ struct tfh_loops {
 	uint32_t *group_of;	       /* by series */
 	int32_t train_group;	       /* -1 none */
 	uint32_t alike_loops;	       /* that are in it, 0: one */
-	TFH_VEC(struct tfh_tick) mark; /* beats of the clock, where it is none of the iterators */
+	TFH_VEC(struct tfh_tick) mark; /* events of the clock, where it is none of the iterators */
 	bool mark_ends;		       /* they end with the step */
 	bool several;		       /* several steps come before a wait */
 	TFH_VEC(struct tfh_window) window; /* tiles what is judged, in order */
@@ -58,7 +58,8 @@ struct tfh_loops {
 	int64_t median;		      /* of a step */
 	struct tfh_part_of_run *tree; /* the arena's; struct tfh_result says what it is */
 	uint32_t n_tree;
-	struct tfh_round *round; /* in order of time; none unless causes of loops are asked for */
+	struct tfh_iteration
+		*iteration; /* in order of time; none unless causes of loops are asked for */
 	size_t n_round;
 };
 

@@ -8,17 +8,17 @@
 #include "judge/loops/anchor.h"
 #include "judge/loops/step_clock.h"
 
-/* Stretches become steps. */
+/* Intervals become steps. */
 struct marker {
 	struct tfh_loops *loops;
 	const struct tfh_anchor *anchor;
 	struct tfh_cutter cutter;
-	uint32_t at;   /* number of the next stretch in its turn */
+	uint32_t at;   /* number of the next interval in its turn */
 	int64_t begin; /* waits: of the step that is being gathered, 0: none */
-	size_t few;    /* stretches that are no steps of their own */
+	size_t few;    /* intervals that are no steps of their own */
 };
 
-static int push(struct marker *m, const struct tfh_lap *s)
+static int push(struct marker *m, const struct tfh_interval *s)
 {
 	struct tfh_tick tick = {.t0 = m->begin ? m->begin : s->t0, .t1 = s->t1};
 
@@ -28,7 +28,7 @@ static int push(struct marker *m, const struct tfh_lap *s)
 	return TFH_PUSH_BIG(m->loops->mark, tick);
 }
 
-static int mark_stretch(struct marker *m, const struct tfh_lap *s)
+static int mark_interval(struct marker *m, const struct tfh_interval *s)
 {
 	const struct tfh_anchor *a = m->anchor;
 	bool wait = a->kind == TFH_ANCHOR_WAIT;
@@ -50,9 +50,9 @@ static int mark_stretch(struct marker *m, const struct tfh_lap *s)
 
 static int mark_last(struct marker *m)
 {
-	struct tfh_lap s;
+	struct tfh_interval s;
 
-	return tfh_cut_last(&m->cutter, &s) ? mark_stretch(m, &s) : 0;
+	return tfh_cut_last(&m->cutter, &s) ? mark_interval(m, &s) : 0;
 }
 
 static struct marker marker_of(const struct tfh_facts *facts, struct tfh_loops *loops,
@@ -64,11 +64,11 @@ static struct marker marker_of(const struct tfh_facts *facts, struct tfh_loops *
 
 static int mark_kept(struct marker *m)
 {
-	struct tfh_lap s;
+	struct tfh_interval s;
 	int rc = 0;
 
 	while (!rc && tfh_cut_next(&m->cutter, &s))
-		rc = mark_stretch(m, &s);
+		rc = mark_interval(m, &s);
 	return rc;
 }
 
@@ -81,13 +81,13 @@ static int mark_all(const struct tfh_facts *facts, struct tfh_loops *loops,
 	struct tfh_token_kind kind;
 	struct tfh_event ev;
 	struct tfh_piece p;
-	struct tfh_lap s;
+	struct tfh_interval s;
 	int rc = f->rewind(f->arg, facts->process, err);
 
 	while (!rc && f->next(f->arg, &ev))
 		if (tfh_event_label(&ev, &p) && !p.passive && tfh_token_kind(&ev, &p, &kind) &&
 		    tfh_cut(&m.cutter, &kind, ev.t0, ev.t1, &s))
-			rc = mark_stretch(&m, &s);
+			rc = mark_interval(&m, &s);
 	rc = rc ? rc : mark_last(&m);
 	return rc ? rc : f->error(f->arg, err);
 }
@@ -103,22 +103,22 @@ static bool one_kind(const struct tfh_facts *facts, const struct tfh_anchor *a, 
 		     int64_t *begin)
 {
 	struct tfh_cutter c = {.facts = facts, .anchor = a};
-	struct tfh_lap s;
-	size_t laps = 0, calls = 0;
+	struct tfh_interval s;
+	size_t intervals = 0, calls = 0;
 
 	*hash = *begin = 0;
-	for (; tfh_cut_next(&c, &s); laps++) {
+	for (; tfh_cut_next(&c, &s); intervals++) {
 		uint64_t h = hash_at(facts, a->kind == TFH_ANCHOR_WAIT ? s.to : s.from);
-		if (!laps) {
+		if (!intervals) {
 			*hash = h;
 			*begin = s.t0;
 		}
 		if (h != *hash || s.launches <= a->few)
 			return false;
 	}
-	for (size_t i = 0; i + 1 < facts->stop.n && laps; i++)
+	for (size_t i = 0; i + 1 < facts->stop.n && intervals; i++)
 		calls += hash_at(facts, facts->stop.v[i].at) == *hash;
-	return calls == laps || (a->kind != TFH_ANCHOR_WAIT && calls == laps + 1);
+	return calls == intervals || (a->kind != TFH_ANCHOR_WAIT && calls == intervals + 1);
 }
 
 static int mark_kind(const struct tfh_facts *facts, struct tfh_loops *loops,
@@ -161,12 +161,12 @@ static int mark_steps(const struct tfh_facts *facts, struct tfh_loops *loops,
 	return rc ? rc : mark_last(&m);
 }
 
-/* Where steps begin with a copy of data, the few stretches that begin with one of numbers (a random seed for the first step's
+/* Where steps begin with a copy of data, the few intervals that begin with one of numbers (a random seed for the first step's
  * weights) go on with the step before them. */
 static void pass_numbers(const struct tfh_facts *facts, struct tfh_anchor *a)
 {
 	struct tfh_cutter c = {.facts = facts, .anchor = a};
-	struct tfh_lap s;
+	struct tfh_interval s;
 	size_t data = 0, numbers = 0;
 
 	if (a->kind != TFH_ANCHOR_UPLOAD || a->turn > 1 || a->what >= TFH_LOOPS_UPLOAD_FIRST)
@@ -189,7 +189,7 @@ int tfh_find_period(const struct tfh_facts *facts, struct tfh_loops *loops, stru
 	if (!tfh_find_anchor(facts, &a, &rc) || rc)
 		return rc;
 	pass_numbers(facts, &a);
-	bool several = tfh_part_stretches(facts, &a, &rc);
+	bool several = tfh_part_intervals(facts, &a, &rc);
 	if (rc)
 		return rc;
 	loops->several = several;

@@ -161,8 +161,8 @@ static int own_marks(const struct tfh_facts *facts, struct tfh_loops *loops)
 	return rc;
 }
 
-/* The beats of something that repeats, where neither marks nor an iterator tell. */
-static int find_beats(const struct tfh_facts *facts, struct tfh_loops *loops, struct tfh_err *err)
+/* The events of something that repeats, where neither marks nor an iterator tell. */
+static int find_ticks(const struct tfh_facts *facts, struct tfh_loops *loops, struct tfh_err *err)
 {
 	bool imported = facts->feed->imported;
 	int rc = imported || !facts->update.n ? find_exec(facts, loops) : 0;
@@ -212,7 +212,7 @@ static int choose_clock(const struct tfh_facts *facts, struct tfh_loops *loops, 
 		rc = tfh_windows_at_batches(facts, loops);
 		return rc ? rc : tfh_join_ahead(facts, loops, err);
 	}
-	rc = find_beats(facts, loops, err);
+	rc = find_ticks(facts, loops, err);
 	if (rc)
 		return rc;
 	if (loops->clock == TFH_STEP_CLOCK_NONE && (rc = from_whole(facts, loops, err)))
@@ -243,5 +243,5 @@ void tfh_loops_free(struct tfh_loops *loops)
 	tfh_big_free(loops->group_of);
 	tfh_big_free(loops->mark.v);
 	tfh_big_free(loops->window.v);
-	tfh_big_free(loops->round);
+	tfh_big_free(loops->iteration);
 }

@@ -1,31 +1,31 @@
 /*
- * Folding takes beats literally: a round that also writes a log splits its loop, and the last epoch,
- * which something cut short, stands beside the others. Here such rounds are counted with their loop.
+ * Folding takes events literally: an iteration that also writes a log splits its loop, and the last epoch,
+ * which something cut short, stands beside the others. Here such iterations are counted with their loop.
  * Innermost loops come first; no time is lost or counted twice.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "judge/loops/beats.h"
+#include "judge/loops/loop_events.h"
 #include "judge/loops/fold.h"
 
 /* The program says by it what goes on; launches, copies and waits are only what it takes. */
 static bool is_strong(const struct tfh_node *v)
 {
-	return !v->body && v->kind >= TFH_BEAT_BATCH;
+	return !v->body && v->kind >= TFH_LOOP_EVENT_BATCH;
 }
 
 /* The same, but for the size of a copy: the last batch of an epoch may be a small one. */
 static bool like(const struct tfh_node *a, const struct tfh_node *b)
 {
-	return a->key == b->key || (!a->body && !b->body && a->kind == TFH_BEAT_COPY &&
-				    b->kind == TFH_BEAT_COPY && a->what >> 8 == b->what >> 8);
+	return a->key == b->key || (!a->body && !b->body && a->kind == TFH_LOOP_EVENT_COPY &&
+				    b->kind == TFH_LOOP_EVENT_COPY && a->what >> 8 == b->what >> 8);
 }
 
-static bool has(const struct tfh_node *loop, const struct tfh_node *beat)
+static bool has(const struct tfh_node *loop, const struct tfh_node *event)
 {
 	for (uint32_t i = 0; i < loop->n_body; i++)
-		if (like(&loop->body[i], beat))
+		if (like(&loop->body[i], event))
 			return true;
 	return false;
 }
@@ -38,7 +38,7 @@ bool tfh_node_is_leaf(const struct tfh_node *v)
 	return v->body != NULL;
 }
 
-/* How many of n beats a loop's body has, too. */
+/* How many of n events a loop's body has, too. */
 static uint32_t in_common(const struct tfh_node *loop, const struct tfh_node *v, uint32_t n)
 {
 	uint32_t common = 0;
@@ -54,10 +54,10 @@ static bool launch_alike(const struct tfh_node *a, const struct tfh_node *b)
 	int both = __builtin_popcountll(a->ops & b->ops),
 	    all = __builtin_popcountll(a->ops | b->ops);
 
-	return !a->ops || !b->ops || both >= TFH_LOOPS_ROUND_SHARE * all;
+	return !a->ops || !b->ops || both >= TFH_LOOPS_ITERATION_SHARE * all;
 }
 
-/* Two leaf loops of the same steps: the program says the same of both, or most beats and launches are the same. */
+/* Two leaf loops of the same steps: the program says the same of both, or most events and launches are the same. */
 bool tfh_nodes_alike(const struct tfh_node *a, const struct tfh_node *b)
 {
 	uint32_t strong = 0, same = 0, common;
@@ -75,11 +75,11 @@ bool tfh_nodes_alike(const struct tfh_node *a, const struct tfh_node *b)
 	}
 	if (strong)
 		return same == strong;
-	return common >= TFH_LOOPS_ROUND_SHARE * (a->n_body + b->n_body - common) &&
+	return common >= TFH_LOOPS_ITERATION_SHARE * (a->n_body + b->n_body - common) &&
 	       launch_alike(a, b);
 }
 
-/* Adds the time and what ran in it, and what of the beats the loop has, too. */
+/* Adds the time and what ran in it, and what of the events the loop has, too. */
 static void take_in(struct tfh_node *loop, struct tfh_node *v)
 {
 	tfh_node_add(loop, v);
@@ -113,7 +113,7 @@ static void take_in_loop(struct tfh_node *loop, struct tfh_node *v, bool goes_on
 	tfh_node_clear(v);
 }
 
-/* Where the round ends that begins at item `at`: before the next beginning, before a loop, and before
+/* Where the iteration ends that begins at item `at`: before the next beginning, before a loop, and before
  * anything that the program calls something else. */
 static uint32_t round_end(const struct tfh_node *list, uint32_t at, const struct tfh_node *loop)
 {
@@ -125,7 +125,7 @@ static uint32_t round_end(const struct tfh_node *list, uint32_t at, const struct
 	return i;
 }
 
-/* Whether items from `at` on begin like a round of the loop, and are most of one. */
+/* Whether items from `at` on begin like an iteration of the loop, and are most of one. */
 static bool is_round(const struct tfh_node *list, uint32_t at, const struct tfh_node *loop,
 		     uint32_t *end)
 {
@@ -135,7 +135,7 @@ static bool is_round(const struct tfh_node *list, uint32_t at, const struct tfh_
 		return false;
 	*end = round_end(list, at, loop);
 	uint32_t n = *end - at, common = in_common(loop, v, n);
-	return is_strong(v) || common >= TFH_LOOPS_ROUND_SHARE * (n + loop->n_body - common);
+	return is_strong(v) || common >= TFH_LOOPS_ITERATION_SHARE * (n + loop->n_body - common);
 }
 
 static double usual(const struct tfh_node *loop)
@@ -144,21 +144,21 @@ static double usual(const struct tfh_node *loop)
 }
 
 /* Where the loop goes on, from item `at` on: the first that is no launch, copy or wait of its own, if what
- * lies before it takes no longer than a round or two. */
+ * lies before it takes no longer than an iteration or two. */
 static uint32_t goes_on_at(const struct tfh_node *list, const struct tfh_node *loop, uint32_t at)
 {
-	double between = 0, round = usual(loop);
+	double between = 0, iteration = usual(loop);
 	uint32_t end;
 
 	while (at < list->n_body && !list->body[at].body && !is_strong(&list->body[at]) &&
 	       !is_round(list, at, loop, &end))
 		between += (double)list->body[at++].ns;
-	if (at < list->n_body && list->body[at].body && usual(&list->body[at]) > round)
-		round = usual(&list->body[at]);
-	return between <= TFH_LOOPS_BETWEEN_ROUNDS * round ? at : list->n_body;
+	if (at < list->n_body && list->body[at].body && usual(&list->body[at]) > iteration)
+		iteration = usual(&list->body[at]);
+	return between <= TFH_LOOPS_BETWEEN_ITERATIONS * iteration ? at : list->n_body;
 }
 
-/* The rounds from item `from` on, and the same loop where it goes on behind them. Returns the first item
+/* The iterations from item `from` on, and the same loop where it goes on behind them. Returns the first item
  * that is not the loop's. */
 static uint32_t take_following(struct tfh_node *list, struct tfh_node *loop, uint32_t from)
 {
@@ -182,7 +182,7 @@ static uint32_t take_following(struct tfh_node *list, struct tfh_node *loop, uin
 	return from;
 }
 
-/* Rounds before loop i that nothing folded, as it was the first times that they were made. Returns where
+/* Iterations before loop i that nothing folded, as it was the first times that they were made. Returns where
  * the loop then begins. */
 static uint32_t take_leading(struct tfh_node *list, uint32_t i)
 {
@@ -208,7 +208,7 @@ static uint32_t take_leading(struct tfh_node *list, uint32_t i)
 	return first;
 }
 
-/* What stands behind a loop of loops, from item `from` on, and begins like its body is a last round that
+/* What stands behind a loop of loops, from item `from` on, and begins like its body is a last iteration that
  * something ended. Returns the first item that is not. */
 static uint32_t take_partial(struct tfh_node *list, struct tfh_node *loop, uint32_t from)
 {
@@ -234,7 +234,7 @@ static uint32_t take_partial(struct tfh_node *list, struct tfh_node *loop, uint3
 	return from + k;
 }
 
-/* A first run that the first round of loop i goes on with: it differed from the others, or began
+/* A first run that the first iteration of loop i goes on with: it differed from the others, or began
  * somewhere else. Returns where the loop then stands. */
 static uint32_t take_begun(struct tfh_node *list, uint32_t i)
 {

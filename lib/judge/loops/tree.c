@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "judge/loops/beats.h"
+#include "judge/loops/loop_events.h"
 #include "judge/loops/fold.h"
 #include "judge/loops/unit.h"
 #include "judge/stats.h"
@@ -15,7 +15,7 @@ struct run_tree {
 	struct tfh_part_of_run part[TFH_LOOPS_PARTS];
 	uint32_t n;
 	int64_t least; /* ns: loops that take less are not told apart */
-	TFH_VEC(struct tfh_round) round;
+	TFH_VEC(struct tfh_iteration) iteration;
 	int rc;
 };
 
@@ -95,9 +95,9 @@ static enum tfh_branch said(const struct run_tree *t, const struct tfh_node *loo
 
 	for (uint32_t i = 0; i < loop->n_body && role == TFH_BRANCH_STEP; i++) {
 		const struct tfh_node *v = &loop->body[i];
-		if (v->kind == TFH_BEAT_FUNCTION)
+		if (v->kind == TFH_LOOP_EVENT_FUNCTION)
 			role = role_of_name(exec_name(t, v->what));
-		else if (v->kind == TFH_BEAT_MARK && v->what)
+		else if (v->kind == TFH_LOOP_EVENT_MARK && v->what)
 			role = TFH_BRANCH_EVALUATE;
 		if (role == TFH_BRANCH_STEP && v->feeds && t->loops->train_group >= 0 &&
 		    (int32_t)v->feeds - 1 != t->loops->train_group)
@@ -134,7 +134,7 @@ static enum tfh_branch role_of(const struct run_tree *t, const struct tfh_node *
 static const char *name_of(struct run_tree *t, const struct tfh_node *loop)
 {
 	for (uint32_t i = 0; i < loop->n_body; i++) {
-		if (loop->body[i].kind != TFH_BEAT_FUNCTION)
+		if (loop->body[i].kind != TFH_LOOP_EVENT_FUNCTION)
 			continue;
 		const char *s = exec_name(t, loop->body[i].what);
 		size_t n = strlen(s);
@@ -151,12 +151,12 @@ static const char *name_of(struct run_tree *t, const struct tfh_node *loop)
 static bool ends_iterator(const struct tfh_node *loop)
 {
 	for (uint32_t i = 0; i < loop->n_body; i++)
-		if (loop->body[i].kind == TFH_BEAT_END)
+		if (loop->body[i].kind == TFH_LOOP_EVENT_END)
 			return true;
 	return false;
 }
 
-/* Each round trains, or goes once through the batches of an iterator for something that does not only evaluate. */
+/* Each iteration trains, or goes once through the batches of an iterator for something that does not only evaluate. */
 static bool is_epoch(const struct run_tree *t, const struct tfh_node *loop)
 {
 	enum tfh_branch least = ends_iterator(loop) ? TFH_BRANCH_STEP : TFH_BRANCH_TRAIN;
@@ -179,7 +179,7 @@ static enum tfh_branch role_in(const struct run_tree *t, const struct tfh_node *
 	return is_epoch(t, loop) ? TFH_BRANCH_EPOCH : TFH_BRANCH_LOOP;
 }
 
-/* What first rounds take longer than the others. */
+/* What first iterations take longer than the others. */
 static int64_t first_longer(const struct tfh_node *loop)
 {
 	int64_t longer;
@@ -192,12 +192,12 @@ static int64_t first_longer(const struct tfh_node *loop)
 }
 
 /* Steps of a loop: a call may execute several. */
-static uint64_t rounds(const struct run_tree *t, const struct tfh_node *loop)
+static uint64_t iterations(const struct run_tree *t, const struct tfh_node *loop)
 {
 	bool function = false;
 
 	for (uint32_t i = 0; i < loop->n_body; i++)
-		function |= loop->body[i].kind == TFH_BEAT_FUNCTION;
+		function |= loop->body[i].kind == TFH_LOOP_EVENT_FUNCTION;
 	if (!t->loops->grouped || !function || !tfh_node_is_leaf(loop))
 		return loop->n;
 	return (uint64_t)llround((double)loop->n * t->loops->per_execution);
@@ -209,7 +209,7 @@ static void add_parts(struct run_tree *t, struct tfh_node *node, uint32_t parent
 static void note_rounds(struct run_tree *t, const struct tfh_node *loop, uint32_t part)
 {
 	for (size_t i = 0; i < loop->n_begin && !t->rc; i++)
-		t->rc = TFH_PUSH_BIG(t->round, ((struct tfh_round){loop->begin[i], part}));
+		t->rc = TFH_PUSH_BIG(t->iteration, ((struct tfh_iteration){loop->begin[i], part}));
 }
 
 static void add_loop(struct run_tree *t, const struct tfh_node *parent, struct tfh_node *loop,
@@ -221,7 +221,7 @@ static void add_loop(struct run_tree *t, const struct tfh_node *parent, struct t
 
 	longer = longer >= t->least ? longer : 0;
 	i = add(t, role_in(t, parent, loop), at, loop->t0, loop->ns - longer);
-	t->part[i].count = rounds(t, loop);
+	t->part[i].count = iterations(t, loop);
 	t->part[i].runs = loop->runs;
 	t->part[i].name = leaf ? name_of(t, loop) : "";
 	if (longer)
@@ -235,7 +235,7 @@ static void add_loop(struct run_tree *t, const struct tfh_node *parent, struct t
 /* The steps of a parent, one entry for all that are the same. */
 struct same {
 	struct tfh_node
-		sum; /* shares the body with the first, which has the beginnings of all rounds */
+		sum; /* shares the body with the first, which has the beginnings of all iterations */
 	uint32_t first;
 };
 
@@ -274,7 +274,7 @@ static uint32_t gather(struct tfh_node *node, struct same *v, int64_t *left)
 static void add_part(struct run_tree *t, const struct tfh_node *node, struct tfh_node *v,
 		     uint32_t parent, enum tfh_branch *rest)
 {
-	if (v->kind == TFH_BEAT_SAVE) {
+	if (v->kind == TFH_LOOP_EVENT_SAVE) {
 		add_to(t, TFH_BRANCH_CHECKPOINT, parent, v->t0, v->ns, v->n);
 	} else if (!v->body || v->ns < t->least || t->n >= TFH_LOOPS_PARTS / 2) {
 		add_to(t, *rest, parent, v->t0, v->ns, v->body ? 1 : v->n);
@@ -304,9 +304,9 @@ static void add_parts(struct run_tree *t, struct tfh_node *node, uint32_t parent
 		add_to(t, rest, parent, node->t0, left, 1);
 }
 
-static int add_beat(void *fold, const struct tfh_node *beat)
+static int add_event(void *fold, const struct tfh_node *event)
 {
-	return tfh_fold_add(fold, beat);
+	return tfh_fold_add(fold, event);
 }
 
 static int keep(struct run_tree *t, struct tfh_loops *loops)
@@ -323,23 +323,23 @@ static int keep(struct run_tree *t, struct tfh_loops *loops)
 
 static int by_begin(const void *a, const void *b, void *arg)
 {
-	const struct tfh_round *x = a, *y = b;
+	const struct tfh_iteration *x = a, *y = b;
 
 	(void)arg;
 	return x->t0 < y->t0 ? -1 : x->t0 > y->t0;
 }
 
-/* In order of time, the first of each stretch of one part. */
+/* In order of time, the first of each interval of one part. */
 static void keep_rounds(struct run_tree *t, struct tfh_loops *loops)
 {
 	size_t n = 0;
 
-	if (t->round.n)
-		tfh_sort(t->round.v, t->round.n, sizeof(*t->round.v), by_begin, NULL);
-	for (size_t i = 0; i < t->round.n; i++)
-		if (!n || t->round.v[n - 1].part != t->round.v[i].part)
-			t->round.v[n++] = t->round.v[i];
-	loops->round = t->round.v;
+	if (t->iteration.n)
+		tfh_sort(t->iteration.v, t->iteration.n, sizeof(*t->iteration.v), by_begin, NULL);
+	for (size_t i = 0; i < t->iteration.n; i++)
+		if (!n || t->iteration.v[n - 1].part != t->iteration.v[i].part)
+			t->iteration.v[n++] = t->iteration.v[i];
+	loops->iteration = t->iteration.v;
 	loops->n_round = n;
 }
 
@@ -374,13 +374,13 @@ static int64_t put_steps(struct run_tree *t, int64_t born, int64_t end)
 	end = l->window.v[l->window.n - 1].t1;
 	t0 = t0 > born ? t0 : born;
 	t->n = 1;
-	t->round.n = 0;
+	t->iteration.n = 0;
 	add(t, TFH_BRANCH_BEFORE, 0, born,
 	    t0 < t->facts->first ? t0 - born : t->facts->first - born);
 	add(t, TFH_BRANCH_STARTUP, 0, t->facts->first,
 	    t0 > t->facts->first ? t0 - t->facts->first : 0);
 	t->part[add(t, TFH_BRANCH_STEP, 0, t0, end - t0)].count = steps;
-	t->rc = t->rc ? t->rc : TFH_PUSH_BIG(t->round, ((struct tfh_round){t0, t->n - 1}));
+	t->rc = t->rc ? t->rc : TFH_PUSH_BIG(t->iteration, ((struct tfh_iteration){t0, t->n - 1}));
 	return end;
 }
 
@@ -391,7 +391,7 @@ int tfh_find_tree(const struct tfh_facts *facts, struct tfh_loops *loops)
 	struct run_tree t = {.facts = facts, .loops = loops};
 	struct tfh_fold *fold = tfh_fold_new(f->each || tfh_counts_units(facts, loops));
 	struct tfh_node root;
-	int rc = fold ? tfh_beats(facts, loops, add_beat, fold) : -ENOMEM;
+	int rc = fold ? tfh_loop_events(facts, loops, add_event, fold) : -ENOMEM;
 
 	if (rc) {
 		tfh_fold_free(fold);

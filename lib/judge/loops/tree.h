@@ -5,7 +5,7 @@
 
 #include "judge/loops/loops.h"
 
-/* Fills loops->tree from the beats of the main thread. 0 or -ENOMEM. */
+/* Fills loops->tree from the events of the main thread. 0 or -ENOMEM. */
 int tfh_find_tree(const struct tfh_facts *facts, struct tfh_loops *loops);
 
 #endif

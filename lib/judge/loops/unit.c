@@ -4,17 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "judge/loops/beats.h"
+#include "judge/loops/loop_events.h"
 
 struct units {
 	const struct tfh_facts *facts;
 	const struct tfh_loops *loops;
-	const struct tfh_node *first; /* leaf loop */
-	uint64_t rounds, launches;    /* of leaf loops like that */
-	bool others;		      /* there are leaf loops of another kind */
-	bool fed;		      /* data is copied to the device in each of those rounds */
-	bool fed_outside;	      /* or in a round of a loop around them */
-	bool accumulates;	      /* they are rounds of several inner ones and an update */
+	const struct tfh_node *first;  /* leaf loop */
+	uint64_t iterations, launches; /* of leaf loops like that */
+	bool others;		       /* there are leaf loops of another kind */
+	bool fed;	  /* data is copied to the device in each of those iterations */
+	bool fed_outside; /* or in an iteration of a loop around them */
+	bool accumulates; /* they are iterations of several inner ones and an update */
 	uint64_t all_launches;
 	TFH_VEC(int64_t) begin;
 	int rc;
@@ -30,7 +30,7 @@ bool tfh_counts_units(const struct tfh_facts *facts, const struct tfh_loops *loo
 
 static void take(struct units *u, const struct tfh_node *loop)
 {
-	u->rounds += loop->n;
+	u->iterations += loop->n;
 	u->launches += loop->launches;
 	for (size_t i = 0; i < loop->n_begin && !u->rc; i++)
 		u->rc = TFH_PUSH(u->begin, loop->begin[i]);
@@ -38,8 +38,8 @@ static void take(struct units *u, const struct tfh_node *loop)
 
 static bool feeds(const struct tfh_node *v)
 {
-	return v->kind == TFH_BEAT_BATCH ||
-	       (v->kind == TFH_BEAT_COPY && v->what == (TFH_DIR_H2D << 8 | 1));
+	return v->kind == TFH_LOOP_EVENT_BATCH ||
+	       (v->kind == TFH_LOOP_EVENT_COPY && v->what == (TFH_DIR_H2D << 8 | 1));
 }
 
 static bool is_fed(const struct tfh_node *loop)
@@ -93,10 +93,10 @@ static const struct tfh_node *inner_loop(const struct tfh_node *loop)
 	return inner;
 }
 
-/* Does it bring a batch, as each round of the loop is brought one, however small? */
+/* Does it bring a batch, as each iteration of the loop is brought one, however small? */
 static bool feeds_like(const struct tfh_node *v, const struct tfh_node *loop)
 {
-	bool copy = v->kind == TFH_BEAT_COPY && v->what >> 8 == TFH_DIR_H2D;
+	bool copy = v->kind == TFH_LOOP_EVENT_COPY && v->what >> 8 == TFH_DIR_H2D;
 
 	for (uint32_t i = 0; copy && i < loop->n_body; i++)
 		if (loop->body[i].kind == v->kind && loop->body[i].what == v->what)
@@ -105,8 +105,8 @@ static bool feeds_like(const struct tfh_node *v, const struct tfh_node *loop)
 }
 
 /*
- * A loop whose rounds are a fixed number of inner rounds, fewer than there are outer ones, and then an update: what is launched
- * besides is not launched inside, and is no more than a round, by launches or by time. The last inner round may be part of it, as
+ * A loop whose iterations are a fixed number of inner iterations, fewer than there are outer ones, and then an update: what is launched
+ * besides is not launched inside, and is no more than an iteration, by launches or by time. The last inner iteration may be part of it, as
  * no wait parts them.
  */
 static bool accumulates(const struct units *u, const struct tfh_node *loop)
@@ -126,23 +126,23 @@ static bool accumulates(const struct units *u, const struct tfh_node *loop)
 		ops |= v->ops;
 		launches += v->launches;
 		fed = feeds_like(v, inner) && v->n > fed ? v->n : fed;
-		update |= v->kind == TFH_BEAT_FUNCTION && updates(u, v);
+		update |= v->kind == TFH_LOOP_EVENT_FUNCTION && updates(u, v);
 	}
 	if (fed > loop->n)
 		return false;
 	update |= (ops & ~inner->ops) && (!fed || !(inner->ops & ~ops));
-	double rounds = (double)loop->n * (fed ? 2 : 1) / (double)inner->n;
-	return update && ((double)launches <= rounds * (double)inner->launches ||
-			  (double)rest <= rounds * (double)inner->ns);
+	double iterations = (double)loop->n * (fed ? 2 : 1) / (double)inner->n;
+	return update && ((double)launches <= iterations * (double)inner->launches ||
+			  (double)rest <= iterations * (double)inner->ns);
 }
 
 static bool waits(const struct tfh_node *v)
 {
-	return v->kind == TFH_BEAT_WAIT ||
-	       (v->kind == TFH_BEAT_COPY && v->what >> 8 == TFH_DIR_D2H);
+	return v->kind == TFH_LOOP_EVENT_WAIT ||
+	       (v->kind == TFH_LOOP_EVENT_COPY && v->what >> 8 == TFH_DIR_D2H);
 }
 
-/* The next beat of the loop's body from *i on that is no wait, NULL: there is none. */
+/* The next event of the loop's body from *i on that is no wait, NULL: there is none. */
 static const struct tfh_node *next_work(const struct tfh_node *loop, uint32_t *i)
 {
 	while (*i < loop->n_body && waits(&loop->body[*i]))
@@ -151,7 +151,7 @@ static const struct tfh_node *next_work(const struct tfh_node *loop, uint32_t *i
 }
 
 /*
- * Whether a round does the same several times over, each time fed by a copy, and besides only waits: such a round is several steps,
+ * Whether an iteration does the same several times over, each time fed by a copy, and besides only waits: such an iteration is several steps,
  * the last of which looks at the loss. A step of several micro-steps does something more at its end.
  */
 static bool several_inside(const struct tfh_node *loop)
@@ -230,22 +230,22 @@ static void join_windows(const struct units *u, struct tfh_loops *loops)
 	loops->window.n = kept;
 }
 
-/* Only what is no more than half as many as the windows: a few more or less are not another unit; nor is a handful of long rounds,
+/* Only what is no more than half as many as the windows: a few more or less are not another unit; nor is a handful of long iterations,
  * which are epochs. */
 static bool fewer(const struct units *u)
 {
 	bool all = u->accumulates ||
 		   (double)u->launches >= (1 - TFH_LOOPS_BESIDES_SHARE) * (double)u->all_launches;
 
-	return all && u->begin.n == u->rounds && 2 * u->rounds <= u->loops->window.n &&
-	       u->loops->window.n <= u->rounds * u->rounds;
+	return all && u->begin.n == u->iterations && 2 * u->iterations <= u->loops->window.n &&
+	       u->loops->window.n <= u->iterations * u->iterations;
 }
 
 /* Twice as many, each fed by a copy of its own and nothing around them by another: what comes after every n-th of them was taken for
  * the period. */
 static bool more(const struct units *u)
 {
-	return u->begin.n == u->rounds && u->rounds >= 2 * u->loops->window.n && u->fed &&
+	return u->begin.n == u->iterations && u->iterations >= 2 * u->loops->window.n && u->fed &&
 	       !u->fed_outside;
 }
 
@@ -280,7 +280,7 @@ int tfh_find_units(const struct tfh_facts *facts, struct tfh_loops *loops,
 		u = (struct units){.facts = facts, .loops = loops, .all_launches = root->launches};
 		take_leaves(&u, root);
 		if (u.others || (u.first && several_inside(u.first)))
-			u.rounds = 0;
+			u.iterations = 0;
 	}
 	if (!u.rc && u.begin.n)
 		qsort(u.begin.v, u.begin.n, sizeof(*u.begin.v), by_time);

@@ -8,7 +8,7 @@
 #include "judge/loops/fold.h"
 #include "judge/loops/loops.h"
 
-/* Whether the tree has to tell when each round of its loops began. */
+/* Whether the tree has to tell when each iteration of its loops began. */
 bool tfh_counts_units(const struct tfh_facts *facts, const struct tfh_loops *loops);
 /* Joins the windows that are parts of one step. 0 or -ENOMEM. */
 int tfh_find_units(const struct tfh_facts *facts, struct tfh_loops *loops,

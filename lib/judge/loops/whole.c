@@ -1,7 +1,7 @@
 /*
  * Waits that come after several steps. Where all that a program launches between two waits is the same sequence several times over,
  * with nothing before or behind, the sequence is the step: whatever ends a step (an optimizer's update) is in it. What is
- * repeated inside a step (layers, micro-batches) has something else around it. The first stretch may differ: a program sets up
+ * repeated inside a step (layers, micro-batches) has something else around it. The first interval may differ: a program sets up
  * its weights there, and runs its first steps without the compiler's help.
  */
 #include <stdlib.h>
@@ -16,9 +16,9 @@ struct sequence {
 	TFH_VEC(uint32_t) what; /* functions launched, in order; GRAPH */
 	uint32_t period;	/* length of the step, 0: not known yet */
 	uint32_t launches;	/* of the step */
-	double whole, all; /* launches in stretches that are steps and nothing else, and in all */
+	double whole, all; /* launches in intervals that are steps and nothing else, and in all */
 	double odd_first;  /* in the first one, if it is not only steps */
-	uint64_t steps, stretches;
+	uint64_t steps, intervals;
 	int rc;
 };
 
@@ -67,7 +67,7 @@ static bool are_a_step(const struct sequence *s, size_t p)
 	return n >= TFH_LOOPS_STEP_FUNCTIONS;
 }
 
-static void close_stretch(struct sequence *s)
+static void close_interval(struct sequence *s)
 {
 	size_t n = s->what.n;
 	bool whole;
@@ -81,10 +81,10 @@ static void close_stretch(struct sequence *s)
 	if (whole) {
 		s->whole += (double)n;
 		s->steps += n / s->period;
-	} else if (!s->stretches) {
+	} else if (!s->intervals) {
 		s->odd_first = (double)n;
 	}
-	s->stretches += n > 0;
+	s->intervals += n > 0;
 	s->all += (double)n;
 }
 
@@ -95,28 +95,28 @@ static int add_launch(struct sequence *s, const struct tfh_token_kind *k)
 	return TFH_PUSH(s->what, k->family == TFH_FAM_LAUNCH ? k->what : GRAPH);
 }
 
-bool tfh_part_stretches(const struct tfh_facts *facts, struct tfh_anchor *a, int *rc)
+bool tfh_part_intervals(const struct tfh_facts *facts, struct tfh_anchor *a, int *rc)
 {
 	struct tfh_cutter c = {.facts = facts, .anchor = a};
 	struct sequence s = {0};
 	uint32_t first = NO_FUNCTION, at = 0;
-	struct tfh_lap lap;
+	struct tfh_interval interval;
 
 	if (a->kind != TFH_ANCHOR_WAIT || a->turn > 1)
 		return false;
-	while (!s.rc && tfh_cut_next(&c, &lap)) {
+	while (!s.rc && tfh_cut_next(&c, &interval)) {
 		for (; at < c.n && !s.rc; at++)
 			s.rc = add_launch(&s, tfh_kind_of(facts, &facts->token.v[at]));
 		if (s.rc)
 			break;
-		close_stretch(&s);
+		close_interval(&s);
 		if (s.period && first == NO_FUNCTION)
 			first = once(&s, s.period);
 		s.what.n = 0;
 	}
-	double all = s.all - (s.stretches > TFH_LOOPS_FEWEST_STEPS ? s.odd_first : 0);
-	bool several = !s.rc && first != NO_FUNCTION && s.steps >= 2 * s.stretches &&
-		       s.steps <= TFH_LOOPS_SEVERAL_TIMES * s.stretches * s.launches &&
+	double all = s.all - (s.intervals > TFH_LOOPS_FEWEST_STEPS ? s.odd_first : 0);
+	bool several = !s.rc && first != NO_FUNCTION && s.steps >= 2 * s.intervals &&
+		       s.steps <= TFH_LOOPS_SEVERAL_TIMES * s.intervals * s.launches &&
 		       s.whole >= TFH_TURN_SURE_SHARE * all;
 	if (several)
 		*a = (struct tfh_anchor){.kind = first == GRAPH ? TFH_ANCHOR_GRAPH

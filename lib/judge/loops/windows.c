@@ -1,5 +1,5 @@
 /*
- * Windows from the beats of the chosen clock. A step runs from the moment its batch was delivered to the moment the
+ * Windows from the events of the chosen clock. A step runs from the moment its batch was delivered to the moment the
  * next one was.
  */
 #include <errno.h>

@@ -79,7 +79,7 @@ void tfh_forget_gains(const struct tfh_accounts *accounts, struct tfh_result *r)
  * interval and, if that is narrow, a point. `off_s`: how much of the removed time is uncertain. Else nothing is set. */
 void tfh_serial_gain(const struct tfh_accounts *accounts, enum tfh_remove what, double step,
 		     double left, double off_s, struct tfh_whatif *w);
-/* What stays, in the run's fastest stretch, as a share of its mean. At most 1. */
+/* What stays, in the run's fastest block, as a share of its mean. At most 1. */
 double tfh_fastest(const struct tfh_accounts *accounts, enum tfh_remove what);
 
 #endif

@@ -37,13 +37,13 @@ static bool is_waiting(enum tfh_remove what)
 	return what == TFH_REMOVE_INPUT || what == TFH_REMOVE_EVERYTHING_BUT_COMPUTE;
 }
 
-/* Sums over stretches of steps: the rest of a step, the whole step, their squares and product. */
+/* Sums over blocks of steps: the rest of a step, the whole step, their squares and product. */
 struct means {
 	double kept, all, kept2, all2, both, least, most;
 	uint64_t n;
 };
 
-static void stretch(struct means *m, double kept_s, double all_s, uint64_t steps)
+static void block(struct means *m, double kept_s, double all_s, uint64_t steps)
 {
 	double k = kept_s / (double)steps, a = all_s / (double)steps;
 
@@ -57,24 +57,24 @@ static void stretch(struct means *m, double kept_s, double all_s, uint64_t steps
 	m->n++;
 }
 
-/* What stays of a step, by stretches of the run. */
-static struct means by_stretch(const struct tfh_accounts *accounts, enum tfh_remove what)
+/* What stays of a step, by blocks of the run. */
+static struct means by_block(const struct tfh_accounts *accounts, enum tfh_remove what)
 {
 	struct means m = {0};
 	double k = 0, all = 0;
-	uint64_t steps = 0, stretches = accounts->judged_steps / TFH_PREDICT_STRETCH_STEPS;
+	uint64_t steps = 0, blocks = accounts->judged_steps / TFH_PREDICT_RUN_BLOCK_STEPS;
 
-	if (stretches > TFH_PREDICT_STRETCHES)
-		stretches = TFH_PREDICT_STRETCHES;
-	TFH_EACH (i, stretches > 1 ? accounts->step.n : 0) {
+	if (blocks > TFH_PREDICT_RUN_BLOCKS)
+		blocks = TFH_PREDICT_RUN_BLOCKS;
+	TFH_EACH (i, blocks > 1 ? accounts->step.n : 0) {
 		if (!tfh_window_counts(accounts, i))
 			continue;
 		k += kept(&accounts->step.v[i], what);
 		all += accounts->step.v[i].dur_s;
 		steps += accounts->loops->window.v[i].steps;
-		if (steps * stretches < accounts->judged_steps)
+		if (steps * blocks < accounts->judged_steps)
 			continue;
-		stretch(&m, k, all, steps);
+		block(&m, k, all, steps);
 		k = all = 0;
 		steps = 0;
 	}
@@ -92,10 +92,10 @@ static double uncertain(const struct means *m)
 	return variance > 0 ? sqrt(variance / n) / (m->all / n) : 0;
 }
 
-/* Computing on a device takes what it takes. Code on the processor may be as fast throughout as it was in its fastest stretch. */
+/* Computing on a device takes what it takes. Code on the processor may be as fast throughout as it was in its fastest block. */
 double tfh_fastest(const struct tfh_accounts *accounts, enum tfh_remove what)
 {
-	struct means m = by_stretch(accounts, what);
+	struct means m = by_block(accounts, what);
 
 	return accounts->facts->cpu_only && m.kept > 0 ? m.least * (double)m.n / m.kept : 1;
 }
@@ -118,7 +118,7 @@ double tfh_cooled_s(double removed_s)
 }
 
 /*
- * Tier C: how much shorter what stays of a step may be than it was. Parts of it may be as fast as in the fastest stretch. On a
+ * Tier C: how much shorter what stays of a step may be than it was. Parts of it may be as fast as in the fastest block. On a
  * processor it no longer waits for those that the removed work kept busy, and finds its code and data in the caches. The loop's own
  * Python no longer waits for the lock, where functions of the pipeline held it.
  */
@@ -126,7 +126,7 @@ static double may_shrink(const struct tfh_accounts *accounts, enum tfh_remove wh
 			 double step, double host)
 {
 	const struct tfh_facts *facts = accounts->facts;
-	struct means m = by_stretch(accounts, what);
+	struct means m = by_block(accounts, what);
 	double warmer = is_waiting(what) ? TFH_PREDICT_WARMER : TFH_PREDICT_MEASURED;
 	double off = fmax(warmer * left + TFH_PREDICT_ERRORS * uncertain(&m) * step,
 			  left * (1 - tfh_fastest(accounts, what)));
@@ -159,7 +159,7 @@ static bool serial(const struct tfh_accounts *accounts)
 	       (!accounts->facts->consumers || tfh_on_request(accounts));
 }
 
-/* What stays, in the run's slowest stretch, as a share of its mean. */
+/* What stays, in the run's slowest block, as a share of its mean. */
 static double slowest(const struct means *m)
 {
 	return m->kept > 0 ? m->most * (double)m->n / m->kept : 1;
@@ -168,7 +168,7 @@ static double slowest(const struct means *m)
 void tfh_serial_gain(const struct tfh_accounts *accounts, enum tfh_remove what, double step,
 		     double left, double off_s, struct tfh_whatif *w)
 {
-	struct means m = by_stretch(accounts, what);
+	struct means m = by_block(accounts, what);
 	double even =
 		TFH_PREDICT_MEASURED * left + TFH_PREDICT_ERRORS * uncertain(&m) * step + off_s;
 	double below = even + tfh_cooled_s(step - left) + left * late_share(accounts);

@@ -1,6 +1,6 @@
 /*
  * When a run's steps became slower or faster: change points of their length. Pettitt's test of ranks (Pettitt 1979, A non-parametric
- * approach to the change-point problem) finds the likeliest one of a stretch and how likely chance makes it; what lies before and
+ * approach to the change-point problem) finds the likeliest one of a series and how likely chance makes it; what lies before and
  * behind it is searched again. Steps are taken in blocks, by their median, so that single ones change nothing.
  */
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 #include "judge/verdict/verdict.h"
 
-struct stretch_block {
+struct step_block {
 	double s;
 	size_t first; /* step */
 	uint32_t at;  /* among the blocks */
@@ -18,12 +18,12 @@ struct stretch_block {
 
 static int by_length(const void *a, const void *b)
 {
-	const struct stretch_block *x = a, *y = b;
+	const struct step_block *x = a, *y = b;
 
 	return x->s < y->s ? -1 : x->s > y->s;
 }
 
-static double median_of(const struct stretch_block *v, size_t n, double *room)
+static double median_of(const struct step_block *v, size_t n, double *room)
 {
 	for (size_t i = 0; i < n; i++)
 		room[i] = v[i].s;
@@ -31,8 +31,7 @@ static double median_of(const struct stretch_block *v, size_t n, double *room)
 }
 
 /* Ranks, of equal lengths the mean one, into rank[]. */
-static void rank_all(const struct stretch_block *v, size_t n, struct stretch_block *sorted,
-		     double *rank)
+static void rank_all(const struct step_block *v, size_t n, struct step_block *sorted, double *rank)
 {
 	for (size_t i = 0; i < n; i++) {
 		sorted[i] = v[i];
@@ -47,8 +46,8 @@ static void rank_all(const struct stretch_block *v, size_t n, struct stretch_blo
 	}
 }
 
-/* Where the stretch changes, 0: chance could make it. */
-static size_t change_in(const struct stretch_block *v, size_t n, struct stretch_block *sorted,
+/* Where the series changes, 0: chance could make it. */
+static size_t change_in(const struct step_block *v, size_t n, struct step_block *sorted,
 			double *rank)
 {
 	double u = 0, most = 0;
@@ -66,8 +65,8 @@ static size_t change_in(const struct stretch_block *v, size_t n, struct stretch_
 	return p < TFH_VERDICT_CHANGE_CHANCE ? at : 0;
 }
 
-static void search(struct tfh_result *r, const struct stretch_block *v, size_t n,
-		   struct stretch_block *sorted, double *room)
+static void search(struct tfh_result *r, const struct step_block *v, size_t n,
+		   struct step_block *sorted, double *room)
 {
 	size_t at = n >= TFH_VERDICT_CHANGE_BLOCKS ? change_in(v, n, sorted, room) : 0;
 
@@ -117,7 +116,7 @@ int tfh_find_changes(struct tfh_result *r)
 {
 	size_t n = r->steps.count / TFH_CHANGE_STEPS, per = TFH_CHANGE_STEPS, m = 0, in = 0, k = 0;
 	double room[TFH_CHANGE_BLOCKS];
-	struct stretch_block *v, *sorted;
+	struct step_block *v, *sorted;
 
 	if (n > TFH_CHANGE_BLOCKS) {
 		per = r->steps.count / TFH_CHANGE_BLOCKS + 1;

@@ -1,5 +1,5 @@
 /*
- * Stretches whose records were given up to keep a long recording small. What the sketches of their
+ * Spans whose records were discarded to keep a long recording small. What the sketches of their
  * chunks tell is reported beside the judgement, never in it: how many steps there were and how long
  * they took, by the clock that told the steps elsewhere, else by the number of launches.
  */
@@ -22,10 +22,10 @@ struct dropped_call {
 	int64_t ns;
 };
 
-/* What is gathered of one stretch. */
+/* What is gathered of one span. */
 struct tally {
 	const struct tfh_accounts *accounts;
-	const struct tfh_stretch *stretch;
+	const struct tfh_discarded_span *span;
 	double per_step; /* launches of a step elsewhere, 0: not known */
 	uint64_t ticks, launches;
 	int64_t first, last; /* tick */
@@ -109,7 +109,7 @@ static int add_digest(void *arg, const struct tfh_digest *d)
 {
 	struct tally *t = arg;
 
-	if (d->t0 < t->stretch->t0 || d->t0 > t->stretch->t1)
+	if (d->t0 < t->span->t0 || d->t0 > t->span->t1)
 		return 0;
 	t->launches += d->launches;
 	add_anchors(t, d);
@@ -165,7 +165,7 @@ static double median(struct mean *v, size_t n)
 
 static int fill(struct tally *t, const struct tfh_accounts *accounts, struct tfh_discarded *g)
 {
-	const struct tfh_stretch *s = t->stretch;
+	const struct tfh_discarded_span *s = t->span;
 	double length = (double)(s->t1 - s->t0) / 1e9;
 
 	g->start_s = (double)s->t0 / 1e9;
@@ -209,18 +209,18 @@ int tfh_fill_discarded(const struct tfh_accounts *accounts, struct tfh_result *r
 	const struct tfh_feed *f = accounts->facts->feed;
 	int rc = 0;
 
-	if (!f->n_stretches || !f->digests)
+	if (!f->n_discarded || !f->digests)
 		return 0;
 	r->discarded =
-		tfh_arena_array(accounts->facts->arena, f->n_stretches, sizeof(*r->discarded));
+		tfh_arena_array(accounts->facts->arena, f->n_discarded, sizeof(*r->discarded));
 	if (!r->discarded)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < f->n_stretches && !rc; i++) {
+	for (uint32_t i = 0; i < f->n_discarded && !rc; i++) {
 		struct tally t = {.accounts = accounts,
-				  .stretch = &f->stretches[i],
+				  .span = &f->discarded[i],
 				  .per_step = launches_per_step(accounts)};
 		struct tfh_discarded *g = &r->discarded[r->n_discarded];
-		if (t.stretch->process != accounts->facts->process)
+		if (t.span->process != accounts->facts->process)
 			continue;
 		rc = f->digests(f->arg, accounts->facts->process, add_digest, &t);
 		if (!rc)

@@ -1,15 +1,15 @@
 /* Where the time of each loop's steps went: the steps' causes, added up by the part of the run's tree that they are in. */
 #include "judge/verdict/verdict.h"
 
-/* The part that a step is in: the loop whose rounds went on at its middle; 0: none, so that it is only in the run. *at goes on from
+/* The part that a step is in: the loop whose iterations continued at its middle; 0: none, so that it is only in the run. *at goes on from
  * step to step, as times do. */
 static uint32_t part_of(const struct tfh_loops *loops, const struct tfh_window *w, size_t *at)
 {
 	int64_t middle = w->t0 + (w->t1 - w->t0) / 2;
 
-	while (*at + 1 < loops->n_round && loops->round[*at + 1].t0 <= middle)
+	while (*at + 1 < loops->n_round && loops->iteration[*at + 1].t0 <= middle)
 		++*at;
-	return loops->n_round && loops->round[*at].t0 < w->t1 ? loops->round[*at].part : 0;
+	return loops->n_round && loops->iteration[*at].t0 < w->t1 ? loops->iteration[*at].part : 0;
 }
 
 static bool is_loop(const struct tfh_part_of_run *p)
@@ -17,7 +17,7 @@ static bool is_loop(const struct tfh_part_of_run *p)
 	return p->kind >= TFH_BRANCH_EPOCH && p->kind <= TFH_BRANCH_STEP;
 }
 
-/* Of a loop that goes round several times in a step the steps are no rounds: they are those of the loop around it. */
+/* Of a loop that goes round several times in a step the steps are not iterations: they are those of the loop around it. */
 static uint32_t home_of(const struct tfh_part_of_run *tree, uint32_t part,
 			const uint64_t steps[TFH_LOOPS_PARTS])
 {

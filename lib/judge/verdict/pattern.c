@@ -144,7 +144,7 @@ static uint32_t turn_of(const struct launch_count *v, size_t n)
 	return 1;
 }
 
-/* How many times p the longest stretch of v covers that repeats after p, 0: it is too short. One that is
+/* How many times p the longest part of v covers that repeats after p, 0: it is too short. One that is
  * long enough, p being half of v at most, has the middle in it. */
 static size_t repeats(const uint64_t *v, size_t n, size_t p)
 {

@@ -63,7 +63,7 @@ void tfh_find_periodic(struct tfh_result *r);
 /* pattern.c: steps of several kinds, micro-steps */
 void tfh_find_patterns(const struct tfh_accounts *accounts, struct tfh_result *r);
 
-/* discarded.c: stretches whose records were given up */
+/* discarded.c: spans whose records were given up */
 int tfh_fill_discarded(const struct tfh_accounts *accounts, struct tfh_result *r);
 
 /* tables.c: copies, kernels, pipeline stages, start-up, what each stream was given last */

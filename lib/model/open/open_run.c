@@ -412,7 +412,7 @@ static int finish_open(struct tfh_run *run, const struct tfh_meta *meta)
 	if (rc)
 		return rc;
 	order_chunks(run);
-	rc = tfh_run_find_stretches(run);
+	rc = tfh_run_find_discarded_spans(run);
 	for (uint32_t f = 0; f < run->n_file && !rc; f++)
 		rc = tfh_run_read_notes(run, f);
 	if (!rc)
@@ -521,7 +521,7 @@ void tfh_run_close(struct tfh_run *run)
 	free(run->thread);
 	free(run->hole);
 	free(run->flight);
-	free(run->stretch);
+	free(run->discarded);
 	free(run->unhooked);
 	free(run->unreadable);
 	free(run->path);

@@ -6,7 +6,7 @@
  * some, too, and its steps most of these.
  *
  * The distances are those of a Poisson process, so that looks see the states of a thread in
- * proportion to their time, whatever beat the job has.
+ * proportion to their time, whatever rhythm the job has.
  */
 #ifndef TFH_RECORD_LOOKS_H
 #define TFH_RECORD_LOOKS_H

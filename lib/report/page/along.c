@@ -64,7 +64,7 @@ static void fill_bins(struct tfh_along *s)
 	}
 }
 
-static void end_stretch(struct tfh_stretch_sum *t, double *length)
+static void end_point(struct tfh_along_point *t, double *length)
 {
 	qsort(length, t->steps, sizeof(*length), tfh_by_value);
 	t->least_s = length[0];
@@ -74,14 +74,14 @@ static void end_stretch(struct tfh_stretch_sum *t, double *length)
 		t->part_s[p] /= (double)t->steps;
 }
 
-static int cut_stretches(struct tfh_along *s, const struct tfh_result *r)
+static int cut_points(struct tfh_along *s, const struct tfh_result *r)
 {
-	s->together = (s->n + TFH_ALONG_STRETCHES - 1) / TFH_ALONG_STRETCHES;
-	s->stretch = calloc(TFH_ALONG_STRETCHES, sizeof(*s->stretch));
+	s->together = (s->n + TFH_ALONG_POINTS - 1) / TFH_ALONG_POINTS;
+	s->point = calloc(TFH_ALONG_POINTS, sizeof(*s->point));
 	double *length = calloc(s->together + 1, sizeof(*length));
-	struct tfh_stretch_sum *t = s->stretch;
+	struct tfh_along_point *t = s->point;
 
-	if (!s->stretch || !length) {
+	if (!s->point || !length) {
 		free(length);
 		return -ENOMEM;
 	}
@@ -92,16 +92,16 @@ static int cut_stretches(struct tfh_along *s, const struct tfh_result *r)
 		if (!t->steps) {
 			t->start_s = step->start_s;
 			t->first = step->index;
-			s->n_stretch++;
+			s->n_point++;
 		}
 		length[t->steps++] = step->dur_s;
 		for (int p = 0; p < TFH_PART_COUNT; p++)
 			t->part_s[p] += (double)step->breakdown[p];
 		if (t->steps == s->together)
-			end_stretch(t++, length);
+			end_point(t++, length);
 	}
-	if (s->n_stretch && t < s->stretch + s->n_stretch)
-		end_stretch(t, length);
+	if (s->n_point && t < s->point + s->n_point)
+		end_point(t, length);
 	free(length);
 	return 0;
 }
@@ -114,11 +114,11 @@ int tfh_along_make(struct tfh_along *s, const struct tfh_result *r)
 	if (rc)
 		return rc;
 	fill_bins(s);
-	return s->n ? cut_stretches(s, r) : 0;
+	return s->n ? cut_points(s, r) : 0;
 }
 
 void tfh_along_free(struct tfh_along *s)
 {
 	free(s->sorted);
-	free(s->stretch);
+	free(s->point);
 }

@@ -1,14 +1,14 @@
-/* The steps of a run in an order and a number that can be drawn: sorted by length, and along the run in stretches. */
+/* The steps of a run in an order and a number that can be drawn: sorted by length, and along the run in points. */
 #ifndef TFH_REPORT_ALONG_H
 #define TFH_REPORT_ALONG_H
 
 #include "judge/result.h"
 
-#define TFH_ALONG_STRETCHES 800u
+#define TFH_ALONG_POINTS 800u
 #define TFH_ALONG_BINS 60u
 
 /* Steps one after the other that become one point. */
-struct tfh_stretch_sum {
+struct tfh_along_point {
 	double start_s; /* of its first step */
 	uint64_t first, steps;
 	double least_s, median_s, most_s;
@@ -18,9 +18,9 @@ struct tfh_stretch_sum {
 struct tfh_along {
 	uint64_t n;	   /* training steps */
 	double *sorted;	   /* [n], seconds */
-	uint64_t together; /* steps of a stretch, but for the last */
-	struct tfh_stretch_sum *stretch;
-	uint32_t n_stretch;
+	uint64_t together; /* steps of a point, but for the last */
+	struct tfh_along_point *point;
+	uint32_t n_point;
 	/* How many steps are how long: equal bins from low_s on, and all longer ones. */
 	double low_s, width_s;
 	uint64_t bin[TFH_ALONG_BINS], longer;

@@ -5,7 +5,7 @@
  *	html.c		escapes, tables, cells
  *	sheet.c		the page around the sections, their order
  *	sheet_*.c	the sections; sheet_drawing.c: what the script draws
- *	along.c	steps sorted and in stretches; courses.c	steps of each rank along the run
+ *	along.c	steps sorted and in points; courses.c	steps of each rank along the run
  *	page.css page.js timeline.js	what it looks like, and what it does
  */
 #ifndef TFH_REPORT_SHEET_H

@@ -31,7 +31,7 @@ static void write_parts(struct tfh_json *j)
 
 /* ---- along the run ---- */
 
-static double value_of(const struct tfh_stretch_sum *t, int what)
+static double value_of(const struct tfh_along_point *t, int what)
 {
 	switch (what) {
 	case 0:
@@ -49,7 +49,7 @@ static double value_of(const struct tfh_stretch_sum *t, int what)
 	}
 }
 
-static void write_stretches(struct tfh_json *j, const struct tfh_along *s)
+static void write_points(struct tfh_json *j, const struct tfh_along *s)
 {
 	static const char *const name[] = {"start", "first", "least", "median", "most"};
 
@@ -60,8 +60,8 @@ static void write_stretches(struct tfh_json *j, const struct tfh_along *s)
 	for (int what = 0; what < 5 + TFH_PART_COUNT; what++) {
 		tfh_json_key(j, what < 5 ? name[what] : tfh_part_name((enum tfh_part)(what - 5)));
 		tfh_json_array(j);
-		for (uint32_t i = 0; i < s->n_stretch; i++)
-			tfh_json_f64(j, to_ns(value_of(&s->stretch[i], what)));
+		for (uint32_t i = 0; i < s->n_point; i++)
+			tfh_json_f64(j, to_ns(value_of(&s->point[i], what)));
 		tfh_json_end(j);
 	}
 	tfh_json_end(j);
@@ -213,7 +213,7 @@ int tfh_sheet_drawing(const struct tfh_sheet *s)
 		tfh_json_init(&j, f, 0);
 		tfh_json_object(&j);
 		write_parts(&j);
-		write_stretches(&j, s->along);
+		write_points(&j, s->along);
 		write_timelines(&j, s);
 		tfh_json_end(&j);
 		rc = tfh_json_finish(&j);

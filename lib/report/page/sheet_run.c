@@ -1,4 +1,4 @@
-/* Where the run went: its tree, segments, start-up, stretches of which only sketches are left. */
+/* Where the run went: its tree, segments, start-up, spans of which only sketches are left. */
 #include <math.h>
 #include <string.h>
 
@@ -125,7 +125,7 @@ static void write_discarded(const struct tfh_sheet *s)
 		return;
 	tfh_html_table(
 		s->out,
-		"Stretches whose records were given up to save room: none of this is among the steps",
+		"Intervals whose records were discarded to save disk space; their steps are not judged",
 		"from|to|events|launches|steps|<steps are|mean step|median step");
 	for (uint32_t i = 0; i < s->r->n_discarded; i++) {
 		const struct tfh_discarded *g = &s->r->discarded[i];

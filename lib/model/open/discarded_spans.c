@@ -1,5 +1,5 @@
 /*
- * Stretches of a run whose records were discarded to keep the recording within TFHOOK_MAX_SIZE: the
+ * Spans of a run whose records were discarded to keep the recording within TFHOOK_MAX_SIZE: the
  * oldest segments but the first. The sketches of their chunks remain.
  */
 #include <errno.h>
@@ -19,11 +19,11 @@ static const struct tft_chunk_info *info_of(const struct tfh_run *run, const str
 	return tft_chunk(run->file[c->file].reader, c->chunk);
 }
 
-/* Consecutive discarded chunks, without other records between them, form one stretch. */
-static int stretches_of(struct tfh_run *run, uint32_t process)
+/* Consecutive discarded chunks, without other records between them, form one span. */
+static int spans_of(struct tfh_run *run, uint32_t process)
 {
 	const struct tfh_model_proc *p = &run->proc[process];
-	struct tfh_stretch *s = NULL;
+	struct tfh_discarded_span *s = NULL;
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < p->n_digest; i++) {
@@ -32,11 +32,11 @@ static int stretches_of(struct tfh_run *run, uint32_t process)
 		while (kept < p->n_chunk && p->chunk[kept].first_ns < c->first_ns)
 			kept++;
 		if (!s || kept != before) {
-			if (tfh_room_for((void **)&run->stretch, &run->cap_stretch, run->n_stretch,
-					 sizeof(*run->stretch)))
+			if (tfh_room_for((void **)&run->discarded, &run->cap_discarded,
+					 run->n_discarded, sizeof(*run->discarded)))
 				return -ENOMEM;
-			s = &run->stretch[run->n_stretch++];
-			*s = (struct tfh_stretch){
+			s = &run->discarded[run->n_discarded++];
+			*s = (struct tfh_discarded_span){
 				.process = process, .t0 = c->first_ns, .t1 = c->first_ns};
 		}
 		int64_t last = tfh_run_ns(run, c->file, c->t_last);
@@ -46,7 +46,7 @@ static int stretches_of(struct tfh_run *run, uint32_t process)
 	return 0;
 }
 
-int tfh_run_find_stretches(struct tfh_run *run)
+int tfh_run_find_discarded_spans(struct tfh_run *run)
 {
 	int rc = 0;
 
@@ -57,15 +57,15 @@ int tfh_run_find_stretches(struct tfh_run *run)
 				tfh_run_ns(run, p->digest[k].file, p->digest[k].t_first);
 		if (p->n_digest)
 			qsort(p->digest, p->n_digest, sizeof(*p->digest), by_first);
-		rc = stretches_of(run, i);
+		rc = spans_of(run, i);
 	}
 	return rc;
 }
 
-uint32_t tfh_run_stretches(const struct tfh_run *run, const struct tfh_stretch **out)
+uint32_t tfh_run_discarded_spans(const struct tfh_run *run, const struct tfh_discarded_span **out)
 {
-	*out = run->stretch;
-	return run->n_stretch;
+	*out = run->discarded;
+	return run->n_discarded;
 }
 
 static void fill(struct tfh_digest *d, const struct tfh_run *run, const struct tfh_chunk *c,

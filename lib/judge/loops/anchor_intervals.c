@@ -1,5 +1,5 @@
 /*
- * Stretches between two calls of one kind, and how far they come again. A stretch counts by its launches.
+ * Intervals between two calls of one kind, and how far they come again. An interval counts by its launches.
  */
 #include "judge/loops/finder.h"
 
@@ -31,21 +31,22 @@ void tfh_finder_cut(struct tfh_finder *f, const struct tfh_anchor *a)
 	f->is_cut = true;
 	f->at = *a;
 	f->n = 0;
-	while (f->n < TFH_LOOPS_STRETCHES && tfh_cut_next(&c, &f->v[f->n]))
+	while (f->n < TFH_LOOPS_INTERVALS && tfh_cut_next(&c, &f->v[f->n]))
 		f->n++;
 	f->launches = c.launches;
-	if (f->n < TFH_LOOPS_STRETCHES)
+	if (f->n < TFH_LOOPS_INTERVALS)
 		f->n += tfh_cut_last(&c, &f->v[f->n]);
 	f->usual = usual_launches(f);
 }
 
-static bool minor(const struct tfh_finder *f, const struct tfh_lap *s)
+static bool minor(const struct tfh_finder *f, const struct tfh_interval *s)
 {
 	return (uint64_t)s->launches * TFH_LOOPS_MINOR_PART <= f->usual;
 }
 
 /* By the functions that are launched, whatever their grids: batches are of different sizes. */
-static bool alike(const struct tfh_finder *f, const struct tfh_lap *a, const struct tfh_lap *b)
+static bool alike(const struct tfh_finder *f, const struct tfh_interval *a,
+		  const struct tfh_interval *b)
 {
 	const struct tfh_token_kind *k;
 	uint32_t has[256] = {0}, n = 0, same = 0;
@@ -69,14 +70,14 @@ static bool alike(const struct tfh_finder *f, const struct tfh_lap *a, const str
 
 /* ---- regularity ---- */
 
-/* Sums over the region in which stretches come again. */
+/* Sums over the region in which intervals come again. */
 struct launch_region {
 	double good, all, since; /* since: from the last good one on */
 	int64_t from, to;
 	size_t n;
 };
 
-static void region_add(struct launch_region *r, const struct tfh_lap *s, bool good)
+static void region_add(struct launch_region *r, const struct tfh_interval *s, bool good)
 {
 	double w = s->launches;
 
@@ -103,15 +104,15 @@ static struct tfh_score score_of(const struct tfh_finder *f, const struct launch
 	return s;
 }
 
-/* Each stretch like the one before or the one behind it. */
+/* Each interval like the one before or the one behind it. */
 struct tfh_score tfh_score_in_a_row(const struct tfh_finder *f)
 {
 	struct launch_region like = {0}, same = {0};
-	const struct tfh_lap *last = NULL;
+	const struct tfh_interval *last = NULL;
 	bool l = false, s = false;
 
 	for (size_t i = 0; i < f->n; i++) {
-		const struct tfh_lap *v = &f->v[i];
+		const struct tfh_interval *v = &f->v[i];
 		if (!v->launches || minor(f, v))
 			continue;
 		bool s1 = last && last->rough == v->rough, l1 = s1 || (last && alike(f, last, v));
@@ -132,7 +133,7 @@ struct tfh_score tfh_score_in_a_row(const struct tfh_finder *f)
 	return out;
 }
 
-static uint64_t content(const struct tfh_lap *s, bool exact)
+static uint64_t content(const struct tfh_interval *s, bool exact)
 {
 	return exact ? s->exact : s->rough;
 }
@@ -140,7 +141,7 @@ static uint64_t content(const struct tfh_lap *s, bool exact)
 /* Each one the same as the one m later. */
 struct tfh_score tfh_score_after(const struct tfh_finder *f, size_t m, bool exact)
 {
-	size_t n = f->n < TFH_LOOPS_TURN_STRETCHES ? f->n : TFH_LOOPS_TURN_STRETCHES;
+	size_t n = f->n < TFH_LOOPS_TURN_INTERVALS ? f->n : TFH_LOOPS_TURN_INTERVALS;
 	struct launch_region r = {0};
 	uint64_t tail = 0;
 
@@ -169,7 +170,7 @@ struct tfh_score tfh_score_recent(const struct tfh_finder *f)
 	return score_of(f, &r);
 }
 
-/* Where in a turn a stretch comes whose like comes but once in it. Turns begin with the first one
+/* Where in a turn an interval comes whose like comes but once in it. Turns begin with the first one
  * of the run, or where they come again later, with the first that does. */
 bool tfh_find_key(const struct tfh_finder *f, struct tfh_anchor *a)
 {

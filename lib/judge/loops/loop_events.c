@@ -1,4 +1,4 @@
-#include "judge/loops/beats.h"
+#include "judge/loops/loop_events.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -8,23 +8,23 @@
 #include "judge/loops/fold.h"
 
 /* The iterator that a group's last batch came from, counted from 1, and whether it said that it has no more. */
-struct beat_source {
+struct event_source {
 	uint32_t series;
 	bool ended;
 };
 
-/* What lies open: the next of each source, and the beat that has not ended. */
+/* What lies open: the next of each source, and the event that has not ended. */
 struct reader {
 	const struct tfh_facts *facts;
 	const struct tfh_loops *loops;
-	tfh_beat_fn fn;
+	tfh_loop_event_fn fn;
 	void *arg;
 	uint8_t thread; /* the main one, as tokens name it */
 	size_t token, late, tick, exec, mark, rare;
 	int64_t inside; /* end of the function that runs */
-	struct tfh_node beat;
-	uint64_t same;		    /* the beat's key, before its launches are known */
-	struct beat_source *source; /* [groups] */
+	struct tfh_node event;
+	uint64_t same;		     /* the event's key, before its launches are known */
+	struct event_source *source; /* [groups] */
 };
 
 static uint64_t drives(const struct tfh_thread_use *u)
@@ -53,14 +53,14 @@ static uint8_t main_thread(const struct tfh_facts *facts)
 	return best < TFH_FACTS_TOKEN_THREADS ? (uint8_t)best : TFH_FACTS_TOKEN_THREADS;
 }
 
-static int end_beat(struct reader *r, int64_t t)
+static int end_event(struct reader *r, int64_t t)
 {
-	struct tfh_node *b = &r->beat;
+	struct tfh_node *b = &r->event;
 
 	if (!r->same)
 		return 0;
 	b->ns = t > b->t0 ? t - b->t0 : 0;
-	b->key = b->kind == TFH_BEAT_BURST ? tfh_hash_add(r->same, b->ops) : r->same;
+	b->key = b->kind == TFH_LOOP_EVENT_BURST ? tfh_hash_add(r->same, b->ops) : r->same;
 	r->same = 0;
 	return r->fn(r->arg, b);
 }
@@ -70,28 +70,29 @@ static uint64_t key_of(uint8_t kind, uint64_t what)
 	return tfh_hash_add(kind, what) | 1;
 }
 
-/* How much a beat is the beginning of a step: what the program says, then what feeds the step. */
+/* How much an event is the beginning of a step: what the program says, then what feeds the step. */
 static uint8_t rank_of(uint8_t kind, uint64_t what)
 {
-	static const uint8_t rank[TFH_BEAT_COUNT] = {
-		[TFH_BEAT_WAIT] = 1,  [TFH_BEAT_COPY] = 2,     [TFH_BEAT_BURST] = 3,
-		[TFH_BEAT_GRAPH] = 4, [TFH_BEAT_FUNCTION] = 6, [TFH_BEAT_BATCH] = 7,
-		[TFH_BEAT_MARK] = 8};
+	static const uint8_t rank[TFH_LOOP_EVENT_COUNT] = {
+		[TFH_LOOP_EVENT_WAIT] = 1,     [TFH_LOOP_EVENT_COPY] = 2,
+		[TFH_LOOP_EVENT_BURST] = 3,    [TFH_LOOP_EVENT_GRAPH] = 4,
+		[TFH_LOOP_EVENT_FUNCTION] = 6, [TFH_LOOP_EVENT_BATCH] = 7,
+		[TFH_LOOP_EVENT_MARK] = 8};
 
-	return kind == TFH_BEAT_COPY && what >> 8 == TFH_DIR_H2D ? 5 : rank[kind];
+	return kind == TFH_LOOP_EVENT_COPY && what >> 8 == TFH_DIR_H2D ? 5 : rank[kind];
 }
 
-/* A beat of that kind begins at t, or goes on if the same one is open and may. */
-static int beat(struct reader *r, uint8_t kind, uint64_t what, int64_t t, bool goes_on)
+/* An event of that kind begins at t, or goes on if the same one is open and may. */
+static int event(struct reader *r, uint8_t kind, uint64_t what, int64_t t, bool goes_on)
 {
 	uint64_t key = key_of(kind, what);
 	int rc;
 
 	if (goes_on && r->same == key)
 		return 0;
-	t = t > r->beat.t0 ? t : r->beat.t0;
-	rc = end_beat(r, t);
-	r->beat = (struct tfh_node){
+	t = t > r->event.t0 ? t : r->event.t0;
+	rc = end_event(r, t);
+	r->event = (struct tfh_node){
 		.t0 = t, .n = 1, .kind = kind, .what = (uint32_t)what, .rank = rank_of(kind, what)};
 	r->same = key;
 	return rc;
@@ -99,8 +100,8 @@ static int beat(struct reader *r, uint8_t kind, uint64_t what, int64_t t, bool g
 
 static void add_launch(struct reader *r, const struct tfh_token_kind *k)
 {
-	r->beat.launches++;
-	r->beat.ops |= 1ull << (k->hash & 63);
+	r->event.launches++;
+	r->event.ops |= 1ull << (k->hash & 63);
 }
 
 static int take_token(struct reader *r, const struct tfh_token *t)
@@ -114,12 +115,15 @@ static int take_token(struct reader *r, const struct tfh_token *t)
 		return 0;
 	if (t->t0 >= r->inside) {
 		if (tfh_is_launch(k))
-			rc = beat(r, k->family == TFH_FAM_LAUNCH ? TFH_BEAT_BURST : TFH_BEAT_GRAPH,
-				  0, t->t0, true);
+			rc = event(r,
+				   k->family == TFH_FAM_LAUNCH ? TFH_LOOP_EVENT_BURST
+							       : TFH_LOOP_EVENT_GRAPH,
+				   0, t->t0, true);
 		else if (k->family == TFH_FAM_COPY)
-			rc = beat(r, TFH_BEAT_COPY, (uint64_t)k->dir << 8 | large, t->t0, true);
+			rc = event(r, TFH_LOOP_EVENT_COPY, (uint64_t)k->dir << 8 | large, t->t0,
+				   true);
 		else
-			rc = beat(r, TFH_BEAT_WAIT, 0, t->t0, true);
+			rc = event(r, TFH_LOOP_EVENT_WAIT, 0, t->t0, true);
 	}
 	if (tfh_is_launch(k))
 		add_launch(r, k);
@@ -132,7 +136,7 @@ static void take_burst(struct reader *r, int64_t until)
 {
 	const struct tfh_facts *f = r->facts;
 
-	if (r->same != key_of(TFH_BEAT_BURST, 0))
+	if (r->same != key_of(TFH_LOOP_EVENT_BURST, 0))
 		return;
 	for (; r->token < f->token.n; r->token++) {
 		const struct tfh_token *t = &f->token.v[r->token];
@@ -167,11 +171,11 @@ static const struct tfh_tick *own_tick(const struct reader *r, const struct tfh_
  * begin with a new one. */
 static int end_silently(struct reader *r, const struct tfh_tick *t, uint32_t group)
 {
-	struct beat_source *last = &r->source[group];
+	struct event_source *last = &r->source[group];
 	bool silent = last->series && last->series != t->series + 1 && !last->ended;
 
-	*last = (struct beat_source){t->series + 1, t->end};
-	return silent ? beat(r, TFH_BEAT_END, group, t->t0, false) : 0;
+	*last = (struct event_source){t->series + 1, t->end};
+	return silent ? event(r, TFH_LOOP_EVENT_END, group, t->t0, false) : 0;
 }
 
 static int take_exec(struct reader *r, const struct tfh_exec *x)
@@ -189,13 +193,14 @@ static int take_exec(struct reader *r, const struct tfh_exec *x)
 		rc = end_silently(r, tick, feeds - 1);
 	if (tick && tick->end) { /* or they end with a function that finds no batch */
 		r->inside = x->t1;
-		return rc ? rc : beat(r, TFH_BEAT_END, feeds - 1, x->t0, false);
+		return rc ? rc : event(r, TFH_LOOP_EVENT_END, feeds - 1, x->t0, false);
 	}
 	name = f->name(f->arg, r->facts->process, TFT_NAME_OP, x->name, NULL, NULL);
 	if (!rc)
-		rc = beat(r, TFH_BEAT_FUNCTION, tfh_hash_add(stem_hash(name), feeds), x->t0, false);
-	r->beat.what = x->name;
-	r->beat.feeds = feeds;
+		rc = event(r, TFH_LOOP_EVENT_FUNCTION, tfh_hash_add(stem_hash(name), feeds), x->t0,
+			   false);
+	r->event.what = x->name;
+	r->event.feeds = feeds;
 	r->inside = x->t1;
 	return rc;
 }
@@ -209,8 +214,9 @@ static int take_tick(struct reader *r, const struct tfh_tick *t)
 		return 0;
 	rc = end_silently(r, t, group);
 	if (!rc)
-		rc = beat(r, t->end ? TFH_BEAT_END : TFH_BEAT_BATCH, group, t->t0, false);
-	r->beat.feeds = t->end ? 0 : group + 1;
+		rc = event(r, t->end ? TFH_LOOP_EVENT_END : TFH_LOOP_EVENT_BATCH, group, t->t0,
+			   false);
+	r->event.feeds = t->end ? 0 : group + 1;
 	return rc;
 }
 
@@ -241,13 +247,13 @@ static int take_next(struct reader *r)
 	if (above == INT64_MAX && driver == INT64_MAX)
 		return 0;
 	if (mark <= above && above <= driver)
-		rc = beat(r, TFH_BEAT_MARK, f->mark.v[r->mark++].eval, mark, false);
+		rc = event(r, TFH_LOOP_EVENT_MARK, f->mark.v[r->mark++].eval, mark, false);
 	else if (exec <= above && above <= driver)
 		rc = take_exec(r, &f->exec.v[r->exec++]);
 	else if (above <= driver)
 		rc = take_tick(r, &f->tick.v[r->tick++]);
 	else if (rare < token)
-		rc = f->rare.v[r->rare++].saves ? beat(r, TFH_BEAT_SAVE, 0, rare, true) : 0;
+		rc = f->rare.v[r->rare++].saves ? event(r, TFH_LOOP_EVENT_SAVE, 0, rare, true) : 0;
 	else
 		rc = take_token(r, r->token < f->token.n ? &f->token.v[r->token++]
 							 : &f->late.v[r->late++]);
@@ -256,8 +262,8 @@ static int take_next(struct reader *r)
 	return rc ? rc : 1;
 }
 
-int tfh_beats(const struct tfh_facts *facts, const struct tfh_loops *loops, tfh_beat_fn fn,
-	      void *arg)
+int tfh_loop_events(const struct tfh_facts *facts, const struct tfh_loops *loops,
+		    tfh_loop_event_fn fn, void *arg)
 {
 	struct reader r = {.facts = facts,
 			   .loops = loops,
@@ -265,12 +271,12 @@ int tfh_beats(const struct tfh_facts *facts, const struct tfh_loops *loops, tfh_
 			   .arg = arg,
 			   .thread = main_thread(facts),
 			   .inside = INT64_MIN,
-			   .beat.t0 = INT64_MIN,
+			   .event.t0 = INT64_MIN,
 			   .source = tfh_big_array(loops->group.n + 1, sizeof(*r.source))};
 	int rc = r.source ? 1 : -ENOMEM;
 
 	for (size_t i = 0; rc > 0; tfh_big_pass(++i))
 		rc = take_next(&r);
 	tfh_big_free(r.source);
-	return rc ? rc : end_beat(&r, facts->last_work);
+	return rc ? rc : end_event(&r, facts->last_work);
 }
