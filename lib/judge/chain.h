@@ -43,14 +43,10 @@ struct tfh_chain {
 void tfh_chain_init(struct tfh_chain *c, uint32_t process, uint64_t step);
 void tfh_chain_free(struct tfh_chain *c);
 
-/* Shares of the training steps that are no longer than a slow and a fast one. */
-#define TFH_STEP_SLOW 0.95
-#define TFH_STEP_FAST 0.05
-
 /* Chains of steps that will probably be chosen, joined. */
 struct tfh_likely {
 	uint64_t
-		step; /* one that is known, TFH_NO_STEP: those of the lengths above and of the median one */
+		step; /* one that is known, TFH_NO_STEP: those of TFH_CHAIN_SLOW and _FAST and the median one */
 	struct tfh_chain chain[TFH_CHAIN_LIKELY];
 };
 #define TFH_NO_STEP UINT64_MAX

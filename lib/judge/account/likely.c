@@ -53,8 +53,8 @@ int tfh_find_likely(struct tfh_accounts *accounts)
 		if (accounts->use[i].segment == TFH_SEGMENT_TRAIN)
 			length[n++] = length_of(accounts, i);
 	if (n && l->step == TFH_NO_STEP) {
-		take_nearest(accounts, tfh_quantile(length, n, TFH_STEP_SLOW), &l->chain[0], 1);
-		take_nearest(accounts, tfh_quantile(length, n, TFH_STEP_FAST), &l->chain[1], 1);
+		take_nearest(accounts, tfh_quantile(length, n, TFH_CHAIN_SLOW), &l->chain[0], 1);
+		take_nearest(accounts, tfh_quantile(length, n, TFH_CHAIN_FAST), &l->chain[1], 1);
 		/* The median one is of the verdict's class, which is not known yet. */
 		take_nearest(accounts, tfh_quantile(length, n, 0.5), &l->chain[2],
 			     TFH_CHAIN_LIKELY - 2);

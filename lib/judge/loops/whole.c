@@ -10,7 +10,7 @@
 #include "judge/loops/anchor.h"
 
 #define NO_FUNCTION UINT32_MAX
-#define GRAPH 0 /* in place of a function; it holds many */
+enum { GRAPH }; /* in place of a function: a graph, which holds many */
 
 struct sequence {
 	TFH_VEC(uint32_t) what; /* functions launched, in order; GRAPH */

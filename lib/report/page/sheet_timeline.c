@@ -55,8 +55,10 @@ struct tfh_chain *tfh_shown_choose(void *arg, const struct tfh_result *r)
 	if (!tfh_along_make(&along, r) && along.n) {
 		/* That of `tfhook why`. */
 		const struct tfh_step *median = tfh_report_median_step(r);
-		const struct tfh_step *slow = nearest(r, tfh_along_quantile(&along, TFH_STEP_SLOW));
-		const struct tfh_step *fast = nearest(r, tfh_along_quantile(&along, TFH_STEP_FAST));
+		const struct tfh_step *slow =
+			nearest(r, tfh_along_quantile(&along, TFH_CHAIN_SLOW));
+		const struct tfh_step *fast =
+			nearest(r, tfh_along_quantile(&along, TFH_CHAIN_FAST));
 		if (slow != median)
 			add(shown, r, "slow", slow);
 		add(shown, r, "median", median);
