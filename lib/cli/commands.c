@@ -239,7 +239,7 @@ static const struct tfh_command cmd_export = {
 #define FORMAT(name, blanks, suffix, by_rank, help) "\n" #name blanks help
 	.details =
 		"PATH is as in `tfhook report`: a run directory, .tft files, or the trace of another "
-		"profiler. Memory does not grow with the run. The formats:"
+		"profiler. Memory does not grow with the number of calls. The formats:"
 #include "export/formats.def"
 		"\n\nExit code: 0 fine, 2 usage, 3 unreadable or not written, 5 nothing to export.",
 #undef FORMAT

@@ -31,6 +31,8 @@ enum {
 enum { ANNOTATION_NAME = 10, ANNOTATION_UINT = 3, ANNOTATION_DOUBLE = 5, ANNOTATION_TEXT = 6 };
 enum { TRACK_UUID = 1, TRACK_NAME, TRACK_PROCESS, TRACK_THREAD, TRACK_PARENT, TRACK_COUNTER = 8 };
 enum { TYPE_BEGIN = 1, TYPE_END, TYPE_COUNTER = 4 };
+#define MOST_ROWS 16384u
+#define OTHER_STREAMS UINT64_MAX
 #define CLOCK_REAL 1u
 #define STATE_CLEARED 1u
 #define STATE_NEEDED 2u
@@ -133,6 +135,8 @@ static int describe(struct perfetto *f, const struct perfetto_row *r, uint32_t l
 	if (r->kind == ROW_THREAD)
 		snprintf(name, sizeof(name), "thread %u, overlapping",
 			 tfh_export_tid(f->x, (uint32_t)r->of));
+	else if (r->kind == ROW_STREAM && r->of == OTHER_STREAMS)
+		snprintf(name, sizeof(name), "other GPU streams%s", lane ? ", overlapping" : "");
 	else if (r->kind == ROW_STREAM)
 		snprintf(name, sizeof(name), "GPU %u stream %u%s", (uint32_t)(r->of >> 32),
 			 (uint32_t)r->of, lane ? ", overlapping" : "");
@@ -143,6 +147,10 @@ static int describe(struct perfetto *f, const struct perfetto_row *r, uint32_t l
 
 struct perfetto_row *tfh_perfetto_row(struct perfetto *f, enum perfetto_row_kind kind, uint64_t of)
 {
+	/* A damaged trace may have a stream for every op. */
+	if (kind == ROW_STREAM && f->row.n >= MOST_ROWS &&
+	    !tfh_map_get(&f->row_of, uuid_of(f, kind, of, 0)))
+		of = OTHER_STREAMS;
 	uint64_t *index = tfh_map_put(&f->row_of, uuid_of(f, kind, of, 0), NULL);
 
 	if (!index)

@@ -8,6 +8,7 @@
 #include "base/hash.h"
 
 #define AT_ONCE (256u << 10) /* bytes of a line that are written as a line of their own */
+#define AT_HAND (32u << 20)  /* bytes of all lines of a plane that are held */
 
 enum { SPACE_PLANE = 1 };
 enum { PLANE_ID = 1, PLANE_NAME, PLANE_LINE, PLANE_EVENT_NAME, PLANE_STAT_NAME, PLANE_STAT };
@@ -153,11 +154,27 @@ static int flush_line(struct tfh_plane *p, struct tfh_plane_line *l)
 	return rc;
 }
 
+static int flush_lines(struct tfh_plane *p)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < p->line.n && !rc; i++) {
+		if (p->line.v[i].events.n)
+			rc = flush_line(p, &p->line.v[i]);
+		tfh_proto_free(&p->line.v[i].events);
+	}
+	p->held = 0;
+	return rc;
+}
+
 int tfh_plane_event_end(struct tfh_plane *p, struct tfh_plane_line *l, size_t event)
 {
 	tfh_proto_end(&l->events, event);
 	if (l->events.failed || p->names.failed)
 		return -ENOMEM;
+	p->held += l->events.n - event;
+	if (p->held >= AT_HAND)
+		return flush_lines(p);
 	return l->events.n >= AT_ONCE ? flush_line(p, l) : 0;
 }
 
@@ -178,11 +195,8 @@ static int copy(FILE *from, FILE *to)
 int tfh_plane_write(struct tfh_plane *p, int64_t id, FILE *out)
 {
 	struct tfh_proto head = {.v = NULL};
-	int rc = 0;
+	int rc = flush_lines(p);
 
-	for (size_t i = 0; i < p->line.n && !rc; i++)
-		if (p->line.v[i].events.n)
-			rc = flush_line(p, &p->line.v[i]);
 	if (!rc && fflush(p->lines))
 		rc = -errno;
 	long bytes = rc ? -1 : ftell(p->lines);

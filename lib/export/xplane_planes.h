@@ -29,7 +29,7 @@ struct tfh_plane {
 	char name[32];
 	int64_t start_ns; /* Unix time of 0 */
 	FILE *lines;
-	uint64_t bytes;			 /* in it */
+	size_t held;			 /* bytes added to lines since all of them were written */
 	struct tfh_proto names;		 /* and facts of the plane */
 	struct tfh_map name_of, line_of; /* text -> number; id -> index + 1 */
 	TFH_VEC(struct tfh_plane_line) line;
