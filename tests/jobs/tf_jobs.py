@@ -96,7 +96,7 @@ if A.threads:
     tf.config.threading.set_intra_op_parallelism_threads(A.threads)
 if A.pool:
     tf.config.threading.set_inter_op_parallelism_threads(A.pool)
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts", "python"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "lib", "python"))
 import tfhook  # noqa: E402
 from gate import wait_at_gate  # noqa: E402
 

@@ -55,7 +55,7 @@ pids = {r["pid"] for r in run.records}
 steps = {pid: len([r for r in run.records if r["pid"] == pid and r["kind"] == MARK]) for pid in pids}
 check(sorted(steps.values()) == [3, 15], "steps of parent and child: %s" % steps)
 
-command = [sys.executable, "-c", PROGRAM, os.path.join(SRC, "scripts", "python")]
+command = [sys.executable, "-c", PROGRAM, os.path.join(SRC, "lib", "python")]
 plain, run = Outcome(command, preload=False), Outcome(command)
 check((plain.status, plain.out, plain.err) == (0, "0\n", "") == (run.status, run.out, run.err), "output: " + run.err)
 check(named(run, MARK, 1) == ["train"] * 6 + [""] * 4, "steps: %s" % named(run, MARK, 1))
