@@ -33,7 +33,8 @@ Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-5s %s\n' '$1' '$(patsubst $(CURDIR)/%,%,$2)';)
 
 # A sanitizer has its own object folder next to the plain one.
-B := $(O)$(if $(SAN),-$(SAN))
+comma := ,
+B := $(O)$(if $(SAN),-$(subst $(comma),-,$(SAN)))# the linker takes no comma in a file's name
 
 sources = $(filter-out lib/sim/gpu/variants/%,$(wildcard $(foreach f,$1,lib/$f/*.c lib/$f/*/*.c lib/$f/*.S lib/$f/*/*.S)))
 objects = $(patsubst lib/%,$(B)/obj/$1/%.o,$(basename $2))
@@ -79,7 +80,6 @@ ZSTD := -l:libzstd.a
 COMMAND := -l:libz.a -l:libncursesw.a -l:libtinfo.a
 LIBS := $(ZSTD) -ldl -lpthread -lm
 # clang leaves the sanitizers' symbols of a shared object to the program.
-comma := ,
 NO_UNDEFINED := $(if $(and $(SAN),$(findstring clang,$(CC))),,-Wl$(comma)-z$(comma)defs)
 LD_SHARED := -shared $(NO_UNDEFINED) -Wl,--exclude-libs,ALL -Wl,--hash-style=gnu $(SAN_FLAGS)
 
