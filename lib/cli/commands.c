@@ -70,7 +70,7 @@ static const struct tfh_command cmd_report = {
 			{.name = "transfers", .help = "print all copies by the bytes they move"},
 			{.name = "input", .help = "print the stages of the input pipeline"},
 			{.name = "where",
-			 .help = "print the lines of Python that steps wait or work at, as a tree"},
+			 .help = "print the lines of Python that take the time of steps, as a tree"},
 			{.name = "folded",
 			 .help = "print the same as folded stacks, for flame graphs"},
 			{.name = "memory", .help = "print the device memory in use over the run"},
@@ -98,7 +98,7 @@ static const struct tfh_command cmd_report = {
 static const struct tfh_command cmd_why = {
 	.name = "why",
 	.operand_text = "[STEP|TOPIC] [PATH...]",
-	.summary = "what a step waited for, as a chain with times; how a figure came about",
+	.summary = "what a step waited for, as a chain with times; where a figure comes from",
 	.details =
 		"STEP is a step's number, as in `tfhook report --steps`; without it the step is a median "
 		"one. Every moment of it is charged to what caused its end: computing, a call of the "
@@ -124,8 +124,8 @@ static const struct tfh_command cmd_top = {
 		"DIR is the run directory of a job that runs, PID a process of it or one that started it; the "
 		"default is your newest run directory here. The last seconds of the recording are judged "
 		"again and again, for less than a hundredth of a processor; the job is neither stopped nor "
-		"slowed. q ends it. Where the output is no terminal, each refresh is a line.\n\n"
-		"Exit code: 0 fine, 2 usage, 3 unreadable, 5 nothing to show: it does not run any more, or "
+		"slowed. q quits. If the output is not a terminal, each refresh is a line.\n\n"
+		"Exit code: 0 fine, 2 usage, 3 unreadable, 5 nothing to show: the job has ended, or "
 		"has not recorded yet (--once).",
 	.operands = TFH_OPERANDS_TRACES,
 	.usage_exit = TFH_EXIT_USAGE,
@@ -172,7 +172,7 @@ static const struct tfh_command cmd_diff = {
 		"--at START-END, twice, compares two intervals of one run: --at 0-10m --at 50-60m.\n\n"
 		"--fail-on is a part of a step (step, compute, a cause) and how far it may go: "
 		"'step>+5%', 'input.map>1ms', 'step<-2%'.\n\n"
-		"Exit code: 0 compared, 1 a change was found that is beyond --fail-on, 2 usage, 3 "
+		"Exit code: 0 compared, 1 a change beyond --fail-on was found, 2 usage, 3 "
 		"unreadable, 5 no steps to compare.",
 	.operands = TFH_OPERANDS_TRACES,
 	.usage_exit = TFH_EXIT_USAGE,
@@ -185,7 +185,7 @@ static const struct tfh_command cmd_diff = {
 			 .twice = true},
 			{.name = "fail-on",
 			 .arg = "LIMIT",
-			 .help = "exit 1 if a change was found that is beyond LIMIT"},
+			 .help = "exit 1 if a change beyond LIMIT was found"},
 			{.name = "all", .help = "print every row"},
 			{.name = "json", .help = "print JSON, schema tfhook.diff/1"},
 		},
@@ -267,15 +267,16 @@ static const struct tfh_command cmd_export = {
 static const struct tfh_command cmd_digest = {
 	.name = "digest",
 	.operand_text = "[PATH...]",
-	.summary = "keep what reports need of a recording in a small file",
+	.summary = "store the results of an analysis in a small file, for reports and diff",
 	.details =
-		"Judges the recording of a run directory and writes DIR/digest.tft: of each rank the "
-		"seconds of each step by cause, the tree of loops, lines, kernels, copies, machine, "
-		"quality and verdict, in some 20 bytes a step. It is made anew when the recording or "
-		"tfhook has changed. `tfhook diff` reads it in place of the recording.\n\n"
-		"--follow keeps digests up to date while jobs run, of one run until it has ended, or of "
-		"all your runs on this host in a folder, those to come, too, until a signal: one such "
-		"process a host, at the lowest priority, for a hundredth of a processor.\n\n"
+		"Analyses the recording of a run directory and writes DIR/digest.tft: for each rank the "
+		"time of each step by cause, the tree of loops, lines, kernels, copies, machine, "
+		"quality and verdict, in some 20 bytes per step. It is made again when the recording or "
+		"tfhook has changed. `tfhook diff` reads it instead of the recording.\n\n"
+		"--follow keeps digests up to date while jobs run. Given a run directory, it ends with "
+		"the job. Given a folder, it covers all your runs on this host, including future ones, "
+		"until it gets a signal. One such process per host is enough; it runs at the lowest "
+		"priority and takes a hundredth of a processor.\n\n"
 		"Exit code: 0 fine, 2 usage, 3 unreadable, 5 nothing to analyse.",
 	.operands = TFH_OPERANDS_TRACES,
 	.usage_exit = TFH_EXIT_USAGE,
@@ -287,7 +288,7 @@ static const struct tfh_command cmd_digest = {
 			 .arg = "FILE",
 			 .help = "write the digest of one PATH, which may be a trace, to FILE"},
 			{.name = "follow",
-			 .help = "go on: PATH is a run directory, or a folder of them"},
+			 .help = "keep it up to date: PATH is a run directory, or a folder of them"},
 			{.name = "interval",
 			 .arg = "S",
 			 .help = "with --follow: make a run's digest anew every S seconds at most, 60 "

@@ -152,7 +152,7 @@ static void print(const struct tfh_run_diff *d, int form)
 	free(text);
 }
 
-/* `same`: two stretches of the first one. */
+/* `same`: two intervals of the first one. */
 static void compare(struct tfh_run_digest *a, struct tfh_run_digest *b, bool same)
 {
 	struct tfh_run_diff *d = calloc(1, sizeof(*d));
