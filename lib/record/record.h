@@ -16,13 +16,12 @@
  *
  * errno stays as the real call left it.
  *
- * A call may end without tfh_leave: by longjmp, cancellation, an exception, or on a coroutine's stack
- * that never runs again. Such abandoned calls are found from the stack when the thread enters another
- * call, flushes or exits: a call counts as abandoned if its frame is not above that of the new one, or
- * no longer holds its return address (checked for driver calls only, which rarely contain others).
- * Where stacks are switched, this may take a live call for abandoned, and state kept here may belong to
- * another call. So a call is identified by its begin time, which is kept in its own frame, and leaving
- * it closes only what was opened inside it.
+ * A call may end without tfh_leave: by longjmp, cancellation, an exception, or on a coroutine's stack that never runs
+ * again. The recorder detects such abandoned calls from the stack when the thread enters another call, flushes or
+ * exits. A call counts as abandoned if its frame is not above the new call's frame, or no longer holds its return
+ * address (checked only for driver calls, which rarely contain others). If the job switches stacks, a live call may be
+ * mistaken for an abandoned one, and the state kept here may belong to another call. So a call is identified by its
+ * begin time, which is kept in its own frame, and leaving it closes only what was opened inside it.
  */
 #ifndef TFH_RECORD_H
 #define TFH_RECORD_H
@@ -38,31 +37,32 @@
 #define tfh_likely(x) __builtin_expect(!!(x), 1)
 #define tfh_unlikely(x) __builtin_expect(!!(x), 0)
 
-/* Otherwise the compiler moves the path of every call out of line: 8 ns. */
+/* Without this, the compiler moves the path of every call out of line, which costs 8 ns. */
 #define tfh_hot inline __attribute__((always_inline))
 
-/* Plain loads and stores for the processor; they mark a word that another thread may access at the
+/* Plain loads and stores on the processor. They mark a word that another thread may access at the
  * same time. */
 #define tfh_peek(p) __atomic_load_n(p, __ATOMIC_RELAXED)
 #define tfh_poke(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
 
 /* Global switch, read once per hooked call. */
 enum tfh_mode {
-	TFH_MODE_HOLD = 0, /* the process ends: other threads wait a moment, then pass through */
+	TFH_MODE_HOLD = 0, /* the process is ending: other threads wait briefly, then pass
+			    * through */
 	TFH_MODE_COLD =
-		1,	 /* nothing recorded yet in this process: every hook takes the slow path */
-	TFH_MODE_ON = 2, /* recording */
-	TFH_MODE_OFF =
-		3, /* stopped by control word, window, rank filter: only ALWAYS functions record */
-	TFH_MODE_DEAD = 4, /* TFHOOK=0, set-up failed, or a forked child that may not record: pass
-			      through */
+		1,	  /* nothing recorded yet in this process: every hook takes the slow path */
+	TFH_MODE_ON = 2,  /* recording */
+	TFH_MODE_OFF = 3, /* stopped by control word, window or rank filter: only ALWAYS functions
+		    * record */
+	TFH_MODE_DEAD = 4, /* TFHOOK=0, failed set-up, or a forked child that may not record: pass
+			    * through */
 };
 #pragma GCC visibility push(hidden)
 extern uint32_t tfh_mode;
 
-/* tfh_self.guard: the low bits count our own code on this thread; the highest bit means that a
- * record is being filled, the next one that the thread must read no clock and make no system call.
- */
+/* tfh_self.guard: the low bits count how often our own code is active on this thread. The highest
+ * bit means that a record is being filled; the next one means that the thread must not read the
+ * clock or make a system call. */
 #define TFH_GUARD_APPEND 0x80000000u
 #define TFH_GUARD_CONFINED 0x40000000u
 
@@ -71,35 +71,36 @@ extern uint32_t tfh_mode;
 	      stages */
 #define TFH_OPEN_MOST (TFT_OPEN_SLOTS + TFH_DEEP_SLOTS)
 
-/* Frame of an open call: its return address is right below `at`; 0: not checked. */
+/* Frame of an open call. Its return address is right below `at`; if `at` is 0, it is not
+ * checked. */
 struct tfh_record_frame {
 	uint64_t at, back;
 };
 
 /*
  * Per-thread state besides struct tfh_self, mapped with the thread's first ring and kept as long as
- * it has one. Static TLS is taken from the stack of every thread of the job, and with LD_AUDIT set
- * the loader has 1.7 KB of it for all preloads: a library that needs more keeps the program from
- * starting.
+ * the thread has one. It is not in static TLS because that is taken from the stack of every thread
+ * of the job. With LD_AUDIT set, the loader has only 1.7 KB of static TLS for all preloads, and a
+ * library that needs more keeps the program from starting.
  */
 struct tfh_room {
 	uint64_t deep[TFH_DEEP_SLOTS]; /* begin times of calls beyond the open slots */
 	struct tfh_record_frame place[TFH_OPEN_MOST];
 	/* handle ^ kind -> id; direct mapped; emptied with handle_generation */
 	uint64_t handle_cache[64][2];
-	/* Used by the hooks, zero at first; record/ does not know the layout. */
+	/* For the hooks; zero at first. record/ does not know the layout. */
 	uint64_t ranges[128], op_names[256], stages[256], tf_calls[192];
 };
 
-/* The calling thread's side of its ring. One static-TLS object per thread, initial-exec (4 ns
- * cheaper than general-dynamic, and never takes the loader's lock). */
+/* The calling thread's side of its ring. One static-TLS object per thread. The initial-exec model
+ * is 4 ns cheaper than general-dynamic and never takes the loader's lock. */
 struct tfh_self {
 	struct tft_ring *ring; /* NULL until the thread's first record */
 	struct tfh_rec *records;
 	uint64_t head;	     /* private copy of ring->head */
 	uint64_t tail_cache; /* last seen ring->tail */
 	uint64_t last_end;   /* t_end of the last hooked call, for CPUTIME after a gap */
-	uint64_t placed;     /* the same when a short call last got Python's frames (stacks.c) */
+	uint64_t placed;     /* likewise, when a short call last got Python's frames (stacks.c) */
 	uint32_t mask;
 	uint32_t generation;		 /* of the journal this ring belongs to (fork) */
 	uint32_t depth;			 /* hooked calls open on this thread */
@@ -114,16 +115,17 @@ struct tfh_self {
 	uint32_t rearmed;	    /* how often the thread recorded again after its destructor
 				     * ran */
 	uint32_t in_agg;	    /* entries in use in the ring's AGG table */
-	bool exits;		    /* ends the process: never held up at its end (exit.c) */
-	uint64_t agg_since;	    /* begin of the oldest of them */
+	bool exits;		    /* this thread ends the process: it is not held up in the exit
+				     * handler (exit.c) */
+	uint64_t agg_since;	    /* begin of the oldest entry */
 	uint64_t retry;	 /* ticks before which no larger or first ring is requested again */
 	uint64_t *named; /* bit per id: this thread has published its NAME; mapped on first use */
 	struct tfh_room *room; /* not NULL while `ring` is not NULL */
 };
 extern __thread struct tfh_self tfh_self __attribute__((tls_model("initial-exec")));
 
-/* Journal generation. A fork changes it (wipe-on-fork page), so an inherited ring is never written.
- */
+/* Journal generation. A fork changes it (the page is wiped on fork), so an inherited ring is never
+ * written. */
 extern uint32_t *tfh_generation;
 
 /* Whether the thread's ring belongs to this process. The two generations of a process are 2k (calls
@@ -138,37 +140,39 @@ struct tfh_self *tfh_enter_slow(enum tfh_fn fn, uint64_t arg, struct tfh_record_
 				uint64_t *begin);
 /* Closes abandoned calls, as seen from `place`; returns the number still open. */
 uint32_t tfh_drop_left(struct tfh_self *self, uint64_t place);
-/* The same for everything the calling thread holds, including abandoned code of ours. */
+/* Does the same for everything the calling thread holds, including abandoned code of ours. */
 void tfh_self_settle(struct tfh_self *self);
-/* Opens a call once more after a signal handler interrupted it. */
+/* Reopens a call after a signal handler interrupted it. */
 void tfh_enter_again(struct tfh_self *self, struct tft_ring *old, uint32_t depth,
 		     struct tfh_record_frame place, struct tft_open_slot call);
-/* Leaves a call that is not the innermost one of the open slots. False: it is not to be recorded.
- */
+/* Leaves a call that is not the innermost one of the open slots. Returns false if it is not to be
+ * recorded. */
 bool tfh_leave_odd(struct tfh_self *self, uint64_t begin);
-/* For a call that began on another thread, which may have ended. NULL: not to be recorded. */
+/* For a call that began on another thread, which may have ended. Returns NULL if the call is not to
+ * be recorded. */
 struct tfh_self *tfh_back_elsewhere(enum tfh_fn fn, uint64_t begin);
 struct tfh_rec *tfh_reserve_slow(struct tfh_self *self, uint32_t n);
-/* exit.c: in mode HOLD, before the real call; returns at once for functions outside the driver. */
+/* exit.c: called in mode HOLD, before the real call. Returns at once for functions outside the
+ * driver. */
 void tfh_exit_wait(enum tfh_fn fn);
 /* Publishes a CPUTIME record stamped `now`. */
 void tfh_cputime(struct tfh_self *self, uint64_t now);
-/* The same at the end of a pause between hooked calls, with the place of the pause. Returns the
- * ticks after it, when the call that ends the pause begins. */
+/* Like tfh_cputime(), at the end of a pause between hooked calls, with the place of the pause.
+ * Returns the ticks after it: the begin of the call that ends the pause. */
 uint64_t tfh_pause_over(struct tfh_self *self, uint64_t now);
 
-/* 200 us in ticks; UINT64_MAX until the tick rate is known (then no CPUTIME records). */
+/* 200 us in ticks; UINT64_MAX (no CPUTIME records) until the tick rate is known. */
 extern uint64_t tfh_long_ticks;
 #pragma GCC visibility pop
 
-/* The caller's frame, whichever function this is inlined into. */
+/* The caller's frame, whatever function this is inlined into. */
 static tfh_hot uint64_t tfh_stack(void)
 {
 	return (uint64_t)(uintptr_t)__builtin_dwarf_cfa();
 }
 
-/* The calling thread's tfh_self. Compilers cache &tfh_self for a whole function, in which a
- * coroutine may have moved to another thread. */
+/* The calling thread's tfh_self. Compilers cache &tfh_self for a whole function, but a coroutine
+ * may move to another thread within one. */
 static tfh_hot struct tfh_self *tfh_here(void)
 {
 	struct tfh_self *self;
@@ -180,13 +184,13 @@ static tfh_hot struct tfh_self *tfh_here(void)
 	return self;
 }
 
-/* Nothing of ours may run on the thread except counting its calls. */
+/* Whether none of our code may run on the thread, except to count its calls. */
 static inline bool tfh_confined(const struct tfh_self *self)
 {
 	return self->guard & TFH_GUARD_CONFINED;
 }
 
-/* Around our own code, whose hooked calls are not the job's. */
+/* Enclose our own code, whose hooked calls are not the job's. */
 static inline void tfh_guard_begin(struct tfh_self *self)
 {
 	if (!(self->guard & ~TFH_GUARD_APPEND))
@@ -229,11 +233,11 @@ static tfh_hot struct tfh_self *tfh_enter_open(struct tfh_self *self, enum tfh_f
 		tfh_poke(&slot->t_begin, now);
 		tfh_poke(&slot->arg, arg);
 		tfh_poke(&slot->stage, self->stage);
-		/* release: pairs with the acquire load of fn when the flusher scans for open calls
-		 */
+		/* release: pairs with the acquire load of fn in the flusher's scan for open
+		 * calls */
 		__atomic_store_n(&slot->fn, (uint16_t)fn, __ATOMIC_RELEASE);
-		/* A signal handler in between may have moved the ring, or taken this call, not
-		 * visible yet, for abandoned. */
+		/* A signal handler may have run in between. It may have moved the ring, or mistaken
+		 * this call, which was not visible yet, for an abandoned one. */
 		if (tfh_unlikely(tfh_peek(&self->ring) != ring ||
 				 tfh_peek(&self->depth) != depth + 1))
 			tfh_enter_again(
@@ -250,7 +254,7 @@ static tfh_hot struct tfh_self *tfh_enter_at(enum tfh_fn fn, uint64_t arg,
 					     struct tfh_record_frame place, uint64_t *begin)
 {
 	struct tfh_self *self = &tfh_self;
-	/* acquire, free on x86: who sees ON sees what was set up before */
+	/* acquire, free on x86: a thread that sees ON also sees the set-up that preceded it */
 	uint32_t mode = __atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE);
 
 	if (tfh_unlikely(mode != TFH_MODE_ON)) {
@@ -271,9 +275,9 @@ static tfh_hot struct tfh_self *tfh_enter_at(enum tfh_fn fn, uint64_t arg,
 }
 
 /*
- * Announces a call. `arg` is shown as its argument if the process dies or hangs in it (bytes,
- * stream id, iterator id, ...). `begin`, in ticks, is for tfh_leave(). NULL: do not record this
- * call.
+ * Announces a call. `arg` (bytes, stream id, iterator id, ...) is shown as its argument if the
+ * process dies or hangs in it. `begin`, in ticks, is for tfh_leave(). Returns NULL if this call is
+ * not to be recorded.
  */
 static tfh_hot struct tfh_self *tfh_enter(enum tfh_fn fn, uint64_t arg, uint64_t *begin)
 {
@@ -283,21 +287,21 @@ static tfh_hot struct tfh_self *tfh_enter(enum tfh_fn fn, uint64_t arg, uint64_t
 			    begin);
 }
 
-/* After the real call: the thread it returned on, usually the one that entered. NULL: the call is
- * not to be recorded. */
+/* Called after the real call. Returns the thread that the call returned on, usually the one that
+ * entered it, or NULL if the call is not to be recorded. */
 static tfh_hot struct tfh_self *tfh_back(struct tfh_self *self, enum tfh_fn fn, uint64_t begin)
 {
 	return tfh_likely(self == tfh_here()) ? self : tfh_back_elsewhere(fn, begin);
 }
 
-/* Whether the ring has space for n consecutive records; if not, the loss is counted. */
+/* Whether the ring has space for n consecutive records. If not, the loss is counted. */
 static tfh_hot bool tfh_room(struct tfh_self *self, uint32_t n)
 {
 	return self->head + n - self->tail_cache <= (uint64_t)self->mask + 1;
 }
 
 /*
- * Reserves n records; every successful reservation must be published. In between, the thread must
+ * Reserves n records. Every successful reservation must be published. In between, the thread must
  * not reserve anything else (handles are named before tfh_leave), except a second, longer
  * reservation at the same position.
  */
@@ -312,11 +316,11 @@ static tfh_hot struct tfh_rec *tfh_reserve(struct tfh_self *self, uint32_t n)
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	self->guard |= TFH_GUARD_APPEND;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (tfh_unlikely(self->filling.at != frame.at)) /* a handler ran in between */
+	if (tfh_unlikely(self->filling.at != frame.at)) /* a signal handler ran in between */
 		self->filling = frame;
 	if (tfh_unlikely(!tfh_room(self, n) ||
 			 (self->head - self->tail_cache) * 2 >
-				 self->mask)) /* half full: look again, grow */
+				 self->mask)) /* half full: check again, grow */
 		return tfh_reserve_slow(self, n);
 	return &self->records[self->head & self->mask];
 }
@@ -356,9 +360,8 @@ static tfh_hot void tfh_fill(struct tfh_self *self, struct tfh_rec *rec, uint32_
 	rec->w[0] = rec->w[1] = rec->w[2] = 0;
 }
 
-/* Time for a record about what the thread is doing: a thread's records are ordered by their ends,
- * and the call that was just left is published with its end, after the records that name its
- * handles. */
+/* Time for a record about what the thread is doing. A thread's records are ordered by their ends,
+ * and the call just left is published with its end, after the records that name its handles. */
 static inline uint64_t tfh_record_time(const struct tfh_self *self)
 {
 	uint32_t d = self->depth - 1;
@@ -391,8 +394,8 @@ static tfh_hot uint64_t tfh_leave_quiet(struct tfh_self *self, uint64_t begin)
 
 /*
  * Closes the call that began at `begin` and returns its record with times, fn, kind, depth and ctx
- * filled. The caller adds words, stream, flags and result, then publishes. NULL: no space (counted
- * as lost), or a call that is not recorded.
+ * filled. The caller adds words, stream, flags and result, then publishes. Returns NULL if there is
+ * no space (counted as lost) or the call is not to be recorded.
  */
 static tfh_hot struct tfh_rec *tfh_leave(struct tfh_self *self, uint64_t begin, enum tfh_fn fn,
 					 enum tft_kind kind)
@@ -408,21 +411,21 @@ static tfh_hot struct tfh_rec *tfh_leave(struct tfh_self *self, uint64_t begin, 
 /* ---- handles ---- */
 
 /*
- * Handles get small ids; a NAME record describes each id. All of these functions may publish
- * records: call them between tfh_enter and tfh_leave (or before), never while a record is reserved.
+ * Handles get small ids, each described by a NAME record. All of these functions may publish
+ * records. Call them between tfh_enter and tfh_leave (or before), never while a record is reserved.
  *
  * Returns the id (>0) of a handle, and writes its NAME record before the first use by this thread.
  * `text` may be NULL; `extra` as described at enum tft_name. Returns the id even if the NAME record
- * did not fit (it is tried again next time); 0 if all ids of its kind are in use (intern.c).
+ * did not fit (the next call tries again), or 0 if all ids of its kind are in use (intern.c).
  */
 uint32_t tfh_handle_new(struct tfh_self *self, enum tft_name kind, uint64_t handle, uint64_t extra,
 			const char *text, size_t len);
 
-/* Slow path of tfh_handle_known(): the id if this thread has published its NAME, else 0. */
+/* Slow path of tfh_handle_known(): returns the id if this thread has published its NAME, else 0. */
 uint32_t tfh_handle_find(struct tfh_self *self, enum tft_name kind, uint64_t handle);
 
 #pragma GCC visibility push(hidden)
-extern uint32_t tfh_handle_generation; /* starts at 1; every tfh_handles_forget adds 1 */
+extern uint32_t tfh_handle_generation; /* starts at 1; every tfh_handles_forget() adds 1 */
 #pragma GCC visibility pop
 
 static tfh_hot uint64_t tfh_handle_key(enum tft_name kind, uint64_t handle)
@@ -435,8 +438,8 @@ static tfh_hot uint64_t *tfh_handle_slot(struct tfh_self *self, uint64_t key)
 	return self->room->handle_cache[(key ^ key >> 10 ^ key >> 20) & 63];
 }
 
-/* Id of a handle that this thread has named before, else 0: then call tfh_handle_new() with its
- * text. */
+/* Returns the id of a handle that this thread has named before, or 0. In that case, call
+ * tfh_handle_new() with its text. */
 static tfh_hot uint32_t tfh_handle_known(struct tfh_self *self, enum tft_name kind, uint64_t handle)
 {
 	uint64_t key = tfh_handle_key(kind, handle);
@@ -448,10 +451,11 @@ static tfh_hot uint32_t tfh_handle_known(struct tfh_self *self, enum tft_name ki
 	return tfh_handle_find(self, kind, handle);
 }
 
-/* A handle was destroyed or unloaded: every thread names it again if its value is reused. */
+/* Called when a handle is destroyed or unloaded: every thread names it again if its value is
+ * reused. */
 void tfh_handles_forget(void);
 
-/* Id of a text (op name, mark name), by the same rules. */
+/* Returns the id of a text (op name, mark name), by the same rules. */
 uint32_t tfh_text_id(struct tfh_self *self, enum tft_name kind, const char *text, size_t len);
 
 /* ---- aggregation ---- */
@@ -467,65 +471,68 @@ void tfh_agg_flush(struct tfh_self *self);
 
 /* ---- life ---- */
 
-/* Constructor work: options, pid, real time limits; no file, thread or output. Idempotent. */
+/* Constructor work: options, pid, real-time limits. Opens no file, starts no thread, prints
+ * nothing. Idempotent. */
 void tfh_init(void);
 
 /*
- * Registers an exit handler that closes the recording; once per `after`. Handlers run in reverse
- * order of registration. After a successful cuInit, ours precedes the driver's. After the start, it
- * precedes the destructors of other preloads, whose functions (write, fstat, clock_gettime) ours
- * may call while they still work.
+ * Registers an exit handler that closes the recording, once per `after`. Handlers run in reverse
+ * order of registration. Registered after a successful cuInit, ours precedes the driver's.
+ * Registered after the start, it precedes the destructors of other preloads, so their functions
+ * (write, fstat, clock_gettime) still work when ours calls them.
  */
 enum tfh_exit_after { TFH_EXIT_AFTER_DRIVER, TFH_EXIT_AFTER_START, TFH_EXIT_AFTERS };
 void tfh_register_exit(enum tfh_exit_after after);
 
-/* Drains every ring of this process to its file and writes index and footer; `clean`: the process
- * ends normally. Waits at most 2 s, 1 s inside a recorded call (a signal handler), and only once.
+/* Drains every ring of this process to its file and writes index and footer. `clean`: the process
+ * ends normally. Waits only once: at most 2 s, or 1 s inside a recorded call (a signal handler).
  * May be called more than once. */
 void tfh_finish(bool clean);
 
-/* Seals and writes everything recorded so far; waits at most `ms` milliseconds. 0 or -errno. */
+/* Seals and writes everything recorded so far. Waits at most `ms` milliseconds. Returns 0 or
+ * -errno. */
 int tfh_flush_now(unsigned ms);
 
-/* A function that the driver has and no hook covers: counted, written to the NOTE chunk and
- * run.json. */
+/* Counts a driver function that no hook covers; it is written to the NOTE chunk and run.json. */
 void tfh_unhooked(const char *name);
 
-/* What became of PyTorch's ranges, for the NOTE chunk; `what` must last. Thread-safe. */
+/* Notes what became of PyTorch's ranges, for the NOTE chunk. `what` must stay valid.
+ * Thread-safe. */
 void tfh_note_torch(const char *what);
 
-/* Settings of a framework, by where it keeps them: read once a second, and written down where they have changed. Table and
- * memory must last. Thread-safe, once. */
+/* A framework's settings and where it keeps them. They are read once a second and written when they change. Table and
+ * memory must stay valid. Thread-safe, once. */
 #define TFH_SETTINGS_AT_MOST 16u
 #define TFH_SETTING_VALUES 4u
 struct tfh_setting_at {
 	const char *name;
-	const char *value[TFH_SETTING_VALUES]; /* of 0, 1, ...; NULL: not worth telling */
-	const void *at;			       /* NULL: not known */
+	const char *value[TFH_SETTING_VALUES]; /* text for the values 0, 1, ...; NULL: not worth
+					        * reporting */
+	const void *at;			       /* NULL: address unknown */
 	const uint8_t *there;		       /* 0: not initialized yet */
 	uint32_t bytes;			       /* 1 or 4 */
 };
 void tfh_note_settings(const struct tfh_setting_at *at, uint32_t n);
 
-/* Pause and resume by the job (marks header). */
+/* The job pauses and resumes recording (marks header). */
 void tfh_pause(void);
 void tfh_resume(void);
 
-/* Like tfh_map_once() in base/map.h, for memory that most jobs never need; on failure prints one
- * line: `what` is not recorded. Thread-safe. */
+/* Like tfh_map_once() in base/map.h, for memory that most jobs never need. On failure, prints one
+ * line that `what` is not recorded. Thread-safe. */
 void *tfh_memory(void *place, size_t bytes, const char *what);
 
-/* Prints a short line on stderr, at most once per process, for failures that cost the trace.
+/* Prints a short line on stderr, at most once per process, about a failure that costs the trace.
  * Signal-safe; preserves errno. */
 void tfh_log_failure(const char *what, const char *remedy);
 
-/* The calling thread is about to lose the clock: from here on its calls pass through and are
- * counted as not recorded, until tfh_confine_end() if it has the clock after all. */
+/* The calling thread is about to lose access to the clock. From here on its calls pass through and
+ * are counted as not recorded, until tfh_confine_end() if it keeps the clock after all. */
 void tfh_confine(void);
 void tfh_confine_end(void);
 
-/* For hooks of exec. Before the real call everything is written and closed as at an exit (but not
- * in a vfork child, or if `path` is not a program; NULL: unknown). If the real call returned,
+/* For hooks of exec. Before the real call, everything is written and closed as at an exit, unless
+ * this is a vfork child or `path` is not a program (NULL: unknown). If the real call returns,
  * recording starts again with the next trigger. */
 void tfh_exec_begin(const char *path);
 void tfh_exec_failed(void);

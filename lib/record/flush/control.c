@@ -1,4 +1,4 @@
-/* The journal's control word, by which another process stops, resumes or flushes a recording. */
+/* The journal's control word, which another process sets to stop, resume or flush a recording. */
 #include "record/flush/flusher.h"
 #include "record/gpu/gpu.h"
 #include "record/ring/journal.h"
@@ -12,7 +12,7 @@ bool tfh_counting_steps(void)
 	return step_limit || tfh_gpu_counting() || tfh_window_counting();
 }
 
-/* The top half of the control word asks for an end after so many steps; it is taken over and
+/* The top half of the control word requests an end after that many steps. It is taken over and
  * cleared. */
 static void poll_steps(uint64_t *control)
 {

@@ -1,5 +1,7 @@
-/* From the rings to the staging area. Every record lies in a ring, in staging or in a written
- * chunk, at any moment. */
+/*
+ * Moves records from the rings to the staging area. At any moment, every record is in a ring, in
+ * staging or in a written chunk.
+ */
 #include "record/flush/flusher.h"
 
 #include <string.h>
@@ -14,8 +16,8 @@
 static uint64_t *expected; /* [thread] number of the next record to stage */
 static uint32_t expected_cap;
 
-/* Number of the thread's next record to stage, so that a thread's rings are emptied in their order.
- */
+/* Number of the thread's next record to stage. It makes sure that a thread's rings are emptied in
+ * order. */
 static uint64_t *expected_of(uint32_t thread)
 {
 	if (thread >= expected_cap) {
@@ -33,7 +35,7 @@ static uint64_t *expected_of(uint32_t thread)
 	return &expected[thread];
 }
 
-/* A NAME record for a thread that is seen for the first time. */
+/* Stages a NAME record for a thread that is seen for the first time. */
 static bool stage_thread_name(const struct tft_ring *ring)
 {
 	struct tfh_rec r[2];
@@ -57,15 +59,15 @@ static bool stage_thread_name(const struct tft_ring *ring)
 	return tfh_stage_own(r, len ? 2 : 1);
 }
 
-static bool passed_over; /* the last round met a ring before an older one of its thread */
+static bool passed_over; /* the last round came to a ring before an older ring of the same thread */
 
-/* Returns records moved; *blocked is set when staging is full and cannot be written now. `records`:
- * NULL for a ring of the journal, whose header says where they are, and is whole only once the
- * state is seen. */
+/* Returns the number of records moved. *blocked is set when staging is full and cannot be written
+ * now. `records` is NULL for a ring of the journal: its header says where they are, and is complete
+ * only once the state is seen. */
 static uint32_t drain_ring(struct tft_ring *ring, const struct tfh_rec *records, bool force,
 			   bool *blocked)
 {
-	/* acquire: a ring seen RETIRED has its last head */
+	/* acquire: a ring seen as RETIRED has its last head */
 	uint32_t state = __atomic_load_n(&ring->state, __ATOMIC_ACQUIRE);
 	uint64_t head, *next;
 	uint32_t moved = 0;
@@ -102,7 +104,7 @@ static uint32_t drain_ring(struct tft_ring *ring, const struct tfh_rec *records,
 	return moved;
 }
 
-/* A ring whose thread has gone and whose losses are written may serve another thread. */
+/* A ring may serve another thread once its own thread has ended and its losses are written. */
 static void maybe_free(struct tft_ring *ring, uint32_t slot)
 {
 	if (__atomic_load_n(&ring->state, __ATOMIC_ACQUIRE) != TFT_RING_RETIRED ||
@@ -122,13 +124,14 @@ static uint32_t drain_all(bool force, bool *blocked)
 		struct tfh_rec *records;
 		struct tft_ring *ring = tfh_early_at(i, &records);
 
-		/* At an end this may be the last time that anybody looks. */
+		/* At an exit, this may be the last round. */
 		if (!tfh_early_claim(ring, force))
 			continue;
 		moved += drain_ring(ring, records, true, blocked);
 		tfh_early_release(ring);
 	}
-	/* Read here: while we waited for a claim its thread may have moved all to a new slot. */
+	/* Read here: while we waited for a claim, the ring's thread may have moved everything to a
+	 * new slot. */
 	n = __atomic_load_n(&j->head->slot_count, __ATOMIC_ACQUIRE);
 	for (uint32_t i = 0; i < n && !*blocked; i++) {
 		struct tft_ring *ring = tfh_journal_ring(j, i);
@@ -141,8 +144,9 @@ static uint32_t drain_all(bool force, bool *blocked)
 	return moved;
 }
 
-/* A thread's new ring may lie in a place that another thread left, before its old one: it comes in
- * another round. A thread has three rings at most, one in memory, a small and a large one. */
+/* A thread's new ring may be in a slot that another thread left, before its old one. Then it is
+ * drained in another round. A thread has at most three rings: one in memory, a small one and a
+ * large one. */
 uint32_t tfh_drain(bool force)
 {
 	bool blocked = false;

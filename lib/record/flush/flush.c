@@ -1,10 +1,12 @@
 /*
- * The flusher: one thread per recording process, which also sets the recording up, all signals
- * blocked. It polls; job threads wake it only when a ring is half full or somebody waits for it.
+ * The flusher: one thread per recording process, with all signals blocked. It also sets the
+ * recording up. It polls; job threads wake it only when a ring is half full or when they wait for
+ * it.
  *
- * It keeps no process alive: a process ends with its last thread, also after its main thread left
- * by pthread_exit. When the flusher is the last, it closes the recording, takes signals again and
- * ends, and the C library calls exit as it would have done for the job's last thread.
+ * It does not keep the process alive: a process ends with its last thread, even after its main
+ * thread left by pthread_exit. When the flusher is the last thread, it closes the recording,
+ * unblocks signals and ends, and the C library calls exit as it would have done for the job's last
+ * thread.
  */
 #include "record/flush/flusher.h"
 
@@ -31,7 +33,7 @@
 #define POLL_LEAST_NS 5000000ull
 #define POLL_MOST_NS 100000000ull
 #define SECOND_NS 1000000000ull
-/* Many jobs that somebody tries tfhook on last seconds, of which samples once a second tell nothing. */
+/* Users who try tfhook often do so on jobs that last seconds, too short for samples once a second. */
 #define FIRST_NS 10000000000ull
 #define FIRST_SAMPLES_NS 200000000ull
 #define ALONE_NS 100000000ull
@@ -42,7 +44,7 @@ static struct {
 	struct tfh_job_rank late; /* a rank that became known after the start */
 } f;
 
-/* Until the next round, or somebody asks; looks at threads meanwhile. */
+/* Sleeps until the next round or a request; samples threads meanwhile. */
 static void rest(uint64_t ns)
 {
 	uint64_t now = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC), end = now + ns;
@@ -57,7 +59,7 @@ static void rest(uint64_t ns)
 	}
 }
 
-/* Fullest ring in 64ths: how soon to look again. */
+/* Fill of the fullest ring in 64ths. It decides how soon to poll again. */
 static uint32_t fullest(void)
 {
 	struct tfh_journal *j = &tfh_j;
@@ -77,11 +79,11 @@ static uint32_t fullest(void)
 		if (used > most)
 			most = (uint32_t)used;
 	}
-	/* Many short threads: the next ones want these rings. */
+	/* Many short-lived threads: the next ones want these rings. */
 	return retired > n / 16 && retired > 8 ? 64 : most;
 }
 
-/* Twice the last interval would still leave the fullest ring below a third: look less often. */
+/* If twice the last interval would leave the fullest ring below a third, poll less often. */
 static void adapt_poll(uint32_t full)
 {
 	if (full >= 16)
@@ -131,8 +133,8 @@ static void seal_if_due(uint64_t now_ns)
 }
 
 /*
- * A rank may become known after the start: Python sets os.environ["RANK"] while it runs. Threads of
- * the job look again, at a flush and at the end; the flusher must not, since the job may be
+ * A rank may become known after the start: Python sets os.environ["RANK"] while it runs. The job's
+ * threads check again at a flush and at the end. The flusher must not, since the job may be
  * changing its environment meanwhile.
  */
 void tfh_look_for_rank(void)
@@ -146,7 +148,7 @@ void tfh_look_for_rank(void)
 		tfh_rank_detect(&f.late, &tfh_p.options);
 	else
 		f.late.rank = -1;
-	/* release: the flusher that sees 2 sees the rank */
+	/* release: a flusher that reads 2 sees the rank */
 	__atomic_store_n(&f.late_state, f.late.rank < 0 ? 0 : 2, __ATOMIC_RELEASE);
 }
 
@@ -192,7 +194,7 @@ static void close_all(bool clean)
 	tfh_write_retry();
 	tfh_take_clock();
 	err = tfh_seal();
-	if (err == -EBADF) /* the job closed our descriptor: another segment */
+	if (err == -EBADF) /* the job closed our descriptor: open another segment */
 		err = tfh_seal();
 	tfh_gpu_write(true);
 	tfh_seal_stacks();
@@ -202,7 +204,7 @@ static void close_all(bool clean)
 		tfh_notes_last(tfh_seg.writer);
 		err = tfh_segment_close(clean);
 	}
-	/* With anything unwritten the journal is the only copy: it stays. */
+	/* If anything is unwritten, the journal is the only copy and stays. */
 	if (!err)
 		tfh_journal_unlink(&tfh_j);
 	tfh_log(1, "closed: %llu events, %llu dropped, status %d",
@@ -210,7 +212,7 @@ static void close_all(bool clean)
 		(unsigned long long)tfh_j.head->dropped, err);
 }
 
-/* True: all is closed, and the requests may already be those of the next recording. */
+/* Returns true when all is closed. By then, requests may already be those of the next recording. */
 static bool answer_finish(void)
 {
 	struct tfh_requests *r = &tfh_requests;
@@ -222,16 +224,16 @@ static bool answer_finish(void)
 	tfh_apart_over();
 	__atomic_store_n(&r->finish_done, 1, __ATOMIC_SEQ_CST);
 	tfh_futex_wake(&r->finish_done);
-	/* A flush that was asked for meanwhile has nothing to wait for; one that comes later sees
-	 * that all is closed. */
+	/* A flush that was requested meanwhile has nothing to wait for. A later one sees that all
+	 * is closed. */
 	__atomic_store_n(&r->flush_done, __atomic_load_n(&r->flush_asked, __ATOMIC_SEQ_CST),
 			 __ATOMIC_RELEASE);
 	tfh_futex_wake(&r->flush_done);
 	return true;
 }
 
-/* First round: a few ms after the start the pace of the clock is known to some 10 ppm, and HEAD can
- * be written. */
+/* First round. A few ms after the start, the clock rate is known to about 10 ppm, and HEAD can be
+ * written. */
 static void begin(void)
 {
 	uint64_t now_ns = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
@@ -248,7 +250,7 @@ static void begin(void)
 		tfh_log(1, "no trace file yet");
 }
 
-/* The process is the flusher's alone: true, and everything is closed. */
+/* Returns true if the flusher is the process's only thread; everything is then closed. */
 static bool leave_alone(uint64_t now_ns)
 {
 	if (now_ns - f.alone_ns < ALONE_NS)
@@ -284,7 +286,7 @@ static void *flusher_main(void *arg)
 	tfh_thread_begin("tfhook-flush");
 	tfh_flusher_is(pthread_self());
 	if (sets_up && !set_up()) {
-		tfh_flusher_is(0); /* the number will be another thread's */
+		tfh_flusher_is(0); /* another thread may get this number */
 		tfh_thread_end();
 		pthread_detach(pthread_self());
 		return NULL;
@@ -312,7 +314,7 @@ static void *flusher_main(void *arg)
 		if (answer_finish())
 			break;
 		adapt_poll(full);
-		/* A quarter of the fullest ring came in while this round ran: go on at once. */
+		/* A quarter of the fullest ring arrived during this round: continue at once. */
 		if (moved && fullest() >= 16)
 			continue;
 		if (!tfh_flusher_asked())

@@ -1,6 +1,6 @@
 /*
- * The flusher thread. Everything here runs on that thread; without one, on the thread that starts the recording, and at an
- * exit on the one that exits.
+ * The flusher thread. Everything here runs on that thread. Without a flusher, it runs on the thread that starts the
+ * recording, and at an exit on the exiting thread.
  */
 #ifndef TFH_RECORD_FLUSHER_H
 #define TFH_RECORD_FLUSHER_H
@@ -8,20 +8,21 @@
 #include "record/process/recorder.h"
 #include "record/process/steady.h"
 
-/* Starts the thread. `set_up` creates run directory and journal, if that is not done yet: false, and the thread ends at
- * once. Returns false on failure, reported on stderr. */
+/* Starts the thread. `set_up` creates run directory and journal if that is not done yet; if it returns false, the
+ * thread ends at once. Returns false on failure, which is reported on stderr. */
 bool tfh_flusher_start(const struct tfh_steady *steady, bool (*set_up)(void));
 /* In a forked child, or after a failed exec: a new recording may start. */
 void tfh_flusher_forget(void);
-/* Called by threads of the job, which may read its environment: a rank that became known after the start. */
+/* Checks for a rank that became known after the start. Called by the job's threads, which may read the job's
+ * environment. */
 void tfh_look_for_rank(void);
-/* Closes the recording on the calling thread, where there is no flusher. */
+/* Closes the recording on the calling thread if there is no flusher. */
 void tfh_finish_here(void);
 
 /* ---- drain.c ---- */
 
-/* One round of work; `force` moves every record, not only from rings that fill up. Returns the
- * number of records moved. */
+/* Does one round of work. `force` moves every record, not only those in rings that are filling up.
+ * Returns the number of records moved. */
 uint32_t tfh_drain(bool force);
 void tfh_drain_forget(void);
 

@@ -1,4 +1,7 @@
-/* OPEN records: calls that have been running for 100 ms, so that a job that hangs or is killed shows where it was. */
+/*
+ * Writes OPEN records of calls that have been running for 100 ms, so that a job that hangs or is killed shows where it
+ * was.
+ */
 #include "record/flush/flusher.h"
 #include "record/ring/journal.h"
 #include "record/ring/staging.h"
@@ -13,8 +16,8 @@ static void look_at(struct tft_ring *ring, uint64_t now, uint64_t long_ticks)
 		return;
 	for (uint32_t i = 0; i < TFT_OPEN_SLOTS; i++) {
 		struct tft_open_slot *slot = &ring->open[i];
-		/* acquire: pairs with the release in tfh_enter; read again to see that it is still
-		 * that call */
+		/* acquire: pairs with the release in tfh_enter; read again below to check that it
+		 * is still the same call */
 		uint16_t fn = __atomic_load_n(&slot->fn, __ATOMIC_ACQUIRE);
 		uint64_t begin = __atomic_load_n(&slot->t_begin, __ATOMIC_RELAXED);
 		struct tfh_rec r = {.t_begin = begin,

@@ -1,9 +1,9 @@
 /*
- * Device times, the flusher's side: when they are wanted (setting, control word, windows of steps),
- * rows of CUPTI's records, and GPUS and DRVR chunks out of them.
+ * The flusher's side of device times: when they are wanted (setting, control word, windows of
+ * steps), the rows made from CUPTI's records, and the GPUS and DRVR chunks made from the rows.
  *
- * Memory is bounded: rows for one chunk of each table, then the chunk is written or, while writing
- * is paused, rows are counted as lost.
+ * Memory is bounded: there are rows for one chunk of each table. When they are used up, the chunk
+ * is written. While writing is paused, rows are counted as lost.
  */
 #include "record/gpu/gpu.h"
 
@@ -25,15 +25,15 @@
 #define HEAP_BYTES (256u << 10)
 #define TEXTS 1024u /* hash of texts in the heap, by address */
 #define PAIRS 128u
-/* Of the calling thread: finding libcupti takes 80 KiB, and CUPTI is a stranger's code. A job's
- * thread may have 16 KiB in all, or run on a stack of its own making; then the flusher, which has
- * enough, begins within 100 ms. */
+/* The calling thread's stack: finding libcupti takes 80 KiB, and CUPTI is foreign code. A job's
+ * thread may have 16 KiB in all, or run on a stack of its own making. In that case the flusher,
+ * which has enough, begins within 100 ms. */
 #define LEAST_STACK (256u << 10)
 #define GO_OFF_NS (3 * SECOND_NS)
 #define SECOND_NS 1000000000ull
 
-/* Windows of TFHOOK_CUPTI=window: steps 10 to 29 of every 1,000, so that the first one is past the
- * warm-up; without steps seconds 3 and 4 of every 100. */
+/* Windows of TFHOOK_CUPTI=window: steps 10 to 29 of every 1,000, so that the first one comes after
+ * the warm-up. Without steps, seconds 3 and 4 of every 100. */
 enum { WINDOW_EVERY = 1000, WINDOW_FIRST = 10, WINDOW_STEPS = 20 };
 #define WINDOW_EVERY_NS (100 * SECOND_NS)
 #define WINDOW_FIRST_NS (3 * SECOND_NS)
@@ -43,7 +43,7 @@ uint32_t tfh_gpu_storing;
 
 static const struct tfh_gpu_source *source;
 
-/* In a mapping of their own, made when the first row comes. */
+/* In a separate mapping, created when the first row comes. */
 struct rows {
 	struct tft_gpu_row gpu[ROWS];
 	struct tft_drvr_row drvr[ROWS];
@@ -61,22 +61,22 @@ static struct {
 	uint32_t gpus, drvrs, heap;
 	struct tft_table_pair pair[PAIRS];
 	uint32_t pairs;
-	uint64_t end;	     /* device times are wanted up to here; 0: there is no end yet */
-	uint64_t end_ns;     /* when that was */
-	uint64_t span_last;  /* up to there every op is written; the next span begins there */
-	uint64_t exit_ticks; /* the last flush ended then; 0: not yet */
+	uint64_t end;	     /* device times are wanted up to here; 0: no end yet */
+	uint64_t end_ns;     /* when `end` was set */
+	uint64_t span_last;  /* every op up to here is written; the next span begins here */
+	uint64_t exit_ticks; /* when the last flush ended; 0: not yet */
 	uint64_t step_limit;
 	uint64_t ops_written, lost_written;
 	bool no_nodes, dead, closed;
-} g; /* the flusher's; of turn_on() until tfh_gpu_storing says that it is done */
+} g; /* owned by turn_on() until tfh_gpu_storing is set, then by the flusher */
 
-static bool always;	   /* setting auto means on */
+static bool always;	   /* "auto" means on */
 static uint64_t lost;	   /* atomic */
 static uint32_t new_clock; /* atomic */
 static uint64_t cut;	   /* atomic: ticks; 0: no */
 
-/* How the process leaves: FLUSHING, CUPTI may be asked for the last time, the driver's exit handler
- * is still to come; CLOSED, it is not called any more. */
+/* How the process leaves. FLUSHING: CUPTI may be called for the last time, and the driver's exit
+ * handler is still to come. CLOSED: CUPTI is not called any more. */
 enum { LIVE, FLUSHING, CLOSED };
 static uint32_t exiting; /* atomic */
 
@@ -115,7 +115,7 @@ void tfh_gpu_resumed(void)
 
 static bool storing(void)
 {
-	/* acquire: who sees it on sees the rest of turn_on() */
+	/* acquire: a thread that sees it on sees the rest of turn_on() */
 	return __atomic_load_n(&tfh_gpu_storing, __ATOMIC_ACQUIRE) == TFH_GPU_ON;
 }
 
@@ -177,12 +177,12 @@ static void add_pair(void)
 	g.pair[g.pairs++] = p;
 }
 
-/* On the flusher or on the thread of the job that comes first. */
+/* Called on the flusher or on a thread of the job, whichever comes first. */
 static void turn_on(void)
 {
 	int err;
 
-	tfh_guard_begin(&tfh_self); /* what CUPTI calls is not the job's */
+	tfh_guard_begin(&tfh_self); /* calls that CUPTI makes are not the job's */
 	err = tfh_foreign_start(source);
 	tfh_guard_end(&tfh_self);
 	if (err) {
@@ -191,7 +191,8 @@ static void turn_on(void)
 	}
 	g.pairs = 0;
 	add_pair();
-	/* Buffers are kept before the span begins: an op that runs in it may come back at once. */
+	/* Buffers are kept before the span begins: an op that runs in the span may come back at
+	 * once. */
 	__atomic_store_n(&tfh_gpu_storing, TFH_GPU_KEEPING, __ATOMIC_SEQ_CST);
 	g.span_last = tfh_ticks();
 	__atomic_store_n(&tfh_gpu_storing, TFH_GPU_ON, __ATOMIC_RELEASE);
@@ -208,7 +209,7 @@ void tfh_gpu_begin(void)
 		return;
 	tfh_steady_begin(&steady);
 	tfh_steady_long(&steady);
-	if (tfh_lock_try(&lock)) { /* else the other thread of flusher and job does it */
+	if (tfh_lock_try(&lock)) { /* otherwise the other thread, flusher or job, does it */
 		tfh_sanitizer_ignore_begin();
 		if (!storing() && wanted(now_ns) && tfh_stack_left() >= LEAST_STACK)
 			turn_on();
@@ -259,7 +260,7 @@ static bool have_rows(void)
 
 struct tft_gpu_row *tfh_gpu_row(void)
 {
-	/* 4 KiB is the longest name taken. */
+	/* 4 KiB is the longest name accepted. */
 	if (g.rows && (g.gpus == ROWS || g.heap + 4096 > HEAP_BYTES))
 		write_gpus(0);
 	if (!have_rows() || g.gpus == ROWS || g.heap + 4096 > HEAP_BYTES) {
@@ -275,7 +276,7 @@ struct tft_drvr_row *tfh_gpu_drvr(void)
 	if (g.rows && g.drvrs == ROWS)
 		write_gpus(0);
 	if (!have_rows() || g.drvrs == ROWS)
-		return NULL; /* an op without its call is no lost op */
+		return NULL; /* an op without its call is not a lost op */
 	memset(&g.rows->drvr[g.drvrs], 0, sizeof(*g.rows->drvr));
 	return &g.rows->drvr[g.drvrs++];
 }
@@ -285,7 +286,7 @@ uint32_t tfh_gpu_text(const char *text)
 	size_t len = strnlen(text, 4000);
 	uint32_t slot = (uint32_t)(((uintptr_t)text >> 3) * 0x9e3779b1u) % TEXTS;
 
-	/* CUPTI hands out one address per name, but another name may come to lie there later. */
+	/* CUPTI hands out one address per name, but another name may occupy that address later. */
 	if (g.rows->text[slot].text == text && g.heap &&
 	    !strncmp(g.rows->heap + g.rows->text[slot].at, text, len) &&
 	    !g.rows->heap[g.rows->text[slot].at + len])
@@ -374,21 +375,22 @@ static int put_lost(uint64_t first)
 	return err;
 }
 
-/* Everything of one look into one place of the file; a failure leaves the rows for the next try. */
+/* Writes all rows of one round to one place in the file. After a failure the rows are kept for the
+ * next try. */
 static int put_all(uint64_t until)
 {
 	struct tft_gpu_span span = {g.span_last, until, g.no_nodes ? 0 : TFT_GPU_SPAN_NODES};
 	uint64_t before = g.span_last;
 	int err = tfh_segment_ready();
 
-	/* Chunks of events may follow half a minute later, or never: who is killed leaves them to
-	 * another file. Without a reading of the clocks in this one, its ticks cannot be told apart
-	 * from that one's. */
+	/* Chunks of events may follow half a minute later, or never: a killed process leaves them
+	 * to another file. Without a clock reading in this file, its ticks could not be related to
+	 * that one's. */
 	if (!err)
 		err = tfh_clocks_put(tfh_seg.writer);
 	if (!err)
 		err = tfh_gpu_put_notes(tfh_seg.writer, tfh_seg.opened, tfh_gpu_exiting());
-	/* DRVR first: who reads an op then has its call. */
+	/* DRVR comes first, so a reader that meets an op already has its call. */
 	if (!err && g.drvrs && !(err = put_drvr()))
 		g.drvrs = 0;
 	if (!err && (g.gpus || span.last > span.first) && have_rows()) {
@@ -406,7 +408,7 @@ static int put_all(uint64_t until)
 	return err;
 }
 
-/* Ops that are still to come were issued after what is complete. */
+/* Ops that are still to come were issued after the complete ones. */
 static void forget_pairs(void)
 {
 	uint32_t n = 0;
@@ -417,7 +419,7 @@ static void forget_pairs(void)
 	memmove(g.pair, g.pair + n, g.pairs * sizeof(*g.pair));
 }
 
-/* `until`: what the span of the chunk reaches to, 0 for none. */
+/* `until`: the end of the chunk's span; 0 for none. */
 static void write_gpus(uint64_t until)
 {
 	uint64_t now_ns = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
@@ -445,7 +447,7 @@ static void turn_off(void)
 	g.pairs = 0;
 }
 
-/* All that can be had now, and up to when it is complete. */
+/* Takes all rows that are available, and the time up to which they are complete. */
 static void take(void)
 {
 	uint64_t now = tfh_ticks(), until, gap;
@@ -467,7 +469,7 @@ static void take(void)
 	write_gpus((int64_t)(until - g.span_last) > 0 ? until : 0);
 }
 
-/* What was under way at the end is waited for, a while. */
+/* Waits a while for ops that were under way at the end. */
 static void go_off(uint64_t now_ns)
 {
 	if (!g.end) {
@@ -510,7 +512,7 @@ void tfh_gpu_second(uint64_t now_ns)
 		source->collect();
 		write_gpus(0);
 		g.pairs = 0;
-		g.span_last = tfh_ticks(); /* what was under way has no clock */
+		g.span_last = tfh_ticks(); /* ops that were under way have no clock */
 	}
 	take();
 	if (tfh_gpu_exiting())

@@ -1,5 +1,7 @@
-/* Calls into CUPTI and the driver. They use descriptors of the job, so on the flusher its helper makes
- * them (apart.h). One may never return: a thread that waits for the flusher can see that it is in one. */
+/*
+ * Calls into CUPTI and the driver. They use the job's descriptors, so the flusher has its helper make them (apart.h). A
+ * call may never return; a thread that waits for the flusher can see that it is inside one.
+ */
 #include "record/gpu/gpu.h"
 #include "record/process/apart.h"
 #include "record/process/recorder.h"

@@ -1,5 +1,7 @@
-/* What is said of device times beside the rows: facts, the reason why there are none, what they
- * cost. */
+/*
+ * What is reported about device times besides the rows: facts, the reason why there are none, and
+ * their cost.
+ */
 #include "record/gpu/gpu.h"
 
 #include <errno.h>
@@ -15,15 +17,16 @@ static uint32_t why_state; /* atomic: 0 none, 1 being written, 2 there */
 static char why[512];
 #define FACTS 32
 #define FACT_BYTES 256
-/* A place for each, so that threads of the job and the flusher need not wait for each other. */
+/* Each fact has a place of its own, so the job's threads and the flusher need not wait for each
+ * other. */
 static struct {
 	uint32_t ready; /* atomic */
 	char text[FACT_BYTES];
 } fact[FACTS];
-static uint32_t facts; /* atomic: places taken, may count beyond them */
+static uint32_t facts; /* atomic: places taken; may exceed their number */
 static uint32_t facts_said;
 static uint64_t overhead_ns, overhead_said;
-static bool said; /* in segment `of_segment` */
+static bool said; /* written to segment `of_segment` */
 static uint32_t of_segment;
 
 void tfh_gpu_overhead(uint64_t ns)
@@ -68,7 +71,7 @@ static uint32_t facts_ready(void)
 	return n;
 }
 
-/* Returns how many. */
+/* Returns how many facts were put. */
 static uint32_t put_facts(char *text, size_t size, size_t *len)
 {
 	uint32_t n = 0;
@@ -92,10 +95,10 @@ bool tfh_gpu_said(uint32_t segment)
 int tfh_gpu_put_notes(struct tft_writer *w, uint32_t segment, bool last)
 {
 	const size_t size = FACTS * (FACT_BYTES + 1) + sizeof(why) + 128;
-	static char *text; /* the flusher's */
+	static char *text; /* owned by the flusher */
 	uint32_t n;
 	size_t len = 0;
-	/* Rarely, and yet not far from the truth in the file of a job that is killed. */
+	/* Written rarely, but often enough to be roughly right in the file of a killed job. */
 	bool costs = overhead_ns > overhead_said + overhead_said / 4 ||
 		     (last && overhead_ns > overhead_said);
 	int err;

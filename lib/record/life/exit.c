@@ -2,9 +2,9 @@
  * The end of a process: what exit handlers do, how long they may take, and how the job's other
  * threads are kept from noticing.
  *
- * All is written before the driver's own exit handler, and not in our destructor. CUPTI is flushed
- * by the flusher, so that a CUPTI that hangs delays the end by a known time; what is not written
- * then is in the journal, but for the last second's device times.
+ * Everything is written before the driver's own exit handler, not in our destructor. The flusher
+ * flushes CUPTI, so a hung CUPTI delays the end by a bounded time. Whatever is not written by then
+ * is in the journal, except for the last second's device times.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -21,7 +21,7 @@
 
 #define MS 1000000ull
 #define EXIT_NS (2000 * MS)
-/* A signal handler that exits may have left a call of the driver's in the middle. */
+/* A signal handler that exits may have interrupted a driver call. */
 #define INSIDE_NS (1000 * MS)
 #define HOLD_NS (50 * MS)
 
@@ -36,12 +36,11 @@ static uint64_t now(void)
 }
 
 /*
- * Between the driver's exit handler and the end of the process other threads' calls fail, and a job
- * may then complain, or exit with another status. Without us this takes some 20 us, and the thread
- * that exits has just begun its share of the processor; our work makes it longer and puts it at
- * the end of that share. So other threads wait before their next driver call from here until the end, and
- * never longer than this. Two threads may exit at once, and a signal handler of either may call the
- * driver: a thread that exits never waits here itself.
+ * Between the driver's exit handler and the end of the process, other threads' calls fail, and a job may then complain
+ * or exit with another status. Without us this window is about 20 us, and the exiting thread has just begun its time
+ * slice. Our work makes the window longer and moves it to the end of that slice. So from here until the end, other
+ * threads wait before their next driver call, but never longer than this. Two threads may exit at once, and a signal
+ * handler of either may call the driver, so an exiting thread never waits here itself.
  */
 static void hold(uint64_t end)
 {
@@ -57,7 +56,7 @@ void tfh_exit_wait(enum tfh_fn fn)
 
 	if (tfh_self.depth || tfh_self.exits || tfh_fn_table[fn].family >= TFH_FAM_CONSUMER)
 		return;
-	/* The clock may stand still, by another preload. */
+	/* Another preload may make the clock stand still. */
 	while ((until = __atomic_load_n(&held_until, __ATOMIC_ACQUIRE)) > (t = now()) &&
 	       waited < EXIT_NS + HOLD_NS) {
 		uint64_t ns = until - t < 5 * MS ? until - t : 5 * MS;
@@ -75,17 +74,17 @@ static void at_exit(void)
 	if (tfh_confined(&tfh_self))
 		return;
 	tfh_self_settle(&tfh_self);
-	/* Then the flusher may be waiting for a lock that this very thread holds. */
+	/* If so, the flusher may be waiting for a lock that this thread holds. */
 	bool inside = tfh_self.depth || tfh_self.guard;
 	uint64_t end = now() + (inside ? INSIDE_NS : EXIT_NS);
 
 	tfh_start_wait(inside ? INSIDE_NS / MS : EXIT_NS / MS);
-	if (!tfh_recording()) /* in a forked child the parent's handlers run, too */
+	if (!tfh_recording()) /* the parent's handlers also run in a forked child */
 		return;
 	tfh_devices_hold(); /* for good: the library's destructors come next */
 	if (tfh_flusher_closed()) {
 		if (__atomic_load_n(&tfh_mode, __ATOMIC_RELAXED) == TFH_MODE_HOLD)
-			hold(now() + HOLD_NS); /* the driver's comes next */
+			hold(now() + HOLD_NS); /* the driver's handler comes next */
 		return;
 	}
 	if (!inside && tfh_gpu_exit())
@@ -129,7 +128,7 @@ void tfh_finish(bool clean)
 	tfh_finish_by(clean, TFH_MODE_DEAD, end);
 }
 
-/* Runs after the job's own destructors and exit handlers; there is something left to do where no
+/* Runs after the job's own destructors and exit handlers. There is something left to do if no
  * recording had begun when they ran. */
 __attribute__((destructor)) static void on_unload(void)
 {

@@ -1,4 +1,7 @@
-/* exec: the recording is closed before it, as at an exit, and a new one may begin if it fails. */
+/*
+ * exec: the recording is closed before it, as at an exit. If the exec fails, a new recording may
+ * begin.
+ */
 #include <errno.h>
 #include <unistd.h>
 
@@ -12,9 +15,9 @@
 
 static uint32_t exec_closed; /* atomic: this process was closed for an exec */
 
-/* Is there a recording to close? Where nothing is recorded no system call is made: a sandbox may
- * kill for it. An exec that is bound to fail (a search along PATH) is not worth an end and a new
- * beginning. */
+/* Whether there is a recording to close. If nothing is recorded, no system call is made, since a
+ * sandbox may kill the process for one. An exec that is bound to fail (a search along PATH) is not
+ * worth closing and restarting the recording. */
 static bool exec_closes(const char *path)
 {
 	uint32_t mode;
@@ -38,11 +41,11 @@ void tfh_exec_begin(const char *path)
 	errno = saved;
 }
 
-/* Other threads may be inside calls that end on the rings of what is over: journal_maps.c, early_calls.c. */
+/* Other threads may be inside calls that end on the old recording's rings: see journal_maps.c, early_calls.c. */
 static void begin_anew(void)
 {
 	if (!__atomic_exchange_n(&exec_closed, 0, __ATOMIC_ACQ_REL) || !tfh_flusher_closed())
-		return; /* of several threads that came back another one did it */
+		return; /* several threads came back, and another one did it */
 	if (!tfh_rings_quiet()) {
 		tfh_log(1, "recording ended at an exec that failed: a thread was just beginning");
 		return;
@@ -59,7 +62,7 @@ void tfh_exec_failed(void)
 	struct tfh_steady steady;
 	int saved = errno;
 
-	/* Where nothing was recorded no system call is made. */
+	/* If nothing was recorded, no system call is made. */
 	if (!__atomic_load_n(&exec_closed, __ATOMIC_ACQUIRE) || tfh_raw_getpid() != tfh_p.pid)
 		return;
 	tfh_steady_begin(&steady);

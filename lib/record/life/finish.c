@@ -1,4 +1,4 @@
-/* Flush and finish, as threads of the job ask for them: they wait for the flusher's answer, each for a limited time. */
+/* Flush and finish, requested by the job's threads. Each waits for the flusher's answer for a limited time. */
 #include <errno.h>
 
 #include "record/flush/flusher.h"
@@ -10,8 +10,8 @@
 #define STUCK_NS 100000000ull
 #define LOOK_NS 20000000ull
 
-/* The flusher waits inside CUPTI, and the calling thread, whose signal handler leaves a call of the
- * driver's, may have what it waits for. */
+/* Whether the flusher is waiting inside CUPTI. The calling thread, whose signal handler interrupted
+ * a driver call, may hold what CUPTI waits for. */
 static bool stuck(uint64_t now)
 {
 	uint64_t since = __atomic_load_n(&tfh_requests.foreign_ns, __ATOMIC_RELAXED);
@@ -19,14 +19,14 @@ static bool stuck(uint64_t now)
 	return tfh_self.depth && since && now > since + STUCK_NS;
 }
 
-/* Is the recording that had this generation over, and its memory another one's? */
+/* Whether the recording that had this generation is over, and its memory belongs to another one. */
 static bool is_over(uint32_t generation)
 {
 	return __atomic_load_n(&tfh_p.generation, __ATOMIC_ACQUIRE) != generation;
 }
 
-/* Waits until *word is no longer `old`, or all is closed. Another preload may let the clock stand
- * still, so what the kernel let pass counts as well. */
+/* Waits until *word is no longer `old`, or everything is closed. Another preload may make the clock
+ * stand still, so the time that the kernel let pass counts as well. */
 static bool wait_for(uint32_t *word, uint32_t old, uint64_t end, uint32_t generation)
 {
 	uint64_t begun = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC), waited = 0;
@@ -101,7 +101,7 @@ void tfh_finish_by(bool clean, enum tfh_mode mode, uint64_t end)
 	__atomic_store_n(&tfh_mode, mode, __ATOMIC_RELEASE);
 	first = __atomic_compare_exchange_n(&r->finish_asked, &none, clean ? 2 : 1, false,
 					    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
-	/* Once more: after an exec that failed another recording may just begin (start.c). */
+	/* Set once more: after a failed exec, another recording may just be starting (start.c). */
 	__atomic_store_n(&tfh_mode, mode, __ATOMIC_SEQ_CST);
 	if (first && __atomic_load_n(&r->flusher, __ATOMIC_ACQUIRE) == TFH_FLUSHER_FAILED) {
 		struct tfh_xfsz x;

@@ -1,4 +1,4 @@
-/* The slow path of a hooked call: what the process or its thread lacks is set up, or the call is refused. */
+/* The slow path of a hooked call. It sets up what the process or the thread lacks, or refuses the call. */
 #include <errno.h>
 
 #include "record/life/life.h"
@@ -55,8 +55,8 @@ static int begin_and_take(struct tfh_self *self, enum tfh_fn fn, const struct tf
 	return tfh_thread_ring(self) ? 0 : -EAGAIN;
 }
 
-/* Everything that a first call may have to set up. Returns 0 when the thread has a ring, else why
- * not. */
+/* Sets up everything that a first call may need. Returns 0 when the thread has a ring, otherwise
+ * the reason. */
 static int prepare(struct tfh_self *self, enum tfh_fn fn, const struct tfh_steady *steady)
 {
 	int err;
@@ -103,7 +103,7 @@ struct tfh_self *tfh_enter_slow(enum tfh_fn fn, uint64_t arg, struct tfh_record_
 		if (mode != TFH_MODE_ON)
 			return NULL;
 	}
-	/* The common slow call: this thread is set up, and nothing is to begin. */
+	/* The common slow call: this thread is set up, and no recording is to begin. */
 	if (self->ring && self->generation == tfh_peek(tfh_peek(&tfh_generation)) &&
 	    (mode != TFH_MODE_COLD || !(tfh_fn_table[fn].props & TFH_FN_TRIGGER)))
 		return tfh_enter_open(self, fn, arg, place, begin);

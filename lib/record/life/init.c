@@ -1,9 +1,9 @@
 /*
  * Load, and fork.
  *
- * At load nothing happens but reading the environment and registering the fork handler. Hooked
- * calls may come before our constructor (other libraries' constructors): whoever comes first
- * initialises, others pass through meanwhile.
+ * At load, the library only reads the environment and registers the fork handler. Hooked calls may
+ * come before our constructor (from other libraries' constructors). The first caller initialises;
+ * others pass through meanwhile.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -24,20 +24,21 @@
 #define MADV_WIPEONFORK 18
 #endif
 
-/* What a forked child finds empty. */
+/* A forked child finds this empty. */
 struct generation {
 	uint32_t number;
-	struct tfh_clock_pair first; /* taken when the first hooked call came */
+	struct tfh_clock_pair first; /* read when the first hooked call came */
 };
 static struct generation *generation_page; /* atomic */
 
-static uint32_t init_state; /* atomic: 0 not, 1 being done, 2 done */
+static uint32_t init_state; /* atomic: 0 not done, 1 under way, 2 done */
 
 /*
- * Wiped by the kernel in a forked child, also when no fork handler runs. Older kernels: the handler has to do.
+ * The kernel wipes this page in a forked child, even when no fork handler runs. On older kernels the handler has to
+ * suffice.
  *
- * Each thread makes one of its own, and the first to be done decides: on a crowded machine a thread that held a lock in here might
- * have no processor for long, while the calls of all others passed by.
+ * Each thread makes a page of its own, and the first to finish decides. On a busy machine, a thread that held a lock in
+ * here might not be scheduled for long, while all other threads' calls would pass through unrecorded.
  */
 static bool make_generation(void)
 {
@@ -73,7 +74,7 @@ static void after_fork_in_parent(void)
 
 static void forget_threads(void)
 {
-	tfh_p.paused = 0; /* also where nothing was called yet */
+	tfh_p.paused = 0; /* even if nothing has been called yet */
 	tfh_locks_forked();
 	tfh_devices_forked();
 	tfh_forks_forked();
@@ -119,7 +120,8 @@ __attribute__((constructor)) static void on_load(void)
 	tfh_init();
 }
 
-/* A child that was made without fork handlers (a clone system call). Its other threads pass through until this is done. */
+/* Adopts a child that was created without fork handlers (by a clone system call). Its other threads pass through until
+ * this is done. */
 static int adopt(pid_t pid)
 {
 	static pid_t adopted; /* atomic */
@@ -130,7 +132,7 @@ static int adopt(pid_t pid)
 		return -ECHILD;
 	forget_threads();
 	after_fork();
-	tfh_self.guard++; /* this is our own code, whose end is still to come */
+	tfh_self.guard++; /* this is our own code, which has yet to end */
 	__atomic_store_n(&tfh_p.pid, pid, __ATOMIC_RELEASE);
 	return 0;
 }
@@ -143,7 +145,7 @@ int tfh_process_check(void)
 	if (__atomic_load_n(&init_state, __ATOMIC_ACQUIRE) != 2)
 		return -EAGAIN;
 	if (pid != tfh_p.pid) {
-		/* A vfork child runs in its parent's memory, and there the page is not wiped. */
+		/* A vfork child runs in its parent's memory, where the page is not wiped. */
 		if (!page || page->number)
 			return -ECHILD;
 		return adopt(pid);
@@ -152,7 +154,7 @@ int tfh_process_check(void)
 		return 0;
 	if (!page && !make_generation())
 		return -EAGAIN;
-	/* Here, because a child may have been forked after make_generation(). */
+	/* Read here, because a child may have been forked after make_generation(). */
 	page = __atomic_load_n(&generation_page, __ATOMIC_ACQUIRE);
 	__atomic_store_n(&tfh_generation, &page->number, __ATOMIC_RELEASE);
 	return 0;
@@ -166,11 +168,10 @@ struct tft_clock_triple tfh_first_clock(void)
 					 (uint64_t)first->real_ns};
 }
 
-/* Everything of one recording; options, identity and what the job asked for stay. */
 void tfh_forget_recording(void)
 {
-	/* Whoever asks the old recording for something from here on is told that there is none; who
-	 * asked before sees by the generation that it is over. */
+	/* Anyone who asks the old recording for something from here on gets the answer that there
+	 * is none. Earlier callers see from the generation that it is over. */
 	__atomic_store_n(&tfh_p.start_state, TFH_START_FAILED, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&tfh_p.generation, tfh_p.generation + 2, __ATOMIC_RELEASE);
 	tfh_flusher_forget();
@@ -180,12 +181,12 @@ void tfh_forget_recording(void)
 	tfh_p.beyond_early = 0;
 	tfh_p.steps_off = 0;
 	tfh_p.window_off = 0;
-	if (!tfh_confined(&tfh_self)) /* else the parent's serves */
+	if (!tfh_confined(&tfh_self)) /* otherwise the parent's reading serves */
 		tfh_clock_read_pair(&generation_page->first);
 	__atomic_store_n(&tfh_p.start_state, TFH_START_NOT, __ATOMIC_RELEASE);
 }
 
-/* Back to COLD with everything new; what the parent recorded is the parent's to write. */
+/* Returns to COLD with everything new. The parent writes what it recorded. */
 static void after_fork(void)
 {
 	tfh_rings_forked();
@@ -193,7 +194,7 @@ static void after_fork(void)
 	tfh_early_forget();
 	tfh_forget_recording();
 	tfh_self_forked(&tfh_self);
-	if (tfh_mode == TFH_MODE_HOLD) /* the parent is leaving */
+	if (tfh_mode == TFH_MODE_HOLD) /* the parent is exiting */
 		tfh_mode = TFH_MODE_DEAD;
 	if (tfh_mode != TFH_MODE_DEAD)
 		tfh_mode = TFH_MODE_COLD;

@@ -7,17 +7,17 @@
 
 /* ---- init.c ---- */
 
-/* Returns 0 if this process may record (a forked child has its own state now). -EAGAIN: no
- * memory, or too early. -ECHILD: a vfork child, which must not touch anything. */
+/* Returns 0 if this process may record (a forked child now has its own state). -EAGAIN: no memory,
+ * or too early. -ECHILD: a vfork child, which must not touch anything. */
 int tfh_process_check(void);
 /* When the first hooked call came; 0 in a child of a process that may not read the clock. */
 struct tft_clock_triple tfh_first_clock(void);
-/* Forgets one recording; options, identity and what the job asked for stay. */
+/* Forgets one recording. Options, identity and the job's requests stay. */
 void tfh_forget_recording(void);
 
 /* ---- start.c ---- */
 
-/* Changes COLD to ON, OFF or DEAD, mostly within a second. The caller has called
+/* Changes COLD to ON, OFF or DEAD, usually within a second. The caller has called
  * tfh_steady_begin(). */
 void tfh_start(const struct tfh_steady *steady);
 
@@ -26,19 +26,19 @@ void tfh_start(const struct tfh_steady *steady);
 #define TFH_START_MS 1000
 
 /* At the end of the process: waits once, at most `ms`, for a recording that another thread is just
- * starting, whose journal would otherwise be left open. */
+ * starting. Otherwise its journal would be left open. */
 void tfh_start_wait(unsigned ms);
 /* In a first copy or launch: waits at most `ms` for the journal. */
 void tfh_wait_for_journal(unsigned ms);
-/* Sets the state and wakes who waits. */
+/* Sets the state and wakes the waiting threads. */
 void tfh_start_ended(uint32_t state);
-/* A thread of ours begins the recording in process `pid`; 0: it is done. */
+/* Sets the process in which a thread of ours begins the recording; 0: it is done. */
 void tfh_aside(uint32_t pid);
-/* The process is about to end: no recording may start, and one that is just beginning leaves no
+/* The process is about to end: no recording may start, and one that is just starting leaves no
  * journal. */
 void tfh_start_never(void);
 
-/* ---- finish.c: tfh_flush_now() and tfh_finish() with a deadline of CLOCK_MONOTONIC, ns ---- */
+/* ---- finish.c: tfh_flush_now() and tfh_finish() with a deadline, in ns of CLOCK_MONOTONIC ---- */
 
 int tfh_flush_by(uint64_t end);
 /* `mode`: for later calls. */
@@ -46,7 +46,7 @@ void tfh_finish_by(bool clean, enum tfh_mode mode, uint64_t end);
 
 /* ---- exit.c ---- */
 
-/* In a forked child: a thread of the parent's may have been about to register the exit handler. */
+/* In a forked child: a thread of the parent may have been about to register the exit handler. */
 void tfh_exit_forked(void);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * From "kept in memory" to "recording": run directory, journal, flusher. One thread begins it, inside
- * its first launch, copy, get-next or step: what needs the job's environment it does itself. What
- * needs a file system that may never answer is the flusher's, and the thread waits for it a second
- * at most. On a local file system it does that itself, too: on a busy machine a new thread starts late.
+ * From "kept in memory" to "recording": run directory, journal, flusher. One thread begins this inside its first
+ * launch, copy, get-next or step, and does whatever needs the job's environment. The flusher does whatever needs a file
+ * system that may never answer, and the thread waits for it for at most a second. On a local file system the thread
+ * does that work itself, too, because on a busy machine a new thread starts late.
  */
 
 #include <pthread.h>
@@ -44,8 +44,8 @@ static void who_am_i(void)
 	tfh_p.process_start = tfh_process_start(tfh_p.pid);
 }
 
-/* What is asked of the process itself. False: it is not to be recorded, told on stderr where that
- * is for want of memory. */
+/* Examines the process itself. Returns false if it is not to be recorded; if memory is the reason,
+ * stderr says so. */
 static bool look(void)
 {
 	struct tft_clock_triple first = tfh_first_clock();
@@ -72,10 +72,10 @@ static bool look(void)
 	return true;
 }
 
-/* 0 or -errno, told on stderr. */
+/* Returns 0 or -errno, which is also reported on stderr. */
 static int set_up(void)
 {
-	static char what[PATH_MAX + 128]; /* where there is no flusher the stack may be 16 KiB */
+	static char what[PATH_MAX + 128]; /* without a flusher, the stack may be 16 KiB */
 	int err;
 
 	err = tfh_rundir_open(&tfh_dir, &tfh_p);
@@ -118,7 +118,7 @@ static bool begin_recording(void)
 		give_up();
 		return false;
 	}
-	/* What was kept goes first, and from here on survives us. */
+	/* The calls kept in memory go first. From here on, the records survive the process. */
 	tfh_drain(true);
 	tfh_take_early_losses();
 	tfh_register_exit(TFH_EXIT_AFTER_START);
@@ -126,15 +126,15 @@ static bool begin_recording(void)
 	__atomic_store_n(tfh_generation, tfh_p.generation | 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&tfh_mode, tfh_p.window_off || tfh_p.paused ? TFH_MODE_OFF : TFH_MODE_ON,
 			 __ATOMIC_SEQ_CST);
-	/* By a thread whose exec failed, too, and which meant the recording before: one of the two
-	 * sees the other. */
+	/* Another thread whose exec failed may also have asked, meaning the recording before. One
+	 * of the two threads sees the other. */
 	if (__atomic_load_n(&tfh_requests.finish_asked, __ATOMIC_SEQ_CST))
 		__atomic_store_n(&tfh_mode, TFH_MODE_DEAD, __ATOMIC_RELEASE);
 	tfh_start_ended(TFH_START_DONE);
 	return true;
 }
 
-/* The flusher has the journal's descriptor in a table of its own: it is closed in the job's. */
+/* The flusher has the journal's descriptor in its own table, so it is closed in the job's. */
 static void hand_over(void)
 {
 	if (!tfh_j.anonymous && tfh_j.populates && tfh_apart_decided())
@@ -156,7 +156,7 @@ void tfh_start(const struct tfh_steady *steady)
 		give_up();
 		return;
 	}
-	/* A signal stack is too small for it: 8 KiB are common. */
+	/* A signal stack, often only 8 KiB, is too small for this. */
 	local = !tfh_on_signal_stack() && tfh_rundir_answers(&tfh_dir, &tfh_p.options);
 	if (!local && tfh_flusher_start(steady, begin_recording)) {
 		tfh_wait_for_journal(TFH_START_MS);

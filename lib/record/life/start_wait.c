@@ -8,10 +8,10 @@
 #include "record/life/life.h"
 #include "record/process/requests.h"
 
-/* Atomic: the process in which a thread of ours begins the recording; 0: none. */
+/* atomic: the process in which a thread of ours begins the recording; 0: none */
 static uint32_t aside;
 
-/* A time that was not enough once is not waited for again. */
+/* If a wait has timed out once, nobody waits for the same thing again. */
 static void wait_while(uint32_t *word, uint32_t value, unsigned ms)
 {
 	const struct timespec time = {ms / 1000, ms % 1000 * 1000000l};
@@ -23,9 +23,9 @@ static void wait_while(uint32_t *word, uint32_t value, unsigned ms)
 }
 
 /*
- * What is recorded meanwhile would lie in plain memory and die with the process, so the first copies
- * and launches wait until there is a journal: 1 to 3 ms once, at most a second (a run directory on a
- * file system that hangs). Then they go on with their rings in memory.
+ * Records made meanwhile would be in plain memory and die with the process. So the first copies and
+ * launches wait until there is a journal: 1 to 3 ms once, and at most a second (a run directory on
+ * a file system that hangs). Then they go on with their rings in memory.
  */
 void tfh_wait_for_journal(unsigned ms)
 {
@@ -39,13 +39,14 @@ void tfh_start_wait(unsigned ms)
 	struct tfh_steady steady;
 	int saved = errno;
 
-	/* Where nothing is recorded no system call is made. */
+	/* If nothing is recorded, no system call is made. */
 	if ((!begins && __atomic_load_n(&tfh_p.start_state, __ATOMIC_ACQUIRE) != TFH_START_BUSY) ||
 	    tfh_self.guard & ~TFH_GUARD_APPEND || tfh_raw_getpid() != tfh_p.pid)
 		return;
 	tfh_steady_begin(&steady); /* a signal would end the wait */
 	tfh_steady_long(&steady);
-	/* To its end, not only to the journal: device times and the flusher come after it. */
+	/* Waits for its end, not only for the journal: device times and the flusher come after
+	 * that. */
 	if (begins == (uint32_t)tfh_p.pid)
 		wait_while(&aside, begins, ms);
 	else

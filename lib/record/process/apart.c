@@ -25,8 +25,8 @@ enum { ASKED = 1, DONE, END };
 
 static struct {
 	uint32_t how;		/* atomic, futex: UNDECIDED, APART, TOGETHER */
-	uint64_t flusher;	/* atomic: its pthread_self(), 0: not yet */
-	uint64_t helper_thread; /* atomic: the helper's, 0: none */
+	uint64_t flusher;	/* atomic: its pthread_self(); 0: none yet */
+	uint64_t helper_thread; /* atomic: the helper's pthread_self(); 0: none */
 	struct tfh_helper *helper;
 	sigset_t signals; /* of the job */
 } apart;
@@ -116,8 +116,8 @@ static void *helper_main(void *arg)
 	return NULL;
 }
 
-/* Its memory is neither the flusher's stack nor `apart`: they may serve others before it has ended.
- */
+/* Its memory is neither on the flusher's stack nor in `apart`, which may be reused before it has
+ * ended. */
 static struct tfh_helper *make_helper(void)
 {
 	struct tfh_helper *h =
@@ -143,7 +143,7 @@ void tfh_among_job(void (*call)(void *), void *arg)
 {
 	struct tfh_helper *h = apart.helper;
 
-	/* Of another thread it may be gone. */
+	/* If this is another thread, the flusher may be gone. */
 	if (!tfh_is_apart() || !is_self(&apart.flusher)) {
 		call(arg);
 		return;
@@ -156,8 +156,8 @@ void tfh_among_job(void (*call)(void *), void *arg)
 
 /* ---- leaving the job's table ---- */
 
-/* For a moment the kernel makes a copy, as for a fork: closing that one is no matter to the job's
- * files, nor to its locks, which belong to its own table. */
+/* The kernel makes a temporary copy, as for a fork. Closing that copy affects neither the job's
+ * files nor its locks, which belong to its own table. */
 static bool leave(int keep)
 {
 	if (keep < 0)

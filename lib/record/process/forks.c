@@ -12,7 +12,8 @@
 
 static uint32_t inside;	 /* atomic, futex: calls under way */
 static uint32_t forking; /* atomic, futex: threads that fork */
-/* Waits in vain: a thread was ended inside, or waits for what the forking one holds. After some nobody waits again. */
+/* Waits that timed out: a thread was ended inside such a call, or waits for something that the forking thread holds.
+ * After a few of these, nobody waits again. */
 static uint32_t vain;
 
 static bool wait_for_none(uint32_t *word)
@@ -34,7 +35,7 @@ static void wake(uint32_t *word)
 	errno = saved;
 }
 
-/* Each side counts itself first and looks at the other's count then: one of the two sees the other. */
+/* Each side first counts itself and then reads the other's count, so one of the two sees the other. */
 void tfh_unforked_begin(void)
 {
 	__atomic_add_fetch(&inside, 1, __ATOMIC_SEQ_CST);

@@ -8,12 +8,12 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ABANDONED: held by somebody for whom another thread has waited in vain. */
+/* ABANDONED: another thread has waited for the holder in vain. */
 enum { FREE, HELD, AWAITED, ABANDONED };
 
-/* Some 2 us: what a holder that runs still needs. */
+/* About 2 us: the time that a running holder still needs. */
 #define SPINS 64
-/* The kernel's time, not the job's: that one may be faked or stand still. */
+/* Measured by the kernel, not by the job's clock, which may be faked or stand still. */
 #define WAITS 5
 #define WAIT_NS 2000000
 
@@ -46,7 +46,7 @@ static bool wait_for(uint32_t *word)
 					    __ATOMIC_RELAXED);
 		if (was == HELD || was == AWAITED)
 			syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, AWAITED, &time, NULL, 0);
-		if (take(word, AWAITED)) /* there may be others */
+		if (take(word, AWAITED)) /* there may be other waiters */
 			return true;
 	}
 	was = AWAITED;

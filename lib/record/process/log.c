@@ -33,8 +33,8 @@ static void expand_pid(const char *pattern, char *path, size_t size)
 }
 
 /*
- * Path of the log of this process. Made once, in memory of its own: the caller's stack may be 16
- * KiB. NULL: another thread is at it, and this line is lost.
+ * Path of the log of this process. It is made once, in static memory, because the caller's stack
+ * may be 16 KiB. NULL: another thread is making it, and this line is lost.
  */
 static const char *log_path(const char *pattern)
 {
@@ -81,7 +81,7 @@ void tfh_xfsz_restore(const struct tfh_xfsz *x)
 	pthread_sigmask(SIG_SETMASK, &x->old, NULL);
 }
 
-/* A line beyond the limit of file size is lost; it must not end the job. */
+/* A line beyond the file size limit is lost; it must not end the job. */
 static void write_line(int fd, const char *line, size_t len)
 {
 	struct tfh_xfsz x;
@@ -113,7 +113,7 @@ static void to_stderr(const char *text, size_t len)
 	tfh_among_job(put_line, &l);
 }
 
-/* A reader that never comes, or never reads, must not hold the job up. */
+/* A reader that never opens the file, or never reads, must not hold the job up. */
 static void refuse(const char *path)
 {
 	static uint32_t told;
@@ -127,7 +127,7 @@ static void refuse(const char *path)
 	to_stderr(remedy, sizeof(remedy) - 1);
 }
 
-/* Opened for each line: the job may close descriptors it does not know. */
+/* Opened for each line, since the job may close descriptors it does not know. */
 static int open_log(const char *path)
 {
 	int fd = tfh_openat(AT_FDCWD, path,
@@ -170,7 +170,7 @@ void tfh_log(int level, const char *fmt, ...)
 	va_list args;
 	int n;
 
-	/* With a file and no level given, what matters is written. */
+	/* With a file but no level, only important lines are written. */
 	if (level > tfh_opt_int(&tfh_p.options, TFH_OPT_VERBOSE) &&
 	    !(level == 1 && tfh_opt_str(&tfh_p.options, TFH_OPT_LOG)[0]))
 		return;
@@ -194,7 +194,7 @@ void tfh_log_failure(const char *what, const char *remedy)
 	static char text[PATH_MAX + 512], line[PATH_MAX + 512]; /* filled once, on any stack */
 	size_t n;
 
-	/* Once per job: rank 0 speaks, or whoever has no rank. */
+	/* Once per job: printed by rank 0, or by a process without a rank. */
 	if (tfh_p.rank.rank <= 0 && !__atomic_fetch_add(&failures, 1, __ATOMIC_RELAXED)) {
 		snprintf(text, sizeof(text), "tfhook: %s; %s", what, remedy);
 		n = tfh_clean(line, sizeof(line) - 1, text, strlen(text));

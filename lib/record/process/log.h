@@ -5,12 +5,13 @@
 #include <signal.h>
 #include <stdbool.h>
 
-/* Writes to TFHOOK_LOG, else to stderr if TFHOOK_VERBOSE is set; otherwise nothing. */
+/* Writes to TFHOOK_LOG, or to stderr if TFHOOK_VERBOSE is set; otherwise writes nothing. */
 __attribute__((format(printf, 2, 3))) void tfh_log(int level, const char *fmt, ...);
 
 /*
- * Between these two, a write beyond RLIMIT_FSIZE on a thread of the job only fails: the SIGXFSZ
- * that the writing thread also gets would end the job. One that was pending before stays pending.
+ * Between these two, a write beyond RLIMIT_FSIZE on a thread of the job only fails. Without them,
+ * the SIGXFSZ that the thread also gets would end the job. A SIGXFSZ that was pending before stays
+ * pending.
  */
 struct tfh_xfsz {
 	sigset_t old;

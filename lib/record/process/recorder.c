@@ -10,7 +10,7 @@ uint32_t tfh_mode = TFH_MODE_COLD;
 __thread struct tfh_self tfh_self __attribute__((tls_model("initial-exec")));
 uint64_t tfh_long_ticks = TFH_NEVER;
 
-static uint32_t no_generation; /* until the page exists: 0 never equals a ring's */
+static uint32_t no_generation; /* used until the page exists: 0 never equals a ring's generation */
 uint32_t *tfh_generation = &no_generation;
 
 static uint64_t hz; /* atomic */
@@ -22,8 +22,8 @@ pid_t tfh_raw_getpid(void)
 
 bool tfh_recording(void)
 {
-	/* In this order: a job that records nothing makes no system call of ours, which a sandbox
-	 * may answer with a signal. */
+	/* The order matters: in a job that records nothing, tfhook makes no system call, which a
+	 * sandbox might answer with a signal. */
 	return __atomic_load_n(&tfh_p.start_state, __ATOMIC_ACQUIRE) == TFH_START_DONE &&
 	       tfh_raw_getpid() == tfh_p.pid;
 }

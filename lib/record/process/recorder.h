@@ -1,5 +1,5 @@
 /*
- * The process that is being recorded: what it is and how far its recording has come. Every room of record/ may read it.
+ * The process that is being recorded: its identity and the state of its recording. Every folder of record/ may read it.
  *
  * Who may change what:
  *	job threads	their own ring, slot allocation, the global handle table, requests
@@ -52,11 +52,11 @@ struct tfh_record_proc {
 	char command[4096];
 	char boot_id[48];
 	uint64_t beyond_early; /* atomic: calls that found no ring before there was a journal to
-				  count them */
+			        * count them in */
 	uint32_t steps_off;    /* atomic: steps seen while recording was off */
 	uint32_t window_off;   /* recording waits for its window */
 	uint64_t window_first, window_last; /* window of steps, 0 = none */
-	uint32_t paused;		    /* atomic: pauses by the job less its resumes */
+	uint32_t paused;		    /* atomic: pauses by the job minus its resumes */
 };
 
 extern struct tfh_record_proc tfh_p;
@@ -66,9 +66,10 @@ pid_t tfh_raw_getpid(void);
 /* Whether this process is being recorded. */
 bool tfh_recording(void);
 
-/* Ticks per second, 0 = not yet known. */
+/* Ticks per second; 0: not known yet. */
 uint64_t tfh_tick_hz(void);
-/* By two readings of the clocks; false, without effect, if they are less than 1 ms apart. */
+/* Computes it from two readings of the clocks. Returns false, without effect, if they are less than
+ * 1 ms apart. */
 bool tfh_tick_hz_set(const struct tft_clock_triple *a, const struct tft_clock_triple *b);
 
 #endif

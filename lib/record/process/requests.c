@@ -30,7 +30,7 @@ void tfh_flusher_wake(void)
 	struct tfh_requests *r = &tfh_requests;
 	int saved = errno;
 
-	/* acq_rel: one waker wins, and the flusher sees what was stored before */
+	/* acq_rel: only one thread wakes it, and the flusher sees what was stored before */
 	if (__atomic_load_n(&r->asleep, __ATOMIC_SEQ_CST) &&
 	    __atomic_exchange_n(&r->asleep, 0, __ATOMIC_ACQ_REL))
 		tfh_futex_wake(&r->asleep);

@@ -2,7 +2,7 @@
 
 #include <stddef.h>
 
-/* The runtimes' own, found by the loader where there are any. */
+/* The runtimes' own functions, which the loader resolves if there is a runtime. */
 #define RUNTIME __attribute__((weak, visibility("default")))
 RUNTIME void AnnotateIgnoreReadsBegin(const char *file, int line);
 RUNTIME void AnnotateIgnoreReadsEnd(const char *file, int line);

@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <stddef.h>
 
-/* Raised by what the thread does itself: blocked, they would be the process' end. */
+/* The thread's own actions raise these. If they were blocked, they would end the process. */
 static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
 
 static void all_others(sigset_t *set)

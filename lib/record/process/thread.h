@@ -4,12 +4,12 @@
 
 #include <pthread.h>
 
-/* Starts a thread with all signals blocked and a stack of 2 MiB: the static TLS of all libraries of a
- * big job is taken from it, and CUPTI's and NVML's code may run on it. 0 or an error number. */
+/* Starts a thread with all signals blocked. Its stack has 2 MiB, because the static TLS of all libraries of a big job
+ * is taken from it, and code of CUPTI and NVML may run on it. Returns 0 or an error number. */
 int tfh_thread_start(pthread_t *thread, void *(*run)(void *), void *arg);
 
-/* First and last thing that such a thread does: hooked calls in between are not the job's, and a
- * sanitizer ignores its accesses. The name has at most 15 characters. */
+/* The first and last thing that such a thread does. Hooked calls in between are not the job's, and
+ * a sanitizer ignores the thread's accesses. The name has at most 15 characters. */
 void tfh_thread_begin(const char *name);
 void tfh_thread_end(void);
 

@@ -1,5 +1,7 @@
-/* Calls that are left without a return, and those that come back on another thread: record.h says
- * how they are known. */
+/*
+ * Calls that are left without a return, and calls that return on another thread. record.h describes
+ * how they are detected.
+ */
 #include "record/ring/rings.h"
 
 #include <errno.h>
@@ -9,7 +11,8 @@
 #include "record/process/steady.h"
 #include "record/ring/journal.h"
 
-/* The frame's memory may be gone, with a coroutine's stack. Unknown (a sandbox) is yes. */
+/* Whether the frame still holds the call's return address. The frame's memory may be gone along
+ * with a coroutine's stack. If it cannot be read (in a sandbox), the answer is yes. */
 static bool holds(const struct tfh_record_frame *place)
 {
 	uint64_t word = 0;
@@ -32,7 +35,7 @@ static bool was_left(const struct tfh_self *self, uint32_t i, uint64_t at)
 	       (place->back && !holds(place));
 }
 
-/* Closes all but the outermost n. */
+/* Closes all but the outermost n calls. */
 static void close_to(struct tfh_self *self, uint32_t n)
 {
 	uint32_t end = self->depth < TFT_OPEN_SLOTS ? self->depth : TFT_OPEN_SLOTS;
@@ -44,7 +47,7 @@ static void close_to(struct tfh_self *self, uint32_t n)
 	self->depth = n;
 }
 
-/* Calls nested too deep to be known by their place are left when the last known one is. */
+/* Calls nested too deep to have a recorded frame are closed with the last call that has one. */
 uint32_t tfh_drop_left(struct tfh_self *self, uint64_t at)
 {
 	uint32_t known = self->depth < TFH_OPEN_MOST ? self->depth : TFH_OPEN_MOST;
@@ -65,9 +68,10 @@ bool tfh_on_signal_stack(void)
 }
 
 /*
- * Our own code is left by a signal handler only, and what it had reserved is not published. A call
- * from a deeper frame may come after such a jump as well as from a handler that interrupted the
- * filling of a record: then that one's frame tells.
+ * Only a signal handler can leave our own code early, and what that code had reserved is not
+ * published. A call from a deeper frame may follow such a jump, or come from a handler that
+ * interrupted the filling of a record. The frame of the call whose record was being filled decides
+ * between the two.
  */
 static void drop_guard(struct tfh_self *self, uint64_t at)
 {
@@ -75,7 +79,7 @@ static void drop_guard(struct tfh_self *self, uint64_t at)
 
 	if (self->guard & TFH_GUARD_APPEND && self->filling.at > own)
 		own = self->filling.at;
-	/* On the signal stack nothing is told by the order of addresses. */
+	/* On the signal stack, the order of addresses says nothing. */
 	if (self->guard && own && own <= at && !tfh_on_signal_stack())
 		self->guard = 0;
 	else if (self->guard == TFH_GUARD_APPEND && !holds(&self->filling))
@@ -124,7 +128,8 @@ void tfh_enter_again(struct tfh_self *self, struct tft_ring *old, uint32_t depth
 		close_slot(old, call.t_begin);
 	slot = &self->ring->open[depth];
 	self->depth = depth + 1;
-	/* What came in between is over. Where a failed exec emptied the ring under it, it did not find its own slot. */
+	/* Calls opened in between are over. If a failed exec emptied the ring meanwhile, the call did not find its own
+	 * slot. */
 	for (uint32_t i = depth + 1; i < TFT_OPEN_SLOTS; i++)
 		__atomic_store_n(&self->ring->open[i].fn, 0, __ATOMIC_RELEASE);
 	self->room->place[depth] = place;
@@ -145,8 +150,9 @@ bool tfh_leave_odd(struct tfh_self *self, uint64_t begin)
 	if (n)
 		close_to(self, n - 1);
 	else if (self->depth > TFH_OPEN_MOST)
-		self->depth--; /* nested too deep to be known */
-	else		       /* a handler that came while it was being opened took it for left */
+		self->depth--; /* nested too deep to have a slot */
+	else		       /* a handler that ran while the call was being opened took it for
+			        * abandoned */
 		close_slot(self->ring, begin);
 	return n || (self->ring && begin >= self->since);
 }

@@ -1,5 +1,7 @@
-/* Short stage calls, 10^5 to 10^6 a second before `batch`: counted in the ring's AGG table,
- * published now and then. */
+/*
+ * Short stage calls: 10^5 to 10^6 a second upstream of `batch`. They are counted in the ring's AGG
+ * table, which is published now and then.
+ */
 #include "record/process/recorder.h"
 
 /* Open addressing over the 64 entries of the ring header, where a post-mortem reader finds them. */
@@ -23,14 +25,14 @@ static uint64_t after_last(const struct tfh_self *self, uint64_t t)
 	return t > last ? t : last;
 }
 
-/* A reservation may move the thread to a larger ring, and its table along. */
+/* A reservation may move the thread to a larger ring, together with its table. */
 static void publish(struct tfh_self *self, int i)
 {
 	struct tfh_rec *rec = tfh_reserve(self, 1);
 	struct tft_agg_slot *slot = &self->ring->agg[i];
 
 	if (rec) {
-		/* Records of a thread are in the order of their end times. */
+		/* A thread's records are ordered by their end times. */
 		tfh_fill(self, rec, 0, TFH_FN_tf_stage_getnext, TFT_AGG, slot->t_first,
 			 after_last(self, slot->t_last));
 		rec->stream = slot->stage;

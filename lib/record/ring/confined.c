@@ -1,7 +1,7 @@
 /*
- * Threads that may read no clock: strict seccomp takes the time stamp counter along with the system
- * calls, and prctl(PR_SET_TSC) the counter alone; clock_gettime needs it, too. A reading would kill a
- * job that runs well without us, so the calls of such a thread are only counted.
+ * Threads that may not read the clock. Strict seccomp forbids the time stamp counter along with system calls,
+ * prctl(PR_SET_TSC) forbids the counter alone, and clock_gettime needs the counter, too. Reading it would kill a job
+ * that runs well without us, so the calls of such a thread are only counted.
  */
 #include <errno.h>
 #include <sys/prctl.h>
@@ -31,7 +31,7 @@ void tfh_confine_end(void)
 
 void tfh_confined_call(struct tfh_self *self)
 {
-	/* release: who sees the count sees the bracket */
+	/* release: a thread that sees the count sees the bracket */
 	if (tfh_own_ring(self))
 		__atomic_fetch_add(&self->ring->dropped, 1, __ATOMIC_RELEASE);
 	else

@@ -1,7 +1,7 @@
 /*
- * Most processes that load CUDA never train. So calls before the first copy, launch, get-next or step
- * (cuInit, module loads, allocations) are kept in plain memory: they become the beginning of the trace if
- * recording starts, and vanish with the process if it does not.
+ * Most processes that load CUDA never train. So calls before the first copy, launch, get-next or step (cuInit, module
+ * loads, allocations) are kept in plain memory. They become the beginning of the trace if recording starts, and vanish
+ * with the process otherwise.
  */
 #include "record/ring/journal.h"
 
@@ -11,11 +11,11 @@
 
 #define COLD_BYTES (TFT_RING_HEADER + TFH_COLD_RECORDS * sizeof(struct tfh_rec))
 
-static uint8_t *cold_base; /* atomic: cold_most rings, touched as needed */
+static uint8_t *cold_base; /* atomic: TFH_COLD_THREADS rings at most, touched as needed */
 static uint32_t cold_most = TFH_COLD_THREADS;
-static uint32_t cold_used;  /* atomic; may count beyond the bound */
-static uint32_t cold_first; /* those before are a recording's that is over */
-/* Of each ring's records while they are moved, by owner or flusher. */
+static uint32_t cold_used;  /* atomic; may exceed the limit */
+static uint32_t cold_first; /* earlier ones belong to a recording that is over */
+/* Locks each ring's records while its thread or the flusher moves them. */
 static uint32_t cold_lock[TFH_COLD_THREADS] TFH_LOCK_WORD;
 
 static uint8_t *cold_map(void)
@@ -26,7 +26,7 @@ static uint8_t *cold_map(void)
 
 	if (base)
 		return base;
-	/* 260 KiB, for the call that says why nothing is recorded */
+	/* 260 KiB, for the call that reports why nothing is recorded */
 	if (tfh_tight_space())
 		cold_most = 1;
 	map = mmap(NULL, cold_most * COLD_BYTES, PROT_READ | PROT_WRITE,
@@ -93,7 +93,8 @@ void tfh_early_release(const struct tft_ring *ring)
 	tfh_unlock(lock_of(ring));
 }
 
-/* A call open across the fork still writes into the old ring, so the memory stays and is wiped. */
+/* A call that was open at the fork still writes into the old ring, so the memory stays and is
+ * wiped. */
 void tfh_early_forget(void)
 {
 	if (!cold_base)
@@ -104,7 +105,7 @@ void tfh_early_forget(void)
 	cold_used = 0;
 }
 
-/* Threads may be inside calls that end on these rings, which must not be other threads' then. */
+/* Threads may be inside calls that end on these rings, so other threads must not get them. */
 void tfh_early_renew(void)
 {
 	if (!cold_base)

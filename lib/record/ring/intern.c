@@ -1,10 +1,10 @@
 /*
- * Ids of handles and texts. One table for the process, lock-free, two words an entry; per thread a
- * small cache and a bit per id that says "this thread has published its NAME".
+ * Ids of handles and texts. The process has one lock-free table with two words per entry. Each thread has a small
+ * cache, and a bit per id that says "this thread has published its NAME".
  *
- * Texts, stages and graphs may be made up without end (a range for each iteration); each sort has a
- * share of the ids, so that kernels and streams still get one after days. Texts beyond their share get
- * one common name, and the number of such uses is recorded.
+ * A job may create texts, stages and graphs without end (a new range name in each iteration). So each sort has a share
+ * of the ids, and kernels and streams still get one after days. Texts beyond their share get one common name, and the
+ * number of such uses is recorded.
  */
 #include "record/ring/rings.h"
 
@@ -30,7 +30,7 @@ static const uint8_t sort_of[16] = {
 };
 static const uint32_t most[SORTS] = {IDS_MAX, IDS_MAX / 2, IDS_MAX / 8, IDS_MAX / 8};
 static uint32_t taken[SORTS]; /* atomic */
-static uint64_t unnamed;      /* atomic: uses of names that found no id */
+static uint64_t unnamed;      /* atomic: uses of names that got no id */
 #define REST "(further names)"
 
 uint32_t tfh_handle_generation = 1;
@@ -45,8 +45,8 @@ static bool room_for(enum sort sort)
 	       __atomic_load_n(&last_id, __ATOMIC_RELAXED) < IDS_MAX - 1;
 }
 
-/* The entry of a key, made if `make`; NULL if there is none. The mixed key is a bijection of the
- * caller's. */
+/* Returns the entry of a key, creating it if `make`; NULL if there is none. The mixed key is a
+ * bijection of the caller's key. */
 static struct interned *find(uint64_t key, bool make)
 {
 	struct interned *t = make ? tfh_map_once(&table, TABLE_SLOTS * sizeof(*t))
@@ -75,7 +75,7 @@ static struct interned *find(uint64_t key, bool make)
 	return NULL;
 }
 
-/* Id of a key with this text; a new text gets a new id. 0: none is left for it. */
+/* Returns the id of a key with this text. A new text gets a new id. 0: no id is left. */
 static uint32_t id_of(enum sort sort, uint64_t key, uint32_t text_hash)
 {
 	struct interned *e = find(key, room_for(sort));
@@ -148,7 +148,8 @@ static void remember(struct tfh_self *self, uint64_t key, uint32_t id)
 	slot[1] = id;
 }
 
-/* NAME and the EXT records of its text, as one publication. False: no room (counted). */
+/* Publishes NAME and the EXT records of its text together. Returns false if there is no room
+ * (counted). */
 static bool publish_name(struct tfh_self *self, enum tft_name kind, uint32_t id, uint64_t handle,
 			 uint64_t extra, const char *text, size_t len)
 {
@@ -189,7 +190,7 @@ static uint32_t name(struct tfh_self *self, enum sort sort, enum tft_name kind, 
 	if (!id)
 		return 0;
 	if (!was_named(self, id)) {
-		/* While a record is reserved nothing can be published: the next use tries again. */
+		/* Nothing can be published while a record is reserved. The next use tries again. */
 		if (self->guard & TFH_GUARD_APPEND || !tfh_own_ring(self) ||
 		    !publish_name(self, kind, id, handle, extra, text, len))
 			return id;
@@ -199,7 +200,7 @@ static uint32_t name(struct tfh_self *self, enum sort sort, enum tft_name kind, 
 	return id;
 }
 
-/* Longer texts are cut: a ring of 1,024 records must hold them with room to spare. */
+/* Longer texts are cut, so that they fit into a ring of 1,024 records with room to spare. */
 #define TEXT_MAX (64 * TFT_EXT_BYTES - TFT_EXT_BYTES)
 
 uint32_t tfh_handle_new(struct tfh_self *self, enum tft_name kind, uint64_t handle, uint64_t extra,
@@ -237,7 +238,7 @@ void tfh_handles_forget(void)
 	__atomic_add_fetch(&tfh_handle_generation, 1, __ATOMIC_ACQ_REL);
 }
 
-/* Top bit: no handle key has it, so texts and handles share the table. */
+/* Sets the top bit, which no handle key has, so texts and handles share the table. */
 static uint64_t text_key(enum tft_name kind, uint64_t hash)
 {
 	return (hash << 4 | kind) | 1ull << 63;

@@ -1,4 +1,4 @@
-/* The journal's memory: creation, ring slots, end. Where it lies is decided in place.c. */
+/* The journal's memory: creation, ring slots, end. place.c decides where it is. */
 #include "record/ring/journal.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ struct tfh_journal tfh_j;
 #define MADV_POPULATE_WRITE 23
 #endif
 
-/* slot_use; who changes FREE to TAKEN owns the ring. */
+/* Values of slot_use. The thread that changes FREE to TAKEN owns the ring. */
 enum {
 	SLOT_NONE = 0,
 	SLOT_TAKEN = 1,
@@ -33,13 +33,14 @@ static uint32_t ring_bytes(bool large)
 	return TFT_RING_HEADER + (large ? TFT_RING_LARGE : TFT_RING_SMALL);
 }
 
-/* Room for part of the file by its descriptor, on kernels that cannot through the mapping. */
+/* Allocates part of the file through its descriptor, on kernels that cannot do so through the
+ * mapping. */
 static int allocate(const struct tfh_journal *j, uint64_t off, uint64_t bytes)
 {
 	struct stat st;
 	long rc;
 
-	/* The job may have closed every descriptor and use the number itself. */
+	/* The job may have closed every descriptor and reused the number. */
 	if (tfh_fstat(j->fd, &st) || st.st_dev != j->dev || st.st_ino != j->ino)
 		return -EBADF;
 	do {
@@ -49,22 +50,23 @@ static int allocate(const struct tfh_journal *j, uint64_t off, uint64_t bytes)
 }
 
 /*
- * Room first, then use: a full file system is an error here and never a SIGBUS later. It also
- * spares the first touch, which costs 1 us a page; p99 of a call shows it.
+ * Allocates before use, so that a full file system is an error here and never a SIGBUS later. This
+ * also avoids the first touch, which costs 1 us a page and shows in the p99 of a call.
  */
 static int back_range(const struct tfh_journal *j, uint64_t off, uint64_t bytes)
 {
 	if (!madvise(j->base + off, bytes, MADV_POPULATE_WRITE) || j->anonymous)
 		return 0;
 	if (j->populates)
-		return errno == EFAULT ? -ENOSPC : -errno; /* it would be that SIGBUS */
+		return errno == EFAULT ? -ENOSPC : -errno; /* this would have been the SIGBUS */
 	return allocate(j, off, bytes);
 }
 
 /*
- * A lock of the open file and not of the process: that one would go when the job itself opens and
- * closes its journal, say to upload the directory. A forked child shares it until it closes the
- * descriptor (tfh_journal_disown). Kernels before 3.15 and some file systems have only the other.
+ * Locks the open file, not the process's view of it: a process lock would vanish when the job
+ * itself opens and closes its journal, say to upload the directory. A forked child shares the lock
+ * until it closes the descriptor (tfh_journal_disown). Kernels before 3.15 and some file systems
+ * only have process locks.
  */
 static bool lock_file(int fd)
 {
@@ -84,14 +86,15 @@ static int map_file(struct tfh_journal *j, uint64_t fixed)
 		return -errno;
 	j->dev = st.st_dev;
 	j->ino = st.st_ino;
-	/* First of all what tells it from files of others, should we be killed in here. */
+	/* The first write identifies the file as ours, in case we are killed before the rest is
+	 * written. */
 	if (tfh_pwrite(j->fd, &begun, sizeof(begun), 0) != sizeof(begun) ||
 	    tfh_ftruncate(j->fd, (off_t)j->size))
 		return errno ? -errno : -ENOSPC;
 	j->base = mmap(NULL, j->size, PROT_READ | PROT_WRITE, MAP_SHARED, j->fd, 0);
 	if (j->base == MAP_FAILED)
 		return -errno;
-	/* A kernel before 5.14 says EINVAL, and takes no room. */
+	/* A kernel before 5.14 returns EINVAL and allocates nothing. */
 	j->populates = !madvise(j->base, TFH_PAGE, MADV_POPULATE_WRITE) || errno != EINVAL;
 	err = back_range(j, 0, fixed);
 	if (err)
@@ -114,14 +117,14 @@ static int map_anonymous(struct tfh_journal *j)
 	return 0;
 }
 
-/* Removes the journal's name, if it is still this journal's. */
+/* Removes the journal's name if it still belongs to this journal. */
 static void unlink_own(const struct tfh_journal *j, const struct tfh_rundir *dir)
 {
 	int below = j->beside ? tfh_rundir_fd(dir) : -1, at = below;
 	const char *name = strrchr(j->path, '/') + 1;
 	struct stat st;
 
-	if (below < 0) { /* /dev/shm; or no descriptor can be had */
+	if (below < 0) { /* /dev/shm, or no descriptor is available */
 		at = AT_FDCWD;
 		name = j->path;
 	}
@@ -137,7 +140,7 @@ static int give_name(struct tfh_journal *j, const struct tfh_rundir *dir, uint32
 	int err;
 
 	if (__atomic_load_n(&tfh_requests.start_unwanted, __ATOMIC_ACQUIRE))
-		err = -ECANCELED; /* the process ends, and would leave it behind */
+		err = -ECANCELED; /* the process is ending and would leave the file behind */
 	else
 		err = tfh_journal_name(dir, j->fd, flags, j->path, sizeof(j->path));
 	if (err)
@@ -145,7 +148,8 @@ static int give_name(struct tfh_journal *j, const struct tfh_rundir *dir, uint32
 	return err;
 }
 
-/* Without a name until all of it is there: of a process that ends meanwhile nothing is left. */
+/* Opens the file without a name until it is complete, so a process that ends meanwhile leaves
+ * nothing. */
 static int open_file(struct tfh_journal *j, const struct tfh_rundir *dir, uint64_t fixed,
 		     struct tfh_journal_way way, uint32_t *flags)
 {
@@ -158,7 +162,7 @@ static int open_file(struct tfh_journal *j, const struct tfh_rundir *dir, uint64
 	j->beside = !(*flags & TFT_JF_IN_DEV_SHM);
 	j->fd = tfh_raise_fd(j->fd);
 	j->in_table = 1;
-	/* Before anything else: a journal without header and lock is taken for left over. */
+	/* The lock comes first: a journal without header and lock is taken for a leftover. */
 	if (lock_file(j->fd))
 		*flags |= TFT_JF_LOCKED;
 	err = map_file(j, fixed);
@@ -173,7 +177,7 @@ static int open_file(struct tfh_journal *j, const struct tfh_rundir *dir, uint64
 	return err;
 }
 
-/* A policy may forbid links; and others may have filled /dev/shm. */
+/* A policy may forbid links, and others may have filled /dev/shm. */
 static int open_somewhere(struct tfh_journal *j, const struct tfh_rundir *dir, uint64_t fixed,
 			  uint32_t *flags)
 {
@@ -184,7 +188,7 @@ static int open_somewhere(struct tfh_journal *j, const struct tfh_rundir *dir, u
 
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		if (ways[i].beside && !shm)
-			break; /* it was tried there */
+			break; /* already tried there */
 		err = open_file(j, dir, fixed, ways[i], flags);
 		if (!err || err == -ECANCELED)
 			break;
@@ -230,7 +234,7 @@ int tfh_journal_open(struct tfh_journal *j, const struct tfh_rundir *dir, uint64
 	return 0;
 }
 
-/* 64 MiB of rings and as much for the flusher's heap are an eighth of it. */
+/* 64 MiB of rings and as much for the flusher's heap are an eighth of this. */
 #define SPACE_LEAST (1ull << 30)
 
 uint64_t tfh_tight_space(void)
@@ -252,7 +256,7 @@ static struct tft_ring *slot_reuse(struct tfh_journal *j, uint8_t kind)
 	for (uint32_t i = 0; i < n; i++) {
 		uint8_t have = kind;
 
-		/* acquire: pairs with the flusher's release when it gave the slot back */
+		/* acquire: pairs with the release when the flusher gave the slot back */
 		if (__atomic_load_n(&j->slot_use[i], __ATOMIC_RELAXED) == kind &&
 		    __atomic_compare_exchange_n(&j->slot_use[i], &have, SLOT_TAKEN, false,
 						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
@@ -265,7 +269,7 @@ static struct tft_ring *slot_reuse(struct tfh_journal *j, uint8_t kind)
 	return NULL;
 }
 
-/* Takes the next place of the file. Entries below slot_count may still be empty for a moment:
+/* Takes the next place in the file. Entries below slot_count may still be empty for a moment;
  * readers skip them. */
 static struct tft_ring *slot_append(struct tfh_journal *j, uint32_t bytes)
 {
@@ -276,7 +280,7 @@ static struct tft_ring *slot_append(struct tfh_journal *j, uint32_t bytes)
 	do {
 		slot = (uint32_t)(old & 0xffff);
 		off = (old >> 16) * TFH_PAGE;
-		/* Growth leaves an eighth to threads that have no ring yet. */
+		/* Growth leaves an eighth for threads that have no ring yet. */
 		if (slot >= TFT_JOURNAL_SLOTS ||
 		    off + bytes > (bytes == ring_bytes(true) ? j->size / 8 * 7 : j->size))
 			return NULL;
@@ -286,10 +290,10 @@ static struct tft_ring *slot_append(struct tfh_journal *j, uint32_t bytes)
 	if (back_range(j, off, bytes))
 		return NULL; /* the place stays unused: its file system is full */
 	if (off > j->size / 2)
-		tfh_flusher_wake(); /* it may have rings of ended threads to give back */
+		tfh_flusher_wake(); /* the flusher may have rings of ended threads to give back */
 	j->slots[slot].bytes = bytes;
 	__atomic_store_n(&j->slot_use[slot], SLOT_TAKEN, __ATOMIC_RELAXED);
-	/* release: the offset is seen with everything before it */
+	/* release: a thread that sees the offset sees everything before it */
 	__atomic_store_n(&j->slots[slot].ring_off, off, __ATOMIC_RELEASE);
 	n = __atomic_load_n(&j->head->slot_count, __ATOMIC_RELAXED);
 	while (n <= slot && !__atomic_compare_exchange_n(&j->head->slot_count, &n, slot + 1, true,
@@ -304,7 +308,7 @@ struct tft_ring *tfh_slot_alloc(struct tfh_journal *j, bool large)
 
 	if (!ring)
 		ring = slot_append(j, ring_bytes(large));
-	if (!ring && !large) /* the first part of a large one serves as well */
+	if (!ring && !large) /* the first part of a large ring serves as well */
 		ring = slot_reuse(j, SLOT_FREE_LARGE);
 	return ring;
 }
@@ -355,8 +359,8 @@ void tfh_journal_disown(struct tfh_journal *j)
 	tfh_journal_map_forget();
 	if (!j->base)
 		return;
-	/* DONTFORK left a hole. Nothing else can have been mapped there since: the child has one
-	 * thread. */
+	/* MADV_DONTFORK left a hole. Nothing else can have been mapped there since, because the
+	 * child has one thread. */
 	mmap(j->base, j->size, PROT_READ | PROT_WRITE,
 	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 	close_own(j);

@@ -1,6 +1,6 @@
 /*
- * The journal: a shared mapping with all rings, staging and counters, from which a killed job's records are salvaged. Job threads
- * append slots to it without a lock.
+ * The journal: a shared mapping that holds all rings, staging and counters. If the job is killed, its records are
+ * salvaged from it. Job threads append slots without a lock.
  */
 #ifndef TFH_RECORD_JOURNAL_H
 #define TFH_RECORD_JOURNAL_H
@@ -11,8 +11,8 @@
 
 #define TFH_COLD_THREADS 64
 #define TFH_COLD_RECORDS                                                                           \
-	4096u /* per thread: what happens before the first launch, module loads included */
-#define TFH_KEPT_NS 10000000000ull /* a finished recording's memory is kept this long */
+	4096u /* per thread: covers the calls before the first launch, including module loads */
+#define TFH_KEPT_NS 10000000000ull /* how long a finished recording's memory is kept */
 
 struct tfh_journal {
 	struct tft_journal *head;
@@ -24,10 +24,10 @@ struct tfh_journal {
 	uint64_t next;	   /* atomic: used pages << 16 | reserved slots */
 	uint8_t *slot_use; /* [TFT_JOURNAL_SLOTS] atomic, enum in journal.c */
 	int fd;		   /* in the flusher's table, if it has one (apart.h) */
-	uint32_t in_table; /* atomic: also in the job's table */
+	uint32_t in_table; /* atomic: the descriptor is also open in the job's table */
 	dev_t dev;
 	ino_t ino;
-	bool populates; /* space for rings is allocated through the mapping */
+	bool populates; /* ring space is allocated through the mapping */
 	bool anonymous;
 	bool beside;	     /* in the run directory */
 	char path[PATH_MAX]; /* "" when anonymous */
@@ -35,24 +35,24 @@ struct tfh_journal {
 
 extern struct tfh_journal tfh_j;
 
-/* A limit of address space or data so low that the recorder must not map memory, which would make
- * the job's own requests fail. Bytes; 0 = none. */
+/* Returns the limit of address space or data in bytes if it is so low that memory mapped by the
+ * recorder could make the job's own requests fail; 0 otherwise. */
 uint64_t tfh_tight_space(void);
 /* Creates and maps the journal at the first suitable place; falls back to anonymous memory. Returns
  * 0 or -errno. */
 int tfh_journal_open(struct tfh_journal *j, const struct tfh_rundir *dir, uint64_t ring_total);
-/* A zeroed ring of small or large size in state FREE, or NULL at the limit. */
+/* Returns a zeroed small or large ring in state FREE, or NULL at the limit. */
 struct tft_ring *tfh_slot_alloc(struct tfh_journal *j, bool large);
-/* Called on the flusher: a drained ring may be reused by another thread. */
+/* Called on the flusher: another thread may reuse a drained ring. */
 void tfh_slot_free(struct tfh_journal *j, uint32_t slot);
 void tfh_journal_unlink(struct tfh_journal *j);
-/* The flusher has the descriptor in its own table, so it is closed in the job's. */
+/* The flusher has the descriptor in its own table, so this closes it in the job's. */
 void tfh_journal_handed_over(struct tfh_journal *j);
-/* After the end of a recording that did not end the process: drops the mapping, which then belongs
- * to journal_maps.c. */
+/* After a recording that ended while its process goes on: hands the mapping over to
+ * journal_maps.c. */
 void tfh_journal_release(struct tfh_journal *j);
-/* In a forked child: maps private zero pages over the parent's journal, so that calls open across
- * the fork can end. */
+/* In a forked child: maps private zero pages over the parent's journal, so that calls that were
+ * open at the fork can end. */
 void tfh_journal_disown(struct tfh_journal *j);
 
 static inline struct tft_ring *tfh_journal_ring(const struct tfh_journal *j, uint32_t slot)
@@ -65,16 +65,16 @@ static inline struct tft_ring *tfh_journal_ring(const struct tfh_journal *j, uin
 
 /* ---- journal_maps.c: the address space of journals ---- */
 
-/* A journal was mapped. Called by the starter. */
+/* Adds a mapped journal. Called by the starter. */
 void tfh_journal_map_add(void *base, size_t size);
-/* The calling thread takes its first ring in a journal, or has left its last one or one of another
- * recording (NULL: had none). */
+/* Called when the calling thread takes its first ring in a journal. `ring` is its last one if that
+ * was in another recording, NULL if it had none. */
 void tfh_journal_map_enter(const struct tft_ring *ring);
 void tfh_journal_map_leave(const struct tft_ring *ring);
-/* The recording is over and no thread is taking a ring: frees the pages, and the addresses once all
- * threads have left. */
+/* Called when the recording is over and no thread is taking a ring. Frees the pages, and frees the
+ * addresses once all threads have left. */
 void tfh_journal_map_over(void *base, size_t size);
-/* In a forked child: the parent's mappings do not exist. */
+/* In a forked child: forgets the parent's mappings, which do not exist here. */
 void tfh_journal_map_forget(void);
 
 /* ---- early_calls.c: before the first trigger ---- */
@@ -84,13 +84,13 @@ struct tft_ring *tfh_early_ring(struct tfh_rec **records);
 uint32_t tfh_early_count(void);
 struct tft_ring *tfh_early_at(uint32_t i, struct tfh_rec **records);
 bool tfh_ring_is_cold(const struct tft_ring *ring);
-/* The claimant of an early ring may move its records: its thread into the journal's ring, or the
- * flusher into staging. `wait`: at most 10 ms for the other one. */
+/* Claims an early ring. Only the claimant may move its records: the ring's thread into the
+ * journal's ring, or the flusher into staging. `wait`: waits at most 10 ms for the other one. */
 bool tfh_early_claim(const struct tft_ring *ring, bool wait);
 void tfh_early_release(const struct tft_ring *ring);
-/* In a forked child: the parent's calls do not belong to it. */
+/* In a forked child: forgets the parent's calls. */
 void tfh_early_forget(void);
-/* After a failed exec: used memory is not used again, and stays mapped. */
+/* After a failed exec: memory that was used stays mapped and is not used again. */
 void tfh_early_renew(void);
 
 #endif

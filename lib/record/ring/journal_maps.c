@@ -1,20 +1,21 @@
 /*
- * The memory of journals. After an exec that failed a recording is over and its process goes on:
- * threads may be inside calls that began on its rings, and end on them, so its addresses stay
- * usable until each of those threads has another ring or has ended. What lay there goes at once.
+ * The memory of journals. After a failed exec, the recording is over but the process goes on.
+ * Threads may be inside calls that began on the recording's rings and will end on them, so the
+ * addresses stay usable until each of those threads has another ring or has ended. The pages
+ * themselves are freed at once.
  */
 #include "record/ring/journal.h"
 
 #include <sys/mman.h>
 
 #define KEPT                                                                                       \
-	64 /* recordings of a process whose memory is known; that of more is never given back */
+	64 /* recordings of a process whose memory is tracked; beyond that it is never given back */
 
 static struct kept {
-	uint8_t *base; /* atomic, NULL: the entry is free */
+	uint8_t *base; /* atomic; NULL: the entry is free */
 	size_t size;
-	uint64_t since;	  /* CLOCK_MONOTONIC: over since then; 0: it is under way */
-	uint32_t threads; /* atomic: that have a ring there */
+	uint64_t since;	  /* CLOCK_MONOTONIC when the recording ended; 0: it is under way */
+	uint32_t threads; /* atomic: how many have a ring there */
 } kept[KEPT];
 
 static struct kept *kept_of(const void *place)
@@ -53,13 +54,13 @@ void tfh_journal_map_leave(const struct tft_ring *ring)
 {
 	struct kept *k = ring ? kept_of(ring) : NULL;
 
-	/* release: the thread touches it no more */
+	/* release: the thread does not touch it any more */
 	if (k)
 		__atomic_fetch_sub(&k->threads, 1, __ATOMIC_RELEASE);
 }
 
-/* A look at the journal that was under way when the thread was kept from its processor ends long
- * before TFH_KEPT_NS. */
+/* A thread may have read a journal pointer and then been preempted; it is done with it long before
+ * TFH_KEPT_NS. */
 static void reclaim(uint64_t now)
 {
 	for (int i = 0; i < KEPT; i++) {
@@ -80,7 +81,8 @@ void tfh_journal_map_over(void *base, size_t size)
 	struct kept *k = kept_of(base);
 
 	reclaim(now);
-	/* Empty pages in its place: the file's memory is freed, and the addresses stay valid. */
+	/* Maps empty pages in its place: the file's memory is freed, and the addresses stay
+	 * valid. */
 	if (mmap(base, size, PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED &&
 	    k)

@@ -1,4 +1,4 @@
-/* The calling thread's ring: growth, loss, processor time. Slow paths of record.h. */
+/* The calling thread's ring: growth, loss, CPU time. Slow paths of record.h. */
 #include "record/ring/rings.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "record/ring/journal.h"
 #include "record/stacks/stacks.h"
 
-/* Only this thread counts, but a signal handler of it may come in the middle: the sum is one
+/* Only this thread counts, but one of its signal handlers may interrupt it, so the addition is one
  * instruction. */
 void tfh_count_drop(struct tft_ring *ring)
 {
@@ -23,14 +23,14 @@ void tfh_count_drop(struct tft_ring *ring)
 	    __atomic_load_n(&ring->drop_seen, __ATOMIC_RELAXED))
 		__atomic_store_n(&ring->drop_first, now, __ATOMIC_RELAXED);
 	__atomic_store_n(&ring->drop_last, now, __ATOMIC_RELAXED);
-	/* release: who sees the count sees the bracket */
+	/* release: a thread that sees the count sees the bracket */
 	__atomic_fetch_add(&ring->dropped, 1, __ATOMIC_RELEASE);
 }
 
 /*
- * A failed exec puts another journal in the place of one that threads may be taking rings from just
- * then, so these are counted. They look at the mode after that, and it looks at the count after
- * it set the mode: one of the two sees the other.
+ * A failed exec replaces the journal while other threads may be taking rings from it, so those
+ * threads are counted. They count themselves before they read the mode, and the exec sets the mode
+ * before it reads the count, so one of the two sees the other.
  */
 static uint32_t taking; /* atomic */
 
@@ -74,11 +74,11 @@ void tfh_ring_retire(struct tft_ring *ring)
 {
 	for (int i = 0; i < TFT_OPEN_SLOTS; i++)
 		__atomic_store_n(&ring->open[i].fn, 0, __ATOMIC_RELAXED);
-	/* release: the flusher that sees RETIRED sees the last head */
+	/* release: a flusher that sees RETIRED sees the last head */
 	__atomic_store_n(&ring->state, TFT_RING_RETIRED, __ATOMIC_RELEASE);
 }
 
-/* What a claimed cold ring still holds goes into the thread's new ring, where it survives the
+/* Copies what a claimed cold ring still holds into the thread's new ring, where it survives the
  * process. */
 static void copy_cold(const struct tft_ring *old, const struct tfh_rec *from, struct tft_ring *ring,
 		      struct tfh_rec *to)
@@ -93,8 +93,8 @@ static void copy_cold(const struct tft_ring *old, const struct tfh_rec *from, st
 	ring->drop_last = old->drop_last;
 }
 
-/* Once the new ring can be drained: until then the flusher, which may close the recording
- * meanwhile, finds all of it in the old one. */
+/* Called once the new ring can be drained. Until then the flusher, which may close the recording
+ * meanwhile, finds all records in the old ring. */
 static void empty_cold(struct tft_ring *old, const struct tft_ring *ring)
 {
 	if (ring->head - old->tail <= ring->mask + 1ull)
@@ -103,13 +103,13 @@ static void empty_cold(struct tft_ring *old, const struct tft_ring *ring)
 	tfh_early_release(old);
 }
 
-/* Fills the header of a fresh ring and makes it the thread's own; open calls and running totals
+/* Fills the header of a fresh ring and makes it the thread's own. Open calls and running totals
  * move along. */
 static void ring_adopt(struct tfh_self *self, struct tft_ring *ring, struct tfh_rec *records,
 		       uint32_t mask)
 {
 	struct tft_ring *before = self->ring, *old = tfh_own_ring(self) ? before : NULL;
-	/* Not claimed: the flusher is moving the records itself. */
+	/* If the claim fails, the flusher is moving the records itself. */
 	bool cold = old && tfh_ring_is_cold(old) && tfh_early_claim(old, false);
 
 	ring->mask = mask;
@@ -121,7 +121,7 @@ static void ring_adopt(struct tfh_self *self, struct tft_ring *ring, struct tfh_
 	ring->first = ring->head = ring->tail = self->head;
 	ring->dropped = ring->drop_seen = 0;
 	thread_name(ring->name, sizeof(ring->name));
-	if (self->depth && self->ring != ring) /* calls go on that began on the old ring */
+	if (self->depth && self->ring != ring) /* calls that began on the old ring go on */
 		memcpy(ring->open, self->ring->open, sizeof(ring->open));
 	if (old) {
 		memcpy(ring->agg, old->agg, sizeof(ring->agg));
@@ -188,11 +188,11 @@ struct tfh_rec *tfh_reserve_slow(struct tfh_self *self, uint32_t n)
 	uint64_t used;
 	int saved;
 
-	if (!tfh_own_ring(self)) { /* a call that was open across a fork */
+	if (!tfh_own_ring(self)) { /* a call that was open at a fork */
 		self->guard &= ~TFH_GUARD_APPEND;
 		return NULL;
 	}
-	/* acquire: the flusher has copied what it gives back */
+	/* acquire: the flusher has copied the records it gives back */
 	self->tail_cache = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
 	used = self->head - self->tail_cache;
 	if (used * 2 > self->mask && !tfh_ring_is_cold(ring)) {
@@ -213,8 +213,8 @@ struct tfh_rec *tfh_reserve_slow(struct tfh_self *self, uint32_t n)
 	return NULL;
 }
 
-/* 181 ns a reading, so only around gaps and long calls. A reading that finds no room is no loss of
- * a call. */
+/* A reading takes 181 ns, so it is made only around gaps and long calls. A reading that finds no
+ * room is not a lost call. */
 static void cputime(struct tfh_self *self, uint64_t now, uint32_t stack)
 {
 	struct tfh_rec *rec;

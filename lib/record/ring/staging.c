@@ -5,10 +5,10 @@
 #include "record/ring/journal.h"
 #include "record/ring/switch.h"
 
-static uint64_t own_number; /* next of the flusher's own series, thread 0 */
+static uint64_t own_number; /* next number of the flusher's own series, thread 0 */
 
-/* Where the next records go: lengthens the last batch if they continue it. NULL: staging is full.
- */
+/* Returns the batch for the next records, which is the last batch if they continue it. NULL:
+ * staging is full. */
 static struct tft_staged *batch_for(uint32_t thread, uint32_t tid, uint64_t first)
 {
 	struct tft_staging *s = tfh_j.staging;
@@ -25,8 +25,7 @@ static struct tft_staged *batch_for(uint32_t thread, uint32_t tid, uint64_t firs
 	return b;
 }
 
-/* Makes n records behind `used` part of batch b. The order of stores is what a post-mortem reader
- * relies on. */
+/* Appends n records to batch b. Post-mortem readers rely on the order of stores. */
 static void batch_grow(struct tft_staged *b, uint32_t n)
 {
 	struct tft_staging *s = tfh_j.staging;
@@ -89,7 +88,7 @@ uint32_t tfh_stage_ring(struct tft_ring *ring, const struct tfh_rec *records, ui
 	to = &tfh_j.staged[s->used];
 	memcpy(to, &records[at], n * sizeof(*to));
 	batch_grow(b, (uint32_t)n);
-	/* release: the producer may overwrite what was copied */
+	/* release: the producer may overwrite the copied records */
 	__atomic_store_n(&ring->tail, tail + n, __ATOMIC_RELEASE);
 	tfh_count_steps(to, (uint32_t)n);
 	return (uint32_t)n;

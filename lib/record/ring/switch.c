@@ -1,4 +1,4 @@
-/* Whether hooked calls are recorded now: control word of the journal, TFHOOK_WINDOW, pauses by the job itself. */
+/* Whether hooked calls are recorded now: the journal's control word, TFHOOK_WINDOW, and pauses by the job itself. */
 #include "record/ring/switch.h"
 
 #include <signal.h>
@@ -15,8 +15,8 @@ void tfh_mode_update(void)
 	uint32_t mode = __atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE), want;
 
 	if ((mode != TFH_MODE_ON && mode != TFH_MODE_OFF) || !head || tfh_confined(&tfh_self))
-		return; /* the flusher looks again */
-	/* A child that no fork handler saw made has its parent's mode and not its journal. */
+		return; /* the flusher checks again */
+	/* A child created without fork handlers has its parent's mode but not its journal. */
 	if (tfh_raw_getpid() != tfh_p.pid)
 		return;
 	want = __atomic_load_n(&head->control, __ATOMIC_ACQUIRE) & TFT_CTL_STOP ||
@@ -24,7 +24,7 @@ void tfh_mode_update(void)
 			       __atomic_load_n(&tfh_p.window_off, __ATOMIC_ACQUIRE)
 		       ? TFH_MODE_OFF
 		       : TFH_MODE_ON;
-	if (want != mode) /* not over DEAD, which another thread may set */
+	if (want != mode) /* never overwrite DEAD, which another thread may set */
 		__atomic_compare_exchange_n(&tfh_mode, &mode, want, false, __ATOMIC_RELEASE,
 					    __ATOMIC_RELAXED);
 }

@@ -7,13 +7,13 @@
 
 struct tfh_rec;
 
-/* ON unless somebody wants OFF. Any thread, also signal handlers. */
+/* Sets the mode: ON unless anyone wants OFF. Any thread may call it, also in a signal handler. */
 void tfh_mode_update(void);
 
 /* Reads TFHOOK_WINDOW, before the mode is first set. */
 void tfh_window_setup(void);
 void tfh_window_begin(void);
-/* Called on the flusher: begins and ends a window of time, ends one of steps. */
+/* Called on the flusher: begins and ends a window of time, and ends a window of steps. */
 void tfh_window_poll(uint64_t now_ns);
 /* Whether a window of steps is open, so that records must be examined as soon as they arrive. */
 bool tfh_window_counting(void);

@@ -9,7 +9,7 @@
 #include "record/ring/rings.h"
 
 static pthread_key_t end_key;
-static uint32_t end_key_state; /* atomic: 0 none, 1 being made, 2 usable, 3 there is none to have */
+static uint32_t end_key_state; /* atomic: 0 none, 1 being created, 2 usable, 3 unavailable */
 
 static bool thread_room(struct tfh_self *self)
 {
@@ -81,7 +81,7 @@ static void thread_arm(void)
 
 bool tfh_thread_ring(struct tfh_self *self)
 {
-	/* Read before the state: the starter stores them in the other order, so that a ring in
+	/* Read before the state: the starter stores them in the other order, so a ring in plain
 	 * memory never passes for one in the journal. */
 	uint32_t generation = __atomic_load_n(tfh_peek(&tfh_generation), __ATOMIC_ACQUIRE);
 	bool hot = __atomic_load_n(&tfh_p.start_state, __ATOMIC_ACQUIRE) == TFH_START_DONE;
@@ -99,7 +99,7 @@ bool tfh_thread_ring(struct tfh_self *self)
 	if (!tfh_own_ring(self))
 		thread_arm();
 	done = thread_room(self);
-	/* A large ring takes over all that a cold one may hold. */
+	/* A large ring holds everything that a cold one may contain. */
 	if (done && hot)
 		done = (self->head != 0 && tfh_ring_in_journal(self, true)) ||
 		       tfh_ring_in_journal(self, false);
@@ -117,7 +117,7 @@ bool tfh_thread_ring(struct tfh_self *self)
 
 void tfh_self_forked(struct tfh_self *self)
 {
-	/* Calls open across the fork are the parent's. */
+	/* Calls open at the fork belong to the parent. */
 	self->depth = self->stage = 0;
 	self->since = tfh_confined(self) ? 0 : tfh_ticks();
 	self->named = NULL;
