@@ -1,7 +1,7 @@
 /*
- * How much may be written: what stays free of the file system and of quotas, and what all processes
- * of a run may take on this host together. The processes do not communicate: each counts the files in
- * the run directory, rarely enough to cost nothing, and keeps to its share.
+ * How much may be written: how much of the file system and of quotas stays free, and how much all processes of a run on
+ * this host may use together. The processes do not communicate. Each counts the files in the run directory, rarely
+ * enough to cost nothing, and keeps to its share.
  */
 #include "record/run/rundir.h"
 
@@ -26,24 +26,25 @@
 #define KEEP_FREE_BYTES (2ull << 30)
 #define KEEP_FREE_SHARE 20 /* 1/20 = 5 % */
 #define RUN_BYTES (16ull << 30)
-/* Nothing in the container tells what it may write before it is evicted. */
+/* Nothing in a container shows how much it may write before it is evicted. */
 #define RUN_BYTES_CONTAINER (1ull << 30)
-/* A process' least share, so that many short ones leave something to the others: 16 MiB of 1 GiB.
- */
+/* A process's smallest share, so that many short ones leave something for the others: 16 MiB of 1
+ * GiB. */
 #define SHARE_LEAST 64
 #define COUNT_NS 2000000000ull
-/* Directories with very many files on slow file systems are counted less often: 1 % of the time. */
+/* Directories with very many files on slow file systems are counted less often: counting takes 1 %
+ * of the time. */
 #define COUNT_COST 100
 
 static struct {
-	uint64_t run;	    /* TFHOOK_RUN_SIZE or what stands for it */
-	uint64_t bytes;	    /* of the run on this host when it was last counted */
-	uint64_t others;    /* those of other processes */
-	double pace;	    /* of what they write: bytes in a nanosecond */
-	uint64_t own;	    /* what this process had written then */
-	uint32_t processes; /* that have files there, ended ones included */
+	uint64_t run;	    /* TFHOOK_RUN_SIZE or its default */
+	uint64_t bytes;	    /* size of the run on this host at the last count */
+	uint64_t others;    /* bytes of other processes */
+	double pace;	    /* bytes that the others write per ns */
+	uint64_t own;	    /* bytes this process had written then */
+	uint32_t processes; /* processes with files there, including ended ones */
 	uint64_t counted_ns, next_ns;
-	bool no_quota; /* asked once: there is none, or the kernel does not tell */
+	bool no_quota; /* checked once: there is no quota, or the kernel does not report it */
 } budget;
 
 void tfh_budget_forget(void)
@@ -60,8 +61,8 @@ static uint64_t keep_of(uint64_t whole)
 
 /* ---- quotas ---- */
 
-/* -EDQUOT when a chunk would come near the limit; 1: there is a quota with more room, 0: there is
- * none. */
+/* Returns -EDQUOT if a chunk would come near the limit, 1 if there is a quota with more room, 0 if
+ * there is none. */
 static int quota_check(int dir, int type, int id)
 {
 	struct dqblk q;
@@ -69,18 +70,18 @@ static int quota_check(int dir, int type, int id)
 
 	if (syscall(SYS_quotactl_fd, dir, QCMD(Q_GETQUOTA, type), id, &q))
 		return 0;
-	/* Above the soft limit the job's own writes fail some days later. */
+	/* Above the soft limit, the job's own writes fail some days later. */
 	limit = (q.dqb_bsoftlimit ? q.dqb_bsoftlimit : q.dqb_bhardlimit) * 1024;
 	if (!limit)
 		return 0;
 	keep = keep_of(limit);
-	if (keep > limit / 4) /* of a small quota a part, or nothing would ever be recorded */
+	if (keep > limit / 4) /* part of a small quota is used, or nothing would ever be recorded */
 		keep = limit / 4;
 	return q.dqb_curspace + keep + TFH_CHUNK_BYTES > limit ? -EDQUOT : 1;
 }
 
-/* If there is none at the first look, it is not asked for again: a sandbox that the job enters later may
- * kill for this call. */
+/* If the first query finds no quota, it is not repeated: a sandbox that the job enters later may kill the process for
+ * this call. */
 static int quotas_check(void)
 {
 	int dir, user, group, saved = errno;
@@ -109,7 +110,7 @@ static uint64_t run_size(void)
 	return budget.run;
 }
 
-/* p.<host>.<pid>.<n>.tft or r<rank>.<host>...: a file of this host? */
+/* Whether p.<host>.<pid>.<n>.tft or r<rank>.<host>... is a file of this host. */
 static bool of_this_host(const char *name)
 {
 	const char *host = strchr(name, '.');
@@ -158,8 +159,8 @@ static void count(uint64_t own)
 		budget.processes = 1;
 }
 
-/* Counts, and sees how fast the others write. What was there at the first count, by processes that
- * may have ended, tells nothing of that. */
+/* Counts again and measures how fast the others write. Files that existed at the first count may
+ * belong to ended processes, so they say nothing about that rate. */
 static void count_again(uint64_t now, uint64_t own)
 {
 	uint64_t before = budget.others, since = now - budget.counted_ns;
@@ -176,8 +177,8 @@ static void count_again(uint64_t now, uint64_t own)
 	budget.next_ns = now + COUNT_NS + (now - budget.counted_ns) * COUNT_COST;
 }
 
-/* Bytes of the run on this host, as far as known: the others are taken to go on as they did between
- * the last two counts. */
+/* Bytes of the run on this host, as far as known. The others are assumed to go on at the rate
+ * between the last two counts. */
 static uint64_t run_bytes(uint64_t own)
 {
 	uint64_t now = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
@@ -198,11 +199,12 @@ uint64_t tfh_budget_segment(uint64_t own, uint64_t *limit)
 		if (*limit > share)
 			*limit = share;
 	}
-	/* Small ones, so that first, newest and something between fit a share, too. */
+	/* Segments are small enough that the first, the newest and one in between fit into a
+	 * share. */
 	return run / SHARE_LEAST < *limit / 4 ? run / SHARE_LEAST : *limit / 4;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole check ---- */
 
 int tfh_budget_check(uint64_t own)
 {

@@ -5,7 +5,7 @@
 
 #include "base/rules.h"
 
-/* 1: matches, 0: does not, -1: there is no valid pattern. */
+/* 1: matches, 0: does not match, -1: there is no valid pattern. */
 static int matches(const char *pattern, const struct tfh_record_proc *p)
 {
 	regex_t re;

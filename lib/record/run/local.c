@@ -1,6 +1,6 @@
 /*
- * Whether a directory is on a local file system. A call on a network file system waits for as long as its
- * server is away, so no directory is touched before the kernel's list of mounts has told its type.
+ * Whether a directory is on a local file system. A call on a network file system blocks for as long as its server is
+ * unreachable, so no directory is touched before the kernel's list of mounts has shown its type.
  */
 #include "record/run/rundir.h"
 
@@ -12,15 +12,15 @@
 
 #include "base/map.h"
 
-#define MOUNTS_BYTES (256u << 10) /* a longer list is not looked at */
+#define MOUNTS_BYTES (256u << 10) /* a longer list is not read */
 #define LINKS_MOST 16
 
 static const char *const local_types[] = {
 	"ext2", "ext3",	    "ext4",  "xfs",   "btrfs",	  "zfs",   "f2fs",   "jfs",    "bcachefs",
 	"vfat", "squashfs", "erofs", "tmpfs", "devtmpfs", "ramfs", "rootfs", "overlay"};
 
-/* Bytes of `path` that a mount point of the list covers, its last word excluded: 0 none. Blanks and
- * the like stand there as octal numbers. */
+/* How many bytes of `path` a mount point of the list covers, without its last word: 0 means none.
+ * Blanks and similar characters are octal numbers there. */
 static size_t covers(const char *point, const char *path)
 {
 	size_t n = 0;
@@ -38,8 +38,8 @@ static size_t covers(const char *point, const char *path)
 	return n == 1 || !path[n] || path[n] == '/' ? n : 0; /* 1: the root */
 }
 
-/* The type of the file system that the path is on, up to a blank; "" unknown. The last of several
- * mounts at one place is the one that is seen. */
+/* The type of the file system that the path is on, ending at a blank; "" if unknown. Of several
+ * mounts at one place, the last one is visible. */
 static const char *type_of(const char *mounts, const char *path)
 {
 	const char *type = "";
@@ -75,7 +75,7 @@ static bool is_local(const char *mounts, const char *path)
 	return false;
 }
 
-/* Puts the target of the link path[0..end) in its place. */
+/* Replaces the link path[0..end) by its target. */
 static bool follow(char path[PATH_MAX], size_t end)
 {
 	static char target[PATH_MAX], rest[PATH_MAX]; /* on any stack */
@@ -99,7 +99,8 @@ static bool follow(char path[PATH_MAX], size_t end)
 	return true;
 }
 
-/* From the root on, a name at a time: each is asked of a file system that is known. */
+/* Resolves one name at a time from the root on, so that each query goes to a file system of known
+ * type. */
 static bool walk(const char *mounts, char path[PATH_MAX])
 {
 	size_t end = 0;
@@ -119,7 +120,7 @@ static bool walk(const char *mounts, char path[PATH_MAX])
 		gone = lstat(path, &st);
 		path[end] = next;
 		if (gone)
-			return true; /* what is to be made is made here */
+			return true; /* a name that does not exist yet will be created here */
 		if (S_ISLNK(st.st_mode)) {
 			if (!follow(path, end))
 				return false;

@@ -1,12 +1,12 @@
 /*
- * Where the journal may lie. Its rings are written by the job's threads, so a store must never wait
- * for a network or raise SIGBUS; and it must outlive the process, where possible also the
- * container.
+ * Where the journal may be. The job's threads write its rings, so a store must never wait for a
+ * network or raise SIGBUS. The journal must outlive the process, and if possible the container.
  *
- * In a container: beside the output (its /dev/shm may die with it), else in /dev/shm. Elsewhere
- * /dev/shm while the journal stays below 1/32 of what is free there (a store to a disk-backed page
- * can wait for the file system's commit during a checkpoint's fsync: 15 to 27 us at p99.99), else
- * beside the output. Never btrfs, zfs, FUSE or a network: then plain memory.
+ * In a container, the journal is beside the output (the container's /dev/shm may die with it), else
+ * in /dev/shm. Elsewhere, it is in /dev/shm as long as it takes less than 1/32 of the free space
+ * there, else beside the output. (A store to a disk-backed page can wait for the file system's
+ * commit during a checkpoint's fsync: 15 to 27 us at p99.99.) It is never on btrfs, zfs, FUSE or a
+ * network file system; plain memory is used instead.
  */
 #include "record/run/place.h"
 
@@ -43,8 +43,8 @@ static bool has_word(const char *text, size_t len)
 	return false;
 }
 
-/* What the root directory was mounted from names its maker, also where the control group tells
- * nothing (version 2 with a namespace). */
+/* The source of the root mount names the container's runtime, even if the control group does not
+ * (version 2 with a namespace). */
 bool tfh_container_root(const char *mountinfo)
 {
 	for (const char *line = mountinfo; *line;) {
@@ -68,7 +68,7 @@ static bool ask_container(void)
 					    "/run/systemd/container"};
 	static const char *const names[] = {"KUBERNETES_SERVICE_HOST", "container",
 					    "APPTAINER_CONTAINER", "SINGULARITY_CONTAINER"};
-	static char text[16384]; /* only the starter comes here, on any stack */
+	static char text[16384]; /* only the starter gets here, on any stack */
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
 		if (!access(files[i], F_OK) || secure_getenv(names[i]))
@@ -80,7 +80,7 @@ static bool ask_container(void)
 	return tfh_container_root(text);
 }
 
-/* The first to ask is a thread of the job, which may read its environment. */
+/* The first caller is a thread of the job, which may read its environment. */
 bool tfh_in_container(void)
 {
 	static enum { UNKNOWN, NO, YES } inside;
@@ -90,7 +90,7 @@ bool tfh_in_container(void)
 	return inside == YES;
 }
 
-/* The first of the places that serves; what is known of them is `site`. */
+/* Returns the first suitable place. `site` holds the known facts. */
 enum tfh_place tfh_place_choose(const struct tfh_site *site, uint64_t bytes)
 {
 	bool shm = site->shm_type == MAGIC_TMPFS && site->shm_free / SHM_SHARE > bytes;
@@ -107,7 +107,7 @@ enum tfh_place tfh_place_choose(const struct tfh_site *site, uint64_t bytes)
 	case MAGIC_TMPFS:
 		return TFH_PLACE_BESIDE;
 	}
-	/* What dies with the container still outlives the process. */
+	/* A file that dies with the container still outlives the process. */
 	return shm ? TFH_PLACE_SHM : TFH_PLACE_MEMORY;
 }
 
@@ -127,7 +127,7 @@ static void look_around(struct tfh_site *site, const char *dir)
 		site->dir_type = (unsigned long)fs.f_type;
 }
 
-/* A directory for journals, and what they are called there. */
+/* A directory for journals, and their names in it. */
 struct spot {
 	const char *dir;
 	int at;
@@ -148,10 +148,10 @@ static int spot_open(struct spot *s, const struct tfh_rundir *dir, bool shm)
 	return s->at < 0 ? s->at : 0;
 }
 
-/* Makes a file, or gives `fd` a name if that is one; its descriptor, or -errno. */
+/* Creates a file, or gives `fd` a name if it is a descriptor. Returns the descriptor or -errno. */
 static int name_at(const struct spot *s, int fd, char *path, size_t size)
 {
-	/* A process may record again after a failed exec, and a process id comes back. */
+	/* A process may record again after a failed exec, and process ids are reused. */
 	for (int i = 0; i < 100; i++) {
 		int n = i ? snprintf(path, size, "%s/%s.%d.journal", s->dir, s->stem, i)
 			  : snprintf(path, size, "%s/%s.journal", s->dir, s->stem);

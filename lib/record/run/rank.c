@@ -1,7 +1,8 @@
 /*
- * Which rank of which job is this? The first launcher whose variables are complete tells. Order and
- * names: torchrun (pytorch torch/distributed/run.py), Horovod, Open MPI, MPICH and Intel, Slurm
- * (after them: under `srun torchrun` SLURM_PROCID is the node's task), TF_CONFIG, Kubernetes.
+ * Which rank of which job this process is. The first launcher whose variables are complete decides.
+ * Order and names: torchrun (pytorch torch/distributed/run.py), Horovod, Open MPI, MPICH and Intel,
+ * Slurm (after those, because under `srun torchrun` SLURM_PROCID is the node's task), TF_CONFIG,
+ * Kubernetes.
  */
 #include "record/run/rundir.h"
 
@@ -50,8 +51,9 @@ static void word(char *out, size_t size, const char *text)
 	out[n] = '\0';
 }
 
-/* {"cluster": {"chief": [..], "worker": [..], ..}, "task": {"type": "worker", "index": 1}}: enough
- * of a parser for the two fields that give the rank; chief or master come first, then workers. */
+/* {"cluster": {"chief": [..], "worker": [..], ..}, "task": {"type": "worker", "index": 1}}: a
+ * minimal parser for the two fields that give the rank. Chief or master come first, then the
+ * workers. */
 static int32_t tf_config_rank(const char *text)
 {
 	const char *task = text ? strstr(text, "\"task\"") : NULL;

@@ -1,10 +1,10 @@
 /*
- * The run directory: where all processes of one launch put their files without talking to each
- * other. Made by `tfhook run` (TFHOOK_RUN), or here under a name that follows from the launch.
- * Nothing is ever overwritten.
+ * The run directory, where all processes of one launch put their files without communicating. It is
+ * created by `tfhook run` (TFHOOK_RUN), or here under a name derived from the launch. Nothing is
+ * ever overwritten.
  *
- * Long buffers are static: one thread comes here, and where there is no flusher its stack may be
- * 16 KiB.
+ * Long buffers are static: only one thread gets here, and without a flusher its stack may be 16
+ * KiB.
  */
 #include "record/run/rundir.h"
 
@@ -27,8 +27,8 @@
 struct tfh_rundir tfh_dir;
 
 /*
- * Makes the directories above the run directory. A link on the way must be of this user or of root:
- * in a directory where everybody may write, another user's would lead the recording elsewhere.
+ * Creates the parent directories of the run directory. A link on the way must belong to this user
+ * or root. In a world-writable directory, another user's link would redirect the recording.
  */
 static int make_above(const char *path)
 {
@@ -96,7 +96,8 @@ bool tfh_rundir_answers(const struct tfh_rundir *d, const struct tfh_options *op
 	return tfh_path_local(path);
 }
 
-/* What all processes of the launch, and no others, have in common; and a short name from it. */
+/* Properties that all processes of the launch, and no others, share; and a short name derived from
+ * them. */
 static void launch_of(struct tfh_rundir *d, char *launch, size_t size)
 {
 	const struct tfh_job_rank *r = &tfh_p.rank;
@@ -111,7 +112,7 @@ static void launch_of(struct tfh_rundir *d, char *launch, size_t size)
 	snprintf(d->job, sizeof(d->job), "%.*s", (int)strcspn(launch, "@"), launch);
 }
 
-/* 1: ours, 0: of another launch, -ENOENT: no run.json yet. */
+/* 1: ours, 0: another launch's, -ENOENT: no run.json yet. */
 static int whose(int dir, const char *launch)
 {
 	static char text[16384];
@@ -124,7 +125,8 @@ static int whose(int dir, const char *launch)
 	return strstr(text, key) != NULL;
 }
 
-/* Has a directory where run.json is this launch's, if it had none: 1 ours, 0 not, or -errno. */
+/* Claims a directory for this launch by writing run.json if it has none. Returns 1 if it is ours, 0
+ * if not, or -errno. */
 static int claim(const struct tfh_rundir *d, int dir, const char *launch)
 {
 	int ours = whose(dir, launch), err;
@@ -140,7 +142,7 @@ int tfh_rundir_fd(const struct tfh_rundir *d)
 	return tfh_open_own_dir(d->path);
 }
 
-/* Makes d->path or takes what is there. Its descriptor, or -errno. */
+/* Creates d->path or opens the existing one. Returns its descriptor or -errno. */
 static int enter(struct tfh_rundir *d)
 {
 	int err = make_above(d->path), fd;
@@ -162,7 +164,7 @@ static int enter(struct tfh_rundir *d)
 	return fd;
 }
 
-/* 0; -EEXIST: it is another launch's, or another user put something there. */
+/* Returns 0, or -EEXIST if it is another launch's or another user put something there. */
 static int join(struct tfh_rundir *d, const char *launch)
 {
 	int fd = enter(d), ours;
@@ -195,8 +197,8 @@ static int open_named(struct tfh_rundir *d, const struct tfh_options *options)
 	return err;
 }
 
-/* Has the launch that the directory was made for come to its end? Of its process group, whoever
- * comes late belongs to it still. */
+/* Whether the launch that the directory was made for is over. A late process of the launch's
+ * process group still belongs to it. */
 static bool is_over(int dir)
 {
 	char group[128];
@@ -206,8 +208,9 @@ static bool is_over(int dir)
 	return !fstatat(dir, "end.json", &st, AT_SYMLINK_NOFOLLOW) && whose(dir, group) != 1;
 }
 
-/* The directory of `tfhook run`: joined without asking, it was given to us. 1: long ago, and what
- * still names it (a shell, a daemon) is no part of that launch. */
+/* Opens the directory of `tfhook run`, which is joined without further checks because it was given
+ * to us. Returns 1 if that launch ended long ago; a process that still names it (a shell, a daemon)
+ * is not part of it. */
 static int open_given(struct tfh_rundir *d, const char *given)
 {
 	char launch[256];

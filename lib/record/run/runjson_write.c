@@ -20,7 +20,7 @@
 #define ARGS_BYTES 65536
 #define ARGS_MAX 4096
 
-/* The arguments of this process; only the starter comes here, on any stack. */
+/* The arguments of this process. Only the starter gets here, on any stack. */
 static char *const *arguments(void)
 {
 	static char *const none[1];
@@ -61,8 +61,9 @@ void tfh_command_line(char *text, size_t size)
 	text[len] = '\0';
 }
 
-/* Whole before any of it is written: a file system may let us wait, and the thread of the job that
- * began the recording, and might change its environment, waits a second at most. */
+/* Makes the whole document before any of it is written. A file system may block, and the thread of
+ * the job that began the recording waits a second at most; after that it might change its
+ * environment. */
 static int make_document(const char *launch, char **text, size_t *len)
 {
 	struct tfh_run_facts facts = {
@@ -91,7 +92,7 @@ static int write_document(FILE *out, const char *launch)
 	return err;
 }
 
-/* Growing a file beyond its limit raises SIGXFSZ, which kills; the flusher alone has it blocked. */
+/* Growing a file beyond its limit raises SIGXFSZ, which kills; only the flusher has it blocked. */
 static bool too_large(void)
 {
 	struct rlimit limit;
@@ -112,8 +113,8 @@ static int put_in_place(int dir, const char *temp)
 	return err;
 }
 
-/* The temporary name is nobody else's: one with host and pid alone might be there from a start that
- * was killed, or be that of a process of the same pid in another container of this host. */
+/* The temporary name must be unique. One made of host and pid alone might exist already, from a
+ * start that was killed or from a process with the same pid in another container of this host. */
 int tfh_runjson_write(int dir, const char *launch, const struct tfh_access *access)
 {
 	char temp[128];

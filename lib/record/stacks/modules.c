@@ -1,6 +1,7 @@
 /*
- * What is loaded: looked at when a backtrace is written for the first time. A module is known by
- * its range and name; when it came and went is known from look to look.
+ * The loaded modules, listed when a backtrace is written for the first time. A module is identified
+ * by its range and name. Its load and unload times are known to within the interval between two
+ * checks.
  */
 #include "record/stacks/modules.h"
 
@@ -16,11 +17,11 @@
 
 #define MODULES 1024u
 #define PATHS_BYTES (256u << 10)
-#define BUILD_ID_BYTES 20 /* SHA-1; longer ones are cut */
+#define BUILD_ID_BYTES 20 /* SHA-1; longer ids are cut */
 
 struct module {
 	uint64_t start, end, offset;
-	uint64_t loaded, unloaded; /* ticks, 0 = before the first look, not yet */
+	uint64_t loaded, unloaded; /* ticks; 0 = before the first check, or not yet */
 	uint32_t path;
 	bool seen, used, written;
 	char build_id[2 * BUILD_ID_BYTES + 1];
@@ -28,7 +29,7 @@ struct module {
 
 #define HEAP_BYTES (PATHS_BYTES + MODULES * sizeof(((struct module *)0)->build_id))
 
-/* In a mapping of its own, made at the first look. */
+/* In a separate mapping, created at the first check. */
 static struct {
 	struct module module[MODULES];
 	char paths[PATHS_BYTES];
@@ -38,7 +39,7 @@ static struct {
 	uint8_t payload[MODULES * sizeof(struct tft_mods_row) + HEAP_BYTES + 4096];
 } * t;
 static uint32_t n_modules, path_bytes;
-static uint64_t looked; /* ticks of the last look that found a change */
+static uint64_t looked; /* ticks of the last check that found a change */
 static unsigned long long changes;
 
 static void read_build_id(struct module *m, const uint8_t *note, size_t bytes)
@@ -100,7 +101,7 @@ static bool known(const struct dl_phdr_info *info, const ElfW(Phdr) * p)
 	return false;
 }
 
-/* Under the loader's lock: only copies. */
+/* Runs under the loader's lock, so it only copies. */
 static int look(struct dl_phdr_info *info, size_t size, void *data)
 {
 	unsigned long long n = info->dlpi_adds + info->dlpi_subs;
@@ -173,7 +174,7 @@ static uint32_t text(uint32_t *bytes, const char *s)
 	return at;
 }
 
-/* As a reader will find it: the program by its own path, others without `.` and links. */
+/* The path as a reader will find it: the program by its own path, others without `.` and links. */
 static const char *full_path(const char *path, char buf[PATH_MAX])
 {
 	if (!*path)

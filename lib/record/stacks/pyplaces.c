@@ -9,7 +9,8 @@
 #include "format/tft_write.h"
 #include "record/process/recorder.h"
 
-/* A program of 100,000 lines has some 5,000 functions; of them some hundred are met. What does not fit is counted. */
+/* A program of 100,000 lines has about 5,000 functions, of which some hundreds are met. Those that do not fit are
+ * counted. */
 #define CODES 6144u
 #define CODE_SLOTS 8192u
 #define FRAMES 24576u
@@ -20,10 +21,12 @@
 #define FRAME_ROWS 4096u
 #define HEAP_BYTES (1u + CODE_ROWS * (TFH_PLACE_FILE + TFH_PLACE_NAME + 2))
 
-/* Numbers are given in order, from 1. Filled before its number can be found by its key. */
+/* Numbers are assigned in order, from 1. An entry is filled before its number can be found by its
+ * key. */
 struct code {
-	uint32_t ready;	      /* atomic: the rest is there */
-	uint32_t text, first; /* text: of the file, NUL, of the name, NUL; NO_TEXT */
+	uint32_t ready;	      /* atomic: the other fields are filled */
+	uint32_t text, first; /* text: offset of the file name, NUL, function name, NUL; or
+			       * NO_TEXT */
 };
 #define NO_TEXT UINT32_MAX
 
@@ -32,13 +35,13 @@ struct frame {
 	uint32_t caller, code, line;
 };
 
-/* A word has the upper 48 bits of a key and a number; the place in the table is by its lower ones. */
+/* A word holds the upper 48 bits of a key and a number. The key's lower bits select its place in the table. */
 #define NUMBER_MASK 0xffffull
 
-/* In a mapping of its own; pages come with use. */
+/* In a separate mapping; pages are touched as needed. */
 struct places {
 	uint64_t code_slot[CODE_SLOTS], frame_slot[FRAME_SLOTS]; /* atomic; 0: free */
-	uint64_t known[KNOWN]; /* atomic; marks, newer ones in the place of older ones */
+	uint64_t known[KNOWN]; /* atomic; marks, newer ones replace older ones */
 	struct code code[CODES];
 	struct frame frame[FRAMES];
 	char text[TEXT_BYTES];
@@ -68,7 +71,7 @@ uint32_t tfh_place_here(const struct tfh_self *self)
 	return __atomic_load_n(&table, __ATOMIC_ACQUIRE) ? source->here(self) : 0;
 }
 
-/* Calls have a quarter of the places for themselves. */
+/* A quarter of the places is reserved for calls. */
 static bool has_room(void)
 {
 	return table && __atomic_load_n(&frames, __ATOMIC_RELAXED) < FRAMES / 4 * 3 &&
@@ -97,7 +100,7 @@ static uint32_t full(void)
 	return 0;
 }
 
-/* The number that has this key, 0: none. */
+/* The number stored under this key; 0: none. */
 static uint32_t find(const uint64_t *slot, uint32_t slots, uint64_t key)
 {
 	for (uint32_t i = 0; i < slots; i++) {
@@ -111,14 +114,14 @@ static uint32_t find(const uint64_t *slot, uint32_t slots, uint64_t key)
 	return 0;
 }
 
-/* Gives a number a key; that of another thread, which was first, where there is one. */
+/* Stores a number under a key. If another thread was first, returns that thread's number. */
 static uint32_t enter(uint64_t *slot, uint32_t slots, uint64_t key, uint32_t number)
 {
 	for (uint32_t i = 0; i < slots; i++) {
 		uint64_t *at = &slot[(key + i) % slots];
 		uint64_t has = 0;
 
-		/* release: who finds the number finds what it stands for */
+		/* release: a thread that finds the number finds the entry */
 		if (__atomic_compare_exchange_n(at, &has, (key & ~NUMBER_MASK) | number, false,
 						__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 			return number;
@@ -128,7 +131,7 @@ static uint32_t enter(uint64_t *slot, uint32_t slots, uint64_t key, uint32_t num
 	return 0;
 }
 
-/* The next of `most` numbers, 0: there is none. */
+/* The next of `most` numbers; 0: none is left. */
 static uint32_t next_number(uint32_t *taken, uint32_t most)
 {
 	uint32_t number = __atomic_add_fetch(taken, 1, __ATOMIC_RELAXED);
@@ -216,7 +219,7 @@ void tfh_places_open(void)
 		return;
 	source->look();
 	map = tfh_map(sizeof(*table));
-	/* release: who sees the table may use it */
+	/* release: a thread that sees the table may use it */
 	__atomic_store_n(&table, map, __ATOMIC_RELEASE);
 }
 
@@ -254,7 +257,8 @@ static int put_rows(struct tft_writer *w, uint32_t type, const struct tft_table 
 	return tft_write_chunk_at(w, type, table->payload, (uint32_t)len, now, now);
 }
 
-/* As many codes as go into a chunk; one that is being filled, and those after it, have time. */
+/* How many codes go into a chunk. A code that is still being filled, and those after it, can
+ * wait. */
 static uint32_t code_rows(uint32_t *heap_bytes)
 {
 	uint32_t n = 0;

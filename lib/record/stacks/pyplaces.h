@@ -15,16 +15,18 @@
 #define TFH_PLACE_FILE 1023u
 #define TFH_PLACE_NAME 511u
 
-/* A child process whose main thread's stack is read; the rest is the source's own. All 0 but pid: a new one. */
+/* A child process whose main thread's stack is read. Fields other than pid belong to the source; they are all 0 for a
+ * new child. */
 struct tfh_place_child {
 	int32_t pid;
-	uint8_t known; /* 1: where its interpreter lies is; 2: it has none that can be read */
-	bool own_seed; /* its strings have other hashes */
-	int64_t shift; /* of its interpreter against this process' */
-	uint64_t interpreter; /* address of its state */
+	uint8_t known; /* 1: the address of its interpreter is known; 2: it has none that can be
+		        * read */
+	bool own_seed; /* its strings have different hashes */
+	int64_t shift; /* offset of its interpreter from this process's */
+	uint64_t interpreter; /* address of its interpreter's state */
 };
 
-/* A thread of the process that runs Python, one of so many that it was drawn from. */
+/* A thread of the process that runs Python, and the number of threads it was drawn from. */
 struct tfh_place_other {
 	uint32_t tid, of;
 };
@@ -33,47 +35,48 @@ struct tfh_place_other {
 struct tfh_place_source {
 	/* Called on the flusher from time to time: looks for an interpreter. */
 	void (*look)(void);
-	/* Why the existing one is not read, or NULL. */
+	/* Why the existing interpreter is not read, or NULL. */
 	const char *(*refusal)(void);
-	/* The calling thread's place, 0: none. Without locks of the job or malloc. */
+	/* The calling thread's place; 0: none. Uses no lock of the job and no malloc. */
 	uint32_t (*here)(const struct tfh_self *self);
-	/* Another thread's place (pthread: its pthread_self()); called on the flusher. 0: unknown.
-	 */
+	/* Another thread's place (pthread: its pthread_self()); called on the flusher. 0:
+	 * unknown. */
 	uint32_t (*there)(uint32_t tid, uint64_t pthread);
-	/* That of a thread drawn by `random` among those that are not in `but`, as above. */
+	/* The place of a thread drawn by `random` from those not in `but`; called on the
+	 * flusher. */
 	uint32_t (*other)(uint64_t random, const uint32_t *but, uint32_t n_but,
 			  struct tfh_place_other *out);
-	/* The main thread's of a child process; on the flusher, as above. */
+	/* The place of a child process's main thread; called on the flusher. */
 	uint32_t (*child)(struct tfh_place_child *c);
 };
 
 /* Called once, at load. */
 void tfh_places_attach(const struct tfh_place_source *source);
 
-/* The calling thread's place, 0: it runs no Python, or places are not wanted. */
+/* The calling thread's place; 0: it runs no Python, or places are not wanted. */
 uint32_t tfh_place_here(const struct tfh_self *self);
 
 /* ---- for the source ---- */
 
-/* Number of the code with this key (a hash of its texts), 0: none yet. */
+/* Number of the code with this key (a hash of its texts); 0: none yet. */
 uint32_t tfh_place_code(uint64_t key);
-/* Adds it; texts are UTF-8. Returns 0 if the table is full. */
+/* Adds a code; texts are UTF-8. Returns 0 if the table is full. */
 struct tfh_place_texts {
 	const char *file, *name;
-	uint32_t file_bytes, name_bytes, first; /* first: line */
+	uint32_t file_bytes, name_bytes, first; /* first: first line */
 };
 uint32_t tfh_place_code_new(uint64_t key, const struct tfh_place_texts *texts);
 /* The place of a frame; `caller` 0: the outermost frame. Returns 0 if the table is full. */
 uint32_t tfh_place_frame(uint32_t caller, uint32_t code, uint32_t line);
 
-/* The place that was kept under this mark (a hash of the calling place and of all that the frame tells), 0: none. So that a frame that
- * was met before costs one probe. */
+/* The place that was stored under this mark (a hash of the calling place and the frame's contents); 0: none. With it, a
+ * frame that was met before costs one probe. */
 uint32_t tfh_place_known(uint64_t mark);
 void tfh_place_keep(uint64_t mark, uint32_t place);
 
 /* ---- called on the flusher ---- */
 
-/* Another thread's place, 0: unknown, or looks have used their part of the tables. */
+/* Another thread's place; 0: unknown, or samples have used their part of the tables. */
 uint32_t tfh_place_there(uint32_t tid, uint64_t pthread);
 uint32_t tfh_place_other(uint64_t random, const uint32_t *but, uint32_t n_but,
 			 struct tfh_place_other *out);
@@ -81,11 +84,11 @@ uint32_t tfh_place_child(struct tfh_place_child *c);
 /* Creates the tables if places are wanted. */
 void tfh_places_open(void);
 struct tft_writer;
-/* Writes new entries. 0 or -errno. */
+/* Writes new entries. Returns 0 or -errno. */
 int tfh_places_put(struct tft_writer *w, uint64_t now);
 bool tfh_places_waiting(void);
 void tfh_places_look(void);
-/* Frames and codes that did not fit. */
+/* How many frames and codes did not fit. */
 uint32_t tfh_places_unplaced(void);
 void tfh_places_new_segment(void);
 /* In a forked child: drops the parent's entries. */

@@ -1,7 +1,7 @@
 /*
- * The table of backtraces. Job threads add to it without a lock: a place is claimed by its hash,
- * then filled. The flusher writes what is full; what a killed process has not written is gone, at
- * most the new ones of the last second.
+ * The table of backtraces. Job threads add to it without a lock: an entry is claimed by its hash,
+ * then filled. The flusher writes filled entries. A killed process loses only those not yet
+ * written, at most the new ones of the last second.
  */
 #include "record/stacks/stacks.h"
 
@@ -23,27 +23,27 @@
 #include "record/stacks/modules.h"
 #include "record/stacks/pyplaces.h"
 
-/* Programs have some hundred places that call the driver; what does not fit is counted. */
+/* Programs have some hundreds of places that call the driver. Those that do not fit are counted. */
 #define STACKS 8192u
 #define STACKS_MOST (STACKS / 4 * 3)
 #define CHUNK_STACKS 256u
-/* libunwind takes 11 KiB of a stack when it meets a function for the first time, libgcc 8. */
+/* libunwind needs 11 KiB of stack when it meets a function for the first time, libgcc 8. */
 #define STACK_NEED_PAGES 5
-/* Many calls that are not slow add up. Of those that take so long, one every few milliseconds gets Python's frames: at most
- * 4 us in 5 ms. */
+/* Many short calls add up. Among calls of at least this length, one every few milliseconds gets Python's frames: at
+ * most 4 us in 5 ms. */
 #define SHORT_NS 20000u
 #define SHORT_APART_NS 5000000u
 
 struct stack {
 	uint64_t hash;	/* atomic; 0: free */
-	uint16_t n;	/* frames */
-	uint16_t ready; /* atomic: they are there */
+	uint16_t n;	/* number of frames */
+	uint16_t ready; /* atomic: the frames are filled */
 	uint32_t written;
-	uint32_t place; /* of Python's frames */
+	uint32_t place; /* place of the Python frames */
 	uint64_t frame[TFH_STACK_FRAMES];
 };
 
-/* In a mapping of its own; pages come with use. */
+/* In a separate mapping; pages are touched as needed. */
 struct stacks {
 	struct stack stack[STACKS];
 	struct tft_btrc_row row[CHUNK_STACKS * TFH_STACK_FRAMES];
@@ -55,16 +55,16 @@ uint64_t tfh_stack_ticks = TFH_NEVER;
 static const struct tfh_stack_source *source;
 static struct stacks *table;
 static struct tfh_stack_rule rule;
-static uint64_t slow_ticks;  /* of rule.least_ns */
-static uint64_t short_ticks; /* of SHORT_NS, unless slow calls are shorter */
-static uint64_t short_apart; /* of SHORT_APART_NS */
-static uint32_t used;	     /* atomic: places claimed */
-static uint32_t unplaced;    /* atomic: backtraces that found no place */
-static uint32_t made;	     /* atomic: places filled */
-static uint32_t put;	     /* filled ones that the segment has */
-static uint32_t of_segment;  /* which one that is */
+static uint64_t slow_ticks;  /* rule.least_ns in ticks */
+static uint64_t short_ticks; /* SHORT_NS in ticks, unless slow calls are shorter */
+static uint64_t short_apart; /* SHORT_APART_NS in ticks */
+static uint32_t used;	     /* atomic: entries claimed */
+static uint32_t unplaced;    /* atomic: backtraces that found no free entry */
+static uint32_t made;	     /* atomic: entries filled */
+static uint32_t put;	     /* filled entries that the segment has */
+static uint32_t of_segment;  /* number of that segment */
 static pid_t owner;
-static const char *by; /* NULL: nothing walks the stacks, they are only Python's */
+static const char *by; /* NULL: nothing walks the stacks, so there are only Python frames */
 static bool said;
 
 void tfh_stacks_attach(const struct tfh_stack_source *s)
@@ -86,9 +86,9 @@ static bool wanted(uint16_t fn, uint64_t ticks)
 }
 
 /*
- * Some programs give their threads hardly more stack than they need. The main thread's grows; of
- * others the pages below are tried. Where that is not allowed (seccomp) the driver's own need,
- * which is larger, has to be the proof.
+ * Some programs give their threads hardly more stack than they need. The main thread's stack grows;
+ * for others, the pages below are probed. If that is forbidden (seccomp), the driver's own need,
+ * which is larger, must serve as proof.
  */
 static bool stack_left(const struct tfh_self *self)
 {
@@ -108,7 +108,7 @@ static bool stack_left(const struct tfh_self *self)
 	return n == STACK_NEED_PAGES || (n < 0 && (errno == EPERM || errno == ENOSYS));
 }
 
-/* Number of the backtrace of these frames and Python's, a new one if need be. */
+/* Number of the backtrace with these frames and Python frames; a new one if necessary. */
 static uint32_t number_of(void *const *frame, uint32_t n, uint32_t place)
 {
 	uint64_t hash = tfh_hash_add(tfh_hash_bytes(frame, n * sizeof(*frame)), place) | 1;
@@ -156,7 +156,7 @@ static uint32_t walked(struct tfh_self *self, uint32_t place)
 	return n > 0 || place ? number_of(frame, n > 0 ? (uint32_t)n : 0, place) : 0;
 }
 
-/* Of a call that has just ended. */
+/* For a call that has just ended. */
 static uint32_t sampled(struct tfh_self *self)
 {
 	uint32_t place;
@@ -172,7 +172,7 @@ uint32_t tfh_stack_of(struct tfh_self *self, uint16_t fn, uint64_t ticks)
 {
 	uint32_t place;
 
-	if (self->guard) /* a call inside our own code, or an unwinder that comes back here */
+	if (self->guard) /* a call inside our own code, or from the unwinder itself */
 		return 0;
 	if (!wanted(fn, ticks))
 		return ticks >= short_ticks ? sampled(self) : 0;
@@ -220,14 +220,14 @@ void tfh_stacks_open(void)
 	if (map == MAP_FAILED)
 		return;
 	owner = tfh_p.pid;
-	/* release: who sees the table may use it */
+	/* release: a thread that sees the table may use it */
 	__atomic_store_n(&table, map, __ATOMIC_RELEASE);
 	tfh_places_open();
 	slow_ticks = (uint64_t)((double)rule.least_ns * (double)tfh_tick_hz() / 1e9);
 	short_ticks = (uint64_t)((double)SHORT_NS * (double)tfh_tick_hz() / 1e9);
 	short_ticks = short_ticks < slow_ticks ? short_ticks : slow_ticks;
 	short_apart = (uint64_t)((double)SHORT_APART_NS * (double)tfh_tick_hz() / 1e9);
-	/* release: who sees the limit sees the table */
+	/* release: a thread that sees the limit sees the table */
 	__atomic_store_n(&tfh_stack_ticks, rule.copies ? 0 : short_ticks, __ATOMIC_RELEASE);
 }
 
@@ -293,7 +293,8 @@ int tfh_stacks_put(struct tft_writer *w, uint32_t segment)
 
 	if (!tfh_stacks_waiting(segment))
 		return 0;
-	/* Before what cites them: what a killed process leaves is whole. */
+	/* Written before the backtraces that refer to them, so a killed process leaves complete
+	 * data. */
 	err = tfh_places_put(w, now);
 	tfh_modules_look(now);
 	for (uint32_t i = 0; i < STACKS && !err; i++) {
@@ -314,8 +315,8 @@ int tfh_stacks_put(struct tft_writer *w, uint32_t segment)
 	return err || said ? err : say(w);
 }
 
-/* In a forked child another thread of the parent may hold a lock of the unwinder's for ever, and may have been about to
- * fill a place: Python's frames alone are read, into empty tables. */
+/* In a forked child, another thread of the parent may hold a lock of the unwinder for ever, or may have been about to
+ * fill an entry. So the child reads only Python frames, into empty tables. */
 void tfh_stacks_forget(void)
 {
 	if (table && owner != tfh_p.pid) {

@@ -11,15 +11,16 @@
 
 #include "record/record.h"
 
-/* Stored return addresses of one backtrace, the innermost. */
+/* Return addresses stored per backtrace: the innermost ones. */
 #define TFH_STACK_FRAMES 48
 
 /* Walks stacks: hook/unwind.c. */
 struct tfh_stack_source {
-	/* Called once, on the flusher: finds the unwinder, with its name in *by. 0 or -errno. */
+	/* Called once, on the flusher: finds the unwinder and puts its name into *by. Returns 0 or
+	 * -errno. */
 	int (*open)(const char **by);
-	/* Return addresses of the calling thread, innermost first; returns their number. Without
-	 * locks of the job or malloc. */
+	/* Puts the calling thread's return addresses into `frame`, innermost first, and returns
+	 * their number. Uses no lock of the job and no malloc. */
 	int (*walk)(void **frame, int most);
 };
 
@@ -27,27 +28,27 @@ struct tfh_stack_source {
 void tfh_stacks_attach(const struct tfh_stack_source *source);
 
 #pragma GCC visibility push(hidden)
-/* Calls shorter than this get no backtrace; UINT64_MAX: none does. */
+/* Calls shorter than this get no backtrace; UINT64_MAX: no call does. */
 extern uint64_t tfh_stack_ticks;
 #pragma GCC visibility pop
 
-/* Number of the calling thread's backtrace, 0: not wanted for this call, or not available.
+/* Number of the calling thread's backtrace; 0: not wanted for this call, or not available.
  * Preserves errno. */
 uint32_t tfh_stack_of(struct tfh_self *self, uint16_t fn, uint64_t ticks);
 
-/* The same at the end of a pause outside hooked calls: only Python frames, which take a microsecond
- * or two. */
+/* Like tfh_stack_of(), at the end of a pause outside hooked calls: only Python frames, which take a
+ * microsecond or two. */
 uint32_t tfh_stack_of_pause(struct tfh_self *self);
 
-/* ---- called on the flusher; `segment`: its number, since a new one gets all existing backtraces ---- */
+/* ---- called on the flusher; `segment` is its number: a new segment gets all existing backtraces ---- */
 
 struct tft_writer;
 void tfh_stacks_open(void);
-/* Whether there are some that the segment lacks. */
+/* Whether there are backtraces that the segment lacks. */
 bool tfh_stacks_waiting(uint32_t segment);
-/* Writes them. 0 or -errno. */
+/* Writes those backtraces. Returns 0 or -errno. */
 int tfh_stacks_put(struct tft_writer *w, uint32_t segment);
-/* Backtraces that did not fit. */
+/* How many backtraces did not fit. */
 uint32_t tfh_stacks_unplaced(void);
 /* In a forked child, or for a new recording of the same process. */
 void tfh_stacks_forget(void);

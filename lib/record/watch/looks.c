@@ -19,48 +19,52 @@
 #include "record/watch/workers.h"
 
 #define MEAN_NS 10000000ull
-/* While steps use their first budget, as a short run has few. */
+/* Used while steps have their first budget, since a short run has few. */
 #define MEAN_FIRST_NS 2500000ull
 #define MEAN_MOST_NS 1000000000ull
-#define SHARE 400u     /* of the run's time, one part is for looks: 0.25 % of a processor */
-#define WAKE_NS 25000u /* that going to sleep and waking up take, measured on a virtual machine */
+#define SHARE 400u     /* samples may use 1/400 of the run's time: 0.25 % of one CPU */
+#define WAKE_NS 25000u /* time to fall asleep and wake up, measured on a virtual machine */
 #define COST_TIMES 4u
-#define COST_OF 4u /* looks that the cost of one is averaged over: it differs from phase to phase */
-/* Of a processor, once. Imports and compilers, whose stacks are deep, must leave the second one to the steps. */
+#define COST_OF                                                                                    \
+	4u /* samples over which the cost is averaged, since it differs from phase to
+		    * phase */
+/* CPU time, once. Imports and compilers, which have deep stacks, must leave the second budget to the steps. */
 #define FIRST_NS 10000000ull
 #define FIRST_OF_STEPS_NS 20000000ull
-#define OPEN_NS 100000000ull /* calls that are open for so long are looked into */
+#define OPEN_NS 100000000ull /* calls open for this long are sampled */
 #define CHOOSE_NS 100000000ull
-#define DRIVERS 64u /* threads that are chosen from */
+#define DRIVERS 64u /* threads to choose from */
 #define AT_ONCE 4u
-#define SAME 100u /* looks at a thread that does nothing else; then they get rarer */
-#define BACK 16u  /* records that tell whether a thread drives */
+#define SAME 100u /* samples of an unchanged thread after which they get rarer */
+#define BACK 16u  /* records that show whether a thread drives the device */
 #define NAMES 256u
 #define SECOND_NS 1000000000ull
 #define RECENT_NS                                                                                  \
-	100000000ull /* steps go on: a single look may find a thread twice in one call or pause */
+	100000000ull /* steps are running: a single sample may find a thread twice in one call or
+		      * pause */
 
-/* A thread that may be looked at. */
+/* A thread that may be sampled. */
 struct driver {
 	struct tft_ring *ring;
-	uint32_t thread; /* of the ring when it was chosen: rings serve others later */
-	uint64_t head;	 /* of the ring at the last look */
-	uint32_t same;	 /* looks since it changed */
+	uint32_t thread; /* ring's thread when it was chosen; another thread may use the ring
+			  * later */
+	uint64_t head;	 /* ring's head at the last sample */
+	uint32_t same;	 /* samples since it changed */
 	int fd;		 /* -1: not opened yet */
 };
 
 static struct {
 	bool off;
-	char why[128], why_no_lines[128]; /* "": there are some */
+	char why[128], why_no_lines[128]; /* "": there are samples */
 	uint64_t next_ns, mean_ns, cost_ns, spent_ns, random, chosen_ns, workers_ns, begin_ns,
-		steps_ns; /* the last look before which calls had been made */
-	bool steps;	  /* calls were made since the last look */
-	bool waits;	  /* one of the drivers was seen to wait, maybe for another thread */
+		steps_ns; /* time of the last sample before which calls had been made */
+	bool steps;	  /* calls were made since the last sample */
+	bool waits;	  /* one of the drivers was seen waiting, perhaps for another thread */
 	int status_fd;
-	uint32_t confined; /* by how many filters of system calls the flusher is */
+	uint32_t confined; /* how many system call filters the flusher is under */
 	struct driver driver[DRIVERS];
 	uint32_t drivers;
-	uint64_t name[NAMES]; /* hashes of texts whose names are recorded */
+	uint64_t name[NAMES]; /* hashes of texts whose names have been recorded */
 } looks;
 
 static void plan(uint64_t now_ns)
@@ -83,7 +87,7 @@ static void refused(int err)
 	stop(why);
 }
 
-/* Stacks of other threads are read from copies, which a sandbox may refuse. */
+/* Stacks of other threads are read from copies, which a sandbox may forbid. */
 static void look_at_own_memory(void)
 {
 	uint64_t from = 1, to = 0;
@@ -102,7 +106,7 @@ void tfh_looks_begin(void)
 		stop("TFHOOK_LOOKS=0");
 		return;
 	}
-	/* Files that stay open would take numbers that the job counts on. */
+	/* Files that stay open would take descriptor numbers that the job relies on. */
 	if (!tfh_is_apart()) {
 		stop("descriptors of the recorder's own need Linux 5.14");
 		return;
@@ -148,14 +152,15 @@ static bool tells(uint16_t fn)
 	return fn && fn < TFH_FN_COUNT && tfh_fn_table[fn].family != TFH_FAM_STAGE;
 }
 
-/* Is its outermost call, which may be its first, such a one? */
+/* Whether its outermost call, which may be its first, is such a call. */
 static bool opens(const struct tft_ring *ring)
 {
 	return tells(__atomic_load_n(&ring->open[0].fn, __ATOMIC_ACQUIRE));
 }
 
-/* Do the thread's last calls say that it drives the device or asks for batches? A pipeline's own
- * threads do neither. What its owner overwrites meanwhile is a call of its, too. */
+/* Whether the thread's last calls show that it drives the device or fetches batches. A pipeline's
+ * own threads do neither. If the owner overwrites a record meanwhile, the new record is one of its
+ * calls, too. */
 static bool drives(const struct tft_ring *ring)
 {
 	const struct tfh_rec *records = (const struct tfh_rec *)(tfh_j.base + ring->records_off);
@@ -216,9 +221,9 @@ static void choose_workers(void)
 	tfh_workers_choose(tid, n);
 }
 
-/* ---- one look ---- */
+/* ---- one sample ---- */
 
-/* Id of the name, which is recorded first; 0: there is none left, or no room for it. */
+/* Id of the name, which is recorded first; 0: no id is left, or there is no room for the record. */
 static uint32_t name_id(const char *text)
 {
 	struct tfh_rec r[1 + (TFH_WAITING_NAME + TFT_EXT_BYTES - 1) / TFT_EXT_BYTES];
@@ -274,7 +279,7 @@ static void keep(const struct driver *d, uint64_t t, const struct tfh_waiting *w
 	tfh_stage_own(&r, 1);
 }
 
-/* The innermost call that the thread is in, 0: none. *since: when the outermost began. */
+/* The innermost call that the thread is in; 0: none. *since: begin of the outermost one. */
 static uint16_t open_call(const struct tft_ring *ring, uint64_t *since)
 {
 	uint16_t fn = __atomic_load_n(&ring->open[0].fn, __ATOMIC_ACQUIRE), inner = fn;
@@ -287,8 +292,8 @@ static uint16_t open_call(const struct tft_ring *ring, uint64_t *since)
 	return fn;
 }
 
-/* A thread that does the same for long is looked at less and less often, and each look stands for
- * more. Returns for how many, 0: not this time. */
+/* A thread that does the same thing for long is sampled less and less often, and each sample stands
+ * for more. Returns how many samples this one stands for; 0: not sampled this time. */
 static uint64_t stands_for(struct driver *d, uint64_t head)
 {
 	looks.steps |= head != d->head;
@@ -306,7 +311,7 @@ static int ask(struct driver *d, struct tfh_waiting *w)
 	return d->fd < 0 ? d->fd : tfh_waiting_look(d->fd, 0, d->ring->tid, w);
 }
 
-/* Is it in a call that may wait for a batch? */
+/* Whether it is in a call that may wait for a batch. */
 static bool fetches(const struct tft_ring *ring)
 {
 	uint16_t fn = __atomic_load_n(&ring->open[0].fn, __ATOMIC_ACQUIRE);
@@ -316,7 +321,7 @@ static bool fetches(const struct tft_ring *ring)
 		tfh_fn_table[fn].family == TFH_FAM_EXECUTE);
 }
 
-/* ns: how much of the thread's time a look stands for, other things equal. */
+/* ns: how much of the thread's time a sample stands for, other things being equal. */
 static void look_at(struct driver *d, uint64_t ns)
 {
 	struct tft_ring *ring = d->ring;
@@ -338,13 +343,13 @@ static void look_at(struct driver *d, uint64_t ns)
 	if (!times)
 		return;
 	err = ask(d, &w);
-	if (err == -ESRCH) /* it has ended */
+	if (err == -ESRCH) /* the thread has ended */
 		return;
 	if (err) {
 		refused(err);
 		return;
 	}
-	/* It went on meanwhile: what was seen belongs to what it does now. */
+	/* The thread went on meanwhile: what was sampled belongs to its new state. */
 	if (__atomic_load_n(&ring->head, __ATOMIC_ACQUIRE) != head || open_call(ring, &other) != fn)
 		w = (struct tfh_waiting){.state = TFT_LOOK_RUNNING, .call = UINT16_MAX, .fd = -1};
 	looks.waits |= w.state == TFT_LOOK_GIL || w.state == TFT_LOOK_LOCK ||
@@ -352,7 +357,7 @@ static void look_at(struct driver *d, uint64_t ns)
 	keep(d, t, &w, fn, ns * times);
 }
 
-/* While a driver waits, another thread that runs Python may make what it waits for, or hold the global lock. */
+/* While a driver waits, another thread that runs Python may be making what it waits for, or holding the global lock. */
 static void look_at_other(uint64_t ns)
 {
 	uint32_t but[DRIVERS];
@@ -365,7 +370,7 @@ static void look_at_other(uint64_t ns)
 		but[i] = looks.driver[i].ring->tid;
 	r.t_begin = r.t_end = tfh_ticks();
 	r.stack = tfh_place_other(tfh_draw(&looks.random), but, looks.drivers, &other);
-	if (!other.tid || (fd = tfh_waiting_open(0, other.tid)) < 0) /* it has ended */
+	if (!other.tid || (fd = tfh_waiting_open(0, other.tid)) < 0) /* the thread has ended */
 		return;
 	if (!tfh_waiting_look(fd, 0, other.tid, &w)) {
 		r.result = (uint16_t)w.state;
@@ -389,7 +394,7 @@ static void look_at_some(void)
 
 /* ---- when ---- */
 
-/* The mean distance that may be, after what looks have used so far. */
+/* The mean interval allowed by what samples have cost so far. */
 static uint64_t mean_now(uint64_t now_ns)
 {
 	uint64_t all = FIRST_NS + (now_ns - looks.begin_ns) / SHARE, mean = looks.cost_ns * SHARE;
@@ -403,17 +408,18 @@ static uint64_t mean_now(uint64_t now_ns)
 	return mean < MEAN_MOST_NS ? mean : MEAN_MOST_NS;
 }
 
-/* What this thread has used since the last look, where nothing but looking lay between. */
+/* Accounts for `cost`: what this thread used since the last sample, having done nothing but
+ * sampling in between. */
 static void pace(uint64_t now_ns, uint64_t cost)
 {
 	uint64_t mean;
 
 	looks.spent_ns += cost;
-	/* One look that was far dearer, as the first ones are, does not keep the next away for long. */
+	/* One sample that costs far more, as the first ones do, does not delay the next for long. */
 	cost = cost < COST_TIMES * looks.cost_ns ? cost : COST_TIMES * looks.cost_ns;
 	looks.cost_ns += cost / COST_OF - looks.cost_ns / COST_OF;
 	mean = mean_now(now_ns);
-	/* In steps, so that records differ in nothing else. */
+	/* Changes in discrete steps, so that records differ in nothing else. */
 	looks.mean_ns = MEAN_FIRST_NS;
 	while (looks.mean_ns < mean)
 		looks.mean_ns += looks.mean_ns / 4;
@@ -427,7 +433,7 @@ void tfh_looks_take(uint64_t now_ns)
 		return;
 	if (__atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE) == TFH_MODE_ON && tfh_tick_hz()) {
 		before = (uint64_t)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-		/* Before each look: a filter that ends the process must not meet it. */
+		/* Checked before each sample: a filter that ends the process must not meet one. */
 		if (tfh_call_filters(looks.status_fd) != looks.confined)
 			stop("the job has filtered its system calls");
 		if (now_ns - looks.chosen_ns > CHOOSE_NS) {

@@ -1,31 +1,31 @@
 /*
- * Looks: at random moments (10 ms apart on average) the flusher samples what the driving threads do
- * outside of recorded calls, without stopping them, and while one of them waits, what another thread
- * of Python does. A look costs 50 to 200 us of a thread that was asleep; the mean grows so that all of
- * them together stay under half a percent of a processor, but for the first 30 ms: a short run needs
- * some, too, and its steps most of these.
+ * Samples: at random moments, 10 ms apart on average, the flusher records what the driving threads do outside of
+ * recorded calls, without stopping them. While one of them waits, it also samples another thread that runs Python. A
+ * sample costs the flusher, which was asleep, 50 to 200 us of CPU time. The mean interval grows so that all samples
+ * together stay below half a percent of one CPU, except for the first 30 ms: a short run needs samples, too, most of
+ * them in its steps.
  *
- * The distances are those of a Poisson process, so that looks see the states of a thread in
- * proportion to their time, whatever rhythm the job has.
+ * The intervals are those of a Poisson process, so the samples show a thread's states in proportion to their time,
+ * whatever period the job has.
  */
 #ifndef TFH_RECORD_LOOKS_H
 #define TFH_RECORD_LOOKS_H
 
 #include <stdint.h>
 
-/* All on the flusher. */
+/* All functions are called on the flusher. */
 
-/* Once, before the first round. */
+/* Called once, before the first round. */
 void tfh_looks_begin(void);
-/* How long until the next look, ns; UINT64_MAX: there are none. */
+/* Time until the next sample, in ns; UINT64_MAX: there are none. */
 uint64_t tfh_looks_wait(uint64_t now_ns);
-/* Looks, if it is time. */
+/* Takes a sample if it is due. */
 void tfh_looks_take(uint64_t now_ns);
-/* Why there are none, NULL: there are. */
+/* Why there are no samples; NULL: there are. */
 const char *tfh_looks_why(void);
-/* Why they have no lines of Python, NULL: nothing keeps them from it. */
+/* Why samples have no Python lines; NULL: nothing prevents it. */
 const char *tfh_looks_why_no_lines(void);
-/* Forked child, or a new recording of the same process. */
+/* In a forked child, or for a new recording of the same process. */
 void tfh_looks_forget(void);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Once a second: what the machine and the container do, from /proc and /sys, and what the kernel counts for each thread. What
- * cannot be read is left out. /proc/stat of a large machine takes the kernel a millisecond, and many threads take as long, so
- * readings come further apart where they are dear.
+ * Once a second: the state of the machine and the container, from /proc and /sys, and the kernel's counts for each
+ * thread. Values that cannot be read are left out. On a large machine, /proc/stat takes the kernel a millisecond, and
+ * so do many threads. Readings come further apart where they cost more.
  */
 #include "record/watch/samples.h"
 
@@ -18,10 +18,10 @@
 
 #define TEXT_BYTES (32u << 10)
 #define GROUP_BYTES 512u
-#define COST_SHARE 2000u      /* of a processor: readings take at most 1 / 2000 */
-#define LEAST_NS 900000000ull /* once a second, and the flusher's rounds come when they come */
+#define COST_SHARE 2000u      /* of one CPU: readings take at most 1 / 2000 */
+#define LEAST_NS 900000000ull /* once a second; the flusher's rounds are not exactly periodic */
 #define SECTOR_BYTES 512u
-#define UNLIMITED_BYTES (1ull << 60) /* cgroup v1 says "no limit" with a number beyond this */
+#define UNLIMITED_BYTES (1ull << 60) /* cgroup v1 means "no limit" by any number above this */
 
 struct readings {
 	struct tft_sample_thread *out;
@@ -29,7 +29,7 @@ struct readings {
 };
 
 static char *text;		   /* [TEXT_BYTES] */
-static char group[2][GROUP_BYTES]; /* folders of the container's processor and memory accounts */
+static char group[2][GROUP_BYTES]; /* folders of the container's CPU and memory accounts */
 static bool group_v1;
 static uint64_t next_ns;
 
@@ -54,7 +54,8 @@ static bool read_file(const char *folder, const char *name)
 	return text[0] != '\0';
 }
 
-/* "cpu  user nice system idle iowait irq softirq steal ...", in ticks; time of guests is in user. */
+/* "cpu user nice system idle iowait irq softirq steal ...", in ticks. Guest time is included in
+ * user. */
 static void read_processors(struct readings *r)
 {
 	uint64_t v[8] = {0}, tick = 1000000000ull / (uint64_t)sysconf(_SC_CLK_TCK);
@@ -68,7 +69,7 @@ static void read_processors(struct readings *r)
 	put(r, TFH_METER_CPU_WAIT, v[4], v[2]);
 }
 
-/* Lines "some avg10=... total=US" and "full ..."; `full` is not there for processors on old kernels. */
+/* Lines "some avg10=... total=US" and "full ...". Old kernels have no `full` line for CPUs. */
 static void read_pressure(struct readings *r, enum tfh_meter meter, const char *folder,
 			  const char *name)
 {
@@ -98,9 +99,8 @@ static void read_memory(struct readings *r)
 }
 
 /*
- * "major minor name reads merged sectors ms writes merged sectors ms now ms_busy ms_waiting": sums over
- * disks. Partitions follow their disk and begin with its name; what is made of other disks (dm, md,
- * loop) would count twice.
+ * "major minor name reads merged sectors ms writes merged sectors ms now ms_busy ms_waiting", summed over disks.
+ * Partitions follow their disk and begin with its name. Devices made of other disks (dm, md, loop) would count twice.
  */
 static void read_disks(struct readings *r)
 {
@@ -160,8 +160,8 @@ static void read_network(struct readings *r)
 		put(r, TFH_METER_NETWORK, received, sent);
 }
 
-/* The folder of the account `controller` ("" version 2) by a line "N:controllers:/path" of
- * /proc/self/cgroup. In a namespace of its own a container sees itself as the root. */
+/* The folder of the account `controller` ("" for version 2), from a line "N:controllers:/path" of
+ * /proc/self/cgroup. In its own namespace, a container sees itself as the root. */
 static bool find_group(char *folder, const char *root, const char *controller)
 {
 	char *line, *rest;
@@ -176,7 +176,7 @@ static bool find_group(char *folder, const char *root, const char *controller)
 		if (*controller ? !strstr(names + 1, controller) : names[1] != '\0')
 			continue;
 		snprintf(folder, GROUP_BYTES, "%s%s", root, strcmp(place, "/") ? place : "");
-		if (access(folder, X_OK)) /* the path is one of the host's */
+		if (access(folder, X_OK)) /* the path belongs to the host */
 			snprintf(folder, GROUP_BYTES, "%s", root);
 		return true;
 	}
@@ -195,7 +195,7 @@ static void find_groups(void)
 	}
 }
 
-/* Processors that the container's limit comes to, in units of 1e-9; all ones: no limit. */
+/* The number of CPUs that the container's limit allows, in units of 1e-9; all ones: no limit. */
 static uint64_t processor_limit(void)
 {
 	long long quota = -1, period = 0;
@@ -255,7 +255,7 @@ static void put_thread(struct readings *r, const struct tft_sample_thread *of, u
 		TFT_SAMPLE_NO_THREAD, of->thread << TFT_SAMPLE_INDEX_SHIFT | what, first, second};
 }
 
-/* Behind the name, which may hold anything: "S ppid group session tty tpgid flags minor cminor major ...". */
+/* After the name, which may contain anything: "S ppid group session tty tpgid flags minor cminor major ...". */
 static void read_thread(struct readings *r, const struct tft_sample_thread *of)
 {
 	char folder[64], *at;

@@ -19,13 +19,13 @@
 #include "record/watch/software.h"
 
 #define ENTRIES (TFH_DEVICES_MOST * TFH_DEVICE_ENTRIES)
-#define COST_SHARE 2000u      /* of a processor: readings take at most 1 / 2000 */
+#define COST_SHARE 2000u      /* of one CPU: readings take at most 1 / 2000 */
 #define LEAST_NS 900000000ull /* once a second; samples come more often at first */
 #define SOFTWARE_BYTES (16u << 10)
 #define HOLD_NS 20000000
-#define HOLD_NAPS 10 /* counted: by another preload the clock may stand still */
+#define HOLD_NAPS 10 /* counted, because another preload may make the clock stand still */
 #define HUNG_NS 200000000ull
-#define INSIDE 1u /* of `gate`; the rest counts those who hold it closed */
+#define INSIDE 1u /* bit of `gate`; the rest counts the threads that hold it closed */
 #define HOLDER 2u
 
 enum { NONE, IDLE, ASKED, READY, END, REFUSED };
@@ -39,10 +39,10 @@ static pthread_t thread;
 static struct {
 	uint64_t next_ns;
 	uint32_t n, filters;
-	int status_fd; /* tells the filters */
+	int status_fd; /* shows the system call filters */
 	struct tft_sample_thread entry[ENTRIES];
 	char software[SOFTWARE_BYTES];
-	char taken[SOFTWARE_BYTES]; /* the flusher's */
+	char taken[SOFTWARE_BYTES]; /* owned by the flusher */
 } * reading;
 
 static uint64_t now_ns(void)
@@ -83,7 +83,7 @@ void tfh_devices_leave(void)
 		wake(&gate);
 }
 
-/* True: no call is under way, and none begins. */
+/* Returns true if no call is under way and none will begin. */
 static bool hold(void)
 {
 	const struct timespec nap = {.tv_nsec = HOLD_NS / HOLD_NAPS};
@@ -127,7 +127,7 @@ void tfh_devices_forked(void)
 
 /* ---- the thread ---- */
 
-/* A directory may be slow, too: as for calls, nobody waits for it. */
+/* Reading a directory may be slow, too. As with calls, nobody waits for it. */
 static void read_software(void)
 {
 	if (!tfh_devices_enter())
@@ -153,7 +153,7 @@ static void *serve(void *arg)
 		cpu = (uint64_t)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 		reading->n = reader(__atomic_load_n(&used, __ATOMIC_RELAXED), reading->entry);
 		cpu = (uint64_t)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
-		/* The first one opens the library, some 10 ms once. */
+		/* The first reading opens the library, which takes about 10 ms once. */
 		cpu *= reading->next_ns ? COST_SHARE : 0;
 		reading->next_ns = now_ns() + (cpu > LEAST_NS ? cpu : LEAST_NS);
 		__atomic_compare_exchange_n(&state, &asked, READY, false, __ATOMIC_RELEASE,
@@ -163,7 +163,8 @@ static void *serve(void *arg)
 	return arg;
 }
 
-/* Among the job's descriptors: the library may be the job's, too, and then has its own there. */
+/* Created among the job's descriptors: the library may be the job's, too, and then has its own
+ * descriptors there. */
 static void make_thread(void *arg)
 {
 	*(int *)arg = tfh_thread_start(&thread, serve, NULL);
@@ -197,7 +198,7 @@ uint32_t tfh_devices_take(struct tft_sample_thread *out)
 	}
 	if (turn != IDLE && turn != READY)
 		return n;
-	/* Opening a device and asking it are calls that a sandbox may not have foreseen. */
+	/* Opening and querying a device are calls that a sandbox may not have foreseen. */
 	turn = now_ns() >= reading->next_ns &&
 			       tfh_call_filters(reading->status_fd) == reading->filters
 		       ? ASKED

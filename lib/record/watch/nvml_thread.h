@@ -1,9 +1,9 @@
 /*
- * What the devices that the job uses do, once a second: clocks, power, errors; and some times in a run which software it has
- * loaded. The calls are a stranger's, and directories may lie on a network: both may take tens of milliseconds, or never
- * return, so they have a thread of their own that nobody waits for. The flusher takes what is ready and asks for more.
- * The calls need locks and descriptors that the job may share (it may load the same library), so the thread is outside of
- * them while the job forks or exits, if that can be had within 20 ms.
+ * Once a second, what the job's devices do: clocks, power, errors. Now and then, which software the job has loaded. The
+ * calls are foreign code, and directories may be on a network file system: both may take tens of milliseconds or never
+ * return. So they have their own thread, for which nobody waits; the flusher takes finished readings and requests more.
+ * The calls need locks and descriptors that the job may share (it may load the same library). So while the job forks or
+ * exits, the thread stays out of them, if it can leave them within 20 ms.
  */
 #ifndef TFH_RECORD_NVML_THREAD_H
 #define TFH_RECORD_NVML_THREAD_H
@@ -13,36 +13,39 @@
 
 #include "format/sample.h"
 
-#define TFH_DEVICES_MOST 8u    /* of a process; those with higher numbers are not read */
-#define TFH_DEVICE_ENTRIES 16u /* of one device, at most */
+#define TFH_DEVICES_MOST 8u    /* per process; devices with higher numbers are not read */
+#define TFH_DEVICE_ENTRIES 16u /* per device, at most */
 
-/* Reads the devices of a mask of ordinals: returns how many entries it has put to `out`, which has room for
- * TFH_DEVICES_MOST * TFH_DEVICE_ENTRIES. Called on the thread of its own, once a second at most. */
+/* Reads the devices of a mask of ordinals. Returns the number of entries put into `out`, which has room for
+ * TFH_DEVICES_MOST * TFH_DEVICE_ENTRIES. Called on its own thread, at most once a second. */
 typedef uint32_t (*tfh_devices_reader)(uint32_t mask, struct tft_sample_thread *out);
 
-/* Once, at load. */
+/* Called once, at load. */
 void tfh_devices_attach(tfh_devices_reader reader);
-/* The job has a context on the device of that ordinal. Any thread. */
+/* The job has a context on the device with that ordinal. Thread-safe. */
 void tfh_devices_used(int ordinal);
 
-/* Around each call of the reader's. False: the process ends, and no call is to be made. Waits while the job forks. */
+/* Enclose each of the reader's calls. If the first returns false, the process is ending and no call may be made. Waits
+ * while the job forks. */
 bool tfh_devices_enter(void);
 void tfh_devices_leave(void);
 
-/* Before a fork, and in the parent after it. */
+/* Called before a fork, and after it in the parent. */
 void tfh_devices_hold(void);
 void tfh_devices_go_on(void);
-/* In the child. */
+/* Called in the child. */
 void tfh_devices_forked(void);
 
-/* Flusher: what was read since it asked last, 0 entries if nothing is ready; asks for the next. */
+/* Called on the flusher: takes the reading made since the last request, 0 entries if none is ready,
+ * and requests the next. */
 uint32_t tfh_devices_take(struct tft_sample_thread *out);
-/* 1 while there is such a thread. */
+/* Returns 1 while this thread exists. */
 unsigned tfh_devices_threads(void);
-/* Flusher: lines for a NOTE about the job's software, as last taken; "" while there are none. */
+/* Called on the flusher: lines for a NOTE about the job's software, as of the last reading; "" if
+ * there are none. */
 const char *tfh_devices_software(void);
-/* On the process' last thread but that one: it ends as well. Where it cannot, inside a call, this ends the process, as
- * the C library does when the last thread has ended. */
+/* Called when this thread and the caller are the process's last threads: this thread ends as well. If it cannot because
+ * it is inside a call, this function ends the process, as the C library does when the last thread has ended. */
 void tfh_devices_last(void);
 
 #endif

@@ -26,8 +26,8 @@
 static uint8_t *buffer; /* [BUFFER_BYTES] */
 static uint32_t used;
 
-/* Run time and run delay, or false: there is no such thread any more. The kernel is asked for that, as /proc may not be there, and the
- * ring of a thread that goes on must not become another's. */
+/* Run time and run delay. Returns false if the thread does not exist any more. The kernel is asked about that, because
+ * /proc may not be mounted, and the ring of a live thread must not go to another one. */
 static bool thread_times(uint32_t tid, struct tft_sample_thread *t)
 {
 	char path[64], text[128], *end;
@@ -56,7 +56,7 @@ static uint32_t sample_threads(struct tft_sample_thread *out)
 			(struct tft_sample_thread){ring->thread, ring->tid, UINT64_MAX, UINT64_MAX};
 		if (thread_times(ring->tid, &out[n]))
 			n++;
-		else /* ended without its destructors */
+		else /* it ended without running its destructors */
 			__atomic_compare_exchange_n(&ring->state, &state, TFT_RING_RETIRED, false,
 						    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 	}
@@ -64,9 +64,9 @@ static uint32_t sample_threads(struct tft_sample_thread *out)
 }
 
 /*
- * What the kernel takes to hand out a new page, asked for by touching some: the least of eight
- * times eight, as somebody else may have had the processor. Faults of threads that disturb each
- * other take longer. 0: not known.
+ * The time that the kernel takes to hand out a new page, measured by touching some. It is the
+ * minimum of eight measurements of eight pages, as the thread may be preempted. Faults of threads
+ * that contend take longer. 0: not known.
  */
 static uint64_t fault_ns(void)
 {
@@ -89,7 +89,7 @@ static uint64_t fault_ns(void)
 	return (uint64_t)best / FAULT_BATCH;
 }
 
-/* Page faults, time in the kernel and memory of the process. */
+/* Page faults, kernel time and memory of the process. */
 static uint32_t sample_memory(struct tft_sample_thread *out)
 {
 	static uint64_t cost = UINT64_MAX;

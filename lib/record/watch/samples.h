@@ -7,14 +7,14 @@
 struct tft_sample_thread;
 struct tft_writer;
 
-/* sample.c: takes one, which is written with the next chunk. */
+/* sample.c: takes a sample, which is written with the next chunk. */
 void tfh_sample(void);
-/* 0 or -errno (then they stay). */
+/* Returns 0 or -errno (the samples then stay). */
 int tfh_sample_write(struct tft_writer *w);
 void tfh_sample_forget(void);
 
-/* machine.c: readings of the machine's meters, at most TFH_METER_COUNT, and page faults and switches of `n` threads, two entries
- * each; 0 between two readings */
+/* machine.c: readings of the machine's meters, at most TFH_METER_COUNT, and page faults and context switches of `n`
+ * threads, two entries each. Returns 0 between two readings. */
 uint32_t tfh_machine_read(const struct tft_sample_thread *threads, uint32_t n,
 			  struct tft_sample_thread *out);
 

@@ -26,7 +26,7 @@ static const struct {
 static struct loaded_file {
 	char path[PATH_MAX], version[VERSION_BYTES];
 } * found;			 /* [ROWS + 1] */
-static bool found_more;		 /* by the last look */
+static bool found_more;		 /* set by the last check */
 static unsigned long long added; /* libraries that the loader had added by then */
 
 static const char *file_of(const char *path)
@@ -61,7 +61,7 @@ static int look(struct dl_phdr_info *info, size_t size, void *data)
 /* "libcudnn.so.9.1.0": 9.1.0; "libpython3.11.so.1.0": 3.11. */
 static void by_file(struct loaded_file *f, const char *prefix)
 {
-	char *real = found[ROWS].path; /* the one behind the last */
+	char *real = found[ROWS].path; /* the entry after the last one */
 	const char *name = file_of(realpath(f->path, real) ? real : f->path);
 	const char *at = strstr(name, ".so.");
 
@@ -71,7 +71,7 @@ static void by_file(struct loaded_file *f, const char *prefix)
 		f->version[n - 1] = '\0';
 }
 
-/* The version in "nvidia_cudnn_cu12-9.1.0.70.dist-info", NULL: it is another package's. */
+/* The version in "nvidia_cudnn_cu12-9.1.0.70.dist-info"; NULL if it belongs to another package. */
 static const char *version_of(const char *entry, const char *package)
 {
 	static const char *const kinds[] = {"_cu", "_cpu", "_gpu", "_rocm", "_intel"};
@@ -92,7 +92,7 @@ static bool same_folder(const struct loaded_file *f, const char *folder, size_t 
 	return !strncmp(f->path, folder, n);
 }
 
-/* All packages of a site-packages at once. */
+/* Reads all packages of a site-packages folder at once. */
 static void by_packages(const char *folder, size_t n)
 {
 	char path[PATH_MAX];
@@ -136,7 +136,7 @@ static void find_versions(void)
 		while (n && k < i &&
 		       !(*rows[k].package && same_folder(&found[k], found[i].path, n)))
 			k++;
-		if (n && k == i) /* the first one in this folder */
+		if (n && k == i) /* the first match in this folder */
 			by_packages(found[i].path, n);
 	}
 }
@@ -154,7 +154,7 @@ void tfh_software_read(char *out, size_t size)
 	if (*out && now == added)
 		return;
 	for (size_t i = 0; i < ROWS && !*out;
-	     i++) /* the first time; and the first of a forked child */
+	     i++) /* the first time, and the first time in a forked child */
 		found[i].path[0] = '\0';
 	added = now;
 	found_more = false;
@@ -172,6 +172,6 @@ void tfh_software_read(char *out, size_t size)
 				out + n, size - n, "software=%s\t%s\t%s\n", rows[i].name,
 				found[i].version[0] ? found[i].version : "?", found[i].path);
 	}
-	if (n >= size) /* no half of a line */
+	if (n >= size) /* no partial line */
 		out[strrchr(out, '\n') ? strrchr(out, '\n') - out + 1 : 0] = '\0';
 }

@@ -14,11 +14,11 @@
 #include "look/waiting.h"
 
 #define WORKERS 64u
-#define TRIES 10u /* a program that has just begun has no interpreter yet */
+#define TRIES 10u /* a program that has just started has no interpreter yet */
 
 struct worker {
 	struct tfh_place_child child;
-	int fd; /* tells also whether the process still lives */
+	int fd; /* also shows whether the process is still alive */
 	uint32_t tries;
 };
 
@@ -62,7 +62,7 @@ static void take(struct worker *w)
 		refused("syscall", w->fd);
 }
 
-/* Those of `old` that are still there keep what is known of them. */
+/* Workers of `old` that still exist keep what is known about them. */
 static void add_child(int32_t pid, struct worker *old, uint32_t n_old)
 {
 	struct worker *w = &workers.worker[workers.n];
@@ -81,7 +81,7 @@ static void add_child(int32_t pid, struct worker *old, uint32_t n_old)
 		take(w);
 }
 
-/* The children of a thread, and, once, theirs. */
+/* Adds the children of a thread and, one level down, the children of those. */
 static void add_children(int32_t pid, uint32_t tid, struct worker *old, uint32_t n_old)
 {
 	char path[64], text[1024], *at = text, *end;
@@ -111,7 +111,7 @@ void tfh_workers_choose(const uint32_t *tid, uint32_t n)
 			tfh_close(old[i].fd);
 }
 
-/* ---- one look ---- */
+/* ---- one sample ---- */
 
 void tfh_workers_look(uint64_t random, uint64_t ns)
 {
@@ -126,14 +126,14 @@ void tfh_workers_look(uint64_t random, uint64_t ns)
 	pid = w->child.pid;
 	r.t_begin = r.t_end = tfh_ticks();
 	err = tfh_waiting_look(w->fd, pid, (uint32_t)pid, &seen);
-	if (err) { /* it has ended, as a rule; the next choice sees that */
+	if (err) { /* usually it has ended; the next choice notices that */
 		refused("syscall", err);
 		return;
 	}
 	r.result = (uint16_t)seen.state;
 	r.ctx = (uint32_t)pid;
 	r.stack = tfh_place_child(&w->child);
-	/* Still the same process: its number may have become another one's. */
+	/* Check that it is still the same process: its pid may have been reused. */
 	if (tfh_waiting_look(w->fd, pid, (uint32_t)pid, &after))
 		return;
 	r.w[0] = seen.what;

@@ -1,4 +1,4 @@
-/* Readings of the tick counter with the clocks of the kernel, one a second. */
+/* Readings of the tick counter together with the kernel's clocks, one a second. */
 #include "record/ring/journal.h"
 #include "record/write/write.h"
 
@@ -19,7 +19,7 @@ void tfh_take_clock(void)
 	t.realtime_ns = (uint64_t)pair.real_ns;
 	head->clock[head->clock_n & 1] = t;
 	__atomic_store_n(&head->clock_n, head->clock_n + 1, __ATOMIC_RELEASE);
-	if (n_clocks == CLOCKS_MAX) /* writing is paused: every other one is enough */
+	if (n_clocks == CLOCKS_MAX) /* writing is paused: every second reading is enough */
 		for (n_clocks = 0; n_clocks < CLOCKS_MAX / 2; n_clocks++)
 			clocks[n_clocks] = clocks[n_clocks * 2];
 	clocks[n_clocks++] = t;

@@ -1,4 +1,4 @@
-/* Who recorded what and when: HEAD of the segments, and the journal's own header. */
+/* Who recorded what, and when: HEAD of the segments, and the journal's own header. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -38,7 +38,8 @@ void tfh_head_fill(struct tft_head *h, uint32_t segment)
 	h->journal_start = tfh_p.process_start;
 }
 
-/* A second copy differs in numbers only: whoever reads meanwhile finds the old or the new ones. */
+/* A second copy differs only in numbers, so a concurrent reader finds either the old or the new
+ * ones. */
 void tfh_head_copy(void)
 {
 	struct tft_journal *j = tfh_j.head;

@@ -22,12 +22,12 @@
 #define UNHOOKED_TEXT 80
 #define BOUND_BYTES 1024
 
-/* Names that the driver answered and no hook covers; any thread adds, one entry a name. */
+/* Names that the driver resolved but no hook covers. Any thread adds to it, one entry per name. */
 static struct {
 	char name[UNHOOKED_TEXT];
 	uint32_t ready; /* atomic */
 } unhooked[UNHOOKED_MAX];
-static uint32_t unhooked_count; /* atomic; may go beyond the table */
+static uint32_t unhooked_count; /* atomic; may exceed the size of the table */
 static uint32_t unhooked_written;
 
 static bool unhooked_known(const char *name, uint32_t n)
@@ -52,7 +52,7 @@ void tfh_unhooked(const char *name)
 	__atomic_store_n(&unhooked[n].ready, 1, __ATOMIC_RELEASE);
 }
 
-static const char *torch, *torch_written; /* the first: atomic */
+static const char *torch, *torch_written; /* torch: atomic */
 
 void tfh_note_torch(const char *what)
 {
@@ -171,7 +171,7 @@ void tfh_note_settings(const struct tfh_setting_at *at, uint32_t n)
 	__atomic_store_n(&settings, at, __ATOMIC_RELEASE);
 }
 
-/* Its value + 1; 0: not known, or not one that has a name. */
+/* The setting's value + 1; 0: unknown, or a value without a name. */
 static int32_t setting_now(const struct tfh_setting_at *s)
 {
 	uint32_t value;

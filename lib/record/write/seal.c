@@ -1,4 +1,4 @@
-/* From the staging area to the trace file: chunks and losses; and what happens when the disk is full. */
+/* From the staging area to the trace file: chunks and losses, and what happens when the disk is full. */
 #include "record/write/write.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 #define PAUSE_NS 30000000000ull
 #define LOSSES_MAX 256u
 #define SEAL_NS 30000000000ull
-#define SEAL_MEMORY_NS 1000000000ull /* what lies in plain memory dies with the process */
+#define SEAL_MEMORY_NS 1000000000ull /* records in plain memory die with the process */
 
 static struct {
 	uint64_t pause_until_ns, paused_since_ns; /* 0: not paused */
@@ -24,7 +24,7 @@ static struct {
 	uint64_t sealed_ns;
 } f;
 
-/* Losses not yet written; the rings' counters are settled by settle_losses() once they are. */
+/* Losses not yet written. settle_losses() settles the rings' counters once they are. */
 struct losses {
 	struct tft_loss loss[LOSSES_MAX];
 	struct {
@@ -66,7 +66,8 @@ static void ring_loss(struct tft_ring *ring)
 		 last ? last : tfh_ticks()); /* 0: the thread has no clock (confined.c) */
 }
 
-/* Added before it is taken away: a kill in between ends both counts. */
+/* Added to the one count before it is removed from the other, so a kill in between loses
+ * nothing. */
 void tfh_take_early_losses(void)
 {
 	uint64_t early = __atomic_load_n(&tfh_p.beyond_early, __ATOMIC_RELAXED);
@@ -95,7 +96,7 @@ static void collect_losses(void)
 		struct tfh_rec *records;
 		struct tft_ring *ring = tfh_early_at(i, &records);
 
-		/* Claimed until settled: its thread takes its counts along when it moves. */
+		/* Claimed until settled: a thread that moves takes its counts along. */
 		if (ring->dropped != ring->drop_seen && tfh_early_claim(ring, false)) {
 			uint32_t n_before = losses.n;
 
@@ -121,7 +122,7 @@ static uint64_t losses_sum(void)
 	return sum;
 }
 
-/* Also after a failure to write, then without settling. */
+/* Also called after a failed write, in which case nothing is settled. */
 static void release_cold(void)
 {
 	for (uint32_t i = 0; i < losses.n; i++)
@@ -129,7 +130,8 @@ static void release_cold(void)
 			tfh_early_release(losses.of[i].ring);
 }
 
-/* Where the LOSS chunk will lie, so that a kill right after its write does not count it twice. */
+/* Announces where the LOSS chunk will be, so that a kill right after its write does not count it
+ * twice. */
 static void announce_losses(void)
 {
 	uint64_t mark = tft_loss_mark(tfh_j.head->segment, tft_writer_bytes(tfh_seg.writer));
@@ -188,7 +190,8 @@ static const char *remedy_of(int err)
 	}
 }
 
-/* Stops writing for half a minute. The rings go on until they are full; then losses are counted. */
+/* Stops writing for half a minute. The rings continue until they are full; then losses are
+ * counted. */
 static void pause_writing(int err, uint64_t now_ns)
 {
 	f.pause_until_ns = now_ns + PAUSE_NS;
@@ -244,7 +247,7 @@ static int write_staged(uint64_t dropped)
 		tft_live_see(&tfh_live, batches[i].thread, batches[i].records, batches[i].count);
 	tfh_j.head->events_written += s->used;
 	tfh_j.head->bytes_written += tft_writer_bytes(tfh_seg.writer) - before;
-	/* The write has returned: the copies here have done their work. */
+	/* The write has returned, so the copies here are no longer needed. */
 	__atomic_store_n(&s->epoch, s->epoch + 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&s->n_batches, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&s->used, 0, __ATOMIC_RELEASE);
@@ -283,7 +286,7 @@ static int write_all(void)
 void tfh_write_failed(int err, uint64_t now_ns)
 {
 	if (tfh_seg.writer && tft_writer_rewind(tfh_seg.writer) == -EBADF) {
-		/* The job closed all descriptors, as daemons do: the next round opens another
+		/* The job closed all descriptors, as daemons do. The next round opens another
 		 * segment. */
 		tft_writer_abandon(tfh_seg.writer);
 		tfh_seg.writer = NULL;

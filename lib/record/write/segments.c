@@ -27,7 +27,7 @@ static void segment_name(char *name, size_t size, uint32_t n)
 	snprintf(name, size, "%.*s.%u.tft", (int)sizeof(tfh_dir.prefix), tfh_dir.prefix, n);
 }
 
-/* Removes a segment of this process; returns how many bytes it had. */
+/* Removes a segment of this process. Returns its size in bytes. */
 static uint64_t remove_segment(const char *name)
 {
 	int dir = tfh_rundir_fd(&tfh_dir);
@@ -63,7 +63,7 @@ static int make_segment(void)
 	return err;
 }
 
-/* What is alive in the job, so that this segment can be read alone. */
+/* Writes the job's live objects, so that this segment can be read alone. */
 static int repeat_live(void)
 {
 	size_t bytes = TFT_MAX_EVENTS * sizeof(struct tfh_rec);
@@ -94,7 +94,7 @@ int tfh_segment_ready(void)
 
 	if (s->writer)
 		return 0;
-	/* An earlier process of the same number, or this one before a failed exec, may have left
+	/* An earlier process with the same pid, or this one before a failed exec, may have left
 	 * segments. */
 	for (int i = 0; err == -EEXIST && i < 10000; i++) {
 		err = make_segment();
@@ -159,13 +159,13 @@ static int keep_sketches(const char *path)
 	int err;
 
 	if (tft_open(path, &r, &text))
-		return 0; /* unreadable: nothing to keep */
+		return 0; /* unreadable: there is nothing to keep */
 	err = tft_write_digest(tfh_seg.writer, r);
 	tft_close(r);
 	return err;
 }
 
-/* The sketches of a segment's event chunks go into the open one; then the file goes. */
+/* Copies the sketches of a segment's event chunks into the open segment and deletes its file. */
 static int give_up(uint32_t n)
 {
 	struct tfh_segments *s = &tfh_seg;
@@ -186,7 +186,7 @@ static int give_up(uint32_t n)
 	return 0;
 }
 
-/* The open segment may grow to `most`; the first and the one that was closed last stay. */
+/* The open segment may grow to `most`. The first segment and the one closed last are kept. */
 static int keep_to(uint64_t limit, uint64_t most)
 {
 	struct tfh_segments *s = &tfh_seg;
@@ -206,7 +206,7 @@ static uint64_t own_bytes(void)
 	return tfh_seg.closed_bytes + (tfh_seg.writer ? tft_writer_bytes(tfh_seg.writer) : 0);
 }
 
-/* Size limit of a segment, and of all of this process in `limit`. */
+/* Returns the size limit of a segment, and in `limit` that of all segments of this process. */
 static uint64_t size_limit(uint64_t *limit)
 {
 	uint64_t most = tfh_budget_segment(own_bytes(), limit);
@@ -230,7 +230,7 @@ int tfh_segment_rotate_if_full(void)
 	return err ? err : keep_to(limit, most);
 }
 
-/* Deletes middle segments beyond this process' share; returns whether there were any. */
+/* Deletes middle segments beyond this process's share. Returns whether there were any. */
 static bool shrink(void)
 {
 	uint64_t limit, most = size_limit(&limit), before = tfh_seg.closed_bytes;
@@ -252,7 +252,8 @@ int tfh_disk_check(void)
 
 void tfh_segments_forget(void)
 {
-	/* A parent process goes on writing to it, maybe in a table that the child does not have. */
+	/* The parent process goes on writing to it, perhaps in a table that the child does not
+	 * have. */
 	if (tfh_seg.writer && !tfh_is_apart())
 		tft_writer_abandon(tfh_seg.writer);
 	memset(&tfh_seg, 0, sizeof(tfh_seg));
