@@ -1,15 +1,15 @@
 /*
- * How well samples bear out the cause of a host-bound verdict. A cause told by its own calls (launches, waits, allocations) needs none, and
- * where there are no samples at all (an imported trace) they say nothing.
+ * How well samples support the cause of a host-bound verdict. A cause that its own calls prove (launches, waits,
+ * allocations) needs no samples. Where there are none at all (an imported trace), nothing is concluded from that.
  */
 #include <math.h>
 
 #include "judge/verdict/verdict.h"
 
-/* Samples of driving threads between their calls, in judged steps. */
+/* Samples of driving threads between their calls in judged steps, by cause. */
 struct seen {
 	uint32_t all, of[TFH_CAUSE_COUNT];
-	uint32_t takes; /* at something that may be a result or the next batch */
+	uint32_t takes; /* where a thread may be waiting for a result or for the next batch */
 };
 
 static struct seen count(const struct tfh_accounts *accounts)
@@ -30,7 +30,7 @@ static struct seen count(const struct tfh_accounts *accounts)
 	return n;
 }
 
-/* The cause's samples are more than those of the class' next one by more than chance. */
+/* Whether the cause has more samples than the next one of its class, by more than chance. */
 static bool leads(const struct seen *n, enum tfh_cause cause)
 {
 	uint32_t next = 0;
@@ -43,7 +43,7 @@ static bool leads(const struct seen *n, enum tfh_cause cause)
 	       n->of[cause] - next >= TFH_PREDICT_ERRORS * sqrt((double)n->of[cause] + next);
 }
 
-/* Those that calls tell, too. */
+/* Whether calls alone prove the cause. */
 static bool told_by_calls(const struct tfh_accounts *accounts, enum tfh_cause cause)
 {
 	return cause < 0 || tfh_cause_class(cause) != TFH_CLASS_HOST_BOUND ||
@@ -52,7 +52,8 @@ static bool told_by_calls(const struct tfh_accounts *accounts, enum tfh_cause ca
 	       accounts->facts->feed->imported;
 }
 
-/* Those of which calls tell where they stand, but not what is done there: behind the step, or between ops of which none goes to a device. */
+/* Whether calls show when the host spends the time (behind the step, or between ops none of which runs on a device) but
+ * not on what. */
 static bool placed_by_calls(enum tfh_cause cause)
 {
 	return cause == TFH_CAUSE_HOST_CALLBACK || cause == TFH_CAUSE_HOST_LAUNCH;
@@ -69,7 +70,7 @@ enum tfh_borne_out tfh_borne_out(const struct tfh_accounts *accounts, enum tfh_c
 	if (placed_by_calls(cause) && n.all < TFH_FACTS_LOOK_LEAST)
 		return TFH_BORNE_OUT_HARDLY;
 	if (!n.of[cause] && !code)
-		return TFH_BORNE_OUT; /* by its calls, or by where its pauses stand */
+		return TFH_BORNE_OUT; /* its calls prove it, or the position of its pauses */
 	if (n.of[cause] < TFH_VERDICT_LINE_LOOKS && !placed_by_calls(cause))
 		return TFH_BORNE_OUT_NOT;
 	bool takes = (cause == TFH_CAUSE_HOST_LOCK || cause == TFH_CAUSE_HOST_WAIT) &&

@@ -1,6 +1,7 @@
 /*
- * The line of the program that makes the calls a verdict is about: copies, waits, allocations, loading of modules, and what
- * launches follow. Samples look between calls; where the time is in calls, their stacks tell the line.
+ * The line of the program that makes the calls a verdict is about: copies, waits, allocations, module loads, and the
+ * launches that pauses precede. Samples are taken between calls; where the time is spent in calls, the stacks of the
+ * calls give the line.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -8,7 +9,7 @@
 #include "judge/verdict/line_tree.h"
 
 struct made {
-	struct tfh_model_line line, callee; /* callee: what the line calls, of a library */
+	struct tfh_model_line line, callee; /* callee: the library function that the line calls */
 	int64_t ns;
 };
 
@@ -16,7 +17,7 @@ struct call_lines {
 	const struct tfh_accounts *accounts;
 	enum tfh_cause cause;
 	TFH_VEC(struct made) made;
-	int64_t ns; /* of all calls of the cause whose stacks are known */
+	int64_t ns; /* of all calls of the cause with known stacks */
 };
 
 static uint32_t frames_of(const struct tfh_accounts *accounts, uint32_t stack,
@@ -42,7 +43,8 @@ static bool calls_another(const struct tfh_accounts *accounts, const struct tfh_
 	return false;
 }
 
-/* A line from which several of the driver's functions are called only passes calls on: ctypes' users have one. */
+/* Whether several functions of the driver are called from the line. Such a line only passes calls on; users of ctypes
+ * have one. */
 static bool passes_on(const struct tfh_accounts *accounts, const struct tfh_model_line *line,
 		      const struct tfh_fn_info *fn)
 {
@@ -66,7 +68,7 @@ static int add_site(struct call_lines *x, const struct tfh_site_use *s)
 	if (!n)
 		return 0;
 	at = tfh_role_lead(frame, n, TFH_ROLE_NONE, &callee);
-	/* what follows a pause is not known by its stack */
+	/* a launch's stack does not show what follows a pause */
 	if (!at && n > 1 && !frame[1].library && x->cause != TFH_CAUSE_HOST_LAUNCH &&
 	    passes_on(x->accounts, &frame[0], s->fn))
 		at = 1;
@@ -116,13 +118,13 @@ static int add_calls(struct call_lines *x)
 	case TFH_CAUSE_HOST_COMPILE:
 		return add_sites(x, x->accounts->load_site);
 	case TFH_CAUSE_HOST_LAUNCH:
-		return add_sites(x, x->accounts->pause_site); /* launches follow pauses */
+		return add_sites(x, x->accounts->pause_site); /* launches end pauses */
 	default:
 		return tfh_cause_part(x->cause) == TFH_PART_TRANSFER ? add_copies(x) : 0;
 	}
 }
 
-/* The line with over half of the calls' time. */
+/* Chooses the line with over half of the calls' time. */
 static void choose(const struct call_lines *x, struct tfh_result *r)
 {
 	struct tfh_seen_line *out = &r->found.line;

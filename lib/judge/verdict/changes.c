@@ -1,7 +1,8 @@
 /*
- * When a run's steps became slower or faster: change points of their length. Pettitt's test of ranks (Pettitt 1979, A non-parametric
- * approach to the change-point problem) finds the likeliest one of a series and how likely chance makes it; what lies before and
- * behind it is searched again. Steps are taken in blocks, by their median, so that single ones change nothing.
+ * When the steps of a run became slower or faster: change points of their duration. Pettitt's rank test (Pettitt 1979,
+ * A non-parametric approach to the change-point problem) finds the likeliest change point of a series and the
+ * probability that it is due to chance. The parts before and after it are searched in turn. The test uses medians of
+ * blocks of steps, so that single steps have no effect.
  */
 #include <errno.h>
 #include <math.h>
@@ -12,8 +13,8 @@
 
 struct step_block {
 	double s;
-	size_t first; /* step */
-	uint32_t at;  /* among the blocks */
+	size_t first; /* of the first step */
+	uint32_t at;  /* index of the block */
 };
 
 static int by_length(const void *a, const void *b)
@@ -30,7 +31,7 @@ static double median_of(const struct step_block *v, size_t n, double *room)
 	return tfh_quantile(room, n, 0.5);
 }
 
-/* Ranks, of equal lengths the mean one, into rank[]. */
+/* Writes ranks to rank[]; equal durations share their mean rank. */
 static void rank_all(const struct step_block *v, size_t n, struct step_block *sorted, double *rank)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -46,7 +47,7 @@ static void rank_all(const struct step_block *v, size_t n, struct step_block *so
 	}
 }
 
-/* Where the series changes, 0: chance could make it. */
+/* Index of the change point; 0: it may be due to chance. */
 static size_t change_in(const struct step_block *v, size_t n, struct step_block *sorted,
 			double *rank)
 {
@@ -81,7 +82,7 @@ static void search(struct tfh_result *r, const struct step_block *v, size_t n,
 	search(r, v + at, n - at, sorted, room);
 }
 
-/* The part that changed most between the steps [a, b) and [b, c), and their usual lengths. */
+/* Finds the part that changed most between the steps [a, b) and [b, c), and the typical durations of both. */
 static void describe(struct tfh_result *r, struct tfh_change *x, size_t a, size_t b, size_t c)
 {
 	double part[2][TFH_PART_COUNT] = {{0}}, dur[2] = {0}, most = 0;

@@ -1,8 +1,8 @@
 /*
- * From charged time to the closed vocabulary, per step and for the run. The order: unclassified;
- * compute at least 85 %, or half if no class blocks 15 %; the class whose parts together block most, if that is at
- * least 5 %; balanced. Last, where device times let the steps be timed anew: a class whose going gains nothing
- * gives way to one whose going does.
+ * From charged time to the closed vocabulary of classes, per step and for the run. The first rule that applies decides:
+ * unclassified; compute with a share of at least 85 %, or half if no class blocks 15 %; the class whose parts together
+ * block most, if they block at least 5 %; balanced. Last, where device times allow a replay of the steps, a class
+ * whose removal gains nothing is replaced by one whose removal does.
  */
 #include <errno.h>
 #include <math.h>
@@ -11,7 +11,7 @@
 
 #include "judge/verdict/verdict.h"
 
-/* Whether a window speaks for the run: where some windows have device times, only those do. */
+/* Whether a window counts for the run: if some windows have device times, only those do. */
 static bool judged(const struct tfh_accounts *accounts, size_t i)
 {
 	return tfh_window_counts(accounts, i) &&
@@ -25,9 +25,8 @@ struct totals {
 };
 
 /*
- * Standard error of the sum of one class' blocking time over the windows that count, from the
- * median absolute deviation (x 1.4826 for a normal spread): one interrupted step among twenty would
- * otherwise hide any class.
+ * Standard error of the sum of one class' blocking time over the windows that count. It comes from the median absolute
+ * deviation (x 1.4826 for a normal distribution): otherwise one interrupted step among twenty would hide any class.
  */
 static double standard_error(const struct tfh_accounts *accounts, enum tfh_class cls)
 {
@@ -81,13 +80,13 @@ static void sum_up(const struct tfh_accounts *accounts, struct totals *t)
 			add_step(accounts, t, i);
 }
 
-/* Copies of a cause, small and larger ones, and the number of small copies of any. */
+/* The small and the larger copies of a cause, and the number of small copies of any cause. */
 struct copies {
 	uint64_t small;
 	int64_t small_ns, large_ns;
 };
 
-/* By their calls. */
+/* Counted by calls. */
 static struct copies called_copies(const struct tfh_accounts *accounts, enum tfh_cause cause)
 {
 	struct copies c = {0};
@@ -102,8 +101,7 @@ static struct copies called_copies(const struct tfh_accounts *accounts, enum tfh
 	return c;
 }
 
-/* By what the device did: one call may hand over a batch of them (cuMemcpyBatchAsync), or a graph.
- */
+/* Counted by device ops: one call may submit a batch of copies (cuMemcpyBatchAsync) or a graph. */
 static struct copies done_copies(const struct tfh_accounts *accounts, enum tfh_cause cause)
 {
 	struct copies c = {0};
@@ -119,8 +117,8 @@ static struct copies done_copies(const struct tfh_accounts *accounts, enum tfh_c
 	return c;
 }
 
-/* Very many small copies are that, whatever their direction, where those of the cause that blocks
- * most cost more than the larger ones of it. */
+/* The cause is many small copies, whatever their direction, if there are very many of them and those of the cause that
+ * blocks most cost more than its larger ones. */
 static enum tfh_cause transfer_cause(const struct tfh_accounts *accounts, enum tfh_cause cause)
 {
 	struct copies called = called_copies(accounts, cause), done = done_copies(accounts, cause);
@@ -136,7 +134,7 @@ static enum tfh_cause transfer_cause(const struct tfh_accounts *accounts, enum t
 		       : cause;
 }
 
-/* together: what the steps are on average, where most of them are of another class. */
+/* together: the class of the steps on average, which may differ from that of most steps. */
 static void set_also(struct tfh_verdict *v, const struct totals *t, enum tfh_class together)
 {
 	double by_class[TFH_CLASS_COUNT];
@@ -154,23 +152,22 @@ static void set_also(struct tfh_verdict *v, const struct totals *t, enum tfh_cla
 }
 
 /*
- * High needs 20 steady steps and direct evidence: at tier C that means that what was charged are
- * calls that are the thing itself (get-next with an idle device, blocking copies, executed graphs),
- * not conclusions from waits.
+ * High confidence needs 20 steady steps and direct evidence. At tier C, direct evidence means that the charged calls
+ * are the cost itself (get-next with an idle device, blocking copies, executed graphs) and that nothing is concluded
+ * from waits.
  */
 static enum tfh_confidence confidence(const struct tfh_accounts *accounts,
 				      const struct tfh_verdict *v, const struct totals *t,
 				      const struct tfh_steps *steps)
 {
 	bool most = v->cls >= 0 && t->of_class[v->cls] >= TFH_VERDICT_MOST_SHARE * t->total;
-	/* What takes every tenth step is sure once it has been seen often enough. */
+	/* A cause of every tenth step is certain once it has been seen often enough. */
 	bool often = v->cls >= 0 && t->windows_of[v->cls] >= TFH_VERDICT_STEADY_STEPS;
 
 	if (t->part[TFH_PART_UNATTRIBUTED] > TFH_BLOCKING_SHARE * t->total ||
 	    t->windows < TFH_VERDICT_FEWEST_WINDOWS || (!most && !often))
 		return TFH_CONFIDENCE_LOW;
-	/* What only comes again in another profiler's trace, no range saying that it is a step, may
-	 * be a layer. */
+	/* In another profiler's trace, what merely repeats may be a layer unless a range says that it is a step. */
 	if (!most || steps->count < TFH_VERDICT_STEADY_STEPS ||
 	    (accounts->facts->feed->imported && accounts->loops->clock == TFH_STEP_CLOCK_PERIOD))
 		return TFH_CONFIDENCE_MEDIUM;
@@ -179,8 +176,8 @@ static enum tfh_confidence confidence(const struct tfh_accounts *accounts,
 		       : TFH_CONFIDENCE_MEDIUM;
 }
 
-/* Window entries become one entry per step: the steps of one executed call share its time equally.
- * Where every window is one step the list is handed over as it is: it may be long. */
+/* Turns window entries into one entry per step: the steps of one executed call share its time equally. Where every
+ * window is one step, the list may be long, and its ownership passes to the result. */
 static int expand(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	uint64_t n = 0;
@@ -216,7 +213,7 @@ static int expand(const struct tfh_accounts *accounts, struct tfh_result *r)
 	return 0;
 }
 
-/* The parts of single steps are floats: their sum may be a little more than the whole. */
+/* The parts of single steps are floats, whose sum may slightly exceed the whole. */
 static double share_of(double part, double total)
 {
 	return total > 0 ? fmin(part / total, 1) : NAN;
@@ -292,10 +289,10 @@ static void fill_breakdown(struct tfh_result *r, const struct totals *t)
 }
 
 /*
- * The class of all steps together: of their sum, or of most of them where that is another one and
- * only a few make the difference. Where nearly all of the sum is computing, no class blocks enough to be worth naming,
- * though most steps may be just below the bound. A class that blocks enough but whose steps differ too much to be
- * sure of the mean is named all the same, and `low` (confidence()).
+ * The class of all steps together: that of their sum, or that of most steps if it differs and only a few steps make the
+ * difference. Where nearly all of the sum is computing, no class blocks enough to be named, even if most steps are just
+ * below the bound. A class that blocks enough is named even if its steps vary too much for a reliable mean;
+ * confidence() then says `low`.
  */
 static enum tfh_class class_of_all(const struct totals *t)
 {
@@ -328,11 +325,11 @@ static enum tfh_cause cause_of(const struct tfh_accounts *accounts, enum tfh_cla
 		return cause;
 	if (tfh_tier(accounts) != 'C')
 		return tfh_compute_cause(accounts->device);
-	/* Without device times nothing finer is known. */
+	/* Without device times nothing more specific is known. */
 	return accounts->facts->cpu_only ? TFH_CAUSE_COMPUTE_CPU : TFH_CAUSE_COMPUTE_DENSE;
 }
 
-/* Steps of one class become another's where that blocks enough of them, too. */
+/* Moves steps from one class to another if that one blocks enough of their time. */
 static int turn_steps(struct tfh_result *r, enum tfh_class from, enum tfh_class to,
 		      enum tfh_cause cause)
 {
@@ -350,7 +347,8 @@ static int turn_steps(struct tfh_result *r, enum tfh_class from, enum tfh_class 
 	return count_classes(r, r->steps.total_s);
 }
 
-/* Blocking time by class. A thread that was late after a wait had no processor: that blocks nothing of the job's own. */
+/* Blocking time by class. A thread that was late after a wait had no processor, so that delay is not counted as
+ * blocking by the job's own code. */
 static void blocking_of(const struct tfh_accounts *accounts, const struct totals *t,
 			double by_class[TFH_CLASS_COUNT])
 {
@@ -361,8 +359,8 @@ static void blocking_of(const struct tfh_accounts *accounts, const struct totals
 			(double)accounts->train_ns * t->total;
 }
 
-/* CPU contention is the cause where it takes more than what limits the steps otherwise. What it makes longer of that goes away with it, and
- * counts there only. */
+/* Makes CPU contention the cause if it takes more time than what limits the steps otherwise. Time that contention adds
+ * to other costs would disappear with it, and counts only as contention. */
 static int prefer_contention(const struct tfh_accounts *accounts, struct tfh_result *r,
 			     const struct totals *t)
 {
@@ -393,7 +391,8 @@ static int prefer_contention(const struct tfh_accounts *accounts, struct tfh_res
 	return turn_steps(r, from, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_CONTENTION);
 }
 
-/* Whether a class that blocks little of the time has no cause that alone keeps a step from being computing: no single fix gains that. */
+/* Whether a class that blocks little time has no single cause large enough to keep the steps from being compute-bound,
+ * so that no single fix gains that time. */
 static bool is_spread(const struct tfh_accounts *accounts, enum tfh_cause cause, double share)
 {
 	double most = (1 - TFH_ACCOUNT_COMPUTE_SHARE) * (double)accounts->train_ns;
@@ -403,8 +402,9 @@ static bool is_spread(const struct tfh_accounts *accounts, enum tfh_cause cause,
 }
 
 /*
- * A host-bound verdict whose cause nothing bears out: where the device, or the processors, compute for most of the time, what the host
- * loses beside it is what any library does around its calls, as far as anybody can tell, and computing is the verdict. So it is where the host's time is little and of several causes.
+ * Replaces a host-bound verdict whose cause no samples support by computing, if the device or the processors compute
+ * for most of the time: as far as anyone can tell, what the host loses besides is what any library does around its
+ * calls. The same applies if the host's time is short and has several causes.
  */
 static int prefer_computing(const struct tfh_accounts *accounts, struct tfh_result *r,
 			    const struct totals *t)
@@ -446,12 +446,12 @@ static int give_verdict(const struct tfh_accounts *accounts, struct tfh_result *
 	v->cls = class_of_all(t);
 	enum tfh_class together = tfh_class_of(t->own, t->own_total);
 	v->cause = cause_of(accounts, v->cls);
-	/* The share that the verdict speaks of: compute where nothing blocks. */
+	/* The share that the verdict refers to: that of compute where nothing blocks. */
 	enum tfh_class shown = v->cls == TFH_CLASS_BALANCED ? TFH_CLASS_COMPUTE_BOUND : v->cls;
 	v->share = share_of(by_class[shown], t->total);
 	set_also(v, t, together);
 	v->confidence = confidence(accounts, v, t, &r->steps);
-	/* Waiting for processors may be half of what blocks, or more. */
+	/* Waiting for processors may make up half or more of the blocking time. */
 	double waited = t->total - t->own_total;
 	if (tfh_class_blocks(v->cls))
 		waited = fmax(waited, tfh_processor_wait(accounts->facts) * t->total);
@@ -480,8 +480,8 @@ int tfh_classify(const struct tfh_accounts *accounts, struct tfh_result *r)
 	return give_verdict(accounts, r, &t);
 }
 
-/* What a class costs a step when its parts go one by one: whether that surely gains anything, and
- * whether it surely does not. */
+/* What the what-ifs of a class, each taken by itself, gain: *some, if one certainly gains; *none, if all of them
+ * certainly do not. */
 static void gains(const struct tfh_result *r, enum tfh_class cls, double step, bool *some,
 		  bool *none)
 {

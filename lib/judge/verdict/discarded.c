@@ -1,7 +1,7 @@
 /*
- * Spans whose records were discarded to keep a long recording small. What the sketches of their
- * chunks tell is reported beside the judgement, never in it: how many steps there were and how long
- * they took, by the clock that told the steps elsewhere, else by the number of launches.
+ * Spans whose records were discarded to keep a long recording small. The report shows what the sketches of their chunks
+ * contain beside the judgement, which never uses it: how many steps there were and how long they took. Steps are
+ * counted by the step clock of the rest of the run, else by the number of launches.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -10,7 +10,7 @@
 
 #include "judge/verdict/verdict.h"
 
-/* Mean step of one chunk. */
+/* Mean step duration of one chunk. */
 struct mean {
 	double s;
 	uint64_t steps;
@@ -22,22 +22,22 @@ struct dropped_call {
 	int64_t ns;
 };
 
-/* What is gathered of one span. */
+/* Totals of one span. */
 struct tally {
 	const struct tfh_accounts *accounts;
 	const struct tfh_discarded_span *span;
-	double per_step; /* launches of a step elsewhere, 0: not known */
+	double per_step; /* launches per step elsewhere in the run; 0: not known */
 	uint64_t ticks, launches;
 	int64_t first, last; /* tick */
 	double by_launches;
-	bool no_anchors; /* of a chunk at least */
+	bool no_anchors; /* in at least one chunk */
 	struct tfh_sketched anchor[TFT_SKETCH_ANCHORS];
 	TFH_VEC(struct mean) mean;
 	TFH_VEC(struct dropped_call) call;
 };
 
-/* Whether batches of this iterator are the training loop's. One that was not met elsewhere is, if
- * only one loop was. */
+/* Whether the batches of this iterator belong to the training loop. An iterator that occurs nowhere else does if the
+ * run has only one loop. */
 static bool trains(const struct tfh_accounts *accounts, uint32_t iterator)
 {
 	uint32_t at = accounts->facts->series_at[iterator % TFH_FACTS_SERIES_BUCKETS];
@@ -65,7 +65,7 @@ static bool is_clock(const struct tfh_accounts *accounts, const struct tfh_diges
 	}
 }
 
-/* Wrappers of get-next nest: of an iterator's functions the one with most calls counts. */
+/* Wrappers of get-next nest: only the function of an iterator with the most calls counts. */
 static bool counts(const struct tfh_accounts *accounts, const struct tfh_digest *d, uint32_t i)
 {
 	const struct tfh_digest_clock *c = &d->clock[i];
@@ -194,7 +194,7 @@ static int fill(struct tally *t, const struct tfh_accounts *accounts, struct tfh
 	return 0;
 }
 
-/* Launches of a training step. */
+/* Launches per training step. */
 static double launches_per_step(const struct tfh_accounts *accounts)
 {
 	uint64_t n = accounts->graph_launches;

@@ -1,10 +1,10 @@
 /*
- * Facts of a run that belong to no table: what the sentences of a report are made from.
+ * Facts of a run that belong to no table and become sentences of the report.
  *
- * Page faults: memory that the job gives back to the kernel and takes again, page by page; glibc's
- * arenas do that beside threads that allocate much at a time. Samples count the page faults of the
- * process, and the recorder has measured what one takes at least. That is processor time, of
- * whichever thread; what a step loses by it only a run without it tells.
+ * Page faults: memory that the job returns to the kernel and takes again, page by page. glibc's arenas do that in
+ * threads that allocate large blocks. Samples count the page faults of the process, and the recorder has measured the
+ * minimum cost of one. The product is processor time of any thread; only a run without the faults shows what a step
+ * loses.
  */
 #include <math.h>
 #include <string.h>
@@ -16,7 +16,7 @@ struct fault_sums {
 	double wall_s, cost_s, system_s, faults, kept, page;
 };
 
-/* Over the samples that lie between the first step and the last. */
+/* Adds up the samples between the first step and the last. */
 static void add_up(const struct tfh_accounts *accounts, struct fault_sums *u)
 {
 	const struct tfh_sample *s = NULL;
@@ -74,7 +74,7 @@ static void find_stalls(struct tfh_result *r)
 			r->found.stall.most = p;
 }
 
-/* Where most of the calls were made that a cause's time is spent in. */
+/* The place where most of the calls were made that account for a cause's time. */
 static struct tfh_call_site call_site(const struct tfh_accounts *accounts,
 				      const struct tfh_site_use *site)
 {
@@ -131,7 +131,7 @@ static const char *plain_name(const struct tfh_facts *facts, uint32_t name)
 	return tfh_arena_text(facts->arena, "%.*s", (int)n, s);
 }
 
-/* The one that takes longest. */
+/* Finds the function with the most time. */
 static void find_retraced(const struct tfh_facts *facts, struct tfh_retraced *out)
 {
 	const struct tfh_tag *best = NULL;
@@ -147,7 +147,7 @@ static void find_retraced(const struct tfh_facts *facts, struct tfh_retraced *ou
 		out->variants += facts->tag.v[i].retraced && facts->tag.v[i].base == best->base;
 }
 
-/* What was seen of the driving threads in the judged steps. */
+/* Adds up the samples of the driving threads in the judged steps. */
 static void sum_looks(const struct tfh_accounts *accounts, struct tfh_seen_sum *out)
 {
 	const struct tfh_facts *facts = accounts->facts;
@@ -164,7 +164,7 @@ static void sum_looks(const struct tfh_accounts *accounts, struct tfh_seen_sum *
 	}
 }
 
-/* Of the direction that the verdict is about: whether most of its bytes come again in most steps. */
+/* Whether most bytes copied in the verdict's direction are copied again in most steps. */
 static void find_again(const struct tfh_accounts *accounts, const struct tfh_result *r,
 		       struct tfh_copied_again *out)
 {

@@ -13,7 +13,7 @@ bool tfh_same_line(const struct tfh_model_line *a, const struct tfh_model_line *
 	return a->line == b->line && same(a->file, b->file) && same(a->function, b->function);
 }
 
-/* The node of that line below another one; UINT32_MAX: there is no more room. */
+/* The child of a node for that line; UINT32_MAX: there is no room for more. */
 static uint32_t node_of(struct tfh_line_tree *tree, uint32_t parent,
 			const struct tfh_model_line *line)
 {

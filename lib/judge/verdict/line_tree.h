@@ -1,4 +1,4 @@
-/* Lines of Python that were seen, as a tree of calls. */
+/* Lines of Python that samples saw, as a tree of calls. */
 #ifndef TFH_JUDGE_LINE_TREE_H
 #define TFH_JUDGE_LINE_TREE_H
 
@@ -10,10 +10,10 @@ struct tfh_line_tree {
 };
 
 bool tfh_same_line(const struct tfh_model_line *a, const struct tfh_model_line *b);
-/* A stack, the innermost frame first, that was seen for some time. */
+/* Adds `ns` to a stack, whose innermost frame comes first. */
 void tfh_tree_add(struct tfh_line_tree *tree, const struct tfh_model_line *frame, uint32_t n,
 		  double ns);
-/* Copies it to the result, by judged step. 0 or -ENOMEM. */
+/* Copies the tree to the result, per judged step. 0 or -ENOMEM. */
 int tfh_tree_keep(const struct tfh_line_tree *tree, const struct tfh_accounts *accounts,
 		  struct tfh_seen_node **node, uint32_t *n);
 

@@ -1,8 +1,8 @@
-/* Where the time of each loop's steps went: the steps' causes, added up by the part of the run's tree that they are in. */
+/* Where the time of each loop's steps went: the causes of the steps, added up per part of the run's tree. */
 #include "judge/verdict/verdict.h"
 
-/* The part that a step is in: the loop whose iterations continued at its middle; 0: none, so that it is only in the run. *at goes on from
- * step to step, as times do. */
+/* The part that contains a step: the loop that is iterating at its middle; 0: none, only the run does. *at advances
+ * from step to step, since they are in order of time. */
 static uint32_t part_of(const struct tfh_loops *loops, const struct tfh_window *w, size_t *at)
 {
 	int64_t middle = w->t0 + (w->t1 - w->t0) / 2;
@@ -17,7 +17,7 @@ static bool is_loop(const struct tfh_part_of_run *p)
 	return p->kind >= TFH_BRANCH_EPOCH && p->kind <= TFH_BRANCH_STEP;
 }
 
-/* Of a loop that goes round several times in a step the steps are not iterations: they are those of the loop around it. */
+/* If a loop iterates several times per step, the steps are not its iterations but those of the loop around it. */
 static uint32_t home_of(const struct tfh_part_of_run *tree, uint32_t part,
 			const uint64_t steps[TFH_LOOPS_PARTS])
 {
@@ -41,7 +41,7 @@ static void add_step(const struct tfh_accounts *accounts, size_t i, struct tfh_p
 		p->cause_s[c] += (double)accounts->step_cause[i][c];
 }
 
-/* A part comes before those that it holds. */
+/* A part comes before the parts it contains. */
 static void add_up(struct tfh_result *r)
 {
 	for (uint32_t i = r->n_tree; i-- > 1;) {

@@ -1,10 +1,10 @@
-/* What the machine and the container say of the whole run: enough of it to be worth a sentence. */
+/* What samples of the machine and the container show for the whole run, where it is worth a sentence. */
 #include <math.h>
 #include <string.h>
 
 #include "judge/verdict/verdict.h"
 
-/* The line of a row's first or second value, of the machine or of a device; NULL: not read. */
+/* The series of a row's first or second value, of the machine or of a device; NULL: not read. */
 static const struct tfh_meter_line *line_of(const struct tfh_run *run, uint32_t process, int device,
 					    enum tfh_meter meter, uint32_t value)
 {
@@ -17,7 +17,7 @@ static const struct tfh_meter_line *line_of(const struct tfh_run *run, uint32_t 
 	return NULL;
 }
 
-/* The mean of a row's first or second value, NAN: not read, or for too short a time. */
+/* The mean of a row's first or second value; NAN: not read, or for too short a time. */
 static double mean_of(const struct tfh_run *run, uint32_t process, enum tfh_meter meter,
 		      uint32_t value)
 {
@@ -26,7 +26,7 @@ static double mean_of(const struct tfh_run *run, uint32_t process, enum tfh_mete
 	return l && l->time_s >= TFH_FACTS_LEAST_SAMPLED_S ? l->mean : NAN;
 }
 
-/* Not less than `least`, else 0: nothing is said of it. */
+/* The value if it is at least `least`, else 0, which means nothing to report. */
 static double from(double least, double value)
 {
 	return value >= least ? value : 0;
@@ -86,7 +86,8 @@ static void find_devices(const struct tfh_run *run, uint32_t p, struct tfh_gpu_f
 	}
 }
 
-/* Who had the CPUs. Processes of the run are the job's; its workers without recorded calls are the machine's others here. */
+/* Who used the CPUs. Processes with records belong to the job; its workers without recorded calls count as others
+ * here. */
 static void find_busy(const struct tfh_run *run, struct tfh_result *r, double busy)
 {
 	const struct tfh_process *processes;

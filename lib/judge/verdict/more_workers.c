@@ -1,16 +1,17 @@
 /*
- * How many worker processes would keep up with the steps, and how long a step takes then. Three things bound it: what is left
- * of a step without the wait for its batch; the work for one batch divided by the workers, who make batches side by side;
- * and what the job's processes need of processors divided by those it may use (operational analysis: the bottleneck's demand;
- * Denning and Buzen, 1978). Workers that sleep or read need none. How well the two sides hide behind each other is not known:
- * at best all of the shorter one, at worst nothing.
+ * How many worker processes would keep up with the steps, and how long a step takes then. Three bounds apply: the rest
+ * of a step without the wait for its batch; the work for one batch divided by the number of workers, which make batches
+ * in parallel; and the processor demand of the job's processes divided by the processors they may use (operational
+ * analysis: the bottleneck's demand; Denning and Buzen, 1978). Workers that sleep or read need no processor. How well
+ * the rest of the step and the work overlap is not known: at best the shorter one is hidden completely, at worst not at
+ * all.
  */
 #include <math.h>
 #include <string.h>
 
 #include "judge/verdict/line_tree.h"
 
-/* Processors that the process itself uses during the steps, and those it may use; false: no sample tells. */
+/* Processors that the process itself uses during the steps, and processors it may use; false: no samples. */
 static bool processors(const struct tfh_accounts *accounts, double *used, double *allowed)
 {
 	const struct tfh_feed *f = accounts->facts->feed;
@@ -30,7 +31,7 @@ static bool processors(const struct tfh_accounts *accounts, double *used, double
 	return *allowed > 0;
 }
 
-/* Of the loader's work on the training thread, the share for which that thread ran; NAN: nobody looked. */
+/* Share of the loader's work on the training thread in which that thread ran; NAN: no samples. */
 static double own_running(const struct tfh_accounts *accounts)
 {
 	const struct tfh_facts *facts = accounts->facts;
@@ -62,8 +63,8 @@ double tfh_mean_step_s(const struct tfh_result *r)
 	return s;
 }
 
-/* Seconds of a step with any number of workers at least. What the training thread ran for while it waited is taking a batch
- * over, and stays. */
+/* Minimum seconds of a step with any number of workers. Processor time that the training thread used during its wait is
+ * spent on receiving a batch, and remains. */
 static double least(const struct tfh_accounts *accounts, const struct tfh_result *r,
 		    const struct tfh_making *m)
 {
@@ -73,9 +74,9 @@ static double least(const struct tfh_accounts *accounts, const struct tfh_result
 
 	if (!processors(accounts, &used, &allowed))
 		return rest;
-	/* Without a sample inside the steps: what is left of a step is run by one thread. */
+	/* Without samples in the steps, assume that one thread runs the rest of a step. */
 	double own = isnan(used) ? rest : used * step;
-	if (!m->workers) /* the work moves from the training thread to others */
+	if (!m->workers) /* the work moves from the training thread to workers */
 		own = fmax(own - m->running * m->work_s, 0);
 	return fmax(rest, (own + m->running * m->work_s) / allowed);
 }
@@ -93,7 +94,7 @@ static void predict(const struct tfh_accounts *accounts, const struct tfh_making
 		return;
 	more->from = m->workers;
 	more->to = (uint32_t)workers;
-	if (!m->workers) /* what handing a batch over costs was not seen */
+	if (!m->workers) /* the cost of passing on a batch was not observed */
 		return;
 	more->low_s = fmax(bound, m->work_s / workers) * (1 - TFH_PREDICT_WARMER);
 	more->high_s = fmin(step, bound + m->work_s / workers);

@@ -1,8 +1,8 @@
 /*
- * How steps differ: by the number of launches, as shapes of batches differ; in turn, when gradients
- * of several batches are gathered before the weights are updated; and whether the launches of one
- * step repeat inside it, as those of micro-steps do. (Periods of the launch sequence: the repeated
- * kernel signatures of peers' step detection, found here by comparing the sequence with itself.)
+ * How steps differ: by the number of launches, as when the shapes of batches differ; at regular intervals, as when
+ * gradients of several batches are accumulated before an update; and whether the launches repeat inside one step, as
+ * those of micro-steps do. The period of the launch sequence is found by comparing the sequence with itself; the step
+ * detection of other profilers compares repeated kernel signatures.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static int by_count(const void *a, const void *b)
 	return x->launches < y->launches ? -1 : x->launches > y->launches;
 }
 
-/* Training windows in order of time. */
+/* Collects the training windows in order of time. */
 static size_t gather(const struct tfh_accounts *accounts, struct launch_count *v)
 {
 	size_t n = 0;
@@ -36,8 +36,8 @@ static size_t gather(const struct tfh_accounts *accounts, struct launch_count *v
 	return n;
 }
 
-/* All numbers that a share of TFH_VERDICT_KIND_SHARE of the entries can have: each place is lost to
- * as many others as it had itself (Misra and Gries' frequent items). */
+/* Finds all numbers that can make up a share of TFH_VERDICT_KIND_SHARE of the entries (the frequent items algorithm of
+ * Misra and Gries). */
 static size_t frequent(const struct launch_count *v, size_t n, struct launch_count *most)
 {
 	size_t used = 0;
@@ -102,7 +102,7 @@ static void find_kinds(struct tfh_pattern *p, const struct launch_count *v, size
 	qsort(p->kind, p->n_kind, sizeof(*p->kind), by_count);
 }
 
-/* All of them, as a checkpoint is a batch, too: but what it launches tells nothing. */
+/* Collects all windows. A checkpoint counts as a batch, but its launches say nothing. */
 static size_t gather_all(const struct tfh_accounts *accounts, struct launch_count *v)
 {
 	size_t n = 0;
@@ -116,7 +116,7 @@ static size_t gather_all(const struct tfh_accounts *accounts, struct launch_coun
 	return n;
 }
 
-/* Of the steps, those that launch as much as the one m later does. */
+/* Share of the steps that launch as much as the step m later. */
 static double as_later(const struct launch_count *v, size_t n, size_t m)
 {
 	size_t same = 0, all = 0;
@@ -129,8 +129,8 @@ static double as_later(const struct launch_count *v, size_t n, size_t m)
 	return all ? (double)same / (double)all : 0;
 }
 
-/* The least number of steps after which the numbers of launches come again; 1: they do not, or they
- * hardly change at all (a model that is made larger once). */
+/* The smallest number of steps after which the numbers of launches repeat; 1: they do not, or they hardly change (a
+ * model that is enlarged once). */
 static uint32_t turn_of(const struct launch_count *v, size_t n)
 {
 	double once = n > 1 ? as_later(v, n, 1) : 1;
@@ -144,8 +144,8 @@ static uint32_t turn_of(const struct launch_count *v, size_t n)
 	return 1;
 }
 
-/* How many times p the longest part of v covers that repeats after p, 0: it is too short. One that is
- * long enough, p being half of v at most, has the middle in it. */
+/* How many periods p the longest part of v covers that repeats after p; 0: it is too short. A part that is long enough
+ * contains the middle of v, since p is at most half of v. */
 static size_t repeats(const uint64_t *v, size_t n, size_t p)
 {
 	size_t from = (n - p) / 2, to = from;
@@ -160,7 +160,7 @@ static size_t repeats(const uint64_t *v, size_t n, size_t p)
 	return (double)(to - from) >= TFH_VERDICT_INNER_SHARE * (double)n ? (to - from) / p : 0;
 }
 
-/* The first token that ends behind t. They are sorted by begin; of one thread's, ends are, too. */
+/* The first token that ends after t. Tokens are sorted by begin, and so are the ends of one thread's tokens. */
 static const struct tfh_token *first_behind(const struct tfh_facts *facts, int64_t t)
 {
 	size_t lo = 0, hi = facts->token.n;
@@ -177,7 +177,7 @@ static const struct tfh_token *first_behind(const struct tfh_facts *facts, int64
 	return facts->token.v + lo;
 }
 
-/* Of a step in the middle of those whose launches are known one by one. */
+/* The repetitions in a step from the middle of those with individually known launches. */
 static uint32_t inner_of(const struct tfh_accounts *accounts)
 {
 	const struct tfh_facts *facts = accounts->facts;
@@ -200,7 +200,7 @@ static uint32_t inner_of(const struct tfh_accounts *accounts)
 	for (; v && t < end && n < TFH_VERDICT_INNER_TOKENS && tfh_token_end(t) <= w[at].t1; t++)
 		if (tfh_is_launch(tfh_kind_of(facts, t)))
 			v[n++] = tfh_kind_of(facts, t)->hash;
-	/* Launches that are all alike repeat with every period, and have no parts. */
+	/* Launches that are all alike repeat with every period, so they show no parts. */
 	for (at = 1; v && at < n && v[at] == v[0];)
 		at++;
 	n = at < n ? n : 0;

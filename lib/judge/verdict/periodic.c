@@ -1,7 +1,7 @@
 /*
- * Steps that are slow in turn: every n-th one writes a log, collects garbage, evaluates a metric.
- * Outliers by the median absolute deviation, as one slow step among few would hide itself in a
- * standard deviation; their spacing tells whether they come regularly.
+ * Steps that are slow at regular intervals: every n-th one writes a log, collects garbage, evaluates a metric. Outliers
+ * are found by the median absolute deviation, because a single slow step among few would inflate a standard deviation
+ * enough to hide itself. Their distances show whether they are regular.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static double limit_of(const struct tfh_result *r, double *median)
 	return limit;
 }
 
-/* The usual distance between slow steps, 0 if there is none; how many of them keep it. */
+/* The typical distance between slow steps, 0 if there is none; *regular: how many of them keep it. */
 static double period(const struct slow *s, size_t n, double *regular)
 {
 	double *gap = tfh_big_array(n, sizeof(*gap)), p = 0;
@@ -52,13 +52,13 @@ static double period(const struct slow *s, size_t n, double *regular)
 	return *regular >= TFH_REGULAR_SHARE && p >= TFH_VERDICT_LEAST_DISTANCE ? p : 0;
 }
 
-/* Which part of these steps is longer than usual. */
+/* The part of these steps that exceeds its usual time most. */
 static enum tfh_part excess(const struct tfh_result *r, const struct slow *s, size_t n)
 {
 	double sum[TFH_PART_COUNT] = {0};
 	enum tfh_part best = TFH_PART_COMPUTE;
 
-	/* Each may touch a page of its own. */
+	/* Each step may touch a page of its own. */
 	for (size_t i = 0; i < n; tfh_big_pass(++i << 6))
 		for (int p = 0; p < TFH_PART_COUNT; p++)
 			sum[p] += (double)r->step[s[i].index].breakdown[p] -
@@ -76,8 +76,7 @@ static int by_index(const void *a, const void *b)
 	return x->index < y->index ? -1 : x->index > y->index;
 }
 
-/* Moves the slowest ones to the front, at most TFH_VERDICT_SLOWEST, the slowest first; returns how
- * many. */
+/* Moves the slowest steps to the front, slowest first, at most TFH_VERDICT_SLOWEST. Returns their number. */
 static size_t slowest(struct slow *s, size_t n)
 {
 	struct slow top[TFH_VERDICT_SLOWEST];
@@ -97,7 +96,7 @@ static size_t slowest(struct slow *s, size_t n)
 	return m;
 }
 
-/* Whether slow steps come every p steps from one end of the run to the other. */
+/* Whether slow steps occur every p steps throughout the run. */
 static bool throughout(const struct slow *s, size_t n, double p, uint64_t steps)
 {
 	double off = TFH_VERDICT_ENDS * p;
@@ -107,9 +106,8 @@ static bool throughout(const struct slow *s, size_t n, double p, uint64_t steps)
 }
 
 /*
- * The slow steps that come in turn: all of them, or the slowest ones, where others are slow for
- * another reason (a machine that is not quiet). Leaves them in front, in order; returns how many,
- * 0 if there is no period.
+ * Finds the slow steps that are regular: all of them, or only the slowest ones if others are slow for another reason,
+ * such as a busy machine. Leaves them at the front, in order. Returns their number, 0 if there is no period.
  */
 static size_t in_turn(struct slow *s, size_t n, uint64_t steps, double *every)
 {
@@ -118,7 +116,7 @@ static size_t in_turn(struct slow *s, size_t n, uint64_t steps, double *every)
 
 	*every = 0;
 	if (n < TFH_VERDICT_SLOW_STEPS)
-		return 0; /* none at all have no memory to be sorted in */
+		return 0; /* there is no array to sort */
 	*every = period(s, n, &regular);
 	if (*every > 0)
 		return n;

@@ -1,7 +1,7 @@
 /*
- * What a run does again and again, of which its steady steps may be the smaller part: evaluations, checkpoints, kernels made for
- * new shapes, the beginnings of epochs. The verdict is of all that together: of the steps, unless another part holds the run up
- * for longer.
+ * What a run does again and again: besides its steady steps, which may be the smaller part, these are evaluations,
+ * checkpoints, compilation for new shapes, and starts of epochs. The verdict covers all of them: it is that of the
+ * steps unless another part holds the run up for longer.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #include "judge/verdict/verdict.h"
 
-/* One kind, in seconds of the run. */
+/* One kind; times in seconds of the run. */
 struct recurring_sum {
 	double cause[TFH_CAUSE_COUNT], compute, total;
 	uint64_t count;
@@ -53,7 +53,7 @@ static enum tfh_cause cause_of(const struct recurring_sum *p, enum tfh_class cls
 	return tfh_largest_cause(ns, cls);
 }
 
-/* All training steps, as the judged ones are. */
+/* Extends the judged steps to all training steps. */
 static struct recurring_sum of_steps(const struct tfh_accounts *accounts)
 {
 	struct recurring_sum p = {.compute = (double)accounts->compute_ns / 1e9,
@@ -73,8 +73,9 @@ static enum tfh_cause made_by(enum tfh_segment kind)
 					      : TFH_CAUSE_NONE;
 }
 
-/* Windows of one kind; false: they do not recur. A single one that takes more than all others together did not come again, and what
- * ended in the first half of the run will not come any more. A step with a checkpoint takes longer for that alone. */
+/* Windows of one kind; false: they do not recur. That holds for a single window that takes more time than all others
+ * together, and for a kind that ended in the first half of the run. A step with a checkpoint counts only with the time
+ * beyond a usual step. */
 static bool of_others(const struct tfh_accounts *accounts, enum tfh_segment kind, double step_s,
 		      struct recurring_sum *p)
 {
@@ -118,9 +119,9 @@ static void keep(struct tfh_result *r, enum tfh_segment kind, const struct recur
 	r->recurs_s += p->total;
 }
 
-/* What takes most of the time speaks for all: the steps with what they are bound by, be it computing, or another part with what
- * holds it up, if that is known. That the program does something unknown between its loops is no cause, and the tree tells how
- * long it takes. steps_s: of which the steps' verdict speaks. */
+/* The part with the most time decides for the run: the steps, with what bounds them (computing included), or another
+ * part, with what holds it up, if that is known. Unknown activity between loops is not a cause, and the tree already
+ * shows its time. steps_s: the time that the verdict of the steps covers. */
 static void choose(struct tfh_result *r, double steps_s)
 {
 	const struct tfh_recurring *x = &r->recurring[0];

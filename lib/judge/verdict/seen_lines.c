@@ -1,6 +1,6 @@
 /*
- * Lines of Python that the driving threads were seen at between their calls: the one where most of
- * the verdict's cause is, and all of them as a tree of calls.
+ * Lines of Python at which samples saw the driving threads between their calls: the one with most of the verdict's
+ * cause, and all of them as a tree of calls.
  */
 #include <errno.h>
 #include <math.h>
@@ -11,9 +11,9 @@
 
 struct lead {
 	struct tfh_model_line line;
-	struct tfh_model_line callee; /* the function that most looks saw it call, by votes */
+	struct tfh_model_line callee; /* the function that it calls in most samples, by votes */
 	double votes, ns;
-	double own_ns; /* of looks that count for the place (predict/code_place.c): between calls, and not for Python's lock */
+	double own_ns; /* samples between calls that do not wait for Python's lock (code_place.c) */
 	uint64_t looks;
 };
 
@@ -22,12 +22,12 @@ struct lines {
 	struct tfh_result *r;
 	TFH_VEC(struct lead) lead;
 	struct tfh_line_tree tree;
-	enum tfh_segment kind; /* the windows that the verdict is about; NONE: the judged steps */
-	double cause_ns;       /* of all looks of the cause, with a line or without */
+	enum tfh_segment kind; /* windows that the verdict is about; NONE: the judged steps */
+	double cause_ns;       /* of all samples of the cause, with or without a line */
 	uint64_t cause_looks;
 };
 
-/* Who has more than half of all votes wins. */
+/* Majority vote: a function with more than half of all votes wins. */
 static void vote(struct lead *l, const struct tfh_model_line *callee, double ns)
 {
 	l->votes += tfh_same_line(&l->callee, callee) ? ns : -ns;
@@ -37,7 +37,7 @@ static void vote(struct lead *l, const struct tfh_model_line *callee, double ns)
 	l->votes = -l->votes;
 }
 
-/* Of the stack's lines the one that people look for, and what it called. */
+/* Adds a stack under the line of interest to the user, with the function it called. */
 static int add_lead(struct lines *x, const struct tfh_model_line *frame, uint32_t n,
 		    const struct tfh_seen_look *k)
 {
@@ -62,7 +62,7 @@ static int add_lead(struct lines *x, const struct tfh_model_line *frame, uint32_
 	return 0;
 }
 
-/* judged: in a judged step; about: where the verdict's cause is looked for. */
+/* judged: the sample is in a judged step; about: it is where the verdict's cause is searched. */
 static int add_look(struct lines *x, const struct tfh_seen_look *k, bool judged, bool about)
 {
 	const struct tfh_facts *facts = x->accounts->facts;
@@ -82,7 +82,7 @@ static int add_look(struct lines *x, const struct tfh_seen_look *k, bool judged,
 	return counts && about ? add_lead(x, frame, n, k) : 0;
 }
 
-/* The line that most looks saw, and what share of the cause that is. */
+/* Chooses the line of most samples, and its share of the cause. */
 static void choose(struct lines *x)
 {
 	struct tfh_seen_line *out = &x->r->found.line;
@@ -109,7 +109,7 @@ static void choose(struct lines *x)
 			    : x->r->recurring[x->r->lead - 1].blocked_s / (double)x->r->steps.total;
 	out->s_per_step = share * out->of_s;
 	out->off_s = 2 * sqrt((share * (1 - share) + 1 / n) / n) * out->of_s;
-	/* Without the place most of what the verdict speaks of would stay. */
+	/* Without the place, most of the verdict's time would remain. */
 	for (uint32_t i = x->r->n_place; i-- > 0 && best->own_ns * 2 > best->ns;)
 		if (tfh_is_at_place(&x->r->place[i], &best->line))
 			x->r->line_place = i + 1;

@@ -1,11 +1,11 @@
-/* Does the job serve? Then the time in which no request comes is idle, and no defect. */
+/* Whether the job serves requests. Then time without a request is idle, and not a defect. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "judge/verdict/verdict.h"
 
-/* Where servers of Python wait for requests, by a piece of the file's path. */
+/* Where Python servers wait for requests, by a part of the file's path. */
 static const char *const servers[] = {"/socketserver.py",
 				      "/http/server.py",
 				      "/wsgiref/",
@@ -37,7 +37,7 @@ static bool waits(enum tfh_cause cause)
 	       cause == TFH_CAUSE_INPUT_UNKNOWN;
 }
 
-/* Whether most of the waiting is in a server's own code. */
+/* Whether most of the waiting happens in a server's own code. */
 static bool waits_in_server(const struct tfh_accounts *accounts)
 {
 	const struct tfh_facts *facts = accounts->facts;
@@ -57,7 +57,7 @@ static bool waits_in_server(const struct tfh_accounts *accounts)
 	return all > 0 && there > TFH_VERDICT_MOST_SHARE * all;
 }
 
-/* What tells that the steps train: marks and names, a backward pass, an optimizer's kernels. */
+/* Whether anything shows that the steps train: marks and names, a backward pass, an optimizer's kernels. */
 static bool trains(const struct tfh_accounts *accounts, const struct tfh_result *r)
 {
 	for (uint32_t i = 0; i < r->n_tree; i++)
@@ -69,7 +69,7 @@ static bool trains(const struct tfh_accounts *accounts, const struct tfh_result 
 	return accounts->facts->update.n || accounts->facts->loader || accounts->facts->consumers;
 }
 
-/* How far the quartiles of sums of so many waits in a row are apart, of their sum. */
+/* The interquartile range of sums of in_a_row consecutive waits, relative to their sum. */
 static double spread_of(const double *wait, double *sum, size_t n, size_t in_a_row)
 {
 	size_t m = 0;
@@ -84,9 +84,9 @@ static double spread_of(const double *wait, double *sum, size_t n, size_t in_a_r
 }
 
 /*
- * Whether what the verdict's part takes differs from step to step as the distances of requests do that know nothing of each other:
- * widely, and of several steps together by no more than chance evens it out. (Batches of several workers come in bursts, but the
- * time of several is always the same.)
+ * Whether the time of the verdict's part varies like the intervals between independent requests: widely from step to
+ * step, and over several steps together as little as chance predicts. (Batches of several workers arrive in bursts, but
+ * several together always take the same time.)
  */
 static bool by_chance(const struct tfh_accounts *accounts, enum tfh_part part)
 {

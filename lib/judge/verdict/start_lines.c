@@ -1,8 +1,8 @@
 /*
- * What the main thread did before the first step: before the first recorded call, as `tfhook run` saw it from outside, and in
- * start-up, as that or the process itself saw it. A line of the program's that imports a module leads with everything that the
- * module does: "importing tensorflow (train.py:3)". A line's share is of the part's wall time, so that what nobody saw counts
- * for none.
+ * What the main thread did before the first step: before the first recorded call, sampled by `tfhook run` from outside,
+ * and during start-up, sampled from outside or by the process itself. A line of the program that imports a module is
+ * charged with everything the module does: "importing tensorflow (train.py:3)". Shares of lines refer to the wall time
+ * of the part, so time without samples belongs to no line.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 struct start_lead {
 	struct tfh_model_line line;
 	bool importing;
-	const char *imports; /* file of the module that most looks saw, by votes; NULL: not seen */
+	const char *imports; /* file of the module in most samples, by votes; NULL: not seen */
 	double votes, ns;
 	uint64_t looks;
 };
@@ -30,14 +30,14 @@ static bool is_module(const struct tfh_model_line *f)
 	return !strcmp(f->function, "<module>");
 }
 
-/* The interpreter's own machinery begins with it. */
+/* Whether the frame belongs to the interpreter's own machinery, whose files have this prefix. */
 static bool is_frozen(const struct tfh_model_line *f)
 {
 	return !strncmp(f->file, "<frozen ", 8);
 }
 
-/* The innermost frame of the program's own, else the outermost one that is in a file. What the interpreter does by itself before
- * it runs the program begins with its site module, and leads with that. */
+/* The innermost frame of the program's own code, else the outermost one with a file. What the interpreter does before
+ * it runs the program starts in its site module and counts for that. */
 static uint32_t lead_of(const struct tfh_model_line *frame, uint32_t n)
 {
 	uint32_t own = tfh_place_lead(frame, n), at = n - 1;
@@ -51,7 +51,7 @@ static uint32_t lead_of(const struct tfh_model_line *frame, uint32_t n)
 	return at;
 }
 
-/* Does the line import something? *file: the outermost module that is being imported, as far as it was seen. */
+/* Whether the line imports something. *file: the outermost module being imported, if samples saw it. */
 static bool imports(const struct tfh_model_line *frame, uint32_t lead, const char **file)
 {
 	bool found = false;
@@ -62,13 +62,13 @@ static bool imports(const struct tfh_model_line *frame, uint32_t lead, const cha
 			*file = frame[i].file;
 		else if (strncmp(frame[i].file, "<frozen importlib", 17) &&
 			 !strstr(frame[i].file, "/importlib/"))
-			break; /* a function that imports is a library's, not a line of the program's */
+			break; /* a library's function does the import, not a line of the program */
 		found = true;
 	}
 	return found;
 }
 
-/* A line may import several. Who has more than half of all votes wins. */
+/* Majority vote, since a line may import several modules: a file with more than half of all votes wins. */
 static void vote(struct start_lead *l, const char *file, double ns)
 {
 	l->votes += !l->imports || !strcmp(l->imports, file) ? ns : -ns;
@@ -116,8 +116,8 @@ static bool is_in(const struct start_part *p, const struct tfh_start_look *k)
 	return k->t >= p->t0 && k->t < p->t1;
 }
 
-/* What looks from outside stand for is how far they are apart on average; a busy machine delays them. Together they are the time in
- * which they were taken. */
+/* Each sample from outside stands for the mean interval, since a busy machine delays samples. Together they stand for
+ * the time over which they were taken. */
 static double scale_of(const struct start_part *p, const struct tfh_start *s)
 {
 	int64_t last = s->n ? s->look[s->n - 1].t : p->t0;
@@ -145,7 +145,7 @@ static int add_outside(struct start_part *p, const struct tfh_start *s)
 	return rc;
 }
 
-/* After the last look from outside. */
+/* Adds the process' own samples after the last one from outside. */
 static int add_own(struct start_part *p, int64_t from)
 {
 	const struct tfh_facts *facts = p->accounts->facts;

@@ -78,7 +78,7 @@ static int by_time(const void *a, const void *b)
 	return x->t > y->t ? -1 : x->t < y->t;
 }
 
-/* The kernels launched last, stream by stream. */
+/* The last kernel of each stream. */
 void tfh_fill_last(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	const struct tfh_feed *f = accounts->facts->feed;
@@ -104,7 +104,7 @@ void tfh_fill_last(const struct tfh_accounts *accounts, struct tfh_result *r)
 static int by_self(const void *a, const void *b)
 {
 	const struct tfh_input_stage *x = a, *y = b;
-	/* The waiting in an asynchronous stage is not its own. */
+	/* Waiting inside an asynchronous stage is not its own time. */
 	double xs = x->async ? 0 : x->self_s_per_step, ys = y->async ? 0 : y->self_s_per_step;
 
 	if (x->guilty != y->guilty)
@@ -134,8 +134,8 @@ int tfh_fill_input(const struct tfh_accounts *accounts, struct tfh_result *r)
 		o->parallelism = s->parallelism;
 		o->async = s->async;
 		o->guilty = (int32_t)i == accounts->guilty;
-		/* Steps per second that the stage could feed. An asynchronous one shows it only
-		 * while it is the one waited for: then it is what it delivered. */
+		/* Steps per second that the stage could sustain. An asynchronous stage shows that only while it is the
+		 * one waited for: then it equals what it delivered. */
 		if (!s->async)
 			o->capacity_per_s = t->self > 0 ? steps * 1e9 / (double)t->self : NAN;
 		else

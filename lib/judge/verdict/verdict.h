@@ -1,5 +1,5 @@
 /*
- * The fifth phase: class and cause of the run, what else its steps show, several ranks, and the
+ * The fifth phase: class and cause of the run, what else its steps show, the comparison of several ranks, and the
  * tables of the report.
  */
 #ifndef TFH_JUDGE_VERDICT_H
@@ -7,66 +7,67 @@
 
 #include "judge/predict/predict.h"
 
-/* borne_out.c: how well samples of the threads bear out what the cause of a host-bound verdict says */
+/* borne_out.c: how well samples of the threads support the cause of a host-bound verdict */
 enum tfh_borne_out {
 	TFH_BORNE_OUT,
-	TFH_BORNE_OUT_HARDLY, /* another cause of the class was seen nearly as often */
-	TFH_BORNE_OUT_NOT,    /* too few samples saw it, or it is host.unknown */
+	TFH_BORNE_OUT_HARDLY, /* samples saw another cause of the class nearly as often */
+	TFH_BORNE_OUT_NOT,    /* too few samples saw the cause, or it is host.unknown */
 };
 enum tfh_borne_out tfh_borne_out(const struct tfh_accounts *accounts, enum tfh_cause cause);
 
 /* classify.c */
 int tfh_classify(const struct tfh_accounts *accounts, struct tfh_result *r);
-/* After the what-ifs, with device times and calls: the class that blocks most may gain nothing by
- * being removed (code that runs while the next batch is made elsewhere); one that blocks 5 %, and
- * half as much, and gains 5 % is the verdict then, and of the steps that it blocks so. Less than
- * half speaks against the replay: it may not know all that waits for the first. -ENOMEM. */
+/* Runs after the what-ifs and needs device times and calls. Removing the class that blocks most may gain nothing, as
+ * with code that runs while the next batch is made elsewhere. Then another class becomes the verdict, also of the steps
+ * that it blocks, if it blocks at least 5 % and at least half as much, and its removal gains at least 5 %. A class that
+ * blocks less than half as much does not: the replay may not know everything that waits for the first. 0 or -ENOMEM. */
 int tfh_prefer_gain(const struct tfh_accounts *accounts, struct tfh_result *r);
 
 /* changes.c: when steps became slower or faster. 0 or -ENOMEM. */
 int tfh_find_changes(struct tfh_result *r);
-/* recurring.c: what recurs, and the verdict of all of it. After the steps' verdict is final. */
+/* recurring.c: what recurs in the run, and the verdict of all of it. Runs after the verdict of the steps is final. */
 void tfh_find_recurring(const struct tfh_accounts *accounts, struct tfh_result *r);
 
-/* machine_findings.c: what samples say of the whole run */
+/* machine_findings.c: what samples of the machine show for the whole run */
 void tfh_find_machine(const struct tfh_run *run, struct tfh_result *r);
 
-/* findings.c: what belongs to no table. After steps, segments and accounts are final. */
+/* findings.c: facts that belong to no table. Runs after steps, segments and accounts are final. */
 /* seen_lines.c: lines of Python. 0 or -ENOMEM. */
 int tfh_find_lines(const struct tfh_accounts *accounts, struct tfh_result *r);
-/* call_lines.c: where no sample told the line, that of the calls which the verdict is about. After tfh_find_lines(). 0 or -ENOMEM. */
+/* call_lines.c: the line of the calls that the verdict is about, where no sample gave one. Runs after tfh_find_lines().
+ * 0 or -ENOMEM. */
 int tfh_find_call_lines(const struct tfh_accounts *accounts, struct tfh_result *r);
-/* worker_lines.c: lines of child processes that make batches. 0 or -ENOMEM. */
+/* worker_lines.c: lines of the child processes that make batches. 0 or -ENOMEM. */
 int tfh_find_workers(const struct tfh_accounts *accounts, struct tfh_result *r);
-/* more_workers.c: how many workers would keep up; r has its steps, breakdown and verdict. */
+/* more_workers.c: how many workers would keep up. Needs the steps, breakdown and verdict of r. */
 struct tfh_making {
-	uint32_t workers; /* that work at a time, 0: the training thread makes its batches */
-	double work_s;	  /* of one worker for a step's batches, NAN: not known */
-	double running;	  /* share of that for which it runs on a processor */
+	uint32_t workers; /* that work at the same time; 0: the training thread makes its batches */
+	double work_s;	  /* of one worker for the batches of a step; NAN: not known */
+	double running;	  /* share of work_s in which the worker runs on a processor */
 };
-/* Seconds of a judged step on average. */
+/* Mean duration of a judged step in seconds. */
 double tfh_mean_step_s(const struct tfh_result *r);
 void tfh_more_workers(const struct tfh_accounts *accounts, const struct tfh_making *seen,
 		      struct tfh_result *r);
-/* start_lines.c: what was seen before the first step; r->tree is there. 0 or -ENOMEM. */
+/* start_lines.c: what samples saw before the first step. Needs r->tree. 0 or -ENOMEM. */
 int tfh_find_start(const struct tfh_accounts *accounts, struct tfh_result *r);
-/* serving.c: after verdict, tree and kernels are final. */
+/* serving.c: whether the job serves requests. Runs after verdict, tree and kernels are final. */
 enum tfh_serves tfh_find_serving(const struct tfh_accounts *accounts, const struct tfh_result *r);
 void tfh_find_rest(const struct tfh_accounts *accounts, struct tfh_result *r);
 
-/* loop_causes.c: fills in the tree what its steps' causes are, where they are asked for */
+/* loop_causes.c: adds the causes of the steps to the tree, if they were asked for */
 void tfh_find_loop_causes(const struct tfh_accounts *accounts, struct tfh_result *r);
 
-/* periodic.c: steps that are slow in turn */
+/* periodic.c: steps that are slow at regular intervals */
 void tfh_find_periodic(struct tfh_result *r);
 
-/* pattern.c: steps of several kinds, micro-steps */
+/* pattern.c: kinds of steps, and micro-steps */
 void tfh_find_patterns(const struct tfh_accounts *accounts, struct tfh_result *r);
 
-/* discarded.c: spans whose records were given up */
+/* discarded.c: spans whose records were discarded */
 int tfh_fill_discarded(const struct tfh_accounts *accounts, struct tfh_result *r);
 
-/* tables.c: copies, kernels, pipeline stages, start-up, what each stream was given last */
+/* tables.c: copies, kernels, pipeline stages, start-up, the last launch of each stream */
 int tfh_fill_tables(const struct tfh_accounts *accounts, struct tfh_result *r);
 int tfh_fill_input(const struct tfh_accounts *accounts, struct tfh_result *r);
 void tfh_fill_startup(const struct tfh_accounts *accounts, struct tfh_result *r);
@@ -74,7 +75,7 @@ void tfh_fill_last(const struct tfh_accounts *accounts, struct tfh_result *r);
 
 /* ranks.c */
 uint32_t tfh_ranks_of(const struct tfh_feed *f, uint32_t process[TFH_VERDICT_RANKS]);
-/* The critical rank's result, with what concerns all; others stay the caller's. */
+/* Returns the result of the critical rank, completed with what concerns all ranks. The caller keeps the others. */
 int tfh_join_ranks(const struct tfh_feed *f, const struct tfh_matches *matches,
 		   struct tfh_result **r, uint32_t n, struct tfh_result **out);
 

@@ -1,5 +1,6 @@
 /*
- * Child processes that make batches, or else other threads: how busy they are, and with which line of Python.
+ * Child processes that make batches, or other threads if there are none: how busy they are, and at which line of
+ * Python.
  */
 #include <errno.h>
 #include <math.h>
@@ -16,7 +17,7 @@ struct worker_line {
 
 struct worker_time {
 	uint32_t id;
-	int64_t first, last; /* looks at it */
+	int64_t first, last; /* times of its samples */
 	double ns, busy_ns;
 };
 
@@ -26,9 +27,9 @@ struct workers {
 	TFH_VEC(struct worker_line) lead;
 	TFH_VEC(struct worker_time) process;
 	struct tfh_line_tree tree;
-	double busy_ns, running_ns; /* running: part of busy */
+	double busy_ns, running_ns; /* running: a part of busy */
 	uint64_t busy;
-	bool threads; /* of this process, not child processes */
+	bool threads; /* threads of this process instead of child processes */
 };
 
 static struct worker_time *process_of(struct workers *w, const struct tfh_child_look *k)
@@ -105,14 +106,14 @@ static void choose(struct workers *w)
 	w->out->line.off = 2 * sqrt((share * (1 - share) + 1 / n) / n);
 }
 
-/* Batches that only workers make come as late as the workers' slowest line makes them. */
+/* If only workers make batches, their slowest line decides when a batch arrives, and becomes the verdict's place. */
 static void place_of_verdict(const struct workers *w, struct tfh_result *r)
 {
 	const struct tfh_seen_workers *k = &r->found.workers;
 	struct tfh_seen_line *out = &r->found.line;
 	enum tfh_cause cause = r->verdict.cause;
 
-	/* Where the main thread waits for the global lock is any place. */
+	/* Where the main thread waits for the global lock says nothing about the cause. */
 	bool any = w->threads && w->accounts->facts->lock_feeds;
 	if ((out->file && !any) || !k->line.file || cause == TFH_CAUSE_NONE ||
 	    tfh_cause_part(cause) != TFH_PART_INPUT)
@@ -127,7 +128,7 @@ static void place_of_verdict(const struct workers *w, struct tfh_result *r)
 	out->off_s = k->line.off * out->of_s;
 }
 
-/* Workers may come and go with epochs: the most that were there at a time. */
+/* Workers may change with each epoch: this is the largest number at the same time. */
 static uint32_t at_once(const struct workers *w)
 {
 	uint32_t most = 0;
@@ -143,7 +144,7 @@ static uint32_t at_once(const struct workers *w)
 	return most;
 }
 
-/* Workers that wait for work are enough. */
+/* If workers wait for work, there are enough of them. */
 static struct tfh_making making(const struct workers *w, const struct tfh_result *r)
 {
 	struct tfh_making m = {.workers = at_once(w), .work_s = NAN};
@@ -155,7 +156,7 @@ static struct tfh_making making(const struct workers *w, const struct tfh_result
 	return m;
 }
 
-/* Adds looks at threads, or at child processes. */
+/* Adds samples of threads or of child processes. */
 static int add_looks(struct workers *w)
 {
 	const struct tfh_facts *facts = w->accounts->facts;
