@@ -25,8 +25,9 @@ struct tfh_in_flight {
 	const char *fn;
 	uint32_t thread; /* index among the run's threads (tfh_run_thread) */
 	double open_s;
-	const char *detail; /* text of the event's word: "stream 7", bytes, a stage's name, or "" */
-	uint64_t handle;    /* of a wait: the stream or event waited for, 0: all */
+	const char
+		*detail; /* the event's detail as text: "stream 7", bytes, a stage's name, or "" */
+	uint64_t handle; /* of a wait: the stream or event waited for, 0: all */
 	uint32_t process;
 	int64_t begin_ns;
 	/* The last sample of its thread during this call; look_ns 0: none. */
@@ -42,7 +43,7 @@ struct tfh_software {
 
 #define TFH_SOFTWARE_MOST 64u /* per process; no recorder writes more */
 
-/* A setting of a framework's, as the program had it when it was last read. */
+/* A framework's setting, as the program had it when it was last read. */
 struct tfh_setting_now {
 	const char *name, *value;
 };
@@ -57,17 +58,18 @@ struct tfh_process {
 	int64_t born_ns;	   /* start of the process; start_ns if unknown */
 	int64_t heard_ns;	   /* last sign of life: not before last_ns */
 	uint64_t events, dropped, bad_chunks, tail_bytes;
-	uint64_t unnamed;      /* uses of names that got no id */
-	const char *no_python; /* why its Python stacks were not read, NULL: they were, or it had
-			    * none */
-	const char *torch;     /* what became of PyTorch's ranges, NULL: it was not loaded */
+	uint64_t unnamed; /* uses of names that got no id */
+	const char *
+		no_python; /* why its Python stacks were not read; NULL: they were, or there are none */
+	const char *
+		torch; /* whether PyTorch's ranges were recorded, as text; NULL: PyTorch was not loaded */
 	const struct tfh_software *software; /* [n_software] */
 	uint32_t n_software;
 	uint64_t priced; /* rows of base/priced.def that applied to it, as bits */
 	const struct tfh_setting_now *setting; /* [n_setting] */
 	uint32_t n_setting;
-	/* Where it might run and have memory when it began to be recorded, as the kernel lists it ("0-3,8"), and the policy
-	 * ("default", "bind:0"); NULL: unknown. */
+	/* The CPUs and memory nodes that it was allowed to use when recording began, as the kernel lists them
+	 * ("0-3,8"), and its memory policy ("default", "bind:0"). NULL: unknown. */
 	const char *bound_cpus, *bound_nodes, *bound_policy;
 	bool clean_end, live;
 	bool end_known; /* how the process ended: end is TFH_END_EXIT or _SIGNAL */
@@ -105,17 +107,16 @@ struct tfh_event {
 	uint64_t number; /* record number in its thread */
 };
 
-/* An event as a pass stores it: its own fields, and those that it shares with others. */
+/* An event as a pass stores it: its own fields, and a pointer to those that it shares with others. */
 struct tfh_entry {
 	int64_t t0, t1;
 	uint64_t number;
-	struct tfh_event *ev; /* without these four fields; NULL: no event, but a name */
-	uint32_t thread;      /* index in the run; of a name: in the process */
+	struct tfh_event *ev; /* the other fields; NULL: this is a name, not an event */
+	uint32_t thread;      /* index in the run; for a name: in the process */
 	bool launch;	      /* tfh_is_plain_launch() */
 };
 
-/* Whether this is an outermost launch of a kernel, outside of a capture: by far the most frequent
- * call. */
+/* Whether this is an outermost kernel launch outside of a capture, by far the most frequent call. */
 static inline bool tfh_is_plain_launch(const struct tfh_event *ev)
 {
 	return ev->fn->family == TFH_FAM_LAUNCH && ev->kind == TFT_CALL && !ev->depth &&
@@ -144,7 +145,7 @@ int64_t tfh_run_start_realtime_ns(const struct tfh_run *run);
 int64_t tfh_run_wall_ns(const struct tfh_run *run);
 /* The end of the run on its events' axis: not before its last event. */
 int64_t tfh_run_end_ns(const struct tfh_run *run);
-/* How many threads may decode calls; 0, and at first: as many as there are processors. */
+/* How many threads may decode calls. 0 (the default): one per processor. */
 void tfh_run_decoders(struct tfh_run *run, uint32_t n);
 /* Calls decoded so far, over all passes; may be read by another thread. 0 for an imported trace. */
 uint64_t tfh_run_unpacked(const struct tfh_run *run);
@@ -170,30 +171,30 @@ int tfh_merge_open(struct tfh_run *run, uint32_t process, struct tfh_merge **out
 bool tfh_merge_next(struct tfh_merge *m, struct tfh_event *ev);
 /* The same without a copy: valid until the call after the next; NULL at the end or on error. */
 const struct tfh_event *tfh_merge_look(struct tfh_merge *m);
-/* The entries that follow and are at hand, fewer than a thousand; none of a run built in memory. The
- * first `n` of them that have an event may be taken without tfh_merge_look(). */
+/* The next entries that are already decoded: fewer than a thousand, and none for a run built in memory. The
+ * caller may take the first `n` that have an event without tfh_merge_look(). */
 const struct tfh_entry *tfh_merge_peek(const struct tfh_merge *m, uint32_t *n);
 void tfh_merge_advance(struct tfh_merge *m, uint32_t n);
 /*
- * Launches that came one after another on one thread and stream, in short: what passes that count need of them, without
- * an event for each.
+ * A summary of consecutive launches on one thread and stream. A pass that only counts launches needs no event
+ * for each of them.
  */
 #define TFH_LAUNCH_ROW 64u
 struct tfh_launch_row {
-	int64_t t0, t1; /* begin of the first, end of the last, ns */
+	int64_t t0, t1; /* start of the first, end of the last, ns */
 	int64_t first;	/* end of the first */
-	int64_t ns;	/* all of them together */
-	int64_t apart;	/* the longest time from one's end to the end of the next */
+	int64_t ns;	/* sum of their durations */
+	int64_t apart;	/* longest time from the end of one launch to the end of the next */
 	int64_t longest;
 	uint32_t thread, n, parts;
-	/* Launches in a row that have all in common but their times and numbers. */
+	/* Consecutive launches that differ only in their times and numbers. */
 	struct {
-		const struct tfh_event *ev; /* without these */
+		const struct tfh_event *ev; /* without the times and numbers */
 		uint32_t n;
 	} part[TFH_LAUNCH_ROW];
 };
-/* The row that comes next; NULL: something else does, or single events of it are at hand. It is taken by
- * tfh_merge_take_row(); otherwise tfh_merge_look() returns its launches one by one. Valid until then. */
+/* The next row; NULL: the next events are no row, or single events of a row are left. tfh_merge_take_row()
+ * takes the row; otherwise tfh_merge_look() returns its launches one by one. Valid until then. */
 const struct tfh_launch_row *tfh_merge_row(struct tfh_merge *m);
 void tfh_merge_take_row(struct tfh_merge *m);
 /* Calls `fn` with each block of events before any of its events is returned, and with NULL after
@@ -213,8 +214,8 @@ struct tfh_hole {
 };
 uint32_t tfh_run_holes(const struct tfh_run *run, const struct tfh_hole **out);
 
-/* Intervals whose records were discarded for TFHOOK_MAX_SIZE, in time order per process. They must
- * not be taken as idle. */
+/* Intervals whose records were discarded for TFHOOK_MAX_SIZE, in time order per process. They must not be
+ * treated as idle time. */
 struct tfh_discarded_span {
 	uint32_t process;
 	int64_t t0, t1;
@@ -252,21 +253,22 @@ struct tfh_digest {
 typedef int (*tfh_digest_cb)(void *arg, const struct tfh_digest *d);
 int tfh_run_digests(struct tfh_run *run, uint32_t process, tfh_digest_cb cb, void *arg);
 
-/* One machine sample per second (SAMP). */
-/* What a thread with recorded calls had so far; thread: its index in the process. */
+/* CPU times of a thread with recorded calls, since it began; thread: its index in the process. */
 #define TFH_SAMPLE_THREADS 8u
 struct tfh_thread_times {
 	uint32_t thread;
 	double run_s, delay_s; /* on a CPU; ready to run without one */
 };
 
+/* One machine sample per second (SAMP). */
 struct tfh_sample {
 	int64_t t;
 	double cpu_s;	    /* process CPU seconds since the last sample */
 	double flusher_s;   /* part of cpu_s used by the recorder's own thread (sampling, writing
 			     * the file) */
 	double run_delay_s; /* scheduling delay: sum over recorded threads since the last sample */
-	struct tfh_thread_times thread[TFH_SAMPLE_THREADS]; /* those with the lowest indexes */
+	struct tfh_thread_times
+		thread[TFH_SAMPLE_THREADS]; /* the threads with the lowest indexes */
 	uint32_t threads;
 	uint32_t cpus; /* CPUs the process may use */
 	uint64_t read_bytes, write_bytes;

@@ -81,7 +81,7 @@ struct tfh_model_proc {
 	struct tfh_gpu *gpu;		       /* device times; NULL until requested */
 	struct tfh_sites *sites;	       /* backtraces; NULL until requested */
 	struct tfh_places *places;	       /* Python lines, likewise */
-	struct tfh_start start;		       /* the arena's */
+	struct tfh_start start;		       /* allocated in the arena */
 };
 
 struct tfh_built; /* built/built.c: events and ops of a run that was built in memory */
@@ -118,7 +118,7 @@ struct tfh_run {
 	int end_number;
 	char *temp_dir;
 	const struct tfh_known *known; /* places of a run without files (known.h), else NULL */
-	uint32_t kept_of; /* the process whose unpacked chunks are kept, with their bytes */
+	uint32_t kept_of; /* the process whose decompressed chunks are kept, and their bytes */
 	size_t kept_bytes;
 	uint32_t decoders; /* threads that decode calls; 0: as many as there are processors */
 	/* Calls decoded, over all passes, by any thread; copies of the run share the counter. */

@@ -6,13 +6,13 @@
 
 struct tfh_start_look {
 	int64_t t;	/* run time */
-	double ns;	/* of the main thread's time that it stands for */
+	double ns;	/* time of the main thread that this sample represents */
 	uint32_t place; /* tfh_start_place(), 0: not known */
 	uint8_t state;	/* enum tft_look */
 };
 
 struct tfh_start_place {
-	uint32_t caller, function, line; /* numbers from 1, 0: none; a caller is earlier */
+	uint32_t caller, function, line; /* numbers from 1, 0: none; a caller's number is smaller */
 };
 
 struct tfh_start_function {
@@ -20,11 +20,11 @@ struct tfh_start_function {
 	bool library;
 };
 
-/* Of one process; functions and places are shared by those of a run. n 0: nothing was seen. */
+/* Samples of one process. All processes of a run share the functions and places. n 0: no samples. */
 struct tfh_start {
-	const struct tfh_start_look *look; /* in order of time */
+	const struct tfh_start_look *look; /* in time order */
 	uint32_t n;
-	const char *why; /* why it has no places, NULL: nothing kept them away */
+	const char *why; /* why there are no places; NULL: they could be read */
 	const struct tfh_start_place *place;
 	const struct tfh_start_function *function;
 	uint32_t n_place, n_function;

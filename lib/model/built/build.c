@@ -393,7 +393,7 @@ void tfh_build_processors(struct tfh_builder *b, uint32_t process, uint32_t n)
 
 /* ---- completing the run ---- */
 
-/* A time of a process on the run's axis, until 2096: no two lie farther apart than 64 bits hold. */
+/* Limit on times on the run's axis (Unix time: the year 2096). The difference of any two fits in 64 bits. */
 #define FARTHEST_NS 4000000000000000000ll
 
 static int64_t shifted(const struct tfh_built_proc *p, int64_t t)

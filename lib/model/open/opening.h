@@ -50,19 +50,19 @@ struct tfh_meta {
 };
 void tfh_meta_read(struct tfh_arena *arena, const char *dir, struct tfh_meta *meta);
 
-/* meta.c: parts of a scanner of JSON that steps over what it does not look for. The whole text of a file of the run directory,
- * up to 1 MiB, NULL: there is none. */
+/* meta.c: parts of a JSON scanner that skips what is not looked up. tfh_facts_text() returns the whole text
+ * of a file in the run directory, up to 1 MiB; NULL: there is no such file. */
 char *tfh_facts_text(struct tfh_arena *arena, const char *dir, const char *name);
 const char *tfh_facts_blanks(const char *p);
-/* Value of a key of the outermost object, NULL if it has none. */
+/* Value of a key of the outermost object; NULL: it has no such key. */
 const char *tfh_facts_value(const char *text, const char *key);
-/* Reads a string at *p (a quote) and steps behind it; NULL if it is none. */
+/* Reads the string at *p (a quote) and moves *p past it; NULL: there is no string. */
 char *tfh_facts_string(struct tfh_arena *arena, const char **p);
 
-/* start_file.c: gives the processes of the run what start.json of a directory has of them; after their starts are known. 0 or
- * -ENOMEM. */
+/* start_file.c: gives the run's processes their entries in start.json of a directory. Call it once the
+ * processes' start times are known. 0 or -ENOMEM. */
 int tfh_run_read_start(struct tfh_run *run, const char *dir);
-/* The same of end.json: how processes ended. */
+/* Likewise reads from end.json how processes ended. */
 void tfh_run_read_ends(struct tfh_run *run, const char *dir);
 
 #endif

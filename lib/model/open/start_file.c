@@ -1,5 +1,5 @@
-/* start.json (format/FORMAT.md, 5), and what end.json tells of processes (6). What it says of others than the run's processes is passed over; a file that is not as it
- * should be ends where it is not. */
+/* Reads start.json (format/FORMAT.md, 5), and from end.json how processes ended (6). Entries for processes
+ * outside the run are skipped. A malformed file is read up to its first error. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,8 @@ struct start_reading {
 	uint32_t n_place, n_function;
 };
 
-/* At the beginning of an array's next element, *p behind it or the bracket before it; false: there is none. */
+/* Moves *p from the bracket or comma in front of an array's next element to that element; false: there is
+ * none. */
 static bool element(const char **p)
 {
 	*p = tfh_facts_blanks(*p);
@@ -27,7 +28,7 @@ static bool element(const char **p)
 	return **p && **p != ']';
 }
 
-/* n numbers in brackets; *p: behind them. */
+/* Reads n numbers in brackets and moves *p past them. */
 static bool numbers(const char **p, uint64_t *to, unsigned n)
 {
 	if (**p != '[')
@@ -122,7 +123,7 @@ static struct tfh_model_proc *process_of(const struct start_reading *r, const ch
 			  start ? strtoull(start, NULL, 10) : 0);
 }
 
-/* The end of the object at p, which is none of its texts' braces. */
+/* The end of the object at p. Braces inside strings do not count. */
 static const char *object_end(const char *p)
 {
 	int depth = 0;

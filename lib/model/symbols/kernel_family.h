@@ -1,4 +1,4 @@
-/* What a kernel does, told from its name by the tables of kernel_families.def. */
+/* Classifies a kernel by its name, with the tables of kernel_families.def. */
 #ifndef TFH_MODEL_KERNEL_FAMILY_H
 #define TFH_MODEL_KERNEL_FAMILY_H
 

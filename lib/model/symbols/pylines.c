@@ -167,7 +167,8 @@ void tfh_places_free(struct tfh_places *p)
 	free(p);
 }
 
-/* Code that a library makes and runs is the library's; only what no library called is the program's. */
+/* Code that a library generates and runs belongs to the library; generated code that no library called
+ * belongs to the program. */
 static void own_generated(struct tfh_model_line *frame, uint32_t n)
 {
 	bool program = false; /* a frame further out is the program's */

@@ -8,7 +8,7 @@
 struct tfh_model_line {
 	const char *file, *function;
 	uint32_t line; /* 0: none */
-	bool library; /* of the standard library or an installed package, or "<string>" that one runs */
+	bool library; /* of the standard library or an installed package, or "<string>" run by one */
 };
 
 /* The frames of a place, innermost first; returns their number, 0: unknown. */
@@ -19,7 +19,7 @@ uint32_t tfh_run_place(struct tfh_run *run, uint32_t process, uint32_t place,
  * packages, or else the innermost. n is at least 1. */
 uint32_t tfh_place_lead(const struct tfh_model_line *frame, uint32_t n);
 
-/* Whether a file is the standard library's or an installed package's. */
+/* Whether a file belongs to the standard library or an installed package. */
 bool tfh_file_of_library(const char *path);
 /* A short form of a file's path: below its package for a module, else the file name, with its
  * folder if the name is common. */

@@ -23,7 +23,7 @@ struct tfh_interleave {
 	struct tfh_model_series **heap;
 	uint32_t n, cap;
 	int64_t due; /* no chunk needs to be opened before */
-	/* Kept since the block may still point into them: chunks without stencils of use, series. */
+	/* Finished chunks and series. They are kept because the block may still point into them. */
 	struct tfh_open_chunk *left_chunk;
 	struct tfh_model_series *left;
 	struct tfh_stencils *spare;
@@ -329,8 +329,7 @@ static uint32_t fill_plain(struct tfh_entry *e, struct tfh_stencil *v, const int
 	return n;
 }
 
-/* Takes plain events from the next one on: as many as were decoded ahead and end before `limit`. The
- * next one does. */
+/* Takes the plain events that come next: as many as are decoded and end before `limit`. The first one does. */
 static bool take_plain(struct tfh_model_series *s, struct tfh_block *b, int64_t limit)
 {
 	if (!s->decoded)
@@ -352,14 +351,14 @@ static bool take_plain(struct tfh_model_series *s, struct tfh_block *b, int64_t 
 	return tfh_series_next(s);
 }
 
-/* Whether a row comes next that ends before `limit`. */
+/* Whether the next records are a row that ends before `limit`. */
 static bool at_row(const struct tfh_model_series *s, int64_t limit)
 {
 	return s->at == 0 && s->row->n && s->row->t1 < limit && s->thread != UINT32_MAX &&
 	       (!s->next_number || s->number >= *s->next_number);
 }
 
-/* Takes the rows that come next. Returns whether the series has more. */
+/* Takes the next rows. Returns whether the series has more. */
 static bool take_rows(struct tfh_model_series *s, struct tfh_block *b, int64_t limit)
 {
 	bool more = true;
@@ -459,8 +458,8 @@ static bool take_event(struct tfh_interleave *m, struct tfh_model_series *s, str
 	return more;
 }
 
-/* Whether a look was also read from a copy of the file. Looks are numbered anew in every file, but
- * copies of one have equal times and come one after another. */
+/* Whether the sample was already read from a copy of the file. Samples are numbered anew in every file, but
+ * copies of one have equal times and follow each other. */
 static bool looked_before(struct tfh_model_series *s)
 {
 	struct tfh_model_side *side = s->side;
@@ -497,8 +496,8 @@ static inline bool take(struct tfh_interleave *m, struct tfh_model_series *s, st
 	return tfh_series_next(s);
 }
 
-/* Takes what comes from a series until `limit`, as long as it stays the earliest one. Returns whether the
- * series has more; *full: the block is. */
+/* Takes records of a series up to `limit`, as long as it is the earliest series. Returns whether the series
+ * has more; *full: the block is full. */
 static bool take_some(struct tfh_interleave *m, struct tfh_model_series *s, struct tfh_block *b,
 		      const struct tfh_model_series *other, bool rows, bool *full)
 {

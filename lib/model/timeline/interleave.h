@@ -10,7 +10,7 @@
 #define TFH_BLOCK_EVENTS 512
 #define TFH_BLOCK_NOTES 64
 
-/* What is known of a group of records that were decoded together, TFT_MANY or those left of a series. */
+/* Summary of a group of records that are decoded together: TFT_MANY, or the rest of a series. */
 struct tfh_row_sum {
 	int64_t t0, t1, first; /* as in struct tfh_launch_row */
 	uint64_t last;	       /* end of the last record, ticks */
@@ -18,7 +18,7 @@ struct tfh_row_sum {
 	uint32_t n; /* records; 0: they are no row */
 };
 
-/* A row in a block: its sums, and where its records are. */
+/* A row in a block: its summary, and the position of its records. */
 struct tfh_block_row {
 	struct tfh_row_sum sum;
 	const struct tfh_model_series *series;
@@ -46,8 +46,8 @@ struct tfh_interleave;
 int tfh_interleave_open(struct tfh_run *run, uint32_t process, bool first,
 			struct tfh_interleave **out);
 void tfh_interleave_close(struct tfh_interleave *m);
-/* Fills a block, overwriting its contents; `rows`: with rows where the next records are some. False for the
- * last one. Uses only the run's files and its record of damage. */
+/* Fills a block, overwriting its contents. `rows`: launches are returned as rows where possible. False for
+ * the last block. Uses only the run's files and its record of damage. */
 bool tfh_interleave_fill(struct tfh_interleave *m, struct tfh_block *b, bool rows);
 /* The kinds of launches in row number i. */
 void tfh_interleave_row(const struct tfh_block *b, uint32_t i, struct tfh_launch_row *row);

@@ -27,7 +27,7 @@ static void to_ns(const struct tfh_model_series *s, const uint64_t *ticks, uint3
 		ns[i] = tfh_series_ns(s, ticks[i]);
 }
 
-/* Whether the group's records are launches that have the stream in common. */
+/* Whether all records of the group are launches on one stream. */
 static bool launches(const struct tfh_model_series *s)
 {
 	uint32_t stream = s->stencil[s->shape[0]].ev.stream;
@@ -42,7 +42,7 @@ static bool launches(const struct tfh_model_series *s)
 	return true;
 }
 
-/* Sums up the group, if it is a row: one launch begins behind the other, and it takes less than a second. */
+/* Summarises the group if it is a row: its launches do not overlap and span less than a second. */
 static void sum_up(struct tfh_model_series *s)
 {
 	const int64_t *t0 = s->t0_ns, *t1 = s->t1_ns;
@@ -200,7 +200,7 @@ struct tfh_stencils *tfh_stencils_make(struct tfh_stencils *t, const struct tfh_
 
 struct unpacked {
 	struct tft_events *events;
-	struct tfh_row_sum *row; /* NULL: nobody asked when it was decompressed */
+	struct tfh_row_sum *row; /* NULL: not requested when it was decompressed */
 	struct tfh_lost lost;
 	int rc;
 };
@@ -208,13 +208,14 @@ struct unpacked {
 struct tfh_unpack {
 	struct tfh_run *run;
 	const struct tfh_model_proc *p;
-	uint32_t kept, taken; /* chunks that an earlier pass has kept, and those of them read */
-	bool sums;	      /* the rows of chunks are asked for */
+	uint32_t kept,
+		taken; /* kept: chunks that an earlier pass has kept; taken: how many of them were read */
+	bool sums; /* rows of chunks are requested */
 	struct unpacked ring[TFH_AHEAD_MOST];
 	struct tfh_ahead ahead;
 };
 
-/* The header of a damaged chunk is read into memory of its file's reader. */
+/* A damaged chunk's header is read into memory of its file's reader, which threads share. */
 static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
 
 struct tft_events *tfh_unpack_one(struct tfh_run *run, const struct tfh_chunk *c, int *rc,
@@ -237,7 +238,7 @@ struct tft_events *tfh_unpack_one(struct tfh_run *run, const struct tfh_chunk *c
 	return NULL;
 }
 
-/* Decodes all records of a chunk to sum them up. NULL when out of memory: then the reader does it. */
+/* Decodes all records of a chunk to summarise them. NULL when out of memory; the reader then does it. */
 static struct tfh_row_sum *sum_chunk(struct tfh_run *run, uint32_t process,
 				     const struct tfh_chunk *c, struct tft_events *events)
 {

@@ -24,7 +24,7 @@ struct tfh_stencils {
 };
 
 struct tfh_open_chunk {
-	struct tfh_open_chunk *next; /* of those that a block may still point into */
+	struct tfh_open_chunk *next; /* list of chunks that a block may still point into */
 	struct tft_events *events;
 	struct tfh_chunk *chunk;
 	struct tfh_stencils *stencils;
@@ -49,7 +49,7 @@ static inline uint32_t tfh_most_groups(const struct tft_events *ev)
 struct tfh_model_side {
 	uint32_t next_chunk;
 	uint64_t *next_number; /* by thread: number of the first record not yet seen */
-	uint64_t looked;       /* looked: time of the last look, ticks; its thread */
+	uint64_t looked;       /* time of the last sample (ticks), and its thread */
 	uint32_t looked_at;
 	uint8_t *naming; /* by thread: whether a name's text may continue */
 	struct tfh_memory memory;
@@ -57,7 +57,7 @@ struct tfh_model_side {
 };
 
 struct tfh_model_series {
-	struct tfh_model_series *next; /* of those that a block may still point into */
+	struct tfh_model_series *next; /* list of series that a block may still point into */
 	int64_t t1;		       /* end of the next record, ns */
 	uint64_t number;
 	uint32_t at, n;		  /* in the columns: index of the next record, and their number */
@@ -94,17 +94,17 @@ static inline int64_t tfh_series_ns(const struct tfh_model_series *s, uint64_t t
 	return tfh_tick_ns(l, ticks);
 }
 
-/* Starts before its first record; `row`: the place before that of its first group. NULL when out of memory. */
+/* The new series is positioned before its first record. `row`: the element before that of its first group.
+ * NULL when out of memory. */
 struct tfh_model_series *tfh_series_new(struct tfh_run *run, struct tfh_model_side *side,
 					uint32_t process, uint32_t file,
 					struct tfh_open_chunk *chunk, uint32_t number,
 					struct tfh_row_sum *row);
-/* Goes on to the next group when no record is left, and decodes it unless it is known as a row. False: that was the
- * last. */
+/* When no record is left, moves to the next group, and decodes it unless its row is known. False at the end. */
 bool tfh_series_look(struct tfh_model_series *s);
-/* Decodes a group of which only its row was known. */
+/* Decodes a group of which only the row is known. */
 void tfh_series_decode(struct tfh_model_series *s);
-/* Passes a group that is a row, at its begin, without its last record. */
+/* Skips from the start of a group that is a row to its last record. */
 static inline void tfh_series_pass(struct tfh_model_series *s)
 {
 	if (!s->decoded) {
@@ -115,7 +115,7 @@ static inline void tfh_series_pass(struct tfh_model_series *s)
 	s->at += s->n - 1;
 	s->number += s->n - 1;
 }
-/* Times of n records from `pos` on, `before` being the end of the record before; ns and shapes. */
+/* Times (ns) and shapes of n records from `pos` on; `before`: end of the preceding record. */
 void tfh_series_times(const struct tfh_model_series *s, uint32_t pos, uint64_t before, uint32_t n,
 		      int64_t *t0, int64_t *t1, uint16_t *shape);
 /* Completes the next record, which is not plain. */
@@ -165,17 +165,17 @@ struct tfh_unpack;
 /* 0 or -ENOMEM. */
 int tfh_unpack_open(struct tfh_run *run, uint32_t process, struct tfh_unpack **out);
 void tfh_unpack_close(struct tfh_unpack *u);
-/* From now on, chunks are decoded ahead, too, to sum up their rows. */
+/* From now on, the threads also decode chunks to summarise their rows. */
 void tfh_unpack_sums(struct tfh_unpack *u);
-/* The next chunk, and its rows in *row if they are known; NULL if it is damaged (*lost is its contents) or memory is out
- * (*rc). */
+/* The next chunk, and its rows in *row if they are known. NULL if it is damaged (*lost: its contents) or
+ * memory is exhausted (*rc). */
 struct tft_events *tfh_unpack_next(struct tfh_unpack *u, struct tfh_row_sum **row, int *rc,
 				   struct tfh_lost *lost);
-/* Gives an event chunk and its rows back. The first ones of a process are kept for the next pass, up to a bound in
- * bytes: in a run of a few million calls, decompressing takes longer than all else in a pass. */
+/* Returns an event chunk and its rows. The first ones of a process are kept for the next pass, up to a limit
+ * in bytes: in a run of a few million calls, decompression takes longer than the rest of a pass. */
 void tfh_unpack_keep(struct tfh_unpack *u, struct tfh_chunk *c, struct tft_events *events,
 		     struct tfh_row_sum *row);
-/* One chunk immediately, likewise. */
+/* Decompresses one chunk immediately; *rc and *lost as above. */
 struct tft_events *tfh_unpack_one(struct tfh_run *run, const struct tfh_chunk *c, int *rc,
 				  struct tfh_lost *lost);
 

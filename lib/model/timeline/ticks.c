@@ -5,7 +5,7 @@
 
 #include "model/timeline/ticks.h"
 
-/* A clock so slow that a block has more nanoseconds than an int32_t holds. */
+/* ns per tick. With a slower clock, the nanoseconds of a block do not fit an int32_t. */
 #define SLOW_RATE 16.0
 
 static inline __attribute__((always_inline)) bool convert(const struct tfh_tick_line *l,
@@ -26,7 +26,7 @@ static inline __attribute__((always_inline)) bool convert(const struct tfh_tick_
 }
 
 #ifdef __x86_64__
-/* The same by wider instructions: the same operations on doubles, so the same results. */
+/* The same with wider instructions. The operations on doubles are the same, and so are the results. */
 static __attribute__((target("avx2"))) bool convert_avx2(const struct tfh_tick_line *l,
 							 const uint64_t *restrict ticks, uint32_t n,
 							 int64_t *restrict ns)
