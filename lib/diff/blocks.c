@@ -6,7 +6,7 @@
 
 #include "base/hash.h"
 
-/* Steps of a block that are kept to find its middle half; of more, as many drawn at random. */
+/* Steps that a block keeps to find its middle half. Of a longer block, this many are drawn at random. */
 #define KEPT 4096u
 
 struct kept_step {
@@ -17,7 +17,7 @@ struct block_pass {
 	struct tfh_step_blocks *out;
 	double from_s, to_s;
 	uint32_t rank, block;
-	uint64_t at, total; /* total 0: only counts */
+	uint64_t at, total; /* total 0: steps are only counted */
 	uint64_t in;	    /* steps of this block */
 	struct kept_step *kept;
 	uint32_t n;
@@ -58,7 +58,8 @@ static void add_step(struct block_pass *x, const struct tfh_digest_row *row)
 	uint64_t k;
 
 	x->in++;
-	/* Reservoir sampling (Vitter 1985), with the step's number for a die: two readings keep the same steps. */
+	/* Reservoir sampling (Vitter 1985). A hash of the step's number replaces the random number, so that
+	 * two reads keep the same steps. */
 	if (x->n < KEPT)
 		k = x->n++;
 	else

@@ -1,4 +1,4 @@
-/* Two sides become one difference. */
+/* Computes the difference of two sides. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -19,8 +19,8 @@ const char *tfh_diff_part_name(int part)
 
 /* ---- a side ---- */
 
-/* Of three runs or more their own spread says how sure the mean is; of fewer, what their steps say and what runs usually
- * differ by: `apart`, seconds (standard deviation), by run. */
+/* With three or more runs, their spread gives the error of the mean. With fewer runs, the error comes from
+ * their steps and from how much runs usually differ: `apart`, a standard deviation in seconds, for each run. */
 static void join_runs(const struct tfh_diff_means *run, const double *apart, uint32_t n,
 		      struct tfh_diff_means *out)
 {
@@ -39,13 +39,13 @@ static void join_runs(const struct tfh_diff_means *run, const double *apart, uin
 			between += n > 1 ? off * off / (n - 1) : 0;
 			within += (run[i].var[p] + apart[i] * apart[i]) / n;
 		}
-		/* Too few steps in one run: NAN, which fmax() would drop. */
+		/* A run with too few steps has NAN, which fmax() would drop. */
 		bool spread = n >= TFH_DIFF_SPREAD_RUNS || between > within;
 		out->var[p] = (spread ? between : within) / n;
 	}
 }
 
-/* Means of each run of a side, and what runs usually differ by: usual steps, and all of them. */
+/* Means of each run of a side, and how much runs usually differ: in usual steps, and in all steps. */
 struct side_means {
 	struct tfh_diff_means *usual, *all;
 	double *apart, *apart_all;
@@ -59,10 +59,10 @@ static void add_run(struct side_means *m, uint32_t i, const struct tfh_step_bloc
 	tfh_means_of(b->usual_s, b->n, &m->usual[i]);
 	tfh_means_of(b->mean_s, b->n, &m->all[i]);
 	double step = m->usual[i].mean_s[TFH_DIFF_STEP], all = m->all[i].mean_s[TFH_DIFF_STEP];
-	/* What waiting for processors did to the steps. In short runs nobody measured it: then what long steps take beyond usual
-	 * ones is as good as it. */
+	/* The effect of waiting for processors. It is not measured in short runs; there, the time that long
+	 * steps take beyond usual ones is as good an estimate. */
 	double disturbed = isnan(waited) ? all - step : waited * all;
-	/* Usual steps are the middle half of all. */
+	/* Usual steps are the middle half of all steps. */
 	m->apart[i] = same_run ? 0 : fmax(TFH_DIFF_RUN_SHARE * step, disturbed / 2);
 	m->apart_all[i] = same_run ? 0 : fmax(m->apart[i], disturbed);
 }
@@ -122,7 +122,7 @@ static double joint_df(const struct tfh_diff_means *a, const struct tfh_diff_mea
 	return all > 0 ? (x + y) * (x + y) / all : fmin(a->df, b->df);
 }
 
-/* `looked`: parts that were looked at with it; the chance of an error is that of any of them (Bonferroni). */
+/* `looked`: how many parts are compared together. The chance of an error is for any of them (Bonferroni). */
 static struct tfh_diff_part weigh(const struct tfh_diff_means *a, const struct tfh_diff_means *b,
 				  int part, uint32_t looked)
 {
@@ -173,7 +173,7 @@ static void find_mean(struct tfh_run_diff *d)
 	}
 }
 
-/* What comes before the usual steps: before the first call, start-up, and what first steps take longer. */
+/* Time before the usual steps: before the first call, start-up, and the extra time of the first steps. */
 static double before_steps(const struct tfh_run_digest *d)
 {
 	const struct tfh_digest_part *p = tfh_digest_part_of(d, TFT_DNOD);

@@ -1,16 +1,22 @@
 /*
- * What changed from one run, or group of runs, to another, read from their digests, and how sure that is. Seconds are per step
- * unless they say otherwise; NAN: not known.
+ * What changed from one run, or group of runs, to another, and how sure that is. Both are read from digests.
+ * Seconds are per step unless stated otherwise; NAN: unknown.
  *
- * A run's steps are cut into consecutive blocks; of each the mean of the middle half of its steps is taken, by their length: what a
- * crowded machine or a rare event does to single steps hardly moves it. Means of blocks hardly depend on each other though
- * neighbouring steps do (batch means: Schmeiser 1982, Batch size effects in the analysis of simulation output). Of them the mean
- * without the fastest and slowest fifth is taken, with its error (Yuen 1974, The two-sample trimmed t for unequal population
- * variances). What blocks still have in common with their neighbours widens the error by the ratio for a first-order process; and two
- * runs of the same program differ by more than their steps tell (Kalibera and Jones 2013, Rigorous benchmarking in reasonable
- * time), so that where a side has one run or two, DIFF_RUN_SHARE is added to it, or what other work on the machine did to its
- * steps, if that is more: their waiting for processors, half of which may be in the usual ones; in short runs what long steps take beyond
- * usual ones. The mean of all steps is compared beside it, for what only few steps do; there, all of that waiting counts.
+ * A run's steps are cut into consecutive blocks. Each block counts with the mean of the middle half of its
+ * steps by length, which a crowded machine or a rare event hardly changes. Block means are nearly
+ * independent, although neighbouring steps are not (batch means: Schmeiser 1982, Batch size effects in the
+ * analysis of simulation output). The estimate is the mean of the blocks without the fastest and slowest
+ * fifth, with its standard error (Yuen 1974, The two-sample trimmed t for unequal population variances). The
+ * correlation that neighbouring blocks still have widens the error by the factor for a first-order process.
+ *
+ * Two runs of the same program differ by more than their steps show (Kalibera and Jones 2013, Rigorous
+ * benchmarking in reasonable time). So if a side has one or two runs, DIFF_RUN_SHARE is added to its error,
+ * or the effect of other work on the machine, if that is larger. That effect is the time that its steps
+ * waited for processors, half of which may be in the usual steps; in short runs, it is the time that long
+ * steps take beyond usual ones.
+ *
+ * The mean of all steps is compared, too, for changes that only a few steps have. There, the whole waiting
+ * time counts.
  */
 #ifndef TFH_DIFF_H
 #define TFH_DIFF_H
@@ -24,19 +30,19 @@
 enum {
 	TFH_DIFF_COMPUTE = TFH_CAUSE_COUNT,
 	TFH_DIFF_REST, /* unattributed */
-	TFH_DIFF_STEP, /* all of them */
+	TFH_DIFF_STEP, /* the whole step */
 	TFH_DIFF_PARTS
 };
 /* "input.map", "compute", "unattributed", "step". */
 const char *tfh_diff_part_name(int part);
 
-/* Means of a part in seconds, and how sure: variance (NAN with too few steps) and degrees of freedom. */
+/* Mean of each part in seconds, with its variance (NAN: too few steps) and degrees of freedom. */
 struct tfh_diff_means {
 	double mean_s[TFH_DIFF_PARTS], var[TFH_DIFF_PARTS];
 	double df;
 };
 
-/* One side: runs of the same kind, and the interval of them to look at, seconds since the run's start. */
+/* One side: runs of the same kind, and the interval to compare, in seconds since the run's start. */
 struct tfh_diff_side {
 	struct tfh_run_digest **digest;
 	uint32_t n;
@@ -44,23 +50,23 @@ struct tfh_diff_side {
 	const char *name;
 	/* filled by tfh_diff_make() */
 	uint64_t steps;
-	bool crowded;			  /* other work on the machine makes its interval wide */
+	bool crowded;			  /* other work on the machine widens its interval */
 	struct tfh_diff_means usual, all; /* usual steps; all of them */
 };
 
 struct tfh_diff_part {
 	int part;
 	double a_s, b_s, delta_s;
-	double off_s; /* half of the interval that holds the change with 95 % */
-	bool found;   /* chance does not explain it, though all parts were looked at */
+	double off_s; /* half the width of the 95 % confidence interval */
+	bool found;   /* significant, allowing for the number of parts compared */
 };
 
 enum tfh_diff_how { TFH_DIFF_CAME, TFH_DIFF_WENT, TFH_DIFF_CHANGED };
 
-/* A function of Python, at the line of it that takes most, or a kernel. */
+/* A Python function, with the line that takes the most time, or a kernel. */
 struct tfh_diff_item {
 	enum tfh_diff_how how;
-	const char *name, *file; /* file: NULL of a kernel */
+	const char *name, *file; /* file: NULL for a kernel */
 	uint32_t line;
 	double a_s, b_s, off_s;	 /* NAN: no times; off_s as above, NAN: not known */
 	double a_calls, b_calls; /* kernels */
@@ -76,9 +82,9 @@ struct tfh_diff_fact {
 
 struct tfh_run_diff {
 	struct tfh_diff_side side[2];
-	bool same_run;		   /* two intervals of it */
-	struct tfh_diff_part step; /* usual ones */
-	struct tfh_diff_part mean; /* of all steps, and the part of it that changed most */
+	bool same_run;		   /* both sides are intervals of one run */
+	struct tfh_diff_part step; /* usual steps */
+	struct tfh_diff_part mean; /* all steps, and the part that changed most */
 	int mean_part;
 	struct tfh_diff_part part[TFH_DIFF_STEP]; /* the largest change first */
 	uint32_t n_part;
@@ -87,15 +93,16 @@ struct tfh_run_diff {
 	struct tfh_diff_fact fact[TFH_DIFF_FACTS];
 	uint32_t n_fact;
 	double before_s[2],
-		run_s[2]; /* before the usual steps, and all of the run; in all, means of the runs */
-	bool other_judge; /* the digests were made by different ones */
+		run_s[2]; /* time before the usual steps, and of the whole run; means of the side's
+			   * runs */
+	bool other_judge; /* the digests come from different judges */
 };
 
-/* Fills what follows `side`, whose digests stay the caller's and must outlive it. 0, or -errno with `err`; -ENODATA: a side has no
- * steps. */
+/* Fills everything after `side`. The caller keeps the digests, which must outlive the result. 0, or -errno
+ * with `err`; -ENODATA: a side has no steps. */
 int tfh_diff_make(struct tfh_run_diff *d, struct tfh_err *err);
 
-/* Whether the steps are long enough in number to say how sure a change is. */
+/* Whether there are enough steps to say how sure a change is. */
 bool tfh_diff_is_measured(const struct tfh_run_diff *d);
 
 /* ---- text and JSON ---- */
@@ -110,7 +117,7 @@ int tfh_diff_json(FILE *out, const struct tfh_run_diff *d);
 struct tfh_diff_limit {
 	int part;   /* TFH_DIFF_PARTS: the mean of all steps */
 	bool above; /* '>', else '<' */
-	bool share; /* of side A's step, else seconds */
+	bool share; /* a share of side A's step, else seconds */
 	double value;
 };
 /* 0, or -EINVAL with `err`. */

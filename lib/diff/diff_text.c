@@ -1,4 +1,4 @@
-/* A difference on one screen. */
+/* Prints a difference on one screen. */
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@ struct screen {
 	const struct tfh_run_diff *d;
 	unsigned columns;
 	bool all;
-	uint32_t parts, rows; /* shown at most: parts of a step, and rows of every other section */
+	uint32_t parts, rows; /* limits: parts of a step; rows of every other section */
 };
 
 /* "+1.30 ms", "-200 us" */
@@ -49,7 +49,7 @@ static void print_side(const struct screen *x, int k)
 		  tfh_fmt_time(step, s->usual.mean_s[TFH_DIFF_STEP]), when);
 }
 
-/* Wider than this part of a step, an interval says that runs changed while they ran, or were disturbed. */
+/* An interval wider than 1 / WIDE_PART of a step shows that runs changed while they ran, or were disturbed. */
 #define WIDE_PART 4
 
 static bool is_wide(const struct tfh_run_diff *d)
@@ -95,7 +95,7 @@ static void print_width(const struct screen *x)
 				: "steps of one run differ by much: --at compares intervals of it");
 }
 
-/* What only some steps do is not in the usual step, but in the mean of all. */
+/* What only some steps do shows in the mean of all steps, not in the usual step. */
 static void print_mean(const struct screen *x)
 {
 	const struct tfh_run_diff *d = x->d;
@@ -144,10 +144,10 @@ static void print_part(const struct screen *x, const struct tfh_diff_part *p)
 		  tfh_fmt_time(off, p->off_s), p->found ? "  *" : "");
 }
 
-/* Parts that changed by less than a tenth of what most did are not shown. */
+/* Parts that changed by less than a tenth of the largest change are not shown. */
 #define SMALL_PART 10
 
-/* The parts that changed; where none surely did, the largest changes. */
+/* Prints the parts that changed, or the largest changes if none is significant. */
 static void print_parts(const struct screen *x)
 {
 	uint32_t found = 0, shown = 0;
@@ -187,7 +187,7 @@ static void print_line(const struct screen *x, const struct tfh_diff_item *i)
 	const char *slash = strrchr(i->file, '/');
 	char where[256], shown[256], a[TFH_TEXT], b[TFH_TEXT], off[TFH_TEXT];
 
-	/* What the interpreter has built in has no line. */
+	/* Built-in functions have no line. */
 	snprintf(where, sizeof(where), i->line ? "%s (%s:%u)" : "%s()", i->name,
 		 slash ? slash + 1 : i->file, i->line);
 	tfh_print(x->out, "  %-38s %8s -> %8s  +-%s%s%s\n",
@@ -215,7 +215,7 @@ static void print_kernel(const struct screen *x, const struct tfh_diff_item *i)
 	tfh_print(x->out, "%s%s\n", *how_word(i->how) ? "  " : "", how_word(i->how));
 }
 
-/* Rows of a section that are shown, behind its title. */
+/* Prints a section's title. Returns how many of its rows are shown. */
 static uint32_t print_title(const struct screen *x, const char *title, uint32_t n)
 {
 	uint32_t shown = x->all || n < x->rows ? n : x->rows;
@@ -229,7 +229,7 @@ static uint32_t print_title(const struct screen *x, const char *title, uint32_t 
 
 #define VALUE_SHOWN 26u
 
-/* A fact's name as people say it: "argument 3", "OMP_NUM_THREADS", "cuDNN". */
+/* A fact's name for display: "argument 3", "OMP_NUM_THREADS", "cuDNN". */
 static const char *fact_words(const char *name, char *out, size_t size)
 {
 	static const struct {
@@ -282,7 +282,7 @@ static void print_run(const struct screen *x)
 
 void tfh_diff_text(FILE *out, const struct tfh_run_diff *d, unsigned columns, bool all)
 {
-	/* So that all of it is one screen of 24 lines. */
+	/* Rows per section, by the number of sections: everything fits on a screen of 24 lines. */
 	static const uint32_t rows[] = {0, 4, 2, 1};
 	int sections = !!d->n_line + !!d->n_kernel + !!d->n_fact;
 	const struct screen x = {.out = out,

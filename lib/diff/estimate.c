@@ -38,8 +38,8 @@ static uint32_t cut_of(uint32_t n)
 	return (uint32_t)(TFH_DIFF_TRIM * n);
 }
 
-/* How much wider the error is because a block is like the one before: (1 + r) / (1 - r) of its variance for a process of
- * first order (Bartlett 1946). `v` in order of time, extremes drawn in. */
+/* The factor by which correlation of neighbouring blocks increases the variance: (1 + r) / (1 - r) for a
+ * first-order process (Bartlett 1946). `v` is in time order and Winsorized. */
 static double inertia(const double *v, uint32_t n)
 {
 	double mean = 0, all = 0, next = 0;
@@ -75,7 +75,7 @@ static double variance_of(const double block_s[][TFH_DIFF_PARTS], uint32_t n, in
 	return sum / ((double)kept * (kept - 1)) * *inert;
 }
 
-/* Blocks by how long their steps took; a step's parts are taken of the same blocks as the step, so that they add up. */
+/* Orders blocks by their step length. A step's parts use the same blocks as the step, so that they add up. */
 static void order_blocks(const double block_s[][TFH_DIFF_PARTS], uint32_t n,
 			 uint32_t at[TFH_DIFF_BLOCKS])
 {
@@ -99,6 +99,6 @@ void tfh_means_of(const double block_s[][TFH_DIFF_PARTS], uint32_t n, struct tfh
 			out->mean_s[p] += block_s[at[i]][p] / kept;
 		out->var[p] = n ? variance_of(block_s, n, p, &inert) : NAN;
 	}
-	/* The last part is the step. */
+	/* `inert` is that of the last part, the step. */
 	out->df = n ? fmax((kept - 1) / inert, fmin(kept - 1, TFH_DIFF_LEAST_DF)) : NAN;
 }

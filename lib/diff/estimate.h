@@ -4,10 +4,11 @@
 
 #include "diff/blocks.h"
 
-/* The trimmed means of `n` blocks (0: the first one as it is), and the variance of each; NAN without blocks. */
+/* The trimmed means of `n` blocks (0: the first block unchanged), and their variances; NAN without blocks. */
 void tfh_means_of(const double block_s[][TFH_DIFF_PARTS], uint32_t n, struct tfh_diff_means *out);
 
-/* So many standard errors hold a change with `chance` of error, both sides together. */
+/* Student's t: the number of standard errors that a change exceeds by chance with probability `chance`, on
+ * both sides together. */
 double tfh_student(double chance, double df);
 
 #endif

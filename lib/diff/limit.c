@@ -1,4 +1,4 @@
-/* Limits of a change, for scripts. */
+/* Limits on a change, for scripts. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static int part_named(const char *name, size_t n)
 	return -1;
 }
 
-/* Seconds of a unit, 0: per cent. */
+/* Seconds of a unit; 0: per cent. */
 static bool unit_of(const char *text, double *s)
 {
 	static const struct {

@@ -12,7 +12,7 @@ static double change_of(const struct tfh_diff_item *x)
 	return fabs(b - a);
 }
 
-/* Keeps the list in the order of changes, and of too many the largest. */
+/* Keeps the list sorted by change. A full list keeps the largest changes. */
 static void keep(struct tfh_diff_item *list, uint32_t *n, const struct tfh_diff_item *x)
 {
 	uint32_t k = *n < TFH_DIFF_ITEMS ? (*n)++ : TFH_DIFF_ITEMS - 1;
@@ -42,7 +42,7 @@ static int by_function(const void *a, const void *b)
 	return order ? order : strcmp(x->name, y->name);
 }
 
-/* Adds the time of a side's own lines, one entry each. */
+/* Adds the own time of each line of a side, one entry per line. */
 static uint32_t add_lines(const struct tfh_run_digest *d, int side, struct code_time *out)
 {
 	const struct tfh_digest_part *p = tfh_digest_part_of(d, TFT_DPLC);
@@ -58,7 +58,8 @@ static uint32_t add_lines(const struct tfh_run_digest *d, int side, struct code_
 					    .line = row[i].line,
 					    .most = row[i].own_s};
 		out[n].s[side] = row[i].own_s;
-		/* A line's looks are those of what it calls, too: its own are their part. */
+		/* A line's samples include those of the code that it calls; its own are estimated by its
+		 * share of the time. */
 		out[n].looks[side] =
 			row[i].s > 0 ? (uint64_t)fmin(
 					       (double)row[i].looks * row[i].own_s / row[i].s, 1e18)
@@ -80,7 +81,7 @@ static void join_lines(struct code_time *to, const struct code_time *x)
 	}
 }
 
-/* Two standard errors of a time that so many looks tell (their number is a Poisson variable). */
+/* Two standard errors of a time estimated from that many samples (their number has a Poisson distribution). */
 static double off_of(double s, uint64_t looks)
 {
 	return looks ? 2 * s / sqrt((double)looks) : 0;
@@ -98,7 +99,7 @@ static void list_line(struct tfh_run_diff *d, const struct code_time *x)
 				     .b_s = x->s[1],
 				     .off_s = off};
 
-	/* Many lines are looked at: half as much again as two errors. */
+	/* Many lines are compared, so a change must exceed three standard errors. */
 	if (change < TFH_DIFF_WORTH_SHARE * d->step.a_s || change < 1.5 * off)
 		return;
 	item.how = !(x->s[0] > 0) ? TFH_DIFF_CAME : !(x->s[1] > 0) ? TFH_DIFF_WENT : item.how;
@@ -174,8 +175,8 @@ void tfh_diff_find_kernels(struct tfh_run_diff *d)
 
 /* ---- facts ---- */
 
-/* What makes a run, by the beginning of its facts' names. What tells one run from another is no difference: where it was
- * written, when, as which process. */
+/* Whether a fact is a setting of the run, by the beginning of its name. Facts that only identify a run are no
+ * difference: where and when it was recorded, and as which process. */
 static bool is_setting(const char *name)
 {
 	static const char *const yes[] = {"command.",	"env.",		"software.", "priced.",
@@ -198,7 +199,7 @@ static bool same(const char *a, const char *b)
 	return a && b ? !strcmp(a, b) : a == b;
 }
 
-/* The value that all runs of a side have; false: they differ. */
+/* The value that all runs of a side share; false: they differ. */
 static bool value_of(const struct tfh_diff_side *s, const char *name, const char **value)
 {
 	*value = tfh_digest_fact(s->digest[0], name);

@@ -1,7 +1,7 @@
 /*
- * Anchors of collectives: when a rank entered and left every 2^k-th of a communicator. All ranks of a communicator number its
- * collectives alike, so two digests, of different hosts, have the same ones but for k: enough to align clocks, to see who comes late,
- * and how far a rank that hangs has come.
+ * Anchors of collectives: when a rank entered and left every 2^k-th collective of a communicator. All ranks
+ * number a communicator's collectives alike, so the digests of two hosts have anchors in common, even if k
+ * differs. That is enough to align clocks, to find late ranks, and to see how far a hanging rank has come.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #include "digest/digest_out.h"
 
-/* Of a rank with fewer steps all of so many are kept. */
+/* A rank may have one anchor per step, and this many if it has fewer steps. */
 #define ANCHORS_LEAST 256u
 #define ANCHORS_MOST (1u << 20)
 
@@ -30,7 +30,7 @@ static void thin_out(struct anchor_list *x)
 	x->n = kept;
 }
 
-/* A call that all ranks of a communicator make in the same order: messages from one to another are none. */
+/* Whether all ranks of a communicator make this call in the same order. Point-to-point messages do not count. */
 static bool is_collective(const struct tfh_event *ev)
 {
 	return ev->fn->family == TFH_FAM_COMMUNICATION && ev->kind == TFT_CALL &&

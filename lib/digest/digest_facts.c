@@ -1,4 +1,5 @@
-/* The facts of a digest: what was run, with what, how it ended, what the judge says of all of it, and how sure. */
+/* The facts of a digest: what was run, with what software, how it ended, the verdict on the whole run, and
+ * its confidence. */
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -67,7 +68,7 @@ static void add_command(struct fact_rows *x, const struct tfh_run *run)
 	}
 }
 
-/* The members of an object of texts. */
+/* The members of a JSON object whose values are strings. */
 static void add_texts(struct fact_rows *x, struct tfh_arena *arena, const char *group,
 		      const char *p)
 {

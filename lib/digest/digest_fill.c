@@ -1,11 +1,12 @@
-/* The tables of a digest but for steps and facts: what a result says, without what can be told from the rest of it. */
+/* Fills the tables of a digest other than steps and facts. What can be derived from the rest of a result is
+ * left out. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "digest/digest_out.h"
 
-/* Rows of a table that is written whole: the first ones of a longer list. */
+/* Number of rows in a table that is written as a whole. A longer list is cut. */
 static uint32_t at_most(uint64_t n)
 {
 	return n < TFH_DIGEST_ROWS ? (uint32_t)n : TFH_DIGEST_ROWS;

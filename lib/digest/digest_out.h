@@ -1,4 +1,4 @@
-/* Writing the tables of a digest one after the other. */
+/* Writes the tables of a digest one after another. */
 #ifndef TFH_DIGEST_OUT_H
 #define TFH_DIGEST_OUT_H
 
@@ -11,12 +11,13 @@ struct tfh_digest_out {
 	uint32_t heap_bytes, heap_cap;
 	void *payload;
 	size_t payload_cap;
-	bool full; /* no memory for a text */
+	bool full; /* out of memory for a text */
 };
 
 /* Adds a text of the next table, cut at 4,095 bytes, and returns its offset; 0 for NULL and "". */
 uint32_t tfh_digest_add_text(struct tfh_digest_out *o, const char *text);
-/* Writes a table with the texts that were added since the last one; none if it has no rows. 0 or -errno. */
+/* Writes a table with the texts that were added since the last one, or nothing if it has no rows. 0 or
+ * -errno. */
 int tfh_digest_put(struct tfh_digest_out *o, uint32_t type, const struct tft_table *table,
 		   const void *rows, uint32_t n);
 void tfh_digest_out_free(struct tfh_digest_out *o);
@@ -24,10 +25,11 @@ void tfh_digest_out_free(struct tfh_digest_out *o);
 /* digest_fill.c: the tree, lines, kernels, copies, meters; the files. 0 or -errno. */
 int tfh_digest_fill(struct tfh_digest_out *o, const struct tfh_result *r);
 int tfh_digest_fill_inputs(struct tfh_digest_out *o, const struct tfh_inputs *in);
-/* digest_anchors.c: of one process that is a rank; `rank`: its number in DRNK. At most one anchor a step, or 256. */
+/* digest_anchors.c: anchors of one process that is a rank; `rank`: its number in DRNK. At most one anchor per
+ * step, or 256. */
 int tfh_digest_put_anchors(struct tfh_digest_out *o, struct tfh_run *run, uint32_t process,
 			   uint32_t rank, uint64_t steps);
-/* digest_result.c: the whole result, and what the outputs ask the run for. 0 or -errno. */
+/* digest_result.c: the whole result, and what the outputs query of the run. 0 or -errno. */
 int tfh_digest_put_result(struct tfh_digest_out *o, const struct tfh_result *r);
 /* digest_facts.c. `critical`: number of the rank that the verdict is about. */
 int tfh_digest_fill_facts(struct tfh_digest_out *o, const struct tfh_result *r, uint32_t critical);

@@ -1,4 +1,4 @@
-/* Reads a digest. Everything but the steps is small and loaded when it is opened. */
+/* Reads a digest. Everything except the steps is small, and is loaded when the digest is opened. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 #define UNNAMED SIZE_MAX
 
-/* `name`: where a row has the text that it is looked up by. */
+/* `name`: offset of the text by which a row is looked up. */
 static const struct {
 	uint32_t type;
 	const struct tft_table *table;
@@ -38,9 +38,7 @@ struct row_name {
 struct tfh_run_digest {
 	struct tft_reader *reader;
 	struct tfh_digest_part part[SMALL + 1]; /* the last is empty */
-	struct row_name
-		*name[SMALL +
-		      1]; /* [part.n] in order, of equal ones the first row first; NULL: unnamed */
+	struct row_name *name[SMALL + 1]; /* [part.n] sorted by name, then row; NULL: unnamed */
 };
 
 static int by_name(const void *a, const void *b)
@@ -51,7 +49,8 @@ static int by_name(const void *a, const void *b)
 	return order ? order : x->row < y->row ? -1 : x->row > y->row;
 }
 
-/* So many names are sorted, as looking each of them up in a list takes work by the square of a hostile file's size. */
+/* Sorts the names of a table. Searching an unsorted list for each name would take quadratic time for a
+ * hostile file. */
 static int sort_names(struct tfh_run_digest *d, size_t at)
 {
 	const struct tfh_digest_part *p = &d->part[at];
@@ -111,7 +110,7 @@ static int load(struct tfh_run_digest *d, size_t at, uint32_t chunk, struct tfh_
 	return rc ? rc : sort_names(d, at);
 }
 
-/* Units are powers of two that keep times within 64 bits. */
+/* Whether all units are powers of two that keep times within 64 bits. */
 static bool ranks_are_sound(const struct tfh_run_digest *d)
 {
 	const struct tfh_digest_part *p = tfh_digest_part_of(d, TFT_DRNK);
@@ -277,7 +276,7 @@ struct step_pass {
 	void *arg;
 };
 
-/* A member of a vocabulary, -1: none, or one of a newer version. */
+/* A member of a vocabulary; -1: none, or one of a newer version. */
 static int member(uint8_t stored, int count)
 {
 	return stored && stored <= count ? stored - 1 : -1;
@@ -285,7 +284,7 @@ static int member(uint8_t stored, int count)
 
 #define FARTHEST (INT64_MAX / 4)
 
-/* *end: units, of the row before. -EBADMSG: no times. */
+/* Passes one row to the callback. *end: end of the preceding row, in units. -EBADMSG: impossible times. */
 static int give_row(const struct step_pass *x, const struct tfh_digest_step *s, int64_t *end)
 {
 	struct tfh_digest_row row = {.index = s->index, .rank = s->rank, .tier = (char)s->tier};

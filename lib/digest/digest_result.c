@@ -1,4 +1,4 @@
-/* The result and the run that it is of: into a digest, and from one as if they had just been judged. */
+/* Stores a result and its run in a digest, and restores them as if the run had just been judged. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 
 /* ---- into a digest ---- */
 
-/* Memory is the arena's: what is kept is gone when it has been written. */
+/* All memory belongs to the arena, which is freed after writing. */
 struct keeping {
 	struct tfh_arena arena;
 	struct tfh_kept kept;
@@ -127,7 +127,7 @@ int tfh_digest_put_result(struct tfh_digest_out *o, const struct tfh_result *r)
 
 /* ---- from a digest ---- */
 
-/* A place has both or neither. */
+/* A place has both a file and a function, or neither. */
 static bool both(const char *file, const char *function)
 {
 	return !file == !function;
@@ -157,7 +157,7 @@ static bool places_are_sound(const struct tfh_findings *f)
 	return ok;
 }
 
-/* Whether what refers to something else refers to what is there. */
+/* Whether all references are to existing elements. */
 static bool is_sound(const struct tfh_kept *k)
 {
 	const struct tfh_result *r = &k->r;
@@ -177,7 +177,7 @@ static bool is_sound(const struct tfh_kept *k)
 	return ok;
 }
 
-/* Arrays that tfh_run_close() frees. */
+/* A copy that tfh_run_close() frees. */
 static void *owned(const void *from, uint32_t n, size_t size, bool *full)
 {
 	void *to = malloc((n + 1u) * size);

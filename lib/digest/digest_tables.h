@@ -5,8 +5,8 @@
 #include "base/vocabulary.h"
 #include "format/table.h"
 
-/* Texts are offsets in the table's heap. Members of vocabularies are stored plus one, 0 = none. Real numbers are stored as the
- * 8 bytes of a double. */
+/* Texts are offsets in the table's heap. Members of vocabularies are stored plus one, 0 = none. Real numbers
+ * are stored as the 8 bytes of a double. */
 
 struct tfh_digest_key {
 	uint32_t name, value; /* texts */
@@ -20,16 +20,16 @@ struct tfh_digest_input {
 
 struct tfh_digest_rank {
 	uint64_t steps; /* rows of DSTP */
-	uint64_t unit;	/* ns of a unit of its steps */
+	uint64_t unit;	/* ns per unit of its steps' times */
 	double share, late_s, held_s;
 	uint32_t number, rank, pid, host;
 	uint8_t cls, cause, tier, confidence;
 };
 
-/* Times in units of its rank. Its length is the sum of all parts. */
+/* Times are in units of its rank. The step's length is the sum of all parts. */
 struct tfh_digest_step {
-	uint64_t
-		gap; /* from the end of the row before to its begin, zigzag; of a chunk's first row: its begin */
+	uint64_t gap;  /* from the previous row's end to its start, zigzag; of a chunk's first row:
+		      * its start */
 	uint64_t rest; /* unattributed, zigzag */
 	uint64_t index;
 	uint32_t part[TFH_CAUSE_COUNT]; /* by cause */
@@ -40,13 +40,13 @@ struct tfh_digest_step {
 
 struct tfh_digest_node {
 	uint64_t count, runs, begin_ns, wall_ns;
-	uint64_t steps; /* in it, of the judged process: what the seconds are of */
+	uint64_t steps; /* of the judged process in it; the seconds are for these */
 	double compute_s, rest_s, part_s[TFH_CAUSE_COUNT]; /* rest: unattributed */
 	uint32_t parent, name;
 	uint8_t kind;
 };
 
-/* What a place is. Values are in files: only append. */
+/* Where a place was seen. The values are stored in files: only append. */
 enum tfh_digest_where {
 	TFH_DIGEST_STEP = 1, /* seen between the calls of judged steps */
 	TFH_DIGEST_WORKER = 2,
@@ -55,7 +55,7 @@ enum tfh_digest_where {
 };
 
 struct tfh_digest_place {
-	double s, own_s; /* a step; of the parts before the first step, in all */
+	double s, own_s; /* per step; of parts before the first step, in all */
 	uint64_t looks;
 	uint32_t parent; /* row + 1, 0 = none */
 	uint32_t file, function, line;
@@ -63,12 +63,12 @@ struct tfh_digest_place {
 };
 
 struct tfh_digest_kernel {
-	double calls, s, median_s; /* a step; NAN: no device times */
+	double calls, s, median_s; /* per step; NAN: no device times */
 	uint32_t name;
 };
 
 struct tfh_digest_copy {
-	double calls, bytes; /* a step */
+	double calls, bytes; /* per step */
 	uint32_t name, place;
 	uint8_t dir, pageable; /* pageable: 1 no, 2 yes, 0 unknown */
 };
@@ -80,13 +80,13 @@ struct tfh_digest_anchor {
 	uint32_t rank;		     /* number of DRNK */
 };
 
-/* All of its time is unattributed. */
+/* An interval whose records were discarded. All of its time is unattributed. */
 struct tfh_digest_gone {
 	uint64_t begin_ns, end_ns;
 	uint64_t steps, records, launches;
 	double mean_s, median_s; /* of a step */
 	uint32_t rank;		 /* number of DRNK */
-	uint8_t counted;	 /* the steps, by their clock; else estimated by launches */
+	uint8_t counted; /* steps were counted by their clock, else estimated from launches */
 };
 
 struct tfh_digest_meter {
@@ -99,7 +99,7 @@ extern const struct tft_table tfh_digest_keys, tfh_digest_inputs, tfh_digest_ran
 	tfh_digest_steps, tfh_digest_nodes, tfh_digest_places, tfh_digest_kernels,
 	tfh_digest_copies, tfh_digest_anchors, tfh_digest_meters, tfh_digest_gones;
 
-/* Steps of one chunk: few enough for the memory of one table. */
+/* Steps per chunk: few enough for the memory of one table. */
 #define TFH_DIGEST_STEPS_AT_ONCE 16384u
 /* Rows of every other table. */
 #define TFH_DIGEST_ROWS 16384u

@@ -1,4 +1,5 @@
-/* Judges a run and writes its digest: each rank's steps while its result lives, then what is known of the run as a whole. */
+/* Judges a run and writes its digest: each rank's steps while its result is in memory, then the tables about
+ * the whole run. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 #include "format/codec.h"
 #include "tfhook/version.h"
 
-/* A step is stored in units of at most one part in so many of the median step. */
+/* Step times are stored in units of at most this fraction of the median step. */
 #define UNITS 8192.0
 
 static uint8_t stored(int member)
@@ -35,7 +36,7 @@ static int64_t in_units(double s, double unit_s)
 	return llround(s / unit_s);
 }
 
-/* The next part of a step: what the sum of the parts grows by, so that rounding does not add up. */
+/* The next part of a step: the increase of the rounded sum, so that rounding errors do not add up. */
 static uint32_t next_part(double s, double unit_s, double *sum, int64_t *at)
 {
 	int64_t was = *at;
@@ -145,7 +146,7 @@ static int add_rank(void *arg, const struct tfh_result *r, struct tfh_err *err)
 		.number = x->n_rank,
 		.rank = p->rank >= 0 ? (uint32_t)p->rank + 1 : 0,
 		.pid = p->pid,
-		.host = r->process, /* its text when the table is written */
+		.host = r->process, /* becomes its text when the table is written */
 		.cls = stored(r->verdict.cls),
 		.cause = stored(r->verdict.cause),
 		.tier = (uint8_t)r->verdict.tier,
@@ -162,7 +163,7 @@ static int add_rank(void *arg, const struct tfh_result *r, struct tfh_err *err)
 	return rc ? tfh_err_set(err, rc, "digest: %s", strerror(-rc)) : 0;
 }
 
-/* Before their hosts have texts: `host` still is the process. */
+/* Must run before `host` becomes a text: until then it is the process. */
 static int write_anchors(struct digest_run *x, const struct tfh_result *r)
 {
 	int rc = 0;
@@ -208,7 +209,7 @@ static int write_whole(struct digest_run *x, const struct tfh_result *r,
 		rc = tfh_digest_fill_inputs(&x->out, in);
 	if (!rc)
 		rc = tfh_digest_put_result(&x->out, r);
-	/* Last: it is what makes the file a whole one. */
+	/* Written last: only a complete file has facts. */
 	return rc ? rc : tfh_digest_fill_facts(&x->out, r, critical);
 }
 

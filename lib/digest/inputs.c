@@ -1,5 +1,5 @@
-/* What identifies the files that a digest is made of. A recording is only appended to, and ends with a footer that has a
- * checksum: length, beginning and end tell two recordings apart without reading them. */
+/* Identifies the files that a digest is made from. A recording is only appended to, and ends with a footer
+ * that has a checksum. So length, beginning and end tell two recordings apart without reading all of them. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -35,7 +35,7 @@ static int check_part(int fd, uint64_t at, uint64_t end, uint32_t *crc)
 		ssize_t got = pread(fd, part, want, (off_t)at);
 		if (got < 0)
 			return -errno;
-		if (!got) /* it became shorter meanwhile */
+		if (!got) /* it was truncated meanwhile */
 			break;
 		*crc = tfh_crc32c(*crc, part, (size_t)got);
 		at += (uint64_t)got;
@@ -43,7 +43,7 @@ static int check_part(int fd, uint64_t at, uint64_t end, uint32_t *crc)
 	return 0;
 }
 
-/* Adds a regular file; others are left out, and so is one that has gone. */
+/* Adds a regular file. Skips other files, and a file that no longer exists. */
 static int add_input(struct tfh_inputs *in, const char *path)
 {
 	const char *slash = strrchr(path, '/');

@@ -1,4 +1,5 @@
-/* Which judge made a digest. The build defines it from the sources of everything that decides what a digest says. */
+/* Identifies the judge that made a digest. The build derives it from all sources that decide what a digest
+ * says. */
 #include "digest/digest.h"
 #include "tfhook/version.h"
 

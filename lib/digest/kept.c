@@ -75,7 +75,7 @@ static uint64_t stored(const struct tfh_kept_field *f, const void *at)
 	return load(at, f->size);
 }
 
-/* A number or a real, several of them packed. Members are written even if they are 0, which is none. */
+/* A number or a real; several are packed. A member of a vocabulary is written even if it is 0 (none). */
 static void add_numbers(struct bytes *b, const struct tfh_kept_field *f, const char *at)
 {
 	struct bytes packed = {.v = NULL};
@@ -112,7 +112,7 @@ static void add_structs(struct bytes *b, const struct tfh_kept_field *f, const c
 	}
 }
 
-/* NULL also for a member that is no pointer. */
+/* NULL also for a field that is not a pointer. */
 static const void *pointer_at(const struct tfh_kept_field *f, const char *at)
 {
 	const void *to = NULL;
@@ -181,7 +181,7 @@ int tfh_kept_pack(const struct tfh_kept_type *type, const void *from, void **out
 static int read_struct(const struct tfh_kept_type *type, struct tfh_wire w, char *to,
 		       struct tfh_arena *arena);
 
-/* What a message without fields means. */
+/* Sets a struct to what a message without fields means. */
 static void clear(const struct tfh_kept_type *type, char *to)
 {
 	for (uint32_t i = 0; i < type->n; i++) {
@@ -259,7 +259,7 @@ static uint32_t occurrences(struct tfh_wire w, uint32_t number)
 	return n;
 }
 
-/* All of a list, at the first of its elements. */
+/* Reads a whole list when its first element is found. */
 static int read_list(const struct tfh_kept_field *f, struct tfh_wire w, char *to,
 		     struct tfh_arena *arena)
 {
@@ -282,7 +282,7 @@ static int read_list(const struct tfh_kept_field *f, struct tfh_wire w, char *to
 	return rc;
 }
 
-/* `seen`: how many structs of this field there were. */
+/* `seen`: number of structs of this field read so far. */
 static int read_field(const struct tfh_kept_field *f, const struct tfh_field *x, struct tfh_wire w,
 		      char *to, uint32_t seen, struct tfh_arena *arena)
 {
@@ -327,7 +327,7 @@ static int read_struct(const struct tfh_kept_type *type, struct tfh_wire w, char
 	uint32_t at = 0, seen = 0;
 
 	clear(type, to);
-	/* Fields are in the order of the table, those of one number behind each other. */
+	/* Fields are in the order of the table, and fields of the same number are adjacent. */
 	while (tfh_wire_next(&w, &x)) {
 		uint32_t before = at;
 		while (at < type->n && type->field[at].number < x.number)

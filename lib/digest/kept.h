@@ -1,7 +1,7 @@
 /*
- * What the judge found, kept whole in a digest: one message of protocol buffers, written and read by tables that name every
- * member (kept_result.c). A member's number never changes its meaning; a new one gets a new number, and readers pass over those
- * that they do not know. Members that are 0 or "" are left out.
+ * The judge's findings, kept whole in a digest: one Protocol Buffers message, written and read by tables that
+ * name every member (kept_result.c). A member's number never changes its meaning. New members get new
+ * numbers, and readers skip numbers that they do not know. Members that are 0 or "" are left out.
  */
 #ifndef TFH_DIGEST_KEPT_H
 #define TFH_DIGEST_KEPT_H
@@ -20,8 +20,8 @@ enum tfh_kept_form {
 	TFH_KEPT_TEXT,	 /* never NULL */
 	TFH_KEPT_MAYBE,	 /* a text or NULL */
 	TFH_KEPT_MEMBER, /* of a vocabulary: its position from 1, 0: none */
-	TFH_KEPT_STRUCT, /* a message each */
-	TFH_KEPT_LIST,	 /* the same, behind a pointer, with a member that counts them */
+	TFH_KEPT_STRUCT, /* one message each */
+	TFH_KEPT_LIST,	 /* the same, behind a pointer, with a member for the count */
 	TFH_KEPT_TEXTS,	 /* a list of texts */
 	TFH_KEPT_REALS,	 /* a list of floats, packed */
 };
@@ -29,9 +29,9 @@ enum tfh_kept_form {
 struct tfh_kept_field {
 	uint32_t number, offset;
 	uint8_t form, size;    /* size: of an element */
-	bool maybe_none;       /* a member: may be none */
+	bool maybe_none;       /* for a member: may be none */
 	uint32_t count;	       /* elements in the struct itself */
-	uint64_t most;	       /* of a number, 0: any; of a member: the vocabulary's */
+	uint64_t most;	       /* of a number (0: any); for a member: the vocabulary's size */
 	uint32_t count_offset; /* of a list */
 	const struct tfh_kept_type *of;
 };
@@ -42,7 +42,7 @@ struct tfh_kept_type {
 	size_t size;
 };
 
-/* What the outputs read: the result without its steps, which are a table, and of the run what they ask it for. */
+/* What the outputs read: the result without its steps, which are a table, and what they query of the run. */
 struct tfh_kept {
 	struct tfh_result r;
 	enum tfh_source source;
@@ -57,7 +57,7 @@ struct tfh_kept {
 	uint32_t n_thread;
 	struct tfh_in_flight *flight;
 	uint32_t n_flight;
-	struct tfh_meter_line *meter; /* of the process judged */
+	struct tfh_meter_line *meter; /* of the judged process */
 	uint32_t n_meter;
 	const char **unreadable;
 	uint32_t n_unreadable;
@@ -65,9 +65,10 @@ struct tfh_kept {
 };
 extern const struct tfh_kept_type tfh_kept_type;
 
-/* The message of a struct, in memory that the caller frees. 0 or -ENOMEM. */
+/* Packs a struct as a message, in memory that the caller frees. 0 or -ENOMEM. */
 int tfh_kept_pack(const struct tfh_kept_type *type, const void *from, void **out, size_t *n);
-/* Reads a message into a struct, its texts and lists into the arena. 0, -EBADMSG for what no writer writes, or -ENOMEM. */
+/* Reads a message into a struct; texts and lists go into the arena. 0, -ENOMEM, or -EBADMSG for a message
+ * that no writer produces. */
 int tfh_kept_unpack(const struct tfh_kept_type *type, const void *data, size_t n, void *to,
 		    struct tfh_arena *arena);
 

@@ -1,6 +1,6 @@
 /*
- * The members of a result and of a run that a digest keeps, with their numbers. tests/unit/test_kept.c fails where a struct has a
- * member without a row.
+ * The members of a result and of a run that a digest keeps, with their numbers. tests/unit/test_kept.c fails
+ * if a struct has a member without a row.
  */
 #include "digest/kept.h"
 
@@ -18,7 +18,7 @@
 		 : TFH_KEPT_REAL)
 #define OF(m) ((S *)0)->m
 #define ELEMENTS(m) (sizeof(OF(m)) / sizeof(OF(m)[0]))
-/* A number, real or bool; one of at most `top`; an array of them. */
+/* N: a number, real or bool. B: one of at most `top`. A: an array of them. */
 #define B(nr, m, top)                                                                              \
 	{                                                                                          \
 		.number = (nr), AT(m), .form = FORM(OF(m)), .size = sizeof(OF(m)), .count = 1,     \
@@ -30,7 +30,7 @@
 		.number = (nr), AT(m), .form = FORM(OF(m)[0]), .size = sizeof(OF(m)[0]),           \
 		.count = ELEMENTS(m)                                                               \
 	}
-/* A member of a vocabulary of `top`, which may be none; one that may not; an array of the latter. */
+/* V: a member of a vocabulary of `top`, which may be none. W: one that may not. VA: an array of the latter. */
 #define MEMBER(nr, m, top, none)                                                                   \
 	{                                                                                          \
 		.number = (nr), AT(m), .form = TFH_KEPT_MEMBER, .size = sizeof(OF(m)), .count = 1, \
@@ -43,7 +43,7 @@
 		.number = (nr), AT(m), .form = TFH_KEPT_MEMBER, .size = sizeof(OF(m)[0]),          \
 		.count = ELEMENTS(m), .most = (top)                                                \
 	}
-/* A text; one that may be NULL. */
+/* T: a text. TN: one that may be NULL. */
 #define T(nr, m)                                                                                   \
 	{                                                                                          \
 		.number = (nr), AT(m), .form = TFH_KEPT_TEXT, .size = sizeof(OF(m))                \

@@ -25,9 +25,8 @@ struct tfh_in_flight {
 	const char *fn;
 	uint32_t thread; /* index among the run's threads (tfh_run_thread) */
 	double open_s;
-	const char
-		*detail; /* the event's detail as text: "stream 7", bytes, a stage's name, or "" */
-	uint64_t handle; /* of a wait: the stream or event waited for, 0: all */
+	const char *detail; /* of the event: "stream 7", bytes, a stage's name, or "" */
+	uint64_t handle;    /* of a wait: the stream or event waited for, 0: all */
 	uint32_t process;
 	int64_t begin_ns;
 	/* The last sample of its thread during this call; look_ns 0: none. */
@@ -58,11 +57,9 @@ struct tfh_process {
 	int64_t born_ns;	   /* start of the process; start_ns if unknown */
 	int64_t heard_ns;	   /* last sign of life: not before last_ns */
 	uint64_t events, dropped, bad_chunks, tail_bytes;
-	uint64_t unnamed; /* uses of names that got no id */
-	const char *
-		no_python; /* why its Python stacks were not read; NULL: they were, or there are none */
-	const char *
-		torch; /* whether PyTorch's ranges were recorded, as text; NULL: PyTorch was not loaded */
+	uint64_t unnamed;      /* uses of names that got no id */
+	const char *no_python; /* why its Python stacks were not read, else NULL */
+	const char *torch;     /* state of PyTorch's ranges; NULL: it was not loaded */
 	const struct tfh_software *software; /* [n_software] */
 	uint32_t n_software;
 	uint64_t priced; /* rows of base/priced.def that applied to it, as bits */
@@ -267,8 +264,7 @@ struct tfh_sample {
 	double flusher_s;   /* part of cpu_s used by the recorder's own thread (sampling, writing
 			     * the file) */
 	double run_delay_s; /* scheduling delay: sum over recorded threads since the last sample */
-	struct tfh_thread_times
-		thread[TFH_SAMPLE_THREADS]; /* the threads with the lowest indexes */
+	struct tfh_thread_times thread[TFH_SAMPLE_THREADS]; /* the lowest indexes */
 	uint32_t threads;
 	uint32_t cpus; /* CPUs the process may use */
 	uint64_t read_bytes, write_bytes;

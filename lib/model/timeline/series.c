@@ -208,9 +208,8 @@ struct unpacked {
 struct tfh_unpack {
 	struct tfh_run *run;
 	const struct tfh_model_proc *p;
-	uint32_t kept,
-		taken; /* kept: chunks that an earlier pass has kept; taken: how many of them were read */
-	bool sums; /* rows of chunks are requested */
+	uint32_t kept, taken; /* chunks kept by an earlier pass; those already read */
+	bool sums;	      /* rows of chunks are requested */
 	struct unpacked ring[TFH_AHEAD_MOST];
 	struct tfh_ahead ahead;
 };
