@@ -68,7 +68,7 @@ struct tfh_command_line {
 	int operands;
 	bool dashes;	   /* "--" preceded the operands */
 	int before;	   /* operands in front of "--" */
-	const char *again; /* second value of the flag that may be given twice, NULL: it was not */
+	const char *again; /* second value of a flag that may be given twice; NULL: not given */
 };
 
 /* ---- commands.c ---- */
@@ -83,7 +83,8 @@ const struct tfh_command *tfh_command_find(const struct tfh_command *const *all,
 int tfh_line_parse(const struct tfh_command *command, char **argv, struct tfh_command_line *args);
 /* Value of a flag, "" for a switch, NULL if not given. */
 const char *tfh_line_get(const struct tfh_command_line *args, const char *name);
-/* A flag of seconds between two limits, *out as it is if it was not given. 0, or -EINVAL with a message. */
+/* Parses a flag of seconds between two limits. Without the flag, *out is unchanged. 0, or -EINVAL with a
+ * message. */
 int tfh_line_seconds(const struct tfh_command_line *args, const char *flag, double least,
 		     double most, double *out);
 
@@ -110,7 +111,7 @@ const char *tfh_reason(const struct tfh_err *err, int code, const char *path);
 bool tfh_use_color(const char *flag, FILE *out);
 /* Whether the locale supports more than ASCII. */
 bool tfh_use_utf8(void);
-/* Columns of a line of `out`: of its terminal, else of COLUMNS; 80 where neither says. */
+/* Columns of a line of `out`: from its terminal, else from COLUMNS, else 80. */
 unsigned tfh_use_columns(FILE *out);
 /* files.c: reports files of a directory that could not be read beside readable ones. */
 struct tfh_run;
@@ -120,12 +121,12 @@ void tfh_say_left_out(const struct tfh_run *run);
 struct tfh_progress;
 struct tfh_progress *tfh_progress_start(struct tfh_run *run);
 void tfh_progress_stop(struct tfh_progress *p);
-/* The same of bytes of files and of the files in directories, for what reads all of them once. */
+/* The same for bytes: of files, and of the files in directories, for commands that read all of them once. */
 struct tfh_progress *tfh_progress_files(const char *const *paths, size_t n);
-/* Between these two the line is gone and stays away, so that other lines can be printed. */
+/* Hides the line until tfh_progress_go_on(), so that other lines can be printed. */
 void tfh_progress_hold(struct tfh_progress *p);
 void tfh_progress_go_on(struct tfh_progress *p);
-/* tfh_import_open() with such a line for another tool's trace, which it reads. */
+/* tfh_import_open() with a progress line for another tool's trace, which it reads. */
 int tfh_progress_open(const char *const *paths, uint32_t n, struct tfh_run **run,
 		      struct tfh_err *err);
 

@@ -111,7 +111,7 @@ static int find_python(struct demo *d, bool tensorflow)
 	return -ENOENT;
 }
 
-/* Checked before the first job runs, which takes a while. */
+/* Done before the first job runs, which takes a while. */
 static int find_scripts(const char *name)
 {
 	char part[64], script[4096];

@@ -1,4 +1,4 @@
-/* `tfhook diff`: what changed from one run to another, or from one interval of a run to another. */
+/* `tfhook diff`: what changed from one run to another, or between two intervals of a run. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "cli/digests.h"
 #include "diff/diff.h"
 
-/* Which operands are which side's. */
+/* Which operands belong to which side. */
 struct sides {
 	char *const *path[2];
 	int n[2];
@@ -65,7 +65,7 @@ static bool read_time(const char **text, double *s)
 	return true;
 }
 
-/* "50-60m": the first time's unit is the second's if it has none. */
+/* "50-60m". A first time without a unit has the second one's. */
 static int read_interval(const char *text, struct tfh_diff_side *s)
 {
 	const char *p = text, *dash = strchr(text, '-');

@@ -1,4 +1,4 @@
-/* `tfhook digest`: judges a recording once and keeps what outputs need of it. */
+/* `tfhook digest`: judges a recording once and keeps what the outputs need. */
 #include <errno.h>
 #include <string.h>
 

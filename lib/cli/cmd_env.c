@@ -69,7 +69,7 @@ struct variable {
 	const char *name, *value;
 };
 
-/* Ends at the first without a value. */
+/* The list ends at the first entry without a value. */
 static void list_variables(const struct tfh_library *library, struct variable list[4])
 {
 	memset(list, 0, 4 * sizeof(*list));
@@ -78,7 +78,7 @@ static void list_variables(const struct tfh_library *library, struct variable li
 	list[2] = (struct variable){"LD_AUDIT", *library->audit ? library->audit : NULL};
 }
 
-/* The `environment` of a training job. */
+/* Prints the `environment` of a training job. */
 static int print_sagemaker(const struct tfh_library *library)
 {
 	struct variable list[4];
@@ -93,7 +93,7 @@ static int print_sagemaker(const struct tfh_library *library)
 	return tfh_json_finish(&j) ? TFH_EXIT_GATE : TFH_EXIT_OK;
 }
 
-/* A patch of a pod: the recorder's folder, which the node has, at the same place in the container. */
+/* Prints a patch for a pod: it mounts the node's recorder folder at the same path in the container. */
 static int print_k8s(const struct tfh_library *library)
 {
 	struct variable list[4];

@@ -98,7 +98,7 @@ static int never(const char *path)
 	return lstat(path, &st) ? -errno : -EEXIST;
 }
 
-/* With --force: a file of any kind, but no directory and no device. */
+/* With --force: an existing regular file may be replaced. */
 static int files_only(const char *path)
 {
 	struct stat st;
@@ -211,7 +211,7 @@ static int export(struct export_order *o, const char *const *paths, uint32_t n, 
 	tfh_say_left_out(run);
 	if (!o->out)
 		default_name(o, n == 1 ? paths[0] : tfh_run_path(run));
-	/* Before the work, though it is looked at again when the file gets its name. */
+	/* Checked before the work, and again when the file gets its name. */
 	if (strcmp(o->out, "-") && !o->force && never(o->out) == -EEXIST)
 		rc = tfh_err_set(
 			err, -EEXIST,

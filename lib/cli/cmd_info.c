@@ -18,7 +18,7 @@
 #include "model/ops/ops.h"
 #include "report/format.h"
 
-/* ---- run.json: shown as it is, one value per line ---- */
+/* ---- run.json: shown unchanged, one value per line ---- */
 
 /* Copies a JSON string without its quotes and escaped quotes; escapes of invisible characters stay.
  */
@@ -143,7 +143,7 @@ static void print_processes(const struct tfh_run *run)
 	}
 }
 
-/* What the processes ran with. */
+/* The software that the processes ran with. */
 static void print_software(const struct tfh_run *run)
 {
 	const struct tfh_process *p;

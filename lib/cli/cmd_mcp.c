@@ -1,4 +1,5 @@
-/* `tfhook mcp`: becomes the Model Context Protocol server of the Python package (lib/python/tfhook/mcp.py). */
+/* `tfhook mcp`: replaces itself by the Model Context Protocol server of the Python package
+ * (lib/python/tfhook/mcp.py). */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -6,7 +7,7 @@
 #include "cli/capture.h"
 #include "cli/cli.h"
 
-/* The interpreter beside the command, as in the environment of a wheel; else the one on PATH. */
+/* The interpreter next to the command, as in a wheel's environment; else the one on PATH. */
 static void find_python(char python[4096])
 {
 	ssize_t n = readlink("/proc/self/exe", python, 4000);
@@ -19,7 +20,7 @@ static void find_python(char python[4096])
 		memcpy(python, "python3", sizeof("python3"));
 }
 
-/* The package of `make install` lies where no interpreter looks. */
+/* `make install` puts the package where no interpreter searches. */
 static void add_package(void)
 {
 	const char *path = getenv("PYTHONPATH");

@@ -1,4 +1,4 @@
-/* `tfhook report`: reads a recording, judges it, prints the result in the requested form. */
+/* `tfhook report`: reads a recording, judges it, and prints the result in the requested form. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ static bool incomplete(const struct tfh_quality *q)
 	return !q->clean_end || q->dropped || q->holes || q->files_complete < q->files;
 }
 
-/* All parts that were asked for by name, each behind an empty line. */
+/* Prints all parts requested by name, each after an empty line. */
 static bool print_sections(const struct tfh_command_line *args, const struct tfh_wording *words,
 			   const struct tfh_style *style)
 {
@@ -57,7 +57,7 @@ static int print_words(const struct tfh_command_line *args, const struct tfh_res
 	return rc;
 }
 
-/* Step N of --step; NULL with a message: there is none. */
+/* The step of --step N; NULL, with a message: there is none. */
 static const struct tfh_step *step_asked_for(const char *text, const struct tfh_result *r)
 {
 	char *end;
@@ -96,13 +96,14 @@ static int print(const struct tfh_command_line *args, const struct tfh_result *r
 	return 0;
 }
 
-/* `arg`: the parts of a page; else NULL. */
+/* `arg`: the parts of a page, or NULL. */
 static int judge(void *arg, struct tfh_run *run, struct tfh_result **out, struct tfh_err *err)
 {
 	return arg ? tfh_page_analyze(run, arg, out, err) : tfh_analyze(run, out, err);
 }
 
-/* Whether times of single steps are told, which a digest has rounded, or calls, which it does not have. */
+/* Whether the output needs the recording: exact times of single steps, which a digest rounds, or calls, which
+ * it does not hold. */
 static bool of_calls(const struct tfh_command_line *args)
 {
 	return tfh_line_get(args, "html") || tfh_line_get(args, "steps") ||
@@ -112,9 +113,9 @@ static bool of_calls(const struct tfh_command_line *args)
 static int exit_status(const struct tfh_command_line *args, const struct tfh_result *r, int code)
 {
 	if (code && ferror(stdout))
-		return TFH_EXIT_UNREADABLE; /* reported when all output ends */
+		return TFH_EXIT_UNREADABLE; /* reported after all output */
 	if (code == -EINVAL)
-		return TFH_EXIT_USAGE; /* said already */
+		return TFH_EXIT_USAGE; /* already reported */
 	if (code) {
 		tfh_say("cannot write the report: %s", strerror(-code));
 		return TFH_EXIT_UNREADABLE;

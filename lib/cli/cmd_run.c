@@ -116,8 +116,8 @@ static pid_t start(char *const *argv, const struct tfh_place *place,
 }
 
 /*
- * Waits for the job, and looks at it until it records. A signal sent to this process is forwarded to
- * the job; one from the terminal (sent by the kernel) has already reached the whole process group.
+ * Waits for the job, and samples it until it records. A signal sent to this process is forwarded to the job;
+ * one from the terminal (sent by the kernel) has already reached the whole process group.
  */
 static int wait_for(pid_t pid, struct tfh_start_looks *looks)
 {

@@ -20,7 +20,7 @@
 
 #define WINDOW_S 30.0
 #define INTERVAL_S 2.0
-/* Whoever reads a pipe that is full gets so long for the rest of a line, once a signal has come. */
+/* After a signal, the reader of a full pipe gets this long for the rest of a line. */
 #define REST_MS 2000
 
 struct top_order {
@@ -32,7 +32,7 @@ struct top_order {
 	struct tfh_otlp *otlp;
 	struct tfh_listener *listener;
 	bool screen;	/* nothing else may be written to the terminal */
-	char said[600]; /* the last complaint about metrics; "" none */
+	char said[600]; /* the last message about metrics; "": none */
 	int status;
 };
 
@@ -43,7 +43,7 @@ static void on_signal(int number)
 	interrupted = number;
 }
 
-/* Each complaint once; what goes beside a screen is said when that has gone. */
+/* Reports each problem once. What cannot be printed beside the screen is printed after it. */
 static void complain(struct top_order *o, const char *where, const char *why)
 {
 	char text[600];
@@ -135,8 +135,8 @@ static bool has_room(int fd)
 	return poll(&p, 1, REST_MS) == 1;
 }
 
-/* Writes a line, or none of it where a signal comes before its reader makes room. One that is begun is ended, if its reader goes
- * on. 0 or -errno. */
+/* Writes a whole line, or nothing if a signal arrives before the reader makes room. A line that was begun is
+ * completed if the reader continues. 0 or -errno. */
 static int put_whole(int fd, const char *line, size_t size)
 {
 	size_t done = 0;
@@ -169,7 +169,7 @@ static int put_line(const struct top_order *o, bool json)
 	return rc;
 }
 
-/* Lines, until the job ends. */
+/* Prints lines until the job ends. */
 static int lines(struct top_order *o)
 {
 	struct sigaction action = {.sa_handler = on_signal};
@@ -216,7 +216,7 @@ static int show(struct top_order *o)
 	return rc ? 128 + rc : o->status;
 }
 
-/* The ways to other tools. 0, or an exit code with a message. */
+/* Opens the outputs to other tools. 0, or an exit code with a message. */
 static int open_ways(struct top_order *o)
 {
 	const char *port = tfh_line_get(o->args, "listen"), *token = tfh_line_get(o->args, "token");

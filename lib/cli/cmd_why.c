@@ -1,4 +1,4 @@
-/* `tfhook why`: what one step waited for, as a chain with times; or how a figure of the report came about. */
+/* `tfhook why`: what one step waited for, as a chain with times; or how a figure of the report was computed. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "judge/result.h"
 #include "report/report.h"
 
-/* The first operand, where it is a step's number or a topic and no file. */
+/* The first operand, if it is a step's number or a topic, and not a file. */
 struct question {
 	const char *topic; /* NULL: a step */
 	bool numbered;
@@ -40,7 +40,7 @@ static int take_question(const struct tfh_command_line *args, struct question *q
 	return q->topic != NULL;
 }
 
-/* What is asked, and the chain of the step that it is about. */
+/* What is asked for, and the chain of its step. */
 struct asked {
 	struct question q;
 	bool has_chain;

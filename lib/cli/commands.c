@@ -225,7 +225,7 @@ static const struct tfh_command cmd_import = {
 		},
 };
 
-/* " perfetto kineto", and a line of each. */
+/* " perfetto kineto", and a line for each. */
 #define FORMAT(name, blanks, suffix, by_rank, help) " " #name
 static const char format_names[] =
 #include "export/formats.def"

@@ -10,7 +10,7 @@
 #include "cli/digests.h"
 #include "report/format.h"
 
-/* The new file takes the old one's place at once, or not at all. */
+/* The new file replaces the old one atomically, or not at all. */
 static int write_beside(const char *from, const char *to, const struct tfh_access *access,
 			struct tfh_err *err)
 {
@@ -43,7 +43,7 @@ static bool is_fresh(const char *from, const char *to)
 	return fresh;
 }
 
-/* -EEXIST for a file that is no digest: nothing is overwritten but what can be made again. */
+/* -EEXIST for a file that is not a digest: only what can be made again may be overwritten. */
 static int may_replace(const char *to, struct tfh_err *err)
 {
 	struct tfh_run_digest *d;

@@ -16,7 +16,7 @@ int tfh_digest_make(const char *path, int fd, struct tfh_err *err)
 {
 	struct tfh_inputs in = {.n = 0};
 	struct tfh_run *run = NULL;
-	/* What is there now: a file that is added while it is read makes the digest an old one. */
+	/* Lists the files before reading them: a file that is added meanwhile makes the digest stale. */
 	int rc = tfh_inputs_find(path, &in);
 
 	if (rc)

@@ -7,29 +7,32 @@
 #include "cli/cli.h"
 #include "digest/digest.h"
 
-/* The digest of PATH: PATH itself if it is one; of a run directory the one in it, if it is fresh or nothing else is left; else
- * made of the recording or trace, in an unnamed file. 0 or -errno with `err`. */
+/* The digest of PATH. That is PATH itself if it is one; for a run directory, the digest in it, if it is fresh
+ * or nothing else is left; otherwise one made from the recording or trace, in an unnamed file. 0 or -errno
+ * with `err`. */
 int tfh_digest_get(const char *path, struct tfh_run_digest **out, struct tfh_err *err);
 
-/* The digest that PATH is, or that lies in that directory: unless `stale`, one that is up to date. 0 or -errno. */
+/* The digest that PATH is, or that is in that directory. It must be up to date unless `stale`. 0 or -errno. */
 int tfh_digest_here(const char *path, bool stale, struct tfh_run_digest **out);
 
-/* Judges PATH and writes its digest to `fd`, which is closed, showing progress on a terminal. 0 or -errno with `err`. */
+/* Judges PATH and writes its digest to `fd`, which is closed. Shows progress on a terminal. 0 or -errno with
+ * `err`. */
 int tfh_digest_make(const char *path, int fd, struct tfh_err *err);
 
-/* digest_update.c: brings the digest of `from`, whose status is `st`, up to date, in `out` (NULL: in that directory), and says so on stdout.
- * 0 or -errno with `err`. */
+/* digest_update.c: updates the digest of `from`, whose status is `st`, in `out` (NULL: in that directory),
+ * and reports it on stdout. 0 or -errno with `err`. */
 int tfh_digest_update(const char *from, const char *out, const struct stat *st,
 		      struct tfh_err *err);
 
-/* follow_digests.c: keeps the digest of a run directory up to date until its job has ended, or those of all run directories in a folder
- * until a signal. A run's is made anew every `interval_s` at most. Returns the exit code. */
+/* follow_digests.c: keeps the digest of a run directory up to date until its job has ended, or the digests of
+ * all run directories in a folder until a signal arrives. A run's digest is made again every `interval_s` at
+ * most. Returns the exit code. */
 int tfh_follow_digests(const char *path, double interval_s);
 
 /* Whether all tables of a digest can be read. */
 bool tfh_digest_check(const char *path);
 
-/* Prints what is in a digest; false: PATH is none. */
+/* Prints the contents of a digest; false: PATH is not a digest. */
 bool tfh_digest_print(const char *path);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "base/proc.h"
 
-/* Of linux/pidfd.h, which may be older than the kernel. */
+/* From linux/pidfd.h, which may be older than the kernel. */
 #define PIDFD_OPEN 434
 struct process_info {
 	uint64_t mask, cgroup;
@@ -23,7 +23,7 @@ void tfh_ends_add(struct tfh_ends *e, pid_t pid, uint64_t start)
 
 	if (fd < 0)
 		return;
-	/* Its number may have become another one's meanwhile. */
+	/* The pid may have been reused meanwhile. */
 	if (!start || tfh_process_start(pid) != start) {
 		close(fd);
 		return;

@@ -1,6 +1,7 @@
 /*
- * How the processes of a job ended, of which `tfhook run` is no parent: by descriptors that it holds of them, where the kernel tells
- * (Linux 6.15 and newer). Nothing of the processes is touched, and their parents get their status as ever.
+ * How the processes of a job ended that are not children of `tfhook run`. It holds a pidfd of each, from
+ * which Linux 6.15 and newer report the exit status. The processes are not affected, and their parents get
+ * their status as usual.
  */
 #ifndef TFH_CLI_ENDS_H
 #define TFH_CLI_ENDS_H
@@ -20,9 +21,9 @@ struct tfh_ends {
 	uint32_t n;
 };
 
-/* A process that runs; of more than TFH_ENDS nothing will be known. */
+/* Adds a running process. Beyond TFH_ENDS processes, ends stay unknown. */
 void tfh_ends_add(struct tfh_ends *e, pid_t pid, uint64_t start);
-/* After the job: keeps those whose end is known, and closes all descriptors. */
+/* After the job: keeps the processes whose end is known, and closes all descriptors. */
 void tfh_ends_ask(struct tfh_ends *e);
 
 #endif

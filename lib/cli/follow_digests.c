@@ -1,7 +1,8 @@
 /*
- * `tfhook digest --follow`: keeps digests up to date while runs record, of one run or of all in a folder. It is a process of its
- * own, one for a host, at the lowest priority: nothing of it happens in a job. Each digest is made in a child process, so
- * that its memory is returned and no recording, however odd, ends the follower.
+ * `tfhook digest --follow`: keeps digests up to date while runs record, for one run or for all in a folder.
+ * It is a process of its own, one per host, at the lowest priority, so no job does any of the work. Each
+ * digest is made in a child process: its memory is returned afterwards, and no recording, however odd, can
+ * end the follower.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -29,33 +30,35 @@
 #include "model/open/opening.h"
 
 #define RUNS 65536u
-/* From one look at the runs to the next. Looking at very many takes its part of a processor, too, and then comes less often. */
+/* Time between two scans of the runs. Scanning very many costs processor time, too, and is then done less
+ * often. */
 #define LOOK_S 2.0
 #define LOOK_MOST_S 60.0
-/* Of a processor: what a digest cost is that part of the time until the next one of its run. A longer run costs more, and gets
- * its digests less often. */
+/* Share of a processor. The time until a run's next digest is the last one's cost divided by it, so longer
+ * runs get digests less often. */
 #define SHARE 0.01
-/* A run without an end.json has ended when no process of it records here, and its files have been as they are for so long. */
+/* A run without end.json has ended if none of its processes records here, and its files have not changed for
+ * this long. */
 #define QUIET_S 60.0
 #define LONGEST_S 3600.0
 
 struct followed_run {
 	char *dir;
-	uint64_t files;	 /* of the last attempt: tells whether something was recorded since */
-	uint64_t listed; /* the directory's own time then, once it has ended */
+	uint64_t files;	 /* at the last attempt: shows whether something was recorded since */
+	uint64_t listed; /* the directory's own time then, once the run has ended */
 	double made_s;	 /* CLOCK_MONOTONIC of the last attempt, 0: none */
-	double cost_s;	 /* processor time of it */
-	int status;	 /* exit code of it */
+	double cost_s;	 /* its processor time */
+	int status;	 /* its exit code */
 	bool told, ended;
-	bool elsewhere; /* another host's to digest */
+	bool elsewhere; /* another host makes its digest */
 };
 
 struct follower {
 	double interval_s;
-	struct followed_run *run; /* in order of their names */
+	struct followed_run *run; /* sorted by name */
 	uint32_t n;
-	bool folder; /* of runs, which goes on for ever */
-	bool full;   /* there are more runs than RUNS; said */
+	bool folder; /* a folder of runs, followed without end */
+	bool full;   /* there are more runs than RUNS, which was reported */
 	char host[256];
 };
 
@@ -84,10 +87,10 @@ static uint64_t time_of(const struct stat *st)
 /* ---- the state of a run ---- */
 
 struct run_files {
-	uint64_t hash; /* of sizes and times of all but digests */
-	double age_s;  /* of the newest */
+	uint64_t hash; /* of sizes and times of all files except digests */
+	double age_s;  /* of the newest file */
 	bool has_end;
-	bool has_traces; /* or what else may be some */
+	bool has_traces; /* or other files that may be traces */
 };
 
 static bool is_about(const char *name)
@@ -113,7 +116,7 @@ static struct run_files look_at(const char *dir)
 		f.age_s = age < f.age_s ? age : f.age_s;
 		f.has_end |= !strcmp(e->d_name, "end.json");
 		f.has_traces |= !is_about(e->d_name);
-		/* In whatever order they are listed. */
+		/* The sum does not depend on the order in which files are listed. */
 		f.hash += tfh_hash_u64(st.st_ino ^ tfh_hash_u64((uint64_t)st.st_size) ^
 				       tfh_hash_u64(time_of(&st) + 1));
 	}
@@ -163,7 +166,8 @@ static void remove_part(const char *dir, pid_t pid)
 	unlink(path);
 }
 
-/* Waits for the child; ends it if this process is to end, or if it takes for ever. Returns its exit code. */
+/* Waits for the child. Ends it if this process is told to end, or if the child takes too long. Returns its
+ * exit code. */
 static int wait_for(pid_t pid, const struct followed_run *r, double *cost_s)
 {
 	const struct timespec nap = {0, 50000000};
@@ -195,7 +199,7 @@ static void make_digest(struct followed_run *r)
 	pid_t pid = fork();
 
 	if (!pid) {
-		signal(SIGINT, SIG_IGN); /* a terminal's reaches it, too; the parent decides */
+		signal(SIGINT, SIG_IGN); /* a terminal sends it here, too; the parent decides */
 		signal(SIGTERM, SIG_DFL);
 		_exit(update(r));
 	}
@@ -238,7 +242,8 @@ static bool is_run(const char *dir)
 	return !access(path, F_OK) || tfh_place_traces(dir);
 }
 
-/* Whether it is this host's to digest: of several that share a folder, the one where the run began. */
+/* Whether this host makes the run's digest. Of several hosts that share a folder, the one where the run began
+ * does. */
 static bool is_here(const struct follower *f, const char *dir)
 {
 	struct tfh_arena arena;
@@ -273,7 +278,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(x->dir, y->dir);
 }
 
-/* Whether it is among the first n, which are in order. */
+/* Whether it is among the first n, which are sorted. */
 static bool is_known(const struct follower *f, uint32_t n, char *dir)
 {
 	const struct followed_run key = {.dir = dir};
@@ -289,7 +294,8 @@ static void say_full(struct follower *f, const char *folder)
 	f->full = true;
 }
 
-/* The runs of this user in a folder, which write their digests with no more rights than their own. */
+/* Finds this user's runs in a folder. Those of others are left out, so digests are written with no more
+ * rights than the runs have. */
 static void find_runs(struct follower *f, const char *folder)
 {
 	DIR *d = opendir(folder);
@@ -315,7 +321,7 @@ static void find_runs(struct follower *f, const char *folder)
 		qsort(f->run, f->n, sizeof(*f->run), by_name);
 }
 
-/* What has gone is followed no more. */
+/* Drops runs whose directory no longer exists. */
 static void drop_gone(struct follower *f)
 {
 	uint32_t kept = 0;
@@ -329,7 +335,8 @@ static void drop_gone(struct follower *f)
 	f->n = kept;
 }
 
-/* One follower of a directory for each user and host: a name that vanishes with its process, and leaves no file. */
+/* Allows one follower of a directory per user and host, by a socket name that vanishes with the process and
+ * leaves no file. */
 static int take_turn(const char *path)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
@@ -346,7 +353,7 @@ static int take_turn(const char *path)
 	return bind(fd, (struct sockaddr *)&name, len) ? -errno : 0;
 }
 
-/* Until the next look, after one that took so much of a processor. */
+/* Sleeps until the next scan. `cost_s`: processor time of the last one. */
 static void rest(double cost_s)
 {
 	double s = cost_s / SHARE;

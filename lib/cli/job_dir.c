@@ -34,7 +34,7 @@ static pid_t parent_of(pid_t pid)
 	return end && sscanf(end + 1, " %*c %d", &parent) == 1 ? parent : 0;
 }
 
-/* The processes that a process has started, and those that they have, itself first. Returns how many. */
+/* The process itself and all its descendants. Returns their number. */
 static uint32_t family_of(pid_t pid, pid_t out[MOST_PROCESSES])
 {
 	static struct {
@@ -61,7 +61,7 @@ static uint32_t family_of(pid_t pid, pid_t out[MOST_PROCESSES])
 	return found;
 }
 
-/* A process of a container names the directory as it sees it. */
+/* Whether the directory can be reached. A process in a container names it as seen from there. */
 static bool reach(pid_t pid, char dir[PATH_MAX])
 {
 	char seen[PATH_MAX + 64];

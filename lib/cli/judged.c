@@ -44,7 +44,7 @@ int tfh_judged_open(const char *const *paths, uint32_t n, bool calls, tfh_judge_
 		    struct tfh_judged *out, struct tfh_err *err)
 {
 	struct tfh_err unused;
-	/* A digest of an earlier version of tfhook is no use while there is the recording. */
+	/* While the recording exists, a digest of an earlier version of tfhook is not used. */
 	int rc = calls ? -ENOENT : tfh_judged_from_digest(paths, n, false, out, &unused);
 
 	if (!rc)

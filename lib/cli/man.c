@@ -1,6 +1,6 @@
 /*
- * Manual pages, made from the tables of commands and settings: one for each command, and tfhook(7). In man's macros, which groff
- * and mandoc read.
+ * Manual pages, made from the tables of commands and settings: one for each command, and tfhook(7). They use
+ * man's macros, which groff and mandoc read.
  */
 #include <ctype.h>
 #include <string.h>
@@ -13,7 +13,8 @@
 #define DATE "2026-11-23"
 #define WIDTH 70 /* columns after which a line of the source ends at the next blank */
 
-/* Text of ours. A part in backquotes is bold; what roff would take for a request or an escape is hidden from it. */
+/* Prints our own text. A part in backquotes is bold; what roff would read as a request or an escape is
+ * escaped. */
 static void put_line(FILE *out, const char *text, size_t len)
 {
 	bool bold = false, start = true;
@@ -126,7 +127,7 @@ static bool starts(const char *text, const char *with)
 	return !strncmp(text, with, strlen(with));
 }
 
-/* Paragraphs; the one about exit codes has a section of its own. */
+/* Paragraphs. The one about exit codes gets its own section. */
 static void details(FILE *out, const struct tfh_command *command)
 {
 	bool paragraph = false;

@@ -12,12 +12,12 @@
 #include "digest/digest_restore.h"
 #include "model/big.h"
 
-/* What else asks for an output of its own. */
+/* Flags that select another output. */
 static const char *const others[] = {"all",    "kernels", "transfers", "input",	  "where",
 				     "folded", "memory",  "ranks",     "machine", "steps",
 				     "step",   "csv",	  "json",      "wide"};
 
-/* 0: an earlier page of ours, which a new one may replace; -ENOENT: nothing; -EEXIST: a file of another kind. */
+/* 0: an earlier page of ours, which may be replaced; -ENOENT: no file; -EEXIST: another kind of file. */
 static int may_replace(const char *path)
 {
 	char begin[4096];
@@ -96,7 +96,7 @@ int tfh_page_analyze(struct tfh_run *run, struct tfh_page_parts *parts, struct t
 				 err);
 }
 
-/* The courses of ranks from the steps that a digest keeps. */
+/* The ranks' courses, from the steps that a digest keeps. */
 static int courses_of(const struct tfh_judged *j, struct tfh_courses *out, struct tfh_err *err)
 {
 	const struct tfh_digest_part *ranks = tfh_digest_part_of(j->digest, TFT_DRNK);

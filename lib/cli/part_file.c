@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-/* A stream that remembers why it failed: who writes much does not look at every call. */
+/* A stream that remembers why writing failed, so that the writer need not check every call. */
 struct part_sink {
 	int fd, error;
 };
@@ -50,7 +50,7 @@ int tfh_part_write(int fd, tfh_write_fn write_to, void *arg)
 	return sink.error ? -sink.error : rc;
 }
 
-/* From its temporary name to its own, where there is nothing by then, or what may be replaced. */
+/* Gives the temporary file its final name, if there is no file of that name, or one that may be replaced. */
 static int publish(const char *temporary, const char *path, tfh_may_replace may)
 {
 	if (!link(temporary, path))
@@ -58,7 +58,7 @@ static int publish(const char *temporary, const char *path, tfh_may_replace may)
 	int rc = errno == EEXIST ? may(path) : 0;
 	if (rc && rc != -ENOENT)
 		return rc;
-	/* A file system without links. */
+	/* The file system has no hard links, or the file is replaced. */
 	return rename(temporary, path) ? -errno : 0;
 }
 

@@ -1,7 +1,8 @@
 /*
- * A line on the terminal while a long recording is judged, or files are read: how much has been read, how fast, and
- * the time left. A separate thread prints it from a counter of the run, or from what the kernel counts of this process' reads,
- * so the work is unaffected. Nothing is printed if stderr is not a terminal, or in the first second.
+ * A line on the terminal while a long recording is judged, or files are read: how much was read, how fast,
+ * and the time left. A separate thread prints it, from a counter of the run or from the kernel's count of
+ * this process' reads, so the work is not affected. Nothing is printed if stderr is not a terminal, or in the
+ * first second.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -23,9 +24,9 @@
 #define EVERY_MS 250
 
 struct tfh_progress {
-	const struct tfh_run *run; /* NULL: bytes of files are read */
+	const struct tfh_run *run; /* NULL: bytes of files are counted */
 	double total;		   /* calls to read, over all passes; or bytes */
-	uint64_t before;	   /* bytes that this process had read */
+	uint64_t before;	   /* bytes that this process had read before */
 	bool shown, stop;
 	pthread_t thread;
 	pthread_mutex_t lock;
@@ -52,7 +53,7 @@ static double seconds_since(const struct timespec *t)
 	return (double)(now.tv_sec - t->tv_sec) + (double)(now.tv_nsec - t->tv_nsec) / 1e9;
 }
 
-/* Bytes that this process has read from files so far; 0: the kernel does not count them. */
+/* Bytes that this process has read from files; 0: the kernel does not count them. */
 static uint64_t bytes_read(void)
 {
 	char text[512];
@@ -181,7 +182,7 @@ void tfh_progress_go_on(struct tfh_progress *p)
 int tfh_progress_open(const char *const *paths, uint32_t n, struct tfh_run **run,
 		      struct tfh_err *err)
 {
-	/* Of a recording only the headers are read now. */
+	/* Opening a recording reads only its headers. */
 	bool foreign = n && tfh_import_is_foreign(paths[0]);
 	struct tfh_progress *progress = foreign ? tfh_progress_files(paths, n) : NULL;
 	int code = tfh_import_open(paths, n, run, err);

@@ -21,26 +21,26 @@
 extern char **environ;
 
 #define MEAN_NS 10000000ull
-#define SHARE 250u	     /* of the time between two looks, one part is theirs; */
-#define FIRST_NS 20000000ull /* of a processor, once, they have besides */
+#define SHARE 250u	     /* one part in SHARE of the interval is the sampler's processor time */
+#define FIRST_NS 20000000ull /* plus this much processor time, once */
 #define DOUBLED 2000u
 #define LOOKS 16384u
 #define PROCESSES 64u
 #define CHOOSE_NS 100000000u
-#define TICK_NS 10000000 /* of times in /proc/PID/stat */
-/* Between two searches for an interpreter, which a program that has just begun has not yet. */
+#define TICK_NS 10000000 /* resolution of times in /proc/PID/stat */
+/* First time between two searches for an interpreter, which a program does not have yet when it starts. */
 #define SEARCH_NS 20000000ll
 #define SEARCH_MOST_NS 2000000000ll
 
 struct start_process {
 	int32_t pid;
-	int fd; /* tells what the main thread waits for; -1: the process is not looked at (any more) */
+	int fd;		/* shows what the main thread waits for; -1: not sampled (any more) */
 	uint64_t start; /* field 22 of /proc/PID/stat */
-	dev_t device;	/* of the program, to notice that another one was executed */
+	dev_t device;	/* of the program, to detect an exec */
 	ino_t inode;
 	bool python, refused; /* its interpreter is known; it has none that can be read */
 	bool records, ended;
-	int64_t search_ns, wait_ns; /* when it is searched for, and how long after that again */
+	int64_t search_ns, wait_ns; /* time of the next search, and the wait after it */
 	struct tfh_py_outside outside;
 	uint64_t state;
 	char why[160];
@@ -58,10 +58,10 @@ struct tfh_start_looks {
 	bool lines, done;
 	int64_t next_ns, choose_ns;
 	uint64_t mean_ns, cost_ns, spent_ns, random;
-	uint64_t late_ns; /* this look: a busy job holds it up, and an idle one does not */
+	uint64_t late_ns; /* delay of this sample: a busy job delays it, an idle one does not */
 	struct start_process process[PROCESSES];
 	uint32_t n_process;
-	struct tfh_ends ends; /* of those that record */
+	struct tfh_ends ends; /* of the processes that record */
 	uint32_t n;
 	struct start_look look[LOOKS];
 };
@@ -125,7 +125,7 @@ static void leave(struct start_process *p)
 	p->fd = -1;
 }
 
-/* It executes another program than before: what was found out about it is void. */
+/* If it now executes another program, what was found out about it is invalid. */
 static void follow_exec(struct start_process *p)
 {
 	char path[64];
@@ -160,8 +160,8 @@ static void add_child(struct tfh_start_looks *s, int32_t pid)
 		(struct start_process){.pid = pid, .fd = -1, .start = tfh_process_start(pid)};
 }
 
-/* Children that main threads have; launchers begin their processes so. Those of a process that records are workers of its,
- * which the recorder looks at. */
+/* Adds children of main threads, which is how launchers start processes. Children of a process that records
+ * are its workers, which the recorder samples. */
 static void add_children(struct tfh_start_looks *s)
 {
 	for (uint32_t i = 0; i < s->n_process; i++) {
@@ -180,7 +180,7 @@ static void add_children(struct tfh_start_looks *s)
 	}
 }
 
-/* A segment of its is there: "p.HOST.PID.N.tft". From then on it looks at itself. */
+/* Finds processes with a segment, "p.HOST.PID.N.tft". From then on, their recorder samples them. */
 static void find_recording(struct tfh_start_looks *s)
 {
 	int fd = fcntl(s->to->fd, F_DUPFD_CLOEXEC, 0);
@@ -190,7 +190,7 @@ static void find_recording(struct tfh_start_looks *s)
 	if (!d && fd >= 0)
 		close(fd);
 	if (d)
-		rewinddir(d); /* the place in it is the other descriptor's, too */
+		rewinddir(d); /* duplicated descriptors share the read position */
 	while (d && (e = readdir(d))) {
 		size_t n = strlen(e->d_name);
 		for (uint32_t i = 0; i < s->n_process; i++) {
@@ -208,7 +208,7 @@ static void find_recording(struct tfh_start_looks *s)
 		closedir(d);
 }
 
-/* Of a process that ended without recording; its looks go, too. */
+/* Removes a process that ended without recording, with its samples. */
 static void forget(struct tfh_start_looks *s, uint32_t gone)
 {
 	uint32_t last = --s->n_process, kept = 0;
@@ -232,13 +232,13 @@ static void choose(struct tfh_start_looks *s)
 	for (uint32_t i = 0; i < s->n_process; i++)
 		if (!s->process[i].records && !s->process[i].ended)
 			follow_exec(&s->process[i]);
-	/* What recorded nothing may be all there is, so it is kept while there is room. */
+	/* A process that recorded nothing may be the only one, so it is kept while there is room. */
 	for (uint32_t i = s->n_process; i-- > 0 && s->n_process == PROCESSES;)
 		if (s->process[i].ended && !s->process[i].records)
 			forget(s, i);
 }
 
-/* ---- a look ---- */
+/* ---- samples ---- */
 
 static uint32_t place_of(struct tfh_start_looks *s, struct start_process *p)
 {
@@ -269,7 +269,7 @@ static uint32_t place_of(struct tfh_start_looks *s, struct start_process *p)
 	}
 	n = tfh_py_look_frames(&t, &frame, &copies);
 	p->state = t.state;
-	/* One that was just beginning may have been taken for what it is not. */
+	/* A program that has just started may not show its interpreter yet. */
 	p->python = n || now_ns() < p->search_ns;
 	return n ? tfh_start_place(s->places, &p->outside.py, copies, frame, n) : 0;
 }
@@ -289,7 +289,7 @@ static void look_at(struct tfh_start_looks *s, struct start_process *p, uint32_t
 		return;
 	}
 	place = place_of(s, p);
-	/* Still the same process: its number may have become another one's. */
+	/* Still the same process? Its pid may have been reused. */
 	if (tfh_waiting_look(p->fd, p->pid, (uint32_t)p->pid, &after))
 		return;
 	s->look[s->n++] = (struct start_look){
@@ -306,7 +306,7 @@ static bool is_open(const struct start_process *p)
 	return p->fd >= 0 && !p->ended;
 }
 
-/* False: there is none to look at. */
+/* Samples one process at random; false: there is none. */
 static bool look_at_one(struct tfh_start_looks *s)
 {
 	uint32_t open[PROCESSES], n = 0;
@@ -379,7 +379,7 @@ static uint64_t used_ns(void)
 	return (uint64_t)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* cost: of a look; going to sleep and waking up take as much again. */
+/* Sets the mean interval. `cost`: of one sample; sleeping and waking cost as much again. */
 static void pace(struct tfh_start_looks *s, uint64_t cost)
 {
 	uint64_t mean = MEAN_NS << (s->n / DOUBLED), most = 4 * s->cost_ns;
@@ -391,7 +391,7 @@ static void pace(struct tfh_start_looks *s, uint64_t cost)
 	s->mean_ns = mean;
 }
 
-/* As rarely as it is dear, and a tenth of a second apart at least. */
+/* Looks for new processes at intervals of at least a tenth of a second, and longer if that is expensive. */
 static void choose_if_time(struct tfh_start_looks *s, int64_t now)
 {
 	uint64_t before = used_ns(), cost;
@@ -447,7 +447,7 @@ const struct tfh_ends *tfh_start_looks_ends(const struct tfh_start_looks *s)
 	return s ? &s->ends : NULL;
 }
 
-/* The process that most looks with a line are of: launchers only wait for it. */
+/* The process with most of the samples that have a line: launchers only wait for it. */
 static uint32_t busiest(const struct tfh_start_looks *s)
 {
 	uint32_t looks[PROCESSES] = {0}, most = 0;

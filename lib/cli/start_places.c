@@ -9,14 +9,14 @@
 #define PLACES 8192u
 #define SLOTS 16384u /* twice as many as are used */
 #define FRAMES 48u
-#define FILE_BYTES 512u /* of a path, its end; of a name, its beginning */
+#define FILE_BYTES 512u /* longer paths keep their end, longer names their beginning */
 #define NAME_BYTES 128u
 #define TEXT_BYTES (256u << 10)
 
 struct start_function {
 	uint64_t key;
 	uint32_t file, name; /* in `text` */
-	bool importing;	     /* of the importing machinery */
+	bool importing;	     /* part of the import machinery */
 };
 
 struct start_place {
@@ -36,7 +36,7 @@ struct tfh_start_places *tfh_start_places_new(void)
 	return calloc(1, sizeof(struct tfh_start_places));
 }
 
-/* The end of it if it is longer; UINT32_MAX: no room. */
+/* Stores a text and returns its offset; UINT32_MAX: no room. */
 static uint32_t keep(struct tfh_start_places *p, const char *s, uint32_t bytes)
 {
 	uint32_t at = p->text_bytes;

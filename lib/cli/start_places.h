@@ -1,4 +1,4 @@
-/* Places in Python code with numbers, for start.json (format/FORMAT.md, 5). */
+/* Numbered places in Python code, for start.json (format/FORMAT.md, 5). */
 #ifndef TFH_CLI_START_PLACES_H
 #define TFH_CLI_START_PLACES_H
 
@@ -7,13 +7,13 @@
 #include "model/symbols/pylines.h"
 
 struct tfh_start_places;
-/* NULL: no memory. Freed with free(). */
+/* NULL: out of memory. Freed with free(). */
 struct tfh_start_places *tfh_start_places_new(void);
 /* The place of these frames (innermost first), 0: none. */
 uint32_t tfh_start_place(struct tfh_start_places *p, const struct tfh_py *py,
 			 struct tfh_py_copies *copies, const struct tfh_py_frame *frame,
 			 uint32_t n);
-/* The frames of a place, innermost first, `most` at most; returns how many. Texts live as long as `p`. */
+/* The frames of a place, innermost first, at most `most`. Returns their number. Texts live as long as `p`. */
 uint32_t tfh_start_place_frames(const struct tfh_start_places *p, uint32_t place,
 				struct tfh_model_line *frame, uint32_t most);
 /* Writes the members `functions` and `places`. */

@@ -9,10 +9,10 @@
 #define LINES 512u
 #define FRAMES 48u
 #define SHOWN 3
-#define ENOUGH 20u /* looks; a share of fewer is off by more than 20 % of the whole */
-#define LEAST 0.03 /* of all: smaller shares are not shown */
+#define ENOUGH 20u /* samples; with fewer, a share's error exceeds 20 % of the whole */
+#define LEAST 0.03 /* smallest share that is shown */
 
-/* What shows no mark of a step by itself: a piece of the path of its files, and what would be seen. */
+/* Frameworks that do not mark steps themselves: part of their files' paths, and what would be recorded. */
 static const struct unmarked {
 	const char *file, *why;
 } unmarked[] = {

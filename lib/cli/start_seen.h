@@ -1,5 +1,6 @@
 /*
- * Where a thread of a job was seen, by line of its program: what `tfhook run` can say of a job that recorded nothing.
+ * Where a thread of a job was seen, by line of its program: what `tfhook run` can say about a job that
+ * recorded nothing.
  */
 #ifndef TFH_CLI_START_SEEN_H
 #define TFH_CLI_START_SEEN_H
@@ -7,13 +8,14 @@
 #include "cli/start_places.h"
 
 struct tfh_start_seen;
-/* NULL: no memory. Freed with free(). */
+/* NULL: out of memory. Freed with free(). */
 struct tfh_start_seen *tfh_start_seen_new(void);
-/* A look at this place (0: no line was seen), which stands for so many microseconds. `p` must stay. */
+/* Adds a sample at this place (0: no line was seen) that represents that many microseconds. `p` must remain
+ * valid. */
 void tfh_start_seen_add(struct tfh_start_seen *s, const struct tfh_start_places *p, uint32_t place,
 			uint32_t us);
-/* Prints the lines with the largest shares, and why a framework that was seen recorded nothing; nothing if there were
- * too few looks. */
+/* Prints the lines with the largest shares, and why a framework that was seen recorded nothing. Prints
+ * nothing if there are too few samples. */
 void tfh_start_seen_say(struct tfh_start_seen *s);
 
 #endif

@@ -63,7 +63,7 @@ uint32_t tfh_follow_records(const struct tfh_follow *f)
 
 /* ---- journal ---- */
 
-/* The HEAD in the journal is there before any file, and tells a rank that became known late. */
+/* The journal has HEAD before any file does, including a rank that became known late. */
 static void take_head(struct tfh_follow *f, const struct tft_journal_copy *c)
 {
 	if (f->has_head || !c->head)
@@ -73,7 +73,7 @@ static void take_head(struct tfh_follow *f, const struct tft_journal_copy *c)
 	f->live.n_fn = f->head.fn_count;
 }
 
-/* Copies the journal. False: there is none any more, since its process has ended. */
+/* Copies the journal. False: there is no journal any more, because its process has ended. */
 static bool copy_journal(struct tfh_follow *f, bool records, struct tft_journal_copy *c)
 {
 	memset(c, 0, sizeof(*c));
@@ -155,7 +155,8 @@ static int by_number(const void *a, const void *b)
 	return x->first < y->first ? -1 : x->first > y->first;
 }
 
-/* What the journal holds beyond the files. A thread that got a larger ring has two, whose numbers follow each other. */
+/* Takes the records that are in the journal but not yet in files. A thread that got a larger ring has two
+ * rings, whose record numbers follow each other. */
 static int take_journal(struct tfh_follow *f, const struct tft_journal_copy *c)
 {
 	int rc = 0;
@@ -175,7 +176,7 @@ int tfh_follow_read(struct tfh_follow *f, double seconds)
 {
 	struct tft_journal_copy c;
 
-	/* In the direction in which records move, so that none is missed. */
+	/* Records move from the journal to the files, so reading the journal first misses none. */
 	bool journal = copy_journal(f, true, &c);
 	int rc = tfh_follow_files(f, seconds);
 	if (!rc && journal)
@@ -186,7 +187,7 @@ int tfh_follow_read(struct tfh_follow *f, double seconds)
 	return rc;
 }
 
-/* ---- writing them as a segment ---- */
+/* ---- writing the records as a segment ---- */
 
 static int write_clocks(const struct tfh_follow *f, struct tft_writer *w)
 {
@@ -194,7 +195,7 @@ static int write_clocks(const struct tfh_follow *f, struct tft_writer *w)
 	struct tft_clock_triple t[3] = {j->start};
 	uint32_t n = j->start.ticks != 0;
 
-	/* The older of the two first. */
+	/* The older one first. */
 	for (uint32_t i = 0; i < 2 && i < j->clock_n; i++)
 		t[n++] = j->clock[(j->clock_n + i) & 1];
 	if (j->clock_n == 1)
@@ -304,7 +305,7 @@ int tfh_follow_write(struct tfh_follow *f)
 		close(fd);
 		return rc;
 	}
-	head.segment = 0; /* earlier ones are not missing */
+	head.segment = 0; /* missing earlier segments are no loss */
 	int rc = tft_writer_on(fd, &head, &w);
 	if (!rc) {
 		rc = write_all(f, w);

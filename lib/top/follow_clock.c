@@ -1,10 +1,10 @@
-/* The clock of a process that is followed: its ticks, by the readings in its journal. */
+/* The clock of a followed process: its ticks, from the readings in its journal. */
 #include <time.h>
 
 #include "base/clock.h"
 #include "top/follow_part.h"
 
-#define CLOCK_NS 1000000000ull /* readings must be apart by so much to give the rate */
+#define CLOCK_NS 1000000000ull /* least time between readings to compute the rate */
 
 double tfh_follow_hz(const struct tfh_follow *f)
 {
@@ -31,7 +31,7 @@ uint64_t tfh_follow_now(const struct tfh_follow *f)
 	struct tft_clock_triple c = tft_journal_clock(&f->journal);
 	uint64_t now = tfh_follow_ns();
 
-	/* What has ended, or runs on another machine, is shown as it was at its last record. */
+	/* A process that has ended, or runs on another machine, is shown as of its last record. */
 	if (!f->view)
 		return f->last;
 	if (now <= c.monotonic_ns)

@@ -1,4 +1,4 @@
-/* What is new in the segment files of a process. */
+/* Reads what is new in the segment files of a process. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static bool exists(const struct tfh_follow *f, uint32_t segment, struct stat *st
 	return !stat(path, st);
 }
 
-/* HEAD outlives the reader. */
+/* Copies HEAD, which must outlive the reader. */
 static int take_head(struct tfh_follow *f, const struct tft_head *head)
 {
 	size_t n = tft_head_pack(head, NULL, 0);
@@ -56,7 +56,7 @@ static int take_run(struct tfh_follow *f, const struct tft_events *events, uint3
 	while (n < r->count && tft_next(&c, &room[n]))
 		n++;
 	if (n && room[0].flags & TFT_F_REPEAT) {
-		if (first_segment) /* of later ones it is known */
+		if (first_segment) /* later ones repeat what is known */
 			tfh_follow_repeated(f, room, n);
 		return 0;
 	}
@@ -72,7 +72,7 @@ static int take_events(struct tfh_follow *f, struct tft_reader *r, uint32_t chun
 
 	if (!rc && tft_events_open(r, chunk, &events, &err) < 0) {
 		free(room);
-		return err.code == -ENOMEM ? -ENOMEM : 0; /* damaged: left out */
+		return err.code == -ENOMEM ? -ENOMEM : 0; /* damaged: skipped */
 	}
 	for (uint32_t i = 0; !rc && i < tft_run_count(events); i++)
 		rc = take_run(f, events, i, first, room);
@@ -100,14 +100,14 @@ static int take_chunk(struct tfh_follow *f, struct tft_reader *r, uint32_t chunk
 		return 0;
 	if (tft_chunk_raw(r, chunk, true, &data, &bytes, NULL) < 0)
 		return 0;
-	/* A table is of no certain time, whenever it was written. */
+	/* Tables apply to all records, whenever they were written. */
 	bool table = c->type == TFT_BTRC || c->type == TFT_MODS || c->type == TFT_PYCO ||
 		     c->type == TFT_PYFR || c->type == TFT_NOTE;
 	return tfh_follow_keep(f, table ? 0 : c->t_last, data, bytes);
 }
 
-/* A segment begins with what was alive before it. So it is enough to begin with the last one, or with the one before if the
- * window does. */
+/* A segment begins with the state before it. So it is enough to start with the last segment, or with the one
+ * before it if the window does. */
 static void find_begin(struct tfh_follow *f, double window)
 {
 	uint32_t newest = f->segment;
@@ -120,7 +120,7 @@ static void find_begin(struct tfh_follow *f, double window)
 		f->segment = newest - 1;
 }
 
-/* Reads one segment from the next chunk on. 1: it is finished and another one follows. */
+/* Reads a segment from the next chunk on. 1: it is finished, and another one follows. */
 static int read_segment(struct tfh_follow *f, double window)
 {
 	bool first = !f->begun, has_next;
@@ -136,7 +136,7 @@ static int read_segment(struct tfh_follow *f, double window)
 		return has_next;
 	path_of(f, f->segment, path, sizeof(path));
 	if (tft_open(path, &r, NULL) < 0)
-		return has_next; /* its first chunk may be under way */
+		return has_next; /* its first chunk may still be written */
 	f->bytes = (uint64_t)st.st_size;
 	if (!f->has_head)
 		rc = take_head(f, tft_head(r));

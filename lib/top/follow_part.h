@@ -1,4 +1,4 @@
-/* Between the files that follow a process. */
+/* Shared by the files that follow a process. */
 #ifndef TFH_TOP_FOLLOW_PART_H
 #define TFH_TOP_FOLLOW_PART_H
 
@@ -6,7 +6,7 @@
 #include "format/live.h"
 #include "top/follow.h"
 
-/* Consecutive records of one thread; those before `from` are older than the window and have been forgotten. */
+/* Consecutive records of one thread. Those before `from` are older than the window and no longer count. */
 struct tfh_follow_piece {
 	struct tfh_follow_piece *next;
 	uint64_t first; /* number of the first one in its thread */
@@ -15,10 +15,10 @@ struct tfh_follow_piece {
 	struct tfh_rec rec[];
 };
 
-/* A chunk that holds no records, as it is stored. */
+/* A chunk without records, as it is stored. */
 struct tfh_follow_chunk {
 	struct tfh_follow_chunk *next;
-	uint64_t t_last; /* 0: not of a certain time */
+	uint64_t t_last; /* 0: applies to any time */
 	uint32_t segment;
 	size_t bytes;
 	uint8_t data[];
@@ -52,23 +52,24 @@ struct tfh_follow {
 	size_t kept_bytes;
 };
 
-/* follow_clock.c: ns of CLOCK_MONOTONIC; ticks in a second; the present in ticks, without a journal the newest record's end. */
+/* follow_clock.c: ns of CLOCK_MONOTONIC; ticks per second; the present time in ticks (without a journal: the end
+ * of the newest record). */
 uint64_t tfh_follow_ns(void);
 double tfh_follow_hz(const struct tfh_follow *f);
 uint64_t tfh_follow_now(const struct tfh_follow *f);
 
 /* follow_window.c */
-/* Takes in records of a thread: those that were read before are left out. 0 or -ENOMEM. */
+/* Takes records of a thread, without those already read. 0 or -ENOMEM. */
 int tfh_follow_take(struct tfh_follow *f, uint32_t thread, uint32_t tid, uint64_t first,
 		    const struct tfh_rec *rec, uint32_t n);
-/* State repeated at the beginning of a segment. */
+/* Takes the state repeated at the beginning of a segment. */
 void tfh_follow_repeated(struct tfh_follow *f, const struct tfh_rec *rec, uint32_t n);
 int tfh_follow_keep(struct tfh_follow *f, uint64_t t_last, const void *data, size_t bytes);
-/* Forgets what lies before the window of so many ticks. */
+/* Drops what is older than a window of that many ticks. */
 void tfh_follow_forget(struct tfh_follow *f, uint64_t ticks);
 void tfh_follow_window_free(struct tfh_follow *f);
 
-/* follow_files.c: reads what is new in the segments. 0 or -ENOMEM. `window`: as for tfh_follow_read(). */
+/* follow_files.c: reads what is new in the segments. 0 or -ENOMEM. `window`: see tfh_follow_read(). */
 int tfh_follow_files(struct tfh_follow *f, double window);
 
 #endif

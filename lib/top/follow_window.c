@@ -1,11 +1,11 @@
-/* The records of the last seconds, and what was alive before them. */
+/* The records of the last seconds, and the state before them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "top/follow_part.h"
 
-#define PIECE 4096u /* records; a multiple is forgotten at a time if there are too many */
+#define PIECE 4096u		  /* records; if there are too many, whole pieces are dropped */
 #define KEPT_BYTES (128ull << 20) /* of chunks without records */
 
 static struct tfh_follow_thread *thread_of(struct tfh_follow *f, uint32_t thread)
@@ -40,7 +40,7 @@ static int add_piece(struct tfh_follow *f, uint32_t thread, uint32_t tid, uint64
 	return 0;
 }
 
-/* How many of the records carry the numbers that belong here: a journal changes while it is read. */
+/* How many records carry the expected numbers. A journal changes while it is read. */
 static uint32_t sound(uint64_t first, const struct tfh_rec *rec, uint32_t n)
 {
 	uint32_t i = 0;
@@ -99,7 +99,7 @@ int tfh_follow_keep(struct tfh_follow *f, uint64_t t_last, const void *data, siz
 	return 0;
 }
 
-/* Moves a piece's beginning to the first record that ended at the cut or later. */
+/* Moves a piece's start to the first record that ended at the cut or later. */
 static void trim(struct tfh_follow *f, struct tfh_follow_piece *p)
 {
 	uint32_t at = p->from;
@@ -129,7 +129,7 @@ static void trim_all(struct tfh_follow *f)
 	f->piece_end = at;
 }
 
-/* Tables without a time are there again in the next segment, so those of the last two are all of them. */
+/* The next segment repeats all tables without a time, so those of the last two segments are complete. */
 static bool is_old(const struct tfh_follow *f, const struct tfh_follow_chunk *c)
 {
 	return c->t_last ? c->t_last < f->cut : c->segment + 1 < f->segment;
@@ -152,7 +152,7 @@ static void drop_chunks(struct tfh_follow *f)
 	f->kept_end = at;
 }
 
-/* The latest end in the first piece: at least so much goes if there are too many records. */
+/* The latest end in the first piece. If there are too many records, at least these are dropped. */
 static uint64_t end_of_first(const struct tfh_follow *f)
 {
 	const struct tfh_follow_piece *p = f->piece;

@@ -10,7 +10,7 @@ static void point(const struct tfh_gauge_sink *to, const struct tfh_label *label
 		to->point(to->arg, label, n, v);
 }
 
-/* ---- of each process ---- */
+/* ---- per process ---- */
 
 static double steps_value(const struct tfh_watched *of)
 {
@@ -77,7 +77,7 @@ static void put_processes(const struct tfh_watch *w, const struct tfh_gauge_sink
 	}
 }
 
-/* ---- of the judgement ---- */
+/* ---- the verdict ---- */
 
 static void put_line(const struct tfh_result *r, const struct tfh_gauge_sink *to)
 {

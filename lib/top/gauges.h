@@ -1,16 +1,16 @@
-/* What the live view measures, as gauges with labels: for OpenMetrics (top_metrics.c) and OTLP (otlp.c). */
+/* The live view's measurements as gauges with labels, for OpenMetrics (top_metrics.c) and OTLP (otlp.c). */
 #ifndef TFH_TOP_GAUGES_H
 #define TFH_TOP_GAUGES_H
 
 #include "top/watch.h"
 
 struct tfh_label {
-	const char *name, *value; /* the value may hold anything */
+	const char *name, *value; /* value: any text */
 };
 
 struct tfh_gauge_sink {
 	void *arg;
-	/* A gauge, whose points follow; both names are ours. */
+	/* Starts a gauge, whose points follow. Both texts are constants of ours. */
 	void (*gauge)(void *arg, const char *name, const char *help);
 	/* Never NAN. */
 	void (*point)(void *arg, const struct tfh_label *label, uint32_t n, double value);

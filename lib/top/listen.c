@@ -1,5 +1,5 @@
-/* One address, one request at a time, a token: libmicrohttpd was looked at (Debian's needs GnuTLS; token, Host
- * and the limits on a request would still be ours). */
+/* One address, one request at a time, and a token. libmicrohttpd was considered: Debian's needs GnuTLS, and
+ * the token, Host and request limits would still be ours. */
 #include "top/listen.h"
 
 #include <arpa/inet.h>
@@ -26,14 +26,14 @@
 #define TOKEN_MOST 512u
 #define REQUEST_MOST 8192u
 #define REQUEST_MS 2000
-#define WAKE_MS 250 /* how long ending may take */
+#define WAKE_MS 250 /* longest time to end */
 
 struct tfh_listener {
 	int fd;
 	uint16_t port;
 	char token[TOKEN_MOST + 1];
 	pthread_t thread;
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* protects what follows */
 	bool stop;
 	char *text;
 	size_t size;
@@ -99,7 +99,7 @@ static int find_token(const char *path, char out[TOKEN_MOST + 1], struct tfh_err
 	return rc;
 }
 
-/* Takes as long whatever differs. */
+/* Takes the same time wherever the texts differ. */
 static bool same_token(const char *a, const char *b, size_t n)
 {
 	unsigned char differ = 0;
@@ -133,7 +133,8 @@ static const char *header_of(const char *request, const char *name, size_t *n)
 	return "";
 }
 
-/* A page that was loaded from elsewhere and has its name resolved to loopback names itself. */
+/* Whether Host is a loopback name. In a request from a page that resolves its own name to loopback (DNS
+ * rebinding), it is not. */
 static bool is_loopback(const struct tfh_listener *l, const char *request)
 {
 	char names[2][32];
@@ -184,7 +185,7 @@ static bool ready(int fd, short what, int64_t until)
 	return left > 0 && poll(&p, 1, (int)left) == 1;
 }
 
-/* Up to the empty line; false: none came. */
+/* Reads up to the empty line; false: none came. */
 static bool take_request(int fd, char request[REQUEST_MOST], int64_t until)
 {
 	size_t have = 0;
@@ -195,7 +196,7 @@ static bool take_request(int fd, char request[REQUEST_MOST], int64_t until)
 			return false;
 		have += (size_t)n;
 		request[have] = '\0';
-		if (strlen(request) < have) /* no text */
+		if (strlen(request) < have) /* not a text */
 			return false;
 		if (strstr(request, "\r\n\r\n"))
 			return true;

@@ -112,7 +112,7 @@ int tfh_otlp_write(FILE *out, const struct tfh_watch *w, int64_t unix_ns)
 
 /* ---- libcurl ---- */
 
-/* Of its interface, whose numbers never change (curl/curl.h). */
+/* Part of libcurl's interface, whose numbers never change (curl/curl.h). */
 enum {
 	CURLOPT_TIMEOUT_MS = 155,
 	CURLOPT_CONNECTTIMEOUT_MS = 156,
@@ -153,7 +153,7 @@ static size_t swallow(const char *data, size_t size, size_t n, void *arg)
 	return size * n;
 }
 
-/* POSIX: a function's address fits a pointer to data. */
+/* POSIX guarantees that a function's address fits a data pointer. */
 static bool load(void *library, const char *name, void *function)
 {
 	void *found = dlsym(library, name);
@@ -193,7 +193,8 @@ static void add_header(struct tfh_otlp *o, const char *text)
 	o->headers = list ? list : o->headers;
 }
 
-/* "name=value,name=value", as every exporter of OpenTelemetry takes them: what is secret stands in no command line. */
+/* Headers as "name=value,name=value", the form that every OpenTelemetry exporter takes. They come from the
+ * environment, because secrets must not be on a command line. */
 static void add_headers(struct tfh_otlp *o)
 {
 	const char *text = getenv("OTEL_EXPORTER_OTLP_HEADERS");
@@ -212,7 +213,7 @@ static void add_headers(struct tfh_otlp *o)
 	}
 }
 
-/* The address with the path that the protocol names, if it has none. */
+/* The address, with the protocol's path appended if it has none. */
 static int address_of(const char *url, char out[2048], struct tfh_err *err)
 {
 	const char *host = !strncmp(url, "http://", 7)	  ? url + 7
@@ -266,7 +267,7 @@ void tfh_otlp_free(struct tfh_otlp *o)
 		o->cleanup(o->handle);
 	if (o->headers)
 		o->free_list(o->headers);
-	/* The library stays: it has handlers of its own for the process' end. */
+	/* The library stays loaded: it has registered exit handlers. */
 	free(o);
 }
 

@@ -1,5 +1,5 @@
 /*
- * The live view as OpenMetrics, for node_exporter's textfile collector and everything else that reads it. All are gauges,
+ * The live view as OpenMetrics, for node_exporter's textfile collector and other readers. All are gauges,
  * whose lines are the same in Prometheus' older text format.
  */
 #include <errno.h>
@@ -21,7 +21,7 @@ struct metrics_text {
 	const char *name; /* of the gauge */
 };
 
-/* A label's value: cleaned, and then with the two escapes that the format knows. */
+/* A label's value: cleaned, then with the format's two escapes. */
 static const char *escaped(char out[LABEL], const char *text)
 {
 	char clean[LABEL / 2];
@@ -68,7 +68,7 @@ int tfh_top_metrics(FILE *out, const struct tfh_watch *w)
 	return ferror(out) ? -EIO : 0;
 }
 
-/* A reader sees the old file or the new one, never a part. */
+/* A reader sees the old file or the new one, never part of one. */
 int tfh_top_metrics_file(const char *path, const struct tfh_watch *w)
 {
 	size_t n = strlen(path) + 16;
@@ -84,7 +84,7 @@ int tfh_top_metrics_file(const char *path, const struct tfh_watch *w)
 		free(temporary);
 		return rc;
 	}
-	/* The collector may be another user. */
+	/* The collector may run as another user. */
 	FILE *out = fchmod(fd, 0644) ? NULL : fdopen(fd, "w");
 	if (out) {
 		rc = tfh_top_metrics(out, w);

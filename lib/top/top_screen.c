@@ -1,4 +1,4 @@
-/* The live view on a terminal, by ncurses. */
+/* Shows the live view on a terminal, with ncurses. */
 #include <curses.h>
 #include <errno.h>
 #include <signal.h>
@@ -17,7 +17,7 @@ static void on_signal(int number)
 	got_signal = number;
 }
 
-/* The tints of report/page.c, by what stands between "\033[" and "m". */
+/* The colours of report/page.c, by the text between "\033[" and "m". */
 static const struct {
 	const char *code;
 	short pair;
@@ -46,7 +46,7 @@ static void use_tint(const char *code, size_t len)
 		}
 }
 
-/* Prints our own text, which holds no other control sequences than the tints. What is longer than the screen is left out. */
+/* Prints our own text, whose only control sequences are colours. What exceeds the screen is left out. */
 static void put_text(const char *text)
 {
 	int row = 0;
@@ -101,13 +101,13 @@ static void take_signals(bool ours)
 	sigaction(SIGHUP, &action, NULL);
 }
 
-/* Waits for a key, at most so long. False: the reader wants to leave. */
+/* Waits for a key, at most that long. False: the user wants to leave. */
 static bool wait_for_key(double seconds, bool *resized)
 {
 	timeout((int)(seconds * 1000));
 	int key = getch();
 	*resized = key == KEY_RESIZE;
-	return key != 'q' && key != 'Q' && key != 3 /* ^C where the terminal gives no signal */;
+	return key != 'q' && key != 'Q' && key != 3 /* ^C if the terminal sends no signal */;
 }
 
 int tfh_top_screen(struct tfh_watch *w, double interval_s, const struct tfh_style *style,

@@ -1,4 +1,4 @@
-/* What `tfhook top` shows, as text: for a terminal's screen, for --once, and in one line. */
+/* The text of `tfhook top`: for a terminal's screen, for --once, and as one line. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +10,12 @@
 #include "top/watch.h"
 
 #define MOST_BARS 120
-/* A step is late if none has ended for so long beyond what is usual: a judgement may be some seconds old. */
+/* A step is late if none has ended for that long beyond the usual time: a verdict may be some seconds old. */
 #define LATE_S 10
 #define LATE_STEPS 3
-#define COST_S 30 /* the first judgement costs more than the others */
+#define COST_S 30 /* the first verdict costs more than the others */
 
-/* Forms, the richest first: rows of the table of a step, calls in flight, ranks, things to do next. */
+/* Layouts, the largest first: rows of the step's table, calls in flight, ranks, things to do next. */
 static const struct top_form {
 	size_t times, calls, ranks, next;
 	unsigned lines; /* of a row */
@@ -98,7 +98,7 @@ static void title(const struct tfh_page *page, const struct tfh_watch *w)
 
 /* ---- steps ---- */
 
-/* Mean durations of the last steps in so many groups, oldest first. Returns how many groups there are. */
+/* Mean durations of the last steps in groups, oldest first. Returns the number of groups. */
 static size_t groups(const struct tfh_result *r, double *mean, size_t most)
 {
 	size_t per = (r->n_step + most - 1) / most, n = 0;
@@ -113,7 +113,7 @@ static size_t groups(const struct tfh_result *r, double *mean, size_t most)
 	return n;
 }
 
-/* One character per group; its height is the mean's part of the largest. */
+/* One character per group; its height is the group's mean relative to the largest. */
 static void sparkline(const struct tfh_page *page, const struct tfh_result *r)
 {
 	static const char *const blocks[] = {"\u2581", "\u2582", "\u2583", "\u2584",
@@ -220,7 +220,7 @@ static void ranks(const struct tfh_page *page, const struct tfh_watch *w, size_t
 		tfh_print(page->out, "  ... %u more\n", w->n_of - (uint32_t)most);
 }
 
-/* ---- how sure ---- */
+/* ---- confidence ---- */
 
 static void sure(const struct tfh_page *page, const struct tfh_watch *w)
 {
@@ -258,7 +258,7 @@ static void sure(const struct tfh_page *page, const struct tfh_watch *w)
 	tfh_wrap_most(page, strlen("SURE   "), "       ", line);
 }
 
-/* ---- all of it ---- */
+/* ---- the whole view ---- */
 
 static void set(const struct tfh_page *page, const void *arg)
 {

@@ -14,9 +14,9 @@
 #include "model/symbols/pylines.h"
 #include "report/report.h"
 
-/* A process of another machine writes its records at least so often. */
+/* A process on another machine writes its records at least this often. */
 #define REMOTE_S 90
-/* A job that nobody says has ended may go on with another process for so long. */
+/* A job without a known end may continue with another process for this long. */
 #define GRACE_S 5
 
 static double clock_s(clockid_t clock)
@@ -29,7 +29,7 @@ double tfh_watch_now(void)
 	return clock_s(CLOCK_MONOTONIC);
 }
 
-/* ---- its processes ---- */
+/* ---- processes ---- */
 
 static struct tfh_watched *watched(struct tfh_watch *w, const char *prefix)
 {
@@ -85,7 +85,7 @@ static bool of_this_host(const char *prefix)
 	return dot && !strncmp(dot + 1, host, strlen(host)) && dot[1 + strlen(host)] == '.';
 }
 
-/* Processes of other machines have no journal here: their files tell of them, somewhat later. */
+/* Processes on other machines have no journal here. Their files show them, somewhat later. */
 static void add_remote(struct tfh_watch *w)
 {
 	DIR *d = opendir(w->dir);
@@ -185,7 +185,7 @@ bool tfh_watch_due(const struct tfh_watch *w, double least_s)
 	return !w->judged_at_s || age >= (least_s > most ? least_s : most);
 }
 
-/* Writes what every process did last to files in memory. Returns their number or -ENOMEM. */
+/* Writes each process' last records to a file in memory. Returns the number of files or -ENOMEM. */
 static int write_files(struct tfh_watch *w, int *fd)
 {
 	int n = 0, rc = 0;
@@ -233,7 +233,7 @@ static int judge(struct tfh_watch *w, int *fd, uint32_t n)
 	if (!rc)
 		rc = tfh_analyze(w->run, &w->result, &err);
 	if (!rc) {
-		w->result->end = TFH_END_NONE; /* a piece of a run has no end */
+		w->result->end = TFH_END_NONE; /* part of a run has no end */
 		tfh_wording_make(&w->words, w->result);
 		find_processes(w);
 	}
@@ -251,7 +251,7 @@ int tfh_watch_judge(struct tfh_watch *w)
 	int *fd = calloc(w->n_of + 1, sizeof(*fd));
 	int n = fd ? write_files(w, fd) : -ENOMEM, rc = n < 0 ? n : 0;
 
-	/* What has ended keeps the verdict of its last seconds. */
+	/* A job that has ended keeps the verdict of its last seconds. */
 	if (n > 0) {
 		forget_judgement(w);
 		w->fd = fd;
@@ -270,7 +270,7 @@ int tfh_watch_judge(struct tfh_watch *w)
 	return rc == -ENOMEM ? rc : 0;
 }
 
-/* ---- looking ---- */
+/* ---- updating the view ---- */
 
 void tfh_watch_look(struct tfh_watch *w)
 {

@@ -34,7 +34,8 @@ void tfh_run_free_meters(struct tfh_model_proc *p);
  * -ENOMEM. */
 int tfh_run_find_missing(struct tfh_run *run);
 
-/* discarded_spans.c: finds the spans whose records were discarded from the chunks' headers. Needs the clocks. 0 or -ENOMEM. */
+/* discarded_spans.c: finds the spans whose records were discarded, from the headers of chunks. Needs the
+ * clocks. 0 or -ENOMEM. */
 int tfh_run_find_discarded_spans(struct tfh_run *run);
 
 /* meta.c */
