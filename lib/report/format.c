@@ -112,7 +112,7 @@ const char *tfh_fmt_factor(char out[TFH_TEXT], double factor)
 	if (isnan(factor))
 		return not_measured(out);
 	if (factor > 9999)
-		return strcpy(out, ">9999x"); /* nothing would be left of the step */
+		return strcpy(out, ">9999x"); /* a larger share leaves nothing of the step */
 	digits(out, TFH_TEXT, factor, "");
 	return strcat(out, "x");
 }
@@ -130,7 +130,7 @@ const char *tfh_fmt_share(char out[TFH_TEXT], double share)
 	return out;
 }
 
-/* A part of a whole, or what a file holds in its place. */
+/* Whether it is a share of a whole: a file may hold any value in its place. */
 static bool is_part(double share)
 {
 	return fabs(share) < 1e4;

@@ -1,4 +1,4 @@
-/* What recurs, in JSON. */
+/* What recurs in a run, in JSON. */
 #include "report/json_recurs.h"
 
 static void write_class(struct tfh_json *j, enum tfh_class cls, enum tfh_cause cause)

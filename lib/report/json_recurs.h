@@ -1,4 +1,4 @@
-/* What recurs in a run, and what its steps are bound by, in JSON. */
+/* What recurs in a run, and what bounds its steps, in JSON. */
 #ifndef TFH_REPORT_JSON_RECURS_H
 #define TFH_REPORT_JSON_RECURS_H
 

@@ -22,7 +22,7 @@ static const char *value(char out[TFH_TEXT], const char *unit, double v)
 	return tfh_fmt_mean(out, v);
 }
 
-/* Eight heights from 0 to the maximum. */
+/* The meter's name, with its device's number: gpu0.clock. */
 static void draw(FILE *out, const struct tfh_meter_line *l, bool utf8)
 {
 	static const char *const height[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
@@ -110,7 +110,7 @@ void tfh_report_machine_json(struct tfh_json *j, const struct tfh_result *r)
 	tfh_json_end(j);
 }
 
-/* Where it might run, NULL where that is not known. */
+/* The CPUs or memory nodes that it was allowed to use; NULL: unknown. */
 static void write_bound(struct tfh_json *j, const char *key, const char *text)
 {
 	tfh_json_kstr(j, key, text && strcmp(text, "?") ? text : NULL);
@@ -124,7 +124,7 @@ static void write_count(struct tfh_json *j, const char *key, bool known, uint64_
 		tfh_json_knull(j, key);
 }
 
-/* Threads with recorded calls: what the kernel counted for each since it began. */
+/* Threads with recorded calls, with the kernel's counts for each since it began. */
 static void write_threads(struct tfh_json *j, const struct tfh_result *r)
 {
 	const struct tfh_thread_info *t;
@@ -148,7 +148,7 @@ static void write_threads(struct tfh_json *j, const struct tfh_result *r)
 	tfh_json_end(j);
 }
 
-/* What the critical process ran with. */
+/* The software that the critical process ran with. */
 void tfh_report_software_json(struct tfh_json *j, const struct tfh_result *r)
 {
 	const struct tfh_process *p;

@@ -1,4 +1,4 @@
-/* Writing on the page of the text report: colours, headings, lines no longer than the page is wide. */
+/* Writes on the page of the text report: colours, headings, and lines that fit the page's width. */
 #include "report/text_parts.h"
 
 #include <stdlib.h>
@@ -53,7 +53,7 @@ static size_t part_of_word(const char *word, size_t len, size_t room)
 	return fits;
 }
 
-/* Of a word longer than a line what has room there, one character at least. */
+/* The bytes of a word longer than a line that fit, at least one character. */
 static size_t as_fits(const char *word, size_t len, size_t room)
 {
 	struct tfh_glyph g;
@@ -74,7 +74,7 @@ size_t tfh_page_columns(const struct tfh_page *page)
 	return page->style.columns ? page->style.columns : TFH_PAGE_COLUMNS;
 }
 
-/* The next word of a text, with what stays on its line: "41 %", "2.88 ms". */
+/* Length of the next word of a text, including what must stay on its line: "41 %", "2.88 ms". */
 static size_t word_length(const char *text)
 {
 	static const char *const units[] = {"%", "ns", "us", "ms", "s", "B", "kB", "MB", "GB"};
@@ -89,8 +89,8 @@ static size_t word_length(const char *text)
 	return len;
 }
 
-/* Words of a text on lines that begin with `rest`, of which the first has `column` columns already. Of
- * more than `lines` (0: all are written) the last one ends with dots. */
+/* Wraps a text into lines that begin with `rest`. `column` columns of the first line are already used. If the
+ * text takes more than `lines` lines (0: no limit), the last one ends with dots. */
 static void wrap(const struct tfh_page *page, size_t column, const char *rest, const char *text,
 		 size_t lines)
 {
@@ -121,7 +121,7 @@ static void wrap(const struct tfh_page *page, size_t column, const char *rest, c
 		column = from + tfh_columns(text, part);
 		text += part;
 		begun = true;
-		if (part < len) { /* goes on in the next line */
+		if (part < len) { /* continues on the next line */
 			if (lines == 1)
 				break;
 			tfh_print(page->out, "\n%s", rest);

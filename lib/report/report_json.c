@@ -240,7 +240,7 @@ static void write_segments(struct tfh_json *j, const struct tfh_result *r)
 	tfh_json_end(j);
 }
 
-/* Copies by direction, and waits, of such an interval. */
+/* Copies by direction, and waits, in an interval without records. */
 static void write_anchors(struct tfh_json *j, const struct tfh_discarded *g)
 {
 	if (!g->knows_anchors) {
@@ -268,7 +268,7 @@ static void write_anchors(struct tfh_json *j, const struct tfh_discarded *g)
 	tfh_json_end(j);
 }
 
-/* Intervals of which only the sketches are left. */
+/* Intervals of which only the sketches remain. */
 static void write_discarded(struct tfh_json *j, const struct tfh_result *r)
 {
 	tfh_json_key(j, "given_up");

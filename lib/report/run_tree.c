@@ -7,7 +7,7 @@
 #include "base/print.h"
 #include "report/text_parts.h"
 
-/* One and several of a part; %s is their number. All of them together, in short. */
+/* Words for one and for several parts of a kind (%s is their number), and a short name for all of them. */
 static const struct {
 	const char *one, *many, *all;
 } words[TFH_BRANCH_COUNT] = {
@@ -50,7 +50,7 @@ static void label(char *out, size_t size, const struct tfh_part_of_run *p)
 		snprintf(out, size, "%s", many);
 }
 
-/* "88.0 ms each   train_step", as far as the line has room */
+/* "88.0 ms each   train_step", as far as the line has room. */
 static void note(char *out, size_t size, const struct tfh_part_of_run *p)
 {
 	char each[TFH_TEXT], name[48];

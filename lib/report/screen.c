@@ -1,7 +1,7 @@
 /*
- * The first screen: title, how the job ended if not well, verdict, where the time went, what to do next, how
- * sure that is. It is set in the largest of a few forms that fits the screen, from all rows of everything down
- * to one row of each.
+ * The first screen: title, how the job ended if not normally, verdict, where the time went, what to do next,
+ * and confidence. It uses the largest of several layouts that fits the screen, from all rows of everything
+ * down to one row of each.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +9,9 @@
 #include "base/print.h"
 #include "report/text_parts.h"
 
-/* Forms, the richest first: notes below the verdict, lines of evidence below its reason, rows of the tables, things to do next, of
- * how many of them also how, rows of ranks that did not end well, lines of a row, and what ends the screen. */
+/* Layouts, the largest first: notes below the verdict, lines of evidence below its reason, rows of the
+ * tables, things to do next, how many of these with instructions, rows of ranks that did not end normally,
+ * lines of a row, and whether there is a last line. */
 #define ALL SIZE_MAX
 static const struct form {
 	size_t notes, whys, times, next, told, ranks;

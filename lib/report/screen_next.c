@@ -1,4 +1,4 @@
-/* The first screen: what to do next, each with what the run would become by that alone. */
+/* The first screen: what to do next, each with the run's time after that change alone. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +46,7 @@ size_t tfh_next_order(const struct tfh_wording *w, const struct tfh_advice **ord
 	return n;
 }
 
-/* What stands at a line's end must not be far from what it is about. */
+/* Text at the end of a line must not be far from what it refers to. */
 static size_t last_column(const struct tfh_page *page)
 {
 	size_t columns = tfh_page_columns(page);
@@ -70,7 +70,7 @@ static void put(const struct tfh_page *page, const void *text)
 	tfh_wrap_most(page, strlen(INDENT), INDENT, text);
 }
 
-/* A text, and at the end of its first line what it gains. */
+/* Prints a text, with its gain at the end of the first line. */
 static void beside(const struct tfh_page *page, const char *text, const char *gain)
 {
 	struct tfh_page left = *page;
@@ -90,7 +90,7 @@ static void beside(const struct tfh_page *page, const char *text, const char *ga
 	free(wrapped);
 }
 
-/* The finding, and beside it what it gains; on the next lines how. */
+/* Prints the finding with its gain beside it, and instructions on the following lines. */
 static void item(const struct tfh_page *page, size_t number, const struct tfh_advice *a, bool how)
 {
 	char first[32], gain[80], line[512];

@@ -1,5 +1,5 @@
-/* The first screen of several ranks that did not end well: how far each one got, what it was in, and when it was last heard of. Ranks
- * that are alike share a row. */
+/* The first screen of several ranks that did not end normally: how far each one got, its call in flight, and
+ * its last sign of life. Ranks that are alike share a row. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,15 +12,15 @@
 
 struct rank_row {
 	const struct tfh_rank *first;
-	const struct tfh_process *how;	  /* its process, which tells how it ended */
-	const struct tfh_in_flight *open; /* of the first; NULL: none */
-	double open_s;			  /* longest of all */
+	const struct tfh_process *how;	  /* its process, which has how it ended */
+	const struct tfh_in_flight *open; /* of the first rank; NULL: none */
+	double open_s;			  /* longest of all ranks */
 	uint32_t n;
-	bool silent; /* first of all */
+	bool silent; /* it fell silent before all others */
 	char list[64];
 };
 
-/* By number: what a signal is called differs from one C library to another, and old ones tell only a sentence. */
+/* By number: names of signals differ between C libraries, and old ones only have sentences. */
 static const struct {
 	int number;
 	const char *name;
@@ -52,7 +52,8 @@ static const struct tfh_process *process_of(const struct tfh_result *r, const st
 	return p + k->process;
 }
 
-/* A signal that nobody sends, or an exit code of its own: launchers end the other ranks with SIGTERM or SIGKILL. */
+/* Whether a process failed by itself: by a signal that nobody sends, or an exit code of its own. Launchers
+ * end the other ranks with SIGTERM or SIGKILL. */
 static bool failed_itself(const struct tfh_process *p)
 {
 	static const int own[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGSYS, SIGTRAP};
@@ -65,7 +66,7 @@ static bool failed_itself(const struct tfh_process *p)
 	return false;
 }
 
-/* The only rank that failed by itself, NULL: none did, or several. */
+/* The only rank that failed by itself; NULL: none did, or several. */
 static const struct tfh_rank *failed_rank(const struct tfh_result *r)
 {
 	const struct tfh_rank *found = NULL;
@@ -132,7 +133,7 @@ static void add_to_list(struct rank_row *row, const struct tfh_rank *k, int32_t 
 	}
 }
 
-/* All rows, that of the rank which was silent first in front. Returns how many. */
+/* Makes all rows; that of the rank that fell silent first comes first. Returns their number. */
 static uint32_t make_rows(const struct tfh_result *r, struct rank_row *row)
 {
 	const struct tfh_rank *silent = tfh_silent_rank(r);
@@ -191,7 +192,7 @@ static void print_rank_row(const struct tfh_page *page, const struct rank_row *r
 		  CALL, call, end);
 }
 
-/* Whether the job ended otherwise than it should. */
+/* Whether the job did not end normally. */
 static bool ended_badly(const struct tfh_result *r)
 {
 	return r->end == TFH_END_SIGNAL || r->end == TFH_END_KILLED ||

@@ -1,4 +1,4 @@
-/* The first screen: what the result rests on. */
+/* The first screen: what the result is based on. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ __attribute__((format(printf, 2, 3))) static void say(struct sentence *s, const 
 
 static void say_steps(struct sentence *s, const struct tfh_result *r)
 {
-	/* Where the verdict is about something else that recurs, the steps have one of their own. */
+	/* If the verdict is about something else that recurs, the steps have their own class. */
 	enum tfh_class cls = r->lead ? r->steady.cls : r->verdict.cls;
 	char a[TFH_TEXT], b[TFH_TEXT];
 
@@ -108,7 +108,7 @@ static void put(const struct tfh_page *page, const void *text)
 	tfh_wrap_from(page, strlen("SURE   "), "       ", text);
 }
 
-/* Leaves whole sentences, as many as there are lines for: half of one tells nothing. */
+/* Keeps as many whole sentences as there are lines for; half a sentence is no use. */
 static void shorten(const struct tfh_page *page, char *text)
 {
 	size_t lines = page->style.lines;

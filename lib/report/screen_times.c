@@ -1,11 +1,12 @@
-/* The first screen: where the run went, beside where a step goes. The rows of each add up to all of it. */
+/* The first screen: where the run's time went, beside where a step's time goes. The rows of each add up to
+ * the whole. */
 #include <math.h>
 #include <string.h>
 
 #include "base/print.h"
 #include "report/text_parts.h"
 
-#define COLUMNS 40 /* of a table, with what parts it from the next */
+#define COLUMNS 40 /* of a table, including the gap to the next one */
 #define ROWS 16
 
 struct times {
@@ -47,10 +48,10 @@ static size_t least_row(const struct times *t)
 	return least;
 }
 
-/* Leaves at most so many rows: the smallest become one, "other". */
+/* Keeps at most that many rows: the smallest are merged as "other". */
 static void close_up(struct times *t, size_t rows)
 {
-	const double shown = 0.005 * t->all_s; /* less would be 0 % */
+	const double shown = 0.005 * t->all_s; /* a smaller share would print as 0 % */
 	double share[ROWS];
 	int percent[ROWS];
 
@@ -89,7 +90,7 @@ static void run_times(const struct tfh_result *r, struct times *t, size_t rows)
 	tfh_spent_all(r, seconds);
 	for (int k = 0; k < TFH_BRANCH_COUNT; k++)
 		add_row(t, tfh_branch_words((enum tfh_branch)k), seconds[k]);
-	/* Where the steps were found by other signs than the tree, it says nothing. */
+	/* If the steps were not found by the tree, the tree does not show them. */
 	if (r->steps.count && !(seconds[TFH_BRANCH_TRAIN] + seconds[TFH_BRANCH_STEP] > 0))
 		t->n = 0;
 	else
@@ -119,7 +120,7 @@ static void step_times(const struct tfh_result *r, struct times *t, size_t rows)
 	close_up(t, rows);
 }
 
-/* Row i of a table, padded to its width where another one follows. */
+/* Prints row i of a table, padded to its width if another table follows. */
 static void print_row(const struct tfh_page *page, const struct times *t, size_t i, bool padded)
 {
 	char time[TFH_TEXT];

@@ -1,4 +1,4 @@
-/* The whole report, and its parts that can be asked for by name. */
+/* The whole report, and its parts that can be requested by name. */
 #include <stdlib.h>
 
 #include "base/print.h"

@@ -1,4 +1,4 @@
-/* What one step waited for, as a chain with times: every moment of it, the short ones put together. */
+/* What one step waited for, as a chain with times. It covers the whole step; short links are merged. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +10,9 @@
 #include "report/text_parts.h"
 
 #define MOST_ROWS 16
-#define NARROW 60 /* columns: what a row says goes on below its times */
+#define NARROW 60 /* columns; on narrower pages, a row's text goes below its times */
 #define FIRST_SHARE                                                                                \
-	0.002 /* of the step: shorter links are put together; doubled until there are few enough rows */
+	0.002 /* of the step: shorter links are merged; doubled until few enough rows remain */
 
 static void add_link(struct tfh_chain_row *row, const struct tfh_link *l)
 {
@@ -21,7 +21,7 @@ static void add_link(struct tfh_chain_row *row, const struct tfh_link *l)
 	*(l->cause == TFH_CAUSE_NONE ? &row->compute : &row->cause[l->cause]) += l->t1 - l->t0;
 }
 
-/* Fills rows, NULL: only counts them. */
+/* Fills `rows`; NULL: only counts them. */
 static size_t put_together(const struct tfh_chain *c, int64_t shortest, struct tfh_chain_row *rows)
 {
 	struct tfh_chain_row row = {.links = 0};
@@ -46,7 +46,7 @@ static size_t put_together(const struct tfh_chain *c, int64_t shortest, struct t
 	return n;
 }
 
-/* "launches 61 %, compute 39 %": of what a row of several links consists. */
+/* "launches 61 %, compute 39 %": the contents of a row of several links. */
 static void mixture(const struct tfh_chain_row *row, char *out, size_t size)
 {
 	double sum = (double)(row->t1 - row->t0), left = 1;
@@ -70,7 +70,7 @@ static void mixture(const struct tfh_chain_row *row, char *out, size_t size)
 	}
 }
 
-/* Whose fault it is: of input the slow stage's, not that of the waiting call. */
+/* The cause to blame: for input, the slow stage's, not that of the waiting call. */
 static enum tfh_cause blamed(const struct tfh_link *l, const struct tfh_step *s)
 {
 	enum tfh_class cls =
@@ -82,7 +82,8 @@ static enum tfh_cause blamed(const struct tfh_link *l, const struct tfh_step *s)
 		       : l->cause;
 }
 
-/* What is between calls has no name of its own: where the run's other steps were seen then. */
+/* Time between calls has no name of its own. It gets the line where other steps of the run were seen at that
+ * point. */
 static bool seen_at(struct tfh_wording *w, const struct tfh_link *l, char *out, size_t size)
 {
 	const struct tfh_seen_line *seen = &w->r->found.line;

@@ -1,5 +1,5 @@
-/* How a job ended that did not end well: the ranks that fell silent first, the calls in flight, where in the
- * program they were made. */
+/* How a job ended that did not end normally: the ranks that fell silent first, the calls in flight, and where
+ * in the program they were made. */
 #include <string.h>
 
 #include "base/print.h"
@@ -7,7 +7,7 @@
 #include "model/symbols/pylines.h"
 #include "report/text_parts.h"
 
-#define OPEN_FRAMES 256 /* of Python */
+#define OPEN_FRAMES 256 /* Python frames */
 
 /* ", for 12.3 s"; unknown for a call that had just started when the recording ended. */
 static const char *open_for(char out[TFH_TEXT + 8], double seconds)
@@ -55,7 +55,8 @@ static void call_line(const struct tfh_result *r, const struct tfh_in_flight *op
 		snprintf(out + n, size - (size_t)n, "; last kernel %s", kernel);
 }
 
-/* "train.py:142 step > torch/cuda/__init__.py:40 synchronize, waiting for a lock"; "" without samples. Returns whether the place is known. */
+/* "train.py:142 step > torch/cuda/__init__.py:40 synchronize, waiting for a lock"; "" without samples. Returns
+ * whether the place is known. */
 static bool open_place(const struct tfh_result *r, const struct tfh_in_flight *open, char *out,
 		       size_t size)
 {
@@ -100,14 +101,14 @@ static void end_line(const struct tfh_result *r, char *out, size_t size)
 
 #define MOST_SILENT 4	  /* ranks */
 #define MOST_OPEN 4	  /* calls */
-#define MOST_COMPARED 256 /* to see what most of them are */
+#define MOST_COMPARED 256 /* calls that are compared to find the most frequent one */
 
 static bool fell_silent(const struct tfh_rank *k)
 {
 	return k->silent_s >= TFH_REPORT_SILENT_S;
 }
 
-/* "died of SIGSEGV", "had failed with exit code 1"; false: it is not known how the rank ended, or it ended well. */
+/* "died of SIGSEGV", "had failed with exit code 1"; false: its end is unknown or normal. */
 static bool died_line(const struct tfh_result *r, const struct tfh_rank *k, char *out, size_t size)
 {
 	const struct tfh_process *p;

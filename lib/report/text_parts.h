@@ -29,41 +29,42 @@ void tfh_tinted(const struct tfh_page *page, enum tfh_tint tint, const char *fmt
 void tfh_heading(const struct tfh_page *page, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* How wide the page is. */
+/* The page's width in columns. */
 size_t tfh_page_columns(const struct tfh_page *page);
 
 /* Wraps text at the page's width, with `first` before the first line and `rest` before the others.
- * tfh_wrap_from() continues a line of which `column` columns are already written; tfh_wrap_most() does so in as
- * many lines as the style allows a row, the last of which ends with dots where there would be more. */
+ * tfh_wrap_from() continues a line of which `column` columns are already written. tfh_wrap_most() does so in
+ * at most as many lines as the style allows a row; if the text is longer, the last line ends with dots. */
 void tfh_wrap(const struct tfh_page *page, const char *first, const char *rest, const char *text);
 void tfh_wrap_from(const struct tfh_page *page, size_t column, const char *rest, const char *text);
 void tfh_wrap_most(const struct tfh_page *page, size_t column, const char *rest, const char *text);
 /* Adds a field after three spaces, or on a new line if it would pass the last column. */
 void tfh_field(const struct tfh_page *page, size_t *column, const char *field);
 
-/* What a function prints on this page, in memory that the caller frees; NULL: there is none. tfh_pass_on() writes it,
- * or a line of it. */
+/* Returns what a function prints on this page, in memory that the caller frees; NULL: out of memory.
+ * tfh_pass_on() writes it, or a line of it. */
 char *tfh_in_memory(const struct tfh_page *page,
 		    void (*print)(const struct tfh_page *page, const void *arg), const void *arg);
 void tfh_pass_on(const struct tfh_page *page, const char *printed);
-size_t tfh_lines_of(const char *text); /* newlines in it */
+size_t tfh_lines_of(const char *text); /* number of newlines */
 
 /* A row of the first screen: a label and its text. */
 void tfh_row(const struct tfh_page *page, const char *label, const char *text);
 
-/* text_steps.c: the name of a part of a step's time; the lower bound of a step in seconds: all that a
- * what-if removes is gone, nothing else changes. */
+/* text_steps.c: the name of a part of a step's time; the lower bound of a step in seconds: everything that a
+ * what-if removes is gone, and nothing else changes. */
 const char *tfh_part_words(enum tfh_part part);
 double tfh_least_step(const struct tfh_result *r, const struct tfh_whatif *w);
-/* run_tree.c: the name of all parts of the run of a kind, of at most 15 columns. */
+/* run_tree.c: the name of all parts of the run of one kind, at most 15 columns. */
 const char *tfh_branch_words(enum tfh_branch kind);
-/* text_verdict.c: a step on average; what the run took, NAN where the trace is only a piece of one. */
+/* text_verdict.c: mean time of a step; time of the run, NAN if the trace covers only part of it. */
 double tfh_step_s(const struct tfh_result *r);
 double tfh_run_s(const struct tfh_result *r);
 
 /* The whole report calls these in this order; each prints nothing if it has no data. */
 void tfh_text_title(const struct tfh_page *page);
-/* The job's name: its script or module, else its program, owned by the run; the title's fields behind it. */
+/* The job's name (its script or module, else its program), owned by the run; the fields of the title that
+ * follow it. */
 const char *tfh_job_name(const struct tfh_run *run);
 void tfh_title_fields(const struct tfh_result *r, void (*put)(void *arg, const char *field),
 		      void *arg);
@@ -81,8 +82,8 @@ void tfh_text_memory(const struct tfh_page *page);
 void tfh_text_advice(const struct tfh_page *page);
 void tfh_text_data(const struct tfh_page *page);
 
-/* text_chain.c: a step's chain in rows, each a link or several short ones one after the other; few of them unless every link
- * is asked for. The caller frees them. 0 or -ENOMEM. */
+/* text_chain.c: the rows of a step's chain, each a link or several short consecutive ones. There are few rows
+ * unless `every`. The caller frees them. 0 or -ENOMEM. */
 struct tfh_chain_row {
 	int64_t t0, t1;
 	uint32_t links;
@@ -93,41 +94,44 @@ int tfh_chain_rows(const struct tfh_chain *chain, const struct tfh_step *step, b
 		   struct tfh_chain_row **rows, size_t *n);
 void tfh_chain_row_words(struct tfh_wording *w, const struct tfh_chain_row *row,
 			 const struct tfh_step *s, char *out, size_t size);
-/* Nanoseconds of the step that nothing was charged for. */
+/* Nanoseconds of the step that are charged to nothing. */
 int64_t tfh_chain_left(const struct tfh_chain *c, const struct tfh_step *s);
 
-/* The first screen: the same things in few rows. */
+/* The first screen: the same content in few rows. */
 void tfh_screen_end(const struct tfh_page *page);
-/* screen_ranks.c: of several ranks that did not end well how far each one got, in so many rows; the one that was silent first without
- * having ended by itself, NULL: none; for which exchange the others wait, "" not known. */
+/* screen_ranks.c: for several ranks that did not end normally, how far each one got, in at most that many
+ * rows; the rank that fell silent first without having failed by itself (NULL: none); the exchange that the
+ * others wait for ("": unknown). */
 void tfh_screen_ranks(const struct tfh_page *page, size_t most);
 const struct tfh_rank *tfh_silent_rank(const struct tfh_result *r);
-/* Whether a prediction is not one number, but more than a bound. */
+/* Whether a prediction is a range, and not only a bound. */
 bool tfh_is_range(const struct tfh_result *r, const struct tfh_whatif *w);
 /* "SIGSEGV", "exit code 1" of a process whose end is known. */
 const char *tfh_end_text(char out[TFH_TEXT], const struct tfh_process *p);
 void tfh_waits_line(const struct tfh_result *r, char *out, size_t size);
 void tfh_screen_verdict(const struct tfh_page *page, size_t whys);
-/* The verdict's first line in its pieces, "" where there is none; the rows below it. */
+/* The parts of the verdict's first line, "" if missing; the rows below it. */
 struct tfh_headline {
 	char cls[32], sure[32], share[64];
 	const char *cause;
 };
 void tfh_headline_of(const struct tfh_result *r, struct tfh_headline *h);
 void tfh_screen_rows(const struct tfh_page *page, size_t whys);
-/* screen_times.c: where the run went beside where a step goes, in so many rows each. */
+/* screen_times.c: where the run's time went, beside where a step's time goes, with at most that many rows
+ * each. */
 void tfh_screen_times(const struct tfh_page *page, size_t rows);
-/* The second of the two alone. */
+/* Only the second of the two. */
 void tfh_screen_step(const struct tfh_page *page, size_t rows);
-/* screen_next.c: so many things to do next, each with what the run would become; of the first `told` also how. */
+/* screen_next.c: that many things to do next, each with its effect on the run; the first `told` with
+ * instructions. */
 void tfh_screen_next(const struct tfh_page *page, size_t items, size_t told);
-/* All advice (TFH_REPORT_ADVICE at most) in the order of the first screen: the verdict's own, then those that are known
- * to gain something; returns how many. "at best 4.09 s 1.26x": what the run would take with one, or the step where there is
- * only a piece of a run; "" unknown. */
+/* All advice (TFH_REPORT_ADVICE at most) in the order of the first screen: the verdict's own, then other
+ * advice with a known gain. Returns their number. tfh_next_becomes(): "at best 4.09 s 1.26x", the run's time
+ * after one of them, or the step's if the trace covers only part of a run; "": unknown. */
 size_t tfh_next_order(const struct tfh_wording *w, const struct tfh_advice **order);
 void tfh_next_becomes(const struct tfh_result *r, const struct tfh_advice *a, char *out,
 		      size_t size);
-/* screen_sure.c: what the result rests on. */
+/* screen_sure.c: what the result is based on. */
 void tfh_screen_sure(const struct tfh_page *page);
 #define TFH_SURE 600
 void tfh_sure_words(const struct tfh_result *r, char out[TFH_SURE]);

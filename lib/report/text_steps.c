@@ -115,7 +115,7 @@ static void segment_rows(const struct tfh_page *page)
 	}
 }
 
-/* Parts of a startup that took seconds, and modules loaded once training had begun. */
+/* Parts of a startup that took seconds, and modules loaded after training had begun. */
 static void startup_lines(const struct tfh_page *page)
 {
 	static const char *const name[TFH_PHASE_COUNT] = {
@@ -294,8 +294,8 @@ static const struct tfh_whatif *row_of(const struct tfh_page *page, uint32_t i, 
 	return &r->place[i - r->n_whatif].gain;
 }
 
-/* Without device times there is no replay, only the bound: all of that time is gone and nothing
- * else changes. */
+/* Without device times there is no replay, only the bound: all of that time is gone, and nothing else
+ * changes. */
 static void bounds_only(const struct tfh_page *page)
 {
 	const struct tfh_result *r = page->r;

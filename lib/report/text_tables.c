@@ -140,7 +140,7 @@ static void kernel_row(const struct tfh_page *page, const struct tfh_kernel *k, 
 	tfh_put("\n", page->out);
 }
 
-/* In the wide form names come last, unshortened. */
+/* In the wide form, names come last and are not shortened. */
 static void kernel_rows(const struct tfh_page *page, uint32_t n, bool timed)
 {
 	char(*brief)[TFH_KERNEL_NAME] = calloc(n, sizeof(*brief));

@@ -1,4 +1,4 @@
-/* The first line of a report: the job, its ranks, steps and run time, how it ended, when it was. */
+/* The first line of a report: the job, its ranks, steps and run time, how it ended, and when it ran. */
 #include <string.h>
 #include <time.h>
 
@@ -45,7 +45,7 @@ const char *tfh_job_name(const struct tfh_run *run)
 	return tfh_run_is_built(run) ? base_name(tfh_run_path(run)) : "(unknown command)";
 }
 
-/* "exit 0", "signal 11", "killed"; of another profiler's trace whose it is. */
+/* "exit 0", "signal 11", "killed"; for another profiler's trace, that profiler. */
 static const char *end_words(const struct tfh_result *r, char *out, size_t size)
 {
 	static const char *const source[] = {[TFH_SRC_TFT] = "",

@@ -1,4 +1,4 @@
-/* The verdict: class, cause, share and what removing it gains; in full, and as rows of the first screen. */
+/* The verdict: class, cause, share, and the gain of removing it; in full, and as rows of the first screen. */
 #include <ctype.h>
 #include <math.h>
 #include <string.h>
@@ -13,13 +13,14 @@ static enum tfh_tint class_tint(enum tfh_class cls)
 	return cls == TFH_CLASS_UNCLASSIFIED ? TFH_YELLOW : TFH_RED;
 }
 
-/* The part of the time that the cause is one of: what the gain below is about. NAN: the class has no other one. */
+/* The share of the part that the cause belongs to, which the gain below is about. NAN: the class has no other
+ * part. */
 static double part_share(const struct tfh_result *r)
 {
 	const struct tfh_verdict *v = &r->verdict;
 	enum tfh_part part = v->cause == TFH_CAUSE_NONE ? TFH_PART_NONE : tfh_cause_part(v->cause);
 
-	/* CPU contention is in other parts, too. */
+	/* CPU contention affects other parts, too. */
 	if (r->lead || v->cause == TFH_CAUSE_HOST_CONTENTION || part >= TFH_PART_COUNT ||
 	    v->cls != TFH_CLASS_HOST_BOUND ||
 	    v->share - r->breakdown[part].share < TFH_REPORT_PART_OFF)
@@ -90,7 +91,7 @@ static void also_line(const struct tfh_result *r, char *out, size_t size)
 		snprintf(out + n, size - n, " of training time");
 }
 
-/* ---- what it gains ---- */
+/* ---- the gain ---- */
 
 /* The what-if that removes the part of the steps that the verdict names. */
 static const struct tfh_whatif *whatif_of_part(const struct tfh_result *r)
@@ -105,7 +106,7 @@ static const struct tfh_whatif *whatif_of_part(const struct tfh_result *r)
 	return NULL;
 }
 
-/* Where the verdict's line is known: without its place. Other places' time stays. */
+/* If the verdict's line is known, the what-if that removes only its place. The time of other places stays. */
 static const struct tfh_whatif *whatif_of(const struct tfh_result *r)
 {
 	if (r->found.serves == TFH_SERVES) /* less idle time is no gain */
@@ -115,7 +116,7 @@ static const struct tfh_whatif *whatif_of(const struct tfh_result *r)
 	return place && !r->lead && !isnan(place->ceiling_speedup) ? place : whatif_of_part(r);
 }
 
-/* The place whose gain is given, where all that the verdict's part holds would gain more; else NULL. */
+/* The place whose gain is given, if removing the verdict's whole part would gain more; else NULL. */
 static const char *place_of(const struct tfh_page *page)
 {
 	const struct tfh_result *r = page->r;
@@ -277,7 +278,7 @@ static void gain_row(const struct tfh_page *page)
 	tfh_row(page, "gain", line);
 }
 
-/* Without what else recurs: all of the time that it blocks. */
+/* The gain from removing something else that recurs: all of the time that it blocks. */
 static void lead_row(const struct tfh_page *page)
 {
 	const struct tfh_wording *w = page->words;
@@ -290,7 +291,7 @@ static void lead_row(const struct tfh_page *page)
 	tfh_row(page, "gain", line);
 }
 
-/* Where nothing but computing takes long, that is all there is to gain. */
+/* If only computing takes long, this is all that can be gained. */
 static void little_to_gain(const struct tfh_page *page)
 {
 	const struct tfh_result *r = page->r;
@@ -304,7 +305,7 @@ static void little_to_gain(const struct tfh_page *page)
 	tfh_row(page, "gain", line);
 }
 
-/* Lines of evidence of one kind, the first `most` of them, with its label. */
+/* Prints the first `most` lines of evidence of one kind, with its label. */
 static void evidence_rows(const struct tfh_page *page, enum tfh_tells tells, const char *label,
 			  size_t most)
 {
@@ -326,7 +327,7 @@ static void blame_rows(const struct tfh_page *page)
 		    {TFH_TELLS_COPIES, "copies"}, {TFH_TELLS_KERNEL, "kernel"}};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		/* Kernels are the steps': where something else is to blame, they are not. */
+		/* Kernels belong to the steps. If something else is to blame, they are left out. */
 		if (rows[i].tells != TFH_TELLS_KERNEL ||
 		    page->r->verdict.cls == TFH_CLASS_COMPUTE_BOUND)
 			evidence_rows(page, rows[i].tells, rows[i].label, SIZE_MAX);

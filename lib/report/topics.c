@@ -1,4 +1,5 @@
-/* How a figure of the report came about: the gain, the verdict, the tier, a class or a cause, in this run's figures. */
+/* Explains how a figure of the report was computed, with this run's figures: the gain, the verdict, the tier,
+ * a class or a cause. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,4 @@
-/* Lines of Python that the job's threads were seen at between their calls: as a tree, and as folded
- * stacks. */
+/* Python lines where the job's threads were seen between their calls: as a tree, and as folded stacks. */
 #include <stdio.h>
 #include <string.h>
 
@@ -20,8 +19,8 @@ static bool is_child(const struct tree *t, uint32_t i, uint32_t parent)
 				    : t->node[i].parent == parent && i != parent;
 }
 
-/* The child with most time below `most`, and behind the node `last` among equal ones; UINT32_MAX:
- * there is no more. */
+/* The next child in order of time, below `most`, or equal and after the node `last`; UINT32_MAX: there are no
+ * more. */
 static uint32_t next_child(const struct tree *t, uint32_t parent, uint32_t last)
 {
 	uint32_t best = UINT32_MAX;
@@ -82,7 +81,7 @@ void tfh_report_where_text(FILE *out, const struct tfh_result *r, const struct t
 	}
 }
 
-/* What divides frames, or a stack from its count, cannot be part of a name. */
+/* A name must not contain the separators between frames, or between a stack and its count. */
 static void put_frame(FILE *out, const struct tfh_seen_node *n)
 {
 	char name[256];

@@ -8,7 +8,7 @@
 #include "base/sort.h"
 #include "model/big.h"
 
-#define BIN_TO 0.99 /* longer steps than this share of them have one bin together */
+#define BIN_TO 0.99 /* the longest steps, beyond this quantile, share one bin */
 
 double tfh_along_quantile(const struct tfh_along *s, double share)
 {
@@ -56,7 +56,7 @@ static void fill_bins(struct tfh_along *s)
 	s->width_s = high > s->low_s ? (high - s->low_s) / TFH_ALONG_BINS : s->low_s / 100;
 	for (uint64_t i = 0; i < s->n; i++) {
 		double at = s->width_s > 0 ? (s->sorted[i] - s->low_s) / s->width_s : 0;
-		/* the last one of the share lies on the edge */
+		/* the step at the quantile itself lies on the edge */
 		if (s->sorted[i] <= high || at < TFH_ALONG_BINS)
 			s->bin[at < TFH_ALONG_BINS ? (uint32_t)at : TFH_ALONG_BINS - 1]++;
 		else

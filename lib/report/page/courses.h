@@ -1,17 +1,17 @@
 /*
- * What each rank's steps took along the run, apart from waiting for other ranks: of ranks that train together all steps take
- * as long as the slowest one's, so only their own time tells which one it is, and when.
+ * The time of each rank's steps along the run, without waiting for other ranks. When ranks train together,
+ * all steps take as long as the slowest rank's. So only their own time shows which rank is slow, and when.
  */
 #ifndef TFH_REPORT_COURSES_H
 #define TFH_REPORT_COURSES_H
 
 #include "judge/result.h"
 
-#define TFH_COURSE_POINTS 480u /* kept of a rank, over the whole run */
+#define TFH_COURSE_POINTS 480u /* kept per rank, over the whole run */
 
 struct tfh_course {
 	uint32_t process;
-	double own_s[TFH_COURSE_POINTS]; /* sum over the training steps that begin then */
+	double own_s[TFH_COURSE_POINTS]; /* sum over training steps that begin here */
 	uint32_t steps[TFH_COURSE_POINTS];
 };
 

@@ -86,7 +86,7 @@ void tfh_html(FILE *out, const char *fmt, ...)
 		} else if (fmt[1] == '%') {
 			tfh_put("%", out);
 		} else {
-			abort(); /* a format of ours that this does not know */
+			abort(); /* a format of ours that this function does not know */
 		}
 	}
 	va_end(args);
@@ -162,7 +162,7 @@ void tfh_html_text(FILE *out, const char *text)
 	tfh_html(out, "<td class=\"t\">%s</td>", text && *text ? text : "-");
 }
 
-/* `exact`: as in JSON; `words`: as it is read. */
+/* `exact`: as in the JSON; `words`: as shown. */
 static void number_cell(FILE *out, const char *exact, const char *words)
 {
 	tfh_html(out, "<td data-v=\"%s\">%s</td>", exact, words);

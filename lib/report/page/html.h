@@ -1,7 +1,7 @@
 /*
- * Writes HTML. Text from traces may contain anything: every %s is escaped for HTML, and control, invisible and
- * direction-changing characters are shown as escapes, as on a terminal (base/clean.h). There is no way to write foreign
- * text without that. The stream belongs to the caller, who checks it for errors afterwards.
+ * Writes HTML. Text from traces may contain anything: every %s is escaped for HTML, and control, invisible
+ * and direction-changing characters are shown as escapes, as on a terminal (base/clean.h). There is no way to
+ * write foreign text without that. The stream belongs to the caller, who checks it for errors afterwards.
  */
 #ifndef TFH_REPORT_HTML_H
 #define TFH_REPORT_HTML_H
@@ -10,25 +10,25 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Like fprintf with %s, %u, %d, %llu, %c and %% alone. */
+/* Like fprintf, but only with %s, %u, %d, %llu, %c and %%. */
 void tfh_html(FILE *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Text of several lines, which stay lines. */
+/* Text of several lines, with its line breaks kept. */
 void tfh_html_lines(FILE *out, const char *text);
-/* JSON of one line within a script element, which it cannot end. */
+/* A line of JSON in a script element, escaped so that it cannot end the element. */
 void tfh_html_json(FILE *out, const char *json);
 
-/* A table: its caption (NULL: none) and the heads of its columns, separated by '|'; a head that begins with '<' is of a column of
- * text, the others are of numbers. */
+/* Starts a table: its caption (NULL: none) and its column heads, separated by '|'. A head that begins with
+ * '<' is for a column of text, the others are for numbers. */
 void tfh_html_table(FILE *out, const char *caption, const char *heads);
 void tfh_html_table_end(FILE *out);
-/* A row, its first cell, which names it, and its end. */
+/* Starts a row; its first cell, which names it; ends it. */
 void tfh_html_row(FILE *out, const char *name);
 void tfh_html_row_end(FILE *out);
 
 /* A sentence below a table. */
 void tfh_html_note(FILE *out, const char *text);
 
-/* Cells. Those of numbers hold the exact value, too (data-v, as in JSON); NAN is "n/a". */
+/* Cells. Cells of numbers also hold the exact value (data-v, as in the JSON); NAN is "n/a". */
 void tfh_html_text(FILE *out, const char *text); /* NULL or "": a dash */
 void tfh_html_time(FILE *out, double seconds);
 void tfh_html_share(FILE *out, double share);
@@ -39,7 +39,7 @@ void tfh_html_factor(FILE *out, double factor);
 void tfh_html_count(FILE *out, uint64_t n);
 void tfh_html_number(FILE *out, int64_t n); /* a name rather than a quantity: no separators */
 void tfh_html_yes(FILE *out, bool yes);
-/* A bar of that share of its cell, coloured as `kind`, a name of ours. */
+/* A bar over that share of its cell, coloured as `kind`, one of our own names. */
 void tfh_html_bar(FILE *out, double share, const char *kind);
 
 #endif

@@ -1,4 +1,5 @@
-/* Ranks by time as a heat map, which needs no script: a row for each rank, in each cell the mean of its steps' own time. */
+/* A heat map of ranks over time that needs no script: a row for each rank; each cell shows the mean own time
+ * of its steps. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -11,17 +12,18 @@
 #define LEAST_COLUMNS 8u
 #define ROW_PX 16u
 #define MAP_PX 640u
-/* The scale goes from what few cells are below to what few are above, and over a fifth at least: less is no difference. */
+/* The scale runs from a low quantile of the cells to a high one, and spans at least a fifth: less is no
+ * difference. */
 #define FEW 0.05
 #define LEAST_SPAN 1.2
 
 struct heat {
 	const struct tfh_courses *courses;
-	uint32_t from, to, each, columns; /* points; points of a cell */
+	uint32_t from, to, each, columns; /* points, and points per cell */
 	double low_s, high_s;		  /* the scale */
 };
 
-/* Mean own time of a step; NAN: none began then. */
+/* Mean own time per step; NAN: no step began in this cell. */
 static double cell_of(const struct heat *h, const struct tfh_course *c, uint32_t column)
 {
 	uint32_t first = h->from + column * h->each, last = first + h->each, n = 0;
@@ -34,7 +36,7 @@ static double cell_of(const struct heat *h, const struct tfh_course *c, uint32_t
 	return n ? sum / n : NAN;
 }
 
-/* Where there are steps of any rank. */
+/* Finds the points in which any rank has steps. */
 static void find_range(struct heat *h)
 {
 	h->from = TFH_COURSE_POINTS;
@@ -47,7 +49,7 @@ static void find_range(struct heat *h)
 		}
 }
 
-/* False: there is nothing to be compared, or no memory. */
+/* False: there is nothing to compare, or no memory. */
 static bool find_scale(struct heat *h)
 {
 	uint32_t n = 0, all = h->courses->n * h->columns;

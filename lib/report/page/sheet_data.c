@@ -1,4 +1,4 @@
-/* Ranks, the machine, and what the result rests on. */
+/* Ranks, the machine, and what the result is based on. */
 #include <math.h>
 #include <string.h>
 
@@ -120,7 +120,7 @@ void tfh_sheet_machine(const struct tfh_sheet *s)
 	tfh_html_table_end(s->out);
 }
 
-/* ---- what the result rests on ---- */
+/* ---- what the result is based on ---- */
 
 static void count_row(const struct tfh_sheet *s, const char *name, uint64_t n)
 {
@@ -244,7 +244,7 @@ static void count_cell(const struct tfh_sheet *s, bool known, uint64_t n)
 		tfh_put("<td class=\"na\">n/a</td>", s->out);
 }
 
-/* Those with recorded calls, as in the JSON. */
+/* Threads with recorded calls, as in the JSON. */
 static void write_threads(const struct tfh_sheet *s)
 {
 	const struct tfh_thread_info *t;

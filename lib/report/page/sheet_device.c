@@ -1,4 +1,4 @@
-/* What the device did: kernels, copies, memory; the input pipeline that fed it. */
+/* What the device did (kernels, copies, memory), and the input pipeline that fed it. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
-/* What the script draws, as JSON: steps along the run and by length, the timelines of a few steps. Figures that stand in the report's
- * own JSON, which the page holds too, are taken from there. */
+/* Data for the script, as JSON: steps along the run and by length, and the timelines of a few steps. The
+ * script takes figures that are in the report's own JSON from there; the page holds it, too. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "report/page/along.h"
 #include "report/page/sheet_parts.h"
 
-/* Nanoseconds are enough, and their digits fewer. */
+/* Nanoseconds are precise enough and have fewer digits. */
 static double to_ns(double seconds)
 {
 	return round(seconds * 1e9) / 1e9;
@@ -80,7 +80,7 @@ static void write_points(struct tfh_json *j, const struct tfh_along *s)
 
 /* ---- timelines ---- */
 
-/* Texts that many bars share; each is written once and known by its number. */
+/* Texts shared by many bars. Each is written once, and referred to by its number. */
 struct texts {
 	TFH_VEC(const char *) v;
 };
@@ -138,7 +138,7 @@ static void write_track(struct tfh_json *j, const struct tfh_sheet *s, const str
 	tfh_json_end(j);
 }
 
-/* What the table of the chain would say of a link by itself. */
+/* The words that the chain's table would have for a single link. */
 static const char *words_of(const struct tfh_sheet *s, const struct tfh_shown_step *k,
 			    const struct tfh_link *l)
 {

@@ -1,4 +1,4 @@
-/* What fixing it would gain. */
+/* What fixing the cause would gain. */
 #include <math.h>
 
 #include "base/print.h"

@@ -1,4 +1,4 @@
-/* The head of the page: what the first screen says, in its words. */
+/* The head of the page: the content of the first screen, in its words. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static void print_end(const struct tfh_page *page, const void *arg)
 	tfh_text_end(page);
 }
 
-/* How a job ended that did not end well, with the calls in flight. */
+/* How a job ended that did not end normally, with the calls in flight. */
 static void write_end(const struct tfh_sheet *s)
 {
 	struct tfh_page page = {s->out, s->words, s->r, {.utf8 = true, .columns = 100}, NULL, NULL};
@@ -33,7 +33,7 @@ static void write_end(const struct tfh_sheet *s)
 	free(text);
 }
 
-/* A row of the verdict; one without a label goes on from the last. */
+/* A row of the verdict; a row without a label continues the last one. */
 static void put_row(void *arg, const char *label, const char *text)
 {
 	const struct tfh_sheet *s = arg;

@@ -1,4 +1,5 @@
-/* Lines of Python: the verdict's own, those that threads and worker processes were seen at, where calls are made. */
+/* Python lines: the verdict's own, those where threads and worker processes were seen, and those that make
+ * calls. */
 #include <string.h>
 
 #include "base/print.h"
@@ -9,7 +10,7 @@
 
 #define MOST_FRAMES 64u
 
-/* "train.py:41", with its whole path when pointed at. */
+/* "train.py:41", with its whole path as a tooltip. */
 static void write_at(const struct tfh_sheet *s, const char *file, uint32_t line)
 {
 	tfh_html(s->out,
@@ -89,7 +90,7 @@ static unsigned depth_of(const struct tfh_seen_node *node, uint32_t i)
 	return depth;
 }
 
-/* The sibling with most time behind `last` (UINT32_MAX: the first); UINT32_MAX: there is no more. */
+/* The sibling with the next largest time after `last` (UINT32_MAX: the first); UINT32_MAX: there are no more. */
 static uint32_t next_child(const struct tfh_seen_node *node, uint32_t n, uint32_t parent,
 			   uint32_t last)
 {

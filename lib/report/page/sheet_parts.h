@@ -1,4 +1,4 @@
-/* Between the files of the page. */
+/* Shared by the files of the page. */
 #ifndef TFH_REPORT_SHEET_PARTS_H
 #define TFH_REPORT_SHEET_PARTS_H
 
@@ -15,16 +15,17 @@ struct tfh_sheet {
 	const struct tfh_result *r;
 	const struct tfh_shown *shown;
 	const struct tfh_along *along;
-	const struct tfh_courses *courses; /* NULL: there are not several ranks */
+	const struct tfh_courses *courses; /* NULL unless there are several ranks */
 };
 
-/* The files that the build puts into the command (scripts/gen-page), and the policy that lets them alone act. */
+/* The files that the build puts into the command (scripts/gen-page), and the policy that allows only them to
+ * act. */
 extern const char tfh_sheet_style[], tfh_sheet_script[], tfh_sheet_policy[];
 
-/* Title, how the job ended, verdict, what to do next, how sure. */
+/* Title, how the job ended, verdict, what to do next, confidence. */
 void tfh_sheet_head(const struct tfh_sheet *s);
 
-/* The sections; each writes what stands below its heading. */
+/* The sections. Each writes what comes below its heading. */
 void tfh_sheet_steps(const struct tfh_sheet *s);
 void tfh_sheet_timeline(const struct tfh_sheet *s);
 void tfh_sheet_gain(const struct tfh_sheet *s);
@@ -41,10 +42,10 @@ void tfh_sheet_machine(const struct tfh_sheet *s);
 void tfh_sheet_data(const struct tfh_sheet *s);
 void tfh_sheet_json(const struct tfh_sheet *s);
 
-/* What the script draws. 0 or a negative errno. */
+/* Writes the data for the script. 0 or a negative errno. */
 int tfh_sheet_drawing(const struct tfh_sheet *s);
 
-/* The frames of a backtrace, to be unfolded; nothing where there are none. */
+/* The frames of a backtrace, collapsed at first; nothing if there are none. */
 void tfh_sheet_frames(const struct tfh_sheet *s, uint32_t stack);
 
 #endif

@@ -1,4 +1,4 @@
-/* Where the run went: its tree, segments, start-up, spans of which only sketches are left. */
+/* Where the run's time went: its tree, segments, start-up, and intervals of which only sketches remain. */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Where a step goes: parts, stages, classes, kinds; what recurs beside the steps; when they changed. */
+/* Where a step's time goes: parts, stages, classes, kinds; what recurs beside the steps; when they changed. */
 #include <math.h>
 #include <string.h>
 
@@ -46,7 +46,7 @@ static void write_counts(const struct tfh_sheet *s)
 	const struct tfh_pattern *p = &s->r->pattern;
 	const char *clock =
 		tfh_step_clock_name(k->clock) ? tfh_step_clock_name(k->clock) : "nothing";
-	bool named = k->clock_name && strstr(k->clock_name, clock); /* the name tells it already */
+	bool named = k->clock_name && strstr(k->clock_name, clock); /* the name already says it */
 
 	tfh_html_table(s->out, "Steps", "<|");
 	tfh_html_row(s->out, "judged");
@@ -144,7 +144,7 @@ static void write_recurring(const struct tfh_sheet *s)
 	tfh_html_table_end(s->out);
 }
 
-/* The script's charts, and what they show; without it the tables tell it. */
+/* The script's charts, with captions. Without the script, the tables hold the same. */
 static void write_charts(const struct tfh_sheet *s)
 {
 	const struct tfh_along *k = s->along;

@@ -1,4 +1,4 @@
-/* The steps that prove the verdict: which they are, and what each waited for, as a table. */
+/* Steps that show the verdict: which they are, and what each waited for, as a table. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "report/page/sheet.h"
 #include "report/page/sheet_parts.h"
 
-/* What is drawn around a step, as a part of it: the host works ahead of the device. */
+/* Also drawn around a step, as a fraction of it: the host works ahead of the device. */
 #define BEFORE 0.25
 #define BEHIND 0.05
 
@@ -53,7 +53,7 @@ struct tfh_chain *tfh_shown_choose(void *arg, const struct tfh_result *r)
 
 	shown->n = 0;
 	if (!tfh_along_make(&along, r) && along.n) {
-		/* That of `tfhook why`. */
+		/* The same step as for `tfhook why`. */
 		const struct tfh_step *median = tfh_report_median_step(r);
 		const struct tfh_step *slow =
 			nearest(r, tfh_along_quantile(&along, TFH_CHAIN_SLOW));

@@ -7,7 +7,7 @@
 #include "report/words/words.h"
 #include "model/symbols/kernel_name.h"
 
-/* todo: NULL for the usual one. */
+/* todo: NULL for the usual advice. */
 static void advise(struct tfh_wording *w, enum tfh_cause cause, const char *why, const char *todo,
 		   enum tfh_remove remove)
 {
@@ -28,7 +28,7 @@ static const struct tfh_input_stage *guilty(const struct tfh_result *r)
 	return r->n_input && r->input[0].guilty ? &r->input[0] : NULL;
 }
 
-/* What to do about the slow stage; `why` is the line that shows it. */
+/* Advice about the slow stage; `why` is the line that shows it. */
 static void advise_stage(struct tfh_wording *w, const struct tfh_input_stage *g,
 			 enum tfh_cause cause, const char *why)
 {
@@ -37,7 +37,7 @@ static void advise_stage(struct tfh_wording *w, const struct tfh_input_stage *g,
 	tfh_advise(w, m.finding, why, m.todo, TFH_REMOVE_INPUT);
 }
 
-/* An asynchronous stage works on threads of its own: what is measured is the waiting for it. */
+/* An asynchronous stage has its own threads, so the measured time is the time that others waited for it. */
 static const char *stage_line(struct tfh_wording *w, const struct tfh_input_stage *g)
 {
 	return tfh_phrase(w,
@@ -47,7 +47,7 @@ static const char *stage_line(struct tfh_wording *w, const struct tfh_input_stag
 			  tfh_phrase_calls(w, g->calls_per_step), g->prefix);
 }
 
-/* NULL: what is said of the cause is all that is known. */
+/* NULL: nothing is known beyond the cause. */
 static const char *workers_advice(struct tfh_wording *w)
 {
 	const struct tfh_more_workers *m = &w->r->found.workers.more;
@@ -64,7 +64,7 @@ static const char *workers_advice(struct tfh_wording *w)
 			  tfh_phrase_time(w, m->low_s), tfh_phrase_time(w, m->high_s));
 }
 
-/* Requests may be what it waits for. */
+/* It may be waiting for requests. */
 static void explain_chance(struct tfh_wording *w)
 {
 	if (w->r->found.serves == TFH_SERVES_MAYBE)
@@ -134,8 +134,8 @@ void tfh_explain_also(struct tfh_wording *w)
 
 /* ---- transfers ---- */
 
-/* The copies that a cause speaks of: the first, which move most, of that kind; of small ones those
- * that are most in number. */
+/* The copies that a cause is about: of that kind, those that move most (the first); for small copies, the
+ * most frequent ones. */
 static const struct tfh_transfer *copies_of(const struct tfh_result *r, enum tfh_cause cause)
 {
 	const struct tfh_transfer *best = NULL;
@@ -162,7 +162,7 @@ static const char *size(struct tfh_wording *w, double bytes)
 	return tfh_phrase(w, u && bytes < 99.95 ? "%.3g %s" : "%.0f %s", bytes, unit[u]);
 }
 
-/* few: of so few bytes that they say nothing of a rate. */
+/* few: the copies are too small to give a rate. */
 static const char *copies_line(struct tfh_wording *w, const struct tfh_transfer *t, bool few)
 {
 	return tfh_phrase(w, "%s: %s per step in %s%s%s", t->fn, size(w, t->bytes_per_step),
@@ -175,7 +175,8 @@ static const char *copies_line(struct tfh_wording *w, const struct tfh_transfer 
 						  : ", from pageable memory");
 }
 
-/* What comes again in every step, as far as addresses tell, and what to do then; NULL: nothing does. */
+/* Reports data that is copied again in every step, as far as addresses show, and returns advice; NULL: there
+ * is none. */
 static const char *explain_again(struct tfh_wording *w)
 {
 	const struct tfh_copied_again *a = &w->r->found.again;
@@ -214,7 +215,7 @@ static void explain_transfer(struct tfh_wording *w)
 	const struct tfh_transfer *t = copies_of(r, v->cause);
 	bool few = t && t->bytes_per_step < TFH_VALUE_BYTES * t->calls_per_step;
 
-	/* Memsets are not in the table of transfers. */
+	/* The table of transfers has no memsets. */
 	w->text = tfh_phrase(w,
 			     v->cause == TFH_CAUSE_TRANSFER_D2D
 				     ? "copies and memsets inside the device block %s of every step"
@@ -236,7 +237,7 @@ static void explain_transfer(struct tfh_wording *w)
 
 /* ---- the host ---- */
 
-/* Functions that are made anew: which, how often, and why. Returns what to do about it; NULL: there are none. */
+/* Reports functions that are retraced: which, how often, and why. Returns advice; NULL: there are none. */
 static const char *explain_retraced(struct tfh_wording *w)
 {
 	const struct tfh_retraced *x = &w->r->found.retraced;
@@ -253,7 +254,7 @@ static const char *explain_retraced(struct tfh_wording *w)
 	       "give tf.function an input_signature with None for what changes";
 }
 
-/* The causes of the program's own making. */
+/* Explains causes in the program's own code. */
 static void explain_code(struct tfh_wording *w, const char *time)
 {
 	const struct tfh_result *r = w->r;
@@ -303,7 +304,7 @@ static void explain_code(struct tfh_wording *w, const char *time)
 		if (tfh_own_crowd(r))
 			todo = "fewer loader workers or threads (OMP_NUM_THREADS, intra-op threads), or more CPUs";
 	}
-	/* A loader in plain code is then all that there may be of an input pipeline. */
+	/* The input pipeline may then be a loader in plain code. */
 	if (!todo && cause == TFH_CAUSE_HOST_UNKNOWN && !w->r->found.input_visible)
 		todo = "see what it does (py-spy top --pid PID, perf top -p PID): load batches "
 		       "ahead in other threads or processes, do the rest less often or while the "
@@ -349,7 +350,7 @@ static void explain_host(struct tfh_wording *w)
 	double all = per_step(r, TFH_PART_LAUNCH) + per_step(r, TFH_PART_HOST) +
 		     per_step(r, TFH_PART_SYNC);
 	double own = v->cause >= 0 ? r->found.cause_s[v->cause] : NAN;
-	/* allocating and compiling are said to be most of all that the host does */
+	/* allocating and compiling are compared with all that the host does */
 	bool most = v->cause == TFH_CAUSE_HOST_ALLOC || v->cause == TFH_CAUSE_HOST_COMPILE;
 	if (v->cause == TFH_CAUSE_HOST_CONTENTION)
 		own = r->found.contended.s_per_step;
@@ -416,7 +417,7 @@ static void explain_compute(struct tfh_wording *w)
 				     : "the device is busy for %.0f %% of the step",
 		busy);
 	tfh_explain_families(w);
-	/* A dominant op gets a line of its own. */
+	/* A dominant op has its own line. */
 	if (v->cause != TFH_CAUSE_COMPUTE_DOMINANT_OP)
 		tfh_advise(
 			w, m.finding,
@@ -437,10 +438,10 @@ static const char *kernel_share(struct tfh_wording *w)
 			  tfh_phrase_time(w, r->kernels[0].median_s));
 }
 
-/* Without device times no kernel is known, but on a processor the line that computes may be. */
+/* Without device times no kernel is known, but for a job on the CPU, the computing line may be. */
 static void explain_computing(struct tfh_wording *w)
 {
-	if (w->r->lead) /* the verdict is about something else, and so is its line */
+	if (w->r->lead) /* the verdict and its line are about something else */
 		return;
 	const char *line = w->r->found.cpu_only ? tfh_verdict_line(w) : NULL;
 	if (line)

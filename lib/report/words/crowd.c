@@ -3,7 +3,7 @@
 
 #include "report/words/words.h"
 
-/* What the job's processes used of the CPUs, and loader workers, by how often they were seen at work. */
+/* CPUs used by the job's processes and its loader workers; the latter by how often they were seen at work. */
 static double job_used(const struct tfh_result *r)
 {
 	return r->found.contended.own + r->found.workers.processes * r->found.workers.busy;

@@ -1,4 +1,4 @@
-/* What kinds of kernels the computing consists of, and what can be done about those that take much. */
+/* The kinds of kernels that the computing consists of, and advice about those that take much time. */
 #include <math.h>
 
 #include "report/words/words.h"

@@ -1,4 +1,4 @@
-/* What looks at a thread have shown. */
+/* What samples of a thread have shown. */
 #include <math.h>
 #include <string.h>
 
@@ -46,7 +46,7 @@ const char *tfh_function_of(struct tfh_wording *w, const char *name)
 		       : at;
 }
 
-/* ", in read_csv (pandas/io.py:12)"; what the interpreter has built in is nowhere: ", in fsync()". */
+/* ", in read_csv (pandas/io.py:12)"; a built-in function has no place: ", in fsync()". */
 static const char *called_text(struct tfh_wording *w, const struct tfh_seen_line *l)
 {
 	if (!l->callee)
@@ -65,7 +65,7 @@ const char *tfh_verdict_line(struct tfh_wording *w)
 	const char *called = called_text(w, l), *of = tfh_phrase_time(w, l->of_s);
 	const char *time = tfh_phrase_time(w, l->s_per_step);
 
-	if (!l->looks) /* stacks of calls */
+	if (!l->looks) /* from backtraces of calls */
 		return tfh_phrase(w, "%s, %s:%u%s", tfh_function_of(w, l->function),
 				  tfh_file_of(l->file), l->line, called);
 	return tfh_phrase(w, "%s, %s:%u: %s, +-%s%s", tfh_function_of(w, l->function),
@@ -84,7 +84,7 @@ void tfh_name_places(struct tfh_wording *w)
 	}
 }
 
-/* Of the steps, where the verdict is about them. False: none is known. */
+/* Adds the line of the steps, if the verdict is about them. False: it is unknown. */
 static bool place_line(struct tfh_wording *w)
 {
 	for (uint32_t i = 0; i < w->n_evidence && !w->r->found.line.looks; i++)
@@ -97,7 +97,7 @@ static bool place_line(struct tfh_wording *w)
 	return line != NULL;
 }
 
-/* Whoever waits for a batch, or a lock, waits for those that make or hold it. */
+/* A thread that waits for a batch or a lock waits for the threads that make or hold it. */
 static void workers_line(struct tfh_wording *w)
 {
 	const struct tfh_seen_workers *k = &w->r->found.workers;
@@ -121,7 +121,7 @@ static void workers_line(struct tfh_wording *w)
 				  : who);
 }
 
-/* A share that may as well be none is not told. */
+/* A share whose error includes 0 is not given. */
 static void few_looks(struct tfh_wording *w, bool placed, const char *state)
 {
 	uint64_t looks = w->r->found.seen.looks;
@@ -143,7 +143,7 @@ void tfh_seen_line(struct tfh_wording *w)
 
 	bool placed = place_line(w);
 	workers_line(w);
-	if (!seen->looks) /* outside of calls; a loader's get-next is looked into */
+	if (!seen->looks) /* no samples outside of calls; a loader's get-next is sampled */
 		return;
 	for (int n = 0; n < TFH_REPORT_SEEN; n++) {
 		int most = 0;

@@ -1,11 +1,11 @@
-/* What else would gain, besides what the verdict names: other parts of the steps, and what the run does
- * besides its steps. The largest first. */
+/* What else would gain time, besides what the verdict names: other parts of the steps, and what the run does
+ * besides its steps. The largest gain comes first. */
 #include <math.h>
 
 #include "report/words/remedy.h"
 #include "report/words/words.h"
 
-/* What the run does besides its steps, and what can be done about it. */
+/* What the run does besides its steps, and advice about it. */
 static const struct {
 	enum tfh_branch kind;
 	const char *what, *todo;
@@ -46,7 +46,7 @@ static enum tfh_cause largest_cause(const struct tfh_result *r, enum tfh_part pa
 	return most;
 }
 
-/* A part of the steps that blocks enough to be a class, and which no advice is about yet. */
+/* Whether it is a part of the steps that blocks enough to be a class, and that no advice covers yet. */
 static bool worth_removing(const struct tfh_result *r, const struct tfh_whatif *w)
 {
 	enum tfh_part part = tfh_remove_part(w->remove);
@@ -72,7 +72,7 @@ static size_t candidates(const struct tfh_result *r, struct next *next)
 	for (uint32_t i = 0; i < r->n_place && r->line_place; i++)
 		if (i + 1 != r->line_place && r->place[i].gain.saved_s > 0)
 			next[n++] = (struct next){NULL, &r->place[i], 0, r->place[i].gain.saved_s};
-	/* One that was killed, or another profiler's trace, is not the whole run. */
+	/* A run that was killed, or another profiler's trace, is not the whole run. */
 	for (size_t i = 0; i < BESIDES && r->end == TFH_END_EXIT && r->steps.count; i++) {
 		double s = tfh_spent(r, besides[i].kind);
 		if (wall > 0 && s >= TFH_REPORT_OTHER_SHARE * wall)

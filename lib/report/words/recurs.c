@@ -1,4 +1,4 @@
-/* The verdict where something else than the steps holds the run up most. */
+/* The verdict if something other than the steps delays the run most. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "report/words/remedy.h"
 #include "report/words/words.h"
 
-/* What it is, how often it came, and how long it took each time. */
+/* What it is, how often it occurred, and how long each took. */
 static const char *what(struct tfh_wording *w, const struct tfh_recurring *x)
 {
 	const struct tfh_retraced *f = &w->r->found.retraced;
@@ -40,7 +40,7 @@ static const char *what(struct tfh_wording *w, const struct tfh_recurring *x)
 	}
 }
 
-/* In front of all others. */
+/* Inserts a line before all others. */
 static void first_line(struct tfh_wording *w, enum tfh_tells tells, const char *line)
 {
 	uint32_t n = w->n_evidence < TFH_REPORT_EVIDENCE ? w->n_evidence++ : w->n_evidence - 1;
@@ -51,12 +51,12 @@ static void first_line(struct tfh_wording *w, enum tfh_tells tells, const char *
 	w->evidence[0] = line;
 }
 
-/* Advice about the same cause of the steps may follow: where this one holds stands in front of it. */
+/* Advice about the same cause in the steps may follow, so this one says first where it applies. */
 static const char *placed(struct tfh_wording *w, const struct tfh_recurring *x, const char *finding)
 {
 	switch (x->kind) {
 	case TFH_SEGMENT_CHECKPOINT:
-	case TFH_SEGMENT_COMPILE: /* their findings say it */
+	case TFH_SEGMENT_COMPILE: /* their findings already say so */
 		return finding;
 	case TFH_SEGMENT_EVAL:
 		return tfh_phrase(w, "in evaluation %s", finding);
@@ -79,7 +79,7 @@ static void first_advice(struct tfh_wording *w, const struct tfh_recurring *x)
 					   .at_best = true};
 }
 
-/* The sentence so far is about the steps: another one goes before it. */
+/* The sentence so far is about the steps. Puts another one before it. */
 static void put_first(struct tfh_wording *w, const char *text)
 {
 	const char *cause = tfh_cause_name(w->r->steady.cause);
@@ -91,7 +91,7 @@ static void put_first(struct tfh_wording *w, const char *text)
 	w->text = text;
 }
 
-/* Evaluation that takes longer than what it evaluates, whatever it is bound by. */
+/* Evaluation that takes longer than training, whatever bounds it. */
 static const char *longer_evaluation(struct tfh_wording *w)
 {
 	double train = tfh_spent(w->r, TFH_BRANCH_TRAIN);
@@ -104,7 +104,7 @@ static const char *longer_evaluation(struct tfh_wording *w)
 		evaluation / train, tfh_phrase_time(w, evaluation), tfh_phrase_time(w, train));
 }
 
-/* Of a run that ended by itself: what came before its usual steps and will not come again. */
+/* For a run that ended by itself: the time before its usual steps, which occurs only once. */
 static const char *mostly_once(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
@@ -120,7 +120,7 @@ static const char *mostly_once(struct tfh_wording *w)
 		tfh_phrase_time(w, once), tfh_phrase_time(w, wall));
 }
 
-/* What costs much beside the steps, where they are the verdict. */
+/* Remarks on what costs much time beside the steps, when the verdict is about the steps. */
 static void besides(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
@@ -155,7 +155,7 @@ void tfh_explain_lead(struct tfh_wording *w)
 	if (!*w->text || r->steady.cls == TFH_CLASS_NONE)
 		return;
 	if (!x && once) {
-		/* The verdict is of the steps: what it was read from stays in front. */
+		/* The verdict is about the steps, so its evidence stays in front. */
 		tfh_evidence(w, TFH_TELLS_WHY, once);
 		return;
 	}
@@ -168,7 +168,7 @@ void tfh_explain_lead(struct tfh_wording *w)
 		return;
 	}
 	put_first(w, what(w, x));
-	w->no_line = NULL; /* of the steps, of which the verdict is not */
+	w->no_line = NULL; /* was about the steps, but the verdict is not */
 	if ((place = tfh_verdict_line(w)))
 		first_line(w, TFH_TELLS_LINE, tfh_phrase(w, "%s, of an average step", place));
 	if (longer)

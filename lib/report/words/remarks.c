@@ -1,4 +1,4 @@
-/* Notes below a verdict: what is no part of it, but worth knowing. */
+/* Notes below a verdict: they are not part of it, but worth knowing. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -62,7 +62,7 @@ void tfh_note_machine(struct tfh_wording *w)
 					 percent(w, m->memory), m->swap / 1e6));
 }
 
-/* Only where a faster clock would end the step sooner. */
+/* Only if a faster clock would shorten the step. */
 static void note_lowered(struct tfh_wording *w, const struct tfh_gpu_findings *g)
 {
 	static const char *const why[][2] = {
@@ -112,7 +112,7 @@ void tfh_note_devices(struct tfh_wording *w)
 	note_errors(w, &w->r->found.machine.gpu);
 }
 
-/* Those that may have to do with the verdict. */
+/* Settings that may be related to the verdict. */
 void tfh_note_priced(struct tfh_wording *w)
 {
 	uint64_t set = w->r->found.priced;
@@ -240,7 +240,7 @@ static void discarded(struct tfh_wording *w, const struct tfh_discarded *g)
 			g->end_s - g->start_s, g->start_s, steps));
 }
 
-/* Processes that may be ranks of one job which wait for each other, and only one is judged. */
+/* Processes that may be ranks of one job that wait for each other, of which only one is judged. */
 static void unjudged(struct tfh_wording *w)
 {
 	const struct tfh_findings *found = &w->r->found;

@@ -1,6 +1,6 @@
 /*
- * What can be done about each cause; of the input pipeline, by what the slow stage is: stages that
- * call a function have different ways to call it several times at once, and some have none.
+ * Advice for each cause. For the input pipeline, it depends on the type of the slow stage: stages that call a
+ * function differ in how they can run several calls at once, and some cannot.
  */
 #include <string.h>
 
@@ -9,8 +9,8 @@
 static const char slow_map[] = "a map function of the input pipeline is too slow";
 static const char slow_function[] = "a function that the input pipeline calls is too slow";
 
-/* Stages that cannot be helped like others of their cause: the first row whose word is in the
- * stage's type counts. */
+/* Stages that need other advice than most of their cause. The first row whose word is in the stage's type
+ * applies. */
 static const struct remedy_row {
 	enum tfh_cause cause;
 	const char *word;
@@ -175,7 +175,7 @@ struct tfh_remedy tfh_remedy_of(enum tfh_cause cause)
 	return of_cause[i].remedy;
 }
 
-/* Where no stage of a pipeline is known. */
+/* If no stage of a pipeline is known. */
 static struct tfh_remedy plain_remedy(enum tfh_cause cause)
 {
 	static const struct {
@@ -216,7 +216,7 @@ struct tfh_remedy tfh_remedy_in(const struct tfh_result *r, enum tfh_cause cause
 
 struct tfh_remedy tfh_stage_remedy(const struct tfh_input_stage *stage, enum tfh_cause cause)
 {
-	/* One call at a time is not parallel, however asynchronous. */
+	/* One call at a time is not parallel, even if asynchronous. */
 	if (cause == TFH_CAUSE_INPUT_MAP && stage->async && stage->parallelism != 1)
 		return (struct tfh_remedy){slow_map,
 					   "make the mapped function cheaper or cache its "

@@ -1,4 +1,4 @@
-/* What the steps are of the whole run: a verdict about them says nothing of the rest. */
+/* The steps' share of the whole run. A verdict about the steps says nothing about the rest. */
 #include <math.h>
 #include <string.h>
 
@@ -9,8 +9,8 @@ static bool is_leaf(const struct tfh_result *r, uint32_t i)
 	return i + 1 == r->n_tree || r->tree[i + 1].parent != i;
 }
 
-/* The loop whose rounds are the steps that the verdict is about, though calls recur within them (the
- * batches that a gradient is summed over); 0: there is none, or its rounds have no loops. */
+/* The loop whose iterations are the steps of the verdict, although calls recur within them (such as the
+ * batches over which a gradient is accumulated); 0: there is none, or its iterations have no loops. */
 static uint32_t loop_of_steps(const struct tfh_result *r)
 {
 	uint32_t loop = 0;
@@ -76,7 +76,7 @@ static const char *part(struct tfh_wording *w, enum tfh_branch kind)
 	return tfh_phrase(w, "%.0f %% %s", share * 100, where[kind]);
 }
 
-/* All parts that took long, in the order of the run. */
+/* All parts that took long, in the run's order. */
 static const char *others(struct tfh_wording *w)
 {
 	const char *all = "";
@@ -97,7 +97,7 @@ void tfh_note_run(struct tfh_wording *w)
 
 	if (!(wall > 0) || !(steps > 0))
 		return;
-	/* One that was killed or still runs has not seen most of its steps. */
+	/* A run that was killed or still runs has not shown most of its steps. */
 	if (r->end == TFH_END_EXIT && steps < TFH_REPORT_RUN_PART * wall)
 		tfh_remark(w, tfh_phrase(w, "these steps are %.0f %% of the run's %s%s",
 					 steps / wall * 100, tfh_phrase_time(w, wall), others(w)));

@@ -55,7 +55,7 @@ static const char *states(struct tfh_wording *w, const struct tfh_seen_start *s)
 	return all;
 }
 
-/* Lines, or without them states; "": too little was seen. */
+/* Lines, or states if there are none; "": too little was seen. */
 static const char *seen(struct tfh_wording *w, const struct tfh_seen_start *s)
 {
 	const char *what = s->looks >= TFH_VERDICT_LINE_LOOKS ? lines(w, s) : "";

@@ -13,7 +13,7 @@ static bool worth_naming(const struct tfh_wording *w, double s_per_step, enum tf
 	return s_per_step >= TFH_REPORT_NAMED_SHARE * w->r->found.cause_s[cause];
 }
 
-/* Which functions a cause's time was spent in. */
+/* The functions in which a cause's time was spent. */
 static const char *pause_line(struct tfh_wording *w, enum tfh_cause cause)
 {
 	const struct tfh_code_time *code = code_of(w, cause);
@@ -27,7 +27,7 @@ static const char *pause_line(struct tfh_wording *w, enum tfh_cause cause)
 				  ms < 999 ? "%s%s%.3g ms of it in %s" : "%s%s%.0f ms of it in %s",
 				  line ? line : "", line ? ", " : "", ms, code->function[i].name);
 	}
-	/* Looks into pauses tell more than where they end. */
+	/* Samples during pauses show more than where pauses end. */
 	if (!line && cause != TFH_CAUSE_HOST_CALLBACK && !w->r->found.line.file &&
 	    w->r->found.pause.where && *w->r->found.pause.where)
 		return tfh_phrase(w, "most of it ends at %s", w->r->found.pause.where);
@@ -40,7 +40,7 @@ const char *tfh_called_from(struct tfh_wording *w, const char *fn, const char *w
 
 	if (!l->file || l->looks || w->r->lead)
 		return where && *where ? tfh_phrase(w, "%s called from %s", fn, where) : NULL;
-	/* What the interpreter has built in has no line. */
+	/* Built-in functions have no line. */
 	bool callee = l->callee && l->callee_line;
 	return tfh_phrase(w,
 			  callee ? "%s called from %s:%u %s > %s:%u %s" : "%s called from %s:%u %s",

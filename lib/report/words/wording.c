@@ -1,4 +1,4 @@
-/* Where sentences are put, and the forms they take. */
+/* Where sentences are stored, and their common forms. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -61,7 +61,8 @@ void tfh_advise_gain(struct tfh_wording *w, const char *finding, const char *why
 					  isnan(gain->step_s)});
 }
 
-/* Of what the verdict names, where its line is known: that place's, and not that of all of its part. */
+/* The gain from fixing what the verdict names. If its line is known, that is the gain of this place, not of
+ * its whole part. */
 static const struct tfh_whatif *gain_of(const struct tfh_result *r, enum tfh_remove remove)
 {
 	enum tfh_cause cause = r->steady.cause;

@@ -1,11 +1,11 @@
-/* What is said about a run, in which order, and what a verdict rests on. */
+/* What is said about a run, in which order, and what a verdict is based on. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 #include "report/words/words.h"
 
-/* Where the verdict is about it, it says so itself. */
+/* If the verdict is contention, it already says so. */
 static void remark_contention(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
@@ -34,7 +34,7 @@ static void remark_crowd(struct tfh_wording *w)
 				tfh_phrase_time(w, q->run_delay_share)));
 }
 
-/* More of the run would give a verdict: of a job that failed there is no more until it is mended. */
+/* A longer recording would allow a verdict. A job that failed must first be fixed. */
 static const char *ask_for_more(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
@@ -50,7 +50,7 @@ static const char *ask_for_more(struct tfh_wording *w)
 	return "record a longer run";
 }
 
-/* No class: why, and what would give one. */
+/* Without a class: why, and what would give one. */
 static void explain_none(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
@@ -84,7 +84,7 @@ static void explain_none(struct tfh_wording *w)
 	w->text = "not enough evidence for a verdict";
 }
 
-/* Without device times in the judged steps. */
+/* For judged steps without device times. */
 static void explain_waits(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
@@ -101,7 +101,7 @@ static void explain_waits(struct tfh_wording *w)
 				  : "no device times: what the device did is inferred from waits");
 }
 
-/* What the verdict rests on, and what is missing. */
+/* What the verdict is based on, and what is missing. */
 static void explain_base(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
@@ -147,7 +147,7 @@ static void explain_base(struct tfh_wording *w)
 					 found->lost_ops, found->lost_ops == 1 ? "" : "s"));
 }
 
-/* What most steps do not do is not said of every step: the times are means. */
+/* Times are means, so a sentence does not say "every step" if most steps do not have the cause. */
 static void moderate(struct tfh_wording *w)
 {
 	static const char every[] = "every step";
@@ -196,8 +196,8 @@ static void explain_class(struct tfh_wording *w)
 			      "an estimate from the best bandwidth seen");
 }
 
-/* The rank on top, where the others wait for it: whether it is its computing that makes it late, no
- * class of blocking time tells. */
+/* For the rank that the others wait for: whether its computing makes it late. No class of blocking time shows
+ * that. */
 static void explain_straggler(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
@@ -220,7 +220,7 @@ static void explain_straggler(struct tfh_wording *w)
 	}
 }
 
-/* A cause that is in the program's own code, of which no line was seen. */
+/* For a cause in the program's own code, if no line was seen. */
 static void explain_no_line(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;

@@ -1,20 +1,21 @@
 /*
  * The sentences of a report, made from a result's facts: the verdict in one sentence, its evidence,
- * what is missing when there is none, what to do, and notes. No other folder makes sentences of a
- * judgement.
+ * what is missing if there is no verdict, what to do, and notes. No other folder makes sentences about a
+ * verdict.
  *
- *	words.c		what is said, in which order; what a verdict rests on
+ *	words.c		what is said, in which order; what a verdict is based on
  *	cause.c		what each cause means in this job
  *	crowd.c		who had the machine's CPUs
+ *	families.c	the kinds of kernels
  *	remedy.c	what to do about it: tables
- *	look_lines.c	what looks at the thread have shown
+ *	look_lines.c	what samples of the thread have shown
  *	where.c		where in the program the time goes
- *	run_time.c	what the steps are of the whole run
- *	start_words.c	what there was before the first step
- *	recurs.c	what recurs besides the steps, where that is the verdict
+ *	run_time.c	the steps' share of the whole run
+ *	start_words.c	what happened before the first step
+ *	recurs.c	what recurs besides the steps, if that is the verdict
  *	next.c		what else would gain, besides what the verdict names
  *	remarks.c	notes below a verdict
- *	wording.c	where the sentences are put
+ *	wording.c	where sentences are stored
  */
 #ifndef TFH_REPORT_WORDS_H
 #define TFH_REPORT_WORDS_H
@@ -24,12 +25,12 @@
 
 struct tfh_advice {
 	const char *finding, *evidence, *todo;
-	double gain;	/* up to this speed-up factor of the steps; NAN unknown */
-	double saved_s; /* of the run; NAN unknown */
+	double gain;	/* speed-up factor of the steps, at most; NAN: unknown */
+	double saved_s; /* of the run; NAN: unknown */
 	bool at_best;	/* saved_s is a bound */
 };
 
-/* What a line of evidence tells: what is to blame, why, or more than the first screen has room for. */
+/* What a line of evidence is about: what is to blame, why, or more than the first screen has room for. */
 enum tfh_tells {
 	TFH_TELLS_MORE,
 	TFH_TELLS_WHY,
@@ -62,8 +63,8 @@ struct tfh_wording {
 	uint32_t n_remark;
 };
 
-/* All sentences about a result, which must stay as long as they do. Without memory, sentences are
- * empty. tfh_wording_free(). */
+/* Makes all sentences about a result, which must outlive them. Without memory, sentences are empty. Free them
+ * with tfh_wording_free(). */
 void tfh_wording_make(struct tfh_wording *w, const struct tfh_result *r);
 void tfh_wording_free(struct tfh_wording *w);
 
@@ -76,66 +77,68 @@ const char *tfh_phrase(struct tfh_wording *w, const char *fmt, ...)
 const char *tfh_phrase_time(struct tfh_wording *w, double s);
 /* "1 call", "2.5 calls" */
 const char *tfh_phrase_calls(struct tfh_wording *w, double calls);
-/* A line below the verdict's sentence; a note; left out where there is no place for it. */
+/* Adds a line below the verdict's sentence; adds a note. Left out if there is no room. */
 void tfh_evidence(struct tfh_wording *w, enum tfh_tells tells, const char *line);
 void tfh_remark(struct tfh_wording *w, const char *text);
-/* An entry of the advice: what was found, the line that shows it, what to do, what that removes from the steps
- * (TFH_REMOVE_NONE: it is not known what that gains). Left out after the last place. */
+/* Adds advice: the finding, the line that shows it, what to do, and what that removes from the steps
+ * (TFH_REMOVE_NONE: the gain is unknown). Left out if there is no room. */
 void tfh_advise(struct tfh_wording *w, const char *finding, const char *why, const char *todo,
 		enum tfh_remove remove);
 /* The same where the gain is known. */
 void tfh_advise_gain(struct tfh_wording *w, const char *finding, const char *why, const char *todo,
 		     const struct tfh_whatif *gain);
-/* The same of a part of the run besides its steps, all of which could be saved at best. */
+/* The same for a part of the run besides its steps, which could be saved completely at best. */
 void tfh_advise_run(struct tfh_wording *w, const char *finding, const char *todo, double saved_s);
 
-/* where.c: who makes the calls behind a cause of the host's; what to do about it where a trace
- * tells of its functions. NULL where it is not known. */
+/* where.c: who makes the calls behind a cause on the host, and advice about it if a trace shows its
+ * functions. NULL: unknown. */
 const char *tfh_place_line(struct tfh_wording *w, enum tfh_cause cause);
-/* "FN called from LINE": the verdict's line, if stacks of calls told it, else `where`. NULL: neither is known. */
+/* "FN called from LINE": the verdict's line if it comes from backtraces, else `where`. NULL: neither is
+ * known. */
 const char *tfh_called_from(struct tfh_wording *w, const char *fn, const char *where);
 const char *tfh_place_advice(struct tfh_wording *w, enum tfh_cause cause);
 
-/* look_lines.c: "waiting for a lock", of a state that looks see; "" it says nothing. */
+/* look_lines.c: "waiting for a lock", for a state that samples show; "": it says nothing. */
 const char *tfh_state_words(int state);
-/* The line of the program where most of the verdict's cause is, with two standard errors; NULL: none is known. */
+/* The program line with most of the verdict's cause, with two standard errors; NULL: unknown. */
 const char *tfh_verdict_line(struct tfh_wording *w);
-/* Gives the result's places their names. */
+/* Names the result's places. */
 void tfh_name_places(struct tfh_wording *w);
-/* What the thread was seen to be at between its calls, as a line of evidence. */
+/* What the thread was doing between its calls, as a line of evidence. */
 void tfh_seen_line(struct tfh_wording *w);
-/* Of a function within another one its own name; of what has none (a lambda, a list's comprehension)
- * that of the one around it. */
+/* The name of a function: for a nested one, its own name; for one without a name (a lambda, a list
+ * comprehension), that of the function around it. */
 const char *tfh_function_of(struct tfh_wording *w, const char *name);
 
-/* families.c: of which kinds of kernels the computing consists; advice about those that take much. */
+/* families.c: the kinds of kernels that the computing consists of, and advice about those that take much
+ * time. */
 void tfh_explain_families(struct tfh_wording *w);
 
-/* cause.c: the sentence, the evidence and the advice of a class that has a cause; false for the
- * others. */
+/* cause.c: the sentence, evidence and advice for a class that has a cause; false for the others. */
 bool tfh_explain_cause(struct tfh_wording *w);
-/* Where input is the second class, its stage is worth a line, too. */
+/* If input is the second class, adds a line about its stage. */
 void tfh_explain_also(struct tfh_wording *w);
-/* One op that is most of a computing that matters is worth a line whatever the class. */
+/* If one op dominates the computing, and computing matters, adds a line about it, whatever the class. */
 void tfh_explain_kernels(struct tfh_wording *w);
 
-/* remarks.c: what the input pipeline could deliver; page faults; everything that is no part of the
- * verdict, in the order of the report. */
-/* recurs.c: where something else than the steps holds the run up most: that first, and the steps behind it. */
+/* recurs.c: if something other than the steps delays the run most, puts that first and the steps after it. */
 void tfh_explain_lead(struct tfh_wording *w);
-/* run_time.c: seconds of the run by the kind of its parts that have no parts; of one kind. All of a round is a step where
- * the verdict's steps are rounds. tfh_note_run(): whether most of the run was something else than its steps. */
+/* run_time.c: seconds of the run by the kind of its leaf parts; of one kind. If the verdict's steps are
+ * iterations, an iteration counts as a step as a whole. tfh_note_run(): notes if most of the run was not
+ * steps. */
 void tfh_spent_all(const struct tfh_result *r, double seconds[TFH_BRANCH_COUNT]);
 double tfh_spent(const struct tfh_result *r, enum tfh_branch kind);
 void tfh_note_run(struct tfh_wording *w);
-/* start_words.c: what there was before the first step, where that is much of the run. */
+/* start_words.c: what happened before the first step, if that is much of the run. */
 void tfh_note_start(struct tfh_wording *w);
-/* "71 % importing tensorflow (train.py:3), ..." of one of these parts, "": nothing was seen of it. */
+/* "71 % importing tensorflow (train.py:3), ..." for one of these parts; "": nothing was seen. */
 const char *tfh_start_seen(struct tfh_wording *w, enum tfh_branch part);
-/* "tensorflow": the name of a module, or of the package that it is in, by its file. */
+/* "tensorflow": the name of a module, or of its package, from its file. */
 const char *tfh_module_of(struct tfh_wording *w, const char *file);
 /* next.c: advice about what else blocks the steps, and about what the run does besides them. */
 void tfh_advise_rest(struct tfh_wording *w);
+/* remarks.c: what the input pipeline could deliver; page faults; everything that is not part of the verdict, in
+ * the order of the report. */
 void tfh_note_supply(struct tfh_wording *w);
 void tfh_note_machine(struct tfh_wording *w);
 void tfh_note_devices(struct tfh_wording *w);
