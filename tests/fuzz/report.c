@@ -10,7 +10,6 @@
 #include "fuzz.h"
 #include "model/model.h"
 #include "model/ops/ops.h"
-#include "report/page/courses.h"
 #include "report/page/sheet.h"
 #include "report/report.h"
 
@@ -261,33 +260,25 @@ static void print(const struct tfh_result *r, int form)
 }
 
 /* What a slow, a usual and a fast step waited for, and the page that shows it. */
-static void print_shown(struct tfh_run *run, const struct tfh_result *r,
-			const struct tfh_courses *courses)
+static void print_shown(const struct tfh_result *r, const struct tfh_page_parts *parts)
 {
 	struct tfh_style style = {.utf8 = true};
-	struct tfh_shown shown = {.n = 0};
-	struct tfh_wish wish = {tfh_shown_choose, &shown, TFH_NO_STEP};
-	struct tfh_result *again = NULL;
 	struct tfh_wording words;
-	struct tfh_err err = {0};
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
 
 	tfh_wording_make(&words, r);
-	if (tfh_analyze_steps(run, &wish, NULL, NULL, &again, &err))
-		tfh_fuzz_refused(&err);
-	for (uint32_t i = 0; out && again && i < shown.n; i++)
-		tfh_report_chain(out, &words, &style, shown.step[i].step, &shown.step[i].chain);
-	if (out && again)
-		tfh_report_page(out, &words, &shown, courses);
-	if (out)
+	for (uint32_t i = 0; out && i < parts->shown.n; i++)
+		tfh_report_chain(out, &words, &style, parts->shown.step[i].step,
+				 &parts->shown.step[i].chain);
+	if (out) {
+		tfh_report_page(out, &words, &parts->shown, &parts->courses);
 		fclose(out);
+	}
 	check_text(text, size, true); /* the page's own script is indented */
 	free(text);
 	tfh_wording_free(&words);
-	tfh_shown_free(&shown);
-	tfh_result_free(again);
 }
 
 void tfh_fuzz_forms(const struct tfh_result *result)
@@ -305,21 +296,21 @@ void tfh_fuzz_said(const char *text, size_t size, int status)
 
 void tfh_fuzz_report(struct tfh_run *run, size_t size)
 {
-	struct tfh_courses courses = {.n = 0};
+	struct tfh_page_parts parts = {.shown.n = 0};
 	struct tfh_result *result = NULL;
 	struct tfh_err err = {0};
 	bool page = size % 4 == 0;
 
 	read_run(run);
-	int rc = page ? tfh_page_analyze(run, &courses, &result, &err)
+	int rc = page ? tfh_page_analyze(run, &parts, &result, &err)
 		      : tfh_analyze(run, &result, &err);
 	if (rc && rc != -ENOMEM)
 		tfh_fuzz_refused(&err);
 	if (!rc)
 		tfh_fuzz_forms(result);
 	if (!rc && page)
-		print_shown(run, result, &courses);
-	tfh_courses_free(&courses);
+		print_shown(result, &parts);
+	tfh_page_free(&parts);
 	if (!rc)
 		tfh_result_free(result);
 	tfh_run_close(run);
