@@ -99,8 +99,8 @@ static bool is_whole(const char *path)
 	return whole;
 }
 
-/* An intact file is linked, which takes no space; across file systems it is copied like a damaged
- * one. `told`: what became of it. */
+/* An intact file is hard-linked, which takes no space; across file systems it is copied like a damaged one.
+ * `told`: a message about the result. */
 static int repair_file(const char *path, const char *dir, char told[512])
 {
 	const char *base = strrchr(path, '/');

@@ -253,7 +253,7 @@ static int unknown_command(const struct tfh_command *const *all, const char *wor
 
 int tfh_cmd_help(const struct tfh_command_line *args)
 {
-	/* Without a command line of its own, after an unknown word, it has no flags. */
+	/* `help` after an unknown word has no command line, and so no flags. */
 	bool man = args->command && tfh_line_get(args, "man");
 
 	if (!args->operands) {

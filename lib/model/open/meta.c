@@ -1,6 +1,6 @@
 /*
- * Reads run.json and end.json, written by `tfhook run` or the first recording process. Only known
- * keys are looked up, so a scanner that skips over values is enough; it is no complete JSON parser.
+ * Reads run.json and end.json, written by `tfhook run` or the first recording process. Only known keys are
+ * looked up, so a scanner that skips values is enough; it is not a complete JSON parser.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -66,7 +66,7 @@ static size_t utf8(unsigned c, char *out)
 	return 3;
 }
 
-/* Upper bound of the bytes of a string, from behind its opening quote. */
+/* Upper bound on the bytes of a string, from the byte after its opening quote. */
 static size_t string_room(const char *s)
 {
 	const char *p = s;

@@ -27,7 +27,7 @@ struct tfh_made {
 struct tfh_calls {
 	struct tfh_made *v; /* ring by begin; `first` is the oldest */
 	uint32_t first, n, cap;
-	uint32_t unmatched; /* so many of these calls issued ops that stay without a call */
+	uint32_t unmatched; /* number of these calls whose ops stay without a call */
 	struct {
 		uint32_t stream, n;
 	} by_stream[TFH_UNMATCHED_STREAMS]; /* device streams of those ops, and how many ops each */
@@ -38,7 +38,7 @@ struct tfh_calls {
 	uint32_t thread; /* thread of the last call, +1 */
 };
 
-/* A number whose call is searched. */
+/* A number whose call is wanted. */
 struct tfh_sought {
 	const struct tfh_issue *below, *above; /* calls of neighbouring numbers, NULL: unknown */
 	int64_t start;			       /* begin of the op */
@@ -50,12 +50,11 @@ struct tfh_sought {
 int tfh_calls_add(struct tfh_calls *k, const struct tfh_made *call);
 /* Forgets calls that began before t, and all unmatched calls. */
 void tfh_calls_begin(struct tfh_calls *k, int64_t t);
-/* Finds the call of the smallest number that has not been searched yet; false if it cannot be told.
- * All calls that ended before the op must have been added. */
+/* Finds the call of the smallest number that has not been looked up yet; false if it is ambiguous. All calls
+ * that ended before the op must have been added. */
 bool tfh_calls_find(struct tfh_calls *k, const struct tfh_streams *s, const struct tfh_sought *q,
 		    struct tfh_made *out);
-/* Notes an op whose call is not searched, perhaps because it has not come yet. `stream`: NULL
- * unknown. */
+/* Adds an op whose call is not looked up, perhaps because it has not been read yet. `stream`: NULL unknown. */
 void tfh_calls_add_unmatched(struct tfh_calls *k, const uint32_t *stream);
 void tfh_calls_free(struct tfh_calls *k);
 

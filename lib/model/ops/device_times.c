@@ -42,7 +42,7 @@ static void count_losses(struct tfh_gpu *g, const char *data, size_t len)
 	}
 }
 
-/* The rest of a line after `key`; NULL if the line begins otherwise. */
+/* The rest of a line after `key`; NULL if the line begins with something else. */
 static const char *behind(const char *key, const char *line, size_t n)
 {
 	size_t len = strlen(key);

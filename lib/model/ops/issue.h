@@ -5,7 +5,7 @@
 
 #include "model/ops/device_ops.h"
 
-/* A wait's record usually follows within so much of the end of the op it waited for, ns. */
+/* A wait's record usually follows the end of the op it waited for within this time, ns. */
 #define TFH_JOIN_WAIT_NS 100000000
 #define TFH_JOIN_WAITS 1024u
 

@@ -118,7 +118,7 @@ static void fill(struct tfh_ops *o, const struct tfh_row *row, struct tfh_op *op
 		op->communication = communicates(o, op->name);
 }
 
-/* Reads rows as ops, as many as are joined together. */
+/* Reads rows as ops, as many as are joined at a time. */
 static int look_ahead(struct tfh_ops *o)
 {
 	const struct tfh_row *row;
@@ -353,7 +353,7 @@ int tfh_ops_open(struct tfh_run *run, uint32_t process, struct tfh_ops **out, st
 	return 0;
 }
 
-/* Joins the ops whose calls can be told by now. */
+/* Joins the ops whose calls are certain by now. */
 static void join_on(void *arg, const struct tfh_block *b)
 {
 	struct tfh_ops *o = arg;

@@ -9,7 +9,7 @@
 
 /* ---- the clock of a table ---- */
 
-/* A clock that deviates so much within a second was set: none drifts by a millisecond. */
+/* A clock that deviates this much within a second was set: no clock drifts by a millisecond. */
 #define STEP_NS 1000000
 
 bool tfh_axis_step(const struct tfh_axis *a, uint32_t i)

@@ -119,7 +119,7 @@ static bool on_device(enum tfh_place_kind k)
 	return k == TFH_PLACE_DEVICE || k == TFH_PLACE_MANAGED;
 }
 
-/* CUmemorytype of 2D and 3D copies: 1 host, 2 device, 3 array, 4 unified (the address tells). */
+/* CUmemorytype of 2D and 3D copies: 1 host, 2 device, 3 array, 4 unified (the address decides). */
 static bool side_on_device(uint8_t type, enum tfh_place_kind kind)
 {
 	return type == 2 || type == 3 || (type != 1 && on_device(kind));
