@@ -1,12 +1,11 @@
 /*
- * Which call begins or ends a step in a job that tells nothing but its driver calls. Intervals
- * between calls of one kind are compared with each other: where they come again, that kind is an
- * anchor. Intervals count by their launches, so that the small ones of a loop inside a step do not
- * speak for it, and each is compared with its neighbours only, so that a job may go over to another
- * model or another batch size.
+ * Which call begins or ends a step in a job that shows nothing but its driver calls. Intervals between calls of one
+ * kind are compared with each other: if they repeat, that kind is an anchor. Intervals are weighted by their launches,
+ * so that the small intervals of a loop inside a step do not decide. Each is compared only with its neighbours, since a
+ * job may change to another model or another batch size.
  *
- * A batch makes a step, so copies to the device come first; then waits, graphs, kernels. But an
- * anchor that covers clearly less of the launches than a later one loses against it.
+ * A batch makes a step, so copies to the device are tried first; then waits, graphs, kernels. An anchor that covers
+ * clearly fewer launches than a later one is replaced by it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +14,7 @@
 
 #include "judge/loops/finder.h"
 
-/* Unless it covers clearly more than what was found earlier, that stays. */
+/* Replaces the best anchor only if this one covers clearly more launches. */
 static void offer(struct tfh_finder *f, const struct tfh_anchor *a, const struct tfh_score *s)
 {
 	const struct tfh_token *t = f->facts->token.v;
@@ -35,7 +34,7 @@ static void offer(struct tfh_finder *f, const struct tfh_anchor *a, const struct
 	f->cover = s->cover;
 }
 
-/* A turn of several intervals; `sure`: only one that explains what a single interval does not. */
+/* Tries several intervals as one turn; `sure`: accept only a turn that explains what a single interval does not. */
 static bool offer_turn(struct tfh_finder *f, const struct tfh_anchor *anchor, bool sure)
 {
 	struct tfh_anchor a = *anchor;
@@ -59,7 +58,7 @@ static bool offer_turn(struct tfh_finder *f, const struct tfh_anchor *anchor, bo
 	return false;
 }
 
-/* Whether the intervals are as large as a step at least: several launches, not all of the same. */
+/* Whether the intervals are large enough for a step: several launches of different functions. */
 static bool substantial(const struct tfh_finder *f)
 {
 	const struct tfh_token_kind *k, *first = NULL;
@@ -85,9 +84,8 @@ static bool good(const struct tfh_finder *f)
 	return f->cover >= TFH_LOOPS_COVER_SHARE;
 }
 
-/* Copies to the device in a row are one batch. Small ones between them send numbers, no batch: when
- * the intervals between all copies do not come again, neither one by one nor in turn, those between
- * the larger ones may. */
+/* Consecutive copies to the device are one batch. Small copies carry numbers, not batches: if the intervals between all
+ * copies do not repeat, singly or in turns, those between the larger copies may. */
 static void try_uploads(struct tfh_finder *f)
 {
 	struct tfh_anchor a = {.kind = TFH_ANCHOR_UPLOAD, .turn = 1};
@@ -131,8 +129,8 @@ static void try_waits(struct tfh_finder *f, uint64_t hash)
 }
 
 /*
- * A batch may hold the work of many steps: a request of which each token is one, an epoch's data that go up at once. Where as many
- * whole intervals alike, each with a wait behind it, lie between two batches, each of them is a step.
+ * A batch may hold the work of many steps: a request with one step per token, or an epoch's data copied at once. If
+ * that many complete, similar intervals that each end with a wait are between two batches, each of them is a step.
  */
 static void try_inside(struct tfh_finder *f)
 {
@@ -194,7 +192,7 @@ static void count_kind(struct anchor_kind *table, const struct tfh_token_kind *t
 static int count_kinds(const struct tfh_facts *facts, struct anchor_kind *table)
 {
 	uint64_t *count = calloc(facts->kind.n, sizeof(*count));
-	uint32_t *kind = calloc(facts->kind.n, sizeof(*kind)); /* in order of their first token */
+	uint32_t *kind = calloc(facts->kind.n, sizeof(*kind)); /* by their first token */
 	size_t n = 0;
 
 	for (size_t i = 0; count && kind && i < facts->token.n; i++)
@@ -207,7 +205,7 @@ static int count_kinds(const struct tfh_facts *facts, struct anchor_kind *table)
 	return count && kind ? 0 : -ENOMEM;
 }
 
-/* The most frequent one that was not taken yet. */
+/* The most frequent kind that was not taken yet. */
 static struct anchor_kind *next_kind(struct anchor_kind *table, bool wait)
 {
 	struct anchor_kind *best = NULL;
@@ -219,8 +217,8 @@ static struct anchor_kind *next_kind(struct anchor_kind *table, bool wait)
 	return best;
 }
 
-/* The kernel between whose launches most is the same every time: a step's own, rather than one that
- * each layer launches. Of several like that the one that comes first. */
+/* Tries the kernel whose intervals are identical for the most launches: one that belongs to the step, rather than to
+ * each layer. Among equals, the first one wins. */
 static void try_kernels(struct tfh_finder *f, struct anchor_kind *table)
 {
 	struct tfh_anchor best = {0};

@@ -1,13 +1,11 @@
-/*
- * Intervals between two calls of one kind, and how far they come again. An interval counts by its launches.
- */
+/* Intervals between two calls of one kind, and how well they repeat. An interval is weighted by its launches. */
 #include "judge/loops/finder.h"
 
 static uint32_t usual_launches(const struct tfh_finder *f)
 {
 	uint64_t in[4 * 33] = {0}, sum = 0, all = 0;
 
-	/* Quarters of a power of two. */
+	/* Bins are quarters of a power of two. */
 	for (size_t i = 0; i < f->n; i++) {
 		uint32_t w = f->v[i].launches, log = w ? 31 - (uint32_t)__builtin_clz(w) : 0;
 		uint32_t at = 4 * log + (log >= 2 ? (w >> (log - 2)) & 3 : (w << (2 - log)) & 3);
@@ -44,7 +42,7 @@ static bool minor(const struct tfh_finder *f, const struct tfh_interval *s)
 	return (uint64_t)s->launches * TFH_LOOPS_MINOR_PART <= f->usual;
 }
 
-/* By the functions that are launched, whatever their grids: batches are of different sizes. */
+/* Compares the launched functions, whatever their grids, because batch sizes differ. */
 static bool alike(const struct tfh_finder *f, const struct tfh_interval *a,
 		  const struct tfh_interval *b)
 {
@@ -70,9 +68,9 @@ static bool alike(const struct tfh_finder *f, const struct tfh_interval *a,
 
 /* ---- regularity ---- */
 
-/* Sums over the region in which intervals come again. */
+/* Sums over the region in which intervals repeat. */
 struct launch_region {
-	double good, all, since; /* since: from the last good one on */
+	double good, all, since; /* since: after the last good interval */
 	int64_t from, to;
 	size_t n;
 };
@@ -98,13 +96,13 @@ static struct tfh_score score_of(const struct tfh_finder *f, const struct launch
 	double all = f->launches ? (double)f->launches : 1;
 	struct tfh_score s = {.n = r->n, .ns = r->to - r->from};
 
-	/* A graph counts as several. */
+	/* A graph counts as several launches. */
 	s.cover = r->good < all ? r->good / all : 1;
 	s.ratio = r->all > 0 ? r->good / r->all : 0;
 	return s;
 }
 
-/* Each interval like the one before or the one behind it. */
+/* Counts intervals similar to the one before or after. */
 struct tfh_score tfh_score_in_a_row(const struct tfh_finder *f)
 {
 	struct launch_region like = {0}, same = {0};
@@ -138,7 +136,7 @@ static uint64_t content(const struct tfh_interval *s, bool exact)
 	return exact ? s->exact : s->rough;
 }
 
-/* Each one the same as the one m later. */
+/* Counts intervals with the same content as the one m later. */
 struct tfh_score tfh_score_after(const struct tfh_finder *f, size_t m, bool exact)
 {
 	size_t n = f->n < TFH_LOOPS_TURN_INTERVALS ? f->n : TFH_LOOPS_TURN_INTERVALS;
@@ -156,7 +154,7 @@ struct tfh_score tfh_score_after(const struct tfh_finder *f, size_t m, bool exac
 	return s;
 }
 
-/* Random kinds of steps: each the same as one of those just before. */
+/* For random kinds of steps: counts intervals with the same content as one of those just before. */
 struct tfh_score tfh_score_recent(const struct tfh_finder *f)
 {
 	struct launch_region r = {0};
@@ -170,8 +168,8 @@ struct tfh_score tfh_score_recent(const struct tfh_finder *f)
 	return score_of(f, &r);
 }
 
-/* Where in a turn an interval comes whose like comes but once in it. Turns begin with the first one
- * of the run, or where they come again later, with the first that does. */
+/* Finds an interval whose content occurs only once in a turn. Turns begin with the first interval of the run or, if
+ * they repeat only later, with the first one that does. */
 bool tfh_find_key(const struct tfh_finder *f, struct tfh_anchor *a)
 {
 	size_t m = a->turn, from = 0;

@@ -1,6 +1,4 @@
-/*
- * Cuts the sequence of a job's launches, copies and waits at an anchor.
- */
+/* Divides the sequence of a job's launches, copies and waits at an anchor. */
 #include "base/hash.h"
 
 #include "judge/loops/anchor.h"
@@ -10,7 +8,7 @@ static bool is_wait(const struct tfh_token_kind *k)
 	return k->family == TFH_FAM_SYNC || (k->family == TFH_FAM_COPY && k->dir == TFH_DIR_D2H);
 }
 
-/* A loader's thread or a watchdog waits for its own reasons. */
+/* Whether the thread drives the job: a loader's thread or a watchdog waits for reasons of its own. */
 static bool drives(const struct tfh_facts *facts, const struct tfh_token_kind *k)
 {
 	return k->thread == TFH_FACTS_TOKEN_THREADS || facts->thread[k->thread].drives;
@@ -33,8 +31,8 @@ static bool is_anchor(const struct tfh_cutter *c, const struct tfh_token_kind *k
 	return false;
 }
 
-/* Where a batch begins a step, waits and fetches are no part of what comes again: many jobs look at
- * the loss in every second step only. */
+/* Where a batch begins a step, waits and fetches are not part of the content that repeats: many jobs read the loss only
+ * in every second step. */
 static void add(struct tfh_cutter *c, const struct tfh_token_kind *k, int64_t t0)
 {
 	struct tfh_interval *s = &c->now;
@@ -66,7 +64,7 @@ static bool cut_wait(struct tfh_cutter *c, const struct tfh_token_kind *k, int64
 	}
 	if (!c->open)
 		return false;
-	if (!c->now.launches) { /* waits in a row are one */
+	if (!c->now.launches) { /* consecutive waits count as one */
 		c->now.t0 = t1 > c->now.t0 ? t1 : c->now.t0;
 		return false;
 	}
@@ -123,7 +121,7 @@ static void take_launches(struct tfh_cutter *c)
 	c->now.rough += stop->rough;
 }
 
-/* Most tokens are plain launches, and only anchors of kernels look at each. */
+/* Most tokens are plain launches; only kernel anchors need to check each of them. */
 bool tfh_cut_next(struct tfh_cutter *c, struct tfh_interval *out)
 {
 	const struct tfh_facts *facts = c->facts;

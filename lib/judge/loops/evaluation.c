@@ -1,9 +1,9 @@
 /*
- * Which intervals are steps of an evaluation: they launch part of what a training step launches, and come in runs.
+ * Which intervals are steps of an evaluation: they launch a part of what a training step launches, and occur in runs.
  */
 #include "judge/loops/finder.h"
 
-/* Intervals of the same content. */
+/* Intervals with the same content. */
 struct sort {
 	uint64_t rough;
 	size_t n, runs, first;
@@ -34,7 +34,7 @@ static uint32_t sorts_of(const struct tfh_finder *f, struct sort *v, uint32_t mo
 	return n;
 }
 
-/* Launches of b whose function a launches, too. */
+/* Launches of b whose function a launches too. */
 static uint32_t shared(const struct tfh_finder *f, const struct tfh_interval *a,
 		       const struct tfh_interval *b)
 {
@@ -50,16 +50,16 @@ static uint32_t shared(const struct tfh_finder *f, const struct tfh_interval *a,
 	return n;
 }
 
-/* Whether runs of both follow each other, epoch after epoch. */
+/* Whether runs of the two alternate, epoch after epoch. */
 static bool in_turn(const struct sort *e, const struct sort *train)
 {
 	return e->runs > 1 && train->runs > 1;
 }
 
-/* The way there without the way back and the update: mostly functions that the steps just before it
- * launch, too, but not a third of theirs. In runs. What does not come in turn with training takes
- * less time than it: what a run spends most of its time on is what it is for. One or two steps that launch more are the first,
- * before what they launch has become a graph. */
+/* An evaluation is the forward pass without the backward pass and the update: most of its functions are also launched
+ * by the neighbouring steps, but at least a third of what those launch is missing. It occurs in runs. Unless it
+ * alternates with training it takes less time, because a run spends most of its time on its purpose. If only one or two
+ * steps launch more, they are the first ones, from before the work became a graph. */
 static bool evaluates(const struct tfh_finder *f, const struct sort *e, const struct sort *train)
 {
 	const struct tfh_interval *a = &f->v[e->first], *b = &f->v[train->first];
@@ -70,7 +70,7 @@ static bool evaluates(const struct tfh_finder *f, const struct sort *e, const st
 	       (double)shared(f, a, b) <= TFH_LOOPS_EVAL_TRAIN_SHARE * b->launches;
 }
 
-/* What comes just before the first of that sort, NULL: nothing. */
+/* The sort just before the first interval of that sort; NULL: none. */
 static const struct sort *before(const struct tfh_finder *f, const struct sort *v, uint32_t n,
 				 const struct sort *e)
 {
@@ -84,8 +84,8 @@ static const struct sort *before(const struct tfh_finder *f, const struct sort *
 	return NULL;
 }
 
-/* What comes just behind the first run of them, in runs itself: an agent acts before it learns. A single one that does more
- * ends what those before it gathered. */
+/* The sort just after the first run of that sort, if it occurs in runs itself: an agent acts before it learns. A single
+ * interval with more launches ends what the intervals before it accumulated. */
 static const struct sort *behind(const struct tfh_finder *f, const struct sort *v, uint32_t n,
 				 const struct sort *e)
 {

@@ -1,9 +1,8 @@
 /*
- * Events go onto a stack. Whenever its last p items equal the p before, both become one loop of two
- * iterations; if they equal the body of the loop below them, or of the loop that ends its body, that has
- * one iteration more. The smallest
- * p wins, and what was folded may fold again with what lies below it. Each event costs one look over
- * TFH_LOOPS_BODY keys.
+ * Events are pushed onto a stack. If its last p items equal the p items before them, both become one loop of two
+ * iterations; if they equal the body of the loop below them, or of the loop that ends its body, that loop gets one
+ * iteration more. The smallest p wins, and the result may fold again with the items below it. Each event costs one
+ * search of TFH_LOOPS_BODY keys.
  */
 #include "judge/loops/fold.h"
 
@@ -16,14 +15,14 @@
 #include "judge/vec.h"
 
 static const uint64_t loop_salt = 0x6c6f6f70,
-		      base = 0x9e3779b97f4a7c15; /* odd: of the rolling hash */
+		      base = 0x9e3779b97f4a7c15; /* base of the rolling hash, must be odd */
 
 struct tfh_fold {
 	struct tfh_node *v; /* [TFH_LOOPS_UNFOLDED + 1] */
-	uint64_t *key;	    /* of each; apart, so that looking for equal ones is quick */
-	uint64_t *sum;	    /* rolling hash of the keys up to and with each */
+	uint64_t *key;	    /* of each node; a separate array makes the search fast */
+	uint64_t *sum;	    /* rolling hash of the keys up to and including each one */
 	uint32_t n;
-	bool begins; /* those of iterations are kept */
+	bool begins; /* record the begin of each iteration */
 	uint64_t power[TFH_LOOPS_BODY + 1];
 };
 
@@ -59,7 +58,7 @@ void tfh_node_clear(struct tfh_node *node)
 	node->n_body = 0;
 }
 
-/* Without memory none is known. */
+/* Without memory, the loop has no recorded begins. */
 void tfh_node_begin(struct tfh_node *loop, int64_t t)
 {
 	if (!loop->n_begin)
@@ -92,7 +91,7 @@ void tfh_fold_free(struct tfh_fold *f)
 	free(f);
 }
 
-/* Adds b, which is the same, to a; b holds nothing afterwards. */
+/* Adds b, which is equal, to a, and leaves b empty. */
 static void merge(struct tfh_node *a, struct tfh_node *b)
 {
 	tfh_node_add(a, b);
@@ -135,8 +134,8 @@ static bool is_body(const struct tfh_node *loop, const struct tfh_node *item, ui
 	return i == p;
 }
 
-/* The last p items are one more iteration of the loop below them, or of the loop that ends its body: an
- * outer loop shows before the last run of the loop in it is over. False: they are neither. */
+/* Tries the last p items as one more iteration of the loop below them, or of the loop that ends its body: an outer loop
+ * is recognised before the last run of its inner loop is over. False: they are neither. */
 static bool one_more(struct tfh_fold *f, uint32_t p)
 {
 	struct tfh_node *loop = &f->v[f->n - p - 1], *item = loop + 1, *inner = loop;
@@ -160,7 +159,7 @@ static bool one_more(struct tfh_fold *f, uint32_t p)
 	}
 }
 
-/* The last p items are like the p before: a loop of two iterations. */
+/* Makes a loop of two iterations from the last p items and the equal p items before them. */
 static int new_loop(struct tfh_fold *f, uint32_t p)
 {
 	struct tfh_node *a = &f->v[f->n - 2 * p], *b = a + p;
@@ -186,7 +185,7 @@ static int new_loop(struct tfh_fold *f, uint32_t p)
 	return 0;
 }
 
-/* Two runs of the same loop with nothing between them are one. */
+/* Joins two adjacent runs of the same loop. */
 static void join_loops(struct tfh_fold *f)
 {
 	struct tfh_node *a = &f->v[f->n - 2], *b = a + 1;
@@ -199,9 +198,8 @@ static void join_loops(struct tfh_fold *f)
 	f->n--;
 }
 
-/* An iteration may begin with any of its events, and all of them come again: the one of highest rank begins
- * it, so that the same loop is the same each time. Where there are loops in it, it begins where it
- * did first. */
+/* An iteration could begin with any of its repeating events. The one of highest rank begins it, so that the same loop
+ * always looks the same. If it contains loops, the first position is kept. */
 static bool begins(const struct tfh_fold *f, uint32_t at, uint32_t p)
 {
 	uint32_t best = at;
@@ -217,7 +215,7 @@ static bool begins(const struct tfh_fold *f, uint32_t at, uint32_t p)
 	return f->key[best] == f->key[at];
 }
 
-/* Folds the end of the stack once; 1: it did, 0: nothing to fold. */
+/* Folds the end of the stack once; 1: it did, 0: nothing to fold, or -ENOMEM. */
 static int fold_once(struct tfh_fold *f)
 {
 	uint32_t n = f->n, most = n - 1 < TFH_LOOPS_BODY ? n - 1 : TFH_LOOPS_BODY;
@@ -240,7 +238,7 @@ static int fold_once(struct tfh_fold *f)
 	return 0;
 }
 
-/* Adds b, which is not the same, to a: what they are is no longer known. */
+/* Adds b, which differs, to a; the result has no known kind. */
 static void blur(struct tfh_node *a, struct tfh_node *b)
 {
 	tfh_node_clear(a);
@@ -252,8 +250,8 @@ static void blur(struct tfh_node *a, struct tfh_node *b)
 	tfh_node_add(a, b);
 }
 
-/* Too much that nothing folds: neighbours that are no loops are added up, and the older half as a
- * whole if that is not enough. */
+/* Makes room when too many items do not fold: adds up neighbours that are not loops, and if that is not enough, the
+ * whole older half. */
 static void make_room(struct tfh_fold *f)
 {
 	uint32_t n = f->n, whole = 0;

@@ -7,23 +7,23 @@
 #include "base/hash.h"
 #include "judge/loops/fold.h"
 
-/* The iterator that a group's last batch came from, counted from 1, and whether it said that it has no more. */
+/* The iterator of a group's last batch, counted from 1, and whether it has reported its end. */
 struct event_source {
 	uint32_t series;
 	bool ended;
 };
 
-/* What lies open: the next of each source, and the event that has not ended. */
+/* The reading positions: the next item of each source, and the event that has not ended. */
 struct reader {
 	const struct tfh_facts *facts;
 	const struct tfh_loops *loops;
 	tfh_loop_event_fn fn;
 	void *arg;
-	uint8_t thread; /* the main one, as tokens name it */
+	uint8_t thread; /* the main thread, by the number that tokens use */
 	size_t token, late, tick, exec, mark, rare;
-	int64_t inside; /* end of the function that runs */
+	int64_t inside; /* end of the running function */
 	struct tfh_node event;
-	uint64_t same;		     /* the event's key, before its launches are known */
+	uint64_t same;		     /* the event's key before its launches are known */
 	struct event_source *source; /* [groups] */
 };
 
@@ -32,7 +32,7 @@ static uint64_t drives(const struct tfh_thread_use *u)
 	return u->launches + u->execs + u->gets + u->driver;
 }
 
-/* The thread with most of the driving calls; the process's first one, if it has a tenth of them. */
+/* The thread with most of the driving calls, or the process' first thread if it makes a tenth of them. */
 static uint8_t main_thread(const struct tfh_facts *facts)
 {
 	const struct tfh_feed *f = facts->feed;
@@ -70,7 +70,7 @@ static uint64_t key_of(uint8_t kind, uint64_t what)
 	return tfh_hash_add(kind, what) | 1;
 }
 
-/* How much an event is the beginning of a step: what the program says, then what feeds the step. */
+/* How likely an event begins a step: what the program itself reports comes first, then what feeds the step. */
 static uint8_t rank_of(uint8_t kind, uint64_t what)
 {
 	static const uint8_t rank[TFH_LOOP_EVENT_COUNT] = {
@@ -82,7 +82,7 @@ static uint8_t rank_of(uint8_t kind, uint64_t what)
 	return kind == TFH_LOOP_EVENT_COPY && what >> 8 == TFH_DIR_H2D ? 5 : rank[kind];
 }
 
-/* An event of that kind begins at t, or goes on if the same one is open and may. */
+/* Begins an event of that kind at t, or continues the open one if it is the same and may continue. */
 static int event(struct reader *r, uint8_t kind, uint64_t what, int64_t t, bool goes_on)
 {
 	uint64_t key = key_of(kind, what);
@@ -130,8 +130,8 @@ static int take_token(struct reader *r, const struct tfh_token *t)
 	return rc;
 }
 
-/* Takes the launches that follow and begin before `until`, as far as they only lengthen the burst
- * that is open: by far the most tokens do. */
+/* Takes the launches that begin before `until` as long as they only extend the open burst, which is true of most
+ * tokens. */
 static void take_burst(struct reader *r, int64_t until)
 {
 	const struct tfh_facts *f = r->facts;
@@ -148,7 +148,7 @@ static void take_burst(struct reader *r, int64_t until)
 	}
 }
 
-/* A function's name without its number: another tracing of it is the same. */
+/* Hash of a function's name without its number, so that a retraced function is the same. */
 static uint64_t stem_hash(const char *name)
 {
 	size_t n = strlen(name);
@@ -158,7 +158,7 @@ static uint64_t stem_hash(const char *name)
 	return tfh_hash_bytes(name, n);
 }
 
-/* The get-next that a function makes by itself, NULL: none. */
+/* The get-next that a function itself calls; NULL: none. */
 static const struct tfh_tick *own_tick(const struct reader *r, const struct tfh_exec *x)
 {
 	const struct tfh_facts *f = r->facts;
@@ -167,8 +167,8 @@ static const struct tfh_tick *own_tick(const struct reader *r, const struct tfh_
 	return own ? &f->tick.v[r->tick] : NULL;
 }
 
-/* The end of an iterator that was never asked for more than it has: where the number of batches is known, Keras' epochs only
- * begin with a new one. */
+/* Ends an iterator that was never asked for more than it has: if the number of batches is known, Keras begins the next
+ * epoch with a new iterator and no end. */
 static int end_silently(struct reader *r, const struct tfh_tick *t, uint32_t group)
 {
 	struct event_source *last = &r->source[group];
@@ -182,7 +182,7 @@ static int take_exec(struct reader *r, const struct tfh_exec *x)
 {
 	const struct tfh_feed *f = r->facts->feed;
 	const struct tfh_tick *tick = own_tick(r, x);
-	/* Keras gives the function that trains and the one that tests the same name. */
+	/* Keras gives its train and test functions the same name. */
 	uint32_t feeds = tick ? 1 + tfh_group_of(r->loops, tick) : 0;
 	const char *name;
 	int rc = 0;
@@ -191,7 +191,7 @@ static int take_exec(struct reader *r, const struct tfh_exec *x)
 		return 0;
 	if (tick)
 		rc = end_silently(r, tick, feeds - 1);
-	if (tick && tick->end) { /* or they end with a function that finds no batch */
+	if (tick && tick->end) { /* the iterator may also end in a function that finds no batch */
 		r->inside = x->t1;
 		return rc ? rc : event(r, TFH_LOOP_EVENT_END, feeds - 1, x->t0, false);
 	}
@@ -220,7 +220,7 @@ static int take_tick(struct reader *r, const struct tfh_tick *t)
 	return rc;
 }
 
-/* Begin of the next of each source, INT64_MAX: there is none. */
+/* Begin of the earliest remaining token; INT64_MAX: there is none. */
 static int64_t next_token(const struct reader *r)
 {
 	const struct tfh_facts *f = r->facts;
@@ -230,7 +230,7 @@ static int64_t next_token(const struct reader *r)
 				     : INT64_MAX;
 }
 
-/* Takes the earliest of all sources; 1: there was one. */
+/* Takes the earliest item of all sources; 1: there was one. */
 static int take_next(struct reader *r)
 {
 	const struct tfh_facts *f = r->facts;

@@ -1,10 +1,9 @@
 /*
- * Steps of another profiler's trace by what its ranges are called. A network's layers are alike:
- * their launches come again like steps do. But a step does not lie inside one call of a module,
- * inside one op, or inside a range that the program gave a name to: where most of what looks like
- * periods does, those calls are the steps, if there are several of them, and nothing repeats, if
- * there is one. Nor is a step what comes again in the smaller part of the time only. An optimizer's
- * step, which PyTorch names by itself, ends a training step wherever the program marked none.
+ * Steps of another profiler's trace by the names of its ranges. A network's layers are alike, so their launches repeat
+ * as steps do. But a step is not inside one call of a module, one op, or one range that the program named. If most of
+ * the apparent periods are, the enclosing calls are the steps if there are several; if there is one, nothing repeats.
+ * Nor is something a step that repeats only in the smaller part of the time. An optimizer's step, which PyTorch itself
+ * names, ends a training step if the program marked none.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,14 +17,14 @@ static const char update[] = "Optimizer.step#";
 struct named_range {
 	int64_t t0, t1;
 	uint32_t name, thread;
-	bool holds; /* two marks or more */
+	bool holds; /* contains two marks or more */
 };
 
 struct found {
 	TFH_VEC(struct named_range) range;
 	TFH_VEC(uint8_t) kind; /* by name: enum name_kind */
 	int64_t first_launch;
-	bool updates; /* optimizers' steps are looked for, nothing else */
+	bool updates; /* search only for steps of optimizers */
 };
 
 enum name_kind { K_NEW, K_OTHER, K_MODULE, K_UPDATE };
@@ -38,7 +37,7 @@ static const char *text_of(const struct tfh_facts *facts, uint32_t name)
 	return s ? s : "";
 }
 
-/* What a range is called, looked up once per name; K_NEW: out of memory. */
+/* The kind of a range by its name, looked up once per name; K_NEW: out of memory. */
 static enum name_kind kind_of(const struct tfh_facts *facts, struct found *f, uint32_t name)
 {
 	while (f->kind.n <= name)
@@ -53,8 +52,7 @@ static enum name_kind kind_of(const struct tfh_facts *facts, struct found *f, ui
 	return f->kind.v[name];
 }
 
-/* A name without what differs from call to call: "execute_context_1(8)" and "execute_context_2(7)".
- */
+/* The part of a name that is the same in all calls: "execute_context_1(8)" and "execute_context_2(7)" share it. */
 static size_t stem(const char *s)
 {
 	return strcspn(s, "0123456789[(#");
@@ -167,8 +165,8 @@ int tfh_find_updates(const struct tfh_facts *facts, struct tfh_loops *loops, str
 	return rc;
 }
 
-/* Of the ranges that hold periods and lie in no other, those whose like take most time: index of
- * one, SIZE_MAX none. */
+/* Of the ranges that contain periods and are in no other range, chooses the name with the most time. Returns the index
+ * of one such range, SIZE_MAX if there is none. */
 static size_t outermost(const struct tfh_facts *facts, const struct found *f)
 {
 	int64_t end = INT64_MIN, most = 0;
@@ -193,7 +191,7 @@ static size_t outermost(const struct tfh_facts *facts, const struct found *f)
 	return best;
 }
 
-/* How many pairs of marks lie inside one range. */
+/* The number of pairs of marks inside one range. */
 static size_t inside(const struct tfh_loops *loops, const struct found *f)
 {
 	size_t n = 0, next = 0;
@@ -235,7 +233,7 @@ static int take(const struct tfh_facts *facts, struct tfh_loops *loops, const st
 	return rc;
 }
 
-/* What comes again in the smaller part of the time since the first launch is a detail of it. */
+/* Whether the period covers the larger part of the time since the first launch; otherwise it is a detail of it. */
 static bool covers(const struct tfh_facts *facts, const struct tfh_loops *loops,
 		   const struct found *f)
 {

@@ -1,6 +1,6 @@
 /*
- * Steps of a job that tells nothing but its driver calls: the period of its sequence of launches,
- * copies and waits, as anchor.c finds it. Each step leaves a mark, as if the job had marked it.
+ * Steps of a job that shows nothing but its driver calls: the period of its sequence of launches, copies and waits, as
+ * found by anchor.c. Each step adds a mark, as if the job had set it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -8,14 +8,14 @@
 #include "judge/loops/anchor.h"
 #include "judge/loops/step_clock.h"
 
-/* Intervals become steps. */
+/* Turns intervals into steps. */
 struct marker {
 	struct tfh_loops *loops;
 	const struct tfh_anchor *anchor;
 	struct tfh_cutter cutter;
-	uint32_t at;   /* number of the next interval in its turn */
-	int64_t begin; /* waits: of the step that is being gathered, 0: none */
-	size_t few;    /* intervals that are no steps of their own */
+	uint32_t at;   /* index of the next interval in its turn */
+	int64_t begin; /* waits: begin of the step being assembled, 0: none */
+	size_t few;    /* intervals that are not steps of their own */
 };
 
 static int push(struct marker *m, const struct tfh_interval *s)
@@ -72,7 +72,7 @@ static int mark_kept(struct marker *m)
 	return rc;
 }
 
-/* Of all: a pass of its own where too few were kept. */
+/* Marks all intervals, in a pass of its own if too few were kept. */
 static int mark_all(const struct tfh_facts *facts, struct tfh_loops *loops,
 		    const struct tfh_anchor *a, struct tfh_err *err)
 {
@@ -97,8 +97,8 @@ static uint64_t hash_at(const struct tfh_facts *facts, size_t token)
 	return tfh_kind_of(facts, &facts->token.v[token])->hash;
 }
 
-/* Whether all steps begin, or end, with one and the same kind of call, which comes nowhere else;
- * where the first one begins, when they end with it. */
+/* Whether all steps begin, or end, with the same kind of call, which occurs nowhere else; *begin: where the first step
+ * begins if they end with it. */
 static bool one_kind(const struct tfh_facts *facts, const struct tfh_anchor *a, uint64_t *hash,
 		     int64_t *begin)
 {
@@ -161,8 +161,8 @@ static int mark_steps(const struct tfh_facts *facts, struct tfh_loops *loops,
 	return rc ? rc : mark_last(&m);
 }
 
-/* Where steps begin with a copy of data, the few intervals that begin with one of numbers (a random seed for the first step's
- * weights) go on with the step before them. */
+/* If steps begin with a copy of data, the few intervals that begin with a copy of numbers (a random seed for the first
+ * step's weights) are added to the step before. */
 static void pass_numbers(const struct tfh_facts *facts, struct tfh_anchor *a)
 {
 	struct tfh_cutter c = {.facts = facts, .anchor = a};

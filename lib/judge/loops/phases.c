@@ -1,7 +1,4 @@
-/*
- * What each window is part of: warm-up or training, or what lies between loops; and which ones something is missing
- * from.
- */
+/* What each window is part of (warm-up, training, or the time between loops), and which windows are incomplete. */
 #include <errno.h>
 
 #include "judge/loops/step_clock.h"
@@ -35,8 +32,8 @@ static int64_t median_step(const struct tfh_loops *loops, bool with_cut)
 	return (int64_t)m;
 }
 
-/* A window that no batch closed may run on into work that is no step's: it is cut to a usual
- * length, behind the call that its batch went to. */
+/* A window without a closing batch may extend into work outside of steps: it is shortened to the usual duration, but
+ * ends after the call that used its batch. */
 static void trim(struct tfh_loops *loops)
 {
 	TFH_EACH (i, loops->window.n) {
@@ -51,8 +48,8 @@ static void trim(struct tfh_loops *loops)
 	}
 }
 
-/* What lies between two windows becomes one of its own, without a step: what the job does between its
- * loops has an account, too. */
+/* Adds a window without steps for the time between two windows, so that the time between the job's loops also has an
+ * account. */
 static int fill_between(const struct tfh_facts *facts, struct tfh_loops *loops)
 {
 	const struct tfh_window *old = loops->window.v;
@@ -80,9 +77,8 @@ static int fill_between(const struct tfh_facts *facts, struct tfh_loops *loops)
 	return rc;
 }
 
-/* Steady is from the first step on that is within half of the median, but no more than a tenth of
- * the run is given up for it; the first step never is. Nor is a step that no next batch closed: it
- * lacks the wait for that. */
+/* Steps are steady from the first one that is within half of the median, but warm-up is at most a tenth of the run. The
+ * first step is never steady. Nor is a step without a closing batch, since it lacks the wait for that. */
 static void warm_up(const struct tfh_facts *facts, struct tfh_loops *loops)
 {
 	size_t n = 0, seen = 0;

@@ -1,8 +1,7 @@
 /*
- * Steps and phases. A step runs from the moment its batch was delivered to the moment the next one
- * was: windows tile the training loop, and their number is the number of batches. Order of trust:
- * the job's own marks, the training iterator, a repeated graph execution, the period of the
- * launches.
+ * Steps and phases. A step lasts from the delivery of its batch to the delivery of the next: windows tile the training
+ * loop, and their number is the number of batches. Clocks in order of trust: the job's own marks, the training
+ * iterator, a repeated graph execution, the period of the launches.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,8 +10,8 @@
 #include "judge/loops/step_clock.h"
 #include "judge/loops/tree.h"
 
-/* How often a function was executed, and for how long; of one that is compiled again and again all
- * that have its name. */
+/* Executions of a function and their time; for one that is compiled repeatedly, those of all functions with its
+ * name. */
 static uint64_t exec_count(const struct tfh_tag *tag)
 {
 	return tag->retraced ? tag->all_count : tag->count;
@@ -29,7 +28,7 @@ static bool same_exec(const struct tfh_facts *facts, uint32_t name, const struct
 				      facts->tag.v[facts->tag_of.v[name]].base == best->base);
 }
 
-/* The function executed most: its calls become marks. */
+/* Finds the function executed most often; its calls become marks. */
 static int find_exec(const struct tfh_facts *facts, struct tfh_loops *loops)
 {
 	const struct tfh_feed *f = facts->feed;
@@ -53,8 +52,8 @@ static int find_exec(const struct tfh_facts *facts, struct tfh_loops *loops)
 	return rc;
 }
 
-/* Several batches per executed call, fetched by a thread that may run ahead of the computing: then
- * the call is judged as a whole and its steps get equal parts. */
+/* If one executed call takes several batches, fetched by a thread that may run ahead of the computing, the call is
+ * judged as a whole and its steps share its time equally. */
 static void decide_grouping(const struct tfh_facts *facts, struct tfh_loops *loops)
 {
 	const struct tfh_group *g = &loops->group.v[loops->train_group];
@@ -89,7 +88,7 @@ static const char *iterator_name(const struct tfh_facts *facts, struct tfh_loops
 	return facts->series.v[g->series].loop ? "dataset loop inside a graph" : "get-next";
 }
 
-/* What the marks are called: "ProfilerStep" in a trace of PyTorch's. */
+/* The name of the marks: "ProfilerStep" in a PyTorch trace. */
 static const char *mark_name(const struct tfh_facts *facts)
 {
 	const struct tfh_feed *f = facts->feed;
@@ -101,11 +100,10 @@ static const char *mark_name(const struct tfh_facts *facts)
 }
 
 /*
- * How long after t0 the device was busy with work from before the trace, of which the trace holds
- * nothing but that its own ops waited. It shows as a device without an op for more than a tenth of
- * the trace, near its beginning, though the call that issued the next op had returned in the first
- * tenth of that time: a call that loads or compiles its kernel returns only then. A device that has
- * slept may take some 100 us to start its first op: that is no such time.
+ * How long after t0 the device was busy with work from before the trace. The trace shows nothing of that work but the
+ * wait of its own ops: near its beginning the device has no op for more than a tenth of the trace, although the call
+ * that issued the next op had returned in the first tenth of that time (a call that loads or compiles its kernel
+ * returns only at the end). The 100 us that an idle device may take to start its first op do not count.
  */
 static int find_lead_in(const struct tfh_facts *facts, struct tfh_loops *loops, int64_t t0,
 			int64_t t1, struct tfh_err *err)
@@ -128,8 +126,8 @@ static int find_lead_in(const struct tfh_facts *facts, struct tfh_loops *loops, 
 	return rc || !f->rewind_ops ? rc : f->ops_error(f->arg, err);
 }
 
-/* Another profiler's trace in which nothing repeats is what its owner asked about: one step, from
- * the first to the last that was recorded. */
+/* Another profiler's trace in which nothing repeats is one step, from the first record to the last: its owner asked
+ * about all of it. */
 static int from_whole(const struct tfh_facts *facts, struct tfh_loops *loops, struct tfh_err *err)
 {
 	const struct tfh_feed *f = facts->feed;
@@ -146,8 +144,8 @@ static int from_whole(const struct tfh_facts *facts, struct tfh_loops *loops, st
 	return rc || !gpu.n_span ? rc : find_lead_in(facts, loops, t0, t1, err);
 }
 
-/* Marks that the job set itself, where they tell its steps: one with a length is the one step of a
- * short trace, where nothing else repeats. */
+/* Uses the job's own marks if they show its steps. A mark with a duration is the one step of a short trace in which
+ * nothing else repeats. */
 static int own_marks(const struct tfh_facts *facts, struct tfh_loops *loops)
 {
 	const struct tfh_tick *m = facts->mark.v;
@@ -161,7 +159,7 @@ static int own_marks(const struct tfh_facts *facts, struct tfh_loops *loops)
 	return rc;
 }
 
-/* The events of something that repeats, where neither marks nor an iterator tell. */
+/* Finds repeating events if there are neither marks nor an iterator. */
 static int find_ticks(const struct tfh_facts *facts, struct tfh_loops *loops, struct tfh_err *err)
 {
 	bool imported = facts->feed->imported;
@@ -198,7 +196,7 @@ static int choose_clock(const struct tfh_facts *facts, struct tfh_loops *loops, 
 		loops->clock_name = mark_name(facts);
 		return tfh_windows_at_marks(facts, loops);
 	}
-	/* A short trace of one batch is one step: none that the next batch ends. */
+	/* A short trace with one batch is one step, which no next batch ends. */
 	if (facts->feed->imported && loops->train_group >= 0 &&
 	    loops->group.v[loops->train_group].count < 2) {
 		loops->train_group = -1;

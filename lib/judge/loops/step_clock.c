@@ -1,8 +1,7 @@
 /*
- * Which iterator is the training loop's. Iterator objects come anew with every epoch, so they are
- * first put together by what they are: the function that their batches feed, and their pipeline.
- * Then the group that owns most time, from a batch to the next batch of anything, is the training
- * loop; what a run spends most of its time on is what it is for.
+ * Which iterator is the training loop's. Every epoch has new iterator objects, so they are first grouped by the
+ * function that their batches feed and by their pipeline. The group that owns most time, from a batch to the next batch
+ * of any group, is the training loop: a run spends most of its time on its purpose.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +11,7 @@
 #include "judge/loops/step_clock.h"
 #include "judge/stats.h"
 
-/* The function that got most time after this iterator's batches; its text without the number at its
- * end. */
+/* The function with the most time after this iterator's batches: its name without the number at its end. */
 static const char *tag_text(const struct tfh_facts *facts, const struct tfh_series *s,
 			    uint32_t *name)
 {
@@ -28,8 +26,8 @@ static const char *tag_text(const struct tfh_facts *facts, const struct tfh_seri
 		     : "";
 }
 
-/* TF2's functions of one Python function differ in the number at the end: retraced for a smaller
- * last batch, say. */
+/* TF2's functions of one Python function differ in the number at the end, as when one is retraced for a smaller last
+ * batch. */
 static size_t base_length(const char *text)
 {
 	size_t n = strlen(text);
@@ -39,9 +37,8 @@ static size_t base_length(const char *text)
 	return n;
 }
 
-/* Signature of the pipeline below a root: how often which stage type; only ids that hang below this
- * root count, and those are the ids between this root's and the next root's, as a new iterator
- * names its stages anew. */
+/* Signature of the pipeline below a root: the count of each stage type. Only ids below this root count, which are those
+ * between this root's and the next root's, as a new iterator gets new stage names. */
 static uint64_t pipeline_key(const struct tfh_facts *facts, const struct tfh_series *s)
 {
 	uint64_t key = s->loop | (uint64_t)s->tests << 1;
@@ -85,8 +82,8 @@ static void make_groups(const struct tfh_facts *facts, struct tfh_loops *loops)
 	}
 }
 
-/* Keras gives its train and its test function the same name but for the number at its end. An
- * iterator that feeds another number all the time feeds another function, not one retraced. */
+/* Keras gives its train and its test function the same name except for the number at its end. An iterator that always
+ * feeds another number feeds another function, not a retraced one. */
 static void split_by_number(const struct tfh_facts *facts, struct tfh_loops *loops)
 {
 	for (size_t i = 0; i < facts->series.n; i++) {
@@ -102,7 +99,7 @@ static void split_by_number(const struct tfh_facts *facts, struct tfh_loops *loo
 	}
 }
 
-/* Where a series begins and ends among the ticks. */
+/* The first and last tick of a series. */
 struct reach {
 	size_t first, last;
 	uint32_t series, group;
@@ -119,9 +116,9 @@ static int by_first(const void *a, const void *b, void *arg)
 }
 
 /*
- * A new epoch's iterator follows the old one. Iterators that look alike and take turns are several
- * data sets of one step, or one per replica: each gets a group of its own, the same one in every
- * epoch. (Greedy colouring of intervals by their begin.)
+ * A new epoch's iterator follows the old one. Similar iterators that alternate are several data sets of one step, or
+ * one per replica: each gets a group of its own, the same one in every epoch. (Greedy colouring of intervals by their
+ * begin.)
  */
 static void split_by_turns(const struct tfh_facts *facts, struct tfh_loops *loops)
 {
@@ -159,9 +156,9 @@ static void split_by_turns(const struct tfh_facts *facts, struct tfh_loops *loop
 	tfh_big_free(r);
 }
 
-/* The time behind a batch is its loop's own, but not that behind the last one of an iterator: the
- * program may do anything there, such as making another model. The longest time is left out, too:
- * the first batch waits until its function is traced. What is left out counts as a usual batch. */
+/* The time after a batch belongs to its loop, except after the last batch of an iterator: the program may do anything
+ * there, such as building another model. The longest time is left out too, because the first batch waits until its
+ * function is traced. A usual batch replaces what is left out. */
 static void own(struct tfh_group *g)
 {
 	int64_t ns = g->inner > 1 ? g->inner_ns - g->longest_inner : g->owned_ns - g->longest;
@@ -223,8 +220,7 @@ static double score(const struct tfh_group *g)
 
 	if (g->count < 2)
 		x /= TFH_LOOPS_ONE_BATCH_PART;
-	/* Names are hints: an evaluation seldom trains and a training step is seldom called test.
-	 */
+	/* Names are hints: an evaluation seldom has "train" in its name, and a training step seldom "test". */
 	if (has(g->tag, "train"))
 		x *= TFH_LOOPS_NAME_TIMES;
 	if (evaluates(g))
@@ -239,9 +235,9 @@ static bool same_name(const struct tfh_group *a, const struct tfh_group *b)
 	return n && n == base_length(b->tag) && !memcmp(a->tag, b->tag, n);
 }
 
-/* A validation follows an epoch: two loops that take turns are training and validation in that order, however long each is,
- * and one that also comes before all others tries whether validation works. Without turns, the first of two trains unless it
- * has fewer batches. */
+/* A validation follows an epoch: of two alternating loops, the first is training and the second validation, however
+ * long they take; a loop that also precedes all others is a sanity check of the validation. If they do not alternate,
+ * the first of the two trains unless it has fewer batches. */
 static bool trains_before(const struct tfh_group *a, const struct tfh_group *b)
 {
 	if (b->runs > 1 && (a->runs == b->runs || a->runs + 1 == b->runs))
@@ -249,8 +245,8 @@ static bool trains_before(const struct tfh_group *a, const struct tfh_group *b)
 	return a->first < b->first && a->count >= b->count;
 }
 
-/* Of functions of the same name (Keras' for training, testing and predicting), or of which the name of one says that it evaluates, the one
- * that trains, even if another one's steps take longer. */
+/* Among functions of the same name (Keras' for training, testing and predicting), or if one's name says that it
+ * evaluates, the function that trains wins, even if the steps of another one take longer. */
 static int32_t trains_first(const struct tfh_loops *loops, int32_t best)
 {
 	const struct tfh_group *v = loops->group.v;
@@ -270,7 +266,7 @@ static int32_t choose(const struct tfh_facts *facts, const struct tfh_loops *loo
 
 	for (size_t i = 0; i < loops->group.n; i++) {
 		const struct tfh_group *g = &loops->group.v[i];
-		/* What is known to train nothing comes last. */
+		/* A group that is known not to train comes last. */
 		double x = facts->series.v[g->series].tests ? 1 : score(g);
 		if (g->count && x > best) {
 			best = x;
@@ -280,12 +276,12 @@ static int32_t choose(const struct tfh_facts *facts, const struct tfh_loops *loo
 	return at < 0 ? at : trains_first(loops, at);
 }
 
-/* A loop that may train another model of a sweep: over a pipeline like the training loop's, into a
- * function of the same name, of as many batches but for a few. */
+/* A loop that may train another model of a sweep: its pipeline and function name are those of the training loop, and it
+ * has about as many batches. */
 struct loop {
 	uint32_t group;
-	size_t first, last; /* among the ticks */
-	uint64_t inner;	    /* batches with one of the same loop behind them */
+	size_t first, last; /* indices into the ticks */
+	uint64_t inner;	    /* batches that follow one of the same loop */
 	int64_t ns;	    /* of those */
 };
 bool tfh_as_many(const struct tfh_group *a, const struct tfh_group *b)
@@ -339,7 +335,7 @@ static double per_batch(const struct loop *l)
 	return l->inner ? (double)l->ns / (double)l->inner : 0;
 }
 
-/* Every second loop takes clearly less than its neighbours: an evaluation behind each. */
+/* Whether every second loop takes clearly less time than its neighbours: then an evaluation follows each training. */
 static bool turns(const struct loop *v, uint32_t n)
 {
 	for (uint32_t i = 1; i < n; i += 2)
@@ -350,9 +346,8 @@ static bool turns(const struct loop *v, uint32_t n)
 	return true;
 }
 
-/* Models that are trained one after the other feed functions of their own; but they are all what
- * the job is for. Their loops do not overlap: where two do, the one with less time a batch
- * evaluates. */
+/* The models of a sweep are trained one after the other and feed functions of their own, but all of them are the job's
+ * purpose. Their loops do not overlap: if two do, the one with less time per batch evaluates. */
 static void join_sweep(const struct tfh_facts *facts, struct tfh_loops *loops)
 {
 	struct loop v[TFH_LOOPS_SWEEP_LOOPS];
@@ -384,8 +379,7 @@ static void join_sweep(const struct tfh_facts *facts, struct tfh_loops *loops)
 	measure(facts, loops);
 }
 
-/* Whether each of a group's iterators is used up before the next thing begins: those of replicas take
- * turns. */
+/* Whether each of a group's iterators is exhausted before anything else begins; those of replicas alternate instead. */
 static bool in_one_go(const struct tfh_facts *facts, const struct tfh_loops *loops, uint32_t group)
 {
 	uint64_t n = 0;
@@ -395,8 +389,8 @@ static bool in_one_go(const struct tfh_facts *facts, const struct tfh_loops *loo
 	return loops->group.v[group].runs <= n;
 }
 
-/* Iterators of other pipelines whose batches go to the very function that trains: cache() reads from
- * memory what its first epoch has read from files. */
+/* Joins iterators of other pipelines whose batches go to the training function itself: after the first epoch, cache()
+ * reads from memory what it had read from files. */
 static void join_function(const struct tfh_facts *facts, struct tfh_loops *loops)
 {
 	uint32_t train = (uint32_t)loops->train_group, trained, name;
@@ -446,6 +440,6 @@ static int by_begin(const void *a, const void *b, void *arg)
 
 void tfh_sort_marks(struct tfh_loops *loops)
 {
-	if (loops->mark.n) /* there may be no array at all */
+	if (loops->mark.n) /* the array may be NULL */
 		tfh_sort(loops->mark.v, loops->mark.n, sizeof(*loops->mark.v), by_begin, NULL);
 }

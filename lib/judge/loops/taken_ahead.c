@@ -1,6 +1,6 @@
 /*
- * A thread that only takes batches runs ahead of the training by what its queue holds: the first ones come faster than steps, and
- * the last ones are never trained with. The driver's calls tell how many steps there were.
+ * A thread that only fetches batches runs ahead of the training by the size of its queue: the first batches arrive
+ * faster than steps, and the last ones are never trained with. The driver's calls show how many steps there were.
  */
 #include <string.h>
 
@@ -17,7 +17,7 @@ static bool taken_by_others(const struct tfh_facts *facts, const struct tfh_loop
 	return facts->launches > 0;
 }
 
-/* The number of steps that train, by the period of the launches; 0: nothing repeats. */
+/* The number of training steps by the period of the launches; 0: nothing repeats. */
 static int count_steps(const struct tfh_facts *facts, size_t *n, struct tfh_err *err)
 {
 	struct tfh_loops period = {.train_group = -1};
@@ -30,7 +30,7 @@ static int count_steps(const struct tfh_facts *facts, size_t *n, struct tfh_err 
 	return rc;
 }
 
-/* Makes one window of the first 1 + `ahead`, if they are of one epoch. */
+/* Makes one window of the first 1 + `ahead` windows if they belong to one epoch. */
 static void join_first(struct tfh_loops *loops, size_t ahead)
 {
 	struct tfh_window *w = loops->window.v;

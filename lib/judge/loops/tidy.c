@@ -1,7 +1,7 @@
 /*
- * Folding takes events literally: an iteration that also writes a log splits its loop, and the last epoch,
- * which something cut short, stands beside the others. Here such iterations are counted with their loop.
- * Innermost loops come first; no time is lost or counted twice.
+ * Folding compares events exactly: an iteration that also writes a log splits its loop, and a last epoch that was cut
+ * short remains separate from the others. This pass adds such iterations to their loop. Innermost loops come first; no
+ * time is lost or counted twice.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,13 +9,13 @@
 #include "judge/loops/loop_events.h"
 #include "judge/loops/fold.h"
 
-/* The program says by it what goes on; launches, copies and waits are only what it takes. */
+/* Whether the event names what the program does, unlike launches, copies and waits, which are only the means. */
 static bool is_strong(const struct tfh_node *v)
 {
 	return !v->body && v->kind >= TFH_LOOP_EVENT_BATCH;
 }
 
-/* The same, but for the size of a copy: the last batch of an epoch may be a small one. */
+/* Whether two events are equal except for the size of a copy: the last batch of an epoch may be smaller. */
 static bool like(const struct tfh_node *a, const struct tfh_node *b)
 {
 	return a->key == b->key || (!a->body && !b->body && a->kind == TFH_LOOP_EVENT_COPY &&
@@ -38,7 +38,7 @@ bool tfh_node_is_leaf(const struct tfh_node *v)
 	return v->body != NULL;
 }
 
-/* How many of n events a loop's body has, too. */
+/* The number of n events that also occur in a loop's body. */
 static uint32_t in_common(const struct tfh_node *loop, const struct tfh_node *v, uint32_t n)
 {
 	uint32_t common = 0;
@@ -48,7 +48,8 @@ static uint32_t in_common(const struct tfh_node *loop, const struct tfh_node *v,
 	return common;
 }
 
-/* Most of what the two launch is the same: an evaluation has the copies and waits of a training step, but not its way back and update. */
+/* Whether most launched functions are the same: an evaluation has the copies and waits of a training step, but not its
+ * backward pass and update. */
 static bool launch_alike(const struct tfh_node *a, const struct tfh_node *b)
 {
 	int both = __builtin_popcountll(a->ops & b->ops),
@@ -57,7 +58,8 @@ static bool launch_alike(const struct tfh_node *a, const struct tfh_node *b)
 	return !a->ops || !b->ops || both >= TFH_LOOPS_ITERATION_SHARE * all;
 }
 
-/* Two leaf loops of the same steps: the program says the same of both, or most events and launches are the same. */
+/* Whether two leaf loops have the same steps: the program names them alike, or most events and launches are the
+ * same. */
 bool tfh_nodes_alike(const struct tfh_node *a, const struct tfh_node *b)
 {
 	uint32_t strong = 0, same = 0, common;
@@ -79,7 +81,7 @@ bool tfh_nodes_alike(const struct tfh_node *a, const struct tfh_node *b)
 	       launch_alike(a, b);
 }
 
-/* Adds the time and what ran in it, and what of the events the loop has, too. */
+/* Adds the time and the launches of v, and the events that the loop also has. */
 static void take_in(struct tfh_node *loop, struct tfh_node *v)
 {
 	tfh_node_add(loop, v);
@@ -113,8 +115,8 @@ static void take_in_loop(struct tfh_node *loop, struct tfh_node *v, bool goes_on
 	tfh_node_clear(v);
 }
 
-/* Where the iteration ends that begins at item `at`: before the next beginning, before a loop, and before
- * anything that the program calls something else. */
+/* Where the iteration that begins at item `at` ends: before the next iteration, before a loop, and before anything that
+ * the program names differently. */
 static uint32_t round_end(const struct tfh_node *list, uint32_t at, const struct tfh_node *loop)
 {
 	uint32_t i = at + 1;
@@ -125,7 +127,7 @@ static uint32_t round_end(const struct tfh_node *list, uint32_t at, const struct
 	return i;
 }
 
-/* Whether items from `at` on begin like an iteration of the loop, and are most of one. */
+/* Whether the items from `at` on begin like an iteration of the loop and make up most of one. */
 static bool is_round(const struct tfh_node *list, uint32_t at, const struct tfh_node *loop,
 		     uint32_t *end)
 {
@@ -143,8 +145,8 @@ static double usual(const struct tfh_node *loop)
 	return (double)loop->ns / (double)loop->n;
 }
 
-/* Where the loop goes on, from item `at` on: the first that is no launch, copy or wait of its own, if what
- * lies before it takes no longer than an iteration or two. */
+/* Where the loop continues from item `at` on: at the first item that is not just a launch, copy or wait, if the items
+ * before it take no longer than one or two iterations. */
 static uint32_t goes_on_at(const struct tfh_node *list, const struct tfh_node *loop, uint32_t at)
 {
 	double between = 0, iteration = usual(loop);
@@ -158,8 +160,8 @@ static uint32_t goes_on_at(const struct tfh_node *list, const struct tfh_node *l
 	return between <= TFH_LOOPS_BETWEEN_ITERATIONS * iteration ? at : list->n_body;
 }
 
-/* The iterations from item `from` on, and the same loop where it goes on behind them. Returns the first item
- * that is not the loop's. */
+/* Takes the iterations from item `from` on, and the same loop if it continues after them. Returns the first item that
+ * does not belong to the loop. */
 static uint32_t take_following(struct tfh_node *list, struct tfh_node *loop, uint32_t from)
 {
 	for (uint32_t at, end; (at = goes_on_at(list, loop, from)) < list->n_body; from = end) {
@@ -182,8 +184,8 @@ static uint32_t take_following(struct tfh_node *list, struct tfh_node *loop, uin
 	return from;
 }
 
-/* Iterations before loop i that nothing folded, as it was the first times that they were made. Returns where
- * the loop then begins. */
+/* Takes iterations before loop i that did not fold because they were the first ones. Returns where the loop then
+ * begins. */
 static uint32_t take_leading(struct tfh_node *list, uint32_t i)
 {
 	struct tfh_node *loop = &list->body[i];
@@ -208,8 +210,8 @@ static uint32_t take_leading(struct tfh_node *list, uint32_t i)
 	return first;
 }
 
-/* What stands behind a loop of loops, from item `from` on, and begins like its body is a last iteration that
- * something ended. Returns the first item that is not. */
+/* Items after a loop of loops, from item `from` on, that begin like its body are a last iteration that was cut short.
+ * Returns the first item that is not. */
 static uint32_t take_partial(struct tfh_node *list, struct tfh_node *loop, uint32_t from)
 {
 	uint32_t k = 0;
@@ -234,8 +236,8 @@ static uint32_t take_partial(struct tfh_node *list, struct tfh_node *loop, uint3
 	return from + k;
 }
 
-/* A first run that the first iteration of loop i goes on with: it differed from the others, or began
- * somewhere else. Returns where the loop then stands. */
+/* Takes a first run that belongs to the first iteration of loop i but differed from the others or began elsewhere.
+ * Returns the new index of the loop. */
 static uint32_t take_begun(struct tfh_node *list, uint32_t i)
 {
 	struct tfh_node *loop = &list->body[i];
@@ -256,8 +258,8 @@ static uint32_t take_begun(struct tfh_node *list, uint32_t i)
 	return i;
 }
 
-/* A loop that is little else than another one: that is what it is, with something besides now and
- * then. What launches besides may be an update of the steps inside, so that stays. */
+/* Replaces a loop that is little more than its inner loop with that one: the rest occurs only now and then. A loop
+ * whose rest launches kernels stays, because that may be an update for the inner steps. */
 static void unwrap(struct tfh_node *loop)
 {
 	struct tfh_node *inner = NULL;
@@ -290,7 +292,7 @@ static void unwrap(struct tfh_node *loop)
 	*loop = kept;
 }
 
-/* Goes through a list once: what is kept moves down to where the items before have left room. */
+/* Goes through a list once; items that are kept move down to the free places before them. */
 static void tidy_leaves(struct tfh_node *list)
 {
 	uint32_t kept = 0;

@@ -14,7 +14,7 @@ struct run_tree {
 	const struct tfh_loops *loops;
 	struct tfh_part_of_run part[TFH_LOOPS_PARTS];
 	uint32_t n;
-	int64_t least; /* ns: loops that take less are not told apart */
+	int64_t least; /* ns: shorter loops do not become parts of their own */
 	TFH_VEC(struct tfh_iteration) iteration;
 	int rc;
 };
@@ -34,8 +34,8 @@ static uint32_t add(struct run_tree *t, enum tfh_branch kind, uint32_t parent, i
 	return t->n++;
 }
 
-/* Time that belongs to a parent and to none of its loops: one part of each kind. Where there is no room for
- * another part, it goes to the parent's last one. */
+/* Adds time that belongs to a parent and to none of its loops: one part of each kind. If there is no room for another
+ * part, the time goes to the parent's last one. */
 static void add_to(struct run_tree *t, enum tfh_branch kind, uint32_t parent, int64_t t0,
 		   int64_t ns, uint64_t count)
 {
@@ -63,7 +63,7 @@ static const char *exec_name(const struct run_tree *t, uint32_t name)
 {
 	const struct tfh_feed *f = t->facts->feed;
 	static const char inference[] =
-		"__inference_"; /* TensorFlow's, before every function's name */
+		"__inference_"; /* TensorFlow's prefix of every function name */
 	const char *s = f->name(f->arg, t->facts->process, TFT_NAME_OP, name, NULL, NULL);
 
 	if (s && !strncmp(s, inference, sizeof(inference) - 1))
@@ -87,8 +87,8 @@ static enum tfh_branch role_of_name(const char *name)
 	return TFH_BRANCH_STEP;
 }
 
-/* What the program says of a leaf loop's steps: by a mark, by the name of what it executes, by the
- * iterator that feeds them. */
+/* What the program reports about a leaf loop's steps: by a mark, the name of the executed function, or the iterator
+ * that feeds them. */
 static enum tfh_branch said(const struct run_tree *t, const struct tfh_node *loop)
 {
 	enum tfh_branch role = TFH_BRANCH_STEP;
@@ -106,7 +106,7 @@ static enum tfh_branch said(const struct run_tree *t, const struct tfh_node *loo
 	return role;
 }
 
-/* a launches all that b does, and more: the way back and the update. */
+/* Whether a launches everything that b does and more: the backward pass and the update. */
 static bool does_more(const struct tfh_node *a, const struct tfh_node *b)
 {
 	return b->launches && !(b->ops & ~a->ops) && a->ops != b->ops &&
@@ -156,7 +156,7 @@ static bool ends_iterator(const struct tfh_node *loop)
 	return false;
 }
 
-/* Each iteration trains, or goes once through the batches of an iterator for something that does not only evaluate. */
+/* Whether each iteration trains, or goes once through the batches of an iterator and does not only evaluate. */
 static bool is_epoch(const struct run_tree *t, const struct tfh_node *loop)
 {
 	enum tfh_branch least = ends_iterator(loop) ? TFH_BRANCH_STEP : TFH_BRANCH_TRAIN;
@@ -179,7 +179,7 @@ static enum tfh_branch role_in(const struct run_tree *t, const struct tfh_node *
 	return is_epoch(t, loop) ? TFH_BRANCH_EPOCH : TFH_BRANCH_LOOP;
 }
 
-/* What first iterations take longer than the others. */
+/* The time by which first iterations exceed the others. */
 static int64_t first_longer(const struct tfh_node *loop)
 {
 	int64_t longer;
@@ -191,7 +191,7 @@ static int64_t first_longer(const struct tfh_node *loop)
 	return longer > 0 ? longer : 0;
 }
 
-/* Steps of a loop: a call may execute several. */
+/* The number of a loop's steps: one call may execute several. */
 static uint64_t iterations(const struct run_tree *t, const struct tfh_node *loop)
 {
 	bool function = false;
@@ -232,14 +232,14 @@ static void add_loop(struct run_tree *t, const struct tfh_node *parent, struct t
 		add_parts(t, loop, i, TFH_BRANCH_BETWEEN);
 }
 
-/* The steps of a parent, one entry for all that are the same. */
+/* Equal loops of a parent, in one entry. */
 struct same {
 	struct tfh_node
-		sum; /* shares the body with the first, which has the beginnings of all iterations */
+		sum; /* shares its body with the first, which has the begins of all iterations */
 	uint32_t first;
 };
 
-/* Returns how many there are. *left: time of those for which there was no room. */
+/* Returns the number of entries. *left: time of those that did not fit. */
 static uint32_t gather(struct tfh_node *node, struct same *v, int64_t *left)
 {
 	uint32_t n = 0;
@@ -284,8 +284,7 @@ static void add_part(struct run_tree *t, const struct tfh_node *node, struct tfh
 	}
 }
 
-/* Steps of a parent that are the same are one part, however often they come. `rest`: what comes before
- * the first loop. */
+/* Equal loops of a parent become one part, however often they occur. `rest`: the time before the first loop. */
 static void add_parts(struct run_tree *t, struct tfh_node *node, uint32_t parent,
 		      enum tfh_branch rest)
 {
@@ -329,7 +328,7 @@ static int by_begin(const void *a, const void *b, void *arg)
 	return x->t0 < y->t0 ? -1 : x->t0 > y->t0;
 }
 
-/* In order of time, the first of each interval of one part. */
+/* Sorts the iterations by time and keeps the first of each interval of one part. */
 static void keep_rounds(struct run_tree *t, struct tfh_loops *loops)
 {
 	size_t n = 0;
@@ -343,7 +342,7 @@ static void keep_rounds(struct run_tree *t, struct tfh_loops *loops)
 	loops->n_round = n;
 }
 
-/* What the loops found so far take that are made of steps. */
+/* The time of the loops found so far that consist of steps. */
 static double steps_s(const struct run_tree *t)
 {
 	double s = 0;
@@ -355,8 +354,8 @@ static double steps_s(const struct run_tree *t)
 }
 
 /*
- * Another profiler's trace holds few steps, and their launches differ, so that what comes again may be only what a step repeats
- * inside. Where the loops found are not what the steps are made of, the steps stand in their place. Returns where they end.
+ * Another profiler's trace holds few steps whose launches differ, so what repeats may only be a detail of a step. If
+ * the loops found do not cover the steps, the steps replace them. Returns their end.
  */
 static int64_t put_steps(struct run_tree *t, int64_t born, int64_t end)
 {
@@ -406,7 +405,7 @@ int tfh_find_tree(const struct tfh_facts *facts, struct tfh_loops *loops)
 	}
 	if (!root.n_body)
 		root.t0 = facts->last_work > facts->first ? facts->last_work : facts->first;
-	/* No process is older than its run; /proc tells a start to 10 ms only. */
+	/* No process is older than its run; /proc gives a start time in units of 10 ms. */
 	if (end < f->wall_ns && born < end - f->wall_ns)
 		born = end - f->wall_ns;
 	born = born < facts->first ? born : facts->first;

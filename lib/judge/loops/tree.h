@@ -1,5 +1,4 @@
-/* The run as a tree: what comes before the first call, loops and what they hold, what comes after the
- * last call. */
+/* The run as a tree: the time before the first call, loops with their contents, the time after the last call. */
 #ifndef TFH_JUDGE_TREE_H
 #define TFH_JUDGE_TREE_H
 

@@ -10,11 +10,11 @@ struct units {
 	const struct tfh_facts *facts;
 	const struct tfh_loops *loops;
 	const struct tfh_node *first;  /* leaf loop */
-	uint64_t iterations, launches; /* of leaf loops like that */
-	bool others;		       /* there are leaf loops of another kind */
-	bool fed;	  /* data is copied to the device in each of those iterations */
-	bool fed_outside; /* or in an iteration of a loop around them */
-	bool accumulates; /* they are iterations of several inner ones and an update */
+	uint64_t iterations, launches; /* of similar leaf loops */
+	bool others;		       /* there are other leaf loops */
+	bool fed;		       /* each of these iterations copies data to the device */
+	bool fed_outside;	       /* or an iteration of an enclosing loop does */
+	bool accumulates;	       /* each consists of several inner iterations and an update */
 	uint64_t all_launches;
 	TFH_VEC(int64_t) begin;
 	int rc;
@@ -22,7 +22,7 @@ struct units {
 
 bool tfh_counts_units(const struct tfh_facts *facts, const struct tfh_loops *loops)
 {
-	/* Of longer runs the launches are not all in the sequence. */
+	/* In longer runs the sequence does not contain all launches. */
 	return loops->window.n > 1 && loops->clock != TFH_STEP_CLOCK_MARK && !loops->grouped &&
 	       !loops->several && !facts->feed->imported && !facts->late.n && !facts->late_launch &&
 	       !facts->late_lost;
@@ -66,7 +66,7 @@ static void take_leaves(struct units *u, const struct tfh_node *node)
 	}
 }
 
-/* A function whose name says that it ends what others have gathered. */
+/* Whether a function's name says that it applies what others have accumulated. */
 static bool updates(const struct units *u, const struct tfh_node *v)
 {
 	static const char *const words[] = {"apply", "update", "optim"};
@@ -79,7 +79,7 @@ static bool updates(const struct units *u, const struct tfh_node *v)
 	return false;
 }
 
-/* The one loop in the body of another, which holds no further ones; NULL: there is none, or there are more. */
+/* The only loop in the body of another, if it contains no further loops; NULL: there is none, or there are several. */
 static const struct tfh_node *inner_loop(const struct tfh_node *loop)
 {
 	const struct tfh_node *inner = NULL;
@@ -93,7 +93,7 @@ static const struct tfh_node *inner_loop(const struct tfh_node *loop)
 	return inner;
 }
 
-/* Does it bring a batch, as each iteration of the loop is brought one, however small? */
+/* Whether the event copies a batch to the device as the loop's iterations do, however small. */
 static bool feeds_like(const struct tfh_node *v, const struct tfh_node *loop)
 {
 	bool copy = v->kind == TFH_LOOP_EVENT_COPY && v->what >> 8 == TFH_DIR_H2D;
@@ -105,14 +105,15 @@ static bool feeds_like(const struct tfh_node *v, const struct tfh_node *loop)
 }
 
 /*
- * A loop whose iterations are a fixed number of inner iterations, fewer than there are outer ones, and then an update: what is launched
- * besides is not launched inside, and is no more than an iteration, by launches or by time. The last inner iteration may be part of it, as
- * no wait parts them.
+ * Whether each iteration of a loop is a fixed number of inner iterations followed by an update. There must be fewer
+ * inner iterations per outer one than outer ones. The rest launches something that the inner iterations do not, and is
+ * at most as large as one of them, by launches or by time. The last inner iteration may be part of the rest, since no
+ * wait separates them.
  */
 static bool accumulates(const struct units *u, const struct tfh_node *loop)
 {
 	const struct tfh_node *inner = inner_loop(loop);
-	uint64_t ops = 0, fed = 0, launches = 0; /* a batch may be copied, too: fed once */
+	uint64_t ops = 0, fed = 0, launches = 0; /* a batch may be copied too: fed once */
 	int64_t rest = 0;
 	bool update = false;
 
@@ -142,7 +143,7 @@ static bool waits(const struct tfh_node *v)
 	       (v->kind == TFH_LOOP_EVENT_COPY && v->what >> 8 == TFH_DIR_D2H);
 }
 
-/* The next event of the loop's body from *i on that is no wait, NULL: there is none. */
+/* The next event of the loop's body from *i on that is not a wait; NULL: there is none. */
 static const struct tfh_node *next_work(const struct tfh_node *loop, uint32_t *i)
 {
 	while (*i < loop->n_body && waits(&loop->body[*i]))
@@ -151,8 +152,8 @@ static const struct tfh_node *next_work(const struct tfh_node *loop, uint32_t *i
 }
 
 /*
- * Whether an iteration does the same several times over, each time fed by a copy, and besides only waits: such an iteration is several steps,
- * the last of which looks at the loss. A step of several micro-steps does something more at its end.
+ * Whether an iteration repeats the same work several times, each time fed by a copy, and otherwise only waits. Such an
+ * iteration is several steps, the last of which reads the loss. A step of several micro-steps does more at its end.
  */
 static bool several_inside(const struct tfh_node *loop)
 {
@@ -193,7 +194,7 @@ static int by_time(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* The window that begins nearest to t. */
+/* The window whose begin is nearest to t. */
 static size_t nearest(const struct tfh_loops *loops, int64_t t, size_t from)
 {
 	while (from + 1 < loops->window.n &&
@@ -202,7 +203,7 @@ static size_t nearest(const struct tfh_loops *loops, int64_t t, size_t from)
 	return from;
 }
 
-/* A window and the one behind it, which it goes on with. */
+/* Whether a window continues in the next one. */
 static bool joins(const struct tfh_window *a, const struct tfh_window *b)
 {
 	return a->t1 == b->t0 && a->segment == TFH_SEGMENT_TRAIN && b->segment == TFH_SEGMENT_TRAIN;
@@ -230,8 +231,8 @@ static void join_windows(const struct units *u, struct tfh_loops *loops)
 	loops->window.n = kept;
 }
 
-/* Only what is no more than half as many as the windows: a few more or less are not another unit; nor is a handful of long iterations,
- * which are epochs. */
+/* The unit must occur at most half as often as there are windows: slightly different numbers are not another unit. Nor
+ * is a handful of long iterations, which are epochs. */
 static bool fewer(const struct units *u)
 {
 	bool all = u->accumulates ||
@@ -241,8 +242,8 @@ static bool fewer(const struct units *u)
 	       u->loops->window.n <= u->iterations * u->iterations;
 }
 
-/* Twice as many, each fed by a copy of its own and nothing around them by another: what comes after every n-th of them was taken for
- * the period. */
+/* Whether there are twice as many iterations as windows, each fed by a copy of its own and none by an enclosing loop:
+ * then the period found was that of an event in every n-th iteration. */
 static bool more(const struct units *u)
 {
 	return u->begin.n == u->iterations && u->iterations >= 2 * u->loops->window.n && u->fed &&

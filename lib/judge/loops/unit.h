@@ -1,6 +1,6 @@
 /*
- * What one step is for those who count them. The step clock may find parts of it: the two models that a step trains in turn, or
- * the batches whose gradients are gathered before one update. The run's tree tells.
+ * What users count as one step. The step clock may find only parts of a step: the two models that a step trains in
+ * turn, or the batches whose gradients are accumulated before one update. The run's tree shows which.
  */
 #ifndef TFH_JUDGE_UNIT_H
 #define TFH_JUDGE_UNIT_H
@@ -8,7 +8,7 @@
 #include "judge/loops/fold.h"
 #include "judge/loops/loops.h"
 
-/* Whether the tree has to tell when each iteration of its loops began. */
+/* Whether the tree has to record when each iteration of its loops began. */
 bool tfh_counts_units(const struct tfh_facts *facts, const struct tfh_loops *loops);
 /* Joins the windows that are parts of one step. 0 or -ENOMEM. */
 int tfh_find_units(const struct tfh_facts *facts, struct tfh_loops *loops,

@@ -1,8 +1,8 @@
 /*
- * Waits that come after several steps. Where all that a program launches between two waits is the same sequence several times over,
- * with nothing before or behind, the sequence is the step: whatever ends a step (an optimizer's update) is in it. What is
- * repeated inside a step (layers, micro-batches) has something else around it. The first interval may differ: a program sets up
- * its weights there, and runs its first steps without the compiler's help.
+ * Waits that come after several steps. If a program launches the same sequence several times between two waits, and
+ * nothing before or after it, the sequence is the step, because it contains what ends a step (an optimizer's update).
+ * What repeats inside a step (layers, micro-batches) is surrounded by other launches. The first interval may differ:
+ * the program initialises its weights there and runs its first steps uncompiled.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,14 +10,14 @@
 #include "judge/loops/anchor.h"
 
 #define NO_FUNCTION UINT32_MAX
-enum { GRAPH }; /* in place of a function: a graph, which holds many */
+enum { GRAPH }; /* stands for a graph, which contains many functions */
 
 struct sequence {
-	TFH_VEC(uint32_t) what; /* functions launched, in order; GRAPH */
+	TFH_VEC(uint32_t) what; /* launched functions, in order; GRAPH */
 	uint32_t period;	/* length of the step, 0: not known yet */
 	uint32_t launches;	/* of the step */
-	double whole, all; /* launches in intervals that are steps and nothing else, and in all */
-	double odd_first;  /* in the first one, if it is not only steps */
+	double whole, all;	/* launches in intervals that consist of steps only; all launches */
+	double odd_first;	/* launches of the first interval, if it does not */
 	uint64_t steps, intervals;
 	int rc;
 };
@@ -30,7 +30,7 @@ static bool repeats(const struct sequence *s, size_t p)
 	return s->what.n % p == 0;
 }
 
-/* The first function or graph that comes once in the first p launches. */
+/* The first function or graph that occurs once in the first p launches. */
 static uint32_t once(const struct sequence *s, size_t p)
 {
 	for (size_t i = 0; i < p; i++) {
@@ -43,7 +43,7 @@ static uint32_t once(const struct sequence *s, size_t p)
 	return NO_FUNCTION;
 }
 
-/* How many launches the first p are; a graph counts as several. */
+/* The number of launches in the first p; a graph counts as several. */
 static uint32_t launches(const struct sequence *s, size_t p)
 {
 	uint32_t n = 0;
@@ -53,7 +53,7 @@ static uint32_t launches(const struct sequence *s, size_t p)
 	return n;
 }
 
-/* Whether the first p are of as many functions as a step launches at least. */
+/* Whether the first p launches have as many different functions as a step has at least. */
 static bool are_a_step(const struct sequence *s, size_t p)
 {
 	uint32_t n = 0;

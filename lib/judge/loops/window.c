@@ -1,6 +1,6 @@
 #include "judge/loops/loops.h"
 
-/* Window in which t lies: the last one that begins at or before t, SIZE_MAX if t is in none. */
+/* The window that contains t: the last one that begins at or before t. */
 size_t tfh_window_of(const struct tfh_loops *loops, int64_t t, size_t hint)
 {
 	const struct tfh_window *w = loops->window.v;

@@ -1,6 +1,5 @@
 /*
- * Windows from the events of the chosen clock. A step runs from the moment its batch was delivered to the moment the
- * next one was.
+ * Windows from the events of the chosen clock. A step lasts from the delivery of its batch to the delivery of the next.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,7 +12,7 @@ struct window_builder {
 	struct tfh_loops *loops;
 	struct tfh_window w;
 	bool open;
-	int64_t must; /* the window reaches at least here when it is cut */
+	int64_t must; /* minimum end of the window when it is cut */
 	int rc;
 };
 
@@ -22,7 +21,7 @@ static void close_window(struct window_builder *b, int64_t t, bool cut)
 	if (!b->open)
 		return;
 	b->open = false;
-	/* What follows is not known for a while: the step ends there, as far as it is seen. */
+	/* Records are missing for a while: the step ends where they end. */
 	int64_t gone = tfh_discarded_from(b->facts, b->w.t0, t);
 	cut |= gone < t;
 	t = gone < t ? gone : t;
@@ -48,9 +47,9 @@ static bool mine(const struct tfh_loops *loops, const struct tfh_tick *t)
 	return (int32_t)tfh_group_of(loops, t) == loops->train_group;
 }
 
-/* Batches of another loop come in runs; an iterator that takes turns with the training one belongs
- * to the step. Replicas' threads run ahead of each other a little, so where there are as many
- * batches as the training loop has, runs must be long. */
+/* Batches of an evaluation occur in runs; an iterator that alternates with the training one belongs to the step.
+ * Threads of replicas run slightly ahead of each other, so if a group has as many batches as the training loop, runs
+ * must be long. */
 static bool evaluates(const struct tfh_loops *loops, const struct tfh_tick *t)
 {
 	const struct tfh_group *g = &loops->group.v[tfh_group_of(loops, t)];
@@ -64,8 +63,7 @@ static bool evaluates(const struct tfh_loops *loops, const struct tfh_tick *t)
 	       g->runs * TFH_LOOPS_EVAL_PART <= train->count;
 }
 
-/* A few batches before the first step, to build the model from or to try whether it runs: start-up.
- */
+/* A few batches before the first step, used to build the model or to test it: start-up. */
 static bool tried(const struct tfh_loops *loops, const struct tfh_tick *t)
 {
 	return loops->group.v[tfh_group_of(loops, t)].count <= TFH_LOOPS_TRIED_BATCHES;
@@ -98,8 +96,7 @@ static void take_group(struct window_builder *b, size_t *i)
 	*i = j;
 }
 
-/* A batch of another loop: an evaluation between training steps. `idle` is when the loop before was
- * last seen. */
+/* A batch of another loop: an evaluation between training steps. `idle`: the last activity of the loop before. */
 static void eval_tick(struct window_builder *b, const struct tfh_tick *t, int64_t *eval,
 		      int64_t *idle)
 {
@@ -117,8 +114,8 @@ static void eval_tick(struct window_builder *b, const struct tfh_tick *t, int64_
 	b->must = t->x1;
 }
 
-/* Iterators that deliver one batch each, as a call that predicts one example makes them: that call is the step, and goes on until
- * the next. */
+/* Whether iterators deliver one batch each, as in a call that predicts one example: that call is the step, which lasts
+ * until the next call. */
 static bool single(const struct tfh_loops *loops)
 {
 	const struct tfh_group *g = &loops->group.v[loops->train_group];
@@ -156,8 +153,7 @@ static void cut_at_batches(struct window_builder *b)
 			idle = t->t1;
 			continue;
 		}
-		/* A new iterator is a new epoch: its first batch is waited for before its first
-		 * step. */
+		/* A new iterator is a new epoch: the wait for its first batch is before its first step. */
 		if (series != UINT32_MAX && t->series != series && !one)
 			close_window(b, begin_of(t), true);
 		if (t->more) {
@@ -195,7 +191,7 @@ static void cut_at_marks(struct window_builder *b)
 		b->must = m->t1;
 	}
 	if (loops->mark.n) {
-		/* Marks and waits end their step; what only begins one leaves its end open. */
+		/* Marks and waits end their step; a call that only begins a step leaves its end open. */
 		const struct tfh_tick *m = &loops->mark.v[loops->mark.n - 1];
 		bool whole = loops->clock == TFH_STEP_CLOCK_MARK || loops->mark_ends;
 		close_window(b, whole ? m->t1 : facts->last_work, !whole);
