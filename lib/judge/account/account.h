@@ -34,14 +34,14 @@ struct tfh_stage_account {
 
 /* Time of a step for which driving threads were ready to run without a CPU, seconds. */
 struct tfh_contention {
-	float late;		  /* host.cpu-contention: before they went on after a wait */
-	float sync, launch, host; /* in their work; it stays in the parts of that */
+	float late;		  /* host.cpu-contention: before they continued after a wait */
+	float sync, launch, host; /* during their work; counted in these parts */
 };
 
 struct tfh_matches;
 struct tfh_pauses;
 
-/* Windows of one kind that are no usual steps. */
+/* Windows of one kind that are not usual steps. */
 struct tfh_others {
 	struct tfh_account sum;
 	int64_t ns, longest;
@@ -49,7 +49,7 @@ struct tfh_others {
 	uint64_t steps;
 };
 
-/* What is known of a window beside its account. */
+/* What is known of a window in addition to its account. */
 struct tfh_use {
 	uint32_t launches;
 	uint8_t segment; /* enum tfh_segment: of the window, or what it turned out to be */
@@ -72,10 +72,11 @@ struct tfh_copy_use {
 	struct tfh_site_use site[TFH_ACCOUNT_SITES];
 };
 
-/* A copy between host and device that may come again in every step. */
+/* A copy between host and device that may repeat in every step. */
 struct tfh_same_copy {
 	uint64_t host, device, bytes; /* addresses; bytes 0: free */
-	uint64_t steps, back; /* with it; in which it sent what had been fetched there before */
+	uint64_t steps, back; /* steps with the copy; steps in which it sent back what had been
+			       * fetched */
 	size_t window;	      /* of the last one */
 	uint8_t dir;
 };
@@ -101,7 +102,7 @@ struct tfh_accounts {
 			   * none */
 	/* filled by the pass over calls and ops */
 	TFH_VEC(struct tfh_step) step;	      /* by window, times of the whole window */
-	float (*step_cause)[TFH_CAUSE_COUNT]; /* likewise, seconds; NULL: nobody asked */
+	float (*step_cause)[TFH_CAUSE_COUNT]; /* likewise, in seconds; NULL: not requested */
 	int64_t cause_ns[TFH_CAUSE_COUNT], compute_ns, direct_ns,
 		train_ns; /* sums over judged windows */
 	struct tfh_others other[TFH_SEGMENT_COUNT];
@@ -140,10 +141,11 @@ static inline bool tfh_window_counts(const struct tfh_accounts *accounts, size_t
 	return accounts->use[i].segment == TFH_SEGMENT_TRAIN && !w->hole && !w->cut;
 }
 
-/* steps.c: is t in a step that counts? *window goes on from call to call, as times do; it begins with 0. */
+/* steps.c: whether t is in a step that counts. *window starts at 0 and advances from call to call, so t must not
+ * decrease. */
 bool tfh_judged_at(const struct tfh_accounts *accounts, int64_t t, size_t *window);
 
-/* likely.c: names the chains of the feed's `likely` after steps. 0 or -ENOMEM. */
+/* likely.c: assigns steps to the chains of the feed's `likely`. Runs after steps.c. 0 or -ENOMEM. */
 int tfh_find_likely(struct tfh_accounts *accounts);
 
 /* host_line.c: charges windows without device times, from the host's calls. */
@@ -159,10 +161,9 @@ int tfh_host_line_read(struct tfh_host_line *h);
 int tfh_host_line_end(struct tfh_host_line *h);
 void tfh_host_line_free(struct tfh_host_line *h);
 
-/* waits.c: what samples (looks) say a thread did during [t0, t1) of a pause, as shares of causes.
- * TFH_ANY_THREAD: whichever driving thread has samples. `handed`: the time that the thread waited
- * for another thread is not part of [t0, t1). `usual`: the cause that the pause's position alone
- * suggests. False if there are no samples. */
+/* waits.c: what samples show a thread did during [t0, t1) of a pause, as shares of causes. TFH_ANY_THREAD: any driving
+ * thread with samples. `handed`: the time that the thread waited for another thread is not part of [t0, t1). `usual`:
+ * the cause that the pause's position alone suggests. False if there are no samples. */
 #define TFH_ANY_THREAD UINT32_MAX
 /* Whether samples show compiling in a training step. */
 bool tfh_steps_compile(const struct tfh_accounts *accounts);
@@ -228,12 +229,12 @@ enum tfh_class tfh_class_of(const double part[TFH_PART_COUNT], double total);
 /* Largest cause of a class, TFH_CAUSE_NONE if it has none. */
 enum tfh_cause tfh_largest_cause(const int64_t cause[TFH_CAUSE_COUNT], enum tfh_class cls);
 
-/* unusual.c: steps that are not usual training steps */
+/* unusual.c: training steps that are not usual ones */
 /* Finds long steps that saved the model or loaded kernels, by the host's calls. */
 void tfh_find_special(struct tfh_accounts *accounts);
 /* The same for windows with device times, by bytes fetched. */
 void tfh_find_checkpoints(struct tfh_accounts *accounts);
-/* Finds from which length on a step is a stall. */
+/* Finds the minimum duration of a stall. */
 void tfh_find_stalls(struct tfh_accounts *accounts);
 /* Whether window i is a stall: it took `ns`, of which it computed `compute`. */
 bool tfh_is_stall(const struct tfh_accounts *accounts, size_t i, int64_t ns, int64_t compute);
@@ -244,7 +245,7 @@ void tfh_smooth_classes(struct tfh_accounts *accounts);
 
 /* contention.c: what steps lost to CPU contention. 0 or -ENOMEM */
 int tfh_find_contention(struct tfh_accounts *accounts);
-/* The parts of step i without it; returns their sum, seconds. */
+/* The parts of step i without contention; returns their sum, seconds. */
 double tfh_own_parts(const struct tfh_accounts *accounts, size_t i, double part[TFH_PART_COUNT]);
 
 /* input.c: finds the slow stage of the input pipeline */
@@ -253,7 +254,8 @@ void tfh_input_judge(struct tfh_accounts *accounts);
  * prepare. */
 bool tfh_input_async(const struct tfh_accounts *accounts);
 
-/* again.c: counts a copy in a training window; the one that moved most in that direction, NULL: none did. */
+/* again.c: counts a copy in a training window; the copy that moved most bytes in that direction, NULL: there is
+ * none. */
 void tfh_count_same(struct tfh_accounts *accounts, const struct tfh_event *ev, size_t window);
 const struct tfh_same_copy *tfh_most_same(const struct tfh_accounts *accounts, unsigned dir);
 

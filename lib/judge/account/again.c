@@ -1,7 +1,7 @@
 /*
- * Copies between host and device that come again in step after step: from the same host memory (constants that could stay on the
- * device), of the same device memory, and those that send back what was fetched. Addresses and sizes are all that is recorded, not
- * contents, so this tells where to look, and no more.
+ * Copies between host and device that repeat in step after step: from the same host memory (constants that could stay
+ * on the device), of the same device memory, and those that send back what was fetched. Only addresses and sizes are
+ * recorded, not contents, so these copies are only hints.
  */
 #include "judge/account/account.h"
 
@@ -11,7 +11,7 @@ static bool same_copy(const struct tfh_same_copy *c, const struct tfh_same_copy 
 	       (c->dir == TFH_DIR_H2D ? c->host == d->host : c->device == d->device);
 }
 
-/* Its entry, or a new one in place of one that has not come for a whole step. NULL: there is no room. */
+/* The entry of a copy, or a new one that replaces an entry without copies for a whole step. NULL: no room. */
 static struct tfh_same_copy *entry_of(struct tfh_accounts *accounts, const struct tfh_same_copy *c)
 {
 	struct tfh_same_copy *room = NULL;
@@ -28,7 +28,7 @@ static struct tfh_same_copy *entry_of(struct tfh_accounts *accounts, const struc
 	return room;
 }
 
-/* Whether that host memory was fetched to in this step or the one before. */
+/* Whether this step or the one before copied to that host memory. */
 static bool was_fetched(const struct tfh_accounts *accounts, const struct tfh_same_copy *c)
 {
 	for (int i = 0; i < TFH_ACCOUNT_SAME_COPIES; i++) {

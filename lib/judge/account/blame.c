@@ -64,10 +64,10 @@ static int64_t idle_since(const struct tfh_blame *b, const struct tfh_dop *o)
 }
 
 /*
- * Charges [t0, t1), in which another device computes (op k) while the critical one waits for it.
- * That is computing of the job. But if k had begun earlier, both devices would have computed side
- * by side: for as long as k's device was idle before, what delayed k is charged. Where k had to
- * wait for the critical device (stages of a pipeline), that device was computing.
+ * Charges [t0, t1), in which another device computes (op k) while the critical one waits for it. This time is computing
+ * of the job. But if k had begun earlier, both devices would have computed side by side. So for as long as k's device
+ * was idle before, the time is charged to what delayed k, unless k had to wait for the critical device (stages of a
+ * pipeline): then that device was computing.
  */
 static void charge_elsewhere(struct tfh_blame *b, uint32_t k, int64_t t0, int64_t t1)
 {
@@ -101,8 +101,8 @@ static void charge_meeting(struct tfh_blame *b, const struct tfh_dop *o, int64_t
 	b->depth--;
 }
 
-/* Charges [t0, t1), in which op o ran. What a collective takes longer than its shortest participant
- * is waiting for the last one, and comes first. */
+/* Charges [t0, t1), in which op o ran. The time by which a collective exceeds its shortest participant comes first and
+ * is a wait for the last one. */
 static void charge_op(struct tfh_blame *b, const struct tfh_dop *o, int64_t t0, int64_t t1)
 {
 	if (t1 <= t0)
@@ -121,8 +121,8 @@ static void charge_op(struct tfh_blame *b, const struct tfh_dop *o, int64_t t0, 
 			!o->inferred);
 }
 
-/* Charges [t0, t1), after an op ended, until the thread that waited for it goes on. Waking up takes a moment; then the thread is ready, and
- * on a crowded machine what it waits for is a CPU. */
+/* Charges [t0, t1), from the end of an op until the thread that waited for it continues. A wake-up takes a moment;
+ * after that the thread is ready and, on a crowded machine, waits for a CPU. */
 static void charge_late(struct tfh_blame *b, int64_t ended, int64_t t0, int64_t t1)
 {
 	int64_t ready = b->sl->accounts->facts->crowded ? ended + TFH_WOKEN_NS : t1;
@@ -134,8 +134,8 @@ static void charge_late(struct tfh_blame *b, int64_t ended, int64_t t0, int64_t 
 	tfh_blame_cause(b, ready, t1, TFH_CAUSE_HOST_CONTENTION, true);
 }
 
-/* Charges [t0, t1) of a wait on an idle device: until the op it waited for was done, that op, or
- * what delayed the op; after that, the wake-up of the thread. */
+/* Charges [t0, t1) of a wait on an idle device. Until the op it waited for ended, the time is charged to that op, or to
+ * what delayed it; after that, to the wake-up of the thread. */
 static void charge_wait(struct tfh_blame *b, const struct tfh_seg *s, int64_t t0, int64_t t1)
 {
 	const struct tfh_dop *o = s->op == TFH_NO ? NULL : &b->sl->op.v[s->op];
@@ -147,7 +147,7 @@ static void charge_wait(struct tfh_blame *b, const struct tfh_seg *s, int64_t t0
 		tfh_blame_cause(b, t0, t1, TFH_CAUSE_HOST_SYNC, true);
 		return;
 	}
-	if (s->spin) /* it sleeps between two questions */
+	if (s->spin) /* the thread sleeps between two polls */
 		tfh_blame_cause(b, tfh_max_ns(t0, o->t1), t1, TFH_CAUSE_HOST_SYNC, true);
 	else
 		charge_late(b, tfh_max_ns(o->t1, s->t0), tfh_max_ns(t0, o->t1), t1);
@@ -159,8 +159,8 @@ static void charge_wait(struct tfh_blame *b, const struct tfh_seg *s, int64_t t0
 	b->depth--;
 }
 
-/* Charges [t0, t1) of a copying call on a device that does not compute: as long as its own op had
- * to wait for another op, that one, or what delayed it. */
+/* Charges [t0, t1) of a copying call on a device that does not compute. While its own op had to wait for another op,
+ * the time is charged to that one, or to what delayed it. */
 static void charge_copy(struct tfh_blame *b, const struct tfh_seg *s, int64_t t0, int64_t t1)
 {
 	const struct tfh_slice *sl = b->sl;
@@ -248,8 +248,8 @@ static void charge_seg(struct tfh_blame *b, const struct tfh_seg *s, int64_t t0,
 	}
 }
 
-/* For a wait, up to hi, for an op that already ran when the thread began to wait: the op delayed
- * the host, whatever the thread did meanwhile. Charges all of [lo, hi) then and returns true. */
+/* If the thread waited, up to hi, for an op that was already running when the wait began, the op delayed the host,
+ * whatever the thread did meanwhile. Charges all of [lo, hi) in that case and returns true. */
 static bool held_by(struct tfh_blame *b, const struct tfh_seg *s, int64_t lo, int64_t hi)
 {
 	const struct tfh_dop *o = s->op == TFH_NO ? NULL : &b->sl->op.v[s->op];
@@ -298,7 +298,7 @@ static void walk_back(struct tfh_blame *b, uint32_t thread, int64_t lo, int64_t 
 			hi = tfh_min_ns(hi, t);
 			thread = q->thread;
 			at = s->from;
-			if (q->t1 > hi) /* lo lies after the hand-over */
+			if (q->t1 > hi) /* lo is after the hand-over */
 				return;
 			continue;
 		}
@@ -442,7 +442,7 @@ void tfh_blame_window(struct tfh_slice *sl, size_t window, struct tfh_account *a
 		tfh_blame_cause(&b, t, tfh_min_ns(o->t1, w->to), TFH_CAUSE_NONE, true);
 		t = tfh_min_ns(o->t1, w->to);
 	}
-	if (t < w->to) { /* the window ends with an op that is no computing */
+	if (t < w->to) { /* the window ends with an op that does not compute */
 		uint32_t n = tfh_op_ended(sl, w->to), x = n ? sl->op_ends.v[n - 1] : TFH_NO;
 		if (n && sl->op.v[x].t1 == w->to) {
 			charge_op(&b, &sl->op.v[x], tfh_max_ns(t, sl->op.v[x].t0), w->to);

@@ -1,6 +1,6 @@
 /*
- * Closing a window's account: its step, and the sums over all steps that count. Both kinds of windows end here, those charged from the device line
- * and those charged from the host line.
+ * Closes a window's account: computes its step, and the sums over all steps that count. Used for windows charged from
+ * the device line and from the host line.
  */
 #include <string.h>
 

@@ -1,22 +1,22 @@
 /*
- * CPU contention: time in which a driving thread could have run, but others had the CPUs. It is of two kinds:
+ * CPU contention: time in which a driving thread could have run while others used the CPUs. There are two kinds:
  *
- * 1. A thread that waited for the device goes on late. Device times show it, moment by moment (blame.c): host.cpu-contention.
- * 2. A thread is interrupted in its work, which then takes longer. The kernel adds up such time for each thread (run delay), and the
- *    recorder notes the sums now and then. What of it was not of the first kind is divided here over the steps between two notes, in
- *    proportion to the threads' work. It stays with that work, as it goes away with it, but does not count when work is compared with
- *    what else a step does.
+ * 1. A thread that waited for the device continues late. Device times show each case (blame.c): host.cpu-contention.
+ * 2. A thread is interrupted in its work, which then takes longer. The kernel adds up such time per thread (run
+ *    delay), and the recorder samples the sums. The part that is not of the first kind is divided here over the steps
+ *    between two samples, in proportion to the threads' work. It remains part of that work, as it would disappear with
+ *    it, but does not count when the work is compared with other parts of a step.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "judge/account/account.h"
 
-/* Between two samples. */
+/* The time between two samples. */
 struct interval {
 	int64_t t0, t1;
 	double ran, delay;  /* of the driving threads, seconds */
-	double steps, late; /* of steps: their time, and what of it is of the first kind */
+	double steps, late; /* of steps: their time, and the part of it that is of the first kind */
 };
 
 struct intervals {
@@ -32,7 +32,7 @@ static void add_thread(struct interval *s, const struct tfh_thread_times *now,
 {
 	for (uint32_t i = 0; i < before->threads; i++) {
 		const struct tfh_thread_times *was = &before->thread[i];
-		/* less than before: another thread has its number */
+		/* less than before: another thread has its id */
 		if (was->thread != now->thread || was->run_s > now->run_s ||
 		    was->delay_s > now->delay_s)
 			continue;
@@ -61,7 +61,7 @@ static int find_intervals(struct intervals *all)
 	return 0;
 }
 
-/* What part of a step lies in an interval. */
+/* The share of a step that is inside an interval. */
 static double part_in(const struct tfh_step *s, const struct interval *x)
 {
 	double t0 = (double)x->t0 / 1e9, t1 = (double)x->t1 / 1e9, end = s->start_s + s->dur_s;
@@ -70,7 +70,7 @@ static double part_in(const struct tfh_step *s, const struct interval *x)
 	return to > from && s->dur_s > 0 ? (to - from) / s->dur_s : 0;
 }
 
-/* Calls fn for each step that lies in an interval, at least partly. */
+/* Calls fn for each step that overlaps an interval. */
 static void each(struct intervals *all,
 		 void (*fn)(struct intervals *all, struct interval *x, size_t step, double part))
 {
@@ -94,7 +94,7 @@ static void add_step(struct intervals *all, struct interval *x, size_t i, double
 	x->late += part * (double)all->accounts->contention[i].late;
 }
 
-/* The share of the threads' work that was run delay. */
+/* The share of run delay in the threads' work. */
 static double slowed(const struct interval *x)
 {
 	double in_steps = x->steps / ((double)(x->t1 - x->t0) / 1e9);
@@ -130,7 +130,7 @@ static bool runs(int cause)
 	       cause != TFH_CAUSE_HOST_GIL;
 }
 
-/* Of all causes, or only of those in which the threads run. */
+/* Host time of all causes, or only of those in which the threads run. */
 static double host_ns(const struct tfh_accounts *accounts, bool all)
 {
 	double ns = 0;
@@ -155,7 +155,7 @@ static void sum_up(const struct intervals *all)
 	accounts->slowed_ns[TFH_CAUSE_HOST_LAUNCH] = 1e9 * all->launch;
 }
 
-/* The class of each step without it, and the cause where that is another class. */
+/* Sets the class of each step without contention, and the cause if it belongs to another class. */
 static void judge_steps(struct tfh_accounts *accounts)
 {
 	TFH_EACH (i, accounts->step.n) {

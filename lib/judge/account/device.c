@@ -39,7 +39,7 @@ static size_t next_timed(const struct tfh_device *d, size_t w)
 	return w;
 }
 
-/* Loads all slices, which are judged meanwhile. */
+/* Loads all slices, which workers judge meanwhile. */
 static int load_all(struct tfh_device *d, struct tfh_slices *q, struct tfh_err *err)
 {
 	size_t a = count_tier(d, 'A'), every = a / TFH_ACCOUNT_REPLAYED + 1, turn = 0;

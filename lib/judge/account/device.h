@@ -5,16 +5,16 @@
  * 	device    second pass: which windows are judged together, as a slice
  * 	busy      busy time of engines, kernels, copies
  * 	chunk     loads a slice: ops and calls of a few windows
- * 	slices    judges slices side by side, by these:
+ * 	slices    judges slices in parallel, using:
  * 	hosttime  what the threads did
  * 	depend    what each op had to wait for
  * 	blame     charges every moment without computing to what caused its end
  * 	replay    times the same windows again without a class of costs
  *
- * An op belongs to the window in which it was issued, never to the one in which it ran. A window
- * lasts from the completion of the previous one to its own completion, so windows tile the time
- * however far the host runs ahead. Between a window with device times and one without, both end
- * at the cut of the host's windows: neighbours share one cut everywhere.
+ * An op belongs to the window in which it was issued, not to the one in which it ran. A window lasts from the
+ * completion of the previous one to its own completion, so windows tile the time however far the host runs ahead.
+ * Between a window with device times and one without, both end at the cut of the host's windows: neighbours share one
+ * cut everywhere.
  */
 #ifndef TFH_JUDGE_DEVICE_H
 #define TFH_JUDGE_DEVICE_H
@@ -28,8 +28,8 @@
 /* A window as seen from the device. */
 struct tfh_dwin {
 	int64_t done; /* completion: end of its last op on the critical device */
-	/* time that is judged: from completion to completion; at a neighbour without device times,
-	 * to the cut of the host's windows */
+	/* time that is judged: from completion to completion; if a neighbour has no device times, to the cut of the
+	 * host's windows */
 	int64_t from, to;
 	uint32_t ops;
 	float fetched; /* bytes copied to the host */
@@ -115,7 +115,7 @@ struct tfh_near_kernel {
 	size_t at;
 };
 
-/* A stream's handle in host calls, and its lane. */
+/* The handle of a stream in host calls, and its lane. */
 struct tfh_stream_name {
 	uint32_t host, lane;
 	uint8_t device; /* of the lane: each device has a name of its own for a handle */
@@ -130,15 +130,15 @@ static inline bool tfh_stream_known(const struct tfh_stream_name *v, size_t n,
 	return false;
 }
 
-/* A window of a slice: its account, and what of it later phases ask while the slice is in memory. */
+/* A window of a slice: its account, and what later phases need while the slice is in memory. */
 struct tfh_slice_window {
 	struct tfh_account account;
 	bool counts; /* tfh_window_counts(), and it was no stall */
 	bool known;  /* its launches have ops */
 };
 
-/* Windows that are judged together, with all that this needs: their own copies of what the loader
- * goes on changing, so that several slices can be judged at the same time (slices.c). */
+/* Windows that are judged together, with all data that this needs. They have their own copies of what the loader keeps
+ * changing, so that several slices can be judged at the same time (slices.c). */
 struct tfh_slices;
 struct tfh_slice {
 	struct tfh_slices *of;
@@ -153,7 +153,7 @@ struct tfh_slice {
 	TFH_VEC(struct tfh_run_of_function) function; /* by end */
 	TFH_VEC(struct tfh_lane) lane;
 	int64_t until; /* the ops of these windows ended by then */
-	/* made of these, in memory that the thread lends which judges the slice */
+	/* computed from these, in memory lent by the judging thread */
 	TFH_VEC(struct tfh_seg) seg; /* by thread and begin */
 	TFH_VEC(uint32_t) ends;	     /* segments of calls by end */
 	/* by index in `ends`: how many calls directly before end on the same thread */
@@ -165,15 +165,15 @@ struct tfh_slice {
 				    * threads */
 	TFH_VEC(uint32_t) near;	   /* by thread: the segment found last */
 	size_t first_op;	   /* earlier ops ended before the window */
-	/* Its own, and after its turn (slices.c) those of all slices so far: names of streams; times
-	 * from an op's end to the return of the call that waited for it: wake if the thread slept,
-	 * after if it hardly waited. */
+	/* The slice's own names of streams and wake-up times and, after its turn (slices.c), also those of all slices
+	 * before. Wake-up times are from an op's end to the return of the call that waited for it: wake if the thread
+	 * slept, after if it hardly waited. */
 	TFH_VEC(struct tfh_stream_name) stream;
 	struct tfh_hist wake, after;
 	struct tfh_pauses *pauses;
 	int64_t called; /* host functions that streams ran, as part of callbacks */
-	bool sampled;	/* the sampler takes something of it */
-	void *sample;	/* that; NULL: nothing */
+	bool sampled;	/* the sampler takes a sample of it */
+	void *sample;	/* the sample, NULL: none */
 	bool judged;
 	int rc;
 };
@@ -202,7 +202,7 @@ struct tfh_device {
 	} copied[TFH_ACCOUNT_DIRS][2]; /* [direction][pageable] */
 	TFH_VEC(struct tfh_kernel_time) kernel;
 	struct tfh_near_kernel near_kernel[TFH_ACCOUNT_NEAR_KERNELS];
-	/* what is read for the next slice, from what the slices before have left */
+	/* read for the next slice, and kept from the slices before */
 	TFH_VEC(struct tfh_dop) op; /* by start */
 	TFH_VEC(struct tfh_piece) call;
 	TFH_VEC(struct tfh_piece) later; /* calls already read that begin after the horizon */
@@ -242,13 +242,13 @@ int tfh_call_feed_error(const struct tfh_call_feed *c, struct tfh_err *err);
 
 /* device.c: finds windows with device times. 0 or a negative errno. */
 int tfh_device_find(struct tfh_accounts *accounts, struct tfh_err *err);
-/* What a later phase takes of some slices, spread over the run, while they are in memory. */
+/* Takes samples of some slices, spread over the run, for a later phase, while they are in memory. */
 struct tfh_sampler {
 	void *arg;
 	/* Samples of one slice, NULL when out of memory; several threads call it. Released by
 	 * `add`. */
 	void *(*take)(const void *arg, const struct tfh_slice *sl);
-	/* Adds these to the others, in order of the slices, unless `drop`. 0 or -ENOMEM. */
+	/* Adds a sample to the others, in order of the slices, unless `drop`. 0 or -ENOMEM. */
 	int (*add)(void *arg, void *sample, bool drop);
 };
 /* Judges those windows, reading `calls` as far as needed. 0 or a negative errno. */
@@ -284,7 +284,7 @@ int tfh_chunk_load(struct tfh_device *d, struct tfh_slice *sl, size_t w0, size_t
 /* Counts the ops after the last windows. */
 int tfh_chunk_end(struct tfh_device *d, struct tfh_err *err);
 
-/* slices.c: judges slices side by side. NULL when out of memory. */
+/* slices.c: judges slices in parallel. NULL when out of memory. */
 struct tfh_slices;
 struct tfh_slices *tfh_slices_new(struct tfh_device *d, const struct tfh_sampler *sampler);
 /* An empty slice for windows [w0, w1), once there is memory for them. The caller loads it and gives

@@ -142,8 +142,7 @@ static void charge_pause(struct tfh_host_line *a, int64_t t0, int64_t t1, bool h
 	}
 }
 
-/* The same where other threads may have computed or communicated meanwhile: without a device, that
- * is the job's work. */
+/* The same if other threads may have computed or communicated meanwhile: without a device, that is the job's work. */
 static void seg_pause(struct tfh_host_line *a, int64_t t0, int64_t t1, bool hidden)
 {
 	enum tfh_covered by;
@@ -239,7 +238,7 @@ static inline void add_work(struct tfh_host_line *a, int64_t *work, int64_t t1, 
 	tfh_note_large(a->ledger, t1, ns);
 }
 
-/* Counts n launches of the row that have all in common but their times. */
+/* Counts n launches of the row that differ only in their times. */
 static int count_in_row(struct tfh_host_line *a, const struct tfh_event *ev, uint32_t n)
 {
 	struct tfh_inferred *d = &a->device;
@@ -373,7 +372,7 @@ static inline int take(struct tfh_host_line *a, const struct tfh_event *ev)
 	return count_in_row(a, ev, 1);
 }
 
-/* Takes the launches at hand that continue the row. */
+/* Takes the available launches that continue the row. */
 static int take_row(struct tfh_host_line *a)
 {
 	const struct tfh_feed *f = a->accounts->facts->feed;
@@ -399,7 +398,7 @@ static int take_row(struct tfh_host_line *a)
 	return rc;
 }
 
-/* Takes the rows of launches that continue the row whole: none is so long that it may be main work. */
+/* Takes whole rows of launches that continue the row: none is long enough to be main work. */
 static int take_rows(struct tfh_host_line *a)
 {
 	const struct tfh_feed *f = a->accounts->facts->feed;

@@ -1,6 +1,6 @@
 /*
- * What the device was doing, inferred from the calls that wait for it. The host line keeps one such state while it goes over the calls of a run
- * without device times.
+ * The state of the device, inferred from the calls that wait for it. The host line keeps one such state while it reads
+ * the calls of a run without device times.
  */
 #ifndef TFH_JUDGE_ACCOUNT_INFERRED_H
 #define TFH_JUDGE_ACCOUNT_INFERRED_H
@@ -31,7 +31,7 @@ struct tfh_inferred {
 	} kind[TFH_ACCOUNT_WAIT_KINDS];
 };
 
-/* What a wait for the device tells. */
+/* What a wait for the device shows. */
 struct tfh_waited {
 	bool kernels, copies; /* what it waited for; neither: the device had nothing to do */
 	bool busy;	      /* the device worked all the time since its first outstanding work */
@@ -50,7 +50,8 @@ uint64_t tfh_inferred_covered(struct tfh_inferred *d, const struct tfh_piece *p)
 struct tfh_waited tfh_inferred_wait(struct tfh_inferred *d, int64_t t0, int64_t t1, uint64_t upto);
 /* All launches up to `upto` are complete. */
 void tfh_inferred_complete(struct tfh_inferred *d, uint64_t upto);
-/* Whether every launch waits for a kernel to end, as the driver's queue is full. A single slow launch was only interrupted. */
+/* Whether every launch waits for a kernel to end because the driver's queue is full. A single slow launch was only
+ * interrupted. */
 bool tfh_inferred_queue_full(const struct tfh_inferred *d);
 
 static inline bool tfh_inferred_outstanding(const struct tfh_inferred *d)

@@ -179,7 +179,7 @@ static bool trains_at(const struct tfh_accounts *accounts, int64_t t, size_t *wi
 	       accounts->loops->window.v[*window].segment == TFH_SEGMENT_TRAIN;
 }
 
-/* Where a loader's time goes, by what its worker processes or, without any, the asking thread was seen doing. */
+/* The cause of a loader's time, by samples of its worker processes or, if it has none, of the requesting thread. */
 static enum tfh_cause loader_cause(const struct tfh_accounts *accounts)
 {
 	const struct tfh_facts *facts = accounts->facts;
@@ -212,7 +212,8 @@ static enum tfh_cause loader_cause(const struct tfh_accounts *accounts)
 	return (enum tfh_cause)(best - seen);
 }
 
-/* Where neither a pipeline nor a loader is known: what most of the time was done by whoever makes the batches. */
+/* If neither a pipeline nor a loader is known: the cause of most of the time of the thread or process that makes the
+ * batches. */
 static enum tfh_cause maker_cause(const struct tfh_accounts *accounts)
 {
 	const struct tfh_facts *facts = accounts->facts;

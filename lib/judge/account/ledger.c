@@ -145,7 +145,7 @@ static enum tfh_cause gap_cause(const struct tfh_ledger *l, const struct gap *g,
 {
 	const struct tfh_accounts *accounts = l->accounts;
 
-	/* PyTorch has no callbacks: its optimizer's step and the program's own lines come there. */
+	/* PyTorch has no callbacks: its optimizer's step and the program's own lines run at that point. */
 	bool calls_back = accounts->facts->consumers &&
 			  (!accounts->facts->loader || accounts->facts->feed->imported);
 
@@ -183,13 +183,13 @@ static void judge_gap(struct tfh_ledger *l, const struct gap *g, enum tfh_cause 
 	judge_part(l->at, g, cause, left);
 }
 
-/* The chain of the window that the ledger is at, NULL: nobody asked for it. */
+/* The chain of the ledger's current window; NULL: not requested. */
 static struct tfh_chain *chain_here(const struct tfh_ledger *l)
 {
 	return tfh_chain_of(l->accounts->facts->feed, l->accounts->facts->process, l->number);
 }
 
-/* The pauses in it, by what they alone tell. */
+/* Sets the causes of the chain's pauses by what is known of each pause alone. */
 static void judge_links(const struct tfh_ledger *l, struct tfh_chain *c, int64_t end)
 {
 	for (size_t i = 0; i < c->link.n; i++) {
@@ -217,10 +217,10 @@ static void judge_gaps(struct tfh_ledger *l)
 }
 
 /*
- * Corrects the input time of several steps in one call. If computing goes on between the get-nexts,
- * their time is exposed as recorded. If they come right after another, computing runs beside them;
- * what follows the last get-next is then the computing of one step or, if they ran ahead, of most
- * steps. In both cases, steps times that is what the call needs without input.
+ * Corrects the input time of several steps in one call. If computing continues between the get-nexts, their time is
+ * exposed as recorded. If they follow each other directly, computing runs in parallel; the time after the last get-next
+ * is then the computing of one step or, if they ran ahead, of most steps. In both cases, that time multiplied by the
+ * number of steps is what the call needs without input.
  */
 static void judge_group(struct tfh_ledger *l)
 {

@@ -1,4 +1,5 @@
-/* Which steps will probably be asked for, before they are judged: their lengths are known, and most of them stay training. */
+/* Predicts which steps will be asked for before they are judged: their durations are known, and most of them remain
+ * training steps. */
 #include <errno.h>
 #include <math.h>
 
@@ -6,7 +7,7 @@
 #include "judge/chain.h"
 #include "judge/stats.h"
 
-/* As its account will have it (close.c). */
+/* The duration that the step's account will have (close.c). */
 static double length_of(const struct tfh_accounts *accounts, size_t i)
 {
 	const struct tfh_window *w = &accounts->loops->window.v[i];
@@ -17,7 +18,7 @@ static double length_of(const struct tfh_accounts *accounts, size_t i)
 	return (double)(d ? d->to - d->from : w->t1 - w->t0) / 1e9;
 }
 
-/* Names the next chains after the n steps whose lengths are nearest to this one, of equals the first. */
+/* Gives the next chains to the n steps with the durations nearest to this one; among equals, to the first ones. */
 static void take_nearest(const struct tfh_accounts *accounts, double length,
 			 struct tfh_chain *chain, uint32_t n)
 {
@@ -55,7 +56,7 @@ int tfh_find_likely(struct tfh_accounts *accounts)
 	if (n && l->step == TFH_NO_STEP) {
 		take_nearest(accounts, tfh_quantile(length, n, TFH_CHAIN_SLOW), &l->chain[0], 1);
 		take_nearest(accounts, tfh_quantile(length, n, TFH_CHAIN_FAST), &l->chain[1], 1);
-		/* The median one is of the verdict's class, which is not known yet. */
+		/* The median step is one of the verdict's class, which is not known yet. */
 		take_nearest(accounts, tfh_quantile(length, n, 0.5), &l->chain[2],
 			     TFH_CHAIN_LIKELY - 2);
 	}

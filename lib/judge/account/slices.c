@@ -1,11 +1,10 @@
 /*
- * Judges slices of the run side by side. One thread, the reader, loads slices in order of time
- * (window_chunk.c); workers judge them, and so does the reader where there is no room for another
- * one. Where a slice begins follows from the windows and their ops alone, and slices pass on in order
- * what one has to know of those before it: the names of streams, and how long threads take to wake
- * up. The reader closes the accounts, also in order. So results do not depend on the number of
- * workers. What lies before a slice's first window, as far as its ops and calls may have waited for
- * it, is loaded with it (span.c).
+ * Judges slices of the run in parallel. One thread, the reader, loads slices in order of time (window_chunk.c). Workers
+ * judge them, and so does the reader when there is no room for another slice. The begin of a slice depends only on the
+ * windows and their ops, and slices pass on in order what each has to know of those before it: the names of streams,
+ * and how long threads take to wake up. The reader closes the accounts, also in order, so results do not depend on the
+ * number of workers. A slice also contains the time before its first window in which ops and calls may have delayed it
+ * (span.c).
  */
 #include <pthread.h>
 #include <sched.h>
@@ -30,7 +29,7 @@ struct tfh_slices {
 	uint64_t held; /* by the reader: ops and calls of all slices that are not closed */
 	uint64_t closed;
 	int rc;
-	/* what was passed on: by the slice whose turn it is */
+	/* what was passed on, owned by the slice whose turn it is */
 	TFH_VEC(struct tfh_stream_name) stream;
 	struct tfh_hist wake, after;
 	pthread_mutex_t lock; /* of all below, and of tfh_slice.judged */
@@ -103,7 +102,7 @@ static int charge(struct tfh_slice *sl)
 	return rc;
 }
 
-/* Lends a slice what is made while it is judged, and takes it back. */
+/* Lends a slice the memory for the data made while it is judged, and takes it back. */
 static void swap_room(struct tfh_slice *sl, struct tfh_slice *room)
 {
 	uint32_t *thread_seg = sl->thread_seg;
@@ -137,7 +136,7 @@ static void judge(struct tfh_slices *q, struct tfh_slice *sl)
 	sl->rc = rc;
 }
 
-/* Judges the next slice that nobody has taken. The caller holds the lock. */
+/* Judges the next slice that no thread has taken. The caller holds the lock. */
 static void judge_next(struct tfh_slices *q, struct tfh_slice *room)
 {
 	struct tfh_slice *sl = &q->slot[q->taken++ % q->slots];
@@ -249,7 +248,7 @@ int tfh_slices_end(struct tfh_slices *q)
 	return q->rc;
 }
 
-/* How many threads may judge. One, where the charges of a step are kept in the order in which they are made. */
+/* How many threads may judge. Only one if the charges of a step are recorded in the order in which they are made. */
 static uint32_t threads(const struct tfh_feed *f)
 {
 	cpu_set_t cpus;
@@ -260,7 +259,7 @@ static uint32_t threads(const struct tfh_feed *f)
 	return f->chain ? 1 : n;
 }
 
-/* Where no thread can be started, the reader judges all slices. */
+/* If no thread can be started, the reader judges all slices. */
 static void start_workers(struct tfh_slices *q, uint32_t n)
 {
 	sigset_t all, old;
@@ -287,7 +286,7 @@ struct tfh_slices *tfh_slices_new(struct tfh_device *d, const struct tfh_sampler
 	q->sampler = sampler;
 	pthread_mutex_init(&q->lock, NULL);
 	pthread_cond_init(&q->changed, NULL);
-	/* One that each thread judges, and one to be loaded. */
+	/* One slice per judging thread, and one that is being loaded. */
 	n = n < TFH_ACCOUNT_SLICES - 1 ? n : TFH_ACCOUNT_SLICES - 1;
 	q->slots = n == 1 ? 1 : n + 1;
 	for (uint32_t i = 0; i < q->slots; i++) {

@@ -81,15 +81,15 @@ enum tfh_cause tfh_look_cause(const struct tfh_facts *facts, int at, bool feeds)
 	else if (facts->much_kernel && tfh_at_role(at) == TFH_ROLE_LATER && facts->writes)
 		cause = facts->writes == TFH_WRITES_BYTES ? TFH_CAUSE_HOST_CHECKPOINT
 							  : TFH_CAUSE_HOST_LOGGING;
-	/* No kernel was made in the second half of the launches: what is rewritten there is dispatched. */
+	/* No kernel was compiled in the second half of the launches, so rewriting there is part of dispatch. */
 	if (tfh_at_role(at) == TFH_ROLE_REWRITE && facts->launches_loaded * 2 < facts->launches)
 		cause = TFH_CAUSE_HOST_LAUNCH;
-	/* A queue of the program itself, beside a pipeline that delivers its batches. */
+	/* A queue of the program itself, in addition to a pipeline that delivers its batches. */
 	if (facts->consumers && tfh_at_role(at) == TFH_ROLE_QUEUE)
 		cause = TFH_CAUSE_HOST_LOCK;
 	if (facts->consumers && tfh_at_role(at) == TFH_ROLE_SENT)
 		cause = TFH_CAUSE_HOST_WAIT;
-	/* Nobody else was seen at work. */
+	/* No other thread or process was seen at work. */
 	if ((facts->consumers || !facts->makers) && tfh_at_role(at) == TFH_ROLE_MADE)
 		cause = TFH_CAUSE_HOST_LOCK;
 	return cause == TFH_CAUSE_HOST_PYTHON && !tfh_looks_python(facts->looks)
