@@ -156,7 +156,7 @@ static bool in_pause(const struct maker *m, uint32_t thread, int64_t t0, int64_t
 	return i < m->pause.n && m->pause.v[i].thread == thread && m->pause.v[i].t0 < t1;
 }
 
-/* Whether a launch lies in a range. m->call must hold only launches. */
+/* Whether a launch is inside a range. m->call must contain only launches. */
 static bool launches_in(const struct maker *m, const struct range *r)
 {
 	size_t i = after(m->call.v, m->call.n, r->thread, r->t0);
@@ -415,9 +415,8 @@ static size_t part_at(const struct tfh_cover_part *v, size_t lo, size_t hi, int6
 	return lo;
 }
 
-/* Adds up the time of each kind in [t0, t1). Time below 50 us that is neither waiting nor covered
- * by an op counts as call overhead if it lies between two launching ops, or between one and the
- * edge of the pause. */
+/* Adds up the time of each kind in [t0, t1). Time below 50 us that is neither waiting nor covered by an op counts as
+ * call overhead if it is between two launching ops, or between one and the edge of the pause. */
 static void weigh(const struct tfh_cover *c, uint32_t thread, int64_t t0, int64_t t1,
 		  int64_t ns[KINDS])
 {

@@ -53,8 +53,8 @@ struct tfh_tick {
 	int64_t x0, x1; /* of the call that executes a graph around it; 0: none */
 	uint32_t series, thread;
 	bool end;  /* "no more elements" instead of a batch */
-	bool eval; /* mark: the step trains nothing */
-	bool more; /* a further batch of the step that the one before began */
+	bool eval; /* mark: the step does not train */
+	bool more; /* a further batch of the step that the previous batch began */
 };
 
 /* One iterator object. */
@@ -62,7 +62,7 @@ struct tfh_series {
 	uint32_t iterator, stage;
 	int32_t root;			  /* stage as an index of tfh_facts.stage, -1: unknown */
 	bool loop;			  /* a dataset loop inside a graph */
-	bool tests;			  /* nothing is trained with its batches */
+	bool tests;			  /* its batches are not trained with */
 	uint64_t count, contained, execs; /* count: batches; contained: those inside executing
 					   * calls; execs: such calls */
 	uint32_t before; /* hash chain: index + 1 of the previous one in its bucket; 0: none */
@@ -119,8 +119,7 @@ struct tfh_stage_use {
 	struct tfh_stage_time time; /* over the whole run */
 };
 
-/* What calls in the sequence of launches, copies and waits have in common that are the same but for
- * their times. */
+/* The common properties of all calls in the sequence of launches, copies and waits that differ only in their times. */
 struct tfh_token_kind {
 	uint64_t hash;
 	uint64_t rough; /* of launches: the same for all grids of a function */
@@ -130,16 +129,15 @@ struct tfh_token_kind {
 	uint8_t bucket; /* of launches: a small hash of the function */
 };
 
-/* Element of the sequence, from which the launch period is found. There may be a million, which are
- * read several times: they are small. */
+/* Element of the sequence in which the launch period is found. There may be a million, which are read several times, so
+ * they are small. */
 struct tfh_token {
 	int64_t t0;
-	int64_t ns : TFH_FACTS_TOKEN_BITS; /* the length; longer ones have the longest */
+	int64_t ns : TFH_FACTS_TOKEN_BITS; /* the duration, capped at the largest value */
 	uint64_t kind : 64 - TFH_FACTS_TOKEN_BITS;
 };
 
-/* A token that is no plain launch, and the launches between it and the one before: sums over their
- * kinds. */
+/* A token that is not a plain launch, and the launches between it and the one before: sums over their kinds. */
 struct tfh_stop {
 	uint64_t exact, rough; /* of tfh_token_kind.hash and .rough */
 	uint32_t at;	       /* index of the token */
@@ -212,10 +210,10 @@ struct tfh_facts {
 	struct {
 		uint64_t w[2];		   /* of the launches */
 		uint32_t kind;		   /* + 1, 0: free */
-	} kind_near[TFH_FACTS_NEAR_KINDS]; /* those of recent launches, so that most need no hash */
+	} kind_near[TFH_FACTS_NEAR_KINDS]; /* of recent launches, so that most need no hash */
 	TFH_VEC(struct tfh_token) token;   /* the first ones, by begin */
-	bool token_mixed;		   /* they did not come in that order */
-	TFH_VEC(struct tfh_stop) stop;	   /* in order; the last one is no token, but the end */
+	bool token_mixed;		   /* they did not arrive in that order */
+	TFH_VEC(struct tfh_stop) stop;	   /* in order; the last one stands for the end */
 	TFH_VEC(struct tfh_token) late;	   /* later ones, without plain launches */
 	bool late_launch, late_lost;	   /* launches are missing in both; other tokens are */
 	bool one_line; /* a single thread makes the time line, and its outermost calls do not
@@ -230,21 +228,21 @@ struct tfh_facts {
 	const char *loader;		/* name of a PyTorch DataLoader's get-next, NULL: none */
 	/* last launch into each stream */
 	struct tfh_last_call last_launch[TFH_FACTS_LAST_LAUNCHES];
-	TFH_VEC(struct tfh_exec) exec; /* by end */
-	TFH_VEC(int64_t) update;       /* ends of optimizers' steps, as PyTorch names them */
-	TFH_VEC(uint8_t) updates;      /* by string: is it such a name? UINT8_MAX: not looked up */
-	TFH_VEC(struct tfh_rare) rare; /* by end */
-	TFH_VEC(int64_t) call_at;      /* end of every TFH_FACTS_CALLS_APART-th event */
-	uint64_t launches_loaded;      /* launches before the last module was loaded */
-	int64_t launched;	       /* end of the last launch, INT64_MIN / 2: none yet */
-	TFH_VEC(struct tfh_quiet) quiet; /* long times without a launch, in order */
-	int64_t quiet_ns;		 /* `quiet` holds all that are at least so long */
+	TFH_VEC(struct tfh_exec) exec;	 /* by end */
+	TFH_VEC(int64_t) update;	 /* ends of optimizers' steps, as PyTorch names them */
+	TFH_VEC(uint8_t) updates;	 /* by string: 1 if such a name; UINT8_MAX: unknown */
+	TFH_VEC(struct tfh_rare) rare;	 /* by end */
+	TFH_VEC(int64_t) call_at;	 /* end of every TFH_FACTS_CALLS_APART-th event */
+	uint64_t launches_loaded;	 /* launches before the last module was loaded */
+	int64_t launched;		 /* end of the last launch, INT64_MIN / 2: none yet */
+	TFH_VEC(struct tfh_quiet) quiet; /* long intervals without a launch, in order */
+	int64_t quiet_ns;		 /* `quiet` holds all that are at least this long */
 	struct tfh_heap_sum heap;
 	double kernel_share; /* share of the process' CPU time after its start that the kernel used,
 			      * without page faults */
-	bool much_kernel;    /* so large that the process reads or writes files */
-	/* What is written to files meanwhile: nothing; so much that the copying takes the time; or
-	 * so little that the calls take it, such as lines of a log. */
+	bool much_kernel;    /* large enough that the process reads or writes files */
+	/* What is written to files at the same time: nothing; so much that copying takes the time; or so little that
+	 * the calls take it, as with lines of a log. */
 	enum { TFH_WRITES_NOTHING, TFH_WRITES_BYTES, TFH_WRITES_LINES } writes;
 	struct tfh_looks *looks; /* samples of threads; NULL: there are none */
 	TFH_VEC(struct tfh_child_look)
@@ -253,7 +251,7 @@ struct tfh_facts {
 	bool lock_feeds;      /* tfh_lock_feeds() */
 	bool makers;	      /* tfh_makers_work() */
 	bool crowded;	      /* the driving threads were often ready to run without a CPU */
-	double delay_per_run; /* how long, for each second that they ran; 0: hardly */
+	double delay_per_run; /* delay per second of running; 0: hardly any */
 	struct tfh_handles recorded;
 };
 
@@ -265,17 +263,17 @@ void tfh_facts_free(struct tfh_facts *facts);
 
 /* piece.c: converts a call for the time line; false if it is of no interest. */
 bool tfh_event_label(const struct tfh_event *ev, struct tfh_piece *p);
-/* token.c: what a driver call is in the sequence of launches, copies and waits; false if it is no part
- * of it. */
+/* token.c: the kind of a driver call in the sequence of launches, copies and waits; false if it is not part of the
+ * sequence. */
 bool tfh_token_kind(const struct tfh_event *ev, const struct tfh_piece *p,
 		    struct tfh_token_kind *out);
-/* Its number in facts->kind, which it joins; UINT32_MAX when out of memory. */
+/* The kind's index in facts->kind, to which it is added; UINT32_MAX when out of memory. */
 uint32_t tfh_kind_number(struct tfh_facts *facts, const struct tfh_token_kind *kind);
-/* The same of a launch by a thread. */
+/* The same for a launch by a thread. */
 uint32_t tfh_launch_kind(struct tfh_facts *facts, const struct tfh_event *ev, uint32_t thread);
 /* Fills facts->stop. 0 or -ENOMEM */
 int tfh_find_stops(struct tfh_facts *facts);
-/* Sets what follows from family, function and hash. */
+/* Sets the fields that follow from family, function and hash. */
 void tfh_kind_complete(struct tfh_token_kind *kind);
 static inline struct tfh_token tfh_token_make(int64_t t0, int64_t t1, uint32_t kind)
 {
@@ -289,7 +287,7 @@ static inline int64_t tfh_token_end(const struct tfh_token *t)
 {
 	return t->t0 + t->ns;
 }
-/* The frames of a place, innermost first; returns how many, 0: unknown. */
+/* The frames of a place, innermost first; returns their number, 0: unknown. */
 static inline uint32_t tfh_frames_at(const struct tfh_facts *facts, uint32_t place,
 				     struct tfh_model_line frame[TFH_VERDICT_FRAMES])
 {
@@ -355,7 +353,8 @@ double tfh_processor_wait(const struct tfh_facts *facts);
 bool tfh_index_drives(const struct tfh_facts *facts, uint32_t index);
 /* Sets `crowded` and `delay_per_run`. */
 void tfh_find_crowd(struct tfh_facts *facts);
-/* Whether the driving threads' pauses were mostly the program's code: by their CPU clocks they ran, or would have. */
+/* Whether the driving threads' pauses were mostly the program's code: by their CPU clocks, the threads ran or were
+ * ready to run. */
 bool tfh_pauses_run(const struct tfh_facts *facts);
 
 #endif

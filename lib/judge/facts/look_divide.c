@@ -1,12 +1,12 @@
-/* Divides pauses by the looks of their group, as far as the thread's CPU clock leaves it to them. */
+/* Divides pauses by the samples of their group, within the limits set by the thread's CPU clock. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "judge/facts/look_groups.h"
 
-/* Shares of the looks of a group, smoothed with those of the less specific group, as if a few more
- * looks had been taken with its shares. */
+/* Shares of a group by its samples, smoothed with those of the less specific group, as if a few more samples with its
+ * shares had been taken. */
 static void shares(const struct tfh_looks *l, uint32_t at, double part[TFH_AT_COUNT])
 {
 	const struct tfh_look_group *g = &l->group[at];
@@ -24,8 +24,8 @@ static void shares(const struct tfh_looks *l, uint32_t at, double part[TFH_AT_CO
 		part[i] = (g->seen[i] + more * part[i]) / (all + more);
 }
 
-/* Share of the pauses of a group that the thread was asleep, by its CPU clock. A thread that is ready to run but has no CPU is not
- * asleep: on a crowded machine each second of running took so much longer. */
+/* Share of a group's pauses in which the thread was asleep, by its CPU clock. A thread that is ready to run but has no
+ * CPU is not asleep: on a crowded machine, each second of running took longer by that delay. */
 static double clock_share(const struct tfh_looks *l, const struct tfh_look_group *g)
 {
 	double ran = (1 - g->asleep / g->wall) * (1 + l->delay_per_run);
@@ -33,7 +33,8 @@ static double clock_share(const struct tfh_looks *l, const struct tfh_look_group
 	return fmax(0, fmin(1 - ran, 1));
 }
 
-/* Share of such pauses that the thread was asleep. Looks give an upper bound, as the clock does not know each wait for a CPU. */
+/* Share of such pauses in which the thread was asleep. Samples give an upper bound, since the clock does not show every
+ * wait for a CPU. */
 static double asleep_share(const struct tfh_looks *l, uint32_t at, const double *part)
 {
 	const struct tfh_look_group *g = &l->group[at];
@@ -52,8 +53,7 @@ static double asleep_share(const struct tfh_looks *l, uint32_t at, const double 
 	return clock < most ? clock : most < 1 ? most : 1;
 }
 
-/* Divides a pause: its CPU clock says how much of it the thread was asleep; looks divide both parts
- * further. */
+/* Divides a pause: the CPU clock shows how long the thread was asleep in it, and samples divide both parts further. */
 static void divide(const struct tfh_looks *l, uint32_t at, double part[TFH_AT_COUNT])
 {
 	double seen[2] = {0}, share[2];
@@ -71,7 +71,7 @@ static void divide(const struct tfh_looks *l, uint32_t at, double part[TFH_AT_CO
 	part[TFT_LOOK_RUNNING] += seen[0] > 0 ? 0 : share[0];
 }
 
-/* With too few looks: only whether the thread ran, by its CPU clock in such pauses. */
+/* With too few samples: only whether the thread ran, by its CPU clock in such pauses. */
 static bool by_clock(const struct tfh_looks *l, uint32_t at, double part[TFH_AT_COUNT])
 {
 	const struct tfh_look_group *g = &l->group[at];
@@ -98,7 +98,7 @@ static const struct tfh_look_pause *pause_at(const struct tfh_look_line *s, int6
 	return lo < s->pause.n && s->pause.v[lo].t0 < t1 ? &s->pause.v[lo] : NULL;
 }
 
-/* The group of the pause in which [t0, t1) lies; TFH_NO_GROUP: none. */
+/* The group of the pause that contains [t0, t1); TFH_NO_GROUP: none. */
 static uint32_t group_at(const struct tfh_looks *l, uint32_t thread, int64_t t0, int64_t t1)
 {
 	const struct tfh_look_pause *p;
@@ -146,7 +146,7 @@ struct tfh_seen_look tfh_looks_at(const struct tfh_looks *l, size_t i)
 				      .feeds = k->group < TFH_IN_CALL && l->group[k->group].feeds};
 }
 
-/* ---- the part of some looks ---- */
+/* ---- the part of some samples ---- */
 
 struct tfh_look_part {
 	const struct tfh_looks *of;
@@ -171,7 +171,7 @@ void tfh_look_part_add(struct tfh_look_part *p, size_t i)
 		p->seen[at][k->at] += (double)k->ns;
 }
 
-/* Of the looks of a group at a state; smoothed like their shares. */
+/* Share of a group's samples in a state that belong to the part, smoothed like the shares. */
 static double part_of_state(const struct tfh_look_part *p, uint32_t at, int state)
 {
 	const struct tfh_look_group *g = &p->of->group[at];

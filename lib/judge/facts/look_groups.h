@@ -1,4 +1,4 @@
-/* What look_shares.c collects, and look_divide.c reads. */
+/* Data that look_shares.c collects and look_divide.c reads. */
 #ifndef TFH_JUDGE_LOOK_GROUPS_H
 #define TFH_JUDGE_LOOK_GROUPS_H
 
@@ -10,7 +10,7 @@
 #define TFH_NO_GROUP UINT32_MAX
 #define TFH_IN_CALL (UINT32_MAX - 1)
 
-/* A group of similar pauses. Looks are weighted by the time that each represents. */
+/* A group of similar pauses. Samples are weighted by the time that each represents. */
 struct tfh_look_group {
 	uint64_t key;
 	uint32_t parent; /* the less specific group */
@@ -27,17 +27,16 @@ struct tfh_look_pause {
 	uint32_t group;
 };
 
-/* A look outside of calls. */
+/* A sample outside of calls. */
 struct tfh_one_look {
 	int64_t t;
 	float ns;
-	uint32_t
-		group; /* TFH_NO_GROUP: in a short pause, or in one that is not closed yet; TFH_IN_CALL */
+	uint32_t group; /* TFH_NO_GROUP: in a short pause, or in one that is open; TFH_IN_CALL */
 	uint32_t place;
 	uint16_t thread;
 	uint8_t state, at;
 	bool loops;   /* see struct tfh_seen_look */
-	bool through; /* it waited until a file was written through */
+	bool through; /* it waited for a file to be written through to the disk */
 };
 
 /* A reading of a thread's CPU clock. */
@@ -52,13 +51,13 @@ struct tfh_look_line {
 	 * event. */
 	struct tfh_cpu_reading last, before_last;
 	struct tfh_cpu_reading
-		base; /* the last one when the last call had ended: a program's ranges are read at, too */
+		base;	 /* the last reading when the last call ended; some are in ranges */
 	uint16_t before; /* kind of the last call */
-	uint32_t looks;	 /* number of looks since that call */
+	uint32_t looks;	 /* number of samples since that call */
 	/* a pause whose following work has not been seen yet */
 	struct tfh_look_pause open;
 	uint16_t after;
-	uint32_t stack; /* the last one that was read at the end of a pause, 0: none */
+	uint32_t stack; /* the last stack recorded at the end of a pause, 0: none */
 	uint32_t open_looks;
 	double open_seen[TFH_AT_COUNT];
 	int64_t open_asleep, open_wall;
@@ -74,16 +73,16 @@ struct tfh_looks {
 	TFH_VEC(uint8_t) role; /* by place and order; UINT8_MAX: not determined yet */
 	double delay_per_run;  /* as in struct tfh_facts */
 	bool any, python;
-	bool device; /* something was launched so far */
-	bool driver; /* to a device: by the driver's functions, or copied */
-	char launcher
-		[TFH_FACTS_PACKAGE]; /* the package that launches, as far as stacks tell; "": none */
+	bool device;			  /* something has been launched */
+	bool driver;			  /* to a device: by the driver's functions, or copied */
+	char launcher[TFH_FACTS_PACKAGE]; /* the package that launches, by known stacks; "": none */
 };
 
-/* The group of all short pauses of a thread, TFH_NO_GROUP: nothing was seen of its pauses. */
+/* The group of all short pauses of a thread; TFH_NO_GROUP: there are no samples of its pauses. */
 uint32_t tfh_group_of_brief(const struct tfh_looks *l, uint32_t thread);
 
-/* look_through.c: whether a system call waits until a file is written through; and the looks that saw a thread run in one. */
+/* look_through.c: whether a system call waits for a file to be written through; and reassigns samples in which a thread
+ * ran in such a call. */
 bool tfh_writes_through(uint16_t call);
 void tfh_looks_write_through(struct tfh_looks *l);
 

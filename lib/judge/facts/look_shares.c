@@ -37,7 +37,7 @@ void tfh_looks_free(struct tfh_looks *l)
 
 /* ---- groups ---- */
 
-/* The group of a key, or the free place for it; TFH_NO_GROUP: there is no room for another one. */
+/* Index of the group of a key, or of a free slot for it; TFH_NO_GROUP: the table is full. */
 static uint32_t place_of(const struct tfh_looks *l, uint64_t key)
 {
 	uint32_t at = (uint32_t)(key % TFH_FACTS_LOOK_GROUPS);
@@ -49,7 +49,7 @@ static uint32_t place_of(const struct tfh_looks *l, uint64_t key)
 	return TFH_NO_GROUP;
 }
 
-/* The group of a key, made if there is none; TFH_NO_GROUP: likewise. */
+/* The group of a key, created if necessary; TFH_NO_GROUP: the table is full. */
 static uint32_t group_of(struct tfh_looks *l, uint64_t key, uint32_t parent)
 {
 	uint32_t at = place_of(l, key);
@@ -70,8 +70,8 @@ static uint32_t length_class(int64_t ns)
 	return n;
 }
 
-/* The group of a pause, most specific first: pauses at the same position of the program; of about
- * the same length; all pauses of the thread. */
+/* The group of a pause, from the most specific to the least: pauses at the same position of the program; of about the
+ * same duration; all pauses of the thread. */
 static uint32_t group_of_pause(struct tfh_looks *l, uint32_t thread, uint16_t before,
 			       uint16_t after, int64_t ns, bool feeds)
 {
@@ -144,8 +144,8 @@ static uint32_t frames_of(const struct tfh_looks *l, const struct tfh_one_look *
 		       : 0;
 }
 
-/* Is that what a thread in such a state may do? Computing takes the processor, or waits for the library's other threads, or for a
- * page of the memory that it writes. */
+/* Whether a thread in such a state can have the role. Computing uses the processor, or waits for the library's other
+ * threads or for a page of the memory that it writes. */
 static bool can_be(enum tfh_role role, const struct tfh_looks *l, const struct tfh_one_look *k)
 {
 	if (role == TFH_ROLE_COMPUTE)
@@ -154,7 +154,7 @@ static bool can_be(enum tfh_role role, const struct tfh_looks *l, const struct t
 	return role != TFH_ROLE_NONE && (!tfh_role_waits(role) || tfh_is_asleep(k->state));
 }
 
-/* Whether the program's innermost function of a look is also on the stack of the call that came next. */
+/* Whether the program's innermost function in a sample is also on the stack of the next call. */
 static bool goes_on(const struct tfh_model_line *frame, uint32_t n, const struct tfh_pause_end *to)
 {
 	const struct tfh_model_line *lead = n ? &frame[tfh_place_lead(frame, n)] : NULL;
@@ -165,7 +165,7 @@ static bool goes_on(const struct tfh_model_line *frame, uint32_t n, const struct
 	return false;
 }
 
-/* What the thread was doing. Waiting for the GIL counts as that, wherever it happens. */
+/* Sets what the thread was doing. Waiting for the GIL always counts as such, wherever it happens. */
 static void place_look(struct tfh_looks *l, struct tfh_one_look *k, const struct tfh_pause_end *to)
 {
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES] = {0};
@@ -188,7 +188,7 @@ static void place_look(struct tfh_looks *l, struct tfh_one_look *k, const struct
 	k->loops = goes_on(frame, n, to);
 }
 
-/* The looks at a thread in [t0, t1), now that it is known what call came behind them. */
+/* Places the samples of a thread in [t0, t1), now that the call after them is known. */
 static void place_looks(struct tfh_looks *l, uint32_t thread, int64_t t0, int64_t t1,
 			const struct tfh_pause_end *to, double seen[TFH_AT_COUNT])
 {
@@ -202,7 +202,7 @@ static void place_looks(struct tfh_looks *l, uint32_t thread, int64_t t0, int64_
 	}
 }
 
-/* A call for a loader's next batch, which looks see into. Returns how many did. */
+/* Places the samples inside a call for a loader's next batch. Returns their number. */
 static uint32_t place_inside(struct tfh_looks *l, const struct tfh_event *ev)
 {
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
@@ -249,7 +249,7 @@ static uint32_t lines_of(const struct tfh_looks *l, uint32_t stack,
 				 : 0;
 }
 
-/* Which library launches: that of the innermost frame at a launch, the first that a stack tells. */
+/* Records which library launches: that of the innermost frame of the first launch with a stack. */
 static void note_launcher(struct tfh_looks *l, uint16_t after, uint32_t stack)
 {
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
@@ -357,7 +357,7 @@ static void add_cpu(struct tfh_look_line *s, const struct tfh_event *ev)
 		(struct tfh_cpu_reading){.t = ev->t1, .cpu = (int64_t)ev->w[0], .stack = ev->stack};
 }
 
-/* ---- looks ---- */
+/* ---- samples ---- */
 
 /* File name endings of logs. */
 static bool is_log(const char *path)
@@ -437,7 +437,7 @@ void tfh_looks_end(struct tfh_looks *l, double delay_per_run)
 	l->delay_per_run = delay_per_run;
 	for (uint32_t i = 0; i < l->feed->n_threads; i++) {
 		close_pause(l, i, false);
-		/* Those of whose pauses something was seen. */
+		/* Only if there are samples of its pauses. */
 		uint32_t all = place_of(l, tfh_hash_u64(i + 1));
 		if (all != TFH_NO_GROUP && l->group[all].key)
 			make_group_of_brief(l, i);

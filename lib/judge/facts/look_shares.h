@@ -1,9 +1,8 @@
 /*
- * What samples (looks) say about pauses, the time of a thread between two of its calls. A look sees
- * a thread at a random moment, and most pauses are shorter than the time between two looks. So
- * pauses are grouped: by thread, kind of the call before and of the call after, and approximate
- * length. The calls give the length of a pause, the thread's CPU clock the time it ran, and looks
- * divide the rest.
+ * What samples say about pauses, the time of a thread between two of its calls. A sample shows a thread at a random
+ * moment, and most pauses are shorter than the sampling interval. So pauses are grouped by thread, kind of the call
+ * before and of the call after, and approximate duration. The calls give the duration of a pause, the thread's CPU
+ * clock the time it ran, and samples divide the rest.
  */
 #ifndef TFH_JUDGE_LOOK_SHARES_H
 #define TFH_JUDGE_LOOK_SHARES_H
@@ -36,22 +35,22 @@ int tfh_looks_add(struct tfh_looks *l, const struct tfh_event *ev);
 void tfh_looks_went_on(struct tfh_looks *l, uint32_t thread, int64_t t1);
 /* All events have been added. delay_per_run: as in struct tfh_facts. */
 void tfh_looks_end(struct tfh_looks *l, double delay_per_run);
-/* How [t0, t1), in a pause of a thread, divides. False if there are too few looks. */
+/* How [t0, t1), in a pause of a thread, divides. False if there are too few samples. */
 bool tfh_looks_divide(const struct tfh_looks *l, uint32_t thread, int64_t t0, int64_t t1,
 		      struct tfh_seen *out);
-/* A look outside of calls. They are in order of time. */
+/* A sample outside of calls. They are in order of time. */
 struct tfh_seen_look {
 	int64_t t;
 	double ns;	/* time of the thread that it represents */
 	uint32_t place; /* place in Python code, 0: unknown */
 	uint16_t thread;
 	uint8_t state, at;
-	bool feeds; /* as in struct tfh_seen */
-	bool loops; /* the program's innermost function is the one that made the next call, or called who did */
-	bool inside; /* a call that looks see into, a loader's */
+	bool feeds;  /* as in struct tfh_seen */
+	bool loops;  /* the program's innermost function is on the stack of the next call */
+	bool inside; /* in a call that samples can see into: a loader's */
 };
-/* Whether it saw the program's own code, which a fix of that place removes: not a call, nor the way to a launch or copy. Who waits for
- * Python's lock waits for somebody else, wherever that is. */
+/* Whether the sample shows the program's own code, which a fix of that place removes: not a call, nor the path to a
+ * launch or copy. A thread that waits for Python's lock waits for another thread, wherever it is. */
 static inline bool tfh_look_is_own(const struct tfh_seen_look *k)
 {
 	return !k->inside && k->state != TFT_LOOK_GIL && tfh_at_role(k->at) != TFH_ROLE_LAUNCH &&
@@ -59,9 +58,9 @@ static inline bool tfh_look_is_own(const struct tfh_seen_look *k)
 }
 size_t tfh_looks_count(const struct tfh_looks *l);
 struct tfh_seen_look tfh_looks_at(const struct tfh_looks *l, size_t i);
-/* Some of the looks: what part of a pause is theirs. */
+/* Some of the samples, to find their part of a pause. */
 struct tfh_look_part;
-/* NULL: no memory. Freed by free(). */
+/* NULL: no memory. The caller frees it with free(). */
 struct tfh_look_part *tfh_look_part_new(const struct tfh_looks *l);
 void tfh_look_part_add(struct tfh_look_part *p, size_t i);
 double tfh_look_part_of(const struct tfh_look_part *p, uint32_t thread, int64_t t0, int64_t t1);

@@ -1,6 +1,7 @@
 /*
- * Waiting until a file is written through. Much of it is work of the kernel's, or waiting for a processor between two blocks, and a look then
- * finds the thread running. The line of Python is the same: where a thread was seen to wait so, the looks that saw it run are of the same call.
+ * Waits for a file to be written through to the disk. Much of that time is work of the kernel, or a wait for a
+ * processor between two blocks, and a sample then shows the thread running. The line of Python is the same: at a place
+ * where samples saw a thread wait for this, the samples that saw it run belong to the same call.
  */
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -13,7 +14,7 @@ bool tfh_writes_through(uint16_t call)
 	       call == SYS_syncfs || call == SYS_sync || call == SYS_msync;
 }
 
-/* What is written there, by place; 0: nothing is. NULL: no memory. */
+/* What is written through, by place; 0: nothing. NULL: no memory. */
 static uint8_t *places(const struct tfh_looks *l)
 {
 	uint8_t *to = NULL;
@@ -29,7 +30,7 @@ static uint8_t *places(const struct tfh_looks *l)
 	return to;
 }
 
-/* Also where the line calls fsync(): which file it writes through only the looks that saw it wait tell. */
+/* Also applies to a line that calls fsync(): only samples of the wait show which file it writes through. */
 static bool only_runs(const struct tfh_one_look *k)
 {
 	enum tfh_role role = tfh_at_role(k->at);

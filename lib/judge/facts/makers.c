@@ -5,8 +5,8 @@
 #include "base/text.h"
 #include "judge/facts/facts.h"
 
-/* Does a worker process, or a thread, begin with this function? What a worker was forked with (its parent's own lines) is
- * behind it. */
+/* Whether a worker process or a thread begins with this function. The frames outside it are those in which a worker was
+ * forked (its parent's own lines). */
 static bool begins(const struct tfh_model_line *f)
 {
 	return (tfh_ends_with(f->file, "multiprocessing/process.py") &&
@@ -15,8 +15,8 @@ static bool begins(const struct tfh_model_line *f)
 		(tfh_ends_with(f->function, ".run") || strstr(f->function, "_bootstrap")));
 }
 
-/* How many of the frames are its own work; *program: one of them is of a file of the program's. What multiprocessing runs beside
- * workers (a tracker, a fork server) begins with code in no file. */
+/* The number of frames of its own work; *program: one of them is in a file of the program. Other processes of
+ * multiprocessing (a tracker, a fork server) begin with code in no file. */
 static uint32_t own_frames(const struct tfh_model_line *frame, uint32_t n, bool *program)
 {
 	uint32_t own = 0;
@@ -32,8 +32,8 @@ static bool works(int state)
 	       state == TFT_LOOK_NAMES || state == TFT_LOOK_PAGE || state == TFT_LOOK_MEMORY;
 }
 
-/* A thread that waits for another one has nothing to do; one that sleeps, or waits for a socket, waits for what it reads. Threads
- * without a line of the program's are a library's helpers. */
+/* Whether a thread is busy. One that waits for another thread has no work; one that sleeps or waits for a socket waits
+ * for what it reads. Threads without a line of the program are a library's helpers. */
 static bool is_busy(const struct tfh_child_look *look, bool program)
 {
 	bool lock = look->state == TFT_LOOK_LOCK || look->state == TFT_LOOK_EVENT;
@@ -70,7 +70,7 @@ bool tfh_maker_at(const struct tfh_facts *facts, const struct tfh_child_look *lo
 	return true;
 }
 
-/* TensorFlow calls Python functions of pipelines and graphs from there. */
+/* TensorFlow calls Python functions of pipelines and graphs from this function. */
 static bool of_pipeline(const struct tfh_maker *m)
 {
 	for (uint32_t i = 0; i < m->n; i++)

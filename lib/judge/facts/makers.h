@@ -1,6 +1,6 @@
 /*
- * Who makes batches besides the driving threads: child processes (workers of a loader or pool), and other threads of the
- * process that run Python, which are looked at while a driving thread waits.
+ * The threads and processes that make batches besides the driving threads: child processes (workers of a loader or
+ * pool), and other threads of the process that run Python, which are sampled while a driving thread waits.
  */
 #ifndef TFH_JUDGE_MAKERS_H
 #define TFH_JUDGE_MAKERS_H
@@ -21,18 +21,18 @@ struct tfh_child_look {
 /* What such a sample shows. */
 struct tfh_maker {
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES]; /* the innermost first */
-	uint32_t n; /* of them its own work, without what began it */
-	bool busy;  /* it makes something, or waits for the source; not for work or for room */
-	enum tfh_cause cause; /* what it is busy with: input.unknown if that is not known */
+	uint32_t n; /* frames of its own work, without those that started it */
+	bool busy;  /* makes something or waits for its source, not for work or for room */
+	enum tfh_cause cause; /* of its work: input.unknown if not known */
 };
-/* False: it has no frames of its own. */
+/* False: the thread has no frames of its own. */
 bool tfh_maker_at(const struct tfh_facts *facts, const struct tfh_child_look *look,
 		  struct tfh_maker *out);
 
-/* Whether another thread, or a child process, was often enough seen at work: it may make the batches. */
+/* Whether another thread or a child process was often at work in the samples, so that it may make the batches. */
 bool tfh_makers_work(const struct tfh_facts *facts);
-/* Whether threads that hold Python's global lock mostly run functions of the input pipeline (py_function, generators): then waiting
- * for the lock is waiting for input. */
+/* Whether threads that hold Python's global lock mostly run functions of the input pipeline (py_function, generators).
+ * Then waiting for the lock is waiting for input. */
 bool tfh_lock_feeds(const struct tfh_facts *facts);
 
 #endif

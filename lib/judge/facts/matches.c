@@ -1,11 +1,11 @@
 /*
- * Matches collectives over the ranks of one host and the devices of one process. All participants
- * of a collective end at about the same time, but each begins when its device gets there. The
- * shortest participant is the last to arrive: its duration is the exchange, and what the others
- * take longer is waiting for it (NVIDIA's Megatron-Bridge guide, jitter).
+ * Matches collectives over the ranks of one host and the devices of one process. All participants of a collective end
+ * at about the same time, but each begins when its device gets there. The shortest participant is the last to arrive:
+ * its duration is the exchange, and the time by which the others exceed it is their wait for it (NVIDIA's
+ * Megatron-Bridge guide, jitter).
  *
- * Where NCCL's calls were recorded, they tell which kernels belong to one collective. For other
- * collectives (in graphs, or of a library with its own NCCL) the order of all is used.
+ * If NCCL's calls were recorded, they show which kernels belong to one collective. Other collectives (in graphs, or of
+ * a library with its own NCCL) are matched by their order.
  */
 #include <stdlib.h>
 #include <string.h>

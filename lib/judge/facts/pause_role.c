@@ -39,8 +39,8 @@ bool tfh_looks_call(const struct tfh_model_line *seen, uint32_t n, const struct 
 	       tfh_same_function(&seen[a - 1], &to->frame[b - 1]);
 }
 
-/* In the body of a function that also makes the call, at another line: that function's own work, or that of compiled code without frames
- * that it runs there, and no step on the way to the call. */
+/* Whether a sample is at another line of a function that also makes the call. That is the function's own work, or that
+ * of compiled code without frames, and not the path to the call. */
 static bool is_own_work(const struct tfh_model_line *seen, uint32_t n,
 			const struct tfh_pause_end *to)
 {
@@ -109,8 +109,8 @@ enum tfh_role tfh_role_above(int state, const struct tfh_model_line *seen, uint3
 	switch (state) {
 	case TFT_LOOK_LOCK:
 	case TFT_LOOK_EVENT:
-		/* What another thread makes is waited for in a library's function: a queue's, a future's, an event's. A lock is taken by the
-		 * program itself. */
+		/* A library's function (of a queue, a future, an event) waits for something that another thread makes.
+		 * The program itself takes a lock. */
 		return seen[0].library ? TFH_ROLE_MADE : TFH_ROLE_LOCK;
 	case TFT_LOOK_PIPE:
 	case TFT_LOOK_SOCKET:

@@ -1,4 +1,4 @@
-/* What a thread did in a pause, by the calls around it: where no library function on its stack tells. */
+/* What a thread did in a pause, derived from the calls around it if no library function on its stack shows it. */
 #ifndef TFH_JUDGE_PAUSE_ROLE_H
 #define TFH_JUDGE_PAUSE_ROLE_H
 
@@ -15,31 +15,33 @@ struct tfh_pause_end {
 	bool soon;		/* the pause was short */
 };
 
-/* The package that a frame of a library belongs to, as its folder's name; "" if it is of the standard library or the program's own. */
+/* The package of a library's frame, as its folder's name; "" if it is in the standard library or the program. */
 void tfh_package_of(const struct tfh_model_line *frame, char out[TFH_FACTS_PACKAGE]);
 
-/* Of TFE_Execute, in the place of a copy's direction: a single op, not a function of many. */
+/* Replaces a copy's direction for TFE_Execute: a single op, not a function of many. */
 enum { TFH_EAGER_OP = 1 };
 
-/* Whether calls of that kind launch something. */
+/* Whether calls of that kind launch work. */
 bool tfh_kind_launches(uint16_t kind);
-/* Whether a sample of n frames was in library code below the same line of the program as the call that ended the pause. */
+/* Whether a sample of n frames was in library code called from the line of the program that also made the call that
+ * ended the pause. */
 bool tfh_looks_lead_to(const struct tfh_model_line *seen, uint32_t n,
 		       const struct tfh_pause_end *to);
-/* Whether it was so in the library's function, called from the program, that makes that call. */
+/* Whether the sample was also in the library function, called from the program, that makes that call. */
 bool tfh_looks_call(const struct tfh_model_line *seen, uint32_t n, const struct tfh_pause_end *to);
-/* Whether a sample in the package `launcher`, which launches, was on its way to a call of the driver: to a launch, or, in the
+/* Whether a sample in the package `launcher`, which launches, was on the way to a driver call: to a launch, or, in the
  * function that makes it, to a copy. (In other functions before a copy it may convert the data.) */
 bool tfh_looks_issue(const struct tfh_model_line *seen, uint32_t n, const struct tfh_pause_end *to,
 		     const char *launcher);
-/* Whether a sample between two copies was in a library, in the function that makes the second one, or in a short pause. */
+/* Whether a sample between two copies was in a library, in the function that makes the second copy, or in a short
+ * pause. */
 bool tfh_looks_copy(const struct tfh_model_line *seen, uint32_t n, const struct tfh_pause_end *to);
-/* The role by the calls before and after the pause. `state`: enum tft_look; dispatch: the thread was on its way to that call
- * (tfh_looks_lead_to), or the pause was short; copies: tfh_looks_copy(). */
+/* The role by the calls before and after the pause. `state`: enum tft_look; dispatch: the thread was on the way to the
+ * next call (tfh_looks_lead_to), or the pause was short; copies: tfh_looks_copy(). */
 enum tfh_role tfh_role_between(int state, enum tfh_order order, bool dispatch, bool copies,
 			       const struct tfh_pause_end *to);
-/* Without a device: the role of a wait before the step's first call, TFH_ROLE_NONE for others. It stands above the call that follows and above
- * the one before, so that the loop began anew in between. */
+/* Without a device: the role of a wait before the step's first call, TFH_ROLE_NONE for others. Its line is above that
+ * of the next call and that of the call before, so a new iteration of the loop began in between. */
 enum tfh_role tfh_role_above(int state, const struct tfh_model_line *seen, uint32_t n,
 			     const struct tfh_pause_end *to);
 

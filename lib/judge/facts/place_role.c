@@ -89,7 +89,8 @@ static const char *last_part(const char *name)
 	return dot ? dot + 1 : name;
 }
 
-/* Whether a pattern can match, by its first letter: a frame is compared with each row, and most end here. */
+/* Whether a pattern can match, by its first letter: a frame is compared with every row, and most comparisons end
+ * here. */
 static bool may_match(const char *pattern, const char *name)
 {
 	return *pattern == *name || *pattern == '*' || *pattern == '?' || *pattern == '[';
@@ -111,7 +112,7 @@ static enum tfh_role role_of_frame(const struct tfh_model_line *frame, enum tfh_
 
 enum tfh_role tfh_place_role(const struct tfh_model_line *frame, uint32_t n, enum tfh_order order)
 {
-	/* A queue inside a data loader is part of the loader, a copy inside a compiler of compiling. */
+	/* A queue inside a data loader belongs to the loader, and a copy inside a compiler to compiling. */
 	enum tfh_role weak = TFH_ROLE_NONE;
 	bool inside = true; /* functions called by the program's innermost frame */
 
@@ -128,8 +129,8 @@ enum tfh_role tfh_place_role(const struct tfh_model_line *frame, uint32_t n, enu
 	return weak;
 }
 
-/* Whether what the loader's frame i calls puts samples together: PyTorch's fetcher for data sets with an index calls only the data set,
- * by __getitem__ in a list or __getitems__, and that function. */
+/* Whether the loader's frame i calls a function that combines samples: PyTorch's fetcher for data sets with an index
+ * calls only the data set (by __getitem__ in a list, or __getitems__) and that function. */
 static bool calls_collate(const struct tfh_model_line *frame, uint32_t i)
 {
 	const char *called = i ? last_part(frame[i - 1].function) : NULL;
@@ -140,7 +141,7 @@ static bool calls_collate(const struct tfh_model_line *frame, uint32_t i)
 
 enum tfh_role tfh_loader_role(const struct tfh_model_line *frame, uint32_t n, int state)
 {
-	/* Whatever a loader does is before the step that it loads for. */
+	/* Everything a loader does is before the step that it loads for. */
 	enum tfh_role role = tfh_place_role(frame, n, TFH_ORDER_BEFORE);
 	bool own = false, puts_together = false;
 

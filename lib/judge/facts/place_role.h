@@ -16,10 +16,10 @@ enum tfh_role {
 };
 
 enum tfh_cause tfh_role_cause(enum tfh_role role);
-/* Whether it makes code, or what code is made from. */
+/* Whether it compiles code, or generates what is compiled. */
 bool tfh_role_compiles(enum tfh_role role);
-bool tfh_role_waits(enum tfh_role role); /* only a thread that is asleep does that */
-bool tfh_role_takes(enum tfh_role role); /* what it takes may be a result or the next batch */
+bool tfh_role_waits(enum tfh_role role); /* only a sleeping thread has this role */
+bool tfh_role_takes(enum tfh_role role); /* the thread takes a result or the next batch */
 
 bool tfh_same_function(const struct tfh_model_line *a, const struct tfh_model_line *b);
 
@@ -34,13 +34,13 @@ enum tfh_order tfh_order_of(const struct tfh_model_line *seen, uint32_t n_seen,
 /* Role of a stack of frames, innermost first. */
 enum tfh_role tfh_place_role(const struct tfh_model_line *frame, uint32_t n, enum tfh_order order);
 
-/* What a loader does, in a call for its next batch or in a worker process: the program's own functions below the loader's make
- * the samples, or put them together; in the loader's own code it is the loader. `state`: enum tft_look. */
+/* What a loader does, in a call for its next batch or in a worker process. The program's own functions below the
+ * loader's make the samples, or combine them; otherwise the role is the loader's. `state`: enum tft_look. */
 enum tfh_role tfh_loader_role(const struct tfh_model_line *frame, uint32_t n, int state);
 
-/* Index of the frame to show (tfh_place_lead); for compiling, the frame that triggered it, not a
- * function that is compiled. *callee: the frame it called (for compiling, the compiler's outermost
- * function), but for those that only pass the call on; n if none. */
+/* Index of the frame to show (tfh_place_lead); for compiling, the frame that triggered it, not a function that is being
+ * compiled. *callee: the frame it called (for compiling, the compiler's outermost function), without those that only
+ * pass the call on; n if none. */
 uint32_t tfh_role_lead(const struct tfh_model_line *frame, uint32_t n, enum tfh_role role,
 		       uint32_t *callee);
 

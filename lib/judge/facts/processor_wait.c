@@ -1,4 +1,5 @@
-/* How long the job's threads waited for a CPU, from samples: once a second, five times in each of the first ten. */
+/* How long the job's threads waited for a CPU, from samples: one per second, five per second in the first ten
+ * seconds. */
 #include "judge/facts/facts.h"
 
 double tfh_processor_wait(const struct tfh_facts *facts)
@@ -25,7 +26,7 @@ bool tfh_index_drives(const struct tfh_facts *facts, uint32_t index)
 	return false;
 }
 
-/* The counters hold all of a thread's life, so a single sample tells, and a job of a second has one. */
+/* The counters cover all of a thread's life, so a single sample is enough; a job of one second has one. */
 void tfh_find_crowd(struct tfh_facts *facts)
 {
 	const struct tfh_sample *s = NULL;

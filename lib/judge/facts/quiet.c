@@ -1,7 +1,6 @@
 /*
- * Long times without a launch. If a window has no op, they tell whether the device had nothing to
- * do or its times were lost. If there are too many, the shorter ones are dropped, and for those it
- * is unknown.
+ * Long intervals without a launch. If a window has no op, they show whether the device had nothing to do or its times
+ * were lost. If there are too many, the shorter ones are dropped, and for those it is unknown.
  */
 #include <errno.h>
 
@@ -27,7 +26,7 @@ int tfh_quiet_keep(struct tfh_facts *facts, int64_t t1)
 	return TFH_PUSH(facts->quiet, q);
 }
 
-/* Checks the last such time that began at or before t0. */
+/* Checks the last such interval that began at or before t0. */
 bool tfh_launched_in(const struct tfh_facts *facts, int64_t t0, int64_t t1)
 {
 	size_t lo = 0, hi = facts->quiet.n;

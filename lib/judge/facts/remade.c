@@ -1,6 +1,6 @@
 /*
- * Kernels that are compiled again and again: a new one of nearly the same name takes the place of the last one, every few
- * launches. For finding what repeats, all of them are the first one.
+ * Kernels that are compiled again and again: every few launches, a new kernel with nearly the same name replaces the
+ * last one. In the search for what repeats, all of them count as the first one.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -10,9 +10,9 @@
 #include "base/hash.h"
 #include "judge/facts/survey.h"
 
-enum { HASH_DIGITS = 8 }; /* hexadecimal ones in a row: a hash of the source, not a word */
+enum { HASH_DIGITS = 8 }; /* consecutive hexadecimal digits: a hash of the source, not a word */
 
-/* A function, and where among the tokens it is launched. */
+/* A function, and its launches among the tokens. */
 struct launched {
 	uint64_t stem;
 	size_t first, last;
@@ -57,7 +57,7 @@ static bool is_kernel(const struct tfh_token_kind *k)
 	return k->family == TFH_FAM_LAUNCH;
 }
 
-/* One more than the largest number of a function; they are given from 1 on. */
+/* One more than the largest function number; numbers start at 1. */
 static size_t functions(const struct tfh_facts *facts)
 {
 	uint32_t most = 0;
@@ -68,7 +68,7 @@ static size_t functions(const struct tfh_facts *facts)
 	return most + 1ull;
 }
 
-/* Fills v[functions] with the names of those that are launched, and leaves these. */
+/* Fills v[functions] with the names of the launched functions, and keeps only those. */
 static size_t gather(const struct tfh_facts *facts, struct launched *v, size_t most)
 {
 	const struct tfh_feed *f = facts->feed;
@@ -88,8 +88,7 @@ static size_t gather(const struct tfh_facts *facts, struct launched *v, size_t m
 	return n;
 }
 
-/* Whether as many functions have one name as it takes for them to be one. The functions are in order of
- * their stems. */
+/* Whether enough functions share one name to count as one. The functions are sorted by their stems. */
 static bool any_alike(const struct launched *v, size_t n)
 {
 	for (size_t i = 0; i + TFH_FACTS_RETRACED <= n; i++)
@@ -98,7 +97,7 @@ static bool any_alike(const struct launched *v, size_t n)
 	return false;
 }
 
-/* Counts the launches of each function; at[function]: its place in v, + 1. */
+/* Counts the launches of each function; at[function]: its index in v, + 1. */
 static void count(const struct tfh_facts *facts, struct launched *v, const uint32_t *at)
 {
 	for (size_t i = 0; i < facts->token.n; i++) {
@@ -111,8 +110,9 @@ static void count(const struct tfh_facts *facts, struct launched *v, const uint3
 	}
 }
 
-/* n functions of one name, by their first launch. They take each other's place if none is launched after the next one began,
- * and if there are more of them than launches of each; two models with kernels for other shapes are no such thing. */
+/* Whether n functions of one name, sorted by first launch, replace each other: none is launched after the next one
+ * begins, and there are more functions than launches of each. Two models with kernels for different shapes do not
+ * qualify. */
 static bool replace(const struct launched *v, size_t n)
 {
 	uint64_t launches = 0;
@@ -125,7 +125,7 @@ static bool replace(const struct launched *v, size_t n)
 	return n >= TFH_FACTS_RETRACED && n * n > launches;
 }
 
-/* Writes to as[function] what each counts as, 0: itself. */
+/* Writes to as[function] the function that each counts as, 0: itself. */
 static void find(const struct tfh_facts *facts, struct launched *v, size_t n, uint32_t *as)
 {
 	qsort(v, n, sizeof(*v), by_stem);
@@ -164,7 +164,7 @@ int tfh_find_remade(struct tfh_facts *facts)
 	struct launched *v;
 	uint32_t *as;
 
-	/* Of a run with more launches than are kept as tokens, only some would get the other name. */
+	/* If a run has more launches than tokens are kept, only some of them would be renamed. */
 	if (facts->feed->imported || facts->late_launch || most == 1 || most > TFH_FACTS_TOKENS)
 		return 0;
 	v = calloc(most, sizeof(*v));

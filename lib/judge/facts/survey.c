@@ -37,15 +37,15 @@ static int by_token(const void *a, const void *b)
 	return x->ns < y->ns ? -1 : x->ns > y->ns;
 }
 
-/* Before a token joins the others. */
+/* Called before a token is added. */
 static void note_order(struct tfh_facts *facts, const struct tfh_token *t)
 {
 	facts->token_mixed |=
 		facts->token.n && by_token(&facts->token.v[facts->token.n - 1], t) > 0;
 }
 
-/* Keeps the first million tokens, and after them a million that are not plain launches. Usually one
- * of those begins or ends every step, so no further pass is needed. */
+/* Keeps the first million tokens, and after them a million that are not plain launches. Usually one of those begins or
+ * ends every step, so no further pass is needed. */
 static int keep_token(struct tfh_facts *facts, const struct tfh_event *ev,
 		      const struct tfh_piece *p)
 {
@@ -151,7 +151,7 @@ static int keep_long(struct tfh_facts *facts, const struct tfh_event *ev, struct
 	return TFH_PUSH_BIG(facts->longs, *p);
 }
 
-/* Room for so many more tokens; for all that are ever kept at once, if it looks as if they came. */
+/* Makes room for n more tokens; for the maximum at once if the run is likely to have that many. */
 static int token_room(struct tfh_facts *facts, uint32_t n)
 {
 	size_t want = facts->token.n + n;
@@ -163,7 +163,7 @@ static int token_room(struct tfh_facts *facts, uint32_t n)
 			       sizeof(*facts->token.v));
 }
 
-/* Keeps the tokens of a row, as far as there is room. */
+/* Keeps the tokens of a row as long as there is room. */
 static int keep_row(struct tfh_facts *facts, const struct tfh_entry *row, uint32_t n)
 {
 	size_t room = TFH_FACTS_TOKENS - facts->token.n;
@@ -182,7 +182,7 @@ static int keep_row(struct tfh_facts *facts, const struct tfh_entry *row, uint32
 		t[i] = tfh_token_make(row[i].t0, row[i].t1, kind);
 	}
 	if (n)
-		note_order(facts, t); /* those of a row come in order */
+		note_order(facts, t); /* those of a row are in order */
 	facts->token.n += n;
 	return 0;
 }
@@ -207,7 +207,7 @@ static void count_row(struct tfh_facts *facts, struct tfh_thread_use *use, uint3
 	use->last = use->outermost = to;
 }
 
-/* A pause that is shorter is of no interest to anyone, and no call is long. */
+/* Shorter pauses matter to no one, and no call of that duration is long. */
 static int64_t shortest_pause(const struct tfh_facts *facts)
 {
 	int64_t most = TFH_FACTS_LOOK_PAUSE_NS;
@@ -216,8 +216,7 @@ static int64_t shortest_pause(const struct tfh_facts *facts)
 	return facts->quiet_ns < most ? facts->quiet_ns : most;
 }
 
-/* Adds a row of launches that came one after another on one thread, without a pause, which took ns
- * together. */
+/* Adds a row of consecutive launches of one thread without pauses, which took ns together. */
 static int add_row(struct tfh_facts *facts, const struct tfh_entry *row, uint32_t n, int64_t ns,
 		   struct pending *q)
 {
@@ -226,7 +225,7 @@ static int add_row(struct tfh_facts *facts, const struct tfh_entry *row, uint32_
 	int64_t to = row[n - 1].t1;
 	int rc = keep_row(facts, row, n);
 
-	/* The events whose number is a multiple of `apart`, if any is in the row. */
+	/* Events whose number is a multiple of `apart`, if the row contains any. */
 	for (uint64_t i = (apart - facts->events % apart) % apart; i < n && !rc; i += apart)
 		rc = TFH_PUSH(facts->call_at, row[i].t1);
 	count_row(facts, use, n, ns, to);
@@ -244,7 +243,7 @@ static bool keeps_time(const struct tfh_facts *facts, uint32_t n)
 	return (apart - facts->events % apart) % apart < n;
 }
 
-/* Takes the rows that come next, once no launch is kept, as long as no pause lies before or in them. */
+/* Takes the following rows once no launch is kept, as long as there is no pause before or in them. */
 static void take_rows(struct tfh_facts *facts, uint32_t thread, int64_t to, struct pending *q)
 {
 	const struct tfh_feed *f = facts->feed;
@@ -265,8 +264,8 @@ static void take_rows(struct tfh_facts *facts, uint32_t thread, int64_t to, stru
 	}
 }
 
-/* After a launch that was handled like any call: takes those at hand that follow it without a pause
- * and are not long. By far the most calls are such launches. */
+/* After a launch that was handled like any call: takes the available launches that follow it without a pause and are
+ * not long. Most calls by far are such launches. */
 static int take_row(struct tfh_facts *facts, const struct tfh_event *ev, struct pending *q)
 {
 	const struct tfh_feed *f = facts->feed;
@@ -448,7 +447,7 @@ static int put_in_order(struct tfh_facts *facts)
 	return rc;
 }
 
-/* Starts the table of looks with the first one. */
+/* Creates the table of samples with the first one. */
 static int note_look(struct tfh_facts *facts, const struct tfh_event *ev)
 {
 	if (!facts->looks && ev->kind == TFT_LOOK)
@@ -456,7 +455,8 @@ static int note_look(struct tfh_facts *facts, const struct tfh_event *ev)
 	return facts->looks ? tfh_looks_add(facts->looks, ev) : -ENOMEM;
 }
 
-/* Another thread of this process; of a child process, one that records itself is no loader's worker. */
+/* Adds a sample of another thread of this process, or of a child process. A child process that records itself is not a
+ * loader's worker. */
 static int note_child(struct tfh_facts *facts, const struct tfh_event *ev)
 {
 	const struct tfh_feed *feed = facts->feed;

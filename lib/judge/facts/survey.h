@@ -14,11 +14,12 @@ int32_t tfh_stage_place(struct tfh_facts *facts, uint32_t id);
 int tfh_batch_event(struct tfh_facts *facts, const struct tfh_event *ev, bool loop);
 int tfh_exec_event(struct tfh_facts *facts, const struct tfh_event *ev);
 
-/* torch_batches.c: a range; is it an optimizer's step? Later, what the batches are for. 0 or -ENOMEM. */
+/* torch_batches.c: adds a range if it is an optimizer's step; after the survey, finds what the batches are for. 0 or
+ * -ENOMEM. */
 int tfh_update_event(struct tfh_facts *facts, const struct tfh_event *ev);
 int tfh_torch_batches(struct tfh_facts *facts);
 
-/* quiet.c: nothing was launched between facts->launched and t1. Returns 0 or -ENOMEM. */
+/* quiet.c: records that nothing was launched between facts->launched and t1. 0 or -ENOMEM. */
 int tfh_quiet_keep(struct tfh_facts *facts, int64_t t1);
 static inline int tfh_quiet_until(struct tfh_facts *facts, int64_t t1)
 {
@@ -28,14 +29,14 @@ static inline int tfh_quiet_until(struct tfh_facts *facts, int64_t t1)
 	return rc;
 }
 
-/* remade.c: launches of kernels that are compiled again and again become launches of the first of them, if no launch is
- * missing among the tokens. 0 or -ENOMEM. */
+/* remade.c: replaces launches of kernels that are compiled again and again by launches of the first of them, if no
+ * launch is missing among the tokens. 0 or -ENOMEM. */
 int tfh_find_remade(struct tfh_facts *facts);
 
 /* startup.c: notes the first occurrence of each phase. */
 void tfh_startup_event(struct tfh_facts *facts, const struct tfh_event *ev);
 
-/* heap.c: use of device memory. `wall`: length of the run, ns. */
+/* heap.c: use of device memory. `wall`: duration of the run, ns. */
 struct tfh_heap *tfh_heap_new(void);
 void tfh_heap_free(struct tfh_heap *h);
 int tfh_heap_event(struct tfh_heap *h, const struct tfh_event *ev, int64_t wall);

@@ -1,4 +1,4 @@
-/* The sequence of launches, copies and waits: each call is a number of what it is, and its times. */
+/* The sequence of launches, copies and waits: each call is represented by the number of its kind and its times. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -121,7 +121,7 @@ uint32_t tfh_launch_kind(struct tfh_facts *facts, const struct tfh_event *ev, ui
 	return n;
 }
 
-/* How many tokens from i on are of i's kind. */
+/* The number of consecutive tokens of one kind, from i on. */
 static size_t of_one_kind(const struct tfh_facts *facts, size_t i)
 {
 	const struct tfh_token *t = facts->token.v;

@@ -1,8 +1,8 @@
 /*
- * What the batches of PyTorch's data loaders are for. All iterators of a kind have one name, and none tells its end, but what
- * comes behind a batch does: a backward pass or an optimizer's step, then it trains. One batch without, behind one that trains,
- * was the loader's "no more"; further ones evaluate, until the next one that trains. With several backward passes for each
- * optimizer's step, their batches are one step.
+ * What the batches of PyTorch's data loaders are for. All iterators of a kind have one name, and none reports its end,
+ * but what follows a batch shows it: a batch followed by a backward pass or an optimizer's step trains. One batch
+ * without, after one that trains, was the loader's "no more"; further ones evaluate, until the next one that trains. If
+ * there are several backward passes per optimizer's step, their batches are one step.
  */
 #include <errno.h>
 #include <math.h>
@@ -28,7 +28,7 @@ int tfh_update_event(struct tfh_facts *facts, const struct tfh_event *ev)
 	return facts->updates.v[name] ? TFH_PUSH_BIG(facts->update, ev->t1) : 0;
 }
 
-/* What came behind a batch and before the next one. */
+/* What followed a batch before the next one. */
 struct behind {
 	bool trains, updates;
 };
@@ -46,7 +46,7 @@ static struct behind look_behind(const struct tfh_facts *facts, size_t i, size_t
 	return b;
 }
 
-/* Is everything the doing of one thread? A loader that another one reads runs ahead of the training. */
+/* Whether one thread does everything. A loader that another thread reads runs ahead of the training. */
 static bool one_thread(const struct tfh_facts *facts)
 {
 	uint32_t thread = facts->tick.v[0].thread;
@@ -60,7 +60,7 @@ static bool one_thread(const struct tfh_facts *facts)
 	return true;
 }
 
-/* Batches for each optimizer's step, 1 where there is no usual number. */
+/* Batches per optimizer's step, 1 if there is no usual number. */
 static uint64_t accumulated(const struct tfh_facts *facts)
 {
 	uint64_t trained = 0, updated = 0;
