@@ -4,10 +4,10 @@
  * tfhook's; the dynamic linker reports each such binding to an auditor and lets it answer.
  *
  * An auditor lives in a namespace of its own with its own libc, so nothing is recorded here. It
- * only asks the preloaded libtfhook.so how to resolve a binding to the driver. Bindings before the
- * program starts are left alone: the preload is not ready then and needs no help. So are those in
- * namespaces of dlmopen: the driver there is another copy with its own state, which the hooks do
- * not call.
+ * only asks the preloaded libtfhook.so how to resolve a binding to the driver. Bindings made before
+ * the program starts are left alone: the preload is not ready then and needs no help. So are
+ * bindings in namespaces of dlmopen: the driver there is another copy with its own state, which the
+ * hooks do not call.
  */
 #include <dlfcn.h>
 #include <link.h>

@@ -1,5 +1,7 @@
-/* Intercepts prctl, by which a thread disables its time stamp counter (record/ring/confined.c). The same
- * through seccomp(2) or syscall(2) is not seen. */
+/*
+ * Intercepts prctl, with which a thread disables its time stamp counter (record/ring/confined.c). The same request
+ * through seccomp(2) or syscall(2) is not seen.
+ */
 #include <dlfcn.h>
 #include <linux/seccomp.h>
 #include <stdarg.h>
@@ -32,7 +34,7 @@ __attribute__((visibility("default"))) int prctl(int option, ...)
 	va_end(more);
 	confines = (option == PR_SET_SECCOMP && arg[0] == SECCOMP_MODE_STRICT) ||
 		   (option == PR_SET_TSC && arg[0] == PR_TSC_SIGSEGV);
-	if (confines) /* before the call: afterwards no time can be read */
+	if (confines) /* before the call: afterwards the time cannot be read */
 		tfh_confine();
 	result = real ? real(option, arg[0], arg[1], arg[2], arg[3])
 		      : (int)syscall(SYS_prctl, option, arg[0], arg[1], arg[2], arg[3]);

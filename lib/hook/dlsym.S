@@ -1,7 +1,7 @@
 /*
- * dlsym and dlvsym as the job sees them: a filter is asked, and if it declines, the real function is jumped to with
- * the caller's return address and registers as they were. RTLD_NEXT and RTLD_DEFAULT are about the object that calls,
- * which glibc learns from the return address: a wrapper written in C would make every caller look like ourselves.
+ * dlsym and dlvsym as the job sees them. They ask a filter; if it declines, they jump to the real function with the
+ * caller's return address and registers unchanged. RTLD_NEXT and RTLD_DEFAULT refer to the calling object, which glibc
+ * derives from the return address: with a wrapper written in C, every caller would look like tfhook.
  */
 	.text
 

@@ -1,8 +1,8 @@
 /*
- * Two ways to be loaded without LD_PRELOAD. The driver loads the library in CUDA_INJECTION64_PATH
- * inside cuInit, and every library that uses NVTX opens the one in NVTX_INJECTION64_PATH. The first
- * serves where LD_PRELOAD is removed; it gives only device times and CUPTI's records of host calls.
- * The second gives the names of ranges.
+ * Two ways to be loaded without LD_PRELOAD. The driver loads the library named in
+ * CUDA_INJECTION64_PATH inside cuInit, and every library that uses NVTX opens the one named in
+ * NVTX_INJECTION64_PATH. The first works where LD_PRELOAD is removed; it gives only device times
+ * and CUPTI's records of host calls. The second gives the names of ranges.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -47,7 +47,7 @@ int InitializeInjection(void)
 
 /* ---- NVTX ---- */
 
-/* As in NVTX's headers, which are compiled into their users. */
+/* As in NVTX's headers, which are compiled into the libraries that use it. */
 enum { ETID_CALLBACKS = 1, MODULE_CORE = 1, MODULE_CORE2 = 5 };
 enum {
 	CORE_MARK_EX = 1,
@@ -88,7 +88,7 @@ struct attributes {
 	int32_t padding;
 	const void *message;
 };
-/* Target of a domain handle or of a registered string. */
+/* What a domain handle or a registered string points to. */
 struct injected_text {
 	char text[256];
 };

@@ -1,4 +1,6 @@
-/* The dlsym hook: decides what dlsym.S returns instead of the real dlsym's or dlvsym's result. */
+/*
+ * The dlsym hook: decides what dlsym.S returns instead of the result of the real dlsym or dlvsym.
+ */
 #include "hook/driver/driver.h"
 
 #include <dlfcn.h>
@@ -12,7 +14,7 @@
 #include "record/record.h"
 
 #pragma GCC visibility push(hidden)
-/* This library's own export, to which `dlsym` need not be bound here. */
+/* This library's own export; `dlsym` itself may be bound to another object here. */
 void *tfh_dlsym(void *handle, const char *name);
 void *tfh_dlvsym(void *handle, const char *name, const char *version);
 void *tfh_filter_dlsym(void *handle, const char *name, const void *caller);
@@ -30,7 +32,7 @@ static bool our_name(const char *name)
 	return tfh_driver_name(name) || cupti_name(name) || tfh_nccl_name(name);
 }
 
-/* The answer in place of `found`. */
+/* Returns the answer that replaces `found`. */
 static void *routed(const char *name, void *found, const void *caller)
 {
 	if (cupti_name(name)) {
@@ -50,8 +52,8 @@ static void *routed(const char *name, void *found, const void *caller)
 	}
 	if (tfh_is_hook(found) || tfh_in_vendor(caller))
 		return found;
-	/* A second preload that replaces the driver's functions is then in `real`, and the hook
-	 * calls it. */
+	/* If a second preload replaces the driver's functions, its function is in `real`, and the
+	 * hook calls it. */
 	if (found == tfh_real_find(fn))
 		return tfh_hook_of(fn);
 	if (tfh_in_driver(found))
@@ -59,8 +61,8 @@ static void *routed(const char *name, void *found, const void *caller)
 	return found;
 }
 
-/* For the audit library (lib/audit), which sees bindings that bypass a preload: what a program that
- * asked for `name` gets instead of the driver's function `found`. */
+/* For the audit library (lib/audit), which sees bindings that bypass a preload. Returns what a
+ * program that asked for `name` gets instead of the driver's function `found`. */
 __attribute__((visibility("default"))) void *tfhook_route(const char *name, void *found);
 
 void *tfhook_route(const char *name, void *found)
@@ -76,13 +78,13 @@ static __thread tfh_within looking __attribute__((tls_model("initial-exec")));
 static bool concerns_us(void *handle, const char *name)
 {
 	tfh_lookup_init();
-	/* RTLD_DEFAULT and RTLD_NEXT refer to the caller's scope; tfhook's exports precede in the
-	 * global one. */
+	/* RTLD_DEFAULT and RTLD_NEXT refer to the caller's scope; tfhook's exports come first in
+	 * the global one. */
 	return name && our_name(name) && handle != RTLD_DEFAULT && handle != RTLD_NEXT &&
 	       !tfh_is_within(looking, TFH_HERE);
 }
 
-/* Python asks for this of every module, and torch's own comes with its libraries. */
+/* Python looks up such a name in every module, and torch's own module comes with its libraries. */
 static bool python_module(const char *name)
 {
 	return name && name[0] == 'P' && !strncmp(name, "PyInit_", strlen("PyInit_"));
@@ -114,8 +116,8 @@ void *tfh_filter_dlvsym(void *handle, const char *name, const char *version, con
 	void *found = NULL;
 
 	tfh_lookup_init();
-	/* A preload before this one that looks up the next dlsym by version means this one, but
-	 * glibc then ignores names without a version. */
+	/* If an earlier preload looks up the next dlsym by version, it means this one, but glibc
+	 * then ignores names without a version. */
 	if (tfh_unlikely(name && handle == RTLD_NEXT && name[0] == 'd') &&
 	    tfh_loaded_before_us(caller)) {
 		if (!strcmp(name, "dlsym"))

@@ -1,9 +1,8 @@
 /*
  * Marks set by the job: the exported functions of include/tfhook/tfhook.h.
  *
- * A step or range does not count as an open call: calls inside keep the depth that they have
- * without marks. The record is written at the end of the step or range, with the begin time stored
- * here.
+ * A step or range does not count as an open call: calls inside have the same depth as without
+ * marks. The record is written at the end of the step or range, with the begin time stored here.
  */
 #include <string.h>
 
@@ -23,7 +22,7 @@ struct mark {
 static __thread struct {
 	struct mark step; /* between step_begin and step_end */
 	struct mark tick; /* since the last tfhook_step */
-	uint32_t ranges;  /* open ones, including those beyond RANGES */
+	uint32_t ranges;  /* open ranges, including those beyond RANGES */
 } marks __attribute__((tls_model("initial-exec")));
 
 _Static_assert(RANGES * sizeof(struct mark) <= sizeof(((struct tfh_room *)0)->ranges), "room");
@@ -36,7 +35,7 @@ static struct mark *range_at(uint32_t level)
 	return room && level < RANGES ? (struct mark *)room->ranges + level : NULL;
 }
 
-static uint64_t steps; /* ended so far, in all threads */
+static uint64_t steps; /* steps ended so far, in all threads */
 
 EXPORT void tfhook_step_begin(const char *name);
 EXPORT void tfhook_step_end(void);
@@ -67,8 +66,8 @@ static struct mark begin(const char *name)
 	return mark;
 }
 
-/* Begin times and name ids stay valid from calls kept in memory to recording, but not across a
- * fork. */
+/* Begin times and name ids of calls kept in memory stay valid when recording starts, but not across
+ * a fork. */
 static inline bool usable(const struct tfh_self *self, const struct mark *mark)
 {
 	return mark->begin && (mark->journal ^ self->generation) <= 1;

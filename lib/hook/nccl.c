@@ -1,8 +1,8 @@
 /*
- * Wrappers of the NCCL functions in base/nccl_api.def. A record has the bytes that a call moves,
+ * Wrappers of the NCCL functions in base/nccl_api.def. A record holds the bytes that a call moves,
  * the communicator, and the call's sequence number on that communicator. All ranks of a
  * communicator issue its collectives in the same order, so communicator and sequence number
- * identify a collective in all of them.
+ * identify a collective on every rank.
  *
  * Libraries reach the wrappers through the exported names (by linking to libnccl.so.2) or by dlsym.
  * An NCCL that is linked statically into another library with its names hidden is not seen; its
@@ -34,7 +34,7 @@ enum { SUCCESS = 0, INTERNAL_ERROR = 3, IN_PROGRESS = 7 };
 
 struct comm {
 	void *handle; /* atomic; NULL: never used */
-	uint64_t key; /* the same in all ranks */
+	uint64_t key; /* the same on all ranks */
 	uint32_t collectives, messages, splits;
 };
 static struct comm known[COMMS];
@@ -57,7 +57,7 @@ static uint64_t key_of(const void *handle)
 	return c ? c->key : 0;
 }
 
-/* Adds a communicator. Its handle may have been used for another one before. */
+/* Adds a communicator. Its handle may have belonged to another one before. */
 static void add(void *handle, uint64_t key)
 {
 	struct comm *c = handle ? find(handle) : NULL;
@@ -100,8 +100,8 @@ static void words(const struct tfh_call *call, CUstream stream, uint64_t a, uint
 		tfh_words(call, stream, a, b, c);
 }
 
-/* Records a transfer. Calls are also counted while not recording; otherwise sequence numbers would
- * not match between ranks that record at different times. */
+/* Records a transfer. Calls are also counted while recording is off; otherwise sequence numbers
+ * would not match between ranks that record at different times. */
 static void note_transfer(const struct tfh_call *call, size_t count, int datatype, int peer,
 			  ncclComm_t comm, CUstream stream, bool message)
 {
@@ -150,8 +150,8 @@ static void note_split(const struct tfh_call *call, ncclComm_t comm, int color, 
 /* ---- real functions ---- */
 
 static void *real[ROWS];
-/* Functions of this name in other objects: TensorFlow's wheels have functions that open NCCL at the
- * first call and look the name up. What they find is then the real function. */
+/* Functions of this name in other objects. TensorFlow's wheels have functions that open NCCL at the
+ * first call and look the name up; what they find is the real function. */
 static void *other[ROWS];
 static __thread tfh_within inside __attribute__((tls_model("initial-exec")));
 

@@ -1,8 +1,9 @@
 /*
- * NVML: what the devices that the job uses do. Opened on the thread of record/watch/nvml_thread.h once the job has a context, so
- * that nothing is woken that the job has not; asked for those devices only, by their place on the bus (nvmlInit_v2
- * begins no device by itself). Never shut down nor unloaded: a shutdown frees what a call under way still reads, and
- * the driver keeps addresses of the library. Not asked: nvmlDeviceGetPcieThroughput, which takes 20 ms a direction.
+ * NVML: what the job's devices do. It is opened on the thread of record/watch/nvml_thread.h once the job has a context,
+ * so it wakes no device that the job has not woken. Only the job's devices are queried, by their bus address
+ * (nvmlInit_v2 initialises no device by itself). NVML is never shut down or unloaded: a shutdown frees memory that a
+ * running call still reads, and the driver keeps addresses of the library. nvmlDeviceGetPcieThroughput is not called,
+ * because it takes 20 ms per direction.
  */
 #include <dlfcn.h>
 #include <string.h>
@@ -21,7 +22,7 @@ struct nvml_field {
 	uint32_t id, scope;
 	int64_t time_us, latency_us;
 	uint32_t type, result;
-	uint64_t value; /* for 32-bit types the lower half */
+	uint64_t value; /* 32-bit types use the lower half */
 };
 
 struct nvml_event {
@@ -204,7 +205,7 @@ static void read_clocks(struct nvml_state *d, struct nvml_rows *r)
 	if (!ASK(d, REASONS, &why))
 		return;
 	put(r, TFH_METER_GPU_LOWERED, !!(why & NVML_BY_POWER), !!(why & NVML_BY_HEAT));
-	/* Slowdowns for power or heat have a bit of their own as well. */
+	/* Slowdowns caused by power or heat have their own bits as well. */
 	if (why & (NVML_BY_POWER | NVML_BY_HEAT))
 		why &= ~(uint64_t)NVML_BY_OTHER;
 	put(r, TFH_METER_GPU_LOWERED_ELSE, !!(why & NVML_BY_SETTING), !!(why & NVML_BY_OTHER));

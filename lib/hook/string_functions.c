@@ -1,12 +1,12 @@
 /*
- * The C library's memory and string functions for all of libtfhook.so, hidden in it: the linker
- * binds our calls, the compiler's and zstd's to these.
+ * The C library's memory and string functions for all of libtfhook.so, with hidden visibility: the
+ * linker binds our calls, the compiler's and zstd's to these.
  *
  * Another definition in the job (a sanitizer's runtime, a preload) may not be ready when tfhook is
- * first called, inside its own dlsym; and a thread sanitizer that saw these copies would report the
- * rings, whose synchronisation it cannot know, to the job.
+ * first called, inside that definition's own dlsym. A thread sanitizer that saw these copies would
+ * also report the rings as races, since it cannot know how they are synchronised.
  *
- * Compiled with -fno-builtin; KEEP prevents compilers from replacing a loop by a call of the
+ * Compiled with -fno-builtin; KEEP prevents compilers from replacing a loop with a call to the
  * function that it implements.
  */
 #include <stddef.h>
@@ -15,7 +15,7 @@
 #include <strings.h>
 
 #define KEEP __asm__ volatile("" ::: "memory")
-/* From this length on the processor's own loop is as fast. */
+/* From this length on, the processor's own string instruction is as fast. */
 #define LONG 512
 
 struct sixteen {

@@ -1,15 +1,15 @@
 /*
- * Stack walking with libunwind.so.8 if installed, else with the C++ runtime's libgcc_s.so.1. Both
- * are opened RTLD_LOCAL on the flusher when backtraces are wanted. Our library must not depend on
- * them: preceding the program's, they would take over its exceptions.
+ * Stack walking with libunwind.so.8 if installed, else with the C++ runtime's libgcc_s.so.1. Both are opened RTLD_LOCAL
+ * on the flusher when backtraces are wanted. Our library must not be linked to them: they would precede the program's
+ * own unwinder and take over its exceptions.
  *
- * Opening takes the loader's lock for 0.2 ms, once a process. Linking an unwinder would need no lock, but Debian's
- * libunwind.a is not made for shared objects, and libgcc_eh.a reads what broken unwind tables point to without looking whether
- * it is there, stops at code without tables, and asks glibc 2.35 for _dl_find_object().
+ * Opening takes the loader's lock for 0.2 ms, once per process. Linking an unwinder would need no lock, but Debian's
+ * libunwind.a is not built for shared objects. libgcc_eh.a reads the targets of broken unwind tables without checking
+ * that they are mapped, stops at code without tables, and needs _dl_find_object() of glibc 2.35.
  *
- * Measured on 25 frames: libunwind takes 280 us for the first walk of a process, then 0.3 us;
- * libgcc 15 us, then 3 us. Neither allocates from the job's heap. libunwind probes addresses before
- * it reads code without unwind tables (JIT-compiled); libgcc stops there.
+ * Measured on 25 frames: libunwind takes 280 us for the first walk of a process, then 0.3 us; libgcc 15 us, then 3 us.
+ * Neither allocates from the job's heap. libunwind probes addresses before it reads code without unwind tables
+ * (JIT-compiled); libgcc stops there.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -51,8 +51,8 @@ static int take_unloads(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1;
 }
 
-/* libunwind caches how to unwind a function by its address, where another library may have been
- * loaded since. */
+/* libunwind caches how to unwind a function by its address, but another library may have been
+ * loaded there since. */
 static void forget_unloaded(void)
 {
 	static uint64_t seen;
@@ -69,7 +69,7 @@ static int walk(void **frame, int most)
 
 	if (unw_backtrace)
 		forget_unloaded();
-	/* Both ask the loader for the objects that they meet first. */
+	/* Both unwinders query the loader for objects that they have not met before. */
 	tfh_unforked_begin();
 	if (unw_backtrace)
 		w.n = unw_backtrace(frame, most);

@@ -1,6 +1,7 @@
 /*
- * Activity buffers: given to CUPTI by threads of the job, filled by it, returned on any thread,
- * read by the flusher. A table of slots, each with an atomic owner; no thread waits for another.
+ * Activity buffers. The job's threads give them to CUPTI, CUPTI fills them and returns them on any
+ * thread, and the flusher reads them. They are in a table of slots, each with an atomic owner; no
+ * thread waits for another.
  */
 #include "hook/cupti/cupti.h"
 
@@ -20,13 +21,13 @@ enum owner {
 	NONE,	 /* no memory yet */
 	CLAIMED, /* being changed by the thread that claimed it */
 	FREE,	 /* zeroed */
-	CUPTI,	 /* CUPTI's since `since` */
+	CUPTI,	 /* given to CUPTI at `since` */
 	FOREIGN, /* represents a buffer of the job's profiler that CUPTI holds */
 	FULL	 /* to be read by the flusher */
 };
 
 static struct buffer_slot {
-	uint8_t *buffer; /* of a FOREIGN one: the job's */
+	uint8_t *buffer; /* of a FOREIGN one: the job's buffer */
 	uint32_t owner;	 /* atomic, enum owner */
 	uint32_t round;
 	uint64_t since;
@@ -34,7 +35,7 @@ static struct buffer_slot {
 	size_t valid;
 } slots[SLOTS];
 
-static uint32_t unread;	 /* atomic: FULL ones */
+static uint32_t unread;	 /* atomic: number of FULL ones */
 static uint64_t tickets; /* atomic */
 
 static bool claim(struct buffer_slot *s, uint32_t from)
@@ -56,7 +57,7 @@ static uint8_t *memory(void)
 	return map == MAP_FAILED ? NULL : map;
 }
 
-/* A claimed slot with an empty buffer; NULL if all are in use or memory is out. */
+/* A claimed slot with an empty buffer; NULL if all are in use or there is no memory. */
 static struct buffer_slot *empty(void)
 {
 	for (unsigned i = 0; i < SLOTS; i++)
@@ -161,7 +162,7 @@ void tfh_buffers_completed(CUcontext ctx, uint32_t stream, uint8_t *buffer, size
 
 	(void)size;
 	count_dropped(ctx, stream);
-	if (!s) { /* one without a slot */
+	if (!s) { /* a buffer without a slot */
 		if (buffer) {
 			lose(buffer, valid);
 			munmap(buffer, BUFFER_BYTES);
@@ -193,7 +194,8 @@ static void copy_in(uint8_t *buffer, size_t valid)
 {
 	uint8_t *record = NULL;
 
-	/* A buffer of the job may be larger than ours: copied in pieces of whole records. */
+	/* A buffer of the job may be larger than ours, so it is copied in pieces of whole
+	 * records. */
 	while (valid) {
 		struct buffer_slot *s = may_queue() ? empty() : NULL;
 		size_t piece = valid;
@@ -208,7 +210,7 @@ static void copy_in(uint8_t *buffer, size_t valid)
 			while (!TFH_CUPTI(NEXT_RECORD)(buffer, valid, &record) &&
 			       (size_t)(record - buffer) <= BUFFER_BYTES)
 				piece = (size_t)(record - buffer);
-			if (!piece) { /* a record larger than that, which does not exist */
+			if (!piece) { /* a record larger than a buffer, which does not occur */
 				hand_to(s, FREE);
 				return;
 			}
@@ -271,7 +273,7 @@ uint64_t tfh_buffers_oldest(uint64_t now)
 
 	for (unsigned i = 0; i < SLOTS; i++) {
 		uint32_t owner = __atomic_load_n(&slots[i].owner, __ATOMIC_ACQUIRE);
-		/* One that is returned now is not read yet. */
+		/* A buffer that is returned now has not been read yet. */
 		if (owner != NONE && owner != FREE && slots[i].since < oldest)
 			oldest = slots[i].since;
 	}

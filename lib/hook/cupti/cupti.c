@@ -1,8 +1,9 @@
 /*
- * Device times from CUPTI's activity records. CUPTI is turned on once, in the thread that makes the
- * first recorded call in a context or on the flusher, and flushed by the flusher every second, with
- * a forced flush in the exit handler that runs before the driver's. We never finalize CUPTI, and
- * disable kinds only from 13.0U1 on: before, that could deadlock (NVIDIA 5350647).
+ * Device times from CUPTI's activity records. CUPTI is turned on once, either on the thread that
+ * makes the first recorded call in a context or on the flusher. The flusher flushes it every
+ * second, and once more by force in the exit handler that runs before the driver's. We never
+ * finalize CUPTI, and disable kinds only from 13.0U1 on: in earlier releases that could deadlock
+ * (NVIDIA 5350647).
  */
 #include "hook/cupti/cupti.h"
 
@@ -18,7 +19,7 @@
 #define DISABLE_FROM 130001u /* 13.0U1 */
 
 enum { ATTR_POOL_LIMIT = 2, ATTR_ZEROED_OUT = 5 };
-/* 3.2 MB of device memory each: CUPTI's own limit of 250 would take 800 MB from the job. */
+/* each takes 3.2 MB of device memory: CUPTI's own limit of 250 would take 800 MB from the job */
 #define POOL_LIMIT 32u
 
 /* Numbers of cupti_driver_cbid.h, which are stable: launches, copies, memsets and graph launches in
@@ -71,8 +72,8 @@ static void set_attributes(void)
 		return;
 	set(ATTR_POOL_LIMIT, &size, &limit);
 	size = sizeof(zeroed);
-	/* The flusher zeroes buffers, not CUPTI in a thread of the job. A release that does not
-	 * know the attribute still does. */
+	/* The flusher zeroes buffers, so CUPTI need not do it on a thread of the job. A release
+	 * that does not know the attribute still does. */
 	set(ATTR_ZEROED_OUT, &size, &zeroed);
 }
 
@@ -116,7 +117,8 @@ static int turn_on(void)
 	tfh_cupti_claim();
 	set_attributes();
 	result = TFH_CUPTI(REGISTER)(tfh_share_requested, tfh_share_completed);
-	/* A CUPTI that accepts only the first client's callbacks may have the job's profiler's. */
+	/* A CUPTI that accepts only the first client's callbacks may have those of the job's
+	 * profiler. */
 	if (result && !tfh_cupti_registered()) {
 		refused(result, "our buffers");
 		return -EBUSY;
@@ -137,7 +139,8 @@ static bool rested(void)
 	return tfh_cupti_version() >= DISABLE_FROM || tfh_profiler_round();
 }
 
-/* Not on the flusher, which has no context: a profiler that traces calls would see the query. */
+/* Not called on the flusher, which has no context: a profiler that traces calls would see the
+ * query. */
 static bool context_here(void)
 {
 	tfh_ask_CTX_CURRENT ask = tfh_on_flusher() ? NULL : TFH_ASK(CTX_CURRENT);
@@ -202,7 +205,7 @@ static void rest(void)
 			TFH_CUPTI(DRIVER_API)(c, 0);
 }
 
-/* ---- what the flusher asks for ---- */
+/* ---- requests of the flusher ---- */
 
 static bool flush(bool last)
 {
@@ -274,7 +277,7 @@ static void collect(void)
 
 static uint64_t complete_until(uint64_t now)
 {
-	/* An op that runs longer is represented by its call, if calls are recorded. */
+	/* An op that runs longer than this is represented by its call, if calls are recorded. */
 	uint64_t least = now - tfh_peek(&tfh_long_ticks) * (TFH_CUPTI(DRIVER_API) ? 500 : 5000);
 	uint64_t held = tfh_buffers_oldest(now), pending = tfh_rows_pending(now);
 

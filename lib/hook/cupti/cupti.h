@@ -1,5 +1,5 @@
 /*
- * The parts of CUPTI's activity API that are used. CUPTI is found at run time in whatever release the job has (11 to
+ * The parts of CUPTI's activity API that tfhook uses. CUPTI is found at run time in whatever release the job has (11 to
  * 13), so records are read at offsets that all releases share, never through its headers.
  *
  * - find.c: finding the library and its functions
@@ -33,8 +33,8 @@ typedef void (*tfh_cupti_requested)(uint8_t **buffer, size_t *size, size_t *most
 typedef void (*tfh_cupti_completed)(CUcontext ctx, uint32_t stream, uint8_t *buffer, size_t size,
 				    size_t valid);
 
-/* X(id, needed, name, parameters). Functions that are not needed may be missing in older releases.
- */
+/* X(id, needed, name, parameters). Functions that are not needed may be missing in older
+ * releases. */
 #define TFH_CUPTI_LIST(X)                                                                          \
 	X(VERSION, true, cuptiGetVersion, (uint32_t *))                                            \
 	X(REGISTER, true, cuptiActivityRegisterCallbacks,                                          \
@@ -90,9 +90,9 @@ bool tfh_cupti_known(void);
 bool tfh_in_cupti(const void *address);
 
 /* load.c */
-/* Calls tfh_cupti_load() once per process, on a thread of its own; the calling thread of the job
- * waits for at most one second, with signals blocked by the caller. Returns -EAGAIN while it is
- * still in progress. */
+/* Calls tfh_cupti_load() once per process, on its own thread. The calling thread of the job waits
+ * for at most one second; the caller has blocked signals. Returns -EAGAIN while loading is still in
+ * progress. */
 int tfh_cupti_loaded(void);
 
 /* state.c */
@@ -103,13 +103,13 @@ void tfh_cupti_claim(void);
 /* CUPTI has our callbacks, whoever registered them. */
 bool tfh_cupti_registered(void);
 void tfh_cupti_has_ours(void);
-/* The kinds wanted now, a bit for each; none while recording is paused. */
+/* The kinds wanted now, one bit each; none while recording is paused. */
 void tfh_cupti_want(uint64_t kinds);
 bool tfh_cupti_wants(int kind);
 /* CUPTI was finalized by the job; the flusher will turn it on again. */
 void tfh_cupti_gone(void);
 bool tfh_cupti_is_gone(void);
-bool tfh_cupti_was_gone(void); /* and clears that state */
+bool tfh_cupti_was_gone(void); /* likewise, and clears that state */
 /* Loaded by the driver instead of a preload. */
 void tfh_cupti_injected(void);
 bool tfh_cupti_is_injected(void);
@@ -130,18 +130,18 @@ struct tfh_profiler {
 	uint32_t kinds[TFH_ACT_KINDS]; /* enabled by it */
 	uint32_t count;		       /* number of enabled kinds */
 	uint32_t rounds;	       /* how often that rose from zero */
-	size_t dropped;		       /* losses reported to us instead of it */
+	size_t dropped;		       /* losses reported to us instead of the profiler */
 };
 #pragma GCC visibility push(hidden)
 extern struct tfh_profiler tfh_profiler;
 #pragma GCC visibility pop
-/* It has enabled kinds and takes buffers, under any policy. */
+/* The profiler has enabled kinds and takes buffers, under any policy. */
 bool tfh_profiler_works(void);
 uint32_t tfh_profiler_round(void);
-/* For a buffer of ours: a value that equals no round while the profiler is active, whose records go
- * in, too. */
+/* The round to store for a buffer of ours. While the profiler is active, its records go into the
+ * buffer, too, so the value then equals no round. */
 uint32_t tfh_profiler_round_given(void);
-/* It has enabled this kind. */
+/* The profiler has enabled this kind. */
 bool tfh_profiler_has(int kind);
 /* Lost records that CUPTI reported to us and not to the profiler. */
 void tfh_profiler_dropped(size_t n);
@@ -153,13 +153,13 @@ int tfh_cupti_start(void);
 void tfh_buffers_requested(uint8_t **buffer, size_t *size, size_t *most);
 void tfh_buffers_completed(CUcontext ctx, uint32_t stream, uint8_t *buffer, size_t size,
 			   size_t valid);
-/* A foreign buffer went to CUPTI, or came back and its records are copied. */
+/* A foreign buffer went to CUPTI, or came back and its records have been copied. */
 void tfh_buffers_foreign_out(uint8_t *buffer);
 void tfh_buffers_foreign_back(uint8_t *buffer, size_t valid);
 /* Whether CUPTI holds foreign buffers. */
 bool tfh_buffers_foreign(void);
-/* A returned buffer of ours, for a user who may want its contents, too; NULL if it is not ours.
- * `round`: of share.c, when it was requested. */
+/* A returned buffer of ours, for a caller that may want its contents, too; NULL if it is not ours.
+ * `round`: the round of share.c when the buffer was requested. */
 const uint8_t *tfh_buffers_ours(const uint8_t *buffer, uint32_t *round);
 /* Passes every returned buffer to `take`, in order, and empties it. */
 void tfh_buffers_collect(void (*take)(uint8_t *buffer, size_t valid));
@@ -171,8 +171,8 @@ void tfh_buffers_forget(void);
 /* records.c */
 void tfh_rows_of(uint8_t *buffer, size_t valid);
 struct tft_gpu_row;
-/* Converts one record; false if it is not a device op or has no times. *name: of a kernel, else
- * NULL. */
+/* Converts one record. Returns false if it is not a device op or has no times. *name: a kernel's
+ * name, else NULL. */
 bool tfh_row_of_record(const uint8_t *record, struct tft_gpu_row *row, const char **name);
 /* CUPTI was finalized: pending ops will not arrive. */
 void tfh_rows_forget(void);
@@ -187,8 +187,8 @@ const struct tfh_rows_count *tfh_rows_count(void);
 uint64_t tfh_rows_pending(uint64_t now);
 
 /* footprint.c, called on the flusher */
-/* Bytes of device memory that disappeared while graph nodes were recorded and that the job did not
- * allocate; requests the next reading. Once a second. */
+/* Bytes of device memory that disappeared while graph nodes were recorded, less what the job
+ * allocated. Requests the next reading. Called once a second. */
 uint64_t tfh_memory_grown(void);
 /* Graph nodes are not being recorded now. */
 void tfh_memory_rest(void);

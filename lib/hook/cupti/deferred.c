@@ -1,8 +1,9 @@
 /*
- * Buffers waiting for delivery to the job's profiler. Its callbacks run only on threads of the job:
- * they may be Python, whose interpreter ends before the process, and a thread of ours entering it
- * then would end the process. So what CUPTI returns while the flusher flushes is kept here, and
- * delivered on the next thread of the job that runs a callback or flushes.
+ * Buffers waiting for delivery to the job's profiler. The profiler's callbacks run only on threads
+ * of the job. They may be Python code, whose interpreter ends before the process does, and a thread
+ * of ours that entered it then would end the process. So buffers that CUPTI returns while the
+ * flusher flushes are kept here and delivered by the next thread of the job that runs a callback or
+ * flushes.
  */
 #include "hook/cupti/cupti.h"
 
@@ -12,7 +13,7 @@
 #include "record/gpu/gpu.h"
 #include "record/process/apart.h"
 
-#define MOST (64u << 20) /* of copies; more are counted as dropped */
+#define MOST (64u << 20) /* for copies; more are counted as dropped */
 
 struct parcel {
 	struct parcel *next;
@@ -21,7 +22,7 @@ struct parcel {
 	uint8_t copy[];
 };
 
-static struct parcel *newest; /* atomic: pushed by the flusher, taken as a whole by others */
+static struct parcel *newest; /* atomic: pushed by the flusher; other threads take the whole list */
 static size_t held;	      /* atomic: bytes of all copies */
 
 bool tfh_deferred_add(const struct tfh_deferred *what, bool copied)

@@ -1,7 +1,8 @@
 /*
  * Finds libcupti: the one that the job has loaded, else the one that belongs to its CUDA runtime,
- * wherever pip, conda, a toolkit or the system installed it. It is opened RTLD_LOCAL, never on a
- * thread of the job that could go on without it (load.c), and never when tfhook is loaded.
+ * wherever pip, conda, a toolkit or the system installed it. It is opened with RTLD_LOCAL, never
+ * while tfhook is being loaded, and not on a thread of the job if another thread can do it
+ * (load.c).
  */
 #include "hook/cupti/cupti.h"
 
@@ -51,7 +52,7 @@ static const char *file_of(const char *path)
 struct loaded {
 	char cupti[PATH_MAX];
 	char cuda_dir[PATH_MAX]; /* of libcuda.so */
-	uint32_t runtime;	 /* major release of the first libcudart, 0: none is loaded */
+	uint32_t runtime;	 /* major release of the first libcudart; 0: none is loaded */
 	bool stub;
 };
 
@@ -166,7 +167,7 @@ static bool whole(const char *path)
 	return fine;
 }
 
-/* Collapses double slashes, from search paths that end with one. */
+/* Collapses double slashes, which come from search paths that end with a slash. */
 static void copy_path(char *out, size_t size, const char *path)
 {
 	size_t n = 0;
@@ -200,7 +201,7 @@ static bool try(const char *path, int flags)
 	}
 	version = v;
 	path = dlinfo(opened, RTLD_DI_LINKMAP, &map) ? path : map->l_name;
-	/* So that a surplus dlclose by the job does not unload it. */
+	/* Keeps the library loaded even after a surplus dlclose by the job. */
 	dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD | RTLD_NODELETE);
 	copy_path(library, sizeof(library), path);
 	handle = opened;
@@ -227,7 +228,7 @@ bool tfh_cupti_known(void)
 /* ---- places ---- */
 
 struct cupti_search {
-	uint32_t major[3]; /* in order of preference, 0 ends */
+	uint32_t major[3]; /* in order of preference; 0 ends the list */
 	bool found;
 };
 
@@ -237,7 +238,7 @@ static void try_in(struct cupti_search *s, const char *dir, const char *below)
 		char path[PATH_MAX + 128];
 		snprintf(path, sizeof(path), "%s%s/libcupti.so.%u", dir, below, s->major[i]);
 		glob_t g;
-		/* 11 has names such as libcupti.so.11.8 and a link libcupti.so.11.8 only. */
+		/* Release 11 has only names such as libcupti.so.11.8. */
 		if (s->major[i] == 11 && strlen(path) + 4 < sizeof(path))
 			strcat(path, ".*");
 		if (glob(path, 0, NULL, &g))
@@ -248,7 +249,7 @@ static void try_in(struct cupti_search *s, const char *dir, const char *below)
 	}
 }
 
-/* Directories of libraries that come with CUDA, or of a Python installation. */
+/* Directories of the libraries that come with CUDA, or of a Python installation. */
 struct paths {
 	char dir[16][PATH_MAX];
 	unsigned n;

@@ -1,7 +1,7 @@
 /*
- * Loads libcupti on a thread of its own. That takes the loader's lock, which a thread of the job
- * may hold while a library's constructor waits for another thread. If that other thread loaded
- * libcupti itself at its first launch, both would wait forever.
+ * Loads libcupti on its own thread. Loading takes the loader's lock, which a thread of the job may
+ * hold while a library's constructor waits for another thread. If that other thread loaded libcupti
+ * itself at its first launch, both would wait forever.
  */
 #include "hook/cupti/cupti.h"
 
@@ -22,8 +22,8 @@
 #define WAIT_SECONDS 1
 
 enum { NOT, LOADING, DONE };
-/* Atomic, futex. Listed with the locks, because a forked child lacks that thread and starts again.
- */
+/* Atomic, futex. It is listed with the locks, because a forked child lacks that thread and starts
+ * again. */
 static uint32_t state TFH_LOCK_WORD;
 static int result;
 

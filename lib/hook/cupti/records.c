@@ -1,6 +1,6 @@
 /*
- * Converts records to rows. Offsets are those that the record types of CUPTI 11 to 13 share; only
- * CUPTI knows a record's length.
+ * Converts records to rows. The offsets are those that the record types of CUPTI 11 to 13 share;
+ * only CUPTI knows a record's length.
  */
 #include "hook/cupti/cupti.h"
 
@@ -143,7 +143,7 @@ bool tfh_row_of_record(const uint8_t *r, struct tft_gpu_row *row, const char **n
 #define FORGET_NODES_NS 1000000000ull /* for a graph launch: since its last node */
 static struct pending_call {
 	uint32_t correlation;
-	bool op; /* it arrived */
+	bool op; /* its op has arrived */
 	bool graph;
 	uint64_t start;
 } * pending; /* [PENDING], allocated for the first buffer */
@@ -214,7 +214,7 @@ void tfh_rows_forget(void)
 }
 
 /* Duration of a call, rounded to 16 ns. It only has to identify the call, since our own record has
- * its times; the last four bits are noise that costs half a byte per call in the file. */
+ * its times. The last four bits are noise that would cost half a byte per call in the file. */
 static uint64_t call_time(uint64_t ns)
 {
 	return (ns + 8) & ~15ull;
@@ -257,8 +257,8 @@ static void one(const uint8_t *r)
 	op_came(row.correlation, row.end, row.node != 0);
 	counts.ops++;
 	counts.nodes += row.node != 0;
-	/* An op truncated by the forced flush has no end. One without device memory, or with
-	 * another op's clock by a fault of some releases, has no times. */
+	/* An op cut off by the forced flush has no end. An op without device memory has no times;
+	 * nor has one that got another op's clock by a bug of some releases. */
 	if (!row.start || row.end < row.start) {
 		counts.untimed++;
 		tfh_gpu_lost(1);

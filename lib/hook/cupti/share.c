@@ -115,7 +115,7 @@ void tfh_share_requested(uint8_t **buffer, size_t *size, size_t *most)
 	requested(buffer, size, most);
 	if (*buffer && *size)
 		tfh_buffers_foreign_out(*buffer);
-	else /* it loses records, and we need not */
+	else /* the profiler loses records, but we need not */
 		tfh_buffers_requested(buffer, size, most);
 }
 
@@ -211,8 +211,8 @@ static CUptiResult hook_enable(int kind)
 		TFH_CUPTI(FLUSH_ALL)(0);
 		tfh_guard_end(&tfh_self);
 	}
-	/* Before the first record arrives, so that none of its records goes into a buffer of ours.
-	 */
+	/* Done before the first record arrives, so that none of the profiler's records goes into a
+	 * buffer of ours. */
 	if (!__atomic_exchange_n(&tfh_profiler.kinds[kind], 1, __ATOMIC_ACQ_REL) &&
 	    __atomic_fetch_add(&tfh_profiler.count, 1, __ATOMIC_ACQ_REL) == 0)
 		__atomic_fetch_add(&tfh_profiler.rounds, 1, __ATOMIC_ACQ_REL);

@@ -1,5 +1,7 @@
-/* Shared state of CUPTI's use: the process it belongs to, whose callbacks are registered, which
- * kinds are wanted. */
+/*
+ * Shared state for the use of CUPTI: the process it belongs to, whose callbacks are registered,
+ * which kinds are wanted.
+ */
 #include "hook/cupti/cupti.h"
 
 #include <unistd.h>
@@ -8,8 +10,8 @@
 
 static pid_t owner;	    /* the process that turned CUPTI on; 0: none */
 static uint32_t registered; /* atomic */
-static uint32_t gone;	    /* atomic: somebody finalized CUPTI */
-static uint64_t wanted;	    /* atomic: a bit for each kind */
+static uint32_t gone;	    /* atomic: CUPTI was finalized by another user */
+static uint64_t wanted;	    /* atomic: one bit per kind */
 static bool injected;
 
 bool tfh_cupti_here(void)

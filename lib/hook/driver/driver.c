@@ -106,7 +106,7 @@ static void *defined_in(const struct dl_phdr_info *info, const char *name)
 	return NULL;
 }
 
-/* libc's own functions, whatever else defines these names. */
+/* libc's own functions, even if other objects define these names. */
 static struct libc {
 	void *dlsym, *dlvsym, *dl_iterate_phdr;
 } libc;
@@ -141,7 +141,8 @@ void tfh_lookup_init(void)
 		find_in_libc(&libc, m->l_name, m->l_addr, m->l_ld);
 	if (libc.dl_iterate_phdr)
 		objects = libc.dl_iterate_phdr;
-	/* Without a version: with one, glibc ignores another preload's unversioned definition. */
+	/* Looked up without a version: with one, glibc ignores another preload's unversioned
+	 * definition. */
 	void *(*look)(void *, const char *) = (void *(*)(void *, const char *))libc.dlsym;
 	next[0] = look(RTLD_NEXT, "dlsym");
 	next[1] = look(RTLD_NEXT, "dlvsym");
@@ -208,7 +209,7 @@ static void *exported(void *handle, const char *name)
 	return table_lookup(&t, name);
 }
 
-/* Another preload may replace the driver's functions. */
+/* Whether another preload may replace the driver's functions. */
 static bool others_answer(void)
 {
 	return (void *)tfh_next_dlsym != libc.dlsym;
@@ -272,7 +273,7 @@ static const char *file_holding(const void *address)
 
 struct order {
 	uintptr_t address;
-	bool first; /* the address' object precedes ours */
+	bool first; /* the object containing the address precedes ours */
 };
 
 static int find_order(struct dl_phdr_info *info, size_t size, void *data)
@@ -365,7 +366,7 @@ void *tfh_ask(enum tfh_ask which)
 #undef X
 	};
 	static void *known[TFH_ASK_COUNT];
-	static char absent; /* its address means: looked up, missing */
+	static char absent; /* its address means: looked up, but missing */
 	void *found = __atomic_load_n(&known[which], __ATOMIC_ACQUIRE);
 
 	if (!found) {
@@ -378,9 +379,9 @@ void *tfh_ask(enum tfh_ask which)
 }
 
 /*
- * The definition that the caller would bind to: that of its own object, else of the first other
- * object that has one. TensorFlow's wheel defines the driver's names and is opened RTLD_LOCAL, so
- * dlsym would not find them from here.
+ * The definition that the caller would bind to: that of its own object, else that of the first
+ * other object that has one. TensorFlow's wheel defines the driver's names and is opened with
+ * RTLD_LOCAL, so dlsym would not find them from here.
  */
 struct symbol_search {
 	const char *name;

@@ -51,21 +51,22 @@ extern void *tfh_real[TFH_FN_COUNT];
  * function. */
 void *tfh_real_find(enum tfh_fn fn);
 
-/* The same without the loader's lock, and only if the driver's own object exports it. */
+/* Like tfh_real_find(), but without the loader's lock, and only if the driver's own object exports
+ * the function. */
 void *tfh_real_exported(enum tfh_fn fn);
 
 /*
  * For a wrapper whose real function is not known yet: the driver's function, or, with no driver
- * loaded, the definition that the caller would bind to without tfhook. In the second case *record is
- * false, because whatever that definition calls next passes through our wrappers again. NULL: no
- * object defines the name, and the wrapper returns tfh_no_driver().
+ * loaded, the definition that the caller would bind to without tfhook. In the second case *record
+ * is false, because whatever that definition calls next passes through our wrappers again. Returns
+ * NULL if no object defines the name; the wrapper then returns tfh_no_driver().
  */
 void *tfh_real_for(enum tfh_fn fn, const void *caller, bool *record);
 
 /* The definition of `name` that the caller would bind to without tfhook, or NULL. */
 void *tfh_without_us(const char *name, const void *caller);
 
-/* Enclose a call of such a definition. `here`: the call's stack address; `before`: result of
+/* Enclose a call to such a definition. `here`: the call's stack address; `before`: the result of
  * tfh_forward(). */
 unsigned tfh_forward(const char *here);
 void tfh_forwarded(unsigned before);

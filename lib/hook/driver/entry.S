@@ -1,9 +1,9 @@
 /*
  * The exported entry of every row of base/cuda_api.def: a test and a jump, with registers and stack as the caller left
- * them. To the real function while nothing is recorded, to record_*() while something is, to first_*() as long as the
- * real function is not known (wrap.c). In C the compilers copy a launch's eleven arguments on the way.
+ * them. It jumps to the real function while nothing is recorded, to record_*() while recording, and to first_*() until
+ * the real function is known (wrap.c). If written in C, the compiler would copy a launch's eleven arguments on the way.
  */
-/* wrap.c checks that these are as in C. */
+/* wrap.c checks that these equal the values in C. */
 #define TFH_FN_SYNC_COPY 1
 #define TFH_FN_PTDS 2
 #define TFH_FN_TRIGGER 4

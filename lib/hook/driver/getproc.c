@@ -106,8 +106,8 @@ static enum tfh_fn route_of(const struct routes *r, const void *real, const char
 		enum tfh_fn fn = r->route[i].fn;
 		if (r->route[i].real != real)
 			continue;
-		/* Drivers give some names one address: the requested name is then hooked as well.
-		 */
+		/* Drivers give some names the same address: the requested name is then hooked as
+		 * well. */
 		if (tfh_same_base(tfh_fn_table[fn].name, symbol))
 			return fn;
 		if (!any)
@@ -179,14 +179,14 @@ static void route(const char *symbol, void **answer, const void *caller)
 	void *real = answer ? *answer : NULL;
 	const struct routes *r;
 
-	/* Behind another preload's dlsym, the driver may find and return our own wrappers. */
+	/* If another preload wraps dlsym, the driver may find and return our own wrappers. */
 	if (!real || !symbol || !tfh_driver_name(symbol) || tfh_is_hook(real) || !(r = routes()) ||
 	    tfh_in_vendor(caller))
 		return;
 	enum tfh_fn fn = route_of(r, real, symbol);
 	bool left = tfh_left_alone(symbol, true);
-	/* A function in cuda_left.def may share its address with a hooked one that does the same,
-	 * such as failing. */
+	/* A function in cuda_left.def may share its address with a hooked one that does the same
+	 * thing, such as failing. */
 	if (fn && !(left && !tfh_same_base(tfh_fn_table[fn].name, symbol)))
 		*answer = tfh_hook_of(fn);
 	else if (!left)

@@ -2,8 +2,8 @@
  * Executable graphs: the kernels and bytes of one launch.
  *
  * The nodes of the graph from which an executable is made are read at instantiation or update, and
- * kept: the driver does not report an executable's current nodes, so after a node is changed or
- * disabled the totals are recomputed from this copy. A launch refers to the graph and its version;
+ * kept. The driver does not report an executable's current nodes, so after a node is changed or
+ * disabled, the totals are recomputed from this copy. A launch refers to the graph and its version;
  * a GRAPH record has the totals of that version.
  */
 #include "hook/driver/note.h"
@@ -16,12 +16,12 @@
 /* Frameworks keep tens of graphs at a time, vLLM some hundreds. */
 #define SLOTS 4096u
 #define PROBES 64u
-#define GONE 1u /* marks a removed entry: probing continues behind it */
+#define GONE 1u /* marks a removed entry: probing continues past it */
 
 /* A node; nodes of a child graph follow their parent node. */
 struct node {
 	uint64_t handle;
-	uint64_t bytes; /* of a copy */
+	uint64_t bytes; /* of a copy, in total */
 	uint32_t inner; /* nodes of the child graph */
 	uint8_t type;
 	uint8_t way; /* of a copy: index of struct graph_totals.bytes, or WAY_NONE */
@@ -131,7 +131,7 @@ enum {
 };
 #define CHILD_DEPTH 8
 
-/* Not malloc'ed: the job's allocator may be in any state here. */
+/* Not from malloc: the job's allocator may be in any state here. */
 static void release(struct nodes *list)
 {
 	struct nodes old = *list;

@@ -1,5 +1,5 @@
 /*
- * Ids of contexts, streams and functions. This runs once per handle and thread; later launches and
+ * Ids of contexts, streams and functions. This runs once per handle and thread. Later launches and
  * copies find the id in the thread's cache (record/record.h).
  */
 #include "hook/driver/note.h"
@@ -26,7 +26,7 @@ uint32_t tfh_context_of(struct tfh_self *self, CUcontext context)
 
 	if (id || !context)
 		return id;
-	/* In all driver versions, only the current context can be asked for its device. */
+	/* In every driver version, only the current context can be asked for its device. */
 	if (!ask_current || ask_current(&current) || current != context || !ask_device ||
 	    ask_device(&device))
 		device = -1;
@@ -62,7 +62,7 @@ uint32_t tfh_stream_id(struct tfh_self *self, CUstream stream)
 	CUcontext context = NULL;
 	uint32_t ctx = self->ctx;
 
-	/* A query about a capturing stream could invalidate the capture. */
+	/* A query about a stream under capture could invalidate the capture. */
 	if (ask && !__atomic_load_n(&tfh_captures, __ATOMIC_RELAXED) && !ask(stream, &context) &&
 	    context)
 		ctx = tfh_context_of(self, context);
@@ -77,7 +77,7 @@ uint32_t tfh_stream_id(struct tfh_self *self, CUstream stream)
 #define NAME_BYTES (4u << 20)
 
 struct function {
-	uint64_t handle; /* 0: never used; names of ended handles stay, with owner 0 */
+	uint64_t handle; /* 0: never used; names of destroyed handles stay, with owner 0 */
 	uint64_t owner;
 	const char *name;
 };
@@ -126,7 +126,7 @@ void tfh_function_found(struct tfh_self *self, void *function, void *owner, cons
 {
 	size_t length = strnlen(name, 8191);
 
-	tfh_memory_unknown(); /* it, or its module, may be loaded now */
+	tfh_memory_unknown(); /* the function, or its module, may be loaded now */
 	if (tfh_handle_known(self, TFT_NAME_FUNCTION, U64(function)))
 		return;
 	keep_name(U64(function), U64(owner), name, length);
@@ -159,7 +159,7 @@ uint32_t tfh_function_id(struct tfh_self *self, CUfunction function)
 	tfh_ask_FUNC_NAME ask = name || !function ? NULL : TFH_ASK(FUNC_NAME);
 	tfh_ask_KERNEL_NAME ask_kernel = ask ? TFH_ASK(KERNEL_NAME) : NULL;
 
-	tfh_memory_unknown(); /* its first launch loads it */
+	tfh_memory_unknown(); /* the kernel's first launch loads it */
 	if (ask && ask(&name, function))
 		name = NULL;
 	if (!name && ask_kernel && ask_kernel(&name, function))

@@ -3,10 +3,10 @@
  *
  * The driver gets our function and a box with the program's function and argument. Structs that the
  * program reads back (cuGraphHostNodeGetParams, cuGraphNodeGetParams) are restored, whether
- * recording or not; only cuGraphDebugDotPrint with all details shows our address. A box is freed
- * once, before its function runs. Boxes of graphs and captured streams, which may run any number of
- * times in any copy of the graph, are kept until the process ends. When no box is free, functions
- * run untimed.
+ * recording is on or not; only cuGraphDebugDotPrint with all details shows our address. A box is
+ * freed once, before its function runs. Boxes of graphs and captured streams may run any number of
+ * times in any copy of the graph, so they are kept until the process ends. When no box is free,
+ * functions run untimed.
  *
  * A host function must not call the driver, so nothing here does so on the driver's thread.
  */
@@ -40,7 +40,8 @@ struct box {
 
 static struct box *boxes;
 static uint32_t used, free_list;
-static uint32_t lock TFH_LOCK_WORD; /* without the lock, a function runs untimed */
+static uint32_t lock TFH_LOCK_WORD; /* a thread that does not get the lock leaves its function
+				     * untimed */
 
 static struct box *map(void)
 {
@@ -135,7 +136,7 @@ static bool stays(CUstream stream, bool per_thread, uint32_t id)
 	if ((!stream && !per_thread) || stream == TFH_STREAM_LEGACY)
 		return false;
 	if (!id && U64(stream) > U64(TFH_STREAM_PER_THREAD))
-		return true; /* perhaps not a stream: the driver is not asked about it */
+		return true; /* perhaps not a stream, so the driver is not asked about it */
 	return !ask || ask(stream ? stream : TFH_STREAM_PER_THREAD, &status) || status;
 }
 

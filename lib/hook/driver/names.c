@@ -12,7 +12,8 @@ static const char *const left[] = {
 
 enum tfh_fn tfh_fn_find(const char *name)
 {
-	/* Under a microsecond, and only at program start: not worth sorting. */
+	/* This takes less than a microsecond, and only at program start, so it is not worth
+	 * sorting. */
 	for (unsigned fn = 1; fn < TFH_FN_COUNT; fn++)
 		if (tfh_fn_table[fn].name[2] == name[2] && !strcmp(tfh_fn_table[fn].name, name))
 			return (enum tfh_fn)fn;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Appends the EXT records of a copy, reserved by tfh_close(), and publishes all. */
+/* Appends the EXT records of a copy, reserved by tfh_close(), and publishes all records. */
 static void publish_copy(const struct tfh_call *call, struct tfh_rec *rec, const void *details,
 			 uint32_t length)
 {
@@ -91,7 +91,7 @@ static bool failed(const struct tfh_call *call, const void *copy, CUstream strea
 	return true;
 }
 
-/* Fields common to the structs of all versions but the oldest. */
+/* Fields common to the structs of all versions except the oldest. */
 #define SHAPE(copy, rows, src_context, dst_context, how)                                           \
 	{                                                                                          \
 		.width = (copy)->width, .height = (copy)->height, .depth = (rows),                 \
@@ -156,10 +156,10 @@ void tfh_note_3d_peer(const struct tfh_call *call, const CUDA_MEMCPY3D_PEER *cop
 struct batch {
 	struct tft_ext_copy head;
 	struct tft_ext_pair pair[TFT_EXT_PAIRS];
-	uint64_t total, dst, src; /* of all; of the first pair */
+	uint64_t total, dst, src; /* of all pairs; of the first pair */
 };
 
-/* Types as in struct tft_ext_copy, 0 = given by the address. */
+/* Types as in struct tft_ext_copy; 0 = given by the address. */
 static void add_pair(struct batch *b, uint64_t dst, unsigned dst_type, uint64_t src,
 		     unsigned src_type, uint64_t bytes)
 {
@@ -220,7 +220,7 @@ static unsigned operand_type(const tfh_copy_operand *o)
 	return o->type == 2 ? TFH_MEMORY_ARRAY : 0;
 }
 
-/* Sizes of operations between arrays are in elements, whose size is unknown here. */
+/* Sizes of operations between arrays are in elements, whose size is not known here. */
 void tfh_note_3d_batch(const struct tfh_call *call, size_t count, const CUDA_MEMCPY3D_BATCH_OP *ops,
 		       CUstream stream)
 {
@@ -307,8 +307,8 @@ uint64_t tfh_range_bytes(CUdeviceptr address)
 
 void tfh_note_initialised(const struct tfh_call *call, unsigned flags)
 {
-	/* Registered now, our exit handler runs before the driver's, which was registered in this
-	 * call. */
+	/* Registered now, our exit handler runs before the driver's, which was registered during
+	 * this call. */
 	if (call->result == TFH_CUDA_SUCCESS)
 		tfh_register_exit(TFH_EXIT_AFTER_DRIVER);
 	tfh_words(call, NULL, flags, 0, 0);

@@ -185,7 +185,7 @@ tfh_launch_ex(const struct tfh_call *call, const CUlaunchConfig *config, CUfunct
 	tfh_launch(call, function, config->grid, config->block, config->shared, config->stream, w0);
 }
 
-/* The same kernel and shape on every device, described by the first. */
+/* The same kernel and shape on every device; described by the first launch. */
 static inline void tfh_launch_devices(const struct tfh_call *call, const CUDA_LAUNCH_PARAMS *list,
 				      unsigned count)
 {

@@ -1,7 +1,7 @@
 /*
- * The main thread's stack of a child process: one that was forked has its parent's interpreter at the same addresses;
- * one that was started anew has the same files, loaded elsewhere. Its main thread is the one with the oldest state: the
- * thread that forked, as CPython clears away the others, or the one that began it.
+ * The stack of a child process's main thread. A forked child has its parent's interpreter at the same addresses; a
+ * newly started one has the same files loaded at other addresses. Its main thread is the one with the oldest state: the
+ * thread that forked, since CPython removes the others, or the thread that started the interpreter.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -13,11 +13,11 @@
 #include "hook/python/there.h"
 #include "hook/python/version.h"
 
-/* Seen at 32 to 936 bytes from the beginning. */
+/* Seen at offsets 32 to 936. */
 #define MAIN_MOST 1024u
 #define LINE_MOST 1024u
 
-/* Where _PyRuntime has the address of the main interpreter's state, UINT32_MAX: nowhere. */
+/* Offset in _PyRuntime of the pointer to the main interpreter's state; UINT32_MAX: not found. */
 static uint32_t main_offset(const struct tfh_py *py)
 {
 	uint64_t interpreter = (uint64_t)(uintptr_t)py->main_interpreter();
@@ -43,7 +43,7 @@ struct module_base {
 	uint64_t device, inode; /* 0: not known yet */
 };
 
-/* "7f00-7f80 r--p 00000000 fe:01 4711   /usr/lib/..." True: this is the line that was looked for. */
+/* "7f00-7f80 r--p 00000000 fe:01 4711 /usr/lib/..." Returns true if this is the wanted line. */
 static bool take_line(char *line, struct module_base *l)
 {
 	char *at, *end;
@@ -69,7 +69,8 @@ static bool take_line(char *line, struct module_base *l)
 	return true;
 }
 
-/* By its base in this process (pid 0) its file becomes known; by its file its base in another one. */
+/* In this process (pid 0), finds the file from its base address. In another process, finds the base address from the
+ * file. */
 static bool find_loaded(int32_t pid, struct module_base *l)
 {
 	char path[64], text[4096];
@@ -89,7 +90,7 @@ static bool find_loaded(int32_t pid, struct module_base *l)
 			found = take_line(line, l);
 		have -= (size_t)(line - text);
 		memmove(text, line, have);
-		if (have >= LINE_MOST) /* a path of this length is not ours */
+		if (have >= LINE_MOST) /* a path this long is not ours */
 			have = 0;
 	}
 	if (fd >= 0)

@@ -2,7 +2,7 @@
 #include "hook/python/interned.h"
 #include "record/stacks/pyplaces.h"
 
-/* Once for each function, which needs the 1.5 KB of stack for its texts. */
+/* Called once per function; its texts need 1.5 KB of stack. */
 static uint32_t __attribute__((noinline)) new_number(const struct tfh_py_code *code)
 {
 	char file[TFH_PLACE_FILE], name[TFH_PLACE_NAME];
@@ -50,7 +50,7 @@ uint32_t tfh_py_place_of(const struct tfh_py *py, tfh_py_view view, void *how,
 		}
 		place = known;
 		if (!place)
-			break; /* the table is full: a part would be taken for the whole */
+			break; /* the table is full: a partial stack would be taken for the whole */
 	}
 	return place;
 }

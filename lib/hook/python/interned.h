@@ -1,10 +1,10 @@
-/* Frames as numbers: places of the process' tables. */
+/* Frames as numbers: places in the process's tables. */
 #ifndef TFH_HOOK_PYTHON_INTERNED_H
 #define TFH_HOOK_PYTHON_INTERNED_H
 
 #include "look/frames.h"
 
-/* The place of these frames, the innermost first; 0: the tables are full, or none of them has code. */
+/* The place of these frames, innermost first. 0: the tables are full, or no frame has code. */
 uint32_t tfh_py_place_of(const struct tfh_py *py, tfh_py_view view, void *how,
 			 const struct tfh_py_frame *frame, uint32_t n);
 

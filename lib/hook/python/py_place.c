@@ -1,10 +1,11 @@
 /*
  * The calling thread's stack as a place (record/stacks/pyplaces.h).
  *
- * Read straight, at about 1 us, while nothing can take the memory of its frames away: the thread holds the GIL, or is the
- * main one, which is the one that takes the interpreter down, and is not in a signal handler, which may have come while
- * the interpreter was entering or leaving a frame. Else from copies made by the kernel, at some 15 us: threads that gave
- * the GIL away may lose their state at any moment when the process ends.
+ * The frames are read directly, in about 1 us, if nothing can free their memory meanwhile. This is so if the thread
+ * holds the GIL or is the main thread, which is the one that shuts the interpreter down. It must not be in a signal
+ * handler either, since the signal may have interrupted the interpreter while it entered or left a frame. Otherwise the
+ * frames are read from copies made by the kernel, in about 15 us: threads that released the GIL may lose their state at
+ * any moment when the process ends.
  */
 #include <errno.h>
 #include <signal.h>
@@ -19,7 +20,7 @@
 #include "record/process/lock.h"
 #include "record/stacks/pyplaces.h"
 
-/* Kept of a deeper stack: the innermost. */
+/* Frames kept of a deeper stack: the innermost ones. */
 #define FRAMES 256
 
 struct reading {
@@ -29,7 +30,7 @@ struct reading {
 	void *how;
 };
 
-/* Does the kernel keep a signal back, as it does in the handler of one? */
+/* Whether the thread blocks a signal, as it does inside a signal handler. */
 static bool signals_blocked(void)
 {
 	sigset_t set, none;
@@ -38,7 +39,7 @@ static bool signals_blocked(void)
 	return pthread_sigmask(SIG_BLOCK, NULL, &set) || memcmp(&set, &none, NSIG / 8);
 }
 
-/* The thread's state, and whether it may be read straight. 0: the thread runs no Python, or none that can be read. */
+/* The thread's state, and whether it may be read directly. 0: the thread runs no Python, or none that can be read. */
 static uint64_t state_of(const struct tfh_py *py, const struct tfh_self *self, bool *straight)
 {
 	void *state = py->state_of_thread(), *attached = state ? py->state_attached() : NULL;
@@ -49,7 +50,7 @@ static uint64_t state_of(const struct tfh_py *py, const struct tfh_self *self, b
 		return 0;
 	if (py->minor >= TFH_PY_PER_THREAD && attached)
 		state = attached;
-	/* Up to 3.11 a thread has only one state that it can be asked for, whichever interpreter it is in. */
+	/* Up to 3.11, only one state of a thread can be queried, whichever interpreter the thread is in. */
 	if (py->minor < TFH_PY_PER_THREAD && py->newest_interpreter() != py->main_interpreter())
 		return 0;
 	*straight = (holds || main) && !signals_blocked();
@@ -66,7 +67,8 @@ static uint32_t __attribute__((noinline)) read_stack(const struct reading *r)
 	return tfh_py_place_of(r->py, r->view, r->how, frame, n);
 }
 
-/* So many threads at a time, 550 KB each at most, as much as is used; whoever comes meanwhile goes without. */
+/* So many threads can read at a time. Each room takes at most 550 KB, as far as used. A thread that finds no free room
+ * does without. */
 #define ROOMS 8
 
 static uint32_t read_copied(struct reading *r)
@@ -108,7 +110,7 @@ static uint32_t here(const struct tfh_self *self)
 		return 0;
 	tfh_py_note_state(self->ring->tid, r.state);
 	place = straight ? read_stack(&r) : read_copied(&r);
-	/* Copied while the interpreter went down: of a stack that is no more. */
+	/* Copied while the interpreter was shutting down, from a stack that no longer exists. */
 	if (!straight && py->finalizing())
 		place = 0;
 	errno = saved;

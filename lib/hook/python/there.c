@@ -1,9 +1,9 @@
 /*
  * The stack of another thread of this process, or of another process (look/walks.h), as a place.
  *
- * Where a thread's state lies it says itself when it takes a place of its own; of one that has not yet (its first call
- * is still under way), the interpreter's list is searched. A state tells whose it is: the memory of one that is gone may
- * be another thread's by then.
+ * A thread notes the address of its state when it reads its own place. For a thread that has not done so yet (its first
+ * call is still under way), the interpreter's list is searched. A state names its thread, which is checked, because the
+ * memory of a freed state may belong to another thread by then.
  */
 #include <string.h>
 
@@ -13,11 +13,13 @@
 #include "hook/python/version.h"
 #include "record/stacks/pyplaces.h"
 
-#define OTHERS 64u   /* threads that are chosen from: the newest */
-#define THREADS 256u /* by the low bits of their number: those that share them take turns */
+#define OTHERS 64u /* the newest threads, from which one is chosen */
+#define THREADS                                                                                    \
+	256u /* indexed by the low bits of the thread's number: threads with the same bits
+		      * replace each other */
 
 static struct {
-	uint64_t state; /* atomic, as all */
+	uint64_t state; /* atomic, like the other fields */
 	uint32_t tid;
 } known[THREADS];
 
@@ -60,7 +62,8 @@ static bool is_told(const char *name)
 	return false;
 }
 
-/* The place in a function in C that is called there; the place itself where there is none that tells something. */
+/* Adds the C function that is being called from this place. Returns the place itself if there is none worth
+ * reporting. */
 static uint32_t with_called(const struct tfh_py_target *t, struct tfh_py_copies *copies,
 			    const struct tfh_py_frame *frame, uint32_t place)
 {
@@ -97,7 +100,7 @@ uint32_t tfh_py_look_at(struct tfh_py_target *t)
 	return copies->full ? 0 : place;
 }
 
-/* As in py_place.c: of the states of several interpreters nothing tells which one a thread is in. */
+/* As in py_place.c: with several interpreters, nothing shows which one a thread is in. */
 static bool several(const struct tfh_py *py)
 {
 	return py->minor < TFH_PY_PER_THREAD && py->newest_interpreter() != py->main_interpreter();

@@ -1,7 +1,7 @@
 /*
  * Which Python is in the process. It may be the program itself (Debian's python3) or libpython3.x.so, loaded at the
- * start or by dlopen. Its names are looked up on the flusher, since that takes the loader's lock; from then on nothing
- * of the loader is needed.
+ * start or by dlopen. Its symbols are looked up on the flusher, since that takes the loader's lock; after that, the
+ * loader is not needed.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -14,7 +14,7 @@
 #include "record/process/recorder.h"
 
 static struct tfh_py found;
-static const struct tfh_py *here; /* atomic: &found, once it is */
+static const struct tfh_py *here; /* atomic: &found, once it is filled */
 static const char *refusal;	  /* atomic */
 
 const struct tfh_py *tfh_py(void)
@@ -52,7 +52,7 @@ static void *name_in(void *handle, const char *name)
 	return at;
 }
 
-/* Either of two names: some became public with 3.13. */
+/* Looks up either of two names: some became public with 3.13. */
 static void *either_in(void *handle, const char *name, const char *older)
 {
 	void *at = name_in(handle, name);
@@ -128,7 +128,7 @@ struct search {
 	unsigned n;
 };
 
-/* Under the loader's lock: only copies. */
+/* Runs under the loader's lock, so it only copies. */
 static int collect(struct dl_phdr_info *info, size_t size, void *data)
 {
 	struct search *s = data;
@@ -145,7 +145,7 @@ static int collect(struct dl_phdr_info *info, size_t size, void *data)
 	return 0;
 }
 
-/* One that is there stays: what was found in it is used for as long as the process lives. */
+/* A library that is found stays loaded: its symbols are used for as long as the process lives. */
 static bool look_in(const char *path)
 {
 	void *handle = dlopen(*path ? path : NULL, RTLD_NOLOAD | RTLD_LAZY);

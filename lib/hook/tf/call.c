@@ -25,8 +25,8 @@ static __thread struct {
 	struct tfh_tf_frame *open[NEST];
 } calls TLS;
 
-/* What an open call learns from calls inside it. Not in its frame either: with a coroutine, the
- * frame may end or continue elsewhere. */
+/* What an open call learns from calls inside it. This is not in its frame either: with a coroutine,
+ * the frame may end or continue elsewhere. */
 struct sum {
 	uint64_t children; /* ticks spent in wrapped calls directly inside */
 	uint64_t iterator; /* consumer: its IteratorResource */
@@ -153,8 +153,8 @@ static inline const uint64_t *stack_of(const struct tfh_tf_frame *frame)
 	return (const uint64_t *)((const char *)frame + TFH_TF_FRAME) + 2;
 }
 
-/* False: not to be recorded. Where no module of Python's was looked up since torch was loaded, it is asked for its ranges
- * here. */
+/* Returns false if the pass is not to be recorded. If no Python module has been looked up since torch was loaded, torch
+ * is asked for its ranges here. */
 static bool begin_backward(void)
 {
 	tfh_torch_look();
@@ -318,7 +318,7 @@ static void leave_other(struct tfh_self *self, struct tfh_tf_frame *frame, struc
 	publish(self, frame, end, w, failed);
 }
 
-/* Passes what a resource inside a consumer learned on to the consumer. */
+/* Passes on to the consumer what a resource inside it learned. */
 static void pass_on(const struct tfh_tf_frame *frame, struct sum *outer)
 {
 	if (tfh_tf_this >= 0)
@@ -368,7 +368,7 @@ void *tfh_tf_destroyed(void *object)
 	return real;
 }
 
-/* The open call whose wrapper has that stack pointer; copied arguments lie below its frame. */
+/* The open call whose wrapper has this stack pointer. Copied arguments are below its frame. */
 static struct tfh_tf_frame *frame_at(uintptr_t stack)
 {
 	for (uint32_t i = calls.count; i-- > 0;)

@@ -29,7 +29,7 @@
 int tfh_tf_this = -1;
 
 struct stage {
-	uint64_t key;	 /* place in its pipeline; 0 = free */
+	uint64_t key;	 /* its place in the pipeline; 0 = free */
 	uint32_t parent; /* index of the stage that it feeds, from 1; 0 = none */
 	uint32_t root;	 /* index of the pipeline's last stage; removed together with it */
 	uint32_t id;	 /* as recorded in `journal` */
@@ -40,7 +40,7 @@ struct stage {
 };
 
 struct object {
-	uint64_t key;	/* TensorFlow's id of it, or its address; 0 = free */
+	uint64_t key;	/* TensorFlow's id of the object, or its address; 0 = free */
 	uint32_t stage; /* index in stages, from 1 */
 	bool root;
 };
@@ -55,7 +55,7 @@ static uint32_t object_count;
 static uint64_t roots;	  /* iterators so far: makes each root's key unique */
 static uint32_t made = 1; /* generation: changes when a root is removed */
 static bool crowded;	  /* the process has used so many ids that new pipelines share them */
-/* A thread that cannot get the tables soon goes without a name this time. */
+/* A thread that cannot get the lock soon goes without a name this time. */
 static uint32_t lock TFH_LOCK_WORD;
 
 /* Word index in the object, -1: unknown. */
@@ -78,8 +78,8 @@ static struct cached *cached_at(struct tfh_self *self, const void *object)
 
 /* ---- the object ---- */
 
-/* Its vtable refers to our get-next: every stage's slot is relocated against the exported symbol.
- */
+/* Whether the object's vtable refers to our get-next: every stage's slot is relocated against the
+ * exported symbol. */
 static bool is_iterator(uint64_t address, const void *own)
 {
 	uint64_t table, slots[SLOTS];
@@ -131,8 +131,8 @@ static uint64_t number_in(const char *text, const char *name)
 	return 0;
 }
 
-/* Finds the offsets of what the trace name shows. The order of the last two stores does not matter.
- */
+/* Finds the offsets of the values that the trace name shows. The order of the last two stores does
+ * not matter. */
 static void learn(const void *object, const char *text)
 {
 	uint64_t words[WORDS], id = number_in(text, "id="), parent = number_in(text, "parent_id=");
@@ -408,7 +408,7 @@ static struct tfh_tf_stage stage_slow(struct tfh_self *self, const void *object)
 			parent = tables->stage[stage.parent - 1];
 	}
 	tfh_unlock(&lock);
-	if (index) { /* while the object lives, its pipeline and these texts do */
+	if (index) { /* while the object lives, so do its pipeline and these texts */
 		uint64_t lost = self->ring->dropped;
 		id = tfh_handle_new(self, TFT_NAME_STAGE, stage.key,
 				    (parent.journal ^ self->generation) <= 1 ? parent.id : 0,
@@ -417,7 +417,7 @@ static struct tfh_tf_stage stage_slow(struct tfh_self *self, const void *object)
 		tables->stage[index - 1].journal = self->generation;
 		if (id > MANY_IDS)
 			crowded = true;
-		if (id && self->ring->dropped == lost) /* else there was no room for the name:
+		if (id && self->ring->dropped == lost) /* otherwise there was no room for the name:
 						        * try again */
 			*cached_at(self, object) = (struct cached){object,
 								   key_of(object),
@@ -456,7 +456,7 @@ void tfh_tf_stage_gone(const void *object)
 		return;
 	uint32_t at = object_slot(key_of(object));
 	if (tables->object[at].key) {
-		/* A new iterator at the same address would have the same id and be taken for this
+		/* A new iterator at the same address would get the same id and be taken for this
 		 * one. */
 		if (tables->object[at].root) {
 			__atomic_fetch_add(&made, 1, __ATOMIC_RELEASE);

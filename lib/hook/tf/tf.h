@@ -35,7 +35,7 @@ struct tfh_tf_frame {
 	uint64_t kept[2];      /* rax and rdx of the real function */
 	struct tfh_self *self; /* NULL: not recorded */
 	uint64_t mark;	       /* distinguishes a live frame from one abandoned by longjmp; 0: the
-			    * thread does not know it */
+			        * thread does not track it */
 	uint64_t begin;	       /* ticks */
 	uint64_t children;     /* ticks spent in wrapped calls directly inside */
 	uint64_t iterator;     /* consumer: its IteratorResource; execute: id of the name */
@@ -58,7 +58,7 @@ extern void *const tfh_tf_wrapper[TFH_TF_HOOKS + 1];
 
 /* Begins a call; returns the real function, or NULL if no loaded object defines it. */
 void *tfh_tf_enter(unsigned row, struct tfh_tf_frame *frame);
-/* Ends it. */
+/* Ends the call. */
 void tfh_tf_leave(struct tfh_tf_frame *frame);
 /* The real ~DatasetBaseIterator, after `object` was removed from our tables. */
 void *tfh_tf_destroyed(void *object);
@@ -74,7 +74,7 @@ void *tfh_tf_destroyed(void *object);
 void *tfh_tf_lookup(const char *symbol, const void *self);
 /* The real functions behind the wrappers, by row; NULL until looked up. Read by the wrappers. */
 extern void *tfh_tf_real[TFH_TF_HOOKS + 1];
-/* Looks one up and stores it there; `own`: our wrapper of it. */
+/* Looks up a real function and stores it there. `own`: our wrapper of it. */
 void *tfh_tf_resolve(unsigned row, const void *own);
 /* Reads memory that may be unmapped; returns the bytes read. Never faults. Preserves errno. */
 size_t tfh_tf_peek(const void *address, void *out, size_t size);
@@ -87,7 +87,7 @@ size_t tfh_tf_peek(const void *address, void *out, size_t size);
  * stage's get-next whose wrapper is `own`.
  */
 int tfh_tf_this_index(const struct tfh_tf_frame *frame, const void *own);
-extern int tfh_tf_this; /* the result, -1: unknown */
+extern int tfh_tf_this; /* the result; -1: unknown */
 
 /*
  * A stage's role. `for x in dataset` inside a tf.function becomes a ReduceDatasetOp over a Scan

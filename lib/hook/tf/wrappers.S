@@ -21,8 +21,8 @@
 	.set	last_mode_SESSION, 2
 	.set	last_mode_CONSUMER, 3
 
-/* Arguments beyond the sixth lie above the return address: 16(%rbp) and up. Callers leave them where the callee would
- * look, so they are pushed again below our frame. An even number keeps the stack aligned. */
+/* Arguments beyond the sixth are above the return address, at 16(%rbp) and up. Callers leave them where the callee
+ * would look, so they are pushed again below our frame. An even number keeps the stack aligned. */
 .macro COPY_STACK words
 	.if	\words & 1
 	.error	"odd number of stack words"
@@ -89,7 +89,7 @@
 	.set	row, row+1
 .endm
 
-/* The destructor is only told about; its one argument is `this` in every ABI. */
+/* The destructor is only reported; its one argument is `this` in every ABI. */
 .macro WATCH symbol
 	.globl	"\symbol"
 	.type	"\symbol", @function

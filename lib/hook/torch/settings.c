@@ -1,8 +1,8 @@
 /*
- * Where PyTorch keeps what a program sets by a call: deterministic algorithms, cuDNN's search for the fastest, TF32. Nothing is
- * called: the first call of at::globalContext() makes the object, later ones may throw, and both are the job's business. The
- * functions that answer are so short that their code tells the place, and it is taken only from code that is known byte by byte;
- * another version's is left alone.
+ * Where PyTorch keeps the settings that a program makes by calls: deterministic algorithms, cuDNN's search for the
+ * fastest algorithm, TF32. No function of torch is called: the first call of at::globalContext() creates the object,
+ * later ones may throw, and both are the job's business. The accessor functions are so short that their code shows the
+ * address, which is taken only from code that is known byte by byte. Other versions of the code are left alone.
  */
 #include "hook/torch/torch.h"
 
@@ -12,7 +12,8 @@
 #define CODE_BYTES 48u
 #define OBJECT_BYTES 65536 /* at::Context is some 1,100 bytes */
 
-/* Machine code: two digits a byte, "??" any, "@@@@@@@@" four bytes that tell a place, "########" four that tell another one. */
+/* Machine code, two digits per byte. "??" matches any byte, "@@@@@@@@" is four bytes that give an address, "########"
+ * four that give another one. */
 #define GLOBAL "_ZN2at13globalContextEv"
 static const char global_code[] = "5553488d1d@@@@@@@@4883ec080fb605########84c07410";
 #define BOOL_CODE "0fb687@@@@@@@@c3"
@@ -47,7 +48,8 @@ static int digit(char c)
 	return c >= '0' && c <= '9' ? c - '0' : c - 'a' + 10;
 }
 
-/* Whether the code is the known one; then the two numbers in it (0: there is none), and the offset behind each. */
+/* Whether the code is the known one. If so, returns the two numbers in it (0: there is none) and the offset after
+ * each. */
 static bool matches(const uint8_t *at, const char *code, int32_t number[2], uint32_t behind[2])
 {
 	memset(number, 0, 2 * sizeof(*number));

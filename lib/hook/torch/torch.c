@@ -31,7 +31,7 @@ static struct torch_functions {
 	const char *(*name)(const void *range);
 } torch;
 
-/* The first two are called. The others are there where the callback has the form above: torch 1.12 brought them. */
+/* The first two are called. The others only show that the callback has the layout above: they came with torch 1.12. */
 static const char *const symbols[] = {
 	"_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE",
 	"_ZNK2at14RecordFunction4nameEv",
@@ -46,7 +46,8 @@ static const char *const symbols[] = {
 #define PROBES 16u
 #define NAME_BYTES 255u
 
-/* Kept here, not on a stack of the thread's: a range may end on another thread than it began on. */
+/* Kept here and not on the thread's stack, since a range may end on another thread than it began
+ * on. */
 static struct torch_range {
 	uint64_t range; /* atomic: address of torch's object; 0: free */
 	uint64_t begin; /* ticks; 0: not recorded */
@@ -93,7 +94,7 @@ static bool starts(const char *s, const char *with)
 	return !strncmp(s, with, strlen(with));
 }
 
-/* TFH_FN_NONE: no get-next. */
+/* TFH_FN_NONE: it is not a get-next. */
 static uint16_t get_next(const char *name)
 {
 	if (!starts(name, "enumerate(Data"))
@@ -113,13 +114,14 @@ static enum tft_range kind_of(const char *name)
 	return TFT_RANGE_NOTE;
 }
 
-/* What shows that the process trains: its ranges start a recording, those of a loader's worker do not. */
+/* Whether this range shows that the process trains. Such ranges start a recording; those of a loader's worker do
+ * not. */
 static bool trains(const struct torch_range *r, const char *name)
 {
 	return r->fn || starts(name, "Optimizer.step#");
 }
 
-/* Like a mark, a range is no open call: what is called inside keeps the depth that it has without, and looks see what a
+/* Like a mark, a range is not an open call: calls inside have the same depth as without it, and samples show what a
  * loader does. */
 static void begin(struct torch_range *r, const char *name)
 {
@@ -146,7 +148,7 @@ static void end(const struct torch_range *r)
 	struct tfh_rec *rec;
 	uint64_t now;
 
-	/* In a child that was forked inside the range, it is its parent's. */
+	/* In a child forked inside the range, the range belongs to the parent. */
 	if (!r->begin || (r->generation ^ tfh_peek(tfh_peek(&tfh_generation))) > 1)
 		return;
 	self = tfh_enter(fn, r->name, &now);
@@ -194,7 +196,7 @@ static void on_end(const void *range, void *context)
 	errno = saved_errno;
 }
 
-/* ---- asking for it ---- */
+/* ---- registering with torch ---- */
 
 static int is_torch(struct dl_phdr_info *info, size_t size, void *path)
 {
@@ -207,7 +209,7 @@ static int is_torch(struct dl_phdr_info *info, size_t size, void *path)
 	return 1;
 }
 
-/* What comes of it, for the recording. NULL: torch is not loaded. */
+/* The outcome, for the recording. NULL: torch is not loaded. */
 static const char *ask(void)
 {
 	char path[PATH_MAX] = "";
