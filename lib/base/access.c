@@ -133,7 +133,7 @@ int tfh_make_file(int at, const char *name, const struct tfh_access *a)
 	return err;
 }
 
-/* Of the calling thread: one may have a descriptor table of its own. */
+/* Path for the calling thread, which may have its own descriptor table. */
 static const char *path_of(int fd, char path[40])
 {
 	snprintf(path, 40, "/proc/thread-self/fd/%d", fd);

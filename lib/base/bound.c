@@ -10,9 +10,9 @@
 #define NODES 1024ul /* the most that the kernel can be built for */
 #define WORD_BITS (8 * sizeof(unsigned long))
 #define LIST_BYTES 256
-#define STATUS_BYTES 8192 /* lists of thousands of processors and nodes come in hex, too */
+#define STATUS_BYTES 8192 /* lists of thousands of CPUs and nodes also come in hex */
 
-/* MPOL_DEFAULT and so on; what a mode has in the upper bits only refines it. */
+/* MPOL_DEFAULT and so on. The upper bits of a mode only refine it. */
 static const char *const modes[] = {
 	"default",	  "preferred",		"bind", "interleave", "local",
 	"preferred-many", "weighted-interleave"};

@@ -23,7 +23,7 @@ bool tfh_shown(uint32_t c)
 	for (size_t i = 0; i < sizeof(hidden) / sizeof(hidden[0]); i++)
 		if (c >= hidden[i].first && c <= hidden[i].last)
 			return false;
-	return (c & 0xfffe) != 0xfffe; /* no character */
+	return (c & 0xfffe) != 0xfffe; /* not a character */
 }
 
 size_t tfh_utf8(const char *text, size_t left, uint32_t *c)

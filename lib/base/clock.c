@@ -33,8 +33,8 @@ static void read_clocksource(char *text, size_t size)
 
 enum tfh_clock_trust tfh_clock_judge(bool invariant, const char *clocksource)
 {
-	/* The processor's flag is not enough: where the kernel saw counters differ between sockets,
-	 * it does not use them. */
+	/* The processor's flag is not enough: the kernel does not use the counters if it saw them
+	 * differ between sockets. */
 	if (!invariant)
 		return TFH_TRUST_NONE;
 	if (!strcmp(clocksource, "tsc"))
@@ -54,8 +54,8 @@ static void clock_decide(struct tfh_clock_info *info)
 	info->source = info->trust ? TFH_CLOCK_TSC : TFH_CLOCK_MONOTONIC;
 }
 
-/* No thread waits for another one's reading: each takes its own, and the first to finish decides.
- */
+/* No thread waits for another thread's reading: each takes its own, and the first to finish
+ * decides. */
 void tfh_clock_init(struct tfh_clock_info *info)
 {
 	static struct tfh_clock_info kept;

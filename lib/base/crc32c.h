@@ -9,7 +9,7 @@
  * available. */
 uint32_t tfh_crc32c(uint32_t crc, const void *data, size_t size);
 
-/* The same from a table, for any processor. */
+/* Like tfh_crc32c(), from a table, for any processor. */
 uint32_t tfh_crc32c_table(uint32_t crc, const void *data, size_t size);
 
 #endif

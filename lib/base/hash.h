@@ -25,8 +25,8 @@ static inline uint64_t tfh_hash_add(uint64_t hash, uint64_t x)
 	return tfh_hash_u64(hash * 0x9e3779b97f4a7c15ull + x + 1);
 }
 
-/* Hash of size bytes, eight at a time; the length is part of it. Of no bytes
- * data may be NULL. Not for keys an enemy may choose. */
+/* Hash of size bytes, eight at a time; the length is part of it. If size is 0, data may be NULL.
+ * Not for keys that an attacker may choose. */
 static inline uint64_t tfh_hash_bytes(const void *data, size_t size)
 {
 	const unsigned char *p = data;

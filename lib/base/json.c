@@ -36,7 +36,7 @@ static void separate(struct tfh_json *json)
 	new_line(json);
 }
 
-/* To be called before every value; false if no value is allowed here. */
+/* Called before every value. Returns false if no value is allowed here. */
 static bool value(struct tfh_json *json)
 {
 	if (json->error)

@@ -6,7 +6,7 @@
 
 #define TFH_METER_DEVICES 16 /* ordinals that readers know */
 #define TFH_METER_OF_DEVICE                                                                        \
-	64 /* numbers from here on are of a device, whose ordinal is in the upper half */
+	64 /* entries from here on belong to a device, whose ordinal is in the upper half of tid */
 
 enum tfh_meter_kind { TFH_METER_RATE, TFH_METER_LEVEL };
 

@@ -138,7 +138,7 @@ uint64_t tfh_namespace(const char *name)
 
 size_t tfh_main_stack_left(const void *here)
 {
-	/* The program's name lies at the top of the stack. */
+	/* The program's name is at the top of the stack. */
 	uintptr_t end = getauxval(AT_EXECFN), at = (uintptr_t)here;
 	size_t most = STACK_GAP;
 	struct rlimit limit;

@@ -1,5 +1,7 @@
-/* Small files in /proc and /sys. Without stdio, since jobs may have little stack and no memory
- * left. */
+/*
+ * Small files in /proc and /sys. They are read without stdio, since jobs may have little stack and
+ * no memory left.
+ */
 #ifndef TFH_BASE_PROC_H
 #define TFH_BASE_PROC_H
 
@@ -11,8 +13,8 @@
 /* Reads the first size - 1 bytes as a string; "" if unreadable. Regular files only: opening a FIFO
  * would block. */
 void tfh_read_small(const char *path, char *text, size_t size);
-/* The same relative to a directory, without following links. -errno if unreadable; -EINVAL if not a
- * regular file. */
+/* Like tfh_read_small(), relative to a directory and without following links. Returns -errno if
+ * unreadable, -EINVAL if it is not a regular file. */
 int tfh_read_small_at(int at, const char *name, char *text, size_t size);
 
 /* The number after `key` ("MemTotal:") at the start of a line; UINT64_MAX if there is no such line.
@@ -33,13 +35,14 @@ uint64_t tfh_process_start(pid_t pid);
 /* True if the main thread has ended (pthread_exit) and only `n` threads are left, which are the
  * caller's own. */
 bool tfh_last_threads(unsigned n);
-/* The filters of system calls that the calling thread is under, as a number that changes with them. One that the job sets on
- * all its threads may answer what we ask of the kernel with the job's end. */
+/* The system call filters that the calling thread is under, as a number that changes with them. If the job sets a
+ * filter on all its threads, it may end the job when we make a system call. */
 uint32_t tfh_call_filters(int fd);
-/* The descriptor to ask by, which is the calling thread's; the caller closes it. */
+/* Opens the descriptor for tfh_call_filters(), which belongs to the calling thread; the caller
+ * closes it. */
 int tfh_call_filters_open(void);
 
-/* Number of one of this process' namespaces ("pid", "mnt", ...); 0 if unknown. */
+/* Number of one of this process's namespaces ("pid", "mnt", ...); 0 if unknown. */
 uint64_t tfh_namespace(const char *name);
 
 /* Bytes that the main thread's stack may still grow below `here`; 0 if `here` is not in it (a

@@ -104,7 +104,7 @@ static size_t words_of(const char *name, size_t len, struct text_part *words)
 	return n;
 }
 
-/* Whether the value behind this name is a secret. */
+/* Whether the value of this name is a secret. */
 static bool secret_name(const char *name, size_t len)
 {
 	struct text_part words[MOST_WORDS];
@@ -277,8 +277,8 @@ static const char *value_end(const char *p, const char *end)
 	return stop;
 }
 
-/* Start of the value behind a name that ends at p: "=x", ": x", "\": x", or " x" for options; NULL:
- * none. */
+/* Start of the value that follows a name that ends at p: "=x", ": x", "\": x", or " x" for options;
+ * NULL: none. */
 static const char *value_of(const struct scan *s, const char *p)
 {
 	const char *after = skip(p, s->end, "\\\"'");
@@ -413,7 +413,7 @@ static void take_name(struct scan *s)
 		}
 		tell(s, p);
 	} else if (secret_name(name.at, name.len)) {
-		/* As an argument of its own it is the whole rest, whatever is in it. */
+		/* As an argument of its own it is the whole rest, whatever it contains. */
 		bool whole = name.at == s->begin && *p == '=';
 		tell(s, value);
 		hide(s, whole ? s->end : value_end(value, s->end));
@@ -439,7 +439,7 @@ static void read_text(struct scan *s)
 	}
 }
 
-/* `option`: the name, without dashes, whose value the text is; empty: none. */
+/* `option`: the name, without dashes, of the option whose value the text is; empty: none. */
 static const char *redact(const char *text, const struct text_part *option)
 {
 	static char *out; /* the recorder calls this on stacks of any size */

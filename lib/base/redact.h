@@ -1,10 +1,10 @@
-/* Removes secrets from what a recording keeps of a process: environment variables and texts. The
+/* Removes secrets from the environment variables and texts of a process that a recording keeps. The
  * rules are in base/redact.def.
  *
- * A secret is the value behind a name that suggests one, in options, NAME=value, scripts, JSON,
- * YAML, headers and URLs; the password in a URL; and text with the form of a secret (keys of clouds
- * and model hubs, JSON web tokens, private keys, 40 hexadecimal digits that are not named as a
- * commit). */
+ * A secret is the value that follows a name that suggests one, in options, NAME=value, scripts,
+ * JSON, YAML, headers and URLs; the password in a URL; and text with the form of a secret (keys of
+ * clouds and model hubs, JSON web tokens, private keys, 40 hexadecimal digits that are not named as
+ * a commit). */
 #ifndef TFH_BASE_REDACT_H
 #define TFH_BASE_REDACT_H
 

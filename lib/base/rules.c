@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SLOW_NS 1000000ull /* for "slow" and `tfhook run`: 0.3 us of at least 1 ms */
+#define SLOW_NS 1000000ull /* for "slow" and `tfhook run`: 0.3 us per call of at least 1 ms */
 #define PATTERN_NODES 65536u
 #define LONGEST_S 1e9 /* 32 years; keeps nanoseconds within 64 bits */
 

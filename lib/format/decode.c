@@ -359,7 +359,7 @@ static void fill_loose(struct tft_cursor *c, struct tfh_rec *rec, uint32_t class
 	}
 }
 
-/* Turns distances and lengths into times, any of which may be escapes. */
+/* Turns distances and lengths into times. Any of them may be escapes. */
 static uint64_t times_any(const struct tft_events *ev, uint32_t at, uint32_t n, uint64_t last,
 			  const uint32_t *gap, const uint32_t *span, uint64_t *begin, uint64_t *end)
 {
@@ -379,7 +379,7 @@ static uint64_t times_any(const struct tft_events *ev, uint32_t at, uint32_t n, 
 	return last;
 }
 
-/* The same where no record begins before the one before it has ended, and none is an escape. */
+/* Like times_any(), if no record begins before its predecessor has ended and none is an escape. */
 static uint64_t times_in_turn(uint32_t n, uint64_t last, const uint32_t *gap, const uint32_t *span,
 			      uint64_t *begin, uint64_t *end)
 {

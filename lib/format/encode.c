@@ -491,7 +491,8 @@ int tft_encode_events(struct tft_encoder *e, const struct tft_batch *batches, ui
 	add_batches(e, (uint32_t)kept, head, runs);
 	tft_shapes_learn(&e->shapes);
 
-	/* Sections were built after space for the longest possible directory; closes the gap. */
+	/* Sections were built after space for the longest possible directory; this closes the
+	 * gap. */
 	e->raw_size = directory;
 	add_dictionary(e);
 	tft_planes_u16(add_section(e, TFT_SEC_IDS, 0, e->shapes.n > 256 ? 2 : 1, TFT_RAW, e->events,

@@ -15,7 +15,7 @@ struct copying {
 	struct tft_journal_copy *c;
 	uint64_t pages;	  /* pages of the file, at most MAX_PAGES */
 	uint8_t *claimed; /* one bit per page that a ring owns */
-	bool records;	  /* not only the rings' headers */
+	bool records;	  /* copy records, not only the rings' headers */
 };
 
 /* Assigns pages to a ring. A page belongs to at most one ring, so that the copy is never larger
@@ -61,7 +61,7 @@ static bool all_hole(const struct tft_view *v, uint64_t offset, uint64_t bytes)
 	return data < 0 ? errno == ENXIO : (uint64_t)data >= offset + bytes;
 }
 
-/* Reads records first..first+n of a ring. They must lie in the file. */
+/* Reads records first..first+n of a ring. They must be inside the file. */
 static int read_records(const struct tft_view *v, const struct tft_ring *ring, uint64_t first,
 			uint32_t n, struct tfh_rec *to)
 {
@@ -184,7 +184,7 @@ static int copy_rings(struct copying *s)
 
 /* ---- staging ---- */
 
-/* Copies those batches that lie in the area and together fit in it. */
+/* Copies those batches that are inside the area and together fit into it. */
 static int copy_batches(const struct tft_view *v, const struct tft_staging *st,
 			struct tft_journal_copy *c)
 {
@@ -237,7 +237,7 @@ static int copy_staging(const struct tft_view *v, struct tft_journal_copy *c)
 	if (code == 0)
 		code = read_word(v, &now, 4, at + offsetof(struct tft_staging, epoch));
 	free(st);
-	/* Staging was reset during the read: everything that was in it is in a segment now. */
+	/* Staging was reset during the read: everything in it is now in a segment. */
 	if (code < 0 || now != epoch)
 		c->n_batches = 0;
 	c->torn += code == -EBADMSG;

@@ -1,5 +1,7 @@
-/* A private copy of a journal, so that what was checked is what is read, whatever happens to the
- * file. */
+/*
+ * A private copy of a journal, so that the data that was checked is the data that is read, even if
+ * the file changes.
+ */
 #ifndef TFT_JOURNAL_COPY_H
 #define TFT_JOURNAL_COPY_H
 
@@ -27,9 +29,10 @@ struct tft_journal_copy {
 /* Copies rings first, then staging: the direction in which records move, so that each record of a
  * running process is found at least once, here or in a segment that is read later. Takes at most
  * the file's size in memory, holes not counted. Returns 0, -ENOMEM, -EBADMSG (its constant fields
- * change while it is read) or another -errno. Free it in either case. */
+ * change while it is read) or another -errno. Free the copy in either case. */
 int tft_journal_copy(const struct tft_view *v, struct tft_journal_copy *c);
-/* The same without records: counters, and the rings' headers with the calls in flight. */
+/* Like tft_journal_copy(), without records: only counters, and the rings' headers with the calls in
+ * flight. */
 int tft_journal_calls(const struct tft_view *v, struct tft_journal_copy *c);
 void tft_journal_copy_free(struct tft_journal_copy *c);
 

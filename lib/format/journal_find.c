@@ -59,8 +59,8 @@ static void beside(void *arg, const struct tft_found *found)
 	l->fn(l->arg, &f);
 }
 
-/* In /dev/shm, where everybody may write, only journals of users who could write to the run
- * directory itself are trusted. */
+/* Anyone may write to /dev/shm, so only journals of users who could write to the run directory
+ * itself are trusted. */
 static void in_shm(void *arg, const struct tft_found *found)
 {
 	const struct looking *l = arg;
@@ -110,7 +110,7 @@ static bool look_up(pid_t pid, struct process *p)
 	return true;
 }
 
-/* Whether a mapped file is the process' journal: owned by its user, and naming this process. A
+/* Whether a mapped file is the process's journal: owned by its user, and naming this process. A
  * process may map any file. */
 static bool is_of(const struct tft_view *v, const struct process *p)
 {
@@ -138,8 +138,8 @@ static void look_at_mapped(const struct process *p, const char *mapped, tft_foun
 	tft_view_close(found.view);
 }
 
-/* A file that got its name after it was made (O_TMPFILE) is mapped as "DIR/#INODE (deleted)" for good. Its name is searched
- * in that directory, as the process sees it; false: it has none. */
+/* A file that was named after its creation (O_TMPFILE) stays mapped as "DIR/#INODE (deleted)". Its name is searched in
+ * that directory, as the process sees it. Returns false if it has none. */
 static bool name_of_nameless(pid_t pid, const char *line, char *mapped, size_t size)
 {
 	static const char end[] = " (deleted)";

@@ -1,8 +1,7 @@
 /*
- * Byte layout of a journal: one file per recording process with its rings, the flusher's staging area and
- * what another process needs to interpret them. The owner maps it shared, so its pages survive a SIGKILL of
- * the owner. Rings, open-call slots and AGG slots are in format/layout.h. Normative text: format/FORMAT.md,
- * section 3.
+ * Byte layout of a journal: one file per recording process with its rings, the flusher's staging area and what another
+ * process needs to interpret them. The owner maps it shared, so its pages survive if the owner is killed by SIGKILL.
+ * Rings, open-call slots and AGG slots are in format/layout.h. Normative text: format/FORMAT.md, section 3.
  *
  *	0		struct tft_journal (TFT_JOURNAL_HEADER bytes)
  *	slots_off	TFT_JOURNAL_SLOTS x struct tft_slot
@@ -23,7 +22,7 @@
 #define TFT_JOURNAL_HEAD_CAP (256u << 10)
 #define TFT_RING_HEADER 4096u
 #define TFT_RING_SMALL (64u << 10) /* bytes of records of a new thread's ring: 1,024 records */
-#define TFT_RING_LARGE (1u << 20)  /* once it has been over half full: 16,384 records */
+#define TFT_RING_LARGE (1u << 20)  /* size once it has been more than half full: 16,384 records */
 #define TFT_STAGING_RECORDS 65536u
 #define TFT_STAGING_BATCHES 8192u
 

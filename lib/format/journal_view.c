@@ -199,8 +199,7 @@ enum tft_life tft_view_life(const struct tft_view *v)
 		return TFT_ELSEWHERE;
 	if (j->flags & TFT_JF_LOCKED)
 		return locked(v->fd) ? TFT_ALIVE : TFT_DEAD;
-	/* Process numbers of another pid namespace mean nothing here; then the heartbeat
-	 * decides. */
+	/* Process ids of another pid namespace mean nothing here; the heartbeat then decides. */
 	if ((!j->pid_ns || j->pid_ns == pids) &&
 	    tfh_process_start((pid_t)j->pid) == j->process_start)
 		return TFT_ALIVE;
@@ -228,7 +227,7 @@ bool tft_view_sweep(const struct tft_view *v)
 	uint64_t magic = 0;
 	struct stat st;
 
-	/* A new journal without a lock may be locked in a moment. */
+	/* A new journal without a lock may be about to get one. */
 	if (fstat(v->fd, &st) || st.st_uid != geteuid() || st.st_nlink != 1 || locked(v->fd) ||
 	    time(NULL) - st.st_mtime <= (time_t)(HEARTBEAT_LIMIT_NS / 1000000000))
 		return false;

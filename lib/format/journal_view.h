@@ -1,6 +1,6 @@
 /*
  * Journals of other processes: of a running one (`tfhook ctl`) or left by a dead one (salvage). The
- * owner's side is in record/. Anybody may have created the file and may be changing it. So it is
+ * owner's side is in record/. Any user may have created the file and may be changing it. So it is
  * opened once, without following a link, everything is read through that descriptor, and data is
  * copied before it is parsed. Only tft_view_set_control() writes to a journal.
  */
@@ -38,8 +38,8 @@ int tft_view_read(const struct tft_view *v, void *to, size_t len, uint64_t offse
 uint64_t tft_view_size(const struct tft_view *v);
 int tft_view_fd(const struct tft_view *v);
 
-/* Whether the owner still lives: by its lock, or by pid, start time and heartbeat where locks do
- * not work. */
+/* Whether the owner is still alive: decided by its lock, or by pid, start time and heartbeat where
+ * locks do not work. */
 enum tft_life tft_view_life(const struct tft_view *v);
 
 /* Atomically clears and sets bits of the control word; `upper` replaces bits 32..63 if not 0.
@@ -56,7 +56,8 @@ int tft_view_remove(const struct tft_view *v);
 struct tft_found {
 	struct tft_view *view; /* closed after the call */
 	int code;	       /* 0, or -EAGAIN: set-up in progress, or interrupted */
-	bool copy;	       /* it was copied or moved here: it names another directory */
+	bool copy;	       /* the journal was copied or moved here: it names another
+			        * directory */
 };
 typedef void (*tft_found_fn)(void *arg, const struct tft_found *found);
 
@@ -77,23 +78,24 @@ bool tft_view_sweep(const struct tft_view *v);
 
 enum {
 	TFT_SALVAGE_SNAPSHOT =
-		1, /* also of a running process: the present content, with its calls still open */
+		1, /* also of a running process: the current contents, with its calls still open */
 	TFT_SALVAGE_UNLINK = 2, /* remove the journal after everything was written */
 	TFT_SALVAGE_BESIDE =
-		4, /* a copy: the run directory is the directory it is in, and it has no process */
+		4, /* the journal is a copy: its run directory is the directory it is in, and it has
+		    * no process */
 };
 
 struct tft_salvaged {
 	uint64_t records; /* written to the new segment */
-	uint64_t known;	  /* already in the process' segments */
+	uint64_t known;	  /* already in the process's segments */
 	uint64_t torn;	  /* unreadable */
 	uint32_t open;	  /* calls in progress */
 	char path[4400];  /* of the new segment; "" if nothing was missing */
 };
 
 /*
- * Writes what a journal holds, and the segments of its process do not, as one more segment in
- * `out_dir`. NULL: the run directory that the journal names, which is refused for a snapshot and
+ * Writes the records that a journal holds but the segments of its process lack, as one more segment
+ * in `out_dir`. NULL: the run directory that the journal names, which is refused for a snapshot and
  * for another user's journal. Segments are searched in both. Only the user's own journal is
  * removed. The journal and existing segments are never modified. Returns 0, -EBUSY (the process
  * lives), -EALREADY (another process is salvaging it; all calls together wait 5 s for that),
@@ -101,7 +103,7 @@ struct tft_salvaged {
  */
 int tft_salvage_view(struct tft_view *view, const char *out_dir, unsigned flags,
 		     struct tft_salvaged *result, struct tfh_err *err);
-/* The same by its path. */
+/* Like tft_salvage_view(), by the journal's path. */
 int tft_salvage(const char *journal, const char *out_dir, unsigned flags,
 		struct tft_salvaged *result, struct tfh_err *err);
 

@@ -35,7 +35,7 @@ enum tft_kind {
 	 * index, result = enum tft_look, stream = string naming what it waits for, words = see
 	 * FORMAT.md */
 	TFT_LOOK = 11,
-	TFT_CHILD = 12, /* the same of the main thread of a child process: ctx = its pid; or of
+	TFT_CHILD = 12, /* sampled state of a child process's main thread: ctx = its pid; or of
 			 * another thread of the process */
 };
 
@@ -232,15 +232,15 @@ struct tft_agg_slot {
 };
 static_assert(sizeof(struct tft_agg_slot) == 48, "journal");
 
-/* Ring header page (4096 bytes); the records follow in pages of their own. Record number n is at n
- * & mask. */
+/* Ring header page (4096 bytes); the records follow in separate pages. Record number n is at n &
+ * mask. */
 struct tft_ring {
 	/* line 0: constant after set-up */
 	uint64_t records_off; /* from the start of the journal */
 	uint64_t first;	      /* number of the first record that this ring held */
 	uint32_t mask;	      /* records - 1 */
 	uint32_t tid;
-	uint32_t thread; /* thread index, unique during the process' life */
+	uint32_t thread; /* thread index, unique during the process's life */
 	uint32_t state;	 /* enum tft_ring_state */
 	uint64_t t_created;
 	uint64_t pthread; /* pthread_self() of the thread: CUPTI names threads by its low half */
@@ -319,23 +319,23 @@ enum tft_type {
 	TFT_PYFR = TFT_TYPE('P', 'Y', 'F', 'R'), /* Python call sites: places of backtraces */
 	/* the tables of a digest (FORMAT.md, 2.9) */
 	TFT_DKEY = TFT_TYPE('D', 'K', 'E', 'Y'), /* facts: name and text */
-	TFT_DINP = TFT_TYPE('D', 'I', 'N', 'P'), /* the files that it was made of */
+	TFT_DINP = TFT_TYPE('D', 'I', 'N', 'P'), /* the files that it was made from */
 	TFT_DRNK = TFT_TYPE('D', 'R', 'N', 'K'), /* judged processes */
 	TFT_DSTP = TFT_TYPE('D', 'S', 'T', 'P'), /* steps */
 	TFT_DNOD = TFT_TYPE('D', 'N', 'O', 'D'), /* the run's tree */
-	TFT_DPLC = TFT_TYPE('D', 'P', 'L', 'C'), /* lines of Python */
+	TFT_DPLC = TFT_TYPE('D', 'P', 'L', 'C'), /* Python lines */
 	TFT_DKRN = TFT_TYPE('D', 'K', 'R', 'N'), /* kernels */
 	TFT_DCPY = TFT_TYPE('D', 'C', 'P', 'Y'), /* copies */
 	TFT_DMTR = TFT_TYPE('D', 'M', 'T', 'R'), /* meters of the machine */
 	TFT_DGON = TFT_TYPE('D', 'G', 'O', 'N'), /* spans whose records were discarded */
 	TFT_DCOL = TFT_TYPE('D', 'C', 'O', 'L'), /* anchors of collectives */
-	TFT_DRES = TFT_TYPE('D', 'R', 'E', 'S'), /* all that the judge found */
+	TFT_DRES = TFT_TYPE('D', 'R', 'E', 'S'), /* all findings of the judge */
 };
 
 /*
  * A chunk is one zstd skippable frame with struct tft_chunk_head, the run table and the packed
- * sketch, then one ordinary zstd frame (absent if packed_bytes is 0). The header has a checksum of
- * its own, so that a first pass can read headers alone, with one small pread each.
+ * sketch, then one ordinary zstd frame (absent if packed_bytes is 0). The header has its own
+ * checksum, so that a first pass can read headers alone, with one small pread each.
  */
 #define TFT_ZSTD_SKIPPABLE 0x184d2a54u
 
@@ -391,7 +391,7 @@ struct tft_index_entry {
 };
 static_assert(sizeof(struct tft_index_entry) == 64, "on disk");
 
-/* The last 32 bytes of a file that was closed, a skippable frame of its own. */
+/* The last 32 bytes of a file that was closed, a separate skippable frame. */
 struct tft_footer {
 	uint32_t zstd_magic, zstd_length; /* TFT_ZSTD_SKIPPABLE, 24 */
 	uint64_t index_offset;		  /* of the INDX chunk */

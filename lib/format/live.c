@@ -54,7 +54,8 @@ static uint64_t name_key(const struct tfh_rec *r)
 	return (uint64_t)r->kind << 48 | (uint64_t)r->fn << 32 | r->stream;
 }
 
-/* EXT records needed for the text of a NAME; other kinds carry theirs by the flag alone. */
+/* Whether this is the last record of its object: the last EXT record of a text, or a record without
+ * EXT records. */
 static bool complete(const struct tfh_rec *last)
 {
 	return last->kind == TFT_EXT ? last->result <= TFT_EXT_BYTES : !(last->flags & TFT_F_EXT);

@@ -1,7 +1,7 @@
 /*
- * Live objects of the job: names, allocations, graphs. Tracked from the records of a process in their order, and repeated
- * before records that are to be read without earlier ones: by the flusher at the start of each segment, by a reader of a
- * recording's last part.
+ * Live objects of the job: names, allocations, graphs. They are tracked from the records of a process, in order. They
+ * are repeated before records that are to be read without earlier ones: by the flusher at the start of each segment,
+ * and by a reader of a recording's last part.
  */
 #ifndef TFT_LIVE_H
 #define TFT_LIVE_H
@@ -13,16 +13,17 @@
 
 #define TFT_LIVE_PARTS 64u /* records of one name: 2.2 KiB of text */
 
-/* All but the function table zero: nothing yet. Its memory is mapped when the first object is seen. */
+/* All fields but the function table are zero at first. Memory is mapped when the first object is seen. */
 struct tft_live {
-	const struct tfh_fn_info *fn; /* [n_fn], by the numbers in the records */
+	const struct tfh_fn_info *fn; /* [n_fn], indexed by the numbers in the records */
 	uint32_t n_fn;
 	struct tft_live_name *names;
 	struct tfh_rec *records; /* of the names */
 	struct tft_live_alloc *allocs;
-	uint32_t used, n_names, n_allocs; /* of records; of slots, those of freed memory included */
+	uint32_t used, n_names, n_allocs; /* of records; of slots, including those of freed
+					   * memory */
 	uint64_t lost;			  /* entries that did not fit */
-	/* A name whose EXT records have not all passed yet. */
+	/* A name whose EXT records have not all arrived yet. */
 	struct {
 		uint32_t thread, have;
 		struct tfh_rec part[TFT_LIVE_PARTS];
@@ -39,9 +40,9 @@ void tft_live_see(struct tft_live *l, uint32_t thread, const struct tfh_rec *rec
  */
 uint32_t tft_live_copy(const struct tft_live *l, uint64_t *at, struct tfh_rec *out, uint32_t room);
 
-/* Forgets everything and gives the pages back; the addresses stay. */
+/* Forgets everything and frees the pages; the addresses stay mapped. */
 void tft_live_forget(struct tft_live *l);
-/* Gives the addresses back, too; never in the job, where another thread may be mapping them. */
+/* Unmaps the addresses, too. Never called in the job, where another thread may be mapping them. */
 void tft_live_free(struct tft_live *l);
 
 #endif

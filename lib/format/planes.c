@@ -65,8 +65,8 @@ static void join(uint64_t *restrict out, const uint8_t *const plane[8], const ui
 			out[i] |= (uint64_t)plane[p][i] << shift[p];
 }
 
-/* The first value of a column of distances is a whole value; after it, the high planes are all the
- * same. */
+/* The first value of a column of distances is a whole value; after it, the high planes are all
+ * equal. */
 bool tft_planes_join_u64(uint64_t *out, const uint8_t *in, uint32_t n, uint32_t planes,
 			 uint64_t *same)
 {

@@ -1,5 +1,7 @@
-/* Large buffers that are needed briefly. All readers share them, of which there may be thousands; at most one of each
- * per thread that reads at the same time. */
+/*
+ * Large buffers that are needed briefly. All readers, which may be thousands, share them. There is at most one of each
+ * kind per thread that reads at the same time.
+ */
 #ifndef TFT_READ_BUFFERS_H
 #define TFT_READ_BUFFERS_H
 

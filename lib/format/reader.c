@@ -30,7 +30,7 @@ struct tft_reader {
 	struct tft_head head;
 	struct tfh_arena arena;
 	struct tft_clocks clocks, joint; /* joint: of all segments of the process together */
-	const struct tft_clocks *clock;	 /* the one that is used for conversion */
+	const struct tft_clocks *clock;	 /* the one used for conversion */
 	struct tft_buffer packed, payload;
 	struct tft_sketch sketch;
 	struct tft_run *runs;

@@ -1,7 +1,7 @@
 /*
- * Writes what a journal still holds as one more segment. Reads rings before staging and staging
- * before segments, the direction in which records move, so that each record of a running process is
- * found at least once; numbers identify duplicates.
+ * Writes what a journal still holds as one more segment. It reads rings before staging and staging
+ * before segments, the direction in which records move, so each record of a running process is
+ * found at least once. Record numbers identify duplicates.
  */
 #include "format/salvage.h"
 
@@ -15,8 +15,8 @@
 #include "base/clock.h"
 
 #define LOCK_NAP_MS 20
-/* limit on waiting for a salvage's lock: a salvage takes less than a second, on a busy machine a
- * few */
+/* limit on waiting for a salvage's lock: a salvage takes less than a second, or a few on a busy
+ * machine */
 #define LOCK_MOST_MS 5000
 
 static void load_head(struct tft_salvage *s)

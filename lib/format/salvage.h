@@ -1,5 +1,7 @@
-/* What the parts of a salvage share: what a journal holds, what segments hold of it already, and the
- * segment of the difference. Internal to salvage*.c. */
+/*
+ * What the parts of a salvage share: the contents of a journal, the part of them that segments have
+ * already, and the segment with the difference. Internal to salvage*.c.
+ */
 #ifndef TFT_SALVAGE_H
 #define TFT_SALVAGE_H
 
@@ -27,19 +29,20 @@ struct tft_salvage {
 	struct tft_salvaged *result;
 };
 
-/* Fills `held` with the records of the copied journal, with sums of short calls, and open calls of a
- * process that was ended, made into records. 0 or -ENOMEM. */
+/* Fills `held` with the records of the copied journal, and with records made from the sums of short
+ * calls and, for a dead process, from its open calls. Returns 0 or -ENOMEM. */
 int tft_salvage_hold(struct tft_salvage *s);
 
-/* Adds to `known` what segments of this process in `dir` have of `held`; sees to done_before,
- * last_loss and next_segment. What cannot be read adds nothing. 0 or -ENOMEM. */
+/* Adds to `known` the records of `held` that segments of this process in `dir` have; sets
+ * done_before, last_loss and next_segment. Unreadable segments add nothing. Returns 0 or
+ * -ENOMEM. */
 int tft_salvage_know(struct tft_salvage *s, const char *dir);
 
-/* Whether the journal counts losses that no segment tells of. */
+/* Whether the journal counts losses that no segment reports. */
 bool tft_salvage_any_losses(const struct tft_salvage *s);
 
-/* Writes `missing`, and the losses, as a new segment in out_dir. 0 or -errno with `err`, and no
- * segment then. `journal`: its path, for the note in the segment. */
+/* Writes `missing` and the losses as a new segment in out_dir. Returns 0, or -errno with `err` and
+ * without a segment. `journal`: its path, for the note in the segment. */
 int tft_salvage_write(struct tft_salvage *s, const char *journal, struct tfh_err *err);
 
 #endif

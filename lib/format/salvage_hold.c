@@ -1,4 +1,4 @@
-/* The records that a journal holds: rings, staging, sums, calls that were open. */
+/* The records that a journal holds: rings, staging, sums, and calls that were open. */
 #include "format/salvage.h"
 
 #include <errno.h>
@@ -60,7 +60,8 @@ static int hold_batch(struct tft_salvage *s, const struct tft_staged *b)
 					  .records = s->copy.staged + b->offset});
 }
 
-/* Makes records, with the next numbers, of the sums of short calls that were not published yet. */
+/* Makes records, with the next numbers, from the sums of short calls that were not published
+ * yet. */
 static int hold_sums(struct tft_salvage *s, const struct tft_ring *ring)
 {
 	uint64_t number = ring->head;

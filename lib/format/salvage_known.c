@@ -1,4 +1,4 @@
-/* What segments of the same process have of these records already. */
+/* The records among these that segments of the same process already have. */
 #include "format/salvage.h"
 
 #include <dirent.h>
@@ -35,7 +35,7 @@ static int know_chunk(struct tft_salvage *s, struct tft_reader *r, uint32_t chun
 	return 0;
 }
 
-/* Whether two heads are of the same process. The file's name alone is not enough: a process of a
+/* Whether two heads belong to the same process. The file's name alone is not enough: a process of a
  * restarted container may have the host name and pid of a dead predecessor. */
 static bool same_process(const struct tft_head *a, const struct tft_head *b)
 {

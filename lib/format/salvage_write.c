@@ -1,4 +1,4 @@
-/* The segment of what is missing, and the losses that nothing tells of. */
+/* The segment with the missing records, and the losses that no segment reports. */
 #include "format/salvage.h"
 
 #include <errno.h>
@@ -32,7 +32,8 @@ static uint64_t beyond_losses(const struct tft_salvage *s)
 	return j->beyond > seen ? j->beyond - seen : 0;
 }
 
-/* Records may all be written where the process was killed before it wrote what it had lost. */
+/* All records may have been written even though the process was killed before it wrote its
+ * losses. */
 bool tft_salvage_any_losses(const struct tft_salvage *s)
 {
 	bool any = beyond_losses(s) > 0;

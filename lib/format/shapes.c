@@ -13,7 +13,7 @@
  * its widest fields out of the dictionary from the next chunk on. Lower limits do not pay: a step
  * of a large network has 1,000 to 3,000 different launches that recur in the next step. */
 #define LEARN_FRESH 1024u
-/* The same within a chunk, when the dictionary is nearly full. */
+/* The same limit within a chunk, when the dictionary is nearly full. */
 #define LEARN_NOW 3072u
 /* 160 of 256 bits set mean about 250 different values (linear counting: -256 ln(1 - 160/256)). */
 #define MANY_BITS 160u

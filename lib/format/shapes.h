@@ -1,6 +1,6 @@
 /*
  * The encoder's shape dictionary of one chunk, and what it has learnt about fields that are better
- * kept out of it. Internal to the encoder.
+ * stored outside it. Internal to the encoder.
  */
 #ifndef TFT_SHAPES_H
 #define TFT_SHAPES_H

@@ -13,7 +13,7 @@
 #define TFT_SKETCH_CLOCKS 64
 #define TFT_SKETCH_BINS 24
 #define TFT_SKETCH_ANCHORS 8
-#define TFT_SKETCH_WAIT 7 /* the anchor behind those of enum tfh_dir */
+#define TFT_SKETCH_WAIT 7 /* the anchor after those of enum tfh_dir */
 
 struct tft_sketch_fn {
 	uint16_t fn;
@@ -61,7 +61,7 @@ struct tft_sketch_anchor {
 struct tft_sketch {
 	uint32_t n_fn, n_stage, n_clock, n_bin;
 	uint32_t overflow;	/* entries that did not fit */
-	uint32_t knows_anchors; /* 0: written before there were any */
+	uint32_t knows_anchors; /* 0: written before sketches had anchors */
 	uint64_t launch_hash;	/* order-sensitive hash of the launched function ids */
 	uint64_t launches;
 	struct tft_sketch_fn fn[TFT_SKETCH_FNS];

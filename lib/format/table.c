@@ -362,7 +362,7 @@ static void take_ends(const struct tft_table_view *v, const struct tft_section *
 	}
 }
 
-/* Reads the whole column, also if all its values are equal. */
+/* Reads the whole column, even if all its values are equal. */
 static void whole_column(const struct tft_table_view *v, uint8_t id, uint64_t *out)
 {
 	uint64_t same;

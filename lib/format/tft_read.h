@@ -1,5 +1,5 @@
 /*
- * Reading trace files and left-over journals. Files are untrusted: every length is checked against
+ * Reads trace files and left-over journals. Files are untrusted: every length is checked against
  * the bytes left and the limits in layout.h before anything is allocated. All functions return 0 or
  * -errno (-EBADMSG corrupt, -EPROTO newer major version, -ENOMSG not a trace file) and fill `err`
  * with one line that names the remedy.
@@ -25,14 +25,15 @@ struct tft_head {
 	int32_t rank, world, local_rank;
 	uint32_t segment; /* 0.. within the process */
 	const char *host, *exe, *command, *boot_id, *tfhook_version, *job;
-	uint64_t start_realtime_ns; /* start of the process' recording */
+	uint64_t start_realtime_ns; /* start of the process's recording */
 	uint64_t start_ticks;
 	uint64_t tick_hz;  /* estimate; CLKS is exact */
 	bool ticks_are_ns; /* clock_gettime fallback */
 	uint32_t fn_count;
 	const struct tfh_fn_info *fn; /* by fn number of this file */
-	const char *journal_path;     /* of the journal while the process runs */
-	uint64_t journal_start;	      /* start time of the process, distinguishes a reused pid */
+	const char *journal_path;     /* the journal's path, while the process runs */
+	uint64_t journal_start;	      /* start time of the process, which distinguishes a reused
+				       * pid */
 };
 
 struct tft_chunk_info {
@@ -50,13 +51,14 @@ int tft_open(const char *path, struct tft_reader **out, struct tfh_err *err);
 int tft_open_again(struct tft_reader *of, struct tft_reader **out, struct tfh_err *err);
 void tft_close(struct tft_reader *r);
 const struct tft_head *tft_head(const struct tft_reader *r);
-uid_t tft_owner(const struct tft_reader *r); /* the file's owner */
+uid_t tft_owner(const struct tft_reader *r); /* owner (user id) of the file */
 uint32_t tft_chunk_count(const struct tft_reader *r);
 const struct tft_chunk_info *tft_chunk(const struct tft_reader *r, uint32_t i);
 bool tft_clean_end(const struct tft_reader *r); /* footer present, and the process ended normally
 						 * with this segment */
 bool tft_closed(const struct tft_reader *r);	/* footer present: the segment was finished */
-/* A digest (FORMAT.md, 2.9), or the beginning of one: made of a recording, and no part of it. */
+/* Whether the file is a digest (FORMAT.md, 2.9) or the beginning of one. A digest is made from a
+ * recording and is not part of it. */
 bool tft_is_digest(const struct tft_reader *r);
 uint64_t tft_bad_chunks(const struct tft_reader *r); /* skipped as damaged */
 uint64_t tft_tail_bytes(const struct tft_reader *r); /* bytes after the last complete chunk */
@@ -78,8 +80,8 @@ int tft_chunk_payload(struct tft_reader *r, uint32_t i, const void **data, size_
  */
 uint64_t tft_monotonic_ns(const struct tft_reader *r, uint64_t ticks);
 uint64_t tft_realtime_ns(const struct tft_reader *r, uint64_t ticks);
-/* Makes the segments of one process, whose ticks come from one counter, convert with the clock
- * triples of all. They are closed together. 0 or -ENOMEM. */
+/* Makes the segments of one process, whose ticks come from one counter, use the clock triples of
+ * all of them. They are closed together. Returns 0 or -ENOMEM. */
 int tft_clocks_join(struct tft_reader *const *r, uint32_t n);
 
 /* Quality of the file's tick counter. A residual of many microseconds indicates a suspended machine

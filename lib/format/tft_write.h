@@ -1,5 +1,5 @@
 /*
- * Writing trace files, for the flusher, `tfhook repair` and importers. Appends with write(2);
+ * Writes trace files, for the flusher, `tfhook repair` and importers. Appends with write(2);
  * nothing is mapped. All functions return 0 or -errno.
  */
 #ifndef TFT_WRITE_H
@@ -15,13 +15,13 @@
 
 struct tft_writer;
 
-/* Allocates all working memory here (about 8 MiB), none later. O_EXCL: an existing file is never
+/* Allocates all working memory (about 8 MiB) here and none later. O_EXCL: an existing file is never
  * touched. `access`: the file's access rights; NULL: the owner alone. */
 int tft_writer_create(const char *path, const struct tfh_access *access,
 		      const struct tft_head *head, struct tft_writer **out);
 
-/* The same on an empty file that was created for it. The writer closes the descriptor, also on
- * failure. */
+/* Like tft_writer_create(), on an empty file that was created for it. The writer closes the
+ * descriptor, also on failure. */
 int tft_writer_on(int fd, const struct tft_head *head, struct tft_writer **out);
 
 /* One batch: consecutive records of one thread. */
@@ -33,23 +33,23 @@ struct tft_batch {
 	uint64_t first;
 };
 
-/* Sets the zstd level, 1 by default. On this data negative levels lose, and 3 gains 0.3 % for 20 %
- * of the speed. */
+/* Sets the zstd level, 1 by default. On this data, negative levels are worse, and level 3 saves 0.3
+ * % of the size for 20 % of the speed. */
 int tft_writer_level(struct tft_writer *w, int level);
 
-/* The HEAD payload of `head`, of which a journal keeps a copy. Returns its length, even if `cap`
- * was too small (then `buf` is incomplete). */
+/* Packs the HEAD payload of `head`, of which a journal keeps a copy. Returns its length, even if
+ * `cap` was too small (then `buf` is incomplete). */
 size_t tft_head_pack(const struct tft_head *head, void *buf, size_t cap);
 
-/* Encodes and appends one EVNT chunk (at most TFT_MAX_EVENTS records in all) with one write(2).
- * -EBADF from this and every other write: the job closed the writer's descriptor. */
+/* Encodes and appends one EVNT chunk (at most TFT_MAX_EVENTS records in all) with one write(2). If
+ * this or any other write returns -EBADF, the job closed the writer's descriptor. */
 int tft_write_events(struct tft_writer *w, const struct tft_batch *batches, uint32_t n,
 		     uint64_t dropped);
 
-/* Any other chunk. */
+/* Writes any other chunk. */
 int tft_write_chunk(struct tft_writer *w, uint32_t type, const void *payload, uint32_t len);
 
-/* The same with times in its header. */
+/* Likewise, with times in the header. */
 int tft_write_chunk_at(struct tft_writer *w, uint32_t type, const void *payload, uint32_t len,
 		       uint64_t t_first, uint64_t t_last);
 

@@ -1,7 +1,7 @@
 /*
- * What a frame calls. Python's bytecode loads the function by a name, then its arguments, then calls; the table of lines tells
- * which instruction loaded the function (lines.c). Opcodes differ by version, and a running program's have been replaced by
- * special forms of the same name and argument.
+ * The function that a frame calls. Python's bytecode loads the function by a name, then its arguments, then calls it.
+ * The line table shows which instruction loaded the function (lines.c). Opcodes differ by version, and in a running
+ * program some have been replaced by specialized forms of the same name and argument.
  */
 #include "look/frames.h"
 #include "look/lines.h"
@@ -9,10 +9,10 @@
 enum opcode_kind {
 	OTHER,
 	CALL,
-	SKIP,	/* has no part of its own in the program */
-	EXTEND, /* the upper bits of the next one's argument */
+	SKIP,	/* has no source position of its own */
+	EXTEND, /* holds the upper bits of the next instruction's argument */
 	NAME,	/* loads the name with this number */
-	NAME_2, /* the number's lowest bit says something else */
+	NAME_2, /* the number's lowest bit has another meaning */
 };
 
 static const struct opcodes {
@@ -46,11 +46,11 @@ static const struct opcodes {
 };
 
 #define INSTRUCTION 2u
-#define BEFORE_MOST 4u /* skipped or extending, before the one that loads */
+#define BEFORE_MOST 4u /* skipped or extending instructions before the one that loads */
 #define CODE_NAMES 32  /* in a code object: a tuple */
 #define TUPLE_SIZE 16
 #define TUPLE_ITEMS 24
-#define TUPLE_ITEMS_14 32 /* from 3.14 on: behind the tuple's hash */
+#define TUPLE_ITEMS_14 32 /* from 3.14 on: after the tuple's hash */
 
 static enum opcode_kind kind_of(unsigned minor, uint8_t opcode)
 {
@@ -61,7 +61,7 @@ static enum opcode_kind kind_of(unsigned minor, uint8_t opcode)
 	return OTHER;
 }
 
-/* The number of the name that is loaded from here, -1: it is another kind of instruction. */
+/* The number of the name that is loaded here; -1: it is another kind of instruction. */
 static int64_t name_number(const struct tfh_py *py, uint64_t from, tfh_py_view view, void *how)
 {
 	uint32_t argument = 0;

@@ -3,9 +3,9 @@
 #include "look/lines.h"
 #include "look/frames.h"
 
-/* Longer tables are cut: of 100,000 lines. */
+/* Longer tables are cut. This is enough for 100,000 lines. */
 #define TABLE_MOST (1u << 20)
-/* Tables of this size are read faster than they are looked up. */
+/* Reading a table of up to this size is faster than looking its result up. */
 #define TABLE_SMALL 192u
 #define LINES 4096u
 
@@ -67,8 +67,9 @@ bool tfh_py_code(const struct tfh_py *py, uint64_t code, tfh_py_view view, void 
 #define ODD 0x9e3779b97f4a7c15ull
 
 /*
- * Of memory that is there, any length: 10 bytes a nanosecond, short ones in 3 ns. Four products side by side; the last bytes
- * are read together with some before them. tfh_hash_bytes() waits for two products each 8 bytes.
+ * Hashes memory that is mapped, of any length: 10 bytes per ns, or 3 ns for short texts. Four products are computed
+ * side by side, and the last bytes are read together with some before them. tfh_hash_bytes() waits for two products per
+ * 8 bytes.
  */
 static uint64_t quick_hash(const uint8_t *p, uint32_t bytes)
 {
@@ -90,7 +91,8 @@ static uint64_t quick_hash(const uint8_t *p, uint32_t bytes)
 	return (lane[0] ^ lane[2] >> 29 ^ lane[3]) * ODD;
 }
 
-/* Of a str: the hash that the interpreter keeps, where it has one; files' names have none. False: it is of an odd kind. */
+/* The hash of a str: the one that the interpreter has stored, if any; file names have none. Returns false if the str is
+ * of an unusual kind. */
 static inline bool quick_text(const struct tfh_py_layout *at, const uint8_t *object, uint64_t *hash)
 {
 	uint32_t header, bytes;
@@ -123,11 +125,11 @@ uint64_t tfh_py_mark(const struct tfh_py *py, const struct tfh_py_frame *frame, 
 }
 
 /*
- * Lines of large functions, of all threads: a word each, so that none needs a lock. The place and the upper 40 bits are
- * of the whole table's hash and the instruction (code made anew at run time often differs in nothing else), the lower 24
- * the line.
+ * Lines of large functions, for all threads: one word each, so no lock is needed. The slot and the upper 40 bits come
+ * from a hash of the whole table and the instruction (code generated at run time often differs in nothing else); the
+ * lower 24 bits are the line.
  */
-static uint64_t *lines; /* mapped by the first that has such a function */
+static uint64_t *lines; /* mapped by the first thread that has such a function */
 #define LINE_BITS 24
 #define LINE_MASK ((1ull << LINE_BITS) - 1)
 

@@ -4,7 +4,7 @@
 #include "look/frames.h"
 
 #define BATCH 64u
-/* Of one piece; longer ones are not fetched. */
+/* Per piece; longer ones are not fetched. */
 #define PIECE_MOST (32u << 10)
 
 void tfh_py_copies_begin(struct tfh_py_copies *c, int32_t pid)
@@ -25,7 +25,7 @@ static const uint8_t *find(const struct tfh_py_copies *c, uint64_t from, uint32_
 	return NULL;
 }
 
-/* Room for a copy, or false. */
+/* Reserves room for a copy. Returns false if there is none. */
 static bool take(struct tfh_py_copies *c, uint64_t from, uint32_t bytes)
 {
 	if (c->n == TFH_PY_COPIES || bytes > TFH_PY_COPY_BYTES - c->used)
@@ -37,8 +37,8 @@ static bool take(struct tfh_py_copies *c, uint64_t from, uint32_t bytes)
 	return true;
 }
 
-/* The copies from `first` on, BATCH with a system call. The kernel ends at the first piece that it cannot read: that one is
- * left out, and those after it are asked for again. */
+/* Reads the copies from `first` on, BATCH with one system call. The kernel stops at the first piece that it cannot
+ * read. That one is left out, and those after it are requested again. */
 static void read_copies(struct tfh_py_copies *c, uint32_t first)
 {
 	while (first < c->n) {
@@ -80,7 +80,7 @@ void tfh_py_copies_again(struct tfh_py_copies *to, const struct tfh_py_copies *f
 	read_copies(to, 0);
 }
 
-/* With what shares its pages: a thread's frames lie side by side. */
+/* Fetches whole pages: a thread's frames are close together. */
 const uint8_t *tfh_py_copied(void *copies, uint64_t from, uint32_t bytes)
 {
 	struct tfh_py_copies *c = copies;
@@ -97,7 +97,7 @@ const uint8_t *tfh_py_copied(void *copies, uint64_t from, uint32_t bytes)
 	return find(c, from, bytes);
 }
 
-/* Most texts and tables are no longer; of longer ones the view fetches the pages. */
+/* Most texts and tables are no longer than this; for longer ones the view fetches the pages. */
 #define TEXT_GUESS 160u
 #define TABLE_GUESS 512u
 #define CODES_MOST 128u

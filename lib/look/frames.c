@@ -2,20 +2,20 @@
 
 extern inline const uint8_t *tfh_py_straight(void *how, uint64_t from, uint32_t bytes);
 
-/* Frames that the interpreter enters itself by, and what is no frame of Python's code, are passed over; so many at
- * most, should they form a ring. */
+/* Most steps of one walk. The interpreter's own entries and frames without Python code are passed over, and damaged
+ * data may link frames into a cycle. */
 #define STEPS_MOST 20000u
 
-/* The lowest bits of a reference are tags from 3.14 on; no object's address has them. */
+/* From 3.14 on, the lowest bits of a reference are tags; they are 0 in every object's address. */
 #define TAGS 7ull
 
 #define SHIM_FIRST 12
 #define DATA_STACK_FIRST 11
 #define OWNED_BY_GENERATOR 1
-#define GENERATOR_BEFORE 8 /* bytes before the instruction: the frame's generator, NULL: none */
+#define GENERATOR_BEFORE 8 /* bytes before the instruction: the frame's generator; NULL: none */
 #define OWNERS 5
 
-/* Frames of one walk that turn out to have been left; more, and the walk is begun anew. */
+/* Frames of one walk that turn out to have been left. If there are more, the walk begins anew. */
 #define LEFT_MOST 8
 
 static inline __attribute__((always_inline)) int32_t
@@ -23,15 +23,15 @@ instruction(const struct tfh_py_layout *at, const uint8_t *frame, uint64_t code)
 {
 	if (at->instr == TFH_PY_POINTER)
 		return (int32_t)(tfh_py_word(frame + at->frame_instr) - (code + at->code_bytecode));
-	/* of a copy that is no frame any more: any number */
+	/* may be any number if the copy is not a frame any more */
 	uint32_t n = (uint32_t)tfh_py_int(frame + at->frame_instr);
 	return (int32_t)(at->instr == TFH_PY_UNITS ? 2 * n : n);
 }
 
 /*
- * Is this frame, behind which there is none, where the thread began? Else the thread left a frame while it was followed.
- * From 3.12 on a thread begins with a frame that the interpreter enters itself by. A generator that has just stopped has
- * no frame behind it, either. Up to 3.10 frames that nobody uses, and has a reference to, form a list by the same field.
+ * Whether this frame, which has no caller, is the thread's first. Otherwise the thread left a frame while it was being
+ * followed. From 3.12 on, a thread begins with an entry frame of the interpreter. A generator that has just stopped has
+ * no caller either. Up to 3.10, unused frames, which nothing refers to, are linked into a list by the same field.
  */
 static bool begins(const struct tfh_py *py, const uint8_t *frame)
 {
@@ -44,10 +44,10 @@ static bool begins(const struct tfh_py *py, const uint8_t *frame)
 				      : frame[at->frame_owner] >= at->owner_shim;
 }
 
-/* Bytecode of one function; the longest ones are of modules with large tables. */
+/* Bytecode of one function; the longest is that of modules with large tables. */
 #define BYTECODE_MOST (1 << 20)
 
-/* Can this copy be one of a frame? Its owner is one of those that there are, and its instruction lies in its code. */
+/* Whether this copy can be a frame: its owner is a valid one, and its instruction is in its code. */
 static bool may_be_frame(const struct tfh_py *py, const uint8_t *f)
 {
 	const struct tfh_py_layout *at = &py->at;
@@ -62,10 +62,10 @@ static bool may_be_frame(const struct tfh_py *py, const uint8_t *f)
 }
 
 /*
- * The thread left the frame at this address, and uses the memory for something else. From 3.11 on its frames lie one
- * above the other in a stack of the thread's own: all below this address was in use when the address was read. So the
- * nearest frame below has the same callers, or those that replaced them since. 0: there is none in this page or the one
- * before.
+ * The thread left the frame at this address and uses the memory for something else. From 3.11 on, a thread's frames
+ * follow each other in a stack of the thread's own, and everything below this address was in use when the address was
+ * read. So the nearest frame below has the same callers, or those that replaced them since. 0: there is none in this
+ * page or the one before.
  */
 static uint64_t nearest_below(const struct tfh_py *py, uint64_t frame, tfh_py_view view, void *how)
 {
@@ -106,7 +106,8 @@ static uint32_t walk_straight(const struct tfh_py *py, uint64_t state, struct tf
 		if (at->frame_owner >= 0 && f[at->frame_owner] >= at->owner_shim)
 			continue;
 		code = tfh_py_word(f + at->frame_code) & ~TAGS;
-		/* It costs nothing to see that this is a code object. Of copies they come later, all at once. */
+		/* Checking for a code object costs nothing here. In a walk over copies, the code objects come later,
+		 * all at once. */
 		if (!code ||
 		    tfh_py_word((const uint8_t *)code + TFH_PY_OBJECT_TYPE) != py->code_type)
 			continue;
@@ -115,7 +116,7 @@ static uint32_t walk_straight(const struct tfh_py *py, uint64_t state, struct tf
 	return n;
 }
 
-/* What was collected of a stack that was left meanwhile is dropped with the frame that was left. */
+/* When the thread has left a frame meanwhile, the frames collected so far are dropped with it. */
 static uint32_t walk_copies(const struct tfh_py *py, uint64_t state, tfh_py_view view, void *how,
 			    struct tfh_py_frame *out, uint32_t most)
 {

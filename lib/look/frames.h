@@ -1,17 +1,17 @@
 /*
- * The Python frames of a thread, read out of CPython's own memory: function, file, line. Nothing is imported or executed,
- * no lock is taken, nothing is allocated, and the interpreter is not asked to stop.
+ * The Python frames of a thread, read from CPython's own memory: function, file, line. Reading them imports and
+ * executes nothing, takes no lock, allocates nothing, and does not stop the interpreter.
  *
- *	offsets.c	where each version keeps things: the one table of offsets
+ *	offsets.c	the table of offsets into each version's structures
  *	frames.c	a thread's frames, innermost first
- *	code.c		a code object: who it is, its texts; lines.c: its lines; py_text.c: strings
+ *	code.c		a code object: its identity and texts; lines.c: its lines; py_text.c: strings
  *	callee.c	the name of the function that a frame calls, which may have no frame
- *	copied.c	memory read by the kernel: what another thread changes meanwhile, or another process
- *	walks.c		the frames of a thread that goes on meanwhile
+ *	copied.c	copies made by the kernel, of memory that another thread or process may change
+ *	walks.c		the frames of a thread that keeps running meanwhile
  *	outside.c	the interpreter of another process, found in its files
  *
- * Whoever reads takes memory through a "view" (tfh_py_view): of the calling thread's own stack straight, since its own
- * frames keep all of it alive; of anything else a copy.
+ * Memory is read through a "view" (tfh_py_view). The calling thread's own stack is read directly, since its frames keep
+ * all of it alive. Anything else is read from a copy.
  */
 #ifndef TFH_LOOK_FRAMES_H
 #define TFH_LOOK_FRAMES_H
@@ -23,36 +23,41 @@
 #include "look/offsets.h"
 #include "look/py_text.h"
 
-/* From this minor version on "attached" is asked of the calling thread; before, several interpreters cannot be told
- * apart by a thread. */
+/* From this minor version on, the calling thread can be asked for its attached state. Before, a thread's interpreter
+ * cannot be told apart from others. */
 #define TFH_PY_PER_THREAD 12
 
-/* An interpreter. The functions are those of this process (hook/python/version.c); NULL of another one's. */
+/* An interpreter. The functions belong to this process (hook/python/version.c); they are NULL for another process's
+ * interpreter. */
 struct tfh_py {
 	struct tfh_py_layout at;
 	unsigned minor;
 	const char *runtime; /* _PyRuntime */
 	uint64_t code_type;  /* address of PyCode_Type */
-	bool own_seed; /* another process', whose strings have other hashes: contents are hashed */
-	/* CPython's own; they need no lock and touch nothing but their own variables. */
-	void *(*state_of_thread)(void); /* the calling thread's, or NULL */
+	bool own_seed;	     /* it belongs to another process, whose strings have different hashes:
+		        * contents are hashed */
+	/* CPython's own functions. They need no lock and touch only their own variables. */
+	void *(*state_of_thread)(void); /* the calling thread's state, or NULL */
 	void *(*state_attached)(
-		void);		 /* who has the GIL; from 3.12 on the calling thread if it has */
-	int (*finalizing)(void); /* the interpreter is being taken down */
+		void);		 /* the holder of the GIL; from 3.12 on the calling thread, if it
+				  * holds it */
+	int (*finalizing)(void); /* the interpreter is shutting down */
 	void *(*newest_interpreter)(void), *(*main_interpreter)(void);
 };
 
 /* ---- memory ---- */
 
-/* `bytes` bytes of memory from the address `from` on, to be read here; NULL: not to be had. `how` is the view's own. */
+/* Returns `bytes` bytes of memory from the address `from` on, to be read where they are; NULL if they are not
+ * available. `how` belongs to the view. */
 typedef const uint8_t *(*tfh_py_view)(void *how, uint64_t from, uint32_t bytes);
 
-/* Straight; `how` is not used. One function in all files, which tell by its address how they read: frames.c has it. */
+/* Reads directly; `how` is not used. It is one function for all files, defined in frames.c, since its address tells
+ * them how memory is read. */
 inline const uint8_t *tfh_py_straight(void *how, uint64_t from, uint32_t bytes)
 {
 	(void)how;
 	(void)bytes;
-	/* Nothing of a process lies in the first page, or above the middle of the address space. */
+	/* A process has nothing in the first page or in the upper half of the address space. */
 	return from - 4096 < (1ull << 47) - 4096 ? (const uint8_t *)from : NULL;
 }
 
@@ -76,56 +81,61 @@ static inline int32_t tfh_py_int(const uint8_t *at)
 
 struct tfh_py_frame {
 	uint64_t code; /* address of the code object */
-	int32_t at;    /* of the instruction: bytes into the bytecode, negative: not begun */
+	int32_t at;    /* offset of the instruction in bytes of bytecode; negative: not begun */
 };
 
-/* The frames of the thread with this state, the innermost first, `most` at most; returns how many, 0 where the memory
- * cannot be had, or shows that the thread went on meanwhile. Of copied memory the code objects have not been seen yet:
- * fetch them (tfh_py_fetch_codes); a frame of which tfh_py_code() says that it has none is to be left out. */
+/* Puts the frames of the thread with this state into `frame`, innermost first, at most `most`. Returns their number, or
+ * 0 if the memory is not available or shows that the thread went on meanwhile. With copied memory, the code objects
+ * have not been read yet: fetch them (tfh_py_fetch_codes), and leave out frames for which tfh_py_code() returns
+ * false. */
 uint32_t tfh_py_frames(const struct tfh_py *py, uint64_t state, tfh_py_view view, void *how,
 		       struct tfh_py_frame *frame, uint32_t most);
 
 /* ---- code.c ---- */
 
 struct tfh_py_code {
-	uint64_t key; /* of file, name and first line: the same for the same texts */
+	uint64_t key; /* of file, name and first line: equal for equal texts */
 	int32_t first;
 	struct tfh_py_text file, name; /* name: qualified from 3.11 on */
-	const uint8_t *table;	       /* of lines */
+	const uint8_t *table;	       /* the line table */
 	uint32_t table_bytes;
 };
 
-/* What a code object says; it stays readable as long as the view's memory. False: it is none. */
+/* Reads a code object. The result is valid as long as the view's memory. Returns false if the
+ * address has none. */
 bool tfh_py_code(const struct tfh_py *py, uint64_t code, tfh_py_view view, void *how,
 		 struct tfh_py_code *out);
 
-/* Tells apart what a frame's code object says of its instruction (texts, first line, table of lines), and what was `before` it; of
- * straight memory only, where the frame is. 0: it has to be read (tfh_py_code). A fifth of what reading takes. */
+/* A hash of the frame's instruction and code object (texts, first line, line table) and of `before`, the mark of its
+ * callers. Only for memory that is read directly. 0: it has to be read with tfh_py_code(). Takes a fifth of the time of
+ * reading. */
 uint64_t tfh_py_mark(const struct tfh_py *py, const struct tfh_py_frame *frame, uint64_t before);
 
-/* A str that an object of the interpreter refers to. */
+/* Reads a str that an object of the interpreter refers to. */
 bool tfh_py_text_at(const struct tfh_py *py, uint64_t object, tfh_py_view view, void *how,
 		    struct tfh_py_text *out);
 
-/* The line of an instruction, 0: none. */
+/* The line of an instruction; 0: none. */
 int32_t tfh_py_line_at(const struct tfh_py *py, const struct tfh_py_code *code, int32_t at);
 
 /* ---- callee.c ---- */
 
-/* The last part of the name by which the frame's instruction, a call, has its function: a function in C has no frame. False: it is
- * no call, what it calls has no name, or this version's bytecode is not known (only that of 3.11 to 3.13 is). */
+/* The last part of the name by which the frame's instruction, a call, refers to its function: a C function has no
+ * frame. Returns false if it is not a call, if the callee has no name, or if this version's bytecode is unknown (only
+ * that of 3.11 to 3.13 is known). */
 bool tfh_py_callee(const struct tfh_py *py, const struct tfh_py_frame *frame, tfh_py_view view,
 		   void *how, struct tfh_py_text *name);
 
 /* ---- copied.c ---- */
 
 /*
- * Copies of memory, made by the kernel, which fails where there is none: for what may be freed or change while it is
- * read, in this process or another. A view for them is tfh_py_copied(); what it has not got it fetches, a page or two
- * at a time (a system call each), so fetch many at once where they are known (tfh_py_fetch). Of frames that lie far
- * apart (those of generators do, and up to 3.10 all) pages would take 4 KB each: once TFH_PY_PAGES_BYTES are used, only
- * what is asked for is fetched. The rest has room for the 256 frames that are kept, 112 bytes each, and as many
- * functions with texts and lines, 1 KB each. The copies are as old as their first use: begin anew for another look.
+ * Copies of memory, made by the kernel, which reports an error where nothing is mapped. They are for memory that may be
+ * freed or change while it is read, in this process or another. Their view is tfh_py_copied(). It fetches missing
+ * memory a page or two at a time, with a system call each, so fetch known pieces together (tfh_py_fetch). Frames may be
+ * far apart (those of generators are, and up to 3.10 all frames), and pages would take 4 KB for each: once
+ * TFH_PY_PAGES_BYTES are used, only the requested bytes are fetched. The rest has room for the 256 frames that are
+ * kept, 112 bytes each, and as many functions with texts and lines, 1 KB each. Copies are as old as their first use:
+ * begin anew for another sample.
  */
 #define TFH_PY_PAGE 4096ull
 #define TFH_PY_COPY_BYTES (512u << 10)
@@ -135,7 +145,7 @@ bool tfh_py_callee(const struct tfh_py *py, const struct tfh_py_frame *frame, tf
 struct tfh_py_copies {
 	int32_t pid;
 	uint32_t n, used;
-	bool full; /* something found no room: what was read is not the whole */
+	bool full; /* something found no room: the result is incomplete */
 	struct tfh_py_copy {
 		uint64_t from;
 		uint32_t bytes, at; /* at: in `data` */
@@ -144,16 +154,17 @@ struct tfh_py_copies {
 };
 
 void tfh_py_copies_begin(struct tfh_py_copies *c, int32_t pid);
-/* The same memory as in `from`, as it is now, with one system call for 64 pieces. */
+/* Copies the same memory as `from`, with its present contents, with one system call per 64
+ * pieces. */
 void tfh_py_copies_again(struct tfh_py_copies *to, const struct tfh_py_copies *from);
 const uint8_t *tfh_py_copied(void *copies, uint64_t from, uint32_t bytes);
 struct tfh_py_piece {
 	uint64_t from;
 	uint32_t bytes;
 };
-/* Copies what it lacks of these with one system call per 64; pieces that are not there are left out. */
+/* Copies those of these pieces that it lacks, with one system call per 64. Pieces that are not mapped are left out. */
 void tfh_py_fetch(struct tfh_py_copies *c, const struct tfh_py_piece *piece, uint32_t n);
-/* The code objects of these frames, with texts and lines, in two rounds. */
+/* Fetches the code objects of these frames, with texts and lines, in two rounds. */
 void tfh_py_fetch_codes(const struct tfh_py *py, struct tfh_py_copies *c,
 			const struct tfh_py_frame *frame, uint32_t n);
 

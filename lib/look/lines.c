@@ -1,6 +1,6 @@
 #include "look/lines.h"
 
-/* 3.8 and 3.9: pairs of bytes of code and (signed) lines on; several pairs where either is too large for one. */
+/* 3.8 and 3.9: pairs of bytes, code advance and signed line advance; several pairs if either is too large for one. */
 static int32_t lnotab(const uint8_t *p, const uint8_t *end, int32_t line, int32_t at)
 {
 	for (int32_t address = 0; end - p >= 2; p += 2) {
@@ -12,7 +12,8 @@ static int32_t lnotab(const uint8_t *p, const uint8_t *end, int32_t line, int32_
 	return line;
 }
 
-/* 3.10: the same, but a line comes with the bytes it is of; -128 says that they have none. */
+/* 3.10: the same, but a line advance comes with the bytes that it applies to; -128 means that they
+ * have no line. */
 static int32_t linetable(const uint8_t *p, const uint8_t *end, int32_t line, int32_t at)
 {
 	for (int32_t address = 0; end - p >= 2; p += 2) {
@@ -27,7 +28,7 @@ static int32_t linetable(const uint8_t *p, const uint8_t *end, int32_t line, int
 	return 0;
 }
 
-/* Six bits a byte, low bits first; bit 6 says that there are more. */
+/* Six bits per byte, low bits first; bit 6 means that more follow. */
 static uint32_t number(const uint8_t **p, const uint8_t *end)
 {
 	uint32_t value = 0;
@@ -43,9 +44,9 @@ static uint32_t number(const uint8_t **p, const uint8_t *end)
 }
 
 /*
- * From 3.11 on: entries that begin with a byte whose top bit is set, a kind and a count of units (2 bytes) of code.
- * Kinds 13 and 14 have the lines on as a number whose lowest bit is the sign, 10 to 12 are 0 to 2 lines on, 15 is no
- * line, the others stay in their line; what follows (columns) is passed over.
+ * From 3.11 on: entries begin with a byte whose top bit is set, which holds a kind and a count of units (2 bytes) of
+ * code. Kinds 13 and 14 have the line advance as a number whose lowest bit is the sign. Kinds 10 to 12 advance by 0 to
+ * 2 lines, 15 is no line, and the others stay in their line. The columns that follow are skipped.
  */
 static int32_t locations(const uint8_t *p, const uint8_t *end, int32_t line, int32_t at)
 {
@@ -79,7 +80,7 @@ int32_t tfh_py_line(enum tfh_py_lines kind, const uint8_t *table, size_t bytes, 
 					: locations(table, table + bytes, first, at);
 }
 
-/* Where an instruction's part of the program begins and ends; from < 0: the table does not say. */
+/* The source range of an instruction; from < 0: the table does not show it. */
 struct columns {
 	int32_t line, end_line, from, to;
 };
@@ -90,7 +91,8 @@ static bool same_columns(const struct columns *a, const struct columns *b)
 	       a->to == b->to;
 }
 
-/* The next entry of such a table as above, with its columns; *address: behind its code. False: there is none. */
+/* Reads the next entry of such a table, with its columns; *address: the end of its code. Returns false if there is
+ * none. */
 static bool next_columns(const uint8_t **p, const uint8_t *end, int32_t *address, int32_t *line,
 			 struct columns *s)
 {
@@ -125,8 +127,8 @@ static bool next_columns(const uint8_t **p, const uint8_t *end, int32_t *address
 }
 
 /*
- * A call's part of the program begins where that of the function's name does, and ends behind it; its arguments begin
- * later. What lies between two entries of the same part is one instruction that was too long for an entry.
+ * The source range of a call begins where that of its function's name does, and ends after it; its arguments begin
+ * later. Consecutive entries with the same range are one instruction that was too long for an entry.
  */
 int32_t tfh_py_callee_at(const uint8_t *table, size_t bytes, int32_t at)
 {

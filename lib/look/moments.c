@@ -9,8 +9,8 @@ uint64_t tfh_draw(uint64_t *state)
 }
 
 /*
- * -ln(u) of a u in (0, 1), at most 8; 2^-32 fixed point. ln(u) = ln(2) * log2(u), and log2 of a
- * mantissa 1 + m is m + 0.3436 m (1 - m) to 0.9 %: there is no libm in a job's library.
+ * -ln(u) for u in (0, 1), at most 8, in 2^-32 fixed point. ln(u) = ln(2) * log2(u), and log2 of a
+ * mantissa 1 + m is m + 0.3436 m (1 - m) to within 0.9 %. A job's library has no libm.
  */
 static uint64_t exponential(uint64_t *state)
 {

@@ -3,9 +3,10 @@
 #include <string.h>
 
 /*
- * Columns as the fields of struct tfh_py_layout: threads | state_thread, state_frame, cframe_frame | frame_back, frame_code, frame_instr,
- * frame_bytes, frame_owner, owner_shim, instr | code_first, code_file, code_name, code_lines, code_bytecode, lines |
- * text_ascii, text_wide. Up to 3.10 the bytecode lies elsewhere, and code_bytecode is where what is needed ends.
+ * Columns are the fields of struct tfh_py_layout: threads | state_thread, state_frame, cframe_frame | frame_back,
+ * frame_code, frame_instr, frame_bytes, frame_owner, owner_shim, instr | code_first, code_file, code_name, code_lines,
+ * code_bytecode, lines | text_ascii, text_wide. Up to 3.10 the bytecode is a separate object, and code_bytecode is the
+ * end of the needed part.
  */
 static const struct tfh_py_layout fixed[] = {
 	/* clang-format off */
@@ -17,7 +18,7 @@ static const struct tfh_py_layout fixed[] = {
 	/* clang-format on */
 };
 
-/* Where the table of _PyRuntime has a field: a count of 8 bytes from its beginning. */
+/* Where the table of _PyRuntime has a field, in units of 8 bytes from its beginning. */
 struct told {
 	uint8_t threads, state_thread, state_frame, frame_bytes, frame_back, frame_code,
 		frame_instr, frame_owner;
@@ -33,16 +34,16 @@ static const struct told told[] = {
 #define TEXT_OF(x) #x
 #define TEXT(x) TEXT_OF(x)
 #define COOKIE "xdebugpy"
-#define OFFSET_MOST 1024   /* of anything in these structures but an interpreter, */
-#define THREADS_MOST 65536 /* which has this one */
+#define OFFSET_MOST 1024   /* greatest offset in any of these structures but an interpreter */
+#define THREADS_MOST 65536 /* greatest offset in an interpreter */
 
-/* Does _PyRuntime begin with its table, and is it that of this version? */
+/* Whether _PyRuntime begins with its table, and the table is that of this version. */
 static bool table_fits(const uint64_t *table, unsigned long version)
 {
 	return !memcmp(table, COOKIE, sizeof(COOKIE) - 1) && table[1] == version;
 }
 
-/* What the others have in common is compared, so that a table of another order is noticed. */
+/* Fields that all versions share are compared, so that a table in another order is noticed. */
 static bool read_told(const struct told *t, const uint64_t *table, struct tfh_py_layout *out)
 {
 	const uint8_t *place = (const uint8_t *)t;

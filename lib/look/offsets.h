@@ -1,7 +1,7 @@
 /*
- * Where CPython keeps what a stack is read from: bytes into its structures. These structures are private to the
- * interpreter, and every minor version has its own; from 3.13 on the interpreter itself tells most of it, in a table at
- * the beginning of _PyRuntime. Seen to be right on 3.8 to 3.15; other versions are refused (version.c).
+ * Where CPython keeps the data from which a stack is read: offsets in bytes into its structures. These structures are
+ * private to the interpreter, and every minor version has its own. From 3.13 on, the interpreter describes most of them
+ * in a table at the beginning of _PyRuntime. Checked on 3.8 to 3.15; other versions are refused (version.c).
  */
 #ifndef TFH_LOOK_OFFSETS_H
 #define TFH_LOOK_OFFSETS_H
@@ -11,24 +11,25 @@
 
 #include "base/python.h"
 
-/* What a frame says about the instruction that it is at. */
+/* How a frame refers to its current instruction. */
 enum tfh_py_instr {
-	TFH_PY_BYTES,	/* int: bytes into the bytecode */
-	TFH_PY_UNITS,	/* int: units of two bytes */
-	TFH_PY_POINTER, /* into the bytecode, which is the end of the code object */
+	TFH_PY_BYTES,	/* int: offset in bytes of bytecode */
+	TFH_PY_UNITS,	/* int: offset in units of two bytes */
+	TFH_PY_POINTER, /* address in the bytecode, which is the end of the code object */
 };
 
-/* How a code object tells the lines of its instructions (lines.c). */
+/* How a code object encodes the lines of its instructions (lines.c). */
 enum tfh_py_lines { TFH_PY_LNOTAB, TFH_PY_LINETABLE, TFH_PY_LOCATIONS };
 
 struct tfh_py_layout {
-	/* Interpreter: the newest of its threads' states, which form a list. */
+	/* Interpreter: the newest of its thread states, which form a list. */
 	uint16_t threads;
-	/* Thread state: whose it is (pthread_self()); the innermost frame, or (cframe_frame not negative) the structure
-	 * that has it. */
+	/* Thread state: its thread (pthread_self()); and the innermost frame or, if cframe_frame is not negative, the
+	 * structure that holds it. */
 	uint16_t state_thread, state_frame;
 	int16_t cframe_frame;
-	/* Frame. Those with an owner of own_shim or more are the interpreter's own entries; owner < 0: there are none. */
+	/* Frame. Frames whose owner is owner_shim or more are the interpreter's own entries. frame_owner < 0: frames
+	 * have no owner. */
 	uint16_t frame_back, frame_code, frame_instr, frame_bytes;
 	int16_t frame_owner;
 	uint8_t owner_shim;
@@ -36,14 +37,14 @@ struct tfh_py_layout {
 	/* Code object; code_name is the qualified name from 3.11 on. */
 	uint16_t code_first, code_file, code_name, code_lines, code_bytecode;
 	uint8_t lines; /* enum tfh_py_lines */
-	/* str: the header of an ASCII one, of others. Its length and hash lie at 16 and 24, its state at 32. */
+	/* str: header sizes of ASCII and of other strings. Length and hash are at 16 and 24, the state at 32. */
 	uint8_t text_ascii, text_wide;
 };
 
-/* The same in all of them. */
+/* The same in all versions. */
 #define TFH_PY_OBJECT_TYPE 8
 #define TFH_PY_STATE_NEXT 8
-/* From 3.11 on the kernel's number of a thread follows its pthread_self(). */
+/* From 3.11 on, the kernel's thread id follows the thread's pthread_self(). */
 #define TFH_PY_TIDS 11
 #define TFH_PY_STATE_TID(at) ((at)->state_thread + 8u)
 #define TFH_PY_BYTES_SIZE 16
@@ -52,10 +53,10 @@ struct tfh_py_layout {
 #define TFH_PY_TEXT_HASH 24
 #define TFH_PY_TEXT_STATE 32
 
-/* Bytes of _PyRuntime that tell the layout, and where the interpreters are. */
+/* Bytes of _PyRuntime that hold the layout and the addresses of the interpreters. */
 #define TFH_PY_RUNTIME_BYTES 1024
 
-/* Why the stacks of a CPython 3.`minor` (0: none that is known) cannot be read; NULL: they can, and *out is its layout.
+/* Returns why the stacks of a CPython 3.`minor` (0: unknown) cannot be read; NULL: they can, and *out is its layout.
  * `version`: as Py_Version, 0 up to 3.10. `runtime`: the beginning of its _PyRuntime, or a copy. */
 const char *tfh_py_unreadable(unsigned minor, unsigned long version, const void *runtime,
 			      struct tfh_py_layout *out);

@@ -9,8 +9,8 @@
 
 #include "base/fd.h"
 
-#define LINE_MOST 4352u	       /* of /proc/PID/maps: a path, and what stands before it */
-#define TABLE_MOST (16u << 20) /* bytes of a table of names; the largest libpython has 0.2 MB */
+#define LINE_MOST 4352u	       /* of /proc/PID/maps: a path and the text before it */
+#define TABLE_MOST (16u << 20) /* bytes of a symbol table; the largest libpython has 0.2 MB */
 #define SECTIONS 256u
 
 static int copy(int32_t pid, uint64_t from, void *to, size_t bytes)
@@ -29,7 +29,8 @@ struct py_file {
 	char path[4096];
 };
 
-/* A line of /proc/PID/maps: "7f00-7f80 r--p 00000000 fe:01 4711   /usr/lib/..." */
+/* Whether a line of /proc/PID/maps ("7f00-7f80 r--p 00000000 fe:01 4711 /usr/lib/...") names such a
+ * file. */
 static bool takes(const char *line, const char *program, struct py_file *o)
 {
 	char *at;
@@ -45,7 +46,7 @@ static bool takes(const char *line, const char *program, struct py_file *o)
 	return true;
 }
 
-/* The program, and then a libpython3: so many at most. */
+/* At most the program and one libpython3. */
 #define OBJECTS 3
 
 static int find_objects(int32_t pid, struct py_file *o)
@@ -72,7 +73,7 @@ static int find_objects(int32_t pid, struct py_file *o)
 	return f ? n : -errno;
 }
 
-/* ---- what it exports ---- */
+/* ---- its exports ---- */
 
 struct exported {
 	uint64_t runtime, code_type, version; /* addresses in the process; 0: none */
@@ -109,7 +110,7 @@ static void take_names(const Elf64_Sym *symbol, uint64_t n, const char *text, ui
 	}
 }
 
-/* How far the process has it from where the file says. */
+/* The difference between the file's addresses and those in the process. */
 static uint64_t shift_of(int fd, const Elf64_Ehdr *h, uint64_t base)
 {
 	Elf64_Phdr *p = table_of(fd, h->e_phoff, h->e_phnum * sizeof(*p));
@@ -154,7 +155,7 @@ static bool exports(int32_t pid, const struct py_file *o, struct exported *out)
 	char path[4200];
 	int fd;
 
-	/* As the process sees it: it may have another root. */
+	/* As the process sees it, since it may have another root directory. */
 	snprintf(path, sizeof(path), "/proc/%d/root%s", pid, o->path);
 	fd = tfh_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	*out = (struct exported){0};
@@ -167,7 +168,7 @@ static bool exports(int32_t pid, const struct py_file *o, struct exported *out)
 
 /* ---- the interpreter ---- */
 
-/* Up to 3.10 only the name of the file tells: python3.8, libpython3.8.so.1.0. */
+/* Up to 3.10, only the file's name shows the version: python3.8, libpython3.8.so.1.0. */
 static unsigned minor_of(const char *path)
 {
 	const char *name = strrchr(path, '/'), *at = name ? strstr(name, "python3.") : NULL;
@@ -175,10 +176,10 @@ static unsigned minor_of(const char *path)
 	return at ? (unsigned)strtoul(at + strlen("python3."), NULL, 10) : 0;
 }
 
-#define STATE_INTERPRETER 16 /* in the state of a thread: whose it is */
+#define STATE_INTERPRETER 16 /* in a thread state: the interpreter it belongs to */
 
-/* Its address stands in _PyRuntime: of what stands there, that whose newest thread says that it belongs to it. The last one:
- * the newest interpreter comes before the main one. */
+/* _PyRuntime contains the interpreter's address. Of the words there, an interpreter is one whose newest thread state
+ * refers back to it. The last one is taken, because the newest interpreter comes before the main one. */
 static uint64_t find_interpreter(int32_t pid, const struct tfh_py_layout *at,
 				 const uint8_t *runtime)
 {

@@ -6,8 +6,8 @@
 
 #define NOT_HASHED UINT64_MAX
 
-/* The state's bits: two of interning, three of width, one each of "compact" (the characters follow the header) and of
- * ASCII. */
+/* The state's bits: two for interning, three for the width, one each for "compact" (the characters follow the header)
+ * and ASCII. */
 static unsigned width_of(uint32_t state)
 {
 	return state >> 2 & 7;
@@ -68,7 +68,8 @@ static uint32_t character(const struct tfh_py_text *text, uint32_t i)
 	return four;
 }
 
-/* Bytes of a character, written to `out`. U+DC80 to U+DCFF stand for bytes that were no UTF-8. */
+/* Writes the bytes of a character to `out`. U+DC80 to U+DCFF stand for bytes that were not
+ * UTF-8. */
 static uint32_t encode(uint32_t c, uint8_t out[4])
 {
 	if (c < 0x80 || (c >= 0xdc80 && c <= 0xdcff)) {

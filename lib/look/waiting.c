@@ -12,12 +12,12 @@
 
 #include "base/fd.h"
 
-/* Of kernels newer than the headers that the build may have. */
+/* System calls newer than the headers of the build. */
 #define NR_IO_URING_ENTER 426
 #define NR_FUTEX_WAITV 449
 #define NO_CALL 0xffffu
 
-/* Where a system call says what it waits for. */
+/* Where a system call shows what it waits for. */
 enum wait_kind {
 	PLAIN, /* nowhere */
 	FUTEX, /* the address of the first argument */
@@ -26,8 +26,8 @@ enum wait_kind {
 	SELECT
 };
 
-/* Calls that a thread may be long in. Of descriptors the state is that of a file; what the link
- * says may make another of it. */
+/* Calls in which a thread may spend long. With descriptors, the state given is that for a file; the
+ * link's target may change it. */
 static const struct waiting_row {
 	uint16_t call;
 	uint8_t state, how;
@@ -141,7 +141,8 @@ void tfh_waiting_parse(const char *text, struct tfh_waiting *out, uint64_t arg[6
 	memset(arg, 0, 6 * sizeof(*arg));
 	if (at == text) /* "running" */
 		return;
-	if (call < 0 || call >= NO_CALL) { /* stands still in no call: a page has to come */
+	if (call < 0 || call >= NO_CALL) { /* stopped outside of a system call: a page has to be
+					    * loaded */
 		out->state = TFT_LOOK_PAGE;
 		return;
 	}
@@ -164,7 +165,7 @@ static bool begins(const char *text, const char *with)
 	return !strncmp(text, with, strlen(with));
 }
 
-/* The end of a path tells more than its beginning. */
+/* The end of a path says more than its beginning. */
 static void take_name(struct tfh_waiting *out, const char *path)
 {
 	size_t len = strlen(path);
@@ -193,14 +194,14 @@ void tfh_waiting_link(const char *link, struct tfh_waiting *out)
 		out->state = TFT_LOOK_DEVICE;
 		take_name(out, link);
 	} else {
-		/* an ioctl on a file changes it or asks for something */
+		/* an ioctl on a file changes it or requests something */
 		if (out->state == TFT_LOOK_DEVICE || out->state == TFT_LOOK_POLL)
 			out->state = TFT_LOOK_OTHER;
 		take_name(out, link);
 	}
 }
 
-/* The job's memory, which it may be giving back. */
+/* Copies the job's memory, which the job may be freeing meanwhile. */
 static bool copy(int32_t pid, void *to, uint64_t from, size_t bytes)
 {
 	struct iovec here = {to, bytes}, there = {(void *)(uintptr_t)from, bytes};
@@ -218,7 +219,7 @@ static int lowest(const uint8_t *set, size_t bytes)
 	return -1;
 }
 
-/* Which of the descriptors it waits for: the first is taken for all. Waiting for none of them is
+/* The descriptor that it waits for: the first one stands for all. Waiting for none of them is
  * sleeping. */
 static void take_polled(struct tfh_waiting *out, int32_t pid, const uint64_t arg[6],
 			enum wait_kind how)

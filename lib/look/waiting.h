@@ -1,6 +1,6 @@
 /*
  * What a thread of this process waits for, read from /proc/self/task/TID/syscall without stopping
- * it (3 to 8 us). The kernel tells which system call it is in, and its arguments.
+ * it (3 to 8 us). The kernel shows the system call that the thread is in, and its arguments.
  */
 #ifndef TFH_LOOK_WAITING_H
 #define TFH_LOOK_WAITING_H
@@ -14,25 +14,26 @@
 
 struct tfh_waiting {
 	enum tft_look state;
-	uint16_t call; /* system call; 0xffff: it is in none */
-	int32_t fd;    /* that it reads, writes or polls, -1: none */
-	uint64_t what; /* address of the lock, number of the pipe or socket; 0: none */
-	char name[TFH_WAITING_NAME]; /* of the file or device, cut at its beginning; "": none */
+	uint16_t call; /* system call; 0xffff: none */
+	int32_t fd;    /* descriptor that it reads, writes or polls; -1: none */
+	uint64_t what; /* address of the lock, or number of the pipe or socket; 0: none */
+	char name[TFH_WAITING_NAME]; /* name of the file or device, cut at its beginning; "":
+				      * none */
 };
 
-/* Where Python's global lock lies. Once, at load. */
+/* Sets where Python's global interpreter lock is. Called once, at load. */
 void tfh_waiting_python(const void *runtime, size_t bytes);
-/* A descriptor to look at a thread of a process (0: this one) by, to be closed; -ESRCH: there is no such thread any
- * more; or why the kernel does not tell: -EACCES, -EPERM, -ENOENT. */
+/* Opens a descriptor for sampling a thread of a process (0: this one); the caller closes it. -ESRCH: the thread does
+ * not exist any more. -EACCES, -EPERM, -ENOENT: why the kernel does not show it. */
 int tfh_waiting_open(int32_t pid, uint32_t tid);
-/* 0, -ESRCH or as above. */
+/* Returns 0, -ESRCH or one of the errors above. */
 int tfh_waiting_look(int fd, int32_t pid, uint32_t tid, struct tfh_waiting *out);
 
 /* ---- for tests ---- */
 
-/* From the text of /proc/self/task/TID/syscall; *arg: its first six arguments. */
+/* Parses the text of /proc/self/task/TID/syscall; *arg: its first six arguments. */
 void tfh_waiting_parse(const char *text, struct tfh_waiting *out, uint64_t arg[6]);
-/* From where the link of a descriptor leads; `out->state` says in which direction. */
+/* Interprets the target of a descriptor's link; `out->state` is the direction. */
 void tfh_waiting_link(const char *link, struct tfh_waiting *out);
 
 #endif

@@ -5,13 +5,14 @@
 #define FRAMES 256
 #define TRIES 8
 
-/* The one thread's that looks. */
+/* Belongs to the one thread that samples. */
 static struct walks {
 	struct tfh_py_copies copies[2];
 	struct tfh_py_frame frame[2][FRAMES];
 } * walks;
 
-/* How many of the outer frames of both are the same, n and m of them, the innermost first. */
+/* How many of the outer frames are equal in both walks, which have n and m frames, innermost
+ * first. */
 static uint32_t common(const struct walks *w, uint32_t n, uint32_t m)
 {
 	uint32_t k = 0;
@@ -26,7 +27,7 @@ static uint32_t common(const struct walks *w, uint32_t n, uint32_t m)
 
 #define STATES_MOST 1024u
 
-/* Is it the state of the thread that is looked for? */
+/* Whether this is the state of the wanted thread. */
 static bool is_of(const struct tfh_py_target *t, struct tfh_py_copies *c)
 {
 	const uint8_t *p =
@@ -37,7 +38,7 @@ static bool is_of(const struct tfh_py_target *t, struct tfh_py_copies *c)
 	return p && tfh_py_word(p) == t->pthread;
 }
 
-/* In the list of the interpreter, the newest first, which changes meanwhile. */
+/* Searches the interpreter's list, newest first, which may change meanwhile. */
 static bool search(struct tfh_py_target *t, struct tfh_py_copies *c)
 {
 	uint64_t at = t->interpreter;
@@ -78,7 +79,8 @@ uint32_t tfh_py_threads(const struct tfh_py_target *t, struct tfh_py_thread *out
 	return n;
 }
 
-/* The frames of a walk over copies of their own; 0: there are none, or more than are kept. */
+/* Makes a walk over its own copies. Returns the number of frames; 0: there are none, or more than
+ * are kept. */
 static uint32_t walk(const struct tfh_py_target *t, int i)
 {
 	uint32_t n = tfh_py_frames(t->py, t->state, tfh_py_copied, &walks->copies[i],
@@ -88,9 +90,9 @@ static uint32_t walk(const struct tfh_py_target *t, int i)
 }
 
 /*
- * Where a thread runs Python all the time, a walk can end nowhere, or where a generator stopped. It is begun anew: looks
- * without frames would be those of code that runs, and what waits would seem to take more than it does. What was read
- * before is then read at once, so that the thread can do less in between.
+ * If a thread runs Python all the time, a walk can end nowhere, or where a generator stopped. It then begins anew:
+ * samples without frames would be those of running code, and code that waits would seem to take more time than it does.
+ * The memory read before is then read at once, so the thread can do less in between.
  */
 uint32_t tfh_py_look_frames(struct tfh_py_target *t, const struct tfh_py_frame **frame,
 			    struct tfh_py_copies **copies)

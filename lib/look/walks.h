@@ -1,29 +1,31 @@
 /*
- * The stack of a thread that goes on meanwhile, of this process or another one: two walks over copies, one right after the
- * other, and of them the outer frames that are equal in both. What is deeper is cut, and no look is given up for it: those
- * that agree altogether would be of the moments when nothing changes (true shares of 40 % came out as 1 to 8 %). Of the
- * first frame that differs the function is known where that is the same: it is at another instruction.
+ * The stack of a thread that keeps running meanwhile, in this process or another one. Two walks over copies are made,
+ * one right after the other, and the outer frames that are equal in both are kept. Deeper frames are cut, but no sample
+ * is dropped for that: samples whose walks agree completely would come only from moments when nothing changes (true
+ * shares of 40 % came out as 1 to 8 %). If the first frame that differs has the same function in both walks, the
+ * function is known, and only its instruction differs.
  */
 #ifndef TFH_LOOK_WALKS_H
 #define TFH_LOOK_WALKS_H
 
 #include "look/frames.h"
 
-/* Whom to look at. */
+/* The thread to be sampled. */
 struct tfh_py_target {
 	const struct tfh_py *py;
 	int32_t pid;
-	uint64_t interpreter; /* address of its state */
-	uint64_t pthread;     /* of the thread, 0: the main one, whose state is the oldest */
-	uint64_t state; /* where it was found before, 0: it is searched; then where it was found */
+	uint64_t interpreter; /* address of its interpreter's state */
+	uint64_t pthread;     /* of the thread; 0: the main thread, which has the oldest state */
+	uint64_t state; /* in: where the state was found before, 0: search for it; out: where it was
+			 * found */
 };
-/* The frames that were seen, the innermost first, and the copies that their code objects are read from; how many. They
- * stay until the next look. For one thread of the calling process only. */
+/* Samples the thread. Returns the number of frames, the frames, innermost first, and the copies from which their code
+ * objects are read. These stay valid until the next sample. To be used by one thread of the calling process only. */
 uint32_t tfh_py_look_frames(struct tfh_py_target *t, const struct tfh_py_frame **frame,
 			    struct tfh_py_copies **copies);
 
-/* The threads that run Python, the newest first, `most` at most; returns how many. 0 as well where this version does not
- * tell them. Those of `t` other than py, pid and interpreter are not used. As above, for one thread only. */
+/* The threads that run Python, newest first, at most `most`. Returns their number; 0 also if this version does not show
+ * them. Of `t`, only py, pid and interpreter are used. To be used by one thread only, as above. */
 struct tfh_py_thread {
 	uint64_t state, pthread;
 	uint32_t tid;
