@@ -96,7 +96,7 @@ static int by_time(const void *a, const void *b)
 	return x->t0 < y->t0 ? -1 : x->t0 > y->t0;
 }
 
-/* How well [t0, t1) and a link are the same time: what they share of what either has. */
+/* How well [t0, t1) and a link coincide: their overlap as a share of their union. */
 static double alike(const struct tfh_link *l, int64_t t0, int64_t t1)
 {
 	int64_t a = l->t0 > t0 ? l->t0 : t0, b = l->t1 < t1 ? l->t1 : t1;
@@ -105,7 +105,7 @@ static double alike(const struct tfh_link *l, int64_t t0, int64_t t1)
 	return b > a ? (double)(b - a) / (double)(to - from) : 0;
 }
 
-/* The first link that ends behind t. */
+/* The first link that ends after t. */
 static size_t first_behind(const struct tfh_chain *c, int64_t t)
 {
 	size_t lo = 0, hi = c->link.n;
@@ -120,21 +120,21 @@ static size_t first_behind(const struct tfh_chain *c, int64_t t)
 	return lo;
 }
 
-/* Causes that pauses have, and no calls. */
+/* Whether the cause belongs to pauses, not to calls. */
 static bool between(enum tfh_cause cause)
 {
 	return tfh_cause_part(cause) == TFH_PART_HOST && cause != TFH_CAUSE_HOST_ALLOC &&
 	       cause != TFH_CAUSE_HOST_COMPILE && cause != TFH_CAUSE_HOST_CHECKPOINT;
 }
 
-/* A chain that is given its names. */
+/* The naming of a chain. */
 struct naming {
 	struct tfh_chain *c;
-	double *best;	  /* by link: how much what it is named after is like it */
-	int64_t from, to; /* what is read for it */
+	double *best;	  /* by link: how well the call or op that named it coincides */
+	int64_t from, to; /* the time that is read for it */
 };
 
-/* Names a link after what is most like it in time. */
+/* Names a link after the call or op that coincides with it best. */
 static void offer(struct naming *n, int64_t t0, int64_t t1, bool device, const char *what,
 		  const char *where)
 {
@@ -148,8 +148,8 @@ static void offer(struct naming *n, int64_t t0, int64_t t1, bool device, const c
 			l->cause == TFH_CAUSE_NONE ? TFH_PART_COMPUTE : tfh_cause_part(l->cause);
 		bool ran = part == TFH_PART_COMPUTE || part == TFH_PART_COMMUNICATION;
 		double like = alike(l, t0, t1);
-		/* What computes is named after ops; what the host does after calls that are about as long,
-		 * but for what it does between its calls. */
+		/* Links of computing are named after ops; links of the host after calls of about the same duration,
+		 * except for what the host does between its calls. */
 		if (ran ? !device : (device && part != TFH_PART_TRANSFER) || between(l->cause))
 			continue;
 		if (like <= n->best[i] || (!ran && like < TFH_CHAIN_ALIKE))
@@ -228,7 +228,7 @@ static void join(struct tfh_chain *c)
 	c->link.n = n;
 }
 
-/* The feed's texts do not outlive it. */
+/* Copies the texts, because those of the feed do not outlive it. */
 static int keep_texts(struct tfh_chain *c)
 {
 	for (size_t i = 0; i < c->link.n; i++) {
@@ -241,7 +241,7 @@ static int keep_texts(struct tfh_chain *c)
 	return 0;
 }
 
-/* In order and without names; nothing is read for one without links that is not drawn. */
+/* Sorts the links and resets their names. Nothing is read for a chain that has no links and is not drawn. */
 static int begin_naming(struct naming *n, struct tfh_chain *c)
 {
 	*n = (struct naming){.c = c, .from = INT64_MAX, .to = INT64_MIN};

@@ -1,11 +1,11 @@
 /*
- * What one step waited for, moment by moment: the charges of its account, with the time at which each was made, for a
- * report on that step alone. The analysis fills a chain that hangs at its feed (feed.h); accounts of all other
- * steps, and runs without one, do not notice it.
+ * What one step waited for, moment by moment: the charges of its account with their times, for a report on that step
+ * alone. The analysis fills a chain that is attached to its feed (feed.h); it does not affect the accounts of other
+ * steps, or runs without a chain.
  *
- * Which steps are asked for is known only when all have been judged: a slow, a median, a fast one. Their lengths are known before,
- * though, so the analysis keeps the chains of steps that will probably be chosen (account/likely.c). Where another one is
- * chosen after all, it runs again.
+ * Which steps are requested (a slow, a median, a fast one) is known only when all have been judged. Their durations are
+ * known earlier, so the analysis keeps the chains of steps that will probably be chosen (account/likely.c). If another
+ * step is chosen after all, the analysis runs again.
  */
 #ifndef TFH_JUDGE_CHAIN_H
 #define TFH_JUDGE_CHAIN_H
@@ -17,46 +17,46 @@
 struct tfh_link {
 	int64_t t0, t1;
 	enum tfh_cause cause; /* TFH_CAUSE_NONE: computing */
-	bool tentative; /* while a step without device times is under way: may turn out to be hidden */
-	bool pause;	/* likewise: a pause, whose cause shows at the step's end */
+	bool tentative; /* in an open step without device times: the device may have hidden it */
+	bool pause;	/* likewise: a pause, whose cause is known at the end of the step */
 	const char *what, *where; /* the call or kernel, and the place of the call; "" not known */
 };
 
 struct tfh_drawn;
 
 struct tfh_chain {
-	uint32_t process; /* the step asked for */
+	uint32_t process; /* the requested step */
 	uint64_t step;
 	struct tfh_chain
 		*next; /* of another step of the process, filled by the same analysis; NULL: none */
 	struct tfh_drawn
-		*drawn; /* filled with what ran meanwhile (drawn.h); NULL: nobody wants it */
+		*drawn; /* filled with what ran at the same time (drawn.h); NULL: not wanted */
 	struct tfh_arena arena;
 	TFH_VEC(struct tfh_link) link; /* by time once the analysis is done; they do not overlap */
 	size_t settled;		       /* links before it are settled */
-	size_t most;		       /* links that are kept */
+	size_t most;		       /* maximum number of links */
 	bool cut;		       /* there were more */
 	int rc;
 };
 
-/* Starts a chain for a step of a process, and frees it. */
+/* Initialises a chain for a step of a process; frees it. */
 void tfh_chain_init(struct tfh_chain *c, uint32_t process, uint64_t step);
 void tfh_chain_free(struct tfh_chain *c);
 
-/* Chains of steps that will probably be chosen, joined. */
+/* Linked chains of steps that will probably be chosen. */
 struct tfh_likely {
-	uint64_t
-		step; /* one that is known, TFH_NO_STEP: those of TFH_CHAIN_SLOW and _FAST and the median one */
+	uint64_t step; /* TFH_NO_STEP: those of TFH_CHAIN_SLOW and _FAST and the median one */
 	struct tfh_chain chain[TFH_CHAIN_LIKELY];
 };
 #define TFH_NO_STEP UINT64_MAX
 
 void tfh_likely_init(struct tfh_likely *l, uint64_t step);
 void tfh_likely_free(struct tfh_likely *l);
-/* Moves what was found of the steps of `to` and the next ones there; false: one of them is not among the likely ones. */
+/* Moves the results for the steps of `to` and its next ones there; false: one of the steps is not among the likely
+ * ones. */
 bool tfh_likely_give(struct tfh_likely *l, struct tfh_chain *to);
 
-/* The chain of that window, NULL: nobody asked for it. */
+/* The chain of a window; NULL: not requested. */
 static inline struct tfh_chain *tfh_chain_of(const struct tfh_feed *f, uint32_t process,
 					     size_t window)
 {
@@ -67,13 +67,14 @@ static inline struct tfh_chain *tfh_chain_of(const struct tfh_feed *f, uint32_t 
 	return c;
 }
 
-/* [t0, t1) is charged. */
+/* Adds a link for the charged time [t0, t1). */
 void tfh_chain_add(struct tfh_chain *c, const struct tfh_link *link);
-/* In this and the next ones, what was tentative was the device's doing if that was busy, else what it is. */
+/* Settles the tentative links of this chain and the next ones: if the device was busy, they become its cause `device`;
+ * otherwise they keep their own. */
 void tfh_chain_settle(struct tfh_chain *c, bool busy, enum tfh_cause device);
 
-/* After the analysis: puts the links of this and the next ones in order, gives them names from the calls and ops of that time
- * and joins those that follow each other and say the same. 0 or a negative errno. */
+/* After the analysis: sorts the links of this chain and the next ones, names them after the calls and ops of that time,
+ * and joins adjacent links with the same content. 0 or a negative errno. */
 int tfh_chain_finish(struct tfh_chain *c, const struct tfh_feed *f, struct tfh_err *err);
 
 #endif

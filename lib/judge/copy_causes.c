@@ -1,4 +1,4 @@
-/* Which cause a copy's time is charged to, and which copies a cause names: one table for both. */
+/* The cause of a copy's time, and the copies that belong to a cause: one table for both. */
 #include "judge/result.h"
 
 static const struct copy_row {

@@ -20,13 +20,13 @@ void tfh_drawn_free(struct tfh_drawn *d)
 	tfh_arena_free(&d->arena);
 }
 
-/* Less cannot be seen. */
+/* The shortest visible bar. */
 static int64_t shortest(const struct tfh_drawn *d)
 {
 	return (d->to - d->from) / TFH_DRAWN_BARS + 1;
 }
 
-/* NULL: there is no place for one more, or no memory. */
+/* NULL: there is no room for another track, or no memory. */
 static struct tfh_track *track_of(struct tfh_drawn *d, enum tfh_track_kind kind, uint32_t of,
 				  uint32_t row)
 {
@@ -41,7 +41,7 @@ static struct tfh_track *track_of(struct tfh_drawn *d, enum tfh_track_kind kind,
 	return TFH_PUSH(d->track, t) ? NULL : &d->track.v[d->track.n - 1];
 }
 
-/* The feed's texts do not outlive it; few differ. */
+/* Copies a text, because those of the feed do not outlive it; there are few different ones. */
 static const char *kept(struct tfh_drawn *d, const struct tfh_track *t, const char *text,
 			bool where)
 {
@@ -55,7 +55,7 @@ static const char *kept(struct tfh_drawn *d, const struct tfh_track *t, const ch
 	return tfh_arena_strdup(&d->arena, text);
 }
 
-/* Whether a bar goes on in the last one of its track, which it cannot be told from. */
+/* Whether a bar continues the last one of its track without a visible difference. */
 static bool one_with(const struct tfh_drawn *d, const struct tfh_bar *last,
 		     const struct tfh_bar *bar)
 {
@@ -86,7 +86,7 @@ static int draw(struct tfh_drawn *d, struct tfh_track *t, struct tfh_bar bar)
 	return bar.what && bar.where ? TFH_PUSH(t->bar, bar) : -ENOMEM;
 }
 
-/* "ParallelMapV2" of a stage's trace name "Iterator::Root::ParallelMapV2#parallelism=4#". */
+/* "ParallelMapV2" from a stage's trace name "Iterator::Root::ParallelMapV2#parallelism=4#". */
 static const char *stage_name(const char *path, char *out, size_t size)
 {
 	size_t n = strcspn(path, "#"), at = n;
@@ -97,7 +97,7 @@ static const char *stage_name(const char *path, char *out, size_t size)
 	return out;
 }
 
-/* What a call is shown as: its stage's, op's or range's own name, or that of the function. */
+/* The name shown for a call: that of its stage, op or range, or that of the function. */
 static const char *name_of(const struct tfh_feed *f, uint32_t process, const struct tfh_event *ev,
 			   char *room, size_t size)
 {

@@ -1,4 +1,4 @@
-/* A run as the analysis reads it, and what only the run knows of a result. */
+/* A run as input of the analysis, and the parts of a result that only the run knows. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +14,8 @@ struct source {
 	struct tfh_run *run;
 	struct tfh_merge *merge;
 	struct tfh_ops *ops;
-	struct tfh_ops *join; /* of the pass under way; of each process its first one */
-	uint32_t joined;      /* the process it was of, UINT32_MAX: none yet */
+	struct tfh_ops *join; /* of the current pass; made in the first pass of a process */
+	uint32_t joined;      /* the process of that pass, UINT32_MAX: none yet */
 	struct tfh_feed *feed;
 };
 
@@ -80,7 +80,7 @@ static int pass_error(void *arg, struct tfh_err *err)
 {
 	struct source *s = arg;
 
-	/* The pass may have found more. */
+	/* The pass may have found more holes. */
 	s->feed->n_holes = tfh_run_holes(s->run, &s->feed->holes);
 	return tfh_merge_error(s->merge, err);
 }
@@ -198,13 +198,13 @@ static void add_quality(struct tfh_result *r, struct tfh_run *run, const struct 
 	if (tfh_run_wall_ns(run) > 0)
 		q->overhead_share += (double)gpu.overhead_ns / (double)tfh_run_wall_ns(run);
 	q->clock_residual_s = (double)p[r->process].clock_residual_ns / 1e9;
-	if (tfh_run_source(run) != TFH_SRC_TFT) { /* what the other tool cost is not known */
+	if (tfh_run_source(run) != TFH_SRC_TFT) { /* the overhead of another tool is not known */
 		q->clock = NULL;
 		q->clock_residual_s = q->overhead_share = NAN;
 	}
 }
 
-/* Of several ranks that did not end well: which of them was silent first. */
+/* Finds which of several ranks that did not end properly was silent first. */
 static void find_silent(struct tfh_result *r, const struct tfh_process *p)
 {
 	int64_t last = INT64_MIN;
@@ -259,7 +259,7 @@ static uint32_t judging(void)
 	return (uint32_t)tfh_opt_int(&options, TFH_OPT_JUDGING);
 }
 
-/* Whether one process is judged, whose likely steps can be told before. */
+/* Whether only one process is judged, so that its likely steps can be chosen in advance. */
 static bool is_alone(const struct tfh_feed *f)
 {
 	uint32_t process[TFH_VERDICT_RANKS];
@@ -267,7 +267,7 @@ static bool is_alone(const struct tfh_feed *f)
 	return tfh_ranks_of(f, process) <= 1;
 }
 
-/* What the chosen steps waited for: from the first analysis, or by a second one. */
+/* Finds what the chosen steps waited for, from the first analysis or from a second one. */
 static int find_chains(struct tfh_feed *f, const struct tfh_wish *wish, const struct tfh_result *r,
 		       struct tfh_err *err)
 {
@@ -287,7 +287,7 @@ static int find_chains(struct tfh_feed *f, const struct tfh_wish *wish, const st
 	return rc ? rc : tfh_chain_finish(chosen, f, err);
 }
 
-/* The analysis of a feed, and what `wish` (NULL: nothing) asks of its steps. */
+/* Analyses a feed, with the chains that `wish` requests (NULL: none). */
 static int analyze_feed(struct tfh_feed *f, const struct tfh_wish *wish, struct tfh_result **out,
 			struct tfh_err *err)
 {

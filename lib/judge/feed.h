@@ -1,6 +1,6 @@
 /*
- * Input of the analysis: one process' events in order of end time, as often as needed, and names. A
- * run (tfh_feed_of_run) is one source; tests provide others, with events of known answers.
+ * Input of the analysis: one process' events in order of end time, as often as needed, and names. A run
+ * (tfh_feed_of_run) is one source; tests provide others, with events whose correct results are known.
  */
 #ifndef TFH_ANALYZE_FEED_H
 #define TFH_ANALYZE_FEED_H
@@ -19,10 +19,9 @@ struct tfh_feed {
 	int (*rewind)(void *arg, uint32_t process, struct tfh_err *err);
 	/* Next event in order of end time; false at the end or on error. */
 	bool (*next)(void *arg, struct tfh_event *ev);
-	/* The same without a copy: valid until the call after the next. NULL: only next() exists.
-	 */
+	/* The same without a copy: valid until the call after the next. NULL: only next() exists. */
 	const struct tfh_event *(*look)(void *arg);
-	/* Like tfh_merge_peek() and tfh_merge_advance(); NULL: only single events can be had. */
+	/* Like tfh_merge_peek() and tfh_merge_advance(); NULL: only single events are available. */
 	const struct tfh_entry *(*peek)(void *arg, uint32_t *n);
 	void (*advance)(void *arg, uint32_t n);
 	/* Like tfh_merge_row() and tfh_merge_take_row(); NULL: there are no rows. */
@@ -54,7 +53,7 @@ struct tfh_feed {
 	/* Like tfh_run_python(); NULL: likewise. */
 	uint32_t (*lines)(void *arg, uint32_t process, uint32_t stack, struct tfh_model_line *frame,
 			  uint32_t most);
-	/* Like tfh_run_start(); NULL: nobody looked before the recording. */
+	/* Like tfh_run_start(); NULL: there are no samples from before the recording. */
 	const struct tfh_start *(*start)(void *arg, uint32_t process);
 	/* Machine samples of a process, like tfh_run_samples(); NULL: there are none. */
 	uint32_t (*samples)(void *arg, uint32_t process, const struct tfh_sample **out);
@@ -66,13 +65,12 @@ struct tfh_feed {
 	uint32_t n_holes;
 	int64_t wall_ns, end_ns; /* like tfh_run_wall_ns and tfh_run_end_ns */
 	bool imported;		 /* another profiler's trace */
-	tfh_rank_fn each;	 /* as in tfh_analyze_ranks(), NULL: nobody asked */
+	tfh_rank_fn each;	 /* as in tfh_analyze_ranks(), NULL: not requested */
 	void *each_arg;
-	uint32_t judging; /* threads that judge; 0: as many as there are processors */
-	struct tfh_chain
-		*chain; /* to be filled for their steps (chain.h), NULL: none is asked for */
+	uint32_t judging;	 /* threads that judge; 0: as many as there are processors */
+	struct tfh_chain *chain; /* chains to be filled for their steps (chain.h), NULL: none */
 	struct tfh_likely *
-		likely; /* the chains are these, whose steps the judge chooses; NULL: they are known */
+		likely; /* the judge chooses the steps of these chains; NULL: the steps are known */
 };
 
 /* The next event, stored in `room` if the feed has no storage for it; NULL at the end. */
@@ -84,7 +82,7 @@ static inline const struct tfh_event *tfh_feed_look(const struct tfh_feed *f,
 	return f->next(f->arg, room) ? room : NULL;
 }
 
-/* The entries at hand behind the event returned last, none if the feed has no such thing. */
+/* The entries available after the event returned last; none if the feed does not support this. */
 static inline const struct tfh_entry *tfh_feed_peek(const struct tfh_feed *f, uint32_t *n)
 {
 	*n = 0;
@@ -97,7 +95,7 @@ static inline void tfh_feed_advance(const struct tfh_feed *f, uint32_t n)
 		f->advance(f->arg, n);
 }
 
-/* The row that comes next, NULL: none. */
+/* The next row; NULL: none. */
 static inline const struct tfh_launch_row *tfh_feed_row(const struct tfh_feed *f)
 {
 	return f->row ? f->row(f->arg) : NULL;

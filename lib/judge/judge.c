@@ -1,6 +1,4 @@
-/*
- * The order of things: which process, survey, steps, attribution, verdict, explanation.
- */
+/* The order of the phases: choice of the process, survey, steps, attribution, verdict, explanation. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -10,7 +8,7 @@
 #include "judge/result_make.h"
 #include "judge/verdict/verdict.h"
 
-/* The process that did most of what can be judged. */
+/* The process with most of the work that can be judged. */
 static uint32_t critical(const struct tfh_feed *f)
 {
 	uint32_t best = UINT32_MAX;
@@ -24,7 +22,7 @@ static uint32_t critical(const struct tfh_feed *f)
 	return best;
 }
 
-/* Steps from one checkpoint to the next, NAN: there are no two. */
+/* Steps from one checkpoint to the next; NAN: there are fewer than two checkpoints. */
 static double checkpoints_apart(const struct tfh_accounts *accounts)
 {
 	uint64_t n = 0, at = 0, first = 0, last = 0;
@@ -48,7 +46,7 @@ static void fill_segments(const struct tfh_accounts *accounts, struct tfh_result
 
 	memcpy(ns, accounts->loops->segment_ns, sizeof(ns));
 	memcpy(n, accounts->loops->segment_n, sizeof(n));
-	/* Windows that turned out to be something else than training. */
+	/* Windows that turned out not to be training. */
 	TFH_EACH (i, accounts->loops->window.n) {
 		const struct tfh_window *w = &accounts->loops->window.v[i];
 		uint8_t segment = accounts->use[i].segment;
@@ -72,7 +70,7 @@ static void fill_segments(const struct tfh_accounts *accounts, struct tfh_result
 	}
 }
 
-/* The eight stages of training, as far as host times tell: what of them is exposed. */
+/* Fills the eight stages of training, as far as host times show them: their exposed time. */
 static void fill_stages(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	static const struct {
@@ -129,12 +127,12 @@ static void fill_quality(const struct tfh_accounts *accounts, struct tfh_result 
 							  accounts->facts->last)
 			: NAN;
 	r->quality.clock_residual_s = NAN;
-	/* The machine's own samples tell it; none, or hardly any, tell nothing. */
+	/* From samples of the threads; NAN if there are none, or hardly any. */
 	r->quality.run_delay_share = waited > 0 ? waited : NAN;
 	r->quality.crowded = waited > TFH_CROWDED_SHARE;
 }
 
-/* What each prediction would save of the run, if all its steps gained as the judged ones would. */
+/* Fills in what each prediction would save in the run if all its steps gained as much as the judged ones. */
 static void fill_saved(struct tfh_result *r)
 {
 	double mean = 0;
@@ -150,7 +148,7 @@ static void fill_saved(struct tfh_result *r)
 	}
 }
 
-/* After the passes: everything that the result says. */
+/* Fills in the result after the passes. */
 static int conclude(const struct tfh_accounts *accounts, struct tfh_samples *samples,
 		    struct tfh_result *r)
 {
@@ -189,7 +187,7 @@ static int conclude(const struct tfh_accounts *accounts, struct tfh_samples *sam
 	r->heap = accounts->facts->heap;
 	r->exchanges = accounts->facts->exchanges;
 	if (accounts->device) {
-		/* Without device times it is not known how many devices: one, if that is enough. */
+		/* Without device times the number of devices is unknown: assume one if its memory is enough. */
 		uint64_t memory = accounts->device->gpu.memory;
 		uint32_t one = !accounts->device->n_device && r->heap.peak <= memory;
 		r->heap.capacity = memory * (accounts->device->n_device + one);
@@ -226,7 +224,7 @@ static int conclude(const struct tfh_accounts *accounts, struct tfh_samples *sam
 	return 0;
 }
 
-/* Accounts, predictions and verdict of what was found. */
+/* Computes accounts, predictions and verdict from the findings. */
 static int weigh(struct tfh_accounts *accounts, struct tfh_result *r, struct tfh_err *err)
 {
 	struct tfh_samples samples = {0};
@@ -239,7 +237,8 @@ static int weigh(struct tfh_accounts *accounts, struct tfh_result *r, struct tfh
 		rc = tfh_find_accounts(accounts, &sampler, err);
 	if (!rc && (rc = conclude(accounts, &samples, r)))
 		tfh_err_set(err, rc, "out of memory");
-	if (r->step && r->step == accounts->step.v) /* long: handed over, not copied */
+	if (r->step && r->step == accounts->step.v) /* it may be long: its ownership passes to
+						     * the result */
 		accounts->step.v = NULL;
 	if (r->step_cause && r->step_cause == accounts->step_cause)
 		accounts->step_cause = NULL;
@@ -248,7 +247,7 @@ static int weigh(struct tfh_accounts *accounts, struct tfh_result *r, struct tfh
 	return rc;
 }
 
-/* The phases, one after the other: each takes the results of the earlier ones as they are. */
+/* Runs the phases in order: each uses the results of the earlier ones unchanged. */
 static int run_phases(struct tfh_facts *facts, const struct tfh_matches *matches,
 		      struct tfh_result *r, struct tfh_err *err)
 {
@@ -318,8 +317,8 @@ static int judge_ranks(const struct tfh_feed *f, const uint32_t *process, uint32
 	return rc;
 }
 
-/* Several processes that do about as much, and no ranks: they may be ranks of one job that wait for
- * each other, and only one of them is judged. */
+/* Counts further processes that do about as much work but have no rank. They may be ranks of one job that wait for each
+ * other, and only one of them is judged. */
 static void count_others(const struct tfh_feed *f, uint32_t top, struct tfh_findings *out)
 {
 	out->pid = f->processes[top].pid;

@@ -13,8 +13,8 @@
 
 enum { LARGE_PAGE = 2 << 20 };
 
-/* realloc() where large pages do not pay. What malloc() maps is not aligned to them, so up to 2 MiB at either end would
- * come in small ones. */
+/* Like realloc(), but aligns arrays that are large enough for large pages: malloc() does not, so up to 2 MiB at either
+ * end would be in small pages. */
 static void *grown(void *v, size_t old, size_t bytes)
 {
 	if (bytes < 2 * LARGE_PAGE)
@@ -60,8 +60,8 @@ static double middle_of(double a, double b, double c)
 	return fmax(fmin(a, b), fmin(fmax(a, b), c));
 }
 
-/* Parts v, of more than two values, at their pivot: none before *to is larger, none from *from on smaller, and what lies between
- * equals it. */
+/* Partitions v, which has more than two values, at its pivot: no value before *to is larger, none from *from on is
+ * smaller, and those between are equal to it. */
 static void part(double *v, int64_t n, int64_t *to, int64_t *from)
 {
 	double pivot = middle_of(v[0], v[n / 2], v[n - 1]);
@@ -82,7 +82,8 @@ static void part(double *v, int64_t n, int64_t *to, int64_t *from)
 	*from = i;
 }
 
-/* Hoare's FIND (Communications of the ACM 4, 1961, algorithm 65). Where the pivots keep parting badly, the rest is sorted. */
+/* Hoare's FIND (Communications of the ACM 4, 1961, algorithm 65). If the pivots keep partitioning badly, the rest is
+ * sorted. */
 double tfh_select(double *v, size_t n, size_t k)
 {
 	int64_t begin = 0, end = (int64_t)n, at = (int64_t)k, work = 0, to, from;
@@ -101,7 +102,7 @@ double tfh_select(double *v, size_t n, size_t k)
 	return v[k];
 }
 
-/* The least of some. */
+/* The smallest of n values. */
 static double least_of(const double *v, size_t n)
 {
 	double least = v[0];
@@ -111,7 +112,7 @@ static double least_of(const double *v, size_t n)
 	return least;
 }
 
-/* Type-7 quantile (linear between order statistics), as numpy's default. NAN of nothing. */
+/* Type-7 quantile (linear between order statistics), numpy's default. NAN if n is 0. */
 double tfh_quantile(double *v, size_t n, double q)
 {
 	if (!n)
@@ -125,7 +126,7 @@ double tfh_quantile(double *v, size_t n, double q)
 	return x + (at - (double)i) * (next - x);
 }
 
-/* Moves each element down to its place. False: given up, as they are far from it. */
+/* Insertion sort. False: gave up, because the elements are far from their places. */
 static bool settle(char *v, size_t n, size_t size, int (*cmp)(const void *, const void *, void *),
 		   void *arg)
 {
@@ -150,7 +151,7 @@ static bool settle(char *v, size_t n, size_t size, int (*cmp)(const void *, cons
 	return true;
 }
 
-/* Sorts what mostly is in order already; where there is much of it without a copy of it. */
+/* Sorts data that is mostly in order; large arrays without a copy. */
 void tfh_sort(void *v, size_t n, size_t size, int (*cmp)(const void *, const void *, void *),
 	      void *arg)
 {

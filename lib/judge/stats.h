@@ -6,11 +6,11 @@
 #include <stdint.h>
 
 #include "judge/numbers.h"
-/* Linear between order statistics; changes the order of v. NAN of nothing. */
+/* Linear between order statistics; changes the order of v. NAN if n is 0. */
 double tfh_quantile(double *v, size_t n, double q);
 /* The k-th smallest, from 0; changes the order of v. No value is NAN. */
 double tfh_select(double *v, size_t n, size_t k);
-/* As qsort_r, at once where the order is right. */
+/* Like qsort_r(); returns at once if the order is right. */
 void tfh_sort(void *v, size_t n, size_t size, int (*cmp)(const void *, const void *, void *),
 	      void *arg);
 

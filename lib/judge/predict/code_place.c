@@ -1,7 +1,7 @@
 /*
- * What single places of the program cost: functions with all that they call, or, in the function that has the loop, lines. Each is
- * removed by itself, since a fix changes one of them and leaves the others: with device times the pauses that it was seen in are
- * replayed without its part of them.
+ * The cost of single places of the program: functions with everything they call or, in the function that contains the
+ * loop, lines. Each is removed by itself, since a fix changes one and leaves the others. With device times, the pauses
+ * with samples at the place are replayed without its share of them.
  */
 #include <errno.h>
 #include <math.h>
@@ -10,12 +10,13 @@
 
 #include "judge/predict/predict.h"
 
-/* A line of the program that looks saw. */
+/* A line of the program with samples. */
 struct seen_place {
 	struct tfh_model_line line;
 	double ns;
 	uint64_t looks;
-	bool loops; /* its function goes on to make the next call: removing it as a whole would remove the loop */
+	bool loops; /* its function also makes the next call, so removing all of it would remove
+		     * the loop */
 };
 
 struct seen_places {
@@ -32,7 +33,7 @@ static bool is_own(const struct tfh_facts *facts, const struct tfh_seen_look *k)
 	return facts->thread[k->thread].drives && tfh_look_is_own(k);
 }
 
-/* "f.<locals>.<listcomp>": part of the function around it, which is the next frame. */
+/* "f.<locals>.<listcomp>" is a part of the enclosing function, which is the next frame. */
 static bool is_part(const char *function)
 {
 	const char *dot = strrchr(function, '.');
@@ -104,7 +105,7 @@ static int see_all(const struct tfh_accounts *accounts, struct seen_places *all)
 	return rc;
 }
 
-/* Lines of one function are one place, but for a function that has the loop. */
+/* Joins the lines of each function to one place, except in a function that contains the loop. */
 static void join_functions(struct seen_places *all)
 {
 	for (size_t i = 0; i < all->place.n; i++) {
@@ -124,7 +125,7 @@ static void join_functions(struct seen_places *all)
 	}
 }
 
-/* Finding the frame that leads costs most: it is looked for only where it may be the place. */
+/* Searching for the leading frame is the most expensive part, so only stacks that contain the place are searched. */
 static bool is_at(const struct tfh_code_place *p, const struct tfh_model_line *frame, uint32_t n,
 		  const struct tfh_seen_look *k)
 {
@@ -179,9 +180,9 @@ int tfh_find_places(const struct tfh_accounts *accounts, struct tfh_samples *all
 
 /* ---- what it gains ---- */
 
-/* Of the judged steps' looks at the host's own time, and those at the place. */
+/* The judged steps' samples of the host's own time, and those at the place. */
 struct looks_of {
-	double all, mine, all2, mine2; /* sums of the looks' times, and of their squares */
+	double all, mine, all2, mine2; /* sums of the samples' times, and of the squares */
 	uint64_t n;
 };
 
@@ -217,7 +218,8 @@ static struct looks_of count_looks(const struct tfh_accounts *accounts,
 	return l;
 }
 
-/* Standard error of the place's share of the looks, which stand for times of different length; at least that of a single look. */
+/* Standard error of the place's share of the samples, which represent different times; at least that of a single
+ * sample. */
 static double error_of(const struct looks_of *l, double part)
 {
 	double off2 = (1 - part) * (1 - part) * l->mine2 + part * part * (l->all2 - l->mine2);
@@ -232,7 +234,7 @@ static double host_s(const struct tfh_accounts *accounts, const struct tfh_resul
 	       (accounts->facts->consumers ? 0 : r->breakdown[TFH_PART_INPUT].s_per_step);
 }
 
-/* From the accounts alone: the step without the place's part, and no less than without all that it may be. */
+/* From the accounts alone: the step without the place's share, but at least what would remain without all host time. */
 static void bound(const struct tfh_accounts *accounts, struct tfh_place_gain *g, double step,
 		  double compute)
 {
@@ -290,7 +292,8 @@ static void may_go_too(struct tfh_whatif *w, const struct tfh_place_gain *g, dou
 	w->step_s = w->speedup = NAN;
 }
 
-/* Where a program no longer makes its copies, what it does for them in the same line may go or stay: conversion, a buffer. */
+/* If a program no longer makes its copies, the code that prepares them in the same line (conversion, a buffer) may
+ * disappear or stay. */
 void tfh_copies_at_place(struct tfh_result *r)
 {
 	const struct tfh_seen_line *at = &r->found.line;

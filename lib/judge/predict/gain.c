@@ -19,7 +19,7 @@ static double *times(const struct tfh_replays *s)
 	return v;
 }
 
-/* Whether the steps beyond the edge come at a constant distance: then they belong to the job. */
+/* Whether the steps beyond the edge have a constant distance: then they belong to the job. */
 static bool regular(const struct tfh_replays *s, double edge, size_t over)
 {
 	double *gap = malloc((over + 1) * sizeof(*gap)), median;
@@ -39,7 +39,7 @@ static bool regular(const struct tfh_replays *s, double edge, size_t over)
 	return n >= TFH_PREDICT_DISTANCES && (double)near >= TFH_REGULAR_SHARE * (double)n;
 }
 
-/* Longer steps are clipped to this. */
+/* Longer steps are clipped to this duration. */
 static double edge_of(const struct tfh_replays *s)
 {
 	double *v = times(s), median, edge;
@@ -116,8 +116,8 @@ static double for_all(const struct tfh_replays *s, double step)
 	return s->mean + slope * (step - s->was);
 }
 
-/* Number of steps whose device ops were counted: training steps with device times, and stalls, which are known
- * to be that only when a step's account is closed, after its ops. */
+/* Number of steps whose device ops were counted: training steps with device times, and stalls, which are recognised
+ * only when a step's account is closed, after its ops. */
 static double timed_steps(const struct tfh_device *d)
 {
 	uint64_t n = 0;
@@ -146,9 +146,9 @@ static unsigned side_by_side(const struct tfh_device *d, uint32_t device)
 }
 
 /*
- * Lower bound of computing, ns of the whole run. One kernel at a time: the time during which
- * anything computed. Several streams side by side: the longest stream (`hard`), or all kernels
- * divided by the largest number seen at once.
+ * Lower bound of computing, ns of the whole run. With one kernel at a time: the time during which anything computed.
+ * With several streams in parallel: the longest stream (`hard`), or all kernels divided by the largest number seen at
+ * once.
  */
 static double compute_floor(const struct tfh_device *d, uint32_t device, bool hard)
 {
@@ -221,8 +221,8 @@ static double cached_bytes(const struct tfh_result *r)
 	return bytes;
 }
 
-/* Such copies push what the program works with out of the caches, so the host's own code was slower behind them than it will be
- * without: at most by the time in which a cache is filled again, and at most by all of its time. */
+/* Copies of pageable memory evict the program's data from the caches, so the host's own code ran slower after them than
+ * it will without them: at most by the time to refill a cache, and at most by all of its time. */
 static double cold_s(const struct tfh_samples *all, const struct tfh_result *r,
 		     enum tfh_remove what, double got, double step)
 {
@@ -233,7 +233,7 @@ static double cold_s(const struct tfh_samples *all, const struct tfh_result *r,
 	return fmin(TFH_PREDICT_COLD_S, fmax(got - for_all(s, step), 0));
 }
 
-/* What follows host code that is gone may have been slower for it, as far as the host is what a step then takes. */
+/* Code that follows removed host code may have been slower because of it, as far as the host limits the step then. */
 static double cooled_s(const struct tfh_samples *all, double got, double step)
 {
 	const struct tfh_replays *s = &all->replay[TFH_REMOVE_EVERYTHING_BUT_COMPUTE];
@@ -253,7 +253,7 @@ static void point(const struct tfh_device *d, const struct tfh_samples *all,
 	got -= cold;
 	half += cold;
 
-	/* Input that is prepared elsewhere competes with the step for the machine. */
+	/* Input that another thread or process prepares competes with the step for the machine. */
 	if (w->remove == TFH_REMOVE_INPUT) {
 		double slower = for_all(&all->replay[TFH_REMOVE_COUNT + 1], step);
 		if (slower + half > high)
@@ -342,7 +342,7 @@ void tfh_place_point(const struct tfh_device *d, struct tfh_samples *all, uint32
 	if (!s->of.n || isnan(error))
 		return;
 	got = for_all(s, step);
-	/* A fix may leave as much of it as the looks do not tell apart. */
+	/* A fix may leave as much of the place as the samples cannot distinguish. */
 	half = got * (error + TFH_PREDICT_MEASURED) + TFH_PREDICT_ERRORS * s->error + g->off_s;
 	g->gain.floor_s = resource_floor(d, TFH_REMOVE_HOST, true);
 	double below = half + cooled_s(all, got, step);

@@ -1,6 +1,6 @@
 /*
- * The fourth phase: what removing a class of blocking time would gain. Sampled windows are replayed
- * without it while they are in memory for their accounts.
+ * The fourth phase: what removing a class of blocking time would gain. Sampled windows are replayed without it while
+ * they are in memory for their accounts.
  */
 #ifndef TFH_JUDGE_PREDICT_H
 #define TFH_JUDGE_PREDICT_H
@@ -18,14 +18,14 @@ struct tfh_replays {
 	double mean, error, was;
 	double raw; /* mean before outliers are clipped */
 	uint64_t steps;
-	/* waits that sleep only in the replay, and the windows that have some */
+	/* waits that sleep only in the replay, and the windows that have such waits */
 	uint64_t woken, windows;
 };
 
 /* A place of the program that is removed by itself. */
 struct tfh_code_place {
-	struct tfh_model_line line; /* most looked at */
-	bool whole;		    /* the function with all that it calls, or that line alone */
+	struct tfh_model_line line; /* the line with the most samples */
+	bool whole;		    /* the function with everything it calls, or only that line */
 	struct tfh_look_part *part;
 };
 
@@ -38,7 +38,7 @@ struct tfh_samples {
 	double xprof[TFH_XPROF_COUNT]; /* ns, by XProf's kinds */
 };
 
-/* replay.c: replays slices once for each entry of the list of removals. *all lives as long. */
+/* replay.c: replays slices once for each entry of the list of removals. *all must live as long as the sampler. */
 struct tfh_sampler tfh_sampler_of(struct tfh_samples *all);
 void tfh_samples_free(struct tfh_samples *all);
 
@@ -51,11 +51,11 @@ void tfh_device_whatif(const struct tfh_device *d, struct tfh_samples *all, stru
 void tfh_device_stages(const struct tfh_device *d, struct tfh_result *r);
 int tfh_device_tables(const struct tfh_device *d, struct tfh_result *r);
 
-/* code_place.c: finds the places, before anything is replayed; what each gains. 0 or -ENOMEM. */
+/* code_place.c: finds the places, before anything is replayed; then what each gains. 0 or -ENOMEM. */
 int tfh_find_places(const struct tfh_accounts *accounts, struct tfh_samples *all);
 void tfh_place_gains(const struct tfh_accounts *accounts, struct tfh_samples *all,
 		     struct tfh_result *r);
-/* Once the verdict's line is known: the code at the line that copies may go with the copies. */
+/* Once the verdict's line is known: code at the line of the copies may disappear with the copies. */
 void tfh_copies_at_place(struct tfh_result *r);
 bool tfh_is_at_place(const struct tfh_place_gain *g, const struct tfh_model_line *line);
 /* gain.c: replaces a place's bound by the replay's step. */
@@ -69,17 +69,17 @@ bool tfh_on_request(const struct tfh_accounts *accounts);
 
 /* whatif.c: upper bounds of gains, from the accounts alone */
 void tfh_whatif(const struct tfh_accounts *accounts, struct tfh_result *r);
-/* Why the step without it is no bound: what removes it changes what stays, too. NULL: it is one. */
+/* Why the step without a cost is no bound: its removal also changes the rest of the step. NULL: the step is a bound. */
 const char *tfh_no_bound(const struct tfh_accounts *accounts, enum tfh_remove what);
-/* By how much what follows a pause of that length may have been slower for it, seconds. */
+/* By how much the code after a pause of that duration may have been slower because of it, in seconds. */
 double tfh_cooled_s(double removed_s);
-/* Takes back all gains of a run with too few steps. */
+/* Removes all gains of a run with too few steps. */
 void tfh_forget_gains(const struct tfh_accounts *accounts, struct tfh_result *r);
-/* Where a step is one thread's doing from begin to end and what stays of it needs `left` seconds: the step without the rest, its
- * interval and, if that is narrow, a point. `off_s`: how much of the removed time is uncertain. Else nothing is set. */
+/* If one thread does a whole step, and the rest of it needs `left` seconds: sets the step after the removal, its
+ * interval and, if that is narrow, a point. `off_s`: the uncertainty of the removed time. Otherwise sets nothing. */
 void tfh_serial_gain(const struct tfh_accounts *accounts, enum tfh_remove what, double step,
 		     double left, double off_s, struct tfh_whatif *w);
-/* What stays, in the run's fastest block, as a share of its mean. At most 1. */
+/* The rest of a step in the run's fastest block, as a share of its mean. At most 1. */
 double tfh_fastest(const struct tfh_accounts *accounts, enum tfh_remove what);
 
 #endif

@@ -24,7 +24,7 @@ struct replay {
 	enum tfh_remove what;		    /* what is removed; TFH_REMOVE_COUNT: nothing */
 	uint32_t gone;			    /* one bit for each part that it removes */
 	double host;			    /* factor on the host's own work */
-	const struct tfh_code_place *place; /* what is removed of pauses; NULL: nothing */
+	const struct tfh_code_place *place; /* removed from pauses; NULL: nothing */
 	int64_t *seg, *op0, *op1; /* new times: end of each segment; start and end of each op */
 	int64_t *lane;		  /* by lane: end of the ops before the windows */
 	uint8_t *part;		  /* part of each segment, enum tfh_part */
@@ -108,7 +108,7 @@ static int64_t begins(const struct replay *r, uint32_t i)
 	return q == TFH_NO || r->seg[q] == INT64_MIN ? s->t0 : r->seg[q] + s->t0 - sl->seg.v[q].t1;
 }
 
-/* What of a pause is spent at the place that is removed. */
+/* The part of a pause that is spent at the removed place. */
 static int64_t at_place(const struct replay *r, const struct tfh_seg *s)
 {
 	if (!r->place || s->label != TFH_L_GAP || s->spin || s->t1 - s->t0 < TFH_GAP_NS)
@@ -122,7 +122,7 @@ static int64_t scaled(const struct replay *r, int64_t ns)
 	return (int64_t)((double)ns * r->host);
 }
 
-/* What is left of a delay `late` that ended at t, if the program's host functions take no time. */
+/* The rest of a delay `late` that ended at t if the program's host functions take no time. */
 static int64_t without_function(const struct tfh_slice *sl, uint32_t f, int64_t late)
 {
 	int64_t took = f == TFH_NO ? 0 : sl->function.v[f].t1 - sl->function.v[f].t0;
@@ -412,7 +412,7 @@ static bool removes_nothing(const struct replay *r)
 	return part != TFH_PART_LAUNCH && part != TFH_PART_HOST && !(r->parts >> part & 1);
 }
 
-/* New completion times of the windows in memory. */
+/* Computes new completion times of the windows in memory. */
 static const int64_t *time_anew(struct replay *r, const struct heap_node *v, int64_t *c)
 {
 	bool nothing = removes_nothing(r);
@@ -496,7 +496,7 @@ static void free_replays(struct tfh_samples *all)
 		free(all->without[i].of.v);
 }
 
-/* Samples of one slice refer to the places of all. */
+/* Takes samples of one slice; they refer to the places of all slices. */
 static void *take(const void *arg, const struct tfh_slice *sl)
 {
 	const struct tfh_samples *all = arg;

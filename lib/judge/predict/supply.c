@@ -53,8 +53,8 @@ static int gather(const struct tfh_accounts *accounts, struct gets *g)
 	return gap ? rc : -ENOMEM;
 }
 
-/* How many steps stalled (unusual.c): as many of the longest gaps are not the time of a batch. With
- * device times a step is not the time from batch to batch, so gaps are selected by length. */
+/* The number of steps that stalled (unusual.c): that many of the longest gaps are not the time of a batch. With device
+ * times a step is not the time from batch to batch, so gaps are selected by duration. */
 static size_t pauses(const struct tfh_accounts *accounts)
 {
 	size_t n = 0;
@@ -64,7 +64,7 @@ static size_t pauses(const struct tfh_accounts *accounts)
 	return n;
 }
 
-/* Mean distance of batches in an epoch that were waited for, many in a row. */
+/* Mean interval of batches within an epoch that were waited for, many in succession. */
 static double starved(const struct tfh_accounts *accounts, const struct gets *g, size_t *count)
 {
 	double ns = 0;

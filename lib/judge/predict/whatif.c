@@ -1,8 +1,8 @@
 /*
- * What removing a class of blocking time would gain. Host times alone only support a bound: the
- * step without that time. How much of it can be gained depends on what runs beside it, so no point
- * value is given (step_s stays NAN); the true value lies between low_s and high_s. The bound must
- * hold, so the uncertainty of the mean is subtracted from the rest of the step.
+ * What removing a class of blocking time would gain. Host times alone only support a bound: the step without that time.
+ * How much of it can be gained depends on what runs at the same time, so no point value is given (step_s stays NAN);
+ * the true value is between low_s and high_s. The bound must hold, so the uncertainty of the mean is subtracted from
+ * the rest of the step.
  */
 #include <math.h>
 
@@ -31,7 +31,7 @@ static double kept(const struct tfh_step *s, enum tfh_remove what)
 	return (double)s->breakdown[TFH_PART_COMPUTE] + (double)s->breakdown[TFH_PART_UNATTRIBUTED];
 }
 
-/* Whether removing it removes waits for batches. */
+/* Whether the removed time is a wait for batches. */
 static bool is_waiting(enum tfh_remove what)
 {
 	return what == TFH_REMOVE_INPUT || what == TFH_REMOVE_EVERYTHING_BUT_COMPUTE;
@@ -57,7 +57,7 @@ static void block(struct means *m, double kept_s, double all_s, uint64_t steps)
 	m->n++;
 }
 
-/* What stays of a step, by blocks of the run. */
+/* The rest of a step, by blocks of the run. */
 static struct means by_block(const struct tfh_accounts *accounts, enum tfh_remove what)
 {
 	struct means m = {0};
@@ -81,8 +81,8 @@ static struct means by_block(const struct tfh_accounts *accounts, enum tfh_remov
 	return m;
 }
 
-/* Standard error of the rest, as a share of the step (ratio estimator: a machine that is slower for a while is slower with and
- * without the removed cost). 0 if there are too few steps. */
+/* Standard error of the rest, as a share of the step (ratio estimator: when the machine is slow for a while, it is slow
+ * with and without the removed cost). 0 if there are too few steps. */
 static double uncertain(const struct means *m)
 {
 	if (m->n < 2 || !(m->all > 0))
@@ -92,7 +92,7 @@ static double uncertain(const struct means *m)
 	return variance > 0 ? sqrt(variance / n) / (m->all / n) : 0;
 }
 
-/* Computing on a device takes what it takes. Code on the processor may be as fast throughout as it was in its fastest block. */
+/* Computing on a device cannot become faster. Code on the processor may always be as fast as in its fastest block. */
 double tfh_fastest(const struct tfh_accounts *accounts, enum tfh_remove what)
 {
 	struct means m = by_block(accounts, what);
@@ -100,7 +100,8 @@ double tfh_fastest(const struct tfh_accounts *accounts, enum tfh_remove what)
 	return accounts->facts->cpu_only && m.kept > 0 ? m.least * (double)m.n / m.kept : 1;
 }
 
-/* Part of the time on a processor for which the threads that drive the job waited for one: other work, maybe what is removed, kept all busy. */
+/* Share of the time on a processor for which the driving threads waited for one: all were busy with other work, which
+ * may be the removed work. */
 static double late_share(const struct tfh_accounts *accounts)
 {
 	double late = accounts->facts->cpu_only ? accounts->facts->delay_per_run : 0;
@@ -109,8 +110,8 @@ static double late_share(const struct tfh_accounts *accounts)
 }
 
 /*
- * What a pause leaves behind: others use the caches meanwhile, and what follows fetches its code and data again. The longer it was,
- * the more is gone, up to all of it. Without the pause that is not so.
+ * The after-effect of a pause: others use the caches meanwhile, so the code after it fetches its instructions and data
+ * again. The longer the pause, the more is evicted, up to all of it. Without the pause this cost disappears.
  */
 double tfh_cooled_s(double removed_s)
 {
@@ -118,9 +119,9 @@ double tfh_cooled_s(double removed_s)
 }
 
 /*
- * Tier C: how much shorter what stays of a step may be than it was. Parts of it may be as fast as in the fastest block. On a
- * processor it no longer waits for those that the removed work kept busy, and finds its code and data in the caches. The loop's own
- * Python no longer waits for the lock, where functions of the pipeline held it.
+ * Tier C: by how much the rest of a step may become shorter than it was. Parts of it may be as fast as in the fastest
+ * block. On a processor it no longer waits for cores that the removed work kept busy, and finds its code and data in
+ * the caches. The loop's own Python no longer waits for the lock if functions of the pipeline held it.
  */
 static double may_shrink(const struct tfh_accounts *accounts, enum tfh_remove what, double left,
 			 double step, double host)
@@ -139,7 +140,8 @@ static double may_shrink(const struct tfh_accounts *accounts, enum tfh_remove wh
 	return fmin(off, left / TFH_PREDICT_MOST_OFF_PART);
 }
 
-/* Computing on a device stays, and the report has said how much that is; it gains no more than warm caches. */
+/* The lower end of the interval. Computing on a device stays, in the amount that the report shows; it gains at most
+ * from warm caches. */
 static double at_best(const struct tfh_accounts *accounts, enum tfh_remove what, double left,
 		      double step, const struct tfh_result *r)
 {
@@ -152,14 +154,15 @@ static double at_best(const struct tfh_accounts *accounts, enum tfh_remove what,
 	return fmax(shrunk, fmin(least * r->breakdown[TFH_PART_COMPUTE].s_per_step, left));
 }
 
-/* No device works beside it, and no worker makes batches meanwhile: a step is shorter by what is removed. */
+/* Whether a step becomes shorter by the removed time: no device works in parallel, and no worker makes batches
+ * meanwhile. */
 static bool serial(const struct tfh_accounts *accounts)
 {
 	return accounts->facts->cpu_only &&
 	       (!accounts->facts->consumers || tfh_on_request(accounts));
 }
 
-/* What stays, in the run's slowest block, as a share of its mean. */
+/* The rest of a step in the run's slowest block, as a share of its mean. */
 static double slowest(const struct means *m)
 {
 	return m->kept > 0 ? m->most * (double)m->n / m->kept : 1;
@@ -172,7 +175,7 @@ void tfh_serial_gain(const struct tfh_accounts *accounts, enum tfh_remove what, 
 	double even =
 		TFH_PREDICT_MEASURED * left + TFH_PREDICT_ERRORS * uncertain(&m) * step + off_s;
 	double below = even + tfh_cooled_s(step - left) + left * late_share(accounts);
-	/* Batches that others make from now on compete with the step for the machine. */
+	/* Batches that other threads or processes make from now on compete with the step for the machine. */
 	double slower = what == TFH_REMOVE_INPUT ? TFH_PREDICT_CROWDING : 1;
 
 	if (!serial(accounts) || !(left > 0))
