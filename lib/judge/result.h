@@ -1,7 +1,7 @@
 /*
- * What the analysis says about a run: the one structure that every report prints. Mirrors the JSON
- * schema tfhook.report/1 field by field. Seconds and shares are doubles; NAN means "not measured"
- * and is printed as null or n/a, never as 0. Strings belong to the result.
+ * What the analysis found in a run: the one structure that every report prints. Mirrors the JSON schema tfhook.report/1
+ * field by field. Seconds and shares are doubles; NAN means "not measured" and is printed as null or n/a, never as 0.
+ * Strings belong to the result.
  */
 #ifndef TFH_RESULT_H
 #define TFH_RESULT_H
@@ -17,7 +17,7 @@
 
 struct tfh_verdict {
 	enum tfh_class cls;
-	enum tfh_cause cause; /* TFH_CAUSE_NONE where the class has none */
+	enum tfh_cause cause; /* TFH_CAUSE_NONE if the class has none */
 	enum tfh_class also[TFH_ALSO];
 	uint32_t n_also;
 	double share; /* of training wall time */
@@ -25,20 +25,20 @@ struct tfh_verdict {
 	char tier; /* 'A' 'B' 'C' */
 };
 
-/* What comes again and again in a run: its steps (kind TRAIN), evaluations, checkpoints, what lies between loops. */
+/* What a run does again and again: its steps (kind TRAIN), evaluations, checkpoints, work between loops. */
 struct tfh_recurring {
 	enum tfh_segment kind;
 	uint64_t count;
-	double total_s;	  /* of a checkpoint or a compilation what it takes beyond a usual step */
-	double blocked_s; /* of it: of its class */
+	double total_s;	  /* of a checkpoint or a compilation: the time beyond a usual step */
+	double blocked_s; /* the part of it that belongs to the class */
 	enum tfh_class cls;
 	enum tfh_cause cause;
 };
 
-/* Steps became slower or faster. */
+/* A point at which steps became slower or faster. */
 struct tfh_change {
-	uint64_t step;		   /* the first that is as those behind it */
-	double at_s, from_s, to_s; /* since the run's start; mean steps before and after it */
+	uint64_t step;		   /* the first step after the change */
+	double at_s, from_s, to_s; /* time since the run's start; mean step before and after */
 	enum tfh_part part;	   /* that changed most */
 };
 
@@ -70,18 +70,17 @@ struct tfh_job_stage {
 struct tfh_whatif {
 	enum tfh_remove remove;
 	double step_s, low_s, high_s, floor_s, speedup, ceiling_speedup;
-	double saved_s; /* of the run, by step_s or, where that is not known, at best */
-	const char *
-		no_bound; /* why nothing is known of it, as a part of a sentence; NULL: something is */
+	double saved_s;	      /* of the run, by step_s or, if that is not known, at most */
+	const char *no_bound; /* why no bound is known, as a part of a sentence; NULL: one is */
 };
 
 /* A place of the program between calls, removed by itself. */
 struct tfh_place_gain {
 	const char *file, *function;
-	uint32_t line;		  /* most looked at */
-	bool whole;		  /* the function with all that it calls, or that line alone */
+	uint32_t line;		  /* the line with the most samples */
+	bool whole;		  /* the function with everything it calls, or only that line */
 	double s_per_step, off_s; /* of the host's own time; two standard errors */
-	struct tfh_whatif gain;	  /* remove: none of the list */
+	struct tfh_whatif gain;	  /* remove: not in the list */
 };
 
 struct tfh_segment_sum {
@@ -90,16 +89,17 @@ struct tfh_segment_sum {
 	double total_s, every_steps;
 };
 
-/* A part of the run's tree. The parts of one parent do not overlap, and together they are all of it. */
+/* A part of the run's tree. The parts of one parent do not overlap, and together they are the whole parent. */
 struct tfh_part_of_run {
 	enum tfh_branch kind;
-	uint32_t parent;  /* index, before its own; the root's is its own */
-	const char *name; /* of what is executed, "" unknown */
-	uint64_t count;	  /* iterations of a loop; else how often there was such a part */
-	uint64_t runs;	  /* loops: how often they were entered */
+	uint32_t parent;  /* a smaller index; the root is its own parent */
+	const char *name; /* of the executed function, "" unknown */
+	uint64_t count;	  /* iterations of a loop; otherwise the number of such parts */
+	uint64_t runs;	  /* loops: how many times they were entered */
 	double begin_s;	  /* of the first, since the run's start */
 	double wall_s;	  /* of all */
-	/* The steps within it, those of its parts too, and where their time went, seconds; only of tfh_analyze_ranks(). */
+	/* The steps in it, including those of its parts, and their time by cause, in seconds; only after
+	 * tfh_analyze_ranks(). */
 	uint64_t steps;
 	double steps_s, compute_s, cause_s[TFH_CAUSE_COUNT];
 };
@@ -136,22 +136,22 @@ struct tfh_transfer {
 
 struct tfh_quality {
 	uint64_t events, dropped, unhooked;
-	uint64_t unnamed; /* uses of names that found no id of their own */
+	uint64_t unnamed; /* uses of names without an id of their own */
 	double unattributed_share, overhead_share;
-	/* What the job's threads together waited for processors, seconds a second (may exceed 1);
-	 * NAN: not sampled. Crowded: enough to distort times. */
+	/* Seconds per second that the job's threads together waited for processors (may exceed 1); NAN: not sampled.
+	 * crowded: the wait is long enough to distort times. */
 	double run_delay_share;
 	bool crowded;
 	bool clean_end;
 	const char *gpu_times; /* "cupti" "none" "imported" */
-	const char *graphs; /* why only whole graph launches were timed, NULL: their nodes were */
-	const char *clock;  /* "tsc" "clock_gettime" */
+	const char *graphs;    /* why only whole graph launches were timed, NULL: nodes were */
+	const char *clock;     /* "tsc" "clock_gettime" */
 	double clock_residual_s;
 	uint32_t files, files_complete, holes;
 	const char *const *unhooked_names;
 };
 
-/* What a stream was given last: what a hung wait waits for. */
+/* The last kernel of a stream: what a hung wait waits for. */
 struct tfh_last_launch {
 	uint32_t stream;
 	uint64_t handle;
@@ -170,7 +170,7 @@ enum tfh_xprof_part {
 	TFH_XPROF_COUNT
 };
 
-/* Device memory asked of the driver. */
+/* Device memory requested from the driver. */
 struct tfh_allocation {
 	const char *fn;
 	int64_t t;
@@ -185,7 +185,7 @@ struct tfh_heap_sum {
 	uint64_t in_use, peak, allocations, failed, before;
 	uint64_t capacity; /* of the devices that ran ops, 0 unknown */
 	int64_t peak_t;
-	uint64_t line[TFH_HEAP_POINTS]; /* highest use in equal parts of the run */
+	uint64_t line[TFH_HEAP_POINTS]; /* maximum use in equal parts of the run */
 	uint32_t drawn, n_failure;
 	struct tfh_failure failure[TFH_HEAP_FAILURES];
 };
@@ -198,19 +198,18 @@ struct tfh_rank {
 	enum tfh_class cls;
 	enum tfh_cause cause;
 	char tier;
-	double share, step_s; /* as of the verdict; mean step */
+	double share, step_s; /* of the verdict; mean step */
 	uint64_t steps;
 	uint64_t all_steps;		  /* not only judged ones */
-	uint64_t exchanges;		  /* collectives and messages that it has called NCCL for */
+	uint64_t exchanges;		  /* collectives and messages that it called NCCL for */
 	double breakdown[TFH_PART_COUNT]; /* seconds per step */
-	double jitter_s;		  /* of it: waiting for other ranks */
+	double jitter_s;		  /* the part of it that is waiting for other ranks */
 	double late_s;	 /* mean delay behind the first rank at collectives, NAN unknown */
-	double held_s;	 /* of it: all others were there and waited for this one alone */
-	double silent_s; /* from its last sign of life to that of the rank that lived longest */
-	bool closed;	 /* it ended by itself, with all that it had recorded */
+	double held_s;	 /* the part in which all others waited for this one alone */
+	double silent_s; /* from its last record to that of the rank that lived longest */
+	bool closed;	 /* it ended by itself and recorded everything */
 	bool straggler;	 /* the others wait for it */
-	double need_s[TFH_REMOVE_COUNT]; /* step without that class and without waiting for others
-					  */
+	double need_s[TFH_REMOVE_COUNT]; /* step without that class and without waits for others */
 };
 
 /* One step, for --steps; kept for every step of the critical process. */
@@ -222,14 +221,14 @@ struct tfh_step {
 	float breakdown[TFH_PART_COUNT]; /* seconds */
 };
 
-/* Start-up: what was there for the first time, in the usual order. */
+/* Phases of start-up, in their usual order: the first time that each was reached. */
 enum tfh_phase {
-	TFH_PHASE_DRIVER,  /* the driver had been initialised */
-	TFH_PHASE_CONTEXT, /* a context was there */
+	TFH_PHASE_DRIVER,  /* the driver was initialised */
+	TFH_PHASE_CONTEXT, /* a context was created */
 	TFH_PHASE_MODULE,  /* a module of kernels was loaded */
 	TFH_PHASE_BATCH,   /* a batch was delivered */
-	TFH_PHASE_STEP,	   /* a step was done */
-	TFH_PHASE_STEADY,  /* steps were as long as usual */
+	TFH_PHASE_STEP,	   /* a step was finished */
+	TFH_PHASE_STEADY,  /* steps reached their usual duration */
 	TFH_PHASE_COUNT
 };
 
@@ -240,8 +239,8 @@ struct tfh_kind {
 	double median_s, time_share;
 };
 
-/* A span whose records were discarded to save room: what the sketches of its chunks tell. None of
- * it is among the steps. */
+/* A span whose records were discarded to save space, as described by the sketches of its chunks. Its steps are not
+ * among the others. */
 struct tfh_discarded_call {
 	const char *fn;
 	uint64_t count;
@@ -259,132 +258,130 @@ struct tfh_discarded {
 	double mean_s, median_s; /* of a step; median of the chunks' means; NAN unknown */
 	struct tfh_discarded_call *call; /* by count */
 	uint32_t n_call;
-	bool knows_anchors; /* in all chunks */
+	bool knows_anchors; /* the anchors of all chunks are known */
 	struct tfh_discarded_anchor anchor[TFT_SKETCH_ANCHORS];
 };
 
-/* How the steps differ from each other, and what is inside them. */
+/* How the steps differ from each other, and what repeats inside them. */
 struct tfh_pattern {
-	struct tfh_kind kind[TFH_KINDS]; /* by count; fewer than two: all are of one kind */
+	struct tfh_kind kind[TFH_KINDS]; /* by count; fewer than two: all steps are of one kind */
 	uint32_t n_kind;
-	uint32_t per_update; /* batches until the sequence of kinds begins again, 1: every one */
-	uint32_t inner;	     /* times that the launches inside one step repeat, 1: not */
+	uint32_t per_update; /* batches until the sequence of kinds repeats, 1: every batch */
+	uint32_t inner;	     /* repetitions of the launches inside one step, 1: none */
 	uint64_t recompiles; /* modules loaded by training steps */
 	double recompile_s;
 };
 
-/* What tells how fast the input pipeline can deliver. */
+/* The evidence for how fast the input pipeline can deliver. */
 enum tfh_supply_basis {
 	TFH_SUPPLY_UNKNOWN,
-	TFH_SUPPLY_ON_REQUEST, /* it works only while it is asked */
-	TFH_SUPPLY_WAITED,     /* batches were waited for one after the other */
+	TFH_SUPPLY_ON_REQUEST, /* it works only when a batch is requested */
+	TFH_SUPPLY_WAITED,     /* batches were waited for in succession */
 	TFH_SUPPLY_BURSTS      /* bursts, each from one empty buffer to the next */
 };
 
 /* What the input pipeline could deliver; NAN: not known. */
 struct tfh_supply {
-	double period_s; /* time per batch when nobody holds it up */
-	double headroom; /* it could deliver at least so many times what the steps take */
-	uint64_t buffer; /* batches that lay ready, at least; 0 unknown */
-	bool exact;	 /* the producer never stopped: no step can be shorter on the average */
+	double period_s; /* time per batch if no consumer holds it up */
+	double headroom; /* it could deliver at least this many times the steps' rate */
+	uint64_t buffer; /* batches that were ready, at least; 0 unknown */
+	bool exact;	 /* the producer never stopped: no step can be shorter on average */
 	enum tfh_supply_basis basis;
 	uint64_t seen; /* batches waited for, or bursts */
 };
 
-/* Where most of a cause's calls are made: the function called, and the place in the program, "" not
- * known. */
+/* The function and the place in the program of most calls of a cause, "" unknown. */
 struct tfh_call_site {
 	const char *fn, *where;
 	uint32_t stack; /* the same as frames (tfh_run_stack, tfh_run_python) */
 };
 
-/* Functions of the program that pauses were spent in, by the ranges of an imported trace. */
+/* Functions of the program in which pauses were spent, by the ranges of an imported trace. */
 struct tfh_code_time {
 	struct {
 		const char *name;
 		double s_per_step;
-	} function[TFH_CODE_FUNCTIONS]; /* those with the largest parts */
+	} function[TFH_CODE_FUNCTIONS]; /* those with the most time */
 	uint32_t n;
 	double s_per_step; /* of all functions */
 };
 
-/* What threads were seen to be at between their calls: enum tft_look, and a log or its like being
- * written, which is no checkpoint. */
+/* What samples saw threads do between their calls: enum tft_look, and writing a log or similar file, which is not a
+ * checkpoint. */
 #define TFH_SEEN_LOG TFT_LOOK_COUNT
 #define TFH_SEEN_COUNT (TFT_LOOK_COUNT + 1)
 struct tfh_seen_sum {
 	double part[TFH_SEEN_COUNT]; /* shares */
-	double ns;		     /* of the thread's time that they stand for */
-	uint64_t looks;		     /* 0: nobody looked */
+	double ns;		     /* thread time that the samples represent */
+	uint64_t looks;		     /* samples; 0: none */
 };
 
-/* What of the machine is worth a sentence, mean of the whole run; 0: nothing. */
+/* What is worth a sentence about the machine, as means of the whole run; 0: nothing. */
 struct tfh_machine_findings {
 	double processors;  /* of the machine, NAN: not read */
 	double limit;	    /* processors that the container may use, 0: all */
 	double busy, steal; /* processors */
-	double throttled; /* the container had used up its limit: share, added up over processors */
-	double io;	  /* share of the time: nothing went on for disks */
-	double memory;	  /* share of the time: something waited for memory */
-	double swap;	  /* bytes a second */
+	double throttled;   /* the container had used up its limit: share, summed over processors */
+	double io;	    /* share of the time in which all work waited for disks */
+	double memory;	    /* share of the time in which something waited for memory */
+	double swap;	    /* bytes per second */
 	struct tfh_gpu_findings {
-		int lowered_device; /* the one whose clock was lowered most */
+		int lowered_device; /* the device whose clock was lowered most */
 		double lowered
-			[4]; /* share of the readings: for power, heat, a setting, other reasons */
-		double power, limit;   /* W, its mean and its limit; NAN: not read */
-		int xid_device;	       /* the one with most errors that the driver reported */
-		double xids, last_xid; /* how many; the number of the last one */
-		int ecc_device;	       /* the one with most errors that ECC did not correct */
+			[4]; /* shares of the readings: power, heat, a setting, other reasons */
+		double power, limit;   /* mean and limit in W; NAN: not read */
+		int xid_device;	       /* the device with the most errors reported by the driver */
+		double xids, last_xid; /* their number; the number of the last one */
+		int ecc_device;	       /* the device with the most errors not corrected by ECC */
 		double ecc;
 	} gpu;
 };
 
-/* A line of Python that threads were seen at between their calls. */
+/* A line of Python at which samples saw threads between their calls. */
 struct tfh_seen_line {
 	const char *file, *function; /* NULL: none is known */
 	uint32_t line;
-	const char *callee, *callee_file; /* of a library, which it mostly calls; NULL: none */
+	const char *callee, *callee_file; /* library function that it mostly calls; NULL: none */
 	uint32_t callee_line;
 	double s_per_step, off_s; /* off: two standard errors */
-	double of_s;		  /* of so much of the verdict's cause */
+	double of_s;		  /* the part of the verdict's cause that it refers to */
 	uint64_t looks;
 };
 
-/* The copies of most of the verdict's bytes come again: from or to the same memory in so many steps. */
+/* Copies that account for most of the verdict's bytes and repeat: from or to the same memory in `steps` steps. */
 struct tfh_copied_again {
 	enum tfh_dir dir;
 	double bytes;
-	uint64_t steps,
-		back; /* 0: none does; back: it sends what was fetched to that memory before */
+	uint64_t steps, back; /* steps 0: none; back: they send back what had been fetched */
 };
 
-/* The calls that led there, as a tree: a node's time is its children's and its own. */
+/* The calls that led to the seen lines, as a tree: a node's time includes that of its children. */
 struct tfh_seen_node {
 	const char *file, *function;
-	uint32_t line, parent; /* parent: index, its own: none */
+	uint32_t line, parent; /* parent: index; a root is its own parent */
 	double s_per_step, own_s;
 	uint64_t looks;
 };
 
-/* The fewest worker processes with which steps no longer wait for their batch, and a step then. */
+/* The smallest number of worker processes with which steps do not wait for their batch, and the step with it. */
 struct tfh_more_workers {
 	uint32_t from,
-		to; /* from 0: the training thread makes its batches; to 0: not known, or no more would help */
+		to; /* from 0: the training thread makes batches; to 0: unknown, or no gain */
 	double low_s, high_s; /* NAN: not known */
 };
 
-/* Child processes, or else other threads of Python, that were at work in the judged steps: threads while a driving one
- * waited. */
+/* Child processes or, if there are none, other Python threads that were at work in the judged steps (threads: while a
+ * driving thread waited). */
 struct tfh_seen_workers {
-	uint32_t processes, threads; /* that were seen at work; one of both is 0 */
+	uint32_t processes, threads; /* seen at work; one of the two is 0 */
 	uint64_t looks;
-	double busy; /* share of their time that they were not waiting for work */
+	double busy; /* share of their time in which they did not wait for work */
 	struct {
 		const char *file, *function; /* NULL: none is known */
 		uint32_t line;
-		double share, off;  /* of the time that they were busy; off: two standard errors */
-	} line;			    /* where they are most */
-	struct tfh_seen_node *node; /* times: of all of them together */
+		double share, off;  /* share of their busy time; off: two standard errors */
+	} line;			    /* the line with most of their time */
+	struct tfh_seen_node *node; /* times: sum over all of them */
 	uint32_t n_node;
 	struct tfh_more_workers more;
 };
@@ -392,41 +389,40 @@ struct tfh_seen_workers {
 /* A function that is compiled again for other shapes or values. */
 struct tfh_retraced {
 	const char *name;
-	uint64_t variants, calls; /* of the whole run; variants 0: there is none */
+	uint64_t variants, calls; /* in the whole run; variants 0: there is none */
 };
 
-/* A line of Python that the main thread was seen at before the first step. */
+/* A line of Python at which samples saw the main thread before the first step. */
 struct tfh_start_line {
 	const char *file, *function;
 	uint32_t line;
-	const char *
-		imports; /* the module that it imports, "" of unknown name; NULL: it imports none */
-	double share;	 /* of the part's wall time */
+	const char *imports; /* the module that it imports, "": name unknown; NULL: none */
+	double share;	     /* of the part's wall time */
 	uint64_t looks;
 };
 
-/* What was seen of a part of the run before its first step: before the first call, or start-up. */
+/* What samples saw in a part of the run before its first step: before the first call, or in start-up. */
 struct tfh_seen_start {
 	enum tfh_branch kind;
 	double wall_s;
 	uint64_t looks;
 	double state
-		[TFT_LOOK_COUNT]; /* shares of the part's wall time; less than 1 where nobody looked */
+		[TFT_LOOK_COUNT]; /* shares of the part's wall time; less than 1 without samples */
 	struct tfh_start_line line[TFH_VERDICT_START_LINES]; /* the largest shares first */
 	uint32_t n_line;
-	const char
-		*why; /* why looks have no lines, or there are none; NULL: nothing kept them away */
+	const char *why; /* why samples or their lines are missing; NULL: they are not */
 };
 
-/* Whether what the verdict's steps wait for are requests. */
+/* Whether the steps of the verdict wait for requests. */
 enum tfh_serves { TFH_SERVES_NOT, TFH_SERVES_MAYBE, TFH_SERVES };
 
-/* What else was found of a run, for the sentences of a report (report/words). Times are seconds of
- * a judged step unless they say otherwise; NAN: not known. */
+/* Further findings for the sentences of a report (report/words). Times are seconds of a judged step unless stated
+ * otherwise; NAN: not known. */
 /* Time for which threads of the job were ready to run without a CPU. */
 struct tfh_contended {
-	double share, s_per_step; /* of the judged steps; 0: none to tell of */
-	/* CPUs, on average: busy ones of the machine, and those that the job's processes used; NAN: not known */
+	double share, s_per_step; /* of the judged steps; 0: none */
+	/* Mean number of CPUs: those of the machine that were busy, and those that the job's processes used; NAN: not
+	 * known */
 	double busy, own;
 };
 
@@ -434,51 +430,51 @@ struct tfh_findings {
 	bool cpu_only;	       /* no device was used */
 	bool torch;	       /* PyTorch's ranges were recorded */
 	bool imported;	       /* the trace of another profiler */
-	bool device_times;     /* there are some, if not of the judged steps */
+	bool device_times;     /* there are some, maybe not of the judged steps */
 	bool input_visible;    /* calls of an input pipeline were seen */
 	bool mixed_copies;     /* waits for queued copies and kernels together take 5 % */
-	bool queued_functions; /* most of host.callback: functions that streams ran */
+	bool queued_functions; /* most of host.callback is functions that streams ran */
 	double cause_s[TFH_CAUSE_COUNT];
 	struct tfh_retraced retraced;
 	double kernel_share; /* of the processor time; 0: usual */
 	enum tfh_cause input_cause;
-	double graph_ran;	    /* share of executing for which the process had a processor */
-	double code_ran;	    /* share of pauses between calls for which the thread had one */
+	double graph_ran;	    /* share of the executing time with a processor */
+	double code_ran;	    /* share of the pauses between calls with a processor */
 	struct tfh_seen_sum seen;   /* in the judged steps */
-	struct tfh_seen_line line;  /* where most of the verdict's cause is */
+	struct tfh_seen_line line;  /* the line with most of the verdict's cause */
 	struct tfh_seen_node *node; /* a parent before its children */
 	uint32_t n_node;
 	struct tfh_seen_workers workers;
 	struct tfh_copied_again again;
 	enum tfh_serves serves;
-	struct tfh_seen_start start[2]; /* kind TFH_BRANCH_NONE: there is no such part */
+	struct tfh_seen_start start[2]; /* kind TFH_BRANCH_NONE: no such part */
 	struct tfh_call_site wait, alloc, load;
 	struct tfh_call_site pause;		      /* where pauses between calls end; no fn */
 	struct tfh_code_time python, other;	      /* of host.python; of other causes */
 	uint64_t windows, windows_timed, holed_steps; /* timed: with device times */
-	double lead_s;	 /* how far the host is ahead of the device at a step's end */
-	double before_s; /* in all: the device was busy with work from before the trace */
+	double lead_s;	 /* the host's lead over the device at a step's end */
+	double before_s; /* total: the device was busy with work from before the trace */
 	const char *no_device_times; /* why there are none, NULL */
 	const char *no_python;	     /* why Python's lines are missing, NULL */
 	uint64_t lost_ops;
-	uint32_t alike_loops; /* of functions of the same name, judged together; 0: one */
+	uint32_t alike_loops; /* loops with functions of one name, judged together; 0: one */
 	struct {
 		uint32_t n;
 		double total_s;
 		enum tfh_part most;
-	} stall; /* steps that stood still */
+	} stall; /* steps that stalled */
 	struct {
 		double every, longer_s, share; /* share: of training time; every 0: none */
 		enum tfh_part part;
-	} slow; /* steps that are slow in turn */
+	} slow; /* steps that are slow at regular intervals */
 	struct {
-		double pages, cost_s; /* pages 0: too few to tell */
-	} fault;		      /* memory taken anew from the kernel */
+		double pages, cost_s; /* pages 0: too few to report */
+	} fault;		      /* memory taken from the kernel again and again */
 	struct tfh_machine_findings machine;
 	struct tfh_contended contended;
-	uint64_t priced;	 /* settings that cost time: rows of base/priced.def, as bits */
+	uint64_t priced;	 /* settings that cost time: base/priced.def, as bits */
 	double others_compute_s; /* median of the other ranks */
-	uint32_t pid, unjudged;	 /* other processes that did about as much and are no ranks */
+	uint32_t pid, unjudged;	 /* other processes that did about as much, without a rank */
 };
 
 struct tfh_result {
@@ -493,25 +489,25 @@ struct tfh_result {
 	struct tfh_last_launch last[TFH_LAST_SHOWN]; /* the latest first */
 	uint32_t n_last;
 	double xprof[TFH_XPROF_COUNT]; /* NAN: no device times */
-	struct tfh_heap_sum heap;      /* allocations 0: none was seen */
-	struct tfh_rank *rank;	       /* by rank; NULL where there is one */
+	struct tfh_heap_sum heap;      /* allocations 0: none seen */
+	struct tfh_rank *rank;	       /* by rank; NULL if there is only one */
 	uint32_t n_rank;
-	/* Of all that recurs. It is the steps' unless something else costs more. */
+	/* The verdict of everything that recurs: that of the steps (steady) unless something else costs more. */
 	struct tfh_verdict verdict, steady;
 	struct tfh_recurring recurring[TFH_SEGMENT_COUNT]; /* the most blocking first */
 	uint32_t n_recurring;
-	uint32_t lead; /* of these, from 1: what the verdict is about where it is not the steps */
+	uint32_t lead; /* index + 1 in it: the subject of the verdict unless it is the steps */
 	struct tfh_change change[TFH_CHANGES]; /* in order of time */
 	uint32_t n_change;
-	double recurs_s; /* all of them together */
+	double recurs_s; /* total of all */
 	struct tfh_steps steps;
-	struct tfh_share breakdown[TFH_PART_COUNT];   /* of a training step, on average */
+	struct tfh_share breakdown[TFH_PART_COUNT];   /* of the mean training step */
 	struct tfh_job_stage stages[TFH_STAGE_COUNT]; /* raw-input .. storage */
 	struct tfh_whatif whatif[TFH_REMOVE_COUNT];
 	uint32_t n_whatif;
 	struct tfh_place_gain place[TFH_PREDICT_PLACES];
 	uint32_t n_place;
-	uint32_t line_place;	      /* of these, from 1: the one that found.line is in */
+	uint32_t line_place;	      /* index + 1 in it: the place that contains found.line */
 	struct tfh_part_of_run *tree; /* a parent before its parts; the run itself first */
 	uint32_t n_tree;
 	struct tfh_segment_sum segments[TFH_SEGMENT_COUNT];
@@ -521,7 +517,7 @@ struct tfh_result {
 	struct tfh_kernel *kernels;
 	uint32_t n_kernels;
 	struct tfh_family_time
-		families[TFH_FAMILY_COUNT]; /* the most time first; none without device times */
+		families[TFH_FAMILY_COUNT]; /* the most time first; empty without device times */
 	uint32_t n_families;
 	struct tfh_transfer *transfers;
 	uint32_t n_transfers;
@@ -531,28 +527,28 @@ struct tfh_result {
 	uint32_t n_discarded;
 	struct tfh_step *step;
 	uint64_t n_step;
-	float (*step_cause)
-		[TFH_CAUSE_COUNT];	 /* by step, seconds; NULL: not of tfh_analyze_ranks() */
-	uint64_t exchanges;		 /* as struct tfh_rank */
-	double jitter_s;		 /* per step, of communication: waiting for other ranks */
+	float (*step_cause)[TFH_CAUSE_COUNT]; /* by step, s; only after tfh_analyze_ranks() */
+	uint64_t exchanges;		      /* as struct tfh_rank */
+	double jitter_s;		 /* per step: communication that waits for other ranks */
 	double need_s[TFH_REMOVE_COUNT]; /* as struct tfh_rank, without a point or limits */
 };
 
-/* copy_causes.c: cause of the time that a copy takes, and whether a transfer cause is about such copies: those of its
- * direction and memory, or all where it names none. `dir`: enum tfh_dir; pageable: 1, 0, -1 unknown. */
+/* copy_causes.c: the cause of a copy's time; and whether a transfer cause covers such copies: those of its direction
+ * and memory, or all if it names none. `dir`: enum tfh_dir; pageable: 1, 0, -1 unknown. */
 enum tfh_cause tfh_copy_cause(unsigned dir, bool pageable);
 bool tfh_cause_names_copy(enum tfh_cause cause, unsigned dir, int pageable);
 
-/* Judges a run. 0, or -ENODATA with `err` saying what is missing (exit code 5), or -errno. */
+/* Judges a run. 0, -ENODATA if data is missing (`err` says what; exit code 5), or another negative errno. */
 int tfh_analyze(struct tfh_run *run, struct tfh_result **out, struct tfh_err *err);
-/* The same. `fn` is called for each process that was judged (every rank, or the critical process), in the order of the run's
- * processes, while results still have each step's seconds by cause. Results are valid until it returns; an error of it ends
- * the analysis. What concerns the whole run (`run`, ranks, quality, end, machine) is only in *out. */
+/* The same. `fn` is called for each judged process (every rank, or the critical process), in the order of the run's
+ * processes, while results still have each step's seconds by cause. A result is valid until `fn` returns; an error of
+ * `fn` ends the analysis. Data about the whole run (`run`, ranks, quality, end, machine) is only in *out. */
 typedef int (*tfh_rank_fn)(void *arg, const struct tfh_result *r, struct tfh_err *err);
 int tfh_analyze_ranks(struct tfh_run *run, tfh_rank_fn fn, void *arg, struct tfh_result **out,
 		      struct tfh_err *err);
-/* The same, `fn` being NULL if nobody asks, and what some steps waited for: those of the chains (judge/chain.h) that `choose` makes
- * when all are judged, the first of several joined ones, or NULL. `likely`: one that it will choose, TFH_NO_STEP: any. */
+/* The same, with `fn` optional (NULL), and with what some steps waited for: those of the chains (judge/chain.h) that
+ * `choose` creates once all steps are judged. It returns the first of several linked chains, or NULL. `likely`: a step
+ * that it will choose, TFH_NO_STEP: unknown. */
 struct tfh_chain;
 struct tfh_wish {
 	struct tfh_chain *(*choose)(void *arg, const struct tfh_result *r);
