@@ -6,21 +6,21 @@
 
 #include "model/big.h"
 
-#define AT_HAND 16384u /* calls that are held to be put in order: 2 MB */
+#define AT_HAND 16384u /* calls held for sorting: 2 MB */
 
 struct tfh_by_begin {
 	struct tfh_merge *merge;
 	int64_t t0, t1;
 	struct tfh_event *held; /* [AT_HAND + 1] */
-	uint32_t *heap;		/* indexes in `held`, the first to come at [0] */
-	uint32_t *unused;	/* indexes in `held` */
+	uint32_t *heap;		/* indices into `held`, the earliest at [0] */
+	uint32_t *unused;	/* indices into `held` */
 	uint32_t n;
-	bool ended, taken; /* taken: some were; the last one's order is in `last` */
+	bool ended, taken; /* taken: at least one was; `last` has the order of the last one */
 	struct tfh_event last;
-	/* Those that come too late, found in the first pass, in their order. */
+	/* Calls that arrive too late to be sorted, found in the first pass, in their order. */
 	struct tfh_event *late;
 	size_t n_late, cap_late, next_late;
-	uint64_t *base; /* by thread: what its numbers begin at */
+	uint64_t *base; /* by thread: its first id */
 	uint32_t n_base;
 };
 
@@ -32,7 +32,7 @@ static bool before(const struct tfh_event *a, const struct tfh_event *b)
 		return a->t1 > b->t1;
 	if (a->depth != b->depth)
 		return a->depth < b->depth;
-	/* Of two that are equal the one that was recorded later encloses the other. */
+	/* Of two equal calls, the one recorded later encloses the other. */
 	return a->thread != b->thread ? a->thread < b->thread : a->number > b->number;
 }
 
@@ -102,8 +102,8 @@ static void count(struct tfh_by_begin *b, const struct tfh_event *ev)
 		b->base[ev->thread] = ev->number + 1;
 }
 
-/* Holds calls until there is no room. The first pass counts them and keeps those that come too late; the second leaves these
- * out. 0 or -ENOMEM. */
+/* Holds calls until there is no room. The first pass counts the calls and keeps those that arrive too late; the second
+ * omits these. 0 or -ENOMEM. */
 static int fill(struct tfh_by_begin *b, bool first)
 {
 	while (!b->ended && b->n < AT_HAND) {
@@ -121,7 +121,7 @@ static int fill(struct tfh_by_begin *b, bool first)
 	return 0;
 }
 
-/* The next one of those held, NULL: none is left. */
+/* The next held call; NULL: none is left. */
 static const struct tfh_event *take(struct tfh_by_begin *b)
 {
 	if (!b->n)
@@ -161,7 +161,7 @@ static int first_pass(struct tfh_by_begin *b, struct tfh_run *run, uint32_t proc
 	return rc;
 }
 
-/* ---- the second one ---- */
+/* ---- the second pass ---- */
 
 int tfh_by_begin_open(struct tfh_run *run, uint32_t process, int64_t t0, int64_t t1,
 		      struct tfh_by_begin **out, struct tfh_err *err)

@@ -14,7 +14,7 @@ static void separate(struct tfh_csv *c)
 		tfh_put(",", c->out);
 }
 
-/* What spreadsheets begin a formula with; a blank before it is dropped by some. */
+/* Whether a spreadsheet would read the text as a formula. A leading blank does not prevent that: some drop it. */
 static bool formula(const char *text)
 {
 	return strchr("=+-@\t\r", *text) && *text;

@@ -1,7 +1,4 @@
-/*
- * Comma-separated values (RFC 4180). Text that a spreadsheet would take for a formula gets an
- * apostrophe before it.
- */
+/* Comma-separated values (RFC 4180). Text that a spreadsheet would read as a formula gets a leading apostrophe. */
 #ifndef TFH_EXPORT_CSV_H
 #define TFH_EXPORT_CSV_H
 
@@ -13,11 +10,11 @@ struct tfh_csv {
 	unsigned fields; /* of this line */
 };
 
-/* NULL: an empty field. What is not UTF-8 becomes U+FFFD. */
+/* NULL: an empty field. Bytes that are not UTF-8 become U+FFFD. */
 void tfh_csv_text(struct tfh_csv *c, const char *text);
 void tfh_csv_int(struct tfh_csv *c, int64_t value);
 void tfh_csv_empty(struct tfh_csv *c);
-/* 0, or -EIO where the stream failed. */
+/* 0, or -EIO if the stream failed. */
 int tfh_csv_end(struct tfh_csv *c);
 
 #endif

@@ -1,4 +1,4 @@
-/* One table of calls, ops and steps, a line each, in nanoseconds since the run's start. */
+/* One table of calls, ops and steps, one per line, in nanoseconds since the run's start. */
 #include "base/vocabulary.h"
 #include "export/csv.h"
 #include "export/naming.h"

@@ -6,7 +6,7 @@
 
 #include "model/big.h"
 
-/* Called for each judged process, whose result lives only as long. */
+/* Called for each judged process; its result is valid only during the call. */
 static int keep_steps(void *arg, const struct tfh_result *r, struct tfh_err *err)
 {
 	struct tfh_export *x = arg;
@@ -55,7 +55,7 @@ bool tfh_export_has(const struct tfh_export *x, const struct tfh_step *s)
 	return !x->part || (s->index >= x->first && s->index <= x->last);
 }
 
-/* The time that the exported steps of a rank take; false: it has none of them. */
+/* The time of a rank's exported steps; false: it has none. */
 static bool steps_span(const struct tfh_export *x, const struct tfh_export_rank *rank, int64_t *t0,
 		       int64_t *t1)
 {

@@ -1,6 +1,6 @@
 /*
- * A run in the formats of other tools. formats.def is the table of formats; walk.c hands steps, calls
- * and ops to a format's writer, one process after the other, in bounded memory; a writer is one file.
+ * A run in the formats of other tools. formats.def is the table of formats. walk.c passes steps, calls and ops to a
+ * format's writer, one process after the other, in bounded memory. Each writer is one file.
  */
 #ifndef TFH_EXPORT_EXPORT_H
 #define TFH_EXPORT_EXPORT_H
@@ -9,7 +9,7 @@
 #include "judge/result.h"
 #include "model/ops/ops.h"
 
-/* The steps of one process that was judged. */
+/* The steps of one judged process. */
 struct tfh_export_rank {
 	uint32_t process;
 	struct tfh_step *step; /* tfh_big_array() */
@@ -20,25 +20,25 @@ struct tfh_export_rank {
 /* What is exported. */
 struct tfh_export {
 	struct tfh_run *run;
-	struct tfh_result *result; /* what the judge said */
+	struct tfh_result *result; /* the judge's result */
 	struct tfh_export_rank *rank;
 	uint32_t n_rank;
-	bool part; /* only the steps `first` to `last` */
+	bool part; /* export only the steps `first` to `last` */
 	uint64_t first, last;
-	uint32_t only; /* this process, UINT32_MAX: all */
+	uint32_t only; /* only this process, UINT32_MAX: all */
 };
 
-/* Judges the run, whose owner stays the caller, and keeps every rank's steps. 0, or as tfh_analyze(). */
+/* Judges the run, which remains the caller's, and keeps every rank's steps. Returns 0, or an error of tfh_analyze(). */
 int tfh_export_open(struct tfh_run *run, struct tfh_export *x, struct tfh_err *err);
-/* Limits the export to steps; -ENODATA with `err`: there are none of these numbers. */
+/* Limits the export to some steps. -ENODATA with `err` if no step has one of these numbers. */
 int tfh_export_limit(struct tfh_export *x, uint64_t first, uint64_t last, struct tfh_err *err);
 void tfh_export_close(struct tfh_export *x);
 
-/* The steps of a process, NULL: it was not judged. */
+/* The steps of a process; NULL: it was not judged. */
 const struct tfh_export_rank *tfh_export_rank_of(const struct tfh_export *x, uint32_t process);
 /* Whether a step is exported. */
 bool tfh_export_has(const struct tfh_export *x, const struct tfh_step *s);
-/* The time of a process that is exported, ns since the run's start. */
+/* The exported time of a process, ns since the run's start. */
 void tfh_export_span(const struct tfh_export *x, uint32_t process, int64_t *t0, int64_t *t1);
 
 static inline int64_t tfh_step_begin_ns(const struct tfh_step *s)
@@ -52,13 +52,13 @@ static inline int64_t tfh_step_end_ns(const struct tfh_step *s)
 
 /* A row of formats.def. */
 struct tfh_format {
-	const char *name;   /* of --to */
-	const char *suffix; /* of the file, if none is named */
-	bool by_rank;	    /* a file holds one process; several are a directory of files */
-	/* Writes to a stream that is not seekable. 0, or -errno with `err` where the stream is not what failed. */
+	const char *name;   /* argument of --to */
+	const char *suffix; /* of the file if the user names none */
+	bool by_rank;	    /* one file per process; several processes become a directory */
+	/* Writes to a stream that need not be seekable. 0, or -errno; `err` is set unless the stream failed. */
 	int (*write)(const struct tfh_export *x, FILE *out, struct tfh_err *err);
 };
-/* NULL if there is none of that name. */
+/* NULL if there is no format of that name. */
 const struct tfh_format *tfh_format_find(const char *name);
 
 #endif

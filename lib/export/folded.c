@@ -1,4 +1,4 @@
-/* Folded stacks of Python's lines, for flame graphs: as `tfhook report --folded` has them. */
+/* Folded stacks of Python lines for flame graphs, the same as those of `tfhook report --folded`. */
 #include <errno.h>
 
 #include "export/writers.h"

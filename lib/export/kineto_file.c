@@ -1,7 +1,7 @@
 /*
- * The dialect of Chrome's trace format that PyTorch's profiler (Kineto) writes and its tools read:
- * TensorBoard's plugin, HolisticTraceAnalysis, `tfhook report`. One process to a file. HTA looks for
- * the rank line by line, with a blank behind the colon, so it comes first.
+ * The dialect of Chrome's trace format that PyTorch's profiler (Kineto) writes and its tools read: TensorBoard's
+ * plugin, HolisticTraceAnalysis, `tfhook report`. One file per process. HTA searches for the rank line by line, with a
+ * blank after the colon, so it comes first.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,7 +16,7 @@
 #include "export/walk.h"
 #include "export/writers.h"
 
-/* Correlation numbers begin here: HTA keeps numbers of lines in a column whose type is as small as these allow. */
+/* First correlation id. HTA keeps line numbers in a column whose type is the smallest that holds these ids. */
 #define FIRST_CORRELATION 65536u
 
 struct kineto_out {
@@ -24,17 +24,17 @@ struct kineto_out {
 	const struct tfh_thread_info *thread;
 	uint32_t n_threads;
 	FILE *out;
-	struct tfh_json j; /* of one entry, a line */
+	struct tfh_json j; /* for one entry, which is a line */
 	bool any;
 	uint32_t process, pid;
-	uint64_t *issued; /* by thread: calls that it made */
-	/* Recordings of events: by handle the number and the stream of the last one. */
+	uint64_t *issued; /* by thread: number of calls it made */
+	/* Recorded events: by handle, the id and the stream of the last recording. */
 	struct tfh_map record, stream;
 };
 
 /* ---- entries ---- */
 
-/* `ts` and `dur` are microseconds with as many decimals as there are. */
+/* `ts` and `dur` are microseconds with as many decimals as needed. */
 static void begin_entry(struct kineto_out *k, const char *phase, const char *category,
 			const char *name, int64_t pid, int64_t tid, int64_t t0)
 {
@@ -52,7 +52,7 @@ static void begin_entry(struct kineto_out *k, const char *phase, const char *cat
 	tfh_json_kf64(&k->j, "ts", (double)t0 / 1e3);
 }
 
-/* A complete one, whose args stay open. */
+/* Begins a complete event, and leaves its args open. */
 static void begin_complete(struct kineto_out *k, const char *category, const char *name,
 			   int64_t pid, int64_t tid, int64_t t0, int64_t t1)
 {
@@ -62,7 +62,7 @@ static void begin_complete(struct kineto_out *k, const char *category, const cha
 	tfh_json_object(&k->j);
 }
 
-/* `levels`: 1 the entry, 2 its args, too. */
+/* `levels`: 1 ends the entry, 2 also its args. */
 static int end_entry(struct kineto_out *k, int levels)
 {
 	while (levels--)
@@ -114,7 +114,7 @@ static uint32_t driving(const struct kineto_out *k)
 	return best;
 }
 
-/* Steps that no mark of the program tells of. */
+/* Writes steps that the program did not mark. */
 static int put_found_steps(struct kineto_out *k)
 {
 	const struct tfh_export_rank *rank = tfh_export_rank_of(k->x, k->process);
@@ -162,7 +162,7 @@ static const char *call_category(const struct tfh_walk_call *call)
 		       : "cuda_runtime";
 }
 
-/* What a call waits for on the device, as an entry of its own. */
+/* Writes what a call waits for on the device, as an entry of its own. */
 static int put_wait(struct kineto_out *k, const struct tfh_walk_call *call)
 {
 	const struct tfh_event *ev = call->ev;
@@ -195,7 +195,7 @@ static int note_record(struct kineto_out *k, const struct tfh_walk_call *call)
 	return 0;
 }
 
-/* The only way that the format knows to say that a batch is waited for. */
+/* The only way to express a wait for a batch in this format. */
 static const char *batch_name(char room[256], const char *name)
 {
 	if (!strncmp(name, "enumerate(DataLoader)", 21))
@@ -301,7 +301,7 @@ static int start_process(void *arg, uint32_t process, const struct tfh_process *
 	if (p->rank >= 0)
 		tfh_print(k->out, "\"distributedInfo\": {\"rank\": %d, \"world_size\": %d},\n",
 			  p->rank, p->world > 0 ? p->world : p->rank + 1);
-	else /* tools for several ranks take nothing else */
+	else /* tools for several ranks accept nothing else */
 		tfh_put("\"distributedInfo\": {\"rank\": 0, \"world_size\": 1},\n", k->out);
 	if (gpu.processors)
 		tfh_print(k->out, "\"deviceProperties\": [{\"id\": 0, \"numSms\": %u}],\n",

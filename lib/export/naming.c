@@ -60,7 +60,7 @@ void tfh_export_rank_name(const struct tfh_export *x, uint32_t process, char out
 		snprintf(out, 32, "p%u", process);
 }
 
-#define MADE_UP 4194305u /* above every number that Linux gives */
+#define MADE_UP 4194305u /* greater than any id that Linux assigns */
 
 static bool own_pid(const struct tfh_export *x, uint32_t process)
 {

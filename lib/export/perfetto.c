@@ -1,4 +1,4 @@
-/* What Perfetto's file holds of a run: per process steps, classes, threads, streams and counters. */
+/* The content of a Perfetto file: per process steps, classes, threads, streams and counters. */
 #include "export/perfetto.h"
 
 #include <errno.h>
@@ -125,7 +125,7 @@ static int put_op(void *arg, const struct tfh_op *op, uint64_t call)
 	return tfh_perfetto_done(f, &e);
 }
 
-/* ---- counters, and what had not ended ---- */
+/* ---- counters, and unfinished calls ---- */
 
 static int put_meters(struct perfetto *f, uint32_t process)
 {
@@ -174,7 +174,7 @@ static int put_samples(struct perfetto *f, uint32_t process)
 	return rc;
 }
 
-/* Calls that were still under way: slices that do not end. */
+/* Writes calls that had not ended: slices without an end. */
 static int put_open(struct perfetto *f, uint32_t process)
 {
 	const struct tfh_in_flight *open;

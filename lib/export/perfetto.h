@@ -1,6 +1,6 @@
 /*
- * Perfetto's trace format (perfetto/trace/perfetto_trace.proto): packets, tracks and slices. A file
- * is a sequence of packets, each a field of one message, so it can be written as it comes.
+ * Perfetto's trace format (perfetto/trace/perfetto_trace.proto): packets, tracks and slices. A file is a sequence of
+ * packets, each a field of one message, so it can be streamed.
  */
 #ifndef TFH_EXPORT_PERFETTO_H
 #define TFH_EXPORT_PERFETTO_H
@@ -14,7 +14,7 @@
 
 enum perfetto_row_kind { ROW_THREAD, ROW_STREAM, ROW_STEPS, ROW_CLASSES, ROW_COUNTER };
 
-/* What becomes a track, or several where slices overlap. */
+/* Becomes one track, or several if slices overlap. */
 struct perfetto_row {
 	enum perfetto_row_kind kind;
 	uint64_t of; /* thread; device and stream; counter */
@@ -30,22 +30,22 @@ struct perfetto {
 	struct tfh_map names; /* (field of interned data, text) -> number */
 	uint32_t process;
 	uint64_t process_uuid;
-	bool device;	       /* flows lead somewhere */
+	bool device;	       /* there are device ops as targets of flows */
 	struct tfh_map row_of; /* kind and number -> index + 1 */
 	TFH_VEC(struct perfetto_row) row;
-	struct perfetto_row *current; /* while a lane is looked for */
+	struct perfetto_row *current; /* while a lane is being chosen */
 };
 
-/* The first packet of a file. All of these return 0 or -errno. */
+/* Writes the first packet of a file. All of these functions return 0 or -errno. */
 int tfh_perfetto_begin(struct perfetto *f);
-/* The track of a process; the rows that follow are its own, until they are closed. */
+/* Writes the track of a process. The rows that follow belong to it until they are closed. */
 int tfh_perfetto_process(struct perfetto *f, uint32_t process, const char *name);
 int tfh_perfetto_close_rows(struct perfetto *f);
-/* NULL when out of memory. Valid until the next one is asked for. */
+/* NULL when out of memory. Valid until the next row is requested. */
 struct perfetto_row *tfh_perfetto_row(struct perfetto *f, enum perfetto_row_kind kind, uint64_t of);
 void tfh_perfetto_free(struct perfetto *f);
 
-/* A slice, whose event stays open for what is to be said of it; 1: it is left out. */
+/* A slice, whose event stays open for its fields; 1: it is left out. */
 struct perfetto_event {
 	size_t begin;
 };
@@ -57,7 +57,7 @@ void tfh_perfetto_text(struct perfetto *f, const char *name, const char *value);
 void tfh_perfetto_flow(struct perfetto *f, uint64_t call, bool last);
 int tfh_perfetto_done(struct perfetto *f, const struct perfetto_event *e);
 
-/* A value of a counter, whose track is made at its first one. */
+/* Writes a value of a counter, whose track is created with its first value. */
 int tfh_perfetto_value(struct perfetto *f, const char *name, const char *unit, int64_t t,
 		       double value);
 

@@ -51,7 +51,7 @@ static int end_packet(struct perfetto *f)
 	return tfh_proto_flush(&f->p, TRACE_PACKET, f->out);
 }
 
-/* The number of a text, told in this packet if it is new. Comes before the packet's event. */
+/* The id of a text, which this packet defines if it is new. Must precede the packet's event. */
 static uint64_t intern(struct perfetto *f, uint32_t field, const char *text)
 {
 	bool fresh;

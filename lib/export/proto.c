@@ -6,7 +6,7 @@
 
 #include "base/clean.h"
 
-#define LENGTH 5u /* bytes kept for the length of an inner message, in a varint that is padded */
+#define LENGTH 5u /* bytes reserved for the length of an inner message, as a padded varint */
 
 void tfh_proto_free(struct tfh_proto *p)
 {

@@ -1,6 +1,6 @@
 /*
- * An SQLite database: tables of our own, and views that are named as Nsight Systems' export names its
- * tables, with the columns that people query. Times are nanoseconds since the run's start.
+ * An SQLite database: our own tables, and views with the names of the tables in Nsight Systems' export and the columns
+ * that people query. Times are nanoseconds since the run's start.
  */
 #include <errno.h>
 #include <string.h>
@@ -44,8 +44,8 @@ static const char tables[] =
 	"CREATE TABLE verdict (class TEXT, cause TEXT, share REAL, confidence TEXT, tier TEXT, "
 	"steps INTEGER, median_s REAL, p95_s REAL, total_s REAL);";
 
-/* After the rows. CUPTI's numbers of kinds: 1 HtoD, 2 DtoH, 8 DtoD, 9 HtoH, 10 PtoP; of memory: 0
- * pageable, 1 pinned, 2 device. NVTX: 59 a range that was pushed and popped. */
+/* Created after the rows. CUPTI's numbers of copy kinds: 1 HtoD, 2 DtoH, 8 DtoD, 9 HtoH, 10 PtoP; of memory: 0
+ * pageable, 1 pinned, 2 device. NVTX: 59 is a push/pop range. */
 static const char views[] =
 	"CREATE INDEX calls_id ON calls (process, id);"
 	"CREATE INDEX ops_call ON ops (process, call);"
@@ -122,7 +122,7 @@ static int put_step(void *arg, const struct tfh_export_rank *rank, const struct 
 	);
 }
 
-/* `range` and `mark`, `driver` with CUDA's runtime, `framework`: all else. */
+/* `range`, `mark`, `driver` (also CUDA's runtime), or `framework` for everything else. */
 static const char *kind_of(const struct tfh_event *ev)
 {
 	if (ev->kind == TFT_RANGE)

@@ -55,7 +55,7 @@ static uint16_t fn_number(const struct export *x, const struct tfh_fn_info *fn)
 	return 0;
 }
 
-/* Collects the functions, and the end of the last call. */
+/* Collects the functions, and finds the end of the last call. */
 static int look(struct export *x, struct tfh_err *err)
 {
 	const struct tfh_fn_info *before = NULL;
@@ -268,7 +268,7 @@ static int write_table(struct export *x, struct device_tables *t, uint32_t type,
 static int flush_tables(struct export *x, struct device_tables *t, const struct tft_gpu_span *span,
 			uint32_t spans)
 {
-	/* The tables' clock is the run's own, with a pair at both ends. */
+	/* The tables use the run's own clock, with a pair at both ends. */
 	const struct tft_table_pair pair[] = {{START, START},
 					      {ticks(x->last) + START, ticks(x->last) + START}};
 	struct tft_table_extra extra = {.heap = t->heap,

@@ -72,7 +72,7 @@ static int walk_steps(const struct tfh_export *x, uint32_t process, const struct
 	return rc;
 }
 
-/* `calls` numbers them, read or not. */
+/* `calls` assigns ids to calls, whether or not it is read. */
 static int walk_ops(const struct tfh_export *x, uint32_t process, struct tfh_by_begin *calls,
 		    const struct tfh_walker *w, void *arg, struct tfh_err *err)
 {

@@ -1,19 +1,19 @@
 /*
- * Hands a run to a format's writer: of each process its steps, its calls in order of their begin, and
- * its ops in order of their start.
+ * Passes a run to a format's writer: for each process its steps, its calls in order of their begin, and its ops in
+ * order of their start.
  */
 #ifndef TFH_EXPORT_WALK_H
 #define TFH_EXPORT_WALK_H
 
 #include "export/export.h"
 
-/* A host call, a range, a mark, or short calls that were summed up. */
+/* A host call, a range, a mark, or a sum of short calls. */
 struct tfh_walk_call {
 	const struct tfh_event *ev;
-	const char *name;   /* what it is shown as: its own name or that of the function */
-	const char *kernel; /* launches: what is launched, "" unknown */
+	const char *name;   /* the displayed name: its own or that of the function */
+	const char *kernel; /* launches: the launched kernel, "" unknown */
 	uint64_t id;	    /* of this call, not 0; ops refer to it */
-	uint64_t count;	    /* calls that it stands for */
+	uint64_t count;	    /* number of calls that it represents */
 };
 
 /* Each may be NULL. All return 0 or an errno that ends the walk. */

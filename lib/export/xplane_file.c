@@ -1,7 +1,7 @@
 /*
- * XPlane, the format of TensorFlow's and JAX's profilers, for XProf: `/host:CPU` with a line per
- * thread, `/device:GPU:N` with one per stream, and a line of steps in each. Steps are events named
- * "train N"; what is in a step has its number in the stat `group_id`, so that XProf does not group anew.
+ * XPlane, the format of TensorFlow's and JAX's profilers, for XProf: `/host:CPU` with a line per thread,
+ * `/device:GPU:N` with one per stream, and a line of steps in each. Steps are events named "train N"; events in a step
+ * have its number in the stat `group_id`, so that XProf does not group them itself.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,8 +12,8 @@
 #include "export/writers.h"
 #include "export/xplane_planes.h"
 
-#define DEVICES 64u /* planes; ops of further devices are in the last one */
-/* XProf knows a device's line of steps by this number: 0xdeadbeef as an int. */
+#define DEVICES 64u /* planes; the last one also holds the ops of further devices */
+/* XProf identifies a device's line of steps by this number: 0xdeadbeef as an int. */
 #define STEPS_LINE (-559038737ll)
 
 struct xplane_out {
@@ -24,7 +24,7 @@ struct xplane_out {
 	struct tfh_plane host, *device[DEVICES];
 };
 
-/* The step that a moment is in, -1: none. Steps are in order of time. */
+/* The step that contains a moment; -1: none. Steps are in order of time. */
 static int64_t step_at(const struct xplane_out *o, int64_t t)
 {
 	size_t low = 0, high = o->rank ? o->rank->n : 0;
@@ -62,7 +62,7 @@ static int start_process(void *arg, uint32_t process, const struct tfh_process *
 	return tfh_plane_open(&o->host, "/host:CPU", tfh_export_start_ns(o->x));
 }
 
-/* XProf takes what begins like this for waiting for input. */
+/* XProf treats names with this prefix as waits for input. */
 static const char *call_name(char room[256], const struct tfh_walk_call *call)
 {
 	const struct tfh_event *ev = call->ev;
@@ -114,7 +114,7 @@ static struct tfh_plane *plane_of(struct xplane_out *o, uint32_t device, int *rc
 	return o->device[at];
 }
 
-/* "MemcpyHtoD", as XProf has it, without the rest of CUPTI's form. */
+/* XProf's form of the name, "MemcpyHtoD": CUPTI's without the memory kinds. */
 static const char *op_name(char room[TFH_EXPORT_NAME], const struct tfh_op *op)
 {
 	const char *name = tfh_export_op_name(op);

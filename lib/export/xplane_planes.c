@@ -8,7 +8,7 @@
 #include "base/hash.h"
 
 #define AT_ONCE (256u << 10) /* bytes of a line that are written as a line of their own */
-#define AT_HAND (32u << 20)  /* bytes of all lines of a plane that are held */
+#define AT_HAND (32u << 20)  /* bytes held for all lines of a plane */
 
 enum { SPACE_PLANE = 1 };
 enum { PLANE_ID = 1, PLANE_NAME, PLANE_LINE, PLANE_EVENT_NAME, PLANE_STAT_NAME, PLANE_STAT };
@@ -16,7 +16,7 @@ enum { LINE_ID = 1, LINE_NAME, LINE_START, LINE_EVENT };
 enum { EVENT_NAME = 1, EVENT_OFFSET, EVENT_DURATION, EVENT_STAT };
 enum { STAT_NAME = 1, STAT_INT = 4, STAT_TEXT = 5 };
 
-/* An entry of one of a plane's maps from numbers to names. */
+/* Writes an entry of a plane's maps from ids to names. */
 static void put_name(struct tfh_proto *to, uint32_t field, uint64_t id, const char *name)
 {
 	size_t entry = tfh_proto_begin(to, field);
@@ -136,7 +136,7 @@ void tfh_plane_text(struct tfh_plane_line *l, uint32_t stat, const char *text)
 	tfh_proto_end(&l->events, one);
 }
 
-/* A line with the events so far: those of one number are one line to its readers. */
+/* Writes the events so far as a line: readers merge lines with the same id. */
 static int flush_line(struct tfh_plane *p, struct tfh_plane_line *l)
 {
 	struct tfh_proto head = {.v = NULL};
