@@ -176,7 +176,7 @@ int tft_view_fd(const struct tft_view *v)
 
 /* ---- is the owner alive? ---- */
 
-/* Detects either kind of lock on byte 0, including this process' own. */
+/* Detects either kind of lock on byte 0, including this process's own. */
 static bool locked(int fd)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};

@@ -147,7 +147,7 @@ size_t tft_table_bound(const struct tft_table *t, uint32_t n, const struct tft_t
 size_t tft_table_pack(const struct tft_table *t, const void *rows, uint32_t n,
 		      const struct tft_table_extra *extra, void *out);
 
-/* A validated payload: every section lies inside it. Points into the payload. */
+/* A validated payload: every section is inside it. Points into the payload. */
 struct tft_table_view {
 	const uint8_t *data;
 	uint32_t rows, sections;

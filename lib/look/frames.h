@@ -23,8 +23,8 @@
 #include "look/offsets.h"
 #include "look/py_text.h"
 
-/* From this minor version on, the calling thread can be asked for its attached state. Before, a thread's interpreter
- * cannot be told apart from others. */
+/* From this minor version on, the calling thread can be asked for its attached state. Before, the states of several
+ * interpreters cannot be told apart by thread. */
 #define TFH_PY_PER_THREAD 12
 
 /* An interpreter. The functions belong to this process (hook/python/version.c); they are NULL for another process's

@@ -115,9 +115,9 @@ struct tfh_self {
 	uint32_t rearmed;	    /* how often the thread recorded again after its destructor
 				     * ran */
 	uint32_t in_agg;	    /* entries in use in the ring's AGG table */
-	bool exits;		    /* this thread ends the process: it is not held up in the exit
-				     * handler (exit.c) */
-	uint64_t agg_since;	    /* begin of the oldest entry */
+	bool exits;		    /* this thread ends the process: the exit handler does not hold
+				     * it up */
+	uint64_t agg_since;	    /* begin time of the oldest entry */
 	uint64_t retry;	 /* ticks before which no larger or first ring is requested again */
 	uint64_t *named; /* bit per id: this thread has published its NAME; mapped on first use */
 	struct tfh_room *room; /* not NULL while `ring` is not NULL */
@@ -158,7 +158,7 @@ void tfh_exit_wait(enum tfh_fn fn);
 /* Publishes a CPUTIME record stamped `now`. */
 void tfh_cputime(struct tfh_self *self, uint64_t now);
 /* Like tfh_cputime(), at the end of a pause between hooked calls, with the place of the pause.
- * Returns the ticks after it: the begin of the call that ends the pause. */
+ * Returns the ticks after it, when the call that ends the pause begins. */
 uint64_t tfh_pause_over(struct tfh_self *self, uint64_t now);
 
 /* 200 us in ticks; UINT64_MAX (no CPUTIME records) until the tick rate is known. */
@@ -471,8 +471,8 @@ void tfh_agg_flush(struct tfh_self *self);
 
 /* ---- life ---- */
 
-/* Constructor work: options, pid, real-time limits. Opens no file, starts no thread, prints
- * nothing. Idempotent. */
+/* Constructor work: reads the settings and the pid, registers the fork handlers. Opens no file,
+ * starts no thread, prints nothing. Idempotent. */
 void tfh_init(void);
 
 /*

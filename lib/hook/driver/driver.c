@@ -77,7 +77,7 @@ static const char *file_of(const char *path)
 }
 
 /* Only the loader modifies this list. dl_iterate_phdr may be a sanitizer's, which cannot be called
- * yet if the process' first dlsym is its own. */
+ * yet if the process's first dlsym is its own. */
 #pragma weak _r_debug
 
 static int (*objects)(int (*)(struct dl_phdr_info *, size_t, void *), void *) = dl_iterate_phdr;

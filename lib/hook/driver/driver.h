@@ -32,11 +32,11 @@ int tfh_each_object(int (*look)(struct dl_phdr_info *, size_t, void *), void *da
  * NULL if the driver lacks it. */
 void *tfh_driver_symbol(const char *name);
 
-/* True if `address` lies in the driver's own object (by name: libcuda.so*, or TFHOOK_CUDA_LIB). */
+/* True if `address` is in the driver's own object (by name: libcuda.so*, or TFHOOK_CUDA_LIB). */
 bool tfh_in_driver(const void *address);
 
-/* True if `address` lies in the driver, in one of the vendor's tools or in tfhook, whose lookups
- * are not redirected. */
+/* True if `address` is in the driver, in one of the vendor's tools or in tfhook, whose lookups are
+ * not redirected. */
 bool tfh_in_vendor(const void *address);
 
 /* True for an object before tfhook in search order: an earlier preload, or the program. */

@@ -67,8 +67,8 @@ static uint32_t __attribute__((noinline)) read_stack(const struct reading *r)
 	return tfh_py_place_of(r->py, r->view, r->how, frame, n);
 }
 
-/* So many threads can read at a time. Each room takes at most 550 KB, as far as used. A thread that finds no free room
- * does without. */
+/* Number of threads that can read at the same time. Each room takes at most 550 KB, as far as used. A thread that finds
+ * no free room does without. */
 #define ROOMS 8
 
 static uint32_t read_copied(struct reading *r)

@@ -13,10 +13,8 @@
 #include "hook/python/version.h"
 #include "record/stacks/pyplaces.h"
 
-#define OTHERS 64u /* the newest threads, from which one is chosen */
-#define THREADS                                                                                    \
-	256u /* indexed by the low bits of the thread's number: threads with the same bits
-		      * replace each other */
+#define OTHERS 64u   /* the newest threads, from which one is chosen */
+#define THREADS 256u /* indexed by the low bits of the thread's number */
 
 static struct {
 	uint64_t state; /* atomic, like the other fields */

@@ -1,8 +1,8 @@
 /*
  * PyTorch's ranges: the names that `record_function` and torch's own code give to what runs, with or without a
- * profiler. torch calls back at the begin and the end of each range of the scope USER (at::addGlobalCallback). A data
- * loader's get-next, an optimizer's step and the program's own ranges have that scope; operators have other scopes and
- * cost nothing.
+ * profiler. torch calls back at the beginning and the end of each range of the scope USER (at::addGlobalCallback). A
+ * data loader's get-next, an optimizer's step and the program's own ranges have that scope; operators have other scopes
+ * and cost nothing.
  */
 #ifndef TFH_HOOK_TORCH_H
 #define TFH_HOOK_TORCH_H

@@ -126,8 +126,8 @@ static bool begin_recording(void)
 	__atomic_store_n(tfh_generation, tfh_p.generation | 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&tfh_mode, tfh_p.window_off || tfh_p.paused ? TFH_MODE_OFF : TFH_MODE_ON,
 			 __ATOMIC_SEQ_CST);
-	/* Another thread whose exec failed may also have asked, meaning the recording before. One
-	 * of the two threads sees the other. */
+	/* The request may come from a thread whose exec failed and that meant the previous
+	 * recording. One of the two threads sees the other. */
 	if (__atomic_load_n(&tfh_requests.finish_asked, __ATOMIC_SEQ_CST))
 		__atomic_store_n(&tfh_mode, TFH_MODE_DEAD, __ATOMIC_RELEASE);
 	tfh_start_ended(TFH_START_DONE);

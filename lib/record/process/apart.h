@@ -9,9 +9,9 @@
  * the beginning, because when the job's last thread ends, the job's exit handlers run on our last
  * thread and need those descriptors.
  *
- * Kernels before 5.14 cannot do this (CLOSE_RANGE_UNSHARE is of 5.9; space for rings is allocated
- * through the mapping with MADV_POPULATE_WRITE), and a sandbox may refuse it. Files are then open
- * in the job's table, at numbers that programs rarely reach.
+ * Kernels before 5.14 cannot do this (CLOSE_RANGE_UNSHARE came with 5.9, MADV_POPULATE_WRITE, which
+ * allocates space for rings through the mapping, with 5.14), and a sandbox may refuse it. Files are
+ * then open in the job's table, at numbers that programs rarely reach.
  */
 #ifndef TFH_RECORD_APART_H
 #define TFH_RECORD_APART_H
@@ -35,13 +35,13 @@ struct tfh_helper {
 void tfh_apart_signals(const sigset_t *job);
 /* `thread` is the flusher; 0: there is none any more. */
 void tfh_flusher_is(pthread_t thread);
-/* Whether the calling thread writes the recording. The job's functions are not called on that
+/* Whether the calling thread writes the recording. Functions of the job must not be called on that
  * thread. */
 bool tfh_on_flusher(void);
 /* Called on the flusher before it opens anything. If `able`, leaves the job's table and takes descriptor `keep` along
  * (-1: none). Returns NULL if there is no helper and the table is the job's. */
 struct tfh_helper *tfh_apart_begin(bool able, int keep);
-/* How many threads the flusher and its helper are. */
+/* Number of threads that the flusher and its helper use. */
 unsigned tfh_apart_threads(void);
 /* The recording is over. Nothing may use the flusher's table any more; it disappears with the
  * flusher. */

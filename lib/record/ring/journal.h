@@ -67,8 +67,8 @@ static inline struct tft_ring *tfh_journal_ring(const struct tfh_journal *j, uin
 
 /* Adds a mapped journal. Called by the starter. */
 void tfh_journal_map_add(void *base, size_t size);
-/* Called when the calling thread takes its first ring in a journal. `ring` is its last one if that
- * was in another recording, NULL if it had none. */
+/* The calling thread enters a journal when it takes its first ring there. It leaves when it has
+ * left its last ring there (NULL: it had none). */
 void tfh_journal_map_enter(const struct tft_ring *ring);
 void tfh_journal_map_leave(const struct tft_ring *ring);
 /* Called when the recording is over and no thread is taking a ring. Frees the pages, and frees the

@@ -13,8 +13,8 @@
 #include "record/ring/journal.h"
 #include "record/stacks/stacks.h"
 
-/* Only this thread counts, but one of its signal handlers may interrupt it, so the addition is one
- * instruction. */
+/* Only this thread adds to the count, but one of its signal handlers may interrupt it, so the
+ * addition is one instruction. */
 void tfh_count_drop(struct tft_ring *ring)
 {
 	uint64_t now = tfh_ticks();

@@ -19,8 +19,7 @@
  * new child. */
 struct tfh_place_child {
 	int32_t pid;
-	uint8_t known; /* 1: the address of its interpreter is known; 2: it has none that can be
-		        * read */
+	uint8_t known; /* 1: its interpreter's address is known; 2: it has none that can be read */
 	bool own_seed; /* its strings have different hashes */
 	int64_t shift; /* offset of its interpreter from this process's */
 	uint64_t interpreter; /* address of its interpreter's state */

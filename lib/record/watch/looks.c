@@ -25,9 +25,7 @@
 #define SHARE 400u     /* samples may use 1/400 of the run's time: 0.25 % of one CPU */
 #define WAKE_NS 25000u /* time to fall asleep and wake up, measured on a virtual machine */
 #define COST_TIMES 4u
-#define COST_OF                                                                                    \
-	4u /* samples over which the cost is averaged, since it differs from phase to
-		    * phase */
+#define COST_OF 4u /* samples over which the cost is averaged */
 /* CPU time, once. Imports and compilers, which have deep stacks, must leave the second budget to the steps. */
 #define FIRST_NS 10000000ull
 #define FIRST_OF_STEPS_NS 20000000ull
@@ -40,8 +38,7 @@
 #define NAMES 256u
 #define SECOND_NS 1000000000ull
 #define RECENT_NS                                                                                  \
-	100000000ull /* steps are running: a single sample may find a thread twice in one call or
-		      * pause */
+	100000000ull /* steps are running: a single sample may find a thread twice in one call */
 
 /* A thread that may be sampled. */
 struct driver {

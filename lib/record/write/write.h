@@ -14,13 +14,13 @@
 
 struct tfh_segments {
 	struct tft_writer *writer; /* NULL: none open */
-	uint32_t opened; /* how many were opened; a change tells the writers of tables that the file
-			 * is new */
+	uint32_t opened; /* number of files opened; a change shows the writers of tables that the
+			  * file is new */
 	uint32_t next;	 /* number of the next segment */
 	uint32_t first, oldest_middle;
 	bool any;
 	uint64_t closed_bytes; /* of all closed segments that still exist */
-	uint64_t opened_bytes; /* of the open one when it was created */
+	uint64_t opened_bytes; /* size of the open file when it was created */
 	char name[300];	       /* of the open one */
 };
 extern struct tfh_segments tfh_seg;
