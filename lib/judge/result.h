@@ -306,7 +306,7 @@ struct tfh_code_time {
 	double s_per_step; /* of all functions */
 };
 
-/* What samples saw threads do between their calls: enum tft_look, and writing a log or similar file, which is not a
+/* What threads do between their calls, by samples: enum tft_look, and writing a log or similar file, which is not a
  * checkpoint. */
 #define TFH_SEEN_LOG TFT_LOOK_COUNT
 #define TFH_SEEN_COUNT (TFT_LOOK_COUNT + 1)
@@ -337,7 +337,7 @@ struct tfh_machine_findings {
 	} gpu;
 };
 
-/* A line of Python at which samples saw threads between their calls. */
+/* A line of Python at which threads were sampled between their calls. */
 struct tfh_seen_line {
 	const char *file, *function; /* NULL: none is known */
 	uint32_t line;
@@ -392,7 +392,7 @@ struct tfh_retraced {
 	uint64_t variants, calls; /* in the whole run; variants 0: there is none */
 };
 
-/* A line of Python at which samples saw the main thread before the first step. */
+/* A line of Python at which the main thread was sampled before the first step. */
 struct tfh_start_line {
 	const char *file, *function;
 	uint32_t line;
@@ -401,7 +401,7 @@ struct tfh_start_line {
 	uint64_t looks;
 };
 
-/* What samples saw in a part of the run before its first step: before the first call, or in start-up. */
+/* What samples show in a part of the run before its first step: before the first call, or in start-up. */
 struct tfh_seen_start {
 	enum tfh_branch kind;
 	double wall_s;

@@ -35,7 +35,7 @@ struct tfh_dwin {
 	float fetched; /* bytes copied to the host */
 };
 
-/* How many kernels run side by side, counted as they come. */
+/* How many kernels run at once, counted as ops are read. */
 struct tfh_side {
 	int64_t end[TFH_ACCOUNT_SIDE];	  /* ends of the running ones */
 	int64_t ns[TFH_ACCOUNT_SIDE + 1]; /* time during which that many ran at once */

@@ -8,7 +8,7 @@
  * wait after copies only             transfer
  * blocking copy                      bytes / best bandwidth seen for the size is transfer; the rest,
  *                                    if launches were outstanding, is waiting for them
- * long launch behind a deep queue    the queue was full: the device computed
+ * long launch with a deep queue      the queue was full: the device computed
  * get-next, pauses, other calls      what they are, unless hidden as above
  */
 #include <errno.h>
@@ -118,7 +118,7 @@ static enum tfh_cause other_cause(const struct tfh_piece *p, int64_t ns)
 	return ns < TFH_GAP_NS ? TFH_CAUSE_HOST_LAUNCH : TFH_CAUSE_HOST_UNKNOWN;
 }
 
-/* Charges [t0, t1), in which no driving thread was in a call. Ranges of an imported trace may tell
+/* Charges [t0, t1), in which no driving thread was in a call. Ranges of an imported trace may show
  * what it was. */
 static void charge_pause(struct tfh_host_line *a, int64_t t0, int64_t t1, bool hidden)
 {

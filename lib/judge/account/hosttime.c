@@ -139,7 +139,7 @@ uint32_t tfh_seg_at(const struct tfh_slice *sl, uint32_t thread, int64_t t)
 /*
  * The call that a pause (or a graph execution by other threads) waited for, TFH_NO if none: the
  * call of another thread that ended last before this thread continued, if it ended during the pause
- * and most of the pause lies before its end. A pause during which others merely happened to make
+ * and most of the pause is before its end. A pause during which others merely happened to make
  * calls continues long after their last call, or is short. `sure`: set if there is no doubt.
  */
 static uint32_t handed_by(const struct tfh_slice *sl, const struct tfh_seg *s, bool *sure)

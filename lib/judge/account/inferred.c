@@ -37,7 +37,7 @@ int64_t tfh_inferred_copy_ns(const struct tfh_inferred *d, const struct tfh_piec
 
 void tfh_inferred_queued(struct tfh_inferred *d, const struct tfh_piece *p)
 {
-	/* A copy on a stream of its own may run beside the kernels; then nothing is charged to it. */
+	/* A copy on a stream of its own may overlap the kernels; then nothing is charged to it. */
 	if (tfh_inferred_outstanding(d) && p->stream && !*tfh_inferred_last(d, p->stream))
 		return;
 	d->copy_ns += tfh_inferred_copy_ns(d, p);

@@ -289,7 +289,7 @@ static void next_window(struct tfh_ledger *l)
 			finish(l, l->first);
 }
 
-/* The next part of [*t0, t1) that lies in one window, which becomes the current one. False at the
+/* The next part of [*t0, t1) that is in one window, which becomes the current one. False at the
  * end. */
 static bool next_part(struct tfh_ledger *l, int64_t *t0, int64_t t1, int64_t *a, int64_t *b)
 {
@@ -305,7 +305,7 @@ static bool next_part(struct tfh_ledger *l, int64_t *t0, int64_t t1, int64_t *a,
 	return *b > *a;
 }
 
-/* Whether a call lies entirely in the current window, as most do. */
+/* Whether a call is entirely in the current window, as most do. */
 static inline bool within(const struct tfh_ledger *l, int64_t t0, int64_t t1)
 {
 	return l->window && t0 < t1 && l->window->t0 <= t0 && t1 <= l->window->t1;

@@ -1,6 +1,6 @@
 /*
  * Loads the windows of a slice: device ops in order of start, host calls of the relevant threads in
- * order of end. Both are read side by side; what the next slice needs of them is copied for it.
+ * order of end. Both are read together; the parts that the next slice needs are copied for it.
  */
 #include <stdlib.h>
 #include <string.h>

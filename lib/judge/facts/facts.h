@@ -15,7 +15,7 @@
 #include "judge/result.h"
 #include "judge/vec.h"
 
-/* What a thread is doing. If several threads do something at the same time, the higher value
+/* The activity of a thread. If several threads are active at the same time, the higher value
  * counts. */
 enum tfh_label {
 	TFH_L_GAP = 0,

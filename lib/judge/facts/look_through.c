@@ -1,7 +1,7 @@
 /*
  * Waits for a file to be written through to the disk. Much of that time is work of the kernel, or a wait for a
  * processor between two blocks, and a sample then shows the thread running. The line of Python is the same: at a place
- * where samples saw a thread wait for this, the samples that saw it run belong to the same call.
+ * where samples show a thread waiting for this, those that show it running belong to the same call.
  */
 #include <stdlib.h>
 #include <sys/syscall.h>

@@ -9,7 +9,7 @@
 #include "judge/loops/loop_events.h"
 #include "judge/loops/fold.h"
 
-/* Whether the event names what the program does, unlike launches, copies and waits, which are only the means. */
+/* Whether the event names what the program does, unlike launches, copies and waits, which only carry it out. */
 static bool is_strong(const struct tfh_node *v)
 {
 	return !v->body && v->kind >= TFH_LOOP_EVENT_BATCH;

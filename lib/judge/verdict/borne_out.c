@@ -52,7 +52,7 @@ static bool told_by_calls(const struct tfh_accounts *accounts, enum tfh_cause ca
 	       accounts->facts->feed->imported;
 }
 
-/* Whether calls show when the host spends the time (behind the step, or between ops none of which runs on a device) but
+/* Whether calls show when the host spends the time (after the step, or between ops none of which runs on a device) but
  * not on what. */
 static bool placed_by_calls(enum tfh_cause cause)
 {

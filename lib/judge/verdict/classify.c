@@ -403,7 +403,7 @@ static bool is_spread(const struct tfh_accounts *accounts, enum tfh_cause cause,
 
 /*
  * Replaces a host-bound verdict whose cause no samples support by computing, if the device or the processors compute
- * for most of the time: as far as anyone can tell, what the host loses besides is what any library does around its
+ * for most of the time: as far as anyone can tell, the rest of the host's time is what any library needs around its
  * calls. The same applies if the host's time is short and has several causes.
  */
 static int prefer_computing(const struct tfh_accounts *accounts, struct tfh_result *r,

@@ -1,6 +1,6 @@
 /*
- * Spans whose records were discarded to keep a long recording small. The report shows what the sketches of their chunks
- * contain beside the judgement, which never uses it: how many steps there were and how long they took. Steps are
+ * Spans whose records were discarded to keep a long recording small. The report adds to the judgement what the sketches
+ * of their chunks contain: how many steps there were and how long they took. The judgement never uses it. Steps are
  * counted by the step clock of the rest of the run, else by the number of launches.
  */
 #include <inttypes.h>

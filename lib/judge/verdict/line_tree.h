@@ -1,4 +1,4 @@
-/* Lines of Python that samples saw, as a tree of calls. */
+/* The sampled lines of Python, as a tree of calls. */
 #ifndef TFH_JUDGE_LINE_TREE_H
 #define TFH_JUDGE_LINE_TREE_H
 

@@ -1,5 +1,5 @@
 /*
- * Lines of Python at which samples saw the driving threads between their calls: the one with most of the verdict's
+ * Lines of Python at which the driving threads were sampled between their calls: the one with most of the verdict's
  * cause, and all of them as a tree of calls.
  */
 #include <errno.h>

@@ -51,7 +51,7 @@ static uint32_t lead_of(const struct tfh_model_line *frame, uint32_t n)
 	return at;
 }
 
-/* Whether the line imports something. *file: the outermost module being imported, if samples saw it. */
+/* Whether the line imports something. *file: the outermost module being imported, if the sample shows it. */
 static bool imports(const struct tfh_model_line *frame, uint32_t lead, const char **file)
 {
 	bool found = false;

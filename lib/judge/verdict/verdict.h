@@ -10,17 +10,18 @@
 /* borne_out.c: how well samples of the threads support the cause of a host-bound verdict */
 enum tfh_borne_out {
 	TFH_BORNE_OUT,
-	TFH_BORNE_OUT_HARDLY, /* samples saw another cause of the class nearly as often */
-	TFH_BORNE_OUT_NOT,    /* too few samples saw the cause, or it is host.unknown */
+	TFH_BORNE_OUT_HARDLY, /* samples show another cause of the class nearly as often */
+	TFH_BORNE_OUT_NOT,    /* too few samples show the cause, or it is host.unknown */
 };
 enum tfh_borne_out tfh_borne_out(const struct tfh_accounts *accounts, enum tfh_cause cause);
 
 /* classify.c */
 int tfh_classify(const struct tfh_accounts *accounts, struct tfh_result *r);
 /* Runs after the what-ifs and needs device times and calls. Removing the class that blocks most may gain nothing, as
- * with code that runs while the next batch is made elsewhere. Then another class becomes the verdict, also of the steps
- * that it blocks, if it blocks at least 5 % and at least half as much, and its removal gains at least 5 %. A class that
- * blocks less than half as much does not: the replay may not know everything that waits for the first. 0 or -ENOMEM. */
+ * with code that runs while another thread or process makes the next batch. Then another class becomes the verdict,
+ * also of the steps that it blocks, if it blocks at least 5 % and at least half as much, and its removal gains at least
+ * 5 %. A class that blocks less than half as much does not: the replay may not know everything that waits for the
+ * first. 0 or -ENOMEM. */
 int tfh_prefer_gain(const struct tfh_accounts *accounts, struct tfh_result *r);
 
 /* changes.c: when steps became slower or faster. 0 or -ENOMEM. */
@@ -49,7 +50,7 @@ struct tfh_making {
 double tfh_mean_step_s(const struct tfh_result *r);
 void tfh_more_workers(const struct tfh_accounts *accounts, const struct tfh_making *seen,
 		      struct tfh_result *r);
-/* start_lines.c: what samples saw before the first step. Needs r->tree. 0 or -ENOMEM. */
+/* start_lines.c: what samples show before the first step. Needs r->tree. 0 or -ENOMEM. */
 int tfh_find_start(const struct tfh_accounts *accounts, struct tfh_result *r);
 /* serving.c: whether the job serves requests. Runs after verdict, tree and kernels are final. */
 enum tfh_serves tfh_find_serving(const struct tfh_accounts *accounts, const struct tfh_result *r);
