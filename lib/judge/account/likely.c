@@ -18,7 +18,7 @@ static double length_of(const struct tfh_accounts *accounts, size_t i)
 	return (double)(d ? d->to - d->from : w->t1 - w->t0) / 1e9;
 }
 
-/* Gives the next chains to the n steps with the durations nearest to this one; among equals, to the first ones. */
+/* Assigns to the next n chains the steps with the durations nearest to this one; among equals, the first ones. */
 static void take_nearest(const struct tfh_accounts *accounts, double length,
 			 struct tfh_chain *chain, uint32_t n)
 {

@@ -234,7 +234,7 @@ static double host_s(const struct tfh_accounts *accounts, const struct tfh_resul
 	       (accounts->facts->consumers ? 0 : r->breakdown[TFH_PART_INPUT].s_per_step);
 }
 
-/* From the accounts alone: the step without the place's share, but at least what would remain without all host time. */
+/* From the accounts alone: the step without the place's share, but not below the time of computing. */
 static void bound(const struct tfh_accounts *accounts, struct tfh_place_gain *g, double step,
 		  double compute)
 {

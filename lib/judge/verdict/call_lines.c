@@ -68,7 +68,7 @@ static int add_site(struct call_lines *x, const struct tfh_site_use *s)
 	if (!n)
 		return 0;
 	at = tfh_role_lead(frame, n, TFH_ROLE_NONE, &callee);
-	/* a launch's stack does not show what follows a pause */
+	/* the sites of pauses (HOST_LAUNCH) have no function to compare */
 	if (!at && n > 1 && !frame[1].library && x->cause != TFH_CAUSE_HOST_LAUNCH &&
 	    passes_on(x->accounts, &frame[0], s->fn))
 		at = 1;

@@ -53,7 +53,7 @@ static enum tfh_cause cause_of(const struct recurring_sum *p, enum tfh_class cls
 	return tfh_largest_cause(ns, cls);
 }
 
-/* Extends the judged steps to all training steps. */
+/* Extrapolates from the judged steps to all training steps. */
 static struct recurring_sum of_steps(const struct tfh_accounts *accounts)
 {
 	struct recurring_sum p = {.compute = (double)accounts->compute_ns / 1e9,

@@ -69,7 +69,7 @@ static bool trains(const struct tfh_accounts *accounts, const struct tfh_result 
 	return accounts->facts->update.n || accounts->facts->loader || accounts->facts->consumers;
 }
 
-/* The interquartile range of sums of in_a_row consecutive waits, relative to their sum. */
+/* Quartile coefficient of dispersion, (Q3 - Q1) / (Q3 + Q1), of sums of in_a_row consecutive waits. */
 static double spread_of(const double *wait, double *sum, size_t n, size_t in_a_row)
 {
 	size_t m = 0;
@@ -85,8 +85,8 @@ static double spread_of(const double *wait, double *sum, size_t n, size_t in_a_r
 
 /*
  * Whether the time of the verdict's part varies like the intervals between independent requests: widely from step to
- * step, and over several steps together as little as chance predicts. (Batches of several workers arrive in bursts, but
- * several together always take the same time.)
+ * step, and in sums of several steps no less than random intervals would. (Batches of several workers arrive in bursts,
+ * but several together always take the same time.)
  */
 static bool by_chance(const struct tfh_accounts *accounts, enum tfh_part part)
 {
