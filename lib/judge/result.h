@@ -352,7 +352,7 @@ struct tfh_seen_line {
 struct tfh_copied_again {
 	enum tfh_dir dir;
 	double bytes;
-	uint64_t steps, back; /* steps 0: none; back: they send back what had been fetched */
+	uint64_t steps, back; /* steps 0: none; back: steps that send back what was fetched */
 };
 
 /* The calls that led to the seen lines, as a tree: a node's time includes that of its children. */

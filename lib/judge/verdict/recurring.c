@@ -73,9 +73,9 @@ static enum tfh_cause made_by(enum tfh_segment kind)
 					      : TFH_CAUSE_NONE;
 }
 
-/* Windows of one kind; false: they do not recur. That holds for a single window that takes more time than all others
- * together, and for a kind that ended in the first half of the run. A step with a checkpoint counts only with the time
- * beyond a usual step. */
+/* Windows of one kind; false: they do not recur, or all of them ended in the first half of the run. A single window
+ * that takes longer than all others together is left out. A step with a checkpoint counts only with the time beyond a
+ * usual step. */
 static bool of_others(const struct tfh_accounts *accounts, enum tfh_segment kind, double step_s,
 		      struct recurring_sum *p)
 {
