@@ -29,7 +29,8 @@ for n, pause in ((3000, 2.5), (300, 0.01)):
 """
 
 
-# Two threads take turns, in streams that are both behind: forward and backward of a training.
+# Two threads take turns, in streams that are both behind: forward and backward of a training. The pause keeps their calls
+# further apart than a runtime call takes its number ahead (5 us): closer ones count as made at the same time.
 TURNS = BURST[:BURST.index("launch()\nfor n")].replace("import ctypes as C, time", "import ctypes as C, threading, time") + """
 other = C.c_void_p()
 assert cu.cuStreamCreate(C.byref(other), 1) == 0
@@ -45,6 +46,7 @@ def work(me):
             assert cu.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, (stream, other)[(i + k) % 2], arguments, None) == 0
         if i % 20 == 19:
             assert cu.cuCtxSynchronize() == 0
+        time.sleep(0.0001)
         turn[1 - me].release()
 threads = [threading.Thread(target=work, args=(me,)) for me in (0, 1)]
 [t.start() for t in threads]
