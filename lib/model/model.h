@@ -89,6 +89,12 @@ struct tfh_thread_info {
 	uint64_t minor_faults, major_faults, voluntary_switches, forced_switches;
 };
 
+/* Whether any of a thread's counts was read: never in another profiler's trace. */
+static inline bool tfh_thread_sampled(const struct tfh_thread_info *t)
+{
+	return t->timed || t->faults_known || t->switches_known;
+}
+
 /* One entry of the merged time line. `fn` is a row of the file's own table, never NULL. */
 struct tfh_event {
 	int64_t t0, t1;

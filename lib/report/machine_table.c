@@ -132,7 +132,7 @@ static void write_threads(struct tfh_json *j, const struct tfh_result *r)
 	tfh_json_key(j, "threads");
 	tfh_json_array(j);
 	for (uint32_t n = tfh_run_threads(r->run, &t); n--; t++) {
-		if (t->process != r->process || !t->index)
+		if (t->process != r->process || !t->index || !tfh_thread_sampled(t))
 			continue;
 		tfh_json_object(j);
 		tfh_json_ku64(j, "tid", t->tid);

@@ -251,7 +251,7 @@ static void write_threads(const struct tfh_sheet *s)
 	bool any = false;
 
 	for (uint32_t n = tfh_run_threads(s->r->run, &t); n--; t++) {
-		if (t->process != s->r->process || !t->index)
+		if (t->process != s->r->process || !t->index || !tfh_thread_sampled(t))
 			continue;
 		if (!any)
 			tfh_html_table(s->out,
