@@ -120,8 +120,8 @@ double tfh_cooled_s(double removed_s)
 
 /*
  * Tier C: by how much the rest of a step may become shorter than it was. Parts of it may be as fast as in the fastest
- * block. On a processor it no longer waits for cores that the removed work kept busy, and finds its code and data in
- * the caches. The loop's own Python no longer waits for the lock if functions of the pipeline held it.
+ * block. On a processor it no longer waits for cores that the removed work kept busy. The loop's own Python no longer
+ * waits for the lock if functions of the pipeline held it.
  */
 static double may_shrink(const struct tfh_accounts *accounts, enum tfh_remove what, double left,
 			 double step, double host)
@@ -133,8 +133,6 @@ static double may_shrink(const struct tfh_accounts *accounts, enum tfh_remove wh
 			  left * (1 - tfh_fastest(accounts, what)));
 
 	off += left * late_share(accounts);
-	if (accounts->facts->cpu_only)
-		off += tfh_cooled_s(step - left);
 	if (what == TFH_REMOVE_INPUT && facts->lock_feeds)
 		off += host;
 	return fmin(off, left / TFH_PREDICT_MOST_OFF_PART);
