@@ -225,6 +225,7 @@ def torch_lock(_, steps, spent):
             lock.acquire()  # here
         model.fit(i)
         lock.release()
+        time.sleep(0.001)  # locks are not fair: without a pause the other thread may never get it
 
 
 @torch_job("host.lock", "host.wait")

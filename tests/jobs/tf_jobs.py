@@ -40,8 +40,10 @@ arguments, whatever the machine), "step_s" (median), "p95_s", "wall_s" (first st
 "iters", and with --times "begin" and "end" in seconds of CLOCK_MONOTONIC. In func_loop the times are taken in the graph.
 """
 import argparse
+import atexit
 import json
 import os
+import shutil
 import sys
 import tempfile
 import time
@@ -130,7 +132,9 @@ def generated(x, y):
 def write_records(x, y):
     """TFRecord by hand (length, masked crc of the length, data, masked crc of the data), so that TensorFlow 1 graphs and
     eager jobs get the same file; its writer would do."""
-    path = os.path.join(tempfile.mkdtemp(prefix=TOKEN), "examples.tfrecord")
+    folder = tempfile.mkdtemp(prefix=TOKEN)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = os.path.join(folder, "examples.tfrecord")
     with tf.io.TFRecordWriter(path) as writer:
         for features, label in zip(x, y):
             writer.write(np.concatenate([features, label]).tobytes())

@@ -16,8 +16,10 @@ usage: feed.py --plan PLAN [options]
 --library PATH   libtrain.so; --slowread PATH: libslowread.so
 """
 import argparse
+import atexit
 import ctypes
 import os
+import shutil
 import sys
 import tempfile
 import time
@@ -86,7 +88,9 @@ def generated():
 
 
 def recorded():
-    path = os.path.join(tempfile.mkdtemp(prefix=TOKEN), "examples.tfrecord")
+    folder = tempfile.mkdtemp(prefix=TOKEN)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = os.path.join(folder, "examples.tfrecord")
     with tf.io.TFRecordWriter(path) as writer:
         for _ in range(A.steps * BATCH):
             writer.write(np.ones(FEATURES, np.float32).tobytes())
