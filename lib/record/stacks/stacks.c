@@ -20,6 +20,7 @@
 #include "record/process/log.h"
 #include "record/process/recorder.h"
 #include "record/process/steady.h"
+#include "record/stacks/walked_stacks.h"
 #include "record/stacks/modules.h"
 #include "record/stacks/pyplaces.h"
 
@@ -46,6 +47,7 @@ struct stack {
 /* In a separate mapping; pages are touched as needed. */
 struct stacks {
 	struct stack stack[STACKS];
+	struct tfh_walked_stack walked[TFH_WALKED_STACKS];
 	struct tft_btrc_row row[CHUNK_STACKS * TFH_STACK_FRAMES];
 	uint8_t payload[CHUNK_STACKS * TFH_STACK_FRAMES * sizeof(struct tft_btrc_row) + 4096];
 };
@@ -85,21 +87,23 @@ static bool wanted(uint16_t fn, uint64_t ticks)
 	return rule.launches && (family == TFH_FAM_LAUNCH || family == TFH_FAM_GRAPH_LAUNCH);
 }
 
+static bool on_main_stack(const struct tfh_self *self, const void *here)
+{
+	return self->ring->tid == (uint32_t)owner &&
+	       tfh_main_stack_left(here) > (STACK_NEED_PAGES + 1) * TFH_PAGE;
+}
+
 /*
  * Some programs give their threads hardly more stack than they need. The main thread's stack grows;
  * for others, the pages below are probed. If that is forbidden (seccomp), the driver's own need,
  * which is larger, must serve as proof.
  */
-static bool stack_left(const struct tfh_self *self)
+static bool stack_left(uintptr_t here)
 {
-	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
 	struct iovec to[STACK_NEED_PAGES], from[STACK_NEED_PAGES];
 	char byte[STACK_NEED_PAGES];
 	ssize_t n;
 
-	if (self->ring->tid == (uint32_t)owner &&
-	    tfh_main_stack_left((void *)here) > (STACK_NEED_PAGES + 1) * TFH_PAGE)
-		return true;
 	for (unsigned i = 0; i < STACK_NEED_PAGES; i++) {
 		to[i] = (struct iovec){&byte[i], 1};
 		from[i] = (struct iovec){(void *)(here - (i + 1) * TFH_PAGE), 1};
@@ -140,20 +144,44 @@ static uint32_t number_of(void *const *frame, uint32_t n, uint32_t place)
 	return 0;
 }
 
-static uint32_t walked(struct tfh_self *self, uint32_t place)
+/* Walks the stack. `here`: the frame that asks, which returns to `caller`. */
+static uint32_t walked(struct tfh_self *self, uint32_t place, void *here, const void *caller)
 {
+	bool main = on_main_stack(self, here);
 	void *frame[TFH_STACK_FRAMES];
-	struct tfh_steady steady;
-	int saved = errno, n = 0;
+	uint32_t number, above = 0;
+	int n = 0;
 
+	if (main || stack_left((uintptr_t)here))
+		n = source->walk(frame, TFH_STACK_FRAMES);
+	if (n <= 0)
+		return place ? number_of(NULL, 0, place) : 0;
+	number = number_of(frame, (uint32_t)n, place);
+	while (above < (uint32_t)n && frame[above] != caller)
+		above++;
+	if (main && number && above < (uint32_t)n)
+		tfh_keep_walk(table->walked, (uintptr_t)here, place, frame + above, (uint32_t)n - above, number);
+	return number;
+}
+
+static uint32_t __attribute__((noinline)) stack_here(struct tfh_self *self, uint32_t place)
+{
+	void *here = __builtin_frame_address(0);
+	uint32_t number = 0;
+	struct tfh_steady steady;
+	int saved = errno;
+
+	if (self->ring->tid == (uint32_t)owner)
+		number = tfh_walked_stack(table->walked, (uintptr_t)here, place);
+	if (number)
+		return number;
 	tfh_steady_begin(&steady);
 	tfh_guard_begin(self);
-	if (stack_left(self))
-		n = source->walk(frame, TFH_STACK_FRAMES);
+	number = walked(self, place, here, __builtin_return_address(0));
 	tfh_guard_end(self);
 	tfh_steady_end(&steady);
 	errno = saved;
-	return n > 0 || place ? number_of(frame, n > 0 ? (uint32_t)n : 0, place) : 0;
+	return number;
 }
 
 /* For a call that has just ended. */
@@ -179,7 +207,7 @@ uint32_t tfh_stack_of(struct tfh_self *self, uint16_t fn, uint64_t ticks)
 	place = tfh_place_here(self);
 	if (!by)
 		return place ? number_of(NULL, 0, place) : 0;
-	return walked(self, place);
+	return stack_here(self, place);
 }
 
 uint32_t tfh_stack_of_pause(struct tfh_self *self)
