@@ -30,13 +30,32 @@ struct reading {
 	void *how;
 };
 
-/* Whether the thread blocks a signal, as it does inside a signal handler. */
-static bool signals_blocked(void)
+/* Signals that a thread without a handler's frame may block, each of which costs a system call. */
+#define BLOCKED_MOST 8
+
+/* Whether the thread may be in a signal handler: it blocks a signal that has one, or one that its own code raises. Some
+ * launchers leave a signal blocked that nobody handles. */
+static bool in_handler(void)
 {
+	static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
+	struct sigaction action;
 	sigset_t set, none;
+	int n = 0;
 
 	sigemptyset(&none);
-	return pthread_sigmask(SIG_BLOCK, NULL, &set) || memcmp(&set, &none, NSIG / 8);
+	if (pthread_sigmask(SIG_BLOCK, NULL, &set))
+		return true;
+	if (!memcmp(&set, &none, NSIG / 8))
+		return false;
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		if (sigismember(&set, own[i]))
+			return true;
+	for (int i = 1; i < NSIG; i++)
+		if (sigismember(&set, i) == 1 &&
+		    (++n > BLOCKED_MOST || sigaction(i, NULL, &action) ||
+		     (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN)))
+			return true;
+	return false;
 }
 
 /* The thread's state, and whether it may be read directly. 0: the thread runs no Python, or none that can be read. */
@@ -53,7 +72,7 @@ static uint64_t state_of(const struct tfh_py *py, const struct tfh_self *self, b
 	/* Up to 3.11, only one state of a thread can be queried, whichever interpreter the thread is in. */
 	if (py->minor < TFH_PY_PER_THREAD && py->newest_interpreter() != py->main_interpreter())
 		return 0;
-	*straight = (holds || main) && !signals_blocked();
+	*straight = (holds || main) && !in_handler();
 	return (uint64_t)state;
 }
 
