@@ -189,6 +189,8 @@ int tfh_big_grow(void **v, size_t *cap, size_t n, size_t size)
 	size_t old = *cap * size, want = *cap ? old * 2 : 64 * size;
 	void *p;
 
+	if (n < *cap)
+		return 0;
 	if (old >= GROWTH)
 		want = old + GROWTH + old / 64;
 	if (want < (n + 1) * size)

@@ -160,6 +160,10 @@ while data[at:at + 4] == struct.pack("<I", 0x184D2A54) and data[at + 8:at + 12] 
     at += header + size
 check(packed <= 20 * 2000, "bytes a step:", packed / 2000)
 print("bytes a step: %.1f" % (packed / 2000))
+# A report from it needs memory for its steps, not for their number squared: 4 GB of addresses are plenty.
+done = subprocess.run(["bash", "-c", 'ulimit -v 4000000; exec "$@"', "bash", f"{build}/bin/tfhook", "report", f"{many}/digest.tft"], env=env,
+                      stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+check(done.returncode == 0 and b"2000 steps" in done.stdout.replace(b",", b""), "many steps", done.returncode, done.stdout[:80], done.stderr)
 
 # It is no part of the recording.
 check(json.loads(tfhook("report", "--json", run))["quality"] == report["quality"], "a digest beside the recording changed the report")
