@@ -138,7 +138,7 @@ PRODUCTS := $(SHARE) $(HOOK_SO) $(NOEXPORT_SO) $(AUDIT_SO) $(CORE_A) $(TFT) $(TF
 
 # With T= only the unit tests that match are built, and the helper programs of areas with a script that matches.
 match = $(if $(T),$(shell printf '%s\n' $1 | grep -E -- '$(T)'),$1)
-ALL_AREAS := record hook python tf frameworks sim analyze digest diff import export cli page package jobs clients truth fuzz torture
+ALL_AREAS := record hook python tf frameworks sim analyze digest diff import export cli page package golden jobs clients truth fuzz torture
 AREAS := $(if $(T),$(foreach a,$(ALL_AREAS),$(if $(strip $(call match,$(wildcard tests/$a/*.sh tests/$a/*.py))),$a)),$(ALL_AREAS))
 # What the scenarios are run and read with.
 AREAS += $(if $(filter truth,$(AREAS) $(MAKECMDGOALS)),$(filter-out $(AREAS),truth import jobs))
@@ -156,11 +156,11 @@ AREAS += $(if $(filter check-invisible,$(MAKECMDGOALS)),invisible)
 AREAS += $(if $(filter clients,$(AREAS))$(filter check-clients,$(MAKECMDGOALS)),$(filter-out $(AREAS),hook))
 # An odd program is recorded among the tests of Python.
 AREAS += $(if $(filter python,$(AREAS)),$(filter-out $(AREAS),hook))
-# What check-glibc reads recordings with.
-AREAS += $(if $(filter check-glibc,$(MAKECMDGOALS)),$(filter-out $(AREAS),hook))
+# What check-glibc and check-upgrade read recordings with.
+AREAS += $(if $(filter check-glibc check-upgrade,$(MAKECMDGOALS)),$(filter-out $(AREAS),hook))
 # The hook's tests record programs of the simulator's; the command's, the page's, the exports' and Python's a client of the jobs', the page's a long run, too.
 AREAS += $(if $(filter hook,$(AREAS)),$(filter-out $(AREAS),sim jobs))
-AREAS += $(if $(filter cli page python export,$(AREAS)),$(filter-out $(AREAS),jobs))
+AREAS += $(if $(filter cli page python export golden,$(AREAS)),$(filter-out $(AREAS),jobs))
 AREAS += $(if $(filter page,$(AREAS)),$(filter-out $(AREAS),analyze))
 # The page of a long run is timed.
 AREAS += $(if $(filter bench,$(MAKECMDGOALS)),$(filter-out $(AREAS),analyze))
@@ -187,7 +187,7 @@ FUZZ_PARTS := $(filter-out tests/fuzz/fuzz_%.c tests/fuzz/replay.c,$(wildcard te
 # The same targets without libFuzzer, for the inputs that are kept.
 REPLAY := $(if $(filter fuzz,$(AREAS)),$(FUZZ:$(B)/tests/fuzz/fuzz_%=$(B)/tests/fuzz/replay_%))
 
-.PHONY: all ablate analyze demo check check-clients check-diff check-export check-frameworks check-glibc check-gpu check-import check-install check-invisible check-libraries check-wheels evidence families scenarios strangers truth truth-pipelines truth-random tests bench fuzz fuzz-run sensitivity soak torture install uninstall wheel deb clean distclean format \
+.PHONY: all ablate analyze demo check check-clients check-diff check-export check-frameworks check-glibc check-gpu check-import check-install check-invisible check-libraries check-upgrade check-wheels evidence families scenarios strangers truth truth-pipelines truth-random tests bench fuzz fuzz-run sensitivity soak torture install uninstall wheel deb clean distclean format \
 	compile_commands.json deps python-env help FORCE
 all: $(PRODUCTS)
 tests: all $(UNIT) $(AREA_PROGS) $(AREA_LIBS) $(REPLAY) $(SCHEDULES) $(READER) $(BARE) $(if $(T),,$(BENCH) $(BENCH_LIBS))
@@ -498,6 +498,10 @@ $(B)/tests/glibc/client: tests/glibc/client.c $(OLD) $(call stamp,core)
 check-install: all
 	$(Q)scripts/run-tests -v --build $(B) --jobs 1 --filter '$(T)' tests/package tests/package/full
 
+# Jobs that record while an upgrade replaces their version by this one: builds earlier commits, ten minutes the first time.
+check-upgrade: tests
+	$(Q)scripts/run-tests -v --build $(B) --jobs 1 tests/golden/full
+
 # Real programs on the simulated driver, each compared with its log call by call; 4 GB of downloads. T=NAME for one.
 check-clients: tests
 	$(Q)$(RUN_ENV) tests/clients/check '$(T)'
@@ -687,6 +691,7 @@ help:
 	@echo 'make check-export     exported runs in HolisticTraceAnalysis and XProf (750 MB)'
 	@echo 'make check-libraries  lookups of cuBLAS, cuDNN, cuRAND, NCCL and nvJPEG (2 GB)'
 	@echo 'make check-invisible  CPython and training, the same with and without the preload (hours; 4 GB)'
+	@echo 'make check-upgrade    jobs of earlier versions, which are upgraded while they record'
 	@echo 'make bench            measure costs and sizes'
 	@echo 'make install          PREFIX=/usr/local DESTDIR= ; uninstall removes the same files'
 	@echo 'make wheel            build/dist/*.whl, for pip install'

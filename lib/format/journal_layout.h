@@ -49,7 +49,7 @@ struct tft_journal {
 	/* line 0: constant after set-up */
 	uint64_t magic;	       /* TFT_JOURNAL_SETUP_MAGIC from the first write on;
 				  TFT_JOURNAL_MAGIC stored last, with release */
-	uint32_t version;      /* TFT_JOURNAL_VERSION; a reader refuses others */
+	uint32_t version;      /* TFT_JOURNAL_VERSION; a reader refuses later ones */
 	uint32_t header_bytes; /* TFT_JOURNAL_HEADER */
 	uint64_t slots_off;
 	uint64_t head_off;

@@ -70,11 +70,13 @@ static int check_header(const struct tft_view *v, struct tfh_err *err)
 		return tfh_err_set(err, -EAGAIN, "%s: a journal that is not fully set up", v->path);
 	if (j->magic != TFT_JOURNAL_MAGIC || v->st.st_size < TFT_JOURNAL_HEADER)
 		return tfh_err_set(err, -ENOMSG, "%s: not a tfhook journal", v->path);
-	if (j->version != TFT_JOURNAL_VERSION || j->header_bytes != TFT_JOURNAL_HEADER)
+	if (j->version > TFT_JOURNAL_VERSION)
 		return tfh_err_set(err, -EPROTO,
-				   "%s: a journal of version %u, this tfhook reads version %u; use "
-				   "the tfhook that recorded it",
+				   "%s: a journal of version %u, this tfhook reads versions up to "
+				   "%u: use a newer tfhook",
 				   v->path, j->version, TFT_JOURNAL_VERSION);
+	if (!j->version || j->header_bytes != TFT_JOURNAL_HEADER)
+		return tfh_err_set(err, -ENOMSG, "%s: not a tfhook journal", v->path);
 	return 0;
 }
 
