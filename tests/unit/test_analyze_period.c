@@ -489,6 +489,45 @@ static void test_executed(void **state)
 	tfh_result_free(r);
 }
 
+/* A processor executes op by op, without functions or an input pipeline: an agent's moves, then an update. The update
+ * shows the steps, and the run's tree consists of them. A get-next or a launch is a better clock than ops. */
+static void test_ops(void **state)
+{
+	(void)state;
+	for (int more = 0; more < 3; more++) {
+		struct gen *g = gen_new();
+		uint64_t steps = 0;
+		double t = 0;
+
+		g->name[TFT_NAME_OP][1] = "MatMul";
+		g->name[TFT_NAME_OP][2] = "Softmax";
+		g->name[TFT_NAME_OP][3] = "ResourceApplyAdam";
+		for (int i = 0; i < 30; i++) {
+			if (more == 1 && i % 2 == 0)
+				gen_get(g, 0, 7, 1, t, t + 0.1);
+			for (int k = 0; k < 12; k++, t += 0.4) {
+				gen_exec(g, 1, t + 0.1, t + 0.2);
+				gen_exec(g, 2, t + 0.3, t + 0.4);
+			}
+			gen_exec(g, 3, t + 0.2, t + 0.4);
+			t += 0.5;
+			if (more == 2 && i % 3 == 0)
+				gen_call(g, 0, TFH_FN_cuLaunchKernel, t, t + 0.1)->w[0] = 9;
+			t += 0.2;
+		}
+		steps = more == 1 ? 15 : more == 2 ? 10 : 30;
+		struct tfh_result *r = gen_judge(g);
+		assert_int_equal(r->steps.total, steps);
+		if (!more) {
+			assert_int_equal(r->steps.clock, TFH_STEP_CLOCK_PERIOD);
+			assert_int_equal(r->tree[r->n_tree - 2].kind, TFH_BRANCH_STEP);
+			assert_int_equal(r->tree[r->n_tree - 2].count, 30);
+		}
+		gen_closed(r);
+		tfh_result_free(r);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -508,6 +547,7 @@ int main(void)
 		cmocka_unit_test(test_three),
 		cmocka_unit_test(test_turns_and_checkpoints),
 		cmocka_unit_test(test_executed),
+		cmocka_unit_test(test_ops),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -212,6 +212,7 @@ struct tfh_facts {
 		uint32_t kind;		   /* + 1, 0: free */
 	} kind_near[TFH_FACTS_NEAR_KINDS]; /* of recent launches, so that most need no hash */
 	TFH_VEC(struct tfh_token) token;   /* the first ones, by begin */
+	bool eager;			   /* they are ops that a processor executed */
 	bool token_mixed;		   /* they did not arrive in that order */
 	TFH_VEC(struct tfh_stop) stop;	   /* in order; the last one stands for the end */
 	TFH_VEC(struct tfh_token) late;	   /* later ones, without plain launches */
@@ -267,6 +268,9 @@ bool tfh_event_label(const struct tfh_event *ev, struct tfh_piece *p);
  * sequence. */
 bool tfh_token_kind(const struct tfh_event *ev, const struct tfh_piece *p,
 		    struct tfh_token_kind *out);
+/* eager.c: the kind of an op that is executed by itself; false if the call is none. */
+bool tfh_eager_kind(const struct tfh_facts *facts, const struct tfh_event *ev,
+		    struct tfh_token_kind *out);
 /* The kind's index in facts->kind, to which it is added; UINT32_MAX when out of memory. */
 uint32_t tfh_kind_number(struct tfh_facts *facts, const struct tfh_token_kind *kind);
 /* The same for a launch by a thread. */
@@ -275,6 +279,10 @@ uint32_t tfh_launch_kind(struct tfh_facts *facts, const struct tfh_event *ev, ui
 int tfh_find_stops(struct tfh_facts *facts);
 /* Sets the fields that follow from family, function and hash. */
 void tfh_kind_complete(struct tfh_token_kind *kind);
+static inline uint8_t tfh_token_thread(uint32_t thread)
+{
+	return thread < TFH_FACTS_TOKEN_THREADS ? (uint8_t)thread : TFH_FACTS_TOKEN_THREADS;
+}
 static inline struct tfh_token tfh_token_make(int64_t t0, int64_t t1, uint32_t kind)
 {
 	const int64_t most = (1ll << (TFH_FACTS_TOKEN_BITS - 1)) - 1;

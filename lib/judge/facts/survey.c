@@ -44,12 +44,20 @@ static void note_order(struct tfh_facts *facts, const struct tfh_token *t)
 		facts->token.n && by_token(&facts->token.v[facts->token.n - 1], t) > 0;
 }
 
+int tfh_keep_token(struct tfh_facts *facts, const struct tfh_event *ev, uint32_t kind)
+{
+	const struct tfh_token t = tfh_token_make(ev->t0, ev->t1, kind);
+
+	note_order(facts, &t);
+	return TFH_PUSH(facts->token, t);
+}
+
 /* Keeps the first million tokens, and after them a million that are not plain launches. Usually one of those begins or
  * ends every step, so no further pass is needed. */
 static int keep_token(struct tfh_facts *facts, const struct tfh_event *ev,
 		      const struct tfh_piece *p)
 {
-	bool late = facts->token.n >= TFH_FACTS_TOKENS;
+	bool late = facts->token.n >= TFH_FACTS_TOKENS && !facts->eager;
 	struct tfh_token_kind kind;
 	uint32_t n;
 
@@ -59,6 +67,8 @@ static int keep_token(struct tfh_facts *facts, const struct tfh_event *ev,
 	}
 	if (!tfh_token_kind(ev, p, &kind))
 		return 0;
+	if (facts->eager)
+		tfh_eager_drop(facts);
 	/* Not needed if step marks or batches give the steps. */
 	if (late)
 		facts->late_lost |=
@@ -68,11 +78,8 @@ static int keep_token(struct tfh_facts *facts, const struct tfh_event *ev,
 	n = tfh_kind_number(facts, &kind);
 	if (n == UINT32_MAX)
 		return -ENOMEM;
-	const struct tfh_token t = tfh_token_make(ev->t0, ev->t1, n);
-	if (late)
-		return TFH_PUSH_BIG(facts->late, t);
-	note_order(facts, &t);
-	return TFH_PUSH(facts->token, t);
+	return late ? TFH_PUSH_BIG(facts->late, tfh_token_make(ev->t0, ev->t1, n))
+		    : tfh_keep_token(facts, ev, n);
 }
 
 static int add_driver(struct tfh_facts *facts, const struct tfh_event *ev,
@@ -320,6 +327,7 @@ static int add_call(struct tfh_facts *facts, const struct tfh_event *ev, struct 
 			use->exec_ns += ns;
 			use->last = ev->t1;
 			rc = tfh_exec_event(facts, ev);
+			rc = rc ? rc : tfh_eager_event(facts, ev);
 		}
 	} else {
 		use->driver++;
@@ -543,6 +551,7 @@ int tfh_find_facts(const struct tfh_feed *feed, uint32_t process, struct tfh_are
 	if (!rc) {
 		facts->heap = *tfh_heap_end(heap);
 		facts->cpu_only = facts->launches == 0;
+		tfh_eager_end(facts);
 		if (put_in_order(facts) || (TFH_DETECT_RETRACED && tfh_find_retraced(facts)) ||
 		    (TFH_DETECT_REMADE && tfh_find_remade(facts)) || tfh_find_stops(facts))
 			rc = tfh_err_set(err, -ENOMEM, "out of memory");

@@ -14,6 +14,16 @@ int32_t tfh_stage_place(struct tfh_facts *facts, uint32_t id);
 int tfh_batch_event(struct tfh_facts *facts, const struct tfh_event *ev, bool loop);
 int tfh_exec_event(struct tfh_facts *facts, const struct tfh_event *ev);
 
+/* survey.c: adds a call of that kind to the tokens, which have room. 0 or -ENOMEM */
+int tfh_keep_token(struct tfh_facts *facts, const struct tfh_event *ev, uint32_t kind);
+
+/* eager.c: keeps an op that was executed by itself as a token, unless something else shows the steps. 0 or -ENOMEM */
+int tfh_eager_event(struct tfh_facts *facts, const struct tfh_event *ev);
+/* Forgets these tokens: for the first token of a driver call. */
+void tfh_eager_drop(struct tfh_facts *facts);
+/* After the survey: forgets them if they are not needed. */
+void tfh_eager_end(struct tfh_facts *facts);
+
 /* torch_batches.c: adds a range if it is an optimizer's step; after the survey, finds what the batches are for. 0 or
  * -ENOMEM. */
 int tfh_update_event(struct tfh_facts *facts, const struct tfh_event *ev);

@@ -9,11 +9,6 @@ _Static_assert(sizeof(struct tfh_token) == 16, "tokens are small");
 _Static_assert(1ll << (64 - TFH_FACTS_TOKEN_BITS) >= 2ll * TFH_FACTS_TOKENS,
 	       "kinds are numbered: tokens and late ones may all be of different kinds");
 
-static uint8_t token_thread(uint32_t thread)
-{
-	return thread < TFH_FACTS_TOKEN_THREADS ? (uint8_t)thread : TFH_FACTS_TOKEN_THREADS;
-}
-
 void tfh_kind_complete(struct tfh_token_kind *k)
 {
 	bool graph = k->family == TFH_FAM_GRAPH_LAUNCH;
@@ -27,7 +22,7 @@ static struct tfh_token_kind launch_kind(const struct tfh_event *ev, uint32_t th
 	struct tfh_token_kind k = {
 		.dir = ev->dir,
 		.family = ev->fn->family,
-		.thread = token_thread(thread),
+		.thread = tfh_token_thread(thread),
 		.what = (uint32_t)ev->w[0],
 		.hash = tfh_hash_add(ev->fn->family,
 				     tfh_hash_add(ev->w[0] & 0xffffffffu, ev->w[1]))};
@@ -49,7 +44,7 @@ bool tfh_token_kind(const struct tfh_event *ev, const struct tfh_piece *p,
 				       .family = p->family,
 				       .what = p->bytes > UINT32_MAX ? UINT32_MAX
 								     : (uint32_t)p->bytes,
-				       .thread = token_thread(p->thread),
+				       .thread = tfh_token_thread(p->thread),
 				       .hash = tfh_hash_add(p->family, tfh_hash_str(ev->fn->name))};
 	if (p->family == TFH_FAM_COPY)
 		out->hash = tfh_hash_add(out->hash, ev->w[0]);
@@ -109,7 +104,7 @@ uint32_t tfh_launch_kind(struct tfh_facts *facts, const struct tfh_event *ev, ui
 		uint32_t n = facts->kind_near[near].kind - 1;
 		const struct tfh_token_kind *k = &facts->kind.v[n];
 		if (facts->kind_near[near].w[0] == w[0] && facts->kind_near[near].w[1] == w[1] &&
-		    k->thread == token_thread(thread) && k->family == ev->fn->family &&
+		    k->thread == tfh_token_thread(thread) && k->family == ev->fn->family &&
 		    k->dir == ev->dir)
 			return n;
 	}

@@ -255,7 +255,7 @@ bool tfh_find_anchor(const struct tfh_facts *facts, struct tfh_anchor *out, int 
 	struct anchor_kind *table = calloc(TFH_LOOPS_ANCHOR_KINDS, sizeof(*table)), *k;
 
 	*rc = f.v && table ? 0 : -ENOMEM;
-	if (!*rc && facts->token.n && facts->launches) {
+	if (!*rc && facts->token.n && (facts->launches || facts->eager)) {
 		try_uploads(&f);
 		try_inside(&f);
 		if (!good(&f))

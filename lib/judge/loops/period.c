@@ -16,6 +16,8 @@ struct marker {
 	uint32_t at;   /* index of the next interval in its turn */
 	int64_t begin; /* waits: begin of the step being assembled, 0: none */
 	size_t few;    /* intervals that are not steps of their own */
+	bool ends;     /* the anchor ends the steps: launches after the last one begin another step */
+	uint32_t usual; /* launches of a step, then */
 };
 
 static int push(struct marker *m, const struct tfh_interval *s)
@@ -52,7 +54,11 @@ static int mark_last(struct marker *m)
 {
 	struct tfh_interval s;
 
-	return tfh_cut_last(&m->cutter, &s) ? mark_interval(m, &s) : 0;
+	bool last = tfh_cut_last(&m->cutter, &s);
+
+	if (m->ends && last && s.launches < TFH_LOOPS_SUBSTANTIAL_SHARE * m->usual)
+		return 0;
+	return last ? mark_interval(m, &s) : 0;
 }
 
 static struct marker marker_of(const struct tfh_facts *facts, struct tfh_loops *loops,
@@ -85,7 +91,9 @@ static int mark_all(const struct tfh_facts *facts, struct tfh_loops *loops,
 	int rc = f->rewind(f->arg, facts->process, err);
 
 	while (!rc && f->next(f->arg, &ev))
-		if (tfh_event_label(&ev, &p) && !p.passive && tfh_token_kind(&ev, &p, &kind) &&
+		if (tfh_event_label(&ev, &p) && !p.passive &&
+		    (facts->eager ? tfh_eager_kind(facts, &ev, &kind)
+				  : tfh_token_kind(&ev, &p, &kind)) &&
 		    tfh_cut(&m.cutter, &kind, ev.t0, ev.t1, &s))
 			rc = mark_interval(&m, &s);
 	rc = rc ? rc : mark_last(&m);
@@ -142,6 +150,29 @@ static int mark_kind(const struct tfh_facts *facts, struct tfh_loops *loops,
 	return rc;
 }
 
+/* A call that ends the steps begins the intervals. Then the first step is before the first of these calls, if the same
+ * is launched there as between the first two. */
+static int mark_before(const struct tfh_facts *facts, struct marker *m)
+{
+	const struct tfh_token *t = facts->token.v, *first;
+	const struct tfh_anchor *a = m->anchor;
+	struct tfh_cutter c = {.facts = facts, .anchor = a};
+	struct tfh_interval s;
+
+	if ((a->kind != TFH_ANCHOR_KERNEL && a->kind != TFH_ANCHOR_GRAPH) || a->turn > 1 ||
+	    !tfh_cut_next(&c, &s) || s.to - s.from < 2 || s.from < s.to - s.from - 1)
+		return 0;
+	first = &t[s.from - (s.to - s.from - 1)];
+	for (uint32_t i = s.from + 1; i < s.to; i++)
+		if (tfh_kind_of(facts, &t[i])->rough !=
+		    tfh_kind_of(facts, &first[i - s.from - 1])->rough)
+			return 0;
+	m->ends = true;
+	m->usual = s.launches;
+	return TFH_PUSH_BIG(m->loops->mark,
+			    ((struct tfh_tick){.t0 = first->t0, .t1 = tfh_token_end(first)}));
+}
+
 static int mark_steps(const struct tfh_facts *facts, struct tfh_loops *loops,
 		      const struct tfh_anchor *a, struct tfh_err *err)
 {
@@ -157,7 +188,8 @@ static int mark_steps(const struct tfh_facts *facts, struct tfh_loops *loops,
 			return mark_all(facts, loops, a, err);
 		return mark_kind(facts, loops, a, hash, begin);
 	}
-	rc = mark_kept(&m);
+	rc = mark_before(facts, &m);
+	rc = rc ? rc : mark_kept(&m);
 	return rc ? rc : mark_last(&m);
 }
 

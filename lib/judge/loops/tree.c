@@ -355,7 +355,8 @@ static double steps_s(const struct run_tree *t)
 
 /*
  * Another profiler's trace holds few steps whose launches differ, so what repeats may only be a detail of a step. If
- * the loops found do not cover the steps, the steps replace them. Returns their end.
+ * the loops found do not cover the steps, the steps replace them. In a recording they do so if no loop was found: its
+ * launches, or the ops that a processor executes one by one, are not separated by any other call. Returns their end.
  */
 static int64_t put_steps(struct run_tree *t, int64_t born, int64_t end)
 {
@@ -367,7 +368,7 @@ static int64_t put_steps(struct run_tree *t, int64_t born, int64_t end)
 		ns += l->window.v[i].t1 - l->window.v[i].t0;
 		steps += l->window.v[i].steps;
 	}
-	if (!TFH_DETECT_TRACE_STEPS || !t->facts->feed->imported || !steps ||
+	if (!TFH_DETECT_TRACE_STEPS || !steps || (!t->facts->feed->imported && steps_s(t) > 0) ||
 	    steps_s(t) * TFH_LOOPS_COVERED_PART >= (double)ns * 1e-9)
 		return end;
 	end = l->window.v[l->window.n - 1].t1;

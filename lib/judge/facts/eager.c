@@ -1,0 +1,59 @@
+/*
+ * Jobs that execute op by op, without a device. If neither batches, functions nor marks show their steps, the ops take
+ * the place of launches in the sequence whose period is the step.
+ */
+#include <errno.h>
+
+#include "base/hash.h"
+
+#include "judge/facts/survey.h"
+
+bool tfh_eager_kind(const struct tfh_facts *facts, const struct tfh_event *ev,
+		    struct tfh_token_kind *out)
+{
+	uint32_t name = (uint32_t)ev->w[0];
+	const struct tfh_tag *tag;
+
+	if (ev->kind != TFT_CALL || ev->fn->family != TFH_FAM_EXECUTE || ev->depth || !name ||
+	    name >= facts->tag_of.n || facts->tag_of.v[name] < 0)
+		return false;
+	tag = &facts->tag.v[facts->tag_of.v[name]];
+	if (tag->function || tag->getnext)
+		return false;
+	*out = (struct tfh_token_kind){.family = TFH_FAM_LAUNCH,
+				       .thread = tfh_token_thread(ev->thread),
+				       .what = name,
+				       .hash = tfh_hash_add(TFH_FAM_LAUNCH, name)};
+	tfh_kind_complete(out);
+	return true;
+}
+
+int tfh_eager_event(struct tfh_facts *facts, const struct tfh_event *ev)
+{
+	struct tfh_token_kind kind;
+	uint32_t n;
+
+	if (facts->feed->imported || (facts->token.n && !facts->eager) || facts->tick.n ||
+	    !tfh_eager_kind(facts, ev, &kind))
+		return 0;
+	facts->eager = true;
+	if (facts->token.n >= TFH_FACTS_TOKENS) {
+		facts->late_launch = true;
+		return 0;
+	}
+	n = tfh_kind_number(facts, &kind);
+	return n == UINT32_MAX ? -ENOMEM : tfh_keep_token(facts, ev, n);
+}
+
+void tfh_eager_drop(struct tfh_facts *facts)
+{
+	facts->eager = facts->late_launch = facts->token_mixed = false;
+	facts->token.n = 0;
+}
+
+void tfh_eager_end(struct tfh_facts *facts)
+{
+	if (facts->eager && (facts->tick.n || facts->mark.n > 1 || facts->update.n ||
+			     facts->exec.n >= TFH_LOOPS_FEWEST_EXECS))
+		tfh_eager_drop(facts);
+}
