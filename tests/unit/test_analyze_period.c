@@ -283,31 +283,55 @@ static void test_log(void **state)
 }
 
 /* Each step is one graph, and the loss is read each fifteenth step. Before there was a graph, a step was launched kernel by kernel. */
+static void graph(struct job *j, uint64_t handle, uint64_t kernels)
+{
+	struct tfh_event *ev = gen_call(j->g, 0, TFH_FN_cuGraphLaunch, j->now, j->now + 0.01);
+
+	ev->w[0] = handle;
+	ev->w[2] = kernels;
+	j->now += 0.01;
+	j->busy = fmax(j->busy, j->now) + 2;
+}
+
 static void test_graphs(void **state)
 {
 	(void)state;
 	struct job j = job_new();
 
+	/* The first step is launched kernel by kernel: the losses are read behind 15 steps each. */
 	train(&j, 4, 0.2);
 	for (int i = 0; i < 89; i++) {
-		gen_call(j.g, 0, TFH_FN_cuGraphLaunch, j.now, j.now + 0.01)->w[0] = 7;
-		j.now += 0.01;
-		j.busy = fmax(j.busy, j.now) + 2;
+		graph(&j, 7, 0);
 		if (i % 15 == 13)
 			fetch(&j, 4);
 	}
-	tfh_result_free(judge(&j, 89, 0));
+	tfh_result_free(judge(&j, 90, 0));
 	/* More graphs than that before a wait are a loop inside a step. */
 	j = job_new();
 	for (int i = 0; i < 6; i++) {
-		for (int k = 0; k < 40; k++) {
-			gen_call(j.g, 0, TFH_FN_cuGraphLaunch, j.now, j.now + 0.01)->w[0] = 7;
-			j.now += 0.01;
-			j.busy = fmax(j.busy, j.now) + 2;
-		}
+		for (int k = 0; k < 40; k++)
+			graph(&j, 7, 0);
 		fetch(&j, 4);
 	}
 	tfh_result_free(judge(&j, 6, 0));
+	/* A step of two graphs of different size, and sometimes a third one; and steps that take turns with two graphs
+	 * of the same size. */
+	j = job_new();
+	for (int i = 0; i < 60; i++) {
+		graph(&j, 7, 40);
+		graph(&j, 8, 12);
+		if (i % 12 == 11)
+			graph(&j, 9, 5);
+		fetch(&j, 4);
+	}
+	tfh_result_free(judge(&j, 60, 0));
+	j = job_new();
+	for (int i = 0; i < 60; i++) {
+		graph(&j, 7 + i % 2, 40);
+		if (i % 4 == 3)
+			fetch(&j, 4);
+	}
+	tfh_result_free(judge(&j, 60, 0));
 }
 
 /* A prompt goes up for each request, and each of its sixty tokens is a step. Gradients of sixteen parts, each with a loss that is read, are one
@@ -528,6 +552,34 @@ static void test_ops(void **state)
 	}
 }
 
+/* Each step makes an iterator of its own, takes its only batch for one function, and trains with another. The first
+ * batch belongs to the same loop, although the first executions take longest where they trace; making an iterator is no
+ * computing. */
+static void test_iterator_each_step(void **state)
+{
+	(void)state;
+	struct gen *g = gen_new();
+
+	g->name[TFT_NAME_OP][1] = "MakeIterator";
+	g->name[TFT_NAME_OP][2] = "PrefetchDataset";
+	g->name[TFT_NAME_OP][3] = "__inference_predict_158";
+	g->name[TFT_NAME_OP][4] = "__inference_train_282";
+	for (int i = 0; i < 30; i++) {
+		double t = 100 * i;
+		gen_exec(g, 2, t, t + 1);
+		gen_exec(g, 1, t + 1, t + 8);
+		gen_get(g, 0, 10 + (uint32_t)i, 1, t + 8, t + 8.5)->depth = 0;
+		gen_exec(g, 3, t + 9, t + (i ? 9.2 : 45));
+		gen_exec(g, 4, t + 46, t + (i ? 46.4 : 72));
+	}
+	struct tfh_result *r = gen_judge(g);
+	assert_int_equal(r->steps.clock, TFH_STEP_CLOCK_ITERATOR);
+	assert_int_equal(r->steps.total, 30);
+	assert_true(r->breakdown[TFH_PART_COMPUTE].s_per_step < 1e-3);
+	gen_closed(r);
+	tfh_result_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -548,6 +600,7 @@ int main(void)
 		cmocka_unit_test(test_turns_and_checkpoints),
 		cmocka_unit_test(test_executed),
 		cmocka_unit_test(test_ops),
+		cmocka_unit_test(test_iterator_each_step),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,13 @@ static bool starts(const char *s, const char *with)
 	return !strncmp(s, with, strlen(with));
 }
 
+static bool ends(const char *s, const char *with)
+{
+	size_t n = strlen(s), m = strlen(with);
+
+	return n >= m && !strcmp(s + n - m, with);
+}
+
 /* NULL when out of memory */
 static struct tfh_tag *tag_of(struct tfh_facts *facts, uint32_t name)
 {
@@ -32,6 +39,8 @@ static struct tfh_tag *tag_of(struct tfh_facts *facts, uint32_t name)
 	t.save = starts(s, "SaveV2") || starts(s, "MergeV2Checkpoints");
 	t.log = (starts(s, "Write") && strstr(s, "Summary")) || starts(s, "FlushSummaryWriter") ||
 		starts(s, "PrintV2");
+	t.pipeline = TFH_DETECT_PIPELINES &&
+		     (starts(s, "MakeIterator") || ends(s, "Dataset") || ends(s, "DatasetV2"));
 	if (TFH_PUSH(facts->tag, t))
 		return NULL;
 	facts->tag_of.v[name] = (int32_t)facts->tag.n - 1;
@@ -98,6 +107,7 @@ static void tag_series(struct tfh_series *s, uint32_t name, int64_t ns)
 
 	for (size_t i = 0; i < TFH_FACTS_SERIES_TAGS; i++) {
 		if (s->tag[i].name == name && s->tag[i].ns) {
+			s->tag[i].calls++;
 			s->tag[i].ns += ns;
 			return;
 		}
@@ -106,6 +116,7 @@ static void tag_series(struct tfh_series *s, uint32_t name, int64_t ns)
 	}
 	if (s->tag[least].ns < ns) {
 		s->tag[least].name = name;
+		s->tag[least].calls = 1;
 		s->tag[least].ns = ns;
 	}
 }
@@ -119,7 +130,10 @@ int tfh_exec_event(struct tfh_facts *facts, const struct tfh_event *ev)
 		return -ENOMEM;
 	if (ev->fn->family == TFH_FAM_SESSION)
 		tag->function = true;
-	tag->first = tag->count++ ? tag->first : ev->t0;
+	if (!tag->count++) {
+		tag->first = ev->t0;
+		tag->first_ns = ev->t1 - ev->t0;
+	}
 	tag->ns += ev->t1 - ev->t0;
 	tag->thread = ev->thread;
 	facts->execs++;

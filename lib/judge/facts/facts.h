@@ -39,11 +39,11 @@ struct tfh_piece {
 	uint8_t label;	/* enum tfh_label */
 	uint8_t family, dir;
 	bool pageable, passive, failed;
-	bool saves;	 /* a checkpoint */
-	bool logs;	 /* writes a summary, or prints */
-	bool makes;	 /* first execution of a retraced function, which compiles it */
-	bool writes;	 /* writes a value that a stream may wait for, at address `handle` */
-	float density;	 /* passive pieces: share of [t0, t1) spent in the stage */
+	bool saves;    /* a checkpoint */
+	bool logs;     /* writes a summary, or prints */
+	bool makes;    /* compiles: first execution of a retraced function, or an input pipeline */
+	bool writes;   /* writes a value that a stream may wait for, at address `handle` */
+	float density; /* passive pieces: share of [t0, t1) spent in the stage */
 	uint64_t number; /* order of arrival, which keeps the sort stable */
 };
 
@@ -69,7 +69,7 @@ struct tfh_series {
 	size_t last;	 /* index of its last batch among the ticks */
 	int64_t exec_at; /* begin of the last executing call around a batch */
 	struct {
-		uint32_t name;
+		uint32_t name, calls;
 		int64_t ns;
 	} tag[TFH_FACTS_SERIES_TAGS]; /* functions executed between its batches, with their time */
 };
@@ -78,13 +78,14 @@ struct tfh_series {
 struct tfh_tag {
 	uint32_t name;
 	bool function, getnext, save, log;
-	bool batches; /* it fetches batches itself */
+	bool pipeline; /* makes a data set or an iterator, whose graph is optimised and compiled */
+	bool batches;  /* it fetches batches itself */
 	/* One of many functions with the same base name, retraced for each shape or value. Number
 	 * of calls of all of them, and the base name. */
 	bool retraced;
 	uint64_t base, all_count;
 	int64_t all_ns;
-	int64_t first; /* begin of its first execution */
+	int64_t first, first_ns; /* begin of its first execution, and its time */
 	uint64_t count;
 	int64_t ns;
 	uint32_t thread;
@@ -123,7 +124,8 @@ struct tfh_stage_use {
 struct tfh_token_kind {
 	uint64_t hash;
 	uint64_t rough; /* of launches: the same for all grids of a function */
-	uint32_t what;	/* launches: the function; copies: bytes, at most UINT32_MAX */
+	uint32_t
+		what; /* launches: the function; graphs: their kernels; copies: bytes, at most UINT32_MAX */
 	uint8_t thread; /* TFH_FACTS_TOKEN_THREADS: that thread or a higher one */
 	uint8_t dir, family;
 	uint8_t bucket; /* of launches: a small hash of the function */

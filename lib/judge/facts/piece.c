@@ -76,7 +76,7 @@ bool tfh_exec_piece(const struct tfh_facts *facts, const struct tfh_event *ev, s
 	p->label = tag->getnext ? TFH_L_INPUT : TFH_L_EXEC;
 	p->saves = tag->save;
 	p->logs = tag->log;
-	p->makes = tag->retraced && !tag->batches && ev->t0 == tag->first;
+	p->makes = tag->pipeline || (tag->retraced && !tag->batches && ev->t0 == tag->first);
 	return true;
 }
 

@@ -165,7 +165,8 @@ int tfh_find_remade(struct tfh_facts *facts)
 	uint32_t *as;
 
 	/* If a run has more launches than tokens are kept, only some of them would be renamed. */
-	if (facts->feed->imported || facts->eager || facts->late_launch || most == 1 || most > TFH_FACTS_TOKENS)
+	if (facts->feed->imported || facts->eager || facts->late_launch || most == 1 ||
+	    most > TFH_FACTS_TOKENS)
 		return 0;
 	v = calloc(most, sizeof(*v));
 	as = calloc(most, sizeof(*as));

@@ -28,30 +28,6 @@ static void bandwidth(struct tfh_facts *facts, uint8_t dir, bool pageable, uint6
 		*best = (double)bytes / (double)ns;
 }
 
-static int by_token(const void *a, const void *b)
-{
-	const struct tfh_token *x = a, *y = b;
-
-	if (x->t0 != y->t0)
-		return x->t0 < y->t0 ? -1 : 1;
-	return x->ns < y->ns ? -1 : x->ns > y->ns;
-}
-
-/* Called before a token is added. */
-static void note_order(struct tfh_facts *facts, const struct tfh_token *t)
-{
-	facts->token_mixed |=
-		facts->token.n && by_token(&facts->token.v[facts->token.n - 1], t) > 0;
-}
-
-int tfh_keep_token(struct tfh_facts *facts, const struct tfh_event *ev, uint32_t kind)
-{
-	const struct tfh_token t = tfh_token_make(ev->t0, ev->t1, kind);
-
-	note_order(facts, &t);
-	return TFH_PUSH(facts->token, t);
-}
-
 /* Keeps the first million tokens, and after them a million that are not plain launches. Usually one of those begins or
  * ends every step, so no further pass is needed. */
 static int keep_token(struct tfh_facts *facts, const struct tfh_event *ev,
@@ -189,7 +165,7 @@ static int keep_row(struct tfh_facts *facts, const struct tfh_entry *row, uint32
 		t[i] = tfh_token_make(row[i].t0, row[i].t1, kind);
 	}
 	if (n)
-		note_order(facts, t); /* those of a row are in order */
+		tfh_note_order(facts, t); /* those of a row are in order */
 	facts->token.n += n;
 	return 0;
 }
@@ -430,13 +406,6 @@ static int by_mark(const void *a, const void *b, void *arg)
 	return x->t0 < y->t0 ? -1 : x->t0 > y->t0;
 }
 
-/* Calls of a single thread are already in this order. */
-static void sort_tokens(struct tfh_facts *facts)
-{
-	if (facts->token_mixed)
-		qsort(facts->token.v, facts->token.n, sizeof(*facts->token.v), by_token);
-}
-
 static int put_in_order(struct tfh_facts *facts)
 {
 	int rc;
@@ -447,7 +416,7 @@ static int put_in_order(struct tfh_facts *facts)
 		tfh_sort(facts->tick.v, facts->tick.n, sizeof(*facts->tick.v), by_delivery, NULL);
 	if (facts->mark.n)
 		tfh_sort(facts->mark.v, facts->mark.n, sizeof(*facts->mark.v), by_mark, NULL);
-	sort_tokens(facts);
+	tfh_sort_tokens(facts);
 	rc = tfh_torch_batches(facts);
 	TFH_EACH (i, facts->tick.n)
 		if (!facts->tick.v[i].end)

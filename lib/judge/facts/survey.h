@@ -14,8 +14,12 @@ int32_t tfh_stage_place(struct tfh_facts *facts, uint32_t id);
 int tfh_batch_event(struct tfh_facts *facts, const struct tfh_event *ev, bool loop);
 int tfh_exec_event(struct tfh_facts *facts, const struct tfh_event *ev);
 
-/* survey.c: adds a call of that kind to the tokens, which have room. 0 or -ENOMEM */
+/* token.c: to be called before a token is added */
+void tfh_note_order(struct tfh_facts *facts, const struct tfh_token *t);
+/* Adds a call of that kind to the tokens. 0 or -ENOMEM */
 int tfh_keep_token(struct tfh_facts *facts, const struct tfh_event *ev, uint32_t kind);
+
+void tfh_sort_tokens(struct tfh_facts *facts);
 
 /* eager.c: keeps an op that was executed by itself as a token, unless something else shows the steps. 0 or -ENOMEM */
 int tfh_eager_event(struct tfh_facts *facts, const struct tfh_event *ev);

@@ -1,9 +1,10 @@
 /* The sequence of launches, copies and waits: each call is represented by the number of its kind and its times. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
-#include "judge/facts/facts.h"
+#include "judge/facts/survey.h"
 
 _Static_assert(sizeof(struct tfh_token) == 16, "tokens are small");
 _Static_assert(1ll << (64 - TFH_FACTS_TOKEN_BITS) >= 2ll * TFH_FACTS_TOKENS,
@@ -19,11 +20,12 @@ void tfh_kind_complete(struct tfh_token_kind *k)
 
 static struct tfh_token_kind launch_kind(const struct tfh_event *ev, uint32_t thread)
 {
+	bool graph = ev->fn->family == TFH_FAM_GRAPH_LAUNCH;
 	struct tfh_token_kind k = {
 		.dir = ev->dir,
 		.family = ev->fn->family,
 		.thread = tfh_token_thread(thread),
-		.what = (uint32_t)ev->w[0],
+		.what = (uint32_t)ev->w[graph ? 2 : 0],
 		.hash = tfh_hash_add(ev->fn->family,
 				     tfh_hash_add(ev->w[0] & 0xffffffffu, ev->w[1]))};
 
@@ -114,6 +116,36 @@ uint32_t tfh_launch_kind(struct tfh_facts *facts, const struct tfh_event *ev, ui
 	facts->kind_near[near].w[1] = w[1];
 	facts->kind_near[near].kind = n + 1; /* 0 when out of memory */
 	return n;
+}
+
+static int by_token(const void *a, const void *b)
+{
+	const struct tfh_token *x = a, *y = b;
+
+	if (x->t0 != y->t0)
+		return x->t0 < y->t0 ? -1 : 1;
+	return x->ns < y->ns ? -1 : x->ns > y->ns;
+}
+
+void tfh_note_order(struct tfh_facts *facts, const struct tfh_token *t)
+{
+	facts->token_mixed |=
+		facts->token.n && by_token(&facts->token.v[facts->token.n - 1], t) > 0;
+}
+
+int tfh_keep_token(struct tfh_facts *facts, const struct tfh_event *ev, uint32_t kind)
+{
+	const struct tfh_token t = tfh_token_make(ev->t0, ev->t1, kind);
+
+	tfh_note_order(facts, &t);
+	return TFH_PUSH(facts->token, t);
+}
+
+/* Calls of a single thread are already in this order. */
+void tfh_sort_tokens(struct tfh_facts *facts)
+{
+	if (facts->token_mixed)
+		qsort(facts->token.v, facts->token.n, sizeof(*facts->token.v), by_token);
 }
 
 /* The number of consecutive tokens of one kind, from i on. */

@@ -23,7 +23,8 @@ struct tfh_anchor {
 	 * step, has index `at` in it. */
 	uint32_t turn, at;
 	uint64_t key;
-	bool exact; /* `key` is a value of tfh_interval.exact */
+	bool one_before; /* the first step does not launch it yet */
+	bool exact;	 /* `key` is a value of tfh_interval.exact */
 	/* tfh_interval.rough of the intervals that evaluate a model. */
 	uint64_t eval[TFH_LOOPS_EVALS];
 	uint32_t n_eval;

@@ -24,7 +24,7 @@ static bool is_anchor(const struct tfh_cutter *c, const struct tfh_token_kind *k
 	case TFH_ANCHOR_WAIT:
 		return is_wait(k) && drives(c->facts, k) && (!a->hash || a->hash == k->hash);
 	case TFH_ANCHOR_GRAPH:
-		return k->family == TFH_FAM_GRAPH_LAUNCH;
+		return k->family == TFH_FAM_GRAPH_LAUNCH && (!a->what || k->what == a->what);
 	case TFH_ANCHOR_KERNEL:
 		return k->family == TFH_FAM_LAUNCH && k->what == a->what;
 	}

@@ -16,7 +16,7 @@ struct marker {
 	uint32_t at;   /* index of the next interval in its turn */
 	int64_t begin; /* waits: begin of the step being assembled, 0: none */
 	size_t few;    /* intervals that are not steps of their own */
-	bool ends;     /* the anchor ends the steps: launches after the last one begin another step */
+	bool ends; /* the anchor ends the steps: launches after the last one begin another step */
 	uint32_t usual; /* launches of a step, then */
 };
 
@@ -159,6 +159,9 @@ static int mark_before(const struct tfh_facts *facts, struct marker *m)
 	struct tfh_cutter c = {.facts = facts, .anchor = a};
 	struct tfh_interval s;
 
+	if (a->one_before)
+		return TFH_PUSH_BIG(m->loops->mark,
+				    ((struct tfh_tick){.t0 = t->t0, .t1 = tfh_token_end(t)}));
 	if ((a->kind != TFH_ANCHOR_KERNEL && a->kind != TFH_ANCHOR_GRAPH) || a->turn > 1 ||
 	    !tfh_cut_next(&c, &s) || s.to - s.from < 2 || s.from < s.to - s.from - 1)
 		return 0;

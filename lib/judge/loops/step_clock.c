@@ -3,6 +3,7 @@
  * function that their batches feed and by their pipeline. The group that owns most time, from a batch to the next batch
  * of any group, is the training loop: a run spends most of its time on its purpose.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,16 +12,29 @@
 #include "judge/loops/step_clock.h"
 #include "judge/stats.h"
 
+/* The usual time of a function's execution. The first one traces and compiles it. */
+static double usual_ns(const struct tfh_facts *facts, uint32_t name)
+{
+	const struct tfh_tag *tag = &facts->tag.v[facts->tag_of.v[name]];
+
+	return tag->count > 1 ? (double)(tag->ns - tag->first_ns) / (double)(tag->count - 1)
+			      : (double)tag->ns;
+}
+
 /* The function with the most time after this iterator's batches: its name without the number at its end. */
 static const char *tag_text(const struct tfh_facts *facts, const struct tfh_series *s,
 			    uint32_t *name)
 {
-	size_t best = 0;
+	double most = 0, ns;
 
-	for (size_t i = 1; i < TFH_FACTS_SERIES_TAGS; i++)
-		if (s->tag[i].ns > s->tag[best].ns)
-			best = i;
-	*name = s->tag[best].ns ? s->tag[best].name : 0;
+	*name = 0;
+	for (size_t i = 0; i < TFH_FACTS_SERIES_TAGS; i++) {
+		if (!s->tag[i].ns)
+			continue;
+		ns = s->tag[i].calls * usual_ns(facts, s->tag[i].name);
+		*name = ns > most ? s->tag[i].name : *name;
+		most = fmax(most, ns);
+	}
 	return *name ? facts->feed->name(facts->feed->arg, facts->process, TFT_NAME_OP, *name, NULL,
 					 NULL)
 		     : "";

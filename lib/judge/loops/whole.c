@@ -10,15 +10,24 @@
 #include "judge/loops/anchor.h"
 
 #define NO_FUNCTION UINT32_MAX
-enum { GRAPH }; /* stands for a graph, which contains many functions */
+/* Stands for a graph, which contains many functions, with the number of its kernels. Two graphs of as many are the same
+ * step, of which each has its own buffers. */
+static const uint32_t GRAPH = UINT32_C(1) << 31;
+
+static bool is_graph(uint32_t what)
+{
+	return what >= GRAPH && what != NO_FUNCTION;
+}
 
 struct sequence {
-	TFH_VEC(uint32_t) what; /* launched functions, in order; GRAPH */
+	TFH_VEC(uint32_t) what; /* launched functions, in order; graphs */
 	uint32_t period;	/* length of the step, 0: not known yet */
 	uint32_t launches;	/* of the step */
 	double whole, all;	/* launches in intervals that consist of steps only; all launches */
 	double odd_first;	/* launches of the first interval, if it does not */
 	uint64_t steps, intervals;
+	uint64_t each; /* steps of every interval behind the first one; 0: they differ */
+	uint32_t end;  /* of the first interval, in tokens */
 	int rc;
 };
 
@@ -49,7 +58,7 @@ static uint32_t launches(const struct sequence *s, size_t p)
 	uint32_t n = 0;
 
 	for (size_t i = 0; i < p; i++)
-		n += s->what.v[i] == GRAPH ? TFH_LOOPS_GRAPH_LAUNCHES : 1;
+		n += is_graph(s->what.v[i]) ? TFH_LOOPS_GRAPH_LAUNCHES : 1;
 	return n;
 }
 
@@ -62,7 +71,7 @@ static bool are_a_step(const struct sequence *s, size_t p)
 		size_t k = 0;
 		while (s->what.v[k] != s->what.v[i])
 			k++;
-		n += s->what.v[i] == GRAPH ? TFH_LOOPS_STEP_FUNCTIONS : k == i;
+		n += is_graph(s->what.v[i]) ? TFH_LOOPS_STEP_FUNCTIONS : k == i;
 	}
 	return n >= TFH_LOOPS_STEP_FUNCTIONS;
 }
@@ -78,6 +87,10 @@ static void close_interval(struct sequence *s)
 			s->launches = launches(s, p);
 		}
 	whole = s->period && n && repeats(s, s->period);
+	if (s->intervals == 1)
+		s->each = whole ? n / s->period : 0;
+	else if (s->intervals > 1 && n && (!whole || n / s->period != s->each))
+		s->each = 0;
 	if (whole) {
 		s->whole += (double)n;
 		s->steps += n / s->period;
@@ -92,7 +105,23 @@ static int add_launch(struct sequence *s, const struct tfh_token_kind *k)
 {
 	if (!tfh_is_launch(k) || s->what.n > TFH_VERDICT_INNER_TOKENS)
 		return 0;
-	return TFH_PUSH(s->what, k->family == TFH_FAM_LAUNCH ? k->what : GRAPH);
+	return TFH_PUSH(s->what, k->family == TFH_FAM_LAUNCH ? k->what
+							     : GRAPH | (k->what & (GRAPH / 2 - 1)));
+}
+
+/* Whether one step is missing in the first interval, before the first call that each step makes: it was not compiled
+ * yet, and launched kernel by kernel what became a graph. */
+static bool lacks_one(const struct tfh_facts *facts, const struct tfh_anchor *a,
+		      const struct sequence *s)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < s->end; i++) {
+		const struct tfh_token_kind *k = tfh_kind_of(facts, &facts->token.v[i]);
+		n += tfh_is_launch(k) && k->what == a->what &&
+		     (k->family == TFH_FAM_GRAPH_LAUNCH) == (a->kind == TFH_ANCHOR_GRAPH);
+	}
+	return s->each > 1 && n && n + 1 == s->each && s->odd_first > (double)n * s->period;
 }
 
 bool tfh_part_intervals(const struct tfh_facts *facts, struct tfh_anchor *a, int *rc)
@@ -109,6 +138,7 @@ bool tfh_part_intervals(const struct tfh_facts *facts, struct tfh_anchor *a, int
 			s.rc = add_launch(&s, tfh_kind_of(facts, &facts->token.v[at]));
 		if (s.rc)
 			break;
+		s.end = s.intervals ? s.end : c.n;
 		close_interval(&s);
 		if (s.period && first == NO_FUNCTION)
 			first = once(&s, s.period);
@@ -119,10 +149,12 @@ bool tfh_part_intervals(const struct tfh_facts *facts, struct tfh_anchor *a, int
 		       s.steps <= TFH_LOOPS_SEVERAL_TIMES * s.intervals * s.launches &&
 		       s.whole >= TFH_TURN_SURE_SHARE * all;
 	if (several)
-		*a = (struct tfh_anchor){.kind = first == GRAPH ? TFH_ANCHOR_GRAPH
-								: TFH_ANCHOR_KERNEL,
-					 .what = first,
+		*a = (struct tfh_anchor){.kind = is_graph(first) ? TFH_ANCHOR_GRAPH
+								 : TFH_ANCHOR_KERNEL,
+					 .what = first & ~GRAPH,
 					 .turn = 1};
+	if (several)
+		a->one_before = lacks_one(facts, a, &s);
 	*rc = *rc ? *rc : s.rc;
 	free(s.what.v);
 	return several;
