@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -109,6 +110,7 @@ void tfh_init(void)
 		return;
 	tfh_p.pid = tfh_raw_getpid();
 	read_settings();
+	sched_getaffinity(0, sizeof(tfh_p.processors), &tfh_p.processors);
 	if (tfh_mode != TFH_MODE_DEAD)
 		pthread_atfork(before_fork, after_fork_in_parent, atfork_child);
 	__atomic_store_n(&init_state, 2, __ATOMIC_RELEASE);

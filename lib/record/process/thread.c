@@ -1,8 +1,10 @@
 #include "record/process/thread.h"
 
+#include <sched.h>
 #include <signal.h>
 
 #include "record/record.h"
+#include "record/process/recorder.h"
 #include "record/process/sanitizer.h"
 
 #define STACK_BYTES (2u << 20)
@@ -23,12 +25,23 @@ int tfh_thread_start(pthread_t *thread, void *(*run)(void *), void *arg)
 	return err;
 }
 
+/* A thread inherits the processors of the one that starts it. If the job has tied that one to a single processor, ours would take
+ * turns with it, so it may use those that the process was started with. */
+static void leave_pinned_processor(void)
+{
+	cpu_set_t now;
+
+	if (!sched_getaffinity(0, sizeof(now), &now) && CPU_COUNT(&now) == 1 && CPU_COUNT(&tfh_p.processors) > 1)
+		sched_setaffinity(0, sizeof(tfh_p.processors), &tfh_p.processors);
+}
+
 void tfh_thread_begin(const char *name)
 {
 	tfh_self.guard = 1;
 	tfh_self.guard_at = UINT64_MAX;
 	tfh_sanitizer_ignore_begin();
 	pthread_setname_np(pthread_self(), name);
+	leave_pinned_processor();
 }
 
 void tfh_thread_end(void)
