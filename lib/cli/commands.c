@@ -55,8 +55,8 @@ static const struct tfh_command cmd_report = {
 		"--kernels; several may be given.\n\n"
 		"PATH is a run directory or .tft files; the default is your newest run directory "
 		"here. Traces of other profilers can be read, too: PyTorch's Kineto JSON (.json, "
-		".json.gz) and TensorFlow's XPlane (.xplane.pb, or TensorBoard's log directory); "
-		"several are the ranks of one job.\n\n"
+		".json.gz), TensorFlow's XPlane (.xplane.pb, or TensorBoard's log directory) and "
+		"the SQLite export of nsys; several are the ranks of one job.\n\n"
 		"Exit code: 0 fine, 2 usage, 3 unreadable, 4 incomplete (with --strict), 5 "
 		"nothing to analyse.",
 	.operands = TFH_OPERANDS_TRACES,
@@ -209,9 +209,9 @@ static const struct tfh_command cmd_info = {
 static const struct tfh_command cmd_import = {
 	.name = "import",
 	.operand_text = "TRACE... -o OUT.tft",
-	.summary = "convert a trace of PyTorch's or TensorFlow's profiler to .tft",
-	.details = "TRACE is Kineto JSON (.json, .json.gz), XPlane (.xplane.pb), or a directory of "
-		   "them, such as TensorBoard's log directory. Several are the ranks of one job; "
+	.summary = "convert a trace of PyTorch's or TensorFlow's profiler, or of nsys, to .tft",
+	.details = "TRACE is Kineto JSON (.json, .json.gz), XPlane (.xplane.pb), an SQLite export of "
+		   "nsys, or a directory of them, such as TensorBoard's log directory. Several are the ranks of one job; "
 		   "OUT is then a directory. report and info also read such traces directly.",
 	.operands = TFH_OPERANDS_TRACES,
 	.usage_exit = TFH_EXIT_USAGE,

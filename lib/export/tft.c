@@ -422,8 +422,10 @@ static int add_ops(struct export *x, struct tfh_err *err)
 
 static int write_notes(struct export *x)
 {
-	static const char *const source[] = {
-		[TFH_SRC_TFT] = "", [TFH_SRC_KINETO] = "kineto", [TFH_SRC_XPLANE] = "xplane"};
+	static const char *const source[] = {[TFH_SRC_TFT] = "",
+					     [TFH_SRC_KINETO] = "kineto",
+					     [TFH_SRC_XPLANE] = "xplane",
+					     [TFH_SRC_NSYS] = "nsys"};
 	const struct tfh_process *p;
 	struct tfh_gpu_info gpu;
 	char text[128];

@@ -1,10 +1,11 @@
 /*
- * Traces recorded by other tools: PyTorch's profiler (Kineto JSON, plain or gzip) and TensorFlow's
- * or JAX's (XPlane, or TensorBoard's log directory).
+ * Traces recorded by other tools: PyTorch's profiler (Kineto JSON, plain or gzip), TensorFlow's or JAX's
+ * (XPlane, or TensorBoard's log directory), and Nsight Systems (its SQLite export).
  */
 #ifndef TFH_IMPORT_IMPORT_H
 #define TFH_IMPORT_IMPORT_H
 
+#include "base/key_table.h"
 #include "model/built/build.h"
 
 /* Like tfh_run_open(), for run directories, .tft files and foreign traces. Several foreign files
@@ -19,9 +20,11 @@ const char *tfh_import_other(const char *path);
 /* Whether tfh_import_open would import PATH. */
 bool tfh_import_is_foreign(const char *path);
 
-/* Reads one file into the builder as a process of its own (XPlane: one per host plane). */
+/* Reads one file into the builder as a process of its own (XPlane: one per host plane; nsys: each with calls or
+ * ops). */
 int tfh_import_kineto(struct tfh_builder *b, const char *path, struct tfh_err *err);
 int tfh_import_xplane(struct tfh_builder *b, const char *path, struct tfh_err *err);
+int tfh_import_nsys(struct tfh_builder *b, const char *path, struct tfh_err *err);
 
 /* The same for a pipe whose first bytes were already read; takes ownership of the descriptor. */
 int tfh_import_kineto_stream(struct tfh_builder *b, int fd, const void *head, size_t n,
@@ -42,6 +45,19 @@ const struct tfh_fn_info *tfh_import_other_call(const char *name);
 
 /* foreign_names.c: parses a copy's name ("Memcpy HtoD (Pageable -> Device)", "MemcpyH2D"). */
 void tfh_import_copy_name(const char *name, struct tfh_op *op);
+
+/* host_event.c: completes an event of the host, whose place and times are set: a step, a get-next or, for any other
+ * name, a range. `kind` is what the source says of a range; NOTE: no more than that it is one. 0 or -ENOMEM. */
+int tfh_import_host_event(struct tfh_builder *b, const char *name, enum tft_range kind,
+			  struct tfh_event *ev);
+/* host_event.c: the row of a call by its name, remembered in `known`; NULL if the analysis does not know it. 0 or
+ * -ENOMEM. */
+int tfh_import_fn(struct tfh_builder *b, struct tfh_map *known, const char *name,
+		  const struct tfh_fn_info **fn);
+bool tfh_import_issues_ops(const struct tfh_fn_info *fn);
+/* host_event.c: numbers of streams may start again on each device, so those of any but the first device have the
+ * device's number above them. `first` is the number of the first, -1 until it is known. */
+uint32_t tfh_import_stream(int64_t *first, int64_t device, int64_t stream);
 
 /* Threads of a process beyond this number count as one. */
 #define TFH_IMPORT_THREADS (1u << 16)

@@ -166,35 +166,12 @@ static bool starts(const char *s, const char *with)
 	return !strncmp(s, with, strlen(with));
 }
 
-static int name_word(struct tfh_kineto *k, enum tft_name kind, const char *text, uint64_t *word)
-{
-	int64_t id = tfh_build_name(k->b, k->process, kind, text);
-
-	*word = id < 0 ? 0 : (uint64_t)id;
-	return id < 0 ? (int)id : 0;
-}
-
-/* The kind of a range. Until 2022 annotations had the category of ops; ops have a namespace or are
- * the backward form of one. */
-static enum tft_range range_of(const struct tfh_kineto_entry *e)
-{
-	if (e->category == TFH_KINETO_PYTHON)
-		return TFT_RANGE_PYTHON;
-#define EXCHANGE_NAME(start, kind)                                                                 \
-	if (starts(e->name, start))                                                                \
-		return TFT_RANGE_##kind;
-#include "base/exchange_names.def"
-#undef EXCHANGE_NAME
-	if (e->category == TFH_KINETO_OP || strstr(e->name, "::"))
-		return TFT_RANGE_OP;
-	const char *at = strstr(e->name, "Backward");
-	return at && !strpbrk(e->name, " #.(") ? TFT_RANGE_OP : TFT_RANGE_NOTE;
-}
-
-/* Steps are marked by the profiler's schedule, batches by the DataLoader. */
+/* Until 2022 annotations had the category of ops. */
 static int add_host(struct tfh_kineto *k, const struct tfh_kineto_entry *e)
 {
-	static const char step[] = "ProfilerStep#";
+	enum tft_range kind = e->category == TFH_KINETO_PYTHON ? TFT_RANGE_PYTHON
+			      : e->category == TFH_KINETO_OP   ? TFT_RANGE_OP
+							       : TFT_RANGE_NOTE;
 	struct tfh_event ev;
 	int rc = begin_event(k, e, &ev);
 
@@ -204,65 +181,25 @@ static int add_host(struct tfh_kineto *k, const struct tfh_kineto_entry *e)
 		k->last_begin = ev.t0 > k->last_begin ? ev.t0 : k->last_begin;
 		k->last_end = ev.t1 > k->last_end ? ev.t1 : k->last_end;
 	}
-	if (starts(e->name, step)) {
-		ev.kind = TFT_MARK;
-		ev.fn = &tfh_fn_table[TFH_FN_mark_step];
-		ev.w[0] = strtoull(e->name + sizeof(step) - 1, NULL, 10);
-		rc = name_word(k, TFT_NAME_STRING, "ProfilerStep", &ev.w[1]);
-	} else if (starts(e->name, "enumerate(DataLoader)") ||
-		   starts(e->name, "enumerate(DataPipe)")) {
-		ev.kind = TFT_CALL;
-		ev.fn = tfh_build_fn(k->b, e->name, &tfh_fn_table[TFH_FN_user_getnext]);
-		rc = ev.fn ? name_word(k, TFT_NAME_ITERATOR, e->name, &ev.w[0]) : -ENOMEM;
-	} else {
-		ev.kind = TFT_RANGE;
-		ev.fn = &tfh_fn_table[TFH_FN_mark_range];
-		rc = name_word(k, TFT_NAME_STRING, e->name, &ev.w[0]);
-		ev.w[1] = range_of(e);
-	}
+	rc = tfh_import_host_event(k->b, e->name, kind, &ev);
 	return rc ? rc : tfh_build_event(k->b, &ev, 0);
-}
-
-/* Row of a call by its name; *fn is NULL if the analysis does not know it. */
-static int fn_of(struct tfh_kineto *k, const char *name, const struct tfh_fn_info **fn)
-{
-	uint64_t *known = tfh_map_put(&k->fn, tfh_hash_str(name), NULL);
-
-	if (!known)
-		return -ENOMEM;
-	if (!*known) {
-		const struct tfh_fn_info *like = tfh_import_call(name);
-		if (!like && strncmp(name, "cu", 2) != 0 && !starts(name, "hip"))
-			like = tfh_import_other_call(name);
-		*fn = like ? tfh_build_fn(k->b, name, like) : NULL;
-		if (like && !*fn)
-			return -ENOMEM;
-		*known = *fn ? (uint64_t)(uintptr_t)*fn : 1;
-	}
-	*fn = *known == 1 ? NULL : (const struct tfh_fn_info *)(uintptr_t)*known;
-	return 0;
-}
-
-static bool issues_ops(uint8_t family)
-{
-	return family == TFH_FAM_LAUNCH || family == TFH_FAM_COPY || family == TFH_FAM_MEMSET ||
-	       family == TFH_FAM_GRAPH_LAUNCH;
 }
 
 static int add_call(struct tfh_kineto *k, const struct tfh_kineto_entry *e)
 {
 	const struct tfh_fn_info *fn;
 	struct late_call late = {.anchor = anchor_of(e)};
-	int rc = fn_of(k, e->name, &fn);
+	int rc = tfh_import_fn(k->b, &k->fn, e->name, &fn);
 
 	if (rc || !fn)
 		return rc ? rc : add_host(k, e);
-	k->gpu |= issues_ops(fn->family);
+	bool issues = tfh_import_issues_ops(fn);
+	k->gpu |= issues;
 	k->count += fn->family != TFH_FAM_SYNC;
 	rc = begin_event(k, e, &late.ev);
 	if (rc)
 		return rc;
-	if ((issues_ops(fn->family) || fn->family == TFH_FAM_SYNC) && e->ts > k->last_begin)
+	if ((issues || fn->family == TFH_FAM_SYNC) && e->ts > k->last_begin)
 		k->last_begin = e->ts;
 	late.ev.fn = fn;
 	late.ev.kind = TFT_CALL;
@@ -273,7 +210,7 @@ static int add_call(struct tfh_kineto *k, const struct tfh_kineto_entry *e)
 		late.ev.w[0] = late.correlation;
 	bool waits = fn->family == TFH_FAM_EVENT || fn->family == TFH_FAM_STREAM_WAIT ||
 		     fn->family == TFH_FAM_SYNC;
-	if (!waits && (late.correlation || !issues_ops(fn->family)))
+	if (!waits && (late.correlation || !issues))
 		return tfh_build_event(k->b, &late.ev, late.correlation);
 	if (room(&k->call, &k->cap_call, k->n_call, sizeof(*k->call)))
 		return -ENOMEM;
@@ -282,20 +219,6 @@ static int add_call(struct tfh_kineto *k, const struct tfh_kineto_entry *e)
 }
 
 /* ---- the device ---- */
-
-/* Stream numbers belong to a context and start again on each device, so the device's number goes
- * above them. */
-static uint32_t stream_of(struct tfh_kineto *k, const struct tfh_kineto_entry *e, int64_t device)
-{
-	int64_t stream = e->stream >= 0 ? e->stream : e->tid;
-
-	if (k->device < 0)
-		k->device = device;
-	if (stream < 0 || stream > UINT32_MAX)
-		stream = 0;
-	return device == k->device ? (uint32_t)stream
-				   : (uint32_t)(stream + ((device + 1) & 0xfff) * (1 << 20));
-}
 
 static int add_op(struct tfh_kineto *k, const struct tfh_kineto_entry *e, uint8_t kind)
 {
@@ -310,7 +233,8 @@ static int add_op(struct tfh_kineto *k, const struct tfh_kineto_entry *e, uint8_
 		.process = k->process,
 		.device = (uint32_t)device,
 		.ctx = e->context > 0 ? (uint32_t)e->context : 0,
-		.stream = stream_of(k, e, device),
+		.stream =
+			tfh_import_stream(&k->device, device, e->stream >= 0 ? e->stream : e->tid),
 		.kind = kind,
 		.name = kind == TFH_OP_KERNEL ? e->name : "",
 		.bytes = e->bytes > 0 ? (uint64_t)e->bytes : 0,

@@ -15,7 +15,7 @@
 #define MAX_FILES 4096
 #define MAX_PIPED (4ull << 30) /* of an XPlane trace from a pipe */
 
-enum trace_kind { OURS, KINETO, XPLANE, STREAM };
+enum trace_kind { OURS, KINETO, XPLANE, NSYS, STREAM };
 
 struct trace_list {
 	char *path[MAX_FILES];
@@ -51,12 +51,15 @@ static size_t read_head(int fd, uint8_t *head, size_t cap)
 	return n;
 }
 
-/* Kind of a trace by its first bytes. JSON and gzip are unambiguous; an XSpace starts with a plane
- * (field 1, a message). */
+/* Kind of a trace by its first bytes. JSON, gzip and SQLite are unambiguous; an XSpace starts with a plane (field 1, a
+ * message). */
 static enum trace_kind kind_of_bytes(const uint8_t *head, size_t n)
 {
+	static const char database[] = "SQLite format 3";
 	size_t i = n >= 3 && !memcmp(head, "\xef\xbb\xbf", 3) ? 3 : 0;
 
+	if (n >= sizeof(database) && !memcmp(head, database, sizeof(database)))
+		return NSYS;
 	if (n >= 2 && head[0] == 0x1f && head[1] == 0x8b)
 		return KINETO;
 	while (i < n && (head[i] == ' ' || head[i] == '\n' || head[i] == '\r' || head[i] == '\t'))
@@ -100,9 +103,6 @@ static const char *other_format(const char *path, const uint8_t *head, size_t n)
 	static const struct {
 		const char *bytes, *what;
 	} all[] = {
-		{"SQLite format 3",
-		 "an SQLite database, as nsys and rocprof export: not supported; record the job with "
-		 "`tfhook run`, or with PyTorch's or TensorFlow's profiler"},
 		{"PK\3\4", "a zip archive: unpack it first"},
 		{"\x28\xb5\x2f\xfd", "compressed with zstd: zstd -dc FILE | tfhook report -"},
 		{"BZh", "compressed with bzip2: bzip2 -dc FILE | tfhook report -"},
@@ -116,11 +116,12 @@ static const char *other_format(const char *path, const uint8_t *head, size_t n)
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
 		if (n >= strlen(all[i].bytes) && !memcmp(head, all[i].bytes, strlen(all[i].bytes)))
 			return all[i].what;
-	if (tfh_ends_with(path, ".nsys-rep") || tfh_ends_with(path, ".qdrep") ||
-	    tfh_ends_with(path, ".ncu-rep"))
-		return "a report of NVIDIA's Nsight: not supported; record the job with `tfhook run`, "
-		       "or "
-		       "with PyTorch's or TensorFlow's profiler";
+	if (tfh_ends_with(path, ".nsys-rep") || tfh_ends_with(path, ".qdrep"))
+		return "a report of Nsight Systems: export it with `nsys export --type sqlite FILE`, and "
+		       "give tfhook the .sqlite file";
+	if (tfh_ends_with(path, ".ncu-rep"))
+		return "a report of Nsight Compute, about single kernels: record the job with `tfhook run` "
+		       "or `nsys profile`";
 	if (tfh_ends_with(path, ".pftrace") || tfh_ends_with(path, ".perfetto-trace"))
 		return "a Perfetto trace: not supported; use the profiler's own JSON or .xplane.pb";
 	return NULL;
@@ -155,6 +156,7 @@ static int by_text(const void *a, const void *b)
 static bool foreign_name(const char *name)
 {
 	return tfh_ends_with(name, ".xplane.pb") || tfh_ends_with(name, ".json.gz") ||
+	       tfh_ends_with(name, ".sqlite") ||
 	       (tfh_ends_with(name, ".json") && strcmp(name, "run.json") &&
 		strcmp(name, "end.json") && strcmp(name, "start.json"));
 }
@@ -305,6 +307,12 @@ static int read_stream(struct tfh_builder *b, const char *path, struct tfh_err *
 		rc = tfh_import_xplane_bytes(b, data, n, name, err);
 	} else if (rc) {
 		tfh_err_set(err, rc, "%s: %s", name, strerror(-rc));
+	} else if (kind == NSYS) {
+		rc = tfh_err_set(
+			err, -ENOMSG,
+			"%s: an SQLite database, which cannot be read from a pipe: save it "
+			"to a file first",
+			name);
 	} else {
 		const char *other = other_format(path, head, n);
 		rc = tfh_err_set(err, -ENOMSG, "%s: %s", name,
@@ -328,6 +336,8 @@ static int read_file(struct tfh_builder *b, const char *path, bool asked, struct
 			     : tfh_err_set(err, -ENOMSG, "%s: not a regular file", path);
 	case XPLANE:
 		return tfh_import_xplane(b, path, err);
+	case NSYS:
+		return tfh_import_nsys(b, path, err);
 	default:
 		return tfh_import_kineto(b, path, err);
 	}
@@ -350,7 +360,10 @@ static int read_files(const struct trace_list *l, const char *name, struct tfh_r
 {
 	struct tfh_builder *b;
 	struct tfh_err why = {0}, first = {0};
-	enum tfh_source source = kind_of(l->path[0]) == XPLANE ? TFH_SRC_XPLANE : TFH_SRC_KINETO;
+	enum trace_kind kind = kind_of(l->path[0]);
+	enum tfh_source source = kind == XPLANE ? TFH_SRC_XPLANE
+				 : kind == NSYS ? TFH_SRC_NSYS
+						: TFH_SRC_KINETO;
 	uint32_t good = 0;
 	int rc = tfh_build_new(source, name, &b);
 

@@ -20,7 +20,8 @@ static const struct {
 	FUNCTION(finalize),	    FUNCTION(bind_int64),  FUNCTION(bind_double),
 	FUNCTION(bind_null),	    FUNCTION(bind_text),   FUNCTION(column_type),
 	FUNCTION(column_int64),	    FUNCTION(column_text), FUNCTION(limit),
-	FUNCTION(progress_handler), FUNCTION(errmsg),
+	FUNCTION(progress_handler), FUNCTION(errmsg),	   FUNCTION(column_count),
+	FUNCTION(column_name),
 #undef FUNCTION
 };
 

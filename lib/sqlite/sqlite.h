@@ -30,14 +30,24 @@ struct tfh_sqlite {
 	int (*column_type)(struct tfh_sql *s, int at);
 	int64_t (*column_int64)(struct tfh_sql *s, int at);
 	const unsigned char *(*column_text)(struct tfh_sql *s, int at);
+	int (*column_count)(struct tfh_sql *s);
+	const char *(*column_name)(struct tfh_sql *s, int at);
 	int (*limit)(struct tfh_db *db, int id, int value);
 	void (*progress_handler)(struct tfh_db *db, int every, int (*)(void *), void *arg);
 	const char *(*errmsg)(struct tfh_db *db);
 };
 
-enum { TFH_SQL_OK = 0, TFH_SQL_FULL = 13, TFH_SQL_ROW = 100, TFH_SQL_DONE = 101 };
-enum { TFH_SQL_READONLY = 1, TFH_SQL_READWRITE = 2, TFH_SQL_CREATE = 4 };
-enum { TFH_SQL_NULL = 5 };
+enum {
+	TFH_SQL_OK = 0,
+	TFH_SQL_NOMEM = 7,
+	TFH_SQL_INTERRUPT = 9,
+	TFH_SQL_FULL = 13,
+	TFH_SQL_ROW = 100,
+	TFH_SQL_DONE = 101
+};
+enum { TFH_SQL_READONLY = 1, TFH_SQL_READWRITE = 2, TFH_SQL_CREATE = 4, TFH_SQL_URI = 64 };
+enum { TFH_SQL_INTEGER = 1, TFH_SQL_TEXT = 3, TFH_SQL_NULL = 5 };
+enum { TFH_SQL_LIMIT_LENGTH = 0 };
 
 /* NULL with `err` (-ENOPKG): it is not installed; the message names the packages. Never unloaded. */
 const struct tfh_sqlite *tfh_sqlite_load(struct tfh_err *err);

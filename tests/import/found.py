@@ -82,7 +82,8 @@ for data, words in ((b"", "empty"), (b"hello", "neither JSON"), (b"\xef\xbb\xbf"
     assert code == 3 and err.startswith("tfhook: standard input: ") and words in err and err.count("\n") == 1, (data[:9], err)
 
 # Other formats.
-for name, data, words in (("x.sqlite", b"SQLite format 3\0", "nsys"), ("x.nsys-rep", b"\1\2\3", "Nsight"), ("x.zip", b"PK\3\4..", "unpack"),
+for name, data, words in (("x.sqlite", b"SQLite format 3\0", "not a database"), ("x.nsys-rep", b"\1\2\3", "nsys export"),
+                          ("x.ncu-rep", b"\1\2\3", "Nsight Compute"), ("x.zip", b"PK\3\4..", "unpack"),
                           ("x.zst", b"\x28\xb5\x2f\xfd..", "zstd -dc"), ("x.bz2", b"BZh9..", "bzip2 -dc"), ("x.xz", b"\xfd7zXZ\0", "xz -dc"),
                           ("x.pftrace", b"\n\3abc", "Perfetto"), ("x.pickle", b"\x80\4\x95...", "pickle")):
     path = put(name, data)

@@ -373,14 +373,18 @@ void tfh_build_cut_ranges(struct tfh_builder *b, uint32_t process, int64_t t)
 	}
 }
 
-int tfh_build_span(struct tfh_builder *b, uint32_t process, int64_t t0, int64_t t1)
+static int add_span(struct tfh_built_proc *p, int64_t t0, int64_t t1, bool nodes)
 {
-	struct tfh_built_proc *p = &b->run->built->proc[process];
-
 	if (tfh_room_for((void **)&p->span, &p->cap_span, p->n_span, sizeof(*p->span)))
 		return -ENOMEM;
-	p->span[p->n_span++] = (struct tfh_gpu_span){.t0 = t0, .t1 = t1, .nodes = true};
+	p->span[p->n_span++] = (struct tfh_gpu_span){.t0 = t0, .t1 = t1, .nodes = nodes};
 	return 0;
+}
+
+void tfh_build_ready(struct tfh_builder *b, uint32_t process, int64_t t)
+{
+	b->run->built->proc[process].ready = t;
+	b->run->built->proc[process].is_ready = true;
 }
 
 void tfh_build_processors(struct tfh_builder *b, uint32_t process, uint32_t n)
@@ -440,22 +444,22 @@ static void move_times(struct tfh_built_proc *p, struct tfh_process *pub, int64_
 		if (p->op[k].t1 > pub->last_ns)
 			pub->last_ns = p->op[k].t1;
 	}
-	for (uint32_t k = 0; k < p->n_span; k++) {
-		p->span[k].t0 = shifted(p, p->span[k].t0) - start;
-		p->span[k].t1 = shifted(p, p->span[k].t1) - start;
-	}
+	p->ready = shifted(p, p->ready) - start;
 	if (pub->start_ns == INT64_MAX)
 		pub->start_ns = 0;
 }
 
-/* If the trace does not say otherwise, assume that host and device were recorded for the same
- * time. */
-static int default_span(struct tfh_builder *b, uint32_t process)
+/* Host and device were recorded for the same time. */
+static int add_whole_span(struct tfh_builder *b, uint32_t process)
 {
-	const struct tfh_built_proc *p = &b->run->built->proc[process];
+	struct tfh_built_proc *p = &b->run->built->proc[process];
 	const struct tfh_process *pub = &b->run->proc[process].pub;
+	bool nodes = true;
 
-	return p->n_span || !p->n_op ? 0 : tfh_build_span(b, process, pub->start_ns, pub->last_ns);
+	for (uint32_t k = 0; k < p->n_op && nodes; k++)
+		nodes = p->op[k].kind != TFH_OP_GRAPH;
+	return p->n_op ? add_span(p, p->is_ready ? p->ready : pub->start_ns, pub->last_ns, nodes)
+		       : 0;
 }
 
 /* Gives each launch its kernel's name id, as in a recording of our own. */
@@ -552,7 +556,7 @@ static int finish_process(struct tfh_builder *b, uint32_t i, int64_t start)
 	if (!rc && captures(p))
 		rc = mark_captured(b, i);
 	if (!rc)
-		rc = default_span(b, i);
+		rc = add_whole_span(b, i);
 	run->proc[i].pub.events = p->n_ev;
 	if (run->proc[i].pub.last_ns > run->wall)
 		run->wall = run->proc[i].pub.last_ns;

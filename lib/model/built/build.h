@@ -55,8 +55,8 @@ int tfh_build_op(struct tfh_builder *b, const struct tfh_op *op);
 int tfh_build_host_only(struct tfh_builder *b, uint32_t process);
 /* Ends all ranges at t: what the source recorded after it is the profiler's own work. */
 void tfh_build_cut_ranges(struct tfh_builder *b, uint32_t process, int64_t t);
-/* Sets the interval for which device times are complete. Default: all of the process' time. */
-int tfh_build_span(struct tfh_builder *b, uint32_t process, int64_t t0, int64_t t1);
+/* The device could do nothing before `t`: its context did not exist yet. */
+void tfh_build_ready(struct tfh_builder *b, uint32_t process, int64_t t);
 /* Multiprocessors of the largest device. */
 void tfh_build_processors(struct tfh_builder *b, uint32_t process, uint32_t n);
 

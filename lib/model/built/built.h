@@ -17,6 +17,8 @@ struct tfh_built_proc {
 				   * recorded call */
 	uint32_t processors;
 	int64_t shift;
+	int64_t ready;	 /* see tfh_build_ready() */
+	bool is_ready;	 /* `ready` is known */
 	uint32_t serial; /* identifies the process in its builder */
 };
 

@@ -316,7 +316,7 @@ static int join_by_order(struct tfh_built_proc *p, uint8_t kind, uint8_t family)
 }
 
 /* Correlation ids grow with each call: an op with a smaller id than any recorded call's was queued
- * before the recording began. */
+ * before the recording began. Managed memory also moves without a call, when it is accessed. */
 static void count_unissued(struct tfh_built_proc *p)
 {
 	uint32_t first = UINT32_MAX;
@@ -327,7 +327,7 @@ static void count_unissued(struct tfh_built_proc *p)
 			first = p->op[k].correlation;
 	for (uint32_t k = 0; k < p->n_op; k++) {
 		const struct tfh_op *op = &p->op[k];
-		bool unknown = op->thread == UINT32_MAX && op->kind != TFH_OP_SYNC;
+		bool unknown = op->thread == UINT32_MAX && op->kind != TFH_OP_SYNC && !op->managed;
 		bool early = first != UINT32_MAX && op->correlation && op->correlation < first;
 		p->unissued += unknown;
 		p->early += unknown && early;

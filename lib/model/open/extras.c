@@ -203,6 +203,8 @@ static int take_source(struct tfh_run *run, uint32_t file, const char *name, siz
 		run->source = TFH_SRC_KINETO;
 	else if (n == 6 && !memcmp(name, "xplane", 6))
 		run->source = TFH_SRC_XPLANE;
+	else if (n == 4 && !memcmp(name, "nsys", 4))
+		run->source = TFH_SRC_NSYS;
 	return 0;
 }
 

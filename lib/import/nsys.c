@@ -1,0 +1,83 @@
+/* Nsight Systems' export (`nsys export --type sqlite`): a database with a table for each kind of event. Tables and
+ * columns differ between versions and by what was recorded; none of them is required but one with calls or ops. */
+#include "import/nsys.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What a database without any table of nsys' may be. */
+static const char *other_database(struct tfh_tables *t)
+{
+	static const struct {
+		const char *table, *what;
+	} all[] = {
+		{"rocpd_string",
+		 "rocprofv3's database: not supported; use PyTorch's or JAX's profile"},
+		{"StringTable",
+		 "nvprof's database: not supported; record the job with nsys or `tfhook run`"},
+		{"dl_ops", "DLProf's database: use the nsys export that it was made from"},
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+		if (tfh_tables_have(t, all[i].table))
+			return all[i].what;
+	return "an SQLite database, but not exported by nsys";
+}
+
+static int read_tables(struct tfh_nsys *n, struct tfh_tables *t, struct tfh_err *err)
+{
+	int rc = 0;
+
+	for (const struct tfh_nsys_table *table = tfh_nsys_tables; table->name && !rc; table++) {
+		uint32_t columns = 0;
+		while (columns < TFH_TABLE_COLUMNS && table->column[columns])
+			columns++;
+		rc = tfh_tables_each(t, table->name, table->column, columns, table->where,
+				     table->row, n, err);
+		if (rc && !err->code)
+			tfh_err_set(err, rc, "%s",
+				    rc == -E2BIG ? "too many processes" : "out of memory");
+	}
+	return rc;
+}
+
+static void drop(struct tfh_nsys *n)
+{
+	tfh_map_free(&n->text);
+	tfh_map_free(&n->domain);
+	tfh_map_free(&n->process);
+	tfh_map_free(&n->thread);
+	tfh_map_free(&n->fn);
+	tfh_map_free(&n->wait);
+	free(n->processes);
+	free(n->waits);
+	tfh_arena_free(&n->arena);
+}
+
+int tfh_import_nsys(struct tfh_builder *b, const char *path, struct tfh_err *err)
+{
+	struct tfh_nsys n = {.b = b, .host = ""};
+	struct tfh_tables *t;
+	int rc = tfh_tables_open(path, &t, err);
+
+	if (rc)
+		return rc;
+	tfh_arena_init(&n.arena, 0);
+	*err = (struct tfh_err){0};
+	if (!tfh_tables_have(t, "StringIds"))
+		rc = tfh_err_set(err, -ENOMSG, "%s: %s", path, other_database(t));
+	else
+		rc = read_tables(&n, t, err);
+	if (!rc && !n.n_process)
+		rc = tfh_err_set(
+			err, -ENODATA,
+			"%s: exported by nsys, but without a single CUDA call, kernel or copy: "
+			"record the job with `nsys profile --trace=cuda,nvtx`",
+			path);
+	if (!rc && (rc = tfh_nsys_end(&n)))
+		tfh_err_set(err, rc, "out of memory");
+	drop(&n);
+	tfh_tables_close(t);
+	return rc;
+}

@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+"""Exports of Nsight Systems (`nsys export --type sqlite`) say the same as PyTorch's profiler of the same events: verdict, steps, parts, kernels and
+copies, in the schema of recent versions and without the tables and columns that others do not have. Several processes in one file are several
+processes of the run; ranges have their domain's name; waits for events join streams; graphs, whole and by nodes; managed memory that moves without a
+call; the first call of the runtime, which creates the context, is not allocating. `tfhook import` gives the same report. What cannot be read
+says so in one line, with exit code 3 or 5."""
+import json
+import os
+import sys
+
+sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.path.dirname(os.path.abspath(__file__)) + "/../export"]
+import nsysdb  # noqa: E402
+import runs  # noqa: E402
+from nsysdb import Database  # noqa: E402
+from runs import TMP, report, tfhook, trace  # noqa: E402
+
+PID = 1 << 48 | 100 << 24
+
+
+def facts(path):
+    """What a report says, but for where it comes from."""
+    r = report(path)
+    assert r["run"]["source"] in ("kineto", "nsys"), r["run"]
+    return {k: r[k] for k in ("verdict", "steps", "breakdown", "kernels", "transfers", "whatif", "segments") if k in r}
+
+
+def processes(path):
+    lines = tfhook("info", path).stdout.decode().split("\nPROCESS ")[1].split("\n\n")[0].splitlines()[1:]
+    return sorted(line.split()[0] for line in lines)
+
+
+def same(kineto, **how):
+    made = nsysdb.from_kineto(nsysdb.load(kineto), TMP + "/made.sqlite", **how)
+    a, b = facts(kineto), facts(made)
+    assert a == b, [(k, a[k], b[k]) for k in a if a[k] != b[k]][:1]
+    return made
+
+
+# The same verdict as from Kineto, whatever the version.
+plain = trace("plain.json")
+same(plain, suffix="", without=("graphNodeId", "registersPerThread", "dynamicSharedMemory", "returnValue", "eventClass"))
+same(plain, leave_out=("PROCESSES", "ThreadNames", "TARGET_INFO_SYSTEM_ENV", "TARGET_INFO_SESSION_START_TIME", "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
+                       "CUPTI_ACTIVITY_KIND_GRAPH_TRACE", "CUPTI_ACTIVITY_KIND_CUDA_EVENT"))
+traces = os.environ.get("TFH_TRACES", "")
+for name in ("resnet50_workers0", "resnet50_workers4"):
+    path = os.path.join(traces, name + ".pt.trace.json.gz")
+    if traces and os.path.exists(path):
+        same(path)
+made = same(plain)
+
+# Converted: the same report. In a directory it is a rank of a job; from a pipe it cannot be read.
+tfhook("import", made, "-o", TMP + "/made.tft")
+assert facts(TMP + "/made.tft") == facts(made)
+said = tfhook("info", made).stdout.decode()
+assert "Nsight Systems" in said and "node7" in said and "python3" in said and "systemd" not in said, said
+os.mkdir(TMP + "/job")
+for rank in range(2):
+    nsysdb.from_kineto(nsysdb.load(trace("r%d.json" % rank, pid=100 + rank)), TMP + "/job/report_%d.sqlite" % rank)
+assert processes(TMP + "/job") == ["100", "101"]
+with open(made, "rb") as f:
+    said = tfhook("report", "-", stdin=f, status=3).stderr.decode()
+assert "pipe" in said and said.count("\n") == 1, said
+
+
+def loop(name, steps=20, processes=1, kernel="gemm", **how):
+    """Steps of 1 ms: a launch, a kernel of 800 us, a wait; each process has a device of its own."""
+    db = Database(TMP + "/" + name, **how)
+    for p in range(processes):
+        tid = PID + (p << 24) + 100 + p
+        for i in range(steps):
+            t, c = i * 1000000 + 5000000, 5000 + 2 * i
+            db.put("CUPTI_ACTIVITY_KIND_RUNTIME", start=t, end=t + 9000, globalTid=tid, correlationId=c, nameId=db.string("cudaLaunchKernel_v7000"))
+            db.put("CUPTI_ACTIVITY_KIND_KERNEL", start=t + 20000, end=t + 820000, deviceId=p, streamId=7, correlationId=c, globalPid=PID + (p << 24),
+                   shortName=db.string(kernel), gridX=4000, gridY=1, gridZ=1, blockX=256, blockY=1, blockZ=1)
+            db.put("CUPTI_ACTIVITY_KIND_RUNTIME", start=t + 10000, end=t + 830000, globalTid=tid, correlationId=c + 1,
+                   nameId=db.string("cudaDeviceSynchronize_v3020"))
+    return db
+
+
+# Two processes in one file; a range's domain; a range that never ended, and one of a process without calls, are left out.
+db = loop("two.sqlite", processes=2)
+db.put("NVTX_EVENTS", eventType=75, globalTid=PID, domainId=3, text="loader")
+for i in range(20):
+    at = i * 1000000 + 5840000
+    db.put("NVTX_EVENTS", start=at, end=at + 150000, eventType=59, globalTid=PID + 100, domainId=3, textId=db.string("decode"))
+db.put("NVTX_EVENTS", start=5000000, eventType=59, globalTid=PID + 100, text="open")
+db.put("NVTX_EVENTS", start=5000000, end=9000000, eventType=59, globalTid=(1 << 48) + (7 << 24), text="worker")
+made = db.save()
+r = report(made)
+assert processes(made) == ["100", "101"] and r["steps"]["count"] > 15, r["steps"]
+tfhook("export", "--to", "csv", "-o", TMP + "/two.csv", made)
+with open(TMP + "/two.csv") as f:
+    text = f.read()
+assert text.count("range,") == 20 and "loader: decode" in text and "worker" not in text
+
+# Processes that communicate, each with its own device, are ranks.
+assert not r["ranks"], r["ranks"]
+r = report(loop("ranks.sqlite", processes=2, kernel="ncclDevKernel_AllReduce_Sum_f32_RING_LL").save())
+assert [x["rank"] for x in r["ranks"]] == [0, 1] and r["world"]["ranks"] == 2, (r["ranks"], r["world"])
+
+# A graph's nodes belong to its launch; whole graphs count as work whose parts are not known.
+for table, more in (("CUPTI_ACTIVITY_KIND_KERNEL", dict(graphNodeId=(5 << 32) + 1)), ("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", dict(graphId=5))):
+    db = Database(TMP + "/graph.sqlite")
+    for i in range(30):
+        t = i * 1000000
+        db.put("CUPTI_ACTIVITY_KIND_RUNTIME", start=t, end=t + 9000, globalTid=PID + 100, correlationId=5000 + i, nameId=db.string("cudaGraphLaunch_v10000"))
+        for k in range(1 if "GRAPH" in table else 3):
+            db.put(table, start=t + 20000 + k * 200000, end=t + 210000 + k * 200000, deviceId=0, streamId=7, correlationId=5000 + i, globalPid=PID, **more)
+    r = report(db.save())
+    assert r["steps"]["count"] >= 25, r["steps"]
+    assert "0 of them without the call" in tfhook("info", TMP + "/graph.sqlite").stdout.decode()
+
+# Copies on another stream hold up the kernels only through the event that those wait for.
+db = Database(TMP + "/events.sqlite")
+for i in range(30):
+    t, c = i * 2000000, 5000 + 10 * i
+    for k, (call, table, more) in enumerate([
+            ("cudaMemcpyAsync_v3020", "CUPTI_ACTIVITY_KIND_MEMCPY", dict(start=t + 20000, end=t + 920000, streamId=13, bytes=9 << 20, copyKind=1,
+                                                                        srcKind=1, dstKind=2)),
+            ("cudaEventRecord_v3020", "CUPTI_ACTIVITY_KIND_CUDA_EVENT", dict(streamId=13, eventId=4)),
+            ("cudaStreamWaitEvent_v3020", "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", dict(streamId=7, eventId=4)),
+            ("cudaLaunchKernel_v7000", "CUPTI_ACTIVITY_KIND_KERNEL", dict(start=t + 925000, end=t + 1900000, streamId=7, shortName=db.string("gemm"))),
+            ("cudaStreamSynchronize_v3020", "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", dict(streamId=7, eventId=nsysdb.NONE))]):
+        end = t + 1910000 if k == 4 else t + 5000 * k + 4000
+        db.put("CUPTI_ACTIVITY_KIND_RUNTIME", start=t + 5000 * k, end=end, globalTid=PID + 100, correlationId=c + k, nameId=db.string(call))
+        db.put(table, deviceId=0, globalPid=PID, correlationId=c + k, **more)
+r = report(db.save())
+share = {b["name"]: b["share"] for b in r["breakdown"]}
+assert 0.4 < share["transfer"] < 0.5 and r["verdict"]["tier"] == "A", (share, r["verdict"])
+assert r["transfers"][0]["pageable"] is False, r["transfers"]
+
+# The context is created in the first call; pages of managed memory move without a call.
+db = loop("context.sqlite")
+db.put("CUPTI_ACTIVITY_KIND_RUNTIME", start=0, end=4000000, globalTid=PID + 100, correlationId=107, nameId=db.string("cudaMalloc_v3020"))
+for i in range(20):
+    db.put("CUPTI_ACTIVITY_KIND_MEMCPY", start=i * 1000000 + 5100000, end=i * 1000000 + 5200000, deviceId=0, streamId=0, globalPid=PID, bytes=4096,
+           copyKind=11, srcKind=7, dstKind=7)
+made = db.save()
+tfhook("export", "--to", "csv", "-o", TMP + "/context.csv", made)
+with open(TMP + "/context.csv") as f:
+    text = f.read()
+assert "cudaMalloc (creates the context)" not in text  # read after the others: not the first
+assert "0 of them without the call" in tfhook("info", made).stdout.decode()
+db = Database(TMP + "/first.sqlite")
+db.put("CUPTI_ACTIVITY_KIND_RUNTIME", start=0, end=4000000, globalTid=PID + 100, correlationId=107, nameId=db.string("cudaMalloc_v3020"))
+db.put("CUPTI_ACTIVITY_KIND_RUNTIME", start=5000000, end=5010000, globalTid=PID + 100, correlationId=108, nameId=db.string("cudaLaunchKernel_v7000"))
+db.put("CUPTI_ACTIVITY_KIND_KERNEL", start=5020000, end=5400000, deviceId=0, streamId=7, globalPid=PID, correlationId=108, shortName=db.string("gemm"))
+r = report(db.save())
+assert r["verdict"]["cause"] != "host.alloc", r["verdict"]
+
+# Nothing to analyse, or another program's database.
+said = tfhook("report", Database(TMP + "/empty.sqlite").save(), status=5).stderr.decode()
+assert "--trace=cuda" in said and said.count("\n") == 1, said
+for table, word in (("rocpd_string", "rocprof"), ("StringTable", "nvprof"), ("pictures", "not exported by nsys")):
+    db = Database(TMP + "/other.sqlite", leave_out=nsysdb.TABLES)
+    db.db.execute("CREATE TABLE %s (id INTEGER)" % table)
+    said = tfhook("report", db.save(), status=3).stderr.decode()
+    assert word in said and said.count("\n") == 1, said
+runs.ENV["LD_LIBRARY_PATH"] = TMP
+with open(TMP + "/libsqlite3.so.0", "w") as f:
+    f.write("no library")
+said = tfhook("report", made, status=3).stderr.decode()
+assert "libsqlite3-0" in said and said.count("\n") == 1, said
+print("ok", json.dumps(share))
