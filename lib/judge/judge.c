@@ -206,7 +206,7 @@ static int conclude(const struct tfh_accounts *accounts, struct tfh_samples *sam
 	rc = tfh_find_lines(accounts, r);
 	if (!rc)
 		rc = tfh_find_call_lines(accounts, r);
-	tfh_copies_at_place(r);
+	tfh_copies_at_place(accounts, r);
 	fill_saved(r);
 	if (!rc)
 		rc = tfh_find_workers(accounts, r);

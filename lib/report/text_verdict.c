@@ -283,8 +283,13 @@ static void lead_row(const struct tfh_page *page)
 {
 	const struct tfh_wording *w = page->words;
 	double wall = tfh_run_s(page->r), saved = w->n_advice ? w->advice[0].saved_s : NAN;
+	const char *why = tfh_lead_no_bound(page->r);
 	char line[160], both[TFH_RANGE];
 
+	if (why) {
+		snprintf(line, sizeof(line), "no estimate: %s", why);
+		tfh_row(page, "gain", line);
+	}
 	if (!(saved > 0) || !(wall > saved))
 		return;
 	snprintf(line, sizeof(line), "run %s", change(both, wall, wall - saved, false));

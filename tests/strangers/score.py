@@ -15,11 +15,23 @@ def milliseconds(number, unit):
     return float(number) * UNITS[unit]
 
 
-def gain_is_right(words, twin_ms):
+def run_is_right(words, twin_ms, job_ms, steps):
+    """Of a gain that is told of the run alone: a ceiling of what the run takes with the twin's steps."""
+    run = re.search(r"^run ([\d.]+) (?:([mun]?s) )?-> at best ([\d.]+) ([mun]?s)", words)
+    if not run or not twin_ms or not job_ms:
+        return False
+    becomes = milliseconds(run[3], run[4])
+    twin = milliseconds(run[1], run[2] or run[4]) - (job_ms - twin_ms) * steps
+    return CEILING * twin < becomes <= twin * (1 + CLOCKS)
+
+
+def gain_is_right(words, twin_ms, job_ms=None, steps=0):
     """Of the first screen's gain: an interval that holds the twin, a point near to it, or a ceiling that is one. None: the
     screen says that there is no estimate."""
     if words.startswith("no estimate"):
         return None
+    if words.startswith("run "):
+        return run_is_right(words, twin_ms, job_ms, steps)
     step = re.search(r"step [\d.]+(?: \w+)? -> ([^;,]*)", words)
     if not step or not twin_ms:
         return False

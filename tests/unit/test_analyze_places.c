@@ -439,6 +439,9 @@ static void test_taken_behind(void **state)
 /* What a line does besides its copies may go with them: the step without copies is then a range. It does not where it is done elsewhere. */
 static void test_copies_at_line(void **state)
 {
+	const struct tfh_facts facts = {0};
+	const struct tfh_accounts accounts = {.facts = &facts};
+
 	(void)state;
 	for (uint32_t line = 7; line <= 8; line++) {
 		struct tfh_result r = {.verdict = {.cls = TFH_CLASS_TRANSFER_BOUND},
@@ -459,7 +462,7 @@ static void test_copies_at_line(void **state)
 						     .line = 7,
 						     .s_per_step = 0.002,
 						     .off_s = 0.0002};
-		tfh_copies_at_place(&r);
+		tfh_copies_at_place(&accounts, &r);
 		assert_true(isnan(r.whatif[0].step_s) == (line == 7));
 		assert_float_equal(r.whatif[0].low_s, line == 7 ? 0.0016 : 0.0038, 1e-9);
 		assert_float_equal(r.whatif[0].high_s, 0.0041, 1e-9);

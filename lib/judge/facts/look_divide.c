@@ -134,6 +134,7 @@ size_t tfh_looks_count(const struct tfh_looks *l)
 struct tfh_seen_look tfh_looks_at(const struct tfh_looks *l, size_t i)
 {
 	const struct tfh_one_look *k = &l->look.v[i];
+	bool feeds = k->group < TFH_IN_CALL && l->group[k->group].feeds;
 
 	return (struct tfh_seen_look){.t = k->t,
 				      .ns = (double)k->ns,
@@ -142,8 +143,9 @@ struct tfh_seen_look tfh_looks_at(const struct tfh_looks *l, size_t i)
 				      .state = k->state,
 				      .at = k->at,
 				      .loops = k->loops,
+				      .copies = k->line && (k->copy || feeds),
 				      .inside = k->group == TFH_IN_CALL,
-				      .feeds = k->group < TFH_IN_CALL && l->group[k->group].feeds};
+				      .feeds = feeds};
 }
 
 /* ---- the part of some samples ---- */

@@ -35,6 +35,8 @@ struct tfh_one_look {
 	uint32_t place;
 	uint16_t thread;
 	uint8_t state, at;
+	bool line;    /* at the line of the program that makes the next call */
+	bool copy;    /* which is a copy */
 	bool loops;   /* see struct tfh_seen_look */
 	bool through; /* it waited for a file to be written through to the disk */
 };

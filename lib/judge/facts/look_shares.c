@@ -186,6 +186,8 @@ static void place_look(struct tfh_looks *l, struct tfh_one_look *k, const struct
 			? k->state
 			: (uint8_t)TFH_AT(role, tfh_is_asleep(k->state));
 	k->loops = goes_on(frame, n, to);
+	k->line = tfh_looks_on_line(frame, n, to);
+	k->copy = to->after >> 3 == TFH_FAM_COPY;
 }
 
 /* Places the samples of a thread in [t0, t1), now that the call after them is known. */
@@ -399,6 +401,8 @@ static int add_look(struct tfh_looks *l, const struct tfh_event *ev)
 				    (uint16_t)ev->thread,
 				    state,
 				    state,
+				    false,
+				    false,
 				    false,
 				    tfh_writes_through((uint16_t)ev->w[1])};
 

@@ -47,6 +47,7 @@ struct tfh_seen_look {
 	uint8_t state, at;
 	bool feeds;  /* as in struct tfh_seen */
 	bool loops;  /* the program's innermost function is on the stack of the next call */
+	bool copies; /* the line of the program at which it is goes on to make a copy */
 	bool inside; /* in a call that samples can see into: a loader's */
 };
 /* Whether the sample shows the program's own code, which a fix of that place removes: not a call, nor the path to a

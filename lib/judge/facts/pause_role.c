@@ -20,14 +20,25 @@ void tfh_package_of(const struct tfh_model_line *frame, char out[TFH_FACTS_PACKA
 	snprintf(out, TFH_FACTS_PACKAGE, "%.*s", at ? (int)strcspn(at, "/") : 0, at ? at : "");
 }
 
-bool tfh_looks_lead_to(const struct tfh_model_line *seen, uint32_t n,
-		       const struct tfh_pause_end *to)
+static bool same_line(const struct tfh_model_line *seen, uint32_t n, const struct tfh_pause_end *to)
 {
 	uint32_t a = n ? tfh_place_lead(seen, n) : 0,
 		 b = to->n ? tfh_place_lead(to->frame, to->n) : 0;
 
-	return n && to->n && seen[0].library && seen[a].line == to->frame[b].line &&
+	return n && to->n && seen[a].line == to->frame[b].line &&
 	       !strcmp(seen[a].file, to->frame[b].file);
+}
+
+bool tfh_looks_lead_to(const struct tfh_model_line *seen, uint32_t n,
+		       const struct tfh_pause_end *to)
+{
+	return same_line(seen, n, to) && seen[0].library;
+}
+
+bool tfh_looks_on_line(const struct tfh_model_line *seen, uint32_t n,
+		       const struct tfh_pause_end *to)
+{
+	return to->soon || same_line(seen, n, to);
 }
 
 bool tfh_looks_call(const struct tfh_model_line *seen, uint32_t n, const struct tfh_pause_end *to)

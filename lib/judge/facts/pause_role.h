@@ -27,6 +27,9 @@ bool tfh_kind_launches(uint16_t kind);
  * ended the pause. */
 bool tfh_looks_lead_to(const struct tfh_model_line *seen, uint32_t n,
 		       const struct tfh_pause_end *to);
+/* Whether the line of the program that makes the next call was already running, or the pause is short. */
+bool tfh_looks_on_line(const struct tfh_model_line *seen, uint32_t n,
+		       const struct tfh_pause_end *to);
 /* Whether the sample was also in the library function, called from the program, that makes that call. */
 bool tfh_looks_call(const struct tfh_model_line *seen, uint32_t n, const struct tfh_pause_end *to);
 /* Whether a sample in the package `launcher`, which launches, was on the way to a driver call: to a launch, or, in the

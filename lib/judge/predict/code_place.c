@@ -285,30 +285,49 @@ void tfh_place_gains(const struct tfh_accounts *accounts, struct tfh_samples *al
 		fill(accounts, all, i, r, step);
 }
 
-static void may_go_too(struct tfh_whatif *w, const struct tfh_place_gain *g, double step)
+/* What a program does in pauses that end with a copy made by the same line, s per step. *off: two standard errors. */
+static double before_copies(const struct tfh_accounts *accounts, double *off)
 {
-	w->low_s = fmax(w->low_s - g->s_per_step - g->off_s, w->floor_s);
+	const struct tfh_facts *facts = accounts->facts;
+	double ns = 0, ns2 = 0, steps = (double)accounts->judged_steps * 1e9;
+	size_t window = 0;
+
+	for (size_t i = 0; i < tfh_looks_count(facts->looks); i++) {
+		struct tfh_seen_look k = tfh_looks_at(facts->looks, i);
+		if (!k.copies || k.inside || !facts->thread[k.thread].drives ||
+		    tfh_at_role(k.at) == TFH_ROLE_COPY || !tfh_judged_at(accounts, k.t, &window))
+			continue;
+		ns += k.ns;
+		ns2 += k.ns * k.ns;
+	}
+	*off = steps > 0 ? TFH_PREDICT_ERRORS * sqrt(ns2) / steps : 0;
+	return steps > 0 ? ns / steps : 0;
+}
+
+static void may_go_too(struct tfh_whatif *w, double s, double step)
+{
+	w->low_s = fmax(w->low_s - s, w->floor_s);
 	w->ceiling_speedup = w->low_s > 0 ? step / w->low_s : NAN;
 	w->step_s = w->speedup = NAN;
 }
 
-/* If a program no longer makes its copies, the code that prepares them in the same line (conversion, a buffer) may
- * disappear or stay. */
-void tfh_copies_at_place(struct tfh_result *r)
+/* If a program no longer makes its copies, the code that prepares them in the same line (conversion, a buffer, a
+ * library's way to the copy) may disappear or stay. */
+void tfh_copies_at_place(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	const struct tfh_seen_line *at = &r->found.line;
 	const struct tfh_model_line line = {at->file, at->function, at->line, false};
-	double step = 0;
+	double step = 0, off, s = before_copies(accounts, &off);
 
+	if (!TFH_DETECT_COPY_LINE || r->verdict.cls != TFH_CLASS_TRANSFER_BOUND)
+		return;
 	for (int p = 0; p < TFH_PART_COUNT; p++)
 		step += r->breakdown[p].s_per_step;
-	if (!TFH_DETECT_COPY_LINE || !at->file || r->verdict.cls != TFH_CLASS_TRANSFER_BOUND)
-		return;
-	for (uint32_t i = 0; i < r->n_whatif; i++) {
-		struct tfh_whatif *w = &r->whatif[i];
-		for (uint32_t k = 0; k < r->n_place && w->remove == TFH_REMOVE_TRANSFER; k++)
-			if (!w->no_bound && !r->place[k].whole &&
-			    tfh_is_at_place(&r->place[k], &line))
-				may_go_too(w, &r->place[k], step);
-	}
+	s = s < TFH_BLOCKING_SHARE * step ? 0 : s + off;
+	for (uint32_t k = 0; k < r->n_place && at->file; k++)
+		if (!r->place[k].whole && tfh_is_at_place(&r->place[k], &line))
+			s = fmax(s, r->place[k].s_per_step + r->place[k].off_s);
+	for (uint32_t i = 0; i < r->n_whatif && s > 0; i++)
+		if (r->whatif[i].remove == TFH_REMOVE_TRANSFER && !r->whatif[i].no_bound)
+			may_go_too(&r->whatif[i], s, step);
 }

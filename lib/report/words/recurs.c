@@ -65,6 +65,14 @@ static const char *placed(struct tfh_wording *w, const struct tfh_recurring *x, 
 	}
 }
 
+const char *tfh_lead_no_bound(const struct tfh_result *r)
+{
+	bool all = r->lead && r->recurring[r->lead - 1].cause == TFH_CAUSE_HOST_COMPILE &&
+		   r->steady.cause == TFH_CAUSE_HOST_COMPILE;
+
+	return all ? "what each step compiles anew may run faster or slower once it stays" : NULL;
+}
+
 static void first_advice(struct tfh_wording *w, const struct tfh_recurring *x)
 {
 	uint32_t n = w->n_advice < TFH_REPORT_ADVICE ? w->n_advice++ : w->n_advice - 1;
@@ -75,7 +83,7 @@ static void first_advice(struct tfh_wording *w, const struct tfh_recurring *x)
 					   .evidence = w->text,
 					   .todo = m.todo,
 					   .gain = NAN,
-					   .saved_s = x->blocked_s,
+					   .saved_s = tfh_lead_no_bound(w->r) ? NAN : x->blocked_s,
 					   .at_best = true};
 }
 

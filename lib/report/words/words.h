@@ -122,6 +122,8 @@ void tfh_explain_also(struct tfh_wording *w);
 void tfh_explain_kernels(struct tfh_wording *w);
 
 /* recurs.c: if something other than the steps delays the run most, puts that first and the steps after it. */
+/* recurs.c: why the gain of what recurs beside the steps is unknown, as a part of a sentence; NULL: it is known. */
+const char *tfh_lead_no_bound(const struct tfh_result *r);
 void tfh_explain_lead(struct tfh_wording *w);
 /* run_time.c: seconds of the run by the kind of its leaf parts; of one kind. If the verdict's steps are
  * iterations, an iteration counts as a step as a whole. tfh_note_run(): notes if most of the run was not
