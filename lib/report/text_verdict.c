@@ -305,8 +305,12 @@ static void little_to_gain(const struct tfh_page *page)
 
 	if (!(share > 0))
 		return;
-	snprintf(line, sizeof(line), "at most %s without changing what %s computes",
-		 tfh_fmt_factor(factor, 1 / share), r->found.cpu_only ? "the step" : "the device");
+	const char *who = r->found.cpu_only ? "the step" : "the device";
+	if (1 / share < 1 + TFH_PREDICT_WORTH_SHARE)
+		snprintf(line, sizeof(line), "none without changing what %s computes", who);
+	else
+		snprintf(line, sizeof(line), "at most %s without changing what %s computes",
+			 tfh_fmt_factor(factor, 1 / share), who);
 	tfh_row(page, "gain", line);
 }
 

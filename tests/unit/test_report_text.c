@@ -394,6 +394,11 @@ static void balanced_screen(void **state)
 	assert_non_null(strstr(
 		text, "  gain     at most 2.20x without changing what the device computes\n"));
 	free(text);
+	r.breakdown[TFH_PART_COMPUTE].share = 0.998; /* not "1.00x" */
+	text = fixture_print(print_screen, &r);
+	assert_non_null(
+		strstr(text, "  gain     none without changing what the device computes\n"));
+	free(text);
 }
 
 /* A result with nothing in it prints without a crash and without tables. */

@@ -40,11 +40,12 @@ static void advise_stage(struct tfh_wording *w, const struct tfh_input_stage *g,
 /* An asynchronous stage has its own threads, so the measured time is the time that others waited for it. */
 static const char *stage_line(struct tfh_wording *w, const struct tfh_input_stage *g)
 {
-	return tfh_phrase(w,
-			  g->async ? "%s: waited for %s per step, %s (%s)"
-				   : "%s: %s of its own time per step, %s (%s)",
-			  g->name, tfh_phrase_time(w, g->self_s_per_step),
-			  tfh_phrase_calls(w, g->calls_per_step), g->prefix);
+	return tfh_phrase(
+		w,
+		g->async ? "%s: the pipeline's own threads wait %s per step for it, %s (%s)"
+			 : "%s: %s of its own time per step, %s (%s)",
+		g->name, tfh_phrase_time(w, g->self_s_per_step),
+		tfh_phrase_calls(w, g->calls_per_step), g->prefix);
 }
 
 /* NULL: nothing is known beyond the cause. */

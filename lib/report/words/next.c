@@ -81,6 +81,17 @@ static size_t candidates(const struct tfh_result *r, struct next *next)
 	return n;
 }
 
+/* Whether the step becomes shorter by more than this part takes. Then the rest of the gain is that other waits go on
+ * behind computing, which depends on what the fix leaves of the part. */
+static bool hides_more(const struct tfh_result *r, const struct tfh_whatif *w)
+{
+	double step = 0, part = r->breakdown[tfh_remove_part(w->remove)].s_per_step;
+
+	for (int p = 0; p < TFH_PART_COUNT; p++)
+		step += r->breakdown[p].s_per_step;
+	return step - w->step_s > part + TFH_BLOCKING_SHARE * step;
+}
+
 static void advise(struct tfh_wording *w, const struct next *next)
 {
 	const struct tfh_result *r = w->r;
@@ -93,6 +104,7 @@ static void advise(struct tfh_wording *w, const struct next *next)
 			   tfh_phrase(w, "%s of every step",
 				      tfh_phrase_time(w, r->breakdown[part].s_per_step)),
 			   m.todo, next->whatif->remove);
+		w->advice[w->n_advice - 1].at_best |= hides_more(r, next->whatif);
 		return;
 	}
 	if (next->place) {
