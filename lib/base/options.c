@@ -142,6 +142,8 @@ static int check_text(const struct tfh_option_spec *spec, const char *text)
 		return tfh_window_parse(text, &window);
 	case TFH_OPT_SITES:
 		return tfh_stack_rule_parse(text, false, &rule);
+	case TFH_OPT_LABEL_LIST:
+		return tfh_labels_check(text);
 	default:
 		return 0;
 	}

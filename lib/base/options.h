@@ -26,7 +26,8 @@ enum tfh_option_type {
 	TFH_OPT_PATTERN,
 	TFH_OPT_RANK_LIST,
 	TFH_OPT_PART,
-	TFH_OPT_SITES
+	TFH_OPT_SITES,
+	TFH_OPT_LABEL_LIST
 };
 
 /* Values of TFHOOK_CUPTI, in the order of its choices. */

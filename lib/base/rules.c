@@ -165,6 +165,25 @@ int tfh_stack_rule_parse(const char *text, bool run, struct tfh_stack_rule *r)
 	return -EINVAL;
 }
 
+/* ---- TFHOOK_LABELS ---- */
+
+int tfh_labels_check(const char *text)
+{
+	static const char name[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+
+	while (*text) {
+		size_t n = strspn(text, name);
+
+		if (!n || text[n] != '=')
+			return -EINVAL;
+		text += n + strcspn(text + n, ",");
+		if (*text && !*++text)
+			return -EINVAL;
+	}
+	return 0;
+}
+
 /* ---- TFHOOK_ONLY, TFHOOK_SKIP ---- */
 
 /* glibc expands repetitions: "a+" becomes "aa*", "a{9}" nine copies. */

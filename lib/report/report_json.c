@@ -171,6 +171,18 @@ static void write_parts(struct tfh_json *j, const struct tfh_result *r)
 		tfh_json_end(j);
 	}
 	tfh_json_end(j);
+	tfh_json_key(j, "causes");
+	tfh_json_array(j);
+	for (int c = 0; c < TFH_CAUSE_COUNT; c++) {
+		if (!(r->found.cause_s[c] > 0))
+			continue;
+		tfh_json_object(j);
+		tfh_json_kstr(j, "cause", tfh_cause_name((enum tfh_cause)c));
+		tfh_json_kstr(j, "part", tfh_part_name(tfh_cause_part((enum tfh_cause)c)));
+		tfh_json_kf64(j, "s_per_step", r->found.cause_s[c]);
+		tfh_json_end(j);
+	}
+	tfh_json_end(j);
 	tfh_json_key(j, "stages");
 	tfh_json_array(j);
 	for (int s = 0; s < TFH_STAGE_COUNT; s++) {

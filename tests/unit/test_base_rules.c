@@ -122,12 +122,28 @@ static void stacks(void **state)
 	}
 }
 
+static void labels(void **state)
+{
+	static const char *const good[] = {"", "team=vision", "team=a,image=train:7",
+					   "x.y-z_1=", "a==b c"},
+				 *const bad[] = {"team",	   "=vision",	"team=a,",
+						 ",team=a",	   "my team=a", "team=a,,image=b",
+						 "team=a, image=b"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+		assert_int_equal(tfh_labels_check(good[i]), 0);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(tfh_labels_check(bad[i]), -EINVAL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ranks),	 cmocka_unit_test(shares),
 		cmocka_unit_test(wrong_ranks),	 cmocka_unit_test(windows),
 		cmocka_unit_test(wrong_windows), cmocka_unit_test(stacks),
+		cmocka_unit_test(labels),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
