@@ -296,6 +296,32 @@ static const struct tfh_command cmd_digest = {
 		},
 };
 
+static const struct tfh_command cmd_prune = {
+	.name = "prune",
+	.operand_text = "--older AGE|--size BYTES [--delete] FOLDER",
+	.summary = "drop the recordings of old runs and keep their digests",
+	.details =
+		"Drops the segments (*.tft) of your run directories in FOLDER, the oldest first; their "
+		"digests, run.json and end.json stay, and reports are made from those. Says what it would "
+		"drop, unless --delete is given. With both --older and --size, only old runs are dropped, and "
+		"only while there is too much. Kept are runs that are being recorded, that may be recorded on "
+		"another host, that have journals to repair, or that have no digest of all their segments.\n\n"
+		"Exit code: 0 fine, 2 usage, 3 unreadable or not removed, 5 no runs.",
+	.operands = TFH_OPERANDS_TRACES,
+	.usage_exit = TFH_EXIT_USAGE,
+	.run = tfh_cmd_prune,
+	.flags =
+		{
+			{.name = "older",
+			 .arg = "AGE",
+			 .help = "runs that have not changed for AGE: 14d, 36h, 90m"},
+			{.name = "size",
+			 .arg = "BYTES",
+			 .help = "until the segments in FOLDER take BYTES at most: 500G, 2T"},
+			{.name = "delete", .help = "do it"},
+		},
+};
+
 static const struct tfh_command cmd_verify = {
 	.name = "verify",
 	.operand_text = "[PATH...]",
@@ -470,8 +496,8 @@ static const struct tfh_command cmd_version = {
 };
 
 const struct tfh_command *const tfh_commands[] = {
-	&cmd_run,    &cmd_report,      &cmd_why,    &cmd_top,	  &cmd_diff,
-	&cmd_ctl,    &cmd_info,	       &cmd_import, &cmd_export,  &cmd_digest,
-	&cmd_verify, &cmd_repair,      &cmd_doctor, &cmd_demo,	  &cmd_env,
-	&cmd_mcp,    &cmd_completions, &cmd_help,   &cmd_version, NULL,
+	&cmd_run,    &cmd_report,  &cmd_why,	&cmd_top,    &cmd_diff,	 &cmd_ctl,
+	&cmd_info,   &cmd_import,  &cmd_export, &cmd_digest, &cmd_prune, &cmd_verify,
+	&cmd_repair, &cmd_doctor,  &cmd_demo,	&cmd_env,    &cmd_mcp,	 &cmd_completions,
+	&cmd_help,   &cmd_version, NULL,
 };
