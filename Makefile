@@ -187,7 +187,7 @@ FUZZ_PARTS := $(filter-out tests/fuzz/fuzz_%.c tests/fuzz/replay.c,$(wildcard te
 # The same targets without libFuzzer, for the inputs that are kept.
 REPLAY := $(if $(filter fuzz,$(AREAS)),$(FUZZ:$(B)/tests/fuzz/fuzz_%=$(B)/tests/fuzz/replay_%))
 
-.PHONY: all ablate analyze demo check check-clients check-diff check-export check-frameworks check-glibc check-gpu check-import check-install check-invisible check-libraries check-upgrade check-wheels evidence families scenarios strangers truth truth-pipelines truth-random tests bench fuzz fuzz-run sensitivity soak torture install uninstall wheel deb clean distclean format \
+.PHONY: all ablate analyze demo check check-clients check-diff check-export check-fleet check-frameworks check-glibc check-gpu check-import check-install check-invisible check-libraries check-upgrade check-wheels evidence families scenarios strangers truth truth-pipelines truth-random tests bench fuzz fuzz-run sensitivity soak torture install uninstall wheel deb clean distclean format \
 	compile_commands.json deps python-env help FORCE
 all: $(PRODUCTS)
 tests: all $(UNIT) $(AREA_PROGS) $(AREA_LIBS) $(REPLAY) $(SCHEDULES) $(READER) $(BARE) $(if $(T),,$(BENCH) $(BENCH_LIBS))
@@ -534,6 +534,10 @@ check-import: tests
 check-export: tests
 	$(Q)scripts/run-tests --build $(B) --jobs 1 --filter '$(T)' --python traces tests/export/full
 
+# A fleet's questions answered by Spark as by DuckDB, of a million ranks: a download of 500 MB. RUNS=n (80 ranks each).
+check-fleet: all
+	$(Q)TFH_FLEET_RUNS='$(RUNS)' scripts/run-tests -v --build $(B) --jobs 1 --filter '$(T)' --timeout 14400 tests/fleet tests/fleet/full
+
 # The lookups of NVIDIA's larger libraries: a download of 2 GB.
 check-libraries: tests
 	$(Q)scripts/run-tests --build $(B) --jobs 1 --filter '$(T)' --python libraries tests/hook/full
@@ -625,7 +629,7 @@ INSTALL_LIST = \
 	$(foreach f,$(MAN),$f=$(DATA)/man/man$(subst .,,$(suffix $f))/$(notdir $f)=644) \
 	$(foreach f,$(wildcard include/tfhook/*.h),$f=$(PREFIX)/include/tfhook/$(notdir $f)=644) \
 	$(foreach f,$(wildcard scripts/demo/*.*),$f=$(DATA)/tfhook/$(f:scripts/%=%)=644) \
-	$(foreach f,$(wildcard $(addprefix lib/python/tfhook/,*.py py.typed)),$f=$(DATA)/tfhook/$(f:lib/%=%)=644) \
+	$(foreach f,$(wildcard $(addprefix lib/python/tfhook/,*.py py.typed sql/*.sql)),$f=$(DATA)/tfhook/$(f:lib/%=%)=644) \
 	$(foreach f,$(wildcard README.md LICENSE CHANGELOG.md docs/*.md docs/*.json lib/format/FORMAT.md),$f=$(DATA)/doc/tfhook/$(notdir $f)=644)
 VERSION = $(shell sed -n 's/.*TFHOOK_VERSION "\(.*\)"/\1/p' include/tfhook/version.h)
 field = $(word $2,$(subst =, ,$1))
@@ -647,7 +651,7 @@ uninstall:
 		"$(DESTDIR)$(LIBDIR)/tfhook/sim/libcupti.so" \
 		$(foreach l,$(LIB_LINKS:$(B)/lib/%=%),"$(DESTDIR)$(LIBDIR)/tfhook/$l")
 	$(Q)for d in $(addprefix $(DATA)/man/,man1 man5 man7) $(LIBDIR)/pkgconfig $(LIBDIR)/tfhook/sim $(addprefix $(LIBDIR)/tfhook/,lib/$(notdir $(lastword $(LIB_FOLDERS))) lib lib64) $(LIBDIR)/tfhook $(PREFIX)/include/tfhook $(DATA)/doc/tfhook \
-		$(DATA)/tfhook/demo $(DATA)/tfhook/python/tfhook $(DATA)/tfhook/python $(DATA)/tfhook; do \
+		$(DATA)/tfhook/demo $(DATA)/tfhook/python/tfhook/sql $(DATA)/tfhook/python/tfhook $(DATA)/tfhook/python $(DATA)/tfhook; do \
 		rmdir "$(DESTDIR)$$d" 2>/dev/null || true; done
 
 # What pip installs: the same files, below an environment's folder (scripts/wheel).
@@ -689,6 +693,7 @@ help:
 	@echo 'make check-gpu        questions to a real GPU and driver (bench/GPU.md)'
 	@echo 'make check-import     other tools on the same real traces (750 MB)'
 	@echo 'make check-export     exported runs in HolisticTraceAnalysis and XProf (750 MB)'
+	@echo 'make check-fleet      many runs in Spark and DuckDB (RUNS=n; 500 MB)'
 	@echo 'make check-libraries  lookups of cuBLAS, cuDNN, cuRAND, NCCL and nvJPEG (2 GB)'
 	@echo 'make check-invisible  CPython and training, the same with and without the preload (hours; 4 GB)'
 	@echo 'make check-upgrade    jobs of earlier versions, which are upgraded while they record'

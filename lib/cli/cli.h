@@ -155,6 +155,8 @@ int tfh_cmd_ctl(const struct tfh_command_line *args);
 int tfh_cmd_demo(const struct tfh_command_line *args);
 int tfh_cmd_doctor(const struct tfh_command_line *args);
 int tfh_cmd_env(const struct tfh_command_line *args);
+int tfh_cmd_collect(const struct tfh_command_line *args);
+int tfh_cmd_fleet(const struct tfh_command_line *args);
 int tfh_cmd_prune(const struct tfh_command_line *args);
 int tfh_cmd_mcp(const struct tfh_command_line *args);
 int tfh_cmd_completions(const struct tfh_command_line *args);

@@ -210,9 +210,10 @@ static const struct tfh_command cmd_import = {
 	.name = "import",
 	.operand_text = "TRACE... -o OUT.tft",
 	.summary = "convert a trace of PyTorch's or TensorFlow's profiler, or of nsys, to .tft",
-	.details = "TRACE is Kineto JSON (.json, .json.gz), XPlane (.xplane.pb), an SQLite export of "
-		   "nsys, or a directory of them, such as TensorBoard's log directory. Several are the ranks of one job; "
-		   "OUT is then a directory. report and info also read such traces directly.",
+	.details =
+		"TRACE is Kineto JSON (.json, .json.gz), XPlane (.xplane.pb), an SQLite export of "
+		"nsys, or a directory of them, such as TensorBoard's log directory. Several are the ranks of one job; "
+		"OUT is then a directory. report and info also read such traces directly.",
 	.operands = TFH_OPERANDS_TRACES,
 	.usage_exit = TFH_EXIT_USAGE,
 	.run = tfh_cmd_import,
@@ -293,6 +294,68 @@ static const struct tfh_command cmd_digest = {
 			 .arg = "S",
 			 .help = "with --follow: make a run's digest anew every S seconds at most, 60 "
 				 "by default"},
+		},
+};
+
+static const struct tfh_command cmd_collect = {
+	.name = "collect",
+	.operand_text = "-o LAKE PATH...",
+	.summary = "add runs to a data set of Parquet files, for questions about a fleet",
+	.details =
+		"PATH is a run directory, a digest, another profiler's trace, or a folder in which run "
+		"directories are looked for. What a report says of each run is added to LAKE: a folder, or "
+		"a URL such as s3://BUCKET/FOLDER. A run that is already there is not added again; one that "
+		"has gone on replaces what was there. Any number of collectors may write at once. Needs "
+		"python3 with the packages tfhook (its wheel) and pyarrow.\n\n"
+		"Exit code: 0 fine, 2 usage, 3 nothing could be read or written, 4 some runs were "
+		"skipped, 5 no runs, 125 Python or a package is missing.",
+	.operands = TFH_OPERANDS_TRACES,
+	.usage_exit = TFH_EXIT_USAGE,
+	.run = tfh_cmd_collect,
+	.flags =
+		{
+			{.name = "output",
+			 .letter = 'o',
+			 .arg = "LAKE",
+			 .help = "the data set, made if it does not exist"},
+			{.name = "labels",
+			 .arg = "NAME=VALUE,...",
+			 .help = "labels for runs that have none of that name (TFHOOK_LABELS)"},
+		},
+};
+
+static const struct tfh_command cmd_fleet = {
+	.name = "fleet",
+	.operand_text = "LAKE",
+	.summary = "where a fleet's GPU hours go: causes, teams, images, hosts, jobs to look at",
+	.details =
+		"LAKE is what `tfhook collect` made. Prints the GPU hours lost by cause, team, framework, "
+		"image and line; images that made jobs slower; hosts that are slow in every job; and jobs "
+		"to look at first, each with what fixing it gains. DuckDB answers in this process; Spark, "
+		"with the same queries, on a cluster. Needs python3 with the packages tfhook (its wheel), "
+		"pyarrow and duckdb or pyspark.\n\n"
+		"Exit code: 0 fine, 2 usage, 3 unreadable, 5 no runs, 125 Python or a package is missing.",
+	.operands = TFH_OPERANDS_TRACES,
+	.usage_exit = TFH_EXIT_USAGE,
+	.run = tfh_cmd_fleet,
+	.flags =
+		{
+			{.name = "since",
+			 .arg = "DAY",
+			 .help = "only runs that began on DAY (2026-11-16) or later; 7d: in the last "
+				 "7 days"},
+			{.name = "until",
+			 .arg = "DAY",
+			 .help = "only runs that began on DAY or before"},
+			{.name = "all", .help = "print every row"},
+			{.name = "json", .help = "print JSON, schema tfhook.fleet/1"},
+			{.name = "engine",
+			 .arg = "ENGINE",
+			 .choices = "duckdb spark",
+			 .help = "what answers: duckdb (the default) or spark"},
+			{.name = "master",
+			 .arg = "URL",
+			 .help = "the cluster of --engine spark, local[*] by default"},
 		},
 };
 
@@ -496,8 +559,8 @@ static const struct tfh_command cmd_version = {
 };
 
 const struct tfh_command *const tfh_commands[] = {
-	&cmd_run,    &cmd_report,  &cmd_why,	&cmd_top,    &cmd_diff,	 &cmd_ctl,
-	&cmd_info,   &cmd_import,  &cmd_export, &cmd_digest, &cmd_prune, &cmd_verify,
-	&cmd_repair, &cmd_doctor,  &cmd_demo,	&cmd_env,    &cmd_mcp,	 &cmd_completions,
-	&cmd_help,   &cmd_version, NULL,
+	&cmd_run,   &cmd_report,      &cmd_why,	   &cmd_top,	 &cmd_diff,    &cmd_ctl,
+	&cmd_info,  &cmd_import,      &cmd_export, &cmd_digest,	 &cmd_collect, &cmd_fleet,
+	&cmd_prune, &cmd_verify,      &cmd_repair, &cmd_doctor,	 &cmd_demo,    &cmd_env,
+	&cmd_mcp,   &cmd_completions, &cmd_help,   &cmd_version, NULL,
 };

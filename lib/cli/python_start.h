@@ -1,0 +1,13 @@
+/* Commands whose work the Python package does. */
+#ifndef TFH_CLI_PYTHON_START_H
+#define TFH_CLI_PYTHON_START_H
+
+#include "cli/cli.h"
+
+/* Replaces this process by `python3 -m MODULE`, where every module of `needs` (names in Python, separated by commas)
+ * is installed, with this command line: its flags, then its operands. Returns an exit code with a message, which
+ * `remedy` ends, if it cannot. */
+int tfh_python_start(const char *module, const char *needs, const char *remedy,
+		     const struct tfh_command_line *args);
+
+#endif

@@ -1,0 +1,182 @@
+"""Questions about a fleet of jobs, answered from a lake (tfhook.lake) by DuckDB or Spark with the same queries.
+
+usage: python -m tfhook.fleet LAKE [--since DAY] [--until DAY] [--json] [--engine spark --master URL]     (`tfhook fleet`)
+
+The queries are the files of sql/: a SELECT each, which every engine gets as it stands. Some are views, made in the order of VIEWS;
+they read lake_runs, lake_losses and lake_ranks, which are the Parquet files of the tables of those names.
+"""
+from __future__ import annotations
+
+import argparse
+import datetime
+import decimal
+import json
+import math
+import os
+import re
+from typing import Any, Dict, List, Optional, Tuple
+
+from .command import TfhookError
+from .fleet_text import render
+from .lake import NAMES, TABLES, Lake, arrow, need, schema
+from .text import finish, say, shown
+
+SQL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "sql")
+VIEWS = ("runs", "losses", "ranks", "image_pairs", "host_own", "host_steps")
+QUERIES = ("total", "causes", "teams", "frameworks", "images", "lines", "regressions", "image_changes", "hosts", "jobs")
+#: Views that several queries read, and that are small beside their tables: computed once.
+KEPT = ("runs", "losses", "image_pairs", "host_own", "host_steps")
+Rows = List[Dict[str, Any]]
+
+
+def text_of(name: str) -> str:
+    with open(os.path.join(SQL, name + ".sql"), encoding="utf-8") as f:
+        return f.read()
+
+
+class DuckDB:
+    """In this process."""
+
+    def __init__(self, lake: Lake, first: datetime.date, last: datetime.date) -> None:
+        duckdb = need("duckdb", "duckdb>=1.1")
+        self.errors: Any = duckdb.Error
+        self.connection = duckdb.connect()
+        self.connection.execute("SET TimeZone = 'UTC'")
+        for table in TABLES:
+            parts = lake.parts(table, first, last)
+            if lake.is_url:
+                dataset = arrow("pyarrow.dataset")
+                self.connection.register("lake_" + table, dataset.dataset(parts, schema(table), "parquet", lake.files))
+            else:
+                names = ", ".join("'%s'" % part.replace("'", "''") for part in parts)
+                self.connection.execute("CREATE TEMP VIEW lake_%s AS SELECT * FROM read_parquet([%s], union_by_name => true, "
+                                        "hive_partitioning => false)" % (table, names))
+
+    def view(self, name: str, query: str) -> None:
+        self.connection.execute("CREATE TEMP %s %s AS %s" % ("TABLE" if name in KEPT else "VIEW", name, query))
+
+    def ask(self, query: str) -> Rows:
+        cursor = self.connection.execute(query)
+        names = [column[0] for column in cursor.description]
+        return [dict(zip(names, row)) for row in cursor.fetchall()]
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+def columns(table: str) -> str:
+    """As Spark declares them; it need not look into the files then."""
+    kinds = {"string": "STRING", "int32": "INT", "int64": "BIGINT", "double": "DOUBLE", "bool": "BOOLEAN", "timestamp": "TIMESTAMP",
+             NAMES: "MAP<STRING, STRING>"}
+    return ", ".join("`%s` %s" % (name, kinds[kind]) for name, kind in TABLES[table].items()) + ", day DATE"
+
+
+class Spark:
+    """On a cluster, or in processes here."""
+
+    def __init__(self, lake: Lake, first: datetime.date, last: datetime.date, master: str) -> None:
+        sql = need("pyspark.sql", "pyspark>=4")
+        self.errors: Any = need("pyspark.errors", "pyspark>=4").PySparkException
+        builder = sql.SparkSession.builder.appName("tfhook fleet").master(master)
+        # Two hundred parts are for a cluster; here they would cost more than the queries.
+        if master.startswith("local"):
+            builder = builder.config("spark.sql.shuffle.partitions", str(2 * (os.cpu_count() or 1)))
+        for name, value in (("spark.sql.session.timeZone", "UTC"), ("spark.ui.showConsoleProgress", "false"),
+                            ("spark.sql.ansi.enabled", "false"), ("spark.log.level", "ERROR")):
+            builder = builder.config(name, value)
+        try:
+            self.session = builder.getOrCreate()
+        except Exception as error:  # Java's, of any kind
+            raise TfhookError("fleet: Spark does not start: %s" % " ".join(str(error).split())[:300], 125) from None
+        for table in TABLES:
+            folder = "%s/%s" % (lake.place.rstrip("/") if lake.is_url else lake.root, table)
+            frame = self.session.read.schema(columns(table)).parquet(folder)
+            frame.where("day BETWEEN DATE '%s' AND DATE '%s'" % (first, last)).createOrReplaceTempView("lake_" + table)
+
+    def view(self, name: str, query: str) -> None:
+        self.session.sql("CREATE OR REPLACE TEMPORARY VIEW %s AS %s" % (name, query))
+        if name in KEPT:
+            self.session.catalog.cacheTable(name)
+
+    def ask(self, query: str) -> Rows:
+        return [row.asDict() for row in self.session.sql(query).collect()]
+
+    def close(self) -> None:
+        self.session.stop()
+
+
+def _plain(value: Any) -> Any:
+    """What JSON can hold: the same from every engine."""
+    if isinstance(value, decimal.Decimal):
+        value = float(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, datetime.datetime):
+        return value.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
+    return value.isoformat() if isinstance(value, datetime.date) else value
+
+
+def answer(lake: Lake, first: datetime.date, last: datetime.date, engine: str = "duckdb", master: str = "local[*]") -> Dict[str, Rows]:
+    """The rows of every query, by its name."""
+    for table in ("runs", "losses", "ranks"):
+        parts = lake.parts(table, first, last)
+        if not parts:
+            raise TfhookError("%s: no runs of these days; `tfhook collect -o %s DIR...` adds some" % (lake.name, lake.name), 5)
+        lake.check(max(parts))
+    asked = Spark(lake, first, last, master) if engine == "spark" else DuckDB(lake, first, last)
+    try:
+        for name in VIEWS:
+            asked.view(name, text_of(name))
+        return {name: [{key: _plain(value) for key, value in row.items()} for row in asked.ask(text_of(name))] for name in QUERIES}
+    except asked.errors as error:
+        raise TfhookError("%s: %s" % (lake.name, " ".join(str(error).split())[:500]), 3) from None
+    finally:
+        asked.close()
+
+
+def day_of(text: Optional[str], other: datetime.date) -> datetime.date:
+    """2026-11-16, or 7d: so many days ago."""
+    if not text:
+        return other
+    ago = re.fullmatch(r"(\d{1,4})d", text)
+    if ago:
+        return datetime.datetime.now(datetime.timezone.utc).date() - datetime.timedelta(int(ago.group(1)))
+    try:
+        return datetime.date.fromisoformat(text)
+    except ValueError:
+        raise TfhookError("fleet: '%s' is no day: 2026-11-16, or 7d for the last seven" % text, 2) from None
+
+
+def days(args: argparse.Namespace) -> Tuple[datetime.date, datetime.date]:
+    return day_of(args.since, datetime.date.min), day_of(args.until, datetime.date.max)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser("tfhook fleet", allow_abbrev=False)
+    parser.add_argument("lake")
+    for name in ("since", "until"):
+        parser.add_argument("--" + name, metavar="DAY")
+    for name in ("all", "json"):
+        parser.add_argument("--" + name, action="store_true")
+    parser.add_argument("--engine", choices=("duckdb", "spark"), default="duckdb")
+    parser.add_argument("--master", default="local[*]")
+    args = parser.parse_args()
+    try:
+        first, last = days(args)
+        lake = Lake(args.lake)
+        rows = answer(lake, first, last, args.engine, args.master)
+    except TfhookError as error:
+        say(str(error))
+        return error.code
+    except OSError as error:
+        say("fleet: %s" % error)
+        return 3
+    if args.json:
+        print(json.dumps(dict({"schema": "tfhook.fleet/1", "lake": shown(lake.name), "engine": args.engine}, **rows), indent=1))
+    else:
+        print(render(lake.name, rows, None if args.all else 8))
+    return 0
+
+
+if __name__ == "__main__":
+    finish(main())

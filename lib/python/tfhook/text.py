@@ -1,0 +1,36 @@
+"""Text for terminals: what comes from recorded programs cannot move the cursor, reorder a line or hide in it."""
+from __future__ import annotations
+
+import os
+import sys
+import unicodedata
+from typing import Any, NoReturn
+
+
+def shown(text: Any) -> str:
+    """Control characters, bidi controls, characters without width and bytes that are no UTF-8 as \\x1b, \\u202e, \\xff: as
+    base/clean.h does for the command."""
+    return "".join(_escaped(c) for c in str(text))
+
+
+def _escaped(c: str) -> str:
+    number = ord(c)
+    if 0xDC80 <= number <= 0xDCFF:  # a byte that is no UTF-8
+        return "\\x%02x" % (number - 0xDC00)
+    if unicodedata.category(c)[0] not in "CZ" or c == " ":
+        return c
+    return ("\\x%02x" if number < 0x100 else "\\u%04x" if number < 0x10000 else "\\U%08x") % number
+
+
+def say(text: str) -> None:
+    """One line on stderr. `text` may hold foreign strings."""
+    print("tfhook: " + shown(text), file=sys.stderr)
+
+
+def finish(code: int) -> NoReturn:
+    """Ends the process; a reader that has gone away is no error."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(code)
