@@ -17,8 +17,8 @@
 
 #define MOST (20u << 20)
 
-int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
-		   void *stream, void **params, void **extra);
+int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+		   unsigned bz, unsigned shared, void *stream, void **params, void **extra);
 
 static uint32_t *took;
 
@@ -51,7 +51,8 @@ static double ticks_a_second(void)
 
 static void call(uint64_t i)
 {
-	cuLaunchKernel((void *)(0x7f0000001000 + i % 40 * 4096), 64, 1, 1, 256, 1, 1, 0, (void *)0x5000, NULL, NULL);
+	cuLaunchKernel((void *)(0x7f0000001000 + i % 40 * 4096), 64, 1, 1, 256, 1, 1, 0,
+		       (void *)0x5000, NULL, NULL);
 }
 
 /* Calls for so long; returns their number. */
@@ -108,9 +109,11 @@ int main(int argc, char **argv)
 	thread = cpu_of(RUSAGE_THREAD) - thread;
 	all = cpu_of(RUSAGE_SELF) - all;
 	qsort(took, n, sizeof(*took), by_value);
-	printf("{\"calls\": %u, \"thread_s\": %.6f, \"others_s\": %.6f", n, thread, all > thread ? all - thread : 0);
+	printf("{\"calls\": %u, \"thread_s\": %.6f, \"others_s\": %.6f", n, thread,
+	       all > thread ? all - thread : 0);
 	for (int i = 0; n && i < 6; i++)
-		printf(", \"%s\": %.1f", name[i], (double)took[(uint32_t)(quantile[i] * (n - 1))] / hz * 1e9);
+		printf(", \"%s\": %.1f", name[i],
+		       (double)took[(uint32_t)(quantile[i] * (n - 1))] / hz * 1e9);
 	printf("}\n");
 	return 0;
 }

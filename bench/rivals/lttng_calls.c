@@ -5,7 +5,8 @@
 
 #include <dlfcn.h>
 
-typedef int (*launch_fn)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **);
+typedef int (*launch_fn)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+			 unsigned, void *, void **, void **);
 
 static launch_fn next;
 
@@ -14,12 +15,13 @@ __attribute__((constructor)) static void find(void)
 	*(void **)&next = dlsym(RTLD_NEXT, "cuLaunchKernel");
 }
 
-int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
-		   void *stream, void **params, void **extra)
+int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+		   unsigned bz, unsigned shared, void *stream, void **params, void **extra)
 {
 	int result;
 
-	lttng_ust_tracepoint(calls, launch_entry, (uint64_t)f, gx * gy * gz, bx * by * bz, (uint64_t)stream);
+	lttng_ust_tracepoint(calls, launch_entry, (uint64_t)f, gx * gy * gz, bx * by * bz,
+			     (uint64_t)stream);
 	result = next(f, gx, gy, gz, bx, by, bz, shared, stream, params, extra);
 	lttng_ust_tracepoint(calls, launch_exit, result);
 	return result;

@@ -8,12 +8,14 @@
 #include <lttng/tracepoint.h>
 #include <stdint.h>
 
-LTTNG_UST_TRACEPOINT_EVENT(calls, launch_entry,
-			   LTTNG_UST_TP_ARGS(uint64_t, function, uint32_t, grid, uint32_t, block, uint64_t, stream),
-			   LTTNG_UST_TP_FIELDS(lttng_ust_field_integer_hex(uint64_t, function, function)
-						       lttng_ust_field_integer(uint32_t, grid, grid)
-							       lttng_ust_field_integer(uint32_t, block, block)
-								       lttng_ust_field_integer_hex(uint64_t, stream, stream)))
+LTTNG_UST_TRACEPOINT_EVENT(
+	calls, launch_entry,
+	LTTNG_UST_TP_ARGS(uint64_t, function, uint32_t, grid, uint32_t, block, uint64_t, stream),
+	LTTNG_UST_TP_FIELDS(lttng_ust_field_integer_hex(uint64_t, function, function)
+				    lttng_ust_field_integer(uint32_t, grid, grid)
+					    lttng_ust_field_integer(uint32_t, block, block)
+						    lttng_ust_field_integer_hex(uint64_t, stream,
+										stream)))
 LTTNG_UST_TRACEPOINT_EVENT(calls, launch_exit, LTTNG_UST_TP_ARGS(int, result),
 			   LTTNG_UST_TP_FIELDS(lttng_ust_field_integer(int, result, result)))
 #endif

@@ -102,22 +102,11 @@ static int put_step(struct kineto_out *k, uint32_t thread, uint64_t number, int6
 	return end_entry(k, 2);
 }
 
-/* The thread that made most of the calls. */
-static uint32_t driving(const struct kineto_out *k)
-{
-	uint32_t best = 0;
-
-	for (uint32_t i = 0; i < k->n_threads; i++)
-		if (k->thread[i].process == k->process &&
-		    (k->thread[best].process != k->process || k->issued[i] > k->issued[best]))
-			best = i;
-	return best;
-}
-
 /* Writes steps that the program did not mark. */
 static int put_found_steps(struct kineto_out *k)
 {
 	const struct tfh_export_rank *rank = tfh_export_rank_of(k->x, k->process);
+	uint32_t thread = tfh_export_driving(k->x, k->process, k->issued);
 	int rc = 0;
 
 	if (!rank || !k->n_threads || rank->clock == TFH_STEP_CLOCK_MARK)
@@ -125,7 +114,7 @@ static int put_found_steps(struct kineto_out *k)
 	for (size_t i = 0; i < rank->n && !rc; i++) {
 		const struct tfh_step *s = &rank->step[i];
 		if (tfh_export_has(k->x, s))
-			rc = put_step(k, driving(k), s->index, tfh_step_begin_ns(s),
+			rc = put_step(k, thread, s->index, tfh_step_begin_ns(s),
 				      tfh_step_end_ns(s));
 	}
 	return rc;
@@ -195,15 +184,6 @@ static int note_record(struct kineto_out *k, const struct tfh_walk_call *call)
 	return 0;
 }
 
-/* The only way to express a wait for a batch in this format. */
-static const char *batch_name(char room[256], const char *name)
-{
-	if (!strncmp(name, "enumerate(DataLoader)", 21))
-		return name;
-	snprintf(room, 256, "enumerate(DataLoader)#%.200s.__next__", name);
-	return room;
-}
-
 static int put_call(void *arg, const struct tfh_walk_call *call)
 {
 	struct kineto_out *k = arg;
@@ -220,7 +200,7 @@ static int put_call(void *arg, const struct tfh_walk_call *call)
 	k->issued[ev->thread] += issues;
 	begin_complete(k, call_category(call),
 		       ev->fn->family == TFH_FAM_CONSUMER && ev->kind == TFT_CALL
-			       ? batch_name(room, call->name)
+			       ? tfh_export_batch_name(room, call->name)
 			       : call->name,
 		       k->pid, tid, ev->t0, ev->t1);
 	if (ev->kind != TFT_RANGE && ev->fn->family < TFH_FAM_COMMUNICATION)

@@ -60,6 +60,26 @@ void tfh_export_rank_name(const struct tfh_export *x, uint32_t process, char out
 		snprintf(out, 32, "p%u", process);
 }
 
+const char *tfh_export_batch_name(char room[256], const char *name)
+{
+	if (!strncmp(name, "enumerate(DataLoader)", 21))
+		return name;
+	snprintf(room, 256, "enumerate(DataLoader)#%.200s.__next__", name);
+	return room;
+}
+
+uint32_t tfh_export_driving(const struct tfh_export *x, uint32_t process, const uint64_t *issued)
+{
+	const struct tfh_thread_info *t;
+	uint32_t n = tfh_run_threads(x->run, &t), best = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (t[i].process == process &&
+		    (t[best].process != process || issued[i] > issued[best]))
+			best = i;
+	return best;
+}
+
 #define MADE_UP 4194305u /* greater than any id that Linux assigns */
 
 static bool own_pid(const struct tfh_export *x, uint32_t process)

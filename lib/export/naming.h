@@ -9,6 +9,10 @@ bool tfh_export_issues(const struct tfh_event *ev);
 /* The name of an op: its kernel, or the source and destination of a copy in CUPTI's style ("Memcpy HtoD (Pageable ->
  * Device)"). */
 const char *tfh_export_op_name(const struct tfh_op *op);
+/* The name of a get-next that tools for PyTorch's traces take for a wait for a batch. */
+const char *tfh_export_batch_name(char room[256], const char *name);
+/* The thread of a process (index in the run) that issued most work; `issued` counts by thread. */
+uint32_t tfh_export_driving(const struct tfh_export *x, uint32_t process, const uint64_t *issued);
 /* "r3", "p0": the part of a file name that stands for a process. */
 void tfh_export_rank_name(const struct tfh_export *x, uint32_t process, char out[32]);
 /* Ids of a process and of a thread (index in the run) for viewers, which take equal ids for the same process: the

@@ -16,10 +16,10 @@ struct tfh_nsys_process {
 	uint32_t threads;
 	int64_t last_thread, device; /* device: number of the first one, -1 until known */
 	const char *name;
-	int32_t rank;	   /* as tfhook's own export has it, -1 unknown */
-	bool called;	   /* a call of CUDA's runtime was read */
-	bool communicates; /* with other ranks, by the names of its kernels */
-	bool several;	   /* it used more than one device */
+	int32_t rank, world; /* as tfhook's own export has them, -1 unknown */
+	bool called;	     /* a call of CUDA's runtime was read */
+	bool communicates;   /* with other ranks, by the names of its kernels */
+	bool several;	     /* it used more than one device */
 };
 
 /* What a wait waited for, or what an event stands for. */

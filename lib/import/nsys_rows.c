@@ -88,7 +88,8 @@ static int process_of(struct tfh_nsys *n, uint64_t id, struct tfh_nsys_process *
 								 .last_thread = -1,
 								 .device = -1,
 								 .name = "",
-								 .rank = -1};
+								 .rank = -1,
+								 .world = -1};
 	*at = n->n_process;
 	*out = &n->processes[n->n_process - 1];
 	return 0;
@@ -174,6 +175,7 @@ static int row_process_name(void *arg, const struct tfh_table_row *row)
 {
 	struct tfh_nsys *n = arg;
 	int64_t pid = tfh_row_int(row, 1, -1), rank = tfh_row_int(row, 4, -1);
+	int64_t world = tfh_row_int(row, 5, -1);
 	int64_t global = tfh_row_int(row, 0, pid >= 0 && pid < 1 << 24 ? pid << 24 : -1);
 	const char *name = tfh_row_text(row, 2);
 	struct tfh_nsys_process *p = global < 0 ? NULL : known_process(n, (uint64_t)global >> 24);
@@ -183,6 +185,7 @@ static int row_process_name(void *arg, const struct tfh_table_row *row)
 		return 0;
 	p->name = tfh_arena_strndup(&n->arena, name, strnlen(name, 255));
 	p->rank = rank >= 0 && rank < 1 << 24 ? (int32_t)rank : -1;
+	p->world = world > 0 && world < 1 << 24 ? (int32_t)world : -1;
 	return p->name ? 0 : -ENOMEM;
 }
 
@@ -206,7 +209,7 @@ static int row_thread_name(void *arg, const struct tfh_table_row *row)
 static int row_wait(void *arg, const struct tfh_table_row *row)
 {
 	struct tfh_nsys *n = arg;
-	struct tfh_nsys_wait w = {.device = tfh_row_int(row, 2, 0),
+	struct tfh_nsys_wait w = {.device = tfh_row_int(row, 2, -1),
 				  .stream = tfh_row_int(row, 3, NO_STREAM),
 				  .event = tfh_row_int(row, 4, NO_STREAM)};
 	int64_t global = tfh_row_int(row, 0, -1), correlation = tfh_row_int(row, 1, 0);
@@ -262,7 +265,8 @@ static void add_wait(const struct tfh_nsys *n, struct tfh_nsys_process *p, int64
 		return;
 	const struct tfh_nsys_wait *w = &n->waits[*at - 1];
 	if (!for_event && w->stream >= 0 && w->stream != NO_STREAM)
-		ev->stream = tfh_import_stream(&p->device, w->device, w->stream);
+		ev->stream = tfh_import_stream(&p->device, w->device >= 0 ? w->device : p->device,
+					       w->stream);
 	if ((both || for_event) && n->events && w->event >= 0 && w->event != NO_STREAM)
 		ev->w[0] = (uint64_t)w->event + 1;
 }
@@ -549,7 +553,7 @@ const struct tfh_nsys_table tfh_nsys_tables[] = {
 	 {"start", "end", "globalTid", "domainId", "text", "textId"},
 	 "eventType IN (59, 60, 70, 71)",
 	 row_range},
-	{"PROCESSES", {"globalPid", "pid", "name", "exe", "rank"}, NULL, row_process_name},
+	{"PROCESSES", {"globalPid", "pid", "name", "exe", "rank", "world"}, NULL, row_process_name},
 	{"ThreadNames", {"globalTid", "nameId", "name"}, NULL, row_thread_name},
 	{NULL, {NULL}, NULL, NULL},
 };
@@ -574,8 +578,10 @@ static void number_ranks(struct tfh_nsys *n)
 		const struct tfh_nsys_process *p = &n->processes[i];
 		ranks = p->communicates && !p->several && p->rank < 0 && !(i && !by_rank(p - 1, p));
 	}
-	for (uint32_t i = 0; i < n->n_process && ranks; i++)
+	for (uint32_t i = 0; i < n->n_process && ranks; i++) {
 		n->processes[i].rank = (int32_t)i;
+		n->processes[i].world = (int32_t)n->n_process;
+	}
 }
 
 int tfh_nsys_end(struct tfh_nsys *n)
@@ -588,7 +594,7 @@ int tfh_nsys_end(struct tfh_nsys *n)
 		tfh_build_processors(n->b, p->index, n->multiprocessors);
 		tfh_build_shift(n->b, p->index, n->shift);
 		rc = tfh_build_identity(n->b, p->index, p->name, (uint32_t)p->id & 0xffffff,
-					p->rank, p->rank < 0 ? -1 : (int32_t)n->n_process);
+					p->rank, p->world);
 	}
 	return rc;
 }

@@ -5,10 +5,11 @@
 
 static unsigned reads;
 
-ssize_t process_vm_readv(pid_t pid, const struct iovec *to, unsigned long n_to, const struct iovec *from,
-			 unsigned long n_from, unsigned long flags)
+ssize_t process_vm_readv(pid_t pid, const struct iovec *to, unsigned long n_to,
+			 const struct iovec *from, unsigned long n_from, unsigned long flags)
 {
-	ssize_t (*real)(pid_t, const struct iovec *, unsigned long, const struct iovec *, unsigned long, unsigned long);
+	ssize_t (*real)(pid_t, const struct iovec *, unsigned long, const struct iovec *,
+			unsigned long, unsigned long);
 
 	*(void **)&real = dlsym(RTLD_NEXT, "process_vm_readv");
 	__atomic_fetch_add(&reads, 1, __ATOMIC_RELAXED);

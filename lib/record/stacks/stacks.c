@@ -160,7 +160,8 @@ static uint32_t walked(struct tfh_self *self, uint32_t place, void *here, const 
 	while (above < (uint32_t)n && frame[above] != caller)
 		above++;
 	if (main && number && above < (uint32_t)n)
-		tfh_keep_walk(table->walked, (uintptr_t)here, place, frame + above, (uint32_t)n - above, number);
+		tfh_keep_walk(table->walked, (uintptr_t)here, place, frame + above,
+			      (uint32_t)n - above, number);
 	return number;
 }
 

@@ -14,7 +14,8 @@
 #define MOST_WORDS (1u << 17)
 #define PIECE 256u
 
-static const struct tfh_walked_stack *first_way(const struct tfh_walked_stack *known, uintptr_t here, uint32_t place)
+static const struct tfh_walked_stack *first_way(const struct tfh_walked_stack *known,
+						uintptr_t here, uint32_t place)
 {
 	return &known[tfh_hash_add(here, place) % (TFH_WALKED_STACKS / WAYS) * WAYS];
 }
@@ -80,7 +81,8 @@ static uint32_t offset_of(struct stack_scan *s, uint32_t at, uintptr_t value)
 }
 
 /* The entry to fill: a free one of the place's, or else the next in turn. */
-static struct tfh_walked_stack *entry_for(struct tfh_walked_stack *known, uintptr_t here, uint32_t place)
+static struct tfh_walked_stack *entry_for(struct tfh_walked_stack *known, uintptr_t here,
+					  uint32_t place)
 {
 	static uint32_t turn;
 	struct tfh_walked_stack *k = known + (first_way(known, here, place) - known);
@@ -91,8 +93,8 @@ static struct tfh_walked_stack *entry_for(struct tfh_walked_stack *known, uintpt
 	return &k[turn++ % WAYS];
 }
 
-void tfh_keep_walk(struct tfh_walked_stack *known, uintptr_t here, uint32_t place, void *const *frame, uint32_t n,
-		    uint32_t number)
+void tfh_keep_walk(struct tfh_walked_stack *known, uintptr_t here, uint32_t place,
+		   void *const *frame, uint32_t n, uint32_t number)
 {
 	struct tfh_walked_stack *k = entry_for(known, here, place);
 	struct stack_scan scan = {.here = here, .end = getauxval(AT_EXECFN)};

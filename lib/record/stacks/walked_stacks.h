@@ -17,8 +17,8 @@
 #define TFH_WALKED_STACKS 256u
 
 struct tfh_walked_stack {
-	uintptr_t here; /* address of the frame that asked */
-	uint32_t place; /* of its Python frames */
+	uintptr_t here;	 /* address of the frame that asked */
+	uint32_t place;	 /* of its Python frames */
 	uint32_t number; /* 0: free */
 	uint32_t n;
 	uint32_t offset[TFH_STACK_FRAMES]; /* of each return address from `here`, in words */
@@ -30,7 +30,7 @@ uint32_t tfh_walked_stack(const struct tfh_walked_stack *known, uintptr_t here, 
 
 /* Makes a stack known by its number. `frame`: the n return addresses that lie above `here`, the innermost first. Does nothing
  * if one of them is not found. The caller blocks signals. */
-void tfh_keep_walk(struct tfh_walked_stack *known, uintptr_t here, uint32_t place, void *const *frame, uint32_t n,
-		    uint32_t number);
+void tfh_keep_walk(struct tfh_walked_stack *known, uintptr_t here, uint32_t place,
+		   void *const *frame, uint32_t n, uint32_t number);
 
 #endif
