@@ -160,7 +160,7 @@ AREAS += $(if $(filter python,$(AREAS)),$(filter-out $(AREAS),hook))
 AREAS += $(if $(filter check-glibc check-upgrade,$(MAKECMDGOALS)),$(filter-out $(AREAS),hook))
 # The hook's tests record programs of the simulator's; the command's, the page's, the exports' and Python's a client of the jobs', the page's a long run, too.
 AREAS += $(if $(filter hook,$(AREAS)),$(filter-out $(AREAS),sim jobs))
-AREAS += $(if $(filter cli page python export golden,$(AREAS)),$(filter-out $(AREAS),jobs))
+AREAS += $(if $(filter cli page python export fleet golden,$(AREAS)),$(filter-out $(AREAS),jobs))
 AREAS += $(if $(filter page,$(AREAS)),$(filter-out $(AREAS),analyze))
 # The page of a long run is timed.
 AREAS += $(if $(filter bench,$(MAKECMDGOALS)),$(filter-out $(AREAS),analyze))
@@ -535,8 +535,8 @@ check-export: tests
 	$(Q)scripts/run-tests --build $(B) --jobs 1 --filter '$(T)' --python traces tests/export/full
 
 # A fleet's questions answered by Spark as by DuckDB, of a million ranks: a download of 500 MB. RUNS=n (80 ranks each).
-check-fleet: all
-	$(Q)TFH_FLEET_RUNS='$(RUNS)' scripts/run-tests -v --build $(B) --jobs 1 --filter '$(T)' --timeout 14400 tests/fleet tests/fleet/full
+check-fleet: tests
+	$(Q)TFH_FLEET_FULL=1 TFH_FLEET_RUNS='$(RUNS)' scripts/run-tests -v --build $(B) --jobs 1 --filter '$(T)' --timeout 14400 tests/fleet tests/fleet/full
 
 # The lookups of NVIDIA's larger libraries: a download of 2 GB.
 check-libraries: tests
@@ -630,7 +630,7 @@ INSTALL_LIST = \
 	$(foreach f,$(wildcard include/tfhook/*.h),$f=$(PREFIX)/include/tfhook/$(notdir $f)=644) \
 	$(foreach f,$(wildcard scripts/demo/*.*),$f=$(DATA)/tfhook/$(f:scripts/%=%)=644) \
 	$(foreach f,$(wildcard $(addprefix lib/python/tfhook/,*.py py.typed sql/*.sql)),$f=$(DATA)/tfhook/$(f:lib/%=%)=644) \
-	$(foreach f,$(wildcard README.md LICENSE CHANGELOG.md docs/*.md docs/*.json lib/format/FORMAT.md),$f=$(DATA)/doc/tfhook/$(notdir $f)=644)
+	$(foreach f,$(wildcard README.md LICENSE CHANGELOG.md docs/*.md docs/*.json docs/metrics/* lib/format/FORMAT.md),$f=$(DATA)/doc/tfhook/$(notdir $f)=644)
 VERSION = $(shell sed -n 's/.*TFHOOK_VERSION "\(.*\)"/\1/p' include/tfhook/version.h)
 field = $(word $2,$(subst =, ,$1))
 install: all
