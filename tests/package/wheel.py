@@ -22,6 +22,8 @@ for command in ([bin + "/tfhook"], [bin + "/python", "-m", "tfhook"]):
 check(run(bin + "/python", "-m", "tfhook", "no-such", want=2).stderr.startswith("tfhook:"), "status of python -m tfhook")
 check("/lib/tfhook/$LIB/libtfhook.so'" in run(bin + "/tfhook", "env").stdout, "musl's programs are passed over")
 
+run(bin + "/python", "-c", "from tfhook.fleet import *; [text_of(name) for name in VIEWS + QUERIES]")
+
 report = installed.record(bin, tmp + "/run")
 # Where other work lets no samples through, the wait is known as the host's only.
 check(report["verdict"]["class"] in ("input-bound", "host-bound"), "verdict", report["verdict"])
