@@ -8,6 +8,7 @@
 
 #include "cli/cli.h"
 #include "cli/part_file.h"
+#include "cli/python_start.h"
 #include "export/naming.h"
 
 struct export_order {
@@ -196,6 +197,7 @@ static int judge(struct tfh_run *run, const struct export_order *o, struct tfh_e
 	struct tfh_progress *progress = tfh_progress_start(run);
 	int rc = tfh_export_open(run, x, err);
 
+	x->through = tfh_python_through;
 	tfh_progress_stop(progress);
 	return rc || !o->part ? rc : tfh_export_limit(x, o->first, o->last, err);
 }

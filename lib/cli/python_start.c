@@ -1,8 +1,12 @@
 #include "cli/python_start.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/capture.h"
@@ -74,10 +78,10 @@ static void run_module(char *python, const char *module, const struct tfh_comman
 	execvp(python, argv);
 }
 
-int tfh_python_start(const char *module, const char *needs, const char *remedy,
-		     const struct tfh_command_line *args)
+/* Finds an interpreter with these modules, and prepares the environment for it. Returns whether there is one. */
+static bool prepare(char python[4096], const char *needs)
 {
-	char python[4096], out[4096], code[512];
+	char out[4096], code[512];
 	char *look[] = {python, "-c", code, NULL};
 
 	snprintf(code, sizeof(code),
@@ -86,13 +90,158 @@ int tfh_python_start(const char *module, const char *needs, const char *remedy,
 		 needs);
 	find_python(python);
 	add_paths();
-	if (tfh_capture(look, NULL, 60, out, sizeof(out))) {
-		tfh_say("this needs a python3 with the packages %s: install tfhook's wheel (make wheel), then: %s -m pip "
-			"install %s",
-			needs, python, remedy);
+	return !tfh_capture(look, NULL, 60, out, sizeof(out));
+}
+
+#define MISSING                                                                                            \
+	"this needs a python3 with the packages %s: install tfhook's wheel (make wheel), then: %s -m pip " \
+	"install %s"
+
+int tfh_python_start(const char *module, const char *needs, const char *remedy,
+		     const struct tfh_command_line *args)
+{
+	char python[4096];
+
+	if (!prepare(python, needs)) {
+		tfh_say(MISSING, needs, python, remedy);
 		return TFH_EXIT_TOOL;
 	}
 	run_module(python, module, args);
 	tfh_say("cannot start %s", python);
 	return TFH_EXIT_TOOL;
+}
+
+/* ---- a module as a filter ---- */
+
+struct filter {
+	char python[4096];
+	const char *module;
+	FILE *made, *said; /* its output and its messages: files without a name */
+	int in;		   /* its input, here */
+	pid_t pid;
+};
+
+/* A file in $TMPDIR that has no name. */
+static FILE *scratch(void)
+{
+	const char *folder = getenv("TMPDIR");
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/tfhook-export-XXXXXX",
+		 folder && *folder ? folder : "/tmp");
+	int fd = mkostemp(path, O_CLOEXEC);
+	if (fd < 0)
+		return NULL;
+	unlink(path);
+	return fdopen(fd, "w+");
+}
+
+static int start_filter(struct filter *f)
+{
+	char *argv[] = {f->python, "-m", (char *)f->module, NULL};
+	int ends[2];
+
+	f->made = scratch();
+	f->said = f->made ? scratch() : NULL;
+	if (!f->said || pipe2(ends, O_CLOEXEC))
+		return -errno;
+	f->pid = fork();
+	if (!f->pid) {
+		dup2(ends[0], STDIN_FILENO);
+		dup2(fileno(f->made), STDOUT_FILENO);
+		dup2(fileno(f->said), STDERR_FILENO);
+		execvp(f->python, argv);
+		_exit(127);
+	}
+	int code = -errno;
+	close(ends[0]);
+	f->in = ends[1];
+	if (f->pid > 0)
+		return 0;
+	close(f->in);
+	return code;
+}
+
+/* Gives the module its input. It may end before it has read all of that. */
+static int feed(struct filter *f, int (*fill)(void *arg, FILE *in, struct tfh_err *err), void *arg,
+		struct tfh_err *err)
+{
+	struct sigaction before;
+	FILE *in = fdopen(f->in, "w");
+	int rc;
+
+	if (!in) {
+		close(f->in);
+		return -ENOMEM;
+	}
+	sigaction(SIGPIPE, &(struct sigaction){.sa_handler = SIG_IGN}, &before);
+	rc = fill(arg, in, err);
+	if (fclose(in) && !rc)
+		rc = -EIO;
+	sigaction(SIGPIPE, &before, NULL);
+	return rc;
+}
+
+/* The last line of what the module said. */
+static void last_line(FILE *said, char *line, size_t cap)
+{
+	char next[512];
+
+	*line = '\0';
+	rewind(said);
+	while (fgets(next, sizeof(next), said)) {
+		next[strcspn(next, "\n")] = '\0';
+		if (*next)
+			snprintf(line, cap, "%s", next);
+	}
+}
+
+static int wait_for(struct filter *f, struct tfh_err *err)
+{
+	char line[512];
+	int status;
+
+	while (waitpid(f->pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (WIFEXITED(status) && !WEXITSTATUS(status))
+		return 0;
+	last_line(f->said, line, sizeof(line));
+	return tfh_err_set(err, -EIO, "%s failed: %s", f->module,
+			   *line ? line : "it was killed, or said nothing");
+}
+
+static int copy(FILE *from, FILE *to)
+{
+	static char block[1 << 16];
+	size_t n;
+
+	rewind(from);
+	while ((n = fread(block, 1, sizeof(block), from)))
+		if (fwrite(block, 1, n, to) != n)
+			return -EIO;
+	return ferror(from) ? -EIO : 0;
+}
+
+int tfh_python_through(const char *module, const char *needs, const char *remedy, FILE *out,
+		       int (*fill)(void *arg, FILE *in, struct tfh_err *err), void *arg,
+		       struct tfh_err *err)
+{
+	struct filter f = {.module = module};
+	int rc, ended;
+
+	if (!prepare(f.python, needs))
+		return tfh_err_set(err, -ENOPKG, MISSING, needs, f.python, remedy);
+	rc = start_filter(&f);
+	if (rc) {
+		tfh_err_set(err, rc, "cannot start %s: %s", f.python, strerror(-rc));
+	} else {
+		rc = feed(&f, fill, arg, err);
+		ended = wait_for(&f, err);
+		rc = ended ? ended : rc ? rc : copy(f.made, out);
+	}
+	if (f.made)
+		fclose(f.made);
+	if (f.said)
+		fclose(f.said);
+	return rc;
 }

@@ -3,11 +3,14 @@
 #define TFH_CLI_PYTHON_START_H
 
 #include "cli/cli.h"
+#include "export/export.h"
 
 /* Replaces this process by `python3 -m MODULE`, where every module of `needs` (names in Python, separated by commas)
  * is installed, with this command line: its flags, then its operands. Returns an exit code with a message, which
  * `remedy` ends, if it cannot. */
 int tfh_python_start(const char *module, const char *needs, const char *remedy,
 		     const struct tfh_command_line *args);
+/* See tfh_export_through. */
+tfh_export_through tfh_python_through;
 
 #endif

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -25,10 +26,11 @@ void tfh_csv_text(struct tfh_csv *c, const char *text)
 	separate(c);
 	if (!text || !*text)
 		return;
-	bool quoted = formula(text) || strpbrk(text, ",\"\r\n; \t'") != NULL;
+	bool guarded = !c->plain && formula(text);
+	bool quoted = guarded || strpbrk(text, ",\"\r\n; \t'") != NULL;
 	if (quoted)
 		putc('"', c->out);
-	if (formula(text))
+	if (guarded)
 		putc('\'', c->out);
 	for (size_t n = strlen(text), i = 0, step; i < n; i += step) {
 		uint32_t ch;
@@ -49,6 +51,13 @@ void tfh_csv_int(struct tfh_csv *c, int64_t value)
 {
 	separate(c);
 	tfh_print(c->out, "%" PRId64, value);
+}
+
+void tfh_csv_double(struct tfh_csv *c, double value)
+{
+	separate(c);
+	if (!isnan(value))
+		tfh_print(c->out, "%.17g", value);
 }
 
 void tfh_csv_empty(struct tfh_csv *c)

@@ -1,4 +1,5 @@
-/* One table of calls, ops and steps, one per line, in nanoseconds since the run's start. */
+/* One table of calls, ops and steps, one per line, in nanoseconds since the run's start. A plain one also has the seconds
+ * of each part of a step. */
 #include "base/vocabulary.h"
 #include "export/csv.h"
 #include "export/naming.h"
@@ -39,6 +40,17 @@ static int put_process(void *arg, uint32_t process, const struct tfh_process *p)
 	return 0;
 }
 
+/* Ends a line; `s`: the step that it is about, if any. */
+static int end_line(struct csv_out *o, const struct tfh_step *s)
+{
+	for (int p = 0; o->csv.plain && p < TFH_PART_COUNT; p++)
+		if (s)
+			tfh_csv_double(&o->csv, (double)s->breakdown[p]);
+		else
+			tfh_csv_empty(&o->csv);
+	return tfh_csv_end(&o->csv);
+}
+
 static int put_step(void *arg, const struct tfh_export_rank *rank, const struct tfh_step *s)
 {
 	struct csv_out *o = arg;
@@ -50,7 +62,7 @@ static int put_step(void *arg, const struct tfh_export_rank *rank, const struct 
 	tfh_csv_text(&o->csv, tfh_segment_name((enum tfh_segment)s->segment));
 	tfh_csv_text(&o->csv, tfh_class_name((enum tfh_class)s->cls));
 	tfh_csv_text(&o->csv, tfh_cause_name((enum tfh_cause)s->cause));
-	return tfh_csv_end(&o->csv);
+	return end_line(o, s);
 }
 
 static int put_call(void *arg, const struct tfh_walk_call *call)
@@ -74,7 +86,7 @@ static int put_call(void *arg, const struct tfh_walk_call *call)
 	tfh_csv_int(&o->csv, (int64_t)call->id);
 	tfh_csv_int(&o->csv, (int64_t)call->count);
 	put_empty(o, 4);
-	return tfh_csv_end(&o->csv);
+	return end_line(o, NULL);
 }
 
 static int put_op(void *arg, const struct tfh_op *op, uint64_t call)
@@ -93,20 +105,29 @@ static int put_op(void *arg, const struct tfh_op *op, uint64_t call)
 	else
 		tfh_csv_empty(&o->csv);
 	put_empty(o, 5);
-	return tfh_csv_end(&o->csv);
+	return end_line(o, NULL);
+}
+
+int tfh_csv_table(const struct tfh_export *x, FILE *out, bool plain, struct tfh_err *err)
+{
+	static const char *const column[] = {
+		"what",	  "rank",  "pid",  "start_ns", "end_ns", "name",    "tid",   "device",
+		"stream", "bytes", "call", "calls",    "step",	 "segment", "class", "cause",
+#define BREAKDOWN(id, name, class) name "_s",
+#include "base/vocabulary.def"
+#undef BREAKDOWN
+	};
+	static const struct tfh_walker walker = {
+		.process = put_process, .step = put_step, .call = put_call, .op = put_op};
+	struct csv_out o = {.x = x, .csv = {.out = out, .plain = plain}};
+
+	for (size_t i = 0; i < sizeof(column) / sizeof(*column) - (plain ? 0 : TFH_PART_COUNT); i++)
+		tfh_csv_text(&o.csv, column[i]);
+	int rc = tfh_csv_end(&o.csv);
+	return rc ? rc : tfh_walk(x, &walker, &o, err);
 }
 
 int tfh_write_csv(const struct tfh_export *x, FILE *out, struct tfh_err *err)
 {
-	static const char *const column[] = {
-		"what",	  "rank",  "pid",  "start_ns", "end_ns", "name",    "tid",   "device",
-		"stream", "bytes", "call", "calls",    "step",	 "segment", "class", "cause"};
-	static const struct tfh_walker walker = {
-		.process = put_process, .step = put_step, .call = put_call, .op = put_op};
-	struct csv_out o = {.x = x, .csv = {.out = out}};
-
-	for (size_t i = 0; i < sizeof(column) / sizeof(*column); i++)
-		tfh_csv_text(&o.csv, column[i]);
-	int rc = tfh_csv_end(&o.csv);
-	return rc ? rc : tfh_walk(x, &walker, &o, err);
+	return tfh_csv_table(x, out, false, err);
 }

@@ -17,8 +17,15 @@ struct tfh_export_rank {
 	enum tfh_step_clock clock;
 };
 
+/* Writes to `out` what a module of the Python package makes of what `fill` writes to its stream. `needs`: modules that it
+ * imports; `remedy`: what pip installs for them. 0, or -errno with `err`. */
+typedef int tfh_export_through(const char *module, const char *needs, const char *remedy, FILE *out,
+			       int (*fill)(void *arg, FILE *in, struct tfh_err *err), void *arg,
+			       struct tfh_err *err);
+
 /* What is exported. */
 struct tfh_export {
+	tfh_export_through *through; /* starts Python: the command's */
 	struct tfh_run *run;
 	struct tfh_result *result; /* the judge's result */
 	struct tfh_export_rank *rank;

@@ -9,4 +9,7 @@
 #include "export/formats.def"
 #undef FORMAT
 
+/* csv_file.c: the table; `plain`: for programs, with the parts of steps. */
+int tfh_csv_table(const struct tfh_export *x, FILE *out, bool plain, struct tfh_err *err);
+
 #endif

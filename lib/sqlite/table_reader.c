@@ -10,11 +10,11 @@
 
 #include "sqlite/sqlite.h"
 
-#define MAX_VALUE (64 << 20)   /* bytes of one text */
-#define MAX_ROWS 40000000u     /* of all tables, about 5 GB */
-#define EVERY 10000	       /* instructions of SQLite's between two looks at the budget */
+#define MAX_VALUE (64 << 20)  /* bytes of one text */
+#define MAX_ROWS 40000000u    /* of all tables, about 5 GB */
+#define EVERY 10000	      /* instructions of SQLite's between two looks at the budget */
 #define FREE_WORK 20000000ull /* instructions for any file: about a second */
-#define WORK_PER_BYTE 20ull    /* a plain row takes less than one per byte, one of a view three */
+#define WORK_PER_BYTE 20ull   /* a plain row takes less than one per byte, one of a view three */
 #define MAX_SQL 4096
 
 /* Memory that SQLite may take; its cache has 16 MiB of it. The rest is for views that sort. */

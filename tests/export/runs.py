@@ -29,14 +29,14 @@ def steps(path):
     return [json.loads(line) for line in tfhook("report", "--json", "--steps", path).stdout.splitlines()]
 
 
-def python():
-    """The interpreter that has the packages of tests/requirements/export.txt."""
-    return subprocess.run([SRC + "/scripts/python-env", "export"], check=True, stdout=subprocess.PIPE, text=True).stdout.split()[-1]
+def python(name):
+    """The interpreter that has the packages of tests/requirements/NAME.txt."""
+    return subprocess.run([SRC + "/scripts/python-env", name], check=True, stdout=subprocess.PIPE, text=True).stdout.split()[-1]
 
 
-def within(script):
+def within(script, name="export"):
     """Runs the test again in that interpreter, where it is not yet."""
-    want = python()
+    want = python(name)
     if os.environ.get("TFH_EXPORT_PYTHON") != want:
         os.environ["TFH_EXPORT_PYTHON"] = want
         os.execv(want, [want, script])

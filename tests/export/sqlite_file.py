@@ -65,8 +65,7 @@ assert back["verdict"]["tier"] == "A" and back["steps"]["total"] == report["step
 
 # DuckDB, in which `end` is a word of the language.
 queries = [sql.replace(".end", '."end"') for sql in (KERNELS, LAUNCHES, COPIES)] + ["SELECT class, count(*), sum(compute_s) FROM steps GROUP BY class"]
-python = subprocess.run([runs.SRC + "/scripts/python-env", "tables"], check=True, stdout=subprocess.PIPE, text=True).stdout.split()[-1]
-answers = json.loads(subprocess.run([python, os.path.dirname(os.path.abspath(__file__)) + "/in_duckdb.py", out] + queries, check=True, stdout=subprocess.PIPE).stdout)
+answers = json.loads(subprocess.run([runs.python("tables"), os.path.dirname(os.path.abspath(__file__)) + "/in_duckdb.py", out] + queries, check=True, stdout=subprocess.PIPE).stdout)
 for sql, answer in zip((KERNELS, LAUNCHES, COPIES), answers):
     assert [tuple(row) for row in answer] == rows(out, sql), (sql, answer)
 assert sum(n for _, n, _ in answers[3]) == len(steps)

@@ -1,0 +1,14 @@
+/* The table of csv_file.c as Parquet. Arrow's library writes it, in Python (lib/python/tfhook/parquet.py): there is none
+ * for C on most systems. */
+#include "export/writers.h"
+
+static int write_rows(void *arg, FILE *in, struct tfh_err *err)
+{
+	return tfh_csv_table(arg, in, true, err);
+}
+
+int tfh_write_parquet(const struct tfh_export *x, FILE *out, struct tfh_err *err)
+{
+	return x->through("tfhook.parquet", "tfhook,pyarrow", "'pyarrow>=14'", out, write_rows,
+			  (void *)x, err);
+}
