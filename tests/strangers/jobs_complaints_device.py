@@ -280,7 +280,7 @@ def w_nb_commits():
     scale = arithmetic(cuda)
     x, y = cuda.to_device(np.ones(8192, np.float32)), cuda.device_array(8192, np.float32)
     base = sqlite3.connect(temporary("results.db"))
-    base.execute("create table results (step integer, row integer, value real)")
+    base.execute("create table if not exists results (step integer, row integer, value real)")
     kept = []
 
     def store(step, values):
@@ -468,7 +468,7 @@ def w_tg_jit_each_epoch():
 
 
 @job(10, "compute", ["compute.*"], 1000, PYCUDA, every_kernel("500us", SIM_CONCURRENT_KERNELS="2"),
-     note="no defect: two streams with a half of the work each, small pinned copies, an event that each step waits for, a line each 250 steps")
+     note="no defect: two streams with a half of the work each, small pinned copies, events that each step waits for")
 def w_pc_two_halves():
     pc = PyCuda()
     cuda = pc.cuda

@@ -10,7 +10,7 @@ from stranger import FIXED, FRAMEWORKS, TORCH, job, main, mark, pytorch, tempora
 
 # PyTorch.
 
-@job(10, "host", ["host.logging", "host.python", "host.callback"], 120, FRAMEWORKS, twin=True,
+@job(10, "host", ["host.gil", "host.logging", "host.python", "host.callback"], 120, FRAMEWORKS, twin=True,
      note="Lightning: histograms of all weights and gradients go to TensorBoard behind each batch; fix: the loss alone")
 def w_pt_tensorboard():
     torch = pytorch()
@@ -166,8 +166,8 @@ def w_pt_sqlite():
     torch = pytorch()
     rows = np.random.default_rng(1).random((2560, 64), dtype=np.float32)
     with sqlite3.connect(temporary("samples.db")) as base:
-        base.execute("create table samples (id integer primary key, x blob, y real)")
-        base.executemany("insert into samples values (?, ?, ?)", ((i, r.tobytes() * 4, float(r[0])) for i, r in enumerate(rows)))
+        base.execute("create table if not exists samples (id integer primary key, x blob, y real)")
+        base.executemany("insert or replace into samples values (?, ?, ?)", ((i, r.tobytes() * 4, float(r[0])) for i, r in enumerate(rows)))
     query = "select x, y from samples " + ("where id = ?" if FIXED else "limit 1 offset ?")
 
     class Samples(torch.utils.data.Dataset):
