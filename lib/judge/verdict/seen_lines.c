@@ -25,6 +25,7 @@ struct lines {
 	enum tfh_segment kind; /* windows that the verdict is about; NONE: the judged steps */
 	double cause_ns;       /* of all samples of the cause, with or without a line */
 	uint64_t cause_looks;
+	double by_cause[TFH_CAUSE_COUNT]; /* ns of these samples by what each shows by itself */
 };
 
 /* Majority vote: a function with more than half of all votes wins. */
@@ -75,6 +76,8 @@ static int add_look(struct lines *x, const struct tfh_seen_look *k, bool judged,
 
 	x->cause_ns += counts && about ? k->ns : 0;
 	x->cause_looks += counts && about;
+	if (counts && about && of != TFH_CAUSE_NONE)
+		x->by_cause[of] += k->ns;
 	if (!n)
 		return 0;
 	if (judged)
@@ -115,6 +118,21 @@ static void choose(struct lines *x)
 			x->r->line_place = i + 1;
 }
 
+/* With few samples only the thread's clock divides a pause: it ran. If the samples of what recurs beside the steps mostly
+ * show the same known work, that is the cause. */
+static void name_work(const struct lines *x)
+{
+	struct tfh_result *r = x->r;
+
+	if (x->kind == TFH_SEGMENT_NONE || r->verdict.cause != TFH_CAUSE_HOST_PYTHON ||
+	    x->cause_looks < TFH_VERDICT_LINE_LOOKS)
+		return;
+	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
+		if (tfh_cause_class(c) == r->verdict.cls && c != TFH_CAUSE_HOST_UNKNOWN &&
+		    x->by_cause[c] > TFH_VERDICT_MOST_SHARE * x->cause_ns)
+			r->verdict.cause = r->recurring[r->lead - 1].cause = c;
+}
+
 int tfh_find_lines(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	const struct tfh_looks *looks = accounts->facts->looks;
@@ -136,6 +154,7 @@ int tfh_find_lines(const struct tfh_accounts *accounts, struct tfh_result *r)
 	}
 	if (!rc && r->verdict.cause != TFH_CAUSE_NONE && x.cause_ns > 0)
 		choose(&x);
+	name_work(&x);
 	if (!rc && accounts->judged_steps)
 		rc = tfh_tree_keep(&x.tree, accounts, &r->found.node, &r->found.n_node);
 	free(x.lead.v);
