@@ -92,7 +92,7 @@ def r_hf_column():
 def r_zr_open():
     import zarr
     torch = pytorch()
-    array = zarr.create_array(store=temporary("data.zarr"), shape=(800, 256), chunks=(8, 256), dtype="f4", compressors=None)
+    array = zarr.create_array(store=temporary("data.zarr"), shape=(800, 256), chunks=(8, 256), dtype="f4", compressors=None, overwrite=True)
     array[:] = np.random.default_rng(1).random((800, 256), dtype=np.float32)
     kept = zarr.open_array(temporary("data.zarr"), mode="r")
     first = kept[:]

@@ -580,6 +580,60 @@ static void test_iterator_each_step(void **state)
 	tfh_result_free(r);
 }
 
+/* PyTorch without a loader: an optimizer's step ends a step. Two models that are trained in turn are one step, which
+ * the lengths of their backward passes show; work in every second step is none. */
+static void test_models_in_turn(void **state)
+{
+	(void)state;
+	for (int turns = 0; turns < 2; turns++) {
+		struct gen *g = gen_new();
+		double t = 0;
+
+		g->name[TFT_NAME_STRING][3] = "Optimizer.step#SGD.step";
+		g->name[TFT_NAME_OP][1] = "Engine::execute";
+		for (int i = 0; i < 80; i++) {
+			double back = i % 2 && turns ? 1 : 2 + 0.01 * (i * 7 % 5);
+			gen_call(g, 0, TFH_FN_torch_backward, t + 1, t + 1 + back)->w[0] = 1;
+			struct tfh_event *ev =
+				gen_call(g, 0, TFH_FN_torch_range, t + 1 + back, t + 1.5 + back);
+			ev->kind = TFT_RANGE;
+			ev->w[0] = 3;
+			t += 4 + i % 2;
+		}
+		struct tfh_result *r = gen_judge(g);
+		assert_int_equal(r->steps.clock, TFH_STEP_CLOCK_MARK);
+		assert_int_equal(r->steps.total, turns ? 40 : 80);
+		gen_closed(r);
+		tfh_result_free(r);
+	}
+}
+
+/* Another framework trains with batches of PyTorch's loader, which does not report its end: the last request of each
+ * epoch returns none, and is shorter than the others. That of a loader with workers takes as long as it likes. */
+static void test_loader_ends(void **state)
+{
+	(void)state;
+	for (int workers = 0; workers < 2; workers++) {
+		struct gen *g = gen_new();
+		double t = 0;
+
+		for (int i = 0; i < 63; i++, t += 3) {
+			bool end = workers ? i == 60 : i % 21 == 20;
+			if (workers && i > 60)
+				break;
+			gen_call(g, 0, workers ? TFH_FN_torch_multi : TFH_FN_torch_single, t,
+				 t + (!end	? 0.2 + 0.01 * (i % 3)
+				      : workers ? 5
+						: 0.02))
+				->w[0] = 7;
+		}
+		struct tfh_result *r = gen_judge(g);
+		assert_int_equal(r->steps.clock, TFH_STEP_CLOCK_ITERATOR);
+		assert_int_equal(r->steps.total, 60);
+		tfh_result_free(r);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -600,6 +654,8 @@ int main(void)
 		cmocka_unit_test(test_turns_and_checkpoints),
 		cmocka_unit_test(test_executed),
 		cmocka_unit_test(test_ops),
+		cmocka_unit_test(test_models_in_turn),
+		cmocka_unit_test(test_loader_ends),
 		cmocka_unit_test(test_iterator_each_step),
 	};
 

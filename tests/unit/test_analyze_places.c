@@ -72,6 +72,14 @@ static void test_roles(void **state)
 		{LIB "/torch/nn/modules/module.py", "Module._wrapped_call_impl", 7, true},
 		{"/job/train.py", "Sequence.forward", 26, false}};
 
+	/* An optimizer's step computes, but not the closure that it calls, which is the program's whole step. */
+	const struct tfh_model_line closure[] = {
+		{LIB "/torchmetrics/metric.py", "Metric.compute", 5, true},
+		{"/job/train.py", "Net.training_step", 26, false},
+		{LIB "/torch/optim/sgd.py", "SGD.step", 7, true},
+		{"/job/train.py", "main", 22, false}};
+	assert_int_equal(tfh_place_role(closure, COUNT(closure), TFH_ORDER_UNKNOWN), TFH_ROLE_NONE);
+	assert_int_equal(tfh_place_role(closure + 2, 2, TFH_ORDER_UNKNOWN), TFH_ROLE_UPDATE);
 	/* A copy of tensors is no computing, but is part of what a compiler does. */
 	assert_int_equal(tfh_place_role(copied, 4, TFH_ORDER_UNKNOWN), TFH_ROLE_KEEP);
 	assert_int_equal(tfh_place_role(copied, COUNT(copied), TFH_ORDER_UNKNOWN),

@@ -148,7 +148,7 @@ static uint32_t frames_of(const struct tfh_looks *l, const struct tfh_one_look *
  * threads or for a page of the memory that it writes. */
 static bool can_be(enum tfh_role role, const struct tfh_looks *l, const struct tfh_one_look *k)
 {
-	if (role == TFH_ROLE_COMPUTE)
+	if (role == TFH_ROLE_COMPUTE || role == TFH_ROLE_UPDATE)
 		return !l->device && (!tfh_is_asleep(k->state) || k->state == TFT_LOOK_LOCK ||
 				      k->state == TFT_LOOK_EVENT || k->state == TFT_LOOK_PAGE);
 	return role != TFH_ROLE_NONE && (!tfh_role_waits(role) || tfh_is_asleep(k->state));

@@ -147,6 +147,43 @@ static const char *short_name(const struct tfh_facts *facts, uint32_t name)
 	return n ? tfh_arena_text(facts->arena, "%.*s", n < 60 ? (int)n : 60, s) : s;
 }
 
+/* Time of the backward passes, or other functions, in a mark's window. *at: the first one that may be in it. */
+static int64_t executed(const struct tfh_facts *facts, const struct tfh_tick *mark, size_t *at)
+{
+	int64_t ns = 0;
+
+	for (; *at < facts->exec.n && facts->exec.v[*at].t1 <= mark->t1; ++*at)
+		if (facts->exec.v[*at].t0 >= mark->t0)
+			ns += facts->exec.v[*at].t1 - facts->exec.v[*at].t0;
+	return ns;
+}
+
+/* Two models that are trained in turn (a generator and a discriminator) have an optimizer each, and one step: their
+ * backward passes are long and short by turns. Work in every second step besides training does not change those. */
+static void join_turns(const struct tfh_facts *facts, struct tfh_loops *loops)
+{
+	struct tfh_tick *m = loops->mark.v;
+	int64_t before = 0, ns;
+	size_t at = 0, n = loops->mark.n, longer[2] = {0}, kept = 0;
+
+	for (size_t i = 0; i < n; i++, before = ns) {
+		ns = executed(facts, &m[i], &at);
+		if (!ns)
+			return;
+		longer[i % 2] += i && ns > before;
+	}
+	size_t most = longer[0] > longer[1] ? longer[0] : longer[1],
+	       least = longer[0] + longer[1] - most;
+	if (!TFH_DETECT_UNITS || n < TFH_VERDICT_STEADY_STEPS ||
+	    (double)(most - least) < TFH_TURN_SURE_SHARE * (double)(n / 2))
+		return;
+	for (size_t i = 0; i < n; i += 2, kept++) {
+		m[kept] = m[i];
+		m[kept].t1 = m[i + 1 < n ? i + 1 : i].t1;
+	}
+	loops->mark.n = kept;
+}
+
 int tfh_find_updates(const struct tfh_facts *facts, struct tfh_loops *loops, struct tfh_err *err)
 {
 	bool device = facts->launches > 0, imported = facts->feed->imported;
@@ -159,6 +196,8 @@ int tfh_find_updates(const struct tfh_facts *facts, struct tfh_loops *loops, str
 			rc = TFH_PUSH_BIG(loops->mark,
 					  ((struct tfh_tick){.t0 = t0, .t1 = f.range.v[i].t1}));
 	}
+	if (!rc && !imported)
+		join_turns(facts, loops);
 	if (loops->mark.n)
 		loops->clock_name = "Optimizer.step";
 	drop(&f);
