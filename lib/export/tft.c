@@ -425,7 +425,8 @@ static int write_notes(struct export *x)
 	static const char *const source[] = {[TFH_SRC_TFT] = "",
 					     [TFH_SRC_KINETO] = "kineto",
 					     [TFH_SRC_XPLANE] = "xplane",
-					     [TFH_SRC_NSYS] = "nsys"};
+					     [TFH_SRC_NSYS] = "nsys",
+					     [TFH_SRC_ROCPROF] = "rocprof"};
 	const struct tfh_process *p;
 	struct tfh_gpu_info gpu;
 	char text[128];

@@ -71,6 +71,14 @@ static const struct {
 	const char *part;
 	enum tfh_fn fn;
 } others[] = {
+	{"hsa_dispatch", TFH_FN_cuLaunchKernel}, /* rocprof's, of AMD's HSA */
+	{"hsa_signal_wait", TFH_FN_cuStreamSynchronize},
+	{"hsa_amd_memory_async_copy", TFH_FN_cuMemcpyAsync},
+	{"hsa_memory_copy", TFH_FN_cuMemcpy},
+	{"hsa_memory_allocate", TFH_FN_cuMemAlloc_v2},
+	{"memory_pool_allocate", TFH_FN_cuMemAlloc_v2},
+	{"hsa_memory_free", TFH_FN_cuMemFree_v2},
+	{"memory_pool_free", TFH_FN_cuMemFree_v2},
 	{"KernelLaunch", TFH_FN_cuLaunchKernel},
 	{"AppendLaunch", TFH_FN_cuLaunchKernel},
 	{"runFunction", TFH_FN_cuLaunchKernel},

@@ -136,6 +136,10 @@ enum argument {
 	A_NODE,
 	A_WAIT,
 	A_WAIT_STREAM,
+	A_BEGIN,
+	A_END,
+	A_THREADS,
+	A_GROUP,
 	A_SHARED,
 	A_GRID,
 	A_BLOCK,
@@ -160,14 +164,24 @@ static const struct {
 	{"wait_on_cuda_event_record_corr_id", A_WAIT},
 	{"wait_on_stream", A_WAIT_STREAM},
 	{"sycl queue", A_STREAM},
+	{"BeginNs", A_BEGIN}, /* these are rocprof's */
+	{"EndNs", A_END},
+	{"grd", A_THREADS},
+	{"wgr", A_GROUP},
+	{"lds", A_SHARED},
+	{"gpu-id", A_DEVICE},
+	{"dev-id", A_DEVICE},
+	{"queue-id", A_STREAM},
+	{"stream-id", A_STREAM},
 };
 
 static void argument(struct tfh_scan *s, const char *key, struct tfh_kineto_entry *e)
 {
 	size_t i = 0, n = sizeof(arguments) / sizeof(*arguments);
-	int64_t *number[] = {&e->correlation, &e->stream,      &e->device,
-			     &e->context,     &e->bytes,       &e->graph,
-			     &e->node,	      &e->wait_record, &e->wait_stream};
+	int64_t *number[] = {&e->correlation, &e->stream,   &e->device, &e->context,
+			     &e->bytes,	      &e->graph,    &e->node,	&e->wait_record,
+			     &e->wait_stream, &e->begin_ns, &e->end_ns, &e->threads,
+			     &e->group};
 
 	while (i < n && strcmp(arguments[i].key, key))
 		i++;
@@ -206,6 +220,7 @@ static void begin_entry(struct tfh_kineto_entry *e)
 	e->pid = e->tid = e->id = -1;
 	e->correlation = e->stream = e->device = e->context = e->bytes = -1;
 	e->graph = e->node = e->wait_record = e->wait_stream = -1;
+	e->begin_ns = e->end_ns = e->threads = e->group = -1;
 	memset(e->grid, 0, sizeof(e->grid));
 	memset(e->block, 0, sizeof(e->block));
 	e->shared = 0;

@@ -16,8 +16,11 @@ struct tfh_kineto_entry {
 	bool named_pid;	  /* `pid` was a text without a number */
 	uint8_t home;	  /* enum tfh_kineto_category of this pid's text, before Kineto */
 	int64_t ts, dur;  /* ns */
+	int64_t arrow_ts; /* the time by which arrows refer to it */
 	int64_t pid, tid, id;
 	int64_t correlation, stream, device, context, bytes, graph, node, wait_record, wait_stream;
+	int64_t begin_ns, end_ns, threads,
+		group; /* rocprof's: times; size of grid and block in threads */
 	uint32_t grid[3], block[3], shared;
 	char name[TFH_KINETO_NAME + 1];
 	char label[256]; /* args.name */
@@ -36,6 +39,12 @@ enum tfh_kineto_category {
 	TFH_KINETO_SYNC,  /* a wait in a stream, recorded on the device */
 	TFH_KINETO_ARROW, /* an arrow from a call to its op */
 };
+
+/* rocprof_entry.c: completes an entry of rocprof's `results.json`, in the dialect that kineto_entry.c reads. `label` is
+ * the name of its process, which says what kind it is; `hip`: calls of HIP were recorded, so those of HSA below them are
+ * only ranges. */
+bool tfh_rocprof_is(const struct tfh_kineto_entry *e);
+void tfh_rocprof_entry(struct tfh_kineto_entry *e, const char *label, bool hip);
 
 /* kineto_open.c: entries that mark a begin and an end */
 struct tfh_kineto_open;

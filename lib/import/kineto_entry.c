@@ -51,6 +51,7 @@ struct tfh_kineto {
 	struct wait *waits;
 	uint32_t n_call, cap_call, n_op, cap_op, n_waits, cap_waits;
 	int64_t host_pid, device; /* host_pid: -1 until known; device: likewise */
+	bool rocprof;		  /* written by rocprof, not by PyTorch */
 	bool gpu;		  /* the trace has an op, or a call that issues ops */
 	int64_t last_begin;	  /* latest begin of the program's ops, ranges, launches and
 				   * waits */
@@ -143,7 +144,7 @@ static uint64_t anchor_of(const struct tfh_kineto_entry *e)
 {
 	uint64_t h = tfh_hash_add(tfh_hash_u64((uint64_t)e->pid), (uint64_t)e->tid);
 
-	return tfh_hash_add(h, (uint64_t)e->ts);
+	return tfh_hash_add(h, (uint64_t)e->arrow_ts);
 }
 
 static int begin_event(struct tfh_kineto *k, const struct tfh_kineto_entry *e, struct tfh_event *ev)
@@ -307,17 +308,39 @@ static int add_label(struct tfh_kineto *k, const struct tfh_kineto_entry *e)
 	return 0;
 }
 
+/* rocprof's ids begin with 0. Its times are whole microseconds: where two arrows meet, neither is known. */
 static int add_arrow(struct tfh_kineto *k, const struct tfh_kineto_entry *e)
 {
+	bool fresh;
 	uint64_t *id;
 
-	if (e->category != TFH_KINETO_ARROW || e->id <= 0)
+	if (k->rocprof ? e->id < 0 : e->category != TFH_KINETO_ARROW || e->id <= 0)
 		return 0;
-	id = tfh_map_put(&k->arrow, anchor_of(e), NULL);
+	id = tfh_map_put(&k->arrow, anchor_of(e), &fresh);
 	if (!id)
 		return -ENOMEM;
-	*id = (uint64_t)e->id;
+	*id = k->rocprof ? fresh ? (uint64_t)e->id + 1 : 0 : (uint64_t)e->id;
 	return 0;
+}
+
+static const char *label_of(const struct tfh_kineto *k, int64_t pid)
+{
+	for (uint32_t i = 0; i < k->labels; i++)
+		if (k->label[i].pid == pid)
+			return k->label[i].text;
+	return "";
+}
+
+static void add_rocprof(struct tfh_kineto *k, struct tfh_kineto_entry *e)
+{
+	bool hip = false;
+
+	if (!k->rocprof)
+		tfh_build_source(k->b, TFH_SRC_ROCPROF);
+	k->rocprof = true;
+	for (uint32_t i = 0; i < k->labels; i++)
+		hip |= !strcmp(k->label[i].text, "CPU HIP API");
+	tfh_rocprof_entry(e, label_of(k, e->pid), hip);
 }
 
 int tfh_kineto_add(struct tfh_kineto *k, struct tfh_kineto_entry *e)
@@ -328,9 +351,12 @@ int tfh_kineto_add(struct tfh_kineto *k, struct tfh_kineto_entry *e)
 
 	if (e->phase == 'M')
 		return add_label(k, e);
+	e->arrow_ts = e->ts;
+	if (tfh_rocprof_is(e))
+		add_rocprof(k, e);
 	if (e->ts < -MAX_TIME || e->ts > MAX_TIME)
 		return 0;
-	if (e->phase == 's' || e->phase == 'f')
+	if (e->phase == 's' || e->phase == 'f' || (e->phase == 't' && k->rocprof))
 		return add_arrow(k, e);
 	if (e->phase == 'B' || e->phase == 'E') {
 		int rc = tfh_kineto_pair(k->open, e);
@@ -457,9 +483,8 @@ int tfh_kineto_end(struct tfh_kineto *k, const struct tfh_kineto_facts *facts)
 		tfh_build_cut_ranges(k->b, k->process, k->stop);
 	if (!rc && k->entries && !k->gpu)
 		rc = tfh_build_host_only(k->b, k->process);
-	for (uint32_t i = 0; i < k->labels; i++)
-		if (k->label[i].pid == k->host_pid)
-			exe = k->label[i].text;
+	if (!k->rocprof) /* whose processes are kinds of entries */
+		exe = label_of(k, k->host_pid);
 	if (k->device >= 0 &&
 	    k->device < (int64_t)(sizeof(facts->processors) / sizeof(*facts->processors)))
 		tfh_build_processors(k->b, k->process, facts->processors[k->device]);
@@ -467,6 +492,6 @@ int tfh_kineto_end(struct tfh_kineto *k, const struct tfh_kineto_facts *facts)
 	if (rc)
 		return rc;
 	return tfh_build_identity(k->b, k->process, exe,
-				  k->host_pid > 0 ? (uint32_t)k->host_pid : 0, small(facts->rank),
-				  small(facts->world));
+				  k->host_pid > 0 && !k->rocprof ? (uint32_t)k->host_pid : 0,
+				  small(facts->rank), small(facts->world));
 }

@@ -122,6 +122,9 @@ static const char *other_format(const char *path, const uint8_t *head, size_t n)
 	if (tfh_ends_with(path, ".ncu-rep"))
 		return "a report of Nsight Compute, about single kernels: record the job with `tfhook run` "
 		       "or `nsys profile`";
+	if (tfh_ends_with(path, ".et"))
+		return "an execution trace of Chakra, which holds no times of a run: use the profiler's "
+		       "trace that it was made from";
 	if (tfh_ends_with(path, ".pftrace") || tfh_ends_with(path, ".perfetto-trace"))
 		return "a Perfetto trace: not supported; use the profiler's own JSON or .xplane.pb";
 	return NULL;

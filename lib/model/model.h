@@ -19,7 +19,7 @@
 
 struct tfh_run; /* opened run directory, file list or foreign trace */
 
-enum tfh_source { TFH_SRC_TFT, TFH_SRC_KINETO, TFH_SRC_XPLANE, TFH_SRC_NSYS };
+enum tfh_source { TFH_SRC_TFT, TFH_SRC_KINETO, TFH_SRC_XPLANE, TFH_SRC_NSYS, TFH_SRC_ROCPROF };
 
 struct tfh_in_flight {
 	const char *fn;

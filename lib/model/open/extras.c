@@ -205,6 +205,8 @@ static int take_source(struct tfh_run *run, uint32_t file, const char *name, siz
 		run->source = TFH_SRC_XPLANE;
 	else if (n == 4 && !memcmp(name, "nsys", 4))
 		run->source = TFH_SRC_NSYS;
+	else if (n == 7 && !memcmp(name, "rocprof", 7))
+		run->source = TFH_SRC_ROCPROF;
 	return 0;
 }
 
