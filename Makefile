@@ -23,6 +23,9 @@ PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
 DESTDIR ?=
 O ?= build
+# The processor that CC compiles for, and the name of its dynamic loader.
+ARCH := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
+LOADER := $(if $(filter aarch64,$(ARCH)),ld-linux-aarch64.so.1,ld-linux-x86-64.so.2)
 SAN ?=
 CUDA_GEN ?=
 SIM ?= yes
@@ -84,7 +87,7 @@ NO_UNDEFINED := $(if $(and $(SAN),$(findstring clang,$(CC))),,-Wl$(comma)-z$(com
 LD_SHARED := -shared $(NO_UNDEFINED) -Wl,--exclude-libs,ALL -Wl,--hash-style=gnu $(SAN_FLAGS)
 
 # Products need glibc 2.17 and nothing newer (lib/glibc/README.md). What a sanitizer is linked with needs today's.
-GLIBC := $(addprefix $(B)/glibc/,libc.so.6 libm.so.6 libpthread.so.0 libdl.so.2 librt.so.1 ld-linux-x86-64.so.2)
+GLIBC := $(addprefix $(B)/glibc/,libc.so.6 libm.so.6 libpthread.so.0 libdl.so.2 librt.so.1 $(LOADER))
 STANDINS := $(B)/glibc/libstandins.a
 OLD := $(if $(SAN),,$(STANDINS) $(GLIBC))
 LINKED := $(if $(SAN),$(LIBS) -static-libgcc,-nodefaultlibs $(ZSTD) $(STANDINS) -Wl,--as-needed $(GLIBC) -lgcc)
@@ -121,7 +124,7 @@ NOEXPORT_SO := $(B)/lib/libtfhook-noexport.so
 # For libraries that no preload reaches; it shares nothing with the others.
 AUDIT_SO := $(if $(SAN),,$(B)/lib/libtfhook-audit.so)
 PRELOADS := $(HOOK_SO) $(NOEXPORT_SO) $(AUDIT_SO)
-LIB_FOLDERS := lib lib64 lib/$(shell uname -m)-linux-gnu
+LIB_FOLDERS := lib lib64 lib/$(ARCH)-linux-gnu
 LIB_LINKS := $(foreach d,$(LIB_FOLDERS),$(patsubst $(B)/lib/%,$(B)/lib/$d/%,$(PRELOADS)))
 TFT := $(B)/lib/libtft.a $(B)/lib/libtft.so
 TFHOOK := $(B)/bin/tfhook
@@ -154,6 +157,8 @@ AREAS += $(if $(filter torture,$(AREAS) $(MAKECMDGOALS)),$(filter-out $(AREAS),t
 AREAS += $(if $(filter check-invisible,$(MAKECMDGOALS)),invisible)
 # The clients' tests compare with the programs of the hook's tests.
 AREAS += $(if $(filter clients,$(AREAS))$(filter check-clients,$(MAKECMDGOALS)),$(filter-out $(AREAS),hook))
+# The same job on both processors.
+AREAS += $(if $(filter check-aarch64,$(MAKECMDGOALS)),$(filter-out $(AREAS),jobs))
 # An odd program is recorded among the tests of Python.
 AREAS += $(if $(filter python,$(AREAS)),$(filter-out $(AREAS),hook))
 # What check-glibc and check-upgrade read recordings with.
@@ -187,7 +192,7 @@ FUZZ_PARTS := $(filter-out tests/fuzz/fuzz_%.c tests/fuzz/replay.c,$(wildcard te
 # The same targets without libFuzzer, for the inputs that are kept.
 REPLAY := $(if $(filter fuzz,$(AREAS)),$(FUZZ:$(B)/tests/fuzz/fuzz_%=$(B)/tests/fuzz/replay_%))
 
-.PHONY: all ablate analyze demo check check-clients check-diff check-export check-fleet check-frameworks check-glibc check-gpu check-import check-install check-invisible check-libraries check-upgrade check-wheels evidence families scenarios strangers truth truth-pipelines truth-random tests bench fuzz fuzz-run sensitivity soak torture install uninstall wheel deb clean distclean format \
+.PHONY: all ablate analyze demo check check-aarch64 check-clients check-diff check-export check-fleet check-frameworks check-glibc check-gpu check-import check-install check-invisible check-libraries check-upgrade check-wheels evidence families scenarios strangers truth truth-pipelines truth-random tests bench fuzz fuzz-run sensitivity soak torture install uninstall wheel deb clean distclean format \
 	compile_commands.json deps python-env help FORCE
 all: $(PRODUCTS)
 tests: all $(UNIT) $(AREA_PROGS) $(AREA_LIBS) $(REPLAY) $(SCHEDULES) $(READER) $(BARE) $(if $(T),,$(BENCH) $(BENCH_LIBS))
@@ -231,7 +236,7 @@ $(B)/obj/job/hook/string_functions.o: private FLAGS_job += -fno-builtin
 $(B)/tests/hook/string_functions: private FLAGS_test += -fno-builtin
 
 # --- libraries and the command -----------------------------------------------------------------------------------
-$(GLIBC): $(B)/glibc/%: lib/glibc/2.17.abi scripts/gen-glibc
+$(GLIBC): $(B)/glibc/%: lib/glibc/2.17-$(ARCH).abi scripts/gen-glibc
 	@mkdir -p $(@D)
 	$(call say,GEN,$@)scripts/gen-glibc $* $@.map <$< >$@.s && \
 		$(CC) -shared -nostdlib -Wl,-soname,$* -Wl,--version-script=$@.map -o $@ $@.s
@@ -502,6 +507,10 @@ check-install: all
 check-upgrade: tests
 	$(Q)scripts/run-tests -v --build $(B) --jobs 1 tests/golden/full
 
+# Cross-built for AArch64 and run by qemu: unit tests, tests against the driver's log, a job; as root, a download of 300 MB.
+check-aarch64: all $(B)/tests/jobs/client_loop
+	$(Q)tests/aarch64/check '$(B)' '$(T)'
+
 # Real programs on the simulated driver, each compared with its log call by call; 4 GB of downloads. T=NAME for one.
 check-clients: tests
 	$(Q)$(RUN_ENV) tests/clients/check '$(T)'
@@ -662,7 +671,7 @@ wheel: all
 
 # A Debian package of the same files (scripts/deb).
 deb: all
-	$(Q)stage=$$(mktemp -d) && { $(MAKE) --no-print-directory -o all install DESTDIR="$$stage" PREFIX=/usr LIBDIR=/usr/lib/x86_64-linux-gnu && \
+	$(Q)stage=$$(mktemp -d) && { $(MAKE) --no-print-directory -o all install DESTDIR="$$stage" PREFIX=/usr LIBDIR=/usr/lib/$(ARCH)-linux-gnu && \
 		scripts/deb "$$stage" $(DIST); status=$$?; rm -rf "$$stage"; exit $$status; }
 
 # --- the rest ----------------------------------------------------------------------------------------------------
@@ -696,6 +705,7 @@ help:
 	@echo 'make check-fleet      many runs in Spark and DuckDB (RUNS=n; 500 MB)'
 	@echo 'make check-libraries  lookups of cuBLAS, cuDNN, cuRAND, NCCL and nvJPEG (2 GB)'
 	@echo 'make check-invisible  CPython and training, the same with and without the preload (hours; 4 GB)'
+	@echo 'make check-aarch64    cross-built for AArch64, run by qemu (as root; 300 MB)'
 	@echo 'make check-upgrade    jobs of earlier versions, which are upgraded while they record'
 	@echo 'make bench            measure costs and sizes'
 	@echo 'make install          PREFIX=/usr/local DESTDIR= ; uninstall removes the same files'

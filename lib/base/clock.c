@@ -4,18 +4,10 @@
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
-#include <cpuid.h>
 
 #include "base/fd.h"
 
 uint8_t tfh_clock_counter;
-
-static bool counter_is_invariant(void)
-{
-	unsigned int a, b, c, d;
-
-	return __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & (1u << 8));
-}
 
 static void read_clocksource(char *text, size_t size)
 {
@@ -37,7 +29,7 @@ enum tfh_clock_trust tfh_clock_judge(bool invariant, const char *clocksource)
 	 * differ between sockets. */
 	if (!invariant)
 		return TFH_TRUST_NONE;
-	if (!strcmp(clocksource, "tsc"))
+	if (!strcmp(clocksource, "tsc") || !strcmp(clocksource, "arch_sys_counter"))
 		return TFH_TRUST_FULL;
 	if (!strcmp(clocksource, "kvm-clock") ||
 	    !strcmp(clocksource, "hyperv_clocksource_tsc_page"))
@@ -48,10 +40,10 @@ enum tfh_clock_trust tfh_clock_judge(bool invariant, const char *clocksource)
 static void clock_decide(struct tfh_clock_info *info)
 {
 	memset(info, 0, sizeof(*info));
-	info->invariant = counter_is_invariant();
+	info->invariant = tfh_arch_counts_evenly();
 	read_clocksource(info->clocksource, sizeof(info->clocksource));
 	info->trust = tfh_clock_judge(info->invariant, info->clocksource);
-	info->source = info->trust ? TFH_CLOCK_TSC : TFH_CLOCK_MONOTONIC;
+	info->source = info->trust ? TFH_ARCH_CLOCK : TFH_CLOCK_MONOTONIC;
 }
 
 /* No thread waits for another thread's reading: each takes its own, and the first to finish

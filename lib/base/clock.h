@@ -1,4 +1,4 @@
-/* The clock of all records: the time-stamp counter where it is reliable, else CLOCK_MONOTONIC in
+/* The clock of all records: the processor's counter where it is reliable, else CLOCK_MONOTONIC in
  * ns.
  *
  * The length of a tick is not fixed. Bracketed readings of (ticks, MONOTONIC, REALTIME) are stored
@@ -10,16 +10,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
-#if !defined(__x86_64__)
-#error "tfhook is for x86-64: its wrappers, its clock and what it knows of calling conventions are"
-#endif
-#include <x86intrin.h>
+
+#include "base/arch.h"
 
 /* Values are in trace files: only append. */
 enum tfh_clock_source {
 	TFH_CLOCK_MONOTONIC = 0, /* ticks are ns of CLOCK_MONOTONIC */
 	TFH_CLOCK_TSC = 1,	 /* x86 time-stamp counter */
-	TFH_CLOCK_CNTVCT = 2,	 /* arm64 virtual counter: no release writes it */
+	TFH_CLOCK_CNTVCT = 2,	 /* AArch64's virtual counter */
 };
 
 enum tfh_clock_trust {
@@ -48,7 +46,7 @@ struct tfh_clock_pair {
 #define TFH_CLOCK_TRIES 32 /* 1.7 us for a pair; the best of 32 is within 10 ns */
 
 #pragma GCC visibility push(hidden)
-extern uint8_t tfh_clock_counter; /* whether ticks come from the TSC */
+extern uint8_t tfh_clock_counter; /* whether ticks come from the processor's counter */
 #pragma GCC visibility pop
 
 static inline int64_t tfh_clock_ns(clockid_t id)
@@ -59,12 +57,11 @@ static inline int64_t tfh_clock_ns(clockid_t id)
 	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-/* Now, in ticks. Without a fence: 7.7 ns, where lfence adds 5. The measured calls are longer than
- * any reordering. */
+/* Now, in ticks. Without a fence, since the measured calls are longer than any reordering. */
 static inline uint64_t tfh_ticks(void)
 {
 	if (__builtin_expect(tfh_clock_counter, 1))
-		return __rdtsc();
+		return tfh_arch_ticks();
 	return (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
 }
 

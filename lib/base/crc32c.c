@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/arch.h"
+
 /* CRC of each byte value. A constant, since a preloaded library may be called before its
  * constructors have run. */
 /* clang-format off */
@@ -53,26 +55,24 @@ uint32_t tfh_crc32c_table(uint32_t crc, const void *data, size_t size)
 
 /* Eight bytes per instruction with a latency of three cycles: about 7 GB/s, well above what a
  * flusher writes. */
-__attribute__((target("sse4.2"))) static uint32_t crc_sse42(uint32_t crc, const void *data,
-							    size_t size)
+static uint32_t crc_by_instruction(uint32_t crc, const void *data, size_t size)
 {
 	const uint8_t *p = data;
-	uint64_t c = (uint32_t)~crc;
 
+	crc = ~crc;
 	for (; size >= 8; size -= 8, p += 8) {
 		uint64_t word;
 
 		memcpy(&word, p, sizeof(word));
-		c = __builtin_ia32_crc32di(c, word);
+		crc = tfh_arch_crc32c_eight(crc, word);
 	}
 	while (size--)
-		c = __builtin_ia32_crc32qi((uint32_t)c, *p++);
-	return ~(uint32_t)c;
+		crc = tfh_arch_crc32c_one(crc, *p++);
+	return ~crc;
 }
 
 uint32_t tfh_crc32c(uint32_t crc, const void *data, size_t size)
 {
-	if (__builtin_cpu_supports("sse4.2"))
-		return crc_sse42(crc, data, size);
-	return tfh_crc32c_table(crc, data, size);
+	return tfh_arch_has_crc32c() ? crc_by_instruction(crc, data, size)
+				     : tfh_crc32c_table(crc, data, size);
 }

@@ -4,16 +4,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/arch.h"
 #include "cli/cli.h"
 
 /* Relative to the folder above the command's; %s is the part. The first two are the build tree's,
  * whose share/tfhook is a link to scripts/. */
 static const char *const places[] = {
-	"lib/%s",
-	"%s",
-	"lib/tfhook/%s",
-	"lib64/tfhook/%s",
-	"lib/x86_64-linux-gnu/tfhook/%s",
+	"lib/%s",	   "%s", "lib/tfhook/%s", "lib64/tfhook/%s", TFH_ARCH_FOLDER "/tfhook/%s",
 	"share/tfhook/%s",
 };
 

@@ -10,13 +10,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/arch.h"
 #include "base/options.h"
 #include "cli/cli.h"
 #include "cli/run.h"
 
 extern char **environ;
-
-#define OWN_FOLDER "lib/x86_64-linux-gnu"
 
 /* For a file that it cannot load, the loader prints an error in every process and runs the job
  * untraced. So check before. */
@@ -31,7 +30,7 @@ static int check_object(const char *path, struct tfh_err *err)
 	ssize_t n = read(fd, &h, sizeof(h));
 	close(fd);
 	if (n != sizeof(h) || memcmp(h.e_ident, ELFMAG, SELFMAG) ||
-	    h.e_ident[EI_CLASS] != ELFCLASS64 || h.e_type != ET_DYN || h.e_machine != EM_X86_64)
+	    h.e_ident[EI_CLASS] != ELFCLASS64 || h.e_type != ET_DYN || h.e_machine != TFH_ARCH_ELF)
 		return tfh_err_set(err, -ENOEXEC,
 				   "the recorder %s is not a shared library of this machine; build "
 				   "or install tfhook "
@@ -108,7 +107,7 @@ static bool same_content(const char *a, const char *b)
  */
 static bool has_folders(const char *dir, const char *name)
 {
-	static const char *const folders[] = {"lib", "lib64", OWN_FOLDER};
+	static const char *const folders[] = {"lib", "lib64", TFH_ARCH_FOLDER};
 	char path[8192], own_path[8192];
 	struct stat own, st;
 

@@ -9,6 +9,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "base/arch.h"
 #include "cli/run.h"
 
 #define HEAD_BYTES 4096
@@ -115,7 +116,7 @@ static void check_elf(struct tfh_program *p, const char *path, const unsigned ch
 	}
 	memcpy(&h, head, sizeof(h));
 	const char *loader = loader_of(head, n);
-	if (h.e_machine != EM_X86_64)
+	if (h.e_machine != TFH_ARCH_ELF)
 		set(p, TFH_PROGRAM_OTHER_CLASS,
 		    "%s is built for another CPU architecture, so it cannot be recorded: use this "
 		    "machine's build",

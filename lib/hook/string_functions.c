@@ -14,6 +14,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/arch.h"
+
 #define KEEP __asm__ volatile("" ::: "memory")
 /* From this length on, the processor's own string instruction is as fast. */
 #define LONG 512
@@ -73,9 +75,8 @@ void *memmove(void *target, const void *source, size_t n)
 
 void *memcpy(void *restrict target, const void *restrict source, size_t n)
 {
-	if (n >= LONG) {
-		void *to = target;
-		__asm__ volatile("rep movsb" : "+D"(to), "+S"(source), "+c"(n) : : "memory");
+	if (TFH_ARCH_COPIES && n >= LONG) {
+		tfh_arch_copy(target, source, n);
 		return target;
 	}
 	return memmove(target, source, n);
@@ -86,9 +87,8 @@ void *memset(void *target, int value, size_t n)
 	uint64_t word = 0x0101010101010101u * (uint8_t)value;
 	char *to = target;
 
-	if (n >= LONG) {
-		void *at = target;
-		__asm__ volatile("rep stosb" : "+D"(at), "+c"(n) : "a"(value) : "memory");
+	if (TFH_ARCH_COPIES && n >= LONG) {
+		tfh_arch_fill(target, value, n);
 		return target;
 	}
 	if (n < 8) {

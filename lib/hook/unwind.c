@@ -16,6 +16,7 @@
 #include <link.h>
 #include <stdint.h>
 
+#include "base/arch.h"
 #include "hook/driver/driver.h"
 #include "record/process/forks.h"
 #include "record/stacks/stacks.h"
@@ -94,8 +95,8 @@ static int open_one(const char **by)
 
 	handle = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
 	unw_backtrace = (int (*)(void **, int))look(handle, "unw_backtrace");
-	unw_flush = (void (*)(void *, uintptr_t, uintptr_t))look(handle, "_Ux86_64_flush_cache");
-	unw_space = look(handle, "_ULx86_64_local_addr_space");
+	unw_flush = (void (*)(void *, uintptr_t, uintptr_t))look(handle, TFH_ARCH_UNWIND_FLUSH);
+	unw_space = look(handle, TFH_ARCH_UNWIND_SPACE);
 	if (!unw_space)
 		unw_flush = NULL;
 	*by = "libunwind.so.8";

@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arch.h"
 #include "look/offsets.h"
 #include "look/py_text.h"
 
@@ -58,7 +59,7 @@ inline const uint8_t *tfh_py_straight(void *how, uint64_t from, uint32_t bytes)
 	(void)how;
 	(void)bytes;
 	/* A process has nothing in the first page or in the upper half of the address space. */
-	return from - 4096 < (1ull << 47) - 4096 ? (const uint8_t *)from : NULL;
+	return from - 4096 < TFH_ARCH_ADDRESSES - 4096 ? (const uint8_t *)from : NULL;
 }
 
 static inline uint64_t tfh_py_word(const uint8_t *at)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
+#include "base/arch.h"
 #include "base/fd.h"
 
 #define LINE_MOST 4352u	       /* of /proc/PID/maps: a path and the text before it */
@@ -188,7 +189,7 @@ static uint64_t find_interpreter(int32_t pid, const struct tfh_py_layout *at,
 	for (uint32_t i = 0; i < TFH_PY_RUNTIME_BYTES; i += sizeof(uint64_t)) {
 		uint64_t interpreter = tfh_py_word(runtime + i), state, back;
 
-		if (interpreter < 4096 || interpreter & 7 || interpreter >> 47 ||
+		if (interpreter < 4096 || interpreter & 7 || interpreter >= TFH_ARCH_ADDRESSES ||
 		    interpreter == found)
 			continue;
 		if (!copy(pid, interpreter + at->threads, &state, sizeof(state)) && state &&

@@ -13,8 +13,12 @@
 #include "base/fd.h"
 
 /* System calls newer than the headers of the build. */
-#define NR_IO_URING_ENTER 426
-#define NR_FUTEX_WAITV 449
+#ifndef SYS_io_uring_enter
+#define SYS_io_uring_enter 426
+#endif
+#ifndef SYS_futex_waitv
+#define SYS_futex_waitv 449
+#endif
 #define NO_CALL 0xffffu
 
 /* Where a system call shows what it waits for. */
@@ -26,93 +30,21 @@ enum wait_kind {
 	SELECT
 };
 
-/* Calls in which a thread may spend long. With descriptors, the state given is that for a file; the
- * link's target may change it. */
 static const struct waiting_row {
-	uint16_t call;
+	uint16_t call, number; /* of this processor; in files */
 	uint8_t state, how;
 } rows[] = {
-	{SYS_futex, TFT_LOOK_LOCK, FUTEX},
-	{NR_FUTEX_WAITV, TFT_LOOK_LOCK, PLAIN},
-	{SYS_semop, TFT_LOOK_LOCK, PLAIN},
-	{SYS_semtimedop, TFT_LOOK_LOCK, PLAIN},
-	{SYS_flock, TFT_LOOK_LOCK, PLAIN},
-	{SYS_fcntl, TFT_LOOK_LOCK, PLAIN},
-	{SYS_nanosleep, TFT_LOOK_SLEEP, PLAIN},
-	{SYS_clock_nanosleep, TFT_LOOK_SLEEP, PLAIN},
-	{SYS_read, TFT_LOOK_READ, FD},
-	{SYS_readv, TFT_LOOK_READ, FD},
-	{SYS_pread64, TFT_LOOK_READ, FD},
-	{SYS_preadv, TFT_LOOK_READ, FD},
-	{SYS_preadv2, TFT_LOOK_READ, FD},
-	{SYS_readahead, TFT_LOOK_READ, FD},
-	{SYS_io_getevents, TFT_LOOK_READ, PLAIN},
-	{NR_IO_URING_ENTER, TFT_LOOK_READ, PLAIN},
-	{SYS_copy_file_range, TFT_LOOK_READ, FD},
-	{SYS_write, TFT_LOOK_WRITE, FD},
-	{SYS_writev, TFT_LOOK_WRITE, FD},
-	{SYS_pwrite64, TFT_LOOK_WRITE, FD},
-	{SYS_pwritev, TFT_LOOK_WRITE, FD},
-	{SYS_pwritev2, TFT_LOOK_WRITE, FD},
-	{SYS_sendfile, TFT_LOOK_WRITE, FD},
-	{SYS_fsync, TFT_LOOK_WRITE, FD},
-	{SYS_fdatasync, TFT_LOOK_WRITE, FD},
-	{SYS_sync_file_range, TFT_LOOK_WRITE, FD},
-	{SYS_syncfs, TFT_LOOK_WRITE, FD},
-	{SYS_sync, TFT_LOOK_WRITE, PLAIN},
-	{SYS_msync, TFT_LOOK_WRITE, PLAIN},
-	{SYS_ftruncate, TFT_LOOK_WRITE, FD},
-	{SYS_fallocate, TFT_LOOK_WRITE, FD},
-	{SYS_open, TFT_LOOK_NAMES, PLAIN},
-	{SYS_openat, TFT_LOOK_NAMES, PLAIN},
-	{SYS_close, TFT_LOOK_NAMES, PLAIN},
-	{SYS_stat, TFT_LOOK_NAMES, PLAIN},
-	{SYS_lstat, TFT_LOOK_NAMES, PLAIN},
-	{SYS_newfstatat, TFT_LOOK_NAMES, PLAIN},
-	{SYS_statx, TFT_LOOK_NAMES, PLAIN},
-	{SYS_access, TFT_LOOK_NAMES, PLAIN},
-	{SYS_getdents, TFT_LOOK_NAMES, PLAIN},
-	{SYS_getdents64, TFT_LOOK_NAMES, PLAIN},
-	{SYS_rename, TFT_LOOK_NAMES, PLAIN},
-	{SYS_renameat, TFT_LOOK_NAMES, PLAIN},
-	{SYS_renameat2, TFT_LOOK_NAMES, PLAIN},
-	{SYS_unlink, TFT_LOOK_NAMES, PLAIN},
-	{SYS_unlinkat, TFT_LOOK_NAMES, PLAIN},
-	{SYS_mkdir, TFT_LOOK_NAMES, PLAIN},
-	{SYS_mkdirat, TFT_LOOK_NAMES, PLAIN},
-	{SYS_recvfrom, TFT_LOOK_SOCKET, PLAIN},
-	{SYS_recvmsg, TFT_LOOK_SOCKET, PLAIN},
-	{SYS_recvmmsg, TFT_LOOK_SOCKET, PLAIN},
-	{SYS_accept, TFT_LOOK_SOCKET, PLAIN},
-	{SYS_accept4, TFT_LOOK_SOCKET, PLAIN},
-	{SYS_connect, TFT_LOOK_SOCKET, PLAIN},
-	{SYS_sendto, TFT_LOOK_SOCKET_FULL, PLAIN},
-	{SYS_sendmsg, TFT_LOOK_SOCKET_FULL, PLAIN},
-	{SYS_sendmmsg, TFT_LOOK_SOCKET_FULL, PLAIN},
-	{SYS_msgrcv, TFT_LOOK_PIPE, PLAIN},
-	{SYS_mq_timedreceive, TFT_LOOK_PIPE, PLAIN},
-	{SYS_msgsnd, TFT_LOOK_PIPE_FULL, PLAIN},
-	{SYS_mq_timedsend, TFT_LOOK_PIPE_FULL, PLAIN},
-	{SYS_ioctl, TFT_LOOK_DEVICE, FD},
-	{SYS_wait4, TFT_LOOK_CHILD, PLAIN},
-	{SYS_waitid, TFT_LOOK_CHILD, PLAIN},
-	{SYS_vfork, TFT_LOOK_CHILD, PLAIN},
-	{SYS_poll, TFT_LOOK_POLL, POLL},
-	{SYS_ppoll, TFT_LOOK_POLL, POLL},
-	{SYS_select, TFT_LOOK_POLL, SELECT},
-	{SYS_pselect6, TFT_LOOK_POLL, SELECT},
-	{SYS_epoll_wait, TFT_LOOK_POLL, PLAIN},
-	{SYS_epoll_pwait, TFT_LOOK_POLL, PLAIN},
-	{SYS_pause, TFT_LOOK_EVENT, PLAIN},
-	{SYS_rt_sigsuspend, TFT_LOOK_EVENT, PLAIN},
-	{SYS_rt_sigtimedwait, TFT_LOOK_EVENT, PLAIN},
-	{SYS_mmap, TFT_LOOK_MEMORY, PLAIN},
-	{SYS_munmap, TFT_LOOK_MEMORY, PLAIN},
-	{SYS_mremap, TFT_LOOK_MEMORY, PLAIN},
-	{SYS_mprotect, TFT_LOOK_MEMORY, PLAIN},
-	{SYS_madvise, TFT_LOOK_MEMORY, PLAIN},
-	{SYS_brk, TFT_LOOK_MEMORY, PLAIN},
+#define SYSTEM_CALL(name, number, state, how) {SYS_##name, number, TFT_LOOK_##state, how},
+#if !defined(__x86_64__)
+#define OLD_SYSTEM_CALL(...)
+#endif
+#include "base/system_calls.def"
 };
+
+#if defined(__x86_64__)
+#define SYSTEM_CALL(name, number, ...) _Static_assert(SYS_##name == number, #name);
+#include "base/system_calls.def"
+#endif
 
 static const char *python;
 static size_t python_bytes;
@@ -123,7 +55,8 @@ void tfh_waiting_python(const void *runtime, size_t bytes)
 	python_bytes = bytes;
 }
 
-static const struct waiting_row *row_of(uint16_t call)
+/* By this processor's number. */
+static const struct waiting_row *row_of(long call)
 {
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		if (rows[i].call == call)
@@ -148,8 +81,8 @@ void tfh_waiting_parse(const char *text, struct tfh_waiting *out, uint64_t arg[6
 	}
 	for (int i = 0; i < 6; i++)
 		arg[i] = strtoull(at, &at, 16);
-	out->call = (uint16_t)call;
-	row = row_of(out->call);
+	row = row_of(call);
+	out->call = row ? row->number : NO_CALL;
 	out->state = row ? row->state : TFT_LOOK_OTHER;
 	if (row && row->how == FUTEX) {
 		out->what = arg[0];
@@ -291,7 +224,7 @@ int tfh_waiting_look(int fd, int32_t pid, uint32_t tid, struct tfh_waiting *out)
 		return n < 0 ? -errno : -ESRCH;
 	text[n] = '\0';
 	tfh_waiting_parse(text, out, arg);
-	row = row_of(out->call);
+	row = row_of(strtol(text, NULL, 10));
 	if (row && (row->how == POLL || row->how == SELECT))
 		take_polled(out, pid, arg, row->how);
 	if (out->fd >= 0)

@@ -14,7 +14,7 @@
 
 struct tfh_waiting {
 	enum tft_look state;
-	uint16_t call; /* system call; 0xffff: none */
+	uint16_t call; /* its number in base/system_calls.def; 0xffff: none of them */
 	int32_t fd;    /* descriptor that it reads, writes or polls; -1: none */
 	uint64_t what; /* address of the lock, or number of the pipe or socket; 0: none */
 	char name[TFH_WAITING_NAME]; /* name of the file or device, cut at its beginning; "":

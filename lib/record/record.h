@@ -30,6 +30,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arch.h"
 #include "base/clock.h"
 #include "base/fn.h"
 #include "format/layout.h"
@@ -177,10 +178,7 @@ static tfh_hot struct tfh_self *tfh_here(void)
 {
 	struct tfh_self *self;
 
-	__asm__ volatile("movq %%fs:0, %0\n\taddq tfh_self@gottpoff(%%rip), %0"
-			 : "=r"(self)
-			 :
-			 : "cc");
+	TFH_ARCH_THREADS_OWN(tfh_self, self);
 	return self;
 }
 

@@ -1,4 +1,5 @@
 """Other systems in a folder each, made by debootstrap and kept for the next time; as root."""
+import glob
 import os
 import shutil
 import subprocess
@@ -24,6 +25,26 @@ def debian(suites, packages=()):
             return root
     print("no system could be made:", done.stdout[-400:])
     return None
+
+
+def foreign(suite, architecture, packages):
+    """The folder of a suite for another processor, unpacked only: to compile with, and to run single programs in by an emulator."""
+    if subprocess.run([f"{src}/scripts/bootstrap", "debootstrap"]).returncode:
+        sys.exit(1)
+    root = f"{build}/roots/{suite}-{architecture}"
+    if not os.path.exists(f"{root}/ready"):
+        shutil.rmtree(root, ignore_errors=True)
+        done = subprocess.run(["debootstrap", f"--arch={architecture}", "--variant=minbase", "--download-only",
+                               "--include=" + ",".join(packages), suite, root, "http://deb.debian.org/debian"], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        if done.returncode:
+            print("no system could be made:", done.stdout[-400:])
+            return None
+        for package in glob.glob(f"{root}/var/cache/apt/archives/*.deb"):
+            subprocess.run(["dpkg", "-x", package, root], check=True)
+            os.unlink(package)
+        open(f"{root}/ready", "w").close()
+    return root
 
 
 def within(root, command, **env):

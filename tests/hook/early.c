@@ -3,14 +3,16 @@
 #include <dlfcn.h>
 #include <stdio.h>
 
+#include "base/arch.h"
+
 static void *found[4];
 
 static void look(void **to)
 {
 	to[0] = dlsym(RTLD_NEXT, "puts");
-	to[1] = dlvsym(RTLD_NEXT, "puts", "GLIBC_2.2.5");
+	to[1] = dlvsym(RTLD_NEXT, "puts", TFH_ARCH_GLIBC);
 	to[2] = dlsym(RTLD_DEFAULT, "strcmp");
-	to[3] = dlvsym(RTLD_NEXT, "dl_iterate_phdr", "GLIBC_2.2.5");
+	to[3] = dlvsym(RTLD_NEXT, "dl_iterate_phdr", TFH_ARCH_GLIBC);
 }
 
 static void early(void)

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arch.h"
+
 typedef int (*getproc_v1)(const char *, void **, int, uint64_t);
 typedef int (*getproc_v2)(const char *, void **, int, uint64_t, int *);
 
@@ -110,7 +112,7 @@ void *dlsym(void *handle, const char *name)
 	static void *(*next)(void *, const char *);
 
 	if (!next)
-		next = (void *(*)(void *, const char *))dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
+		next = (void *(*)(void *, const char *))dlvsym(RTLD_NEXT, "dlsym", TFH_ARCH_GLIBC);
 	if (strncmp(name, "cu", 2) || name[2] < 'A' || name[2] > 'Z')
 		return next(handle, name);
 	int old = getenv("LOOKUPS_OLD") && !strncmp(name, "cuGetProcAddress", 16);

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arch.h"
+
 int other_dlsym_calls, other_alloc_calls;
 static int (*real_alloc)(unsigned long long *, size_t);
 
@@ -11,7 +13,7 @@ static void *next(void *handle, const char *name)
 {
 	static void *(*real)(void *, const char *);
 	if (!real)
-		real = (void *(*)(void *, const char *))dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
+		real = (void *(*)(void *, const char *))dlvsym(RTLD_NEXT, "dlsym", TFH_ARCH_GLIBC);
 	return real(handle, name);
 }
 

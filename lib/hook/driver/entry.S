@@ -3,6 +3,8 @@
  * them. It jumps to the real function while nothing is recorded, to record_*() while recording, and to first_*() until
  * the real function is known (wrap.c). If written in C, the compiler would copy a launch's eleven arguments on the way.
  */
+#include "hook/entries.h"
+
 /* wrap.c checks that these equal the values in C. */
 #define TFH_FN_SYNC_COPY 1
 #define TFH_FN_PTDS 2
@@ -20,25 +22,7 @@
 	.else
 	.set	passes, MODE_OFF
 	.endif
-	.hidden	hook_\name
-	.globl	hook_\name
-	.globl	\name
-	.type	hook_\name, @function
-	.type	\name, @function
-	.p2align 5
-hook_\name:
-\name:
-	.cfi_startproc
-	endbr64
-	movq	tfh_real + 8 * fn(%rip), %rax
-	testq	%rax, %rax
-	je	first_\name
-	cmpl	$passes, tfh_mode(%rip)
-	jb	record_\name
-	jmpq	*%rax
-	.cfi_endproc
-	.size	hook_\name, . - hook_\name
-	.size	\name, . - \name
+	DRIVER_ENTRY \name
 	.endm
 
 	.text

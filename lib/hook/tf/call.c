@@ -147,12 +147,6 @@ static inline void enter_stage(struct tfh_self *self, struct tfh_tf_frame *frame
 	announce(self, frame->stage, frame->stage);
 }
 
-/* Argument words on the stack: they follow the frame, the caller's rbp and the return address. */
-static inline const uint64_t *stack_of(const struct tfh_tf_frame *frame)
-{
-	return (const uint64_t *)((const char *)frame + TFH_TF_FRAME) + 2;
-}
-
 /* Returns false if the pass is not to be recorded. If no Python module has been looked up since torch was loaded, torch
  * is asked for its ranges here. */
 static bool begin_backward(void)
@@ -202,7 +196,7 @@ void *tfh_tf_enter(unsigned row, struct tfh_tf_frame *frame)
 		frame->iterator = tfh_tf_op_name(self, frame->arg);
 		announce(self, frame->iterator, self->stage);
 	} else if (row == TFH_ROW_TF_SessionRun) {
-		frame->iterator = tfh_tf_session_name(self, frame->arg, stack_of(frame));
+		frame->iterator = tfh_tf_session_name(self, frame);
 		announce(self, frame->iterator, self->stage);
 	} else if (row == TFH_ROW_torch_backward) {
 		frame->iterator = tfh_torch_backward_name(self);
@@ -312,8 +306,8 @@ static void leave_other(struct tfh_self *self, struct tfh_tf_frame *frame, struc
 	} else if (frame->row == TFH_ROW_TFE_Execute && frame->arg[2]) {
 		w[2] = (uint64_t) * (const int *)frame->arg[2]; /* num_retvals */
 	} else if (frame->row == TFH_ROW_TF_SessionRun) {
-		w[1] = (uint32_t)frame->arg[4];	     /* ninputs */
-		w[2] = (uint32_t)stack_of(frame)[1]; /* noutputs */
+		w[1] = (uint32_t)tfh_tf_argument(frame, 4); /* ninputs */
+		w[2] = (uint32_t)tfh_tf_argument(frame, 7); /* noutputs */
 	}
 	publish(self, frame, end, w, failed);
 }

@@ -106,11 +106,12 @@ static size_t append(char *text, size_t used, const void *operation)
  * targets, ntargets, metadata, status): the first operations run and fetched distinguish a training
  * step from an evaluation.
  */
-uint32_t tfh_tf_session_name(struct tfh_self *self, const uint64_t *arg, const uint64_t *stack)
+uint32_t tfh_tf_session_name(struct tfh_self *self, const struct tfh_tf_frame *frame)
 {
-	const struct output *outputs = (const struct output *)arg[5];
-	const void *const *targets = (const void *const *)stack[2];
-	int output_count = (int)stack[1], target_count = (int)stack[3];
+	const struct output *outputs = (const struct output *)tfh_tf_argument(frame, 5);
+	const void *const *targets = (const void *const *)tfh_tf_argument(frame, 8);
+	int output_count = (int)tfh_tf_argument(frame, 7),
+	    target_count = (int)tfh_tf_argument(frame, 9);
 	uint64_t hash = (uint64_t)(uint32_t)output_count << 32 | (uint32_t)target_count;
 	char text[NAME_MAX_ + 1];
 	size_t used = 0;

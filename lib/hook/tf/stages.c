@@ -178,7 +178,7 @@ static uint64_t hash_prefix(const char *text, size_t length)
  */
 static size_t trace_name(const void *object, char *out, size_t size)
 {
-	static void *(*build)(void *, const void *);
+	static void *build;
 	static void (*release)(void *);
 	static int looked;
 	struct {
@@ -188,7 +188,7 @@ static size_t trace_name(const void *object, char *out, size_t size)
 	} string = {0};
 
 	if (!__atomic_load_n(&looked, __ATOMIC_ACQUIRE)) {
-		build = (void *(*)(void *, const void *))tfh_tf_lookup(
+		build = tfh_tf_lookup(
 			"_ZN10tensorflow4data19DatasetBaseIterator16BuildTraceMeNameB5cxx11Ev",
 			NULL);
 		release = (void (*)(void *))tfh_tf_lookup("_ZdlPv", NULL);
@@ -196,7 +196,7 @@ static size_t trace_name(const void *object, char *out, size_t size)
 	}
 	if (!build || !release)
 		return 0;
-	build(&string, object);
+	tfh_tf_returning(&string, object, build);
 	size_t length = string.length < size - 1 ? string.length : size - 1;
 	memcpy(out, string.text, length);
 	out[length] = '\0';

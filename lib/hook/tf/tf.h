@@ -9,8 +9,10 @@
 #ifndef TFH_HOOK_TF_H
 #define TFH_HOOK_TF_H
 
+#include "base/arch.h"
+
 /* Size of struct tfh_tf_frame; a multiple of 16. */
-#define TFH_TF_FRAME 144
+#define TFH_TF_FRAME (96 + 8 * TFH_ARCH_ARGS)
 
 #ifndef __ASSEMBLER__
 
@@ -29,25 +31,39 @@ enum tfh_tf_row {
 };
 #define TFH_TF_HOOKS TFH_ROW_mark_step /* first row without a symbol */
 
-/* One wrapped call in progress, on the wrapper's stack. The first eight words are the wrapper's. */
+/* One wrapped call in progress, on the wrapper's stack. The wrapper's part is at its begin. */
 struct tfh_tf_frame {
-	uint64_t arg[6];       /* rdi rsi rdx rcx r8 r9 as passed by the caller; read-only */
-	uint64_t kept[2];      /* rax and rdx of the real function */
-	struct tfh_self *self; /* NULL: not recorded */
-	uint64_t mark;	       /* distinguishes a live frame from one abandoned by longjmp; 0: the
+	uint64_t arg[TFH_ARCH_ARGS]; /* registers as passed by the caller; read-only */
+	uint64_t kept[2];	     /* the two registers with the real function's result */
+	struct tfh_self *self;	     /* NULL: not recorded */
+	uint64_t mark;	      /* distinguishes a live frame from one abandoned by longjmp; 0: the
 			        * thread does not track it */
-	uint64_t begin;	       /* ticks */
-	uint64_t children;     /* ticks spent in wrapped calls directly inside */
-	uint64_t iterator;     /* consumer: its IteratorResource; execute: id of the name */
-	uint32_t stage;	       /* stage: its id; consumer: the root stage's id */
-	uint32_t outer_stage;  /* previous tfh_self.stage */
+	uint64_t begin;	      /* ticks */
+	uint64_t children;    /* ticks spent in wrapped calls directly inside */
+	uint64_t iterator;    /* consumer: its IteratorResource; execute: id of the name */
+	uint32_t stage;	      /* stage: its id; consumer: the root stage's id */
+	uint32_t outer_stage; /* previous tfh_self.stage */
 	uint16_t row;
 	uint16_t level; /* wrapped calls of this thread that enclose this one */
 	uint8_t place;	/* stages: enum tfh_tf_place */
 	bool end;	/* the iterator reported its end */
 };
 _Static_assert(sizeof(struct tfh_tf_frame) <= TFH_TF_FRAME, "the wrapper's frame");
-_Static_assert(offsetof(struct tfh_tf_frame, kept) == 48, "wrappers.S");
+_Static_assert(offsetof(struct tfh_tf_frame, kept) == 8 * TFH_ARCH_ARGS, "hook/entries.h");
+
+/* An integer argument of the call: the first are in registers, the others on the stack, behind the frame and the caller's
+ * frame pointer and return address. */
+static inline uint64_t tfh_tf_argument(const struct tfh_tf_frame *frame, unsigned n)
+{
+	const uint64_t *stack = (const uint64_t *)((const char *)frame + TFH_TF_FRAME) + 2;
+
+	return n < TFH_ARCH_ARGS ? frame->arg[n] : stack[n - TFH_ARCH_ARGS];
+}
+
+/* ---- returning.S ---- */
+
+/* Calls a member function of C++ without arguments that returns an object in memory. */
+void tfh_tf_returning(void *result, const void *object, const void *function);
 
 /* ---- wrappers.S ---- */
 
@@ -121,7 +137,7 @@ void tfh_tf_stage_gone(const void *object);
 /* Name ids (TFT_NAME_OP) of an eager call and of a session run, from their arguments; 0 if unknown.
  */
 uint32_t tfh_tf_op_name(struct tfh_self *self, const uint64_t *arg);
-uint32_t tfh_tf_session_name(struct tfh_self *self, const uint64_t *arg, const uint64_t *stack);
+uint32_t tfh_tf_session_name(struct tfh_self *self, const struct tfh_tf_frame *frame);
 
 #endif
 #endif

@@ -4,14 +4,17 @@
  * where samples show a thread waiting for this, those that show it running belong to the same call.
  */
 #include <stdlib.h>
-#include <sys/syscall.h>
-
 #include "judge/facts/look_groups.h"
 
 bool tfh_writes_through(uint16_t call)
 {
-	return call == SYS_fsync || call == SYS_fdatasync || call == SYS_sync_file_range ||
-	       call == SYS_syncfs || call == SYS_sync || call == SYS_msync;
+	enum {
+#define SYSTEM_CALL(name, number, ...) CALL_##name = number,
+#include "base/system_calls.def"
+	};
+
+	return call == CALL_fsync || call == CALL_fdatasync || call == CALL_sync_file_range ||
+	       call == CALL_syncfs || call == CALL_sync || call == CALL_msync;
 }
 
 /* What is written through, by place; 0: nothing. NULL: no memory. */

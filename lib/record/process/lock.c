@@ -8,6 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/arch.h"
+
 /* ABANDONED: another thread has waited for the holder in vain. */
 enum { FREE, HELD, AWAITED, ABANDONED };
 
@@ -65,7 +67,7 @@ bool tfh_lock(uint32_t *word)
 			return true;
 		if (__atomic_load_n(word, __ATOMIC_RELAXED) == ABANDONED)
 			return false;
-		__builtin_ia32_pause();
+		tfh_arch_pause();
 	}
 	saved = errno;
 	done = wait_for(word);

@@ -55,7 +55,10 @@ static int allocate(const struct tfh_journal *j, uint64_t off, uint64_t bytes)
  */
 static int back_range(const struct tfh_journal *j, uint64_t off, uint64_t bytes)
 {
-	if (!madvise(j->base + off, bytes, MADV_POPULATE_WRITE) || j->anonymous)
+	/* The kernel's pages may be larger than the journal's. */
+	uint64_t before = off % (uint64_t)sysconf(_SC_PAGESIZE);
+
+	if (!madvise(j->base + off - before, bytes + before, MADV_POPULATE_WRITE) || j->anonymous)
 		return 0;
 	if (j->populates)
 		return errno == EFAULT ? -ENOSPC : -errno; /* this would have been the SIGBUS */

@@ -193,6 +193,26 @@ CUresult sim_mem_check(const void *p, size_t n, bool write)
 	return !known && sim_vmm_reserved(p) ? CUDA_ERROR_INVALID_VALUE : r;
 }
 
+static char *map_at(char *wanted, size_t bytes)
+{
+	return mmap(wanted, bytes, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
+
+/* Below 4 GiB, for functions with 32-bit addresses. */
+static char *map_low(size_t bytes)
+{
+	const uintptr_t end = 1ull << 32;
+
+	for (uintptr_t at = 1u << 28; at < end && bytes <= end - at; at += 1u << 24) {
+		char *p = map_at((char *)at, bytes);
+		if (p == MAP_FAILED || (uintptr_t)p <= end - bytes)
+			return p;
+		munmap(p, bytes);
+	}
+	return MAP_FAILED;
+}
+
 CUresult sim_mem_new(struct sim_call *c, const struct sim_range *want, size_t n, bool low,
 		     char **out)
 {
@@ -202,8 +222,7 @@ CUresult sim_mem_new(struct sim_call *c, const struct sim_range *want, size_t n,
 	sim_host_cost(sim_cfg.alloc_ns);
 	if (n > SIZE_MAX - SIM_PAGE || (want->charged && n > sim_cfg.total_memory))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	char *p = mmap(NULL, sim_pages(n), PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (low ? MAP_32BIT : 0), -1, 0);
+	char *p = low ? map_low(sim_pages(n)) : map_at(NULL, sim_pages(n));
 	if (p == MAP_FAILED)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	struct sim_range r = *want;

@@ -1,0 +1,45 @@
+#!/usr/bin/env python3
+"""A job on the simulated GPU, recorded by the AArch64 build under qemu, gets the class and the cause that the x86-64 build's recording
+of the same job gets; each build's command reads the other's recording, and says the same of it."""
+# timeout: 900
+import json
+import os
+import subprocess
+import sys
+
+build, host, tmp = (os.environ[k] for k in ("TFH_BUILD", "TFH_HOST", "TFH_TMP"))
+bad = 0
+
+
+def check(true, *words):
+    global bad
+    if not true:
+        bad += 1
+        print("WRONG", *words)
+
+
+def run(*command, **settings):
+    done = subprocess.run(command, env={**os.environ, **settings}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    check(done.returncode == 0, command, "ended with", done.returncode, done.stderr[-500:])
+    return done.stdout
+
+
+def judged(by, path):
+    return json.loads(run(f"{by}/bin/tfhook", "report", "--json", path))
+
+
+for name, options in (("compute", "--spin 20000"), ("host", "--spin 500 --sleep 10"), ("transfer", "--h2d 40000000 --spin 1000")):
+    verdicts = []
+    for by in (build, host):
+        path = f"{tmp}/{name}-{os.path.basename(by)}"
+        run(f"{by}/bin/tfhook", "run", "-q", "-o", path, "--", f"{by}/tests/jobs/client_loop", "--steps", "120", *options.split(),
+            LD_LIBRARY_PATH=f"{by}/sim")
+        ours, theirs = judged(build, path), judged(host, path)
+        check(ours["verdict"] == theirs["verdict"] and ours["steps"]["count"] == theirs["steps"]["count"], name, "read by both", path)
+        check(ours["quality"]["dropped"] == 0 and ours["steps"]["total"] == 120, name, "steps", ours["steps"])
+        verdicts.append((ours["verdict"]["class"], ours["verdict"]["cause"]))
+    # What a thread waits for outside the driver is read from /proc, where qemu's own system calls are.
+    same = verdicts[0] == verdicts[1] if name != "host" else verdicts[0][0] == verdicts[1][0]
+    check(same, name, "verdicts", verdicts)
+    print(name, *verdicts)
+sys.exit(bad != 0)
