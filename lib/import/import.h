@@ -1,6 +1,6 @@
 /*
- * Traces recorded by other tools: PyTorch's profiler (Kineto JSON, plain or gzip), TensorFlow's or JAX's
- * (XPlane, or TensorBoard's log directory), and Nsight Systems (its SQLite export).
+ * Traces recorded by other tools: PyTorch's profiler (Kineto JSON, plain or gzip), TensorFlow's or JAX's (XPlane, TensorBoard's
+ * log directory, or the JSON for a viewer), Nsight Systems (its SQLite export) and rocprof (results.json).
  */
 #ifndef TFH_IMPORT_IMPORT_H
 #define TFH_IMPORT_IMPORT_H
@@ -25,6 +25,12 @@ bool tfh_import_is_foreign(const char *path);
 int tfh_import_kineto(struct tfh_builder *b, const char *path, struct tfh_err *err);
 int tfh_import_xplane(struct tfh_builder *b, const char *path, struct tfh_err *err);
 int tfh_import_nsys(struct tfh_builder *b, const char *path, struct tfh_err *err);
+
+/* viewer.c: what TensorFlow's or JAX's profiler wrote for a viewer, as JSON; and whether a process' name is one of its. */
+struct tfh_bytes;
+int tfh_import_viewer(struct tfh_builder *b, struct tfh_bytes *bytes, const char *path,
+		      struct tfh_err *err);
+bool tfh_viewer_plane(const char *name);
 
 /* The same for a pipe whose first bytes were already read; takes ownership of the descriptor. */
 int tfh_import_kineto_stream(struct tfh_builder *b, int fd, const void *head, size_t n,

@@ -382,7 +382,8 @@ static int whole(struct tfh_scan *s, struct tfh_kineto *k, struct tfh_kineto_ent
 	return rc;
 }
 
-static int import(struct tfh_builder *b, struct tfh_bytes *bytes, const char *path,
+/* `viewers` (NULL: nobody can read the file again) becomes true for a file of tfh_import_viewer(). */
+static int import(struct tfh_builder *b, struct tfh_bytes *bytes, const char *path, bool *viewers,
 		  struct tfh_err *err)
 {
 	struct tfh_kineto_facts facts = {.rank = -1, .world = -1};
@@ -404,7 +405,9 @@ static int import(struct tfh_builder *b, struct tfh_bytes *bytes, const char *pa
 		if (!rc && !known)
 			rc = tfh_err_set(err, -ENOMSG, "%s: JSON, but no trace: no traceEvents%s",
 					 path, facts.other ? facts.other : "");
-		if (!rc && !tfh_kineto_count(k))
+		if (!rc && viewers && tfh_kineto_is_viewers(k))
+			*viewers = true, rc = -ENODATA;
+		else if (!rc && !tfh_kineto_count(k))
 			rc = tfh_err_set(err, -ENODATA, "%s: %s", path, tfh_kineto_nothing(k));
 		if (!rc && (rc = tfh_kineto_end(k, &facts)))
 			tfh_err_set(err, rc, "out of memory");
@@ -420,11 +423,16 @@ static int import(struct tfh_builder *b, struct tfh_bytes *bytes, const char *pa
 int tfh_import_kineto(struct tfh_builder *b, const char *path, struct tfh_err *err)
 {
 	struct tfh_bytes *bytes;
+	bool viewers = false;
 	int rc = tfh_bytes_open(path, &bytes, err);
 
 	if (rc)
 		return rc;
-	rc = import(b, bytes, path, err);
+	rc = import(b, bytes, path, &viewers, err);
+	tfh_bytes_close(bytes);
+	if (!viewers || (rc = tfh_bytes_open(path, &bytes, err)))
+		return rc;
+	rc = tfh_import_viewer(b, bytes, path, err);
 	tfh_bytes_close(bytes);
 	return rc;
 }
@@ -439,7 +447,7 @@ int tfh_import_kineto_stream(struct tfh_builder *b, int fd, const void *head, si
 		close(fd);
 		return rc;
 	}
-	rc = import(b, bytes, path, err);
+	rc = import(b, bytes, path, NULL, err);
 	tfh_bytes_close(bytes);
 	return rc;
 }
@@ -448,11 +456,16 @@ int tfh_import_kineto_bytes(struct tfh_builder *b, const void *data, size_t n, c
 			    struct tfh_err *err)
 {
 	struct tfh_bytes *bytes;
+	bool viewers = false;
 	int rc = tfh_bytes_of(data, n, &bytes, err);
 
 	if (rc)
 		return rc;
-	rc = import(b, bytes, path, err);
+	rc = import(b, bytes, path, &viewers, err);
+	tfh_bytes_close(bytes);
+	if (!viewers || (rc = tfh_bytes_of(data, n, &bytes, err)))
+		return rc;
+	rc = tfh_import_viewer(b, bytes, path, err);
 	tfh_bytes_close(bytes);
 	return rc;
 }

@@ -62,6 +62,8 @@ struct tfh_kineto *tfh_kineto_new(struct tfh_builder *b);
  * for memory. */
 int tfh_kineto_add(struct tfh_kineto *k, struct tfh_kineto_entry *e);
 uint64_t tfh_kineto_count(const struct tfh_kineto *k); /* entries used so far */
+/* Whether its processes are planes of TensorFlow's or JAX's profiler, and nothing in it is PyTorch's. */
+bool tfh_kineto_is_viewers(const struct tfh_kineto *k);
 /* If there were none: a text that says what the file may be. */
 const char *tfh_kineto_nothing(const struct tfh_kineto *k);
 /* Contents of the file besides traceEvents. */

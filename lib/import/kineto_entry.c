@@ -390,13 +390,20 @@ int tfh_kineto_add(struct tfh_kineto *k, struct tfh_kineto_entry *e)
 	return add_op(k, e, op_kind[e->category]);
 }
 
+bool tfh_kineto_is_viewers(const struct tfh_kineto *k)
+{
+	for (uint32_t i = 0; i < k->labels && !k->entries; i++)
+		if (tfh_viewer_plane(k->label[i].text))
+			return true;
+	return false;
+}
+
 /* Why a file contains nothing. */
 const char *tfh_kineto_nothing(const struct tfh_kineto *k)
 {
 	for (uint32_t i = 0; i < k->labels; i++)
-		if (strstr(k->label[i].text, "/device:") || starts(k->label[i].text, "/host:") ||
-		    starts(k->label[i].text, "/job:"))
-			return "written by TensorFlow's or JAX's profiler for a viewer: use the .xplane.pb beside it";
+		if (tfh_viewer_plane(k->label[i].text) || starts(k->label[i].text, "/job:"))
+			return "written by TensorFlow's or JAX's profiler for a viewer: give the file itself, or the .xplane.pb beside it";
 	if (k->entries)
 		return "a trace without a single launch, op or kernel: the program did nothing while the profiler ran, or worked in a thread or process that the profiler does not see";
 	return k->others ? "a trace without a single call, op or kernel: of Chrome's format, but "

@@ -42,6 +42,47 @@ static int read_tables(struct tfh_nsys *n, struct tfh_tables *t, struct tfh_err 
 	return rc;
 }
 
+static int by_rank(const void *a, const void *b)
+{
+	const struct tfh_nsys_process *x = a, *y = b;
+
+	if (x->id >> 24 != y->id >> 24)
+		return x->id >> 24 < y->id >> 24 ? -1 : 1;
+	return x->device < y->device ? -1 : x->device > y->device;
+}
+
+/* nsys does not record ranks. Processes that all communicate, each with one device of its own, are the ranks of one
+ * job; they are numbered in the order of their devices. */
+static void number_ranks(struct tfh_nsys *n)
+{
+	bool ranks = n->n_process > 1;
+
+	qsort(n->processes, n->n_process, sizeof(*n->processes), by_rank);
+	for (uint32_t i = 0; i < n->n_process && ranks; i++) {
+		const struct tfh_nsys_process *p = &n->processes[i];
+		ranks = p->communicates && !p->several && p->rank < 0 && !(i && !by_rank(p - 1, p));
+	}
+	for (uint32_t i = 0; i < n->n_process && ranks; i++) {
+		n->processes[i].rank = (int32_t)i;
+		n->processes[i].world = (int32_t)n->n_process;
+	}
+}
+
+static int finish(struct tfh_nsys *n)
+{
+	int rc = 0;
+
+	number_ranks(n);
+	for (uint32_t i = 0; i < n->n_process && !rc; i++) {
+		const struct tfh_nsys_process *p = &n->processes[i];
+		tfh_build_processors(n->b, p->index, n->multiprocessors);
+		tfh_build_shift(n->b, p->index, n->shift);
+		rc = tfh_build_identity(n->b, p->index, p->name, (uint32_t)p->id & 0xffffff,
+					p->rank, p->world);
+	}
+	return rc;
+}
+
 static void drop(struct tfh_nsys *n)
 {
 	tfh_map_free(&n->text);
@@ -75,7 +116,7 @@ int tfh_import_nsys(struct tfh_builder *b, const char *path, struct tfh_err *err
 			"%s: exported by nsys, but without a single CUDA call, kernel or copy: "
 			"record the job with `nsys profile --trace=cuda,nvtx`",
 			path);
-	if (!rc && (rc = tfh_nsys_end(&n)))
+	if (!rc && (rc = finish(&n)))
 		tfh_err_set(err, rc, "out of memory");
 	drop(&n);
 	tfh_tables_close(t);

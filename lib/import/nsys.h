@@ -56,6 +56,4 @@ struct tfh_nsys_table {
 extern const struct tfh_nsys_table
 	tfh_nsys_tables[]; /* in the order in which they are to be read; name NULL: the end */
 
-int tfh_nsys_end(struct tfh_nsys *n);
-
 #endif

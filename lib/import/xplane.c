@@ -84,11 +84,11 @@ static struct tfh_wire name_of(const struct tfh_map *map, const uint8_t *base, u
 	return at ? tfh_wire_of(base + (*at >> 24), *at & 0xffffff) : (struct tfh_wire){0};
 }
 
-static uint8_t stat_of(struct plane *p, uint64_t number)
+enum tfh_xstat tfh_xplane_stat(const char *name)
 {
 	static const struct {
 		const char *name;
-		uint8_t what;
+		enum tfh_xstat what;
 	} all[] = {
 		{"correlation_id", TFH_XSTAT_CORRELATION},
 		{"context_id", TFH_XSTAT_CONTEXT},
@@ -101,17 +101,23 @@ static uint8_t stat_of(struct plane *p, uint64_t number)
 		{"cuda_graph_node_id", TFH_XSTAT_NODE},
 		{"core_count", TFH_XSTAT_CORES},
 	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+		if (!strcmp(name, all[i].name))
+			return all[i].what;
+	return TFH_XSTAT_OTHER;
+}
+
+static uint8_t stat_of(struct plane *p, uint64_t number)
+{
 	uint64_t *known = tfh_map_put(&p->known, tfh_hash_u64(number), NULL);
 	char name[64];
 
 	if (!known)
 		return TFH_XSTAT_OTHER;
 	if (!*known) {
-		*known = TFH_XSTAT_OTHER + 1;
 		copy_text(name, sizeof(name), name_of(&p->stats, p->base, number));
-		for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
-			if (!strcmp(name, all[i].name))
-				*known = all[i].what + 1u;
+		*known = tfh_xplane_stat(name) + 1u;
 	}
 	return (uint8_t)(*known - 1);
 }
@@ -173,6 +179,13 @@ static int64_t sum(int64_t a, int64_t b)
 	return __builtin_add_overflow(a, b, &v) ? MAX_NS : bounded((uint64_t)v);
 }
 
+void tfh_xplane_clear(struct tfh_xevent *e)
+{
+	e->name[0] = e->kernel[0] = e->copy[0] = e->memset[0] = '\0';
+	for (int i = 0; i < TFH_XSTAT_COUNT; i++)
+		e->number[i] = -1;
+}
+
 static int event(struct tfh_xplane *x, struct plane *p, struct tfh_wire w, int64_t line_ns,
 		 struct tfh_xevent *e)
 {
@@ -180,9 +193,7 @@ static int event(struct tfh_xplane *x, struct plane *p, struct tfh_wire w, int64
 	int64_t offset = 0, duration = 0;
 	uint64_t name = 0;
 
-	e->name[0] = e->kernel[0] = e->copy[0] = e->memset[0] = '\0';
-	for (int i = 0; i < TFH_XSTAT_COUNT; i++)
-		e->number[i] = -1;
+	tfh_xplane_clear(e);
 	while (tfh_wire_next(&w, &f)) {
 		if (f.number == 1)
 			name = f.value;
@@ -208,6 +219,20 @@ static bool tpu_stream(const char *name, int64_t *id)
 	return *id == 2 || !strcmp(name, "XLA Ops");
 }
 
+bool tfh_xplane_kind(const char *name, int64_t device, bool tpu, enum tfh_xline *what, int64_t *id)
+{
+	*what = TFH_XLINE_HOST;
+	if (device < 0)
+		return device == TFH_XPLANE_CPU;
+	if (tpu ? tpu_stream(name, id) : !strncmp(name, "Stream", 6))
+		*what = TFH_XLINE_STREAM;
+	else if (!strcmp(name, "Steps"))
+		*what = TFH_XLINE_STEPS;
+	else if (!strcmp(name, "XLA Modules"))
+		*what = TFH_XLINE_MODULES;
+	return *what != TFH_XLINE_HOST;
+}
+
 static int line(struct tfh_xplane *x, struct plane *p, struct tfh_wire w, int64_t device,
 		struct tfh_xevent *e)
 {
@@ -215,7 +240,7 @@ static int line(struct tfh_xplane *x, struct plane *p, struct tfh_wire w, int64_
 	struct tfh_field f;
 	int64_t id = 0, start = 0;
 	char name[256] = "";
-	enum tfh_xline what = TFH_XLINE_HOST;
+	enum tfh_xline what;
 	int rc;
 
 	while (tfh_wire_next(&w, &f)) {
@@ -228,16 +253,8 @@ static int line(struct tfh_xplane *x, struct plane *p, struct tfh_wire w, int64_
 	}
 	if (w.bad)
 		return -EBADMSG;
-	if (device >= 0) {
-		if (p->tpu ? tpu_stream(name, &id) : !strncmp(name, "Stream", 6))
-			what = TFH_XLINE_STREAM;
-		else if (!strcmp(name, "Steps"))
-			what = TFH_XLINE_STEPS;
-		else if (!strcmp(name, "XLA Modules"))
-			what = TFH_XLINE_MODULES;
-		else
-			return 0; /* derived from the streams */
-	}
+	if (!tfh_xplane_kind(name, device, p->tpu, &what, &id))
+		return 0;
 	rc = tfh_xplane_line(x, what, name, id, device >= 0 ? (uint32_t)device : 0);
 	while (!rc && tfh_wire_next(&again, &f))
 		if (f.number == 4 && f.bytes.p)
@@ -245,16 +262,15 @@ static int line(struct tfh_xplane *x, struct plane *p, struct tfh_wire w, int64_
 	return rc;
 }
 
-/* The device's number; -1: the host; -2: neither. */
-static int64_t device_of(const char *name)
+int64_t tfh_xplane_device(const char *name)
 {
 	static const char gpu[] = "/device:GPU:", tpu[] = "/device:TPU:";
 
 	if (!strncmp(name, "/host:CPU", 9) || !strncmp(name, "/host:CUPTI", 11) ||
 	    !strncmp(name, "/host:ROCTRACER", 15))
-		return -1;
+		return TFH_XPLANE_CPU;
 	if (strncmp(name, gpu, sizeof(gpu) - 1) && strncmp(name, tpu, sizeof(tpu) - 1))
-		return -2;
+		return TFH_XPLANE_OTHER;
 	return (int64_t)(strtoul(name + sizeof(gpu) - 1, NULL, 10) & 0xffff);
 }
 
@@ -277,8 +293,8 @@ static int plane(struct tfh_xplane *x, struct tfh_wire w, struct tfh_xevent *e)
 	}
 	if (!rc && w.bad)
 		rc = -EBADMSG;
-	device = device_of(p.name);
-	p.tpu = !strncmp(p.name, "/device:TPU", 11);
+	device = tfh_xplane_device(p.name);
+	p.tpu = tfh_xplane_is_tpu(p.name);
 	while (!rc && device >= -1 && tfh_wire_next(&again, &f)) {
 		if (f.number == 3 && f.bytes.p)
 			rc = line(x, &p, f.bytes, device, e);

@@ -23,9 +23,7 @@ struct tfh_xplane {
 	struct tfh_builder *b;
 	uint32_t process;
 	uint64_t count, threads;
-	/* the current line */
-	enum tfh_xline what;
-	uint32_t thread, device, stream;
+	struct tfh_xplace at; /* the current line */
 	/* steps marked by the program, or else those that the profiler derived on the devices */
 	uint64_t marked;
 	struct step *step;
@@ -74,18 +72,28 @@ static uint32_t first_number(const char *text)
 int tfh_xplane_line(struct tfh_xplane *x, enum tfh_xline what, const char *name, int64_t id,
 		    uint32_t device)
 {
-	x->what = what;
-	x->device = device;
-	x->stream = what != TFH_XLINE_STREAM	 ? 0
-		    : strncmp(name, "Stream", 6) ? (uint32_t)id
-						 : first_number(name);
+	x->at.what = what;
+	x->at.device = device;
+	x->at.stream = what != TFH_XLINE_STREAM	    ? 0
+		       : strncmp(name, "Stream", 6) ? (uint32_t)id
+						    : first_number(name);
 	if (what == TFH_XLINE_HOST && x->threads++ < TFH_IMPORT_THREADS) {
 		int64_t t = tfh_build_thread(x->b, x->process, (uint32_t)id, name);
 		if (t < 0)
 			return (int)t;
-		x->thread = (uint32_t)t;
+		x->at.thread = (uint32_t)t;
 	}
 	return 0;
+}
+
+struct tfh_xplace tfh_xplane_here(const struct tfh_xplane *x)
+{
+	return x->at;
+}
+
+void tfh_xplane_back(struct tfh_xplane *x, struct tfh_xplace place)
+{
+	x->at = place;
 }
 
 void tfh_xplane_processors(struct tfh_xplane *x, uint32_t n)
@@ -146,8 +154,8 @@ static int add_op(struct tfh_xplane *x, const struct tfh_xevent *e)
 		.t0 = e->t0,
 		.t1 = e->t1,
 		.process = x->process,
-		.device = x->device,
-		.stream = x->stream,
+		.device = x->at.device,
+		.stream = x->at.stream,
 		.kind = copy  ? TFH_OP_COPY
 			: set ? TFH_OP_MEMSET
 			      : TFH_OP_KERNEL,
@@ -227,7 +235,8 @@ static int add_module(struct tfh_xplane *x, const struct tfh_xevent *e)
 		x->module = v;
 		x->cap_module = want;
 	}
-	x->module[x->n_module++] = (struct module_run){tfh_hash_add(name, x->device), e->t0, e->t1};
+	x->module[x->n_module++] =
+		(struct module_run){tfh_hash_add(name, x->at.device), e->t0, e->t1};
 	return 0;
 }
 
@@ -364,7 +373,7 @@ static int add_host(struct tfh_xplane *x, const struct tfh_xevent *e)
 	struct tfh_event ev = {.t0 = e->t0,
 			       .t1 = e->t1,
 			       .process = x->process,
-			       .thread = x->thread,
+			       .thread = x->at.thread,
 			       .kind = TFT_CALL};
 	int64_t correlation = e->number[TFH_XSTAT_CORRELATION];
 	int rc = 0;
@@ -398,11 +407,11 @@ int tfh_xplane_event(struct tfh_xplane *x, const struct tfh_xevent *e)
 {
 	if (++x->count > MAX_EVENTS)
 		return -E2BIG;
-	if (x->what == TFH_XLINE_STREAM)
+	if (x->at.what == TFH_XLINE_STREAM)
 		return add_op(x, e);
-	if (x->what == TFH_XLINE_MODULES)
+	if (x->at.what == TFH_XLINE_MODULES)
 		return add_module(x, e);
-	return x->what == TFH_XLINE_STEPS ? add_step(x, e) : add_host(x, e);
+	return x->at.what == TFH_XLINE_STEPS ? add_step(x, e) : add_host(x, e);
 }
 
 /* ---- the end of the file ---- */
