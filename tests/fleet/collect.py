@@ -67,6 +67,18 @@ check(not place or any(row["file"] == place["file"] and row["line"] == place["li
 check(pq.read_schema(glob.glob(f"{lake}/runs/*/*.parquet")[0]).metadata[b"tfhook.lake"] == b"1", "schema version")
 check([(row["rank"], row["steps"]) for row in rows("ranks") if row["run"] == one["run"]] == [(0, report["steps"]["count"])], "rank")
 
+# Four ranks of one job, and the same after a prune.
+four = tmp + "/four"
+tfhook("run", "-q", "-o", four, "sh", "-c", "for r in 0 1 2 3; do RANK=$r WORLD_SIZE=4 %s & done; wait" % " ".join(job))
+tfhook("digest", four)
+added(tfhook("collect", "-o", tmp + "/of4", four)[0], 1, 0, 0)
+(run,), of_ranks = rows("runs", tmp + "/of4"), rows("ranks", tmp + "/of4")
+check((run["gpus"], run["hosts"]) == (4, 1) and abs(run["gpu_s"] - 4 * run["wall_s"]) < 1e-9, "four GPUs", run)
+check(sorted(row["rank"] for row in of_ranks) == [0, 1, 2, 3] and all(0 < row["own_s"] <= row["step_s"] for row in of_ranks), "ranks", of_ranks)
+tfhook("prune", "--older", "0s", "--delete", four)
+check(not glob.glob(four + "/r*.tft"), "pruned", os.listdir(four))
+added(tfhook("collect", "-o", tmp + "/of4", four)[0], 0, 1, 0)
+
 # Again: nothing is new, whether it is the same files, a copy of them, or a digest alone.
 shutil.copytree(f"{runs}/labels", f"{tmp}/copy")
 os.mkdir(f"{tmp}/alone")
@@ -149,6 +161,15 @@ folder = os.path.dirname(glob.glob(f"{lake}/runs/*/*.parquet")[0])
 pq.write_table(newer.replace_schema_metadata({"tfhook.lake": "99"}), f"{folder}/{'f' * 33}.parquet")
 check("a newer tfhook" in tfhook("fleet", lake, status=3)[1], "newer schema")
 os.remove(f"{folder}/{'f' * 33}.parquet")
+
+# A file that is damaged, wherever it is among the others.
+for name in ("0" * 33, "f" * 33):
+    with open(f"{folder}/{name}.parquet", "wb") as f:
+        f.write(b"PAR1" + b"\xff" * 1000 + b"PAR1")
+    for command in ("fleet", lake), ("collect", "-o", lake, "--labels", "x=y", f"{runs}/plain"):
+        out, err = tfhook(*command, status=3)
+        check(err.count("\n") == 1 and err.startswith("tfhook: "), "one line", err)
+    os.remove(f"{folder}/{name}.parquet")
 
 # A store like S3.
 server = subprocess.Popen([python, "-c", "from moto.server import ThreadedMotoServer as S; s = S('127.0.0.1', 0, verbose=False); s.start(); "

@@ -37,11 +37,13 @@ def text_of(name: str) -> str:
 class DuckDB:
     """In this process."""
 
-    def __init__(self, lake: Lake, first: datetime.date, last: datetime.date) -> None:
+    def __init__(self) -> None:
         duckdb = need("duckdb", "duckdb>=1.1")
         self.errors: Any = duckdb.Error
         self.connection = duckdb.connect()
         self.connection.execute("SET TimeZone = 'UTC'")
+
+    def open(self, lake: Lake, first: datetime.date, last: datetime.date) -> None:
         for table in TABLES:
             parts = lake.parts(table, first, last)
             if lake.is_url:
@@ -74,7 +76,7 @@ def columns(table: str) -> str:
 class Spark:
     """On a cluster, or in processes here."""
 
-    def __init__(self, lake: Lake, first: datetime.date, last: datetime.date, master: str) -> None:
+    def __init__(self, master: str) -> None:
         sql = need("pyspark.sql", "pyspark>=4")
         self.errors: Any = need("pyspark.errors", "pyspark>=4").PySparkException
         builder = sql.SparkSession.builder.appName("tfhook fleet").master(master)
@@ -88,6 +90,8 @@ class Spark:
             self.session = builder.getOrCreate()
         except Exception as error:  # Java's, of any kind
             raise TfhookError("fleet: Spark does not start: %s" % " ".join(str(error).split())[:300], 125) from None
+
+    def open(self, lake: Lake, first: datetime.date, last: datetime.date) -> None:
         for table in TABLES:
             folder = "%s/%s" % (lake.place.rstrip("/") if lake.is_url else lake.root, table)
             frame = self.session.read.schema(columns(table)).parquet(folder)
@@ -123,8 +127,9 @@ def answer(lake: Lake, first: datetime.date, last: datetime.date, engine: str = 
         if not parts:
             raise TfhookError("%s: no runs of these days; `tfhook collect -o %s DIR...` adds some" % (lake.name, lake.name), 5)
         lake.check(max(parts))
-    asked = Spark(lake, first, last, master) if engine == "spark" else DuckDB(lake, first, last)
+    asked = Spark(master) if engine == "spark" else DuckDB()
     try:
+        asked.open(lake, first, last)
         for name in VIEWS:
             asked.view(name, text_of(name))
         return {name: [{key: _plain(value) for key, value in row.items()} for row in asked.ask(text_of(name))] for name in QUERIES}

@@ -110,7 +110,10 @@ class Lake:
 
     def check(self, path: str) -> None:
         """Refuses files of a newer form."""
-        metadata = arrow("pyarrow.parquet").read_schema(path, filesystem=self.files).metadata or {}
+        try:
+            metadata = arrow("pyarrow.parquet").read_schema(path, filesystem=self.files).metadata or {}
+        except (ValueError, OSError) as error:  # Arrow's are of these kinds
+            raise TfhookError("%s: %s" % (path, " ".join(str(error).split())), 3) from None
         number = metadata.get(KEY, b"")
         if not number.isdigit():
             raise TfhookError("%s: not a file that `tfhook collect` wrote" % path, 3)
