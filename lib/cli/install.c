@@ -12,6 +12,9 @@
 static const char *const places[] = {
 	"lib/%s",	   "%s", "lib/tfhook/%s", "lib64/tfhook/%s", TFH_ARCH_FOLDER "/tfhook/%s",
 	"share/tfhook/%s",
+	/* an unpacked wheel, to which uv's UV_LINK_MODE=symlink leads */
+	"data/lib/tfhook/%s",
+	"data/share/tfhook/%s",
 };
 
 int tfh_install_find(const char *part, char path[4096])

@@ -12,7 +12,7 @@ import installed
 import roots
 from installed import check, src
 
-SYSTEMS = ("bullseye", "trixie")
+SYSTEMS = ("bullseye", "bookworm", "trixie")
 PLACE = "opt/tfhook-wheel"
 
 
