@@ -455,7 +455,7 @@ check: tests
 		$(if $(T),,--again 3 --tool 'check-deps=scripts/check-deps $(B)' --tool 'check-output=scripts/check-output' \
 		--tool 'check-waits=scripts/check-waits $(B)' \
 		--tool 'check-exports=scripts/check-exports $(B)' --tool 'check-headers=scripts/check-headers' \
-		--tool 'gen-numbers=scripts/gen-numbers --check' --tool 'format=scripts/format --check') \
+		--tool 'check-links=scripts/check-links' --tool 'gen-numbers=scripts/gen-numbers --check' --tool 'format=scripts/format --check') \
 		$(UNIT) $(AREAS:%=tests/%)
 
 # Scenarios against their measured twins: SEED=n, T=regex, PAIRS=5, DOC=docs/truth.md writes the page. Twenty minutes.
