@@ -57,7 +57,7 @@ struct tfh_digest_part {
 	const char *heap;
 	uint32_t heap_bytes;
 };
-/* DKEY, DINP, DRNK, DNOD, DPLC, DKRN, DCPY, DMTR or DGON; no rows if the file lacks it. */
+/* DKEY, DINP, DRNK, DNOD, DPLC, DKRN, DCPY, DMTR, DGON, DCOM or DOPN; no rows if the file lacks it. */
 const struct tfh_digest_part *tfh_digest_part_of(const struct tfh_run_digest *d, uint32_t type);
 /* Never NULL. */
 const char *tfh_digest_text(const struct tfh_digest_part *p, uint32_t offset);
@@ -88,6 +88,11 @@ struct tfh_digest_row {
  * other than 0 stops it and is returned. Else 0, or -errno with `err`. */
 typedef int (*tfh_digest_step_fn)(void *arg, const struct tfh_digest_row *row);
 int tfh_digest_each_step(struct tfh_run_digest *d, tfh_digest_step_fn fn, void *arg,
+			 struct tfh_err *err);
+
+/* The same chunk by chunk, as columns (FORMAT.md), which nothing has checked. `type`: DSTP or DCOL. */
+typedef int (*tfh_digest_view_fn)(void *arg, const struct tft_table_view *view);
+int tfh_digest_each_view(struct tfh_run_digest *d, uint32_t type, tfh_digest_view_fn fn, void *arg,
 			 struct tfh_err *err);
 
 /* The same for anchors of collectives, rank by rank. */

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 
 #include "digest/digest_out.h"
+#include "model/symbols/pylines.h"
+
+#define FRAMES 256u /* Python frames of a call */
 
 /* Number of rows in a table that is written as a whole. A longer list is cut. */
 static uint32_t at_most(uint64_t n)
@@ -176,6 +179,28 @@ static int put_meters(struct tfh_digest_out *o, const struct tfh_result *r)
 	int rc = tfh_digest_put(o, TFT_DMTR, &tfh_digest_meters, row, n);
 	free(row);
 	return rc;
+}
+
+void tfh_digest_fill_open(struct tfh_digest_out *o, struct tfh_run *run,
+			  const struct tfh_in_flight *open, uint32_t rank,
+			  struct tfh_digest_open *out)
+{
+	struct tfh_model_line frame[FRAMES];
+	uint32_t n = tfh_run_place(run, open->process, open->place, frame, FRAMES);
+
+	*out = (struct tfh_digest_open){.rank = rank,
+					.name = tfh_digest_add_text(o, open->fn),
+					.detail = tfh_digest_add_text(o, open->detail),
+					.begin_ns = open->begin_ns > 0 ? (uint64_t)open->begin_ns : 0,
+					.open_ns = ns_of(open->open_s),
+					.look_ns = open->look_ns > 0 ? (uint64_t)open->look_ns : 0,
+					.state = open->look_ns ? (uint8_t)open->state : 0};
+	if (!n)
+		return;
+	const struct tfh_model_line *lead = &frame[tfh_place_lead(frame, n)];
+	out->file = tfh_digest_add_text(o, lead->file);
+	out->function = tfh_digest_add_text(o, lead->function);
+	out->line = lead->line;
 }
 
 int tfh_digest_fill(struct tfh_digest_out *o, const struct tfh_result *r)

@@ -54,4 +54,5 @@ void tfh_digest_out_free(struct tfh_digest_out *o)
 {
 	free(o->heap);
 	free(o->payload);
+	free(o->comm);
 }

@@ -11,6 +11,8 @@ struct tfh_digest_out {
 	uint32_t heap_bytes, heap_cap;
 	void *payload;
 	size_t payload_cap;
+	struct tfh_digest_comm *comm; /* of all ranks so far */
+	uint32_t comms;
 	bool full; /* out of memory for a text */
 };
 
@@ -26,9 +28,13 @@ void tfh_digest_out_free(struct tfh_digest_out *o);
 int tfh_digest_fill(struct tfh_digest_out *o, const struct tfh_result *r);
 int tfh_digest_fill_inputs(struct tfh_digest_out *o, const struct tfh_inputs *in);
 /* digest_anchors.c: anchors of one process that is a rank; `rank`: its number in DRNK. At most one anchor per
- * step, or 256. */
+ * step, or 256; and the last one of each communicator. Adds its communicators to `comm`. */
 int tfh_digest_put_anchors(struct tfh_digest_out *o, struct tfh_run *run, uint32_t process,
 			   uint32_t rank, uint64_t steps);
+/* digest_fill.c: one call that was open at the end, of the rank of that number. */
+void tfh_digest_fill_open(struct tfh_digest_out *o, struct tfh_run *run,
+			  const struct tfh_in_flight *open, uint32_t rank,
+			  struct tfh_digest_open *out);
 /* digest_result.c: the whole result, and what the outputs query of the run. 0 or -errno. */
 int tfh_digest_put_result(struct tfh_digest_out *o, const struct tfh_result *r);
 /* digest_facts.c. `critical`: number of the rank that the verdict is about. */

@@ -27,6 +27,8 @@ static const struct {
 	{TFT_DCPY, &tfh_digest_copies, UNNAMED},
 	{TFT_DMTR, &tfh_digest_meters, UNNAMED},
 	{TFT_DGON, &tfh_digest_gones, UNNAMED},
+	{TFT_DCOM, &tfh_digest_comms, UNNAMED},
+	{TFT_DOPN, &tfh_digest_opens, UNNAMED},
 };
 #define SMALL (sizeof(small) / sizeof(*small))
 
@@ -314,20 +316,42 @@ static int give_row(const struct step_pass *x, const struct tfh_digest_step *s, 
 	return x->fn(x->arg, &row);
 }
 
+static int view_of(const struct tfh_run_digest *d, uint32_t chunk, struct tft_table_view *view,
+		   struct tfh_err *err)
+{
+	const void *payload;
+	size_t len;
+	int rc = tft_chunk_payload(d->reader, chunk, &payload, &len, err);
+
+	return rc ? rc : tft_table_open(view, payload, len);
+}
+
+int tfh_digest_each_view(struct tfh_run_digest *d, uint32_t type, tfh_digest_view_fn fn, void *arg,
+			 struct tfh_err *err)
+{
+	struct tft_table_view view;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < tft_chunk_count(d->reader) && !rc; i++) {
+		if (tft_chunk(d->reader, i)->type != type)
+			continue;
+		rc = view_of(d, i, &view, err);
+		if (!rc)
+			rc = fn(arg, &view);
+	}
+	return explain(rc, err);
+}
+
 /* The rows of one chunk, which the caller frees. */
 static int rows_of(const struct tfh_run_digest *d, uint32_t chunk, const struct tft_table *table,
 		   size_t size, void **row, uint32_t *n, struct tfh_err *err)
 {
 	struct tft_table_view view;
-	const void *payload;
-	size_t len;
-	int rc = tft_chunk_payload(d->reader, chunk, &payload, &len, err);
+	int rc = view_of(d, chunk, &view, err);
 
 	*row = NULL;
 	if (rc)
 		return rc;
-	if (tft_table_open(&view, payload, len))
-		return -EBADMSG;
 	*n = view.rows;
 	*row = calloc(view.rows + 1u, size);
 	return *row ? tft_table_rows(&view, table, *row) : -ENOMEM;

@@ -31,6 +31,13 @@ static const struct tft_table_column rank_columns[] = {
 	COLUMN(tfh_digest_rank, 11, steps, 8, TFT_RAW),
 	COLUMN(tfh_digest_rank, 12, late_s, 8, TFT_RAW),
 	COLUMN(tfh_digest_rank, 13, held_s, 8, TFT_RAW),
+	COLUMN(tfh_digest_rank, 14, local, 4, TFT_RAW),
+	COLUMN(tfh_digest_rank, 15, end, 1, TFT_RAW),
+	COLUMN(tfh_digest_rank, 16, code, 4, TFT_RAW),
+	COLUMN(tfh_digest_rank, 17, state, 1, TFT_RAW),
+	COLUMN(tfh_digest_rank, 18, heard_ns, 8, TFT_RAW),
+	COLUMN(tfh_digest_rank, 19, exchanges, 8, TFT_RAW),
+	COLUMN(tfh_digest_rank, 20, processes, 4, TFT_RAW),
 };
 static const struct tft_table_column step_columns[] = {
 	COLUMN(tfh_digest_step, 1, gap, 8, TFT_RAW),
@@ -94,6 +101,27 @@ static const struct tft_table_column anchor_columns[] = {
 	COLUMN(tfh_digest_anchor, 3, key, 8, TFT_RAW),
 	COLUMN(tfh_digest_anchor, 4, number, 4, TFT_DELTA),
 	COLUMN(tfh_digest_anchor, 5, rank, 4, TFT_RAW),
+	COLUMN(tfh_digest_anchor, 6, device, 1, TFT_RAW),
+};
+static const struct tft_table_column comm_columns[] = {
+	COLUMN(tfh_digest_comm, 1, key, 8, TFT_RAW),
+	COLUMN(tfh_digest_comm, 2, rank, 4, TFT_RAW),
+	COLUMN(tfh_digest_comm, 3, ranks, 4, TFT_RAW),
+	COLUMN(tfh_digest_comm, 4, own, 4, TFT_RAW),
+	COLUMN(tfh_digest_comm, 5, collectives, 8, TFT_RAW),
+	COLUMN(tfh_digest_comm, 6, messages, 8, TFT_RAW),
+};
+static const struct tft_table_column open_columns[] = {
+	COLUMN(tfh_digest_open, 1, begin_ns, 8, TFT_RAW),
+	COLUMN(tfh_digest_open, 2, open_ns, 8, TFT_RAW),
+	COLUMN(tfh_digest_open, 3, look_ns, 8, TFT_RAW),
+	COLUMN(tfh_digest_open, 4, rank, 4, TFT_RAW),
+	COLUMN(tfh_digest_open, 5, name, 4, TFT_RAW),
+	COLUMN(tfh_digest_open, 6, detail, 4, TFT_RAW),
+	COLUMN(tfh_digest_open, 7, file, 4, TFT_RAW),
+	COLUMN(tfh_digest_open, 8, function, 4, TFT_RAW),
+	COLUMN(tfh_digest_open, 9, line, 4, TFT_RAW),
+	COLUMN(tfh_digest_open, 10, state, 1, TFT_RAW),
 };
 static const struct tft_table_column gone_columns[] = {
 	COLUMN(tfh_digest_gone, 1, rank, 4, TFT_RAW),
@@ -129,6 +157,8 @@ TABLE(tfh_digest_copies, copy_columns, tfh_digest_copy);
 TABLE(tfh_digest_anchors, anchor_columns, tfh_digest_anchor);
 TABLE(tfh_digest_meters, meter_columns, tfh_digest_meter);
 TABLE(tfh_digest_gones, gone_columns, tfh_digest_gone);
+TABLE(tfh_digest_comms, comm_columns, tfh_digest_comm);
+TABLE(tfh_digest_opens, open_columns, tfh_digest_open);
 
 static_assert(sizeof(step_columns) / sizeof(*step_columns) + 1 < TFT_TABLE_SECTIONS_MAX &&
 		      sizeof(node_columns) / sizeof(*node_columns) + 1 < TFT_TABLE_SECTIONS_MAX,

@@ -97,6 +97,7 @@ static int write_steps(struct tfh_digest_out *o, const struct tfh_result *r, uin
 struct digest_run {
 	struct tfh_digest_out out;
 	const struct tfh_process *process;
+	uint32_t n_process;
 	struct tfh_digest_rank *rank;
 	uint32_t n_rank;
 	struct tfh_digest_gone *gone; /* of all ranks */
@@ -132,6 +133,22 @@ static int add_gone(struct digest_run *x, const struct tfh_result *r, uint32_t r
 	return 0;
 }
 
+/* Processes that had this rank one after another, as after a restart. */
+static uint32_t processes_of(const struct digest_run *x, const struct tfh_process *p)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < x->n_process; i++)
+		n += p->rank >= 0 && x->process[i].rank == p->rank && x->process[i].has_gpu;
+	return n;
+}
+
+static uint8_t state_of(const struct tfh_process *p)
+{
+	return (uint8_t)((p->clean_end ? TFH_DIGEST_CLOSED : 0) |
+			 (p->live ? TFH_DIGEST_RECORDING : 0));
+}
+
 static int add_rank(void *arg, const struct tfh_result *r, struct tfh_err *err)
 {
 	struct digest_run *x = arg;
@@ -155,7 +172,14 @@ static int add_rank(void *arg, const struct tfh_result *r, struct tfh_err *err)
 		.unit = unit,
 		.steps = r->n_step,
 		.late_s = NAN,
-		.held_s = NAN};
+		.held_s = NAN,
+		.local = p->local >= 0 ? (uint32_t)p->local + 1 : 0,
+		.processes = processes_of(x, p),
+		.end = p->end_known ? stored(p->end) : 0,
+		.code = p->end_known ? p->end_code : 0,
+		.state = state_of(p),
+		.heard_ns = p->heard_ns > 0 ? (uint64_t)p->heard_ns : 0,
+		.exchanges = r->exchanges};
 	int rc = add_gone(x, r, x->n_rank);
 	if (!rc)
 		rc = write_steps(&x->out, r, x->n_rank, unit);
@@ -172,6 +196,26 @@ static int write_anchors(struct digest_run *x, const struct tfh_result *r)
 		if (x->rank[i].rank)
 			rc = tfh_digest_put_anchors(&x->out, r->run, x->rank[i].host, i,
 						    x->rank[i].steps);
+	return rc ? rc
+		  : tfh_digest_put(&x->out, TFT_DCOM, &tfh_digest_comms, x->out.comm, x->out.comms);
+}
+
+/* Likewise. */
+static int write_opens(struct digest_run *x, struct tfh_run *run)
+{
+	const struct tfh_in_flight *open;
+	uint32_t n = tfh_run_in_flight(run, &open), rows = 0;
+	struct tfh_digest_open *row = calloc(TFH_DIGEST_ROWS, sizeof(*row));
+
+	for (uint32_t k = 0; row && k < n && rows < TFH_DIGEST_ROWS; k++) {
+		uint32_t i = 0;
+		while (i < x->n_rank && x->rank[i].host != open[k].process)
+			i++;
+		if (i < x->n_rank)
+			tfh_digest_fill_open(&x->out, run, &open[k], i, &row[rows++]);
+	}
+	int rc = row ? tfh_digest_put(&x->out, TFT_DOPN, &tfh_digest_opens, row, rows) : -ENOMEM;
+	free(row);
 	return rc;
 }
 
@@ -199,6 +243,8 @@ static int write_whole(struct digest_run *x, const struct tfh_result *r,
 	while (critical + 1 < x->n_rank && x->rank[critical].host != r->process)
 		critical++;
 	int rc = write_anchors(x, r);
+	if (!rc)
+		rc = write_opens(x, r->run);
 	if (!rc)
 		rc = write_ranks(x, r);
 	if (!rc)
@@ -233,7 +279,7 @@ static int begin_file(struct digest_run *x, struct tfh_run *run, int fd)
 				.fn_count = 1};
 
 	head.command = tfh_run_command(run, &argv) ? argv[0] : "";
-	tfh_run_processes(run, &x->process);
+	x->n_process = tfh_run_processes(run, &x->process);
 	return tft_writer_on(fd, &head, &x->out.w);
 }
 

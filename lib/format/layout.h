@@ -329,6 +329,8 @@ enum tft_type {
 	TFT_DMTR = TFT_TYPE('D', 'M', 'T', 'R'), /* meters of the machine */
 	TFT_DGON = TFT_TYPE('D', 'G', 'O', 'N'), /* spans whose records were discarded */
 	TFT_DCOL = TFT_TYPE('D', 'C', 'O', 'L'), /* anchors of collectives */
+	TFT_DCOM = TFT_TYPE('D', 'C', 'O', 'M'), /* communicators */
+	TFT_DOPN = TFT_TYPE('D', 'O', 'P', 'N'), /* calls open at the end */
 	TFT_DRES = TFT_TYPE('D', 'R', 'E', 'S'), /* all findings of the judge */
 };
 

@@ -53,6 +53,7 @@ struct tfh_process {
 	uint32_t pid, ppid;
 	int32_t rank;		   /* -1: unknown */
 	int32_t world;		   /* ranks of the job, -1: unknown */
+	int32_t local;		   /* rank on its host, -1: unknown */
 	int64_t start_ns, last_ns; /* first and last event */
 	int64_t born_ns;	   /* start of the process; start_ns if unknown */
 	int64_t heard_ns;	   /* last sign of life: not before last_ns */

@@ -152,7 +152,7 @@ int64_t tfh_build_process(struct tfh_builder *b, const char *host, const char *e
 	p->pub.exe = tfh_arena_strdup(&run->arena, exe);
 	p->pub.pid = pid;
 	p->pub.rank = rank;
-	p->pub.world = -1;
+	p->pub.world = p->pub.local = -1;
 	p->pub.segments = 1;
 	p->pub.clean_end = true;
 	return p->pub.host && p->pub.exe ? (int64_t)run->n_proc++ : -ENOMEM;

@@ -53,6 +53,9 @@ static int process_of(struct tfh_run *run, const struct tft_head *h, uint32_t *o
 				p->pub.rank = h->rank;
 			if (p->pub.world < 0)
 				p->pub.world = h->world;
+	p->pub.local = h->local_rank;
+			if (p->pub.local < 0)
+				p->pub.local = h->local_rank;
 			*out = i - 1;
 			return 0;
 		}
@@ -67,6 +70,7 @@ static int process_of(struct tfh_run *run, const struct tft_head *h, uint32_t *o
 	p->pub.ppid = h->ppid;
 	p->pub.rank = h->rank;
 	p->pub.world = h->world;
+	p->pub.local = h->local_rank;
 	p->pub.by_monotonic = h->ticks_are_ns;
 	p->start_ticks = h->start_ticks;
 	p->process_start = h->journal_start;
