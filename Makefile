@@ -98,7 +98,7 @@ explain = || { echo 'tfhook needs no glibc newer than 2.17: what is undefined ab
 # A sanitizer of ours is to see what is copied.
 # Other processes' interpreters are the command's matter.
 SRC_job := $(filter-out lib/look/outside.c $(if $(SAN),lib/hook/string_functions.c),$(call sources,base format look record hook))
-SRC_core := $(filter-out lib/cli/main.c,$(call sources,base format look record sqlite model import judge report export digest diff top cli))
+SRC_core := $(filter-out lib/cli/main.c,$(call sources,base format look record sqlite model import judge report export digest ranks diff top cli))
 SRC_main := lib/cli/main.c
 SRC_shared := $(call sources,base format)
 SRC_sim := $(call sources,base sim/gpu)
@@ -141,7 +141,7 @@ PRODUCTS := $(SHARE) $(HOOK_SO) $(NOEXPORT_SO) $(AUDIT_SO) $(CORE_A) $(TFT) $(TF
 
 # With T= only the unit tests that match are built, and the helper programs of areas with a script that matches.
 match = $(if $(T),$(shell printf '%s\n' $1 | grep -E -- '$(T)'),$1)
-ALL_AREAS := record hook python tf frameworks sim analyze digest diff import export cli page package fleet golden jobs clients truth fuzz torture
+ALL_AREAS := record hook python tf frameworks sim analyze digest ranks diff import export cli page package fleet golden jobs clients truth fuzz torture
 AREAS := $(if $(T),$(foreach a,$(ALL_AREAS),$(if $(strip $(call match,$(wildcard tests/$a/*.sh tests/$a/*.py))),$a)),$(ALL_AREAS))
 # What the scenarios are run and read with.
 AREAS += $(if $(filter truth,$(AREAS) $(MAKECMDGOALS)),$(filter-out $(AREAS),truth import jobs))

@@ -7,6 +7,7 @@
 #include "judge/result.h"
 #include "cli/cli.h"
 #include "cli/judged.h"
+#include "cli/many_ranks.h"
 #include "cli/page_file.h"
 #include "report/report.h"
 
@@ -142,6 +143,8 @@ int tfh_cmd_report(const struct tfh_command_line *args)
 		return TFH_EXIT_USAGE;
 	}
 	if (page && !tfh_page_allowed(args, &status))
+		return status;
+	if (tfh_report_many(args, &status))
 		return status;
 	int code = tfh_judged_open((const char *const *)args->operand, (uint32_t)args->operands,
 				   of_calls(args), judge, page ? &parts : NULL, &judged, &err);

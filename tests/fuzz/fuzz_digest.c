@@ -14,6 +14,7 @@
 #include "fuzz.h"
 #include "judge/result.h"
 #include "model/model.h"
+#include "ranks/ranks.h"
 
 #define LENGTH 4u
 
@@ -178,6 +179,38 @@ static void compare(struct tfh_run_digest *a, struct tfh_run_digest *b, bool sam
 	free(d);
 }
 
+/* Both as the digests of two hosts of one job. */
+static void join(void)
+{
+	char a[128], b[128], *paths[] = {a, b}, *text = NULL;
+	const struct tfh_ranks_style style = {.all = true};
+	struct tfh_ranks *job;
+	struct tfh_err err = {0};
+	size_t size = 0;
+
+	snprintf(a, sizeof(a), "%s/a.tft", tfh_fuzz_place());
+	snprintf(b, sizeof(b), "%s/b.tft", tfh_fuzz_place());
+	if (tfh_ranks_find(paths, 2, &job, &err)) {
+		tfh_fuzz_refused(&err);
+		return;
+	}
+	for (int form = 0; form < 3; form++) {
+		FILE *out = open_memstream(&text, &size);
+		if (!out)
+			break;
+		if (form == 2 && tfh_ranks_json(out, job))
+			abort();
+		if (form == 1)
+			tfh_ranks_table(out, job);
+		if (!form)
+			tfh_ranks_text(out, job, &style);
+		fclose(out);
+		(form == 2 ? tfh_fuzz_is_json : tfh_fuzz_is_text)(text, size);
+		free(text);
+	}
+	tfh_ranks_free(job);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	double begin = tfh_fuzz_clock();
@@ -190,6 +223,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	b = open_digest("b.tft", data + LENGTH + n, size - LENGTH - n);
 	if (a && b)
 		compare(a, b, false);
+	join();
 	if (a) {
 		compare(a, a, false);
 		compare(a, a, true);

@@ -1,0 +1,218 @@
+/*
+ * A job of many ranks, from the digests of its hosts alone: which ranks the others wait for, and why; whose
+ * exchanges are slow; which ranks are missing, died or hang. Memory grows with the number of ranks, not with
+ * their steps: a rank's steps become sums over intervals, and of its anchors at most TFH_RANKS_SAMPLES are
+ * kept.
+ */
+#ifndef TFH_RANKS_H
+#define TFH_RANKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/vocabulary.h"
+
+#define TFH_RANKS_TIMES 128u   /* intervals of a rank's time */
+#define TFH_RANKS_SAMPLES 256u /* anchors of a rank */
+#define TFH_RANKS_COMMS 16u    /* communicators of a rank */
+#define TFH_RANKS_SLOW 128u    /* indexes of slow steps of a rank */
+#define TFH_RANKS_MOST (1u << 20)
+
+/* A rank's part in a communicator. */
+struct tfh_ranks_member {
+	uint64_t key;
+	uint64_t collectives, messages;
+	uint32_t ranks;	     /* of the communicator, 0: not known */
+	uint32_t last;	     /* number of the last collective that it entered, 0: none */
+	int64_t last_ns;     /* when */
+	uint32_t mask, kept; /* samples: numbers with none of these bits */
+	uint32_t comm;	     /* row of tfh_ranks.comm */
+};
+
+struct tfh_ranks_sample {
+	int64_t enter_ns, leave_ns; /* by the host's clock, since its start */
+	uint32_t number;
+	uint8_t member; /* index in the rank's list */
+};
+
+/* Means over an interval. */
+struct tfh_ranks_time {
+	float own_s; /* sum of the steps' times without exchanges, slow steps left out; later the mean's
+		      * excess over that of its peers, NAN: no steps */
+	float wall_s;
+	uint32_t steps;
+};
+
+struct tfh_ranks_rank {
+	int32_t rank;	/* -1: not known */
+	uint32_t host;	/* row */
+	int32_t local;	/* on its host, -1: not known */
+	uint32_t peers; /* communicator of ranks that do the same work; UINT32_MAX: all ranks */
+	uint32_t pid, processes;
+	enum tfh_end end; /* TFH_END_NONE: not known */
+	int code;
+	bool closed, recording;
+	int64_t heard_ns; /* last sign of life, since the host's start */
+	uint64_t exchanges;
+
+	/* of judged steps */
+	uint64_t steps;
+	double wall_s, own_s, steady_s; /* sums; own: without exchanges, steady: and without slow steps */
+	double cause_s[TFH_CAUSE_COUNT], compute_s;
+	uint64_t steady; /* number of steps that are not slow */
+	double usual_s;	 /* median of the first steps' own time */
+	double slow_s;	 /* by which slow steps exceed a usual one */
+	double slow_cause_s[TFH_CAUSE_COUNT];
+	uint64_t slow;
+	uint64_t slow_at[TFH_RANKS_SLOW];
+	uint64_t first_step, last_step;
+	double width_s; /* of an interval */
+	struct tfh_ranks_time time[TFH_RANKS_TIMES];
+
+	struct tfh_ranks_member member[TFH_RANKS_COMMS];
+	uint32_t members;
+	struct tfh_ranks_sample *sample; /* [samples] */
+	uint32_t samples;
+
+	/* from exchanges, in seconds on average */
+	double late_s; /* behind the first rank */
+	double held_s; /* all others waited for it alone */
+	double last;   /* share of the exchanges in which it was the last */
+	uint64_t met;  /* exchanges */
+
+	const char *open, *open_file, *open_function; /* call open at the end, NULL: none */
+	double open_s;
+	uint32_t open_line;
+	uint8_t open_state;
+};
+
+struct tfh_ranks_host {
+	const char *name;
+	int64_t start_ns; /* of its digest, by its clock */
+	uint32_t first, ranks; /* rows while reading */
+	uint32_t rack;	       /* number of the hosts' name without its last number */
+	bool other_judge;      /* another version of tfhook made the digest */
+	/* Its clock against the median one: ahead by offset + drift * time. NAN: not known. */
+	double offset_s, drift, residual_s;
+	uint64_t aligned; /* exchanges that show it */
+};
+
+/* What ranks of a communicator do in it, by its members. */
+enum tfh_ranks_kind {
+	TFH_RANKS_ALL,	    /* every rank */
+	TFH_RANKS_TENSOR,   /* of one host, side by side */
+	TFH_RANKS_DATA,	    /* over hosts */
+	TFH_RANKS_PIPELINE, /* messages */
+	TFH_RANKS_KINDS
+};
+
+struct tfh_ranks_comm {
+	uint64_t key;
+	uint32_t *rank; /* rows, ascending: [n] */
+	uint32_t n, ranks; /* ranks: that it should have */
+	uint32_t hosts;
+	uint32_t rack;	 /* of all members, UINT32_MAX: several */
+	int32_t local;	 /* of all members, -1: several */
+	uint32_t stride; /* between ranks, 0: irregular */
+	enum tfh_ranks_kind kind;
+	uint64_t messages;
+	uint32_t top;		    /* number of the last collective that any rank entered */
+	double per_step;	    /* collectives */
+	double transfer_s, wait_s;  /* medians: after the last rank came; of a rank for the last one */
+	uint64_t met;		    /* exchanges seen by all its ranks */
+	uint32_t last_rank;	    /* row of the rank that was last most often */
+	double last_share, last_s;  /* how often, and by how much the others waited then */
+};
+
+enum tfh_ranks_what {
+	TFH_RANKS_SLOW_RANK,
+	TFH_RANKS_SLOW_HOST,
+	TFH_RANKS_SLOW_LOCAL, /* the same place on every host */
+	TFH_RANKS_SLOW_RACK,
+	TFH_RANKS_SLOW_RAIL,   /* exchanges among ranks of one place */
+	TFH_RANKS_SLOW_SWITCH, /* exchanges among hosts of one rack */
+	TFH_RANKS_SLOW_COMM,   /* exchanges of one communicator */
+	TFH_RANKS_PERIODIC,    /* a rank's steps, now and then */
+	TFH_RANKS_CLOCK,       /* a host's clock */
+};
+
+struct tfh_ranks_finding {
+	enum tfh_ranks_what what;
+	uint32_t rank, host, rack, comm; /* rows; of the first one concerned */
+	int32_t local;
+	uint32_t ranks; /* that are concerned */
+	double s;	/* by which a step is longer; of an exchange */
+	double usual_s; /* of the others */
+	int cause;	/* enum tfh_cause; TFH_CAUSE_COUNT: computing */
+	double cause_s;
+	double since, until; /* shares of the run between which it was so, 0 and 1: always */
+	uint64_t since_step;
+	uint64_t every; /* PERIODIC: steps, 0: irregular */
+	uint64_t count;
+};
+
+/* A rank that has not entered an exchange in which others wait. */
+struct tfh_ranks_hang {
+	uint32_t rank, comm; /* rows; rank UINT32_MAX: one without a digest */
+	int32_t missing;     /* its number then, -1: not known */
+	uint32_t number;     /* of the exchange */
+	uint32_t waiting;    /* ranks that have entered it, or wait for those */
+	double since_s;	     /* how long the last one of them waits */
+};
+
+struct tfh_ranks {
+	struct tfh_arena arena;
+	const char *command, *end;
+	double wall_s;
+	int64_t epoch_ns; /* the first host's start, where the common axis of time begins */
+	struct tfh_ranks_host *host;
+	uint32_t hosts;
+	const char **rack; /* names */
+	uint32_t racks;
+	struct tfh_ranks_rank *rank; /* by number */
+	uint32_t n;
+	uint32_t world;	   /* ranks that there should be */
+	uint32_t *missing; /* their numbers */
+	uint32_t n_missing;
+	struct tfh_ranks_comm *comm; /* largest first */
+	uint32_t comms;
+	uint32_t unread; /* digests that could not be read */
+	const char *unread_why;
+	uint64_t steps;	       /* of all ranks */
+	double step_s;	       /* mean */
+	double wait_s;	       /* of a usual rank for the last one, per step: NAN not known */
+	double width_s;	       /* of an interval */
+	uint32_t times;	       /* intervals in use */
+	struct tfh_ranks_finding *finding;
+	uint32_t findings;
+	struct tfh_ranks_hang *hang;
+	uint32_t hangs;
+	uint32_t path[8]; /* rows of ranks: each waits for the next one, the last for none */
+	uint32_t path_comm[8]; /* in that communicator */
+	uint32_t path_n;
+};
+
+/* ranks_job.c: reads the digests and finds everything. The caller frees the result. 0 or -errno with `err`;
+ * -ENODATA: none holds a rank. */
+int tfh_ranks_find(char *const *digest, uint32_t n, struct tfh_ranks **out, struct tfh_err *err);
+void tfh_ranks_free(struct tfh_ranks *job);
+/* What a finding costs per step, in seconds; of a clock: nothing that can be said. */
+double tfh_ranks_cost(const struct tfh_ranks_finding *f);
+
+/* ranks_text.c */
+struct tfh_ranks_style {
+	bool color, all; /* all: every finding, and the whole heat map */
+	unsigned columns;
+};
+void tfh_ranks_text(FILE *out, const struct tfh_ranks *job, const struct tfh_ranks_style *style);
+/* ranks_map.c: own time against that of peers, ranks by time. */
+void tfh_ranks_map(FILE *out, const struct tfh_ranks *job, unsigned rows, unsigned columns);
+/* ranks_table.c: one line per rank. */
+void tfh_ranks_table(FILE *out, const struct tfh_ranks *job);
+/* ranks_json.c: one document of schema tfhook.ranks/1. 0 or -errno. */
+int tfh_ranks_json(FILE *out, const struct tfh_ranks *job);
+
+#endif

@@ -1,0 +1,51 @@
+/* The steps of tfh_ranks_find(), in their order. */
+#ifndef TFH_RANKS_PARTS_H
+#define TFH_RANKS_PARTS_H
+
+#include "digest/digest.h"
+#include "ranks/ranks.h"
+
+/* ranks_fold.c: adds the steps of a digest to its ranks; `rank` by number of DRNK. */
+struct tfh_ranks_folding;
+struct tfh_ranks_folding *tfh_ranks_folding_new(void);
+int tfh_ranks_fold(struct tfh_ranks_folding *x, struct tfh_run_digest *d,
+		   struct tfh_ranks_rank *rank, struct tfh_err *err);
+
+/* Doubles the width of a rank's intervals until it is at least that. */
+void tfh_ranks_widen(struct tfh_ranks_rank *r, double width_s);
+
+/* ranks_sample.c: its anchors and communicators. */
+int tfh_ranks_take_anchors(struct tfh_run_digest *d, struct tfh_ranks_rank *rank,
+			   struct tfh_err *err);
+
+/* ranks_read.c: reads all digests on a few threads. 0 or -errno with `err`. */
+int tfh_ranks_read(struct tfh_ranks *job, char *const *digest, uint32_t n, struct tfh_err *err);
+
+/* ranks_comms.c: joins the ranks' parts to communicators, and chooses peers. 0 or -ENOMEM. */
+int tfh_ranks_join(struct tfh_ranks *job);
+
+/* ranks_clocks.c: aligns the hosts' clocks by the ends of exchanges. 0 or -ENOMEM. */
+int tfh_ranks_align(struct tfh_ranks *job);
+/* Time on the common axis, in seconds, of a host's time since its start. */
+double tfh_ranks_time(const struct tfh_ranks *job, uint32_t host, int64_t ns);
+
+/* ranks_meets.c: who comes late to exchanges, and how long they take. 0 or -ENOMEM. */
+int tfh_ranks_meet(struct tfh_ranks *job);
+
+/* ranks_slow.c: ranks, hosts and places that take longer than their peers. 0 or -ENOMEM. */
+int tfh_ranks_find_slow(struct tfh_ranks *job);
+/* ranks_rare.c: ranks some of whose steps are far longer than usual. 0 or -ENOMEM. */
+int tfh_ranks_find_rare(struct tfh_ranks *job);
+/* ranks_links.c: exchanges that take longer than others of their kind; clocks that differ. 0 or -ENOMEM. */
+int tfh_ranks_find_links(struct tfh_ranks *job);
+/* ranks_hang.c: missing ranks, and exchanges that were not completed. 0 or -ENOMEM. */
+int tfh_ranks_find_hangs(struct tfh_ranks *job);
+
+/* Adds a finding, all 0. NULL: out of memory. */
+struct tfh_ranks_finding *tfh_ranks_add(struct tfh_ranks *job, enum tfh_ranks_what what);
+/* Median of n values, which are sorted; NAN: none. */
+double tfh_ranks_median(double *v, uint32_t n);
+/* Median distance from a value, scaled to a standard deviation; `v` is changed. */
+double tfh_ranks_spread(double *v, uint32_t n, double from);
+
+#endif

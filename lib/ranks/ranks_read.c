@@ -1,0 +1,280 @@
+/* Reads all digests of a job on a few threads, each a file at a time, so that memory does not depend on
+ * their sizes. */
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ranks/ranks_parts.h"
+
+#define THREADS 8
+
+struct job_reading {
+	struct tfh_ranks *job;
+	char *const *path;
+	uint32_t n, next;
+	struct tfh_ranks_rank **part; /* [n]: ranks of each file */
+	pthread_mutex_t lock;
+	struct tfh_err err;
+	int rc;
+	bool facts; /* the job's own are known */
+};
+
+/* ---- one digest ---- */
+
+static void fill_rank(struct tfh_ranks_rank *r, const struct tfh_digest_rank *row)
+{
+	*r = (struct tfh_ranks_rank){.rank = row->rank && row->rank <= TFH_RANKS_MOST
+						     ? (int32_t)row->rank - 1
+						     : -1,
+				     .local = row->local && row->local <= TFH_RANKS_MOST
+						      ? (int32_t)row->local - 1
+						      : -1,
+				     .peers = UINT32_MAX,
+				     .pid = row->pid,
+				     .processes = row->processes,
+				     .end = row->end && row->end <= TFH_END_COUNT ? row->end - 1
+										  : TFH_END_NONE,
+				     .code = row->code,
+				     .closed = row->state & TFH_DIGEST_CLOSED,
+				     .recording = row->state & TFH_DIGEST_RECORDING,
+				     .heard_ns = row->heard_ns < INT64_MAX / 4
+							 ? (int64_t)row->heard_ns
+							 : 0,
+				     .exchanges = row->exchanges,
+				     .late_s = NAN,
+				     .held_s = NAN,
+				     .last = NAN};
+}
+
+/* The longest open call of each rank. */
+static void take_opens(struct job_reading *x, const struct tfh_run_digest *d,
+		       struct tfh_ranks_rank *rank, uint32_t n)
+{
+	const struct tfh_digest_part *p = tfh_digest_part_of(d, TFT_DOPN);
+	const struct tfh_digest_open *row = p->row;
+	struct tfh_arena *arena = &x->job->arena;
+
+	for (uint32_t i = 0; i < p->n; i++) {
+		struct tfh_ranks_rank *r = row[i].rank < n ? &rank[row[i].rank] : NULL;
+		double open_s = (double)row[i].open_ns * 1e-9;
+		if (!r || (r->open && r->open_s >= open_s))
+			continue;
+		r->open = tfh_arena_strdup(arena, tfh_digest_text(p, row[i].name));
+		r->open_s = open_s;
+		r->open_line = row[i].line;
+		r->open_state = row[i].state;
+		r->open_file = tfh_arena_strdup(arena, tfh_digest_text(p, row[i].file));
+		r->open_function = tfh_arena_strdup(arena, tfh_digest_text(p, row[i].function));
+	}
+}
+
+static const char *kept_fact(struct tfh_ranks *job, const struct tfh_run_digest *d,
+			     const char *name)
+{
+	const char *text = tfh_digest_fact(d, name);
+
+	return text ? tfh_arena_strdup(&job->arena, text) : NULL;
+}
+
+/* A job's own name is that of the first word that is no option of an interpreter. */
+static const char *command_of(struct tfh_ranks *job, const struct tfh_run_digest *d)
+{
+	const char *first = kept_fact(job, d, "command.0"),
+		   *second = kept_fact(job, d, "command.1");
+	bool script = first && second && *second != '-' && strstr(first, "python");
+
+	return script ? second : first;
+}
+
+static void take_facts(struct job_reading *x, const struct tfh_run_digest *d)
+{
+	struct tfh_ranks *job = x->job;
+	double world = tfh_digest_number(d, "ranks"), wall = tfh_digest_number(d, "wall_s");
+
+	if (!x->facts) {
+		job->command = command_of(job, d);
+		job->end = kept_fact(job, d, "end");
+	}
+	x->facts = true;
+	if (world > job->world && world <= TFH_RANKS_MOST)
+		job->world = (uint32_t)world;
+	if (wall > job->wall_s && wall < 1e10)
+		job->wall_s = wall;
+}
+
+static void take_host(struct job_reading *x, struct tfh_run_digest *d, uint32_t at,
+		      struct tfh_ranks_rank *rank, uint32_t n)
+{
+	struct tfh_ranks_host *h = &x->job->host[at];
+	const struct tfh_digest_part *p = tfh_digest_part_of(d, TFT_DRNK);
+	const struct tfh_digest_rank *row = p->row;
+	const char *judge = tfh_digest_fact(d, "judge"), *name = tfh_digest_fact(d, "run.host");
+	double start = tfh_digest_number(d, "start_ns");
+
+	name = n ? tfh_digest_text(p, row[0].host) : name;
+	h->name = tfh_arena_strdup(&x->job->arena, name ? name : "");
+	h->start_ns = start > 0 && start < 4e18 ? strtoll(tfh_digest_fact(d, "start_ns"), NULL, 10)
+						: 0;
+	h->other_judge = !judge || strcmp(judge, tfh_judge_id());
+	h->offset_s = h->drift = h->residual_s = NAN;
+	h->ranks = n;
+	x->part[at] = rank;
+	take_opens(x, d, rank, n);
+	take_facts(x, d);
+}
+
+static int read_one(struct job_reading *x, struct tfh_ranks_folding *folding, uint32_t at,
+		    struct tfh_err *err)
+{
+	struct tfh_run_digest *d;
+	int rc = tfh_digest_open(x->path[at], &d, err);
+
+	if (rc)
+		return rc;
+	const struct tfh_digest_part *p = tfh_digest_part_of(d, TFT_DRNK);
+	struct tfh_ranks_rank *rank = calloc(p->n + 1u, sizeof(*rank));
+	rc = rank ? 0 : -ENOMEM;
+	for (uint32_t i = 0; i < p->n && !rc; i++)
+		fill_rank(&rank[i], (const struct tfh_digest_rank *)p->row + i);
+	if (!rc)
+		rc = tfh_ranks_fold(folding, d, rank, err);
+	if (!rc)
+		rc = tfh_ranks_take_anchors(d, rank, err);
+	pthread_mutex_lock(&x->lock);
+	if (!rc)
+		take_host(x, d, at, rank, p->n);
+	pthread_mutex_unlock(&x->lock);
+	if (rc) {
+		for (uint32_t i = 0; rank && i < p->n; i++)
+			free(rank[i].sample);
+		free(rank);
+	}
+	tfh_digest_close(d);
+	return rc;
+}
+
+/* A damaged digest does not prevent reading the others. */
+static void *read_some(void *arg)
+{
+	struct job_reading *x = arg;
+	struct tfh_ranks_folding *folding = tfh_ranks_folding_new();
+	uint32_t at = x->n;
+
+	do {
+		struct tfh_err err = {0};
+		int rc = 0;
+		if (!folding)
+			rc = -ENOMEM;
+		else if (at < x->n)
+			rc = read_one(x, folding, at, &err);
+		pthread_mutex_lock(&x->lock);
+		if (rc == -ENOMEM) {
+			x->rc = rc;
+		} else if (rc) {
+			if (!x->job->unread++)
+				x->job->unread_why = tfh_arena_strdup(&x->job->arena, err.text);
+			x->err = err;
+		}
+		at = x->rc || x->next >= x->n ? x->n : x->next++;
+		pthread_mutex_unlock(&x->lock);
+	} while (at < x->n);
+	free(folding);
+	return NULL;
+}
+
+/* ---- all ---- */
+
+static int by_rank(const void *a, const void *b)
+{
+	const struct tfh_ranks_rank *x = a, *y = b;
+
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	return x->host < y->host ? -1 : x->host > y->host;
+}
+
+/* Joins the ranks of all files. Processes without a rank are left out, and all but one of a rank that was on
+ * several hosts. */
+static int join_parts(struct job_reading *x)
+{
+	struct tfh_ranks *job = x->job;
+	size_t n = 0;
+
+	for (uint32_t h = 0; h < x->n; h++)
+		n += x->part[h] ? job->host[h].ranks : 0;
+	job->rank = calloc(n + 1, sizeof(*job->rank));
+	if (!job->rank || n > TFH_RANKS_MOST)
+		return -ENOMEM;
+	for (uint32_t h = 0; h < x->n; h++)
+		for (uint32_t i = 0; x->part[h] && i < job->host[h].ranks; i++) {
+			struct tfh_ranks_rank *r = &x->part[h][i];
+			r->host = h;
+			if (r->rank < 0)
+				free(r->sample);
+			else
+				job->rank[job->n++] = *r;
+		}
+	qsort(job->rank, job->n, sizeof(*job->rank), by_rank);
+	uint32_t kept = 0;
+	for (uint32_t i = 0; i < job->n; i++) {
+		struct tfh_ranks_rank *r = &job->rank[i],
+				      *last = kept ? &job->rank[kept - 1] : NULL;
+		if (!last || last->rank != r->rank) {
+			job->rank[kept++] = *r;
+			continue;
+		}
+		/* It was restarted on another host: the one that did more counts. */
+		bool more = r->steps > last->steps;
+		uint32_t processes = last->processes + r->processes;
+		free(more ? last->sample : r->sample);
+		if (more)
+			*last = *r;
+		last->processes = processes;
+	}
+	job->n = kept;
+	return 0;
+}
+
+static unsigned threads(void)
+{
+	long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return n < 1 ? 1 : n > THREADS ? THREADS : (unsigned)n;
+}
+
+int tfh_ranks_read(struct tfh_ranks *job, char *const *digest, uint32_t n, struct tfh_err *err)
+{
+	struct job_reading x = {
+		.job = job, .path = digest, .n = n, .lock = PTHREAD_MUTEX_INITIALIZER};
+	pthread_t thread[THREADS];
+	unsigned started = 0;
+
+	job->host = calloc(n + 1, sizeof(*job->host));
+	job->hosts = n;
+	x.part = calloc(n + 1, sizeof(struct tfh_ranks_rank *));
+	if (!job->host || !x.part)
+		x.rc = -ENOMEM;
+	for (; !x.rc && started + 1 < threads() && started + 1 < n; started++)
+		if (pthread_create(&thread[started], NULL, read_some, &x))
+			break;
+	if (!x.rc)
+		read_some(&x);
+	for (unsigned i = 0; i < started; i++)
+		pthread_join(thread[i], NULL);
+	if (!x.rc)
+		x.rc = join_parts(&x);
+	for (uint32_t i = 0; x.part && i < n; i++)
+		free(x.part[i]);
+	free(x.part);
+	if (x.rc)
+		return tfh_err_set(err, x.rc, "%s",
+				   x.rc == -ENOMEM ? "out of memory" : x.err.text);
+	if (!job->n && job->unread) {
+		*err = x.err;
+		return x.err.code ? x.err.code : -EBADMSG;
+	}
+	return job->n ? 0 : tfh_err_set(err, -ENODATA, "no rank in %u digests", n);
+}

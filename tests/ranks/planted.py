@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""The report on a job of many ranks, from digests alone, names every planted defect (a slow host, device, rail, switch, loader, a rank that
+becomes slow halfway, checkpoints of one rank, a clock that is off and drifts, a rank without a digest, one that hangs), each with its place,
+cause and size, and invents none, neither beside them nor in a sound job; by itself, each is the only one. Clocks are told to a few
+microseconds. A damaged digest is left out and named. The digests take at most 17 bytes a step and rank."""
+import json
+import os
+import re
+import subprocess
+import sys
+
+BUILD, TMP = os.environ["TFH_BUILD"], os.environ["TFH_TMP"]
+HOSTS, LOCAL, STEPS = 64, 4, 2000
+bad = 0
+
+
+def check(true, *words):
+    global bad
+    if not true:
+        bad += 1
+        print("WRONG", *words)
+
+
+def tfhook(*args, status=0):
+    done = subprocess.run([f"{BUILD}/bin/tfhook", *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=300)
+    check(done.returncode == status, args, "ended with", done.returncode, done.stderr[-300:])
+    return done.stdout
+
+
+def made(name, seed, *defects, steps=STEPS):
+    """A job's digests, and what was planted."""
+    where = f"{TMP}/{name}"
+    os.mkdir(where)
+    done = subprocess.run([f"{BUILD}/tests/ranks/digests", where, str(HOSTS), str(LOCAL), str(steps), str(seed), *defects],
+                          stdout=subprocess.PIPE, text=True, check=True, timeout=300)
+    return where, json.loads(done.stdout)
+
+
+def near(a, b, off):
+    return a is not None and abs(a - b) <= off
+
+
+def judge(name, seed, *defects):
+    where, planted = made(name, seed, *defects)
+    said = json.loads(tfhook("report", "--json", where))
+    check(said["schema"] == "tfhook.ranks/1" and said["world"] == HOSTS * LOCAL, name, "world", said["world"])
+    left = list(said["findings"])
+
+    def found(what, **want):
+        """The only finding of that kind; it is taken off the list."""
+        these = [f for f in left if f["what"] == what and all(f.get(k) == v for k, v in want.items())]
+        check(len(these) == 1, name, what, want, "found", len(these), "times in", [f["text"] for f in said["findings"]])
+        for f in these:
+            left.remove(f)
+        return these[0] if these else {"s": None, "from": None, "to": None, "usual_s": None, "every": None, "drift": None}
+
+    if "host" in planted:
+        f = found("slow-host", host=planted["host"], cause="host.python", ranks=LOCAL)
+        check(near(f["s"], 0.04, 0.003) and f["from"] == 0 and f["to"] == 1, name, f)
+    if "device" in planted:
+        f = found("slow-rank", rank=planted["device"], cause="compute")
+        check(near(f["s"], 0.13 * 0.36, 0.003) and f["from"] == 0, name, f)
+    if "loader" in planted:
+        f = found("slow-rank", rank=planted["loader"], cause="input.read")
+        check(near(f["s"], 0.03, 0.003) and f["from"] == 0, name, f)
+    if "halfway" in planted:
+        f = found("slow-rank", rank=planted["halfway"], cause="compute")
+        check(near(f["s"], 0.15 * 0.36, 0.004) and near(f["from"], 0.5, 0.05) and f["to"] == 1, name, f)
+    if "rail" in planted:
+        f = found("slow-rail", local_rank=planted["rail"])
+        check(near(f["s"], 0.09, 0.01) and near(f["usual_s"], 0.046, 0.003), name, f)
+    if "switch" in planted:
+        f = found("slow-switch")
+        check(f.get("rack", "").startswith(planted["switch"]) and near(f["s"], 0.081, 0.01), name, f)
+    if "checkpoint" in planted:
+        f = found("rare-steps", rank=0, cause="host.checkpoint")
+        check(f["every"] == 500 and near(f["s"], 3, 0.1), name, f)
+    if "clock" in planted:
+        f = found("clock", host=planted["clock"])
+        check(near(f["s"], 3.2, 0.003) and near(f["drift"], 40e-6, 2e-6), name, f)
+    check(not left, name, "invented", [f["text"] for f in left])
+    check(said["missing"] == ([planted["missing"]] if "missing" in planted else []), name, "missing", said["missing"])
+    check([h["rank"] for h in said["hangs"]] == ([planted["hung"]] if "hung" in planted else []), name, said["hangs"])
+    for h in said["hangs"]:
+        check((h["group"], h["call"], h["file"], h["line"]) == ("tensor", "cuMemcpyDtoH_v2", "/job/train.py", 77) and h["since_s"] > 20 and
+              h["waiting"] == len(said["ranks"]) - 1, name, h)
+    off = [h for h in said["hosts"] if abs(h["clock_offset_s"]) > 0.002 and h["host"] != planted.get("clock")]
+    check(not off and all(h["clock_residual_s"] < 5e-6 for h in said["hosts"]), name, "clocks", off)
+    kinds = {(g["kind"], g["stride"]) for g in said["groups"] if g["ranks"] not in (LOCAL - 1, 15)}
+    check(kinds <= {("all", 1), ("all", 0), ("tensor", 1), ("data", LOCAL)}, name, "groups", kinds)
+    return where, planted, said
+
+
+where, planted, said = judge("all", 1, "all")
+text = tfhook("report", where)
+check(all(len(line) <= 80 for line in text.splitlines()), "lines", text)
+check(re.search(r"rank %d .*has not\s+entered exchange" % planted["hung"], text) and "MISSING, DEAD OR HANGING" in text, text)
+ranks = tfhook("report", "--ranks", where).splitlines()
+check(len(ranks) == HOSTS * LOCAL, "one line a rank, and a heading", len(ranks))
+tfhook("report", "--strict", where, status=4)
+check("about one host" in subprocess.run([f"{BUILD}/bin/tfhook", "report", "--kernels", where], stderr=subprocess.PIPE, text=True).stderr, "kernels")
+
+where, _, said = judge("sound", 2)
+check("no rank, host, rail or switch stands out" in tfhook("report", where), "a sound job")
+size = sum(os.path.getsize(f"{where}/{n}") for n in os.listdir(where)) / (HOSTS * LOCAL * STEPS)
+print("%.1f bytes a step and rank" % size)
+check(size <= 17, "size", size)
+for seed, defect in enumerate(("host", "device", "rail", "switch", "loader", "checkpoint", "halfway", "clock", "missing", "hung"), 3):
+    judge(defect, seed, defect)
+
+# A damaged digest; what no digest is.
+name = sorted(os.listdir(where))[5]
+with open(f"{where}/{name}", "r+b") as f:
+    f.seek(5000)
+    f.write(b"\0" * 200)
+with open(f"{where}/torn.digest.tft", "wb") as f:
+    f.write(b"nothing of the kind")
+said = json.loads(tfhook("report", "--json", where))
+check(said["digests_unread"] == 2 and len(said["missing"]) == LOCAL and not said["findings"], "damaged", said["digests_unread"], said["missing"])
+sys.exit(bad != 0)
