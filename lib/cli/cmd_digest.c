@@ -47,7 +47,7 @@ int tfh_cmd_digest(const struct tfh_command_line *args)
 				 ? tfh_err_set(&err, -errno, "%s: %s", from, strerror(errno))
 				 : 0;
 		if (!rc)
-			rc = tfh_digest_update(from, out, &st, &err);
+			rc = tfh_digest_update(from, out, NULL, &st, &err);
 		if (!rc)
 			continue;
 		tfh_say_why(&err, rc);

@@ -12,17 +12,18 @@
 #include "model/big.h"
 #include "report/format.h"
 
-int tfh_digest_make(const char *path, int fd, struct tfh_err *err)
+int tfh_digest_make(const char *path, const char *host, int fd, struct tfh_err *err)
 {
 	struct tfh_inputs in = {.n = 0};
 	struct tfh_run *run = NULL;
 	/* Lists the files before reading them: a file that is added meanwhile makes the digest stale. */
-	int rc = tfh_inputs_find(path, &in);
+	int rc = tfh_inputs_find(path, host, &in);
 
 	if (rc)
 		tfh_err_set(err, rc, "%s: %s", path, strerror(-rc));
 	else
-		rc = tfh_progress_open(&path, 1, &run, err);
+		rc = host ? tfh_run_open_host(path, host, &run, err)
+			  : tfh_progress_open(&path, 1, &run, err);
 	if (rc) {
 		close(fd);
 	} else {
@@ -47,7 +48,7 @@ static int make_unnamed(const char *path, struct tfh_run_digest **out, struct tf
 			close(fd);
 		return tfh_err_set(err, rc, "no room for a temporary file: set TMPDIR");
 	}
-	int rc = tfh_digest_make(path, fd, err);
+	int rc = tfh_digest_make(path, NULL, fd, err);
 	snprintf(name, sizeof(name), "/proc/self/fd/%d", kept);
 	if (!rc)
 		rc = tfh_digest_open(name, out, err);
@@ -64,7 +65,7 @@ static int open_in(const char *dir, bool if_fresh, struct tfh_run_digest **out)
 	int rc = tfh_digest_open(path, out, NULL);
 	if (rc || !if_fresh)
 		return rc;
-	rc = tfh_inputs_find(dir, &in);
+	rc = tfh_inputs_find(dir, NULL, &in);
 	if (!rc && !tfh_digest_is_fresh(*out, &in))
 		rc = -ESTALE;
 	tfh_inputs_free(&in);

@@ -27,6 +27,7 @@
 #include "cli/digests.h"
 #include "cli/run.h"
 #include "format/journal_view.h"
+#include "model/host_files.h"
 #include "model/open/opening.h"
 
 #define RUNS 65536u
@@ -50,7 +51,9 @@ struct followed_run {
 	double cost_s;	 /* its processor time */
 	int status;	 /* its exit code */
 	bool told, ended;
-	bool elsewhere; /* another host makes its digest */
+	/* It began on another host, which makes the digest of all of it; or, of a run of several hosts, each
+	 * host that of its own processes. */
+	bool elsewhere;
 };
 
 struct follower {
@@ -91,6 +94,7 @@ struct run_files {
 	double age_s;  /* of the newest file */
 	bool has_end;
 	bool has_traces; /* or other files that may be traces */
+	bool has_own;	 /* traces of this host */
 };
 
 static bool is_about(const char *name)
@@ -99,8 +103,9 @@ static bool is_about(const char *name)
 	       !strcmp(name, "end.json");
 }
 
-static struct run_files look_at(const char *dir)
+static struct run_files look_at(const char *dir, const char *here)
 {
+	char host[TFH_HOST_NAME];
 	struct run_files f = {.age_s = 1e9};
 	DIR *d = opendir(dir);
 	struct dirent *e;
@@ -116,6 +121,7 @@ static struct run_files look_at(const char *dir)
 		f.age_s = age < f.age_s ? age : f.age_s;
 		f.has_end |= !strcmp(e->d_name, "end.json");
 		f.has_traces |= !is_about(e->d_name);
+		f.has_own |= tfh_host_of_file(e->d_name, host) && !strcmp(host, here);
 		/* The sum does not depend on the order in which files are listed. */
 		f.hash += tfh_hash_u64(st.st_ino ^ tfh_hash_u64((uint64_t)st.st_size) ^
 				       tfh_hash_u64(time_of(&st) + 1));
@@ -144,12 +150,12 @@ static bool records(const char *dir)
 /* ---- a digest ---- */
 
 /* In the child: returns the exit code. */
-static int update(const struct followed_run *r)
+static int update(const struct follower *f, const struct followed_run *r)
 {
 	struct tfh_err err = {0};
 	struct stat st;
 	int rc = stat(r->dir, &st) ? tfh_err_set(&err, -errno, "%s: %s", r->dir, strerror(errno))
-				   : tfh_digest_update(r->dir, NULL, &st, &err);
+				   : tfh_digest_update(r->dir, NULL, f->host, &st, &err);
 
 	fflush(stdout);
 	/* A run that has just begun has no steps yet. */
@@ -193,7 +199,7 @@ static int wait_for(pid_t pid, const struct followed_run *r, double *cost_s)
 	return TFH_EXIT_UNREADABLE;
 }
 
-static void make_digest(struct followed_run *r)
+static void make_digest(const struct follower *f, struct followed_run *r)
 {
 	fflush(NULL);
 	pid_t pid = fork();
@@ -201,7 +207,7 @@ static void make_digest(struct followed_run *r)
 	if (!pid) {
 		signal(SIGINT, SIG_IGN); /* a terminal sends it here, too; the parent decides */
 		signal(SIGTERM, SIG_DFL);
-		_exit(update(r));
+		_exit(update(f, r));
 	}
 	r->status = pid < 0 ? TFH_EXIT_UNREADABLE : wait_for(pid, r, &r->cost_s);
 	r->told |= r->status && r->status != TFH_EXIT_NOTHING;
@@ -214,19 +220,21 @@ static void look_at_run(struct follower *f, struct followed_run *r)
 {
 	struct stat st;
 
-	if (r->elsewhere || stat(r->dir, &st) || (r->ended && time_of(&st) == r->listed))
+	if (stat(r->dir, &st) || (r->ended && time_of(&st) == r->listed))
 		return;
-	struct run_files files = look_at(r->dir);
+	struct run_files files = look_at(r->dir, f->host);
 	bool over = files.has_end || files.age_s > QUIET_S;
 	bool ended = over && !records(r->dir);
 	double since = now_s() - r->made_s, least = r->cost_s / SHARE;
 
 	least = least > f->interval_s ? least : f->interval_s;
-	if (f->folder && ended && !files.has_traces)
+	if (r->elsewhere && !files.has_own)
+		r->files = files.hash; /* nothing of it is of this host so far */
+	else if (f->folder && ended && !files.has_traces)
 		r->files = files.hash; /* there is nothing to judge, and never will be */
 	else if ((files.hash != r->files || !r->made_s) &&
 		 (ended || !r->made_s || since >= least)) {
-		make_digest(r);
+		make_digest(f, r);
 		r->files = files.hash;
 	}
 	r->ended = ended && files.hash == r->files;
@@ -242,20 +250,6 @@ static bool is_run(const char *dir)
 	return !access(path, F_OK) || tfh_place_traces(dir);
 }
 
-/* Whether this host makes the run's digest. Of several hosts that share a folder, the one where the run began
- * does. */
-static bool is_here(const struct follower *f, const char *dir)
-{
-	struct tfh_arena arena;
-	struct tfh_meta meta;
-
-	tfh_arena_init(&arena, 0);
-	tfh_meta_read(&arena, dir, &meta);
-	bool here = !meta.host || !*meta.host || !strcmp(meta.host, f->host);
-	tfh_arena_free(&arena);
-	return here;
-}
-
 static int add_run(struct follower *f, const char *dir)
 {
 	struct followed_run *grown = realloc(f->run, (f->n + 1) * sizeof(*grown));
@@ -264,7 +258,8 @@ static int add_run(struct follower *f, const char *dir)
 		return -ENOMEM;
 	f->run = grown;
 	f->run[f->n] = (struct followed_run){.dir = strdup(dir),
-					     .elsewhere = f->folder && !is_here(f, dir)};
+					     .elsewhere = f->folder &&
+							  !tfh_run_began_at(dir, f->host)};
 	if (!f->run[f->n].dir)
 		return -ENOMEM;
 	f->n++;

@@ -7,6 +7,8 @@
 
 #include "base/text.h"
 #include "cli/many_ranks.h"
+#include "model/host_files.h"
+#include "model/model.h"
 #include "ranks/ranks.h"
 
 #define MOST 65536u /* digests */
@@ -54,14 +56,15 @@ void tfh_host_digests_free(struct tfh_host_digests *x)
 	*x = (struct tfh_host_digests){.n = 0};
 }
 
-static bool find(const struct tfh_command_line *args, struct tfh_host_digests *out)
+static bool find(const struct tfh_command_line *args, char *path, size_t size,
+		 struct tfh_host_digests *out)
 {
-	char newest[4096];
-	const char *path = args->operands == 1 ? args->operand[0] : newest;
 	struct stat st;
 
-	if (args->operands > 1 || (!args->operands && !tfh_run_newest(newest, sizeof(newest))))
+	if (args->operands > 1 || (!args->operands && !tfh_run_newest(path, size)))
 		return false;
+	if (args->operands)
+		snprintf(path, size, "%s", args->operand[0]);
 	if (stat(path, &st) || !S_ISDIR(st.st_mode))
 		return false;
 	if (tfh_host_digests_find(path, out) || !out->n) {
@@ -69,6 +72,40 @@ static bool find(const struct tfh_command_line *args, struct tfh_host_digests *o
 		return false;
 	}
 	return true;
+}
+
+/* The bytes of a host's segments that its digest was made from; UINT64_MAX: it has no digest. */
+static uint64_t digested(const struct tfh_ranks *job, const char *host)
+{
+	for (uint32_t h = 0; h < job->hosts; h++)
+		if (job->host[h].name && !strcmp(job->host[h].name, host))
+			return job->host[h].bytes;
+	return UINT64_MAX;
+}
+
+/* Says how many hosts have recordings that are not in their digests. Segments are only appended to, so their
+ * sizes show it; reading parts of them all, as for one run, would take longer than the report. */
+static void say_stale(const char *dir, const struct tfh_ranks *job)
+{
+	struct tfh_run_hosts hosts;
+	uint32_t none = 0, old = 0, other = 0;
+
+	if (tfh_run_hosts_find(dir, &hosts))
+		return;
+	for (uint32_t i = 0; i < hosts.n; i++) {
+		uint64_t bytes = digested(job, hosts.name[i]);
+		none += bytes == UINT64_MAX;
+		old += bytes != UINT64_MAX && bytes != hosts.bytes[i];
+	}
+	for (uint32_t h = 0; h < job->hosts; h++)
+		other += job->host[h].other_judge;
+	if (none || old)
+		tfh_say("of %u hosts, %u have no digest and %u recorded more since: tfhook digest %s",
+			hosts.n, none, old, dir);
+	else if (other && hosts.n)
+		tfh_say("%u digests are of another version of tfhook: tfhook digest %s", other,
+			dir);
+	tfh_run_hosts_free(&hosts);
 }
 
 static int print(const struct tfh_command_line *args, const struct tfh_ranks *job)
@@ -105,8 +142,9 @@ bool tfh_report_many(const struct tfh_command_line *args, int *status)
 	struct tfh_host_digests x;
 	struct tfh_ranks *job;
 	struct tfh_err err = {0};
+	char dir[4096];
 
-	if (!find(args, &x))
+	if (!find(args, dir, sizeof(dir), &x))
 		return false;
 	if (not_here(args)) {
 		tfh_say("report: --%s is about one host: name its digest (%s)", not_here(args),
@@ -115,6 +153,7 @@ bool tfh_report_many(const struct tfh_command_line *args, int *status)
 	} else {
 		int rc = tfh_ranks_find(x.path, x.n, &job, &err);
 		if (!rc) {
+			say_stale(dir, job);
 			rc = print(args, job);
 			*status = rc ? TFH_EXIT_UNREADABLE
 				  : tfh_line_get(args, "strict") &&

@@ -20,6 +20,7 @@
 #include "cli/digests.h"
 #include "format/journal_view.h"
 #include "format/tft_read.h"
+#include "model/host_files.h"
 
 /* A recording that has gone on for this long without writing is hung rather than running. Recordings on other hosts
  * cannot be asked, and `tfhook run` may have been killed before it wrote end.json. */
@@ -27,7 +28,7 @@
 
 static bool is_segment(const char *name)
 {
-	return tfh_ends_with(name, ".tft") && strcmp(name, TFH_DIGEST_NAME) != 0;
+	return tfh_ends_with(name, ".tft") && !tfh_ends_with(name, TFH_DIGEST_NAME);
 }
 
 typedef int (*each_fn)(void *arg, int dir, const char *name, const struct stat *st);
@@ -126,24 +127,48 @@ static bool has_all(const struct tfh_run_digest *d, const struct tfh_inputs *in)
 	return true;
 }
 
-static bool is_digested(int dir)
+/* Whether the digest of that name has all segments of a host (NULL: of all). */
+static bool is_digested_in(int dir, const char *name, const char *host)
 {
 	struct tfh_inputs in = {.n = 0};
 	struct tfh_run_digest *d;
-	char folder[64], path[96];
+	char folder[64], path[512];
 	struct stat st;
 	bool all = false;
 
 	snprintf(folder, sizeof(folder), "/proc/self/fd/%d/.", dir);
-	snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", dir, TFH_DIGEST_NAME);
-	if (fstatat(dir, TFH_DIGEST_NAME, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode) ||
+	snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", dir, name);
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode) ||
 	    !tfh_digest_check(path) || tfh_digest_open(path, &d, NULL))
 		return false;
-	if (!tfh_inputs_find(folder, &in))
+	if (!tfh_inputs_find(folder, host, &in))
 		all = has_all(d, &in);
 	tfh_inputs_free(&in);
 	tfh_digest_close(d);
 	return all;
+}
+
+/* By one digest of the whole run, or by one for each of its hosts. */
+static bool is_digested(int dir, const struct tfh_prunable *run)
+{
+	struct tfh_run_hosts hosts = {.n = 0};
+	char folder[64], name[TFH_HOST_NAME + 32];
+	bool all = is_digested_in(dir, TFH_DIGEST_NAME, NULL);
+	uint64_t bytes = 0;
+
+	if (all)
+		return true;
+	snprintf(folder, sizeof(folder), "/proc/self/fd/%d/.", dir);
+	if (tfh_run_hosts_find(folder, &hosts))
+		return false;
+	all = hosts.n > 0;
+	for (uint32_t i = 0; i < hosts.n && all; i++) {
+		snprintf(name, sizeof(name), "%s.%s", hosts.name[i], TFH_DIGEST_NAME);
+		all = is_digested_in(dir, name, hosts.name[i]);
+		bytes += hosts.bytes[i];
+	}
+	tfh_run_hosts_free(&hosts);
+	return all && bytes == run->bytes; /* a segment of no known host is in none */
 }
 
 const char *tfh_prune_refused(int dir, const struct tfh_prunable *run)
@@ -163,7 +188,7 @@ const char *tfh_prune_refused(int dir, const struct tfh_prunable *run)
 	bool ended = !fstatat(dir, "end.json", &st, AT_SYMLINK_NOFOLLOW);
 	if (!ended && run->newest_s > (int64_t)time(NULL) - QUIET_S)
 		return "it may still be recorded elsewhere: no end.json, and files younger than a day";
-	if (!is_digested(dir))
+	if (!is_digested(dir, run))
 		return "it has no digest of all its segments: tfhook digest DIR";
 	return NULL;
 }

@@ -24,9 +24,9 @@ struct tfh_inputs {
 	} * v;
 	uint32_t n;
 };
-/* Lists the files of a recording: PATH itself, or the files of a run directory by name, without digests. 0 or
- * -errno. */
-int tfh_inputs_find(const char *path, struct tfh_inputs *out);
+/* Lists the files of a recording: PATH itself, or the files of a run directory by name, without digests, and
+ * without those of other hosts' processes (`host` NULL: of all). 0 or -errno. */
+int tfh_inputs_find(const char *path, const char *host, struct tfh_inputs *out);
 void tfh_inputs_free(struct tfh_inputs *in);
 /* Name of a directory's digest. */
 #define TFH_DIGEST_NAME "digest.tft"

@@ -119,6 +119,17 @@ static void add_call(struct anchor_list *x, const struct tfh_event *ev)
 	}
 }
 
+static void note_idle(struct tfh_digest_idle *idle, const struct tfh_event *ev)
+{
+	if (ev->kind == TFT_CALL && !ev->depth && ev->t1 >= idle->begin) {
+		*idle = (struct tfh_digest_idle){.begin = ev->t1, .thread = ev->thread};
+	} else if (ev->kind == TFT_LOOK && ev->thread == idle->thread && ev->t1 > idle->begin) {
+		idle->look = ev->t1;
+		idle->state = ev->result;
+		idle->place = ev->stack ? ev->stack : idle->place;
+	}
+}
+
 /* There is room for them beyond `most`. */
 static void add_last_ones(struct anchor_list *x)
 {
@@ -228,7 +239,7 @@ static int put_list(struct tfh_digest_out *o, const struct anchor_list *x)
 }
 
 static int read_anchors(struct anchor_list *x, struct tfh_collectives *calls, struct tfh_run *run,
-			uint32_t process)
+			uint32_t process, struct tfh_digest_idle *idle)
 {
 	const struct tfh_event *ev;
 	struct tfh_merge *m;
@@ -239,6 +250,7 @@ static int read_anchors(struct anchor_list *x, struct tfh_collectives *calls, st
 	while (!rc && (ev = tfh_merge_look(m))) {
 		rc = tfh_collectives_add(calls, ev);
 		add_call(x, ev);
+		note_idle(idle, ev);
 	}
 	if (!rc)
 		rc = tfh_merge_error(m, NULL);
@@ -248,7 +260,7 @@ static int read_anchors(struct anchor_list *x, struct tfh_collectives *calls, st
 }
 
 int tfh_digest_put_anchors(struct tfh_digest_out *o, struct tfh_run *run, uint32_t process,
-			   uint32_t rank, uint64_t steps)
+			   uint32_t rank, uint64_t steps, struct tfh_digest_idle *idle)
 {
 	struct anchor_list *x = calloc(1, sizeof(*x));
 	struct tfh_collectives *calls = tfh_collectives_new();
@@ -260,7 +272,7 @@ int tfh_digest_put_anchors(struct tfh_digest_out *o, struct tfh_run *run, uint32
 			  : steps < ANCHORS_MOST ? (uint32_t)steps
 						 : ANCHORS_MOST;
 		x->v = malloc((x->most + COMMUNICATORS) * sizeof(*x->v));
-		rc = x->v ? read_anchors(x, calls, run, process) : -ENOMEM;
+		rc = x->v ? read_anchors(x, calls, run, process, idle) : -ENOMEM;
 		if (!rc)
 			rc = use_device_times(x, calls, run, process);
 		if (!rc)

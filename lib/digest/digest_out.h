@@ -27,10 +27,17 @@ void tfh_digest_out_free(struct tfh_digest_out *o);
 /* digest_fill.c: the tree, lines, kernels, copies, meters; the files. 0 or -errno. */
 int tfh_digest_fill(struct tfh_digest_out *o, const struct tfh_result *r);
 int tfh_digest_fill_inputs(struct tfh_digest_out *o, const struct tfh_inputs *in);
+/* The last sample of a rank's thread after its last call: where it is outside calls. look 0: none. */
+struct tfh_digest_idle {
+	int64_t begin, look; /* end of the call */
+	uint32_t thread, place;
+	uint16_t state;
+};
+
 /* digest_anchors.c: anchors of one process that is a rank; `rank`: its number in DRNK. At most one anchor per
  * step, or 256; and the last one of each communicator. Adds its communicators to `comm`. */
 int tfh_digest_put_anchors(struct tfh_digest_out *o, struct tfh_run *run, uint32_t process,
-			   uint32_t rank, uint64_t steps);
+			   uint32_t rank, uint64_t steps, struct tfh_digest_idle *idle);
 /* digest_fill.c: one call that was open at the end, of the rank of that number. */
 void tfh_digest_fill_open(struct tfh_digest_out *o, struct tfh_run *run,
 			  const struct tfh_in_flight *open, uint32_t rank,

@@ -100,6 +100,7 @@ struct digest_run {
 	uint32_t n_process;
 	struct tfh_digest_rank *rank;
 	uint32_t n_rank;
+	struct tfh_digest_idle *idle; /* [n_rank] */
 	struct tfh_digest_gone *gone; /* of all ranks */
 	uint32_t n_gone;
 };
@@ -192,12 +193,32 @@ static int write_anchors(struct digest_run *x, const struct tfh_result *r)
 {
 	int rc = 0;
 
+	x->idle = calloc(x->n_rank + 1u, sizeof(*x->idle));
+	if (!x->idle)
+		return -ENOMEM;
 	for (uint32_t i = 0; i < x->n_rank && !rc; i++)
 		if (x->rank[i].rank)
 			rc = tfh_digest_put_anchors(&x->out, r->run, x->rank[i].host, i,
-						    x->rank[i].steps);
+						    x->rank[i].steps, &x->idle[i]);
 	return rc ? rc
 		  : tfh_digest_put(&x->out, TFT_DCOM, &tfh_digest_comms, x->out.comm, x->out.comms);
+}
+
+/* Where a rank was that stopped outside calls. */
+static bool is_idle(const struct digest_run *x, uint32_t i, struct tfh_in_flight *out)
+{
+	const struct tfh_digest_idle *idle = &x->idle[i];
+
+	*out = (struct tfh_in_flight){.fn = "",
+				      .detail = "",
+				      .process = x->rank[i].host,
+				      .thread = idle->thread,
+				      .begin_ns = idle->begin,
+				      .open_s = (double)(idle->look - idle->begin) * 1e-9,
+				      .look_ns = idle->look,
+				      .place = idle->place,
+				      .state = idle->state};
+	return idle->look && !(x->rank[i].state & TFH_DIGEST_CLOSED);
 }
 
 /* Likewise. */
@@ -207,12 +228,17 @@ static int write_opens(struct digest_run *x, struct tfh_run *run)
 	uint32_t n = tfh_run_in_flight(run, &open), rows = 0;
 	struct tfh_digest_open *row = calloc(TFH_DIGEST_ROWS, sizeof(*row));
 
-	for (uint32_t k = 0; row && k < n && rows < TFH_DIGEST_ROWS; k++) {
-		uint32_t i = 0;
-		while (i < x->n_rank && x->rank[i].host != open[k].process)
-			i++;
-		if (i < x->n_rank)
+	for (uint32_t i = 0; row && i < x->n_rank; i++) {
+		struct tfh_in_flight idle;
+		bool calls = false;
+		for (uint32_t k = 0; k < n && rows < TFH_DIGEST_ROWS; k++) {
+			if (open[k].process != x->rank[i].host)
+				continue;
+			calls = true;
 			tfh_digest_fill_open(&x->out, run, &open[k], i, &row[rows++]);
+		}
+		if (!calls && rows < TFH_DIGEST_ROWS && is_idle(x, i, &idle))
+			tfh_digest_fill_open(&x->out, run, &idle, i, &row[rows++]);
 	}
 	int rc = row ? tfh_digest_put(&x->out, TFT_DOPN, &tfh_digest_opens, row, rows) : -ENOMEM;
 	free(row);
@@ -300,6 +326,7 @@ int tfh_digest_write(struct tfh_run *run, const struct tfh_inputs *in, int fd, s
 	tfh_result_free(r);
 	tfh_digest_out_free(&x.out);
 	free(x.rank);
+	free(x.idle);
 	free(x.gone);
 	return rc;
 }

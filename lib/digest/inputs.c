@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "base/crc32c.h"
 #include "digest/digest.h"
+#include "model/host_files.h"
 
 #define ENDS 65536u
 #define MOST 65536u /* files */
@@ -81,7 +82,14 @@ static int by_name(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-static int add_directory(struct tfh_inputs *in, const char *dir)
+static bool is_of_another(const char *name, const char *host)
+{
+	char of[TFH_HOST_NAME];
+
+	return host && tfh_host_of_file(name, of) && strcmp(of, host);
+}
+
+static int add_directory(struct tfh_inputs *in, const char *dir, const char *host)
 {
 	DIR *d = opendir(dir);
 	struct dirent *e;
@@ -91,7 +99,7 @@ static int add_directory(struct tfh_inputs *in, const char *dir)
 		return -errno;
 	while (!rc && (e = readdir(d))) {
 		char path[8192];
-		if (!is_input(e->d_name))
+		if (!is_input(e->d_name) || is_of_another(e->d_name, host))
 			continue;
 		snprintf(path, sizeof(path), "%s/%s", dir, e->d_name);
 		rc = in->n < MOST ? add_input(in, path) : -E2BIG;
@@ -102,14 +110,14 @@ static int add_directory(struct tfh_inputs *in, const char *dir)
 	return rc;
 }
 
-int tfh_inputs_find(const char *path, struct tfh_inputs *out)
+int tfh_inputs_find(const char *path, const char *host, struct tfh_inputs *out)
 {
 	struct stat st;
 
 	memset(out, 0, sizeof(*out));
 	int rc = stat(path, &st) ? -errno : 0;
 	if (!rc)
-		rc = S_ISDIR(st.st_mode) ? add_directory(out, path) : add_input(out, path);
+		rc = S_ISDIR(st.st_mode) ? add_directory(out, path, host) : add_input(out, path);
 	if (rc)
 		tfh_inputs_free(out);
 	return rc;

@@ -134,6 +134,8 @@ bool tfh_run_newest(char *out, size_t cap);
 /* Opens run directories, .tft files, or foreign traces; without paths, the newest run directory
  * below ".". Left-over journals of ended processes on this host are read too (never modified). */
 int tfh_run_open(const char *const *paths, uint32_t n, struct tfh_run **out, struct tfh_err *err);
+/* The same of a run directory, but only the processes of one host. */
+int tfh_run_open_host(const char *dir, const char *host, struct tfh_run **out, struct tfh_err *err);
 void tfh_run_close(struct tfh_run *run);
 
 enum tfh_source tfh_run_source(const struct tfh_run *run);

@@ -116,6 +116,7 @@ struct tfh_run {
 	int64_t start_realtime, wall, end_ns;
 	enum tfh_end end;
 	int end_number;
+	const char *only_host; /* NULL: all; while it is opened */
 	char *temp_dir;
 	const struct tfh_known *known; /* places of a run without files (known.h), else NULL */
 	uint32_t kept_of; /* the process whose decompressed chunks are kept, and their bytes */

@@ -62,7 +62,8 @@ struct tfh_ranks_rank {
 	uint64_t steps;
 	double wall_s, own_s, steady_s; /* sums; own: without exchanges, steady: and without slow steps */
 	double cause_s[TFH_CAUSE_COUNT], compute_s;
-	uint64_t steady; /* number of steps that are not slow */
+	double square_s; /* of own times of steps that are not slow */
+	uint64_t steady; /* number of these */
 	double usual_s;	 /* median of the first steps' own time */
 	double slow_s;	 /* by which slow steps exceed a usual one */
 	double slow_cause_s[TFH_CAUSE_COUNT];
@@ -95,6 +96,7 @@ struct tfh_ranks_host {
 	uint32_t first, ranks; /* rows while reading */
 	uint32_t rack;	       /* number of the hosts' name without its last number */
 	bool other_judge;      /* another version of tfhook made the digest */
+	uint64_t bytes;	       /* of the segments that it was made from */
 	/* Its clock against the median one: ahead by offset + drift * time. NAN: not known. */
 	double offset_s, drift, residual_s;
 	uint64_t aligned; /* exchanges that show it */
@@ -124,7 +126,7 @@ struct tfh_ranks_comm {
 	double transfer_s, wait_s;  /* medians: after the last rank came; of a rank for the last one */
 	uint64_t met;		    /* exchanges seen by all its ranks */
 	uint32_t last_rank;	    /* row of the rank that was last most often */
-	double last_share, last_s;  /* how often, and by how much the others waited then */
+	double last_share, last_s;  /* how often, and the median time by which the others waited */
 };
 
 enum tfh_ranks_what {

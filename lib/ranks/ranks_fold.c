@@ -145,6 +145,7 @@ static int fold_rows(struct tfh_ranks_folding *x, uint32_t from, uint32_t to, in
 		}
 		r->steady++;
 		r->steady_s += own_s;
+		r->square_s += own_s * own_s;
 		t->own_s += (float)own_s;
 		t->steps++;
 	}

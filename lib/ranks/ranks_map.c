@@ -57,6 +57,9 @@ void tfh_ranks_map(FILE *out, const struct tfh_ranks *job, unsigned rows, unsign
 	if (!job->times || !job->n)
 		return;
 	width = width < job->times ? width : job->times;
+	/* A column has a few steps. */
+	if (job->steps / job->n < 4 * width)
+		width = (unsigned)(job->steps / job->n / 4) + 1;
 	rows = rows < job->n ? rows : job->n;
 	for (unsigned i = 0; i < rows; i++)
 		print_row(out, job, (uint32_t)((uint64_t)job->n * i / rows),

@@ -19,11 +19,6 @@ struct sums {
 	uint64_t last, met;
 };
 
-struct lasts {
-	uint64_t n;
-	double held_s;
-};
-
 static int by_number(const void *a, const void *b)
 {
 	const struct arrival *x = a, *y = b;
@@ -53,8 +48,9 @@ static uint32_t arrivals_of(const struct tfh_ranks *job, uint32_t c, struct arri
 
 struct meeting_sums {
 	struct sums *rank;	    /* by row of job->rank */
-	struct lasts *last;	    /* by index in the communicator */
-	double *transfer, *wait, *v; /* of each exchange; v: room */
+	uint32_t *last;	    /* how often each was: by index in the communicator */
+	double *transfer, *wait, *held, *v; /* of each exchange; v: room */
+	uint32_t *who; /* was last in it: index in the communicator */
 	uint32_t n;
 };
 
@@ -84,8 +80,9 @@ static void meet_once(const struct tfh_ranks_comm *c, const struct arrival *a,
 	}
 	x->rank[c->rank[a[at].rank]].held_s += held;
 	x->rank[c->rank[a[at].rank]].last++;
-	x->last[a[at].rank].n++;
-	x->last[a[at].rank].held_s += held;
+	x->last[a[at].rank]++;
+	x->who[x->n] = a[at].rank;
+	x->held[x->n] = held;
 	x->wait[x->n] = last - tfh_ranks_median(x->v, c->n);
 	x->transfer[x->n++] = fmax(leave - last, 0);
 }
@@ -97,7 +94,7 @@ static void meet_all(struct tfh_ranks_comm *c, const struct arrival *a, uint32_t
 
 	x->n = 0;
 	for (uint32_t i = 0; i < c->n; i++)
-		x->last[i] = (struct lasts){0, 0};
+		x->last[i] = 0;
 	for (uint32_t from = 0, to; from < n; from = to) {
 		for (to = from; to < n && a[to].number == a[from].number;)
 			to++;
@@ -111,15 +108,20 @@ static void meet_all(struct tfh_ranks_comm *c, const struct arrival *a, uint32_t
 	c->transfer_s = tfh_ranks_median(x->transfer, x->n);
 	c->wait_s = tfh_ranks_median(x->wait, x->n);
 	for (uint32_t i = 1; i < c->n; i++)
-		top = x->last[i].n > x->last[top].n ? i : top;
+		top = x->last[i] > x->last[top] ? i : top;
 	c->last_rank = c->rank[top];
-	c->last_share = (double)x->last[top].n / (double)x->n;
-	c->last_s = x->last[top].held_s / (double)x->last[top].n;
+	c->last_share = (double)x->last[top] / (double)x->n;
+	uint32_t held = 0;
+	for (uint32_t i = 0; i < x->n; i++)
+		if (x->who[i] == top)
+			x->held[held++] = x->held[i];
+	c->last_s = tfh_ranks_median(x->held, held);
 }
 
 /* ---- who waits for whom ---- */
 
 #define MOSTLY 0.5 /* of the exchanges */
+#define LEAST 0.02 /* of a step */
 
 /* The communicator in which a rank waits most clearly for one other rank; UINT32_MAX: in none. */
 static uint32_t waits_in(const struct tfh_ranks *job, uint32_t rank)
@@ -130,7 +132,7 @@ static uint32_t waits_in(const struct tfh_ranks *job, uint32_t rank)
 	for (uint32_t k = 0; k < r->members; k++) {
 		const struct tfh_ranks_comm *c = &job->comm[r->member[k].comm];
 		if (!c->met || c->last_rank == rank || c->last_share < MOSTLY ||
-		    c->last_s < 0.01 * job->step_s)
+		    c->last_s < LEAST * job->step_s)
 			continue;
 		if (best == UINT32_MAX || c->last_s > job->comm[best].last_s)
 			best = r->member[k].comm;
@@ -138,29 +140,30 @@ static uint32_t waits_in(const struct tfh_ranks *job, uint32_t rank)
 	return best;
 }
 
-/* From the ranks of the largest communicator to the one that waits for none: all wait for a rank that is
- * last there, which may wait for another one elsewhere. */
+/* From a rank that waits longest to the one that waits for none. */
 static void find_path(struct tfh_ranks *job)
 {
-	uint32_t at = 0, most = sizeof(job->path) / sizeof(*job->path);
+	uint32_t most = sizeof(job->path) / sizeof(*job->path), in = UINT32_MAX, at;
 
-	while (at < job->n && waits_in(job, at) == UINT32_MAX)
-		at++;
-	if (at == job->n)
+	for (uint32_t c = 0; c < job->comms; c++) {
+		const struct tfh_ranks_comm *x = &job->comm[c];
+		if (x->met && x->last_share >= MOSTLY && x->last_s >= LEAST * job->step_s &&
+		    (in == UINT32_MAX || x->last_s > job->comm[in].last_s))
+			in = c;
+	}
+	if (in == UINT32_MAX)
 		return;
-	while (job->path_n < most) {
-		uint32_t in = waits_in(job, at);
+	at = job->comm[in].rank[job->comm[in].rank[0] == job->comm[in].last_rank];
+	while (in != UINT32_MAX && job->path_n + 1 < most) {
 		job->path[job->path_n] = at;
 		job->path_comm[job->path_n++] = in;
-		if (in == UINT32_MAX)
-			return;
 		at = job->comm[in].last_rank;
 		for (uint32_t i = 0; i < job->path_n; i++)
-			if (job->path[i] == at) { /* two that wait for each other in turn */
-				job->path_comm[job->path_n - 1] = UINT32_MAX;
+			if (job->path[i] == at) /* two that wait for each other in turn */
 				return;
-			}
+		in = waits_in(job, at);
 	}
+	job->path[job->path_n++] = at;
 }
 
 static void finish(struct tfh_ranks *job, const struct sums *s)
@@ -196,8 +199,11 @@ int tfh_ranks_meet(struct tfh_ranks *job)
 				 .last = calloc(members, sizeof(*x.last)),
 				 .transfer = calloc(TFH_RANKS_SAMPLES, sizeof(double)),
 				 .wait = calloc(TFH_RANKS_SAMPLES, sizeof(double)),
+				 .held = calloc(TFH_RANKS_SAMPLES, sizeof(double)),
+				 .who = calloc(TFH_RANKS_SAMPLES, sizeof(*x.who)),
 				 .v = calloc(members, sizeof(double))};
-	bool full = !a || !x.rank || !x.last || !x.transfer || !x.wait || !x.v;
+	bool full = !a || !x.rank || !x.last || !x.transfer || !x.wait || !x.held || !x.who ||
+		    !x.v;
 
 	for (uint32_t c = 0; c < job->comms && !full; c++)
 		if (job->comm[c].n > 1)
@@ -209,6 +215,8 @@ int tfh_ranks_meet(struct tfh_ranks *job)
 	free(x.last);
 	free(x.transfer);
 	free(x.wait);
+	free(x.held);
+	free(x.who);
 	free(x.v);
 	return full ? -ENOMEM : 0;
 }

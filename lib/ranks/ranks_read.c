@@ -7,7 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "ranks/ranks_parts.h"
+#include "report/report.h"
 
 #define THREADS 8
 
@@ -79,14 +81,19 @@ static const char *kept_fact(struct tfh_ranks *job, const struct tfh_run_digest 
 	return text ? tfh_arena_strdup(&job->arena, text) : NULL;
 }
 
-/* A job's own name is that of the first word that is no option of an interpreter. */
 static const char *command_of(struct tfh_ranks *job, const struct tfh_run_digest *d)
 {
-	const char *first = kept_fact(job, d, "command.0"),
-		   *second = kept_fact(job, d, "command.1");
-	bool script = first && second && *second != '-' && strstr(first, "python");
+	const char *argv[8];
+	uint32_t n = 0;
 
-	return script ? second : first;
+	for (; n < sizeof(argv) / sizeof(*argv); n++) {
+		char name[32];
+		snprintf(name, sizeof(name), "command.%u", n);
+		argv[n] = kept_fact(job, d, name);
+		if (!argv[n])
+			break;
+	}
+	return n ? tfh_report_job(argv, n) : NULL;
 }
 
 static void take_facts(struct job_reading *x, const struct tfh_run_digest *d)
@@ -105,6 +112,18 @@ static void take_facts(struct job_reading *x, const struct tfh_run_digest *d)
 		job->wall_s = wall;
 }
 
+static uint64_t bytes_of(const struct tfh_run_digest *d)
+{
+	const struct tfh_digest_part *p = tfh_digest_part_of(d, TFT_DINP);
+	const struct tfh_digest_input *row = p->row;
+	uint64_t all = 0;
+
+	for (uint32_t i = 0; i < p->n; i++)
+		if (tfh_ends_with(tfh_digest_text(p, row[i].name), ".tft"))
+			all += row[i].bytes;
+	return all;
+}
+
 static void take_host(struct job_reading *x, struct tfh_run_digest *d, uint32_t at,
 		      struct tfh_ranks_rank *rank, uint32_t n)
 {
@@ -116,11 +135,11 @@ static void take_host(struct job_reading *x, struct tfh_run_digest *d, uint32_t 
 
 	name = n ? tfh_digest_text(p, row[0].host) : name;
 	h->name = tfh_arena_strdup(&x->job->arena, name ? name : "");
-	h->start_ns = start > 0 && start < 4e18 ? strtoll(tfh_digest_fact(d, "start_ns"), NULL, 10)
-						: 0;
+	h->start_ns = start > 0 && start < 4e18 ? (int64_t)start : 0;
 	h->other_judge = !judge || strcmp(judge, tfh_judge_id());
 	h->offset_s = h->drift = h->residual_s = NAN;
 	h->ranks = n;
+	h->bytes = bytes_of(d);
 	x->part[at] = rank;
 	take_opens(x, d, rank, n);
 	take_facts(x, d);

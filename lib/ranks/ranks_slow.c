@@ -11,8 +11,9 @@
 
 #include "ranks/ranks_parts.h"
 
-#define LEAST 0.01   /* of a step */
+#define LEAST 0.02   /* of a step */
 #define SIGMAS 6.0   /* of all ranks' deviations from their peers */
+#define ERRORS 5.0   /* of the rank's own mean, by how its steps vary */
 #define QUARTERS 4u  /* of the run: a rank may be slow in one of them */
 #define MOST_OF 0.75 /* ranks of a group */
 
@@ -153,16 +154,27 @@ static double least_of(struct slowness *x, const double *v, uint32_t stride)
 	return fmax(LEAST * x->job->step_s, isnan(spread) ? 0 : SIGMAS * spread);
 }
 
+/* How exactly the mean of a part of a rank's steps is known. */
+static double error_of(const struct tfh_ranks_rank *r, double part)
+{
+	double n = (double)r->steady, mean = n > 0 ? r->steady_s / n : NAN;
+
+	return n * part > 1 ? sqrt(fmax(r->square_s / n - mean * mean, 0) / (n * part)) : INFINITY;
+}
+
 static void find_slow(struct slowness *x)
 {
 	double least = least_of(x, x->excess, 1);
 
 	for (uint32_t i = 0; i < x->job->n; i++)
-		x->slow[i] = x->excess[i] > least;
+		x->slow[i] = x->excess[i] > fmax(least, ERRORS * error_of(&x->job->rank[i], 1));
 	for (uint32_t q = 0; q < QUARTERS; q++) {
 		least = least_of(x, x->quarter[0] + q, QUARTERS);
 		for (uint32_t i = 0; i < x->job->n; i++)
-			x->slow[i] |= x->quarter[i][q] > least;
+			x->slow[i] |=
+				x->quarter[i][q] >
+				fmax(least,
+				     ERRORS * error_of(&x->job->rank[i], 1.0 / QUARTERS));
 	}
 }
 
@@ -215,12 +227,13 @@ static void find_span(struct slowness *x, struct tfh_ranks_finding *f)
 {
 	const struct tfh_ranks_rank *r = &x->job->rank[f->rank];
 	double most = 0;
-	uint32_t first = UINT32_MAX, last = 0, seen = 0;
+	uint32_t first = UINT32_MAX, last = 0, seen = 0, begin = UINT32_MAX;
 
 	for (uint32_t q = 0; q < QUARTERS; q++)
 		most = fmax(most, x->quarter[f->rank][q]);
 	for (uint32_t t = 0; t < x->job->times; t++) {
 		seen = r->time[t].steps ? t + 1 : seen;
+		begin = r->time[t].steps && begin == UINT32_MAX ? t : begin;
 		if (!r->time[t].steps || (double)r->time[t].own_s < most / 2)
 			continue;
 		first = first == UINT32_MAX ? t : first;
@@ -229,10 +242,11 @@ static void find_span(struct slowness *x, struct tfh_ranks_finding *f)
 	f->until = 1;
 	if (first == UINT32_MAX || !seen)
 		return;
-	if (first >= seen / 16 + 1)
-		f->since = (double)first / seen;
-	if (last + seen / 16 + 1 <= seen)
-		f->until = (double)last / seen;
+	uint32_t n = seen - begin;
+	if (first - begin >= n / 16 + 1)
+		f->since = (double)(first - begin) / n;
+	if (seen - last >= n / 16 + 1)
+		f->until = (double)(last - begin) / n;
 	f->since_step =
 		r->first_step + (uint64_t)(f->since * (double)(r->last_step - r->first_step));
 	if (f->since > 0 || f->until < 1)

@@ -56,23 +56,50 @@ static bool died(const struct tfh_ranks_rank *r)
 	return r->end == TFH_END_SIGNAL || (r->end == TFH_END_EXIT && r->code);
 }
 
-static uint32_t print_dead(const struct tfh_page *page, const struct tfh_ranks *job)
+#define SOONER_S 0.5 /* before the others: launchers end the rest of the ranks */
+
+/* "rank 3 (a) died of signal 11, 1.20 s before the others" */
+static void dead_line(char *out, size_t size, const struct tfh_ranks *job, uint32_t rank,
+		      double sooner_s)
 {
-	uint32_t n = 0;
-	char text[512], name[TFH_RANKS_NAME];
+	const struct tfh_ranks_rank *r = &job->rank[rank];
+	char name[TFH_RANKS_NAME], time[TFH_TEXT], sooner[64] = "";
+
+	if (sooner_s >= SOONER_S)
+		snprintf(sooner, sizeof(sooner), ", %s before the others",
+			 tfh_fmt_time(time, sooner_s));
+	snprintf(out, size,
+		 r->end == TFH_END_SIGNAL ? "%s died of signal %d%s" : "%s failed: exit code %d%s",
+		 tfh_ranks_name(name, job, rank), r->code, sooner);
+}
+
+static void print_dead(const struct tfh_page *page, const struct tfh_ranks *job)
+{
+	uint32_t n = 0, first = 0;
+	double heard = INFINITY, next = INFINITY;
+	char text[512];
 
 	for (uint32_t i = 0; i < job->n; i++) {
 		const struct tfh_ranks_rank *r = &job->rank[i];
-		if (!died(r) || n++ >= LISTED)
+		double at = tfh_ranks_time(job, r->host, r->heard_ns);
+		if (!died(r))
 			continue;
-		snprintf(text, sizeof(text),
-			 r->end == TFH_END_SIGNAL ? "%s died of signal %d" : "%s failed: exit code %d",
-			 tfh_ranks_name(name, job, i), r->code);
-		line(page, text);
+		n++;
+		next = fmin(next, fmax(at, heard));
+		first = at < heard ? i : first;
+		heard = fmin(heard, at);
 	}
-	if (n > LISTED)
-		tfh_print(page->out, "  ... %u more died\n", n - LISTED);
-	return n;
+	if (!n)
+		return;
+	dead_line(text, sizeof(text), job, first, n > 1 ? next - heard : 0);
+	if (n > 1 && next - heard < SOONER_S)
+		snprintf(text, sizeof(text),
+			 "%u ranks did not end by themselves, and none of them clearly before the others",
+			 n);
+	else if (n > 1)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text),
+			 "; %u others did not end by themselves", n - 1);
+	line(page, text);
 }
 
 static void print_restarted(const struct tfh_page *page, const struct tfh_ranks *job)

@@ -169,9 +169,13 @@ void tfh_ranks_open_call(char *out, size_t size, const struct tfh_ranks_rank *r)
 		snprintf(place, sizeof(place), ", at %.200s:%u %.80s",
 			 tfh_short_file(r->open_file), r->open_line,
 			 r->open_function ? r->open_function : "");
-	else if (*state)
-		snprintf(place, sizeof(place), ", %s", state);
-	snprintf(out, size, "in %.60s for %s%s", r->open, tfh_fmt_time(time, r->open_s), place);
+	if (*state)
+		snprintf(place + strlen(place), sizeof(place) - strlen(place), ", %s", state);
+	if (*r->open)
+		snprintf(out, size, "in %.60s for %s%s", r->open, tfh_fmt_time(time, r->open_s),
+			 place);
+	else
+		snprintf(out, size, "outside calls for %s%s", tfh_fmt_time(time, r->open_s), place);
 }
 
 static void number_text(char *out, size_t size, const struct tfh_ranks *job,

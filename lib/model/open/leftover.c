@@ -43,7 +43,11 @@ static void read_journal(struct tfh_run *run, struct tft_view *view, unsigned fl
 
 static void look_at(void *arg, const struct tft_found *found)
 {
+	const struct tfh_run *run = arg;
+
 	if (found->code)
+		return;
+	if (run->only_host && strcmp(tft_view_header(found->view)->host, run->only_host))
 		return;
 	enum tft_life life = tft_view_life(found->view);
 	if (found->copy) /* the run directory itself, maybe written on another host */

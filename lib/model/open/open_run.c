@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "base/hash.h"
 
+#include "model/host_files.h"
 #include "model/symbols/pylines.h"
 #include "model/open/opening.h"
 
@@ -238,7 +239,16 @@ static int by_text(const void *a, const void *b)
 	return strverscmp(*(char *const *)a, *(char *const *)b);
 }
 
-static int names_in(const char *dir, char ***out, uint32_t *n)
+static bool is_wanted(const struct tfh_run *run, const char *name)
+{
+	char host[TFH_HOST_NAME];
+
+	return tfh_ends_with(name, ".tft") &&
+	       (!run->only_host ||
+		(tfh_host_of_file(name, host) && !strcmp(host, run->only_host)));
+}
+
+static int names_in(const struct tfh_run *run, const char *dir, char ***out, uint32_t *n)
 {
 	DIR *d = opendir(dir);
 	struct dirent *e;
@@ -250,7 +260,7 @@ static int names_in(const char *dir, char ***out, uint32_t *n)
 	if (!d)
 		return -errno;
 	while (!rc && (e = readdir(d))) {
-		if (!tfh_ends_with(e->d_name, ".tft"))
+		if (!is_wanted(run, e->d_name))
 			continue;
 		rc = tfh_room_for((void **)out, &cap, *n, sizeof(**out));
 		if (!rc && !((*out)[*n] = strdup(e->d_name)))
@@ -271,7 +281,7 @@ static int add_directory(struct tfh_run *run, const char *dir, struct tfh_err *e
 {
 	char **name;
 	uint32_t n;
-	int rc = names_in(dir, &name, &n), first = 0;
+	int rc = names_in(run, dir, &name, &n), first = 0;
 
 	if (rc)
 		return tfh_err_set(err, rc, "%s: %s", dir, strerror(-rc));
@@ -431,7 +441,8 @@ static int finish_open(struct tfh_run *run, const struct tfh_meta *meta)
 	return rc;
 }
 
-int tfh_run_open(const char *const *paths, uint32_t n, struct tfh_run **out, struct tfh_err *err)
+static int open_paths(const char *const *paths, uint32_t n, const char *host, struct tfh_run **out,
+		      struct tfh_err *err)
 {
 	struct tfh_run *run = calloc(1, sizeof(*run));
 	struct tfh_meta meta = {.end = TFH_END_NONE}, m;
@@ -443,6 +454,7 @@ int tfh_run_open(const char *const *paths, uint32_t n, struct tfh_run **out, str
 	if (!run)
 		return tfh_err_set(err, -ENOMEM, "out of memory");
 	tfh_arena_init(&run->arena, 0);
+	run->only_host = host;
 	run->unpacked = tfh_arena_alloc(&run->arena, sizeof(*run->unpacked));
 	if (!run->unpacked) {
 		tfh_run_close(run);
@@ -483,8 +495,19 @@ int tfh_run_open(const char *const *paths, uint32_t n, struct tfh_run **out, str
 		tfh_run_close(run);
 		return rc;
 	}
+	run->only_host = NULL;
 	*out = run;
 	return 0;
+}
+
+int tfh_run_open(const char *const *paths, uint32_t n, struct tfh_run **out, struct tfh_err *err)
+{
+	return open_paths(paths, n, NULL, out, err);
+}
+
+int tfh_run_open_host(const char *dir, const char *host, struct tfh_run **out, struct tfh_err *err)
+{
+	return open_paths(&dir, 1, host, out, err);
 }
 
 void tfh_run_close(struct tfh_run *run)

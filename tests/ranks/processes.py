@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""Real processes with the simulated NCCL, eight ranks on two hosts (namespaces with names of their own), each host with a digest of its own.
+The report names the rank that is late, with its cause; one that hangs outside any call or in one, with its line, in a run that was killed and
+in one that still runs; the one that died first; a rank that was never started; one that was started again. With torchrun's and Slurm's
+variables, and with OpenMPI. Clocks of the two hosts, which are one, are told to be equal.
+timeout: 600
+"""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+BUILD, SRC, TMP = os.environ["TFH_BUILD"], os.environ["TFH_SRC"], os.environ["TFH_TMP"]
+TOOL, HERE = f"{BUILD}/bin/tfhook", f"{SRC}/tests/ranks"
+if os.environ.get("TFH_SAN") or not os.path.exists(f"{BUILD}/sim/libnccl.so.2"):
+    sys.exit(77)
+ENV = {**os.environ, "LD_LIBRARY_PATH": f"{BUILD}/sim", "TFHOOK_CUPTI_LIB": f"{BUILD}/sim/libcupti.so.13"}
+# Without the right to make a namespace, all ranks are on one host.
+HOSTS = 2 if not subprocess.run(["unshare", "-u", "sh", "-c", "hostname other"], stderr=subprocess.DEVNULL).returncode else 1
+bad = 0
+
+
+def check(true, *words):
+    global bad
+    if not true:
+        bad += 1
+        print("WRONG", *words)
+
+
+def launch(name, *words, kind="torchrun", limit=90):
+    os.makedirs(f"{TMP}/{name}.dir")
+    command = [TOOL, "run", "-q", "-o", f"{TMP}/{name}", sys.executable, f"{HERE}/launch.py", kind, str(HOSTS), str(8 // HOSTS), str(limit), *words]
+    return subprocess.Popen(command, env=ENV, cwd=f"{TMP}/{name}.dir", stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+
+def report(name):
+    """What is said of the run by its hosts' digests."""
+    made = subprocess.run([TOOL, "digest", f"{TMP}/{name}"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    check(made.returncode == 0, name, made)
+    digests = [n for n in os.listdir(f"{TMP}/{name}") if n.endswith("digest.tft")]
+    check(sorted(digests) == ["node0.digest.tft", "node1.digest.tft"], name, digests)
+    said = subprocess.run([TOOL, "report", "--json", f"{TMP}/{name}"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    return json.loads(said)
+
+
+def run(name, code, *words, **more):
+    job = launch(name, *words, **more)
+    _, err = job.communicate(timeout=200)
+    check(job.returncode == code, name, "ended with", job.returncode, "not", code, err[-500:])
+    return report(name)
+
+
+def check_hang(name, said, rank, place, call):
+    check([h["rank"] for h in said["hangs"]] == [rank], name, "hangs", said["hangs"])
+    for h in said["hangs"]:
+        check(h["waiting"] == 7 and h["since_s"] > 5 and (h["file"] or "").endswith(place[0]) and h["call"] == call, name, h)
+        with open(h["file"]) as f:
+            line = f.read().splitlines()[h["line"] - 1]
+        check(place[1] in line, name, h, line)
+
+
+def late():
+    said = run("late", 0, "300", "late=5:0:20")
+    check([(f["what"], f["rank"], f["cause"]) for f in said["findings"]] == [("slow-rank", 5, "host.sleep")], "late", said["findings"])
+    check(abs(said["findings"][0]["s"] - 0.02) < 0.01 and said["findings"][0]["from"] < 0.2, "late", said["findings"])
+    check(said["path"][-1] == 5, "path", said["path"])
+    check(not said["missing"] and not said["hangs"] and all(r["closed"] for r in said["ranks"]), "late", said["hangs"])
+    kinds = sorted((g["kind"], g["ranks"]) for g in said["groups"] if g["ranks"] > 1)
+    check(kinds == [("all", 8)] + [("tensor", 2)] * 4, "groups", kinds)
+    check(all(abs(h["clock_offset_s"]) < 0.001 for h in said["hosts"]), "clocks", said["hosts"])
+    check([r["local_rank"] for r in said["ranks"]] == [0, 1, 2, 3] * 2, "local ranks", said["ranks"])
+
+
+def hang():
+    """Killed after a while; also looked at while it hangs, from digests that a follower keeps."""
+    job = launch("hang", "100", "hang=3:40", limit=40)
+    seen = False
+    until = time.monotonic() + 60
+    while job.poll() is None and time.monotonic() < until and not seen:
+        time.sleep(2)
+        if os.path.isdir(f"{TMP}/hang") and sum(n.startswith("r") and n.endswith(".tft") for n in os.listdir(f"{TMP}/hang")) == 8:
+            subprocess.run([TOOL, "digest", f"{TMP}/hang"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            told = subprocess.run([TOOL, "report", "--json", f"{TMP}/hang"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+            said = json.loads(told) if told.startswith("{") else {}
+            seen = [h["rank"] for h in said.get("hangs", [])] == [3]
+    check(seen, "hang", "not seen while it ran")
+    if seen:
+        check_hang("live", said, 3, ("job.py", "the line that hangs"), "")
+    job.communicate(timeout=200)
+    check(job.returncode == 9, "hang ended with", job.returncode)
+    check_hang("hang", report("hang"), 3, ("job.py", "the line that hangs"), "")
+
+
+def stuck():
+    said = run("stuck", 9, "100", "stuck=6:40", kind="slurm", limit=30)
+    check_hang("stuck", said, 6, ("device.py", "(*args)"), "cuStreamSynchronize")
+
+
+def ended():
+    said = run("kill", 128 + signal.SIGKILL, "100", "kill=1:40", kind="slurm")
+    check(all(r["end"] == "signal" and r["code"] == 9 for r in said["ranks"]), "kill", [(r["end"], r["code"]) for r in said["ranks"]])
+    text = subprocess.run([TOOL, "report", f"{TMP}/kill"], stdout=subprocess.PIPE, text=True).stdout
+    check("rank 1 (node0, local rank 1) died of signal 9" in " ".join(text.split()), "kill", text)
+    said = run("once", 0, "100", "once=2:40")
+    check(all(r["processes"] == 2 and r["closed"] for r in said["ranks"]) and not said["hangs"], "once",
+          [(r["processes"], r["closed"]) for r in said["ranks"]], said["hangs"])
+
+
+def lost():
+    """The files of one rank are gone: it is missing, and nothing else is said of it."""
+    shutil.copytree(f"{TMP}/late", f"{TMP}/lost")
+    for n in os.listdir(f"{TMP}/lost"):
+        if n.startswith("r2.") or n.endswith("digest.tft"):
+            os.remove(f"{TMP}/lost/{n}")
+    said = report("lost")
+    check(said["missing"] == [2] and not said["hangs"] and [f["rank"] for f in said["findings"]] == [5], "lost", said["missing"], said["findings"])
+
+
+def mpi():
+    if subprocess.run([f"{SRC}/scripts/bootstrap", "mpi"]).returncode or not shutil.which("mpirun"):
+        print("no mpirun: not tried")
+        return
+    os.makedirs(f"{TMP}/mpi.dir/meet")
+    done = subprocess.run([TOOL, "run", "-q", "-o", f"{TMP}/mpi", "mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "8", sys.executable,
+                           f"{HERE}/job.py", "meet", "100", "late=5:0:20"], env=ENV, cwd=f"{TMP}/mpi.dir", stderr=subprocess.PIPE, timeout=200)
+    check(done.returncode == 0, "mpi", done)
+    said = json.loads(subprocess.run([TOOL, "report", "--json", f"{TMP}/mpi"], stdout=subprocess.PIPE, text=True, check=True).stdout)
+    check(said["schema"] == "tfhook.report/1" and [r["rank"] for r in said["ranks"]] == list(range(8)), "mpi", said.get("ranks"))
+
+
+if HOSTS == 1:
+    print("no right to name hosts: skipped")
+    sys.exit(77)
+late()
+hang()
+stuck()
+ended()
+lost()
+mpi()
+sys.exit(bad != 0)
