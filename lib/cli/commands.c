@@ -57,6 +57,9 @@ static const struct tfh_command cmd_report = {
 		"here. Traces of other profilers can be read, too: PyTorch's Kineto JSON (.json, "
 		".json.gz), TensorFlow's XPlane (.xplane.pb, or TensorBoard's log directory) and "
 		"the SQLite export of nsys; several are the ranks of one job.\n\n"
+		"If a directory holds digests of several hosts (see `tfhook digest`), the report is on "
+		"the whole job, from these alone: ranks that the others wait for, or that are missing, "
+		"died or hang. With --ranks --json: schema tfhook.ranks/1.\n\n"
 		"Exit code: 0 fine, 2 usage, 3 unreadable, 4 incomplete (with --strict), 5 "
 		"nothing to analyse.",
 	.operands = TFH_OPERANDS_TRACES,

@@ -257,9 +257,8 @@ static int add_run(struct follower *f, const char *dir)
 	if (!grown)
 		return -ENOMEM;
 	f->run = grown;
-	f->run[f->n] = (struct followed_run){.dir = strdup(dir),
-					     .elsewhere = f->folder &&
-							  !tfh_run_began_at(dir, f->host)};
+	f->run[f->n] = (struct followed_run){
+		.dir = strdup(dir), .elsewhere = f->folder && !tfh_run_began_at(dir, f->host)};
 	if (!f->run[f->n].dir)
 		return -ENOMEM;
 	f->n++;

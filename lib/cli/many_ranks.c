@@ -110,10 +110,10 @@ static void say_stale(const char *dir, const struct tfh_ranks *job)
 
 static int print(const struct tfh_command_line *args, const struct tfh_ranks *job)
 {
-	const struct tfh_ranks_style style = {.color = tfh_use_color(tfh_line_get(args, "color"),
-								     stdout),
-					      .all = tfh_line_get(args, "all"),
-					      .columns = tfh_use_columns(stdout)};
+	const struct tfh_ranks_style style = {
+		.color = tfh_use_color(tfh_line_get(args, "color"), stdout),
+		.all = tfh_line_get(args, "all"),
+		.columns = tfh_use_columns(stdout)};
 
 	if (tfh_line_get(args, "json"))
 		return tfh_ranks_json(stdout, job);
@@ -124,17 +124,22 @@ static int print(const struct tfh_command_line *args, const struct tfh_ranks *jo
 	return 0;
 }
 
-/* What this report has not. */
-static const char *not_here(const struct tfh_command_line *args)
+/* What is about the calls of a run, or is a document of another schema. */
+static bool is_for_another(const struct tfh_command_line *args)
 {
-	static const char *const names[] = {"kernels", "transfers", "input", "where",
+	static const char *const names[] = {"kernels", "transfers", "input",   "where",
 					    "folded",  "memory",    "machine", "steps",
-					    "step",    "csv",	   "html"};
+					    "step",    "csv",	    "html"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (tfh_line_get(args, names[i]))
-			return names[i];
-	return NULL;
+			return true;
+	return tfh_line_get(args, "json") && !tfh_line_get(args, "ranks");
+}
+
+static bool is_short(const struct tfh_ranks *job)
+{
+	return job->unread || job->n_missing;
 }
 
 bool tfh_report_many(const struct tfh_command_line *args, int *status)
@@ -144,27 +149,18 @@ bool tfh_report_many(const struct tfh_command_line *args, int *status)
 	struct tfh_err err = {0};
 	char dir[4096];
 
-	if (!find(args, dir, sizeof(dir), &x))
+	if (is_for_another(args) || !find(args, dir, sizeof(dir), &x))
 		return false;
-	if (not_here(args)) {
-		tfh_say("report: --%s is about one host: name its digest (%s)", not_here(args),
-			x.path[0]);
-		*status = TFH_EXIT_USAGE;
+	int rc = tfh_ranks_find(x.path, x.n, &job, &err);
+	if (rc) {
+		tfh_say_why(&err, rc);
+		*status = tfh_exit_code(rc);
 	} else {
-		int rc = tfh_ranks_find(x.path, x.n, &job, &err);
-		if (!rc) {
-			say_stale(dir, job);
-			rc = print(args, job);
-			*status = rc ? TFH_EXIT_UNREADABLE
-				  : tfh_line_get(args, "strict") &&
-						  (job->unread || job->n_missing)
-					  ? TFH_EXIT_INCOMPLETE
-					  : TFH_EXIT_OK;
-			tfh_ranks_free(job);
-		} else {
-			tfh_say_why(&err, rc);
-			*status = tfh_exit_code(rc);
-		}
+		say_stale(dir, job);
+		*status = print(args, job)				  ? TFH_EXIT_UNREADABLE
+			  : tfh_line_get(args, "strict") && is_short(job) ? TFH_EXIT_INCOMPLETE
+									  : TFH_EXIT_OK;
+		tfh_ranks_free(job);
 	}
 	tfh_host_digests_free(&x);
 	return true;

@@ -193,14 +193,12 @@ static int use_device_times(struct anchor_list *x, struct tfh_collectives *calls
 	if (!name)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < x->n; i++)
-		name[i] = (struct named_anchor){
-			tfh_hash_add(x->v[i].key, x->v[i].number) | 1, i};
+		name[i] = (struct named_anchor){tfh_hash_add(x->v[i].key, x->v[i].number) | 1, i};
 	qsort(name, x->n, sizeof(*name), by_id);
 	int rc = tfh_ops_open(run, process, &ops, NULL);
 	while (!rc && (op = tfh_ops_look(ops))) {
-		uint64_t id = op->communication
-				      ? tfh_collective_at(calls, op->thread, op->issue0)
-				      : 0;
+		uint64_t id =
+			op->communication ? tfh_collective_at(calls, op->thread, op->issue0) : 0;
 		struct tfh_digest_anchor *a = id ? anchor_of(x, name, id) : NULL;
 		if (a)
 			use_kernel(a, op);
@@ -217,7 +215,8 @@ static int use_device_times(struct anchor_list *x, struct tfh_collectives *calls
 
 static int keep_communicators(struct tfh_digest_out *o, const struct anchor_list *x)
 {
-	struct tfh_digest_comm *grown = realloc(o->comm, (o->comms + x->comms + 1) * sizeof(*grown));
+	struct tfh_digest_comm *grown =
+		realloc(o->comm, (o->comms + x->comms + 1) * sizeof(*grown));
 
 	if (!grown)
 		return -ENOMEM;

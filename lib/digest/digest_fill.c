@@ -191,7 +191,8 @@ void tfh_digest_fill_open(struct tfh_digest_out *o, struct tfh_run *run,
 	*out = (struct tfh_digest_open){.rank = rank,
 					.name = tfh_digest_add_text(o, open->fn),
 					.detail = tfh_digest_add_text(o, open->detail),
-					.begin_ns = open->begin_ns > 0 ? (uint64_t)open->begin_ns : 0,
+					.begin_ns =
+						open->begin_ns > 0 ? (uint64_t)open->begin_ns : 0,
 					.open_ns = ns_of(open->open_s),
 					.look_ns = open->look_ns > 0 ? (uint64_t)open->look_ns : 0,
 					.state = open->look_ns ? (uint8_t)open->state : 0};

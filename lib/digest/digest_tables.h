@@ -29,7 +29,7 @@ struct tfh_digest_rank {
 	uint32_t processes; /* that had this rank one after another */
 	int32_t code;	    /* of its end */
 	uint8_t cls, cause, tier, confidence;
-	uint8_t end; /* exit or signal */
+	uint8_t end;   /* exit or signal */
 	uint8_t state; /* TFH_DIGEST_* bits */
 };
 #define TFH_DIGEST_CLOSED 1u	/* it ended by itself, and recorded everything */
@@ -95,7 +95,7 @@ struct tfh_digest_comm {
 	uint64_t key;
 	uint64_t collectives, messages; /* that it began */
 	uint32_t rank;			/* number of DRNK */
-	uint32_t ranks, own;		/* of the communicator, and the rank's own in it + 1; 0 = not known */
+	uint32_t ranks, own; /* of the communicator, and the rank's own in it + 1; 0 = not known */
 };
 
 /* A call that was open when the recording ended. */
@@ -103,7 +103,8 @@ struct tfh_digest_open {
 	uint64_t begin_ns, open_ns;
 	uint64_t look_ns; /* its thread was last sampled then, 0 = never */
 	uint32_t rank;	  /* number of DRNK */
-	uint32_t name, detail, file, function, line; /* line of Python that made it, 0 = not known */
+	uint32_t name, detail, file, function,
+		line;  /* line of Python that made it, 0 = not known */
 	uint8_t state; /* of the thread then, enum tft_look */
 };
 
@@ -124,8 +125,8 @@ struct tfh_digest_meter {
 
 extern const struct tft_table tfh_digest_keys, tfh_digest_inputs, tfh_digest_ranks,
 	tfh_digest_steps, tfh_digest_nodes, tfh_digest_places, tfh_digest_kernels,
-	tfh_digest_copies, tfh_digest_anchors, tfh_digest_meters, tfh_digest_gones, tfh_digest_comms,
-	tfh_digest_opens;
+	tfh_digest_copies, tfh_digest_anchors, tfh_digest_meters, tfh_digest_gones,
+	tfh_digest_comms, tfh_digest_opens;
 
 /* Steps per chunk: few enough for the memory of one table. */
 #define TFH_DIGEST_STEPS_AT_ONCE 16384u

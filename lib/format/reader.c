@@ -330,11 +330,11 @@ static int foreign(const struct tft_reader *r, int fd, uint64_t size, struct tfh
 
 static int unknown_must(const struct tft_reader *r)
 {
-	static const uint32_t known[] = {TFT_HEAD, TFT_EVNT, TFT_NAMC, TFT_CLKS, TFT_LOSS, TFT_INDX,
-					 TFT_NOTE, TFT_DGST, TFT_SAMP, TFT_GPUS, TFT_DRVR, TFT_RANG,
-					 TFT_BTRC, TFT_MODS, TFT_PYCO, TFT_PYFR, TFT_DKEY, TFT_DINP,
-					 TFT_DRNK, TFT_DSTP, TFT_DNOD, TFT_DPLC, TFT_DKRN, TFT_DCPY,
-					 TFT_DMTR, TFT_DCOL, TFT_DGON, TFT_DCOM, TFT_DOPN, TFT_DRES};
+	static const uint32_t known[] = {
+		TFT_HEAD, TFT_EVNT, TFT_NAMC, TFT_CLKS, TFT_LOSS, TFT_INDX, TFT_NOTE, TFT_DGST,
+		TFT_SAMP, TFT_GPUS, TFT_DRVR, TFT_RANG, TFT_BTRC, TFT_MODS, TFT_PYCO, TFT_PYFR,
+		TFT_DKEY, TFT_DINP, TFT_DRNK, TFT_DSTP, TFT_DNOD, TFT_DPLC, TFT_DKRN, TFT_DCPY,
+		TFT_DMTR, TFT_DCOL, TFT_DGON, TFT_DCOM, TFT_DOPN, TFT_DRES};
 
 	for (uint32_t i = 0; i < r->places.n; i++) {
 		bool is_known = false;

@@ -60,7 +60,8 @@ struct tfh_ranks_rank {
 
 	/* of judged steps */
 	uint64_t steps;
-	double wall_s, own_s, steady_s; /* sums; own: without exchanges, steady: and without slow steps */
+	double wall_s, own_s,
+		steady_s; /* sums; own: without exchanges, steady: and without slow steps */
 	double cause_s[TFH_CAUSE_COUNT], compute_s;
 	double square_s; /* of own times of steps that are not slow */
 	uint64_t steady; /* number of these */
@@ -92,7 +93,7 @@ struct tfh_ranks_rank {
 
 struct tfh_ranks_host {
 	const char *name;
-	int64_t start_ns; /* of its digest, by its clock */
+	int64_t start_ns;      /* of its digest, by its clock */
 	uint32_t first, ranks; /* rows while reading */
 	uint32_t rack;	       /* number of the hosts' name without its last number */
 	bool other_judge;      /* another version of tfhook made the digest */
@@ -113,7 +114,7 @@ enum tfh_ranks_kind {
 
 struct tfh_ranks_comm {
 	uint64_t key;
-	uint32_t *rank; /* rows, ascending: [n] */
+	uint32_t *rank;	   /* rows, ascending: [n] */
 	uint32_t n, ranks; /* ranks: that it should have */
 	uint32_t hosts;
 	uint32_t rack;	 /* of all members, UINT32_MAX: several */
@@ -121,12 +122,13 @@ struct tfh_ranks_comm {
 	uint32_t stride; /* between ranks, 0: irregular */
 	enum tfh_ranks_kind kind;
 	uint64_t messages;
-	uint32_t top;		    /* number of the last collective that any rank entered */
-	double per_step;	    /* collectives */
-	double transfer_s, wait_s;  /* medians: after the last rank came; of a rank for the last one */
-	uint64_t met;		    /* exchanges seen by all its ranks */
-	uint32_t last_rank;	    /* row of the rank that was last most often */
-	double last_share, last_s;  /* how often, and the median time by which the others waited */
+	uint32_t top;	 /* number of the last collective that any rank entered */
+	double per_step; /* collectives */
+	double transfer_s,
+		wait_s;	    /* medians: after the last rank came; of a rank for the last one */
+	uint64_t met;	    /* exchanges seen by all its ranks */
+	uint32_t last_rank; /* row of the rank that was last most often */
+	double last_share, last_s; /* how often, and the median time by which the others waited */
 };
 
 enum tfh_ranks_what {
@@ -183,16 +185,16 @@ struct tfh_ranks {
 	uint32_t comms;
 	uint32_t unread; /* digests that could not be read */
 	const char *unread_why;
-	uint64_t steps;	       /* of all ranks */
-	double step_s;	       /* mean */
-	double wait_s;	       /* of a usual rank for the last one, per step: NAN not known */
-	double width_s;	       /* of an interval */
-	uint32_t times;	       /* intervals in use */
+	uint64_t steps; /* of all ranks */
+	double step_s;	/* mean */
+	double wait_s;	/* of a usual rank for the last one, per step: NAN not known */
+	double width_s; /* of an interval */
+	uint32_t times; /* intervals in use */
 	struct tfh_ranks_finding *finding;
 	uint32_t findings;
 	struct tfh_ranks_hang *hang;
 	uint32_t hangs;
-	uint32_t path[8]; /* rows of ranks: each waits for the next one, the last for none */
+	uint32_t path[8];      /* rows of ranks: each waits for the next one, the last for none */
 	uint32_t path_comm[8]; /* in that communicator */
 	uint32_t path_n;
 };

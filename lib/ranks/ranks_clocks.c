@@ -76,10 +76,10 @@ static int collect(struct aligning *x, uint32_t c)
 					return -ENOMEM;
 				m->v = grown;
 			}
-			m->v[m->n++] = (struct meeting){
-				s->number, r->host,
-				(double)(x->job->host[r->host].start_ns - x->job->epoch_ns + s->leave_ns) *
-					1e-9};
+			m->v[m->n++] = (struct meeting){s->number, r->host,
+							(double)(x->job->host[r->host].start_ns -
+								 x->job->epoch_ns + s->leave_ns) *
+								1e-9};
 		}
 	}
 	qsort(m->v, m->n, sizeof(*m->v), by_number);

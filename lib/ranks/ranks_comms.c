@@ -69,9 +69,9 @@ static void describe(const struct tfh_ranks *job, struct tfh_ranks_comm *c)
 	}
 	c->ranks = c->ranks > c->n ? c->ranks : c->n;
 	c->kind = c->ranks >= job->world && job->world > 1 ? TFH_RANKS_ALL
-		  : c->messages && !c->top		 ? TFH_RANKS_PIPELINE
-		  : c->hosts == 1			 ? TFH_RANKS_TENSOR
-							 : TFH_RANKS_DATA;
+		  : c->messages && !c->top		   ? TFH_RANKS_PIPELINE
+		  : c->hosts == 1			   ? TFH_RANKS_TENSOR
+							   : TFH_RANKS_DATA;
 }
 
 static int make_comms(struct tfh_ranks *job, struct part_of_comm *part, uint32_t n)

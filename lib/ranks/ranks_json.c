@@ -48,8 +48,7 @@ static void write_hangs(struct tfh_json *j, const struct tfh_ranks *job)
 	tfh_json_array(j);
 	for (uint32_t i = 0; i < job->hangs; i++) {
 		const struct tfh_ranks_hang *h = &job->hang[i];
-		const struct tfh_ranks_rank *r =
-			h->rank == UINT32_MAX ? NULL : &job->rank[h->rank];
+		const struct tfh_ranks_rank *r = h->rank == UINT32_MAX ? NULL : &job->rank[h->rank];
 		tfh_json_object(j);
 		tfh_ranks_hang_sentence(text, sizeof(text), job, h);
 		tfh_json_kstr(j, "text", text);

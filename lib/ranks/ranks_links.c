@@ -17,8 +17,8 @@
 
 struct links {
 	struct tfh_ranks *job;
-	double *v; /* room */
-	bool *slow; /* by communicator */
+	double *v;     /* room */
+	bool *slow;    /* by communicator */
 	double *usual; /* of its kind */
 };
 

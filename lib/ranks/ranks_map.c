@@ -64,5 +64,6 @@ void tfh_ranks_map(FILE *out, const struct tfh_ranks *job, unsigned rows, unsign
 	for (unsigned i = 0; i < rows; i++)
 		print_row(out, job, (uint32_t)((uint64_t)job->n * i / rows),
 			  (uint32_t)((uint64_t)job->n * (i + 1) / rows), width);
-	tfh_put("  longer than peers by . <2 % : <5 % + <10 % x <20 % % <50 % # more of a step\n", out);
+	tfh_put("  longer than peers by . <2 % : <5 % + <10 % x <20 % % <50 % # more of a step\n",
+		out);
 }

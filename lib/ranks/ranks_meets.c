@@ -47,10 +47,10 @@ static uint32_t arrivals_of(const struct tfh_ranks *job, uint32_t c, struct arri
 }
 
 struct meeting_sums {
-	struct sums *rank;	    /* by row of job->rank */
-	uint32_t *last;	    /* how often each was: by index in the communicator */
+	struct sums *rank;		    /* by row of job->rank */
+	uint32_t *last;			    /* how often each was: by index in the communicator */
 	double *transfer, *wait, *held, *v; /* of each exchange; v: room */
-	uint32_t *who; /* was last in it: index in the communicator */
+	uint32_t *who;			    /* was last in it: index in the communicator */
 	uint32_t n;
 };
 
@@ -202,8 +202,7 @@ int tfh_ranks_meet(struct tfh_ranks *job)
 				 .held = calloc(TFH_RANKS_SAMPLES, sizeof(double)),
 				 .who = calloc(TFH_RANKS_SAMPLES, sizeof(*x.who)),
 				 .v = calloc(members, sizeof(double))};
-	bool full = !a || !x.rank || !x.last || !x.transfer || !x.wait || !x.held || !x.who ||
-		    !x.v;
+	bool full = !a || !x.rank || !x.last || !x.transfer || !x.wait || !x.held || !x.who || !x.v;
 
 	for (uint32_t c = 0; c < job->comms && !full; c++)
 		if (job->comm[c].n > 1)

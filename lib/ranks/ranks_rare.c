@@ -6,11 +6,11 @@
 
 #include "ranks/ranks_parts.h"
 
-#define FEWEST 3u	/* slow steps */
-#define LEAST 0.005	/* of a rank's time, if they are regular */
-#define LEAST_ODD 0.02	/* if they are not */
-#define MOST_STEPS 0.2	/* if more of them are slow, they are no exception */
-#define REGULAR 0.6	/* of the distances */
+#define FEWEST 3u      /* slow steps */
+#define LEAST 0.005    /* of a rank's time, if they are regular */
+#define LEAST_ODD 0.02 /* if they are not */
+#define MOST_STEPS 0.2 /* if more of them are slow, they are no exception */
+#define REGULAR 0.6    /* of the distances */
 
 /* The distance between slow steps, if most are alike; 0: they are not. */
 static uint64_t period_of(const struct tfh_ranks_rank *r)
@@ -34,8 +34,8 @@ static void find_cause(const struct tfh_ranks_rank *r, struct tfh_ranks_finding 
 	for (int c = 0; c < TFH_CAUSE_COUNT; c++) {
 		if (tfh_cause_part((enum tfh_cause)c) == TFH_PART_COMMUNICATION)
 			continue;
-		double usual = r->steady ? (r->cause_s[c] - r->slow_cause_s[c]) / (double)r->steady
-					 : 0;
+		double usual =
+			r->steady ? (r->cause_s[c] - r->slow_cause_s[c]) / (double)r->steady : 0;
 		double over = r->slow_cause_s[c] / (double)r->slow - usual;
 		rest -= over;
 		if (over > f->cause_s) {

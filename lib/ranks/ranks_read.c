@@ -28,27 +28,21 @@ struct job_reading {
 
 static void fill_rank(struct tfh_ranks_rank *r, const struct tfh_digest_rank *row)
 {
-	*r = (struct tfh_ranks_rank){.rank = row->rank && row->rank <= TFH_RANKS_MOST
-						     ? (int32_t)row->rank - 1
-						     : -1,
-				     .local = row->local && row->local <= TFH_RANKS_MOST
-						      ? (int32_t)row->local - 1
-						      : -1,
-				     .peers = UINT32_MAX,
-				     .pid = row->pid,
-				     .processes = row->processes,
-				     .end = row->end && row->end <= TFH_END_COUNT ? row->end - 1
-										  : TFH_END_NONE,
-				     .code = row->code,
-				     .closed = row->state & TFH_DIGEST_CLOSED,
-				     .recording = row->state & TFH_DIGEST_RECORDING,
-				     .heard_ns = row->heard_ns < INT64_MAX / 4
-							 ? (int64_t)row->heard_ns
-							 : 0,
-				     .exchanges = row->exchanges,
-				     .late_s = NAN,
-				     .held_s = NAN,
-				     .last = NAN};
+	*r = (struct tfh_ranks_rank){
+		.rank = row->rank && row->rank <= TFH_RANKS_MOST ? (int32_t)row->rank - 1 : -1,
+		.local = row->local && row->local <= TFH_RANKS_MOST ? (int32_t)row->local - 1 : -1,
+		.peers = UINT32_MAX,
+		.pid = row->pid,
+		.processes = row->processes,
+		.end = row->end && row->end <= TFH_END_COUNT ? row->end - 1 : TFH_END_NONE,
+		.code = row->code,
+		.closed = row->state & TFH_DIGEST_CLOSED,
+		.recording = row->state & TFH_DIGEST_RECORDING,
+		.heard_ns = row->heard_ns < INT64_MAX / 4 ? (int64_t)row->heard_ns : 0,
+		.exchanges = row->exchanges,
+		.late_s = NAN,
+		.held_s = NAN,
+		.last = NAN};
 }
 
 /* The longest open call of each rank. */
@@ -289,8 +283,7 @@ int tfh_ranks_read(struct tfh_ranks *job, char *const *digest, uint32_t n, struc
 		free(x.part[i]);
 	free(x.part);
 	if (x.rc)
-		return tfh_err_set(err, x.rc, "%s",
-				   x.rc == -ENOMEM ? "out of memory" : x.err.text);
+		return tfh_err_set(err, x.rc, "%s", x.rc == -ENOMEM ? "out of memory" : x.err.text);
 	if (!job->n && job->unread) {
 		*err = x.err;
 		return x.err.code ? x.err.code : -EBADMSG;

@@ -62,9 +62,8 @@ static int take(void *arg, const struct tfh_digest_anchor *a)
 		thin_out(r);
 	if (a->number & m->mask || r->samples == TFH_RANKS_SAMPLES)
 		return 0;
-	r->sample[r->samples++] = (struct tfh_ranks_sample){(int64_t)a->enter_ns,
-							    (int64_t)a->leave_ns, a->number,
-							    (uint8_t)(m - r->member)};
+	r->sample[r->samples++] = (struct tfh_ranks_sample){
+		(int64_t)a->enter_ns, (int64_t)a->leave_ns, a->number, (uint8_t)(m - r->member)};
 	m->kept++;
 	return 0;
 }

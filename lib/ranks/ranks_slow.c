@@ -19,9 +19,9 @@
 
 struct slowness {
 	struct tfh_ranks *job;
-	uint32_t *order;   /* rows, peers together */
-	double *v;	   /* [n]: room */
-	double *excess;	   /* by row: a step's own time beyond the peers' median, NAN: no steps */
+	uint32_t *order; /* rows, peers together */
+	double *v;	 /* [n]: room */
+	double *excess;	 /* by row: a step's own time beyond the peers' median, NAN: no steps */
 	double (*quarter)[QUARTERS];
 	bool *slow;
 };
@@ -133,9 +133,9 @@ static void fill_quarters(struct slowness *x)
 			double sum = 0, steps = 0;
 			for (uint32_t t = x->job->times * q / QUARTERS;
 			     t < x->job->times * (q + 1) / QUARTERS; t++) {
-				sum += r->time[t].steps ? (double)r->time[t].own_s *
-								  (double)r->time[t].steps
-							: 0;
+				sum += r->time[t].steps
+					       ? (double)r->time[t].own_s * (double)r->time[t].steps
+					       : 0;
 				steps += (double)r->time[t].steps;
 			}
 			x->quarter[i][q] = steps > 0 ? sum / steps : NAN;
@@ -173,8 +173,7 @@ static void find_slow(struct slowness *x)
 		for (uint32_t i = 0; i < x->job->n; i++)
 			x->slow[i] |=
 				x->quarter[i][q] >
-				fmax(least,
-				     ERRORS * error_of(&x->job->rank[i], 1.0 / QUARTERS));
+				fmax(least, ERRORS * error_of(&x->job->rank[i], 1.0 / QUARTERS));
 	}
 }
 
@@ -253,7 +252,8 @@ static void find_span(struct slowness *x, struct tfh_ranks_finding *f)
 		f->s = fmax(f->s, most);
 }
 
-static int tell(struct slowness *x, enum tfh_ranks_what what, uint32_t first, uint32_t n, double sum)
+static int tell(struct slowness *x, enum tfh_ranks_what what, uint32_t first, uint32_t n,
+		double sum)
 {
 	const struct tfh_ranks_rank *r = &x->job->rank[first];
 	struct tfh_ranks_finding *f = tfh_ranks_add(x->job, what);

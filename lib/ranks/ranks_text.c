@@ -23,8 +23,8 @@ static void title(const struct tfh_page *page, const struct tfh_ranks *job)
 		  job->n == 1 ? "" : "s", tfh_fmt_count(hosts, job->hosts),
 		  job->hosts == 1 ? "" : "s");
 	if (job->n)
-		tfh_print(page->out, "   %s steps of %s",
-			  tfh_fmt_count(steps, job->steps / job->n), tfh_fmt_time(step, job->step_s));
+		tfh_print(page->out, "   %s steps of %s", tfh_fmt_count(steps, job->steps / job->n),
+			  tfh_fmt_time(step, job->step_s));
 	if (job->wall_s > 0)
 		tfh_print(page->out, "   %s", tfh_fmt_time(wall, job->wall_s));
 	tfh_put("\n", page->out);
@@ -45,7 +45,10 @@ static void list(char *out, size_t size, const uint32_t *v, uint32_t n)
 	for (uint32_t i = 0; i < n && i < LISTED && at < size; i++) {
 		bool last = i && i + 1 == n;
 		at += (size_t)snprintf(out + at, size - at, "%s%u",
-				       !i ? "" : last ? " and " : ", ", v[i]);
+				       !i     ? ""
+				       : last ? " and "
+					      : ", ",
+				       v[i]);
 	}
 	if (n > LISTED && at < size)
 		snprintf(out + at, size - at, " and %u more", n - LISTED);
@@ -93,9 +96,10 @@ static void print_dead(const struct tfh_page *page, const struct tfh_ranks *job)
 		return;
 	dead_line(text, sizeof(text), job, first, n > 1 ? next - heard : 0);
 	if (n > 1 && next - heard < SOONER_S)
-		snprintf(text, sizeof(text),
-			 "%u ranks did not end by themselves, and none of them clearly before the others",
-			 n);
+		snprintf(
+			text, sizeof(text),
+			"%u ranks did not end by themselves, and none of them clearly before the others",
+			n);
 	else if (n > 1)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text),
 			 "; %u others did not end by themselves", n - 1);
@@ -263,16 +267,17 @@ static void clocks(const struct tfh_page *page, const struct tfh_ranks *job)
 		snprintf(text, sizeof(text),
 			 "clocks   not aligned: no exchange is known on two hosts");
 	else
-		snprintf(text, sizeof(text),
-			 "clocks   %u of %u hosts aligned: up to %s and %.1f us a second apart, to +-%s",
-			 n, job->hosts, tfh_fmt_time(a, most), drift * 1e6, tfh_fmt_time(b, off));
+		snprintf(
+			text, sizeof(text),
+			"clocks   %u of %u hosts aligned: up to %s and %.1f us a second apart, to +-%s",
+			n, job->hosts, tfh_fmt_time(a, most), drift * 1e6, tfh_fmt_time(b, off));
 	line(page, text);
 }
 
 void tfh_ranks_text(FILE *out, const struct tfh_ranks *job, const struct tfh_ranks_style *style)
 {
-	const struct tfh_page page = {
-		.out = out, .style = {.color = style->color, .columns = style->columns}};
+	const struct tfh_page page = {.out = out,
+				      .style = {.color = style->color, .columns = style->columns}};
 
 	title(&page, job);
 	lost(&page, job);
@@ -281,8 +286,7 @@ void tfh_ranks_text(FILE *out, const struct tfh_ranks *job, const struct tfh_ran
 	groups(&page, job);
 	clocks(&page, job);
 	tfh_heading(&page, "RANKS OVER TIME");
-	tfh_ranks_map(out, job, style->all ? 64 : ROWS,
-		      (unsigned)tfh_page_columns(&page));
+	tfh_ranks_map(out, job, style->all ? 64 : ROWS, (unsigned)tfh_page_columns(&page));
 }
 
 void tfh_ranks_table(FILE *out, const struct tfh_ranks *job)

@@ -79,10 +79,11 @@ static void slow_line(char *out, size_t size, const struct tfh_ranks *job,
 		snprintf(span, sizeof(span), "; since about step %s",
 			 tfh_fmt_count(step, f->since_step));
 	if (f->until < 1)
-		snprintf(span + strlen(span), sizeof(span) - strlen(span), "; until %.0f %% of the run",
-			 100 * f->until);
+		snprintf(span + strlen(span), sizeof(span) - strlen(span),
+			 "; until %.0f %% of the run", 100 * f->until);
 	snprintf(out, size, "%s: +%s a step (%s), %s%s", whom, tfh_fmt_time(time, f->s),
-		 tfh_fmt_share(share, f->s / job->step_s), cause ? cause : "of unknown cause", span);
+		 tfh_fmt_share(share, f->s / job->step_s), cause ? cause : "of unknown cause",
+		 span);
 }
 
 static void periodic_line(char *out, size_t size, const struct tfh_ranks *job,
@@ -152,8 +153,8 @@ void tfh_ranks_sentence(char *out, size_t size, const struct tfh_ranks *job,
 
 const char *tfh_ranks_what_name(enum tfh_ranks_what what)
 {
-	static const char *const names[] = {"slow-rank", "slow-host", "slow-local-rank",
-					    "slow-rack", "slow-rail", "slow-switch",
+	static const char *const names[] = {"slow-rank",  "slow-host",	"slow-local-rank",
+					    "slow-rack",  "slow-rail",	"slow-switch",
 					    "slow-group", "rare-steps", "clock"};
 
 	return names[what];
@@ -166,9 +167,8 @@ void tfh_ranks_open_call(char *out, size_t size, const struct tfh_ranks_rank *r)
 	const char *state = r->open_state ? tfh_state_words(r->open_state) : "";
 
 	if (r->open_line && r->open_file)
-		snprintf(place, sizeof(place), ", at %.200s:%u %.80s",
-			 tfh_short_file(r->open_file), r->open_line,
-			 r->open_function ? r->open_function : "");
+		snprintf(place, sizeof(place), ", at %.200s:%u %.80s", tfh_short_file(r->open_file),
+			 r->open_line, r->open_function ? r->open_function : "");
 	if (*state)
 		snprintf(place + strlen(place), sizeof(place) - strlen(place), ", %s", state);
 	if (*r->open)
@@ -203,9 +203,10 @@ void tfh_ranks_hang_sentence(char *out, size_t size, const struct tfh_ranks *job
 		strcpy(call, "; it is ");
 		tfh_ranks_open_call(call + strlen(call), sizeof(call) - strlen(call), r);
 	}
-	snprintf(out, size,
-		 "%s has not entered exchange %s of %s, in which others have waited for %s; %s rank%s wait%s%s",
-		 name, tfh_fmt_count(n, h->number), tfh_ranks_group(group, job, h->comm),
-		 tfh_fmt_time(time, h->since_s), tfh_fmt_count(waiting, h->waiting),
-		 h->waiting == 1 ? "" : "s", h->waiting == 1 ? "s" : "", call);
+	snprintf(
+		out, size,
+		"%s has not entered exchange %s of %s, in which others have waited for %s; %s rank%s wait%s%s",
+		name, tfh_fmt_count(n, h->number), tfh_ranks_group(group, job, h->comm),
+		tfh_fmt_time(time, h->since_s), tfh_fmt_count(waiting, h->waiting),
+		h->waiting == 1 ? "" : "s", h->waiting == 1 ? "s" : "", call);
 }

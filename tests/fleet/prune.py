@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`tfhook prune` drops the segments of runs whose digest has all of them, by age and size, the oldest first, and a report still says
+"""`tfhook prune` drops the segments of runs whose digest has all of them, or the digests of whose hosts have, by age and size, the oldest first, and a report still says
 the same. It drops nothing unless told to, and keeps what is being recorded, what may be, what has a journal to repair, a run whose
 digest is older than its segments or damaged, another user's run, and what is no run directory; it follows no link. A prune that was
 cut short can be finished. Wrong flags: 2, nothing there: 5, unreadable: 3."""
@@ -33,7 +33,7 @@ def tfhook(*args, status=0):
 
 
 def segments(name):
-    return sorted(n for n in os.listdir(f"{runs}/{name}") if n.endswith(".tft") and n != "digest.tft")
+    return sorted(n for n in os.listdir(f"{runs}/{name}") if n.endswith(".tft") and not n.endswith("digest.tft"))
 
 
 def copy(name, age_s=0, of="one"):
@@ -62,6 +62,12 @@ with open(f"{runs}/grown/{segments('grown')[0]}", "ab") as f:
     f.write(b"more")
 copy("torn", 9 * 86400)
 os.truncate(f"{runs}/torn/digest.tft", os.path.getsize(f"{runs}/torn/digest.tft") // 2)
+# Two hosts, each with a digest of its own; and one whose second host has none.
+for name in ("hosts", "host"):
+    copy(name, 9 * 86400, "bare")
+    shutil.copy(f"{runs}/{name}/{segments(name)[0]}", f"{runs}/{name}/r9.second.1.0.tft")
+    tfhook("digest", f"{runs}/{name}")
+os.remove(f"{runs}/host/second.digest.tft")
 copy("endless", 3600)
 os.remove(f"{runs}/endless/end.json")
 copy("crashed", 9 * 86400)
@@ -79,7 +85,7 @@ os.symlink(f"{tmp}/elsewhere/{segments('old')[0]}", f"{runs}/inner/r1.link.1.0.t
 copy("fake", 9 * 86400)
 os.remove(f"{runs}/fake/run.json")
 os.symlink(f"{tmp}/one/run.json", f"{runs}/fake/run.json")
-for name in ("grown", "torn", "half", "inner", "fake"):
+for name in ("grown", "torn", "half", "inner", "fake", "hosts", "host"):
     aged(name, 9 * 86400)
 all_there = {name: segments(name) for name in os.listdir(runs)}
 
@@ -88,10 +94,11 @@ check("old: would drop 1 segments" in said and "--delete" in said, "dry run", sa
 check(all_there == {name: segments(name) for name in os.listdir(runs)}, "a dry run dropped something")
 said = tfhook("prune", "--older", "7d", "--delete", runs)
 gone = {name for name, before in all_there.items() if segments(name) != before}
-check(gone == {"old", "older", "crashed", "half"}, "dropped", sorted(gone), said)
-for name, why in (("undigested", "no digest"), ("grown", "no digest"), ("torn", "no digest"), ("inner", "no digest"), ("endless", "may still be recorded")):
+check(gone == {"old", "older", "crashed", "half", "hosts"}, "dropped", sorted(gone), said)
+for name, why in (("undigested", "no digest"), ("grown", "no digest"), ("torn", "no digest"), ("inner", "no digest"), ("host", "no digest"), ("endless", "may still be recorded")):
     check((f"{name}: kept: " in said and why in said.split(f"{name}: kept: ")[1].split("\n")[0]) == (name != "endless"), name, said)
 check(os.path.exists(f"{tmp}/elsewhere/{segments('new')[0]}") and os.path.islink(f"{runs}/inner/r1.link.1.0.tft"), "a link was followed")
+check(sum(n.endswith(".digest.tft") for n in os.listdir(f"{runs}/hosts")) == 2, "digests of hosts", os.listdir(f"{runs}/hosts"))
 check({"run.json", "end.json", "digest.tft"} <= set(os.listdir(f"{runs}/old")), "kept", os.listdir(f"{runs}/old"))
 after = json.loads(subprocess.run([f"{build}/bin/tfhook", "report", "--json", f"{runs}/old"], env=env, stdout=subprocess.PIPE,
                                   stderr=subprocess.DEVNULL, check=True).stdout)

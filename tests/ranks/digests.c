@@ -30,13 +30,26 @@
 #define TENSOR 0.03
 #define DATA 0.045
 #define WORLD 0.004
-#define EVERY 500u /* steps between checkpoints */
+#define EVERY 500u  /* steps between checkpoints */
 #define TENSORS 64u /* collectives of `tensor` in a step */
 #define PROCESSES 2u
 #define START 1790000000000000000ull
 
-static const char *const defects[] = {"host", "device", "rail", "switch", "loader", "checkpoint", "halfway", "clock", "missing", "hung"};
-enum defect { D_HOST, D_DEVICE, D_RAIL, D_SWITCH, D_LOADER, D_CHECKPOINT, D_HALFWAY, D_CLOCK, D_MISSING, D_HUNG, DEFECTS };
+static const char *const defects[] = {"host",	    "device",  "rail",	"switch",  "loader",
+				      "checkpoint", "halfway", "clock", "missing", "hung"};
+enum defect {
+	D_HOST,
+	D_DEVICE,
+	D_RAIL,
+	D_SWITCH,
+	D_LOADER,
+	D_CHECKPOINT,
+	D_HALFWAY,
+	D_CLOCK,
+	D_MISSING,
+	D_HUNG,
+	DEFECTS
+};
 
 static struct {
 	const char *dir;
@@ -54,7 +67,10 @@ static struct {
 
 static double drawn(uint64_t what, uint64_t a, uint64_t b)
 {
-	return (double)(tfh_hash_u64(job.seed ^ tfh_hash_u64(what + 1) ^ tfh_hash_u64(a * 0x9e3779b97f4a7c15u + b)) >> 11) * 0x1p-53;
+	return (double)(tfh_hash_u64(job.seed ^ tfh_hash_u64(what + 1) ^
+				     tfh_hash_u64(a * 0x9e3779b97f4a7c15u + b)) >>
+			11) *
+	       0x1p-53;
 }
 
 static bool hit(enum defect d, uint32_t at)
@@ -69,9 +85,11 @@ struct work {
 static struct work work_of(uint32_t rank, uint32_t step)
 {
 	uint64_t bits = tfh_hash_u64(job.seed ^ tfh_hash_u64(((uint64_t)rank << 32 | step) + 99));
-	double a = (double)(bits & 0xffff) / 65536 - 0.5, b = (double)(bits >> 16 & 0xffff) / 65536 - 0.5,
+	double a = (double)(bits & 0xffff) / 65536 - 0.5,
+	       b = (double)(bits >> 16 & 0xffff) / 65536 - 0.5,
 	       c = (double)(bits >> 32 & 0xffff) / 65536 - 0.5;
-	struct work w = {COMPUTE * (1 + 0.01 * a), INPUT * (1 + 0.2 * b), HOST * (1 + 0.1 * c), LAUNCH, 0};
+	struct work w = {COMPUTE * (1 + 0.01 * a), INPUT * (1 + 0.2 * b), HOST * (1 + 0.1 * c),
+			 LAUNCH, 0};
 
 	if (bits >> 48 < 2) /* of 65,536 */
 		w.host += 0.3;
@@ -150,7 +168,8 @@ struct host_clock {
 
 static struct host_clock clock_of(uint32_t host)
 {
-	struct host_clock c = {(drawn(3, host, 0) - 0.5) * 2e-3, (drawn(4, host, 0) - 0.5) * 2e-6, 1 + drawn(5, host, 0)};
+	struct host_clock c = {(drawn(3, host, 0) - 0.5) * 2e-3, (drawn(4, host, 0) - 0.5) * 2e-6,
+			       1 + drawn(5, host, 0)};
 
 	if (hit(D_CLOCK, host)) {
 		c.offset = 3.2;
@@ -203,16 +222,21 @@ static void flush_anchors(struct writing *x)
 	x->anchors = 0;
 }
 
-static void put_step(struct writing *x, uint32_t number, uint32_t step, const struct work *w, double tensor_wait, double transfer)
+static void put_step(struct writing *x, uint32_t number, uint32_t step, const struct work *w,
+		     double tensor_wait, double transfer)
 {
-	double unit = UNIT * 1e-9, begin_s = (job.begin[step] - x->clock.began) * (1 + x->clock.drift);
+	double unit = UNIT * 1e-9,
+	       begin_s = (job.begin[step] - x->clock.began) * (1 + x->clock.drift);
 	int64_t begin = llround(begin_s / unit), sum;
 	struct tfh_digest_step *row = &x->step[x->steps++];
 
 	*row = (struct tfh_digest_step){.gap = tft_zigzag((uint64_t)(begin - x->end)),
 					.index = step,
 					.rank = number,
-					.segment = (step < 10 ? TFH_SEGMENT_WARMUP : w->checkpoint > 0 ? TFH_SEGMENT_CHECKPOINT : TFH_SEGMENT_TRAIN) + 1,
+					.segment = (step < 10		? TFH_SEGMENT_WARMUP
+						    : w->checkpoint > 0 ? TFH_SEGMENT_CHECKPOINT
+									: TFH_SEGMENT_TRAIN) +
+						   1,
 					.cls = TFH_CLASS_COMPUTE_BOUND + 1,
 					.cause = TFH_CAUSE_COMPUTE_DENSE + 1,
 					.tier = 'A',
@@ -232,14 +256,18 @@ static void put_step(struct writing *x, uint32_t number, uint32_t step, const st
 		flush_steps(x);
 }
 
-static void put_anchor(struct writing *x, uint32_t number, uint64_t key, uint32_t nth, double enter, double leave)
+static void put_anchor(struct writing *x, uint32_t number, uint64_t key, uint32_t nth, double enter,
+		       double leave)
 {
-	x->anchor[x->anchors++] = (struct tfh_digest_anchor){.enter_ns = shown(&x->clock, enter),
-							     .leave_ns = shown(&x->clock, leave + 4e-6 * drawn(6, key ^ number ^ (uint64_t)x->host << 40, nth)),
-							     .key = key,
-							     .number = nth,
-							     .rank = number,
-							     .device = 1};
+	x->anchor[x->anchors++] = (struct tfh_digest_anchor){
+		.enter_ns = shown(&x->clock, enter),
+		.leave_ns =
+			shown(&x->clock,
+			      leave + 4e-6 * drawn(6, key ^ number ^ (uint64_t)x->host << 40, nth)),
+		.key = key,
+		.number = nth,
+		.rank = number,
+		.device = 1};
 	if (x->anchors == TFH_DIGEST_ROWS)
 		flush_anchors(x);
 }
@@ -258,7 +286,8 @@ static uint64_t data_key(uint32_t rack, uint32_t place)
 
 /* The last exchanges, which were never completed: the hung rank stopped in its work, its host waits in `tensor`, those with its host in
  * `data` in that, and all others in `world`. Nothing but the calls is known of them. */
-static void put_last(struct writing *x, uint32_t number, uint32_t rank, const struct work *w, double tensor)
+static void put_last(struct writing *x, uint32_t number, uint32_t rank, const struct work *w,
+		     double tensor)
 {
 	uint32_t host = rank / job.per_host, hung = job.at[D_HUNG], there = hung / job.per_host;
 	double t = job.begin[job.done] + own(w);
@@ -270,7 +299,8 @@ static void put_last(struct writing *x, uint32_t number, uint32_t rank, const st
 	if (host == there)
 		return;
 	t = job.begin[job.done] + tensor;
-	put_anchor(x, number, data_key(host / RACK, rank % job.per_host), job.done + 1, t, t + 1e-5);
+	put_anchor(x, number, data_key(host / RACK, rank % job.per_host), job.done + 1, t,
+		   t + 1e-5);
 	if (!same_rack)
 		put_anchor(x, number, WORLD_KEY, job.done + 1, t + DATA, t + DATA + 1e-5);
 }
@@ -290,46 +320,56 @@ static void put_open(struct writing *x, uint32_t number, uint32_t rank, double e
 
 static void put_rank(struct writing *x, uint32_t rank)
 {
-	uint32_t number = x->ranks, host = rank / job.per_host, place = rank % job.per_host, rack = host / RACK;
+	uint32_t number = x->ranks, host = rank / job.per_host, place = rank % job.per_host,
+		 rack = host / RACK;
 	double end = job.begin[job.steps] + 30;
 	struct work w[64];
 
 	for (uint32_t s = 0; s < job.done; s++) {
-		double begin = job.begin[s], last = work_of_host(host, s, w), mine = own(&w[place]), tensor = tensor_s(host, s),
-		       data = data_enters(rack, place)[s], spent = data_s(rack, place, s);
+		double begin = job.begin[s], last = work_of_host(host, s, w), mine = own(&w[place]),
+		       tensor = tensor_s(host, s), data = data_enters(rack, place)[s],
+		       spent = data_s(rack, place, s);
 		put_step(x, number, s, &w[place], last - mine, job.enter_world[s] + WORLD - last);
 		if (s % 4 == 3)
-			put_anchor(x, number, tensor_key(host), TENSORS * (s + 1), begin + mine, begin + last + tensor);
+			put_anchor(x, number, tensor_key(host), TENSORS * (s + 1), begin + mine,
+				   begin + last + tensor);
 		if (s % 2 == 1)
-			put_anchor(x, number, data_key(rack, place), s + 1, begin + last + tensor, begin + data + spent);
+			put_anchor(x, number, data_key(rack, place), s + 1, begin + last + tensor,
+				   begin + data + spent);
 		if (s % 4 == 3)
-			put_anchor(x, number, WORLD_KEY, s + 1, begin + data + spent, begin + job.enter_world[s] + WORLD);
+			put_anchor(x, number, WORLD_KEY, s + 1, begin + data + spent,
+				   begin + job.enter_world[s] + WORLD);
 	}
 	if (job.has[D_HUNG]) {
 		double last = work_of_host(host, job.done, w);
 		put_last(x, number, rank, &w[place], last + tensor_s(host, job.done));
 		put_open(x, number, rank, end);
 	}
-	x->comm[x->comms++] = (struct tfh_digest_comm){tensor_key(host), TENSORS * (uint64_t)job.done, 0, number, job.per_host, place + 1};
-	x->comm[x->comms++] = (struct tfh_digest_comm){data_key(rack, place), job.done, 0, number, RACK < job.hosts ? RACK : job.hosts, host % RACK + 1};
-	x->comm[x->comms++] = (struct tfh_digest_comm){WORLD_KEY, job.done, 0, number, job.ranks, rank + 1};
-	x->rank[x->ranks++] = (struct tfh_digest_rank){.number = number,
-						       .rank = rank + 1,
-						       .pid = 1000 + rank,
-						       .cls = TFH_CLASS_COMPUTE_BOUND + 1,
-						       .cause = TFH_CAUSE_COMPUTE_DENSE + 1,
-						       .tier = 'A',
-						       .confidence = 1,
-						       .share = 0.7,
-						       .unit = UNIT,
-						       .steps = job.done,
-						       .late_s = NAN,
-						       .held_s = NAN,
-						       .local = place + 1,
-						       .processes = 1,
-						       .state = job.has[D_HUNG] ? 0 : TFH_DIGEST_CLOSED,
-						       .heard_ns = shown(&x->clock, end),
-						       .exchanges = (uint64_t)job.done * (TENSORS + 2)};
+	x->comm[x->comms++] = (struct tfh_digest_comm){
+		tensor_key(host), TENSORS * (uint64_t)job.done, 0, number, job.per_host, place + 1};
+	x->comm[x->comms++] = (struct tfh_digest_comm){
+		data_key(rack, place), job.done, 0, number, RACK < job.hosts ? RACK : job.hosts,
+		host % RACK + 1};
+	x->comm[x->comms++] =
+		(struct tfh_digest_comm){WORLD_KEY, job.done, 0, number, job.ranks, rank + 1};
+	x->rank[x->ranks++] =
+		(struct tfh_digest_rank){.number = number,
+					 .rank = rank + 1,
+					 .pid = 1000 + rank,
+					 .cls = TFH_CLASS_COMPUTE_BOUND + 1,
+					 .cause = TFH_CAUSE_COMPUTE_DENSE + 1,
+					 .tier = 'A',
+					 .confidence = 1,
+					 .share = 0.7,
+					 .unit = UNIT,
+					 .steps = job.done,
+					 .late_s = NAN,
+					 .held_s = NAN,
+					 .local = place + 1,
+					 .processes = 1,
+					 .state = job.has[D_HUNG] ? 0 : TFH_DIGEST_CLOSED,
+					 .heard_ns = shown(&x->clock, end),
+					 .exchanges = (uint64_t)job.done * (TENSORS + 2)};
 }
 
 static void name_host(char out[32], uint32_t host)
@@ -339,22 +379,33 @@ static void name_host(char out[32], uint32_t host)
 
 static void put_facts(struct writing *x, const char *host)
 {
-	static const char *const same[][2] = {{"digest", "tfhook.digest/1"}, {"command.0", "python3"}, {"command.1", "train.py"},
-					      {"verdict.class", "compute-bound"}, {"verdict.cause", "compute.dense"}, {"steps.clock", "mark"}};
+	static const char *const same[][2] = {
+		{"digest", "tfhook.digest/1"},	    {"command.0", "python3"},
+		{"command.1", "train.py"},	    {"verdict.class", "compute-bound"},
+		{"verdict.cause", "compute.dense"}, {"steps.clock", "mark"}};
 	struct tfh_digest_key key[32];
 	char text[4][32];
 	uint32_t n = 0;
 
-	snprintf(text[0], 32, "%llu", (unsigned long long)(START + (uint64_t)llround((x->clock.began + x->clock.offset) * 1e9)));
+	snprintf(text[0], 32, "%llu",
+		 (unsigned long long)(START +
+				      (uint64_t)llround((x->clock.began + x->clock.offset) * 1e9)));
 	snprintf(text[1], 32, "%.3f", (job.begin[job.steps] + 30));
 	snprintf(text[2], 32, "%u", job.ranks);
 	snprintf(text[3], 32, "%u", job.done);
-	const char *const own_facts[][2] = {{"judge", tfh_judge_id()}, {"run.host", host}, {"start_ns", text[0]}, {"wall_s", text[1]},
-					    {"ranks", text[2]}, {"steps.judged", text[3]}, {"end", job.has[D_HUNG] ? "killed" : "exit"}};
+	const char *const own_facts[][2] = {{"judge", tfh_judge_id()},
+					    {"run.host", host},
+					    {"start_ns", text[0]},
+					    {"wall_s", text[1]},
+					    {"ranks", text[2]},
+					    {"steps.judged", text[3]},
+					    {"end", job.has[D_HUNG] ? "killed" : "exit"}};
 	for (size_t i = 0; i < sizeof(same) / sizeof(*same); i++, n++)
-		key[n] = (struct tfh_digest_key){tfh_digest_add_text(&x->out, same[i][0]), tfh_digest_add_text(&x->out, same[i][1])};
+		key[n] = (struct tfh_digest_key){tfh_digest_add_text(&x->out, same[i][0]),
+						 tfh_digest_add_text(&x->out, same[i][1])};
 	for (size_t i = 0; i < sizeof(own_facts) / sizeof(*own_facts); i++, n++)
-		key[n] = (struct tfh_digest_key){tfh_digest_add_text(&x->out, own_facts[i][0]), tfh_digest_add_text(&x->out, own_facts[i][1])};
+		key[n] = (struct tfh_digest_key){tfh_digest_add_text(&x->out, own_facts[i][0]),
+						 tfh_digest_add_text(&x->out, own_facts[i][1])};
 	must(tfh_digest_put(&x->out, TFT_DKEY, &tfh_digest_keys, key, n));
 }
 
@@ -367,9 +418,20 @@ static void write_host(struct writing *x, uint32_t host)
 	memset(x, 0, sizeof(*x));
 	x->host = host;
 	x->clock = clock_of(host);
-	const struct tft_head head = {.rank = -1, .world = -1, .local_rank = -1, .host = name, .exe = "", .command = "python3",
-				      .boot_id = "", .tfhook_version = "", .job = "", .journal_path = "", .fn = &none, .fn_count = 1,
-				      .tick_hz = 1000000000, .ticks_are_ns = true};
+	const struct tft_head head = {.rank = -1,
+				      .world = -1,
+				      .local_rank = -1,
+				      .host = name,
+				      .exe = "",
+				      .command = "python3",
+				      .boot_id = "",
+				      .tfhook_version = "",
+				      .job = "",
+				      .journal_path = "",
+				      .fn = &none,
+				      .fn_count = 1,
+				      .tick_hz = 1000000000,
+				      .ticks_are_ns = true};
 	snprintf(path, sizeof(path), "%s/%s.digest.tft", job.dir, name);
 	must(tft_writer_create(path, NULL, &head, &x->out.w));
 	for (uint32_t i = 0; i < job.per_host; i++)
@@ -379,7 +441,8 @@ static void write_host(struct writing *x, uint32_t host)
 	flush_anchors(x);
 	for (uint32_t i = 0; i < x->opens; i++) {
 		struct tfh_digest_open *o = &x->open[i];
-		o->name = tfh_digest_add_text(&x->out, o->line == 77 ? "cuMemcpyDtoH_v2" : "cuStreamSynchronize");
+		o->name = tfh_digest_add_text(&x->out, o->line == 77 ? "cuMemcpyDtoH_v2"
+								     : "cuStreamSynchronize");
 		o->file = tfh_digest_add_text(&x->out, "/job/train.py");
 		o->function = tfh_digest_add_text(&x->out, o->line == 77 ? "log_loss" : "step");
 	}

@@ -42,7 +42,7 @@ def report(name):
     check(made.returncode == 0, name, made)
     digests = [n for n in os.listdir(f"{TMP}/{name}") if n.endswith("digest.tft")]
     check(sorted(digests) == ["node0.digest.tft", "node1.digest.tft"], name, digests)
-    said = subprocess.run([TOOL, "report", "--json", f"{TMP}/{name}"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    said = subprocess.run([TOOL, "report", "--ranks", "--json", f"{TMP}/{name}"], stdout=subprocess.PIPE, text=True, check=True).stdout
     return json.loads(said)
 
 
@@ -71,6 +71,8 @@ def late():
     kinds = sorted((g["kind"], g["ranks"]) for g in said["groups"] if g["ranks"] > 1)
     check(kinds == [("all", 8)] + [("tensor", 2)] * 4, "groups", kinds)
     check(all(abs(h["clock_offset_s"]) < 0.001 for h in said["hosts"]), "clocks", said["hosts"])
+    whole = json.loads(subprocess.run([TOOL, "report", "--json", f"{TMP}/late"], stdout=subprocess.PIPE, text=True, check=True).stdout)
+    check(whole["schema"] == "tfhook.report/1" and len(whole["ranks"]) == 8, "--json alone is the report of the recording", whole["schema"])
     check([r["local_rank"] for r in said["ranks"]] == [0, 1, 2, 3] * 2, "local ranks", said["ranks"])
 
 
@@ -83,7 +85,7 @@ def hang():
         time.sleep(2)
         if os.path.isdir(f"{TMP}/hang") and sum(n.startswith("r") and n.endswith(".tft") for n in os.listdir(f"{TMP}/hang")) == 8:
             subprocess.run([TOOL, "digest", f"{TMP}/hang"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            told = subprocess.run([TOOL, "report", "--json", f"{TMP}/hang"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+            told = subprocess.run([TOOL, "report", "--ranks", "--json", f"{TMP}/hang"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
             said = json.loads(told) if told.startswith("{") else {}
             seen = [h["rank"] for h in said.get("hangs", [])] == [3]
     check(seen, "hang", "not seen while it ran")

@@ -53,7 +53,7 @@ static int process_of(struct tfh_run *run, const struct tft_head *h, uint32_t *o
 				p->pub.rank = h->rank;
 			if (p->pub.world < 0)
 				p->pub.world = h->world;
-	p->pub.local = h->local_rank;
+			p->pub.local = h->local_rank;
 			if (p->pub.local < 0)
 				p->pub.local = h->local_rank;
 			*out = i - 1;

@@ -244,8 +244,7 @@ static bool is_wanted(const struct tfh_run *run, const char *name)
 	char host[TFH_HOST_NAME];
 
 	return tfh_ends_with(name, ".tft") &&
-	       (!run->only_host ||
-		(tfh_host_of_file(name, host) && !strcmp(host, run->only_host)));
+	       (!run->only_host || (tfh_host_of_file(name, host) && !strcmp(host, run->only_host)));
 }
 
 static int names_in(const struct tfh_run *run, const char *dir, char ***out, uint32_t *n)
