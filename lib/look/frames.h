@@ -35,7 +35,9 @@ struct tfh_py {
 	unsigned minor;
 	const char *runtime; /* _PyRuntime */
 	uint64_t code_type;  /* address of PyCode_Type */
-	bool own_seed;	     /* it belongs to another process, whose strings have different hashes:
+	const uint64_t
+		*stop_iteration; /* PyExc_StopIteration, the address of the type; NULL: unknown */
+	bool own_seed; /* it belongs to another process, whose strings have different hashes:
 		        * contents are hashed */
 	/* CPython's own functions. They need no lock and touch only their own variables. */
 	void *(*state_of_thread)(void); /* the calling thread's state, or NULL */

@@ -80,8 +80,17 @@ static bool read_told(const struct told *t, const uint64_t *table, struct tfh_py
 	return true;
 }
 
-const char *tfh_py_unreadable(unsigned minor, unsigned long version, const void *runtime,
-			      struct tfh_py_layout *out)
+/* Fields state_handled, handled_value: the interpreter's table lacks them. Offsets of exc_info in PyThreadState and of exc_value
+ * in _PyErr_StackItem (cpython/pystate.h). */
+static const struct {
+	uint8_t state, value;
+} handled[] = {
+	[8] = {144, 8},	 [9] = {144, 8},  [10] = {144, 8}, [11] = {120, 0},
+	[12] = {104, 0}, [13] = {120, 0}, [14] = {120, 0}, [15] = {144, 0},
+};
+
+static const char *read_layout(unsigned minor, unsigned long version, const void *runtime,
+			       struct tfh_py_layout *out)
 {
 	static const char other[] =
 		"the interpreter's table of its own layout is not the one of its version";
@@ -100,4 +109,16 @@ const char *tfh_py_unreadable(unsigned minor, unsigned long version, const void 
 	if (table[2])
 		return "it is a build without the GIL (free-threaded), whose stacks may change while they are read";
 	return read_told(&told[minor], table, out) ? NULL : other;
+}
+
+const char *tfh_py_unreadable(unsigned minor, unsigned long version, const void *runtime,
+			      struct tfh_py_layout *out)
+{
+	const char *why = read_layout(minor, version, runtime, out);
+
+	if (!why) {
+		out->state_handled = handled[minor].state;
+		out->handled_value = handled[minor].value;
+	}
+	return why;
 }

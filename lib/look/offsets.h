@@ -39,6 +39,9 @@ struct tfh_py_layout {
 	uint8_t lines; /* enum tfh_py_lines */
 	/* str: header sizes of ASCII and of other strings. Length and hash are at 16 and 24, the state at 32. */
 	uint8_t text_ascii, text_wide;
+	/* Thread state: the address of the innermost record of exceptions that are being handled; and the exception in
+	 * it. */
+	uint16_t state_handled, handled_value;
 };
 
 /* The same in all versions. */

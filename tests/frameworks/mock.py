@@ -61,6 +61,11 @@ check(len(done.calls("Engine::execute")) == 2, "a failed backward pass counts")
 check([r["w"][1] for r in ranges(done, "gloo:all_reduce")] == [3], "a range that ends on another thread is an exchange")
 check(not ranges(done, "left open"), "a range that never ends")
 
+done = run("ends")
+gets = sorted(done.calls(LOADER), key=lambda r: r["end"])
+check([bool(r["flags"] & 16) for r in gets] == [False] + ([False] * 4 + [True]) * 3 + [False] * 2 + ([True] + [False] * 2) * 2 + [True, False] + [False],
+      "get-nexts that end an iterator: %s" % [r["flags"] for r in gets])
+
 check(not run("worker").files, "a process with ranges of its own only is recorded")
 done = run("threads")
 check(len(ranges(done, "inner")) == len(ranges(done, "outer")) == 16000, "ranges of eight threads")

@@ -67,6 +67,38 @@ elif case == "edges":
         worker()
     assert os.waitpid(child, 0)[1] == 0
     torch.range_end(across)
+elif case == "ends":
+    step(0)
+    time.sleep(1.5)  # until the recorder knows which Python this is
+
+    class Batches:
+        def __init__(self, n):
+            self.left = n
+
+        def __iter__(self):
+            return self
+
+        def __next__(self):
+            with Range(LOADER):
+                if not self.left:
+                    raise StopIteration
+                self.left -= 1
+
+    for epoch in range(3):
+        for _ in Batches(4):
+            pass
+    batches = Batches(2)
+    for _ in range(7):  # next() with a new iterator where one is exhausted
+        try:
+            next(batches)
+        except StopIteration:
+            batches = Batches(2)
+            next(batches)
+    try:
+        with Range(LOADER):
+            raise KeyError
+    except KeyError:
+        pass
 elif case == "worker":
     worker()
 elif case == "threads":

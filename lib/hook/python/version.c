@@ -37,7 +37,7 @@ static void refuse(const char *why)
 
 struct names {
 	const char *runtime;
-	const void *code_type;
+	const void *code_type, *stop_iteration;
 	const unsigned long *version;	   /* from 3.11 on */
 	const char *(*version_text)(void); /* "3.10.13 (main, ..." */
 	void *state_of_thread, *state_attached, *finalizing, *newest, *main;
@@ -64,6 +64,7 @@ static bool read_names(void *handle, struct names *n)
 {
 	n->runtime = name_in(handle, "_PyRuntime");
 	n->code_type = name_in(handle, "PyCode_Type");
+	n->stop_iteration = name_in(handle, "PyExc_StopIteration");
 	n->version = name_in(handle, "Py_Version");
 	n->version_text = (const char *(*)(void))name_in(handle, "Py_GetVersion");
 	n->state_of_thread = name_in(handle, "PyGILState_GetThisThreadState");
@@ -109,6 +110,7 @@ static void take(const struct names *n)
 	}
 	found.runtime = n->runtime;
 	found.code_type = (uint64_t)(uintptr_t)n->code_type;
+	found.stop_iteration = n->stop_iteration;
 	found.state_of_thread = (void *(*)(void))n->state_of_thread;
 	found.state_attached = (void *(*)(void))n->state_attached;
 	found.finalizing = (int (*)(void))n->finalizing;

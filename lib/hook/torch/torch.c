@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "hook/driver/driver.h"
+#include "hook/python/handled.h"
 #include "record/process/settings.h"
 #include "record/process/steady.h"
 
@@ -49,8 +50,9 @@ static const char *const symbols[] = {
 /* Kept here and not on the thread's stack, since a range may end on another thread than it began
  * on. */
 static struct torch_range {
-	uint64_t range; /* atomic: address of torch's object; 0: free */
-	uint64_t begin; /* ticks; 0: not recorded */
+	uint64_t range;	  /* atomic: address of torch's object; 0: free */
+	uint64_t begin;	  /* ticks; 0: not recorded */
+	uint64_t handled; /* of a get-next: tfh_py_stop_iteration() at its beginning */
 	uint32_t name, generation;
 	uint16_t fn;  /* of a get-next; 0: a range */
 	uint8_t kind; /* enum tft_range */
@@ -137,6 +139,7 @@ static void begin(struct torch_range *r, const char *name)
 	r->name = tfh_text_id(self, r->fn ? TFT_NAME_ITERATOR : TFT_NAME_STRING, name,
 			      strnlen(name, NAME_BYTES));
 	r->generation = self->generation;
+	r->handled = r->fn ? tfh_py_stop_iteration(self) : 0;
 	r->begin = now;
 	tfh_leave_quiet(self, now);
 }
@@ -146,7 +149,7 @@ static void end(const struct torch_range *r)
 	enum tfh_fn fn = r->fn ? r->fn : TFH_FN_mark_range;
 	struct tfh_self *self;
 	struct tfh_rec *rec;
-	uint64_t now;
+	uint64_t now, handled;
 
 	/* In a child forked inside the range, the range belongs to the parent. */
 	if (!r->begin || (r->generation ^ tfh_peek(tfh_peek(&tfh_generation))) > 1)
@@ -154,9 +157,12 @@ static void end(const struct torch_range *r)
 	self = tfh_enter(fn, r->name, &now);
 	if (!self)
 		return;
+	handled = r->fn ? tfh_py_stop_iteration(self) : 0;
 	rec = tfh_leave(self, now, fn, r->fn ? TFT_CALL : TFT_RANGE);
 	if (!rec)
 		return;
+	if (handled && handled != r->handled) /* the with statement is left by it */
+		rec->flags |= TFT_F_OPTIONAL;
 	rec->t_begin = r->begin;
 	rec->w[0] = r->name;
 	rec->w[1] = r->fn ? 0 : r->kind;

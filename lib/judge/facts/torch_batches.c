@@ -1,8 +1,11 @@
 /*
- * What the batches of PyTorch's data loaders are for. All iterators of a kind have one name, and none reports its end,
- * but what follows a batch shows it: a batch followed by a backward pass or an optimizer's step trains. One batch
- * without, after one that trains, was the loader's "no more"; further ones evaluate, until the next one that trains. If
+ * What the batches of PyTorch's data loaders are for. All iterators of a kind have one name, but what follows a batch shows
+ * it: a batch followed by a backward pass or an optimizer's step trains, others evaluate, until the next one that trains. If
  * there are several backward passes per optimizer's step, their batches are one step.
+ *
+ * The call that ends an iterator is marked in the recording if the recorder could read the interpreter by then. Until the first
+ * marked one, a call without training after one with it is taken for the loader's "no more". A marked call may also be followed
+ * by training: loaders that fetch a batch ahead (accelerate's) find the end before the last batch is trained with.
  */
 #include <errno.h>
 #include <math.h>
@@ -128,7 +131,7 @@ static int end_loops(struct tfh_facts *facts)
 int tfh_torch_batches(struct tfh_facts *facts)
 {
 	struct behind now, before = {false, false};
-	bool began = false, accumulates;
+	bool began = false, marked = false, accumulates;
 	size_t exec = 0, up = 0;
 
 	if (!facts->loader || facts->feed->imported || facts->tick.n < 2 || !one_thread(facts))
@@ -141,7 +144,8 @@ int tfh_torch_batches(struct tfh_facts *facts)
 	TFH_EACH (i, facts->tick.n) {
 		struct tfh_tick *t = &facts->tick.v[i];
 		now = look_behind(facts, i, &exec, &up);
-		bool ends = !now.trains && before.trains;
+		marked |= t->end;
+		bool ends = !now.trains && (t->end || (!marked && before.trains));
 		if (!ends && (!i || now.trains != before.trains || facts->tick.v[i - 1].end)) {
 			struct tfh_series like = facts->series.v[t->series];
 			if (new_series(facts, &like, !now.trains))

@@ -225,7 +225,8 @@ void tfh_places_open(void)
 
 void tfh_places_look(void)
 {
-	if (table)
+	/* without places, too: PyTorch's ranges ask for the interpreter (hook/python/handled.h) */
+	if (source && tfh_opt_bool(&tfh_p.options, TFH_OPT_PYTHON))
 		source->look();
 }
 
