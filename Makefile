@@ -543,8 +543,8 @@ check-import: tests
 check-export: tests
 	$(Q)scripts/run-tests --build $(B) --jobs 1 --filter '$(T)' --python traces tests/export/full
 
-# A fleet's questions answered by Spark as by DuckDB, of a million ranks: a download of 500 MB. RUNS=n HOSTS=n (of a run).
-check-fleet: tests
+# A fleet's questions answered by Spark as by DuckDB, of a million ranks: a download of 500 MB. RUNS=n (6000 or more: fewer leave a planted change within chance) HOSTS=n (of a run).
+check-fleet: all $(B)/tests/jobs/client_loop
 	$(Q)TFH_FLEET_FULL=1 TFH_FLEET_RUNS='$(RUNS)' TFH_FLEET_HOSTS='$(HOSTS)' scripts/run-tests -v --build $(B) --jobs 1 --filter '$(T)' --timeout 14400 tests/fleet tests/fleet/full
 
 # The lookups of NVIDIA's larger libraries: a download of 2 GB.

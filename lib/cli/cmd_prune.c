@@ -135,7 +135,7 @@ static void prune_run(struct pruning *p, const struct pruned_run *r)
 		return; /* it is gone */
 	const char *why = tfh_prune_refused(dir, &is);
 	if (!why && p->really)
-		rc = tfh_prune_drop(dir);
+		rc = tfh_prune_drop(dir, &is);
 	close(dir);
 	if (why) {
 		tfh_print(stdout, "%s%s%s: kept: %s\n", p->folder, slash, name, why);

@@ -197,12 +197,14 @@ const char *tfh_prune_refused(int dir, const struct tfh_prunable *run)
 
 static int drop(void *arg, int dir, const char *name, const struct stat *st)
 {
-	(void)arg;
-	(void)st;
+	const struct tfh_prunable *run = arg;
+
+	if (st->st_mtim.tv_sec > run->newest_s)
+		return 0;
 	return is_segment(name) && unlinkat(dir, name, 0) && errno != ENOENT ? -errno : 0;
 }
 
-int tfh_prune_drop(int dir)
+int tfh_prune_drop(int dir, const struct tfh_prunable *run)
 {
-	return each_file(dir, drop, NULL);
+	return each_file(dir, drop, (void *)run);
 }

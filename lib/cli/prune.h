@@ -18,7 +18,7 @@ int tfh_prune_open(int at, const char *name, struct tfh_prunable *out);
 /* Why its segments must stay; NULL: they may go. */
 const char *tfh_prune_refused(int dir, const struct tfh_prunable *run);
 
-/* Removes its segments. Returns 0 or -errno. */
-int tfh_prune_drop(int dir);
+/* Removes its segments, except those that have changed since `run` was filled. Returns 0 or -errno. */
+int tfh_prune_drop(int dir, const struct tfh_prunable *run);
 
 #endif
