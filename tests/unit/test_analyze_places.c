@@ -208,6 +208,10 @@ static void test_issues(void **state)
 	assert_false(tfh_looks_issue(prepares, 3, &to, "pycuda"));
 	assert_false(tfh_looks_issue(prepares + 2, 1, &to, "numba"));
 	assert_false(tfh_looks_issue(other, 2, &to, "numba"));
+	/* At the line that makes the call, whichever library works there. */
+	assert_true(tfh_looks_on_line(other, 2, &to));
+	assert_true(tfh_looks_on_line(prepares + 2, 1, &to));
+	assert_false(tfh_looks_on_line(other, 0, &to));
 	to.after = TFH_FAM_COPY << 3 | TFH_DIR_H2D;
 	assert_true(tfh_looks_issue(prepares, 3, &to, "numba"));
 	/* The function that goes on to copy works itself, at a line above. */
@@ -224,6 +228,7 @@ static void test_issues(void **state)
 	to.after = TFH_FAM_LAUNCH << 3;
 	to.frame[1].line = 21;
 	assert_false(tfh_looks_issue(prepares, 3, &to, "numba"));
+	assert_false(tfh_looks_on_line(other, 2, &to));
 	to.soon = true;
 	assert_true(tfh_looks_issue(prepares, 3, &to, "numba"));
 	to.after = TFH_FAM_SYNC << 3;

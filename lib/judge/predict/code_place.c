@@ -1,6 +1,6 @@
 /*
- * The cost of single places of the program: functions with everything they call or, in the function that contains the
- * loop, lines. Each is removed by itself, since a fix changes one and leaves the others. With device times, the pauses
+ * The cost of single places of the program: functions or, in the function that contains the loop, lines, with
+ * everything that they call. Each is removed by itself, since a fix changes one and leaves the others. With device times, the pauses
  * with samples at the place are replayed without its share of them.
  */
 #include <errno.h>
@@ -125,18 +125,13 @@ static void join_functions(struct seen_places *all)
 	}
 }
 
-/* Searching for the leading frame is the most expensive part, so only stacks that contain the place are searched. */
-static bool is_at(const struct tfh_code_place *p, const struct tfh_model_line *frame, uint32_t n,
-		  const struct tfh_seen_look *k)
+/* Whether a stack contains the place: the function or the line, with everything that it calls. */
+static bool is_at(const struct tfh_code_place *p, const struct tfh_model_line *frame, uint32_t n)
 {
-	bool any = false;
-
-	for (uint32_t i = 0; i < n && !any; i++)
-		any = same(&frame[i], &p->line, p->whole);
-	if (!any || p->whole)
-		return any;
-	const struct tfh_model_line *lead = lead_of(frame, n, k);
-	return lead && same(lead, &p->line, false);
+	for (uint32_t i = 0; i < n; i++)
+		if (same(&frame[i], &p->line, p->whole))
+			return true;
+	return false;
 }
 
 static int mark_looks(const struct tfh_facts *facts, struct tfh_code_place *p)
@@ -148,7 +143,7 @@ static int mark_looks(const struct tfh_facts *facts, struct tfh_code_place *p)
 		return -ENOMEM;
 	for (size_t i = 0; i < tfh_looks_count(facts->looks); i++) {
 		struct tfh_seen_look k = tfh_looks_at(facts->looks, i);
-		if (is_own(facts, &k) && is_at(p, frame, tfh_frames_at(facts, k.place, frame), &k))
+		if (is_own(facts, &k) && is_at(p, frame, tfh_frames_at(facts, k.place, frame)))
 			tfh_look_part_add(p->part, i);
 	}
 	return 0;
@@ -209,8 +204,7 @@ static struct looks_of count_looks(const struct tfh_accounts *accounts,
 		l.all += k.ns;
 		l.all2 += k.ns * k.ns;
 		l.n++;
-		if (!is_own(facts, &k) ||
-		    !is_at(p, frame, tfh_frames_at(facts, k.place, frame), &k))
+		if (!is_own(facts, &k) || !is_at(p, frame, tfh_frames_at(facts, k.place, frame)))
 			continue;
 		l.mine += k.ns;
 		l.mine2 += k.ns * k.ns;
