@@ -167,8 +167,8 @@ AREAS += $(if $(filter check-glibc check-upgrade,$(MAKECMDGOALS)),$(filter-out $
 AREAS += $(if $(filter hook,$(AREAS)),$(filter-out $(AREAS),sim jobs))
 AREAS += $(if $(filter cli page python export fleet golden,$(AREAS)),$(filter-out $(AREAS),jobs))
 AREAS += $(if $(filter page,$(AREAS)),$(filter-out $(AREAS),analyze))
-# The page of a long run is timed.
-AREAS += $(if $(filter bench,$(MAKECMDGOALS)),$(filter-out $(AREAS),analyze))
+# The page of a long run is timed, and the report on many ranks.
+AREAS += $(if $(filter bench,$(MAKECMDGOALS)),$(filter-out $(AREAS),analyze ranks))
 UNIT := $(patsubst %.c,$(B)/%,$(call match,$(wildcard tests/unit/test_*.c)))
 AREA_C := $(filter-out tests/fuzz/%,$(wildcard $(AREAS:%=tests/%/*.c)))
 AREA_CC := $(wildcard $(AREAS:%=tests/%/*.cc))
@@ -559,7 +559,7 @@ demo: all
 	$(Q)python=$$(scripts/python-env $(if $(filter quick,$(DEMO)),quick,main)) && \
 		PATH="$$(dirname "$$python"):$$PATH" $(RUN_ENV) TFH_PY="$$python" $(B)/bin/tfhook demo $(DEMO)
 
-bench: all $(BENCH) $(BENCH_LIBS) $(B)/tests/analyze/long_run
+bench: all $(BENCH) $(BENCH_LIBS) $(B)/tests/analyze/long_run $(B)/tests/ranks/digests
 	$(Q)python=$$(scripts/python-env main) && $(RUN_ENV) TFH_PY="$$python" bench/run $(T)
 
 # Which numbers of the judge change a verdict of the recordings in RUNS; T=regex for some of the numbers.

@@ -137,6 +137,27 @@ static int blame_missing(struct tfh_ranks *job, const struct hanging *x)
 	return 0;
 }
 
+/* Ranks that wait for each other in different communicators: those that the most wait for are told. */
+static int blame_few(struct tfh_ranks *job, const struct hanging *x)
+{
+	uint32_t best = UINT32_MAX;
+	int rc = 0;
+
+	for (uint32_t c = 0; c < job->comms; c++)
+		if (x->of[c].behind && x->end_s - x->of[c].entered_s > HANGS_S &&
+		    (best == UINT32_MAX || x->of[c].behind < x->of[best].behind))
+			best = c;
+	for (uint32_t i = 0; best != UINT32_MAX && i < job->comm[best].n && !rc; i++) {
+		uint32_t row = job->comm[best].rank[i];
+		const struct tfh_ranks_rank *r = &job->rank[row];
+		const struct tfh_ranks_member *m = member_in(r, best);
+		double s = waited_for(job, r, &x->of[best], x->end_s);
+		if (m && m->last < job->comm[best].top && s > HANGS_S)
+			rc = add_hang(job, row, best, s);
+	}
+	return rc;
+}
+
 static bool ended_well(const struct tfh_ranks *job)
 {
 	for (uint32_t i = 0; i < job->n; i++)
@@ -147,7 +168,7 @@ static bool ended_well(const struct tfh_ranks *job)
 
 static int find_hangs(struct tfh_ranks *job, struct hanging *x)
 {
-	uint32_t waiting = 0;
+	uint32_t waiting = 0, told = 0;
 	int rc = 0;
 
 	for (uint32_t i = 0; i < job->n; i++)
@@ -163,10 +184,15 @@ static int find_hangs(struct tfh_ranks *job, struct hanging *x)
 		if (c != UINT32_MAX && !waiter)
 			rc = add_hang(job, i, c, waited_for(job, r, &x->of[c], x->end_s));
 	}
-	if (!rc && !job->hangs && job->n_missing)
+	told = job->hangs;
+	if (!rc && !told && job->n_missing)
 		rc = blame_missing(job, x);
+	if (!rc && !job->hangs)
+		rc = blame_few(job, x);
+	/* Those that are told in a deadlock wait themselves. */
+	uint32_t selves = told || !job->hangs || job->hang[0].rank == UINT32_MAX ? 0 : job->hangs;
 	for (uint32_t i = 0; i < job->hangs; i++)
-		job->hang[i].waiting = waiting;
+		job->hang[i].waiting = waiting > selves ? waiting - selves : 0;
 	return rc;
 }
 

@@ -3,7 +3,7 @@
 MEET is a folder that all ranks share. Ranks exchange in pairs (split by rank / 2), then all together, in every step.
   late=2:0:20   from that step on, the rank takes so much longer
   hang=3:40     it stops in a lock, outside any recorded call
-  stuck=3:40    it waits for an exchange of a communicator that no other rank enters
+  stuck=3:40    it waits for an exchange that no other rank enters, while they wait for it: a deadlock
   kill=1:40     it kills itself
   once=1:40     it fails, but not when it is started again
 Prints nothing."""
@@ -75,6 +75,8 @@ def main():
     device = Device(1)
     exchange = Exchange(device, meet, rank, ranks)
     odd = exchange.split(0, rank)
+    exchange.reduce(odd)
+    device.sync()
     lock = threading.Lock()
     lock.acquire()
     for step in range(steps):
