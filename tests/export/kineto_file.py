@@ -44,7 +44,8 @@ want, got = runs.report(run), runs.report(out)
 compute = [{b["name"]: b["s_per_step"] for b in r["breakdown"]}["compute"] for r in (want, got)]
 assert abs(compute[1] / compute[0] - 1) < 0.02, compute
 crowded = want["verdict"]["cause"] == "host.cpu-contention"  # samples tell that, which the file does not have
-assert crowded or want["verdict"]["class"] == got["verdict"]["class"], (want["verdict"], got["verdict"])
+classes = [want["verdict"]["class"], *want["verdict"]["also"]]  # near a limit the host's share decides, which needs samples on a busy machine
+assert crowded or got["verdict"]["class"] in classes, (want["verdict"], got["verdict"])
 assert abs(got["steps"]["median_s"] / want["steps"]["median_s"] - 1) < 0.02, (want["steps"], got["steps"])
 events = load(out)["traceEvents"]
 steps = [e for e in events if e["name"].startswith("ProfilerStep#")]
