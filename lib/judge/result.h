@@ -77,8 +77,8 @@ struct tfh_whatif {
 /* A place of the program between calls, removed by itself. */
 struct tfh_place_gain {
 	const char *file, *function;
-	uint32_t line;		  /* the line with the most samples */
-	bool whole;		  /* the function, or only that line, each with everything it calls */
+	uint32_t line; /* the line with the most samples */
+	bool whole;    /* the function, or only that line, each with everything it calls */
 	double s_per_step, off_s; /* of the host's own time; two standard errors */
 	struct tfh_whatif gain;	  /* remove: not in the list */
 };
