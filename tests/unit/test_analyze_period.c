@@ -608,32 +608,6 @@ static void test_models_in_turn(void **state)
 	}
 }
 
-/* Another framework trains with batches of PyTorch's loader, which does not report its end: the last request of each
- * epoch returns none, and is shorter than the others. That of a loader with workers takes as long as it likes. */
-static void test_loader_ends(void **state)
-{
-	(void)state;
-	for (int workers = 0; workers < 2; workers++) {
-		struct gen *g = gen_new();
-		double t = 0;
-
-		for (int i = 0; i < 63; i++, t += 3) {
-			bool end = workers ? i == 60 : i % 21 == 20;
-			if (workers && i > 60)
-				break;
-			gen_call(g, 0, workers ? TFH_FN_torch_multi : TFH_FN_torch_single, t,
-				 t + (!end	? 0.2 + 0.01 * (i % 3)
-				      : workers ? 5
-						: 0.02))
-				->w[0] = 7;
-		}
-		struct tfh_result *r = gen_judge(g);
-		assert_int_equal(r->steps.clock, TFH_STEP_CLOCK_ITERATOR);
-		assert_int_equal(r->steps.total, 60);
-		tfh_result_free(r);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -655,7 +629,6 @@ int main(void)
 		cmocka_unit_test(test_executed),
 		cmocka_unit_test(test_ops),
 		cmocka_unit_test(test_models_in_turn),
-		cmocka_unit_test(test_loader_ends),
 		cmocka_unit_test(test_iterator_each_step),
 	};
 

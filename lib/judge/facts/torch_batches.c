@@ -9,7 +9,6 @@
  */
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "judge/facts/survey.h"
@@ -89,55 +88,15 @@ static int new_series(struct tfh_facts *facts, struct tfh_series *like, bool tes
 	return TFH_PUSH_BIG(facts->series, s);
 }
 
-static int by_size(const void *a, const void *b)
-{
-	const int64_t *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
-/* Whether every n-th request took less than half of the usual time: that for a batch which does not exist. */
-static bool ends_each(const struct tfh_facts *facts, size_t n, int64_t usual)
-{
-	for (size_t i = n; i <= facts->tick.n; i += n)
-		if (2 * (facts->tick.v[i - 1].t1 - facts->tick.v[i - 1].t0) >= usual)
-			return false;
-	return facts->tick.n % n == 0;
-}
-
-/* Nothing shows what the batches of another framework's job are for. A loop over a loader ends with a request for one
- * more batch, so the last one returned none; nor did those of earlier epochs, if there are several. */
-static int end_loops(struct tfh_facts *facts)
-{
-	size_t all = facts->tick.n, n = TFH_LOOPS_FEWEST_STEPS;
-	int64_t *ns = tfh_big_array(all, sizeof(*ns)), usual;
-
-	if (!ns)
-		return -ENOMEM;
-	TFH_EACH (i, all)
-		ns[i] = facts->tick.v[i].t1 - facts->tick.v[i].t0;
-	qsort(ns, all, sizeof(*ns), by_size);
-	usual = ns[all / 2];
-	tfh_big_free(ns);
-	while (n < all && !ends_each(facts, n, usual))
-		n++;
-	for (size_t i = n < all ? n : all; i <= all; i += n) {
-		facts->tick.v[i - 1].end = true;
-		facts->series.v[facts->tick.v[i - 1].series].count--;
-	}
-	return 0;
-}
-
 int tfh_torch_batches(struct tfh_facts *facts)
 {
 	struct behind now, before = {false, false};
 	bool began = false, marked = false, accumulates;
 	size_t exec = 0, up = 0;
 
-	if (!facts->loader || facts->feed->imported || facts->tick.n < 2 || !one_thread(facts))
+	if (!facts->loader || facts->feed->imported || !facts->tick.n ||
+	    !(facts->exec.n + facts->update.n) || !one_thread(facts))
 		return 0;
-	if (!(facts->exec.n + facts->update.n))
-		return facts->launches ? 0 : end_loops(facts);
 	accumulates = accumulated(facts) > 1;
 	TFH_EACH (i, facts->series.n)
 		facts->series.v[i].count = 0;
