@@ -82,7 +82,8 @@ static int collect(struct aligning *x, uint32_t c)
 								1e-9};
 		}
 	}
-	qsort(m->v, m->n, sizeof(*m->v), by_number);
+	if (m->n)
+		qsort(m->v, m->n, sizeof(*m->v), by_number);
 	return 0;
 }
 

@@ -60,16 +60,12 @@ static bool is_judged(uint64_t segment)
 
 static void double_width(struct tfh_ranks_rank *r)
 {
-	for (uint32_t i = 0; i < TFH_RANKS_TIMES; i++) {
-		const struct tfh_ranks_time *from = &r->time[i * 2];
-		struct tfh_ranks_time sum = {.own_s = 0};
-		for (uint32_t k = 0; k < 2 && i < TFH_RANKS_TIMES / 2; k++) {
-			sum.own_s += from[k].own_s;
-			sum.wall_s += from[k].wall_s;
-			sum.steps += from[k].steps;
-		}
-		r->time[i] = sum;
+	for (uint32_t i = 0; i < TFH_RANKS_TIMES / 2; i++) {
+		const struct tfh_ranks_time *a = &r->time[i * 2], *b = a + 1;
+		r->time[i] = (struct tfh_ranks_time){a->own_s + b->own_s, a->wall_s + b->wall_s,
+						     a->steps + b->steps};
 	}
+	memset(r->time + TFH_RANKS_TIMES / 2, 0, sizeof(r->time) / 2);
 	r->width_s *= 2;
 }
 
