@@ -333,15 +333,6 @@ static tfh_hot struct tfh_rec *tfh_reserved(struct tfh_self *self, uint32_t i)
  * while other programs use the caches. */
 #define TFH_RECORDS_AHEAD 4
 
-static tfh_hot void tfh_fetch_to_write(const struct tfh_rec *rec)
-{
-#ifdef __x86_64__
-	__asm__ volatile("prefetchw %0" : : "m"(*rec)); /* the builtin would fetch it for reading */
-#else
-	__builtin_prefetch(rec, 1);
-#endif
-}
-
 /* Makes n reserved records visible to the flusher and to post-mortem readers. */
 static tfh_hot void tfh_publish(struct tfh_self *self, uint32_t n)
 {
@@ -350,7 +341,7 @@ static tfh_hot void tfh_publish(struct tfh_self *self, uint32_t n)
 	__atomic_store_n(&self->ring->head, self->head, __ATOMIC_RELEASE);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	self->guard &= ~TFH_GUARD_APPEND;
-	tfh_fetch_to_write(&self->records[(self->head + TFH_RECORDS_AHEAD) & self->mask]);
+	tfh_arch_fetch_to_write(&self->records[(self->head + TFH_RECORDS_AHEAD) & self->mask]);
 }
 
 /* Fills a reserved record, except words, stream, ctx and result. */
