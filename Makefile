@@ -66,7 +66,9 @@ WARN := -Wall -Wextra -Wshadow -Werror
 WARN_C := $(WARN) -Wstrict-prototypes
 SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer $(if $(findstring undefined,$(SAN)),-fno-sanitize-recover=all) \
 	$(if $(findstring clang,$(CC)),,$(if $(filter thread,$(SAN)),-Wno-tsan)))# gcc's knows no fences, which stand between processes
-BASE_C := -std=gnu11 -D_GNU_SOURCE -Ilib -Iinclude $(WARN_C) $(SAN_FLAGS) -pthread
+# As on x86-64, so that a recording's report is the same: no fused multiplications, and char has a sign.
+ALIKE := $(if $(filter aarch64,$(ARCH)), -ffp-contract=off -fsigned-char)
+BASE_C := -std=gnu11$(ALIKE) -D_GNU_SOURCE -Ilib -Iinclude $(WARN_C) $(SAN_FLAGS) -pthread
 # CUDA's headers are not ours to warn about.
 CUDA_C := $(addprefix -isystem ,$(CUDA_INC))
 

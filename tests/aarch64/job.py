@@ -28,18 +28,23 @@ def judged(by, path):
     return json.loads(run(f"{by}/bin/tfhook", "report", "--json", path))
 
 
-for name, options in (("compute", "--spin 20000"), ("host", "--spin 500 --sleep 10"), ("transfer", "--h2d 40000000 --spin 1000")):
-    verdicts = []
-    for by in (build, host):
-        path = f"{tmp}/{name}-{os.path.basename(by)}"
+def verdict(by, name, options):
+    """Class and cause, from a recording of the job by one build. It is made again while other programs take the CPUs."""
+    for attempt in range(5):
+        path = f"{tmp}/{name}-{os.path.basename(by)}-{attempt}"
         run(f"{by}/bin/tfhook", "run", "-q", "-o", path, "--", f"{by}/tests/jobs/client_loop", "--steps", "120", *options.split(),
             LD_LIBRARY_PATH=f"{by}/sim")
         ours, theirs = judged(build, path), judged(host, path)
-        check(ours["verdict"] == theirs["verdict"] and ours["steps"]["count"] == theirs["steps"]["count"], name, "read by both", path)
+        check(ours["verdict"] == theirs["verdict"] and ours["steps"] == theirs["steps"], name, "read by both", ours["verdict"], theirs["verdict"])
         check(ours["quality"]["dropped"] == 0 and ours["steps"]["total"] == 120, name, "steps", ours["steps"])
-        verdicts.append((ours["verdict"]["class"], ours["verdict"]["cause"]))
+        if ours["verdict"]["cause"] != "host.cpu-contention":
+            break
+    return ours["verdict"]["class"], ours["verdict"]["cause"]
+
+
+for name, options in (("compute", "--spin 20000"), ("host", "--spin 500 --sleep 10"), ("transfer", "--h2d 40000000 --spin 1000")):
+    ours, theirs = verdict(build, name, options), verdict(host, name, options)
     # What a thread waits for outside the driver is read from /proc, where qemu's own system calls are.
-    same = verdicts[0] == verdicts[1] if name != "host" else verdicts[0][0] == verdicts[1][0]
-    check(same, name, "verdicts", verdicts)
-    print(name, *verdicts)
+    check(ours[0] == theirs[0] and (name == "host" or ours == theirs), name, "verdicts", ours, theirs)
+    print(name, ours, theirs)
 sys.exit(bad != 0)
