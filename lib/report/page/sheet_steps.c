@@ -25,6 +25,22 @@ static void write_parts(const struct tfh_sheet *s)
 	tfh_html_table_end(s->out);
 }
 
+static void write_causes(const struct tfh_sheet *s)
+{
+	const struct tfh_result *r = s->r;
+
+	tfh_html_table(s->out, "What a step waits for, by cause", "<cause|<part|a step");
+	for (int c = 0; c < TFH_CAUSE_COUNT; c++) {
+		if (!(r->found.cause_s[c] > 0))
+			continue;
+		tfh_html_row(s->out, tfh_cause_name((enum tfh_cause)c));
+		tfh_html_text(s->out, tfh_part_words(tfh_cause_part((enum tfh_cause)c)));
+		tfh_html_time(s->out, r->found.cause_s[c]);
+		tfh_html_row_end(s->out);
+	}
+	tfh_html_table_end(s->out);
+}
+
 static void write_stages(const struct tfh_sheet *s)
 {
 	tfh_html_table(
@@ -177,6 +193,7 @@ void tfh_sheet_steps(const struct tfh_sheet *s)
 	write_charts(s);
 	tfh_put("<div class=\"tables\">\n", s->out);
 	write_parts(s);
+	write_causes(s);
 	write_counts(s);
 	write_classes(s);
 	write_recurring(s);
