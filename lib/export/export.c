@@ -55,6 +55,21 @@ bool tfh_export_has(const struct tfh_export *x, const struct tfh_step *s)
 	return !x->part || (s->index >= x->first && s->index <= x->last);
 }
 
+/* Steps are in order of time. */
+const struct tfh_step *tfh_export_step_at(const struct tfh_export_rank *rank, int64_t t)
+{
+	size_t low = 0, high = rank ? rank->n : 0;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		if (tfh_step_begin_ns(&rank->step[mid]) <= t)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low && t < tfh_step_end_ns(&rank->step[low - 1]) ? &rank->step[low - 1] : NULL;
+}
+
 /* The time of a rank's exported steps; false: it has none. */
 static bool steps_span(const struct tfh_export *x, const struct tfh_export_rank *rank, int64_t *t0,
 		       int64_t *t1)

@@ -45,6 +45,8 @@ void tfh_export_close(struct tfh_export *x);
 const struct tfh_export_rank *tfh_export_rank_of(const struct tfh_export *x, uint32_t process);
 /* Whether a step is exported. */
 bool tfh_export_has(const struct tfh_export *x, const struct tfh_step *s);
+/* The step that contains a moment, NULL if none does or `rank` is NULL. */
+const struct tfh_step *tfh_export_step_at(const struct tfh_export_rank *rank, int64_t t);
 /* The exported time of a process, ns since the run's start. */
 void tfh_export_span(const struct tfh_export *x, uint32_t process, int64_t *t0, int64_t *t1);
 

@@ -13,6 +13,26 @@ bool tfh_export_issues(const struct tfh_event *ev)
 		family == TFH_FAM_GRAPH_LAUNCH);
 }
 
+int64_t tfh_export_call_bytes(const struct tfh_event *ev)
+{
+	bool bytes = ev->kind == TFT_CALL &&
+		     (ev->fn->args == TFH_ARGS_COPY || ev->fn->args == TFH_ARGS_ALLOC ||
+		      ev->fn->args == TFH_ARGS_MEMSET);
+
+	return bytes ? (int64_t)ev->w[0] : -1;
+}
+
+const char *tfh_export_op_kind(const struct tfh_op *op)
+{
+	static const char *const kind[] = {[TFH_OP_KERNEL] = "kernel",
+					   [TFH_OP_COPY] = "copy",
+					   [TFH_OP_MEMSET] = "memset",
+					   [TFH_OP_SYNC] = "sync",
+					   [TFH_OP_GRAPH] = "graph"};
+
+	return op->kind < sizeof(kind) / sizeof(*kind) ? kind[op->kind] : NULL;
+}
+
 static const char *copy_name(const struct tfh_op *op)
 {
 	static const char *const pinned[] = {[TFH_DIR_H2D] = "Memcpy HtoD (Pinned -> Device)",

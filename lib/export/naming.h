@@ -6,6 +6,10 @@
 
 /* Whether a call puts work on the device. */
 bool tfh_export_issues(const struct tfh_event *ev);
+/* The bytes that a call copies, sets or allocates, -1 if it does none of these. */
+int64_t tfh_export_call_bytes(const struct tfh_event *ev);
+/* "kernel", "copy", "memset", "sync", "graph"; NULL: unknown. */
+const char *tfh_export_op_kind(const struct tfh_op *op);
 /* The name of an op: its kernel, or the source and destination of a copy in CUPTI's style ("Memcpy HtoD (Pageable ->
  * Device)"). */
 const char *tfh_export_op_name(const struct tfh_op *op);

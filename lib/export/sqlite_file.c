@@ -220,24 +220,15 @@ static int put_call(void *arg, const struct tfh_walk_call *call)
 	if (rc)
 		return rc;
 	o->issued[ev->thread] += tfh_export_issues(ev);
-	bool bytes = ev->kind == TFT_CALL &&
-		     (ev->fn->args == TFH_ARGS_COPY || ev->fn->args == TFH_ARGS_ALLOC ||
-		      ev->fn->args == TFH_ARGS_MEMSET);
 	return tfh_rows_put(&o->w, CALLS, "iiiiiituiuiuuuu", (int64_t)o->process, (int64_t)call->id,
 			    (int64_t)ev->thread, ev->t0, ev->t1, name, kind_of(ev), kernel,
-			    (int64_t)ev->stream, bytes ? (int64_t)ev->w[0] : -1,
-			    (int64_t)call->count,
+			    (int64_t)ev->stream, tfh_export_call_bytes(ev), (int64_t)call->count,
 			    ev->flags & TFT_F_FAILED ? (int64_t)ev->result : -1, event_of(ev),
 			    waits(ev), range);
 }
 
 static int put_op(void *arg, const struct tfh_op *op, uint64_t call)
 {
-	static const char *const kind[] = {[TFH_OP_KERNEL] = "kernel",
-					   [TFH_OP_COPY] = "copy",
-					   [TFH_OP_MEMSET] = "memset",
-					   [TFH_OP_SYNC] = "sync",
-					   [TFH_OP_GRAPH] = "graph"};
 	struct sqlite_out *o = arg;
 	struct tfh_export_shape shape = tfh_export_shape_of(op);
 	char room[TFH_EXPORT_NAME], brief[TFH_KERNEL_NAME];
@@ -253,16 +244,15 @@ static int put_op(void *arg, const struct tfh_op *op, uint64_t call)
 				     &brief_id);
 	if (rc)
 		return rc;
-	return tfh_rows_put(&o->w, OPS, "iiiitiiiiuiiuiiiiiiiuu", (int64_t)o->process,
-			    (int64_t)op->device, (int64_t)op->ctx, (int64_t)op->stream,
-			    op->kind < sizeof(kind) / sizeof(*kind) ? kind[op->kind] : NULL, op->t0,
-			    op->t1, full, brief_id, kernel ? (int64_t)-1 : (int64_t)op->bytes,
-			    (int64_t)op->dir, (int64_t)op->pageable,
-			    call ? (int64_t)call : (int64_t)-1, (int64_t)shape.grid[0],
-			    (int64_t)shape.grid[1], (int64_t)shape.grid[2], (int64_t)shape.block[0],
-			    (int64_t)shape.block[1], (int64_t)shape.block[2], (int64_t)shape.shared,
-			    op->graph ? (int64_t)op->graph : (int64_t)-1,
-			    op->graph ? (int64_t)op->node : (int64_t)-1);
+	return tfh_rows_put(
+		&o->w, OPS, "iiiitiiiiuiiuiiiiiiiuu", (int64_t)o->process, (int64_t)op->device,
+		(int64_t)op->ctx, (int64_t)op->stream, tfh_export_op_kind(op), op->t0, op->t1, full,
+		brief_id, kernel ? (int64_t)-1 : (int64_t)op->bytes, (int64_t)op->dir,
+		(int64_t)op->pageable, call ? (int64_t)call : (int64_t)-1, (int64_t)shape.grid[0],
+		(int64_t)shape.grid[1], (int64_t)shape.grid[2], (int64_t)shape.block[0],
+		(int64_t)shape.block[1], (int64_t)shape.block[2], (int64_t)shape.shared,
+		op->graph ? (int64_t)op->graph : (int64_t)-1,
+		op->graph ? (int64_t)op->node : (int64_t)-1);
 }
 
 /* ---- the file ---- */

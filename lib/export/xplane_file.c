@@ -24,21 +24,12 @@ struct xplane_out {
 	struct tfh_plane host, *device[DEVICES];
 };
 
-/* The step that contains a moment; -1: none. Steps are in order of time. */
+/* The number of the step that contains a moment; -1: none. */
 static int64_t step_at(const struct xplane_out *o, int64_t t)
 {
-	size_t low = 0, high = o->rank ? o->rank->n : 0;
+	const struct tfh_step *s = tfh_export_step_at(o->rank, t);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		if (tfh_step_begin_ns(&o->rank->step[mid]) <= t)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (!low || tfh_step_end_ns(&o->rank->step[low - 1]) <= t)
-		return -1;
-	return (int64_t)o->rank->step[low - 1].index;
+	return s ? (int64_t)s->index : -1;
 }
 
 static int end_event(struct tfh_plane *p, struct tfh_plane_line *l, size_t event, int64_t group,
