@@ -166,6 +166,10 @@ static bool print_headline(const struct tfh_page *page)
 	if (!*line)
 		return false;
 	tfh_put("\n", page->out);
+	if (strlen(line) > tfh_page_columns(page)) {
+		tfh_wrap(page, "", "  ", line);
+		return true;
+	}
 	tfh_tinted(page, TFH_YELLOW, "%s", line);
 	tfh_put("\n", page->out);
 	return true;

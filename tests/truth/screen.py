@@ -118,7 +118,7 @@ def good(name, path, cls, blame, why, todo):
     check(s.next and re.search(todo, s.text[s.text.index("DO NEXT"):]), name, "what to do", s.next)
     check(re.search(r"\d+ of \d+ steps? agree", s.sure) and re.search(r"tier [ABC]", s.sure) and "lost" in s.sure, name, s.sure)
     if cls in ("compute-bound", "balanced"):
-        check(re.search(r"at most 1\.\d\dx without changing", s.rows.get("gain", "")), name, "gain", s.rows.get("gain"))
+        check(re.search(r"(at most 1\.\d\dx|none) without changing", s.rows.get("gain", "")), name, "gain", s.rows.get("gain"))
     else:
         gain(name, s)
     return s
