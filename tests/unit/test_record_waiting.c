@@ -129,6 +129,8 @@ static void test_live(void **state)
 	assert_int_equal(write(l.pipe_fd[1], "x", 1), 1);
 	pthread_join(t, &read_one);
 	assert_ptr_equal(read_one, &l);
+	for (int i = 0; i < 500 && !tfh_waiting_look(fd, 0, l.tid, &w); i++)
+		nanosleep(&nap, NULL); /* the kernel removes it a moment after the join */
 	assert_int_equal(tfh_waiting_look(fd, 0, l.tid, &w), -ESRCH);
 	tfh_close(fd);
 }
