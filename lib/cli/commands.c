@@ -438,12 +438,21 @@ static const struct tfh_command cmd_ctl = {
 		"start    resume recording\n"
 		"flush    write what is recorded so far, so that `tfhook report DIR` sees it\n"
 		"gpu on   record device times, whatever TFHOOK_CUPTI says\n"
-		"gpu off  record no device times",
+		"gpu off  record no device times\n\n"
+		"--at-step is for all processes of a job at once: each obeys by its own count of "
+		"steps, so run the same command on every host, some seconds before step N. Steps "
+		"are counted from 1 as for TFHOOK_WINDOW: by the job's marks of steps, otherwise by "
+		"the get-next calls of its iterators (the report counts from 0). Every process says "
+		"what it will do. Where step N has passed, it begins at once, and says with which "
+		"step. A process that has recorded nothing yet gets no order.",
 	.operands = TFH_OPERANDS_TRACES,
 	.usage_exit = TFH_EXIT_USAGE,
 	.run = tfh_cmd_ctl,
 	.flags =
 		{
+			{.name = "at-step",
+			 .arg = "N",
+			 .help = "with gpu on, gpu off: from step N on"},
 			{.name = "steps",
 			 .arg = "N",
 			 .help = "with start: stop again after N steps; with gpu on: for N steps"},

@@ -63,10 +63,13 @@ struct tft_journal {
 	/* line 1: constant after set-up */
 	uint64_t tick_hz;	       /* estimate, 0 = unknown */
 	struct tft_clock_triple start; /* when recording began */
-	uint64_t reserved0[4];
+	/* with TFT_CTL_GPU_ON_AT: for how many steps, 0 = no end */
+	uint64_t at_count;
+	uint64_t at_answer; /* the flusher's: the step at which it will obey */
+	uint64_t reserved0[2];
 	/* line 2: written by other processes */
 	uint64_t control; /* TFT_CTL_*; atomic read-modify-write */
-	uint64_t reserved1;
+	uint64_t at_step; /* step of the last order of this kind; 0 = none, or taken back */
 	/* calls of threads without a ring; as dropped, drop_* of a ring */
 	uint64_t beyond, beyond_first, beyond_last;
 	uint64_t beyond_seen, beyond_writing, beyond_mark;
@@ -101,6 +104,7 @@ struct tft_journal {
 };
 static_assert(offsetof(struct tft_journal, pid_ns) == 4848, "journal");
 static_assert(offsetof(struct tft_journal, tick_hz) == 64, "journal");
+static_assert(offsetof(struct tft_journal, at_count) == 96, "journal");
 static_assert(offsetof(struct tft_journal, control) == 128, "journal");
 static_assert(offsetof(struct tft_journal, state) == 192, "journal");
 static_assert(offsetof(struct tft_journal, clock) == 256, "journal");

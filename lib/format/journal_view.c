@@ -247,9 +247,15 @@ static void on_bus(int signal)
 	siglongjmp(cut_off, 1);
 }
 
+struct change {
+	uint32_t set, clear, upper;
+	bool at; /* the step, too */
+	uint64_t step, count;
+};
+
 /* The file's owner may truncate it while it is mapped; the resulting SIGBUS becomes an error
  * here. */
-static int change_word(uint64_t *word, uint32_t set, uint32_t clear, uint32_t upper)
+static int change_head(struct tft_journal *head, const struct change *c)
 {
 	struct sigaction action = {.sa_handler = on_bus}, before;
 	uint64_t old, new;
@@ -257,13 +263,18 @@ static int change_word(uint64_t *word, uint32_t set, uint32_t clear, uint32_t up
 
 	sigaction(SIGBUS, &action, &before);
 	if (!sigsetjmp(cut_off, 1)) {
-		old = __atomic_load_n(word, __ATOMIC_RELAXED);
+		if (c->at) {
+			__atomic_store_n(&head->at_count, c->count, __ATOMIC_RELAXED);
+			__atomic_store_n(&head->at_answer, 0, __ATOMIC_RELAXED);
+			__atomic_store_n(&head->at_step, c->step, __ATOMIC_RELEASE);
+		}
+		old = __atomic_load_n(&head->control, __ATOMIC_RELAXED);
 		do {
-			new = (old & ~(uint64_t)clear) | set;
-			if (upper)
-				new = (new &UINT32_MAX) | (uint64_t)upper << 32;
-		} while (!__atomic_compare_exchange_n(word, &old, new, false, __ATOMIC_ACQ_REL,
-						      __ATOMIC_RELAXED));
+			new = (old & ~(uint64_t)c->clear) | c->set;
+			if (c->upper)
+				new = (new &UINT32_MAX) | (uint64_t)c->upper << 32;
+		} while (!__atomic_compare_exchange_n(&head->control, &old, new, false,
+						      __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
 	} else {
 		code = -EBADMSG;
 	}
@@ -271,8 +282,7 @@ static int change_word(uint64_t *word, uint32_t set, uint32_t clear, uint32_t up
 	return code;
 }
 
-int tft_view_set_control(const struct tft_view *v, uint32_t set, uint32_t clear, uint32_t upper,
-			 struct tfh_err *err)
+static int change(const struct tft_view *v, const struct change *c, struct tfh_err *err)
 {
 	struct stat st;
 	int code = v->writable ? 0 : -EACCES;
@@ -282,16 +292,27 @@ int tft_view_set_control(const struct tft_view *v, uint32_t set, uint32_t clear,
 	if (code == 0 && st.st_nlink != 1)
 		code = -EMLINK;
 	if (code == 0) {
-		uint8_t *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, v->fd, 0);
+		void *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, v->fd, 0);
 		if (p == MAP_FAILED)
 			code = -errno;
 		else
-			code = change_word((uint64_t *)(p + offsetof(struct tft_journal, control)),
-					   set, clear, upper);
+			code = change_head(p, c);
 		if (p != MAP_FAILED)
 			munmap(p, 4096);
 	}
 	if (code < 0)
 		tfh_err_set(err, code, "%s: cannot be controlled: %s", v->path, strerror(-code));
 	return code;
+}
+
+int tft_view_set_control(const struct tft_view *v, uint32_t set, uint32_t clear, uint32_t upper,
+			 struct tfh_err *err)
+{
+	return change(v, &(struct change){.set = set, .clear = clear, .upper = upper}, err);
+}
+
+int tft_view_set_gpu(const struct tft_view *v, uint32_t set, uint32_t clear, uint32_t upper,
+		     uint64_t at_step, uint64_t at_count, struct tfh_err *err)
+{
+	return change(v, &(struct change){set, clear, upper, true, at_step, at_count}, err);
 }

@@ -2,7 +2,7 @@
  * Journals of other processes: of a running one (`tfhook ctl`) or left by a dead one (salvage). The
  * owner's side is in record/. Any user may have created the file and may be changing it. So it is
  * opened once, without following a link, everything is read through that descriptor, and data is
- * copied before it is parsed. Only tft_view_set_control() writes to a journal.
+ * copied before it is parsed. Only tft_view_set_control() and tft_view_set_gpu() write to a journal.
  */
 #ifndef TFT_JOURNAL_VIEW_H
 #define TFT_JOURNAL_VIEW_H
@@ -47,6 +47,10 @@ enum tft_life tft_view_life(const struct tft_view *v);
  * others. */
 int tft_view_set_control(const struct tft_view *v, uint32_t set, uint32_t clear, uint32_t upper,
 			 struct tfh_err *err);
+/* The same for device times: before the bits, sets the step at which they are obeyed (0: none, which
+ * takes an earlier order back) and the number of steps (0: no end). */
+int tft_view_set_gpu(const struct tft_view *v, uint32_t set, uint32_t clear, uint32_t upper,
+		     uint64_t at_step, uint64_t at_count, struct tfh_err *err);
 
 /* Removes the journal's name if it still refers to this file. Returns 0 or -errno. */
 int tft_view_remove(const struct tft_view *v);

@@ -285,6 +285,9 @@ enum {
 	TFT_CTL_FLUSH = 2,  /* seal and write now; the flusher clears it */
 	TFT_CTL_GPU_ON = 4, /* seal and write now; cleared by the flusher */
 	TFT_CTL_GPU_OFF = 8,
+	TFT_CTL_GPU_ON_AT =
+		16, /* at step `at_step` of the journal; cleared when `at_answer` is set */
+	TFT_CTL_GPU_OFF_AT = 32, /* the same */
 	/* bits 32..63: steps after which a start or gpu-on ends, 0 = no limit */
 };
 

@@ -13,6 +13,11 @@ expect 2 "$tfhook" ctl empty flush --steps 3
 expect 2 "$tfhook" ctl empty start --steps nought
 says "a number of at least 1, not 'nought'"
 expect 2 "$tfhook" ctl empty explode
+expect 2 "$tfhook" ctl empty stop --at-step 3
+expect 2 "$tfhook" ctl empty gpu off --at-step 3 --steps 3
+expect 2 "$tfhook" ctl empty gpu on --at-step 0
+says "--at-step needs a number of at least 1, not '0'"
+expect 5 "$tfhook" ctl empty gpu on --at-step 3
 
 LD_LIBRARY_PATH=$TFH_BUILD/sim "$tfhook" run -q -o rec "$job" --steps 100000 --h2d 1000 --spin 1000 >job.out 2>job.err &
 run=$!

@@ -83,6 +83,12 @@ static void test_life(void **state)
 	assert_int_equal(f.j->control, 20ull << 32 | TFT_CTL_STOP | TFT_CTL_FLUSH);
 	assert_int_equal(tft_view_set_control(v, 0, TFT_CTL_STOP, 0, &err), 0);
 	assert_int_equal(f.j->control, 20ull << 32 | TFT_CTL_FLUSH);
+	f.j->at_answer = 5;
+	assert_int_equal(tft_view_set_gpu(v, TFT_CTL_GPU_ON_AT, 0, 0, 7, 3, &err), 0);
+	assert_int_equal(f.j->control, 20ull << 32 | TFT_CTL_FLUSH | TFT_CTL_GPU_ON_AT);
+	assert_int_equal(f.j->at_step, 7);
+	assert_int_equal(f.j->at_count, 3);
+	assert_int_equal(f.j->at_answer, 0);
 	end_life(pid, end);
 	assert_int_equal(tft_view_life(v), TFT_DEAD);
 	/* without locks: pid and start time, then the heartbeat */

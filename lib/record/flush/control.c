@@ -1,6 +1,7 @@
 /* The journal's control word, which another process sets to stop, resume or flush a recording. */
 #include "record/flush/flusher.h"
 #include "record/gpu/gpu.h"
+#include "record/gpu/gpu_plan.h"
 #include "record/ring/journal.h"
 #include "record/ring/switch.h"
 #include "record/write/write.h"
@@ -29,12 +30,25 @@ static void poll_steps(uint64_t *control)
 	}
 }
 
+/* The steps so far are counted first: an order for a later step must not wait for a ring to fill. */
+static void poll_plan(const uint64_t *control)
+{
+	bool ordered = __atomic_load_n(control, __ATOMIC_ACQUIRE) &
+		       (TFT_CTL_GPU_ON_AT | TFT_CTL_GPU_OFF_AT);
+
+	if (ordered || tfh_gpu_plan_waits())
+		tfh_drain(true);
+	if (ordered)
+		tfh_gpu_plan_take();
+}
+
 void tfh_control_poll(uint64_t now_ns)
 {
 	uint64_t *control = &tfh_j.head->control;
 
 	tfh_window_poll(now_ns);
 	poll_steps(control);
+	poll_plan(control);
 	if (__atomic_load_n(control, __ATOMIC_ACQUIRE) & TFT_CTL_FLUSH) {
 		tfh_drain(true);
 		tfh_seal();

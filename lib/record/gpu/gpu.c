@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 
 #include "base/proc.h"
+#include "record/gpu/gpu_plan.h"
 #include "record/process/lock.h"
 #include "record/process/sanitizer.h"
 #include "record/process/steady.h"
@@ -67,6 +68,7 @@ static struct {
 	uint64_t exit_ticks; /* when the last flush ended; 0: not yet */
 	uint64_t step_limit;
 	uint64_t ops_written, lost_written;
+	bool ahead; /* CUPTI was started for a step that is still to come */
 	bool no_nodes, dead, closed;
 } g; /* owned by turn_on() until tfh_gpu_storing is set, then by the flusher */
 
@@ -145,9 +147,10 @@ static bool wanted(uint64_t now_ns)
 	uint64_t control = __atomic_load_n(&tfh_j.head->control, __ATOMIC_ACQUIRE);
 	enum tfh_option_cupti how = setting();
 
-	if (control & TFT_CTL_GPU_OFF ||
-	    __atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE) != TFH_MODE_ON || source->yields())
+	if (__atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE) != TFH_MODE_ON || source->yields())
 		return false;
+	if (tfh_gpu_plan_wants() || control & TFT_CTL_GPU_OFF)
+		return tfh_gpu_plan_wants();
 	return control & TFT_CTL_GPU_ON || how == TFH_CUPTI_ON ||
 	       (how == TFH_CUPTI_WINDOW && in_window(now_ns));
 }
@@ -162,8 +165,9 @@ bool tfh_gpu_take_steps(uint64_t steps)
 
 bool tfh_gpu_counting(void)
 {
-	return g.step_limit || (setting() == TFH_CUPTI_WINDOW && source && !g.dead &&
-				(storing() || tfh_steps_seen() < WINDOW_FIRST + WINDOW_STEPS));
+	return g.step_limit || tfh_gpu_plan_counting() ||
+	       (setting() == TFH_CUPTI_WINDOW && source && !g.dead &&
+		(storing() || tfh_steps_seen() < WINDOW_FIRST + WINDOW_STEPS));
 }
 
 static void add_pair(void)
@@ -466,6 +470,9 @@ static void take(void)
 	gap = __atomic_load_n(&cut, __ATOMIC_ACQUIRE);
 	if (gap && (int64_t)(until - gap) > 0)
 		until = gap;
+	until = tfh_gpu_plan_until(until);
+	if (g.ahead && tfh_gpu_plan_leads())
+		until = g.span_last;
 	write_gpus((int64_t)(until - g.span_last) > 0 ? until : 0);
 }
 
@@ -483,6 +490,20 @@ static void go_off(uint64_t now_ns)
 	}
 }
 
+/* Begins or ends a span at the time of a step, if an order says so. */
+static void obey_plan(uint64_t now_ns)
+{
+	uint64_t tick;
+	enum tfh_gpu_event event = tfh_gpu_plan_poll(now_ns, &tick);
+
+	if (event == TFH_GPU_EVENT_LEADS)
+		g.ahead = !storing();
+	if (event == TFH_GPU_EVENT_BEGINS && g.ahead && (int64_t)(tick - g.span_last) > 0)
+		g.span_last = tick;
+	if (event == TFH_GPU_EVENT_ENDS && storing() && !wanted(now_ns))
+		g.end = (int64_t)(tick - g.span_last) > 0 ? tick : g.span_last;
+}
+
 void tfh_gpu_poll(uint64_t now_ns)
 {
 	uint64_t *control = &tfh_j.head->control;
@@ -493,9 +514,13 @@ void tfh_gpu_poll(uint64_t now_ns)
 		g.step_limit = 0;
 		__atomic_and_fetch(control, ~(uint64_t)TFT_CTL_GPU_ON, __ATOMIC_ACQ_REL);
 	}
+	obey_plan(now_ns);
 	if (!storing()) {
 		if (wanted(now_ns))
 			tfh_gpu_begin();
+	} else if (g.end && tfh_gpu_plan_trails()) {
+		g.end_ns = now_ns;
+		source->collect();
 	} else if (wanted(now_ns) || tfh_gpu_exiting()) {
 		g.end = 0;
 		source->collect();
@@ -549,4 +574,5 @@ void tfh_gpu_forget(void)
 	lost = cut = 0;
 	new_clock = exiting = 0;
 	tfh_gpu_forget_notes();
+	tfh_gpu_plan_forget();
 }

@@ -2,12 +2,18 @@
 #include "record/ring/switch.h"
 
 #include <signal.h>
+#include <string.h>
 
 #include "base/rules.h"
 #include "record/ring/journal.h"
 
 static struct tfh_rule_window window;
 static uint64_t marks_on, consumers_on; /* recorded steps; marks count if there are any */
+static uint64_t last_step;
+static struct {
+	uint64_t count;
+	struct tfh_step_record record;
+} awaited[TFH_AWAITED];
 
 void tfh_mode_update(void)
 {
@@ -101,7 +107,34 @@ void tfh_count_steps(const struct tfh_rec *records, uint32_t n)
 		else if (r->kind == TFT_CALL && r->depth == 0 && r->fn < TFH_FN_COUNT &&
 			 tfh_fn_table[r->fn].family == TFH_FAM_CONSUMER)
 			consumers_on++;
+		else
+			continue;
+		last_step = r->t_end;
+		for (int k = 0; k < TFH_AWAITED; k++)
+			if (!awaited[k].record.end && tfh_steps_seen() >= awaited[k].count)
+				awaited[k].record = (struct tfh_step_record){r->t_begin, r->t_end};
 	}
+}
+
+void tfh_await_step(enum tfh_awaited which, uint64_t count)
+{
+	awaited[which].count = count;
+	awaited[which].record = (struct tfh_step_record){0, 0};
+}
+
+struct tfh_step_record tfh_awaited_step(enum tfh_awaited which)
+{
+	return awaited[which].record;
+}
+
+uint64_t tfh_last_step(void)
+{
+	return last_step;
+}
+
+uint64_t tfh_count_after(uint64_t step)
+{
+	return step + !marks_on;
 }
 
 void tfh_window_poll(uint64_t now_ns)
@@ -123,5 +156,6 @@ void tfh_window_poll(uint64_t now_ns)
 
 void tfh_steps_forget(void)
 {
-	marks_on = consumers_on = 0;
+	marks_on = consumers_on = last_step = 0;
+	memset(awaited, 0, sizeof(awaited));
 }
