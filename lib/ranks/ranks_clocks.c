@@ -10,11 +10,9 @@
 
 #include "ranks/ranks_parts.h"
 
-#define ROUNDS 4u	/* after all hosts were reached */
-#define NUMBERS 64u	/* exchanges of a communicator */
-#define PAIRS 1024u	/* exchanges of a host */
-#define FEW 8u		/* exchanges from which a drift is told */
-#define DRIFT_MOST 1e-3 /* no clock is worse */
+#define ROUNDS 4u   /* after all hosts were reached */
+#define NUMBERS 64u /* exchanges of a communicator */
+#define PAIRS 1024u /* exchanges of a host */
 
 /* The end of an exchange on one host. */
 struct meeting {
@@ -154,8 +152,8 @@ static uint32_t fit(const struct pairs *p, double offset, double drift, double w
 		tt += (s - t) * (s - t);
 		td += (s - t) * (off - d);
 	}
-	double slope = n >= FEW && tt > 0 ? td / tt : 0;
-	if (fabs(slope) > DRIFT_MOST)
+	double slope = n >= TFH_RANKS_DRIFT_FEWEST && tt > 0 ? td / tt : 0;
+	if (fabs(slope) > TFH_RANKS_DRIFT_MOST)
 		slope = 0;
 	out[0] = d - slope * t;
 	out[1] = slope;

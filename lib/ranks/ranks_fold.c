@@ -18,7 +18,6 @@ enum { GAP = 1, REST = 2, INDEX = 3, RANK = 4, SEGMENT = 5, COMPUTE = 9, CAUSE =
 #define FARTHEST (INT64_MAX / 4) /* units */
 #define FIRST_WIDTH_S 0x1p-10
 #define USUAL_OF 1024u /* steps that show what is usual */
-#define SLOW 1.5       /* times the usual own time */
 
 struct tfh_ranks_folding {
 	uint64_t gap[TFT_TABLE_ROWS_MAX], cell[TFT_TABLE_ROWS_MAX], index[TFT_TABLE_ROWS_MAX];
@@ -135,7 +134,7 @@ static int fold_rows(struct tfh_ranks_folding *x, uint32_t from, uint32_t to, in
 		r->own_s += own_s;
 		r->wall_s += wall_s;
 		t->wall_s += (float)wall_s;
-		if (own_s > SLOW * r->usual_s) {
+		if (own_s > TFH_RANKS_RARE_TIMES * r->usual_s) {
 			add_slow(x, r, i, unit, own_s);
 			continue;
 		}

@@ -8,8 +8,6 @@
 
 #include "ranks/ranks_parts.h"
 
-#define HANGS_S 5.0 /* others must have waited that long */
-
 static int find_missing(struct tfh_ranks *job)
 {
 	uint32_t at = 0;
@@ -78,7 +76,7 @@ struct hanging {
 static uint32_t behind_in(const struct hanging *x, const struct tfh_ranks_rank *r)
 {
 	uint32_t best = UINT32_MAX;
-	double most = HANGS_S;
+	double most = TFH_RANKS_HANG_S;
 
 	for (uint32_t k = 0; k < r->members; k++) {
 		uint32_t c = r->member[k].comm;
@@ -127,7 +125,8 @@ static int blame_missing(struct tfh_ranks *job, const struct hanging *x)
 	for (uint32_t c = job->comms; c--;) {
 		const struct tfh_ranks_comm *comm = &job->comm[c];
 		double s = x->end_s - x->of[c].entered_s;
-		if (!comm->top || x->of[c].behind || comm->ranks <= comm->n || !(s > HANGS_S))
+		if (!comm->top || x->of[c].behind || comm->ranks <= comm->n ||
+		    !(s > TFH_RANKS_HANG_S))
 			continue;
 		int rc = add_hang(job, UINT32_MAX, c, s);
 		if (!rc && job->n_missing == 1)
@@ -144,7 +143,7 @@ static int blame_few(struct tfh_ranks *job, const struct hanging *x)
 	int rc = 0;
 
 	for (uint32_t c = 0; c < job->comms; c++)
-		if (x->of[c].behind && x->end_s - x->of[c].entered_s > HANGS_S &&
+		if (x->of[c].behind && x->end_s - x->of[c].entered_s > TFH_RANKS_HANG_S &&
 		    (best == UINT32_MAX || x->of[c].behind < x->of[best].behind))
 			best = c;
 	for (uint32_t i = 0; best != UINT32_MAX && i < job->comm[best].n && !rc; i++) {
@@ -152,7 +151,7 @@ static int blame_few(struct tfh_ranks *job, const struct hanging *x)
 		const struct tfh_ranks_rank *r = &job->rank[row];
 		const struct tfh_ranks_member *m = member_in(r, best);
 		double s = waited_for(job, r, &x->of[best], x->end_s);
-		if (m && m->last < job->comm[best].top && s > HANGS_S)
+		if (m && m->last < job->comm[best].top && s > TFH_RANKS_HANG_S)
 			rc = add_hang(job, row, best, s);
 	}
 	return rc;

@@ -6,15 +6,6 @@
 
 #include "ranks/ranks_parts.h"
 
-#define FEWEST 4u  /* communicators of a kind */
-#define LEAST 1.25 /* times the median */
-#define SIGMAS 6.0
-#define MOST_OF 0.75
-
-#define CLOCK_LEAST_S 0.05
-#define CLOCK_SIGMAS 10.0
-#define DRIFT_LEAST 1e-5
-
 struct links {
 	struct tfh_ranks *job;
 	double *v;     /* room */
@@ -45,12 +36,13 @@ static void find_slow(struct links *x)
 					x->v[n++] = job->comm[c].transfer_s;
 			double usual = tfh_ranks_median(x->v, n);
 			double spread = tfh_ranks_spread(x->v, n, usual);
-			for (uint32_t c = from; c < to && n >= FEWEST; c++) {
+			for (uint32_t c = from; c < to && n >= TFH_RANKS_LINK_FEWEST; c++) {
 				if (!same_kind(&like, &job->comm[c]) || !job->comm[c].met)
 					continue;
 				double s = job->comm[c].transfer_s;
 				x->usual[c] = usual;
-				x->slow[c] = s > LEAST * usual && s > usual + SIGMAS * spread &&
+				x->slow[c] = s > TFH_RANKS_LINK_TIMES * usual &&
+					     s > usual + TFH_RANKS_SIGMAS * spread &&
 					     s - usual > 0.002 * job->step_s;
 			}
 		}
@@ -122,7 +114,7 @@ static int tell_groups(struct links *x, enum tfh_ranks_what what, link_of_fn of,
 		g[k].first = c;
 	}
 	for (uint32_t k = 0; k < n && !rc; k++) {
-		bool most = g[k].slow >= 2 && g[k].slow >= MOST_OF * g[k].all;
+		bool most = g[k].slow >= 2 && g[k].slow >= TFH_RANKS_MOST_OF * g[k].all;
 		if (most)
 			rc = tell(x, what, g[k].first, median_of(x, of, k));
 		for (uint32_t c = 0; c < job->comms && most; c++)
@@ -175,8 +167,9 @@ static double spread_of(const struct tfh_ranks *job, bool drift, double *room)
 
 static int find_clocks(struct tfh_ranks *job, double *room)
 {
-	double offset = fmax(CLOCK_LEAST_S, CLOCK_SIGMAS * spread_of(job, false, room)),
-	       drift = fmax(DRIFT_LEAST, CLOCK_SIGMAS * spread_of(job, true, room));
+	double offset = fmax(TFH_RANKS_CLOCK_S,
+			     TFH_RANKS_CLOCK_SIGMAS * spread_of(job, false, room)),
+	       drift = fmax(TFH_RANKS_DRIFT, TFH_RANKS_CLOCK_SIGMAS * spread_of(job, true, room));
 
 	for (uint32_t h = 0; h < job->hosts; h++) {
 		const struct tfh_ranks_host *x = &job->host[h];

@@ -120,9 +120,6 @@ static void meet_all(struct tfh_ranks_comm *c, const struct arrival *a, uint32_t
 
 /* ---- who waits for whom ---- */
 
-#define MOSTLY 0.5 /* of the exchanges */
-#define LEAST 0.02 /* of a step */
-
 /* The communicator in which a rank waits most clearly for one other rank; UINT32_MAX: in none. */
 static uint32_t waits_in(const struct tfh_ranks *job, uint32_t rank)
 {
@@ -131,8 +128,8 @@ static uint32_t waits_in(const struct tfh_ranks *job, uint32_t rank)
 
 	for (uint32_t k = 0; k < r->members; k++) {
 		const struct tfh_ranks_comm *c = &job->comm[r->member[k].comm];
-		if (!c->met || c->last_rank == rank || c->last_share < MOSTLY ||
-		    c->last_s < LEAST * job->step_s)
+		if (!c->met || c->last_rank == rank || c->last_share < TFH_RANKS_MOSTLY ||
+		    c->last_s < TFH_RANKS_LEAST * job->step_s)
 			continue;
 		if (best == UINT32_MAX || c->last_s > job->comm[best].last_s)
 			best = r->member[k].comm;
@@ -147,7 +144,8 @@ static void find_path(struct tfh_ranks *job)
 
 	for (uint32_t c = 0; c < job->comms; c++) {
 		const struct tfh_ranks_comm *x = &job->comm[c];
-		if (x->met && x->last_share >= MOSTLY && x->last_s >= LEAST * job->step_s &&
+		if (x->met && x->last_share >= TFH_RANKS_MOSTLY &&
+		    x->last_s >= TFH_RANKS_LEAST * job->step_s &&
 		    (in == UINT32_MAX || x->last_s > job->comm[in].last_s))
 			in = c;
 	}

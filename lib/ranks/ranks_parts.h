@@ -3,6 +3,7 @@
 #define TFH_RANKS_PARTS_H
 
 #include "digest/digest.h"
+#include "judge/numbers.h"
 #include "ranks/ranks.h"
 
 /* ranks_fold.c: adds the steps of a digest to its ranks; `rank` by number of DRNK. */

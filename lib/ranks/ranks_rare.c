@@ -6,12 +6,6 @@
 
 #include "ranks/ranks_parts.h"
 
-#define FEWEST 3u      /* slow steps */
-#define LEAST 0.005    /* of a rank's time, if they are regular */
-#define LEAST_ODD 0.02 /* if they are not */
-#define MOST_STEPS 0.2 /* if more of them are slow, they are no exception */
-#define REGULAR 0.6    /* of the distances */
-
 /* The distance between slow steps, if most are alike; 0: they are not. */
 static uint64_t period_of(const struct tfh_ranks_rank *r)
 {
@@ -23,7 +17,9 @@ static uint64_t period_of(const struct tfh_ranks_rank *r)
 	double usual = tfh_ranks_median(gap, n - 1);
 	for (uint32_t i = 0; i + 1 < n; i++)
 		alike += fabs(gap[i] - usual) <= fmax(1, usual / 50);
-	return usual >= 2 && usual < 1e15 && alike >= REGULAR * (n - 1) ? (uint64_t)usual : 0;
+	return usual >= 2 && usual < 1e15 && alike >= TFH_RANKS_RARE_REGULAR * (n - 1)
+		       ? (uint64_t)usual
+		       : 0;
 }
 
 static void find_cause(const struct tfh_ranks_rank *r, struct tfh_ranks_finding *f)
@@ -98,11 +94,11 @@ int tfh_ranks_find_rare(struct tfh_ranks *job)
 	for (uint32_t i = 0; i < job->n && !rc; i++) {
 		const struct tfh_ranks_rank *r = &job->rank[i];
 		double over = r->wall_s > 0 ? r->slow_s / r->wall_s - usual : 0;
-		if (r->slow < FEWEST || over < LEAST ||
-		    (double)r->slow > MOST_STEPS * (double)r->steps)
+		if (r->slow < TFH_RANKS_RARE_FEWEST || over < TFH_RANKS_RARE_SHARE ||
+		    (double)r->slow > TFH_RANKS_RARE_MOST * (double)r->steps)
 			continue;
 		uint64_t every = period_of(r);
-		if (every || over >= LEAST_ODD)
+		if (every || over >= TFH_RANKS_RARE_ODD)
 			rc = tell(job, i, every);
 	}
 	return rc;

@@ -11,11 +11,7 @@
 
 #include "ranks/ranks_parts.h"
 
-#define LEAST 0.02   /* of a step */
-#define SIGMAS 6.0   /* of all ranks' deviations from their peers */
-#define ERRORS 5.0   /* of the rank's own mean, by how its steps vary */
-#define QUARTERS 4u  /* of the run: a rank may be slow in one of them */
-#define MOST_OF 0.75 /* ranks of a group */
+#define QUARTERS 4u /* of the run: a rank may be slow in one of them */
 
 struct slowness {
 	struct tfh_ranks *job;
@@ -151,7 +147,8 @@ static double least_of(struct slowness *x, const double *v, uint32_t stride)
 		if (!isnan(v[i * stride]))
 			x->v[n++] = v[i * stride];
 	double spread = tfh_ranks_spread(x->v, n, 0);
-	return fmax(LEAST * x->job->step_s, isnan(spread) ? 0 : SIGMAS * spread);
+	return fmax(TFH_RANKS_LEAST * x->job->step_s,
+		    isnan(spread) ? 0 : TFH_RANKS_SIGMAS * spread);
 }
 
 /* How exactly the mean of a part of a rank's steps is known. */
@@ -167,13 +164,14 @@ static void find_slow(struct slowness *x)
 	double least = least_of(x, x->excess, 1);
 
 	for (uint32_t i = 0; i < x->job->n; i++)
-		x->slow[i] = x->excess[i] > fmax(least, ERRORS * error_of(&x->job->rank[i], 1));
+		x->slow[i] = x->excess[i] >
+			     fmax(least, TFH_RANKS_ERRORS * error_of(&x->job->rank[i], 1));
 	for (uint32_t q = 0; q < QUARTERS; q++) {
 		least = least_of(x, x->quarter[0] + q, QUARTERS);
 		for (uint32_t i = 0; i < x->job->n; i++)
-			x->slow[i] |=
-				x->quarter[i][q] >
-				fmax(least, ERRORS * error_of(&x->job->rank[i], 1.0 / QUARTERS));
+			x->slow[i] |= x->quarter[i][q] >
+				      fmax(least, TFH_RANKS_ERRORS * error_of(&x->job->rank[i],
+									      1.0 / QUARTERS));
 	}
 }
 
@@ -323,7 +321,7 @@ static int tell_groups(struct slowness *x, enum tfh_ranks_what what, group_of_fn
 		g[k].sum += x->excess[i];
 	}
 	for (uint32_t k = 0; k < n && !rc; k++) {
-		if (g[k].slow < fewest || g[k].slow < MOST_OF * g[k].ranks)
+		if (g[k].slow < fewest || g[k].slow < TFH_RANKS_MOST_OF * g[k].ranks)
 			g[k].slow = 0;
 		else
 			rc = tell(x, what, g[k].first, g[k].slow, g[k].sum);

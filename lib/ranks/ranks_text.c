@@ -59,8 +59,6 @@ static bool died(const struct tfh_ranks_rank *r)
 	return r->end == TFH_END_SIGNAL || (r->end == TFH_END_EXIT && r->code);
 }
 
-#define SOONER_S 0.5 /* before the others: launchers end the rest of the ranks */
-
 /* "rank 3 (a) died of signal 11, 1.20 s before the others" */
 static void dead_line(char *out, size_t size, const struct tfh_ranks *job, uint32_t rank,
 		      double sooner_s)
@@ -68,7 +66,7 @@ static void dead_line(char *out, size_t size, const struct tfh_ranks *job, uint3
 	const struct tfh_ranks_rank *r = &job->rank[rank];
 	char name[TFH_RANKS_NAME], time[TFH_TEXT], sooner[64] = "";
 
-	if (sooner_s >= SOONER_S)
+	if (sooner_s >= TFH_RANKS_SOONER_S)
 		snprintf(sooner, sizeof(sooner), ", %s before the others",
 			 tfh_fmt_time(time, sooner_s));
 	snprintf(out, size,
@@ -95,7 +93,7 @@ static void print_dead(const struct tfh_page *page, const struct tfh_ranks *job)
 	if (!n)
 		return;
 	dead_line(text, sizeof(text), job, first, n > 1 ? next - heard : 0);
-	if (n > 1 && next - heard < SOONER_S)
+	if (n > 1 && next - heard < TFH_RANKS_SOONER_S)
 		snprintf(
 			text, sizeof(text),
 			"%u ranks did not end by themselves, and none of them clearly before the others",
