@@ -10,7 +10,7 @@
 #include "export/proto.h"
 #include "export/naming.h"
 #include "export/walk.h"
-#include "judge/vec.h"
+#include "model/vec.h"
 
 enum perfetto_row_kind { ROW_THREAD, ROW_STREAM, ROW_STEPS, ROW_CLASSES, ROW_COUNTER };
 

@@ -7,7 +7,7 @@
 
 #include "base/key_table.h"
 #include "export/proto.h"
-#include "judge/vec.h"
+#include "model/vec.h"
 
 /* Texts of a plane have ids: names of events, and kinds of stats. */
 enum {

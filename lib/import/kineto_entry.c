@@ -10,14 +10,12 @@
 #include <string.h>
 
 #include "base/hash.h"
-
-#include "import/kineto.h"
 #include "base/key_table.h"
+#include "import/kineto.h"
 #include "model/symbols/kernel_name.h"
+#include "model/vec.h"
 
-#define MAX_ENTRIES 40000000u	       /* limit on entries, about 5 GB */
-#define MAX_TIME 8000000000000000000ll /* ns, in the year 2223 */
-#define MAX_LENGTH (1ll << 47)	       /* ns, 39 hours: sums of durations fit 64 bits */
+#define MAX_ENTRIES 40000000u /* limit on entries, about 5 GB */
 #define MAX_LABELS 64
 
 struct late_call { /* a call whose op, or whose awaited event, is known at the end of the file */
@@ -46,10 +44,9 @@ struct tfh_kineto {
 	struct tfh_map fn;    /* hash of a call's name -> row, 1: unknown */
 	struct tfh_map arrow; /* either end of an arrow -> id */
 	struct tfh_map wait;  /* correlation of a wait -> index in `waits` + 1 */
-	struct late_call *call;
-	struct late_op *op;
-	struct wait *waits;
-	uint32_t n_call, cap_call, n_op, cap_op, n_waits, cap_waits;
+	TFH_VEC(struct late_call) call;
+	TFH_VEC(struct late_op) op;
+	TFH_VEC(struct wait) waits;
 	int64_t host_pid, device; /* host_pid: -1 until known; device: likewise */
 	bool rocprof;		  /* written by rocprof, not by PyTorch */
 	bool gpu;		  /* the trace has an op, or a call that issues ops */
@@ -63,21 +60,6 @@ struct tfh_kineto {
 	} label[MAX_LABELS];
 	uint32_t labels;
 };
-
-static int room(void *v, uint32_t *cap, uint32_t n, size_t size)
-{
-	void **at = v;
-	uint32_t want = *cap ? *cap * 2 : 64;
-
-	if (n < *cap)
-		return 0;
-	void *p = realloc(*at, want * size);
-	if (!p)
-		return -ENOMEM;
-	*at = p;
-	*cap = want;
-	return 0;
-}
 
 struct tfh_kineto *tfh_kineto_new(struct tfh_builder *b)
 {
@@ -106,9 +88,9 @@ void tfh_kineto_free(struct tfh_kineto *k)
 	tfh_map_free(&k->fn);
 	tfh_map_free(&k->arrow);
 	tfh_map_free(&k->wait);
-	free(k->call);
-	free(k->op);
-	free(k->waits);
+	free(k->call.v);
+	free(k->op.v);
+	free(k->waits.v);
 	free(k);
 }
 
@@ -213,10 +195,7 @@ static int add_call(struct tfh_kineto *k, const struct tfh_kineto_entry *e)
 		     fn->family == TFH_FAM_SYNC;
 	if (!waits && (late.correlation || !issues))
 		return tfh_build_event(k->b, &late.ev, late.correlation);
-	if (room(&k->call, &k->cap_call, k->n_call, sizeof(*k->call)))
-		return -ENOMEM;
-	k->call[k->n_call++] = late;
-	return 0;
+	return TFH_PUSH(k->call, late);
 }
 
 /* ---- the device ---- */
@@ -260,10 +239,7 @@ static int add_op(struct tfh_kineto *k, const struct tfh_kineto_entry *e, uint8_
 			return -ENOMEM;
 		op->node = (uint64_t)id;
 	}
-	if (room(&k->op, &k->cap_op, k->n_op, sizeof(*k->op)))
-		return -ENOMEM;
-	k->op[k->n_op++] = late;
-	return 0;
+	return TFH_PUSH(k->op, late);
 }
 
 /* Adds a wait. What it waited for is recorded among the device's ops, with the correlation id of
@@ -278,16 +254,14 @@ static int add_wait(struct tfh_kineto *k, const struct tfh_kineto_entry *e)
 	if (e->correlation <= 0)
 		return 0;
 	index = tfh_map_put(&k->wait, (uint64_t)e->correlation, NULL);
-	if (!index || room(&k->waits, &k->cap_waits, k->n_waits, sizeof(*k->waits)))
+	if (!index || TFH_PUSH(k->waits, w))
 		return -ENOMEM;
-	k->waits[k->n_waits++] = w;
-	*index = k->n_waits;
+	*index = k->waits.n;
 	if (e->wait_record > 0 && w.on) { /* and the record was made in that stream */
 		index = tfh_map_put(&k->wait, (uint64_t)e->wait_record, NULL);
-		if (!index || room(&k->waits, &k->cap_waits, k->n_waits, sizeof(*k->waits)))
+		if (!index || TFH_PUSH(k->waits, (struct wait){.record = -1, .stream = w.on}))
 			return -ENOMEM;
-		k->waits[k->n_waits++] = (struct wait){.record = -1, .stream = w.on};
-		*index = k->n_waits;
+		*index = k->waits.n;
 	}
 	return 0;
 }
@@ -354,7 +328,7 @@ int tfh_kineto_add(struct tfh_kineto *k, struct tfh_kineto_entry *e)
 	e->arrow_ts = e->ts;
 	if (tfh_rocprof_is(e))
 		add_rocprof(k, e);
-	if (e->ts < -MAX_TIME || e->ts > MAX_TIME)
+	if (e->ts < -TFH_IMPORT_TIME || e->ts > TFH_IMPORT_TIME)
 		return 0;
 	if (e->phase == 's' || e->phase == 'f' || (e->phase == 't' && k->rocprof))
 		return add_arrow(k, e);
@@ -367,7 +341,7 @@ int tfh_kineto_add(struct tfh_kineto *k, struct tfh_kineto_entry *e)
 		k->others++;
 		return 0;
 	}
-	if (e->dur > MAX_LENGTH)
+	if (e->dur > TFH_IMPORT_LENGTH)
 		return 0; /* an impossible time */
 	if (e->dur < 0)
 		e->dur = 0;
@@ -432,8 +406,8 @@ static int late_calls(struct tfh_kineto *k)
 {
 	int rc = 0;
 
-	for (uint32_t i = 0; i < k->n_call && !rc; i++) {
-		struct late_call *c = &k->call[i];
+	for (uint32_t i = 0; i < k->call.n && !rc; i++) {
+		struct late_call *c = &k->call.v[i];
 		const uint64_t *id = tfh_map_get(&k->arrow, c->anchor), *index = NULL;
 		if (!k->gpu && c->ev.fn->family == TFH_FAM_SYNC && !profilers_own(k, &c->ev))
 			continue; /* for a device without any ops */
@@ -446,7 +420,7 @@ static int late_calls(struct tfh_kineto *k)
 		if (c->correlation)
 			index = tfh_map_get(&k->wait, c->correlation);
 		if (index) {
-			const struct wait *w = &k->waits[*index - 1];
+			const struct wait *w = &k->waits.v[*index - 1];
 			c->ev.stream = w->stream;
 			if (w->record > 0)
 				c->ev.w[0] = (uint64_t)w->record;
@@ -460,9 +434,9 @@ static int late_ops(struct tfh_kineto *k)
 {
 	int rc = 0;
 
-	for (uint32_t i = 0; i < k->n_op && !rc; i++) {
-		struct tfh_op *op = &k->op[i].op;
-		const uint64_t *id = tfh_map_get(&k->arrow, k->op[i].anchor);
+	for (uint32_t i = 0; i < k->op.n && !rc; i++) {
+		struct tfh_op *op = &k->op.v[i].op;
+		const uint64_t *id = tfh_map_get(&k->arrow, k->op.v[i].anchor);
 		if (id)
 			op->correlation = (uint32_t)*id;
 		if (op->kind == TFH_OP_KERNEL)

@@ -55,16 +55,16 @@ static int by_rank(const void *a, const void *b)
  * job; they are numbered in the order of their devices. */
 static void number_ranks(struct tfh_nsys *n)
 {
-	bool ranks = n->n_process > 1;
+	bool ranks = n->processes.n > 1;
 
-	qsort(n->processes, n->n_process, sizeof(*n->processes), by_rank);
-	for (uint32_t i = 0; i < n->n_process && ranks; i++) {
-		const struct tfh_nsys_process *p = &n->processes[i];
+	qsort(n->processes.v, n->processes.n, sizeof(*n->processes.v), by_rank);
+	for (uint32_t i = 0; i < n->processes.n && ranks; i++) {
+		const struct tfh_nsys_process *p = &n->processes.v[i];
 		ranks = p->communicates && !p->several && p->rank < 0 && !(i && !by_rank(p - 1, p));
 	}
-	for (uint32_t i = 0; i < n->n_process && ranks; i++) {
-		n->processes[i].rank = (int32_t)i;
-		n->processes[i].world = (int32_t)n->n_process;
+	for (uint32_t i = 0; i < n->processes.n && ranks; i++) {
+		n->processes.v[i].rank = (int32_t)i;
+		n->processes.v[i].world = (int32_t)n->processes.n;
 	}
 }
 
@@ -73,8 +73,8 @@ static int finish(struct tfh_nsys *n)
 	int rc = 0;
 
 	number_ranks(n);
-	for (uint32_t i = 0; i < n->n_process && !rc; i++) {
-		const struct tfh_nsys_process *p = &n->processes[i];
+	for (uint32_t i = 0; i < n->processes.n && !rc; i++) {
+		const struct tfh_nsys_process *p = &n->processes.v[i];
 		tfh_build_processors(n->b, p->index, n->multiprocessors);
 		tfh_build_shift(n->b, p->index, n->shift);
 		rc = tfh_build_identity(n->b, p->index, p->name, (uint32_t)p->id & 0xffffff,
@@ -91,8 +91,8 @@ static void drop(struct tfh_nsys *n)
 	tfh_map_free(&n->thread);
 	tfh_map_free(&n->fn);
 	tfh_map_free(&n->wait);
-	free(n->processes);
-	free(n->waits);
+	free(n->processes.v);
+	free(n->waits.v);
 	tfh_arena_free(&n->arena);
 }
 
@@ -110,7 +110,7 @@ int tfh_import_nsys(struct tfh_builder *b, const char *path, struct tfh_err *err
 		rc = tfh_err_set(err, -ENOMSG, "%s: %s", path, other_database(t));
 	else
 		rc = read_tables(&n, t, err);
-	if (!rc && !n.n_process)
+	if (!rc && !n.processes.n)
 		rc = tfh_err_set(
 			err, -ENODATA,
 			"%s: exported by nsys, but without a single CUDA call, kernel or copy: "

@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "import/import.h"
+#include "model/vec.h"
 #include "sqlite/table_reader.h"
 
 #define TFH_NSYS_TEXT 8192u	 /* longer texts are cut */
@@ -37,9 +38,8 @@ struct tfh_nsys {
 	struct tfh_map thread;	/* globalTid -> thread + 1 */
 	struct tfh_map fn;	/* see tfh_import_fn() */
 	struct tfh_map wait;	/* process and correlation id -> index in `waits` + 1 */
-	struct tfh_nsys_process *processes;
-	struct tfh_nsys_wait *waits;
-	uint32_t n_process, cap_process, n_wait, cap_wait;
+	TFH_VEC(struct tfh_nsys_process) processes;
+	TFH_VEC(struct tfh_nsys_wait) waits;
 	uint32_t multiprocessors; /* of the largest device, 0 unknown */
 	int64_t shift;		  /* ns, from the times of the events to Unix time */
 	bool events; /* which event a call recorded is known, so that waits for it can be joined */

@@ -11,25 +11,8 @@
 #include "base/hash.h"
 #include "model/symbols/kernel_name.h"
 
-#define MAX_TIME 8000000000000000000ll /* ns, in the year 2223 */
-#define MAX_LENGTH (1ll << 47)	       /* ns, 39 hours: sums of durations fit 64 bits */
 #define FIRST_CALLS 1000 /* correlation ids: nsys itself takes some hundred before the first call */
 #define NO_STREAM 0xffffffffll /* nor event */
-
-static int room(void *v, uint32_t *cap, uint32_t n, size_t size)
-{
-	void **at = v;
-	uint32_t want = *cap ? *cap * 2 : 64;
-
-	if (n < *cap)
-		return 0;
-	void *p = realloc(*at, want * size);
-	if (!p)
-		return -ENOMEM;
-	*at = p;
-	*cap = want;
-	return 0;
-}
 
 /* ---- texts, processes, threads ---- */
 
@@ -64,7 +47,7 @@ static struct tfh_nsys_process *known_process(const struct tfh_nsys *n, uint64_t
 {
 	const uint64_t *at = tfh_map_get(&n->process, tfh_hash_u64(id));
 
-	return at ? &n->processes[*at - 1] : NULL;
+	return at ? &n->processes.v[*at - 1] : NULL;
 }
 
 /* 0, -ENOMEM, or -E2BIG. */
@@ -76,22 +59,21 @@ static int process_of(struct tfh_nsys *n, uint64_t id, struct tfh_nsys_process *
 	*out = known_process(n, id);
 	if (*out)
 		return 0;
-	if (n->n_process >= TFH_NSYS_PROCESSES)
+	if (n->processes.n >= TFH_NSYS_PROCESSES)
 		return -E2BIG;
 	index = tfh_build_process(n->b, n->host, "", (uint32_t)id & 0xffffff, -1);
 	at = tfh_map_put(&n->process, tfh_hash_u64(id), NULL);
 	if (index < 0 || !at ||
-	    room(&n->processes, &n->cap_process, n->n_process, sizeof(*n->processes)))
+	    TFH_PUSH(n->processes, (struct tfh_nsys_process){.id = id,
+							     .index = (uint32_t)index,
+							     .last_thread = -1,
+							     .device = -1,
+							     .name = "",
+							     .rank = -1,
+							     .world = -1}))
 		return -ENOMEM;
-	n->processes[n->n_process++] = (struct tfh_nsys_process){.id = id,
-								 .index = (uint32_t)index,
-								 .last_thread = -1,
-								 .device = -1,
-								 .name = "",
-								 .rank = -1,
-								 .world = -1};
-	*at = n->n_process;
-	*out = &n->processes[n->n_process - 1];
+	*at = n->processes.n;
+	*out = &n->processes.v[n->processes.n - 1];
 	return 0;
 }
 
@@ -124,8 +106,8 @@ static bool times(const struct tfh_table_row *row, int64_t *t0, int64_t *t1)
 {
 	*t0 = tfh_row_int(row, 0, INT64_MIN);
 	*t1 = tfh_row_int(row, 1, INT64_MIN);
-	return *t0 > -MAX_TIME && *t0 < MAX_TIME && *t1 >= *t0 && *t1 < MAX_TIME &&
-	       *t1 - *t0 <= MAX_LENGTH;
+	return *t0 > -TFH_IMPORT_TIME && *t0 < TFH_IMPORT_TIME && *t1 >= *t0 &&
+	       *t1 < TFH_IMPORT_TIME && *t1 - *t0 <= TFH_IMPORT_LENGTH;
 }
 
 /* ---- about the recording ---- */
@@ -156,7 +138,7 @@ static int row_session(void *arg, const struct tfh_table_row *row)
 	struct tfh_nsys *n = arg;
 	int64_t unix_ns = tfh_row_int(row, 0, 0), own_ns = tfh_row_int(row, 1, 0);
 
-	if (unix_ns > 0 && unix_ns < MAX_TIME && own_ns >= 0 && own_ns < unix_ns)
+	if (unix_ns > 0 && unix_ns < TFH_IMPORT_TIME && own_ns >= 0 && own_ns < unix_ns)
 		n->shift = unix_ns - own_ns;
 	return 0;
 }
@@ -217,10 +199,9 @@ static int row_wait(void *arg, const struct tfh_table_row *row)
 	if (global < 0 || correlation <= 0)
 		return 0;
 	uint64_t *at = tfh_map_put(&n->wait, call_key((uint64_t)global >> 24, correlation), NULL);
-	if (!at || room(&n->waits, &n->cap_wait, n->n_wait, sizeof(*n->waits)))
+	if (!at || TFH_PUSH(n->waits, w))
 		return -ENOMEM;
-	n->waits[n->n_wait++] = w;
-	*at = n->n_wait;
+	*at = n->waits.n;
 	return 0;
 }
 
@@ -263,7 +244,7 @@ static void add_wait(const struct tfh_nsys *n, struct tfh_nsys_process *p, int64
 
 	if (!at)
 		return;
-	const struct tfh_nsys_wait *w = &n->waits[*at - 1];
+	const struct tfh_nsys_wait *w = &n->waits.v[*at - 1];
 	if (!for_event && w->stream >= 0 && w->stream != NO_STREAM)
 		ev->stream = tfh_import_stream(&p->device, w->device >= 0 ? w->device : p->device,
 					       w->stream);

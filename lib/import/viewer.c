@@ -11,7 +11,6 @@
 #include "import/scan.h"
 #include "import/xplane.h"
 
-#define MAX_TIME 8000000000000000000ll /* ns */
 #define MAX_LINES (1u << 16)
 
 struct viewer_line {
@@ -111,8 +110,8 @@ static int add_event(struct viewer *v)
 
 	if (v->phase == 'M')
 		return add_label(v);
-	if (v->phase != 'X' || e->t0 < -MAX_TIME || e->t0 > MAX_TIME || e->t1 < 0 ||
-	    e->t1 > 1ll << 47)
+	if (v->phase != 'X' || e->t0 < -TFH_IMPORT_TIME || e->t0 > TFH_IMPORT_TIME || e->t1 < 0 ||
+	    e->t1 > TFH_IMPORT_LENGTH)
 		return 0;
 	e->t1 += e->t0;
 	if (!v->x && !(v->x = tfh_xplane_new(v->b, "")))

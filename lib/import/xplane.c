@@ -17,7 +17,6 @@
 #include "import/xplane.h"
 
 #define MAX_FILE (8ll << 30)
-#define MAX_NS 8000000000000000000ll
 
 /* One plane: its tables by number, as offsets into the file. */
 struct plane {
@@ -169,14 +168,16 @@ static void add_stat(struct plane *p, struct tfh_wire stat, struct tfh_xevent *e
 
 static int64_t bounded(uint64_t v)
 {
-	return (int64_t)v < -MAX_NS ? -MAX_NS : (int64_t)v > MAX_NS ? MAX_NS : (int64_t)v;
+	return (int64_t)v < -TFH_IMPORT_TIME  ? -TFH_IMPORT_TIME
+	       : (int64_t)v > TFH_IMPORT_TIME ? TFH_IMPORT_TIME
+					      : (int64_t)v;
 }
 
 static int64_t sum(int64_t a, int64_t b)
 {
 	int64_t v;
 
-	return __builtin_add_overflow(a, b, &v) ? MAX_NS : bounded((uint64_t)v);
+	return __builtin_add_overflow(a, b, &v) ? TFH_IMPORT_TIME : bounded((uint64_t)v);
 }
 
 void tfh_xplane_clear(struct tfh_xevent *e)

@@ -12,7 +12,7 @@
 
 #include "base/arena.h"
 #include "judge/feed.h"
-#include "judge/vec.h"
+#include "model/vec.h"
 
 struct tfh_link {
 	int64_t t0, t1;

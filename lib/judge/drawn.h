@@ -8,7 +8,7 @@
 
 #include "base/arena.h"
 #include "judge/feed.h"
-#include "judge/vec.h"
+#include "model/vec.h"
 
 enum tfh_track_kind { TFH_TRACK_CALLS, TFH_TRACK_STAGES, TFH_TRACK_STREAM };
 

@@ -11,7 +11,7 @@
 
 #include "base/sort.h"
 #include "judge/stats.h"
-#include "judge/vec.h"
+#include "model/vec.h"
 
 enum { MOST = 3000 };
 

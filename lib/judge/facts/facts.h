@@ -13,7 +13,7 @@
 #include "judge/feed.h"
 #include "judge/numbers.h"
 #include "judge/result.h"
-#include "judge/vec.h"
+#include "model/vec.h"
 
 /* The activity of a thread. If several threads are active at the same time, the higher value
  * counts. */

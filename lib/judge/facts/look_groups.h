@@ -5,7 +5,7 @@
 #include "judge/facts/look_shares.h"
 #include "judge/facts/pause_role.h"
 #include "judge/numbers.h"
-#include "judge/vec.h"
+#include "model/vec.h"
 
 #define TFH_NO_GROUP UINT32_MAX
 #define TFH_IN_CALL (UINT32_MAX - 1)

@@ -12,7 +12,7 @@
 
 #include "base/hash.h"
 #include "judge/numbers.h"
-#include "judge/vec.h"
+#include "model/vec.h"
 
 static const uint64_t loop_salt = 0x6c6f6f70,
 		      base = 0x9e3779b97f4a7c15; /* base of the rolling hash, must be odd */

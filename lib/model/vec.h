@@ -1,6 +1,6 @@
 /* Growing arrays. */
-#ifndef TFH_JUDGE_VEC_H
-#define TFH_JUDGE_VEC_H
+#ifndef TFH_MODEL_VEC_H
+#define TFH_MODEL_VEC_H
 
 #include <errno.h>
 
