@@ -115,10 +115,8 @@ static void three(struct tfh_scan *s, uint32_t v[3])
 {
 	uint32_t i = 0;
 
-	if (!tfh_scan_enter(s, '[')) {
-		tfh_scan_skip(s);
+	if (!tfh_scan_enter_or_skip(s, '['))
 		return;
-	}
 	while (tfh_scan_item(s)) {
 		int64_t n = tfh_scan_int(s);
 		if (i < 3)
@@ -265,15 +263,9 @@ static int entries(struct tfh_scan *s, struct tfh_kineto *k, struct tfh_kineto_e
 	const char *key;
 	int rc = 0;
 
-	if (!tfh_scan_enter(s, '[')) {
-		tfh_scan_skip(s);
+	if (!tfh_scan_enter_or_skip(s, '['))
 		return 0;
-	}
-	while (!rc && tfh_scan_item(s)) {
-		if (!tfh_scan_enter(s, '{')) {
-			tfh_scan_skip(s);
-			continue;
-		}
+	while (!rc && tfh_scan_object(s)) {
 		begin_entry(e);
 		while ((key = tfh_scan_key(s)))
 			field(s, key, e);
@@ -291,10 +283,8 @@ static void distributed(struct tfh_scan *s, struct tfh_kineto_facts *facts)
 {
 	const char *key;
 
-	if (!tfh_scan_enter(s, '{')) {
-		tfh_scan_skip(s);
+	if (!tfh_scan_enter_or_skip(s, '{'))
 		return;
-	}
 	while ((key = tfh_scan_key(s))) {
 		if (!strcmp(key, "rank"))
 			facts->rank = tfh_scan_int(s);
@@ -310,17 +300,12 @@ static void devices(struct tfh_scan *s, struct tfh_kineto_facts *facts)
 {
 	const size_t n = sizeof(facts->processors) / sizeof(*facts->processors);
 
-	if (!tfh_scan_enter(s, '[')) {
-		tfh_scan_skip(s);
+	if (!tfh_scan_enter_or_skip(s, '['))
 		return;
-	}
-	while (tfh_scan_item(s)) {
+	while (tfh_scan_object(s)) {
 		int64_t id = -1, count = 0;
 		const char *key;
-		if (!tfh_scan_enter(s, '{')) {
-			tfh_scan_skip(s);
-			continue;
-		}
+
 		while ((key = tfh_scan_key(s))) {
 			if (!strcmp(key, "id"))
 				id = tfh_scan_int(s);

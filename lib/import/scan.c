@@ -239,6 +239,22 @@ bool tfh_scan_item(struct tfh_scan *s)
 	return !s->error;
 }
 
+bool tfh_scan_enter_or_skip(struct tfh_scan *s, char open)
+{
+	if (tfh_scan_enter(s, open))
+		return true;
+	tfh_scan_skip(s);
+	return false;
+}
+
+bool tfh_scan_object(struct tfh_scan *s)
+{
+	while (tfh_scan_item(s))
+		if (tfh_scan_enter_or_skip(s, '{'))
+			return true;
+	return false;
+}
+
 void tfh_scan_skip(struct tfh_scan *s)
 {
 	uint32_t depth = s->depth;

@@ -182,15 +182,9 @@ static int entries(struct tfh_scan *s, struct viewer *v)
 	const char *key;
 	int rc = 0;
 
-	if (!tfh_scan_enter(s, '[')) {
-		tfh_scan_skip(s);
+	if (!tfh_scan_enter_or_skip(s, '['))
 		return 0;
-	}
-	while (!rc && tfh_scan_item(s)) {
-		if (!tfh_scan_enter(s, '{')) {
-			tfh_scan_skip(s);
-			continue;
-		}
+	while (!rc && tfh_scan_object(s)) {
 		tfh_xplane_clear(&v->event);
 		v->event.t0 = v->event.t1 = v->pid = v->tid = 0;
 		v->phase = v->label[0] = '\0';

@@ -492,122 +492,6 @@ static void test_turns_and_checkpoints(void **state)
 	tfh_result_free(r);
 }
 
-/* Without get-next and marks the function executed most is the clock, found without a look of its
- * own at the calls. */
-static void test_executed(void **state)
-{
-	(void)state;
-	struct gen *g = gen_new();
-
-	g->name[TFT_NAME_OP][1] = "__inference_train_12";
-	g->name[TFT_NAME_OP][2] = "__inference_metric_7";
-	for (int i = 0; i < 40; i++) {
-		gen_exec(g, 1, i * 10, i * 10 + 8);
-		gen_exec(g, 2, i * 10 + 8.5, i * 10 + 9);
-	}
-	struct tfh_result *r = gen_judge(g);
-	assert_int_equal(r->steps.clock, TFH_STEP_CLOCK_EXEC);
-	assert_int_equal(r->steps.total, 40);
-	assert_int_equal(gen_passes, 2);
-	gen_closed(r);
-	tfh_result_free(r);
-}
-
-/* A processor executes op by op, without functions or an input pipeline: an agent's moves, then an update. The update
- * shows the steps, and the run's tree consists of them. A get-next or a launch is a better clock than ops. */
-static void test_ops(void **state)
-{
-	(void)state;
-	for (int more = 0; more < 3; more++) {
-		struct gen *g = gen_new();
-		uint64_t steps = 0;
-		double t = 0;
-
-		g->name[TFT_NAME_OP][1] = "MatMul";
-		g->name[TFT_NAME_OP][2] = "Softmax";
-		g->name[TFT_NAME_OP][3] = "ResourceApplyAdam";
-		for (int i = 0; i < 30; i++) {
-			if (more == 1 && i % 2 == 0)
-				gen_get(g, 0, 7, 1, t, t + 0.1);
-			for (int k = 0; k < 12; k++, t += 0.4) {
-				gen_exec(g, 1, t + 0.1, t + 0.2);
-				gen_exec(g, 2, t + 0.3, t + 0.4);
-			}
-			gen_exec(g, 3, t + 0.2, t + 0.4);
-			t += 0.5;
-			if (more == 2 && i % 3 == 0)
-				gen_call(g, 0, TFH_FN_cuLaunchKernel, t, t + 0.1)->w[0] = 9;
-			t += 0.2;
-		}
-		steps = more == 1 ? 15 : more == 2 ? 10 : 30;
-		struct tfh_result *r = gen_judge(g);
-		assert_int_equal(r->steps.total, steps);
-		if (!more) {
-			assert_int_equal(r->steps.clock, TFH_STEP_CLOCK_PERIOD);
-			assert_int_equal(r->tree[r->n_tree - 2].kind, TFH_BRANCH_STEP);
-			assert_int_equal(r->tree[r->n_tree - 2].count, 30);
-		}
-		gen_closed(r);
-		tfh_result_free(r);
-	}
-}
-
-/* Each step makes an iterator of its own, takes its only batch for one function, and trains with another. The first
- * batch belongs to the same loop, although the first executions take longest where they trace; making an iterator is no
- * computing. */
-static void test_iterator_each_step(void **state)
-{
-	(void)state;
-	struct gen *g = gen_new();
-
-	g->name[TFT_NAME_OP][1] = "MakeIterator";
-	g->name[TFT_NAME_OP][2] = "PrefetchDataset";
-	g->name[TFT_NAME_OP][3] = "__inference_predict_158";
-	g->name[TFT_NAME_OP][4] = "__inference_train_282";
-	for (int i = 0; i < 30; i++) {
-		double t = 100 * i;
-		gen_exec(g, 2, t, t + 1);
-		gen_exec(g, 1, t + 1, t + 8);
-		gen_get(g, 0, 10 + (uint32_t)i, 1, t + 8, t + 8.5)->depth = 0;
-		gen_exec(g, 3, t + 9, t + (i ? 9.2 : 45));
-		gen_exec(g, 4, t + 46, t + (i ? 46.4 : 72));
-	}
-	struct tfh_result *r = gen_judge(g);
-	assert_int_equal(r->steps.clock, TFH_STEP_CLOCK_ITERATOR);
-	assert_int_equal(r->steps.total, 30);
-	assert_true(r->breakdown[TFH_PART_COMPUTE].s_per_step < 1e-3);
-	gen_closed(r);
-	tfh_result_free(r);
-}
-
-/* PyTorch without a loader: an optimizer's step ends a step. Two models that are trained in turn are one step, which
- * the lengths of their backward passes show; work in every second step is none. */
-static void test_models_in_turn(void **state)
-{
-	(void)state;
-	for (int turns = 0; turns < 2; turns++) {
-		struct gen *g = gen_new();
-		double t = 0;
-
-		g->name[TFT_NAME_STRING][3] = "Optimizer.step#SGD.step";
-		g->name[TFT_NAME_OP][1] = "Engine::execute";
-		for (int i = 0; i < 80; i++) {
-			double back = i % 2 && turns ? 1 : 2 + 0.01 * (i * 7 % 5);
-			gen_call(g, 0, TFH_FN_torch_backward, t + 1, t + 1 + back)->w[0] = 1;
-			struct tfh_event *ev =
-				gen_call(g, 0, TFH_FN_torch_range, t + 1 + back, t + 1.5 + back);
-			ev->kind = TFT_RANGE;
-			ev->w[0] = 3;
-			t += 4 + i % 2;
-		}
-		struct tfh_result *r = gen_judge(g);
-		assert_int_equal(r->steps.clock, TFH_STEP_CLOCK_MARK);
-		assert_int_equal(r->steps.total, turns ? 40 : 80);
-		gen_closed(r);
-		tfh_result_free(r);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -626,10 +510,6 @@ int main(void)
 		cmocka_unit_test(test_no_steps),
 		cmocka_unit_test(test_three),
 		cmocka_unit_test(test_turns_and_checkpoints),
-		cmocka_unit_test(test_executed),
-		cmocka_unit_test(test_ops),
-		cmocka_unit_test(test_models_in_turn),
-		cmocka_unit_test(test_iterator_each_step),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
