@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "digest_fixture.h"
 #include "diff/diff.h"
 #include "digest/digest_out.h"
 #include "format/codec.h"
@@ -54,22 +55,11 @@ static void put_kernels(struct tfh_digest_out *o, const char *name)
 
 static void write_made(const struct made *m)
 {
-	static const struct tfh_fn_info none = {.name = ""};
-	const struct tft_head head = {.host = "",
-				      .exe = "",
-				      .command = "",
-				      .boot_id = "",
-				      .tfhook_version = "",
-				      .job = "",
-				      .journal_path = "",
-				      .fn = &none,
-				      .fn_count = 1,
-				      .tick_hz = 1000000000};
 	struct tfh_digest_out o = {.w = NULL};
 	struct tfh_digest_key key;
 
 	unlink(path);
-	assert_int_equal(tft_writer_create(path, NULL, &head, &o.w), 0);
+	assert_int_equal(tft_writer_create(path, NULL, &empty_head, &o.w), 0);
 	assert_int_equal(tfh_digest_put(&o, TFT_DSTP, &tfh_digest_steps, m->step, m->steps), 0);
 	assert_int_equal(tfh_digest_put(&o, TFT_DRNK, &tfh_digest_ranks, &m->rank, 1), 0);
 	assert_int_equal(tfh_digest_put(&o, TFT_DCOL, &tfh_digest_anchors, &m->anchor, 1), 0);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "digest_fixture.h"
 #include "digest/digest_out.h"
 #include "digest/digest_restore.h"
 #include "digest/kept.h"
@@ -235,17 +236,6 @@ static char path[] = "/dev/shm/tfhook_kept_test.XXXXXX";
 
 static void write_file(const void *message, size_t n)
 {
-	static const struct tfh_fn_info none = {.name = ""};
-	const struct tft_head head = {.host = "",
-				      .exe = "",
-				      .command = "",
-				      .boot_id = "",
-				      .tfhook_version = "",
-				      .job = "",
-				      .journal_path = "",
-				      .fn = &none,
-				      .fn_count = 1,
-				      .tick_hz = 1000000000};
 	const struct tfh_digest_rank rank = {.unit = 1024, .steps = 30, .tier = 'A'};
 	struct tfh_digest_step step[30];
 	struct tfh_digest_out o = {.w = NULL};
@@ -259,7 +249,7 @@ static void write_file(const void *message, size_t n)
 		step[i].cls = (uint8_t)draw(TFH_CLASS_COUNT + 1);
 	}
 	unlink(path);
-	assert_int_equal(tft_writer_create(path, NULL, &head, &o.w), 0);
+	assert_int_equal(tft_writer_create(path, NULL, &empty_head, &o.w), 0);
 	assert_int_equal(tfh_digest_put(&o, TFT_DSTP, &tfh_digest_steps, step, 30), 0);
 	assert_int_equal(tfh_digest_put(&o, TFT_DRNK, &tfh_digest_ranks, &rank, 1), 0);
 	assert_int_equal(tft_write_chunk(o.w, TFT_DRES, message, (uint32_t)n), 0);

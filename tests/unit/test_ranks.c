@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "digest_fixture.h"
 #include "base/hash.h"
 #include "digest/digest_out.h"
 #include "ranks/ranks.h"
@@ -53,17 +54,6 @@ static void put_facts(struct tfh_digest_out *o)
 
 static void write_odd(const char *path)
 {
-	static const struct tfh_fn_info none = {.name = ""};
-	const struct tft_head head = {.host = "",
-				      .exe = "",
-				      .command = "",
-				      .boot_id = "",
-				      .tfhook_version = "",
-				      .job = "",
-				      .journal_path = "",
-				      .fn = &none,
-				      .fn_count = 1,
-				      .tick_hz = 1000000000};
 	struct tfh_digest_out o = {.w = NULL};
 	struct tfh_digest_step step[ROWS];
 	struct tfh_digest_anchor anchor[ROWS];
@@ -72,7 +62,7 @@ static void write_odd(const char *path)
 	struct tfh_digest_rank rank[RANKS];
 
 	unlink(path);
-	assert_int_equal(tft_writer_create(path, NULL, &head, &o.w), 0);
+	assert_int_equal(tft_writer_create(path, NULL, &empty_head, &o.w), 0);
 	bool times = next() % 4, ranks = next() % 4;
 	for (uint32_t i = 0; i < ROWS; i++) {
 		step[i] = (struct tfh_digest_step){.gap = times ? 2 : odd(100),
