@@ -80,10 +80,10 @@ struct tfh_ranks_rank {
 	uint32_t samples;
 
 	/* from exchanges, in seconds on average */
-	double late_s; /* behind the first rank */
-	double held_s; /* all others waited for it alone */
-	double last;   /* share of the exchanges in which it was the last */
-	uint64_t met;  /* exchanges */
+	double late_s;	   /* behind the first rank */
+	double held_s;	   /* all others waited for it alone */
+	double last;	   /* share of the exchanges in which it was the last */
+	uint64_t compared; /* exchanges */
 
 	const char *open, *open_file, *open_function; /* call open at the end, NULL: none */
 	double open_s;
@@ -126,7 +126,7 @@ struct tfh_ranks_comm {
 	double per_step; /* collectives */
 	double transfer_s,
 		wait_s;	    /* medians: after the last rank came; of a rank for the last one */
-	uint64_t met;	    /* exchanges seen by all its ranks */
+	uint64_t compared;  /* exchanges seen by all its ranks */
 	uint32_t last_rank; /* row of the rank that was last most often */
 	double last_share, last_s; /* how often, and the median time by which the others waited */
 };

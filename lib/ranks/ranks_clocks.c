@@ -15,13 +15,13 @@
 #define PAIRS 1024u /* exchanges of a host */
 
 /* The end of an exchange on one host. */
-struct meeting {
+struct exchange_end {
 	uint32_t number, host;
 	double s; /* by the host's clock, since `epoch` */
 };
 
-struct meetings {
-	struct meeting *v;
+struct exchange_ends {
+	struct exchange_end *v;
 	uint32_t n;
 };
 
@@ -32,14 +32,14 @@ struct pairs {
 
 struct aligning {
 	struct tfh_ranks *job;
-	struct meetings *of; /* by communicator */
-	struct pairs *pair;  /* by host */
+	struct exchange_ends *of; /* by communicator */
+	struct pairs *pair;	  /* by host */
 	bool *known;
 };
 
 static int by_number(const void *a, const void *b)
 {
-	const struct meeting *x = a, *y = b;
+	const struct exchange_end *x = a, *y = b;
 
 	if (x->number != y->number)
 		return x->number < y->number ? -1 : 1;
@@ -52,7 +52,7 @@ static int by_number(const void *a, const void *b)
 static int collect(struct aligning *x, uint32_t c)
 {
 	const struct tfh_ranks_comm *comm = &x->job->comm[c];
-	struct meetings *m = &x->of[c];
+	struct exchange_ends *m = &x->of[c];
 	uint32_t mask = 0, cap = 0, seen = 0;
 
 	if (comm->hosts < 2)
@@ -69,15 +69,16 @@ static int collect(struct aligning *x, uint32_t c)
 				continue;
 			if (m->n == cap) {
 				cap = cap ? cap * 2 : 64;
-				struct meeting *grown = realloc(m->v, cap * sizeof(*grown));
+				struct exchange_end *grown = realloc(m->v, cap * sizeof(*grown));
 				if (!grown)
 					return -ENOMEM;
 				m->v = grown;
 			}
-			m->v[m->n++] = (struct meeting){s->number, r->host,
-							(double)(x->job->host[r->host].start_ns -
-								 x->job->epoch_ns + s->leave_ns) *
-								1e-9};
+			m->v[m->n++] =
+				(struct exchange_end){s->number, r->host,
+						      (double)(x->job->host[r->host].start_ns -
+							       x->job->epoch_ns + s->leave_ns) *
+							      1e-9};
 		}
 	}
 	if (m->n)
@@ -101,7 +102,7 @@ double tfh_ranks_time(const struct tfh_ranks *job, uint32_t host, int64_t ns)
 /* ---- one round ---- */
 
 /* What the known hosts say about one exchange. */
-static void compare(struct aligning *x, const struct meeting *v, uint32_t n, double *room)
+static void compare(struct aligning *x, const struct exchange_end *v, uint32_t n, double *room)
 {
 	uint32_t known = 0;
 
@@ -193,7 +194,7 @@ static uint32_t go_round(struct aligning *x, double *room)
 	uint32_t n = 0;
 
 	for (uint32_t c = 0; c < x->job->comms; c++) {
-		const struct meetings *m = &x->of[c];
+		const struct exchange_ends *m = &x->of[c];
 		for (uint32_t from = 0, to; from < m->n; from = to) {
 			for (to = from; to < m->n && m->v[to].number == m->v[from].number;)
 				to++;

@@ -32,12 +32,12 @@ static void find_slow(struct links *x)
 						      .hosts = 1 + kind % 2};
 			uint32_t n = 0;
 			for (uint32_t c = from; c < to; c++)
-				if (same_kind(&like, &job->comm[c]) && job->comm[c].met)
+				if (same_kind(&like, &job->comm[c]) && job->comm[c].compared)
 					x->v[n++] = job->comm[c].transfer_s;
 			double usual = tfh_ranks_median(x->v, n);
 			double spread = tfh_ranks_spread(x->v, n, usual);
 			for (uint32_t c = from; c < to && n >= TFH_RANKS_LINK_FEWEST; c++) {
-				if (!same_kind(&like, &job->comm[c]) || !job->comm[c].met)
+				if (!same_kind(&like, &job->comm[c]) || !job->comm[c].compared)
 					continue;
 				double s = job->comm[c].transfer_s;
 				x->usual[c] = usual;
@@ -105,7 +105,7 @@ static int tell_groups(struct links *x, enum tfh_ranks_what what, link_of_fn of,
 
 	for (uint32_t c = job->comms; c-- && !rc;) {
 		uint32_t k = of(&job->comm[c]);
-		if (k >= n || !job->comm[c].met || isnan(x->usual[c]))
+		if (k >= n || !job->comm[c].compared || isnan(x->usual[c]))
 			continue;
 		g[k].all++;
 		if (!x->slow[c])

@@ -30,7 +30,7 @@ int tfh_ranks_align(struct tfh_ranks *job);
 /* Time on the common axis, in seconds, of a host's time since its start. */
 double tfh_ranks_time(const struct tfh_ranks *job, uint32_t host, int64_t ns);
 
-/* ranks_meets.c: who comes late to exchanges, and how long they take. 0 or -ENOMEM. */
+/* ranks_late.c: which ranks are late to exchanges, and how long they take. 0 or -ENOMEM. */
 int tfh_ranks_meet(struct tfh_ranks *job);
 
 /* ranks_slow.c: ranks, hosts and places that take longer than their peers. 0 or -ENOMEM. */

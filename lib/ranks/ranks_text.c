@@ -220,7 +220,7 @@ static void groups(const struct tfh_page *page, const struct tfh_ranks *job)
 		for (uint32_t i = 0; i < job->comms; i++) {
 			bool same = job->comm[i].kind == c->kind && job->comm[i].ranks == c->ranks;
 			alike += same;
-			if (same && job->comm[i].met)
+			if (same && job->comm[i].compared)
 				took_s[timed++] = job->comm[i].transfer_s;
 			shown += same && i < from;
 		}

@@ -137,7 +137,7 @@ static double *data_enters(uint32_t rack, uint32_t place)
 }
 
 /* The first pass: who is last in every exchange, all ranks considered. */
-static void meet(void)
+static void find_last_ranks(void)
 {
 	struct work w[64];
 
@@ -517,7 +517,7 @@ int main(int argc, char **argv)
 	job.begin = calloc(job.steps + 1, sizeof(double));
 	if (!job.enter_world || !job.enter_data || !job.begin)
 		return 1;
-	meet();
+	find_last_ranks();
 	tell();
 	fflush(stdout);
 	for (uint32_t p = 0; p < PROCESSES; p++)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""One rank of a job on the simulated GPU and NCCL, started by whatever launcher: job.py MEET STEPS [WHAT=RANK:STEP[:MS]...]
-MEET is a folder that all ranks share. Ranks exchange in pairs (split by rank / 2), then all together, in every step.
+"""One rank of a job on the simulated GPU and NCCL, started by whatever launcher: job.py RENDEZVOUS STEPS [WHAT=RANK:STEP[:MS]...]
+RENDEZVOUS is a folder that all ranks share. Ranks exchange in pairs (split by rank / 2), then all together, in every step.
   late=2:0:20   from that step on, the rank takes so much longer
   hang=3:40     it stops in a lock, outside any recorded call
   stuck=3:40    it waits for an exchange that no other rank enters, while they wait for it: a deadlock
@@ -29,16 +29,16 @@ class Id(ctypes.Structure):
 
 
 class Exchange:
-    def __init__(self, device, meet, rank, ranks):
+    def __init__(self, device, rendezvous, rank, ranks):
         self.nccl, self.device, self.id = ctypes.CDLL("libnccl.so.2"), device, Id()
         if not rank:
             self.call("ncclGetUniqueId", ctypes.byref(self.id))
-            with open(meet + "/new", "wb") as f:
+            with open(rendezvous + "/new", "wb") as f:
                 f.write(bytes(self.id))
-            os.rename(meet + "/new", meet + "/id")
-        while not os.path.exists(meet + "/id"):
+            os.rename(rendezvous + "/new", rendezvous + "/id")
+        while not os.path.exists(rendezvous + "/id"):
             time.sleep(0.01)
-        with open(meet + "/id", "rb") as f:
+        with open(rendezvous + "/id", "rb") as f:
             ctypes.memmove(ctypes.byref(self.id), f.read(), 128)
         self.all = ctypes.c_void_p()
         self.call("ncclCommInitRank", ctypes.byref(self.all), ranks, self.id, rank)
@@ -63,7 +63,7 @@ def stop_here(lock):
 
 
 def main():
-    meet, steps = sys.argv[1], int(sys.argv[2])
+    rendezvous, steps = sys.argv[1], int(sys.argv[2])
     rank = number("RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
     ranks = number("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS")
     plans = {}
@@ -73,7 +73,7 @@ def main():
         if plan[0] == rank:
             plans[what] = plan
     device = Device(1)
-    exchange = Exchange(device, meet, rank, ranks)
+    exchange = Exchange(device, rendezvous, rank, ranks)
     odd = exchange.split(0, rank)
     exchange.reduce(odd)
     device.sync()
@@ -93,8 +93,8 @@ def main():
             device.sync()
         if now("kill"):
             os.kill(os.getpid(), signal.SIGKILL)
-        if now("once") and not os.path.exists(meet + "/again"):
-            open(meet + "/again", "w").close()
+        if now("once") and not os.path.exists(rendezvous + "/again"):
+            open(rendezvous + "/again", "w").close()
             os._exit(7)
         exchange.reduce(exchange.pair)
         exchange.reduce(exchange.all)

@@ -17,14 +17,14 @@ def variables(kind, rank, ranks, local, per_host):
     return {"RANK": rank, "WORLD_SIZE": ranks, "LOCAL_RANK": local, "LOCAL_WORLD_SIZE": per_host, "GROUP_RANK": rank // per_host}
 
 
-def start(kind, hosts, per_host, meet, words):
-    shutil.rmtree(meet + "/id", ignore_errors=True)
-    if os.path.exists(meet + "/id"):
-        os.remove(meet + "/id")
+def start(kind, hosts, per_host, rendezvous, words):
+    shutil.rmtree(rendezvous + "/id", ignore_errors=True)
+    if os.path.exists(rendezvous + "/id"):
+        os.remove(rendezvous + "/id")
     all_of = []
     for rank in range(hosts * per_host):
         more = {k: str(v) for k, v in variables(kind, rank, hosts * per_host, rank % per_host, per_host).items()}
-        command = [sys.executable, JOB, meet, *words]
+        command = [sys.executable, JOB, rendezvous, *words]
         if hosts > 1:
             command = ["unshare", "-u", "sh", "-c", 'hostname "$0" && exec "$@"', "node%d" % (rank // per_host), *command]
         all_of.append(subprocess.Popen(command, env={**os.environ, **more}))
@@ -46,13 +46,13 @@ def wait(all_of, until):
 
 def main():
     kind, hosts, per_host, limit = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])
-    words, meet = sys.argv[5:], os.path.abspath("meet")
-    shutil.rmtree(meet, ignore_errors=True)
-    os.mkdir(meet)
+    words, rendezvous = sys.argv[5:], os.path.abspath("rendezvous")
+    shutil.rmtree(rendezvous, ignore_errors=True)
+    os.mkdir(rendezvous)
     turns = 1 + any(w.startswith("once=") for w in words)
     code = None
     for _ in range(turns):
-        all_of = start(kind, hosts, per_host, meet, words)
+        all_of = start(kind, hosts, per_host, rendezvous, words)
         code = wait(all_of, time.monotonic() + limit)
         if code:
             time.sleep(1)

@@ -127,9 +127,9 @@ def mpi():
     if subprocess.run([f"{SRC}/scripts/bootstrap", "mpi"]).returncode or not shutil.which("mpirun"):
         print("no mpirun: not tried")
         return
-    os.makedirs(f"{TMP}/mpi.dir/meet")
+    os.makedirs(f"{TMP}/mpi.dir/rendezvous")
     done = subprocess.run([TOOL, "run", "-q", "-o", f"{TMP}/mpi", "mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "8", sys.executable,
-                           f"{HERE}/job.py", "meet", "100", "late=5:0:20"], env=ENV, cwd=f"{TMP}/mpi.dir", stderr=subprocess.PIPE, timeout=200)
+                           f"{HERE}/job.py", "rendezvous", "100", "late=5:0:20"], env=ENV, cwd=f"{TMP}/mpi.dir", stderr=subprocess.PIPE, timeout=200)
     check(done.returncode == 0, "mpi", done)
     said = json.loads(subprocess.run([TOOL, "report", "--json", f"{TMP}/mpi"], stdout=subprocess.PIPE, text=True, check=True).stdout)
     check(said["schema"] == "tfhook.report/1" and [r["rank"] for r in said["ranks"]] == list(range(8)), "mpi", said.get("ranks"))

@@ -1,6 +1,6 @@
 /*
- * Who comes late to exchanges: each one that all ranks of its communicator have a sample of, on the hosts'
- * common axis of time. From the last rank's coming on, the exchange itself takes place.
+ * Which ranks are late to exchanges: of those that all ranks of a communicator have sampled, on the hosts'
+ * common time axis. The exchange itself begins when its last rank enters.
  */
 #include <errno.h>
 #include <math.h>
@@ -16,7 +16,7 @@ struct arrival {
 
 struct sums {
 	double late_s, held_s;
-	uint64_t last, met;
+	uint64_t last, compared;
 };
 
 static int by_number(const void *a, const void *b)
@@ -46,7 +46,7 @@ static uint32_t arrivals_of(const struct tfh_ranks *job, uint32_t c, struct arri
 	return n;
 }
 
-struct meeting_sums {
+struct exchange_sums {
 	struct sums *rank;		    /* by row of job->rank */
 	uint32_t *last;			    /* how often each was: by index in the communicator */
 	double *transfer, *wait, *held, *v; /* of each exchange; v: room */
@@ -54,8 +54,8 @@ struct meeting_sums {
 	uint32_t n;
 };
 
-static void meet_once(const struct tfh_ranks_comm *c, const struct arrival *a,
-		      struct meeting_sums *x)
+static void add_exchange(const struct tfh_ranks_comm *c, const struct arrival *a,
+			 struct exchange_sums *x)
 {
 	double first = INFINITY, before = -INFINITY, last = -INFINITY, leave = INFINITY;
 	uint32_t at = 0;
@@ -76,7 +76,7 @@ static void meet_once(const struct tfh_ranks_comm *c, const struct arrival *a,
 	for (uint32_t i = 0; i < c->n; i++) {
 		struct sums *s = &x->rank[c->rank[a[i].rank]];
 		s->late_s += a[i].enter_s - first;
-		s->met++;
+		s->compared++;
 	}
 	x->rank[c->rank[a[at].rank]].held_s += held;
 	x->rank[c->rank[a[at].rank]].last++;
@@ -87,8 +87,8 @@ static void meet_once(const struct tfh_ranks_comm *c, const struct arrival *a,
 	x->transfer[x->n++] = fmax(leave - last, 0);
 }
 
-static void meet_all(struct tfh_ranks_comm *c, const struct arrival *a, uint32_t n,
-		     struct meeting_sums *x)
+static void add_exchanges(struct tfh_ranks_comm *c, const struct arrival *a, uint32_t n,
+			  struct exchange_sums *x)
 {
 	uint32_t top = 0;
 
@@ -100,9 +100,9 @@ static void meet_all(struct tfh_ranks_comm *c, const struct arrival *a, uint32_t
 			to++;
 		/* The last ones may never have been completed. */
 		if (to - from == c->n && a[from].number < c->top)
-			meet_once(c, a + from, x);
+			add_exchange(c, a + from, x);
 	}
-	c->met = x->n;
+	c->compared = x->n;
 	if (!x->n)
 		return;
 	c->transfer_s = tfh_ranks_median(x->transfer, x->n);
@@ -128,7 +128,7 @@ static uint32_t waits_in(const struct tfh_ranks *job, uint32_t rank)
 
 	for (uint32_t k = 0; k < r->members; k++) {
 		const struct tfh_ranks_comm *c = &job->comm[r->member[k].comm];
-		if (!c->met || c->last_rank == rank || c->last_share < TFH_RANKS_MOSTLY ||
+		if (!c->compared || c->last_rank == rank || c->last_share < TFH_RANKS_MOSTLY ||
 		    c->last_s < TFH_RANKS_LEAST * job->step_s)
 			continue;
 		if (best == UINT32_MAX || c->last_s > job->comm[best].last_s)
@@ -144,7 +144,7 @@ static void find_path(struct tfh_ranks *job)
 
 	for (uint32_t c = 0; c < job->comms; c++) {
 		const struct tfh_ranks_comm *x = &job->comm[c];
-		if (x->met && x->last_share >= TFH_RANKS_MOSTLY &&
+		if (x->compared && x->last_share >= TFH_RANKS_MOSTLY &&
 		    x->last_s >= TFH_RANKS_LEAST * job->step_s &&
 		    (in == UINT32_MAX || x->last_s > job->comm[in].last_s))
 			in = c;
@@ -168,17 +168,17 @@ static void finish(struct tfh_ranks *job, const struct sums *s)
 {
 	for (uint32_t i = 0; i < job->n; i++) {
 		struct tfh_ranks_rank *r = &job->rank[i];
-		r->met = s[i].met;
-		if (!s[i].met)
+		r->compared = s[i].compared;
+		if (!s[i].compared)
 			continue;
-		r->late_s = s[i].late_s / (double)s[i].met;
-		r->held_s = s[i].held_s / (double)s[i].met;
-		r->last = (double)s[i].last / (double)s[i].met;
+		r->late_s = s[i].late_s / (double)s[i].compared;
+		r->held_s = s[i].held_s / (double)s[i].compared;
+		r->last = (double)s[i].last / (double)s[i].compared;
 	}
 	/* The largest communicator shows how long a usual rank waits. */
 	job->wait_s = NAN;
 	for (uint32_t c = 0; c < job->comms && isnan(job->wait_s); c++)
-		if (job->comm[c].met)
+		if (job->comm[c].compared)
 			job->wait_s = job->comm[c].wait_s * fmin(job->comm[c].per_step, 1);
 	find_path(job);
 }
@@ -193,18 +193,18 @@ int tfh_ranks_meet(struct tfh_ranks *job)
 		members = job->comm[c].n > members ? job->comm[c].n : members;
 	}
 	struct arrival *a = malloc(most * sizeof(*a));
-	struct meeting_sums x = {.rank = calloc(job->n + 1u, sizeof(*x.rank)),
-				 .last = calloc(members, sizeof(*x.last)),
-				 .transfer = calloc(TFH_RANKS_SAMPLES, sizeof(double)),
-				 .wait = calloc(TFH_RANKS_SAMPLES, sizeof(double)),
-				 .held = calloc(TFH_RANKS_SAMPLES, sizeof(double)),
-				 .who = calloc(TFH_RANKS_SAMPLES, sizeof(*x.who)),
-				 .v = calloc(members, sizeof(double))};
+	struct exchange_sums x = {.rank = calloc(job->n + 1u, sizeof(*x.rank)),
+				  .last = calloc(members, sizeof(*x.last)),
+				  .transfer = calloc(TFH_RANKS_SAMPLES, sizeof(double)),
+				  .wait = calloc(TFH_RANKS_SAMPLES, sizeof(double)),
+				  .held = calloc(TFH_RANKS_SAMPLES, sizeof(double)),
+				  .who = calloc(TFH_RANKS_SAMPLES, sizeof(*x.who)),
+				  .v = calloc(members, sizeof(double))};
 	bool full = !a || !x.rank || !x.last || !x.transfer || !x.wait || !x.held || !x.who || !x.v;
 
 	for (uint32_t c = 0; c < job->comms && !full; c++)
 		if (job->comm[c].n > 1)
-			meet_all(&job->comm[c], a, arrivals_of(job, c, a), &x);
+			add_exchanges(&job->comm[c], a, arrivals_of(job, c, a), &x);
 	if (!full)
 		finish(job, x.rank);
 	free(a);
