@@ -329,8 +329,8 @@ static tfh_hot struct tfh_rec *tfh_reserved(struct tfh_self *self, uint32_t i)
 	return &self->records[(self->head + i) & self->mask];
 }
 
-/* The flusher has read the record that was here, so its line is in another core's cache. A write would wait for it: 8 to 30 ns a call
- * while other programs use the caches. */
+/* The flusher has read the record that was there before, so its line is in another core's cache. A write would wait for the line, 8 to
+ * 30 ns a call while other programs use the caches. So it is fetched this many records ahead. */
 #define TFH_RECORDS_AHEAD 4
 
 /* Makes n reserved records visible to the flusher and to post-mortem readers. */

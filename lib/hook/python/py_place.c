@@ -30,11 +30,11 @@ struct reading {
 	void *how;
 };
 
-/* Signals that a thread without a handler's frame may block, each of which costs a system call. */
+/* A thread that blocks more signals counts as in a handler: checking each of them costs a system call. */
 #define BLOCKED_MOST 8
 
-/* Whether the thread may be in a signal handler: it blocks a signal that has one, or one that its own code raises. Some
- * launchers leave a signal blocked that nobody handles. */
+/* Whether the thread may be in a signal handler: it blocks a signal that has a handler, or one that its own code can raise. A
+ * blocked signal without a handler proves nothing: some launchers leave one blocked. */
 static bool in_handler(void)
 {
 	static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};

@@ -4,8 +4,8 @@
  * same address of the frame, same Python frames, and every return address still where it was.
  *
  * Only the main thread's stack stays mapped for as long as the process lives, so only there the addresses may be read again
- * without asking. A stack could in theory be taken for another one: a word that a different frame left as it was would have
- * to equal the return address of the old frame, for each frame in which the two differ.
+ * a system call. In theory a stack can be mistaken for a known one: if, in each frame in which the two differ, the word that held the
+ * old return address was not overwritten.
  */
 #ifndef TFH_RECORD_WALKED_STACKS_H
 #define TFH_RECORD_WALKED_STACKS_H
