@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""Question 9: jobs of known truth on a real GPU. The class and the cause that the job's defect has, every step counted, and the
+program says the same as without us; what mending the defect is predicted to gain beside what it gains in the twin, and what
+recording costs the loop, are told.
+timeout: 1800"""
+import concurrent.futures
+import json
+import os
+import subprocess
+import sys
+
+import gpu
+from gpu import HERE, PY, build, check, failed, has, need_gpu, part, report, run
+
+need_gpu("that jobs of known truth get the right class, cause and steps, and what their repair gains (question 9)")
+if gpu.DRIVER:
+    sys.exit(77)
+sys.path.insert(0, HERE)
+from jobs import JOBS  # noqa: E402
+
+KEEP = os.environ.get("TFH_GPU_KEEP")
+ONLY = os.environ.get("TFH_GPU_JOBS", "").split()
+TURN = f"{gpu.tmp}/turn"
+
+
+def seconds(done):
+    return json.loads(done[1].strip().splitlines()[-1])
+
+
+def verdict(place):
+    told = subprocess.run([f"{build}/bin/tfhook", "report", "--json", place], capture_output=True, text=True)
+    check(told.returncode == 0, "report", place, told.stderr[-300:])
+    return json.loads(told.stdout)
+
+
+def one(name):
+    steps, cls, causes = JOBS[name]
+    command = [PY, f"{HERE}/jobs.py", name]
+    plain, _, _ = run(name + "-plain", command, TFH_GPU_TURN=TURN)
+    if not check(plain[0] == 0, name, "without us", plain[2][-400:]):
+        return
+    twin, _, _ = run(name + "-twin", command + ["--fixed"], TFH_GPU_TURN=TURN)
+    # As a user would: the tool's own settings, device times where it takes them.
+    got, runs, place = run(name, [f"{build}/bin/tfhook", "run", "--", *command], TFH_GPU_TURN=TURN)
+    if not check(got[0] == 0 and len(runs) == 1, name, "with us", got[0], got[2][-600:], runs):
+        return
+    if KEEP:
+        subprocess.run(["cp", "-r", runs[0], f"{KEEP}/{name}"])
+        with open(f"{KEEP}/{name}.said", "w") as out:
+            out.write(got[2])
+    told = verdict(runs[0])
+    alone, with_us, mended = seconds(plain), seconds(got), seconds(twin) if twin[0] == 0 else None
+    check(twin[0] == 0, name, "twin", twin[2][-400:])
+    said = told["verdict"]
+    right = said["class"] == cls and (not causes or said["cause"] in causes)
+    check(right, name, "is", cls, causes, "and was called", said["class"], said["cause"], said.get("confidence"))
+    report(question=9, job=name, right=right, said=[said["class"], said["cause"], said.get("confidence")],
+           truth=[cls, *causes], steps=[steps, told["steps"]["total"], told["steps"]["count"]], median_s=told["steps"]["median_s"],
+           whatif=[(w["remove"], w["step_s"], w["floor_s"], w["no_bound"]) for w in told["whatif"][:4]],
+           quality={k: told["quality"][k] for k in ("gpu_times", "dropped", "unhooked", "unattributed_share", "overhead_share")}, loop_s=[alone["seconds"], with_us["seconds"]],
+           twin_s=mended and mended["seconds"], loss=[alone["loss"], with_us["loss"]])
+
+
+lanes = int(os.environ.get("TFH_GPU_LANES", "3"))
+names = [n for n in JOBS if (not ONLY or n in ONLY) and has("jax" if n.startswith("jax") else "torch")]
+with concurrent.futures.ThreadPoolExecutor(lanes) as pool:
+    list(pool.map(lambda name: part(name, one, name), names))
+sys.exit(failed())
