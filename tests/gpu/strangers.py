@@ -1,0 +1,46 @@
+"""Training jobs for a real GPU as different people write them: frameworks and habits of their own, each with a truth.
+
+usage: strangers.py JOB [--fixed] [--steps N]
+
+As jobs.py: one line of JSON, TFH_GPU_TURN locked around the loop. The truth is what the author of the job knows of it: where
+its time goes by design. Causes that are all right are listed; a class of None says that two answers are defensible, and that
+only the steps are told. --fixed runs the twin without the defect; a job without a defect is its own twin.
+
+TFH_GPU_DEVICE=cpu runs the jobs of PyTorch's and JAX's on a processor in small, to try the scripts themselves.
+TFH_GPU_LIMIT is after how many seconds a job ends itself (60).
+"""
+import argparse
+import importlib
+import json
+import os
+import signal
+import sys
+
+import strangers_frameworks  # noqa: F401
+import strangers_loops  # noqa: F401
+import strangers_other  # noqa: F401
+from stranger import JOBS, NEEDS, TWINS, WORK
+
+__all__ = ["JOBS", "NEEDS", "TWINS"]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("job", choices=JOBS)
+    parser.add_argument("--fixed", action="store_true")
+    parser.add_argument("--steps", type=int)
+    args = parser.parse_args()
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    signal.alarm(int(os.environ.get("TFH_GPU_LIMIT", "60")))
+    for module in NEEDS[args.job].split(","):
+        try:
+            importlib.import_module(module)
+        except ImportError as missing:
+            sys.exit(f"{args.job} needs {module}: {missing}")
+    steps = args.steps or JOBS[args.job][0]
+    seconds, total = WORK[args.job](steps, args.fixed)
+    print(json.dumps(dict(job=args.job, fixed=args.fixed, steps=steps, seconds=seconds, loss=total)), flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
