@@ -5,16 +5,16 @@
 /*
  * Columns are the fields of struct tfh_py_layout: threads | state_thread, state_frame, cframe_frame | frame_back,
  * frame_code, frame_instr, frame_bytes, frame_owner, owner_shim, instr | code_first, code_file, code_name, code_lines,
- * code_bytecode, lines | text_ascii, text_wide. Up to 3.10 the bytecode is a separate object, and code_bytecode is the
- * end of the needed part.
+ * code_bytecode, lines | text_ascii, text_wide | state_handled, handled_value. Up to 3.10 the bytecode is a separate
+ * object, and code_bytecode is the end of the needed part.
  */
 static const struct tfh_py_layout fixed[] = {
 	/* clang-format off */
-	[8]  = { 8, 176, 24, -1,  24, 32, 104, 112, -1, 0, TFH_PY_BYTES,    40, 104, 112, 120, 152, TFH_PY_LNOTAB,    48, 72},
-	[9]  = { 8, 176, 24, -1,  24, 32, 104, 112, -1, 0, TFH_PY_BYTES,    40, 104, 112, 120, 152, TFH_PY_LNOTAB,    48, 72},
-	[10] = { 8, 176, 24, -1,  24, 32,  96, 104, -1, 0, TFH_PY_UNITS,    40, 104, 112, 120, 152, TFH_PY_LINETABLE, 48, 72},
-	[11] = {16, 152, 56,  8,  48, 32,  56,  72, 69, 3, TFH_PY_POINTER,  72, 112, 128, 136, 184, TFH_PY_LOCATIONS, 48, 72},
-	[12] = {72, 136, 56,  0,   8,  0,  56,  72, 70, 3, TFH_PY_POINTER,  68, 112, 128, 136, 192, TFH_PY_LOCATIONS, 40, 56},
+	[8]  = { 8, 176, 24, -1,  24, 32, 104, 112, -1, 0, TFH_PY_BYTES,    40, 104, 112, 120, 152, TFH_PY_LNOTAB,    48, 72, 144, 8},
+	[9]  = { 8, 176, 24, -1,  24, 32, 104, 112, -1, 0, TFH_PY_BYTES,    40, 104, 112, 120, 152, TFH_PY_LNOTAB,    48, 72, 144, 8},
+	[10] = { 8, 176, 24, -1,  24, 32,  96, 104, -1, 0, TFH_PY_UNITS,    40, 104, 112, 120, 152, TFH_PY_LINETABLE, 48, 72, 144, 8},
+	[11] = {16, 152, 56,  8,  48, 32,  56,  72, 69, 3, TFH_PY_POINTER,  72, 112, 128, 136, 184, TFH_PY_LOCATIONS, 48, 72, 120, 0},
+	[12] = {72, 136, 56,  0,   8,  0,  56,  72, 70, 3, TFH_PY_POINTER,  68, 112, 128, 136, 192, TFH_PY_LOCATIONS, 40, 56, 104, 0},
 	/* clang-format on */
 };
 
@@ -30,6 +30,10 @@ static const struct told told[] = {
 	[14] = {9, 27, 26, 31, 32, 33, 34, 36, 44, 40, 42, 43, 48, 51, 75, 76, 78, 79, 80},
 	[15] = {9, 30, 26, 39, 40, 41, 42, 44, 52, 48, 50, 51, 56, 59, 87, 88, 90, 91, 92},
 };
+/* What that table lacks: the offsets of exc_info in PyThreadState and of exc_value in _PyErr_StackItem (cpython/pystate.h). */
+static const struct {
+	uint8_t state, value;
+} handled[] = {[13] = {120, 0}, [14] = {120, 0}, [15] = {144, 0}};
 #define TOLD_FIRST 13
 #define TEXT_OF(x) #x
 #define TEXT(x) TEXT_OF(x)
@@ -80,17 +84,8 @@ static bool read_told(const struct told *t, const uint64_t *table, struct tfh_py
 	return true;
 }
 
-/* Fields state_handled, handled_value: the interpreter's table lacks them. Offsets of exc_info in PyThreadState and of exc_value
- * in _PyErr_StackItem (cpython/pystate.h). */
-static const struct {
-	uint8_t state, value;
-} handled[] = {
-	[8] = {144, 8},	 [9] = {144, 8},  [10] = {144, 8}, [11] = {120, 0},
-	[12] = {104, 0}, [13] = {120, 0}, [14] = {120, 0}, [15] = {144, 0},
-};
-
-static const char *read_layout(unsigned minor, unsigned long version, const void *runtime,
-			       struct tfh_py_layout *out)
+const char *tfh_py_unreadable(unsigned minor, unsigned long version, const void *runtime,
+			      struct tfh_py_layout *out)
 {
 	static const char other[] =
 		"the interpreter's table of its own layout is not the one of its version";
@@ -108,17 +103,9 @@ static const char *read_layout(unsigned minor, unsigned long version, const void
 		return other;
 	if (table[2])
 		return "it is a build without the GIL (free-threaded), whose stacks may change while they are read";
-	return read_told(&told[minor], table, out) ? NULL : other;
-}
-
-const char *tfh_py_unreadable(unsigned minor, unsigned long version, const void *runtime,
-			      struct tfh_py_layout *out)
-{
-	const char *why = read_layout(minor, version, runtime, out);
-
-	if (!why) {
-		out->state_handled = handled[minor].state;
-		out->handled_value = handled[minor].value;
-	}
-	return why;
+	if (!read_told(&told[minor], table, out))
+		return other;
+	out->state_handled = handled[minor].state;
+	out->handled_value = handled[minor].value;
+	return NULL;
 }
