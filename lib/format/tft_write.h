@@ -80,8 +80,7 @@ int tft_writer_rewind(struct tft_writer *w);
  */
 int tft_write_digest(struct tft_writer *w, struct tft_reader *from);
 
-/* Frees the writer without writing: in a forked child, whose parent goes on writing. Only closes
- * the descriptor. */
+/* In a forked child, whose parent goes on writing: only closes the descriptor. */
 void tft_writer_abandon(struct tft_writer *w);
 
 /* Writes index and footer, closes and frees, also on error. `clean`: the process ended normally

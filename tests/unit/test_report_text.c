@@ -172,8 +172,8 @@ static void silent_rank_is_named(void **state)
 	struct tfh_result r = fixture();
 	struct tfh_rank rank[3] = {
 		{.rank = 3, .process = 0, .host = "a"},
-		{.rank = 4, .process = 1, .host = "a", .silent_s = 1.5},
-		{.rank = 5, .process = 2, .host = "a", .silent_s = 2, .closed = true}};
+		{.rank = 4, .process = 0, .host = "a", .silent_s = 1.5},
+		{.rank = 5, .process = 0, .host = "a", .silent_s = 2, .closed = true}};
 
 	r.rank = rank;
 	r.n_rank = 3;
@@ -325,7 +325,7 @@ static void screen_is_one(void **state)
 	(void)state;
 	struct tfh_result r = fixture();
 	struct tfh_rank rank[2] = {{.rank = 3, .process = 0, .host = "a"},
-				   {.rank = 4, .process = 1, .host = "a", .silent_s = 1.5}};
+				   {.rank = 4, .process = 0, .host = "a", .silent_s = 1.5}};
 	char *text = fixture_print(print_screen, &r);
 
 	one_screen(text);
