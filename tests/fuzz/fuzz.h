@@ -25,6 +25,7 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max);
  * promise of model.h, when text output holds a control character or bytes that are no UTF-8, or
  * when JSON is none. Takes the run over. Of an input whose `size` is a multiple of four the page is
  * written, too. */
+extern unsigned tfh_fuzz_reports; /* how many so far */
 void tfh_fuzz_report(struct tfh_run *run, size_t size);
 /* Prints a result in every form but the page, as above. */
 void tfh_fuzz_forms(const struct tfh_result *result);

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What must hold: the fuzzers' seeds, and every input that once did harm, are read to the end of every report
-# within a second for each megabyte and within a bound of memory, without a crash.
+# within a second for each megabyte and within a bound of memory, without a crash. A seed that is a whole recording or trace is
+# not refused: it would lead nowhere.
 set -u
 status=0
 for program in "$TFH_BUILD"/tests/fuzz/replay_*; do
@@ -9,7 +10,9 @@ for program in "$TFH_BUILD"/tests/fuzz/replay_*; do
 	for kind in seeds found; do
 		inputs=$TFH_SRC/tests/fuzz/$kind/fuzz_$name
 		[[ -d $inputs ]] || continue
-		"$program" "$inputs" >"$TFH_TMP/log" 2>&1 && continue
+		report=()
+		[[ $kind != seeds || $name == @(digest|symbols|text) ]] || report=(-r)
+		"$program" "${report[@]}" "$inputs" >"$TFH_TMP/log" 2>&1 && continue
 		tail -n 20 "$TFH_TMP/log"
 		echo "FAIL: $name, $kind"
 		status=1

@@ -294,6 +294,8 @@ void tfh_fuzz_said(const char *text, size_t size, int status)
 		broken("a status that is not documented");
 }
 
+unsigned tfh_fuzz_reports;
+
 void tfh_fuzz_report(struct tfh_run *run, size_t size)
 {
 	struct tfh_page_parts parts = {.shown.n = 0};
@@ -301,6 +303,7 @@ void tfh_fuzz_report(struct tfh_run *run, size_t size)
 	struct tfh_err err = {0};
 	bool page = size % 4 == 0;
 
+	tfh_fuzz_reports++;
 	read_run(run);
 	int rc = page ? tfh_page_analyze(run, &parts, &result, &err)
 		      : tfh_analyze(run, &result, &err);
