@@ -164,6 +164,8 @@ static bool is_sound(const struct tfh_kept *k)
 	bool ok = k->n_process && r->process < k->n_process && r->lead <= r->n_recurring &&
 		  r->line_place <= r->n_place && places_are_sound(&r->found);
 
+	for (uint32_t i = 0; i < r->n_whatif; i++)
+		ok &= r->whatif[i].remove != TFH_REMOVE_NONE;
 	for (uint32_t i = 0; i < TFH_HEAP_POINTS; i++)
 		ok &= r->heap.line[i] <= r->heap.peak && r->heap.peak < 1ull << 60;
 	for (uint32_t i = 0; i < k->n_thread; i++)

@@ -187,6 +187,9 @@ static void make_sound(struct tfh_kept *k)
 		r->rank[i].process %= k->n_process;
 	for (uint32_t i = 0; i < r->n_tree; i++)
 		r->tree[i].parent = i ? r->tree[i].parent % i : 0;
+	for (uint32_t i = 0; i < r->n_whatif; i++)
+		if (r->whatif[i].remove == TFH_REMOVE_NONE)
+			r->whatif[i].remove = TFH_REMOVE_INPUT;
 	r->heap.peak %= 1ull << 60;
 	for (uint32_t i = 0; i < TFH_HEAP_POINTS; i++)
 		r->heap.line[i] = r->heap.peak ? r->heap.line[i] % r->heap.peak : 0;
@@ -341,11 +344,33 @@ static void any_values(void **state)
 	assert_true(taken > 2); /* else the test tests little */
 }
 
+/* A prediction says what it is without: reports look that up. */
+static void without_nothing(void **state)
+{
+	struct tfh_arena arena;
+	struct tfh_kept *k;
+	void *message;
+	size_t n;
+
+	(void)state;
+	drawn = 1;
+	tfh_arena_init(&arena, 0);
+	k = tfh_arena_alloc(&arena, sizeof(*k));
+	fill(&tfh_kept_type, (char *)k, &arena, true);
+	make_sound(k);
+	k->r.n_whatif = 1;
+	k->r.whatif[0].remove = TFH_REMOVE_NONE;
+	assert_int_equal(tfh_kept_pack(&tfh_kept_type, k, &message, &n), 0);
+	assert_false(restore(message, n));
+	free(message);
+	tfh_arena_free(&arena);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(every_member),
-					   cmocka_unit_test(same_again),
-					   cmocka_unit_test(any_values)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_member), cmocka_unit_test(same_again),
+		cmocka_unit_test(any_values), cmocka_unit_test(without_nothing)};
 	int fd = mkstemp(path);
 
 	close(fd);
