@@ -3,11 +3,12 @@
 usage: strangers.py JOB [--fixed] [--steps N]
 
 As jobs.py: one line of JSON, TFH_GPU_TURN locked around the loop. The truth is what the author of the job knows of it: where
-its time goes by design. Causes that are all right are listed; a class of None says that two answers are defensible, and that
-only the steps are told. --fixed runs the twin without the defect; a job without a defect is its own twin.
+its time goes by design. Causes that are all right are listed. A class of None says that two classes are defensible: one of the
+causes must be named then, and without causes the verdict is only told. --fixed runs the twin without the defect; a job without
+a defect is its own twin.
 
 TFH_GPU_DEVICE=cpu runs the jobs of PyTorch's and JAX's on a processor in small, to try the scripts themselves.
-TFH_GPU_LIMIT is after how many seconds a job ends itself (60).
+TFH_GPU_LIMIT is after how many seconds a job that has imported its packages ends itself (60).
 """
 import argparse
 import importlib
@@ -31,12 +32,12 @@ def main():
     parser.add_argument("--steps", type=int)
     args = parser.parse_args()
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
-    signal.alarm(int(os.environ.get("TFH_GPU_LIMIT", "60")))
     for module in NEEDS[args.job].split(","):
         try:
             importlib.import_module(module)
         except ImportError as missing:
             sys.exit(f"{args.job} needs {module}: {missing}")
+    signal.alarm(int(os.environ.get("TFH_GPU_LIMIT", "60")))
     steps = args.steps or JOBS[args.job][0]
     seconds, total = WORK[args.job](steps, args.fixed)
     print(json.dumps(dict(job=args.job, fixed=args.fixed, steps=steps, seconds=seconds, loss=total)), flush=True)

@@ -10,12 +10,12 @@ from stranger import CPU, DEVICE, alone, job, ranks, size, sync, usual_step, wid
 
 @job(30, "host-bound", "host.python", twin=True)
 def rl(steps, fixed):
-    # REINFORCE: 32 moves of 512 carts in plain Python, a small forward pass between them, then one update; the twin's carts are
+    # REINFORCE: 32 moves of 1,024 carts in plain Python, a small forward pass between them, then one update; the twin's carts are
     # on the device. 30 updates, or 960 by who counts moves.
     import torch
     from torch import nn
     torch.manual_seed(0)
-    carts, moves = size(512, 8), 32
+    carts, moves = size(1024, 8), 32
     net = nn.Sequential(nn.Linear(4, 64), nn.Tanh(), nn.Linear(64, 2)).to(DEVICE)
     opt = torch.optim.Adam(net.parameters(), lr=1e-2)
     state = [[random.Random(i).uniform(-0.05, 0.05) for _ in range(4)] for i in range(carts)]

@@ -31,9 +31,9 @@ def wide_step(jax):
     return step, w, jnp.ones((width, width), jnp.bfloat16)
 
 
-@job(80, None, needs="flax,optax", twin=True)
+@job(80, None, "input.generator", "host.python", needs="flax,optax", twin=True)
 def flax_generator(steps, fixed):
-    # 512 lines of 128 numbers parsed in Python for each batch by a generator, some 10 ms, in the loop's own thread, which is
+    # 512 lines of 128 numbers parsed in Python for each batch by a generator, some 7 ms, in the loop's own thread, which is
     # input.generator to its author and host.python to a profiler; the twin parses before the loop.
     jax = start()
     import flax.linen as nn

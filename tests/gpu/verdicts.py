@@ -46,7 +46,7 @@ def one(name):
     steps, cls, causes = JOBS[name]
     stranger = name in strangers.JOBS
     command = [PY, f"{HERE}/{'strangers' if stranger else 'jobs'}.py", name]
-    settings = dict(TFH_GPU_TURN=TURN, timeout=LIMIT + 10 if stranger else 600)
+    settings = dict(TFH_GPU_TURN=TURN, timeout=LIMIT + 60 if stranger else 600)
     plain = twin = None
     if not QUICK:
         plain, _, _ = run(name + "-plain", command, **settings)
@@ -67,8 +67,8 @@ def one(name):
     alone, with_us = plain and seconds(plain), seconds(got)
     mended = seconds(twin) if twin and twin[0] == 0 else None
     said = told["verdict"]
-    # No class: two are defensible, and what was said is only told.
-    right = cls is None or said["class"] == cls and (not causes or said["cause"] in causes)
+    # No class: two are defensible.
+    right = (cls is None or said["class"] == cls) and (not causes or said["cause"] in causes)
     check(right, name, "is", cls, causes, "and was called", said["class"], said["cause"], said.get("confidence"))
     report(question=9, job=name, right=right, said=[said["class"], said["cause"], said.get("confidence")],
            truth=[cls, *causes], steps=[steps, told["steps"]["total"], told["steps"]["count"]],
