@@ -171,10 +171,14 @@ struct tfh_handles {
 	bool full; /* too many to store: every handle counts as recorded */
 };
 
-/* An execution of a function by an outermost call. */
+/* In a function's name: it is a string's number, that of the range around an execution of a program of XLA. */
+#define TFH_FACTS_PROGRAM (UINT32_C(1) << 31)
+
+/* An execution of a function by an outermost call, or of a program. */
 struct tfh_exec {
 	int64_t t0, t1;
-	uint32_t name; /* name of the op */
+	uint32_t name; /* name of the op, or of a program's range with TFH_FACTS_PROGRAM */
+	uint32_t thread;
 };
 
 /* A call that makes its step unusual: loads kernels, or saves the model. */
@@ -231,15 +235,16 @@ struct tfh_facts {
 	const char *loader;		/* name of a PyTorch DataLoader's get-next, NULL: none */
 	/* last launch into each stream */
 	struct tfh_last_call last_launch[TFH_FACTS_LAST_LAUNCHES];
-	TFH_VEC(struct tfh_exec) exec;	 /* by end */
-	TFH_VEC(int64_t) update;	 /* ends of optimizers' steps, as PyTorch names them */
-	TFH_VEC(uint8_t) updates;	 /* by string: 1 if such a name; UINT8_MAX: unknown */
-	TFH_VEC(struct tfh_rare) rare;	 /* by end */
-	TFH_VEC(int64_t) call_at;	 /* end of every TFH_FACTS_CALLS_APART-th event */
-	uint64_t launches_loaded;	 /* launches before the last module was loaded */
-	int64_t launched;		 /* end of the last launch, INT64_MIN / 2: none yet */
-	TFH_VEC(struct tfh_quiet) quiet; /* long intervals without a launch, in order */
-	int64_t quiet_ns;		 /* `quiet` holds all that are at least this long */
+	TFH_VEC(struct tfh_exec) exec;	  /* by end */
+	TFH_VEC(int64_t) update;	  /* ends of optimizers' steps, as PyTorch names them */
+	TFH_VEC(struct tfh_exec) program; /* executions of XLA's programs by one thread, by begin */
+	TFH_VEC(uint8_t) range_name;	  /* by string: what a range of this name is */
+	TFH_VEC(struct tfh_rare) rare;	  /* by end */
+	TFH_VEC(int64_t) call_at;	  /* end of every TFH_FACTS_CALLS_APART-th event */
+	uint64_t launches_loaded;	  /* launches before the last module was loaded */
+	int64_t launched;		  /* end of the last launch, INT64_MIN / 2: none yet */
+	TFH_VEC(struct tfh_quiet) quiet;  /* long intervals without a launch, in order */
+	int64_t quiet_ns;		  /* `quiet` holds all that are at least this long */
 	struct tfh_heap_sum heap;
 	double kernel_share; /* share of the process' CPU time after its start that the kernel used,
 			      * without page faults */
@@ -266,6 +271,8 @@ void tfh_facts_free(struct tfh_facts *facts);
 
 /* piece.c: converts a call for the time line; false if it is of no interest. */
 bool tfh_event_label(const struct tfh_event *ev, struct tfh_piece *p);
+/* range_names.c: the name of an executed function or program, and its length */
+const char *tfh_function_name(const struct tfh_facts *facts, uint32_t name, size_t *n);
 /* token.c: the kind of a driver call in the sequence of launches, copies and waits; false if it is not part of the
  * sequence. */
 bool tfh_token_kind(const struct tfh_event *ev, const struct tfh_piece *p,

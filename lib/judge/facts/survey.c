@@ -417,7 +417,8 @@ static int put_in_order(struct tfh_facts *facts)
 	if (facts->mark.n)
 		tfh_sort(facts->mark.v, facts->mark.n, sizeof(*facts->mark.v), by_mark, NULL);
 	tfh_sort_tokens(facts);
-	rc = tfh_torch_batches(facts);
+	rc = tfh_programs_end(facts);
+	rc = rc ? rc : tfh_torch_batches(facts);
 	TFH_EACH (i, facts->tick.n)
 		if (!facts->tick.v[i].end)
 			facts->series.v[facts->tick.v[i].series].last = i;
@@ -470,7 +471,7 @@ static int add_event(struct tfh_facts *facts, const struct tfh_event *ev, struct
 	note_outermost(&facts->thread[ev->thread], ev);
 	if (ev->kind == TFT_RANGE) {
 		facts->ranges++;
-		return facts->feed->imported ? 0 : tfh_update_event(facts, ev);
+		return facts->feed->imported ? 0 : tfh_range_event(facts, ev);
 	}
 	if (ev->kind == TFT_MARK) {
 		struct tfh_tick t = {.t0 = ev->t0, .t1 = ev->t1, .thread = ev->thread};
@@ -556,7 +557,8 @@ void tfh_facts_free(struct tfh_facts *facts)
 	tfh_big_free(facts->late.v);
 	tfh_big_free(facts->exec.v);
 	tfh_big_free(facts->update.v);
-	free(facts->updates.v);
+	tfh_big_free(facts->program.v);
+	free(facts->range_name.v);
 	tfh_big_free(facts->rare.v);
 	free(facts->quiet.v);
 	free(facts->call_at.v);

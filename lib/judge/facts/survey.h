@@ -28,9 +28,13 @@ void tfh_eager_drop(struct tfh_facts *facts);
 /* After the survey: forgets them if they are not needed. */
 void tfh_eager_end(struct tfh_facts *facts);
 
-/* torch_batches.c: adds a range if it is an optimizer's step; after the survey, finds what the batches are for. 0 or
- * -ENOMEM. */
-int tfh_update_event(struct tfh_facts *facts, const struct tfh_event *ev);
+/* range_names.c: adds a range if it is an optimizer's step or the execution of a program. 0 or -ENOMEM. */
+int tfh_range_event(struct tfh_facts *facts, const struct tfh_event *ev);
+/* After the survey: sorts the executions of programs and keeps those of one thread, the one that makes most. Each device may
+ * have a thread that executes the same ones. 0 or -ENOMEM. */
+int tfh_programs_end(struct tfh_facts *facts);
+
+/* torch_batches.c: after the survey, finds what the batches are for. 0 or -ENOMEM. */
 int tfh_torch_batches(struct tfh_facts *facts);
 
 /* quiet.c: records that nothing was launched between facts->launched and t1. 0 or -ENOMEM. */

@@ -13,24 +13,6 @@
 
 #include "judge/facts/survey.h"
 
-static const char update[] = "Optimizer.step#";
-
-int tfh_update_event(struct tfh_facts *facts, const struct tfh_event *ev)
-{
-	const struct tfh_feed *f = facts->feed;
-	uint32_t name = ev->w[0] < TFH_FACTS_NAMES ? (uint32_t)ev->w[0] : 0;
-	const char *s;
-
-	while (facts->updates.n <= name)
-		if (TFH_PUSH(facts->updates, UINT8_MAX))
-			return -ENOMEM;
-	if (facts->updates.v[name] == UINT8_MAX) {
-		s = f->name(f->arg, facts->process, TFT_NAME_STRING, name, NULL, NULL);
-		facts->updates.v[name] = s && !strncmp(s, update, sizeof(update) - 1);
-	}
-	return facts->updates.v[name] ? TFH_PUSH_BIG(facts->update, ev->t1) : 0;
-}
-
 /* What followed a batch before the next one. */
 struct behind {
 	bool trains, updates;

@@ -19,7 +19,9 @@ struct reader {
 	const struct tfh_loops *loops;
 	tfh_loop_event_fn fn;
 	void *arg;
-	uint8_t thread; /* the main thread, by the number that tokens use */
+	uint8_t thread;			 /* the main thread, by the number that tokens use */
+	const struct tfh_exec *executed; /* functions or, if there are none, programs */
+	size_t execs;
 	size_t token, late, tick, exec, mark, rare;
 	int64_t inside; /* end of the running function */
 	struct tfh_node event;
@@ -32,13 +34,16 @@ static uint64_t drives(const struct tfh_thread_use *u)
 	return u->launches + u->execs + u->gets + u->driver;
 }
 
-/* The thread with most of the driving calls, or the process' first thread if it makes a tenth of them. */
+/* The thread that executes programs, otherwise the one with most of the driving calls, or the process' first thread if it makes
+ * a tenth of them. */
 static uint8_t main_thread(const struct tfh_facts *facts)
 {
 	const struct tfh_feed *f = facts->feed;
 	uint64_t all = 0, most = 0;
 	uint32_t best = 0;
 
+	if (facts->program.n)
+		return tfh_token_thread(facts->program.v[0].thread);
 	for (uint32_t i = 0; i < f->n_threads; i++)
 		all += facts->thread[i].drives ? drives(&facts->thread[i]) : 0;
 	for (uint32_t i = 0; i < f->n_threads; i++) {
@@ -50,7 +55,7 @@ static uint8_t main_thread(const struct tfh_facts *facts)
 		best = i;
 		most = first && drives(u) * TFH_LOOPS_MAIN_PART >= all ? UINT64_MAX : drives(u);
 	}
-	return best < TFH_FACTS_TOKEN_THREADS ? (uint8_t)best : TFH_FACTS_TOKEN_THREADS;
+	return tfh_token_thread(best);
 }
 
 static int end_event(struct reader *r, int64_t t)
@@ -149,10 +154,8 @@ static void take_burst(struct reader *r, int64_t until)
 }
 
 /* Hash of a function's name without its number, so that a retraced function is the same. */
-static uint64_t stem_hash(const char *name)
+static uint64_t stem_hash(const char *name, size_t n)
 {
-	size_t n = strlen(name);
-
 	while (n && (isdigit((unsigned char)name[n - 1]) || name[n - 1] == '_'))
 		n--;
 	return tfh_hash_bytes(name, n);
@@ -180,11 +183,11 @@ static int end_silently(struct reader *r, const struct tfh_tick *t, uint32_t gro
 
 static int take_exec(struct reader *r, const struct tfh_exec *x)
 {
-	const struct tfh_feed *f = r->facts->feed;
 	const struct tfh_tick *tick = own_tick(r, x);
 	/* Keras gives its train and test functions the same name. */
 	uint32_t feeds = tick ? 1 + tfh_group_of(r->loops, tick) : 0;
 	const char *name;
+	size_t length;
 	int rc = 0;
 
 	if (x->t0 < r->inside)
@@ -195,10 +198,10 @@ static int take_exec(struct reader *r, const struct tfh_exec *x)
 		r->inside = x->t1;
 		return rc ? rc : event(r, TFH_LOOP_EVENT_END, feeds - 1, x->t0, false);
 	}
-	name = f->name(f->arg, r->facts->process, TFT_NAME_OP, x->name, NULL, NULL);
+	name = tfh_function_name(r->facts, x->name, &length);
 	if (!rc)
-		rc = event(r, TFH_LOOP_EVENT_FUNCTION, tfh_hash_add(stem_hash(name), feeds), x->t0,
-			   false);
+		rc = event(r, TFH_LOOP_EVENT_FUNCTION, tfh_hash_add(stem_hash(name, length), feeds),
+			   x->t0, false);
 	r->event.what = x->name;
 	r->event.feeds = feeds;
 	r->inside = x->t1;
@@ -236,7 +239,7 @@ static int take_next(struct reader *r)
 	const struct tfh_facts *f = r->facts;
 	int64_t token = next_token(r);
 	int64_t tick = r->tick < f->tick.n ? f->tick.v[r->tick].t0 : INT64_MAX;
-	int64_t exec = r->exec < f->exec.n ? f->exec.v[r->exec].t0 : INT64_MAX;
+	int64_t exec = r->exec < r->execs ? r->executed[r->exec].t0 : INT64_MAX;
 	int64_t mark = r->mark < f->mark.n ? f->mark.v[r->mark].t0 : INT64_MAX;
 	int64_t rare = r->rare < f->rare.n ? f->rare.v[r->rare].t0 : INT64_MAX;
 	int64_t driver = token < rare ? token : rare;
@@ -249,7 +252,7 @@ static int take_next(struct reader *r)
 	if (mark <= above && above <= driver)
 		rc = event(r, TFH_LOOP_EVENT_MARK, f->mark.v[r->mark++].eval, mark, false);
 	else if (exec <= above && above <= driver)
-		rc = take_exec(r, &f->exec.v[r->exec++]);
+		rc = take_exec(r, &r->executed[r->exec++]);
 	else if (above <= driver)
 		rc = take_tick(r, &f->tick.v[r->tick++]);
 	else if (rare < token)
@@ -270,6 +273,8 @@ int tfh_loop_events(const struct tfh_facts *facts, const struct tfh_loops *loops
 			   .fn = fn,
 			   .arg = arg,
 			   .thread = main_thread(facts),
+			   .executed = facts->exec.n ? facts->exec.v : facts->program.v,
+			   .execs = facts->exec.n ? facts->exec.n : facts->program.n,
 			   .inside = INT64_MIN,
 			   .event.t0 = INT64_MIN,
 			   .source = tfh_big_array(loops->group.n + 1, sizeof(*r.source))};

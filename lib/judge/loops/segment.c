@@ -165,6 +165,8 @@ static int find_ticks(const struct tfh_facts *facts, struct tfh_loops *loops, st
 	bool imported = facts->feed->imported;
 	int rc = imported || !facts->update.n ? find_exec(facts, loops) : 0;
 
+	if (!rc && !loops->mark.n && !facts->update.n)
+		rc = tfh_find_programs(facts, loops);
 	if (rc || loops->mark.n) {
 		loops->clock = TFH_STEP_CLOCK_EXEC;
 		return rc;

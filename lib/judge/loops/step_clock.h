@@ -15,6 +15,10 @@ bool tfh_as_many(const struct tfh_group *a, const struct tfh_group *b);
  * repeats. 0 or a negative errno. */
 int tfh_find_period(const struct tfh_facts *facts, struct tfh_loops *loops, struct tfh_err *err);
 
+/* programs.c: fills loops->mark with the executions of the program of XLA that takes most time, if it is executed often
+ * enough. 0 or -ENOMEM. */
+int tfh_find_programs(const struct tfh_facts *facts, struct tfh_loops *loops);
+
 /* windows.c: fills loops->window from the batches of the training iterator and of evaluations; from loops->mark; with a
  * single window. 0 or -ENOMEM. */
 int tfh_windows_at_batches(const struct tfh_facts *facts, struct tfh_loops *loops);

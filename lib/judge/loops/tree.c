@@ -59,16 +59,17 @@ static void add_to(struct run_tree *t, enum tfh_branch kind, uint32_t parent, in
 
 /* ---- what a loop does ---- */
 
-static const char *exec_name(const struct run_tree *t, uint32_t name)
+/* *n: its length */
+static const char *exec_name(const struct run_tree *t, uint32_t name, size_t *n)
 {
-	const struct tfh_feed *f = t->facts->feed;
 	static const char inference[] =
 		"__inference_"; /* TensorFlow's prefix of every function name */
-	const char *s = f->name(f->arg, t->facts->process, TFT_NAME_OP, name, NULL, NULL);
+	const char *s = tfh_function_name(t->facts, name, n);
 
-	if (s && !strncmp(s, inference, sizeof(inference) - 1))
-		s += sizeof(inference) - 1;
-	return s ? s : "";
+	if (strncmp(s, inference, sizeof(inference) - 1))
+		return s;
+	*n -= sizeof(inference) - 1;
+	return s + sizeof(inference) - 1;
 }
 
 static enum tfh_branch role_of_name(const char *name)
@@ -92,11 +93,12 @@ static enum tfh_branch role_of_name(const char *name)
 static enum tfh_branch said(const struct run_tree *t, const struct tfh_node *loop)
 {
 	enum tfh_branch role = TFH_BRANCH_STEP;
+	size_t n;
 
 	for (uint32_t i = 0; i < loop->n_body && role == TFH_BRANCH_STEP; i++) {
 		const struct tfh_node *v = &loop->body[i];
 		if (v->kind == TFH_LOOP_EVENT_FUNCTION)
-			role = role_of_name(exec_name(t, v->what));
+			role = role_of_name(exec_name(t, v->what, &n));
 		else if (v->kind == TFH_LOOP_EVENT_MARK && v->what)
 			role = TFH_BRANCH_EVALUATE;
 		if (role == TFH_BRANCH_STEP && v->feeds && t->loops->train_group >= 0 &&
@@ -130,20 +132,23 @@ static enum tfh_branch role_of(const struct run_tree *t, const struct tfh_node *
 	return role;
 }
 
-/* A function's name as its author wrote it: "__inference_train_step_129" is train_step. */
+/* The name of the function with most time, as its author wrote it: "__inference_train_step_129" is train_step. */
 static const char *name_of(struct run_tree *t, const struct tfh_node *loop)
 {
-	for (uint32_t i = 0; i < loop->n_body; i++) {
-		if (loop->body[i].kind != TFH_LOOP_EVENT_FUNCTION)
-			continue;
-		const char *s = exec_name(t, loop->body[i].what);
-		size_t n = strlen(s);
-		while (n && s[n - 1] >= '0' && s[n - 1] <= '9')
-			n--;
-		n -= n && s[n - 1] == '_' && s[n];
-		return tfh_arena_text(t->facts->arena, "%.*s", (int)n, s);
-	}
-	return "";
+	const struct tfh_node *best = NULL;
+	size_t n, all;
+
+	for (uint32_t i = 0; i < loop->n_body; i++)
+		if (loop->body[i].kind == TFH_LOOP_EVENT_FUNCTION &&
+		    (!best || loop->body[i].ns > best->ns))
+			best = &loop->body[i];
+	if (!best)
+		return "";
+	const char *s = exec_name(t, best->what, &all);
+	for (n = all; n && s[n - 1] >= '0' && s[n - 1] <= '9';)
+		n--;
+	n -= n && s[n - 1] == '_' && n < all;
+	return tfh_arena_text(t->facts->arena, "%.*s", (int)n, s);
 }
 
 /* ---- parts ---- */
@@ -271,12 +276,22 @@ static uint32_t gather(struct tfh_node *node, struct same *v, int64_t *left)
 	return n;
 }
 
+/* Whether a loop ends before the first step and is much shorter than the training: it makes weights, or data. */
+static bool prepares(const struct run_tree *t, const struct tfh_node *loop)
+{
+	const struct tfh_loops *l = t->loops;
+
+	return l->window.n && tfh_node_is_leaf(loop) && loop->t0 + loop->ns <= l->window.v[0].t0 &&
+	       loop->n * TFH_LOOPS_PREPARE_PART <= l->window.n;
+}
+
 static void add_part(struct run_tree *t, const struct tfh_node *node, struct tfh_node *v,
 		     uint32_t parent, enum tfh_branch *rest)
 {
 	if (v->kind == TFH_LOOP_EVENT_SAVE) {
 		add_to(t, TFH_BRANCH_CHECKPOINT, parent, v->t0, v->ns, v->n);
-	} else if (!v->body || v->ns < t->least || t->n >= TFH_LOOPS_PARTS / 2) {
+	} else if (!v->body || v->ns < t->least || t->n >= TFH_LOOPS_PARTS / 2 ||
+		   (*rest == TFH_BRANCH_STARTUP && prepares(t, v))) {
 		add_to(t, *rest, parent, v->t0, v->ns, v->body ? 1 : v->n);
 	} else {
 		add_loop(t, node, v, parent);

@@ -70,10 +70,10 @@ static void take_leaves(struct units *u, const struct tfh_node *node)
 static bool updates(const struct units *u, const struct tfh_node *v)
 {
 	static const char *const words[] = {"apply", "update", "optim"};
-	const struct tfh_feed *f = u->facts->feed;
-	const char *name = f->name(f->arg, u->facts->process, TFT_NAME_OP, v->what, NULL, NULL);
+	size_t n;
+	const char *name = tfh_function_name(u->facts, v->what, &n);
 
-	for (size_t i = 0; name && i < sizeof(words) / sizeof(*words); i++)
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
 		if (strcasestr(name, words[i]))
 			return true;
 	return false;

@@ -1,0 +1,103 @@
+/*
+ * Ranges whose names show the steps: PyTorch's range around an optimizer's step, and XLA's around the execution of a program.
+ * XLA's autotuner executes candidates in such ranges, too, but these have no number.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "judge/facts/survey.h"
+#include "judge/stats.h"
+
+static const char update[] = "Optimizer.step#",
+		  module[] = "XlaModule:#hlo_module=", number[] = ",program_id=";
+
+enum range_name { R_OTHER, R_UPDATE, R_PROGRAM, R_NEW = UINT8_MAX };
+
+static const char *text_of(const struct tfh_facts *facts, uint32_t name)
+{
+	const struct tfh_feed *f = facts->feed;
+	const char *s = f->name(f->arg, facts->process, TFT_NAME_STRING, name, NULL, NULL);
+
+	return s ? s : "";
+}
+
+/* The part of a range's name that begins with the name of XLA's program; NULL: it has none. Before it is the name of NVTX'
+ * domain. */
+static const char *program_in(const char *s)
+{
+	const char *at = strstr(s, module);
+
+	return at && strstr(at, number) ? at + sizeof(module) - 1 : NULL;
+}
+
+static enum range_name kind_of(const char *s)
+{
+	if (!strncmp(s, update, sizeof(update) - 1))
+		return R_UPDATE;
+	return program_in(s) ? R_PROGRAM : R_OTHER;
+}
+
+int tfh_range_event(struct tfh_facts *facts, const struct tfh_event *ev)
+{
+	uint32_t name = ev->w[0] < TFH_FACTS_NAMES ? (uint32_t)ev->w[0] : 0;
+
+	while (facts->range_name.n <= name)
+		if (TFH_PUSH(facts->range_name, R_NEW))
+			return -ENOMEM;
+	if (facts->range_name.v[name] == R_NEW)
+		facts->range_name.v[name] = (uint8_t)kind_of(text_of(facts, name));
+	switch (facts->range_name.v[name]) {
+	case R_UPDATE:
+		return TFH_PUSH_BIG(facts->update, ev->t1);
+	case R_PROGRAM:
+		return TFH_PUSH_BIG(
+			facts->program,
+			((struct tfh_exec){ev->t0, ev->t1, name | TFH_FACTS_PROGRAM, ev->thread}));
+	}
+	return 0;
+}
+
+static int by_begin(const void *a, const void *b, void *arg)
+{
+	const struct tfh_exec *x = a, *y = b;
+
+	(void)arg;
+	return x->t0 < y->t0 ? -1 : x->t0 > y->t0;
+}
+
+int tfh_programs_end(struct tfh_facts *facts)
+{
+	struct tfh_exec *v = facts->program.v;
+	uint64_t *count = calloc(facts->feed->n_threads + 1, sizeof(*count));
+	uint32_t best = 0;
+	size_t n = 0;
+
+	TFH_EACH (i, count ? facts->program.n : 0)
+		count[v[i].thread]++;
+	for (uint32_t i = 1; count && i < facts->feed->n_threads; i++)
+		best = count[i] > count[best] ? i : best;
+	TFH_EACH (i, count ? facts->program.n : 0)
+		if (v[i].thread == best)
+			v[n++] = v[i];
+	facts->program.n = n;
+	if (n)
+		tfh_sort(v, n, sizeof(*v), by_begin, NULL);
+	free(count);
+	return count ? 0 : -ENOMEM;
+}
+
+const char *tfh_function_name(const struct tfh_facts *facts, uint32_t name, size_t *n)
+{
+	const struct tfh_feed *f = facts->feed;
+	const char *s;
+
+	if (name & TFH_FACTS_PROGRAM) {
+		s = program_in(text_of(facts, name & ~TFH_FACTS_PROGRAM));
+		*n = s ? strcspn(s, ",") : 0;
+	} else {
+		s = f->name(f->arg, facts->process, TFT_NAME_OP, name, NULL, NULL);
+		*n = s ? strlen(s) : 0;
+	}
+	return s ? s : "";
+}
