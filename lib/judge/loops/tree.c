@@ -404,7 +404,8 @@ int tfh_find_tree(const struct tfh_facts *facts, struct tfh_loops *loops)
 	const struct tfh_feed *f = facts->feed;
 	int64_t born = f->processes[facts->process].born_ns, end = f->end_ns, last;
 	struct run_tree t = {.facts = facts, .loops = loops};
-	struct tfh_fold *fold = tfh_fold_new(f->each || tfh_counts_units(facts, loops));
+	struct tfh_fold *fold = tfh_fold_new(f->each || tfh_counts_units(facts, loops) ||
+					     tfh_may_be_unmarked(facts, loops));
 	struct tfh_node root;
 	int rc = fold ? tfh_loop_events(facts, loops, add_event, fold) : -ENOMEM;
 
@@ -415,6 +416,7 @@ int tfh_find_tree(const struct tfh_facts *facts, struct tfh_loops *loops)
 	tfh_fold_end(fold, &root);
 	tfh_fold_tidy(&root);
 	rc = TFH_DETECT_UNITS ? tfh_find_units(facts, loops, &root) : 0;
+	rc = rc ? rc : tfh_find_unmarked(facts, loops, &root);
 	if (rc) {
 		tfh_node_clear(&root);
 		return rc;

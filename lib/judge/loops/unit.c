@@ -250,20 +250,20 @@ static bool more(const struct units *u)
 	       !u->fed_outside;
 }
 
-static int part_windows(const struct units *u, struct tfh_loops *loops)
+int tfh_windows_at(struct tfh_loops *loops, const int64_t *begin, size_t n, int64_t t1)
 {
 	int rc = 0;
 
 	loops->window.n = 0;
-	for (size_t i = 0; i < u->begin.n && !rc; i++) {
-		bool last = i + 1 == u->begin.n;
-		int64_t t1 = last ? u->facts->last_work : u->begin.v[i + 1];
-		rc = TFH_PUSH_BIG(loops->window, ((struct tfh_window){.t0 = u->begin.v[i],
-								      .t1 = t1,
+	for (size_t i = 0; i < n && !rc; i++) {
+		bool last = i + 1 == n;
+		int64_t end = last ? t1 : begin[i + 1];
+		rc = TFH_PUSH_BIG(loops->window, ((struct tfh_window){.t0 = begin[i],
+								      .t1 = end,
 								      .steps = 1,
 								      .segment = TFH_SEGMENT_TRAIN,
 								      .cut = last,
-								      .last = t1}));
+								      .last = end}));
 	}
 	return rc;
 }
@@ -288,7 +288,7 @@ int tfh_find_units(const struct tfh_facts *facts, struct tfh_loops *loops,
 	if (!u.rc && fewer(&u))
 		join_windows(&u, loops);
 	else if (!u.rc && more(&u))
-		u.rc = part_windows(&u, loops);
+		u.rc = tfh_windows_at(loops, u.begin.v, u.begin.n, facts->last_work);
 	free(u.begin.v);
 	return u.rc;
 }

@@ -13,5 +13,13 @@ bool tfh_counts_units(const struct tfh_facts *facts, const struct tfh_loops *loo
 /* Joins the windows that are parts of one step. 0 or -ENOMEM. */
 int tfh_find_units(const struct tfh_facts *facts, struct tfh_loops *loops,
 		   const struct tfh_node *root);
+/* Replaces the windows by those that begin at these times, in order; the last one ends at t1. 0 or -ENOMEM. */
+int tfh_windows_at(struct tfh_loops *loops, const int64_t *begin, size_t n, int64_t t1);
+
+/* unmarked.c: whether the iterations of another loop may be the steps, for which their begins must be recorded; replaces the
+ * windows if they are. 0 or -ENOMEM. */
+bool tfh_may_be_unmarked(const struct tfh_facts *facts, const struct tfh_loops *loops);
+int tfh_find_unmarked(const struct tfh_facts *facts, struct tfh_loops *loops,
+		      struct tfh_node *root);
 
 #endif

@@ -200,7 +200,7 @@ static void patterns(struct tfh_wording *w)
 	if (p->inner > 1)
 		tfh_remark(w, tfh_phrase(w,
 					 "the launches of a step repeat %u times inside it: "
-					 "micro-steps",
+					 "micro-steps or equal layers",
 					 p->inner));
 	if (p->recompiles)
 		tfh_remark(
