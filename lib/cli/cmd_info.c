@@ -179,9 +179,9 @@ static void print_spans(const struct tfh_gpu_info *g)
 		whole |= !g->span[i].nodes;
 	}
 	tfh_print(stdout, "  known for %s in %u part%s%s\n", tfh_fmt_time(total, on), g->n_span,
-		  g->n_span == 1 ? "" : "s", whole ? "; of some graphs only whole launches" : "");
+		  g->n_span == 1 ? "" : "s", whole ? "; of graphs only whole launches" : "");
 	if (g->graphs && *g->graphs)
-		tfh_print(stdout, "  graph nodes were no longer recorded: %s\n", g->graphs);
+		tfh_print(stdout, "  taken in windows from some moment on: %s\n", g->graphs);
 }
 
 static void print_device_times(struct tfh_run *run)

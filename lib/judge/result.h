@@ -144,8 +144,9 @@ struct tfh_quality {
 	bool crowded;
 	bool clean_end;
 	const char *gpu_times; /* "cupti" "none" "imported" */
-	const char *graphs;    /* why only whole graph launches were timed, NULL: nodes were */
-	const char *clock;     /* "tsc" "clock_gettime" */
+	const char *
+		graphs; /* why device times were taken in windows from some moment on, NULL: they were not */
+	const char *clock; /* "tsc" "clock_gettime" */
 	double clock_residual_s;
 	uint32_t files, files_complete, holes;
 	const char *const *unhooked_names;

@@ -9,7 +9,7 @@
 
 #include <errno.h>
 
-#include "hook/driver/driver.h"
+#include "hook/driver/note.h"
 #include "record/gpu/gpu.h"
 #include "record/process/apart.h"
 #include "record/record.h"
@@ -36,8 +36,10 @@ static const uint8_t kinds[] = {TFH_ACT_CONCURRENT_KERNEL, TFH_ACT_MEMCPY, TFH_A
 				TFH_ACT_MEMSET, TFH_ACT_OVERHEAD};
 
 enum cupti_state { NOT, BUSY, ON, RESTING, NEVER };
-static uint32_t state;	  /* atomic, enum cupti_state */
-static bool graphs_whole; /* GRAPH_TRACE is on */
+static uint32_t state; /* atomic, enum cupti_state */
+/* GRAPH_TRACE is on. Only from the start: once graphs have been instantiated without it, turning it on makes the next
+ * graph launch crash inside CUPTI (13.0, H200, every time: bench/GPU.md). */
+static bool graphs_whole;
 
 static uint64_t wanted(void)
 {
@@ -101,8 +103,10 @@ static bool enable_kinds(void)
 		if (result)
 			tfh_gpu_fact("gpu.without_kind=%u error %d", kinds[i], result);
 	}
+	if (graphs_whole && TFH_CUPTI(ENABLE)(TFH_ACT_GRAPH_TRACE))
+		graphs_whole = false;
 	if (graphs_whole)
-		TFH_CUPTI(ENABLE)(TFH_ACT_GRAPH_TRACE);
+		tfh_gpu_no_nodes();
 	enable_calls();
 	return true;
 }
@@ -115,6 +119,7 @@ static int turn_on(void)
 	if (err)
 		return err;
 	tfh_cupti_claim();
+	graphs_whole = !tfh_setting(TFH_OPT_GRAPH_NODES) && !tfh_graphs_made();
 	set_attributes();
 	result = TFH_CUPTI(REGISTER)(tfh_share_requested, tfh_share_completed);
 	/* A CUPTI that accepts only the first client's callbacks may have those of the job's
@@ -197,8 +202,7 @@ static void rest(void)
 	for (unsigned i = 0; i < sizeof(kinds); i++)
 		if (!tfh_profiler_has(kinds[i]))
 			TFH_CUPTI(DISABLE)(kinds[i]);
-	if (graphs_whole && !tfh_profiler_has(TFH_ACT_GRAPH_TRACE))
-		TFH_CUPTI(DISABLE)(TFH_ACT_GRAPH_TRACE);
+	/* GRAPH_TRACE stays on: graphs may be instantiated meanwhile. */
 	for (unsigned i = 0; TFH_CUPTI(DRIVER_API) && i < sizeof(calls) / sizeof(*calls); i++)
 		for (uint32_t c = calls[i][0];
 		     c <= calls[i][1] && !tfh_profiler_has(TFH_ACT_DRIVER); c++)
@@ -217,19 +221,8 @@ static bool flush(bool last)
 	       !tfh_cupti_is_gone() && !TFH_CUPTI(FLUSH_ALL)(last ? FLUSH_FORCED : 0);
 }
 
-static bool whole_from_now_on(void)
-{
-	graphs_whole = true;
-	tfh_cupti_want(wanted());
-	tfh_memory_rest();
-	if (TFH_CUPTI(ENABLE)(TFH_ACT_GRAPH_TRACE))
-		return false;
-	tfh_gpu_no_nodes();
-	return true;
-}
-
-/* Records of every node of large graphs may cost more time and device memory than they are worth.
- */
+/* Records of every node of large graphs may cost more time and device memory than they are worth: then they are taken
+ * in windows only. */
 static void watch_nodes(uint64_t now_ns)
 {
 	static uint64_t nodes_before, ns_before;
@@ -242,17 +235,19 @@ static void watch_nodes(uint64_t now_ns)
 	nodes_before = nodes;
 	ns_before = now_ns;
 	over = rate > (double)most ? over + 1 : 0;
-	if (graphs_whole)
+	if (graphs_whole || tfh_gpu_windowed())
 		return;
 	grown = nodes ? tfh_memory_grown() : 0;
-	if (over >= 3 && whole_from_now_on())
+	if (over >= 3)
 		tfh_gpu_fact("gpu.graphs=%.0f nodes a second are more than "
 			     "TFHOOK_GRAPH_NODES=%llu",
 			     rate, (unsigned long long)most);
-	else if (grown > room && whole_from_now_on())
+	else if (grown > room)
 		tfh_gpu_fact("gpu.graphs=%.0f MB of device memory went while they were recorded, "
 			     "more than TFHOOK_GRAPH_MEMORY=%lluM",
 			     (double)grown * 1e-6, (unsigned long long)room >> 20);
+	if (over >= 3 || grown > room)
+		tfh_gpu_windows();
 }
 
 static void second(uint64_t now_ns)

@@ -117,6 +117,11 @@ void tfh_graph_words(CUgraphExec exec, uint64_t word[2])
 	word[1] = word[0] ? g->totals.nodes.kernels : 0;
 }
 
+bool tfh_graphs_made(void)
+{
+	return __atomic_load_n(&versions, __ATOMIC_RELAXED) != 0;
+}
+
 /* ---- reading nodes ---- */
 
 enum { WAY_H2D, WAY_D2H, WAY_DEVICE, WAY_NONE };

@@ -53,6 +53,8 @@ void tfh_capture_ended(void);
 
 /* graph.c. Version and kernel nodes of an executable graph as words 1 and 2 of a GRAPH call. */
 void tfh_graph_words(CUgraphExec exec, uint64_t word[2]);
+/* Whether an executable graph was seen being made. */
+bool tfh_graphs_made(void);
 /* A graph was instantiated from `graph` (or, with `update`, updated): publishes its NAME and GRAPH
  * records. */
 void tfh_graph_totals(struct tfh_self *self, uint16_t fn, CUgraphExec exec, CUgraph graph,

@@ -73,6 +73,7 @@ static struct {
 } g; /* owned by turn_on() until tfh_gpu_storing is set, then by the flusher */
 
 static bool always;	   /* "auto" means on */
+static uint32_t windowed;  /* atomic: "on" means window, since the records cost too much */
 static uint64_t lost;	   /* atomic */
 static uint32_t new_clock; /* atomic */
 static uint64_t cut;	   /* atomic: ticks; 0: no */
@@ -124,12 +125,13 @@ static bool storing(void)
 static enum tfh_option_cupti setting(void)
 {
 	int64_t value = tfh_opt_int(&tfh_p.options, TFH_OPT_CUPTI);
+	bool run = always || *tfh_opt_str(&tfh_p.options, TFH_OPT_RUN);
 
-	if (value != TFH_CUPTI_AUTO)
-		return (enum tfh_option_cupti)value;
-	if (always)
-		return TFH_CUPTI_ON;
-	return *tfh_opt_str(&tfh_p.options, TFH_OPT_RUN) ? TFH_CUPTI_ON : TFH_CUPTI_WINDOW;
+	if (value == TFH_CUPTI_AUTO)
+		value = run ? TFH_CUPTI_ON : TFH_CUPTI_WINDOW;
+	if (value == TFH_CUPTI_ON && tfh_gpu_windowed())
+		value = TFH_CUPTI_WINDOW;
+	return (enum tfh_option_cupti)value;
 }
 
 static bool in_window(uint64_t now_ns)
@@ -565,6 +567,16 @@ void tfh_gpu_no_nodes(void)
 	g.no_nodes = true;
 }
 
+void tfh_gpu_windows(void)
+{
+	__atomic_store_n(&windowed, 1, __ATOMIC_RELEASE);
+}
+
+bool tfh_gpu_windowed(void)
+{
+	return __atomic_load_n(&windowed, __ATOMIC_ACQUIRE);
+}
+
 void tfh_gpu_forget(void)
 {
 	if (g.rows)
@@ -572,7 +584,7 @@ void tfh_gpu_forget(void)
 	memset(&g, 0, sizeof(g));
 	tfh_gpu_storing = TFH_GPU_OFF;
 	lost = cut = 0;
-	new_clock = exiting = 0;
+	new_clock = exiting = windowed = 0;
 	tfh_gpu_forget_notes();
 	tfh_gpu_plan_forget();
 }

@@ -74,8 +74,11 @@ void tfh_gpu_cut(void);
 void tfh_gpu_resumed(void);
 /* Overhead of the provider so far, as it reports it. Called on the flusher. */
 void tfh_gpu_overhead(uint64_t ns);
-/* From now on whole graph launches are recorded instead of their nodes. */
+/* Whole graph launches are recorded instead of their nodes. Called before the first record. */
 void tfh_gpu_no_nodes(void);
+/* From now on device times are taken in windows, as with TFHOOK_CUPTI=window. */
+void tfh_gpu_windows(void);
+bool tfh_gpu_windowed(void);
 /* Sets the reason for missing device times, a sentence. The first one is kept. Thread-safe. */
 void tfh_gpu_why(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Adds a fact, "key=value", to the NOTE chunk. Called on the flusher, or before it exists. */

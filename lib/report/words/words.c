@@ -112,9 +112,11 @@ static void explain_base(struct tfh_wording *w)
 	if (r->quality.graphs)
 		tfh_remark(
 			w,
-			tfh_phrase(w,
-				   "from some moment on, only whole graph launches were timed: %s",
-				   r->quality.graphs));
+			tfh_phrase(
+				w,
+				"from some moment on, device times were taken in windows of a few "
+				"steps: %s",
+				r->quality.graphs));
 	if (r->steady.tier == 'C') {
 		explain_waits(w);
 		return;

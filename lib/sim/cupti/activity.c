@@ -10,6 +10,7 @@ enum { EXTERNAL_KINDS = 6, FLUSH_FORCED = 1 };
 
 static bool kinds[KIND_COUNT], apis[CBID_COUNT];
 static bool system_thread_ids;
+static uint64_t graph_trace_since; /* an id: later objects have larger ones; 0: was never on */
 
 /* External correlation ids pushed by this thread, the newest last. */
 static __thread struct {
@@ -20,6 +21,11 @@ static __thread struct {
 bool sim_kind_on(enum sim_cupti_kind kind)
 {
 	return kinds[kind];
+}
+
+bool sim_graph_before_trace(uint32_t exec)
+{
+	return exec && exec < graph_trace_since;
 }
 
 bool sim_api_on(int cbid)
@@ -57,6 +63,8 @@ static CUptiResult enable(int kind, bool on)
 		return r;
 	if (kind == KIND_DRIVER)
 		memset(apis + 1, on, sizeof(apis) - 1);
+	if (kind == KIND_GRAPH_TRACE && on && !graph_trace_since)
+		graph_trace_since = sim_cupti_driver()->new_id();
 	kinds[kind] = on;
 	return CUPTI_SUCCESS;
 }

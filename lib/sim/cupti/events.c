@@ -1,8 +1,10 @@
 /* Converts the driver's events to records: calls, synchronisations, operations, graph launches. */
 #include "sim/cupti/sim_cupti.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* CUpti_ActivitySynchronizationType by call; the per-thread variants end in _ptsz. */
 static const struct {
@@ -164,6 +166,9 @@ static void ended(const struct sim_tools_op *op)
 	if (op->kind == SIM_TOOLS_GRAPH) {
 		finish(op);
 	} else if (op->graph && sim_kind_on(KIND_GRAPH_TRACE)) {
+		/* CUPTI 13.0 crashes at the next launch of such a graph (bench/GPU.md). */
+		if (sim_graph_before_trace(op->graph))
+			kill(getpid(), SIGSEGV); /* the engines block signals */
 		widen(op);
 	} else {
 		if (op->graph && sim_kind_on(kind_of(op)))

@@ -111,6 +111,8 @@ CUptiResult sim_attribute(int attribute, size_t *size, void *value, bool set);
 
 /* ---- what is recorded (activity.c) ---- */
 bool sim_kind_on(enum sim_cupti_kind kind);
+/* Whether an executable graph was instantiated before GRAPH_TRACE was first on. */
+bool sim_graph_before_trace(uint32_t exec);
 bool sim_api_on(int cbid);
 uint32_t sim_thread_id(void);
 void sim_external_add(uint32_t correlation);

@@ -223,6 +223,7 @@ const struct sim_tools_table sim_tools_table = {
 	.graph_id = graph_id,
 	.exec_id = sim_exec_id,
 	.node_id = node_id,
+	.new_id = sim_new_id,
 	.state = state,
 	.counters = counters,
 	.now = now,

@@ -101,6 +101,8 @@ struct sim_tools_table {
 	uint32_t (*graph_id)(CUgraph g);
 	uint32_t (*exec_id)(CUgraphExec e);
 	uint64_t (*node_id)(CUgraphNode n);
+	/* A fresh id: larger than that of every object made before. */
+	uint64_t (*new_id)(void);
 	enum sim_state (*state)(void);
 	/* False if there is no such device. */
 	bool (*counters)(int device, struct sim_tools_counters *out, uint64_t *total_memory);
