@@ -4,7 +4,6 @@ CUPTI's callbacks and by the recording of the same process: for every hooked nam
 says the same as without us, and no name is left unhooked.
 timeout: 1800"""
 import collections
-import glob
 import json
 import os
 import re
@@ -12,7 +11,7 @@ import subprocess
 import sys
 
 import gpu
-from gpu import PY, build, check, compile, failed, has, need_gpu, part, records, report, run, src, unhooked, version_of
+from gpu import PY, build, check, compile, cupti, failed, has, need_gpu, part, records, report, run, src, unhooked, version_of
 
 need_gpu("that the recording of torch, jax, triton and cupy holds every driver call that CUPTI sees (question 1)")
 
@@ -87,19 +86,6 @@ table = open(f"{src}/lib/base/cuda_api.def").read()
 hooked = set(re.findall(r"^CUDA_FN(?:_HOST)?\((\w+)", table, re.M)) - BEFORE
 
 
-def cupti():
-    """The libcupti that the frameworks would find themselves."""
-    asked = subprocess.run([PY, "-c", "import sys; print(chr(10).join(sys.path))"], capture_output=True, text=True)
-    places = [line.strip() + "/nvidia/*/lib" for line in asked.stdout.splitlines() if line.strip()]
-    places += ["/usr/local/cuda/extras/CUPTI/lib64", "/usr/local/cuda/lib64", "/usr/lib/x86_64-linux-gnu"]
-    # That of the frameworks before the machine's: a process can bear one, and it must suit the driver.
-    for place in places:
-        for generation in ("13", "12"):
-            for path in sorted(glob.glob(f"{place}/libcupti.so.{generation}")):
-                return path
-    return None
-
-
 def truth(place):
     """Calls by name: from CUPTI, or from the simulated driver's log."""
     if os.path.exists(f"{place}/counts"):
@@ -147,11 +133,14 @@ loop = f"{build}/tests/jobs/client_loop"
 if os.path.exists(loop):
     ran += part("loop", same, "loop", [loop, "--steps", "20", "--h2d", "500000", "--d2h", "1000", "--launches", "30", "--spin", "20",
                          "--stream", "own", "--sync", "stream"], **settings) or 0
+ONLY = os.environ.get("TFH_GPU_PARTS", "").split()
 for module, program in (("torch", TORCH), ("jax", JAX), ("cupy", CUPY), ("triton", TRITON)):
-    if gpu.DRIVER:
-        break
+    if gpu.DRIVER or (ONLY and module not in ONLY):
+        continue
     if has(module):
-        ran += part(module, same, module, [PY, "-c", program], **settings) or 0
+        with open(f"{gpu.tmp}/{module}_loop.py", "w") as file:  # Triton reads the source of its functions
+            file.write(program)
+        ran += part(module, same, module, [PY, file.name], **settings) or 0
     else:
         print(f"{PY} has no {module}")
 sys.exit(failed() if ran or gpu.failures else 77)

@@ -79,9 +79,10 @@ def run(name, command, preload="", timeout=600, **settings):
 
 
 def has(module):
-    """Whether it can be imported; a first import from a slow disk takes minutes."""
+    """Whether it is there. It is not imported: from a slow disk that takes minutes."""
+    ask = f"import sys, importlib.util; sys.exit(not importlib.util.find_spec('{module}'))"
     try:
-        return not subprocess.run([PY, "-c", f"import {module}"], stderr=subprocess.DEVNULL, timeout=600).returncode
+        return not subprocess.run([PY, "-c", ask], stderr=subprocess.DEVNULL, timeout=60).returncode
     except (OSError, subprocess.TimeoutExpired):
         return False
 
@@ -89,6 +90,19 @@ def has(module):
 def version_of(module):
     done = subprocess.run([PY, "-c", f"import {module}; print({module}.__version__)"], capture_output=True, text=True)
     return done.stdout.strip()
+
+
+def cupti():
+    """The libcupti that the frameworks would find themselves."""
+    asked = subprocess.run([PY, "-c", "import sys; print(chr(10).join(sys.path))"], capture_output=True, text=True)
+    places = [line.strip() + "/nvidia/*/lib" for line in asked.stdout.splitlines() if line.strip()]
+    places += ["/usr/local/cuda/extras/CUPTI/lib64", "/usr/local/cuda/lib64", "/usr/lib/x86_64-linux-gnu"]
+    # That of the frameworks before the machine's: a process can bear one, and it must suit the driver.
+    for place in places:
+        for generation in ("13", "12"):
+            for path in sorted(glob.glob(f"{place}/libcupti.so.{generation}")):
+                return path
+    return None
 
 
 def records(runs):

@@ -189,7 +189,7 @@ def jax_job(name, steps, fixed):
 # name: (steps, class, its cause or causes that are both right)
 JOBS = {
     "compute": (300, "compute-bound", ()),
-    "input": (60, "input-bound", ("input.dataloader", "input.generator", "input.decode")),
+    "input": (60, "input-bound", ("input.map", "input.dataloader", "input.generator")),
     "pageable": (40, "transfer-bound", ("transfer.h2d-pageable",)),
     "pinned": (80, "transfer-bound", ("transfer.h2d-pinned",)),
     "python": (150, "host-bound", ("host.python",)),
@@ -200,7 +200,7 @@ JOBS = {
     "jax-compute": (300, "compute-bound", ()),
     "jax-feed": (100, "transfer-bound", ("transfer.h2d-pageable",)),
     "jax-input": (150, "host-bound", ("host.python",)),
-    "jax-shapes": (20, "host-bound", ("host.compile",)),
+    "jax-shapes": (6, "host-bound", ("host.compile",)),
 }
 
 
