@@ -180,6 +180,28 @@ static void test_launches(void **state)
 	tfh_result_free(r);
 }
 
+/* Launches that hold up a quarter of a step are what any framework needs: such a step is bound by computing, and the host is
+ * mentioned. Launches that hold up more than a third are the verdict. */
+static void test_usual_launches(void **state)
+{
+	(void)state;
+	struct shape s = {
+		.steps = 60, .get = 3 * US, .kernels = 1000, .kernel = 9 * US, .think = 8 * US};
+	struct tfh_result *r = loop(&s);
+
+	check(r);
+	gen_expect(r, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_DENSE);
+	gen_part(r, TFH_PART_LAUNCH, 3);
+	assert_int_equal(r->verdict.confidence, TFH_CONFIDENCE_MEDIUM);
+	assert_int_equal(r->verdict.n_also, 1);
+	assert_int_equal(r->verdict.also[0], TFH_CLASS_HOST_BOUND);
+	tfh_result_free(r);
+	s.kernel = 7.5 * US;
+	r = loop(&s);
+	gen_expect(r, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_LAUNCH);
+	tfh_result_free(r);
+}
+
 static void test_callback(void **state)
 {
 	(void)state;
@@ -234,7 +256,8 @@ int main(void)
 		cmocka_unit_test(test_input_half_hidden), cmocka_unit_test(test_hidden_input),
 		cmocka_unit_test(test_pageable),	  cmocka_unit_test(test_cold_caches),
 		cmocka_unit_test(test_pinned_in_line),	  cmocka_unit_test(test_launches),
-		cmocka_unit_test(test_callback),	  cmocka_unit_test(test_full_queue),
+		cmocka_unit_test(test_usual_launches),	  cmocka_unit_test(test_callback),
+		cmocka_unit_test(test_full_queue),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -391,6 +391,13 @@ static int prefer_contention(const struct tfh_accounts *accounts, struct tfh_res
 	return turn_steps(r, from, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_CONTENTION);
 }
 
+/* Launches one at a time, as every framework makes them, hold up each step a little. */
+static bool is_usual_launching(enum tfh_cause cause, double share)
+{
+	return TFH_DETECT_USUAL_LAUNCHING && cause == TFH_CAUSE_HOST_LAUNCH &&
+	       share < TFH_VERDICT_LAUNCHING_SHARE;
+}
+
 /* Whether a class that blocks little time has no single cause large enough to keep the steps from being compute-bound,
  * so that no single fix gains that time. */
 static bool is_spread(const struct tfh_accounts *accounts, enum tfh_cause cause, double share)
@@ -404,7 +411,7 @@ static bool is_spread(const struct tfh_accounts *accounts, enum tfh_cause cause,
 /*
  * Replaces a host-bound verdict whose cause no samples support by computing, if the device or the processors compute
  * for most of the time: as far as anyone can tell, the rest of the host's time is what any library needs around its
- * calls. The same applies if the host's time is short and has several causes.
+ * calls. The same applies if the host's time is short and has several causes, or is that of usual launches.
  */
 static int prefer_computing(const struct tfh_accounts *accounts, struct tfh_result *r,
 			    const struct totals *t)
@@ -422,8 +429,10 @@ static int prefer_computing(const struct tfh_accounts *accounts, struct tfh_resu
 	bool computes = by_class[TFH_CLASS_COMPUTE_BOUND] > t->total / 2;
 	if (!computes && borne_out == TFH_BORNE_OUT_NOT)
 		v->confidence = TFH_CONFIDENCE_LOW;
-	if (!computes || (borne_out != TFH_BORNE_OUT_NOT &&
-			  !is_spread(accounts, v->cause, share_of(by_class[from], t->total))))
+	double blocked = share_of(by_class[from], t->total);
+	if (!computes ||
+	    (borne_out != TFH_BORNE_OUT_NOT && !is_usual_launching(v->cause, blocked) &&
+	     !is_spread(accounts, v->cause, blocked)))
 		return 0;
 	v->cls = TFH_CLASS_COMPUTE_BOUND;
 	v->cause = cause_of(accounts, v->cls);
