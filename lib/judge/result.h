@@ -330,7 +330,8 @@ struct tfh_machine_findings {
 		int lowered_device; /* the device whose clock was lowered most */
 		double lowered
 			[4]; /* shares of the readings: power, heat, a setting, other reasons */
-		double power, limit;   /* mean and limit in W; NAN: not read */
+		double power,
+			limit; /* W: the highest while the clock was lowered for power; the limit; NAN: not read */
 		int xid_device;	       /* the device with the most errors reported by the driver */
 		double xids, last_xid; /* their number; the number of the last one */
 		int ecc_device;	       /* the device with the most errors not corrected by ECC */

@@ -112,7 +112,7 @@ for m in busy.values():
 text = report(folder["busy"], "--all")
 if "COMPUTE-BOUND" not in text:  # beside so many others it may have waited for a processor: the device's clock held nothing back
     text = report(finish("busy alone", start_busy("busy alone")), "--all")
-assert "the clock of GPU 0 was lowered for power in" in text and "Xid 79" in text, text
+assert "the clock of GPU 0 was lowered for power in" in text and "of 700 W)" in text.replace("\n    ", " ") and "Xid 79" in text, text
 table = report(folder["busy"], "--machine").splitlines()
 assert any(line.startswith("gpu0.clock.lowered.power ") for line in table) and all(len(line) <= 80 for line in table), table
 assert "lowered" not in report(folder["idle"], "--all") and meters(folder["idle"])["gpu.clock.lowered.power"]["mean"] > 0.3

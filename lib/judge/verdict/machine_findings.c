@@ -40,14 +40,31 @@ static double device_mean(const struct tfh_run *run, uint32_t process, int devic
 	return l ? l->mean : NAN;
 }
 
+/* The highest power in the intervals in which the clock was lowered for power; NAN: not read. NVML's power is the mean of a
+ * second, so even a device at its limit shows less if it was idle for part of that. */
+static double power_then(const struct tfh_run *run, uint32_t p, int device)
+{
+	const struct tfh_meter_line *power = line_of(run, p, device, TFH_METER_GPU_POWER, 0);
+	const struct tfh_meter_line *lowered = line_of(run, p, device, TFH_METER_GPU_LOWERED, 0);
+	double most = NAN;
+
+	for (uint32_t i = 0; power && lowered && i < power->n && i < lowered->n; i++)
+		if (lowered->point[i] > 0)
+			most = fmax(most, (double)power->point[i]);
+	return most;
+}
+
 static void find_lowered(const struct tfh_run *run, uint32_t p, int device,
 			 struct tfh_gpu_findings *g)
 {
-	double by[4], most = 0, before = 0;
+	double by[4], most = 0, before = 0, power = power_then(run, p, device),
+		      limit = device_mean(run, p, device, TFH_METER_GPU_POWER, 1);
 
 	for (uint32_t i = 0; i < 4; i++) {
 		enum tfh_meter meter = i < 2 ? TFH_METER_GPU_LOWERED : TFH_METER_GPU_LOWERED_ELSE;
 		by[i] = from(TFH_VERDICT_GPU_LOWERED, device_mean(run, p, device, meter, i % 2));
+		if (!i && power < TFH_VERDICT_GPU_POWER * limit)
+			by[i] = 0;
 		most = fmax(most, by[i]);
 		before = fmax(before, g->lowered[i]);
 	}
@@ -55,8 +72,8 @@ static void find_lowered(const struct tfh_run *run, uint32_t p, int device,
 		return;
 	g->lowered_device = device;
 	memcpy(g->lowered, by, sizeof(by));
-	g->power = device_mean(run, p, device, TFH_METER_GPU_POWER, 0);
-	g->limit = device_mean(run, p, device, TFH_METER_GPU_POWER, 1);
+	g->power = power;
+	g->limit = limit;
 }
 
 static void find_errors(const struct tfh_run *run, uint32_t p, int device,

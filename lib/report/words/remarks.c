@@ -79,7 +79,7 @@ static void note_lowered(struct tfh_wording *w, const struct tfh_gpu_findings *g
 		if (!(g->lowered[i] > 0))
 			continue;
 		if (!i && g->power > 0 && g->limit > 0)
-			drawn = tfh_phrase(w, ", %.0f of %.0f W were drawn", g->power, g->limit);
+			drawn = tfh_phrase(w, " (up to %.0f of %.0f W)", g->power, g->limit);
 		tfh_remark(
 			w,
 			tfh_phrase(

@@ -29,6 +29,7 @@ enum { BY_POWER = 0x4, BY_HEAT = 0x20, IDLE = 0x1 };
 struct sim_nvml_device {
 	int index;
 	uint64_t asked; /* number of queries for the reasons of lowered clocks */
+	bool capped;	/* power was one of them at the last query */
 	uint64_t seen_ns, seen_kernel, seen_copy;
 	unsigned busy, copying; /* percent since the previous query */
 	bool registered;
@@ -223,7 +224,8 @@ static int reasons(struct sim_nvml_device *d, unsigned long long *why)
 	if (!is_device(d) || !why)
 		return NVML_INVALID_ARGUMENT;
 	*why = d->busy ? 0 : IDLE;
-	if (lowered(d, table->nvml->lowered_power))
+	d->capped = lowered(d, table->nvml->lowered_power);
+	if (d->capped)
 		*why |= BY_POWER;
 	if (lowered(d, table->nvml->lowered_heat))
 		*why |= BY_HEAT;
@@ -247,7 +249,7 @@ NVML_API(nvmlDeviceGetPowerUsage, (struct sim_nvml_device * d, unsigned *mw), (d
 {
 	if (!is_device(d) || !mw)
 		return NVML_INVALID_ARGUMENT;
-	*mw = IDLE_MW + (MOST_MW - IDLE_MW) / 100 * d->busy;
+	*mw = d->capped ? MOST_MW : IDLE_MW + (MOST_MW - IDLE_MW) / 100 * d->busy;
 	return NVML_OK;
 }
 
