@@ -259,6 +259,28 @@ static void test_copies_of_cause(void **state)
 	}
 }
 
+/* Of a copy that some steps lack, the size of one copy is told, not the smaller mean of a step. */
+static void test_copy_of_some_steps(void **state)
+{
+	(void)state;
+	struct tfh_transfer t = {.fn = "up",
+				 .dir = TFH_DIR_H2D,
+				 .pageable = 1,
+				 .calls_per_step = 0.8,
+				 .bytes_per_step = 400e6,
+				 .bytes_per_s = 8e9};
+	struct words w;
+
+	begin(&w, TFH_CLASS_TRANSFER_BOUND, TFH_CAUSE_TRANSFER_H2D_PAGEABLE);
+	w.r.transfers = &t;
+	w.r.n_transfers = 1;
+	tfh_explain_cause(&w.said);
+	assert_string_equal(
+		w.said.evidence[0],
+		"up: 500 MB per call, 0.80 calls per step, 8.00 GB/s, from pageable memory");
+	tfh_wording_free(&w.said);
+}
+
 /* The kinds of a compute-bound run's kernels are told with their shares, small ones not; the largest for which something
  * can be done get advice, a run of unknown kernels gets none. */
 static void test_kinds_of_kernels(void **state)
@@ -365,6 +387,7 @@ int main(void)
 		cmocka_unit_test(test_kernel_that_matters),
 		cmocka_unit_test(test_times),
 		cmocka_unit_test(test_copies_of_cause),
+		cmocka_unit_test(test_copy_of_some_steps),
 		cmocka_unit_test(test_kinds_of_kernels),
 		cmocka_unit_test(test_spent_in_steps),
 	};

@@ -166,8 +166,16 @@ static const char *size(struct tfh_wording *w, double bytes)
 /* few: the copies are too small to give a rate. */
 static const char *copies_line(struct tfh_wording *w, const struct tfh_transfer *t, bool few)
 {
-	return tfh_phrase(w, "%s: %s per step in %s%s%s", t->fn, size(w, t->bytes_per_step),
-			  tfh_phrase_calls(w, t->calls_per_step),
+	/* A copy that some steps lack has its own size, not a smaller one in each step. */
+	const char *amount =
+		t->calls_per_step > 0 && t->calls_per_step < 0.95
+			? tfh_phrase(w, "%s per call, %.2f calls per step",
+				     size(w, t->bytes_per_step / t->calls_per_step),
+				     t->calls_per_step)
+			: tfh_phrase(w, "%s per step in %s", size(w, t->bytes_per_step),
+				     tfh_phrase_calls(w, t->calls_per_step));
+
+	return tfh_phrase(w, "%s: %s%s%s", t->fn, amount,
 			  isfinite(t->bytes_per_s) && !few
 				  ? tfh_phrase(w, ", %.2f GB/s", t->bytes_per_s / 1e9)
 				  : "",
