@@ -276,13 +276,27 @@ static uint32_t gather(struct tfh_node *node, struct same *v, int64_t *left)
 	return n;
 }
 
-/* Whether a loop ends before the first step and is much shorter than the training: it makes weights, or data. */
+/* Whether a loop only copies and waits. */
+static bool carries(const struct tfh_node *loop)
+{
+	for (uint32_t i = 0; i < loop->n_body; i++)
+		if (loop->body[i].kind != TFH_LOOP_EVENT_COPY &&
+		    loop->body[i].kind != TFH_LOOP_EVENT_WAIT)
+			return false;
+	return true;
+}
+
+/* Whether a loop before the first step makes weights or data, or copies them: it is much shorter than the training, or copies
+ * only. */
 static bool prepares(const struct run_tree *t, const struct tfh_node *loop)
 {
 	const struct tfh_loops *l = t->loops;
+	int64_t first = l->window.n ? l->window.v[0].t0 : INT64_MIN;
 
-	return l->window.n && tfh_node_is_leaf(loop) && loop->t0 + loop->ns <= l->window.v[0].t0 &&
-	       loop->n * TFH_LOOPS_PREPARE_PART <= l->window.n;
+	if (!tfh_node_is_leaf(loop) || loop->t0 >= first)
+		return false;
+	return carries(loop) ||
+	       (loop->t0 + loop->ns <= first && loop->n * TFH_LOOPS_PREPARE_PART <= l->window.n);
 }
 
 static void add_part(struct run_tree *t, const struct tfh_node *node, struct tfh_node *v,
