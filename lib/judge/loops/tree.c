@@ -295,7 +295,9 @@ static bool prepares(const struct run_tree *t, const struct tfh_node *loop)
 
 	if (!tfh_node_is_leaf(loop) || loop->t0 >= first)
 		return false;
-	return carries(loop) ||
+	/* XLA's programs are the clock: others make weights. */
+	bool others = t->facts->program.n && l->clock == TFH_STEP_CLOCK_EXEC;
+	return others || carries(loop) ||
 	       (loop->t0 + loop->ns <= first && loop->n * TFH_LOOPS_PREPARE_PART <= l->window.n);
 }
 

@@ -133,13 +133,28 @@ static int by_time(const void *a, const void *b, void *arg)
 	return *x < *y ? -1 : *x > *y;
 }
 
+/* The median time from one begin to the next. 0: out of memory */
+static int64_t usual_apart(const struct unmarked_loops *u)
+{
+	double *v = tfh_big_array(u->begin.n, sizeof(*v)), median = 0;
+	size_t n = 0;
+
+	for (size_t i = 1; v && i < u->begin.n; i++)
+		v[n++] = (double)(u->begin.v[i] - u->begin.v[i - 1]);
+	if (n)
+		median = tfh_select(v, n, n / 2);
+	tfh_big_free(v);
+	return (int64_t)median;
+}
+
 /* Drops what begins soon after another step, or soon before the end: part of an iteration that differed. */
 static void drop_partial(struct unmarked_loops *u)
 {
-	int64_t usual = u->ns / (int64_t)u->begin.n;
+	int64_t usual;
 	size_t n = 0;
 
 	tfh_sort(u->begin.v, u->begin.n, sizeof(*u->begin.v), by_time, NULL);
+	usual = usual_apart(u);
 	for (size_t i = 0; i < u->begin.n; i++)
 		if (!n || 2 * (u->begin.v[i] - u->begin.v[n - 1]) > usual)
 			u->begin.v[n++] = u->begin.v[i];
