@@ -161,6 +161,9 @@ int tfh_host_line_read(struct tfh_host_line *h);
 int tfh_host_line_end(struct tfh_host_line *h);
 void tfh_host_line_free(struct tfh_host_line *h);
 
+/* staged_copies.c: whether a verdict about copies from pageable memory is about copies that a library made to pinned memory. */
+bool tfh_is_staged(const struct tfh_accounts *accounts, enum tfh_cause cause);
+
 /* waits.c: what samples show a thread did during [t0, t1) of a pause, as shares of causes. TFH_ANY_THREAD: any driving
  * thread with samples. `handed`: the time that the thread waited for another thread is not part of [t0, t1). `usual`:
  * the cause that the pause's position alone suggests. False if there are no samples. */

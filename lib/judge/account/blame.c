@@ -291,7 +291,9 @@ static void walk_back(struct tfh_blame *b, uint32_t thread, int64_t lo, int64_t 
 		if (s->from != TFH_NO) {
 			const struct tfh_seg *q = &sl->seg.v[s->from];
 			int64_t t = tfh_max_ns(lo, q->t1);
-			if (hi > t && s->label == TFH_L_EXEC)
+			if (hi > t && s->staging)
+				tfh_blame_cause(b, t, hi, TFH_CAUSE_TRANSFER_H2D_PAGEABLE, true);
+			else if (hi > t && s->label == TFH_L_EXEC)
 				charge_seg(b, s, t, hi);
 			else if (hi > t)
 				tfh_blame_pause(b, thread, q->t1, t, hi, s->t1, true);

@@ -95,6 +95,7 @@ struct tfh_seg {
 	bool copy_code;	 /* longer pause, of code that makes many small copies */
 	bool launching;	 /* pause that belongs to launching, although long */
 	bool feeding;	 /* pause that is mostly waiting for a batch */
+	bool staging; /* pause in which a library's thread copied pageable memory to pinned memory */
 };
 
 /* A host function that ran in a stream. */
@@ -297,6 +298,8 @@ void tfh_slices_free(struct tfh_slices *q);
 
 /* hosttime.c: makes segments of calls, and finds which threads waited for each other */
 int tfh_host_time(struct tfh_slice *sl);
+/* staged_copies.c: marks the pauses in which a library copied pageable memory. */
+void tfh_mark_staging(struct tfh_slice *sl);
 int64_t tfh_own_pause(const struct tfh_slice *sl, const struct tfh_seg *s);
 /* segment that contains t - 1 */
 uint32_t tfh_seg_at(const struct tfh_slice *sl, uint32_t thread, int64_t t);

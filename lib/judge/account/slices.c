@@ -121,6 +121,8 @@ static void judge(struct tfh_slices *q, struct tfh_slice *sl)
 {
 	int rc = tfh_host_time(sl);
 
+	if (!rc && TFH_DETECT_STAGING && sl->families & 1ull << TFH_FAM_COPY)
+		tfh_mark_staging(sl);
 	if (!rc)
 		rc = tfh_find_issuers(sl);
 	rc = in_turn(q, sl, STREAMS, rc, pass_streams);

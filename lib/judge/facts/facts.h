@@ -98,6 +98,8 @@ struct tfh_thread_use {
 	bool overlap;			  /* its outermost calls overlap */
 	bool drives;			  /* a driving thread: its calls make the step's time
 					   * line */
+	bool python;	/* runs Python, by the stacks of its first calls that have one */
+	uint8_t stacks; /* of those that were looked at */
 	/* readings of its CPU clock */
 	bool cpu_open; /* the last reading may belong to a pause */
 	int64_t last_cpu_t, last_cpu, open_wall, open_run;

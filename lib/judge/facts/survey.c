@@ -451,6 +451,17 @@ static int note_child(struct tfh_facts *facts, const struct tfh_event *ev)
 	return TFH_PUSH_BIG(facts->child, look);
 }
 
+/* Finds out by the stacks of a few calls whether a thread runs Python. */
+static void note_python(struct tfh_facts *facts, struct tfh_thread_use *use, uint32_t place)
+{
+	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+
+	if (!place || use->python || use->stacks >= TFH_FACTS_PYTHON_STACKS)
+		return;
+	use->stacks++;
+	use->python = tfh_frames_at(facts, place, frame) > 0;
+}
+
 static int add_event(struct tfh_facts *facts, const struct tfh_event *ev, struct pending *q,
 		     struct tfh_heap *heap)
 {
@@ -478,6 +489,7 @@ static int add_event(struct tfh_facts *facts, const struct tfh_event *ev, struct
 		facts->mark_name = facts->mark.n ? facts->mark_name : (uint32_t)ev->w[1];
 		return TFH_PUSH_BIG(facts->mark, t);
 	}
+	note_python(facts, &facts->thread[ev->thread], ev->stack);
 	rc = add_call(facts, ev, q);
 	return !rc && ev->kind == TFT_ALLOC ? tfh_heap_event(heap, ev, facts->feed->wall_ns) : rc;
 }

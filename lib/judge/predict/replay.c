@@ -46,7 +46,7 @@ static enum tfh_part part_of(const struct tfh_seg *s)
 		return TFH_PART_TRANSFER;
 	switch (s->label) {
 	case TFH_L_GAP:
-		if (s->copying || s->copy_code)
+		if (s->copying || s->copy_code || s->staging)
 			return TFH_PART_TRANSFER;
 		if (s->feeding)
 			return TFH_PART_INPUT;
@@ -177,9 +177,11 @@ static int64_t seg_end(struct replay *r, uint32_t i)
 		int64_t q = r->seg[s->from], own = s->t1 - sl->seg.v[s->from].t1;
 		if (q == INT64_MIN)
 			return begin + ns;
-		part = own < TFH_GAP_NS || s->launching || (s->label == TFH_L_EXEC && !s->makes)
-			       ? TFH_PART_LAUNCH
-			       : TFH_PART_HOST;
+		if (!s->staging)
+			part = own < TFH_GAP_NS || s->launching ||
+					       (s->label == TFH_L_EXEC && !s->makes)
+				       ? TFH_PART_LAUNCH
+				       : TFH_PART_HOST;
 		own = tfh_max_ns(0, own - at_place(r, s));
 		return tfh_max_ns(begin, q) + (removed(r, part) ? 0 : scaled(r, own));
 	}

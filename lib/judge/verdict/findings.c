@@ -173,6 +173,9 @@ static void find_again(const struct tfh_accounts *accounts, const struct tfh_res
 	const struct tfh_same_copy *most = tfh_most_same(accounts, dir);
 	double bytes = 0;
 
+	/* A library's buffers are used again, whatever they contain. */
+	if (tfh_is_staged(accounts, cause))
+		return;
 	if (!most || (dir == TFH_DIR_H2D && cause != TFH_CAUSE_TRANSFER_H2D_PAGEABLE &&
 		      cause != TFH_CAUSE_TRANSFER_H2D_PINNED))
 		return;

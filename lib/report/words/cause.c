@@ -149,6 +149,9 @@ static const struct tfh_transfer *copies_of(const struct tfh_result *r, enum tfh
 		}
 		if (tfh_cause_names_copy(cause, t->dir, t->pageable))
 			return t;
+		if (cause == TFH_CAUSE_TRANSFER_H2D_PAGEABLE && t->dir == TFH_DIR_H2D)
+			best = best ? best
+				    : t; /* unless all are from pinned memory, see is_staged() */
 	}
 	return best;
 }
@@ -217,6 +220,12 @@ static const char *explain_again(struct tfh_wording *w)
 			 "pinned memory on a separate stream";
 }
 
+/* Whether a library copies from pageable to pinned memory itself, since the driver was not given any pageable memory. */
+static bool is_staged(const struct tfh_result *r, const struct tfh_transfer *t)
+{
+	return r->steady.cause == TFH_CAUSE_TRANSFER_H2D_PAGEABLE && t && t->pageable == 0;
+}
+
 static void explain_transfer(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
@@ -236,6 +245,11 @@ static void explain_transfer(struct tfh_wording *w)
 	const char *from = t ? tfh_called_from(w, t->fn, t->where) : NULL;
 	if (from)
 		tfh_evidence(w, TFH_TELLS_LINE, from);
+	if (is_staged(r, t))
+		tfh_evidence(
+			w, TFH_TELLS_WHY,
+			"the data is in pageable memory: a thread of the library first copies it to pinned "
+			"memory, and the loop waits for that");
 	if (v->cause == TFH_CAUSE_TRANSFER_D2H && few)
 		tfh_advise(w, "the host waits for small results", line,
 			   "read results (.item(), .numpy()) every n-th step only",

@@ -1,0 +1,100 @@
+/*
+ * Copies from pageable memory that a library makes itself: a thread of its own copies the data to pinned memory and submits the
+ * copy to the device, while the thread that launches waits (JAX's device_put). No call of the driver shows the first copy: the
+ * library's thread makes its calls after a pause. In that pause the launching thread was seen waiting.
+ */
+#include <string.h>
+
+#include "judge/account/device.h"
+
+/* A thread that neither launches nor runs Python, in a process that does: the library's own. */
+static bool is_library(const struct tfh_facts *facts, uint32_t thread)
+{
+	const struct tfh_thread_use *u = &facts->thread[thread];
+
+	return !u->launches && !u->python && tfh_looks_python(facts->looks);
+}
+
+/* Whether a copy of data from pinned memory to the device follows the pause i. */
+static bool copies_next(const struct tfh_slice *sl, uint32_t i)
+{
+	const struct tfh_seg *s = &sl->seg.v[i];
+	uint32_t last = sl->thread_seg[s->thread + 1];
+
+	for (uint32_t k = i + 1; k < last && sl->seg.v[k].t0 - s->t1 < TFH_GAP_NS; k++) {
+		const struct tfh_seg *c = &sl->seg.v[k];
+		if (c->family == TFH_FAM_COPY && c->dir == TFH_DIR_H2D)
+			return !c->pageable && c->bytes >= TFH_ACCOUNT_STAGED_BYTES;
+	}
+	return false;
+}
+
+/* Whether samples show that the thread mostly waited for others in its pause. */
+static bool waited(const struct tfh_facts *facts, const struct tfh_seg *pause)
+{
+	struct tfh_seen seen;
+	double share = 0;
+
+	if (!tfh_looks_divide(facts->looks, pause->thread, pause->t0, pause->t1, &seen))
+		return false;
+	share = seen.part[TFT_LOOK_LOCK] + seen.part[TFT_LOOK_EVENT];
+	for (int role = 0; role < TFH_ROLE_COUNT; role++)
+		share += seen.part[TFH_AT(role, 1)];
+	return 2 * share > 1;
+}
+
+/* The pause in which a driving thread waited for that copy, TFH_NO: none did. */
+static uint32_t asked_in(const struct tfh_slice *sl, const struct tfh_seg *s)
+{
+	const struct tfh_facts *facts = sl->accounts->facts;
+
+	for (uint32_t t = 0; t < facts->feed->n_threads; t++) {
+		uint32_t at = facts->thread[t].drives && t != s->thread ? tfh_seg_at(sl, t, s->t1)
+									: TFH_NO;
+		const struct tfh_seg *pause = at == TFH_NO ? NULL : &sl->seg.v[at];
+		if (!pause || pause->label != TFH_L_GAP || pause->t1 < s->t1 ||
+		    at == sl->thread_seg[t])
+			continue;
+		if (pause->t1 - s->t1 < TFH_WOKEN_NS && waited(facts, pause))
+			return at;
+	}
+	return TFH_NO;
+}
+
+/* The last call of the thread of pause i that ended by t. */
+static uint32_t last_by(const struct tfh_slice *sl, uint32_t i, int64_t t)
+{
+	uint32_t last = sl->thread_seg[sl->seg.v[i].thread + 1], best = TFH_NO;
+
+	for (uint32_t k = i + 1; k < last && sl->seg.v[k].t1 <= t; k++)
+		best = sl->seg.v[k].label == TFH_L_GAP ? best : k;
+	return best;
+}
+
+bool tfh_is_staged(const struct tfh_accounts *accounts, enum tfh_cause cause)
+{
+	if (cause != TFH_CAUSE_TRANSFER_H2D_PAGEABLE)
+		return false;
+	for (size_t i = 0; i < accounts->copy.n; i++)
+		if (accounts->copy.v[i].dir == TFH_DIR_H2D && accounts->copy.v[i].pageable)
+			return false;
+	return true;
+}
+
+void tfh_mark_staging(struct tfh_slice *sl)
+{
+	const struct tfh_facts *facts = sl->accounts->facts;
+
+	for (uint32_t i = 0; i < sl->seg.n && facts->looks; i++) {
+		struct tfh_seg *s = &sl->seg.v[i];
+		if (s->label != TFH_L_GAP || s->t1 - s->t0 < TFH_GAP_NS ||
+		    !is_library(facts, s->thread) || !copies_next(sl, i))
+			continue;
+		uint32_t asked = asked_in(sl, s);
+		if (asked == TFH_NO)
+			continue;
+		s->staging = true;
+		s->from = asked - 1;
+		sl->seg.v[asked].from = last_by(sl, i, sl->seg.v[asked].t1);
+	}
+}
