@@ -195,7 +195,7 @@ JOBS = {
     "python": (150, "host-bound", ("host.python",)),
     "sleep": (150, "host-bound", ("host.sleep",)),
     "launches": (400, "host-bound", ("host.launch",)),
-    "items": (200, "host-bound", ("host.sync",)),
+    "items": (200, "host-bound", ("host.sync", "host.launch")),
     "save": (100, "host-bound", ("host.checkpoint",)),
     "jax-compute": (300, "compute-bound", ()),
     "jax-feed": (100, "transfer-bound", ("transfer.h2d-pageable",)),
