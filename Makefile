@@ -165,8 +165,8 @@ AREAS += $(if $(filter check-aarch64,$(MAKECMDGOALS)),$(filter-out $(AREAS),jobs
 AREAS += $(if $(filter python,$(AREAS)),$(filter-out $(AREAS),hook))
 # What check-glibc and check-upgrade read recordings with.
 AREAS += $(if $(filter check-glibc check-upgrade,$(MAKECMDGOALS)),$(filter-out $(AREAS),hook))
-# The hook's tests record programs of the simulator's; the command's, the page's, the exports' and Python's a client of the jobs', the page's a long run, too.
-AREAS += $(if $(filter hook,$(AREAS)),$(filter-out $(AREAS),sim jobs))
+# The hook's tests record programs of the simulator's, the jobs' and the scenarios'; the command's, the page's, the exports' and Python's a client of the jobs', the page's a long run, too.
+AREAS += $(if $(filter hook,$(AREAS)),$(filter-out $(AREAS),sim jobs truth))
 AREAS += $(if $(filter cli page python export fleet golden,$(AREAS)),$(filter-out $(AREAS),jobs))
 AREAS += $(if $(filter page,$(AREAS)),$(filter-out $(AREAS),analyze))
 # The page of a long run is timed, and the report on many ranks.
