@@ -286,13 +286,16 @@ void tfh_sweep_until(struct tfh_sweep *s, int64_t t)
 		s->active[s->n_active++] = *p;
 	}
 	if (t == INT64_MAX) {
+		const struct tfh_window *window = accounts->loops->window.v;
+		size_t n = accounts->loops->window.n;
+		if (s->cur == INT64_MIN && n) /* no call at all */
+			s->cur = window[0].t0;
 		int64_t end = s->cur;
 		for (size_t i = 0; i < s->n_active; i++)
 			if (s->active[i].t1 > end)
 				end = s->active[i].t1;
-		if (accounts->loops->window.n &&
-		    accounts->loops->window.v[accounts->loops->window.n - 1].t1 > end)
-			end = accounts->loops->window.v[accounts->loops->window.n - 1].t1;
+		if (n && window[n - 1].t1 > end)
+			end = window[n - 1].t1;
 		advance(s, end);
 		flush(s, end);
 	}

@@ -68,7 +68,8 @@ static int quota_check(int dir, int type, int id)
 	struct dqblk q;
 	uint64_t limit, keep;
 
-	if (syscall(SYS_quotactl_fd, dir, QCMD(Q_GETQUOTA, type), id, &q))
+	/* QCMD shifts Q_GETQUOTA's highest bit out of an int. */
+	if (syscall(SYS_quotactl_fd, dir, QCMD((unsigned)Q_GETQUOTA, (unsigned)type), id, &q))
 		return 0;
 	/* Above the soft limit, the job's own writes fail some days later. */
 	limit = (q.dqb_bsoftlimit ? q.dqb_bsoftlimit : q.dqb_bhardlimit) * 1024;
