@@ -26,7 +26,7 @@ struct task {
 	uint32_t state;
 	const uint32_t *word; /* waits for a wake of it; NULL with WAITING: only for the deadline */
 	uint64_t deadline;    /* 0: none */
-	bool timed_out, signals, joinable;
+	bool timed_out, signals, joinable, stops;
 	uint64_t priority;
 	pthread_t thread, number;
 	void *(*run)(void *);
@@ -257,6 +257,11 @@ static bool wait_until(const uint32_t *word, uint64_t deadline)
 void sched_signals(bool on)
 {
 	me->signals = on;
+}
+
+void sched_stops(bool on)
+{
+	me->stops = on;
 }
 
 /* ---- tasks ---- */
@@ -509,6 +514,8 @@ void *sched_mmap(void *at, size_t size, int prot, int flags, int fd, off_t off)
 {
 	void *map = mmap(at, size, prot, flags, fd, off);
 
+	if (flags & MAP_FIXED && me && me->stops)
+		sched_pass();
 	for (int i = 0; i < MAPS && map != MAP_FAILED && !(flags & MAP_FIXED); i++)
 		if (!maps[i].at) {
 			maps[i].at = map;

@@ -46,6 +46,8 @@ void sched_direct(uint32_t signal_at, uint32_t change_at);
 uint32_t sched_direct_end(void);
 /* The calling task takes signals from now on, or no more. */
 void sched_signals(bool on);
+/* Others come before the calling task whenever it has put other memory in the place of what it had mapped. */
+void sched_stops(bool on);
 uint64_t sched_random(uint64_t below);
 /* Points passed so far: the order of what happens. */
 uint64_t sched_count(void);

@@ -457,11 +457,25 @@ static void pause_and_resume(void)
 	tfh_resume();
 }
 
+/* Others go on when the old recording's memory is gone, and nothing of a new one is there. */
+static void exec_fails_slowly(void)
+{
+	sched_stops(true);
+	exec_fails();
+	sched_stops(false);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
-} actions[] = {{"early", early_call},	    {"call", one_call},	  {"name", name},  {"flush", flush},
-	       {"pause", pause_and_resume}, {"exec", exec_fails}, {"exit", finish}};
+} actions[] = {{"early", early_call},
+	       {"call", one_call},
+	       {"name", name},
+	       {"flush", flush},
+	       {"pause", pause_and_resume},
+	       {"exec", exec_fails},
+	       {"slow-exec", exec_fails_slowly},
+	       {"exit", finish}};
 
 static struct {
 	uint32_t first, second, signal_at, change_at, points;
