@@ -27,8 +27,10 @@ static int add(struct tfh_host_digests *x, const char *dir, const char *name)
 	x->path = grown;
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
 	x->path[x->n] = strdup(path);
-	x->n += x->path[x->n] != NULL;
-	return x->path[x->n - 1] ? 0 : -ENOMEM;
+	if (!x->path[x->n])
+		return -ENOMEM;
+	x->n++;
+	return 0;
 }
 
 int tfh_host_digests_find(const char *dir, struct tfh_host_digests *out)

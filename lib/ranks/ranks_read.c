@@ -268,19 +268,22 @@ int tfh_ranks_read(struct tfh_ranks *job, char *const *digest, uint32_t n, struc
 	job->host = calloc(n + 1, sizeof(*job->host));
 	job->hosts = n;
 	x.part = calloc(n + 1, sizeof(struct tfh_ranks_rank *));
-	if (!job->host || !x.part)
-		x.rc = -ENOMEM;
-	for (; !x.rc && started + 1 < threads() && started + 1 < n; started++)
+	bool ready = job->host && x.part;
+	x.rc = ready ? 0 : -ENOMEM;
+	for (; ready && started + 1 < threads() && started + 1 < n; started++)
 		if (pthread_create(&thread[started], NULL, read_some, &x))
 			break;
-	if (!x.rc)
+	if (ready)
 		read_some(&x);
 	for (unsigned i = 0; i < started; i++)
 		pthread_join(thread[i], NULL);
 	if (!x.rc)
 		x.rc = join_parts(&x);
-	for (uint32_t i = 0; x.part && i < n; i++)
+	for (uint32_t i = 0; x.part && i < n; i++) {
+		for (uint32_t k = 0; x.rc && x.part[i] && k < job->host[i].ranks; k++)
+			free(x.part[i][k].sample);
 		free(x.part[i]);
+	}
 	free(x.part);
 	if (x.rc)
 		return tfh_err_set(err, x.rc, "%s", x.rc == -ENOMEM ? "out of memory" : x.err.text);
