@@ -92,5 +92,5 @@ uint32_t tfh_import_stream(int64_t *first, int64_t device, int64_t stream)
 	if (stream < 0 || stream > UINT32_MAX)
 		stream = 0;
 	return device == *first ? (uint32_t)stream
-				: (uint32_t)(stream + ((device + 1) & 0xfff) * (1 << 20));
+				: (uint32_t)(stream + (((device & 0xfff) + 1) & 0xfff) * (1 << 20));
 }

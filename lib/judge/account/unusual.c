@@ -130,9 +130,10 @@ void tfh_find_stalls(struct tfh_accounts *accounts)
 		if (ns > 0)
 			v[n++] = (double)ns;
 	}
-	accounts->stall_ns = 0;
-	if (n)
-		accounts->stall_ns = TFH_ACCOUNT_STALL_TIMES * (int64_t)tfh_select(v, n, n / 2);
+	int64_t usual = n ? (int64_t)tfh_select(v, n, n / 2) : 0;
+	accounts->stall_ns = usual < INT64_MAX / TFH_ACCOUNT_STALL_TIMES
+				     ? TFH_ACCOUNT_STALL_TIMES * usual
+				     : INT64_MAX;
 	TFH_EACH (i, n ? accounts->loops->window.n : 0)
 		if (length(accounts, i) > accounts->stall_ns)
 			at[slow++] = i;
