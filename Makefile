@@ -73,7 +73,8 @@ BASE_C := -std=gnu11$(ALIKE) -D_GNU_SOURCE -Ilib -Iinclude $(WARN_C) $(SAN_FLAGS
 CUDA_C := $(addprefix -isystem ,$(CUDA_INC))
 
 FLAGS_job := $(BASE_C) -fPIC -fvisibility=hidden -fno-semantic-interposition -ftls-model=initial-exec $(CUDA_C)
-FLAGS_core := $(BASE_C) -fPIE
+# Times of a damaged file may be any numbers, so their sums wrap; UBSan is to see overflows in what is not damaged.
+FLAGS_core := $(BASE_C) -fPIE $(if $(findstring undefined,$(SAN)),,-fwrapv)
 FLAGS_shared := $(BASE_C) -fPIC -fno-semantic-interposition
 FLAGS_sim := $(BASE_C) -fPIC -fno-semantic-interposition $(CUDA_C)
 FLAGS_sched := $(BASE_C) -iquote tests/torture/sched -include tests/torture/sched/points.h
