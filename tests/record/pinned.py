@@ -9,8 +9,8 @@ import sys
 
 BUILD, SRC, TMP = os.environ["TFH_BUILD"], os.environ["TFH_SRC"], os.environ["TFH_TMP"]
 cores = sorted(os.sched_getaffinity(0))
-if len(cores) < 2:
-    print("needs two processors")
+if len(cores) < 2 or os.environ.get("TFH_SAN") in ("address", "thread"):
+    print("needs two processors, and a recorder that can be loaded into Python")
     sys.exit(77)
 JOB = """import sys; sys.path.insert(0, sys.argv[1])
 import json, os, time
