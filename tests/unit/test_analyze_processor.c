@@ -91,18 +91,22 @@ static void test_iterator_each_step(void **state)
 }
 
 /* PyTorch without a loader: an optimizer's step ends a step. Two models that are trained in turn are one step, which
- * the lengths of their backward passes show; work in every second step is none. */
+ * the lengths of their backward passes show, or their number, however long they are; work in every second step is none. */
 static void test_models_in_turn(void **state)
 {
+	enum { ALONE, BY_LENGTH, BY_NUMBER, TURNS };
+
 	(void)state;
-	for (int turns = 0; turns < 2; turns++) {
+	for (int turns = ALONE; turns < TURNS; turns++) {
 		struct gen *g = gen_new();
 		double t = 0;
 
 		g->name[TFT_NAME_STRING][3] = "Optimizer.step#SGD.step";
 		g->name[TFT_NAME_OP][1] = "Engine::execute";
 		for (int i = 0; i < 80; i++) {
-			double back = i % 2 && turns ? 1 : 2 + 0.01 * (i * 7 % 5);
+			double back = i % 2 && turns == BY_LENGTH ? 1 : 2 + 0.01 * (i * 7 % 5);
+			if (i % 2 && turns == BY_NUMBER)
+				gen_call(g, 0, TFH_FN_torch_backward, t + 0.5, t + 0.52)->w[0] = 1;
 			gen_call(g, 0, TFH_FN_torch_backward, t + 1, t + 1 + back)->w[0] = 1;
 			struct tfh_event *ev =
 				gen_call(g, 0, TFH_FN_torch_range, t + 1 + back, t + 1.5 + back);

@@ -147,30 +147,41 @@ static const char *short_name(const struct tfh_facts *facts, uint32_t name)
 	return n ? tfh_arena_text(facts->arena, "%.*s", n < 60 ? (int)n : 60, s) : s;
 }
 
-/* Time of the backward passes, or other functions, in a mark's window. *at: the first one that may be in it. */
-static int64_t executed(const struct tfh_facts *facts, const struct tfh_tick *mark, size_t *at)
-{
-	int64_t ns = 0;
+/* The backward passes, or other functions, of a mark's window. */
+struct passes {
+	size_t n;
+	int64_t ns;
+};
 
-	for (; *at < facts->exec.n && facts->exec.v[*at].t1 <= mark->t1; ++*at)
-		if (facts->exec.v[*at].t0 >= mark->t0)
-			ns += facts->exec.v[*at].t1 - facts->exec.v[*at].t0;
-	return ns;
+/* *at: the first one that may be in the window. */
+static struct passes executed(const struct tfh_facts *facts, const struct tfh_tick *mark,
+			      size_t *at)
+{
+	struct passes p = {0};
+
+	for (; *at < facts->exec.n && facts->exec.v[*at].t1 <= mark->t1; ++*at) {
+		if (facts->exec.v[*at].t0 < mark->t0)
+			continue;
+		p.n++;
+		p.ns += facts->exec.v[*at].t1 - facts->exec.v[*at].t0;
+	}
+	return p;
 }
 
 /* Two models that are trained in turn (a generator and a discriminator) have an optimizer each, and one step: their
- * backward passes are long and short by turns. Work in every second step besides training does not change those. */
+ * backward passes are more and fewer, or long and short, by turns. Work in every second step besides training does not
+ * change those. */
 static void join_turns(const struct tfh_facts *facts, struct tfh_loops *loops)
 {
 	struct tfh_tick *m = loops->mark.v;
-	int64_t before = 0, ns;
+	struct passes before = {0}, p;
 	size_t at = 0, n = loops->mark.n, longer[2] = {0}, kept = 0;
 
-	for (size_t i = 0; i < n; i++, before = ns) {
-		ns = executed(facts, &m[i], &at);
-		if (!ns)
+	for (size_t i = 0; i < n; i++, before = p) {
+		p = executed(facts, &m[i], &at);
+		if (!p.ns)
 			return;
-		longer[i % 2] += i && ns > before;
+		longer[i % 2] += i && (p.n != before.n ? p.n > before.n : p.ns > before.ns);
 	}
 	size_t most = longer[0] > longer[1] ? longer[0] : longer[1],
 	       least = longer[0] + longer[1] - most;
