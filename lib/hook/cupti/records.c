@@ -238,6 +238,14 @@ static void call(const uint8_t *r)
 	row->result = u32(r, 36);
 }
 
+/* Whether CUPTI itself caused an overhead that it reports: flushing buffers, instrumentation, resources, requests for
+ * buffers. The others (compiling, loading modules, a launch that waits for room in the queue) occur without it, too. */
+static bool is_own_work(uint32_t kind)
+{
+	kind >>= 16;
+	return (kind >= 1 && kind <= 3) || kind == 7;
+}
+
 static void one(const uint8_t *r)
 {
 	struct tft_gpu_row row = {0}, *place;
@@ -248,7 +256,7 @@ static void one(const uint8_t *r)
 		return;
 	}
 	if (u32(r, 0) == TFH_ACT_OVERHEAD) {
-		if (u64(r, 32) > u64(r, 24))
+		if (is_own_work(u32(r, 4)) && u64(r, 32) > u64(r, 24))
 			counts.overhead_ns += u64(r, 32) - u64(r, 24);
 		return;
 	}

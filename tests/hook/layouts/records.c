@@ -204,8 +204,13 @@ static void others(void)
 		CUpti_Activity##type r;                                                            \
 		memset(&r, 0xa5, sizeof(r));                                                       \
 		r.kind = CUPTI_ACTIVITY_KIND_OVERHEAD;                                             \
+		r.overheadKind = CUPTI_ACTIVITY_OVERHEAD_CUPTI_INSTRUMENTATION;                    \
 		r.start = 1000, r.end = 1700;                                                      \
 		counts.overhead_ns = 0;                                                            \
+		one((const uint8_t *)&r);                                                          \
+		IS(#type, counts.overhead_ns, 700);                                                \
+		/* what also occurs without CUPTI is no cost of recording: COMMAND_BUFFER_FULL */  \
+		r.overheadKind = (CUpti_ActivityOverheadKind)(6 << 16);                            \
 		one((const uint8_t *)&r);                                                          \
 		IS(#type, counts.overhead_ns, 700);                                                \
 	} while (0)
