@@ -1,6 +1,6 @@
 /* The report names the call site that takes most of the time of a cause, copies by function, and
  * names none if no backtraces were recorded. The verdict's place is the line that makes those calls; a line that calls several of
- * the driver's functions only passes calls on. */
+ * the driver's functions for several callers only passes calls on. */
 #include "judge/account/account.h"
 #include "devgen.h"
 
@@ -85,8 +85,8 @@ static uint32_t lines(void *arg, uint32_t process, uint32_t stack, struct tfh_mo
 	return 2;
 }
 
-/* Steps of a blocking copy of 6 ms, before which the CPU clock was read at the same line, and a wait. */
-static struct tfh_result *copies(bool waits_by_it)
+/* Steps of a blocking copy of 6 ms, before which the CPU clock was read at the same line, and a wait at that stack. */
+static struct tfh_result *copies(uint32_t wait)
 {
 	struct dg *d = dg_new();
 	struct tfh_result *r = NULL;
@@ -103,7 +103,7 @@ static struct tfh_result *copies(bool waits_by_it)
 		for (int k = 0; k < 4; k++)
 			dg_launch(d, 0, 1, 0.3);
 		dg_sync(d, 0, 1);
-		d->g->ev[d->g->n - 1].stack = waits_by_it ? 2 : 0;
+		d->g->ev[d->g->n - 1].stack = wait;
 	}
 	struct tfh_feed *f = dg_feed(d);
 	f->site = site;
@@ -119,17 +119,21 @@ static struct tfh_result *copies(bool waits_by_it)
 static void test_line_of_copies(void **state)
 {
 	(void)state;
-	struct tfh_result *r = copies(false);
+	struct tfh_result *r = copies(0);
 
 	assert_string_equal(r->found.line.function, "Device.call");
 	assert_int_equal(r->found.line.line, 12);
 	assert_int_equal(r->found.line.looks, 0);
 	assert_non_null(gen_says(r, "called from device.py:12 Device.call"));
 	tfh_result_free(r);
-	r = copies(true);
+	r = copies(2);
 	assert_string_equal(r->found.line.function, "send");
 	assert_int_equal(r->found.line.line, 40);
 	assert_non_null(gen_says(r, "called from train.py:40 send"));
+	tfh_result_free(r);
+	/* A line that copies and waits for the copy does so by itself. */
+	r = copies(1);
+	assert_string_equal(r->found.line.function, "Device.call");
 	tfh_result_free(r);
 }
 

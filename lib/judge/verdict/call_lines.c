@@ -30,22 +30,24 @@ static uint32_t frames_of(const struct tfh_accounts *accounts, uint32_t stack,
 				 : 0;
 }
 
-/* Whether a line itself calls a function other than fn. */
+/* Whether a line, called from another line than here, itself calls a function other than fn. */
 static bool calls_another(const struct tfh_accounts *accounts, const struct tfh_site_use *site,
-			  const struct tfh_model_line *line, const struct tfh_fn_info *fn)
+			  const struct tfh_model_line line[2], const struct tfh_fn_info *fn)
 {
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
 
 	for (int i = 0; i < TFH_ACCOUNT_SITES; i++)
 		if (site[i].stack && site[i].fn != fn &&
-		    frames_of(accounts, site[i].stack, frame) && tfh_same_line(&frame[0], line))
+		    frames_of(accounts, site[i].stack, frame) > 1 &&
+		    tfh_same_line(&frame[0], &line[0]) && !tfh_same_line(&frame[1], &line[1]))
 			return true;
 	return false;
 }
 
-/* Whether several functions of the driver are called from the line. Such a line only passes calls on; users of ctypes
- * have one. */
-static bool passes_on(const struct tfh_accounts *accounts, const struct tfh_model_line *line,
+/* Whether the innermost line only passes calls on, as users of ctypes have one: several functions of the driver are
+ * called from it, for several callers. A line that does so for one caller does it by itself: x.to("cuda") copies and
+ * waits for the copy. */
+static bool passes_on(const struct tfh_accounts *accounts, const struct tfh_model_line line[2],
 		      const struct tfh_fn_info *fn)
 {
 	const struct tfh_site_use *site[] = {accounts->wait_site, accounts->alloc_site,
@@ -70,7 +72,7 @@ static int add_site(struct call_lines *x, const struct tfh_site_use *s)
 	at = tfh_role_lead(frame, n, TFH_ROLE_NONE, &callee);
 	/* the sites of pauses (HOST_LAUNCH) have no function to compare */
 	if (!at && n > 1 && !frame[1].library && x->cause != TFH_CAUSE_HOST_LAUNCH &&
-	    passes_on(x->accounts, &frame[0], s->fn))
+	    passes_on(x->accounts, frame, s->fn))
 		at = 1;
 	x->ns += s->ns;
 	if (frame[at].library)
