@@ -90,9 +90,9 @@ static size_t word_length(const char *text)
 }
 
 /* Wraps a text into lines that begin with `rest`. `column` columns of the first line are already used. If the
- * text takes more than `lines` lines (0: no limit), the last one ends with dots. */
-static void wrap(const struct tfh_page *page, size_t column, const char *rest, const char *text,
-		 size_t lines)
+ * text takes more than `lines` lines (0: no limit), the last one ends with dots. Returns what of the text is left. */
+static const char *wrap(const struct tfh_page *page, size_t column, const char *rest,
+			const char *text, size_t lines)
 {
 	const size_t columns = tfh_page_columns(page);
 	bool begun = false;
@@ -132,6 +132,7 @@ static void wrap(const struct tfh_page *page, size_t column, const char *rest, c
 		text += strspn(text, " ");
 	}
 	tfh_print(page->out, "%s\n", *text ? " .." : "");
+	return text;
 }
 
 void tfh_wrap_from(const struct tfh_page *page, size_t column, const char *rest, const char *text)
@@ -145,8 +146,47 @@ void tfh_wrap(const struct tfh_page *page, const char *first, const char *rest, 
 	wrap(page, strlen(first), rest, text, 0);
 }
 
+struct dry_run {
+	size_t column;
+	const char *rest, *text;
+	size_t *left; /* bytes of the text that do not fit */
+};
+
+static void try_wrap(const struct tfh_page *page, const void *arg)
+{
+	const struct dry_run *d = arg;
+
+	*d->left = strlen(wrap(page, d->column, d->rest, d->text, page->style.lines));
+}
+
+/* The end of the last clause within the first `fits` bytes of a text, after its comma or semicolon; 0: only a short
+ * part of them ends with one. */
+static size_t last_clause(const char *text, size_t fits)
+{
+	size_t end = 0;
+
+	for (size_t i = 1, depth = 0; i < fits; i++) {
+		depth += text[i - 1] == '(';
+		depth -= text[i - 1] == ')' && depth;
+		if (text[i] == ' ' && !depth && (text[i - 1] == ',' || text[i - 1] == ';'))
+			end = i;
+	}
+	return 3 * end > 2 * fits ? end : 0;
+}
+
 void tfh_wrap_most(const struct tfh_page *page, size_t column, const char *rest, const char *text)
 {
+	size_t left = 0;
+	struct dry_run dry = {column, rest, text, &left};
+	char shorter[1024];
+
+	if (page->style.lines)
+		free(tfh_in_memory(page, try_wrap, &dry));
+	size_t clause = left ? last_clause(text, strlen(text) - left) : 0;
+	if (clause && clause + sizeof(" ..") <= sizeof(shorter)) {
+		snprintf(shorter, sizeof(shorter), "%.*s ..", (int)clause, text);
+		text = shorter;
+	}
 	wrap(page, column, rest, text, page->style.lines);
 }
 

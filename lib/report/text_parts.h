@@ -34,7 +34,8 @@ size_t tfh_page_columns(const struct tfh_page *page);
 
 /* Wraps text at the page's width, with `first` before the first line and `rest` before the others.
  * tfh_wrap_from() continues a line of which `column` columns are already written. tfh_wrap_most() does so in
- * at most as many lines as the style allows a row; if the text is longer, the last line ends with dots. */
+ * at most as many lines as the style allows a row; a longer text ends with dots, after a whole clause if one ends near
+ * there. */
 void tfh_wrap(const struct tfh_page *page, const char *first, const char *rest, const char *text);
 void tfh_wrap_from(const struct tfh_page *page, size_t column, const char *rest, const char *text);
 void tfh_wrap_most(const struct tfh_page *page, size_t column, const char *rest, const char *text);
@@ -57,6 +58,10 @@ const char *tfh_part_words(enum tfh_part part);
 double tfh_least_step(const struct tfh_result *r, const struct tfh_whatif *w);
 /* run_tree.c: the name of all parts of the run of one kind, at most 15 columns. */
 const char *tfh_branch_words(enum tfh_branch kind);
+/* What part i of the run's tree is shown as: the loop of the steps as steps. Whether it is not shown, being all that is
+ * known of the inside of such a step. */
+enum tfh_branch tfh_branch_shown(const struct tfh_result *r, uint32_t i);
+bool tfh_branch_hidden(const struct tfh_result *r, uint32_t i);
 /* text_verdict.c: mean time of a step; time of the run, NAN if the trace covers only part of it. */
 double tfh_step_s(const struct tfh_result *r);
 double tfh_run_s(const struct tfh_result *r);

@@ -290,7 +290,9 @@ static const struct tfh_whatif *row_of(const struct tfh_page *page, uint32_t i, 
 		removed_words(r->whatif[i].remove, label, size);
 		return &r->whatif[i];
 	}
-	snprintf(label, size, "no %.20s", page->words->place[i - r->n_whatif]);
+	char name[48];
+	snprintf(label, size, "no %s",
+		 tfh_fmt_cut(name, sizeof(name), page->words->place[i - r->n_whatif], 21));
 	return &r->place[i - r->n_whatif].gain;
 }
 

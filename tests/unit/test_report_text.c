@@ -302,6 +302,30 @@ static void one_screen(const char *text)
 	lines_fit(text);
 }
 
+static void print_list(FILE *out, const struct tfh_result *r)
+{
+	struct tfh_wording words = fixture_words(r);
+	struct tfh_style style = {0};
+
+	words.text =
+		"34 % of the computing is matrix products with tensor cores, 21 % elementwise "
+		"operations, 17 % copies and conversions of type, 9 % normalisation (of two kinds, and more)";
+	tfh_report_screen(out, &words, &style);
+}
+
+/* A list that is too long ends with a whole item. */
+static void list_is_whole(void **state)
+{
+	(void)state;
+	struct tfh_result r = fixture();
+	char *text = fixture_print(print_list, &r);
+
+	if (!strstr(text, "operations, 17 % copies and conversions of type, ..\n"))
+		fail_msg("%s", text);
+	lines_fit(text);
+	free(text);
+}
+
 /* What there is no room for is left out whole: no line of what the result rests on ends in dots. */
 static void sure_is_whole(void **state)
 {
@@ -435,6 +459,7 @@ int main(void)
 		cmocka_unit_test(short_verdict),       cmocka_unit_test(empty_result),
 		cmocka_unit_test(screen_is_one),       cmocka_unit_test(gain_without_bound),
 		cmocka_unit_test(balanced_screen),     cmocka_unit_test(sure_is_whole),
+		cmocka_unit_test(list_is_whole),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
