@@ -6,6 +6,7 @@
 
 #include "base/print.h"
 #include "report/text_parts.h"
+#include "report/words/words.h"
 
 /* Words for one and for several parts of a kind (%s is their number), and a short name for all of them. */
 static const struct {
@@ -36,14 +37,29 @@ static bool is_loop(const struct tfh_part_of_run *p)
 	return p->kind >= TFH_BRANCH_EPOCH && p->kind <= TFH_BRANCH_STEP;
 }
 
-static void label(char *out, size_t size, const struct tfh_part_of_run *p)
+enum tfh_branch tfh_branch_shown(const struct tfh_result *r, uint32_t i)
 {
-	const char *many = words[p->kind].many;
+	return i && i == tfh_loop_of_steps(r) ? TFH_BRANCH_STEP : r->tree[i].kind;
+}
+
+bool tfh_branch_hidden(const struct tfh_result *r, uint32_t i)
+{
+	const struct tfh_part_of_run *p = &r->tree[i];
+	bool alone =
+		i == p->parent + 1 && (i + 1 == r->n_tree || r->tree[i + 1].parent != p->parent);
+
+	return i && alone && p->kind == TFH_BRANCH_BETWEEN && p->parent &&
+	       p->parent == tfh_loop_of_steps(r);
+}
+
+static void label(char *out, size_t size, const struct tfh_part_of_run *p, enum tfh_branch kind)
+{
+	const char *many = words[kind].many;
 	char count[TFH_TEXT];
 
 	tfh_fmt_count(count, p->count);
 	if (p->count == 1 || !many)
-		snprintf(out, size, "%s", words[p->kind].one);
+		snprintf(out, size, "%s", words[kind].one);
 	else if (is_loop(p))
 		snprintf(out, size, "%s %s", count, many + strlen("%s "));
 	else
@@ -86,9 +102,9 @@ void tfh_text_tree(const struct tfh_page *page)
 		const struct tfh_part_of_run *p = &r->tree[i];
 		double share = p->wall_s / r->tree[0].wall_s;
 		int indent = (int)(2 * depth_of(r, i));
-		if (share < TFH_REPORT_RUN_SHARE || indent > 12)
+		if (share < TFH_REPORT_RUN_SHARE || indent > 12 || tfh_branch_hidden(r, i))
 			continue;
-		label(text, sizeof(text), p);
+		label(text, sizeof(text), p, tfh_branch_shown(r, i));
 		note(more, sizeof(more), p);
 		tfh_print(page->out, "%*s%-*s %8s %3.0f %%%s\n", indent, "", 36 - indent, text,
 			  tfh_fmt_time(time, p->wall_s), share * 100, more);

@@ -77,7 +77,7 @@ static void test_less_than_computing(void **state)
 	assert_non_null(gen_remark(r, "ready to run, but waited for a CPU"));
 	r->found.contended.busy = 2;
 	r->found.contended.own = 0.25;
-	assert_non_null(gen_remark(r, "0.25 by this job, 1.75 by other programs"));
+	assert_non_null(gen_remark(r, "0.25 by this job, 1.75 by others"));
 	tfh_result_free(r);
 }
 

@@ -133,7 +133,7 @@ static void test_computing_line(void **state)
 						.callee = "fsync",
 						.callee_file = "<builtin>"};
 	assert_string_equal(tfh_verdict_line(&w.said),
-			    "save, log.py:7: all 50 ms, +-1.00 ms, in fsync()");
+			    "save, log.py:7: all 50.0 ms, +-1.0 ms, in fsync()");
 	tfh_wording_free(&w.said);
 }
 
@@ -208,7 +208,7 @@ static void test_times(void **state)
 	static const struct {
 		double s;
 		const char *text;
-	} row[] = {{4.54e-4, "454 us"}, {2.054e-3, "2.05 ms"}, {0.0187, "19 ms"},
+	} row[] = {{4.54e-4, "454 us"}, {2.054e-3, "2.05 ms"}, {0.0187, "18.7 ms"},
 		   {0.9991, "999 ms"},	{0.9999, "1.00 s"},    {2.33, "2.33 s"},
 		   {57.06, "57.1 s"}};
 	struct words w;
@@ -216,6 +216,9 @@ static void test_times(void **state)
 	begin(&w, TFH_CLASS_BALANCED, TFH_CAUSE_NONE);
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
 		assert_string_equal(tfh_phrase_time(&w.said, row[i].s), row[i].text);
+	assert_string_equal(tfh_phrase_error(&w.said, 4.54e-4), "454 us");
+	assert_string_equal(tfh_phrase_error(&w.said, 1.468e-3), "1.5 ms");
+	assert_string_equal(tfh_phrase_error(&w.said, 0.0264), "26 ms");
 	tfh_wording_free(&w.said);
 }
 
@@ -321,6 +324,128 @@ static void test_kinds_of_kernels(void **state)
 	}
 }
 
+/* What a launch-bound step is told fits the job: PyTorch's has a compiler, a compiled one has used it, and a step that reads
+ * values back cannot be queued ahead. */
+static void test_launch_advice(void **state)
+{
+	(void)state;
+	struct words w;
+	struct tfh_transfer t = {.fn = "cuMemcpyDtoHAsync_v2", .dir = TFH_DIR_D2H};
+
+	for (int k = 0; k < 5; k++) {
+		begin(&w, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_LAUNCH);
+		w.r.found.torch = k > 0;
+		w.r.transfers = &t;
+		w.r.n_transfers = 1;
+		t.calls_per_step = k == 3 ? 40 : 1;
+		t.bytes_per_step = 4 * t.calls_per_step;
+		if (k == 2)
+			w.kernel[1].name = "triton_poi_fused_relu_0";
+		if (k == 4)
+			w.r.found.cpu_only = true;
+		tfh_explain_cause(&w.said);
+		const char *todo = w.said.advice[0].todo;
+		assert_true((strstr(todo, "torch.compile") != NULL) == (k == 1 || k == 4));
+		assert_true((strstr(todo, "it is compiled: ") != NULL) == (k == 2));
+		assert_true((strstr(todo, ".item()") && strstr(todo, "each of 40 a step")) ==
+			    (k == 3));
+		assert_null(strstr(todo, "tf."));
+		assert_true(strlen(todo) <= 160);
+		tfh_wording_free(&w.said);
+	}
+}
+
+/* Computing that is matrix products on tensor cores is not sent to a compiler, nor is PyTorch's to XLA; of one kernel, the
+ * advice is about that kernel. */
+static void test_compute_advice(void **state)
+{
+	(void)state;
+	struct words w;
+
+	for (int k = 0; k < 4; k++) {
+		begin(&w, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_DENSE);
+		w.r.found.torch = k > 0;
+		w.kernel[0].share_of_busy = k == 3 ? 1 : 0.3;
+		w.r.n_kernels = k == 3 ? 1 : 2;
+		w.r.families[0] = (struct tfh_family_time){TFH_FAMILY_MATMUL_TENSOR, 2, 6e-3, 0.6};
+		w.r.n_families = k == 2;
+		tfh_explain_cause(&w.said);
+		tfh_explain_kernels(&w.said);
+		assert_int_equal(w.said.n_advice, 1);
+		const char *todo = w.said.advice[0].todo;
+		assert_true((strstr(todo, "XLA") != NULL) == (k == 0));
+		assert_true((strstr(todo, "torch.compile") != NULL) == (k < 2));
+		assert_true((strstr(todo, "tensor cores already") != NULL) == (k == 2));
+		assert_true((strstr(todo, "Nsight Compute") != NULL) == (k == 3));
+		tfh_wording_free(&w.said);
+	}
+}
+
+/* What an input pipeline could deliver is told where it is the next limit; where it is the limit, what reading ahead gains. */
+static void test_supply(void **state)
+{
+	static const struct {
+		enum tfh_class cls;
+		double headroom;
+		const char *says;
+	} row[] = {{TFH_CLASS_COMPUTE_BOUND, 1.04, NULL},
+		   {TFH_CLASS_COMPUTE_BOUND, 1.3,
+		    "feed steps 1.3 times as fast: a batch takes 20.5 ms"},
+		   {TFH_CLASS_COMPUTE_BOUND, 150, NULL},
+		   {TFH_CLASS_INPUT_BOUND, 1.1, "reads ahead would make steps 1.1 times as fast"}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+		struct words w;
+		begin(&w, row[i].cls, TFH_CAUSE_NONE);
+		w.r.supply = (struct tfh_supply){.basis = TFH_SUPPLY_ON_REQUEST,
+						 .period_s = 0.02046,
+						 .headroom = row[i].headroom};
+		tfh_note_supply(&w.said);
+		assert_int_equal(w.said.n_remark, row[i].says != NULL);
+		if (row[i].says && !strstr(w.said.remark[0], row[i].says))
+			fail_msg("%s", w.said.remark[0]);
+		tfh_wording_free(&w.said);
+	}
+}
+
+/* A module that is loaded late is told if that takes time; samples never add up to more than a part of the run; the long file
+ * name of compiled code is shortened, its number not. */
+static void test_small_things(void **state)
+{
+	(void)state;
+	struct words w;
+
+	for (int k = 0; k < 2; k++) {
+		begin(&w, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_NONE);
+		w.r.pattern.recompiles = 1;
+		w.r.pattern.recompile_s = k ? 0.02 : 0.005;
+		w.r.found.start[0].kind = w.r.found.start[1].kind = TFH_BRANCH_NONE;
+		tfh_note_steps(&w.said);
+		assert_int_equal(w.said.n_remark, k);
+		if (k)
+			assert_non_null(strstr(w.said.remark[0], "1 module was loaded"));
+		w.r.found.start[0] = (struct tfh_seen_start){
+			.kind = TFH_BRANCH_STARTUP, .wall_s = 1, .looks = 100, .n_line = 1};
+		w.r.found.start[0].line[0] = (struct tfh_start_line){.file = "/job/a.py",
+								     .function = "step",
+								     .line = 3,
+								     .share = 1.07,
+								     .looks = 100};
+		assert_string_equal(tfh_start_seen(&w.said, TFH_BRANCH_STARTUP),
+				    "100 % in step (a.py:3)");
+		w.r.found.line = (struct tfh_seen_line){
+			.file = "/tmp/csnfohpspodwzweoe2pc7ms2zba5p6bftyt2a54vl6rvqcvfarah.py",
+			.function = "call",
+			.line = 310,
+			.s_per_step = 1,
+			.of_s = 1};
+		assert_string_equal(tfh_verdict_line(&w.said),
+				    "call, csnfohpspodwzwe..l6rvqcvfarah.py:310");
+		tfh_wording_free(&w.said);
+	}
+}
+
 /* Rounds that are the verdict's steps are steps whole, however often calls recur within them; time between loops of
  * other rounds stays that. */
 static void test_spent_in_steps(void **state)
@@ -344,6 +469,17 @@ static void test_spent_in_steps(void **state)
 	assert_float_equal(tfh_spent(&r, TFH_BRANCH_BETWEEN), 6, 1e-9);
 	r.steps.total = tree[3].count = 80; /* one inner round each */
 	assert_float_equal(tfh_spent(&r, TFH_BRANCH_STEP), 3, 1e-9);
+	/* Some steps may be rounds of a loop around theirs, if the others are as long. */
+	tree[3].kind = TFH_BRANCH_LOOP;
+	tree[3].count = 77;
+	tree[4] = (struct tfh_part_of_run){
+		.kind = TFH_BRANCH_BETWEEN, .parent = 3, .count = 77, .wall_s = 3};
+	tree[2].count = 3;
+	r.steps.count = 80;
+	r.steps.total_s = 3.2;
+	assert_float_equal(tfh_spent(&r, TFH_BRANCH_STEP), 3, 1e-9);
+	r.steps.total_s = 8;
+	assert_float_equal(tfh_spent(&r, TFH_BRANCH_STEP), 0, 1e-9);
 }
 
 /* A run without a verdict asks for a longer one; of a job that failed, it says how, and asks for none. */
@@ -389,6 +525,10 @@ int main(void)
 		cmocka_unit_test(test_copies_of_cause),
 		cmocka_unit_test(test_copy_of_some_steps),
 		cmocka_unit_test(test_kinds_of_kernels),
+		cmocka_unit_test(test_launch_advice),
+		cmocka_unit_test(test_compute_advice),
+		cmocka_unit_test(test_supply),
+		cmocka_unit_test(test_small_things),
 		cmocka_unit_test(test_spent_in_steps),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,8 +27,10 @@ static void write_tree(const struct tfh_sheet *s)
 		       "<|<executes|times|entered|begins|takes|of the run|<");
 	for (uint32_t i = 0; i < r->n_tree; i++) {
 		const struct tfh_part_of_run *p = &r->tree[i];
-		const char *words = tfh_branch_words(p->kind);
+		const char *words = tfh_branch_words(tfh_branch_shown(r, i));
 		unsigned depth = depth_of(r, i);
+		if (tfh_branch_hidden(r, i))
+			continue;
 		tfh_html(s->out, "<tr><th scope=\"row\" class=\"d%u\">%s</th>",
 			 depth < 8 ? depth : 8, *words ? words : "the run");
 		tfh_html_text(s->out, p->name);

@@ -335,6 +335,50 @@ static void explain_code(struct tfh_wording *w, const char *time)
 	advise(w, row[i].cause, w->text, todo, row[i].remove);
 }
 
+/* Whether torch.compile made kernels of the step: its names begin with triton_, and tell what it fused. */
+static bool is_compiled(const struct tfh_result *r)
+{
+	for (uint32_t i = 0; i < r->n_kernels; i++)
+		if (!strncmp(r->kernels[i].name, "triton_", 7) &&
+		    strstr(r->kernels[i].name, "_fused_"))
+			return true;
+	return false;
+}
+
+/* Values that the step reads back one by one, as .item() does; NULL: few of them. */
+static const struct tfh_transfer *values_read(const struct tfh_result *r)
+{
+	for (uint32_t i = 0; i < r->n_transfers; i++) {
+		const struct tfh_transfer *t = &r->transfers[i];
+		if (t->dir == TFH_DIR_D2H && t->calls_per_step >= TFH_REPORT_READS &&
+		    t->bytes_per_step < TFH_VALUE_BYTES * t->calls_per_step)
+			return t;
+	}
+	return NULL;
+}
+
+/* NULL for the usual advice. */
+static const char *launch_advice(struct tfh_wording *w)
+{
+	const struct tfh_result *r = w->r;
+	const struct tfh_transfer *read = values_read(r);
+
+	if (r->found.cpu_only)
+		return r->found.torch ? "compile the step (torch.compile), or use larger batches"
+				      : "run the step in one tf.function";
+	if (read)
+		return tfh_phrase(w,
+				  "read values (.item(), .numpy()) less often: after each of %.0f "
+				  "a step the device waits for the next launch; then capture the "
+				  "step in a graph",
+				  read->calls_per_step);
+	if (is_compiled(r))
+		return "it is compiled: capture more of it in a graph (mode=\"reduce-overhead\", the optimizer, too), or use larger batches";
+	return r->found.torch
+		       ? "compile the step into CUDA graphs (torch.compile, mode=\"reduce-overhead\"), or use larger batches"
+		       : NULL;
+}
+
 static void explain_launches(struct tfh_wording *w, const char *time)
 {
 	const struct tfh_result *r = w->r;
@@ -347,8 +391,7 @@ static void explain_launches(struct tfh_wording *w, const char *time)
 			  ? tfh_phrase(w, "issuing ops one by one takes %s of every step", time)
 			  : tfh_phrase(w, "issuing %.0f launch%s takes %s of every step", calls,
 				       calls == 1 ? "" : "es", time);
-	advise(w, TFH_CAUSE_HOST_LAUNCH, w->text,
-	       w->r->found.cpu_only ? "run the step in one tf.function" : NULL, TFH_REMOVE_LAUNCH);
+	advise(w, TFH_CAUSE_HOST_LAUNCH, w->text, launch_advice(w), TFH_REMOVE_LAUNCH);
 }
 
 static void explain_callbacks(struct tfh_wording *w, const char *time)
@@ -423,6 +466,27 @@ static void explain_communication(struct tfh_wording *w)
 	advise(w, v->cause, w->text, NULL, TFH_REMOVE_COMMUNICATION);
 }
 
+/* What else than the usual can be done about computing that no kind of kernel explains; NULL: nothing. */
+static const char *compute_advice(const struct tfh_result *r)
+{
+	double dense = 0;
+
+	for (uint32_t i = 0; i < r->n_families; i++)
+		if (r->families[i].family == TFH_FAMILY_MATMUL_TENSOR ||
+		    r->families[i].family == TFH_FAMILY_CONVOLUTION_TENSOR)
+			dense += r->families[i].share_of_busy;
+	if (dense > TFH_REPORT_KERNEL_SHARE)
+		return "most of it runs on tensor cores already: smaller types (FP8), less to compute, or more devices";
+	return r->found.torch ? "faster kernels (lower precision, torch.compile), or more devices"
+			      : NULL;
+}
+
+/* Whether all computing is one kernel. Advice about that one takes the place of the class's. */
+static bool is_one_kernel(const struct tfh_result *r)
+{
+	return r->steady.tier != 'C' && r->n_kernels == 1 && r->kernels[0].share_of_busy > 0;
+}
+
 static void explain_compute(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
@@ -440,13 +504,15 @@ static void explain_compute(struct tfh_wording *w)
 				     : "the device is busy for %.0f %% of the step",
 		busy);
 	tfh_explain_families(w);
+	const char *todo = v->cause == TFH_CAUSE_COMPUTE_DENSE ? compute_advice(r) : NULL;
 	/* A dominant op has its own line. */
-	if (v->cause != TFH_CAUSE_COMPUTE_DOMINANT_OP)
+	if (v->cause != TFH_CAUSE_COMPUTE_DOMINANT_OP &&
+	    !(v->cause == TFH_CAUSE_COMPUTE_DENSE && is_one_kernel(r)))
 		tfh_advise(
 			w, m.finding,
 			few ? "most of the computing is in kernels with blocks for less than half of the device's multiprocessors"
 			    : w->text,
-			m.todo, TFH_REMOVE_NONE);
+			todo ? todo : m.todo, TFH_REMOVE_NONE);
 }
 
 static const char *kernel_share(struct tfh_wording *w)
@@ -487,7 +553,8 @@ void tfh_explain_kernels(struct tfh_wording *w)
 			explain_computing(w);
 		return;
 	}
-	bool most = r->n_kernels > 1 && r->kernels[0].share_of_busy > TFH_REPORT_KERNEL_SHARE &&
+	bool most = (r->n_kernels > 1 || blamed) &&
+		    r->kernels[0].share_of_busy > TFH_REPORT_KERNEL_SHARE &&
 		    r->kernels[0].share_of_busy * r->breakdown[TFH_PART_COMPUTE].share >=
 			    TFH_BLOCKING_SHARE;
 	if (!most && !blamed)

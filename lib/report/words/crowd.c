@@ -26,6 +26,6 @@ const char *tfh_who_had_cpus(struct tfh_wording *w)
 					"CPUs in use: %.2f by this job, about %.2f by its loader "
 					"workers, %.2f by other programs",
 					c->own, workers, others)
-			   : tfh_phrase(w, "CPUs in use: %.2f by this job, %.2f by other programs",
-					c->own, others);
+			   : tfh_phrase(w, "CPUs in use: %.2f by this job, %.2f by others", c->own,
+					others);
 }

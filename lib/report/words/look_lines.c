@@ -46,6 +46,13 @@ const char *tfh_function_of(struct tfh_wording *w, const char *name)
 		       : at;
 }
 
+const char *tfh_file_words(struct tfh_wording *w, const char *path)
+{
+	char name[64];
+
+	return tfh_phrase(w, "%s", tfh_fmt_cut(name, sizeof(name), tfh_file_of(path), 32));
+}
+
 /* ", in read_csv (pandas/io.py:12)"; a built-in function has no place: ", in fsync()". */
 static const char *called_text(struct tfh_wording *w, const struct tfh_seen_line *l)
 {
@@ -67,20 +74,21 @@ const char *tfh_verdict_line(struct tfh_wording *w)
 
 	if (!l->looks) /* from backtraces of calls */
 		return tfh_phrase(w, "%s, %s:%u%s", tfh_function_of(w, l->function),
-				  tfh_file_of(l->file), l->line, called);
+				  tfh_file_words(w, l->file), l->line, called);
 	return tfh_phrase(w, "%s, %s:%u: %s, +-%s%s", tfh_function_of(w, l->function),
-			  tfh_file_of(l->file), l->line,
+			  tfh_file_words(w, l->file), l->line,
 			  strcmp(time, of) ? tfh_phrase(w, "%s of %s", time, of)
 					   : tfh_phrase(w, "all %s", of),
-			  tfh_phrase_time(w, l->off_s), called);
+			  tfh_phrase_error(w, l->off_s), called);
 }
 
 void tfh_name_places(struct tfh_wording *w)
 {
 	for (uint32_t i = 0; i < w->r->n_place; i++) {
 		const struct tfh_place_gain *g = &w->r->place[i];
-		w->place[i] = g->whole ? tfh_function_of(w, g->function)
-				       : tfh_phrase(w, "%s:%u", tfh_file_of(g->file), g->line);
+		w->place[i] = g->whole
+				      ? tfh_function_of(w, g->function)
+				      : tfh_phrase(w, "%s:%u", tfh_file_words(w, g->file), g->line);
 	}
 }
 
@@ -117,7 +125,7 @@ static void workers_line(struct tfh_wording *w)
 		     k->line.file ? tfh_phrase(w, "%s, of which %.0f %% (+-%.0f %%) in %s, %s:%u",
 					       who, 100 * k->line.share, ceil(100 * k->line.off),
 					       tfh_function_of(w, k->line.function),
-					       tfh_file_of(k->line.file), k->line.line)
+					       tfh_file_words(w, k->line.file), k->line.line)
 				  : who);
 }
 

@@ -11,8 +11,15 @@ void tfh_note_supply(struct tfh_wording *w)
 	const struct tfh_supply *s = &w->r->supply;
 	const char *why = "the pipeline only works while a batch is requested";
 
-	if (!(s->headroom > TFH_REPORT_HEADROOM))
+	if (!(s->headroom > TFH_REPORT_HEADROOM) || s->headroom > TFH_REPORT_HEADROOM_FAR)
 		return;
+	if (w->r->steady.cls == TFH_CLASS_INPUT_BOUND && s->basis == TFH_SUPPLY_ON_REQUEST) {
+		tfh_remark(w, tfh_phrase(w,
+					 "making a batch takes %s: one thread that reads ahead "
+					 "would make steps %.3g times as fast",
+					 tfh_phrase_time(w, s->period_s), s->headroom));
+		return;
+	}
 	if (s->basis == TFH_SUPPLY_WAITED)
 		why = tfh_phrase(w, "%" PRIu64 " batches were waited for one after the other",
 				 s->seen);
@@ -20,9 +27,9 @@ void tfh_note_supply(struct tfh_wording *w)
 		why = tfh_phrase(w, "%" PRIu64 " bursts, each from one empty buffer to the next",
 				 s->seen);
 	tfh_remark(w, tfh_phrase(w,
-				 "a batch takes %.2f ms to make (%s): the input pipeline could "
-				 "feed steps %.1f times as fast",
-				 1e3 * s->period_s, why, s->headroom));
+				 "the input pipeline could feed steps %.3g times as fast: a batch "
+				 "takes %s to make (%s)",
+				 s->headroom, tfh_phrase_time(w, s->period_s), why));
 }
 
 static const char *percent(struct tfh_wording *w, double share)
@@ -202,14 +209,12 @@ static void patterns(struct tfh_wording *w)
 					 "the launches of a step repeat %u times inside it: "
 					 "micro-steps or equal layers",
 					 p->inner));
-	if (p->recompiles)
-		tfh_remark(
-			w,
-			tfh_phrase(
-				w,
-				"%" PRIu64 " module(s) were loaded or compiled after "
-				"start-up, %.1f ms in all: new shapes, or functions traced again",
-				p->recompiles, 1e3 * p->recompile_s));
+	if (p->recompiles && p->recompile_s > TFH_REPORT_RUN_SHARE * w->r->steps.total_s)
+		tfh_remark(w, tfh_phrase(w,
+					 "%" PRIu64 " module%s loaded or compiled after start-up, "
+					 "%s in all: new shapes, or functions traced again",
+					 p->recompiles, p->recompiles == 1 ? " was" : "s were",
+					 tfh_phrase_time(w, p->recompile_s)));
 }
 
 static void alike_loops(struct tfh_wording *w)

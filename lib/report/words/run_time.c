@@ -9,15 +9,26 @@ static bool is_leaf(const struct tfh_result *r, uint32_t i)
 	return i + 1 == r->n_tree || r->tree[i + 1].parent != i;
 }
 
-/* The loop whose iterations are the steps of the verdict, although calls recur within them (such as the
- * batches over which a gradient is accumulated); 0: there is none, or its iterations have no loops. */
-static uint32_t loop_of_steps(const struct tfh_result *r)
+/* Whether the rounds of a loop are the verdict's steps: as many (a loop around it may take some of them as its own
+ * rounds, as epochs or checkpoints do), each about as long. */
+static bool are_steps(const struct tfh_result *r, const struct tfh_part_of_run *p)
+{
+	double mean = r->steps.total_s / (double)(r->steps.count ? r->steps.count : 1);
+	double each = p->wall_s / (double)p->count;
+
+	return p->count == r->steps.total ||
+	       (p->count <= r->steps.total &&
+		(double)p->count >= TFH_REPORT_LOOP_PART * (double)r->steps.total &&
+		each < 2 * mean && mean < 2 * each);
+}
+
+uint32_t tfh_loop_of_steps(const struct tfh_result *r)
 {
 	uint32_t loop = 0;
 
 	for (uint32_t i = 1; i < r->n_tree; i++) {
 		const struct tfh_part_of_run *p = &r->tree[i];
-		if (p->count != r->steps.total || p->count < 2)
+		if (p->count < 2 || !are_steps(r, p))
 			continue;
 		if (p->kind == TFH_BRANCH_STEP || p->kind == TFH_BRANCH_TRAIN)
 			return 0;
@@ -36,7 +47,7 @@ static bool is_within(const struct tfh_result *r, uint32_t i, uint32_t loop)
 
 void tfh_spent_all(const struct tfh_result *r, double seconds[TFH_BRANCH_COUNT])
 {
-	uint32_t loop = loop_of_steps(r);
+	uint32_t loop = tfh_loop_of_steps(r);
 
 	memset(seconds, 0, TFH_BRANCH_COUNT * sizeof(seconds[0]));
 	for (uint32_t i = 1; i < r->n_tree; i++) {
@@ -99,6 +110,6 @@ void tfh_note_run(struct tfh_wording *w)
 		return;
 	/* A run that was killed or still runs has not shown most of its steps. */
 	if (r->end == TFH_END_EXIT && steps < TFH_REPORT_RUN_PART * wall)
-		tfh_remark(w, tfh_phrase(w, "these steps are %.0f %% of the run's %s%s",
+		tfh_remark(w, tfh_phrase(w, "the steps are %.0f %% of the run's %s%s",
 					 steps / wall * 100, tfh_phrase_time(w, wall), others(w)));
 }

@@ -1,4 +1,5 @@
 /* What the main thread did before the first step: before the first recorded call, and in start-up. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,17 +20,18 @@ const char *tfh_module_of(struct tfh_wording *w, const char *file)
 /* "71 % importing tensorflow (train.py:3)", "12 % in load (data.py:88)" */
 static const char *one_line(struct tfh_wording *w, const struct tfh_start_line *l)
 {
+	/* samples stand for the intervals between them, which may reach beyond the part */
+	double percent = 100 * fmin(l->share, 1);
 	const char *at = tfh_phrase(w, "%s:%u", tfh_short_file(l->file), l->line);
 
 	if (!strcmp(l->file, "<frozen site>"))
-		return tfh_phrase(w, "%.0f %% starting the interpreter", l->share * 100);
+		return tfh_phrase(w, "%.0f %% starting the interpreter", percent);
 	if (l->imports)
-		return tfh_phrase(w, "%.0f %% importing %s (%s)", l->share * 100,
+		return tfh_phrase(w, "%.0f %% importing %s (%s)", percent,
 				  *l->imports ? tfh_module_of(w, l->imports) : "something", at);
 	if (!strcmp(l->function, "<module>"))
-		return tfh_phrase(w, "%.0f %% at %s", l->share * 100, at);
-	return tfh_phrase(w, "%.0f %% in %s (%s)", l->share * 100, tfh_function_of(w, l->function),
-			  at);
+		return tfh_phrase(w, "%.0f %% at %s", percent, at);
+	return tfh_phrase(w, "%.0f %% in %s (%s)", percent, tfh_function_of(w, l->function), at);
 }
 
 static const char *lines(struct tfh_wording *w, const struct tfh_seen_start *s)
@@ -82,7 +84,8 @@ void tfh_note_start(struct tfh_wording *w)
 		const char *what;
 		if (s->kind == TFH_BRANCH_NONE || s->wall_s < TFH_REPORT_OTHER_SHARE * wall)
 			continue;
-		what = seen(w, s);
+		/* advice about a whole run says it, too */
+		what = w->r->end == TFH_END_EXIT && w->r->steps.count ? "" : seen(w, s);
 		if (*what)
 			tfh_remark(w, tfh_phrase(w, "%s (%s): %s", part,
 						 tfh_phrase_time(w, s->wall_s), what));

@@ -44,7 +44,7 @@ const char *tfh_called_from(struct tfh_wording *w, const char *fn, const char *w
 	bool callee = l->callee && l->callee_line;
 	return tfh_phrase(w,
 			  callee ? "%s called from %s:%u %s > %s:%u %s" : "%s called from %s:%u %s",
-			  fn, tfh_file_of(l->file), l->line, tfh_function_of(w, l->function),
+			  fn, tfh_file_words(w, l->file), l->line, tfh_function_of(w, l->function),
 			  callee ? tfh_short_file(l->callee_file) : "", l->callee_line, l->callee);
 }
 

@@ -21,9 +21,19 @@ const char *tfh_phrase_time(struct tfh_wording *w, double s)
 		return tfh_phrase(w, "%.1f s", s);
 	if (s >= 0.9995)
 		return tfh_phrase(w, "%.2f s", s);
-	return s >= 0.01   ? tfh_phrase(w, "%.0f ms", s * 1e3)
-	       : s >= 1e-3 ? tfh_phrase(w, "%.2f ms", s * 1e3)
-			   : tfh_phrase(w, "%.0f us", s * 1e6);
+	return s >= 0.09995    ? tfh_phrase(w, "%.0f ms", s * 1e3)
+	       : s >= 9.995e-3 ? tfh_phrase(w, "%.1f ms", s * 1e3)
+	       : s >= 9.995e-4 ? tfh_phrase(w, "%.2f ms", s * 1e3)
+			       : tfh_phrase(w, "%.0f us", s * 1e6);
+}
+
+const char *tfh_phrase_error(struct tfh_wording *w, double s)
+{
+	if (s >= 1)
+		return tfh_phrase(w, "%.1f s", s);
+	return s >= 9.95e-3    ? tfh_phrase(w, "%.0f ms", s * 1e3)
+	       : s >= 9.995e-4 ? tfh_phrase(w, "%.1f ms", s * 1e3)
+			       : tfh_phrase(w, "%.0f us", s * 1e6);
 }
 
 const char *tfh_phrase_calls(struct tfh_wording *w, double calls)

@@ -13,12 +13,11 @@ static void remark_contention(struct tfh_wording *w)
 	if (r->found.contended.share < TFH_CROWDED_SHARE ||
 	    r->steady.cause == TFH_CAUSE_HOST_CONTENTION)
 		return;
-	tfh_remark(
-		w,
-		tfh_phrase(w,
-			   "for %.0f %% of the steps' time the threads that drive the device were "
-			   "ready to run, but waited for a CPU (%s)",
-			   100 * r->found.contended.share, tfh_who_had_cpus(w)));
+	tfh_remark(w,
+		   tfh_phrase(w,
+			      "for %.0f %% of the steps' time its threads were ready to run, but "
+			      "waited for a CPU (%s)",
+			      100 * r->found.contended.share, tfh_who_had_cpus(w)));
 }
 
 static void remark_crowd(struct tfh_wording *w)
@@ -30,7 +29,7 @@ static void remark_crowd(struct tfh_wording *w)
 			w,
 			tfh_phrase(
 				w,
-				"in every second the job's threads together waited %s for a CPU: other work on this machine, or too few CPUs, distorts these times",
+				"its threads waited for a CPU for %s of every second: other work, or too few CPUs, distorts the times",
 				tfh_phrase_time(w, q->run_delay_share)));
 }
 

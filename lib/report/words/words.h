@@ -73,8 +73,9 @@ void tfh_wording_free(struct tfh_wording *w);
 /* wording.c: a text that lives as long as w; "" without memory. */
 const char *tfh_phrase(struct tfh_wording *w, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* Seconds in a sentence: "5.41 s", "19 ms", "2.05 ms", "454 us". */
+/* Seconds in a sentence: "5.41 s", "18.7 ms", "2.05 ms", "454 us"; as an error, with two digits. */
 const char *tfh_phrase_time(struct tfh_wording *w, double s);
+const char *tfh_phrase_error(struct tfh_wording *w, double s);
 /* "1 call", "2.5 calls" */
 const char *tfh_phrase_calls(struct tfh_wording *w, double calls);
 /* Adds a line below the verdict's sentence; adds a note. Left out if there is no room. */
@@ -110,6 +111,9 @@ void tfh_seen_line(struct tfh_wording *w);
  * comprehension), that of the function around it. */
 const char *tfh_function_of(struct tfh_wording *w, const char *name);
 
+/* A file without its folders; of a long name, as compilers make up, the begin and the end. */
+const char *tfh_file_words(struct tfh_wording *w, const char *path);
+
 /* families.c: the kinds of kernels that the computing consists of, and advice about those that take much
  * time. */
 void tfh_explain_families(struct tfh_wording *w);
@@ -125,9 +129,12 @@ void tfh_explain_kernels(struct tfh_wording *w);
 /* recurs.c: why the gain of what recurs beside the steps is unknown, as a part of a sentence; NULL: it is known. */
 const char *tfh_lead_no_bound(const struct tfh_result *r);
 void tfh_explain_lead(struct tfh_wording *w);
-/* run_time.c: seconds of the run by the kind of its leaf parts; of one kind. If the verdict's steps are
- * iterations, an iteration counts as a step as a whole. tfh_note_run(): notes if most of the run was not
- * steps. */
+/* run_time.c: the loop of the run's tree whose iterations are the steps of the verdict, although the tree does not say
+ * so: calls recur within them (such as the batches over which a gradient is accumulated), or nothing that the tree
+ * knows as a step; 0: there is none. */
+uint32_t tfh_loop_of_steps(const struct tfh_result *r);
+/* Seconds of the run by the kind of its leaf parts; of one kind. If the verdict's steps are iterations, an iteration
+ * counts as a step as a whole. tfh_note_run(): notes if most of the run was not steps. */
 void tfh_spent_all(const struct tfh_result *r, double seconds[TFH_BRANCH_COUNT]);
 double tfh_spent(const struct tfh_result *r, enum tfh_branch kind);
 void tfh_note_run(struct tfh_wording *w);
