@@ -113,7 +113,7 @@ static const char *gpu_times(const struct tfh_accounts *accounts)
 
 static void fill_quality(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
-	double waited = tfh_processor_wait(accounts->facts);
+	double waited = tfh_steps_wait(accounts);
 
 	r->quality.events = accounts->facts->events;
 	r->quality.gpu_times = gpu_times(accounts);

@@ -98,11 +98,36 @@ static void test_crowd(void **state)
 	}
 }
 
+/* Only the wait during the steps counts: compilers that crowd the processors before the first step distort none. */
+static void test_crowd_before(void **state)
+{
+	(void)state;
+	for (int k = 0; k < 2; k++) {
+		struct gen *g = job();
+		for (size_t i = 0; i < g->n; i++) {
+			g->ev[i].t0 += gen_ns(1000);
+			g->ev[i].t1 += gen_ns(1000);
+		}
+		for (int i = 0; i < SECONDS; i++)
+			sample[i] = (struct tfh_sample){.t = gen_ns(1000 * i + 200),
+							.cpu_s = 1,
+							.cpus = 2,
+							.run_delay_s =
+								(i < 2) == (k == 0) ? 1.5 : 0.01};
+		g->feed.samples = samples;
+		struct tfh_result *r = gen_judge(g);
+		assert_true(r->quality.crowded == (k == 1));
+		assert_float_equal(r->quality.run_delay_share, k ? 1.5 : 0.01, 1e-6);
+		tfh_result_free(r);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_remark),
 		cmocka_unit_test(test_crowd),
+		cmocka_unit_test(test_crowd_before),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

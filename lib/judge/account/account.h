@@ -246,6 +246,8 @@ bool tfh_is_stall(const struct tfh_accounts *accounts, size_t i, int64_t ns, int
 void tfh_idle_compute(struct tfh_accounts *accounts);
 void tfh_smooth_classes(struct tfh_accounts *accounts);
 
+/* contention.c: tfh_processor_wait() from the first training step to the end of the last one. */
+double tfh_steps_wait(const struct tfh_accounts *accounts);
 /* contention.c: what steps lost to CPU contention. 0 or -ENOMEM */
 int tfh_find_contention(struct tfh_accounts *accounts);
 /* The parts of step i without contention; returns their sum, seconds. */

@@ -186,6 +186,21 @@ double tfh_own_parts(const struct tfh_accounts *accounts, size_t i, double part[
 	return s->dur_s - (double)(c->late + c->sync + c->launch + c->host);
 }
 
+double tfh_steps_wait(const struct tfh_accounts *accounts)
+{
+	const struct tfh_loops *loops = accounts->loops;
+	int64_t t0 = INT64_MAX, t1 = INT64_MIN;
+
+	TFH_EACH (i, loops->window.n) {
+		const struct tfh_window *w = &loops->window.v[i];
+		if (w->segment != TFH_SEGMENT_TRAIN)
+			continue;
+		t0 = w->t0 < t0 ? w->t0 : t0;
+		t1 = w->t1 > t1 ? w->t1 : t1;
+	}
+	return tfh_processor_wait(accounts->facts, t0, t1);
+}
+
 int tfh_find_contention(struct tfh_accounts *accounts)
 {
 	struct intervals all = {.accounts = accounts};

@@ -365,9 +365,9 @@ uint64_t tfh_calls_at_most(const struct tfh_facts *facts, int64_t t0, int64_t t1
 /* Whether a launch ended in (t0, t1]; also true if unknown. */
 bool tfh_launched_in(const struct tfh_facts *facts, int64_t t0, int64_t t1);
 
-/* Scheduling delay: seconds per second that the job's threads together were runnable but not on a
- * CPU; 0 if too little of the run was sampled. */
-double tfh_processor_wait(const struct tfh_facts *facts);
+/* Scheduling delay: seconds per second of [t0, t1), or of the run if too little of that was sampled, in which the job's threads
+ * together were runnable but not on a CPU; 0 if too little of the run was sampled. */
+double tfh_processor_wait(const struct tfh_facts *facts, int64_t t0, int64_t t1);
 /* Whether the thread with this index in the process drives the job. */
 bool tfh_index_drives(const struct tfh_facts *facts, uint32_t index);
 /* Sets `crowded` and `delay_per_run`. */

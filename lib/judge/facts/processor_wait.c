@@ -2,7 +2,8 @@
  * seconds. */
 #include "judge/facts/facts.h"
 
-double tfh_processor_wait(const struct tfh_facts *facts)
+/* The wait between samples in [t0, t1), in seconds; *wall: the time between them. */
+static double delay_in(const struct tfh_facts *facts, int64_t t0, int64_t t1, double *wall)
 {
 	const struct tfh_sample *s = NULL;
 	uint32_t n = facts->feed->samples
@@ -10,9 +11,23 @@ double tfh_processor_wait(const struct tfh_facts *facts)
 			     : 0;
 	double delay = 0;
 
-	for (uint32_t i = 1; i < n; i++)
+	*wall = 0;
+	for (uint32_t i = 1; i < n; i++) {
+		if (s[i - 1].t < t0 || s[i].t > t1)
+			continue;
 		delay += s[i].run_delay_s;
-	double wall = n > 1 ? (double)(s[n - 1].t - s[0].t) / 1e9 : 0;
+		*wall += (double)(s[i].t - s[i - 1].t) / 1e9;
+	}
+	return delay;
+}
+
+double tfh_processor_wait(const struct tfh_facts *facts, int64_t t0, int64_t t1)
+{
+	double wall, delay = delay_in(facts, t0, t1, &wall);
+
+	if (wall >= TFH_FACTS_STEPS_SAMPLED_S)
+		return delay / wall;
+	delay = delay_in(facts, INT64_MIN, INT64_MAX, &wall);
 	return wall < TFH_FACTS_LEAST_SAMPLED_S ? 0 : delay / wall;
 }
 

@@ -229,7 +229,7 @@ const char *tfh_no_bound(const struct tfh_accounts *accounts, enum tfh_remove wh
 		return "a function compiled once may run faster or slower, too";
 	if ((host || part == TFH_PART_INPUT) && blocks(accounts, TFH_CAUSE_HOST_GIL))
 		return "all threads run differently once Python's lock is free";
-	if (cpu_only && tfh_processor_wait(accounts->facts) > TFH_CROWDED_SHARE)
+	if (cpu_only && tfh_steps_wait(accounts) > TFH_CROWDED_SHARE)
 		return "the job's threads compete for CPUs: with less to do, the rest of the step gets faster, too";
 	return NULL;
 }

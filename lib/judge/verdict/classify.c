@@ -463,7 +463,7 @@ static int give_verdict(const struct tfh_accounts *accounts, struct tfh_result *
 	/* Waiting for processors may make up half or more of the blocking time. */
 	double waited = t->total - t->own_total;
 	if (tfh_class_blocks(v->cls))
-		waited = fmax(waited, tfh_processor_wait(accounts->facts) * t->total);
+		waited = fmax(waited, tfh_steps_wait(accounts) * t->total);
 	if (v->confidence == TFH_CONFIDENCE_HIGH && by_class[shown] > 0 &&
 	    TFH_VERDICT_PROCESSOR_WAIT_PART * waited >= by_class[shown])
 		v->confidence = TFH_CONFIDENCE_MEDIUM;
