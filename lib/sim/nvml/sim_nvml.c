@@ -249,7 +249,9 @@ NVML_API(nvmlDeviceGetPowerUsage, (struct sim_nvml_device * d, unsigned *mw), (d
 {
 	if (!is_device(d) || !mw)
 		return NVML_INVALID_ARGUMENT;
-	*mw = d->capped ? MOST_MW : IDLE_MW + (MOST_MW - IDLE_MW) / 100 * d->busy;
+	/* The reasons may be asked for before or afterwards. */
+	bool most = d->capped || lowered(d, table->nvml->lowered_power);
+	*mw = most ? MOST_MW : IDLE_MW + (MOST_MW - IDLE_MW) / 100 * d->busy;
 	return NVML_OK;
 }
 
