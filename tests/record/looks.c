@@ -3,7 +3,7 @@
  * pipe, a socket, a disk and what stands for Python's global lock. Prints one line per state:
  * number and nanoseconds. looks.sh compares that with what was seen from outside.
  *
- *	looks SECONDS [end|fork|exec]
+ *	looks SECONDS [end|fork|exec|idle]
  */
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -160,6 +160,13 @@ static void *short_life(void *arg)
 	return arg;
 }
 
+static void *call_once(void *arg)
+{
+	call(TFH_FN_cuLaunchKernel);
+	pause();
+	return arg;
+}
+
 /* Threads, children and programs that end while somebody looks. */
 static void disturb(const char *how, int number)
 {
@@ -196,6 +203,13 @@ int main(int argc, char **argv)
 	pthread_create(&t, NULL, other_side, NULL);
 	call(TFH_FN_cuLaunchKernel);
 	nap(20000000); /* the clock's pace is not known before */
+	if (!strcmp(how, "idle")) {
+		for (int i = 0; i < 24; i++)
+			pthread_create(&t, NULL, call_once, NULL);
+		for (int i = 0; i < 15; i++)
+			nap(100000000);
+		end += 1500000000;
+	}
 	memset(spent, 0, sizeof(spent));
 	for (int i = 0; now() < end; i++) {
 		disturb(how, i);

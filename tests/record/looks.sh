@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What must hold: while a thread is between its calls, looks see what it waits for in about the shares that it counts
 # itself; they survive a kill; threads that end, children and programs that replace the process disturb neither the looks
-# nor the job; TFHOOK_LOOKS=0, and a kernel that does not tell, mean no looks, a note that says why, and nothing else.
+# nor the job; threads that wait ever since a first call leave the looks to the others; TFHOOK_LOOKS=0, and a kernel that does not tell, mean no looks, a note that says why, and nothing else.
 set -u
 looks=$TFH_BUILD/tests/record/looks tally=$TFH_BUILD/tests/record/tally
 status=0
@@ -43,6 +43,12 @@ if ((n >= 50)); then
 	done
 fi
 ((n > 0)) || fail "no looks at all"
+
+# Threads that made a call once, and wait for a signal ever since, leave the looks to the one that goes on.
+alone=$n
+look 1.5 idle
+mine=$("$TFH_BUILD/tests/hook/show" "$TFHOOK_RUN"/*.tft | grep '"kind":11' | grep -vc '"result":15,')
+((rc == 0 && mine * 2 > alone)) || fail "beside idle threads: $mine looks, alone $alone"
 
 look 0.4 end
 ((rc == 0 && $(count look) > 0 && $(count clean) == 1)) || fail "beside threads that end: $rc"

@@ -33,6 +33,10 @@
 #define CHOOSE_NS 100000000ull
 #define DRIVERS 64u /* threads to choose from */
 #define AT_ONCE 4u
+/* A thread without a call for so long is sampled in one round of so many, for as many: JAX launches from a pool of
+ * threads while it chooses kernels, and they then wait to the end of the job. */
+#define IDLE_NS 1000000000ull
+#define IDLE_TIMES 64u
 #define SAME 100u /* samples of an unchanged thread after which they get rarer */
 #define BACK 16u  /* records that show whether a thread drives the device */
 #define NAMES 256u
@@ -43,11 +47,13 @@
 /* A thread that may be sampled. */
 struct driver {
 	struct tft_ring *ring;
-	uint32_t thread; /* ring's thread when it was chosen; another thread may use the ring
+	uint32_t thread;   /* ring's thread when it was chosen; another thread may use the ring
 			  * later */
-	uint64_t head;	 /* ring's head at the last sample */
-	uint32_t same;	 /* samples since it changed */
-	int fd;		 /* -1: not opened yet */
+	uint64_t head;	   /* ring's head at the last sample */
+	uint32_t same;	   /* samples since it changed */
+	int fd;		   /* -1: not opened yet */
+	uint64_t moved;	   /* ring's head when threads were last chosen */
+	uint64_t moved_ns; /* when it was last found changed */
 };
 
 static struct {
@@ -182,7 +188,15 @@ static struct driver *known(struct driver *of, uint32_t n, const struct tft_ring
 	return NULL;
 }
 
-static void choose(void)
+/* Whether the thread has made no call for long and is in none. The main thread never counts as idle: its pauses may be
+ * long, and are what matters. */
+static bool idle(const struct driver *d, uint64_t now_ns)
+{
+	return (pid_t)d->ring->tid != tfh_p.pid && now_ns - d->moved_ns > IDLE_NS &&
+	       !opens(d->ring);
+}
+
+static void choose(uint64_t now_ns)
 {
 	struct tfh_journal *j = &tfh_j;
 	uint32_t slots = __atomic_load_n(&j->head->slot_count, __ATOMIC_ACQUIRE), n = 0;
@@ -198,9 +212,15 @@ static void choose(void)
 		    !drives(ring))
 			continue;
 		was = known(old, n_old, ring);
-		looks.driver[n++] = was ? *was : (struct driver){ring, ring->thread, 0, 0, -1};
+		struct driver *d = &looks.driver[n++];
+		*d = was ? *was : (struct driver){.ring = ring, .thread = ring->thread, .fd = -1};
 		if (was)
 			was->fd = -1;
+		uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
+		if (!was || head != d->moved) {
+			d->moved = head;
+			d->moved_ns = now_ns;
+		}
 	}
 	looks.drivers = n;
 	for (uint32_t i = 0; i < n_old; i++)
@@ -380,13 +400,21 @@ static void look_at_other(uint64_t ns)
 	tfh_close(fd);
 }
 
-static void look_at_some(void)
+static void look_at_some(uint64_t now_ns)
 {
-	uint32_t n = looks.drivers, once = n < AT_ONCE ? n : AT_ONCE;
-	uint32_t first = n > AT_ONCE ? (uint32_t)(tfh_draw(&looks.random) % n) : 0;
+	struct driver *busy[DRIVERS];
+	uint32_t n = 0;
 
+	for (uint32_t i = 0; i < looks.drivers && !looks.off; i++) {
+		if (!idle(&looks.driver[i], now_ns))
+			busy[n++] = &looks.driver[i];
+		else if (tfh_draw(&looks.random) % IDLE_TIMES == 0)
+			look_at(&looks.driver[i], looks.mean_ns * IDLE_TIMES);
+	}
+	uint32_t once = n < AT_ONCE ? n : AT_ONCE;
+	uint32_t first = n > AT_ONCE ? (uint32_t)(tfh_draw(&looks.random) % n) : 0;
 	for (uint32_t i = 0; i < once && !looks.off; i++)
-		look_at(&looks.driver[(first + i) % n], looks.mean_ns * n / once);
+		look_at(busy[(first + i) % n], looks.mean_ns * n / once);
 }
 
 /* ---- when ---- */
@@ -435,7 +463,7 @@ void tfh_looks_take(uint64_t now_ns)
 			stop("the job has filtered its system calls");
 		if (now_ns - looks.chosen_ns > CHOOSE_NS) {
 			looks.chosen_ns = now_ns;
-			choose();
+			choose(now_ns);
 		}
 		if (now_ns - looks.workers_ns > SECOND_NS) {
 			looks.workers_ns = now_ns;
@@ -443,7 +471,7 @@ void tfh_looks_take(uint64_t now_ns)
 		}
 		if (!looks.off) {
 			looks.steps = looks.waits = false;
-			look_at_some();
+			look_at_some(now_ns);
 			if (looks.waits)
 				look_at_other(looks.mean_ns);
 			tfh_workers_look(tfh_draw(&looks.random), looks.mean_ns);
