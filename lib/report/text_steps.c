@@ -296,6 +296,15 @@ static const struct tfh_whatif *row_of(const struct tfh_page *page, uint32_t i, 
 	return &r->place[i - r->n_whatif].gain;
 }
 
+/* Whether the bound is that of nothing but compute, which tells nothing of the part itself. */
+static bool says_nothing(const struct tfh_result *r, const struct tfh_whatif *w)
+{
+	const struct tfh_whatif *last = &r->whatif[r->n_whatif - 1];
+
+	return last->remove == TFH_REMOVE_EVERYTHING_BUT_COMPUTE && w != last &&
+	       w->ceiling_speedup >= last->ceiling_speedup;
+}
+
 /* Without device times there is no replay, only the bound: all of that time is gone, and nothing else
  * changes. */
 static void bounds_only(const struct tfh_page *page)
@@ -306,6 +315,8 @@ static void bounds_only(const struct tfh_page *page)
 	for (uint32_t i = 0; i < r->n_whatif + r->n_place; i++) {
 		char step[TFH_TEXT], best[TFH_TEXT], label[48];
 		const struct tfh_whatif *w = row_of(page, i, label, sizeof(label));
+		if (says_nothing(r, w))
+			continue;
 		tfh_print(page->out, "  %-24s %11s %9s\n", label,
 			  tfh_fmt_time(step, tfh_least_step(r, w)),
 			  tfh_fmt_factor(best, w->ceiling_speedup));

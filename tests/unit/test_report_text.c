@@ -302,6 +302,31 @@ static void one_screen(const char *text)
 	lines_fit(text);
 }
 
+/* A bound that is that of nothing but compute tells nothing of the part that it is given for. */
+static void bounds_that_tell(void **state)
+{
+	(void)state;
+	struct tfh_result r = fixture();
+
+	r.whatif[0] =
+		(struct tfh_whatif){TFH_REMOVE_TRANSFER, NAN, NAN, NAN, NAN, NAN, 1.12, 9, NULL};
+	for (int k = 0; k < 2; k++) {
+		r.whatif[1] = (struct tfh_whatif){TFH_REMOVE_EVERYTHING_BUT_COMPUTE,
+						  NAN,
+						  NAN,
+						  NAN,
+						  NAN,
+						  NAN,
+						  k ? 1.12 : 1.5,
+						  9,
+						  NULL};
+		char *text = fixture_print(print_text, &r);
+		assert_non_null(strstr(text, "  nothing but compute"));
+		assert_true((strstr(text, "  no copies") == NULL) == k);
+		free(text);
+	}
+}
+
 static void print_list(FILE *out, const struct tfh_result *r)
 {
 	struct tfh_wording words = fixture_words(r);
@@ -458,8 +483,8 @@ int main(void)
 		cmocka_unit_test(in_flight_is_shown),  cmocka_unit_test(no_verdict),
 		cmocka_unit_test(short_verdict),       cmocka_unit_test(empty_result),
 		cmocka_unit_test(screen_is_one),       cmocka_unit_test(gain_without_bound),
-		cmocka_unit_test(balanced_screen),     cmocka_unit_test(sure_is_whole),
-		cmocka_unit_test(list_is_whole),
+		cmocka_unit_test(balanced_screen),     cmocka_unit_test(bounds_that_tell),
+		cmocka_unit_test(sure_is_whole),       cmocka_unit_test(list_is_whole),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
