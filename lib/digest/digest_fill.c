@@ -105,7 +105,7 @@ static int put_places(struct tfh_digest_out *o, const struct tfh_result *r)
 	add_tree(o, &x, TFH_DIGEST_STEP, f->node, f->n_node);
 	add_tree(o, &x, TFH_DIGEST_WORKER, f->workers.node, f->workers.n_node);
 	for (size_t k = 0; k < sizeof(f->start) / sizeof(*f->start); k++)
-		if (f->start[k].kind != TFH_BRANCH_NONE)
+		if (f->start[k].kind == TFH_BRANCH_BEFORE || f->start[k].kind == TFH_BRANCH_STARTUP)
 			add_start(o, &x, &f->start[k]);
 	int rc = tfh_digest_put(o, TFT_DPLC, &tfh_digest_places, x.row, x.n);
 	free(x.row);

@@ -394,7 +394,7 @@ struct tfh_retraced {
 	uint64_t variants, calls; /* in the whole run; variants 0: there is none */
 };
 
-/* A line of Python at which the main thread was sampled before the first step. */
+/* A line of Python at which the main thread was sampled outside of the steps. */
 struct tfh_start_line {
 	const char *file, *function;
 	uint32_t line;
@@ -403,9 +403,11 @@ struct tfh_start_line {
 	uint64_t looks;
 };
 
-/* What samples show in a part of the run before its first step: before the first call, or in start-up. */
+/* What samples show in a part of the run besides its steps: before the first call, in start-up, or between loops, where
+ * that took longest. */
+enum { TFH_SEEN_BEFORE, TFH_SEEN_STARTUP, TFH_SEEN_BETWEEN, TFH_SEEN_STARTS };
 struct tfh_seen_start {
-	enum tfh_branch kind;
+	enum tfh_branch kind; /* NONE, or RUN in older digests: no such part */
 	double wall_s;
 	uint64_t looks;
 	double state
@@ -449,7 +451,7 @@ struct tfh_findings {
 	struct tfh_seen_workers workers;
 	struct tfh_copied_again again;
 	enum tfh_serves serves;
-	struct tfh_seen_start start[2]; /* kind TFH_BRANCH_NONE: no such part */
+	struct tfh_seen_start start[TFH_SEEN_STARTS];
 	struct tfh_call_site wait, alloc, load;
 	struct tfh_call_site pause;		      /* where pauses between calls end; no fn */
 	struct tfh_code_time python, other;	      /* of host.python; of other causes */

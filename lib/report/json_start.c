@@ -36,8 +36,8 @@ void tfh_json_start(struct tfh_json *j, const struct tfh_result *r)
 {
 	tfh_json_key(j, "start");
 	tfh_json_array(j);
-	for (int i = 0; i < 2; i++)
-		if (r->found.start[i].kind != TFH_BRANCH_NONE)
+	for (int i = 0; i < TFH_SEEN_STARTS; i++)
+		if (r->found.start[i].kind > TFH_BRANCH_RUN)
 			write_part(j, &r->found.start[i]);
 	tfh_json_end(j);
 }

@@ -88,8 +88,11 @@ static void test_crowd(void **state)
 		assert_true(r->n_whatif > 0);
 		assert_true(isnan(r->whatif[0].ceiling_speedup) == (k == 0));
 		assert_true((r->whatif[0].no_bound != NULL) == (k == 0));
-		assert_true((gen_remark(r, "threads waited for a CPU for 400 ms of every second") !=
-			     NULL) == (k == 0));
+		assert_true(
+			(gen_remark(
+				 r,
+				 "threads together waited for a CPU for 400 ms of every second") !=
+			 NULL) == (k == 0));
 		if (k == 2)
 			assert_true(isnan(r->quality.run_delay_share));
 		else

@@ -442,6 +442,15 @@ static void test_small_things(void **state)
 			.of_s = 1};
 		assert_string_equal(tfh_verdict_line(&w.said),
 				    "call, csnfohpspodwzwe..l6rvqcvfarah.py:310");
+		/* the line with most of it, in few words */
+		assert_string_equal(tfh_start_mostly(&w.said, TFH_BRANCH_STARTUP),
+				    "100 % at a.py:3");
+		w.r.found.start[0].line[0].imports =
+			"/usr/lib/python3/site-packages/torch/__init__.py";
+		assert_string_equal(tfh_start_mostly(&w.said, TFH_BRANCH_STARTUP),
+				    "100 % importing torch");
+		w.r.found.start[0].line[0].share = 0.4;
+		assert_string_equal(tfh_start_mostly(&w.said, TFH_BRANCH_STARTUP), "");
 		tfh_wording_free(&w.said);
 	}
 }

@@ -1,6 +1,6 @@
 /*
- * What the main thread did before the first step: before the first recorded call, sampled by `tfhook run` from outside,
- * and during start-up, sampled from outside or by the process itself. A line of the program that imports a module is
+ * What the main thread did besides the steps: before the first recorded call, sampled by `tfhook run` from outside,
+ * during start-up, sampled from outside or by the process itself, and in the longest time between loops. A line of the program that imports a module is
  * charged with everything the module does: "importing tensorflow (train.py:3)". Shares of lines refer to the wall time
  * of the part, so time without samples belongs to no line.
  */
@@ -174,9 +174,23 @@ static int by_time(const void *a, const void *b)
 	return x->ns > y->ns ? -1 : x->ns < y->ns;
 }
 
+/* Samples stand for the intervals between them, the last of which may reach beyond the part: shares add up to 1 at most.
+ */
+static double whole_of(struct start_part *p)
+{
+	double wall = (double)(p->t1 - p->t0), all = 0;
+
+	for (int i = 0; i < TFT_LOOK_COUNT; i++)
+		all += p->out->state[i];
+	for (int i = 0; i < TFT_LOOK_COUNT && all > 1; i++)
+		p->out->state[i] /= all;
+	return all > 1 ? wall * all : wall;
+}
+
 static void keep_lines(struct start_part *p)
 {
 	struct tfh_seen_start *out = p->out;
+	double whole = whole_of(p);
 
 	if (p->lead.n)
 		qsort(p->lead.v, p->lead.n, sizeof(*p->lead.v), by_time);
@@ -189,7 +203,7 @@ static void keep_lines(struct start_part *p)
 			.imports = !l->importing ? NULL
 				   : l->imports	 ? l->imports
 						 : "",
-			.share = l->ns / (double)(p->t1 - p->t0),
+			.share = l->ns / whole,
 			.looks = l->looks,
 		};
 	}
@@ -225,12 +239,22 @@ int tfh_find_start(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	int rc = 0;
 
-	for (int i = 0; i < 2; i++)
+	const struct tfh_part_of_run *between = NULL;
+
+	for (int i = 0; i < TFH_SEEN_STARTS; i++)
 		r->found.start[i].kind = TFH_BRANCH_NONE;
-	for (uint32_t i = 1; i < r->n_tree && !rc; i++)
-		if (!r->tree[i].parent && r->tree[i].kind == TFH_BRANCH_BEFORE)
-			rc = find_part(accounts, &r->tree[i], &r->found.start[0]);
-		else if (!r->tree[i].parent && r->tree[i].kind == TFH_BRANCH_STARTUP)
-			rc = find_part(accounts, &r->tree[i], &r->found.start[1]);
-	return rc;
+	for (uint32_t i = 1; i < r->n_tree && !rc; i++) {
+		const struct tfh_part_of_run *p = &r->tree[i];
+		if (p->parent)
+			continue;
+		if (p->kind == TFH_BRANCH_BEFORE)
+			rc = find_part(accounts, p, &r->found.start[TFH_SEEN_BEFORE]);
+		else if (p->kind == TFH_BRANCH_STARTUP)
+			rc = find_part(accounts, p, &r->found.start[TFH_SEEN_STARTUP]);
+		else if (p->kind == TFH_BRANCH_BETWEEN && p->runs == 1 &&
+			 (!between || p->wall_s > between->wall_s))
+			between = p;
+	}
+	return between && !rc ? find_part(accounts, between, &r->found.start[TFH_SEEN_BETWEEN])
+			      : rc;
 }

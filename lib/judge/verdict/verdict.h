@@ -50,7 +50,7 @@ struct tfh_making {
 double tfh_mean_step_s(const struct tfh_result *r);
 void tfh_more_workers(const struct tfh_accounts *accounts, const struct tfh_making *seen,
 		      struct tfh_result *r);
-/* start_lines.c: what samples show before the first step. Needs r->tree. 0 or -ENOMEM. */
+/* start_lines.c: what samples show besides the steps. Needs r->tree. 0 or -ENOMEM. */
 int tfh_find_start(const struct tfh_accounts *accounts, struct tfh_result *r);
 /* serving.c: whether the job serves requests. Runs after verdict, tree and kernels are final. */
 enum tfh_serves tfh_find_serving(const struct tfh_accounts *accounts, const struct tfh_result *r);

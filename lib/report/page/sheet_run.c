@@ -90,7 +90,9 @@ static void write_seen(const struct tfh_sheet *s, const struct tfh_seen_start *p
 	char caption[256], time[TFH_TEXT], looks[TFH_TEXT];
 
 	snprintf(caption, sizeof(caption), "%s: %s, in %s samples",
-		 p->kind == TFH_BRANCH_BEFORE ? "Before the first recorded call" : "Start-up",
+		 p->kind == TFH_BRANCH_BEFORE	 ? "Before the first recorded call"
+		 : p->kind == TFH_BRANCH_BETWEEN ? "The longest time between loops"
+						 : "Start-up",
 		 tfh_fmt_time(time, p->wall_s), tfh_fmt_count(looks, p->looks));
 	tfh_html_table(s->out, caption, "<the main thread was|share|samples");
 	tfh_html_row(s->out, "there in all");
@@ -162,8 +164,8 @@ void tfh_sheet_run(const struct tfh_sheet *s)
 	tfh_put("<div class=\"tables\">\n", s->out);
 	write_segments(s);
 	write_startup(s);
-	for (int i = 0; i < 2; i++)
-		if (s->r->found.start[i].kind != TFH_BRANCH_NONE)
+	for (int i = 0; i < TFH_SEEN_STARTS; i++)
+		if (s->r->found.start[i].kind > TFH_BRANCH_RUN)
 			write_seen(s, &s->r->found.start[i]);
 	tfh_put("</div>\n", s->out);
 	write_discarded(s);

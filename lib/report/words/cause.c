@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "report/format.h"
 #include "report/words/remedy.h"
 #include "report/words/words.h"
 #include "model/symbols/kernel_name.h"
@@ -169,6 +170,8 @@ static const char *size(struct tfh_wording *w, double bytes)
 /* few: the copies are too small to give a rate. */
 static const char *copies_line(struct tfh_wording *w, const struct tfh_transfer *t, bool few)
 {
+	char rate[TFH_TEXT];
+
 	/* A copy that some steps lack has its own size, not a smaller one in each step. */
 	const char *amount =
 		t->calls_per_step > 0 && t->calls_per_step < 0.95
@@ -180,7 +183,7 @@ static const char *copies_line(struct tfh_wording *w, const struct tfh_transfer 
 
 	return tfh_phrase(w, "%s: %s%s%s", t->fn, amount,
 			  isfinite(t->bytes_per_s) && !few
-				  ? tfh_phrase(w, ", %.2f GB/s", t->bytes_per_s / 1e9)
+				  ? tfh_phrase(w, ", %s", tfh_fmt_rate(rate, t->bytes_per_s))
 				  : "",
 			  t->pageable != 1	  ? ""
 			  : t->dir == TFH_DIR_D2H ? ", to pageable memory"

@@ -17,11 +17,11 @@ static const struct {
 	{TFH_BRANCH_EVALUATE, "evaluation", "evaluate less often, or on fewer batches"},
 	{TFH_BRANCH_PREDICT, "prediction", "predict less often, or for fewer batches"},
 	{TFH_BRANCH_FIRST, "first steps, beyond the usual",
-	 "cache what is compiled, and keep shapes the same"},
+	 "if they compile: cache that, and keep shapes the same"},
 	{TFH_BRANCH_CHECKPOINT, "checkpoints",
 	 "save less often, or in a thread while training goes on"},
 	{TFH_BRANCH_BETWEEN, "between loops",
-	 "make pipelines and functions once, before the loops"},
+	 "make pipelines and functions once, before the loops; see what else the job does then"},
 	{TFH_BRANCH_AFTER, "after the last call",
 	 "see what the job still does then: saving, uploading, clean-up"},
 };
@@ -118,10 +118,12 @@ static void advise(struct tfh_wording *w, const struct next *next)
 		return;
 	}
 	seen = tfh_start_seen(w, besides[next->row].kind);
+	const char *mostly = tfh_start_mostly(w, besides[next->row].kind);
 	tfh_advise_run(w,
-		       tfh_phrase(w, "%s: %s of the run's %s", besides[next->row].what,
+		       tfh_phrase(w, "%s: %s%s%s", besides[next->row].what,
 				  tfh_phrase_time(w, next->saved_s),
-				  tfh_phrase_time(w, r->tree[0].wall_s)),
+				  *mostly ? ", " : " of the run's ",
+				  *mostly ? mostly : tfh_phrase_time(w, r->tree[0].wall_s)),
 		       *seen ? tfh_phrase(w, "%s: do less of it, or do it in parallel", seen)
 			     : besides[next->row].todo,
 		       next->saved_s);

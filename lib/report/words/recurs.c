@@ -112,22 +112,6 @@ static const char *longer_evaluation(struct tfh_wording *w)
 		evaluation / train, tfh_phrase_time(w, evaluation), tfh_phrase_time(w, train));
 }
 
-/* For a run that ended by itself: the time before its usual steps, which occurs only once. */
-static const char *mostly_once(struct tfh_wording *w)
-{
-	const struct tfh_result *r = w->r;
-	double wall = r->n_tree ? r->tree[0].wall_s : 0;
-	double once = tfh_spent(r, TFH_BRANCH_STARTUP) + tfh_spent(r, TFH_BRANCH_FIRST);
-
-	if (r->end != TFH_END_EXIT || !(once > TFH_REPORT_RUN_PART * wall))
-		return NULL;
-	return tfh_phrase(
-		w,
-		"%s of the run's %s are start-up and slow first steps: loading, tracing and "
-		"compiling, once a run",
-		tfh_phrase_time(w, once), tfh_phrase_time(w, wall));
-}
-
 /* Remarks on what costs much time beside the steps, when the verdict is about the steps. */
 static void besides(struct tfh_wording *w)
 {
@@ -157,16 +141,11 @@ void tfh_explain_lead(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
 	const struct tfh_recurring *x = r->lead ? &r->recurring[r->lead - 1] : NULL;
-	const char *longer = longer_evaluation(w), *once = mostly_once(w), *place;
+	const char *longer = longer_evaluation(w), *place;
 
 	changes(w);
 	if (!*w->text || r->steady.cls == TFH_CLASS_NONE)
 		return;
-	if (!x && once) {
-		/* The verdict is about the steps, so its evidence stays in front. */
-		tfh_evidence(w, TFH_TELLS_WHY, once);
-		return;
-	}
 	if (!x && longer) {
 		put_first(w, longer);
 		return;

@@ -148,7 +148,7 @@ static const struct {
 	  "or while the device computes"}},
 	{TFH_CAUSE_HOST_COMPILE,
 	 {"kernels or functions are compiled or loaded in every step",
-	  "keep shapes the same from step to step, and cache what was compiled"}},
+	  "keep shapes and static arguments (jit) the same from step to step, and cache what was compiled"}},
 	{TFH_CAUSE_HOST_ALLOC,
 	 {"device memory is allocated in every step",
 	  "allocate once and reuse, or take memory from a pool (cudaMallocAsync)"}},

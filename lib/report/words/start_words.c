@@ -1,4 +1,4 @@
-/* What the main thread did before the first step: before the first recorded call, and in start-up. */
+/* What the main thread did besides the steps: before the first recorded call, in start-up, between loops. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -65,24 +65,50 @@ static const char *seen(struct tfh_wording *w, const struct tfh_seen_start *s)
 	return s->looks >= TFH_VERDICT_LINE_LOOKS && !*what ? states(w, s) : what;
 }
 
+static const struct tfh_seen_start *seen_in(const struct tfh_wording *w, enum tfh_branch part)
+{
+	for (int i = 0; i < TFH_SEEN_STARTS; i++) {
+		const struct tfh_seen_start *s = &w->r->found.start[i];
+		/* of the time between loops, only the longest was looked at */
+		if (s->kind == part && 2 * s->wall_s > tfh_spent(w->r, part))
+			return s;
+	}
+	return NULL;
+}
+
 const char *tfh_start_seen(struct tfh_wording *w, enum tfh_branch part)
 {
-	for (int i = 0; i < 2; i++)
-		if (w->r->found.start[i].kind == part)
-			return seen(w, &w->r->found.start[i]);
-	return "";
+	const struct tfh_seen_start *s = seen_in(w, part);
+
+	return s ? seen(w, s) : "";
+}
+
+const char *tfh_start_mostly(struct tfh_wording *w, enum tfh_branch part)
+{
+	const struct tfh_seen_start *s = seen_in(w, part);
+	const struct tfh_start_line *l = s && s->n_line ? &s->line[0] : NULL;
+
+	if (!l || s->looks < TFH_VERDICT_LINE_LOOKS || l->looks < TFH_VERDICT_LINE_LOOKS ||
+	    l->share <= TFH_REPORT_RUN_PART || !strcmp(l->file, "<frozen site>"))
+		return "";
+	double percent = 100 * fmin(l->share, 1);
+	return l->imports && *l->imports ? tfh_phrase(w, "%.0f %% importing %s", percent,
+						      tfh_module_of(w, l->imports))
+					 : tfh_phrase(w, "%.0f %% at %s:%u", percent,
+						      tfh_file_words(w, l->file), l->line);
 }
 
 void tfh_note_start(struct tfh_wording *w)
 {
 	double wall = w->r->n_tree ? w->r->tree[0].wall_s : 0;
 
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < TFH_SEEN_STARTS; i++) {
 		const struct tfh_seen_start *s = &w->r->found.start[i];
-		const char *part =
-			s->kind == TFH_BRANCH_BEFORE ? "before the first call" : "start-up";
+		const char *part = s->kind == TFH_BRANCH_BEFORE	   ? "before the first call"
+				   : s->kind == TFH_BRANCH_BETWEEN ? "between loops"
+								   : "start-up";
 		const char *what;
-		if (s->kind == TFH_BRANCH_NONE || s->wall_s < TFH_REPORT_OTHER_SHARE * wall)
+		if (s->kind <= TFH_BRANCH_RUN || s->wall_s < TFH_REPORT_OTHER_SHARE * wall)
 			continue;
 		/* advice about a whole run says it, too */
 		what = w->r->end == TFH_END_EXIT && w->r->steps.count ? "" : seen(w, s);

@@ -29,7 +29,7 @@ static void remark_crowd(struct tfh_wording *w)
 			w,
 			tfh_phrase(
 				w,
-				"its threads waited for a CPU for %s of every second: other work, or too few CPUs, distorts the times",
+				"its threads together waited for a CPU for %s of every second: other work, or too few CPUs, distorts the times",
 				tfh_phrase_time(w, q->run_delay_share)));
 }
 

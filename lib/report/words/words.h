@@ -11,7 +11,7 @@
  *	look_lines.c	what samples of the thread have shown
  *	where.c		where in the program the time goes
  *	run_time.c	the steps' share of the whole run
- *	start_words.c	what happened before the first step
+ *	start_words.c	what happened besides the steps
  *	recurs.c	what recurs besides the steps, if that is the verdict
  *	next.c		what else would gain, besides what the verdict names
  *	remarks.c	notes below a verdict
@@ -138,10 +138,12 @@ uint32_t tfh_loop_of_steps(const struct tfh_result *r);
 void tfh_spent_all(const struct tfh_result *r, double seconds[TFH_BRANCH_COUNT]);
 double tfh_spent(const struct tfh_result *r, enum tfh_branch kind);
 void tfh_note_run(struct tfh_wording *w);
-/* start_words.c: what happened before the first step, if that is much of the run. */
+/* start_words.c: what happened besides the steps, if that is much of the run. */
 void tfh_note_start(struct tfh_wording *w);
 /* "71 % importing tensorflow (train.py:3), ..." for one of these parts; "": nothing was seen. */
 const char *tfh_start_seen(struct tfh_wording *w, enum tfh_branch part);
+/* "71 % importing tensorflow", "62 % at train.py:3", for the line with most of it; "": there is none. */
+const char *tfh_start_mostly(struct tfh_wording *w, enum tfh_branch part);
 /* "tensorflow": the name of a module, or of its package, from its file. */
 const char *tfh_module_of(struct tfh_wording *w, const char *file);
 /* next.c: advice about what else blocks the steps, and about what the run does besides them. */
