@@ -288,6 +288,11 @@ static void walk_back(struct tfh_blame *b, uint32_t thread, int64_t lo, int64_t 
 			continue;
 		}
 		const struct tfh_seg *s = &sl->seg.v[at];
+		if (s->asked != TFH_NO) {
+			at = s->asked;
+			thread = sl->seg.v[at].thread;
+			continue;
+		}
 		if (s->from != TFH_NO) {
 			const struct tfh_seg *q = &sl->seg.v[s->from];
 			int64_t t = tfh_max_ns(lo, q->t1);

@@ -82,7 +82,9 @@ struct tfh_seg {
 	uint32_t thread, stream;
 	uint32_t from; /* pauses: segment of another thread that this one waited for; TFH_NO:
 		        * none */
-	uint32_t op;   /* waits: the op that ended it, TFH_NO: none */
+	uint32_t
+		asked; /* pauses of a library's thread: the pause of the thread that it worked for; TFH_NO: none */
+	uint32_t op; /* waits: the op that ended it, TFH_NO: none */
 	uint8_t label, family, dir;
 	bool pageable, failed, saves, makes, logs,
 		async;	 /* async: get-next fed by another thread */

@@ -12,8 +12,13 @@
 static int add(struct tfh_slice *sl, int64_t t0, int64_t t1, const struct tfh_piece *p,
 	       uint32_t thread)
 {
-	struct tfh_seg s = {
-		.t0 = t0, .t1 = t1, .thread = thread, .from = TFH_NO, .op = TFH_NO, .end = true};
+	struct tfh_seg s = {.t0 = t0,
+			    .t1 = t1,
+			    .thread = thread,
+			    .from = TFH_NO,
+			    .asked = TFH_NO,
+			    .op = TFH_NO,
+			    .end = true};
 
 	if (t1 <= t0 && !(p && p->t0 == p->t1))
 		return 0;

@@ -1,7 +1,8 @@
 /*
  * Copies from pageable memory that a library makes itself: a thread of its own copies the data to pinned memory and submits the
  * copy to the device, while the thread that launches waits (JAX's device_put). No call of the driver shows the first copy: the
- * library's thread makes its calls after a pause. In that pause the launching thread was seen waiting.
+ * library's thread makes its calls after a pause. In that pause the launching thread was seen waiting. If it was not, it had not
+ * asked for the copy yet, and what it did is what the pause waited for.
  */
 #include <string.h>
 
@@ -43,7 +44,7 @@ static bool waited(const struct tfh_facts *facts, const struct tfh_seg *pause)
 	return 2 * share > 1;
 }
 
-/* The pause in which a driving thread waited for that copy, TFH_NO: none did. */
+/* The pause of a driving thread at the end of s, TFH_NO: there is none. */
 static uint32_t asked_in(const struct tfh_slice *sl, const struct tfh_seg *s)
 {
 	const struct tfh_facts *facts = sl->accounts->facts;
@@ -52,10 +53,8 @@ static uint32_t asked_in(const struct tfh_slice *sl, const struct tfh_seg *s)
 		uint32_t at = facts->thread[t].drives && t != s->thread ? tfh_seg_at(sl, t, s->t1)
 									: TFH_NO;
 		const struct tfh_seg *pause = at == TFH_NO ? NULL : &sl->seg.v[at];
-		if (!pause || pause->label != TFH_L_GAP || pause->t1 < s->t1 ||
-		    at == sl->thread_seg[t])
-			continue;
-		if (pause->t1 - s->t1 < TFH_WOKEN_NS && waited(facts, pause))
+		if (pause && pause->label == TFH_L_GAP && pause->t1 >= s->t1 &&
+		    at > sl->thread_seg[t])
 			return at;
 	}
 	return TFH_NO;
@@ -93,8 +92,16 @@ void tfh_mark_staging(struct tfh_slice *sl)
 		uint32_t asked = asked_in(sl, s);
 		if (asked == TFH_NO)
 			continue;
-		s->staging = true;
-		s->from = asked - 1;
-		sl->seg.v[asked].from = last_by(sl, i, sl->seg.v[asked].t1);
+		struct tfh_seg *pause = &sl->seg.v[asked];
+		s->staging = pause->t1 - s->t1 < TFH_WOKEN_NS && waited(facts, pause);
+		if (s->staging) {
+			s->from = asked - 1;
+			pause->from = last_by(sl, i, pause->t1);
+			continue;
+		}
+		s->asked = asked;
+		s->feeding = false;
+		if (pause->from != TFH_NO && is_library(facts, sl->seg.v[pause->from].thread))
+			pause->from = TFH_NO;
 	}
 }

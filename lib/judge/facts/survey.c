@@ -369,6 +369,9 @@ static void choose_threads(struct tfh_facts *facts)
 	}
 	if (best > 0)
 		any = facts->thread[exec].drives = true;
+	/* XLA's autotuner may launch far more than the steps, each of which is one graph. */
+	if (facts->program.n)
+		any = facts->thread[facts->program.v[0].thread].drives = true;
 	for (uint32_t i = 0; i < f->n_threads; i++) {
 		struct tfh_thread_use *u = &facts->thread[i];
 		if (!any && u->gets)
