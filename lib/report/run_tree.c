@@ -52,6 +52,12 @@ bool tfh_branch_hidden(const struct tfh_result *r, uint32_t i)
 	       p->parent == tfh_loop_of_steps(r);
 }
 
+const char *tfh_branch_does(const struct tfh_part_of_run *p)
+{
+	/* the function of PyTorch's library that a backward pass is in */
+	return strcmp(p->name, "Engine::execute") != 0 ? p->name : "backward()";
+}
+
 static void label(char *out, size_t size, const struct tfh_part_of_run *p, enum tfh_branch kind)
 {
 	const char *many = words[kind].many;
@@ -78,7 +84,7 @@ static void note(char *out, size_t size, const struct tfh_part_of_run *p)
 	n = snprintf(out, size, "   %s each", tfh_fmt_time(each, p->wall_s / (double)p->count));
 	if (*p->name && n > 0 && (size_t)n < size)
 		snprintf(out + n, size - (size_t)n, "   %s",
-			 tfh_fmt_cut(name, sizeof(name), p->name, 16));
+			 tfh_fmt_cut(name, sizeof(name), tfh_branch_does(p), 16));
 }
 
 static uint32_t depth_of(const struct tfh_result *r, uint32_t i)

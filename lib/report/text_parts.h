@@ -62,6 +62,8 @@ const char *tfh_branch_words(enum tfh_branch kind);
  * known of the inside of such a step. */
 enum tfh_branch tfh_branch_shown(const struct tfh_result *r, uint32_t i);
 bool tfh_branch_hidden(const struct tfh_result *r, uint32_t i);
+/* What the steps of such a part execute, by the name that its user knows; "": unknown. */
+const char *tfh_branch_does(const struct tfh_part_of_run *p);
 /* text_verdict.c: mean time of a step; time of the run, NAN if the trace covers only part of it. */
 double tfh_step_s(const struct tfh_result *r);
 double tfh_run_s(const struct tfh_result *r);

@@ -208,9 +208,9 @@ static void test_times(void **state)
 	static const struct {
 		double s;
 		const char *text;
-	} row[] = {{4.54e-4, "454 us"}, {2.054e-3, "2.05 ms"}, {0.0187, "18.7 ms"},
-		   {0.9991, "999 ms"},	{0.9999, "1.00 s"},    {2.33, "2.33 s"},
-		   {57.06, "57.1 s"}};
+	} row[] = {{4.54e-4, "454 us"},	  {1.38e-5, "13.8 us"}, {2.1e-6, "2.10 us"},
+		   {2.054e-3, "2.05 ms"}, {0.0187, "18.7 ms"},	{0.9991, "999 ms"},
+		   {0.9999, "1.00 s"},	  {2.33, "2.33 s"},	{57.06, "57.1 s"}};
 	struct words w;
 
 	begin(&w, TFH_CLASS_BALANCED, TFH_CAUSE_NONE);
@@ -432,7 +432,7 @@ static void test_small_things(void **state)
 								     .line = 3,
 								     .share = 1.07,
 								     .looks = 100};
-		assert_string_equal(tfh_start_seen(&w.said, TFH_BRANCH_STARTUP),
+		assert_string_equal(tfh_start_seen(&w.said, TFH_BRANCH_STARTUP, 0),
 				    "100 % in step (a.py:3)");
 		w.r.found.line = (struct tfh_seen_line){
 			.file = "/tmp/csnfohpspodwzweoe2pc7ms2zba5p6bftyt2a54vl6rvqcvfarah.py",
@@ -442,6 +442,7 @@ static void test_small_things(void **state)
 			.of_s = 1};
 		assert_string_equal(tfh_verdict_line(&w.said),
 				    "call, csnfohpspodwzwe..l6rvqcvfarah.py:310");
+		assert_string_equal(tfh_start_seen(&w.said, TFH_BRANCH_STARTUP, 1), "");
 		/* the line with most of it, in few words */
 		assert_string_equal(tfh_start_mostly(&w.said, TFH_BRANCH_STARTUP),
 				    "100 % at a.py:3");

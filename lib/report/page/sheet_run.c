@@ -33,7 +33,7 @@ static void write_tree(const struct tfh_sheet *s)
 			continue;
 		tfh_html(s->out, "<tr><th scope=\"row\" class=\"d%u\">%s</th>",
 			 depth < 8 ? depth : 8, *words ? words : "the run");
-		tfh_html_text(s->out, p->name);
+		tfh_html_text(s->out, tfh_branch_does(p));
 		tfh_html_count(s->out, p->count);
 		tfh_html_count(s->out, p->runs);
 		tfh_html_time(s->out, p->begin_s);

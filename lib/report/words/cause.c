@@ -360,8 +360,7 @@ static const struct tfh_transfer *values_read(const struct tfh_result *r)
 	return NULL;
 }
 
-/* NULL for the usual advice. */
-static const char *launch_advice(struct tfh_wording *w)
+const char *tfh_launch_advice(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
 	const struct tfh_transfer *read = values_read(r);
@@ -394,7 +393,7 @@ static void explain_launches(struct tfh_wording *w, const char *time)
 			  ? tfh_phrase(w, "issuing ops one by one takes %s of every step", time)
 			  : tfh_phrase(w, "issuing %.0f launch%s takes %s of every step", calls,
 				       calls == 1 ? "" : "es", time);
-	advise(w, TFH_CAUSE_HOST_LAUNCH, w->text, launch_advice(w), TFH_REMOVE_LAUNCH);
+	advise(w, TFH_CAUSE_HOST_LAUNCH, w->text, tfh_launch_advice(w), TFH_REMOVE_LAUNCH);
 }
 
 static void explain_callbacks(struct tfh_wording *w, const char *time)

@@ -99,11 +99,13 @@ static void advise(struct tfh_wording *w, const struct next *next)
 
 	if (next->whatif) {
 		enum tfh_part part = tfh_remove_part(next->whatif->remove);
-		struct tfh_remedy m = tfh_remedy_in(r, largest_cause(r, part));
+		enum tfh_cause cause = largest_cause(r, part);
+		struct tfh_remedy m = tfh_remedy_in(r, cause);
+		const char *todo = cause == TFH_CAUSE_HOST_LAUNCH ? tfh_launch_advice(w) : NULL;
 		tfh_advise(w, m.finding,
 			   tfh_phrase(w, "%s of every step",
 				      tfh_phrase_time(w, r->breakdown[part].s_per_step)),
-			   m.todo, next->whatif->remove);
+			   todo ? todo : m.todo, next->whatif->remove);
 		w->advice[w->n_advice - 1].at_best |= hides_more(r, next->whatif);
 		return;
 	}
@@ -117,16 +119,18 @@ static void advise(struct tfh_wording *w, const struct next *next)
 			&next->place->gain);
 		return;
 	}
-	seen = tfh_start_seen(w, besides[next->row].kind);
 	const char *mostly = tfh_start_mostly(w, besides[next->row].kind);
+	seen = tfh_start_seen(w, besides[next->row].kind, *mostly != 0);
+	const char *todo = *mostly && !*seen ? "do less of it, or do it in parallel"
+			   : *seen ? tfh_phrase(w, "%s%s: do less of it, or do it in parallel",
+						*mostly ? "then " : "", seen)
+				   : besides[next->row].todo;
 	tfh_advise_run(w,
 		       tfh_phrase(w, "%s: %s%s%s", besides[next->row].what,
 				  tfh_phrase_time(w, next->saved_s),
 				  *mostly ? ", " : " of the run's ",
 				  *mostly ? mostly : tfh_phrase_time(w, r->tree[0].wall_s)),
-		       *seen ? tfh_phrase(w, "%s: do less of it, or do it in parallel", seen)
-			     : besides[next->row].todo,
-		       next->saved_s);
+		       todo, next->saved_s);
 }
 
 void tfh_advise_rest(struct tfh_wording *w)

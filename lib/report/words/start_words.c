@@ -34,11 +34,11 @@ static const char *one_line(struct tfh_wording *w, const struct tfh_start_line *
 	return tfh_phrase(w, "%.0f %% in %s (%s)", percent, tfh_function_of(w, l->function), at);
 }
 
-static const char *lines(struct tfh_wording *w, const struct tfh_seen_start *s)
+static const char *lines(struct tfh_wording *w, const struct tfh_seen_start *s, uint32_t told)
 {
 	const char *all = "";
 
-	for (uint32_t i = 0; i < s->n_line; i++)
+	for (uint32_t i = told; i < s->n_line; i++)
 		if (s->line[i].share >= TFH_REPORT_NAMED_SHARE &&
 		    s->line[i].looks >= TFH_VERDICT_LINE_LOOKS)
 			all = tfh_phrase(w, "%s%s%s", all, *all ? ", " : "",
@@ -58,11 +58,11 @@ static const char *states(struct tfh_wording *w, const struct tfh_seen_start *s)
 }
 
 /* Lines, or states if there are none; "": too little was seen. */
-static const char *seen(struct tfh_wording *w, const struct tfh_seen_start *s)
+static const char *seen(struct tfh_wording *w, const struct tfh_seen_start *s, uint32_t told)
 {
-	const char *what = s->looks >= TFH_VERDICT_LINE_LOOKS ? lines(w, s) : "";
+	const char *what = s->looks >= TFH_VERDICT_LINE_LOOKS ? lines(w, s, told) : "";
 
-	return s->looks >= TFH_VERDICT_LINE_LOOKS && !*what ? states(w, s) : what;
+	return s->looks >= TFH_VERDICT_LINE_LOOKS && !*what && !told ? states(w, s) : what;
 }
 
 static const struct tfh_seen_start *seen_in(const struct tfh_wording *w, enum tfh_branch part)
@@ -76,11 +76,11 @@ static const struct tfh_seen_start *seen_in(const struct tfh_wording *w, enum tf
 	return NULL;
 }
 
-const char *tfh_start_seen(struct tfh_wording *w, enum tfh_branch part)
+const char *tfh_start_seen(struct tfh_wording *w, enum tfh_branch part, uint32_t told)
 {
 	const struct tfh_seen_start *s = seen_in(w, part);
 
-	return s ? seen(w, s) : "";
+	return s ? seen(w, s, told) : "";
 }
 
 const char *tfh_start_mostly(struct tfh_wording *w, enum tfh_branch part)
@@ -111,7 +111,7 @@ void tfh_note_start(struct tfh_wording *w)
 		if (s->kind <= TFH_BRANCH_RUN || s->wall_s < TFH_REPORT_OTHER_SHARE * wall)
 			continue;
 		/* advice about a whole run says it, too */
-		what = w->r->end == TFH_END_EXIT && w->r->steps.count ? "" : seen(w, s);
+		what = w->r->end == TFH_END_EXIT && w->r->steps.count ? "" : seen(w, s, 0);
 		if (*what)
 			tfh_remark(w, tfh_phrase(w, "%s (%s): %s", part,
 						 tfh_phrase_time(w, s->wall_s), what));

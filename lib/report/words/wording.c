@@ -15,6 +15,11 @@ const char *tfh_phrase(struct tfh_wording *w, const char *fmt, ...)
 	return s;
 }
 
+static const char *phrase_us(struct tfh_wording *w, double us)
+{
+	return tfh_phrase(w, us >= 99.95 ? "%.0f us" : us >= 9.995 ? "%.1f us" : "%.2f us", us);
+}
+
 const char *tfh_phrase_time(struct tfh_wording *w, double s)
 {
 	if (s >= 10)
@@ -24,7 +29,7 @@ const char *tfh_phrase_time(struct tfh_wording *w, double s)
 	return s >= 0.09995    ? tfh_phrase(w, "%.0f ms", s * 1e3)
 	       : s >= 9.995e-3 ? tfh_phrase(w, "%.1f ms", s * 1e3)
 	       : s >= 9.995e-4 ? tfh_phrase(w, "%.2f ms", s * 1e3)
-			       : tfh_phrase(w, "%.0f us", s * 1e6);
+			       : phrase_us(w, s * 1e6);
 }
 
 const char *tfh_phrase_error(struct tfh_wording *w, double s)

@@ -120,6 +120,8 @@ void tfh_explain_families(struct tfh_wording *w);
 
 /* cause.c: the sentence, evidence and advice for a class that has a cause; false for the others. */
 bool tfh_explain_cause(struct tfh_wording *w);
+/* What to do about launches in this job; NULL: the usual. */
+const char *tfh_launch_advice(struct tfh_wording *w);
 /* If input is the second class, adds a line about its stage. */
 void tfh_explain_also(struct tfh_wording *w);
 /* If one op dominates the computing, and computing matters, adds a line about it, whatever the class. */
@@ -140,8 +142,9 @@ double tfh_spent(const struct tfh_result *r, enum tfh_branch kind);
 void tfh_note_run(struct tfh_wording *w);
 /* start_words.c: what happened besides the steps, if that is much of the run. */
 void tfh_note_start(struct tfh_wording *w);
-/* "71 % importing tensorflow (train.py:3), ..." for one of these parts; "": nothing was seen. */
-const char *tfh_start_seen(struct tfh_wording *w, enum tfh_branch part);
+/* "71 % importing tensorflow (train.py:3), ..." for one of these parts, without its first `told` lines; "": nothing was
+ * seen. */
+const char *tfh_start_seen(struct tfh_wording *w, enum tfh_branch part, uint32_t told);
 /* "71 % importing tensorflow", "62 % at train.py:3", for the line with most of it; "": there is none. */
 const char *tfh_start_mostly(struct tfh_wording *w, enum tfh_branch part);
 /* "tensorflow": the name of a module, or of its package, from its file. */
