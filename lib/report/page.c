@@ -77,7 +77,8 @@ size_t tfh_page_columns(const struct tfh_page *page)
 /* Length of the next word of a text, including what must stay on its line: "41 %", "2.88 ms". */
 static size_t word_length(const char *text)
 {
-	static const char *const units[] = {"%", "ns", "us", "ms", "s", "B", "kB", "MB", "GB"};
+	static const char *const units[] = {"%",  "ns", "us", "ms",   "s",    "B",    "kB",
+					    "MB", "GB", "TB", "kB/s", "MB/s", "GB/s", "TB/s"};
 	size_t len = strcspn(text, " ");
 
 	if (!len || text[len] != ' ' || !strchr("0123456789", text[len - 1]))

@@ -121,9 +121,11 @@ static void advise(struct tfh_wording *w, const struct next *next)
 	}
 	const char *mostly = tfh_start_mostly(w, besides[next->row].kind);
 	seen = tfh_start_seen(w, besides[next->row].kind, *mostly != 0);
-	const char *todo = *mostly && !*seen ? "do less of it, or do it in parallel"
-			   : *seen ? tfh_phrase(w, "%s%s: do less of it, or do it in parallel",
-						*mostly ? "then " : "", seen)
+	const char *less = besides[next->row].kind == TFH_BRANCH_STARTUP
+				   ? "do less of it, do it in parallel, or cache what it compiles"
+				   : "do less of it, or do it in parallel";
+	const char *todo = *mostly && !*seen ? less
+			   : *seen ? tfh_phrase(w, "%s%s: %s", *mostly ? "then " : "", seen, less)
 				   : besides[next->row].todo;
 	tfh_advise_run(w,
 		       tfh_phrase(w, "%s: %s%s%s", besides[next->row].what,
