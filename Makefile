@@ -162,8 +162,8 @@ AREAS += $(if $(filter check-invisible,$(MAKECMDGOALS)),invisible)
 AREAS += $(if $(filter clients,$(AREAS))$(filter check-clients,$(MAKECMDGOALS)),$(filter-out $(AREAS),hook))
 # The same job on both processors.
 AREAS += $(if $(filter check-aarch64,$(MAKECMDGOALS)),$(filter-out $(AREAS),jobs))
-# An odd program is recorded among the tests of Python.
-AREAS += $(if $(filter python,$(AREAS)),$(filter-out $(AREAS),hook))
+# An odd program is recorded among the tests of Python; looks at threads are printed with a program of the hook's tests.
+AREAS += $(if $(filter python record,$(AREAS)),$(filter-out $(AREAS),hook))
 # What check-glibc and check-upgrade read recordings with.
 AREAS += $(if $(filter check-glibc check-upgrade,$(MAKECMDGOALS)),$(filter-out $(AREAS),hook))
 # The hook's tests record programs of the simulator's, the jobs' and the scenarios'; the command's, the page's, the exports' and Python's a client of the jobs', the page's a long run, too.
