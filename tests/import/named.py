@@ -127,7 +127,7 @@ def main():
         assert d["steps"]["clock"] is None and d["steps"]["count"] == 1, (case, d["steps"])
         assert bool(said) == (case == "busy"), (case, d["remarks"])
         if said:
-            assert "for 50 ms with work from before the trace: not counted" in said[0], said
+            assert "for 50.0 ms with work from before the trace: not counted" in said[0], said
             assert d["verdict"]["class"] == "compute-bound", d["verdict"]
             assert abs(d["steps"]["median_s"] - 0.0381) < 2e-4, d["steps"]
         else:
