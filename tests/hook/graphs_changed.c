@@ -25,7 +25,7 @@ static int add_memset(void *graph, void *context, unsigned long long memory)
 int main(int argc, char **argv)
 {
 	int times = argc > 1 ? atoi(argv[1]) : 1, failed = 0;
-	void *context, *graph, *child, *inner, *exec;
+	void *context, *graph = NULL, *child = NULL, *inner, *exec;
 	unsigned long long memory;
 	struct {
 		int result;
