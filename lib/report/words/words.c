@@ -5,19 +5,20 @@
 
 #include "report/words/words.h"
 
-/* If the verdict is contention, it already says so. */
-static void remark_contention(struct tfh_wording *w)
+/* If the verdict is contention, it already says so. True: there is a remark. */
+static bool remark_contention(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
 
 	if (r->found.contended.share < TFH_CROWDED_SHARE ||
 	    r->steady.cause == TFH_CAUSE_HOST_CONTENTION)
-		return;
+		return false;
 	tfh_remark(w,
 		   tfh_phrase(w,
 			      "for %.0f %% of the steps' time its threads were ready to run, but "
 			      "waited for a CPU (%s)",
 			      100 * r->found.contended.share, tfh_who_had_cpus(w)));
+	return true;
 }
 
 static void remark_crowd(struct tfh_wording *w)
@@ -249,8 +250,8 @@ void tfh_wording_make(struct tfh_wording *w, const struct tfh_result *r)
 	tfh_name_places(w);
 	tfh_note_supply(w);
 	explain_class(w);
-	remark_contention(w);
-	remark_crowd(w);
+	if (!remark_contention(w)) /* says it of the steps */
+		remark_crowd(w);
 	tfh_note_machine(w);
 	tfh_note_devices(w);
 	tfh_note_priced(w);
