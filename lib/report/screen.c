@@ -76,7 +76,7 @@ void tfh_report_screen(FILE *out, const struct tfh_wording *words, const struct 
 	bool narrow = tfh_page_columns(&page) < TFH_PAGE_COLUMNS;
 
 	for (size_t i = 0; i < FORMS; i++) {
-		page.style.lines = narrow ? 0 : forms[i].lines;
+		page.style.lines = narrow ? SIZE_MAX : forms[i].lines;
 		char *text = tfh_in_memory(&page, set, &forms[i]);
 		bool fits = text &&
 			    (tfh_lines_of(text) <= TFH_SCREEN_LINES || i + 1 == FORMS || narrow);
