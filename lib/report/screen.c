@@ -3,6 +3,7 @@
  * and confidence. It uses the largest of several layouts that fits the screen, from all rows of everything
  * down to one row of each.
  */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,7 +77,7 @@ void tfh_report_screen(FILE *out, const struct tfh_wording *words, const struct 
 	bool narrow = tfh_page_columns(&page) < TFH_PAGE_COLUMNS;
 
 	for (size_t i = 0; i < FORMS; i++) {
-		page.style.lines = narrow ? SIZE_MAX : forms[i].lines;
+		page.style.lines = narrow ? UINT_MAX : forms[i].lines;
 		char *text = tfh_in_memory(&page, set, &forms[i]);
 		bool fits = text &&
 			    (tfh_lines_of(text) <= TFH_SCREEN_LINES || i + 1 == FORMS || narrow);
