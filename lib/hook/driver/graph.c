@@ -48,7 +48,7 @@ struct graph {
 };
 
 static struct graph *graphs;
-static uint32_t versions;	    /* last version number: a handle may be reused for another
+static uint32_t versions; /* atomic: last version number: a handle may be reused for another
 				     * graph */
 static uint32_t lock TFH_LOCK_WORD; /* one writer at a time */
 
@@ -326,7 +326,8 @@ static bool recount(struct graph *g, struct graph_totals *sum)
 	if (g->version && !memcmp(sum, &g->totals, sizeof(*sum)))
 		return false;
 	g->totals = *sum;
-	__atomic_store_n(&g->version, ++versions, __ATOMIC_RELEASE);
+	__atomic_store_n(&g->version, __atomic_add_fetch(&versions, 1, __ATOMIC_RELAXED),
+			 __ATOMIC_RELEASE);
 	return true;
 }
 

@@ -4,7 +4,7 @@
  * same address of the frame, same Python frames, and every return address still where it was.
  *
  * Only the main thread's stack stays mapped for as long as the process lives, so only there the addresses may be read again
- * a system call. In theory a stack can be mistaken for a known one: if, in each frame in which the two differ, the word that held the
+ * without a system call. In theory a stack can be mistaken for a known one: if, in each frame in which the two differ, the word that held the
  * old return address was not overwritten.
  */
 #ifndef TFH_RECORD_WALKED_STACKS_H
