@@ -11,6 +11,7 @@
 
 struct tfh_result;
 struct tfh_run;
+struct tfh_builder;
 struct tfh_err;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -31,6 +32,8 @@ void tfh_fuzz_report(struct tfh_run *run, size_t size);
 void tfh_fuzz_forms(const struct tfh_result *result);
 /* A refusal says why: aborts if not. */
 void tfh_fuzz_refused(const struct tfh_err *err);
+/* Takes over what an importer built, with its result: reports the run, or expects the refusal to say why. */
+void tfh_fuzz_built(struct tfh_builder *b, int rc, struct tfh_err *err, size_t size);
 /* What a command printed, and its exit status. */
 void tfh_fuzz_said(const char *text, size_t size, int status);
 void tfh_fuzz_is_text(const char *text, size_t size);

@@ -13,20 +13,12 @@
 static void import(const void *data, size_t size)
 {
 	struct tfh_builder *b;
-	struct tfh_run *run;
 	struct tfh_err err = {0};
 
 	if (tfh_build_new(TFH_SRC_KINETO, "fuzz", &b))
 		return;
 	int rc = tfh_import_kineto_bytes(b, data, size, "fuzz", &err);
-	if (!rc)
-		rc = tfh_build_run(b, &run, &err);
-	if (!rc) {
-		tfh_fuzz_report(run, size);
-		return;
-	}
-	tfh_fuzz_refused(&err);
-	tfh_build_free(b);
+	tfh_fuzz_built(b, rc, &err, size);
 }
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)

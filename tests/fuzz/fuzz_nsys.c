@@ -160,20 +160,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	double begin = tfh_fuzz_clock();
 	struct tfh_builder *b;
-	struct tfh_run *run;
 	struct tfh_err err = {0};
 
 	if (!tfh_fuzz_place() || tfh_build_new(TFH_SRC_NSYS, "fuzz", &b))
 		return 0;
 	int rc = tfh_import_nsys(b, put("export.sqlite", data, size), &err);
-	if (!rc)
-		rc = tfh_build_run(b, &run, &err);
-	if (!rc) {
-		tfh_fuzz_report(run, size);
-	} else {
-		tfh_fuzz_refused(&err);
-		tfh_build_free(b);
-	}
+	tfh_fuzz_built(b, rc, &err, size);
 	tfh_fuzz_bound(begin, size);
 	return 0;
 }

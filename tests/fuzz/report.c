@@ -8,6 +8,7 @@
 #include "cli/page_file.h"
 #include "judge/result.h"
 #include "fuzz.h"
+#include "model/built/build.h"
 #include "model/model.h"
 #include "model/ops/ops.h"
 #include "report/page/sheet.h"
@@ -317,4 +318,18 @@ void tfh_fuzz_report(struct tfh_run *run, size_t size)
 	if (!rc)
 		tfh_result_free(result);
 	tfh_run_close(run);
+}
+
+void tfh_fuzz_built(struct tfh_builder *b, int rc, struct tfh_err *err, size_t size)
+{
+	struct tfh_run *run;
+
+	if (!rc)
+		rc = tfh_build_run(b, &run, err);
+	if (!rc) {
+		tfh_fuzz_report(run, size);
+		return;
+	}
+	tfh_fuzz_refused(err);
+	tfh_build_free(b);
 }
