@@ -204,15 +204,21 @@ JOBS = {
 }
 
 
-def main():
+def arguments(jobs):
+    """The command's: job, fixed, and steps, by default those of the table."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("job", choices=JOBS)
+    parser.add_argument("job", choices=jobs)
     parser.add_argument("--fixed", action="store_true")
     parser.add_argument("--steps", type=int)
     args = parser.parse_args()
-    steps = args.steps or JOBS[args.job][0]
+    args.steps = args.steps or jobs[args.job][0]
+    return args
+
+
+def main():
+    args = arguments(JOBS)
     run = jax_job if args.job.startswith("jax") else torch_job
-    done, seconds, total = run(args.job, steps, args.fixed)
+    done, seconds, total = run(args.job, args.steps, args.fixed)
     print(json.dumps(dict(job=args.job, fixed=args.fixed, steps=done, seconds=seconds, loss=total)))
 
 

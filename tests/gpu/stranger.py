@@ -5,6 +5,8 @@ import socket
 import subprocess
 import sys
 
+from jobs import Turn
+
 CPU = os.environ.get("TFH_GPU_DEVICE") == "cpu"
 DEVICE = "cpu" if CPU else "cuda"
 
@@ -52,6 +54,20 @@ def usual_step(net, opt, x, y):
     loss.backward()
     opt.step()
     return loss.detach(), out.detach()
+
+
+def summed(step, steps, warm=3):
+    """The measured loop of most jobs: its seconds, and the sum of the losses that the steps return."""
+    import torch
+    for _ in range(warm):
+        step()
+    sync()
+    total = torch.zeros((), device=DEVICE)
+    with Turn() as turn:
+        for _ in range(steps):
+            total += step()
+        total = total.item()
+    return turn.seconds, total
 
 
 def ranks():

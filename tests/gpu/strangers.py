@@ -10,7 +10,6 @@ a defect is its own twin.
 TFH_GPU_DEVICE=cpu runs the jobs of PyTorch's and JAX's on a processor in small, to try the scripts themselves.
 TFH_GPU_LIMIT is after how many seconds a job that has imported its packages ends itself (60).
 """
-import argparse
 import importlib
 import json
 import os
@@ -20,17 +19,14 @@ import sys
 import strangers_frameworks  # noqa: F401
 import strangers_loops  # noqa: F401
 import strangers_other  # noqa: F401
+from jobs import arguments
 from stranger import JOBS, NEEDS, TWINS, WORK
 
 __all__ = ["JOBS", "NEEDS", "TWINS"]
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("job", choices=JOBS)
-    parser.add_argument("--fixed", action="store_true")
-    parser.add_argument("--steps", type=int)
-    args = parser.parse_args()
+    args = arguments(JOBS)
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     for module in NEEDS[args.job].split(","):
         try:
@@ -38,9 +34,8 @@ def main():
         except ImportError as missing:
             sys.exit(f"{args.job} needs {module}: {missing}")
     signal.alarm(int(os.environ.get("TFH_GPU_LIMIT", "60")))
-    steps = args.steps or JOBS[args.job][0]
-    seconds, total = WORK[args.job](steps, args.fixed)
-    print(json.dumps(dict(job=args.job, fixed=args.fixed, steps=steps, seconds=seconds, loss=total)), flush=True)
+    seconds, total = WORK[args.job](args.steps, args.fixed)
+    print(json.dumps(dict(job=args.job, fixed=args.fixed, steps=args.steps, seconds=seconds, loss=total)), flush=True)
 
 
 if __name__ == "__main__":

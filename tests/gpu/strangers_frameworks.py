@@ -4,7 +4,7 @@ import random
 import sys
 
 from jobs import Turn
-from stranger import CPU, DEVICE, job, size, sync, usual_step, wide_net
+from stranger import CPU, DEVICE, job, size, summed, sync, usual_step, wide_net
 
 
 def language_model():
@@ -334,14 +334,7 @@ def timm_amp(steps, fixed):
         scaler.update()
         return loss.detach()
 
-    for _ in range(3):
-        step()
-    total = torch.zeros((), device=DEVICE)
-    with Turn() as turn:
-        for _ in range(steps):
-            total += step()
-        total = total.item()
-    return turn.seconds, total
+    return summed(step, steps)
 
 
 @job(60, "compute-bound")
@@ -396,15 +389,7 @@ def compiled_loop(steps, net, x, y, **how):
     import torch
     opt = torch.optim.SGD(net.parameters(), lr=1e-3)
     forward = torch.compile(net, **how) if how else net
-    for _ in range(5):
-        usual_step(forward, opt, x, y)
-    sync()
-    total = torch.zeros((), device=DEVICE)
-    with Turn() as turn:
-        for _ in range(steps):
-            total += usual_step(forward, opt, x, y)[0]
-        total = total.item()
-    return turn.seconds, total
+    return summed(lambda: usual_step(forward, opt, x, y)[0], steps, warm=5)
 
 
 @job(300, "compute-bound", needs="triton")
@@ -471,15 +456,7 @@ def lstm_packed(steps, fixed):
         opt.step()
         return loss.detach()
 
-    for _ in range(3):
-        step()
-    sync()
-    total = torch.zeros((), device=DEVICE)
-    with Turn() as turn:
-        for _ in range(steps):
-            total += step()
-        total = total.item()
-    return turn.seconds, total
+    return summed(step, steps)
 
 
 @job(40, "input-bound", "input.dataloader", "input.batch", "input.map", "input.generator", needs="torch_geometric", twin=True)
