@@ -253,15 +253,22 @@ static int run_phases(struct tfh_facts *facts, const struct tfh_matches *matches
 {
 	struct tfh_loops loops;
 	struct tfh_cover *cover = NULL;
+	struct tfh_exposed exposed = {0};
 	int rc = tfh_find_loops(facts, &loops, err);
 
 	if (!rc)
 		rc = tfh_cover_find(facts, &cover, err);
+	if (!rc && (rc = tfh_exposed_find(facts, matches, &exposed)))
+		tfh_err_set(err, rc, "out of memory");
 	if (!rc) {
-		struct tfh_accounts accounts = {
-			.facts = facts, .loops = &loops, .cover = cover, .matches = matches};
+		struct tfh_accounts accounts = {.facts = facts,
+						.loops = &loops,
+						.cover = cover,
+						.matches = matches,
+						.exposed = &exposed};
 		rc = weigh(&accounts, r, err);
 	}
+	tfh_exposed_free(&exposed);
 	tfh_cover_free(cover);
 	tfh_loops_free(&loops);
 	return rc;

@@ -405,6 +405,108 @@ static void test_late_device(void **state)
 	late_device(2, true);
 }
 
+/* ---- ranks on the CPU, which exchange on threads of their own (PyTorch's names of gloo's) ---- */
+
+enum { BACKWARD = 1, ALL_REDUCE = 1, SEND = 2 };
+
+static void exchange(struct dg *d, uint32_t thread, uint32_t name, double t0, double t1)
+{
+	struct tfh_event *ev = gen_call(d->g, thread, TFH_FN_mark_range, t0, t1);
+
+	ev->kind = TFT_RANGE;
+	ev->w[0] = name;
+	ev->w[1] = TFT_RANGE_EXCHANGE;
+}
+
+static struct dg *on_cpu(void)
+{
+	struct dg *d = dg_new();
+
+	d->g->name[TFT_NAME_OP][BACKWARD] = "__inference_backward_1";
+	d->g->name[TFT_NAME_STRING][ALL_REDUCE] = "gloo:all_reduce";
+	d->g->name[TFT_NAME_STRING][SEND] = "gloo:send";
+	d->g->process.torch = "recorded";
+	d->gpu = (struct tfh_gpu_info){.source = TFH_GPU_NONE};
+	return d;
+}
+
+/*
+ * Each step of a rank: its batch, a backward pass whose last gradients are there after 5 ms, and the exchange of two
+ * buckets, the first of which (2 ms) is hidden behind computing. The last takes 6 ms from when all ranks have come.
+ */
+static struct tfh_result *on_cpus(uint32_t n, uint32_t late, double get)
+{
+	struct world w = {.n = n};
+	double t = 100;
+
+	for (uint32_t i = 0; i < n; i++)
+		w.d[i] = on_cpu();
+	for (int s = 0; s < 60; s++) {
+		double met = t + fmax(get, 0.1) + 5;
+		for (uint32_t i = 0; i < n; i++) {
+			double own = t + (i == late ? get : 0.1);
+			gen_get(w.d[i]->g, 0, 1, 0, t, own)->depth = 0;
+			gen_exec(w.d[i]->g, BACKWARD, own, met + 7);
+			exchange(w.d[i], 1, ALL_REDUCE, own + 1, met - 2);
+			exchange(w.d[i], 2, ALL_REDUCE, own + 5, met + 6);
+		}
+		t = met + 7.02;
+	}
+	return judge_all(&w);
+}
+
+/* What the backward pass waits for is communication; what it computes meanwhile is not. */
+static void test_exposed_exchange(void **state)
+{
+	(void)state;
+	for (uint32_t n = 1; n <= 2; n++) {
+		struct tfh_result *r = on_cpus(n, 0, 0.1);
+		gen_closed(r);
+		gen_expect(r, TFH_CLASS_COMMUNICATION_BOUND, TFH_CAUSE_COMMUNICATION_TRANSFER);
+		gen_part(r, TFH_PART_COMMUNICATION, 6);
+		gen_part(r, TFH_PART_COMPUTE, 6);
+		assert_true(r->jitter_s == 0);
+		tfh_result_free(r);
+	}
+}
+
+/* The rank whose loader is slow leads, with its own cause; the other one's wait for it is told from the transfer of both buckets. */
+static void test_late_on_cpu(void **state)
+{
+	(void)state;
+	struct tfh_result *r = on_cpus(2, 1, 15);
+
+	gen_closed(r);
+	gen_expect(r, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_UNKNOWN);
+	assert_int_equal(r->process, 1);
+	assert_true(r->rank[1].straggler && !r->rank[0].straggler);
+	assert_int_equal(r->rank[0].cause, TFH_CAUSE_COMMUNICATION_JITTER);
+	assert_true(fabs(r->rank[0].jitter_s * 1e3 - 12.9) < 0.2);
+	tfh_result_free(r);
+}
+
+/* Messages between two ranks, on which the others wait for nobody, are transferred all the time. */
+static void test_messages(void **state)
+{
+	(void)state;
+	struct world w = {.n = 2};
+
+	for (uint32_t i = 0; i < 2; i++)
+		w.d[i] = on_cpu();
+	for (int s = 0; s < 60; s++)
+		for (uint32_t i = 0; i < 2; i++) {
+			double t = 100 + 10 * s;
+			gen_get(w.d[i]->g, 0, 1, 0, t, t + 0.1)->depth = 0;
+			gen_exec(w.d[i]->g, BACKWARD, t + 0.1, t + 4);
+			exchange(w.d[i], 1, SEND, t + 4, t + 9.9 - i);
+		}
+	struct tfh_result *r = judge_all(&w);
+	gen_closed(r);
+	gen_expect(r, TFH_CLASS_COMMUNICATION_BOUND, TFH_CAUSE_COMMUNICATION_TRANSFER);
+	assert_true(r->jitter_s == 0);
+	tfh_result_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -412,7 +514,8 @@ int main(void)
 		cmocka_unit_test(test_two_communicators), cmocka_unit_test(test_limited_gain),
 		cmocka_unit_test(test_late_device),	  cmocka_unit_test(test_late_in_turn),
 		cmocka_unit_test(test_uneven_work),	  cmocka_unit_test(test_no_ranks),
-		cmocka_unit_test(test_late_start),
+		cmocka_unit_test(test_late_start),	  cmocka_unit_test(test_exposed_exchange),
+		cmocka_unit_test(test_late_on_cpu),	  cmocka_unit_test(test_messages),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,6 +11,7 @@
 
 #include "hook/driver/driver.h"
 #include "hook/torch/torch.h"
+#include "record/stacks/stacks.h"
 
 #include <errno.h>
 
@@ -233,11 +234,15 @@ static uint32_t iterator_id(struct tfh_self *self, const struct tfh_tf_frame *fr
 static void publish(struct tfh_self *self, const struct tfh_tf_frame *frame, uint64_t end,
 		    const uint64_t w[3], bool failed)
 {
+	bool placed = frame->row == TFH_ROW_torch_backward &&
+		      end - frame->begin >= tfh_peek(&tfh_stack_ticks);
+	uint32_t stack = tfh_unlikely(placed) ? tfh_stack_of_pause(self) : 0;
 	struct tfh_rec *rec = tfh_reserve(self, 1);
 
 	if (!rec)
 		return;
 	tfh_fill(self, rec, 0, fn_of[frame->row], TFT_CALL, frame->begin, end);
+	rec->stack = stack;
 	rec->stream = frame->stage;
 	rec->flags = (uint8_t)((frame->end ? TFT_F_OPTIONAL : 0) | (failed ? TFT_F_FAILED : 0));
 	rec->w[0] = w[0];

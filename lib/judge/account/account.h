@@ -7,6 +7,7 @@
 #define TFH_JUDGE_ACCOUNT_H
 
 #include "judge/facts/cover.h"
+#include "judge/facts/exposed.h"
 #include "judge/loops/loops.h"
 
 /* Where a window's time went, ns: compute, causes, and an unattributed rest that is not stored. */
@@ -93,6 +94,7 @@ struct tfh_accounts {
 	const struct tfh_loops *loops;
 	const struct tfh_cover *cover;	   /* NULL: no trace says what threads did in pauses */
 	const struct tfh_matches *matches; /* collectives of all ranks, or NULL */
+	const struct tfh_exposed *exposed; /* exchanges of a job on the CPU; may be empty */
 	struct tfh_use *use;		   /* by window */
 	struct tfh_stage_account *stage;   /* by index of stage */
 	struct tfh_pauses *pauses;	   /* functions in which the pauses were spent, or NULL */
@@ -112,7 +114,9 @@ struct tfh_accounts {
 	uint32_t kernel_at[TFH_ACCOUNT_KERNEL_BUCKETS]; /* hash buckets by function: index + 1 of
 							 * the last entry */
 	struct tfh_site_use wait_site[TFH_ACCOUNT_SITES], alloc_site[TFH_ACCOUNT_SITES],
-		load_site[TFH_ACCOUNT_SITES], pause_site[TFH_ACCOUNT_SITES];
+		load_site[TFH_ACCOUNT_SITES], pause_site[TFH_ACCOUNT_SITES],
+		exchange_site
+			[TFH_ACCOUNT_SITES]; /* executed calls, by what they wait for exchanges */
 	uint64_t graph_launches;
 	size_t counted;	       /* window of the last counted event */
 	uint64_t train_steps;  /* in windows of segment TRAIN */
@@ -172,6 +176,14 @@ bool tfh_is_staged(const struct tfh_accounts *accounts, enum tfh_cause cause);
 bool tfh_steps_compile(const struct tfh_accounts *accounts);
 /* Cause of the time that one sample represents. */
 enum tfh_cause tfh_look_cause(const struct tfh_facts *facts, int at, bool feeds);
+/* The same, where the sample's time tells that an exchange with other ranks is what the thread waited for. */
+enum tfh_cause tfh_seen_cause(const struct tfh_accounts *accounts, const struct tfh_seen_look *k);
+/* Whether a thread with this cause may be waiting for such an exchange. */
+static inline bool tfh_may_exchange(enum tfh_cause cause)
+{
+	return cause == TFH_CAUSE_HOST_LOCK || cause == TFH_CAUSE_HOST_WAIT ||
+	       cause == TFH_CAUSE_HOST_UNKNOWN || cause == TFH_CAUSE_INPUT_UNKNOWN;
+}
 bool tfh_pause_causes(const struct tfh_accounts *accounts, uint32_t thread, int64_t t0, int64_t t1,
 		      bool handed, enum tfh_cause usual, double share[TFH_CAUSE_COUNT]);
 
@@ -200,9 +212,12 @@ void tfh_ledger_free(struct tfh_ledger *l);
 /* Charges [t0, t1) to a cause (TFH_CAUSE_NONE: compute), window by window. */
 void tfh_charge(struct tfh_ledger *l, int64_t t0, int64_t t1, enum tfh_cause cause, bool tentative,
 		bool direct);
+/* What is known of a pause: nothing; that the program's code ran; that the thread waited for no other. */
+enum tfh_gap_kind { TFH_GAP_ANY, TFH_GAP_CODE, TFH_GAP_OWN };
 /* Charges a pause of the driving thread. Its cause is decided when its window ends. `tentative`: it
- * may have been hidden by device work. `code`: known to be the program's code. */
-void tfh_charge_gap(struct tfh_ledger *l, int64_t t0, int64_t t1, bool tentative, bool code);
+ * may have been hidden by device work. */
+void tfh_charge_gap(struct tfh_ledger *l, int64_t t0, int64_t t1, bool tentative,
+		    enum tfh_gap_kind kind);
 /* Notes work of the step's main thread: it ended at t1 and took ns. */
 void tfh_note_work(struct tfh_ledger *l, int64_t t1, int64_t ns);
 /* tfh_note_work() in two parts, for work inside the current window: a counter to which the caller

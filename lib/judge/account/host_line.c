@@ -12,6 +12,7 @@
  * get-next, pauses, other calls      what they are, unless hidden as above
  */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -134,7 +135,8 @@ static void charge_pause(struct tfh_host_line *a, int64_t t0, int64_t t1, bool h
 	} else if (by == TFH_COVERED_EXCHANGE) {
 		tfh_charge(a->ledger, t0, t1, TFH_CAUSE_COMMUNICATION_TRANSFER, false, true);
 	} else {
-		tfh_charge_gap(a->ledger, t0, t1, hidden, by == TFH_COVERED_CODE);
+		tfh_charge_gap(a->ledger, t0, t1, hidden,
+			       by == TFH_COVERED_CODE ? TFH_GAP_CODE : TFH_GAP_ANY);
 		if (!accounts->timed)
 			tfh_pauses_count(accounts->pauses, thread, t0, t1,
 					 by == TFH_COVERED_CODE ? TFH_CAUSE_HOST_PYTHON
@@ -142,12 +144,55 @@ static void charge_pause(struct tfh_host_line *a, int64_t t0, int64_t t1, bool h
 	}
 }
 
-/* The same if other threads may have computed or communicated meanwhile: without a device, that is the job's work. */
+/* The part of a pause with exchanges that the thread spent waiting for them, by its samples. */
+static double waiting_part(const struct tfh_accounts *accounts, int64_t t0, int64_t t1,
+			   int64_t exchanges)
+{
+	double share[TFH_CAUSE_COUNT], waits = 0;
+
+	if (!tfh_pause_causes(accounts, TFH_ANY_THREAD, t0, t1, false, TFH_CAUSE_HOST_UNKNOWN,
+			      share))
+		return 1;
+	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
+		waits += tfh_may_exchange(c) ? share[c] : 0;
+	return fmin(1, waits * (double)(t1 - t0) / (double)exchanges);
+}
+
+/* Charges a pause in which the process exchanged data with other ranks. */
+static void seg_exchanges(struct tfh_host_line *a, int64_t t0, int64_t t1, int64_t exchanges)
+{
+	double part = waiting_part(a->accounts, t0, t1, exchanges);
+	int64_t until, own;
+
+	for (; t0 < t1; t0 = until) {
+		enum tfh_cause cause = tfh_exposed_at(a->accounts->exposed, t0, t1, &until);
+		own = cause == TFH_CAUSE_NONE ? t0 : t0 + (int64_t)(part * (double)(until - t0));
+		tfh_charge(a->ledger, t0, own, cause, false, true);
+		tfh_charge_gap(a->ledger, own, until, false, TFH_GAP_OWN);
+	}
+}
+
+/* Charges an executed call of a job on the CPU. */
+static void seg_exec(struct tfh_host_line *a, int64_t t0, int64_t t1)
+{
+	int64_t until;
+
+	for (; t0 < t1; t0 = until) {
+		enum tfh_cause cause = tfh_exposed_at(a->accounts->exposed, t0, t1, &until);
+		tfh_charge(a->ledger, t0, until, cause, false, true);
+	}
+}
+
+/* Charges a pause in which other threads may have computed or communicated meanwhile: without a device, that is the job's work. */
 static void seg_pause(struct tfh_host_line *a, int64_t t0, int64_t t1, bool hidden)
 {
 	enum tfh_covered by;
-	int64_t until;
+	int64_t until, exchanges = tfh_exposed_ns(a->accounts->exposed, t0, t1);
 
+	if (exchanges) {
+		seg_exchanges(a, t0, t1, exchanges);
+		return;
+	}
 	for (; t0 < t1; t0 = until) {
 		by = tfh_covered_line(a->accounts->cover, t0, t1, &until);
 		if (by == TFH_COVERED_NOT)
@@ -182,7 +227,7 @@ static void segment(void *arg, int64_t t0, int64_t t1, const struct tfh_piece *p
 		else if (p->logs)
 			tfh_charge(l, t0, t1, TFH_CAUSE_HOST_LOGGING, hidden, true);
 		else if (a->accounts->facts->cpu_only)
-			tfh_charge(l, t0, t1, TFH_CAUSE_NONE, false, true);
+			seg_exec(a, t0, t1);
 		else
 			tfh_charge(l, t0, t1, TFH_CAUSE_HOST_LAUNCH, hidden, true);
 		break;

@@ -12,7 +12,7 @@
 struct gap {
 	int64_t t0, t1;
 	bool tentative;
-	bool code; /* known to be the program's code */
+	enum tfh_gap_kind kind;
 };
 
 /* Work of the step's main thread. */
@@ -132,7 +132,7 @@ static void join_gaps(struct tfh_ledger *l)
 	for (size_t i = 0; i < l->gap.n; i++) {
 		struct gap *last = n ? &l->gap.v[n - 1] : NULL;
 		const struct gap g = l->gap.v[i];
-		if (last && last->tentative == g.tentative && last->code == g.code &&
+		if (last && last->tentative == g.tentative && last->kind == g.kind &&
 		    !parted(l, last, &g))
 			last->t1 += g.t1 - g.t0;
 		else
@@ -151,7 +151,7 @@ static enum tfh_cause gap_cause(const struct tfh_ledger *l, const struct gap *g,
 
 	if (calls_back && end != INT64_MIN && g->t0 >= end)
 		return TFH_CAUSE_HOST_CALLBACK;
-	if (g->code)
+	if (g->kind == TFH_GAP_CODE)
 		return TFH_CAUSE_HOST_PYTHON;
 	/* Without a visible input pipeline, the pause may be waiting for data. */
 	if (!accounts->facts->consumers)
@@ -172,8 +172,8 @@ static void judge_gap(struct tfh_ledger *l, const struct gap *g, enum tfh_cause 
 	int64_t left = g->t1 - g->t0, ns;
 	double share[TFH_CAUSE_COUNT];
 
-	if (!g->code &&
-	    tfh_pause_causes(l->accounts, TFH_ANY_THREAD, g->t0, g->t1, false, cause, share))
+	if (g->kind != TFH_GAP_CODE && tfh_pause_causes(l->accounts, TFH_ANY_THREAD, g->t0, g->t1,
+							g->kind == TFH_GAP_OWN, cause, share))
 		for (int c = 0; c < TFH_CAUSE_COUNT; c++) {
 			ns = (int64_t)(share[c] * (double)(g->t1 - g->t0));
 			judge_part(l->at, g, c, ns);
@@ -194,7 +194,8 @@ static void judge_links(const struct tfh_ledger *l, struct tfh_chain *c, int64_t
 {
 	for (size_t i = 0; i < c->link.n; i++) {
 		struct tfh_link *k = &c->link.v[i];
-		struct gap g = {k->t0, k->t1, k->tentative, k->cause == TFH_CAUSE_HOST_PYTHON};
+		struct gap g = {k->t0, k->t1, k->tentative,
+				k->cause == TFH_CAUSE_HOST_PYTHON ? TFH_GAP_CODE : TFH_GAP_ANY};
 		if (k->pause)
 			k->cause = gap_cause(l, &g, end);
 		k->pause = false;
@@ -355,19 +356,21 @@ int64_t tfh_ledger_until(const struct tfh_ledger *l, int64_t t, bool *open)
 	return t < l->window->t1 ? l->window->t1 : INT64_MIN;
 }
 
-void tfh_charge_gap(struct tfh_ledger *l, int64_t t0, int64_t t1, bool tentative, bool code)
+void tfh_charge_gap(struct tfh_ledger *l, int64_t t0, int64_t t1, bool tentative,
+		    enum tfh_gap_kind kind)
 {
 	int64_t a, b;
 
 	while (next_part(l, &t0, t1, &a, &b)) {
-		struct gap g = {a, b, tentative, code};
+		struct gap g = {a, b, tentative, kind};
 		struct tfh_chain *chain = chain_here(l);
 		if (chain)
 			tfh_chain_add(chain,
 				      &(struct tfh_link){.t0 = a,
 							 .t1 = b,
-							 .cause = code ? TFH_CAUSE_HOST_PYTHON
-								       : TFH_CAUSE_HOST_UNKNOWN,
+							 .cause = kind == TFH_GAP_CODE
+									  ? TFH_CAUSE_HOST_PYTHON
+									  : TFH_CAUSE_HOST_UNKNOWN,
 							 .tentative = tentative,
 							 .pause = true});
 		l->unsettled |= tentative;

@@ -97,6 +97,15 @@ enum tfh_cause tfh_look_cause(const struct tfh_facts *facts, int at, bool feeds)
 		       : cause;
 }
 
+enum tfh_cause tfh_seen_cause(const struct tfh_accounts *accounts, const struct tfh_seen_look *k)
+{
+	enum tfh_cause cause = tfh_look_cause(accounts->facts, k->at, k->feeds), exchange;
+	int64_t until;
+
+	exchange = tfh_exposed_at(accounts->exposed, k->t, k->t + 1, &until);
+	return exchange != TFH_CAUSE_NONE && tfh_may_exchange(cause) ? exchange : cause;
+}
+
 static bool is_plain(const struct tfh_facts *facts, int at)
 {
 	if (at < TFH_SEEN_COUNT)

@@ -5,7 +5,8 @@
  * Megatron-Bridge guide, jitter).
  *
  * If NCCL's calls were recorded, they show which kernels belong to one collective. Other collectives (in graphs, or of
- * a library with its own NCCL) are matched by their order.
+ * a library with its own NCCL) are matched by their order. So are those of a job on the CPU (gloo, MPI), by the ranges
+ * that PyTorch names after them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,16 +16,11 @@
 #include "base/hash.h"
 #include "model/ops/collectives.h"
 
-struct collective {
-	int64_t t0, t1;
-	int64_t shared; /* duration of the shortest participant, -1 unknown; while matching: when it
-			 * was issued */
-	uint64_t set;	/* id common to all participants, 0 unknown; while matching: its thread */
-};
+#define HOST UINT32_MAX /* instead of a device: exchanges of a job on the CPU */
 
 struct party {
 	uint32_t process, device;
-	TFH_VEC(struct collective) at;
+	TFH_VEC(struct tfh_collective) at;
 	int64_t late; /* sum over matched collectives: how long after the first participant it
 		       * arrived */
 	int64_t held; /* and how long after the second-last one, if it was the last */
@@ -64,7 +60,7 @@ static void name_sets(struct tfh_matches *m, struct tfh_collectives *c, uint32_t
 		struct party *p = &m->party.v[i];
 		uint64_t last = 0, nth = 0;
 		for (size_t k = 0; k < p->at.n && p->process == process; k++) {
-			struct collective *x = &p->at.v[k];
+			struct tfh_collective *x = &p->at.v[k];
 			uint64_t id = tfh_collective_at(c, (uint32_t)x->set, x->shared);
 			/* A group may have been launched as several kernels. */
 			nth = id == last ? nth + 1 : 0;
@@ -88,10 +84,45 @@ static int read_ops(struct tfh_matches *m, const struct tfh_feed *f, uint32_t pr
 		if (!p)
 			rc = -ENOMEM;
 		else if (p->at.n < TFH_FACTS_COLLECTIVES)
-			rc = TFH_PUSH_BIG(p->at,
-					  (struct collective){op.t0, op.t1, op.issue0, op.thread});
+			rc = TFH_PUSH_BIG(
+				p->at, (struct tfh_collective){op.t0, op.t1, op.issue0, op.thread});
 	}
 	return rc ? rc : f->ops_error(f->arg, err);
+}
+
+/* Messages from one rank to another have no counterpart in the others. */
+static bool is_message(const struct tfh_feed *f, const struct tfh_event *ev)
+{
+	const char *s =
+		f->name(f->arg, ev->process, TFT_NAME_STRING, (uint32_t)ev->w[0], NULL, NULL);
+
+	return s && (strstr(s, ":send") || strstr(s, ":recv"));
+}
+
+static int by_begin(const void *a, const void *b, void *arg)
+{
+	const struct tfh_collective *x = a, *y = b;
+
+	(void)arg;
+	return x->t0 != y->t0 ? (x->t0 < y->t0 ? -1 : 1) : 0;
+}
+
+/* Reads the exchanges of a process on the CPU. */
+static int read_exchanges(struct tfh_matches *m, const struct tfh_feed *f, uint32_t process,
+			  struct tfh_err *err)
+{
+	struct party *p = party_of(m, process, HOST);
+	struct tfh_event ev;
+	int rc = p ? f->rewind(f->arg, process, err) : -ENOMEM;
+
+	while (!rc && f->next(f->arg, &ev))
+		if (ev.kind == TFT_RANGE && ev.w[1] == TFT_RANGE_EXCHANGE &&
+		    p->at.n < TFH_FACTS_COLLECTIVES)
+			rc = TFH_PUSH_BIG(p->at, ((struct tfh_collective){ev.t0, ev.t1, -1,
+									  is_message(f, &ev)}));
+	if (p && p->at.n)
+		tfh_sort(p->at.v, p->at.n, sizeof(*p->at.v), by_begin, NULL);
+	return rc ? rc : f->error(f->arg, err);
 }
 
 /* Whether there can be a counterpart: not for collectives of the only device of a single
@@ -112,6 +143,8 @@ static bool can_match(const struct tfh_feed *f, uint32_t process, bool alone)
 int tfh_matches_add(struct tfh_matches *m, const struct tfh_feed *f, uint32_t process, bool alone,
 		    struct tfh_err *err)
 {
+	if (f->processes[process].torch && !f->processes[process].has_gpu && !f->imported)
+		return read_exchanges(m, f, process, err);
 	if (!can_match(f, process, alone))
 		return 0;
 	struct tfh_collectives *c = tfh_collectives_new();
@@ -152,7 +185,7 @@ struct arrivals {
 		INT64_MAX, INT64_MIN, INT64_MIN, INT64_MAX, INT64_MAX                              \
 	}
 
-static void arrive(struct arrivals *a, const struct collective *x)
+static void arrive(struct arrivals *a, const struct tfh_collective *x)
 {
 	a->first = x->t0 < a->first ? x->t0 : a->first;
 	if (x->t0 > a->last) {
@@ -165,7 +198,7 @@ static void arrive(struct arrivals *a, const struct collective *x)
 	a->shared = x->t1 - x->t0 < a->shared ? x->t1 - x->t0 : a->shared;
 }
 
-static void settle(const struct arrivals *a, struct party *p, struct collective *x)
+static void settle(const struct arrivals *a, struct party *p, struct tfh_collective *x)
 {
 	x->shared = a->shared;
 	/* Ranks start at different times, and the first one may wait for seconds: leaves out as
@@ -198,7 +231,8 @@ static int match_named(struct tfh_matches *m)
 	int rc = 0;
 
 	for (size_t i = 0; i < m->party.n; i++)
-		for (size_t k = 0; k < m->party.v[i].at.n && !rc; k++) {
+		for (size_t k = 0; k < m->party.v[i].at.n && !rc && m->party.v[i].device != HOST;
+		     k++) {
 			uint64_t set = m->party.v[i].at.v[k].set;
 			if (set)
 				rc = TFH_PUSH_BIG(v, (struct named){set, (uint32_t)i, (uint32_t)k});
@@ -218,18 +252,20 @@ static int match_named(struct tfh_matches *m)
 
 /* Matches the first collective of every list. If they do not overlap in time, the one that ended
  * first has no counterpart (a lost record, or a group of fewer ranks) and is skipped. */
-static bool match(struct tfh_matches *m, size_t *head)
+static bool match(struct tfh_matches *m, size_t *head, bool host)
 {
 	struct arrivals a = NOBODY;
 	size_t first = 0;
 
 	for (size_t i = 0; i < m->party.n; i++) {
 		const struct party *p = &m->party.v[i];
+		if ((p->device == HOST) != host)
+			continue;
 		while (head[i] < p->at.n && p->at.v[head[i]].set)
 			head[i]++;
 		if (head[i] == p->at.n)
 			return false;
-		const struct collective *x = &p->at.v[head[i]];
+		const struct tfh_collective *x = &p->at.v[head[i]];
 		if (x->t1 < a.end)
 			first = i;
 		arrive(&a, x);
@@ -240,9 +276,10 @@ static bool match(struct tfh_matches *m, size_t *head)
 	}
 	for (size_t i = 0; i < m->party.n; i++) {
 		struct party *p = &m->party.v[i];
-		settle(&a, p, &p->at.v[head[i]++]);
+		if ((p->device == HOST) == host)
+			settle(&a, p, &p->at.v[head[i]++]);
 	}
-	return true;
+	return a.end != INT64_MAX;
 }
 
 int tfh_matches_find(struct tfh_matches *m)
@@ -258,7 +295,7 @@ int tfh_matches_find(struct tfh_matches *m)
 		free(head);
 		return rc;
 	}
-	while (match(m, head))
+	while (match(m, head, false) || match(m, head, true))
 		;
 	free(head);
 	return 0;
@@ -287,6 +324,18 @@ int64_t tfh_matches_shared(const struct tfh_matches *m, uint32_t process, uint32
 		if (m->party.v[i].process == process && m->party.v[i].device == device)
 			return n < m->party.v[i].at.n ? m->party.v[i].at.v[n].shared : -1;
 	return -1;
+}
+
+const struct tfh_collective *tfh_matches_exchanges(const struct tfh_matches *m, uint32_t process,
+						   size_t *n)
+{
+	for (size_t i = 0; m && i < m->party.n; i++)
+		if (m->party.v[i].process == process && m->party.v[i].device == HOST) {
+			*n = m->party.v[i].at.n;
+			return m->party.v[i].at.v;
+		}
+	*n = 0;
+	return NULL;
 }
 
 static double mean_of(const struct tfh_matches *m, uint32_t process, bool held)

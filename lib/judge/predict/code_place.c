@@ -183,7 +183,7 @@ struct looks_of {
 
 static bool counts(const struct tfh_accounts *accounts, const struct tfh_seen_look *k)
 {
-	enum tfh_part part = tfh_cause_part(tfh_look_cause(accounts->facts, k->at, k->feeds));
+	enum tfh_part part = tfh_cause_part(tfh_seen_cause(accounts, k));
 
 	return !k->inside && accounts->facts->thread[k->thread].drives &&
 	       (part == TFH_PART_HOST || (part == TFH_PART_INPUT && !accounts->facts->consumers));

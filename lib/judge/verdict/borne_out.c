@@ -24,7 +24,7 @@ static struct seen count(const struct tfh_accounts *accounts)
 		    k.inside)
 			continue;
 		n.all++;
-		n.of[tfh_look_cause(facts, k.at, k.feeds)]++;
+		n.of[tfh_seen_cause(accounts, &k)]++;
 		n.takes += tfh_role_takes(tfh_at_role(k.at));
 	}
 	return n;

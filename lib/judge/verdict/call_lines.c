@@ -1,6 +1,6 @@
 /*
- * The line of the program that makes the calls a verdict is about: copies, waits, allocations, module loads, and the
- * launches that pauses precede. Samples are taken between calls; where the time is spent in calls, the stacks of the
+ * The line of the program that makes the calls a verdict is about: copies, waits, allocations, module loads, backward
+ * passes that wait for other ranks, and the launches that pauses precede. Samples are taken between calls; where the time is spent in calls, the stacks of the
  * calls give the line.
  */
 #include <errno.h>
@@ -121,6 +121,9 @@ static int add_calls(struct call_lines *x)
 		return add_sites(x, x->accounts->load_site);
 	case TFH_CAUSE_HOST_LAUNCH:
 		return add_sites(x, x->accounts->pause_site); /* launches end pauses */
+	case TFH_CAUSE_COMMUNICATION_TRANSFER:
+	case TFH_CAUSE_COMMUNICATION_JITTER:
+		return add_sites(x, x->accounts->exchange_site);
 	default:
 		return tfh_cause_part(x->cause) == TFH_PART_TRANSFER ? add_copies(x) : 0;
 	}

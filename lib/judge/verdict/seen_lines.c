@@ -69,7 +69,7 @@ static int add_look(struct lines *x, const struct tfh_seen_look *k, bool judged,
 	const struct tfh_facts *facts = x->accounts->facts;
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
 	enum tfh_cause cause = x->r->verdict.cause;
-	enum tfh_cause of = tfh_look_cause(facts, k->at, k->feeds);
+	enum tfh_cause of = tfh_seen_cause(x->accounts, k);
 	bool counts = x->kind != TFH_SEGMENT_NONE || cause == TFH_CAUSE_HOST_CALLBACK ||
 		      (of == TFH_CAUSE_INPUT_UNKNOWN ? x->accounts->input_cause : of) == cause;
 	uint32_t n = tfh_frames_at(facts, k->place, frame);

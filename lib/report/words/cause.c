@@ -465,6 +465,9 @@ static void explain_communication(struct tfh_wording *w)
 				     ? "every step waits %s for other ranks to join its collectives"
 				     : "the exchange between ranks delays every step by %s",
 			     tfh_phrase_time(w, per_step(r, TFH_PART_COMMUNICATION)));
+	const char *line = r->lead ? NULL : tfh_verdict_line(w);
+	if (line)
+		tfh_evidence(w, TFH_TELLS_LINE, line);
 	advise(w, v->cause, w->text, NULL, TFH_REMOVE_COMMUNICATION);
 }
 
