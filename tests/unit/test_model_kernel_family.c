@@ -49,6 +49,15 @@ static const struct {
 	 "void cutlass::Kernel2<cutlass_80_simt_sgemm_128x128_8x4_nn_align1>(cutlass_80_simt_sgemm_128x128_8x4_nn_align1::Params)"},
 	{TFH_FAMILY_ATTENTION,
 	 "fmha_cutlassF_bf16_aligned_64x128_rf_sm80(PyTorchMemEffAttention::AttentionKernel<cutlass::bfloat16_t>::Params)"},
+	/* AMD: rocBLAS and hipBLASLt, with and without matrix instructions; MIOpen; serving */
+	{TFH_FAMILY_MATMUL_TENSOR,
+	 "Cijk_Alik_Bljk_BBS_BH_Bias_HA_S_SAV_UserArgs_MT256x192x64_MI16x16x1_SN_LDSB1_AFC1_AFEM1"},
+	{TFH_FAMILY_MATMUL, "Cijk_Ailk_Bljk_SB_MT64x64x8_SE_K1"},
+	{TFH_FAMILY_CONVOLUTION, "Im3d2Col"},
+	{TFH_FAMILY_ELEMENTWISE, "SubTensorOpWithCastTensor1d"},
+	{TFH_FAMILY_ATTENTION, "sage_fwd"},
+	{TFH_FAMILY_COPY,
+	 "void vllm::reshape_and_cache_flash_kernel<__hip_bfloat16, __hip_bfloat16, (vllm::Fp8KVCacheDataType)0>(__hip_bfloat16 const*)"},
 	/* cuDNN */
 	{TFH_FAMILY_CONVOLUTION_PLAIN, "volta_scudnn_128x64_relu_interior_nn_v1"},
 	{TFH_FAMILY_CONVOLUTION_PLAIN,
