@@ -194,6 +194,9 @@ static void complete(struct tfh_device *d, const struct ends *e)
 		x->done = end_of(d, e, i);
 		if (x->done == INT64_MIN)
 			x->done = w->t1;
+		/* What the host does after the last op of an only step delays no other step, but is part of it. */
+		if (accounts->loops->window.n == 1 && accounts->loops->clock == TFH_STEP_CLOCK_MARK)
+			x->done = tfh_max_ns(x->done, w->t1);
 		if (x->done < x->from)
 			x->done = x->from;
 		c = x->to = x->done;

@@ -99,6 +99,21 @@ static const char *mark_name(const struct tfh_facts *facts)
 	return name && *name ? name : "tfhook_step";
 }
 
+/* Until when, after t0, the program waited for the device before it launched or copied anything: for work from before
+ * the trace. */
+static int64_t waited_first(const struct tfh_facts *facts, int64_t t0, int64_t most, int64_t least)
+{
+	for (size_t i = 0; i < facts->token.n; i++) {
+		int64_t begin = facts->token.v[i].t0, end = tfh_token_end(&facts->token.v[i]);
+		if (tfh_kind_of(facts, &facts->token.v[i])->family != TFH_FAM_SYNC ||
+		    begin - t0 > most)
+			return 0;
+		if (end - begin > least)
+			return end - t0;
+	}
+	return 0;
+}
+
 /*
  * How long after t0 the device was busy with work from before the trace. The trace shows nothing of that work but the
  * wait of its own ops: near its beginning the device has no op for more than a tenth of the trace, although the call
@@ -115,6 +130,8 @@ static int find_lead_in(const struct tfh_facts *facts, struct tfh_loops *loops, 
 	struct tfh_op room;
 	int rc = f->rewind_ops ? tfh_feed_rewind_brief(f, facts->process, err) : 0;
 
+	loops->lead_in = waited_first(facts, t0, most, least);
+	end += loops->lead_in;
 	while (!rc && f->rewind_ops && end - t0 <= most && (op = tfh_feed_look_op(f, &room))) {
 		if (op->t0 - end > least && op->t0 < t1 && op->issue0 > INT64_MIN &&
 		    op->issue1 - end <= (op->t0 - end) / TFH_LOOPS_LEAD_PART) {
