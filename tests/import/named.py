@@ -3,8 +3,9 @@
 named, or in the smaller part of the time, make no steps of an imported trace; calls of such ranges do, where there are
 several, and PyTorch's optimizers end steps where nothing marks them. One batch is one step. The profiler's own wait at the
 end of a trace is not the program's; a trace in which nothing ran is said to be one. Nor is the work from before the trace
-its own, for which its first ops wait. What only comes again is no step beyond doubt. One or two steps promise no gain, and what comes
-again inside marked steps is no part of the run."""
+its own, for which its first ops or the program itself wait. What only comes again is no step beyond doubt. One or two steps promise no
+gain, and what comes again inside marked steps is no part of the run. An only step that is marked lasts as long as its mark. A long first
+launch of a kernel is compiling."""
 import json
 import os
 import subprocess
@@ -132,6 +133,34 @@ def main():
             assert abs(d["steps"]["median_s"] - 0.0381) < 2e-4, d["steps"]
         else:
             assert d["verdict"]["class"] == "host-bound" and d["steps"]["median_s"] > 0.085, (case, d["verdict"])
+
+    # A program that waits before it launches anything waits for what the trace does not hold, too.
+    t = Trace()
+    t.add("cuda_runtime", "cudaDeviceSynchronize", 0, 60000, correlation=900)
+    for i in range(1, 20):
+        t.launch("k%d" % i, 60000 + 300 * i, 60020 + 300 * i, 50)
+    d = t.report("waits")
+    assert any("for 60.0 ms with work from before the trace: not counted" in x for x in d["remarks"]), d["remarks"]
+    assert d["verdict"]["cause"] == "host.launch" or d["verdict"]["cause"] == "host.unknown", d["verdict"]
+    assert d["steps"]["median_s"] < 0.01, d["steps"]
+
+    # The only step lasts as long as its mark, although the device is done early (a graph is captured).
+    t = Trace()
+    t.add("user_annotation", "ProfilerStep#7", 0, 30000)
+    t.launch("fill", 500, 520, 5)
+    t.add("python_function", "graphs.py(9): capture", 600, 29000)
+    d = t.report("only")
+    assert abs(d["steps"]["median_s"] - 0.03) < 1e-4, d["steps"]
+    assert d["verdict"]["cause"] == "host.python" and d["verdict"]["share"] > 0.9, d["verdict"]
+
+    # The first launch of a kernel loads it, if it takes long; a long launch of a kernel launched before is launching.
+    for first in True, False:
+        t = Trace()
+        for i in range(40):
+            t.launch("k%d" % (i if first else i % 3), i * 6000, i * 6000 + 5010, 100)
+            t.events[-2]["dur"] = 5000 if i >= 6 else 8
+        d = t.report("loading%d" % first)
+        assert d["verdict"]["cause"] == ("host.compile" if first else "host.launch"), (first, d["verdict"])
 
     # Two steps, of which the first one loads what both need, promise nothing; three do.
     for n in 3, 4:

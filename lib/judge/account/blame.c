@@ -340,7 +340,7 @@ static void late_launch(struct tfh_blame *b, const struct tfh_dop *k, int64_t lo
 	/* For consecutive launches, the pause before the call, and the recorder's own time in it,
 	 * precede [lo, hi). */
 	int64_t own = lo > k->issue0 ? tfh_min_ns(sl->device->own, hi - lo) : 0;
-	tfh_blame_cause(b, tfh_max_ns(lo, k->issue0) + own, hi, tfh_cause_of_launch(k), true);
+	tfh_blame_cause(b, tfh_max_ns(lo, k->issue0) + own, hi, tfh_cause_of_launch(sl, k), true);
 	walk_back(b, k->thread, lo, tfh_min_ns(hi, k->issue0));
 }
 
@@ -373,7 +373,8 @@ static void device_gap(struct tfh_blame *b, const struct tfh_dop *k, int64_t lo,
 		tfh_blame_cause(b, lo, hi, TFH_CAUSE_NONE, true); /* a running graph computes */
 	else if (k->inferred || hi - tfh_max_ns(lo, tfh_min_ns(hi, k->issue1)) <=
 					tfh_max_ns(b->sl->device->tau, TFH_ACCOUNT_SHORT_GAP_NS))
-		tfh_blame_cause(b, lo, hi, tfh_cause_of_launch(k), true); /* its call still ran */
+		tfh_blame_cause(b, lo, hi, tfh_cause_of_launch(b->sl, k),
+				true); /* its call still ran */
 	else if (k->outside)
 		tfh_blame_cause(b, lo, hi, TFH_CAUSE_HOST_UNKNOWN, false);
 }

@@ -25,7 +25,7 @@ int64_t tfh_blame_function(struct tfh_blame *b, uint32_t f, int64_t t0, int64_t 
 /* Cause of the time that an op runs, that submitting it takes, and that a call takes that copies or does something
  * rare. */
 enum tfh_cause tfh_cause_of_work(const struct tfh_dop *o);
-enum tfh_cause tfh_cause_of_launch(const struct tfh_dop *o);
+enum tfh_cause tfh_cause_of_launch(const struct tfh_slice *sl, const struct tfh_dop *o);
 enum tfh_cause tfh_cause_of_copy(const struct tfh_seg *s);
 enum tfh_cause tfh_cause_of_other(const struct tfh_seg *s);
 

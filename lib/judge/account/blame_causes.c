@@ -40,8 +40,10 @@ enum tfh_cause tfh_cause_of_work(const struct tfh_dop *o)
 }
 
 /* Cause of the time that submitting an op takes. */
-enum tfh_cause tfh_cause_of_launch(const struct tfh_dop *o)
+enum tfh_cause tfh_cause_of_launch(const struct tfh_slice *sl, const struct tfh_dop *o)
 {
+	if (o->seg != TFH_NO && sl->seg.v[o->seg].label == TFH_L_MODULE)
+		return TFH_CAUSE_HOST_COMPILE; /* its first launch loaded it */
 	return o->copy ? tfh_cause_of_work(o) : TFH_CAUSE_HOST_LAUNCH;
 }
 

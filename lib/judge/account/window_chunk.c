@@ -106,6 +106,7 @@ static int add_call(struct tfh_device *d, const struct tfh_event *ev, int64_t fr
 		p.passive = false;
 		p.label = TFH_L_INPUT;
 	}
+	tfh_loading_piece(accounts->facts, &p);
 	return keep_call(d, &p);
 }
 

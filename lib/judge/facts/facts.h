@@ -242,11 +242,12 @@ struct tfh_facts {
 	TFH_VEC(struct tfh_exec) program; /* executions of XLA's programs by one thread, by begin */
 	TFH_VEC(uint8_t) range_name;	  /* by string: what a range of this name is */
 	TFH_VEC(struct tfh_rare) rare;	  /* by end */
-	TFH_VEC(int64_t) call_at;	  /* end of every TFH_FACTS_CALLS_APART-th event */
-	uint64_t launches_loaded;	  /* launches before the last module was loaded */
-	int64_t launched;		  /* end of the last launch, INT64_MIN / 2: none yet */
-	TFH_VEC(struct tfh_quiet) quiet;  /* long intervals without a launch, in order */
-	int64_t quiet_ns;		  /* `quiet` holds all that are at least this long */
+	TFH_VEC(int64_t) loading; /* begins of long launches that were the first of their kernel */
+	TFH_VEC(int64_t) call_at; /* end of every TFH_FACTS_CALLS_APART-th event */
+	uint64_t launches_loaded; /* launches before the last module was loaded */
+	int64_t launched;	  /* end of the last launch, INT64_MIN / 2: none yet */
+	TFH_VEC(struct tfh_quiet) quiet; /* long intervals without a launch, in order */
+	int64_t quiet_ns;		 /* `quiet` holds all that are at least this long */
 	struct tfh_heap_sum heap;
 	double kernel_share; /* share of the process' CPU time after its start that the kernel used,
 			      * without page faults */
@@ -325,6 +326,10 @@ static inline bool tfh_is_launch(const struct tfh_token_kind *k)
 {
 	return k->family == TFH_FAM_LAUNCH || k->family == TFH_FAM_GRAPH_LAUNCH;
 }
+/* A driver loads a kernel's code when the kernel is launched for the first time, which makes that launch a long one. The
+ * first function notes such a launch, the second recognises it; both label it. */
+int tfh_note_loading(struct tfh_facts *facts, struct tfh_piece *p, bool first);
+void tfh_loading_piece(const struct tfh_facts *facts, struct tfh_piece *p);
 /* Converts a call that executes ops; false unless it is outermost. An eagerly executed get-next
  * becomes input. */
 bool tfh_exec_piece(const struct tfh_facts *facts, const struct tfh_event *ev, struct tfh_piece *p);

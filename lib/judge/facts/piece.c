@@ -63,6 +63,27 @@ bool tfh_piece_records(const struct tfh_piece *p)
 	return p->handle && (p->family == TFH_FAM_EVENT || p->writes);
 }
 
+static bool may_load(const struct tfh_piece *p)
+{
+	return TFH_DETECT_LOADING && p->family == TFH_FAM_LAUNCH &&
+	       p->t1 - p->t0 >= TFH_FACTS_LOADING_NS;
+}
+
+int tfh_note_loading(struct tfh_facts *facts, struct tfh_piece *p, bool first)
+{
+	if (!first || !may_load(p))
+		return 0;
+	p->label = TFH_L_MODULE;
+	return TFH_PUSH(facts->loading, p->t0);
+}
+
+void tfh_loading_piece(const struct tfh_facts *facts, struct tfh_piece *p)
+{
+	for (size_t i = 0; may_load(p) && i < facts->loading.n; i++)
+		if (facts->loading.v[i] == p->t0)
+			p->label = TFH_L_MODULE;
+}
+
 bool tfh_exec_piece(const struct tfh_facts *facts, const struct tfh_event *ev, struct tfh_piece *p)
 {
 	uint32_t name = (uint32_t)ev->w[0];

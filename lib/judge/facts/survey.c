@@ -310,12 +310,14 @@ static int add_call(struct tfh_facts *facts, const struct tfh_event *ev, struct 
 		use->driver_ns += ns;
 		use->launches += p.family == TFH_FAM_LAUNCH || p.family == TFH_FAM_GRAPH_LAUNCH;
 		use->last = ev->t1;
+		size_t kinds = facts->kind.n;
 		rc = add_driver(facts, ev, &p, q);
 		if (!rc && p.label == TFH_L_MODULE)
 			rc = TFH_PUSH_BIG(facts->rare,
 					  ((struct tfh_rare){ev->t0, ev->thread, false}));
 		if (!rc && tfh_piece_records(&p))
 			rc = tfh_handles_add(&facts->recorded, p.handle);
+		rc = rc ? rc : tfh_note_loading(facts, &p, facts->kind.n > kinds);
 	}
 	return !rc && ns >= facts->long_ns ? keep_long(facts, ev, &p) : rc;
 }
@@ -575,6 +577,7 @@ void tfh_facts_free(struct tfh_facts *facts)
 	tfh_big_free(facts->program.v);
 	free(facts->range_name.v);
 	tfh_big_free(facts->rare.v);
+	free(facts->loading.v);
 	free(facts->quiet.v);
 	free(facts->call_at.v);
 	free(facts->stage.v);
