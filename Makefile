@@ -42,6 +42,13 @@ B := $(O)$(if $(SAN),-$(subst $(comma),-,$(SAN)))# the linker takes no comma in 
 sources = $(filter-out lib/sim/gpu/variants/%,$(wildcard $(foreach f,$1,lib/$f/*.c lib/$f/*/*.c lib/$f/*.S lib/$f/*/*.S)))
 objects = $(patsubst lib/%,$(B)/obj/$1/%.o,$(basename $2))
 
+# What walks stacks is part of the recorder: fetched and built once for all builds here, if that is possible.
+UNWIND := $(O)/libunwind
+$(UNWIND)/libunwind.mk: scripts/libunwind scripts/libunwind.patch
+	$(call say,GET,$(@D))scripts/libunwind $(@D) $(CC) '$(CPPFLAGS)' '$(LDFLAGS)'
+UNWIND_O = $(if $(LIBUNWIND),$(UNWIND)/libunwind.o)
+UNWIND_C = $(if $(LIBUNWIND),-DTFH_LIBUNWIND -isystem $(UNWIND)/include)
+
 # --- what must be on the machine, before anything is compiled ---------------------------------------------------
 # Compiling names what is missing; only what brings its own environment installs it: deps, the demo and the tests.
 NO_BUILD := clean deps distclean format help uninstall fuzz
@@ -55,11 +62,13 @@ USES_CUDA := $(or $(CUDA_GEN),$(shell grep -lE '^ *\# *include *<(cuda|cupti)' l
 ifneq ($(shell $(BOOTSTRAP) >&2 && $(if $(USES_CUDA),scripts/cuda-headers $(B)/cuda.mk $(CUDA_GEN) >&2 &&) echo ready),ready)
 $(error something is missing; see above)
 endif
+include $(UNWIND)/libunwind.mk
 endif
 ifneq ($(USES_CUDA),)
 -include $(B)/cuda.mk
 endif
 endif
+
 
 # --- flags -------------------------------------------------------------------------------------------------------
 WARN := -Wall -Wextra -Wshadow -Werror
@@ -187,6 +196,7 @@ SCHEDULES := $(if $(filter torture,$(AREAS)),$(B)/tests/torture/schedules $(B)/t
 # The reader of Python's stacks as a library of its own, for interpreters to compare with.
 # The command as a build without npm or a network makes it.
 BARE := $(if $(filter page,$(AREAS)),$(B)/tests/page/tfhook-bare)
+UNWOUND := $(if $(filter hook,$(AREAS)),$(B)/tests/hook/libtfhook-libgcc.so)
 READER := $(if $(filter python,$(AREAS)),$(if $(SAN),,$(B)/tests/python/libreader.so))
 BENCH := $(patsubst %.c,$(B)/%,$(filter-out bench/lib%.c,$(wildcard bench/*.c)))
 BENCH_LIBS := $(patsubst %.c,$(B)/%.so,$(wildcard bench/lib*.c))
@@ -198,7 +208,7 @@ REPLAY := $(if $(filter fuzz,$(AREAS)),$(FUZZ:$(B)/tests/fuzz/fuzz_%=$(B)/tests/
 .PHONY: all ablate analyze demo check check-aarch64 check-clients check-diff check-export check-fleet check-frameworks check-glibc check-gpu check-import check-install check-invisible check-libraries check-upgrade check-wheels evidence families scenarios strangers truth truth-pipelines truth-random tests bench fuzz fuzz-run sensitivity soak torture install uninstall wheel deb clean distclean format \
 	compile_commands.json deps python-env help FORCE
 all: $(PRODUCTS)
-tests: all $(UNIT) $(AREA_PROGS) $(AREA_LIBS) $(REPLAY) $(SCHEDULES) $(READER) $(BARE) $(if $(T),,$(BENCH) $(BENCH_LIBS))
+tests: all $(if $(filter package,$(AREAS)),$(OLD_PROGS)) $(UNIT) $(AREA_PROGS) $(AREA_LIBS) $(REPLAY) $(SCHEDULES) $(READER) $(BARE) $(UNWOUND) $(if $(T),,$(BENCH) $(BENCH_LIBS))
 
 # --- a file that changes when a command line or a list of objects changes, so that what depends on it is remade --
 stamp = $(B)/flags/$1
@@ -234,6 +244,11 @@ $(B)/obj/$1/%.o: lib/%.S $(B)/obj/$1/%.d $(call stamp,$1)
 	$$(call compile,AS,$1)
 endef
 $(foreach s,job core shared sim sched,$(eval $(call object-rules,$s)))
+
+# Only what walks stacks, and what tells of it.
+$(B)/obj/job/hook/unwind.o $(B)/obj/core/cli/doctor_gpu.o: $(UNWIND)/libunwind.mk
+$(B)/obj/job/hook/unwind.o: private FLAGS_job += $(UNWIND_C)
+$(B)/obj/core/cli/doctor_gpu.o: private FLAGS_core += $(UNWIND_C)
 
 $(B)/obj/job/hook/string_functions.o: private FLAGS_job += -fno-builtin
 $(B)/tests/hook/string_functions: private FLAGS_test += -fno-builtin
@@ -300,10 +315,16 @@ $(foreach d,$(LIB_FOLDERS),$(foreach f,$(notdir $(PRELOADS)),$(eval $(call lib-l
 
 # nodelete: threads of the job may be inside a wrapper when somebody calls dlclose.
 LINK_HOOK = $(CC) $(CFLAGS) $(LDFLAGS) $(LD_SHARED) -Wl,-z,now -Wl,-z,nodelete \
-	-Wl$(comma)--version-script=$(filter %.map,$^) -o $@ $(OBJ_job) $(LINKED) $(explain)
+	-Wl$(comma)--version-script=$(filter %.map,$^) -o $@ $(filter %.o,$^) $(UNWIND_O) $(LINKED) $(explain)
 $(B)/lib/libtfhook.so: $(OBJ_job) $(call stamp,objects-job) $(B)/lib/libtfhook.map $(OLD)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(LINK_HOOK)
+
+# As where libunwind could not be had.
+$(B)/tests/hook/unwind.libgcc.o: lib/hook/unwind.c $(OBJ_job)
+	$(call say,TEST,$<)mkdir -p $(@D) && $(COMPILE_job) -c -o $@ $<
+$(B)/tests/hook/libtfhook-libgcc.so: $(filter-out %/unwind.o,$(OBJ_job)) $(B)/tests/hook/unwind.libgcc.o $(B)/lib/libtfhook.map $(OLD)
+	$(call say,TEST,$@)$(LINK_HOOK)
 
 $(B)/lib/libtfhook-noexport.so: $(OBJ_job) $(call stamp,objects-job) $(B)/lib/libtfhook-noexport.map $(OLD)
 	@mkdir -p $(@D)
@@ -417,7 +438,13 @@ $(UNIT): $(B)/%: %.c $(CORE_A) $(call stamp,test)
 	@mkdir -p $(@D)
 	$(call say,TEST,$<)$(COMPILE_test) $(LDFLAGS) -MMD -MP -MF $@.d -o $@ $< $(CORE_A) -lcmocka $(COMMAND) $(LIBS)
 
-$(filter $(basename $(AREA_C:%=$(B)/%)),$(AREA_PROGS)) $(BENCH): $(B)/%: %.c $(CORE_A) $(call stamp,test)
+# Linked as the products are, so that they run wherever these do.
+OLD_PROGS := $(B)/tests/glibc/client $(B)/tests/hook/stacks
+$(OLD_PROGS): $(B)/%: %.c $(OLD) $(call stamp,core)
+	@mkdir -p $(@D)
+	$(call say,TEST,$<)$(COMPILE_core) $(LDFLAGS) -pie -MMD -MP -MF $@.d -o $@ $< $(LINKED) $(explain)
+
+$(filter-out $(OLD_PROGS),$(filter $(basename $(AREA_C:%=$(B)/%)),$(AREA_PROGS))) $(BENCH): $(B)/%: %.c $(CORE_A) $(call stamp,test)
 	@mkdir -p $(@D)
 	$(call say,TEST,$<)$(COMPILE_test) $(LDFLAGS) -MMD -MP -MF $@.d -o $@ $< $(CORE_A) $(COMMAND) $(LIBS)
 
@@ -436,7 +463,7 @@ $(B)/tests/torture/schedules: $(OBJ_harness) $(OBJ_sched) $(CORE_A) $(call stamp
 $(B)/tests/python/libreader.so: tests/python/reader/reader.c $(OBJ_job) $(call stamp,test) $(call stamp,objects-job)
 	@mkdir -p $(@D)
 	$(call say,TEST,$<)$(COMPILE_test) -fPIC -fvisibility=hidden -shared -Wl,-Bsymbolic $(LDFLAGS) -MMD -MP -MF $@.d -o $@ $< \
-		$(filter-out %/string_functions.o,$(OBJ_job)) $(LIBS)
+		$(filter-out %/string_functions.o,$(OBJ_job)) $(UNWIND_O) $(LIBS)
 
 $(B)/tests/torture/ring: tests/torture/model/ring.c $(wildcard tests/torture/model/*.h) $(call stamp,test)
 	@mkdir -p $(@D)
@@ -494,16 +521,11 @@ truth-pipelines: all $(addprefix $(B)/tests/,truth/libtrain.so jobs/libslowread.
 		$(if $(SEED),--seed '$(SEED)')
 
 # A job in the oldest Debian that can be had; as root, a download of 70 MB. TFH_ROOT=folder of another system.
-check-glibc: tests $(B)/tests/glibc/client
+check-glibc: tests $(OLD_PROGS)
 	$(Q)scripts/run-tests -v --build $(B) --jobs 1 tests/glibc
 
-# Linked as the products are, so that it runs wherever they do.
-$(B)/tests/glibc/client: tests/glibc/client.c $(OLD) $(call stamp,core)
-	@mkdir -p $(@D)
-	$(call say,TEST,$<)$(COMPILE_core) $(LDFLAGS) -pie -MMD -MP -MF $@.d -o $@ $< $(LINKED) $(explain)
-
 # The wheel, the .deb and the Python package as pip, auditwheel, lintian and other systems see them; as root, a download of 1 GB.
-check-install: all
+check-install: all $(OLD_PROGS)
 	$(Q)scripts/run-tests -v --build $(B) --jobs 1 --filter '$(T)' tests/package tests/package/full
 
 # Jobs that record while an upgrade replaces their version by this one: builds earlier commits, ten minutes the first time.
@@ -642,7 +664,7 @@ INSTALL_LIST = \
 	$(foreach f,$(wildcard include/tfhook/*.h),$f=$(PREFIX)/include/tfhook/$(notdir $f)=644) \
 	$(foreach f,$(wildcard scripts/demo/*.*),$f=$(DATA)/tfhook/$(f:scripts/%=%)=644) \
 	$(foreach f,$(wildcard $(addprefix lib/python/tfhook/,*.py py.typed sql/*.sql)),$f=$(DATA)/tfhook/$(f:lib/%=%)=644) \
-	$(foreach f,$(wildcard README.md LICENSE CHANGELOG.md docs/*.md docs/*.json docs/metrics/* lib/format/FORMAT.md),$f=$(DATA)/doc/tfhook/$(notdir $f)=644)
+	$(foreach f,$(wildcard README.md LICENSE CHANGELOG.md docs/*.md docs/*.json docs/metrics/* lib/format/FORMAT.md) $(if $(LIBUNWIND),$(UNWIND)/LICENSE.libunwind),$f=$(DATA)/doc/tfhook/$(notdir $f)=644)
 VERSION = $(shell sed -n 's/.*TFHOOK_VERSION "\(.*\)"/\1/p' include/tfhook/version.h)
 field = $(word $2,$(subst =, ,$1))
 install: all
@@ -729,4 +751,4 @@ help:
 HEADERS := $(patsubst %.o,%.d,$(OBJ_job) $(OBJ_core) $(OBJ_main) $(OBJ_shared) $(OBJ_sim) $(OBJ_variants) $(OBJ_cupti) $(OBJ_generations) $(OBJ_nccl) $(OBJ_nvml) $(OBJ_audit) $(OBJ_standins) $(OBJ_sched) $(OBJ_harness))
 $(HEADERS):
 -include $(wildcard $(HEADERS))
--include $(wildcard $(addsuffix .d,$(UNIT) $(AREA_PROGS) $(AREA_LIBS) $(filter %/ring,$(SCHEDULES)) $(BENCH) $(BENCH_LIBS) $(B)/tests/glibc/client))
+-include $(wildcard $(addsuffix .d,$(UNIT) $(AREA_PROGS) $(AREA_LIBS) $(filter %/ring,$(SCHEDULES)) $(BENCH) $(BENCH_LIBS) $(OLD_PROGS)))

@@ -16,9 +16,6 @@
 #define TFH_ARCH_ARGS 6
 /* A process has nothing from this address on. */
 #define TFH_ARCH_ADDRESSES (1ull << 47)
-/* libunwind's names of its cache and of this process. */
-#define TFH_ARCH_UNWIND_FLUSH "_Ux86_64_flush_cache"
-#define TFH_ARCH_UNWIND_SPACE "_ULx86_64_local_addr_space"
 
 #elif defined(__aarch64__)
 
@@ -28,8 +25,6 @@
 #define TFH_ARCH_GLIBC "GLIBC_2.17"
 #define TFH_ARCH_ARGS 8
 #define TFH_ARCH_ADDRESSES (1ull << 48)
-#define TFH_ARCH_UNWIND_FLUSH "_Uaarch64_flush_cache"
-#define TFH_ARCH_UNWIND_SPACE "_ULaarch64_local_addr_space"
 
 #else
 #error "tfhook is for x86-64 and AArch64"

@@ -173,16 +173,16 @@ static void check_driver(struct tfh_doctor *d, const char *python)
 static void check_extras(struct tfh_doctor *d)
 {
 	const char *nvtx = getenv("NVTX_INJECTION64_PATH");
-	void *unwind = dlopen("libunwind.so.8", RTLD_LAZY | RTLD_LOCAL);
 
-	if (unwind)
-		tfh_finding(d, TFH_GOOD, "call sites of slow calls: unwound by libunwind.so.8");
-	else
-		tfh_finding(d, TFH_NOTE,
-			    "call sites of slow calls: no libunwind.so.8 (package libunwind8), so "
-			    "libgcc_s.so.1 unwinds, which is slower");
-	if (unwind)
-		dlclose(unwind);
+#ifdef TFH_LIBUNWIND
+	tfh_finding(d, TFH_GOOD,
+		    "call sites of slow calls: unwound by the recorder's own libunwind");
+#else
+	tfh_finding(
+		d, TFH_NOTE,
+		"call sites of slow calls: this build has no libunwind, so libgcc_s.so.1 unwinds, "
+		"which is slower");
+#endif
 	if (nvtx && *nvtx && !strstr(nvtx, "libtfhook"))
 		tfh_finding(d, TFH_NOTE,
 			    "NVTX ranges go to %s (NVTX_INJECTION64_PATH), so tfhook does not see "

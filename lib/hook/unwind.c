@@ -1,31 +1,62 @@
 /*
- * Stack walking with libunwind.so.8 if installed, else with the C++ runtime's libgcc_s.so.1. Both are opened RTLD_LOCAL
- * on the flusher when backtraces are wanted. Our library must not be linked to them: they would precede the program's
- * own unwinder and take over its exceptions.
+ * Stack walking with libunwind, which is part of the recorder where scripts/libunwind could build it, else with the C++ runtime's
+ * libgcc_s.so.1. The latter is opened RTLD_LOCAL on the flusher when backtraces are wanted. Our library must not be linked to it: it
+ * would precede the program's own unwinder and take over its exceptions. libgcc_eh.a needs _dl_find_object() of glibc 2.35.
  *
- * Opening takes the loader's lock for 0.2 ms, once per process. Linking an unwinder would need no lock, but Debian's
- * libunwind.a is not built for shared objects. libgcc_eh.a reads the targets of broken unwind tables without checking
- * that they are mapped, stops at code without tables, and needs _dl_find_object() of glibc 2.35.
+ * The system's libunwind.so.8 is not used: it opens a pipe among the job's descriptors, and reads and writes by its numbers even after
+ * the job has closed them and given them to files of its own.
  *
- * Measured on 25 frames: libunwind takes 280 us for the first walk of a process, then 0.3 us; libgcc 15 us, then 3 us.
- * Neither allocates from the job's heap. libunwind probes addresses before it reads code without unwind tables
- * (JIT-compiled); libgcc stops there.
+ * Measured on 25 frames: libunwind takes 280 us for the first walk of a process, then 0.3 us; libgcc 15 us, then 3 us (docs/costs.md has
+ * whole calls). Neither allocates
+ * from the job's heap. libunwind probes addresses before it reads code without unwind tables (JIT-compiled); libgcc stops there, and reads
+ * the targets of broken unwind tables without checking that they are mapped.
  */
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
 #include <stdint.h>
 
-#include "base/arch.h"
 #include "hook/driver/driver.h"
 #include "record/process/forks.h"
 #include "record/stacks/stacks.h"
 
+#ifdef TFH_LIBUNWIND
+#define UNW_LOCAL_ONLY
+#include <libunwind.h>
+
+static int take_unloads(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	(void)size;
+	*(uint64_t *)arg = info->dlpi_subs;
+	return 1;
+}
+
+/* libunwind caches how to unwind a function by its address, but another library may have been
+ * loaded there since. */
+static void forget_unloaded(void)
+{
+	static uint64_t seen;
+	uint64_t now = 0;
+
+	tfh_each_object(take_unloads, &now);
+	if (now != __atomic_exchange_n(&seen, now, __ATOMIC_RELAXED))
+		unw_flush_cache(unw_local_addr_space, 0, 0);
+}
+
+static int frames(void **frame, int most)
+{
+	return unw_backtrace(frame, most);
+}
+
+static int open_walker(const char **by)
+{
+	*by = "libunwind";
+	return 0;
+}
+
+#else
 typedef int (*trace_fn)(int (*)(void *, void *), void *);
 
-static int (*unw_backtrace)(void **, int);
-static void (*unw_flush)(void *space, uintptr_t low, uintptr_t high);
-static void **unw_space;
 static trace_fn gcc_trace;
 static uintptr_t (*gcc_ip)(void *);
 
@@ -45,38 +76,15 @@ static int take_frame(void *context, void *arg)
 	return 0;
 }
 
-static int take_unloads(struct dl_phdr_info *info, size_t size, void *arg)
-{
-	(void)size;
-	*(uint64_t *)arg = info->dlpi_subs;
-	return 1;
-}
-
-/* libunwind caches how to unwind a function by its address, but another library may have been
- * loaded there since. */
 static void forget_unloaded(void)
 {
-	static uint64_t seen;
-	uint64_t now = 0;
-
-	tfh_each_object(take_unloads, &now);
-	if (now != __atomic_exchange_n(&seen, now, __ATOMIC_RELAXED) && unw_flush)
-		unw_flush(*unw_space, 0, 0);
 }
 
-static int walk(void **frame, int most)
+static int frames(void **frame, int most)
 {
 	struct walk w = {frame, 0, most};
 
-	if (unw_backtrace)
-		forget_unloaded();
-	/* Both unwinders query the loader for objects that they have not met before. */
-	tfh_unforked_begin();
-	if (unw_backtrace)
-		w.n = unw_backtrace(frame, most);
-	else
-		gcc_trace(take_frame, &w);
-	tfh_unforked_end();
+	gcc_trace(take_frame, &w);
 	return w.n;
 }
 
@@ -89,35 +97,32 @@ static void *look(void *handle, const char *name)
 	return found;
 }
 
-static int open_one(const char **by)
+/* Opening takes the loader's lock for 0.2 ms, once per process. */
+static int open_walker(const char **by)
 {
 	void *handle;
 
-	handle = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
-	unw_backtrace = (int (*)(void **, int))look(handle, "unw_backtrace");
-	unw_flush = (void (*)(void *, uintptr_t, uintptr_t))look(handle, TFH_ARCH_UNWIND_FLUSH);
-	unw_space = look(handle, TFH_ARCH_UNWIND_SPACE);
-	if (!unw_space)
-		unw_flush = NULL;
-	*by = "libunwind.so.8";
-	if (unw_backtrace)
-		return 0;
+	tfh_lookup_init();
+	tfh_unforked_begin();
 	handle = dlopen("libgcc_s.so.1", RTLD_NOW | RTLD_LOCAL);
 	gcc_ip = (uintptr_t(*)(void *))look(handle, "_Unwind_GetIP");
 	gcc_trace = (trace_fn)look(handle, "_Unwind_Backtrace");
+	tfh_unforked_end();
 	*by = "libgcc_s.so.1";
 	return gcc_ip && gcc_trace ? 0 : -ENOENT;
 }
+#endif
 
-static int open_walker(const char **by)
+static int walk(void **frame, int most)
 {
-	int err;
+	int n;
 
-	tfh_lookup_init();
+	forget_unloaded();
+	/* Both unwinders query the loader for objects that they have not met before. */
 	tfh_unforked_begin();
-	err = open_one(by);
+	n = frames(frame, most);
 	tfh_unforked_end();
-	return err;
+	return n;
 }
 
 __attribute__((constructor)) static void attach(void)

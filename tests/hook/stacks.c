@@ -1,13 +1,15 @@
 /*
  * Copies and waits from functions with names: what tests/hook/stacks.py looks for.
  *
- * usage: stacks [STEPS [thread]]; thread: on one with hardly any stack
+ * usage: stacks [STEPS [thread|time]]; thread: on one with hardly any stack; time: what a copy that the driver refuses takes on a
+ * thread 25 frames deep, with a backtrace under TFHOOK_STACKS=copy
  */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tfhook/tfhook.h"
@@ -83,6 +85,56 @@ static void *train(void *arg)
 	return arg;
 }
 
+static int by_size(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void time_copies(void)
+{
+	double ns[61];
+	struct timespec begin, end;
+	char host[64];
+
+	for (int block = 0; block < 61; block++) {
+		clock_gettime(CLOCK_MONOTONIC, &begin);
+		for (long i = 0; i < steps; i++)
+			cu_fetch(host, 1, sizeof(host));
+		clock_gettime(CLOCK_MONOTONIC, &end);
+		ns[block] = ((double)(end.tv_sec - begin.tv_sec) * 1e9 +
+			     (double)(end.tv_nsec - begin.tv_nsec)) /
+			    (double)steps;
+	}
+	qsort(ns, 61, sizeof(*ns), by_size);
+	printf("%.0f ns (%.0f to %.0f)\n", ns[30], ns[15], ns[45]);
+}
+
+NOINLINE int deeper(int frames);
+
+NOINLINE int deeper(int frames)
+{
+	int below = 0;
+
+	if (frames)
+		below = deeper(frames - 1);
+	else
+		time_copies();
+	__asm__ volatile("" : "+r"(below)); /* no loop instead */
+	return below + 1;
+}
+
+static void *deep(void *arg)
+{
+	char byte;
+
+	cu_init(0);
+	cu_fetch(&byte, 1, 1);
+	usleep(300000); /* recording begins with that call */
+	return deeper(22) ? arg : NULL;
+}
+
 int main(int argc, char **argv)
 {
 	pthread_attr_t attr;
@@ -96,10 +148,14 @@ int main(int argc, char **argv)
 		pthread_attr_setstacksize(&attr, 24 << 10);
 		if (pthread_create(&thread, &attr, train, NULL) || pthread_join(thread, NULL))
 			return 1;
+	} else if (argc > 2) {
+		if (pthread_create(&thread, NULL, deep, NULL) || pthread_join(thread, NULL))
+			return 1;
 	} else {
 		train(NULL);
 		usleep(1000);
 	}
-	printf("done\n");
+	/* The number that the next file would get. */
+	printf("done %d\n", dup(0));
 	return 0;
 }

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Calls that hurt carry where they were made: under `tfhook run` slow ones, others as TFHOOK_STACKS says; the report
-names the program's own functions, by libunwind or by what every C++ program has, and of a killed process, too. Without it
-no call has a backtrace, and a thread with hardly any stack is let be."""
+names the program's own functions, by libunwind or by what every C++ program has, and of a killed process, too. None of that takes a
+descriptor of the job's. Without it no call has a backtrace, and a thread with hardly any stack is let be."""
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -24,7 +25,7 @@ def check(condition, *what):
         print("FAIL", *what)
 
 
-def run(name, *args, launcher=True, **env):
+def run(name, *args, launcher=True, tfhook=tfhook, **env):
     directory = f"{tmp}/{name}"
     env = {**os.environ, **SLOW, "LD_LIBRARY_PATH": f"{build}/sim", **env}
     if launcher:
@@ -34,7 +35,7 @@ def run(name, *args, launcher=True, **env):
         env.update(LD_PRELOAD=f"{build}/lib/libtfhook.so", TFHOOK_RUN="", TFHOOK_DIR=directory)
         os.makedirs(directory)
     done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    check(done.returncode == 0 and "done" in done.stdout, name, done)
+    check(done.returncode == 0 and done.stdout == alone, name, done)
     if not launcher:
         made = os.listdir(directory)
         check(len(made) == 1, name, made)
@@ -64,6 +65,8 @@ def report(directory):
     return {t["fn"]: t["where"] for t in json.loads(done.stdout)["transfers"]}
 
 
+alone = subprocess.run([program], env={**os.environ, "LD_LIBRARY_PATH": f"{build}/sim"}, stdout=subprocess.PIPE, text=True).stdout
+check(alone.startswith("done "), "alone", alone)
 slow = report(run("slow"))
 check(slow["cuMemcpyHtoD_v2"] == "upload_batch [stacks] < train_step < train", slow)
 for setting in ("copy", "launch"):
@@ -71,10 +74,12 @@ for setting in ("copy", "launch"):
     check((every["cuMemcpyHtoD_v2"] or "").startswith("upload_batch [stacks] <"), setting, every)
     check((every["cuMemcpyDtoH_v2"] or "").startswith("fetch_result [stacks] <"), setting, every)
 check((killed().get("cuMemcpyHtoD_v2") or "").startswith("upload_batch [stacks] <"), "killed")
-os.makedirs(f"{tmp}/without")
-os.symlink(f"{build}/tests/hook/liblocal.so", f"{tmp}/without/libunwind.so.8")
-other = report(run("other", TFHOOK_STACKS="copy", LD_LIBRARY_PATH=f"{tmp}/without:{build}/sim"))
-check((other["cuMemcpyDtoH_v2"] or "").startswith("fetch_result [stacks] <"), "without libunwind", other)
+for folder in ("bin", "lib"):
+    os.makedirs(f"{tmp}/libgcc/{folder}")
+shutil.copy(tfhook, f"{tmp}/libgcc/bin")
+shutil.copy(f"{build}/tests/hook/libtfhook-libgcc.so", f"{tmp}/libgcc/lib/libtfhook.so")
+other = report(run("other", tfhook=f"{tmp}/libgcc/bin/tfhook", TFHOOK_STACKS="copy"))
+check((other["cuMemcpyDtoH_v2"] or "").startswith("fetch_result [stacks] <"), "libgcc", other)
 for name, env in (("off", {"TFHOOK_STACKS": "off"}), ("preloaded", {"launcher": False}),
                   ("mistyped", {"launcher": False, "TFHOOK_STACKS": "slow:1lightyear"}),  # as if it were not set
                   ("long", {"TFHOOK_STACKS": "slow:10s"})):

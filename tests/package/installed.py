@@ -42,6 +42,12 @@ def environment(python=sys.executable):
     return tmp + "/env/bin"
 
 
+def check_backtraces(report):
+    """Of tests/hook/stacks, recorded with TFHOOK_STACKS=copy: the functions that copy."""
+    where = {copy["fn"]: copy["where"] for copy in json.loads(report)["transfers"]}
+    check((where.get("cuMemcpyHtoD_v2") or "").startswith("upload_batch [stacks] < train_step"), "backtraces", where)
+
+
 def record(bin, out, job="queue_of_sleeper", steps=60):
     """A job on the simulated GPU that the wheel brings, and its report."""
     sim = os.path.join(os.path.dirname(bin), "lib/tfhook/sim")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The wheel installs with pip alone. Its command records a job on the simulated GPU that it brings, and names the right class;
-`python -m tfhook` is the same command; the preload has $LIB in it, as after `make install`. Uninstalling leaves no file."""
+`python -m tfhook` is the same command; the preload has $LIB in it, as after `make install`. Where neither libunwind nor libgcc is
+installed, calls have backtraces all the same. Uninstalling leaves no file."""
 # timeout: 600
 import os
 import sys
@@ -30,6 +31,14 @@ check(report["verdict"]["class"] in ("input-bound", "host-bound"), "verdict", re
 check(report["steps"]["count"] >= 50, "steps", report["steps"])
 check(run(bin + "/tfhook", "demo", "quick", want=125, env=dict(os.environ, TFH_PY="/bin/false")).stderr.find("needs a python3") > 0,
       "the demo finds its scripts")
+
+# The loader finds nothing but empty files by the names of unwinders.
+os.makedirs(tmp + "/hidden")
+for name in ("libunwind.so.8", "libgcc_s.so.1"):
+    open(f"{tmp}/hidden/{name}", "w").close()
+run(bin + "/tfhook", "run", "-q", "-o", tmp + "/stacks", "--", installed.build + "/tests/hook/stacks",
+    env=dict(os.environ, LD_LIBRARY_PATH=f"{tmp}/hidden:{tmp}/env/lib/tfhook/sim", TFHOOK_STACKS="copy"))
+installed.check_backtraces(run(bin + "/tfhook", "report", "--json", tmp + "/stacks").stdout)
 
 run(bin + "/pip", "uninstall", "-y", "tfhook")
 check(installed.files(tmp + "/env") == empty, "left behind", set(installed.files(tmp + "/env")) - set(empty))

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Other systems, as fresh as they come, with the Python and the pip that they have: the wheel installs, a job on its simulated GPU
-gets the right class, `python3 -m tfhook` works, and uninstalling leaves no file. As root."""
+gets the right class, calls have backtraces though no libunwind is installed, `python3 -m tfhook` works, and uninstalling leaves no file.
+As root."""
 # timeout: 1800
 import json
 import os
@@ -36,6 +37,9 @@ def try_in(root, wheel):
     verdict = json.loads(step(root, "env/bin/python -m tfhook report --json run"))["verdict"]
     # Where other work lets no samples through, the wait is known as the host's only.
     check(verdict["class"] in ("input-bound", "host-bound"), "verdict in", root, verdict)
+    shutil.copy(f"{installed.build}/tests/hook/stacks", place)
+    step(root, "env/bin/tfhook run -q -o stacks-run -- ./stacks", LD_LIBRARY_PATH=f"/{PLACE}/env/lib/tfhook/sim", TFHOOK_STACKS="copy")
+    installed.check_backtraces(step(root, "test ! -e /usr/lib/*/libunwind.so.8 && env/bin/tfhook report --json stacks-run"))
     versions = step(root, "env/bin/pip --version; env/bin/python --version; ldd --version")
     step(root, "env/bin/pip uninstall -y tfhook")
     check(installed.files(f"{place}/env") == empty, "left behind in", root)
