@@ -14,6 +14,7 @@ struct times {
 		const char *name;
 		double seconds;
 		int percent;
+		bool kept; /* never merged as "other" */
 	} row[ROWS];
 	size_t n;
 	double all_s;
@@ -21,10 +22,11 @@ struct times {
 	int name, bar; /* columns */
 };
 
-static void add_row(struct times *t, const char *name, double seconds)
+static void add_row(struct times *t, const char *name, double seconds, bool kept)
 {
 	if (seconds > 0 && t->n < ROWS) {
 		t->row[t->n].name = name;
+		t->row[t->n].kept = kept;
 		t->row[t->n++].seconds = seconds;
 	}
 }
@@ -38,12 +40,13 @@ static double left_over(const struct times *t)
 	return left;
 }
 
+/* The smallest row that may be merged; their number if there is none. */
 static size_t least_row(const struct times *t)
 {
-	size_t least = 0;
+	size_t least = t->n;
 
-	for (size_t i = 1; i < t->n; i++)
-		if (t->row[i].seconds < t->row[least].seconds)
+	for (size_t i = 0; i < t->n; i++)
+		if (!t->row[i].kept && (least == t->n || t->row[i].seconds < t->row[least].seconds))
 			least = i;
 	return least;
 }
@@ -55,20 +58,20 @@ static void close_up(struct times *t, size_t rows)
 	double share[ROWS];
 	int percent[ROWS];
 
-	while (t->n && (t->n > rows || (t->n == rows && left_over(t) >= shown) ||
-			t->row[least_row(t)].seconds < shown)) {
-		size_t least = least_row(t);
+	for (size_t least = least_row(t); least < t->n; least = least_row(t)) {
+		if (t->n < rows + (left_over(t) < shown) && t->row[least].seconds >= shown)
+			break;
 		t->n--;
 		memmove(&t->row[least], &t->row[least + 1], (t->n - least) * sizeof(t->row[0]));
 	}
 	if (left_over(t) >= shown)
-		add_row(t, "other", left_over(t));
+		add_row(t, "other", left_over(t), false);
 	for (size_t i = 0; i < t->n; i++)
 		share[i] = t->row[i].seconds / t->all_s;
 	tfh_percents(share, t->n, percent);
 	for (size_t i = 0; i < t->n; i++)
 		t->row[i].percent = percent[i];
-	while (t->n && !t->row[t->n - 1].percent)
+	while (t->n && !t->row[t->n - 1].percent && !t->row[t->n - 1].kept)
 		t->n--;
 }
 
@@ -89,7 +92,8 @@ static void run_times(const struct tfh_result *r, struct times *t, size_t rows)
 		 tfh_fmt_time(all, t->all_s));
 	tfh_spent_all(r, seconds);
 	for (int k = 0; k < TFH_BRANCH_COUNT; k++)
-		add_row(t, tfh_branch_words((enum tfh_branch)k), seconds[k]);
+		add_row(t, tfh_branch_words((enum tfh_branch)k), seconds[k],
+			k == TFH_BRANCH_TRAIN || k == TFH_BRANCH_STEP);
 	/* If the steps were not found by the tree, the tree does not show them. */
 	if (r->steps.count && !(seconds[TFH_BRANCH_TRAIN] + seconds[TFH_BRANCH_STEP] > 0))
 		t->n = 0;
@@ -115,7 +119,8 @@ static void step_times(const struct tfh_result *r, struct times *t, size_t rows)
 		if (most < 0)
 			break;
 		told[most] = true;
-		add_row(t, tfh_part_words((enum tfh_part)most), r->breakdown[most].s_per_step);
+		add_row(t, tfh_part_words((enum tfh_part)most), r->breakdown[most].s_per_step,
+			false);
 	}
 	close_up(t, rows);
 }

@@ -414,6 +414,30 @@ static void screen_is_one(void **state)
 	free(text);
 }
 
+/* The run's table always has the steps, even if all else took longer. */
+static void steps_are_shown(void **state)
+{
+	(void)state;
+	struct tfh_result r = fixture();
+	struct tfh_part_of_run tree[] = {
+		{.kind = TFH_BRANCH_RUN, .wall_s = 100},
+		{.kind = TFH_BRANCH_BEFORE, .wall_s = 30},
+		{.kind = TFH_BRANCH_STARTUP, .wall_s = 20},
+		{.kind = TFH_BRANCH_TRAIN, .wall_s = 0.3, .count = 60},
+		{.kind = TFH_BRANCH_EVALUATE, .wall_s = 14.7, .count = 60},
+		{.kind = TFH_BRANCH_CHECKPOINT, .wall_s = 10},
+		{.kind = TFH_BRANCH_BETWEEN, .wall_s = 10},
+		{.kind = TFH_BRANCH_AFTER, .wall_s = 15},
+	};
+	r.tree = tree;
+	r.n_tree = sizeof(tree) / sizeof(tree[0]);
+	char *text = fixture_print(print_screen, &r);
+	if (!strstr(text, "\n  training          300 ms   0 %") || !strstr(text, "\n  other "))
+		fail_msg("%s", text);
+	one_screen(text);
+	free(text);
+}
+
 /* Where not even a bound of the gain is known, the screen says so and why. */
 static void gain_without_bound(void **state)
 {
@@ -484,9 +508,10 @@ int main(void)
 		cmocka_unit_test(ranks_have_lines),    cmocka_unit_test(silent_rank_is_named),
 		cmocka_unit_test(in_flight_is_shown),  cmocka_unit_test(no_verdict),
 		cmocka_unit_test(short_verdict),       cmocka_unit_test(empty_result),
-		cmocka_unit_test(screen_is_one),       cmocka_unit_test(gain_without_bound),
-		cmocka_unit_test(balanced_screen),     cmocka_unit_test(bounds_that_tell),
-		cmocka_unit_test(sure_is_whole),       cmocka_unit_test(list_is_whole),
+		cmocka_unit_test(screen_is_one),       cmocka_unit_test(steps_are_shown),
+		cmocka_unit_test(gain_without_bound),  cmocka_unit_test(balanced_screen),
+		cmocka_unit_test(bounds_that_tell),    cmocka_unit_test(sure_is_whole),
+		cmocka_unit_test(list_is_whole),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
