@@ -90,6 +90,39 @@ static void test_iterator_each_step(void **state)
 	tfh_result_free(r);
 }
 
+/* Steps whose amount of work grows, as episodes of an agent do: their computing and the program's own code grow
+ * together. The short steps do not show that the rest of a step could be faster; they do where only computing varies. */
+static void test_growing_steps(void **state)
+{
+	(void)state;
+	for (int together = 0; together < 2; together++) {
+		struct gen *g = gen_new();
+		double t = 0, low = 0;
+
+		g->name[TFT_NAME_STRING][3] = "Optimizer.step#SGD.step";
+		g->name[TFT_NAME_OP][1] = "Engine::execute";
+		for (int i = 0; i < 120; i++) {
+			double back = 2 + 0.1 * i, own = together ? back : 8 - 0.01 * (i % 2);
+			gen_call(g, 0, TFH_FN_torch_backward, t + own, t + own + back)->w[0] = 1;
+			struct tfh_event *ev = gen_call(g, 0, TFH_FN_torch_range, t + own + back,
+							t + own + back + 0.5);
+			ev->kind = TFT_RANGE;
+			ev->w[0] = 3;
+			t += own + back + 0.5;
+		}
+		struct tfh_result *r = gen_judge(g);
+		assert_int_equal(r->steps.total, 120);
+		for (uint32_t i = 0; i < r->n_whatif; i++)
+			if (r->whatif[i].remove == TFH_REMOVE_HOST)
+				low = r->whatif[i].low_s /
+				      (r->breakdown[TFH_PART_COMPUTE].s_per_step);
+		if (together ? low < 0.75 : low > 0.5 || low < 0.2)
+			fail_msg("%d: %g", together, low);
+		gen_closed(r);
+		tfh_result_free(r);
+	}
+}
+
 /* PyTorch without a loader: an optimizer's step ends a step. Two models that are trained in turn are one step, which
  * the lengths of their backward passes show, or their number, however long they are; work in every second step is none. */
 static void test_models_in_turn(void **state)
@@ -125,9 +158,8 @@ static void test_models_in_turn(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_executed),
-		cmocka_unit_test(test_ops),
-		cmocka_unit_test(test_models_in_turn),
+		cmocka_unit_test(test_executed),	   cmocka_unit_test(test_ops),
+		cmocka_unit_test(test_growing_steps),	   cmocka_unit_test(test_models_in_turn),
 		cmocka_unit_test(test_iterator_each_step),
 	};
 

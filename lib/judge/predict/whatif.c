@@ -40,21 +40,61 @@ static bool is_waiting(enum tfh_remove what)
 /* Sums over blocks of steps: the rest of a step, the whole step, their squares and product. */
 struct means {
 	double kept, all, kept2, all2, both, least, most;
-	uint64_t n;
+	double rest[TFH_PREDICT_RUN_BLOCKS], gone[TFH_PREDICT_RUN_BLOCKS]; /* of each block */
+	size_t n;
 };
 
 static void block(struct means *m, double kept_s, double all_s, uint64_t steps)
 {
 	double k = kept_s / (double)steps, a = all_s / (double)steps;
 
-	m->least = m->n ? fmin(m->least, k) : k;
-	m->most = fmax(m->most, k);
 	m->kept += k;
 	m->all += a;
 	m->kept2 += k * k;
 	m->all2 += a * a;
 	m->both += k * a;
-	m->n++;
+	m->rest[m->n] = k;
+	m->gone[m->n++] = a - k;
+}
+
+/* Whether blocks differ by more than a machine that is slow for a while explains. */
+static bool differ(const struct means *m)
+{
+	double least = INFINITY, most = 0;
+
+	for (size_t i = 0; i < m->n; i++) {
+		least = fmin(least, m->rest[i] + m->gone[i]);
+		most = fmax(most, m->rest[i] + m->gone[i]);
+	}
+	return m->n >= TFH_PREDICT_FEWEST_BLOCKS && most > TFH_PREDICT_SLOWED * least;
+}
+
+/* How much longer the rest of a step is where the removed part is one second longer, at most in proportion, if steps do
+ * different amounts of work (an episode's length, a sentence's). */
+static double in_step(const struct means *m)
+{
+	double n = (double)m->n, rest = m->kept / n, gone = (m->all - m->kept) / n, var = 0,
+	       cov = 0;
+
+	for (size_t i = 0; i < m->n; i++) {
+		var += (m->gone[i] - gone) * (m->gone[i] - gone);
+		cov += (m->gone[i] - gone) * (m->rest[i] - rest);
+	}
+	if (!differ(m) || !(var > gone * TFH_PREDICT_ALIKE * gone * TFH_PREDICT_ALIKE * n))
+		return 0;
+	return fmin(fmax(cov / var, 0), rest / gone);
+}
+
+/* The fastest and the slowest block, had the removed part been equally long in all. */
+static void extremes(struct means *m)
+{
+	double slope = in_step(m), gone = (m->all - m->kept) / (double)m->n;
+
+	for (size_t i = 0; i < m->n; i++) {
+		double k = m->rest[i] - slope * (m->gone[i] - gone);
+		m->least = i ? fmin(m->least, k) : k;
+		m->most = fmax(m->most, k);
+	}
 }
 
 /* The rest of a step, by blocks of the run. */
@@ -78,6 +118,7 @@ static struct means by_block(const struct tfh_accounts *accounts, enum tfh_remov
 		k = all = 0;
 		steps = 0;
 	}
+	extremes(&m);
 	return m;
 }
 
