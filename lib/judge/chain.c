@@ -75,7 +75,7 @@ static void settle(struct tfh_chain *c, bool busy, enum tfh_cause device)
 		struct tfh_link *l = &c->link.v[c->settled];
 		if (l->tentative && busy) {
 			l->cause = device;
-			l->pause = false;
+			l->pause = TFH_GAP_NONE;
 		}
 		l->tentative = false;
 	}

@@ -14,11 +14,16 @@
 #include "judge/feed.h"
 #include "model/vec.h"
 
+/* What is known of a pause without device times: it is none; nothing; that the program's code ran; that the thread waited
+ * for no other. */
+enum tfh_gap_kind { TFH_GAP_NONE, TFH_GAP_ANY, TFH_GAP_CODE, TFH_GAP_OWN };
+
 struct tfh_link {
 	int64_t t0, t1;
 	enum tfh_cause cause; /* TFH_CAUSE_NONE: computing */
 	bool tentative; /* in an open step without device times: the device may have hidden it */
-	bool pause;	/* likewise: a pause, whose cause is known at the end of the step */
+	enum tfh_gap_kind
+		pause; /* likewise: a pause, whose cause is known at the end of the step */
 	const char *what, *where; /* the call or kernel, and the place of the call; "" not known */
 };
 

@@ -4,6 +4,7 @@
  * Without samples nothing changes. Samples never create or lose time.
  */
 #include "analyze_gen.h"
+#include "judge/chain.h"
 
 static void look(struct gen *g, double t, enum tft_look state, uint32_t name, uint64_t fd)
 {
@@ -152,6 +153,8 @@ static void test_without(void **state)
 	tfh_result_free(r);
 }
 
+static struct tfh_chain *sampled_with; /* attached to the feed of sampled_pauses() */
+
 /* 100 steps of 10 ms that pause at their end; in each of the first `looks` pauses one look, of ten in a row `ones` at `one` and the rest at
  * `other`. */
 static struct tfh_result *sampled_pauses(double pause, int looks, int ones, enum tft_look one,
@@ -167,6 +170,7 @@ static struct tfh_result *sampled_pauses(double pause, int looks, int ones, enum
 			look(g, end + pause * (0.15 + 0.075 * (i % 10)),
 			     i * 3 % 10 < ones ? one : other, 0, 0xffffffff);
 	}
+	g->feed.chain = sampled_with;
 	return gen_judge(g);
 }
 
@@ -274,6 +278,33 @@ static void test_spread(void **state)
 	}
 }
 
+/* What a step waited for, moment by moment, has each part of the step's account with its time: samples divide its
+ * pauses in both. Here 2 ms of 10, of which half was asleep and half behind a lock. */
+static void test_chain_as_account(void **state)
+{
+	(void)state;
+	struct tfh_chain chain;
+	double sleep = 0, lock = 0, all = 0;
+
+	tfh_chain_init(&chain, 0, 50);
+	sampled_with = &chain;
+	struct tfh_result *r = sampled_pauses(2, 100, 5, TFT_LOOK_SLEEP, TFT_LOOK_LOCK);
+	sampled_with = NULL;
+	for (size_t i = 0; i < chain.link.n; i++) {
+		const struct tfh_link *l = &chain.link.v[i];
+		double ms = (double)(l->t1 - l->t0) / 1e6;
+		sleep += l->cause == TFH_CAUSE_HOST_SLEEP ? ms : 0;
+		lock += l->cause == TFH_CAUSE_HOST_LOCK ? ms : 0;
+		all += ms;
+	}
+	about(all, 10, 0.01);
+	about(sleep, 1, 0.02);
+	about(lock, 1, 0.02);
+	about(sleep, ms(r, TFH_CAUSE_HOST_SLEEP), 0.02);
+	tfh_chain_free(&chain);
+	tfh_result_free(r);
+}
+
 static uint32_t fsync_of(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
 			 uint32_t max)
 {
@@ -339,10 +370,11 @@ static void test_written_through(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_shares),	  cmocka_unit_test(test_borne_out),
-		cmocka_unit_test(test_elsewhere), cmocka_unit_test(test_files),
-		cmocka_unit_test(test_without),	  cmocka_unit_test(test_written_through),
-		cmocka_unit_test(test_spread),	  cmocka_unit_test(test_few_samples),
+		cmocka_unit_test(test_shares),	    cmocka_unit_test(test_borne_out),
+		cmocka_unit_test(test_elsewhere),   cmocka_unit_test(test_files),
+		cmocka_unit_test(test_without),	    cmocka_unit_test(test_written_through),
+		cmocka_unit_test(test_spread),	    cmocka_unit_test(test_chain_as_account),
+		cmocka_unit_test(test_few_samples),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
 #ifndef TFH_JUDGE_ACCOUNT_H
 #define TFH_JUDGE_ACCOUNT_H
 
+#include "judge/chain.h"
 #include "judge/facts/cover.h"
 #include "judge/facts/exposed.h"
 #include "judge/loops/loops.h"
@@ -212,8 +213,6 @@ void tfh_ledger_free(struct tfh_ledger *l);
 /* Charges [t0, t1) to a cause (TFH_CAUSE_NONE: compute), window by window. */
 void tfh_charge(struct tfh_ledger *l, int64_t t0, int64_t t1, enum tfh_cause cause, bool tentative,
 		bool direct);
-/* What is known of a pause: nothing; that the program's code ran; that the thread waited for no other. */
-enum tfh_gap_kind { TFH_GAP_ANY, TFH_GAP_CODE, TFH_GAP_OWN };
 /* Charges a pause of the driving thread. Its cause is decided when its window ends. `tentative`: it
  * may have been hidden by device work. */
 void tfh_charge_gap(struct tfh_ledger *l, int64_t t0, int64_t t1, bool tentative,

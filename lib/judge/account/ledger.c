@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "judge/account/account.h"
-#include "judge/chain.h"
 
 struct gap {
 	int64_t t0, t1;
@@ -189,16 +188,47 @@ static struct tfh_chain *chain_here(const struct tfh_ledger *l)
 	return tfh_chain_of(l->accounts->facts->feed, l->accounts->facts->process, l->number);
 }
 
-/* Sets the causes of the chain's pauses by what is known of each pause alone. */
-static void judge_links(const struct tfh_ledger *l, struct tfh_chain *c, int64_t end)
+/* Divides a pause of the chain among causes as judge_gap() does; the largest part comes last. */
+static void divide_link(const struct tfh_ledger *l, struct tfh_chain *chain, size_t i)
 {
-	for (size_t i = 0; i < c->link.n; i++) {
-		struct tfh_link *k = &c->link.v[i];
-		struct gap g = {k->t0, k->t1, k->tentative,
-				k->cause == TFH_CAUSE_HOST_PYTHON ? TFH_GAP_CODE : TFH_GAP_ANY};
-		if (k->pause)
-			k->cause = gap_cause(l, &g, end);
-		k->pause = false;
+	struct tfh_link part = chain->link.v[i], *rest;
+	int64_t ns = part.t1 - part.t0;
+	double share[TFH_CAUSE_COUNT];
+	enum tfh_cause most = part.cause;
+
+	if (!tfh_pause_causes(l->accounts, TFH_ANY_THREAD, part.t0, part.t1,
+			      part.pause == TFH_GAP_OWN, part.cause, share))
+		return;
+	part.pause = TFH_GAP_NONE;
+	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
+		most = share[c] > share[most] ? (enum tfh_cause)c : most;
+	for (int c = 0; c < TFH_CAUSE_COUNT; c++) {
+		if (c == (int)most)
+			continue;
+		part.cause = c;
+		part.t1 = part.t0 + (int64_t)(share[c] * (double)ns);
+		tfh_chain_add(chain, &part);
+		part.t0 = part.t1;
+	}
+	rest = &chain->link.v[i];
+	rest->t0 = part.t0;
+	rest->cause = most;
+}
+
+/* Sets the causes of the chain's pauses. */
+static void judge_links(const struct tfh_ledger *l, struct tfh_chain *chain, int64_t end)
+{
+	size_t n = chain->link.n;
+
+	for (size_t i = 0; i < n; i++) {
+		struct tfh_link *k = &chain->link.v[i];
+		struct gap g = {k->t0, k->t1, k->tentative, k->pause};
+		if (g.kind == TFH_GAP_NONE)
+			continue;
+		k->cause = gap_cause(l, &g, end);
+		if (g.kind != TFH_GAP_CODE)
+			divide_link(l, chain, i);
+		chain->link.v[i].pause = TFH_GAP_NONE;
 	}
 }
 
@@ -365,14 +395,11 @@ void tfh_charge_gap(struct tfh_ledger *l, int64_t t0, int64_t t1, bool tentative
 		struct gap g = {a, b, tentative, kind};
 		struct tfh_chain *chain = chain_here(l);
 		if (chain)
-			tfh_chain_add(chain,
-				      &(struct tfh_link){.t0 = a,
-							 .t1 = b,
-							 .cause = kind == TFH_GAP_CODE
-									  ? TFH_CAUSE_HOST_PYTHON
-									  : TFH_CAUSE_HOST_UNKNOWN,
-							 .tentative = tentative,
-							 .pause = true});
+			tfh_chain_add(chain, &(struct tfh_link){.t0 = a,
+								.t1 = b,
+								.cause = TFH_CAUSE_HOST_UNKNOWN,
+								.tentative = tentative,
+								.pause = kind});
 		l->unsettled |= tentative;
 		if (l->gap.n >= TFH_ACCOUNT_PARTS)
 			join_gaps(l);
