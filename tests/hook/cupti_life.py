@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""When device times are on: under `window` for 20 steps of 1,000, by `tfhook ctl gpu on|off` on a running job, never in
-a forked child, not after a bare _exit. A library that only the driver loads gets device times and says that it has no
+"""When device times are on: under `window` for 20 steps of 1,000, by `tfhook ctl gpu on|off` on a running job (what was off
+before `gpu on --steps` is off after it), never in a forked child, not after a bare _exit. A library that only the driver loads gets device times and says that it has no
 more. A profiler inside the job keeps its whole trace, with tfhook's beside it. NVTX ranges are recorded."""
 import json
 import os
@@ -50,6 +50,20 @@ def control():
     compare("control", ops, info, *read_truth(truth), lost=len(read_truth(truth)[0]) - len(ops),
             issued=False)
     check(sum(op["call"] < 0 for op in ops) < 5, "control: calls")
+
+
+def off_again():
+    """`gpu on --steps` of a job whose device times had been switched off."""
+    run, truth, job = start("off-again", f"{build}/tests/jobs/client_loop", "--steps", "1000", "--spin", "5000", "--sync", "ctx", "--mark", "1",
+                            TFHOOK_CUPTI="on")
+    time.sleep(0.7)
+    check(ctl(run, "gpu", "off") == 0, "gpu off")
+    time.sleep(0.7)
+    check(ctl(run, "gpu", "on", "--steps", "30") == 0, "gpu on --steps after gpu off")
+    check(job.wait() == 0, "off ended with", job.returncode)
+    ops, info = read(run)
+    calls = sorted(read_truth(truth)[1])
+    check(len(info["spans"]) == 2 and max(op["correlation"] for op in ops) < calls[-200], "off again", info["spans"], len(ops), len(calls))
 
 
 def life():
@@ -128,6 +142,6 @@ def ranges():
     check(sorted(found) == ["handed over", "loader: inner", "loader: registered", "outer"], "nvtx", found)
 
 
-for what in (window, control, life, injected, profiled, ranges):
+for what in (window, control, off_again, life, injected, profiled, ranges):
     what()
 sys.exit(failed())

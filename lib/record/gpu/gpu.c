@@ -66,7 +66,8 @@ static struct {
 	uint64_t end_ns;     /* when `end` was set */
 	uint64_t span_last;  /* every op up to here is written; the next span begins here */
 	uint64_t exit_ticks; /* when the last flush ended; 0: not yet */
-	uint64_t step_limit;
+	uint64_t step_limit; /* steps at which `gpu on --steps` ends; 0: no end */
+	uint32_t off_before; /* TFT_CTL_GPU_OFF if that is what it ends with */
 	uint64_t ops_written, lost_written;
 	bool ahead; /* CUPTI was started for a step that is still to come */
 	bool no_nodes, dead, closed;
@@ -78,8 +79,7 @@ static uint64_t lost;	   /* atomic */
 static uint32_t new_clock; /* atomic */
 static uint64_t cut;	   /* atomic: ticks; 0: no */
 
-/* How the process leaves. FLUSHING: CUPTI may be called for the last time, and the driver's exit
- * handler is still to come. CLOSED: CUPTI is not called any more. */
+/* How the process leaves. FLUSHING: CUPTI may be called for the last time; CLOSED: no more. */
 enum { LIVE, FLUSHING, CLOSED };
 static uint32_t exiting; /* atomic */
 
@@ -506,16 +506,25 @@ static void obey_plan(uint64_t now_ns)
 		g.end = (int64_t)(tick - g.span_last) > 0 ? tick : g.span_last;
 }
 
-void tfh_gpu_poll(uint64_t now_ns)
+/* After `gpu on --steps`, an earlier `gpu off` is true again. */
+static void end_steps(uint64_t *control)
 {
-	uint64_t *control = &tfh_j.head->control;
+	uint64_t word = __atomic_load_n(control, __ATOMIC_ACQUIRE);
 
-	if (!source)
-		return;
 	if (g.step_limit && tfh_steps_seen() >= g.step_limit) {
 		g.step_limit = 0;
+		__atomic_or_fetch(control, g.off_before, __ATOMIC_ACQ_REL);
 		__atomic_and_fetch(control, ~(uint64_t)TFT_CTL_GPU_ON, __ATOMIC_ACQ_REL);
+	} else if (!g.step_limit && !(word >> 32)) {
+		g.off_before = (uint32_t)word & TFT_CTL_GPU_OFF;
 	}
+}
+
+void tfh_gpu_poll(uint64_t now_ns)
+{
+	if (!source)
+		return;
+	end_steps(&tfh_j.head->control);
 	obey_plan(now_ns);
 	if (!storing()) {
 		if (wanted(now_ns))
