@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "format/head.h"
 #include "format/tft_write.h"
 #include "format/writer.h"
@@ -33,6 +34,8 @@ int tfh_follow_new(const char *dir, const char *prefix, uint32_t newest, const c
 	}
 	if (!rc && f->view)
 		f->journal = *tft_view_header(f->view);
+	else if (!rc)
+		rc = tfh_follow_head(f, &f->written);
 	if (rc) {
 		tfh_follow_free(f);
 		return rc;
@@ -54,6 +57,18 @@ void tfh_follow_free(struct tfh_follow *f)
 const char *tfh_follow_prefix(const struct tfh_follow *f)
 {
 	return f->prefix;
+}
+
+double tfh_follow_silent(const struct tfh_follow *f)
+{
+	double since =
+		(double)(tfh_clock_ns(CLOCK_REALTIME) - (int64_t)f->head.start_realtime_ns) / 1e9;
+
+	if (!f->has_head || f->view)
+		return 0;
+	if (f->written > f->head.start_ticks)
+		since -= (double)(f->written - f->head.start_ticks) / tfh_follow_hz(f);
+	return since;
 }
 
 uint32_t tfh_follow_records(const struct tfh_follow *f)
@@ -115,6 +130,7 @@ static void fill_state(const struct tfh_follow *f, const struct tft_journal_copy
 {
 	const struct tft_journal *j = &f->journal;
 	uint64_t now = tfh_follow_now(f), now_ns = tfh_follow_ns();
+	int64_t real_ns = tfh_clock_ns(CLOCK_REALTIME) - (int64_t)f->head.start_realtime_ns;
 
 	s->host = f->has_head ? f->head.host : j->host;
 	s->pid = f->has_head ? f->head.pid : j->pid;
@@ -131,7 +147,9 @@ static void fill_state(const struct tfh_follow *f, const struct tft_journal_copy
 	if (j->paused_ns && now_ns > j->paused_ns)
 		s->paused_s = (double)(now_ns - j->paused_ns) / 1e9;
 	s->recorder_s = (double)j->flusher_cpu_ns / 1e9;
-	if (now_ns > j->start.monotonic_ns)
+	if (!j->start.monotonic_ns) /* no journal was here */
+		s->age_s = f->has_head && real_ns > 0 ? (double)real_ns / 1e9 : 0;
+	else if (now_ns > j->start.monotonic_ns)
 		s->age_s = (double)(now_ns - j->start.monotonic_ns) / 1e9;
 }
 

@@ -45,6 +45,8 @@ int tfh_follow_new(const char *dir, const char *prefix, uint32_t newest, const c
 void tfh_follow_free(struct tfh_follow *f);
 
 const char *tfh_follow_prefix(const struct tfh_follow *f);
+/* Seconds from the newest thing in its files to the moment they were found; 0 with a journal. */
+double tfh_follow_silent(const struct tfh_follow *f);
 /* Reads the journal's counters and calls in flight, not its records. */
 void tfh_follow_look(struct tfh_follow *f, struct tfh_follow_state *s);
 /* Reads new records and drops those older than that many seconds. 0 or -ENOMEM. What cannot be read is left

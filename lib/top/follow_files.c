@@ -163,3 +163,24 @@ int tfh_follow_files(struct tfh_follow *f, double window)
 	}
 	return rc;
 }
+
+int tfh_follow_head(struct tfh_follow *f, uint64_t *written)
+{
+	uint32_t newest = f->segment;
+	struct tft_reader *r;
+	struct stat st;
+	char path[4600];
+
+	*written = 0;
+	while (exists(f, newest + 1, &st))
+		newest++;
+	path_of(f, newest, path, sizeof(path));
+	if (tft_open(path, &r, NULL) < 0)
+		return 0; /* its first chunk may still be written */
+	int rc = take_head(f, tft_head(r));
+	for (uint32_t i = 0; i < tft_chunk_count(r); i++)
+		if (tft_chunk(r, i)->t_last > *written)
+			*written = tft_chunk(r, i)->t_last;
+	tft_close(r);
+	return rc;
+}

@@ -47,8 +47,9 @@ struct tfh_follow {
 	struct tfh_follow_piece *piece, **piece_end;
 	struct tfh_follow_chunk *kept, **kept_end;
 	uint32_t records;
-	uint64_t cut;  /* ticks: the window's beginning */
-	uint64_t last; /* ticks: end of the newest record */
+	uint64_t written; /* ticks: what the files held when they were found, without a journal */
+	uint64_t cut;	  /* ticks: the window's beginning */
+	uint64_t last;	  /* ticks: end of the newest record */
 	size_t kept_bytes;
 };
 
@@ -71,5 +72,7 @@ void tfh_follow_window_free(struct tfh_follow *f);
 
 /* follow_files.c: reads what is new in the segments. 0 or -ENOMEM. `window`: see tfh_follow_read(). */
 int tfh_follow_files(struct tfh_follow *f, double window);
+/* Reads HEAD from the newest segment, and when its newest chunk ends (ticks; 0: there is none). 0 or -ENOMEM. */
+int tfh_follow_head(struct tfh_follow *f, uint64_t *written);
 
 #endif

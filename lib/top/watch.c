@@ -47,7 +47,10 @@ static void add(struct tfh_watch *w, const char *prefix, uint32_t newest, const 
 	    tfh_room_for((void **)&w->of, &w->cap_of, w->n_of, sizeof(*w->of)) ||
 	    tfh_follow_new(w->dir, prefix, newest, journal, &of.follow))
 		return;
-	w->of[w->n_of++] = of;
+	if (tfh_follow_silent(of.follow) < REMOTE_S)
+		w->of[w->n_of++] = of;
+	else /* a copy, or an old recording */
+		tfh_follow_free(of.follow);
 }
 
 static void add_journal(void *arg, const struct tft_found *found)

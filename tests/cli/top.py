@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """tfhook top follows a running job without a record lost or read twice: of a stopped job it says what a report says. A job whose
 batches become fast is input- or host-bound at the line that unpacks them, and then no more; calls in flight and processes are told;
-metrics are valid; a job that ended, has not recorded, is not ours or does not exist gets a clear message and its exit code.
+metrics are valid; a process without a journal here is told by its files; a job that ended, has not recorded, is not ours or does not exist gets a clear message and its exit code.
 timeout: 240
 """
 import fcntl
@@ -226,9 +226,26 @@ def messages():
     assert slow.wait() == 0
 
 
+def elsewhere():
+    """Files of another machine, which has no journal here: a process that has just written is told with its pid; one that wrote last long
+    ago does not record, though its files were copied just now."""
+    job = start("near", LOOP, "--steps", "300", "--h2d", "1000", "--spin", "1000")
+    assert job.wait() == 0
+    os.mkdir("away")
+    for name in (n for n in os.listdir("near") if n.endswith(".tft")):
+        before, pid, number, _ = name.rsplit(".", 3)
+        shutil.copyfile("near/" + name, "away/%s.elsewhere.%s.%s.tft" % (before.split(".")[0], pid, number))
+    one = view("away")["processes"][0]
+    assert one["pid"] == int(pid) and 0 < one["age_s"] < 120, one
+    assert "pid %s, recording for" % pid in top("--once", "away").stdout
+    subprocess.run("zstd -dcq %s/tests/golden/killed-2026-11-23.tar.zst | tar xm" % SRC, shell=True, check=True)
+    assert "no process of it records here any more" in top("--once", "killed-2026-11-23", code=5).stderr
+
+
 def main():
     begin()
     messages()
+    elsewhere()
     stopped()
     ranks()
     metrics()
