@@ -81,6 +81,25 @@ static int update_one(const char *from, const char *host, const char *to,
 	return rc;
 }
 
+/* Removes the digest from before other hosts recorded here: it would pass for the whole run's once only digests are left. `all`: the hosts
+ * have those that they can have; otherwise only if each has one. */
+static void remove_earlier(const char *from, const struct tfh_run_hosts *hosts, bool all)
+{
+	struct tfh_run_digest *d;
+	char path[8192];
+
+	for (uint32_t i = 0; i < hosts->n && !all; i++) {
+		snprintf(path, sizeof(path), "%s/%s.%s", from, hosts->name[i], TFH_DIGEST_NAME);
+		if (access(path, F_OK))
+			return;
+	}
+	snprintf(path, sizeof(path), "%s/%s", from, TFH_DIGEST_NAME);
+	if (!tfh_digest_open(path, &d, NULL)) {
+		tfh_digest_close(d);
+		unlink(path);
+	}
+}
+
 /* Hosts of which nothing can be judged have no digest, but one must have. */
 static int update_hosts(const char *from, const struct tfh_run_hosts *hosts, const char *only,
 			const struct tfh_access *access, struct tfh_err *err)
@@ -97,6 +116,8 @@ static int update_hosts(const char *from, const struct tfh_run_hosts *hosts, con
 		any |= !rc;
 		first = rc && rc != -ENODATA && !first ? rc : first;
 	}
+	if (any)
+		remove_earlier(from, hosts, !only && !first);
 	return first ? first : any ? 0 : rc;
 }
 

@@ -76,6 +76,10 @@ def late():
     whole = json.loads(subprocess.run([TOOL, "report", "--json", f"{TMP}/late"], stdout=subprocess.PIPE, text=True, check=True).stdout)
     check(whole["schema"] == "tfhook.report/1" and len(whole["ranks"]) == 8, "--json alone is the report of the recording", whole["schema"])
     check([r["local_rank"] for r in said["ranks"]] == [0, 1, 2, 3] * 2, "local ranks", said["ranks"])
+    # A digest from before the second host recorded goes once both have theirs.
+    shutil.copy(f"{TMP}/late/node0.digest.tft", f"{TMP}/late/digest.tft")
+    subprocess.run([TOOL, "digest", f"{TMP}/late"], stdout=subprocess.DEVNULL, check=True)
+    check(not os.path.exists(f"{TMP}/late/digest.tft"), "an earlier digest stays")
 
 
 def hang():
