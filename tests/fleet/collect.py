@@ -79,6 +79,27 @@ tfhook("prune", "--older", "0s", "--delete", four)
 check(not glob.glob(four + "/r*.tft"), "pruned", os.listdir(four))
 added(tfhook("collect", "-o", tmp + "/of4", four)[0], 0, 1, 0)
 
+# A job on two hosts with a digest each, whose second rank takes longer for a step: the job is judged by that one, from the digests, and
+# the same once only these are left, without run.json too.
+two, text = tmp + "/two", 'for r in 0 1; do RANK=$r WORLD_SIZE=2 unshare -u sh -c \'hostname node$RANK && exec "$@"\' sh %s $((4 + 8 * r)) & done; wait'
+if not subprocess.run(["unshare", "-u", "sh", "-c", "hostname other"], stderr=subprocess.DEVNULL).returncode:
+    loop = f"{build}/tests/jobs/client_loop --h2d 1000 --spin 1000 --steps 300 --sleep"
+    tfhook("run", "-q", "-o", two, "sh", "-c", text % loop)
+    tfhook("digest", two)
+    check(sorted(glob.glob(two + "/*digest.tft")) == [f"{two}/node{n}.digest.tft" for n in (0, 1)], "digests", os.listdir(two))
+    added(tfhook("collect", "-o", tmp + "/of2", two)[0], 1, 0, 0)
+    (run,), of_ranks = rows("runs", tmp + "/of2"), sorted(rows("ranks", tmp + "/of2"), key=lambda row: row["rank"])
+    late = json.loads(tfhook("report", "--json", two + "/node1.digest.tft")[0])
+    check((run["gpus"], run["hosts"], run["seen"], run["cause"], run["step_median_s"]) == (
+        2, 2, 2, late["verdict"]["cause"], late["steps"]["median_s"]), "two hosts", run)
+    check([(row["rank"], row["host"]) for row in of_ranks] == [(0, "node0"), (1, "node1")] and of_ranks[1]["own_s"] > of_ranks[0]["own_s"] + 0.006,
+          "ranks of two hosts", of_ranks)
+    tfhook("prune", "--older", "0s", "--delete", two)
+    check(not glob.glob(two + "/r*.tft"), "pruned", os.listdir(two))
+    added(tfhook("collect", "-o", tmp + "/of2", two)[0], 0, 1, 0)
+    os.remove(two + "/run.json")
+    added(tfhook("collect", "-o", tmp + "/of2", two)[0], 0, 1, 0)
+
 # Again: nothing is new, whether it is the same files, a copy of them, or a digest alone.
 shutil.copytree(f"{runs}/labels", f"{tmp}/copy")
 os.mkdir(f"{tmp}/alone")

@@ -123,9 +123,25 @@ def ranks(report: Mapping[str, Any]) -> Iterator[Row]:
                "class": report["verdict"]["class"], "cause": report["verdict"]["cause"], "straggler": False}
 
 
+def of_hosts(path: str) -> Dict[str, Any]:
+    """The report of a job whose hosts have digests of their own. Its causes are those of the rank that takes longest for a step by itself: all
+    others wait for that one."""
+    told = json.loads(output(["report", "--ranks", "--json", path], SECONDS))
+    late = max(told["ranks"], key=lambda rank: rank["own_s"] or 0.0)
+    slow = {found["rank"] for found in told["findings"] if found["what"] == "slow-rank"}
+    digest = late["host"] + facts_of.OF_HOST
+    if digest not in facts_of.digests_of_hosts(path):
+        raise TfhookError("%s: no %s in it" % (path, digest), 3)
+    report: Dict[str, Any] = json.loads(output(["report", "--json", os.path.join(path, digest)], SECONDS))
+    report["world"].update(ranks=told["world"], seen=len(told["ranks"]), hosts=len({rank["host"] for rank in told["ranks"]}))
+    report["ranks"] = [{**rank, "waits_for_others_s": None if rank["own_s"] is None else rank["step_s"] - rank["own_s"], "class": None,
+                        "cause": None, "straggler": rank["rank"] in slow} for rank in told["ranks"]]
+    return report
+
+
 def rows_of(path: str, facts: Facts, labels: Mapping[str, str]) -> Dict[str, List[Row]]:
     """The rows of a run for each table, from its report."""
-    report = json.loads(output(["report", "--json", path], SECONDS))
+    report = of_hosts(path) if facts_of.digests_of_hosts(path) else json.loads(output(["report", "--json", path], SECONDS))
     told, world, steps, verdict, end = (report[key] for key in ("run", "world", "steps", "verdict", "end"))
     if not facts.command:
         facts = Facts(told["host"] or "", told["start_utc"] or "", os.path.abspath(path), tuple(told["command"]))

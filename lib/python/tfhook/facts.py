@@ -13,6 +13,7 @@ from .command import TfhookError, output
 from .text import shown
 
 DIGEST = "digest.tft"
+OF_HOST = ".digest.tft"  # after a host's name
 MOST_BYTES = 1 << 20  # of a run.json
 #: Where a column's value comes from: the first label or recorded variable that is not empty (docs/fleets.md).
 SOURCES: Mapping[str, Tuple[str, ...]] = {
@@ -56,13 +57,18 @@ def time_of(text: Optional[str]) -> Optional[datetime.datetime]:
         return None
 
 
+def digests_of_hosts(path: str) -> List[str]:
+    """Of a run directory in which several hosts recorded."""
+    return sorted(name for name in os.listdir(path) if name.endswith(OF_HOST) and name[0] != ".") if os.path.isdir(path) else []
+
+
 def read(path: str) -> Facts:
     """Of a run directory or a digest. Empty for a trace of another profiler."""
     if os.path.isdir(path):
         named = os.path.join(path, "run.json")
         if os.path.isfile(named):
             return _from_json(named)
-        path = os.path.join(path, DIGEST)
+        path = os.path.join(path, next(iter(digests_of_hosts(path)), DIGEST))
     return _from_digest(path) if path.endswith(".tft") and os.path.isfile(path) else Facts()
 
 
