@@ -179,8 +179,8 @@ AREAS += $(if $(filter check-glibc check-upgrade,$(MAKECMDGOALS)),$(filter-out $
 AREAS += $(if $(filter hook,$(AREAS)),$(filter-out $(AREAS),sim jobs truth))
 AREAS += $(if $(filter cli page python export fleet golden,$(AREAS)),$(filter-out $(AREAS),jobs))
 AREAS += $(if $(filter page,$(AREAS)),$(filter-out $(AREAS),analyze))
-# The page of a long run is timed, and the report on many ranks.
-AREAS += $(if $(filter bench,$(MAKECMDGOALS)),$(filter-out $(AREAS),analyze ranks))
+# The page of a long run is timed, and the report on many ranks, and on jobs.
+AREAS += $(if $(filter bench,$(MAKECMDGOALS)),$(filter-out $(AREAS),analyze ranks jobs))
 UNIT := $(patsubst %.c,$(B)/%,$(call match,$(wildcard tests/unit/test_*.c)))
 AREA_C := $(filter-out tests/fuzz/%,$(wildcard $(AREAS:%=tests/%/*.c)))
 AREA_CC := $(wildcard $(AREAS:%=tests/%/*.cc))
@@ -584,7 +584,9 @@ demo: all
 	$(Q)python=$$(scripts/python-env $(if $(filter quick,$(DEMO)),quick,main)) && \
 		PATH="$$(dirname "$$python"):$$PATH" $(RUN_ENV) TFH_PY="$$python" $(B)/bin/tfhook demo $(DEMO)
 
-bench: all $(BENCH) $(BENCH_LIBS) $(B)/tests/analyze/long_run $(B)/tests/ranks/digests
+# Writes bench/RESULTS.md; T=short in a quarter of an hour, T=name runs one and writes nothing. What it compares with is installed where it can be.
+bench: all $(BENCH) $(BENCH_LIBS) $(B)/tests/analyze/long_run $(B)/tests/ranks/digests $(B)/tests/jobs/client_loop
+	$(Q)scripts/bootstrap bench || true
 	$(Q)python=$$(scripts/python-env main) && $(RUN_ENV) TFH_PY="$$python" bench/run $(T)
 
 # Which numbers of the judge change a verdict of the recordings in RUNS; T=regex for some of the numbers.
@@ -732,7 +734,7 @@ help:
 	@echo 'make check-invisible  CPython and training, the same with and without the preload (hours; 4 GB)'
 	@echo 'make check-aarch64    cross-built for AArch64, run by qemu (as root; 300 MB)'
 	@echo 'make check-upgrade    jobs of earlier versions, which are upgraded while they record'
-	@echo 'make bench            measure costs and sizes'
+	@echo 'make bench            measure costs and sizes, into bench/RESULTS.md (T=short; T=NAME for one)'
 	@echo 'make install          PREFIX=/usr/local DESTDIR= ; uninstall removes the same files'
 	@echo 'make wheel            build/dist/*.whl, for pip install'
 	@echo 'make deb              build/dist/*.deb, for Debian and Ubuntu'

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """A report on a job of many ranks from its hosts' digests: 16,384 ranks with 10,000 steps, with ten planted defects, and half of the ranks,
-and half of the steps, to see how time and memory grow. RANKS_BENCH=HOSTS,STEPS for another size. Needs 4 GB of disk in TMPDIR, and minutes
-to make the digests up. Bar: 60 s and 1 GB on two processors."""
+and half of the steps, to see how time and memory grow. Needs 4 GB of disk in TMPDIR, and minutes to make the digests up. Bar: 60 s and
+1 GB on two processors.
+
+usage: ranks.py [HOSTS STEPS]    2048 hosts of 8 ranks, 10,000 steps
+"""
 import json
 import os
 import shutil
@@ -11,7 +14,7 @@ import tempfile
 import time
 
 BUILD = os.environ["TFH_BUILD"]
-HOSTS, STEPS = (int(x) for x in os.environ.get("RANKS_BENCH", "2048,10000").split(","))
+HOSTS, STEPS = (int(x) for x in sys.argv[1:] or (2048, 10000))
 LOCAL, SEED = 8, 1
 
 

@@ -16,7 +16,9 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import lttng  # noqa: E402
 
 src, build = os.environ["TFH_SRC"], os.environ["TFH_BUILD"]
 ROUNDS, SECONDS = int(sys.argv[1]) if len(sys.argv) > 1 else 11, sys.argv[2] if len(sys.argv) > 2 else "0.5"
@@ -25,6 +27,7 @@ here = os.path.join(src, "bench", "rivals")
 
 
 def compile_all(tmp):
+    """The driver, the client, and LTTng's library; false if the last could not be compiled."""
     def cc(out, *args):
         return subprocess.run(["cc", "-O2", "-D_GNU_SOURCE", "-o", f"{tmp}/{out}", *args], stderr=subprocess.DEVNULL).returncode == 0
     driver = f"{tmp}/libcuda.so.1"
@@ -37,9 +40,9 @@ def size_of(path):
     return sum(os.path.getsize(os.path.join(d, f)) for d, _, files in os.walk(path) for f in files)
 
 
-def client(tmp, rate, env=None, before=()):
+def client(tmp, rate, env=None, before=(), seconds=None):
     env = {**{k: v for k, v in os.environ.items() if not k.startswith("TFHOOK") and k != "LD_PRELOAD"}, **(env or {})}
-    done = subprocess.run([*before, f"{tmp}/client", str(rate), SECONDS, "0"], env=env, check=True, stdout=subprocess.PIPE,
+    done = subprocess.run([*before, f"{tmp}/client", str(rate), seconds or SECONDS, "0"], env=env, check=True, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True)
     return {**json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{"))), "bytes": 0, "said": done.stderr}
 
@@ -68,50 +71,19 @@ class Tfhook:
 class Lttng:
     name = "LTTng-UST"
 
-    def __init__(self, tmp):
-        self.env = {**os.environ, "LTTNG_HOME": f"{tmp}/home"}
-        os.makedirs(f"{tmp}/home")
-        self.daemon = subprocess.Popen(["lttng-sessiond", "--no-kernel"], env=self.env, stdout=subprocess.DEVNULL,
-                                       stderr=subprocess.DEVNULL)
-        time.sleep(2)
-
-    def command(self, *args):
-        return subprocess.run(["lttng", *args], env=self.env, check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
-
-    @staticmethod
-    def consumed():
-        """Processor seconds of its consumer daemons."""
-        ticks = 0
-        for pid in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                with open(f"/proc/{pid}/stat") as f:
-                    stat = f.read()
-            except OSError:
-                continue
-            if "(lttng-consumerd" in stat or "(lttng-sessiond" in stat:
-                fields = stat.rsplit(")", 1)[1].split()
-                ticks += int(fields[11]) + int(fields[12])
-        return ticks / os.sysconf("SC_CLK_TCK")
+    def __init__(self):
+        self.daemon = lttng.Daemon()
 
     def run(self, tmp, rate):
         out = f"{tmp}/lttng"
-        self.command("create", "bench", f"--output={out}")
-        self.command("enable-channel", "-u", "calls", "--subbuf-size=4M", "--num-subbuf=8")
-        self.command("add-context", "-u", "-c", "calls", "-t", "vtid")
-        self.command("enable-event", "-u", "calls:*", "-c", "calls")
-        self.command("start")
-        before = self.consumed()
-        r = client(tmp, rate, {"LD_PRELOAD": f"{tmp}/liblttngcalls.so", "LTTNG_HOME": f"{tmp}/home"})
-        said = self.command("stop") + self.command("destroy")
-        r["others_s"] = self.consumed() - before
-        r["lost"] = 1 if "discarded" in said else 0
+        self.daemon.begin(out, "calls:*")
+        before = lttng.consumed()
+        r = client(tmp, rate, {"LD_PRELOAD": f"{tmp}/liblttngcalls.so", "LTTNG_HOME": self.daemon.home})
+        r["lost"] = self.daemon.end()
+        r["others_s"] = lttng.consumed() - before
         r["bytes"] = size_of(out)
         shutil.rmtree(out)
         return r
-
-    def close(self):
-        self.daemon.terminate()
-        self.daemon.wait()
 
 
 class Uftrace:
@@ -156,11 +128,10 @@ def table(recorders, tmp, rate, storm):
 
 def main():
     with tempfile.TemporaryDirectory() as tmp:
-        has_lttng = compile_all(tmp) and shutil.which("lttng-sessiond")
-        recorders, lttng = [Nothing(), Tfhook()], None
-        if has_lttng:
-            lttng = Lttng(tmp)
-            recorders.append(lttng)
+        recorders, theirs = [Nothing(), Tfhook()], None
+        if compile_all(tmp) and lttng.available():
+            theirs = Lttng()
+            recorders.append(theirs)
         if shutil.which("uftrace"):
             recorders.append(Uftrace())
         for name in {"LTTng-UST", "uftrace"} - {r.name for r in recorders}:
@@ -169,8 +140,9 @@ def main():
             for rate, storm in CASES:
                 table(recorders, tmp, rate, storm)
         finally:
-            if lttng:
-                lttng.close()
+            if theirs:
+                theirs.daemon.close()
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -25,7 +25,7 @@ SKIP = 77
 GAIN = 0.05
 RIGHT = 0.95
 COMPUTE = 0.90
-# The tool costs about a hundredth (bench/keras_cost.py), so a recorded run that is slower than this against the plain one was
+# The tool costs about a hundredth (bench/profiler_cost.py), so a recorded run that is slower than this against the plain one was
 # disturbed. So few pairs may stay without an answer, lest a slow tool pass for a busy machine.
 DISTURBED = 1.4
 UNDECIDED = 0.25
