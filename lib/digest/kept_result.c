@@ -356,7 +356,8 @@ TYPE(findings, N(1, cpu_only), N(2, torch), N(3, imported), N(4, device_times), 
      N(35, alike_loops), N(36, stall.n), N(37, stall.total_s), V(38, stall.most, TFH_PART_COUNT),
      N(39, slow.every), N(40, slow.longer_s), N(41, slow.share), V(42, slow.part, TFH_PART_COUNT),
      N(43, fault.pages), N(44, fault.cost_s), SUB(45, machine, machine), N(46, priced),
-     N(47, others_compute_s), N(48, pid), N(49, unjudged), SUB(50, contended, contended));
+     N(47, others_compute_s), N(48, pid), N(49, unjudged), SUB(50, contended, contended),
+     SUB(51, verdict, code_time), N(52, functions));
 #undef S
 
 /* ---- the whole ---- */

@@ -297,7 +297,7 @@ struct tfh_call_site {
 	uint32_t stack; /* the same as frames (tfh_run_stack, tfh_run_python) */
 };
 
-/* Functions of the program in which pauses were spent, by the ranges of an imported trace. */
+/* Functions of the program in which pauses or waiting calls were spent, by the ranges of an imported trace. */
 struct tfh_code_time {
 	struct {
 		const char *name;
@@ -453,8 +453,10 @@ struct tfh_findings {
 	enum tfh_serves serves;
 	struct tfh_seen_start start[TFH_SEEN_STARTS];
 	struct tfh_call_site wait, alloc, load;
-	struct tfh_call_site pause;		      /* where pauses between calls end; no fn */
-	struct tfh_code_time python, other;	      /* of host.python; of other causes */
+	struct tfh_call_site pause; /* where pauses between calls end; no fn */
+	/* of host.python; of causes without a sum of their own; of the verdict's cause */
+	struct tfh_code_time python, other, verdict;
+	bool functions; /* the imported trace names functions of Python */
 	uint64_t windows, windows_timed, holed_steps; /* timed: with device times */
 	double lead_s;	 /* the host's lead over the device at a step's end */
 	double before_s; /* total: the device was busy with work from before the trace */

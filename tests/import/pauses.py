@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What a trace tells of the host's pauses is used: Python's functions are named and charged (host.python), unless they wait; pauses
 within ops that launch are launching, at most 1 ms of them; an op that computes on the host is the program's own code; without a
-device, exchanging data while no thread executes ops is communication. The .tft made of a trace says the same."""
+device, exchanging data while no thread executes ops is communication. Functions around waiting calls are named, too. The .tft made of a trace says the same."""
 import json
 import os
 import subprocess
@@ -112,6 +112,24 @@ assert v["cause"] == "host.python" and "aten::normal_" in do, (v, do)
 v, part, do = judge("backward", lambda t: [dict(e, cat="Operator") if e["cat"] == "cpu_op" else e
                                            for e in launches(t, 710, "AddmmBackward")])
 assert v["cause"] == "host.launch", v
+
+# Calls that wait are named by the function around them: what a loader in the training process calls, not who asks for the batch.
+NEXT = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+v, part, do = judge("loader", lambda t: [event("python_function", "train.py(9): step", t + 50, 9800),
+                                         event("user_annotation", NEXT, t + 1200, 7000),
+                                         event("python_function", "torch/utils/data/dataloader.py(701): __next__", t + 1210, 6980),
+                                         event("python_function", NORMALIZE, t + 1300, 6800)])
+assert v["cause"] == "input.dataloader" and any("6.8 ms of it in " + NORMALIZE in e for e in v["evidence"]), v
+for call, cause in ("cudaDeviceSynchronize", "host.sync"), ("cudaMalloc", "host.alloc"):
+    v, part, do = judge(call, lambda t: [event("python_function", "train.py(9): step", t + 50, 9800),
+                                         event("python_function", "log.py(3): report", t + 1190, 7020),
+                                         event("cuda_runtime", call, t + 1200, 7000, correlation=3000000 + t)])
+    assert v["cause"] == cause and any(" of it in log.py(3): report" in e for e in v["evidence"]), v
+# Launches have no line, which a trace with functions need not be made again for.
+for functions in True, False:
+    path = trace("line%d" % functions, lambda t: launches(t, 710) + [event("python_function", "train.py(9): step", t + 50, 9800)] * functions)
+    text = subprocess.check_output([TFHOOK, "report", path], text=True)
+    assert ("with_stack=True" in text) == (not functions) and "host.launch" in text, text
 
 # No device: 2 ms of ops on the main thread, 6 ms in which another thread exchanges, of them 1 ms while a third computes.
 v, part, do = judge("gloo", lambda t: [event("cpu_op", "aten::mm", t + 100, 2000), event("cpu_op", "gloo:all_reduce", t + 2500, 6000, tid=OTHER),

@@ -304,6 +304,8 @@ const char *tfh_site_text(const struct tfh_accounts *accounts, const struct tfh_
  * nothing. */
 struct tfh_pauses *tfh_pauses_new(const struct tfh_cover *c);
 void tfh_pauses_free(struct tfh_pauses *p);
+/* Whether the trace names functions of Python. */
+bool tfh_pauses_know(const struct tfh_pauses *p);
 /* [t0, t1) of a thread is charged to a cause: adds to each function its self time in it. Library
  * functions that a function calls count as its own time. */
 void tfh_pauses_count(struct tfh_pauses *p, uint32_t thread, int64_t t0, int64_t t1,

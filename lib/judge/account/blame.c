@@ -143,7 +143,10 @@ static void charge_wait(struct tfh_blame *b, const struct tfh_seg *s, int64_t t0
 	uint32_t f = tfh_function_before(b->sl, s->t1);
 	if (f != TFH_NO && (!o || b->sl->function.v[f].t0 >= o->t1))
 		t1 = tfh_blame_function(b, f, t0, t1);
-	if (!o || (o->t1 > s->t1 && !s->spin) || b->depth > TFH_ACCOUNT_CHAIN) {
+	bool alone = !o || (o->t1 > s->t1 && !s->spin) || b->depth > TFH_ACCOUNT_CHAIN;
+	tfh_pauses_count(b->sl->pauses, s->thread, alone ? t0 : tfh_max_ns(t0, o->t1), t1,
+			 TFH_CAUSE_HOST_SYNC);
+	if (alone) {
 		tfh_blame_cause(b, t0, t1, TFH_CAUSE_HOST_SYNC, true);
 		return;
 	}
@@ -176,6 +179,8 @@ static void charge_copy(struct tfh_blame *b, const struct tfh_seg *s, int64_t t0
 		int64_t usual = s->value ? 0 : tfh_max_ns(sl->device->slow, TFH_GAP_NS);
 		int64_t done = own->t1 + tfh_max_ns(own->t1 - own->t0, usual);
 		charge_late(b, done, tfh_max_ns(t0, done), t1);
+		tfh_pauses_count(b->sl->pauses, s->thread, tfh_max_ns(t0, done), t1,
+				 TFH_CAUSE_HOST_SYNC);
 		t1 = tfh_max_ns(t0, tfh_min_ns(t1, done));
 	}
 	if (s->op != TFH_NO && b->depth <= TFH_ACCOUNT_CHAIN)
@@ -221,6 +226,7 @@ static void charge_seg(struct tfh_blame *b, const struct tfh_seg *s, int64_t t0,
 		break;
 	case TFH_L_INPUT:
 		tfh_blame_cause(b, t0, t1, TFH_CAUSE_INPUT_UNKNOWN, true);
+		tfh_pauses_count(b->sl->pauses, s->thread, t0, t1, TFH_CAUSE_INPUT_UNKNOWN);
 		break;
 	case TFH_L_LAUNCH:
 		if (s->full)
@@ -233,6 +239,7 @@ static void charge_seg(struct tfh_blame *b, const struct tfh_seg *s, int64_t t0,
 		break;
 	case TFH_L_ALLOC:
 		tfh_blame_cause(b, t0, t1, TFH_CAUSE_HOST_ALLOC, true);
+		tfh_pauses_count(b->sl->pauses, s->thread, t0, t1, TFH_CAUSE_HOST_ALLOC);
 		break;
 	case TFH_L_MODULE:
 		tfh_blame_cause(b, t0, t1, TFH_CAUSE_HOST_COMPILE, true);

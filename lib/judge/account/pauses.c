@@ -1,20 +1,37 @@
-/* Finds the functions in which pauses were spent. */
+/* Finds the functions in which pauses and waiting calls were spent. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "judge/account/account.h"
 
+/* The causes that are told apart. */
+enum place_kind { PYTHON, INPUT, SYNC, ALLOC, OTHERS, KINDS };
+
 struct part {
 	int64_t ns;
 	uint32_t name;
-	uint8_t kind; /* index in tfh_pauses.site */
+	uint8_t kind; /* enum place_kind */
 };
 
 struct tfh_pauses {
 	const struct tfh_cover *cover;
-	int64_t *site[2]; /* ns by name: of host.python, and of all other causes */
+	int64_t *site[KINDS]; /* ns by name */
 	TFH_VEC(struct part) pending;
 };
+
+static enum place_kind kind_of(enum tfh_cause cause)
+{
+	return cause == TFH_CAUSE_HOST_PYTHON		 ? PYTHON
+	       : cause == TFH_CAUSE_HOST_SYNC		 ? SYNC
+	       : cause == TFH_CAUSE_HOST_ALLOC		 ? ALLOC
+	       : tfh_cause_part(cause) == TFH_PART_INPUT ? INPUT
+							 : OTHERS;
+}
+
+bool tfh_pauses_know(const struct tfh_pauses *p)
+{
+	return p && p->cover->python;
+}
 
 struct tfh_pauses *tfh_pauses_new(const struct tfh_cover *c)
 {
@@ -23,20 +40,20 @@ struct tfh_pauses *tfh_pauses_new(const struct tfh_cover *c)
 	if (!p)
 		return NULL;
 	p->cover = c;
-	for (int i = 0; i < 2; i++)
-		p->site[i] = calloc(c->names + 1, sizeof(**p->site));
-	if (p->site[0] && p->site[1])
-		return p;
-	tfh_pauses_free(p);
-	return NULL;
+	for (int i = 0; i < KINDS; i++)
+		if (!(p->site[i] = calloc(c->names + 1, sizeof(**p->site)))) {
+			tfh_pauses_free(p);
+			return NULL;
+		}
+	return p;
 }
 
 void tfh_pauses_free(struct tfh_pauses *p)
 {
 	if (!p)
 		return;
-	free(p->site[0]);
-	free(p->site[1]);
+	for (int i = 0; i < KINDS; i++)
+		free(p->site[i]);
 	free(p->pending.v);
 	free(p);
 }
@@ -52,7 +69,7 @@ void tfh_pauses_count(struct tfh_pauses *p, uint32_t thread, int64_t t0, int64_t
 	     i < c->first[thread + 1] && c->part.v[i].t0 < t1; i++) {
 		const struct tfh_cover_part *x = &c->part.v[i];
 		int64_t a = x->t0 > t0 ? x->t0 : t0, b = x->t1 < t1 ? x->t1 : t1;
-		struct part part = {b - a, x->name, cause != TFH_CAUSE_HOST_PYTHON};
+		struct part part = {b - a, x->name, (uint8_t)kind_of(cause)};
 		if (x->name < c->names && TFH_PUSH(p->pending, part))
 			return; /* out of memory: this function's time is not counted */
 	}
@@ -71,7 +88,7 @@ void tfh_pauses_settle(struct tfh_pauses *p, bool counts)
 void tfh_pauses_add(struct tfh_pauses *p, const struct tfh_pauses *more)
 {
 	for (uint32_t i = 0; p && more && i < p->cover->names; i++)
-		for (int kind = 0; kind < 2; kind++)
+		for (int kind = 0; kind < KINDS; kind++)
 			p->site[kind][i] += more->site[kind][i];
 }
 
@@ -80,7 +97,7 @@ uint32_t tfh_pauses_sites(const struct tfh_accounts *accounts, enum tfh_cause ca
 {
 	const struct tfh_pauses *p = accounts->pauses;
 	const struct tfh_feed *f = accounts->facts->feed;
-	const int64_t *site = p ? p->site[cause != TFH_CAUSE_HOST_PYTHON] : NULL;
+	const int64_t *site = p ? p->site[kind_of(cause)] : NULL;
 	uint32_t top[TFH_CODE_FUNCTIONS] = {0}, n = 0;
 
 	for (uint32_t i = 1; site && i < p->cover->names; i++) {
@@ -107,6 +124,6 @@ int64_t tfh_pauses_ns(const struct tfh_accounts *accounts, enum tfh_cause cause)
 	int64_t ns = 0;
 
 	for (uint32_t i = 1; p && i < p->cover->names; i++)
-		ns += p->site[cause != TFH_CAUSE_HOST_PYTHON][i];
+		ns += p->site[kind_of(cause)][i];
 	return ns;
 }

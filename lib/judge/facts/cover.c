@@ -1,6 +1,7 @@
 /*
  * What a thread did in its pauses between calls, from the ranges of another profiler's trace:
- * frameworks' ops and Python functions. Only ranges that overlap a pause of 50 us or more are kept.
+ * frameworks' ops and Python functions. Only ranges that overlap a pause of 50 us or more are kept; calls that wait
+ * (for a batch, the device, memory) are like pauses, since ranges name the place of the call.
  * At each moment the innermost range counts. Of nested ops the outermost counts, as the whole op
  * either launches or computes on the host. A range that the program named only supplies its name.
  *
@@ -97,11 +98,13 @@ static int add_event(struct maker *m, const struct tfh_event *ev)
 				  (uint8_t)ev->w[1]};
 		while (m->range.n >= TFH_FACTS_RANGES)
 			give_up_short(m);
+		m->cover->python |= r.kind == TFT_RANGE_PYTHON;
 		if (r.name >= m->cover->names)
 			m->cover->names = r.name + 1;
 		return ev->t1 - ev->t0 >= m->least ? TFH_PUSH(m->range, r) : 0;
 	}
-	if (!tfh_event_label(ev, &p) || p.passive)
+	if (!tfh_event_label(ev, &p) || p.passive || p.label == TFH_L_INPUT ||
+	    p.label == TFH_L_SYNC || p.label == TFH_L_ALLOC || p.label == TFH_L_COPY)
 		return 0;
 	struct cover_call x = {p.t0, p.t1, p.thread,
 			       p.family == TFH_FAM_LAUNCH || p.family == TFH_FAM_GRAPH_LAUNCH ||
@@ -197,9 +200,9 @@ static struct state enter(struct maker *m, const struct range *r, const struct s
 		enum tfh_frame frame = frame_of(m, r->name);
 		if (!s.op)
 			s.kind = frame == TFH_FRAME_WAITS ? WAITS : OWN;
-		if (frame == TFH_FRAME_USER || !s.name)
+		if (frame == TFH_FRAME_USER || frame == TFH_FRAME_FEEDS || !s.name)
 			s.name = r->name;
-		s.user |= frame == TFH_FRAME_USER;
+		s.user = frame == TFH_FRAME_USER || (s.user && frame != TFH_FRAME_FEEDS);
 	}
 	return s;
 }

@@ -26,6 +26,7 @@ struct tfh_cover {
 	line;		/* without a device: activity of the process as a whole */
 	size_t *first;	/* by thread: index in `part`; has one more entry than there are threads */
 	uint32_t names; /* string ids are below this */
+	bool python;	/* there are functions of Python */
 };
 
 /* Reads the ranges of another profiler's trace; *out is NULL if there are none. The caller frees
@@ -45,7 +46,13 @@ enum tfh_covered tfh_covered_line(const struct tfh_cover *c, int64_t t0, int64_t
 size_t tfh_cover_at(const struct tfh_cover *c, uint32_t thread, int64_t t);
 
 /* python_names.c: the kind of a function, by its name */
-enum tfh_frame { TFH_FRAME_NEW, TFH_FRAME_USER, TFH_FRAME_LIBRARY, TFH_FRAME_WAITS };
+enum tfh_frame {
+	TFH_FRAME_NEW,
+	TFH_FRAME_USER,
+	TFH_FRAME_LIBRARY,
+	TFH_FRAME_WAITS,
+	TFH_FRAME_FEEDS, /* a DataLoader's: what it calls makes the batch, what calls it wants one */
+};
 enum tfh_frame tfh_frame_of(const char *name);
 
 #endif

@@ -54,9 +54,15 @@ static bool is_library(const char *s)
 	return strstr(s, "/site-packages/torch/") || strstr(s, "/site-packages/numpy/");
 }
 
+static bool is_loader(const char *s)
+{
+	return starts(s, "torch/utils/data/") || strstr(s, "/site-packages/torch/utils/data/");
+}
+
 enum tfh_frame tfh_frame_of(const char *name)
 {
 	return is_wait(name)	  ? TFH_FRAME_WAITS
+	       : is_loader(name)  ? TFH_FRAME_FEEDS
 	       : is_library(name) ? TFH_FRAME_LIBRARY
 				  : TFH_FRAME_USER;
 }

@@ -216,6 +216,9 @@ void tfh_find_rest(const struct tfh_accounts *accounts, struct tfh_result *r)
 	out->pause = call_site(accounts, accounts->pause_site);
 	code_time(accounts, TFH_CAUSE_HOST_PYTHON, steps, &out->python);
 	code_time(accounts, TFH_CAUSE_HOST_UNKNOWN, steps, &out->other);
+	if (r->steady.cause != TFH_CAUSE_NONE)
+		code_time(accounts, r->steady.cause, steps, &out->verdict);
+	out->functions = tfh_pauses_know(accounts->pauses);
 	TFH_EACH (i, accounts->loops->window.n)
 		out->windows += accounts->loops->window.v[i].steps > 0;
 	TFH_EACH (i, accounts->loops->window.n)

@@ -3,9 +3,19 @@
 #include "report/format.h"
 #include "report/words/words.h"
 
+/* Whether an imported trace tells the functions in which calls of the verdict's cause waited. */
+static bool calls_waited(const struct tfh_wording *w, enum tfh_cause cause)
+{
+	return w->r->found.imported && cause == w->r->steady.cause &&
+	       (cause == TFH_CAUSE_HOST_SYNC || cause == TFH_CAUSE_HOST_ALLOC ||
+		tfh_cause_part(cause) == TFH_PART_INPUT);
+}
+
 static const struct tfh_code_time *code_of(const struct tfh_wording *w, enum tfh_cause cause)
 {
-	return cause == TFH_CAUSE_HOST_PYTHON ? &w->r->found.python : &w->r->found.other;
+	return cause == TFH_CAUSE_HOST_PYTHON ? &w->r->found.python
+	       : calls_waited(w, cause)	      ? &w->r->found.verdict
+					      : &w->r->found.other;
 }
 
 static bool worth_naming(const struct tfh_wording *w, double s_per_step, enum tfh_cause cause)
@@ -56,7 +66,7 @@ const char *tfh_place_line(struct tfh_wording *w, enum tfh_cause cause)
 					   : cause == TFH_CAUSE_HOST_COMPILE ? &found->load
 									     : NULL;
 	if (cause == TFH_CAUSE_HOST_PYTHON || cause == TFH_CAUSE_HOST_UNKNOWN ||
-	    cause == TFH_CAUSE_HOST_CALLBACK)
+	    cause == TFH_CAUSE_HOST_CALLBACK || calls_waited(w, cause))
 		return pause_line(w, cause);
 	return site ? tfh_called_from(w, site->fn, site->where) : NULL;
 }

@@ -234,8 +234,13 @@ static void explain_no_line(struct tfh_wording *w)
 	for (uint32_t i = 0; i < w->n_evidence; i++)
 		if (w->tells[i] == TFH_TELLS_LINE || w->tells[i] == TFH_TELLS_STAGE)
 			return;
+	/* Launches come from everywhere in the step. */
+	if (r->found.functions &&
+	    (r->steady.cause == TFH_CAUSE_HOST_LAUNCH || r->steady.cause == TFH_CAUSE_HOST_COMPILE))
+		return;
 	w->no_line =
-		r->found.no_python ? tfh_phrase(w, "not known: %s", r->found.no_python)
+		r->found.no_python   ? tfh_phrase(w, "not known: %s", r->found.no_python)
+		: r->found.functions ? "not known: no function in the trace has a tenth of it"
 		: r->found.imported
 			? "not known: the trace names no function there (PyTorch: with_stack=True; TensorFlow and JAX: python_tracer_level=1)"
 			: "not known: no line of Python was seen there";
