@@ -100,8 +100,6 @@ static bool place_line(struct tfh_wording *w)
 			return true;
 	const char *line = w->r->lead ? NULL : tfh_verdict_line(w);
 
-	if (!line && !w->r->lead && w->r->found.imported)
-		line = tfh_place_line(w, w->r->steady.cause);
 	if (line)
 		tfh_evidence(w, TFH_TELLS_LINE, line);
 	return line != NULL;

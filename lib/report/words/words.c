@@ -222,7 +222,7 @@ static void explain_straggler(struct tfh_wording *w)
 	}
 }
 
-/* For a cause in the program's own code, if no line was seen. */
+/* For a cause in the program's own code, if no line was seen. A trace may name the function that waits. */
 static void explain_no_line(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
@@ -234,6 +234,12 @@ static void explain_no_line(struct tfh_wording *w)
 	for (uint32_t i = 0; i < w->n_evidence; i++)
 		if (w->tells[i] == TFH_TELLS_LINE || w->tells[i] == TFH_TELLS_STAGE)
 			return;
+	const char *line =
+		r->found.imported && !r->lead ? tfh_place_line(w, r->steady.cause) : NULL;
+	if (line) {
+		tfh_evidence(w, TFH_TELLS_LINE, line);
+		return;
+	}
 	/* Launches come from everywhere in the step. */
 	if (r->found.functions &&
 	    (r->steady.cause == TFH_CAUSE_HOST_LAUNCH || r->steady.cause == TFH_CAUSE_HOST_COMPILE))
