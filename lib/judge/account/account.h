@@ -146,6 +146,12 @@ static inline bool tfh_window_counts(const struct tfh_accounts *accounts, size_t
 	return accounts->use[i].segment == TFH_SEGMENT_TRAIN && !w->hole && !w->cut;
 }
 
+/* Whether a window is in the sums: if there are device times, one without them is not. */
+static inline bool tfh_window_summed(const struct tfh_accounts *accounts, size_t i)
+{
+	return tfh_window_counts(accounts, i) && (!accounts->timed || accounts->use[i].tier != 'C');
+}
+
 /* steps.c: whether t is in a step that counts. *window starts at 0 and advances from call to call, so t must not
  * decrease. */
 bool tfh_judged_at(const struct tfh_accounts *accounts, int64_t t, size_t *window);

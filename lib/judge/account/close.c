@@ -73,7 +73,7 @@ void tfh_account_close(struct tfh_accounts *accounts, size_t i, const struct tfh
 	if (tfh_is_stall(accounts, i, ns, a->compute))
 		accounts->use[i].segment = TFH_SEGMENT_STALL;
 	s->segment = (int8_t)accounts->use[i].segment;
-	if (tfh_window_counts(accounts, i) && (!accounts->timed || s->tier != 'C'))
+	if (tfh_window_summed(accounts, i))
 		count(accounts, a, ns, w->steps);
 	else if (accounts->use[i].segment != TFH_SEGMENT_TRAIN)
 		count_other(accounts, i, a, ns);

@@ -116,7 +116,7 @@ static void slow_step(struct intervals *all, struct interval *x, size_t i, doubl
 	c->sync += (float)sync;
 	c->launch += (float)launch;
 	c->host += (float)host;
-	if (tfh_window_counts(accounts, i) && (!accounts->timed || s->tier != 'C')) {
+	if (tfh_window_summed(accounts, i)) {
 		all->sync += sync;
 		all->launch += launch;
 		all->host += host;

@@ -107,7 +107,7 @@ static struct means by_block(const struct tfh_accounts *accounts, enum tfh_remov
 	if (blocks > TFH_PREDICT_RUN_BLOCKS)
 		blocks = TFH_PREDICT_RUN_BLOCKS;
 	TFH_EACH (i, blocks > 1 ? accounts->step.n : 0) {
-		if (!tfh_window_counts(accounts, i))
+		if (!tfh_window_summed(accounts, i))
 			continue;
 		k += kept(&accounts->step.v[i], what);
 		all += accounts->step.v[i].dur_s;
