@@ -390,6 +390,8 @@ static void test_causes(void **state)
 	see("/job/other.py", "thing", 21);
 	seen_at[0].library = false;
 	is(TFT_LOOK_RUNNING, 10, TFH_CAUSE_HOST_PYTHON);
+	see(LIB "/PIL/ImageFile.py", "_encode_tile", 21);
+	is(TFT_LOOK_RUNNING, 10, TFH_CAUSE_HOST_LOGGING);
 }
 
 /* A library that rewrites its graph before each execution dispatches it, unless kernels are made from it. */

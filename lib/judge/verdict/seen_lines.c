@@ -85,16 +85,41 @@ static int add_look(struct lines *x, const struct tfh_seen_look *k, bool judged,
 	return counts && about ? add_lead(x, frame, n, k) : 0;
 }
 
-/* Chooses the line of most samples, and its share of the cause. */
-static void choose(struct lines *x)
+static double function_ns(const struct lines *x, const struct lead *of)
 {
-	struct tfh_seen_line *out = &x->r->found.line;
-	const struct lead *best = NULL;
-	double n = (double)x->cause_looks, share;
+	double ns = 0;
+
+	for (size_t i = 0; i < x->lead.n; i++)
+		ns += tfh_same_function(&x->lead.v[i].line, &of->line) ? x->lead.v[i].ns : 0;
+	return ns;
+}
+
+/* The line of most samples. A function of many lines, none of which has more, comes before a single line elsewhere if it
+ * has most of the cause's time, and at least twice that line's. */
+static const struct lead *best_line(const struct lines *x)
+{
+	const struct lead *best = NULL, *inside = NULL;
 
 	for (size_t i = 0; i < x->lead.n; i++)
 		if (!best || x->lead.v[i].ns > best->ns)
 			best = &x->lead.v[i];
+	for (size_t i = 0; best && i < x->lead.n; i++) {
+		const struct lead *l = &x->lead.v[i];
+		double ns = function_ns(x, l);
+		if (ns > TFH_VERDICT_MOST_SHARE * x->cause_ns &&
+		    ns >= TFH_VERDICT_FUNCTION_TIMES * best->ns && (!inside || l->ns > inside->ns))
+			inside = l;
+	}
+	return inside ? inside : best;
+}
+
+/* Chooses the line, and finds its share of the cause. */
+static void choose(struct lines *x)
+{
+	struct tfh_seen_line *out = &x->r->found.line;
+	const struct lead *best = best_line(x);
+	double n = (double)x->cause_looks, share;
+
 	if (!best || best->looks < TFH_VERDICT_LINE_LOOKS)
 		return;
 	share = best->ns / x->cause_ns;

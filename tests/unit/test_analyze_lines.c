@@ -1,0 +1,65 @@
+/* Of a function whose lines together take most of the time, a line is named, although a single line elsewhere takes longer than each
+ * of them; not if that one takes over half as long as all of them. */
+#include "analyze_gen.h"
+
+static uint32_t spread; /* lines of the function among which its samples are spread */
+static uint32_t tenths; /* of all samples that are in it */
+
+/* Place 1 is a line of the loop, each later one a line of the function. */
+static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
+		       uint32_t most)
+{
+	(void)arg;
+	(void)process;
+	(void)most;
+	*frame =
+		(struct tfh_model_line){"/job/train.py", place > 1 ? "many" : "main", place, false};
+	return place > 0;
+}
+
+/* 200 steps: 10 ms of Python, then a copy to the device and a wait. */
+static struct tfh_result *judge(void)
+{
+	struct gen *g = gen_new();
+	double t = 100;
+
+	g->feed.place = g->feed.lines = places;
+	for (uint32_t i = 0; i < 200; i++, t += 11) {
+		double at = t + fmod(i * 6.18, 10);
+		struct tfh_event *ev = gen_call(g, 0, TFH_FN_NONE, at, at);
+		ev->kind = TFT_LOOK;
+		ev->result = TFT_LOOK_RUNNING;
+		ev->stack = i % 10 < tenths ? 2 + i % spread : 1;
+		ev->w[1] = 0xffffffffull << 32;
+		ev->w[2] = 10000000;
+		gen_copy(g, TFH_FN_cuMemcpyHtoD_v2, t + 10, t + 10.5, 1 << 20, false);
+		gen_call(g, 0, TFH_FN_cuLaunchKernel, t + 10.51, t + 10.52)->w[0] = 1;
+		gen_call(g, 0, TFH_FN_cuStreamSynchronize, t + 10.53, t + 11);
+	}
+	return gen_judge(g);
+}
+
+static void names(uint32_t share, uint32_t lines, const char *function)
+{
+	tenths = share;
+	spread = lines;
+	struct tfh_result *r = judge();
+	assert_int_equal(r->verdict.cause, TFH_CAUSE_HOST_PYTHON);
+	assert_string_equal(r->found.line.function, function);
+	tfh_result_free(r);
+}
+
+static void test_function(void **state)
+{
+	(void)state;
+	names(7, 7, "many"); /* 30 % against 10 % seven times */
+	names(6, 6, "main"); /* 40 % against 10 % six times */
+	names(7, 1, "many");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_function)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
