@@ -205,8 +205,9 @@ static void test_compute_causes(void **state)
 	}
 }
 
-/* In the middle of the step an op falls back to the host: fetch, compute there, copy back. */
-static struct tfh_result *fallback(bool there)
+/* In the middle of the step an op falls back to the host: fetch, compute there, copy back. What is launched then goes into stream
+ * `after`. */
+static struct tfh_result *fallback(bool there, uint32_t after)
 {
 	struct dg *d = dg_new();
 
@@ -219,7 +220,7 @@ static struct tfh_result *fallback(bool there)
 			dg_code(d, 0, 4);
 			dg_copy_blocking(d, 0, 1, TFH_DIR_H2D, 8 << 20, 1);
 		}
-		dg_launches(d, 1, 5, 1);
+		dg_launches(d, after, 5, 1);
 		dg_copy_blocking(d, 0, 1, TFH_DIR_D2H, 1 << 20, 0.1);
 	}
 	return dg_judge(d);
@@ -228,7 +229,7 @@ static struct tfh_result *fallback(bool there)
 static void test_fallback(void **state)
 {
 	(void)state;
-	struct tfh_result *r = fallback(true), *without = fallback(false);
+	struct tfh_result *r = fallback(true, 1), *without = fallback(false, 1);
 	double rest = 0.1 + 0.1 + DG_WAKE;
 
 	dg_check(r, TFH_CLASS_TRANSFER_BOUND);
@@ -238,6 +239,10 @@ static void test_fallback(void **state)
 	dg_predicts(r, TFH_REMOVE_TRANSFER, without->steps.median_s * 1e3 - rest);
 	tfh_result_free(r);
 	tfh_result_free(without);
+	/* Parts of a batch that streams of their own compute are no fallback. */
+	r = fallback(true, 2);
+	assert_true(r->found.cause_s[TFH_CAUSE_TRANSFER_FALLBACK] == 0);
+	tfh_result_free(r);
 }
 
 /* Every tenth step writes a log. */

@@ -299,15 +299,32 @@ static uint32_t copy_back(const struct tfh_slice *sl, uint32_t i, size_t window)
 	return TFH_NO;
 }
 
-static bool launches_in(const struct tfh_slice *sl, uint32_t thread, uint32_t from, uint32_t to,
-			const struct tfh_window *w)
+/* Whether the call launches in the window, into this stream unless it is TFH_NO. */
+static bool launches_in(const struct tfh_seg *s, const struct tfh_window *w, uint32_t stream)
 {
-	for (uint32_t k = from; k < to; k++) {
-		const struct tfh_seg *s = &sl->seg.v[k];
-		if (s->thread == thread && s->t0 >= w->t0 && s->t0 < w->t1 &&
-		    (s->family == TFH_FAM_LAUNCH || s->family == TFH_FAM_GRAPH_LAUNCH))
+	return s->t0 >= w->t0 && s->t0 < w->t1 &&
+	       (s->family == TFH_FAM_LAUNCH || s->family == TFH_FAM_GRAPH_LAUNCH) &&
+	       (stream == TFH_NO || s->stream == stream);
+}
+
+/* Whether the stream of the last launch shortly before the fetch goes on shortly after the copy back: the parts of a batch that
+ * streams of their own process are copied in turn, too. */
+static bool goes_on(const struct tfh_slice *sl, uint32_t fetch, uint32_t back,
+		    const struct tfh_window *w)
+{
+	uint32_t thread = sl->seg.v[fetch].thread, at = fetch;
+	uint32_t first = sl->thread_seg[thread], last = sl->thread_seg[thread + 1];
+
+	first = fetch > first + TFH_ACCOUNT_FALLBACK_REACH ? fetch - TFH_ACCOUNT_FALLBACK_REACH
+							   : first;
+	last = back + TFH_ACCOUNT_FALLBACK_REACH < last ? back + TFH_ACCOUNT_FALLBACK_REACH : last;
+	while (at > first && !launches_in(&sl->seg.v[at - 1], w, TFH_NO))
+		at--;
+	if (at == first)
+		return false;
+	for (uint32_t k = back + 1; k < last; k++)
+		if (launches_in(&sl->seg.v[k], w, sl->seg.v[at - 1].stream))
 			return true;
-	}
 	return false;
 }
 
@@ -329,16 +346,7 @@ static void mark_fallbacks(struct tfh_slice *sl)
 		uint32_t back = w == SIZE_MAX ? TFH_NO : copy_back(sl, i, w);
 		if (back == TFH_NO)
 			continue;
-		const struct tfh_window *win = &sl->accounts->loops->window.v[w];
-		uint32_t first = sl->thread_seg[s->thread], last = sl->thread_seg[s->thread + 1];
-		uint32_t near = i > first + TFH_ACCOUNT_FALLBACK_REACH
-					? i - TFH_ACCOUNT_FALLBACK_REACH
-					: first;
-		uint32_t far = back + TFH_ACCOUNT_FALLBACK_REACH < last
-				       ? back + TFH_ACCOUNT_FALLBACK_REACH
-				       : last;
-		if (!launches_in(sl, s->thread, near, i, win) ||
-		    !launches_in(sl, s->thread, back + 1, far, win))
+		if (!goes_on(sl, i, back, &sl->accounts->loops->window.v[w]))
 			continue;
 		for (uint32_t k = i; k <= back; k++)
 			sl->seg.v[k].fallback = true;
