@@ -15,6 +15,8 @@ struct units {
 	bool fed;		       /* each of these iterations copies data to the device */
 	bool fed_outside;	       /* or an iteration of an enclosing loop does */
 	bool accumulates;	       /* each consists of several inner iterations and an update */
+	const struct tfh_node *
+		odd; /* the loop whose only loop they are, and whose iterations have one more of them */
 	uint64_t all_launches;
 	TFH_VEC(int64_t) begin;
 	int rc;
@@ -50,9 +52,51 @@ static bool is_fed(const struct tfh_node *loop)
 	return false;
 }
 
+/* The only loop in the body of another, if it contains no further loops; NULL: there is none, or there are several. */
+static const struct tfh_node *inner_loop(const struct tfh_node *loop)
+{
+	const struct tfh_node *inner = NULL;
+
+	for (uint32_t i = 0; i < loop->n_body; i++) {
+		const struct tfh_node *v = &loop->body[i];
+		if (v->body && (inner || !tfh_node_is_leaf(v)))
+			return NULL;
+		inner = v->body ? v : inner;
+	}
+	return inner;
+}
+
+/* Whether two events do the same, although one launches kernels and the other the graph that was made of them. */
+static bool same_kind(const struct tfh_node *a, const struct tfh_node *b)
+{
+	bool launches = a->kind == TFH_LOOP_EVENT_BURST || a->kind == TFH_LOOP_EVENT_GRAPH;
+
+	return launches ? b->kind == TFH_LOOP_EVENT_BURST || b->kind == TFH_LOOP_EVENT_GRAPH
+			: a->kind == b->kind && a->what == b->what;
+}
+
+/* Whether the rest of an outer loop's body is another iteration of its inner loop, which launches other functions: a function was
+ * made anew, and its first execution is not compiled yet. */
+static bool has_odd(const struct tfh_node *outer, const struct tfh_node *inner)
+{
+	uint32_t n = 0, at = (uint32_t)(inner - outer->body);
+
+	if (!is_fed(inner))
+		return false;
+	for (uint32_t i = 1; i < outer->n_body && n < inner->n_body; i++)
+		if (!same_kind(&outer->body[(at + i) % outer->n_body], &inner->body[n++]))
+			return false;
+	return n == inner->n_body && outer->n_body == n + 1;
+}
+
 static void take_leaves(struct units *u, const struct tfh_node *node)
 {
-	u->fed_outside |= node->n > 1 && is_fed(node);
+	const struct tfh_node *inner = node->n > 1 ? inner_loop(node) : NULL;
+
+	if (inner && inner->launches && has_odd(node, inner))
+		u->odd = node;
+	else
+		u->fed_outside |= node->n > 1 && is_fed(node);
 	for (uint32_t i = 0; i < node->n_body; i++) {
 		const struct tfh_node *v = &node->body[i];
 		if (!tfh_node_is_leaf(v)) {
@@ -77,20 +121,6 @@ static bool updates(const struct units *u, const struct tfh_node *v)
 		if (strcasestr(name, words[i]))
 			return true;
 	return false;
-}
-
-/* The only loop in the body of another, if it contains no further loops; NULL: there is none, or there are several. */
-static const struct tfh_node *inner_loop(const struct tfh_node *loop)
-{
-	const struct tfh_node *inner = NULL;
-
-	for (uint32_t i = 0; i < loop->n_body; i++) {
-		const struct tfh_node *v = &loop->body[i];
-		if (v->body && (inner || !tfh_node_is_leaf(v)))
-			return NULL;
-		inner = v->body ? v : inner;
-	}
-	return inner;
 }
 
 /* Whether the event copies a batch to the device as the loop's iterations do, however small. */
@@ -209,16 +239,16 @@ static bool joins(const struct tfh_window *a, const struct tfh_window *b)
 	return a->t1 == b->t0 && a->segment == TFH_SEGMENT_TRAIN && b->segment == TFH_SEGMENT_TRAIN;
 }
 
-static void join_windows(const struct units *u, struct tfh_loops *loops)
+void tfh_join_windows(struct tfh_loops *loops, const int64_t *step, size_t n)
 {
 	struct tfh_window *w = loops->window.v;
-	size_t at = 0, kept = 0, begin = 0;
+	size_t at = 0, kept = 0, before = 0;
 
 	for (size_t i = 0; i < loops->window.n; i++) {
 		bool begins = false;
-		for (; at < u->begin.n && nearest(loops, u->begin.v[at], begin) == i; at++)
+		for (; at < n && nearest(loops, step[at], before) == i; at++)
 			begins = true;
-		begin = i;
+		before = i;
 		if (i && !begins && joins(&w[kept - 1], &w[i])) {
 			w[kept - 1].t1 = w[i].t1;
 			w[kept - 1].cut = w[i].cut;
@@ -246,8 +276,28 @@ static bool fewer(const struct units *u)
  * then the period found was that of an event in every n-th iteration. */
 static bool more(const struct units *u)
 {
-	return u->begin.n == u->iterations && u->iterations >= 2 * u->loops->window.n && u->fed &&
-	       !u->fed_outside;
+	return u->begin.n && u->iterations >= 2 * u->loops->window.n && u->fed && !u->fed_outside;
+}
+
+/* Finds the begins of iterations that launch other functions, too: all begin with a copy of the same kind. */
+static void take_fed(struct units *u)
+{
+	const struct tfh_facts *facts = u->facts;
+	const struct tfh_token *t = facts->token.v, *end = t + facts->token.n, *first = t;
+	uint64_t all = u->iterations + (u->odd ? u->odd->n : 0);
+
+	for (; first < end; first++) {
+		const struct tfh_token_kind *k = tfh_kind_of(facts, first);
+		if (first->t0 >= u->begin.v[0] && k->family == TFH_FAM_COPY &&
+		    k->dir == TFH_DIR_H2D && k->what >= TFH_LOOPS_COPY_BYTES)
+			break;
+	}
+	u->begin.n = 0;
+	for (; t < end && first < end && !u->rc; t++)
+		if (t->kind == first->kind)
+			u->rc = TFH_PUSH(u->begin, t->t0);
+	/* One may be cut off by the end of the run. */
+	u->iterations = u->begin.n == all || u->begin.n + 1 == all ? u->begin.n : 0;
 }
 
 int tfh_windows_at(struct tfh_loops *loops, const int64_t *begin, size_t n, int64_t t1)
@@ -285,10 +335,14 @@ int tfh_find_units(const struct tfh_facts *facts, struct tfh_loops *loops,
 	}
 	if (!u.rc && u.begin.n)
 		qsort(u.begin.v, u.begin.n, sizeof(*u.begin.v), by_time);
-	if (!u.rc && fewer(&u))
-		join_windows(&u, loops);
-	else if (!u.rc && more(&u))
-		u.rc = tfh_windows_at(loops, u.begin.v, u.begin.n, facts->last_work);
+	if (!u.rc && fewer(&u)) {
+		tfh_join_windows(loops, u.begin.v, u.begin.n);
+	} else if (!u.rc && more(&u)) {
+		if (u.odd || u.begin.n != u.iterations)
+			take_fed(&u);
+		if (!u.rc && u.iterations)
+			u.rc = tfh_windows_at(loops, u.begin.v, u.begin.n, facts->last_work);
+	}
 	free(u.begin.v);
 	return u.rc;
 }

@@ -13,6 +13,10 @@ bool tfh_counts_units(const struct tfh_facts *facts, const struct tfh_loops *loo
 /* Joins the windows that are parts of one step. 0 or -ENOMEM. */
 int tfh_find_units(const struct tfh_facts *facts, struct tfh_loops *loops,
 		   const struct tfh_node *root);
+/* Joins each window that is nearest to none of these times, in order, with the one before it. */
+void tfh_join_windows(struct tfh_loops *loops, const int64_t *step, size_t n);
+/* waited.c: joins windows that are parts of a step, each of which is waited for at its end. 0 or -ENOMEM. */
+int tfh_join_waited(const struct tfh_facts *facts, struct tfh_loops *loops);
 /* Replaces the windows by those that begin at these times, in order; the last one ends at t1. 0 or -ENOMEM. */
 int tfh_windows_at(struct tfh_loops *loops, const int64_t *begin, size_t n, int64_t t1);
 
