@@ -160,7 +160,35 @@ def modules():
     assert steps["clock"] == "mark" and steps["total"] == 6 and abs(steps["median_s"] - 0.01) < 0.0006, steps
 
 
+def jitted(whole):
+    """Calls of a jitted function, each with a second range inside, are a GPU's steps, however many kernels each launches; not so where
+    the step is made of many such calls."""
+    gpu, host, n = Plane("/device:GPU:0"), Plane("/host:CPU"), 0
+    kernels, launches, calls = [], [], []
+    for i in range(5):
+        at = i * 10 * MS
+        for k in range(12):
+            n += 1
+            t = at + MS + k * MS // 2
+            launches.append(("cuLaunchKernel", t, 10000, {"correlation_id": n, "context_id": 1}))
+            kernels.append(("fusion_%d" % (k % 2), t + 20000, MS // 4, {"correlation_id": n}))
+            if not whole:
+                calls.append(("PjitFunction(%s)" % ("multiply", "add", "exp", "tanh")[k % 4], t - 10000, 40000, {}))
+        if whole:
+            calls += [("PjitFunction(train_step)", at, 7 * MS, {}), ("PjitFunction(train_step)", at + 1000, 7 * MS - 2000, {}),
+                      ("PjitFunction(convert)", at + 8 * MS, MS // 10, {})]
+    gpu.line("Stream #7(Kernel)", kernels, 7)
+    host.line("python", sorted(calls, key=lambda c: c[1]), 1)
+    host.line("Host Threads/9", launches, 9)
+    path = write("jitted%d.xplane.pb" % whole, b"".join(p.pack() for p in (gpu, host)))
+    steps = json.loads(subprocess.check_output([TFHOOK, "report", "--json", path]))["steps"]
+    assert (steps["clock"] == "exec") == whole, steps
+    assert not whole or (steps["total"] == 5 and steps["clock_name"] == "train_step" and abs(steps["median_s"] - 0.01) < 1e-4), steps
+
+
 check(dump(write("one.xplane.pb", space())))
+jitted(True)
+jitted(False)
 tpu()
 modules()
 check(dump(write("two.xplane.pb", space(named=True))), named=True)

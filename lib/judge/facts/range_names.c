@@ -1,6 +1,7 @@
 /*
  * Ranges whose names show the steps: PyTorch's range around an optimizer's step, and XLA's around the execution of a program.
- * XLA's autotuner executes candidates in such ranges, too, but these have no number.
+ * XLA's autotuner executes candidates in such ranges, too, but these have no number. In the traces of JAX's profiler the calls
+ * of jitted functions have ranges, each of which may contain a second one of the same call.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,8 +10,8 @@
 #include "judge/facts/survey.h"
 #include "judge/stats.h"
 
-static const char update[] = "Optimizer.step#",
-		  module[] = "XlaModule:#hlo_module=", number[] = ",program_id=";
+static const char update[] = "Optimizer.step#", module[] = "XlaModule:#hlo_module=",
+		  number[] = ",program_id=", jitted[] = "PjitFunction(";
 
 enum range_name { R_OTHER, R_UPDATE, R_PROGRAM, R_NEW = UINT8_MAX };
 
@@ -28,6 +29,8 @@ static const char *program_in(const char *s)
 {
 	const char *at = strstr(s, module);
 
+	if (!strncmp(s, jitted, sizeof(jitted) - 1))
+		return s + sizeof(jitted) - 1;
 	return at && strstr(at, number) ? at + sizeof(module) - 1 : NULL;
 }
 
@@ -49,7 +52,7 @@ int tfh_range_event(struct tfh_facts *facts, const struct tfh_event *ev)
 		facts->range_name.v[name] = (uint8_t)kind_of(text_of(facts, name));
 	switch (facts->range_name.v[name]) {
 	case R_UPDATE:
-		return TFH_PUSH_BIG(facts->update, ev->t1);
+		return facts->feed->imported ? 0 : TFH_PUSH_BIG(facts->update, ev->t1);
 	case R_PROGRAM:
 		return TFH_PUSH_BIG(
 			facts->program,
@@ -63,7 +66,20 @@ static int by_begin(const void *a, const void *b, void *arg)
 	const struct tfh_exec *x = a, *y = b;
 
 	(void)arg;
-	return x->t0 < y->t0 ? -1 : x->t0 > y->t0;
+	if (x->t0 != y->t0)
+		return x->t0 < y->t0 ? -1 : 1;
+	return x->t1 != y->t1 ? (x->t1 > y->t1 ? -1 : 1) : 0;
+}
+
+/* Drops those that lie inside the one before. Returns the new number. */
+static size_t outermost(struct tfh_exec *v, size_t n)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (!kept || v[i].t1 > v[kept - 1].t1)
+			v[kept++] = v[i];
+	return kept;
 }
 
 int tfh_programs_end(struct tfh_facts *facts)
@@ -80,9 +96,9 @@ int tfh_programs_end(struct tfh_facts *facts)
 	TFH_EACH (i, count ? facts->program.n : 0)
 		if (v[i].thread == best)
 			v[n++] = v[i];
-	facts->program.n = n;
 	if (n)
 		tfh_sort(v, n, sizeof(*v), by_begin, NULL);
+	facts->program.n = outermost(v, n);
 	free(count);
 	return count ? 0 : -ENOMEM;
 }
@@ -94,7 +110,7 @@ const char *tfh_function_name(const struct tfh_facts *facts, uint32_t name, size
 
 	if (name & TFH_FACTS_PROGRAM) {
 		s = program_in(text_of(facts, name & ~TFH_FACTS_PROGRAM));
-		*n = s ? strcspn(s, ",") : 0;
+		*n = s ? strcspn(s, ",)") : 0;
 	} else {
 		s = f->name(f->arg, facts->process, TFT_NAME_OP, name, NULL, NULL);
 		*n = s ? strlen(s) : 0;

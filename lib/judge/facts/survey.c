@@ -487,7 +487,7 @@ static int add_event(struct tfh_facts *facts, const struct tfh_event *ev, struct
 	note_outermost(&facts->thread[ev->thread], ev);
 	if (ev->kind == TFT_RANGE) {
 		facts->ranges++;
-		return facts->feed->imported ? 0 : tfh_range_event(facts, ev);
+		return tfh_range_event(facts, ev);
 	}
 	if (ev->kind == TFT_MARK) {
 		struct tfh_tick t = {.t0 = ev->t0, .t1 = ev->t1, .thread = ev->thread};

@@ -1,6 +1,8 @@
 /*
  * Steps by the programs that XLA executes. A program compiled again for other shapes keeps its name, so all programs of a name
- * are one function.
+ * are one function. In a trace of JAX's profiler, where a range is the call alone, a program's time lasts until the next call.
+ * The program whose executions are the steps there takes most of the time and of the calls: a step that is not compiled as a
+ * whole calls many small programs.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -46,7 +48,8 @@ static int sum_up(const struct tfh_facts *facts, struct programs *p)
 {
 	TFH_EACH (i, facts->program.n) {
 		const struct tfh_exec *x = &facts->program.v[i];
-		int64_t ns = x->t1 - x->t0;
+		bool next = facts->feed->imported && i + 1 < facts->program.n;
+		int64_t ns = (next ? x[1].t0 : x->t1) - x->t0;
 		uint32_t at = look_up(facts, p, x->name);
 		if (at == UINT32_MAX)
 			return -ENOMEM;
@@ -84,13 +87,27 @@ static int mark(const struct tfh_facts *facts, struct tfh_loops *loops, struct p
 	return rc;
 }
 
+/* Whether the executions of a program are steps. */
+static bool are_steps(const struct tfh_facts *facts, const struct programs *p, uint32_t best)
+{
+	const struct program *b = &p->v.v[best];
+	int64_t ns = 0;
+
+	if (!facts->feed->imported)
+		return b->n >= TFH_LOOPS_FEWEST_EXECS;
+	for (uint32_t i = 0; i < p->v.n; i++)
+		ns += p->v.v[i].ns;
+	return b->n >= TFH_LOOPS_FEWEST_STEPS && TFH_LOOPS_COVERED_PART * b->ns >= ns &&
+	       TFH_LOOPS_COVERED_PART * b->n >= facts->program.n;
+}
+
 int tfh_find_programs(const struct tfh_facts *facts, struct tfh_loops *loops)
 {
 	struct programs p = {0};
 	int rc = sum_up(facts, &p);
 	uint32_t best = longest(&p);
 
-	if (!rc && p.v.n && p.v.v[best].n >= TFH_LOOPS_FEWEST_EXECS)
+	if (!rc && p.v.n && are_steps(facts, &p, best))
 		rc = mark(facts, loops, &p, best);
 	free(p.v.v);
 	free(p.of.v);
