@@ -297,6 +297,27 @@ def company():
                      "/sys/devices/system/clocksource/clocksource0/current_clocksource && exec \"$@\"", "sh"])
 
 
-def all_cases():
+# Rows of other groups in which each call walks its stack, too.
+WALKED = ("plain", "handler that exits", "exit in a handler inside a call", "main thread ends first", "exec beside calls", "coroutines",
+          "siglongjmp out of hooks", "storm of forks", "10,000 short threads", "cancellation anywhere", "calls in destructors", "signals at 1 kHz",
+          "all descriptors closed", "descriptors by number", "strict seccomp", "seccomp as Docker has it", "not dumpable, as a user", "no new code",
+          "threads with 16384 bytes of stack", "8192 bytes of stack for signals", "dlclose of the driver", "constructors call the driver",
+          "jemalloc and forks", "gcc -fsanitize=address", "gcc -fsanitize=thread", "address space of 120 MB")
+
+
+def backtraces(cases):
+    for case in cases:
+        if case.name in WALKED:
+            case.name += ", with backtraces"
+            case.env = dict(case.env, TFHOOK_STACKS="copy")
+            yield case
+
+
+def rows():
     for group in (ends, forks, threads, limits, places, failing_files, kernel, doors, company):
         yield from group()
+
+
+def all_cases():
+    yield from rows()
+    yield from backtraces(rows())
