@@ -175,10 +175,10 @@ AREAS += $(if $(filter check-aarch64,$(MAKECMDGOALS)),$(filter-out $(AREAS),jobs
 AREAS += $(if $(filter python record,$(AREAS)),$(filter-out $(AREAS),hook))
 # What check-glibc and check-upgrade read recordings with.
 AREAS += $(if $(filter check-glibc check-upgrade,$(MAKECMDGOALS)),$(filter-out $(AREAS),hook))
-# The hook's tests record programs of the simulator's, the jobs' and the scenarios'; the command's, the page's, the exports' and Python's a client of the jobs', the page's a long run, too.
+# The hook's tests record programs of the simulator's, the jobs' and the scenarios'; the command's, the page's, the exports' and Python's a client of the jobs', the page's a long run and made-up ranks, too.
 AREAS += $(if $(filter hook,$(AREAS)),$(filter-out $(AREAS),sim jobs truth))
 AREAS += $(if $(filter cli page python export fleet golden,$(AREAS)),$(filter-out $(AREAS),jobs))
-AREAS += $(if $(filter page,$(AREAS)),$(filter-out $(AREAS),analyze))
+AREAS += $(if $(filter page,$(AREAS)),$(filter-out $(AREAS),analyze ranks))
 # The page of a long run is timed, and the report on many ranks, and on jobs.
 AREAS += $(if $(filter bench,$(MAKECMDGOALS)),$(filter-out $(AREAS),analyze ranks jobs))
 UNIT := $(patsubst %.c,$(B)/%,$(call match,$(wildcard tests/unit/test_*.c)))

@@ -89,7 +89,8 @@ static const struct tfh_command cmd_report = {
 			{.name = "html",
 			 .arg = "FILE",
 			 .help = "write everything as one page, which a browser shows without a "
-				 "network, to FILE, which must be new or an earlier page"},
+				 "network, to FILE, which must be new or an earlier page; with "
+				 "--ranks of a job of many ranks, from its hosts' digests"},
 			{.name = "wide",
 			 .letter = 'w',
 			 .help = "print names in full, whatever the terminal's width"},

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "cli/many_ranks.h"
+#include "cli/page_file.h"
 #include "model/host_files.h"
 #include "model/model.h"
 #include "ranks/ranks.h"
@@ -110,13 +111,15 @@ static void say_stale(const char *dir, const struct tfh_ranks *job)
 	tfh_run_hosts_free(&hosts);
 }
 
-static int print(const struct tfh_command_line *args, const struct tfh_ranks *job)
+static int print(const struct tfh_command_line *args, struct tfh_ranks *job)
 {
 	const struct tfh_ranks_style style = {
 		.color = tfh_use_color(tfh_line_get(args, "color"), stdout),
 		.all = tfh_line_get(args, "all"),
 		.columns = tfh_use_columns(stdout)};
 
+	if (tfh_line_get(args, "html"))
+		return tfh_page_write_many(tfh_line_get(args, "html"), job);
 	if (tfh_line_get(args, "json"))
 		return tfh_ranks_json(stdout, job);
 	if (tfh_line_get(args, "ranks"))
@@ -129,14 +132,17 @@ static int print(const struct tfh_command_line *args, const struct tfh_ranks *jo
 /* What is about the calls of a run, or is a document of another schema. */
 static bool is_for_another(const struct tfh_command_line *args)
 {
-	static const char *const names[] = {"kernels", "transfers", "input",   "where",
-					    "folded",  "memory",    "machine", "steps",
-					    "step",    "csv",	    "html"};
+	static const char *const names[] = {"kernels", "transfers", "input", "where", "folded",
+					    "memory",  "machine",   "steps", "step",  "csv"};
+	const char *whole[] = {"json", "html"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (tfh_line_get(args, names[i]))
 			return true;
-	return tfh_line_get(args, "json") && !tfh_line_get(args, "ranks");
+	for (size_t i = 0; i < sizeof(whole) / sizeof(*whole); i++)
+		if (tfh_line_get(args, whole[i]) && !tfh_line_get(args, "ranks"))
+			return true;
+	return false;
 }
 
 static bool is_short(const struct tfh_ranks *job)

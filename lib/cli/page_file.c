@@ -13,9 +13,9 @@
 #include "model/big.h"
 
 /* Flags that select another output. */
-static const char *const others[] = {"all",    "kernels", "transfers", "input",	  "where",
-				     "folded", "memory",  "ranks",     "machine", "steps",
-				     "step",   "csv",	  "json",      "wide"};
+static const char *const others[] = {"all",    "kernels", "transfers", "input", "where",
+				     "folded", "memory",  "machine",   "steps", "step",
+				     "csv",    "json",	  "wide"};
 
 /* 0: an earlier page of ours, which may be replaced; -ENOENT: no file; -EEXIST: another kind of file. */
 static int may_replace(const char *path)
@@ -119,6 +119,20 @@ static int courses_of(const struct tfh_judged *j, struct tfh_courses *out, struc
 			rc = tfh_courses_add(out, &one, err);
 		tfh_big_free(one.step);
 	}
+	return rc;
+}
+
+static int write_many(void *job, FILE *out)
+{
+	return tfh_ranks_page(out, job);
+}
+
+int tfh_page_write_many(const char *path, struct tfh_ranks *job)
+{
+	int rc = tfh_part_file(path, may_replace, write_many, job);
+
+	if (rc)
+		say_refused(path, rc);
 	return rc;
 }
 

@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "judge/result.h"
+#include "ranks/ranks.h"
 #include "report/page/courses.h"
 #include "report/page/sheet.h"
 
@@ -23,6 +24,8 @@ int tfh_page_analyze(struct tfh_run *run, struct tfh_page_parts *parts, struct t
  * computed here. Returns the exit status. */
 struct tfh_judged;
 int tfh_page_write(const char *path, const struct tfh_judged *j, struct tfh_page_parts *parts);
+/* The same for a job of many ranks. 0 or -errno, which it has reported. */
+int tfh_page_write_many(const char *path, struct tfh_ranks *job);
 void tfh_page_free(struct tfh_page_parts *parts);
 
 #endif

@@ -216,6 +216,8 @@ void tfh_ranks_text(FILE *out, const struct tfh_ranks *job, const struct tfh_ran
 void tfh_ranks_map(FILE *out, const struct tfh_ranks *job, unsigned rows, unsigned columns);
 /* ranks_table.c: one line per rank. */
 void tfh_ranks_table(FILE *out, const struct tfh_ranks *job);
+/* ranks_page.c: a page for a browser. 0 or -errno. */
+int tfh_ranks_page(FILE *out, const struct tfh_ranks *job);
 /* ranks_json.c: one document of schema tfhook.ranks/1. 0 or -errno. */
 int tfh_ranks_json(FILE *out, const struct tfh_ranks *job);
 

@@ -5,25 +5,35 @@
 #include <string.h>
 
 #include "base/print.h"
-#include "ranks/ranks.h"
+#include "ranks/ranks_parts.h"
 
 #define LABEL 17
 
-/* From 2, 5, 10, 20 and 50 % of a step on. */
-static char shade_of(double share)
+static const struct {
+	double below; /* share of a step */
+	char shown;
+	const char *name;
+} shades[TFH_RANKS_SHADES] = {{0.02, '.', "<2 %"}, {0.05, ':', "<5 %"}, {0.1, '+', "<10 %"},
+			      {0.2, 'x', "<20 %"}, {0.5, '%', "<50 %"}, {INFINITY, '#', "more"}};
+
+unsigned tfh_ranks_shade(double share)
 {
-	return isnan(share)   ? ' '
-	       : share < 0.02 ? '.'
-	       : share < 0.05 ? ':'
-	       : share < 0.1  ? '+'
-	       : share < 0.2  ? 'x'
-	       : share < 0.5  ? '%'
-			      : '#';
+	unsigned i = 0;
+
+	while (i + 1 < TFH_RANKS_SHADES && share >= shades[i].below)
+		i++;
+	return i;
 }
 
-static double worst_of(const struct tfh_ranks *job, uint32_t from, uint32_t to, uint32_t t0,
-		       uint32_t t1)
+const char *tfh_ranks_shade_name(unsigned shade)
 {
+	return shades[shade].name;
+}
+
+double tfh_ranks_worst(const struct tfh_ranks *job, uint32_t from, uint32_t to, uint32_t column,
+		       uint32_t columns)
+{
+	uint32_t t0 = job->times * column / columns, t1 = job->times * (column + 1) / columns;
 	double most = NAN;
 
 	for (uint32_t i = from; i < to; i++)
@@ -33,14 +43,25 @@ static double worst_of(const struct tfh_ranks *job, uint32_t from, uint32_t to, 
 	return most / job->step_s;
 }
 
+/* A column has a few steps. */
+uint32_t tfh_ranks_columns(const struct tfh_ranks *job, uint32_t most)
+{
+	uint32_t n = most < job->times ? most : job->times;
+
+	if (job->n && job->steps / job->n < 4 * n)
+		n = (uint32_t)(job->steps / job->n / 4) + 1;
+	return job->n ? n : 0;
+}
+
 static void print_row(FILE *out, const struct tfh_ranks *job, uint32_t from, uint32_t to,
 		      uint32_t columns)
 {
 	char cells[TFH_RANKS_TIMES + 1], label[48];
 
-	for (uint32_t c = 0; c < columns; c++)
-		cells[c] = shade_of(worst_of(job, from, to, job->times * c / columns,
-					     job->times * (c + 1) / columns));
+	for (uint32_t c = 0; c < columns; c++) {
+		double share = tfh_ranks_worst(job, from, to, c, columns);
+		cells[c] = isnan(share) ? ' ' : shades[tfh_ranks_shade(share)].shown;
+	}
 	cells[columns] = '\0';
 	if (to - from == 1)
 		snprintf(label, sizeof(label), "%d", job->rank[from].rank);
@@ -56,14 +77,13 @@ void tfh_ranks_map(FILE *out, const struct tfh_ranks *job, unsigned rows, unsign
 
 	if (!job->times || !job->n)
 		return;
-	width = width < job->times ? width : job->times;
-	/* A column has a few steps. */
-	if (job->steps / job->n < 4 * width)
-		width = (unsigned)(job->steps / job->n / 4) + 1;
+	width = tfh_ranks_columns(job, width);
 	rows = rows < job->n ? rows : job->n;
 	for (unsigned i = 0; i < rows; i++)
 		print_row(out, job, (uint32_t)((uint64_t)job->n * i / rows),
 			  (uint32_t)((uint64_t)job->n * (i + 1) / rows), width);
-	tfh_put("  longer than peers by . <2 % : <5 % + <10 % x <20 % % <50 % # more of a step\n",
-		out);
+	tfh_put("  longer than peers by", out);
+	for (unsigned i = 0; i < TFH_RANKS_SHADES; i++)
+		tfh_print(out, " %c %s", shades[i].shown, shades[i].name);
+	tfh_put(" of a step\n", out);
 }

@@ -42,6 +42,20 @@ int tfh_ranks_find_links(struct tfh_ranks *job);
 /* ranks_hang.c: missing ranks, and exchanges that were not completed. 0 or -ENOMEM. */
 int tfh_ranks_find_hangs(struct tfh_ranks *job);
 
+/* ranks_text.c: all of the text but the map; every line is a title, a heading, or a sentence that is indented. */
+void tfh_ranks_sentences(FILE *out, const struct tfh_ranks *job,
+			 const struct tfh_ranks_style *style);
+
+/* ranks_map.c: number and name of the shade of a share of a step. */
+#define TFH_RANKS_SHADES 6u
+unsigned tfh_ranks_shade(double share);
+const char *tfh_ranks_shade_name(unsigned shade);
+/* Columns of the map, at most so many. By how much, as a share of a step, ranks from..to-1 take longer than peers in
+ * one of them, the worst of them; NAN: no steps. */
+uint32_t tfh_ranks_columns(const struct tfh_ranks *job, uint32_t most);
+double tfh_ranks_worst(const struct tfh_ranks *job, uint32_t from, uint32_t to, uint32_t column,
+		       uint32_t columns);
+
 /* Adds a finding, all 0. NULL: out of memory. */
 struct tfh_ranks_finding *tfh_ranks_add(struct tfh_ranks *job, enum tfh_ranks_what what);
 /* Median of n values, which are sorted; NAN: none. */

@@ -272,7 +272,8 @@ static void clocks(const struct tfh_page *page, const struct tfh_ranks *job)
 	line(page, text);
 }
 
-void tfh_ranks_text(FILE *out, const struct tfh_ranks *job, const struct tfh_ranks_style *style)
+void tfh_ranks_sentences(FILE *out, const struct tfh_ranks *job,
+			 const struct tfh_ranks_style *style)
 {
 	const struct tfh_page page = {.out = out,
 				      .style = {.color = style->color, .columns = style->columns}};
@@ -283,6 +284,14 @@ void tfh_ranks_text(FILE *out, const struct tfh_ranks *job, const struct tfh_ran
 	path(&page, job);
 	groups(&page, job);
 	clocks(&page, job);
+}
+
+void tfh_ranks_text(FILE *out, const struct tfh_ranks *job, const struct tfh_ranks_style *style)
+{
+	const struct tfh_page page = {.out = out,
+				      .style = {.color = style->color, .columns = style->columns}};
+
+	tfh_ranks_sentences(out, job, style);
 	tfh_heading(&page, "RANKS OVER TIME");
 	tfh_ranks_map(out, job, style->all ? 64 : ROWS, (unsigned)tfh_page_columns(&page));
 }

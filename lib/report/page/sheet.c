@@ -113,25 +113,28 @@ bool tfh_is_page(const char *begin)
 	return !strncmp(begin, doctype, sizeof(doctype) - 1) && strstr(begin, generator);
 }
 
-static void write_top(const struct tfh_sheet *s)
+void tfh_page_top(FILE *out, const char *title)
 {
 	tfh_put("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
 		"<meta http-equiv=\"Content-Security-Policy\" content=\"",
-		s->out);
-	tfh_put(tfh_sheet_policy, s->out);
+		out);
+	tfh_put(tfh_sheet_policy, out);
 	tfh_put("\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
 		"<meta name=\"color-scheme\" content=\"light dark\">\n"
 		"<meta name=\"generator\" content=\"tfhook report --html\">\n",
-		s->out);
-	tfh_html(s->out, "<title>%s: %s</title>\n<style>", tfh_job_name(s->r->run),
-		 tfh_class_name(s->r->verdict.cls));
-	tfh_put(tfh_sheet_style, s->out);
-	tfh_put("</style>\n</head>\n<body>\n", s->out);
+		out);
+	tfh_html(out, "<title>%s</title>\n<style>", title);
+	tfh_put(tfh_sheet_style, out);
+	tfh_put("</style>\n</head>\n<body>\n", out);
 }
 
 static int write_sheet(const struct tfh_sheet *s)
 {
-	write_top(s);
+	char title[512];
+
+	snprintf(title, sizeof(title), "%s: %s", tfh_job_name(s->r->run),
+		 tfh_class_name(s->r->verdict.cls));
+	tfh_page_top(s->out, title);
 	tfh_sheet_head(s);
 	write_navigation(s);
 	tfh_put("<main>\n", s->out);

@@ -43,6 +43,9 @@ struct tfh_courses;
 int tfh_report_page(FILE *out, struct tfh_wording *words, const struct tfh_shown *shown,
 		    const struct tfh_courses *courses);
 
+/* Writes the begin of a page, up to and with <body>. */
+void tfh_page_top(FILE *out, const char *title);
+
 /* Whether a file that begins with this text is such a page. */
 bool tfh_is_page(const char *begin);
 
