@@ -20,7 +20,7 @@ enum kind { NOTHING, NOTED, ISSUES, OWN, WAITS, EXCHANGES, KINDS };
 struct cover_call {
 	int64_t t0, t1;
 	uint32_t thread;
-	bool launch;
+	bool launch, waits;
 };
 
 struct range {
@@ -103,12 +103,13 @@ static int add_event(struct maker *m, const struct tfh_event *ev)
 			m->cover->names = r.name + 1;
 		return ev->t1 - ev->t0 >= m->least ? TFH_PUSH(m->range, r) : 0;
 	}
-	if (!tfh_event_label(ev, &p) || p.passive || p.label == TFH_L_INPUT ||
-	    p.label == TFH_L_SYNC || p.label == TFH_L_ALLOC || p.label == TFH_L_COPY)
+	if (!tfh_event_label(ev, &p) || p.passive)
 		return 0;
 	struct cover_call x = {p.t0, p.t1, p.thread,
 			       p.family == TFH_FAM_LAUNCH || p.family == TFH_FAM_GRAPH_LAUNCH ||
-				       p.family == TFH_FAM_COPY || p.family == TFH_FAM_MEMSET};
+				       p.family == TFH_FAM_COPY || p.family == TFH_FAM_MEMSET,
+			       p.label == TFH_L_INPUT || p.label == TFH_L_SYNC ||
+				       p.label == TFH_L_ALLOC || p.label == TFH_L_COPY};
 	if (m->facts->cpu_only && p.label == TFH_L_EXEC) {
 		struct tfh_cover_part e = {p.t0, p.t1, 0, 0, OWN};
 		if (TFH_PUSH(m->cover->line, e))
@@ -127,12 +128,14 @@ static int find_pauses(struct maker *m, uint32_t threads)
 		int64_t end = INT64_MIN / 2;
 		for (; i < m->call.n && m->call.v[i].thread == t && !rc; i++) {
 			const struct cover_call *x = &m->call.v[i];
+			if (x->waits)
+				continue;
 			if (x->t0 - end >= TFH_GAP_NS)
-				rc = TFH_PUSH(m->pause, (struct cover_call){end, x->t0, t, false});
+				rc = TFH_PUSH(m->pause, (struct cover_call){end, x->t0, t, false, false});
 			end = x->t1 > end ? x->t1 : end;
 		}
 		if (!rc)
-			rc = TFH_PUSH(m->pause, (struct cover_call){end, INT64_MAX, t, false});
+			rc = TFH_PUSH(m->pause, (struct cover_call){end, INT64_MAX, t, false, false});
 	}
 	return rc;
 }
