@@ -162,6 +162,19 @@ def main():
         d = t.report("loading%d" % first)
         assert d["verdict"]["cause"] == ("host.compile" if first else "host.launch"), (first, d["verdict"])
 
+    # Where only launches tell steps, parts that begin alike but go on differently are parts of one step.
+    for parts in (("abc", "de", "fgh", "i"), ("abc",)):
+        t, at = Trace(), 0
+        for k in "uvw" * (len(parts) > 1):
+            t.launch(k, at, at + 10, 40)
+            at += 100
+        for i in range(24):
+            for k in ("norm",) + tuple(parts[(i * i + i // 5) % len(parts)]):
+                t.launch(k, at, at + 10, 40)
+                at += 100
+        d = t.report("parts%d" % len(parts))
+        assert (d["steps"]["clock"], d["steps"]["total"]) == ((None, 1) if len(parts) > 1 else ("period", 24)), d["steps"]
+
     # Two steps, of which the first one loads what both need, promise nothing; three do.
     for n in 3, 4:
         t = Trace()

@@ -131,11 +131,13 @@ static int find_pauses(struct maker *m, uint32_t threads)
 			if (x->waits)
 				continue;
 			if (x->t0 - end >= TFH_GAP_NS)
-				rc = TFH_PUSH(m->pause, (struct cover_call){end, x->t0, t, false, false});
+				rc = TFH_PUSH(m->pause,
+					      (struct cover_call){end, x->t0, t, false, false});
 			end = x->t1 > end ? x->t1 : end;
 		}
 		if (!rc)
-			rc = TFH_PUSH(m->pause, (struct cover_call){end, INT64_MAX, t, false, false});
+			rc = TFH_PUSH(m->pause,
+				      (struct cover_call){end, INT64_MAX, t, false, false});
 	}
 	return rc;
 }

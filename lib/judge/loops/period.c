@@ -216,6 +216,44 @@ static void pass_numbers(const struct tfh_facts *facts, struct tfh_anchor *a)
 		a->what = TFH_LOOPS_UPLOAD_FIRST;
 }
 
+/* The number of steps, and how many of them launch the same functions as `like`. */
+static size_t count_alike(const struct tfh_facts *facts, const struct tfh_anchor *a, uint64_t like,
+			  size_t *all)
+{
+	struct tfh_cutter c = {.facts = facts, .anchor = a};
+	struct tfh_interval s;
+	size_t n = 0;
+
+	for (*all = 0; tfh_cut_next(&c, &s);) {
+		*all += s.launches > a->few;
+		n += s.launches > a->few && s.rough == like;
+	}
+	return n;
+}
+
+/* Whether most of the steps launch the same functions. In a short trace the parts of one step (layers, forward and backward
+ * pass) may begin with the same kernel, too, but differ. Nothing copied or waited for tells there where a step ends. */
+static bool same_steps(const struct tfh_facts *facts, const struct tfh_anchor *a)
+{
+	struct tfh_cutter c = {.facts = facts, .anchor = a};
+	struct tfh_interval s;
+	uint64_t most = 0;
+	size_t lead = 0, all, n;
+
+	if (!TFH_DETECT_SAME_STEPS || !facts->feed->imported || a->kind != TFH_ANCHOR_KERNEL ||
+	    a->turn > 1)
+		return true;
+	while (tfh_cut_next(&c,
+			    &s)) { /* the only one that may be in the majority (Boyer and Moore) */
+		if (s.launches <= a->few)
+			continue;
+		most = lead ? most : s.rough;
+		lead = !lead || s.rough == most ? lead + 1 : lead - 1;
+	}
+	n = count_alike(facts, a, most, &all);
+	return 2 * n > all;
+}
+
 int tfh_find_period(const struct tfh_facts *facts, struct tfh_loops *loops, struct tfh_err *err)
 {
 	struct tfh_anchor a;
@@ -225,7 +263,7 @@ int tfh_find_period(const struct tfh_facts *facts, struct tfh_loops *loops, stru
 		return rc;
 	pass_numbers(facts, &a);
 	bool several = tfh_part_intervals(facts, &a, &rc);
-	if (rc)
+	if (rc || !same_steps(facts, &a))
 		return rc;
 	loops->several = several;
 	loops->mark_ends = a.kind == TFH_ANCHOR_WAIT;

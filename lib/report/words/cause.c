@@ -269,7 +269,9 @@ static const char *explain_retraced(struct tfh_wording *w)
 	const struct tfh_retraced *x = &w->r->found.retraced;
 
 	if (!x->variants)
-		return NULL;
+		return w->r->found.imported && w->r->steps.count < TFH_LOOPS_FEWEST_STEPS
+			       ? "trace later steps: the first launch of a kernel loads its code"
+			       : NULL;
 	tfh_evidence(w, TFH_TELLS_WHY,
 		     tfh_phrase(w,
 				"%s was traced anew for %" PRIu64 " of %" PRIu64
