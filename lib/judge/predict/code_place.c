@@ -303,6 +303,7 @@ static void may_go_too(struct tfh_whatif *w, double s, double step)
 	w->low_s = fmax(w->low_s - s, w->floor_s);
 	w->ceiling_speedup = w->low_s > 0 ? step / w->low_s : NAN;
 	w->step_s = w->speedup = NAN;
+	tfh_may_leave(w, step);
 }
 
 /* If a program no longer makes its copies, the code that prepares them in the same line (conversion, a buffer, a

@@ -269,8 +269,10 @@ static void point(const struct tfh_device *d, const struct tfh_samples *all,
 	w->low_s = got - below;
 	w->high_s = crowded ? fmax(high, seen) : high;
 	if (crowded || s->steps < TFH_PREDICT_FEWEST_STEPS || !is_narrow(all, r, got, half, step) ||
-	    below > TFH_PREDICT_WIDEST_EVER * got)
+	    below > TFH_PREDICT_WIDEST_EVER * got) {
+		tfh_may_leave(w, step);
 		return;
+	}
 	w->high_s = fmin(high, got * (1 + TFH_PREDICT_WIDEST_EVER));
 	w->step_s = got;
 }
@@ -350,6 +352,7 @@ void tfh_place_point(const struct tfh_device *d, struct tfh_samples *all, uint32
 	g->gain.high_s = got + half;
 	if (is_narrow(all, r, got, half, step) && below <= TFH_PREDICT_WIDEST_EVER * got)
 		g->gain.step_s = got;
+	tfh_may_leave(&g->gain, step);
 	tidy(&g->gain, step);
 }
 

@@ -207,6 +207,12 @@ static double slowest(const struct means *m)
 	return m->kept > 0 ? m->most * (double)m->n / m->kept : 1;
 }
 
+void tfh_may_leave(struct tfh_whatif *w, double step)
+{
+	if (isnan(w->step_s))
+		w->high_s = fmin(w->high_s + TFH_BLOCKING_SHARE * step, step);
+}
+
 void tfh_serial_gain(const struct tfh_accounts *accounts, enum tfh_remove what, double step,
 		     double left, double off_s, struct tfh_whatif *w)
 {
@@ -227,6 +233,7 @@ void tfh_serial_gain(const struct tfh_accounts *accounts, enum tfh_remove what, 
 		w->step_s = left;
 		w->speedup = step / left;
 	}
+	tfh_may_leave(w, step);
 }
 
 static void forget(struct tfh_whatif *w, const char *why)
