@@ -216,42 +216,38 @@ static void pass_numbers(const struct tfh_facts *facts, struct tfh_anchor *a)
 		a->what = TFH_LOOPS_UPLOAD_FIRST;
 }
 
-/* The number of steps, and how many of them launch the same functions as `like`. */
-static size_t count_alike(const struct tfh_facts *facts, const struct tfh_anchor *a, uint64_t like,
-			  size_t *all)
+/* Whether most steps, with most launches, launch the same functions as `like`. */
+static bool most_are(const struct tfh_facts *facts, const struct tfh_anchor *a, uint64_t like)
 {
 	struct tfh_cutter c = {.facts = facts, .anchor = a};
 	struct tfh_interval s;
-	size_t n = 0;
+	int64_t steps = 0, launches = 0;
 
-	for (*all = 0; tfh_cut_next(&c, &s);) {
-		*all += s.launches > a->few;
-		n += s.launches > a->few && s.rough == like;
+	while (tfh_cut_next(&c, &s)) {
+		bool same = s.rough == like;
+		steps += same ? 1 : -1;
+		launches += same ? s.launches : -(int64_t)s.launches;
 	}
-	return n;
+	return steps > 0 && launches > 0;
 }
 
-/* Whether most of the steps launch the same functions. In a short trace the parts of one step (layers, forward and backward
- * pass) may begin with the same kernel, too, but differ. Nothing copied or waited for tells there where a step ends. */
+/* In a short trace the parts of one step (layers, forward and backward pass) may begin with the same kernel, too, but
+ * differ. Nothing copied or waited for tells there where a step ends. */
 static bool same_steps(const struct tfh_facts *facts, const struct tfh_anchor *a)
 {
 	struct tfh_cutter c = {.facts = facts, .anchor = a};
 	struct tfh_interval s;
-	uint64_t most = 0;
-	size_t lead = 0, all, n;
+	uint64_t most = 0, lead = 0;
 
 	if (!TFH_DETECT_SAME_STEPS || !facts->feed->imported || a->kind != TFH_ANCHOR_KERNEL ||
 	    a->turn > 1)
 		return true;
 	while (tfh_cut_next(&c,
-			    &s)) { /* the only one that may be in the majority (Boyer and Moore) */
-		if (s.launches <= a->few)
-			continue;
+			    &s)) { /* the only kind that may have a majority (Boyer and Moore) */
 		most = lead ? most : s.rough;
-		lead = !lead || s.rough == most ? lead + 1 : lead - 1;
+		lead += lead && s.rough != most ? -UINT64_C(1) : 1;
 	}
-	n = count_alike(facts, a, most, &all);
-	return 2 * n > all;
+	return most_are(facts, a, most);
 }
 
 int tfh_find_period(const struct tfh_facts *facts, struct tfh_loops *loops, struct tfh_err *err)
