@@ -175,6 +175,15 @@ def main():
         d = t.report("parts%d" % len(parts))
         assert (d["steps"]["clock"], d["steps"]["total"]) == ((None, 1) if len(parts) > 1 else ("period", 24)), d["steps"]
 
+    # What a compiler made of a step is told to be so; an optimizer is spoken of where weights change.
+    for name in "triton_poi_fused_add_0", "triton_poi_fused_add_native_layer_norm_backward_1":
+        t = Trace()
+        for i in range(40):
+            t.launch(name, i * 1000, i * 1000 + 10, 20)
+            t.add("cpu_op", "aten::add", i * 1000 - 900, 950)
+        do = t.report("compiled%d" % ("backward" in name))["advice"][0]["do"]
+        assert "it is compiled" in do and ("optimizer" in do) == ("backward" in name), do
+
     # Two steps, of which the first one loads what both need, promise nothing; three do.
     for n in 3, 4:
         t = Trace()

@@ -58,6 +58,10 @@ v, part, do = judge("python", lambda t: [event("python_function", "train.py(9): 
 assert v["cause"] == "host.python" and NORMALIZE in do and "py-spy" not in do, (v, do)
 assert any("7 ms of it in " + NORMALIZE in e for e in v["evidence"]), v
 
+# Of a long path only the last directory is told.
+v, part, do = judge("path", lambda t: [event("python_function", "/app/current/" + NORMALIZE, t + 1200, 7000)])
+assert "make " + NORMALIZE in do and any("7 ms of it in " + NORMALIZE in e for e in v["evidence"]), (v, do)
+
 # A function that waits is no code of the program's; who calls it is named all the same.
 v, part, do = judge("wait", lambda t: [event("python_function", "train.py(9): step", t + 50, 9800),
                                        event("python_function", "threading.py(300): wait", t + 1000, 7400),

@@ -101,7 +101,9 @@ static void advise(struct tfh_wording *w, const struct next *next)
 		enum tfh_part part = tfh_remove_part(next->whatif->remove);
 		enum tfh_cause cause = largest_cause(r, part);
 		struct tfh_remedy m = tfh_remedy_in(r, cause);
-		const char *todo = cause == TFH_CAUSE_HOST_LAUNCH ? tfh_launch_advice(w) : NULL;
+		const char *todo = cause == TFH_CAUSE_HOST_LAUNCH ? tfh_launch_advice(w)
+				   : r->found.imported		  ? tfh_place_advice(w, cause)
+								  : NULL;
 		tfh_advise(w, m.finding,
 			   tfh_phrase(w, "%s of every step",
 				      tfh_phrase_time(w, r->breakdown[part].s_per_step)),

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "report/words/remedy.h"
+#include "report/words/words.h"
 
 static const char slow_map[] = "a map function of the input pipeline is too slow";
 static const char slow_function[] = "a function that the input pipeline calls is too slow";
@@ -225,4 +226,59 @@ struct tfh_remedy tfh_stage_remedy(const struct tfh_input_stage *stage, enum tfh
 		if (rows[i].cause == cause && strstr(stage->name, rows[i].word))
 			return rows[i].remedy;
 	return tfh_remedy_of(cause);
+}
+
+/* Whether torch.compile made kernels of the step: its names begin with triton_, and tell what it fused. */
+static bool is_compiled(const struct tfh_result *r)
+{
+	for (uint32_t i = 0; i < r->n_kernels; i++)
+		if (!strncmp(r->kernels[i].name, "triton_", 7) &&
+		    strstr(r->kernels[i].name, "_fused_"))
+			return true;
+	return false;
+}
+
+/* Whether weights are changed: inference has no optimizer to speak of. */
+static bool optimizes(const struct tfh_result *r)
+{
+	for (uint32_t i = 0; i < r->n_kernels; i++)
+		if (tfh_kernel_family(r->kernels[i].name) == TFH_FAMILY_OPTIMIZER ||
+		    strstr(r->kernels[i].name, "backward"))
+			return true;
+	return false;
+}
+
+/* Values that the step reads back one by one, as .item() does; NULL: few of them. */
+static const struct tfh_transfer *values_read(const struct tfh_result *r)
+{
+	for (uint32_t i = 0; i < r->n_transfers; i++) {
+		const struct tfh_transfer *t = &r->transfers[i];
+		if (t->dir == TFH_DIR_D2H && t->calls_per_step >= TFH_REPORT_READS &&
+		    t->bytes_per_step < TFH_VALUE_BYTES * t->calls_per_step)
+			return t;
+	}
+	return NULL;
+}
+
+const char *tfh_launch_advice(struct tfh_wording *w)
+{
+	const struct tfh_result *r = w->r;
+	const struct tfh_transfer *read = values_read(r);
+
+	if (r->found.cpu_only)
+		return r->found.torch ? "compile the step (torch.compile), or use larger batches"
+				      : "run the step in one tf.function";
+	if (read)
+		return tfh_phrase(w,
+				  "read values (.item(), .numpy()) less often: after each of %.0f "
+				  "a step the device waits for the next launch; then capture the "
+				  "step in a graph",
+				  read->calls_per_step);
+	if (is_compiled(r))
+		return optimizes(r)
+			       ? "it is compiled: capture more of it in a graph (mode=\"reduce-overhead\", the optimizer, too), or use larger batches"
+			       : "it is compiled: capture more of it in a graph (mode=\"reduce-overhead\"), or use larger batches";
+	return r->found.torch
+		       ? "compile the step into CUDA graphs (torch.compile, mode=\"reduce-overhead\"), or use larger batches"
+		       : NULL;
 }

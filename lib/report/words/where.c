@@ -23,6 +23,19 @@ static bool worth_naming(const struct tfh_wording *w, double s_per_step, enum tf
 	return s_per_step >= TFH_REPORT_NAMED_SHARE * w->r->found.cause_s[cause];
 }
 
+/* A function of a trace, of whose path only the last directory is left: /app/shop/images.py(390): normalize */
+static const char *short_name(const char *s)
+{
+	size_t file = 0, directory = 0;
+
+	for (size_t i = 0; *s == '/' && s[i] && s[i] != '('; i++)
+		if (s[i] == '/') {
+			directory = file;
+			file = i + 1;
+		}
+	return s + directory;
+}
+
 /* The functions in which a cause's time was spent. */
 static const char *pause_line(struct tfh_wording *w, enum tfh_cause cause)
 {
@@ -33,9 +46,9 @@ static const char *pause_line(struct tfh_wording *w, enum tfh_cause cause)
 		double ms = 1e3 * code->function[i].s_per_step;
 		if (!worth_naming(w, code->function[i].s_per_step, cause))
 			break;
-		line = tfh_phrase(w,
-				  ms < 999 ? "%s%s%.3g ms of it in %s" : "%s%s%.0f ms of it in %s",
-				  line ? line : "", line ? ", " : "", ms, code->function[i].name);
+		line = tfh_phrase(
+			w, ms < 999 ? "%s%s%.3g ms of it in %s" : "%s%s%.0f ms of it in %s",
+			line ? line : "", line ? ", " : "", ms, short_name(code->function[i].name));
 	}
 	/* Samples during pauses show more than where pauses end. */
 	if (!line && cause != TFH_CAUSE_HOST_CALLBACK && !w->r->found.line.file &&
@@ -91,7 +104,7 @@ const char *tfh_place_advice(struct tfh_wording *w, enum tfh_cause cause)
 				? "make %s faster, or do it less often, in another "
 				  "thread or process, or while the device computes"
 				: "see what %s waits for or prepares, and do it less often, beforehand, or while the device computes",
-			code->function[0].name);
+			short_name(code->function[0].name));
 	if (code->s_per_step * TFH_REPORT_CODE_PART >= w->r->found.cause_s[cause])
 		return "do less of it, or do it in another thread or process, or while the device computes; no function in the trace has a tenth of it";
 	return "record once more with the functions of Python (with_stack=True, or the Python "
