@@ -296,17 +296,35 @@ static int judge(const struct tfh_feed *feed, uint32_t process, const struct tfh
 	return rc;
 }
 
-static int judge_ranks(const struct tfh_feed *f, const uint32_t *process, uint32_t n,
+/* Of processes without a rank, puts that one first for which the first one waits at their exchanges. */
+static void put_late_first(const struct tfh_matches *m, uint32_t *process, uint32_t n)
+{
+	double most = TFH_VERDICT_LATER_TIMES * tfh_matches_late(m, process[0]);
+	uint32_t first = process[0];
+
+	for (uint32_t i = 1; i < n; i++)
+		if (tfh_matches_held(m, process[i]) > most) {
+			most = tfh_matches_held(m, process[i]);
+			process[0] = process[i];
+			process[i] = first;
+			first = process[0];
+		}
+}
+
+/* Judges n processes, and matches their exchanges with those of all. */
+static int judge_ranks(const struct tfh_feed *f, uint32_t *process, uint32_t n, uint32_t all,
 		       struct tfh_result **out, struct tfh_err *err)
 {
 	struct tfh_matches *matches = tfh_matches_new();
 	struct tfh_result **r = calloc(n, sizeof(*r));
 	int rc = matches && r ? 0 : -ENOMEM;
 
-	for (uint32_t i = 0; i < n && !rc; i++)
+	for (uint32_t i = 0; i < all && !rc; i++)
 		rc = tfh_matches_add(matches, f, process[i], n == 1, err);
 	if (!rc)
 		rc = tfh_matches_find(matches);
+	if (!rc && all > n)
+		put_late_first(matches, process, all);
 	for (uint32_t i = 0; i < n && !rc; i++)
 		rc = judge(f, process[i], matches, &r[i], err);
 	if (!rc)
@@ -338,6 +356,21 @@ static void count_others(const struct tfh_feed *f, uint32_t top, struct tfh_find
 	}
 }
 
+/* The processes without a rank that may exchange data with the first one on the CPU; returns their number with it. */
+static uint32_t find_peers(const struct tfh_feed *f, uint32_t process[TFH_VERDICT_RANKS])
+{
+	const struct tfh_process *first = &f->processes[process[0]];
+	uint32_t n = 1;
+
+	for (uint32_t i = 0; i < f->n_processes && n < TFH_VERDICT_RANKS; i++) {
+		const struct tfh_process *p = &f->processes[i];
+		if (p != first && first->torch && p->torch && p->has_tf && !first->has_gpu &&
+		    !p->has_gpu)
+			process[n++] = i;
+	}
+	return n;
+}
+
 int tfh_analyze_feed(const struct tfh_feed *feed, struct tfh_result **out, struct tfh_err *err)
 {
 	uint32_t process[TFH_VERDICT_RANKS], n = tfh_ranks_of(feed, process), top = critical(feed);
@@ -359,9 +392,10 @@ int tfh_analyze_feed(const struct tfh_feed *feed, struct tfh_result **out, struc
 				   "`tfhook doctor` tells what is hooked",
 				   feed->n_processes);
 	if (n > 1)
-		return judge_ranks(feed, process, n, out, err);
-	int rc = judge_ranks(feed, &top, 1, out, err);
+		return judge_ranks(feed, process, n, n, out, err);
+	process[0] = top;
+	int rc = judge_ranks(feed, process, 1, n ? 1 : find_peers(feed, process), out, err);
 	if (!rc && !n)
-		count_others(feed, top, &(*out)->found);
+		count_others(feed, (*out)->process, &(*out)->found);
 	return rc;
 }

@@ -434,7 +434,7 @@ static struct dg *on_cpu(void)
  * Each step of a rank: its batch, a backward pass whose last gradients are there after 5 ms, and the exchange of two
  * buckets, the first of which (2 ms) is hidden behind computing. The last takes 6 ms from when all ranks have come.
  */
-static struct tfh_result *on_cpus(uint32_t n, uint32_t late, double get)
+static struct tfh_result *on_cpus(uint32_t n, uint32_t late, double get, bool ranks)
 {
 	struct world w = {.n = n};
 	double t = 100;
@@ -452,7 +452,7 @@ static struct tfh_result *on_cpus(uint32_t n, uint32_t late, double get)
 		}
 		t = met + 7.02;
 	}
-	return judge_all(&w);
+	return judge_some(&w, ranks);
 }
 
 /* What the backward pass waits for is communication; what it computes meanwhile is not. */
@@ -460,7 +460,7 @@ static void test_exposed_exchange(void **state)
 {
 	(void)state;
 	for (uint32_t n = 1; n <= 2; n++) {
-		struct tfh_result *r = on_cpus(n, 0, 0.1);
+		struct tfh_result *r = on_cpus(n, 0, 0.1, true);
 		gen_closed(r);
 		gen_expect(r, TFH_CLASS_COMMUNICATION_BOUND, TFH_CAUSE_COMMUNICATION_TRANSFER);
 		gen_part(r, TFH_PART_COMMUNICATION, 6);
@@ -474,7 +474,7 @@ static void test_exposed_exchange(void **state)
 static void test_late_on_cpu(void **state)
 {
 	(void)state;
-	struct tfh_result *r = on_cpus(2, 1, 15);
+	struct tfh_result *r = on_cpus(2, 1, 15, true);
 
 	gen_closed(r);
 	gen_expect(r, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_UNKNOWN);
@@ -483,6 +483,12 @@ static void test_late_on_cpu(void **state)
 	assert_int_equal(r->rank[0].cause, TFH_CAUSE_COMMUNICATION_JITTER);
 	assert_true(fabs(r->rank[0].jitter_s * 1e3 - 12.9) < 0.2);
 	tfh_result_free(r);
+	for (uint32_t late = 0; late < 2; late++) { /* so it is if they have no ranks */
+		r = on_cpus(2, late, 15, false);
+		gen_expect(r, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_UNKNOWN);
+		assert_int_equal(r->process, late);
+		tfh_result_free(r);
+	}
 }
 
 /* Messages between two ranks, on which the others wait for nobody, are transferred all the time. */

@@ -255,7 +255,7 @@ static void unjudged(struct tfh_wording *w)
 			w,
 			tfh_phrase(
 				w,
-				"this is process %u, and %u more did about as much. They are not known to be ranks of one job and are not judged; set TFHOOK_RANK or a launcher's variables",
+				"this is process %u, and %u more did about as much. They have no rank and are not judged; set TFHOOK_RANK or a launcher's variables",
 				found->pid, found->unjudged));
 }
 
