@@ -211,10 +211,9 @@ static const char *explain_again(struct tfh_wording *w)
 	tfh_evidence(w, TFH_TELLS_WHY,
 		     tfh_phrase(w,
 				a->dir == TFH_DIR_H2D
-					? "in %" PRIu64
-					  " steps the same host memory is sent again, %s"
+					? "in %" PRIu64 " steps the same host memory is sent, %s"
 					: "in %" PRIu64
-					  " steps the same device memory is fetched again, %s",
+					  " steps the same device memory is fetched, %s",
 				a->steps, bytes));
 	return a->dir == TFH_DIR_H2D
 		       ? "if the values stay the same, send them once; else use pinned memory, one batch "
