@@ -134,7 +134,7 @@ CORE_A := $(B)/lib/libtfh_core.a
 HOOK_SO := $(B)/lib/libtfhook.so
 NOEXPORT_SO := $(B)/lib/libtfhook-noexport.so
 # For libraries that no preload reaches; it shares nothing with the others.
-AUDIT_SO := $(if $(SAN),,$(B)/lib/libtfhook-audit.so)
+AUDIT_SO := $(B)/lib/libtfhook-audit.so
 PRELOADS := $(HOOK_SO) $(NOEXPORT_SO) $(AUDIT_SO)
 LIB_FOLDERS := lib lib64 lib/$(ARCH)-linux-gnu
 LIB_LINKS := $(foreach d,$(LIB_FOLDERS),$(patsubst $(B)/lib/%,$(B)/lib/$d/%,$(PRELOADS)))
@@ -330,9 +330,12 @@ $(B)/lib/libtfhook-noexport.so: $(OBJ_job) $(call stamp,objects-job) $(B)/lib/li
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(LINK_HOOK)
 
+# It comes before any sanitizer.
+PLAIN := $(if $(SAN),-fno-sanitize=all)
+$(OBJ_audit): private FLAGS_job += $(PLAIN)
 $(B)/lib/libtfhook-audit.so: $(OBJ_audit) $(OLD)
 	@mkdir -p $(@D)
-	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(LD_SHARED) -o $@ $(OBJ_audit) $(LINKED) $(explain)
+	$(call say,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(LD_SHARED) $(PLAIN) -o $@ $(OBJ_audit) $(LINKED) $(explain)
 
 $(B)/lib/libtfhook.map: scripts/gen-exports lib/base/cuda_api.def lib/base/nccl_api.def lib/base/tf_api.def
 	@mkdir -p $(@D)
@@ -666,7 +669,7 @@ INSTALL_LIST = \
 	$(foreach f,$(wildcard include/tfhook/*.h),$f=$(PREFIX)/include/tfhook/$(notdir $f)=644) \
 	$(foreach f,$(wildcard scripts/demo/*.*),$f=$(DATA)/tfhook/$(f:scripts/%=%)=644) \
 	$(foreach f,$(wildcard $(addprefix lib/python/tfhook/,*.py py.typed sql/*.sql)),$f=$(DATA)/tfhook/$(f:lib/%=%)=644) \
-	$(foreach f,$(wildcard README.md LICENSE CHANGELOG.md docs/*.md docs/*.json docs/metrics/* lib/format/FORMAT.md) $(if $(LIBUNWIND),$(UNWIND)/LICENSE.libunwind),$f=$(DATA)/doc/tfhook/$(notdir $f)=644)
+	$(foreach f,$(wildcard README.md LICENSE CHANGELOG.md docs/*.md docs/*.json docs/metrics/* lib/format/FORMAT.md) $(if $(LIBUNWIND)$(filter uninstall,$(GOALS)),$(UNWIND)/LICENSE.libunwind),$f=$(DATA)/doc/tfhook/$(notdir $f)=644)
 VERSION = $(shell sed -n 's/.*TFHOOK_VERSION "\(.*\)"/\1/p' include/tfhook/version.h)
 field = $(word $2,$(subst =, ,$1))
 install: all
