@@ -687,7 +687,7 @@ install: all
 uninstall:
 	$(Q)rm -f $(foreach e,$(INSTALL_LIST),"$(DESTDIR)$(call field,$e,2)") \
 		"$(DESTDIR)$(LIBDIR)/libtft.so" "$(DESTDIR)$(LIBDIR)/tfhook/sim/libcuda.so" \
-		"$(DESTDIR)$(LIBDIR)/tfhook/sim/libcupti.so" "$(DESTDIR)$(DATA)/doc/tfhook/LICENSE.libunwind" \
+		"$(DESTDIR)$(LIBDIR)/tfhook/sim/libcupti.so" \
 		$(foreach l,$(LIB_LINKS:$(B)/lib/%=%),"$(DESTDIR)$(LIBDIR)/tfhook/$l")
 	$(Q)for d in $(addprefix $(DATA)/man/,man1 man5 man7) $(LIBDIR)/pkgconfig $(LIBDIR)/tfhook/sim $(addprefix $(LIBDIR)/tfhook/,lib/$(notdir $(lastword $(LIB_FOLDERS))) lib lib64) $(LIBDIR)/tfhook $(PREFIX)/include/tfhook $(DATA)/doc/tfhook \
 		$(DATA)/tfhook/demo $(DATA)/tfhook/python/tfhook/sql $(DATA)/tfhook/python/tfhook $(DATA)/tfhook/python $(DATA)/tfhook; do \
