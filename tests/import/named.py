@@ -184,6 +184,15 @@ def main():
         do = t.report("compiled%d" % ("backward" in name))["advice"][0]["do"]
         assert "it is compiled" in do and ("optimizer" in do) == ("backward" in name), do
 
+    # The last call of a loader, after which nothing is launched, delivered no batch.
+    t = Trace()
+    for i in range(6):
+        t.add("user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", i * 20000, 10000 if i < 5 else 50)
+        if i < 5:
+            t.layers(i * 20000 + 10100, 12)
+    d = t.report("loader")
+    assert (d["steps"]["clock"], d["steps"]["total"]) == ("iterator", 5) and d["verdict"]["class"] == "input-bound", (d["steps"], d["verdict"])
+
     # Two steps, of which the first one loads what both need, promise nothing; three do.
     for n in 3, 4:
         t = Trace()

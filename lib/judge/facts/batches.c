@@ -163,3 +163,14 @@ int tfh_exec_event(struct tfh_facts *facts, const struct tfh_event *ev)
 		tag_series(s, tag->name, ev->t1 - ev->t0);
 	return 0;
 }
+
+void tfh_end_batches(struct tfh_facts *facts)
+{
+	size_t n =
+		facts->feed->imported && facts->tick.n && !facts->late_launch ? facts->token.n : 0;
+
+	while (n && !tfh_is_launch(tfh_kind_of(facts, &facts->token.v[n - 1])))
+		n--;
+	if (n && facts->tick.v[facts->tick.n - 1].t0 > facts->token.v[n - 1].t0)
+		facts->tick.v[facts->tick.n - 1].end = true;
+}
