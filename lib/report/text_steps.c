@@ -90,6 +90,14 @@ static void class_row(const struct tfh_page *page, enum tfh_class cls, const boo
 	tfh_put("\n", page->out);
 }
 
+/* The run's tree has a start-up and times between loops of its own, which are not the same. */
+static const char *row_name(enum tfh_segment kind)
+{
+	return kind == TFH_SEGMENT_STARTUP   ? "before steps"
+	       : kind == TFH_SEGMENT_BETWEEN ? "between steps"
+					     : tfh_segment_name(kind);
+}
+
 static void segment_rows(const struct tfh_page *page)
 {
 	const struct tfh_result *r = page->r;
@@ -104,12 +112,11 @@ static void segment_rows(const struct tfh_page *page)
 		    s->total_s < 1e-12 * (double)tfh_run_wall_ns(r->run))
 			continue;
 		bool warmup = s->kind == TFH_SEGMENT_WARMUP;
-		tfh_print(page->out, "  %-14s %7s %8s %s", tfh_segment_name(s->kind),
+		tfh_print(page->out, "  %-14s %7s   not above: %s in all%s", row_name(s->kind),
 			  tfh_fmt_count(count, s->count), tfh_fmt_time(total, s->total_s),
-			  warmup ? "first steps of epochs, steps cut by the end"
-				 : "in all, not counted above");
+			  warmup ? ", first and last steps" : "");
 		if (s->every_steps > 0 && !warmup)
-			tfh_print(page->out, "; every %s steps",
+			tfh_print(page->out, ", every %s steps",
 				  tfh_fmt_mean(every, s->every_steps));
 		tfh_put("\n", page->out);
 	}

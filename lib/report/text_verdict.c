@@ -305,12 +305,11 @@ static void little_to_gain(const struct tfh_page *page)
 
 	if (!(share > 0))
 		return;
-	const char *who = r->found.cpu_only ? "the step" : "the device";
 	if (1 / share < 1 + TFH_PREDICT_WORTH_SHARE)
-		snprintf(line, sizeof(line), "none without changing what %s computes", who);
+		snprintf(line, sizeof(line), "none without cheaper computing");
 	else
-		snprintf(line, sizeof(line), "at most %s without changing what %s computes",
-			 tfh_fmt_factor(factor, 1 / share), who);
+		snprintf(line, sizeof(line), "at most %s without cheaper computing",
+			 tfh_fmt_factor(factor, 1 / share));
 	tfh_row(page, "gain", line);
 }
 

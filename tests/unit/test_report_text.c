@@ -466,13 +466,25 @@ static void balanced_screen(void **state)
 	char *text = fixture_print(print_screen, &r);
 	one_screen(text);
 	assert_non_null(strstr(text, "\nBALANCED (high)\n"));
-	assert_non_null(strstr(
-		text, "  gain     at most 2.20x without changing what the device computes\n"));
+	assert_non_null(strstr(text, "  gain     at most 2.20x without cheaper computing\n"));
 	free(text);
 	r.breakdown[TFH_PART_COMPUTE].share = 0.998; /* not "1.00x" */
 	text = fixture_print(print_screen, &r);
-	assert_non_null(
-		strstr(text, "  gain     none without changing what the device computes\n"));
+	assert_non_null(strstr(text, "  gain     none without cheaper computing\n"));
+	free(text);
+}
+
+/* Sums are named as such, and do not stand below the heading of the medians. */
+static void sums_of_steps(void **state)
+{
+	(void)state;
+	struct tfh_result r = fixture();
+
+	char *text = fixture_print(print_text, &r);
+	assert_non_null(strstr(
+		text,
+		"  warmup              10   not above: 14.2 s in all, first and last steps\n"));
+	assert_non_null(strstr(text, "not above: 4.40 s in all, every 700 steps\n"));
 	free(text);
 }
 
@@ -508,10 +520,10 @@ int main(void)
 		cmocka_unit_test(ranks_have_lines),    cmocka_unit_test(silent_rank_is_named),
 		cmocka_unit_test(in_flight_is_shown),  cmocka_unit_test(no_verdict),
 		cmocka_unit_test(short_verdict),       cmocka_unit_test(empty_result),
-		cmocka_unit_test(screen_is_one),       cmocka_unit_test(steps_are_shown),
-		cmocka_unit_test(gain_without_bound),  cmocka_unit_test(balanced_screen),
-		cmocka_unit_test(bounds_that_tell),    cmocka_unit_test(sure_is_whole),
-		cmocka_unit_test(list_is_whole),
+		cmocka_unit_test(sums_of_steps),       cmocka_unit_test(screen_is_one),
+		cmocka_unit_test(steps_are_shown),     cmocka_unit_test(gain_without_bound),
+		cmocka_unit_test(balanced_screen),     cmocka_unit_test(bounds_that_tell),
+		cmocka_unit_test(sure_is_whole),       cmocka_unit_test(list_is_whole),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -409,6 +409,57 @@ static void test_supply(void **state)
 	}
 }
 
+static void test_ordinals(void **state)
+{
+	(void)state;
+	static const struct {
+		double n;
+		const char *says;
+	} row[] = {{1, "1st"},	   {2, "2nd"},	   {3, "3rd"},	    {4, "4th"},	    {11, "11th"},
+		   {12, "12th"},   {13, "13th"},   {21, "21st"},    {101, "101st"}, {104, "104th"},
+		   {111, "111th"}, {112, "112th"}, {103.7, "104th"}};
+	struct words w;
+
+	begin(&w, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_NONE);
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
+		assert_string_equal(tfh_phrase_ordinal(&w.said, row[i].n), row[i].says);
+	tfh_wording_free(&w.said);
+}
+
+/* Busy CPUs speak against more threads or workers only where those would be a remedy, and never beside advice to use more. */
+static void test_busy_machine(void **state)
+{
+	(void)state;
+	static const struct {
+		enum tfh_class cls;
+		enum tfh_cause cause;
+		uint32_t workers;
+		const char *end;
+	} row[] = {
+		{TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_MAP, 0,
+		 "average: more threads or loader workers will not help"},
+		{TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_MAP, 2, "average"},
+		{TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_CODE, 0,
+		 "average: more threads will not help"},
+		{TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU, 0,
+		 "average: more threads will not help"},
+		{TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_DENSE, 0, "average"},
+		{TFH_CLASS_TRANSFER_BOUND, TFH_CAUSE_TRANSFER_D2H, 0, "average"},
+	};
+	struct words w;
+
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		begin(&w, row[i].cls, row[i].cause);
+		w.r.found.machine.busy = w.r.found.machine.processors = 2;
+		w.r.found.workers.more.to = row[i].workers;
+		tfh_note_machine(&w.said);
+		assert_int_equal(w.said.n_remark, 1);
+		const char *end = strstr(w.said.remark[0], "average");
+		assert_string_equal(end, row[i].end);
+		tfh_wording_free(&w.said);
+	}
+}
+
 /* A module that is loaded late is told if that takes time; samples never add up to more than a part of the run; the long file
  * name of compiled code is shortened, its number not. */
 static void test_small_things(void **state)
@@ -538,6 +589,8 @@ int main(void)
 		cmocka_unit_test(test_launch_advice),
 		cmocka_unit_test(test_compute_advice),
 		cmocka_unit_test(test_supply),
+		cmocka_unit_test(test_ordinals),
+		cmocka_unit_test(test_busy_machine),
 		cmocka_unit_test(test_small_things),
 		cmocka_unit_test(test_spent_in_steps),
 	};

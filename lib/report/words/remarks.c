@@ -37,15 +37,24 @@ static const char *percent(struct tfh_wording *w, double share)
 	return tfh_phrase(w, "%.0f %%", share * 100);
 }
 
+/* Only where more of them would be a remedy, and the advice is not to use more. */
+static const char *no_more_threads(const struct tfh_result *r)
+{
+	if (r->steady.cls == TFH_CLASS_INPUT_BOUND && !r->found.workers.more.to)
+		return ": more threads or loader workers will not help";
+	return r->steady.cls == TFH_CLASS_HOST_BOUND || r->steady.cause == TFH_CAUSE_COMPUTE_CPU
+		       ? ": more threads will not help"
+		       : "";
+}
+
 void tfh_note_machine(struct tfh_wording *w)
 {
 	const struct tfh_machine_findings *m = &w->r->found.machine;
 
 	if (m->busy > 0)
-		tfh_remark(w, tfh_phrase(w,
-					 "the machine's CPUs were busy, %.3g of %.0f on "
-					 "average: more threads or loader workers will not help",
-					 m->busy, m->processors));
+		tfh_remark(w,
+			   tfh_phrase(w, "the machine's CPUs were busy, %.3g of %.0f on average%s",
+				      m->busy, m->processors, no_more_threads(w->r)));
 	if (m->throttled > 0)
 		tfh_remark(w, tfh_phrase(w,
 					 "the container had used up its limit of %.3g CPUs "
@@ -163,22 +172,15 @@ static void stalls(struct tfh_wording *w)
 					 tfh_part_name(found->stall.most)));
 }
 
-static const char *ordinal(uint64_t n)
-{
-	static const char *const end[] = {"th", "st", "nd", "rd"};
-
-	return n % 100 / 10 != 1 && n % 10 < 4 ? end[n % 10] : "th";
-}
-
 static void slow_in_turn(struct tfh_wording *w)
 {
 	const struct tfh_findings *found = &w->r->found;
 
 	if (found->slow.every > 0 && found->slow.share > TFH_REPORT_SLOW_SHARE)
 		tfh_remark(w, tfh_phrase(w,
-					 "every %.0f%s step takes %.1f ms longer than usual (%s), "
+					 "every %s step takes %.1f ms longer than usual (%s), "
 					 "%.1f %% of training time",
-					 found->slow.every, ordinal((uint64_t)found->slow.every),
+					 tfh_phrase_ordinal(w, found->slow.every),
 					 1e3 * found->slow.longer_s,
 					 tfh_part_name(found->slow.part), 100 * found->slow.share));
 }

@@ -41,6 +41,15 @@ const char *tfh_phrase_error(struct tfh_wording *w, double s)
 			       : tfh_phrase(w, "%.0f us", s * 1e6);
 }
 
+const char *tfh_phrase_ordinal(struct tfh_wording *w, double n)
+{
+	static const char *const end[] = {"th", "st", "nd", "rd"};
+	unsigned long long whole = (unsigned long long)llround(n);
+	bool teen = whole % 100 / 10 == 1;
+
+	return tfh_phrase(w, "%llu%s", whole, !teen && whole % 10 < 4 ? end[whole % 10] : "th");
+}
+
 const char *tfh_phrase_calls(struct tfh_wording *w, double calls)
 {
 	bool whole = fabs(calls - round(calls)) < 0.05;

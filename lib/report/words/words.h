@@ -76,6 +76,8 @@ const char *tfh_phrase(struct tfh_wording *w, const char *fmt, ...)
 /* Seconds in a sentence: "5.41 s", "18.7 ms", "2.05 ms", "454 us"; as an error, with two digits. */
 const char *tfh_phrase_time(struct tfh_wording *w, double s);
 const char *tfh_phrase_error(struct tfh_wording *w, double s);
+/* "1st", "12th" */
+const char *tfh_phrase_ordinal(struct tfh_wording *w, double n);
 /* "1 call", "2.5 calls" */
 const char *tfh_phrase_calls(struct tfh_wording *w, double calls);
 /* Adds a line below the verdict's sentence; adds a note. Left out if there is no room. */
