@@ -2,7 +2,8 @@
 """`tfhook report` beside what reads other tools' recordings, on the same work: babeltrace2 on what LTTng-UST recorded of a program,
 HolisticTraceAnalysis on the run as `tfhook export --to kineto` writes it, XProf on the run as `tfhook export --to xplane` writes it.
 
-usage: readers.py [CALLS [RUNS]]    1,000,000 calls for babeltrace2, a fifth of it, with device times, for the others; each 5 times
+usage: readers.py [CALLS [RUNS]]    1,000,000 calls for babeltrace2, a fifth of it, with device times, for the others, and 400 steps of
+                                   eight ranks; each 5 times
 
 What each does in its time: `tfhook report --json` reads every event, finds the steps, accounts for their time and predicts gains;
 babeltrace2 merges the events of all threads in time order and either counts them or prints each as a line of text, no more;
@@ -94,6 +95,27 @@ def beside_viewers(tmp):
               ("  of which start-up", [python, "-c", XPROF], "")], tmp)
 
 
-for part in (beside_babeltrace, beside_viewers):
+def beside_many_ranks(tmp):
+    """Eight ranks on two hosts (namespaces), one of them late, on the simulated GPU and NCCL."""
+    python = subprocess.run([f"{src}/scripts/python-env", "traces"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    if subprocess.run(["unshare", "-u", "sh", "-c", "hostname other"], stderr=subprocess.DEVNULL).returncode:
+        print("no right to make namespaces: many ranks are left out")
+        return
+    out, env = f"{tmp}/run", dict(os.environ, LD_LIBRARY_PATH=f"{build}/sim", TFHOOK_CUPTI_LIB=f"{build}/sim/libcupti.so.13")
+    subprocess.run([TOOL, "run", "-q", "-o", out, "--", sys.executable, f"{src}/tests/ranks/launch.py", "torchrun", "2", "4", "120",
+                    str(CALLS // 2500), "late=5:0:20"], env=env, cwd=tmp, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    os.mkdir(f"{tmp}/kineto")
+    for rank in range(8):
+        segments = [f"{out}/{name}" for name in os.listdir(out) if name.startswith(f"r{rank}.") and name.endswith(".tft")]
+        subprocess.run([TOOL, "export", "--to", "kineto", "-o", f"{tmp}/kineto/{rank}.json", *segments], check=True, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL)
+    many = HTA + "; TraceAnalysis(trace_files={r: '%s/kineto/%%d.json' %% r for r in range(8)}).get_temporal_breakdown(visualize=False)" % tmp
+    in_turns(f"eight ranks, {CALLS // 2500:,} steps",
+             [("tfhook digest, of both hosts", ["sh", "-c", 'rm -f "$1"/*digest.tft; exec "$0" digest "$1"', TOOL, out], out),
+              ("tfhook report --ranks", [TOOL, "report", "--ranks", "--json", out], ""),
+              ("HolisticTraceAnalysis, temporal breakdown", [python, "-c", many], f"{tmp}/kineto")], tmp)
+
+
+for part in (beside_babeltrace, beside_viewers, beside_many_ranks):
     with tempfile.TemporaryDirectory() as folder:
         part(folder)
