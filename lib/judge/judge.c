@@ -177,6 +177,8 @@ static int conclude(const struct tfh_accounts *accounts, struct tfh_samples *sam
 	tfh_place_gains(accounts, samples, r);
 	tfh_forget_gains(accounts, r);
 	tfh_find_recurring(accounts, r);
+	r->tree = accounts->loops->tree;
+	r->n_tree = accounts->loops->n_tree;
 	rc = tfh_find_changes(r);
 	if (rc)
 		return rc;
@@ -193,8 +195,6 @@ static int conclude(const struct tfh_accounts *accounts, struct tfh_samples *sam
 		r->heap.capacity = memory * (accounts->device->n_device + one);
 	}
 	tfh_fill_last(accounts, r);
-	r->tree = accounts->loops->tree;
-	r->n_tree = accounts->loops->n_tree;
 	tfh_find_loop_causes(accounts, r);
 	fill_segments(accounts, r);
 	fill_stages(accounts, r);

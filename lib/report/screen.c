@@ -10,7 +10,7 @@
 #include "base/print.h"
 #include "report/text_parts.h"
 
-/* Layouts, the largest first: notes below the verdict, lines of evidence below its reason, rows of the
+/* Layouts, the largest first: notes below the verdict (the most important ones are always there), lines of evidence below its reason, rows of the
  * tables, things to do next, how many of these with instructions, rows of ranks that did not end normally,
  * lines of a row, and whether there is a last line. */
 #define ALL SIZE_MAX
@@ -50,7 +50,7 @@ static void notes(const struct tfh_page *page, size_t most)
 {
 	const struct tfh_wording *w = page->words;
 
-	for (uint32_t i = 0; i < w->n_remark && i < most; i++)
+	for (uint32_t i = 0; i < w->n_remark && (i < most || i < w->n_first); i++)
 		tfh_row(page, "note", w->remark[i]);
 }
 

@@ -409,6 +409,38 @@ static void test_supply(void **state)
 	}
 }
 
+/* Page faults that are much of a step, and a change that makes the mean step one that never happened, are notes for any
+ * first screen, before the others; a small share or a small change is not. */
+static void test_first_notes(void **state)
+{
+	(void)state;
+	struct words w;
+
+	for (int much = 0; much < 2; much++) {
+		begin(&w, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU);
+		w.r.found.machine.busy = w.r.found.machine.processors = 2;
+		tfh_note_machine(&w.said);
+		w.r.found.fault.pages = 1000;
+		w.r.found.fault.cost_s = much ? 4e-3 : 1e-3; /* of 10 ms */
+		tfh_note_faults(&w.said);
+		assert_int_equal(w.said.n_remark, 2);
+		assert_int_equal(w.said.n_first, much);
+		assert_non_null(strstr(w.said.remark[!much], "1000 pages of memory"));
+		tfh_wording_free(&w.said);
+
+		begin(&w, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU);
+		tfh_note_machine(&w.said);
+		w.r.n_change = 1;
+		w.r.change[0] = (struct tfh_change){
+			.step = 122, .at_s = 2, .from_s = 2e-3, .to_s = much ? 14e-3 : 2.6e-3};
+		w.said.text = "";
+		tfh_explain_lead(&w.said);
+		assert_int_equal(w.said.n_first, much);
+		assert_non_null(strstr(w.said.remark[0], "from step 122 on, 2.00 s into the run"));
+		tfh_wording_free(&w.said);
+	}
+}
+
 static void test_ordinals(void **state)
 {
 	(void)state;
@@ -589,6 +621,7 @@ int main(void)
 		cmocka_unit_test(test_launch_advice),
 		cmocka_unit_test(test_compute_advice),
 		cmocka_unit_test(test_supply),
+		cmocka_unit_test(test_first_notes),
 		cmocka_unit_test(test_ordinals),
 		cmocka_unit_test(test_busy_machine),
 		cmocka_unit_test(test_small_things),

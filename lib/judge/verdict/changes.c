@@ -102,7 +102,8 @@ static void describe(struct tfh_result *r, struct tfh_change *x, size_t a, size_
 		n[k] = n[k] ? n[k] : 1;
 	x->from_s = dur[0] / (double)n[0];
 	x->to_s = dur[1] / (double)n[1];
-	x->at_s = r->step[b].start_s;
+	/* Steps count from the first record, the run from the start of its process. */
+	x->at_s = r->step[b].start_s - (r->n_tree ? r->tree[0].begin_s : 0);
 	for (int p = 0; p < TFH_PART_COUNT; p++) {
 		double off = part[1][p] / (double)n[1] - part[0][p] / (double)n[0];
 		off = x->to_s > x->from_s ? off : -off;

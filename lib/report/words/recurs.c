@@ -123,17 +123,33 @@ static void besides(struct tfh_wording *w)
 			tfh_remark(w, what(w, &r->recurring[i]));
 }
 
-/* When steps became slower or faster. */
+/* How many times as long steps are on one side of a change as on the other. */
+static double times(const struct tfh_change *x)
+{
+	return fmax(x->from_s, x->to_s) / fmin(x->from_s, x->to_s);
+}
+
+/* When steps became slower or faster. Where they changed most, the mean step of the whole run may be one that never
+ * happened: that is on the first screen. */
 static void changes(struct tfh_wording *w)
 {
+	uint32_t most = 0;
+
+	for (uint32_t i = 1; i < w->r->n_change; i++)
+		most = times(&w->r->change[i]) > times(&w->r->change[most]) ? i : most;
+	if (w->r->n_change && times(&w->r->change[most]) < TFH_REPORT_CHANGED_TIMES)
+		most = w->r->n_change;
 	for (uint32_t i = 0; i < w->r->n_change; i++) {
 		const struct tfh_change *x = &w->r->change[i];
-		tfh_remark(w, tfh_phrase(w,
-					 "from step %" PRIu64
-					 " on, %s into the run, steps take %s, %s before (%s)",
-					 x->step + 1, tfh_phrase_time(w, x->at_s),
-					 tfh_phrase_time(w, x->to_s), tfh_phrase_time(w, x->from_s),
-					 tfh_part_name(x->part)));
+		const char *text = tfh_phrase(
+			w,
+			"from step %" PRIu64 " on, %s into the run, steps take %s, %s before (%s)",
+			x->step, tfh_phrase_time(w, x->at_s), tfh_phrase_time(w, x->to_s),
+			tfh_phrase_time(w, x->from_s), tfh_part_name(x->part));
+		if (i == most && !w->n_first) /* two such notes would crowd the screen */
+			tfh_remark_first(w, text);
+		else
+			tfh_remark(w, text);
 	}
 }
 

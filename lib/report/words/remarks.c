@@ -147,14 +147,15 @@ void tfh_note_faults(struct tfh_wording *w)
 
 	if (!(r->found.fault.pages > 0))
 		return;
-	tfh_remark(
+	double step_s = r->steps.total_s / (double)r->steps.count;
+	const char *text = tfh_phrase(
 		w,
-		tfh_phrase(
-			w,
-			"in a step of %.3g ms the job takes %.0f pages of memory from the kernel again and gives them back, at least %.2g ms of CPU time: glibc keeps them with MALLOC_TOP_PAD_=64000000 in the environment, "
-			"or use another allocator",
-			r->steps.total_s / (double)r->steps.count * 1e3, r->found.fault.pages,
-			r->found.fault.cost_s * 1e3));
+		"a step of %.3g ms takes %.0f pages of memory from the kernel again, at least %.2g ms of CPU time: set MALLOC_TOP_PAD_=64000000, or use another allocator",
+		step_s * 1e3, r->found.fault.pages, r->found.fault.cost_s * 1e3);
+	if (r->found.fault.cost_s >= TFH_REPORT_FAULT_SHARE * step_s)
+		tfh_remark_first(w, text);
+	else
+		tfh_remark(w, text);
 }
 
 static void stalls(struct tfh_wording *w)
@@ -253,11 +254,11 @@ static void unjudged(struct tfh_wording *w)
 	const struct tfh_findings *found = &w->r->found;
 
 	if (found->unjudged)
-		tfh_remark(
+		tfh_remark_first(
 			w,
 			tfh_phrase(
 				w,
-				"this is process %u, and %u more did about as much. They have no rank and are not judged; set TFHOOK_RANK or a launcher's variables",
+				"this is process %u; %u more did about as much and are not judged: if they are ranks of one job, set TFHOOK_RANK, or RANK and WORLD_SIZE",
 				found->pid, found->unjudged));
 }
 

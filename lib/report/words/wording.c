@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "report/words/words.h"
 
@@ -70,6 +71,16 @@ void tfh_remark(struct tfh_wording *w, const char *text)
 {
 	if (w->n_remark < sizeof(w->remark) / sizeof(w->remark[0]))
 		w->remark[w->n_remark++] = text;
+}
+
+void tfh_remark_first(struct tfh_wording *w, const char *text)
+{
+	uint32_t most = sizeof(w->remark) / sizeof(w->remark[0]);
+	uint32_t n = w->n_remark < most ? w->n_remark++ : most - 1;
+
+	memmove(w->remark + w->n_first + 1, w->remark + w->n_first,
+		(n - w->n_first) * sizeof(w->remark[0]));
+	w->remark[w->n_first++] = text;
 }
 
 static void add_advice(struct tfh_wording *w, struct tfh_advice advice)

@@ -60,7 +60,7 @@ struct tfh_wording {
 	const char *place
 		[TFH_PREDICT_PLACES]; /* names of the result's places: "augment", "train.py:53" */
 	const char *remark[TFH_REPORT_REMARKS]; /* "no input pipeline was visible", ... */
-	uint32_t n_remark;
+	uint32_t n_remark, n_first; /* the first n_first are always on the first screen */
 };
 
 /* Makes all sentences about a result, which must outlive them. Without memory, sentences are empty. Free them
@@ -83,6 +83,8 @@ const char *tfh_phrase_calls(struct tfh_wording *w, double calls);
 /* Adds a line below the verdict's sentence; adds a note. Left out if there is no room. */
 void tfh_evidence(struct tfh_wording *w, enum tfh_tells tells, const char *line);
 void tfh_remark(struct tfh_wording *w, const char *text);
+/* Adds a note that the first screen shows whatever its size. */
+void tfh_remark_first(struct tfh_wording *w, const char *text);
 /* Adds advice: the finding, the line that shows it, what to do, and what that removes from the steps
  * (TFH_REMOVE_NONE: the gain is unknown). Left out if there is no room. */
 void tfh_advise(struct tfh_wording *w, const char *finding, const char *why, const char *todo,
