@@ -1,4 +1,5 @@
-/* Of a function whose lines together take most of the time, a line is named, although a single line elsewhere takes longer than each
+/* On a CPU, the line of a backward pass is named if it takes over two thirds of the computing, the line of the forward pass otherwise.
+ * Of a function whose lines together take most of the time, a line is named, although a single line elsewhere takes longer than each
  * of them; not if that one takes over half as long as all of them. */
 #include "analyze_gen.h"
 
@@ -57,9 +58,66 @@ static void test_function(void **state)
 	names(7, 1, "many");
 }
 
+/* Place 1 is the forward pass, inside PyTorch, place 2 the line of backward(). */
+static uint32_t passes(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
+		       uint32_t most)
+{
+	(void)arg;
+	(void)process;
+	(void)most;
+	frame[0] = (struct tfh_model_line){"/usr/lib/python3/dist-packages/torch/nn/functional.py",
+					   "linear", 70, true};
+	frame[1] = (struct tfh_model_line){"/job/train.py", "train", place, false};
+	return place ? 2 : 0;
+}
+
+/* 100 steps of `forward` and `backward` ms. */
+static void computes(double forward, double backward, uint32_t line)
+{
+	struct gen *g = gen_new();
+	double t = 100;
+
+	g->name[TFT_NAME_STRING][3] = "Optimizer.step#SGD.step";
+	g->name[TFT_NAME_OP][1] = "Engine::execute";
+	g->feed.place = g->feed.lines = passes;
+	for (int i = 0; i < 100; i++) {
+		double at = t + fmod(i * 0.618, forward);
+		struct tfh_event *ev = gen_call(g, 0, TFH_FN_NONE, at, at);
+		ev->kind = TFT_LOOK;
+		ev->result = TFT_LOOK_RUNNING;
+		ev->stack = 1;
+		ev->w[1] = 0xffffffffull << 32;
+		ev->w[2] = (uint64_t)(forward * 1e6);
+		t += forward;
+		ev = gen_call(g, 0, TFH_FN_torch_backward, t, t + backward);
+		ev->w[0] = 1;
+		ev->stack = 2;
+		t += backward;
+		ev = gen_call(g, 0, TFH_FN_torch_range, t, t + 0.1);
+		ev->kind = TFT_RANGE;
+		ev->w[0] = 3;
+		t += 0.1;
+	}
+	struct tfh_result *r = gen_judge(g);
+	assert_int_equal(r->verdict.cause, TFH_CAUSE_COMPUTE_CPU);
+	assert_int_equal(r->found.line.line, line);
+	assert_float_equal(r->found.line.of_s, r->breakdown[TFH_PART_COMPUTE].s_per_step, 1e-9);
+	if (line == 2)
+		assert_float_equal(r->found.line.s_per_step, backward / 1e3, 1e-5);
+	tfh_result_free(r);
+}
+
+static void test_backward(void **state)
+{
+	(void)state;
+	computes(3, 5, 1);
+	computes(3, 9, 2);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_function)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_function),
+					   cmocka_unit_test(test_backward)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -96,14 +96,17 @@ struct tfh_use *tfh_count_window(struct tfh_accounts *accounts, int64_t t, int64
 	return use;
 }
 
-/* Counts what an executed call waits for exchanges with other ranks. */
-static void count_exposed(struct tfh_accounts *accounts, const struct tfh_event *ev)
+/* Counts an executed call: what it waits for exchanges with other ranks, and what it computes. */
+static void count_executed(struct tfh_accounts *accounts, const struct tfh_event *ev)
 {
-	struct tfh_event waits = *ev;
+	struct tfh_event part = *ev;
 
-	waits.t0 = ev->t1 - tfh_exposed_ns(accounts->exposed, ev->t0, ev->t1);
-	if (waits.t0 < waits.t1)
-		tfh_site_count(accounts->exchange_site, &waits);
+	part.t0 = ev->t1 - tfh_exposed_ns(accounts->exposed, ev->t0, ev->t1);
+	if (part.t0 < part.t1)
+		tfh_site_count(accounts->exchange_site, &part);
+	part.t1 = part.t0;
+	part.t0 = ev->t0;
+	tfh_site_count(accounts->executed_site, &part);
 }
 
 int tfh_count_event(struct tfh_accounts *accounts, const struct tfh_event *ev,
@@ -125,7 +128,7 @@ int tfh_count_event(struct tfh_accounts *accounts, const struct tfh_event *ev,
 	else if (p->label == TFH_L_MODULE)
 		tfh_site_count(accounts->load_site, ev);
 	else if (p->label == TFH_L_EXEC)
-		count_exposed(accounts, ev);
+		count_executed(accounts, ev);
 	int32_t stage = p->passive ? tfh_stage_index(accounts->facts, p->stage) : -1;
 	if (stage >= 0)
 		tfh_stage_count(&accounts->stage[stage].time, ev);

@@ -4,6 +4,7 @@
  * calls give the line.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "judge/verdict/line_tree.h"
@@ -121,6 +122,8 @@ static int add_calls(struct call_lines *x)
 		return add_sites(x, x->accounts->load_site);
 	case TFH_CAUSE_HOST_LAUNCH:
 		return add_sites(x, x->accounts->pause_site); /* launches end pauses */
+	case TFH_CAUSE_COMPUTE_CPU:
+		return add_sites(x, x->accounts->executed_site);
 	case TFH_CAUSE_COMMUNICATION_TRANSFER:
 	case TFH_CAUSE_COMMUNICATION_JITTER:
 		return add_sites(x, x->accounts->exchange_site);
@@ -129,38 +132,63 @@ static int add_calls(struct call_lines *x)
 	}
 }
 
-/* Chooses the line with over half of the calls' time. */
+/* Names a line, which takes s_per_step of of_s. */
+static void name(const struct made *m, double s_per_step, double of_s, struct tfh_seen_line *out)
+{
+	*out = (struct tfh_seen_line){.file = m->line.file,
+				      .function = m->line.function,
+				      .line = m->line.line,
+				      .s_per_step = s_per_step,
+				      .of_s = of_s};
+	if (m->callee.library) {
+		out->callee = m->callee.function;
+		out->callee_file = m->callee.file;
+		out->callee_line = m->callee.line;
+	}
+}
+
+/* The line with over half of the calls' time. */
 static void choose(const struct call_lines *x, struct tfh_result *r)
 {
-	struct tfh_seen_line *out = &r->found.line;
+	double of_s = r->found.cause_s[x->cause];
 
 	TFH_EACH (i, x->made.n) {
 		const struct made *m = &x->made.v[i];
-		if (m->ns * 2 <= x->ns)
-			continue;
-		out->file = m->line.file;
-		out->function = m->line.function;
-		out->line = m->line.line;
-		if (m->callee.library) {
-			out->callee = m->callee.function;
-			out->callee_file = m->callee.file;
-			out->callee_line = m->callee.line;
-		}
-		out->looks = 0;
-		out->of_s = r->found.cause_s[x->cause];
-		out->s_per_step = out->of_s * (double)m->ns / (double)x->ns;
-		out->off_s = 0;
+		if (m->ns * 2 > x->ns)
+			name(m, of_s * (double)m->ns / (double)x->ns, of_s, &r->found.line);
+	}
+}
+
+/*
+ * Computing on a CPU: the line of ops that samples saw between the recorded calls, unless one line's executed calls (a
+ * backward pass, a function of TensorFlow) take more of all computing than a backward pass usually does: then what is
+ * slow is in it.
+ */
+static void choose_computing(const struct call_lines *x, struct tfh_result *r)
+{
+	double of_s = r->breakdown[TFH_PART_COMPUTE].s_per_step,
+	       steps = (double)x->accounts->train_steps,
+	       least = r->found.line.file ? TFH_VERDICT_BACKWARD_SHARE : TFH_VERDICT_MOST_SHARE;
+
+	r->found.line.of_s = of_s;
+	TFH_EACH (i, x->made.n) {
+		double s = (double)x->made.v[i].ns / 1e9 / steps;
+		if (s > least * of_s)
+			name(&x->made.v[i], fmin(s, of_s), of_s, &r->found.line);
 	}
 }
 
 int tfh_find_call_lines(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	struct call_lines x = {.accounts = accounts, .cause = r->verdict.cause};
+	bool computes = x.cause == TFH_CAUSE_COMPUTE_CPU;
 
-	if (r->found.line.file || r->lead || x.cause == TFH_CAUSE_NONE)
+	if ((r->found.line.file && !computes) || r->lead || x.cause == TFH_CAUSE_NONE)
 		return 0;
 	int rc = add_calls(&x);
-	if (!rc)
+	if (!rc && computes)
+		choose_computing(&x, r);
+	else if (!rc)
 		choose(&x, r);
 	free(x.made.v);
 	return rc;

@@ -72,14 +72,17 @@ const char *tfh_verdict_line(struct tfh_wording *w)
 	const char *called = called_text(w, l), *of = tfh_phrase_time(w, l->of_s);
 	const char *time = tfh_phrase_time(w, l->s_per_step);
 
-	if (!l->looks) /* from backtraces of calls */
+	const char *part = strcmp(time, of) ? tfh_phrase(w, "%s of %s", time, of)
+					    : tfh_phrase(w, "all %s", of);
+
+	/* Backtraces of calls measure nothing where the cause is more than these calls. */
+	if (!l->looks && w->r->verdict.cause != TFH_CAUSE_COMPUTE_CPU)
 		return tfh_phrase(w, "%s, %s:%u%s", tfh_function_of(w, l->function),
 				  tfh_file_words(w, l->file), l->line, called);
-	return tfh_phrase(w, "%s, %s:%u: %s, +-%s%s", tfh_function_of(w, l->function),
-			  tfh_file_words(w, l->file), l->line,
-			  strcmp(time, of) ? tfh_phrase(w, "%s of %s", time, of)
-					   : tfh_phrase(w, "all %s", of),
-			  tfh_phrase_error(w, l->off_s), called);
+	return tfh_phrase(w, "%s, %s:%u: %s%s%s", tfh_function_of(w, l->function),
+			  tfh_file_words(w, l->file), l->line, part,
+			  l->looks ? tfh_phrase(w, ", +-%s", tfh_phrase_error(w, l->off_s)) : "",
+			  called);
 }
 
 void tfh_name_places(struct tfh_wording *w)
