@@ -441,6 +441,34 @@ static void test_first_notes(void **state)
 	}
 }
 
+/* A line that workers have in common with the main thread is named once. */
+static void test_same_line(void **state)
+{
+	(void)state;
+	struct words w;
+
+	for (uint32_t line = 7; line < 9; line++) {
+		begin(&w, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_MAP);
+		w.r.found.line = (struct tfh_seen_line){.file = "/job/a.py",
+							.function = "draw",
+							.line = 7,
+							.looks = 90,
+							.s_per_step = 1e-3,
+							.of_s = 2e-3};
+		w.r.found.workers.processes = 2;
+		w.r.found.workers.busy = 0.5;
+		w.r.found.workers.line.file = "/job/a.py";
+		w.r.found.workers.line.function = "draw";
+		w.r.found.workers.line.line = line;
+		w.r.found.workers.line.share = 0.76;
+		tfh_seen_line(&w.said);
+		assert_int_equal(w.said.n_evidence, 2);
+		assert_string_equal(strstr(w.said.evidence[1], " in "),
+				    line == 7 ? " in the same line" : " in draw, a.py:8");
+		tfh_wording_free(&w.said);
+	}
+}
+
 static void test_ordinals(void **state)
 {
 	(void)state;
@@ -622,6 +650,7 @@ int main(void)
 		cmocka_unit_test(test_compute_advice),
 		cmocka_unit_test(test_supply),
 		cmocka_unit_test(test_first_notes),
+		cmocka_unit_test(test_same_line),
 		cmocka_unit_test(test_ordinals),
 		cmocka_unit_test(test_busy_machine),
 		cmocka_unit_test(test_small_things),

@@ -109,7 +109,7 @@ static bool place_line(struct tfh_wording *w)
 }
 
 /* A thread that waits for a batch or a lock waits for the threads that make or hold it. */
-static void workers_line(struct tfh_wording *w)
+static void workers_line(struct tfh_wording *w, bool placed)
 {
 	const struct tfh_seen_workers *k = &w->r->found.workers;
 	enum tfh_cause cause = w->r->steady.cause;
@@ -124,12 +124,22 @@ static void workers_line(struct tfh_wording *w)
 					k->threads == 1 ? "" : "s", 100 * k->busy)
 			   : tfh_phrase(w, "%u worker process%s, %.0f %% busy", k->processes,
 					k->processes == 1 ? "" : "es", 100 * k->busy);
-	tfh_evidence(w, TFH_TELLS_LINE,
-		     k->line.file ? tfh_phrase(w, "%s, of which %.0f %% (+-%.0f %%) in %s, %s:%u",
-					       who, 100 * k->line.share, ceil(100 * k->line.off),
-					       tfh_function_of(w, k->line.function),
-					       tfh_file_words(w, k->line.file), k->line.line)
-				  : who);
+	const struct tfh_seen_line *l = &w->r->found.line;
+	bool same = placed && k->line.file && l->file && l->looks && k->line.line == l->line &&
+		    !strcmp(k->line.file, l->file);
+	if (same) /* the row above names it */
+		tfh_evidence(w, TFH_TELLS_LINE,
+			     tfh_phrase(w, "%s, of which %.0f %% (+-%.0f %%) in the same line", who,
+					100 * k->line.share, ceil(100 * k->line.off)));
+	else
+		tfh_evidence(w, TFH_TELLS_LINE,
+			     k->line.file
+				     ? tfh_phrase(w,
+						  "%s, of which %.0f %% (+-%.0f %%) in %s, %s:%u",
+						  who, 100 * k->line.share, ceil(100 * k->line.off),
+						  tfh_function_of(w, k->line.function),
+						  tfh_file_words(w, k->line.file), k->line.line)
+				     : who);
 }
 
 /* A share whose error includes 0 is not given. */
@@ -153,7 +163,7 @@ void tfh_seen_line(struct tfh_wording *w)
 	bool told[TFH_SEEN_COUNT] = {false};
 
 	bool placed = place_line(w);
-	workers_line(w);
+	workers_line(w, placed);
 	if (!seen->looks) /* no samples outside of calls; a loader's get-next is sampled */
 		return;
 	for (int n = 0; n < TFH_REPORT_SEEN; n++) {
