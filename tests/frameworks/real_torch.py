@@ -97,6 +97,7 @@ def judged(python, arguments):
 def verdict(python, arguments, cls, cause):
     """Class, cause and line are those of the defect."""
     told, report = judged(python, arguments)
+    check("PyTorch" in {s["name"] for s in report["software"]}, "%s: software %s" % (arguments, report["software"]))
     got, place = report["verdict"], report["verdict"].get("place") or {}
     check((got["class"], got["cause"]) == (cls, cause), "%s: %s" % (arguments, got))
     check(os.path.basename(place.get("file") or "") == os.path.basename(JOB) and place["line"] == told["line"], "%s: %s" % (arguments, place))
