@@ -49,6 +49,36 @@ static double own_running(const struct tfh_accounts *accounts)
 	return all > 0 ? running / all : NAN;
 }
 
+/* Whether PyTorch's sampler chooses the next items there: it runs in the training process, whatever num_workers is. */
+static bool samples_items(const struct tfh_facts *facts, const struct tfh_seen_look *k)
+{
+	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+	uint32_t n = tfh_frames_at(facts, k->place, frame);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (frame[i].library && strstr(frame[i].file, "/torch/utils/data/sampler.py"))
+			return true;
+	return false;
+}
+
+/* Share of the wait for batches in which the sampler chooses items; 0: no samples. */
+static double sampling(const struct tfh_accounts *accounts)
+{
+	const struct tfh_facts *facts = accounts->facts;
+	double sampling = 0, all = 0;
+	size_t window = 0;
+
+	for (size_t i = 0; i < tfh_looks_count(facts->looks); i++) {
+		struct tfh_seen_look k = tfh_looks_at(facts->looks, i);
+		if (!tfh_judged_at(accounts, k.t, &window) || !facts->thread[k.thread].drives ||
+		    tfh_cause_class(tfh_look_cause(facts, k.at, k.feeds)) != TFH_CLASS_INPUT_BOUND)
+			continue;
+		all += k.ns;
+		sampling += samples_items(facts, &k) ? k.ns : 0;
+	}
+	return all > 0 ? sampling / all : 0;
+}
+
 static double input_s(const struct tfh_result *r)
 {
 	return r->breakdown[TFH_PART_INPUT].s_per_step;
@@ -70,7 +100,8 @@ static double least(const struct tfh_accounts *accounts, const struct tfh_result
 {
 	double step = tfh_mean_step_s(r), used, allowed,
 	       handing = m->workers ? own_running(accounts) * input_s(r) : 0;
-	double rest = step - input_s(r) + (handing > 0 ? handing : 0);
+	double rest = step - input_s(r) +
+		      fmax(handing > 0 ? handing : 0, sampling(accounts) * input_s(r));
 
 	if (!processors(accounts, &used, &allowed))
 		return rest;

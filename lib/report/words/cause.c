@@ -49,6 +49,18 @@ static const char *stage_line(struct tfh_wording *w, const struct tfh_input_stag
 		tfh_phrase_calls(w, g->calls_per_step), g->prefix);
 }
 
+/* JAX's threads hold locks that a forked child never gets. */
+static bool forks_badly(const struct tfh_result *r)
+{
+	const struct tfh_process *p;
+	uint32_t n = r->run ? tfh_run_processes(r->run, &p) : 0;
+
+	for (uint32_t i = 0; r->process < n && i < p[r->process].n_software; i++)
+		if (!strcmp(p[r->process].software[i].name, "JAX"))
+			return true;
+	return false;
+}
+
 /* NULL: nothing is known beyond the cause. */
 static const char *workers_advice(struct tfh_wording *w)
 {
@@ -59,9 +71,10 @@ static const char *workers_advice(struct tfh_wording *w)
 	if (!m->from)
 		return tfh_phrase(
 			w,
-			"num_workers=%u (and persistent_workers=True if epochs are short): that "
+			"num_workers=%u%s (and persistent_workers=True if epochs are short): that "
 			"many processes keep up with the steps",
-			m->to);
+			m->to,
+			forks_badly(w->r) ? ", multiprocessing_context=\"spawn\" (JAX)" : "");
 	return tfh_phrase(w, "%u workers instead of %u: a step then takes %s to %s", m->to, m->from,
 			  tfh_phrase_time(w, m->low_s), tfh_phrase_time(w, m->high_s));
 }
