@@ -392,7 +392,9 @@ static void test_supply(void **state)
 		   {TFH_CLASS_COMPUTE_BOUND, 1.3,
 		    "feed steps 1.3 times as fast: a batch takes 20.5 ms"},
 		   {TFH_CLASS_COMPUTE_BOUND, 150, NULL},
-		   {TFH_CLASS_INPUT_BOUND, 1.1, "reads ahead would make steps 1.1 times as fast"}};
+		   {TFH_CLASS_INPUT_BOUND, 1.1, "reads ahead would make steps 1.1 times as fast"},
+		   /* the rest of a step takes four times as long as a batch */
+		   {TFH_CLASS_INPUT_BOUND, 5, "reads ahead would make steps 1.25 times as fast"}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {

@@ -146,12 +146,28 @@ static double mean_get(const struct tfh_accounts *accounts, const struct gets *g
 	return n ? ns / (double)n : NAN;
 }
 
-static void judge(const struct tfh_accounts *accounts, struct tfh_supply *s, const struct gets *g)
+/* The usual time from one batch to the request for the next. */
+static double usual_rest(const struct gets *g)
+{
+	double *rest = tfh_big_array(g->v.n, sizeof(*rest)), usual = NAN;
+
+	for (size_t i = 1; rest && i < g->v.n; tfh_big_pass(++i))
+		rest[i - 1] = (double)(g->v.v[i].t0 - g->v.v[i - 1].t1);
+	if (rest && g->v.n > 1)
+		usual = tfh_quantile(rest, g->v.n - 1, 0.5);
+	tfh_big_free(rest);
+	return usual;
+}
+
+static void judge(const struct tfh_accounts *accounts, struct tfh_supply *s, struct gets *g)
 {
 	size_t n = 0;
 
 	if (tfh_on_request(accounts)) {
-		s->period_s = mean_get(accounts, g) / 1e9;
+		double get = mean_get(accounts, g);
+		s->period_s = get / 1e9;
+		/* Steps are as uneven as batches, so their median is not what all of them need. */
+		g->usual = get + usual_rest(g);
 		s->basis = TFH_SUPPLY_ON_REQUEST;
 		return;
 	}

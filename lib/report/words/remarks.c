@@ -10,14 +10,19 @@ void tfh_note_supply(struct tfh_wording *w)
 {
 	const struct tfh_supply *s = &w->r->supply;
 	const char *why = "the pipeline only works while a batch is requested";
+	/* A step then takes as long as the longer of a batch and the rest, which take headroom batches together. */
+	double ahead = s->headroom / fmax(1, s->headroom - 1);
+	bool on_request =
+		w->r->steady.cls == TFH_CLASS_INPUT_BOUND && s->basis == TFH_SUPPLY_ON_REQUEST;
 
-	if (!(s->headroom > TFH_REPORT_HEADROOM) || s->headroom > TFH_REPORT_HEADROOM_FAR)
+	if (!((on_request ? ahead : s->headroom) > TFH_REPORT_HEADROOM) ||
+	    s->headroom > TFH_REPORT_HEADROOM_FAR)
 		return;
-	if (w->r->steady.cls == TFH_CLASS_INPUT_BOUND && s->basis == TFH_SUPPLY_ON_REQUEST) {
+	if (on_request) {
 		tfh_remark(w, tfh_phrase(w,
 					 "making a batch takes %s: one thread that reads ahead "
 					 "would make steps %.3g times as fast",
-					 tfh_phrase_time(w, s->period_s), s->headroom));
+					 tfh_phrase_time(w, s->period_s), ahead));
 		return;
 	}
 	if (s->basis == TFH_SUPPLY_WAITED)
