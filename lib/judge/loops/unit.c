@@ -66,27 +66,29 @@ static const struct tfh_node *inner_loop(const struct tfh_node *loop)
 	return inner;
 }
 
-/* Whether two events do the same, although one launches kernels and the other the graph that was made of them. */
-static bool same_kind(const struct tfh_node *a, const struct tfh_node *b)
+static bool launches(const struct tfh_node *v)
 {
-	bool launches = a->kind == TFH_LOOP_EVENT_BURST || a->kind == TFH_LOOP_EVENT_GRAPH;
-
-	return launches ? b->kind == TFH_LOOP_EVENT_BURST || b->kind == TFH_LOOP_EVENT_GRAPH
-			: a->kind == b->kind && a->what == b->what;
+	return v->kind == TFH_LOOP_EVENT_BURST || v->kind == TFH_LOOP_EVENT_GRAPH;
 }
 
-/* Whether the rest of an outer loop's body is another iteration of its inner loop, which launches other functions: a function was
- * made anew, and its first execution is not compiled yet. */
+/* Whether the rest of an outer loop's body is another iteration of its inner loop, where one launches kernels and the other
+ * the graph that was made of them: the function was made anew, and is not compiled at its first execution. Where both launch
+ * kernels they are different work, as the two models of a GAN. */
 static bool has_odd(const struct tfh_node *outer, const struct tfh_node *inner)
 {
 	uint32_t n = 0, at = (uint32_t)(inner - outer->body);
+	bool graph = false;
 
 	if (!is_fed(inner))
 		return false;
-	for (uint32_t i = 1; i < outer->n_body && n < inner->n_body; i++)
-		if (!same_kind(&outer->body[(at + i) % outer->n_body], &inner->body[n++]))
+	for (uint32_t i = 1; i < outer->n_body && n < inner->n_body; i++) {
+		const struct tfh_node *a = &outer->body[(at + i) % outer->n_body];
+		const struct tfh_node *b = &inner->body[n++];
+		graph |= a->kind != b->kind;
+		if (a->kind == b->kind ? a->what != b->what : !launches(a) || !launches(b))
 			return false;
-	return n == inner->n_body && outer->n_body == n + 1;
+	}
+	return graph && n == inner->n_body && outer->n_body == n + 1;
 }
 
 static void take_leaves(struct units *u, const struct tfh_node *node)
