@@ -26,7 +26,8 @@ BATCHES = {1: "seen", 2: "seen", 3: "seen", 4: "confirm", 5: "confirm", 6: "conf
 MENDED_ON = {"r_ac_accumulate", "r_fx_healthy", "r_jx_lengths", "r_li_metric", "r_li_validate", "r_nb_answers", "r_ox_eager", "r_pt_gan",
              "r_pt_sizes", "r_rl_agents", "e_pt_recv_in_call", "e_pt_taken_last", "e_tg_resident", "nb_bucket", "p_pt_small_files",
              "p_tg_rows", "pt_accumulate_log", "tf_py_map", "tg_crops", "w_jx_adam", "w_jx_callback", "w_jx_lengths",
-             "w_nb_four_streams", "w_pc_two_halves", "w_pt_carts", "w_pt_gan_pictures", "w_tg_jit_each_epoch", "x_pt_late_share"}
+             "w_nb_four_streams", "w_pc_two_halves", "w_pt_carts", "w_pt_gan_pictures", "w_tg_jit_each_epoch", "x_pt_late_share",
+             "x_pt_dense_embedding", "x_pt_two_phases", "x_pt_balanced", "x_jx_samples"}
 
 JOBS = {}
 MARKS = []
