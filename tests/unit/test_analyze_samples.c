@@ -70,33 +70,36 @@ static void test_remark(void **state)
 }
 
 /* Threads that wait 0.4 s of every second for processors are told of, in words and as a number; a
- * job that was alone has the number; one without samples has none. */
+ * job that was alone has the number; one without samples has none. Where they wait for each other, what stays of a step
+ * without its input has no bound; a job that uses one CPU waits for others, which it does in proportion to its work. */
 static void test_crowd(void **state)
 {
+	enum { ITSELF, OTHERS, ALONE, NO_SAMPLES, CASES };
+
 	(void)state;
-	for (int k = 0; k < 3; k++) {
+	for (int k = 0; k < CASES; k++) {
 		struct gen *g = job();
+		bool crowd = k == ITSELF || k == OTHERS;
 		for (int i = 0; i < SECONDS; i++)
 			sample[i] = (struct tfh_sample){.t = gen_ns(1000 * (i + 0.5)),
-							.cpu_s = 1,
+							.cpu_s = k == ITSELF ? 1.6 : 1,
 							.cpus = 2,
-							.run_delay_s = k == 0 ? 0.4 : 0.001};
-		g->feed.samples = k < 2 ? samples : NULL;
+							.run_delay_s = crowd ? 0.4 : 0.001};
+		g->feed.samples = k != NO_SAMPLES ? samples : NULL;
 		struct tfh_result *r = gen_judge(g);
-		assert_true(r->quality.crowded == (k == 0));
-		/* What stays of a step without its input is on the processor, too: it has no bound. */
+		assert_true(r->quality.crowded == crowd);
 		assert_true(r->n_whatif > 0);
-		assert_true(isnan(r->whatif[0].ceiling_speedup) == (k == 0));
-		assert_true((r->whatif[0].no_bound != NULL) == (k == 0));
+		assert_true(isnan(r->whatif[0].ceiling_speedup) == (k == ITSELF));
+		assert_true((r->whatif[0].no_bound != NULL) == (k == ITSELF));
 		assert_true(
 			(gen_remark(
 				 r,
 				 "threads together waited for a CPU for 400 ms of every second") !=
-			 NULL) == (k == 0));
-		if (k == 2)
+			 NULL) == crowd);
+		if (k == NO_SAMPLES)
 			assert_true(isnan(r->quality.run_delay_share));
 		else
-			assert_float_equal(r->quality.run_delay_share, k ? 0.001 : 0.4, 1e-6);
+			assert_float_equal(r->quality.run_delay_share, crowd ? 0.4 : 0.001, 1e-6);
 		tfh_result_free(r);
 	}
 }

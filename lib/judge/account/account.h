@@ -268,6 +268,8 @@ void tfh_smooth_classes(struct tfh_accounts *accounts);
 
 /* contention.c: tfh_processor_wait() from the first training step to the end of the last one. */
 double tfh_steps_wait(const struct tfh_accounts *accounts);
+/* CPUs that the process itself uses during the steps (NAN: not known), and CPUs it may use; false: no samples. */
+bool tfh_processors(const struct tfh_accounts *accounts, double *used, double *allowed);
 /* contention.c: what steps lost to CPU contention. 0 or -ENOMEM */
 int tfh_find_contention(struct tfh_accounts *accounts);
 /* The parts of step i without contention; returns their sum, seconds. */

@@ -8,6 +8,7 @@
  *    it, but does not count when the work is compared with other parts of a step.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "judge/account/account.h"
@@ -199,6 +200,25 @@ double tfh_steps_wait(const struct tfh_accounts *accounts)
 		t1 = w->t1 > t1 ? w->t1 : t1;
 	}
 	return tfh_processor_wait(accounts->facts, t0, t1);
+}
+
+bool tfh_processors(const struct tfh_accounts *accounts, double *used, double *allowed)
+{
+	const struct tfh_feed *f = accounts->facts->feed;
+	const struct tfh_sample *s = NULL;
+	uint32_t n = f->samples ? f->samples(f->arg, accounts->facts->process, &s) : 0;
+	const struct tfh_loops *l = accounts->loops;
+	double cpu_s = 0, wall_s = 0;
+
+	for (uint32_t i = 1; i < n && l->window.n; i++) {
+		if (s[i - 1].t < l->window.v[0].t0 || s[i].t > l->window.v[l->window.n - 1].t1)
+			continue;
+		cpu_s += s[i].cpu_s - s[i].flusher_s;
+		wall_s += (double)(s[i].t - s[i - 1].t) / 1e9;
+	}
+	*used = wall_s > 0 ? cpu_s / wall_s : NAN;
+	*allowed = n ? s[0].cpus : 0;
+	return *allowed > 0;
 }
 
 int tfh_find_contention(struct tfh_accounts *accounts)

@@ -264,6 +264,17 @@ static bool blocks(const struct tfh_accounts *accounts, enum tfh_cause cause)
 	return (double)accounts->cause_ns[cause] >= TFH_BLOCKING_SHARE * (double)accounts->train_ns;
 }
 
+/* Whether the job's own threads compete for CPUs. If it uses one CPU at most, it waits for other jobs, as much with less
+ * work as with more in proportion: intervals allow for that (late_share()). */
+static bool crowds_itself(const struct tfh_accounts *accounts)
+{
+	double used, allowed;
+
+	if (!accounts->facts->cpu_only || !(tfh_steps_wait(accounts) > TFH_CROWDED_SHARE))
+		return false;
+	return !tfh_processors(accounts, &used, &allowed) || !(used <= 1) || !(allowed > 1);
+}
+
 const char *tfh_no_bound(const struct tfh_accounts *accounts, enum tfh_remove what)
 {
 	enum tfh_part part = tfh_remove_part(what);
@@ -277,7 +288,7 @@ const char *tfh_no_bound(const struct tfh_accounts *accounts, enum tfh_remove wh
 		return "a function compiled once may run faster or slower, too";
 	if ((host || part == TFH_PART_INPUT) && blocks(accounts, TFH_CAUSE_HOST_GIL))
 		return "all threads run differently once Python's lock is free";
-	if (cpu_only && tfh_steps_wait(accounts) > TFH_CROWDED_SHARE)
+	if (crowds_itself(accounts))
 		return "the job's threads compete for CPUs: with less to do, the rest of the step gets faster, too";
 	return NULL;
 }

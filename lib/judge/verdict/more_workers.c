@@ -11,26 +11,6 @@
 
 #include "judge/verdict/line_tree.h"
 
-/* Processors that the process itself uses during the steps, and processors it may use; false: no samples. */
-static bool processors(const struct tfh_accounts *accounts, double *used, double *allowed)
-{
-	const struct tfh_feed *f = accounts->facts->feed;
-	const struct tfh_sample *s = NULL;
-	uint32_t n = f->samples ? f->samples(f->arg, accounts->facts->process, &s) : 0;
-	const struct tfh_loops *l = accounts->loops;
-	double cpu_s = 0, wall_s = 0;
-
-	for (uint32_t i = 1; i < n && l->window.n; i++) {
-		if (s[i - 1].t < l->window.v[0].t0 || s[i].t > l->window.v[l->window.n - 1].t1)
-			continue;
-		cpu_s += s[i].cpu_s - s[i].flusher_s;
-		wall_s += (double)(s[i].t - s[i - 1].t) / 1e9;
-	}
-	*used = wall_s > 0 ? cpu_s / wall_s : NAN;
-	*allowed = n ? s[0].cpus : 0;
-	return *allowed > 0;
-}
-
 /* Share of the loader's work on the training thread in which that thread ran; NAN: no samples. */
 static double own_running(const struct tfh_accounts *accounts)
 {
@@ -103,7 +83,7 @@ static double least(const struct tfh_accounts *accounts, const struct tfh_result
 	double rest = step - input_s(r) +
 		      fmax(handing > 0 ? handing : 0, sampling(accounts) * input_s(r));
 
-	if (!processors(accounts, &used, &allowed))
+	if (!tfh_processors(accounts, &used, &allowed))
 		return rest;
 	/* Without samples in the steps, assume that one thread runs the rest of a step. */
 	double own = isnan(used) ? rest : used * step;
