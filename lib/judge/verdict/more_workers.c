@@ -11,22 +11,10 @@
 
 #include "judge/verdict/line_tree.h"
 
-/* Share of the loader's work on the training thread in which that thread ran; NAN: no samples. */
-static double own_running(const struct tfh_accounts *accounts)
+static bool runs(const struct tfh_facts *facts, const struct tfh_seen_look *k)
 {
-	const struct tfh_facts *facts = accounts->facts;
-	double running = 0, all = 0;
-	size_t window = 0;
-
-	for (size_t i = 0; i < tfh_looks_count(facts->looks); i++) {
-		struct tfh_seen_look k = tfh_looks_at(facts->looks, i);
-		if (!tfh_judged_at(accounts, k.t, &window) ||
-		    tfh_cause_class(tfh_look_cause(facts, k.at, k.feeds)) != TFH_CLASS_INPUT_BOUND)
-			continue;
-		all += k.ns;
-		running += k.state == TFT_LOOK_RUNNING ? k.ns : 0;
-	}
-	return all > 0 ? running / all : NAN;
+	(void)facts;
+	return k->state == TFT_LOOK_RUNNING;
 }
 
 /* Whether PyTorch's sampler chooses the next items there: it runs in the training process, whatever num_workers is. */
@@ -41,22 +29,25 @@ static bool samples_items(const struct tfh_facts *facts, const struct tfh_seen_l
 	return false;
 }
 
-/* Share of the wait for batches in which the sampler chooses items; 0: no samples. */
-static double sampling(const struct tfh_accounts *accounts)
+/* Share of the wait for batches, by samples of all threads or of the driving ones, for which a condition holds; NAN: no
+ * samples. */
+static double share_of_wait(const struct tfh_accounts *accounts, bool driving,
+			    bool (*holds)(const struct tfh_facts *, const struct tfh_seen_look *))
 {
 	const struct tfh_facts *facts = accounts->facts;
-	double sampling = 0, all = 0;
+	double part = 0, all = 0;
 	size_t window = 0;
 
 	for (size_t i = 0; i < tfh_looks_count(facts->looks); i++) {
 		struct tfh_seen_look k = tfh_looks_at(facts->looks, i);
-		if (!tfh_judged_at(accounts, k.t, &window) || !facts->thread[k.thread].drives ||
+		if (!tfh_judged_at(accounts, k.t, &window) ||
+		    (driving && !facts->thread[k.thread].drives) ||
 		    tfh_cause_class(tfh_look_cause(facts, k.at, k.feeds)) != TFH_CLASS_INPUT_BOUND)
 			continue;
 		all += k.ns;
-		sampling += samples_items(facts, &k) ? k.ns : 0;
+		part += holds(facts, &k) ? k.ns : 0;
 	}
-	return all > 0 ? sampling / all : 0;
+	return all > 0 ? part / all : NAN;
 }
 
 static double input_s(const struct tfh_result *r)
@@ -78,10 +69,11 @@ double tfh_mean_step_s(const struct tfh_result *r)
 static double least(const struct tfh_accounts *accounts, const struct tfh_result *r,
 		    const struct tfh_making *m)
 {
-	double step = tfh_mean_step_s(r), used, allowed,
-	       handing = m->workers ? own_running(accounts) * input_s(r) : 0;
-	double rest = step - input_s(r) +
-		      fmax(handing > 0 ? handing : 0, sampling(accounts) * input_s(r));
+	double step = tfh_mean_step_s(r), input = input_s(r), used, allowed;
+	double handing = m->workers ? share_of_wait(accounts, false, runs) * input : 0;
+	/* fmax() ignores what is not known. */
+	double stays = fmax(fmax(handing, share_of_wait(accounts, true, samples_items) * input), 0);
+	double rest = step - input + stays;
 
 	if (!tfh_processors(accounts, &used, &allowed))
 		return rest;
@@ -122,7 +114,7 @@ void tfh_more_workers(const struct tfh_accounts *accounts, const struct tfh_maki
 		return;
 	if (!m.workers && loader && strstr(loader, "SingleProcess")) {
 		m.work_s = input_s(r);
-		m.running = own_running(accounts);
+		m.running = share_of_wait(accounts, false, runs);
 	}
 	if (m.work_s > 0 && m.running >= 0)
 		predict(accounts, &m, r);
