@@ -1,0 +1,109 @@
+/* The notes below a verdict: what an input pipeline could deliver, page faults and changes that come first, and what a busy
+ * machine means for the remedy. */
+#include "report_job.h"
+
+/* What an input pipeline could deliver is told where it is the next limit; where it is the limit, what reading ahead gains. */
+static void test_supply(void **state)
+{
+	static const struct {
+		enum tfh_class cls;
+		double headroom;
+		const char *says;
+	} row[] = {{TFH_CLASS_COMPUTE_BOUND, 1.04, NULL},
+		   {TFH_CLASS_COMPUTE_BOUND, 1.3,
+		    "feed steps 1.3 times as fast: a batch takes 20.5 ms"},
+		   {TFH_CLASS_COMPUTE_BOUND, 150, NULL},
+		   {TFH_CLASS_INPUT_BOUND, 1.1, "reads ahead would make steps 1.1 times as fast"},
+		   /* the rest of a step takes four times as long as a batch */
+		   {TFH_CLASS_INPUT_BOUND, 5, "reads ahead would make steps 1.25 times as fast"}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+		struct words w;
+		begin(&w, row[i].cls, TFH_CAUSE_NONE);
+		w.r.supply = (struct tfh_supply){.basis = TFH_SUPPLY_ON_REQUEST,
+						 .period_s = 0.02046,
+						 .headroom = row[i].headroom};
+		tfh_note_supply(&w.said);
+		assert_int_equal(w.said.n_remark, row[i].says != NULL);
+		if (row[i].says && !strstr(w.said.remark[0], row[i].says))
+			fail_msg("%s", w.said.remark[0]);
+		tfh_wording_free(&w.said);
+	}
+}
+
+/* Page faults that are much of a step, and a change that makes the mean step one that never happened, are notes for any
+ * first screen, before the others; a small share or a small change is not. */
+static void test_first_notes(void **state)
+{
+	(void)state;
+	struct words w;
+
+	for (int much = 0; much < 2; much++) {
+		begin(&w, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU);
+		w.r.found.machine.busy = w.r.found.machine.processors = 2;
+		tfh_note_machine(&w.said);
+		w.r.found.fault.pages = 1000;
+		w.r.found.fault.cost_s = much ? 4e-3 : 1e-3; /* of 10 ms */
+		tfh_note_faults(&w.said);
+		assert_int_equal(w.said.n_remark, 2);
+		assert_int_equal(w.said.n_first, much);
+		assert_non_null(strstr(w.said.remark[!much], "1000 pages of memory"));
+		tfh_wording_free(&w.said);
+
+		begin(&w, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU);
+		tfh_note_machine(&w.said);
+		w.r.n_change = 1;
+		w.r.change[0] = (struct tfh_change){
+			.step = 122, .at_s = 2, .from_s = 2e-3, .to_s = much ? 14e-3 : 2.6e-3};
+		w.said.text = "";
+		tfh_explain_lead(&w.said);
+		assert_int_equal(w.said.n_first, much);
+		assert_non_null(strstr(w.said.remark[0], "from step 122 on, 2.00 s into the run"));
+		tfh_wording_free(&w.said);
+	}
+}
+
+/* Busy CPUs speak against more threads or workers only where those would be a remedy, and never beside advice to use more. */
+static void test_busy_machine(void **state)
+{
+	(void)state;
+	static const struct {
+		enum tfh_class cls;
+		enum tfh_cause cause;
+		uint32_t workers;
+		const char *end;
+	} row[] = {
+		{TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_MAP, 0,
+		 "average: more threads or loader workers will not help"},
+		{TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_MAP, 2, "average"},
+		{TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_CODE, 0,
+		 "average: more threads will not help"},
+		{TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU, 0,
+		 "average: more threads will not help"},
+		{TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_DENSE, 0, "average"},
+		{TFH_CLASS_TRANSFER_BOUND, TFH_CAUSE_TRANSFER_D2H, 0, "average"},
+	};
+	struct words w;
+
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		begin(&w, row[i].cls, row[i].cause);
+		w.r.found.machine.busy = w.r.found.machine.processors = 2;
+		w.r.found.workers.more.to = row[i].workers;
+		tfh_note_machine(&w.said);
+		assert_int_equal(w.said.n_remark, 1);
+		const char *end = strstr(w.said.remark[0], "average");
+		assert_string_equal(end, row[i].end);
+		tfh_wording_free(&w.said);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_supply),
+		cmocka_unit_test(test_first_notes),
+		cmocka_unit_test(test_busy_machine),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
