@@ -14,8 +14,8 @@
 #include "judge/feed.h"
 #include "model/vec.h"
 
-/* What is known of a pause without device times: it is none; nothing; that the program's code ran; that the thread waited
- * for no other. */
+/* What is known of a pause without device times. NONE: it is not a pause; ANY: nothing is known; CODE: the program's code
+ * ran; OWN: the thread waited for no other thread. */
 enum tfh_gap_kind { TFH_GAP_NONE, TFH_GAP_ANY, TFH_GAP_CODE, TFH_GAP_OWN };
 
 struct tfh_link {

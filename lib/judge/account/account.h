@@ -116,8 +116,9 @@ struct tfh_accounts {
 							 * the last entry */
 	struct tfh_site_use wait_site[TFH_ACCOUNT_SITES], alloc_site[TFH_ACCOUNT_SITES],
 		load_site[TFH_ACCOUNT_SITES], pause_site[TFH_ACCOUNT_SITES],
-		executed_site[TFH_ACCOUNT_SITES], /* executed calls, by what they compute */
-		exchange_site[TFH_ACCOUNT_SITES]; /* and by what they wait for exchanges */
+		executed_site
+			[TFH_ACCOUNT_SITES], /* executed calls, by the time that they compute */
+		exchange_site[TFH_ACCOUNT_SITES]; /* and by the time that they wait for exchanges */
 	uint64_t graph_launches;
 	size_t counted;	       /* window of the last counted event */
 	uint64_t train_steps;  /* in windows of segment TRAIN */

@@ -79,8 +79,8 @@ void tfh_forget_gains(const struct tfh_accounts *accounts, struct tfh_result *r)
  * interval and, if that is narrow, a point. `off_s`: the uncertainty of the removed time. Otherwise sets nothing. */
 void tfh_serial_gain(const struct tfh_accounts *accounts, enum tfh_remove what, double step,
 		     double left, double off_s, struct tfh_whatif *w);
-/* An interval without a point also covers what a fix may leave: what blocks less than TFH_BLOCKING_SHARE of a step is no
- * verdict any more. */
+/* Extends an interval without a point by what a fix may leave: up to TFH_BLOCKING_SHARE of a step, below which nothing is
+ * a verdict. */
 void tfh_may_leave(struct tfh_whatif *w, double step);
 /* The rest of a step in the run's fastest block, as a share of its mean. At most 1. */
 double tfh_fastest(const struct tfh_accounts *accounts, enum tfh_remove what);

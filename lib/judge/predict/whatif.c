@@ -264,8 +264,8 @@ static bool blocks(const struct tfh_accounts *accounts, enum tfh_cause cause)
 	return (double)accounts->cause_ns[cause] >= TFH_BLOCKING_SHARE * (double)accounts->train_ns;
 }
 
-/* Whether the job's own threads compete for CPUs. If it uses one CPU at most, it waits for other jobs, as much with less
- * work as with more in proportion: intervals allow for that (late_share()). */
+/* Whether the job's own threads compete for CPUs. A job that uses at most one CPU waits only for other jobs. That wait
+ * shrinks in proportion to its work, which intervals allow for (late_share()). */
 static bool crowds_itself(const struct tfh_accounts *accounts)
 {
 	double used, allowed;

@@ -1,7 +1,7 @@
 /*
  * The line of the program that makes the calls a verdict is about: copies, waits, allocations, module loads, backward
- * passes that wait for other ranks, and the launches that pauses precede. Samples are taken between calls; where the time is spent in calls, the stacks of the
- * calls give the line.
+ * passes, and the launches that pauses precede. Samples are taken between calls; where the time is spent in calls, the
+ * stacks of the calls give the line.
  */
 #include <errno.h>
 #include <math.h>
