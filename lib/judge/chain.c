@@ -73,10 +73,8 @@ static void settle(struct tfh_chain *c, bool busy, enum tfh_cause device)
 {
 	for (; c->settled < c->link.n; c->settled++) {
 		struct tfh_link *l = &c->link.v[c->settled];
-		if (l->tentative && busy) {
+		if (l->tentative && busy)
 			l->cause = device;
-			l->pause = TFH_GAP_NONE;
-		}
 		l->tentative = false;
 	}
 }

@@ -14,16 +14,10 @@
 #include "judge/feed.h"
 #include "model/vec.h"
 
-/* What is known of a pause without device times. NONE: it is not a pause; ANY: nothing is known; CODE: the program's code
- * ran; OWN: the thread waited for no other thread. */
-enum tfh_gap_kind { TFH_GAP_NONE, TFH_GAP_ANY, TFH_GAP_CODE, TFH_GAP_OWN };
-
 struct tfh_link {
 	int64_t t0, t1;
 	enum tfh_cause cause; /* TFH_CAUSE_NONE: computing */
 	bool tentative; /* in an open step without device times: the device may have hidden it */
-	enum tfh_gap_kind
-		pause; /* likewise: a pause, whose cause is known at the end of the step */
 	const char *what, *where; /* the call or kernel, and the place of the call; "" not known */
 };
 

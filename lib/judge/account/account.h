@@ -1,7 +1,7 @@
 /*
  * The third phase: where the time of each window went. A window has one account, charged from the
  * device line where there are device times (device.c and the files it names), otherwise from the
- * host line (host_line.c over sweep.c, with the accounts in ledger.c).
+ * host line (host_line.c, from calls that flatten.c merged, through open_accounts.c). Only charge.c changes an account.
  */
 #ifndef TFH_JUDGE_ACCOUNT_H
 #define TFH_JUDGE_ACCOUNT_H
@@ -18,13 +18,24 @@ struct tfh_account {
 	int64_t compute, direct;
 };
 
-/* Charges ns to a cause; TFH_CAUSE_NONE: to compute. Every charge goes through this function. */
-static inline void tfh_account_add(struct tfh_account *a, int64_t ns, enum tfh_cause cause,
-				   bool direct)
-{
-	*(cause == TFH_CAUSE_NONE ? &a->compute : &a->cause[cause]) += ns;
-	a->direct += direct ? ns : 0;
-}
+/* charge.c: the only writer of accounts (scripts/check-deps). TFH_CAUSE_NONE: compute. `direct`: see struct tfh_account. */
+/* Adds time whose place in the window is not known. */
+void tfh_account_add(struct tfh_account *a, int64_t ns, enum tfh_cause cause, bool direct);
+/* Charges [t0, t1); nothing if it is empty. `chain`: the chain of the window, or NULL. */
+void tfh_account_charge(struct tfh_account *a, struct tfh_chain *chain, int64_t t0, int64_t t1,
+			enum tfh_cause cause, bool direct);
+/* Adds an account to a sum of accounts. */
+void tfh_account_sum(struct tfh_account *sum, const struct tfh_account *a);
+
+/* Part of a pause that is charged to one cause. It begins where the previous part ends. */
+struct tfh_share_end {
+	int64_t t1;
+	enum tfh_cause cause;
+};
+/* Divides a pause by shares that add up to 1 (tfh_pause_causes()); returns the number of parts. Shares are reliable for
+ * many pauses together; the order of the parts within one pause means nothing. */
+uint32_t tfh_divide(int64_t t0, int64_t t1, const double share[TFH_CAUSE_COUNT],
+		    struct tfh_share_end part[TFH_CAUSE_COUNT]);
 
 /* Time of a tf.data stage in training steps, by its index in tfh_facts.stage. */
 struct tfh_stage_account {
@@ -195,49 +206,53 @@ static inline bool tfh_may_exchange(enum tfh_cause cause)
 bool tfh_pause_causes(const struct tfh_accounts *accounts, uint32_t thread, int64_t t0, int64_t t1,
 		      bool handed, enum tfh_cause usual, double share[TFH_CAUSE_COUNT]);
 
-/* sweep.c: merges calls of several threads into one line of segments, which are passed to fn. */
+/* flatten.c: merges calls of several threads into one line of segments, which are passed to fn. */
 typedef void (*tfh_seg_fn)(void *arg, int64_t t0, int64_t t1, const struct tfh_piece *p);
-struct tfh_sweep;
-struct tfh_sweep *tfh_sweep_new(struct tfh_accounts *accounts, tfh_seg_fn fn, void *arg);
-int tfh_sweep_add(struct tfh_sweep *s, const struct tfh_piece *p);
+struct tfh_flat;
+struct tfh_flat *tfh_flat_new(struct tfh_accounts *accounts, tfh_seg_fn fn, void *arg);
+int tfh_flat_add(struct tfh_flat *s, const struct tfh_piece *p);
 /* The same for a piece when no later piece begins before its end; usually its segment is passed on
  * at once. */
-int tfh_sweep_next(struct tfh_sweep *s, const struct tfh_piece *p);
-/* Whether consecutive calls may bypass the sweep, with the caller charging them. Returns the time
+int tfh_flat_next(struct tfh_flat *s, const struct tfh_piece *p);
+/* Whether consecutive calls may bypass this, with the caller charging them. Returns the time
  * at or before which they must end, and *at: the end of the last segment passed on. INT64_MIN: not
  * now, because a call is open or queued. */
-int64_t tfh_sweep_passable(const struct tfh_sweep *s, int64_t *at);
+int64_t tfh_flat_passable(const struct tfh_flat *s, int64_t *at);
 /* The caller has charged such calls up to `to`. */
-void tfh_sweep_pass(struct tfh_sweep *s, int64_t to);
+void tfh_flat_pass(struct tfh_flat *s, int64_t to);
 /* All pieces that begin before t have been added. */
-void tfh_sweep_until(struct tfh_sweep *s, int64_t t);
-void tfh_sweep_free(struct tfh_sweep *s);
+void tfh_flat_until(struct tfh_flat *s, int64_t t);
+void tfh_flat_free(struct tfh_flat *s);
 
-/* ledger.c: accounts of tier C windows that are not closed yet */
-struct tfh_ledger;
-struct tfh_ledger *tfh_ledger_new(struct tfh_accounts *accounts);
-void tfh_ledger_free(struct tfh_ledger *l);
+/* What is known of a pause without device times. ANY: nothing; CODE: the program's code ran; OWN: the thread waited for
+ * no other thread. */
+enum tfh_gap_kind { TFH_GAP_ANY, TFH_GAP_CODE, TFH_GAP_OWN };
+
+/* open_accounts.c: accounts of tier C windows that are not closed yet. Time that is charged as `tentative` may have been
+ * hidden by work of the device, which the next wait shows. */
+struct tfh_open_accounts;
+struct tfh_open_accounts *tfh_open_accounts_new(struct tfh_accounts *accounts);
+void tfh_open_accounts_free(struct tfh_open_accounts *l);
 /* Charges [t0, t1) to a cause (TFH_CAUSE_NONE: compute), window by window. */
-void tfh_charge(struct tfh_ledger *l, int64_t t0, int64_t t1, enum tfh_cause cause, bool tentative,
-		bool direct);
-/* Charges a pause of the driving thread. Its cause is decided when its window ends. `tentative`: it
- * may have been hidden by device work. */
-void tfh_charge_gap(struct tfh_ledger *l, int64_t t0, int64_t t1, bool tentative,
+void tfh_charge(struct tfh_open_accounts *l, int64_t t0, int64_t t1, enum tfh_cause cause,
+		bool tentative, bool direct);
+/* Charges a pause of the driving thread. Its cause is decided when its window ends. */
+void tfh_charge_gap(struct tfh_open_accounts *l, int64_t t0, int64_t t1, bool tentative,
 		    enum tfh_gap_kind kind);
 /* Notes work of the step's main thread: it ended at t1 and took ns. */
-void tfh_note_work(struct tfh_ledger *l, int64_t t1, int64_t ns);
+void tfh_note_work(struct tfh_open_accounts *l, int64_t t1, int64_t ns);
 /* tfh_note_work() in two parts, for work inside the current window: a counter to which the caller
  * adds all work, and a function for work that is at least a tenth of all (TFH_ACCOUNT_MAIN_PART),
  * which may be main work. */
-int64_t *tfh_ledger_work(struct tfh_ledger *l);
-void tfh_note_large(struct tfh_ledger *l, int64_t t1, int64_t ns);
+int64_t *tfh_open_accounts_work(struct tfh_open_accounts *l);
+void tfh_note_large(struct tfh_open_accounts *l, int64_t t1, int64_t ns);
 /* Resolves all tentative charges: if the device was busy they become compute (or the transfer in
  * `device`), otherwise they remain what the host did. */
-void tfh_settle(struct tfh_ledger *l, bool busy, enum tfh_cause device);
+void tfh_settle(struct tfh_open_accounts *l, bool busy, enum tfh_cause device);
 /* Until when all that begins at or after t belongs to the same window (*open) or to none (!*open).
  * INT64_MIN: the window at t is not the current one yet. */
-int64_t tfh_ledger_until(const struct tfh_ledger *l, int64_t t, bool *open);
-int tfh_ledger_end(struct tfh_ledger *l);
+int64_t tfh_open_accounts_until(const struct tfh_open_accounts *l, int64_t t, bool *open);
+int tfh_open_accounts_end(struct tfh_open_accounts *l);
 
 /* close.c: closes the account of window i, judged over [from, to): fills its step, marks it if it is a
  * stall, and adds it to the sums if it counts. */

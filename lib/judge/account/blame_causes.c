@@ -10,12 +10,9 @@
 void tfh_blame_cause(struct tfh_blame *b, int64_t t0, int64_t t1, enum tfh_cause cause, bool direct)
 {
 	const struct tfh_facts *facts = b->sl->accounts->facts;
-	struct tfh_chain *chain = tfh_chain_of(facts->feed, facts->process, b->window);
 
-	if (t1 > t0)
-		tfh_account_add(b->a, t1 - t0, cause, direct);
-	if (chain)
-		tfh_chain_add(chain, &(struct tfh_link){.t0 = t0, .t1 = t1, .cause = cause});
+	tfh_account_charge(b->a, tfh_chain_of(facts->feed, facts->process, b->window), t0, t1,
+			   cause, direct);
 }
 
 enum tfh_cause tfh_cause_of_work(const struct tfh_dop *o)
@@ -71,20 +68,15 @@ static bool after_work(const struct tfh_slice *sl, int64_t t, size_t hint)
 	return w != SIZE_MAX && w >= first && w < sl->w1 && t >= sl->issued.v[w - first];
 }
 
-/* Charges a pause by samples of the thread. These are reliable for many pauses together only. */
+/* Charges a pause by samples of the thread. */
 static void charge_seen(struct tfh_blame *b, int64_t t0, int64_t t1,
 			const double share[TFH_CAUSE_COUNT])
 {
-	double part = 0;
-	int64_t at = t0;
+	struct tfh_share_end part[TFH_CAUSE_COUNT];
+	uint32_t n = tfh_divide(t0, t1, share, part);
 
-	for (int c = 0; c < TFH_CAUSE_COUNT; c++) {
-		part += share[c];
-		int64_t until = t0 + (int64_t)(part * (double)(t1 - t0));
-		tfh_blame_cause(b, at, until < t1 ? until : t1, c, true);
-		at = until > at ? until : at;
-	}
-	tfh_blame_cause(b, at, t1, TFH_CAUSE_HOST_UNKNOWN, true); /* a rounding error */
+	for (uint32_t i = 0; i < n; t0 = part[i++].t1)
+		tfh_blame_cause(b, t0, part[i].t1, part[i].cause, true);
 }
 
 /* Charges [t0, t1) of a thread's pause that began at `from`: the program's own code between calls.

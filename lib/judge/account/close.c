@@ -37,9 +37,7 @@ static void count_other(struct tfh_accounts *accounts, size_t i, const struct tf
 {
 	struct tfh_others *o = &accounts->other[accounts->use[i].segment];
 
-	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
-		o->sum.cause[c] += a->cause[c];
-	o->sum.compute += a->compute;
+	tfh_account_sum(&o->sum, a);
 	o->ns += ns;
 	o->longest = ns > o->longest ? ns : o->longest;
 	o->n++;

@@ -20,9 +20,9 @@
 
 struct tfh_host_line {
 	struct tfh_accounts *accounts;
-	struct tfh_ledger *ledger;
-	struct tfh_sweep *sweep;
-	int64_t swept;	   /* charged up to here */
+	struct tfh_open_accounts *open;
+	struct tfh_flat *flat;
+	int64_t flattened; /* charged up to here */
 	int64_t *last_end; /* by thread: end of its last call */
 	/* A row of consecutive short launches in one window, charged at once: all of [from, to) is
 	 * launching. The next launch belongs to it if it ends at or before `until`. */
@@ -42,14 +42,14 @@ static void waited(struct tfh_host_line *a, int64_t t0, int64_t t1, uint64_t upt
 	struct tfh_waited w = tfh_inferred_wait(d, t0, t1, upto);
 
 	if (!w.kernels && !w.copies) {
-		tfh_charge(a->ledger, t0, t1, TFH_CAUSE_HOST_SYNC, false, true);
+		tfh_charge(a->open, t0, t1, TFH_CAUSE_HOST_SYNC, false, true);
 	} else if (!w.kernels) {
-		tfh_charge(a->ledger, t0, t1, d->copied, false, true);
-		tfh_settle(a->ledger, w.busy, d->copied);
+		tfh_charge(a->open, t0, t1, d->copied, false, true);
+		tfh_settle(a->open, w.busy, d->copied);
 	} else {
-		tfh_settle(a->ledger, w.busy, TFH_CAUSE_NONE);
-		tfh_charge(a->ledger, t0, t0 + w.copy_ns, d->copied, false, false);
-		tfh_charge(a->ledger, t0 + w.copy_ns, t1, TFH_CAUSE_NONE, false, w.direct);
+		tfh_settle(a->open, w.busy, TFH_CAUSE_NONE);
+		tfh_charge(a->open, t0, t0 + w.copy_ns, d->copied, false, false);
+		tfh_charge(a->open, t0 + w.copy_ns, t1, TFH_CAUSE_NONE, false, w.direct);
 		a->accounts->mixed_bytes += d->copy_bytes;
 	}
 	tfh_inferred_complete(d, upto);
@@ -64,7 +64,7 @@ static void seg_copy(struct tfh_host_line *a, int64_t t0, int64_t t1, const stru
 		from = t1 - take;
 	if (from > t0 || tfh_inferred_outstanding(d))
 		waited(a, t0, from, d->launches);
-	tfh_charge(a->ledger, from, t1, tfh_copy_cause(p->dir, p->pageable), false, true);
+	tfh_charge(a->open, from, t1, tfh_copy_cause(p->dir, p->pageable), false, true);
 	tfh_inferred_complete(d, d->launches);
 }
 
@@ -77,11 +77,11 @@ static void seg_launch(struct tfh_host_line *a, int64_t t0, int64_t t1, const st
 	if (launch)
 		d->slow_launches = d->slow_launches << 1 | slow;
 	if (launch && slow && tfh_inferred_queue_full(d)) {
-		tfh_settle(a->ledger, true, TFH_CAUSE_NONE);
-		tfh_charge(a->ledger, t0, t1, TFH_CAUSE_NONE, false, false);
+		tfh_settle(a->open, true, TFH_CAUSE_NONE);
+		tfh_charge(a->open, t0, t1, TFH_CAUSE_NONE, false, false);
 		d->since = t1;
 	} else {
-		tfh_charge(a->ledger, t0, t1, TFH_CAUSE_HOST_LAUNCH, d->since != 0, true);
+		tfh_charge(a->open, t0, t1, TFH_CAUSE_HOST_LAUNCH, d->since != 0, true);
 	}
 	if (!d->since)
 		d->since = t1;
@@ -101,13 +101,13 @@ static void seg_sync(struct tfh_host_line *a, int64_t t0, int64_t t1, const stru
 	} else if (p->failed && tfh_inferred_outstanding(d)) {
 		/* A poll that returns "not ready" shows that the device is busy, and has been since
 		 * it got work. */
-		tfh_settle(a->ledger, true, TFH_CAUSE_NONE);
-		tfh_charge(a->ledger, t0, t1, TFH_CAUSE_NONE, false, true);
+		tfh_settle(a->open, true, TFH_CAUSE_NONE);
+		tfh_charge(a->open, t0, t1, TFH_CAUSE_NONE, false, true);
 	} else {
-		tfh_charge(a->ledger, t0, t1, TFH_CAUSE_HOST_SYNC, d->since != 0, true);
+		tfh_charge(a->open, t0, t1, TFH_CAUSE_HOST_SYNC, d->since != 0, true);
 		if (p->failed || upto < d->launches)
 			return;
-		tfh_settle(a->ledger, false, TFH_CAUSE_NONE);
+		tfh_settle(a->open, false, TFH_CAUSE_NONE);
 		tfh_inferred_complete(d, upto);
 	}
 }
@@ -131,11 +131,11 @@ static void charge_pause(struct tfh_host_line *a, int64_t t0, int64_t t1, bool h
 		if (accounts->facts->thread[i].drives)
 			by = tfh_covered_by(accounts->cover, thread = i, t0, t1);
 	if (by == TFH_COVERED_LAUNCH) {
-		tfh_charge(a->ledger, t0, t1, TFH_CAUSE_HOST_LAUNCH, hidden, true);
+		tfh_charge(a->open, t0, t1, TFH_CAUSE_HOST_LAUNCH, hidden, true);
 	} else if (by == TFH_COVERED_EXCHANGE) {
-		tfh_charge(a->ledger, t0, t1, TFH_CAUSE_COMMUNICATION_TRANSFER, false, true);
+		tfh_charge(a->open, t0, t1, TFH_CAUSE_COMMUNICATION_TRANSFER, false, true);
 	} else {
-		tfh_charge_gap(a->ledger, t0, t1, hidden,
+		tfh_charge_gap(a->open, t0, t1, hidden,
 			       by == TFH_COVERED_CODE ? TFH_GAP_CODE : TFH_GAP_ANY);
 		if (!accounts->timed)
 			tfh_pauses_count(accounts->pauses, thread, t0, t1,
@@ -167,8 +167,8 @@ static void seg_exchanges(struct tfh_host_line *a, int64_t t0, int64_t t1, int64
 	for (; t0 < t1; t0 = until) {
 		enum tfh_cause cause = tfh_exposed_at(a->accounts->exposed, t0, t1, &until);
 		own = cause == TFH_CAUSE_NONE ? t0 : t0 + (int64_t)(part * (double)(until - t0));
-		tfh_charge(a->ledger, t0, own, cause, false, true);
-		tfh_charge_gap(a->ledger, own, until, false, TFH_GAP_OWN);
+		tfh_charge(a->open, t0, own, cause, false, true);
+		tfh_charge_gap(a->open, own, until, false, TFH_GAP_OWN);
 	}
 }
 
@@ -179,7 +179,7 @@ static void seg_exec(struct tfh_host_line *a, int64_t t0, int64_t t1)
 
 	for (; t0 < t1; t0 = until) {
 		enum tfh_cause cause = tfh_exposed_at(a->accounts->exposed, t0, t1, &until);
-		tfh_charge(a->ledger, t0, until, cause, false, true);
+		tfh_charge(a->open, t0, until, cause, false, true);
 	}
 }
 
@@ -198,7 +198,7 @@ static void seg_pause(struct tfh_host_line *a, int64_t t0, int64_t t1, bool hidd
 		if (by == TFH_COVERED_NOT)
 			charge_pause(a, t0, until, hidden);
 		else
-			tfh_charge(a->ledger, t0, until,
+			tfh_charge(a->open, t0, until,
 				   by == TFH_COVERED_EXCHANGE ? TFH_CAUSE_COMMUNICATION_TRANSFER
 							      : TFH_CAUSE_NONE,
 				   false, true);
@@ -209,7 +209,7 @@ static void seg_pause(struct tfh_host_line *a, int64_t t0, int64_t t1, bool hidd
 static void segment(void *arg, int64_t t0, int64_t t1, const struct tfh_piece *p)
 {
 	struct tfh_host_line *a = arg;
-	struct tfh_ledger *l = a->ledger;
+	struct tfh_open_accounts *l = a->open;
 	bool hidden = a->device.since != 0;
 
 	switch (p ? p->label : TFH_L_GAP) {
@@ -280,7 +280,7 @@ static inline void add_work(struct tfh_host_line *a, int64_t *work, int64_t t1, 
 	if (__builtin_expect(ns * TFH_ACCOUNT_MAIN_PART < *work, 1))
 		return;
 	*a->row.work = *work;
-	tfh_note_large(a->ledger, t1, ns);
+	tfh_note_large(a->open, t1, ns);
 }
 
 /* Counts n launches of the row that differ only in their times. */
@@ -298,15 +298,15 @@ static int count_in_row(struct tfh_host_line *a, const struct tfh_event *ev, uin
  * while the device is idle, because the first launch then has no device work that could hide it. */
 static void begin_row(struct tfh_host_line *a, uint32_t thread)
 {
-	int64_t at, until = tfh_sweep_passable(a->sweep, &at), upto;
+	int64_t at, until = tfh_flat_passable(a->flat, &at), upto;
 	bool charged;
 
 	if (until == INT64_MIN || !a->device.since)
 		return;
 	a->row.thread = thread;
 	a->row.from = a->row.to = at;
-	a->row.until = tfh_ledger_until(a->ledger, at, &charged);
-	a->row.work = charged ? tfh_ledger_work(a->ledger) : NULL;
+	a->row.until = tfh_open_accounts_until(a->open, at, &charged);
+	a->row.work = charged ? tfh_open_accounts_work(a->open) : NULL;
 	a->row.use = tfh_count_window(a->accounts, at, &upto);
 	upto = upto < until ? upto : until;
 	a->row.until = upto < a->row.until ? upto : a->row.until;
@@ -315,8 +315,8 @@ static void begin_row(struct tfh_host_line *a, uint32_t thread)
 static inline void end_row(struct tfh_host_line *a)
 {
 	if (a->row.to > a->row.from) {
-		tfh_charge(a->ledger, a->row.from, a->row.to, TFH_CAUSE_HOST_LAUNCH, true, true);
-		tfh_sweep_pass(a->sweep, a->row.to);
+		tfh_charge(a->open, a->row.from, a->row.to, TFH_CAUSE_HOST_LAUNCH, true, true);
+		tfh_flat_pass(a->flat, a->row.to);
 		a->last_end[a->row.thread] = a->row.to;
 	}
 	a->row.from = a->row.to;
@@ -334,8 +334,8 @@ static int add_launch(struct tfh_host_line *a, const struct tfh_event *ev)
 		return rc;
 	tfh_event_label(ev, &p);
 	if (!accounts->facts->one_line)
-		return tfh_sweep_add(a->sweep, &p);
-	rc = tfh_sweep_next(a->sweep, &p);
+		return tfh_flat_add(a->flat, &p);
+	rc = tfh_flat_next(a->flat, &p);
 	begin_row(a, ev->thread);
 	return rc;
 }
@@ -353,8 +353,8 @@ static int add_event(struct tfh_host_line *a, const struct tfh_event *ev)
 		return 0; /* known from the first pass */
 	if (!tfh_exec_piece(accounts->facts, ev, &p) || !tfh_line_piece(accounts->facts, &p))
 		return 0;
-	return accounts->facts->one_line && !ev->depth ? tfh_sweep_next(a->sweep, &p)
-						       : tfh_sweep_add(a->sweep, &p);
+	return accounts->facts->one_line && !ev->depth ? tfh_flat_next(a->flat, &p)
+						       : tfh_flat_add(a->flat, &p);
 }
 
 struct tfh_host_line *tfh_host_line_new(struct tfh_accounts *accounts)
@@ -365,11 +365,11 @@ struct tfh_host_line *tfh_host_line_new(struct tfh_accounts *accounts)
 		return NULL;
 	a->accounts = accounts;
 	tfh_inferred_init(&a->device, accounts->facts);
-	a->swept = a->row.until = INT64_MIN;
-	a->ledger = tfh_ledger_new(accounts);
-	a->sweep = tfh_sweep_new(accounts, segment, a);
+	a->flattened = a->row.until = INT64_MIN;
+	a->open = tfh_open_accounts_new(accounts);
+	a->flat = tfh_flat_new(accounts, segment, a);
 	a->last_end = calloc(accounts->facts->feed->n_threads + 1, sizeof(*a->last_end));
-	if (a->ledger && a->sweep && a->last_end)
+	if (a->open && a->flat && a->last_end)
 		return a;
 	tfh_host_line_free(a);
 	return NULL;
@@ -398,9 +398,9 @@ static __attribute__((noinline)) int take_any(struct tfh_host_line *a, const str
 	else
 		a->last_end[ev->thread] = ev->t1;
 
-	if (known > a->swept + TFH_ACCOUNT_SWEEP_NS) {
-		a->swept = known;
-		tfh_sweep_until(a->sweep, known);
+	if (known > a->flattened + TFH_ACCOUNT_FLAT_NS) {
+		a->flattened = known;
+		tfh_flat_until(a->flat, known);
 	}
 	return rc;
 }
@@ -491,18 +491,18 @@ int tfh_host_line_read(struct tfh_host_line *a)
 int tfh_host_line_end(struct tfh_host_line *a)
 {
 	end_row(a);
-	tfh_sweep_until(a->sweep, INT64_MAX);
+	tfh_flat_until(a->flat, INT64_MAX);
 	if (!a->accounts->timed)
 		tfh_pauses_settle(a->accounts->pauses, true);
-	return tfh_ledger_end(a->ledger);
+	return tfh_open_accounts_end(a->open);
 }
 
 void tfh_host_line_free(struct tfh_host_line *a)
 {
 	if (!a)
 		return;
-	tfh_sweep_free(a->sweep);
-	tfh_ledger_free(a->ledger);
+	tfh_flat_free(a->flat);
+	tfh_open_accounts_free(a->open);
 	free(a->last_end);
 	free(a);
 }

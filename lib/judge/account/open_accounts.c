@@ -1,6 +1,7 @@
 /*
- * Open accounts of windows without device times. Every nanosecond of a window is charged once, to
- * compute or to a cause, or it stays unattributed.
+ * Accounts of windows without device times until they are closed. Every nanosecond of a window is charged once, to
+ * compute or to a cause, or it stays unattributed. What the host did while the device had work is kept apart, until the
+ * next wait shows whether the device was busy all the time.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,8 +20,7 @@ struct work {
 	int64_t end, ns;
 };
 
-/* A window without device times. What the host did while the device had work is tentative, until
- * the next wait shows whether the device was busy all the time. */
+/* A window without device times. */
 struct open_window {
 	size_t number;
 	struct tfh_account account;
@@ -28,7 +28,7 @@ struct open_window {
 	int64_t input_in_exec; /* grouped steps: input charged before x1 */
 };
 
-struct tfh_ledger {
+struct tfh_open_accounts {
 	struct tfh_accounts *accounts;
 	struct open_window *ring;
 	size_t cap;			 /* capacity of the ring, a power of two */
@@ -43,13 +43,13 @@ struct tfh_ledger {
 	int rc;
 };
 
-static struct open_window *place(struct tfh_ledger *l, size_t at)
+static struct open_window *place(struct tfh_open_accounts *l, size_t at)
 {
 	return &l->ring[at & (l->cap - 1)];
 }
 
 /* Puts the next window without device times, from number `to` on, into slot cur. */
-static void set_window(struct tfh_ledger *l, size_t to)
+static void set_window(struct tfh_open_accounts *l, size_t to)
 {
 	const struct tfh_accounts *accounts = l->accounts;
 
@@ -60,9 +60,9 @@ static void set_window(struct tfh_ledger *l, size_t to)
 	l->window = to < accounts->loops->window.n ? &accounts->loops->window.v[to] : NULL;
 }
 
-struct tfh_ledger *tfh_ledger_new(struct tfh_accounts *accounts)
+struct tfh_open_accounts *tfh_open_accounts_new(struct tfh_accounts *accounts)
 {
-	struct tfh_ledger *l = calloc(1, sizeof(*l));
+	struct tfh_open_accounts *l = calloc(1, sizeof(*l));
 
 	if (!l)
 		return NULL;
@@ -78,7 +78,7 @@ struct tfh_ledger *tfh_ledger_new(struct tfh_accounts *accounts)
 	return l;
 }
 
-void tfh_ledger_free(struct tfh_ledger *l)
+void tfh_open_accounts_free(struct tfh_open_accounts *l)
 {
 	if (!l)
 		return;
@@ -90,7 +90,7 @@ void tfh_ledger_free(struct tfh_ledger *l)
 
 /* End of the step's main work in this window. Callbacks, metrics and logging run after it and
  * before the request for the next batch; small ops among them do not count as main work. */
-static int64_t main_end(const struct tfh_ledger *l)
+static int64_t main_end(const struct tfh_open_accounts *l)
 {
 	int64_t end = INT64_MIN;
 
@@ -103,7 +103,7 @@ static int64_t main_end(const struct tfh_ledger *l)
 
 /* Drops work below a tenth of all work. As the total only grows, such work cannot become main work
  * again, and at most ten entries remain. */
-static void keep_main_work(struct tfh_ledger *l)
+static void keep_main_work(struct tfh_open_accounts *l)
 {
 	size_t n = 0;
 
@@ -114,7 +114,7 @@ static void keep_main_work(struct tfh_ledger *l)
 }
 
 /* Whether main work may end between the two pauses. */
-static bool parted(const struct tfh_ledger *l, const struct gap *a, const struct gap *b)
+static bool parted(const struct tfh_open_accounts *l, const struct gap *a, const struct gap *b)
 {
 	for (size_t i = 0; i < l->work.n; i++)
 		if (l->work.v[i].end > a->t0 && l->work.v[i].end <= b->t0)
@@ -123,7 +123,7 @@ static bool parted(const struct tfh_ledger *l, const struct gap *a, const struct
 }
 
 /* Joins pauses that will get the same cause. */
-static void join_gaps(struct tfh_ledger *l)
+static void join_gaps(struct tfh_open_accounts *l)
 {
 	size_t n = 0;
 
@@ -140,7 +140,7 @@ static void join_gaps(struct tfh_ledger *l)
 	l->gap.n = n;
 }
 
-static enum tfh_cause gap_cause(const struct tfh_ledger *l, const struct gap *g, int64_t end)
+static enum tfh_cause gap_cause(const struct tfh_open_accounts *l, const struct gap *g, int64_t end)
 {
 	const struct tfh_accounts *accounts = l->accounts;
 
@@ -158,87 +158,46 @@ static enum tfh_cause gap_cause(const struct tfh_ledger *l, const struct gap *g,
 	return tfh_pauses_run(accounts->facts) ? TFH_CAUSE_HOST_PYTHON : TFH_CAUSE_HOST_UNKNOWN;
 }
 
-static void judge_part(struct open_window *o, const struct gap *g, enum tfh_cause cause, int64_t ns)
-{
-	if (g->tentative)
-		o->tentative[cause] += ns;
-	else
-		tfh_account_add(&o->account, ns, cause, true);
-}
-
-static void judge_gap(struct tfh_ledger *l, const struct gap *g, enum tfh_cause cause)
-{
-	int64_t left = g->t1 - g->t0, ns;
-	double share[TFH_CAUSE_COUNT];
-
-	if (g->kind != TFH_GAP_CODE && tfh_pause_causes(l->accounts, TFH_ANY_THREAD, g->t0, g->t1,
-							g->kind == TFH_GAP_OWN, cause, share))
-		for (int c = 0; c < TFH_CAUSE_COUNT; c++) {
-			ns = (int64_t)(share[c] * (double)(g->t1 - g->t0));
-			judge_part(l->at, g, c, ns);
-			left -= ns;
-			cause = share[c] > share[cause] ? (enum tfh_cause)c : cause;
-		}
-	judge_part(l->at, g, cause, left);
-}
-
-/* The chain of the ledger's current window; NULL: not requested. */
-static struct tfh_chain *chain_here(const struct tfh_ledger *l)
+/* The chain of the current window; NULL: not requested. */
+static struct tfh_chain *chain_here(const struct tfh_open_accounts *l)
 {
 	return tfh_chain_of(l->accounts->facts->feed, l->accounts->facts->process, l->number);
 }
 
-/* Divides a pause of the chain among causes as judge_gap() does; the largest part comes last. */
-static void divide_link(const struct tfh_ledger *l, struct tfh_chain *chain, size_t i)
+/* Charges [t0, t1) of the current window, or keeps it as tentative. */
+static void put(struct tfh_open_accounts *l, int64_t t0, int64_t t1, enum tfh_cause cause,
+		bool tentative, bool direct)
 {
-	struct tfh_link part = chain->link.v[i], *rest;
-	int64_t ns = part.t1 - part.t0;
-	double share[TFH_CAUSE_COUNT];
-	enum tfh_cause most = part.cause;
-
-	if (!tfh_pause_causes(l->accounts, TFH_ANY_THREAD, part.t0, part.t1,
-			      part.pause == TFH_GAP_OWN, part.cause, share))
-		return;
-	part.pause = TFH_GAP_NONE;
-	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
-		most = share[c] > share[most] ? (enum tfh_cause)c : most;
-	for (int c = 0; c < TFH_CAUSE_COUNT; c++) {
-		if (c == (int)most)
-			continue;
-		part.cause = c;
-		part.t1 = part.t0 + (int64_t)(share[c] * (double)ns);
-		tfh_chain_add(chain, &part);
-		part.t0 = part.t1;
-	}
-	rest = &chain->link.v[i];
-	rest->t0 = part.t0;
-	rest->cause = most;
-}
-
-/* Sets the causes of the chain's pauses. */
-static void judge_links(const struct tfh_ledger *l, struct tfh_chain *chain, int64_t end)
-{
-	size_t n = chain->link.n;
-
-	for (size_t i = 0; i < n; i++) {
-		struct tfh_link *k = &chain->link.v[i];
-		struct gap g = {k->t0, k->t1, k->tentative, k->pause};
-		if (g.kind == TFH_GAP_NONE)
-			continue;
-		k->cause = gap_cause(l, &g, end);
-		if (g.kind != TFH_GAP_CODE)
-			divide_link(l, chain, i);
-		chain->link.v[i].pause = TFH_GAP_NONE;
-	}
-}
-
-static void judge_gaps(struct tfh_ledger *l)
-{
-	int64_t end = main_end(l);
 	struct tfh_chain *chain = chain_here(l);
 
+	if (!tentative || cause == TFH_CAUSE_NONE) {
+		tfh_account_charge(&l->at->account, chain, t0, t1, cause, direct && !tentative);
+		return;
+	}
+	l->at->tentative[cause] += t1 - t0;
 	if (chain)
-		judge_links(l, chain, end);
+		tfh_chain_add(
+			chain,
+			&(struct tfh_link){.t0 = t0, .t1 = t1, .cause = cause, .tentative = true});
+}
+
+static void judge_gap(struct tfh_open_accounts *l, const struct gap *g, enum tfh_cause cause)
+{
+	struct tfh_share_end part[TFH_CAUSE_COUNT] = {{g->t1, cause}};
+	double share[TFH_CAUSE_COUNT];
+	int64_t t = g->t0;
+	uint32_t n = 1;
+
+	if (g->kind != TFH_GAP_CODE && tfh_pause_causes(l->accounts, TFH_ANY_THREAD, g->t0, g->t1,
+							g->kind == TFH_GAP_OWN, cause, share))
+		n = tfh_divide(g->t0, g->t1, share, part);
+	for (uint32_t i = 0; i < n; t = part[i++].t1)
+		put(l, t, part[i].t1, part[i].cause, g->tentative, true);
+}
+
+static void judge_gaps(struct tfh_open_accounts *l)
+{
+	int64_t end = main_end(l);
 
 	for (size_t i = 0; i < l->gap.n; i++)
 		judge_gap(l, &l->gap.v[i], gap_cause(l, &l->gap.v[i], end));
@@ -253,7 +212,7 @@ static void judge_gaps(struct tfh_ledger *l)
  * is then the computing of one step or, if they ran ahead, of most steps. In both cases, that time multiplied by the
  * number of steps is what the call needs without input.
  */
-static void judge_group(struct tfh_ledger *l)
+static void judge_group(struct tfh_open_accounts *l)
 {
 	struct open_window *o = l->at;
 	const struct tfh_window *w = l->window;
@@ -272,7 +231,7 @@ static void judge_group(struct tfh_ledger *l)
 }
 
 /* Closes the account in a slot. */
-static void finish(struct tfh_ledger *l, size_t at)
+static void finish(struct tfh_open_accounts *l, size_t at)
 {
 	struct open_window *o = place(l, at);
 	const struct tfh_window *w = &l->accounts->loops->window.v[o->number];
@@ -281,7 +240,7 @@ static void finish(struct tfh_ledger *l, size_t at)
 	memset(o, 0, sizeof(*o));
 }
 
-void tfh_settle(struct tfh_ledger *l, bool busy, enum tfh_cause device)
+void tfh_settle(struct tfh_open_accounts *l, bool busy, enum tfh_cause device)
 {
 	struct tfh_chain *chain = l->accounts->facts->feed->chain;
 
@@ -290,7 +249,8 @@ void tfh_settle(struct tfh_ledger *l, bool busy, enum tfh_cause device)
 	for (size_t i = 0; i < l->gap.n; i++) {
 		struct gap *g = &l->gap.v[i];
 		if (g->tentative && busy) {
-			tfh_account_add(&l->at->account, g->t1 - g->t0, device, false);
+			tfh_account_charge(&l->at->account, chain_here(l), g->t0, g->t1, device,
+					   false);
 			g->t1 = g->t0;
 		}
 		g->tentative = false;
@@ -307,7 +267,7 @@ void tfh_settle(struct tfh_ledger *l, bool busy, enum tfh_cause device)
 		finish(l, l->first);
 }
 
-static void next_window(struct tfh_ledger *l)
+static void next_window(struct tfh_open_accounts *l)
 {
 	judge_gaps(l);
 	judge_group(l);
@@ -322,7 +282,7 @@ static void next_window(struct tfh_ledger *l)
 
 /* The next part of [*t0, t1) that is in one window, which becomes the current one. False at the
  * end. */
-static bool next_part(struct tfh_ledger *l, int64_t *t0, int64_t t1, int64_t *a, int64_t *b)
+static bool next_part(struct tfh_open_accounts *l, int64_t *t0, int64_t t1, int64_t *a, int64_t *b)
 {
 	if (*t0 >= t1)
 		return false;
@@ -337,34 +297,24 @@ static bool next_part(struct tfh_ledger *l, int64_t *t0, int64_t t1, int64_t *a,
 }
 
 /* Whether a call is entirely in the current window, as most do. */
-static inline bool within(const struct tfh_ledger *l, int64_t t0, int64_t t1)
+static inline bool within(const struct tfh_open_accounts *l, int64_t t0, int64_t t1)
 {
 	return l->window && t0 < t1 && l->window->t0 <= t0 && t1 <= l->window->t1;
 }
 
-static inline void charge_part(struct tfh_ledger *l, int64_t a, int64_t b, enum tfh_cause cause,
-			       bool tentative, bool direct)
+static inline void charge_part(struct tfh_open_accounts *l, int64_t a, int64_t b,
+			       enum tfh_cause cause, bool tentative, bool direct)
 {
 	const struct tfh_window *w = l->window;
-	struct tfh_chain *chain = chain_here(l);
 
-	if (chain)
-		tfh_chain_add(chain, &(struct tfh_link){.t0 = a,
-							.t1 = b,
-							.cause = cause,
-							.tentative = tentative &&
-								     cause != TFH_CAUSE_NONE});
-	if (cause != TFH_CAUSE_NONE && tentative)
-		l->at->tentative[cause] += b - a;
-	else
-		tfh_account_add(&l->at->account, b - a, cause, direct && !tentative);
+	put(l, a, b, cause, tentative, direct);
 	l->unsettled |= tentative;
 	if (cause == TFH_CAUSE_INPUT_UNKNOWN && !tentative && w->group && a < w->x1)
 		l->at->input_in_exec += (b < w->x1 ? b : w->x1) - a;
 }
 
-void tfh_charge(struct tfh_ledger *l, int64_t t0, int64_t t1, enum tfh_cause cause, bool tentative,
-		bool direct)
+void tfh_charge(struct tfh_open_accounts *l, int64_t t0, int64_t t1, enum tfh_cause cause,
+		bool tentative, bool direct)
 {
 	int64_t a, b;
 
@@ -376,7 +326,7 @@ void tfh_charge(struct tfh_ledger *l, int64_t t0, int64_t t1, enum tfh_cause cau
 		charge_part(l, a, b, cause, tentative, direct);
 }
 
-int64_t tfh_ledger_until(const struct tfh_ledger *l, int64_t t, bool *open)
+int64_t tfh_open_accounts_until(const struct tfh_open_accounts *l, int64_t t, bool *open)
 {
 	*open = l->window && t >= l->window->t0;
 	if (!l->window)
@@ -386,29 +336,24 @@ int64_t tfh_ledger_until(const struct tfh_ledger *l, int64_t t, bool *open)
 	return t < l->window->t1 ? l->window->t1 : INT64_MIN;
 }
 
-void tfh_charge_gap(struct tfh_ledger *l, int64_t t0, int64_t t1, bool tentative,
+void tfh_charge_gap(struct tfh_open_accounts *l, int64_t t0, int64_t t1, bool tentative,
 		    enum tfh_gap_kind kind)
 {
 	int64_t a, b;
 
 	while (next_part(l, &t0, t1, &a, &b)) {
 		struct gap g = {a, b, tentative, kind};
-		struct tfh_chain *chain = chain_here(l);
-		if (chain)
-			tfh_chain_add(chain, &(struct tfh_link){.t0 = a,
-								.t1 = b,
-								.cause = TFH_CAUSE_HOST_UNKNOWN,
-								.tentative = tentative,
-								.pause = kind});
+		const struct tfh_chain *chain = chain_here(l);
 		l->unsettled |= tentative;
-		if (l->gap.n >= TFH_ACCOUNT_PARTS)
+		/* A chain shows when each pause was. */
+		if (l->gap.n >= (chain ? chain->most : TFH_ACCOUNT_PARTS))
 			join_gaps(l);
 		if (TFH_PUSH(l->gap, g))
 			l->rc = -ENOMEM;
 	}
 }
 
-void tfh_note_large(struct tfh_ledger *l, int64_t t1, int64_t ns)
+void tfh_note_large(struct tfh_open_accounts *l, int64_t t1, int64_t ns)
 {
 	struct work work = {.end = t1, .ns = ns};
 
@@ -418,12 +363,12 @@ void tfh_note_large(struct tfh_ledger *l, int64_t t1, int64_t ns)
 		l->rc = -ENOMEM;
 }
 
-int64_t *tfh_ledger_work(struct tfh_ledger *l)
+int64_t *tfh_open_accounts_work(struct tfh_open_accounts *l)
 {
 	return &l->all_work;
 }
 
-void tfh_note_work(struct tfh_ledger *l, int64_t t1, int64_t ns)
+void tfh_note_work(struct tfh_open_accounts *l, int64_t t1, int64_t ns)
 {
 	if (!l->window || t1 > l->window->t1 || t1 <= l->window->t0)
 		return;
@@ -432,7 +377,7 @@ void tfh_note_work(struct tfh_ledger *l, int64_t t1, int64_t ns)
 		tfh_note_large(l, t1, ns);
 }
 
-int tfh_ledger_end(struct tfh_ledger *l)
+int tfh_open_accounts_end(struct tfh_open_accounts *l)
 {
 	while (l->window)
 		next_window(l);

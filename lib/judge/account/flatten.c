@@ -13,7 +13,7 @@
 
 #include "judge/account/account.h"
 
-struct tfh_sweep {
+struct tfh_flat {
 	struct tfh_accounts *accounts;
 	tfh_seg_fn fn;
 	void *arg;
@@ -31,9 +31,9 @@ struct tfh_sweep {
 	uint64_t added;
 };
 
-struct tfh_sweep *tfh_sweep_new(struct tfh_accounts *accounts, tfh_seg_fn fn, void *arg)
+struct tfh_flat *tfh_flat_new(struct tfh_accounts *accounts, tfh_seg_fn fn, void *arg)
 {
-	struct tfh_sweep *s = calloc(1, sizeof(*s));
+	struct tfh_flat *s = calloc(1, sizeof(*s));
 
 	if (s) {
 		s->accounts = accounts;
@@ -44,7 +44,7 @@ struct tfh_sweep *tfh_sweep_new(struct tfh_accounts *accounts, tfh_seg_fn fn, vo
 	return s;
 }
 
-void tfh_sweep_free(struct tfh_sweep *s)
+void tfh_flat_free(struct tfh_flat *s)
 {
 	if (s)
 		free(s->queue);
@@ -58,7 +58,7 @@ static bool before(const struct tfh_piece *a, const struct tfh_piece *b)
 
 /* Inserts a piece by begin time. Calls also arrive nearly in order of begin: only an enclosing call
  * moves, past those it encloses. */
-int tfh_sweep_add(struct tfh_sweep *s, const struct tfh_piece *p)
+int tfh_flat_add(struct tfh_flat *s, const struct tfh_piece *p)
 {
 	struct tfh_piece x;
 	size_t lo, hi;
@@ -105,14 +105,14 @@ int tfh_sweep_add(struct tfh_sweep *s, const struct tfh_piece *p)
 	return 0;
 }
 
-static void flush(struct tfh_sweep *s, int64_t t)
+static void flush(struct tfh_flat *s, int64_t t)
 {
 	if (s->has_last && t > s->last_t0)
 		s->fn(s->arg, s->last_t0, t, s->last_gap ? NULL : &s->last);
 	s->has_last = false;
 }
 
-static void emit(struct tfh_sweep *s, const struct tfh_piece *p)
+static void emit(struct tfh_flat *s, const struct tfh_piece *p)
 {
 	if (s->has_last && s->last_gap == !p && (!p || p->number == s->last.number))
 		return;
@@ -125,7 +125,7 @@ static void emit(struct tfh_sweep *s, const struct tfh_piece *p)
 }
 
 /* Adds to `waited` the part of [t0, t1) in training windows. */
-static void wait_for_input(struct tfh_sweep *s, int64_t t0, int64_t t1)
+static void wait_for_input(struct tfh_flat *s, int64_t t0, int64_t t1)
 {
 	struct tfh_accounts *accounts = s->accounts;
 
@@ -143,7 +143,7 @@ static void wait_for_input(struct tfh_sweep *s, int64_t t0, int64_t t1)
 
 /* A producer left its stage. Several producers of one stage count once: only time after `seen` is
  * new. */
-static void leave_stage(struct tfh_sweep *s, size_t i)
+static void leave_stage(struct tfh_flat *s, size_t i)
 {
 	const struct tfh_piece *p = &s->active[i];
 	struct tfh_stage_account *stage = &s->accounts->stage[p->stage];
@@ -158,7 +158,7 @@ static void leave_stage(struct tfh_sweep *s, size_t i)
 		stage->seen = s->waited;
 }
 
-static void drop_ended(struct tfh_sweep *s)
+static void drop_ended(struct tfh_flat *s)
 {
 	for (size_t i = 0; i < s->n_active;) {
 		if (s->active[i].t1 > s->cur) {
@@ -173,7 +173,7 @@ static void drop_ended(struct tfh_sweep *s)
 	}
 }
 
-static void advance(struct tfh_sweep *s, int64_t to)
+static void advance(struct tfh_flat *s, int64_t to)
 {
 	while (s->cur < to) {
 		int64_t end = to;
@@ -195,7 +195,7 @@ static void advance(struct tfh_sweep *s, int64_t to)
 }
 
 /* Passes on a piece whose segment is complete, because nothing overlaps it. */
-static void take_alone(struct tfh_sweep *s, const struct tfh_piece *p)
+static void take_alone(struct tfh_flat *s, const struct tfh_piece *p)
 {
 	flush(s, s->cur);
 	if (p->label == TFH_L_INPUT)
@@ -205,12 +205,12 @@ static void take_alone(struct tfh_sweep *s, const struct tfh_piece *p)
 }
 
 /* Whether the piece just taken from the queue ends before the next one begins. */
-static bool alone(const struct tfh_sweep *s, const struct tfh_piece *p, int64_t t)
+static bool alone(const struct tfh_flat *s, const struct tfh_piece *p, int64_t t)
 {
 	return !s->n_active && !p->passive && s->head < s->end && p->t1 <= p[1].t0 && p[1].t0 < t;
 }
 
-int64_t tfh_sweep_passable(const struct tfh_sweep *s, int64_t *at)
+int64_t tfh_flat_passable(const struct tfh_flat *s, int64_t *at)
 {
 	const struct tfh_facts *facts = s->accounts->facts;
 
@@ -220,12 +220,12 @@ int64_t tfh_sweep_passable(const struct tfh_sweep *s, int64_t *at)
 	return s->next_long < facts->longs.n ? facts->longs.v[s->next_long].t0 : INT64_MAX;
 }
 
-void tfh_sweep_pass(struct tfh_sweep *s, int64_t to)
+void tfh_flat_pass(struct tfh_flat *s, int64_t to)
 {
 	s->cur = to;
 }
 
-int tfh_sweep_next(struct tfh_sweep *s, const struct tfh_piece *p)
+int tfh_flat_next(struct tfh_flat *s, const struct tfh_piece *p)
 {
 	const struct tfh_accounts *accounts = s->accounts;
 	bool longer = s->next_long < accounts->facts->longs.n &&
@@ -234,8 +234,8 @@ int tfh_sweep_next(struct tfh_sweep *s, const struct tfh_piece *p)
 	if (s->head == s->end && !longer && s->n_active && p->t0 > s->cur)
 		advance(s, p->t0);
 	if (s->head < s->end || longer || s->n_active || p->passive) {
-		int rc = tfh_sweep_add(s, p);
-		tfh_sweep_until(s, p->t1);
+		int rc = tfh_flat_add(s, p);
+		tfh_flat_until(s, p->t1);
 		return rc;
 	}
 	if (s->cur == INT64_MIN)
@@ -250,15 +250,15 @@ int tfh_sweep_next(struct tfh_sweep *s, const struct tfh_piece *p)
 }
 
 /* Adds a long call, which the first pass has stored. */
-static void add_long(struct tfh_sweep *s, const struct tfh_piece *p)
+static void add_long(struct tfh_flat *s, const struct tfh_piece *p)
 {
 	struct tfh_piece x = *p;
 
 	if (tfh_line_piece(s->accounts->facts, &x))
-		tfh_sweep_add(s, &x);
+		tfh_flat_add(s, &x);
 }
 
-void tfh_sweep_until(struct tfh_sweep *s, int64_t t)
+void tfh_flat_until(struct tfh_flat *s, int64_t t)
 {
 	struct tfh_accounts *accounts = s->accounts;
 
