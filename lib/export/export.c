@@ -1,3 +1,4 @@
+#include "base/bisect.h"
 #include "export/export.h"
 
 #include <errno.h>
@@ -58,15 +59,8 @@ bool tfh_export_has(const struct tfh_export *x, const struct tfh_step *s)
 /* Steps are in order of time. */
 const struct tfh_step *tfh_export_step_at(const struct tfh_export_rank *rank, int64_t t)
 {
-	size_t low = 0, high = rank ? rank->n : 0;
+	size_t low = TFH_BISECT(i, 0, rank ? rank->n : 0, tfh_step_begin_ns(&rank->step[i]) <= t);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		if (tfh_step_begin_ns(&rank->step[mid]) <= t)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low && t < tfh_step_end_ns(&rank->step[low - 1]) ? &rank->step[low - 1] : NULL;
 }
 

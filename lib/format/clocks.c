@@ -1,3 +1,4 @@
+#include "base/bisect.h"
 #include "format/clocks.h"
 
 #include <errno.h>
@@ -85,16 +86,7 @@ static uint64_t scale(uint64_t delta, uint64_t num, uint64_t den)
  * outermost pair. */
 static uint32_t segment_of(const struct tft_clocks *c, uint64_t ticks)
 {
-	uint32_t low = 0, high = c->n - 1;
-
-	while (high - low > 1) {
-		uint32_t middle = low + (high - low) / 2;
-		if (c->t[middle].ticks <= ticks)
-			low = middle;
-		else
-			high = middle;
-	}
-	return low;
+	return (uint32_t)TFH_BISECT(i, 1, c->n - 1, c->t[i].ticks <= ticks) - 1;
 }
 
 /*

@@ -1,3 +1,4 @@
+#include "base/bisect.h"
 #include "format/pieces.h"
 
 #include <errno.h>
@@ -68,17 +69,11 @@ void tft_pieces_normalise(struct tft_pieces *s)
  * thread. */
 static uint32_t find(const struct tft_pieces *s, uint32_t thread, uint64_t number)
 {
-	uint32_t low = 0, high = s->n;
+	const struct tft_piece *v = s->v;
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		const struct tft_piece *p = &s->v[middle];
-		if (p->thread < thread || (p->thread == thread && p->first + p->count <= number))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return (uint32_t)TFH_BISECT(i, 0, s->n,
+				    v[i].thread < thread || (v[i].thread == thread &&
+							     v[i].first + v[i].count <= number));
 }
 
 int tft_pieces_overlap(const struct tft_pieces *s, uint32_t thread, uint64_t first, uint32_t count)

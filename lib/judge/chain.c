@@ -1,3 +1,4 @@
+#include "base/bisect.h"
 #include "judge/chain.h"
 
 #include <errno.h>
@@ -106,16 +107,7 @@ static double alike(const struct tfh_link *l, int64_t t0, int64_t t1)
 /* The first link that ends after t. */
 static size_t first_behind(const struct tfh_chain *c, int64_t t)
 {
-	size_t lo = 0, hi = c->link.n;
-
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-		if (c->link.v[mid].t1 > t)
-			hi = mid;
-		else
-			lo = mid + 1;
-	}
-	return lo;
+	return TFH_BISECT(i, 0, c->link.n, c->link.v[i].t1 <= t);
 }
 
 /* Whether the cause belongs to pauses, not to calls. */

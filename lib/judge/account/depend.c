@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bisect.h"
 #include "base/hash.h"
 #include "judge/account/device.h"
 
@@ -247,16 +248,7 @@ static void chain(struct tfh_slice *sl, uint32_t i)
 /* Number of ops that ended at or before t. */
 uint32_t tfh_op_ended(const struct tfh_slice *sl, int64_t t)
 {
-	size_t lo = 0, hi = sl->op_ends.n;
-
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-		if (sl->op.v[sl->op_ends.v[mid]].t1 <= t)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return (uint32_t)lo;
+	return (uint32_t)TFH_BISECT(i, 0, sl->op_ends.n, sl->op.v[sl->op_ends.v[i]].t1 <= t);
 }
 
 static int64_t known_ready(const struct tfh_slice *sl, const struct tfh_dop *o)
@@ -276,15 +268,8 @@ static int64_t known_ready(const struct tfh_slice *sl, const struct tfh_dop *o)
 
 uint32_t tfh_function_before(const struct tfh_slice *sl, int64_t t)
 {
-	size_t lo = 0, hi = sl->function.n;
+	size_t lo = TFH_BISECT(i, 0, sl->function.n, sl->function.v[i].t1 <= t);
 
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-		if (sl->function.v[mid].t1 <= t)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	return lo && t - sl->function.v[lo - 1].t1 <= TFH_ACCOUNT_FUNCTION_NS ? (uint32_t)(lo - 1)
 									      : TFH_NO;
 }
@@ -368,32 +353,15 @@ static int64_t *all_issues(const struct tfh_slice *sl)
 /* Number of ops that were issued before t and had not ended by then. */
 static uint64_t outstanding(const struct tfh_slice *sl, const int64_t *issues, int64_t t)
 {
-	size_t lo = 0, hi = sl->op.n;
-	uint32_t done = tfh_op_ended(sl, t);
+	uint64_t issued = TFH_BISECT(i, 0, sl->op.n, issues[i] < t), done = tfh_op_ended(sl, t);
 
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-		if (issues[mid] < t)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo > done ? lo - done : 0;
+	return issued > done ? issued - done : 0;
 }
 
 /* Whether all ops issued before a call had ended when it returned. */
 static bool drained(const struct tfh_slice *sl, const int64_t *issues, const struct tfh_seg *s)
 {
-	size_t lo = 0, hi = sl->op.n;
-
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-		if (issues[mid] < s->t0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return tfh_op_ended(sl, s->t1) >= lo;
+	return tfh_op_ended(sl, s->t1) >= TFH_BISECT(i, 0, sl->op.n, issues[i] < s->t0);
 }
 
 /* Counts how long after the end of the op a waiting thread continues: separately for waits long

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bisect.h"
 #include "judge/account/device.h"
 #include "base/hash.h"
 
@@ -99,15 +100,8 @@ static int sort_ends(struct tfh_slice *sl)
 /* The call of any other thread that ended last, at or before t. */
 uint32_t tfh_last_call(const struct tfh_slice *sl, int64_t t, uint32_t not_thread)
 {
-	size_t lo = 0, hi = sl->ends.n;
+	size_t lo = TFH_BISECT(i, 0, sl->ends.n, sl->seg.v[sl->ends.v[i]].t1 <= t);
 
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-		if (sl->seg.v[sl->ends.v[mid]].t1 <= t)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	if (lo && sl->seg.v[sl->ends.v[lo - 1]].thread == not_thread)
 		lo = sl->others.v[lo - 1];
 	return lo ? sl->ends.v[lo - 1] : TFH_NO;
@@ -130,13 +124,7 @@ uint32_t tfh_seg_at(const struct tfh_slice *sl, uint32_t thread, int64_t t)
 			lo += stride;
 		hi = lo + stride < hi ? lo + stride : hi;
 	}
-	while (lo < hi) {
-		uint32_t mid = (lo + hi) / 2;
-		if (sl->seg.v[mid].t0 < t)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	lo = (uint32_t)TFH_BISECT(i, lo, hi, sl->seg.v[i].t0 < t);
 	*near = lo > first ? lo - 1 : first;
 	return lo > first ? lo - 1 : TFH_NO;
 }
@@ -488,15 +476,8 @@ static void mark_feeding(struct tfh_slice *sl)
  * windows; with steps of 30 us they are a hundred times as many. */
 static size_t begun(const struct tfh_slice *sl, const struct tfh_piece *p, size_t n)
 {
-	size_t lo = 0, hi = n;
+	size_t lo = TFH_BISECT(i, 0, n, p[i].t0 <= sl->until);
 
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-		if (p[mid].t0 <= sl->until)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	return lo < n ? lo + 1 : n;
 }
 

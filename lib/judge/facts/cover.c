@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bisect.h"
 #include "judge/facts/cover.h"
 #include "judge/stats.h"
 
@@ -145,16 +146,7 @@ static int find_pauses(struct maker *m, uint32_t threads)
 /* Index of the first element that ends after t on that thread, or belongs to a later thread. */
 static size_t after(const struct cover_call *v, size_t n, uint32_t thread, int64_t t)
 {
-	size_t lo = 0, hi = n;
-
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-		if (v[mid].thread < thread || (v[mid].thread == thread && v[mid].t1 <= t))
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return TFH_BISECT(i, 0, n, v[i].thread < thread || (v[i].thread == thread && v[i].t1 <= t));
 }
 
 static bool in_pause(const struct maker *m, uint32_t thread, int64_t t0, int64_t t1)
@@ -413,14 +405,7 @@ void tfh_cover_free(struct tfh_cover *c)
 /* Index of the first part of [lo, hi) that ends after t. */
 static size_t part_at(const struct tfh_cover_part *v, size_t lo, size_t hi, int64_t t)
 {
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-		if (v[mid].t1 <= t)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return TFH_BISECT(i, lo, hi, v[i].t1 <= t);
 }
 
 /* Adds up the time of each kind in [t0, t1). Time below 50 us that is neither waiting nor covered by an op counts as

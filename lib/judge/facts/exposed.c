@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "base/bisect.h"
 #include "judge/facts/exposed.h"
 #include "judge/stats.h"
 
@@ -42,16 +43,7 @@ static int add(struct finder *f, int64_t t0, int64_t t1, struct border what)
 /* The first exchange that begins at or after t. */
 static size_t first_from(const struct finder *f, int64_t t)
 {
-	size_t lo = 0, hi = f->n;
-
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-		if (f->x[mid].t0 < t)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return TFH_BISECT(i, 0, f->n, f->x[i].t0 < t);
 }
 
 /* When the last exchange of an executed call was handed over, at the latest. */
@@ -140,15 +132,8 @@ void tfh_exposed_free(struct tfh_exposed *e)
 
 enum tfh_cause tfh_exposed_at(const struct tfh_exposed *e, int64_t t0, int64_t t1, int64_t *until)
 {
-	size_t lo = 0, hi = e->part.n;
+	size_t lo = TFH_BISECT(i, 0, e->part.n, e->part.v[i].t1 <= t0);
 
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-		if (e->part.v[mid].t1 <= t0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	*until = t1;
 	if (lo >= e->part.n || e->part.v[lo].t0 >= t1)
 		return TFH_CAUSE_NONE;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bisect.h"
 #include "judge/facts/look_groups.h"
 
 /* Shares of a group by its samples, smoothed with those of the less specific group, as if a few more samples with its
@@ -86,15 +87,8 @@ static bool by_clock(const struct tfh_looks *l, uint32_t at, double part[TFH_AT_
 /* The pause of a thread that contains [t0, t1); NULL if that was a short one. */
 static const struct tfh_look_pause *pause_at(const struct tfh_look_line *s, int64_t t0, int64_t t1)
 {
-	size_t lo = 0, hi = s->pause.n;
+	size_t lo = TFH_BISECT(i, 0, s->pause.n, s->pause.v[i].t1 <= t0);
 
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-		if (s->pause.v[mid].t1 <= t0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	return lo < s->pause.n && s->pause.v[lo].t0 < t1 ? &s->pause.v[lo] : NULL;
 }
 

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 
+#include "base/bisect.h"
 #include "judge/facts/survey.h"
 
 static void give_up_short(struct tfh_facts *facts)
@@ -29,30 +30,14 @@ int tfh_quiet_keep(struct tfh_facts *facts, int64_t t1)
 /* Checks the last such interval that began at or before t0. */
 bool tfh_launched_in(const struct tfh_facts *facts, int64_t t0, int64_t t1)
 {
-	size_t lo = 0, hi = facts->quiet.n;
+	size_t lo = TFH_BISECT(i, 0, facts->quiet.n, facts->quiet.v[i].t0 <= t0);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (facts->quiet.v[mid].t0 <= t0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	return !lo || facts->quiet.v[lo - 1].t1 <= t1;
 }
 
 static size_t counted_until(const struct tfh_facts *facts, int64_t t)
 {
-	size_t lo = 0, hi = facts->call_at.n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (facts->call_at.v[mid] <= t)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return TFH_BISECT(i, 0, facts->call_at.n, facts->call_at.v[i] <= t);
 }
 
 uint64_t tfh_calls_at_most(const struct tfh_facts *facts, int64_t t0, int64_t t1)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bisect.h"
 #include "base/hash.h"
 #include "judge/facts/facts.h"
 
@@ -33,15 +34,8 @@ static int by_hash(const void *a, const void *b)
 /* Corrects long calls that were stored before their function was known to be retraced. */
 static void mark_long(struct tfh_facts *facts, const struct tfh_tag *tag)
 {
-	size_t lo = 0, hi = facts->longs.n;
+	size_t lo = TFH_BISECT(i, 0, facts->longs.n, facts->longs.v[i].t0 < tag->first);
 
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-		if (facts->longs.v[mid].t0 < tag->first)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	for (; lo < facts->longs.n && facts->longs.v[lo].t0 == tag->first; lo++)
 		facts->longs.v[lo].makes |= facts->longs.v[lo].label == TFH_L_EXEC && !tag->batches;
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bisect.h"
 #include "judge/loops/step_clock.h"
 #include "judge/stats.h"
 
@@ -70,16 +71,7 @@ static bool alike(const struct tfh_facts *facts, const struct named_range *a,
 /* The first mark that begins at t or later. */
 static size_t mark_at(const struct tfh_loops *loops, int64_t t)
 {
-	size_t lo = 0, hi = loops->mark.n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (loops->mark.v[mid].t0 < t)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return TFH_BISECT(i, 0, loops->mark.n, loops->mark.v[i].t0 < t);
 }
 
 static int add(const struct tfh_facts *facts, struct tfh_loops *loops, struct found *f,

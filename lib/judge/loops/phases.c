@@ -1,6 +1,7 @@
 /* What each window is part of (warm-up, training, or the time between loops), and which windows are incomplete. */
 #include <errno.h>
 
+#include "base/bisect.h"
 #include "judge/loops/step_clock.h"
 #include "judge/stats.h"
 
@@ -112,16 +113,7 @@ static void warm_up(const struct tfh_facts *facts, struct tfh_loops *loops)
 /* The first window that ends after t. */
 static size_t window_after(const struct tfh_loops *loops, int64_t t)
 {
-	size_t lo = 0, hi = loops->window.n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (loops->window.v[mid].t1 <= t)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return TFH_BISECT(i, 0, loops->window.n, loops->window.v[i].t1 <= t);
 }
 
 static void mark_holes(const struct tfh_facts *facts, struct tfh_loops *loops)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bisect.h"
 #include "judge/verdict/verdict.h"
 
 struct launch_count {
@@ -163,15 +164,8 @@ static size_t repeats(const uint64_t *v, size_t n, size_t p)
 /* The first token that ends after t. Tokens are sorted by begin, and so are the ends of one thread's tokens. */
 static const struct tfh_token *first_behind(const struct tfh_facts *facts, int64_t t)
 {
-	size_t lo = 0, hi = facts->token.n;
+	size_t lo = TFH_BISECT(i, 0, facts->token.n, facts->token.v[i].t0 < t);
 
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-		if (facts->token.v[mid].t0 < t)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	while (lo && tfh_token_end(&facts->token.v[lo - 1]) > t)
 		lo--;
 	return facts->token.v + lo;

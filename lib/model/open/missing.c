@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bisect.h"
 #include "format/layout.h"
 
 #include "model/open/opening.h"
@@ -150,16 +151,7 @@ static void turn_into_gaps(struct spans *s, int64_t start)
 static uint32_t place_of(const struct tfh_run *run, const uint32_t *hole, uint32_t n,
 			 const struct span *gap)
 {
-	uint32_t from = 0;
-
-	while (from < n) {
-		uint32_t mid = from + (n - from) / 2;
-		if (run->hole[hole[mid]].t1 < gap->t0)
-			from = mid + 1;
-		else
-			n = mid;
-	}
-	return from;
+	return (uint32_t)TFH_BISECT(i, 0, n, run->hole[hole[i]].t1 < gap->t0);
 }
 
 /* Gaps must be sorted by length, shortest first. */

@@ -1,3 +1,4 @@
+#include "base/bisect.h"
 #include "model/ops/collectives.h"
 
 #include <errno.h>
@@ -111,20 +112,12 @@ static int by_begin(const void *a, const void *b)
 
 uint64_t tfh_collective_at(struct tfh_collectives *c, uint32_t thread, int64_t issued)
 {
-	uint32_t low = 0, high = c->n;
+	const struct collective_call *v = c->call;
 
 	if (!c->sorted && c->n)
 		qsort(c->call, c->n, sizeof(*c->call), by_begin);
 	c->sorted = true;
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-		const struct collective_call *x = &c->call[mid];
-		if (x->thread < thread || (x->thread == thread && x->t0 <= issued))
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (!low || c->call[low - 1].thread != thread || issued > c->call[low - 1].t1)
-		return 0;
-	return c->call[low - 1].id;
+	size_t n = TFH_BISECT(i, 0, c->n,
+			      v[i].thread < thread || (v[i].thread == thread && v[i].t0 <= issued));
+	return n && v[n - 1].thread == thread && issued <= v[n - 1].t1 ? v[n - 1].id : 0;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bisect.h"
 #include "model/ahead.h"
 #include "model/ops/device_ops.h"
 
@@ -49,17 +50,10 @@ void tfh_axis_free(struct tfh_axis *a)
  * invalid. */
 static uint32_t reading_at(const struct tfh_axis *a, int64_t t)
 {
-	uint32_t lo = 0, hi = a->n;
+	uint32_t hi = a->n;
 
-	while (a->steady && hi - lo > 1) {
-		uint32_t mid = lo + (hi - lo) / 2;
-		if (a->table[mid] <= t)
-			lo = mid;
-		else
-			hi = mid;
-	}
 	if (a->steady)
-		return lo;
+		return (uint32_t)TFH_BISECT(i, 1, hi, a->table[i] <= t) - 1;
 	while (hi-- > 0)
 		if (a->table[hi] <= t)
 			return hi;

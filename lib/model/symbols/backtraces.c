@@ -1,3 +1,4 @@
+#include "base/bisect.h"
 #include "model/symbols/backtraces.h"
 
 #include <errno.h>
@@ -202,16 +203,7 @@ static int resolve(struct tfh_run *run, struct tfh_sites *s, const struct frame_
 /* The first row of a backtrace, or where it would be inserted. */
 static uint32_t row_of(const struct tfh_sites *s, uint32_t stack)
 {
-	uint32_t low = 0, high = s->n_row;
-
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-		if (s->row[mid].stack < stack)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return (uint32_t)TFH_BISECT(i, 0, s->n_row, s->row[i].stack < stack);
 }
 
 uint32_t tfh_run_python(struct tfh_run *run, uint32_t process, uint32_t stack,

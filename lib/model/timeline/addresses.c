@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bisect.h"
 #include "model/opened.h"
 
 struct tfh_span {
@@ -43,16 +44,7 @@ static enum tfh_place_kind kind_of(const char *name)
 /* The first span that ends after the address. */
 static uint32_t find(const struct tfh_memory *m, uint64_t address)
 {
-	uint32_t lo = 0, hi = m->n;
-
-	while (lo < hi) {
-		uint32_t mid = (lo + hi) / 2;
-		if (m->v[mid].end > address)
-			hi = mid;
-		else
-			lo = mid + 1;
-	}
-	return lo;
+	return (uint32_t)TFH_BISECT(i, 0, m->n, m->v[i].end <= address);
 }
 
 /* Removes the spans that overlap the range and were there at that time. */

@@ -1,3 +1,4 @@
+#include "base/bisect.h"
 #include "report/page/along.h"
 
 #include <errno.h>
@@ -21,16 +22,7 @@ double tfh_along_quantile(const struct tfh_along *s, double share)
 
 uint64_t tfh_along_below(const struct tfh_along *s, double length)
 {
-	uint64_t lo = 0, hi = s->n;
-
-	while (lo < hi) {
-		uint64_t mid = lo + (hi - lo) / 2;
-		if (s->sorted[mid] < length)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return TFH_BISECT(i, 0, s->n, s->sorted[i] < length);
 }
 
 static int sort_steps(struct tfh_along *s, const struct tfh_result *r)

@@ -2,6 +2,7 @@
  * Memory: host memory represents device, pinned and managed memory. A sorted table of addresses
  * refers to the descriptions, so a lookup is a binary search over entries of 24 bytes.
  */
+#include "base/bisect.h"
 #include "sim/gpu/objects.h"
 
 #include <stdlib.h>
@@ -20,15 +21,7 @@ static size_t nranges, capacity;
 /* Index of the first range that ends after p. */
 static size_t find(const char *p)
 {
-	size_t lo = 0, hi = nranges;
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-		if (table[mid].end <= p)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return TFH_BISECT(i, 0, nranges, table[i].end <= p);
 }
 
 static struct sim_range *holding(const char *p)
