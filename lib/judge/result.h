@@ -35,11 +35,13 @@ struct tfh_recurring {
 	enum tfh_cause cause;
 };
 
-/* A point at which steps became slower or faster. */
+/* A point at which steps became slower or faster, or a part of the run in which they did so steadily. */
 struct tfh_change {
-	uint64_t step;		   /* the first step after the change */
-	double at_s, from_s, to_s; /* time since the run's start; mean step before and after */
-	enum tfh_part part;	   /* that changed most */
+	uint64_t step;	/* the first step after the change, or of that part */
+	uint64_t until; /* the step after that part; 0: a sudden change */
+	double at_s, from_s,
+		to_s;	    /* of `step`, since the run's start; mean step before and after */
+	enum tfh_part part; /* that changed most */
 };
 
 struct tfh_class_count {

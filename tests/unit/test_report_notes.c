@@ -60,6 +60,9 @@ static void test_first_notes(void **state)
 		tfh_explain_lead(&w.said);
 		assert_int_equal(w.said.n_first, much);
 		assert_non_null(strstr(w.said.remark[0], "from step 122 on, 2.00 s into the run"));
+		w.r.change[0].until = 400;
+		tfh_explain_lead(&w.said);
+		assert_non_null(strstr(w.said.remark[1], "steps grow steadily from 2.00 ms to"));
 		tfh_wording_free(&w.said);
 	}
 }

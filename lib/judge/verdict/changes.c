@@ -1,8 +1,10 @@
 /*
  * When the steps of a run became slower or faster: change points of their duration. Pettitt's rank test (Pettitt 1979,
  * A non-parametric approach to the change-point problem) finds the likeliest change point of a series and the
- * probability that it is due to chance. The parts before and after it are searched in turn. The test uses medians of
- * blocks of steps, so that single steps have no effect.
+ * probability that it is due to chance. The parts before and after it are searched in turn. Where steps grow or shrink
+ * steadily (Kendall's rank correlation with time, as in Mann 1945, Nonparametric tests against trend), any change point
+ * would be arbitrary: such a part is one change. The tests use medians of blocks of steps, so that single steps have no
+ * effect.
  */
 #include <errno.h>
 #include <math.h>
@@ -47,66 +49,146 @@ static void rank_all(const struct step_block *v, size_t n, struct step_block *so
 	}
 }
 
-/* Index of the change point; 0: it may be due to chance. */
+/* Index of the change point; 0: it may be due to chance. Pettitt's statistic is largest near the middle of the longer side's
+ * ranks; divided by its standard deviation, it is largest at the border. */
 static size_t change_in(const struct step_block *v, size_t n, struct step_block *sorted,
 			double *rank)
 {
-	double u = 0, most = 0;
+	double u = 0, most = 0, m = (double)n, clearest = 0;
 	size_t at = 0;
 
 	rank_all(v, n, sorted, rank);
 	for (size_t i = 0; i + 1 < n; i++) {
-		u += 2 * rank[i] - (double)(n + 1);
-		if (fabs(u) > most) {
-			most = fabs(u);
+		u += 2 * rank[i] - (m + 1);
+		most = fmax(most, fabs(u));
+		double clear = u * u / ((double)(i + 1) * (m - (double)(i + 1)));
+		if (clear > clearest) {
+			clearest = clear;
 			at = i + 1;
 		}
 	}
-	double m = (double)n, p = 2 * exp(-6 * most * most / (m * m * m + m * m));
+	double p = 2 * exp(-6 * most * most / (m * m * m + m * m));
 	return p < TFH_VERDICT_CHANGE_CHANCE ? at : 0;
 }
 
-static void search(struct tfh_result *r, const struct step_block *v, size_t n,
+/* Sum of squared distances from the mean of v[a, b). */
+static double spread_of(const struct step_block *v, size_t a, size_t b)
+{
+	double mean = 0, sum = 0;
+
+	for (size_t i = a; i < b; i++)
+		mean += v[i].s / (double)(b - a);
+	for (size_t i = a; i < b; i++)
+		sum += (v[i].s - mean) * (v[i].s - mean);
+	return sum;
+}
+
+/* Whether a straight line describes all of v better than two constants that meet at `at` do. */
+static bool is_line(const struct step_block *v, size_t n, size_t at)
+{
+	double all = spread_of(v, 0, n), middle = (double)(n - 1) / 2, with = 0, square = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		with += ((double)i - middle) * v[i].s;
+		square += ((double)i - middle) * ((double)i - middle);
+	}
+	return all - with * with / square < spread_of(v, 0, at) + spread_of(v, at, n);
+}
+
+/* Whether nearly every later block is longer than every earlier one, or nearly every one shorter. */
+static bool is_steady(const struct step_block *v, size_t n)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		for (size_t j = i + 1; j < n; j++)
+			sum += (v[j].s > v[i].s) - (v[j].s < v[i].s);
+	return fabs(sum) >= TFH_VERDICT_TREND * (double)n * (double)(n - 1) / 2;
+}
+
+static bool differ(double from, double to)
+{
+	return fabs(to - from) >= TFH_VERDICT_CHANGE_SHARE * fmin(from, to);
+}
+
+static void add_change(struct tfh_result *r, uint64_t step, uint64_t until)
+{
+	if (r->n_change < TFH_CHANGES)
+		r->change[r->n_change++] = (struct tfh_change){.step = step, .until = until};
+}
+
+/* The blocks v[0, n) end before step `end`. */
+static void search(struct tfh_result *r, const struct step_block *v, size_t n, size_t end,
 		   struct step_block *sorted, double *room)
 {
 	size_t at = n >= TFH_VERDICT_CHANGE_BLOCKS ? change_in(v, n, sorted, room) : 0;
 
 	if (!at)
 		return;
-	double from = median_of(v, at, room), to = median_of(v + at, n - at, room);
-	if (fabs(to - from) < TFH_VERDICT_CHANGE_SHARE * fmin(from, to))
+	if (is_steady(v, n) && is_line(v, n, at)) {
+		if (differ(median_of(v, n / 10 + 1, room),
+			   median_of(v + n - n / 10 - 1, n / 10 + 1, room)))
+			add_change(r, v[0].first, end);
 		return;
-	search(r, v, at, sorted, room);
-	if (r->n_change < TFH_CHANGES)
-		r->change[r->n_change++] = (struct tfh_change){.step = v[at].first};
-	search(r, v + at, n - at, sorted, room);
+	}
+	if (!differ(median_of(v, at, room), median_of(v + at, n - at, room)))
+		return;
+	search(r, v, at, v[at].first, sorted, room);
+	add_change(r, v[at].first, 0);
+	search(r, v + at, n - at, end, sorted, room);
 }
 
-/* Finds the part that changed most between the steps [a, b) and [b, c), and the typical durations of both. */
-static void describe(struct tfh_result *r, struct tfh_change *x, size_t a, size_t b, size_t c)
-{
-	double part[2][TFH_PART_COUNT] = {{0}}, dur[2] = {0}, most = 0;
-	size_t n[2] = {0};
+/* A range of steps: their mean duration, and what it consists of. */
+struct step_range {
+	double s, part[TFH_PART_COUNT];
+};
 
-	for (size_t i = a; i < c; i++) {
+/* Of the training steps [a, b). */
+static struct step_range mean_of(const struct tfh_result *r, size_t a, size_t b)
+{
+	struct step_range m = {0};
+	size_t n = 0;
+
+	for (size_t i = a; i < b; i++)
+		n += r->step[i].segment == TFH_SEGMENT_TRAIN;
+	for (size_t i = a; i < b; i++) {
 		const struct tfh_step *s = &r->step[i];
-		int k = i >= b;
 		if (s->segment != TFH_SEGMENT_TRAIN)
 			continue;
-		n[k]++;
-		dur[k] += s->dur_s;
+		m.s += s->dur_s / (double)n;
 		for (int p = 0; p < TFH_PART_COUNT; p++)
-			part[k][p] += (double)s->breakdown[p];
+			m.part[p] += (double)s->breakdown[p] / (double)n;
 	}
-	for (int k = 0; k < 2; k++)
-		n[k] = n[k] ? n[k] : 1;
-	x->from_s = dur[0] / (double)n[0];
-	x->to_s = dur[1] / (double)n[1];
+	return m;
+}
+
+/* Durations before and after the change at index k, and the part that changed most. */
+static void describe(struct tfh_result *r, uint32_t k)
+{
+	struct tfh_change *x = &r->change[k];
+	size_t a = 0, b = x->step, c = b, d = r->n_step;
+	double most = 0;
+
+	if (x->until) {
+		d = x->until;
+		a = b;
+		b += (d - b) / 10 + 1;
+		c = d - (b - a);
+	} else {
+		for (uint32_t i = 0; i < r->n_change; i++) {
+			a = r->change[i].step < x->step ? r->change[i].step : a;
+			if (r->change[i].step > x->step && d > r->change[i].step)
+				d = r->change[i].step;
+		}
+	}
+	struct step_range from = mean_of(r, a, b), to = mean_of(r, c, d);
+	x->from_s = from.s;
+	x->to_s = to.s;
 	/* Steps count from the first record, the run from the start of its process. */
-	x->at_s = r->step[b].start_s - (r->n_tree ? r->tree[0].begin_s : 0);
+	x->at_s = r->step[x->step].start_s - (r->n_tree ? r->tree[0].begin_s : 0);
 	for (int p = 0; p < TFH_PART_COUNT; p++) {
-		double off = part[1][p] / (double)n[1] - part[0][p] / (double)n[0];
-		off = x->to_s > x->from_s ? off : -off;
+		double off = to.part[p] - from.part[p];
+		off = to.s > from.s ? off : -off;
 		if (off <= most)
 			continue;
 		most = off;
@@ -116,7 +198,7 @@ static void describe(struct tfh_result *r, struct tfh_change *x, size_t a, size_
 
 int tfh_find_changes(struct tfh_result *r)
 {
-	size_t n = r->steps.count / TFH_CHANGE_STEPS, per = TFH_CHANGE_STEPS, m = 0, in = 0, k = 0;
+	size_t n = r->steps.count / TFH_CHANGE_STEPS, per = TFH_CHANGE_STEPS, m = 0, in = 0;
 	double room[TFH_CHANGE_BLOCKS];
 	struct step_block *v, *sorted;
 
@@ -144,10 +226,9 @@ int tfh_find_changes(struct tfh_result *r)
 		v[m++].s = tfh_quantile(steps, in, 0.5);
 		in = 0;
 	}
-	search(r, v, m, sorted, room);
-	for (; k < r->n_change; k++)
-		describe(r, &r->change[k], k ? r->change[k - 1].step : 0, r->change[k].step,
-			 k + 1 < r->n_change ? r->change[k + 1].step : r->n_step);
+	search(r, v, m, r->n_step, sorted, room);
+	for (uint32_t i = 0; i < r->n_change; i++)
+		describe(r, i);
 	free(v);
 	free(steps);
 	return 0;

@@ -146,11 +146,15 @@ static void write_recurring(const struct tfh_sheet *s)
 	if (!r->n_change)
 		return;
 	tfh_html_table(s->out, "When steps became slower or faster",
-		       "from step|after the start|before|since|<what changed most");
+		       "from step|steadily up to|after the start|before|since|<what changed most");
 	for (uint32_t i = 0; i < r->n_change; i++) {
 		const struct tfh_change *x = &r->change[i];
 		tfh_put("<tr>", s->out);
 		tfh_html_count(s->out, x->step);
+		if (x->until)
+			tfh_html_count(s->out, x->until);
+		else
+			tfh_html_text(s->out, "");
 		tfh_html_time(s->out, x->at_s);
 		tfh_html_time(s->out, x->from_s);
 		tfh_html_time(s->out, x->to_s);

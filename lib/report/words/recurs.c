@@ -129,6 +129,28 @@ static double times(const struct tfh_change *x)
 	return fmax(x->from_s, x->to_s) / fmin(x->from_s, x->to_s);
 }
 
+static const char *steadily(struct tfh_wording *w, const struct tfh_change *x)
+{
+	bool grow = x->to_s > x->from_s;
+	const char *how = tfh_phrase(w, "%s steadily from %s to %s (%s)%s",
+				     grow ? "grow" : "shrink", tfh_phrase_time(w, x->from_s),
+				     tfh_phrase_time(w, x->to_s), tfh_part_name(x->part),
+				     grow ? ": they may go through something that grows" : "");
+
+	if (w->r->n_change == 1)
+		return tfh_phrase(w, "steps %s", how);
+	return tfh_phrase(w, "from step %" PRIu64 " to %" PRIu64 ", %s into the run, steps %s",
+			  x->step, x->until, tfh_phrase_time(w, x->at_s), how);
+}
+
+static const char *suddenly(struct tfh_wording *w, const struct tfh_change *x)
+{
+	return tfh_phrase(
+		w, "from step %" PRIu64 " on, %s into the run, steps take %s, %s before (%s)",
+		x->step, tfh_phrase_time(w, x->at_s), tfh_phrase_time(w, x->to_s),
+		tfh_phrase_time(w, x->from_s), tfh_part_name(x->part));
+}
+
 /* When steps became slower or faster. Where they changed most, the mean step of the whole run may be one that never
  * happened: that is on the first screen. */
 static void changes(struct tfh_wording *w)
@@ -141,11 +163,7 @@ static void changes(struct tfh_wording *w)
 		most = w->r->n_change;
 	for (uint32_t i = 0; i < w->r->n_change; i++) {
 		const struct tfh_change *x = &w->r->change[i];
-		const char *text = tfh_phrase(
-			w,
-			"from step %" PRIu64 " on, %s into the run, steps take %s, %s before (%s)",
-			x->step, tfh_phrase_time(w, x->at_s), tfh_phrase_time(w, x->to_s),
-			tfh_phrase_time(w, x->from_s), tfh_part_name(x->part));
+		const char *text = x->until ? steadily(w, x) : suddenly(w, x);
 		if (i == most && !w->n_first) /* two such notes would crowd the screen */
 			tfh_remark_first(w, text);
 		else

@@ -1,0 +1,114 @@
+/* Steps that grow or shrink steadily are one change, from the first to the last; levels are changes at their borders; a short
+ * ramp, or noise, is neither. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "judge/verdict/verdict.h"
+
+enum { STEPS = 400 };
+
+/* A result whose steps last length(i) seconds, of which `host` grows. */
+static struct tfh_result *steps(double (*length)(int))
+{
+	struct tfh_result *r = calloc(1, sizeof(*r));
+
+	r->step = calloc(STEPS, sizeof(*r->step));
+	r->n_step = r->steps.count = STEPS;
+	for (int i = 0; i < STEPS; i++) {
+		r->step[i].segment = TFH_SEGMENT_TRAIN;
+		r->step[i].dur_s = length(i);
+		r->step[i].breakdown[TFH_PART_HOST] = (float)length(i);
+	}
+	assert_int_equal(tfh_find_changes(r), 0);
+	return r;
+}
+
+static double noise(int i)
+{
+	return 1 + 0.1 * ((i * 7919) % 101 / 101.0 - 0.5);
+}
+
+static double rising(int i)
+{
+	return (1e-3 + 1e-5 * i) * noise(i);
+}
+
+static double falling(int i)
+{
+	return rising(STEPS - i);
+}
+
+static double slightly(int i)
+{
+	return (1e-3 + 5e-7 * i) * noise(i);
+}
+
+/* Each level grows a little, so that nearly every later step is longer; but what matters is the jump. */
+static double jump(int i)
+{
+	return (i < 200 ? 1e-3 : 2e-3) + 5e-7 * i;
+}
+
+static double two_levels(int i)
+{
+	return (i < 120 ? 3e-3 : 1e-3) * noise(i);
+}
+
+static double flat(int i)
+{
+	return 1e-3 * noise(i);
+}
+
+static double then_rising(int i)
+{
+	return i < 200 ? 1e-3 * noise(i) : (4e-3 + 4e-5 * (i - 200)) * noise(i);
+}
+
+static void test_changes(void **state)
+{
+	static const struct {
+		double (*length)(int);
+		uint32_t n;
+		uint64_t step, until;
+		double from_s, to_s;
+	} row[] = {{rising, 1, 0, STEPS, 1.2e-3, 4.8e-3},
+		   {falling, 1, 0, STEPS, 4.8e-3, 1.2e-3},
+		   {slightly, 0, 0, 0, 0, 0},
+		   {jump, 1, 200, 0, 1.05e-3, 2.15e-3},
+		   {two_levels, 1, 120, 0, 3e-3, 1e-3},
+		   {flat, 0, 0, 0, 0, 0},
+		   {then_rising, 2, 200, 0, 1e-3, 8e-3}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+		struct tfh_result *r = steps(row[i].length);
+		const struct tfh_change *x = &r->change[0];
+		assert_int_equal(r->n_change, row[i].n);
+		if (row[i].n) {
+			assert_int_equal(x->step, row[i].step);
+			assert_int_equal(x->until, row[i].until);
+			if (fabs(x->from_s / row[i].from_s - 1) >= 0.03)
+				fail_msg("%zu: %g %g", i, x->from_s, x->to_s);
+			assert_true(fabs(x->to_s / row[i].to_s - 1) < 0.03);
+			assert_int_equal(x->part, TFH_PART_HOST);
+		}
+		if (row[i].n == 2) { /* the level's end, then the rise behind it */
+			assert_int_equal(r->change[1].step, 200);
+			assert_int_equal(r->change[1].until, STEPS);
+		}
+		free(r->step);
+		free(r);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_changes)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
