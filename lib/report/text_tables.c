@@ -81,7 +81,7 @@ static void supply_line(const struct tfh_page *page)
 void tfh_text_input(const struct tfh_page *page)
 {
 	const struct tfh_result *r = page->r;
-	bool guilty = false;
+	const char *guilty = NULL;
 
 	if (!r->n_input)
 		return;
@@ -97,7 +97,7 @@ void tfh_text_input(const struct tfh_page *page)
 		/* An asynchronous stage shows only how long others waited for it, which is not its
 		 * own fault unless it is the slow one. */
 		tfh_fmt_time(self, s->self_s_per_step);
-		if (s->async && !s->guilty)
+		if ((s->async && !s->guilty) || !(s->calls_per_step > 0))
 			snprintf(self, sizeof(self), "-");
 		if (s->parallelism)
 			snprintf(par, sizeof(par), "%u", s->parallelism);
@@ -107,11 +107,12 @@ void tfh_text_input(const struct tfh_page *page)
 		if (s->guilty)
 			tfh_tinted(page, TFH_RED, " <-");
 		tfh_put("\n", page->out);
-		guilty |= s->guilty;
+		if (s->guilty)
+			guilty = s->calls_per_step > 0 ? "" : " between loops, not in steps";
 	}
 	more(page, r->n_input, "input");
 	if (guilty)
-		tfh_put("  <- the stage that the others wait for\n", page->out);
+		tfh_print(page->out, "  <- the stage that the others wait for%s\n", guilty);
 	supply_line(page);
 }
 

@@ -79,6 +79,56 @@ static void test_functions(void **state)
 	expect_advice("CSV", TFH_CAUSE_INPUT_READ, "interleave");
 }
 
+/* skip() asks for what it drops in its own time: the map below it makes that. */
+static void test_skip(void **state)
+{
+	(void)state;
+	struct tfh_result *r = judge(pipeline("Iterator::Root::FiniteSkip#id=2#",
+					      "Iterator::Root::FiniteSkip::Map#id=3#",
+					      "Iterator::Root::FiniteSkip::Map::Range#id=4#"),
+				     15.6, 0.1, 0.2);
+
+	struct tfh_wording w;
+	tfh_wording_make(&w, r);
+	assert_non_null(strstr(w.advice[0].todo, "skip() before map()"));
+	tfh_wording_free(&w);
+	gen_expect_stage(r, TFH_CAUSE_INPUT_MAP, "FiniteSkip");
+}
+
+/* A shuffle buffer of a whole epoch behind the map: the map works only for the first batch of each epoch, steps take theirs
+ * from the buffer. The stage that takes most time in steps is not the one that epochs begin with. */
+static void test_epoch_beginnings(void **state)
+{
+	(void)state;
+	struct gen *g =
+		pipeline("Iterator::Root::BatchV2#id=2#", "Iterator::Root::BatchV2::Shuffle#id=3#",
+			 "Iterator::Root::BatchV2::Shuffle::Map#id=4#");
+	double t = 100;
+
+	for (int epoch = 0; epoch < 8; epoch++) {
+		for (int i = 0; i < 20; i++) {
+			double wait = i ? 0.3 : 300, map = i ? 0 : 298;
+			gen_get(g, 0, 1, ROOT, t, t + wait);
+			gen_exec(g, OP_GET, t, t + wait);
+			if (map > 0)
+				gen_stage(g, 0, LOWER, t, t + map, map);
+			gen_stage(g, 0, HALF, t, t + map + 0.05, 0.05);
+			gen_stage(g, 0, UPPER, t, t + map + 0.25, 0.2);
+			gen_stage(g, 0, ROOT, t, t + wait, 0.01);
+			gen_exec(g, OP_TRAIN, t + wait + 0.02, t + wait + 2);
+			t += wait + 2;
+		}
+		gen_get(g, 0, 1, ROOT, t, t + 0.02)->flags = TFT_F_OPTIONAL;
+		gen_exec(g, OP_GET, t, t + 0.03);
+		t += 0.1;
+	}
+	struct tfh_result *r = gen_judge(g);
+	assert_int_equal(r->verdict.cause, TFH_CAUSE_INPUT_MAP);
+	assert_true(r->input[0].guilty);
+	assert_string_equal(r->input[0].name, "Map");
+	tfh_result_free(r);
+}
+
 /* Where a flat_map's function makes readers, it is opening them that takes its time. */
 static void test_readers(void **state)
 {
@@ -196,10 +246,16 @@ static void test_branches(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cache),	cmocka_unit_test(test_functions),
-		cmocka_unit_test(test_readers), cmocka_unit_test(test_files),
-		cmocka_unit_test(test_pause),	cmocka_unit_test(test_replica),
-		cmocka_unit_test(test_circle),	cmocka_unit_test(test_branches),
+		cmocka_unit_test(test_cache),
+		cmocka_unit_test(test_functions),
+		cmocka_unit_test(test_readers),
+		cmocka_unit_test(test_skip),
+		cmocka_unit_test(test_epoch_beginnings),
+		cmocka_unit_test(test_files),
+		cmocka_unit_test(test_pause),
+		cmocka_unit_test(test_replica),
+		cmocka_unit_test(test_circle),
+		cmocka_unit_test(test_branches),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

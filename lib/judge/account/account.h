@@ -40,6 +40,8 @@ uint32_t tfh_divide(int64_t t0, int64_t t1, const double share[TFH_CAUSE_COUNT],
 /* Time of a tf.data stage in training steps, by its index in tfh_facts.stage. */
 struct tfh_stage_account {
 	struct tfh_stage_time time;
+	struct tfh_stage_time
+		with_between; /* and between loops, where first batches are waited for */
 	int64_t waited; /* exposed input time during which a thread of its consumer was inside this
 			 * stage */
 	int64_t seen;	/* end of the time already counted into `waited` */

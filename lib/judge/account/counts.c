@@ -109,12 +109,29 @@ static void count_executed(struct tfh_accounts *accounts, const struct tfh_event
 	tfh_site_count(accounts->executed_site, &part);
 }
 
+static void count_stage(struct tfh_accounts *accounts, const struct tfh_event *ev, int32_t at,
+			bool train)
+{
+	struct tfh_stage_account *stage = &accounts->stage[at];
+	size_t i = accounts->counted;
+
+	if (train)
+		tfh_stage_count(&stage->time, ev);
+	else if (i == accounts->loops->window.n || ev->t1 < accounts->loops->window.v[i].t0 ||
+		 accounts->loops->window.v[i].steps)
+		return;
+	tfh_stage_count(&stage->with_between, ev);
+}
+
 int tfh_count_event(struct tfh_accounts *accounts, const struct tfh_event *ev,
 		    const struct tfh_piece *p)
 {
 	struct tfh_use *use = use_of(accounts, ev);
+	int32_t stage = p->passive ? tfh_stage_index(accounts->facts, p->stage) : -1;
 
-	if (!use)
+	if (stage >= 0)
+		count_stage(accounts, ev, stage, use != NULL);
+	if (stage >= 0 || !use)
 		return 0;
 	use->launches += p->family == TFH_FAM_LAUNCH || p->family == TFH_FAM_GRAPH_LAUNCH;
 	if (p->label == TFH_L_MODULE && strstr(ev->fn->name, "Load")) {
@@ -129,14 +146,11 @@ int tfh_count_event(struct tfh_accounts *accounts, const struct tfh_event *ev,
 		tfh_site_count(accounts->load_site, ev);
 	else if (p->label == TFH_L_EXEC)
 		count_executed(accounts, ev);
-	int32_t stage = p->passive ? tfh_stage_index(accounts->facts, p->stage) : -1;
-	if (stage >= 0)
-		tfh_stage_count(&accounts->stage[stage].time, ev);
-	else if (p->family == TFH_FAM_COPY)
+	if (p->family == TFH_FAM_COPY)
 		return count_copy(accounts, ev, p);
-	else if (p->family == TFH_FAM_LAUNCH)
+	if (p->family == TFH_FAM_LAUNCH)
 		return count_kernel(accounts, ev, 1);
-	else if (p->family == TFH_FAM_GRAPH_LAUNCH)
+	if (p->family == TFH_FAM_GRAPH_LAUNCH)
 		accounts->graph_launches++;
 	return 0;
 }

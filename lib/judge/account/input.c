@@ -25,53 +25,6 @@ static bool has_child(const struct tfh_accounts *accounts, int32_t at, const cha
 	return false;
 }
 
-/*
- * Cause of a slow stage, by the first matching word of its type. A stage's self time is that of the
- * function it calls, if any. That includes a flat_map's; but if its function only creates readers,
- * the time is opening files and counts as reading.
- */
-static enum tfh_cause cause_of(const struct tfh_accounts *accounts, int32_t at)
-{
-	static const struct {
-		const char *word;
-		enum tfh_cause cause;
-	} table[] = {
-		{"Generator", TFH_CAUSE_INPUT_GENERATOR},
-		{"DataService", TFH_CAUSE_INPUT_REMOTE},
-		{"FlatMap", TFH_CAUSE_INPUT_MAP},
-		{"Map", TFH_CAUSE_INPUT_MAP},
-		{"Filter", TFH_CAUSE_INPUT_MAP},
-		{"Scan", TFH_CAUSE_INPUT_MAP},
-		{"TakeWhile", TFH_CAUSE_INPUT_MAP},
-		{"GroupBy", TFH_CAUSE_INPUT_MAP},
-		{"ParseExample", TFH_CAUSE_INPUT_DECODE},
-		{"Interleave", TFH_CAUSE_INPUT_READ},
-		{"Record", TFH_CAUSE_INPUT_READ},
-		{"TextLine", TFH_CAUSE_INPUT_READ},
-		{"Snapshot", TFH_CAUSE_INPUT_READ},
-		{"Load", TFH_CAUSE_INPUT_READ},
-		{"CSV", TFH_CAUSE_INPUT_READ},
-		{"Sql", TFH_CAUSE_INPUT_READ},
-		{"LMDB", TFH_CAUSE_INPUT_READ},
-		{"Batch", TFH_CAUSE_INPUT_BATCH},
-		{"Shuffle", TFH_CAUSE_INPUT_SHUFFLE},
-		{"Cache", TFH_CAUSE_INPUT_CACHE},
-	};
-	static const char *const readers[] = {"Record", "TextLine", "CSV",
-					      "Sql",	"LMDB",	    "Snapshot"};
-	const struct tfh_stage_use *s = &accounts->facts->stage.v[at];
-
-	if (has_type(s, "FlatMap") && has_child(accounts, at, "Generator"))
-		return TFH_CAUSE_INPUT_GENERATOR;
-	for (size_t i = 0; has_type(s, "FlatMap") && i < sizeof(readers) / sizeof(*readers); i++)
-		if (has_child(accounts, at, readers[i]))
-			return TFH_CAUSE_INPUT_READ;
-	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
-		if (has_type(s, table[i].word))
-			return table[i].cause;
-	return TFH_CAUSE_INPUT_UNKNOWN;
-}
-
 /* The stage that the training loop calls. */
 static int32_t first_stage(const struct tfh_accounts *accounts)
 {
@@ -123,12 +76,12 @@ static bool on_device(const struct tfh_accounts *accounts, int32_t at, int depth
 static const struct tfh_stage_time *time_of(const struct tfh_accounts *accounts, int32_t at,
 					    bool steps)
 {
-	return steps ? &accounts->stage[at].time : &accounts->facts->stage.v[at].time;
+	return steps ? &accounts->stage[at].with_between : &accounts->facts->stage.v[at].time;
 }
 
 /* The stage that takes longest, of a synchronous stage and those it calls on the same thread; for
  * an asynchronous one, the time waiting in it counts. `host`: only stages of the program's own
- * pipeline, in training steps; otherwise all stages, over the whole run. */
+ * pipeline, in training steps and between loops; otherwise all stages, over the whole run. */
 static int32_t slowest_below(const struct tfh_accounts *accounts, int32_t top, bool host)
 {
 	int32_t best = top;
@@ -170,6 +123,69 @@ static int32_t starved_by(const struct tfh_accounts *accounts, int32_t at)
 		    (best < 0 || accounts->stage[i].waited > accounts->stage[best].waited))
 			best = (int32_t)i;
 	return best;
+}
+
+/* The stage whose work takes the time of the one at `at`: skip() and shard() only ask for elements that they drop, and
+ * TensorFlow counts that as their own time. */
+static int32_t maker_of(const struct tfh_accounts *accounts, int32_t at)
+{
+	int32_t up = at;
+
+	while (up >= 0 && (has_type(&accounts->facts->stage.v[up], "Skip") ||
+			   has_type(&accounts->facts->stage.v[up], "Shard"))) {
+		at = up;
+		up = starved_by(accounts, at);
+	}
+	return up >= 0 ? up : at;
+}
+
+/*
+ * Cause of a slow stage, by the first matching word of its type. A stage's self time is that of the
+ * function it calls, if any. That includes a flat_map's; but if its function only creates readers,
+ * the time is opening files and counts as reading.
+ */
+static enum tfh_cause cause_of(const struct tfh_accounts *accounts, int32_t at)
+{
+	static const struct {
+		const char *word;
+		enum tfh_cause cause;
+	} table[] = {
+		{"Generator", TFH_CAUSE_INPUT_GENERATOR},
+		{"DataService", TFH_CAUSE_INPUT_REMOTE},
+		{"FlatMap", TFH_CAUSE_INPUT_MAP},
+		{"Map", TFH_CAUSE_INPUT_MAP},
+		{"Filter", TFH_CAUSE_INPUT_MAP},
+		{"Scan", TFH_CAUSE_INPUT_MAP},
+		{"TakeWhile", TFH_CAUSE_INPUT_MAP},
+		{"GroupBy", TFH_CAUSE_INPUT_MAP},
+		{"ParseExample", TFH_CAUSE_INPUT_DECODE},
+		{"Interleave", TFH_CAUSE_INPUT_READ},
+		{"Record", TFH_CAUSE_INPUT_READ},
+		{"TextLine", TFH_CAUSE_INPUT_READ},
+		{"Snapshot", TFH_CAUSE_INPUT_READ},
+		{"Load", TFH_CAUSE_INPUT_READ},
+		{"CSV", TFH_CAUSE_INPUT_READ},
+		{"Sql", TFH_CAUSE_INPUT_READ},
+		{"LMDB", TFH_CAUSE_INPUT_READ},
+		{"Batch", TFH_CAUSE_INPUT_BATCH},
+		{"Shuffle", TFH_CAUSE_INPUT_SHUFFLE},
+		{"Cache", TFH_CAUSE_INPUT_CACHE},
+	};
+	static const char *const readers[] = {"Record", "TextLine", "CSV",
+					      "Sql",	"LMDB",	    "Snapshot"};
+	const struct tfh_stage_use *s;
+
+	at = maker_of(accounts, at);
+	s = &accounts->facts->stage.v[at];
+	if (has_type(s, "FlatMap") && has_child(accounts, at, "Generator"))
+		return TFH_CAUSE_INPUT_GENERATOR;
+	for (size_t i = 0; has_type(s, "FlatMap") && i < sizeof(readers) / sizeof(*readers); i++)
+		if (has_child(accounts, at, readers[i]))
+			return TFH_CAUSE_INPUT_READ;
+	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
+		if (has_type(s, table[i].word))
+			return table[i].cause;
+	return TFH_CAUSE_INPUT_UNKNOWN;
 }
 
 static bool trains_at(const struct tfh_accounts *accounts, int64_t t, size_t *window)

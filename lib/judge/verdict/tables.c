@@ -124,7 +124,7 @@ int tfh_fill_input(const struct tfh_accounts *accounts, struct tfh_result *r)
 		const struct tfh_stage_use *s = &accounts->facts->stage.v[i];
 		const struct tfh_stage_time *t = &accounts->stage[i].time;
 		struct tfh_input_stage *o = &r->input[r->n_input];
-		if (!t->calls)
+		if (!t->calls && (int32_t)i != accounts->guilty)
 			continue;
 		r->n_input++;
 		o->name = s->type;
@@ -139,7 +139,7 @@ int tfh_fill_input(const struct tfh_accounts *accounts, struct tfh_result *r)
 		if (!s->async)
 			o->capacity_per_s = t->self > 0 ? steps * 1e9 / (double)t->self : NAN;
 		else
-			o->capacity_per_s = o->guilty && accounts->train_ns
+			o->capacity_per_s = o->guilty && t->calls && accounts->train_ns
 						    ? (double)accounts->judged_steps * 1e9 /
 							      (double)accounts->train_ns
 						    : NAN;

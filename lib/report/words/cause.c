@@ -24,9 +24,11 @@ static double per_step(const struct tfh_result *r, enum tfh_part p)
 
 /* ---- input ---- */
 
+/* The slow stage, if steps call it: what only the beginnings of epochs wait for has no time per step. */
 static const struct tfh_input_stage *guilty(const struct tfh_result *r)
 {
-	return r->n_input && r->input[0].guilty ? &r->input[0] : NULL;
+	return r->n_input && r->input[0].guilty && r->input[0].calls_per_step > 0 ? &r->input[0]
+										  : NULL;
 }
 
 /* Advice about the slow stage; `why` is the line that shows it. */

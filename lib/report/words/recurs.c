@@ -76,7 +76,10 @@ const char *tfh_lead_no_bound(const struct tfh_result *r)
 static void first_advice(struct tfh_wording *w, const struct tfh_recurring *x)
 {
 	uint32_t n = w->n_advice < TFH_REPORT_ADVICE ? w->n_advice++ : w->n_advice - 1;
-	struct tfh_remedy m = tfh_remedy_of(x->cause);
+	bool stage = x->kind == TFH_SEGMENT_BETWEEN && x->cls == TFH_CLASS_INPUT_BOUND &&
+		     w->r->n_input && w->r->input[0].guilty;
+	struct tfh_remedy m =
+		stage ? tfh_stage_remedy(&w->r->input[0], x->cause) : tfh_remedy_of(x->cause);
 
 	memmove(w->advice + 1, w->advice, n * sizeof(*w->advice));
 	w->advice[0] = (struct tfh_advice){.finding = placed(w, x, m.finding),

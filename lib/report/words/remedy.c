@@ -18,6 +18,14 @@ static const struct remedy_row {
 	struct tfh_remedy remedy;
 } rows[] = {
 	{TFH_CAUSE_INPUT_MAP,
+	 "Skip",
+	 {"what skip() drops goes through the map first",
+	  "skip() before map(), or files of which whole ones can be skipped"}},
+	{TFH_CAUSE_INPUT_MAP,
+	 "Shard",
+	 {"what shard() drops goes through the map first",
+	  "shard() before map(), or shards of file names"}},
+	{TFH_CAUSE_INPUT_MAP,
 	 "Filter",
 	 {slow_function, "filter() calls it for one element at a time: compute what it asks in a "
 			 "map(..., num_parallel_calls=tf.data.AUTOTUNE) before it"}},
