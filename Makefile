@@ -323,6 +323,7 @@ $(B)/lib/libtfhook.so: $(OBJ_job) $(call stamp,objects-job) $(B)/lib/libtfhook.m
 # As where libunwind could not be had.
 $(B)/tests/hook/unwind.libgcc.o: lib/hook/unwind.c $(OBJ_job)
 	$(call say,TEST,$<)mkdir -p $(@D) && $(COMPILE_job) -c -o $@ $<
+$(B)/tests/hook/libtfhook-libgcc.so: private UNWIND_O :=
 $(B)/tests/hook/libtfhook-libgcc.so: $(filter-out %/unwind.o,$(OBJ_job)) $(B)/tests/hook/unwind.libgcc.o $(B)/lib/libtfhook.map $(OLD)
 	$(call say,TEST,$@)$(LINK_HOOK)
 

@@ -124,6 +124,16 @@ uint32_t tfh_call_filters(int fd)
 	       (filters < UINT16_MAX ? (uint32_t)filters : 0);
 }
 
+/* The kernel reads the set first, and then finds that the request is none. */
+bool tfh_readable(const void *address)
+{
+	int saved = errno;
+	bool there = syscall(SYS_rt_sigprocmask, ~0, address, NULL, 8ul) < 0 && errno == EINVAL;
+
+	errno = saved;
+	return there;
+}
+
 uint64_t tfh_namespace(const char *name)
 {
 	char path[64];

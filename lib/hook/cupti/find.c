@@ -78,33 +78,11 @@ static int look(struct dl_phdr_info *info, size_t size, void *data)
 	return 0;
 }
 
-struct holder {
-	uintptr_t address;
-	bool cupti;
-};
-
-static int look_for_holder(struct dl_phdr_info *info, size_t size, void *data)
-{
-	struct holder *h = data;
-
-	(void)size;
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-		if (p->p_type != PT_LOAD ||
-		    h->address - (info->dlpi_addr + p->p_vaddr) >= p->p_memsz)
-			continue;
-		h->cupti = !strncmp(file_of(info->dlpi_name), "libcupti.so", 11);
-		return 1;
-	}
-	return 0;
-}
-
 bool tfh_in_cupti(const void *address)
 {
-	struct holder h = {(uintptr_t)address, false};
+	const char *file = tfh_file_holding(address);
 
-	tfh_each_object(look_for_holder, &h);
-	return h.cupti;
+	return file && !strncmp(file, "libcupti.so", 11);
 }
 
 /* ---- trying one ---- */

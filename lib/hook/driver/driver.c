@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <elf.h>
+#include <errno.h>
 #include <link.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,6 +94,20 @@ int tfh_each_object(int (*look)(struct dl_phdr_info *, size_t, void *), void *da
 	return found;
 }
 
+/* libc's own functions, even if other objects define these names. */
+static struct libc {
+	void *dlsym, *dlvsym, *dl_iterate_phdr, *dl_find_object;
+} libc;
+
+int tfh_object_at(const void *address, struct tfh_object *found)
+{
+	int (*find)(const void *, struct tfh_object *);
+
+	tfh_lookup_init();
+	find = (int (*)(const void *, struct tfh_object *))libc.dl_find_object;
+	return find ? !find(address, found) : -ENOSYS;
+}
+
 static void *defined_in(const struct dl_phdr_info *info, const char *name)
 {
 	for (int i = 0; i < info->dlpi_phnum; i++) {
@@ -105,11 +120,6 @@ static void *defined_in(const struct dl_phdr_info *info, const char *name)
 	}
 	return NULL;
 }
-
-/* libc's own functions, even if other objects define these names. */
-static struct libc {
-	void *dlsym, *dlvsym, *dl_iterate_phdr;
-} libc;
 
 static void find_in_libc(struct libc *l, const char *path, ElfW(Addr) base,
 			 const ElfW(Dyn) * dynamic)
@@ -126,6 +136,8 @@ static void find_in_libc(struct libc *l, const char *path, ElfW(Addr) base,
 		l->dlvsym = table_lookup(&t, "dlvsym");
 	if (!l->dl_iterate_phdr)
 		l->dl_iterate_phdr = table_lookup(&t, "dl_iterate_phdr");
+	if (!l->dl_find_object)
+		l->dl_find_object = table_lookup(&t, "_dl_find_object");
 }
 
 void *(*tfh_next_dlsym)(void *, const char *);
@@ -264,9 +276,14 @@ static int find_owner(struct dl_phdr_info *info, size_t size, void *data)
 	return owner->file != NULL;
 }
 
-static const char *file_holding(const void *address)
+const char *tfh_file_holding(const void *address)
 {
 	struct owner owner = {(uintptr_t)address, NULL};
+	struct tfh_object object;
+	int n = tfh_object_at(address, &object);
+
+	if (n >= 0)
+		return n ? file_of(object.map->l_name) : NULL;
 	tfh_each_object(find_owner, &owner);
 	return owner.file;
 }
@@ -288,7 +305,15 @@ static int find_order(struct dl_phdr_info *info, size_t size, void *data)
 bool tfh_loaded_before_us(const void *address)
 {
 	struct order order = {(uintptr_t)address, false};
-	tfh_each_object(find_order, &order);
+	struct tfh_object object, ours;
+	int n = tfh_object_at(address, &object);
+
+	if (n < 0)
+		tfh_each_object(find_order, &order);
+	/* What comes before us was there at the start, and stays. */
+	if (n > 0 && tfh_object_at(&tfh_real, &ours) > 0)
+		for (const struct link_map *m = ours.map->l_prev; m && !order.first; m = m->l_prev)
+			order.first = m == object.map;
 	return order.first;
 }
 
@@ -299,7 +324,7 @@ static bool driver_file(const char *file)
 
 bool tfh_in_driver(const void *address)
 {
-	const char *file = file_holding(address);
+	const char *file = tfh_file_holding(address);
 	return file && driver_file(file);
 }
 
@@ -307,7 +332,7 @@ bool tfh_in_vendor(const void *address)
 {
 	static const char *const prefix[] = {"libcupti", "libnvidia-", "libcudadebugger",
 					     "libtfhook"};
-	const char *file = file_holding(address);
+	const char *file = tfh_file_holding(address);
 
 	if (!file)
 		return false;

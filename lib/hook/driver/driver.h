@@ -24,13 +24,29 @@ extern void *(*tfh_next_dlvsym)(void *handle, const char *name, const char *vers
  * loaded tfhook. */
 void tfh_lookup_init(void);
 
-/* libc's dl_iterate_phdr. */
+/* glibc's struct dl_find_object, where its headers have none. */
+struct tfh_object {
+	unsigned long long flags;
+	void *start, *end;
+	struct link_map *map;
+	void *eh_frame; /* the segment PT_GNU_EH_FRAME; NULL: none */
+	unsigned long long reserved[7];
+};
+
+/* The loaded object that contains `address`, without a lock: 1, or 0 if there is none. -ENOSYS: glibc before 2.35 cannot tell. */
+int tfh_object_at(const void *address, struct tfh_object *found);
+
+/* libc's dl_iterate_phdr. It waits for as long as a callback of the job's runs, which may wait for the calling thread, by
+ * Python's lock for one. Where there is a choice, take tfh_object_at() in the job's threads. */
 struct dl_phdr_info;
 int tfh_each_object(int (*look)(struct dl_phdr_info *, size_t, void *), void *data);
 
 /* Address of a driver function, as a lookup on the driver's handle by the program would return it;
  * NULL if the driver lacks it. */
 void *tfh_driver_symbol(const char *name);
+
+/* The file, without its folder, of the object that contains `address`; "" for the program, NULL if none does. */
+const char *tfh_file_holding(const void *address);
 
 /* True if `address` is in the driver's own object (by name: libcuda.so*, or TFHOOK_CUDA_LIB). */
 bool tfh_in_driver(const void *address);

@@ -154,6 +154,25 @@ void tfh_modules_look(uint64_t now)
 		}
 }
 
+static int take_unloads(struct dl_phdr_info *info, size_t size, void *data)
+{
+	(void)size;
+	*(unsigned long long *)data = info->dlpi_subs;
+	return 1;
+}
+
+bool tfh_modules_unloaded(void)
+{
+	static unsigned long long known;
+	unsigned long long now = 0, before = known;
+
+	tfh_unforked_begin();
+	dl_iterate_phdr(take_unloads, &now);
+	tfh_unforked_end();
+	known = now;
+	return now != before;
+}
+
 void tfh_modules_use(uint64_t address)
 {
 	for (uint32_t i = 0; i < n_modules; i++)

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/hash.h"
@@ -93,23 +92,15 @@ static bool on_main_stack(const struct tfh_self *self, const void *here)
 	       tfh_main_stack_left(here) > (STACK_NEED_PAGES + 1) * TFH_PAGE;
 }
 
-/*
- * Some programs give their threads hardly more stack than they need. The main thread's stack grows;
- * for others, the pages below are probed. If that is forbidden (seccomp), the driver's own need,
- * which is larger, must serve as proof.
- */
+/* Some programs give their threads hardly more stack than they need. The main thread's stack grows; for others, the pages
+ * below are probed. */
 static bool stack_left(uintptr_t here)
 {
-	struct iovec to[STACK_NEED_PAGES], from[STACK_NEED_PAGES];
-	char byte[STACK_NEED_PAGES];
-	ssize_t n;
+	bool left = true;
 
-	for (unsigned i = 0; i < STACK_NEED_PAGES; i++) {
-		to[i] = (struct iovec){&byte[i], 1};
-		from[i] = (struct iovec){(void *)(here - (i + 1) * TFH_PAGE), 1};
-	}
-	n = process_vm_readv(owner, to, STACK_NEED_PAGES, from, STACK_NEED_PAGES, 0);
-	return n == STACK_NEED_PAGES || (n < 0 && (errno == EPERM || errno == ENOSYS));
+	for (unsigned i = 1; i <= STACK_NEED_PAGES && left; i++)
+		left = tfh_readable((const void *)((here & ~7ul) - i * TFH_PAGE));
+	return left;
 }
 
 /* Number of the backtrace with these frames and Python frames; a new one if necessary. */
@@ -258,6 +249,12 @@ void tfh_stacks_open(void)
 	short_apart = (uint64_t)((double)SHORT_APART_NS * (double)tfh_tick_hz() / 1e9);
 	/* release: a thread that sees the limit sees the table */
 	__atomic_store_n(&tfh_stack_ticks, rule.copies ? 0 : short_ticks, __ATOMIC_RELEASE);
+}
+
+void tfh_stacks_look(void)
+{
+	if (by && tfh_modules_unloaded())
+		source->forget();
 }
 
 static uint32_t rows_of(const struct stack *s, uint32_t id, struct tft_btrc_row *row)

@@ -22,6 +22,8 @@ struct tfh_stack_source {
 	/* Puts the calling thread's return addresses into `frame`, innermost first, and returns
 	 * their number. Uses no lock of the job and no malloc. */
 	int (*walk)(void **frame, int most);
+	/* Libraries were unloaded: what is known of their functions no longer holds. On the flusher. */
+	void (*forget)(void);
 };
 
 /* Called once, at load. */
@@ -44,6 +46,8 @@ uint32_t tfh_stack_of_pause(struct tfh_self *self);
 
 struct tft_writer;
 void tfh_stacks_open(void);
+/* Sees whether libraries were unloaded. */
+void tfh_stacks_look(void);
 /* Whether there are backtraces that the segment lacks. */
 bool tfh_stacks_waiting(uint32_t segment);
 /* Writes those backtraces. Returns 0 or -errno. */

@@ -1,6 +1,6 @@
 /*
- * Backtraces that the main thread has taken before. Walking 25 frames takes libunwind 2 to 6 us after a wait, when its
- * tables have left the processor's caches, and needs four system calls to be safe. A known stack is recognised in 0.1 us:
+ * Backtraces that the main thread has taken before. Walking 25 frames takes libunwind some us after a wait, when its
+ * tables have left the processor's caches, and needs about ten system calls to be safe. A known stack is recognised in 0.1 us:
  * same address of the frame, same Python frames, and every return address still where it was.
  *
  * Only the main thread's stack stays mapped for as long as the process lives, so only there the addresses may be read again

@@ -343,6 +343,7 @@ void tfh_seal_stacks(void)
 	int err;
 
 	tfh_places_look();
+	tfh_stacks_look();
 	if (!tfh_stacks_waiting(tfh_seg.opened) || tfh_write_paused(now_ns))
 		return;
 	err = tfh_disk_check();

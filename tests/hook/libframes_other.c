@@ -1,0 +1,2 @@
+#define OTHER
+#include "libframes.c"
