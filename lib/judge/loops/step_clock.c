@@ -21,15 +21,19 @@ static double usual_ns(const struct tfh_facts *facts, uint32_t name)
 			      : (double)tag->ns;
 }
 
-/* The function with the most time after this iterator's batches: its name without the number at its end. */
+/* The function with the most time after this iterator's batches: its name without the number at its end. One that ran once
+ * while others ran several times (it sets up what comes next, and its only execution traced it) is not what batches go to. */
 static const char *tag_text(const struct tfh_facts *facts, const struct tfh_series *s,
 			    uint32_t *name)
 {
 	double most = 0, ns;
+	bool several = false;
 
 	*name = 0;
+	for (size_t i = 0; i < TFH_FACTS_SERIES_TAGS; i++)
+		several |= s->tag[i].ns && s->tag[i].calls > 1;
 	for (size_t i = 0; i < TFH_FACTS_SERIES_TAGS; i++) {
-		if (!s->tag[i].ns)
+		if (!s->tag[i].ns || (several && s->tag[i].calls <= 1))
 			continue;
 		ns = s->tag[i].calls * usual_ns(facts, s->tag[i].name);
 		*name = ns > most ? s->tag[i].name : *name;
