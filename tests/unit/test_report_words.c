@@ -410,7 +410,7 @@ static void test_small_things(void **state)
 								     .line = 3,
 								     .share = 1.07,
 								     .looks = 100};
-		assert_string_equal(tfh_start_seen(&w.said, TFH_BRANCH_STARTUP, 0),
+		assert_string_equal(tfh_start_seen(&w.said, TFH_BRANCH_STARTUP, false),
 				    "100 % in step (a.py:3)");
 		w.r.found.line = (struct tfh_seen_line){
 			.file = "/tmp/csnfohpspodwzweoe2pc7ms2zba5p6bftyt2a54vl6rvqcvfarah.py",
@@ -420,7 +420,7 @@ static void test_small_things(void **state)
 			.of_s = 1};
 		assert_string_equal(tfh_verdict_line(&w.said),
 				    "call, csnfohpspodwzwe..l6rvqcvfarah.py:310");
-		assert_string_equal(tfh_start_seen(&w.said, TFH_BRANCH_STARTUP, 1), "");
+		assert_string_equal(tfh_start_seen(&w.said, TFH_BRANCH_STARTUP, true), "");
 		/* the line with most of it, in few words */
 		assert_string_equal(tfh_start_mostly(&w.said, TFH_BRANCH_STARTUP),
 				    "100 % at a.py:3");
@@ -430,6 +430,21 @@ static void test_small_things(void **state)
 				    "100 % importing torch");
 		w.r.found.start[0].line[0].share = 0.4;
 		assert_string_equal(tfh_start_mostly(&w.said, TFH_BRANCH_STARTUP), "");
+		/* no line has most of it, but the lines of one function together */
+		struct tfh_seen_start *s = &w.r.found.start[0];
+		s->n_line = 3;
+		s->line[1] = (struct tfh_start_line){.file = "/job/a.py",
+						     .function = "read",
+						     .line = 8,
+						     .share = 0.35,
+						     .looks = 35};
+		s->line[2] = s->line[1];
+		s->line[2].line = 9;
+		s->line[2].share = 0.2;
+		assert_string_equal(tfh_start_mostly(&w.said, TFH_BRANCH_STARTUP),
+				    "55 % in read (a.py:8)");
+		assert_string_equal(tfh_start_seen(&w.said, TFH_BRANCH_STARTUP, true),
+				    "40 % importing torch (a.py:3)");
 		tfh_wording_free(&w.said);
 	}
 }

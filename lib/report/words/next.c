@@ -75,6 +75,9 @@ static size_t candidates(const struct tfh_result *r, struct next *next)
 	/* A run that was killed, or another profiler's trace, is not the whole run. */
 	for (size_t i = 0; i < BESIDES && r->end == TFH_END_EXIT && r->steps.count; i++) {
 		double s = tfh_spent(r, besides[i].kind);
+		if (r->lead && r->recurring[r->lead - 1].kind == TFH_SEGMENT_BETWEEN &&
+		    besides[i].kind == TFH_BRANCH_BETWEEN)
+			continue; /* the verdict's advice is about it */
 		if (wall > 0 && s >= TFH_REPORT_OTHER_SHARE * wall)
 			next[n++] = (struct next){NULL, NULL, i, s};
 	}

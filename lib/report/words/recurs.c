@@ -61,8 +61,26 @@ static const char *placed(struct tfh_wording *w, const struct tfh_recurring *x, 
 	case TFH_SEGMENT_EVAL:
 		return tfh_phrase(w, "in evaluation %s", finding);
 	default:
-		return tfh_phrase(w, "between loops %s", finding);
+		return x->cause == TFH_CAUSE_HOST_COMPILE
+			       ? "functions are traced or compiled anew before each loop"
+			       : tfh_phrase(w, "between loops %s", finding);
 	}
+}
+
+/* What to do about it, where that differs from what the cause needs in steps. */
+static struct tfh_remedy remedy_of(const struct tfh_result *r, const struct tfh_recurring *x)
+{
+	struct tfh_remedy m = tfh_remedy_of(x->cause);
+
+	if (x->kind != TFH_SEGMENT_BETWEEN)
+		return m;
+	if (x->cls == TFH_CLASS_INPUT_BOUND && r->n_input && r->input[0].guilty)
+		return tfh_stage_remedy(&r->input[0], x->cause);
+	if (x->cause == TFH_CAUSE_HOST_COMPILE)
+		m.todo =
+			"make functions and models once, before the loops, and assign what changes (a "
+			"learning rate): compile(), tf.function and jit start anew each time";
+	return m;
 }
 
 const char *tfh_lead_no_bound(const struct tfh_result *r)
@@ -76,10 +94,7 @@ const char *tfh_lead_no_bound(const struct tfh_result *r)
 static void first_advice(struct tfh_wording *w, const struct tfh_recurring *x)
 {
 	uint32_t n = w->n_advice < TFH_REPORT_ADVICE ? w->n_advice++ : w->n_advice - 1;
-	bool stage = x->kind == TFH_SEGMENT_BETWEEN && x->cls == TFH_CLASS_INPUT_BOUND &&
-		     w->r->n_input && w->r->input[0].guilty;
-	struct tfh_remedy m =
-		stage ? tfh_stage_remedy(&w->r->input[0], x->cause) : tfh_remedy_of(x->cause);
+	struct tfh_remedy m = remedy_of(w->r, x);
 
 	memmove(w->advice + 1, w->advice, n * sizeof(*w->advice));
 	w->advice[0] = (struct tfh_advice){.finding = placed(w, x, m.finding),

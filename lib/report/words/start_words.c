@@ -17,11 +17,53 @@ const char *tfh_module_of(struct tfh_wording *w, const char *file)
 	return tfh_phrase(w, "%.*s", n, name);
 }
 
-/* "71 % importing tensorflow (train.py:3)", "12 % in load (data.py:88)" */
-static const char *one_line(struct tfh_wording *w, const struct tfh_start_line *l)
+/* The lines of one function, or one line that imports. */
+struct lines_of {
+	const struct tfh_start_line *most; /* the one with most time */
+	double percent;
+	uint64_t looks;
+};
+
+static bool together(const struct tfh_start_line *a, const struct tfh_start_line *b)
 {
+	return a == b || (!a->imports && !b->imports && strcmp(a->function, "<module>") &&
+			  !strcmp(a->function, b->function) && !strcmp(a->file, b->file));
+}
+
+/* most NULL: they were counted with an earlier line. */
+static struct lines_of lines_of(const struct tfh_seen_start *s, uint32_t at)
+{
+	struct lines_of f = {.most = &s->line[at]};
+	double share = 0;
+
+	for (uint32_t i = 0; i < s->n_line; i++) {
+		if (!together(&s->line[i], &s->line[at]))
+			continue;
+		if (i < at)
+			return (struct lines_of){0};
+		share += s->line[i].share;
+		f.looks += s->line[i].looks;
+	}
 	/* samples stand for the intervals between them, which may reach beyond the part */
-	double percent = 100 * fmin(l->share, 1);
+	f.percent = 100 * fmin(share, 1);
+	return f;
+}
+
+/* The function, or importing line, with most time; most NULL: too little was seen. */
+static struct lines_of largest(const struct tfh_seen_start *s)
+{
+	struct lines_of most = {0};
+
+	for (uint32_t i = 0; s->looks >= TFH_VERDICT_LINE_LOOKS && i < s->n_line; i++) {
+		struct lines_of f = lines_of(s, i);
+		most = f.looks >= TFH_VERDICT_LINE_LOOKS && f.percent > most.percent ? f : most;
+	}
+	return most;
+}
+
+/* "71 % importing tensorflow (train.py:3)", "12 % in load (data.py:88)" */
+static const char *one_line(struct tfh_wording *w, const struct tfh_start_line *l, double percent)
+{
 	const char *at = tfh_phrase(w, "%s:%u", tfh_short_file(l->file), l->line);
 
 	if (!strcmp(l->file, "<frozen site>"))
@@ -34,15 +76,19 @@ static const char *one_line(struct tfh_wording *w, const struct tfh_start_line *
 	return tfh_phrase(w, "%.0f %% in %s (%s)", percent, tfh_function_of(w, l->function), at);
 }
 
-static const char *lines(struct tfh_wording *w, const struct tfh_seen_start *s, uint32_t told)
+/* told: the largest is known already. */
+static const char *lines(struct tfh_wording *w, const struct tfh_seen_start *s, bool told)
 {
+	const struct tfh_start_line *first = told ? largest(s).most : NULL;
 	const char *all = "";
 
-	for (uint32_t i = told; i < s->n_line; i++)
-		if (s->line[i].share >= TFH_REPORT_NAMED_SHARE &&
-		    s->line[i].looks >= TFH_VERDICT_LINE_LOOKS)
+	for (uint32_t i = 0; i < s->n_line; i++) {
+		struct lines_of f = lines_of(s, i);
+		if (f.most != first && f.percent >= 100 * TFH_REPORT_NAMED_SHARE &&
+		    f.looks >= TFH_VERDICT_LINE_LOOKS)
 			all = tfh_phrase(w, "%s%s%s", all, *all ? ", " : "",
-					 one_line(w, &s->line[i]));
+					 one_line(w, f.most, f.percent));
+	}
 	return all;
 }
 
@@ -58,7 +104,7 @@ static const char *states(struct tfh_wording *w, const struct tfh_seen_start *s)
 }
 
 /* Lines, or states if there are none; "": too little was seen. */
-static const char *seen(struct tfh_wording *w, const struct tfh_seen_start *s, uint32_t told)
+static const char *seen(struct tfh_wording *w, const struct tfh_seen_start *s, bool told)
 {
 	const char *what = s->looks >= TFH_VERDICT_LINE_LOOKS ? lines(w, s, told) : "";
 
@@ -76,7 +122,7 @@ static const struct tfh_seen_start *seen_in(const struct tfh_wording *w, enum tf
 	return NULL;
 }
 
-const char *tfh_start_seen(struct tfh_wording *w, enum tfh_branch part, uint32_t told)
+const char *tfh_start_seen(struct tfh_wording *w, enum tfh_branch part, bool told)
 {
 	const struct tfh_seen_start *s = seen_in(w, part);
 
@@ -86,16 +132,20 @@ const char *tfh_start_seen(struct tfh_wording *w, enum tfh_branch part, uint32_t
 const char *tfh_start_mostly(struct tfh_wording *w, enum tfh_branch part)
 {
 	const struct tfh_seen_start *s = seen_in(w, part);
-	const struct tfh_start_line *l = s && s->n_line ? &s->line[0] : NULL;
+	struct lines_of f = s ? largest(s) : (struct lines_of){0};
+	const struct tfh_start_line *l = f.most;
 
-	if (!l || s->looks < TFH_VERDICT_LINE_LOOKS || l->looks < TFH_VERDICT_LINE_LOOKS ||
-	    l->share <= TFH_REPORT_RUN_PART || !strcmp(l->file, "<frozen site>"))
+	if (!l || f.percent <= 100 * TFH_REPORT_RUN_PART || !strcmp(l->file, "<frozen site>"))
 		return "";
-	double percent = 100 * fmin(l->share, 1);
-	return l->imports && *l->imports ? tfh_phrase(w, "%.0f %% importing %s", percent,
-						      tfh_module_of(w, l->imports))
-					 : tfh_phrase(w, "%.0f %% at %s:%u", percent,
-						      tfh_file_words(w, l->file), l->line);
+	if (l->imports && *l->imports)
+		return tfh_phrase(w, "%.0f %% importing %s", f.percent,
+				  tfh_module_of(w, l->imports));
+	if (l->share <= TFH_REPORT_RUN_PART)
+		return tfh_phrase(w, "%.0f %% in %s (%s:%u)", f.percent,
+				  tfh_function_of(w, l->function), tfh_file_words(w, l->file),
+				  l->line);
+	return tfh_phrase(w, "%.0f %% at %s:%u", 100 * fmin(l->share, 1),
+			  tfh_file_words(w, l->file), l->line);
 }
 
 void tfh_note_start(struct tfh_wording *w)
@@ -111,7 +161,7 @@ void tfh_note_start(struct tfh_wording *w)
 		if (s->kind <= TFH_BRANCH_RUN || s->wall_s < TFH_REPORT_OTHER_SHARE * wall)
 			continue;
 		/* advice about a whole run says it, too */
-		what = w->r->end == TFH_END_EXIT && w->r->steps.count ? "" : seen(w, s, 0);
+		what = w->r->end == TFH_END_EXIT && w->r->steps.count ? "" : seen(w, s, false);
 		if (*what)
 			tfh_remark(w, tfh_phrase(w, "%s (%s): %s", part,
 						 tfh_phrase_time(w, s->wall_s), what));

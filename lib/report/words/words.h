@@ -148,7 +148,7 @@ void tfh_note_run(struct tfh_wording *w);
 void tfh_note_start(struct tfh_wording *w);
 /* "71 % importing tensorflow (train.py:3), ..." for one of these parts, without its first `told` lines; "": nothing was
  * seen. */
-const char *tfh_start_seen(struct tfh_wording *w, enum tfh_branch part, uint32_t told);
+const char *tfh_start_seen(struct tfh_wording *w, enum tfh_branch part, bool told);
 /* "71 % importing tensorflow", "62 % at train.py:3", for the line with most of it; "": there is none. */
 const char *tfh_start_mostly(struct tfh_wording *w, enum tfh_branch part);
 /* "tensorflow": the name of a module, or of its package, from its file. */
