@@ -13,7 +13,7 @@ need_gpu("that a client under ncu, compute-sanitizer and cuda-gdb is the same wi
 LOOP = [f"{build}/tests/jobs/client_loop", "--steps", "10", "--h2d", "100000", "--launches", "5", "--spin", "20"]
 TOOLS = {"ncu": ["ncu", "--clock-control", "none", "--launch-count", "3", "--metrics", "gpu__time_duration.sum"],
          "compute-sanitizer": ["compute-sanitizer", "--error-exitcode", "9"],
-         "cuda-gdb": ["cuda-gdb", "-batch", "-ex", "run", "-ex", "bt", "--args"]}
+         "cuda-gdb": ["cuda-gdb", "-batch", "-return-child-result", "-ex", "run", "--args"]}
 
 
 def why(runs):
