@@ -7,6 +7,7 @@
  */
 #include <dlfcn.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/meters.h"
 #include "hook/driver/driver.h"
@@ -32,6 +33,13 @@ struct nvml_event {
 };
 
 enum { NVML_NOT_SUPPORTED = 3, NVML_NO_PERMISSION = 4, NVML_GPU_IS_LOST = 15, NVML_ABSENT = 999 };
+/* Of version 2 and 3 of the query. */
+struct nvml_process {
+	uint32_t pid;
+	uint64_t bytes; /* UINT64_MAX: not known */
+	uint32_t instance[2];
+};
+
 enum { NVML_CLOCK_SM = 1, NVML_CLOCK_MEMORY = 2 };
 enum { NVML_SLOWDOWN = 1, NVML_XID = 8 };
 enum { NVML_ULONG = 2, NVML_ULONGLONG = 3 };
@@ -57,6 +65,9 @@ enum {
 	X(HEAT, "nvmlDeviceGetTemperature", NULL, (nvml_device, int, uint32_t *))                  \
 	X(HEAT_LIMIT, "nvmlDeviceGetTemperatureThreshold", NULL, (nvml_device, int, uint32_t *))   \
 	X(FIELDS, "nvmlDeviceGetFieldValues", NULL, (nvml_device, int, struct nvml_field *))       \
+	X(PROCESSES, "nvmlDeviceGetComputeRunningProcesses_v3",                                    \
+	  "nvmlDeviceGetComputeRunningProcesses_v2",                                               \
+	  (nvml_device, uint32_t *, struct nvml_process *))                                        \
 	X(EVENTS, "nvmlEventSetCreate", NULL, (nvml_events *))                                     \
 	X(REGISTER, "nvmlDeviceRegisterEvents", NULL, (nvml_device, uint64_t, nvml_events))        \
 	X(WAIT, "nvmlEventSetWait_v2", "nvmlEventSetWait",                                         \
@@ -71,6 +82,8 @@ enum {
 #define X(id, name, before, parameters) typedef int(*nvml_##id) parameters;
 NVML_LIST(X)
 #undef X
+
+enum { PROCESSES_MOST = 64 }; /* more are not counted */
 
 static void *function[NVML_FUNCTIONS];
 static nvml_events events;
@@ -249,6 +262,28 @@ static void read_counters(struct nvml_state *d, struct nvml_rows *r)
 	put(r, TFH_METER_GPU_ECC, counter(&f[4]), counter(&f[5]));
 }
 
+/* How many processes use the device, and the memory of those that are not this one. In a container the list may be empty, or have
+ * other numbers for processes; then the memory is not known. */
+static void read_processes(struct nvml_state *d, struct nvml_rows *r)
+{
+	struct nvml_process p[PROCESSES_MOST];
+	uint32_t n = PROCESSES_MOST;
+	uint64_t others = 0;
+	bool listed = false;
+
+	if (!ASK(d, PROCESSES, &n, p) || !n || n > PROCESSES_MOST)
+		return;
+	for (uint32_t i = 0; i < n; i++) {
+		bool own = p[i].pid == (uint32_t)getpid();
+		listed |= own;
+		if (!own)
+			others = p[i].bytes == UINT64_MAX || others == UINT64_MAX
+					 ? UINT64_MAX
+					 : others + p[i].bytes;
+	}
+	put(r, TFH_METER_GPU_PROCESSES, n, listed ? others : UINT64_MAX);
+}
+
 /* Takes the events since the last call, without waiting. */
 static void take_events(void)
 {
@@ -274,6 +309,7 @@ static void read_device(struct nvml_state *d, struct nvml_rows *r)
 	read_clocks(d, r);
 	read_power(d, r);
 	read_counters(d, r);
+	read_processes(d, r);
 	if (d->xids)
 		put(r, TFH_METER_GPU_XID, d->xids, d->last_xid);
 }

@@ -336,6 +336,7 @@ struct tfh_machine_findings {
 			limit; /* W: the highest while the clock was lowered for power; the limit; NAN: not read */
 		int xid_device;	       /* the device with the most errors reported by the driver */
 		double xids, last_xid; /* their number; the number of the last one */
+		double processes;      /* on the device with the most, on average; NAN: not known */
 		int ecc_device;	       /* the device with the most errors not corrected by ECC */
 		double ecc;
 	} gpu;

@@ -119,8 +119,13 @@ static void step_times(const struct tfh_result *r, struct times *t, size_t rows)
 		if (most < 0)
 			break;
 		told[most] = true;
-		add_row(t, tfh_part_words((enum tfh_part)most), r->breakdown[most].s_per_step,
-			false);
+		/* The device computed, but for others. */
+		double others = most == TFH_PART_COMPUTE
+					? r->found.cause_s[TFH_CAUSE_COMPUTE_CONTENTION]
+					: 0;
+		add_row(t, tfh_part_words((enum tfh_part)most),
+			r->breakdown[most].s_per_step - others, false);
+		add_row(t, "others on GPU", others, false);
 	}
 	close_up(t, rows);
 }

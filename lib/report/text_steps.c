@@ -264,6 +264,9 @@ void tfh_text_breakdown(const struct tfh_page *page)
 		double under = hidden_of(r, (enum tfh_part)most);
 		if (under > 0.005 * r->steps.median_s)
 			tfh_print(page->out, "  (+%s hidden)", tfh_fmt_time(hidden, under));
+		double others = r->found.cause_s[TFH_CAUSE_COMPUTE_CONTENTION];
+		if (most == TFH_PART_COMPUTE && others > 0)
+			tfh_print(page->out, "  (%s for others)", tfh_fmt_time(hidden, others));
 		tfh_put("\n", page->out);
 		share[most] = NAN;
 	}

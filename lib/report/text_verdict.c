@@ -300,12 +300,16 @@ static void lead_row(const struct tfh_page *page)
 static void little_to_gain(const struct tfh_page *page)
 {
 	const struct tfh_result *r = page->r;
-	double share = r->breakdown[TFH_PART_COMPUTE].share;
-	char line[160], factor[TFH_TEXT];
+	double share = r->breakdown[TFH_PART_COMPUTE].share, step = tfh_step_s(r);
+	char line[160], factor[TFH_TEXT], both[TFH_RANGE];
 
 	if (!(share > 0))
 		return;
-	if (1 / share < 1 + TFH_PREDICT_WORTH_SHARE)
+	if (r->verdict.cause == TFH_CAUSE_COMPUTE_CONTENTION) {
+		double alone = step - r->found.cause_s[r->verdict.cause];
+		snprintf(line, sizeof(line), "alone on the GPU: step %s, %s",
+			 change(both, step, alone, false), tfh_fmt_factor(factor, step / alone));
+	} else if (1 / share < 1 + TFH_PREDICT_WORTH_SHARE)
 		snprintf(line, sizeof(line), "none without cheaper computing");
 	else
 		snprintf(line, sizeof(line), "at most %s without cheaper computing",

@@ -20,7 +20,8 @@ END = "print('the end'); sys.exit(3)\n"
 ROWS = {"gpu.busy", "gpu.memory.busy", "gpu.memory", "gpu.memory.total", "gpu.clock", "gpu.clock.limit", "gpu.memory.clock",
         "gpu.memory.clock.limit", "gpu.clock.lowered.power", "gpu.clock.lowered.heat", "gpu.clock.lowered.setting",
         "gpu.clock.lowered.other", "gpu.power", "gpu.power.limit", "gpu.temperature", "gpu.temperature.slowdown",
-        "gpu.pcie.received", "gpu.pcie.sent", "gpu.ecc.corrected", "gpu.ecc.uncorrected"}
+        "gpu.pcie.received", "gpu.pcie.sent", "gpu.ecc.corrected", "gpu.ecc.uncorrected", "gpu.processes",
+        "gpu.memory.others"}
 
 
 def start(name, code, libraries=SIM, **env):

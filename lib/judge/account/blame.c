@@ -330,6 +330,28 @@ static void walk_back(struct tfh_blame *b, uint32_t thread, int64_t lo, int64_t 
 		tfh_blame_cause(b, lo, hi, TFH_CAUSE_HOST_UNKNOWN, false);
 }
 
+/* Charges [lo, hi), in which op k could have run, to other processes that use its device, except while ops of this process
+ * ran there. */
+static void charge_contention(struct tfh_blame *b, uint32_t k, int64_t lo, int64_t hi)
+{
+	const struct tfh_slice *sl = b->sl;
+	uint32_t i = k > TFH_ACCOUNT_NEARBY ? k - TFH_ACCOUNT_NEARBY : 0;
+
+	if (!sl->device->contended || hi - lo < TFH_ACCOUNT_HELD_NS)
+		return;
+	for (; i < k && lo < hi; i++) {
+		const struct tfh_dop *o = &sl->op.v[i];
+		if (o->device != sl->op.v[k].device || o->t1 <= lo)
+			continue;
+		if (o->t0 > lo)
+			tfh_blame_cause(b, lo, tfh_min_ns(o->t0, hi), TFH_CAUSE_COMPUTE_CONTENTION,
+					false);
+		lo = o->t1;
+	}
+	if (hi > lo)
+		tfh_blame_cause(b, lo, hi, TFH_CAUSE_COMPUTE_CONTENTION, false);
+}
+
 /* Charges [lo, hi): the late launch of op k delayed its start until hi. */
 static void late_launch(struct tfh_blame *b, const struct tfh_dop *k, int64_t lo, int64_t hi)
 {
@@ -342,6 +364,8 @@ static void late_launch(struct tfh_blame *b, const struct tfh_dop *k, int64_t lo
 	if (hi - from > sl->device->tau) {
 		if (k->outside)
 			tfh_blame_cause(b, from, hi, TFH_CAUSE_HOST_UNKNOWN, false);
+		else
+			charge_contention(b, (uint32_t)(k - sl->op.v), from, hi);
 		hi = from;
 	}
 	/* For consecutive launches, the pause before the call, and the recorder's own time in it,
@@ -384,6 +408,8 @@ static void device_gap(struct tfh_blame *b, const struct tfh_dop *k, int64_t lo,
 				true); /* its call still ran */
 	else if (k->outside)
 		tfh_blame_cause(b, lo, hi, TFH_CAUSE_HOST_UNKNOWN, false);
+	else
+		charge_contention(b, (uint32_t)(k - b->sl->op.v), lo, hi);
 }
 
 /* Charges [lo, hi), which ended when op k started at hi. */

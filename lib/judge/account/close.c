@@ -59,6 +59,9 @@ void tfh_account_close(struct tfh_accounts *accounts, size_t i, const struct tfh
 	s->tier = accounts->use[i].tier;
 	s->cls = (int8_t)(w->hole ? TFH_CLASS_UNCLASSIFIED : tfh_class_of(part, (double)ns));
 	s->cause = (int8_t)(w->hole ? TFH_CAUSE_NONE : tfh_largest_cause(a->cause, s->cls));
+	if (s->cause == TFH_CAUSE_COMPUTE_CONTENTION &&
+	    (double)a->cause[s->cause] < (1 - TFH_ACCOUNT_COMPUTE_SHARE) * (double)ns)
+		s->cause = TFH_CAUSE_NONE;
 	if (s->cls == TFH_CLASS_COMPUTE_BOUND && accounts->facts->cpu_only)
 		s->cause = TFH_CAUSE_COMPUTE_CPU;
 	for (int p = 0; p < TFH_PART_COUNT; p++)

@@ -198,7 +198,10 @@ struct tfh_device {
 	int64_t underfilled, compute_ns;	   /* kernel time with too few blocks to fill the
 						    * device; all kernel time */
 	uint64_t ops, unissued;
-	int64_t last; /* start of the last op that a window issued */
+	int64_t ran_until[TFH_ACCOUNT_DEVICES]; /* first pass: end of the ops read so far */
+	int64_t held_ns; /* of training windows: the critical device was idle and did not start an op that nothing delayed */
+	bool contended; /* that is so much that other processes must use the device */
+	int64_t last;	/* start of the last op that a window issued */
 	struct {
 		uint64_t bytes, small; /* small: number of copies below TFH_ACCOUNT_SMALL_COPY */
 		int64_t ns, large_ns;

@@ -60,6 +60,17 @@ static void count_latency(struct tfh_device *d, struct tfh_lane *l, const struct
 		l->end = op->t1;
 }
 
+/* How long the idle device did not start an op that, as far as its stream and its call tell, nothing delayed. A device without
+ * other users starts it within microseconds. */
+static int64_t held_back(struct tfh_device *d, const struct tfh_lane *l, const struct tfh_op *op)
+{
+	int64_t *until = &d->ran_until[l->device], since = tfh_max_ns(op->issue1, *until), ns;
+
+	ns = op->issue1 > INT64_MIN ? op->t0 - since : 0;
+	*until = tfh_max_ns(*until, op->t1);
+	return ns >= TFH_ACCOUNT_HELD_NS ? ns : 0;
+}
+
 /* Completion times while ops are read: of each device's computing, of communication, of any op. */
 struct ends {
 	int64_t *compute[TFH_ACCOUNT_DEVICES], *comm, *any; /* [window] */
@@ -116,6 +127,7 @@ static int survey_op(struct tfh_device *d, struct ends *e, const struct tfh_op *
 	d->ops++;
 	count_unissued(d, &d->lane.v[lane], op, work);
 	count_latency(d, &d->lane.v[lane], op);
+	int64_t held = held_back(d, &d->lane.v[lane], op);
 	uint8_t device = d->lane.v[lane].device;
 	w = tfh_window_of(accounts->loops, issued, e->at);
 	if (w == SIZE_MAX)
@@ -135,6 +147,8 @@ static int survey_op(struct tfh_device *d, struct ends *e, const struct tfh_op *
 					     : &e->any[w];
 	if (op->t1 > *end)
 		*end = op->t1;
+	if (accounts->use[w].segment == TFH_SEGMENT_TRAIN)
+		d->held_ns += tfh_min_ns(held, accounts->loops->median);
 	if (work == TFH_W_COMPUTE && accounts->use[w].segment == TFH_SEGMENT_TRAIN)
 		count_computing(e, device, op);
 	return 0;
@@ -299,11 +313,27 @@ static void latencies(struct tfh_device *d)
 		d->slow = TFH_ACCOUNT_DELAY_MOST_NS;
 }
 
+/* Whether the device was held back for so much of the training that other processes must have used it: of usual steps, so that a
+ * pause does not hide it. Another tool's trace may lack the calls for which ops waited. */
+static bool is_contended(const struct tfh_device *d)
+{
+	double ns = 0;
+
+	TFH_EACH (i, d->win.n)
+		if (d->accounts->use[i].segment == TFH_SEGMENT_TRAIN)
+			ns += (double)d->accounts->loops->median *
+			      d->accounts->loops->window.v[i].steps;
+	return TFH_DETECT_GPU_CONTENTION && !d->accounts->facts->feed->imported &&
+	       (double)d->held_ns >= TFH_BLOCKING_SHARE * ns;
+}
+
 int tfh_device_survey(struct tfh_device *d, struct tfh_err *err)
 {
 	struct tfh_accounts *accounts = d->accounts;
 	const struct tfh_feed *f = accounts->facts->feed;
 	size_t n = accounts->loops->window.n;
+	for (int i = 0; i < TFH_ACCOUNT_DEVICES; i++)
+		d->ran_until[i] = INT64_MIN;
 	struct ends e = {.comm = new_ends(n), .any = new_ends(n)};
 	const struct tfh_op *op;
 	struct tfh_op room;
@@ -328,6 +358,7 @@ int tfh_device_survey(struct tfh_device *d, struct tfh_err *err)
 	tfh_big_free(e.comm);
 	tfh_big_free(e.any);
 	latencies(d);
+	d->contended = !rc && is_contended(d);
 	for (size_t i = 0; i < d->lane.n; i++)
 		d->lane.v[i].end = INT64_MIN;
 	return rc;

@@ -323,6 +323,9 @@ static enum tfh_cause cause_of(const struct tfh_accounts *accounts, enum tfh_cla
 		return transfer_cause(accounts, cause);
 	if (cls != TFH_CLASS_COMPUTE_BOUND)
 		return cause;
+	if ((double)accounts->cause_ns[TFH_CAUSE_COMPUTE_CONTENTION] >=
+	    (1 - TFH_ACCOUNT_COMPUTE_SHARE) * (double)accounts->train_ns)
+		return TFH_CAUSE_COMPUTE_CONTENTION;
 	if (tfh_tier(accounts) != 'C')
 		return tfh_compute_cause(accounts->device);
 	/* Without device times nothing more specific is known. */
@@ -389,6 +392,28 @@ static int prefer_contention(const struct tfh_accounts *accounts, struct tfh_res
 	if (from != TFH_CLASS_HOST_BOUND && tfh_class_blocks(from))
 		v->also[v->n_also++] = from;
 	return turn_steps(r, from, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_CONTENTION);
+}
+
+/* Makes other processes on the device the cause if they take more of a step than what blocks it otherwise. */
+static int prefer_gpu_contention(const struct tfh_accounts *accounts, struct tfh_result *r,
+				 const struct totals *t)
+{
+	struct tfh_verdict *v = &r->steady;
+	enum tfh_class from = v->cls;
+	double by_class[TFH_CLASS_COUNT],
+		share = share_of((double)accounts->cause_ns[TFH_CAUSE_COMPUTE_CONTENTION],
+				 (double)accounts->train_ns);
+
+	blocking_of(accounts, t, by_class);
+	if (!tfh_class_blocks(from) || !(share >= TFH_BLOCKING_SHARE) ||
+	    share * t->total <= by_class[from])
+		return 0;
+	v->cls = TFH_CLASS_COMPUTE_BOUND;
+	v->cause = TFH_CAUSE_COMPUTE_CONTENTION;
+	v->share = share;
+	v->n_also = 0;
+	v->also[v->n_also++] = from;
+	return turn_steps(r, from, v->cls, v->cause);
 }
 
 /* Launches one at a time, as every framework makes them, hold up each step a little. */
@@ -471,7 +496,17 @@ static int give_verdict(const struct tfh_accounts *accounts, struct tfh_result *
 	    by_class[v->cls] <= TFH_VERDICT_ERRORS * standard_error(accounts, v->cls))
 		v->confidence = TFH_CONFIDENCE_LOW;
 	int rc = prefer_computing(accounts, r, t);
-	return rc ? rc : prefer_contention(accounts, r, t);
+	if (!rc)
+		rc = prefer_contention(accounts, r, t);
+	if (!rc)
+		rc = prefer_gpu_contention(accounts, r, t);
+	if (v->cause == TFH_CAUSE_COMPUTE_CONTENTION) {
+		v->share =
+			share_of((double)accounts->cause_ns[v->cause], (double)accounts->train_ns);
+		if (v->confidence == TFH_CONFIDENCE_HIGH)
+			v->confidence = TFH_CONFIDENCE_MEDIUM;
+	}
+	return rc;
 }
 
 int tfh_classify(const struct tfh_accounts *accounts, struct tfh_result *r)

@@ -94,12 +94,19 @@ static void find_errors(const struct tfh_run *run, uint32_t p, int device,
 	}
 }
 
+static void find_processes(const struct tfh_run *run, uint32_t p, int device,
+			   struct tfh_gpu_findings *g)
+{
+	g->processes = fmax(g->processes, device_mean(run, p, device, TFH_METER_GPU_PROCESSES, 0));
+}
+
 static void find_devices(const struct tfh_run *run, uint32_t p, struct tfh_gpu_findings *g)
 {
-	*g = (struct tfh_gpu_findings){.power = NAN, .limit = NAN};
+	*g = (struct tfh_gpu_findings){.power = NAN, .limit = NAN, .processes = NAN};
 	for (int device = 0; device < TFH_METER_DEVICES; device++) {
 		find_lowered(run, p, device, g);
 		find_errors(run, p, device, g);
+		find_processes(run, p, device, g);
 	}
 }
 

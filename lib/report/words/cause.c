@@ -465,6 +465,48 @@ static bool is_one_kernel(const struct tfh_result *r)
 	return r->steady.tier != 'C' && r->n_kernels == 1 && r->kernels[0].share_of_busy > 0;
 }
 
+/* "2 processes" that share the device, "other processes" if their number is not known. */
+static const char *sharers(struct tfh_wording *w)
+{
+	double n = w->r->found.machine.gpu.processes;
+
+	if (!(n > 1))
+		return "other processes";
+	return tfh_phrase(w, "other processes (%.3g on average)", n - 1);
+}
+
+static void explain_gpu_contention(struct tfh_wording *w)
+{
+	const struct tfh_result *r = w->r;
+	double others = r->found.cause_s[TFH_CAUSE_COMPUTE_CONTENTION], step = 0;
+	struct tfh_remedy m = tfh_remedy_of(TFH_CAUSE_COMPUTE_CONTENTION);
+
+	for (int p = 0; p < TFH_PART_COUNT; p++)
+		step += per_step(r, (enum tfh_part)p);
+	w->text = tfh_phrase(w,
+			     "for %s of every step the GPU works for %s, while ops of this job are "
+			     "ready to run",
+			     tfh_phrase_time(w, others), sharers(w));
+	tfh_evidence(w, TFH_TELLS_MORE,
+		     tfh_phrase(w, "alone on the GPU a step would take at best %s instead of %s",
+				tfh_phrase_time(w, step - others), tfh_phrase_time(w, step)));
+	tfh_advise(w, m.finding, w->text, m.todo, TFH_REMOVE_NONE);
+}
+
+void tfh_note_gpu_contention(struct tfh_wording *w)
+{
+	const struct tfh_result *r = w->r;
+	double others = r->found.cause_s[TFH_CAUSE_COMPUTE_CONTENTION], step = 0;
+
+	for (int p = 0; p < TFH_PART_COUNT; p++)
+		step += per_step(r, (enum tfh_part)p);
+	if (r->steady.cause != TFH_CAUSE_COMPUTE_CONTENTION && others > TFH_BLOCKING_SHARE * step)
+		tfh_remark(w, tfh_phrase(w,
+					 "for %.0f %% of the steps' time the GPU worked for %s, "
+					 "while ops of this job were ready to run",
+					 100 * others / step, sharers(w)));
+}
+
 static void explain_compute(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
@@ -524,7 +566,8 @@ static void explain_computing(struct tfh_wording *w)
 void tfh_explain_kernels(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
-	bool blamed = r->steady.cls == TFH_CLASS_COMPUTE_BOUND;
+	bool blamed = r->steady.cls == TFH_CLASS_COMPUTE_BOUND &&
+		      r->steady.cause != TFH_CAUSE_COMPUTE_CONTENTION;
 
 	if (r->steady.tier == 'C' || !r->n_kernels || !(r->kernels[0].share_of_busy > 0)) {
 		if (blamed)
@@ -563,7 +606,10 @@ bool tfh_explain_cause(struct tfh_wording *w)
 		explain_communication(w);
 		return true;
 	case TFH_CLASS_COMPUTE_BOUND:
-		explain_compute(w);
+		if (r->steady.cause == TFH_CAUSE_COMPUTE_CONTENTION)
+			explain_gpu_contention(w);
+		else
+			explain_compute(w);
 		return true;
 	default:
 		return false;

@@ -264,6 +264,7 @@ void tfh_wording_make(struct tfh_wording *w, const struct tfh_result *r)
 	if (!remark_contention(w)) /* says it of the steps */
 		remark_crowd(w);
 	tfh_note_machine(w);
+	tfh_note_gpu_contention(w);
 	tfh_note_devices(w);
 	tfh_note_priced(w);
 	tfh_note_faults(w);

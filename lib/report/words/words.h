@@ -160,6 +160,7 @@ void tfh_advise_rest(struct tfh_wording *w);
 void tfh_note_supply(struct tfh_wording *w);
 void tfh_note_machine(struct tfh_wording *w);
 void tfh_note_devices(struct tfh_wording *w);
+void tfh_note_gpu_contention(struct tfh_wording *w); /* cause.c: unless it is the verdict */
 void tfh_note_priced(struct tfh_wording *w);
 void tfh_note_faults(struct tfh_wording *w);
 void tfh_note_steps(struct tfh_wording *w);

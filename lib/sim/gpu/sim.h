@@ -48,6 +48,7 @@ struct sim_cupti_config {
 struct sim_nvml_config {
 	double lowered_power, lowered_heat; /* share of the readings */
 	int xid;			    /* number; 0: none comes */
+	int others;			    /* other processes that use the devices */
 	uint64_t delay_ns;		    /* of each call */
 	char *hang;			    /* function that never returns, NULL: none */
 };
@@ -61,6 +62,8 @@ struct sim_config {
 	bool interp, gpa_strict, virtual_time, self_lookup;
 	int concurrent_kernels, condition, while_count;
 	uint64_t poll_ns, lazy_load_ns, init_delay_ns, abort_after, rendezvous_timeout_ns;
+	uint64_t turn_ns,
+		taken_ns; /* other processes have the devices for the first taken_ns of every turn_ns; 0: never */
 	char *truth, *rendezvous;
 	struct sim_rule *rules;
 	int nrules;

@@ -18,6 +18,7 @@ enum {
 	NVML_INVALID_ARGUMENT,
 	NVML_NOT_SUPPORTED,
 	NVML_NOT_FOUND = 6,
+	NVML_INSUFFICIENT_SIZE = 7,
 	NVML_DRIVER_NOT_LOADED = 9,
 	NVML_TIMEOUT = 10
 };
@@ -40,6 +41,12 @@ struct sim_nvml_field {
 	long long time_us, latency_us;
 	int type, result;
 	unsigned long long value;
+};
+
+struct sim_nvml_process {
+	unsigned pid;
+	unsigned long long bytes;
+	unsigned instance[2];
 };
 
 struct sim_nvml_event {
@@ -335,6 +342,20 @@ static int wait(void *set, struct sim_nvml_event *e, unsigned ms)
 	*e = (struct sim_nvml_event){
 		.device = device, .type = XID, .data = (unsigned)table->nvml->xid};
 	return NVML_OK;
+}
+
+NVML_API(nvmlDeviceGetComputeRunningProcesses_v3,
+	 (struct sim_nvml_device * d, unsigned *n, struct sim_nvml_process *p), (d, n, p))
+{
+	unsigned all = 1 + (unsigned)table->nvml->others;
+
+	if (!is_device(d) || !n)
+		return NVML_INVALID_ARGUMENT;
+	for (unsigned i = 0; i < all && i < *n && p; i++)
+		p[i] = (struct sim_nvml_process){.pid = (unsigned)getpid() + i, .bytes = 500 << 20};
+	unsigned room = *n;
+	*n = all;
+	return room < all || !p ? NVML_INSUFFICIENT_SIZE : NVML_OK;
 }
 
 NVML_API(nvmlEventSetWait, (void *set, struct sim_nvml_event *e, unsigned ms), (set, e, ms))

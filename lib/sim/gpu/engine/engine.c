@@ -94,6 +94,13 @@ void sim_op_depend(struct sim_op *op, struct sim_op *on)
 	op->ndeps++;
 }
 
+uint64_t sim_op_start(uint64_t t)
+{
+	uint64_t in_turn = sim_cfg.turn_ns ? t % sim_cfg.turn_ns : 0;
+
+	return sim_cfg.turn_ns && in_turn < sim_cfg.taken_ns ? t + sim_cfg.taken_ns - in_turn : t;
+}
+
 static void *run_slot(void *arg);
 
 bool sim_thread(void *(*run)(void *), void *arg)
@@ -346,7 +353,7 @@ static void *run_slot(void *arg)
 		struct sim_op *op = sim_engine_pop(e);
 		struct sim_slot *slot = sim_engine_slot(e);
 		slot->busy = true;
-		op->start = op->ready > slot->free ? op->ready : slot->free;
+		op->start = sim_op_start(op->ready > slot->free ? op->ready : slot->free);
 		pthread_mutex_unlock(&sim_mu);
 		if (sim_cfg.virtual_time)
 			run_virtual(op);

@@ -10,6 +10,8 @@ bool sim_thread(void *(*run)(void *), void *arg);
 /* The free slot that has been free longest; NULL if all are busy. */
 struct sim_slot *sim_engine_slot(struct sim_engine *e);
 struct sim_op *sim_engine_pop(struct sim_engine *e);
+/* When an op that could start at t does: other processes may have the device then. */
+uint64_t sim_op_start(uint64_t t);
 /* Marks op done at op->end and releases its dependents. */
 void sim_op_complete(struct sim_op *op);
 

@@ -37,7 +37,7 @@ void sim_virtual_dispatch(struct sim_engine *e)
 		struct sim_op *op = sim_engine_pop(e);
 		s->busy = true;
 		s->op = op;
-		op->start = op->ready > s->free ? op->ready : s->free;
+		op->start = sim_op_start(op->ready > s->free ? op->ready : s->free);
 		s->meeting = sim_meeting_join(op);
 		uint64_t ns = sim_work_ns(&op->work);
 		op->end = s->meeting || ns == SIM_NEVER ? SIM_NEVER : op->start + ns;
