@@ -27,6 +27,11 @@ void *tfh_result_alloc(struct tfh_result *r, size_t n, size_t size)
 	return tfh_arena_array(&((struct owned *)r)->arena, n, size);
 }
 
+double tfh_into_run(const struct tfh_result *r, double s)
+{
+	return s - (r->n_tree ? r->tree[0].begin_s : 0);
+}
+
 void tfh_result_free(struct tfh_result *r)
 {
 	struct owned *o = (struct owned *)r;

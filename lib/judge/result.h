@@ -98,7 +98,7 @@ struct tfh_part_of_run {
 	const char *name; /* of the executed function, "" unknown */
 	uint64_t count;	  /* iterations of a loop; otherwise the number of such parts */
 	uint64_t runs;	  /* loops: how many times they were entered */
-	double begin_s;	  /* of the first, since the run's start */
+	double begin_s;	  /* of the first, since the first record */
 	double wall_s;	  /* of all */
 	/* The steps in it, including those of its parts, and their time by cause, in seconds; only after
 	 * tfh_analyze_ranks(). */
@@ -566,6 +566,8 @@ struct tfh_wish {
 };
 int tfh_analyze_steps(struct tfh_run *run, const struct tfh_wish *wish, tfh_rank_fn fn, void *arg,
 		      struct tfh_result **out, struct tfh_err *err);
+/* Seconds since the start of the judged process, of a time since the first record. */
+double tfh_into_run(const struct tfh_result *r, double s);
 void tfh_result_free(struct tfh_result *r);
 
 #endif

@@ -59,7 +59,8 @@ void tfh_report_steps_text(FILE *out, const struct tfh_result *r)
 		const struct tfh_step *s = &r->step[i];
 		char start[TFH_TEXT], dur[TFH_TEXT];
 		tfh_print(out, "%8llu %10s %9s  %-10s %-19s %s\n", (unsigned long long)s->index,
-			  tfh_fmt_time(start, s->start_s), tfh_fmt_time(dur, s->dur_s),
+			  tfh_fmt_time(start, tfh_into_run(r, s->start_s)),
+			  tfh_fmt_time(dur, s->dur_s),
 			  word(tfh_segment_name((enum tfh_segment)(int8_t)s->segment)),
 			  word(tfh_class_name((enum tfh_class)(int8_t)s->cls)),
 			  word(tfh_cause_name((enum tfh_cause)(int8_t)s->cause)));
@@ -72,7 +73,7 @@ void tfh_report_step_text(FILE *out, const struct tfh_result *r, const struct tf
 
 	tfh_print(out, "step %llu   %s, %s after the start   %s\n  %s   %s\n\n",
 		  (unsigned long long)s->index, tfh_fmt_time(dur, s->dur_s),
-		  tfh_fmt_time(start, s->start_s),
+		  tfh_fmt_time(start, tfh_into_run(r, s->start_s)),
 		  word(tfh_segment_name((enum tfh_segment)s->segment)),
 		  word(tfh_class_name((enum tfh_class)s->cls)),
 		  word(tfh_cause_name((enum tfh_cause)s->cause)));

@@ -154,7 +154,8 @@ static void print_title(const struct tfh_page *page, const struct tfh_step *s)
 	snprintf(field, sizeof(field), "%s (median %s)", tfh_fmt_time(dur, s->dur_s),
 		 tfh_fmt_time(median, page->r->steps.median_s));
 	tfh_field(page, &column, field);
-	snprintf(field, sizeof(field), "%s after the start", tfh_fmt_time(start, s->start_s));
+	snprintf(field, sizeof(field), "%s after the start",
+		 tfh_fmt_time(start, tfh_into_run(page->r, s->start_s)));
 	tfh_field(page, &column, field);
 	snprintf(field, sizeof(field), "%s%s%s",
 		 s->cls == (int8_t)TFH_CLASS_NONE ? "not judged"

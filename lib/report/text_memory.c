@@ -57,8 +57,9 @@ void tfh_text_memory(const struct tfh_page *page)
 	snprintf(line, sizeof(line),
 		 "at most %s%s, %s after the start; %s at the end; %s allocation%s",
 		 tfh_fmt_bytes(peak, (double)h->peak), all,
-		 tfh_fmt_time(at, (double)h->peak_t * 1e-9), tfh_fmt_bytes(end, (double)h->in_use),
-		 tfh_fmt_count(n, h->allocations), h->allocations == 1 ? "" : "s");
+		 tfh_fmt_time(at, tfh_into_run(page->r, (double)h->peak_t * 1e-9)),
+		 tfh_fmt_bytes(end, (double)h->in_use), tfh_fmt_count(n, h->allocations),
+		 h->allocations == 1 ? "" : "s");
 	tfh_heading(page, "DEVICE MEMORY");
 	tfh_wrap(page, "  ", "    ", line);
 	if (h->drawn)

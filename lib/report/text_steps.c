@@ -133,12 +133,12 @@ static void startup_lines(const struct tfh_page *page)
 	char line[320], at[TFH_TEXT], total[TFH_TEXT];
 	int n = 0;
 
-	if (r->startup[TFH_PHASE_STEADY] >= 1)
+	if (tfh_into_run(r, r->startup[TFH_PHASE_STEADY]) >= 1)
 		for (int k = 0; k < TFH_PHASE_COUNT; k++)
 			if (!isnan(r->startup[k]))
 				n += snprintf(line + n, sizeof(line) - (size_t)n, "%s%s %s",
 					      n ? ", " : "from the start to: ", name[k],
-					      tfh_fmt_time(at, r->startup[k]));
+					      tfh_fmt_time(at, tfh_into_run(r, r->startup[k])));
 	if (n)
 		tfh_wrap(page, "  ", "    ", line);
 	if (!r->pattern.recompiles)

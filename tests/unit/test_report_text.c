@@ -488,6 +488,34 @@ static void sums_of_steps(void **state)
 	free(text);
 }
 
+static void print_steps(FILE *out, const struct tfh_result *r)
+{
+	tfh_report_steps_text(out, r);
+}
+
+/* Texts count from the process's start, however long it took until the first record. */
+static void times_count_from_the_start(void **state)
+{
+	(void)state;
+	struct tfh_result r = fixture();
+	struct tfh_part_of_run tree[] = {
+		{.kind = TFH_BRANCH_RUN, .begin_s = -1.75, .wall_s = 100},
+		{.kind = TFH_BRANCH_BEFORE, .begin_s = -1.75, .wall_s = 1.75}};
+	struct tfh_step step = {.index = 7, .start_s = 0.5, .dur_s = 0.1};
+
+	r.tree = tree;
+	r.n_tree = 2;
+	r.step = &step;
+	r.n_step = 1;
+	r.startup[TFH_PHASE_STEADY] = 0.5;
+	char *text = fixture_print(print_steps, &r);
+	assert_non_null(strstr(text, "       7     2.25 s    100 ms"));
+	free(text);
+	text = fixture_print(print_text, &r);
+	assert_non_null(strstr(text, "steady 2.25 s"));
+	free(text);
+}
+
 /* A result with nothing in it prints without a crash and without tables. */
 static void empty_result(void **state)
 {
@@ -520,10 +548,11 @@ int main(void)
 		cmocka_unit_test(ranks_have_lines),    cmocka_unit_test(silent_rank_is_named),
 		cmocka_unit_test(in_flight_is_shown),  cmocka_unit_test(no_verdict),
 		cmocka_unit_test(short_verdict),       cmocka_unit_test(empty_result),
-		cmocka_unit_test(sums_of_steps),       cmocka_unit_test(screen_is_one),
-		cmocka_unit_test(steps_are_shown),     cmocka_unit_test(gain_without_bound),
-		cmocka_unit_test(balanced_screen),     cmocka_unit_test(bounds_that_tell),
-		cmocka_unit_test(sure_is_whole),       cmocka_unit_test(list_is_whole),
+		cmocka_unit_test(sums_of_steps),       cmocka_unit_test(times_count_from_the_start),
+		cmocka_unit_test(screen_is_one),       cmocka_unit_test(steps_are_shown),
+		cmocka_unit_test(gain_without_bound),  cmocka_unit_test(balanced_screen),
+		cmocka_unit_test(bounds_that_tell),    cmocka_unit_test(sure_is_whole),
+		cmocka_unit_test(list_is_whole),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

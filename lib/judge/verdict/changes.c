@@ -184,8 +184,7 @@ static void describe(struct tfh_result *r, uint32_t k)
 	struct step_range from = mean_of(r, a, b), to = mean_of(r, c, d);
 	x->from_s = from.s;
 	x->to_s = to.s;
-	/* Steps count from the first record, the run from the start of its process. */
-	x->at_s = r->step[x->step].start_s - (r->n_tree ? r->tree[0].begin_s : 0);
+	x->at_s = tfh_into_run(r, r->step[x->step].start_s);
 	for (int p = 0; p < TFH_PART_COUNT; p++) {
 		double off = to.part[p] - from.part[p];
 		off = to.s > from.s ? off : -off;

@@ -82,7 +82,7 @@ static int cut_points(struct tfh_along *s, const struct tfh_result *r)
 		if (!tfh_along_has(step))
 			continue;
 		if (!t->steps) {
-			t->start_s = step->start_s;
+			t->start_s = tfh_into_run(r, step->start_s);
 			t->first = step->index;
 			s->n_point++;
 		}

@@ -9,7 +9,7 @@
 
 /* Consecutive steps that become one point. */
 struct tfh_along_point {
-	double start_s; /* of its first step */
+	double start_s; /* of its first step, since the start of the process */
 	uint64_t first, steps;
 	double least_s, median_s, most_s;
 	double part_s[TFH_PART_COUNT]; /* mean per step */

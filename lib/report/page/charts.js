@@ -92,9 +92,11 @@
 		if (place) places[id](place);
 	}
 	const memory = document.getElementById("chart-memory");
+	/* the report's times count from the first record, the charts' from the start of the process */
+	const zero = page.report.tree ? page.report.tree.begin_s : 0;
 	if (memory && page.report.memory.line.length > 1) {
 		const l = page.report.memory.line;
-		line(memory, "", l.map((p) => p.t_s), l.map((p) => p.bytes), "bytes", 200);
+		line(memory, "", l.map((p) => p.t_s - zero), l.map((p) => p.bytes), "bytes", 200);
 	} else if (memory) {
 		memory.remove();
 	}
@@ -106,6 +108,6 @@
 			const place = page.element("div", {className: "small"});
 			machine.append(place);
 			const scaled = m.unit === "share" || m.unit.startsWith("bytes");
-			line(place, m.name + (m.device === undefined ? "" : " " + m.device) + (scaled ? "" : ", " + m.unit), m.line.map((v, i) => m.start_s + i * m.width_s), m.line, scaled ? m.unit : "", 130);
+			line(place, m.name + (m.device === undefined ? "" : " " + m.device) + (scaled ? "" : ", " + m.unit), m.line.map((v, i) => m.start_s - zero + i * m.width_s), m.line, scaled ? m.unit : "", 130);
 		}
 })();

@@ -28,7 +28,9 @@ int tfh_courses_add(void *courses, const struct tfh_result *r, struct tfh_err *e
 	*x = (struct tfh_course){.process = r->process};
 	TFH_EACH (i, r->n_step) {
 		const struct tfh_step *s = &r->step[i];
-		double at = c->wall_s > 0 ? s->start_s / c->wall_s * TFH_COURSE_POINTS : 0;
+		double at = c->wall_s > 0
+				    ? tfh_into_run(r, s->start_s) / c->wall_s * TFH_COURSE_POINTS
+				    : 0;
 		uint32_t k = at <= 0			   ? 0
 			     : at >= TFH_COURSE_POINTS - 1 ? TFH_COURSE_POINTS - 1
 							   : (uint32_t)at;

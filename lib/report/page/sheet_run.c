@@ -71,7 +71,7 @@ static void write_startup(const struct tfh_sheet *s)
 		[TFH_PHASE_STEP] = "a step was done",
 		[TFH_PHASE_STEADY] = "steps were as long as usual"};
 
-	tfh_html_table(s->out, "From the start until", "<|after");
+	tfh_html_table(s->out, "From the first record until", "<|after");
 	for (int k = 0; k < TFH_PHASE_COUNT; k++) {
 		tfh_html_row(s->out, name[k]);
 		tfh_html_time(s->out, s->r->startup[k]);
@@ -129,7 +129,7 @@ static void write_discarded(const struct tfh_sheet *s)
 		return;
 	tfh_html_table(
 		s->out,
-		"Intervals whose records were discarded to save disk space; their steps are not judged",
+		"Intervals whose records were discarded to save disk space; their steps are not judged; seconds since the first record",
 		"from|to|events|launches|steps|<steps are|mean step|median step");
 	for (uint32_t i = 0; i < s->r->n_discarded; i++) {
 		const struct tfh_discarded *g = &s->r->discarded[i];

@@ -143,8 +143,9 @@ void tfh_sheet_timeline(const struct tfh_sheet *s)
 			title, (unsigned long long)k->step->index,
 			tfh_fmt_time(time, k->step->dur_s),
 			tfh_fmt_count(shorter, tfh_along_below(s->along, k->step->dur_s)),
-			tfh_fmt_count(all, s->along->n), tfh_fmt_time(at, k->step->start_s),
-			cause ? "; " : "", cause ? cause : "");
+			tfh_fmt_count(all, s->along->n),
+			tfh_fmt_time(at, tfh_into_run(s->r, k->step->start_s)), cause ? "; " : "",
+			cause ? cause : "");
 		if (k->drawn.left_out)
 			tfh_html(s->out,
 				 " %s calls and ops of further threads and streams are not drawn.",

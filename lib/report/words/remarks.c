@@ -249,8 +249,8 @@ static void discarded(struct tfh_wording *w, const struct tfh_discarded *g)
 		w,
 		tfh_phrase(
 			w,
-			"records of %.1f s, from %.1f s on, were deleted to keep to TFHOOK_MAX_SIZE%s; they are not among the steps judged",
-			g->end_s - g->start_s, g->start_s, steps));
+			"records of %.1f s, from %.1f s after the start, were deleted to keep to TFHOOK_MAX_SIZE%s; they are not among the steps judged",
+			g->end_s - g->start_s, tfh_into_run(w->r, g->start_s), steps));
 }
 
 /* Processes that may be ranks of one job that wait for each other, of which only one is judged. */
