@@ -211,6 +211,7 @@ static void test_copies_of_cause(void **state)
 	}
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		begin(&w, TFH_CLASS_TRANSFER_BOUND, row[i].cause);
+		memset(w.r.found.cause_s, 0, sizeof(w.r.found.cause_s));
 		w.r.transfers = t;
 		w.r.n_transfers = sizeof(t) / sizeof(t[0]);
 		tfh_explain_cause(&w.said);
@@ -219,6 +220,35 @@ static void test_copies_of_cause(void **state)
 		assert_ptr_equal(line, w.said.advice[0].evidence);
 		if (strncmp(line, row[i].fn, strlen(row[i].fn)))
 			fail_msg("%s: %s", tfh_cause_name(row[i].cause), line);
+		tfh_wording_free(&w.said);
+	}
+}
+
+/* Copies in the other direction that block about as much are told as well, since the gain is that of all copies; small ones
+ * are not. What comes from pinned memory is not advised to be pinned. */
+static void test_copies_both_ways(void **state)
+{
+	(void)state;
+	struct tfh_transfer t[] = {
+		{.fn = "up", .dir = TFH_DIR_H2D, .pageable = 0, .calls_per_step = 1},
+		{.fn = "back", .dir = TFH_DIR_D2H, .pageable = 0, .calls_per_step = 1}};
+	struct words w;
+
+	for (int much = 0; much < 2; much++) {
+		begin(&w, TFH_CLASS_TRANSFER_BOUND, TFH_CAUSE_TRANSFER_D2H);
+		memset(w.r.found.cause_s, 0, sizeof(w.r.found.cause_s));
+		t[0].bytes_per_step = t[1].bytes_per_step = 4e6;
+		w.r.transfers = t;
+		w.r.n_transfers = 2;
+		w.r.found.cause_s[TFH_CAUSE_TRANSFER_D2H] = 4e-3;
+		w.r.found.cause_s[TFH_CAUSE_TRANSFER_H2D_PINNED] = much ? 3.9e-3 : 1e-3;
+		tfh_explain_cause(&w.said);
+		assert_int_equal(w.said.n_evidence, 1 + much);
+		if (much)
+			assert_non_null(strstr(w.said.evidence[1], "up: "));
+		if (much)
+			assert_non_null(strstr(w.said.evidence[1], "takes 3.90 ms of that"));
+		assert_null(strstr(w.said.advice[0].todo, "to pinned memory"));
 		tfh_wording_free(&w.said);
 	}
 }
@@ -527,6 +557,7 @@ int main(void)
 		cmocka_unit_test(test_times),
 		cmocka_unit_test(test_copies_of_cause),
 		cmocka_unit_test(test_copy_of_some_steps),
+		cmocka_unit_test(test_copies_both_ways),
 		cmocka_unit_test(test_kinds_of_kernels),
 		cmocka_unit_test(test_launch_advice),
 		cmocka_unit_test(test_compute_advice),

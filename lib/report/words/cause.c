@@ -243,6 +243,26 @@ static bool is_staged(const struct tfh_result *r, const struct tfh_transfer *t)
 	return r->steady.cause == TFH_CAUSE_TRANSFER_H2D_PAGEABLE && t && t->pageable == 0;
 }
 
+/* Copies of another cause that block at least half as much: the time and the gain are those of all copies together. */
+static void other_copies(struct tfh_wording *w, const struct tfh_transfer *told)
+{
+	const struct tfh_result *r = w->r;
+	double least = r->found.cause_s[r->steady.cause] / TFH_VERDICT_ALSO_PART;
+
+	for (int c = 0; c < TFH_CAUSE_COUNT; c++) {
+		const struct tfh_transfer *t =
+			c != r->steady.cause && tfh_cause_part(c) == TFH_PART_TRANSFER &&
+					r->found.cause_s[c] > 0 && r->found.cause_s[c] >= least
+				? copies_of(r, c)
+				: NULL;
+		if (t && t != told)
+			tfh_evidence(w, TFH_TELLS_COPIES,
+				     tfh_phrase(w, "%s, which takes %s of that",
+						copies_line(w, t, false),
+						tfh_phrase_time(w, r->found.cause_s[c])));
+	}
+}
+
 static void explain_transfer(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
@@ -257,8 +277,10 @@ static void explain_transfer(struct tfh_wording *w)
 				     : "copies block %s of every step",
 			     tfh_phrase_time(w, per_step(r, TFH_PART_TRANSFER)));
 	const char *line = t ? copies_line(w, t, few) : w->text;
-	if (t)
+	if (t) {
 		tfh_evidence(w, TFH_TELLS_COPIES, line);
+		other_copies(w, t);
+	}
 	const char *from = t ? tfh_called_from(w, t->fn, t->where) : NULL;
 	if (from)
 		tfh_evidence(w, TFH_TELLS_LINE, from);
@@ -271,8 +293,13 @@ static void explain_transfer(struct tfh_wording *w)
 		tfh_advise(w, "the host waits for small results", line,
 			   "read results (.item(), .numpy()) every n-th step only",
 			   TFH_REMOVE_TRANSFER);
-	else
-		advise(w, v->cause, line, explain_again(w), TFH_REMOVE_TRANSFER);
+	else {
+		const char *todo = explain_again(w);
+		if (!todo && v->cause == TFH_CAUSE_TRANSFER_D2H && t && t->pageable == 0)
+			todo = "copy on a stream of its own while the next step computes; copy less, or "
+			       "every n-th step only";
+		advise(w, v->cause, line, todo, TFH_REMOVE_TRANSFER);
+	}
 }
 
 /* ---- the host ---- */

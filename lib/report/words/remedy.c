@@ -230,9 +230,13 @@ struct tfh_remedy tfh_stage_remedy(const struct tfh_input_stage *stage, enum tfh
 {
 	/* One call at a time is not parallel, even if asynchronous. */
 	if (cause == TFH_CAUSE_INPUT_MAP && stage->async && stage->parallelism != 1)
-		return (struct tfh_remedy){slow_map,
-					   "make the mapped function cheaper or cache its "
-					   "result; it runs in parallel already"};
+		return (struct tfh_remedy){
+			slow_map,
+			strstr(stage->name, "AndBatch")
+				? "batch() before map() where the function can take a whole batch; "
+				  "else make it cheaper or cache its result: it runs in parallel already"
+				: "make the mapped function cheaper or cache its "
+				  "result; it runs in parallel already"};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		if (rows[i].cause == cause && strstr(stage->name, rows[i].word))
 			return rows[i].remedy;
