@@ -267,6 +267,25 @@ static void test_few_steps(void **state)
 	tfh_result_free(r);
 }
 
+/* A loop whose weights are updated by hand is PyTorch's if that is loaded, unless TensorFlow is, too. */
+static void test_library(void **state)
+{
+	(void)state;
+	static const struct tfh_software loaded[] = {{.name = "PyTorch"}, {.name = "TensorFlow"}};
+
+	for (uint32_t n = 0; n < 3; n++) {
+		struct gen *g = tf();
+		double t = 100;
+		g->process.software = loaded;
+		g->process.n_software = n;
+		for (int i = 0; i < 30; i++)
+			t = eager_step(g, t, 2, 10, 0);
+		struct tfh_result *r = gen_judge(g);
+		assert_int_equal(r->found.torch, n == 1);
+		tfh_result_free(r);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -274,7 +293,8 @@ int main(void)
 		cmocka_unit_test(test_summary),		cmocka_unit_test(test_replicas),
 		cmocka_unit_test(test_epochs_and_eval), cmocka_unit_test(test_longer_evaluation),
 		cmocka_unit_test(test_checkpoint),	cmocka_unit_test(test_cut_off),
-		cmocka_unit_test(test_holes),		cmocka_unit_test(test_few_steps),
+		cmocka_unit_test(test_library),		cmocka_unit_test(test_holes),
+		cmocka_unit_test(test_few_steps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

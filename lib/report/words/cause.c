@@ -12,7 +12,7 @@
 static void advise(struct tfh_wording *w, enum tfh_cause cause, const char *why, const char *todo,
 		   enum tfh_remove remove)
 {
-	struct tfh_remedy m = tfh_remedy_of(cause);
+	struct tfh_remedy m = tfh_remedy_in(w->r, cause);
 
 	tfh_advise(w, m.finding, why, todo ? todo : m.todo, remove);
 }

@@ -223,6 +223,8 @@ struct tfh_remedy tfh_remedy_in(const struct tfh_result *r, enum tfh_cause cause
 
 	if (cause == TFH_CAUSE_COMPUTE_CPU && r->found.torch)
 		return torch_cpu;
+	if (cause == TFH_CAUSE_HOST_LAUNCH && r->found.cpu_only) /* nothing is launched there */
+		return (struct tfh_remedy){"many small ops", tfh_remedy_of(cause).todo};
 	return r->n_input && r->input[0].guilty ? tfh_remedy_of(cause) : plain_remedy(cause);
 }
 
