@@ -291,6 +291,26 @@ static void print_crowded(FILE *out, const struct tfh_result *r)
 	tfh_report_screen(out, &words, &style);
 }
 
+/* Little of everything, but each row takes two lines. */
+static void print_wide(FILE *out, const struct tfh_result *r)
+{
+	static const char wide[] =
+		"a sentence that takes a bit more than one line of eighty columns, "
+		"and ends with its figure";
+	struct tfh_wording words = fixture_words(r);
+	struct tfh_style style = {0};
+
+	words.text = wide;
+	words.evidence[0] = wide;
+	words.tells[0] = TFH_TELLS_LINE;
+	words.n_evidence = 1;
+	words.advice[0] = (struct tfh_advice){wide, wide, wide, 2, 20, true};
+	words.n_advice = 1;
+	words.remark[0] = wide;
+	words.n_remark = words.n_first = 1;
+	tfh_report_screen(out, &words, &style);
+}
+
 static void one_screen(const char *text)
 {
 	size_t lines = 0;
@@ -390,6 +410,12 @@ static void screen_is_one(void **state)
 	text = fixture_print(print_crowded, &r);
 	one_screen(text);
 	assert_non_null(strstr(text, " ..\n"));
+	free(text);
+	r.end = TFH_END_SIGNAL;
+	r.end_code = 2;
+	text = fixture_print(print_wide, &r);
+	one_screen(text); /* how to do it is left out before rows are cut */
+	assert_null(strstr(text, " ..\n"));
 	free(text);
 	r.rank = rank;
 	r.n_rank = 2;
