@@ -148,19 +148,24 @@ static void fill_saved(struct tfh_result *r)
 	}
 }
 
-/* Fills in the result after the passes. */
-static int conclude(const struct tfh_accounts *accounts, struct tfh_samples *samples,
-		    struct tfh_result *r)
+/* Class, cause, and the tables behind them. */
+static int decide(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	int rc = tfh_classify(accounts, r);
+
 	if (!rc)
 		rc = tfh_fill_tables(accounts, r);
 	if (!rc && tfh_tier(accounts) != 'C')
 		rc = tfh_device_tables(accounts->device, r);
-	if (!rc)
-		rc = tfh_fill_input(accounts, r);
-	if (rc)
-		return rc;
+	return rc ? rc : tfh_fill_input(accounts, r);
+}
+
+/* What fixing each cause would gain; the class may give way to one whose removal gains more. */
+static int predict(const struct tfh_accounts *accounts, struct tfh_samples *samples,
+		   struct tfh_result *r)
+{
+	int rc = 0;
+
 	tfh_find_supply(accounts, r);
 	tfh_whatif(accounts, r);
 	for (int k = 0; k < TFH_REMOVE_COUNT; k++)
@@ -171,29 +176,40 @@ static int conclude(const struct tfh_accounts *accounts, struct tfh_samples *sam
 		tfh_device_whatif(accounts->device, samples, r);
 		tfh_xprof_fill(samples, r->xprof);
 		rc = tfh_prefer_gain(accounts, r);
-		if (rc)
-			return rc;
 	}
+	if (rc)
+		return rc;
 	tfh_place_gains(accounts, samples, r);
 	tfh_forget_gains(accounts, r);
+	return 0;
+}
+
+static void fill_memory(const struct tfh_accounts *accounts, struct tfh_result *r)
+{
+	r->heap = accounts->facts->heap;
+	if (!accounts->device)
+		return;
+	/* Without device times the number of devices is unknown: assume one if its memory is enough. */
+	uint64_t memory = accounts->device->gpu.memory;
+	uint32_t one = !accounts->device->n_device && r->heap.peak <= memory;
+	r->heap.capacity = memory * (accounts->device->n_device + one);
+}
+
+/* How the run went: its loops, changes over time, and what recurs. */
+static int describe_run(const struct tfh_accounts *accounts, struct tfh_result *r)
+{
 	tfh_find_recurring(accounts, r);
 	r->tree = accounts->loops->tree;
 	r->n_tree = accounts->loops->n_tree;
-	rc = tfh_find_changes(r);
+	int rc = tfh_find_changes(r);
 	if (rc)
 		return rc;
 	r->jitter_s = accounts->judged_steps
 			      ? (double)accounts->cause_ns[TFH_CAUSE_COMMUNICATION_JITTER] / 1e9 /
 					(double)accounts->judged_steps
 			      : 0;
-	r->heap = accounts->facts->heap;
 	r->exchanges = accounts->facts->exchanges;
-	if (accounts->device) {
-		/* Without device times the number of devices is unknown: assume one if its memory is enough. */
-		uint64_t memory = accounts->device->gpu.memory;
-		uint32_t one = !accounts->device->n_device && r->heap.peak <= memory;
-		r->heap.capacity = memory * (accounts->device->n_device + one);
-	}
+	fill_memory(accounts, r);
 	tfh_fill_last(accounts, r);
 	tfh_find_loop_causes(accounts, r);
 	fill_segments(accounts, r);
@@ -203,7 +219,14 @@ static int conclude(const struct tfh_accounts *accounts, struct tfh_samples *sam
 	tfh_find_periodic(r);
 	tfh_find_patterns(accounts, r);
 	tfh_find_rest(accounts, r);
-	rc = tfh_find_lines(accounts, r);
+	return 0;
+}
+
+/* The lines of the program that are responsible, and what follows from them. */
+static int find_places(const struct tfh_accounts *accounts, struct tfh_result *r)
+{
+	int rc = tfh_find_lines(accounts, r);
+
 	if (!rc)
 		rc = tfh_find_call_lines(accounts, r);
 	tfh_copies_at_place(accounts, r);
@@ -212,16 +235,30 @@ static int conclude(const struct tfh_accounts *accounts, struct tfh_samples *sam
 		rc = tfh_find_workers(accounts, r);
 	if (!rc)
 		r->found.serves = tfh_find_serving(accounts, r);
+	return rc;
+}
+
+/* Fills in the result after the passes. */
+static int conclude(const struct tfh_accounts *accounts, struct tfh_samples *samples,
+		    struct tfh_result *r)
+{
+	int rc = decide(accounts, r);
+
+	if (!rc)
+		rc = predict(accounts, samples, r);
+	if (!rc)
+		rc = describe_run(accounts, r);
+	if (!rc)
+		rc = find_places(accounts, r);
 	if (!rc)
 		rc = tfh_find_start(accounts, r);
 	if (rc)
 		return rc;
 	tfh_fill_startup(accounts, r);
 	rc = tfh_fill_discarded(accounts, r);
-	if (rc)
-		return rc;
-	fill_quality(accounts, r);
-	return 0;
+	if (!rc)
+		fill_quality(accounts, r);
+	return rc;
 }
 
 /* Computes accounts, predictions and verdict from the findings. */

@@ -273,6 +273,19 @@ static bool held_by(struct tfh_blame *b, const struct tfh_seg *s, int64_t lo, in
 	return true;
 }
 
+/* Charges [t0, t1) of segment s, the part after the call that its thread waited for. */
+static void charge_after(struct tfh_blame *b, const struct tfh_seg *s, int64_t t0, int64_t t1)
+{
+	if (t1 <= t0)
+		return;
+	if (s->staging)
+		tfh_blame_cause(b, t0, t1, TFH_CAUSE_TRANSFER_H2D_PAGEABLE, true);
+	else if (s->label == TFH_L_EXEC)
+		charge_seg(b, s, t0, t1);
+	else
+		tfh_blame_pause(b, s->thread, b->sl->seg.v[s->from].t1, t0, t1, s->t1, true);
+}
+
 /* The host was late at hi: charges what its thread did, back to lo; before a hand-over, what the
  * thread that it waited for did. */
 static void walk_back(struct tfh_blame *b, uint32_t thread, int64_t lo, int64_t hi)
@@ -303,12 +316,7 @@ static void walk_back(struct tfh_blame *b, uint32_t thread, int64_t lo, int64_t 
 		if (s->from != TFH_NO) {
 			const struct tfh_seg *q = &sl->seg.v[s->from];
 			int64_t t = tfh_max_ns(lo, q->t1);
-			if (hi > t && s->staging)
-				tfh_blame_cause(b, t, hi, TFH_CAUSE_TRANSFER_H2D_PAGEABLE, true);
-			else if (hi > t && s->label == TFH_L_EXEC)
-				charge_seg(b, s, t, hi);
-			else if (hi > t)
-				tfh_blame_pause(b, thread, q->t1, t, hi, s->t1, true);
+			charge_after(b, s, t, hi);
 			hi = tfh_min_ns(hi, t);
 			thread = q->thread;
 			at = s->from;

@@ -166,6 +166,58 @@ static struct event *event_of(const struct pairing *p, uint64_t handle)
 	return &p->event[at];
 }
 
+/* An op is issued into its stream, behind what the stream waits for. */
+static void pair_op(struct tfh_slice *sl, uint32_t op)
+{
+	struct tfh_dop *o = &sl->op.v[op];
+	struct tfh_lane *l = &sl->lane.v[o->lane];
+
+	if (l->wait < op)
+		o->dep = l->wait;
+	if (l->waitc < op)
+		o->depc = l->waitc;
+	o->outside = l->outside;
+	l->outside = false;
+	l->wait = l->waitc = TFH_NO;
+	l->last = op;
+}
+
+/* An event is recorded in a stream, or a stream waits for one. */
+static void pair_event(struct pairing *p, const struct event_order *o)
+{
+	struct tfh_slice *sl = p->sl;
+	struct tfh_lane *l = &sl->lane.v[o->index];
+	struct event *e = event_of(p, o->handle);
+
+	if (o->what == RECORD) {
+		e->handle = o->handle;
+		e->op = later(sl, l->last, l->wait);
+		e->compute = later(sl, computing(sl, l->last), l->waitc);
+		return;
+	}
+	if (e->handle) {
+		l->wait = later(sl, l->wait, e->op);
+		l->waitc = later(sl, l->waitc, e->compute);
+	}
+	l->outside |= !tfh_handles_has(&sl->accounts->facts->recorded, o->handle);
+}
+
+/* The host waits for an event, or for a stream. */
+static void pair_wait(struct pairing *p, const struct event_order *o)
+{
+	struct tfh_slice *sl = p->sl;
+
+	if (o->what == SYNC) {
+		const struct event *e = event_of(p, o->handle);
+		if (e->handle && e->op != TFH_NO)
+			sl->seg.v[o->index].op = e->op;
+		return;
+	}
+	const struct tfh_lane *l = &sl->lane.v[o->handle];
+	if (l->wait != TFH_NO)
+		sl->seg.v[o->index].op = later(sl, l->last, l->wait);
+}
+
 /* Pairs event records and waits, and finds for each op what its stream waited for.
  *
  * `outside`: the stream waits for something that this process did not record: a value written by
@@ -178,7 +230,6 @@ static struct event *event_of(const struct pairing *p, uint64_t handle)
 static void pair(struct pairing *p)
 {
 	struct tfh_slice *sl = p->sl;
-	const struct tfh_handles *recorded = &sl->accounts->facts->recorded;
 
 	for (size_t i = 0; i < sl->lane.n; i++) {
 		sl->lane.v[i].last = sl->lane.v[i].wait = sl->lane.v[i].waitc = TFH_NO;
@@ -186,45 +237,17 @@ static void pair(struct pairing *p)
 	}
 	for (size_t i = 0; i < p->order.n; i++) {
 		const struct event_order *o = &p->order.v[i];
-		struct event *e;
-		struct tfh_lane *l;
 		switch (o->what) {
 		case RECORD:
-			e = event_of(p, o->handle);
-			e->handle = o->handle;
-			l = &sl->lane.v[o->index];
-			e->op = later(sl, l->last, l->wait);
-			e->compute = later(sl, computing(sl, l->last), l->waitc);
-			break;
 		case WAIT:
-			l = &sl->lane.v[o->index];
-			e = event_of(p, o->handle);
-			if (e->handle) {
-				l->wait = later(sl, l->wait, e->op);
-				l->waitc = later(sl, l->waitc, e->compute);
-			}
-			l->outside |= !tfh_handles_has(recorded, o->handle);
+			pair_event(p, o);
 			break;
 		case SYNC:
-			e = event_of(p, o->handle);
-			if (e->handle && e->op != TFH_NO)
-				sl->seg.v[o->index].op = e->op;
-			break;
 		case DRAIN:
-			l = &sl->lane.v[o->handle];
-			if (l->wait != TFH_NO)
-				sl->seg.v[o->index].op = later(sl, l->last, l->wait);
+			pair_wait(p, o);
 			break;
 		default:
-			l = &sl->lane.v[sl->op.v[o->index].lane];
-			if (l->wait < o->index)
-				sl->op.v[o->index].dep = l->wait;
-			if (l->waitc < o->index)
-				sl->op.v[o->index].depc = l->waitc;
-			sl->op.v[o->index].outside = l->outside;
-			l->outside = false;
-			l->wait = l->waitc = TFH_NO;
-			l->last = o->index;
+			pair_op(sl, o->index);
 		}
 	}
 }

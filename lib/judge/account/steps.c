@@ -28,22 +28,15 @@ static double executed(const struct tfh_accounts *accounts, size_t *from, int64_
 	return s;
 }
 
-/*
- * On a CPU, computing needs CPU time. If the process used hardly any while a graph "executed", the
- * graph waited, for a Python function in it or for files: that is host time. Samples come once a
- * second, so this is decided for the whole run.
- */
-void tfh_idle_compute(struct tfh_accounts *accounts)
+/* The share of the executing time during which the process ran on a CPU; NAN: not known. */
+static double ran_of(const struct tfh_accounts *accounts)
 {
+	const struct tfh_feed *f = accounts->facts->feed;
 	const struct tfh_sample *s = NULL;
-	uint32_t n = accounts->facts->feed->samples
-			     ? accounts->facts->feed->samples(accounts->facts->feed->arg,
-							      accounts->facts->process, &s)
-			     : 0;
+	uint32_t n = f->samples ? f->samples(f->arg, accounts->facts->process, &s) : 0;
 	double cpu = 0, exec = 0, delay = 0, all = 0;
 	size_t from = 0;
 
-	accounts->compute_ran = NAN;
 	for (uint32_t i = 1; i < n && accounts->facts->cpu_only; i++) {
 		double e = executed(accounts, &from, s[i - 1].t, s[i].t);
 		if (!(i & 0xff))
@@ -56,29 +49,44 @@ void tfh_idle_compute(struct tfh_accounts *accounts)
 		all += (double)(s[i].t - s[i - 1].t) / 1e9;
 	}
 	if (exec <= 0 || delay > TFH_CROWDED_SHARE * all)
+		return NAN;
+	return cpu / exec < 1 ? cpu / exec : 1;
+}
+
+/* Moves this share of a step's computing to the host. */
+static void move_idle(struct tfh_step *step, float *cause, double idle)
+{
+	float moved = (float)idle * step->breakdown[TFH_PART_COMPUTE];
+	double part[TFH_PART_COUNT];
+
+	step->breakdown[TFH_PART_COMPUTE] -= moved;
+	step->breakdown[TFH_PART_HOST] += moved;
+	if (cause)
+		cause[TFH_CAUSE_HOST_UNKNOWN] += moved;
+	if (step->cls == TFH_CLASS_UNCLASSIFIED)
 		return;
-	accounts->compute_ran = cpu / exec < 1 ? cpu / exec : 1;
-	if (accounts->compute_ran >= TFH_GRAPH_WAITS_SHARE)
+	for (int p = 0; p < TFH_PART_COUNT; p++)
+		part[p] = (double)step->breakdown[p];
+	enum tfh_class cls = tfh_class_of(part, step->dur_s);
+	if (cls != (enum tfh_class)step->cls)
+		step->cause = cls == TFH_CLASS_HOST_BOUND ? TFH_CAUSE_HOST_UNKNOWN : TFH_CAUSE_NONE;
+	step->cls = (int8_t)cls;
+}
+
+/*
+ * On a CPU, computing needs CPU time. If the process used hardly any while a graph "executed", the
+ * graph waited, for a Python function in it or for files: that is host time. Samples come once a
+ * second, so this is decided for the whole run.
+ */
+void tfh_idle_compute(struct tfh_accounts *accounts)
+{
+	accounts->compute_ran = ran_of(accounts);
+	if (!(accounts->compute_ran < TFH_GRAPH_WAITS_SHARE))
 		return;
 	double idle = 1 - accounts->compute_ran;
-	TFH_EACH (i, accounts->step.n) {
-		struct tfh_step *step = &accounts->step.v[i];
-		float moved = (float)idle * step->breakdown[TFH_PART_COMPUTE];
-		double part[TFH_PART_COUNT];
-		step->breakdown[TFH_PART_COMPUTE] -= moved;
-		step->breakdown[TFH_PART_HOST] += moved;
-		if (accounts->step_cause)
-			accounts->step_cause[i][TFH_CAUSE_HOST_UNKNOWN] += moved;
-		for (int p = 0; p < TFH_PART_COUNT; p++)
-			part[p] = (double)step->breakdown[p];
-		if (step->cls == TFH_CLASS_UNCLASSIFIED)
-			continue;
-		enum tfh_class cls = tfh_class_of(part, step->dur_s);
-		if (cls != (enum tfh_class)step->cls)
-			step->cause = cls == TFH_CLASS_HOST_BOUND ? TFH_CAUSE_HOST_UNKNOWN
-								  : TFH_CAUSE_NONE;
-		step->cls = (int8_t)cls;
-	}
+	TFH_EACH (i, accounts->step.n)
+		move_idle(&accounts->step.v[i],
+			  accounts->step_cause ? accounts->step_cause[i] : NULL, idle);
 	int64_t ns = (int64_t)(idle * (double)accounts->compute_ns);
 	accounts->compute_ns -= ns;
 	accounts->cause_ns[TFH_CAUSE_HOST_UNKNOWN] += ns;

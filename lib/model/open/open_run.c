@@ -440,63 +440,80 @@ static int finish_open(struct tfh_run *run, const struct tfh_meta *meta)
 	return rc;
 }
 
-static int open_paths(const char *const *paths, uint32_t n, const char *host, struct tfh_run **out,
-		      struct tfh_err *err)
+static struct tfh_run *new_run(const char *host)
 {
 	struct tfh_run *run = calloc(1, sizeof(*run));
-	struct tfh_meta meta = {.end = TFH_END_NONE}, m;
-	char newest[4096];
-	const char *found = newest;
-	int rc = 0;
 
-	*out = NULL;
 	if (!run)
-		return tfh_err_set(err, -ENOMEM, "out of memory");
+		return NULL;
 	tfh_arena_init(&run->arena, 0);
 	run->only_host = host;
 	run->unpacked = tfh_arena_alloc(&run->arena, sizeof(*run->unpacked));
-	if (!run->unpacked) {
-		tfh_run_close(run);
-		return tfh_err_set(err, -ENOMEM, "out of memory");
-	}
-	if (!n) {
-		if (!tfh_run_newest(newest, sizeof(newest))) {
-			tfh_run_close(run);
-			return tfh_err_set(
-				err, -ENODATA,
-				"no run directory of yours here; name one, or record one: tfhook run CMD...");
-		}
-		paths = &found;
-		n = 1;
-	}
+	if (run->unpacked)
+		return run;
+	tfh_run_close(run);
+	return NULL;
+}
+
+/* Adds the files of all paths; *meta: what the first one's run.json says. */
+static int add_paths(struct tfh_run *run, const char *const *paths, uint32_t n,
+		     struct tfh_meta *meta, struct tfh_err *err)
+{
+	int rc = 0;
+
 	run->path = strdup(paths[0]);
 	for (uint32_t i = 0; i < n && !rc; i++) {
-		m = (struct tfh_meta){.end = TFH_END_NONE};
+		struct tfh_meta m = {.end = TFH_END_NONE};
 		rc = add_path(run, paths[i], &m, err);
 		if (!i)
-			meta = m;
+			*meta = m;
 	}
-	if (!rc && !run->n_file)
-		rc = tfh_err_set(err, -ENODATA, "%s: no trace files (*.tft) in it",
-				 run->path ? run->path : "");
-	if (!rc) {
-		rc = finish_open(run, &meta);
-		for (uint32_t i = 0; i < n && !rc; i++) {
-			char dir[4096];
-			directory_of(paths[i], dir);
-			rc = tfh_run_read_start(run, dir);
-			tfh_run_read_ends(run, dir);
-		}
-		if (rc)
-			tfh_err_set(err, rc, "%s: %s", paths[0], strerror(-rc));
-	}
-	if (rc) {
-		tfh_run_close(run);
-		return rc;
+	return rc || run->n_file ? rc
+				 : tfh_err_set(err, -ENODATA, "%s: no trace files (*.tft) in it",
+					       run->path ? run->path : "");
+}
+
+/* Once all files have been added. */
+static int complete(struct tfh_run *run, const char *const *paths, uint32_t n,
+		    const struct tfh_meta *meta, struct tfh_err *err)
+{
+	int rc = finish_open(run, meta);
+
+	for (uint32_t i = 0; i < n && !rc; i++) {
+		char dir[4096];
+		directory_of(paths[i], dir);
+		rc = tfh_run_read_start(run, dir);
+		tfh_run_read_ends(run, dir);
 	}
 	run->only_host = NULL;
-	*out = run;
-	return 0;
+	return rc ? tfh_err_set(err, rc, "%s: %s", paths[0], strerror(-rc)) : 0;
+}
+
+static int open_paths(const char *const *paths, uint32_t n, const char *host, struct tfh_run **out,
+		      struct tfh_err *err)
+{
+	struct tfh_meta meta = {.end = TFH_END_NONE};
+	char newest[4096];
+	const char *found = newest;
+
+	*out = NULL;
+	if (!n && !tfh_run_newest(newest, sizeof(newest)))
+		return tfh_err_set(
+			err, -ENODATA,
+			"no run directory of yours here; name one, or record one: tfhook run CMD...");
+	paths = n ? paths : &found;
+	n = n ? n : 1;
+	struct tfh_run *run = new_run(host);
+	if (!run)
+		return tfh_err_set(err, -ENOMEM, "out of memory");
+	int rc = add_paths(run, paths, n, &meta, err);
+	if (!rc)
+		rc = complete(run, paths, n, &meta, err);
+	if (!rc)
+		*out = run;
+	else
+		tfh_run_close(run);
+	return rc;
 }
 
 int tfh_run_open(const char *const *paths, uint32_t n, struct tfh_run **out, struct tfh_err *err)

@@ -180,47 +180,19 @@ static void cell(FILE *out, double value, const char *words)
 	number_cell(out, exact, words);
 }
 
-void tfh_html_time(FILE *out, double seconds)
-{
-	char text[TFH_TEXT];
-
-	cell(out, seconds, tfh_fmt_time(text, seconds));
-}
-
-void tfh_html_share(FILE *out, double share)
-{
-	char text[TFH_TEXT];
-
-	cell(out, share, tfh_fmt_share(text, share));
-}
-
-void tfh_html_bytes(FILE *out, double bytes)
-{
-	char text[TFH_TEXT];
-
-	cell(out, bytes, tfh_fmt_bytes(text, bytes));
-}
-
-void tfh_html_rate(FILE *out, double bytes_per_s)
-{
-	char text[TFH_TEXT];
-
-	cell(out, bytes_per_s, tfh_fmt_rate(text, bytes_per_s));
-}
-
-void tfh_html_mean(FILE *out, double n)
-{
-	char text[TFH_TEXT];
-
-	cell(out, n, tfh_fmt_mean(text, n));
-}
-
-void tfh_html_factor(FILE *out, double factor)
-{
-	char text[TFH_TEXT];
-
-	cell(out, factor, tfh_fmt_factor(text, factor));
-}
+#define CELL(kind)                                                                                 \
+	void tfh_html_##kind(FILE *out, double value)                                              \
+	{                                                                                          \
+		char text[TFH_TEXT];                                                               \
+                                                                                                   \
+		cell(out, value, tfh_fmt_##kind(text, value));                                     \
+	}
+CELL(time)
+CELL(share)
+CELL(bytes)
+CELL(rate)
+CELL(mean)
+CELL(factor)
 
 void tfh_html_count(FILE *out, uint64_t n)
 {

@@ -323,45 +323,46 @@ static const char *explain_retraced(struct tfh_wording *w)
 	       "give tf.function an input_signature with None for what changes";
 }
 
+/* How host time is explained; the last row: without a cause of its own. */
+static const struct {
+	enum tfh_cause cause;
+	enum tfh_remove remove;
+	const char *what;
+} code_rows[] = {
+	{TFH_CAUSE_HOST_SYNC, TFH_REMOVE_SYNC,
+	 "for %s of every step the program waits for a device that is idle"},
+	{TFH_CAUSE_HOST_CONTENTION, TFH_REMOVE_SYNC,
+	 "for %s of every step the program is ready to run but waits for a CPU"},
+	{TFH_CAUSE_HOST_ALLOC, TFH_REMOVE_HOST,
+	 "the host delays every step by %s, mostly by allocating and freeing device memory"},
+	{TFH_CAUSE_HOST_COMPILE, TFH_REMOVE_HOST,
+	 "the host delays every step by %s, mostly by compiling or loading kernels or functions"},
+	{TFH_CAUSE_HOST_CHECKPOINT, TFH_REMOVE_HOST, "saving checkpoints delays every step by %s"},
+	{TFH_CAUSE_HOST_LOGGING, TFH_REMOVE_HOST, "logging delays every step by %s"},
+	{TFH_CAUSE_HOST_GIL, TFH_REMOVE_HOST,
+	 "for %s of every step the program waits for Python's global lock, which its other "
+	 "threads hold"},
+	{TFH_CAUSE_HOST_LOCK, TFH_REMOVE_HOST,
+	 "for %s of every step the program waits for another of its threads"},
+	{TFH_CAUSE_HOST_SLEEP, TFH_REMOVE_HOST, "for %s of every step the program sleeps"},
+	{TFH_CAUSE_HOST_WAIT, TFH_REMOVE_HOST,
+	 "for %s of every step the program waits for another process or machine"},
+	{TFH_CAUSE_HOST_CODE, TFH_REMOVE_HOST,
+	 "the program's own native code delays every step by %s"},
+	{TFH_CAUSE_NONE, TFH_REMOVE_HOST,
+	 "the program's own code delays every step by %s while nothing else runs"},
+};
+
 /* Explains causes in the program's own code. */
 static void explain_code(struct tfh_wording *w, const char *time)
 {
 	const struct tfh_result *r = w->r;
-	static const struct {
-		enum tfh_cause cause;
-		enum tfh_remove remove;
-		const char *what;
-	} row[] = {
-		{TFH_CAUSE_HOST_SYNC, TFH_REMOVE_SYNC,
-		 "for %s of every step the program waits for a device that is idle"},
-		{TFH_CAUSE_HOST_CONTENTION, TFH_REMOVE_SYNC,
-		 "for %s of every step the program is ready to run but waits for a CPU"},
-		{TFH_CAUSE_HOST_ALLOC, TFH_REMOVE_HOST,
-		 "the host delays every step by %s, mostly by allocating and freeing device memory"},
-		{TFH_CAUSE_HOST_COMPILE, TFH_REMOVE_HOST,
-		 "the host delays every step by %s, mostly by compiling or loading kernels or functions"},
-		{TFH_CAUSE_HOST_CHECKPOINT, TFH_REMOVE_HOST,
-		 "saving checkpoints delays every step by %s"},
-		{TFH_CAUSE_HOST_LOGGING, TFH_REMOVE_HOST, "logging delays every step by %s"},
-		{TFH_CAUSE_HOST_GIL, TFH_REMOVE_HOST,
-		 "for %s of every step the program waits for Python's global lock, which its other "
-		 "threads hold"},
-		{TFH_CAUSE_HOST_LOCK, TFH_REMOVE_HOST,
-		 "for %s of every step the program waits for another of its threads"},
-		{TFH_CAUSE_HOST_SLEEP, TFH_REMOVE_HOST, "for %s of every step the program sleeps"},
-		{TFH_CAUSE_HOST_WAIT, TFH_REMOVE_HOST,
-		 "for %s of every step the program waits for another process or machine"},
-		{TFH_CAUSE_HOST_CODE, TFH_REMOVE_HOST,
-		 "the program's own native code delays every step by %s"},
-		{TFH_CAUSE_NONE, TFH_REMOVE_HOST,
-		 "the program's own code delays every step by %s while nothing else runs"},
-	};
 	enum tfh_cause cause = r->steady.cause;
 	size_t i = 0;
 
-	while (row[i].cause != TFH_CAUSE_NONE && row[i].cause != cause)
+	while (code_rows[i].cause != TFH_CAUSE_NONE && code_rows[i].cause != cause)
 		i++;
-	w->text = tfh_phrase(w, row[i].what, time);
+	w->text = tfh_phrase(w, code_rows[i].what, time);
 	const char *line = tfh_place_line(w, cause);
 	if (line)
 		tfh_evidence(w, TFH_TELLS_LINE, line);
@@ -378,7 +379,7 @@ static void explain_code(struct tfh_wording *w, const char *time)
 		todo = "see what it does (py-spy top --pid PID, perf top -p PID): load batches "
 		       "ahead in other threads or processes, do the rest less often or while the "
 		       "device computes";
-	advise(w, row[i].cause, w->text, todo, row[i].remove);
+	advise(w, code_rows[i].cause, w->text, todo, code_rows[i].remove);
 }
 
 static void explain_launches(struct tfh_wording *w, const char *time)
