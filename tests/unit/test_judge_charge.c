@@ -1,5 +1,5 @@
 /* A pause divided by shares is charged completely and without overlap, to the causes of these shares only, and the chain of its step holds
- * exactly what its account does. */
+ * exactly what its account does. Prefetching managed memory is a transfer at every tier. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -56,11 +56,23 @@ static void both(void **state)
 	tfh_chain_free(&chain);
 }
 
+static void calls(void **state)
+{
+	(void)state;
+	assert_int_equal(tfh_other_cause(TFH_FAM_MANAGED, 1000), TFH_CAUSE_TRANSFER_MANAGED);
+	assert_int_equal(tfh_other_cause(TFH_FAM_GRAPH, 2 * TFH_ACCOUNT_GRAPH_NS),
+			 TFH_CAUSE_HOST_COMPILE);
+	assert_int_equal(tfh_other_cause(TFH_FAM_EVENT, 1000), TFH_CAUSE_HOST_LAUNCH);
+	assert_int_equal(tfh_exec_cause(true, true, true), TFH_CAUSE_HOST_CHECKPOINT);
+	assert_int_equal(tfh_exec_cause(false, false, false), TFH_CAUSE_HOST_LAUNCH);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(divided),
 		cmocka_unit_test(both),
+		cmocka_unit_test(calls),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

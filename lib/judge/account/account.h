@@ -208,6 +208,12 @@ static inline bool tfh_may_exchange(enum tfh_cause cause)
 bool tfh_pause_causes(const struct tfh_accounts *accounts, uint32_t thread, int64_t t0, int64_t t1,
 		      bool handed, enum tfh_cause usual, double share[TFH_CAUSE_COUNT]);
 
+/* call_causes.c: causes of calls that are charged for what they do, at every tier */
+/* An executed function that saves a model, makes kernels or functions, or writes a log, or does nothing of that. */
+enum tfh_cause tfh_exec_cause(bool saves, bool makes, bool logs);
+/* A call of a family without a label of its own, which took ns. */
+enum tfh_cause tfh_other_cause(enum tfh_family family, int64_t ns);
+
 /* flatten.c: merges calls of several threads into one line of segments, which are passed to fn. */
 typedef void (*tfh_seg_fn)(void *arg, int64_t t0, int64_t t1, const struct tfh_piece *p);
 struct tfh_flat;

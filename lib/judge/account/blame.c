@@ -217,12 +217,7 @@ static void charge_seg(struct tfh_blame *b, const struct tfh_seg *s, int64_t t0,
 			tfh_blame_pause(b, s->thread, s->t0, t0, t1, s->t1, false);
 		break;
 	case TFH_L_EXEC:
-		tfh_blame_cause(b, t0, t1,
-				s->saves   ? TFH_CAUSE_HOST_CHECKPOINT
-				: s->makes ? TFH_CAUSE_HOST_COMPILE
-				: s->logs  ? TFH_CAUSE_HOST_LOGGING
-					   : TFH_CAUSE_HOST_LAUNCH,
-				true);
+		tfh_blame_cause(b, t0, t1, tfh_exec_cause(s->saves, s->makes, s->logs), true);
 		break;
 	case TFH_L_INPUT:
 		tfh_blame_cause(b, t0, t1, TFH_CAUSE_INPUT_UNKNOWN, true);
@@ -251,7 +246,7 @@ static void charge_seg(struct tfh_blame *b, const struct tfh_seg *s, int64_t t0,
 		charge_wait(b, s, t0, t1);
 		break;
 	default:
-		tfh_blame_cause(b, t0, t1, tfh_cause_of_other(s), true);
+		tfh_blame_cause(b, t0, t1, tfh_other_cause(s->family, s->t1 - s->t0), true);
 	}
 }
 

@@ -22,11 +22,9 @@ void tfh_blame_pause(struct tfh_blame *b, uint32_t thread, int64_t from, int64_t
  * Returns the end of the remaining time before it. */
 int64_t tfh_blame_function(struct tfh_blame *b, uint32_t f, int64_t t0, int64_t t1);
 
-/* Cause of the time that an op runs, that submitting it takes, and that a call takes that copies or does something
- * rare. */
+/* Cause of the time that an op runs, that submitting it takes, and that a copying call takes. */
 enum tfh_cause tfh_cause_of_work(const struct tfh_dop *o);
 enum tfh_cause tfh_cause_of_launch(const struct tfh_slice *sl, const struct tfh_dop *o);
 enum tfh_cause tfh_cause_of_copy(const struct tfh_seg *s);
-enum tfh_cause tfh_cause_of_other(const struct tfh_seg *s);
 
 #endif

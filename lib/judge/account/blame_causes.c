@@ -49,17 +49,6 @@ enum tfh_cause tfh_cause_of_copy(const struct tfh_seg *s)
 	return tfh_copy_cause(s->dir, s->pageable);
 }
 
-enum tfh_cause tfh_cause_of_other(const struct tfh_seg *s)
-{
-	int64_t ns = s->t1 - s->t0;
-
-	if (s->family == TFH_FAM_GRAPH && ns > TFH_ACCOUNT_GRAPH_NS)
-		return TFH_CAUSE_HOST_COMPILE;
-	if (s->family == TFH_FAM_MANAGED)
-		return TFH_CAUSE_TRANSFER_MANAGED;
-	return ns < TFH_GAP_NS ? TFH_CAUSE_HOST_LAUNCH : TFH_CAUSE_HOST_UNKNOWN;
-}
-
 /* Whether the main work of the host's window at t had been issued by then. */
 static bool after_work(const struct tfh_slice *sl, int64_t t, size_t hint)
 {

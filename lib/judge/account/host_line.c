@@ -112,13 +112,6 @@ static void seg_sync(struct tfh_host_line *a, int64_t t0, int64_t t1, const stru
 	}
 }
 
-static enum tfh_cause other_cause(const struct tfh_piece *p, int64_t ns)
-{
-	if (p->family == TFH_FAM_GRAPH && ns > TFH_ACCOUNT_GRAPH_NS)
-		return TFH_CAUSE_HOST_COMPILE;
-	return ns < TFH_GAP_NS ? TFH_CAUSE_HOST_LAUNCH : TFH_CAUSE_HOST_UNKNOWN;
-}
-
 /* Charges [t0, t1), in which no driving thread was in a call. Ranges of an imported trace may show
  * what it was. */
 static void charge_pause(struct tfh_host_line *a, int64_t t0, int64_t t1, bool hidden)
@@ -211,6 +204,7 @@ static void segment(void *arg, int64_t t0, int64_t t1, const struct tfh_piece *p
 	struct tfh_host_line *a = arg;
 	struct tfh_open_accounts *l = a->open;
 	bool hidden = a->device.since != 0;
+	enum tfh_cause cause;
 
 	switch (p ? p->label : TFH_L_GAP) {
 	case TFH_L_GAP:
@@ -220,26 +214,19 @@ static void segment(void *arg, int64_t t0, int64_t t1, const struct tfh_piece *p
 			seg_pause(a, t0, t1, hidden);
 		return;
 	case TFH_L_EXEC:
-		if (p->saves)
-			tfh_charge(l, t0, t1, TFH_CAUSE_HOST_CHECKPOINT, hidden, true);
-		else if (p->makes)
-			tfh_charge(l, t0, t1, TFH_CAUSE_HOST_COMPILE, hidden, true);
-		else if (p->logs)
-			tfh_charge(l, t0, t1, TFH_CAUSE_HOST_LOGGING, hidden, true);
-		else if (a->accounts->facts->cpu_only)
+		cause = tfh_exec_cause(p->saves, p->makes, p->logs);
+		if (cause == TFH_CAUSE_HOST_LAUNCH && a->accounts->facts->cpu_only)
 			seg_exec(a, t0, t1);
 		else
-			tfh_charge(l, t0, t1, TFH_CAUSE_HOST_LAUNCH, hidden, true);
+			tfh_charge(l, t0, t1, cause, hidden, true);
 		break;
 	case TFH_L_INPUT:
 		tfh_charge(l, t0, t1, TFH_CAUSE_INPUT_UNKNOWN, hidden, true);
 		return;
 	case TFH_L_OTHER:
-		if (p->family == TFH_FAM_EVENT && p->handle) {
-			a->device.event[p->handle % TFH_ACCOUNT_EVENTS].handle = p->handle;
-			a->device.event[p->handle % TFH_ACCOUNT_EVENTS].at = a->device.launches;
-		}
-		tfh_charge(l, t0, t1, other_cause(p, t1 - t0), hidden, true);
+		if (p->family == TFH_FAM_EVENT && p->handle)
+			tfh_inferred_recorded(&a->device, p->handle);
+		tfh_charge(l, t0, t1, tfh_other_cause(p->family, t1 - t0), hidden, true);
 		return;
 	case TFH_L_LAUNCH:
 		seg_launch(a, t0, t1, p);

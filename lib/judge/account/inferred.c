@@ -45,6 +45,14 @@ void tfh_inferred_queued(struct tfh_inferred *d, const struct tfh_piece *p)
 	d->copied = tfh_copy_cause(p->dir, p->pageable);
 }
 
+void tfh_inferred_recorded(struct tfh_inferred *d, uint64_t event)
+{
+	size_t i = event % TFH_ACCOUNT_EVENTS;
+
+	d->event[i].handle = event;
+	d->event[i].at = d->launches;
+}
+
 uint64_t tfh_inferred_covered(struct tfh_inferred *d, const struct tfh_piece *p)
 {
 	size_t i = p->handle % TFH_ACCOUNT_EVENTS;

@@ -44,6 +44,8 @@ void tfh_inferred_init(struct tfh_inferred *d, const struct tfh_facts *facts);
 int64_t tfh_inferred_copy_ns(const struct tfh_inferred *d, const struct tfh_piece *p);
 /* A copy that does not block its caller was queued. */
 void tfh_inferred_queued(struct tfh_inferred *d, const struct tfh_piece *p);
+/* An event was recorded after all launches so far. */
+void tfh_inferred_recorded(struct tfh_inferred *d, uint64_t event);
 /* Number of the last launch that a call waits for or asks about. */
 uint64_t tfh_inferred_covered(struct tfh_inferred *d, const struct tfh_piece *p);
 /* The program waited during [t0, t1) for launches up to `upto`; counts it, and changes nothing else. */
