@@ -142,7 +142,7 @@ static void print_gone(const struct tfh_digest_part *p)
 	char steps[TFH_TEXT], time[TFH_TEXT];
 
 	for (uint32_t i = 0; i < p->n; i++)
-		tfh_print(stdout, "given up   %s steps in %s of rank %u\n",
+		tfh_print(stdout, "deleted    %s steps in %s of rank %u\n",
 			  tfh_fmt_count(steps, gone[i].steps),
 			  tfh_fmt_time(time, (double)(gone[i].end_ns - gone[i].begin_ns) * 1e-9),
 			  gone[i].rank);

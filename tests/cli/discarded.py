@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A recording that gave up records for TFHOOK_MAX_SIZE or TFHOOK_RUN_SIZE tells of that stretch what is left: its length, steps, calls. It is a
-hole: no step reaches into it, and what is kept and what was given up add up to the job. Copies and waits do so exactly: what the sketches of
+hole: no step reaches into it, and what is kept and what was deleted add up to the job. Copies and waits do so exactly: what the sketches of
 both hold (read here by FORMAT.md 2.2) is what a recording of the same job that gave nothing up has."""
 import glob
 import json
@@ -79,7 +79,7 @@ def check_exact(limited, report, whole):
     gone, directions = report["given_up"][0], {"h2d": 1, "d2h": 2, "d2d": 3, "h2h": 4, "p2p": 5, None: 6}
     told = {directions[c["direction"]]: (c["count"], c["bytes"]) for c in gone["copies"]}
     told[7] = gone["waits"]["count"], 0
-    print("copies and waits: whole", full, "kept", kept, "given up", told)
+    print("copies and waits: whole", full, "kept", kept, "deleted", told)
     assert told == sketched(limited, ("DGST",)), told
     assert full[1] == (STEPS, STEPS * 4096) and full[7][0] >= STEPS, full
     assert told[1][0] > STEPS // 10 and told[7][0] > STEPS // 10, told
@@ -100,7 +100,7 @@ def check(marks, limit):
     assert gone["estimated"] == (not marks)
     length = gone["end_s"] - gone["start_s"]
     total = report["steps"]["total"] + gone["steps"]
-    print(f"{report['steps']['total']} steps kept, {gone['steps']} given up in {length:.2f} s, of {STEPS}")
+    print(f"{report['steps']['total']} steps kept, {gone['steps']} deleted in {length:.2f} s, of {STEPS}")
     # The chunks at its edges share a step each with those that are kept; a crowded machine loses records.
     lost = report["quality"]["dropped"]
     assert STEPS - lost / LAUNCHES * 1.1 - 0.02 * STEPS <= total <= 1.02 * STEPS, (total, lost)
@@ -119,7 +119,7 @@ def check(marks, limit):
     # So does a digest, in one row.
     path = os.path.join(TMP, "run%d.digest.tft" % marks)
     subprocess.run([TFHOOK, "digest", os.path.join(TMP, "run%d" % marks), "-o", path], check=True, stdout=subprocess.DEVNULL)
-    told = re.findall(r"^given up +([\d,]+) steps in (\S+ \w+) of rank 0$", subprocess.check_output([TFHOOK, "info", path], text=True), re.M)
+    told = re.findall(r"^deleted +([\d,]+) steps in (\S+ \w+) of rank 0$", subprocess.check_output([TFHOOK, "info", path], text=True), re.M)
     assert len(told) == 1 and int(told[0][0].replace(",", "")) == gone["steps"], (told, gone)
     moments = [report["startup"][k] for k in ("driver_s", "context_s", "module_s", "step_s")]
     assert all(m is None or m >= 0 for m in moments), moments

@@ -22,7 +22,7 @@ static int filter_trace(const struct dirent *e)
 	return n > 4 && !strcmp(e->d_name + n - 4, ".tft");
 }
 
-/* Of a chunk whose records were given up with their segment. */
+/* Of a chunk whose records were deleted with their segment. */
 static uint64_t calls_of(struct tft_reader *r, uint32_t chunk)
 {
 	const struct tft_sketch *s;

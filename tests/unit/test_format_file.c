@@ -397,7 +397,7 @@ static void test_head(void **state)
 	tft_close(r);
 }
 
-/* Chunks that failed to be written leave no trace; a segment that is given up leaves its sketches.
+/* Chunks that failed to be written leave no trace; a segment that is deleted leaves its sketches.
  */
 static void test_rewind_and_digest(void **state)
 {

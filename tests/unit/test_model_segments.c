@@ -125,7 +125,7 @@ static int add(void *arg, const struct tfh_digest *d)
 	return 0;
 }
 
-/* Segments 1 to 5 are given up while 11 is written. */
+/* Segments 1 to 5 are deleted while 11 is written. */
 static void test_discarded_spans(void **state)
 {
 	const struct tfh_discarded_span *s;

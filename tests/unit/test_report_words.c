@@ -527,9 +527,9 @@ static void test_more_of_a_run(void **state)
 		{TFH_END_NONE, 0, "record a longer run"},
 		{TFH_END_EXIT, 0, "record a longer run"},
 		{TFH_END_EXIT, 1,
-		 "the job ended early with exit code 1: record it again once it runs on"},
+		 "the job ended early with exit code 1: record it again once it runs to its end"},
 		{TFH_END_SIGNAL, 9,
-		 "signal 9 ended the job early: record it again once it runs on"},
+		 "signal 9 ended the job early: record it again once it runs to its end"},
 	};
 
 	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {

@@ -79,7 +79,7 @@ static int by_begin(const void *a, const void *b, void *arg)
 	return x->t0 != y->t0 ? (x->t0 < y->t0 ? -1 : 1) : 0;
 }
 
-static void give_up_short(struct maker *m)
+static void drop_short(struct maker *m)
 {
 	size_t n = 0;
 
@@ -98,7 +98,7 @@ static int add_event(struct maker *m, const struct tfh_event *ev)
 		struct range r = {ev->t0, ev->t1, ev->thread, (uint32_t)ev->w[0],
 				  (uint8_t)ev->w[1]};
 		while (m->range.n >= TFH_FACTS_RANGES)
-			give_up_short(m);
+			drop_short(m);
 		m->cover->python |= r.kind == TFT_RANGE_PYTHON;
 		if (r.name >= m->cover->names)
 			m->cover->names = r.name + 1;

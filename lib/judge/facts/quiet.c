@@ -7,7 +7,7 @@
 #include "base/bisect.h"
 #include "judge/facts/survey.h"
 
-static void give_up_short(struct tfh_facts *facts)
+static void drop_short(struct tfh_facts *facts)
 {
 	size_t n = 0;
 
@@ -23,7 +23,7 @@ int tfh_quiet_keep(struct tfh_facts *facts, int64_t t1)
 	struct tfh_quiet q = {facts->launched, t1};
 
 	if (facts->quiet.n >= TFH_FACTS_QUIET)
-		give_up_short(facts);
+		drop_short(facts);
 	return TFH_PUSH(facts->quiet, q);
 }
 

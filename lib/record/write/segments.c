@@ -166,7 +166,7 @@ static int keep_sketches(const char *path)
 }
 
 /* Copies the sketches of a segment's event chunks into the open segment and deletes its file. */
-static int give_up(uint32_t n)
+static int drop_segment(uint32_t n)
 {
 	struct tfh_segments *s = &tfh_seg;
 	char name[300], path[PATH_MAX + 300];
@@ -182,7 +182,7 @@ static int give_up(uint32_t n)
 		return err;
 	bytes = remove_segment(name);
 	s->closed_bytes -= s->closed_bytes < bytes ? s->closed_bytes : bytes;
-	tfh_log(1, "segment %u given up for TFHOOK_MAX_SIZE or TFHOOK_RUN_SIZE", n);
+	tfh_log(1, "segment %u deleted to keep to TFHOOK_MAX_SIZE or TFHOOK_RUN_SIZE", n);
 	return 0;
 }
 
@@ -194,7 +194,7 @@ static int keep_to(uint64_t limit, uint64_t most)
 
 	while (!err && s->closed_bytes + most > limit && s->oldest_middle + 2 < s->next) {
 		if (s->oldest_middle != s->first)
-			err = give_up(s->oldest_middle);
+			err = drop_segment(s->oldest_middle);
 		if (!err)
 			s->oldest_middle++;
 	}

@@ -86,7 +86,7 @@ static void explain_chance(struct tfh_wording *w)
 {
 	if (w->r->found.serves == TFH_SERVES_MAYBE)
 		tfh_evidence(w, TFH_TELLS_WHY,
-			     "what it waits for comes as by chance, and nothing shows that it "
+			     "what it waits for comes at random times, and nothing shows that it "
 			     "trains: if these are requests, that is idle time and no defect");
 }
 
@@ -584,11 +584,10 @@ static void explain_computing(struct tfh_wording *w)
 	if (line)
 		tfh_evidence(w, TFH_TELLS_LINE, line);
 	else
-		tfh_evidence(
-			w, TFH_TELLS_KERNEL,
-			w->r->found.cpu_only
-				? "not known: the processors compute, and nothing tells with what"
-				: "not known: there are no device times");
+		tfh_evidence(w, TFH_TELLS_KERNEL,
+			     w->r->found.cpu_only
+				     ? "not known: the CPUs compute, and nothing shows what"
+				     : "not known: there are no device times");
 }
 
 void tfh_explain_kernels(struct tfh_wording *w)

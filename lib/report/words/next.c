@@ -13,7 +13,7 @@ static const struct {
 	{TFH_BRANCH_BEFORE, "before the first call",
 	 "imports, building the model, opening data: do less of it, or do it in parallel"},
 	{TFH_BRANCH_STARTUP, "start-up",
-	 "cache what is compiled and loaded; `tfhook report --all` tells how far it was when"},
+	 "cache what is compiled and loaded; `tfhook report --all` shows how long each part took"},
 	{TFH_BRANCH_EVALUATE, "evaluation", "evaluate less often, or on fewer batches"},
 	{TFH_BRANCH_PREDICT, "prediction", "predict less often, or for fewer batches"},
 	{TFH_BRANCH_FIRST, "first steps, beyond the usual",

@@ -31,7 +31,7 @@ static const char *what(struct tfh_wording *w, const struct tfh_recurring *x)
 	default:
 		return tfh_phrase(
 			w,
-			"what lies between loops, as the beginnings of epochs, takes %s: %" PRIu64
+			"time between loops, such as at the beginnings of epochs, is %s: %" PRIu64
 			" times %s, most of it %s",
 			share, x->count, each,
 			x->cls == TFH_CLASS_INPUT_BOUND ? "waiting for the first batch"

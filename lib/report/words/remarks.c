@@ -74,7 +74,7 @@ void tfh_note_machine(struct tfh_wording *w)
 	if (m->io > 0)
 		tfh_remark(w, tfh_phrase(w,
 					 "%s of the time everything that could run waited for a "
-					 "disk: report --machine tells how much it read and wrote",
+					 "disk: report --machine shows how much it read and wrote",
 					 percent(w, m->io)));
 	if (m->memory > 0 || m->swap > 0)
 		tfh_remark(w, tfh_phrase(w,
@@ -89,9 +89,9 @@ static void note_lowered(struct tfh_wording *w, const struct tfh_gpu_findings *g
 	static const char *const why[][2] = {
 		{"for power",
 		 "raise its power limit, or let it do less work of low precision at once"},
-		{"for heat", "see to its cooling"},
-		{"because somebody set it", "nvidia-smi -rgc and -rac take that back"},
-		{"by the board", "nvidia-smi -q -d PERFORMANCE tells why"}};
+		{"for heat", "check its cooling"},
+		{"because someone set it so", "nvidia-smi -rgc and -rac take that back"},
+		{"by the board", "nvidia-smi -q -d PERFORMANCE shows why"}};
 
 	if (w->r->steady.cls != TFH_CLASS_COMPUTE_BOUND)
 		return;
@@ -117,7 +117,7 @@ static void note_errors(struct tfh_wording *w, const struct tfh_gpu_findings *g)
 		tfh_remark(w,
 			   tfh_phrase(w,
 				      "the driver reported %.0f %s on GPU %d, Xid %.0f the last: "
-				      "NVIDIA's list of Xid errors tells what it means",
+				      "NVIDIA's list of Xid errors explains it",
 				      g->xids, g->xids > 1 ? "errors" : "error", g->xid_device,
 				      g->last_xid));
 	if (g->ecc > 0)

@@ -40,12 +40,13 @@ static const char *ask_for_more(struct tfh_wording *w)
 	const struct tfh_result *r = w->r;
 
 	if (r->end == TFH_END_SIGNAL)
-		return tfh_phrase(w,
-				  "signal %d ended the job early: record it again once it runs on",
-				  r->end_code);
+		return tfh_phrase(
+			w, "signal %d ended the job early: record it again once it runs to its end",
+			r->end_code);
 	if (r->end == TFH_END_EXIT && r->end_code)
 		return tfh_phrase(
-			w, "the job ended early with exit code %d: record it again once it runs on",
+			w,
+			"the job ended early with exit code %d: record it again once it runs to its end",
 			r->end_code);
 	return "record a longer run";
 }
@@ -143,7 +144,7 @@ static void explain_base(struct tfh_wording *w)
 	if (r->steady.tier == 'B')
 		tfh_remark(
 			w,
-			"the calls that issued the device's ops are not known: nor is what waited for what");
+			"the calls that issued the device's ops are not known, and neither is what waited for what");
 	if (found->lost_ops)
 		tfh_remark(w, tfh_phrase(w, "the driver's profiler lost %" PRIu64 " op%s",
 					 found->lost_ops, found->lost_ops == 1 ? "" : "s"));
