@@ -78,7 +78,7 @@ for folder in ("bin", "lib"):
     os.makedirs(f"{tmp}/libgcc/{folder}")
 shutil.copy(tfhook, f"{tmp}/libgcc/bin")
 shutil.copy(f"{build}/tests/hook/libtfhook-libgcc.so", f"{tmp}/libgcc/lib/libtfhook.so")
-other = report(run("other", tfhook=f"{tmp}/libgcc/bin/tfhook", TFHOOK_STACKS="copy"))
+other = report(run("other", "100", tfhook=f"{tmp}/libgcc/bin/tfhook", TFHOOK_STACKS="copy"))
 check((other["cuMemcpyDtoH_v2"] or "").startswith("fetch_result [stacks] <"), "libgcc", other)
 for name, env in (("off", {"TFHOOK_STACKS": "off"}), ("preloaded", {"launcher": False}),
                   ("mistyped", {"launcher": False, "TFHOOK_STACKS": "slow:1lightyear"}),  # as if it were not set
