@@ -28,8 +28,9 @@ def record(name, marks, limit):
     out = os.path.join(TMP, name)
     env = dict(os.environ, LD_LIBRARY_PATH=os.path.join(BUILD, "sim"), TFHOOK_CUPTI="off", **limit,
                SIM_LAUNCH_COST="4us", SIM_KERNEL_DEFAULT="100ns")
-    subprocess.run([TFHOOK, "run", "-q", "-o", out, "--", JOB, "--steps", str(STEPS), "--launches", str(LAUNCHES), "--spin", "0",
-                    "--h2d", "4096", "--mark", str(marks)], env=env, check=True, stdout=subprocess.DEVNULL)
+    done = subprocess.run([TFHOOK, "run", "-q", "-o", out, "--", JOB, "--steps", str(STEPS), "--launches", str(LAUNCHES), "--spin", "0",
+                           "--h2d", "4096", "--mark", str(marks)], env=env, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    assert "paused" not in done.stderr, done.stderr  # older segments make room instead
     report = json.loads(subprocess.check_output([TFHOOK, "report", "--json", out]))
     lines = subprocess.check_output([TFHOOK, "report", "--steps", "--json", out], text=True).splitlines()
     return report, [json.loads(line) for line in lines]
@@ -127,7 +128,12 @@ def check(marks, limit):
 
 
 limited = check(1, {"TFHOOK_MAX_SIZE": "1M"})
-whole = record("whole", 1, {})[0]
-assert not whole["given_up"] and not whole["quality"]["dropped"], whole["quality"]
-check_exact(os.path.join(TMP, "run1"), limited, os.path.join(TMP, "whole"))
+# A crowded machine loses records: tried again.
+for name in ("whole1", "whole2", "whole3", "whole4"):
+    whole = record(name, 1, {})[0]
+    assert not whole["given_up"], whole["given_up"]
+    if not whole["quality"]["dropped"]:
+        break
+assert not whole["quality"]["dropped"], whole["quality"]
+check_exact(os.path.join(TMP, "run1"), limited, os.path.join(TMP, name))
 check(0, a_run("1M"))

@@ -27,18 +27,33 @@ static void segment_name(char *name, size_t size, uint32_t n)
 	snprintf(name, size, "%.*s.%u.tft", (int)sizeof(tfh_dir.prefix), tfh_dir.prefix, n);
 }
 
-/* Removes a segment of this process. Returns its size in bytes. */
+/* What a segment of this process takes on disk, as the budget counts it (run/budget.c), in bytes; 0 if there is none. Where
+ * blocks are allocated later, whole pages. */
+static uint64_t taken_by(int dir, const char *name)
+{
+	struct stat st;
+	uint64_t blocks, pages;
+
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW))
+		return 0;
+	blocks = (uint64_t)st.st_blocks * 512;
+	pages = ((uint64_t)st.st_size + TFH_PAGE - 1) & -TFH_PAGE;
+	return blocks > pages ? blocks : pages;
+}
+
+/* Removes a segment of this process. Returns what it took. */
 static uint64_t remove_segment(const char *name)
 {
 	int dir = tfh_rundir_fd(&tfh_dir);
-	struct stat st = {0};
+	uint64_t bytes;
 
 	if (dir < 0)
 		return 0;
-	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) || unlinkat(dir, name, 0))
-		st.st_size = 0;
+	bytes = taken_by(dir, name);
+	if (unlinkat(dir, name, 0))
+		bytes = 0;
 	tfh_close(dir);
-	return (uint64_t)st.st_size;
+	return bytes;
 }
 
 static int make_segment(void)
@@ -142,13 +157,17 @@ void tfh_segment_renew(void)
 int tfh_segment_close(bool clean)
 {
 	struct tfh_segments *s = &tfh_seg;
-	int err;
+	int err, dir;
 
 	if (!s->writer)
 		return 0;
-	s->closed_bytes += tft_writer_bytes(s->writer);
 	err = tft_writer_finish(s->writer, clean);
 	s->writer = NULL;
+	dir = tfh_rundir_fd(&tfh_dir);
+	if (dir >= 0) {
+		s->closed_bytes += taken_by(dir, s->name);
+		tfh_close(dir);
+	}
 	return err;
 }
 
