@@ -72,6 +72,22 @@ static void test_roles(void **state)
 		{LIB "/torch/nn/modules/module.py", "Module._wrapped_call_impl", 7, true},
 		{"/job/train.py", "Sequence.forward", 26, false}};
 
+	/* The wrappers around an optimizer's step and its zero_grad. */
+	const struct tfh_model_line scheduled[] = {
+		{LIB "/torch/optim/adadelta.py", "Adadelta.step", 4, true},
+		{LIB "/torch/optim/optimizer.py", "Optimizer.profile_hook_step.<locals>.wrapper", 5,
+		 true},
+		{LIB "/torch/optim/lr_scheduler.py",
+		 "LRScheduler.__init__.<locals>.patch_track_step_called.<locals>.wrap_step.<locals>.wrapper",
+		 6, true},
+		{"/job/train.py", "train", 44, false}};
+	const struct tfh_model_line cleared[] = {
+		{LIB "/torch/optim/optimizer.py", "Optimizer.zero_grad", 4, true},
+		{LIB "/torch/_dynamo/eval_frame.py", "DisableContext.__call__.<locals>._fn", 5,
+		 true},
+		{LIB "/torch/_compile.py", "_disable_dynamo.<locals>.inner", 6, true},
+		{"/job/train.py", "train", 40, false}};
+
 	/* An optimizer's step computes, but not the closure that it calls, which is the program's whole step. */
 	const struct tfh_model_line closure[] = {
 		{LIB "/torchmetrics/metric.py", "Metric.compute", 5, true},
@@ -96,6 +112,10 @@ static void test_roles(void **state)
 	assert_int_equal(callee, 0);
 	assert_int_equal(tfh_role_lead(saves, COUNT(saves), TFH_ROLE_SAVE, &callee), 0);
 	assert_int_equal(callee, COUNT(saves));
+	assert_int_equal(tfh_role_lead(scheduled, COUNT(scheduled), TFH_ROLE_NONE, &callee), 3);
+	assert_int_equal(callee, 0);
+	assert_int_equal(tfh_role_lead(cleared, COUNT(cleared), TFH_ROLE_NONE, &callee), 3);
+	assert_int_equal(callee, 0);
 	assert_int_equal(tfh_role_lead(module, COUNT(module), TFH_ROLE_COMPUTE, &callee), 3);
 	assert_int_equal(callee, 0); /* what is between only passes the call on */
 	assert_int_equal(tfh_place_role(queued, COUNT(queued), TFH_ORDER_UNKNOWN), TFH_ROLE_LOADER);
