@@ -32,7 +32,7 @@ struct tfh_dwin {
 	 * host's windows */
 	int64_t from, to;
 	uint32_t ops;
-	float fetched; /* bytes copied to the host */
+	float fetched; /* most bytes copied to the host without computing in between */
 };
 
 /* How many kernels run at once, counted as ops are read. */

@@ -77,8 +77,20 @@ struct ends {
 	int64_t computing[TFH_ACCOUNT_DEVICES];		    /* computing in training windows, ns */
 	/* end of the computing counted so far */
 	int64_t until[TFH_ACCOUNT_DEVICES];
+	float fetched; /* bytes since the last computing in window `at` */
 	size_t at;
 };
+
+/* Saving a model fetches all of it in a row; an agent that plays fetches an action at a time. */
+static void count_fetched(struct tfh_dwin *w, struct ends *e, const struct tfh_op *op, uint8_t work)
+{
+	if (work == TFH_W_COMPUTE)
+		e->fetched = 0;
+	if (op->kind != TFH_OP_COPY || op->dir != TFH_DIR_D2H)
+		return;
+	e->fetched += (float)op->bytes;
+	w->fetched = e->fetched > w->fetched ? e->fetched : w->fetched;
+}
 
 static void count_computing(struct ends *e, uint8_t device, const struct tfh_op *op)
 {
@@ -132,11 +144,12 @@ static int survey_op(struct tfh_device *d, struct ends *e, const struct tfh_op *
 	w = tfh_window_of(accounts->loops, issued, e->at);
 	if (w == SIZE_MAX)
 		return 0;
+	if (w != e->at)
+		e->fetched = 0;
 	e->at = w;
 	d->last = op->t0;
 	d->win.v[w].ops++;
-	if (op->kind == TFH_OP_COPY && op->dir == TFH_DIR_D2H)
-		d->win.v[w].fetched += (float)op->bytes;
+	count_fetched(&d->win.v[w], e, op, work);
 	if (op->t1 > e->any[w])
 		e->any[w] = op->t1;
 	if (work == TFH_W_COMPUTE && !e->compute[device] &&

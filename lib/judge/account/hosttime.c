@@ -316,6 +316,18 @@ static bool goes_on(const struct tfh_slice *sl, uint32_t fetch, uint32_t back,
 	return false;
 }
 
+/* Whether samples show that the program's own Python used what was fetched: an agent plays with it, say. An op of a framework
+ * without an implementation for the device is native code. */
+static bool program_works(const struct tfh_slice *sl, uint32_t fetch, uint32_t back)
+{
+	const struct tfh_seg *from = &sl->seg.v[fetch], *to = &sl->seg.v[back];
+	double share[TFH_CAUSE_COUNT];
+
+	return tfh_pause_causes(sl->accounts, from->thread, from->t1, to->t0, false,
+				TFH_CAUSE_HOST_UNKNOWN, share) &&
+	       share[TFH_CAUSE_HOST_PYTHON] > TFH_ACCOUNT_FALLBACK_PYTHON;
+}
+
 /*
  * Marks ops that fall back to the CPU, without an implementation for the device: in the middle of a
  * step operands are fetched, the host computes, and the result is copied back. All of it, including
@@ -334,7 +346,8 @@ static void mark_fallbacks(struct tfh_slice *sl)
 		uint32_t back = w == SIZE_MAX ? TFH_NO : copy_back(sl, i, w);
 		if (back == TFH_NO)
 			continue;
-		if (!goes_on(sl, i, back, &sl->accounts->loops->window.v[w]))
+		if (!goes_on(sl, i, back, &sl->accounts->loops->window.v[w]) ||
+		    program_works(sl, i, back))
 			continue;
 		for (uint32_t k = i; k <= back; k++)
 			sl->seg.v[k].fallback = true;
