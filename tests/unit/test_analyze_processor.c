@@ -124,10 +124,11 @@ static void test_growing_steps(void **state)
 }
 
 /* PyTorch without a loader: an optimizer's step ends a step. Two models that are trained in turn are one step, which
- * the lengths of their backward passes show, or their number, however long they are; work in every second step is none. */
+ * the lengths of their backward passes show, or their number, or the launches in them, however long they are; work in every
+ * second step is none. */
 static void test_models_in_turn(void **state)
 {
-	enum { ALONE, BY_LENGTH, BY_NUMBER, TURNS };
+	enum { ALONE, BY_LENGTH, BY_NUMBER, BY_LAUNCHES, TURNS };
 
 	(void)state;
 	for (int turns = ALONE; turns < TURNS; turns++) {
@@ -141,6 +142,10 @@ static void test_models_in_turn(void **state)
 			if (i % 2 && turns == BY_NUMBER)
 				gen_call(g, 0, TFH_FN_torch_backward, t + 0.5, t + 0.52)->w[0] = 1;
 			gen_call(g, 0, TFH_FN_torch_backward, t + 1, t + 1 + back)->w[0] = 1;
+			for (int k = 0; k < 5 + i % 2 && turns == BY_LAUNCHES; k++) {
+				double at = k ? t + 1 + 0.1 * k : t;
+				gen_call(g, 0, TFH_FN_cuLaunchKernel, at, at + 0.05)->w[0] = 7;
+			}
 			struct tfh_event *ev =
 				gen_call(g, 0, TFH_FN_torch_range, t + 1 + back, t + 1.5 + back);
 			ev->kind = TFT_RANGE;

@@ -141,9 +141,20 @@ static const char *short_name(const struct tfh_facts *facts, uint32_t name)
 
 /* The backward passes, or other functions, of a mark's window. */
 struct passes {
-	size_t n;
+	size_t n, launches;
 	int64_t ns;
 };
+
+/* The launches in [t0, t1), as far as the sequence holds them. */
+static size_t launches_in(const struct tfh_facts *facts, int64_t t0, int64_t t1)
+{
+	size_t n = 0;
+
+	for (size_t i = TFH_BISECT(k, 0, facts->token.n, facts->token.v[k].t0 < t0);
+	     i < facts->token.n && facts->token.v[i].t0 < t1; i++)
+		n += tfh_is_launch(tfh_kind_of(facts, &facts->token.v[i]));
+	return n;
+}
 
 /* *at: the first one that may be in the window. */
 static struct passes executed(const struct tfh_facts *facts, const struct tfh_tick *mark,
@@ -155,13 +166,23 @@ static struct passes executed(const struct tfh_facts *facts, const struct tfh_ti
 		if (facts->exec.v[*at].t0 < mark->t0)
 			continue;
 		p.n++;
+		p.launches += launches_in(facts, facts->exec.v[*at].t0, facts->exec.v[*at].t1);
 		p.ns += facts->exec.v[*at].t1 - facts->exec.v[*at].t0;
 	}
 	return p;
 }
 
+/* Whether there are more passes, or larger ones. A pass may take any time until its last launch is accepted if the device is
+ * far behind, so that launches tell more than times. */
+static bool more_passes(const struct passes *a, const struct passes *b)
+{
+	if (a->n != b->n)
+		return a->n > b->n;
+	return a->launches != b->launches ? a->launches > b->launches : a->ns > b->ns;
+}
+
 /* Two models that are trained in turn (a generator and a discriminator) have an optimizer each, and one step: their
- * backward passes are more and fewer, or long and short, by turns. Work in every second step besides training does not
+ * backward passes are more and fewer, or large and small, by turns. Work in every second step besides training does not
  * change those. */
 static void join_turns(const struct tfh_facts *facts, struct tfh_loops *loops)
 {
@@ -173,7 +194,7 @@ static void join_turns(const struct tfh_facts *facts, struct tfh_loops *loops)
 		p = executed(facts, &m[i], &at);
 		if (!p.ns)
 			return;
-		longer[i % 2] += i && (p.n != before.n ? p.n > before.n : p.ns > before.ns);
+		longer[i % 2] += i && more_passes(&p, &before);
 	}
 	size_t most = longer[0] > longer[1] ? longer[0] : longer[1],
 	       least = longer[0] + longer[1] - most;
