@@ -1,5 +1,5 @@
 /* A few steps that an optimizer ends do not hide a much longer loop without an optimizer: its iterations are the steps. Iterations
- * of layers are steps as a whole, also if one differs, and epochs are not. A shorter loop changes nothing. A
+ * of layers are steps as a whole, also if one differs, and epochs are not. How evenly the host launches them does not matter. A shorter loop changes nothing. A
  * loop that only copies, before the first step, is start-up. */
 #include "analyze_gen.h"
 
@@ -132,6 +132,22 @@ static void test_epochs(void **state)
 	expect(&j, TFH_STEP_CLOCK_PERIOD, 300, 0, 300);
 }
 
+/* Before each third wait for the device, the host launches two steps at once. */
+static void test_ahead(void **state)
+{
+	(void)state;
+	struct job j = job_new(5);
+
+	for (int i = 0; i < 300; i++) {
+		gen_copy(j.g, TFH_FN_cuMemcpyDtoDAsync_v2, j.now, j.now + 0.01, 100000, false);
+		j.now += 0.01;
+		for (uint32_t k = 0; k < 30; k++)
+			kernel(&j, 40 + k % 5);
+		j.now += i % 3 ? 3 : 0;
+	}
+	expect(&j, TFH_STEP_CLOCK_PERIOD, 299, 2, 0);
+}
+
 static void test_shorter(void **state)
 {
 	(void)state;
@@ -144,9 +160,8 @@ static void test_shorter(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_layers),
-		cmocka_unit_test(test_odd_layer),
-		cmocka_unit_test(test_epochs),
+		cmocka_unit_test(test_layers),	cmocka_unit_test(test_odd_layer),
+		cmocka_unit_test(test_epochs),	cmocka_unit_test(test_ahead),
 		cmocka_unit_test(test_shorter),
 	};
 

@@ -289,6 +289,8 @@ uint32_t tfh_kind_number(struct tfh_facts *facts, const struct tfh_token_kind *k
 uint32_t tfh_launch_kind(struct tfh_facts *facts, const struct tfh_event *ev, uint32_t thread);
 /* Fills facts->stop. 0 or -ENOMEM */
 int tfh_find_stops(struct tfh_facts *facts);
+/* The launches in [t0, t1) as far as the sequence holds them; a graph counts as several. */
+uint64_t tfh_launches_in(const struct tfh_facts *facts, int64_t t0, int64_t t1);
 /* Sets the fields that follow from family, function and hash. */
 void tfh_kind_complete(struct tfh_token_kind *kind);
 static inline uint8_t tfh_token_thread(uint32_t thread)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bisect.h"
 #include "base/hash.h"
 #include "judge/facts/survey.h"
 
@@ -180,4 +181,18 @@ int tfh_find_stops(struct tfh_facts *facts)
 	}
 	sum.at = (uint32_t)facts->token.n;
 	return rc ? rc : TFH_PUSH(facts->stop, sum);
+}
+
+uint64_t tfh_launches_in(const struct tfh_facts *facts, int64_t t0, int64_t t1)
+{
+	const struct tfh_token *t = facts->token.v;
+	uint64_t n = 0;
+
+	for (size_t i = TFH_BISECT(k, 0, facts->token.n, t[k].t0 < t0);
+	     i < facts->token.n && t[i].t0 < t1; i++)
+		if (tfh_is_launch(tfh_kind_of(facts, &t[i])))
+			n += tfh_kind_of(facts, &t[i])->family == TFH_FAM_LAUNCH
+				     ? 1
+				     : TFH_LOOPS_GRAPH_LAUNCHES;
+	return n;
 }

@@ -145,17 +145,6 @@ struct passes {
 	int64_t ns;
 };
 
-/* The launches in [t0, t1), as far as the sequence holds them. */
-static size_t launches_in(const struct tfh_facts *facts, int64_t t0, int64_t t1)
-{
-	size_t n = 0;
-
-	for (size_t i = TFH_BISECT(k, 0, facts->token.n, facts->token.v[k].t0 < t0);
-	     i < facts->token.n && facts->token.v[i].t0 < t1; i++)
-		n += tfh_is_launch(tfh_kind_of(facts, &facts->token.v[i]));
-	return n;
-}
-
 /* *at: the first one that may be in the window. */
 static struct passes executed(const struct tfh_facts *facts, const struct tfh_tick *mark,
 			      size_t *at)
@@ -166,7 +155,7 @@ static struct passes executed(const struct tfh_facts *facts, const struct tfh_ti
 		if (facts->exec.v[*at].t0 < mark->t0)
 			continue;
 		p.n++;
-		p.launches += launches_in(facts, facts->exec.v[*at].t0, facts->exec.v[*at].t1);
+		p.launches += tfh_launches_in(facts, facts->exec.v[*at].t0, facts->exec.v[*at].t1);
 		p.ns += facts->exec.v[*at].t1 - facts->exec.v[*at].t0;
 	}
 	return p;

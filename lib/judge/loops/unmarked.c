@@ -133,44 +133,48 @@ static int by_time(const void *a, const void *b, void *arg)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* The median time from one begin to the next. 0: out of memory */
-static int64_t usual_apart(const struct unmarked_loops *u)
+/* The median of the launches from one begin to the next. 0: out of memory */
+static double usual_launches(const struct tfh_facts *facts, const struct unmarked_loops *u)
 {
 	double *v = tfh_big_array(u->begin.n, sizeof(*v)), median = 0;
 	size_t n = 0;
 
 	for (size_t i = 1; v && i < u->begin.n; i++)
-		v[n++] = (double)(u->begin.v[i] - u->begin.v[i - 1]);
+		v[n++] = (double)tfh_launches_in(facts, u->begin.v[i - 1], u->begin.v[i]);
 	if (n)
 		median = tfh_select(v, n, n / 2);
 	tfh_big_free(v);
-	return (int64_t)median;
+	return median;
 }
 
-/* Drops what begins soon after another step, or soon before the end: part of an iteration that differed. */
-static void drop_partial(struct unmarked_loops *u)
+/* Drops what begins less than half of the usual launches after another step, or before the end: part of an iteration that
+ * differed. Times do not show that: a host that is far ahead may launch two steps at once, and then wait for the device. */
+static void drop_partial(const struct tfh_facts *facts, struct unmarked_loops *u)
 {
-	int64_t usual;
+	int64_t *begin = u->begin.v;
+	double usual;
 	size_t n = 0;
 
-	tfh_sort(u->begin.v, u->begin.n, sizeof(*u->begin.v), by_time, NULL);
-	usual = usual_apart(u);
+	tfh_sort(begin, u->begin.n, sizeof(*begin), by_time, NULL);
+	if (facts->late_launch)
+		return;
+	usual = usual_launches(facts, u);
 	for (size_t i = 0; i < u->begin.n; i++)
-		if (!n || 2 * (u->begin.v[i] - u->begin.v[n - 1]) > usual)
-			u->begin.v[n++] = u->begin.v[i];
-	while (n > 1 && 2 * (u->end - u->begin.v[n - 1]) < usual)
+		if (!n || 2 * (double)tfh_launches_in(facts, begin[n - 1], begin[i]) >= usual)
+			begin[n++] = begin[i];
+	while (n > 1 && 2 * (double)tfh_launches_in(facts, begin[n - 1], u->end) < usual)
 		n--;
 	u->begin.n = n;
 }
 
-static int use(struct tfh_loops *loops, struct unmarked_loops *u)
+static int use(const struct tfh_facts *facts, struct tfh_loops *loops, struct unmarked_loops *u)
 {
 	loops->clock = TFH_STEP_CLOCK_PERIOD;
 	loops->clock_name = "period of the launches";
 	for (size_t k = 0; k < u->loop.n; k++) /* the tree shows steps, not what is inside them */
 		for (uint32_t i = 0; i < u->loop.v[k]->n_body; i++)
 			tfh_node_clear(&u->loop.v[k]->body[i]);
-	drop_partial(u);
+	drop_partial(facts, u);
 	return tfh_windows_at(loops, u->begin.v, u->begin.n, u->end);
 }
 
@@ -190,7 +194,7 @@ int tfh_find_unmarked(const struct tfh_facts *facts, struct tfh_loops *loops, st
 	int rc = best.rc;
 	if (!rc && best.whole && best.begin.n >= loops->window.n &&
 	    best.ns >= TFH_LOOPS_UNMARKED_TIMES * usual_ns(loops))
-		rc = use(loops, &best);
+		rc = use(facts, loops, &best);
 	drop(&best);
 	return rc;
 }
