@@ -58,21 +58,37 @@ static void test_function(void **state)
 	names(7, 1, "many");
 }
 
-/* Place 1 is the forward pass, inside PyTorch, place 2 the line of backward(). */
+/* Place 1 is the forward pass, inside PyTorch, place 2 the line of backward(), place 3 that of the optimizer's step. */
 static uint32_t passes(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
 		       uint32_t most)
 {
 	(void)arg;
 	(void)process;
 	(void)most;
-	frame[0] = (struct tfh_model_line){"/usr/lib/python3/dist-packages/torch/nn/functional.py",
-					   "linear", 70, true};
+	frame[0] = place == 3
+			   ? (struct
+			      tfh_model_line){"/usr/lib/python3/dist-packages/torch/optim/sgd.py",
+					      "SGD.step", 80, true}
+			   : (struct tfh_model_line){
+				     "/usr/lib/python3/dist-packages/torch/nn/functional.py",
+				     "linear", 70, true};
 	frame[1] = (struct tfh_model_line){"/job/train.py", "train", place, false};
 	return place ? 2 : 0;
 }
 
-/* 100 steps of `forward` and `backward` ms. */
-static void computes(double forward, double backward, uint32_t line)
+static void look(struct gen *g, double at, uint32_t place, double ms)
+{
+	struct tfh_event *ev = gen_call(g, 0, TFH_FN_NONE, at, at);
+
+	ev->kind = TFT_LOOK;
+	ev->result = TFT_LOOK_RUNNING;
+	ev->stack = place;
+	ev->w[1] = 0xffffffffull << 32;
+	ev->w[2] = (uint64_t)(ms * 1e6);
+}
+
+/* 100 steps of `forward`, `backward` and `update` ms. */
+static void computes(double forward, double backward, double update, uint32_t line)
 {
 	struct gen *g = gen_new();
 	double t = 100;
@@ -81,18 +97,15 @@ static void computes(double forward, double backward, uint32_t line)
 	g->name[TFT_NAME_OP][1] = "Engine::execute";
 	g->feed.place = g->feed.lines = passes;
 	for (int i = 0; i < 100; i++) {
-		double at = t + fmod(i * 0.618, forward);
-		struct tfh_event *ev = gen_call(g, 0, TFH_FN_NONE, at, at);
-		ev->kind = TFT_LOOK;
-		ev->result = TFT_LOOK_RUNNING;
-		ev->stack = 1;
-		ev->w[1] = 0xffffffffull << 32;
-		ev->w[2] = (uint64_t)(forward * 1e6);
+		look(g, t + fmod(i * 0.618, forward), 1, forward);
 		t += forward;
-		ev = gen_call(g, 0, TFH_FN_torch_backward, t, t + backward);
+		struct tfh_event *ev = gen_call(g, 0, TFH_FN_torch_backward, t, t + backward);
 		ev->w[0] = 1;
 		ev->stack = 2;
 		t += backward;
+		if (update > 0)
+			look(g, t + fmod(i * 0.618, update), 3, update);
+		t += update;
 		ev = gen_call(g, 0, TFH_FN_torch_range, t, t + 0.1);
 		ev->kind = TFT_RANGE;
 		ev->w[0] = 3;
@@ -110,8 +123,11 @@ static void computes(double forward, double backward, uint32_t line)
 static void test_backward(void **state)
 {
 	(void)state;
-	computes(3, 5, 1);
-	computes(3, 9, 2);
+	computes(3, 5, 0, 1);
+	computes(3, 8, 0, 1); /* a backward pass usually takes twice as long */
+	computes(3, 12, 0, 2);
+	computes(0.5, 5, 4, 2); /* the optimizer is no part of the forward pass */
+	computes(4, 5, 4.5, 3);
 }
 
 int main(void)

@@ -159,21 +159,39 @@ static void choose(const struct call_lines *x, struct tfh_result *r)
 	}
 }
 
+/* Seconds of a step that samples saw in an optimizer: its step, and clearing its gradients. */
+static double updating_s(const struct tfh_accounts *accounts)
+{
+	const struct tfh_looks *looks = accounts->facts->looks;
+	double ns = 0;
+	size_t window = 0;
+
+	for (size_t i = 0; i < tfh_looks_count(looks); i++) {
+		struct tfh_seen_look k = tfh_looks_at(looks, i);
+		if (tfh_judged_at(accounts, k.t, &window) &&
+		    accounts->facts->thread[k.thread].drives &&
+		    tfh_at_role(k.at) == TFH_ROLE_UPDATE)
+			ns += k.ns;
+	}
+	return ns / 1e9 / (double)accounts->judged_steps;
+}
+
 /*
  * Computing on a CPU: the line of ops that samples saw between the recorded calls, unless one line's executed calls (a
- * backward pass, a function of TensorFlow) take more of all computing than a backward pass usually does: then what is
- * slow is in it.
+ * backward pass, a function of TensorFlow) take more times as long as the rest, without the optimizer, than a backward pass
+ * takes compared with its forward pass: then what is slow is in it.
  */
 static void choose_computing(const struct call_lines *x, struct tfh_result *r)
 {
 	double of_s = r->breakdown[TFH_PART_COMPUTE].s_per_step,
-	       steps = (double)x->accounts->train_steps,
-	       least = r->found.line.file ? TFH_VERDICT_BACKWARD_SHARE : TFH_VERDICT_MOST_SHARE;
+	       steps = (double)x->accounts->train_steps;
+	double rest_s = of_s - (r->found.line.file ? updating_s(x->accounts) : 0);
+	double times = r->found.line.file ? TFH_VERDICT_BACKWARD_TIMES : 1;
 
 	r->found.line.of_s = of_s;
 	TFH_EACH (i, x->made.n) {
 		double s = (double)x->made.v[i].ns / 1e9 / steps;
-		if (s > least * of_s)
+		if (s > times * (rest_s - s))
 			name(&x->made.v[i], fmin(s, of_s), of_s, &r->found.line);
 	}
 }
