@@ -67,10 +67,14 @@ static uint32_t of_segment;  /* number of that segment */
 static pid_t owner;
 static const char *by; /* NULL: nothing walks the stacks, so there are only Python frames */
 static bool said;
+static bool valgrind; /* the process runs in it */
 
 void tfh_stacks_attach(const struct tfh_stack_source *s)
 {
+	const char *preload = getenv("LD_PRELOAD");
+
 	source = s;
+	valgrind = preload && strstr(preload, "/vgpreload_");
 }
 
 /* ---- in the job's threads ---- */
@@ -93,10 +97,10 @@ static bool on_main_stack(const struct tfh_self *self, const void *here)
 }
 
 /* Some programs give their threads hardly more stack than they need. The main thread's stack grows; for others, the pages
- * below are probed. */
+ * below are probed, which valgrind would report to the user as an error of the program. */
 static bool stack_left(uintptr_t here)
 {
-	bool left = true;
+	bool left = !valgrind;
 
 	for (unsigned i = 1; i <= STACK_NEED_PAGES && left; i++)
 		left = tfh_readable((const void *)((here & ~7ul) - i * TFH_PAGE));
