@@ -160,6 +160,35 @@ static bool leave_compiling(struct tfh_seen *seen)
 	return compiling < TFH_ACCOUNT_MOSTLY;
 }
 
+/* Whether no place of the program was seen: a thread of a library. */
+static bool is_library_thread(const struct tfh_seen *seen)
+{
+	for (int i = TFH_SEEN_COUNT; i < TFH_AT_COUNT; i++)
+		if (seen->part[i] > 0)
+			return false;
+	return true;
+}
+
+/* A compiler lets other threads work and wait: what these do meanwhile is part of compiling. Returns the share of [t0, t1) in
+ * which another thread of the program compiles. */
+static double compiling_beside(const struct tfh_facts *facts, uint32_t thread, int64_t t0,
+			       int64_t t1)
+{
+	struct tfh_seen seen;
+	double most = 0;
+
+	for (uint32_t i = 0; i < facts->feed->n_threads; i++) {
+		double share = 0;
+		if (i == thread || !facts->thread[i].drives ||
+		    !tfh_looks_divide(facts->looks, i, t0, t1, &seen))
+			continue;
+		for (int at = TFH_SEEN_COUNT; at < TFH_AT_COUNT; at++)
+			share += tfh_role_compiles(tfh_at_role(at)) ? seen.part[at] : 0;
+		most = share > most ? share : most;
+	}
+	return most;
+}
+
 bool tfh_pause_causes(const struct tfh_accounts *accounts, uint32_t thread, int64_t t0, int64_t t1,
 		      bool handed, enum tfh_cause usual, double share[TFH_CAUSE_COUNT])
 {
@@ -169,13 +198,19 @@ bool tfh_pause_causes(const struct tfh_accounts *accounts, uint32_t thread, int6
 	memset(share, 0, TFH_CAUSE_COUNT * sizeof(*share));
 	if (!facts->looks || !seen_of(facts, thread, t0, t1, &seen))
 		return false;
+	double beside = TFH_DETECT_COMPILING_BESIDE && accounts->compiles &&
+					thread != TFH_ANY_THREAD && is_library_thread(&seen)
+				? compiling_beside(facts, thread, t0, t1)
+				: 0;
 	if (!accounts->compiles && !leave_compiling(&seen))
 		return false;
 	if (handed)
 		take_own(&seen);
 	for (int i = 0; i < TFH_AT_COUNT; i++) {
 		bool place_tells = usual == TFH_CAUSE_HOST_CALLBACK && is_plain(facts, i);
-		share[place_tells ? usual : tfh_look_cause(facts, i, seen.feeds)] += seen.part[i];
+		share[place_tells ? usual : tfh_look_cause(facts, i, seen.feeds)] +=
+			seen.part[i] * (1 - beside);
 	}
+	share[TFH_CAUSE_HOST_COMPILE] += beside;
 	return true;
 }

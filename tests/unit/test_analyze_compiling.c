@@ -1,0 +1,84 @@
+/* While a thread of the program compiles, the compiler's own threads try kernels and wait for each other. All of that is compiling.
+ * If the program's thread does something else meanwhile, they are waiting for a lock, as seen. */
+#include "devgen.h"
+
+enum { PROGRAM, LIBRARY };
+
+static const char *called; /* file of the function that the program's thread runs */
+
+static void look(struct dg *d, uint32_t thread, double t, uint32_t place)
+{
+	struct tfh_event *ev = gen_call(d->g, thread, TFH_FN_NONE, t, t);
+
+	ev->kind = TFT_LOOK;
+	ev->result = TFT_LOOK_LOCK;
+	ev->stack = place;
+	ev->w[1] = (uint64_t)0xffffffff << 32;
+	ev->w[2] = 10000000;
+}
+
+static uint32_t line(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
+		     uint32_t most)
+{
+	(void)arg;
+	(void)process;
+	if (place != 7 || most < 2)
+		return 0;
+	frame[0] = (struct tfh_model_line){called, "backend_compile_and_load", 395, true};
+	frame[1] = (struct tfh_model_line){"/home/me/train.py", "train", 12, false};
+	return 2;
+}
+
+/* Steps of some 30 ms: 24 of them with eight pauses of the library's thread, each before a short kernel; then computing. */
+static struct tfh_result *judge(const char *file)
+{
+	struct dg *d = dg_new();
+
+	called = file;
+	for (int i = 0; i < 100; i++) {
+		double from = d->now[PROGRAM];
+		look(d, PROGRAM, from + fmod(i * 0.618, 1) * 24, 7);
+		look(d, PROGRAM, from + fmod(i * 0.382, 1) * 24, 7);
+		for (int k = 1; k <= 8; k++) {
+			look(d, LIBRARY, from + 3 * k - 1.5, 0);
+			dg_code_until(d, LIBRARY, from + 3 * k);
+			dg_launch(d, LIBRARY, 2, 0.05);
+		}
+		dg_code_until(d, PROGRAM, d->now[LIBRARY] + 0.1);
+		for (int k = 0; k < 4; k++)
+			dg_launch(d, PROGRAM, 1, 1);
+		dg_sync(d, PROGRAM, 1);
+		d->now[LIBRARY] = d->now[PROGRAM];
+	}
+	d->g->feed.place = line;
+	return dg_judge(d);
+}
+
+static void test_compiler(void **state)
+{
+	(void)state;
+	struct tfh_result *r = judge("/lib/python3.12/site-packages/jax/_src/compiler.py");
+
+	gen_expect(r, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_COMPILE);
+	assert_true(1e3 * r->found.cause_s[TFH_CAUSE_HOST_COMPILE] > 20);
+	tfh_result_free(r);
+}
+
+static void test_other_work(void **state)
+{
+	(void)state;
+	struct tfh_result *r = judge("/lib/python3.12/site-packages/other/module.py");
+
+	gen_expect(r, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_LOCK);
+	tfh_result_free(r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_compiler),
+		cmocka_unit_test(test_other_work),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
