@@ -334,6 +334,31 @@ static void test_graphs(void **state)
 	tfh_result_free(judge(&j, 60, 0));
 }
 
+/* Simulations: a step is a kernel for each of many cells and one for their border; every hundredth step is waited for. Where two
+ * kernels in turn are all that is between two waits, they are a solver's loop inside a step. */
+static void test_few_functions(void **state)
+{
+	(void)state;
+	struct job j = job_new();
+
+	for (int i = 0; i < 1200; i++) {
+		for (int k = 0; k < 250; k++)
+			kernel(&j, F, 64, 0.001);
+		kernel(&j, B, 1, 0.001);
+		if (i % 100 == 99)
+			fetch(&j, 4);
+	}
+	tfh_result_free(judge(&j, 1200, 0));
+	j = job_new();
+	for (int i = 0; i < 1200; i++) {
+		kernel(&j, F, 64, 0.001);
+		kernel(&j, B, 64, 0.001);
+		if (i % 100 == 99)
+			fetch(&j, 4);
+	}
+	tfh_result_free(judge(&j, 12, 0));
+}
+
 /* A prompt goes up for each request, and each of its sixty tokens is a step. Gradients of sixteen parts, each with a loss that is read, are one
  * step with the update behind them; few waits between two batches make no steps. */
 static void test_inside_batches(void **state)
@@ -495,21 +520,14 @@ static void test_turns_and_checkpoints(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_server),
-		cmocka_unit_test(test_ragged),
-		cmocka_unit_test(test_waits_inside),
-		cmocka_unit_test(test_fetches_inside),
-		cmocka_unit_test(test_scalars),
-		cmocka_unit_test(test_changes),
-		cmocka_unit_test(test_launches),
-		cmocka_unit_test(test_log),
-		cmocka_unit_test(test_graphs),
-		cmocka_unit_test(test_inside_batches),
-		cmocka_unit_test(test_evaluation),
-		cmocka_unit_test(test_in_turn),
-		cmocka_unit_test(test_no_steps),
-		cmocka_unit_test(test_three),
-		cmocka_unit_test(test_turns_and_checkpoints),
+		cmocka_unit_test(test_server),	       cmocka_unit_test(test_ragged),
+		cmocka_unit_test(test_waits_inside),   cmocka_unit_test(test_fetches_inside),
+		cmocka_unit_test(test_scalars),	       cmocka_unit_test(test_changes),
+		cmocka_unit_test(test_launches),       cmocka_unit_test(test_log),
+		cmocka_unit_test(test_graphs),	       cmocka_unit_test(test_few_functions),
+		cmocka_unit_test(test_inside_batches), cmocka_unit_test(test_evaluation),
+		cmocka_unit_test(test_in_turn),	       cmocka_unit_test(test_no_steps),
+		cmocka_unit_test(test_three),	       cmocka_unit_test(test_turns_and_checkpoints),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,9 +4,11 @@
  * What repeats inside a step (layers, micro-batches) is surrounded by other launches. The first interval may differ:
  * the program initialises its weights there and runs its first steps uncompiled.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bisect.h"
 #include "judge/loops/anchor.h"
 
 #define NO_FUNCTION UINT32_MAX
@@ -23,6 +25,7 @@ struct sequence {
 	TFH_VEC(uint32_t) what; /* launched functions, in order; graphs */
 	uint32_t period;	/* length of the step, 0: not known yet */
 	uint32_t launches;	/* of the step */
+	uint32_t once;		/* the first function or graph that occurs once in it */
 	double whole, all;	/* launches in intervals that consist of steps only; all launches */
 	double odd_first;	/* launches of the first interval, if it does not */
 	uint64_t steps, intervals;
@@ -39,15 +42,44 @@ static bool repeats(const struct sequence *s, size_t p)
 	return s->what.n % p == 0;
 }
 
-/* The first function or graph that occurs once in the first p launches. */
-static uint32_t once(const struct sequence *s, size_t p)
+/* The length of the shortest sequence of which the launches are repetitions; 0: there is none. `room`: for as many numbers as
+ * there are launches. room[i] becomes the length of the longest end of the first i + 1 launches that they also begin with (Knuth,
+ * Morris and Pratt). */
+static size_t shortest(const struct sequence *s, uint32_t *room)
 {
+	const uint32_t *v = s->what.v;
+	size_t n = s->what.n;
+	uint32_t same = 0;
+
+	if (n < 2)
+		return 0;
+	room[0] = 0;
+	for (size_t i = 1; i < n; i++) {
+		while (same && v[i] != v[same])
+			same = room[same - 1];
+		same += v[i] == v[same];
+		room[i] = same;
+	}
+	return same && n % (n - same) == 0 ? n - same : 0;
+}
+
+static int by_function(const void *a, const void *b)
+{
+	const uint32_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* The first function or graph that occurs once in the first p launches. `room`: for p numbers. */
+static uint32_t once(const struct sequence *s, size_t p, uint32_t *room)
+{
+	memcpy(room, s->what.v, p * sizeof(*room));
+	qsort(room, p, sizeof(*room), by_function);
 	for (size_t i = 0; i < p; i++) {
-		size_t n = 0;
-		for (size_t k = 0; k < p; k++)
-			n += s->what.v[k] == s->what.v[i];
-		if (n == 1)
-			return s->what.v[i];
+		uint32_t what = s->what.v[i];
+		size_t at = TFH_BISECT(k, 0, p, room[k] < what);
+		if (at + 1 == p || room[at + 1] != what)
+			return what;
 	}
 	return NO_FUNCTION;
 }
@@ -62,11 +94,14 @@ static uint32_t launches(const struct sequence *s, size_t p)
 	return n;
 }
 
-/* Whether the first p launches have as many different functions as a step has at least. */
+/* Whether the first p launches, which do not repeat anything as a whole, may be a step: they have as many different functions as a
+ * step has at least, or are so many that they contain a loop. */
 static bool are_a_step(const struct sequence *s, size_t p)
 {
 	uint32_t n = 0;
 
+	if (p >= TFH_LOOPS_STEP_SEQUENCE)
+		return true;
 	for (size_t i = 0; i < p; i++) {
 		size_t k = 0;
 		while (s->what.v[k] != s->what.v[i])
@@ -76,16 +111,27 @@ static bool are_a_step(const struct sequence *s, size_t p)
 	return n >= TFH_LOOPS_STEP_FUNCTIONS;
 }
 
-static void close_interval(struct sequence *s)
+/* Finds the step in the launches before the first wait that has several of them. */
+static int find_step(struct sequence *s)
+{
+	uint32_t *room = malloc((s->what.n + 1) * sizeof(*room));
+	size_t p = room ? shortest(s, room) : 0;
+
+	if (p && are_a_step(s, p)) {
+		s->period = (uint32_t)p;
+		s->launches = launches(s, p);
+		s->once = once(s, p, room);
+	}
+	free(room);
+	return room ? 0 : -ENOMEM;
+}
+
+static int close_interval(struct sequence *s)
 {
 	size_t n = s->what.n;
+	int rc = s->period ? 0 : find_step(s);
 	bool whole;
 
-	for (size_t p = 1; !s->period && p * 2 <= n; p++)
-		if (repeats(s, p) && are_a_step(s, p)) {
-			s->period = (uint32_t)p;
-			s->launches = launches(s, p);
-		}
 	whole = s->period && n && repeats(s, s->period);
 	if (s->intervals == 1)
 		s->each = whole ? n / s->period : 0;
@@ -99,11 +145,13 @@ static void close_interval(struct sequence *s)
 	}
 	s->intervals += n > 0;
 	s->all += (double)n;
+	s->what.n = 0;
+	return rc;
 }
 
 static int add_launch(struct sequence *s, const struct tfh_token_kind *k)
 {
-	if (!tfh_is_launch(k) || s->what.n > TFH_VERDICT_INNER_TOKENS)
+	if (!tfh_is_launch(k))
 		return 0;
 	return TFH_PUSH(s->what, k->family == TFH_FAM_LAUNCH ? k->what
 							     : GRAPH | (k->what & (GRAPH / 2 - 1)));
@@ -127,8 +175,8 @@ static bool lacks_one(const struct tfh_facts *facts, const struct tfh_anchor *a,
 bool tfh_part_intervals(const struct tfh_facts *facts, struct tfh_anchor *a, int *rc)
 {
 	struct tfh_cutter c = {.facts = facts, .anchor = a};
-	struct sequence s = {0};
-	uint32_t first = NO_FUNCTION, at = 0;
+	struct sequence s = {.once = NO_FUNCTION};
+	uint32_t at = 0;
 	struct tfh_interval interval;
 
 	if (a->kind != TFH_ANCHOR_WAIT || a->turn > 1)
@@ -139,19 +187,16 @@ bool tfh_part_intervals(const struct tfh_facts *facts, struct tfh_anchor *a, int
 		if (s.rc)
 			break;
 		s.end = s.intervals ? s.end : c.n;
-		close_interval(&s);
-		if (s.period && first == NO_FUNCTION)
-			first = once(&s, s.period);
-		s.what.n = 0;
+		s.rc = close_interval(&s);
 	}
 	double all = s.all - (s.intervals > TFH_LOOPS_FEWEST_STEPS ? s.odd_first : 0);
-	bool several = !s.rc && first != NO_FUNCTION && s.steps >= 2 * s.intervals &&
+	bool several = !s.rc && s.once != NO_FUNCTION && s.steps >= 2 * s.intervals &&
 		       s.steps <= TFH_LOOPS_SEVERAL_TIMES * s.intervals * s.launches &&
 		       s.whole >= TFH_TURN_SURE_SHARE * all;
 	if (several)
-		*a = (struct tfh_anchor){.kind = is_graph(first) ? TFH_ANCHOR_GRAPH
-								 : TFH_ANCHOR_KERNEL,
-					 .what = first & ~GRAPH,
+		*a = (struct tfh_anchor){.kind = is_graph(s.once) ? TFH_ANCHOR_GRAPH
+								  : TFH_ANCHOR_KERNEL,
+					 .what = s.once & ~GRAPH,
 					 .turn = 1};
 	if (several)
 		a->one_before = lacks_one(facts, a, &s);
