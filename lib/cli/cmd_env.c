@@ -141,6 +141,50 @@ static int print_k8s(const struct tfh_library *library)
 	return tfh_json_finish(&j) ? TFH_EXIT_GATE : TFH_EXIT_OK;
 }
 
+static int print_docker(const struct tfh_library *library)
+{
+	tfh_print(stdout, "--env LD_PRELOAD=%s --env NVTX_INJECTION64_PATH=%s --volume %s:%s:ro",
+		  library->path, library->path, library->path, library->path);
+	if (*library->audit)
+		tfh_print(stdout, " --env LD_AUDIT=%s --volume %s:%s:ro", library->audit,
+			  library->audit, library->audit);
+	tfh_put("\n", stdout);
+	return TFH_EXIT_OK;
+}
+
+static int print_slurm(const struct tfh_library *library)
+{
+	tfh_print(stdout, "--export=ALL,LD_PRELOAD=%s", library->preload);
+	if (!getenv("NVTX_INJECTION64_PATH"))
+		tfh_print(stdout, ",NVTX_INJECTION64_PATH=%s", library->path);
+	if (*library->audit)
+		tfh_print(stdout, ",LD_AUDIT=%s", library->audit);
+	tfh_put("\n", stdout);
+	return TFH_EXIT_OK;
+}
+
+static int print_shell(const struct tfh_library *library)
+{
+	if (!print_export("LD_PRELOAD", library->preload) ||
+	    (!getenv("NVTX_INJECTION64_PATH") &&
+	     !print_export("NVTX_INJECTION64_PATH", library->path)) ||
+	    (*library->audit && !print_export("LD_AUDIT", library->audit)))
+		return TFH_EXIT_GATE;
+	print_settings();
+	tfh_check_variables();
+	return TFH_EXIT_OK;
+}
+
+static const struct {
+	const char *format;
+	int (*print)(const struct tfh_library *library);
+} launchers[] = {
+	{"docker", print_docker},
+	{"slurm", print_slurm},
+	{"k8s", print_k8s},
+	{"sagemaker", print_sagemaker},
+};
+
 int tfh_cmd_env(const struct tfh_command_line *args)
 {
 	const char *format = tfh_line_get(args, "format");
@@ -152,7 +196,6 @@ int tfh_cmd_env(const struct tfh_command_line *args)
 		tfh_say("%s", err.text);
 		return TFH_EXIT_GATE;
 	}
-	const char *audit = *library.audit ? library.audit : NULL;
 	if (strpbrk(library.path, " :")) {
 		tfh_say("the recorder's path has a blank or colon, which LD_PRELOAD cannot "
 			"express: %s; copy it to another directory (`tfhook run` makes a link by itself)",
@@ -161,35 +204,8 @@ int tfh_cmd_env(const struct tfh_command_line *args)
 	}
 	if (!printable("the recorder's path", library.path))
 		return TFH_EXIT_GATE;
-	if (format && !strcmp(format, "docker")) {
-		tfh_print(stdout,
-			  "--env LD_PRELOAD=%s --env NVTX_INJECTION64_PATH=%s --volume %s:%s:ro",
-			  library.path, library.path, library.path, library.path);
-		if (audit)
-			tfh_print(stdout, " --env LD_AUDIT=%s --volume %s:%s:ro", audit, audit,
-				  audit);
-		tfh_put("\n", stdout);
-		return TFH_EXIT_OK;
-	}
-	if (format && !strcmp(format, "slurm")) {
-		tfh_print(stdout, "--export=ALL,LD_PRELOAD=%s", library.preload);
-		if (!getenv("NVTX_INJECTION64_PATH"))
-			tfh_print(stdout, ",NVTX_INJECTION64_PATH=%s", library.path);
-		if (audit)
-			tfh_print(stdout, ",LD_AUDIT=%s", audit);
-		tfh_put("\n", stdout);
-		return TFH_EXIT_OK;
-	}
-	if (format && !strcmp(format, "k8s"))
-		return print_k8s(&library);
-	if (format && !strcmp(format, "sagemaker"))
-		return print_sagemaker(&library);
-	if (!print_export("LD_PRELOAD", library.preload) ||
-	    (!getenv("NVTX_INJECTION64_PATH") &&
-	     !print_export("NVTX_INJECTION64_PATH", library.path)) ||
-	    (audit && !print_export("LD_AUDIT", audit)))
-		return TFH_EXIT_GATE;
-	print_settings();
-	tfh_check_variables();
-	return TFH_EXIT_OK;
+	for (size_t i = 0; format && i < sizeof(launchers) / sizeof(*launchers); i++)
+		if (!strcmp(format, launchers[i].format))
+			return launchers[i].print(&library);
+	return print_shell(&library);
 }

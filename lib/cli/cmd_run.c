@@ -205,13 +205,37 @@ static int exec_failed(const char *name, int error)
 						      : TFH_EXIT_NOT_EXECUTABLE;
 }
 
+/* Finds the recorder and makes the run directory; false, with a message, if the job cannot be recorded. */
+static bool prepare(const struct tfh_command_line *args, struct tfh_library *library,
+		    struct tfh_place *place)
+{
+	struct tfh_err err;
+
+	if (tfh_library_find(library, true, &err) ||
+	    (tfh_line_get(args, "audit") && tfh_library_add_audit(library, true, &err)) ||
+	    tfh_place_make(place, tfh_line_get(args, "output"), args->operand[0], &err)) {
+		tfh_say("%s. The job was not started", err.text);
+		return false;
+	}
+	int code = tfh_place_write_run(place, args->operand);
+	if (code == -EEXIST) {
+		tfh_say("%s is being used by another `tfhook run`; name a new directory with -o. "
+			"The job was not started",
+			place->dir);
+		return false;
+	}
+	warn_about_room(place);
+	if (code)
+		tfh_say("cannot write %s/run.json: %s", place->dir, strerror(-code));
+	return true;
+}
+
 int tfh_cmd_run(const struct tfh_command_line *args)
 {
 	bool quiet = tfh_line_get(args, "quiet"), strict = tfh_line_get(args, "strict");
 	struct tfh_program program;
 	struct tfh_library library;
 	struct tfh_place place;
-	struct tfh_err err;
 	struct signals before;
 
 	/* A message that cannot be written must not end the job. */
@@ -220,24 +244,10 @@ int tfh_cmd_run(const struct tfh_command_line *args)
 	if (code)
 		return code;
 	tfh_check_variables();
-	if (tfh_library_find(&library, true, &err) ||
-	    (tfh_line_get(args, "audit") && tfh_library_add_audit(&library, true, &err)) ||
-	    tfh_place_make(&place, tfh_line_get(args, "output"), args->operand[0], &err)) {
-		tfh_say("%s. The job was not started", err.text);
+	if (!prepare(args, &library, &place)) {
 		tfh_library_release(&library);
 		return TFH_EXIT_TOOL;
 	}
-	code = tfh_place_write_run(&place, args->operand);
-	if (code == -EEXIST) {
-		tfh_say("%s is being used by another `tfhook run`; name a new directory with -o. "
-			"The job was not started",
-			place.dir);
-		tfh_library_release(&library);
-		return TFH_EXIT_TOOL;
-	}
-	warn_about_room(&place);
-	if (code)
-		tfh_say("cannot write %s/run.json: %s", place.dir, strerror(-code));
 	if (!quiet)
 		tfh_say("recording to %s", place.dir);
 
