@@ -336,6 +336,38 @@ static struct tfh_dm_text special_type(struct tfh_dm_parser *p, bool *known)
 	return t;
 }
 
+static struct tfh_dm_text pointer_to_type(struct tfh_dm_parser *p)
+{
+	char kind = tfh_dm_peek(p);
+
+	p->at++;
+	return pointer(p, read_type(p), kind == 'P' ? "*" : kind == 'R' ? "&" : "&&");
+}
+
+static struct tfh_dm_text substituted_type(struct tfh_dm_parser *p, bool *remembered)
+{
+	struct tfh_dm_text t = tfh_dm_substitution(p);
+
+	*remembered = tfh_dm_peek(p) != 'I';
+	if (*remembered)
+		return t;
+	return (struct tfh_dm_text){template_arguments(p, tfh_dm_flat(p, t), false), "",
+				    TFH_DM_PLAIN};
+}
+
+/* A class or enumeration. What its name says about a function's type does not count for the function around it. */
+static struct tfh_dm_text named_type(struct tfh_dm_parser *p)
+{
+	const char *qualifiers = p->qualifiers;
+	bool templated = p->templated, unreturning = p->unreturning;
+	struct tfh_dm_text t = {read_name(p, false), "", TFH_DM_PLAIN};
+
+	p->qualifiers = qualifiers;
+	p->templated = templated;
+	p->unreturning = unreturning;
+	return t;
+}
+
 /* All types except qualified ones. `remembered`: set if the type itself is no substitution
  * candidate. */
 static struct tfh_dm_text bare_type(struct tfh_dm_parser *p, bool *remembered)
@@ -351,14 +383,9 @@ static struct tfh_dm_text bare_type(struct tfh_dm_parser *p, bool *remembered)
 	}
 	switch (tfh_dm_peek(p)) {
 	case 'P':
-		p->at++;
-		return pointer(p, read_type(p), "*");
 	case 'R':
-		p->at++;
-		return pointer(p, read_type(p), "&");
 	case 'O':
-		p->at++;
-		return pointer(p, read_type(p), "&&");
+		return pointer_to_type(p);
 	case 'C':
 		p->at++;
 		t.left = tfh_dm_join(p, type_text(p), " _Complex");
@@ -383,24 +410,10 @@ static struct tfh_dm_text bare_type(struct tfh_dm_parser *p, bool *remembered)
 		t.left = template_arguments(p, tfh_dm_flat(p, t), false);
 		return t;
 	case 'S':
-		if (tfh_dm_peek2(p) == 't')
-			break;
-		t = tfh_dm_substitution(p);
-		*remembered = tfh_dm_peek(p) != 'I';
-		if (!*remembered)
-			t = (struct tfh_dm_text){template_arguments(p, tfh_dm_flat(p, t), false),
-						 "", TFH_DM_PLAIN};
-		return t;
+		return tfh_dm_peek2(p) == 't' ? named_type(p) : substituted_type(p, remembered);
 	default:
-		break;
+		return named_type(p);
 	}
-	const char *qualifiers = p->qualifiers;
-	bool templated = p->templated, unreturning = p->unreturning;
-	t.left = read_name(p, false);
-	p->qualifiers = qualifiers;
-	p->templated = templated;
-	p->unreturning = unreturning;
-	return t;
 }
 
 static struct tfh_dm_text read_type(struct tfh_dm_parser *p)

@@ -114,6 +114,34 @@ static void take_back(struct tfh_interleave *m)
 	}
 }
 
+/* Takes over events and rows (NULL: they are not known), also when it fails. NULL when out of memory. */
+static struct tfh_open_chunk *new_chunk(struct tfh_interleave *m, struct tfh_chunk *c,
+					struct tft_events *events, struct tfh_row_sum *row)
+{
+	struct tfh_open_chunk *o = calloc(1, sizeof(*o));
+	struct tfh_stencils *spare = m->spare;
+
+	if (!o) {
+		tft_events_close(events);
+		free(row);
+		return NULL;
+	}
+	if (spare)
+		m->spare = spare->next;
+	o->stencils = tfh_stencils_make(spare, &m->run->file[c->file], events);
+	o->rows_known = row != NULL;
+	o->row = row ? row : malloc((tfh_most_groups(events) + 1) * sizeof(*row));
+	o->events = events;
+	o->chunk = c;
+	if (o->stencils && o->row)
+		return o;
+	tft_events_close(events);
+	free(o->stencils);
+	free(o->row);
+	free(o);
+	return NULL;
+}
+
 static int open_chunk(struct tfh_interleave *m, uint32_t process, struct tfh_chunk *c)
 {
 	struct tfh_lost lost = {0, false};
@@ -126,29 +154,10 @@ static int open_chunk(struct tfh_interleave *m, uint32_t process, struct tfh_chu
 	/* The chunk is damaged: it becomes a hole, and reading continues. */
 	if (!events)
 		return rc || !m->notes ? rc : tfh_run_note_damage(m->run, process, c, &lost);
-	struct tfh_open_chunk *o = calloc(1, sizeof(*o));
-	struct tfh_stencils *spare = m->spare;
-	if (spare)
-		m->spare = spare->next;
-	if (o)
-		o->stencils = tfh_stencils_make(spare, &m->run->file[c->file], events);
-	else
-		free(spare);
-	if (o) {
-		o->rows_known = row != NULL;
-		o->row = row ? row : malloc((tfh_most_groups(events) + 1) * sizeof(*row));
-	}
-	if (!o || !o->stencils || !o->row) {
-		tft_events_close(events);
-		if (o)
-			free(o->stencils);
-		free(o ? o->row : row);
-		free(o);
+	struct tfh_open_chunk *o = new_chunk(m, c, events, row);
+	if (!o)
 		return -ENOMEM;
-	}
 	row = o->row;
-	o->events = events;
-	o->chunk = c;
 	uint32_t n = tft_run_count(o->events);
 	o->runs = n + 1;
 	for (uint32_t i = 0; i < n && !rc; i++) {
