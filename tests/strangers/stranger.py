@@ -27,7 +27,8 @@ MENDED_ON = {"r_ac_accumulate", "r_fx_healthy", "r_jx_lengths", "r_li_metric", "
              "r_pt_sizes", "r_rl_agents", "e_pt_recv_in_call", "e_pt_taken_last", "e_tg_resident", "nb_bucket", "p_pt_small_files",
              "p_tg_rows", "pt_accumulate_log", "tf_py_map", "tg_crops", "w_jx_adam", "w_jx_callback", "w_jx_lengths",
              "w_nb_four_streams", "w_pc_two_halves", "w_pt_carts", "w_pt_gan_pictures", "w_tg_jit_each_epoch", "x_pt_late_share",
-             "x_pt_dense_embedding", "x_pt_two_phases", "x_pt_balanced", "x_jx_samples"}
+             "x_pt_dense_embedding", "x_pt_two_phases", "x_pt_balanced", "x_jx_samples", "w_tf_skipped", "x_tf_early_cache",
+             "x_tf_new_rate", "x_tf_rows", "x_pt_memory", "x_pt_history", "x_pt_cells", "x_dv_path", "x_pc_slices", "x_nb_table"}
 
 JOBS = {}
 MARKS = []
