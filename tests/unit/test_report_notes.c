@@ -101,12 +101,39 @@ static void test_busy_machine(void **state)
 	}
 }
 
+/* Evaluation is said to take longer than training only if it also takes longer together with the steps of which nothing tells
+ * whether they train. */
+static void test_long_evaluation(void **state)
+{
+	(void)state;
+	struct tfh_part_of_run tree[] = {
+		{.kind = TFH_BRANCH_RUN, .wall_s = 20},
+		{.kind = TFH_BRANCH_TRAIN, .wall_s = 1, .count = 50},
+		{.kind = TFH_BRANCH_EVALUATE, .wall_s = 2, .count = 50},
+		{.kind = TFH_BRANCH_STEP, .count = 50},
+	};
+	struct words w;
+
+	for (int k = 0; k < 2; k++) {
+		begin(&w, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_DENSE);
+		tree[3].wall_s = k ? 12 : 0.5;
+		w.r.tree = tree;
+		w.r.n_tree = sizeof(tree) / sizeof(tree[0]);
+		w.said.text = "the device is busy";
+		tfh_explain_lead(&w.said);
+		assert_int_equal(strstr(w.said.text, "evaluation takes 2.0 times as long") != NULL,
+				 !k);
+		tfh_wording_free(&w.said);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_supply),
 		cmocka_unit_test(test_first_notes),
 		cmocka_unit_test(test_busy_machine),
+		cmocka_unit_test(test_long_evaluation),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -117,13 +117,13 @@ static void put_first(struct tfh_wording *w, const char *text)
 	w->text = text;
 }
 
-/* Evaluation that takes longer than training, whatever bounds it. */
+/* Evaluation that takes longer than training, whatever bounds it, even if all steps of unknown contents train. */
 static const char *longer_evaluation(struct tfh_wording *w)
 {
 	double train = tfh_spent(w->r, TFH_BRANCH_TRAIN);
 	double evaluation = tfh_spent(w->r, TFH_BRANCH_EVALUATE);
 
-	if (!(train > 0) || evaluation <= train)
+	if (!(train > 0) || evaluation <= train + tfh_spent(w->r, TFH_BRANCH_STEP))
 		return NULL;
 	return tfh_phrase(
 		w, "evaluation takes %.1f times as long as training: %s of this run against %s",
