@@ -3,8 +3,8 @@
  * cache, and a bit per id that says "this thread has published its NAME".
  *
  * A job may create texts, stages and graphs without end (a new range name in each iteration). So each sort has a share
- * of the ids, and kernels and streams still get one after days. Texts beyond their share get one common name, and the
- * number of such uses is recorded.
+ * of the ids, and kernels and streams still get one after days. Texts beyond their share are told apart only without their numbers
+ * ("iteration 0"), beyond that they get one common name, and the number of such uses is recorded.
  */
 #include "record/ring/rings.h"
 
@@ -23,12 +23,12 @@ struct interned {
 	uint64_t value; /* atomic; id << 32 | low half of the text's hash; 0 while being set */
 };
 
-enum sort { LASTING, TEXTS, STAGES, GRAPHS, SORTS };
+enum sort { LASTING, TEXTS, STAGES, GRAPHS, STEMS, SORTS };
 static const uint8_t sort_of[16] = {
 	[TFT_NAME_OP] = TEXTS,	      [TFT_NAME_STRING] = TEXTS, [TFT_NAME_STAGE] = STAGES,
 	[TFT_NAME_ITERATOR] = STAGES, [TFT_NAME_GRAPH] = GRAPHS,
 };
-static const uint32_t most[SORTS] = {IDS_MAX, IDS_MAX / 2, IDS_MAX / 8, IDS_MAX / 8};
+static const uint32_t most[SORTS] = {IDS_MAX, IDS_MAX / 2, IDS_MAX / 8, IDS_MAX / 8, IDS_MAX / 16};
 static uint32_t taken[SORTS]; /* atomic */
 static uint64_t unnamed;      /* atomic: uses of names that got no id */
 #define REST "(further names)"
@@ -244,6 +244,42 @@ static uint64_t text_key(enum tft_name kind, uint64_t hash)
 	return (hash << 4 | kind) | 1ull << 63;
 }
 
+#define STEM_MAX 512
+
+/* Writes the text with 0 for each number to `out`, and returns its length. */
+static size_t without_numbers(const char *text, size_t len, char out[STEM_MAX])
+{
+	size_t n = 0;
+	bool digit = false;
+
+	for (size_t i = 0; i < len && n < STEM_MAX; i++) {
+		bool before = digit;
+		digit = text[i] >= '0' && text[i] <= '9';
+		if (!digit || !before)
+			out[n++] = digit ? '0' : text[i];
+	}
+	return n;
+}
+
+static uint32_t text_as(struct tfh_self *self, enum sort sort, enum tft_name kind, const char *text,
+			size_t len)
+{
+	uint64_t hash = tfh_hash_bytes(text, len);
+
+	return name(self, sort, kind, text_key(kind, hash), (uint32_t)hash, hash, 0, text, len);
+}
+
+/* The id of a text when its sort has none left. */
+static uint32_t further_text(struct tfh_self *self, enum tft_name kind, const char *text,
+			     size_t len)
+{
+	char stem[STEM_MAX];
+	uint32_t id = text_as(self, STEMS, kind, stem, without_numbers(text, len, stem));
+
+	__atomic_fetch_add(&unnamed, 1, __ATOMIC_RELAXED);
+	return id ? id : text_as(self, LASTING, kind, REST, sizeof(REST) - 1);
+}
+
 uint32_t tfh_text_id(struct tfh_self *self, enum tft_name kind, const char *text, size_t len)
 {
 	uint64_t hash, key;
@@ -259,12 +295,7 @@ uint32_t tfh_text_id(struct tfh_self *self, enum tft_name kind, const char *text
 		       self->handle_generation == tfh_peek(&tfh_handle_generation)))
 		return (uint32_t)slot[1];
 	id = name(self, sort_of[kind & 15], kind, key, (uint32_t)hash, hash, 0, text, len);
-	if (id)
-		return id;
-	__atomic_fetch_add(&unnamed, 1, __ATOMIC_RELAXED);
-	hash = tfh_hash_bytes(REST, sizeof(REST) - 1);
-	return name(self, LASTING, kind, text_key(kind, hash), (uint32_t)hash, hash, 0, REST,
-		    sizeof(REST) - 1);
+	return id ? id : further_text(self, kind, text, len);
 }
 
 uint32_t tfh_text_number(enum tft_name kind, const char *text, size_t len, uint64_t *hash)
