@@ -38,9 +38,10 @@ const char *tfh_fuzz_place(void)
 	if (*root && owner == getpid())
 		return root;
 	owner = getpid();
-	strcpy(root, "/dev/shm/tfhook-fuzz.XXXXXX");
+	/* By its number turns finds what a target leaves that it ends. */
+	snprintf(root, sizeof(root), "/dev/shm/tfhook-fuzz.%d.XXXXXX", (int)owner);
 	if (!mkdtemp(root))
-		strcpy(root, "/tmp/tfhook-fuzz.XXXXXX");
+		snprintf(root, sizeof(root), "/tmp/tfhook-fuzz.%d.XXXXXX", (int)owner);
 	if (root[1] == 't' && !mkdtemp(root))
 		return NULL;
 	setenv("TMPDIR", root, 1); /* copies of journals that a run makes */
