@@ -193,17 +193,17 @@ static void exec_fails(void)
 			w.cut[i].to = (uint32_t)sched_count() + 1;
 }
 
+/* As `tfhook ctl` does, which has a mapping of its own that stays: without a point at which the recorder could take this one away. */
 static void control(uint64_t bits, bool on)
 {
-	struct tft_journal *j = tfh_recording() ? tfh_j.head : NULL;
+	struct tft_journal *j;
 
+	sched_point();
+	j = tfh_recording() ? tfh_j.head : NULL;
 	if (!j)
 		return;
 	w.may_refuse |= on && bits & TFT_CTL_STOP;
-	if (on)
-		__atomic_or_fetch(&j->control, bits, __ATOMIC_ACQ_REL);
-	else
-		__atomic_and_fetch(&j->control, ~bits, __ATOMIC_ACQ_REL);
+	j->control = on ? j->control | bits : j->control & ~bits;
 }
 
 static void name(void)
