@@ -1,6 +1,7 @@
 /* Data in pageable memory that a library's own thread copies to pinned memory before the device's copy, while the loop waits, is
  * transfer-bound by copies from pageable memory, and the gain is that of a step without them. It is not if the other thread runs
- * Python (a loader of the program); and if the loop itself was running, its own code is what the copy waited for. */
+ * Python (a loader of the program); and if the loop itself was running, its own code is what the copy waited for. In a job of two
+ * ranks, a thread that waited for the stream before sends back what it exchanged: communication. */
 #include "devgen.h"
 
 enum { DRIVER, OTHER };
@@ -27,6 +28,9 @@ static uint32_t line_of_loader(void *arg, uint32_t process, uint32_t place,
 }
 
 /* Steps of 9 ms: the copy is prepared for 6 ms, made in 1 ms, then 2 ms are computed. */
+static bool waits_first; /* the other thread waits for its stream before the copy is prepared */
+static int ranks;
+
 static struct tfh_result *judge(enum tft_look state, bool python)
 {
 	struct dg *d = dg_new();
@@ -34,6 +38,8 @@ static struct tfh_result *judge(enum tft_look state, bool python)
 	for (int i = 0; i < 120; i++) {
 		double from = d->now[DRIVER];
 		look(d->g, from + fmod(i * 0.618, 1) * 6, state);
+		if (waits_first)
+			dg_sync(d, OTHER, 2);
 		dg_code_until(d, OTHER, from + 6);
 		size_t first = d->g->n;
 		dg_copy(d, OTHER, 2, TFH_DIR_H2D, 1 << 26, 1);
@@ -47,6 +53,7 @@ static struct tfh_result *judge(enum tft_look state, bool python)
 	}
 	if (python)
 		d->g->feed.place = line_of_loader;
+	d->g->process.world = ranks;
 	return dg_judge(d);
 }
 
@@ -89,12 +96,38 @@ static void test_running(void **state)
 	tfh_result_free(r);
 }
 
+static void test_exchange(void **state)
+{
+	(void)state;
+	struct tfh_result *r;
+
+	waits_first = true;
+	for (ranks = 1; ranks <= 2; ranks++) {
+		r = judge(TFT_LOOK_LOCK, false);
+		if (ranks == 2) {
+			gen_expect(r, TFH_CLASS_COMMUNICATION_BOUND,
+				   TFH_CAUSE_COMMUNICATION_TRANSFER);
+			gen_part(r, TFH_PART_COMMUNICATION, 6);
+		} else {
+			gen_expect(r, TFH_CLASS_TRANSFER_BOUND, TFH_CAUSE_TRANSFER_H2D_PAGEABLE);
+		}
+		tfh_result_free(r);
+	}
+	waits_first = false;
+	ranks = 2; /* without that wait it is a copy, however many ranks there are */
+	r = judge(TFT_LOOK_LOCK, false);
+	gen_expect(r, TFH_CLASS_TRANSFER_BOUND, TFH_CAUSE_TRANSFER_H2D_PAGEABLE);
+	tfh_result_free(r);
+	ranks = 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_staged),
 		cmocka_unit_test(test_loader),
 		cmocka_unit_test(test_running),
+		cmocka_unit_test(test_exchange),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

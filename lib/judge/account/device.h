@@ -98,6 +98,7 @@ struct tfh_seg {
 	bool launching;	 /* pause that belongs to launching, although long */
 	bool feeding;	 /* pause that is mostly waiting for a batch */
 	bool staging; /* pause in which a library's thread copied pageable memory to pinned memory */
+	bool exchange; /* pause in which it exchanged with other ranks what it had fetched */
 };
 
 /* A host function that ran in a stream. */

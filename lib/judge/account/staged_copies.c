@@ -3,6 +3,9 @@
  * copy to the device, while the thread that launches waits (JAX's device_put). No call of the driver shows the first copy: the
  * library's thread makes its calls after a pause. In that pause the launching thread was seen waiting. If it was not, it had not
  * asked for the copy yet, and what it did is what the pause waited for.
+ *
+ * A thread that waits for a stream and, after the pause, copies into that stream sends back something made of what the stream had
+ * fetched. In a job of several ranks that is an exchange through the host's memory (gloo, MPI without CUDA).
  */
 #include <string.h>
 
@@ -16,8 +19,8 @@ static bool is_library(const struct tfh_facts *facts, uint32_t thread)
 	return !u->launches && !u->python && tfh_looks_python(facts->looks);
 }
 
-/* Whether a copy of data from pinned memory to the device follows the pause i. */
-static bool copies_next(const struct tfh_slice *sl, uint32_t i)
+/* The copy of data from pinned memory to the device that follows the pause i; NULL: there is none. */
+static const struct tfh_seg *copied_next(const struct tfh_slice *sl, uint32_t i)
 {
 	const struct tfh_seg *s = &sl->seg.v[i];
 	uint32_t last = sl->thread_seg[s->thread + 1];
@@ -25,9 +28,19 @@ static bool copies_next(const struct tfh_slice *sl, uint32_t i)
 	for (uint32_t k = i + 1; k < last && sl->seg.v[k].t0 - s->t1 < TFH_GAP_NS; k++) {
 		const struct tfh_seg *c = &sl->seg.v[k];
 		if (c->family == TFH_FAM_COPY && c->dir == TFH_DIR_H2D)
-			return !c->pageable && c->bytes >= TFH_ACCOUNT_STAGED_BYTES;
+			return !c->pageable && c->bytes >= TFH_ACCOUNT_STAGED_BYTES ? c : NULL;
 	}
-	return false;
+	return NULL;
+}
+
+/* Whether pause i, before copy c, is an exchange with other ranks. */
+static bool exchanges(const struct tfh_slice *sl, uint32_t i, const struct tfh_seg *c)
+{
+	const struct tfh_facts *facts = sl->accounts->facts;
+	const struct tfh_seg *before = i > sl->thread_seg[c->thread] ? &sl->seg.v[i - 1] : NULL;
+
+	return facts->feed->processes[facts->process].world > 1 && before &&
+	       before->label == TFH_L_SYNC && before->stream == c->stream;
 }
 
 /* Whether samples show that the thread mostly waited for others in its pause. */
@@ -86,15 +99,22 @@ void tfh_mark_staging(struct tfh_slice *sl)
 
 	for (uint32_t i = 0; i < sl->seg.n && facts->looks; i++) {
 		struct tfh_seg *s = &sl->seg.v[i];
-		if (s->label != TFH_L_GAP || s->t1 - s->t0 < TFH_GAP_NS ||
-		    !is_library(facts, s->thread) || !copies_next(sl, i))
+		const struct tfh_seg *copy = NULL;
+		if (s->label == TFH_L_GAP && s->t1 - s->t0 >= TFH_GAP_NS &&
+		    is_library(facts, s->thread))
+			copy = copied_next(sl, i);
+		if (!copy)
 			continue;
 		uint32_t asked = asked_in(sl, s);
 		if (asked == TFH_NO)
 			continue;
 		struct tfh_seg *pause = &sl->seg.v[asked];
 		s->staging = pause->t1 - s->t1 < TFH_WOKEN_NS && waited(facts, pause);
-		if (s->staging) {
+		if (s->staging && exchanges(sl, i, copy)) {
+			s->staging = false;
+			s->exchange = true;
+		}
+		if (s->staging || s->exchange) {
 			s->from = asked - 1;
 			pause->from = last_by(sl, i, pause->t1);
 			continue;
