@@ -273,10 +273,8 @@ static void charge_after(struct tfh_blame *b, const struct tfh_seg *s, int64_t t
 {
 	if (t1 <= t0)
 		return;
-	if (s->staging)
-		tfh_blame_cause(b, t0, t1, TFH_CAUSE_TRANSFER_H2D_PAGEABLE, true);
-	else if (s->exchange)
-		tfh_blame_cause(b, t0, t1, TFH_CAUSE_COMMUNICATION_TRANSFER, true);
+	if (s->library != TFH_CAUSE_NONE)
+		tfh_blame_cause(b, t0, t1, s->library, true);
 	else if (s->label == TFH_L_EXEC)
 		charge_seg(b, s, t0, t1);
 	else

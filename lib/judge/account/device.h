@@ -97,8 +97,9 @@ struct tfh_seg {
 	bool copy_code;	 /* longer pause, of code that makes many small copies */
 	bool launching;	 /* pause that belongs to launching, although long */
 	bool feeding;	 /* pause that is mostly waiting for a batch */
-	bool staging; /* pause in which a library's thread copied pageable memory to pinned memory */
-	bool exchange; /* pause in which it exchanged with other ranks what it had fetched */
+	/* What a library's thread did in a pause for the thread that asked it (staged_copies.c), enum tfh_cause;
+	 * TFH_CAUSE_NONE: it is not such a pause. */
+	int8_t library;
 };
 
 /* A host function that ran in a stream. */
@@ -200,7 +201,7 @@ struct tfh_device {
 						    * device; all kernel time */
 	uint64_t ops, unissued;
 	int64_t ran_until[TFH_ACCOUNT_DEVICES]; /* first pass: end of the ops read so far */
-	int64_t held_ns; /* of training windows: the critical device was idle and did not start an op that nothing delayed */
+	int64_t held_ns; /* of training windows: a device was idle and did not start an op that nothing delayed */
 	bool contended; /* that is so much that other processes must use the device */
 	int64_t last;	/* start of the last op that a window issued */
 	struct {

@@ -62,9 +62,9 @@ static void count_latency(struct tfh_device *d, struct tfh_lane *l, const struct
 
 /* How long the idle device did not start an op that, as far as its stream and its call tell, nothing delayed. A device without
  * other users starts it within microseconds. */
-static int64_t held_back(struct tfh_device *d, const struct tfh_lane *l, const struct tfh_op *op)
+static int64_t held_back(struct tfh_device *d, uint8_t device, const struct tfh_op *op)
 {
-	int64_t *until = &d->ran_until[l->device], since = tfh_max_ns(op->issue1, *until), ns;
+	int64_t *until = &d->ran_until[device], since = tfh_max_ns(op->issue1, *until), ns;
 
 	ns = op->issue1 > INT64_MIN ? op->t0 - since : 0;
 	*until = tfh_max_ns(*until, op->t1);
@@ -139,8 +139,8 @@ static int survey_op(struct tfh_device *d, struct ends *e, const struct tfh_op *
 	d->ops++;
 	count_unissued(d, &d->lane.v[lane], op, work);
 	count_latency(d, &d->lane.v[lane], op);
-	int64_t held = held_back(d, &d->lane.v[lane], op);
 	uint8_t device = d->lane.v[lane].device;
+	int64_t held = held_back(d, device, op);
 	w = tfh_window_of(accounts->loops, issued, e->at);
 	if (w == SIZE_MAX)
 		return 0;
@@ -160,9 +160,10 @@ static int survey_op(struct tfh_device *d, struct ends *e, const struct tfh_op *
 					     : &e->any[w];
 	if (op->t1 > *end)
 		*end = op->t1;
-	if (accounts->use[w].segment == TFH_SEGMENT_TRAIN)
-		d->held_ns += tfh_min_ns(held, accounts->loops->median);
-	if (work == TFH_W_COMPUTE && accounts->use[w].segment == TFH_SEGMENT_TRAIN)
+	if (accounts->use[w].segment != TFH_SEGMENT_TRAIN)
+		return 0;
+	d->held_ns += tfh_min_ns(held, accounts->loops->median);
+	if (work == TFH_W_COMPUTE)
 		count_computing(e, device, op);
 	return 0;
 }

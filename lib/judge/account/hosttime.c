@@ -19,6 +19,7 @@ static int add(struct tfh_slice *sl, int64_t t0, int64_t t1, const struct tfh_pi
 			    .from = TFH_NO,
 			    .asked = TFH_NO,
 			    .op = TFH_NO,
+			    .library = TFH_CAUSE_NONE,
 			    .end = true};
 
 	if (t1 <= t0 && !(p && p->t0 == p->t1))

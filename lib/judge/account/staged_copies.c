@@ -109,12 +109,9 @@ void tfh_mark_staging(struct tfh_slice *sl)
 		if (asked == TFH_NO)
 			continue;
 		struct tfh_seg *pause = &sl->seg.v[asked];
-		s->staging = pause->t1 - s->t1 < TFH_WOKEN_NS && waited(facts, pause);
-		if (s->staging && exchanges(sl, i, copy)) {
-			s->staging = false;
-			s->exchange = true;
-		}
-		if (s->staging || s->exchange) {
+		if (pause->t1 - s->t1 < TFH_WOKEN_NS && waited(facts, pause)) {
+			s->library = exchanges(sl, i, copy) ? TFH_CAUSE_COMMUNICATION_TRANSFER
+							    : TFH_CAUSE_TRANSFER_H2D_PAGEABLE;
 			s->from = asked - 1;
 			pause->from = last_by(sl, i, pause->t1);
 			continue;

@@ -46,10 +46,10 @@ static enum tfh_part part_of(const struct tfh_seg *s)
 		return TFH_PART_TRANSFER;
 	switch (s->label) {
 	case TFH_L_GAP:
-		if (s->copying || s->copy_code || s->staging)
+		if (s->library != TFH_CAUSE_NONE)
+			return tfh_cause_part(s->library);
+		if (s->copying || s->copy_code)
 			return TFH_PART_TRANSFER;
-		if (s->exchange)
-			return TFH_PART_COMMUNICATION;
 		if (s->feeding)
 			return TFH_PART_INPUT;
 		return ns < TFH_GAP_NS || s->launching ? TFH_PART_LAUNCH : TFH_PART_HOST;
@@ -179,7 +179,7 @@ static int64_t seg_end(struct replay *r, uint32_t i)
 		int64_t q = r->seg[s->from], own = s->t1 - sl->seg.v[s->from].t1;
 		if (q == INT64_MIN)
 			return begin + ns;
-		if (!s->staging && !s->exchange)
+		if (s->library == TFH_CAUSE_NONE)
 			part = own < TFH_GAP_NS || s->launching ||
 					       (s->label == TFH_L_EXEC && !s->makes)
 				       ? TFH_PART_LAUNCH

@@ -394,15 +394,20 @@ static int prefer_contention(const struct tfh_accounts *accounts, struct tfh_res
 	return turn_steps(r, from, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_CONTENTION);
 }
 
+/* Share of the steps' time for which other processes had the device. */
+static double gpu_contention(const struct tfh_accounts *accounts)
+{
+	return share_of((double)accounts->cause_ns[TFH_CAUSE_COMPUTE_CONTENTION],
+			(double)accounts->train_ns);
+}
+
 /* Makes other processes on the device the cause if they take more of a step than what blocks it otherwise. */
 static int prefer_gpu_contention(const struct tfh_accounts *accounts, struct tfh_result *r,
 				 const struct totals *t)
 {
 	struct tfh_verdict *v = &r->steady;
 	enum tfh_class from = v->cls;
-	double by_class[TFH_CLASS_COUNT],
-		share = share_of((double)accounts->cause_ns[TFH_CAUSE_COMPUTE_CONTENTION],
-				 (double)accounts->train_ns);
+	double by_class[TFH_CLASS_COUNT], share = gpu_contention(accounts);
 
 	blocking_of(accounts, t, by_class);
 	if (!tfh_class_blocks(from) || !(share >= TFH_BLOCKING_SHARE) ||
@@ -410,7 +415,6 @@ static int prefer_gpu_contention(const struct tfh_accounts *accounts, struct tfh
 		return 0;
 	v->cls = TFH_CLASS_COMPUTE_BOUND;
 	v->cause = TFH_CAUSE_COMPUTE_CONTENTION;
-	v->share = share;
 	v->n_also = 0;
 	v->also[v->n_also++] = from;
 	return turn_steps(r, from, v->cls, v->cause);
@@ -501,8 +505,7 @@ static int give_verdict(const struct tfh_accounts *accounts, struct tfh_result *
 	if (!rc)
 		rc = prefer_gpu_contention(accounts, r, t);
 	if (v->cause == TFH_CAUSE_COMPUTE_CONTENTION) {
-		v->share =
-			share_of((double)accounts->cause_ns[v->cause], (double)accounts->train_ns);
+		v->share = gpu_contention(accounts);
 		if (v->confidence == TFH_CONFIDENCE_HIGH)
 			v->confidence = TFH_CONFIDENCE_MEDIUM;
 	}
