@@ -64,8 +64,7 @@ enum tfh_branch tfh_branch_shown(const struct tfh_result *r, uint32_t i);
 bool tfh_branch_hidden(const struct tfh_result *r, uint32_t i);
 /* What the steps of such a part execute, by the name that its user knows; "": unknown. */
 const char *tfh_branch_does(const struct tfh_part_of_run *p);
-/* text_verdict.c: mean time of a step; time of the run, NAN if the trace covers only part of it. */
-double tfh_step_s(const struct tfh_result *r);
+/* text_verdict.c: time of the run, NAN if the trace covers only part of it. */
 double tfh_run_s(const struct tfh_result *r);
 
 /* The whole report calls these in this order; each prints nothing if it has no data. */

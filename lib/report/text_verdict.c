@@ -127,15 +127,6 @@ static const char *place_of(const struct tfh_page *page)
 	return page->words->place[r->line_place - 1];
 }
 
-double tfh_step_s(const struct tfh_result *r)
-{
-	double mean = 0;
-
-	for (int p = 0; p < TFH_PART_COUNT; p++)
-		mean += isnan(r->breakdown[p].share) ? 0 : r->breakdown[p].s_per_step;
-	return mean;
-}
-
 double tfh_run_s(const struct tfh_result *r)
 {
 	double wall = (double)tfh_run_wall_ns(r->run) * 1e-9;

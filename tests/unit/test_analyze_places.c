@@ -2,8 +2,7 @@
  * Lines of Python tell what a thread does. The innermost frame with a row in the table decides; the
  * program's own functions count only where a compiler or loader called them; a line's position in
  * the loop's body tells whether it runs before the step. A pause is charged by the lines of its
- * samples: waiting after the step is no input, and waiting for the GIL remains that. The first
- * execution of one of many functions of the same base name is compiling. Of a batch that another thread makes the cause is what that
+ * samples: waiting after the step is no input, and waiting for the GIL remains that. Of a batch that another thread makes the cause is what that
  * one does; waiting for the GIL while functions of the input pipeline run is input.
  */
 #include "analyze_gen.h"
@@ -573,46 +572,16 @@ static void test_kernel_time(void **state)
 	is(TFT_LOOK_RUNNING, 10, TFH_CAUSE_HOST_PYTHON);
 }
 
-/* Each step executes a function; `names` of them in turn, each after the first takes as long. */
-static double compiled_ms(int names)
-{
-	struct gen *g = gen_new();
-	static char text[60][40];
-
-	for (int i = 0; i < 60; i++) {
-		snprintf(text[i], sizeof(text[i]), "__inference_train_step_%d", 100 + 7 * i);
-		g->name[TFT_NAME_OP][1 + i] = text[i];
-	}
-	g->name[TFT_NAME_OP][61] = "AddV2";
-	for (int i = 0; i < 60; i++) {
-		gen_exec(g, 61, 100 + 10 * i, 100.5 + 10 * i);
-		gen_exec(g, (uint32_t)(1 + i % names), 101 + 10 * i, 109 + 10 * i);
-	}
-	struct tfh_result *r = gen_judge(g);
-	double ms = 1e3 * r->found.cause_s[TFH_CAUSE_HOST_COMPILE];
-	tfh_result_free(r);
-	return ms;
-}
-
-static void test_retraced(void **state)
-{
-	(void)state;
-	assert_true(compiled_ms(2) == 0);
-	assert_true(compiled_ms(1) == 0);
-	assert_true(compiled_ms(60) > 0);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_roles),	      cmocka_unit_test(test_order),
-		cmocka_unit_test(test_fed_by_hand),   cmocka_unit_test(test_copies),
-		cmocka_unit_test(test_issues),	      cmocka_unit_test(test_causes),
-		cmocka_unit_test(test_kernel_time),   cmocka_unit_test(test_retraced),
-		cmocka_unit_test(test_rewriting),     cmocka_unit_test(test_makers),
-		cmocka_unit_test(test_taken_behind),  cmocka_unit_test(test_copies_at_line),
-		cmocka_unit_test(test_place_of_line), cmocka_unit_test(test_loads),
-		cmocka_unit_test(test_lock_beside),
+		cmocka_unit_test(test_roles),	       cmocka_unit_test(test_order),
+		cmocka_unit_test(test_fed_by_hand),    cmocka_unit_test(test_copies),
+		cmocka_unit_test(test_issues),	       cmocka_unit_test(test_causes),
+		cmocka_unit_test(test_kernel_time),    cmocka_unit_test(test_rewriting),
+		cmocka_unit_test(test_makers),	       cmocka_unit_test(test_taken_behind),
+		cmocka_unit_test(test_copies_at_line), cmocka_unit_test(test_place_of_line),
+		cmocka_unit_test(test_loads),	       cmocka_unit_test(test_lock_beside),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

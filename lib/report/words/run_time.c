@@ -60,6 +60,15 @@ void tfh_spent_all(const struct tfh_result *r, double seconds[TFH_BRANCH_COUNT])
 	}
 }
 
+double tfh_step_s(const struct tfh_result *r)
+{
+	double mean = 0;
+
+	for (int p = 0; p < TFH_PART_COUNT; p++)
+		mean += isnan(r->breakdown[p].share) ? 0 : r->breakdown[p].s_per_step;
+	return mean;
+}
+
 double tfh_spent(const struct tfh_result *r, enum tfh_branch kind)
 {
 	double seconds[TFH_BRANCH_COUNT];

@@ -139,6 +139,8 @@ void tfh_explain_lead(struct tfh_wording *w);
  * so: calls recur within them (such as the batches over which a gradient is accumulated), or nothing that the tree
  * knows as a step; 0: there is none. */
 uint32_t tfh_loop_of_steps(const struct tfh_result *r);
+/* Mean time of a step, seconds. */
+double tfh_step_s(const struct tfh_result *r);
 /* Seconds of the run by the kind of its leaf parts; of one kind. If the verdict's steps are iterations, an iteration
  * counts as a step as a whole. tfh_note_run(): notes if most of the run was not steps. */
 void tfh_spent_all(const struct tfh_result *r, double seconds[TFH_BRANCH_COUNT]);
@@ -160,7 +162,9 @@ void tfh_advise_rest(struct tfh_wording *w);
 void tfh_note_supply(struct tfh_wording *w);
 void tfh_note_machine(struct tfh_wording *w);
 void tfh_note_devices(struct tfh_wording *w);
-void tfh_note_gpu_contention(struct tfh_wording *w); /* cause.c: unless it is the verdict */
+/* computing.c: a compute-bound verdict; other processes on the GPU, unless they are the verdict */
+void tfh_explain_compute(struct tfh_wording *w);
+void tfh_note_gpu_contention(struct tfh_wording *w);
 void tfh_note_priced(struct tfh_wording *w);
 void tfh_note_faults(struct tfh_wording *w);
 void tfh_note_steps(struct tfh_wording *w);

@@ -1,0 +1,153 @@
+/* Compute-bound jobs: what the device computes, and whether it computes for others. */
+#include "model/symbols/kernel_name.h"
+#include "report/format.h"
+#include "report/words/remedy.h"
+#include "report/words/words.h"
+
+/* What else than the usual can be done about computing that no kind of kernel explains; NULL: nothing. */
+static const char *compute_advice(const struct tfh_result *r)
+{
+	double dense = 0;
+
+	for (uint32_t i = 0; i < r->n_families; i++)
+		if (r->families[i].family == TFH_FAMILY_MATMUL_TENSOR ||
+		    r->families[i].family == TFH_FAMILY_CONVOLUTION_TENSOR)
+			dense += r->families[i].share_of_busy;
+	if (dense > TFH_REPORT_KERNEL_SHARE)
+		return "most of it runs on tensor cores already: smaller types (FP8), less to compute, or more devices";
+	return r->found.torch ? "faster kernels (lower precision, torch.compile), or more devices"
+			      : NULL;
+}
+
+/* Whether all computing is one kernel. Advice about that one takes the place of the class's. */
+static bool is_one_kernel(const struct tfh_result *r)
+{
+	return r->steady.tier != 'C' && r->n_kernels == 1 && r->kernels[0].share_of_busy > 0;
+}
+
+/* "2 processes" that share the device, "other processes" if their number is not known. */
+static const char *sharers(struct tfh_wording *w)
+{
+	double n = w->r->found.machine.gpu.processes;
+
+	if (!(n > 1))
+		return "other processes";
+	return tfh_phrase(w, "other processes (%.3g on average)", n - 1);
+}
+
+static void explain_gpu_contention(struct tfh_wording *w)
+{
+	const struct tfh_result *r = w->r;
+	double others = r->found.cause_s[TFH_CAUSE_COMPUTE_CONTENTION], step = tfh_step_s(r);
+	struct tfh_remedy m = tfh_remedy_of(TFH_CAUSE_COMPUTE_CONTENTION);
+
+	w->text = tfh_phrase(w,
+			     "for %s of every step the GPU works for %s, while ops of this job are "
+			     "ready to run",
+			     tfh_phrase_time(w, others), sharers(w));
+	tfh_evidence(w, TFH_TELLS_MORE,
+		     tfh_phrase(w, "alone on the GPU a step would take at best %s instead of %s",
+				tfh_phrase_time(w, step - others), tfh_phrase_time(w, step)));
+	tfh_advise(w, m.finding, w->text, m.todo, TFH_REMOVE_NONE);
+}
+
+void tfh_note_gpu_contention(struct tfh_wording *w)
+{
+	const struct tfh_result *r = w->r;
+	double others = r->found.cause_s[TFH_CAUSE_COMPUTE_CONTENTION], step = tfh_step_s(r);
+
+	if (r->steady.cause != TFH_CAUSE_COMPUTE_CONTENTION && others > TFH_BLOCKING_SHARE * step)
+		tfh_remark(w, tfh_phrase(w,
+					 "for %.0f %% of the steps' time the GPU worked for %s, "
+					 "while ops of this job were ready to run",
+					 100 * others / step, sharers(w)));
+}
+
+static void explain_busy(struct tfh_wording *w)
+{
+	const struct tfh_result *r = w->r;
+	const struct tfh_verdict *v = &r->steady;
+	double busy = 100 * r->breakdown[TFH_PART_COMPUTE].share;
+	bool few = v->cause == TFH_CAUSE_COMPUTE_UNDERFILLED;
+	struct tfh_remedy m = tfh_remedy_in(r, w->r->found.cpu_only ? TFH_CAUSE_COMPUTE_CPU
+					       : few		    ? TFH_CAUSE_COMPUTE_UNDERFILLED
+								    : TFH_CAUSE_COMPUTE_DENSE);
+
+	w->text = tfh_phrase(
+		w,
+		w->r->found.cpu_only ? "computing on the CPU takes %.0f %% of the step"
+		: few		     ? "the device is busy for %.0f %% of the step, mostly with kernels too small to fill it: blocks for less than half of its multiprocessors"
+				     : "the device is busy for %.0f %% of the step",
+		busy);
+	tfh_explain_families(w);
+	const char *todo = v->cause == TFH_CAUSE_COMPUTE_DENSE ? compute_advice(r) : NULL;
+	/* A dominant op has its own line. */
+	if (v->cause != TFH_CAUSE_COMPUTE_DOMINANT_OP &&
+	    !(v->cause == TFH_CAUSE_COMPUTE_DENSE && is_one_kernel(r)))
+		tfh_advise(
+			w, m.finding,
+			few ? "most of the computing is in kernels with blocks for less than half of the device's multiprocessors"
+			    : w->text,
+			todo ? todo : m.todo, TFH_REMOVE_NONE);
+}
+
+void tfh_explain_compute(struct tfh_wording *w)
+{
+	if (w->r->steady.cause == TFH_CAUSE_COMPUTE_CONTENTION)
+		explain_gpu_contention(w);
+	else
+		explain_busy(w);
+}
+
+static const char *kernel_share(struct tfh_wording *w)
+{
+	const struct tfh_result *r = w->r;
+	char name[TFH_KERNEL_NAME];
+
+	return tfh_phrase(w, "%s takes %.0f %% of the computing, %s per step, %s each",
+			  tfh_kernel_short(name, r->kernels[0].name, 60),
+			  100 * r->kernels[0].share_of_busy,
+			  tfh_phrase_calls(w, r->kernels[0].calls_per_step),
+			  tfh_phrase_time(w, r->kernels[0].median_s));
+}
+
+/* Without device times no kernel is known, but for a job on the CPU, the computing line may be. */
+static void explain_computing(struct tfh_wording *w)
+{
+	if (w->r->lead) /* the verdict and its line are about something else */
+		return;
+	const char *line = w->r->found.cpu_only ? tfh_verdict_line(w) : NULL;
+	if (line)
+		tfh_evidence(w, TFH_TELLS_LINE, line);
+	else
+		tfh_evidence(w, TFH_TELLS_KERNEL,
+			     w->r->found.cpu_only
+				     ? "not known: the CPUs compute, and nothing shows what"
+				     : "not known: there are no device times");
+}
+
+void tfh_explain_kernels(struct tfh_wording *w)
+{
+	const struct tfh_result *r = w->r;
+	bool blamed = r->steady.cls == TFH_CLASS_COMPUTE_BOUND &&
+		      r->steady.cause != TFH_CAUSE_COMPUTE_CONTENTION;
+
+	if (r->steady.tier == 'C' || !r->n_kernels || !(r->kernels[0].share_of_busy > 0)) {
+		if (blamed)
+			explain_computing(w);
+		return;
+	}
+	bool most = (r->n_kernels > 1 || blamed) &&
+		    r->kernels[0].share_of_busy > TFH_REPORT_KERNEL_SHARE &&
+		    r->kernels[0].share_of_busy * r->breakdown[TFH_PART_COMPUTE].share >=
+			    TFH_BLOCKING_SHARE;
+	if (!most && !blamed)
+		return;
+	struct tfh_remedy m = tfh_remedy_of(TFH_CAUSE_COMPUTE_DOMINANT_OP);
+	const char *line = kernel_share(w);
+
+	tfh_evidence(w, blamed ? TFH_TELLS_KERNEL : TFH_TELLS_MORE, line);
+	if (!most)
+		return;
+	tfh_advise(w, m.finding, line, m.todo, TFH_REMOVE_NONE);
+}
