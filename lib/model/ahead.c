@@ -1,7 +1,4 @@
-/*
- * A ring of blocks between threads that fill them and their reader, who gets them in order. A side that
- * had to wait continues when half of the blocks are ready, so that the two do not alternate block by block.
- */
+/* A ring of blocks between threads that fill them and their reader, who gets them in order. */
 #include "model/ahead.h"
 
 #include <errno.h>
@@ -26,7 +23,7 @@ static void fill_next(struct tfh_ahead *a)
 	a->made++;
 	if (!more)
 		a->count = i + 1;
-	if (a->made - a->read >= a->n / 2 || a->taken >= a->count)
+	if (a->ready[a->read % a->n])
 		pthread_cond_broadcast(&a->changed);
 }
 
@@ -76,8 +73,7 @@ static void wait_for_block(struct tfh_ahead *a)
 	if (a->reading) {
 		a->ready[a->read % a->n] = false;
 		a->read++;
-		if (a->made - a->read <= a->n / 2)
-			pthread_cond_broadcast(&a->changed);
+		pthread_cond_broadcast(&a->changed);
 	}
 	while (!a->ready[a->read % a->n])
 		pthread_cond_wait(&a->changed, &a->lock);
