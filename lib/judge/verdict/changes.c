@@ -125,7 +125,7 @@ static void search(struct tfh_result *r, const struct step_block *v, size_t n, s
 
 	if (!at)
 		return;
-	if (is_steady(v, n) && is_line(v, n, at)) {
+	if (is_line(v, n, at) && is_steady(v, n)) {
 		if (differ(median_of(v, n / 10 + 1, room),
 			   median_of(v + n - n / 10 - 1, n / 10 + 1, room)))
 			add_change(r, v[0].first, end);
