@@ -103,10 +103,9 @@ static int event(struct reader *r, uint8_t kind, uint64_t what, int64_t t, bool 
 	return rc;
 }
 
-static void add_launch(struct reader *r, const struct tfh_token_kind *k)
+static uint64_t op_of(const struct tfh_token_kind *k)
 {
-	r->event.launches++;
-	r->event.ops |= 1ull << (k->hash & 63);
+	return 1ull << (k->hash & 63);
 }
 
 static int take_token(struct reader *r, const struct tfh_token *t)
@@ -130,8 +129,10 @@ static int take_token(struct reader *r, const struct tfh_token *t)
 		else
 			rc = event(r, TFH_LOOP_EVENT_WAIT, 0, t->t0, true);
 	}
-	if (tfh_is_launch(k))
-		add_launch(r, k);
+	if (tfh_is_launch(k)) {
+		r->event.launches++;
+		r->event.ops |= op_of(k);
+	}
 	return rc;
 }
 
@@ -143,14 +144,19 @@ static void take_burst(struct reader *r, int64_t until)
 
 	if (r->same != key_of(TFH_LOOP_EVENT_BURST, 0))
 		return;
-	for (; r->token < f->token.n; r->token++) {
-		const struct tfh_token *t = &f->token.v[r->token];
+	const struct tfh_token *t = &f->token.v[r->token], *end = f->token.v + f->token.n;
+	const struct tfh_token *same = NULL; /* one that was taken */
+	for (const int64_t from = r->inside; t < end && t->t0 >= from && t->t0 < until; t++) {
+		if (same && t->kind == same->kind)
+			continue;
 		const struct tfh_token_kind *k = tfh_kind_of(f, t);
-		if (k->family != TFH_FAM_LAUNCH || t->t0 >= until || t->t0 < r->inside ||
-		    k->thread != r->thread)
-			return;
-		add_launch(r, k);
+		if (k->family != TFH_FAM_LAUNCH || k->thread != r->thread)
+			break;
+		r->event.ops |= op_of(k);
+		same = t;
 	}
+	r->event.launches += (size_t)(t - &f->token.v[r->token]);
+	r->token = (size_t)(t - f->token.v);
 }
 
 /* Hash of a function's name without its number, so that a retraced function is the same. */
