@@ -228,6 +228,7 @@ static bool classes_sound(const struct tft_events *ev)
 static int find_starts(struct tft_events *ev)
 {
 	uint32_t at[TFT_MAX_COLUMNS + 1] = {0};
+	uint32_t bare = UINT32_MAX; /* the last shape that uses no column */
 	size_t row = ev->n_columns + 1;
 
 	if (grow(&ev->run_column, &ev->run_column_cap, ev->n_runs * row * sizeof(uint32_t)) < 0)
@@ -238,10 +239,13 @@ static int find_starts(struct tft_events *ev)
 		ev->run_column[r * row + ev->n_columns] = at[TFT_MAX_COLUMNS];
 		for (uint32_t i = run->start; i < run->start + run->count; i++) {
 			uint32_t shape = tft_shape_of(ev, i);
+			if (shape == bare)
+				continue;
 			if (shape >= ev->n_shapes)
 				return -EBADMSG;
 			uint32_t class = ev->shapes[shape].seq;
 			uint32_t mask = ev->class_mask[class];
+			bare = mask ? bare : shape;
 			if (mask == TFT_MASK_TEXT)
 				at[TFT_MAX_COLUMNS]++;
 			else
@@ -390,6 +394,14 @@ static uint64_t times_in_turn(uint32_t n, uint64_t last, const uint32_t *gap, co
 	return last;
 }
 
+void tft_shapes(const struct tft_events *ev, uint32_t at, uint32_t n, uint16_t *restrict shape)
+{
+	const uint8_t *low = ev->id[0] + at, *high = ev->id[1] + at;
+
+	for (uint32_t i = 0; i < n; i++)
+		shape[i] = (uint16_t)(low[i] | high[i] << 8);
+}
+
 uint32_t tft_next_many(struct tft_cursor *c, uint64_t *restrict begin, uint64_t *restrict end,
 		       uint16_t *restrict shape, uint32_t max)
 {
@@ -397,7 +409,6 @@ uint32_t tft_next_many(struct tft_cursor *c, uint64_t *restrict begin, uint64_t 
 	const uint32_t at = c->pos, left = c->end - at, n = left < max ? left : max;
 	const uint32_t no_gap = (uint32_t)tft_plane_escape(ev->gap.planes);
 	const uint32_t no_span = (uint32_t)tft_plane_escape(ev->span.planes);
-	const uint8_t *low = ev->id[0] + at, *high = ev->id[1] + at;
 	uint32_t gap[TFT_MANY], span[TFT_MANY], other = 0;
 
 	tft_planes_some_u32(gap, ev->gap.data + at, ev->gap.count, ev->gap.planes, n);
@@ -407,8 +418,7 @@ uint32_t tft_next_many(struct tft_cursor *c, uint64_t *restrict begin, uint64_t 
 			 (span[i] == no_span ? 2u : 0u);
 	c->t = other ? times_any(ev, at, n, c->t, gap, span, begin, end)
 		     : times_in_turn(n, c->t, gap, span, begin, end);
-	for (uint32_t i = 0; i < n; i++)
-		shape[i] = (uint16_t)(low[i] | high[i] << 8);
+	tft_shapes(ev, at, n, shape);
 	c->pos += n;
 	c->number += n;
 	return n;

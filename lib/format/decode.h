@@ -117,6 +117,9 @@ static inline bool tft_next_times(struct tft_cursor *c, struct tft_times *t)
 uint32_t tft_next_many(struct tft_cursor *c, uint64_t *restrict begin, uint64_t *restrict end,
 		       uint16_t *restrict shape, uint32_t max);
 
+/* The shapes of n records from number `at` of the chunk on. */
+void tft_shapes(const struct tft_events *ev, uint32_t at, uint32_t n, uint16_t *restrict shape);
+
 /* Builds the whole record from its times. `event` is its index in the chunk, `number` its number in
  * the thread. */
 void tft_complete(struct tft_cursor *c, const struct tft_times *t, uint32_t event, uint64_t number,

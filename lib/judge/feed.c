@@ -69,6 +69,13 @@ static const struct tfh_launch_row *row_of(void *arg)
 	return tfh_merge_row(s->merge);
 }
 
+static void times_of_row(void *arg, int64_t t0[TFH_LAUNCH_ROW], int64_t t1[TFH_LAUNCH_ROW])
+{
+	struct source *s = arg;
+
+	tfh_merge_row_times(s->merge, t0, t1);
+}
+
 static void take_row(void *arg)
 {
 	struct source *s = arg;
@@ -320,6 +327,7 @@ static int analyze(struct tfh_run *run, tfh_rank_fn each, void *each_arg,
 				.peek = peek_events,
 				.advance = advance_events,
 				.row = row_of,
+				.row_times = times_of_row,
 				.take_row = take_row,
 				.error = pass_error,
 				.name = name_of,

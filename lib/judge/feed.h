@@ -24,8 +24,9 @@ struct tfh_feed {
 	/* Like tfh_merge_peek() and tfh_merge_advance(); NULL: only single events are available. */
 	const struct tfh_entry *(*peek)(void *arg, uint32_t *n);
 	void (*advance)(void *arg, uint32_t n);
-	/* Like tfh_merge_row() and tfh_merge_take_row(); NULL: there are no rows. */
+	/* Like tfh_merge_row(), tfh_merge_row_times() and tfh_merge_take_row(); NULL: there are no rows. */
 	const struct tfh_launch_row *(*row)(void *arg);
+	void (*row_times)(void *arg, int64_t t0[TFH_LAUNCH_ROW], int64_t t1[TFH_LAUNCH_ROW]);
 	void (*take_row)(void *arg);
 	/* After next() returned false: 0, or the -errno that ended the pass early. */
 	int (*error)(void *arg, struct tfh_err *err);

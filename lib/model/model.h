@@ -203,6 +203,9 @@ struct tfh_launch_row {
  * takes the row; otherwise tfh_merge_look() returns its launches one by one. Valid until then. */
 const struct tfh_launch_row *tfh_merge_row(struct tfh_merge *m);
 void tfh_merge_take_row(struct tfh_merge *m);
+/* Begins and ends of the launches of the row returned last, ns. */
+void tfh_merge_row_times(const struct tfh_merge *m, int64_t t0[TFH_LAUNCH_ROW],
+			 int64_t t1[TFH_LAUNCH_ROW]);
 /* Calls `fn` with each block of events before any of its events is returned, and with NULL after
  * the last block. */
 struct tfh_block;

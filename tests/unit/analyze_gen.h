@@ -113,6 +113,16 @@ static inline const struct tfh_launch_row *gen_row(void *arg)
 	return r->n ? r : NULL;
 }
 
+static inline void gen_row_times(void *arg, int64_t t0[TFH_LAUNCH_ROW], int64_t t1[TFH_LAUNCH_ROW])
+{
+	const struct gen *g = arg;
+
+	for (uint32_t i = 0; i < g->row.n; i++) {
+		t0[i] = g->ev[g->at + i].t0;
+		t1[i] = g->ev[g->at + i].t1;
+	}
+}
+
 static inline void gen_take_row(void *arg)
 {
 	struct gen *g = arg;
@@ -157,6 +167,7 @@ static inline struct gen *gen_new(void)
 				    .peek = gen_peek,
 				    .advance = gen_advance,
 				    .row = gen_row,
+				    .row_times = gen_row_times,
 				    .take_row = gen_take_row,
 				    .error = gen_error,
 				    .name = gen_name,

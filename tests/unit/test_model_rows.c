@@ -97,17 +97,21 @@ static void read_single(struct tfh_run *run, struct list *out)
 	tfh_merge_close(m);
 }
 
-static void check_row(const struct tfh_launch_row *r, const struct tfh_event *ev, uint32_t left)
+static void check_row(const struct tfh_merge *m, const struct tfh_launch_row *r,
+		      const struct tfh_event *ev, uint32_t left)
 {
+	int64_t t0[TFH_LAUNCH_ROW], t1[TFH_LAUNCH_ROW];
 	int64_t ns = 0, apart = 0, longest = 0;
 	uint32_t k = 0;
 
 	assert_true(r->n && r->n <= left && r->n <= TFH_LAUNCH_ROW);
 	assert_true(r->t0 == ev[0].t0 && r->first == ev[0].t1 && r->t1 == ev[r->n - 1].t1);
+	tfh_merge_row_times(m, t0, t1);
 	for (uint32_t p = 0; p < r->parts; p++)
 		for (uint32_t i = 0; i < r->part[p].n; i++, k++) {
 			assert_true(ev[k].thread == r->thread && tfh_is_plain_launch(&ev[k]));
 			assert_true(ev[k].w[0] == r->part[p].ev->w[0]);
+			assert_true(ev[k].t0 == t0[k] && ev[k].t1 == t1[k]);
 			assert_true(ev[k].stream == r->part[p].ev->stream &&
 				    ev[k].stream == ev[0].stream);
 			assert_true(!k || ev[k].t0 >= ev[k - 1].t1);
@@ -131,7 +135,7 @@ static uint32_t read_rows(struct tfh_run *run, const struct list *all, uint32_t 
 	assert_int_equal(tfh_merge_open(run, 0, &m, &err), 0);
 	for (;;) {
 		if (!draw(ask) && (r = tfh_merge_row(m))) {
-			check_row(r, &all->v[at], all->n - at);
+			check_row(m, r, &all->v[at], all->n - at);
 			if (!draw(take)) {
 				at += r->n;
 				rows++;

@@ -21,6 +21,10 @@ int tfh_keep_token(struct tfh_facts *facts, const struct tfh_event *ev, uint32_t
 
 void tfh_sort_tokens(struct tfh_facts *facts);
 
+/* launch_rows.c: after a launch that was handled like any call, takes the available launches that follow it without a pause
+ * and are not long; adds their number to *launches. 0 or -ENOMEM */
+int tfh_take_launches(struct tfh_facts *facts, const struct tfh_event *ev, uint64_t *launches);
+
 /* eager.c: keeps an op that was executed by itself as a token, unless something else shows the steps. 0 or -ENOMEM */
 int tfh_eager_event(struct tfh_facts *facts, const struct tfh_event *ev);
 /* Forgets these tokens: for the first token of a driver call. */

@@ -391,8 +391,8 @@ static bool take_rows(struct tfh_model_series *s, struct tfh_block *b, int64_t l
 void tfh_interleave_row(const struct tfh_block *b, uint32_t i, struct tfh_launch_row *row)
 {
 	const struct tfh_block_row *r = &b->row[i];
-	const struct tft_events *events = r->series->cursor.ev;
-	uint32_t before = UINT32_MAX, parts = 0;
+	uint16_t shape[TFT_MANY];
+	uint32_t parts = 0;
 
 	row->t0 = r->sum.t0;
 	row->t1 = r->sum.t1;
@@ -402,16 +402,21 @@ void tfh_interleave_row(const struct tfh_block *b, uint32_t i, struct tfh_launch
 	row->longest = r->sum.longest;
 	row->thread = r->series->thread;
 	row->n = r->sum.n;
-	for (uint32_t k = 0; k < r->sum.n; k++) {
-		uint32_t shape = tft_shape_of(events, r->pos + k);
-		if (shape != before) {
-			row->part[parts].n = 0;
-			row->part[parts++].ev = &r->series->stencil[shape].ev;
-		}
-		row->part[parts - 1].n++;
-		before = shape;
+	tft_shapes(r->series->cursor.ev, r->pos, r->sum.n, shape);
+	for (uint32_t k = 0, n; k < r->sum.n; k += n) {
+		n = tfh_same_shapes(&shape[k], r->sum.n - k);
+		row->part[parts].ev = &r->series->stencil[shape[k]].ev;
+		row->part[parts++].n = n;
 	}
 	row->parts = parts;
+}
+
+void tfh_interleave_times(const struct tfh_block *b, uint32_t i, int64_t *t0, int64_t *t1,
+			  uint16_t *shape)
+{
+	const struct tfh_block_row *r = &b->row[i];
+
+	tfh_series_times(r->series, r->pos, r->before, r->sum.n, t0, t1, shape);
 }
 
 void tfh_interleave_split(struct tfh_block *b, uint32_t i)
@@ -421,7 +426,7 @@ void tfh_interleave_split(struct tfh_block *b, uint32_t i)
 	int64_t t0[TFT_MANY], t1[TFT_MANY];
 	uint16_t shape[TFT_MANY];
 
-	tfh_series_times(s, r->pos, r->before, r->sum.n, t0, t1, shape);
+	tfh_interleave_times(b, i, t0, t1, shape);
 	b->n = fill_plain(b->entry, s->stencil, t0, t1, shape, r->number, s->thread, r->sum.n);
 }
 

@@ -6,17 +6,10 @@
 #include <string.h>
 
 #include "model/opened.h"
+#include "model/timeline/ticks.h"
 
 #define TFH_BLOCK_EVENTS 512
 #define TFH_BLOCK_NOTES 64
-
-/* Summary of a group of records that are decoded together: TFT_MANY, or the rest of a series. */
-struct tfh_row_sum {
-	int64_t t0, t1, first; /* as in struct tfh_launch_row */
-	uint64_t last;	       /* end of the last record, ticks */
-	uint32_t ns, apart, longest;
-	uint32_t n; /* records; 0: they are no row */
-};
 
 /* A row in a block: its summary, and the position of its records. */
 struct tfh_block_row {
@@ -51,6 +44,9 @@ void tfh_interleave_close(struct tfh_interleave *m);
 bool tfh_interleave_fill(struct tfh_interleave *m, struct tfh_block *b, bool rows);
 /* The kinds of launches in row number i. */
 void tfh_interleave_row(const struct tfh_block *b, uint32_t i, struct tfh_launch_row *row);
+/* Begins and ends of the launches of row number i, and the shape of each. */
+void tfh_interleave_times(const struct tfh_block *b, uint32_t i, int64_t *t0, int64_t *t1,
+			  uint16_t *shape);
 /* Fills the entries of a block of rows with the launches of row number i. */
 void tfh_interleave_split(struct tfh_block *b, uint32_t i);
 /* The error that ended it early, code 0 if none. */

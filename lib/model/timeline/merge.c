@@ -181,6 +181,14 @@ void tfh_merge_take_row(struct tfh_merge *m)
 	m->at_row++;
 }
 
+void tfh_merge_row_times(const struct tfh_merge *m, int64_t t0[TFH_LAUNCH_ROW],
+			 int64_t t1[TFH_LAUNCH_ROW])
+{
+	uint16_t shape[TFH_LAUNCH_ROW];
+
+	tfh_interleave_times(m->block, m->at_row, t0, t1, shape);
+}
+
 /* Applies names and completes the next event. */
 static const struct tfh_event *look_on(struct tfh_merge *m)
 {

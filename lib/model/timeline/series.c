@@ -32,44 +32,22 @@ static bool launches(const struct tfh_model_series *s)
 {
 	uint32_t stream = s->stencil[s->shape[0]].ev.stream;
 
-	for (uint32_t i = 0; i < s->n; i++) {
+	for (uint32_t i = 0; i < s->n; i += tfh_same_shapes(&s->shape[i], s->n - i)) {
 		const struct tfh_stencil *x = &s->stencil[s->shape[i]];
-		if (i && s->shape[i] == s->shape[i - 1])
-			continue;
 		if (!x->plain || !x->launch || x->ev.stream != stream)
 			return false;
 	}
 	return true;
 }
 
-/* Summarises the group if it is a row: its launches do not overlap and span less than a second. */
+/* Summarises the group if it is a row. */
 static void sum_up(struct tfh_model_series *s)
 {
-	const int64_t *t0 = s->t0_ns, *t1 = s->t1_ns;
-	const uint32_t n = s->n;
-	struct tfh_row_sum *r = s->row;
-	int64_t ns = t1[0] - t0[0], longest = ns, apart = 0, overlap = ns <= 0;
-
-	r->n = 0;
-	if (t1[n - 1] - t0[0] >= 1000000000 || !launches(s))
+	s->row->n = 0;
+	if (!launches(s) || !tfh_row_sum(s->t0_ns, s->t1_ns, s->n, s->row))
 		return;
-	for (uint32_t i = 1; i < n; i++) {
-		int64_t took = t1[i] - t0[i], since = t1[i] - t1[i - 1];
-		overlap |= took <= 0 || t0[i] < t1[i - 1];
-		ns += took;
-		longest = took > longest ? took : longest;
-		apart = since > apart ? since : apart;
-	}
-	if (overlap)
-		return;
-	*r = (struct tfh_row_sum){.t0 = t0[0],
-				  .t1 = t1[n - 1],
-				  .first = t1[0],
-				  .last = s->end[n - 1],
-				  .ns = (uint32_t)ns,
-				  .apart = (uint32_t)apart,
-				  .longest = (uint32_t)longest,
-				  .n = n};
+	s->row->last = s->end[s->n - 1];
+	s->row->n = s->n;
 }
 
 void tfh_series_decode(struct tfh_model_series *s)

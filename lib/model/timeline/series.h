@@ -94,6 +94,19 @@ static inline int64_t tfh_series_ns(const struct tfh_model_series *s, uint64_t t
 	return tfh_tick_ns(l, ticks);
 }
 
+/* How many of the n > 0 shapes equal the first one before another follows. */
+static inline uint32_t tfh_same_shapes(const uint16_t *shape, uint32_t n)
+{
+	const uint64_t four = shape[0] * 0x0001000100010001ull;
+	uint32_t i = 0;
+
+	for (uint64_t v; i + 4 <= n && (memcpy(&v, &shape[i], sizeof(v)), v == four); i += 4)
+		;
+	while (i < n && shape[i] == shape[0])
+		i++;
+	return i;
+}
+
 /* The new series is positioned before its first record. `row`: the element before that of its first group.
  * NULL when out of memory. */
 struct tfh_model_series *tfh_series_new(struct tfh_run *run, struct tfh_model_side *side,
