@@ -154,7 +154,8 @@ static void report_symbols(struct tfh_doctor *d, const char *dir, const bool *fo
 			    dir, have, n, missing);
 }
 
-static void check_tensorflow(struct tfh_doctor *d, const char *python)
+/* Checks the libraries whose input pipelines are recorded. */
+static void check_frameworks(struct tfh_doctor *d, const char *python)
 {
 	static const char *const libraries[] = {
 		"libtensorflow_framework.so.2", "libtensorflow_cc.so.2",
@@ -164,17 +165,23 @@ static void check_tensorflow(struct tfh_doctor *d, const char *python)
 	bool found[TF_SYMBOLS] = {false};
 	char *argv[] = {(char *)python, "-c",
 			"import importlib.util as u, os; s = u.find_spec('tensorflow'); "
-			"print(os.path.dirname(s.origin) if s else '')",
+			"print(os.path.dirname(s.origin) if s else '')\n"
+			"print('torch' if u.find_spec('torch') else '')",
 			NULL};
 
 	if (tfh_capture(argv, NULL, 20, out, sizeof(out))) {
-		tfh_finding(d, TFH_NOTE, "%s cannot be checked for TensorFlow", python);
+		tfh_finding(d, TFH_NOTE, "%s cannot be checked for TensorFlow and PyTorch", python);
 		return;
 	}
+	bool torch = strstr(out, "\ntorch\n");
 	out[strcspn(out, "\n")] = '\0';
+	if (torch)
+		tfh_finding(d, TFH_GOOD, "PyTorch: batches of its DataLoader are recorded");
+	if (!*out && torch)
+		return;
 	if (!*out) {
 		tfh_finding(d, TFH_NOTE,
-			    "%s has no TensorFlow: input pipelines are only seen in tf.data",
+			    "%s has neither TensorFlow nor PyTorch: no input pipeline will be seen",
 			    python);
 		return;
 	}
@@ -200,7 +207,7 @@ static void check_lines(struct tfh_doctor *d, const char *python)
 	    sscanf(out, "%31s %u %u %u %u", make, &major, &minor, &micro, &free_threaded) != 5)
 		tfh_finding(
 			d, TFH_NOTE,
-			"%s does not tell its version: whether lines of Python will be seen is not known",
+			"%s does not print its version: whether lines of Python will be seen is unknown",
 			python);
 	else if (strcmp(make, "cpython") || major != 3 || minor < TFH_PY_FIRST ||
 		 minor > TFH_PY_LAST)
@@ -286,7 +293,7 @@ int tfh_cmd_doctor(const struct tfh_command_line *args)
 	check_clock(&d);
 	const char *python = command && is_python(command) ? command : "python3";
 	tfh_doctor_gpu(&d, python);
-	check_tensorflow(&d, python);
+	check_frameworks(&d, python);
 	check_lines(&d, python);
 	check_packages(&d, python);
 	check_audit(&d);
@@ -297,7 +304,7 @@ int tfh_cmd_doctor(const struct tfh_command_line *args)
 	if (tfh_check_variables())
 		d.bad++;
 	tfh_print(stdout, "%s\n",
-		  d.bad ? "a job cannot be traced here: see BAD and the messages above"
-			: "a job can be traced here");
+		  d.bad ? "a job cannot be recorded here: see BAD and the messages above"
+			: "a job can be recorded here");
 	return d.bad ? TFH_EXIT_GATE : TFH_EXIT_OK;
 }

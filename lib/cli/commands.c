@@ -18,13 +18,14 @@ static const struct tfh_command cmd_run = {
 	.name = "run",
 	.operand_text = "[--] CMD [ARG...]",
 	.summary = "record CMD and its children, and print a short verdict",
-	.details = "Creates the directory tfhook-<exe>-<UTC>-<id>/ here, starts CMD with the "
-		   "recorder preloaded, and waits. CMD's output, exit code and results do not "
-		   "change; tfhook writes to stderr only. The recorder is configured by TFHOOK_ "
-		   "variables: see `tfhook env`.\n\n"
-		   "Exit code: CMD's own; if CMD died of a signal, so does tfhook. Before CMD "
-		   "starts: 125 tfhook cannot record, 126 CMD is not executable, 127 CMD is not "
-		   "found.",
+	.details =
+		"Creates the directory tfhook-<exe>-<UTC>-<id>/ here, starts CMD with the "
+		"recorder preloaded, and waits. CMD's output, exit code and results do not "
+		"change; tfhook writes to stderr only. The environment variables that `tfhook env` "
+		"lists configure the recorder.\n\n"
+		"Exit code: CMD's own; if CMD died of a signal, so does tfhook. Before CMD "
+		"starts: 125 tfhook cannot record, 126 CMD is not executable, 127 CMD is not "
+		"found.",
 	.operands = TFH_OPERANDS_COMMAND,
 	.usage_exit = TFH_EXIT_TOOL,
 	.run = tfh_cmd_run,
@@ -50,16 +51,16 @@ static const struct tfh_command cmd_report = {
 	.operand_text = "[PATH...]",
 	.summary = "where each step's time goes, and what fixing it would gain",
 	.details =
-		"Prints at most one screen: the verdict, what is to blame, what to do next, how "
-		"sure that is. Everything else is behind --all, or in a part of its own, such as "
-		"--kernels; several may be given.\n\n"
+		"Prints at most one screen: the verdict, what is to blame, what to do next, and how "
+		"sure that is. --all prints everything; flags such as --kernels print single parts, and "
+		"may be combined.\n\n"
 		"PATH is a run directory or .tft files; the default is your newest run directory "
-		"here. Traces of other profilers can be read, too: PyTorch's Kineto JSON (.json, "
-		".json.gz), TensorFlow's XPlane (.xplane.pb, or TensorBoard's log directory) and "
-		"the SQLite export of nsys; several are the ranks of one job.\n\n"
-		"If a directory holds digests of several hosts (see `tfhook digest`), the report is on "
-		"the whole job, from these alone: ranks that the others wait for, or that are missing, "
-		"died or hang. With --ranks --json: schema tfhook.ranks/1.\n\n"
+		"here. It may also be a trace of another profiler: PyTorch's Kineto JSON (.json, "
+		".json.gz), TensorFlow's and JAX's XPlane (.xplane.pb, or TensorBoard's log directory), the "
+		"SQLite export of nsys, or rocprof's results.json. Several traces are the ranks of one job.\n\n"
+		"If a directory holds digests of several hosts (see `tfhook digest`), the report covers "
+		"the whole job and is made from these alone: it names the ranks that the others wait for, "
+		"and those that are missing, died or hang. With --ranks --json: schema tfhook.ranks/1.\n\n"
 		"Exit code: 0 fine, 2 usage, 3 unreadable, 4 incomplete (with --strict), 5 "
 		"nothing to analyse.",
 	.operands = TFH_OPERANDS_TRACES,
@@ -73,9 +74,9 @@ static const struct tfh_command cmd_report = {
 			{.name = "transfers", .help = "print all copies by the bytes they move"},
 			{.name = "input", .help = "print the stages of the input pipeline"},
 			{.name = "where",
-			 .help = "print the lines of Python that take the time of steps, as a tree"},
+			 .help = "print the lines of Python where steps spend their time, as a tree"},
 			{.name = "folded",
-			 .help = "print the same as folded stacks, for flame graphs"},
+			 .help = "print those lines as folded stacks, for flame graphs"},
 			{.name = "memory", .help = "print the device memory in use over the run"},
 			{.name = "ranks", .help = "print one line per rank"},
 			{.name = "machine",
@@ -88,9 +89,9 @@ static const struct tfh_command cmd_report = {
 			 .help = "print the whole report as JSON, schema tfhook.report/1"},
 			{.name = "html",
 			 .arg = "FILE",
-			 .help = "write everything as one page, which a browser shows without a "
-				 "network, to FILE, which must be new or an earlier page; with "
-				 "--ranks of a job of many ranks, from its hosts' digests"},
+			 .help = "write everything as one page to FILE, which must be new or an "
+				 "earlier page; a browser shows it offline. With --ranks: a job of "
+				 "many ranks, from its hosts' digests"},
 			{.name = "wide",
 			 .letter = 'w',
 			 .help = "print names in full, whatever the terminal's width"},
@@ -104,10 +105,10 @@ static const struct tfh_command cmd_why = {
 	.operand_text = "[STEP|TOPIC] [PATH...]",
 	.summary = "what a step waited for, as a chain with times; where a figure comes from",
 	.details =
-		"STEP is a step's number, as in `tfhook report --steps`; without it the step is a median "
-		"one. Every moment of it is charged to what caused its end: computing, a call of the "
+		"STEP is a step's number, as in `tfhook report --steps`; the default is a step of median "
+		"length. Every moment of it is charged to what the step waited for: computing, a call of the "
 		"program, a pause, a copy. TOPIC is gain, verdict, tier, or a cause such as "
-		"input.map: what that figure of the report was made of. PATH is as in `tfhook "
+		"input.map, and prints how the report arrived at that figure. PATH is as in `tfhook "
 		"report`.\n\n"
 		"Exit code: 0 fine, 2 usage, 3 unreadable, 5 no such step.",
 	.operands = TFH_OPERANDS_TRACES,
@@ -125,10 +126,10 @@ static const struct tfh_command cmd_top = {
 	.operand_text = "[PID|DIR]",
 	.summary = "watch a running job: what holds it back now, its steps, its calls",
 	.details =
-		"DIR is the run directory of a job that runs, PID a process of it or one that started it; the "
-		"default is your newest run directory here. The last seconds of the recording are judged "
-		"again and again, for less than a hundredth of a processor; the job is neither stopped nor "
-		"slowed. q quits. If the output is not a terminal, each refresh is a line.\n\n"
+		"DIR is the run directory of a running job, PID one of its processes or a process that started "
+		"it; the default is your newest run directory here. tfhook judges the last seconds of the "
+		"recording at each refresh, with less than 1 % of a CPU, and neither stops nor slows the job. "
+		"q quits. If the output is not a terminal, each refresh prints one line.\n\n"
 		"Exit code: 0 fine, 2 usage, 3 unreadable, 5 nothing to show: the job has ended, or "
 		"has not recorded yet (--once).",
 	.operands = TFH_OPERANDS_TRACES,
@@ -136,22 +137,22 @@ static const struct tfh_command cmd_top = {
 	.run = tfh_cmd_top,
 	.flags =
 		{
-			{.name = "once", .help = "print one screen as text, and end"},
+			{.name = "once", .help = "print one screen as text, and exit"},
 			{.name = "json",
-			 .help = "print JSON, schema tfhook.top/1: one document per line, with --once one"},
+			 .help = "print JSON, schema tfhook.top/1: one document per line (with --once: one document)"},
 			{.name = "openmetrics",
 			 .arg = "FILE",
 			 .help = "also keep FILE up to date for node_exporter's textfile collector"},
 			{.name = "listen",
 			 .arg = "PORT",
-			 .help = "also answer http://127.0.0.1:PORT/metrics, for those who have the "
-				 "token of --token"},
+			 .help = "also serve metrics at http://127.0.0.1:PORT/metrics, to clients "
+				 "that send the token in --token FILE"},
 			{.name = "token",
 			 .arg = "FILE",
-			 .help = "the token of --listen, in a file of mode 600, made if there is none"},
+			 .help = "file with the token for --listen, of mode 600; created if it does not exist"},
 			{.name = "otlp",
 			 .arg = "URL",
-			 .help = "also send the metrics to a collector of OpenTelemetry "
+			 .help = "also send the metrics to an OpenTelemetry collector "
 				 "(http://HOST:4318)"},
 			{.name = "window",
 			 .arg = "S",
@@ -168,14 +169,14 @@ static const struct tfh_command cmd_diff = {
 	.operand_text = "A B | A... -- B... | RUN",
 	.summary = "what changed from one run to another, and how sure that is",
 	.details =
-		"A and B are run directories, .tft files, digests or traces of other profilers. Says by "
-		"how much steps became slower or faster, with an interval that holds the change with 95 "
-		"%, which causes gained or lost time, and which lines, kernels, settings and versions "
-		"differ; or that no difference was found, and how large it could be. Several runs of a "
-		"kind say more: A... -- B...\n\n"
-		"--at START-END, twice, compares two intervals of one run: --at 0-10m --at 50-60m.\n\n"
-		"--fail-on is a part of a step (step, compute, a cause) and how far it may go: "
-		"'step>+5%', 'input.map>1ms', 'step<-2%'.\n\n"
+		"A and B are run directories, .tft files, digests or traces of other profilers. Prints by "
+		"how much steps became slower or faster, with a 95 % confidence interval, which causes "
+		"gained or lost time, and which lines, kernels, settings and versions differ; or that no "
+		"difference was found, and how large one could still be. Several runs of each kind "
+		"(A... -- B...) give a more reliable result.\n\n"
+		"--at, given twice, compares two intervals of one run: --at 0-10m --at 50-60m.\n\n"
+		"--fail-on takes a part of a step (step, compute, or a cause) and the largest change "
+		"allowed: 'step>+5%', 'input.map>1ms', 'step<-2%'.\n\n"
 		"Exit code: 0 compared, 1 a change beyond --fail-on was found, 2 usage, 3 "
 		"unreadable, 5 no steps to compare.",
 	.operands = TFH_OPERANDS_TRACES,
@@ -185,7 +186,7 @@ static const struct tfh_command cmd_diff = {
 		{
 			{.name = "at",
 			 .arg = "START-END",
-			 .help = "compare two intervals of one run; given twice",
+			 .help = "an interval of RUN; give it twice to compare two intervals",
 			 .twice = true},
 			{.name = "fail-on",
 			 .arg = "LIMIT",
@@ -240,11 +241,11 @@ static const char format_names[] =
 static const struct tfh_command cmd_export = {
 	.name = "export",
 	.operand_text = "--to FORMAT [PATH...]",
-	.summary = "write a run in a format of other tools",
+	.summary = "write a run in another tool's format",
 #define FORMAT(name, blanks, suffix, by_rank, help) "\n" #name blanks help
 	.details =
-		"PATH is as in `tfhook report`: a run directory, .tft files, or the trace of another "
-		"profiler. Memory does not grow with the number of calls. The formats:"
+		"PATH is as in `tfhook report`: a run directory, .tft files, or a trace of another "
+		"profiler. The memory used does not grow with the number of calls. Formats:"
 #include "export/formats.def"
 		"\n\nExit code: 0 fine, 2 usage, 3 unreadable or not written, 5 nothing to export.",
 #undef FORMAT
@@ -256,7 +257,7 @@ static const struct tfh_command cmd_export = {
 			{.name = "to",
 			 .arg = "FORMAT",
 			 .choices = format_names + 1,
-			 .help = "the format, see above"},
+			 .help = "the output format, see below"},
 			{.name = "output",
 			 .letter = 'o',
 			 .arg = "OUT",
@@ -264,7 +265,7 @@ static const struct tfh_command cmd_export = {
 				 "PATH"},
 			{.name = "steps",
 			 .arg = "A-B",
-			 .help = "only steps A to B, and what overlaps them in time"},
+			 .help = "export only steps A to B, and what overlaps them in time"},
 			{.name = "force", .help = "replace OUT if it is a file"},
 		},
 };
@@ -274,16 +275,16 @@ static const struct tfh_command cmd_digest = {
 	.operand_text = "[PATH...]",
 	.summary = "store the results of an analysis in a small file, for reports and diff",
 	.details =
-		"Analyses the recording of a run directory and writes DIR/digest.tft: for each rank the "
+		"Analyses the recording in a run directory and writes DIR/digest.tft: for each rank the "
 		"time of each step by cause, the tree of loops, lines, kernels, copies, machine, "
-		"quality and verdict, in some 20 bytes per step. It is made again when the recording or "
-		"tfhook has changed. `tfhook diff` reads it instead of the recording. If processes of "
-		"several hosts recorded in DIR, each host has a digest of its own, DIR/HOST.digest.tft, and "
-		"`tfhook report DIR` reads all of them.\n\n"
-		"--follow keeps digests up to date while jobs run. Given a run directory, it ends with "
-		"the job. Given a folder, it covers all your runs on this host, including future ones, "
+		"quality and verdict, in some 20 bytes per step. `tfhook report` and `tfhook diff` read it "
+		"instead of the recording; it is made again after the recording or tfhook has changed. If "
+		"processes on several hosts recorded into DIR, each host has a digest of its own, "
+		"DIR/HOST.digest.tft, and `tfhook report DIR` reads all of them.\n\n"
+		"--follow keeps digests up to date while jobs run. Given a run directory, it exits when "
+		"the job ends. Given a folder, it covers all your runs on this host, including future ones, "
 		"until it gets a signal. One such process per host is enough; it runs at the lowest "
-		"priority and takes a hundredth of a processor.\n\n"
+		"priority and uses about 1 % of a CPU.\n\n"
 		"Exit code: 0 fine, 2 usage, 3 unreadable, 5 nothing to analyse.",
 	.operands = TFH_OPERANDS_TRACES,
 	.usage_exit = TFH_EXIT_USAGE,
@@ -298,7 +299,7 @@ static const struct tfh_command cmd_digest = {
 			 .help = "keep it up to date: PATH is a run directory, or a folder of them"},
 			{.name = "interval",
 			 .arg = "S",
-			 .help = "with --follow: make a run's digest anew every S seconds at most, 60 "
+			 .help = "with --follow: update a run's digest at most every S seconds, 60 "
 				 "by default"},
 		},
 };
@@ -308,11 +309,11 @@ static const struct tfh_command cmd_collect = {
 	.operand_text = "-o LAKE PATH...",
 	.summary = "add runs to a data set of Parquet files, for questions about a fleet",
 	.details =
-		"PATH is a run directory, a digest, another profiler's trace, or a folder in which run "
-		"directories are looked for. What a report says of each run is added to LAKE: a folder, or "
-		"a URL such as s3://BUCKET/FOLDER. A run that is already there is not added again; one that "
-		"has gone on replaces what was there. Any number of collectors may write at once. Needs "
-		"python3 with the packages tfhook (its wheel) and pyarrow.\n\n"
+		"PATH is a run directory, a digest, a trace of another profiler, or a folder to search for "
+		"run directories. The report of each run is added to LAKE: a folder, or a URL such as "
+		"s3://BUCKET/FOLDER. A run that is already there is not added again, but updated if it has "
+		"continued since. Any number of collectors may write at once. Needs python3 with the "
+		"packages tfhook (its wheel) and pyarrow.\n\n"
 		"Exit code: 0 fine, 2 usage, 3 nothing could be read or written, 4 some runs were "
 		"skipped, 5 no runs, 125 Python or a package is missing.",
 	.operands = TFH_OPERANDS_TRACES,
@@ -323,10 +324,10 @@ static const struct tfh_command cmd_collect = {
 			{.name = "output",
 			 .letter = 'o',
 			 .arg = "LAKE",
-			 .help = "the data set, made if it does not exist"},
+			 .help = "the data set, created if it does not exist"},
 			{.name = "labels",
 			 .arg = "NAME=VALUE,...",
-			 .help = "labels for runs that have none of that name (TFHOOK_LABELS)"},
+			 .help = "labels for runs that have no label of that name (see TFHOOK_LABELS)"},
 		},
 };
 
@@ -335,10 +336,10 @@ static const struct tfh_command cmd_fleet = {
 	.operand_text = "LAKE",
 	.summary = "where a fleet's GPU hours go: causes, teams, images, hosts, jobs to look at",
 	.details =
-		"LAKE is what `tfhook collect` made. Prints the GPU hours lost by cause, team, framework, "
-		"image and line; images that made jobs slower; hosts that are slow in every job; and jobs "
-		"to look at first, each with what fixing it gains. DuckDB answers in this process; Spark, "
-		"with the same queries, on a cluster. Needs python3 with the packages tfhook (its wheel), "
+		"LAKE is a data set made by `tfhook collect`. Prints the GPU hours lost by cause, team, "
+		"framework, image and line; images that made jobs slower; hosts that are slow in every job; "
+		"and jobs to look at first, each with the gain of fixing it. DuckDB runs the queries in this "
+		"process, Spark on a cluster. Needs python3 with the packages tfhook (its wheel), "
 		"pyarrow and duckdb or pyspark.\n\n"
 		"Exit code: 0 fine, 2 usage, 3 unreadable, 5 no runs, 125 Python or a package is missing.",
 	.operands = TFH_OPERANDS_TRACES,
@@ -358,22 +359,22 @@ static const struct tfh_command cmd_fleet = {
 			{.name = "engine",
 			 .arg = "ENGINE",
 			 .choices = "duckdb spark",
-			 .help = "what answers: duckdb (the default) or spark"},
+			 .help = "the query engine: duckdb (the default) or spark"},
 			{.name = "master",
 			 .arg = "URL",
-			 .help = "the cluster of --engine spark, local[*] by default"},
+			 .help = "Spark's cluster, local[*] by default"},
 		},
 };
 
 static const struct tfh_command cmd_prune = {
 	.name = "prune",
 	.operand_text = "--older AGE|--size BYTES [--delete] FOLDER",
-	.summary = "drop the recordings of old runs and keep their digests",
+	.summary = "delete the recordings of old runs, but keep their digests",
 	.details =
-		"Drops the segments (*.tft) of your run directories in FOLDER, the oldest first; their "
-		"digests, run.json and end.json stay, and reports are made from those. Says what it would "
-		"drop, unless --delete is given. With both --older and --size, only old runs are dropped, and "
-		"only while there is too much. Kept are runs that are being recorded, that may be recorded on "
+		"Deletes the segments (*.tft) of your run directories in FOLDER, oldest first. Their "
+		"digests, run.json and end.json stay, and reports are made from those. Without --delete it only "
+		"prints what it would delete. With both --older and --size it deletes old runs, and stops as "
+		"soon as the rest fits. It keeps runs that are being recorded, that may be recorded on "
 		"another host, that have journals to repair, or that have no digest of all their segments.\n\n"
 		"Exit code: 0 fine, 2 usage, 3 unreadable or not removed, 5 no runs.",
 	.operands = TFH_OPERANDS_TRACES,
@@ -383,11 +384,12 @@ static const struct tfh_command cmd_prune = {
 		{
 			{.name = "older",
 			 .arg = "AGE",
-			 .help = "runs that have not changed for AGE: 14d, 36h, 90m"},
+			 .help = "delete runs that have not changed for AGE: 14d, 36h, 90m"},
 			{.name = "size",
 			 .arg = "BYTES",
-			 .help = "until the segments in FOLDER take BYTES at most: 500G, 2T"},
-			{.name = "delete", .help = "do it"},
+			 .help = "delete runs until the segments in FOLDER take BYTES at most: 500G, 2T"},
+			{.name = "delete",
+			 .help = "delete, instead of printing what would be deleted"},
 		},
 };
 
@@ -412,7 +414,7 @@ static const struct tfh_command cmd_repair = {
 	.summary = "recover the intact part of damaged files and left-over journals",
 	.details = "PATH is a run directory, a .tft file or a journal. The originals are never "
 		   "changed. Without -o, the result is a new directory beside it, PATH.repaired; "
-		   "for a journal, one more file in the run directory that it names.",
+		   "for a journal, it is one more file in the run directory that it names.",
 	.operands = TFH_OPERANDS_TRACES,
 	.usage_exit = TFH_EXIT_USAGE,
 	.run = tfh_cmd_repair,
@@ -423,9 +425,8 @@ static const struct tfh_command cmd_repair = {
 			 .arg = "DIR",
 			 .help = "directory for the result, created if it does not exist"},
 			{.name = "left",
-			 .help = "without PATH: move what your killed processes (as root: "
-				 "everybody's) left in memory (/dev/shm) to their run directories, "
-				 "and free the memory"},
+			 .help = "without PATH: move the journals that your killed processes (as root: "
+				 "everybody's) left in /dev/shm to their run directories"},
 		},
 };
 
@@ -440,12 +441,12 @@ static const struct tfh_command cmd_ctl = {
 		"flush    write what is recorded so far, so that `tfhook report DIR` sees it\n"
 		"gpu on   record device times, whatever TFHOOK_CUPTI says\n"
 		"gpu off  record no device times\n\n"
-		"--at-step is for all processes of a job at once: each obeys by its own count of "
+		"--at-step switches all processes of a job at the same step. Each process counts its own "
 		"steps, so run the same command on every host, some seconds before step N. Steps "
-		"are counted from 1 as for TFHOOK_WINDOW: by the job's marks of steps, otherwise by "
-		"the get-next calls of its iterators (the report counts from 0). Every process says "
-		"what it will do. Where step N has passed, it begins at once, and says with which "
-		"step. A process that has recorded nothing yet gets no order.",
+		"are counted from 1 as for TFHOOK_WINDOW: by the job's step marks, otherwise by "
+		"the get-next calls of its iterators (the report counts from 0). For every process the "
+		"command prints when it will switch. If step N has already passed, that is at once. A "
+		"process that has recorded nothing yet cannot be controlled.",
 	.operands = TFH_OPERANDS_TRACES,
 	.usage_exit = TFH_EXIT_USAGE,
 	.run = tfh_cmd_ctl,
@@ -453,7 +454,7 @@ static const struct tfh_command cmd_ctl = {
 		{
 			{.name = "at-step",
 			 .arg = "N",
-			 .help = "with gpu on, gpu off: from step N on"},
+			 .help = "with gpu on, gpu off: switch at step N"},
 			{.name = "steps",
 			 .arg = "N",
 			 .help = "with start: stop again after N steps; with gpu on: for N steps"},
@@ -463,8 +464,8 @@ static const struct tfh_command cmd_ctl = {
 static const struct tfh_command cmd_doctor = {
 	.name = "doctor",
 	.operand_text = "[CMD]",
-	.summary = "check whether this machine, and CMD, can be traced, with remedies",
-	.details = "Exit code: 0 if a job can be traced here, 1 if not.",
+	.summary = "check whether jobs here (or CMD) can be recorded, and what to do if not",
+	.details = "Exit code: 0 if a job can be recorded here, 1 if not.",
 	.operands = TFH_OPERANDS_COMMAND,
 	.usage_exit = TFH_EXIT_USAGE,
 	.run = tfh_cmd_doctor,
@@ -474,7 +475,7 @@ static const struct tfh_command cmd_doctor = {
 static const struct tfh_command cmd_demo = {
 	.name = "demo",
 	.operand_text = "[main|quick]",
-	.summary = "trace a real training job on the simulated GPU and report on it",
+	.summary = "record a real training job on the simulated GPU and report on it",
 	.details = "main    tinygrad trains on the simulated GPU, fed by a tf.data pipeline with a "
 		   "slow map\n"
 		   "quick   the same without TensorFlow: copies ten times too large, then a slow "
@@ -509,10 +510,10 @@ static const struct tfh_command cmd_env = {
 			{.name = "format",
 			 .arg = "FORM",
 			 .choices = "shell docker slurm k8s sagemaker",
-			 .help = "export lines, docker flags, an sbatch --export list, a patch of a "
-				 "pod for kubectl (JSON; its container is called training, and its "
-				 "node has tfhook), the environment of a SageMaker job (JSON; its "
-				 "image has tfhook)"},
+			 .help = "shell: export lines; docker: flags; slurm: a list for sbatch "
+				 "--export; k8s: a JSON patch for kubectl, of a pod whose container "
+				 "is called training and whose node has tfhook; sagemaker: the "
+				 "environment (JSON) of a job whose image has tfhook"},
 			AUDIT,
 		},
 };
@@ -522,9 +523,9 @@ static const struct tfh_command cmd_mcp = {
 	.operand_text = "[DIR]",
 	.summary = "serve the recordings in a folder to a Model Context Protocol client",
 	.details =
-		"A client starts this and speaks over its stdin and stdout. Its tools only read, and only "
-		"below DIR (the current folder): list_runs, verdict, why, lines, steps, compare. Names and "
-		"texts from recordings reach the client escaped, as data. Needs python3 3.10 with the "
+		"A client starts this server and talks to it over stdin and stdout. Its tools (list_runs, "
+		"verdict, why, lines, steps, compare) only read, and only below DIR (the current folder by "
+		"default). Names and texts from recordings are escaped. Needs Python 3.10 or newer with the "
 		"packages tfhook (its wheel) and mcp.\n\n"
 		"Exit code: 0 the client has ended the session, 2 usage, 125 Python or a package is "
 		"missing.",
@@ -549,7 +550,7 @@ static const struct tfh_command cmd_completions = {
 static const struct tfh_command cmd_help = {
 	.name = "help",
 	.operand_text = "[COMMAND]",
-	.summary = "print this text, or a command's help",
+	.summary = "print the list of commands, or a command's help",
 	.details = "",
 	.operands = TFH_OPERANDS_WORDS,
 	.words = "",

@@ -156,10 +156,11 @@ static void check_driver(struct tfh_doctor *d, const char *python)
 			    "the GPU driver library (libcuda.so.1) crashed when asked for its "
 			    "version");
 	else if (!driver.there)
-		tfh_finding(d, TFH_NOTE,
-			    "no GPU driver (libcuda.so.1): only CPU jobs of TensorFlow can be "
-			    "traced here; `tfhook demo` has a simulated one. A job that looks for "
-			    "a driver among its own symbols needs TFHOOK_EXPORTS=0");
+		tfh_finding(
+			d, TFH_NOTE,
+			"no GPU driver (libcuda.so.1): only jobs of TensorFlow and PyTorch on the "
+			"CPU can be recorded here; `tfhook demo` has a simulated driver. A job "
+			"that looks for a driver among its own symbols needs TFHOOK_EXPORTS=0");
 	else if (!driver.version)
 		tfh_finding(d, TFH_GOOD, "GPU driver: %s, which reports no version", driver.path);
 	else

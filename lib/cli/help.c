@@ -52,10 +52,14 @@ void tfh_help_command(FILE *out, const struct tfh_command *command)
 			snprintf(letter, sizeof(letter), "-%c, ", flag->letter);
 		snprintf(form, sizeof(form), "%s--%s%s%s", letter, flag->name, flag->arg ? " " : "",
 			 flag->arg ? flag->arg : "");
-		tfh_print(out, "  %-20s ", form);
+		tfh_print(out, strlen(form) > 20 ? "  %s\n%23s" : "  %-20s ", form, "");
 		tfh_print_wrapped(out, 23, 23, flag->help);
-		if (flag->choices)
-			tfh_print(out, "  %-20s %s is one of: %s\n", "", flag->arg, flag->choices);
+		if (flag->choices) {
+			char choices[256];
+			snprintf(choices, sizeof(choices), "%s: %s", flag->arg, flag->choices);
+			tfh_print(out, "%23s", "");
+			tfh_print_wrapped(out, 23, 23, choices);
+		}
 	}
 	if (*command->details)
 		tfh_put("\n", out);

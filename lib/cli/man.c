@@ -10,7 +10,7 @@
 #include "cli/cli.h"
 #include "tfhook/version.h"
 
-#define DATE "2026-11-23"
+#define DATE "2026-11-26"
 #define WIDTH 70 /* columns after which a line of the source ends at the next blank */
 
 /* Prints our own text. A part in backquotes is bold; what roff would read as a request or an escape is
