@@ -205,7 +205,7 @@ static void print_device_times(struct tfh_run *run)
 		print_spans(&g);
 		if (*g.library)
 			tfh_print(
-				stdout, "  told by %s\n",
+				stdout, "  library: %s\n",
 				tfh_fmt_cut(library, sizeof(library), g.library, sizeof(library)));
 		if (g.overhead_ns)
 			tfh_print(stdout,

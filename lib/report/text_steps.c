@@ -112,7 +112,7 @@ static void segment_rows(const struct tfh_page *page)
 		    s->total_s < 1e-12 * (double)tfh_run_wall_ns(r->run))
 			continue;
 		bool warmup = s->kind == TFH_SEGMENT_WARMUP;
-		tfh_print(page->out, "  %-14s %7s   not above: %s in all%s", row_name(s->kind),
+		tfh_print(page->out, "  %-14s %7s   not counted: %s in all%s", row_name(s->kind),
 			  tfh_fmt_count(count, s->count), tfh_fmt_time(total, s->total_s),
 			  warmup ? ", first and last steps" : "");
 		if (s->every_steps > 0 && !warmup)

@@ -71,7 +71,7 @@ static void supply_line(const struct tfh_page *page)
 	tfh_fmt_time(period, s->period_s);
 	if (s->headroom >= 1.05)
 		snprintf(line, sizeof(line),
-			 "a batch could be ready every %s, %s times as fast as the steps need it",
+			 "a batch could be ready every %s, %s times as fast as steps need one",
 			 period, tfh_fmt_mean(times, s->headroom));
 	else
 		snprintf(line, sizeof(line), "a batch is ready every %s at best", period);

@@ -32,7 +32,7 @@ static void why_whatif(const struct tfh_page *page, const struct tfh_whatif *w)
 	if (!isnan(w->step_s)) {
 		snprintf(
 			text, sizeof(text),
-			"%s a step: recorded steps timed anew without what is charged to it, and everything else as it was; %s is as far as that may be off",
+			"%s a step (range %s): recorded steps replayed without the time charged to it, and everything else as recorded",
 			tfh_fmt_time(a, w->step_s),
 			isnan(w->low_s) ? TFH_NOT_MEASURED
 					: tfh_fmt_times(range, w->low_s, w->high_s));
@@ -51,7 +51,7 @@ static void why_whatif(const struct tfh_page *page, const struct tfh_whatif *w)
 	}
 	if (!isnan(w->ceiling_speedup)) {
 		snprintf(text, sizeof(text),
-			 "%s a step, %s: all of that time gone, nothing else changed",
+			 "%s a step, %s: without any of that time, and nothing else changed",
 			 tfh_fmt_time(a, tfh_least_step(r, w)),
 			 tfh_fmt_factor(b, w->ceiling_speedup));
 		line(page, "at best", text);

@@ -70,14 +70,14 @@ void tfh_report_where_text(FILE *out, const struct tfh_result *r, const struct t
 
 	if (r->found.n_node)
 		print_tree(out, (struct tree){r->found.node, r->found.n_node, 0, style->wide},
-			   "LINE AT WHICH THREADS WERE SEEN BETWEEN THEIR CALLS");
+			   "LINE WHERE THREADS WERE BETWEEN RECORDED CALLS");
 	else
-		tfh_put("no line of Python was seen between the job's calls\n", out);
+		tfh_put("no line of Python was sampled between the job's calls\n", out);
 	if (w->n_node) {
 		tfh_put("\n", out);
 		print_tree(out, (struct tree){w->node, w->n_node, 0, style->wide},
-			   w->threads ? "LINE THAT OTHER THREADS WERE BUSY WITH WHILE THEY WAITED"
-				      : "LINE THAT ITS WORKER PROCESSES WERE BUSY WITH, IN ALL");
+			   w->threads ? "LINE WHERE OTHER THREADS WERE BUSY MEANWHILE"
+				      : "LINE WHERE WORKER PROCESSES WERE BUSY, ALL TOGETHER");
 	}
 }
 

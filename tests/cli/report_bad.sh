@@ -85,7 +85,7 @@ expect 0 "$tfhook" info rec
 prints '^command .*client_loop'
 prints '^PROCESS'
 prints '^DEVICE TIMES'
-prints 'told by .*libcupti'
+prints 'library: .*libcupti'
 # A command that is called as run.json's own field is; variables that had no effect are named.
 expect 0 env TFHOOK_RANKZ=1 TFHOOK_CUPTI=off "$tfhook" run -q -o odd env LD_LIBRARY_PATH="$TFH_BUILD/sim" "$job" --steps 3 --h2d 1000 --spin 10
 says 'TFHOOK_RANKZ is unknown'

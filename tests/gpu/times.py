@@ -116,7 +116,7 @@ def ops_of(runs):
 def told(runs):
     """What the recording says about CUPTI."""
     out = [subprocess.run([f"{build}/bin/tfhook", "info", place], capture_output=True, text=True).stdout for place in runs]
-    return re.findall(r"told by (\S+)|(no device times[^\n]*)|(taken in windows[^\n]*)", "".join(out))
+    return re.findall(r"library: (\S+)|(no device times[^\n]*)|(taken in windows[^\n]*)", "".join(out))
 
 
 def complete():

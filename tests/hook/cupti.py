@@ -17,7 +17,7 @@ def whole():
         compare(lib, *record(lib, *LOOP, lib=lib))
     record("slashes", *LOOP, lib="/libcupti.so.13")  # as of a search path that ends with a slash
     told = subprocess.run([f"{build}/bin/tfhook", "info", f"{tmp}/slashes"], stdout=subprocess.PIPE, text=True).stdout
-    check(f"told by {build}/sim/libcupti.so.13\n" in told, "the library's path:", told)
+    check(f"library: {build}/sim/libcupti.so.13\n" in told, "the library's path:", told)
     compare("surface", *record("surface", f"{build}/tests/hook/surface", "getproc"))
     compare("graphs", *record("graphs", *GRAPHS))
     for program in ("threads", "driver"):

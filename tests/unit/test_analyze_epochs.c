@@ -46,7 +46,7 @@ static void test_sweep(void **state)
 	for (int i = 0; i < 4; i++) {
 		struct tfh_result *r = sweep(test[i], i == 3);
 		assert_int_equal(r->steady.cause, TFH_CAUSE_INPUT_UNKNOWN);
-		assert_non_null(gen_remark(r, "4 loops with equally many batches"));
+		assert_non_null(gen_remark(r, "4 loops have equally many batches"));
 		assert_int_equal(r->steps.total, 120);
 		assert_true(fabs(r->steps.median_s - 0.01) < 2e-4);
 		tfh_result_free(r);

@@ -9,13 +9,14 @@ static void test_supply(void **state)
 		enum tfh_class cls;
 		double headroom;
 		const char *says;
-	} row[] = {{TFH_CLASS_COMPUTE_BOUND, 1.04, NULL},
-		   {TFH_CLASS_COMPUTE_BOUND, 1.3,
-		    "feed steps 1.3 times as fast: a batch takes 20.5 ms"},
-		   {TFH_CLASS_COMPUTE_BOUND, 150, NULL},
-		   {TFH_CLASS_INPUT_BOUND, 1.1, "reads ahead would make steps 1.1 times as fast"},
-		   /* the rest of a step takes four times as long as a batch */
-		   {TFH_CLASS_INPUT_BOUND, 5, "reads ahead would make steps 1.25 times as fast"}};
+	} row[] = {
+		{TFH_CLASS_COMPUTE_BOUND, 1.04, NULL},
+		{TFH_CLASS_COMPUTE_BOUND, 1.3,
+		 "feed steps 1.3 times as fast: making a batch takes 20.5 ms, a usual step 26.6 ms"},
+		{TFH_CLASS_COMPUTE_BOUND, 150, NULL},
+		{TFH_CLASS_INPUT_BOUND, 1.1, "reads ahead would make steps 1.1 times as fast"},
+		/* the rest of a step takes four times as long as a batch */
+		{TFH_CLASS_INPUT_BOUND, 5, "reads ahead would make steps 1.25 times as fast"}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
@@ -48,7 +49,8 @@ static void test_first_notes(void **state)
 		tfh_note_faults(&w.said);
 		assert_int_equal(w.said.n_remark, 2);
 		assert_int_equal(w.said.n_first, much);
-		assert_non_null(strstr(w.said.remark[!much], "1000 pages of memory"));
+		assert_non_null(
+			strstr(w.said.remark[!much], "1000 page faults cost a step of 10 ms"));
 		tfh_wording_free(&w.said);
 
 		begin(&w, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU);

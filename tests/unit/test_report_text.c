@@ -509,8 +509,8 @@ static void sums_of_steps(void **state)
 	char *text = fixture_print(print_text, &r);
 	assert_non_null(strstr(
 		text,
-		"  warmup              10   not above: 14.2 s in all, first and last steps\n"));
-	assert_non_null(strstr(text, "not above: 4.40 s in all, every 700 steps\n"));
+		"  warmup              10   not counted: 14.2 s in all, first and last steps\n"));
+	assert_non_null(strstr(text, "not counted: 4.40 s in all, every 700 steps\n"));
 	free(text);
 }
 

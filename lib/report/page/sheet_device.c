@@ -16,7 +16,7 @@ void tfh_sheet_input(const struct tfh_sheet *s)
 	tfh_html_table(s->out, NULL, "<What the pipeline could deliver|");
 	tfh_html_row(s->out, "a batch could be ready every");
 	tfh_html_time(s->out, u->period_s);
-	tfh_html_row(s->out, "times as fast as the steps need it, at least");
+	tfh_html_row(s->out, "times as fast as steps need one, at least");
 	tfh_html_mean(s->out, u->headroom);
 	if (u->buffer) {
 		tfh_html_row(s->out, "batches that lay ready, at least");

@@ -33,7 +33,7 @@ void tfh_sheet_gain(const struct tfh_sheet *s)
 	tfh_html_table_end(s->out);
 	tfh_html_note(
 		s->out,
-		"Predicted: recorded steps timed anew without what is charged to it, all else as it was; "
-		"from and to are as far as that may be off. At best: all of that time gone, and nothing else "
-		"changed. Not below: what the remaining work needs by itself. n/a: the data supports no such figure.");
+		"Predicted: recorded steps replayed without the time charged to it, everything else as recorded; "
+		"from, to: its range. At best: without any of that time, and nothing else changed. Not below: "
+		"what the remaining work needs by itself. n/a: the data supports no such figure.");
 }

@@ -85,7 +85,7 @@ static void write_counts(const struct tfh_sheet *s)
 	tfh_html_count(s->out, p->per_update);
 	tfh_html_row(s->out, "micro-steps in each");
 	tfh_html_count(s->out, p->inner);
-	tfh_html_row(s->out, "told apart by");
+	tfh_html_row(s->out, "distinguished by");
 	tfh_html(s->out, "<td class=\"t\">%s %s</td>", named ? "" : clock,
 		 k->clock_name ? k->clock_name : "");
 	tfh_html_row_end(s->out);

@@ -337,8 +337,7 @@ static const struct {
 	{TFH_CAUSE_HOST_CHECKPOINT, TFH_REMOVE_HOST, "saving checkpoints delays every step by %s"},
 	{TFH_CAUSE_HOST_LOGGING, TFH_REMOVE_HOST, "logging delays every step by %s"},
 	{TFH_CAUSE_HOST_GIL, TFH_REMOVE_HOST,
-	 "for %s of every step the program waits for Python's global lock, which its other "
-	 "threads hold"},
+	 "for %s of every step the program waits for the GIL, which its other threads hold"},
 	{TFH_CAUSE_HOST_LOCK, TFH_REMOVE_HOST,
 	 "for %s of every step the program waits for another of its threads"},
 	{TFH_CAUSE_HOST_SLEEP, TFH_REMOVE_HOST, "for %s of every step the program sleeps"},
@@ -402,7 +401,7 @@ static void explain_callbacks(struct tfh_wording *w, const char *time)
 		w,
 		queued ? "for %s of every step the device waits for functions of the program that it "
 			 "queued in streams (cuLaunchHostFunc)"
-		       : "%s of every step are spent between the step's work and the request for the next batch: callbacks, metrics, logging",
+		       : "%s of every step is spent between the step's work and the request for the next batch: callbacks, metrics, logging",
 		time);
 	advise(w, TFH_CAUSE_HOST_CALLBACK, w->text,
 	       queued ? "make them shorter, or let nothing in the stream wait for them" : NULL,

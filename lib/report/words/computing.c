@@ -122,7 +122,7 @@ static void explain_computing(struct tfh_wording *w)
 	else
 		tfh_evidence(w, TFH_TELLS_KERNEL,
 			     w->r->found.cpu_only
-				     ? "not known: the CPUs compute, and nothing shows what"
+				     ? "not known: the CPU computes, and nothing shows which op"
 				     : "not known: there are no device times");
 }
 

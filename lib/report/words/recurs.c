@@ -25,7 +25,7 @@ static const char *what(struct tfh_wording *w, const struct tfh_recurring *x)
 				  share, x->count, w->r->steps.total, each,
 				  f->variants ? "" : "; new shapes, or functions traced again");
 	case TFH_SEGMENT_EVAL:
-		return tfh_phrase(w, "evaluation takes %s, %s in all, and is %s: %s of it are that",
+		return tfh_phrase(w, "evaluation takes %s, %s in all; it is %s for %s of that",
 				  share, tfh_phrase_time(w, x->total_s), tfh_class_name(x->cls),
 				  tfh_phrase_time(w, x->blocked_s));
 	default:

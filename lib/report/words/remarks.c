@@ -26,15 +26,17 @@ void tfh_note_supply(struct tfh_wording *w)
 		return;
 	}
 	if (s->basis == TFH_SUPPLY_WAITED)
-		why = tfh_phrase(w, "%" PRIu64 " batches were waited for one after the other",
+		why = tfh_phrase(w, "from %" PRIu64 " batches in a row that were waited for",
 				 s->seen);
 	else if (s->basis == TFH_SUPPLY_BURSTS)
-		why = tfh_phrase(w, "%" PRIu64 " bursts, each from one empty buffer to the next",
+		why = tfh_phrase(w,
+				 "from %" PRIu64 " bursts, each from one empty buffer to the next",
 				 s->seen);
 	tfh_remark(w, tfh_phrase(w,
-				 "the input pipeline could feed steps %.3g times as fast: a batch "
-				 "takes %s to make (%s)",
-				 s->headroom, tfh_phrase_time(w, s->period_s), why));
+				 "the input pipeline could feed steps %.3g times as fast: making a "
+				 "batch takes %s, a usual step %s (%s)",
+				 s->headroom, tfh_phrase_time(w, s->period_s),
+				 tfh_phrase_time(w, s->headroom * s->period_s), why));
 }
 
 static const char *percent(struct tfh_wording *w, double share)
@@ -72,14 +74,15 @@ void tfh_note_machine(struct tfh_wording *w)
 					 "to others",
 					 m->steal, m->processors));
 	if (m->io > 0)
-		tfh_remark(w, tfh_phrase(w,
-					 "%s of the time everything that could run waited for a "
-					 "disk: report --machine shows how much it read and wrote",
-					 percent(w, m->io)));
+		tfh_remark(w,
+			   tfh_phrase(w,
+				      "for %s of the time every task that could run waited for a "
+				      "disk: `tfhook report --machine` shows its reads and writes",
+				      percent(w, m->io)));
 	if (m->memory > 0 || m->swap > 0)
 		tfh_remark(w, tfh_phrase(w,
-					 "memory was short: %s of the time something waited for "
-					 "it, %.3g MB/s went to or from swap",
+					 "memory was short: for %s of the time a task waited for "
+					 "it; %.3g MB/s went to or from swap",
 					 percent(w, m->memory), m->swap / 1e6));
 }
 
@@ -90,7 +93,7 @@ static void note_lowered(struct tfh_wording *w, const struct tfh_gpu_findings *g
 		{"for power",
 		 "raise its power limit, or let it do less work of low precision at once"},
 		{"for heat", "check its cooling"},
-		{"because someone set it so", "nvidia-smi -rgc and -rac take that back"},
+		{"by a setting", "nvidia-smi -rgc and -rac reset it"},
 		{"by the board", "nvidia-smi -q -d PERFORMANCE shows why"}};
 
 	if (w->r->steady.cls != TFH_CLASS_COMPUTE_BOUND)
@@ -123,7 +126,7 @@ static void note_errors(struct tfh_wording *w, const struct tfh_gpu_findings *g)
 	if (g->ecc > 0)
 		tfh_remark(w, tfh_phrase(w,
 					 "the memory of GPU %d had %.0f errors that ECC could not "
-					 "correct: its results are not to be trusted",
+					 "correct: do not trust its results",
 					 g->ecc_device, g->ecc));
 }
 
@@ -155,8 +158,8 @@ void tfh_note_faults(struct tfh_wording *w)
 	double step_s = r->steps.total_s / (double)r->steps.count;
 	const char *text = tfh_phrase(
 		w,
-		"a step of %.3g ms takes %.0f pages of memory from the kernel again, at least %.2g ms of CPU time: set MALLOC_TOP_PAD_=64000000, or use another allocator",
-		step_s * 1e3, r->found.fault.pages, r->found.fault.cost_s * 1e3);
+		"%.0f page faults cost a step of %.3g ms at least %.2g ms of CPU time: keep freed memory in the process (MALLOC_TOP_PAD_=64000000), or use another allocator",
+		r->found.fault.pages, step_s * 1e3, r->found.fault.cost_s * 1e3);
 	if (r->found.fault.cost_s >= TFH_REPORT_FAULT_SHARE * step_s)
 		tfh_remark_first(w, text);
 	else
@@ -234,7 +237,7 @@ static void alike_loops(struct tfh_wording *w)
 			w,
 			tfh_phrase(
 				w,
-				"%u loops with equally many batches feed functions of the same name: models trained one after the other, judged together",
+				"%u loops have equally many batches and feed functions of the same name: models trained one after the other, judged together",
 				r->found.alike_loops));
 }
 
@@ -263,7 +266,7 @@ static void unjudged(struct tfh_wording *w)
 			w,
 			tfh_phrase(
 				w,
-				"this is process %u; %u more did about as much and are not judged: if they are ranks of one job, set TFHOOK_RANK, or RANK and WORLD_SIZE",
+				"this is process %u; %u more did about as much work and are not judged: if they are ranks of one job, set TFHOOK_RANK, or RANK and WORLD_SIZE",
 				found->pid, found->unjudged));
 }
 

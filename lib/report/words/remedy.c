@@ -19,15 +19,15 @@ static const struct remedy_row {
 } rows[] = {
 	{TFH_CAUSE_INPUT_MAP,
 	 "Skip",
-	 {"what skip() drops goes through the map first",
-	  "skip() before map(), or files of which whole ones can be skipped"}},
+	 {"elements that skip() drops go through the map first",
+	  "call skip() before map(), or skip whole files"}},
 	{TFH_CAUSE_INPUT_MAP,
 	 "Shard",
-	 {"what shard() drops goes through the map first",
-	  "shard() before map(), or shards of file names"}},
+	 {"elements that shard() drops go through the map first",
+	  "call shard() before map(), or shard the file names"}},
 	{TFH_CAUSE_INPUT_MAP,
 	 "Filter",
-	 {slow_function, "filter() calls it for one element at a time: compute what it asks in a "
+	 {slow_function, "filter() calls it for one element at a time: compute its condition in a "
 			 "map(..., num_parallel_calls=tf.data.AUTOTUNE) before it"}},
 	{TFH_CAUSE_INPUT_MAP,
 	 "Scan",
@@ -37,7 +37,7 @@ static const struct remedy_row {
 	{TFH_CAUSE_INPUT_MAP,
 	 "FlatMap",
 	 {slow_function, "interleave(..., num_parallel_calls=tf.data.AUTOTUNE) instead of "
-			 "flat_map(), which makes one data set after the other"}},
+			 "flat_map(), which reads one data set after the other"}},
 	{TFH_CAUSE_INPUT_MAP,
 	 "GroupBy",
 	 {slow_function, "make it cheaper, or do its work in a map(..., "
@@ -45,7 +45,7 @@ static const struct remedy_row {
 	{TFH_CAUSE_INPUT_MAP,
 	 "TakeWhile",
 	 {slow_function,
-	  "take_while() calls it for one element at a time: compute what it asks in a "
+	  "take_while() calls it for one element at a time: compute its condition in a "
 	  "map(..., num_parallel_calls=tf.data.AUTOTUNE) before it"}},
 };
 
@@ -116,8 +116,8 @@ static const struct {
 	{TFH_CAUSE_COMPUTE_UNDERFILLED,
 	 {"kernels too small to fill the device", "larger batches, or fused kernels"}},
 	{TFH_CAUSE_COMPUTE_DOMINANT_OP,
-	 {"one op is most of the computing",
-	  "see what limits it (Nsight Compute), and look for a cheaper form, another layout, or a fused kernel"}},
+	 {"one op takes most of the computing",
+	  "see what limits it (Nsight Compute), and look for a cheaper algorithm, another layout, or a fused kernel"}},
 	{TFH_CAUSE_COMPUTE_CPU,
 	 {"the step computes on the CPU",
 	  "if a GPU should do it, check that the framework finds one (tf.config.list_physical_devices); otherwise cheaper ops or more CPUs"}},
@@ -142,9 +142,9 @@ static const struct {
 	 {"logging holds up the training loop",
 	  "log only every n-th step, or in a thread; flush less often"}},
 	{TFH_CAUSE_HOST_GIL,
-	 {"the training loop waits for Python's global lock",
-	  "move what other threads do in Python to processes of their own, or to code that gives "
-	  "the lock back"}},
+	 {"the training loop waits for the GIL",
+	  "move the Python code of other threads to processes of their own, or to native code that "
+	  "releases the GIL"}},
 	{TFH_CAUSE_HOST_LOCK,
 	 {"the training loop waits for another thread",
 	  "let that thread work a step ahead, or do less while it holds the lock"}},
@@ -170,7 +170,7 @@ static const struct {
 	  "pieces"}},
 	{TFH_CAUSE_COMMUNICATION_JITTER,
 	 {"some ranks arrive late at the collectives",
-	  "look at the rank that waits least: what delays it delays all"}},
+	  "look at the rank that waits least: whatever delays it delays all"}},
 	{TFH_CAUSE_NONE,
 	 {"the step waits for the program's own code",
 	  "see what that thread does (py-spy top --pid PID, perf top -p PID), and do it less "
