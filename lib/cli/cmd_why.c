@@ -59,7 +59,7 @@ static struct tfh_chain *choose(void *arg, const struct tfh_result *r)
 
 	if (!step)
 		return NULL;
-	tfh_chain_init(&a->chain, r->process, step->index);
+	tfh_chain_init_step(&a->chain, r->process, step);
 	a->has_chain = true;
 	return &a->chain;
 }

@@ -2,18 +2,28 @@
 #include "judge/chain.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "judge/drawn.h"
+#include "judge/result.h"
 
 void tfh_chain_init(struct tfh_chain *c, uint32_t process, uint64_t step)
 {
 	memset(c, 0, sizeof(*c));
 	c->process = process;
 	c->step = step;
+	c->window = TFH_NO_STEP;
 	c->most = TFH_CHAIN_LINKS;
 	tfh_arena_init(&c->arena, 0);
+}
+
+void tfh_chain_init_step(struct tfh_chain *c, uint32_t process, const struct tfh_step *step)
+{
+	tfh_chain_init(c, process, step->index);
+	c->from = llround(step->start_s * 1e9);
+	c->to = c->from + llround(step->dur_s * 1e9);
 }
 
 void tfh_chain_free(struct tfh_chain *c)
@@ -231,10 +241,26 @@ static int keep_texts(struct tfh_chain *c)
 	return 0;
 }
 
+/* Drops what lies outside of the step, if it is only a part of its window. */
+static void cut_to_step(struct tfh_chain *c)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->link.n && c->to > c->from; i++) {
+		struct tfh_link l = c->link.v[i];
+		l.t0 = l.t0 > c->from ? l.t0 : c->from;
+		l.t1 = l.t1 < c->to ? l.t1 : c->to;
+		if (l.t1 > l.t0)
+			c->link.v[n++] = l;
+	}
+	c->link.n = c->to > c->from ? n : c->link.n;
+}
+
 /* Sorts the links and resets their names. Nothing is read for a chain that has no links and is not drawn. */
 static int begin_naming(struct naming *n, struct tfh_chain *c)
 {
 	*n = (struct naming){.c = c, .from = INT64_MAX, .to = INT64_MIN};
+	cut_to_step(c);
 	for (size_t i = 0; i < c->link.n; i++)
 		c->link.v[i].what = c->link.v[i].where = "";
 	if (c->link.n) {

@@ -22,10 +22,13 @@ struct tfh_link {
 };
 
 struct tfh_drawn;
+struct tfh_step;
 
 struct tfh_chain {
-	uint32_t process; /* the requested step */
+	uint32_t process; /* the requested step: its number in the report */
 	uint64_t step;
+	uint64_t window; /* the window that the step is in or part of; TFH_NO_STEP: not known yet */
+	int64_t from, to; /* links are cut to this time; both 0: they are not */
 	struct tfh_chain
 		*next; /* of another step of the process, filled by the same analysis; NULL: none */
 	struct tfh_drawn
@@ -38,8 +41,9 @@ struct tfh_chain {
 	int rc;
 };
 
-/* Initialises a chain for a step of a process; frees it. */
+/* Initialises a chain for a step of a process, by number; by what the report says of it; frees it. */
 void tfh_chain_init(struct tfh_chain *c, uint32_t process, uint64_t step);
+void tfh_chain_init_step(struct tfh_chain *c, uint32_t process, const struct tfh_step *step);
 void tfh_chain_free(struct tfh_chain *c);
 
 /* Linked chains of steps that will probably be chosen. */
@@ -55,13 +59,14 @@ void tfh_likely_free(struct tfh_likely *l);
  * ones. */
 bool tfh_likely_give(struct tfh_likely *l, struct tfh_chain *to);
 
-/* The chain of a window; NULL: not requested. */
+/* The chain of a window; NULL: not requested. Steps and windows are not numbered alike: time between loops is a window
+ * without a step, and several steps in one executed call share a window. */
 static inline struct tfh_chain *tfh_chain_of(const struct tfh_feed *f, uint32_t process,
 					     size_t window)
 {
 	struct tfh_chain *c = f->chain;
 
-	while (c && (c->step != window || c->process != process))
+	while (c && (c->window != window || c->process != process))
 		c = c->next;
 	return c;
 }

@@ -81,8 +81,9 @@ static void why_verdict(const struct tfh_page *page)
 	tfh_text_verdict(page);
 	tfh_text_breakdown(page);
 	tfh_text_classes(page);
-	tfh_put("\na class is a kind of time that blocks 5 % of a step or more; the one that blocks most names it\n",
-		page->out);
+	tfh_put("\n", page->out);
+	line(page, "class",
+	     "the kind of time that blocks most, if it blocks 5 % of a step or more");
 }
 
 static void why_tier(const struct tfh_page *page)
@@ -111,7 +112,7 @@ static void why_tier(const struct tfh_page *page)
 static void why_cause(const struct tfh_page *page, enum tfh_cause cause)
 {
 	const struct tfh_result *r = page->r;
-	struct tfh_remedy m = tfh_remedy_of(cause);
+	struct tfh_remedy m = tfh_remedy_in(r, cause);
 	double s = r->found.cause_s[cause];
 	char text[160], a[TFH_TEXT], b[TFH_TEXT];
 

@@ -1,6 +1,7 @@
 /* Synthetic whole runs of TensorFlow on the CPU: several models, epochs, evaluations, checkpoints,
  * an end in the middle of a step, holes. The number of steps, the phases and the verdict are those
  * that the trace was made from. */
+#include "judge/chain.h"
 #include "tf_loops.h"
 
 /* Four models trained one after the other, each through a function of its own, and an evaluation of
@@ -286,6 +287,34 @@ static void test_library(void **state)
 	}
 }
 
+/* What a step waited for lies within that step, in any epoch: the time between epochs is cut out as well, but is no step. */
+static void test_chain_of_later_epoch(void **state)
+{
+	(void)state;
+	struct gen *g = tf();
+	struct tfh_chain chain;
+	double t = 100, covered = 0;
+
+	for (int epoch = 0; epoch < 3; epoch++, t += 300) {
+		for (int i = 0; i < 30; i++)
+			t = eager_step(g, t, 6, 4, 0);
+		end_of_data(g, t);
+	}
+	tfh_chain_init(&chain, 0, 75);
+	g->feed.chain = &chain;
+	struct tfh_result *r = gen_judge(g);
+	const struct tfh_step *step = &r->step[75];
+	assert_int_equal(r->steps.total, 90);
+	for (size_t i = 0; i < chain.link.n; i++) {
+		assert_true((double)chain.link.v[i].t0 / 1e9 >= step->start_s - 1e-8);
+		assert_true((double)chain.link.v[i].t1 / 1e9 <= step->start_s + step->dur_s + 1e-8);
+		covered += (double)(chain.link.v[i].t1 - chain.link.v[i].t0) / 1e9;
+	}
+	assert_true(fabs(covered / step->dur_s - 1) < 0.01);
+	tfh_chain_free(&chain);
+	tfh_result_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -294,7 +323,7 @@ int main(void)
 		cmocka_unit_test(test_epochs_and_eval), cmocka_unit_test(test_longer_evaluation),
 		cmocka_unit_test(test_checkpoint),	cmocka_unit_test(test_cut_off),
 		cmocka_unit_test(test_library),		cmocka_unit_test(test_holes),
-		cmocka_unit_test(test_few_steps),
+		cmocka_unit_test(test_few_steps),	cmocka_unit_test(test_chain_of_later_epoch),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

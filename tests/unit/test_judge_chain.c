@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "judge/chain.h"
+#include "judge/result.h"
 
 static void add(struct tfh_chain *c, int64_t t0, bool tentative)
 {
@@ -102,13 +103,44 @@ static void settled(void **state)
 	tfh_chain_free(&a);
 }
 
+static int rewind_none(void *arg, uint32_t process, struct tfh_err *err)
+{
+	(void)arg, (void)process, (void)err;
+	return 0;
+}
+
+static bool next_none(void *arg, struct tfh_event *ev)
+{
+	(void)arg, (void)ev;
+	return false;
+}
+
+/* A step that shares its window with others gets its part of the links. */
+static void part_of_window(void **state)
+{
+	const struct tfh_feed feed = {.rewind = rewind_none, .next = next_none};
+	const struct tfh_step step = {.index = 7, .start_s = 10e-9, .dur_s = 5e-9};
+	struct tfh_chain a;
+
+	(void)state;
+	tfh_chain_init_step(&a, 1, &step);
+	assert_int_equal(a.step, 7);
+	tfh_chain_add(&a, &(struct tfh_link){.t0 = 0, .t1 = 10});
+	tfh_chain_add(&a, &(struct tfh_link){.t0 = 8, .t1 = 12, .cause = TFH_CAUSE_HOST_SYNC});
+	tfh_chain_add(&a, &(struct tfh_link){.t0 = 12, .t1 = 20});
+	assert_int_equal(tfh_chain_finish(&a, &feed, NULL), 0);
+	assert_int_equal(a.link.n, 2);
+	assert_int_equal(a.link.v[0].t0, 10);
+	assert_int_equal(a.link.v[1].t1, 15);
+	tfh_chain_free(&a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(chosen),
-		cmocka_unit_test(not_likely),
-		cmocka_unit_test(not_whole),
-		cmocka_unit_test(settled),
+		cmocka_unit_test(chosen),	  cmocka_unit_test(not_likely),
+		cmocka_unit_test(not_whole),	  cmocka_unit_test(settled),
+		cmocka_unit_test(part_of_window),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -103,6 +103,7 @@ int tfh_find_accounts(struct tfh_accounts *accounts, const struct tfh_sampler *s
 		tfh_find_stalls(accounts);
 	if (!rc && accounts->facts->feed->likely && (rc = tfh_find_likely(accounts)))
 		tfh_err_set(err, rc, "out of memory");
+	tfh_place_chains(accounts);
 	if (!rc)
 		rc = judge_all(accounts, sampler, err);
 	if (!rc && (rc = complete(accounts)))

@@ -172,6 +172,8 @@ bool tfh_judged_at(const struct tfh_accounts *accounts, int64_t t, size_t *windo
 
 /* likely.c: assigns steps to the chains of the feed's `likely`. Runs after steps.c. 0 or -ENOMEM. */
 int tfh_find_likely(struct tfh_accounts *accounts);
+/* Finds the windows of the steps that the feed's chains are for. */
+void tfh_place_chains(const struct tfh_accounts *accounts);
 
 /* host_line.c: charges windows without device times, from the host's calls. */
 struct tfh_host_line;

@@ -24,8 +24,11 @@ static void take_nearest(const struct tfh_accounts *accounts, double length,
 {
 	double off[TFH_CHAIN_LIKELY];
 	uint32_t have = 0;
+	uint64_t step = 0, next = 0;
 
 	TFH_EACH (i, accounts->loops->window.n) {
+		step = next;
+		next += accounts->loops->window.v[i].steps;
 		double d = fabs(length_of(accounts, i) - length);
 		if (accounts->use[i].segment != TFH_SEGMENT_TRAIN || (have == n && d >= off[n - 1]))
 			continue;
@@ -35,8 +38,26 @@ static void take_nearest(const struct tfh_accounts *accounts, double length,
 			chain[k].step = chain[k - 1].step;
 		}
 		off[k] = d;
-		chain[k].step = i;
+		chain[k].step = step;
 	}
+}
+
+/* The window that holds the step; TFH_NO_STEP: none. */
+static uint64_t window_of(const struct tfh_loops *loops, uint64_t step)
+{
+	uint64_t n = 0;
+
+	TFH_EACH (i, loops->window.n)
+		if (step < (n += loops->window.v[i].steps))
+			return i;
+	return TFH_NO_STEP;
+}
+
+void tfh_place_chains(const struct tfh_accounts *accounts)
+{
+	for (struct tfh_chain *c = accounts->facts->feed->chain; c; c = c->next)
+		if (c->process == accounts->facts->process)
+			c->window = window_of(accounts->loops, c->step);
 }
 
 int tfh_find_likely(struct tfh_accounts *accounts)

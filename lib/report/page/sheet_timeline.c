@@ -38,7 +38,7 @@ static void add(struct tfh_shown *shown, const struct tfh_result *r, const char 
 		return;
 	s->kind = kind;
 	s->step = step;
-	tfh_chain_init(&s->chain, r->process, step->index);
+	tfh_chain_init_step(&s->chain, r->process, step);
 	tfh_drawn_init(&s->drawn, (int64_t)((step->start_s - BEFORE * step->dur_s) * 1e9),
 		       (int64_t)((step->start_s + (1 + BEHIND) * step->dur_s) * 1e9));
 	s->chain.drawn = &s->drawn;
