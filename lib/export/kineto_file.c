@@ -102,7 +102,8 @@ static int put_step(struct kineto_out *k, uint32_t thread, uint64_t number, int6
 	return end_entry(k, 2);
 }
 
-/* Writes steps that the program did not mark. */
+/* Writes steps that the program did not mark, at the host's times: tools assign calls to them by time, and kernels by
+ * their calls. */
 static int put_found_steps(struct kineto_out *k)
 {
 	const struct tfh_export_rank *rank = tfh_export_rank_of(k->x, k->process);
@@ -114,8 +115,7 @@ static int put_found_steps(struct kineto_out *k)
 	for (size_t i = 0; i < rank->n && !rc; i++) {
 		const struct tfh_step *s = &rank->step[i];
 		if (tfh_export_has(k->x, s))
-			rc = put_step(k, thread, s->index, tfh_step_begin_ns(s),
-				      tfh_step_end_ns(s));
+			rc = put_step(k, thread, s->index, s->host_t0, s->host_t1);
 	}
 	return rc;
 }

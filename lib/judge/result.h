@@ -219,6 +219,8 @@ struct tfh_rank {
 struct tfh_step {
 	uint64_t index;
 	double start_s, dur_s;
+	int64_t host_t0,
+		host_t1; /* when the host made it, which runs ahead of the device; 0: from a digest */
 	int8_t segment, cls, cause;	 /* enum tfh_segment, tfh_class, tfh_cause; -1 none */
 	char tier;			 /* 'A' 'B' 'C' */
 	float breakdown[TFH_PART_COUNT]; /* seconds */

@@ -56,6 +56,8 @@ void tfh_account_close(struct tfh_accounts *accounts, size_t i, const struct tfh
 	parts_of(a, ns, part);
 	s->start_s = (double)from / 1e9;
 	s->dur_s = (double)ns / 1e9;
+	s->host_t0 = w->t0;
+	s->host_t1 = w->t1;
 	s->tier = accounts->use[i].tier;
 	s->cls = (int8_t)(w->hole ? TFH_CLASS_UNCLASSIFIED : tfh_class_of(part, (double)ns));
 	s->cause = (int8_t)(w->hole ? TFH_CAUSE_NONE : tfh_largest_cause(a->cause, s->cls));

@@ -206,6 +206,9 @@ static int expand(const struct tfh_accounts *accounts, struct tfh_result *r)
 			s->index = r->n_step++;
 			s->dur_s /= k;
 			s->start_s += s->dur_s * j;
+			int64_t host = (s->host_t1 - s->host_t0) / k;
+			s->host_t0 += host * j;
+			s->host_t1 = s->host_t0 + host;
 			for (int p = 0; p < TFH_PART_COUNT; p++)
 				s->breakdown[p] /= (float)k;
 		}
