@@ -144,6 +144,15 @@ for how, code in (("exit", 3), ("exit", 0)):
         newest = answers()["total"][0]
         check(newest["failed_runs"] == 1 and newest["runs"] == 3, "the newest state counts", newest)
 
+# Of a run that was collected while it went on, by a collector whose clock was ahead, the later state counts.
+early = tmp + "/early"
+tfhook("collect", "-o", early, f"{runs}/plain")
+(path,) = glob.glob(early + "/runs/*/*.parquet")
+of_it = pq.read_table(path, partitioning=None)
+ahead = [dict(row, batch="e" * 32, wall_s=row["wall_s"] / 2, gpu_s=row["gpu_s"] / 2, collected=row["collected"].replace(year=2099)) for row in of_it.to_pylist()]
+pq.write_table(of_it.from_pylist(ahead, schema=of_it.schema), os.path.dirname(path) + "/" + "e" * 32 + ".parquet")
+check(abs(answers(early)["total"][0]["gpu_h"] * 3600 - of_it["gpu_s"][0].as_py()) < 1e-9, "a clock that was ahead", answers(early)["total"])
+
 # A damaged run between others, and one that is none.
 shutil.copytree(f"{runs}/plain", f"{runs}/damaged")
 with open(glob.glob(f"{runs}/damaged/*.tft")[0], "r+b") as f:
