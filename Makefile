@@ -179,6 +179,8 @@ AREAS += $(if $(filter check-glibc check-upgrade,$(MAKECMDGOALS)),$(filter-out $
 AREAS += $(if $(filter hook,$(AREAS)),$(filter-out $(AREAS),sim jobs truth))
 AREAS += $(if $(filter cli page python export fleet golden,$(AREAS)),$(filter-out $(AREAS),jobs))
 AREAS += $(if $(filter page,$(AREAS)),$(filter-out $(AREAS),analyze ranks))
+# The soak has a clock to set, and a client of the jobs'; its kills are those of the recorder's tests.
+AREAS += $(if $(filter soak,$(MAKECMDGOALS)),$(filter-out $(AREAS),soak record jobs))
 # The page of a long run is timed, and the report on many ranks, and on jobs.
 AREAS += $(if $(filter bench,$(MAKECMDGOALS)),$(filter-out $(AREAS),analyze ranks jobs))
 UNIT := $(patsubst %.c,$(B)/%,$(call match,$(wildcard tests/unit/test_*.c)))

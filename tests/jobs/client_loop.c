@@ -7,9 +7,9 @@
  *   client_loop [--steps N] [--h2d BYTES] [--d2h BYTES] [--mem pageable|pinned] [--spin US]
  * [--launches N]
  *               [--sync ctx|stream|event|dtoh|none] [--sleep MS] [--stream legacy|own|nonblocking]
- *               [--copy async|sync] [--mark 0|1]
+ *               [--copy async|sync] [--mark 0|1] [--seconds S]
  *
- * The same options as client_cb.py. With --mark 1 each step is bracketed by the tfhook marks, where
+ * The same options as client_cb.py, and --seconds, after which it ends early. With --mark 1 each step is bracketed by the tfhook marks, where
  * the process has them. Prints one line: steps and seconds per step.
  */
 #include <dlfcn.h>
@@ -56,7 +56,7 @@ static void *find(const char *name)
 
 struct options {
 	long steps, launches, mark;
-	double h2d, d2h, spin, sleep;
+	double h2d, d2h, spin, sleep, seconds;
 	const char *mem, *sync, *stream, *copy;
 };
 
@@ -67,12 +67,12 @@ static void parse(struct options *o, int argc, char **argv)
 		long *l;
 		double *d;
 		const char **s;
-	} table[] = {{"--steps", &o->steps, NULL, NULL}, {"--launches", &o->launches, NULL, NULL},
-		     {"--mark", &o->mark, NULL, NULL},	 {"--h2d", NULL, &o->h2d, NULL},
-		     {"--d2h", NULL, &o->d2h, NULL},	 {"--spin", NULL, &o->spin, NULL},
-		     {"--sleep", NULL, &o->sleep, NULL}, {"--mem", NULL, NULL, &o->mem},
-		     {"--sync", NULL, NULL, &o->sync},	 {"--stream", NULL, NULL, &o->stream},
-		     {"--copy", NULL, NULL, &o->copy}};
+	} table[] = {{"--steps", &o->steps, NULL, NULL},   {"--launches", &o->launches, NULL, NULL},
+		     {"--mark", &o->mark, NULL, NULL},	   {"--h2d", NULL, &o->h2d, NULL},
+		     {"--d2h", NULL, &o->d2h, NULL},	   {"--spin", NULL, &o->spin, NULL},
+		     {"--sleep", NULL, &o->sleep, NULL},   {"--seconds", NULL, &o->seconds, NULL},
+		     {"--mem", NULL, NULL, &o->mem},	   {"--sync", NULL, NULL, &o->sync},
+		     {"--stream", NULL, NULL, &o->stream}, {"--copy", NULL, NULL, &o->copy}};
 	for (int i = 1; i < argc; i += 2) {
 		size_t k = 0;
 		while (k < sizeof(table) / sizeof(table[0]) && strcmp(table[k].name, argv[i]))
@@ -180,6 +180,7 @@ int main(int argc, char **argv)
 			    .launches = 1,
 			    .spin = 1000,
 			    .h2d = 1 << 20,
+			    .seconds = 1e9,
 			    .mem = "pageable",
 			    .sync = "ctx",
 			    .stream = "legacy",
@@ -188,7 +189,8 @@ int main(int argc, char **argv)
 	parse(&o, argc, argv);
 	set_up(&o, &j);
 	double t = now();
-	for (long i = 0; i < o.steps; i++) {
+	long made = 0;
+	for (; made < o.steps && now() - t < o.seconds; made++) {
 		if (o.mark)
 			tfhook_step_begin("step");
 		step(&o, &j);
@@ -200,6 +202,6 @@ int main(int argc, char **argv)
 		fprintf(stderr, "client_loop: the bytes did not come back\n");
 		return 1;
 	}
-	printf("steps %ld s/step %.6f\n", o.steps, (now() - t) / (double)(o.steps ? o.steps : 1));
+	printf("steps %ld s/step %.6f\n", made, (now() - t) / (double)(made ? made : 1));
 	return 0;
 }

@@ -1,94 +1,104 @@
 #!/usr/bin/env python3
-"""Jobs run and a third of them is killed, while a follower keeps their digests, `tfhook collect` takes them up and `tfhook prune` drops their
-segments, all at once. No job fails that was not killed; in the end the lake has each run once, with the steps that its digest has, and what
-was not killed has all steps that it made; the follower's memory and descriptors have not grown. SECONDS=60"""
+"""Weeks at an accelerated pace. For SECONDS (60): jobs run one after another and a third of them is killed; one job runs for all of the time in little
+room, and takes orders; jobs run on a disk that is full, and on a mount that hangs or goes (`bindfs`, a FUSE file system whose server is
+stopped); a follower keeps digests, `tfhook collect` takes them up and `tfhook prune` drops segments, all of them and half of the jobs under a wall
+clock that is set back and forth. No job fails that was not killed, nor waits for a lost mount; what is lost is counted; in the end the lake
+has each run once, with the steps that its digest has, and what was not killed has all steps that it made; nothing stays in /dev/shm; memory
+and descriptors of follower and long job have not grown."""
 import glob
 import json
 import os
 import random
-import signal
 import subprocess
 import sys
-import threading
 import time
 
-sys.path.insert(0, os.path.join(os.environ["TFH_SRC"], "tests/fleet"))
 if os.environ.get("TFH_SAN") in ("address", "thread"):
     sys.exit(77)  # such a recorder cannot be preloaded into ordinary programs
+# Mounts of its own, /dev/shm among them. Without the right to make them, the full disk and the lost mount are left out.
+OWN = os.environ.get("TFH_SOAK_OWN")
+if not OWN and not subprocess.run(["unshare", "-m", "true"], stderr=subprocess.DEVNULL).returncode:
+    subprocess.run([os.environ["TFH_SRC"] + "/scripts/bootstrap", "lost-mounts"])
+    os.environ["TFH_SOAK_OWN"] = "1"
+    os.execvp("unshare", ["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /dev/shm && exec "$@"', "sh", sys.executable, *sys.argv])
+sys.path.insert(0, os.path.join(os.environ["TFH_SRC"], "tests/fleet"))
 import fleet_env
-from fleet_env import build, check, continue_in, tfhook, tmp
 
-continue_in("fleet")
+fleet_env.continue_in("fleet")
+from soak_env import ENV, STEPPED, TOOL, Clock, Full, Held, Long, Lost, check, ended, job, kill, over_and_over, report, tmp
 import pyarrow.parquet as pq
 
 SECONDS = float(os.environ.get("SECONDS", "60"))
-TOOL, runs, lake = build + "/bin/tfhook", tmp + "/runs", tmp + "/lake"
-env = dict(os.environ, LD_LIBRARY_PATH=build + "/sim", TFHOOK_CUPTI_LIB=build + "/sim/libcupti.so.13")
+runs, lake = tmp + "/runs", tmp + "/lake"
 os.mkdir(runs)
+clock, full, lost = Clock(), OWN and Full(), OWN and Lost()
 until = time.monotonic() + SECONDS
 
 
-def again(codes, *args):
-    """Runs a command over and over; each time it ends with one of these codes."""
-    while time.monotonic() < until:
-        done = subprocess.run([TOOL, *args], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+def command(codes, *args):
+    """Each time it ends with one of these codes."""
+    def turn():
+        done = subprocess.run([TOOL, *args], env=STEPPED, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         check(done.returncode in codes, args, "ended with", done.returncode, done.stderr[-500:])
-        time.sleep(1)
+    return turn
 
 
-def job(number):
+def one_job(number):
     """Its steps, and whether it was killed."""
     steps, killed = random.randint(200, 600), number % 3 == 0
-    made = subprocess.Popen([TOOL, "run", "-q", "-o", f"{runs}/{number}", "--", build + "/tests/jobs/client_loop", "--steps", str(steps), "--h2d",
-                             "1000", "--spin", "2000"], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    made = job(f"{runs}/{number}", "--steps", str(steps), env=STEPPED if number % 2 else ENV)
     if killed:
         time.sleep(0.5 + random.random())
-        with open(f"/proc/{made.pid}/task/{made.pid}/children") as f:
-            for pid in f.read().split():
-                os.kill(int(pid), signal.SIGKILL)
-    _, err = made.communicate()
-    check(killed or made.returncode == 0, "job", number, "ended with", made.returncode, err[-300:])
+        kill(made)
+        made.communicate()
+    else:
+        check(ended(made, number) == steps, "job", number)
     return steps, killed
 
 
-def state(pid):
-    with open(f"/proc/{pid}/status") as f:
-        rss = next(int(line.split()[1]) for line in f if line.startswith("VmRSS"))
-    return rss, len(os.listdir(f"/proc/{pid}/fd"))
-
-
-follower = subprocess.Popen([TOOL, "digest", "--follow", runs], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-beside = [threading.Thread(target=again, args=args) for args in (
-    ((0, 3, 4, 5), "collect", "-o", lake, runs), ((0, 5), "prune", "--older", "5s", "--delete", runs))]
-for one in beside:
-    one.start()
-jobs, first = {}, None
+follower = subprocess.Popen([TOOL, "digest", "--follow", runs], env=STEPPED, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+held, long = Held(follower.pid), Long(SECONDS)
+time.sleep(min(10, 0.3 * SECONDS))
+beside = [over_and_over(until, turn, pause) for turn, pause in (
+    (command((0, 3, 4, 5), "collect", "-o", lake, runs), 1), (command((0, 5), "prune", "--older", "5s", "--delete", runs), 1), (held.look, 1),
+    (clock.turn, 7), (long.turn, 3))]
+beside += [over_and_over(until, part.turn) for part in (full, lost) if part and part.possible]
+jobs = {}
 while time.monotonic() < until:
-    number = len(jobs)
-    jobs[number] = job(number)
-    if not first and time.monotonic() > until - 0.7 * SECONDS:
-        first = state(follower.pid)
+    jobs[len(jobs)] = one_job(len(jobs))
 for one in beside:
     one.join()
-last = state(follower.pid)
+clock.set(0)
+said = [long.end()]
 follower.terminate()
 check(follower.wait() == 0, "the follower ended with", follower.returncode)
-check(first and last[0] < first[0] + 16384 and last[1] <= first[1] + 2, "the follower grows (KiB, descriptors)", first, last)
+said.append(held.flat("the follower"))
+if lost:
+    lost.end()
 left = [number for number in jobs if glob.glob(f"{runs}/{number}/p.*.tft")]
 for number in left:
-    tfhook("digest", f"{runs}/{number}")
-tfhook("collect", "-o", lake, runs)
+    fleet_env.tfhook("digest", f"{runs}/{number}")
+fleet_env.tfhook("collect", "-o", lake, runs)
 newest = {}
 for path in glob.glob(lake + "/runs/*/*.parquet"):
     for row in pq.read_table(path, partitioning=None).to_pylist():
-        if row["run"] not in newest or row["collected"] > newest[row["run"]]["collected"]:
+        if row["run"] not in newest or (row["wall_s"], row["collected"]) > (newest[row["run"]]["wall_s"], newest[row["run"]]["collected"]):
             newest[row["run"]] = row
 by_path = {os.path.basename(row["path"]): row["steps"] for row in newest.values()}
-total = json.loads(tfhook("fleet", "--json", lake)[0])["total"][0]
+total = json.loads(fleet_env.tfhook("fleet", "--json", lake)[0])["total"][0]
 check(len(newest) == len(jobs) == total["runs"] and len(by_path) == len(jobs), "runs", len(newest), len(jobs), total["runs"])
 for number, (steps, killed) in jobs.items():
-    said = json.loads(tfhook("report", "--json", f"{runs}/{number}")[0])["steps"]["total"]
-    check(by_path.get(str(number)) == said and (killed or abs(said - steps) <= 2), "steps of", number, by_path.get(str(number)), said, steps, killed)
+    of_report = report(f"{runs}/{number}")["steps"]["total"]
+    check(by_path.get(str(number)) == of_report and (killed or abs(of_report - steps) <= 2), "steps of", number, by_path.get(str(number)), of_report, steps, killed)
 check(len(left) < len(jobs), "nothing was pruned")
-print(f"{len(jobs)} jobs in {SECONDS:.0f} s, {sum(killed for _, killed in jobs.values())} killed, {len(jobs) - len(left)} pruned; follower {last[0]} KiB, {last[1]} descriptors")
+if OWN:
+    stay = os.listdir("/dev/shm")
+    check(not [name for name in stay if "tfhook" in name], "in /dev/shm stay", stay)
+said.insert(0, f"{len(jobs)} jobs in {SECONDS:.0f} s, {sum(killed for _, killed in jobs.values())} killed, {len(jobs) - len(left)} pruned; the clock set {clock.steps} times")
+if full and full.possible:
+    said.append(f"{full.jobs} jobs on a disk that was full for a while; {full.partly} recordings lack steps and say so ({full.dropped:,} records)")
+if lost and lost.possible:
+    said.append(f"{lost.jobs} jobs on a mount that hung, {lost.gone} times for good; {lost.partly} recordings lack steps and say so; {lost.left} journals stayed in memory "
+                f"and were repaired; a job took {lost.longest:.1f} s more at most, start-up included")
+print(*said, sep="\n")
 sys.exit(fleet_env.bad)
