@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Question 1: nothing escapes. Small training loops of torch, JAX, Triton and CuPy, each call of the driver counted by
+"""Question 1: nothing escapes. Small training loops of torch, JAX, TensorFlow, Triton and CuPy, each call of the driver counted by
 CUPTI's callbacks and by the recording of the same process: for every hooked name the two counts are the same, the program
 says the same as without us, and no name is left unhooked.
 timeout: 1800"""
@@ -13,7 +13,7 @@ import sys
 import gpu
 from gpu import PY, build, check, compile, cupti, failed, has, need_gpu, part, records, report, run, src, unhooked, version_of
 
-need_gpu("that the recording of torch, jax, triton and cupy holds every driver call that CUPTI sees (question 1)")
+need_gpu("that the recording of torch, jax, tensorflow, triton and cupy holds every driver call that CUPTI sees (question 1)")
 
 TORCH = """
 import torch
@@ -56,6 +56,24 @@ for i in range(20):
     w = step(w, rng.standard_normal((64, 256), dtype=np.float32), rng.standard_normal((64, 10), dtype=np.float32))
 print("%.6f" % float(w.sum()))
 """
+TENSORFLOW = """
+import tensorflow as tf
+for device in tf.config.list_physical_devices("GPU"):
+    tf.config.experimental.set_memory_growth(device, True)
+assert tf.config.list_physical_devices("GPU")
+tf.random.set_seed(0)
+w = tf.Variable(tf.zeros((256, 10)))
+rows, labels = tf.random.uniform((1280, 256)), tf.random.uniform((1280, 10))
+@tf.function
+def step(x, y):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean((x @ w - y) ** 2)
+    w.assign_sub(0.01 * tape.gradient(loss, w))
+    return loss
+for x, y in tf.data.Dataset.from_tensor_slices((rows.numpy(), labels.numpy())).batch(64).prefetch(2):
+    step(x, y)
+print("%.3f" % float(tf.reduce_sum(w)))
+"""
 CUPY = """
 import cupy, numpy as np
 x = cupy.asarray(np.arange(1 << 16, dtype=np.float32))
@@ -80,6 +98,7 @@ for i in range(20):
     add[(triton.cdiv(100000, 1024),)](x, y, out, 100000, BLOCK=1024)
 print(out.sum().item())
 """
+FRAMEWORKS = {"torch": TORCH, "jax": JAX, "tensorflow": TENSORFLOW, "cupy": CUPY, "triton": TRITON}
 # Nobody needs these at both counters: cuInit loads the one by which CUPTI counts.
 BEFORE = {"cuInit"}
 table = open(f"{src}/lib/base/cuda_api.def").read()
@@ -113,7 +132,7 @@ def same(name, command, **settings):
     wrong = {n: (theirs.get(n, 0), ours[n]) for n in {*theirs, *ours} if theirs.get(n, 0) != ours[n]}
     check(not wrong, name, "counted by CUPTI and by us", wrong)
     check(not unhooked(runs), name, "unhooked", unhooked(runs))
-    module = name if name in ("torch", "jax", "cupy", "triton") else None
+    module = name if name in FRAMEWORKS else None
     report(question=1, program=name, version=version_of(module) if module else "", calls=sum(theirs.values()),
            names=len(theirs), different=len(wrong), unhooked=unhooked(runs))
     return 1
@@ -134,7 +153,7 @@ if os.path.exists(loop):
     ran += part("loop", same, "loop", [loop, "--steps", "20", "--h2d", "500000", "--d2h", "1000", "--launches", "30", "--spin", "20",
                          "--stream", "own", "--sync", "stream"], **settings) or 0
 ONLY = os.environ.get("TFH_GPU_PARTS", "").split()
-for module, program in (("torch", TORCH), ("jax", JAX), ("cupy", CUPY), ("triton", TRITON)):
+for module, program in FRAMEWORKS.items():
     if gpu.DRIVER or (ONLY and module not in ONLY):
         continue
     if has(module):

@@ -19,6 +19,7 @@ import sys
 import strangers_frameworks  # noqa: F401
 import strangers_loops  # noqa: F401
 import strangers_other  # noqa: F401
+import strangers_tensorflow  # noqa: F401
 from jobs import arguments
 from stranger import JOBS, NEEDS, TWINS, WORK
 

@@ -101,6 +101,29 @@ JAX_OPS = JAX_PROFILER % ("lambda x: x * 2 + 1", 500)
 # Enough for XLA to launch them as a graph ("command buffer").
 JAX_GRAPHS = JAX_PROFILER % ("lambda x: [x := jnp.tanh(x @ x) for _ in range(30)][-1]", 50)
 
+TF_PROFILER = """
+import glob, json, tensorflow as tf
+from tensorflow.tsl.profiler.protobuf import xplane_pb2
+for device in tf.config.list_physical_devices("GPU"):
+    tf.config.experimental.set_memory_growth(device, True)
+x, two = tf.ones((256, 256)), tf.constant(2.0)
+def work(n):
+    global x
+    for _ in range(n):
+        x = x * two
+    x.numpy()
+work(20)
+with tf.profiler.experimental.Profile("tf"):
+    work(500)
+work(20)
+space = xplane_pb2.XSpace()
+space.ParseFromString(open(glob.glob("tf/**/*.xplane.pb", recursive=True)[0], "rb").read())
+names = lambda p, e: p.event_metadata[e.metadata_id].name
+events = [names(p, e) for p in space.planes if p.name.startswith("/device:GPU") for line in p.lines
+          if line.name.startswith("Stream") for e in line.events]
+print(json.dumps(dict(kernels=sum(not n.lower().startswith("mem") for n in events))))
+"""
+
 
 def ops_of(runs):
     """Device ops, and what is known of them."""
@@ -179,7 +202,8 @@ for module, parts in (("torch", [("graphs", costs, ("graphs", GRAPHS)),
                                  ("torch-profiler", beside, ("torch-profiler", "torch", TORCH_PROFILER)),
                                  ("torch-graph-profiler", beside, ("torch-graph-profiler", "torch", TORCH_GRAPH_PROFILER))]),
                       ("jax", [("jax-profiler", beside, ("jax-profiler", "jax", JAX_OPS)),
-                               ("jax-graph-profiler", beside, ("jax-graph-profiler", "jax", JAX_GRAPHS))])):
+                               ("jax-graph-profiler", beside, ("jax-graph-profiler", "jax", JAX_GRAPHS))]),
+                      ("tensorflow", [("tf-profiler", beside, ("tf-profiler", "tensorflow", TF_PROFILER))])):
     if gpu.DRIVER:
         break
     if not has(module):
