@@ -59,6 +59,7 @@ static bool stage_thread_name(const struct tft_ring *ring)
 	return tfh_stage_own(r, len ? 2 : 1);
 }
 
+static bool grows;	 /* a small ring of a thread was more than half full */
 static bool passed_over; /* the last round came to a ring before an older ring of the same thread */
 
 /* Returns the number of records moved. *blocked is set when staging is full and cannot be written
@@ -81,6 +82,8 @@ static uint32_t drain_ring(struct tft_ring *ring, const struct tfh_rec *records,
 		return 0;
 	if (!force && state == TFT_RING_ACTIVE && (head - ring->tail) * 4 <= ring->mask)
 		return 0;
+	grows |= state == TFT_RING_ACTIVE && (head - ring->tail) * 2 > ring->mask &&
+		 ring->mask < TFT_RING_LARGE / sizeof(struct tfh_rec) - 1;
 	next = expected_of(ring->thread);
 	if (!next || *next != ring->tail) {
 		passed_over = true; /* an older ring of this thread comes first */
@@ -159,6 +162,14 @@ uint32_t tfh_drain(bool force)
 		moved += drain_all(force, &blocked);
 	}
 	return moved;
+}
+
+bool tfh_drain_grows(void)
+{
+	bool was = grows;
+
+	grows = false;
+	return was;
 }
 
 void tfh_drain_forget(void)

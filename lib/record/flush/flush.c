@@ -40,6 +40,7 @@
 
 static struct {
 	uint64_t poll_ns, alone_ns, begin_ns, sample_ns, second_ns;
+	bool at_limit;		  /* there is no space for another large ring */
 	uint32_t late_state;	  /* atomic: 0 none, 1 being filled in, 2 valid, 3 applied */
 	struct tfh_job_rank late; /* a rank that became known after the start */
 } f;
@@ -94,6 +95,13 @@ static void adapt_poll(uint32_t full)
 		f.poll_ns = POLL_LEAST_NS;
 	if (f.poll_ns > POLL_MOST_NS)
 		f.poll_ns = POLL_MOST_NS;
+}
+
+/* Not again at the limit, since each attempt may use up a part of the journal. */
+static void prepare_ring(void)
+{
+	if (tfh_drain_grows() && !f.at_limit)
+		f.at_limit = !tfh_slot_prepare(&tfh_j);
 }
 
 static void heartbeat(uint64_t now_ns)
@@ -302,6 +310,7 @@ static void *flusher_main(void *arg)
 		bool counting = tfh_counting_steps();
 		uint32_t moved = tfh_drain(counting);
 
+		prepare_ring();
 		tfh_take_early_losses();
 		alone = leave_alone(now_ns);
 		tfh_look_open(now_ns);

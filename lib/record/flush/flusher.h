@@ -24,6 +24,8 @@ void tfh_finish_here(void);
 /* Does one round of work. `force` moves every record, not only those in rings that are filling up.
  * Returns the number of records moved. */
 uint32_t tfh_drain(bool force);
+/* Whether a thread soon needs a larger ring, by what was drained since the last call. */
+bool tfh_drain_grows(void);
 void tfh_drain_forget(void);
 
 /* ---- open_calls.c ---- */

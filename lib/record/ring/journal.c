@@ -307,13 +307,25 @@ static struct tft_ring *slot_append(struct tfh_journal *j, uint32_t bytes)
 
 struct tft_ring *tfh_slot_alloc(struct tfh_journal *j, bool large)
 {
-	struct tft_ring *ring = slot_reuse(j, large ? SLOT_FREE_LARGE : SLOT_FREE_SMALL);
+	struct tft_ring *ring =
+		large ? __atomic_exchange_n(&j->spare, NULL, __ATOMIC_ACQUIRE) : NULL;
 
+	if (!ring)
+		ring = slot_reuse(j, large ? SLOT_FREE_LARGE : SLOT_FREE_SMALL);
 	if (!ring)
 		ring = slot_append(j, ring_bytes(large));
 	if (!ring && !large) /* the first part of a large ring serves as well */
 		ring = slot_reuse(j, SLOT_FREE_LARGE);
 	return ring;
+}
+
+bool tfh_slot_prepare(struct tfh_journal *j)
+{
+	if (__atomic_load_n(&j->spare, __ATOMIC_RELAXED))
+		return true;
+	struct tft_ring *ring = tfh_slot_alloc(j, true);
+	__atomic_store_n(&j->spare, ring, __ATOMIC_RELEASE);
+	return ring != NULL;
 }
 
 void tfh_slot_free(struct tfh_journal *j, uint32_t slot)

@@ -20,11 +20,12 @@ struct tfh_journal {
 	struct tft_staging *staging;
 	struct tfh_rec *staged;
 	uint8_t *base;
-	size_t size;	   /* mapped */
-	uint64_t next;	   /* atomic: used pages << 16 | reserved slots */
-	uint8_t *slot_use; /* [TFT_JOURNAL_SLOTS] atomic, enum in journal.c */
-	int fd;		   /* in the flusher's table, if it has one (apart.h) */
-	uint32_t in_table; /* atomic: the descriptor is also open in the job's table */
+	size_t size;		/* mapped */
+	uint64_t next;		/* atomic: used pages << 16 | reserved slots */
+	uint8_t *slot_use;	/* [TFT_JOURNAL_SLOTS] atomic, enum in journal.c */
+	struct tft_ring *spare; /* atomic: large and unused, NULL: none */
+	int fd;			/* in the flusher's table, if it has one (apart.h) */
+	uint32_t in_table;	/* atomic: the descriptor is also open in the job's table */
 	dev_t dev;
 	ino_t ino;
 	bool populates; /* ring space is allocated through the mapping */
@@ -43,6 +44,9 @@ uint64_t tfh_tight_space(void);
 int tfh_journal_open(struct tfh_journal *j, const struct tfh_rundir *dir, uint64_t ring_total);
 /* Returns a zeroed small or large ring in state FREE, or NULL at the limit. */
 struct tft_ring *tfh_slot_alloc(struct tfh_journal *j, bool large);
+/* Called on the flusher: makes a large ring for the next thread that needs one. Its pages take most of a millisecond, which
+ * a call of the job would wait for. False at the limit. */
+bool tfh_slot_prepare(struct tfh_journal *j);
 /* Called on the flusher: another thread may reuse a drained ring. */
 void tfh_slot_free(struct tfh_journal *j, uint32_t slot);
 void tfh_journal_unlink(struct tfh_journal *j);

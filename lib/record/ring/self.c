@@ -197,7 +197,9 @@ struct tfh_rec *tfh_reserve_slow(struct tfh_self *self, uint32_t n)
 	used = self->head - self->tail_cache;
 	if (used * 2 > self->mask && !tfh_ring_is_cold(ring)) {
 		tfh_flusher_wake();
-		if (self->mask < TFT_RING_LARGE / sizeof(struct tfh_rec) - 1) {
+		bool late = used * 4 > self->mask * 3ull || !tfh_room(self, n);
+		if (self->mask < TFT_RING_LARGE / sizeof(struct tfh_rec) - 1 &&
+		    (late || tfh_peek(&tfh_j.spare))) {
 			uint64_t now = tfh_ticks();
 
 			saved = errno;
