@@ -72,15 +72,15 @@ static uint32_t series_of(struct tfh_facts *facts, uint32_t iterator, uint32_t s
  * which ended just before, is dropped. */
 int tfh_batch_event(struct tfh_facts *facts, const struct tfh_event *ev, bool loop)
 {
-	struct tfh_tick t = {.t0 = ev->t0, .t1 = ev->t1, .thread = ev->thread};
+	struct tfh_boundary t = {.t0 = ev->t0, .t1 = ev->t1, .thread = ev->thread};
 	uint32_t iterator = loop ? 0 : (uint32_t)ev->w[0], stage = (uint32_t)ev->w[1];
 
 	t.end = ev->flags & TFT_F_OPTIONAL;
 	if (loop && !stage)
 		stage = ev->stream;
-	for (size_t i = facts->tick.n;
-	     i-- > 0 && i + TFH_FACTS_NESTED_GETS > facts->tick.n && !loop;) {
-		struct tfh_tick *old = &facts->tick.v[i];
+	for (size_t i = facts->batch.n;
+	     i-- > 0 && i + TFH_FACTS_NESTED_GETS > facts->batch.n && !loop;) {
+		struct tfh_boundary *old = &facts->batch.v[i];
 		if (old->thread != t.thread)
 			continue;
 		if (old->t0 < t.t0)
@@ -91,11 +91,11 @@ int tfh_batch_event(struct tfh_facts *facts, const struct tfh_event *ev, bool lo
 			stage = facts->series.v[old->series].stage;
 		t.end |= old->end;
 		facts->series.v[old->series].count--;
-		memmove(old, old + 1, (facts->tick.n - i - 1) * sizeof(*old));
-		facts->tick.n--;
+		memmove(old, old + 1, (facts->batch.n - i - 1) * sizeof(*old));
+		facts->batch.n--;
 	}
 	t.series = series_of(facts, iterator, stage, loop);
-	if (TFH_PUSH_BIG(facts->tick, t) || !facts->series.n)
+	if (TFH_PUSH_BIG(facts->batch, t) || !facts->series.n)
 		return -ENOMEM;
 	facts->series.v[t.series].count++;
 	return 0;
@@ -142,10 +142,10 @@ int tfh_exec_event(struct tfh_facts *facts, const struct tfh_event *ev)
 		return -ENOMEM;
 	if (tag->save && TFH_PUSH_BIG(facts->rare, ((struct tfh_rare){ev->t0, ev->thread, true})))
 		return -ENOMEM;
-	if (!facts->tick.n)
+	if (!facts->batch.n)
 		return 0;
-	for (size_t i = facts->tick.n; i-- > 0 && facts->tick.v[i].t1 >= ev->t0;) {
-		struct tfh_tick *t = &facts->tick.v[i];
+	for (size_t i = facts->batch.n; i-- > 0 && facts->batch.v[i].t1 >= ev->t0;) {
+		struct tfh_boundary *t = &facts->batch.v[i];
 		if (t->t0 < ev->t0 || tag->getnext)
 			continue;
 		t->x0 = ev->t0;
@@ -158,7 +158,7 @@ int tfh_exec_event(struct tfh_facts *facts, const struct tfh_event *ev)
 		in->exec_at = ev->t0;
 		in->contained++;
 	}
-	struct tfh_series *s = &facts->series.v[facts->tick.v[facts->tick.n - 1].series];
+	struct tfh_series *s = &facts->series.v[facts->batch.v[facts->batch.n - 1].series];
 	if (!tag->getnext && tag->function)
 		tag_series(s, tag->name, ev->t1 - ev->t0);
 	return 0;
@@ -167,10 +167,10 @@ int tfh_exec_event(struct tfh_facts *facts, const struct tfh_event *ev)
 void tfh_end_batches(struct tfh_facts *facts)
 {
 	size_t n =
-		facts->feed->imported && facts->tick.n && !facts->late_launch ? facts->token.n : 0;
+		facts->feed->imported && facts->batch.n && !facts->late_launch ? facts->token.n : 0;
 
 	while (n && !tfh_is_launch(tfh_kind_of(facts, &facts->token.v[n - 1])))
 		n--;
-	if (n && facts->tick.v[facts->tick.n - 1].t0 > facts->token.v[n - 1].t0)
-		facts->tick.v[facts->tick.n - 1].end = true;
+	if (n && facts->batch.v[facts->batch.n - 1].t0 > facts->token.v[n - 1].t0)
+		facts->batch.v[facts->batch.n - 1].end = true;
 }

@@ -33,7 +33,7 @@ int tfh_eager_event(struct tfh_facts *facts, const struct tfh_event *ev)
 	struct tfh_token_kind kind;
 	uint32_t n;
 
-	if (facts->feed->imported || (facts->token.n && !facts->eager) || facts->tick.n ||
+	if (facts->feed->imported || (facts->token.n && !facts->eager) || facts->batch.n ||
 	    !tfh_eager_kind(facts, ev, &kind))
 		return 0;
 	facts->eager = true;
@@ -53,7 +53,7 @@ void tfh_eager_drop(struct tfh_facts *facts)
 
 void tfh_eager_end(struct tfh_facts *facts)
 {
-	if (facts->eager && (facts->tick.n || facts->mark.n > 1 || facts->update.n ||
+	if (facts->eager && (facts->batch.n || facts->mark.n > 1 || facts->update.n ||
 			     facts->exec.n >= TFH_LOOPS_FEWEST_EXECS))
 		tfh_eager_drop(facts);
 }

@@ -47,8 +47,8 @@ struct tfh_piece {
 	uint64_t number; /* order of arrival, which keeps the sort stable */
 };
 
-/* A batch delivered to a training or other loop, or a step mark. */
-struct tfh_tick {
+/* A possible boundary of steps: a batch delivered to a training or other loop, or a step mark. */
+struct tfh_boundary {
 	int64_t t0, t1; /* of the get-next */
 	int64_t x0, x1; /* of the call that executes a graph around it; 0: none */
 	uint32_t series, thread;
@@ -66,7 +66,7 @@ struct tfh_series {
 	uint64_t count, contained, execs; /* count: batches; contained: those inside executing
 					   * calls; execs: such calls */
 	uint32_t before; /* hash chain: index + 1 of the previous one in its bucket; 0: none */
-	size_t last;	 /* index of its last batch among the ticks */
+	size_t last;	 /* index of its last batch among the batches */
 	int64_t exec_at; /* begin of the last executing call around a batch */
 	struct {
 		uint32_t name, calls;
@@ -201,10 +201,10 @@ struct tfh_facts {
 	struct tfh_arena *arena;	/* of the result: for strings that outlive the analysis */
 	int64_t first, last, last_work; /* run ns; last_work: last end of a driving call */
 	uint64_t events, launches, consumers, execs, syncs, copies, ranges, exchanges;
-	struct tfh_thread_use *thread; /* by index of the thread in the run */
-	TFH_VEC(struct tfh_tick) tick; /* batches in order of delivery */
-	TFH_VEC(struct tfh_tick) mark; /* step marks set by the job, by begin */
-	uint32_t mark_name;	       /* string id of the first mark, 0: none */
+	struct tfh_thread_use *thread;	    /* by index of the thread in the run */
+	TFH_VEC(struct tfh_boundary) batch; /* batches in order of delivery */
+	TFH_VEC(struct tfh_boundary) mark;  /* step marks set by the job, by begin */
+	uint32_t mark_name;		    /* string id of the first mark, 0: none */
 	TFH_VEC(struct tfh_series) series;
 	uint32_t series_at[TFH_FACTS_SERIES_BUCKETS]; /* hash buckets by iterator: index + 1 of the
 						       * last one */

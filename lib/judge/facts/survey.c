@@ -48,7 +48,7 @@ static int keep_token(struct tfh_facts *facts, const struct tfh_event *ev,
 	/* Not needed if step marks or batches give the steps. */
 	if (late)
 		facts->late_lost |=
-			facts->late.n >= TFH_FACTS_TOKENS || facts->mark.n > 1 || facts->tick.n;
+			facts->late.n >= TFH_FACTS_TOKENS || facts->mark.n > 1 || facts->batch.n;
 	if (late && facts->late_lost)
 		return 0;
 	n = tfh_kind_number(facts, &kind);
@@ -258,7 +258,7 @@ static int by_begin(const void *a, const void *b, void *arg)
 
 static int by_delivery(const void *a, const void *b, void *arg)
 {
-	const struct tfh_tick *x = a, *y = b;
+	const struct tfh_boundary *x = a, *y = b;
 
 	(void)arg;
 	return x->t1 < y->t1 ? -1 : x->t1 > y->t1;
@@ -266,7 +266,7 @@ static int by_delivery(const void *a, const void *b, void *arg)
 
 static int by_mark(const void *a, const void *b, void *arg)
 {
-	const struct tfh_tick *x = a, *y = b;
+	const struct tfh_boundary *x = a, *y = b;
 
 	(void)arg;
 	return x->t0 < y->t0 ? -1 : x->t0 > y->t0;
@@ -278,17 +278,18 @@ static int put_in_order(struct tfh_facts *facts)
 
 	if (facts->longs.n)
 		tfh_sort(facts->longs.v, facts->longs.n, sizeof(*facts->longs.v), by_begin, NULL);
-	if (facts->tick.n)
-		tfh_sort(facts->tick.v, facts->tick.n, sizeof(*facts->tick.v), by_delivery, NULL);
+	if (facts->batch.n)
+		tfh_sort(facts->batch.v, facts->batch.n, sizeof(*facts->batch.v), by_delivery,
+			 NULL);
 	if (facts->mark.n)
 		tfh_sort(facts->mark.v, facts->mark.n, sizeof(*facts->mark.v), by_mark, NULL);
 	tfh_sort_tokens(facts);
 	tfh_end_batches(facts);
 	rc = tfh_programs_end(facts);
 	rc = rc ? rc : tfh_torch_batches(facts);
-	TFH_EACH (i, facts->tick.n)
-		if (!facts->tick.v[i].end)
-			facts->series.v[facts->tick.v[i].series].last = i;
+	TFH_EACH (i, facts->batch.n)
+		if (!facts->batch.v[i].end)
+			facts->series.v[facts->batch.v[i].series].last = i;
 	return rc;
 }
 
@@ -352,7 +353,7 @@ static int add_event(struct tfh_facts *facts, const struct tfh_event *ev, struct
 		return tfh_range_event(facts, ev);
 	}
 	if (ev->kind == TFT_MARK) {
-		struct tfh_tick t = {.t0 = ev->t0, .t1 = ev->t1, .thread = ev->thread};
+		struct tfh_boundary t = {.t0 = ev->t0, .t1 = ev->t1, .thread = ev->thread};
 		facts->mark_name = facts->mark.n ? facts->mark_name : (uint32_t)ev->w[1];
 		return TFH_PUSH_BIG(facts->mark, t);
 	}
@@ -423,7 +424,7 @@ int tfh_find_facts(const struct tfh_feed *feed, uint32_t process, struct tfh_are
 void tfh_facts_free(struct tfh_facts *facts)
 {
 	free(facts->thread);
-	tfh_big_free(facts->tick.v);
+	tfh_big_free(facts->batch.v);
 	tfh_big_free(facts->mark.v);
 	tfh_big_free(facts->series.v);
 	free(facts->tag.v);

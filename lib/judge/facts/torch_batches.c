@@ -20,13 +20,13 @@ struct behind {
 
 static struct behind look_behind(const struct tfh_facts *facts, size_t i, size_t *exec, size_t *up)
 {
-	int64_t until = i + 1 < facts->tick.n ? facts->tick.v[i + 1].t1 : INT64_MAX;
+	int64_t until = i + 1 < facts->batch.n ? facts->batch.v[i + 1].t1 : INT64_MAX;
 	struct behind b = {false, false};
 
 	for (; *exec < facts->exec.n && facts->exec.v[*exec].t1 <= until; ++*exec)
-		b.trains |= facts->exec.v[*exec].t1 > facts->tick.v[i].t1;
+		b.trains |= facts->exec.v[*exec].t1 > facts->batch.v[i].t1;
 	for (; *up < facts->update.n && facts->update.v[*up] <= until; ++*up)
-		b.updates |= facts->update.v[*up] > facts->tick.v[i].t1;
+		b.updates |= facts->update.v[*up] > facts->batch.v[i].t1;
 	b.trains |= b.updates;
 	return b;
 }
@@ -34,13 +34,13 @@ static struct behind look_behind(const struct tfh_facts *facts, size_t i, size_t
 /* Whether one thread does everything. A loader that another thread reads runs ahead of the training. */
 static bool one_thread(const struct tfh_facts *facts)
 {
-	uint32_t thread = facts->tick.v[0].thread;
+	uint32_t thread = facts->batch.v[0].thread;
 
 	for (size_t i = 0; i < facts->tag.n; i++)
 		if (facts->tag.v[i].function && facts->tag.v[i].thread != thread)
 			return false;
-	TFH_EACH (i, facts->tick.n)
-		if (facts->tick.v[i].thread != thread)
+	TFH_EACH (i, facts->batch.n)
+		if (facts->batch.v[i].thread != thread)
 			return false;
 	return true;
 }
@@ -51,7 +51,7 @@ static uint64_t accumulated(const struct tfh_facts *facts)
 	uint64_t trained = 0, updated = 0;
 	size_t exec = 0, up = 0;
 
-	TFH_EACH (i, facts->tick.n) {
+	TFH_EACH (i, facts->batch.n) {
 		struct behind b = look_behind(facts, i, &exec, &up);
 		trained += b.trains;
 		updated += b.updates;
@@ -76,24 +76,24 @@ int tfh_torch_batches(struct tfh_facts *facts)
 	bool began = false, marked = false, accumulates;
 	size_t exec = 0, up = 0;
 
-	if (!facts->loader || facts->feed->imported || !facts->tick.n ||
+	if (!facts->loader || facts->feed->imported || !facts->batch.n ||
 	    !(facts->exec.n + facts->update.n) || !one_thread(facts))
 		return 0;
 	accumulates = accumulated(facts) > 1;
 	TFH_EACH (i, facts->series.n)
 		facts->series.v[i].count = 0;
-	TFH_EACH (i, facts->tick.n) {
-		struct tfh_tick *t = &facts->tick.v[i];
+	TFH_EACH (i, facts->batch.n) {
+		struct tfh_boundary *t = &facts->batch.v[i];
 		now = look_behind(facts, i, &exec, &up);
 		marked |= t->end;
 		bool ends = !now.trains && (t->end || (!marked && before.trains));
-		if (!ends && (!i || now.trains != before.trains || facts->tick.v[i - 1].end)) {
+		if (!ends && (!i || now.trains != before.trains || facts->batch.v[i - 1].end)) {
 			struct tfh_series like = facts->series.v[t->series];
 			if (new_series(facts, &like, !now.trains))
 				return -ENOMEM;
 			began = false;
 		}
-		t->series = ends ? facts->tick.v[i - 1].series : (uint32_t)facts->series.n - 1;
+		t->series = ends ? facts->batch.v[i - 1].series : (uint32_t)facts->series.n - 1;
 		t->end = ends;
 		t->more = accumulates && began && now.trains && !before.updates;
 		facts->series.v[t->series].count += !t->end;

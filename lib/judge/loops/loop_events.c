@@ -22,7 +22,7 @@ struct reader {
 	uint8_t thread;			 /* the main thread, by the number that tokens use */
 	const struct tfh_exec *executed; /* functions or, if there are none, programs */
 	size_t execs;
-	size_t token, late, tick, exec, mark, rare;
+	size_t token, late, batch, exec, mark, rare;
 	int64_t inside; /* end of the running function */
 	struct tfh_node event;
 	uint64_t same;		     /* the event's key before its launches are known */
@@ -168,17 +168,17 @@ static uint64_t stem_hash(const char *name, size_t n)
 }
 
 /* The get-next that a function itself calls; NULL: none. */
-static const struct tfh_tick *own_tick(const struct reader *r, const struct tfh_exec *x)
+static const struct tfh_boundary *own_batch(const struct reader *r, const struct tfh_exec *x)
 {
 	const struct tfh_facts *f = r->facts;
-	bool own = r->tick < f->tick.n && f->tick.v[r->tick].x0 == x->t0;
+	bool own = r->batch < f->batch.n && f->batch.v[r->batch].x0 == x->t0;
 
-	return own ? &f->tick.v[r->tick] : NULL;
+	return own ? &f->batch.v[r->batch] : NULL;
 }
 
 /* Ends an iterator that was never asked for more than it has: if the number of batches is known, Keras begins the next
  * epoch with a new iterator and no end. */
-static int end_silently(struct reader *r, const struct tfh_tick *t, uint32_t group)
+static int end_silently(struct reader *r, const struct tfh_boundary *t, uint32_t group)
 {
 	struct event_source *last = &r->source[group];
 	bool silent = last->series && last->series != t->series + 1 && !last->ended;
@@ -189,18 +189,18 @@ static int end_silently(struct reader *r, const struct tfh_tick *t, uint32_t gro
 
 static int take_exec(struct reader *r, const struct tfh_exec *x)
 {
-	const struct tfh_tick *tick = own_tick(r, x);
+	const struct tfh_boundary *batch = own_batch(r, x);
 	/* Keras gives its train and test functions the same name. */
-	uint32_t feeds = tick ? 1 + tfh_group_of(r->loops, tick) : 0;
+	uint32_t feeds = batch ? 1 + tfh_group_of(r->loops, batch) : 0;
 	const char *name;
 	size_t length;
 	int rc = 0;
 
 	if (x->t0 < r->inside)
 		return 0;
-	if (tick)
-		rc = end_silently(r, tick, feeds - 1);
-	if (tick && tick->end) { /* the iterator may also end in a function that finds no batch */
+	if (batch)
+		rc = end_silently(r, batch, feeds - 1);
+	if (batch && batch->end) { /* the iterator may also end in a function that finds no batch */
 		r->inside = x->t1;
 		return rc ? rc : event(r, TFH_LOOP_EVENT_END, feeds - 1, x->t0, false);
 	}
@@ -214,7 +214,7 @@ static int take_exec(struct reader *r, const struct tfh_exec *x)
 	return rc;
 }
 
-static int take_tick(struct reader *r, const struct tfh_tick *t)
+static int take_batch(struct reader *r, const struct tfh_boundary *t)
 {
 	uint32_t group = tfh_group_of(r->loops, t);
 	int rc;
@@ -244,12 +244,12 @@ static int take_next(struct reader *r)
 {
 	const struct tfh_facts *f = r->facts;
 	int64_t token = next_token(r);
-	int64_t tick = r->tick < f->tick.n ? f->tick.v[r->tick].t0 : INT64_MAX;
+	int64_t batch = r->batch < f->batch.n ? f->batch.v[r->batch].t0 : INT64_MAX;
 	int64_t exec = r->exec < r->execs ? r->executed[r->exec].t0 : INT64_MAX;
 	int64_t mark = r->mark < f->mark.n ? f->mark.v[r->mark].t0 : INT64_MAX;
 	int64_t rare = r->rare < f->rare.n ? f->rare.v[r->rare].t0 : INT64_MAX;
 	int64_t driver = token < rare ? token : rare;
-	int64_t above = tick < mark ? tick : mark;
+	int64_t above = batch < mark ? batch : mark;
 	int rc;
 
 	above = above < exec ? above : exec;
@@ -260,7 +260,7 @@ static int take_next(struct reader *r)
 	else if (exec <= above && above <= driver)
 		rc = take_exec(r, &r->executed[r->exec++]);
 	else if (above <= driver)
-		rc = take_tick(r, &f->tick.v[r->tick++]);
+		rc = take_batch(r, &f->batch.v[r->batch++]);
 	else if (rare < token)
 		rc = f->rare.v[r->rare++].saves ? event(r, TFH_LOOP_EVENT_SAVE, 0, rare, true) : 0;
 	else

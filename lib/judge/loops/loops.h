@@ -15,7 +15,7 @@ struct tfh_group {
 	int64_t wait_ns;
 	uint64_t inner; /* batches followed by another one of the same iterator */
 	int64_t inner_ns, longest, longest_inner;
-	size_t first;	 /* its first batch, as an index into the ticks */
+	size_t first;	 /* its first batch, as an index into the batches */
 	uint32_t series; /* a member */
 	const char *tag; /* function text, "" eager */
 };
@@ -47,7 +47,7 @@ struct tfh_loops {
 	uint32_t *group_of;		   /* by series */
 	int32_t train_group;		   /* -1 none */
 	uint32_t alike_loops;		   /* loops joined in the training group; 0: one */
-	TFH_VEC(struct tfh_tick) mark;	   /* events of the clock, unless it is an iterator */
+	TFH_VEC(struct tfh_boundary) mark; /* events of the clock, unless it is an iterator */
 	bool mark_ends;			   /* each mark is at the end of its step */
 	bool several;			   /* several steps precede each wait */
 	TFH_VEC(struct tfh_window) window; /* in order; they tile the judged time */
@@ -72,7 +72,7 @@ void tfh_loops_free(struct tfh_loops *loops);
 size_t tfh_window_of(const struct tfh_loops *loops, int64_t t, size_t hint);
 
 /* The group of a batch. */
-static inline uint32_t tfh_group_of(const struct tfh_loops *loops, const struct tfh_tick *t)
+static inline uint32_t tfh_group_of(const struct tfh_loops *loops, const struct tfh_boundary *t)
 {
 	return loops->group_of[t->series];
 }

@@ -146,7 +146,7 @@ struct passes {
 };
 
 /* *at: the first one that may be in the window. */
-static struct passes executed(const struct tfh_facts *facts, const struct tfh_tick *mark,
+static struct passes executed(const struct tfh_facts *facts, const struct tfh_boundary *mark,
 			      size_t *at)
 {
 	struct passes p = {0};
@@ -175,7 +175,7 @@ static bool more_passes(const struct passes *a, const struct passes *b)
  * change those. */
 static void join_turns(const struct tfh_facts *facts, struct tfh_loops *loops)
 {
-	struct tfh_tick *m = loops->mark.v;
+	struct tfh_boundary *m = loops->mark.v;
 	struct passes before = {0}, p;
 	size_t at = 0, n = loops->mark.n, longer[2] = {0}, kept = 0;
 
@@ -207,7 +207,7 @@ int tfh_find_updates(const struct tfh_facts *facts, struct tfh_loops *loops, str
 		int64_t t0 = i ? f.range.v[i - 1].t1 : f.first_launch;
 		if (t0 < f.range.v[i].t1)
 			rc = TFH_PUSH_BIG(loops->mark,
-					  ((struct tfh_tick){.t0 = t0, .t1 = f.range.v[i].t1}));
+					  ((struct tfh_boundary){.t0 = t0, .t1 = f.range.v[i].t1}));
 	}
 	if (!rc && !imported)
 		join_turns(facts, loops);
@@ -276,7 +276,7 @@ static int take(const struct tfh_facts *facts, struct tfh_loops *loops, const st
 		if (r->t0 < end || !alike(facts, r, &f->range.v[best]))
 			continue;
 		end = r->t1;
-		rc = TFH_PUSH_BIG(loops->mark, ((struct tfh_tick){.t0 = r->t0, .t1 = r->t1}));
+		rc = TFH_PUSH_BIG(loops->mark, ((struct tfh_boundary){.t0 = r->t0, .t1 = r->t1}));
 	}
 	if (loops->mark.n < 2)
 		loops->mark.n = 0;
@@ -289,7 +289,8 @@ static int take(const struct tfh_facts *facts, struct tfh_loops *loops, const st
 static bool covers(const struct tfh_facts *facts, const struct tfh_loops *loops,
 		   const struct found *f)
 {
-	const struct tfh_tick *first = &loops->mark.v[0], *last = &loops->mark.v[loops->mark.n - 1];
+	const struct tfh_boundary *first = &loops->mark.v[0],
+				  *last = &loops->mark.v[loops->mark.n - 1];
 
 	return TFH_LOOPS_COVERED_PART * (last->t1 - first->t0) >=
 	       facts->last_work - f->first_launch;

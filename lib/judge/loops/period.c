@@ -22,12 +22,12 @@ struct marker {
 
 static int push(struct marker *m, const struct tfh_interval *s)
 {
-	struct tfh_tick tick = {.t0 = m->begin ? m->begin : s->t0, .t1 = s->t1};
+	struct tfh_boundary mark = {.t0 = m->begin ? m->begin : s->t0, .t1 = s->t1};
 
 	for (uint32_t i = 0; i < m->anchor->n_eval; i++)
-		tick.eval |= m->anchor->eval[i] == s->rough;
+		mark.eval |= m->anchor->eval[i] == s->rough;
 	m->begin = 0;
-	return TFH_PUSH_BIG(m->loops->mark, tick);
+	return TFH_PUSH_BIG(m->loops->mark, mark);
 }
 
 static int mark_interval(struct marker *m, const struct tfh_interval *s)
@@ -138,14 +138,14 @@ static int mark_kind(const struct tfh_facts *facts, struct tfh_loops *loops,
 	for (size_t i = 0; i < stops + facts->late.n && !rc; tfh_big_pass(++i)) {
 		const struct tfh_token *t = i < stops ? &facts->token.v[facts->stop.v[i].at]
 						      : &facts->late.v[i - stops];
-		struct tfh_tick tick = {.t0 = t->t0, .t1 = tfh_token_end(t)};
+		struct tfh_boundary mark = {.t0 = t->t0, .t1 = tfh_token_end(t)};
 		if (tfh_kind_of(facts, t)->hash != hash)
 			continue;
 		if (a->kind == TFH_ANCHOR_WAIT) {
-			tick.t0 = begin;
-			begin = tick.t1;
+			mark.t0 = begin;
+			begin = mark.t1;
 		}
-		rc = TFH_PUSH_BIG(loops->mark, tick);
+		rc = TFH_PUSH_BIG(loops->mark, mark);
 	}
 	return rc;
 }
@@ -161,7 +161,7 @@ static int mark_before(const struct tfh_facts *facts, struct marker *m)
 
 	if (a->one_before)
 		return TFH_PUSH_BIG(m->loops->mark,
-				    ((struct tfh_tick){.t0 = t->t0, .t1 = tfh_token_end(t)}));
+				    ((struct tfh_boundary){.t0 = t->t0, .t1 = tfh_token_end(t)}));
 	if ((a->kind != TFH_ANCHOR_KERNEL && a->kind != TFH_ANCHOR_GRAPH) || a->turn > 1 ||
 	    !tfh_cut_next(&c, &s) || s.to - s.from < 2 || s.from < s.to - s.from - 1)
 		return 0;
@@ -173,7 +173,7 @@ static int mark_before(const struct tfh_facts *facts, struct marker *m)
 	m->ends = true;
 	m->usual = s.launches;
 	return TFH_PUSH_BIG(m->loops->mark,
-			    ((struct tfh_tick){.t0 = first->t0, .t1 = tfh_token_end(first)}));
+			    ((struct tfh_boundary){.t0 = first->t0, .t1 = tfh_token_end(first)}));
 }
 
 static int mark_steps(const struct tfh_facts *facts, struct tfh_loops *loops,

@@ -82,7 +82,7 @@ static int mark(const struct tfh_facts *facts, struct tfh_loops *loops, struct p
 		const struct tfh_exec *x = &facts->program.v[i];
 		if (look_up(facts, p, x->name) == best)
 			rc = TFH_PUSH_BIG(loops->mark,
-					  ((struct tfh_tick){.t0 = x->t0, .t1 = x->t1}));
+					  ((struct tfh_boundary){.t0 = x->t0, .t1 = x->t1}));
 	}
 	return rc;
 }

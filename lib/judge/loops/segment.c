@@ -47,8 +47,8 @@ static int find_exec(const struct tfh_facts *facts, struct tfh_loops *loops)
 	for (size_t i = 0; i < facts->exec.n && !rc; tfh_big_pass(++i))
 		if (same_exec(facts, facts->exec.v[i].name, best))
 			rc = TFH_PUSH_BIG(loops->mark,
-					  ((struct tfh_tick){.t0 = facts->exec.v[i].t0,
-							     .t1 = facts->exec.v[i].t1}));
+					  ((struct tfh_boundary){.t0 = facts->exec.v[i].t0,
+								 .t1 = facts->exec.v[i].t1}));
 	return rc;
 }
 
@@ -165,9 +165,9 @@ static int from_whole(const struct tfh_facts *facts, struct tfh_loops *loops, st
  * nothing else repeats. */
 static int own_marks(const struct tfh_facts *facts, struct tfh_loops *loops)
 {
-	const struct tfh_tick *m = facts->mark.v;
+	const struct tfh_boundary *m = facts->mark.v;
 	bool one =
-		facts->mark.n == 1 && m[0].t1 > m[0].t0 && facts->tick.n < TFH_LOOPS_MARK_BATCHES;
+		facts->mark.n == 1 && m[0].t1 > m[0].t0 && facts->batch.n < TFH_LOOPS_MARK_BATCHES;
 	int rc = 0;
 
 	for (size_t i = 0; i < facts->mark.n && (facts->mark.n >= 2 || one) && !rc;

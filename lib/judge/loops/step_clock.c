@@ -117,7 +117,7 @@ static void split_by_number(const struct tfh_facts *facts, struct tfh_loops *loo
 	}
 }
 
-/* The first and last tick of a series. */
+/* The first and last batch of a series. */
 struct reach {
 	size_t first, last;
 	uint32_t series, group;
@@ -146,8 +146,8 @@ static void split_by_turns(const struct tfh_facts *facts, struct tfh_loops *loop
 
 	for (uint32_t i = 0; r && i < n; i++)
 		r[i] = (struct reach){SIZE_MAX, 0, i, loops->group_of[i]};
-	TFH_EACH (i, r ? facts->tick.n : 0) {
-		struct reach *x = &r[facts->tick.v[i].series];
+	TFH_EACH (i, r ? facts->batch.n : 0) {
+		struct reach *x = &r[facts->batch.v[i].series];
 		x->first = i < x->first ? i : x->first;
 		x->last = i;
 	}
@@ -195,12 +195,12 @@ static void measure(const struct tfh_facts *facts, struct tfh_loops *loops)
 		g->count = g->runs = g->inner = 0;
 		g->owned_ns = g->wait_ns = g->inner_ns = g->longest = g->longest_inner = 0;
 	}
-	TFH_EACH (i, facts->tick.n) {
-		const struct tfh_tick *t = &facts->tick.v[i];
+	TFH_EACH (i, facts->batch.n) {
+		const struct tfh_boundary *t = &facts->batch.v[i];
 		const struct tfh_series *s = &facts->series.v[t->series];
 		uint32_t number = tfh_group_of(loops, t);
 		struct tfh_group *g = &loops->group.v[number];
-		int64_t next = i + 1 < facts->tick.n ? facts->tick.v[i + 1].t1 : facts->last_work;
+		int64_t next = i + 1 < facts->batch.n ? facts->batch.v[i + 1].t1 : facts->last_work;
 
 		g->wait_ns += t->t1 - t->t0;
 		if (t->end)
@@ -298,7 +298,7 @@ static int32_t choose(const struct tfh_facts *facts, const struct tfh_loops *loo
  * has about as many batches. */
 struct loop {
 	uint32_t group;
-	size_t first, last; /* indices into the ticks */
+	size_t first, last; /* indices into the batches */
 	uint64_t inner;	    /* batches that follow one of the same loop */
 	int64_t ns;	    /* of those */
 };
@@ -313,7 +313,7 @@ bool tfh_as_many(const struct tfh_group *a, const struct tfh_group *b)
 static void add_inner(const struct tfh_facts *facts, struct loop *l, size_t i)
 {
 	l->inner++;
-	l->ns += facts->tick.v[i].t1 - facts->tick.v[i - 1].t1;
+	l->ns += facts->batch.v[i].t1 - facts->batch.v[i - 1].t1;
 }
 
 static uint32_t find_loops(const struct tfh_facts *facts, const struct tfh_loops *loops,
@@ -326,8 +326,8 @@ static uint32_t find_loops(const struct tfh_facts *facts, const struct tfh_loops
 		if (*train->tag && loops->group.v[i].like == train->like &&
 		    tfh_as_many(&loops->group.v[i], train))
 			v[n++] = (struct loop){i, SIZE_MAX, 0, 0, 0};
-	TFH_EACH (i, n >= TFH_LOOPS_FEWEST_MODELS ? facts->tick.n : 0) {
-		uint32_t g = tfh_group_of(loops, &facts->tick.v[i]);
+	TFH_EACH (i, n >= TFH_LOOPS_FEWEST_MODELS ? facts->batch.n : 0) {
+		uint32_t g = tfh_group_of(loops, &facts->batch.v[i]);
 		for (uint32_t k = 0; k < n; k++) {
 			if (v[k].group != g)
 				continue;
@@ -431,7 +431,7 @@ static void join_function(const struct tfh_facts *facts, struct tfh_loops *loops
 int tfh_choose_iterator(const struct tfh_facts *facts, struct tfh_loops *loops)
 {
 	loops->train_group = -1;
-	if (!facts->tick.n)
+	if (!facts->batch.n)
 		return 0;
 	loops->group_of = tfh_big_array(facts->series.n, sizeof(*loops->group_of));
 	if (!loops->group_of)
@@ -450,7 +450,7 @@ int tfh_choose_iterator(const struct tfh_facts *facts, struct tfh_loops *loops)
 
 static int by_begin(const void *a, const void *b, void *arg)
 {
-	const struct tfh_tick *x = a, *y = b;
+	const struct tfh_boundary *x = a, *y = b;
 
 	(void)arg;
 	return x->t0 < y->t0 ? -1 : x->t0 > y->t0;

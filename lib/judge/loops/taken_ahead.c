@@ -8,8 +8,8 @@
 
 static bool taken_by_others(const struct tfh_facts *facts, const struct tfh_loops *loops)
 {
-	TFH_EACH (i, facts->tick.n) {
-		const struct tfh_tick *t = &facts->tick.v[i];
+	TFH_EACH (i, facts->batch.n) {
+		const struct tfh_boundary *t = &facts->batch.v[i];
 		if ((int32_t)tfh_group_of(loops, t) == loops->train_group &&
 		    facts->thread[t->thread].drives)
 			return false;

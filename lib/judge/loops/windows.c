@@ -42,7 +42,7 @@ static void open_window(struct window_builder *b, int64_t t, enum tfh_segment se
 	b->open = true;
 }
 
-static bool mine(const struct tfh_loops *loops, const struct tfh_tick *t)
+static bool mine(const struct tfh_loops *loops, const struct tfh_boundary *t)
 {
 	return (int32_t)tfh_group_of(loops, t) == loops->train_group;
 }
@@ -50,7 +50,7 @@ static bool mine(const struct tfh_loops *loops, const struct tfh_tick *t)
 /* Batches of an evaluation occur in runs; an iterator that alternates with the training one belongs to the step.
  * Threads of replicas run slightly ahead of each other, so if a group has as many batches as the training loop, runs
  * must be long. */
-static bool evaluates(const struct tfh_loops *loops, const struct tfh_tick *t)
+static bool evaluates(const struct tfh_loops *loops, const struct tfh_boundary *t)
 {
 	const struct tfh_group *g = &loops->group.v[tfh_group_of(loops, t)];
 	const struct tfh_group *train = &loops->group.v[loops->train_group];
@@ -64,29 +64,29 @@ static bool evaluates(const struct tfh_loops *loops, const struct tfh_tick *t)
 }
 
 /* A few batches before the first step, used to build the model or to test it: start-up. */
-static bool tried(const struct tfh_loops *loops, const struct tfh_tick *t)
+static bool tried(const struct tfh_loops *loops, const struct tfh_boundary *t)
 {
 	return loops->group.v[tfh_group_of(loops, t)].count <= TFH_LOOPS_TRIED_BATCHES;
 }
 
-static int64_t begin_of(const struct tfh_tick *t)
+static int64_t begin_of(const struct tfh_boundary *t)
 {
 	return t->x0 ? t->x0 : t->t0;
 }
 
-/* Takes all ticks of the executing call that begins with *i; leaves *i at its last. */
+/* Takes all batches of the executing call that begins with *i; leaves *i at its last. */
 static void take_group(struct window_builder *b, size_t *i)
 {
 	const struct tfh_facts *facts = b->facts;
 	struct tfh_loops *loops = b->loops;
-	const struct tfh_tick *first = &facts->tick.v[*i];
+	const struct tfh_boundary *first = &facts->batch.v[*i];
 	size_t j = *i;
 
 	b->w.group = true;
 	b->w.x1 = first->x1;
 	b->w.last = first->t1;
-	while (j + 1 < facts->tick.n && facts->tick.v[j + 1].x0 == first->x0 && first->x0) {
-		const struct tfh_tick *t = &facts->tick.v[++j];
+	while (j + 1 < facts->batch.n && facts->batch.v[j + 1].x0 == first->x0 && first->x0) {
+		const struct tfh_boundary *t = &facts->batch.v[++j];
 		if (!mine(loops, t))
 			continue;
 		b->w.gets += t->t1 - t->t0;
@@ -97,8 +97,8 @@ static void take_group(struct window_builder *b, size_t *i)
 }
 
 /* A batch of another loop: an evaluation between training steps. `idle`: the last activity of the loop before. */
-static void eval_tick(struct window_builder *b, const struct tfh_tick *t, int64_t *eval,
-		      int64_t *idle)
+static void eval_batch(struct window_builder *b, const struct tfh_boundary *t, int64_t *eval,
+		       int64_t *idle)
 {
 	bool first = !*eval;
 
@@ -131,12 +131,12 @@ static void cut_at_batches(struct window_builder *b)
 	int64_t eval = 0, idle = 0;
 	bool one = single(loops);
 
-	for (size_t i = 0; i < facts->tick.n; tfh_big_pass(++i)) {
-		const struct tfh_tick *t = &facts->tick.v[i];
+	for (size_t i = 0; i < facts->batch.n; tfh_big_pass(++i)) {
+		const struct tfh_boundary *t = &facts->batch.v[i];
 		if (evaluates(loops, t)) {
 			if (series == UINT32_MAX && tried(loops, t))
 				continue;
-			eval_tick(b, t, &eval, &idle);
+			eval_batch(b, t, &eval, &idle);
 			continue;
 		}
 		if (!mine(loops, t))
@@ -180,7 +180,7 @@ static void cut_at_marks(struct window_builder *b)
 	int64_t eval = 0;
 
 	TFH_EACH (i, loops->mark.n) {
-		const struct tfh_tick *m = &loops->mark.v[i];
+		const struct tfh_boundary *m = &loops->mark.v[i];
 		/* A step before an evaluation has not waited for another batch. */
 		close_window(b, m->t0, m->eval && !eval && !loops->mark_ends);
 		if (eval && !m->eval)
@@ -192,7 +192,7 @@ static void cut_at_marks(struct window_builder *b)
 	}
 	if (loops->mark.n) {
 		/* Marks and waits end their step; a call that only begins a step leaves its end open. */
-		const struct tfh_tick *m = &loops->mark.v[loops->mark.n - 1];
+		const struct tfh_boundary *m = &loops->mark.v[loops->mark.n - 1];
 		bool whole = loops->clock == TFH_STEP_CLOCK_MARK || loops->mark_ends;
 		close_window(b, whole ? m->t1 : facts->last_work, !whole);
 		if (eval)

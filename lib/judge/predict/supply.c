@@ -16,7 +16,7 @@
 /* Get-nexts of the training loop in order of time. `end` marks the first one of an epoch, which
  * waits for a pipeline that starts again. */
 struct gets {
-	TFH_VEC(struct tfh_tick) v;
+	TFH_VEC(struct tfh_boundary) v;
 	double usual; /* usual time from batch to batch, ns */
 };
 
@@ -32,8 +32,8 @@ static int gather(const struct tfh_accounts *accounts, struct gets *g)
 	double *gap;
 	int rc = 0;
 
-	for (size_t i = 0; i < accounts->facts->tick.n && !rc; tfh_big_pass(++i)) {
-		struct tfh_tick t = accounts->facts->tick.v[i];
+	for (size_t i = 0; i < accounts->facts->batch.n && !rc; tfh_big_pass(++i)) {
+		struct tfh_boundary t = accounts->facts->batch.v[i];
 		if ((int32_t)accounts->loops->group_of[t.series] != accounts->loops->train_group ||
 		    t.t1 < accounts->loops->window.v[0].t0)
 			continue;

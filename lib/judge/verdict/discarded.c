@@ -27,8 +27,8 @@ struct tally {
 	const struct tfh_accounts *accounts;
 	const struct tfh_discarded_span *span;
 	double per_step; /* launches per step elsewhere in the run; 0: not known */
-	uint64_t ticks, launches;
-	int64_t first, last; /* tick */
+	uint64_t steps, launches;
+	int64_t first, last; /* begin of the first step, end of the last one */
 	double by_launches;
 	bool no_anchors; /* in at least one chunk */
 	struct tfh_sketched anchor[TFT_SKETCH_ANCHORS];
@@ -117,11 +117,11 @@ static int add_digest(void *arg, const struct tfh_digest *d)
 		const struct tfh_digest_clock *c = &d->clock[i];
 		if (!counts(t->accounts, d, i))
 			continue;
-		if (!t->ticks || c->t0 < t->first)
+		if (!t->steps || c->t0 < t->first)
 			t->first = c->t0;
-		if (!t->ticks || c->t1 > t->last)
+		if (!t->steps || c->t1 > t->last)
 			t->last = c->t1;
-		t->ticks += c->count;
+		t->steps += c->count;
 		if (c->count > 1 && TFH_PUSH(t->mean, (struct mean){(double)(c->t1 - c->t0) / 1e9 /
 									    (double)(c->count - 1),
 								    c->count - 1}))
@@ -172,9 +172,9 @@ static int fill(struct tally *t, const struct tfh_accounts *accounts, struct tfh
 	g->end_s = (double)s->t1 / 1e9;
 	g->events = s->events;
 	g->launches = t->launches;
-	g->estimated = !t->ticks && t->by_launches >= 1;
-	g->steps = g->estimated ? (uint64_t)llround(t->by_launches) : t->ticks;
-	g->mean_s = t->ticks > 1 ? (double)(t->last - t->first) / 1e9 / (double)(t->ticks - 1)
+	g->estimated = !t->steps && t->by_launches >= 1;
+	g->steps = g->estimated ? (uint64_t)llround(t->by_launches) : t->steps;
+	g->mean_s = t->steps > 1 ? (double)(t->last - t->first) / 1e9 / (double)(t->steps - 1)
 		    : g->steps	 ? length / (double)g->steps
 				 : NAN;
 	g->median_s = median(t->mean.v, t->mean.n);

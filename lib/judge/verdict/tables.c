@@ -160,9 +160,9 @@ void tfh_fill_startup(const struct tfh_accounts *accounts, struct tfh_result *r)
 	int64_t phase[TFH_PHASE_COUNT];
 
 	memcpy(phase, facts->phase, sizeof(phase));
-	TFH_EACH (i, facts->tick.n)
-		if (!facts->tick.v[i].end)
-			first(phase, TFH_PHASE_BATCH, facts->tick.v[i].t1);
+	TFH_EACH (i, facts->batch.n)
+		if (!facts->batch.v[i].end)
+			first(phase, TFH_PHASE_BATCH, facts->batch.v[i].t1);
 	TFH_EACH (i, accounts->loops->window.n) {
 		const struct tfh_window *w = &accounts->loops->window.v[i];
 		if (w->segment == TFH_SEGMENT_EVAL || !w->steps)
