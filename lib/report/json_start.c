@@ -7,7 +7,7 @@ static void write_part(struct tfh_json *j, const struct tfh_seen_start *s)
 	tfh_json_object(j);
 	tfh_json_kstr(j, "part", tfh_branch_name(s->kind));
 	tfh_json_kf64(j, "wall_s", s->wall_s);
-	tfh_json_ku64(j, "looks", s->looks);
+	tfh_json_ku64(j, "samples", s->looks);
 	tfh_json_kstr(j, "why", s->why);
 	tfh_json_key(j, "states");
 	tfh_json_object(j);
@@ -25,7 +25,7 @@ static void write_part(struct tfh_json *j, const struct tfh_seen_start *s)
 		tfh_json_kstr(j, "function", l->function);
 		tfh_json_kstr(j, "imports", l->imports);
 		tfh_json_kf64(j, "share", l->share);
-		tfh_json_ku64(j, "looks", l->looks);
+		tfh_json_ku64(j, "samples", l->looks);
 		tfh_json_end(j);
 	}
 	tfh_json_end(j);

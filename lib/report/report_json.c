@@ -283,7 +283,7 @@ static void write_anchors(struct tfh_json *j, const struct tfh_discarded *g)
 /* Intervals of which only the sketches remain. */
 static void write_discarded(struct tfh_json *j, const struct tfh_result *r)
 {
-	tfh_json_key(j, "given_up");
+	tfh_json_key(j, "discarded");
 	tfh_json_array(j);
 	for (uint32_t i = 0; i < r->n_discarded; i++) {
 		const struct tfh_discarded *g = &r->discarded[i];

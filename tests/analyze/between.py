@@ -55,7 +55,7 @@ for part in told["start"]:
     assert sum(x["share"] for x in part["lines"]) <= 1.0001 and sum(part["states"].values()) <= 1.0001, part
 between = [x for x in told["start"] if x["part"] == "between"]
 assert between and between[0]["wall_s"] > 1.5, (told["start"], told["tree"])
-if between[0]["looks"] < 20:
+if between[0]["samples"] < 20:
     print("too few looks on this machine")
     sys.exit(77)
 most = between[0]["lines"][0]

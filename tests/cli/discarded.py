@@ -77,7 +77,7 @@ def sketched(folder, kinds):
 def check_exact(limited, report, whole):
     """Of a recording that gave records up, against one of the same job that did not."""
     full, kept = sketched(whole, ("EVNT",)), sketched(limited, ("EVNT",))
-    gone, directions = report["given_up"][0], {"h2d": 1, "d2h": 2, "d2d": 3, "h2h": 4, "p2p": 5, None: 6}
+    gone, directions = report["discarded"][0], {"h2d": 1, "d2h": 2, "d2d": 3, "h2h": 4, "p2p": 5, None: 6}
     told = {directions[c["direction"]]: (c["count"], c["bytes"]) for c in gone["copies"]}
     told[7] = gone["waits"]["count"], 0
     print("copies and waits: whole", full, "kept", kept, "deleted", told)
@@ -96,8 +96,8 @@ def check_exact(limited, report, whole):
 def check(marks, limit):
     report, steps = record(f"run{marks}", marks, limit)
     assert report["steps"]["clock"] == ("mark" if marks else "period"), report["steps"]["clock"]
-    assert len(report["given_up"]) == 1, report["given_up"]
-    gone = report["given_up"][0]
+    assert len(report["discarded"]) == 1, report["discarded"]
+    gone = report["discarded"][0]
     assert gone["estimated"] == (not marks)
     length = gone["end_s"] - gone["start_s"]
     total = report["steps"]["total"] + gone["steps"]
@@ -131,7 +131,7 @@ limited = check(1, {"TFHOOK_MAX_SIZE": "1M"})
 # A crowded machine loses records: tried again.
 for name in ("whole1", "whole2", "whole3", "whole4"):
     whole = record(name, 1, {})[0]
-    assert not whole["given_up"], whole["given_up"]
+    assert not whole["discarded"], whole["discarded"]
     if not whole["quality"]["dropped"]:
         break
 assert not whole["quality"]["dropped"], whole["quality"]

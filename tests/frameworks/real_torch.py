@@ -120,9 +120,9 @@ def more(python, arguments, enough):
         print("workers: %s: %.2f ms a step, %s" % (run, 1e3 * step_of(report), shown[-1]), flush=True)
         if not shown[0]:
             break
-    seen = report["verdict"]["workers"] or {"looks": 0}
-    if not shown[0] and not enough and seen["looks"] < FEWEST_LOOKS:
-        print("workers: only %d looks at them on this busy machine" % seen["looks"])
+    seen = report["verdict"]["workers"] or {"samples": 0}
+    if not shown[0] and not enough and seen["samples"] < FEWEST_LOOKS:
+        print("workers: only %d looks at them on this busy machine" % seen["samples"])
         return
     check(bool(shown[0]) == (not enough), "%s: %s" % (arguments, shown[0]))
     if not enough:

@@ -68,8 +68,8 @@ for version, python in interpreters.every():
     for what, cause in (("logs", "host.logging"), ("reads", "input.read"), ("syncs", "host.checkpoint")):
         verdict = json.loads(told(run(version, python, what), "--json"))["verdict"]
         place = verdict["place"]
-        print(version, what, verdict["cause"], place and (place["function"], place["looks"]))
-        if place and place["looks"] >= LEAST:
+        print(version, what, verdict["cause"], place and (place["function"], place["samples"]))
+        if place and place["samples"] >= LEAST:
             check(verdict["cause"] == cause, version, what, verdict["cause"])
             check(place["function"] == what, version, what, place)
 sys.exit(failures != 0)

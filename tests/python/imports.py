@@ -57,9 +57,9 @@ def run(name, *command, before=(), code=0):
 def right(name, out, told, text):
     before = told["start"][0]
     spent, wall = json.loads(out.splitlines()[-1]), before["wall_s"]
-    print(name, round(wall, 2), before["looks"], [(x["line"], round(x["share"], 2)) for x in before["lines"][:3]], spent)
+    print(name, round(wall, 2), before["samples"], [(x["line"], round(x["share"], 2)) for x in before["lines"][:3]], spent)
     check(before["part"] == "before" and before["why"] is None, name, before)
-    if before["looks"] < ENOUGH:
+    if before["samples"] < ENOUGH:
         print("too few looks on this machine")
         return
     for part, line, imports in (("heavy", line_of("import heavy"), f"{package}/__init__.py"), ("vocabulary", line_of("# read"), None)):

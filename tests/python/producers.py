@@ -38,12 +38,12 @@ if sys.version_info >= (3, 11):
         verdict = run(name)
         check(verdict["cause"] in causes, name, verdict["cause"])
         workers = verdict["workers"]
-        if not workers or workers["looks"] < 20:
+        if not workers or workers["samples"] < 20:
             print("too few looks on this machine")
             continue
         check(workers["threads"] >= 1 and not workers["processes"], workers)
         check(workers["place"] and workers["place"]["line"] == LINES[line], workers["place"])
         check("other thread" in " ".join(verdict["evidence"]), verdict["evidence"])
 verdict = run("prepares")
-check(verdict["place"] and verdict["place"]["line"] == LINES["prepares"] and verdict["place"]["looks"] >= 10, verdict["place"])
+check(verdict["place"] and verdict["place"]["line"] == LINES["prepares"] and verdict["place"]["samples"] >= 10, verdict["place"])
 sys.exit(failures != 0)

@@ -46,7 +46,7 @@ def run(name, *command):
 def right(name, out, verdict, folded, text):
     workers = verdict["workers"]
     print(name, verdict["cause"], workers)
-    if not workers or workers["looks"] < ENOUGH:
+    if not workers or workers["samples"] < ENOUGH:
         print("too few looks on this machine")
         return
     check(not verdict["cause"].startswith("input.") or re.search(r"2 worker processes, \d+ % busy", text), text[:800])
