@@ -229,7 +229,7 @@ static int find_places(const struct tfh_accounts *accounts, struct tfh_result *r
 
 	if (!rc)
 		rc = tfh_find_call_lines(accounts, r);
-	tfh_copies_at_place(accounts, r);
+	tfh_fix_gains(accounts, r);
 	fill_saved(r);
 	if (!rc)
 		rc = tfh_find_workers(accounts, r);

@@ -470,21 +470,35 @@ static void test_taken_behind(void **state)
 	}
 }
 
-/* What a line does besides its copies may go with them: the step without copies is then a range, and a fix may leave 5 % of the step. It does not
- * where it is done elsewhere. */
+static uint32_t line_of_stack(void *arg, uint32_t process, uint32_t stack,
+			      struct tfh_model_line *frame, uint32_t most)
+{
+	(void)arg, (void)process, (void)most;
+	frame[0] = (struct tfh_model_line){"/job/train.py", "step", stack, false};
+	return 1;
+}
+
+/* What a line does besides its copies, and the memory that it allocates for them, may go with them: the step without copies is then a
+ * range, and a fix may leave 5 % of the step. It is a point where that is done elsewhere, and the fix may leave as much as a point's interval
+ * has room for. */
 static void test_copies_at_line(void **state)
 {
-	const struct tfh_facts facts = {0};
-	const struct tfh_accounts accounts = {.facts = &facts};
+	const struct tfh_feed feed = {.lines = line_of_stack};
+	const struct tfh_facts facts = {.feed = &feed};
+	struct tfh_accounts accounts = {.facts = &facts, .judged_steps = 2};
 
 	(void)state;
-	for (uint32_t line = 7; line <= 8; line++) {
-		struct tfh_result r = {.verdict = {.cls = TFH_CLASS_TRANSFER_BOUND},
+	accounts.cause_ns[TFH_CAUSE_HOST_ALLOC] = 2000000;
+	for (uint32_t line = 6; line <= 8; line++) {
+		double gone = line == 6 ? 0.001 : line == 7 ? 0.0022 : 0;
+		struct tfh_result r = {.verdict = {.cls = TFH_CLASS_TRANSFER_BOUND,
+						   .cause = TFH_CAUSE_TRANSFER_H2D_PAGEABLE},
 				       .found = {.line = {.file = "/job/train.py",
 							  .function = "step",
 							  .line = line}},
 				       .n_whatif = 1,
 				       .n_place = 1};
+		accounts.alloc_site[0] = (struct tfh_site_use){.stack = 6, .ns = 1};
 		r.breakdown[TFH_PART_TRANSFER].s_per_step = 0.016;
 		r.whatif[0] = (struct tfh_whatif){.remove = TFH_REMOVE_TRANSFER,
 						  .step_s = 0.004,
@@ -497,11 +511,11 @@ static void test_copies_at_line(void **state)
 						     .line = 7,
 						     .s_per_step = 0.002,
 						     .off_s = 0.0002};
-		tfh_copies_at_place(&accounts, &r);
-		assert_true(isnan(r.whatif[0].step_s) == (line == 7));
-		assert_float_equal(r.whatif[0].low_s, line == 7 ? 0.0016 : 0.0038, 1e-9);
-		assert_float_equal(r.whatif[0].high_s, line == 7 ? 0.0041 + 0.05 * 0.016 : 0.0041,
-				   1e-9);
+		tfh_fix_gains(&accounts, &r);
+		assert_true(isnan(r.whatif[0].step_s) == (gone > 0));
+		assert_float_equal(r.whatif[0].low_s, 0.0038 - gone, 1e-9);
+		assert_float_equal(r.whatif[0].high_s,
+				   gone > 0 ? 0.0041 + 0.05 * 0.016 : 0.0038 + 0.18 * 0.004, 1e-9);
 		if (line == 7)
 			assert_float_equal(r.whatif[0].ceiling_speedup, 10, 1e-6);
 	}

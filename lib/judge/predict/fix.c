@@ -1,0 +1,184 @@
+/*
+ * What a fix of the verdict takes with it, and what it leaves. A replay without a class of costs removes exactly that
+ * class. A program that no longer makes its copies also loses the code and the memory that served them, and no fix
+ * removes a cost without a rest.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "judge/predict/predict.h"
+
+/* ---- with the copies ---- */
+
+/* Lines of the program that copy. */
+struct copy_lines {
+	struct tfh_model_line line[TFH_PREDICT_COPY_LINES];
+	uint32_t n;
+};
+
+static bool has(const struct copy_lines *c, const struct tfh_model_line *line)
+{
+	for (uint32_t i = 0; i < c->n; i++)
+		if (c->line[i].line == line->line && tfh_same_function(&c->line[i], line))
+			return true;
+	return false;
+}
+
+static void add_line(struct copy_lines *c, const struct tfh_model_line *line)
+{
+	if (line && c->n < TFH_PREDICT_COPY_LINES && !has(c, line))
+		c->line[c->n++] = *line;
+}
+
+/* The program's innermost line; NULL: there is none. */
+static const struct tfh_model_line *own_line(const struct tfh_model_line *frame, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (!frame[i].library)
+			return &frame[i];
+	return NULL;
+}
+
+static const struct tfh_model_line *line_of_site(const struct tfh_facts *facts,
+						 const struct tfh_site_use *site,
+						 struct tfh_model_line frame[TFH_VERDICT_FRAMES])
+{
+	const struct tfh_feed *f = facts->feed;
+	uint32_t n = site->stack && f->lines ? f->lines(f->arg, facts->process, site->stack, frame,
+							TFH_VERDICT_FRAMES)
+					     : 0;
+
+	return own_line(frame, n);
+}
+
+static struct copy_lines find_lines(const struct tfh_accounts *accounts,
+				    const struct tfh_seen_line *verdict)
+{
+	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+	const struct tfh_model_line at = {verdict->file, verdict->function, verdict->line, false};
+	struct copy_lines c = {.n = 0};
+
+	add_line(&c, verdict->file ? &at : NULL);
+	TFH_EACH (i, accounts->copy.n) {
+		const struct tfh_copy_use *u = &accounts->copy.v[i];
+		/* If copies only queue, the lines that wait for them count. */
+		const struct tfh_site_use *site = u->blocking ? u->site : accounts->wait_site;
+		for (int k = 0; k < TFH_ACCOUNT_SITES; k++)
+			add_line(&c, line_of_site(accounts->facts, &site[k], frame));
+	}
+	return c;
+}
+
+/* The program's own time outside of calls at the lines that copy, s per step: conversions, what is done with what was
+ * fetched. *off: two standard errors. */
+static double code_at_copies(const struct tfh_accounts *accounts, const struct copy_lines *c,
+			     double *off)
+{
+	const struct tfh_facts *facts = accounts->facts;
+	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+	double ns = 0, ns2 = 0, steps = (double)accounts->judged_steps * 1e9;
+	size_t window = 0;
+
+	for (size_t i = 0; i < tfh_looks_count(facts->looks); i++) {
+		struct tfh_seen_look k = tfh_looks_at(facts->looks, i);
+		if (!tfh_look_is_own(&k) || !facts->thread[k.thread].drives ||
+		    !tfh_judged_at(accounts, k.t, &window))
+			continue;
+		const struct tfh_model_line *line =
+			own_line(frame, tfh_frames_at(facts, k.place, frame));
+		if (!k.copies && !(line && has(c, line)))
+			continue;
+		ns += k.ns;
+		ns2 += k.ns * k.ns;
+	}
+	*off = steps > 0 ? TFH_PREDICT_ERRORS * sqrt(ns2) / steps : 0;
+	return steps > 0 ? ns / steps : 0;
+}
+
+/* The time of allocating and freeing memory at these lines, s per step. */
+static double memory_for_copies(const struct tfh_accounts *accounts, const struct copy_lines *c)
+{
+	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+	double all = 0, there = 0;
+
+	for (int k = 0; k < TFH_ACCOUNT_SITES; k++) {
+		const struct tfh_site_use *site = &accounts->alloc_site[k];
+		const struct tfh_model_line *line = line_of_site(accounts->facts, site, frame);
+		all += (double)site->ns;
+		there += line && has(c, line) ? (double)site->ns : 0;
+	}
+	return all > 0 ? there / all * (double)accounts->cause_ns[TFH_CAUSE_HOST_ALLOC] / 1e9 /
+				 (double)accounts->judged_steps
+		       : 0;
+}
+
+/* The largest place at one of these lines, s per step, with two standard errors. */
+static double place_at_copies(const struct tfh_result *r, const struct copy_lines *c)
+{
+	double s = 0;
+
+	for (uint32_t k = 0; k < r->n_place; k++)
+		for (uint32_t i = 0; i < c->n && !r->place[k].whole; i++)
+			if (tfh_is_at_place(&r->place[k], &c->line[i]))
+				s = fmax(s, r->place[k].s_per_step + r->place[k].off_s);
+	return s;
+}
+
+/* Each of many small fetches is waited for. */
+static double waits_for_copies(const struct tfh_result *r)
+{
+	return r->verdict.cause == TFH_CAUSE_TRANSFER_SMALL_COPIES
+		       ? r->found.cause_s[TFH_CAUSE_HOST_SYNC]
+		       : 0;
+}
+
+static void may_go_too(struct tfh_whatif *w, double s, double step)
+{
+	w->low_s = fmax(w->low_s - s, w->floor_s);
+	w->ceiling_speedup = w->low_s > 0 ? step / w->low_s : NAN;
+	w->step_s = w->speedup = NAN;
+	tfh_may_leave(w, step);
+}
+
+/* What the program does at a line that copies may disappear with the copies, or stay. */
+static void with_copies(const struct tfh_accounts *accounts, struct tfh_result *r, double step)
+{
+	const struct copy_lines c = find_lines(accounts, &r->found.line);
+	double off, code = code_at_copies(accounts, &c, &off);
+	double s = fmax(code + off, place_at_copies(r, &c)) + memory_for_copies(accounts, &c) +
+		   waits_for_copies(r);
+
+	if (!TFH_DETECT_COPY_LINE || s - off < TFH_BLOCKING_SHARE * step)
+		return;
+	for (uint32_t i = 0; i < r->n_whatif; i++)
+		if (r->whatif[i].remove == TFH_REMOVE_TRANSFER && !r->whatif[i].no_bound)
+			may_go_too(&r->whatif[i], s, step);
+}
+
+/* ---- what is left ---- */
+
+/* Of a cost below 5 % of the step nothing would be said. A fix may leave so much, as far as the point's interval may be
+ * that wide. */
+static void leaves(struct tfh_whatif *w, double step)
+{
+	double widest = w->low_s + 2 * (TFH_PREDICT_WIDEST - TFH_PREDICT_MEASURED) * w->step_s;
+
+	w->high_s =
+		fmax(w->high_s, fmin(w->high_s + TFH_BLOCKING_SHARE * step, fmin(widest, step)));
+}
+
+void tfh_fix_gains(const struct tfh_accounts *accounts, struct tfh_result *r)
+{
+	double step = 0;
+
+	if (r->verdict.cause == TFH_CAUSE_NONE)
+		return;
+	for (int p = 0; p < TFH_PART_COUNT; p++)
+		step += r->breakdown[p].s_per_step;
+	if (r->verdict.cls == TFH_CLASS_TRANSFER_BOUND)
+		with_copies(accounts, r, step);
+	enum tfh_part part = tfh_cause_part(r->verdict.cause);
+	for (uint32_t i = 0; i < r->n_whatif; i++)
+		if (tfh_remove_part(r->whatif[i].remove) == part && !isnan(r->whatif[i].step_s))
+			leaves(&r->whatif[i], step);
+}
