@@ -91,7 +91,8 @@ static void test_iterator_each_step(void **state)
 }
 
 /* Steps whose amount of work grows, as episodes of an agent do: their computing and the program's own code grow
- * together. The short steps do not show that the rest of a step could be faster; they do where only computing varies. */
+ * together. The short steps do not show that the rest of a step could be faster; they do where only computing varies.
+ * Behind the program's own code up to half of PyTorch's computing may be slowness. */
 static void test_growing_steps(void **state)
 {
 	(void)state;
@@ -116,7 +117,7 @@ static void test_growing_steps(void **state)
 			if (r->whatif[i].remove == TFH_REMOVE_HOST)
 				low = r->whatif[i].low_s /
 				      (r->breakdown[TFH_PART_COMPUTE].s_per_step);
-		if (together ? low < 0.75 : low > 0.5 || low < 0.2)
+		if (together ? low < 0.45 : low > 0.4 || low < 0.2)
 			fail_msg("%d: %g", together, low);
 		gen_closed(r);
 		tfh_result_free(r);
@@ -160,12 +161,57 @@ static void test_models_in_turn(void **state)
 	}
 }
 
+static struct tfh_sample sample[20];
+
+static uint32_t samples(void *arg, uint32_t process, const struct tfh_sample **out)
+{
+	(void)arg;
+	(void)process;
+	*out = sample;
+	return 20;
+}
+
+/* A PyTorch loop that waits 15 of 20 ms for its loader's processes, and uses a CPU for `cpu_ms`: what receiving the batches takes
+ * stays where the wait goes. */
+static double at_best(double cpu_ms, enum tfh_fn loader)
+{
+	struct gen *g = gen_new();
+	double low = 0;
+
+	g->name[TFT_NAME_OP][1] = "Engine::execute";
+	for (int i = 0; i < 200; i++) {
+		gen_call(g, 0, loader, 20 * i, 20 * i + 15)->w[0] = 9;
+		gen_call(g, 0, TFH_FN_torch_backward, 20 * i + 15.01, 20 * i + 20)->w[0] = 1;
+	}
+	for (int i = 0; i < 20; i++) {
+		sample[i] = (struct tfh_sample){.t = gen_ns(200 * i + 1), .threads = 1, .cpus = 2};
+		sample[i].thread[0] = (struct tfh_thread_times){0, 0.01 * i * cpu_ms, 0};
+	}
+	g->feed.samples = samples;
+	struct tfh_result *r = gen_judge(g);
+	assert_int_equal(r->verdict.cause, TFH_CAUSE_INPUT_DATALOADER);
+	for (uint32_t i = 0; i < r->n_whatif; i++)
+		if (r->whatif[i].remove == TFH_REMOVE_INPUT)
+			low = r->whatif[i].low_s;
+	tfh_result_free(r);
+	return low * 1e3;
+}
+
+static void test_receiving(void **state)
+{
+	(void)state;
+	assert_float_equal(at_best(5, TFH_FN_torch_multi), 0.97 * 5, 0.05);
+	assert_float_equal(at_best(8, TFH_FN_torch_multi), 0.97 * 8, 0.05);
+	/* Without processes, receiving is making the batch. */
+	assert_float_equal(at_best(20, TFH_FN_torch_single), 0.99 * 5 - 0.5 * 5, 0.05);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_executed),	   cmocka_unit_test(test_ops),
 		cmocka_unit_test(test_growing_steps),	   cmocka_unit_test(test_models_in_turn),
-		cmocka_unit_test(test_iterator_each_step),
+		cmocka_unit_test(test_iterator_each_step), cmocka_unit_test(test_receiving),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

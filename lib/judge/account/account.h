@@ -296,6 +296,8 @@ void tfh_smooth_classes(struct tfh_accounts *accounts);
 double tfh_steps_wait(const struct tfh_accounts *accounts);
 /* CPUs that the process itself uses during the steps (NAN: not known), and CPUs it may use; false: no samples. */
 bool tfh_processors(const struct tfh_accounts *accounts, double *used, double *allowed);
+/* CPUs that the driving threads used during the steps; 0: not known. */
+double tfh_drivers_ran(const struct tfh_accounts *accounts);
 /* contention.c: what steps lost to CPU contention. 0 or -ENOMEM */
 int tfh_find_contention(struct tfh_accounts *accounts);
 /* The parts of step i without contention; returns their sum, seconds. */

@@ -221,6 +221,37 @@ bool tfh_processors(const struct tfh_accounts *accounts, double *used, double *a
 	return *allowed > 0;
 }
 
+/* CPU seconds of the driving threads between two samples. */
+static double drivers_ran(const struct tfh_facts *facts, const struct tfh_sample *from,
+			  const struct tfh_sample *to)
+{
+	double s = 0;
+
+	for (uint32_t k = 0; k < to->threads; k++)
+		for (uint32_t i = 0; i < from->threads; i++)
+			if (from->thread[i].thread == to->thread[k].thread &&
+			    tfh_index_drives(facts, to->thread[k].thread))
+				s += to->thread[k].run_s - from->thread[i].run_s;
+	return s;
+}
+
+double tfh_drivers_ran(const struct tfh_accounts *accounts)
+{
+	const struct tfh_feed *f = accounts->facts->feed;
+	const struct tfh_sample *s = NULL;
+	uint32_t n = f->samples ? f->samples(f->arg, accounts->facts->process, &s) : 0;
+	const struct tfh_loops *l = accounts->loops;
+	double cpu_s = 0, wall_s = 0;
+
+	for (uint32_t i = 1; i < n && l->window.n; i++) {
+		if (s[i - 1].t < l->window.v[0].t0 || s[i].t > l->window.v[l->window.n - 1].t1)
+			continue;
+		cpu_s += drivers_ran(accounts->facts, &s[i - 1], &s[i]);
+		wall_s += (double)(s[i].t - s[i - 1].t) / 1e9;
+	}
+	return wall_s > 0 ? cpu_s / wall_s : 0;
+}
+
 int tfh_find_contention(struct tfh_accounts *accounts)
 {
 	struct intervals all = {.accounts = accounts};

@@ -3,6 +3,7 @@
  * the place of launches in the sequence whose period is the step.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "base/hash.h"
 
@@ -56,4 +57,26 @@ void tfh_eager_end(struct tfh_facts *facts)
 	if (facts->eager && (facts->batch.n || facts->mark.n > 1 || facts->update.n ||
 			     facts->exec.n >= TFH_LOOPS_FEWEST_EXECS))
 		tfh_eager_drop(facts);
+}
+
+static bool loaded(const struct tfh_facts *facts, const char *software)
+{
+	const struct tfh_process *p = &facts->feed->processes[facts->process];
+
+	for (uint32_t i = 0; i < p->n_software; i++)
+		if (!strcmp(p->software[i].name, software))
+			return true;
+	return false;
+}
+
+/* A loop that updates its weights by hand is seen by the library alone. */
+bool tfh_uses_torch(const struct tfh_facts *facts)
+{
+	return facts->loader || facts->update.n ||
+	       (loaded(facts, "PyTorch") && !loaded(facts, "TensorFlow"));
+}
+
+bool tfh_op_by_op(const struct tfh_facts *facts)
+{
+	return facts->cpu_only && (facts->eager || tfh_uses_torch(facts));
 }

@@ -283,6 +283,10 @@ bool tfh_token_kind(const struct tfh_event *ev, const struct tfh_piece *p,
 /* eager.c: the kind of an op that is executed by itself; false if the call is none. */
 bool tfh_eager_kind(const struct tfh_facts *facts, const struct tfh_event *ev,
 		    struct tfh_token_kind *out);
+/* Whether PyTorch makes the steps. */
+bool tfh_uses_torch(const struct tfh_facts *facts);
+/* Whether the processor computes op by op: every op runs once or a few times a step. */
+bool tfh_op_by_op(const struct tfh_facts *facts);
 /* The kind's index in facts->kind, to which it is added; UINT32_MAX when out of memory. */
 uint32_t tfh_kind_number(struct tfh_facts *facts, const struct tfh_token_kind *kind);
 /* The same for a launch by a thread. */

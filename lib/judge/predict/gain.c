@@ -234,11 +234,13 @@ static double cold_s(const struct tfh_samples *all, const struct tfh_result *r,
 }
 
 /* Code that follows removed host code may have been slower because of it, as far as the host limits the step then. */
-static double cooled_s(const struct tfh_samples *all, double got, double step)
+static double cooled_s(const struct tfh_accounts *accounts, const struct tfh_samples *all,
+		       double got, double step)
 {
 	const struct tfh_replays *s = &all->replay[TFH_REMOVE_EVERYTHING_BUT_COMPUTE];
 
-	return s->of.n ? fmin(tfh_cooled_s(fmax(step - got, 0)), fmax(got - for_all(s, step), 0))
+	return s->of.n ? fmin(tfh_cooled_s(accounts, fmax(step - got, 0), got),
+			      fmax(got - for_all(s, step), 0))
 		       : 0;
 }
 
@@ -264,7 +266,8 @@ static void point(const struct tfh_device *d, const struct tfh_samples *all,
 	/* Whether the device can run more kernels at once than were ever seen is unknown. */
 	double seen = resource_floor(d, w->remove, false);
 	bool crowded = got < seen * (1 - TFH_PREDICT_MEASURED) && w->floor_s < seen;
-	double below = half + (w->remove == TFH_REMOVE_HOST ? cooled_s(all, got, step) : 0);
+	double below =
+		half + (w->remove == TFH_REMOVE_HOST ? cooled_s(d->accounts, all, got, step) : 0);
 
 	w->low_s = got - below;
 	w->high_s = crowded ? fmax(high, seen) : high;
@@ -347,7 +350,7 @@ void tfh_place_point(const struct tfh_device *d, struct tfh_samples *all, uint32
 	/* A fix may leave as much of the place as the samples cannot distinguish. */
 	half = got * (error + TFH_PREDICT_MEASURED) + TFH_PREDICT_ERRORS * s->error + g->off_s;
 	g->gain.floor_s = resource_floor(d, TFH_REMOVE_HOST, true);
-	double below = half + cooled_s(all, got, step);
+	double below = half + cooled_s(d->accounts, all, got, step);
 	g->gain.low_s = got - below;
 	g->gain.high_s = got + half;
 	if (is_narrow(all, r, got, half, step) && below <= TFH_PREDICT_WIDEST_EVER * got)

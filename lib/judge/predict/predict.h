@@ -72,7 +72,7 @@ void tfh_whatif(const struct tfh_accounts *accounts, struct tfh_result *r);
 /* Why the step without a cost is no bound: its removal also changes the rest of the step. NULL: the step is a bound. */
 const char *tfh_no_bound(const struct tfh_accounts *accounts, enum tfh_remove what);
 /* By how much the code after a pause of that duration may have been slower because of it, in seconds. */
-double tfh_cooled_s(double removed_s);
+double tfh_cooled_s(const struct tfh_accounts *accounts, double removed_s, double left_s);
 /* Removes all gains of a run with too few steps. */
 void tfh_forget_gains(const struct tfh_accounts *accounts, struct tfh_result *r);
 /* If one thread does a whole step, and the rest of it needs `left` seconds: sets the step after the removal, its

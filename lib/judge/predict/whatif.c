@@ -152,11 +152,20 @@ static double late_share(const struct tfh_accounts *accounts)
 
 /*
  * The after-effect of a pause: others use the caches meanwhile, so the code after it fetches its instructions and data
- * again. The longer the pause, the more is evicted, up to all of it. Without the pause this cost disappears.
+ * again. The longer the pause, the more is evicted, up to all of it. Without the pause this cost disappears. It is as
+ * large as what the rest of the step uses: a graph runs the same few kernels again and again, but where ops are executed
+ * one by one, all code of a step runs once.
  */
-double tfh_cooled_s(double removed_s)
+double tfh_cooled_s(const struct tfh_accounts *accounts, double removed_s, double left_s)
 {
-	return fmin(removed_s * TFH_PREDICT_COOLS_SHARE, TFH_PREDICT_COOL_S);
+	const struct tfh_facts *facts = accounts->facts;
+	double most = TFH_PREDICT_COOL_S;
+
+	if (tfh_op_by_op(facts))
+		most = fmax(most, TFH_PREDICT_COOLED_SHARE * left_s);
+	else if (facts->cpu_only)
+		most = TFH_PREDICT_COOL_GRAPH_S;
+	return fmin(removed_s * TFH_PREDICT_COOLS_SHARE, most);
 }
 
 /*
@@ -219,7 +228,8 @@ void tfh_serial_gain(const struct tfh_accounts *accounts, enum tfh_remove what, 
 	struct means m = by_block(accounts, what);
 	double even =
 		TFH_PREDICT_MEASURED * left + TFH_PREDICT_ERRORS * uncertain(&m) * step + off_s;
-	double below = even + tfh_cooled_s(step - left) + left * late_share(accounts);
+	double below =
+		even + tfh_cooled_s(accounts, step - left, left) + left * late_share(accounts);
 	/* Batches that other threads or processes make from now on compete with the step for the machine. */
 	double slower = what == TFH_REMOVE_INPUT ? TFH_PREDICT_CROWDING : 1;
 
@@ -293,6 +303,19 @@ const char *tfh_no_bound(const struct tfh_accounts *accounts, enum tfh_remove wh
 	return NULL;
 }
 
+/* The step without a class. A loop that waits for a loader's processes still takes their batches out of a queue, and
+ * unpacks them: it keeps the CPU time that its thread used. */
+static double rest_of(const struct tfh_accounts *accounts, enum tfh_remove what, double step,
+		      double gone)
+{
+	const struct tfh_facts *facts = accounts->facts;
+	bool receives = what == TFH_REMOVE_INPUT && facts->cpu_only && facts->loader &&
+			tfh_input_async(accounts);
+
+	return receives ? fmin(fmax(step - gone, tfh_drivers_ran(accounts) * step), step)
+			: step - gone;
+}
+
 void tfh_whatif(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	double step = 0, compute = r->breakdown[TFH_PART_COMPUTE].s_per_step;
@@ -311,12 +334,13 @@ void tfh_whatif(const struct tfh_accounts *accounts, struct tfh_result *r)
 		struct tfh_whatif *w = &r->whatif[r->n_whatif++];
 		w->remove = what;
 		w->step_s = w->speedup = NAN;
-		w->low_s = host_only ? at_best(accounts, what, step - s, step, r) : step - s;
+		double left = host_only ? rest_of(accounts, what, step, s) : step - s;
+		w->low_s = host_only ? at_best(accounts, what, left, step, r) : left;
 		w->high_s = step;
 		if (host_only)
-			tfh_serial_gain(accounts, what, step, step - s, 0, w);
+			tfh_serial_gain(accounts, what, step, left, 0, w);
 		w->floor_s = fmin(compute, w->low_s);
-		w->ceiling_speedup = step - s > 0 ? step / w->low_s : NAN;
+		w->ceiling_speedup = left > 0 ? step / w->low_s : NAN;
 		const char *why = host_only ? tfh_no_bound(accounts, what) : NULL;
 		if (why)
 			forget(w, why);

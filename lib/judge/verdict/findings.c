@@ -189,23 +189,6 @@ static void find_again(const struct tfh_accounts *accounts, const struct tfh_res
 					 up && up->host == most->host ? up->back : 0};
 }
 
-static bool loaded(const struct tfh_facts *facts, const char *software)
-{
-	const struct tfh_process *p = &facts->feed->processes[facts->process];
-
-	for (uint32_t i = 0; i < p->n_software; i++)
-		if (!strcmp(p->software[i].name, software))
-			return true;
-	return false;
-}
-
-/* Whether PyTorch makes the steps. A loop that updates its weights by hand is seen by the library alone. */
-static bool uses_torch(const struct tfh_facts *facts)
-{
-	return facts->loader || facts->update.n ||
-	       (loaded(facts, "PyTorch") && !loaded(facts, "TensorFlow"));
-}
-
 void tfh_find_rest(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	const struct tfh_facts *facts = accounts->facts;
@@ -213,7 +196,7 @@ void tfh_find_rest(const struct tfh_accounts *accounts, struct tfh_result *r)
 	double steps = accounts->judged_steps ? (double)accounts->judged_steps : NAN;
 
 	out->cpu_only = facts->cpu_only;
-	out->torch = uses_torch(facts);
+	out->torch = tfh_uses_torch(facts);
 	out->imported = facts->feed->imported;
 	out->input_visible = facts->consumers;
 	out->mixed_copies = (double)accounts->mixed_bytes >
