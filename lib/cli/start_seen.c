@@ -97,5 +97,5 @@ void tfh_start_seen_say(struct tfh_start_seen *s)
 	}
 	text[at] = '\0';
 	if (at)
-		tfh_say("looks at its main thread from outside (%u): %s", s->looks, text);
+		tfh_say("samples of its main thread (%u): %s", s->looks, text);
 }

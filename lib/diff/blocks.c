@@ -45,12 +45,14 @@ static void close_block(struct block_pass *x)
 	x->in = x->n = 0;
 }
 
+/* Computing on the CPU that samples saw is one row with the other computing. */
 static double part_of(const struct tfh_digest_row *row, int part)
 {
 	return part == TFH_DIFF_STEP	  ? row->dur_s
 	       : part == TFH_DIFF_REST	  ? row->rest_s
-	       : part == TFH_DIFF_COMPUTE ? row->compute_s
-					  : row->cause_s[part];
+	       : part == TFH_DIFF_COMPUTE ? row->compute_s + row->cause_s[TFH_CAUSE_COMPUTE_CPU]
+	       : part == TFH_CAUSE_COMPUTE_CPU ? 0
+					       : row->cause_s[part];
 }
 
 static void add_step(struct block_pass *x, const struct tfh_digest_row *row)

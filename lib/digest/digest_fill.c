@@ -30,12 +30,15 @@ static struct tfh_digest_node node_of(const struct tfh_part_of_run *t)
 				    .wall_ns = ns_of(t->wall_s),
 				    .steps = t->steps,
 				    .compute_s = t->compute_s,
-				    .rest_s = t->steps_s - t->compute_s};
+				    .rest_s = t->steps_s};
 
 	for (int c = 0; c < TFH_CAUSE_COUNT; c++) {
 		n.part_s[c] = t->cause_s[c];
 		n.rest_s -= t->cause_s[c];
+		if (tfh_cause_part((enum tfh_cause)c) == TFH_PART_COMPUTE)
+			n.compute_s -= t->cause_s[c];
 	}
+	n.rest_s -= n.compute_s;
 	return n;
 }
 

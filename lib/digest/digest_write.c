@@ -59,7 +59,12 @@ static void pack_step(const struct tfh_result *r, size_t i, double unit_s, int64
 					.cls = stored(s->cls),
 					.cause = stored(s->cause),
 					.tier = (uint8_t)s->tier};
-	out->compute = next_part((double)s->breakdown[TFH_PART_COMPUTE], unit_s, &sum, &at);
+	double compute = (double)s->breakdown[TFH_PART_COMPUTE];
+	for (int c = 0; c < TFH_CAUSE_COUNT;
+	     c++) /* causes of computing have columns of their own */
+		if (tfh_cause_part((enum tfh_cause)c) == TFH_PART_COMPUTE)
+			compute -= (double)r->step_cause[i][c];
+	out->compute = next_part(compute, unit_s, &sum, &at);
 	known += out->compute;
 	for (int c = 0; c < TFH_CAUSE_COUNT; c++) {
 		out->part[c] = next_part((double)r->step_cause[i][c], unit_s, &sum, &at);

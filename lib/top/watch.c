@@ -242,7 +242,9 @@ static int judge(struct tfh_watch *w, int *fd, uint32_t n)
 	}
 	if (rc && rc != -ENOMEM)
 		snprintf(w->why, sizeof(w->why), "%s",
-			 rc == -ENODATA ? "no GPU or TensorFlow call in this time" : err.text);
+			 rc == -ENODATA
+				 ? "no call of the GPU driver, TensorFlow or PyTorch in this time"
+				 : err.text);
 	free(path);
 	free(name);
 	return rc;

@@ -67,7 +67,7 @@ expect 3 "$tfhook" repair junk
 says 'junk: nothing in it can be read, so there is no result'
 [[ ! -e junk.repaired ]] || fail 'an empty result stays'
 
-# A job without any GPU or TensorFlow call leaves nothing; a run without steps says why there is no verdict.
+# A job without any recorded call leaves nothing; a run without steps says why there is no verdict.
 expect 0 "$tfhook" run -o none true
 [[ ! -e none ]] || fail 'an unused directory stays'
 expect 0 on_gpu "$tfhook" run -o short "$job" --steps 1 --h2d 1000 --spin 10

@@ -51,7 +51,7 @@ for before in (), ("sh", "-c", '"$@"; exit 3', "sh"):
     spent, err = run(before=before)
     print(spent, err)
     assert "JAX on a processor shows no mark of a step" in err, err
-    looks = re.search(r"looks at its main thread from outside \((\d+)\): (.*)", err)
+    looks = re.search(r"samples of its main thread \((\d+)\): (.*)", err)
     assert looks, err
     share = {line: int(percent) / 100 for percent, line in re.findall(r"(\d+) % at job.py:(\d+)", looks.group(2))}
     for line, text in enumerate(JOB.splitlines(), 1):
