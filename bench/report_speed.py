@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Speed and memory of a full `tfhook report` on launch-heavy recordings, with host calls alone and with device times, beside
-decoding the same chunks on one core (bars: 1.5 and 6 times as long, 256 MB), and of a report on a small run (bar: 50 ms).
+decoding the same chunks on one core (bars: 1.5 and 6 times as long, 256 MB), and of each kind of report on a small run (bar: 50 ms).
 Both are measured in turns, at real-time priority where that is permitted, so that other work on the machine matters less."""
 import os
 import shutil
@@ -63,10 +63,22 @@ def measure(build, where, env, before, cupti, steps):
           f"{events / statistics.median(times) / 1e6:.1f} M calls/s, "
           f"{statistics.median(cpu) / events * 1e9:.0f} ns of processor time each, at most {memory / 1024:.0f} MiB")
     if steps == FEW:
+        kinds_of_report(tool, out, before, where)
         return
     ratio = [t / a for t, a in zip(times, alone)]
     print(f"decoding alone: {statistics.median(alone) * 1e3:.0f} ms; the report takes {statistics.median(ratio):.2f} times as long "
           f"({min(ratio):.2f} to {max(ratio):.2f})")
+
+
+def kinds_of_report(tool, run_dir, before, where):
+    page = os.path.join(where, "page.html")
+    for name, flags in (("first screen", []), ("--all", ["--all"]), ("--json", ["--json"]), ("--html", ["--html", page])):
+        times = []
+        for _ in range(RUNS):
+            times.append(run([tool, "report", *flags, run_dir], before)[0])
+            if os.path.exists(page):
+                os.remove(page)
+        print(f"    {name:12} {statistics.median(times) * 1e3:5.1f} ms ({min(times) * 1e3:.1f} to {max(times) * 1e3:.1f})")
 
 
 def main():
