@@ -436,9 +436,10 @@ static tfh_hot uint64_t tfh_handle_key(enum tft_name kind, uint64_t handle)
 	return handle * 16 + kind; /* kinds fit 4 bits; handles are pointers or small numbers */
 }
 
+/* By the top bits of a product, to which all bits of a handle contribute: the driver's may be pages apart. */
 static tfh_hot uint64_t *tfh_handle_slot(struct tfh_self *self, uint64_t key)
 {
-	return self->room->handle_cache[(key ^ key >> 10 ^ key >> 20) & 63];
+	return self->room->handle_cache[key * 0x9e3779b97f4a7c15ull >> 58];
 }
 
 /* Returns the id of a handle that this thread has named before, or 0. In that case, call
