@@ -247,7 +247,7 @@ $(B)/obj/$1/%.o: lib/%.S $(B)/obj/$1/%.d $(call stamp,$1)
 endef
 $(foreach s,job core shared sim sched,$(eval $(call object-rules,$s)))
 
-# Only what walks stacks, and what tells of it.
+# Only what walks stacks, and what reports it.
 $(B)/obj/job/hook/unwind.o $(B)/obj/core/cli/doctor_gpu.o: $(UNWIND)/libunwind.mk
 $(B)/obj/job/hook/unwind.o: private FLAGS_job += $(UNWIND_C)
 $(B)/obj/core/cli/doctor_gpu.o: private FLAGS_core += $(UNWIND_C)
@@ -499,7 +499,7 @@ truth: all $(addprefix $(B)/tests/,truth/train truth/libtrain.so jobs/libslowrea
 	$(Q)python=$$(scripts/python-env main) && $(RUN_ENV) TFH_PY="$$python" tests/truth/run --seed '$(SEED)' --filter '$(T)' \
 		--pairs $(or $(PAIRS),5) $(if $(DOC),--doc $(DOC))
 
-# Jobs that wait for something no driver call tells of: the cause, and the line of Python. T=regex.
+# Jobs that wait for something no driver call shows: the cause, and the line of Python. T=regex.
 evidence: all
 	$(Q)python=$$(scripts/python-env main) && $(RUN_ENV) TFH_PY="$$python" tests/evidence/run --filter '$(T)'
 
@@ -722,7 +722,7 @@ help:
 	@echo 'make check            all tests (T=pattern for some of them)'
 	@echo 'make check-clients    real programs on the simulated driver (T=NAME for one; 4 GB)'
 	@echo 'make check-diff       pairs of equal runs and of runs with a planted change, compared (N=30 SEED=n)'
-	@echo 'make evidence         jobs that wait for what no driver call tells of: cause and line (T=regex)'
+	@echo 'make evidence         jobs that wait for what no driver call shows: cause and line (T=regex)'
 	@echo 'make strangers        jobs written without knowledge of the rules (T=regex SPLIT=confirm|seen KEEP=dir)'
 	@echo 'make families         jobs drawn at random, framework by defect (SEED=n N=85 T=regex SPLIT=confirm|develop KEEP=dir)'
 	@echo 'make truth            predictions against measured fixes (SEED=n T=regex PAIRS=5 DOC=file)'

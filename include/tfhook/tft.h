@@ -4,12 +4,13 @@
  *	struct tft_file *f = tft_file_open("r0.host.4711.0.tft", error, sizeof(error));
  *	struct tft_record r;
  *	while (tft_file_next(f, &r) == 1)
- *		printf("%s %llu ns\n", tft_file_function(f, r.fn), tft_file_monotonic_ns(f,
- *r.t_end)); tft_file_close(f);
+ *		printf("%s %llu ns\n", tft_file_function(f, r.fn),
+ *		       (unsigned long long)tft_file_monotonic_ns(f, r.t_end));
+ *	tft_file_close(f);
  *
- * Files are read chunk by chunk: about 2 MiB of memory whatever their size. A file is used by one
- *thread at a time. What the fields mean is told in FORMAT.md, part 2. Functions and fields are only
- *added, never changed.
+ * Files are read chunk by chunk, with about 2 MiB of memory whatever their size. Only one thread may use
+ * a file at a time. FORMAT.md, part 2, says what the fields mean. Functions and fields are only added,
+ * never changed.
  */
 #ifndef TFHOOK_TFT_H
 #define TFHOOK_TFT_H

@@ -29,7 +29,7 @@
 #define STARVED 5
 /* A slower disk does not extend the limit further. */
 #define WRITES_PER_S (16 << 20)
-/* Time for records already on their way to a file when this process is told to end. */
+/* Time for records already on their way to a file when this process is asked to end. */
 #define GRACE_NS 500000000ll
 
 /* ---- a child with a limit ---- */

@@ -121,7 +121,7 @@ static void hear(void *arg, const struct tft_found *found)
 	}
 	o->late++;
 	tft_view_set_gpu(found->view, 0, AT, 0, 0, 0, &err);
-	tfh_say("%s: no answer after 4 s, so the order was taken back (is the process stopped, or its "
+	tfh_say("%s: no answer after 4 s, so the command was cancelled (is the process stopped, or its "
 		"recorder of an earlier version?)",
 		who);
 }

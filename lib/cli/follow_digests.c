@@ -172,7 +172,7 @@ static void remove_part(const char *dir, pid_t pid)
 	unlink(path);
 }
 
-/* Waits for the child. Ends it if this process is told to end, or if the child takes too long. Returns its
+/* Waits for the child. Ends it if this process is asked to end, or if the child takes too long. Returns its
  * exit code. */
 static int wait_for(pid_t pid, const struct followed_run *r, double *cost_s)
 {

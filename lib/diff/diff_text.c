@@ -276,7 +276,7 @@ static void print_run(const struct screen *x)
 			  tfh_fmt_time(a, d->run_s[0]), tfh_fmt_time(b, d->run_s[1]),
 			  tfh_fmt_time(c, d->before_s[0]), tfh_fmt_time(e, d->before_s[1]));
 	if (d->other_judge)
-		tfh_put("The digests were made by different versions of tfhook; make the older one anew.\n",
+		tfh_put("The digests were made by different versions of tfhook; make the older one again.\n",
 			x->out);
 }
 

@@ -138,7 +138,7 @@ static int read_all(struct tfh_run_digest *d, const char *path, struct tfh_err *
 			if (rc)
 				return tfh_err_set(
 					err, rc,
-					"%s: damaged digest; make it anew: tfhook digest DIR",
+					"%s: damaged digest; make it again: tfhook digest DIR",
 					path);
 		}
 	}
@@ -149,7 +149,7 @@ static int read_all(struct tfh_run_digest *d, const char *path, struct tfh_err *
 	if (!form || !tft_closed(d->reader) || !ranks_are_sound(d))
 		return tfh_err_set(
 			err, -EBADMSG,
-			"%s: damaged or unfinished digest; make it anew: tfhook digest DIR", path);
+			"%s: damaged or unfinished digest; make it again: tfhook digest DIR", path);
 	return 0;
 }
 
@@ -262,7 +262,7 @@ static int explain(int rc, struct tfh_err *err)
 {
 	if (rc == -EBADMSG)
 		tfh_err_set(err, rc,
-			    "the digest's rows are damaged; make it anew: tfhook digest DIR");
+			    "the digest's rows are damaged; make it again: tfhook digest DIR");
 	if (rc == -ENOMEM)
 		tfh_err_set(err, rc, "out of memory");
 	return rc;

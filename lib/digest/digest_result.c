@@ -297,7 +297,7 @@ static int read_kept(struct tfh_run_digest *d, struct tfh_kept *k, struct tfh_ar
 		rc = -EBADMSG;
 	if (rc == -ENOMEM)
 		return tfh_err_set(err, rc, "out of memory");
-	return rc ? tfh_err_set(err, rc, "damaged digest; make it anew: tfhook digest DIR") : 0;
+	return rc ? tfh_err_set(err, rc, "damaged digest; make it again: tfhook digest DIR") : 0;
 }
 
 int tfh_digest_restore(struct tfh_run_digest *d, struct tfh_run **run, struct tfh_result **out,

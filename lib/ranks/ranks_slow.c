@@ -175,7 +175,7 @@ static void find_slow(struct slowness *x)
 	}
 }
 
-/* ---- what is told of them ---- */
+/* ---- findings ---- */
 
 /* Seconds of a cause in a usual step; TFH_CAUSE_COUNT: of computing. */
 static double cause_of(const struct tfh_ranks_rank *r, int c)

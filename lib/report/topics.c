@@ -15,6 +15,16 @@ static void line(const struct tfh_page *page, const char *label, const char *tex
 
 /* ---- gain ---- */
 
+/* Whether the bound also supposes that what remains gets faster than it is on average. */
+static bool rest_is_faster(const struct tfh_result *r, const struct tfh_whatif *w)
+{
+	enum tfh_part part = tfh_remove_part(w->remove);
+	double left = part < TFH_PART_COUNT ? tfh_step_s(r) - r->breakdown[part].s_per_step
+					    : r->breakdown[TFH_PART_COMPUTE].s_per_step;
+
+	return r->steady.tier == 'C' && tfh_least_step(r, w) < 0.99 * left;
+}
+
 static void why_whatif(const struct tfh_page *page, const struct tfh_whatif *w)
 {
 	const struct tfh_result *r = page->r;
@@ -50,10 +60,13 @@ static void why_whatif(const struct tfh_page *page, const struct tfh_whatif *w)
 		     "not predicted: without device times, or where steps vary too much, there is only the bound");
 	}
 	if (!isnan(w->ceiling_speedup)) {
-		snprintf(text, sizeof(text),
-			 "%s a step, %s: without any of that time, and nothing else changed",
-			 tfh_fmt_time(a, tfh_least_step(r, w)),
-			 tfh_fmt_factor(b, w->ceiling_speedup));
+		snprintf(
+			text, sizeof(text), "%s a step, %s: without any of that time, and %s",
+			tfh_fmt_time(a, tfh_least_step(r, w)),
+			tfh_fmt_factor(b, w->ceiling_speedup),
+			rest_is_faster(r, w)
+				? "with the rest as fast as it may become (fastest steps, warm caches)"
+				: "nothing else changed");
 		line(page, "at best", text);
 	}
 	if (w->saved_s > 0) {

@@ -1,7 +1,7 @@
 #!/bin/sh
 # What a real client of the driver does, seen from the host only, is judged right, on the simulated GPU: large pageable
 # copies, long kernels, thousands of launches, a slow loader that nobody sees, results fetched; steps are counted exactly;
-# of a job that was killed in a wait, or hangs in one now, the steps, the verdict and the call in flight are told.
+# of a job that was killed in a wait, or hangs in one now, the steps, the verdict and the call in flight are reported.
 set -u
 judge=$TFH_BUILD/tests/analyze/judge
 client=$TFH_BUILD/tests/jobs/client_loop

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The verdict is of all that recurs: checkpoints, kernels made for new shapes and evaluations are it where they hold the run up
 for longer than its steps do, with their cause; the steps keep a verdict of their own. What is rare, cheap or over in the first
-steps changes nothing. When steps become slower is told."""
+steps changes nothing. The report says when steps become slower."""
 import concurrent.futures
 import json
 import os

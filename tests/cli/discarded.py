@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A recording that gave up records for TFHOOK_MAX_SIZE or TFHOOK_RUN_SIZE tells of that stretch what is left: its length, steps, calls. It is a
-hole: no step reaches into it, and what is kept and what was deleted add up to the job. Copies and waits do so exactly: what the sketches of
-both hold (read here by FORMAT.md 2.2) is what a recording of the same job that gave nothing up has."""
+"""For an interval whose records were deleted for TFHOOK_MAX_SIZE or TFHOOK_RUN_SIZE, a report has what is left: its length, steps, calls. It is
+a gap: no step reaches into it, and what is kept and what was deleted add up to the job. Copies and waits do so exactly: what the sketches of
+both hold (read here by FORMAT.md 2.2) is what a recording of the same job without deleted records has."""
 import glob
 import json
 import os

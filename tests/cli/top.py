@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """tfhook top follows a running job without a record lost or read twice: of a stopped job it says what a report says. A job whose
-batches become fast is input- or host-bound at the line that unpacks them, and then no more; calls in flight and processes are told;
-metrics are valid; a process without a journal here is told by its files; a job that ended, has not recorded, is not ours or does not exist gets a clear message and its exit code.
+batches become fast is input- or host-bound at the line that unpacks them, and then no more; calls in flight and processes are shown;
+metrics are valid; a process without a journal here is followed by its files; a job that ended, has not recorded, is not ours or does not exist gets a clear message and its exit code.
 timeout: 240
 """
 import fcntl
@@ -227,7 +227,7 @@ def messages():
 
 
 def elsewhere():
-    """Files of another machine, which has no journal here: a process that has just written is told with its pid; one that wrote last long
+    """Files of another machine, which has no journal here: a process that has just written is shown with its pid; one that wrote last long
     ago does not record, though its files were copied just now."""
     job = start("near", LOOP, "--steps", "300", "--h2d", "1000", "--spin", "1000")
     assert job.wait() == 0

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What must hold: of real JAX on the processor, a jitted function that gets a new shape in every step is host.compile at the program's
-line; with one shape it is not. The steps are told by a device beside it, as JAX makes no call that is recorded.
+line; with one shape it is not. A device beside it shows the steps, as JAX makes no call that is recorded.
 
 timeout: 600
 

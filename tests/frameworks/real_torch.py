@@ -110,7 +110,7 @@ def step_of(report):
 
 
 def more(python, arguments, enough):
-    """How many workers would keep up is told where too few do, and nowhere else; so many are run, and what a step takes then is
+    """The report says how many workers would keep up where too few do, and nowhere else; so many are run, and what a step takes then is
     printed beside what was said."""
     shown = []
     for run in (arguments, None):

@@ -30,7 +30,7 @@ def check(condition, *what):
 
 
 def part(name, work, *args, **settings):
-    """One of several parts: what goes wrong in it is told and counted, and the next one is done all the same."""
+    """One of several parts: what goes wrong in it is reported and counted, and the next one runs all the same."""
     try:
         return work(*args, **settings)
     except subprocess.TimeoutExpired as late:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Question 2: what the driver answers for a name by dlsym and by cuGetProcAddress is one address, for every hooked name,
-its per-thread form too; which names share one is told. With us, both answers are ours for every name that the driver has."""
+its per-thread form too; it reports which names share one. With tfhook, both answers are its hooks for every name that the driver has."""
 import collections
 import sys
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Question 8: named in CUDA_INJECTION64_PATH, without a preload, the library disturbs no program; whether the driver then
-loads it, and what it records so, is told."""
+loads it, and what it then records, is reported."""
 import os
 import sys
 

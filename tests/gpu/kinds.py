@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Question 10: the changes that tfhook makes to CUPTI's kinds while a job runs (records of kernels and calls off and on, flushes,
 from a thread that is not the job's; whole graphs from the start) do not crash a process that launches kernels or graphs all
-the while. Which other changes do is told: turning GRAPH_TRACE on later, for one."""
+the while. It reports which other changes do: turning GRAPH_TRACE on later, for one."""
 import concurrent.futures
 import sys
 

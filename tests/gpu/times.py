@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Questions 3, 6 and 7: device times of a real CUPTI. Every launch and copy of a loop has its op, which begins behind its
 call; what recording them costs, with and without graphs, in time and in device memory; a profiler inside the job keeps its own
-trace; whether the driver's clock or a client's breaks times. Each part is told by itself: what is missing here is left out.
+trace; whether the driver's clock or a client's breaks times. Each part is reported by itself: what is missing here is left out.
 timeout: 1800"""
 import json
 import os

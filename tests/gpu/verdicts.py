@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Question 9: jobs of known truth on a real GPU. The class and the cause that the job's defect has, every step counted, and the
 program says the same as without us; what mending the defect is predicted to gain beside what it gains in the twin, and what
-recording costs the loop, are told. TFH_GPU_JOBS names some of the jobs of jobs.py and strangers.py, TFH_GPU_LANES is how many are
+recording costs the loop, are reported. TFH_GPU_JOBS names some of the jobs of jobs.py and strangers.py, TFH_GPU_LANES is how many are
 prepared side by side, and with TFH_GPU_QUICK each runs only once, with us; TFH_GPU_PLAIN=0 leaves out the run without us alone.
 timeout: 1800"""
 import concurrent.futures

@@ -28,7 +28,7 @@ def job(name, steps, cupti="off"):
 
 
 def ctl(run, *words, status=0, told=f"{RANKS} processes"):
-    """Until all ranks are told: they start one after the other."""
+    """Until all ranks have the command: they start one after the other."""
     for _ in range(100):
         done = subprocess.run([f"{build}/bin/tfhook", "ctl", run, "gpu", *words], stderr=subprocess.PIPE, text=True)
         if told in done.stderr:

@@ -51,7 +51,7 @@ int deepbind_run(void)
 
 	if (!init || !retain || !current || !alloc || !copy || !set || !back)
 		return 3;
-	/* What is not there is told as without us. */
+	/* What is not there is reported as without tfhook. */
 	if (dlsym(driver, "cuNoSuchThing") || !dlerror() || dlerror())
 		return 6;
 	if (init(0) || retain(&context, 0) || current(context) || alloc(&memory, 100))

@@ -1,6 +1,6 @@
 /*
  * Prints every copy of a recording as the analysis sees it, as JSON lines: which way it goes and
- * whether the host side is pageable is told by addresses, not by the record alone. Argument: a run
+ * whether the host side is pageable follows from addresses, not from the record alone. Argument: a run
  * directory.
  */
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The library leaves no trace where there is nothing to record: no file, no thread, no output, no other exit status.
 What a program does before its first copy or launch is kept until then. Children record for themselves or not at all.
-Names that the driver answered and no table has are told."""
+Names that the driver answered and no table has are reported."""
 import glob
 import os
 import re
@@ -110,7 +110,7 @@ def unknown_names():
     check(done.returncode == 0, "routes", done)
     notes = b"".join(open(f, "rb").read() for f in glob.glob(f"{tmp}/unknown/*/run.json"))
     notes += subprocess.run([f"{build}/tests/hook/show", "--notes", *files], capture_output=True).stdout
-    check(b"cuFrobnicate" in notes and b"cuMemcpyHtoD_v9" in notes, "unknown names are told", notes)
+    check(b"cuFrobnicate" in notes and b"cuMemcpyHtoD_v9" in notes, "unknown names are reported", notes)
     place = os.path.dirname(files[0])
     told = subprocess.run([f"{build}/bin/tfhook", "info", place], capture_output=True, text=True)
     check("does not record" in told.stdout.lower() and "cuFrobnicate" in told.stdout, "info", told)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Drivers that are older and newer than our tables, and one that looks itself up while it starts: what they have in
 common with ours is recorded call by call, with nothing unhooked; a name or a version that no table knows passes through
-as the driver's own, and is told."""
+as the driver's own, and is reported."""
 import json
 import os
 import subprocess

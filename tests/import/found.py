@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One damaged file or broken link in a directory of traces does not cost the others: they are reported, what was left out is told with
+"""One damaged file or broken link in a directory of traces does not cost the others: they are reported, what was left out is reported with
 its reason, and --strict makes it exit code 4; the names of a file that broke off half-way are not met again in the next. A trace may
 come out of a pipe, and begin with a byte-order mark. Files of other kinds are refused with one line that says what to do."""
 import gzip

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Kineto traces of every age say the same: a small training loop, written as each version of PyTorch's profiler has written
 it, comes out as the same calls, ops, steps and batches; files without correlation numbers are joined by their arrows, and
-without those by the order in the stream. Broken and foreign files are told with exit code 3 and one line."""
+without those by the order in the stream. Broken and foreign files are rejected with exit code 3 and one line."""
 import gzip
 import json
 import os
@@ -56,7 +56,7 @@ def loop(names, ts=lambda us: BASE + us, number=lambda us: us, tid=lambda t: t, 
         if sync:
             add(names["call"], "cudaEventRecord", 100, tid(100), t + 400, 2, correlation=1000 + i)
             add(names["call"], "cudaStreamWaitEvent", 100, tid(100), t + 404, 2, correlation=2000 + i)
-            # Which stream an event was recorded in is told with the wait for it, or (since 2025) by itself.
+            # Which stream an event was recorded in is recorded with the wait for it, or (since 2025) by itself.
             add("cuda_sync", "Stream Wait Event", 0, 9, t + 404, 2, correlation=2000 + i, stream=9, wait_on_stream=-1 if i % 2 else 7,
                 wait_on_cuda_event_record_corr_id=1000 + i)
             if i % 2:
@@ -141,7 +141,7 @@ def ages():
     check(dump(write("old.json.gz", doc(old))))
     check(dump(write("middle.pt.trace.json", doc(loop(MIDDLE), distributedInfo={"backend": "nccl", "rank": 3, "world_size": 8}))))
     assert dump(TMP + "/middle.pt.trace.json")["processes"][0]["rank"] == 3
-    # Since 2024: decimals of microseconds, counted from a base that is told beside them.
+    # Since 2024: decimals of microseconds, counted from a base that is stored beside them.
     fine = loop(NEW, ts=lambda us: exact("%d.250" % (us + 5000)), number=lambda us: exact("%d.000" % us))
     new = dump(write("new.json", doc(fine, displayTimeUnit="ms", baseTimeNanoseconds=BASE * 1000)))
     check(new)

@@ -175,7 +175,7 @@ def main():
         d = t.report("parts%d" % len(parts))
         assert (d["steps"]["clock"], d["steps"]["total"]) == ((None, 1) if len(parts) > 1 else ("period", 24)), d["steps"]
 
-    # What a compiler made of a step is told to be so; an optimizer is spoken of where weights change.
+    # The report says what a compiler made of a step, and mentions an optimizer only where weights change.
     for name in "triton_poi_fused_add_0", "triton_poi_fused_add_native_layer_norm_backward_1":
         t = Trace()
         for i in range(40):

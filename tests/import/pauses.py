@@ -58,7 +58,7 @@ v, part, do = judge("python", lambda t: [event("python_function", "train.py(9): 
 assert v["cause"] == "host.python" and NORMALIZE in do and "py-spy" not in do, (v, do)
 assert any("7 ms of it in " + NORMALIZE in e for e in v["evidence"]), v
 
-# Of a long path only the last directory is told.
+# Of a long path only the last directory is shown.
 v, part, do = judge("path", lambda t: [event("python_function", "/app/current/" + NORMALIZE, t + 1200, 7000)])
 assert "make " + NORMALIZE in do and any("7 ms of it in " + NORMALIZE in e for e in v["evidence"]), (v, do)
 

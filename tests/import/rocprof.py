@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """rocprof's `results.json` (versions 1 and 2; Chrome's format without categories, times in whole microseconds, nanoseconds and the kind of an entry
 elsewhere) says the same of steps and of what the device did as PyTorch's profiler of the same events. Calls of HSA below those of HIP are only ranges;
-where HSA alone was recorded, they are the launches. Arrows that meet join nothing. `tfhook import` keeps it. Chakra's execution traces, which hold
+where HSA alone was recorded, they are the launches. Arrows with the same time join nothing. `tfhook import` keeps it. Chakra's execution traces, which hold
 no times, are refused in one line."""
 import json
 import os

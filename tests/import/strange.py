@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What strangers' traces have that a training loop on one GPU of NVIDIA's has not: a recording that began while work was queued, no
+"""What foreign traces have that a training loop on one NVIDIA GPU does not have: a recording that began while work was queued, no
 device at all, nothing that repeats, devices of other makers, a launch that takes long, signals between streams that take longer than
 the next op of the same, files of other tools in Chrome's format. Each is made here as the real one is built."""
 import json

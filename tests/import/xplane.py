@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """XPlane traces: a step marked by the program or found on the devices, streams of several GPUs, launches by correlation number,
 iterators of tf.data and their stages come out as calls, ops and steps; a TensorBoard log directory is its newest session; broken
-and foreign files are told with exit code 3 and one line. The files are written here from the field numbers of xplane.proto."""
+and foreign files are rejected with exit code 3 and one line. The files are written here from the field numbers of xplane.proto."""
 import json
 import os
 import subprocess

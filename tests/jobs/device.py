@@ -1,4 +1,4 @@
-"""The least that drives a device from Python: ctypes and the driver API, kernels that last as long as they are told."""
+"""The minimum that drives a device from Python: ctypes and the driver API, kernels of given length."""
 import ctypes
 
 KERNELS = (b"forward", b"backward", b"update", b"other", b"eval")

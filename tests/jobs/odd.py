@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Odd jobs (odd_jobs.py) end under `tfhook run` as they end alone, and their reports are in order: steps around a
-pause are found, a crash is told, and no report holds a line over 80 columns or a number that is none."""
+pause are found, a crash is reported, and no report has a line over 80 columns or a number that is none."""
 # serial
 # timeout: 300
 import json

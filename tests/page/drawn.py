@@ -102,7 +102,7 @@ def drawn(page, drawing):
     assert canvas.evaluate("c => c.toDataURL()") == whole, "not all of it is shown again"
     box = canvas.bounding_box()
     page.page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + 30)
-    assert page.page.locator(".tip:visible").first.inner_text(), "nothing is told of a link"
+    assert page.page.locator(".tip:visible").first.inner_text(), "a link has no tip"
     if page("typeof uPlot !== 'undefined'"):
         page.page.locator("#chart-steps").scroll_into_view_if_needed()
         page.page.locator("#chart-steps canvas").wait_for()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The report on a job of many ranks, from digests alone, names every planted defect (a slow host, device, rail, switch, loader, a rank that
 becomes slow halfway, checkpoints of one rank, a clock that is off and drifts, a rank without a digest, one that hangs), each with its place,
-cause and size, and invents none, neither beside them nor in a sound job; by itself, each is the only one. Clocks are told to a few
+cause and size, and invents none, neither beside them nor in a sound job; by itself, each is the only one. Clocks are known to a few
 microseconds. A damaged digest is left out and named. The digests take at most 17 bytes a step and rank."""
 import json
 import os

@@ -2,7 +2,7 @@
 """Real processes with the simulated NCCL, eight ranks on two hosts (namespaces with names of their own), each host with a digest of its own.
 The report names the rank that is late, with its cause; one that hangs outside any call or in one, with its line, in a run that was killed and
 in one that still runs; the one that died first; a rank that was never started; one that was started again. With torchrun's and Slurm's
-variables, and with OpenMPI. Clocks of the two hosts, which are one, are told to be equal.
+variables, and with OpenMPI. Clocks of the two hosts, which are one, are reported as equal.
 timeout: 600
 """
 import json

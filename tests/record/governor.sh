@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A governor that keeps the processors at their lowest clock is told among the settings that cost time, and as a note below a
+# A governor that keeps the processors at their lowest clock is listed among the settings that cost time, and as a note below a
 # verdict that it concerns; not where the driver raises the clock by itself, nor any other governor. Needs the right to mount.
 set -u
 [[ -z ${TFH_SAN:-} && -e $TFH_BUILD/sim/libcuda.so.1 ]] || exit 77

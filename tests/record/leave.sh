@@ -86,7 +86,7 @@ go lowered
 ((rc == 7)) || fail "a limit of file sizes lowered by the job: status"
 (($(sum mark) > 100)) || fail "a limit of file sizes lowered by the job: some steps"
 
-# Under a plain preload all processes of a launch meet in one directory, and another launch has its own.
+# Under a plain preload all processes of a launch share one directory, and another launch has its own.
 cd "$TFH_TMP" || exit 1
 unset TFHOOK_RUN
 TFHOOK_JOB=job LD_PRELOAD=$lib "$job" fork && fail "fork in a job"

@@ -65,7 +65,7 @@ static int life_rank_late(void)
 	return life_rank();
 }
 
-/* A function that is looked up late and not hooked is told of before the job is killed. */
+/* A function that is looked up late and not hooked is reported before the job is killed. */
 static int life_unhooked(void)
 {
 	calls(10);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What must hold: for each thread with recorded calls the report has the page faults and context switches that the thread counts for
-itself, each thread's own; and where the process might run and have memory is told as the kernel lists it, with the policy that the
+itself, each thread's own; and where the process might run and have memory is reported as the kernel lists it, with the policy that the
 program set. A recording without them, as those of earlier versions, is read, and says that they are not known."""
 import json
 import os

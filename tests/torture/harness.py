@@ -70,7 +70,7 @@ def counts(path):
 
 def recorded(run):
     """{pid: (calls, lost)}, what could not be read, and what was read; calls: with those whose records gave way to newer ones,
-    and are told as that."""
+    and are reported as that."""
     result, bad = {}, []
     if not os.path.isdir(run):
         return result, bad, ""

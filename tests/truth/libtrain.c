@@ -36,7 +36,7 @@
  * - write:BYTES: writes a file and waits for the disk
  *
  * TRAIN_JITTER=0.3: what takes time takes up to 30 % more or less, all of a step alike.
- * TRAIN_WORDS=1: when each word ran is told, too.
+ * TRAIN_WORDS=1: prints when each word ran, too.
  */
 #include "libtrain.h"
 

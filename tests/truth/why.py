@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """`tfhook why`: the links of a step are as long together as the step, with and without device times; what was planted is the
-largest and carries its cause and call; a step's number, the median step, topics and what is neither are told apart."""
+largest and carries its cause and call; a step's number, the median step, topics and other words are distinguished."""
 import os
 import re
 import subprocess
@@ -49,7 +49,7 @@ def judged(name, plan, cause, call, steps="40", **env):
               name, flags, "has no", cause, rows)
     median = tool("why", name)
     check(len(median.splitlines()) <= 24, name, "is longer than a screen")
-    check(tool("why", re.match(r"step (\d+)", median)[1], name) == median, name, "tells something else of the same step by its number")
+    check(tool("why", re.match(r"step (\d+)", median)[1], name) == median, name, "prints something else for the same step by its number")
 
 
 judged("input", "get:12:0 h2d:1e5:pinned k:5 sync", "input.unknown", "get_next")

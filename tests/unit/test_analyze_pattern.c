@@ -360,7 +360,7 @@ static uint32_t stalls(const struct tfh_result *r)
 	return 0;
 }
 
-/* One step during which the job was suspended is told, and no other step is judged by it. What
+/* One step during which the job was suspended is reported, and does not affect how other steps are judged. What
  * comes in turn is the job's own. */
 static void test_stall(void **state)
 {

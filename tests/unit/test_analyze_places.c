@@ -351,7 +351,7 @@ static struct tfh_result *judge(enum tft_look state, double run)
 		ev->kind = TFT_CPUTIME;
 		ev->stack = 2;
 		ev->w[0] = (uint64_t)gen_ns(cpu);
-		/* a call that waits is told behind the reading at its end */
+		/* a call that waits comes after the reading at its end */
 		cpu += 0.1;
 		ev = gen_call(g, 0, TFH_FN_NONE, t + 10.5, t + 10.5);
 		ev->kind = TFT_CPUTIME;

@@ -1,4 +1,4 @@
-/* Several ranks, and several devices of one process, that meet in collectives: each is judged by
+/* Several ranks, and several devices of one process, that share collectives: each is judged by
  * itself, waiting for a late one is called jitter, the late one comes first with its own cause, and
  * a predicted gain is limited by the slowest of all. */
 #include "devgen.h"
@@ -470,7 +470,7 @@ static void test_exposed_exchange(void **state)
 	}
 }
 
-/* The rank whose loader is slow leads, with its own cause; the other one's wait for it is told from the transfer of both buckets. */
+/* The rank whose loader is slow leads, with its own cause; the other one's wait for it is distinguished from the transfer of both buckets. */
 static void test_late_on_cpu(void **state)
 {
 	(void)state;

@@ -69,7 +69,7 @@ static void test_remark(void **state)
 	assert_false(told(100000, 0, 0));     /* a recording without */
 }
 
-/* Threads that wait 0.4 s of every second for processors are told of, in words and as a number; a
+/* Threads that wait 0.4 s of every second for processors are reported, in words and as a number; a
  * job that was alone has the number; one without samples has none. Where they wait for each other, what stays of a step
  * without its input has no bound; a job that uses one CPU waits for others, which it does in proportion to its work. */
 static void test_crowd(void **state)

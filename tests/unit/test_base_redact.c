@@ -15,7 +15,7 @@
 #define R TFH_REDACTED
 #define HEX40 "0123456789abcdef0123456789abcdef01234567"
 
-/* The last argument, after the one before it, as it is told; NULL: as it is. */
+/* The last argument, after the one before it, as it is recorded; NULL: unchanged. */
 static const struct {
 	const char *before, *text, *told;
 } cases[] = {

@@ -206,7 +206,7 @@ static void test_without_segments_or_head(void **state)
 	munmap(f.map, f.size);
 }
 
-/* Killed after the last record was written, and before what had been lost: each loss is told once. */
+/* Killed after the last record was written, and before what had been lost: each loss is counted once. */
 static void test_losses_alone(void **state)
 {
 	uint64_t lost = 0, want = 0;

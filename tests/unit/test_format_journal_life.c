@@ -1,4 +1,4 @@
-/* Whether the process of a journal is alive is told by locks of either kind, by its pid and start
+/* Whether the process of a journal is alive follows from locks of either kind, by its pid and start
  * time, and by its heartbeat. The journal of a live process is not salvaged but can be read and
  * controlled. Journals that were left by a kill during set-up are removed, and none that may belong
  * to someone else. */

@@ -2,7 +2,7 @@
  * machine means for the remedy. */
 #include "report_job.h"
 
-/* What an input pipeline could deliver is told where it is the next limit; where it is the limit, what reading ahead gains. */
+/* The report says what an input pipeline could deliver where that is the next limit; where it is the limit, what reading ahead gains. */
 static void test_supply(void **state)
 {
 	static const struct {

@@ -50,13 +50,13 @@ static void test_own_advice(void **state)
 		tfh_explain_kernels(&w.said);
 		for (int i = 0; i < n; i++)
 			if (!strcmp(seen[i], w.said.advice[0].todo))
-				fail_msg("%s is told to do what another is", tfh_cause_name(c));
+				fail_msg("%s gets the advice of another", tfh_cause_name(c));
 		snprintf(seen[n++], sizeof(seen[0]), "%s", w.said.advice[0].todo);
 		tfh_wording_free(&w.said);
 	}
 }
 
-/* Of a processor that computes, the line is told where it was seen. */
+/* If the CPU computes, its line is reported where samples saw it. */
 static void test_computing_line(void **state)
 {
 	(void)state;
@@ -115,7 +115,7 @@ static void test_calls(void **state)
 	tfh_wording_free(&w.said);
 }
 
-/* A PyTorch job is told what PyTorch's user can check, and that so many workers would keep up. */
+/* A PyTorch job gets advice that PyTorch's user can check, and the number of workers that would keep up. */
 static void test_torch(void **state)
 {
 	(void)state;
@@ -224,7 +224,7 @@ static void test_copies_of_cause(void **state)
 	}
 }
 
-/* Copies in the other direction that block about as much are told as well, since the gain is that of all copies; small ones
+/* Copies in the other direction that block about as much are reported as well, since the gain is that of all copies; small ones
  * are not. What comes from pinned memory is not advised to be pinned. */
 static void test_copies_both_ways(void **state)
 {
@@ -253,7 +253,7 @@ static void test_copies_both_ways(void **state)
 	}
 }
 
-/* Of a copy that some steps lack, the size of one copy is told, not the smaller mean of a step. */
+/* Of a copy that some steps lack, the size of one copy is reported, not the smaller mean of a step. */
 static void test_copy_of_some_steps(void **state)
 {
 	(void)state;
@@ -275,7 +275,7 @@ static void test_copy_of_some_steps(void **state)
 	tfh_wording_free(&w.said);
 }
 
-/* The kinds of a compute-bound run's kernels are told with their shares, small ones not; the largest for which something
+/* The kinds of a compute-bound run's kernels are listed with their shares, small ones not; the largest for which something
  * can be done get advice, a run of unknown kernels gets none. */
 static void test_kinds_of_kernels(void **state)
 {
@@ -315,7 +315,7 @@ static void test_kinds_of_kernels(void **state)
 	}
 }
 
-/* What a launch-bound step is told fits the job: PyTorch's has a compiler, a compiled one has used it, and a step that reads
+/* The advice for a launch-bound step fits the job: PyTorch's has a compiler, a compiled one has used it, and a step that reads
  * values back cannot be queued ahead. */
 static void test_launch_advice(void **state)
 {
@@ -417,7 +417,7 @@ static void test_ordinals(void **state)
 	tfh_wording_free(&w.said);
 }
 
-/* A module that is loaded late is told if that takes time; samples never add up to more than a part of the run; the long file
+/* A module that is loaded late is reported if that takes time; samples never add up to more than a part of the run; the long file
  * name of compiled code is shortened, its number not. */
 static void test_small_things(void **state)
 {

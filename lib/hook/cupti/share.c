@@ -7,7 +7,7 @@
  *   are the profiler's, and their records are copied before it gets them; records still in our
  *   buffers are copied into some of the profiler's. They include kinds that it did not enable. The
  *   profiler's functions run on threads of the job, never on ours (deferred.c).
- * - own: the profiler is told that another client exists.
+ * - own: the profiler gets an error: another client exists.
  * - off: there are no device times while it has kinds enabled; a current span of device times ends.
  */
 #include "hook/cupti/cupti.h"

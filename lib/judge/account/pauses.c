@@ -4,7 +4,7 @@
 
 #include "judge/account/account.h"
 
-/* The causes that are told apart. */
+/* The causes that are distinguished. */
 enum place_kind { PYTHON, INPUT, SYNC, ALLOC, OTHERS, KINDS };
 
 struct part {

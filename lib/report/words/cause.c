@@ -312,7 +312,7 @@ static const char *explain_retraced(struct tfh_wording *w)
 			       : NULL;
 	tfh_evidence(w, TFH_TELLS_WHY,
 		     tfh_phrase(w,
-				"%s was traced anew for %" PRIu64 " of %" PRIu64
+				"%s was traced again for %" PRIu64 " of %" PRIu64
 				" calls: another shape, or another Python value, of an argument "
 				"makes another function",
 				x->name, x->variants, x->calls));

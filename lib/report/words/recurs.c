@@ -62,7 +62,7 @@ static const char *placed(struct tfh_wording *w, const struct tfh_recurring *x, 
 		return tfh_phrase(w, "in evaluation %s", finding);
 	default:
 		return x->cause == TFH_CAUSE_HOST_COMPILE
-			       ? "functions are traced or compiled anew before each loop"
+			       ? "functions are traced or compiled again before each loop"
 			       : tfh_phrase(w, "between loops %s", finding);
 	}
 }
@@ -79,7 +79,7 @@ static struct tfh_remedy remedy_of(const struct tfh_result *r, const struct tfh_
 	if (x->cause == TFH_CAUSE_HOST_COMPILE)
 		m.todo =
 			"make functions and models once, before the loops, and assign what changes (a "
-			"learning rate): compile(), tf.function and jit start anew each time";
+			"learning rate): compile(), tf.function and jit start from scratch each time";
 	return m;
 }
 
@@ -88,7 +88,7 @@ const char *tfh_lead_no_bound(const struct tfh_result *r)
 	bool all = r->lead && r->recurring[r->lead - 1].cause == TFH_CAUSE_HOST_COMPILE &&
 		   r->steady.cause == TFH_CAUSE_HOST_COMPILE;
 
-	return all ? "what each step compiles anew may run faster or slower once it stays" : NULL;
+	return all ? "what each step compiles again may run faster or slower once it stays" : NULL;
 }
 
 static void first_advice(struct tfh_wording *w, const struct tfh_recurring *x)

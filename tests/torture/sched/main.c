@@ -2,7 +2,7 @@
  * Schedules of the recorder by seed: schedules [-n COUNT] [-s SEED] [-m] [-t] [-1 SEED] [-x ACTION:ACTION]
  *
  * What must hold in each: no task waits more than a second or for ever, every record published
- * before an end is written once and in order, and what is refused is told as lost. -m: schedules
+ * before an end is written once and in order, and what is refused is counted as lost. -m: schedules
  * with several processes; the first calls of a process and its forks. -1: one schedule again.
  * -t: the last points before a failure are printed. Failing seeds are printed; exit status 1.
  *
