@@ -184,7 +184,7 @@ TYPE(whatif, V(1, remove, TFH_REMOVE_COUNT), N(2, step_s), N(3, low_s), N(4, hig
 
 #define S struct tfh_place_gain
 TYPE(place_gain, T(1, file), T(2, function), N(3, line), N(4, whole), N(5, s_per_step), N(6, off_s),
-     SUB(7, gain, whatif));
+     SUB(7, gain, whatif), N(8, first_line), N(9, last_line));
 #undef S
 
 #define S struct tfh_segment_sum

@@ -79,8 +79,9 @@ struct tfh_whatif {
 /* A place of the program between calls, removed by itself. */
 struct tfh_place_gain {
 	const char *file, *function;
-	uint32_t line; /* the line with the most samples */
-	bool whole;    /* the function, or only that line, each with everything it calls */
+	uint32_t line;			/* the line with the most samples */
+	uint32_t first_line, last_line; /* the stretch of lines around it that is removed */
+	bool whole; /* the function, or only these lines, each with everything it calls */
 	double s_per_step, off_s; /* of the host's own time; two standard errors */
 	struct tfh_whatif gain;	  /* remove: not in the list */
 };

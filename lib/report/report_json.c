@@ -226,6 +226,8 @@ static void write_whatif(struct tfh_json *j, const struct tfh_result *r)
 		tfh_json_kstr(j, "file", g->file);
 		tfh_json_kstr(j, "function", g->function);
 		tfh_json_ku64(j, "line", g->line);
+		tfh_json_ku64(j, "first_line", g->first_line);
+		tfh_json_ku64(j, "last_line", g->last_line);
 		tfh_json_kbool(j, "whole", g->whole);
 		tfh_json_kf64(j, "s_per_step", g->s_per_step);
 		tfh_json_kf64(j, "off_s", g->off_s);

@@ -6,8 +6,6 @@
  * one does; waiting for the GIL while functions of the input pipeline run is input.
  */
 #include "analyze_gen.h"
-#include "judge/predict/predict.h"
-
 #include "judge/facts/pause_role.h"
 
 #define LIB "/v/lib/python3.11/site-packages"
@@ -470,57 +468,6 @@ static void test_taken_behind(void **state)
 	}
 }
 
-static uint32_t line_of_stack(void *arg, uint32_t process, uint32_t stack,
-			      struct tfh_model_line *frame, uint32_t most)
-{
-	(void)arg, (void)process, (void)most;
-	frame[0] = (struct tfh_model_line){"/job/train.py", "step", stack, false};
-	return 1;
-}
-
-/* What a line does besides its copies, and the memory that it allocates for them, may go with them: the step without copies is then a
- * range, and a fix may leave 5 % of the step. It is a point where that is done elsewhere, and the fix may leave as much as a point's interval
- * has room for. */
-static void test_copies_at_line(void **state)
-{
-	const struct tfh_feed feed = {.lines = line_of_stack};
-	const struct tfh_facts facts = {.feed = &feed};
-	struct tfh_accounts accounts = {.facts = &facts, .judged_steps = 2};
-
-	(void)state;
-	accounts.cause_ns[TFH_CAUSE_HOST_ALLOC] = 2000000;
-	for (uint32_t line = 6; line <= 8; line++) {
-		double gone = line == 6 ? 0.001 : line == 7 ? 0.0022 : 0;
-		struct tfh_result r = {.verdict = {.cls = TFH_CLASS_TRANSFER_BOUND,
-						   .cause = TFH_CAUSE_TRANSFER_H2D_PAGEABLE},
-				       .found = {.line = {.file = "/job/train.py",
-							  .function = "step",
-							  .line = line}},
-				       .n_whatif = 1,
-				       .n_place = 1};
-		accounts.alloc_site[0] = (struct tfh_site_use){.stack = 6, .ns = 1};
-		r.breakdown[TFH_PART_TRANSFER].s_per_step = 0.016;
-		r.whatif[0] = (struct tfh_whatif){.remove = TFH_REMOVE_TRANSFER,
-						  .step_s = 0.004,
-						  .low_s = 0.0038,
-						  .high_s = 0.0041,
-						  .floor_s = 0.0007,
-						  .speedup = 4};
-		r.place[0] = (struct tfh_place_gain){.file = "/job/train.py",
-						     .function = "step",
-						     .line = 7,
-						     .s_per_step = 0.002,
-						     .off_s = 0.0002};
-		tfh_fix_gains(&accounts, &r);
-		assert_true(isnan(r.whatif[0].step_s) == (gone > 0));
-		assert_float_equal(r.whatif[0].low_s, 0.0038 - gone, 1e-9);
-		assert_float_equal(r.whatif[0].high_s,
-				   gone > 0 ? 0.0041 + 0.05 * 0.016 : 0.0038 + 0.18 * 0.004, 1e-9);
-		if (line == 7)
-			assert_float_equal(r.whatif[0].ceiling_speedup, 10, 1e-6);
-	}
-}
-
 /* The gain on the first screen is of the verdict's place only where the verdict's time is spent there: waiting for Python's lock, which
  * functions of the pipeline hold, ends with these and not with what the line itself does meanwhile. */
 static void test_place_of_line(void **state)
@@ -589,13 +536,13 @@ static void test_kernel_time(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_roles),	       cmocka_unit_test(test_order),
-		cmocka_unit_test(test_fed_by_hand),    cmocka_unit_test(test_copies),
-		cmocka_unit_test(test_issues),	       cmocka_unit_test(test_causes),
-		cmocka_unit_test(test_kernel_time),    cmocka_unit_test(test_rewriting),
-		cmocka_unit_test(test_makers),	       cmocka_unit_test(test_taken_behind),
-		cmocka_unit_test(test_copies_at_line), cmocka_unit_test(test_place_of_line),
-		cmocka_unit_test(test_loads),	       cmocka_unit_test(test_lock_beside),
+		cmocka_unit_test(test_roles),	      cmocka_unit_test(test_order),
+		cmocka_unit_test(test_fed_by_hand),   cmocka_unit_test(test_copies),
+		cmocka_unit_test(test_issues),	      cmocka_unit_test(test_causes),
+		cmocka_unit_test(test_kernel_time),   cmocka_unit_test(test_rewriting),
+		cmocka_unit_test(test_makers),	      cmocka_unit_test(test_taken_behind),
+		cmocka_unit_test(test_place_of_line), cmocka_unit_test(test_loads),
+		cmocka_unit_test(test_lock_beside),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -139,6 +139,7 @@ struct tfh_seen_look tfh_looks_at(const struct tfh_looks *l, size_t i)
 				      .loops = k->loops,
 				      .copies = k->line && (k->copy || feeds),
 				      .inside = k->group == TFH_IN_CALL,
+				      .pauses = k->group < TFH_IN_CALL ? k->group + 1 : 0,
 				      .feeds = feeds};
 }
 

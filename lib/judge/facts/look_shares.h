@@ -49,6 +49,8 @@ struct tfh_seen_look {
 	bool loops;  /* the program's innermost function is on the stack of the next call */
 	bool copies; /* the line of the program at which it is goes on to make a copy */
 	bool inside; /* in a call that samples can see into: a loader's */
+	uint32_t
+		pauses; /* a number of the similar pauses to one of which it belongs; 0: a short pause, or a call */
 };
 /* Whether the sample shows the program's own code, which a fix of that place removes: not a call, nor the path to a
  * launch or copy. A thread that waits for Python's lock waits for another thread, wherever it is. */

@@ -10,11 +10,14 @@
 
 #include "judge/predict/predict.h"
 
-/* A line of the program with samples. */
+/* A line of the program with samples, or several. */
 struct seen_place {
-	struct tfh_model_line line;
-	double ns;
+	struct tfh_model_line line; /* with the most samples */
+	uint32_t first, last;	    /* the stretch of lines around it */
+	double ns, line_ns;	    /* line_ns: of that line alone */
 	uint64_t looks;
+	uint32_t pauses; /* the kind of pause that most samples are in, and by how much */
+	double more_ns;
 	bool loops; /* its function also makes the next call, so removing all of it would remove
 		     * the loop */
 };
@@ -26,6 +29,11 @@ struct seen_places {
 static bool same(const struct tfh_model_line *a, const struct tfh_model_line *b, bool whole)
 {
 	return tfh_same_function(a, b) && (whole || a->line == b->line);
+}
+
+static bool within(uint32_t line, uint32_t first, uint32_t last)
+{
+	return first <= line && line <= last;
 }
 
 static bool is_own(const struct tfh_facts *facts, const struct tfh_seen_look *k)
@@ -57,10 +65,11 @@ bool tfh_is_at_place(const struct tfh_place_gain *g, const struct tfh_model_line
 
 	if (strcmp(g->file, line->file) != 0 || strncmp(g->function, line->function, n) != 0)
 		return false;
-	return line->function[n] ? is_part(line->function) &&
-					   !strncmp(line->function + n, ".<locals>.<", 11) &&
-					   (g->whole || g->line == line->line)
-				 : g->whole || g->line == line->line;
+	return line->function[n]
+		       ? is_part(line->function) &&
+				 !strncmp(line->function + n, ".<locals>.<", 11) &&
+				 (g->whole || within(line->line, g->first_line, g->last_line))
+		       : g->whole || within(line->line, g->first_line, g->last_line);
 }
 
 static int add_look(struct seen_places *all, const struct tfh_model_line *line,
@@ -74,13 +83,21 @@ static int add_look(struct seen_places *all, const struct tfh_model_line *line,
 	if (!p) {
 		if (all->place.n == TFH_VERDICT_LINES)
 			return 0;
-		if (TFH_PUSH(all->place, ((struct seen_place){.line = *line})))
+		if (TFH_PUSH(all->place,
+			     ((struct seen_place){
+				     .line = *line, .first = line->line, .last = line->line})))
 			return -ENOMEM;
 		p = &all->place.v[all->place.n - 1];
 	}
 	p->ns += k->ns;
+	p->line_ns += k->ns;
 	p->looks++;
 	p->loops |= k->loops;
+	p->more_ns += k->pauses == p->pauses ? k->ns : -k->ns;
+	if (p->more_ns < 0) {
+		p->more_ns = -p->more_ns;
+		p->pauses = k->pauses;
+	}
 	return 0;
 }
 
@@ -125,11 +142,45 @@ static void join_functions(struct seen_places *all)
 	}
 }
 
+/* Whether q continues p: the same function, the same kind of pause, at most one line without samples between them. */
+static bool continues(const struct seen_place *p, const struct seen_place *q)
+{
+	return p->loops && q->loops && p->looks && q->looks && p->pauses &&
+	       p->pauses == q->pauses && same(&p->line, &q->line, true) &&
+	       within(q->first, p->last + 1, p->last + 2);
+}
+
+static void absorb(struct seen_place *p, struct seen_place *q)
+{
+	if (q->line_ns > p->line_ns) {
+		p->line = q->line;
+		p->line_ns = q->line_ns;
+	}
+	p->last = q->last;
+	p->ns += q->ns;
+	p->looks += q->looks;
+	q->ns = 0;
+	q->looks = 0;
+}
+
+/* In a function that contains the loop, joins lines that follow each other without a call between them: a statement or an
+ * inner loop of several lines is one piece of work. */
+static void join_lines(struct seen_places *all)
+{
+	for (size_t i = 0; i < all->place.n; i++)
+		for (size_t k = 0; k < all->place.n; k++)
+			if (continues(&all->place.v[i], &all->place.v[k])) {
+				absorb(&all->place.v[i], &all->place.v[k]);
+				k = SIZE_MAX; /* from the first one again */
+			}
+}
+
 /* Whether a stack contains the place: the function or the line, with everything that it calls. */
 static bool is_at(const struct tfh_code_place *p, const struct tfh_model_line *frame, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
-		if (same(&frame[i], &p->line, p->whole))
+		if (same(&frame[i], &p->line, true) &&
+		    (p->whole || within(frame[i].line, p->first, p->last)))
 			return true;
 	return false;
 }
@@ -155,6 +206,7 @@ int tfh_find_places(const struct tfh_accounts *accounts, struct tfh_samples *all
 	int rc = accounts->facts->looks ? see_all(accounts, &seen) : 0;
 
 	join_functions(&seen);
+	join_lines(&seen);
 	while (!rc && all->n_place < TFH_PREDICT_PLACES) {
 		struct seen_place *best = NULL;
 		for (size_t i = 0; i < seen.place.n; i++)
@@ -165,6 +217,8 @@ int tfh_find_places(const struct tfh_accounts *accounts, struct tfh_samples *all
 			break;
 		struct tfh_code_place *p = &all->place[all->n_place++];
 		p->line = best->line;
+		p->first = best->first;
+		p->last = best->last;
 		p->whole = !best->loops;
 		rc = mark_looks(accounts->facts, p);
 		best->looks = 0;
@@ -252,6 +306,8 @@ static void fill(const struct tfh_accounts *accounts, struct tfh_samples *all, u
 	*g = (struct tfh_place_gain){.file = p->line.file,
 				     .function = p->line.function,
 				     .line = p->line.line,
+				     .first_line = p->first,
+				     .last_line = p->last,
 				     .whole = p->whole};
 	g->s_per_step = part * host_s(accounts, r);
 	g->off_s = TFH_PREDICT_ERRORS * error_of(&l, part) * host_s(accounts, r);

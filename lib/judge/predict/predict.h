@@ -25,7 +25,8 @@ struct tfh_replays {
 /* A place of the program that is removed by itself. */
 struct tfh_code_place {
 	struct tfh_model_line line; /* the line with the most samples */
-	bool whole; /* the function, or only that line, each with everything it calls */
+	uint32_t first, last;	    /* the stretch of lines around it */
+	bool whole; /* the function, or only these lines, each with everything it calls */
 	struct tfh_look_part *part;
 };
 

@@ -89,9 +89,12 @@ void tfh_name_places(struct tfh_wording *w)
 {
 	for (uint32_t i = 0; i < w->r->n_place; i++) {
 		const struct tfh_place_gain *g = &w->r->place[i];
-		w->place[i] = g->whole
-				      ? tfh_function_of(w, g->function)
-				      : tfh_phrase(w, "%s:%u", tfh_file_words(w, g->file), g->line);
+		const char *file = tfh_file_words(w, g->file);
+		w->place[i] =
+			g->whole ? tfh_function_of(w, g->function)
+			: g->first_line == g->last_line
+				? tfh_phrase(w, "%s:%u", file, g->line)
+				: tfh_phrase(w, "%s:%u-%u", file, g->first_line, g->last_line);
 	}
 }
 
