@@ -18,7 +18,7 @@ import threading
 import time
 import zlib
 
-from jobs import DEVICE_MS, INPUT, LOADED, MS, busy, job, main, step, worker
+from jobs import DEVICE_MS, INPUT, MS, busy, job, main, step, worker
 from practice import here
 
 

@@ -3,7 +3,6 @@
 slower, the job that one image made slower, and the jobs that lose most with cause and line; it invents none, though one rank logs, a
 host is slow once, and a job has stages. Its text is at most 80 columns wide, and says what the JSON says. Days limit what is read."""
 import json
-import os
 import sys
 
 import fleet_env

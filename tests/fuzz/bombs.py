@@ -3,7 +3,6 @@
 refused with one line, or read within the stated bounds: processor time of a quarter of a second
 for each megabyte that is read (unpacked; sanitizers are not measured) and memory of MEMORY_MB and so many times that size."""
 import os
-import resource
 import struct
 import subprocess
 import sys

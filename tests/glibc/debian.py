@@ -12,7 +12,7 @@ import sys
 sys.path.append(os.path.join(os.environ["TFH_SRC"], "tests/hook"))
 import compare
 import roots
-from compare import build, check, src
+from compare import build, check
 from roots import within
 
 SUITES = ("stretch", "buster", "bullseye", "bookworm")

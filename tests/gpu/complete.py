@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Question 1: nothing escapes. Small training loops of torch, JAX, TensorFlow, Triton and CuPy, each call of the driver counted by
 CUPTI's callbacks and by the recording of the same process: for every hooked name the two counts are the same, the program
-says the same as without us, and no name is left unhooked.
+says the same as without tfhook, and no name is left unhooked.
 timeout: 1800"""
 import collections
 import json
@@ -116,7 +116,7 @@ def truth(place):
 def same(name, command, **settings):
     plain, _, _ = run(name + "-plain", command)
     if plain[0]:
-        print(f"{name}: does not run here without us: {plain[2][-300:]}")
+        print(f"{name}: does not run here without tfhook: {plain[2][-300:]}")
         return 0
     place = f"{gpu.tmp}/{name}"
     got, runs, _ = run(name, command, gpu.HOOK, COUNTS=f"{place}/counts", **settings)
@@ -125,7 +125,7 @@ def same(name, command, **settings):
     if said[0] != said[1] and name != "loop":  # perhaps it never says the same twice
         again, _, _ = run(name + "-again", command)
         said = said if again[1] == plain[1] else (got[1].count("\n"), plain[1].count("\n"))
-    check(got[0] == plain[0] and said[0] == said[1], name, "says something else with us", got, plain)
+    check(got[0] == plain[0] and said[0] == said[1], name, "says something else with tfhook", got, plain)
     theirs = {n: c for n, c in truth(place).items() if n in hooked}
     ours = collections.Counter(r["fn"] for r in records(runs) if r["kind"] in (1, 9) and r["fn"] in hooked)
     check(sum(theirs.values()) > 20, name, "hardly any calls counted", theirs)

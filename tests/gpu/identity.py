@@ -32,11 +32,11 @@ report(question=2, driver=done[1].split()[2], names=len(rows), by_both=len(both)
 check(len(both) > 200, "hardly a name is known by both", len(both))
 
 done, _, _ = run("hooked", [program], HOOK)
-check(done[0] == 0, "with us", done)
+check(done[0] == 0, "with tfhook", done)
 for bare, ours in zip(rows, lines(done[1])):
     check(bare[0] == ours[0], "order", bare, ours)
     for i in (3, 4):
-        check((bare[i] == "-") == (ours[i] == "-"), "known with and without us", bare, ours)
+        check((bare[i] == "-") == (ours[i] == "-"), "known with and without tfhook", bare, ours)
     if bare[3] != "-" or bare[4] != "-":
         check(ours[5].startswith("libtfhook"), "not ours", bare, ours)
     # Where a name has an address of its own, both answers are one wrapper.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Question 4: a process that uses the driver while it ends gets the same answers and the same status with us as without,
+"""Question 4: a process that uses the driver while it ends gets the same answers and the same status with tfhook as without,
 does not hang, and its recording is whole and says that it ended regularly."""
 import json
 import subprocess
@@ -7,7 +7,7 @@ import sys
 
 from gpu import HOOK, build, check, compile, failed, need_gpu, part, records, report, run
 
-need_gpu("that exit handlers, destructors and threads that call the driver at the end get the same answers with us, and "
+need_gpu("that exit handlers, destructors and threads that call the driver at the end get the same answers with tfhook, and "
          "that nothing recorded is lost then (question 4)")
 program = compile("leaves")
 found = {}
@@ -16,7 +16,7 @@ found = {}
 def leave(how):
     plain, _, _ = run(how + "-plain", [program, how], timeout=60)
     ours, runs, _ = run(how, [program, how], HOOK, timeout=60)
-    check(ours == plain, how, "with and without us", ours, plain)
+    check(ours == plain, how, "with and without tfhook", ours, plain)
     check(len(runs) == 1, how, "runs", runs)
     copies = sum(r["fn"] == "cuMemcpyHtoD_v2" and r["result"] == 0 for r in records(runs))
     check(copies > 10, how, "copies", copies)

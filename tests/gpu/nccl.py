@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Question 13: NCCL with the real library. Two ranks of a DDP job say the same as without us, each collective that NCCL's own log
+"""Question 13: NCCL with the real library. Two ranks of a DDP job say the same as without tfhook, each collective that NCCL's own log
 counts was recorded in each rank, and a rank that comes late is named. With one GPU both ranks share it: NCCL takes them for two
 hosts (NCCL_HOSTID) and exchanges over a socket, which is slow, but the calls and kernels are the real ones.
 timeout: 600"""
@@ -63,12 +63,12 @@ def lines(done):
 def both(name, late):
     plain, _, _ = run(name + "-plain", job(late), timeout=150)
     if plain[0]:
-        print(f"{name}: does not run here without us: {plain[2][-600:]}")
+        print(f"{name}: does not run here without tfhook: {plain[2][-600:]}")
         return
     place = f"{gpu.tmp}/{name}"
     settings = dict(NCCL_DEBUG="INFO", NCCL_DEBUG_SUBSYS="COLL", NCCL_DEBUG_FILE=f"{place}/nccl.%p", timeout=150)
     got, runs, _ = run(name, [f"{build}/bin/tfhook", "run", "-o", f"{place}/tfhook-run", "--", *job(late)], **settings)
-    check(got[0] == 0 and lines(got) == lines(plain), name, "says something else with us", got, plain)
+    check(got[0] == 0 and lines(got) == lines(plain), name, "says something else with tfhook", got, plain)
     keep = os.environ.get("TFH_GPU_KEEP")
     if keep:
         subprocess.run(["cp", "-r", runs[0], f"{keep}/{name}"])

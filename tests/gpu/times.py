@@ -180,7 +180,7 @@ def beside(name, module, program):
     """Question 7."""
     plain, _, _ = run(name + "-plain", [PY, "-c", program])
     if not plain[0] == 0:
-        print(f"{name}: does not run here without us: {plain[2][-300:]}")
+        print(f"{name}: does not run here without tfhook: {plain[2][-300:]}")
         return
     alone, found = last_json(plain)["kernels"], {}
     for share in ("tee", "off", "own"):

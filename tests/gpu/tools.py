@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Question 11: NVIDIA's own tools go on with us preloaded. A client under Nsight Compute, compute-sanitizer and cuda-gdb ends
-as without us, and what we recorded can be read; where a tool has CUPTI for itself, the recording says why it has no times."""
+"""Question 11: NVIDIA's own tools go on with tfhook preloaded. A client under Nsight Compute, compute-sanitizer and cuda-gdb ends
+as without tfhook, and what we recorded can be read; where a tool has CUPTI for itself, the recording says why it has no times."""
 import re
 import shutil
 import subprocess
@@ -9,7 +9,7 @@ import sys
 import gpu
 from gpu import HOOK, build, check, failed, need_gpu, part, records, report, run
 
-need_gpu("that a client under ncu, compute-sanitizer and cuda-gdb is the same with us (question 11)")
+need_gpu("that a client under ncu, compute-sanitizer and cuda-gdb is the same with tfhook (question 11)")
 LOOP = [f"{build}/tests/jobs/client_loop", "--steps", "10", "--h2d", "100000", "--launches", "5", "--spin", "20"]
 TOOLS = {"ncu": ["ncu", "--clock-control", "none", "--launch-count", "3", "--metrics", "gpu__time_duration.sum"],
          "compute-sanitizer": ["compute-sanitizer", "--error-exitcode", "9"],
@@ -24,7 +24,7 @@ def why(runs):
 def under(name, command):
     plain, _, _ = run(name + "-plain", [*command, *LOOP], timeout=90)
     if plain[0]:
-        print(f"{name}: does not run here without us: {plain[1][-200:]} {plain[2][-200:]}")
+        print(f"{name}: does not run here without tfhook: {plain[1][-200:]} {plain[2][-200:]}")
         return
     ours, runs, _ = run(name, [*command, *LOOP], HOOK, timeout=90, TFHOOK_CUPTI="on")
     check(ours[0] == 0, name, "ended with", ours[0], ours[1][-300:], ours[2][-300:])

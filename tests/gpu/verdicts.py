@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Question 9: jobs of known truth on a real GPU. The class and the cause that the job's defect has, every step counted, and the
-program says the same as without us; what mending the defect is predicted to gain beside what it gains in the twin, and what
+program says the same as without tfhook; what mending the defect is predicted to gain beside what it gains in the twin, and what
 recording costs the loop, are reported. TFH_GPU_JOBS names some of the jobs of jobs.py and strangers.py, TFH_GPU_LANES is how many are
-prepared side by side, and with TFH_GPU_QUICK each runs only once, with us; TFH_GPU_PLAIN=0 leaves out the run without us alone.
+prepared side by side, and with TFH_GPU_QUICK each runs only once, with tfhook; TFH_GPU_PLAIN=0 leaves out the run without tfhook alone.
 timeout: 1800"""
 import concurrent.futures
 import json
@@ -52,14 +52,14 @@ def one(name):
     if not QUICK:
         if PLAIN:
             plain, _, _ = run(name + "-plain", command, **settings)
-            if not check(plain[0] == 0, name, "without us", plain[2][-400:]):
+            if not check(plain[0] == 0, name, "without tfhook", plain[2][-400:]):
                 return
         if not stranger or name in strangers.TWINS:
             twin, _, _ = run(name + "-twin", command + ["--fixed"], **settings)
             check(twin[0] == 0, name, "twin", twin[2][-400:])
     # As a user would: the tool's own settings, device times where it takes them.
     got, runs, place = run(name, [f"{build}/bin/tfhook", "run", "--", *command], **settings)
-    if not check(got[0] == 0 and len(runs) == 1, name, "with us", got[0], got[2][-600:], runs):
+    if not check(got[0] == 0 and len(runs) == 1, name, "with tfhook", got[0], got[2][-600:], runs):
         return
     if KEEP:
         subprocess.run(["cp", "-r", runs[0], f"{KEEP}/{name}"])

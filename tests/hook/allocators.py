@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Beside another preload that takes malloc over (jemalloc, tcmalloc, mimalloc), in either order, a program runs as without us
+"""Beside another preload that takes malloc over (jemalloc, tcmalloc, mimalloc), in either order, a program runs as without tfhook
 and is recorded call by call."""
 import ctypes.util
 import os

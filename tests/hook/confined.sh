@@ -13,7 +13,7 @@ for way in exit _exit exec; do
 	plain=$?
 	LD_PRELOAD=$lib "$confined" "$way"
 	hooked=$?
-	((hooked == plain)) || { echo "sandbox, $way: status $hooked, without us $plain" && status=1; }
+	((hooked == plain)) || { echo "sandbox, $way: status $hooked, without tfhook $plain" && status=1; }
 done
 [[ ! -e $TFHOOK_RUN ]] || { echo "sandbox: files" && status=1; }
 

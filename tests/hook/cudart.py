@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """NVIDIA's own runtime library, of both generations, shared, static and several in one process: each of its hundreds
 of lookups comes back with our wrapper of exactly the function that the driver answered, or with the driver's own
-pointer where nothing is to be recorded. The runtime then refuses the simulated driver, as it does without us. Nothing
+pointer where nothing is to be recorded. The runtime then refuses the simulated driver, as it does without tfhook. Nothing
 is left unhooked.
 timeout: 240"""
 import os

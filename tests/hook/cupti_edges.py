@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A profiler inside the job that does not behave like the usual one (begins before the driver does, begins twice, never ends,
-begins in two threads at once) gets as many records as without us, under tee and off; under tee so do we."""
+begins in two threads at once) gets as many records as without tfhook, under tee and off; under tee so does tfhook."""
 import os
 import subprocess
 import sys

@@ -107,7 +107,7 @@ def injected():
 
 
 def profiled():
-    """tests/sim/cupti.c is a profiler; what it gets without us is the measure."""
+    """tests/sim/cupti.c is a profiler; what it gets without tfhook is the measure."""
     program = f"{build}/tests/sim/cupti"
     if not os.path.exists(program):
         return
@@ -126,7 +126,7 @@ def profiled():
     preload = {"LD_PRELOAD": f"{build}/lib/libtfhook.so", "TFHOOK_CUPTI": "on"}
     for share in ("tee", "off"):
         run, truth, records = seen(share, TFHOOK_CUPTI_SHARE=share, **preload)
-        check(len(records) == len(alone), share, len(records), "records, without us", len(alone))
+        check(len(records) == len(alone), share, len(records), "records, without tfhook", len(alone))
         ops, info = read(run)
         known = read_truth(truth)[0]
         check(len(ops) == len(known) if share == "tee" else not ops, share, len(ops), "of", len(known), info)

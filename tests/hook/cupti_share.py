@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 
-from devicetimes import build, check, compare, failed, read, read_truth, record, start, tmp
+from devicetimes import build, check, failed, read, read_truth, record, start, tmp
 
 PROFILER = f"{build}/tests/sim/cupti"
 OPS = ("kernel", "copy", "peer", "memset")

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The doors into the driver answer as they would without us, but with our wrappers for hooked names: in every way of
+# The doors into the driver answer as they would without tfhook, but with our wrappers for hooked names: in every way of
 # looking names up, next to other preloads in either order, with trampolines that a library defines itself, and with no
 # driver at all.
 set -u
@@ -39,7 +39,7 @@ try 'RTLD_DEFAULT in a local library' "$hook" "$tests/scopes" local "$tests/libl
 
 # A driver of another name.
 cp "$tests/libfakecuda.so" "$TFH_TMP/driver/libother.so"
-# Trampolines: what comes out is the same with and without us, with and without a driver.
+# Trampolines: what comes out is the same with and without tfhook, with and without a driver.
 for driver in "$TFH_TMP/driver" /nonexistent; do
 	for preload in '' "$hook" "$noexport"; do
 		LD_LIBRARY_PATH=$driver LD_PRELOAD=$preload "$tests/scopes" trampolines \

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Host functions that the driver runs for streams and graphs: the program's own are called as without us, and are what
+"""Host functions that the driver runs for streams and graphs: the program's own are called as without tfhook, and are what
 the driver says when it is asked; each run is recorded on the thread and for the time that it had."""
 import os
 import subprocess
@@ -23,7 +23,7 @@ plain = run("plain")
 check(plain[0] == 0 and "stranger" not in plain[1] and "wrong 0" in plain[1], "client", plain)
 hook = f"{build}/lib/libtfhook.so"
 check(run("off", LD_PRELOAD=hook, TFHOOK="0") == plain, "switched off")
-check(run("on", LD_PRELOAD=hook) == plain, "with us")
+check(run("on", LD_PRELOAD=hook) == plain, "with tfhook")
 check(run("noexport", LD_PRELOAD=f"{build}/lib/libtfhook-noexport.so") == plain, "without exports")
 
 records = sorted(records_of(f"{tmp}/on"), key=lambda r: r["t0"])

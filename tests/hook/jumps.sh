@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A hooked call that is left without a return (longjmp, as an exception or a cancellation would) is no reason to treat
-# later ones of its thread otherwise: they reach whom they would reach without us, and are recorded.
+# later ones of its thread otherwise: they reach whom they would reach without tfhook, and are recorded.
 set -u
 tests=$TFH_BUILD/tests/hook
 status=0

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A job ends as it does without us, with device times and without, in whatever way it leaves: same status, same output. Its
-threads that go on launching while one of them exits do not fail more often than they do without us. A handler that
+"""A job ends as it does without tfhook, with device times and without, in whatever way it leaves: same status, same output. Its
+threads that go on launching while one of them exits do not fail more often than they do without tfhook. A handler that
 exits in the middle of a call does not wait. A profiler inside the job has all its records, and none of its functions is
 called on our thread."""
 import os
@@ -17,7 +17,7 @@ count = 0
 
 
 def end(cupti, *command):
-    """Status and output; `cupti` None: without us."""
+    """Status and output; `cupti` None: without tfhook."""
     global count
     env = {**os.environ, "LD_LIBRARY_PATH": f"{build}/sim"}
     if cupti:
@@ -42,7 +42,7 @@ def threads():
     plain = sum(end(None, LEAVING, "threads")[0] != 8 for _ in range(12))
     for cupti in ("off", "on"):
         ours = sum(end(cupti, LEAVING, "threads")[0] != 8 for _ in range(12))
-        check(ours <= plain + 2, "threads", cupti, ours, "of 12 failed, without us", plain)
+        check(ours <= plain + 2, "threads", cupti, ours, "of 12 failed, without tfhook", plain)
 
 
 def handlers():

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A call that is left without a return (longjmp, cancellation, the end of a thread, a stack that is switched or never run
-again) costs its own record and nothing else: the job goes as without us, every other call is recorded, outermost calls as
+again) costs its own record and nothing else: the job goes as without tfhook, every other call is recorded, outermost calls as
 such, in the order of their ends, and nothing is in flight that is not."""
 import os
 import shutil

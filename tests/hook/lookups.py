@@ -69,7 +69,7 @@ def prove(name, runtimes, command, door="v2", **settings):
     check(result == bare, name, "the observer disturbs", result, bare)
     check(sum(a[0] == door for a in plain) >= LEAST * runtimes, name, "lookups", len(plain))
     result, ours, runs = run(name + "-hooked", command, SPY, HOOK, **settings)
-    check(result == bare, name, "with us", result, bare)
+    check(result == bare, name, "with tfhook", result, bare)
     same_answers(name, plain, ours)
     check(sum(a[0] == door and a[6] == "libtfhook.so" for a in ours) >= 150 * runtimes, name, "too few are ours")
     recorded(name, runs)

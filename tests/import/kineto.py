@@ -7,7 +7,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 
 BUILD, TMP = os.environ["TFH_BUILD"], os.environ["TFH_TMP"]
 DUMP = BUILD + "/tests/import/dump"

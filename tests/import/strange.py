@@ -5,7 +5,6 @@ the next op of the same, files of other tools in Chrome's format. Each is made h
 import json
 import os
 import subprocess
-import sys
 
 BUILD, TMP = os.environ["TFH_BUILD"], os.environ["TFH_TMP"]
 TFHOOK = BUILD + "/bin/tfhook"

@@ -4,7 +4,7 @@ import os
 
 
 def wait_at_gate():
-    """With $TRUTH_GATE, the path of a FIFO: tells that we are here (PATH.ready), and waits until somebody opens it to write."""
+    """With $TRUTH_GATE, the path of a FIFO: says that the job is here (PATH.ready), and waits until somebody opens it to write."""
     path = os.environ.get("TRUTH_GATE")
     if path:
         open(path + ".ready", "w").close()

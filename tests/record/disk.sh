@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What must hold: whatever the disk does, the job ends as without us and no record that was published is lost as long as
+# What must hold: whatever the disk does, the job ends as without tfhook and no record that was published is lost as long as
 # there is a place for it. Where there is none (a full file system or quota, what a run may write on a host), one line
 # says so and what helps.
 set -u
@@ -9,7 +9,7 @@ faults=$TFH_BUILD/tests/record/libfaults.so
 
 failing() { # FAULT [ENV...]
 	go plain LD_PRELOAD="$lib:$faults" FAULT="$1" "${@:2}"
-	((rc == 7)) || fail "$*: as without us"
+	((rc == 7)) || fail "$*: as without tfhook"
 	(($(sum mark) == 100)) || fail "$*: 100 steps"
 }
 silent() { failing "$@" && [[ -z $out ]] || fail "$*: nothing is said"; }
@@ -45,7 +45,7 @@ other() { # MIB HOST [FILES]
 	find "$TFH_TMP/given" -name "*.tft" -empty -delete
 	rm "$TFH_TMP/given/p.$2.1.0.tft"
 	got=$("$tally" -s "$TFH_TMP/given")
-	[[ $rc == 7 ]] && (($(sum mark) == 100)) || fail "$*: as without us, 100 steps"
+	[[ $rc == 7 ]] && (($(sum mark) == 100)) || fail "$*: as without tfhook, 100 steps"
 }
 other 16 "$(hostname)"
 [[ -z $out ]] || fail 'a run within its budget'

@@ -1,5 +1,5 @@
 /* A job in unfriendly surroundings: hostile HOW DIR makes them, marks 101 steps and ends with
- * status 7; 1 to 6 mean that the job itself saw something else than without us. */
+ * status 7; 1 to 6 mean that the job itself saw something else than without tfhook. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -86,7 +86,7 @@ static int closeall(void)
 	return 7;
 }
 
-/* Descriptors are for the job: what it may open without us, it may with us, but for the few of the
+/* Descriptors are for the job: what it may open without tfhook, it may with tfhook, but for the few of the
  * recording. */
 static int fewfds(void)
 {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What must hold: where descriptors, system calls, memory or the environment are missing, under a storm of signals,
-# threads or programs, with another allocator and under a debugger, a job fares as without us and the recording is
+# threads or programs, with another allocator and under a debugger, a job fares as without tfhook and the recording is
 # complete; or one line says why not, and what helps.
 set -u
 job=$TFH_BUILD/tests/record/hostile place=$TFH_TMP/own
@@ -8,13 +8,13 @@ job=$TFH_BUILD/tests/record/hostile place=$TFH_TMP/own
 
 complete() { # HOW STEPS [ENV...]
 	go "$1" "${@:3}"
-	((rc == 7)) && [[ -z $out ]] || fail "$*: as without us"
+	((rc == 7)) && [[ -z $out ]] || fail "$*: as without tfhook"
 	(($(sum mark) + $(sum lost) == $2)) || fail "$*: $2 steps expected"
 }
 said() { # HOW PATTERN: one line
 	go "$1"
 	((rc == 77)) && return # the kernel does not let a test refuse
-	((rc == 7)) || fail "$1: as without us"
+	((rc == 7)) || fail "$1: as without tfhook"
 	[[ $(wc -l <<<"$out") == 1 && $out =~ $2 ]] || fail "$1: one line that says $2"
 }
 

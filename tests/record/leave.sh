@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What must hold: a job leaves with the same status and output as without us, whatever way it takes, and its trace is
+# What must hold: a job leaves with the same status and output as without tfhook, whatever way it takes, and its trace is
 # complete: clean where a process ends by itself, salvageable where it is killed.
 set -u
 job=$TFH_BUILD/tests/record/leave place=$TFH_TMP

@@ -15,7 +15,7 @@ record() { # [ENV...]
 	rc=$?
 	got=$(cat log 2>/dev/null)
 	rm -f log
-	((rc == 7)) || fail "$*: the job ends as without us"
+	((rc == 7)) || fail "$*: the job ends as without tfhook"
 }
 modes() { stat -c %a "$1" | tr '\n' ' '; stat -c %a "$1"/* | sort -u | tr '\n' ' '; }
 
@@ -79,7 +79,7 @@ lib=$PWD/libtfhook.so
 record_as() {
 	out=$(user env LD_PRELOAD="$lib" "$@" "$PWD/hostile" plain own 2>&1)
 	rc=$?
-	((rc == 7)) || fail "$*: the job ends as without us"
+	((rc == 7)) || fail "$*: the job ends as without tfhook"
 }
 record_as TFHOOK_RUN="$PWD/handed" TFHOOK_GROUP=0
 [[ $out =~ 'TFHOOK_GROUP=0: this user is not in that group' && -n $(ls handed/*.tft) ]] || fail 'not in the group'

@@ -4,7 +4,7 @@ import glob
 import os
 import subprocess
 
-from harness import BIN, BUILD, SRC, Case, Skip
+from harness import BIN, SRC, Case, Skip
 
 NOWHERE = r"not recording: .*; set TFHOOK_DIR"
 PAUSED = r"paused: .*; "

@@ -12,7 +12,6 @@ import datetime
 import hashlib
 import json
 import os
-import sys
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from . import facts as facts_of
