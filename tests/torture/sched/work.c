@@ -187,10 +187,10 @@ static void exec_fails(void)
 	i = cut_begin();
 	tfh_exec_begin(NULL);
 	tfh_exec_failed();
-	/* Two at once: the later one's end counts for both. */
-	for (; i < w.cuts; i++)
-		if (!w.left)
-			w.cut[i].to = (uint32_t)sched_count() + 1;
+	/* Two at once: the later one's end counts for both. One that is not over keeps its own, which the end of the process may be. */
+	for (uint32_t k = i; k < w.cuts && !w.left; k++)
+		if (k == i || w.cut[k].to != UINT32_MAX)
+			w.cut[k].to = (uint32_t)sched_count() + 1;
 }
 
 /* As `tfhook ctl` does, which has a mapping of its own that stays: without a point at which the recorder could take this one away. */
