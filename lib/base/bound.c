@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/proc.h"
+#include "base/refused.h"
 
 #define NODES 1024ul /* the most that the kernel can be built for */
 #define WORD_BITS (8 * sizeof(unsigned long))
@@ -49,7 +50,8 @@ static void policy(char *out, size_t size)
 	char nodes[LIST_BYTES] = "";
 	int mode = 0;
 
-	if (syscall(SYS_get_mempolicy, &mode, mask, NODES + 1, NULL, 0ul)) {
+	if (!tfh_may_call(TFH_CALL_POLICY) ||
+	    syscall(SYS_get_mempolicy, &mode, mask, NODES + 1, NULL, 0ul)) {
 		snprintf(out, size, "?");
 		return;
 	}

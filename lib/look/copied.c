@@ -1,6 +1,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
+#include "base/refused.h"
 #include "look/frames.h"
 
 #define BATCH 64u
@@ -52,7 +53,7 @@ static void read_copies(struct tfh_py_copies *c, uint32_t first)
 			to[i] = (struct iovec){c->data + copy->at, copy->bytes};
 			at[i] = (struct iovec){(void *)(uintptr_t)copy->from, copy->bytes};
 		}
-		got = process_vm_readv(c->pid, to, n, at, n, 0);
+		got = tfh_copy_memory(c->pid, to, n, at, n);
 		for (; n && got >= (ssize_t)c->copy[first].bytes; n--)
 			got -= (ssize_t)c->copy[first++].bytes;
 		if (n)

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/refused.h"
 
 /* System calls newer than the headers of the build. */
 #ifndef SYS_io_uring_enter
@@ -140,8 +141,7 @@ static bool copy(int32_t pid, void *to, uint64_t from, size_t bytes)
 	struct iovec here = {to, bytes}, there = {(void *)(uintptr_t)from, bytes};
 
 	return bytes && from &&
-	       syscall(SYS_process_vm_readv, pid ? pid : getpid(), &here, 1ul, &there, 1ul, 0ul) ==
-		       (long)bytes;
+	       tfh_copy_memory(pid ? pid : getpid(), &here, 1, &there, 1) == (ssize_t)bytes;
 }
 
 static int lowest(const uint8_t *set, size_t bytes)

@@ -535,6 +535,10 @@ void tfh_log_failure(const char *what, const char *remedy);
 void tfh_confine(void);
 void tfh_confine_end(void);
 
+/* For hooks of what installs a system call filter: that request is about to be made (number and six arguments). The recording goes on if
+ * the filter lets it. `answered_elsewhere`: another process decides what the filter does. Preserves errno. */
+void tfh_filter_coming(const long *install, bool answered_elsewhere);
+
 /* For hooks of exec. Before the real call, everything is written and closed as at an exit, unless
  * this is a vfork child or `path` is not a program (NULL: unknown). If the real call returns,
  * recording starts again with the next trigger. */

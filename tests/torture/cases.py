@@ -183,6 +183,7 @@ def places():
     yield Case("no counter to the end", ["places", "nocounter", "1000"], rc=7, truth="part", least=1000, quick=True)
     yield Case("seccomp as Docker has it", ["places", "docker", "1000"], rc=7, quick=True)
     yield Case("seccomp as Docker has it, longer", ["places", "docker", "1000", "on"], rc=7)
+    yield from filters()
     yield Case("days of segments", ["places", "long", "400", "20000"], rc=7, truth="part", least=1000000,
                env={"TFHOOK_MAX_SIZE": "1M"}, timeout=120)
     yield Case("segments that give way", ["threads", "flood", "1000000", "4"], rc=7, env={"TFHOOK_MAX_SIZE": "1M"}, quick=True)
@@ -203,6 +204,22 @@ def places():
     yield Case("full file system", ["places", "long", "50", "20000"], rc=7, truth="part", say=PAUSED,
                env={"TFHOOK_RUN": "{tmp}/full/run"},
                wrap=["unshare", "-m", "/bin/sh", "-c", 'mkdir -p {tmp}/full && mount -t tmpfs -o size=300k none {tmp}/full && exec "$@"', "sh"])
+
+
+def filters():
+    """System call filters that end the process. Calls that recording can do without are not made under them; where one of the
+    others is forbidden, nothing is recorded from then on."""
+    for when, how in (("before", "before"), ("by prctl", "prctl"), ("by syscall", "seccomp"), ("for all threads", "all")):
+        for call in ("process_vm_readv", "prctl", "quotactl_fd", "get_mempolicy", "close_range"):
+            yield Case("a filter that ends for %s, %s" % (call, when), ["filters", "deny", "1000", how, call], rc=7,
+                       quick=how == "all" and call == "process_vm_readv")
+        most = {"truth": "part"} if how == "before" else {"truth": "part", "least": 1000}
+        yield Case("a filter that ends for gettid, " + when, ["filters", "deny", "1000", how, "gettid"], rc=7,
+                   say="not recording: .* ends the job for gettid" if how == "before" else None, **most)
+        yield Case("a filter of the job's own calls, " + when, ["filters", "own", "1000", how], rc=7,
+                   say="|not recording", quick=how in ("before", "all"), **most)
+        # The list of the recorder's calls (own_calls.def) is complete.
+        yield Case("a filter of all known calls, " + when, ["filters", "listed", "1000", how], rc=7, quick=how == "all")
 
 
 def failing_files():

@@ -10,6 +10,7 @@
 #include <sys/uio.h>
 
 #include "base/fd.h"
+#include "base/refused.h"
 #include "hook/python/there.h"
 #include "hook/python/version.h"
 
@@ -33,7 +34,7 @@ static uint64_t word_of(int32_t pid, uint64_t from)
 	uint64_t word = 0;
 	struct iovec here = {&word, sizeof(word)}, there = {(void *)(uintptr_t)from, sizeof(word)};
 
-	return process_vm_readv(pid, &here, 1, &there, 1, 0) == sizeof(word) ? word : 0;
+	return tfh_copy_memory(pid, &here, 1, &there, 1) == sizeof(word) ? word : 0;
 }
 
 /* ---- where a file is loaded ---- */

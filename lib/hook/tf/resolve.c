@@ -7,6 +7,7 @@
  */
 #include "hook/tf/tf.h"
 
+#include "base/refused.h"
 #include "hook/driver/driver.h"
 #include "record/process/steady.h"
 
@@ -131,7 +132,7 @@ size_t tfh_tf_peek(const void *address, void *out, size_t size)
 	int saved_errno = errno;
 	struct iovec local = {out, size};
 	struct iovec remote = {(void *)address, size};
-	ssize_t n = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
+	ssize_t n = tfh_copy_memory(getpid(), &local, 1, &remote, 1);
 
 	if (n < 0 && errno != EFAULT) { /* forbidden in some sandboxes */
 		int fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);

@@ -61,7 +61,6 @@ static int prepare(struct tfh_self *self, enum tfh_fn fn, const struct tfh_stead
 {
 	int err;
 
-	tfh_init();
 	err = tfh_process_check();
 	if (err) {
 		if (err == -EAGAIN)
@@ -82,6 +81,7 @@ struct tfh_self *tfh_enter_slow(enum tfh_fn fn, uint64_t arg, struct tfh_record_
 	uint32_t mode = __atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE);
 	struct tfh_steady steady;
 	int saved = errno, err;
+	bool may;
 
 	if (self->guard)
 		tfh_settle_at(self, place.at);
@@ -107,6 +107,11 @@ struct tfh_self *tfh_enter_slow(enum tfh_fn fn, uint64_t arg, struct tfh_record_
 	if (self->ring && self->generation == tfh_peek(tfh_peek(&tfh_generation)) &&
 	    (mode != TFH_MODE_COLD || !(tfh_fn_table[fn].props & TFH_FN_TRIGGER)))
 		return tfh_enter_open(self, fn, arg, place, begin);
+	tfh_guard_begin(self);
+	may = tfh_may_begin();
+	tfh_guard_end(self);
+	if (!may)
+		return NULL;
 	if (!self->room && tfh_counter_refused()) {
 		tfh_confine();
 		tfh_confined_call(self);

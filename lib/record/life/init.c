@@ -15,10 +15,12 @@
 
 #include "record/flush/flusher.h"
 #include "record/life/life.h"
+#include "record/process/filters.h"
 #include "record/process/forks.h"
 #include "record/process/lock.h"
 #include "record/ring/journal.h"
 #include "record/ring/rings.h"
+#include "record/run/rundir.h"
 #include "record/watch/nvml_thread.h"
 
 #ifndef MADV_WIPEONFORK
@@ -84,8 +86,11 @@ static void forget_threads(void)
 
 static void atfork_child(void)
 {
-	tfh_p.pid = tfh_raw_getpid();
 	forget_threads();
+	/* Otherwise the first call finds out that this is a child. */
+	if (!tfh_filters_allowed())
+		return;
+	tfh_p.pid = tfh_raw_getpid();
 	if (generation_page)
 		after_fork();
 }
@@ -95,6 +100,12 @@ static void read_settings(void)
 	tfh_options_read(&tfh_p.options, environ);
 	if (getauxval(AT_SECURE) || !tfh_opt_bool(&tfh_p.options, TFH_OPT_ENABLED))
 		tfh_mode = TFH_MODE_DEAD;
+}
+
+static void identify(void)
+{
+	sched_getaffinity(0, sizeof(tfh_p.processors), &tfh_p.processors);
+	tfh_p.pid = tfh_raw_getpid();
 }
 
 /* No lock and no pthread_once: a hook that runs inside this must pass through, not wait. */
@@ -108,13 +119,27 @@ void tfh_init(void)
 	if (!__atomic_compare_exchange_n(&init_state, &none, 1, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_ACQUIRE))
 		return;
-	tfh_p.pid = tfh_raw_getpid();
 	read_settings();
-	sched_getaffinity(0, sizeof(tfh_p.processors), &tfh_p.processors);
+	if (tfh_filters_look())
+		identify();
 	if (tfh_mode != TFH_MODE_DEAD)
 		pthread_atfork(before_fork, after_fork_in_parent, atfork_child);
 	__atomic_store_n(&init_state, 2, __ATOMIC_RELEASE);
 	errno = saved;
+}
+
+bool tfh_may_begin(void)
+{
+	tfh_init();
+	if (!tfh_filters_allowed()) /* a failure is rank 0's to tell */
+		tfh_rank_detect(&tfh_p.rank, &tfh_p.options);
+	if (!tfh_filters_allow()) {
+		__atomic_store_n(&tfh_mode, TFH_MODE_DEAD, __ATOMIC_RELEASE);
+		return false;
+	}
+	if (!tfh_p.pid)
+		identify();
+	return true;
 }
 
 __attribute__((constructor)) static void on_load(void)

@@ -187,6 +187,8 @@ void tfh_start_aside(void)
 {
 	pthread_t thread;
 
+	if (!tfh_may_begin())
+		return;
 	tfh_register_exit(TFH_EXIT_AFTER_DRIVER);
 	tfh_aside((uint32_t)tfh_raw_getpid());
 	if (tfh_thread_start(&thread, begin_aside, NULL))

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/refused.h"
 #include "record/process/thread.h"
 
 #ifndef SYS_close_range
@@ -160,6 +161,8 @@ void tfh_among_job(void (*call)(void *), void *arg)
  * files nor its locks, which belong to its own table. */
 static bool leave(int keep)
 {
+	if (!tfh_may_call(TFH_CALL_TABLE))
+		return false;
 	if (keep < 0)
 		return !syscall(SYS_close_range, 0u, ~0u, CLOSE_RANGE_UNSHARE);
 	if (syscall(SYS_close_range, (unsigned)keep + 1, ~0u, CLOSE_RANGE_UNSHARE))

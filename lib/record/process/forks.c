@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "record/process/filters.h"
 #include "record/process/requests.h"
 
 #define NAP_NS 10000000
@@ -62,7 +63,7 @@ void tfh_forks_begin(void)
 
 void tfh_forks_end(void)
 {
-	if (!__atomic_sub_fetch(&forking, 1, __ATOMIC_SEQ_CST))
+	if (!__atomic_sub_fetch(&forking, 1, __ATOMIC_SEQ_CST) && tfh_filters_allowed())
 		wake(&forking);
 }
 

@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <signal.h>
 
+#include "base/refused.h"
 #include "record/record.h"
 #include "record/process/recorder.h"
 #include "record/process/sanitizer.h"
@@ -41,7 +42,8 @@ void tfh_thread_begin(const char *name)
 	tfh_self.guard = 1;
 	tfh_self.guard_at = UINT64_MAX;
 	tfh_sanitizer_ignore_begin();
-	pthread_setname_np(pthread_self(), name);
+	if (tfh_may_call(TFH_CALL_THREAD))
+		pthread_setname_np(pthread_self(), name);
 	leave_pinned_processor();
 }
 

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <sys/uio.h>
 
+#include "base/refused.h"
 #include "record/process/steady.h"
 #include "record/ring/journal.h"
 
@@ -19,9 +20,8 @@ static bool holds(const struct tfh_record_frame *place)
 	struct iovec to = {&word, sizeof(word)};
 	struct iovec from = {(void *)(uintptr_t)(place->at - sizeof(word)), sizeof(word)};
 	int saved = errno;
-	bool there = process_vm_readv(tfh_raw_getpid(), &to, 1, &from, 1, 0) >= 0
-			     ? word == place->back
-			     : errno != EFAULT;
+	bool there = tfh_copy_memory(tfh_raw_getpid(), &to, 1, &from, 1) >= 0 ? word == place->back
+									      : errno != EFAULT;
 
 	errno = saved;
 	return there;

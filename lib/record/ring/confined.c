@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <sys/prctl.h>
 
+#include "base/refused.h"
 #include "record/ring/rings.h"
 
 void tfh_confine(void)
@@ -42,7 +43,7 @@ bool tfh_counter_refused(void)
 {
 	int how = PR_TSC_ENABLE, saved = errno;
 
-	if (prctl(PR_GET_TSC, &how, 0, 0, 0))
+	if (!tfh_may_call(TFH_CALL_THREAD) || prctl(PR_GET_TSC, &how, 0, 0, 0))
 		how = PR_TSC_ENABLE;
 	errno = saved;
 	return how != PR_TSC_ENABLE;

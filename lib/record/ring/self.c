@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/refused.h"
 #include "record/process/requests.h"
 #include "record/process/steady.h"
 #include "record/ring/journal.h"
@@ -64,7 +65,8 @@ static void thread_name(char *name, size_t size)
 {
 	char comm[16] = "";
 
-	prctl(PR_GET_NAME, comm, 0, 0, 0);
+	if (tfh_may_call(TFH_CALL_THREAD))
+		prctl(PR_GET_NAME, comm, 0, 0, 0);
 	comm[sizeof(comm) - 1] = '\0';
 	memset(name, 0, size);
 	memcpy(name, comm, sizeof(comm));

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/refused.h"
 #include "record/run/place.h"
 
 #ifndef SYS_quotactl_fd
@@ -69,7 +70,8 @@ static int quota_check(int dir, int type, int id)
 	uint64_t limit, keep;
 
 	/* QCMD shifts Q_GETQUOTA's highest bit out of an int. */
-	if (syscall(SYS_quotactl_fd, dir, QCMD((unsigned)Q_GETQUOTA, (unsigned)type), id, &q))
+	if (!tfh_may_call(TFH_CALL_QUOTA) ||
+	    syscall(SYS_quotactl_fd, dir, QCMD((unsigned)Q_GETQUOTA, (unsigned)type), id, &q))
 		return 0;
 	/* Above the soft limit, the job's own writes fail some days later. */
 	limit = (q.dqb_bsoftlimit ? q.dqb_bsoftlimit : q.dqb_bhardlimit) * 1024;

@@ -6,6 +6,7 @@
 #include <sys/uio.h>
 
 #include "base/hash.h"
+#include "base/refused.h"
 #include "record/process/recorder.h"
 
 /* Entries that one place may use: the same line of Python can reach the driver on several ways. */
@@ -63,7 +64,7 @@ static bool next_piece(struct stack_scan *s)
 		return false;
 	to = (struct iovec){s->word, s->end - at < sizeof(s->word) ? s->end - at : sizeof(s->word)};
 	from = (struct iovec){(void *)at, to.iov_len};
-	got = process_vm_readv(tfh_p.pid, &to, 1, &from, 1, 0);
+	got = tfh_copy_memory(tfh_p.pid, &to, 1, &from, 1);
 	s->n = got > 0 ? (uint32_t)((size_t)got / sizeof(uintptr_t)) : 0;
 	return s->n > 0;
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/refused.h"
 #include "record/process/apart.h"
 #include "record/process/log.h"
 #include "record/ring/journal.h"
@@ -96,7 +97,7 @@ static void look_at_own_memory(void)
 	uint64_t from = 1, to = 0;
 	struct iovec here = {&to, sizeof(to)}, there = {&from, sizeof(from)};
 
-	if (process_vm_readv(tfh_p.pid, &here, 1, &there, 1, 0) != (ssize_t)sizeof(to))
+	if (tfh_copy_memory(tfh_p.pid, &here, 1, &there, 1) != (ssize_t)sizeof(to))
 		snprintf(looks.why_no_lines, sizeof(looks.why_no_lines), "process_vm_readv: %s",
 			 strerror(errno));
 }

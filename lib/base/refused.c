@@ -1,0 +1,3 @@
+#include "base/refused.h"
+
+uint32_t tfh_refused;
