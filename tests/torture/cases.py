@@ -2,6 +2,7 @@
 import errno
 import glob
 import os
+import shutil
 import subprocess
 
 from harness import BIN, SRC, Case, Skip
@@ -47,6 +48,12 @@ def compiled(compiler, *flags):
 
 def setuid_copy(bench):
     subprocess.run(["install", "-m", "4755", BIN + "/ends", bench.tmp + "/one"], check=True)
+
+
+def many_libraries(bench):
+    os.mkdir(bench.tmp + "/many")
+    for i in range(10000):
+        shutil.copyfile(BIN + "/libother.so", "%s/many/%d.so" % (bench.tmp, i))
 
 
 def linked_away(bench):
@@ -176,6 +183,7 @@ def places():
                         ("host names", "0x04000000"), ("files", "0x400")):
         yield Case("unshare of " + name, ["places", "unshare", "100", flags], rc=7,
                    truth="part" if name == "processes" else "exact")
+    yield Case("10,000 libraries", ["places", "libraries", "1000", "{tmp}/many", "10000"], rc=7, before=many_libraries, timeout=300)
     yield Case("umask 0777", ["places", "umask", "1000"], rc=7)
     yield Case("strict seccomp", ["places", "strict", "1000"], rc=0, quick=True)
     yield Case("strict seccomp from the start", ["places", "strictfirst", "0"], rc=0)

@@ -185,6 +185,19 @@ static int docker(int n, char **more)
 	return 7;
 }
 
+/* Opens that many libraries, DIR/0.so and so on. */
+static int libraries(int n, char **more)
+{
+	char path[4096];
+
+	steps(n);
+	for (int i = 0; i < atoi(more[1]); i++) {
+		snprintf(path, sizeof(path), "%s/%d.so", more[0], i);
+		must(dlopen(path, RTLD_NOW) != NULL, path);
+	}
+	return then_on(n, "opened");
+}
+
 /* N rounds of work, so that small segments are rotated as those of a week would be. */
 static int long_life(int n, char **more)
 {
@@ -209,6 +222,7 @@ int main(int argc, char **argv)
 					  {"strictfirst", strict_first},
 					  {"nocounter", no_counter},
 					  {"docker", docker},
+					  {"libraries", libraries},
 					  {"long", long_life},
 					  {NULL, NULL}};
 
