@@ -16,12 +16,12 @@ static void look(struct gen *g, double t, enum tft_look state)
 	ev->w[2] = 10000000;
 }
 
-static uint32_t line_of_loader(void *arg, uint32_t process, uint32_t place,
+static uint32_t line_of_loader(void *arg, uint32_t process, uint32_t stack,
 			       struct tfh_model_line *frame, uint32_t most)
 {
 	(void)arg;
 	(void)process;
-	if (place != 7 || !most)
+	if (stack != 7 || !most)
 		return 0;
 	frame[0] = (struct tfh_model_line){"/home/me/train.py", "load", 12, false};
 	return 1;
@@ -52,7 +52,7 @@ static struct tfh_result *judge(enum tft_look state, bool python)
 		dg_sync(d, DRIVER, 1);
 	}
 	if (python)
-		d->g->feed.place = line_of_loader;
+		d->g->feed.lines = line_of_loader;
 	d->g->process.world = ranks;
 	return dg_judge(d);
 }

@@ -320,14 +320,15 @@ static int note_child(struct tfh_facts *facts, const struct tfh_event *ev)
 }
 
 /* Finds out by the stacks of a few calls whether a thread runs Python. */
-static void note_python(struct tfh_facts *facts, struct tfh_thread_use *use, uint32_t place)
+static void note_python(struct tfh_facts *facts, struct tfh_thread_use *use, uint32_t stack)
 {
-	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+	const struct tfh_feed *f = facts->feed;
+	struct tfh_model_line frame;
 
-	if (!place || use->python || use->stacks >= TFH_FACTS_PYTHON_STACKS)
+	if (!stack || use->python || use->stacks >= TFH_FACTS_PYTHON_STACKS)
 		return;
 	use->stacks++;
-	use->python = tfh_frames_at(facts, place, frame) > 0;
+	use->python = f->lines && f->lines(f->arg, facts->process, stack, &frame, 1) > 0;
 }
 
 static int add_event(struct tfh_facts *facts, const struct tfh_event *ev, struct pending *q,
