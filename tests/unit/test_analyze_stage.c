@@ -210,9 +210,34 @@ static struct tfh_result *replica(bool prefetch)
 	return gen_judge(g);
 }
 
+/* As in a job on GPUs: the device's iterator has a path of its own, and the loop's series is that iterator's. */
+static struct tfh_result *replica_apart(void)
+{
+	struct gen *g = pipeline("Iterator::Root::Prefetch#id=2,parent_id=1#",
+				 "Iterator::Root::Prefetch::Map#id=3#",
+				 "Iterator::Root::Prefetch::Map::Range#id=4#");
+	enum { AHEAD = LOWER + 8, RELAY };
+
+	g->name[TFT_NAME_STAGE][AHEAD] = "Iterator::Prefetch#id=12#";
+	g->name[TFT_NAME_STAGE][RELAY] = "Iterator::Prefetch::Generator#id=13#";
+	for (int i = 0; i < 60; i++) {
+		double t = 100 + 20 * i;
+		gen_get(g, 0, 1, AHEAD, t, t + 16);
+		gen_exec(g, OP_GET, t, t + 16);
+		gen_stage(g, 0, AHEAD, t, t + 16, 16);
+		gen_stage(g, 3, RELAY, t - 3.9, t + 15.9, 19.8);
+		gen_stage(g, 4, ROOT, t - 3.9, t + 15.9, 0.01);
+		gen_stage(g, 4, UPPER, t - 3.8, t + 15.8, 19.6);
+		gen_stage(g, 5, HALF, t - 3.7, t + 15.7, 19.4);
+		gen_exec(g, OP_TRAIN, t + 16.02, t + 20);
+	}
+	return gen_judge(g);
+}
+
 static void test_replica(void **state)
 {
 	(void)state;
+	gen_expect_stage(replica_apart(), TFH_CAUSE_INPUT_MAP, "Map");
 	gen_expect_stage(replica(true), TFH_CAUSE_INPUT_MAP, "Map");
 	gen_expect_stage(replica(false), TFH_CAUSE_INPUT_MAP, "Map");
 }

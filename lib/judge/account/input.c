@@ -25,21 +25,6 @@ static bool has_child(const struct tfh_accounts *accounts, int32_t at, const cha
 	return false;
 }
 
-/* The stage that the training loop calls. */
-static int32_t first_stage(const struct tfh_accounts *accounts)
-{
-	int32_t best = -1;
-
-	if (accounts->loops->train_group >= 0) {
-		uint32_t member = accounts->loops->group.v[accounts->loops->train_group].series;
-		best = accounts->facts->series.v[member].root;
-	}
-	for (size_t i = 0; best < 0 && i < accounts->facts->stage.n; i++)
-		if (accounts->facts->stage.v[i].time.calls)
-			best = (int32_t)i;
-	return best;
-}
-
 /*
  * Whether a Generator only relays. For replicas, TensorFlow puts an iterator on each device, a
  * Prefetch over a Generator, which fetches from the host's iterator over the program's own
@@ -52,6 +37,36 @@ static bool relays(const struct tfh_accounts *accounts, int32_t at)
 
 	return !strcmp(accounts->facts->stage.v[at].type, "Generator") && up >= 0 &&
 	       !has_type(&accounts->facts->stage.v[up], "FlatMap");
+}
+
+/* The root of the program's own pipeline if stage `at`, the first of a device's iterator, only prefetches from it; else
+ * `at`. */
+static int32_t relayed_to(const struct tfh_accounts *accounts, int32_t at)
+{
+	bool relay = false;
+
+	for (size_t i = 0; at >= 0 && i < accounts->facts->stage.n; i++)
+		relay |= accounts->facts->stage.v[i].parent == at && relays(accounts, (int32_t)i);
+	for (size_t i = 0; relay && i < accounts->facts->stage.n; i++)
+		if (accounts->facts->stage.v[i].parent == accounts->facts->stage.v[at].parent &&
+		    !strcmp(accounts->facts->stage.v[i].type, "Root"))
+			return (int32_t)i;
+	return at;
+}
+
+/* The stage that the training loop calls. */
+static int32_t first_stage(const struct tfh_accounts *accounts)
+{
+	int32_t best = -1;
+
+	if (accounts->loops->train_group >= 0) {
+		uint32_t member = accounts->loops->group.v[accounts->loops->train_group].series;
+		best = accounts->facts->series.v[member].root;
+	}
+	for (size_t i = 0; best < 0 && i < accounts->facts->stage.n; i++)
+		if (accounts->facts->stage.v[i].time.calls)
+			best = (int32_t)i;
+	return relayed_to(accounts, best);
 }
 
 /* Whether a stage is a relaying Generator, or has only such stages below it. Pipelines share one
