@@ -17,6 +17,7 @@
 #include "format/table.h"
 #include "format/tft_write.h"
 #include "model/symbols/backtraces.h"
+#include "model/symbols/pylines.h"
 
 static const char heap[] =
 	"\0/x/liba.so\0/x/libb.so\0/x/libtfhook.so\0/x/libpython3.so\0/x/lib\033c.so\0/x/libc.so.6";
@@ -177,9 +178,22 @@ static void test_modules(void **state)
 	rmdir(dir);
 }
 
+/* A framework is a library wherever it is: installed with `pip --target`, or in the source tree that it was built in. */
+static void test_libraries(void **state)
+{
+	(void)state;
+	assert_true(tfh_file_of_library("/opt/deps/tensorflow/python/eager/context.py"));
+	assert_true(tfh_file_of_library("/home/u/pytorch/torch/nn/modules/linear.py"));
+	assert_string_equal(tfh_short_file("/opt/deps/keras/src/models/model.py"),
+			    "keras/src/models/model.py");
+	assert_false(tfh_file_of_library("/home/u/torch/train.py"));
+	assert_false(tfh_file_of_library("/home/u/tensorflow/examples/mnist.py"));
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_modules)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_modules),
+					   cmocka_unit_test(test_libraries)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

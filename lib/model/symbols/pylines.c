@@ -58,6 +58,24 @@ static const char *behind(const char *path, const char *with)
 	return found;
 }
 
+/* The package's part of a path in a framework's own folders: installed with `pip --target`, or built in its source tree, a
+ * framework is below no site-packages. NULL for other paths. */
+static const char *in_framework(const char *path)
+{
+	static const char *const folders[] = {
+		"/tensorflow/python/", "/tensorflow/_api/", "/keras/src/",   "/torch/nn/",
+		"/torch/optim/",       "/torch/utils/",	    "/torch/_",	     "/torch/autograd/",
+		"/torch/cuda/",	       "/torch/fx/",	    "/jax/_src/",    "/jaxlib/",
+		"/flax/linen/",	       "/flax/core/",	    "/numpy/_core/", "/numpy/lib/",
+	};
+	const char *found;
+
+	for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++)
+		if ((found = behind(path, folders[i])))
+			return found - strlen(folders[i]) + 1;
+	return NULL;
+}
+
 /* The module's part of a path in an installed package or the standard library; NULL for other
  * paths. */
 static const char *in_library(const char *path)
@@ -74,7 +92,7 @@ static const char *in_library(const char *path)
 	for (size_t i = 0; i < sizeof(standard) / sizeof(*standard); i++)
 		if ((found = behind(path, standard[i])) && (found = strchr(found, '/')))
 			return found + 1;
-	return NULL;
+	return in_framework(path);
 }
 
 bool tfh_file_of_library(const char *path)
