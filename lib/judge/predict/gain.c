@@ -244,6 +244,18 @@ static double cooled_s(const struct tfh_accounts *accounts, const struct tfh_sam
 		       : 0;
 }
 
+/* Whether the replay gains next to nothing from removing the waits for batches, which block a good part of a step. Something in
+ * it starts when it did in the recording, because it is not known that it waited for the batch; so the gain is not known
+ * either, up to all that is blocked. */
+static bool is_blind(const struct tfh_result *r, const struct tfh_whatif *w, double got,
+		     double step)
+{
+	double blocked = r->breakdown[TFH_PART_INPUT].s_per_step;
+
+	return w->remove == TFH_REMOVE_INPUT && blocked >= TFH_BLOCKING_SHARE * step &&
+	       step - got < TFH_PREDICT_BLIND_SHARE * blocked;
+}
+
 static void point(const struct tfh_device *d, const struct tfh_samples *all,
 		  const struct tfh_result *r, struct tfh_whatif *w, double step)
 {
@@ -271,6 +283,11 @@ static void point(const struct tfh_device *d, const struct tfh_samples *all,
 
 	w->low_s = got - below;
 	w->high_s = crowded ? fmax(high, seen) : high;
+	if (is_blind(r, w, got, step)) {
+		w->low_s = fmin(w->low_s, step - r->breakdown[TFH_PART_INPUT].s_per_step);
+		w->high_s = step;
+		return;
+	}
 	if (crowded || s->steps < TFH_PREDICT_FEWEST_STEPS || !is_narrow(all, r, got, half, step) ||
 	    below > TFH_PREDICT_WIDEST_EVER * got) {
 		tfh_may_leave(w, step);
