@@ -8,8 +8,10 @@ causes must be named then, and without causes the verdict is only told. --fixed 
 a defect is its own twin.
 
 TFH_GPU_DEVICE=cpu runs the jobs of PyTorch's and JAX's on a processor in small, to try the scripts themselves.
+With TFH_GPU_ALONE naming a file, a job locks it before it uses the device at all, so that nothing disturbs its warm-up.
 TFH_GPU_LIMIT is after how many seconds a job that has imported its packages ends itself (60).
 """
+import fcntl
 import importlib
 import json
 import os
@@ -34,6 +36,10 @@ def main():
             importlib.import_module(module)
         except ImportError as missing:
             sys.exit(f"{args.job} needs {module}: {missing}")
+    alone = os.environ.get("TFH_GPU_ALONE")
+    if alone:
+        locked = open(alone, "w")
+        fcntl.flock(locked, fcntl.LOCK_EX)
     signal.alarm(int(os.environ.get("TFH_GPU_LIMIT", "60")))
     seconds, total = WORK[args.job](args.steps, args.fixed)
     print(json.dumps(dict(job=args.job, fixed=args.fixed, steps=args.steps, seconds=seconds, loss=total)), flush=True)

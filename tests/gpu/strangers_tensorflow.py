@@ -82,14 +82,15 @@ def tf_xla(steps, fixed):
     return loop(always(x, y), step, steps)
 
 
-@job(60, "compute-bound", needs="tensorflow")
+@job(60, "compute-bound", needs="tensorflow,keras")
 def keras_conv(steps, fixed):
-    # A small residual net by fit(), its images in memory and batched ahead.
+    # A small residual net by fit(), its pictures (bytes) in memory and batched ahead.
     tf = start()
     import keras
     side, rows = size(128, 16), size(512, 4)
     keras.mixed_precision.set_global_policy("mixed_bfloat16")
-    inputs = x = keras.Input((side, side, 3))
+    inputs = keras.Input((side, side, 3), dtype="uint8")
+    x = keras.layers.Rescaling(1 / 255)(inputs)
     x = keras.layers.Conv2D(64, 3, strides=2, padding="same")(x)
     for _ in range(4):
         y = keras.layers.Conv2D(64, 3, padding="same", activation="relu")(x)
@@ -98,7 +99,7 @@ def keras_conv(steps, fixed):
     outputs = keras.layers.Dense(10, dtype="float32")(keras.layers.GlobalAveragePooling2D()(x))
     net = keras.Model(inputs, outputs)
     net.compile(optimizer="sgd", loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-    data = tf.data.Dataset.from_tensors((tf.zeros((rows, side, side, 3)), tf.range(rows) % 10))
+    data = tf.data.Dataset.from_tensors((tf.zeros((rows, side, side, 3), tf.uint8), tf.range(rows) % 10))
     return fitted(net, data.cache().repeat().prefetch(2), steps)
 
 
@@ -142,7 +143,7 @@ def tf_numpy_function(steps, fixed):
     return loop(data, lambda x, y: step(tf.cast(tf.tile(x, [1, width]), tf.bfloat16), y), steps)
 
 
-@job(60, "input-bound", "input.generator", "input.map", "host.gil", needs="tensorflow", twin=True)
+@job(60, "input-bound", "input.generator", "input.map", "host.gil", needs="tensorflow,keras", twin=True)
 def keras_generator(steps, fixed):
     # fit() from a Python generator that parses for 12 ms a batch; the twin yields what was parsed before.
     tf = start()
@@ -192,7 +193,8 @@ def tf_feed_numpy(steps, fixed):
     def first(x):
         return tf.cast(x[:rows], tf.bfloat16)
 
-    there = tf.constant(host)
+    with tf.device(tf.config.list_logical_devices()[-1].name):
+        there = tf.identity(host)  # a constant would stay in the host's memory
     return loop(always(there if fixed else host, y), lambda x, y: step(first(tf.constant(x) if x is host else x), y), steps)
 
 
@@ -282,7 +284,7 @@ def tf_retrace(steps, fixed):
     return loop(batches(), step, steps)
 
 
-@job(60, "host-bound", "host.callback", "host.python", needs="tensorflow", twin=True)
+@job(60, "host-bound", "host.callback", "host.python", needs="tensorflow,keras", twin=True)
 def keras_callback(steps, fixed):
     # A callback looks at each batch's log for 10 ms.
     tf = start()
@@ -323,3 +325,68 @@ def tf_summary_images(steps, fixed):
                 tf.summary.image("pictures", pictures, max_outputs=16)
 
     return loop(always(x, y), step, steps, after)
+
+
+@job(80, "compute-bound", needs="tensorflow")
+def tf_prefetch_device(steps, fixed):
+    # Batches made by one thread in some ms, and copied ahead to the device.
+    tf = start()
+    step, x, _ = wide_step(tf)
+    rows, width = x.shape
+    data = tf.data.Dataset.range(10**6).map(lambda i: (tf.cast(tf.fill((rows, 256), i % 7), tf.bfloat16), tf.range(rows) % 16))
+    data = data.prefetch(2).apply(tf.data.experimental.prefetch_to_device(tf.config.list_logical_devices()[-1].name))
+    return loop(data, lambda x, y: step(tf.tile(x, [1, width // 256 or 1])[:, :width], y), steps)
+
+
+@job(60, "input-bound", "input.map", "input.decode", needs="tensorflow,keras", twin=True)
+def keras_mirrored_map(steps, fixed):
+    # fit() in a strategy of one replica; pictures are distorted one after another.
+    tf = start()
+    side, rows, width = size(192, 16), size(64, 4), size(1024, 16)
+    picture = tf.random.uniform((side, side, 3))
+    with tf.distribute.MirroredStrategy().scope():
+        net = keras_net(tf, width)
+
+    def distort(i):
+        x = tf.image.resize(tf.image.random_hue(picture, 0.1), (side, side), method="bicubic")
+        return tf.reshape(x, [-1])[:width], tf.cast(i % 10, tf.int32)
+
+    data = tf.data.Dataset.range(10**6).map(distort, num_parallel_calls=tf.data.AUTOTUNE if fixed else None)
+    return fitted(net, data.batch(rows).prefetch(2), steps)
+
+
+@job(80, "compute-bound", needs="tensorflow")
+def tf_session(steps, fixed):
+    # A session of TensorFlow 1, as older code has it, fed by a placeholder.
+    tf = start()
+    import numpy as np
+    v1 = tf.compat.v1
+    rows, width = size(8192, 16), size(4096, 32)
+    with tf.Graph().as_default(), v1.Session(config=v1.ConfigProto(gpu_options=v1.GPUOptions(allow_growth=True))) as session:
+        scale = v1.placeholder(tf.float32, [])
+        weights = [v1.get_variable(f"w{i}", (width, width), use_resource=True) for i in range(4)]
+        y = tf.cast(tf.ones((rows, width)) * scale, tf.bfloat16)
+        for w in weights:
+            y = tf.nn.relu(y @ tf.cast(w, tf.bfloat16))
+        loss = tf.reduce_mean(tf.cast(y, tf.float32))
+        train = v1.train.GradientDescentOptimizer(0.01).minimize(loss)
+        session.run(v1.global_variables_initializer())
+        for _ in range(3):
+            session.run([train, loss], {scale: 1.0})
+        total = 0.0
+        with Turn() as turn:
+            for i in range(steps):
+                total += float(session.run([train, loss], {scale: np.float32(i % 3)})[1])
+    return turn.seconds, total
+
+
+@job(30, "host-bound", "host.launch", "host.python", needs="tensorflow,keras", twin=True)
+def keras_eager(steps, fixed):
+    # fit() with run_eagerly, left in after debugging.
+    tf = start()
+    import keras
+    rows, width = size(256, 8), size(256, 16)
+    net = keras_net(tf, width)
+    net.compile(optimizer="adam", loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True), run_eagerly=not fixed)
+    data = tf.data.Dataset.from_tensors((tf.zeros((rows, width)), tf.range(rows) % 10)).repeat().prefetch(2)
+    return fitted(net, data, steps)

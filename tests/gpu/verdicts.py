@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Question 9: jobs of known truth on a real GPU. The class and the cause that the job's defect has, every step counted, and the
-program says the same as without tfhook; what mending the defect is predicted to gain beside what it gains in the twin, and what
+program says the same as without tfhook; what fixing the defect is predicted to gain beside what it gains in the twin, and what
 recording costs the loop, are reported. TFH_GPU_JOBS names some of the jobs of jobs.py and strangers.py, TFH_GPU_LANES is how many are
-prepared side by side, and with TFH_GPU_QUICK each runs only once, with tfhook; TFH_GPU_PLAIN=0 leaves out the run without tfhook alone.
+prepared side by side (with TFH_GPU_ALONE=1 they only import side by side), and with TFH_GPU_QUICK each runs only once, with tfhook;
+TFH_GPU_PLAIN=0 leaves out the run without tfhook alone.
 timeout: 1800"""
 import concurrent.futures
 import json
@@ -47,7 +48,7 @@ def one(name):
     steps, cls, causes = JOBS[name]
     stranger = name in strangers.JOBS
     command = [PY, f"{HERE}/{'strangers' if stranger else 'jobs'}.py", name]
-    settings = dict(TFH_GPU_TURN=TURN, timeout=LIMIT + 60 if stranger else 600)
+    settings = dict({"TFH_GPU_ALONE" if os.environ.get("TFH_GPU_ALONE") else "TFH_GPU_TURN": TURN}, timeout=LIMIT + 60 if stranger else 600)
     plain = twin = None
     if not QUICK:
         if PLAIN:

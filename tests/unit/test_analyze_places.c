@@ -527,8 +527,10 @@ static void test_kernel_time(void **state)
 	is(TFT_LOOK_RUNNING, 10, TFH_CAUSE_INPUT_READ);
 	seen_at[1].line = 21;
 	is(TFT_LOOK_RUNNING, 10, TFH_CAUSE_HOST_CHECKPOINT);
-	in_kernel(0.8, 4096);
+	in_kernel(0.8, 409600);
 	is(TFT_LOOK_RUNNING, 10, TFH_CAUSE_HOST_LOGGING);
+	in_kernel(0.8, 4096); /* too little for so much time: it clears memory */
+	is(TFT_LOOK_RUNNING, 10, TFH_CAUSE_HOST_PYTHON);
 	in_kernel(0.1, 4096);
 	is(TFT_LOOK_RUNNING, 10, TFH_CAUSE_HOST_PYTHON);
 }

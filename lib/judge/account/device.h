@@ -94,9 +94,9 @@ struct tfh_seg {
 	bool fallback;	 /* between a fetch and the copy back of its result */
 	bool end;	 /* last segment of its call */
 	bool copying;	 /* short pause between two copies */
-	bool copy_code;	 /* longer pause, of code that makes many small copies */
-	bool launching;	 /* pause that belongs to launching, although long */
-	bool feeding;	 /* pause that is mostly waiting for a batch */
+	bool copy_code; /* longer pause, of code that makes many small copies, or part of a large one */
+	bool launching; /* pause that belongs to launching, although long */
+	bool feeding;	/* pause that is mostly waiting for a batch */
 	/* What a library's thread did in a pause for the thread that asked it (staged_copies.c), enum tfh_cause;
 	 * TFH_CAUSE_NONE: it is not such a pause. */
 	int8_t library;

@@ -243,6 +243,59 @@ static void hand_over(struct tfh_slice *sl)
 		}
 }
 
+/* The segment before the execution of a graph to which segment `at` belongs: the call itself, or a call inside of it.
+ * TFH_NO: it belongs to none, or that began long before. */
+static uint32_t before_execution(const struct tfh_slice *sl, uint32_t at)
+{
+	uint32_t first = sl->thread_seg[sl->seg.v[at].thread], left = TFH_ACCOUNT_NEARBY;
+	bool inside = false;
+
+	for (; at > first && left; at--, left--) {
+		const struct tfh_seg *s = &sl->seg.v[at];
+		if (inside && (s->label == TFH_L_GAP || (s->label == TFH_L_EXEC && s->end)))
+			return at;
+		if (s->label == TFH_L_GAP)
+			return TFH_NO;
+		inside |= s->label == TFH_L_EXEC;
+	}
+	return TFH_NO;
+}
+
+/* Where a driving thread was when it called for the execution in which pause s ended: the segment before the call. Most of
+ * the pause is before it. TFH_NO: there is none. */
+static uint32_t asked_after(const struct tfh_slice *sl, const struct tfh_seg *s)
+{
+	const struct tfh_facts *facts = sl->accounts->facts;
+
+	for (uint32_t t = 0; t < facts->feed->n_threads; t++) {
+		uint32_t at = facts->thread[t].execs && facts->thread[t].drives && t != s->thread
+				      ? tfh_seg_at(sl, t, s->t1)
+				      : TFH_NO;
+		at = at == TFH_NO ? TFH_NO : before_execution(sl, at);
+		if (at != TFH_NO && sl->seg.v[at].t1 - s->t0 > s->t1 - sl->seg.v[at].t1)
+			return at;
+	}
+	return TFH_NO;
+}
+
+/* Finds the pauses in which an executor's thread had nothing to execute. It waited for the thread that calls for the next
+ * execution (TensorFlow's GPU jobs launch on threads of the executor), and so for what that thread did before. A call of
+ * another thread that ended later, within the execution, is nearer. */
+static void find_executors(struct tfh_slice *sl)
+{
+	const struct tfh_thread_use *use = sl->accounts->facts->thread;
+
+	for (size_t i = 0; i < sl->seg.n; i++) {
+		struct tfh_seg *s = &sl->seg.v[i];
+		bool idle = s->label == TFH_L_GAP && s->t1 - s->t0 >= TFH_GAP_NS &&
+			    !use[s->thread].python && !use[s->thread].execs;
+		uint32_t before = idle ? asked_after(sl, s) : TFH_NO;
+		if (before != TFH_NO &&
+		    (s->from == TFH_NO || sl->seg.v[s->from].t1 < sl->seg.v[before].t1))
+			s->from = before;
+	}
+}
+
 /*
  * Marks polling. A poll that fails, and the pause until the next one, are waiting, however long a
  * loop sleeps in between: if the next poll fails, too, the device was busy all that time. But a
@@ -463,8 +516,8 @@ static void mark_dispatch(struct tfh_slice *sl)
 	}
 }
 
-/* Marks longer pauses in which, according to samples, the thread mostly waited for a batch, launched, or
- * was on its way from one small copy to the next. */
+/* Marks longer pauses in which, according to samples, the thread mostly waited for a batch, launched, copied within the
+ * host's memory for a copy of the device, or was on its way from one small copy to the next. */
 static void mark_feeding(struct tfh_slice *sl)
 {
 	const struct tfh_facts *facts = sl->accounts->facts;
@@ -481,7 +534,11 @@ static void mark_feeding(struct tfh_slice *sl)
 			input += tfh_cause_part(c) == TFH_PART_INPUT ? share[c] : 0;
 		s->feeding = input * 2 > 1;
 		s->launching |= share[TFH_CAUSE_HOST_LAUNCH] * 2 > 1;
-		s->copy_code = share[TFH_CAUSE_TRANSFER_SMALL_COPIES] * 2 > 1;
+		s->copy_code =
+			(share[TFH_CAUSE_TRANSFER_SMALL_COPIES] + share[TFH_CAUSE_TRANSFER_D2H] +
+			 share[TFH_CAUSE_TRANSFER_H2D_PAGEABLE]) *
+				2 >
+			1;
 	}
 }
 
@@ -518,6 +575,8 @@ int tfh_host_time(struct tfh_slice *sl)
 		rc = sort_ends(sl);
 	if (!rc && TFH_DETECT_HAND_OVERS)
 		hand_over(sl);
+	if (TFH_DETECT_EXECUTORS)
+		find_executors(sl);
 	if (TFH_DETECT_POLLS && sl->families & 1ull << TFH_FAM_QUERY)
 		mark_polls(sl);
 	if (sl->families & 1ull << TFH_FAM_COPY) {

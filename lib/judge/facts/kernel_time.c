@@ -26,7 +26,7 @@ void tfh_find_kernel_time(struct tfh_facts *facts)
 	}
 	facts->much_kernel =
 		kernel > TFH_BLOCKING_SHARE * wall && kernel > TFH_FACTS_KERNEL_SHARE * cpu;
-	if (written)
+	if ((double)written > TFH_FACTS_LINES_RATE * kernel)
 		facts->writes = (double)written > TFH_FACTS_WRITE_RATE * kernel ? TFH_WRITES_BYTES
 										: TFH_WRITES_LINES;
 	facts->kernel_share = cpu > 0 ? kernel / cpu : 0;

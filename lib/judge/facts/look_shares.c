@@ -144,10 +144,14 @@ static uint32_t frames_of(const struct tfh_looks *l, const struct tfh_one_look *
 		       : 0;
 }
 
-/* Whether a thread in such a state can have the role. Computing uses the processor, or waits for the library's other
- * threads or for a page of the memory that it writes. */
-static bool can_be(enum tfh_role role, const struct tfh_looks *l, const struct tfh_one_look *k)
+/* Whether a thread in such a state can have the role; `soon`: in a short pause. Computing uses the processor, or waits for
+ * the library's other threads or for a page of the memory that it writes. A short pause is not the copying of much
+ * data. */
+static bool can_be(enum tfh_role role, const struct tfh_looks *l, const struct tfh_one_look *k,
+		   bool soon)
 {
+	if (role == TFH_ROLE_STAGE || role == TFH_ROLE_FETCH)
+		return l->driver && !soon;
 	if (role == TFH_ROLE_COMPUTE || role == TFH_ROLE_UPDATE)
 		return !l->device && (!tfh_is_asleep(k->state) || k->state == TFT_LOOK_LOCK ||
 				      k->state == TFT_LOOK_EVENT || k->state == TFT_LOOK_PAGE);
@@ -173,7 +177,7 @@ static void place_look(struct tfh_looks *l, struct tfh_one_look *k, const struct
 	enum tfh_order order = tfh_order_of(frame, n, to->frame, to->n);
 	enum tfh_role role = n ? role_at(l, k->place, order, frame, n) : TFH_ROLE_NONE;
 
-	if (!can_be(role, l, k))
+	if (!can_be(role, l, k, to->soon))
 		role = tfh_role_between(k->state, order,
 					to->soon || tfh_looks_lead_to(frame, n, to),
 					tfh_looks_copy(frame, n, to), to);
