@@ -82,9 +82,9 @@ def tf_xla(steps, fixed):
     return loop(always(x, y), step, steps)
 
 
-@job(60, "compute-bound", needs="tensorflow,keras")
+@job(60, None, "transfer.h2d-pageable", "compute.dense", needs="tensorflow,keras")
 def keras_conv(steps, fixed):
-    # A small residual net by fit(), its pictures (bytes) in memory and batched ahead.
+    # A small residual net by fit(), its pictures (bytes) in memory and batched ahead: mostly computing, and 25 MB to copy.
     tf = start()
     import keras
     side, rows = size(128, 16), size(512, 4)
