@@ -96,7 +96,8 @@ static void test_skip(void **state)
 }
 
 /* A shuffle buffer of a whole epoch behind the map: the map works only for the first batch of each epoch, steps take theirs
- * from the buffer. The stage that takes most time in steps is not the one that epochs begin with. */
+ * from the buffer. The stage that takes most time in steps is not the one that epochs begin with. At best all of the time between
+ * epochs goes, and not only the wait in it. */
 static void test_epoch_beginnings(void **state)
 {
 	(void)state;
@@ -126,6 +127,13 @@ static void test_epoch_beginnings(void **state)
 	assert_int_equal(r->verdict.cause, TFH_CAUSE_INPUT_MAP);
 	assert_true(r->input[0].guilty);
 	assert_string_equal(r->input[0].name, "Map");
+	assert_int_equal(r->lead, 1);
+	assert_int_equal(r->recurring[0].kind, TFH_SEGMENT_BETWEEN);
+	assert_true(r->recurring[0].blocked_s < r->recurring[0].total_s);
+	struct tfh_wording w;
+	tfh_wording_make(&w, r);
+	assert_true(w.advice[0].saved_s == r->recurring[0].total_s);
+	tfh_wording_free(&w);
 	tfh_result_free(r);
 }
 
