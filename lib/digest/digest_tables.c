@@ -38,6 +38,11 @@ static const struct tft_table_column rank_columns[] = {
 	COLUMN(tfh_digest_rank, 18, heard_ns, 8, TFT_RAW),
 	COLUMN(tfh_digest_rank, 19, exchanges, 8, TFT_RAW),
 	COLUMN(tfh_digest_rank, 20, processes, 4, TFT_RAW),
+	COLUMN(tfh_digest_rank, 21, bus, 4, TFT_RAW),
+	COLUMN(tfh_digest_rank, 22, pcie, 4, TFT_RAW),
+	COLUMN(tfh_digest_rank, 23, nic, 4, TFT_RAW),
+	COLUMN(tfh_digest_rank, 24, fabric, 4, TFT_RAW),
+	COLUMN(tfh_digest_rank, 25, links, 1, TFT_RAW),
 };
 static const struct tft_table_column step_columns[] = {
 	COLUMN(tfh_digest_step, 1, gap, 8, TFT_RAW),

@@ -28,6 +28,9 @@ struct tfh_digest_rank {
 	uint32_t local;	    /* rank on its host + 1, 0 = not known */
 	uint32_t processes; /* that had this rank one after another */
 	int32_t code;	    /* of its end */
+	uint32_t bus, pcie, nic,
+		fabric; /* texts: where its first device is (struct tfh_device_at) */
+	uint8_t links;	/* NVLinks that are up + 1, 0 = not known */
 	uint8_t cls, cause, tier, confidence;
 	uint8_t end;   /* exit or signal */
 	uint8_t state; /* TFH_DIGEST_* bits */

@@ -250,9 +250,24 @@ static int write_opens(struct digest_run *x, struct tfh_run *run)
 	return rc;
 }
 
+static void add_place(struct digest_run *x, struct tfh_digest_rank *row,
+		      const struct tfh_process *p)
+{
+	const struct tfh_device_at *at = p->device;
+
+	if (!p->n_device)
+		return;
+	row->bus = tfh_digest_add_text(&x->out, at->bus);
+	row->pcie = tfh_digest_add_text(&x->out, at->pcie);
+	row->nic = tfh_digest_add_text(&x->out, at->nic);
+	row->fabric = tfh_digest_add_text(&x->out, at->fabric);
+	row->links = at->links >= 0 && at->links < 255 ? (uint8_t)(at->links + 1) : 0;
+}
+
 static int write_ranks(struct digest_run *x, const struct tfh_result *r)
 {
 	for (uint32_t i = 0; i < x->n_rank; i++) {
+		add_place(x, &x->rank[i], &x->process[x->rank[i].host]);
 		x->rank[i].host = tfh_digest_add_text(&x->out, x->process[x->rank[i].host].host);
 		for (uint32_t k = 0; k < r->n_rank; k++) {
 			if ((uint32_t)r->rank[k].rank + 1 != x->rank[i].rank)

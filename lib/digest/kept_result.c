@@ -87,6 +87,11 @@ TYPE(software, T(1, name), T(2, version), T(3, path));
 TYPE(setting, T(1, name), T(2, value));
 #undef S
 
+#define S struct tfh_device_at
+TYPE(device_at, N(1, ordinal), N(2, node), N(3, links), T(4, bus), T(5, pcie), T(6, nic),
+     T(7, links_to), T(8, fabric));
+#undef S
+
 #define S struct tfh_process
 TYPE(process, T(1, host), T(2, exe), N(3, pid), N(4, ppid), N(5, rank), N(6, world), N(7, start_ns),
      N(8, last_ns), N(9, born_ns), N(10, heard_ns), N(11, events), N(12, dropped),
@@ -95,7 +100,8 @@ TYPE(process, T(1, host), T(2, exe), N(3, pid), N(4, ppid), N(5, rank), N(6, wor
      N(22, end_known), V(23, end, TFH_END_COUNT), N(24, end_code), N(25, by_monotonic),
      N(26, has_gpu), N(27, has_tf), N(28, segments), N(29, segments_missing),
      N(30, clock_residual_ns), LIST(31, setting, n_setting, setting), TN(32, bound_cpus),
-     TN(33, bound_nodes), TN(34, bound_policy), N(35, local));
+     TN(33, bound_nodes), TN(34, bound_policy), N(35, local),
+     LIST(36, device, n_device, device_at));
 #undef S
 
 #define S struct tfh_thread_info

@@ -6,11 +6,13 @@
  * because it takes 20 ms per direction.
  */
 #include <dlfcn.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/meters.h"
 #include "hook/driver/driver.h"
+#include "record/watch/device_place.h"
 #include "record/watch/nvml_thread.h"
 #include "record/process/settings.h"
 
@@ -40,6 +42,16 @@ struct nvml_process {
 	uint32_t instance[2];
 };
 
+/* Of the first version of the query, which has no number for its version. */
+struct nvml_fabric {
+	unsigned char cluster[16];
+	int status;
+	uint32_t clique;
+	unsigned char state;
+};
+enum { NVML_FABRIC_COMPLETED = 3 };
+enum { NVML_LINKS = 18, NVML_LINK_TO_GPU = 0, NVML_LINK_TO_SWITCH = 2 };
+
 enum { NVML_CLOCK_SM = 1, NVML_CLOCK_MEMORY = 2 };
 enum { NVML_SLOWDOWN = 1, NVML_XID = 8 };
 enum { NVML_ULONG = 2, NVML_ULONGLONG = 3 };
@@ -68,6 +80,9 @@ enum {
 	X(PROCESSES, "nvmlDeviceGetComputeRunningProcesses_v3",                                    \
 	  "nvmlDeviceGetComputeRunningProcesses_v2",                                               \
 	  (nvml_device, uint32_t *, struct nvml_process *))                                        \
+	X(LINK, "nvmlDeviceGetNvLinkState", NULL, (nvml_device, uint32_t, int *))                  \
+	X(LINK_TO, "nvmlDeviceGetNvLinkRemoteDeviceType", NULL, (nvml_device, uint32_t, int *))    \
+	X(FABRIC, "nvmlDeviceGetGpuFabricInfo", NULL, (nvml_device, struct nvml_fabric *))         \
 	X(EVENTS, "nvmlEventSetCreate", NULL, (nvml_events *))                                     \
 	X(REGISTER, "nvmlDeviceRegisterEvents", NULL, (nvml_device, uint64_t, nvml_events))        \
 	X(WAIT, "nvmlEventSetWait_v2", "nvmlEventSetWait",                                         \
@@ -163,6 +178,61 @@ static bool ready(void)
 	return fine;
 }
 
+/* How many NVLinks are up, and what they lead to. Links beyond those of the device are invalid arguments. */
+static int read_links(struct nvml_state *d, const char **to)
+{
+	int up, kind, n = 0, known = 0;
+
+	*to = "";
+	for (uint32_t i = 0; i < NVML_LINKS; i++) {
+		if (!ASK(d, LINK, i, &up))
+			continue;
+		known++;
+		n += up == 1;
+		if (up == 1 && !**to && ASK(d, LINK_TO, i, &kind))
+			*to = kind == NVML_LINK_TO_SWITCH ? "switch"
+			      : kind == NVML_LINK_TO_GPU  ? "gpu"
+							  : "";
+	}
+	return known ? n : -1;
+}
+
+/* The NVLink domain, which may be of several hosts: cluster and clique. An empty text: none. */
+static void read_fabric(struct nvml_state *d, char out[64])
+{
+	struct nvml_fabric f = {.state = 0};
+	bool any = false;
+	size_t n = 0;
+
+	*out = '\0';
+	if (!ASK(d, FABRIC, &f) || f.state != NVML_FABRIC_COMPLETED || f.status)
+		return;
+	for (size_t i = 0; i < sizeof(f.cluster); i++) {
+		any |= f.cluster[i];
+		n += (size_t)snprintf(out + n, 64 - n, "%02x", f.cluster[i]);
+	}
+	snprintf(out + n, 64 - n, "/%u", f.clique);
+	if (!any) /* one host by itself */
+		*out = '\0';
+}
+
+static void tell_place(struct nvml_state *d, int ordinal, const char *bus)
+{
+	struct tfh_device_place at = {.node = -1};
+	char fabric[64], line[256];
+	const char *to;
+	int links = read_links(d, &to);
+
+	read_fabric(d, fabric);
+	if (tfh_devices_enter()) {
+		tfh_device_place("/sys", bus, &at);
+		tfh_devices_leave();
+	}
+	snprintf(line, sizeof(line), "device=%d\t%s\t%d\t%s\t%s\t%d\t%s\t%s\n", ordinal, bus,
+		 at.node, at.pcie, at.nic, links, to, fabric);
+	tfh_devices_told(line);
+}
+
 static void open_device(struct nvml_state *d, int ordinal)
 {
 	CUresult (*ask)(char *, int, int) =
@@ -181,6 +251,7 @@ static void open_device(struct nvml_state *d, int ordinal)
 			d->most[type] = 0;
 	if (!ASK(d, HEAT_LIMIT, NVML_SLOWDOWN, &d->slowdown))
 		d->slowdown = 0;
+	tell_place(d, ordinal, bus);
 	if (events && d->handle)
 		CALL(REGISTER, d->handle, NVML_XID, events);
 }

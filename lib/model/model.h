@@ -42,6 +42,17 @@ struct tfh_software {
 
 #define TFH_SOFTWARE_MOST 64u /* per process; no recorder writes more */
 
+/* Where a device of a process is. Texts: "" not known or none; numbers: -1 not known. */
+struct tfh_device_at {
+	int ordinal, node, links; /* memory node; NVLinks that are up */
+	const char *bus;	  /* its address */
+	const char *pcie;	  /* of the nearest PCIe switch above it */
+	const char *nic;	  /* network adapter below the same switch */
+	const char *links_to;	  /* "switch" or "gpu" */
+	const char *fabric;	  /* NVLink domain */
+};
+#define TFH_DEVICES_AT_MOST 8u
+
 /* A framework's setting, as the program had it when it was last read. */
 struct tfh_setting_now {
 	const char *name, *value;
@@ -63,6 +74,8 @@ struct tfh_process {
 	const char *torch;     /* state of PyTorch's ranges; NULL: it was not loaded */
 	const struct tfh_software *software; /* [n_software] */
 	uint32_t n_software;
+	const struct tfh_device_at *device; /* [n_device] */
+	uint32_t n_device;
 	uint64_t priced; /* rows of base/priced.def that applied to it, as bits */
 	const struct tfh_setting_now *setting; /* [n_setting] */
 	uint32_t n_setting;

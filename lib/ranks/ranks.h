@@ -47,9 +47,15 @@ struct tfh_ranks_time {
 };
 
 struct tfh_ranks_rank {
-	int32_t rank;	/* -1: not known */
-	uint32_t host;	/* row */
-	int32_t local;	/* on its host, -1: not known */
+	int32_t rank;  /* -1: not known */
+	uint32_t host; /* row */
+	int32_t local; /* on its host, -1: not known */
+	const char *bus,
+		*nic; /* of its device, and the network adapter next to it; "": not known */
+	const char *pcie_name,
+		*fabric_name;  /* the PCIe switch above it; its NVLink domain; likewise */
+	uint32_t pcie, fabric; /* their numbers, UINT32_MAX: not known */
+	int links;	       /* NVLinks that are up, -1: not known */
 	uint32_t peers; /* communicator of ranks that do the same work; UINT32_MAX: all ranks */
 	uint32_t pid, processes;
 	enum tfh_end end; /* TFH_END_NONE: not known */
@@ -117,9 +123,10 @@ struct tfh_ranks_comm {
 	uint32_t *rank;	   /* rows, ascending: [n] */
 	uint32_t n, ranks; /* ranks: that it should have */
 	uint32_t hosts;
-	uint32_t rack;	 /* of all members, UINT32_MAX: several */
-	int32_t local;	 /* of all members, -1: several */
-	uint32_t stride; /* between ranks, 0: irregular */
+	uint32_t rack, fabric; /* of all members, UINT32_MAX: several */
+	const char *nic;       /* likewise, "": several, or not known */
+	int32_t local;	       /* of all members, -1: several */
+	uint32_t stride;       /* between ranks, 0: irregular */
 	enum tfh_ranks_kind kind;
 	uint64_t messages;
 	uint32_t top;	 /* number of the last collective that any rank entered */
@@ -136,10 +143,14 @@ enum tfh_ranks_what {
 	TFH_RANKS_SLOW_HOST,
 	TFH_RANKS_SLOW_LOCAL, /* the same place on every host */
 	TFH_RANKS_SLOW_RACK,
+	TFH_RANKS_SLOW_PCIE,   /* ranks below one PCIe switch */
+	TFH_RANKS_SLOW_FABRIC, /* ranks of one NVLink domain */
 	TFH_RANKS_SLOW_RAIL,   /* exchanges among ranks of one place */
 	TFH_RANKS_SLOW_SWITCH, /* exchanges among hosts of one rack */
+	TFH_RANKS_SLOW_NVLINK, /* exchanges within one NVLink domain */
 	TFH_RANKS_SLOW_COMM,   /* exchanges of one communicator */
 	TFH_RANKS_PERIODIC,    /* a rank's steps, now and then */
+	TFH_RANKS_FEW_LINKS,   /* a rank has fewer NVLinks up than the others */
 	TFH_RANKS_CLOCK,       /* a host's clock */
 };
 
@@ -176,6 +187,7 @@ struct tfh_ranks {
 	uint32_t hosts;
 	const char **rack; /* names */
 	uint32_t racks;
+	uint32_t pcies, fabrics;     /* switches that ranks are below, NVLink domains */
 	struct tfh_ranks_rank *rank; /* by number */
 	uint32_t n;
 	uint32_t world;	   /* ranks that there should be */

@@ -54,6 +54,8 @@ static void describe(const struct tfh_ranks *job, struct tfh_ranks_comm *c)
 
 	c->local = first->local;
 	c->rack = job->host[first->host].rack;
+	c->fabric = first->fabric;
+	c->nic = first->nic;
 	c->stride = c->n > 1 ? (uint32_t)(job->rank[c->rank[1]].rank - first->rank) : 1;
 	c->hosts = 1;
 	for (uint32_t i = 1; i < c->n; i++) {
@@ -64,6 +66,10 @@ static void describe(const struct tfh_ranks *job, struct tfh_ranks_comm *c)
 			c->local = -1;
 		if (job->host[r->host].rack != c->rack)
 			c->rack = UINT32_MAX;
+		if (r->fabric != c->fabric)
+			c->fabric = UINT32_MAX;
+		if (strcmp(r->nic, c->nic) != 0)
+			c->nic = "";
 		if ((uint32_t)(r->rank - before->rank) != c->stride)
 			c->stride = 0;
 	}

@@ -20,8 +20,11 @@ double tfh_ranks_cost(const struct tfh_ranks_finding *f)
 	switch (f->what) {
 	case TFH_RANKS_SLOW_RAIL:
 	case TFH_RANKS_SLOW_SWITCH:
+	case TFH_RANKS_SLOW_NVLINK:
 	case TFH_RANKS_SLOW_COMM:
 		return f->s - f->usual_s;
+	case TFH_RANKS_FEW_LINKS:
+		return 0;
 	case TFH_RANKS_PERIODIC:
 		return f->every ? f->s / (double)f->every : 0;
 	default:

@@ -48,7 +48,9 @@ int tfh_ranks_find(char *const *digest, uint32_t n, struct tfh_ranks **out, stru
 		return rc;
 	}
 	sum_up(job);
-	rc = tfh_ranks_join(job);
+	rc = tfh_ranks_number_places(job);
+	if (!rc)
+		rc = tfh_ranks_join(job);
 	if (!rc)
 		rc = tfh_ranks_align(job);
 	if (!rc)
@@ -59,6 +61,8 @@ int tfh_ranks_find(char *const *digest, uint32_t n, struct tfh_ranks **out, stru
 		rc = tfh_ranks_find_rare(job);
 	if (!rc)
 		rc = tfh_ranks_find_links(job);
+	if (!rc)
+		rc = tfh_ranks_find_few_links(job);
 	if (!rc)
 		rc = tfh_ranks_find_hangs(job);
 	if (rc) {

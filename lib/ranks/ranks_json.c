@@ -4,6 +4,25 @@
 #include "base/json.h"
 #include "ranks/ranks_words.h"
 
+/* NULL: not known. */
+static const char *known(const char *text)
+{
+	return *text ? text : NULL;
+}
+
+static void write_place(struct tfh_json *j, const struct tfh_ranks_rank *r)
+{
+	tfh_json_kstr(j, "bus", known(r->bus));
+	tfh_json_kstr(j, "pcie_switch", known(r->pcie_name));
+	tfh_json_kstr(j, "nic", known(r->nic));
+	tfh_json_kstr(j, "nvlink_domain", known(r->fabric_name));
+	tfh_json_key(j, "nvlinks");
+	if (r->links >= 0)
+		tfh_json_i64(j, r->links);
+	else
+		tfh_json_null(j);
+}
+
 static void write_findings(struct tfh_json *j, const struct tfh_ranks *job)
 {
 	char text[512];
@@ -12,7 +31,7 @@ static void write_findings(struct tfh_json *j, const struct tfh_ranks *job)
 	tfh_json_array(j);
 	for (uint32_t i = 0; i < job->findings; i++) {
 		const struct tfh_ranks_finding *f = &job->finding[i];
-		bool clock = f->what == TFH_RANKS_CLOCK;
+		bool clock = f->what == TFH_RANKS_CLOCK, links = f->what == TFH_RANKS_FEW_LINKS;
 		tfh_json_object(j);
 		tfh_json_kstr(j, "what", tfh_ranks_what_name(f->what));
 		tfh_ranks_sentence(text, sizeof(text), job, f);
@@ -25,8 +44,16 @@ static void write_findings(struct tfh_json *j, const struct tfh_ranks *job)
 			tfh_json_ki64(j, "local_rank", f->local);
 		if (!clock)
 			tfh_json_ku64(j, "ranks", f->ranks);
-		tfh_json_kf64(j, "s", f->s);
-		tfh_json_kf64(j, "usual_s", clock ? NAN : f->usual_s);
+		if (f->what == TFH_RANKS_SLOW_PCIE)
+			tfh_json_kstr(j, "pcie_switch", job->rank[f->rank].pcie_name);
+		if (f->what == TFH_RANKS_SLOW_FABRIC || f->what == TFH_RANKS_SLOW_NVLINK)
+			tfh_json_kstr(j, "nvlink_domain", job->rank[f->rank].fabric_name);
+		if (f->what == TFH_RANKS_SLOW_RAIL)
+			tfh_json_kstr(j, "nic", known(job->comm[f->comm].nic));
+		if (links)
+			tfh_json_ki64(j, "nvlinks", job->rank[f->rank].links);
+		tfh_json_kf64(j, "s", links ? NAN : f->s);
+		tfh_json_kf64(j, "usual_s", clock || links ? NAN : f->usual_s);
 		tfh_json_kf64(j, "s_per_step", clock ? NAN : tfh_ranks_cost(f));
 		tfh_json_kstr(j, "cause", tfh_ranks_cause_name(f->cause));
 		tfh_json_kf64(j, "from", f->since);
@@ -125,6 +152,7 @@ static void write_ranks(struct tfh_json *j, const struct tfh_ranks *job)
 			tfh_json_i64(j, r->local);
 		else
 			tfh_json_null(j);
+		write_place(j, r);
 		tfh_json_ku64(j, "steps", r->steps);
 		tfh_json_kf64(j, "step_s", r->wall_s / n);
 		tfh_json_kf64(j, "own_s", r->own_s / n);

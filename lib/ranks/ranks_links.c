@@ -61,6 +61,11 @@ static uint32_t rack_of(const struct tfh_ranks_comm *c)
 	return c->hosts > 1 ? c->rack : UINT32_MAX;
 }
 
+static uint32_t fabric_of(const struct tfh_ranks_comm *c)
+{
+	return c->hosts > 1 ? c->fabric : UINT32_MAX;
+}
+
 static int tell(struct links *x, enum tfh_ranks_what what, uint32_t c, double s)
 {
 	const struct tfh_ranks_comm *comm = &x->job->comm[c];
@@ -144,6 +149,8 @@ static int find_links(struct links *x)
 	find_slow(x);
 	if (!rc)
 		rc = tell_groups(x, TFH_RANKS_SLOW_RAIL, rail_of, places(job), done);
+	if (!rc && job->fabrics > 1)
+		rc = tell_groups(x, TFH_RANKS_SLOW_NVLINK, fabric_of, job->fabrics, done);
 	if (!rc && job->racks > 1)
 		rc = tell_groups(x, TFH_RANKS_SLOW_SWITCH, rack_of, job->racks, done);
 	for (uint32_t c = 0; c < job->comms && !rc; c++)

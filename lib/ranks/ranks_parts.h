@@ -22,6 +22,11 @@ int tfh_ranks_take_anchors(struct tfh_run_digest *d, struct tfh_ranks_rank *rank
 /* ranks_read.c: reads all digests on a few threads. 0 or -errno with `err`. */
 int tfh_ranks_read(struct tfh_ranks *job, char *const *digest, uint32_t n, struct tfh_err *err);
 
+/* ranks_places.c: numbers the PCIe switches and NVLink domains. 0 or -ENOMEM. */
+int tfh_ranks_number_places(struct tfh_ranks *job);
+/* Ranks some of whose NVLinks are down. 0 or -ENOMEM. */
+int tfh_ranks_find_few_links(struct tfh_ranks *job);
+
 /* ranks_comms.c: joins the ranks' parts to communicators, and chooses peers. 0 or -ENOMEM. */
 int tfh_ranks_join(struct tfh_ranks *job);
 

@@ -42,7 +42,31 @@ static void fill_rank(struct tfh_ranks_rank *r, const struct tfh_digest_rank *ro
 		.exchanges = row->exchanges,
 		.late_s = NAN,
 		.held_s = NAN,
-		.last = NAN};
+		.last = NAN,
+		.links = (int)row->links - 1};
+}
+
+static const char *kept_text(struct tfh_arena *arena, const struct tfh_digest_part *p,
+			     uint32_t offset)
+{
+	const char *text = tfh_digest_text(p, offset),
+		   *kept = *text ? tfh_arena_strdup(arena, text) : NULL;
+
+	return kept ? kept : "";
+}
+
+static void take_places(struct job_reading *x, const struct tfh_digest_part *p,
+			struct tfh_ranks_rank *rank)
+{
+	const struct tfh_digest_rank *row = p->row;
+	struct tfh_arena *arena = &x->job->arena;
+
+	for (uint32_t i = 0; i < p->n; i++) {
+		rank[i].bus = kept_text(arena, p, row[i].bus);
+		rank[i].nic = kept_text(arena, p, row[i].nic);
+		rank[i].pcie_name = kept_text(arena, p, row[i].pcie);
+		rank[i].fabric_name = kept_text(arena, p, row[i].fabric);
+	}
 }
 
 /* The longest open call of each rank. */
@@ -135,6 +159,7 @@ static void take_host(struct job_reading *x, struct tfh_run_digest *d, uint32_t 
 	h->ranks = n;
 	h->bytes = bytes_of(d);
 	x->part[at] = rank;
+	take_places(x, p, rank);
 	take_opens(x, d, rank, n);
 	take_facts(x, d);
 }

@@ -279,6 +279,18 @@ static uint32_t rack_of(const struct tfh_ranks *job, const struct tfh_ranks_rank
 	return job->host[r->host].rack;
 }
 
+static uint32_t fabric_of(const struct tfh_ranks *job, const struct tfh_ranks_rank *r)
+{
+	(void)job;
+	return r->fabric;
+}
+
+static uint32_t pcie_of(const struct tfh_ranks *job, const struct tfh_ranks_rank *r)
+{
+	(void)job;
+	return r->pcie;
+}
+
 static uint32_t host_of(const struct tfh_ranks *job, const struct tfh_ranks_rank *r)
 {
 	(void)job;
@@ -348,10 +360,15 @@ static int tell_all(struct slowness *x)
 {
 	struct tfh_ranks *job = x->job;
 	uint32_t on_host = largest_host(job);
-	int rc = tell_groups(x, TFH_RANKS_SLOW_RACK, rack_of, job->racks, 3 * on_host);
+	int rc = tell_groups(x, TFH_RANKS_SLOW_FABRIC, fabric_of, job->fabrics, on_host + 1);
+
+	if (!rc)
+		rc = tell_groups(x, TFH_RANKS_SLOW_RACK, rack_of, job->racks, 3 * on_host);
 
 	if (!rc)
 		rc = tell_groups(x, TFH_RANKS_SLOW_HOST, host_of, job->hosts, 2);
+	if (!rc)
+		rc = tell_groups(x, TFH_RANKS_SLOW_PCIE, pcie_of, job->pcies, 2);
 	if (!rc && job->hosts > 2)
 		rc = tell_groups(x, TFH_RANKS_SLOW_LOCAL, local_of, on_host, 3);
 	for (uint32_t i = 0; i < job->n && !rc; i++)

@@ -58,6 +58,15 @@ static void who(char *out, size_t size, const struct tfh_ranks *job,
 	case TFH_RANKS_SLOW_RACK:
 		snprintf(out, size, "hosts %.60s* (%u ranks)", job->rack[f->rack], f->ranks);
 		break;
+	case TFH_RANKS_SLOW_PCIE:
+		snprintf(out, size, "PCIe switch %.15s of host %.60s (%u ranks from %d)",
+			 job->rank[f->rank].pcie_name, job->host[f->host].name, f->ranks,
+			 job->rank[f->rank].rank);
+		break;
+	case TFH_RANKS_SLOW_FABRIC:
+		snprintf(out, size, "NVLink domain %.40s (%u ranks from %d)",
+			 job->rank[f->rank].fabric_name, f->ranks, job->rank[f->rank].rank);
+		break;
 	case TFH_RANKS_SLOW_LOCAL:
 		snprintf(out, size, "local rank %d of all hosts (%u ranks)", f->local, f->ranks);
 		break;
@@ -106,8 +115,14 @@ static void link_line(char *out, size_t size, const struct tfh_ranks *job,
 {
 	char name[TFH_RANKS_NAME], where[TFH_RANKS_NAME + 32], time[TFH_TEXT], usual[TFH_TEXT];
 
+	const char *nic = job->comm[f->comm].nic;
+
 	if (f->what == TFH_RANKS_SLOW_RAIL)
-		snprintf(where, sizeof(where), "rail of local rank %d", f->local);
+		snprintf(where, sizeof(where), "rail of local rank %d%s%.31s%s", f->local,
+			 *nic ? " (" : "", nic, *nic ? ")" : "");
+	else if (f->what == TFH_RANKS_SLOW_NVLINK)
+		snprintf(where, sizeof(where), "NVLink domain %.40s",
+			 job->rank[f->rank].fabric_name);
 	else if (f->what == TFH_RANKS_SLOW_SWITCH)
 		snprintf(where, sizeof(where), "network of hosts %.60s*", job->rack[f->rack]);
 	else
@@ -134,14 +149,21 @@ static void clock_line(char *out, size_t size, const struct tfh_ranks *job,
 void tfh_ranks_sentence(char *out, size_t size, const struct tfh_ranks *job,
 			const struct tfh_ranks_finding *f)
 {
+	char name[TFH_RANKS_NAME];
+
 	switch (f->what) {
 	case TFH_RANKS_SLOW_RAIL:
 	case TFH_RANKS_SLOW_SWITCH:
+	case TFH_RANKS_SLOW_NVLINK:
 	case TFH_RANKS_SLOW_COMM:
 		link_line(out, size, job, f);
 		break;
 	case TFH_RANKS_PERIODIC:
 		periodic_line(out, size, job, f);
+		break;
+	case TFH_RANKS_FEW_LINKS:
+		snprintf(out, size, "%s: %d NVLinks are up, elsewhere %.0f",
+			 tfh_ranks_name(name, job, f->rank), job->rank[f->rank].links, f->usual_s);
 		break;
 	case TFH_RANKS_CLOCK:
 		clock_line(out, size, job, f);
@@ -153,9 +175,11 @@ void tfh_ranks_sentence(char *out, size_t size, const struct tfh_ranks *job,
 
 const char *tfh_ranks_what_name(enum tfh_ranks_what what)
 {
-	static const char *const names[] = {"slow-rank",  "slow-host",	"slow-local-rank",
-					    "slow-rack",  "slow-rail",	"slow-switch",
-					    "slow-group", "rare-steps", "clock"};
+	static const char *const names[] = {"slow-rank",  "slow-host",	      "slow-local-rank",
+					    "slow-rack",  "slow-pcie-switch", "slow-nvlink-domain",
+					    "slow-rail",  "slow-switch",      "slow-nvlink",
+					    "slow-group", "rare-steps",	      "few-nvlinks",
+					    "clock"};
 
 	return names[what];
 }

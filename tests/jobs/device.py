@@ -22,12 +22,12 @@ AGAIN:
 
 
 class Device:
-    """A context, a stream, mb megabytes on the device and as many on the host."""
+    """A context on a device, a stream, mb megabytes on the device and as many on the host."""
 
-    def __init__(self, mb=8):
+    def __init__(self, mb=8, ordinal=0):
         self.cu = ctypes.CDLL("libcuda.so.1")
         self.call("cuInit", 0)
-        self.context = self.new("cuDevicePrimaryCtxRetain", ctypes.c_int(0))
+        self.context = self.new("cuDevicePrimaryCtxRetain", ctypes.c_int(ordinal))
         self.call("cuCtxSetCurrent", self.context)
         self.module = self.new("cuModuleLoadData", PTX)
         self.kernels = {}

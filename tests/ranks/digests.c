@@ -36,7 +36,8 @@
 #define START 1790000000000000000ull
 
 static const char *const defects[] = {"host",	    "device",  "rail",	"switch",  "loader",
-				      "checkpoint", "halfway", "clock", "missing", "hung"};
+				      "checkpoint", "halfway", "clock", "missing", "hung",
+				      "pcie",	    "domain",  "links"};
 enum defect {
 	D_HOST,
 	D_DEVICE,
@@ -48,8 +49,15 @@ enum defect {
 	D_CLOCK,
 	D_MISSING,
 	D_HUNG,
+	ALL, /* that "all" plants */
+	D_PCIE = ALL,
+	D_DOMAIN,
+	D_LINKS,
 	DEFECTS
 };
+
+#define DOMAIN 4u /* hosts of an NVLink domain */
+#define BELOW 2u  /* ranks below a PCIe switch */
 
 static struct {
 	const char *dir;
@@ -97,6 +105,8 @@ static struct work work_of(uint32_t rank, uint32_t step)
 	w.compute *= hit(D_DEVICE, rank) ? 1.13 : 1;
 	w.input += hit(D_LOADER, rank) ? 0.03 : 0;
 	w.compute *= hit(D_HALFWAY, rank) && step >= job.steps / 2 ? 1.15 : 1;
+	w.compute *= job.has[D_PCIE] && job.at[D_PCIE] / BELOW == rank / BELOW ? 1.12 : 1;
+	w.compute *= hit(D_DOMAIN, rank / job.per_host / DOMAIN) ? 1.1 : 1;
 	if (job.has[D_CHECKPOINT] && !rank && step % EVERY == EVERY - 1)
 		w.checkpoint = 3;
 	return w;
@@ -409,6 +419,23 @@ static void put_facts(struct writing *x, const char *host)
 	must(tfh_digest_put(&x->out, TFT_DKEY, &tfh_digest_keys, key, n));
 }
 
+/* Pairs of ranks are below a switch, with an adapter for each. */
+static void put_place(struct writing *x, struct tfh_digest_rank *r)
+{
+	uint32_t place = r->local - 1;
+	char text[64];
+
+	snprintf(text, sizeof(text), "0000:%02x:00.0", 0x40 + place);
+	r->bus = tfh_digest_add_text(&x->out, text);
+	snprintf(text, sizeof(text), "0000:%02x:00.0", 0x20 + place / BELOW);
+	r->pcie = tfh_digest_add_text(&x->out, text);
+	snprintf(text, sizeof(text), "mlx5_%u", place);
+	r->nic = tfh_digest_add_text(&x->out, text);
+	snprintf(text, sizeof(text), "%032x/1", x->host / DOMAIN + 1);
+	r->fabric = tfh_digest_add_text(&x->out, text);
+	r->links = hit(D_LINKS, r->rank - 1) ? 17 : 19;
+}
+
 static void write_host(struct writing *x, uint32_t host)
 {
 	static const struct tfh_fn_info none = {.name = ""};
@@ -449,8 +476,10 @@ static void write_host(struct writing *x, uint32_t host)
 	must(tfh_digest_put(&x->out, TFT_DOPN, &tfh_digest_opens, x->open, x->opens));
 	must(tfh_digest_put(&x->out, TFT_DCOM, &tfh_digest_comms, x->comm, x->comms));
 	uint32_t at = tfh_digest_add_text(&x->out, name);
-	for (uint32_t i = 0; i < x->ranks; i++)
+	for (uint32_t i = 0; i < x->ranks; i++) {
 		x->rank[i].host = at;
+		put_place(x, &x->rank[i]);
+	}
 	must(tfh_digest_put(&x->out, TFT_DRNK, &tfh_digest_ranks, x->rank, x->ranks));
 	put_facts(x, name);
 	tfh_digest_out_free(&x->out);
@@ -462,16 +491,19 @@ static void write_host(struct writing *x, uint32_t host)
 /* Every defect hits a host of its own. */
 static void plant(char **names)
 {
-	uint32_t first = 1 + (uint32_t)(drawn(7, 0, 0) * (job.hosts - 1 - DEFECTS));
+	uint32_t first = 1 + (uint32_t)(drawn(7, 0, 0) * (job.hosts - 1 - ALL));
 
 	for (; *names; names++)
 		for (int d = 0; d < DEFECTS; d++)
-			job.has[d] |= !strcmp(*names, defects[d]) || !strcmp(*names, "all");
+			job.has[d] |=
+				!strcmp(*names, defects[d]) || (d < ALL && !strcmp(*names, "all"));
 	for (uint32_t d = 0; d < DEFECTS; d++) {
-		uint32_t host = first + d, place = (uint32_t)(drawn(8, d, 0) * job.per_host);
+		uint32_t host = (first + d) % job.hosts,
+			 place = (uint32_t)(drawn(8, d, 0) * job.per_host);
 		job.at[d] = d == D_HOST || d == D_CLOCK ? host
 			    : d == D_RAIL		? place
 			    : d == D_SWITCH		? (uint32_t)(drawn(9, 0, 0) * job.racks)
+			    : d == D_DOMAIN		? host / DOMAIN
 			    : d == D_CHECKPOINT		? 0
 							: host * job.per_host + place;
 	}
@@ -509,7 +541,7 @@ int main(int argc, char **argv)
 	job.seed = strtoull(argv[5], NULL, 10);
 	job.ranks = job.hosts * job.per_host;
 	job.racks = (job.hosts + RACK - 1) / RACK;
-	if (job.hosts < DEFECTS + 2 || job.per_host > 64 || !job.per_host || job.steps < 64)
+	if (job.hosts < ALL + 2 || job.per_host > 64 || !job.per_host || job.steps < 64)
 		return 2;
 	plant(argv + 6);
 	job.enter_world = calloc(job.steps, sizeof(double));

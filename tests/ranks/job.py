@@ -72,7 +72,7 @@ def main():
         plan = [int(x) for x in plan.split(":")]
         if plan[0] == rank:
             plans[what] = plan
-    device = Device(1)
+    device = Device(1, number("LOCAL_RANK") if "SIM_DEVICES" in os.environ else 0)
     exchange = Exchange(device, rendezvous, rank, ranks)
     odd = exchange.split(0, rank)
     exchange.reduce(odd)

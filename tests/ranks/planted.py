@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The report on a job of many ranks, from digests alone, names every planted defect (a slow host, device, rail, switch, loader, a rank that
-becomes slow halfway, checkpoints of one rank, a clock that is off and drifts, a rank without a digest, one that hangs), each with its place,
-cause and size, and invents none, neither beside them nor in a sound job; by itself, each is the only one. Clocks are known to a few
+becomes slow halfway, ranks below one PCIe switch or of one NVLink domain, links that are down, checkpoints of one rank, a clock that is
+off and drifts, a rank without a digest, one that hangs), each with its place, cause and size, and invents none, neither beside them nor in a sound job; by itself, each is the only one. Clocks are known to a few
 microseconds. A damaged digest is left out and named. The digests take at most 17 bytes a step and rank."""
 import json
 import os
@@ -66,8 +66,18 @@ def judge(name, seed, *defects):
     if "halfway" in planted:
         f = found("slow-rank", rank=planted["halfway"], cause="compute")
         check(near(f["s"], 0.15 * 0.36, 0.004) and near(f["from"], 0.5, 0.05) and f["to"] == 1, name, f)
+    if "pcie" in planted:
+        first = planted["pcie"] // 2 * 2
+        f = found("slow-pcie-switch", rank=first, ranks=2, cause="compute", pcie_switch="0000:%02x:00.0" % (0x20 + first % LOCAL // 2))
+        check(near(f["s"], 0.12 * 0.36, 0.003), name, f)
+    if "domain" in planted:
+        f = found("slow-nvlink-domain", rank=planted["domain"] * 4 * LOCAL, ranks=4 * LOCAL, cause="compute", nvlink_domain="%032x/1" % (planted["domain"] + 1))
+        check(near(f["s"], 0.1 * 0.36, 0.003), name, f)
+    if "links" in planted:
+        f = found("few-nvlinks", rank=planted["links"], nvlinks=16, s=None)
+        check("16 NVLinks are up, elsewhere 18" in f["text"], name, f)
     if "rail" in planted:
-        f = found("slow-rail", local_rank=planted["rail"])
+        f = found("slow-rail", local_rank=planted["rail"], nic="mlx5_%d" % planted["rail"])
         check(near(f["s"], 0.09, 0.01) and near(f["usual_s"], 0.046, 0.003), name, f)
     if "switch" in planted:
         f = found("slow-switch")
@@ -104,7 +114,7 @@ check("no rank, host, rail or switch stands out" in tfhook("report", where), "a 
 size = sum(os.path.getsize(f"{where}/{n}") for n in os.listdir(where)) / (HOSTS * LOCAL * STEPS)
 print("%.1f bytes a step and rank" % size)
 check(size <= 17, "size", size)
-for seed, defect in enumerate(("host", "device", "rail", "switch", "loader", "checkpoint", "halfway", "clock", "missing", "hung"), 3):
+for seed, defect in enumerate(("host", "device", "rail", "switch", "loader", "checkpoint", "halfway", "clock", "missing", "hung", "pcie", "domain", "links"), 3):
     judge(defect, seed, defect)
 
 # A damaged digest; what no digest is.

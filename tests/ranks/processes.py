@@ -2,7 +2,8 @@
 """Real processes with the simulated NCCL, eight ranks on two hosts (namespaces with names of their own), each host with a digest of its own.
 The report names the rank that is late, with its cause; one that hangs outside any call or in one, with its line, in a run that was killed and
 in one that still runs; the one that died first; a rank that was never started; one that was started again. With torchrun's and Slurm's
-variables, and with OpenMPI. Clocks of the two hosts, which are one, are reported as equal.
+variables, and with OpenMPI. Where the devices are is what NVML and /sys say: ranks
+that are late below one PCIe switch are named by it. Clocks of the two hosts, which are one, are reported as equal.
 timeout: 600
 """
 import json
@@ -82,6 +83,43 @@ def late():
     check(not os.path.exists(f"{TMP}/late/digest.tft"), "an earlier digest stays")
 
 
+SWITCHED = r"""
+set -e
+mkdir -p tree/bus tree/nics
+for gpu in 1 2 3 4; do
+  at=pci0000:10/0000:10:01.0/0000:2$(((gpu - 1) / 2)):00.0/0000:30:0$gpu.0
+  mkdir -p tree/devices/$at/0000:0$gpu:00.0 tree/devices/$at/nic tree/nics/mlx5_$gpu
+  echo $(((gpu - 1) / 2)) >tree/devices/$at/0000:0$gpu:00.0/numa_node
+  ln -s "$PWD/tree/devices/$at/0000:0$gpu:00.0" tree/bus/0000:0$gpu:00.0
+  ln -s "$PWD/tree/devices/$at/nic" tree/nics/mlx5_$gpu/device
+done
+mount --bind tree/bus /sys/bus/pci/devices
+if test -d /sys/class/infiniband; then mount --bind tree/nics /sys/class/infiniband; fi
+exec "$@"
+"""
+
+
+def places():
+    """Four devices on each host, two and two below a switch, of which the second of the second host is late; one NVLink domain."""
+    if subprocess.run(["unshare", "-m", "mount", "--bind", "/tmp", "/sys/bus/pci/devices"], stderr=subprocess.DEVNULL).returncode:
+        print("no right to mount: places of devices were not tried")
+        return
+    os.makedirs(f"{TMP}/places.dir")
+    fabric = "0123456789abcdef0123456789abcdef/7"
+    done = subprocess.run(["unshare", "-m", "sh", "-c", SWITCHED, "sh", TOOL, "run", "-q", "-o", f"{TMP}/places", sys.executable, f"{HERE}/launch.py", "torchrun",
+                           "2", "4", "90", "200", "late=6:0:20", "late=7:0:20"],
+                          env={**ENV, "SIM_DEVICES": "4", "SIM_NVML_LINKS": "18", "SIM_NVML_FABRIC": fabric}, cwd=f"{TMP}/places.dir", stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, text=True)
+    check(done.returncode == 0, "places", done.stderr[-500:])
+    said = report("places")
+    for r in said["ranks"]:
+        gpu = r["rank"] % 4
+        check((r["bus"], r["pcie_switch"], r["nvlink_domain"], r["nvlinks"]) == ("0000:%02d:00.0" % (gpu + 1), "0000:2%d:00.0" % (gpu // 2), fabric, 18), "place", r)
+        check(not os.path.isdir("/sys/class/infiniband") or r["nic"] == "mlx5_%d" % (gpu + 1), "adapter", r)
+    slow = [(f["what"], f.get("pcie_switch"), f["host"], f["ranks"]) for f in said["findings"] if f["what"] != "rare-steps"]
+    check(slow == [("slow-pcie-switch", "0000:21:00.0", "node1", 2)], "below a switch", said["findings"])
+
+
 def hang():
     """Killed after a while; also looked at while it hangs, from digests that a follower keeps."""
     job = launch("hang", "100", "hang=3:40", limit=40)
@@ -143,6 +181,7 @@ if HOSTS == 1:
     print("no right to name hosts: skipped")
     sys.exit(77)
 late()
+places()
 hang()
 stuck()
 ended()

@@ -312,21 +312,53 @@ static int take_software(struct tfh_run *run, uint32_t file, const char *text, s
 	return 0;
 }
 
+/* The next field of a line, which may be empty. */
+static const char *next_field(char **rest)
+{
+	const char *field = *rest ? strsep(rest, "\t") : NULL;
+
+	return field ? field : "";
+}
+
+static int take_device(struct tfh_run *run, uint32_t file, const char *text, size_t n)
+{
+	struct tfh_process *p = &run->proc[run->file[file].process].pub;
+	struct tfh_device_at *all = (struct tfh_device_at *)p->device;
+	char *rest = tfh_arena_strndup(&run->arena, text, n);
+	uint32_t i = 0;
+
+	if (!all)
+		p->device = all = tfh_arena_array(&run->arena, TFH_DEVICES_AT_MOST, sizeof(*all));
+	if (!all || !rest)
+		return -ENOMEM;
+	struct tfh_device_at at = {.ordinal = atoi(next_field(&rest))};
+	at.bus = next_field(&rest);
+	at.node = atoi(next_field(&rest));
+	at.pcie = next_field(&rest);
+	at.nic = next_field(&rest);
+	at.links = atoi(next_field(&rest));
+	at.links_to = next_field(&rest);
+	at.fabric = next_field(&rest);
+	while (i < p->n_device && all[i].ordinal != at.ordinal)
+		i++;
+	if (i == TFH_DEVICES_AT_MOST)
+		return 0;
+	p->n_device += i == p->n_device;
+	all[i] = at;
+	return 0;
+}
+
 /* Reads lines of key=value. */
 static int add_note(struct tfh_run *run, uint32_t file, const char *text, size_t len)
 {
 	static const struct {
 		const char *key;
 		int (*take)(struct tfh_run *run, uint32_t file, const char *text, size_t n);
-	} notes[] = {{"unhooked=", add_unhooked},
-		     {"source=", take_source},
-		     {"last=", take_last},
-		     {"unnamed=", take_unnamed},
-		     {"software=", take_software},
-		     {"priced=", take_priced},
-		     {"setting=", take_setting},
-		     {"bound=", take_bound},
-		     {"python.why=", take_no_python},
+	} notes[] = {{"unhooked=", add_unhooked},  {"source=", take_source},
+		     {"last=", take_last},	   {"unnamed=", take_unnamed},
+		     {"software=", take_software}, {"device=", take_device},
+		     {"priced=", take_priced},	   {"setting=", take_setting},
+		     {"bound=", take_bound},	   {"python.why=", take_no_python},
 		     {"torch=", take_torch}};
 	int rc = 0;
 

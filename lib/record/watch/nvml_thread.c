@@ -5,6 +5,7 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -22,6 +23,7 @@
 #define COST_SHARE 2000u      /* of one CPU: readings take at most 1 / 2000 */
 #define LEAST_NS 900000000ull /* once a second; samples come more often at first */
 #define SOFTWARE_BYTES (16u << 10)
+#define PLACES_BYTES (TFH_DEVICES_MOST * 256u)
 #define HOLD_NS 20000000
 #define HOLD_NAPS 10 /* counted, because another preload may make the clock stand still */
 #define HUNG_NS 200000000ull
@@ -41,8 +43,8 @@ static struct {
 	uint32_t n, filters;
 	int status_fd; /* shows the system call filters */
 	struct tft_sample_thread entry[ENTRIES];
-	char software[SOFTWARE_BYTES];
-	char taken[SOFTWARE_BYTES]; /* owned by the flusher */
+	char software[SOFTWARE_BYTES], places[PLACES_BYTES];
+	char taken[SOFTWARE_BYTES + PLACES_BYTES]; /* owned by the flusher */
 } * reading;
 
 static uint64_t now_ns(void)
@@ -189,7 +191,7 @@ static uint32_t start(void)
 	reading->next_ns = 0;
 	reading->status_fd = tfh_call_filters_open();
 	reading->filters = tfh_call_filters(reading->status_fd);
-	reading->software[0] = reading->taken[0] = '\0';
+	reading->software[0] = reading->places[0] = reading->taken[0] = '\0';
 	__atomic_store_n(&state, IDLE, __ATOMIC_RELEASE);
 	tfh_among_job(make_thread, &err);
 	return err ? REFUSED : IDLE;
@@ -204,7 +206,8 @@ uint32_t tfh_devices_take(struct tft_sample_thread *out)
 	if (turn == READY) {
 		n = reading->n;
 		memcpy(out, reading->entry, n * sizeof(*out));
-		memcpy(reading->taken, reading->software, sizeof(reading->taken));
+		snprintf(reading->taken, sizeof(reading->taken), "%s%s", reading->software,
+			 reading->places);
 	}
 	if (turn != IDLE && turn != READY)
 		return n;
@@ -219,7 +222,7 @@ uint32_t tfh_devices_take(struct tft_sample_thread *out)
 	return n;
 }
 
-const char *tfh_devices_software(void)
+const char *tfh_devices_notes(void)
 {
 	return reading ? reading->taken : "";
 }
@@ -241,6 +244,14 @@ void tfh_devices_last(void)
 		exit(0);
 	wake(&gate);
 	pthread_join(thread, NULL);
+}
+
+void tfh_devices_told(const char *line)
+{
+	size_t n = strlen(reading->places);
+
+	if (n + strlen(line) < sizeof(reading->places))
+		strcpy(reading->places + n, line);
 }
 
 void tfh_devices_attach(tfh_devices_reader r)

@@ -22,6 +22,8 @@ typedef uint32_t (*tfh_devices_reader)(uint32_t mask, struct tft_sample_thread *
 
 /* Called once, at load. */
 void tfh_devices_attach(tfh_devices_reader reader);
+/* Called by the reader, once for each device: where it is, a line for a NOTE. */
+void tfh_devices_told(const char *line);
 /* The job has a context on the device with that ordinal. Thread-safe. */
 void tfh_devices_used(int ordinal);
 
@@ -41,9 +43,9 @@ void tfh_devices_forked(void);
 uint32_t tfh_devices_take(struct tft_sample_thread *out);
 /* Returns 1 while this thread exists. */
 unsigned tfh_devices_threads(void);
-/* Called on the flusher: lines for a NOTE about the job's software, as of the last reading; "" if
- * there are none. */
-const char *tfh_devices_software(void);
+/* Called on the flusher: lines for a NOTE about the job's software and where its devices are, as of the last reading; ""
+ * if there are none. */
+const char *tfh_devices_notes(void);
 /* Called when this thread and the caller are the process's last threads: this thread ends as well. If it cannot because
  * it is inside a call, this function ends the process, as the C library does when the last thread has ended. */
 void tfh_devices_last(void);

@@ -105,18 +105,18 @@ static void add_priced(struct text *t)
 			add(t, "priced=%s=%s\n", tfh_priced[i].variable, tfh_priced[i].value);
 }
 
-static size_t software_written;
+static size_t notes_written;
 
-/* The text only grows: libraries are hardly ever unloaded. */
-static bool software_new(void)
+/* The text only grows: libraries are hardly ever unloaded, and devices stay where they are. */
+static bool notes_new(void)
 {
-	return strlen(tfh_devices_software()) != software_written;
+	return strlen(tfh_devices_notes()) != notes_written;
 }
 
-static void add_software(struct text *t)
+static void add_device_notes(struct text *t)
 {
-	software_written = strlen(tfh_devices_software());
-	add(t, "%s", tfh_devices_software());
+	notes_written = strlen(tfh_devices_notes());
+	add(t, "%s", tfh_devices_notes());
 }
 
 static uint32_t unhooked_ready(void)
@@ -236,7 +236,7 @@ int tfh_notes_write(struct tft_writer *w)
 		add(text, "looks.lines=%s\n", tfh_looks_why_no_lines());
 	add_options(text);
 	add_priced(text);
-	add_software(text);
+	add_device_notes(text);
 	add_torch(text);
 	add_settings(text);
 	add_unhooked(text);
@@ -248,15 +248,15 @@ int tfh_notes_more(struct tft_writer *w)
 {
 	bool first_unnamed = !unnamed_written && tfh_names_left_out();
 
-	if (unhooked_written == unhooked_ready() && !first_unnamed && !software_new() &&
+	if (unhooked_written == unhooked_ready() && !first_unnamed && !notes_new() &&
 	    !torch_new() && !settings_new())
 		return 0;
 	if (!begin_text())
 		return -ENOMEM;
 	add_unhooked(text);
 	add_unnamed(text);
-	if (software_new())
-		add_software(text);
+	if (notes_new())
+		add_device_notes(text);
 	if (torch_new())
 		add_torch(text);
 	if (settings_new())
@@ -286,8 +286,8 @@ int tfh_notes_last(struct tft_writer *w)
 	if (unhooked_written != unhooked_ready())
 		add_unhooked(text);
 	add_unnamed(text);
-	if (software_new())
-		add_software(text);
+	if (notes_new())
+		add_device_notes(text);
 	add_settings(text);
 	return write_text(w);
 }

@@ -49,8 +49,11 @@ struct sim_nvml_config {
 	double lowered_power, lowered_heat; /* share of the readings */
 	int xid;			    /* number; 0: none comes */
 	int others;			    /* other processes that use the devices */
-	uint64_t delay_ns;		    /* of each call */
-	char *hang;			    /* function that never returns, NULL: none */
+	int links;			    /* NVLinks to a switch */
+	int links_down;			    /* of these, not up */
+	char *fabric;	   /* cluster (32 digits) and clique: "0f..ff/1", NULL: none */
+	uint64_t delay_ns; /* of each call */
+	char *hang;	   /* function that never returns, NULL: none */
 };
 
 struct sim_config {

@@ -55,6 +55,14 @@ struct sim_nvml_event {
 	unsigned instance[2];
 };
 
+/* nvmlGpuFabricInfo_t */
+struct sim_nvml_fabric {
+	unsigned char cluster[16];
+	int status;
+	unsigned clique;
+	unsigned char state;
+};
+
 static const struct sim_tools_table *table;
 static struct sim_nvml_device device[SIM_MAX_DEVICES];
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -288,7 +296,7 @@ NVML_API(nvmlDeviceGetTemperatureThreshold,
 	return NVML_OK;
 }
 
-/* Memory errors and PCIe bytes; there is no NVLink. */
+/* Memory errors and PCIe bytes; NVLink counts no bytes. */
 NVML_API(nvmlDeviceGetFieldValues, (struct sim_nvml_device * d, int n, struct sim_nvml_field *f),
 	 (d, n, f))
 {
@@ -311,6 +319,46 @@ NVML_API(nvmlDeviceGetFieldValues, (struct sim_nvml_device * d, int n, struct si
 		f->value = f->id == PCIE_SENT ? c.sent : f->id == PCIE_RECEIVED ? c.received : 0;
 	}
 	return NVML_OK;
+}
+
+/* The links with the highest numbers are those that are down. */
+NVML_API(nvmlDeviceGetNvLinkState, (struct sim_nvml_device * d, unsigned link, int *up),
+	 (d, link, up))
+{
+	if (!is_device(d) || !up)
+		return NVML_INVALID_ARGUMENT;
+	if (!table->nvml->links)
+		return NVML_NOT_SUPPORTED;
+	if (link >= (unsigned)table->nvml->links)
+		return NVML_INVALID_ARGUMENT;
+	*up = (int)link < table->nvml->links - table->nvml->links_down;
+	return NVML_OK;
+}
+
+NVML_API(nvmlDeviceGetNvLinkRemoteDeviceType,
+	 (struct sim_nvml_device * d, unsigned link, int *type), (d, link, type))
+{
+	enum { SWITCH = 2 };
+	if (!is_device(d) || !type || link >= (unsigned)table->nvml->links)
+		return NVML_INVALID_ARGUMENT;
+	*type = SWITCH;
+	return NVML_OK;
+}
+
+NVML_API(nvmlDeviceGetGpuFabricInfo, (struct sim_nvml_device * d, struct sim_nvml_fabric *f),
+	 (d, f))
+{
+	enum { COMPLETED = 3 };
+	const char *text = table->nvml->fabric;
+	if (!is_device(d) || !f)
+		return NVML_INVALID_ARGUMENT;
+	if (!text)
+		return NVML_NOT_SUPPORTED;
+	*f = (struct sim_nvml_fabric){.state = COMPLETED};
+	for (size_t i = 0; i < sizeof(f->cluster); i++, text += 2)
+		if (sscanf(text, "%2hhx", &f->cluster[i]) != 1)
+			return NVML_INVALID_ARGUMENT;
+	return sscanf(text, "/%u", &f->clique) == 1 ? NVML_OK : NVML_INVALID_ARGUMENT;
 }
 
 NVML_API(nvmlEventSetCreate, (void **set), (set))
