@@ -166,8 +166,11 @@ class Lost:
         self.number += 1
         for_good = self.number % 4 == 0
         begin, made = time.monotonic(), job(folder, "--seconds", "3", "--steps", "100000")
-        time.sleep(0.5 + 2 * random.random())
+        # Before there is a program, `tfhook run` makes its directory, and waits for the mount as any program does.
+        while not children(made) and made.poll() is None:
+            time.sleep(0.05)
         program = children(made)
+        time.sleep(2 * random.random())
         self.server.send_signal(signal.SIGKILL if for_good else signal.SIGSTOP)
         line = made.stdout.readline()
         # The program ends. `tfhook run` then writes how it ended, and waits for the mount.
