@@ -146,8 +146,8 @@ static void prune_run(struct pruning *p, const struct pruned_run *r)
 		p->status = TFH_EXIT_UNREADABLE;
 		return;
 	}
-	tfh_print(stdout, "%s%s%s: %s %u segments, %s\n", p->folder, slash, name,
-		  p->really ? "dropped" : "would drop", is.files,
+	tfh_print(stdout, "%s%s%s: %s %u segment%s, %s\n", p->folder, slash, name,
+		  p->really ? "dropped" : "would drop", is.files, is.files == 1 ? "" : "s",
 		  tfh_fmt_bytes(bytes, (double)is.bytes));
 	p->dropped += is.bytes;
 	p->dropped_runs++;
@@ -158,8 +158,9 @@ static void print_sum(const struct pruning *p)
 {
 	char dropped[TFH_TEXT], left[TFH_TEXT];
 
-	tfh_print(stdout, "%s of %llu runs %s; %s of segments %s\n",
+	tfh_print(stdout, "%s of %llu run%s %s; %s of segments %s\n",
 		  tfh_fmt_bytes(dropped, (double)p->dropped), (unsigned long long)p->dropped_runs,
+		  p->dropped_runs == 1 ? "" : "s",
 		  p->really ? "dropped" : "to drop (--delete does it)",
 		  tfh_fmt_bytes(left, (double)p->bytes), p->really ? "are left" : "would be left");
 	if (p->others)

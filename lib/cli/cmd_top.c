@@ -13,6 +13,7 @@
 #include "base/print.h"
 #include "cli/cli.h"
 #include "cli/job_dir.h"
+#include "model/model.h"
 #include "report/report.h"
 #include "top/listen.h"
 #include "top/otlp.h"
@@ -92,6 +93,16 @@ static void judge(struct top_order *o)
 		tfh_say("top: out of memory");
 }
 
+static bool has_facts(const char *dir)
+{
+	FILE *f = tfh_open_facts(dir, "run.json");
+
+	if (!f)
+		return false;
+	fclose(f);
+	return true;
+}
+
 static int nothing(const struct tfh_watch *w)
 {
 	if (w->phase == TFH_WATCH_ENDED)
@@ -99,8 +110,10 @@ static int nothing(const struct tfh_watch *w)
 			"recorded",
 			w->dir);
 	else if (w->phase == TFH_WATCH_WAITING)
-		tfh_say("%s: nothing has been recorded yet: the job has made no GPU or tf.data call",
-			w->dir);
+		tfh_say("%s: nothing has been recorded yet%s", w->dir,
+			has_facts(w->dir)
+				? ": the job has made no GPU or tf.data call"
+				: ", not even run.json: is it the run directory of a job?");
 	else
 		tfh_say("%s: no verdict: %s", w->dir, w->why);
 	return TFH_EXIT_NOTHING;

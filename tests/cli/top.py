@@ -210,7 +210,7 @@ def open_to_all(path):
 
 def messages():
     os.mkdir("empty")
-    assert "nothing has been recorded yet" in top("--once", "empty", code=5).stderr
+    assert "nothing has been recorded yet, not even run.json" in top("--once", "empty", code=5).stderr
     assert "neither a run directory nor a process" in top("nosuch", code=2).stderr
     assert "there is no process" in top("999999999", code=3).stderr
     assert "does not record" in top(str(os.getpid()), code=5).stderr

@@ -90,7 +90,7 @@ for name in ("grown", "torn", "half", "inner", "fake", "hosts", "host"):
 all_there = {name: segments(name) for name in os.listdir(runs)}
 
 said = tfhook("prune", "--older", "7d", runs)
-check("old: would drop 1 segments" in said and "--delete" in said, "dry run", said)
+check("old: would drop 1 segment," in said and "--delete" in said, "dry run", said)
 check(all_there == {name: segments(name) for name in os.listdir(runs)}, "a dry run dropped something")
 said = tfhook("prune", "--older", "7d", "--delete", runs)
 gone = {name for name, before in all_there.items() if segments(name) != before}

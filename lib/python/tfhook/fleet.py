@@ -124,8 +124,10 @@ def answer(lake: Lake, first: datetime.date, last: datetime.date, engine: str = 
     """The rows of every query, by its name."""
     for table in ("runs", "losses", "ranks"):
         parts = lake.parts(table, first, last)
+        if not parts and not any(lake.days(table)):
+            raise TfhookError("%s: no lake with runs; `tfhook collect -o %s DIR...` makes one" % (lake.name, lake.name), 5)
         if not parts:
-            raise TfhookError("%s: no runs of these days; `tfhook collect -o %s DIR...` adds some" % (lake.name, lake.name), 5)
+            raise TfhookError("%s: no runs of these days (--since, --until)" % lake.name, 5)
         lake.check(max(parts))
     asked = Spark(master) if engine == "spark" else DuckDB()
     try:
