@@ -88,8 +88,9 @@ by_path = {os.path.basename(row["path"]): row["steps"] for row in newest.values(
 total = json.loads(fleet_env.tfhook("fleet", "--json", lake)[0])["total"][0]
 check(len(newest) == len(jobs) == total["runs"] and len(by_path) == len(jobs), "runs", len(newest), len(jobs), total["runs"])
 for number, (steps, killed) in jobs.items():
-    of_report = report(f"{runs}/{number}")["steps"]["total"]
-    check(by_path.get(str(number)) == of_report and (killed or abs(of_report - steps) <= 2), "steps of", number, by_path.get(str(number)), of_report, steps, killed)
+    of_it = report(f"{runs}/{number}")  # None: it was killed before its first record
+    of_report = of_it["steps"]["total"] if of_it else 0
+    check((by_path.get(str(number)) or 0) == of_report and (killed or abs(of_report - steps) <= 2), "steps of", number, by_path.get(str(number)), of_report, steps, killed)
 check(len(left) < len(jobs), "nothing was pruned")
 if OWN:
     stay = os.listdir("/dev/shm")
