@@ -202,26 +202,18 @@ double tfh_steps_wait(const struct tfh_accounts *accounts)
 	return tfh_processor_wait(accounts->facts, t0, t1);
 }
 
-bool tfh_processors(const struct tfh_accounts *accounts, double *used, double *allowed)
-{
-	const struct tfh_feed *f = accounts->facts->feed;
-	const struct tfh_sample *s = NULL;
-	uint32_t n = f->samples ? f->samples(f->arg, accounts->facts->process, &s) : 0;
-	const struct tfh_loops *l = accounts->loops;
-	double cpu_s = 0, wall_s = 0;
+/* CPU seconds between two samples. */
+typedef double ran(const struct tfh_facts *facts, const struct tfh_sample *from,
+		   const struct tfh_sample *to);
 
-	for (uint32_t i = 1; i < n && l->window.n; i++) {
-		if (s[i - 1].t < l->window.v[0].t0 || s[i].t > l->window.v[l->window.n - 1].t1)
-			continue;
-		cpu_s += s[i].cpu_s - s[i].flusher_s;
-		wall_s += (double)(s[i].t - s[i - 1].t) / 1e9;
-	}
-	*used = wall_s > 0 ? cpu_s / wall_s : NAN;
-	*allowed = n ? s[0].cpus : 0;
-	return *allowed > 0;
+static double process_ran(const struct tfh_facts *facts, const struct tfh_sample *from,
+			  const struct tfh_sample *to)
+{
+	(void)facts;
+	(void)from;
+	return to->cpu_s - to->flusher_s;
 }
 
-/* CPU seconds of the driving threads between two samples. */
 static double drivers_ran(const struct tfh_facts *facts, const struct tfh_sample *from,
 			  const struct tfh_sample *to)
 {
@@ -235,7 +227,8 @@ static double drivers_ran(const struct tfh_facts *facts, const struct tfh_sample
 	return s;
 }
 
-double tfh_drivers_ran(const struct tfh_accounts *accounts)
+/* Processors in use between the first window and the last. NAN: no two samples lie there. */
+static double in_use(const struct tfh_accounts *accounts, ran *between)
 {
 	const struct tfh_feed *f = accounts->facts->feed;
 	const struct tfh_sample *s = NULL;
@@ -246,10 +239,28 @@ double tfh_drivers_ran(const struct tfh_accounts *accounts)
 	for (uint32_t i = 1; i < n && l->window.n; i++) {
 		if (s[i - 1].t < l->window.v[0].t0 || s[i].t > l->window.v[l->window.n - 1].t1)
 			continue;
-		cpu_s += drivers_ran(accounts->facts, &s[i - 1], &s[i]);
+		cpu_s += between(accounts->facts, &s[i - 1], &s[i]);
 		wall_s += (double)(s[i].t - s[i - 1].t) / 1e9;
 	}
-	return wall_s > 0 ? cpu_s / wall_s : 0;
+	return wall_s > 0 ? cpu_s / wall_s : NAN;
+}
+
+bool tfh_processors(const struct tfh_accounts *accounts, double *used, double *allowed)
+{
+	const struct tfh_feed *f = accounts->facts->feed;
+	const struct tfh_sample *s = NULL;
+	uint32_t n = f->samples ? f->samples(f->arg, accounts->facts->process, &s) : 0;
+
+	*used = in_use(accounts, process_ran);
+	*allowed = n ? s[0].cpus : 0;
+	return *allowed > 0;
+}
+
+double tfh_drivers_ran(const struct tfh_accounts *accounts)
+{
+	double used = in_use(accounts, drivers_ran);
+
+	return used > 0 ? used : 0;
 }
 
 int tfh_find_contention(struct tfh_accounts *accounts)
