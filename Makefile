@@ -630,8 +630,8 @@ analyze: compile_commands.json
 	$(Q)scripts/bootstrap analyze
 	$(Q)scripts/check-static --jobs $(JOBS) --cache $(B)/analyze
 
-# Jobs under every end and in every company (docs/torture.md): T=regex for some cases, SEED=n for the same moments again.
-# Half an hour and more: SCHEDULES_N is the number of schedules.
+# Every way a job can end, and jobs beside other tools (docs/torture.md): T=regex selects cases, SEED=n repeats the same random
+# moments. It takes half an hour or more; SCHEDULES_N is the number of schedules.
 SCHEDULES_N ?= 1000000
 torture: tests
 	$(Q)scripts/bootstrap torture
