@@ -181,23 +181,23 @@ add("callback-rare", "a callback sleeps after every n-th step", cls=COMPUTE, ste
     remove=None, why="removing host code also removes the short pauses of the other steps", every="{every}", special=HOST,
     remark="every .*step", draw=dict(k=(8.0, 10.0), ms=(15.0, 22.0), every=(40, 50)),
     job="{n} 'get:0.5:4 h2d:1e5:pinned k:{k} sync sleep:{ms}@{every}!'", twin="{n} 'get:0.5:4 h2d:1e5:pinned k:{k} sync'")
-add("logging", "every n-th step metrics are fetched and written down", cls=COMPUTE, steps=200, gpu=True,
+add("logging", "every n-th step fetches metrics and logs them", cls=COMPUTE, steps=200, gpu=True,
     remove=None, why="removing host code also removes the short pauses of the other steps", every="{every}", special=HOST,
     remark="every .*step", draw=dict(k=(8.0, 10.0), ms=(8.0, 12.0), every=(30, 40)),
     job="{n} 'get:0.5:4 h2d:1e5:pinned k:{k} sync d2h:256:pageable:sync@{every} busy:{ms}@{every}!'", twin="")
 add("checkpoint", "every n-th step results are fetched and written", cls=COMPUTE, steps=150, besides="host.checkpoint",
-    remove=None, why="checkpoints are no training steps: nothing of them is in a step's time", gpu=True,
+    remove=None, why="checkpoints are not training steps, so no step's time contains any of them", gpu=True,
     segments={"checkpoint": "{n//every}"}, draw=dict(k=(6.0, 8.0), mb=(40.0, 60.0), every=(20, 30)),
     job="{n} 'get:0.5:4 h2d:1e5:pinned k:{k} sync d2h:{mb*1e6:.0f}:pageable:sync@{every}! write:{mb*1e6:.0f}@{every}!'",
     twin="{n} 'get:0.5:4 h2d:1e5:pinned k:{k} sync'")
 add("allocations", "memory is allocated and freed in every step", cls=HOST, causes=["host.alloc"], remove="host",
     env={"SIM_ALLOC_COST": "200us"}, draw=dict(k=(5.0, 8.0), times=(25, 50)),
     job="{n} 'h2d:1e4:pinned alloc:1e6:{times}! k:{k} sync'", twin="{n} 'h2d:1e4:pinned k:{k} sync'")
-add("allocation-retries", "an allocation fails, memory is given back, it is asked for again", cls=HOST, causes=["host.alloc"],
+add("allocation-retries", "an allocation fails, memory is freed, and the allocation is tried again", cls=HOST, causes=["host.alloc"],
     remove="host", env={"SIM_ALLOC_COST": "2ms", "SIM_TOTAL_MEMORY_MB": "1024"}, draw=dict(k=(5.0, 8.0), mb=(600, 800)),
     job="{n} 'h2d:1e4:pinned retry:{mb*1000000}! k:{k} sync'", twin="{n} 'h2d:1e4:pinned k:{k} sync'")
 add("recompiles", "a module is loaded again every n-th step", cls=COMPUTE, steps=150, besides="host.compile", env={"SIM_MODULE_LOAD": "60ms"},
-    remove=None, why="such steps are compile segments: nothing of them is in a step's time",
+    remove=None, why="steps that compile are compile segments, so no training step's time contains any of that",
     segments={"compile": "{n//every}"}, draw=dict(k=(6.0, 9.0), every=(20, 30)),
     job="{n} 'get:0.5:4 h2d:1e5:pinned k:{k} lag:1 module@{every}!'", twin="{n} 'get:0.5:4 h2d:1e5:pinned k:{k} lag:1'")
 add("module-loading", "loading a module delays the first step", cls=COMPUTE, env={"SIM_MODULE_LOAD": "700ms"},
@@ -207,7 +207,7 @@ add("long-start", "seconds go by before the first step", cls=COMPUTE, segments={
     gpu=True, draw=dict(k=(10.0, 14.0), ms=(1500, 2500)),
     job="{n} 'get:0.5:4 h2d:1e4:pinned k:{k} lag:2' {ms}", twin="{n} 'k:{k} lag:3'")
 add("evaluation", "another pipeline's batches are evaluated between epochs", program="feed", cls=COMPUTE, steps=120,
-    segments={"eval": 2}, remove=None, why="evaluations are no training steps", gpu=True, draw=dict(k=(10.0, 14.0)),
+    segments={"eval": 2}, remove=None, why="evaluations are not training steps", gpu=True, draw=dict(k=(10.0, 14.0)),
     job="--steps {n} --plan 'h2d:1e5:pinned k:{k} lag:2' --prefetch 4 --eval 40",
     twin="--steps {n} --plan 'h2d:1e5:pinned k:{k} lag:2' --prefetch 4")
 
@@ -294,7 +294,7 @@ add("tf-read", "TensorFlow 1 without a device: a slow file", cls=INPUT, causes=[
 add("tf-callback", "Keras without a device: a slow callback", cls=HOST, causes=OWN, remove="host", **TF,
     job="--shape keras --defect callback --ms {ms}" + COMPUTES + "explicit", twin="--shape keras" + COMPUTES + "explicit")
 add("tf-compute", "TensorFlow without a device: matrix products on all processors", program="tf", cls=COMPUTE,
-    causes=["compute.cpu"], tier="C", steps=40, remove=None, why="without device times nothing is predicted of computing",
+    causes=["compute.cpu"], tier="C", steps=40, remove=None, why="without device times, no gain is predicted for computing",
     draw=dict(iters=(80, 120)), job="--shape func_next --iters {iters} --steps {n}")
 add("tf-steps-per-execution", "eight steps in one call of Keras, a slow map", cls=INPUT, causes=["input.map"],
     stage=["Map", "ParallelMap", "ParallelMapV2"], remove="input", **dict(TF, steps=80),
