@@ -268,14 +268,14 @@ static int flatten_all(struct maker *m)
 
 /* ---- a process without a device ---- */
 
-struct turn {
+struct line_change {
 	int64_t t;
 	int32_t own, exchange; /* +1: one begins, -1: one ends */
 };
 
 static int by_time(const void *a, const void *b, void *arg)
 {
-	const struct turn *x = a, *y = b;
+	const struct line_change *x = a, *y = b;
 
 	(void)arg;
 	return x->t != y->t ? (x->t < y->t ? -1 : 1) : 0;
@@ -285,37 +285,38 @@ static int by_time(const void *a, const void *b, void *arg)
  * ops. */
 static int make_line(struct maker *m)
 {
-	TFH_VEC(struct turn) turn = {0};
+	TFH_VEC(struct line_change) change = {0};
 	int32_t own = 0, exchange = 0;
 	int rc = 0;
 
 	for (size_t i = 0; i < m->cover->line.n && !rc; i++)
-		rc = TFH_PUSH(turn, (struct turn){m->cover->line.v[i].t0, 1, 0}) ||
-				     TFH_PUSH(turn, (struct turn){m->cover->line.v[i].t1, -1, 0})
+		rc = TFH_PUSH(change, (struct line_change){m->cover->line.v[i].t0, 1, 0}) ||
+				     TFH_PUSH(change,
+					      (struct line_change){m->cover->line.v[i].t1, -1, 0})
 			     ? -ENOMEM
 			     : 0;
 	for (size_t i = 0; i < m->range.n && !rc; i++) {
 		const struct range *r = &m->range.v[i];
 		if (r->kind == TFT_RANGE_EXCHANGE)
-			rc = TFH_PUSH(turn, (struct turn){r->t0, 0, 1}) ||
-					     TFH_PUSH(turn, (struct turn){r->t1, 0, -1})
+			rc = TFH_PUSH(change, (struct line_change){r->t0, 0, 1}) ||
+					     TFH_PUSH(change, (struct line_change){r->t1, 0, -1})
 				     ? -ENOMEM
 				     : 0;
 	}
 	m->cover->line.n = 0;
-	if (turn.n)
-		qsort_r(turn.v, turn.n, sizeof(*turn.v), by_time, NULL);
-	for (size_t i = 0; i + 1 < turn.n && !rc; i++) {
-		own += turn.v[i].own;
-		exchange += turn.v[i].exchange;
-		struct tfh_cover_part p = {turn.v[i].t, turn.v[i + 1].t, 0, 0,
+	if (change.n)
+		qsort_r(change.v, change.n, sizeof(*change.v), by_time, NULL);
+	for (size_t i = 0; i + 1 < change.n && !rc; i++) {
+		own += change.v[i].own;
+		exchange += change.v[i].exchange;
+		struct tfh_cover_part p = {change.v[i].t, change.v[i + 1].t, 0, 0,
 					   own > 0	  ? OWN
 					   : exchange > 0 ? EXCHANGES
 							  : NOTHING};
 		if (p.t1 > p.t0 && p.kind != NOTHING)
 			rc = TFH_PUSH(m->cover->line, p);
 	}
-	free(turn.v);
+	free(change.v);
 	return rc;
 }
 

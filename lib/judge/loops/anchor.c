@@ -30,23 +30,24 @@ static void offer(struct tfh_finder *f, const struct tfh_anchor *a, const struct
 	if (f->cover > 0 && f->cover >= TFH_LOOPS_COVER_SHARE * s->cover)
 		return;
 	f->best = *a;
-	f->best.few = a->turn > 1 ? 0 : f->usual / TFH_LOOPS_MINOR_PART;
+	f->best.few = a->cycle > 1 ? 0 : f->usual / TFH_LOOPS_MINOR_PART;
 	f->cover = s->cover;
 }
 
-/* Tries several intervals as one turn; `sure`: accept only a turn that explains what a single interval does not. */
-static bool offer_turn(struct tfh_finder *f, const struct tfh_anchor *anchor, bool sure)
+/* Tries several intervals as one cycle; `sure`: accept only a cycle that explains what a single interval does not. */
+static bool offer_cycle(struct tfh_finder *f, const struct tfh_anchor *anchor, bool sure)
 {
 	struct tfh_anchor a = *anchor;
 
 	for (int rough = 0; rough < 2; rough++) {
 		double once = tfh_score_after(f, 1, !rough).ratio;
-		for (a.turn = 2; a.turn <= TFH_TURN_MOST && a.turn * TFH_LOOPS_ENOUGH_STEPS <= f->n;
-		     a.turn++) {
-			struct tfh_score s = tfh_score_after(f, a.turn, !rough);
-			if (s.ratio < (sure ? TFH_TURN_SURE_SHARE : TFH_LOOPS_TURN_SHARE) ||
-			    s.n < TFH_LOOPS_FEWEST_TURNS * a.turn ||
-			    (sure && 1 - s.ratio > (1 - once) / TFH_TURN_UNEXPLAINED_PART))
+		for (a.cycle = 2;
+		     a.cycle <= TFH_CYCLE_MOST && a.cycle * TFH_LOOPS_ENOUGH_STEPS <= f->n;
+		     a.cycle++) {
+			struct tfh_score s = tfh_score_after(f, a.cycle, !rough);
+			if (s.ratio < (sure ? TFH_CYCLE_SURE_SHARE : TFH_LOOPS_CYCLE_SHARE) ||
+			    s.n < TFH_LOOPS_FEWEST_CYCLES * a.cycle ||
+			    (sure && 1 - s.ratio > (1 - once) / TFH_CYCLE_UNEXPLAINED_PART))
 				continue;
 			a.exact = !rough;
 			if (!tfh_find_key(f, &a))
@@ -85,10 +86,10 @@ static bool good(const struct tfh_finder *f)
 }
 
 /* Consecutive copies to the device are one batch. Small copies carry numbers, not batches: if the intervals between all
- * copies do not repeat, singly or in turns, those between the larger copies may. */
+ * copies do not repeat, singly or in cycles, those between the larger copies may. */
 static void try_uploads(struct tfh_finder *f)
 {
-	struct tfh_anchor a = {.kind = TFH_ANCHOR_UPLOAD, .turn = 1};
+	struct tfh_anchor a = {.kind = TFH_ANCHOR_UPLOAD, .cycle = 1};
 	size_t before = 0;
 
 	for (uint64_t least = 0; least <= UINT32_MAX && !good(f);
@@ -102,7 +103,7 @@ static void try_uploads(struct tfh_finder *f)
 		struct tfh_score s = tfh_score_in_a_row(f);
 		offer(f, &a, &s);
 		if (!before && s.ratio < TFH_LOOPS_AGAIN_SHARE)
-			offer_turn(f, &a, false);
+			offer_cycle(f, &a, false);
 		before = f->n;
 	}
 	a.what = 0;
@@ -115,13 +116,13 @@ static void try_uploads(struct tfh_finder *f)
 
 static void try_waits(struct tfh_finder *f, uint64_t hash)
 {
-	struct tfh_anchor a = {.kind = TFH_ANCHOR_WAIT, .turn = 1, .hash = hash};
+	struct tfh_anchor a = {.kind = TFH_ANCHOR_WAIT, .cycle = 1, .hash = hash};
 
 	tfh_finder_cut(f, &a);
-	if (f->n < TFH_LOOPS_FEWEST_STEPS || (!substantial(f) && offer_turn(f, &a, true)))
+	if (f->n < TFH_LOOPS_FEWEST_STEPS || (!substantial(f) && offer_cycle(f, &a, true)))
 		return;
 	struct tfh_score s = tfh_score_in_a_row(f);
-	if (s.ratio < TFH_LOOPS_AGAIN_SHARE && offer_turn(f, &a, false))
+	if (s.ratio < TFH_LOOPS_AGAIN_SHARE && offer_cycle(f, &a, false))
 		return;
 	if (s.ratio < TFH_LOOPS_AGAIN_SHARE)
 		s = tfh_score_recent(f);
@@ -134,11 +135,11 @@ static void try_waits(struct tfh_finder *f, uint64_t hash)
  */
 static void try_inside(struct tfh_finder *f)
 {
-	struct tfh_anchor a = {.kind = TFH_ANCHOR_WAIT, .turn = 1};
+	struct tfh_anchor a = {.kind = TFH_ANCHOR_WAIT, .cycle = 1};
 	size_t batches;
 
 	if (!TFH_DETECT_BATCH_STEPS || !good(f) || f->best.kind != TFH_ANCHOR_UPLOAD ||
-	    f->best.turn > 1)
+	    f->best.cycle > 1)
 		return;
 	tfh_finder_cut(f, &f->best);
 	batches = f->n;
@@ -146,7 +147,7 @@ static void try_inside(struct tfh_finder *f)
 	if (f->n < TFH_LOOPS_BATCH_STEPS * batches || !substantial(f))
 		return;
 	struct tfh_score s = tfh_score_in_a_row(f);
-	if (s.strict < TFH_TURN_SURE_SHARE)
+	if (s.strict < TFH_CYCLE_SURE_SHARE)
 		return;
 	f->best = a;
 	f->best.few = f->usual / TFH_LOOPS_MINOR_PART;
@@ -155,10 +156,10 @@ static void try_inside(struct tfh_finder *f)
 
 static void try_graphs(struct tfh_finder *f)
 {
-	struct tfh_anchor a = {.kind = TFH_ANCHOR_GRAPH, .turn = 1};
+	struct tfh_anchor a = {.kind = TFH_ANCHOR_GRAPH, .cycle = 1};
 
 	tfh_finder_cut(f, &a);
-	if (f->n < TFH_LOOPS_ENOUGH_STEPS || offer_turn(f, &a, true))
+	if (f->n < TFH_LOOPS_ENOUGH_STEPS || offer_cycle(f, &a, true))
 		return;
 	struct tfh_score s = tfh_score_in_a_row(f);
 	offer(f, &a, &s);
@@ -227,21 +228,21 @@ static void try_kernels(struct tfh_finder *f, struct anchor_kind *table)
 	struct anchor_kind *k;
 
 	for (int n = 0; n < TFH_LOOPS_KERNELS_TRIED && (k = next_kind(table, false)); n++) {
-		struct tfh_anchor a = {.kind = TFH_ANCHOR_KERNEL, .turn = 1, .what = k->what};
+		struct tfh_anchor a = {.kind = TFH_ANCHOR_KERNEL, .cycle = 1, .what = k->what};
 		k->count = 0;
 		tfh_finder_cut(f, &a);
 		struct tfh_score s = tfh_score_in_a_row(f);
 		if (s.ratio < TFH_LOOPS_AGAIN_SHARE || s.n < TFH_LOOPS_ENOUGH_STEPS ||
 		    s.strict < top.strict - TFH_LOOPS_STRICT_SLACK)
 			continue;
-		if (s.strict <= top.strict + TFH_LOOPS_STRICT_SLACK && best.turn &&
+		if (s.strict <= top.strict + TFH_LOOPS_STRICT_SLACK && best.cycle &&
 		    f->v[0].from >= first)
 			continue;
 		first = f->v[0].from;
 		top = s;
 		best = a;
 	}
-	if (!best.turn)
+	if (!best.cycle)
 		return;
 	tfh_finder_cut(f, &best);
 	offer(f, &best, &top);
@@ -272,7 +273,7 @@ bool tfh_find_anchor(const struct tfh_facts *facts, struct tfh_anchor *out, int 
 		if (!good(&f))
 			try_kernels(&f, table);
 	}
-	if (f.cover > 0 && f.best.turn == 1)
+	if (f.cover > 0 && f.best.cycle == 1)
 		if (TFH_DETECT_EVALUATION)
 			tfh_find_evaluation(&f);
 	*out = f.best;

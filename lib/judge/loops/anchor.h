@@ -17,11 +17,11 @@ enum tfh_anchor_kind {
 struct tfh_anchor {
 	enum tfh_anchor_kind kind;
 	uint64_t hash; /* waits: only calls of that kind; 0: all */
-	uint32_t what; /* uploads: at least so many bytes; kernels: which function */
-	uint32_t few;  /* intervals with at most so many launches belong to the step before */
+	uint32_t what; /* uploads: minimum number of bytes; kernels: which function */
+	uint32_t few;  /* intervals with at most this many launches belong to the step before */
 	/* Number of intervals per step. If there are several, the one with the content `key`, which occurs once per
 	 * step, has index `at` in it. */
-	uint32_t turn, at;
+	uint32_t cycle, at;
 	uint64_t key;
 	bool one_before; /* the first step does not launch it yet */
 	bool exact;	 /* `key` is a value of tfh_interval.exact */

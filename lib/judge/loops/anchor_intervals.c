@@ -139,7 +139,7 @@ static uint64_t content(const struct tfh_interval *s, bool exact)
 /* Counts intervals with the same content as the one m later. */
 struct tfh_score tfh_score_after(const struct tfh_finder *f, size_t m, bool exact)
 {
-	size_t n = f->n < TFH_LOOPS_TURN_INTERVALS ? f->n : TFH_LOOPS_TURN_INTERVALS;
+	size_t n = f->n < TFH_LOOPS_CYCLE_INTERVALS ? f->n : TFH_LOOPS_CYCLE_INTERVALS;
 	struct launch_region r = {0};
 	uint64_t tail = 0;
 
@@ -168,11 +168,11 @@ struct tfh_score tfh_score_recent(const struct tfh_finder *f)
 	return score_of(f, &r);
 }
 
-/* Finds an interval whose content occurs only once in a turn. Turns begin with the first interval of the run or, if
+/* Finds an interval whose content occurs only once in a cycle. Cycles begin with the first interval of the run or, if
  * they repeat only later, with the first one that does. */
 bool tfh_find_key(const struct tfh_finder *f, struct tfh_anchor *a)
 {
-	size_t m = a->turn, from = 0;
+	size_t m = a->cycle, from = 0;
 
 	while (from + 2 * m < f->n &&
 	       (content(&f->v[from], a->exact) != content(&f->v[from + m], a->exact) ||

@@ -4,13 +4,13 @@
 #include "judge/loops/finder.h"
 
 /* Intervals with the same content. */
-struct sort {
+struct interval_kind {
 	uint64_t rough;
 	size_t n, runs, first;
 	int64_t ns;
 };
 
-static uint32_t sorts_of(const struct tfh_finder *f, struct sort *v, uint32_t most)
+static uint32_t kinds_of(const struct tfh_finder *f, struct interval_kind *v, uint32_t most)
 {
 	uint64_t before = 0;
 	uint32_t n = 0;
@@ -25,7 +25,7 @@ static uint32_t sorts_of(const struct tfh_finder *f, struct sort *v, uint32_t mo
 		if (at == most)
 			continue;
 		if (at == n)
-			v[n++] = (struct sort){.rough = s->rough, .first = i};
+			v[n++] = (struct interval_kind){.rough = s->rough, .first = i};
 		v[at].n++;
 		v[at].runs += s->rough != before;
 		v[at].ns += f->v[i + 1].t0 - s->t0;
@@ -51,7 +51,7 @@ static uint32_t shared(const struct tfh_finder *f, const struct tfh_interval *a,
 }
 
 /* Whether runs of the two alternate, epoch after epoch. */
-static bool in_turn(const struct sort *e, const struct sort *train)
+static bool in_turn(const struct interval_kind *e, const struct interval_kind *train)
 {
 	return e->runs > 1 && train->runs > 1;
 }
@@ -60,7 +60,8 @@ static bool in_turn(const struct sort *e, const struct sort *train)
  * by the neighbouring steps, but at least a third of what those launch is missing. It occurs in runs. Unless it
  * alternates with training it takes less time, because a run spends most of its time on its purpose. If only one or two
  * steps launch more, they are the first ones, from before the work became a graph. */
-static bool evaluates(const struct tfh_finder *f, const struct sort *e, const struct sort *train)
+static bool evaluates(const struct tfh_finder *f, const struct interval_kind *e,
+		      const struct interval_kind *train)
 {
 	const struct tfh_interval *a = &f->v[e->first], *b = &f->v[train->first];
 
@@ -70,9 +71,9 @@ static bool evaluates(const struct tfh_finder *f, const struct sort *e, const st
 	       (double)shared(f, a, b) <= TFH_LOOPS_EVAL_TRAIN_SHARE * b->launches;
 }
 
-/* The sort just before the first interval of that sort; NULL: none. */
-static const struct sort *before(const struct tfh_finder *f, const struct sort *v, uint32_t n,
-				 const struct sort *e)
+/* The kind just before the first interval of kind e; NULL: none. */
+static const struct interval_kind *before(const struct tfh_finder *f, const struct interval_kind *v,
+					  uint32_t n, const struct interval_kind *e)
 {
 	size_t at = e->first;
 
@@ -84,10 +85,10 @@ static const struct sort *before(const struct tfh_finder *f, const struct sort *
 	return NULL;
 }
 
-/* The sort just after the first run of that sort, if it occurs in runs itself: an agent acts before it learns. A single
+/* The kind just after the first run of kind e, if it occurs in runs itself: an agent acts before it learns. A single
  * interval with more launches ends what the intervals before it accumulated. */
-static const struct sort *behind(const struct tfh_finder *f, const struct sort *v, uint32_t n,
-				 const struct sort *e)
+static const struct interval_kind *behind(const struct tfh_finder *f, const struct interval_kind *v,
+					  uint32_t n, const struct interval_kind *e)
 {
 	size_t at = e->first;
 
@@ -101,16 +102,16 @@ static const struct sort *behind(const struct tfh_finder *f, const struct sort *
 
 void tfh_find_evaluation(struct tfh_finder *f)
 {
-	struct sort v[TFH_LOOPS_SORTS];
+	struct interval_kind v[TFH_LOOPS_INTERVAL_KINDS];
 	uint32_t n;
 	int64_t all = 0, eval = 0;
 
 	tfh_finder_cut(f, &f->best);
-	n = sorts_of(f, v, TFH_LOOPS_SORTS);
+	n = kinds_of(f, v, TFH_LOOPS_INTERVAL_KINDS);
 	for (uint32_t i = 0; i < n; i++)
 		all += v[i].ns;
 	for (uint32_t i = 0; i < n && f->best.n_eval < TFH_LOOPS_EVALS; i++) {
-		const struct sort *train = before(f, v, n, &v[i]);
+		const struct interval_kind *train = before(f, v, n, &v[i]);
 		train = train ? train : behind(f, v, n, &v[i]);
 		if (!train || !evaluates(f, &v[i], train))
 			continue;

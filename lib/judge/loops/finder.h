@@ -40,7 +40,7 @@ struct tfh_score tfh_score_in_a_row(const struct tfh_finder *f);
 struct tfh_score tfh_score_after(const struct tfh_finder *f, size_t m, bool exact);
 /* Compares each interval with those just before it, for steps of random kinds. */
 struct tfh_score tfh_score_recent(const struct tfh_finder *f);
-/* Fills in key and at of an anchor with a known turn. False: no interval occurs once in a turn. */
+/* Fills in key and at of an anchor with a known cycle. False: no interval occurs once in a cycle. */
 bool tfh_find_key(const struct tfh_finder *f, struct tfh_anchor *a);
 
 /* evaluation.c: which of the best anchor's intervals evaluate. Fills in f->best.eval. */

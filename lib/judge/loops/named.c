@@ -188,7 +188,7 @@ static void join_turns(const struct tfh_facts *facts, struct tfh_loops *loops)
 	size_t most = longer[0] > longer[1] ? longer[0] : longer[1],
 	       least = longer[0] + longer[1] - most;
 	if (!TFH_DETECT_UNITS || n < TFH_VERDICT_STEADY_STEPS ||
-	    (double)(most - least) < TFH_TURN_SURE_SHARE * (double)(n / 2))
+	    (double)(most - least) < TFH_CYCLE_SURE_SHARE * (double)(n / 2))
 		return;
 	for (size_t i = 0; i < n; i += 2, kept++) {
 		m[kept] = m[i];

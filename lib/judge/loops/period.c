@@ -13,7 +13,7 @@ struct marker {
 	struct tfh_loops *loops;
 	const struct tfh_anchor *anchor;
 	struct tfh_cutter cutter;
-	uint32_t at;   /* index of the next interval in its turn */
+	uint32_t at;   /* index of the next interval in its cycle */
 	int64_t begin; /* waits: begin of the step being assembled, 0: none */
 	size_t few;    /* intervals that are not steps of their own */
 	bool ends; /* the anchor ends the steps: launches after the last one begin another step */
@@ -39,15 +39,15 @@ static int mark_interval(struct marker *m, const struct tfh_interval *s)
 		m->few++;
 		return 0;
 	}
-	if (a->turn < 2)
+	if (a->cycle < 2)
 		return push(m, s);
 	if ((a->exact ? s->exact : s->rough) == a->key)
 		m->at = a->at;
 	uint32_t at = m->at;
-	m->at = (at + 1) % a->turn;
+	m->at = (at + 1) % a->cycle;
 	if (wait && !m->begin)
 		m->begin = s->t0;
-	return at == (wait ? a->turn - 1 : 0) ? push(m, s) : 0;
+	return at == (wait ? a->cycle - 1 : 0) ? push(m, s) : 0;
 }
 
 static int mark_last(struct marker *m)
@@ -162,7 +162,7 @@ static int mark_before(const struct tfh_facts *facts, struct marker *m)
 	if (a->one_before)
 		return TFH_PUSH_BIG(m->loops->mark,
 				    ((struct tfh_boundary){.t0 = t->t0, .t1 = tfh_token_end(t)}));
-	if ((a->kind != TFH_ANCHOR_KERNEL && a->kind != TFH_ANCHOR_GRAPH) || a->turn > 1 ||
+	if ((a->kind != TFH_ANCHOR_KERNEL && a->kind != TFH_ANCHOR_GRAPH) || a->cycle > 1 ||
 	    !tfh_cut_next(&c, &s) || s.to - s.from < 2 || s.from < s.to - s.from - 1)
 		return 0;
 	first = &t[s.from - (s.to - s.from - 1)];
@@ -185,7 +185,7 @@ static int mark_steps(const struct tfh_facts *facts, struct tfh_loops *loops,
 	int rc;
 
 	if (facts->late.n || facts->late_launch || facts->late_lost) {
-		if (facts->late_lost || a->turn > 1 || a->n_eval ||
+		if (facts->late_lost || a->cycle > 1 || a->n_eval ||
 		    (a->kind != TFH_ANCHOR_UPLOAD && a->kind != TFH_ANCHOR_WAIT) ||
 		    !one_kind(facts, a, &hash, &begin))
 			return mark_all(facts, loops, a, err);
@@ -204,7 +204,7 @@ static void pass_numbers(const struct tfh_facts *facts, struct tfh_anchor *a)
 	struct tfh_interval s;
 	size_t data = 0, numbers = 0;
 
-	if (a->kind != TFH_ANCHOR_UPLOAD || a->turn > 1 || a->what >= TFH_LOOPS_UPLOAD_FIRST)
+	if (a->kind != TFH_ANCHOR_UPLOAD || a->cycle > 1 || a->what >= TFH_LOOPS_UPLOAD_FIRST)
 		return;
 	while (tfh_cut_next(&c, &s)) {
 		bool large =
@@ -232,7 +232,7 @@ static bool most_are(const struct tfh_facts *facts, const struct tfh_anchor *a, 
 }
 
 /* In a short trace the parts of one step (layers, forward and backward pass) may begin with the same kernel, too, but
- * differ. Nothing copied or waited for tells there where a step ends. */
+ * differ. There, no copy or wait shows where a step ends. */
 static bool same_steps(const struct tfh_facts *facts, const struct tfh_anchor *a)
 {
 	struct tfh_cutter c = {.facts = facts, .anchor = a};
@@ -240,7 +240,7 @@ static bool same_steps(const struct tfh_facts *facts, const struct tfh_anchor *a
 	uint64_t most = 0, lead = 0;
 
 	if (!TFH_DETECT_SAME_STEPS || !facts->feed->imported || a->kind != TFH_ANCHOR_KERNEL ||
-	    a->turn > 1)
+	    a->cycle > 1)
 		return true;
 	while (tfh_cut_next(&c,
 			    &s)) { /* the only kind that may have a majority (Boyer and Moore) */

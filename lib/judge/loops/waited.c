@@ -46,7 +46,7 @@ int tfh_join_waited(const struct tfh_facts *facts, struct tfh_loops *loops)
 	    tfh_counts_units(facts, loops))
 		rc = find(facts, loops, &w);
 	if (!rc && w.waits > 1 && w.steps >= TFH_LOOPS_FEWEST_STEPS &&
-	    (double)w.whole >= TFH_TURN_SURE_SHARE * (double)w.steps)
+	    (double)w.whole >= TFH_CYCLE_SURE_SHARE * (double)w.steps)
 		tfh_join_windows(loops, w.end.v, w.end.n);
 	free(w.end.v);
 	return rc;

@@ -29,7 +29,7 @@ struct sequence {
 	double whole, all;	/* launches in intervals that consist of steps only; all launches */
 	double odd_first;	/* launches of the first interval, if it does not */
 	uint64_t steps, intervals;
-	uint64_t each; /* steps of every interval behind the first one; 0: they differ */
+	uint64_t each; /* steps of every interval after the first one; 0: they differ */
 	uint32_t end;  /* of the first interval, in tokens */
 	int rc;
 };
@@ -42,8 +42,8 @@ static bool repeats(const struct sequence *s, size_t p)
 	return s->what.n % p == 0;
 }
 
-/* The length of the shortest sequence of which the launches are repetitions; 0: there is none. `room`: for as many numbers as
- * there are launches. room[i] becomes the length of the longest end of the first i + 1 launches that they also begin with (Knuth,
+/* The length of the shortest sequence of which the launches are repetitions; 0: there is none. `room` holds one number per
+ * launch. room[i] becomes the length of the longest proper suffix of the first i + 1 launches that is also a prefix (Knuth,
  * Morris and Pratt). */
 static size_t shortest(const struct sequence *s, uint32_t *room)
 {
@@ -94,8 +94,8 @@ static uint32_t launches(const struct sequence *s, size_t p)
 	return n;
 }
 
-/* Whether the first p launches, which do not repeat anything as a whole, may be a step: they have as many different functions as a
- * step has at least, or are so many that they contain a loop. */
+/* Whether the first p launches, which do not repeat anything as a whole, may be a step: they have at least the minimum number of
+ * different functions of a step, or are so many that they contain a loop. */
 static bool are_a_step(const struct sequence *s, size_t p)
 {
 	uint32_t n = 0;
@@ -179,7 +179,7 @@ bool tfh_part_intervals(const struct tfh_facts *facts, struct tfh_anchor *a, int
 	uint32_t at = 0;
 	struct tfh_interval interval;
 
-	if (a->kind != TFH_ANCHOR_WAIT || a->turn > 1)
+	if (a->kind != TFH_ANCHOR_WAIT || a->cycle > 1)
 		return false;
 	while (!s.rc && tfh_cut_next(&c, &interval)) {
 		for (; at < c.n && !s.rc; at++)
@@ -192,12 +192,12 @@ bool tfh_part_intervals(const struct tfh_facts *facts, struct tfh_anchor *a, int
 	double all = s.all - (s.intervals > TFH_LOOPS_FEWEST_STEPS ? s.odd_first : 0);
 	bool several = !s.rc && s.once != NO_FUNCTION && s.steps >= 2 * s.intervals &&
 		       s.steps <= TFH_LOOPS_SEVERAL_TIMES * s.intervals * s.launches &&
-		       s.whole >= TFH_TURN_SURE_SHARE * all;
+		       s.whole >= TFH_CYCLE_SURE_SHARE * all;
 	if (several)
 		*a = (struct tfh_anchor){.kind = is_graph(s.once) ? TFH_ANCHOR_GRAPH
 								  : TFH_ANCHOR_KERNEL,
 					 .what = s.once & ~GRAPH,
-					 .turn = 1};
+					 .cycle = 1};
 	if (several)
 		a->one_before = lacks_one(facts, a, &s);
 	*rc = *rc ? *rc : s.rc;

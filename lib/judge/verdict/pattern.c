@@ -132,14 +132,14 @@ static double as_later(const struct launch_count *v, size_t n, size_t m)
 
 /* The smallest number of steps after which the numbers of launches repeat; 1: they do not, or they hardly change (a
  * model that is enlarged once). */
-static uint32_t turn_of(const struct launch_count *v, size_t n)
+static uint32_t cycle_of(const struct launch_count *v, size_t n)
 {
 	double once = n > 1 ? as_later(v, n, 1) : 1;
 
-	for (size_t m = 2; m <= TFH_TURN_MOST && m * TFH_VERDICT_FEWEST_TURNS <= n; m++) {
+	for (size_t m = 2; m <= TFH_CYCLE_MOST && m * TFH_VERDICT_FEWEST_CYCLES <= n; m++) {
 		double same = as_later(v, n, m);
-		if (same >= TFH_TURN_SURE_SHARE &&
-		    1 - same < (1 - once) / TFH_TURN_UNEXPLAINED_PART)
+		if (same >= TFH_CYCLE_SURE_SHARE &&
+		    1 - same < (1 - once) / TFH_CYCLE_UNEXPLAINED_PART)
 			return (uint32_t)m;
 	}
 	return 1;
@@ -226,7 +226,7 @@ void tfh_find_patterns(const struct tfh_accounts *accounts, struct tfh_result *r
 	if (accounts->facts->launches) {
 		find_kinds(p, v, n);
 		n = v ? gather_all(accounts, v) : 0;
-		p->per_update = turn_of(v, n);
+		p->per_update = cycle_of(v, n);
 		p->inner = inner_of(accounts);
 	}
 	if (accounts->loops->micro > 1) {
