@@ -1,6 +1,6 @@
 /*
- * Intercepts requests after which the calling thread has no time stamp counter (record/ring/confined.c), or the process a filter of its
- * system calls (record/process/filters.h). The same requests by an instruction of the program's own are not seen.
+ * Intercepts requests after which the calling thread cannot read the time stamp counter (record/ring/confined.c), or the process has a
+ * seccomp filter (record/process/filters.h). Requests that a program makes with a system call instruction of its own are not seen.
  */
 #include <dlfcn.h>
 #include <linux/seccomp.h>
@@ -46,7 +46,7 @@ static long request(const long *r)
 		       : tfh_real_syscall(r[0], r[1], r[2], r[3], r[4], r[5], r[6]);
 }
 
-/* The recorder is told before, as afterwards the time cannot be read. */
+/* The recorder is notified first, since the time cannot be read afterwards. */
 static long confining(const long *r)
 {
 	long result;

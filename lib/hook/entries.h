@@ -1,4 +1,4 @@
-/* The entries of hooks, in assembly, for the processor that is compiled for. */
+/* The macros of the hooks' entry points for the target processor. */
 #if defined(__x86_64__)
 #include "hook/x86_64.inc"
 #elif defined(__aarch64__)

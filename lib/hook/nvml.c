@@ -35,14 +35,14 @@ struct nvml_event {
 };
 
 enum { NVML_NOT_SUPPORTED = 3, NVML_NO_PERMISSION = 4, NVML_GPU_IS_LOST = 15, NVML_ABSENT = 999 };
-/* Of version 2 and 3 of the query. */
+/* Layout of versions 2 and 3 of the query. */
 struct nvml_process {
 	uint32_t pid;
 	uint64_t bytes; /* UINT64_MAX: not known */
 	uint32_t instance[2];
 };
 
-/* Of the first version of the query, which has no number for its version. */
+/* Layout of the first version of the query, which has no version field. */
 struct nvml_fabric {
 	unsigned char cluster[16];
 	int status;
@@ -197,7 +197,7 @@ static int read_links(struct nvml_state *d, const char **to)
 	return known ? n : -1;
 }
 
-/* The NVLink domain, which may be of several hosts: cluster and clique. An empty text: none. */
+/* The NVLink domain (cluster and clique), which may span several hosts. Empty: none. */
 static void read_fabric(struct nvml_state *d, char out[64])
 {
 	struct nvml_fabric f = {.state = 0};
@@ -333,8 +333,8 @@ static void read_counters(struct nvml_state *d, struct nvml_rows *r)
 	put(r, TFH_METER_GPU_ECC, counter(&f[4]), counter(&f[5]));
 }
 
-/* How many processes use the device, and the memory of those that are not this one. In a container the list may be empty, or have
- * other numbers for processes; then the memory is not known. */
+/* Counts the processes that use the device, and adds up the memory of the others. In a container the list may be empty or have
+ * pids of another namespace; the memory is then unknown. */
 static void read_processes(struct nvml_state *d, struct nvml_rows *r)
 {
 	struct nvml_process p[PROCESSES_MOST];

@@ -1,4 +1,5 @@
-/* syscall() before the C library's is known: constructors that run before ours may call it. */
+/* syscall() until the C library's function is known: constructors that run before ours may call
+ * it. */
 #include "hook/entries.h"
 
 	.text

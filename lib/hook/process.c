@@ -2,7 +2,7 @@
  * Exits from a process that run no destructor: _exit and its variants, exec, abort. Each wrapper
  * gives the recorder some time (at most 2 s), then calls the real function. A vfork child runs in
  * its parent's memory, so there it only calls the real function. posix_spawn needs no wrapper: its
- * child never runs code of this process, and the parent goes on.
+ * child never runs code of this process, and the parent continues.
  *
  * The real functions are resolved at load time, since a vfork child or a signal handler must not
  * look up symbols.

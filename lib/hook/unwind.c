@@ -7,13 +7,13 @@
  * the job has closed them and given them to files of its own.
  *
  * Measured on 25 frames, on a thread that is not the main one: a call with a backtrace takes 1.4 us with libunwind, 5.6 us with libgcc, the
- * first of a process 110 us and of a thread 14 us more. Neither allocates from the job's heap. Each word that libunwind reads from a
- * stack is known to be readable, whatever unwind tables say. libgcc stops at code without such tables (JIT-compiled), and reads the targets of
- * broken ones without checking that they are mapped.
+ * first of a process 110 us and of a thread 14 us more. Neither allocates from the job's heap. Each word is checked to be readable before
+ * libunwind reads it from a stack, whatever the unwind tables say. libgcc stops at code without such tables (JIT-compiled), and reads the
+ * targets of broken ones without checking that they are mapped.
  *
- * No walk waits for the loader: another thread may hold its list, in a callback of dl_iterate_phdr() that waits for the lock of Python's
- * that this thread holds. Before glibc 2.35 the list cannot be read without its lock, so there processes with Python in them get
- * Python's frames only.
+ * No walk waits for the loader: another thread may hold its list, in a callback of dl_iterate_phdr() that waits for the GIL, which this
+ * thread holds. Before glibc 2.35 the list cannot be read without its lock, so there processes with Python in them get Python's frames
+ * only.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -33,7 +33,7 @@
 
 #define PAGES 4
 
-/* Pages that this walk has read. What is mapped now may not be at the next one. */
+/* Pages that this walk has found readable. They may be unmapped before the next walk. */
 static __thread struct {
 	uintptr_t page[PAGES]; /* address + 1; 0: free */
 	unsigned next;
@@ -161,7 +161,8 @@ static int open_unwinder(const char **by)
 	return gcc_ip && gcc_trace ? 0 : -ENOENT;
 }
 
-/* Those built with a glibc before 2.35 do, wherever they run. */
+/* Whether libgcc takes the loader's lock. Builds for a glibc before 2.35 do, whatever glibc they
+ * run with. */
 static bool waits_for_loader(void)
 {
 	static const char asked[] = "\0_dl_find_object";

@@ -330,7 +330,7 @@ static tfh_hot struct tfh_rec *tfh_reserved(struct tfh_self *self, uint32_t i)
 }
 
 /* The flusher has read the record that was there before, so its line is in another core's cache. A write would wait for the line, 8 to
- * 30 ns a call while other programs use the caches. So it is fetched this many records ahead. */
+ * 30 ns a call while other programs use the caches. So it is prefetched this many records ahead. */
 #define TFH_RECORDS_AHEAD 4
 
 /* Makes n reserved records visible to the flusher and to post-mortem readers. */
@@ -436,7 +436,8 @@ static tfh_hot uint64_t tfh_handle_key(enum tft_name kind, uint64_t handle)
 	return handle * 16 + kind; /* kinds fit 4 bits; handles are pointers or small numbers */
 }
 
-/* By the top bits of a product, to which all bits of a handle contribute: the driver's may be pages apart. */
+/* Uses the top bits of a product, which depend on all bits of the handle: the driver's handles may be pages
+ * apart. */
 static tfh_hot uint64_t *tfh_handle_slot(struct tfh_self *self, uint64_t key)
 {
 	return self->room->handle_cache[key * 0x9e3779b97f4a7c15ull >> 58];
@@ -535,8 +536,8 @@ void tfh_log_failure(const char *what, const char *remedy);
 void tfh_confine(void);
 void tfh_confine_end(void);
 
-/* For hooks of what installs a system call filter: that request is about to be made (number and six arguments). The recording goes on if
- * the filter lets it. `answered_elsewhere`: another process decides what the filter does. Preserves errno. */
+/* Called by hooks before a request that installs a system call filter (number and six arguments). Recording continues if the filter
+ * allows the recorder's calls. `answered_elsewhere`: another process decides about filtered calls. Preserves errno. */
 void tfh_filter_coming(const long *install, bool answered_elsewhere);
 
 /* For hooks of exec. Before the real call, everything is written and closed as at an exit, unless

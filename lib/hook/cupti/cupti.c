@@ -138,7 +138,8 @@ static int turn_on(void)
 	return 0;
 }
 
-/* Kinds may be disabled: by us, or meanwhile by the job's profiler. */
+/* Whether kinds may be disabled: by us (in releases where that is safe), or meanwhile by the job's
+ * profiler. */
 static bool rested(void)
 {
 	return tfh_cupti_version() >= DISABLE_FROM || tfh_profiler_round();
@@ -221,8 +222,8 @@ static bool flush(bool last)
 	       !tfh_cupti_is_gone() && !TFH_CUPTI(FLUSH_ALL)(last ? FLUSH_FORCED : 0);
 }
 
-/* Records of every node of large graphs may cost more time and device memory than they are worth: then they are taken
- * in windows only. */
+/* Records of every node of large graphs may cost more time and device memory than they are worth. They are then
+ * recorded in windows only. */
 static void watch_nodes(uint64_t now_ns)
 {
 	static uint64_t nodes_before, ns_before;

@@ -109,7 +109,7 @@ bool tfh_cupti_wants(int kind);
 /* CUPTI was finalized by the job; the flusher will turn it on again. */
 void tfh_cupti_gone(void);
 bool tfh_cupti_is_gone(void);
-bool tfh_cupti_was_gone(void); /* likewise, and clears that state */
+bool tfh_cupti_was_gone(void); /* the same, and resets it */
 /* Loaded by the driver instead of a preload. */
 void tfh_cupti_injected(void);
 bool tfh_cupti_is_injected(void);

@@ -154,7 +154,7 @@ static void *behind(enum tfh_cupti_fn fn, const char *name, const void *caller)
 #define CUPTI_NOT_INITIALIZED 15
 
 /* CUPTI has our callbacks. Checked even if device times are left to the profiler: CUPTI may still
- * hold buffers of ours, which the job's profiler would take for its own. */
+ * hold buffers of ours, which the job's profiler would treat as its own. */
 static bool shared(void)
 {
 	return (policy() != OFF || tfh_cupti_registered()) &&

@@ -33,11 +33,12 @@ struct tfh_object {
 	unsigned long long reserved[7];
 };
 
-/* The loaded object that contains `address`, without a lock: 1, or 0 if there is none. -ENOSYS: glibc before 2.35 cannot tell. */
+/* The loaded object that contains `address`, without a lock: 1, or 0 if there is none. -ENOSYS: not supported by glibc before
+ * 2.35. */
 int tfh_object_at(const void *address, struct tfh_object *found);
 
-/* libc's dl_iterate_phdr. It waits for as long as a callback of the job's runs, which may wait for the calling thread, by
- * Python's lock for one. Where there is a choice, take tfh_object_at() in the job's threads. */
+/* libc's dl_iterate_phdr. It waits while another thread runs a callback of the job, which may itself wait for the calling
+ * thread (for the GIL, for example). In the job's threads, prefer tfh_object_at(). */
 struct dl_phdr_info;
 int tfh_each_object(int (*look)(struct dl_phdr_info *, size_t, void *), void *data);
 

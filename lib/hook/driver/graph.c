@@ -44,7 +44,8 @@ struct graph {
 	uint32_t version; /* 0: unknown */
 	struct graph_totals totals;
 	struct nodes nodes;
-	uint32_t next; /* behind the node that was changed last: programs change nodes in order */
+	uint32_t
+		next; /* index after the node that was changed last: programs change nodes in order */
 };
 
 static struct graph *graphs;
@@ -305,9 +306,9 @@ static void publish(struct tfh_self *self, uint16_t fn, CUgraphExec exec, uint32
 	tfh_publish(self, 2);
 }
 
-/* Whether parameters of these nodes do not matter to the totals. A change or an update may change nothing else: the
- * driver accepts only the same nodes. XLA changes each child graph before each launch, and asking the driver for the
- * nodes takes 14 us (H200). */
+/* Whether the parameters of these nodes do not affect the totals. A change or an update can change only parameters:
+ * the driver accepts only the same nodes. XLA changes each child graph before each launch, and asking the driver for
+ * the nodes takes 14 us (H200). */
 static bool by_shape(const struct node *v, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)

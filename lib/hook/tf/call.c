@@ -101,7 +101,7 @@ static void track(struct tfh_tf_frame *frame)
 		*sum = (struct sum){.row = frame->row};
 }
 
-/* Removes the frame from the list; false if it is not there any more. */
+/* Removes the frame from the list; false if it is no longer there. */
 static bool untrack(struct tfh_tf_frame *frame)
 {
 	const struct sum *sum = sum_at(frame->level);

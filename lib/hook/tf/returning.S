@@ -1,4 +1,5 @@
-/* tfh_tf_returning (tf.h): where C++ puts a returned object, each processor's calling convention says. */
+/* tfh_tf_returning (tf.h). Where C++ puts a returned object depends on the processor's calling
+ * convention. */
 #include "hook/entries.h"
 
 	.text

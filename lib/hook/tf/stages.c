@@ -456,8 +456,8 @@ void tfh_tf_stage_gone(const void *object)
 		return;
 	uint32_t at = object_slot(key_of(object));
 	if (tables->object[at].key) {
-		/* A new iterator at the same address would get the same id and be taken for this
-		 * one. */
+		/* A new iterator at the same address would get the same id and be confused with
+		 * this one. */
 		if (tables->object[at].root) {
 			__atomic_fetch_add(&made, 1, __ATOMIC_RELEASE);
 			stages_remove(tables->object[at].stage);

@@ -31,7 +31,8 @@ enum tfh_tf_row {
 };
 #define TFH_TF_HOOKS TFH_ROW_mark_step /* first row without a symbol */
 
-/* One wrapped call in progress, on the wrapper's stack. The wrapper's part is at its begin. */
+/* One wrapped call in progress, on the wrapper's stack. The fields that the wrapper accesses come
+ * first. */
 struct tfh_tf_frame {
 	uint64_t arg[TFH_ARCH_ARGS]; /* registers as passed by the caller; read-only */
 	uint64_t kept[2];	     /* the two registers with the real function's result */
@@ -51,7 +52,7 @@ struct tfh_tf_frame {
 _Static_assert(sizeof(struct tfh_tf_frame) <= TFH_TF_FRAME, "the wrapper's frame");
 _Static_assert(offsetof(struct tfh_tf_frame, kept) == 8 * TFH_ARCH_ARGS, "hook/entries.h");
 
-/* An integer argument of the call: the first are in registers, the others on the stack, behind the frame and the caller's
+/* An integer argument of the call: the first are in registers, the others on the stack, after the frame and the caller's
  * frame pointer and return address. */
 static inline uint64_t tfh_tf_argument(const struct tfh_tf_frame *frame, unsigned n)
 {

@@ -1,8 +1,8 @@
 /*
  * The wrappers of base/tf_api.def: exported under the real functions' names. While recording is off they test a flag and jump, with the
- * stack as the caller left it. Else they keep all argument registers around tfh_tf_enter, and those of the result around tfh_tf_leave.
- * None of the functions takes or returns floating point. An exception that passes through meets tfh_tf_personality, which closes
- * the frame.
+ * stack as the caller left it. While it is on, they save all argument registers around tfh_tf_enter and the result registers around
+ * tfh_tf_leave. None of the functions takes or returns floating point. An exception that passes through meets tfh_tf_personality, which
+ * closes the frame.
  */
 #include "hook/tf/tf.h"
 #include "hook/entries.h"

@@ -13,8 +13,7 @@ bool tfh_counting_steps(void)
 	return step_limit || tfh_gpu_counting() || tfh_window_counting();
 }
 
-/* The top half of the control word requests an end after that many steps. It is taken over and
- * cleared. */
+/* The top half of the control word requests an end after that many steps. Reads and clears it. */
 static void poll_steps(uint64_t *control)
 {
 	uint64_t steps = __atomic_load_n(control, __ATOMIC_ACQUIRE) >> 32;
@@ -30,7 +29,7 @@ static void poll_steps(uint64_t *control)
 	}
 }
 
-/* The steps so far are counted first: an order for a later step must not wait for a ring to fill. */
+/* Counts the steps so far first: a request for a later step must not wait until a ring fills up. */
 static void poll_plan(const uint64_t *control)
 {
 	bool ordered = __atomic_load_n(control, __ATOMIC_ACQUIRE) &

@@ -80,7 +80,7 @@ static uint32_t fullest(void)
 		if (used > most)
 			most = (uint32_t)used;
 	}
-	/* Many short-lived threads: the next ones want these rings. */
+	/* Many short-lived threads: the next ones will need these rings. */
 	return retired > n / 16 && retired > 8 ? 64 : most;
 }
 

@@ -77,9 +77,10 @@ static bool always;	   /* "auto" means on */
 static uint32_t windowed;  /* atomic: "on" means window, since the records cost too much */
 static uint64_t lost;	   /* atomic */
 static uint32_t new_clock; /* atomic */
-static uint64_t cut;	   /* atomic: ticks; 0: no */
+static uint64_t cut;	   /* atomic: ticks at which the provider was shut down; 0: it was not */
 
-/* How the process leaves. FLUSHING: CUPTI may be called for the last time; CLOSED: no more. */
+/* How far the exit has come. FLUSHING: CUPTI may be called for the last time; CLOSED: CUPTI must
+ * not be called. */
 enum { LIVE, FLUSHING, CLOSED };
 static uint32_t exiting; /* atomic */
 
@@ -492,7 +493,7 @@ static void go_off(uint64_t now_ns)
 	}
 }
 
-/* Begins or ends a span at the time of a step, if an order says so. */
+/* Begins or ends a span at the time of a step, if that was requested. */
 static void obey_plan(uint64_t now_ns)
 {
 	uint64_t tick;

@@ -17,7 +17,7 @@ enum plan_state { NONE, WAITING, LEADING, OPEN, TRAILING };
 static struct {
 	enum plan_state state;
 	bool off;
-	uint64_t asked;	      /* the order's step: another one in the journal replaces the order */
+	uint64_t asked; /* the requested step: another one in the journal replaces the request */
 	uint64_t first, last; /* last UINT64_MAX: no end */
 	uint64_t pace;	      /* most steps in a second so far */
 	uint64_t pace_ns, pace_steps;
@@ -87,7 +87,7 @@ static bool near(uint64_t now_ns)
 	return plan.first <= saturating(steps, LEAD_LEAST + LEAD_SECONDS * plan.pace);
 }
 
-/* The control word says from now on what the order said for step N. */
+/* From now on the control word itself says what was requested for step N. */
 static void keep(uint32_t set, uint32_t clear)
 {
 	uint64_t *control = &tfh_j.head->control;
@@ -133,7 +133,7 @@ enum tfh_gpu_event tfh_gpu_plan_poll(uint64_t now_ns, uint64_t *tick)
 	if (plan.state == NONE)
 		return TFH_GPU_EVENT_NONE;
 	if (__atomic_load_n(&tfh_j.head->at_step, __ATOMIC_ACQUIRE) != plan.asked) {
-		enter(NONE); /* taken back */
+		enter(NONE); /* withdrawn */
 		return TFH_GPU_EVENT_NONE;
 	}
 	if (plan.state == WAITING && near(now_ns))

@@ -19,9 +19,9 @@ enum tfh_gpu_event {
 	TFH_GPU_EVENT_ENDS,   /* it ended, at *tick */
 };
 
-/* Takes the order in the journal: the count of steps must be up to date. */
+/* Reads the request in the journal. The count of steps must be up to date. */
 void tfh_gpu_plan_take(void);
-/* Goes one state further, if it is time to. */
+/* Advances by one state if that is due. */
 enum tfh_gpu_event tfh_gpu_plan_poll(uint64_t now_ns, uint64_t *tick);
 /* Whether device times are wanted because of it, whatever the settings say. Thread-safe. */
 bool tfh_gpu_plan_wants(void);

@@ -131,7 +131,7 @@ void tfh_init(void)
 bool tfh_may_begin(void)
 {
 	tfh_init();
-	if (!tfh_filters_allowed()) /* a failure is rank 0's to tell */
+	if (!tfh_filters_allowed()) /* only rank 0 reports a failure */
 		tfh_rank_detect(&tfh_p.rank, &tfh_p.options);
 	if (!tfh_filters_allow()) {
 		__atomic_store_n(&tfh_mode, TFH_MODE_DEAD, __ATOMIC_RELEASE);
@@ -197,8 +197,8 @@ struct tft_clock_triple tfh_first_clock(void)
 
 void tfh_forget_recording(void)
 {
-	/* Anyone who asks the old recording for something from here on gets the answer that there
-	 * is none. Earlier callers see from the generation that it is over. */
+	/* From here on, requests to the old recording find that there is none. Earlier callers see
+	 * from the generation that it is over. */
 	__atomic_store_n(&tfh_p.start_state, TFH_START_FAILED, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&tfh_p.generation, tfh_p.generation + 2, __ATOMIC_RELEASE);
 	tfh_flusher_forget();

@@ -33,7 +33,7 @@ struct tfh_helper {
 
 /* Called by the starting thread. `job`: the signals that the job's last thread unblocks again. */
 void tfh_apart_signals(const sigset_t *job);
-/* `thread` is the flusher; 0: there is none any more. */
+/* `thread` is the flusher; 0: there is no longer one. */
 void tfh_flusher_is(pthread_t thread);
 /* Whether the calling thread writes the recording. Functions of the job must not be called on that
  * thread. */
@@ -43,7 +43,7 @@ bool tfh_on_flusher(void);
 struct tfh_helper *tfh_apart_begin(bool able, int keep);
 /* Number of threads that the flusher and its helper use. */
 unsigned tfh_apart_threads(void);
-/* The recording is over. Nothing may use the flusher's table any more; it disappears with the
+/* The recording is over. Nothing may use the flusher's table from now on; it disappears with the
  * flusher. */
 void tfh_apart_over(void);
 /* Called on the flusher, which ends right after, as does its helper. If `last` is not NULL, they are the process's last

@@ -115,8 +115,8 @@ static void child_says(void *none)
 	syscall(SYS_exit, 0);
 }
 
-/* Runs `run` in a process that shares this one's memory, and waits for its end. Returns false if there can be none. The calls are those by
- * which the C library makes threads. */
+/* Runs `run` in a process that shares this one's memory, and waits for its end. Returns false if no such process can be created. Creates
+ * it with the system calls that the C library uses for threads. */
 static bool run_child(struct trial *t, void (*run)(void *))
 {
 	uint64_t args[8] = {CLONE_VM | CLONE_VFORK};
@@ -125,13 +125,14 @@ static bool run_child(struct trial *t, void (*run)(void *))
 
 	if (pid == -ENOSYS)
 		pid = tfh_arch_child(SYS_clone, CLONE_VM | CLONE_VFORK, 0, run, t, top);
-	/* Not if the filter ends who waits. The child then stays in the process table. */
+	/* Only if the filter allows waiting. Otherwise the child remains in the process table. */
 	if (pid > 0 && t->at > 0)
 		syscall(SYS_wait4, pid, NULL, __WCLONE, NULL);
 	return pid > 0;
 }
 
-/* Returns false if the filter ends the process for a call that recording needs. tfh_refused gets those that it can do without. */
+/* Returns false if the filter ends the process for a call that recording needs. Adds calls that recording can do without to
+ * tfh_refused. */
 static bool try_calls(struct trial *t)
 {
 	for (uint32_t n = 0; n < CHILDREN; n++) {
@@ -171,7 +172,8 @@ static bool calls_survive(const long *install)
 
 /* ---- the process ---- */
 
-/* As the loader reads: tfh_read_small() also asks for the file's type, by a call that a newer loader does not make. */
+/* Reads with the calls that the loader makes. tfh_read_small() also queries the file's type, with a call that newer
+ * loaders do not make. */
 static void read_text(const char *path, char *text, size_t size)
 {
 	int fd = tfh_open(path, O_RDONLY | O_CLOEXEC);
@@ -202,7 +204,8 @@ bool tfh_filters_look(void)
 	return now() == FREE;
 }
 
-/* Without it there is no child, and a filter is taken for one that refuses. */
+/* Whether a child may be created (Linux 5.16 and newer, see filters.h). If not, filters are assumed
+ * to refuse calls with an error. */
 static bool has_children(void)
 {
 	char release[64], *end;

@@ -1,6 +1,6 @@
 /*
  * The only lock in code loaded into a job. It is held for microseconds, and its holder calls no
- * code of the job or the driver. A thread that cannot get it soon goes on without it, because a
+ * code of the job or the driver. A thread that cannot get it soon continues without it, because a
  * signal handler inside the holder, a debugger or a fork must not cause a hang. The data that was
  * to be written is then lost, and the caller reports this where possible.
  *

@@ -44,7 +44,7 @@ struct tfh_record_proc {
 	uint32_t generation;  /* value of *tfh_generation in this process */
 	uint32_t next_thread; /* atomic: index of the next thread; 0 is the flusher's own series */
 	uint64_t process_start;
-	cpu_set_t processors;	       /* that the process might use when it was loaded */
+	cpu_set_t processors;	       /* the process's CPU affinity when the library was loaded */
 	struct tft_clock_triple first; /* when the first hooked call came */
 	uint64_t priced; /* rows of base/priced.def that applied when recording began */
 	struct tfh_options options;

@@ -79,7 +79,7 @@ static void drop_guard(struct tfh_self *self, uint64_t at)
 
 	if (self->guard & TFH_GUARD_APPEND && self->filling.at > own)
 		own = self->filling.at;
-	/* On the signal stack, the order of addresses says nothing. */
+	/* On the signal stack, the order of addresses has no meaning. */
 	if (self->guard && own && own <= at && !tfh_on_signal_stack())
 		self->guard = 0;
 	else if (self->guard == TFH_GUARD_APPEND && !holds(&self->filling))

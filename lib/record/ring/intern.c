@@ -2,9 +2,9 @@
  * Ids of handles and texts. The process has one lock-free table with two words per entry. Each thread has a small
  * cache, and a bit per id that says "this thread has published its NAME".
  *
- * A job may create texts, stages and graphs without end (a new range name in each iteration). So each sort has a share
- * of the ids, and kernels and streams still get one after days. Texts beyond their share are told apart only without their numbers
- * ("iteration 0"), beyond that they get one common name, and the number of such uses is recorded.
+ * A job may create texts, stages and graphs without end (a new range name in each iteration). So each kind of name has a share of the ids,
+ * and kernels and streams still get one after days. Texts beyond their share get an id with each number in them replaced by 0
+ * ("iteration 0"). If there is none left for that either, they share one name, and the number of such uses is recorded.
  */
 #include "record/ring/rings.h"
 
@@ -23,14 +23,14 @@ struct interned {
 	uint64_t value; /* atomic; id << 32 | low half of the text's hash; 0 while being set */
 };
 
-enum sort { LASTING, TEXTS, STAGES, GRAPHS, STEMS, SORTS };
-static const uint8_t sort_of[16] = {
+enum id_share { LASTING, TEXTS, STAGES, GRAPHS, STEMS, SHARES };
+static const uint8_t share_of[16] = {
 	[TFT_NAME_OP] = TEXTS,	      [TFT_NAME_STRING] = TEXTS, [TFT_NAME_STAGE] = STAGES,
 	[TFT_NAME_ITERATOR] = STAGES, [TFT_NAME_GRAPH] = GRAPHS,
 };
-static const uint32_t most[SORTS] = {IDS_MAX, IDS_MAX / 2, IDS_MAX / 8, IDS_MAX / 8, IDS_MAX / 16};
-static uint32_t taken[SORTS]; /* atomic */
-static uint64_t unnamed;      /* atomic: uses of names that got no id */
+static const uint32_t most[SHARES] = {IDS_MAX, IDS_MAX / 2, IDS_MAX / 8, IDS_MAX / 8, IDS_MAX / 16};
+static uint32_t taken[SHARES]; /* atomic */
+static uint64_t unnamed;       /* atomic: uses of names that got no id */
 #define REST "(further names)"
 
 uint32_t tfh_handle_generation = 1;
@@ -38,10 +38,10 @@ uint32_t tfh_handle_generation = 1;
 static struct interned *table; /* atomic */
 static uint32_t last_id;       /* atomic */
 
-/* Whether a sort has an id left. */
-static bool room_for(enum sort sort)
+/* Whether a share has an id left. */
+static bool room_for(enum id_share share)
 {
-	return __atomic_load_n(&taken[sort], __ATOMIC_RELAXED) < most[sort] &&
+	return __atomic_load_n(&taken[share], __ATOMIC_RELAXED) < most[share] &&
 	       __atomic_load_n(&last_id, __ATOMIC_RELAXED) < IDS_MAX - 1;
 }
 
@@ -76,9 +76,9 @@ static struct interned *find(uint64_t key, bool make)
 }
 
 /* Returns the id of a key with this text. A new text gets a new id. 0: no id is left. */
-static uint32_t id_of(enum sort sort, uint64_t key, uint32_t text_hash)
+static uint32_t id_of(enum id_share share, uint64_t key, uint32_t text_hash)
 {
-	struct interned *e = find(key, room_for(sort));
+	struct interned *e = find(key, room_for(share));
 	uint64_t have;
 
 	if (!e)
@@ -87,9 +87,9 @@ static uint32_t id_of(enum sort sort, uint64_t key, uint32_t text_hash)
 	while (!have || (uint32_t)have != text_hash) {
 		uint32_t id;
 
-		if (!room_for(sort))
+		if (!room_for(share))
 			return 0;
-		__atomic_fetch_add(&taken[sort], 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&taken[share], 1, __ATOMIC_RELAXED);
 		id = __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED);
 		if (id >= IDS_MAX) {
 			__atomic_store_n(&last_id, IDS_MAX, __ATOMIC_RELAXED);
@@ -180,13 +180,13 @@ static bool publish_name(struct tfh_self *self, enum tft_name kind, uint32_t id,
 	return true;
 }
 
-static uint32_t name(struct tfh_self *self, enum sort sort, enum tft_name kind, uint64_t key,
+static uint32_t name(struct tfh_self *self, enum id_share share, enum tft_name kind, uint64_t key,
 		     uint32_t hash, uint64_t handle, uint64_t extra, const char *text, size_t len)
 {
 	uint32_t id;
 
 	renew(self);
-	id = id_of(sort, key, hash);
+	id = id_of(share, key, hash);
 	if (!id)
 		return 0;
 	if (!was_named(self, id)) {
@@ -210,7 +210,7 @@ uint32_t tfh_handle_new(struct tfh_self *self, enum tft_name kind, uint64_t hand
 		len = 0;
 	if (len > TEXT_MAX)
 		len = TEXT_MAX;
-	uint32_t id = name(self, sort_of[kind & 15], kind, tfh_handle_key(kind, handle),
+	uint32_t id = name(self, share_of[kind & 15], kind, tfh_handle_key(kind, handle),
 			   len ? (uint32_t)tfh_hash_bytes(text, len) : 0, handle, extra, text, len);
 
 	if (!id)
@@ -246,7 +246,7 @@ static uint64_t text_key(enum tft_name kind, uint64_t hash)
 
 #define STEM_MAX 512
 
-/* Writes the text with 0 for each number to `out`, and returns its length. */
+/* Writes the text to `out`, with each number replaced by 0, and returns its length. */
 static size_t without_numbers(const char *text, size_t len, char out[STEM_MAX])
 {
 	size_t n = 0;
@@ -261,15 +261,15 @@ static size_t without_numbers(const char *text, size_t len, char out[STEM_MAX])
 	return n;
 }
 
-static uint32_t text_as(struct tfh_self *self, enum sort sort, enum tft_name kind, const char *text,
-			size_t len)
+static uint32_t text_as(struct tfh_self *self, enum id_share share, enum tft_name kind,
+			const char *text, size_t len)
 {
 	uint64_t hash = tfh_hash_bytes(text, len);
 
-	return name(self, sort, kind, text_key(kind, hash), (uint32_t)hash, hash, 0, text, len);
+	return name(self, share, kind, text_key(kind, hash), (uint32_t)hash, hash, 0, text, len);
 }
 
-/* The id of a text when its sort has none left. */
+/* The id of a text when its share has none left. */
 static uint32_t further_text(struct tfh_self *self, enum tft_name kind, const char *text,
 			     size_t len)
 {
@@ -294,14 +294,14 @@ uint32_t tfh_text_id(struct tfh_self *self, enum tft_name kind, const char *text
 	if (tfh_likely(slot[0] == key &&
 		       self->handle_generation == tfh_peek(&tfh_handle_generation)))
 		return (uint32_t)slot[1];
-	id = name(self, sort_of[kind & 15], kind, key, (uint32_t)hash, hash, 0, text, len);
+	id = name(self, share_of[kind & 15], kind, key, (uint32_t)hash, hash, 0, text, len);
 	return id ? id : further_text(self, kind, text, len);
 }
 
 uint32_t tfh_text_number(enum tft_name kind, const char *text, size_t len, uint64_t *hash)
 {
 	*hash = tfh_hash_bytes(text, len);
-	return id_of(sort_of[kind & 15], text_key(kind, *hash), (uint32_t)*hash);
+	return id_of(share_of[kind & 15], text_key(kind, *hash), (uint32_t)*hash);
 }
 
 uint64_t tfh_names_left_out(void)

@@ -165,7 +165,7 @@ static int open_file(struct tfh_journal *j, const struct tfh_rundir *dir, uint64
 	j->beside = !(*flags & TFT_JF_IN_DEV_SHM);
 	j->fd = tfh_raise_fd(j->fd);
 	j->in_table = 1;
-	/* The lock comes first: a journal without header and lock is taken for a leftover. */
+	/* The lock comes first: a journal without header and lock would look like a leftover. */
 	if (lock_file(j->fd))
 		*flags |= TFT_JF_LOCKED;
 	err = map_file(j, fixed);

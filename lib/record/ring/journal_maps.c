@@ -54,7 +54,7 @@ void tfh_journal_map_leave(const struct tft_ring *ring)
 {
 	struct kept *k = ring ? kept_of(ring) : NULL;
 
-	/* release: the thread does not touch it any more */
+	/* release: the thread no longer touches it */
 	if (k)
 		__atomic_fetch_sub(&k->threads, 1, __ATOMIC_RELEASE);
 }

@@ -24,7 +24,7 @@ void tfh_self_forked(struct tfh_self *self);
 
 /* ---- self.c ---- */
 
-/* A thread that got no ring asks again after about 5 ms (2^24 ticks of a 3 GHz counter). */
+/* A thread that got no ring tries again after about 5 ms (2^24 ticks of a 3 GHz counter). */
 #define TFH_RETRY_TICKS (1u << 24)
 
 /* Counts a call whose record found no room in the ring. Called by the ring's thread. */

@@ -22,17 +22,17 @@ bool tfh_window_counting(void);
 uint64_t tfh_steps_seen(void);
 /* Called on the flusher, for all records. */
 void tfh_count_steps(const struct tfh_rec *records, uint32_t n);
-/* Looks out for the records with which the count reaches certain numbers. */
+/* The records with which the count of steps reaches requested numbers. */
 enum tfh_awaited { TFH_AWAITED_BEGIN, TFH_AWAITED_END, TFH_AWAITED };
 void tfh_await_step(enum tfh_awaited which, uint64_t count);
-/* The record's begin and end in ticks, 0 until it comes. */
+/* The record's begin and end in ticks, 0 until it arrives. */
 struct tfh_step_record {
 	uint64_t begin, end;
 };
 struct tfh_step_record tfh_awaited_step(enum tfh_awaited which);
 /* The end of the last counted record; 0: none. */
 uint64_t tfh_last_step(void);
-/* The count with which a step is over: a get-next call begins a step, a mark ends one. */
+/* The count at which a step has ended: a get-next call begins a step, a mark ends one. */
 uint64_t tfh_count_after(uint64_t step);
 void tfh_steps_forget(void);
 

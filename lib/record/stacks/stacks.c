@@ -139,7 +139,7 @@ static uint32_t number_of(void *const *frame, uint32_t n, uint32_t place)
 	return 0;
 }
 
-/* Walks the stack. `here`: the frame that asks, which returns to `caller`. */
+/* Walks the stack. `here`: the frame of the caller of this function, which returns to `caller`. */
 static uint32_t walked(struct tfh_self *self, uint32_t place, void *here, const void *caller)
 {
 	bool main = on_main_stack(self, here);

@@ -9,9 +9,10 @@
 #include "base/refused.h"
 #include "record/process/recorder.h"
 
-/* Entries that one place may use: the same line of Python can reach the driver on several ways. */
+/* Entries that one place may use: the same line of Python can reach the driver in several ways. */
 #define WAYS 4u
-/* How far the outermost frame may be away: Python needs about 1 KiB of stack for a frame. */
+/* Maximum distance of the outermost frame, in words: Python needs about 1 KiB of stack for a
+ * frame. */
 #define MOST_WORDS (1u << 17)
 #define PIECE 256u
 
@@ -44,8 +45,8 @@ uint32_t tfh_walked_stack(const struct tfh_walked_stack *known, uintptr_t here, 
 	return 0;
 }
 
-/* A look at the stack, through the kernel: the words between return addresses may be undefined, about which tools
- * that check a program's memory would complain to the user. */
+/* A window of the stack, read through the kernel. The words between return addresses may be uninitialised, and
+ * memory checkers would report direct reads of them to the user. */
 struct stack_scan {
 	uintptr_t here, end;
 	uintptr_t word[PIECE];

@@ -40,7 +40,8 @@ static unsigned in_common(const struct bus_path *a, const struct bus_path *b)
 	return n;
 }
 
-/* The adapter with which the device shares most of its path, and a switch at least. Of several, the first by name. */
+/* The adapter that shares the longest part of the device's path, which must include a switch. Of several, the first
+ * by name. */
 static void find_nic(const char *sys, const struct bus_path *device, char out[32])
 {
 	static struct bus_path nic; /* one thread reads places */
@@ -83,7 +84,7 @@ void tfh_device_place(const char *sys, const char *bus, struct tfh_device_place 
 	size_t n = 0;
 
 	*out = (struct tfh_device_place){.node = -1};
-	/* The driver may say it in capitals. */
+	/* The driver may use upper case. */
 	for (; bus[n] && n + 1 < sizeof(low); n++)
 		low[n] = (char)tolower((unsigned char)bus[n]);
 	low[n] = '\0';

@@ -34,8 +34,9 @@
 #define CHOOSE_NS 100000000ull
 #define DRIVERS 64u /* threads to choose from */
 #define AT_ONCE 4u
-/* A thread without a call for so long is sampled in one round of so many, for as many: JAX launches from a pool of
- * threads while it chooses kernels, and they then wait to the end of the job. */
+/* A thread that has made no call for IDLE_NS is sampled only in every IDLE_TIMES-th round, and each sample counts
+ * as that many. JAX launches from a pool of threads while it chooses kernels, and they then wait until the job
+ * ends. */
 #define IDLE_NS 1000000000ull
 #define IDLE_TIMES 64u
 #define SAME 100u /* samples of an unchanged thread after which they get rarer */
@@ -310,8 +311,8 @@ static uint16_t open_call(const struct tft_ring *ring, uint64_t *since)
 	return fn;
 }
 
-/* A thread that does the same thing for long is sampled less and less often, and each sample stands
- * for more. Returns how many samples this one stands for; 0: not sampled this time. */
+/* A thread that does the same thing for long is sampled less and less often, and each sample
+ * represents more time. Returns how many samples this one counts as; 0: not sampled this time. */
 static uint64_t stands_for(struct driver *d, uint64_t head)
 {
 	looks.steps |= head != d->head;
@@ -339,7 +340,7 @@ static bool fetches(const struct tft_ring *ring)
 		tfh_fn_table[fn].family == TFH_FAM_EXECUTE);
 }
 
-/* ns: how much of the thread's time a sample stands for, other things being equal. */
+/* ns: the time of the thread that a sample represents, other things being equal. */
 static void look_at(struct driver *d, uint64_t ns)
 {
 	struct tft_ring *ring = d->ring;
@@ -367,7 +368,7 @@ static void look_at(struct driver *d, uint64_t ns)
 		refused(err);
 		return;
 	}
-	/* The thread went on meanwhile: what was sampled belongs to its new state. */
+	/* The thread ran on meanwhile, so the sample belongs to its new state. */
 	if (__atomic_load_n(&ring->head, __ATOMIC_ACQUIRE) != head || open_call(ring, &other) != fn)
 		w = (struct tfh_waiting){.state = TFT_LOOK_RUNNING, .call = UINT16_MAX, .fd = -1};
 	looks.waits |= w.state == TFT_LOOK_GIL || w.state == TFT_LOOK_LOCK ||

@@ -12,7 +12,7 @@
 
 /* Finds the workers; called from time to time. `tid`: the threads whose children they are. */
 void tfh_workers_choose(const uint32_t *tid, uint32_t n);
-/* Samples one worker, if there is any. `ns`: how much of a thread's time a sample stands for. */
+/* Samples one worker, if there is any. `ns`: the time of a thread that a sample represents. */
 void tfh_workers_look(uint64_t random, uint64_t ns);
 /* Why workers are not sampled; NULL: nothing prevents it. */
 const char *tfh_workers_why(void);
