@@ -41,7 +41,8 @@ struct tfh_chain {
 	int rc;
 };
 
-/* Initialises a chain for a step of a process, by number; by what the report says of it; frees it. */
+/* Initialise a chain for a step of a process, given by its number or as an entry of the report. Freed
+ * by tfh_chain_free(). */
 void tfh_chain_init(struct tfh_chain *c, uint32_t process, uint64_t step);
 void tfh_chain_init_step(struct tfh_chain *c, uint32_t process, const struct tfh_step *step);
 void tfh_chain_free(struct tfh_chain *c);
@@ -55,8 +56,8 @@ struct tfh_likely {
 
 void tfh_likely_init(struct tfh_likely *l, uint64_t step);
 void tfh_likely_free(struct tfh_likely *l);
-/* Moves the results for the steps of `to` and its next ones there; false: one of the steps is not among the likely
- * ones. */
+/* Moves the results for the steps of `to` and the chains linked to it into those chains. False: one of the steps
+ * is not among the likely ones. */
 bool tfh_likely_give(struct tfh_likely *l, struct tfh_chain *to);
 
 /* The chain of a window; NULL: not requested. Steps and windows are not numbered alike: time between loops is a window

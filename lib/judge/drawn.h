@@ -14,7 +14,7 @@ enum tfh_track_kind { TFH_TRACK_CALLS, TFH_TRACK_STAGES, TFH_TRACK_STREAM };
 
 struct tfh_bar {
 	int64_t t0, t1;
-	uint32_t calls;	   /* number of calls that the bar stands for */
+	uint32_t calls;	   /* number of calls that the bar represents */
 	int32_t part;	   /* enum tfh_part of an op; TFH_PART_NONE: a call */
 	const char *what;  /* of several calls the first, "" if they differ */
 	const char *where; /* the call's place in the program, "" not known */

@@ -8,7 +8,7 @@
 #include "judge/result_make.h"
 #include "judge/verdict/verdict.h"
 
-/* The process with most of the work that can be judged. */
+/* The process with the most work that can be judged. */
 static uint32_t critical(const struct tfh_feed *f)
 {
 	uint32_t best = UINT32_MAX;
@@ -333,7 +333,8 @@ static int judge(const struct tfh_feed *feed, uint32_t process, const struct tfh
 	return rc;
 }
 
-/* Of processes without a rank, puts that one first for which the first one waits at their exchanges. */
+/* Among processes without a rank, puts the one first that the current first one waits for in their
+ * exchanges. */
 static void put_late_first(const struct tfh_matches *m, uint32_t *process, uint32_t n)
 {
 	double most = TFH_VERDICT_LATER_TIMES * tfh_matches_late(m, process[0]);

@@ -79,7 +79,7 @@ double tfh_quantile(double *v, size_t n, double q)
 	return x + (at - (double)i) * (next - x);
 }
 
-/* Insertion sort. False: gave up, because the elements are far from their places. */
+/* Insertion sort. Returns false if it gave up because elements are too far from their places. */
 static bool settle(char *v, size_t n, size_t size, int (*cmp)(const void *, const void *, void *),
 		   void *arg)
 {

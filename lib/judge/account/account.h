@@ -1,7 +1,7 @@
 /*
- * The third phase: where the time of each window went. A window has one account, charged from the
- * device line where there are device times (device.c and the files it names), otherwise from the
- * host line (host_line.c, from calls that flatten.c merged, through open_accounts.c). Only charge.c changes an account.
+ * The third phase: where the time of each window went. A window has one account. It is charged from the device line
+ * where there are device times (device.c and the files it names), otherwise from the host line (host_line.c, which
+ * reads the calls that flatten.c merged and charges through open_accounts.c). Only charge.c changes an account.
  */
 #ifndef TFH_JUDGE_ACCOUNT_H
 #define TFH_JUDGE_ACCOUNT_H
@@ -106,7 +106,7 @@ struct tfh_kernel_use {
 struct tfh_accounts {
 	const struct tfh_facts *facts;
 	const struct tfh_loops *loops;
-	const struct tfh_cover *cover;	   /* NULL: no trace says what threads did in pauses */
+	const struct tfh_cover *cover;	   /* NULL: no trace shows what threads did in pauses */
 	const struct tfh_matches *matches; /* collectives of all ranks, or NULL */
 	const struct tfh_exposed *exposed; /* exchanges of a job on the CPU; may be empty */
 	struct tfh_use *use;		   /* by window */
@@ -199,7 +199,7 @@ bool tfh_is_staged(const struct tfh_accounts *accounts, enum tfh_cause cause);
 bool tfh_steps_compile(const struct tfh_accounts *accounts);
 /* Cause of the time that one sample represents. */
 enum tfh_cause tfh_look_cause(const struct tfh_facts *facts, int at, bool feeds);
-/* The same, where the sample's time tells that an exchange with other ranks is what the thread waited for. */
+/* The same, but an exchange with other ranks if the sample's time shows that the thread waited for one. */
 enum tfh_cause tfh_seen_cause(const struct tfh_accounts *accounts, const struct tfh_seen_look *k);
 /* Whether a thread with this cause may be waiting for such an exchange. */
 static inline bool tfh_may_exchange(enum tfh_cause cause)
@@ -211,9 +211,10 @@ bool tfh_pause_causes(const struct tfh_accounts *accounts, uint32_t thread, int6
 		      bool handed, enum tfh_cause usual, double share[TFH_CAUSE_COUNT]);
 
 /* call_causes.c: causes of calls that are charged for what they do, at every tier */
-/* An executed function that saves a model, makes kernels or functions, or writes a log, or does nothing of that. */
+/* Cause of an executed function that saves a model, makes kernels or functions, or writes a log, or of one that
+ * does none of these. */
 enum tfh_cause tfh_exec_cause(bool saves, bool makes, bool logs);
-/* A call of a family without a label of its own, which took ns. */
+/* Cause of a call that took `ns`, of a family without a label of its own. */
 enum tfh_cause tfh_other_cause(enum tfh_family family, int64_t ns);
 
 /* flatten.c: merges calls of several threads into one line of segments, which are passed to fn. */
@@ -271,7 +272,7 @@ void tfh_account_close(struct tfh_accounts *accounts, size_t i, const struct tfh
 
 /* class.c: blocking time by class. */
 void tfh_blocking_of(const double part[TFH_PART_COUNT], double by_class[TFH_CLASS_COUNT]);
-/* Whether a class says that something blocks the step. */
+/* Whether a class means that something blocks the step. */
 bool tfh_class_blocks(enum tfh_class cls);
 /* Class of one or several steps; parts and total in any unit, the same for both. */
 enum tfh_class tfh_class_of(const double part[TFH_PART_COUNT], double total);

@@ -87,7 +87,7 @@ int tfh_find_issuers(struct tfh_slice *sl)
 			o->seg = TFH_NO;
 		else if (!o->graph)
 			rc = learn_stream(sl, s->stream, o->lane);
-		/* Pages moved by a prefetch are not a copy that the program asked for. */
+		/* Pages moved by a prefetch are not a copy that the program requested. */
 		if (s->family == TFH_FAM_MANAGED && o->copy)
 			o->work = TFH_W_MANAGED;
 	}
@@ -166,7 +166,7 @@ static struct event *event_of(const struct pairing *p, uint64_t handle)
 	return &p->event[at];
 }
 
-/* An op is issued into its stream, behind what the stream waits for. */
+/* An op is issued into its stream, after what the stream waits for. */
 static void pair_op(struct tfh_slice *sl, uint32_t op)
 {
 	struct tfh_dop *o = &sl->op.v[op];

@@ -83,7 +83,7 @@ struct tfh_seg {
 	uint32_t from; /* pauses: segment of another thread that this one waited for; TFH_NO:
 		        * none */
 	uint32_t
-		asked; /* pauses of a library's thread: the pause of the thread that it worked for; TFH_NO: none */
+		asked; /* pauses of a library's thread: the pause of the thread that requested its work; TFH_NO: none */
 	uint32_t op; /* waits: the op that ended it, TFH_NO: none */
 	uint8_t label, family, dir;
 	bool pageable, failed, saves, makes, logs,
@@ -97,8 +97,8 @@ struct tfh_seg {
 	bool copy_code; /* longer pause, of code that makes many small copies, or part of a large one */
 	bool launching; /* pause that belongs to launching, although long */
 	bool feeding;	/* pause that is mostly waiting for a batch */
-	/* What a library's thread did in a pause for the thread that asked it (staged_copies.c), enum tfh_cause;
-	 * TFH_CAUSE_NONE: it is not such a pause. */
+	/* What a library's thread did in a pause for the thread that requested its work (staged_copies.c), enum
+	 * tfh_cause; TFH_CAUSE_NONE: it is not such a pause. */
 	int8_t library;
 };
 
@@ -202,7 +202,7 @@ struct tfh_device {
 	uint64_t ops, unissued;
 	int64_t ran_until[TFH_ACCOUNT_DEVICES]; /* first pass: end of the ops read so far */
 	int64_t held_ns; /* of training windows: a device was idle and did not start an op that nothing delayed */
-	bool contended; /* that is so much that other processes must use the device */
+	bool contended; /* so much that other processes must have used the device */
 	int64_t last;	/* start of the last op that a window issued */
 	struct {
 		uint64_t bytes, small; /* small: number of copies below TFH_ACCOUNT_SMALL_COPY */
@@ -308,7 +308,7 @@ int tfh_host_time(struct tfh_slice *sl);
 /* staged_copies.c: marks the pauses in which a library copied pageable memory. */
 void tfh_mark_staging(struct tfh_slice *sl);
 int64_t tfh_own_pause(const struct tfh_slice *sl, const struct tfh_seg *s);
-/* segment that contains t - 1 */
+/* The segment that contains t - 1. */
 uint32_t tfh_seg_at(const struct tfh_slice *sl, uint32_t thread, int64_t t);
 uint32_t tfh_last_call(const struct tfh_slice *sl, int64_t t, uint32_t not_thread);
 

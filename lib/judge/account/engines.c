@@ -60,8 +60,8 @@ static void count_latency(struct tfh_device *d, struct tfh_lane *l, const struct
 		l->end = op->t1;
 }
 
-/* How long the idle device did not start an op that, as far as its stream and its call tell, nothing delayed. A device without
- * other users starts it within microseconds. */
+/* How long the device was idle before an op that nothing delayed, as far as its stream and its call show. A device without
+ * other users starts such an op within microseconds. */
 static int64_t held_back(struct tfh_device *d, uint8_t device, const struct tfh_op *op)
 {
 	int64_t *until = &d->ran_until[device], since = tfh_max_ns(op->issue1, *until), ns;
@@ -327,8 +327,9 @@ static void latencies(struct tfh_device *d)
 		d->slow = TFH_ACCOUNT_DELAY_MOST_NS;
 }
 
-/* Whether the device was held back for so much of the training that other processes must have used it: of usual steps, so that a
- * pause does not hide it. Another tool's trace may lack the calls for which ops waited. */
+/* Whether the device was held back for so large a share of the training that other processes must have used it. The share is
+ * that of steps of median length, so that a long pause does not hide it. Another tool's trace may lack the calls that ops waited
+ * for, so it never counts. */
 static bool is_contended(const struct tfh_device *d)
 {
 	double ns = 0;

@@ -261,7 +261,7 @@ static uint32_t before_execution(const struct tfh_slice *sl, uint32_t at)
 	return TFH_NO;
 }
 
-/* Where a driving thread was when it called for the execution in which pause s ended: the segment before the call. Most of
+/* Where a driving thread was when it requested the execution in which pause s ended: the segment before the call. Most of
  * the pause is before it. TFH_NO: there is none. */
 static uint32_t asked_after(const struct tfh_slice *sl, const struct tfh_seg *s)
 {
@@ -278,9 +278,9 @@ static uint32_t asked_after(const struct tfh_slice *sl, const struct tfh_seg *s)
 	return TFH_NO;
 }
 
-/* Finds the pauses in which an executor's thread had nothing to execute. It waited for the thread that calls for the next
- * execution (TensorFlow's GPU jobs launch on threads of the executor), and so for what that thread did before. A call of
- * another thread that ended later, within the execution, is nearer. */
+/* Finds the pauses in which an executor's thread had nothing to execute. It waited for the thread that requests the next
+ * execution (TensorFlow's GPU jobs launch on threads of the executor), and so for what that thread did before. If a call
+ * of another thread ended later, within the execution, it waited for that call. */
 static void find_executors(struct tfh_slice *sl)
 {
 	const struct tfh_thread_use *use = sl->accounts->facts->thread;
@@ -349,8 +349,8 @@ static bool launches_in(const struct tfh_seg *s, const struct tfh_window *w, uin
 	       (stream == TFH_NO || s->stream == stream);
 }
 
-/* Whether the stream of the last launch shortly before the fetch goes on shortly after the copy back: the parts of a batch that
- * streams of their own process are copied in turn, too. */
+/* Whether the stream of the last launch before the fetch continues shortly after the copy back. Otherwise the two copies may
+ * belong to parts of a batch that are processed on streams of their own. */
 static bool goes_on(const struct tfh_slice *sl, uint32_t fetch, uint32_t back,
 		    const struct tfh_window *w)
 {
@@ -370,8 +370,8 @@ static bool goes_on(const struct tfh_slice *sl, uint32_t fetch, uint32_t back,
 	return false;
 }
 
-/* Whether samples show that the program's own Python used what was fetched: an agent plays with it, say. An op of a framework
- * without an implementation for the device is native code. */
+/* Whether samples show that the program's own Python used what was fetched, as an agent does that plays a game. A framework's
+ * op without an implementation for the device is native code. */
 static bool program_works(const struct tfh_slice *sl, uint32_t fetch, uint32_t back)
 {
 	const struct tfh_seg *from = &sl->seg.v[fetch], *to = &sl->seg.v[back];

@@ -25,8 +25,8 @@ static double bandwidth(const struct tfh_facts *facts, uint8_t dir, bool pageabl
 		if (d <= TFH_ACCOUNT_SMALLER_SIZES && bin - d >= 0 && best[bin - d] > 0)
 			return best[bin - d];
 	}
-	/* Never seen alone: uses the bandwidth of present machines (PCIe 4 x16), rather more than
-	 * less, so that transfer is not overstated. */
+	/* Never seen alone: uses the bandwidth of current machines (PCIe 4 x16), a high estimate,
+	 * so that transfer is not overstated. */
 	return pageable ? TFH_ACCOUNT_PAGEABLE_RATE : TFH_ACCOUNT_PINNED_RATE;
 }
 

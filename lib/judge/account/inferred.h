@@ -46,7 +46,7 @@ int64_t tfh_inferred_copy_ns(const struct tfh_inferred *d, const struct tfh_piec
 void tfh_inferred_queued(struct tfh_inferred *d, const struct tfh_piece *p);
 /* An event was recorded after all launches so far. */
 void tfh_inferred_recorded(struct tfh_inferred *d, uint64_t event);
-/* Number of the last launch that a call waits for or asks about. */
+/* Number of the last launch that a call waits for or polls. */
 uint64_t tfh_inferred_covered(struct tfh_inferred *d, const struct tfh_piece *p);
 /* The program waited during [t0, t1) for launches up to `upto`; counts it, and changes nothing else. */
 struct tfh_waited tfh_inferred_wait(struct tfh_inferred *d, int64_t t0, int64_t t1, uint64_t upto);

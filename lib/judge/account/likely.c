@@ -1,5 +1,5 @@
-/* Predicts which steps will be asked for before they are judged: their durations are known, and most of them remain
- * training steps. */
+/* Predicts, before steps are judged, which of them will be requested: their durations are known, and most of them
+ * remain training steps. */
 #include <errno.h>
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /*
  * Accounts of windows without device times until they are closed. Every nanosecond of a window is charged once, to
- * compute or to a cause, or it stays unattributed. What the host did while the device had work is kept apart, until the
- * next wait shows whether the device was busy all the time.
+ * compute or to a cause, or it stays unattributed. What the host did while the device had work is kept separately,
+ * until the next wait shows whether the device was busy all the time.
  */
 #include <errno.h>
 #include <stdlib.h>

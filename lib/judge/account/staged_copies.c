@@ -1,8 +1,8 @@
 /*
  * Copies from pageable memory that a library makes itself: a thread of its own copies the data to pinned memory and submits the
  * copy to the device, while the thread that launches waits (JAX's device_put). No call of the driver shows the first copy: the
- * library's thread makes its calls after a pause. In that pause the launching thread was seen waiting. If it was not, it had not
- * asked for the copy yet, and what it did is what the pause waited for.
+ * library's thread makes its calls after a pause. If samples show the launching thread waiting in that pause, the pause is the
+ * first copy. Otherwise that thread had not requested the copy yet, and the pause waited for what it did.
  *
  * A thread that waits for a stream and, after the pause, copies into that stream sends back something made of what the stream had
  * fetched. In a job of several ranks that is an exchange through the host's memory (gloo, MPI without CUDA).

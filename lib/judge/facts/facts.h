@@ -173,7 +173,8 @@ struct tfh_handles {
 	bool full; /* too many to store: every handle counts as recorded */
 };
 
-/* In a function's name: it is a string's number, that of the range around an execution of a program of XLA. */
+/* Flag in a function's name: the rest is the number of a string, the range around an execution of one of XLA's
+ * programs. */
 #define TFH_FACTS_PROGRAM (UINT32_C(1) << 31)
 
 /* An execution of a function by an outermost call, or of a program. */
@@ -222,7 +223,7 @@ struct tfh_facts {
 	TFH_VEC(struct tfh_token) token;   /* the first ones, by begin */
 	bool eager;			   /* they are ops that a processor executed */
 	bool token_mixed;		   /* they did not arrive in that order */
-	TFH_VEC(struct tfh_stop) stop;	   /* in order; the last one stands for the end */
+	TFH_VEC(struct tfh_stop) stop;	   /* in order; the last one represents the end */
 	TFH_VEC(struct tfh_token) late;	   /* later ones, without plain launches */
 	bool late_launch, late_lost;	   /* launches are missing in both; other tokens are */
 	bool one_line; /* a single thread makes the time line, and its outermost calls do not
@@ -280,7 +281,7 @@ const char *tfh_function_name(const struct tfh_facts *facts, uint32_t name, size
  * sequence. */
 bool tfh_token_kind(const struct tfh_event *ev, const struct tfh_piece *p,
 		    struct tfh_token_kind *out);
-/* eager.c: the kind of an op that is executed by itself; false if the call is none. */
+/* eager.c: the kind of an op that is executed by itself; false if the call is not such an op. */
 bool tfh_eager_kind(const struct tfh_facts *facts, const struct tfh_event *ev,
 		    struct tfh_token_kind *out);
 /* Whether PyTorch makes the steps. */

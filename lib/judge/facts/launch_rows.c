@@ -1,4 +1,5 @@
-/* Launches that follow another without a pause: most calls by far. They are counted many at a time. */
+/* Launches that follow another launch without a pause. Most calls by far are of this kind, so they are
+ * counted in bulk. */
 #include <errno.h>
 
 #include "judge/facts/survey.h"
@@ -90,7 +91,7 @@ static void count(struct tfh_facts *facts, uint32_t thread, uint32_t n, int64_t 
 		tfh_looks_went_on(facts->looks, thread, to);
 }
 
-/* What is at least so long, a pause or a call, is more than a launch to be counted. */
+/* A pause or a call of at least this length is not counted in bulk. */
 static int64_t too_long(const struct tfh_facts *facts)
 {
 	return facts->long_ns < TFH_FACTS_LOOK_PAUSE_NS ? facts->long_ns : TFH_FACTS_LOOK_PAUSE_NS;

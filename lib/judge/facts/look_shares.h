@@ -47,7 +47,7 @@ struct tfh_seen_look {
 	uint8_t state, at;
 	bool feeds;  /* as in struct tfh_seen */
 	bool loops;  /* the program's innermost function is on the stack of the next call */
-	bool copies; /* the line of the program at which it is goes on to make a copy */
+	bool copies; /* the program's line in the sample later makes a copy */
 	bool inside; /* in a call that samples can see into: a loader's */
 	uint32_t
 		pauses; /* a number of the similar pauses to one of which it belongs; 0: a short pause, or a call */

@@ -23,7 +23,7 @@ struct party {
 	TFH_VEC(struct tfh_collective) at;
 	int64_t late; /* sum over matched collectives: how long after the first participant it
 		       * arrived */
-	int64_t held; /* and how long after the second-last one, if it was the last */
+	int64_t held; /* and, if it was the last, how long after the second-last */
 	uint64_t matched;
 };
 

@@ -94,7 +94,7 @@ static int add_driver(struct tfh_facts *facts, const struct tfh_event *ev,
 
 /*
  * The CPU clock of a thread is read at the end of long pauses and of long calls. Two readings
- * around a pause tell whether the thread computed or slept. A reading at the end of a call has that
+ * around a pause show whether the thread computed or slept. A reading at the end of a call has that
  * call's end time, and the call's record comes next; such a reading is about the call, not about a
  * pause.
  */

@@ -4,8 +4,8 @@
  * there are several backward passes per optimizer's step, their batches are one step.
  *
  * The call that ends an iterator is marked in the recording if the recorder could read the interpreter by then. Until the first
- * marked one, a call without training after one with it is taken for the loader's "no more". A marked call may also be followed
- * by training: loaders that fetch a batch ahead (accelerate's) find the end before the last batch is trained with.
+ * marked one, a call without training after one with training counts as the loader's end. A marked call may also be followed by
+ * training: loaders that fetch a batch ahead (accelerate's) find the end before the last batch is trained with.
  */
 #include <errno.h>
 #include <math.h>

@@ -176,7 +176,7 @@ static const struct tfh_boundary *own_batch(const struct reader *r, const struct
 	return own ? &f->batch.v[r->batch] : NULL;
 }
 
-/* Ends an iterator that was never asked for more than it has: if the number of batches is known, Keras begins the next
+/* Ends an iterator that was never read beyond its last batch: if the number of batches is known, Keras begins the next
  * epoch with a new iterator and no end. */
 static int end_silently(struct reader *r, const struct tfh_boundary *t, uint32_t group)
 {

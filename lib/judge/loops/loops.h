@@ -59,7 +59,7 @@ struct tfh_loops {
 	struct tfh_part_of_run *tree; /* in the arena; see struct tfh_result */
 	uint32_t n_tree;
 	struct tfh_iteration
-		*iteration; /* in order of time; empty unless causes of loops are asked for */
+		*iteration; /* in order of time; empty unless causes of loops are requested */
 	size_t n_round;
 };
 

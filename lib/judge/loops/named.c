@@ -2,8 +2,8 @@
  * Steps of another profiler's trace by the names of its ranges. A network's layers are alike, so their launches repeat
  * as steps do. But a step is not inside one call of a module, one op, or one range that the program named. If most of
  * the apparent periods are, the enclosing calls are the steps if there are several; if there is one, nothing repeats.
- * Nor is something a step that repeats only in the smaller part of the time. An optimizer's step, which PyTorch itself
- * names, ends a training step if the program marked none.
+ * A period that covers only the smaller part of the time is not a step either. An optimizer's step, which PyTorch
+ * itself names, ends a training step if the program marked none.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -161,8 +161,8 @@ static struct passes executed(const struct tfh_facts *facts, const struct tfh_bo
 	return p;
 }
 
-/* Whether there are more passes, or larger ones. A pass may take any time until its last launch is accepted if the device is
- * far behind, so that launches tell more than times. */
+/* Whether there are more passes, or larger ones. If the device is far behind, a pass may wait any time until its last launch
+ * is accepted, so launches are more reliable than times. */
 static bool more_passes(const struct passes *a, const struct passes *b)
 {
 	if (a->n != b->n)

@@ -1,8 +1,8 @@
 /*
  * Steps by the programs that XLA executes. A program compiled again for other shapes keeps its name, so all programs of a name
- * are one function. In a trace of JAX's profiler, where a range is the call alone, a program's time lasts until the next call.
- * The program whose executions are the steps there takes most of the time and of the calls: a step that is not compiled as a
- * whole calls many small programs.
+ * are one function. In a trace of JAX's profiler a range covers only the call, so a program's time lasts until the next call.
+ * There the executions of a program are the steps only if it takes most of the time and of the calls, since a step that is not
+ * compiled as a whole calls many small programs.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -143,8 +143,8 @@ static int find_lead_in(const struct tfh_facts *facts, struct tfh_loops *loops, 
 	return rc || !f->rewind_ops ? rc : f->ops_error(f->arg, err);
 }
 
-/* Another profiler's trace in which nothing repeats is one step, from the first record to the last: its owner asked
- * about all of it. */
+/* Another profiler's trace in which nothing repeats is one step, from the first record to the last, since its owner
+ * wants to know about all of it. */
 static int from_whole(const struct tfh_facts *facts, struct tfh_loops *loops, struct tfh_err *err)
 {
 	const struct tfh_feed *f = facts->feed;

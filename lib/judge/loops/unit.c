@@ -72,8 +72,8 @@ static bool launches(const struct tfh_node *v)
 }
 
 /* Whether the rest of an outer loop's body is another iteration of its inner loop, where one launches kernels and the other
- * the graph that was made of them: the function was made anew, and is not compiled at its first execution. Where both launch
- * kernels they are different work, as the two models of a GAN. */
+ * the graph that was made of them: the function was created again, and is not compiled in its first execution. Where both
+ * launch kernels they are different work, as the two models of a GAN. */
 static bool has_odd(const struct tfh_node *outer, const struct tfh_node *inner)
 {
 	uint32_t n = 0, at = (uint32_t)(inner - outer->body);

@@ -1,7 +1,7 @@
 /*
- * What a fix of the verdict takes with it, and what it leaves. A replay without a class of costs removes exactly that
- * class. A program that no longer makes its copies also loses the code and the memory that served them, and no fix
- * removes a cost without a rest.
+ * What a fix of the verdict's cause removes besides the cause, and what it leaves. A replay without a class of costs
+ * removes exactly that class. A program that no longer makes its copies also loses the code and the memory that
+ * served them, and no fix removes a cost without a rest.
  */
 #include <math.h>
 #include <string.h>
@@ -157,8 +157,8 @@ static void with_copies(const struct tfh_accounts *accounts, struct tfh_result *
 
 /* ---- what is left ---- */
 
-/* Of a cost below 5 % of the step nothing would be said. A fix may leave so much, as far as the point's interval may be
- * that wide. */
+/* A cost below 5 % of the step would not be reported, so a fix may leave that much. Extends the interval by it, up to
+ * the greatest width at which a point is given. */
 static void leaves(struct tfh_whatif *w, double step)
 {
 	double widest = w->low_s + 2 * (TFH_PREDICT_WIDEST - TFH_PREDICT_MEASURED) * w->step_s;

@@ -43,8 +43,8 @@ static bool leads(const struct seen *n, enum tfh_cause cause)
 	       n->of[cause] - next >= TFH_PREDICT_ERRORS * sqrt((double)n->of[cause] + next);
 }
 
-/* Whether calls alone prove the cause. */
-static bool told_by_calls(const struct tfh_accounts *accounts, enum tfh_cause cause)
+/* Whether the cause is proved by calls alone. */
+static bool proved_by_calls(const struct tfh_accounts *accounts, enum tfh_cause cause)
 {
 	return cause < 0 || tfh_cause_class(cause) != TFH_CLASS_HOST_BOUND ||
 	       (cause == TFH_CAUSE_HOST_LAUNCH && !accounts->facts->cpu_only) ||
@@ -61,7 +61,7 @@ static bool placed_by_calls(enum tfh_cause cause)
 
 enum tfh_borne_out tfh_borne_out(const struct tfh_accounts *accounts, enum tfh_cause cause)
 {
-	if (told_by_calls(accounts, cause) || !tfh_looks_count(accounts->facts->looks))
+	if (proved_by_calls(accounts, cause) || !tfh_looks_count(accounts->facts->looks))
 		return TFH_BORNE_OUT;
 	if (cause == TFH_CAUSE_HOST_UNKNOWN)
 		return TFH_BORNE_OUT_NOT;

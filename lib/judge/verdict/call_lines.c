@@ -177,9 +177,9 @@ static double updating_s(const struct tfh_accounts *accounts)
 }
 
 /*
- * Computing on a CPU: the line of ops that samples saw between the recorded calls, unless one line's executed calls (a
- * backward pass, a function of TensorFlow) take more times as long as the rest, without the optimizer, than a backward pass
- * takes compared with its forward pass: then what is slow is in it.
+ * Computing on a CPU: the line of the ops that samples saw between the recorded calls. But if the executed calls of one
+ * line (a backward pass, a function of TensorFlow) take much longer than the rest without the optimizer, by more than a
+ * backward pass usually exceeds its forward pass, the slow op is in those calls.
  */
 static void choose_computing(const struct call_lines *x, struct tfh_result *r)
 {

@@ -1,5 +1,5 @@
 /*
- * When the steps of a run became slower or faster: change points of their duration. Pettitt's rank test (Pettitt 1979,
+ * When the steps of a run became slower or faster: change points of their duration. Pettitt's rank test (Pettitt, 1979,
  * A non-parametric approach to the change-point problem) finds the likeliest change point of a series and the
  * probability that it is due to chance. The parts before and after it are searched in turn. Where steps grow or shrink
  * steadily (Kendall's rank correlation with time, as in Mann 1945, Nonparametric tests against trend), any change point

@@ -107,7 +107,7 @@ static bool throughout(const struct slow *s, size_t n, double p, uint64_t steps)
 
 /*
  * Finds the slow steps that are regular: all of them, or only the slowest ones if others are slow for another reason,
- * such as a busy machine. Leaves them at the front, in order. Returns their number, 0 if there is no period.
+ * such as a busy machine. Leaves them at the front, in order. Returns their number; 0: there is no period.
  */
 static size_t in_turn(struct slow *s, size_t n, uint64_t steps, double *every)
 {

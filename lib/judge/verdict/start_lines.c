@@ -1,8 +1,8 @@
 /*
- * What the main thread did besides the steps: before the first recorded call, sampled by `tfhook run` from outside,
- * during start-up, sampled from outside or by the process itself, and in the longest time between loops. A line of the program that imports a module is
- * charged with everything the module does: "importing tensorflow (train.py:3)". Shares of lines refer to the wall time
- * of the part, so time without samples belongs to no line.
+ * What the main thread did besides the steps: before the first recorded call (sampled by `tfhook run` from outside), during start-up
+ * (sampled from outside or by the process itself), and in the longest time between loops. A line of the program that imports a module is
+ * charged with everything the module does: "importing tensorflow (train.py:3)". Shares of lines refer to the wall time of the part, so time
+ * without samples belongs to no line.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -116,7 +116,7 @@ static bool is_in(const struct start_part *p, const struct tfh_start_look *k)
 	return k->t >= p->t0 && k->t < p->t1;
 }
 
-/* Each sample from outside stands for the mean interval, since a busy machine delays samples. Together they stand for
+/* Each sample from outside represents the mean interval, since a busy machine delays samples. Together they represent
  * the time over which they were taken. */
 static double scale_of(const struct start_part *p, const struct tfh_start *s)
 {
@@ -174,8 +174,8 @@ static int by_time(const void *a, const void *b)
 	return x->ns > y->ns ? -1 : x->ns < y->ns;
 }
 
-/* Samples stand for the intervals between them, the last of which may reach beyond the part: shares add up to 1 at most.
- */
+/* Samples represent the intervals between them, the last of which may extend beyond the part. Shares add up to 1 at
+ * most. */
 static double whole_of(struct start_part *p)
 {
 	double wall = (double)(p->t1 - p->t0), all = 0;

@@ -56,7 +56,7 @@ int tfh_find_start(const struct tfh_accounts *accounts, struct tfh_result *r);
 enum tfh_serves tfh_find_serving(const struct tfh_accounts *accounts, const struct tfh_result *r);
 void tfh_find_rest(const struct tfh_accounts *accounts, struct tfh_result *r);
 
-/* loop_causes.c: adds the causes of the steps to the tree, if they were asked for */
+/* loop_causes.c: adds the causes of the steps to the tree, if they were requested */
 void tfh_find_loop_causes(const struct tfh_accounts *accounts, struct tfh_result *r);
 
 /* periodic.c: steps that are slow at regular intervals */
