@@ -169,7 +169,7 @@ struct tfh_ranks_finding {
 	uint64_t count;
 };
 
-/* A rank that has not entered an exchange in which others wait. */
+/* A rank that has not entered an exchange in which other ranks wait. */
 struct tfh_ranks_hang {
 	uint32_t rank, comm; /* rows; rank UINT32_MAX: one without a digest */
 	int32_t missing;     /* its number then, -1: not known */
@@ -215,7 +215,7 @@ struct tfh_ranks {
  * -ENODATA: none holds a rank. */
 int tfh_ranks_find(char *const *digest, uint32_t n, struct tfh_ranks **out, struct tfh_err *err);
 void tfh_ranks_free(struct tfh_ranks *job);
-/* What a finding costs per step, in seconds; of a clock: nothing that can be said. */
+/* Cost of a finding per step, in seconds. Without meaning for a clock. */
 double tfh_ranks_cost(const struct tfh_ranks_finding *f);
 
 /* ranks_text.c */

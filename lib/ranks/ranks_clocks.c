@@ -48,7 +48,7 @@ static int by_number(const void *a, const void *b)
 
 /* ---- what is known of exchanges ---- */
 
-/* One rank of each host speaks for it. */
+/* One rank represents each host. */
 static int collect(struct aligning *x, uint32_t c)
 {
 	const struct tfh_ranks_comm *comm = &x->job->comm[c];

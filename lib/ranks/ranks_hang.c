@@ -136,7 +136,7 @@ static int blame_missing(struct tfh_ranks *job, const struct hanging *x)
 	return 0;
 }
 
-/* Ranks that wait for each other in different communicators: those that the most wait for are reported. */
+/* Ranks that wait for each other in different communicators: reports those that most others wait for. */
 static int blame_few(struct tfh_ranks *job, const struct hanging *x)
 {
 	uint32_t best = UINT32_MAX;
@@ -188,7 +188,7 @@ static int find_hangs(struct tfh_ranks *job, struct hanging *x)
 		rc = blame_missing(job, x);
 	if (!rc && !job->hangs)
 		rc = blame_few(job, x);
-	/* Those that are reported in a deadlock wait themselves. */
+	/* The ranks reported for a deadlock are among those that wait. */
 	uint32_t selves = told || !job->hangs || job->hang[0].rank == UINT32_MAX ? 0 : job->hangs;
 	for (uint32_t i = 0; i < job->hangs; i++)
 		job->hang[i].waiting = waiting > selves ? waiting - selves : 0;

@@ -54,7 +54,7 @@ int tfh_ranks_find(char *const *digest, uint32_t n, struct tfh_ranks **out, stru
 	if (!rc)
 		rc = tfh_ranks_align(job);
 	if (!rc)
-		rc = tfh_ranks_meet(job);
+		rc = tfh_ranks_find_late(job);
 	if (!rc)
 		rc = tfh_ranks_find_slow(job);
 	if (!rc)

@@ -1,6 +1,6 @@
 /*
- * Which ranks are late to exchanges: of those that all ranks of a communicator have sampled, on the hosts'
- * common time axis. The exchange itself begins when its last rank enters.
+ * Which ranks are late to exchanges, from the exchanges that all ranks of a communicator have sampled, on
+ * the hosts' common time axis. The exchange itself begins when its last rank enters.
  */
 #include <errno.h>
 #include <math.h>
@@ -157,7 +157,7 @@ static void find_path(struct tfh_ranks *job)
 		job->path_comm[job->path_n++] = in;
 		at = job->comm[in].last_rank;
 		for (uint32_t i = 0; i < job->path_n; i++)
-			if (job->path[i] == at) /* two that wait for each other in turn */
+			if (job->path[i] == at) /* two that wait for each other */
 				return;
 		in = waits_in(job, at);
 	}
@@ -183,7 +183,7 @@ static void finish(struct tfh_ranks *job, const struct sums *s)
 	find_path(job);
 }
 
-int tfh_ranks_meet(struct tfh_ranks *job)
+int tfh_ranks_find_late(struct tfh_ranks *job)
 {
 	size_t most = 1, members = 1;
 

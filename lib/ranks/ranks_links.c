@@ -1,5 +1,5 @@
-/* Exchanges that take longer than others of their kind, from the last rank's coming on, and hosts whose
- * clocks differ from the others'. */
+/* Exchanges that take longer than others of their kind, measured from the arrival of their last rank,
+ * and hosts whose clocks differ from the others'. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -66,7 +66,7 @@ static uint32_t fabric_of(const struct tfh_ranks_comm *c)
 	return c->hosts > 1 ? c->fabric : UINT32_MAX;
 }
 
-static int tell(struct links *x, enum tfh_ranks_what what, uint32_t c, double s)
+static int report(struct links *x, enum tfh_ranks_what what, uint32_t c, double s)
 {
 	const struct tfh_ranks_comm *comm = &x->job->comm[c];
 	struct tfh_ranks_finding *f = tfh_ranks_add(x->job, what);
@@ -101,8 +101,8 @@ static double median_of(struct links *x, link_of_fn of, uint32_t k)
 
 /* Reports a rail or switch most of whose communicators are slow. `done`: communicators that are explained by
  * it. */
-static int tell_groups(struct links *x, enum tfh_ranks_what what, link_of_fn of, uint32_t n,
-		       bool *done)
+static int report_groups(struct links *x, enum tfh_ranks_what what, link_of_fn of, uint32_t n,
+			 bool *done)
 {
 	struct tfh_ranks *job = x->job;
 	struct link_sum *g = calloc(n + 1u, sizeof(*g));
@@ -121,7 +121,7 @@ static int tell_groups(struct links *x, enum tfh_ranks_what what, link_of_fn of,
 	for (uint32_t k = 0; k < n && !rc; k++) {
 		bool most = g[k].slow >= 2 && g[k].slow >= TFH_RANKS_MOST_OF * g[k].all;
 		if (most)
-			rc = tell(x, what, g[k].first, median_of(x, of, k));
+			rc = report(x, what, g[k].first, median_of(x, of, k));
 		for (uint32_t c = 0; c < job->comms && most; c++)
 			done[c] |= of(&job->comm[c]) == k;
 	}
@@ -148,14 +148,14 @@ static int find_links(struct links *x)
 		x->usual[c] = NAN;
 	find_slow(x);
 	if (!rc)
-		rc = tell_groups(x, TFH_RANKS_SLOW_RAIL, rail_of, places(job), done);
+		rc = report_groups(x, TFH_RANKS_SLOW_RAIL, rail_of, places(job), done);
 	if (!rc && job->fabrics > 1)
-		rc = tell_groups(x, TFH_RANKS_SLOW_NVLINK, fabric_of, job->fabrics, done);
+		rc = report_groups(x, TFH_RANKS_SLOW_NVLINK, fabric_of, job->fabrics, done);
 	if (!rc && job->racks > 1)
-		rc = tell_groups(x, TFH_RANKS_SLOW_SWITCH, rack_of, job->racks, done);
+		rc = report_groups(x, TFH_RANKS_SLOW_SWITCH, rack_of, job->racks, done);
 	for (uint32_t c = 0; c < job->comms && !rc; c++)
 		if (x->slow[c] && !done[c])
-			rc = tell(x, TFH_RANKS_SLOW_COMM, c, job->comm[c].transfer_s);
+			rc = report(x, TFH_RANKS_SLOW_COMM, c, job->comm[c].transfer_s);
 	free(done);
 	return rc;
 }

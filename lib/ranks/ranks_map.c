@@ -43,7 +43,7 @@ double tfh_ranks_worst(const struct tfh_ranks *job, uint32_t from, uint32_t to, 
 	return most / job->step_s;
 }
 
-/* A column has a few steps. */
+/* Every column covers at least a few steps. */
 uint32_t tfh_ranks_columns(const struct tfh_ranks *job, uint32_t most)
 {
 	uint32_t n = most < job->times ? most : job->times;

@@ -86,7 +86,7 @@ static void write_cell(FILE *out, double share, unsigned shade, const unsigned c
 		tfh_fmt_share(text, share));
 }
 
-/* Neighbours that stand out by nothing become one cell. */
+/* Adjacent cells without any deviation become one cell. */
 static void write_row(FILE *out, const struct tfh_ranks *job, uint32_t from, uint32_t to,
 		      uint32_t columns, unsigned y)
 {

@@ -36,7 +36,7 @@ int tfh_ranks_align(struct tfh_ranks *job);
 double tfh_ranks_time(const struct tfh_ranks *job, uint32_t host, int64_t ns);
 
 /* ranks_late.c: which ranks are late to exchanges, and how long they take. 0 or -ENOMEM. */
-int tfh_ranks_meet(struct tfh_ranks *job);
+int tfh_ranks_find_late(struct tfh_ranks *job);
 
 /* ranks_slow.c: ranks, hosts and places that take longer than their peers. 0 or -ENOMEM. */
 int tfh_ranks_find_slow(struct tfh_ranks *job);
@@ -55,8 +55,8 @@ void tfh_ranks_sentences(FILE *out, const struct tfh_ranks *job,
 #define TFH_RANKS_SHADES 6u
 unsigned tfh_ranks_shade(double share);
 const char *tfh_ranks_shade_name(unsigned shade);
-/* Columns of the map, at most so many. By how much, as a share of a step, ranks from..to-1 take longer than peers in
- * one of them, the worst of them; NAN: no steps. */
+/* Number of columns of the map, at most `most`. The excess in one column, as a share of a step, of the ranks
+ * from..to-1 over their peers: that of the worst one; NAN: no steps. */
 uint32_t tfh_ranks_columns(const struct tfh_ranks *job, uint32_t most);
 double tfh_ranks_worst(const struct tfh_ranks *job, uint32_t from, uint32_t to, uint32_t column,
 		       uint32_t columns);

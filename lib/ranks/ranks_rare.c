@@ -53,7 +53,7 @@ static bool is_alike(const struct tfh_ranks *job, const struct tfh_ranks_finding
 }
 
 /* Ranks whose slow steps are the same share a finding. */
-static int tell(struct tfh_ranks *job, uint32_t rank, uint64_t every)
+static int report(struct tfh_ranks *job, uint32_t rank, uint64_t every)
 {
 	const struct tfh_ranks_rank *r = &job->rank[rank];
 
@@ -88,7 +88,7 @@ int tfh_ranks_find_rare(struct tfh_ranks *job)
 	for (uint32_t i = 0; i < job->n && !rc; i++)
 		if (job->rank[i].wall_s > 0)
 			share[n++] = job->rank[i].slow_s / job->rank[i].wall_s;
-	/* What all ranks do keeps none of them waiting. */
+	/* What all ranks do at the same time makes none of them wait. */
 	double usual = share ? tfh_ranks_median(share, n) : 0;
 	free(share);
 	for (uint32_t i = 0; i < job->n && !rc; i++) {
@@ -99,7 +99,7 @@ int tfh_ranks_find_rare(struct tfh_ranks *job)
 			continue;
 		uint64_t every = period_of(r);
 		if (every || over >= TFH_RANKS_RARE_ODD)
-			rc = tell(job, i, every);
+			rc = report(job, i, every);
 	}
 	return rc;
 }

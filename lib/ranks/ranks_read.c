@@ -234,8 +234,8 @@ static int by_rank(const void *a, const void *b)
 	return x->host < y->host ? -1 : x->host > y->host;
 }
 
-/* Joins the ranks of all files. Processes without a rank are left out, and all but one of a rank that was on
- * several hosts. */
+/* Joins the ranks of all files. Processes without a rank are left out. Of a rank that was on several hosts,
+ * one process is kept. */
 static int join_parts(struct job_reading *x)
 {
 	struct tfh_ranks *job = x->job;

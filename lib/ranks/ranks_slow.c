@@ -250,8 +250,8 @@ static void find_span(struct slowness *x, struct tfh_ranks_finding *f)
 		f->s = fmax(f->s, most);
 }
 
-static int tell(struct slowness *x, enum tfh_ranks_what what, uint32_t first, uint32_t n,
-		double sum)
+static int report(struct slowness *x, enum tfh_ranks_what what, uint32_t first, uint32_t n,
+		  double sum)
 {
 	const struct tfh_ranks_rank *r = &x->job->rank[first];
 	struct tfh_ranks_finding *f = tfh_ranks_add(x->job, what);
@@ -310,8 +310,8 @@ struct group {
 
 /* Reports the groups most of whose ranks are slow, and takes these off the list. A group needs a few ranks,
  * and there must be several groups. */
-static int tell_groups(struct slowness *x, enum tfh_ranks_what what, group_of_fn of, uint32_t n,
-		       uint32_t fewest)
+static int report_groups(struct slowness *x, enum tfh_ranks_what what, group_of_fn of, uint32_t n,
+			 uint32_t fewest)
 {
 	struct tfh_ranks *job = x->job;
 	struct group *g = n > 1 ? calloc(n, sizeof(*g)) : NULL;
@@ -336,7 +336,7 @@ static int tell_groups(struct slowness *x, enum tfh_ranks_what what, group_of_fn
 		if (g[k].slow < fewest || g[k].slow < TFH_RANKS_MOST_OF * g[k].ranks)
 			g[k].slow = 0;
 		else
-			rc = tell(x, what, g[k].first, g[k].slow, g[k].sum);
+			rc = report(x, what, g[k].first, g[k].slow, g[k].sum);
 	}
 	for (uint32_t i = 0; i < job->n; i++) {
 		uint32_t k = of(job, &job->rank[i]);
@@ -360,20 +360,20 @@ static int tell_all(struct slowness *x)
 {
 	struct tfh_ranks *job = x->job;
 	uint32_t on_host = largest_host(job);
-	int rc = tell_groups(x, TFH_RANKS_SLOW_FABRIC, fabric_of, job->fabrics, on_host + 1);
+	int rc = report_groups(x, TFH_RANKS_SLOW_FABRIC, fabric_of, job->fabrics, on_host + 1);
 
 	if (!rc)
-		rc = tell_groups(x, TFH_RANKS_SLOW_RACK, rack_of, job->racks, 3 * on_host);
+		rc = report_groups(x, TFH_RANKS_SLOW_RACK, rack_of, job->racks, 3 * on_host);
 
 	if (!rc)
-		rc = tell_groups(x, TFH_RANKS_SLOW_HOST, host_of, job->hosts, 2);
+		rc = report_groups(x, TFH_RANKS_SLOW_HOST, host_of, job->hosts, 2);
 	if (!rc)
-		rc = tell_groups(x, TFH_RANKS_SLOW_PCIE, pcie_of, job->pcies, 2);
+		rc = report_groups(x, TFH_RANKS_SLOW_PCIE, pcie_of, job->pcies, 2);
 	if (!rc && job->hosts > 2)
-		rc = tell_groups(x, TFH_RANKS_SLOW_LOCAL, local_of, on_host, 3);
+		rc = report_groups(x, TFH_RANKS_SLOW_LOCAL, local_of, on_host, 3);
 	for (uint32_t i = 0; i < job->n && !rc; i++)
 		if (x->slow[i])
-			rc = tell(x, TFH_RANKS_SLOW_RANK, i, 1, x->excess[i]);
+			rc = report(x, TFH_RANKS_SLOW_RANK, i, 1, x->excess[i]);
 	return rc;
 }
 

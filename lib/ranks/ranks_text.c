@@ -35,7 +35,7 @@ static void line(const struct tfh_page *page, const char *text)
 	tfh_wrap(page, "  ", "    ", text);
 }
 
-/* ---- ranks that are not there any more ---- */
+/* ---- ranks that are missing, died or hang ---- */
 
 /* "3 and 17", "3, 17, 21 and 5 more" */
 static void list(char *out, size_t size, const uint32_t *v, uint32_t n)
