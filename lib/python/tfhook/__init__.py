@@ -10,8 +10,8 @@
         with tfhook.step_scope("train"):
             ...
 
-In a process without the preloaded recorder, marks do nothing. `python -m tfhook` is the command. In a notebook, `%load_ext
-tfhook` defines `%tfhook DIR`, which shows the page of a run.
+Without the preloaded recorder, marks do nothing. `python -m tfhook` runs the command. In a notebook, `%load_ext tfhook` defines
+`%tfhook DIR`, which shows the page of a run.
 """
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = [
     "Run", "TfhookError", "active", "flush", "load", "pause", "range_pop", "range_push", "range_scope", "resume", "step",
     "step_begin", "step_end", "step_scope",
 ]
-# A job that only sets marks imports no more than these take.
+# Imported on first use, so that a job that only sets marks does not pay for them.
 _LATER = {"Run": ".run", "TfhookError": ".command", "load": ".run"}
 
 
@@ -40,6 +40,6 @@ def __getattr__(name: str) -> Any:
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """`%load_ext tfhook`."""
+    """Called by `%load_ext tfhook`."""
     from .notebook import show
     shell.register_magic_function(show, "line", "tfhook")

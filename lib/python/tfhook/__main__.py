@@ -1,4 +1,4 @@
-"""`python -m tfhook` is the command."""
+"""`python -m tfhook` runs the command."""
 import os
 import sys
 

@@ -1,8 +1,8 @@
 """Appends runs to a lake (tfhook.lake).
 
-usage: python -m tfhook.collect -o LAKE [--labels NAME=VALUE,...] PATH...     (`tfhook collect` starts the same)
+usage: python -m tfhook.collect -o LAKE [--labels NAME=VALUE,...] PATH...     (or `tfhook collect`)
 
-PATH is a run directory, a digest, another profiler's trace, or a folder in which run directories are looked for.
+PATH is a run directory, a digest, another profiler's trace, or a folder that is searched for run directories.
 """
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from .facts import Facts, time_of
 from .lake import Lake, Row, arrow
 from .text import finish, say, shown
 
-DEEPEST = 4      # folders below PATH in which runs are looked for
-TOGETHER = 500   # runs of a batch
-SECONDS = 3600.0  # for judging one
+DEEPEST = 4      # levels of folders below PATH that are searched for runs
+TOGETHER = 500   # runs in a batch
+SECONDS = 3600.0  # limit for judging a run
 FRAMEWORKS = ("PyTorch", "JAX", "TensorFlow")
-#: Parts of a run's time that are lost and are no steps, by what the tree of the report calls them.
+#: Parts of a run that are lost time besides steps, by their kind in the report's tree.
 BESIDE = {"before": "start-up", "start-up": "start-up", "after": "shut-down"}
 
 
@@ -46,7 +46,7 @@ def find(path: str) -> Iterator[str]:
 
 
 def fingerprint(path: str, labels: Mapping[str, str]) -> str:
-    """Changes when a file of the run does."""
+    """A hash that changes when a file of the run changes."""
     files = [path] if not os.path.isdir(path) else [entry.path for entry in os.scandir(path) if not entry.name.endswith(".new")]
     seen = []
     for file in sorted(files):
@@ -64,7 +64,7 @@ def _versions(report: Mapping[str, Any]) -> Dict[str, str]:
 
 
 def _gain(what: Mapping[str, Any], mean: float, steps: int) -> Tuple[Optional[float], Optional[float], Optional[float]]:
-    """Seconds of the run that removing something gains: the prediction, at least, at best."""
+    """What removing something would save, in seconds of the run: the prediction, at least, at best."""
     def saved(step: Optional[float]) -> Optional[float]:
         return None if step is None else max(mean - step, 0.0) * steps
     high = saved(what["low_s"])
@@ -72,7 +72,7 @@ def _gain(what: Mapping[str, Any], mean: float, steps: int) -> Tuple[Optional[fl
 
 
 def losses(report: Mapping[str, Any], gpus: int) -> Iterator[Row]:
-    """In GPU seconds of the whole run. Rows of kind `cause` add up; those of kind `line` are parts of them."""
+    """The table of lost time, in GPU seconds of the whole run. Rows of kind `cause` add up; rows of kind `line` are parts of them."""
     beside: Dict[str, float] = {}
     for part in report["tree"]["parts"] if report.get("tree") else ():
         if part["kind"] in BESIDE and part["wall_s"]:
@@ -88,7 +88,7 @@ def losses(report: Mapping[str, Any], gpus: int) -> Iterator[Row]:
     for one in causes:
         row = {"kind": "cause", "cause": one["cause"], "blocked_gpu_s": one["s_per_step"] * n * gpus}
         what = without.get(one["part"])
-        # The prediction is for the whole part.
+        # The prediction is for the whole part, so each cause gets its share.
         of_part = sum(other["s_per_step"] for other in causes if other["part"] == one["part"])
         if what and of_part:
             share = one["s_per_step"] / of_part * gpus
@@ -109,7 +109,7 @@ def losses(report: Mapping[str, Any], gpus: int) -> Iterator[Row]:
 
 
 def ranks(report: Mapping[str, Any]) -> Iterator[Row]:
-    """own_s: a step without what the rank waits for others."""
+    """The table of ranks. own_s: a step without the rank's waits for others."""
     for rank in report.get("ranks", ()):
         step, waits = rank["step_s"], rank.get("waits_for_others_s")
         yield {"rank": rank["rank"], "host": rank.get("host"), "steps": rank.get("steps"), "step_s": step,
@@ -123,8 +123,8 @@ def ranks(report: Mapping[str, Any]) -> Iterator[Row]:
 
 
 def of_hosts(path: str) -> Dict[str, Any]:
-    """The report of a job whose hosts have digests of their own. Its causes are those of the rank that takes longest for a step by itself: all
-    others wait for that one."""
+    """The report of a job whose hosts have digests of their own. Its causes are those of the rank whose own step takes longest,
+    because all others wait for that rank."""
     told = json.loads(output(["report", "--ranks", "--json", path], SECONDS))
     late = max(told["ranks"], key=lambda rank: rank["own_s"] or 0.0)
     slow = {found["rank"] for found in told["findings"] if found["what"] == "slow-rank"}
@@ -139,19 +139,19 @@ def of_hosts(path: str) -> Dict[str, Any]:
 
 
 def rows_of(path: str, facts: Facts, labels: Mapping[str, str]) -> Dict[str, List[Row]]:
-    """The rows of a run for each table, from its report."""
+    """The rows of a run in each table, from its report."""
     report = of_hosts(path) if facts_of.digests_of_hosts(path) else json.loads(output(["report", "--json", path], SECONDS))
     told, world, steps, verdict, end = (report[key] for key in ("run", "world", "steps", "verdict", "end"))
     if not facts.command:
         facts = Facts(told["host"] or "", told["start_utc"] or "", os.path.abspath(path), tuple(told["command"]))
     began = time_of(facts.start_utc)
     if not began:
-        raise TfhookError("%s: it is not known when it ran" % path, 3)
+        raise TfhookError("%s: the time of the run is unknown" % path, 3)
     gpus = max(world["ranks"], world["seen"], 1)
     versions = _versions(report)
     wall = told["wall_s"]
     run = dict(
-        facts_of.sort(facts, path, labels), framework=next((name for name in FRAMEWORKS if name in versions), None),
+        facts_of.attributes(facts, path, labels), framework=next((name for name in FRAMEWORKS if name in versions), None),
         software=", ".join("%s %s" % one for one in sorted(versions.items())) or None, versions=sorted(versions.items()),
         ranks=world["ranks"], seen=world["seen"], hosts=world["hosts"], gpus=gpus, start_utc=began, wall_s=wall,
         gpu_s=_times(wall, gpus), steps=steps["total"], step_median_s=steps["median_s"], step_p95_s=steps["p95_s"],
@@ -169,7 +169,7 @@ def rows_of(path: str, facts: Facts, labels: Mapping[str, str]) -> Dict[str, Lis
 
 
 class Collector:
-    """Takes runs up one by one and appends them to a lake in batches."""
+    """Collects runs and appends them to a lake in batches."""
 
     def __init__(self, lake: Lake, labels: Mapping[str, str]) -> None:
         self.lake, self.labels = lake, labels
@@ -187,7 +187,7 @@ class Collector:
                 self._contents.add((run, content))
 
     def first_look(self, path: str) -> Optional[Tuple[str, Facts, str]]:
-        """What there is to judge: None if the lake has it."""
+        """What has to be judged; None if the lake already has the run in this state."""
         facts, source = facts_of.read(path), fingerprint(path, self.labels)
         if facts.day:
             self._look_up(facts.day)
@@ -263,7 +263,7 @@ def main() -> int:
         arrow("pyarrow.parquet")
         labels = facts_of.labels_of(args.labels)
         if args.labels and len(labels) != args.labels.count(",") + 1:
-            raise TfhookError("collect: --labels '%s': it is name=value,name=value" % args.labels, 2)
+            raise TfhookError("collect: invalid --labels '%s': expected name=value,name=value" % args.labels, 2)
         lake = Lake(args.output)
         collector = Collector(lake, labels)
         collector.collect(args.path, min(8, os.cpu_count() or 1))

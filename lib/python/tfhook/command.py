@@ -1,7 +1,7 @@
-"""The `tfhook` command that belongs to this package, and how its results reach Python.
+"""Runs the `tfhook` command that belongs to this package, and returns its output.
 
-Everything is asked of the command, in a process of its own: it has the judge, which libtft does not; its JSON has a schema that
-only grows; and a recording that is damaged beyond its checks cannot end the interpreter.
+The command does all the work in a process of its own, for three reasons: unlike libtft it contains the analysis; fields are only
+ever added to its JSON; and a damaged recording cannot crash the interpreter.
 """
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import shutil
 import subprocess
 from typing import Optional, Sequence
 
-#: Exit codes of the command with which it still has printed its result: fine, incomplete, nothing to analyse.
+#: Exit codes after which the command has printed its result: success, incomplete, nothing to analyse.
 PRINTED = (0, 4, 5)
 
 
 class TfhookError(Exception):
-    """What the command said, and its exit code (2 usage, 3 unreadable, 127 not found, ...)."""
+    """The command's error message, with its exit code (2 usage, 3 unreadable, 127 not found, ...)."""
 
     def __init__(self, message: str, code: int) -> None:
         super().__init__(message)
@@ -41,7 +41,7 @@ def find() -> str:
 
 
 def output(arguments: Sequence[str], seconds: Optional[float] = None, empty: bool = False) -> str:
-    """What the command prints, which may be nothing if `empty`; its message as an exception where it failed, or took longer."""
+    """Returns what the command prints; `empty`: that may be nothing. Raises its message if it fails or takes longer than `seconds`."""
     try:
         done = subprocess.run([find(), *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               timeout=seconds)

@@ -1,4 +1,4 @@
-"""What a run is sorted by: its identity, job, team, image and so on, from its run.json or its digest."""
+"""Identity and attributes of a run (job, team, image, ...), from its run.json or its digest."""
 from __future__ import annotations
 
 import dataclasses
@@ -13,9 +13,9 @@ from .command import TfhookError, output
 from .text import shown
 
 DIGEST = "digest.tft"
-OF_HOST = ".digest.tft"  # after a host's name
-MOST_BYTES = 1 << 20  # of a run.json
-#: Where a column's value comes from: the first label or recorded variable that is not empty (docs/fleets.md).
+OF_HOST = ".digest.tft"  # follows a host's name
+MOST_BYTES = 1 << 20  # read of a run.json
+#: Sources of a column: the label of that name, else the first of these recorded variables that is not empty (docs/fleets.md).
 SOURCES: Mapping[str, Tuple[str, ...]] = {
     "cluster": ("SLURM_CLUSTER_NAME",),
     "owner": ("SLURM_JOB_USER",),
@@ -30,7 +30,7 @@ ATTEMPT = ("SLURM_RESTART_COUNT", "TORCHELASTIC_RESTART_COUNT")
 
 @dataclasses.dataclass(frozen=True)
 class Facts:
-    """What was recorded about a run when it began. Texts are as `shown` prints them."""
+    """What was recorded about a run when it began. Texts are escaped by `shown`."""
     host: str = ""
     start_utc: str = ""
     cwd: str = ""
@@ -44,13 +44,13 @@ class Facts:
 
     @property
     def run(self) -> str:
-        """The same for the run directory, its copies and its digest."""
+        """Id of the run, equal for the run directory, its copies and its digest."""
         known = [self.host, self.start_utc, self.cwd, list(self.command), sorted(self.env.items())]
         return hashlib.sha256(json.dumps(known).encode()).hexdigest()[:32]
 
 
 def time_of(text: Optional[str]) -> Optional[datetime.datetime]:
-    """Of RFC 3339."""
+    """Parses a time in the format of RFC 3339."""
     try:
         return datetime.datetime.fromisoformat((text or "").replace("Z", "+00:00"))
     except ValueError:
@@ -58,12 +58,12 @@ def time_of(text: Optional[str]) -> Optional[datetime.datetime]:
 
 
 def digests_of_hosts(path: str) -> List[str]:
-    """Of a run directory in which several hosts recorded."""
+    """Names of the hosts' digests in a run directory in which several hosts recorded."""
     return sorted(name for name in os.listdir(path) if name.endswith(OF_HOST) and name[0] != ".") if os.path.isdir(path) else []
 
 
 def read(path: str) -> Facts:
-    """Of a run directory or a digest. Empty for a trace of another profiler."""
+    """Reads the facts of a run directory or a digest. They are empty for another profiler's trace."""
     if os.path.isdir(path):
         named = os.path.join(path, "run.json")
         if os.path.isfile(named):
@@ -101,13 +101,13 @@ def _from_digest(path: str) -> Facts:
 
 
 def labels_of(text: str) -> Dict[str, str]:
-    """Of TFHOOK_LABELS: name=value,name=value. What is not of that form is left out."""
+    """Parses TFHOOK_LABELS: name=value,name=value. Ignores entries of another form."""
     pairs = (part.partition("=") for part in text.split(","))
     return {name: value for name, equals, value in pairs if equals and name}
 
 
 def script_of(command: Tuple[str, ...]) -> Optional[str]:
-    """The program that a command line is about: a script, a module, else the command."""
+    """The program that a command line runs: a script, a module, else the command itself."""
     for at, word in enumerate(command):
         if word.endswith(".py"):
             return os.path.basename(word)
@@ -126,8 +126,8 @@ def owner_of(path: str) -> Optional[str]:
         return str(number)
 
 
-def sort(facts: Facts, path: str, given: Mapping[str, str]) -> Dict[str, Any]:
-    """The columns that a run is sorted by; `given`: labels of the collector's, for runs that have none of that name."""
+def attributes(facts: Facts, path: str, given: Mapping[str, str]) -> Dict[str, Any]:
+    """The columns with a run's attributes. `given`: the collector's labels, for runs that have no label of that name."""
     labels = {**given, **labels_of(facts.env.get("TFHOOK_LABELS", ""))}
     row: Dict[str, Any] = {}
     for column, variables in SOURCES.items():

@@ -1,9 +1,9 @@
-"""Questions about a fleet of jobs, answered from a lake (tfhook.lake) by DuckDB or Spark with the same queries.
+"""Queries about a fleet of jobs. DuckDB or Spark runs the same queries on a lake (tfhook.lake).
 
 usage: python -m tfhook.fleet LAKE [--since DAY] [--until DAY] [--json] [--engine spark --master URL]     (`tfhook fleet`)
 
-The queries are the files of sql/: a SELECT each, which every engine gets as it stands. Some are views, made in the order of VIEWS;
-they read lake_runs, lake_losses and lake_ranks, which are the Parquet files of the tables of those names.
+Each file of sql/ is a SELECT that every engine runs unchanged. Some are views, created in the order of VIEWS. They read lake_runs,
+lake_losses and lake_ranks, which are the Parquet files of these tables.
 """
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .text import finish, say, shown
 SQL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "sql")
 VIEWS = ("runs", "losses", "ranks", "image_pairs", "host_own", "host_steps")
 QUERIES = ("total", "causes", "teams", "frameworks", "images", "lines", "regressions", "image_changes", "hosts", "jobs")
-#: Views that several queries read, and that are small beside their tables: computed once.
+#: Views that several queries read and that are much smaller than their tables. They are computed once.
 KEPT = ("runs", "losses", "image_pairs", "host_own", "host_steps")
 Rows = List[Dict[str, Any]]
 
@@ -35,7 +35,7 @@ def text_of(name: str) -> str:
 
 
 class DuckDB:
-    """In this process."""
+    """DuckDB, in this process."""
 
     def __init__(self) -> None:
         duckdb = need("duckdb", "duckdb>=1.1")
@@ -67,20 +67,20 @@ class DuckDB:
 
 
 def columns(table: str) -> str:
-    """As Spark declares them; it need not look into the files then."""
+    """The columns as a Spark schema, so that Spark need not read the files to infer it."""
     kinds = {"string": "STRING", "int32": "INT", "int64": "BIGINT", "double": "DOUBLE", "bool": "BOOLEAN", "timestamp": "TIMESTAMP",
              NAMES: "MAP<STRING, STRING>"}
     return ", ".join("`%s` %s" % (name, kinds[kind]) for name, kind in TABLES[table].items()) + ", day DATE"
 
 
 class Spark:
-    """On a cluster, or in processes here."""
+    """Spark, on a cluster or in local processes."""
 
     def __init__(self, master: str) -> None:
         sql = need("pyspark.sql", "pyspark>=4")
         self.errors: Any = need("pyspark.errors", "pyspark>=4").PySparkException
         builder = sql.SparkSession.builder.appName("tfhook fleet").master(master)
-        # Two hundred parts are for a cluster; here they would cost more than the queries.
+        # The default of 200 partitions is for clusters. Locally they would take longer than the queries.
         if master.startswith("local"):
             builder = builder.config("spark.sql.shuffle.partitions", str(2 * (os.cpu_count() or 1)))
         for name, value in (("spark.sql.session.timeZone", "UTC"), ("spark.ui.showConsoleProgress", "false"),
@@ -88,7 +88,7 @@ class Spark:
             builder = builder.config(name, value)
         try:
             self.session = builder.getOrCreate()
-        except Exception as error:  # Java's, of any kind
+        except Exception as error:  # any exception of Java
             raise TfhookError("fleet: Spark does not start: %s" % " ".join(str(error).split())[:300], 125) from None
 
     def open(self, lake: Lake, first: datetime.date, last: datetime.date) -> None:
@@ -110,7 +110,7 @@ class Spark:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON can hold: the same from every engine."""
+    """Converts a value to what JSON can represent, equally for every engine."""
     if isinstance(value, decimal.Decimal):
         value = float(value)
     if isinstance(value, float) and not math.isfinite(value):
@@ -121,7 +121,7 @@ def _plain(value: Any) -> Any:
 
 
 def answer(lake: Lake, first: datetime.date, last: datetime.date, engine: str = "duckdb", master: str = "local[*]") -> Dict[str, Rows]:
-    """The rows of every query, by its name."""
+    """The rows of all queries, by the queries' names."""
     for table in ("runs", "losses", "ranks"):
         parts = lake.parts(table, first, last)
         if not parts and not any(lake.days(table)):
@@ -142,7 +142,7 @@ def answer(lake: Lake, first: datetime.date, last: datetime.date, engine: str = 
 
 
 def day_of(text: Optional[str], other: datetime.date) -> datetime.date:
-    """2026-11-16, or 7d: so many days ago."""
+    """Parses a day: 2026-11-16, or 7d for seven days ago."""
     if not text:
         return other
     ago = re.fullmatch(r"(\d{1,4})d", text)
@@ -151,7 +151,7 @@ def day_of(text: Optional[str], other: datetime.date) -> datetime.date:
     try:
         return datetime.date.fromisoformat(text)
     except ValueError:
-        raise TfhookError("fleet: '%s' is no day: 2026-11-16, or 7d for the last seven" % text, 2) from None
+        raise TfhookError("fleet: '%s' is not a day: expected 2026-11-16, or 7d for the last seven" % text, 2) from None
 
 
 def days(args: argparse.Namespace) -> Tuple[datetime.date, datetime.date]:

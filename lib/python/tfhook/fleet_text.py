@@ -1,4 +1,4 @@
-"""What `tfhook fleet` prints, on 80 columns."""
+"""The text output of `tfhook fleet`, in 80 columns."""
 from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
@@ -34,7 +34,7 @@ def named(text: str) -> str:
 
 
 def fit(text: str, width: int) -> str:
-    """The end of a path says more than its beginning."""
+    """Shortens a text at its beginning: the end of a path is more informative."""
     text = named(text)
     return text if len(text) <= width else "..." + text[3 - width:]
 
@@ -46,7 +46,7 @@ def place(row: Row) -> str:
 
 
 def table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> List[str]:
-    """Each row has texts, then a number for each of `heads`. The texts share what room the numbers leave."""
+    """Formats a table. Each row has texts, then a number for each of `heads`. The texts share the width that the numbers leave."""
     if not rows:
         return []
     left = len(rows[0]) - len(heads)
@@ -88,7 +88,7 @@ def changed(row: Row) -> str:
 
 
 def render(lake: str, rows: Mapping[str, List[Dict[str, Any]]], most: Optional[int]) -> str:
-    """`most` rows of each table; None: all."""
+    """Formats the answers, with at most `most` rows of each table; None: all."""
     some: Dict[str, List[Dict[str, Any]]] = {name: found[:most] for name, found in rows.items()}
     total = rows["total"][0]
     parts: List[Tuple[str, List[str]]] = [

@@ -1,14 +1,14 @@
-"""A lake: a data set of Parquet files with the runs of a fleet, which `tfhook collect` appends to and any engine can read.
+"""A lake: a data set of Parquet files with the runs of a fleet. `tfhook collect` appends to it, and any engine can read it.
 
     LAKE/runs/day=2026-11-16/<batch>.parquet      a row for each state of a run
     LAKE/losses/day=2026-11-16/<batch>.parquet    a row for each cause, and for each line of the program, that a run lost time to
     LAKE/ranks/day=2026-11-16/<batch>.parquet     a row for each rank of a run
 
-The day is the one on which the run began (UTC). A file is written once, under a name that no other has, and is never changed.
-`run` and `batch` together name a state of a run; a batch's rows of `runs` appear after those of the other tables, and rows without
-them do not count. So any number of collectors may write at once, and one that is killed leaves nothing that is read.
+The day is that of the run's begin (UTC). A file is written once, under a unique name, and never changed. `run` and `batch`
+together identify a state of a run. A batch's rows of `runs` are written after those of the other tables, and rows without a row of
+`runs` do not count. So any number of collectors may write at the same time, and one that is killed leaves nothing that is read.
 
-LAKE is a folder, or a URL of pyarrow's (s3://bucket/folder?endpoint_override=...).
+LAKE is a folder, or a URL that pyarrow knows (s3://bucket/folder?endpoint_override=...).
 """
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 
 from .command import TfhookError
 
-#: Columns are only ever added; a change of the meaning of one gets another number.
+#: The schema's version. It stays the same when columns are added, and increases if the meaning of a column changes.
 SCHEMA = 1
 KEY = b"tfhook.lake"
 NAMES = "map<string, string>"
-#: Columns with Arrow's names of their types.
+#: The columns of each table, with Arrow's names of their types.
 TABLES: Mapping[str, Mapping[str, str]] = {
     "losses": {
         "run": "string", "batch": "string", "kind": "string", "cause": "string", "file": "string", "line": "int32",
@@ -37,7 +37,7 @@ TABLES: Mapping[str, Mapping[str, str]] = {
         "run": "string", "batch": "string", "rank": "int32", "host": "string", "steps": "int64", "step_s": "double",
         "own_s": "double", "class": "string", "cause": "string", "straggler": "bool",
     },
-    # The last to be written.
+    # Written last.
     "runs": {
         "run": "string", "batch": "string", "collected": "timestamp", "source": "string", "content": "string", "job": "string",
         "attempt": "int32", "cluster": "string", "owner": "string", "team": "string", "image": "string", "hardware": "string",
@@ -52,7 +52,7 @@ Row = Dict[str, Any]
 
 
 def need(module: str, package: str) -> Any:
-    """A module that pip installs, or an exception that says how."""
+    """Imports a module. If it is missing, raises an error that says how to install it."""
     try:
         return importlib.import_module(module)
     except ImportError:
@@ -71,12 +71,12 @@ def schema(table: str) -> Any:
 
 
 class Lake:
-    """One, which need not exist yet."""
+    """A lake, which may not exist yet."""
 
     def __init__(self, place: str) -> None:
         fs = arrow("pyarrow.fs")
         self.place = place
-        #: For messages: without a key of the store's.
+        #: For messages: without credentials.
         self.name = re.sub(r"//[^/@]*@", "//", place)
         self.is_url = "://" in place
         try:
@@ -87,11 +87,11 @@ class Lake:
         except (OSError, ValueError) as error:
             raise TfhookError("%s: %s" % (self.name, error), 2) from None
         self._selector = fs.FileSelector
-        #: An object of a store appears whole when it is closed; a file is given its name then.
+        #: In an object store, an object appears only when it is complete. A file gets its name only then.
         self.is_store = self.files.type_name in ("s3", "gcs", "abfs")
 
     def days(self, table: str) -> Iterator[Tuple[datetime.date, str]]:
-        """The days that a table has, each with its folder."""
+        """The days of a table, with their folders."""
         for info in self._list(posixpath.join(self.root, table)):
             name = posixpath.basename(info.path)
             if name.startswith("day="):
@@ -101,7 +101,7 @@ class Lake:
                     pass
 
     def parts(self, table: str, first: datetime.date, last: datetime.date) -> List[str]:
-        """Its files of some days, in no order."""
+        """The files of a table for a range of days, in any order."""
         return [info.path for day, folder in self.days(table) if first <= day <= last for info in self._list(folder)
                 if info.path.endswith(".parquet")]
 
@@ -109,10 +109,10 @@ class Lake:
         return self.files.get_file_info(self._selector(folder, allow_not_found=True))
 
     def check(self, path: str) -> None:
-        """Refuses files of a newer form."""
+        """Raises an error for a file that a newer version wrote."""
         try:
             metadata = arrow("pyarrow.parquet").read_schema(path, filesystem=self.files).metadata or {}
-        except (ValueError, OSError) as error:  # Arrow's are of these kinds
+        except (ValueError, OSError) as error:  # Arrow's errors are subclasses of these
             raise TfhookError("%s: %s" % (path, " ".join(str(error).split())), 3) from None
         number = metadata.get(KEY, b"")
         if not number.isdigit():
@@ -121,7 +121,7 @@ class Lake:
             raise TfhookError("%s: a newer tfhook wrote it (schema %s); install that one" % (path, number.decode()), 3)
 
     def known(self, day: datetime.date) -> Iterator[Tuple[str, str, str]]:
-        """(run, source, content) of every state of a run that began on a day."""
+        """(run, source, content) of all states of the runs that began on a day."""
         pq = arrow("pyarrow.parquet")
         for path in self.parts("runs", day, day):
             self.check(path)
@@ -129,7 +129,7 @@ class Lake:
             yield from zip(*(table[name].to_pylist() for name in ("run", "source", "content")))
 
     def append(self, rows: Mapping[str, Sequence[Row]]) -> None:
-        """Adds runs with all their rows, which have a `day` as well, as one batch."""
+        """Appends runs with all their rows as one batch. Each row also has a `day`."""
         batch = uuid.uuid4().hex
         for table in TABLES:
             by_day: Dict[datetime.date, List[Row]] = {}
@@ -143,7 +143,7 @@ class Lake:
         kind = schema(table)
         data = pa.table({name: pa.array([row.get(name) for row in rows], kind.field(name).type) for name in kind.names}, schema=kind)
         whole = posixpath.join(folder, batch + ".parquet")
-        # Readers of Parquet leave out names that begin with a point.
+        # Readers of Parquet ignore names that begin with a dot.
         part = whole if self.is_store else posixpath.join(folder, ".%s.new" % batch)
         if not self.is_store:
             self.files.create_dir(folder, recursive=True)

@@ -1,6 +1,6 @@
 """Marks that a Python program may set for tfhook: steps, ranges, pause and resume.
 
-In a run without the preloaded library every function does nothing.
+Without the preloaded library, the functions do nothing.
 
     import tfhook
 
@@ -9,7 +9,7 @@ In a run without the preloaded library every function does nothing.
             with tfhook.range_scope("loss"):
                 ...
 
-or call tfhook.step() once per turn of the loop. Marks belong to the calling thread.
+or call tfhook.step() once per iteration. Marks belong to the calling thread.
 """
 from __future__ import annotations
 
@@ -34,47 +34,47 @@ def _find(library: ctypes.CDLL, name: str, *argtypes: Any, restype: Any = None) 
     return found
 
 
-# PyDLL keeps the interpreter lock: these calls take less time than giving it up. Flush waits, so it does give it up.
+# PyDLL keeps the GIL, since these calls take less time than releasing it. flush() waits, so it releases the GIL.
 _library = ctypes.PyDLL(None)
 _step_begin = _find(_library, "tfhook_step_begin", ctypes.c_char_p)
 _range_push = _find(_library, "tfhook_range_push", ctypes.c_char_p)
 _flush = _find(ctypes.CDLL(None), "tfhook_flush", ctypes.c_uint, restype=ctypes.c_int)
 _active = _find(_library, "tfhook_active", restype=ctypes.c_int)
 
-#: A step ends that step_begin began.
+#: Ends the step that step_begin() began.
 step_end: Callable[[], None] = _find(_library, "tfhook_step_end")
-#: One step lies between this call and the next.
+#: Marks a boundary: the time between two calls is one step.
 step: Callable[[], None] = _find(_library, "tfhook_step")
-#: The innermost range ends.
+#: Ends the innermost range.
 range_pop: Callable[[], None] = _find(_library, "tfhook_range_pop")
-#: Recording stops until as many resumes as pauses were called.
+#: Stops recording until resume() was called as often as pause().
 pause: Callable[[], None] = _find(_library, "tfhook_pause")
 resume: Callable[[], None] = _find(_library, "tfhook_resume")
 
 
 def step_begin(name: Optional[str] = None) -> None:
-    """A step begins; the name tells kinds of steps apart ("train", "eval")."""
+    """Begins a step. The name distinguishes kinds of steps ("train", "eval")."""
     _step_begin(name.encode() if name is not None else None)
 
 
 def range_push(name: str) -> None:
-    """A named range begins; ranges nest."""
+    """Begins a named range. Ranges nest."""
     _range_push(name.encode())
 
 
 def flush(seconds: float = 2.0) -> int:
-    """Writes what is recorded so far, waiting at most so long. 0, or a negative errno."""
+    """Writes everything recorded so far and waits for that at most `seconds`. Returns 0 or a negative errno."""
     return int(_flush(int(seconds * 1000)))
 
 
 def active() -> bool:
-    """True if the library is loaded and recording now."""
+    """Whether the library is loaded and recording."""
     return bool(_active())
 
 
 @contextlib.contextmanager
 def step_scope(name: Optional[str] = None) -> Iterator[None]:
-    """The block is one step; also usable as a decorator."""
+    """Makes the block one step. Also usable as a decorator."""
     step_begin(name)
     try:
         yield
@@ -84,7 +84,7 @@ def step_scope(name: Optional[str] = None) -> Iterator[None]:
 
 @contextlib.contextmanager
 def range_scope(name: str) -> Iterator[None]:
-    """The block is a named range; also usable as a decorator."""
+    """Makes the block a named range. Also usable as a decorator."""
     range_push(name)
     try:
         yield

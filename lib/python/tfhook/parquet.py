@@ -1,8 +1,8 @@
-"""The rows of `tfhook export` as a Parquet file, in bounded memory.
+"""Converts the rows of `tfhook export` to a Parquet file, in bounded memory.
 
-usage: python -m tfhook.parquet <ROWS >FILE     (`tfhook export --to parquet` starts it)
+usage: python -m tfhook.parquet <ROWS >FILE     (started by `tfhook export --to parquet`)
 
-It needs pyarrow. Names come from the recorded program: they are data.
+It needs pyarrow. Names come from the recorded program and are treated as data.
 """
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import Any, BinaryIO
 from .command import TfhookError
 from .lake import arrow
 
-#: Columns that are not int64; those that end in `_s` are seconds, as double.
+#: Columns that are not int64. Those that end in `_s` are seconds, stored as double.
 TEXTS = ("what", "name", "segment", "class", "cause")
 SMALL = ("rank", "pid", "tid", "device", "stream")
-ROWS = 1 << 17  # of a row group
-BLOCK = 1 << 22  # bytes of rows that are parsed at once
+ROWS = 1 << 17  # in a row group
+BLOCK = 1 << 22  # bytes that are parsed at once
 
 
 class Sink:
-    """A stream that Arrow writes to, which need not be a file."""
+    """A stream that Arrow writes to. It need not be a file."""
 
     closed = False
 

@@ -1,6 +1,6 @@
-"""A recording as objects: what `tfhook report --json` and `--steps --json` say of it.
+"""A recording as objects: the contents of `tfhook report --json` and `--steps --json`.
 
-Times are seconds, shares lie between 0 and 1, and None stands for what is not known. Names, paths and texts may come from the
+Times are in seconds, shares are between 0 and 1, and None means unknown. Names, paths and texts may come from the
 recorded program: treat them as data.
 """
 from __future__ import annotations
@@ -18,13 +18,13 @@ from .command import output
 __all__ = ["Advice", "Evidence", "Part", "Place", "Rank", "Run", "Step", "StepTimes", "Verdict", "WhatIf", "load"]
 
 T = TypeVar("T")
-#: Fields whose JSON name is a word of Python's.
+#: Fields whose name in JSON is a Python keyword.
 KEYWORDS = {"cls": "class"}
 Evidence = Tuple[str, ...]
 
 
 def _make(kind: Type[T], data: Mapping[str, Any], **given: Any) -> T:
-    """An object of the fields that it shares with the JSON object; unknown ones of a newer command are left out."""
+    """Makes an object from the fields that the JSON object also has. Fields that only a newer command has are ignored."""
     for field in dataclasses.fields(kind):  # type: ignore[arg-type]
         name = KEYWORDS.get(field.name, field.name)
         if field.name not in given and name in data:
@@ -40,22 +40,22 @@ class Place:
     line: int
     function: str
     s_per_step: Optional[float] = None
-    #: Two standard errors of it.
+    #: Two standard errors of `s_per_step`.
     off_s: Optional[float] = None
 
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """What holds the job back. `cls` is None where the data does not support any: then `missing` says why."""
+    """What holds the job back. `cls` is None if the data does not support a class; `missing` then says why."""
     #: "input-bound", "host-bound", ...
     cls: Optional[str]
     #: "input.read", "host.launch", ...
     cause: Optional[str]
-    #: Of the training time.
+    #: Share of the training time.
     share: Optional[float]
     #: "high", "medium" or "low".
     confidence: Optional[str]
-    #: "A" device times and dependencies, "B" device times, "C" host calls.
+    #: The evidence: "A" device times and dependencies, "B" device times, "C" host calls only.
     tier: str
     text: Optional[str]
     evidence: Evidence
@@ -85,7 +85,7 @@ class Part:
 
 @dataclasses.dataclass(frozen=True)
 class WhatIf:
-    """The step without something, between `low_s` and `high_s`; `step_s` is None where only these bounds are known."""
+    """The predicted step without `remove`: between `low_s` and `high_s`. `step_s` is None if only these bounds are known."""
     remove: str
     step_s: Optional[float]
     low_s: Optional[float]
@@ -97,7 +97,7 @@ class WhatIf:
 
 @dataclasses.dataclass(frozen=True)
 class Advice:
-    """What to do next; `gain`: at best so many times as fast."""
+    """What to do next. `gain` is the greatest possible speed-up factor."""
     finding: str
     evidence: Optional[str]
     gain: Optional[float]
@@ -106,7 +106,7 @@ class Advice:
 
 @dataclasses.dataclass(frozen=True)
 class Rank:
-    """A rank of several."""
+    """One rank of a job with several."""
     rank: int
     host: Optional[str]
     critical: bool
@@ -124,7 +124,7 @@ class Step:
     #: Since the start of the run.
     start_s: float
     dur_s: float
-    #: "train", "eval", "checkpoint", ...; None where it is not known.
+    #: "train", "eval", "checkpoint", ...; None if unknown.
     segment: Optional[str]
     cls: Optional[str]
     cause: Optional[str]
@@ -134,7 +134,7 @@ class Step:
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """A recorded run, or a trace of another profiler."""
+    """A recorded run, or another profiler's trace."""
     path: str
     command: Evidence
     host: Optional[str]
@@ -152,12 +152,12 @@ class Run:
 
     @functools.cached_property
     def steps(self) -> Tuple[Step, ...]:
-        """Every step in order; read when first asked for."""
+        """All steps in order. Read on first access."""
         lines = output(["report", "--steps", "--json", self.path], empty=True).splitlines()
         return tuple(_make(Step, json.loads(line)) for line in lines)
 
     def columns(self) -> Dict[str, list[Any]]:
-        """The steps as columns, one for each part of the breakdown as well."""
+        """The steps as columns, with one more column for each part of the breakdown."""
         parts = sorted({part for step in self.steps for part in step.breakdown})
         names = [field.name for field in dataclasses.fields(Step) if field.name != "breakdown"]
         table: Dict[str, list[Any]] = {name: [getattr(step, name) for step in self.steps] for name in names}
@@ -165,20 +165,20 @@ class Run:
         return table
 
     def to_pandas(self) -> Any:
-        """The steps as a DataFrame; needs pandas."""
+        """The steps as a pandas DataFrame. Needs pandas."""
         return importlib.import_module("pandas").DataFrame(self.columns())
 
     def to_arrow(self) -> Any:
-        """The steps as a table of Arrow's; needs pyarrow."""
+        """The steps as a pyarrow Table. Needs pyarrow."""
         return importlib.import_module("pyarrow").table(self.columns())
 
     def page(self) -> str:
-        """The page of `tfhook report --html`, which needs no network."""
+        """The HTML page of `tfhook report --html`, which needs no network."""
         return page(self.path)
 
 
 def page(*path: str) -> str:
-    """The page of a run, of the newest one here without a path."""
+    """The HTML page of a run: of the newest one below the current folder if no path is given."""
     with tempfile.TemporaryDirectory() as folder:
         file = os.path.join(folder, "page.html")
         output(["report", "--html", file, *map(os.path.abspath, path)], empty=True)
@@ -187,8 +187,8 @@ def page(*path: str) -> str:
 
 
 def load(path: Union[str, os.PathLike[str]]) -> Run:
-    """Reads a run directory, .tft files' folder or another profiler's trace. TfhookError says why it cannot be read; a run
-    without steps is no error, its verdict says what is missing."""
+    """Reads a run directory, a folder of .tft files, or another profiler's trace. Raises TfhookError if it cannot be read. A run
+    without steps is not an error; its verdict says what is missing."""
     name = os.path.abspath(path)
     text = output(["report", "--json", name])
     data = json.loads(text)

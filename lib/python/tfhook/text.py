@@ -1,4 +1,4 @@
-"""Text for terminals: what comes from recorded programs cannot move the cursor, reorder a line or hide in it."""
+"""Makes text safe for terminals: names from recorded programs cannot move the cursor, reorder a line or hide in it."""
 from __future__ import annotations
 
 import os
@@ -8,14 +8,14 @@ from typing import Any, NoReturn
 
 
 def shown(text: Any) -> str:
-    """Control characters, bidi controls, characters without width and bytes that are no UTF-8 as \\x1b, \\u202e, \\xff: as
-    base/clean.h does for the command."""
+    """Escapes control characters, bidi controls, zero-width characters and invalid UTF-8 as \\x1b, \\u202e, \\xff, like
+    base/clean.h in the command."""
     return "".join(_escaped(c) for c in str(text))
 
 
 def _escaped(c: str) -> str:
     number = ord(c)
-    if 0xDC80 <= number <= 0xDCFF:  # a byte that is no UTF-8
+    if 0xDC80 <= number <= 0xDCFF:  # a byte that is not UTF-8
         return "\\x%02x" % (number - 0xDC00)
     if unicodedata.category(c)[0] not in "CZ" or c == " ":
         return c
@@ -23,12 +23,12 @@ def _escaped(c: str) -> str:
 
 
 def say(text: str) -> None:
-    """One line on stderr. `text` may hold foreign strings."""
+    """Prints one line on stderr. `text` may contain untrusted strings."""
     print("tfhook: " + shown(text), file=sys.stderr)
 
 
 def finish(code: int) -> NoReturn:
-    """Ends the process; a reader that has gone away is no error."""
+    """Ends the process. A closed pipe is not an error."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
