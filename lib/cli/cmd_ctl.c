@@ -93,7 +93,8 @@ static void say_answer(const struct ctl_order *o, const char *who, uint64_t firs
 		o->verb == GPU_ON ? "device times" : "no device times", first, last, none);
 }
 
-/* All processes have their orders; this one's answer. */
+/* Waits for the answer of this process and prints it. All processes have received the request
+ * before. */
 static void hear(void *arg, const struct tft_found *found)
 {
 	const size_t from = offsetof(struct tft_journal, at_step);

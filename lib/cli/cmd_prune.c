@@ -1,4 +1,4 @@
-/* `tfhook prune`: keeps the digests of runs and drops their segments, by age and size. */
+/* `tfhook prune`: removes segments of runs by age and size, and keeps the runs' digests. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -25,8 +25,9 @@ struct pruning {
 	int at;
 	struct pruned_run *run; /* the oldest first */
 	size_t n, others;	/* others: of other users */
-	uint64_t bytes;		/* of all segments that are there */
-	/* Drop those of runs that have not changed for so long, while there are more bytes than `most`. */
+	uint64_t bytes;		/* of all existing segments */
+	/* Remove those of runs that have not changed for this long, as long as there are more bytes than
+	 * `most`. */
 	int64_t older_s;
 	uint64_t most;
 	bool really;

@@ -354,8 +354,9 @@ static void note_owner(void *arg, const struct tft_found *found)
 
 #define USER_SECONDS 60
 
-/* Runs as that user, who decides where such a journal's directory leads: root's rights write
- * nothing there, and a directory that does not respond costs a minute. */
+/* Runs in a process with that user's rights, because the user decides where the journal's directory
+ * leads: nothing is written there with root's rights, and a directory that does not respond costs
+ * at most a minute. */
 static int take_as(uid_t uid, gid_t gid)
 {
 	int status;

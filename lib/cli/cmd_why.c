@@ -40,7 +40,7 @@ static int take_question(const struct tfh_command_line *args, struct question *q
 	return q->topic != NULL;
 }
 
-/* What is asked for, and the chain of its step. */
+/* The request, and the chain of its step. */
 struct asked {
 	struct question q;
 	bool has_chain;

@@ -81,8 +81,8 @@ static int update_one(const char *from, const char *host, const char *to,
 	return rc;
 }
 
-/* Removes the digest from before other hosts recorded here: it would pass for the whole run's once only digests are left. `all`: the hosts
- * have those that they can have; otherwise only if each has one. */
+/* Removes the digest that was made before other hosts recorded here. Once only digests are left, it would be mistaken for the digest of
+ * the whole run. `all`: every host that can have a digest has one; otherwise this is checked. */
 static void remove_earlier(const char *from, const struct tfh_run_hosts *hosts, bool all)
 {
 	struct tfh_run_digest *d;
@@ -100,7 +100,7 @@ static void remove_earlier(const char *from, const struct tfh_run_hosts *hosts, 
 	}
 }
 
-/* Hosts of which nothing can be judged have no digest, but one must have. */
+/* A host of which nothing can be judged gets no digest, but at least one host must get one. */
 static int update_hosts(const char *from, const struct tfh_run_hosts *hosts, const char *only,
 			const struct tfh_access *access, struct tfh_err *err)
 {
@@ -155,7 +155,7 @@ int tfh_digest_update(const char *from, const char *out, const char *only, const
 	if (!out)
 		tfh_run_hosts_find(from, &hosts);
 	bool here = only && has_host(&hosts, only);
-	/* Who asks for one that is not of this host gets all. */
+	/* A request for a host that did not record here updates the digests of all hosts. */
 	if (hosts.n > 1 || (here && !tfh_run_began_at(from, only))) {
 		rc = update_hosts(from, &hosts, here ? only : NULL, &access, err);
 	} else {

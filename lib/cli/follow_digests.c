@@ -272,7 +272,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(x->dir, y->dir);
 }
 
-/* Whether it is among the first n, which are sorted. */
+/* Whether the run is among the first n, which are sorted. */
 static bool is_known(const struct follower *f, uint32_t n, char *dir)
 {
 	const struct followed_run key = {.dir = dir};

@@ -129,7 +129,7 @@ static int print(const struct tfh_command_line *args, struct tfh_ranks *job)
 	return 0;
 }
 
-/* What is about the calls of a run, or is a document of another schema. */
+/* Whether an option requests details of a single run's calls, or a document of another schema. */
 static bool is_for_another(const struct tfh_command_line *args)
 {
 	static const char *const names[] = {"kernels", "transfers", "input", "where", "folded",

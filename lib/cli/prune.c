@@ -1,6 +1,6 @@
 /*
- * Everything goes through the directory's descriptor and no link is followed, so whoever may change the folder that
- * it lies in cannot make this remove anything else.
+ * All accesses use the directory's descriptor, and no link is followed. So a user who may change the parent folder
+ * cannot make this remove anything else.
  */
 #include "cli/prune.h"
 
@@ -23,7 +23,7 @@
 #include "model/host_files.h"
 
 /* A recording that has gone on for this long without writing is hung rather than running. Recordings on other hosts
- * cannot be asked, and `tfhook run` may have been killed before it wrote end.json. */
+ * cannot be queried, and `tfhook run` may have been killed before it wrote end.json. */
 #define QUIET_S 86400
 
 static bool is_segment(const char *name)
@@ -33,7 +33,7 @@ static bool is_segment(const char *name)
 
 typedef int (*each_fn)(void *arg, int dir, const char *name, const struct stat *st);
 
-/* Calls `fn` for each regular file until it returns something else than 0, which is returned. */
+/* Calls `fn` for each regular file until it returns a value other than 0, which is returned. */
 static int each_file(int dir, each_fn fn, void *arg)
 {
 	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
@@ -100,7 +100,7 @@ int tfh_prune_open(int at, const char *name, struct tfh_prunable *out)
 	return rc;
 }
 
-/* ---- may they go? ---- */
+/* ---- whether segments may be removed ---- */
 
 static void note_journal(void *arg, const struct tft_found *found)
 {
@@ -111,7 +111,8 @@ static void note_journal(void *arg, const struct tft_found *found)
 		       : "it is being recorded";
 }
 
-/* The digest as it was made of the segments that are there. Some may be gone: then an earlier prune was cut short. */
+/* Whether the digest was made from all existing segments, as they are now. Segments that it lists may be gone, if an
+ * earlier prune was interrupted. */
 static bool has_all(const struct tfh_run_digest *d, const struct tfh_inputs *in)
 {
 	const struct tfh_digest_part *p = tfh_digest_part_of(d, TFT_DINP);
@@ -148,7 +149,7 @@ static bool is_digested_in(int dir, const char *name, const char *host)
 	return all;
 }
 
-/* By one digest of the whole run, or by one for each of its hosts. */
+/* Whether one digest of the whole run, or one for each of its hosts, has all segments. */
 static bool is_digested(int dir, const struct tfh_prunable *run)
 {
 	struct tfh_run_hosts hosts = {.n = 0};
@@ -168,7 +169,7 @@ static bool is_digested(int dir, const struct tfh_prunable *run)
 		bytes += hosts.bytes[i];
 	}
 	tfh_run_hosts_free(&hosts);
-	return all && bytes == run->bytes; /* a segment of no known host is in none */
+	return all && bytes == run->bytes; /* a segment whose name shows no host is in no digest */
 }
 
 const char *tfh_prune_refused(int dir, const struct tfh_prunable *run)
@@ -193,7 +194,7 @@ const char *tfh_prune_refused(int dir, const struct tfh_prunable *run)
 	return NULL;
 }
 
-/* ---- dropping them ---- */
+/* ---- removing them ---- */
 
 static int drop(void *arg, int dir, const char *name, const struct stat *st)
 {

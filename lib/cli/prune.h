@@ -1,4 +1,4 @@
-/* Dropping the segments of a run directory of which the digest has all that reports need. */
+/* Removes the segments of a run directory once its digest has everything that reports need. */
 #ifndef TFH_CLI_PRUNE_H
 #define TFH_CLI_PRUNE_H
 
@@ -11,11 +11,11 @@ struct tfh_prunable {
 	int64_t newest_s; /* when its newest file changed, in seconds of CLOCK_REALTIME */
 };
 
-/* Opens a run directory of this user's; links are not followed. Returns its descriptor; -ENOMSG: it is none, or has
- * no segments; -EPERM: it is another user's; or -errno. */
+/* Opens a run directory of this user. Links are not followed. Returns its descriptor, -ENOMSG if it is not a run
+ * directory or has no segments, -EPERM if it is another user's, or another -errno. */
 int tfh_prune_open(int at, const char *name, struct tfh_prunable *out);
 
-/* Why its segments must stay; NULL: they may go. */
+/* Why its segments must stay; NULL: they may be removed. */
 const char *tfh_prune_refused(int dir, const struct tfh_prunable *run);
 
 /* Removes its segments, except those that have changed since `run` was filled. Returns 0 or -errno. */

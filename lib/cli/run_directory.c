@@ -134,7 +134,7 @@ static int make_named(struct tfh_place *place, const char *program, struct tfh_e
 	return cannot_make(base, EEXIST, err);
 }
 
-/* The job gets the group as a number, so that it need not ask a network for it. */
+/* The job gets the group as a number, so that it need not query a network for it. */
 static void find_access(struct tfh_place *place)
 {
 	const char *name = getenv("TFHOOK_GROUP");

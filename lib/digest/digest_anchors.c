@@ -67,7 +67,7 @@ static bool thin_out(struct anchor_list *x)
 	return true;
 }
 
-/* Not in the same order in all ranks. */
+/* Messages between two ranks do not have the same order in all ranks. */
 static bool is_message(const struct tfh_event *ev)
 {
 	return !strcmp(ev->fn->name, "ncclSend") || !strcmp(ev->fn->name, "ncclRecv");

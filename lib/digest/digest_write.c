@@ -226,7 +226,7 @@ static bool is_idle(const struct digest_run *x, uint32_t i, struct tfh_in_flight
 	return idle->look && !(x->rank[i].state & TFH_DIGEST_CLOSED);
 }
 
-/* Likewise. */
+/* Writes the calls that were open at the end. Must also run before `host` becomes a text. */
 static int write_opens(struct digest_run *x, struct tfh_run *run)
 {
 	const struct tfh_in_flight *open;

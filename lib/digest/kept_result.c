@@ -30,7 +30,7 @@
 		.number = (nr), AT(m), .form = FORM(OF(m)[0]), .size = sizeof(OF(m)[0]),           \
 		.count = ELEMENTS(m)                                                               \
 	}
-/* V: a member of a vocabulary of `top`, which may be none. W: one that may not. VA: an array of the latter. */
+/* V: a member of a vocabulary of `top`, or none. W: one that cannot be none. VA: an array of the latter. */
 #define MEMBER(nr, m, top, none)                                                                   \
 	{                                                                                          \
 		.number = (nr), AT(m), .form = TFH_KEPT_MEMBER, .size = sizeof(OF(m)), .count = 1, \

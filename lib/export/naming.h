@@ -17,7 +17,7 @@ const char *tfh_export_op_name(const struct tfh_op *op);
 const char *tfh_export_batch_name(char room[256], const char *name);
 /* The thread of a process (index in the run) that issued most work; `issued` counts by thread. */
 uint32_t tfh_export_driving(const struct tfh_export *x, uint32_t process, const uint64_t *issued);
-/* "r3", "p0": the part of a file name that stands for a process. */
+/* "r3", "p0": the part of a file name that identifies a process. */
 void tfh_export_rank_name(const struct tfh_export *x, uint32_t process, char out[32]);
 /* Ids of a process and of a thread (index in the run) for viewers, which take equal ids for the same process: the
  * system's own if they are unique in the run, which is not so across hosts or containers. */

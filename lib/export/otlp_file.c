@@ -1,7 +1,7 @@
 /*
  * A trace of OpenTelemetry in OTLP's JSON file format: an ExportTraceServiceRequest per line, with spans of one process.
  * In JSON, OTLP has ids in hexadecimal, 64-bit integers as strings, and enumerations as numbers. Ids are hashes of what
- * they stand for, so a second export has the same.
+ * they identify, so a second export has the same ids.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -31,7 +31,7 @@ struct otlp_file {
 	FILE *out;
 	struct tfh_json j; /* for one line */
 	bool open;	   /* a line was begun */
-	size_t size;	   /* the line has at most so many bytes */
+	size_t size;	   /* upper bound of the line's bytes */
 	uint64_t seed;
 	char trace[33];
 };

@@ -26,7 +26,8 @@ int tfh_import_kineto(struct tfh_builder *b, const char *path, struct tfh_err *e
 int tfh_import_xplane(struct tfh_builder *b, const char *path, struct tfh_err *err);
 int tfh_import_nsys(struct tfh_builder *b, const char *path, struct tfh_err *err);
 
-/* viewer.c: what TensorFlow's or JAX's profiler wrote for a viewer, as JSON; and whether a process' name is one of its. */
+/* viewer.c: reads the JSON that TensorFlow's or JAX's profiler writes for a viewer. tfh_viewer_plane(): whether a process
+ * has the name of such a file's plane. */
 struct tfh_bytes;
 int tfh_import_viewer(struct tfh_builder *b, struct tfh_bytes *bytes, const char *path,
 		      struct tfh_err *err);
@@ -53,7 +54,8 @@ const struct tfh_fn_info *tfh_import_other_call(const char *name);
 void tfh_import_copy_name(const char *name, struct tfh_op *op);
 
 /* host_event.c: completes an event of the host, whose place and times are set: a step, a get-next or, for any other
- * name, a range. `kind` is what the source says of a range; NOTE: no more than that it is one. 0 or -ENOMEM. */
+ * name, a range. `kind`: the kind of a range according to the source; NOTE: the source does not give it. 0 or
+ * -ENOMEM. */
 int tfh_import_host_event(struct tfh_builder *b, const char *name, enum tft_range kind,
 			  struct tfh_event *ev);
 /* host_event.c: the row of a call by its name, remembered in `known`; NULL if the analysis does not know it. 0 or

@@ -41,8 +41,8 @@ enum tfh_kineto_category {
 };
 
 /* rocprof_entry.c: completes an entry of rocprof's `results.json`, in the dialect that kineto_entry.c reads. `label` is
- * the name of its process, which says what kind it is; `hip`: calls of HIP were recorded, so those of HSA below them are
- * only ranges. */
+ * the name of its process, which shows the entry's kind; `hip`: calls of HIP were recorded, so those of HSA below them
+ * are only ranges. */
 bool tfh_rocprof_is(const struct tfh_kineto_entry *e);
 void tfh_rocprof_entry(struct tfh_kineto_entry *e, const char *label, bool hip);
 

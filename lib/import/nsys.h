@@ -23,7 +23,7 @@ struct tfh_nsys_process {
 	bool several;	     /* it used more than one device */
 };
 
-/* What a wait waited for, or what an event stands for. */
+/* What a wait waited for, or what an event represents. */
 struct tfh_nsys_wait {
 	int64_t device, stream, event;
 };

@@ -229,8 +229,8 @@ static const char *call_name(const char *text, char *room, size_t cap)
 	return room;
 }
 
-/* Sets what the tables of waits say about a call. Their own kinds of waits changed between versions; the call's name
- * tells what it waits for. */
+/* Sets what the tables of waits say about a call. Their own kinds of waits changed between versions, so the call's
+ * name decides what it waits for. */
 static void add_wait(const struct tfh_nsys *n, struct tfh_nsys_process *p, int64_t correlation,
 		     struct tfh_event *ev)
 {

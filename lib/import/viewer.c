@@ -80,7 +80,7 @@ static int add_label(struct viewer *v)
 	return 0;
 }
 
-/* Starts a line at its first event, or goes back to it. */
+/* Starts a line at its first event, or returns to it. */
 static int enter_line(struct viewer *v, struct viewer_line *l)
 {
 	uint64_t key = tfh_hash_u64((uint64_t)l->pid);

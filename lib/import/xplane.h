@@ -41,7 +41,7 @@ struct tfh_xplane; /* state of one process */
 
 struct tfh_xplane *tfh_xplane_new(struct tfh_builder *b, const char *host);
 void tfh_xplane_free(struct tfh_xplane *x);
-/* xplane.c: what names mean. The number of a plane's device, or: */
+/* xplane.c: the meaning of names. The number of a plane's device, or one of these: */
 #define TFH_XPLANE_CPU (-1)
 #define TFH_XPLANE_OTHER (-2)
 int64_t tfh_xplane_device(const char *plane);
@@ -49,17 +49,17 @@ static inline bool tfh_xplane_is_tpu(const char *plane)
 {
 	return !strncmp(plane, "/device:TPU", 11);
 }
-/* The kind of a line; false: it is not to be read, such as those that are derived from the streams. *id is changed where
- * streams have no number. */
+/* The kind of a line. False: it is not to be read, as a line that is derived from the streams. Sets *id where streams
+ * have no number. */
 bool tfh_xplane_kind(const char *name, int64_t device, bool tpu, enum tfh_xline *what, int64_t *id);
 enum tfh_xstat tfh_xplane_stat(const char *name);
-/* An event without a name and stats. */
+/* Resets an event: no name, no stats. */
 void tfh_xplane_clear(struct tfh_xevent *e);
 
 /* Starts a line for the following events: a host thread or a device stream. */
 int tfh_xplane_line(struct tfh_xplane *x, enum tfh_xline what, const char *name, int64_t id,
 		    uint32_t device);
-/* The line that events belong to now; and back to one of before. */
+/* The current line of events; tfh_xplane_back() returns to an earlier one. */
 struct tfh_xplace {
 	enum tfh_xline what;
 	uint32_t thread, device, stream;

@@ -9,7 +9,8 @@
 
 #include "base/text.h"
 
-/* The last part of digits of name[0..n), without its dot; n: there is none. */
+/* Length of name[0..n) without its last part and the dot before it, if that part is a number;
+ * otherwise n. */
 static size_t without_number(const char *name, size_t n)
 {
 	size_t at = n;

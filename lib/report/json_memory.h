@@ -1,4 +1,4 @@
-/* Device memory that the job asked of the driver, in JSON. */
+/* Device memory that the job requested from the driver, in JSON. */
 #ifndef TFH_REPORT_JSON_MEMORY_H
 #define TFH_REPORT_JSON_MEMORY_H
 

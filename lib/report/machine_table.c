@@ -8,7 +8,7 @@
 #include "report/format.h"
 #include "report/machine_table.h"
 
-#define DRAWN 17u /* columns of the course over time */
+#define DRAWN 17u /* columns of the drawing over time */
 
 /* A value with its unit: bytes scaled, shares in percent. */
 static const char *value(char out[TFH_TEXT], const char *unit, double v)
@@ -22,7 +22,7 @@ static const char *value(char out[TFH_TEXT], const char *unit, double v)
 	return tfh_fmt_mean(out, v);
 }
 
-/* The meter's name, with its device's number: gpu0.clock. */
+/* Draws the meter's values over time, in DRAWN columns. */
 static void draw(FILE *out, const struct tfh_meter_line *l, bool utf8)
 {
 	static const char *const height[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
@@ -42,7 +42,7 @@ static void draw(FILE *out, const struct tfh_meter_line *l, bool utf8)
 	}
 }
 
-/* With the number of the device: gpu0.clock. */
+/* The meter's name, with its device's number: gpu0.clock. */
 static const char *name_of(char out[TFH_TEXT], const struct tfh_meter_line *l)
 {
 	const char *name = tfh_meters[l->meter].value[l->value].name;

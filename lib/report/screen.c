@@ -10,8 +10,8 @@
 #include "base/print.h"
 #include "report/text_parts.h"
 
-/* Layouts, the largest first: notes below the verdict (the most important ones are always there), lines of evidence below its reason, rows of the
- * tables, things to do next, how many of these with instructions, rows of ranks that did not end normally,
+/* Layouts, the largest first: notes below the verdict (in addition to the most important ones, which are always shown), lines of evidence
+ * below its reason, rows of the tables, things to do next, how many of these have instructions, rows of ranks that did not end normally,
  * lines of a row, and whether there is a last line. */
 #define ALL SIZE_MAX
 static const struct form {

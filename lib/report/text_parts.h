@@ -52,17 +52,17 @@ size_t tfh_lines_of(const char *text); /* number of newlines */
 /* A row of the first screen: a label and its text. */
 void tfh_row(const struct tfh_page *page, const char *label, const char *text);
 
-/* text_steps.c: the name of a part of a step's time; the lower bound of a step in seconds: everything that a
- * what-if removes is gone, and nothing else changes. */
+/* text_steps.c: the name of a part of a step's time; the lower bound of a step, in seconds, if everything
+ * that a what-if removes is gone and nothing else changes. */
 const char *tfh_part_words(enum tfh_part part);
 double tfh_least_step(const struct tfh_result *r, const struct tfh_whatif *w);
 /* run_tree.c: the name of all parts of the run of one kind, at most 15 columns. */
 const char *tfh_branch_words(enum tfh_branch kind);
-/* What part i of the run's tree is shown as: the loop of the steps as steps. Whether it is not shown, being all that is
- * known of the inside of such a step. */
+/* How part i of the run's tree is shown: a loop whose iterations are the steps is shown as steps. tfh_branch_hidden():
+ * whether the part is not shown, because it is inside such a step. */
 enum tfh_branch tfh_branch_shown(const struct tfh_result *r, uint32_t i);
 bool tfh_branch_hidden(const struct tfh_result *r, uint32_t i);
-/* What the steps of such a part execute, by the name that its user knows; "": unknown. */
+/* What the steps of such a part execute, by the user's name for it; "": unknown. */
 const char *tfh_branch_does(const struct tfh_part_of_run *p);
 /* text_verdict.c: time of the run, NAN if the trace covers only part of it. */
 double tfh_run_s(const struct tfh_result *r);

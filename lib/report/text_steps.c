@@ -306,7 +306,7 @@ static const struct tfh_whatif *row_of(const struct tfh_page *page, uint32_t i, 
 	return &r->place[i - r->n_whatif].gain;
 }
 
-/* Whether the bound is that of nothing but compute, which tells nothing of the part itself. */
+/* Whether the bound is that of computing alone, which says nothing about the part itself. */
 static bool says_nothing(const struct tfh_result *r, const struct tfh_whatif *w)
 {
 	const struct tfh_whatif *last = &r->whatif[r->n_whatif - 1];

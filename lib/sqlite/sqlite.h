@@ -1,6 +1,6 @@
 /*
- * SQLite, as far as it is needed, looked for when it is: the command is not linked with it, so that
- * it runs where there is none.
+ * The functions of SQLite that tfhook uses, looked up when they are needed. The command is not
+ * linked with SQLite, so it runs where SQLite is missing.
  */
 #ifndef TFH_SQLITE_H
 #define TFH_SQLITE_H

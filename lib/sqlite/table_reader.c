@@ -12,7 +12,7 @@
 
 #define MAX_VALUE (64 << 20)  /* bytes of one text */
 #define MAX_ROWS 40000000u    /* of all tables, about 5 GB */
-#define EVERY 10000	      /* instructions of SQLite's between two looks at the budget */
+#define EVERY 10000	      /* SQLite's instructions between two checks of the budget */
 #define FREE_WORK 20000000ull /* instructions for any file: about a second */
 #define WORK_PER_BYTE 20ull   /* a plain row takes less than one per byte, one of a view three */
 #define MAX_SQL 4096
@@ -155,7 +155,7 @@ static int prepare(struct tfh_tables *t, const char *name, const char *columns, 
 	return rc ? failed(t, rc, name, err) : 0;
 }
 
-/* Which of the wanted columns there are: their numbers among those to be selected, and the list for SQL. Names are
+/* Finds which of the wanted columns exist: their numbers among the selected ones, and the list for SQL. Names are
  * the caller's, so they need no quotes beyond those for keywords. */
 static int choose(struct tfh_tables *t, const char *name, const char *const *column, uint32_t n,
 		  int8_t *place, char *list, size_t cap, struct tfh_err *err)

@@ -10,7 +10,7 @@ struct tfh_label {
 
 struct tfh_gauge_sink {
 	void *arg;
-	/* Starts a gauge, whose points follow. Both texts are constants of ours. */
+	/* Starts a gauge, whose points follow. Both texts are constants. */
 	void (*gauge)(void *arg, const char *name, const char *help);
 	/* Never NAN. */
 	void (*point)(void *arg, const struct tfh_label *label, uint32_t n, double value);

@@ -41,7 +41,7 @@ static struct built_text *find(struct table *t, uint64_t hash)
 	return &t->v[i];
 }
 
-/* The entry of a hash value, new if `hash` is 0 in it. The 64 bits of hash stand for the text:
+/* The entry of a hash value, new if `hash` is 0 in it. The 64 bits of the hash represent the text:
  * among a million texts, two collide once in 10^7 runs. NULL when out of memory. */
 static struct built_text *enter(struct table *t, uint64_t hash)
 {

@@ -1,5 +1,5 @@
-/* Reads what files hold beside events: holes, machine samples, the recorder's notes, and calls that
- * never ended. */
+/* Reads what files contain besides events: holes, machine samples, the recorder's notes, and calls
+ * that never ended. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -246,7 +246,8 @@ static int take_priced(struct tfh_run *run, uint32_t file, const char *text, siz
 	return 0;
 }
 
-/* NAME=VALUE. What it says last holds; a priced row of that name applies as long as it does. */
+/* Takes NAME=VALUE. The last value counts. A row of base/priced.def with that name applies only as
+ * long as its value does. */
 static int take_setting(struct tfh_run *run, uint32_t file, const char *text, size_t n)
 {
 	struct tfh_process *p = &run->proc[run->file[file].process].pub;

@@ -455,7 +455,7 @@ static struct tfh_run *new_run(const char *host)
 	return NULL;
 }
 
-/* Adds the files of all paths; *meta: what the first one's run.json says. */
+/* Adds the files of all paths; *meta: the contents of the first one's run.json. */
 static int add_paths(struct tfh_run *run, const char *const *paths, uint32_t n,
 		     struct tfh_meta *meta, struct tfh_err *err)
 {

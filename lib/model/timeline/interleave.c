@@ -93,7 +93,7 @@ static void end_series(struct tfh_interleave *m, struct tfh_model_series *s)
 	end_chunk(m, s->chunk);
 }
 
-/* Gives back what was read: the block is filled again, so nothing points there any more. */
+/* Releases what was read: the block is filled again, so nothing points there any longer. */
 static void take_back(struct tfh_interleave *m)
 {
 	for (struct tfh_model_series *s; (s = m->left);) {
@@ -317,7 +317,8 @@ static void note(struct tfh_block *b, const struct tfh_model_series *s)
 	b->note[b->n_notes++] = s->rec;
 }
 
-/* Fills entries with plain events, up to the first that is none; returns their number. */
+/* Fills entries with plain events, up to the first event that is not plain; returns their
+ * number. */
 static uint32_t fill_plain(struct tfh_entry *e, struct tfh_stencil *v, const int64_t *t0,
 			   const int64_t *t1, const uint16_t *shape, uint64_t number,
 			   uint32_t thread, uint32_t most)
@@ -472,8 +473,8 @@ static bool take_event(struct tfh_interleave *m, struct tfh_model_series *s, str
 	return more;
 }
 
-/* Whether the sample was already read from a copy of the file. Samples are numbered anew in every file, but
- * copies of one have equal times and follow each other. */
+/* Whether the sample was already read from a copy of the file. The numbers of samples start again in every
+ * file, but copies of one sample have equal times and follow each other. */
 static bool looked_before(struct tfh_model_series *s)
 {
 	struct tfh_model_side *side = s->side;

@@ -153,7 +153,7 @@ const struct tfh_event *tfh_merge_look(struct tfh_merge *m)
 	return e->ev;
 }
 
-/* The launches of the next row, one by one. */
+/* Splits the next row into its launches. */
 static void split_row(struct tfh_merge *m)
 {
 	tfh_interleave_split(m->block, m->at_row++);

@@ -129,7 +129,7 @@ struct tfh_model_series *tfh_series_new(struct tfh_run *run, struct tfh_model_si
 	s->stencil = chunk->stencils->v;
 	s->index = r->thread < p->n_thread ? r->thread : p->n_thread;
 	s->thread = tfh_thread_at(p, s->index);
-	/* Series of the flusher and of salvage are numbered anew in every file. */
+	/* The numbers of the flusher's and salvage's own series start again in every file. */
 	if (s->index != 0 && s->index != p->n_thread && side->next_number)
 		s->next_number = &side->next_number[s->index];
 	tft_cursor_init(&s->cursor, chunk->events, number);

@@ -86,7 +86,7 @@ void tfh_html(FILE *out, const char *fmt, ...)
 		} else if (fmt[1] == '%') {
 			tfh_put("%", out);
 		} else {
-			abort(); /* a format of ours that this function does not know */
+			abort(); /* a format string with an unknown conversion */
 		}
 	}
 	va_end(args);

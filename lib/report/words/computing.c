@@ -4,7 +4,7 @@
 #include "report/words/remedy.h"
 #include "report/words/words.h"
 
-/* What else than the usual can be done about computing that no kind of kernel explains; NULL: nothing. */
+/* Advice other than the usual about computing that no kind of kernel explains; NULL: none. */
 static const char *compute_advice(const struct tfh_result *r)
 {
 	double dense = 0;

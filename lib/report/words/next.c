@@ -84,8 +84,8 @@ static size_t candidates(const struct tfh_result *r, struct next *next)
 	return n;
 }
 
-/* Whether the step becomes shorter by more than this part takes. Then the rest of the gain is that other waits go on
- * behind computing, which depends on what the fix leaves of the part. */
+/* Whether the step becomes shorter by more than this part takes. The rest of such a gain comes from other waits that
+ * are then hidden by computing, which depends on what the fix leaves of the part. */
 static bool hides_more(const struct tfh_result *r, const struct tfh_whatif *w)
 {
 	double step = 0, part = r->breakdown[tfh_remove_part(w->remove)].s_per_step;

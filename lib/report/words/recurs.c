@@ -91,8 +91,8 @@ const char *tfh_lead_no_bound(const struct tfh_result *r)
 	return all ? "what each step compiles again may run faster or slower once it stays" : NULL;
 }
 
-/* What its removal saves at best. Between loops nothing but the program's preparations runs: a fix may do without the
- * rest of them, too. */
+/* What its removal saves at best. Between loops only the program's preparations run, and a fix may make the rest of
+ * them unnecessary, too. */
 static double saves(const struct tfh_recurring *x)
 {
 	return x->kind == TFH_SEGMENT_BETWEEN ? x->total_s : x->blocked_s;

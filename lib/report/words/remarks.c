@@ -44,7 +44,8 @@ static const char *percent(struct tfh_wording *w, double share)
 	return tfh_phrase(w, "%.0f %%", share * 100);
 }
 
-/* Only where more of them would be a remedy, and the advice is not to use more. */
+/* Says that more threads will not help, if they would be the usual remedy and the advice does not
+ * recommend them. */
 static const char *no_more_threads(const struct tfh_result *r)
 {
 	if (r->steady.cls == TFH_CLASS_INPUT_BOUND && !r->found.workers.more.to)

@@ -245,7 +245,8 @@ struct tfh_remedy tfh_stage_remedy(const struct tfh_input_stage *stage, enum tfh
 	return tfh_remedy_of(cause);
 }
 
-/* Whether torch.compile made kernels of the step: its names begin with triton_, and tell what it fused. */
+/* Whether torch.compile made kernels of the step: their names begin with triton_ and list what was
+ * fused. */
 static bool is_compiled(const struct tfh_result *r)
 {
 	for (uint32_t i = 0; i < r->n_kernels; i++)

@@ -9,8 +9,8 @@ static bool is_leaf(const struct tfh_result *r, uint32_t i)
 	return i + 1 == r->n_tree || r->tree[i + 1].parent != i;
 }
 
-/* Whether the rounds of a loop are the verdict's steps: as many (a loop around it may take some of them as its own
- * rounds, as epochs or checkpoints do), each about as long. */
+/* Whether the iterations of a loop are the verdict's steps: about as many and about as long. (The loop around it
+ * may have some of them among its own iterations, as with epochs or checkpoints.) */
 static bool are_steps(const struct tfh_result *r, const struct tfh_part_of_run *p)
 {
 	double mean = r->steps.total_s / (double)(r->steps.count ? r->steps.count : 1);
@@ -117,7 +117,7 @@ void tfh_note_run(struct tfh_wording *w)
 
 	if (!(wall > 0) || !(steps > 0))
 		return;
-	/* A run that was killed or still runs has not shown most of its steps. */
+	/* Of a run that was killed or still runs, most steps may be unknown. */
 	if (r->end == TFH_END_EXIT && steps < TFH_REPORT_RUN_PART * wall)
 		tfh_remark(w, tfh_phrase(w, "the steps are %.0f %% of the run's %s%s",
 					 steps / wall * 100, tfh_phrase_time(w, wall), others(w)));

@@ -44,7 +44,7 @@ static struct lines_of lines_of(const struct tfh_seen_start *s, uint32_t at)
 		share += s->line[i].share;
 		f.looks += s->line[i].looks;
 	}
-	/* samples stand for the intervals between them, which may reach beyond the part */
+	/* samples represent the intervals between them, which may extend beyond the part */
 	f.percent = 100 * fmin(share, 1);
 	return f;
 }
@@ -76,7 +76,7 @@ static const char *one_line(struct tfh_wording *w, const struct tfh_start_line *
 	return tfh_phrase(w, "%.0f %% in %s (%s)", percent, tfh_function_of(w, l->function), at);
 }
 
-/* told: the largest is known already. */
+/* `told`: the largest one was already reported. */
 static const char *lines(struct tfh_wording *w, const struct tfh_seen_start *s, bool told)
 {
 	const struct tfh_start_line *first = told ? largest(s).most : NULL;

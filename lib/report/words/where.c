@@ -3,7 +3,7 @@
 #include "report/format.h"
 #include "report/words/words.h"
 
-/* Whether an imported trace tells the functions in which calls of the verdict's cause waited. */
+/* Whether an imported trace names the functions in which calls of the verdict's cause waited. */
 static bool calls_waited(const struct tfh_wording *w, enum tfh_cause cause)
 {
 	return w->r->found.imported && cause == w->r->steady.cause &&

@@ -103,7 +103,8 @@ const char *tfh_place_line(struct tfh_wording *w, enum tfh_cause cause);
 const char *tfh_called_from(struct tfh_wording *w, const char *fn, const char *where);
 const char *tfh_place_advice(struct tfh_wording *w, enum tfh_cause cause);
 
-/* look_lines.c: "waiting for a lock", for a state that samples show; "": it says nothing. */
+/* look_lines.c: "waiting for a lock", for a state that samples show; "": the state is not
+ * informative. */
 const char *tfh_state_words(int state);
 /* The program line with most of the verdict's cause, with two standard errors; NULL: unknown. */
 const char *tfh_verdict_line(struct tfh_wording *w);
@@ -135,14 +136,14 @@ void tfh_explain_kernels(struct tfh_wording *w);
 /* recurs.c: why the gain of what recurs beside the steps is unknown, as a part of a sentence; NULL: it is known. */
 const char *tfh_lead_no_bound(const struct tfh_result *r);
 void tfh_explain_lead(struct tfh_wording *w);
-/* run_time.c: the loop of the run's tree whose iterations are the steps of the verdict, although the tree does not say
- * so: calls recur within them (such as the batches over which a gradient is accumulated), or nothing that the tree
- * knows as a step; 0: there is none. */
+/* run_time.c: the loop of the run's tree whose iterations are the verdict's steps although the tree does not mark them
+ * as steps, either because calls recur within them (such as the batches over which a gradient is accumulated) or
+ * because the tree recognises no step in them; 0: there is none. */
 uint32_t tfh_loop_of_steps(const struct tfh_result *r);
 /* Mean time of a step, seconds. */
 double tfh_step_s(const struct tfh_result *r);
-/* Seconds of the run by the kind of its leaf parts; of one kind. If the verdict's steps are iterations, an iteration
- * counts as a step as a whole. tfh_note_run(): notes if most of the run was not steps. */
+/* Seconds of the run by kind of leaf part; seconds of one kind. If the verdict's steps are iterations of a loop, all
+ * of an iteration counts as a step. tfh_note_run() adds a note if most of the run was not steps. */
 void tfh_spent_all(const struct tfh_result *r, double seconds[TFH_BRANCH_COUNT]);
 double tfh_spent(const struct tfh_result *r, enum tfh_branch kind);
 void tfh_note_run(struct tfh_wording *w);
