@@ -1,15 +1,15 @@
 /*
  * Marks that a program may set for tfhook: steps, ranges, pause and resume.
  *
- * Header only. The functions look for the preloaded library at their first call; in a run without
- * it they do nothing and cost a compare. C and C++; with glibc before 2.34 link with -ldl. Marks
+ * Header only. The functions look up the preloaded library on their first call. In a run without it
+ * they do nothing and cost one comparison. C and C++; with glibc before 2.34 link with -ldl. Marks
  * belong to the calling thread. Strings are copied.
  *
  *	tfhook_step_begin("train");
  *	tfhook_range_push("loss");  ...  tfhook_range_pop();
  *	tfhook_step_end();
  *
- * or, where a loop has one natural place for it, tfhook_step() once per turn.
+ * or, where that fits the loop better, one call of tfhook_step() per iteration.
  */
 #ifndef TFHOOK_TFHOOK_H
 #define TFHOOK_TFHOOK_H
@@ -22,8 +22,8 @@ typedef void (*tfhook_text_fn_)(const char *);
 typedef int (*tfhook_int_fn_)(void);
 typedef int (*tfhook_wait_fn_)(unsigned);
 
-/* The library's function, or NULL; the answer is kept in *slot. (void *)0 is glibc's RTLD_DEFAULT.
- */
+/* The library's function, or NULL. The result is cached in *slot. (void *)0 is glibc's
+ * RTLD_DEFAULT. */
 static inline tfhook_fn_ tfhook_find_(void **slot, const char *name)
 {
 	union {
@@ -35,7 +35,7 @@ static inline tfhook_fn_ tfhook_find_(void **slot, const char *name)
 	if (!found.object) {
 		found.object = dlsym((void *)0, name);
 		if (!found.object)
-			found.object = (void *)slot; /* looked for in vain */
+			found.object = (void *)slot; /* looked up, and missing */
 		__atomic_store_n(slot, found.object, __ATOMIC_RELAXED);
 	}
 	if (found.object == (void *)slot)
@@ -51,26 +51,26 @@ static inline tfhook_fn_ tfhook_find_(void **slot, const char *name)
 			((type)found_) args;                                                       \
 	} while (0)
 
-/* A step begins; `name` tells kinds of steps apart ("train", "eval") and may be NULL. Steps do not
- * nest. */
+/* Begins a step. `name` distinguishes kinds of steps ("train", "eval") and may be NULL. Steps do
+ * not nest. */
 static inline void tfhook_step_begin(const char *name)
 {
 	TFHOOK_CALL_(tfhook_text_fn_, "tfhook_step_begin", (name));
 }
 
-/* The step that this thread began ends. Without a begin: nothing. */
+/* Ends the step that this thread began. Does nothing without one. */
 static inline void tfhook_step_end(void)
 {
 	TFHOOK_CALL_(tfhook_fn_, "tfhook_step_end", ());
 }
 
-/* One step lies between this call and the thread's next. */
+/* Marks a boundary: the time between two calls on a thread is one step. */
 static inline void tfhook_step(void)
 {
 	TFHOOK_CALL_(tfhook_fn_, "tfhook_step", ());
 }
 
-/* A named range begins; ranges nest, 64 deep. */
+/* Begins a named range. Ranges nest up to 64 deep. */
 static inline void tfhook_range_push(const char *name)
 {
 	TFHOOK_CALL_(tfhook_text_fn_, "tfhook_range_push", (name));
@@ -81,7 +81,7 @@ static inline void tfhook_range_pop(void)
 	TFHOOK_CALL_(tfhook_fn_, "tfhook_range_pop", ());
 }
 
-/* Recording stops until as many resumes as pauses were called. */
+/* Stops recording until tfhook_resume() was called as often as tfhook_pause(). */
 static inline void tfhook_pause(void)
 {
 	TFHOOK_CALL_(tfhook_fn_, "tfhook_pause", ());
@@ -92,8 +92,8 @@ static inline void tfhook_resume(void)
 	TFHOOK_CALL_(tfhook_fn_, "tfhook_resume", ());
 }
 
-/* Writes what is recorded so far, waiting at most so many milliseconds. 0, or a negative errno; 0
- * without the library. */
+/* Writes everything recorded so far and waits for that at most `milliseconds`. Returns 0 or a
+ * negative errno; 0 without the library. */
 static inline int tfhook_flush(unsigned milliseconds)
 {
 	static void *slot;
@@ -102,7 +102,7 @@ static inline int tfhook_flush(unsigned milliseconds)
 	return flush ? flush(milliseconds) : 0;
 }
 
-/* 1 if the library is loaded and recording now, else 0. */
+/* Returns 1 if the library is loaded and recording, else 0. */
 static inline int tfhook_active(void)
 {
 	static void *slot;

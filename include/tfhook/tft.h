@@ -24,7 +24,7 @@ extern "C" {
 
 struct tft_file;
 
-/* One record, and which thread it belongs to. Times are ticks. */
+/* One record, with the thread that it belongs to. Times are in ticks. */
 struct tft_record {
 	uint64_t t_begin, t_end;
 	uint64_t word[3];
@@ -36,32 +36,33 @@ struct tft_record {
 	uint8_t kind, flags, depth, flags2;
 };
 
-/* NULL on failure, with one line in `error` (may be NULL) that says what to do. */
+/* Opens a file. Returns NULL on failure, with one line in `error` (may be NULL) that names the
+ * remedy. */
 struct tft_file *tft_file_open(const char *path, char *error, size_t size);
 void tft_file_close(struct tft_file *f);
 
-/* Next record in file order: chunks in order of writing, in each chunk thread after thread, in each
- * thread by t_end. 1 = one record, 0 = end. Damaged chunks are stepped over and counted. Negative
- * errno: reading failed. */
+/* Reads the next record in file order: chunks in the order in which they were written, in a chunk
+ * one thread after another, in a thread by t_end. Returns 1 for a record, 0 at the end, or a
+ * negative errno if reading failed. Damaged chunks are skipped and counted. */
 int tft_file_next(struct tft_file *f, struct tft_record *record);
 
-/* Back to the first record. */
+/* Returns to the first record. */
 void tft_file_rewind(struct tft_file *f);
 
-/* Name of a function of this file, "" if the file does not say. Belongs to the file. */
+/* Name of a function of this file, "" if unknown. Owned by the file. */
 const char *tft_file_function(const struct tft_file *f, uint16_t fn);
 
-/* Ticks to nanoseconds of CLOCK_MONOTONIC and CLOCK_REALTIME of the recording machine. */
+/* Convert ticks to nanoseconds of the recording machine's CLOCK_MONOTONIC and CLOCK_REALTIME. */
 uint64_t tft_file_monotonic_ns(const struct tft_file *f, uint64_t ticks);
 uint64_t tft_file_realtime_ns(const struct tft_file *f, uint64_t ticks);
 
-/* What the file says about the process: "host", "exe", "command", "boot_id", "job",
- * "tfhook_version". "" = not told. */
+/* Facts about the process, by name: "host", "exe", "command", "boot_id", "job", "tfhook_version".
+ * "": unknown. */
 const char *tft_file_text(const struct tft_file *f, const char *key);
 
-/* "pid", "ppid", "rank", "world", "local_rank", "segment", "start_realtime_ns"; and about the file
+/* "pid", "ppid", "rank", "world", "local_rank", "segment", "start_realtime_ns"; and of the file
  * itself "events", "dropped" (by the process up to here), "bad_chunks", "tail_bytes", "clean_end".
- * -1 = not told. */
+ * -1: unknown. */
 int64_t tft_file_number(const struct tft_file *f, const char *key);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* The one place that knows the version of tfhook. */
+/* tfhook's version. It is defined only here. */
 #ifndef TFHOOK_VERSION_H
 #define TFHOOK_VERSION_H
 

@@ -67,7 +67,8 @@ static inline bool tfh_arch_counts_evenly(void)
 	return __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & (1u << 8));
 }
 
-/* Where the calling thread has a variable of the initial-exec model, never taken from a cache of the compiler's. */
+/* Address of the calling thread's copy of a variable of the initial-exec model, never a value that the compiler has
+ * cached. */
 #define TFH_ARCH_THREADS_OWN(variable, to)                                                         \
 	__asm__ volatile("movq %%fs:0, %0\n\taddq " #variable "@gottpoff(%%rip), %0"               \
 			 : "=r"(to)                                                                \
@@ -129,7 +130,7 @@ static inline void tfh_arch_fetch_to_write(const void *line)
 	__builtin_prefetch(line, 1);
 }
 
-/* The architecture says that it is. */
+/* The architecture guarantees it. */
 static inline bool tfh_arch_counts_evenly(void)
 {
 	return true;

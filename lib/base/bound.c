@@ -8,7 +8,7 @@
 #include "base/proc.h"
 #include "base/refused.h"
 
-#define NODES 1024ul /* the most that the kernel can be built for */
+#define NODES 1024ul /* the kernel's largest configurable number */
 #define WORD_BITS (8 * sizeof(unsigned long))
 #define LIST_BYTES 256
 #define STATUS_BYTES 8192 /* lists of thousands of CPUs and nodes also come in hex */

@@ -112,7 +112,7 @@ static struct spec parse(const char **fmt, struct arguments *a)
 	return p;
 }
 
-/* 1.7e308 has 309 digits; nobody asks for more than a few decimals. */
+/* 1.7e308 has 309 digits, and no format has more than a few decimals. */
 #define LONGEST_NUMBER 512
 
 static void add_number(struct sink *s, const struct spec *p, struct arguments *a)

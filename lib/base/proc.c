@@ -124,7 +124,7 @@ uint32_t tfh_call_filters(int fd)
 	       (filters < UINT16_MAX ? (uint32_t)filters : 0);
 }
 
-/* The kernel reads the set first, and then finds that the request is none. */
+/* The kernel reads the signal set before it rejects the invalid request. */
 bool tfh_readable(const void *address)
 {
 	int saved = errno;

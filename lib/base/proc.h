@@ -42,8 +42,8 @@ uint32_t tfh_call_filters(int fd);
  * closes it. */
 int tfh_call_filters_open(void);
 
-/* Whether the eight bytes at `address` can be read. It costs 0.1 us, needs no memory, and makes a request that every filter of
- * system calls lets through. Preserves errno. */
+/* Whether the eight bytes at `address` can be read. Takes 0.1 us, needs no memory, and makes a system call that every filter
+ * allows. Preserves errno. */
 bool tfh_readable(const void *address);
 
 /* Number of one of this process's namespaces ("pid", "mnt", ...); 0 if unknown. */

@@ -413,7 +413,8 @@ static void take_name(struct scan *s)
 		}
 		tell(s, p);
 	} else if (secret_name(name.at, name.len)) {
-		/* As an argument of its own it is the whole rest, whatever it contains. */
+		/* In an argument of its own, the value is all that follows, whatever it
+		 * contains. */
 		bool whole = name.at == s->begin && *p == '=';
 		tell(s, value);
 		hide(s, whole ? s->end : value_end(value, s->end));

@@ -1,4 +1,4 @@
-/* System calls that recording can do without, and that a filter of the job's system calls answers by ending the process
+/* System calls that recording can do without, and for which a filter of the job would end the process
  * (record/process/filters.h). */
 #ifndef TFH_BASE_REFUSED_H
 #define TFH_BASE_REFUSED_H

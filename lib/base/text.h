@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Also true if the text is the end and nothing else. */
+/* Whether the text ends with `end`; also true if it is equal to it. */
 static inline bool tfh_ends_with(const char *text, const char *end)
 {
 	size_t n = strlen(text), m = strlen(end);

@@ -69,7 +69,7 @@ struct tft_journal {
 	uint64_t reserved0[2];
 	/* line 2: written by other processes */
 	uint64_t control; /* TFT_CTL_*; atomic read-modify-write */
-	uint64_t at_step; /* step of the last order of this kind; 0 = none, or taken back */
+	uint64_t at_step; /* step of the last request of this kind; 0 = none, or withdrawn */
 	/* calls of threads without a ring; as dropped, drop_* of a ring */
 	uint64_t beyond, beyond_first, beyond_last;
 	uint64_t beyond_seen, beyond_writing, beyond_mark;

@@ -47,8 +47,8 @@ enum tft_life tft_view_life(const struct tft_view *v);
  * others. */
 int tft_view_set_control(const struct tft_view *v, uint32_t set, uint32_t clear, uint32_t upper,
 			 struct tfh_err *err);
-/* The same for device times: before the bits, sets the step at which they are obeyed (0: none, which
- * takes an earlier order back) and the number of steps (0: no end). */
+/* The same for device times: before the bits, sets the step at which they take effect (0: none,
+ * which withdraws an earlier request) and the number of steps (0: no end). */
 int tft_view_set_gpu(const struct tft_view *v, uint32_t set, uint32_t clear, uint32_t upper,
 		     uint64_t at_step, uint64_t at_count, struct tfh_err *err);
 

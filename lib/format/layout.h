@@ -278,8 +278,8 @@ enum tft_ring_state {
 	TFT_RING_RETIRED = 2, /* the thread ended or moved to a larger ring; drained, then FREE */
 };
 
-/* Control word of the journal, set by `tfhook ctl`, applied by the flusher within 100 ms. A bit
- * set. */
+/* Control word of the journal: a set of bits, set by `tfhook ctl` and applied by the flusher within
+ * 100 ms. */
 enum {
 	TFT_CTL_STOP = 1,   /* no calls recorded (ALWAYS functions still are) */
 	TFT_CTL_FLUSH = 2,  /* seal and write now; the flusher clears it */

@@ -23,7 +23,7 @@ struct tft_sketch_build {
 	uint32_t clock_thread[TFT_SKETCH_CLOCKS]; /* last thread that issued it, + 1 */
 };
 
-/* Starts empty. `fn` must outlive the builder. */
+/* Initialises an empty sketch. `fn` must outlive the builder. */
 void tft_sketch_init(struct tft_sketch_build *b, const struct tfh_fn_info *fn, uint32_t fn_count);
 void tft_sketch_reset(struct tft_sketch_build *b);
 

@@ -15,7 +15,7 @@ extern inline const uint8_t *tfh_py_straight(void *how, uint64_t from, uint32_t 
 #define GENERATOR_BEFORE 8 /* bytes before the instruction: the frame's generator; NULL: none */
 #define OWNERS 5
 
-/* Frames of one walk that turn out to have been left. If there are more, the walk begins anew. */
+/* Frames of one walk that turn out to have been left. If there are more, the walk starts again. */
 #define LEFT_MOST 8
 
 static inline __attribute__((always_inline)) int32_t
@@ -23,7 +23,7 @@ instruction(const struct tfh_py_layout *at, const uint8_t *frame, uint64_t code)
 {
 	if (at->instr == TFH_PY_POINTER)
 		return (int32_t)(tfh_py_word(frame + at->frame_instr) - (code + at->code_bytecode));
-	/* may be any number if the copy is not a frame any more */
+	/* may be any number if the copy is no longer a frame */
 	uint32_t n = (uint32_t)tfh_py_int(frame + at->frame_instr);
 	return (int32_t)(at->instr == TFH_PY_UNITS ? 2 * n : n);
 }

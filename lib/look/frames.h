@@ -25,7 +25,7 @@
 #include "look/py_text.h"
 
 /* From this minor version on, the calling thread can be asked for its attached state. Before, the states of several
- * interpreters cannot be told apart by thread. */
+ * interpreters cannot be distinguished by thread. */
 #define TFH_PY_PER_THREAD 12
 
 /* An interpreter. The functions belong to this process (hook/python/version.c); they are NULL for another process's
@@ -88,9 +88,8 @@ struct tfh_py_frame {
 };
 
 /* Puts the frames of the thread with this state into `frame`, innermost first, at most `most`. Returns their number, or
- * 0 if the memory is not available or shows that the thread went on meanwhile. With copied memory, the code objects
- * have not been read yet: fetch them (tfh_py_fetch_codes), and leave out frames for which tfh_py_code() returns
- * false. */
+ * 0 if the memory is not available or shows that the thread ran on meanwhile. With copied memory, the code objects have
+ * not been read yet: fetch them (tfh_py_fetch_codes), and leave out frames for which tfh_py_code() returns false. */
 uint32_t tfh_py_frames(const struct tfh_py *py, uint64_t state, tfh_py_view view, void *how,
 		       struct tfh_py_frame *frame, uint32_t most);
 
@@ -137,8 +136,8 @@ bool tfh_py_callee(const struct tfh_py *py, const struct tfh_py_frame *frame, tf
  * memory a page or two at a time, with a system call each, so fetch known pieces together (tfh_py_fetch). Frames may be
  * far apart (those of generators are, and up to 3.10 all frames), and pages would take 4 KB for each: once
  * TFH_PY_PAGES_BYTES are used, only the requested bytes are fetched. The rest has room for the 256 frames that are
- * kept, 112 bytes each, and as many functions with texts and lines, 1 KB each. Copies are as old as their first use:
- * begin anew for another sample.
+ * kept, 112 bytes each, and as many functions with texts and lines, 1 KB each. Copies are as old as their first use, so
+ * every sample needs new ones.
  */
 #define TFH_PY_PAGE 4096ull
 #define TFH_PY_COPY_BYTES (512u << 10)

@@ -18,7 +18,7 @@ static const struct tfh_py_layout fixed[] = {
 	/* clang-format on */
 };
 
-/* Where the table of _PyRuntime has a field, in units of 8 bytes from its beginning. */
+/* Positions of fields in the table of _PyRuntime, in units of 8 bytes. */
 struct told {
 	uint8_t threads, state_thread, state_frame, frame_bytes, frame_back, frame_code,
 		frame_instr, frame_owner;

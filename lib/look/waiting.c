@@ -99,7 +99,7 @@ static bool begins(const char *text, const char *with)
 	return !strncmp(text, with, strlen(with));
 }
 
-/* The end of a path says more than its beginning. */
+/* Keeps the end of a path, which is more informative than its beginning. */
 static void take_name(struct tfh_waiting *out, const char *path)
 {
 	size_t len = strlen(path);

@@ -90,7 +90,7 @@ static uint32_t walk(const struct tfh_py_target *t, int i)
 }
 
 /*
- * If a thread runs Python all the time, a walk can end nowhere, or where a generator stopped. It then begins anew:
+ * If a thread runs Python all the time, a walk may end nowhere, or where a generator stopped. It then starts again:
  * samples without frames would be those of running code, and code that waits would seem to take more time than it does.
  * The memory read before is then read at once, so the thread can do less in between.
  */
