@@ -12,8 +12,8 @@
  * targets of broken ones without checking that they are mapped.
  *
  * No walk waits for the loader: another thread may hold its list, in a callback of dl_iterate_phdr() that waits for the GIL, which this
- * thread holds. Before glibc 2.35 the list cannot be read without its lock, so there processes with Python in them get Python's frames
- * only.
+ * thread holds. Before glibc 2.35 the list cannot be read without its lock; there processes with Python in them get Python's frames only
+ * if /proc is missing, or if libgcc unwinds.
  */
 #include <dlfcn.h>
 #include <errno.h>

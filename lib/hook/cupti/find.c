@@ -80,9 +80,10 @@ static int look(struct dl_phdr_info *info, size_t size, void *data)
 
 bool tfh_in_cupti(const void *address)
 {
-	const char *file = tfh_file_holding(address);
+	char file[64];
 
-	return file && !strncmp(file, "libcupti.so", 11);
+	tfh_file_holding(address, file, sizeof(file));
+	return !strncmp(file, "libcupti.so", 11);
 }
 
 /* ---- trying one ---- */

@@ -13,6 +13,7 @@
 #include "record/process/steady.h"
 
 void *tfh_real[TFH_FN_COUNT];
+tfh_find_object_fn tfh_find_object;
 
 /* ---- libc's own dlvsym, without calling dlvsym: tfhook defines that name ---- */
 
@@ -81,6 +82,11 @@ static const char *file_of(const char *path)
  * yet if the process's first dlsym is its own. */
 #pragma weak _r_debug
 
+const struct link_map *tfh_first_object(void)
+{
+	return &_r_debug ? _r_debug.r_map : NULL;
+}
+
 static int (*objects)(int (*)(struct dl_phdr_info *, size_t, void *), void *) = dl_iterate_phdr;
 
 int tfh_each_object(int (*look)(struct dl_phdr_info *, size_t, void *), void *data)
@@ -96,17 +102,8 @@ int tfh_each_object(int (*look)(struct dl_phdr_info *, size_t, void *), void *da
 
 /* libc's own functions, even if other objects define these names. */
 static struct libc {
-	void *dlsym, *dlvsym, *dl_iterate_phdr, *dl_find_object;
+	void *dlsym, *dlvsym, *dl_iterate_phdr;
 } libc;
-
-int tfh_object_at(const void *address, struct tfh_object *found)
-{
-	int (*find)(const void *, struct tfh_object *);
-
-	tfh_lookup_init();
-	find = (int (*)(const void *, struct tfh_object *))libc.dl_find_object;
-	return find ? !find(address, found) : -ENOSYS;
-}
 
 static void *defined_in(const struct dl_phdr_info *info, const char *name)
 {
@@ -136,8 +133,8 @@ static void find_in_libc(struct libc *l, const char *path, ElfW(Addr) base,
 		l->dlvsym = table_lookup(&t, "dlvsym");
 	if (!l->dl_iterate_phdr)
 		l->dl_iterate_phdr = table_lookup(&t, "dl_iterate_phdr");
-	if (!l->dl_find_object)
-		l->dl_find_object = table_lookup(&t, "_dl_find_object");
+	if (!tfh_find_object)
+		tfh_find_object = (tfh_find_object_fn)table_lookup(&t, "_dl_find_object");
 }
 
 void *(*tfh_next_dlsym)(void *, const char *);
@@ -149,7 +146,7 @@ void tfh_lookup_init(void)
 		return;
 	void *next[2];
 
-	for (const struct link_map *m = &_r_debug ? _r_debug.r_map : NULL; m; m = m->l_next)
+	for (const struct link_map *m = tfh_first_object(); m; m = m->l_next)
 		find_in_libc(&libc, m->l_name, m->l_addr, m->l_ld);
 	if (libc.dl_iterate_phdr)
 		objects = libc.dl_iterate_phdr;
@@ -170,7 +167,7 @@ void tfh_lookup_init(void)
 
 /* ---- the driver ---- */
 
-static const char *driver_path(void)
+const char *tfh_driver_path(void)
 {
 	static const char *path;
 	const char *found = __atomic_load_n(&path, __ATOMIC_ACQUIRE);
@@ -200,7 +197,7 @@ static void *driver_handle(void)
 	if (tfh_likely(found != NULL))
 		return found;
 	tfh_lookup_init();
-	found = dlopen(driver_path(), RTLD_NOLOAD | RTLD_LAZY);
+	found = dlopen(tfh_driver_path(), RTLD_NOLOAD | RTLD_LAZY);
 	if (!found) {
 		dlerror(); /* the job must not see this failure */
 		return NULL;
@@ -251,7 +248,7 @@ void *tfh_driver_symbol(const char *name)
 	return found;
 }
 
-static bool holds(const struct dl_phdr_info *info, uintptr_t address)
+bool tfh_holds(const struct dl_phdr_info *info, uintptr_t address)
 {
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
@@ -259,87 +256,6 @@ static bool holds(const struct dl_phdr_info *info, uintptr_t address)
 			return true;
 	}
 	return false;
-}
-
-struct owner {
-	uintptr_t address;
-	const char *file; /* NULL: no object found; "": the program */
-};
-
-static int find_owner(struct dl_phdr_info *info, size_t size, void *data)
-{
-	struct owner *owner = data;
-
-	(void)size;
-	if (holds(info, owner->address))
-		owner->file = file_of(info->dlpi_name);
-	return owner->file != NULL;
-}
-
-const char *tfh_file_holding(const void *address)
-{
-	struct owner owner = {(uintptr_t)address, NULL};
-	struct tfh_object object;
-	int n = tfh_object_at(address, &object);
-
-	if (n >= 0)
-		return n ? file_of(object.map->l_name) : NULL;
-	tfh_each_object(find_owner, &owner);
-	return owner.file;
-}
-
-struct order {
-	uintptr_t address;
-	bool first; /* the object containing the address precedes ours */
-};
-
-static int find_order(struct dl_phdr_info *info, size_t size, void *data)
-{
-	struct order *order = data;
-
-	(void)size;
-	order->first = holds(info, order->address);
-	return order->first || holds(info, (uintptr_t)&tfh_real);
-}
-
-bool tfh_loaded_before_us(const void *address)
-{
-	struct order order = {(uintptr_t)address, false};
-	struct tfh_object object, ours;
-	int n = tfh_object_at(address, &object);
-
-	if (n < 0)
-		tfh_each_object(find_order, &order);
-	/* What comes before us was there at the start, and stays. */
-	if (n > 0 && tfh_object_at(&tfh_real, &ours) > 0)
-		for (const struct link_map *m = ours.map->l_prev; m && !order.first; m = m->l_prev)
-			order.first = m == object.map;
-	return order.first;
-}
-
-static bool driver_file(const char *file)
-{
-	return !strncmp(file, "libcuda.so", 10) || !strcmp(file, file_of(driver_path()));
-}
-
-bool tfh_in_driver(const void *address)
-{
-	const char *file = tfh_file_holding(address);
-	return file && driver_file(file);
-}
-
-bool tfh_in_vendor(const void *address)
-{
-	static const char *const prefix[] = {"libcupti", "libnvidia-", "libcudadebugger",
-					     "libtfhook"};
-	const char *file = tfh_file_holding(address);
-
-	if (!file)
-		return false;
-	for (unsigned i = 0; i < sizeof(prefix) / sizeof(*prefix); i++)
-		if (!strncmp(file, prefix[i], strlen(prefix[i])))
-			return true;
-	return driver_file(file);
 }
 
 /* ---- real functions ---- */
@@ -417,8 +333,8 @@ struct symbol_search {
 static int find_definition(struct dl_phdr_info *info, size_t size, void *data)
 {
 	struct symbol_search *search = data;
-	bool wanted =
-		search->address ? holds(info, search->address) : !holds(info, (uintptr_t)&tfh_real);
+	bool wanted = search->address ? tfh_holds(info, search->address)
+				      : !tfh_holds(info, (uintptr_t)&tfh_real);
 
 	(void)size;
 	if (wanted)

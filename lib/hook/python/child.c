@@ -9,14 +9,13 @@
 #include <string.h>
 #include <sys/uio.h>
 
-#include "base/fd.h"
+#include "base/maps.h"
 #include "base/refused.h"
 #include "hook/python/there.h"
 #include "hook/python/version.h"
 
 /* Seen at offsets 32 to 936. */
 #define MAIN_MOST 1024u
-#define LINE_MOST 1024u
 
 /* Offset in _PyRuntime of the pointer to the main interpreter's state; UINT32_MAX: not found. */
 static uint32_t main_offset(const struct tfh_py *py)
@@ -44,59 +43,20 @@ struct module_base {
 	uint64_t device, inode; /* 0: not known yet */
 };
 
-/* "7f00-7f80 r--p 00000000 fe:01 4711 /usr/lib/..." Returns true if this is the wanted line. */
-static bool take_line(char *line, struct module_base *l)
+/* In this process, finds the file from its base address. In another one, finds the base address from the file. */
+static bool take_mapping(const struct tfh_mapping *m, void *data)
 {
-	char *at, *end;
-	uint64_t from = strtoull(line, &at, 16), offset, device, inode;
+	struct module_base *l = data;
 
-	if (*at != '-')
-		return false;
-	strtoull(at + 1, &at, 16);
-	at += strspn(at, " ");
-	at += strcspn(at, " ");
-	offset = strtoull(at, &at, 16);
-	device = strtoull(at, &end, 16) << 32;
-	device |= *end == ':' ? strtoull(end + 1, &end, 16) : 0;
-	inode = strtoull(end, &end, 10);
-	if (!l->inode && from == l->base) {
-		l->device = device;
-		l->inode = inode;
+	if (!l->inode && m->start == l->base) {
+		l->device = m->device;
+		l->inode = m->inode;
 		return true;
 	}
-	if (!l->inode || inode != l->inode || device != l->device || offset)
+	if (!l->inode || m->inode != l->inode || m->device != l->device || m->offset)
 		return false;
-	l->base = from;
+	l->base = m->start;
 	return true;
-}
-
-/* In this process (pid 0), finds the file from its base address. In another process, finds the base address from the
- * file. */
-static bool find_loaded(int32_t pid, struct module_base *l)
-{
-	char path[64], text[4096];
-	size_t have = 0;
-	bool found = false;
-	ssize_t n;
-	int fd;
-
-	snprintf(path, sizeof(path), pid ? "/proc/%d/maps" : "/proc/self/maps", pid);
-	fd = tfh_open(path, O_RDONLY | O_CLOEXEC);
-	while (fd >= 0 && !found && (n = tfh_read(fd, text + have, sizeof(text) - 1 - have)) > 0) {
-		char *line = text, *eol;
-
-		have += (size_t)n;
-		text[have] = '\0';
-		for (; !found && (eol = strchr(line, '\n')); line = eol + 1)
-			found = take_line(line, l);
-		have -= (size_t)(line - text);
-		memmove(text, line, have);
-		if (have >= LINE_MOST) /* a path this long is not ours */
-			have = 0;
-	}
-	if (fd >= 0)
-		tfh_close(fd);
-	return found;
 }
 
 static bool find_shift(const struct tfh_py *py, int32_t pid, int64_t *shift)
@@ -109,11 +69,11 @@ static bool find_shift(const struct tfh_py *py, int32_t pid, int64_t *shift)
 		if (!dladdr(py->runtime, &info))
 			return false;
 		here.base = (uint64_t)(uintptr_t)info.dli_fbase;
-		if (!find_loaded(0, &here) || !here.inode)
+		if (tfh_each_mapping(0, take_mapping, &here) <= 0 || !here.inode)
 			return false;
 	}
 	there = here;
-	if (!find_loaded(pid, &there))
+	if (tfh_each_mapping(pid, take_mapping, &there) <= 0)
 		return false;
 	*shift = (int64_t)(there.base - here.base);
 	return true;
