@@ -170,7 +170,7 @@ add("fine-grained", "a Python client launches hundreds of tiny kernels", program
     job="--h2d 10000 --launches {kernels} --spin {k} --sync stream --stream own --steps {n}",
     twin="--h2d 10000 --launches 1 --spin {k*kernels} --sync stream --stream own --steps {n}")
 add("wait-each", "the host waits after every one of many kernels", cls=HOST, causes=["host.sync", "host.launch"], steps=40,
-    remove="sync", gpu=True, draw=dict(k=(0.15, 0.25)),
+    remove="sync", gpu=True, draw=dict(k=(0.06, 0.10)),
     job="{n} 'h2d:1e4:pinned " + "k:{k} sync " * 28 + "'", twin="{n} 'h2d:1e4:pinned k:{k}:28 sync'")
 
 # ---- host ------------------------------------------------------------------------------------------------------------
