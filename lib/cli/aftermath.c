@@ -310,7 +310,7 @@ static enum how print_verdict(const struct tfh_place *place, const struct tfh_pr
 		if (traces)
 			judge(place, color);
 		else if (live)
-			tfh_say("%u process%s of the job still run%s; when they ended: tfhook "
+			tfh_say("%u process%s of the job still run%s; once they have ended: tfhook "
 				"report %s",
 				live, live == 1 ? "" : "es", live == 1 ? "s" : "", place->dir);
 		else
@@ -351,7 +351,7 @@ bool tfh_aftermath(const struct tfh_place *place, const struct tfh_program *prog
 	if (how == DONE && !quiet)
 		how = print_verdict(place, program, job, left, traces, color, audit);
 	else if (how == LATE && !quiet)
-		tfh_say("saving what killed processes left takes too long to wait for: tfhook report %s",
+		tfh_say("saving the records of killed processes takes too long to wait for: tfhook report %s",
 			shown(place));
 	if (how == STOPPED && !quiet)
 		tfh_say("stopped by a signal; the verdict: tfhook report %s", shown(place));

@@ -306,7 +306,7 @@ int tfh_cmd_demo(const struct tfh_command_line *args)
 		  d.out);
 	fflush(stdout);
 	if (wrong)
-		tfh_say("%u of %u verdicts are not what was built in, which happens on a machine "
+		tfh_say("%u of %u verdicts do not name the fault that was built in. This happens on a machine "
 			"that is busy with other work (the reports then have a note)",
 			wrong, played);
 	if (failed)

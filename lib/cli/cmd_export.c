@@ -54,7 +54,7 @@ static bool parse_steps(const char *text, struct export_order *o)
 	}
 	if (o->part && !*p && o->first <= o->last)
 		return true;
-	tfh_say("export: --steps needs numbers of steps, as 10-20 or 15, not '%s'", text);
+	tfh_say("export: --steps needs numbers of steps, such as 10-20 or 15, not '%s'", text);
 	return false;
 }
 

@@ -54,7 +54,7 @@ static int may_replace(const char *to, struct tfh_err *err)
 	tfh_digest_close(rc ? NULL : d);
 	if (!rc || rc == -ENOENT || rc == -EBADMSG || rc == -EPROTO)
 		return 0;
-	return tfh_err_set(err, -EEXIST, "%s exists, is no digest, and is not overwritten", to);
+	return tfh_err_set(err, -EEXIST, "%s exists, is not a digest, and is not overwritten", to);
 }
 
 static void print_made(const char *to)

@@ -40,7 +40,7 @@ static int may_replace(const char *path)
 static void say_refused(const char *path, int rc)
 {
 	if (rc == -EEXIST)
-		tfh_say("report: %s exists and is no page of tfhook; remove it, or name another file",
+		tfh_say("report: %s exists and is not a tfhook page; remove it, or name another file",
 			path);
 	else
 		tfh_say("report: cannot write %s: %s", path, strerror(-rc));

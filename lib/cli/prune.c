@@ -181,7 +181,7 @@ const char *tfh_prune_refused(int dir, const struct tfh_prunable *run)
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", dir);
 	ssize_t n = readlink(link, real, sizeof(real) - 1);
 	if (n < 0)
-		return "its path is not known (is /proc there?)";
+		return "its path is unknown (is /proc mounted?)";
 	real[n] = '\0';
 	tft_journals_of(real, note_journal, &why);
 	if (why)

@@ -207,7 +207,7 @@ static int wait_for(struct filter *f, struct tfh_err *err)
 		return 0;
 	last_line(f->said, line, sizeof(line));
 	return tfh_err_set(err, -EIO, "%s failed: %s", f->module,
-			   *line ? line : "it was killed, or said nothing");
+			   *line ? line : "it was killed, or printed no reason");
 }
 
 static int copy(FILE *from, FILE *to)

@@ -17,7 +17,7 @@ static const struct unmarked {
 	const char *file, *why;
 } unmarked[] = {
 	{"/jax/_src/",
-	 "JAX on a processor shows no mark of a step; its input does if it is tf.data or a PyTorch DataLoader, and so does a GPU"},
+	 "JAX on the CPU does not show its steps; on a GPU, or with input from tf.data or a PyTorch DataLoader, they can be found"},
 };
 #define UNMARKED (sizeof(unmarked) / sizeof(*unmarked))
 

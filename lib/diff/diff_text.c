@@ -92,7 +92,7 @@ static void print_width(const struct screen *x)
 		tfh_print(
 			x->out, "  %s\n",
 			crowded ? "other work on the machine hides smaller changes: compare 3 runs of each kind"
-				: "steps of one run differ by much: --at compares intervals of it");
+				: "steps within one run vary widely: --at compares intervals of it");
 }
 
 /* What only some steps do shows in the mean of all steps, not in the usual step. */

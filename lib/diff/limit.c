@@ -42,7 +42,7 @@ int tfh_diff_limit_parse(const char *text, struct tfh_diff_limit *out, struct tf
 	if (!text[n] || out->part < 0)
 		return tfh_err_set(
 			err, -EINVAL,
-			"'%.80s' is no limit: name a part and how far it may go, such as step>+5%% or "
+			"'%.80s' is not a limit: name a part and its largest change, such as step>+5%% or "
 			"input.map>1ms",
 			text);
 	out->above = text[n] == '>';
@@ -51,7 +51,7 @@ int tfh_diff_limit_parse(const char *text, struct tfh_diff_limit *out, struct tf
 	if (end == text + n + 1 || !isfinite(out->value) || !unit_of(end, &unit))
 		return tfh_err_set(
 			err, -EINVAL,
-			"'%.80s' is no limit: a number and %%, s, ms, us or ns must follow %c",
+			"'%.80s' is not a limit: a number and %%, s, ms, us or ns must follow %c",
 			text, text[n]);
 	out->share = unit == 0;
 	out->value *= out->share ? 0.01 : unit;

@@ -144,8 +144,8 @@ static int read_all(struct tfh_run_digest *d, const char *path, struct tfh_err *
 	}
 	const char *form = tfh_digest_fact(d, "digest");
 	if (form && strcmp(form, FORM))
-		return tfh_err_set(err, -EPROTO, "%s: a digest of another form (%.40s)", path,
-				   form);
+		return tfh_err_set(err, -EPROTO, "%s: a digest of an unsupported version (%.40s)",
+				   path, form);
 	if (!form || !tft_closed(d->reader) || !ranks_are_sound(d))
 		return tfh_err_set(
 			err, -EBADMSG,

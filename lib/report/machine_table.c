@@ -61,7 +61,7 @@ void tfh_report_machine_text(FILE *out, const struct tfh_result *r, bool utf8)
 
 	if (!n) {
 		tfh_print(out,
-			  "nothing of the machine was recorded: it is read once a second, from "
+			  "nothing was recorded about the machine: it is read once a second, from "
 			  "the second second on\n");
 		return;
 	}

@@ -53,8 +53,8 @@ static const struct {
 	{"tfhook_recording", "Whether the process records.", alive_value},
 	{"tfhook_batches", "Batches or step marks so far.", steps_value},
 	{"tfhook_records_lost", "Records lost so far.", lost_value},
-	{"tfhook_recorder_cpu_seconds", "Processor time of the recorder.", recorder_value},
-	{"tfhook_writing_paused_seconds", "Nothing was written for so long.", paused_value},
+	{"tfhook_recorder_cpu_seconds", "CPU time of the recorder.", recorder_value},
+	{"tfhook_writing_paused_seconds", "How long writing has been paused.", paused_value},
 	{"tfhook_call_in_flight_seconds", "Age of the oldest call in flight.", in_flight_value},
 };
 
@@ -97,7 +97,7 @@ static void put_steps(const struct tfh_watch *w, const struct tfh_gauge_sink *to
 	const struct tfh_label median = {"point", "median"}, p95 = {"point", "p95"};
 
 	to->gauge(to->arg, "tfhook_step_seconds",
-		  "Duration of a step: the median, and what 95 of 100 stay below.");
+		  "Duration of a step: the median and the 95th percentile.");
 	point(to, &median, 1, r->steps.median_s);
 	point(to, &p95, 1, r->steps.p95_s);
 	to->gauge(to->arg, "tfhook_step_part_seconds", "Parts of a step on average.");

@@ -66,19 +66,18 @@ static int read_token(int fd, const char *path, char out[TOKEN_MOST + 1], struct
 	struct stat st;
 
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
-		return tfh_err_set(err, -EINVAL, "%s is no file", path);
+		return tfh_err_set(err, -EINVAL, "%s is not a regular file", path);
 	if ((st.st_uid != geteuid() && st.st_uid) || st.st_mode & 077)
-		return tfh_err_set(
-			err, -EPERM,
-			"%s: others can read the token, or it is another user's: chmod 600", path);
+		return tfh_err_set(err, -EPERM,
+				   "%s: other users can read the token, or own the file: chmod 600",
+				   path);
 	ssize_t n = read(fd, out, TOKEN_MOST);
 	out[n > 0 ? n : 0] = '\0';
 	out[strcspn(out, "\r\n")] = '\0';
 	if (strlen(out) < TOKEN_LEAST || strpbrk(out, " \t"))
-		return tfh_err_set(
-			err, -EINVAL,
-			"%s holds no token: a line of %u to %u characters without blanks", path,
-			TOKEN_LEAST, TOKEN_MOST - 1);
+		return tfh_err_set(err, -EINVAL,
+				   "%s has no token: a line of %u to %u characters without blanks",
+				   path, TOKEN_LEAST, TOKEN_MOST - 1);
 	return 0;
 }
 

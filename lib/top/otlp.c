@@ -180,7 +180,7 @@ static int open_curl(struct tfh_otlp *o, struct tfh_err *err)
 	    !load(o->library, "curl_easy_cleanup", &o->cleanup))
 		return tfh_err_set(
 			err, -ENOSYS,
-			"sending needs libcurl.so.4, which is not here (Debian: libcurl4, Fedora: libcurl)");
+			"sending needs libcurl.so.4, which is not installed (Debian: libcurl4, Fedora: libcurl)");
 	if (init(CURL_GLOBAL_DEFAULT) || !(o->handle = make()))
 		return tfh_err_set(err, -ENOMEM, "libcurl: out of memory");
 	return 0;
@@ -221,9 +221,10 @@ static int address_of(const char *url, char out[2048], struct tfh_err *err)
 							  : NULL;
 
 	if (!host || !*host || *host == '/' || strlen(url) > 2000)
-		return tfh_err_set(err, -EINVAL,
-				   "'%.200s' is no address of a collector, as http://HOST:4318 is",
-				   url);
+		return tfh_err_set(
+			err, -EINVAL,
+			"'%.200s' is not the address of a collector, such as http://HOST:4318",
+			url);
 	const char *path = strchr(host, '/');
 	snprintf(out, 2048, "%s%s", url,
 		 !path		      ? "/v1/metrics"

@@ -59,7 +59,7 @@ unshare -m true 2>/dev/null && littered=(unshare -m bash -c 'mount -t tmpfs -o s
 expect 7 timeout -s KILL 60 "${littered[@]}" env LD_LIBRARY_PATH="$TFH_BUILD/sim" "$tfhook" run -o held python3 holds.py - "$job" --steps 100000 --h2d 1000 --spin 2000
 kill "$(cat holder)"
 journal=$(tail -1 .out)
-says 'saving what killed processes left takes too long to wait for: tfhook report held'
+says 'saving the records of killed processes takes too long to wait for: tfhook report held'
 [[ -e $journal ]] || fail 'the journal is not there any more'
 expect 0 "$tfhook" report held
 prints 'steps'

@@ -202,7 +202,7 @@ check(len(rows) == len(steps) and all(abs(a["dur_s"] - b["dur_s"]) <= 2 * unit f
 tfhook("why", gone, status=5)
 tfhook("report", "--html", f"{tmp}/gone.html", gone)
 with open(f"{tmp}/gone.html") as f:
-    check("of which only the digest was there" in f.read(), "the page does not say why it has no timeline")
+    check("but only its digest was available" in f.read(), "the page does not say why it has no timeline")
 
 # The recording changes: the digest is made again.
 with open(f"{run}/end.json", "a") as f:

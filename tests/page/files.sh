@@ -16,7 +16,7 @@ expect 0 "$tfhook" report --html page.html rec
 for other in '<!DOCTYPE html>' 'my notes' ''; do
 	printf '%s' "$other" >other.html
 	expect 3 "$tfhook" report --html other.html rec
-	says 'other.html exists and is no page of tfhook; remove it, or name another file'
+	says 'other.html exists and is not a tfhook page; remove it, or name another file'
 	[[ $(<other.html) == "$other" ]] || fail "another file was overwritten"
 done
 rm other.html

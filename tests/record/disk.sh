@@ -21,8 +21,8 @@ said() { # PATTERN FAULT [ENV...]: one line
 # errno 5: EIO, 28: ENOSPC, 122: EDQUOT
 for error in 5 28 122; do
 	silent write:$error:0:0 # at once, and then no more
-	said 'paused: .*; (free some space|set TFHOOK_DIR).*tried again' write:$error:0:1000000
-	said 'paused: .*tried again' write:$error:1:1000000 # after HEAD
+	said 'paused: .*; (free some space|set TFHOOK_DIR).*tries again' write:$error:0:1000000
+	said 'paused: .*tries again' write:$error:1:1000000 # after HEAD
 	silent populate:$error:0:1000000 # then the rings lie in memory
 	silent populate:$error:1:1000000
 	silent ftruncate:$error:0:1000000
@@ -31,7 +31,7 @@ failing close:5:0:1000000
 
 # A user's quota: room below it stays, as on a file system.
 silent none:0:0:0 FAULT_QUOTA=100000:1000
-said "paused: little would stay of this user's or group's disk quota; free some space" none:0:0:0 FAULT_QUOTA=100000:97999
+said "paused: too little would be left of this user's or group's disk quota; free some space" none:0:0:0 FAULT_QUOTA=100000:97999
 said "disk quota" none:0:0:0 FAULT_QUOTA=1000:800 # of a small one a quarter stays
 
 # What all processes of a run write on a host: beyond it nothing is written, of whichever of them it is.
@@ -50,7 +50,7 @@ other() { # MIB HOST [FILES]
 other 16 "$(hostname)"
 [[ -z $out ]] || fail 'a run within its budget'
 other 33 "$(hostname)"
-[[ $out =~ 'what they may on this host; raise TFHOOK_RUN_SIZE' ]] || fail 'a run beyond its budget'
+[[ $out =~ 'size limit on this host; raise TFHOOK_RUN_SIZE' ]] || fail 'a run beyond its budget'
 other 1 "$(hostname)" 16000 # of processes that have ended and write no more
 [[ -z $out ]] || fail 'a run of many processes'
 other 33 another

@@ -109,11 +109,11 @@ grep -q 'recording to' "$TFH_TMP/log" || fail "log"
 )
 [[ -s tfhook-killed/run.json ]] || fail "what a killed start left is in the way: $(ls -A tfhook-killed)"
 
-# What is no file is not waited for.
+# A log that is not a file is not waited for.
 mkfifo "$TFH_TMP/fifo"
 ln -s log "$TFH_TMP/link"
 for log in fifo link; do
 	go return TFHOOK_LOG="$TFH_TMP/$log" TFHOOK_RUN="$TFH_TMP/run"
-	one_line "$log as a log" "TFHOOK_LOG is no file or terminal: .*/$log; name a file"
+	one_line "$log as a log" "TFHOOK_LOG is neither a file nor a terminal: .*/$log; name a file"
 done
 exit $status

@@ -71,7 +71,7 @@ for _ in range(5):  # on a busy machine the shortest job may live for longer
         break
 else:
     raise AssertionError("a job of 0.02 s was sampled")
-assert "nothing of the machine was recorded" in report(folder, "--machine")
+assert "nothing was recorded about the machine" in report(folder, "--machine")
 taken = samples(record("second", 1.5))
 assert len(taken) >= 4, taken
 assert [t for t, _ in taken] == sorted(t for t, _ in taken), taken

@@ -38,7 +38,7 @@ rm old/*.tft
 echo '{}' >old/end.json
 record TFHOOK_DIR="$PWD/given" TFHOOK_RUN="$PWD/old"
 [[ -z $(ls old/*.tft 2>/dev/null) && -n $(ls given/*/*.tft) ]] || fail 'a directory of its own'
-[[ $(grep -c 'old is of a run that has ended' <<<"$got") == 1 ]] || fail 'one line in the log'
+[[ $(grep -c 'old belongs to a run that has ended' <<<"$got") == 1 ]] || fail 'one line in the log'
 
 ((UID == 0)) && user true 2>/dev/null || exit $status
 mkdir -m 1777 group
@@ -66,7 +66,7 @@ rm -rf others
 mkdir -m 1777 others
 user ln -s ../ours others/below
 record TFHOOK_DIR="$PWD/others/below/deep"
-[[ $out =~ "a link on the way to it is another user's; set TFHOOK_DIR" && -z $(ls ours) ]] || fail 'a link above'
+[[ $out =~ "a symbolic link in its path belongs to another user; set TFHOOK_DIR" && -z $(ls ours) ]] || fail 'a link above'
 ln -s ../ours others/mine
 record TFHOOK_DIR="$PWD/others/mine"
 [[ -n $(ls ours/*/*.tft) ]] || fail 'a link of our own above'

@@ -223,7 +223,7 @@ def filters():
                        quick=how == "all" and call == "process_vm_readv")
         most = {"truth": "part"} if how == "before" else {"truth": "part", "least": 1000}
         yield Case("a filter that ends for gettid, " + when, ["filters", "deny", "1000", how, "gettid"], rc=7,
-                   say="not recording: .* ends the job for gettid" if how == "before" else None, **most)
+                   say="not recording: .* would kill the job at gettid" if how == "before" else None, **most)
         yield Case("a filter of the job's own calls, " + when, ["filters", "own", "1000", how], rc=7,
                    say="|not recording", quick=how in ("before", "all"), **most)
         # The list of the recorder's calls (own_calls.def) is complete.

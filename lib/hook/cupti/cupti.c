@@ -55,8 +55,9 @@ static uint64_t wanted(void)
 static void refused(CUptiResult result, const char *what)
 {
 	if (result == TFH_CUPTI_INSUFFICIENT_PRIVILEGES)
-		tfh_gpu_why("the driver keeps device times for administrators (CUPTI error 35): "
-			    "load it with NVreg_RestrictProfilingToAdminUsers=0");
+		tfh_gpu_why(
+			"the driver gives device times only to administrators (CUPTI error 35): "
+			"load it with NVreg_RestrictProfilingToAdminUsers=0");
 	else if (result == TFH_CUPTI_MULTIPLE_SUBSCRIBERS || result == TFH_CUPTI_MAX_LIMIT_REACHED)
 		tfh_gpu_why("another profiler has taken CUPTI in this process (CUPTI error %d)",
 			    result);

@@ -173,8 +173,8 @@ static bool try(const char *path, int flags)
 	ask = (uint32_t(*)(uint32_t *))tfh_next_dlsym(opened, "cuptiGetVersion");
 	if (!ask || ask(&v) || (driver && major_of(v) > driver) || !take_functions(opened)) {
 		if (v && driver && major_of(v) > driver)
-			tfh_gpu_why("%s is of CUDA %u, and the driver serves CUDA %u only", path,
-				    major_of(v), driver);
+			tfh_gpu_why("%s is for CUDA %u, but the driver supports CUDA %u at most",
+				    path, major_of(v), driver);
 		dlclose(opened);
 		return false;
 	}
@@ -365,8 +365,9 @@ int tfh_cupti_load(void)
 		if (s.found)
 			tfh_gpu_fact("gpu.library=%s", library);
 		else
-			tfh_gpu_why("TFHOOK_CUPTI_LIB=%s is no CUPTI that this driver can serve",
-				    given);
+			tfh_gpu_why(
+				"TFHOOK_CUPTI_LIB=%s is not a CUPTI library that this driver supports",
+				given);
 		return s.found ? 0 : -ENOENT;
 	}
 	prefer(&s, l.runtime, driver);

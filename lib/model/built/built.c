@@ -29,7 +29,7 @@ void tfh_built_gpu(const struct tfh_run *run, uint32_t process, struct tfh_gpu_i
 		return;
 	p = &run->built->proc[process];
 	if (!p->n_op) {
-		out->why = "the trace holds no kernels and no copies";
+		out->why = "the trace has neither kernels nor copies";
 		return;
 	}
 	out->source = TFH_GPU_IMPORTED;

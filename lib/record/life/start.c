@@ -101,7 +101,7 @@ static int set_up(void)
 		tfh_j.anonymous ? "in memory" : tfh_j.path);
 	for (int id = 0; id < TFH_OPT_COUNT; id++)
 		if (tfh_p.options.error[id])
-			tfh_log(1, "%s is not understood and was passed over",
+			tfh_log(1, "%s has an invalid value and is ignored",
 				tfh_option_specs[id].name);
 	return 0;
 }

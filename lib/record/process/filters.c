@@ -109,9 +109,9 @@ static void child_says(void *none)
 	(void)none;
 	without_core();
 	snprintf(what, sizeof(what),
-		 "not recording: a system call filter (seccomp) ends the job for %s",
+		 "not recording: a system call filter (seccomp) would kill the job at %s",
 		 own[fatal].name);
-	tfh_log_failure(what, "let it refuse that call with an error instead");
+	tfh_log_failure(what, "make the filter return an error for that call");
 	syscall(SYS_exit, 0);
 }
 
@@ -229,7 +229,7 @@ bool tfh_filters_allow_more(const long *install)
 	if (!has_children() || calls_survive(install))
 		return true;
 	become(KILLS);
-	tfh_log(1, "recording ends: the job installs a filter that ends it for %s",
+	tfh_log(1, "recording stops: the job installs a filter that would kill it at %s",
 		own[fatal].name);
 	return false;
 }

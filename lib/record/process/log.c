@@ -117,7 +117,7 @@ static void to_stderr(const char *text, size_t len)
 static void refuse(const char *path)
 {
 	static uint32_t told;
-	static const char what[] = "tfhook: TFHOOK_LOG is no file or terminal: ",
+	static const char what[] = "tfhook: TFHOOK_LOG is neither a file nor a terminal: ",
 			  remedy[] = "; name a file that need not exist\n";
 
 	if (tfh_p.rank.rank > 0 || __atomic_exchange_n(&told, 1, __ATOMIC_RELAXED))

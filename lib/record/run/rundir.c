@@ -148,7 +148,7 @@ static int enter(struct tfh_rundir *d)
 	int err = make_above(d->path), fd;
 
 	if (err == -EPERM)
-		d->why = "a link on the way to it is another user's";
+		d->why = "a symbolic link in its path belongs to another user";
 	if (!err)
 		err = tfh_make_dir(d->path, &d->access);
 	if (err && err != -EEXIST)
@@ -265,8 +265,8 @@ int tfh_rundir_open(struct tfh_rundir *d, const struct tfh_record_proc *p)
 	if (err == 1) {
 		if (given[0])
 			tfh_log(1,
-				"TFHOOK_RUN=%s is of a run that has ended: this one gets a "
-				"directory of its own",
+				"TFHOOK_RUN=%s belongs to a run that has ended: this run gets "
+				"a directory of its own",
 				given);
 		err = open_named(d, &p->options);
 	}

@@ -135,7 +135,7 @@ void tfh_modules_look(uint64_t now)
 	struct counters c;
 	bool changed = true;
 
-	if (!tfh_memory(&t, sizeof(*t), "which libraries call sites are in"))
+	if (!tfh_memory(&t, sizeof(*t), "the libraries of call sites"))
 		return;
 	for (uint32_t i = 0; i < n_modules; i++)
 		t->module[i].seen = false;

@@ -81,7 +81,7 @@ static void stop(const char *why)
 {
 	looks.off = true;
 	snprintf(looks.why, sizeof(looks.why), "%s", why);
-	tfh_log(1, "no looks at threads: %s", why);
+	tfh_log(1, "threads are not sampled: %s", why);
 }
 
 static void refused(int err)
@@ -113,7 +113,7 @@ void tfh_looks_begin(void)
 	}
 	/* Files that stay open would take descriptor numbers that the job relies on. */
 	if (!tfh_is_apart()) {
-		stop("descriptors of the recorder's own need Linux 5.14");
+		stop("a descriptor table of the recorder's own needs Linux 5.14");
 		return;
 	}
 	fd = tfh_waiting_open(0, (uint32_t)syscall(SYS_gettid));

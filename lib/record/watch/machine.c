@@ -284,7 +284,7 @@ uint32_t tfh_machine_read(const struct tft_sample_thread *threads, uint32_t n,
 	if (begin < next_ns)
 		return 0;
 	if (!text) {
-		if (!tfh_memory(&text, TEXT_BYTES, "what the machine does"))
+		if (!tfh_memory(&text, TEXT_BYTES, "the state of the machine"))
 			return 0;
 		find_groups();
 	}

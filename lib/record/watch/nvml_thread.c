@@ -186,7 +186,7 @@ static uint32_t start(void)
 {
 	int err = 1;
 
-	if (!tfh_memory(&reading, sizeof(*reading), "what the devices do"))
+	if (!tfh_memory(&reading, sizeof(*reading), "the state of the devices"))
 		return REFUSED;
 	reading->next_ns = 0;
 	reading->status_fd = tfh_call_filters_open();

@@ -35,7 +35,7 @@ static void refused(const char *file, int err)
 	if (*workers.why || err == -ESRCH || err == -ENOENT) /* it has ended */
 		return;
 	snprintf(workers.why, sizeof(workers.why), "/proc/PID/%s: %s", file, strerror(-err));
-	tfh_log(1, "no looks at child processes: %s", workers.why);
+	tfh_log(1, "child processes are not sampled: %s", workers.why);
 }
 
 static bool same_program(int32_t pid)

@@ -163,11 +163,11 @@ static const char *reason_of(int err)
 {
 	switch (err) {
 	case -ENOSPC:
-		return "less than 2 GiB or 5 % of the file system would stay free";
+		return "less than 2 GiB or 5 % of the file system would be left free";
 	case -EDQUOT:
-		return "little would stay of this user's or group's disk quota";
+		return "too little would be left of this user's or group's disk quota";
 	case -EOVERFLOW:
-		return "the processes of this run have written what they may on this host";
+		return "the processes of this run have reached the run's size limit on this host";
 	default:
 		return strerror(-err);
 	}
@@ -205,7 +205,7 @@ static void pause_writing(int err, uint64_t now_ns)
 		f.pause_told = true;
 		snprintf(what, sizeof(what), "recording to %s paused: %s", tfh_dir.path,
 			 reason_of(err));
-		snprintf(remedy, sizeof(remedy), "%s; it is tried again every 30 s",
+		snprintf(remedy, sizeof(remedy), "%s; tfhook tries again every 30 s",
 			 remedy_of(err));
 		tfh_log_failure(what, remedy);
 	}

@@ -162,7 +162,7 @@ static void write_quality(const struct tfh_sheet *s)
 	count_row(s, "events", q->events);
 	count_row(s, "records lost", q->dropped);
 	count_row(s, "places where records are missing", q->holes);
-	count_row(s, "names that found no room", q->unnamed);
+	count_row(s, "names that did not fit", q->unnamed);
 	count_row(s, "functions looked up and not recorded", q->unhooked);
 	for (uint32_t i = 0; i < q->unhooked; i++)
 		text_row(s, "", q->unhooked_names[i]);

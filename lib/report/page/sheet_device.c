@@ -19,7 +19,7 @@ void tfh_sheet_input(const struct tfh_sheet *s)
 	tfh_html_row(s->out, "times as fast as steps need one, at least");
 	tfh_html_mean(s->out, u->headroom);
 	if (u->buffer) {
-		tfh_html_row(s->out, "batches that lay ready, at least");
+		tfh_html_row(s->out, "batches ready in the buffer, at least");
 		tfh_html_count(s->out, u->buffer);
 	}
 	tfh_html_row_end(s->out);
@@ -27,7 +27,7 @@ void tfh_sheet_input(const struct tfh_sheet *s)
 	if (!s->r->n_input)
 		return;
 	tfh_html_table(
-		s->out, "Stages, from the one that the steps ask",
+		s->out, "Stages, beginning with the one that delivers to the steps",
 		"<stage|calls a step|of its own a step|can give a second|parallel|<in threads of its own|<");
 	for (uint32_t i = 0; i < s->r->n_input; i++) {
 		const struct tfh_input_stage *k = &s->r->input[i];

@@ -87,8 +87,8 @@ static void write_item(const struct tfh_sheet *s, const struct tfh_advice *a)
 	tfh_html(s->out, "<li><strong>%s</strong>", a->finding);
 	if (*gain)
 		tfh_html(s->out, " <span class=\"becomes\">%s %s</span>",
-			 isnan(tfh_run_s(s->r)) ? "by that alone a step takes"
-						: "by that alone the run takes",
+			 isnan(tfh_run_s(s->r)) ? "with that fixed alone, a step takes"
+						: "with that fixed alone, the run takes",
 			 gain);
 	if (a->evidence && !said_above(s->words, a->evidence))
 		tfh_html(s->out, "<br>%s", a->evidence);

@@ -68,8 +68,8 @@ static void write_more_workers(const struct tfh_sheet *s)
 
 	if (!m->to)
 		return;
-	tfh_html_table(s->out, "Workers that would keep up with the steps",
-		       "now|then|a step then, from|to");
+	tfh_html_table(s->out, "Workers needed to keep up with the steps",
+		       "now|needed|a step then takes, from|to");
 	tfh_put("<tr>", s->out);
 	tfh_html_count(s->out, m->from);
 	tfh_html_count(s->out, m->to);
@@ -206,13 +206,13 @@ void tfh_sheet_lines(const struct tfh_sheet *s)
 	write_more_workers(s);
 	if (f->n_node)
 		write_tree(s, f->node, f->n_node,
-			   "Lines that the job's threads were seen at between their calls");
+			   "Lines at which the job's threads were sampled between their calls");
 	else
 		tfh_html_note(s->out,
 			      s->words->no_line
 				      ? s->words->no_line
 				      : "No line of Python was seen between the job's calls.");
 	write_tree(s, f->workers.node, f->workers.n_node,
-		   "Lines that its worker processes were busy with, all together");
+		   "Lines at which its worker processes were busy, all added up");
 	write_places(s);
 }

@@ -23,7 +23,7 @@ static void write_tree(const struct tfh_sheet *s)
 
 	if (!(all > 0))
 		return;
-	tfh_html_table(s->out, "The run as a tree: the parts of one part add up to it",
+	tfh_html_table(s->out, "The run as a tree: the parts below a part add up to it",
 		       "<|<executes|times|entered|begins|takes|of the run|<");
 	for (uint32_t i = 0; i < r->n_tree; i++) {
 		const struct tfh_part_of_run *p = &r->tree[i];
@@ -65,10 +65,10 @@ static void write_startup(const struct tfh_sheet *s)
 {
 	static const char *const name[TFH_PHASE_COUNT] = {
 		[TFH_PHASE_DRIVER] = "the driver was initialised",
-		[TFH_PHASE_CONTEXT] = "a context was there",
+		[TFH_PHASE_CONTEXT] = "a context existed",
 		[TFH_PHASE_MODULE] = "a module of kernels was loaded",
 		[TFH_PHASE_BATCH] = "a batch was delivered",
-		[TFH_PHASE_STEP] = "a step was done",
+		[TFH_PHASE_STEP] = "a step was completed",
 		[TFH_PHASE_STEADY] = "steps were as long as usual"};
 
 	tfh_html_table(s->out, "From the first record until", "<|after");

@@ -128,7 +128,7 @@ void tfh_sheet_timeline(const struct tfh_sheet *s)
 	if (!s->shown->n) {
 		tfh_html_note(
 			s->out,
-			"The timeline is drawn from the recording, of which only the digest was there.");
+			"The timeline is drawn from the recording, but only its digest was available.");
 		return;
 	}
 	tfh_put("<div id=\"legend\"></div>\n", s->out);
