@@ -1,24 +1,13 @@
 /* What recurs in a run, in JSON. */
 #include "report/json_recurs.h"
 
-static void write_class(struct tfh_json *j, enum tfh_class cls, enum tfh_cause cause)
-{
-	tfh_json_kstr(j, "class", tfh_class_name(cls));
-	tfh_json_kstr(j, "cause", tfh_cause_name(cause));
-}
+#include "report/json_verdict.h"
 
 static void write_steady(struct tfh_json *j, const struct tfh_verdict *v)
 {
 	tfh_json_key(j, "steady");
 	tfh_json_object(j);
-	write_class(j, v->cls, v->cause);
-	tfh_json_key(j, "also");
-	tfh_json_array(j);
-	for (uint32_t i = 0; i < v->n_also; i++)
-		tfh_json_str(j, tfh_class_name(v->also[i]));
-	tfh_json_end(j);
-	tfh_json_kf64(j, "share", v->share);
-	tfh_json_kstr(j, "confidence", tfh_confidence_name(v->confidence));
+	tfh_json_class(j, v);
 	tfh_json_end(j);
 }
 
@@ -52,7 +41,8 @@ void tfh_json_recurs(struct tfh_json *j, const struct tfh_result *r)
 		tfh_json_ku64(j, "count", x->count);
 		tfh_json_kf64(j, "total_s", x->total_s);
 		tfh_json_kf64(j, "share", x->total_s / r->recurs_s);
-		write_class(j, x->cls, x->cause);
+		tfh_json_kstr(j, "class", tfh_class_name(x->cls));
+		tfh_json_kstr(j, "cause", tfh_cause_name(x->cause));
 		tfh_json_kf64(j, "blocked_s", x->blocked_s);
 		tfh_json_key(j, "verdict");
 		tfh_json_bool(j, r->lead ? i + 1 == r->lead : x->kind == TFH_SEGMENT_TRAIN);

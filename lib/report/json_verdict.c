@@ -69,12 +69,8 @@ static void write_more_workers(struct tfh_json *j, const struct tfh_more_workers
 	tfh_json_end(j);
 }
 
-void tfh_json_verdict(struct tfh_json *j, const struct tfh_wording *w)
+void tfh_json_class(struct tfh_json *j, const struct tfh_verdict *v)
 {
-	const struct tfh_verdict *v = &w->r->verdict;
-
-	tfh_json_key(j, "verdict");
-	tfh_json_object(j);
 	tfh_json_kstr(j, "class", tfh_class_name(v->cls));
 	tfh_json_kstr(j, "cause", tfh_cause_name(v->cause));
 	tfh_json_key(j, "also");
@@ -84,6 +80,15 @@ void tfh_json_verdict(struct tfh_json *j, const struct tfh_wording *w)
 	tfh_json_end(j);
 	tfh_json_kf64(j, "share", v->share);
 	tfh_json_kstr(j, "confidence", tfh_confidence_name(v->confidence));
+}
+
+void tfh_json_verdict(struct tfh_json *j, const struct tfh_wording *w)
+{
+	const struct tfh_verdict *v = &w->r->verdict;
+
+	tfh_json_key(j, "verdict");
+	tfh_json_object(j);
+	tfh_json_class(j, v);
 	tfh_json_key(j, "tier");
 	tfh_json_strn(j, &v->tier, 1);
 	tfh_json_kstr(j, "text", w->text);

@@ -6,6 +6,8 @@
 #include "base/json.h"
 #include "report/words/words.h"
 
+/* The fields "class", "cause", "also", "share" and "confidence" of a verdict. */
+void tfh_json_class(struct tfh_json *j, const struct tfh_verdict *v);
 /* The field "verdict". */
 void tfh_json_verdict(struct tfh_json *j, const struct tfh_wording *w);
 

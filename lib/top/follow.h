@@ -45,7 +45,7 @@ int tfh_follow_new(const char *dir, const char *prefix, uint32_t newest, const c
 void tfh_follow_free(struct tfh_follow *f);
 
 const char *tfh_follow_prefix(const struct tfh_follow *f);
-/* Seconds from the newest thing in its files to the moment they were found; 0 with a journal. */
+/* Seconds from the newest entry in its files to the moment when the files were found; 0 with a journal. */
 double tfh_follow_silent(const struct tfh_follow *f);
 /* Reads the journal's counters and calls in flight, not its records. */
 void tfh_follow_look(struct tfh_follow *f, struct tfh_follow_state *s);
