@@ -29,7 +29,7 @@ struct tfh_verdict {
 struct tfh_recurring {
 	enum tfh_segment kind;
 	uint64_t count;
-	double total_s;	  /* of a checkpoint or a compilation: the time beyond a usual step */
+	double total_s; /* checkpoints and compilations count only with the time beyond a usual step */
 	double blocked_s; /* the part of it that belongs to the class */
 	enum tfh_class cls;
 	enum tfh_cause cause;
@@ -37,11 +37,11 @@ struct tfh_recurring {
 
 /* A point at which steps became slower or faster, or a part of the run in which they did so steadily. */
 struct tfh_change {
-	uint64_t step;	/* the first step after the change, or of that part */
-	uint64_t until; /* the step after that part; 0: a sudden change */
-	double at_s, from_s,
-		to_s;	    /* of `step`, since the run's start; mean step before and after */
-	enum tfh_part part; /* that changed most */
+	uint64_t step;	     /* the first step after the change, or of that part */
+	uint64_t until;	     /* the step after that part; 0: a sudden change */
+	double at_s;	     /* when `step` began, since the run's start */
+	double from_s, to_s; /* mean step before and after */
+	enum tfh_part part;  /* the part that changed most */
 };
 
 struct tfh_class_count {
@@ -72,7 +72,7 @@ struct tfh_job_stage {
 struct tfh_whatif {
 	enum tfh_remove remove;
 	double step_s, low_s, high_s, floor_s, speedup, ceiling_speedup;
-	double saved_s;	      /* of the run, by step_s or, if that is not known, at most */
+	double saved_s;	      /* in the whole run; an upper bound if step_s is not known */
 	const char *no_bound; /* why no bound is known, as a part of a sentence; NULL: one is */
 };
 
@@ -82,8 +82,8 @@ struct tfh_place_gain {
 	uint32_t line;			/* the line with the most samples */
 	uint32_t first_line, last_line; /* the stretch of lines around it that is removed */
 	bool whole; /* the function, or only these lines, each with everything it calls */
-	double s_per_step, off_s; /* of the host's own time; two standard errors */
-	struct tfh_whatif gain;	  /* remove: not in the list */
+	double s_per_step, off_s; /* the host's own time; off_s: two standard errors */
+	struct tfh_whatif gain;	  /* `remove` is not used */
 };
 
 struct tfh_segment_sum {
@@ -96,11 +96,11 @@ struct tfh_segment_sum {
 struct tfh_part_of_run {
 	enum tfh_branch kind;
 	uint32_t parent;  /* a smaller index; the root is its own parent */
-	const char *name; /* of the executed function, "" unknown */
+	const char *name; /* the executed function, "": unknown */
 	uint64_t count;	  /* iterations of a loop; otherwise the number of such parts */
 	uint64_t runs;	  /* loops: how many times they were entered */
-	double begin_s;	  /* of the first, since the first record */
-	double wall_s;	  /* of all */
+	double begin_s;	  /* when the first one began, since the first record */
+	double wall_s;	  /* total of all of them */
 	/* The steps in it, including those of its parts, and their time by cause, in seconds; only after
 	 * tfh_analyze_ranks(). */
 	uint64_t steps;
@@ -123,7 +123,7 @@ struct tfh_kernel {
 /* What kernels of one kind take together. */
 struct tfh_family_time {
 	enum tfh_kernel_family family;
-	uint32_t kernels; /* names */
+	uint32_t kernels; /* different names */
 	double s_per_step, share_of_busy;
 };
 
@@ -133,8 +133,8 @@ struct tfh_transfer {
 	int pageable; /* 1, 0, -1 unknown */
 	double calls_per_step, bytes_per_step, bytes_per_s;
 	uint64_t blocking_calls, calls;
-	const char *where; /* call site, "" unknown */
-	uint32_t stack;	   /* the same as frames (tfh_run_stack, tfh_run_python) */
+	const char *where; /* call site, "": unknown */
+	uint32_t stack;	   /* the call site as frames (tfh_run_stack, tfh_run_python) */
 };
 
 struct tfh_quality {
@@ -202,12 +202,12 @@ struct tfh_rank {
 	enum tfh_class cls;
 	enum tfh_cause cause;
 	char tier;
-	double share, step_s; /* of the verdict; mean step */
+	double share, step_s; /* the verdict's share; mean step */
 	uint64_t steps;
-	uint64_t all_steps;		  /* not only judged ones */
+	uint64_t all_steps;		  /* including those that are not judged */
 	uint64_t exchanges;		  /* collectives and messages that it called NCCL for */
 	double breakdown[TFH_PART_COUNT]; /* seconds per step */
-	double jitter_s;		  /* the part of it that is waiting for other ranks */
+	double jitter_s;		  /* the part of communication that waits for other ranks */
 	double late_s;	 /* mean delay behind the first rank at collectives, NAN unknown */
 	double held_s;	 /* the part in which all others waited for this one alone */
 	double silent_s; /* from its last record to that of the rank that lived longest */
@@ -220,8 +220,8 @@ struct tfh_rank {
 struct tfh_step {
 	uint64_t index;
 	double start_s, dur_s;
-	int64_t host_t0,
-		host_t1; /* when the host made it, which runs ahead of the device; 0: from a digest */
+	/* The step on the host, which runs ahead of the device; 0: read from a digest. */
+	int64_t host_t0, host_t1;
 	int8_t segment, cls, cause;	 /* enum tfh_segment, tfh_class, tfh_cause; -1 none */
 	char tier;			 /* 'A' 'B' 'C' */
 	float breakdown[TFH_PART_COUNT]; /* seconds */
@@ -245,8 +245,6 @@ struct tfh_kind {
 	double median_s, time_share;
 };
 
-/* A span whose records were discarded to save space, as described by the sketches of its chunks. Its steps are not
- * among the others. */
 struct tfh_discarded_call {
 	const char *fn;
 	uint64_t count;
@@ -256,13 +254,15 @@ struct tfh_discarded_anchor { /* copies in one direction, or waits */
 	uint64_t count, bytes;
 	double total_s;
 };
+/* A span whose records were discarded to save space, as described by the sketches of its chunks. Its steps are not
+ * among the others. */
 struct tfh_discarded {
 	double start_s, end_s;
 	uint64_t events, launches;
 	uint64_t steps;
 	bool estimated;		 /* steps by the number of launches, not by the step clock */
-	double mean_s, median_s; /* of a step; median of the chunks' means; NAN unknown */
-	struct tfh_discarded_call *call; /* by count */
+	double mean_s, median_s; /* a step's mean; the median of the chunks' means; NAN: unknown */
+	struct tfh_discarded_call *call; /* the most frequent first */
 	uint32_t n_call;
 	bool knows_anchors; /* the anchors of all chunks are known */
 	struct tfh_discarded_anchor anchor[TFT_SKETCH_ANCHORS];
@@ -270,7 +270,8 @@ struct tfh_discarded {
 
 /* How the steps differ from each other, and what repeats inside them. */
 struct tfh_pattern {
-	struct tfh_kind kind[TFH_KINDS]; /* by count; fewer than two: all steps are of one kind */
+	/* Most frequent first; n_kind < 2: all steps are of one kind, or there are too many kinds. */
+	struct tfh_kind kind[TFH_KINDS];
 	uint32_t n_kind;
 	uint32_t per_update; /* batches until the sequence of kinds repeats, 1: every batch */
 	uint32_t inner;	     /* repetitions of the launches inside one step, 1: none */
@@ -290,16 +291,16 @@ enum tfh_supply_basis {
 struct tfh_supply {
 	double period_s; /* time per batch if no consumer holds it up */
 	double headroom; /* it could deliver at least this many times the steps' rate */
-	uint64_t buffer; /* batches that were ready, at least; 0 unknown */
+	uint64_t buffer; /* at least this many batches were ready; 0: unknown */
 	bool exact;	 /* the producer never stopped: no step can be shorter on average */
 	enum tfh_supply_basis basis;
 	uint64_t seen; /* batches waited for, or bursts */
 };
 
-/* The function and the place in the program of most calls of a cause, "" unknown. */
+/* The function and the place in the program of most calls of a cause; "": unknown. */
 struct tfh_call_site {
 	const char *fn, *where;
-	uint32_t stack; /* the same as frames (tfh_run_stack, tfh_run_python) */
+	uint32_t stack; /* `where` as frames (tfh_run_stack, tfh_run_python) */
 };
 
 /* Functions of the program in which pauses or waiting calls were spent, by the ranges of an imported trace. */
@@ -309,7 +310,7 @@ struct tfh_code_time {
 		double s_per_step;
 	} function[TFH_CODE_FUNCTIONS]; /* those with the most time */
 	uint32_t n;
-	double s_per_step; /* of all functions */
+	double s_per_step; /* sum over all functions */
 };
 
 /* What threads do between their calls, by samples: enum tft_look, and writing a log or similar file, which is not a
@@ -351,8 +352,8 @@ struct tfh_seen_line {
 	uint32_t line;
 	const char *callee, *callee_file; /* library function that it mostly calls; NULL: none */
 	uint32_t callee_line;
-	double s_per_step, off_s; /* off: two standard errors */
-	double of_s;		  /* the part of the verdict's cause that it refers to */
+	double s_per_step, off_s; /* off_s: two standard errors */
+	double of_s; /* time per step of the verdict's cause, of which s_per_step is a part */
 	uint64_t looks;
 };
 
@@ -426,8 +427,6 @@ struct tfh_seen_start {
 /* Whether the steps of the verdict wait for requests. */
 enum tfh_serves { TFH_SERVES_NOT, TFH_SERVES_MAYBE, TFH_SERVES };
 
-/* Further findings for the sentences of a report (report/words). Times are seconds of a judged step unless stated
- * otherwise; NAN: not known. */
 /* Time for which threads of the job were ready to run without a CPU. */
 struct tfh_contended {
 	double share, s_per_step; /* of the judged steps; 0: none */
@@ -436,6 +435,8 @@ struct tfh_contended {
 	double busy, own;
 };
 
+/* Further findings for the sentences of a report (report/words). Times are seconds of a judged step unless stated
+ * otherwise; NAN: not known. */
 struct tfh_findings {
 	bool cpu_only;	       /* no device was used */
 	bool torch;	       /* PyTorch's ranges were recorded */
@@ -446,11 +447,11 @@ struct tfh_findings {
 	bool queued_functions; /* most of host.callback is functions that streams ran */
 	double cause_s[TFH_CAUSE_COUNT];
 	struct tfh_retraced retraced;
-	double kernel_share; /* of the processor time; 0: usual */
+	double kernel_share; /* part of the job's CPU time spent in the operating system; 0: not much */
 	enum tfh_cause input_cause;
-	double graph_ran;	    /* share of the executing time with a processor */
-	double code_ran;	    /* share of the pauses between calls with a processor */
-	struct tfh_seen_sum seen;   /* in the judged steps */
+	double graph_ran; /* share of the graph's execution in which the process had a CPU */
+	double code_ran;  /* the same of the pauses between calls */
+	struct tfh_seen_sum seen;   /* samples of the judged steps */
 	struct tfh_seen_line line;  /* the line with most of the verdict's cause */
 	struct tfh_seen_node *node; /* a parent before its children */
 	uint32_t n_node;
@@ -460,14 +461,14 @@ struct tfh_findings {
 	struct tfh_seen_start start[TFH_SEEN_STARTS];
 	struct tfh_call_site wait, alloc, load;
 	struct tfh_call_site pause; /* where pauses between calls end; no fn */
-	/* of host.python; of causes without a sum of their own; of the verdict's cause */
+	/* for host.python; for causes without a sum of their own; for the verdict's cause */
 	struct tfh_code_time python, other, verdict;
 	bool functions; /* the imported trace names functions of Python */
 	uint64_t windows, windows_timed, holed_steps; /* timed: with device times */
 	double lead_s;	 /* the host's lead over the device at a step's end */
 	double before_s; /* total: the device was busy with work from before the trace */
-	const char *no_device_times; /* why there are none, NULL */
-	const char *no_python;	     /* why Python's lines are missing, NULL */
+	const char *no_device_times; /* why there are none; NULL: there are some */
+	const char *no_python;	     /* why Python's lines are missing; NULL: they are not */
 	uint64_t lost_ops;
 	uint32_t alike_loops; /* loops with functions of one name, judged together; 0: one */
 	struct {
@@ -485,8 +486,9 @@ struct tfh_findings {
 	struct tfh_machine_findings machine;
 	struct tfh_contended contended;
 	uint64_t priced;	 /* settings that cost time: base/priced.def, as bits */
-	double others_compute_s; /* median of the other ranks */
-	uint32_t pid, unjudged;	 /* other processes that did about as much, without a rank */
+	double others_compute_s; /* compute time: the median of the other ranks */
+	uint32_t pid;		 /* of the judged process */
+	uint32_t unjudged;	 /* other processes without a rank that did about as much work */
 };
 
 struct tfh_result {
@@ -502,24 +504,24 @@ struct tfh_result {
 	uint32_t n_last;
 	double xprof[TFH_XPROF_COUNT]; /* NAN: no device times */
 	struct tfh_heap_sum heap;      /* allocations 0: none seen */
-	struct tfh_rank *rank;	       /* by rank; NULL if there is only one */
+	struct tfh_rank *rank;	       /* in order of their numbers; NULL if there is only one */
 	uint32_t n_rank;
 	/* The verdict of everything that recurs: that of the steps (steady) unless something else costs more. */
 	struct tfh_verdict verdict, steady;
 	struct tfh_recurring recurring[TFH_SEGMENT_COUNT]; /* the most blocking first */
 	uint32_t n_recurring;
-	uint32_t lead; /* index + 1 in it: the subject of the verdict unless it is the steps */
+	uint32_t lead; /* index + 1 in `recurring`: the verdict's subject; 0: the steps */
 	struct tfh_change change[TFH_CHANGES]; /* in order of time */
 	uint32_t n_change;
-	double recurs_s; /* total of all */
+	double recurs_s; /* time of everything that recurs */
 	struct tfh_steps steps;
-	struct tfh_share breakdown[TFH_PART_COUNT];   /* of the mean training step */
-	struct tfh_job_stage stages[TFH_STAGE_COUNT]; /* raw-input .. storage */
+	struct tfh_share breakdown[TFH_PART_COUNT]; /* of the mean training step */
+	struct tfh_job_stage stages[TFH_STAGE_COUNT];
 	struct tfh_whatif whatif[TFH_REMOVE_COUNT];
 	uint32_t n_whatif;
 	struct tfh_place_gain place[TFH_PREDICT_PLACES];
 	uint32_t n_place;
-	uint32_t line_place;	      /* index + 1 in it: the place that contains found.line */
+	uint32_t line_place;	      /* index + 1 in `place`: the one that contains found.line */
 	struct tfh_part_of_run *tree; /* a parent before its parts; the run itself first */
 	uint32_t n_tree;
 	struct tfh_segment_sum segments[TFH_SEGMENT_COUNT];
@@ -539,10 +541,12 @@ struct tfh_result {
 	uint32_t n_discarded;
 	struct tfh_step *step;
 	uint64_t n_step;
-	float (*step_cause)[TFH_CAUSE_COUNT]; /* by step, s; only after tfh_analyze_ranks() */
-	uint64_t exchanges;		      /* as struct tfh_rank */
-	double jitter_s;		 /* per step: communication that waits for other ranks */
-	double need_s[TFH_REMOVE_COUNT]; /* as struct tfh_rank, without a point or limits */
+	/* Seconds of each step by cause; only after tfh_analyze_ranks(). */
+	float (*step_cause)[TFH_CAUSE_COUNT];
+	uint64_t exchanges; /* as in struct tfh_rank */
+	double jitter_s;    /* per step: communication that waits for other ranks */
+	/* As in struct tfh_rank, from device times; NAN: unknown. */
+	double need_s[TFH_REMOVE_COUNT];
 };
 
 /* copy_causes.c: the cause of a copy's time; and whether a transfer cause covers such copies: those of its direction

@@ -48,12 +48,10 @@ struct tfh_ranks_time {
 
 struct tfh_ranks_rank {
 	int32_t rank;  /* -1: not known */
-	uint32_t host; /* row */
+	uint32_t host; /* index in tfh_ranks.host */
 	int32_t local; /* on its host, -1: not known */
-	const char *bus,
-		*nic; /* of its device, and the network adapter next to it; "": not known */
-	const char *pcie_name,
-		*fabric_name;  /* the PCIe switch above it; its NVLink domain; likewise */
+	/* Bus address of its device; network adapter next to it; PCIe switch above it; NVLink domain; "": not known. */
+	const char *bus, *nic, *pcie_name, *fabric_name;
 	uint32_t pcie, fabric; /* their numbers, UINT32_MAX: not known */
 	int links;	       /* NVLinks that are up, -1: not known */
 	uint32_t peers; /* communicator of ranks that do the same work; UINT32_MAX: all ranks */
@@ -64,20 +62,20 @@ struct tfh_ranks_rank {
 	int64_t heard_ns; /* last sign of life, since the host's start */
 	uint64_t exchanges;
 
-	/* of judged steps */
+	/* judged steps */
 	uint64_t steps;
-	double wall_s, own_s,
-		steady_s; /* sums; own: without exchanges, steady: and without slow steps */
+	/* sums; own_s: without exchanges; steady_s: without exchanges and slow steps */
+	double wall_s, own_s, steady_s;
 	double cause_s[TFH_CAUSE_COUNT], compute_s;
-	double square_s; /* of own times of steps that are not slow */
-	uint64_t steady; /* number of these */
+	double square_s; /* sum of the squared own times of steps that are not slow */
+	uint64_t steady; /* number of steps that are not slow */
 	double usual_s;	 /* median of the first steps' own time */
-	double slow_s;	 /* by which slow steps exceed a usual one */
+	double slow_s;	 /* time of slow steps beyond usual ones */
 	double slow_cause_s[TFH_CAUSE_COUNT];
 	uint64_t slow;
 	uint64_t slow_at[TFH_RANKS_SLOW];
 	uint64_t first_step, last_step;
-	double width_s; /* of an interval */
+	double width_s; /* duration of an interval */
 	struct tfh_ranks_time time[TFH_RANKS_TIMES];
 
 	struct tfh_ranks_member member[TFH_RANKS_COMMS];
@@ -87,9 +85,9 @@ struct tfh_ranks_rank {
 
 	/* from exchanges, in seconds on average */
 	double late_s;	   /* behind the first rank */
-	double held_s;	   /* all others waited for it alone */
+	double held_s;	   /* during which all others waited for it alone */
 	double last;	   /* share of the exchanges in which it was the last */
-	uint64_t compared; /* exchanges */
+	uint64_t compared; /* number of these exchanges */
 
 	const char *open, *open_file, *open_function; /* call open at the end, NULL: none */
 	double open_s;
@@ -99,14 +97,14 @@ struct tfh_ranks_rank {
 
 struct tfh_ranks_host {
 	const char *name;
-	int64_t start_ns;      /* of its digest, by its clock */
-	uint32_t first, ranks; /* rows while reading */
-	uint32_t rack;	       /* number of the hosts' name without its last number */
-	bool other_judge;      /* another version of tfhook made the digest */
-	uint64_t bytes;	       /* of the segments that it was made from */
+	int64_t start_ns;      /* when its digest begins, by its clock */
+	uint32_t first, ranks; /* rows of its ranks while reading */
+	uint32_t rack;	  /* index in tfh_ranks.rack: the host's name without its last number */
+	bool other_judge; /* another version of tfhook made the digest */
+	uint64_t bytes;	  /* of the segments that the digest was made from */
 	/* Its clock against the median one: ahead by offset + drift * time. NAN: not known. */
 	double offset_s, drift, residual_s;
-	uint64_t aligned; /* exchanges that show it */
+	uint64_t aligned; /* number of exchanges that this follows from */
 };
 
 /* What ranks of a communicator do in it, by its members. */
@@ -121,7 +119,7 @@ enum tfh_ranks_kind {
 struct tfh_ranks_comm {
 	uint64_t key;
 	uint32_t *rank;	   /* rows, ascending: [n] */
-	uint32_t n, ranks; /* ranks: that it should have */
+	uint32_t n, ranks; /* ranks: the number that it should have */
 	uint32_t hosts;
 	uint32_t rack, fabric; /* of all members, UINT32_MAX: several */
 	const char *nic;       /* likewise, "": several, or not known */
@@ -130,11 +128,11 @@ struct tfh_ranks_comm {
 	enum tfh_ranks_kind kind;
 	uint64_t messages;
 	uint32_t top;	 /* number of the last collective that any rank entered */
-	double per_step; /* collectives */
-	double transfer_s,
-		wait_s;	    /* medians: after the last rank came; of a rank for the last one */
-	uint64_t compared;  /* exchanges seen by all its ranks */
-	uint32_t last_rank; /* row of the rank that was last most often */
+	double per_step; /* collectives per step */
+	/* medians: from the last rank's arrival to the end; how long a rank waits for the last one */
+	double transfer_s, wait_s;
+	uint64_t compared;	   /* exchanges seen by all its ranks */
+	uint32_t last_rank;	   /* row of the rank that was last most often */
 	double last_share, last_s; /* how often, and the median time by which the others waited */
 };
 
@@ -156,11 +154,11 @@ enum tfh_ranks_what {
 
 struct tfh_ranks_finding {
 	enum tfh_ranks_what what;
-	uint32_t rank, host, rack, comm; /* rows; of the first one concerned */
+	uint32_t rank, host, rack, comm; /* indices; of the first one concerned */
 	int32_t local;
-	uint32_t ranks; /* that are concerned */
-	double s;	/* by which a step is longer; of an exchange */
-	double usual_s; /* of the others */
+	uint32_t ranks; /* number of ranks concerned */
+	double s;	/* by how much a step is longer; an exchange; number of links */
+	double usual_s; /* a step, an exchange or the links of the others */
 	int cause;	/* enum tfh_cause; TFH_CAUSE_COUNT: computing */
 	double cause_s;
 	double since, until; /* shares of the run between which it was so, 0 and 1: always */
@@ -173,9 +171,9 @@ struct tfh_ranks_finding {
 struct tfh_ranks_hang {
 	uint32_t rank, comm; /* rows; rank UINT32_MAX: one without a digest */
 	int32_t missing;     /* its number then, -1: not known */
-	uint32_t number;     /* of the exchange */
-	uint32_t waiting;    /* ranks that have entered it, or wait for those */
-	double since_s;	     /* how long the last one of them waits */
+	uint32_t number;     /* the exchange's number */
+	uint32_t waiting;    /* number of ranks that have entered it, or wait for those */
+	double since_s;	     /* how long the last one of them has waited */
 };
 
 struct tfh_ranks {
@@ -187,27 +185,27 @@ struct tfh_ranks {
 	uint32_t hosts;
 	const char **rack; /* names */
 	uint32_t racks;
-	uint32_t pcies, fabrics;     /* switches that ranks are below, NVLink domains */
+	uint32_t pcies, fabrics; /* number of PCIe switches above ranks' devices; NVLink domains */
 	struct tfh_ranks_rank *rank; /* by number */
 	uint32_t n;
-	uint32_t world;	   /* ranks that there should be */
+	uint32_t world;	   /* number of ranks that there should be */
 	uint32_t *missing; /* their numbers */
 	uint32_t n_missing;
 	struct tfh_ranks_comm *comm; /* largest first */
 	uint32_t comms;
 	uint32_t unread; /* digests that could not be read */
 	const char *unread_why;
-	uint64_t steps; /* of all ranks */
+	uint64_t steps; /* sum over all ranks */
 	double step_s;	/* mean */
-	double wait_s;	/* of a usual rank for the last one, per step: NAN not known */
-	double width_s; /* of an interval */
+	double wait_s; /* per step, how long the median rank waits for the last one; NAN: not known */
+	double width_s; /* duration of an interval */
 	uint32_t times; /* intervals in use */
 	struct tfh_ranks_finding *finding;
 	uint32_t findings;
 	struct tfh_ranks_hang *hang;
 	uint32_t hangs;
-	uint32_t path[8];      /* rows of ranks: each waits for the next one, the last for none */
-	uint32_t path_comm[8]; /* in that communicator */
+	uint32_t path[8]; /* indices of ranks: each waits for the next one, the last for none */
+	uint32_t path_comm[8]; /* the communicator in which it waits */
 	uint32_t path_n;
 };
 
