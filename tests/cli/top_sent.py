@@ -77,7 +77,7 @@ def gone():
     view.terminate()
     _, err = view.communicate(timeout=20)
     assert all(seen) and len(err.splitlines()) == 1 and "127.0.0.1" in err, (seen, err)
-    for args, code, word in ((("--otlp", "ftp://x"), 2, "no address"), (("--otlp", "http://"), 2, "no address"), (("--listen", "9"), 2, "each other"),
+    for args, code, word in ((("--otlp", "ftp://x"), 2, "not the address"), (("--otlp", "http://"), 2, "not the address"), (("--listen", "9"), 2, "each other"),
                              (("--listen", "x", "--token", "t"), 2, "a port"), (("--listen", "70000", "--token", "t"), 2, "a port")):
         said = subprocess.run([TOOL, "top", "--once", *args, "rec"], capture_output=True, text=True, timeout=20)
         assert said.returncode == code and word in said.stderr, (args, said)

@@ -18,7 +18,7 @@ told() { # DRIVER GOVERNOR: a host-bound job under these
 
 failed=0
 [[ $(told acpi-cpufreq powersave) == 1 ]] || { echo "FAIL powersave is not told"; cat text; failed=1; }
-grep -q "cpu.governor=powersave: the processors keep" text || { echo "FAIL no note"; cat text; failed=1; }
+grep -q "cpu.governor=powersave: the processors stay" text || { echo "FAIL no note"; cat text; failed=1; }
 [[ $(told intel_pstate powersave) == 0 ]] || { echo "FAIL intel_pstate"; failed=1; }
 [[ $(told acpi-cpufreq schedutil) == 0 ]] || { echo "FAIL schedutil"; failed=1; }
 exit $failed
