@@ -15,7 +15,7 @@ struct export_order {
 	const struct tfh_format *format;
 	const char *out; /* "-": standard output */
 	char name[4096];
-	bool force, part;
+	bool force, part, hide;
 	uint64_t first, last;
 };
 
@@ -68,7 +68,7 @@ static void default_name(struct export_order *o, const char *path)
 	size_t at = n;
 	while (at && path[at - 1] != '/')
 		at--;
-	bool named = n > at && path[at] != '.' && path[at] != '-';
+	bool named = n > at && path[at] != '.' && path[at] != '-' && !o->hide;
 	snprintf(o->name, sizeof(o->name), "%.*s.%s", named ? (int)(n - at) : 6,
 		 named ? path + at : "tfhook", o->format->suffix);
 	o->out = o->name;
@@ -80,7 +80,8 @@ static bool parse_order(const struct tfh_command_line *args, struct export_order
 
 	*o = (struct export_order){.format = to ? tfh_format_find(to) : NULL,
 				   .out = tfh_line_get(args, "output"),
-				   .force = tfh_line_get(args, "force")};
+				   .force = tfh_line_get(args, "force"),
+				   .hide = tfh_line_get(args, "anonymize")};
 	if (!to)
 		tfh_say("export: to which format? --to FORMAT; `tfhook help export` lists them");
 	else if (o->out && !*o->out)
@@ -199,6 +200,8 @@ static int judge(struct tfh_run *run, const struct export_order *o, struct tfh_e
 
 	x->through = tfh_python_through;
 	tfh_progress_stop(progress);
+	if (!rc && o->hide)
+		rc = tfh_export_hide_names(x, err);
 	return rc || !o->part ? rc : tfh_export_limit(x, o->first, o->last, err);
 }
 

@@ -266,6 +266,9 @@ static const struct tfh_command cmd_export = {
 			{.name = "steps",
 			 .arg = "A-B",
 			 .help = "export only steps A to B, and what overlaps them in time"},
+			{.name = "anonymize",
+			 .help = "for a trace that goes to others: pseudonyms for kernels, ranges, threads, "
+				 "programs and hosts"},
 			{.name = "force", .help = "replace OUT if it is a file"},
 		},
 };
@@ -524,7 +527,7 @@ static const struct tfh_command cmd_mcp = {
 	.summary = "serve the recordings in a folder to a Model Context Protocol client",
 	.details =
 		"A client starts this server and talks to it over stdin and stdout. Its tools (list_runs, "
-		"verdict, why, lines, steps, compare) only read, and only below DIR (the current folder by "
+		"verdict, why, lines, steps, sql, compare) only read, and only below DIR (the current folder by "
 		"default). Names and texts from recordings are escaped. Needs Python 3.10 or newer with the "
 		"packages tfhook (its wheel) and mcp.\n\n"
 		"Exit code: 0 the client has ended the session, 2 usage, 125 Python or a package is "

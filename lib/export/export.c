@@ -34,12 +34,19 @@ int tfh_export_open(struct tfh_run *run, struct tfh_export *x, struct tfh_err *e
 	return tfh_analyze_ranks(run, keep_steps, x, &x->result, err);
 }
 
+int tfh_export_hide_names(struct tfh_export *x, struct tfh_err *err)
+{
+	x->hidden = tfh_pseudonyms_new();
+	return x->hidden ? 0 : tfh_err_set(err, -ENOMEM, "out of memory");
+}
+
 void tfh_export_close(struct tfh_export *x)
 {
 	for (uint32_t i = 0; i < x->n_rank; i++)
 		tfh_big_free(x->rank[i].step);
 	free(x->rank);
 	tfh_result_free(x->result);
+	tfh_pseudonyms_free(x->hidden);
 	*x = (struct tfh_export){.run = NULL};
 }
 

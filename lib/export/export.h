@@ -6,6 +6,7 @@
 #define TFH_EXPORT_EXPORT_H
 
 #include "base/err.h"
+#include "export/pseudonyms.h"
 #include "judge/result.h"
 #include "model/ops/ops.h"
 
@@ -32,13 +33,16 @@ struct tfh_export {
 	uint32_t n_rank;
 	bool part; /* export only the steps `first` to `last` */
 	uint64_t first, last;
-	uint32_t only; /* only this process, UINT32_MAX: all */
+	uint32_t only;		       /* only this process, UINT32_MAX: all */
+	struct tfh_pseudonyms *hidden; /* NULL: names are shown */
 };
 
 /* Judges the run, which remains the caller's, and keeps every rank's steps. Returns 0, or an error of tfh_analyze(). */
 int tfh_export_open(struct tfh_run *run, struct tfh_export *x, struct tfh_err *err);
 /* Limits the export to some steps. -ENODATA with `err` if no step has one of these numbers. */
 int tfh_export_limit(struct tfh_export *x, uint64_t first, uint64_t last, struct tfh_err *err);
+/* Shows no names that the program or its machine gave. 0 or -ENOMEM with `err`. */
+int tfh_export_hide_names(struct tfh_export *x, struct tfh_err *err);
 void tfh_export_close(struct tfh_export *x);
 
 /* The steps of a process; NULL: it was not judged. */

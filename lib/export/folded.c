@@ -11,6 +11,9 @@ int tfh_write_folded(const struct tfh_export *x, FILE *out, struct tfh_err *err)
 	if (x->part)
 		return tfh_err_set(err, -EINVAL,
 				   "folded stacks are of all judged steps: leave --steps out");
+	if (x->hidden)
+		return tfh_err_set(err, -EINVAL,
+				   "folded stacks consist of names: leave --anonymize out");
 	if (!found->n_node && !found->workers.n_node)
 		return tfh_err_set(err, -ENODATA, "no line of Python was seen%s%s",
 				   found->no_python ? ": " : "",

@@ -296,16 +296,14 @@ static int start_process(void *arg, uint32_t process, const struct tfh_process *
 static int end_process(void *arg, uint32_t process)
 {
 	struct kineto_out *k = arg;
-	const struct tfh_process *p;
 	int rc = put_found_steps(k);
 
-	tfh_run_processes(k->x->run, &p);
 	if (!rc)
-		rc = put_label(k, "process_name", k->pid, 0, p[process].exe);
+		rc = put_label(k, "process_name", k->pid, 0, tfh_export_exe(k->x, process));
 	for (uint32_t i = 0; i < k->n_threads && !rc; i++)
 		if (k->thread[i].process == process && k->thread[i].name)
 			rc = put_label(k, "thread_name", k->pid, tfh_export_tid(k->x, i),
-				       k->thread[i].name);
+				       tfh_export_thread(k->x, i));
 	tfh_put("]\n}\n", k->out);
 	return rc;
 }

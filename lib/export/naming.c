@@ -128,6 +128,30 @@ uint32_t tfh_export_tid(const struct tfh_export *x, uint32_t thread)
 	return t[thread].tid && own_pid(x, t[thread].process) ? t[thread].tid : MADE_UP + thread;
 }
 
+const char *tfh_export_host(const struct tfh_export *x, uint32_t process)
+{
+	const struct tfh_process *p;
+
+	tfh_run_processes(x->run, &p);
+	return tfh_pseudonym(x->hidden, TFH_NAMED_HOST, p[process].host);
+}
+
+const char *tfh_export_exe(const struct tfh_export *x, uint32_t process)
+{
+	const struct tfh_process *p;
+
+	tfh_run_processes(x->run, &p);
+	return tfh_pseudonym(x->hidden, TFH_NAMED_PROGRAM, p[process].exe);
+}
+
+const char *tfh_export_thread(const struct tfh_export *x, uint32_t thread)
+{
+	const struct tfh_thread_info *t;
+
+	tfh_run_threads(x->run, &t);
+	return tfh_pseudonym(x->hidden, TFH_NAMED_THREAD, t[thread].name);
+}
+
 int64_t tfh_export_start_ns(const struct tfh_export *x)
 {
 	int64_t ns = tfh_run_start_realtime_ns(x->run);

@@ -23,6 +23,10 @@ void tfh_export_rank_name(const struct tfh_export *x, uint32_t process, char out
  * system's own if they are unique in the run, which is not so across hosts or containers. */
 uint32_t tfh_export_pid(const struct tfh_export *x, uint32_t process);
 uint32_t tfh_export_tid(const struct tfh_export *x, uint32_t thread);
+/* What is shown of a process' host and program, and of a thread's name: NULL or "" if there is none. */
+const char *tfh_export_host(const struct tfh_export *x, uint32_t process);
+const char *tfh_export_exe(const struct tfh_export *x, uint32_t process);
+const char *tfh_export_thread(const struct tfh_export *x, uint32_t thread);
 /* The start of the run in Unix time, 0 if it is unknown. */
 int64_t tfh_export_start_ns(const struct tfh_export *x);
 

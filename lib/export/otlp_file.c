@@ -42,13 +42,14 @@ static uint64_t seed_of(const struct tfh_export *x)
 {
 	const char *const *argv;
 	const struct tfh_process *p;
-	uint32_t argc = tfh_run_command(x->run, &argv), n = tfh_run_processes(x->run, &p);
+	uint32_t argc = x->hidden ? 0 : tfh_run_command(x->run, &argv);
+	uint32_t n = tfh_run_processes(x->run, &p);
 	uint64_t hash = tfh_hash_u64((uint64_t)tfh_export_start_ns(x));
 
 	for (uint32_t i = 0; i < argc; i++)
 		hash = tfh_hash_add(hash, tfh_hash_str(argv[i]));
 	for (uint32_t i = 0; i < n; i++) {
-		hash = tfh_hash_add(hash, tfh_hash_str(p[i].host));
+		hash = tfh_hash_add(hash, tfh_hash_str(tfh_export_host(x, i)));
 		hash = tfh_hash_add(hash, p[i].pid);
 		hash = tfh_hash_add(hash, (uint64_t)p[i].start_ns);
 		hash = tfh_hash_add(hash, p[i].events);
@@ -151,12 +152,17 @@ static void put_double(struct otlp_file *o, const char *key, double value)
 
 /* ---- lines ---- */
 
+static const char *job_name(const struct otlp_file *o)
+{
+	return tfh_pseudonym(o->x->hidden, TFH_NAMED_PROGRAM, tfh_job_name(o->x->run));
+}
+
 static void put_command(struct otlp_file *o)
 {
 	const char *const *argv;
 	uint32_t argc = tfh_run_command(o->x->run, &argv);
 
-	if (!argc)
+	if (!argc || o->x->hidden)
 		return;
 	begin_value(o, "process.command_args");
 	tfh_json_key(&o->j, "arrayValue");
@@ -176,12 +182,12 @@ static void put_resource(struct otlp_file *o)
 	const struct tfh_process *p = o->p;
 	char key[128];
 
-	put_text(o, "service.name", tfh_job_name(o->x->run));
+	put_text(o, "service.name", job_name(o));
 	if (*p->host)
-		put_text(o, "host.name", p->host);
+		put_text(o, "host.name", tfh_export_host(o->x, o->process));
 	if (p->pid)
 		put_int(o, "process.pid", p->pid);
-	if (*p->exe == '/')
+	if (*p->exe == '/' && !o->x->hidden)
 		put_text(o, "process.executable.path", p->exe);
 	put_command(o);
 	if (p->rank >= 0)
@@ -280,7 +286,7 @@ static int put_run(struct otlp_file *o)
 	const struct tfh_result *r = o->x->result;
 	const char tier[] = {r->verdict.tier, '\0'};
 
-	begin_span(o, tfh_job_name(o->x->run), run_id(o), 0, 0, tfh_run_end_ns(o->x->run));
+	begin_span(o, job_name(o), run_id(o), 0, 0, tfh_run_end_ns(o->x->run));
 	put_text(o, "tfhook.kind", "run");
 	put_text(o, "tfhook.class", tfh_class_name(r->verdict.cls));
 	put_text(o, "tfhook.cause", tfh_cause_name(r->verdict.cause));
@@ -342,7 +348,7 @@ static int put_call(void *arg, const struct tfh_walk_call *call)
 		 : ev->kind == TFT_MARK ? "mark"
 					: "call");
 	put_int(o, "thread.id", tfh_export_tid(o->x, ev->thread));
-	put_text(o, "thread.name", o->thread[ev->thread].name);
+	put_text(o, "thread.name", tfh_export_thread(o->x, ev->thread));
 	if (bytes >= 0)
 		put_int(o, "tfhook.bytes", bytes);
 	if (*call->kernel)

@@ -16,9 +16,11 @@ static int start_process(void *arg, uint32_t process, const struct tfh_process *
 	tfh_run_gpu(f->x->run, process, &gpu);
 	f->device = gpu.ops;
 	if (p->rank >= 0)
-		snprintf(name, sizeof(name), "rank %d (%s, %s)", p->rank, p->exe, p->host);
+		snprintf(name, sizeof(name), "rank %d (%s, %s)", p->rank,
+			 tfh_export_exe(f->x, process), tfh_export_host(f->x, process));
 	else
-		snprintf(name, sizeof(name), "%s", *p->exe ? p->exe : "process");
+		snprintf(name, sizeof(name), "%s",
+			 *p->exe ? tfh_export_exe(f->x, process) : "process");
 	return tfh_perfetto_process(f, process, name);
 }
 

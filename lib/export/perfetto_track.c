@@ -119,7 +119,7 @@ static int thread_track(struct perfetto *f, uint64_t uuid, uint32_t thread)
 	tfh_proto_uint(&f->p, 1, tfh_export_pid(f->x, f->process));
 	tfh_proto_uint(&f->p, 2, tfh_export_tid(f->x, thread));
 	if (f->thread[thread].name)
-		tfh_proto_text(&f->p, 5, f->thread[thread].name);
+		tfh_proto_text(&f->p, 5, tfh_export_thread(f->x, thread));
 	tfh_proto_end(&f->p, inner);
 	return track_end(f, track);
 }

@@ -121,7 +121,8 @@ static int put_process(void *arg, uint32_t process, const struct tfh_process *p)
 	for (uint32_t i = 0; i < n && !rc; i++)
 		if (t[i].process == process)
 			rc = tfh_rows_put(&o->w, THREADS, "iiit", (int64_t)i, (int64_t)process,
-					  (int64_t)tfh_export_tid(o->x, i), t[i].name);
+					  (int64_t)tfh_export_tid(o->x, i),
+					  tfh_export_thread(o->x, i));
 	return rc;
 }
 
@@ -134,7 +135,8 @@ static int end_process(void *arg, uint32_t process)
 	tfh_run_processes(o->x->run, &p);
 	return tfh_rows_put(&o->w, PROCESSES, "iuittuii", (int64_t)process,
 			    (int64_t)p[process].rank, (int64_t)tfh_export_pid(o->x, process),
-			    p[process].host, p[process].exe, (int64_t)p[process].world,
+			    tfh_export_host(o->x, process), tfh_export_exe(o->x, process),
+			    (int64_t)p[process].world,
 			    (int64_t)tfh_export_driving(o->x, process, o->issued),
 			    (int64_t)(rank && rank->clock == TFH_STEP_CLOCK_MARK));
 }
@@ -264,7 +266,7 @@ static int put_facts(struct sqlite_out *o)
 	struct tfh_gpu_info gpu;
 	int rc = tfh_rows_put(&o->w, META, "tt", "version", TFHOOK_VERSION);
 
-	if (!rc)
+	if (!rc && !o->x->hidden)
 		rc = tfh_rows_put(&o->w, META, "tt", "path", tfh_run_path(o->x->run));
 	if (!rc)
 		rc = tfh_rows_put(&o->w, META, "ti", "start_unix_ns", tfh_export_start_ns(o->x));

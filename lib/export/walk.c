@@ -15,8 +15,9 @@ static const char *text_of(struct tfh_run *run, const struct tfh_event *ev, enum
 			       : "";
 }
 
-static const char *name_of(struct tfh_run *run, const struct tfh_event *ev)
+static const char *name_of(const struct tfh_export *x, const struct tfh_event *ev)
 {
+	struct tfh_run *run = x->run;
 	const char *text = "";
 
 	if (ev->kind == TFT_RANGE)
@@ -29,20 +30,26 @@ static const char *name_of(struct tfh_run *run, const struct tfh_event *ev)
 		text = text_of(run, ev, TFT_NAME_STAGE, ev->w[1]);
 	else if (ev->fn->args == TFH_ARGS_EXECUTE)
 		text = text_of(run, ev, TFT_NAME_OP, ev->w[0]);
-	return *text ? text : ev->fn->name;
+	if (*text)
+		return tfh_pseudonym(x->hidden, TFH_NAMED_RANGE, text);
+	/* Names of runtimes' functions are theirs, whatever trace they are from. */
+	return ev->fn->family < TFH_FAM_CONSUMER
+		       ? ev->fn->name
+		       : tfh_pseudonym(x->hidden, TFH_NAMED_CALL, ev->fn->name);
 }
 
 static struct tfh_walk_call describe(const struct tfh_export *x, const struct tfh_by_begin *calls,
 				     const struct tfh_event *ev)
 {
 	bool launch = ev->kind == TFT_CALL && ev->fn->args == TFH_ARGS_LAUNCH;
+	const char *kernel =
+		launch ? text_of(x->run, ev, TFT_NAME_FUNCTION, (uint32_t)ev->w[0]) : "";
 
-	return (struct tfh_walk_call){
-		.ev = ev,
-		.name = name_of(x->run, ev),
-		.kernel = launch ? text_of(x->run, ev, TFT_NAME_FUNCTION, (uint32_t)ev->w[0]) : "",
-		.id = tfh_by_begin_id(calls, ev->thread, ev->number),
-		.count = ev->kind == TFT_AGG ? ev->ctx : 1};
+	return (struct tfh_walk_call){.ev = ev,
+				      .name = name_of(x, ev),
+				      .kernel = tfh_pseudonym(x->hidden, TFH_NAMED_KERNEL, kernel),
+				      .id = tfh_by_begin_id(calls, ev->thread, ev->number),
+				      .count = ev->kind == TFT_AGG ? ev->ctx : 1};
 }
 
 static int walk_calls(const struct tfh_export *x, struct tfh_by_begin *calls,
@@ -87,6 +94,7 @@ static int walk_ops(const struct tfh_export *x, uint32_t process, struct tfh_by_
 	while (!rc && tfh_ops_next(ops, &op)) {
 		if (op.t1 < t0 || op.t0 >= t1)
 			continue;
+		op.name = tfh_pseudonym(x->hidden, TFH_NAMED_KERNEL, op.name);
 		bool known = op.thread != UINT32_MAX && op.call != UINT64_MAX;
 		rc = w->op(arg, &op, known ? tfh_by_begin_id(calls, op.thread, op.call) : 0);
 	}

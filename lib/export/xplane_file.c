@@ -68,7 +68,7 @@ static int put_call(void *arg, const struct tfh_walk_call *call)
 {
 	struct xplane_out *o = arg;
 	const struct tfh_event *ev = call->ev;
-	const char *thread = o->thread[ev->thread].name;
+	const char *thread = tfh_export_thread(o->x, ev->thread);
 	struct tfh_plane_line *l;
 	char room[256];
 
@@ -190,14 +190,13 @@ static int end_process(void *arg, uint32_t process)
 {
 	struct xplane_out *o = arg;
 	struct tfh_proto host = {.v = NULL};
-	const struct tfh_process *p;
+	const char *name = tfh_export_host(o->x, process);
 	int rc = write_plane(o, &o->host, 0);
 
 	for (uint32_t i = 0; i < DEVICES && !rc; i++)
 		if (o->device[i])
 			rc = write_plane(o, o->device[i], i + 1);
-	tfh_run_processes(o->x->run, &p);
-	tfh_proto_text(&host, 4, *p[process].host ? p[process].host : "host");
+	tfh_proto_text(&host, 4, *name ? name : "host");
 	if (!rc)
 		rc = tfh_proto_flush_bytes(&host, o->out);
 	tfh_proto_free(&host);
