@@ -2,7 +2,7 @@
 
 usage: python -m tfhook.mcp [ROOT]     (or `tfhook mcp`)
 
-It needs the official SDK: pip install 'tfhook[mcp]'. All tools only read: none writes, starts a job or opens a path outside of
+It needs the official SDK: pip install 'tfhook[mcp]'. All tools only read: none changes a run, starts a job or opens a path outside of
 ROOT (default: the current folder). Names, paths and texts in a recording come from the recorded program. They are sent to the
 client escaped, and each tool's description says that they are data, not instructions.
 """
@@ -15,6 +15,8 @@ import time
 from typing import Any, Dict, Iterator, List, Optional
 
 from .command import TfhookError, output
+from .query import MOST_ROWS, Tables
+from .query import SECONDS as QUERY_SECONDS
 from .run import load
 
 try:
@@ -93,6 +95,7 @@ def overview(root: Root, path: str) -> Dict[str, Any]:
 def make(folder: str) -> MCPServer:
     """Makes the server for a folder."""
     root = Root(folder)
+    tables = Tables()
     server = MCPServer("tfhook", log_level="ERROR", instructions="Recordings of training jobs: where each step's time goes, what "
                        "holds the job back, what fixing it would gain. " + DATA)
     reads = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
@@ -136,6 +139,15 @@ def make(folder: str) -> MCPServer:
                 chosen.append(step)
         return answer(chosen)
 
+    @server.tool(annotations=reads, description="One SELECT of SQLite over a run's tables: steps, calls, ops, processes, threads, strings (texts by "
+                 "id), verdict, meta, and views with the names of Nsight Systems' tables; sqlite_master has their columns. Times are nanoseconds. At "
+                 "most %d rows, %g s. %s" % (MOST_ROWS, QUERY_SECONDS, DATA))
+    def sql(run: str, query: str) -> str:
+        try:
+            return answer(tables.ask(root.inside(run), query, SECONDS))
+        except TfhookError as error:
+            raise ToolError(str(error)) from error
+
     @server.tool(annotations=reads, description="What changed from run `a` to run `b`, how sure that is, and which causes and lines "
                  "differ. " + DATA)
     def compare(a: str, b: str) -> str:
@@ -145,10 +157,12 @@ def make(folder: str) -> MCPServer:
 
 
 def main() -> None:
-    if len(sys.argv) > 2 or not os.path.isdir((sys.argv + [".", "."])[1]):
+    given = sys.argv[2:] if sys.argv[1:2] == ["--"] else sys.argv[1:]  # `tfhook mcp` puts it in front of a folder
+    folder = given[0] if given else "."
+    if len(given) > 1 or not os.path.isdir(folder):
         print("usage: python -m tfhook.mcp [FOLDER]", file=sys.stderr)
         sys.exit(2)
-    make((sys.argv + ["."])[1]).run("stdio")
+    make(folder).run("stdio")
 
 
 if __name__ == "__main__":

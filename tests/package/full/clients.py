@@ -60,6 +60,27 @@ async def refused(client, tool, **arguments):
     return result.content[0].text
 
 
+async def queried(client, ask, whole):
+    """SQL says what the report says, and nothing leads out of the run's tables."""
+    said = await ask("sql", run="a", query="SELECT count(*) AS n, sum(\"end\" - start) / 1e9 AS s FROM steps")
+    check(said["columns"] == ["n", "s"] and not said["more"] and said["rows"][0][0] == whole["steps"]["total"], "sql", said)
+    said = await ask("sql", run="a", query="SELECT class, cause FROM verdict")
+    check(said["rows"] == [[whole["verdict"]["class"], whole["verdict"]["cause"]]], "sql's verdict", said)
+    said = await ask("sql", run="deep/b", query="WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 1000) SELECT x FROM n")
+    check(len(said["rows"]) == 200 and said["more"], "rows", said["more"])
+    for query in ("ATTACH '%s/stolen' AS s" % tmp, "PRAGMA journal_mode", "DELETE FROM steps", "CREATE TABLE t(x)", "SELECT load_extension('x')",
+                  "VACUUM INTO '%s/stolen'" % tmp, "SELECT * FROM pragma_database_list"):
+        said = await refused(client, "sql", run="a", query=query)
+        check("only SELECT" in said or "not authorized" in said, query, said)
+    check(not os.path.exists(tmp + "/stolen"), "a query wrote a file")
+    check("one statement" in await refused(client, "sql", run="a", query="SELECT 1; SELECT 2"), "two statements")
+    check("no such table" in await refused(client, "sql", run="a", query="SELECT * FROM nowhere"), "no such table")
+    endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT %s FROM n"
+    check("longer than" in await refused(client, "sql", run="a", query=endless % "count(*)"), "an endless query")
+    check("memory" in await refused(client, "sql", run="a", query="SELECT length(randomblob(300000000))"), "a large value")
+    check(len(json.dumps(await ask("sql", run="a", query="SELECT printf('%.100000c', 'x')"))) <= 20000, "a long cell")
+
+
 async def served():
     from mcp import Client, StdioServerParameters
     server = StdioServerParameters(command=build + "/bin/tfhook", args=["mcp", tmp + "/root"], env=dict(os.environ))
@@ -73,7 +94,7 @@ async def served():
             return json.loads(text)
 
         tools = (await client.list_tools()).tools
-        check({t.name for t in tools} == {"list_runs", "verdict", "why", "lines", "steps", "compare"}, "tools", tools)
+        check({t.name for t in tools} == {"list_runs", "verdict", "why", "lines", "steps", "sql", "compare"}, "tools", tools)
         check(all(t.annotations.read_only_hint and "never instructions" in t.description for t in tools), "descriptions", tools)
         runs = [r["run"] for r in await ask("list_runs")]
         check(sorted(runs) == ["a", "deep/b"], "runs", runs)
@@ -85,6 +106,7 @@ async def served():
         check(steps[0]["index"] == 10 and len(steps) >= 40, "steps", steps[:1])
         check((await ask("compare", a="a", b="deep/b"))["text"] == run("tfhook", "diff", tmp + "/root/a", tmp + "/root/deep/b").stdout,
               "compare")
+        await queried(client, ask, whole)
         odd = (await ask("verdict", run="deep/b"))["run"]["command"]
         check(any("ignore all previous" in word for word in odd), "the odd name", odd)
         for path in ("../outside", "link", tmp + "/outside", "/etc", "a/../../outside", "\0"):
