@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Other systems, as fresh as they come, with the Python and the pip that they have: the wheel installs, a job on its simulated GPU
 gets the right class, calls have backtraces though no libunwind is installed, `python3 -m tfhook` works, and uninstalling leaves no file.
-As root."""
+Three releases of Debian, and one with Fedora's layout, where the loader takes the recorder from lib64. As root."""
 # timeout: 1800
 import json
 import os
@@ -13,11 +13,23 @@ import installed
 import roots
 from installed import check, src
 
-SYSTEMS = ("bullseye", "bookworm", "trixie")
 PLACE = "opt/tfhook-wheel"
 
 
+PYTHON = ["python3", "python3-venv"]
+FEDORA = "fedora-like"
+
+
+def systems():
+    """The folder of each that can be had."""
+    for suite in ("bullseye", "bookworm", "trixie"):
+        yield roots.debian([suite], PYTHON)
+    yield roots.fedora_like("trixie", PYTHON)
+
+
 def step(root, command, **env):
+    if FEDORA in root:
+        env["PYTHONPLATLIBDIR"] = "lib64"
     done = roots.within(root, f"cd /{PLACE} && {command}", **env)
     check(done.returncode == 0, f"status {done.returncode} of {command} in {root}", done.stdout[-1000:], done.stderr[-1000:])
     return done.stdout
@@ -32,6 +44,8 @@ def try_in(root, wheel):
     step(root, "python3 -m venv env")
     empty = installed.files(f"{place}/env")
     step(root, f"env/bin/pip install --no-index {os.path.basename(wheel)}")
+    folder = "lib64" if FEDORA in root else "lib/x86_64-linux-gnu"
+    step(root, f'eval "$(env/bin/tfhook env)" && LD_DEBUG=files /bin/true 2>&1 | grep "/lib/tfhook/{folder}/libtfhook.so"')
     step(root, "env/bin/tfhook run -q -o run -- env/bin/python tests/evidence/jobs.py queue_of_sleeper --steps 60",
          LD_LIBRARY_PATH=f"/{PLACE}/env/lib/tfhook/sim")
     verdict = json.loads(step(root, "env/bin/python -m tfhook report --json run"))["verdict"]
@@ -52,8 +66,7 @@ if os.geteuid():
     sys.exit("the test makes systems of its own: sudo make check-install")
 wheel = installed.wheel()
 made = 0
-for suite in SYSTEMS:
-    system = roots.debian([suite], ["python3", "python3-venv"])
+for system in systems():
     if system:
         made += 1
         try_in(system, wheel)
