@@ -51,8 +51,8 @@ struct followed_run {
 	double cost_s;	 /* its processor time */
 	int status;	 /* its exit code */
 	bool told, ended;
-	/* It began on another host, which makes the digest of all of it; or, of a run of several hosts, each
-	 * host that of its own processes. */
+	/* The run began on another host. That host makes its digest; in a run of several hosts, each host
+	 * makes the digest of its own processes. */
 	bool elsewhere;
 };
 

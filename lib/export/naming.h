@@ -19,8 +19,8 @@ const char *tfh_export_batch_name(char room[256], const char *name);
 uint32_t tfh_export_driving(const struct tfh_export *x, uint32_t process, const uint64_t *issued);
 /* "r3", "p0": the part of a file name that identifies a process. */
 void tfh_export_rank_name(const struct tfh_export *x, uint32_t process, char out[32]);
-/* Ids of a process and of a thread (index in the run) for viewers, which take equal ids for the same process: the
- * system's own if they are unique in the run, which is not so across hosts or containers. */
+/* Ids of a process and of a thread (index in the run) for viewers, which take equal ids for the same process.
+ * They are the system's own ids if these are unique in the run; across hosts or containers they may not be. */
 uint32_t tfh_export_pid(const struct tfh_export *x, uint32_t process);
 uint32_t tfh_export_tid(const struct tfh_export *x, uint32_t thread);
 /* What is shown of a process' host and program, and of a thread's name: NULL or "" if there is none. */

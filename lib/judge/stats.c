@@ -13,8 +13,8 @@ static double middle_of(double a, double b, double c)
 	return fmax(fmin(a, b), fmin(fmax(a, b), c));
 }
 
-/* Partitions v, which has more than two values, at its pivot: no value before *to is larger, none from *from on is
- * smaller, and those between are equal to it. */
+/* Partitions v, which has more than two values, at a pivot. Values before index *to are at most the pivot, values
+ * from index *from on are at least the pivot, and those in between equal it. */
 static void part(double *v, int64_t n, int64_t *to, int64_t *from)
 {
 	double pivot = middle_of(v[0], v[n / 2], v[n - 1]);

@@ -44,9 +44,10 @@ static uint32_t number(const uint8_t **p, const uint8_t *end)
 }
 
 /*
- * From 3.11 on: entries begin with a byte whose top bit is set, which holds a kind and a count of units (2 bytes) of
- * code. Kinds 13 and 14 have the line advance as a number whose lowest bit is the sign. Kinds 10 to 12 advance by 0 to
- * 2 lines, 15 is no line, and the others stay in their line. The columns that follow are skipped.
+ * From 3.11 on: an entry begins with a byte whose top bit is set. It holds a kind and the number of code units (2
+ * bytes each) that the entry covers. In kinds 13 and 14, a number follows by which the line advances; its lowest bit
+ * is the sign. Kinds 10 to 12 advance the line by 0 to 2, kind 15 means no line, and the others keep the line. The
+ * columns that follow are skipped.
  */
 static int32_t locations(const uint8_t *p, const uint8_t *end, int32_t line, int32_t at)
 {

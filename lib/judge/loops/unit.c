@@ -71,9 +71,9 @@ static bool launches(const struct tfh_node *v)
 	return v->kind == TFH_LOOP_EVENT_BURST || v->kind == TFH_LOOP_EVENT_GRAPH;
 }
 
-/* Whether the rest of an outer loop's body is another iteration of its inner loop, where one launches kernels and the other
- * the graph that was made of them: the function was created again, and is not compiled in its first execution. Where both
- * launch kernels they are different work, as the two models of a GAN. */
+/* Whether the rest of an outer loop's body is one more iteration of its inner loop. It is if one of the two launches
+ * kernels and the other the graph made from them: the function is created anew in each iteration of the outer loop, and its
+ * first execution is not compiled. If both launch kernels, they do different work, like the two models of a GAN. */
 static bool has_odd(const struct tfh_node *outer, const struct tfh_node *inner)
 {
 	uint32_t n = 0, at = (uint32_t)(inner - outer->body);

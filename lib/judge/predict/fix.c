@@ -69,8 +69,8 @@ static struct copy_lines find_lines(const struct tfh_accounts *accounts,
 	return c;
 }
 
-/* The program's own time outside of calls at the lines that copy, s per step: conversions, what is done with what was
- * fetched. *off: two standard errors. */
+/* Seconds per step that the program itself spends at the lines that copy, outside of calls: conversions, and work on
+ * the results that were fetched. *off: two standard errors. */
 static double code_at_copies(const struct tfh_accounts *accounts, const struct copy_lines *c,
 			     double *off)
 {

@@ -335,7 +335,7 @@ static void run(struct replay *r, const struct heap_node *v)
 		}
 }
 
-/* New completion times of the windows in memory, `c` begins with that of w0 - 1. */
+/* New completion times of the windows in memory. `c` begins with that of w0 - 1. */
 static void completions(const struct replay *r, int64_t *c)
 {
 	const struct tfh_slice *sl = r->sl;

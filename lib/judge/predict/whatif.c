@@ -141,8 +141,8 @@ double tfh_fastest(const struct tfh_accounts *accounts, enum tfh_remove what)
 	return accounts->facts->cpu_only && m.kept > 0 ? m.least * (double)m.n / m.kept : 1;
 }
 
-/* Share of the time on a processor for which the driving threads waited for one: all were busy with other work, which
- * may be the removed work. */
+/* How long the driving threads waited for a CPU, as a share of the time in which they ran or could have run. All CPUs
+ * were busy with other work then, which may be the removed work. */
 static double late_share(const struct tfh_accounts *accounts)
 {
 	double late = accounts->facts->cpu_only ? accounts->facts->delay_per_run : 0;

@@ -45,8 +45,8 @@ static bool calls_another(const struct tfh_accounts *accounts, const struct tfh_
 	return false;
 }
 
-/* Whether the innermost line only passes calls on, as users of ctypes have one: several functions of the driver are
- * called from it, for several callers. A line that does so for one caller does it by itself: x.to("cuda") copies and
+/* Whether the innermost line only forwards calls, like a wrapper around ctypes: it calls several functions of the
+ * driver for several callers. With one caller, the line itself is what makes the calls: x.to("cuda") copies and
  * waits for the copy. */
 static bool passes_on(const struct tfh_accounts *accounts, const struct tfh_model_line line[2],
 		      const struct tfh_fn_info *fn)

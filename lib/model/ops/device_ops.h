@@ -168,8 +168,8 @@ bool tfh_by_order_full(const struct tfh_by_order *r);
 int tfh_by_order_add(struct tfh_by_order *r, uint32_t kind, const struct tfh_op *op);
 /* The next op; NULL if none is left. */
 const struct tfh_op *tfh_by_order_first(const struct tfh_by_order *r);
-/* Whether the next op cannot be taken yet. Then *until: calls must be read up to that time; the
- * caller then calls tfh_by_order_settle() with the time `now` up to which they were read. */
+/* Whether calls must be read before the next op can be taken: up to the time *until. Having read
+ * them, the caller calls tfh_by_order_settle() with the time `now` up to which calls were read. */
 bool tfh_by_order_needs(const struct tfh_by_order *r, int64_t *until);
 void tfh_by_order_settle(struct tfh_by_order *r, int64_t now);
 /* Takes the next op and its call; false: unknown. */

@@ -27,8 +27,9 @@
 struct tfh_rundir tfh_dir;
 
 /*
- * Creates the parent directories of the run directory. A link on the way must belong to this user
- * or root. In a world-writable directory, another user's link would redirect the recording.
+ * Creates the parent directories of the run directory. Symbolic links in its path must belong to
+ * this user or root. In a world-writable directory, another user's link would redirect the
+ * recording.
  */
 static int make_above(const char *path)
 {
