@@ -21,8 +21,8 @@
 extern char **environ;
 
 #define MEAN_NS 10000000ull
-#define SHARE 250u	     /* one part in SHARE of the interval is the sampler's processor time */
-#define FIRST_NS 20000000ull /* plus this much processor time, once */
+#define SHARE 400u	     /* one part in SHARE of the interval is the sampler's processor time */
+#define FIRST_NS 10000000ull /* plus this much processor time, once */
 #define DOUBLED 2000u
 #define LOOKS 16384u
 #define PROCESSES 64u
@@ -271,6 +271,8 @@ static uint32_t place_of(struct tfh_start_looks *s, struct start_process *p)
 	p->state = t.state;
 	/* A program that has just started may not show its interpreter yet. */
 	p->python = n || now_ns() < p->search_ns;
+	if (n)
+		tfh_py_fetch_codes(&p->outside.py, copies, frame, n);
 	return n ? tfh_start_place(s->places, &p->outside.py, copies, frame, n) : 0;
 }
 

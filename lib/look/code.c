@@ -56,6 +56,13 @@ bool tfh_py_text_at(const struct tfh_py *py, uint64_t object, tfh_py_view view, 
 	return text(py, object, view, how, out);
 }
 
+#define NUMBERED 12 /* from this minor version on, code objects have numbers */
+
+bool tfh_py_marked(const struct tfh_py *py, const struct tfh_py_code *code)
+{
+	return py->minor >= NUMBERED || (code->file.length && code->file.data[0] != '<');
+}
+
 bool tfh_py_code(const struct tfh_py *py, uint64_t code, tfh_py_view view, void *how,
 		 struct tfh_py_code *out)
 {
@@ -122,6 +129,22 @@ uint64_t tfh_py_mark(const struct tfh_py *py, const struct tfh_py_frame *frame, 
 	mark = (mark ^ mark >> 32 ^ file) * ODD;
 	mark = (mark ^ mark >> 32 ^ name) * ODD;
 	return tfh_hash_add(mark, before);
+}
+
+#define HEAD_FROM 16u /* before it, the number of references and the type */
+
+uint64_t tfh_py_copied_mark(const struct tfh_py *py, const struct tfh_py_frame *frame,
+			    struct tfh_py_copies *c, uint64_t before)
+{
+	const uint8_t *p = tfh_py_copied(c, frame->code, py->at.code_bytecode);
+	uint64_t mark;
+
+	if (!p || tfh_py_word(p + TFH_PY_OBJECT_TYPE) != py->code_type)
+		return 0;
+	/* Another process may have another code object at the same address. */
+	mark = (uint64_t)(uint32_t)c->pid << 32 | (uint32_t)frame->at;
+	mark = (mark ^ quick_hash(p + HEAD_FROM, py->at.code_bytecode - HEAD_FROM)) * ODD;
+	return tfh_hash_add(tfh_hash_add(mark, frame->code), before);
 }
 
 /*

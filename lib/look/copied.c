@@ -15,15 +15,25 @@ void tfh_py_copies_begin(struct tfh_py_copies *c, int32_t pid)
 	c->full = false;
 }
 
-static const uint8_t *find(const struct tfh_py_copies *c, uint64_t from, uint32_t bytes)
+static struct tfh_py_copy *copy_of(struct tfh_py_copies *c, uint64_t from, uint32_t bytes)
 {
 	for (uint32_t i = c->n; i-- > 0;) {
 		uint64_t into = from - c->copy[i].from;
 
 		if (into <= c->copy[i].bytes && bytes <= c->copy[i].bytes - into)
-			return c->data + c->copy[i].at + into;
+			return &c->copy[i];
 	}
 	return NULL;
+}
+
+static const uint8_t *find(struct tfh_py_copies *c, uint64_t from, uint32_t bytes)
+{
+	struct tfh_py_copy *copy = copy_of(c, from, bytes);
+
+	if (!copy)
+		return NULL;
+	copy->used = true;
+	return c->data + copy->at + (from - copy->from);
 }
 
 /* Reserves room for a copy. Returns false if there is none. */
@@ -33,7 +43,7 @@ static bool take(struct tfh_py_copies *c, uint64_t from, uint32_t bytes)
 		c->full = true;
 	if (c->full || bytes > PIECE_MOST)
 		return false;
-	c->copy[c->n++] = (struct tfh_py_copy){from, bytes, c->used};
+	c->copy[c->n++] = (struct tfh_py_copy){from, bytes, c->used, false};
 	c->used += bytes;
 	return true;
 }
@@ -66,7 +76,7 @@ void tfh_py_fetch(struct tfh_py_copies *c, const struct tfh_py_piece *piece, uin
 	uint32_t first = c->n;
 
 	for (uint32_t i = 0; i < n; i++)
-		if (piece[i].from && !find(c, piece[i].from, piece[i].bytes))
+		if (piece[i].from && !copy_of(c, piece[i].from, piece[i].bytes))
 			take(c, piece[i].from, piece[i].bytes);
 	read_copies(c, first);
 }
@@ -120,6 +130,14 @@ static uint32_t distinct(const struct tfh_py_frame *frame, uint32_t n, uint32_t 
 	return found;
 }
 
+void tfh_py_fetch_heads(const struct tfh_py *py, struct tfh_py_copies *c,
+			const struct tfh_py_frame *frame, uint32_t n)
+{
+	struct tfh_py_piece code[CODES_MOST];
+
+	tfh_py_fetch(c, code, distinct(frame, n, py->at.code_bytecode, code));
+}
+
 void tfh_py_fetch_codes(const struct tfh_py *py, struct tfh_py_copies *c,
 			const struct tfh_py_frame *frame, uint32_t n)
 {
@@ -127,8 +145,6 @@ void tfh_py_fetch_codes(const struct tfh_py *py, struct tfh_py_copies *c,
 	struct tfh_py_piece code[CODES_MOST], of_code[3];
 	uint32_t first;
 
-	if (!n)
-		return;
 	n = distinct(frame, n, at->code_bytecode, code);
 	tfh_py_fetch(c, code, n);
 	first = c->n;
@@ -141,7 +157,7 @@ void tfh_py_fetch_codes(const struct tfh_py *py, struct tfh_py_copies *c,
 		of_code[1] = (struct tfh_py_piece){tfh_py_word(p + at->code_name), TEXT_GUESS};
 		of_code[2] = (struct tfh_py_piece){tfh_py_word(p + at->code_lines), TABLE_GUESS};
 		for (int k = 0; k < 3; k++)
-			if (!find(c, of_code[k].from, of_code[k].bytes))
+			if (!copy_of(c, of_code[k].from, of_code[k].bytes))
 				take(c, of_code[k].from, of_code[k].bytes);
 	}
 	read_copies(c, first);

@@ -112,6 +112,14 @@ bool tfh_py_code(const struct tfh_py *py, uint64_t code, tfh_py_view view, void 
  * callers. Only for memory that is read directly. 0: it has to be read with tfh_py_code(). Takes a fifth of the time of
  * reading. */
 uint64_t tfh_py_mark(const struct tfh_py *py, const struct tfh_py_frame *frame, uint64_t before);
+/* The same for a copied code object (tfh_py_fetch_heads), whose texts and lines need not be copied for that: a hash of its
+ * addresses and, from 3.12 on, of the number that no other code object of its interpreter has. 0: it was not copied. */
+struct tfh_py_copies;
+uint64_t tfh_py_copied_mark(const struct tfh_py *py, const struct tfh_py_frame *frame,
+			    struct tfh_py_copies *c, uint64_t before);
+/* Whether that mark may be relied on. Up to 3.11, code that a program generates again and again ("<string>") may be at
+ * the same addresses each time. */
+bool tfh_py_marked(const struct tfh_py *py, const struct tfh_py_code *code);
 
 /* Reads a str that an object of the interpreter refers to. */
 bool tfh_py_text_at(const struct tfh_py *py, uint64_t object, tfh_py_view view, void *how,
@@ -150,7 +158,8 @@ struct tfh_py_copies {
 	bool full; /* something found no room: the result is incomplete */
 	struct tfh_py_copy {
 		uint64_t from;
-		uint32_t bytes, at; /* at: in `data` */
+		uint32_t bytes, at : 31; /* at: in `data` */
+		bool used : 1;		 /* something was read from it */
 	} copy[TFH_PY_COPIES];
 	uint8_t data[TFH_PY_COPY_BYTES];
 };
@@ -166,7 +175,10 @@ struct tfh_py_piece {
 };
 /* Copies those of these pieces that it lacks, with one system call per 64. Pieces that are not mapped are left out. */
 void tfh_py_fetch(struct tfh_py_copies *c, const struct tfh_py_piece *piece, uint32_t n);
-/* Fetches the code objects of these frames, with texts and lines, in two rounds. */
+/* Fetches the code objects of these frames, without texts and lines, in one round. */
+void tfh_py_fetch_heads(const struct tfh_py *py, struct tfh_py_copies *c,
+			const struct tfh_py_frame *frame, uint32_t n);
+/* The same with texts and lines, in two rounds. */
 void tfh_py_fetch_codes(const struct tfh_py *py, struct tfh_py_copies *c,
 			const struct tfh_py_frame *frame, uint32_t n);
 

@@ -19,8 +19,8 @@ struct tfh_py_target {
 	uint64_t state; /* in: where the state was found before, 0: search for it; out: where it was
 			 * found */
 };
-/* Samples the thread. Returns the number of frames, the frames, innermost first, and the copies from which their code
- * objects are read. These stay valid until the next sample. To be used by one thread of the calling process only. */
+/* Samples the thread. Returns the number of frames, the frames, innermost first, and the copies, which have yet to
+ * fetch their code objects. These stay valid until the next sample. To be used by one thread of the calling process only. */
 uint32_t tfh_py_look_frames(struct tfh_py_target *t, const struct tfh_py_frame **frame,
 			    struct tfh_py_copies **copies);
 

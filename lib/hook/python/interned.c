@@ -17,8 +17,10 @@ static uint32_t __attribute__((noinline)) new_number(const struct tfh_py_code *c
 			   });
 }
 
+/* *marked: whether a mark of a copy stands for this code object. */
 static uint32_t read_place(const struct tfh_py *py, tfh_py_view view, void *how,
-			   const struct tfh_py_frame *frame, uint32_t caller, bool *none)
+			   const struct tfh_py_frame *frame, uint32_t caller, bool *none,
+			   bool *marked)
 {
 	struct tfh_py_code code;
 	uint32_t number;
@@ -26,28 +28,38 @@ static uint32_t read_place(const struct tfh_py *py, tfh_py_view view, void *how,
 	*none = !tfh_py_code(py, frame->code, view, how, &code);
 	if (*none)
 		return 0;
+	*marked = view == tfh_py_straight || tfh_py_marked(py, &code);
 	number = tfh_place_code(code.key);
 	return tfh_place_frame(caller, number ? number : new_number(&code),
 			       (uint32_t)tfh_py_line_at(py, &code, frame->at));
 }
 
 uint32_t tfh_py_place_of(const struct tfh_py *py, tfh_py_view view, void *how,
-			 const struct tfh_py_frame *frame, uint32_t n)
+			 const struct tfh_py_frame *frame, uint32_t n, uint64_t *innermost)
 {
+	bool copied = view != tfh_py_straight, has_texts = !copied;
 	uint32_t place = 0;
 
+	if (copied)
+		tfh_py_fetch_heads(py, how, frame, n);
 	while (n--) {
-		uint64_t mark = view == tfh_py_straight ? tfh_py_mark(py, &frame[n], place) : 0;
+		uint64_t mark = copied ? tfh_py_copied_mark(py, &frame[n], how, place)
+				       : tfh_py_mark(py, &frame[n], place);
 		uint32_t known = mark ? tfh_place_known(mark) : 0;
-		bool none = false;
+		bool none = false, marked = false;
 
 		if (!known) {
-			known = read_place(py, view, how, &frame[n], place, &none);
+			if (!has_texts)
+				tfh_py_fetch_codes(py, how, frame, n + 1);
+			has_texts = true;
+			known = read_place(py, view, how, &frame[n], place, &none, &marked);
 			if (none)
 				continue;
+			mark = marked ? mark : 0;
 			if (mark && known)
 				tfh_place_keep(mark, known);
 		}
+		*innermost = mark;
 		place = known;
 		if (!place)
 			break; /* the table is full: a partial stack would be taken for the whole */

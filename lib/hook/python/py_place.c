@@ -80,10 +80,9 @@ static uint32_t __attribute__((noinline)) read_stack(const struct reading *r)
 {
 	struct tfh_py_frame frame[FRAMES];
 	uint32_t n = tfh_py_frames(r->py, r->state, r->view, r->how, frame, FRAMES);
+	uint64_t mark;
 
-	if (r->how)
-		tfh_py_fetch_codes(r->py, r->how, frame, n);
-	return tfh_py_place_of(r->py, r->view, r->how, frame, n);
+	return tfh_py_place_of(r->py, r->view, r->how, frame, n, &mark);
 }
 
 /* Number of threads that can read at the same time. Each room takes at most 550 KB, as far as used. A thread that finds

@@ -62,7 +62,7 @@ static bool is_told(const char *name)
 
 /* Adds the C function that is being called from this place. Returns the place itself if there is none worth
  * reporting. */
-static uint32_t with_called(const struct tfh_py_target *t, struct tfh_py_copies *copies,
+static uint32_t read_called(const struct tfh_py_target *t, struct tfh_py_copies *copies,
 			    const struct tfh_py_frame *frame, uint32_t place)
 {
 	struct tfh_py_text text;
@@ -85,16 +85,34 @@ static uint32_t with_called(const struct tfh_py_target *t, struct tfh_py_copies 
 	return inner ? inner : place;
 }
 
+/* Under the frame's mark, a place is known without that function. */
+#define OF_CALLED 0x63616c6cull
+
+static uint32_t with_called(const struct tfh_py_target *t, struct tfh_py_copies *copies,
+			    const struct tfh_py_frame *frame, uint32_t place, uint64_t mark)
+{
+	uint64_t key = tfh_hash_add(mark, OF_CALLED);
+	uint32_t noted = mark ? tfh_place_known(key) : 0;
+
+	if (noted)
+		return noted;
+	place = read_called(t, copies, frame, place);
+	if (mark && place && !copies->full)
+		tfh_place_keep(key, place);
+	return place;
+}
+
 uint32_t tfh_py_look_at(struct tfh_py_target *t)
 {
 	const struct tfh_py_frame *frame;
 	struct tfh_py_copies *copies;
 	uint32_t n = tfh_py_look_frames(t, &frame, &copies), place;
+	uint64_t mark = 0;
 
 	if (!n)
 		return 0;
-	place = tfh_py_place_of(t->py, tfh_py_copied, copies, frame, n);
-	place = with_called(t, copies, frame, place);
+	place = tfh_py_place_of(t->py, tfh_py_copied, copies, frame, n, &mark);
+	place = with_called(t, copies, frame, place, mark);
 	return copies->full ? 0 : place;
 }
 

@@ -145,6 +145,8 @@ int reader_watch(unsigned long pthread, int times, int out)
 		uint32_t n = tfh_py_look_frames(&t, &frame, &copies);
 		size_t at = 0;
 
+		tfh_py_fetch_codes(py, copies, frame, n);
+
 		for (uint32_t i = 0; i < n && at < TEXT - 3 * NAME; i++) {
 			char file[NAME], name[NAME];
 			struct tfh_py_code code;
