@@ -156,6 +156,11 @@ static bool context_here(void)
 	return ask && !ask(&context) && context;
 }
 
+static bool possible(void)
+{
+	return tfh_cupti_is_injected() || tfh_cupti_has_context();
+}
+
 static bool read_clock(uint64_t *ns)
 {
 	return tfh_cupti_here() && TFH_CUPTI(TIMESTAMP) && !TFH_CUPTI(TIMESTAMP)(ns);
@@ -175,7 +180,7 @@ int tfh_cupti_start(void)
 		return -EAGAIN;
 	if (was == ON)
 		return 0;
-	if (!tfh_cupti_is_injected() && !tfh_cupti_has_context() && !context_here())
+	if (!possible() && !context_here())
 		return -EAGAIN;
 	if (was == BUSY || !__atomic_compare_exchange_n(&state, &was, BUSY, false, __ATOMIC_ACQ_REL,
 							__ATOMIC_RELAXED))
@@ -283,6 +288,7 @@ static uint64_t complete_until(uint64_t now)
 }
 
 static const struct tfh_gpu_source source = {.start = tfh_cupti_start,
+					     .possible = possible,
 					     .rest = rest,
 					     .flush = flush,
 					     .second = second,

@@ -528,7 +528,7 @@ void tfh_gpu_poll(uint64_t now_ns)
 	end_steps(&tfh_j.head->control);
 	obey_plan(now_ns);
 	if (!storing()) {
-		if (wanted(now_ns))
+		if (wanted(now_ns) && source->possible())
 			tfh_gpu_begin();
 	} else if (g.end && tfh_gpu_plan_trails()) {
 		g.end_ns = now_ns;

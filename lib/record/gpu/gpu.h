@@ -17,6 +17,8 @@ struct tfh_gpu_source {
 	 * possible yet (no context), or another error if it never will be in this process, with the
 	 * reason in tfh_gpu_why(). */
 	int (*start)(void);
+	/* Whether it is possible, as far as calls of the job have shown. Cheap. */
+	bool (*possible)(void);
 	/* Records are not wanted for a while. */
 	void (*rest)(void);
 	/* Delivers what is complete. `last`: the process is ending, so nothing more will come.
