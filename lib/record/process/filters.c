@@ -224,8 +224,16 @@ bool tfh_filters_allow(void)
 	return now() != KILLS;
 }
 
+static uint32_t asked;
+
+uint32_t tfh_filters_asked(void)
+{
+	return __atomic_load_n(&asked, __ATOMIC_ACQUIRE);
+}
+
 bool tfh_filters_allow_more(const long *install)
 {
+	__atomic_fetch_add(&asked, 1, __ATOMIC_RELEASE);
 	if (!has_children() || calls_survive(install))
 		return true;
 	become(KILLS);

@@ -11,6 +11,7 @@
 #define TFH_RECORD_FILTERS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Called at load. Returns false if the process has a filter that has not been tried yet. */
 bool tfh_filters_look(void);
@@ -23,5 +24,7 @@ bool tfh_filters_allowed(void);
 bool tfh_filters_allow_more(const long *install);
 /* Another filter was installed. It is tried before the recorder's next call. */
 void tfh_filters_changed(void);
+/* How many filters the job has asked for so far. */
+uint32_t tfh_filters_asked(void);
 
 #endif

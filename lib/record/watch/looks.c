@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "base/refused.h"
 #include "record/process/apart.h"
+#include "record/process/filters.h"
 #include "record/process/log.h"
 #include "record/ring/journal.h"
 #include "record/ring/rings.h"
@@ -23,13 +24,13 @@
 /* Used while steps have their first budget, since a short run has few. */
 #define MEAN_FIRST_NS 2500000ull
 #define MEAN_MOST_NS 1000000000ull
-#define SHARE 400u     /* samples may use 1/400 of the run's time: 0.25 % of one CPU */
-#define WAKE_NS 25000u /* time to fall asleep and wake up, measured on a virtual machine */
+#define SHARE 500u     /* samples may use 1/500 of the run's time: 0.2 % of one CPU */
+#define WAKE_NS 15000u /* time to fall asleep and wake up, measured on a virtual machine */
 #define COST_TIMES 4u
 #define COST_OF 4u /* samples over which the cost is averaged */
 /* CPU time, once. Imports and compilers, which have deep stacks, must leave the second budget to the steps. */
-#define FIRST_NS 10000000ull
-#define FIRST_OF_STEPS_NS 20000000ull
+#define FIRST_NS 5000000ull
+#define FIRST_OF_STEPS_NS 10000000ull
 #define OPEN_NS 100000000ull /* calls open for this long are sampled */
 #define CHOOSE_NS 100000000ull
 #define DRIVERS 64u /* threads to choose from */
@@ -67,6 +68,7 @@ static struct {
 	bool waits;	  /* one of the drivers was seen waiting, perhaps for another thread */
 	int status_fd;
 	uint32_t confined; /* how many system call filters the flusher is under */
+	uint32_t asked;	   /* how many the job had asked for when that was read */
 	struct driver driver[DRIVERS];
 	uint32_t drivers;
 	uint64_t name[NAMES]; /* hashes of texts whose names have been recorded */
@@ -124,6 +126,7 @@ void tfh_looks_begin(void)
 	tfh_close(fd);
 	look_at_own_memory();
 	looks.status_fd = tfh_call_filters_open();
+	looks.asked = tfh_filters_asked();
 	looks.confined = tfh_call_filters(looks.status_fd);
 	looks.mean_ns = MEAN_NS;
 	looks.cost_ns = MEAN_NS / SHARE;
@@ -460,10 +463,14 @@ void tfh_looks_take(uint64_t now_ns)
 		return;
 	if (__atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE) == TFH_MODE_ON && tfh_tick_hz()) {
 		before = (uint64_t)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-		/* Checked before each sample: a filter that ends the process must not meet one. */
-		if (tfh_call_filters(looks.status_fd) != looks.confined)
+		bool chooses = now_ns - looks.chosen_ns > CHOOSE_NS;
+
+		/* A filter that ends the process must not meet a sample. The kernel takes 7 us to tell: it is asked
+		 * before each sample only once the job may have installed one. */
+		if ((chooses || tfh_filters_asked() != looks.asked) &&
+		    tfh_call_filters(looks.status_fd) != looks.confined)
 			stop("the job has filtered its system calls");
-		if (now_ns - looks.chosen_ns > CHOOSE_NS) {
+		if (chooses) {
 			looks.chosen_ns = now_ns;
 			choose(now_ns);
 		}
