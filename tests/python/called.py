@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What must hold: a look at a thread that is in a function in C names it, however the line calls it (by name, as an attribute, over several
-lines, with unpacked arguments), and names nothing where the call has no name; where that is print, reading or fsync the cause is
-what it does. On CPython 3.11 to 3.15, whose bytecode is known; on every other one nothing is named, and the rest is the same."""
+lines, with unpacked arguments), and names nothing where the call has no name; where that is print, reading, writing or fsync the cause is
+what it does; writing much to a file is a checkpoint, many lines a log, and to memory neither. On CPython 3.11 to 3.15, whose bytecode is known; on every other one nothing is named, and the rest is the same."""
 import json
 import os
 import subprocess
@@ -65,7 +65,8 @@ for version, python in interpreters.every():
     check(found.get(ARGUMENT, {}).get(None, 0) > found.get(ARGUMENT, {}).get("print", 0), version, found.get(ARGUMENT))
     if not known:
         continue
-    for what, cause in (("logs", "host.logging"), ("reads", "input.read"), ("syncs", "host.checkpoint")):
+    for what, cause in (("logs", "host.logging"), ("reads", "input.read"), ("syncs", "host.checkpoint"), ("writes", "host.checkpoint"),
+                        ("tells", "host.logging"), ("keeps", "host.python")):
         verdict = json.loads(told(run(version, python, what), "--json"))["verdict"]
         place = verdict["place"]
         print(version, what, verdict["cause"], place and (place["function"], place["samples"]))

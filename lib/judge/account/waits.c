@@ -78,7 +78,8 @@ enum tfh_cause tfh_look_cause(const struct tfh_facts *facts, int at, bool feeds)
 	    (tfh_at_role(at) == TFH_ROLE_FIRST ||
 	     (tfh_at_role(at) == TFH_ROLE_MAP && facts->loader && !facts->feed->imported)))
 		cause = TFH_CAUSE_INPUT_READ;
-	else if (facts->much_kernel && tfh_at_role(at) == TFH_ROLE_LATER && facts->writes)
+	else if (facts->writes && (tfh_at_role(at) == TFH_ROLE_WRITE ||
+				   (facts->much_kernel && tfh_at_role(at) == TFH_ROLE_LATER)))
 		cause = facts->writes == TFH_WRITES_BYTES ? TFH_CAUSE_HOST_CHECKPOINT
 							  : TFH_CAUSE_HOST_LOGGING;
 	/* No kernel was compiled in the second half of the launches, so rewriting there is part of dispatch. */
@@ -114,6 +115,8 @@ static bool is_plain(const struct tfh_facts *facts, int at)
 	case TFH_ROLE_FIRST:
 	case TFH_ROLE_LATER:
 		return !facts->much_kernel;
+	case TFH_ROLE_WRITE:
+		return !facts->writes;
 	case TFH_ROLE_LOCK:
 	case TFH_ROLE_WAIT:
 	case TFH_ROLE_TAKE:

@@ -155,6 +155,9 @@ static bool can_be(enum tfh_role role, const struct tfh_looks *l, const struct t
 	if (role == TFH_ROLE_COMPUTE || role == TFH_ROLE_UPDATE)
 		return !l->device && (!tfh_is_asleep(k->state) || k->state == TFT_LOOK_LOCK ||
 				      k->state == TFT_LOOK_EVENT || k->state == TFT_LOOK_PAGE);
+	/* Of a thread that waits, the state says what it writes to. */
+	if (role == TFH_ROLE_WRITE)
+		return k->state == TFT_LOOK_RUNNING;
 	return role != TFH_ROLE_NONE && (!tfh_role_waits(role) || tfh_is_asleep(k->state));
 }
 

@@ -112,16 +112,18 @@ static enum tfh_role role_of_frame(const struct tfh_model_line *frame, enum tfh_
 
 enum tfh_role tfh_place_role(const struct tfh_model_line *frame, uint32_t n, enum tfh_order order)
 {
-	/* A queue inside a data loader belongs to the loader, and a copy inside a compiler to compiling. */
+	/* A queue inside a data loader belongs to the loader, a copy inside a compiler to compiling, and what writes a
+	 * file says less than the function that calls it. */
 	enum tfh_role weak = TFH_ROLE_NONE;
 	bool inside = true; /* functions called by the program's innermost frame */
 
 	for (uint32_t i = 0; i < n; i++) {
 		enum tfh_role role = role_of_frame(&frame[i], order);
 		bool own = !frame[i].library, tells = inside || roles[role].whole;
-		bool yields = own || tfh_role_waits(role) || role == TFH_ROLE_KEEP;
+		bool yields = own || tfh_role_waits(role) || role == TFH_ROLE_KEEP ||
+			      role == TFH_ROLE_WRITE;
 		if (role != TFH_ROLE_NONE && tells && yields)
-			weak = weak == TFH_ROLE_NONE ? role : weak;
+			weak = weak == TFH_ROLE_NONE || weak == TFH_ROLE_WRITE ? role : weak;
 		else if (role != TFH_ROLE_NONE && tells)
 			return role;
 		inside = inside && !own;

@@ -1,5 +1,6 @@
 """Between its steps a job calls a function in C, from a function of its own for each way of doing so: called.py WHAT."""
 import builtins
+import io
 import os
 import sys
 import tempfile
@@ -112,4 +113,27 @@ def syncs(d):
                 os.fsync(f.fileno())
 
 
-{"ways": all_ways, "logs": logs, "reads": reads, "syncs": syncs}[sys.argv[1]](Device())
+def writes(d):
+    for i in range(STEPS):
+        step(d)
+        with open(os.path.join(os.environ["TFH_TMP"], "called.%d" % (i % 4)), "wb") as f:
+            for _ in range(8):
+                f.write(BYTES[:1 << 20])
+
+
+def tells(d):
+    with open(os.path.join(os.environ["TFH_TMP"], "called.out"), "w", buffering=1) as f:
+        for _ in range(STEPS):
+            step(d)
+            for _ in range(4000):
+                f.write("a line of the log\n")
+
+
+def keeps(d):  # nothing of it goes to a file
+    for _ in range(STEPS):
+        step(d)
+        for _ in range(3):
+            io.BytesIO().write(BYTES)
+
+
+{"ways": all_ways, "writes": writes, "tells": tells, "keeps": keeps, "logs": logs, "reads": reads, "syncs": syncs}[sys.argv[1]](Device())
