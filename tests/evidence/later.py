@@ -41,7 +41,9 @@ def priority_queue(d, steps, spent):
 
 
 def prepared(seed):
-    busy(2 * MS)
+    # Two that are busy all the time would leave none of two processors to the trainer, which then waits for a processor.
+    busy(MS / 2)
+    time.sleep(1.5 * MS / 1e3)
     return seed
 
 
