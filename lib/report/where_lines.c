@@ -1,67 +1,71 @@
-/* Python lines where the job's threads were seen between their calls: as a tree, and as folded stacks. */
+/* Python lines where the job's threads were seen between their calls: as a tree, and as folded stacks; and outside of the steps. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/print.h"
+#include "judge/numbers.h"
+#include "model/symbols/pylines.h"
 #include "report/format.h"
 #include "report/report.h"
+#include "report/seen_tree.h"
 
-struct tree {
-	const struct tfh_seen_node *node;
-	uint32_t n;
-	double least_s;
-	bool wide;
-};
-
-static bool is_child(const struct tree *t, uint32_t i, uint32_t parent)
+static void print_below(FILE *out, const struct tfh_seen_tree *t, uint32_t parent, int depth,
+			bool wide)
 {
-	return parent == UINT32_MAX ? t->node[i].parent == i
-				    : t->node[i].parent == parent && i != parent;
-}
+	struct tfh_seen_rest rest = tfh_seen_tree_rest(t, parent);
+	char time[TFH_TEXT];
 
-/* The next child in order of time, below `most`, or equal and after the node `last`; UINT32_MAX: there are no
- * more. */
-static uint32_t next_child(const struct tree *t, uint32_t parent, uint32_t last)
-{
-	uint32_t best = UINT32_MAX;
-
-	for (uint32_t i = 0; i < t->n; i++) {
-		double s = t->node[i].s_per_step;
-		if (!is_child(t, i, parent) || s < t->least_s)
-			continue;
-		if (last != UINT32_MAX &&
-		    (s > t->node[last].s_per_step || (s >= t->node[last].s_per_step && i <= last)))
-			continue;
-		if (best == UINT32_MAX || s > t->node[best].s_per_step)
-			best = i;
-	}
-	return best;
-}
-
-static void print_below(FILE *out, const struct tree *t, uint32_t parent, int depth)
-{
-	for (uint32_t i = next_child(t, parent, UINT32_MAX); i != UINT32_MAX;
-	     i = next_child(t, parent, i)) {
+	for (uint32_t i = tfh_seen_tree_next(t, parent, UINT32_MAX); i != UINT32_MAX;
+	     i = tfh_seen_tree_next(t, parent, i)) {
 		const struct tfh_seen_node *n = &t->node[i];
-		char time[TFH_TEXT];
 		tfh_print(out, "%9s  %*s%s  %s", tfh_fmt_time(time, n->s_per_step), depth, "",
-			  n->function, t->wide ? n->file : tfh_file_of(n->file));
+			  n->function, wide ? n->file : tfh_file_of(n->file));
 		tfh_print(out, n->line ? ":%u\n" : "\n", n->line);
-		print_below(out, t, i, depth + 1);
+		print_below(out, t, i, depth + 1, wide);
 	}
+	if (rest.n)
+		tfh_print(out, "%9s  %*s(%u other line%s)\n", tfh_fmt_time(time, rest.s_per_step),
+			  depth, "", rest.n, rest.n == 1 ? "" : "s");
 }
 
-static void print_tree(FILE *out, struct tree t, const char *title)
+static void print_tree(FILE *out, const struct tfh_seen_node *node, uint32_t n, bool wide,
+		       const char *title)
 {
-	uint64_t looks = 0;
+	struct tfh_seen_tree t = tfh_seen_tree_of(node, n);
 
-	for (uint32_t i = 0; i < t.n; i++)
-		if (t.node[i].parent == i) {
-			looks += t.node[i].looks;
-			t.least_s += TFH_REPORT_TREE_SHARE * t.node[i].s_per_step;
+	tfh_print(out, "PER STEP  %s (%llu samples)\n", title, (unsigned long long)t.looks);
+	print_below(out, &t, UINT32_MAX, 0, wide);
+}
+
+/* Outside of the steps there are lines, but no calls that led to them. */
+static void print_outside(FILE *out, const struct tfh_seen_start *s, bool wide)
+{
+	char time[TFH_TEXT];
+	uint32_t rest = 0;
+	double rest_s = 0;
+
+	if (!s->n_line)
+		return;
+	tfh_print(out, "\n%s, %s  LINE WHERE THE MAIN THREAD WAS (%llu samples)\n",
+		  s->kind == TFH_BRANCH_BEFORE	  ? "BEFORE THE FIRST CALL"
+		  : s->kind == TFH_BRANCH_BETWEEN ? "BETWEEN LOOPS"
+						  : "START-UP",
+		  tfh_fmt_time(time, s->wall_s), (unsigned long long)s->looks);
+	for (uint32_t i = 0; i < s->n_line; i++) {
+		const struct tfh_start_line *l = &s->line[i];
+		if (l->share < TFH_REPORT_TREE_SHARE || l->looks < TFH_REPORT_TREE_LOOKS) {
+			rest++;
+			rest_s += l->share * s->wall_s;
+			continue;
 		}
-	tfh_print(out, "PER STEP  %s (%llu samples)\n", title, (unsigned long long)looks);
-	print_below(out, &t, UINT32_MAX, 0);
+		tfh_print(out, "%9s  %s  %s:%u", tfh_fmt_time(time, l->share * s->wall_s),
+			  l->function, wide ? l->file : tfh_file_of(l->file), l->line);
+		tfh_print(out, l->imports && *l->imports ? "  imports %s\n" : "\n",
+			  l->imports ? tfh_short_file(l->imports) : "");
+	}
+	if (rest && rest_s >= TFH_REPORT_TREE_SHARE * s->wall_s)
+		tfh_print(out, "%9s  (%u other line%s)\n", tfh_fmt_time(time, rest_s), rest,
+			  rest == 1 ? "" : "s");
 }
 
 void tfh_report_where_text(FILE *out, const struct tfh_result *r, const struct tfh_style *style)
@@ -69,16 +73,19 @@ void tfh_report_where_text(FILE *out, const struct tfh_result *r, const struct t
 	const struct tfh_seen_workers *w = &r->found.workers;
 
 	if (r->found.n_node)
-		print_tree(out, (struct tree){r->found.node, r->found.n_node, 0, style->wide},
+		print_tree(out, r->found.node, r->found.n_node, style->wide,
 			   "LINE WHERE THREADS WERE BETWEEN RECORDED CALLS");
 	else
 		tfh_put("no line of Python was sampled between the job's calls\n", out);
 	if (w->n_node) {
 		tfh_put("\n", out);
-		print_tree(out, (struct tree){w->node, w->n_node, 0, style->wide},
+		print_tree(out, w->node, w->n_node, style->wide,
 			   w->threads ? "LINE WHERE OTHER THREADS WERE BUSY MEANWHILE"
 				      : "LINE WHERE WORKER PROCESSES WERE BUSY, ALL TOGETHER");
 	}
+	for (int i = 0; i < TFH_SEEN_STARTS; i++)
+		if (r->found.start[i].kind > TFH_BRANCH_RUN)
+			print_outside(out, &r->found.start[i], style->wide);
 }
 
 /* A name must not contain the separators between frames, or between a stack and its count. */
@@ -97,31 +104,28 @@ static void put_frame(FILE *out, const struct tfh_seen_node *n)
 	tfh_print(out, "%s", name);
 }
 
-static void put_stack(FILE *out, const struct tree *t, uint32_t i)
+static void put_stack(FILE *out, const struct tfh_seen_node *node, uint32_t i)
 {
-	if (t->node[i].parent != i) {
-		put_stack(out, t, t->node[i].parent);
+	if (node[i].parent != i) {
+		put_stack(out, node, node[i].parent);
 		tfh_put(";", out);
 	}
-	put_frame(out, &t->node[i]);
+	put_frame(out, &node[i]);
 }
 
-static void fold(FILE *out, const struct tree *t, const char *before)
+static void fold(FILE *out, const struct tfh_seen_node *node, uint32_t n, const char *before)
 {
-	for (uint32_t i = 0; i < t->n; i++) {
-		if (t->node[i].own_s * 1e6 < 0.5)
+	for (uint32_t i = 0; i < n; i++) {
+		if (node[i].own_s * 1e6 < 0.5)
 			continue;
 		tfh_print(out, "%s", before);
-		put_stack(out, t, i);
-		tfh_print(out, " %.0f\n", t->node[i].own_s * 1e6);
+		put_stack(out, node, i);
+		tfh_print(out, " %.0f\n", node[i].own_s * 1e6);
 	}
 }
 
 void tfh_report_where_folded(FILE *out, const struct tfh_result *r)
 {
-	const struct tree own = {.node = r->found.node, .n = r->found.n_node};
-	const struct tree workers = {.node = r->found.workers.node, .n = r->found.workers.n_node};
-
-	fold(out, &own, "");
-	fold(out, &workers, "(workers);");
+	fold(out, r->found.node, r->found.n_node, "");
+	fold(out, r->found.workers.node, r->found.workers.n_node, "(workers);");
 }

@@ -63,6 +63,9 @@ def where(text, report):
     assert "think" in text and "samples)" in text, text
     line = re.search(r"^ +([\d.]+ \w+) +think  ", text, re.M)
     assert line, text
+    for part in report["start"]:  # outside of the steps
+        title = {"before": "BEFORE THE FIRST CALL", "between": "BETWEEN LOOPS"}.get(part["part"], "START-UP")
+        assert not part["lines"] or "\n" + title in text, (title, text)
 
 
 def memory(text, report):

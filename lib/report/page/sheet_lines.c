@@ -6,6 +6,7 @@
 #include "model/symbols/backtraces.h"
 #include "model/symbols/pylines.h"
 #include "report/page/sheet_parts.h"
+#include "report/seen_tree.h"
 #include "report/words/words.h"
 
 #define MOST_FRAMES 64u
@@ -90,55 +91,45 @@ static unsigned depth_of(const struct tfh_seen_node *node, uint32_t i)
 	return depth;
 }
 
-/* The sibling with the next largest time after `last` (UINT32_MAX: the first); UINT32_MAX: there are no more. */
-static uint32_t next_child(const struct tfh_seen_node *node, uint32_t n, uint32_t parent,
-			   uint32_t last)
+static void write_below(const struct tfh_sheet *s, const struct tfh_seen_tree *t, uint32_t parent)
 {
-	uint32_t best = UINT32_MAX;
+	const struct tfh_seen_node *node = t->node;
+	struct tfh_seen_rest rest = tfh_seen_tree_rest(t, parent);
+	unsigned depth = parent == UINT32_MAX ? 0 : depth_of(node, parent) + 1;
 
-	for (uint32_t i = 0; i < n; i++) {
-		bool child = parent == UINT32_MAX ? node[i].parent == i
-						  : node[i].parent == parent && i != parent;
-		bool behind = last == UINT32_MAX || node[i].s_per_step < node[last].s_per_step ||
-			      (node[i].s_per_step <= node[last].s_per_step && i > last);
-		if (child && behind &&
-		    (best == UINT32_MAX || node[i].s_per_step > node[best].s_per_step))
-			best = i;
-	}
-	return best;
-}
-
-static void write_below(const struct tfh_sheet *s, const struct tfh_seen_node *node, uint32_t n,
-			uint32_t parent, double least_s, double all_s)
-{
-	for (uint32_t i = next_child(node, n, parent, UINT32_MAX); i != UINT32_MAX;
-	     i = next_child(node, n, parent, i)) {
-		unsigned depth = depth_of(node, i);
-		if (node[i].s_per_step < least_s)
-			return;
-		tfh_html(s->out, "<tr><th scope=\"row\" class=\"d%u\">%s</th>",
-			 depth < 16 ? depth : 16, node[i].function);
+	depth = depth < 16 ? depth : 16;
+	for (uint32_t i = tfh_seen_tree_next(t, parent, UINT32_MAX); i != UINT32_MAX;
+	     i = tfh_seen_tree_next(t, parent, i)) {
+		tfh_html(s->out, "<tr><th scope=\"row\" class=\"d%u\">%s</th>", depth,
+			 node[i].function);
 		write_at(s, node[i].file, node[i].line);
 		tfh_html_time(s->out, node[i].s_per_step);
 		tfh_html_time(s->out, node[i].own_s);
 		tfh_html_count(s->out, node[i].looks);
-		tfh_html_bar(s->out, node[i].s_per_step / all_s, "host");
+		tfh_html_bar(s->out, node[i].s_per_step / t->all_s, "host");
 		tfh_html_row_end(s->out);
-		write_below(s, node, n, i, least_s, all_s);
+		write_below(s, t, i);
 	}
+	if (!rest.n)
+		return;
+	tfh_html(s->out, "<tr><th scope=\"row\" class=\"d%u\">(%u other line%s)</th><td></td>",
+		 depth, rest.n, rest.n == 1 ? "" : "s");
+	tfh_html_time(s->out, rest.s_per_step);
+	tfh_html_time(s->out, rest.s_per_step);
+	tfh_html_count(s->out, rest.looks);
+	tfh_html_bar(s->out, rest.s_per_step / t->all_s, "host");
+	tfh_html_row_end(s->out);
 }
 
 static void write_tree(const struct tfh_sheet *s, const struct tfh_seen_node *node, uint32_t n,
 		       const char *caption)
 {
-	double all_s = 0;
+	struct tfh_seen_tree t = tfh_seen_tree_of(node, n);
 
-	for (uint32_t i = 0; i < n; i++)
-		all_s += node[i].parent == i ? node[i].s_per_step : 0;
-	if (!(all_s > 0))
+	if (!(t.all_s > 0))
 		return;
 	tfh_html_table(s->out, caption, "<function|<at|a step|its own|samples|<");
-	write_below(s, node, n, UINT32_MAX, TFH_REPORT_TREE_SHARE * all_s, all_s);
+	write_below(s, &t, UINT32_MAX);
 	tfh_html_table_end(s->out);
 }
 
