@@ -144,13 +144,19 @@ def stop(context):
 }
 
 
-def command(job, mode, tmp, rounds):
-    """The command and the environment of a job."""
+def python_of(job, tmp):
+    """The interpreter and the environment of a job."""
     name = {"torch": "torch", "keras": "main", "tinygrad": "main"}[job]
     python = subprocess.run([f"{src}/scripts/python-env", name], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
     env = {k: v for k, v in os.environ.items() if not k.startswith("TFHOOK") and k != "LD_PRELOAD"}
     if job == "tinygrad":
         env.update(DEV="CUDA:PTX", LD_LIBRARY_PATH=f"{build}/sim", XDG_CACHE_HOME=tmp, TFHOOK_CUPTI="off")
+    return python, env
+
+
+def command(job, mode, tmp, rounds):
+    """The command and the environment of a job in blocks."""
+    python, env = python_of(job, tmp)
     return [python, "-c", COMMON.replace("def recorders", JOBS[job] + "def recorders", 1), str(rounds), str(STEPS), tmp, mode], env
 
 
@@ -222,4 +228,5 @@ def main():
     print("; ".join("%s: the bar of 1 %% is %s" % (job, "held" if most < BAR else "not held") for job, most in upper.items()))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -24,13 +24,13 @@
 /* Used while steps have their first budget, since a short run has few. */
 #define MEAN_FIRST_NS 2500000ull
 #define MEAN_MOST_NS 1000000000ull
-#define SHARE 500u     /* samples may use 1/500 of the run's time: 0.2 % of one CPU */
+#define SHARE 800u     /* samples may use 1/800 of the run's time: 0.125 % of one CPU */
 #define WAKE_NS 15000u /* time to fall asleep and wake up, measured on a virtual machine */
 #define COST_TIMES 4u
 #define COST_OF 4u /* samples over which the cost is averaged */
 /* CPU time, once. Imports and compilers, which have deep stacks, must leave the second budget to the steps. */
 #define FIRST_NS 5000000ull
-#define FIRST_OF_STEPS_NS 10000000ull
+#define FIRST_OF_STEPS_NS 15000000ull
 #define OPEN_NS 100000000ull /* calls open for this long are sampled */
 #define CHOOSE_NS 100000000ull
 #define DRIVERS 64u /* threads to choose from */
