@@ -346,6 +346,7 @@ static int analyze(struct tfh_run *run, tfh_rank_fn each, void *each_arg,
 				.wall_ns = tfh_run_wall_ns(run),
 				.end_ns = tfh_run_end_ns(run),
 				.imported = tfh_run_source(run) != TFH_SRC_TFT,
+				.kineto = tfh_run_source(run) == TFH_SRC_KINETO,
 				.judging = judging(),
 				.each = each,
 				.each_arg = each_arg};

@@ -5,7 +5,7 @@ several, and PyTorch's optimizers end steps where nothing marks them. One batch 
 end of a trace is not the program's; a trace in which nothing ran is said to be one. Nor is the work from before the trace
 its own, for which its first ops or the program itself wait. What only comes again is no step beyond doubt. One or two steps promise no
 gain, and what comes again inside marked steps is no part of the run. An only step that is marked lasts as long as its mark. A long first
-launch of a kernel is compiling."""
+launch of a kernel is compiling. On a processor, only ops of which nothing else is in the trace make steps."""
 import json
 import os
 import subprocess
@@ -232,6 +232,15 @@ def main():
     t.add("python_function", "torch/cuda/__init__.py(367): __exit__", 89200, 100)
     d = t.report("stop")
     assert d["verdict"]["cause"] == "compute.cpu" and d["verdict"]["share"] > 0.98, d["verdict"]
+    # On a processor, ops that come again are steps, unless something is before or after all of them: then they are layers.
+    for around in False, True:
+        t, at = Trace(), 0
+        for op in ["embedding"] * around + ["linear", "relu", "add_"] * 8 + ["cross_entropy"] * around:
+            t.add("cpu_op", "aten::" + op, at, 900)
+            at += 1000
+        d = t.report("processor%d" % around)
+        assert (d["steps"]["clock"], d["steps"]["total"]) == ((None, 1) if around else ("period", 8)), (around, d["steps"])
+        assert d["verdict"]["cause"] == "compute.cpu" and "torch.cuda" in d["advice"][0]["do"], (d["verdict"], d["advice"])
     t = Trace()
     t.add("cuda_runtime", "cudaGetDeviceCount", 0, 5, correlation=1)
     t.add("cuda_runtime", "cudaDeviceSynchronize", 10, 90000, correlation=2)

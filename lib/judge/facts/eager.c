@@ -34,7 +34,7 @@ int tfh_eager_event(struct tfh_facts *facts, const struct tfh_event *ev)
 	struct tfh_token_kind kind;
 	uint32_t n;
 
-	if (facts->feed->imported || (facts->token.n && !facts->eager) || facts->batch.n ||
+	if ((facts->token.n && !facts->eager) || facts->batch.n ||
 	    !tfh_eager_kind(facts, ev, &kind))
 		return 0;
 	facts->eager = true;

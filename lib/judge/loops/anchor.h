@@ -63,5 +63,7 @@ bool tfh_find_anchor(const struct tfh_facts *facts, struct tfh_anchor *out, int 
 /* whole.c: if several complete steps are between two calls of the anchor, replaces it with an anchor that occurs in
  * each of them; false: the anchor is unchanged. *rc becomes -ENOMEM or is left alone. */
 bool tfh_part_intervals(const struct tfh_facts *facts, struct tfh_anchor *a, int *rc);
+/* whole.c: the number of ops of a step, if all of facts->token is steps that execute the same ops; 0: it is not. */
+uint32_t tfh_repeated_ops(const struct tfh_facts *facts, int *rc);
 
 #endif

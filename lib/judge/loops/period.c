@@ -250,11 +250,28 @@ static bool same_steps(const struct tfh_facts *facts, const struct tfh_anchor *a
 	return most_are(facts, a, most);
 }
 
+/* Another profiler's trace of a processor is often of one batch, whose layers repeat. Only if nothing is before or after
+ * what repeats, is it the step. */
+static int mark_repeated(const struct tfh_facts *facts, struct tfh_loops *loops)
+{
+	int rc = 0;
+	uint32_t ops = tfh_repeated_ops(facts, &rc);
+
+	for (size_t i = 0; ops && i < facts->token.n && !rc; tfh_big_pass(i += ops)) {
+		const struct tfh_token *t = &facts->token.v[i];
+		rc = TFH_PUSH_BIG(loops->mark,
+				  ((struct tfh_boundary){.t0 = t->t0, .t1 = tfh_token_end(t)}));
+	}
+	return rc;
+}
+
 int tfh_find_period(const struct tfh_facts *facts, struct tfh_loops *loops, struct tfh_err *err)
 {
 	struct tfh_anchor a;
 	int rc;
 
+	if (facts->eager && facts->feed->imported)
+		return mark_repeated(facts, loops);
 	if (!tfh_find_anchor(facts, &a, &rc) || rc)
 		return rc;
 	pass_numbers(facts, &a);

@@ -195,7 +195,7 @@ static int find_ticks(const struct tfh_facts *facts, struct tfh_loops *loops, st
 	}
 	rc = tfh_find_period(facts, loops, err);
 	loops->clock = loops->mark.n ? TFH_STEP_CLOCK_PERIOD : TFH_STEP_CLOCK_NONE;
-	loops->clock_name = "period of the launches";
+	loops->clock_name = facts->eager ? "period of the ops" : "period of the launches";
 	if (!rc && loops->mark.n && facts->feed->imported)
 		rc = tfh_check_period(facts, loops, err);
 	return rc;

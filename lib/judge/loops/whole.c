@@ -172,6 +172,18 @@ static bool lacks_one(const struct tfh_facts *facts, const struct tfh_anchor *a,
 	return s->each > 1 && n && n + 1 == s->each && s->odd_first > (double)n * s->period;
 }
 
+uint32_t tfh_repeated_ops(const struct tfh_facts *facts, int *rc)
+{
+	struct sequence s = {0};
+
+	for (size_t i = 0; i < facts->token.n && !s.rc; i++)
+		s.rc = add_launch(&s, tfh_kind_of(facts, &facts->token.v[i]));
+	s.rc = s.rc ? s.rc : find_step(&s);
+	*rc = *rc ? *rc : s.rc;
+	free(s.what.v);
+	return s.period && facts->token.n / s.period >= TFH_LOOPS_FEWEST_STEPS ? s.period : 0;
+}
+
 bool tfh_part_intervals(const struct tfh_facts *facts, struct tfh_anchor *a, int *rc)
 {
 	struct tfh_cutter c = {.facts = facts, .anchor = a};

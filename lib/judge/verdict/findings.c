@@ -196,7 +196,7 @@ void tfh_find_rest(const struct tfh_accounts *accounts, struct tfh_result *r)
 	double steps = accounts->judged_steps ? (double)accounts->judged_steps : NAN;
 
 	out->cpu_only = facts->cpu_only;
-	out->torch = tfh_uses_torch(facts);
+	out->torch = tfh_uses_torch(facts) || facts->feed->kineto;
 	out->imported = facts->feed->imported;
 	out->input_visible = facts->consumers;
 	out->mixed_copies = (double)accounts->mixed_bytes >
