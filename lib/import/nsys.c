@@ -14,6 +14,7 @@ static const char *other_database(struct tfh_tables *t)
 	} all[] = {
 		{"rocpd_string",
 		 "rocprofv3's database: not supported; use PyTorch's or JAX's profile"},
+		{"STR_TABLE", "rocprof's database: use the results.json written with it"},
 		{"StringTable",
 		 "nvprof's database: not supported; record the job with nsys or `tfhook run`"},
 		{"dl_ops", "DLProf's database: use the nsys export that it was made from"},

@@ -148,10 +148,19 @@ db.put("CUPTI_ACTIVITY_KIND_KERNEL", start=5020000, end=5400000, deviceId=0, str
 r = report(db.save())
 assert r["verdict"]["cause"] != "host.alloc", r["verdict"]
 
+# Where the trace names no code, the report says what nsys could have recorded, rather than settings of PyTorch's profiler.
+db = Database(TMP + "/unnamed.sqlite")
+for i in range(30):
+    t = i * 10000000
+    db.put("CUPTI_ACTIVITY_KIND_RUNTIME", start=t, end=t + 9000, globalTid=PID + 100, correlationId=5000 + i, nameId=db.string("cudaLaunchKernel_v7000"))
+    db.put("CUPTI_ACTIVITY_KIND_KERNEL", start=t + 20000, end=t + 820000, deviceId=0, streamId=7, correlationId=5000 + i, globalPid=PID, shortName=db.string("gemm"))
+said = tfhook("report", db.save()).stdout.decode()
+assert "NVTX ranges" in said and "with_stack" not in said, said
+
 # Nothing to analyse, or another program's database.
 said = tfhook("report", Database(TMP + "/empty.sqlite").save(), status=5).stderr.decode()
 assert "--trace=cuda" in said and said.count("\n") == 1, said
-for table, word in (("rocpd_string", "rocprof"), ("StringTable", "nvprof"), ("pictures", "not exported by nsys")):
+for table, word in (("rocpd_string", "rocprof"), ("STR_TABLE", "results.json"), ("StringTable", "nvprof"), ("pictures", "not exported by nsys")):
     db = Database(TMP + "/other.sqlite", leave_out=nsysdb.TABLES)
     db.db.execute("CREATE TABLE %s (id INTEGER)" % table)
     said = tfhook("report", db.save(), status=3).stderr.decode()

@@ -331,7 +331,7 @@ static const struct {
 	{TFH_CAUSE_HOST_CONTENTION, TFH_REMOVE_SYNC,
 	 "for %s of every step the program is ready to run but waits for a CPU"},
 	{TFH_CAUSE_HOST_ALLOC, TFH_REMOVE_HOST,
-	 "the host delays every step by %s, mostly by allocating and freeing device memory"},
+	 "the host delays every step by %s, mostly by allocating and freeing device or pinned memory"},
 	{TFH_CAUSE_HOST_COMPILE, TFH_REMOVE_HOST,
 	 "the host delays every step by %s, mostly by compiling or loading kernels or functions"},
 	{TFH_CAUSE_HOST_CHECKPOINT, TFH_REMOVE_HOST, "saving checkpoints delays every step by %s"},

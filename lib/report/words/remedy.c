@@ -162,7 +162,7 @@ static const struct {
 	 {"kernels or functions are compiled or loaded in every step",
 	  "keep shapes and static arguments (jit) the same from step to step, and cache what was compiled"}},
 	{TFH_CAUSE_HOST_ALLOC,
-	 {"device memory is allocated in every step",
+	 {"device or pinned memory is allocated in every step",
 	  "allocate once and reuse, or take memory from a pool (cudaMallocAsync)"}},
 	{TFH_CAUSE_COMMUNICATION_TRANSFER,
 	 {"collectives are not hidden behind computing",

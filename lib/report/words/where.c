@@ -84,6 +84,18 @@ const char *tfh_place_line(struct tfh_wording *w, enum tfh_cause cause)
 	return site ? tfh_called_from(w, site->fn, site->where) : NULL;
 }
 
+const char *tfh_code_events(const struct tfh_result *r)
+{
+	static const char *const events[] = {
+		[TFH_SRC_TFT] = "functions of Python",
+		[TFH_SRC_KINETO] = "functions of Python (with_stack=True)",
+		[TFH_SRC_XPLANE] = "functions of Python (python_tracer_level=1)",
+		[TFH_SRC_NSYS] = "NVTX ranges",
+		[TFH_SRC_ROCPROF] = "roctx ranges"};
+
+	return events[tfh_run_source(r->run)];
+}
+
 const char *tfh_place_advice(struct tfh_wording *w, enum tfh_cause cause)
 {
 	const struct tfh_code_time *code = code_of(w, cause);
@@ -107,7 +119,8 @@ const char *tfh_place_advice(struct tfh_wording *w, enum tfh_cause cause)
 			short_name(code->function[0].name));
 	if (code->s_per_step * TFH_REPORT_CODE_PART >= w->r->found.cause_s[cause])
 		return "do less of it, or do it in another thread or process, or while the device computes; no function in the trace has a tenth of it";
-	return "record once more with the functions of Python (with_stack=True, or the Python "
-	       "tracer) to see what that thread does, and do it less often, in another thread, or "
-	       "while the device computes";
+	return tfh_phrase(w,
+			  "record once more with %s to see what that thread does, and do it less "
+			  "often, in another thread, or while the device computes",
+			  tfh_code_events(w->r));
 }

@@ -249,7 +249,9 @@ static void explain_no_line(struct tfh_wording *w)
 		r->found.no_python   ? tfh_phrase(w, "not known: %s", r->found.no_python)
 		: r->found.functions ? "not known: no function in the trace has a tenth of it"
 		: r->found.imported
-			? "not known: the trace names no function there (PyTorch: with_stack=True; TensorFlow and JAX: python_tracer_level=1)"
+			? tfh_phrase(w,
+				     "not known: the trace names no function there, for lack of %s",
+				     tfh_code_events(r))
 			: "not known: no line of Python was seen there";
 }
 

@@ -102,6 +102,8 @@ const char *tfh_place_line(struct tfh_wording *w, enum tfh_cause cause);
  * known. */
 const char *tfh_called_from(struct tfh_wording *w, const char *fn, const char *where);
 const char *tfh_place_advice(struct tfh_wording *w, enum tfh_cause cause);
+/* What another profiler's trace may have to show the program's code, as that profiler's users know it. */
+const char *tfh_code_events(const struct tfh_result *r);
 
 /* look_lines.c: "waiting for a lock", for a state that samples show; "": the state is not
  * informative. */
