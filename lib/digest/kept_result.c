@@ -324,7 +324,7 @@ TYPE(seen_node, T(1, file), T(2, function), N(3, line), N(4, parent), N(5, s_per
 #undef S
 
 #define S struct tfh_more_workers
-TYPE(more_workers, N(1, from), N(2, to), N(3, low_s), N(4, high_s));
+TYPE(more_workers, N(1, from), N(2, to), N(3, low_s), N(4, high_s), N(5, splits));
 #undef S
 
 #define S struct tfh_seen_workers

@@ -372,11 +372,12 @@ struct tfh_seen_node {
 	uint64_t looks;
 };
 
-/* The smallest number of worker processes with which steps do not wait for their batch, and the step with it. */
+/* The smallest number of worker processes with which steps wait as little for their batch as the CPUs allow, and the step with it. */
 struct tfh_more_workers {
 	uint32_t from,
 		to; /* from 0: the training thread makes batches; to 0: unknown, or no gain */
-	double low_s, high_s; /* NAN: not known */
+	double low_s, high_s; /* high_s NAN: the cost of handing over a batch was not seen */
+	bool splits; /* the loader may iterate a data set, of which each worker has to read its own part */
 };
 
 /* Child processes or, if there are none, other Python threads that were at work in the judged steps (threads: while a

@@ -122,11 +122,19 @@ static void why_tier(const struct tfh_page *page)
 
 /* ---- a cause ---- */
 
+/* Seconds per step. Steps that are compute-bound have one cause for all of their computing. */
+static double time_of(const struct tfh_result *r, enum tfh_cause cause)
+{
+	bool all = r->steady.cls == TFH_CLASS_COMPUTE_BOUND && r->steady.cause == cause;
+
+	return all ? r->breakdown[TFH_PART_COMPUTE].s_per_step : r->found.cause_s[cause];
+}
+
 static void why_cause(const struct tfh_page *page, enum tfh_cause cause)
 {
 	const struct tfh_result *r = page->r;
 	struct tfh_remedy m = tfh_remedy_in(r, cause);
-	double s = r->found.cause_s[cause];
+	double s = time_of(r, cause);
 	char text[160], a[TFH_TEXT], b[TFH_TEXT];
 
 	line(page, "is", m.finding);

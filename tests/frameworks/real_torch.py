@@ -131,6 +131,13 @@ def more(python, arguments, enough):
         check(not had or 0 < shown[0]["low_s"] < shown[0]["high_s"], "%s: %s" % (arguments, shown[0]))
 
 
+def parts(python):
+    """Each worker would yield a whole IterableDataset, unless the data set gives it a part: the advice says so, for such data sets only."""
+    for job, splits in (("trickle", True), ("sleep", False)):
+        advice = judged(python, "%s --steps 60" % job)[1]["advice"][0]["do"]
+        check("num_workers=" in advice and ("get_worker_info" in advice) == splits, "%s: %s" % (job, advice))
+
+
 def ddp(python):
     """Two processes that exchange gradients: both record, and both have the same weights as without."""
     with socket.socket() as s:
@@ -157,6 +164,7 @@ for python in pythons():
         same(python, "plain --steps 20 --accumulate 3 --epochs 2 --evaluate --workers 2")
         verdict(python, "sleep --steps 60 --epochs 2 --evaluate", "input-bound", "input.map")
         more(python, "workers --steps 160 --workers 1", False)
+        parts(python)
         continue
     for arguments in SAME:
         told = same(python, arguments)

@@ -153,6 +153,14 @@ class Stream(IterableDataset):
             yield sample(i)
 
 
+class Trickle(Stream):
+    """A stream from a slow place."""
+    def __iter__(self):
+        for item in super().__iter__():
+            time.sleep(0.002)  # SLOW: trickle
+            yield item
+
+
 def slow_collate(samples):
     time.sleep(0.04)  # SLOW: collate
     return torch.utils.data.default_collate(samples)
@@ -171,7 +179,7 @@ def net(width):
 JOBS = {
     "plain": (Plain, None, 16, 512), "decode": (Decodes, None, 16, 512), "sleep": (Sleeps, None, 16, 512),
     "python": (Python, None, 16, 512), "disk": (Reads, None, 16, 512), "collate": (Ready, slow_collate, 16, 512),
-    "compute": (Ready, None, 16, 512), "stream": (Stream, None, 16, 512), "workers": (Sleeps, None, 16, 512),
+    "compute": (Ready, None, 16, 512), "stream": (Stream, None, 16, 512), "trickle": (Trickle, None, 16, 512), "workers": (Sleeps, None, 16, 512),
     "log": (Ready, None, 16, 512), "save": (Ready, None, 16, 512), "pause": (Ready, None, 16, 512),
     "gil": (Ready, None, 16, 512), "item": (Ready, None, 16, 512),
     "tokens": (Tokens, None, 16, 512), "records": (Records, None, 16, 512), "files": (Files, None, 16, 512),

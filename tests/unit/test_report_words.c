@@ -128,12 +128,21 @@ static void test_torch(void **state)
 	assert_null(strstr(w.said.advice[0].todo, "tf."));
 	tfh_wording_free(&w.said);
 	begin(&w, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_MAP);
-	w.r.found.workers.more = (struct tfh_more_workers){0, 3, NAN, NAN};
+	w.r.found.workers.more = (struct tfh_more_workers){0, 3, 2e-3, NAN, false};
 	tfh_explain_cause(&w.said);
-	assert_non_null(strstr(w.said.advice[0].todo, "num_workers=3"));
+	assert_string_equal(
+		w.said.advice[0].todo,
+		"num_workers=3: at best 2.00 ms a step (short epochs: persistent_workers=True)");
 	tfh_wording_free(&w.said);
 	begin(&w, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_MAP);
-	w.r.found.workers.more = (struct tfh_more_workers){2, 4, 3e-3, 5e-3};
+	w.r.found.workers.more = (struct tfh_more_workers){0, 3, 2e-3, NAN, true};
+	tfh_explain_cause(&w.said);
+	assert_non_null(
+		strstr(w.said.advice[0].todo,
+		       "each with its own part of the data (get_worker_info): at best 2.00 ms"));
+	tfh_wording_free(&w.said);
+	begin(&w, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_MAP);
+	w.r.found.workers.more = (struct tfh_more_workers){2, 4, 3e-3, 5e-3, false};
 	tfh_explain_cause(&w.said);
 	assert_string_equal(w.said.advice[0].todo,
 			    "4 workers instead of 2: a step then takes 3.00 ms to 5.00 ms");

@@ -29,6 +29,20 @@ static bool samples_items(const struct tfh_facts *facts, const struct tfh_seen_l
 	return false;
 }
 
+/* Whether PyTorch's loader takes items from an IterableDataset. Before CPython 3.11 both fetchers have the same name there. */
+static bool iterates(const struct tfh_facts *facts, const struct tfh_seen_look *k)
+{
+	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+	uint32_t n = tfh_frames_at(facts, k->place, frame);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (strstr(frame[i].file, "/torch/utils/data/_utils/fetch.py") &&
+		    (!strcmp(frame[i].function, "_IterableDatasetFetcher.fetch") ||
+		     !strcmp(frame[i].function, "fetch")))
+			return true;
+	return false;
+}
+
 /* Share of the wait for batches, by samples of all threads or of the driving ones, for which a condition holds; NAN: no
  * samples. */
 static double share_of_wait(const struct tfh_accounts *accounts, bool driving,
@@ -97,10 +111,10 @@ static void predict(const struct tfh_accounts *accounts, const struct tfh_making
 		return;
 	more->from = m->workers;
 	more->to = (uint32_t)workers;
-	if (!m->workers) /* the cost of passing on a batch was not observed */
-		return;
+	more->splits = share_of_wait(accounts, false, iterates) > 0;
 	more->low_s = fmax(bound, m->work_s / workers) * (1 - TFH_PREDICT_WARMER);
-	more->high_s = fmin(step, bound + m->work_s / workers);
+	if (m->workers) /* otherwise the cost of handing over a batch was not seen */
+		more->high_s = fmin(step, bound + m->work_s / workers);
 }
 
 void tfh_more_workers(const struct tfh_accounts *accounts, const struct tfh_making *seen,
@@ -109,7 +123,7 @@ void tfh_more_workers(const struct tfh_accounts *accounts, const struct tfh_maki
 	const char *loader = accounts->facts->loader;
 	struct tfh_making m = *seen;
 
-	r->found.workers.more = (struct tfh_more_workers){0, 0, NAN, NAN};
+	r->found.workers.more = (struct tfh_more_workers){0, 0, NAN, NAN, false};
 	if (!r->steps.count || r->verdict.cls != TFH_CLASS_INPUT_BOUND)
 		return;
 	if (!m.workers && loader && strstr(loader, "SingleProcess")) {

@@ -69,15 +69,15 @@ static const char *workers_advice(struct tfh_wording *w)
 
 	if (!m->to)
 		return NULL;
-	if (!m->from)
-		return tfh_phrase(
-			w,
-			"num_workers=%u%s (and persistent_workers=True if epochs are short): that "
-			"many processes keep up with the steps",
-			m->to,
-			forks_badly(w->r) ? ", multiprocessing_context=\"spawn\" (JAX)" : "");
-	return tfh_phrase(w, "%u workers instead of %u: a step then takes %s to %s", m->to, m->from,
-			  tfh_phrase_time(w, m->low_s), tfh_phrase_time(w, m->high_s));
+	if (m->from)
+		return tfh_phrase(w, "%u workers instead of %u: a step then takes %s to %s", m->to,
+				  m->from, tfh_phrase_time(w, m->low_s),
+				  tfh_phrase_time(w, m->high_s));
+	return tfh_phrase(w, "num_workers=%u%s%s: at best %s a step%s", m->to,
+			  forks_badly(w->r) ? ", multiprocessing_context=\"spawn\" (JAX)" : "",
+			  m->splits ? ", each with its own part of the data (get_worker_info)" : "",
+			  tfh_phrase_time(w, m->low_s),
+			  m->splits ? "" : " (short epochs: persistent_workers=True)");
 }
 
 /* It may be waiting for requests. */
