@@ -311,7 +311,7 @@ TYPE(machine, N(1, processors), N(2, limit), N(3, busy), N(4, steal), N(5, throt
 
 #define S struct tfh_seen_line
 TYPE(seen_line, TN(1, file), TN(2, function), N(3, line), TN(4, callee), TN(5, callee_file),
-     N(6, callee_line), N(7, s_per_step), N(8, off_s), N(9, of_s), N(10, looks));
+     N(6, callee_line), N(7, s_per_step), N(8, off_s), N(9, of_s), N(10, looks), N(11, asks));
 #undef S
 
 #define S struct tfh_copied_again
@@ -364,7 +364,7 @@ TYPE(findings, N(1, cpu_only), N(2, torch), N(3, imported), N(4, device_times), 
      N(39, slow.every), N(40, slow.longer_s), N(41, slow.share), V(42, slow.part, TFH_PART_COUNT),
      N(43, fault.pages), N(44, fault.cost_s), SUB(45, machine, machine), N(46, priced),
      N(47, others_compute_s), N(48, pid), N(49, unjudged), SUB(50, contended, contended),
-     SUB(51, verdict, code_time), N(52, functions));
+     SUB(51, verdict, code_time), N(52, functions), N(53, graphs));
 #undef S
 
 /* ---- the whole ---- */

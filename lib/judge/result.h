@@ -355,6 +355,7 @@ struct tfh_seen_line {
 	double s_per_step, off_s; /* off_s: two standard errors */
 	double of_s; /* time per step of the verdict's cause, of which s_per_step is a part */
 	uint64_t looks;
+	bool asks; /* where batches are asked for; what makes them has no line */
 };
 
 /* Copies that account for most of the verdict's bytes and repeat: from or to the same memory in `steps` steps. */
@@ -441,6 +442,7 @@ struct tfh_contended {
 struct tfh_findings {
 	bool cpu_only;	       /* no device was used */
 	bool torch;	       /* PyTorch's ranges were recorded */
+	bool graphs;	       /* TensorFlow executes functions, and hardly any op by itself */
 	bool imported;	       /* the trace of another profiler */
 	bool device_times;     /* there are some, maybe not of the judged steps */
 	bool input_visible;    /* calls of an input pipeline were seen */

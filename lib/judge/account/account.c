@@ -96,6 +96,8 @@ int tfh_find_accounts(struct tfh_accounts *accounts, const struct tfh_sampler *s
 	if (rc)
 		return tfh_err_set(err, rc, "out of memory");
 	accounts->compiles = tfh_steps_compile(accounts);
+	if ((rc = tfh_brief_find(accounts)))
+		return tfh_err_set(err, rc, "out of memory");
 	if (TFH_DETECT_SPECIAL)
 		tfh_find_special(accounts);
 	rc = tfh_device_find(accounts, err);
@@ -115,6 +117,7 @@ void tfh_accounts_free(struct tfh_accounts *accounts)
 {
 	tfh_big_free(accounts->use);
 	free(accounts->stage);
+	free(accounts->brief);
 	tfh_big_free(accounts->step.v);
 	tfh_big_free(accounts->step_cause);
 	tfh_big_free(accounts->contention);

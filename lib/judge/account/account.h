@@ -55,6 +55,7 @@ struct tfh_contention {
 
 struct tfh_matches;
 struct tfh_pauses;
+struct tfh_brief;
 
 /* Windows of one kind that are not usual steps. */
 struct tfh_others {
@@ -111,6 +112,7 @@ struct tfh_accounts {
 	const struct tfh_exposed *exposed; /* exchanges of a job on the CPU; may be empty */
 	struct tfh_use *use;		   /* by window */
 	struct tfh_stage_account *stage;   /* by index of stage */
+	struct tfh_brief *brief;	   /* by thread; NULL: short pauses are launching */
 	struct tfh_pauses *pauses;	   /* functions in which the pauses were spent, or NULL */
 	bool timed;	  /* some training windows have device times; sums are over those */
 	bool compiles;	  /* samples show compiling in training windows */
@@ -129,9 +131,13 @@ struct tfh_accounts {
 							 * the last entry */
 	struct tfh_site_use wait_site[TFH_ACCOUNT_SITES], alloc_site[TFH_ACCOUNT_SITES],
 		load_site[TFH_ACCOUNT_SITES], pause_site[TFH_ACCOUNT_SITES],
+		input_site[TFH_ACCOUNT_SITES],
 		executed_site
 			[TFH_ACCOUNT_SITES], /* executed calls, by the time that they compute */
 		exchange_site[TFH_ACCOUNT_SITES]; /* and by the time that they wait for exchanges */
+	struct tfh_event
+		asked;	  /* the last pause with a stack; stack 0: the call after it has ended */
+	int64_t asked_ns; /* time of batches since then */
 	uint64_t graph_launches;
 	size_t counted;	       /* window of the last counted event */
 	uint64_t train_steps;  /* in windows of segment TRAIN */
@@ -209,6 +215,11 @@ static inline bool tfh_may_exchange(enum tfh_cause cause)
 }
 bool tfh_pause_causes(const struct tfh_accounts *accounts, uint32_t thread, int64_t t0, int64_t t1,
 		      bool handed, enum tfh_cause usual, double share[TFH_CAUSE_COUNT]);
+
+/* brief.c: what pauses shorter than TFH_GAP_NS are charged to. Collects it; 0 or -ENOMEM. */
+int tfh_brief_find(struct tfh_accounts *accounts);
+/* Shares of causes in such a pause of a thread (TFH_ANY_THREAD: of the one with most); NULL: it is launching. */
+const double *tfh_brief_shares(const struct tfh_accounts *accounts, uint32_t thread);
 
 /* call_causes.c: causes of calls that are charged for what they do, at every tier */
 /* Cause of an executed function that saves a model, makes kernels or functions, or writes a log, or of one that

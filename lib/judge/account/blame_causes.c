@@ -76,10 +76,15 @@ void tfh_blame_pause(struct tfh_blame *b, uint32_t thread, int64_t from, int64_t
 	const struct tfh_accounts *accounts = b->sl->accounts;
 	enum tfh_cause cause = TFH_CAUSE_HOST_UNKNOWN;
 	enum tfh_covered by = TFH_COVERED_NOT;
+	const double *brief = end - from < TFH_GAP_NS ? tfh_brief_shares(accounts, thread) : NULL;
 	double share[TFH_CAUSE_COUNT];
 
 	if (t1 <= t0)
 		return;
+	if (brief) {
+		charge_seen(b, t0, t1, brief);
+		return;
+	}
 	if (end - from >= TFH_GAP_NS) {
 		thread = tfh_cover_thread(accounts->cover, thread, from, end);
 		by = tfh_covered_by(accounts->cover, thread, from, end);

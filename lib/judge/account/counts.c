@@ -65,8 +65,29 @@ static inline struct tfh_use *use_of(struct tfh_accounts *accounts, const struct
 
 void tfh_count_pause(struct tfh_accounts *accounts, const struct tfh_event *ev)
 {
-	if (use_of(accounts, ev))
-		tfh_site_count(accounts->pause_site, ev);
+	if (!use_of(accounts, ev))
+		return;
+	tfh_site_count(accounts->pause_site, ev);
+	accounts->asked = *ev;
+}
+
+/* Counts a call that waits for a batch, or that executes ops one of which does, with the stack of the pause before it. The
+ * batch may be taken by a thread of the library. */
+static void count_input(struct tfh_accounts *accounts, const struct tfh_event *ev,
+			const struct tfh_piece *p)
+{
+	struct tfh_event *asked = &accounts->asked;
+
+	if (p->label == TFH_L_INPUT)
+		accounts->asked_ns += ev->t1 - ev->t0;
+	if (ev->depth || ev->thread != asked->thread)
+		return;
+	asked->t0 = ev->t1 - accounts->asked_ns;
+	asked->t1 = ev->t1;
+	if (accounts->asked_ns)
+		tfh_site_count(accounts->input_site, asked);
+	asked->stack = 0;
+	accounts->asked_ns = 0;
 }
 
 int tfh_count_launches_of(struct tfh_accounts *accounts, struct tfh_use *use,
@@ -133,6 +154,7 @@ int tfh_count_event(struct tfh_accounts *accounts, const struct tfh_event *ev,
 		count_stage(accounts, ev, stage, use != NULL);
 	if (stage >= 0 || !use)
 		return 0;
+	count_input(accounts, ev, p);
 	use->launches += p->family == TFH_FAM_LAUNCH || p->family == TFH_FAM_GRAPH_LAUNCH;
 	if (p->label == TFH_L_MODULE && strstr(ev->fn->name, "Load")) {
 		accounts->recompiles++;

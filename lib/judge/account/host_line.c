@@ -22,8 +22,9 @@ struct tfh_host_line {
 	struct tfh_accounts *accounts;
 	struct tfh_open_accounts *open;
 	struct tfh_flat *flat;
-	int64_t flattened; /* charged up to here */
-	int64_t *last_end; /* by thread: end of its last call */
+	int64_t flattened;   /* charged up to here */
+	int64_t *last_end;   /* by thread: end of its last call */
+	const double *brief; /* shares of causes in short pauses; NULL: they are launching */
 	/* A row of consecutive short launches in one window, charged at once: all of [from, to) is
 	 * launching. The next launch belongs to it if it ends at or before `until`. */
 	struct {
@@ -198,6 +199,16 @@ static void seg_pause(struct tfh_host_line *a, int64_t t0, int64_t t1, bool hidd
 	}
 }
 
+/* Charges a short pause. */
+static void seg_brief(struct tfh_host_line *a, int64_t t0, int64_t t1, bool hidden)
+{
+	struct tfh_share_end part[TFH_CAUSE_COUNT] = {{t1, TFH_CAUSE_HOST_LAUNCH}};
+	uint32_t n = a->brief ? tfh_divide(t0, t1, a->brief, part) : 1;
+
+	for (uint32_t i = 0; i < n; t0 = part[i++].t1)
+		tfh_charge(a->open, t0, part[i].t1, part[i].cause, hidden, true);
+}
+
 /* Charges one segment of the merged line. */
 static void segment(void *arg, int64_t t0, int64_t t1, const struct tfh_piece *p)
 {
@@ -209,7 +220,7 @@ static void segment(void *arg, int64_t t0, int64_t t1, const struct tfh_piece *p
 	switch (p ? p->label : TFH_L_GAP) {
 	case TFH_L_GAP:
 		if (t1 - t0 < TFH_GAP_NS)
-			tfh_charge(l, t0, t1, TFH_CAUSE_HOST_LAUNCH, hidden, true);
+			seg_brief(a, t0, t1, hidden);
 		else
 			seg_pause(a, t0, t1, hidden);
 		return;
@@ -353,6 +364,7 @@ struct tfh_host_line *tfh_host_line_new(struct tfh_accounts *accounts)
 	a->accounts = accounts;
 	tfh_inferred_init(&a->device, accounts->facts);
 	a->flattened = a->row.until = INT64_MIN;
+	a->brief = tfh_brief_shares(accounts, TFH_ANY_THREAD);
 	a->open = tfh_open_accounts_new(accounts);
 	a->flat = tfh_flat_new(accounts, segment, a);
 	a->last_end = calloc(accounts->facts->feed->n_threads + 1, sizeof(*a->last_end));

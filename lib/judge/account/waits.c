@@ -93,6 +93,8 @@ enum tfh_cause tfh_look_cause(const struct tfh_facts *facts, int at, bool feeds)
 	/* No other thread or process was seen at work. */
 	if ((facts->consumers || !facts->makers) && tfh_at_role(at) == TFH_ROLE_MADE)
 		cause = TFH_CAUSE_HOST_LOCK;
+	if ((facts->consumers || !facts->workers) && tfh_at_role(at) == TFH_ROLE_GIVEN)
+		cause = TFH_CAUSE_HOST_LOCK;
 	return cause == TFH_CAUSE_HOST_PYTHON && !tfh_looks_python(facts->looks)
 		       ? TFH_CAUSE_HOST_CODE
 		       : cause;
@@ -124,6 +126,7 @@ static bool is_plain(const struct tfh_facts *facts, int at)
 	case TFH_ROLE_QUEUE:
 	case TFH_ROLE_MADE:
 	case TFH_ROLE_SENT:
+	case TFH_ROLE_GIVEN:
 		return true;
 	default:
 		return false;

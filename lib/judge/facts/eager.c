@@ -80,3 +80,15 @@ bool tfh_op_by_op(const struct tfh_facts *facts)
 {
 	return facts->cpu_only && (facts->eager || tfh_uses_torch(facts));
 }
+
+bool tfh_executes_graphs(const struct tfh_facts *facts)
+{
+	uint64_t functions = 0, ops = 0;
+
+	for (size_t i = 0; i < facts->tag.n; i++) {
+		const struct tfh_tag *tag = &facts->tag.v[i];
+		functions += tag->function ? tag->count : 0;
+		ops += tag->function || tag->getnext ? 0 : tag->count;
+	}
+	return functions && ops < TFH_LOOPS_STEP_LAUNCHES * functions;
+}

@@ -261,7 +261,7 @@ struct tfh_facts {
 	child;		      /* samples of other threads and of child processes,
 					       * in order of time */
 	bool lock_feeds;      /* tfh_lock_feeds() */
-	bool makers;	      /* tfh_makers_work() */
+	bool makers, workers; /* tfh_makers_work(); only child processes */
 	bool crowded;	      /* the driving threads were often ready to run without a CPU */
 	double delay_per_run; /* delay per second of running; 0: hardly any */
 	struct tfh_handles recorded;
@@ -288,6 +288,8 @@ bool tfh_eager_kind(const struct tfh_facts *facts, const struct tfh_event *ev,
 bool tfh_uses_torch(const struct tfh_facts *facts);
 /* Whether the processor computes op by op: every op runs once or a few times a step. */
 bool tfh_op_by_op(const struct tfh_facts *facts);
+/* Whether TensorFlow executes functions, each of them with fewer ops around it than a step has launches. */
+bool tfh_executes_graphs(const struct tfh_facts *facts);
 /* The kind's index in facts->kind, to which it is added; UINT32_MAX when out of memory. */
 uint32_t tfh_kind_number(struct tfh_facts *facts, const struct tfh_token_kind *kind);
 /* The same for a launch by a thread. */

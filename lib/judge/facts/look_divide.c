@@ -35,7 +35,8 @@ static double clock_share(const struct tfh_looks *l, const struct tfh_look_group
 }
 
 /* Share of such pauses in which the thread was asleep. Samples give an upper bound, since the clock does not show every
- * wait for a CPU. */
+ * wait for a CPU. But a thread that waits for the GIL wakes up whenever another one releases it, which mostly takes it again at
+ * once, and a sample that meets a thread on its way to sleep finds it running. */
 static double asleep_share(const struct tfh_looks *l, uint32_t at, const double *part)
 {
 	const struct tfh_look_group *g = &l->group[at];
@@ -51,7 +52,7 @@ static double asleep_share(const struct tfh_looks *l, uint32_t at, const double 
 	if (at == TFH_NO_GROUP)
 		return seen;
 	double clock = clock_share(l, &l->group[at]);
-	return clock < most ? clock : most < 1 ? most : 1;
+	return clock < most || part[TFT_LOOK_GIL] * 2 > seen ? clock : most < 1 ? most : 1;
 }
 
 /* Divides a pause: the CPU clock shows how long the thread was asleep in it, and samples divide both parts further. */

@@ -78,6 +78,10 @@ struct tfh_looks {
 	bool device;			  /* something has been launched */
 	bool driver;			  /* to a device: by the driver's functions, or copied */
 	char launcher[TFH_FACTS_PACKAGE]; /* the package that launches, by known stacks; "": none */
+	bool graphs; /* functions of TensorFlow were executed, with known stacks */
+	/* functions of the program that a library called, and that executed one of these */
+	struct tfh_model_line stepper[TFH_FACTS_STEPPERS];
+	uint32_t n_stepper;
 };
 
 /* The group of all short pauses of a thread; TFH_NO_GROUP: there are no samples of its pauses. */

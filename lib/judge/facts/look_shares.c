@@ -172,6 +172,24 @@ static bool goes_on(const struct tfh_model_line *frame, uint32_t n, const struct
 	return false;
 }
 
+/* Whether a thread that runs in a function of the program that a library called does so beside the step, which is a function
+ * of TensorFlow's that the library executes: in a callback. */
+static bool is_beside_step(const struct tfh_looks *l, const struct tfh_one_look *k,
+			   enum tfh_role role, const struct tfh_model_line *frame, uint32_t n)
+{
+	const struct tfh_model_line *called;
+	bool open = role == TFH_ROLE_NONE || role == TFH_ROLE_FIRST || role == TFH_ROLE_LATER ||
+		    role == TFH_ROLE_LAUNCH;
+
+	if (!TFH_DETECT_CALLED_BACK || !l->graphs || !open || k->state != TFT_LOOK_RUNNING ||
+	    !(called = tfh_place_called(frame, n)))
+		return false;
+	for (uint32_t i = 0; i < l->n_stepper; i++)
+		if (tfh_same_function(called, &l->stepper[i]))
+			return false;
+	return true;
+}
+
 /* Sets what the thread was doing. Waiting for the GIL always counts as such, wherever it happens. */
 static void place_look(struct tfh_looks *l, struct tfh_one_look *k, const struct tfh_pause_end *to)
 {
@@ -187,21 +205,22 @@ static void place_look(struct tfh_looks *l, struct tfh_one_look *k, const struct
 	if (role == TFH_ROLE_FIRST || role == TFH_ROLE_LATER || role == TFH_ROLE_NONE)
 		if (k->state == TFT_LOOK_RUNNING && tfh_looks_issue(frame, n, to, l->launcher))
 			role = TFH_ROLE_LAUNCH;
+	if (is_beside_step(l, k, role, frame, n))
+		role = TFH_ROLE_CALLED;
 	if (TFH_DETECT_HAND_FED && role == TFH_ROLE_NONE && !l->driver)
 		role = tfh_role_above(k->state, frame, n, to);
 	k->at = role == TFH_ROLE_NONE || k->state == TFT_LOOK_GIL
 			? k->state
 			: (uint8_t)TFH_AT(role, tfh_is_asleep(k->state));
-	k->loops = goes_on(frame, n, to);
-	k->line = tfh_looks_on_line(frame, n, to);
+	k->loops = !to->inside && goes_on(frame, n, to);
+	k->line = !to->inside && tfh_looks_on_line(frame, n, to);
 	k->copy = to->after >> 3 == TFH_FAM_COPY;
 }
 
-/* Places the samples of a thread in [t0, t1), now that the call after them is known. */
+/* Places the samples of a thread in [t0, t1), now that the call after them is known, and adds them to `seen`. */
 static void place_looks(struct tfh_looks *l, uint32_t thread, int64_t t0, int64_t t1,
 			const struct tfh_pause_end *to, double seen[TFH_AT_COUNT])
 {
-	memset(seen, 0, TFH_AT_COUNT * sizeof(*seen));
 	for (size_t i = l->look.n; i-- > 0 && l->look.v[i].t >= t0;) {
 		struct tfh_one_look *k = &l->look.v[i];
 		if (k->thread != thread || k->t >= t1)
@@ -267,6 +286,22 @@ static void note_launcher(struct tfh_looks *l, uint16_t after, uint32_t stack)
 		tfh_package_of(&frame[0], l->launcher);
 }
 
+/* Records a function of the program that a library calls and that executes a function of TensorFlow: a step of its own. */
+static void note_stepper(struct tfh_looks *l, uint16_t after, uint32_t stack)
+{
+	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+	const struct tfh_model_line *called;
+	uint32_t n = tfh_kind_is_graph(after) ? lines_of(l, stack, frame) : 0;
+
+	l->graphs |= n != 0;
+	if (l->n_stepper == TFH_FACTS_STEPPERS || !(called = tfh_place_called(frame, n)))
+		return;
+	for (uint32_t i = 0; i < l->n_stepper; i++)
+		if (tfh_same_function(called, &l->stepper[i]))
+			return;
+	l->stepper[l->n_stepper++] = *called;
+}
+
 /* Opens the pause [s->end, t1) of a thread. It is closed when the following work is known. */
 static int open_pause(struct tfh_looks *l, uint32_t thread, const struct tfh_event *ev,
 		      uint16_t after)
@@ -284,14 +319,20 @@ static int open_pause(struct tfh_looks *l, uint32_t thread, const struct tfh_eve
 	s->after = after;
 	s->open_looks = s->looks;
 	note_launcher(l, after, read ? r->stack : 0);
+	note_stepper(l, after, read ? r->stack : 0);
 	memset(s->open_seen, 0, sizeof(s->open_seen));
+	/* Without a device, the begin of a range (an optimizer's) inside of the pause tells as much of what came before. */
+	bool inside = !read && !l->driver && r->stack && r->t > s->end && r->t <= ev->t0;
+	int64_t until = inside ? r->t : ev->t0;
 	if (s->looks) {
 		struct tfh_pause_end to = {.before = s->before, .after = after};
-		if (read)
-			to.n = lines_of(l, r->stack, to.frame);
 		if (!l->driver)
 			to.n_last = lines_of(l, s->stack, to.last);
-		place_looks(l, thread, s->end, ev->t0, &to, s->open_seen);
+		place_looks(l, thread, until, ev->t0, &to, s->open_seen);
+		to.inside = inside;
+		if (read || inside)
+			to.n = lines_of(l, r->stack, to.frame);
+		place_looks(l, thread, s->end, until, &to, s->open_seen);
 	}
 	s->stack = read && r->stack ? r->stack : s->stack;
 	s->open_wall = known ? ns : 0;
@@ -299,19 +340,21 @@ static int open_pause(struct tfh_looks *l, uint32_t thread, const struct tfh_eve
 	return rc;
 }
 
-static bool is_eager(const struct tfh_looks *l, const struct tfh_event *ev)
+/* Whether TensorFlow executes a single op, or a function of many; 0: neither. */
+static uint16_t executed(const struct tfh_looks *l, const struct tfh_event *ev)
 {
 	const char *op = l->feed->name(l->feed->arg, l->process, TFT_NAME_OP, (uint32_t)ev->w[0],
 				       NULL, NULL);
 
-	return op && *op && strncmp(op, "__", 2) != 0 && strncmp(op, "Iterator", 8) != 0 &&
-	       strcmp(op, "Engine::execute") != 0; /* PyTorch's backward pass */
+	if (!op || !*op || !strncmp(op, "Iterator", 8) ||
+	    !strcmp(op, "Engine::execute")) /* PyTorch's backward pass */
+		return 0;
+	return !strncmp(op, "__", 2) ? TFH_GRAPH_OF_OPS : TFH_EAGER_OP;
 }
 
 static uint16_t kind_of(const struct tfh_looks *l, const struct tfh_event *ev)
 {
-	uint16_t more =
-		ev->fn->family == TFH_FAM_EXECUTE ? is_eager(l, ev) * TFH_EAGER_OP : ev->dir & 7;
+	uint16_t more = ev->fn->family == TFH_FAM_EXECUTE ? executed(l, ev) : ev->dir & 7;
 
 	return (uint16_t)(ev->fn->family << 3 | more);
 }
@@ -327,7 +370,7 @@ static void add_short(struct tfh_looks *l, uint32_t thread, int64_t t1, uint16_t
 {
 	struct tfh_look_line *s = &l->line[thread];
 	const struct tfh_pause_end to = {.before = s->before, .after = after, .soon = true};
-	double seen[TFH_AT_COUNT];
+	double seen[TFH_AT_COUNT] = {0};
 
 	place_looks(l, thread, s->end, t1, &to, seen);
 	add_to(l, make_group_of_brief(l, thread), seen, s->looks, 0, 0);

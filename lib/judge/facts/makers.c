@@ -94,12 +94,13 @@ bool tfh_lock_feeds(const struct tfh_facts *facts)
 	return feed > other;
 }
 
-bool tfh_makers_work(const struct tfh_facts *facts)
+bool tfh_makers_work(const struct tfh_facts *facts, bool only)
 {
 	struct tfh_maker m;
 	uint32_t n = 0;
 
 	for (size_t i = 0; i < facts->child.n && n < TFH_VERDICT_LINE_LOOKS; i++)
-		n += tfh_maker_at(facts, &facts->child.v[i], &m) && m.busy;
+		n += !(only && facts->child.v[i].thread) &&
+		     tfh_maker_at(facts, &facts->child.v[i], &m) && m.busy;
 	return n >= TFH_VERDICT_LINE_LOOKS;
 }

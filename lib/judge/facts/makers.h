@@ -29,8 +29,9 @@ struct tfh_maker {
 bool tfh_maker_at(const struct tfh_facts *facts, const struct tfh_child_look *look,
 		  struct tfh_maker *out);
 
-/* Whether another thread or a child process was often at work in the samples, so that it may make the batches. */
-bool tfh_makers_work(const struct tfh_facts *facts);
+/* Whether other threads or child processes were often at work in the samples, so that they may make the batches; `only`: child
+ * processes. */
+bool tfh_makers_work(const struct tfh_facts *facts, bool only);
 /* Whether threads that hold Python's global lock mostly run functions of the input pipeline (py_function, generators).
  * Then waiting for the lock is waiting for input. */
 bool tfh_lock_feeds(const struct tfh_facts *facts);

@@ -3,10 +3,15 @@
 #include <stdio.h>
 #include <string.h>
 
+bool tfh_kind_is_graph(uint16_t kind)
+{
+	return kind == (TFH_FAM_EXECUTE << 3 | TFH_GRAPH_OF_OPS);
+}
+
 bool tfh_kind_launches(uint16_t kind)
 {
 	return kind >> 3 == TFH_FAM_LAUNCH || kind >> 3 == TFH_FAM_GRAPH_LAUNCH ||
-	       kind == (TFH_FAM_EXECUTE << 3 | TFH_EAGER_OP);
+	       kind == (TFH_FAM_EXECUTE << 3 | TFH_EAGER_OP) || tfh_kind_is_graph(kind);
 }
 
 void tfh_package_of(const struct tfh_model_line *frame, char out[TFH_FACTS_PACKAGE])
@@ -122,7 +127,7 @@ enum tfh_role tfh_role_above(int state, const struct tfh_model_line *seen, uint3
 	case TFT_LOOK_EVENT:
 		/* A library's function (of a queue, a future, an event) waits for something that another thread makes.
 		 * The program itself takes a lock. */
-		return seen[0].library ? TFH_ROLE_MADE : TFH_ROLE_LOCK;
+		return seen[0].library ? TFH_ROLE_MADE : TFH_ROLE_GIVEN;
 	case TFT_LOOK_PIPE:
 	case TFT_LOOK_SOCKET:
 	case TFT_LOOK_POLL:

@@ -13,14 +13,17 @@ struct tfh_pause_end {
 	uint32_t n, n_last;
 	uint16_t before, after; /* kinds of the calls around the pause: family << 3 | direction */
 	bool soon;		/* the pause was short */
+	bool inside;		/* the stack is of a range that began before the call */
 };
 
 /* The package of a library's frame, as its folder's name; "" if it is in the standard library or the program. */
 void tfh_package_of(const struct tfh_model_line *frame, char out[TFH_FACTS_PACKAGE]);
 
-/* Replaces a copy's direction for TFE_Execute: a single op, not a function of many. */
-enum { TFH_EAGER_OP = 1 };
+/* Replaces a copy's direction for TFE_Execute: a single op, or a function of many. */
+enum { TFH_EAGER_OP = 1, TFH_GRAPH_OF_OPS = 2 };
 
+/* Whether calls of that kind execute a whole function of TensorFlow. */
+bool tfh_kind_is_graph(uint16_t kind);
 /* Whether calls of that kind launch work. */
 bool tfh_kind_launches(uint16_t kind);
 /* Whether a sample of n frames was in library code called from the line of the program that also made the call that

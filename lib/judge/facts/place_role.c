@@ -75,6 +75,17 @@ enum tfh_order tfh_order_of(const struct tfh_model_line *seen, uint32_t n_seen,
 	return TFH_ORDER_UNKNOWN;
 }
 
+const struct tfh_model_line *tfh_place_called(const struct tfh_model_line *frame, uint32_t n)
+{
+	uint32_t called = n ? tfh_place_lead(frame, n) : 0, outer;
+
+	while (called + 1 < n && !frame[called + 1].library)
+		called++;
+	for (outer = called + 1; outer < n && frame[outer].library;)
+		outer++;
+	return outer < n && !frame[called].library ? &frame[called] : NULL;
+}
+
 static bool in_time(enum when when, enum tfh_order order)
 {
 	if (when == NOT_BEHIND)

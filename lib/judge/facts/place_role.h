@@ -31,6 +31,10 @@ enum tfh_order { TFH_ORDER_UNKNOWN, TFH_ORDER_BEFORE, TFH_ORDER_BEHIND, TFH_ORDE
 enum tfh_order tfh_order_of(const struct tfh_model_line *seen, uint32_t n_seen,
 			    const struct tfh_model_line *call, uint32_t n_call);
 
+/* The function of the program that a library called and that, directly or not, called the program's innermost one; NULL: none,
+ * the program itself called it. */
+const struct tfh_model_line *tfh_place_called(const struct tfh_model_line *frame, uint32_t n);
+
 /* Role of a stack of frames, innermost first. */
 enum tfh_role tfh_place_role(const struct tfh_model_line *frame, uint32_t n, enum tfh_order order);
 

@@ -413,7 +413,8 @@ int tfh_find_facts(const struct tfh_feed *feed, uint32_t process, struct tfh_are
 		if (TFH_DETECT_KERNEL_TIME)
 			tfh_find_kernel_time(facts);
 		facts->lock_feeds = TFH_DETECT_LOCK_FEEDS && tfh_lock_feeds(facts);
-		facts->makers = tfh_makers_work(facts);
+		facts->makers = tfh_makers_work(facts, false);
+		facts->workers = tfh_makers_work(facts, true);
 		facts->one_line = one_line(facts);
 		for (size_t i = 0; i < facts->series.n; i++)
 			facts->series.v[i].root = tfh_stage_place(facts, facts->series.v[i].stage);

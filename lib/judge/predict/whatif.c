@@ -174,7 +174,7 @@ double tfh_cooled_s(const struct tfh_accounts *accounts, double removed_s, doubl
  * waits for the lock if functions of the pipeline held it.
  */
 static double may_shrink(const struct tfh_accounts *accounts, enum tfh_remove what, double left,
-			 double step, double host)
+			 double step, double own)
 {
 	const struct tfh_facts *facts = accounts->facts;
 	struct means m = by_block(accounts, what);
@@ -184,7 +184,7 @@ static double may_shrink(const struct tfh_accounts *accounts, enum tfh_remove wh
 
 	off += left * late_share(accounts);
 	if (what == TFH_REMOVE_INPUT && facts->lock_feeds)
-		off += host;
+		off += own;
 	return fmin(off, left / TFH_PREDICT_MOST_OFF_PART);
 }
 
@@ -194,10 +194,13 @@ static double at_best(const struct tfh_accounts *accounts, enum tfh_remove what,
 		      double step, const struct tfh_result *r)
 {
 	double least = is_waiting(what) ? 1 - TFH_PREDICT_WARMER : 1;
-	double shrunk = left - may_shrink(accounts, what, left, step,
-					  r->breakdown[TFH_PART_HOST].s_per_step);
+	double own = r->breakdown[TFH_PART_HOST].s_per_step;
+	bool cpu_only = accounts->facts->cpu_only;
 
-	if (accounts->facts->cpu_only)
+	if (cpu_only) /* nothing is launched: that is the loop's Python, too */
+		own += r->breakdown[TFH_PART_LAUNCH].s_per_step;
+	double shrunk = left - may_shrink(accounts, what, left, step, own);
+	if (cpu_only)
 		return shrunk;
 	return fmax(shrunk, fmin(least * r->breakdown[TFH_PART_COMPUTE].s_per_step, left));
 }
@@ -292,7 +295,7 @@ const char *tfh_no_bound(const struct tfh_accounts *accounts, enum tfh_remove wh
 	bool cpu_only = accounts->facts->cpu_only;
 
 	if ((host || part == TFH_PART_LAUNCH) && cpu_only &&
-	    blocks(accounts, TFH_CAUSE_HOST_LAUNCH))
+	    blocks(accounts, TFH_CAUSE_HOST_LAUNCH) && !tfh_executes_graphs(accounts->facts))
 		return "ops compiled into one graph would compute faster or slower, too";
 	if (host && blocks(accounts, TFH_CAUSE_HOST_COMPILE))
 		return "a function compiled once may run faster or slower, too";

@@ -196,6 +196,21 @@ static void choose_computing(const struct call_lines *x, struct tfh_result *r)
 	}
 }
 
+int tfh_find_asked_line(const struct tfh_accounts *accounts, struct tfh_result *r)
+{
+	struct call_lines x = {.accounts = accounts, .cause = r->verdict.cause};
+
+	if (r->found.line.file || r->lead || x.cause == TFH_CAUSE_NONE ||
+	    tfh_cause_part(x.cause) != TFH_PART_INPUT)
+		return 0;
+	int rc = add_sites(&x, accounts->input_site);
+	if (!rc)
+		choose(&x, r);
+	r->found.line.asks = r->found.line.file != NULL;
+	free(x.made.v);
+	return rc;
+}
+
 int tfh_find_call_lines(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	struct call_lines x = {.accounts = accounts, .cause = r->verdict.cause};

@@ -197,6 +197,7 @@ void tfh_find_rest(const struct tfh_accounts *accounts, struct tfh_result *r)
 
 	out->cpu_only = facts->cpu_only;
 	out->torch = tfh_uses_torch(facts) || facts->feed->kineto;
+	out->graphs = tfh_executes_graphs(facts);
 	out->imported = facts->feed->imported;
 	out->input_visible = facts->consumers;
 	out->mixed_copies = (double)accounts->mixed_bytes >

@@ -38,6 +38,8 @@ int tfh_find_lines(const struct tfh_accounts *accounts, struct tfh_result *r);
 /* call_lines.c: the line of the calls that the verdict is about, where no sample gave one. Runs after tfh_find_lines().
  * 0 or -ENOMEM. */
 int tfh_find_call_lines(const struct tfh_accounts *accounts, struct tfh_result *r);
+/* The line at which batches are asked for, where nothing else of a verdict about input has one. Runs after tfh_find_workers(). */
+int tfh_find_asked_line(const struct tfh_accounts *accounts, struct tfh_result *r);
 /* worker_lines.c: lines of the child processes that make batches. 0 or -ENOMEM. */
 int tfh_find_workers(const struct tfh_accounts *accounts, struct tfh_result *r);
 /* more_workers.c: how many workers would keep up. Needs the steps, breakdown and verdict of r. */

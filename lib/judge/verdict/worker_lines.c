@@ -106,17 +106,18 @@ static void choose(struct workers *w)
 	w->out->line.off = 2 * sqrt((share * (1 - share) + 1 / n) / n);
 }
 
-/* If only workers make batches, their slowest line decides when a batch arrives, and becomes the verdict's place. */
+/* If only workers make batches, their slowest line decides when a batch arrives, and becomes the verdict's place. So does the
+ * line of the threads that hold the GIL where the main thread waits for it: any line of that one may be the next to wait. */
 static void place_of_verdict(const struct workers *w, struct tfh_result *r)
 {
 	const struct tfh_seen_workers *k = &r->found.workers;
 	struct tfh_seen_line *out = &r->found.line;
 	enum tfh_cause cause = r->verdict.cause;
 
-	/* Where the main thread waits for the global lock says nothing about the cause. */
-	bool any = w->threads && w->accounts->facts->lock_feeds;
+	bool gil = cause == TFH_CAUSE_HOST_GIL;
+	bool any = w->threads && (gil || w->accounts->facts->lock_feeds);
 	if ((out->file && !any) || !k->line.file || cause == TFH_CAUSE_NONE ||
-	    tfh_cause_part(cause) != TFH_PART_INPUT)
+	    (tfh_cause_part(cause) != TFH_PART_INPUT && !gil))
 		return;
 	out->file = k->line.file;
 	out->function = k->line.function;

@@ -128,6 +128,9 @@ static void explain_input(struct tfh_wording *w)
 	}
 	const char *line = stage_line(w, g);
 	tfh_evidence(w, TFH_TELLS_STAGE, line);
+	const char *place = r->lead ? NULL : tfh_verdict_line(w);
+	if (place)
+		tfh_evidence(w, TFH_TELLS_LINE, place);
 	advise_stage(w, g, v->cause, line);
 	for (uint32_t i = 0; i < r->n_input; i++)
 		prefetch |= strstr(r->input[i].name, "Prefetch") != NULL;
@@ -386,10 +389,15 @@ static void explain_launches(struct tfh_wording *w, const char *time)
 	for (uint32_t i = 0; i < r->n_kernels; i++)
 		calls += r->kernels[i].calls_per_step;
 	calls = round(calls);
-	w->text = w->r->found.cpu_only
-			  ? tfh_phrase(w, "issuing ops one by one takes %s of every step", time)
-			  : tfh_phrase(w, "issuing %.0f launch%s takes %s of every step", calls,
-				       calls == 1 ? "" : "es", time);
+	w->text =
+		w->r->found.cpu_only
+			? tfh_phrase(w,
+				     w->r->found.graphs
+					     ? "calling the step's function takes %s of every step"
+					     : "issuing ops one by one takes %s of every step",
+				     time)
+			: tfh_phrase(w, "issuing %.0f launch%s takes %s of every step", calls,
+				     calls == 1 ? "" : "es", time);
 	advise(w, TFH_CAUSE_HOST_LAUNCH, w->text, tfh_launch_advice(w), TFH_REMOVE_LAUNCH);
 }
 

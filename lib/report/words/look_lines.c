@@ -77,8 +77,9 @@ const char *tfh_verdict_line(struct tfh_wording *w)
 
 	/* Backtraces of calls measure nothing where the cause is more than these calls. */
 	if (!l->looks && w->r->verdict.cause != TFH_CAUSE_COMPUTE_CPU)
-		return tfh_phrase(w, "%s, %s:%u%s", tfh_function_of(w, l->function),
-				  tfh_file_words(w, l->file), l->line, called);
+		return tfh_phrase(w, "%s%s, %s:%u%s", l->asks ? "asked for in " : "",
+				  tfh_function_of(w, l->function), tfh_file_words(w, l->file),
+				  l->line, called);
 	return tfh_phrase(w, "%s, %s:%u: %s%s%s", tfh_function_of(w, l->function),
 			  tfh_file_words(w, l->file), l->line, part,
 			  l->looks ? tfh_phrase(w, ", +-%s", tfh_phrase_error(w, l->off_s)) : "",

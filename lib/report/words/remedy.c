@@ -224,7 +224,10 @@ struct tfh_remedy tfh_remedy_in(const struct tfh_result *r, enum tfh_cause cause
 	if (cause == TFH_CAUSE_COMPUTE_CPU && r->found.torch)
 		return torch_cpu;
 	if (cause == TFH_CAUSE_HOST_LAUNCH && r->found.cpu_only) /* nothing is launched there */
-		return (struct tfh_remedy){"many small ops", tfh_remedy_of(cause).todo};
+		return (struct tfh_remedy){r->found.graphs
+						   ? "the framework's own work around each step"
+						   : "many small ops",
+					   tfh_remedy_of(cause).todo};
 	return r->n_input && r->input[0].guilty ? tfh_remedy_of(cause) : plain_remedy(cause);
 }
 
@@ -285,7 +288,9 @@ const char *tfh_launch_advice(struct tfh_wording *w)
 
 	if (r->found.cpu_only)
 		return r->found.torch ? "compile the step (torch.compile), or use larger batches"
-				      : "run the step in one tf.function";
+		       : r->found.graphs
+			       ? "use larger batches, or several steps per call (Keras: steps_per_execution)"
+			       : "run the step in one tf.function";
 	if (read)
 		return tfh_phrase(w,
 				  "read values (.item(), .numpy()) less often: after each of %.0f "

@@ -1,0 +1,87 @@
+/*
+ * A PyTorch job on the CPU that waits for a lock of its own before each step. If a child process is at work meanwhile, it makes
+ * the batches, and releases the lock with each of them; otherwise the wait is for a lock. A range that begins inside of the
+ * pause tells where the wait was, if no stack was read at the call after it.
+ */
+#include "analyze_gen.h"
+
+enum { AT_LOCK = 1, AT_ZERO, AT_CHILD };
+
+static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
+		       uint32_t most)
+{
+	(void)arg;
+	(void)process;
+	if (!place || most < 2)
+		return 0;
+	frame[0] = place == AT_CHILD ? (struct tfh_model_line){"/job/train.py", "resize", 7, false}
+				     : (struct tfh_model_line){"/job/train.py", "main",
+							       place == AT_LOCK ? 20 : 22, false};
+	frame[1] = (struct tfh_model_line){"/usr/lib/python3.11/multiprocessing/process.py",
+					   "BaseProcess._bootstrap", 314, true};
+	return place == AT_CHILD ? 2 : 1;
+}
+
+static struct tfh_event *mark(struct gen *g, enum tft_kind kind, double t, uint32_t place)
+{
+	struct tfh_event *ev = gen_call(g, 0, TFH_FN_NONE, t, t);
+
+	ev->kind = kind;
+	ev->stack = place;
+	ev->w[2] = 2500000;
+	return ev;
+}
+
+static void range(struct gen *g, uint32_t name, double t0, double t1)
+{
+	struct tfh_event *ev = gen_call(g, 0, TFH_FN_torch_range, t0, t1);
+
+	ev->kind = TFT_RANGE;
+	ev->w[0] = name;
+}
+
+static struct tfh_result *judge(uint32_t child)
+{
+	struct gen *g = gen_new();
+	double t = 100, cpu = 0;
+
+	g->feed.place = g->feed.lines = places;
+	g->name[TFT_NAME_STRING][2] = "Optimizer.zero_grad#SGD.zero_grad";
+	g->name[TFT_NAME_STRING][3] = "Optimizer.step#SGD.step";
+	g->name[TFT_NAME_OP][1] = "Engine::execute";
+	for (int i = 0; i < 120; i++, t += 6) {
+		mark(g, TFT_LOOK, t + 0.5 + fmod(i * 0.37, 4), AT_LOCK)->result = TFT_LOOK_LOCK;
+		struct tfh_event *ev = mark(g, TFT_CHILD, t + 1, AT_CHILD);
+		ev->result = TFT_LOOK_RUNNING;
+		ev->ctx = child;
+		ev->stream = GEN_PID + 5;
+		mark(g, TFT_CPUTIME, t + 5.5, AT_ZERO)->w[0] = (uint64_t)gen_ns(cpu += 0.1);
+		range(g, 2, t + 5.51, t + 5.55);
+		if (i % 3 == 0) /* a stack at the call itself */
+			mark(g, TFT_CPUTIME, t + 5.745, AT_ZERO)->w[0] = (uint64_t)gen_ns(cpu);
+		gen_call(g, 0, TFH_FN_torch_backward, t + 5.75, t + 5.95)->w[0] = 1;
+		mark(g, TFT_CPUTIME, t + 5.95, 0)->w[0] = (uint64_t)gen_ns(cpu += 0.4);
+		range(g, 3, t + 5.96, t + 6);
+	}
+	return gen_judge(g);
+}
+
+static void test_given(void **state)
+{
+	(void)state;
+	struct tfh_result *r = judge(GEN_PID + 1);
+
+	gen_expect(r, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_MAP);
+	assert_int_equal(r->found.line.line, 20);
+	tfh_result_free(r);
+	r = judge(GEN_PID); /* another thread of the same process */
+	gen_expect(r, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_LOCK);
+	tfh_result_free(r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_given)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
