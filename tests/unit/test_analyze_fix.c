@@ -51,7 +51,7 @@ static void test_copies_at_line(void **state)
 		assert_true(isnan(r.whatif[0].step_s) == (gone > 0));
 		assert_float_equal(r.whatif[0].low_s, 0.0038 - gone, 1e-9);
 		assert_float_equal(r.whatif[0].high_s,
-				   gone > 0 ? 0.0041 + 0.05 * 0.016 : 0.0038 + 0.18 * 0.004, 1e-9);
+				   gone > 0 ? 0.0041 + 0.1 * 0.016 : 0.0038 + 0.18 * 0.004, 1e-9);
 		if (line == 7)
 			assert_float_equal(r.whatif[0].ceiling_speedup, 10, 1e-6);
 	}

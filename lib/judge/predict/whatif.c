@@ -222,7 +222,7 @@ static double slowest(const struct means *m)
 void tfh_may_leave(struct tfh_whatif *w, double step)
 {
 	if (isnan(w->step_s))
-		w->high_s = fmin(w->high_s + TFH_BLOCKING_SHARE * step, step);
+		w->high_s = fmin(w->high_s + TFH_PREDICT_LEFT_SHARE * step, step);
 }
 
 void tfh_serial_gain(const struct tfh_accounts *accounts, enum tfh_remove what, double step,
