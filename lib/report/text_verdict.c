@@ -116,12 +116,26 @@ static const struct tfh_whatif *whatif_of(const struct tfh_result *r)
 	return place && !r->lead && !isnan(place->ceiling_speedup) ? place : whatif_of_part(r);
 }
 
-/* The place whose gain is given, if removing the verdict's whole part would gain more; else NULL. */
+/* Whether the what-if removes more kinds of copies than the one that the verdict names. */
+static bool removes_other_copies(const struct tfh_result *r, const struct tfh_whatif *w)
+{
+	enum tfh_cause cause = r->verdict.cause;
+
+	return w && cause != TFH_CAUSE_NONE && cause != TFH_CAUSE_TRANSFER_SMALL_COPIES &&
+	       tfh_remove_part(w->remove) == TFH_PART_TRANSFER && r->found.cause_s[cause] > 0 &&
+	       r->breakdown[TFH_PART_TRANSFER].s_per_step - r->found.cause_s[cause] >=
+		       TFH_BLOCKING_SHARE * tfh_step_s(r);
+}
+
+/* What the gain is without: the place, if removing the verdict's whole part would gain more, or more than the verdict names;
+ * else NULL. */
 static const char *place_of(const struct tfh_page *page)
 {
 	const struct tfh_result *r = page->r;
 	const struct tfh_whatif *part = whatif_of_part(r), *w = whatif_of(r);
 
+	if (removes_other_copies(r, w))
+		return "any copies";
 	if (!part || !w || w == part || !(part->low_s < w->low_s))
 		return NULL;
 	return page->words->place[r->line_place - 1];
