@@ -29,7 +29,9 @@ MENDED_ON = {"r_ac_accumulate", "r_fx_healthy", "r_jx_lengths", "r_li_metric", "
              "w_nb_four_streams", "w_pc_two_halves", "w_pt_carts", "w_pt_gan_pictures", "w_tg_jit_each_epoch", "x_pt_late_share",
              "x_pt_dense_embedding", "x_pt_two_phases", "x_pt_balanced", "x_jx_samples", "w_tf_skipped", "x_tf_early_cache",
              "x_tf_new_rate", "x_tf_rows", "x_pt_memory", "x_pt_history", "x_pt_cells", "x_dv_path", "x_pc_slices", "x_nb_table",
-             "w_dj_elements", "w_pt_short_epochs", "e_dj_field", "p_pc_float64", "r_lm_json"}
+             "w_dj_elements", "w_pt_short_epochs", "e_dj_field", "p_pc_float64", "r_lm_json", "tf_wide", "e_tf_figures",
+             "p_tf_lines", "r_mp_block", "w_tf_csv_rows", "e_tf_json_lines", "x_tf_window", "x_tf_filtered", "r_tf_augment", "w_pt_sqlite",
+             "r_hf_column", "r_zr_open"}
 
 JOBS = {}
 MARKS = []
