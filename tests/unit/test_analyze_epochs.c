@@ -81,6 +81,34 @@ static void test_longer_evaluation(void **state)
 	tfh_result_free(r);
 }
 
+/* After every step a new iterator of four batches is predicted: no step has a closing batch, but they are judged. */
+static void test_predicts_each_step(void **state)
+{
+	(void)state;
+	struct gen *g = tf();
+	double t = 100;
+
+	for (uint32_t step = 0; step < 40; step++) {
+		gen_get(g, 0, 1, ROOT, t, t + 6);
+		gen_exec(g, OP_GET, t, t + 6);
+		gen_exec(g, OP_TRAIN, t + 6.01, t + 10);
+		t += 12;
+		for (int i = 0; i < 4; i++, t += 3) {
+			gen_get(g, 0, 10 + step, EVAL_ROOT, t, t + 0.1);
+			gen_exec(g, OP_GET, t, t + 0.1);
+			gen_exec(g, OP_TEST, t + 0.11, t + 3);
+		}
+		gen_get(g, 0, 10 + step, EVAL_ROOT, t, t + 0.02)->flags = TFT_F_OPTIONAL;
+		gen_exec(g, OP_GET, t, t + 0.03);
+		t += 1;
+	}
+	struct tfh_result *r = gen_judge(g);
+	assert_int_equal(r->steps.total, 40);
+	assert_true(r->steps.count >= 36);
+	gen_expect(r, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_UNKNOWN);
+	tfh_result_free(r);
+}
+
 /* Two batches are looked at to build the model, which takes long; then it is trained. What follows
  * a batch that is an iterator's last is not the loop's own time. */
 static void test_build(void **state)
@@ -318,12 +346,19 @@ static void test_chain_of_later_epoch(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sweep),		cmocka_unit_test(test_build),
-		cmocka_unit_test(test_summary),		cmocka_unit_test(test_replicas),
-		cmocka_unit_test(test_epochs_and_eval), cmocka_unit_test(test_longer_evaluation),
-		cmocka_unit_test(test_checkpoint),	cmocka_unit_test(test_cut_off),
-		cmocka_unit_test(test_library),		cmocka_unit_test(test_holes),
-		cmocka_unit_test(test_few_steps),	cmocka_unit_test(test_chain_of_later_epoch),
+		cmocka_unit_test(test_sweep),
+		cmocka_unit_test(test_build),
+		cmocka_unit_test(test_summary),
+		cmocka_unit_test(test_replicas),
+		cmocka_unit_test(test_epochs_and_eval),
+		cmocka_unit_test(test_longer_evaluation),
+		cmocka_unit_test(test_predicts_each_step),
+		cmocka_unit_test(test_checkpoint),
+		cmocka_unit_test(test_cut_off),
+		cmocka_unit_test(test_library),
+		cmocka_unit_test(test_holes),
+		cmocka_unit_test(test_few_steps),
+		cmocka_unit_test(test_chain_of_later_epoch),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

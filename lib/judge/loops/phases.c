@@ -49,6 +49,19 @@ static void trim(struct tfh_loops *loops)
 	}
 }
 
+/* A job that evaluates after every step has no closing batches. Then the windows count as they are. */
+static void take_cut(struct tfh_loops *loops)
+{
+	size_t n = 0, cut = 0;
+
+	TFH_EACH (i, loops->window.n) {
+		n += loops->window.v[i].segment == TFH_SEGMENT_TRAIN;
+		cut += loops->window.v[i].segment == TFH_SEGMENT_TRAIN && loops->window.v[i].cut;
+	}
+	TFH_EACH (i, cut == n && n > TFH_LOOPS_WARMUP_STEPS ? loops->window.n : 0)
+		loops->window.v[i].cut = false;
+}
+
 /* Adds a window without steps for the time between two windows, so that the time between the job's loops also has an
  * account. */
 static int fill_between(const struct tfh_facts *facts, struct tfh_loops *loops)
@@ -138,6 +151,7 @@ int tfh_finish_windows(const struct tfh_facts *facts, struct tfh_loops *loops)
 	if (!loops->median)
 		loops->median = median_step(loops, true);
 	trim(loops);
+	take_cut(loops);
 	warm_up(facts, loops);
 	rc = fill_between(facts, loops);
 	mark_holes(facts, loops);
