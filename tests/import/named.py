@@ -232,6 +232,17 @@ def main():
     t.add("python_function", "torch/cuda/__init__.py(367): __exit__", 89200, 100)
     d = t.report("stop")
     assert d["verdict"]["cause"] == "compute.cpu" and d["verdict"]["share"] > 0.98, d["verdict"]
+    # Steps last until the device has done their work, even if the program only launches it and the profiler waits for it.
+    t = Trace()
+    for i in range(5):
+        t.add("user_annotation", "ProfilerStep#%d" % i, i * 1000, 990)
+        for k in range(4):
+            t.launch("abcd"[k], i * 1000 + k * 200, 100 + i * 20000 + k * 5000, 5000)
+    t.add("cuda_runtime", "cudaDeviceSynchronize", 5000, 145100, correlation=1000)
+    d = t.report("behind")
+    parts = {p["kind"]: p["wall_s"] for p in d["tree"]["parts"]}
+    assert 0.095 < parts["step"] < 0.105, d["tree"]
+
     # On a processor, ops that come again are steps, unless something is before or after all of them: then they are layers.
     for around in False, True:
         t, at = Trace(), 0

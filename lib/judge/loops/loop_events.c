@@ -271,6 +271,23 @@ static int take_next(struct reader *r)
 	return rc ? rc : 1;
 }
 
+/* Another profiler waits for the device when it stops. That wait is not the program's, but what the device does until then
+ * is work of the program's steps. */
+static int64_t work_end(const struct tfh_facts *facts)
+{
+	const struct tfh_feed *f = facts->feed;
+	const struct tfh_op *op;
+	struct tfh_op room;
+	struct tfh_err err;
+	int64_t end = facts->last_work;
+
+	if (!f->imported || !f->rewind_ops || tfh_feed_rewind_brief(f, facts->process, &err))
+		return end;
+	while ((op = tfh_feed_look_op(f, &room)))
+		end = op->t1 > end ? op->t1 : end;
+	return end;
+}
+
 int tfh_loop_events(const struct tfh_facts *facts, const struct tfh_loops *loops,
 		    tfh_loop_event_fn fn, void *arg)
 {
@@ -289,5 +306,5 @@ int tfh_loop_events(const struct tfh_facts *facts, const struct tfh_loops *loops
 	for (size_t i = 0; rc > 0; tfh_big_pass(++i))
 		rc = take_next(&r);
 	tfh_big_free(r.source);
-	return rc ? rc : end_event(&r, facts->last_work);
+	return rc ? rc : end_event(&r, work_end(facts));
 }
