@@ -90,7 +90,8 @@ void tfh_start_seen_say(struct tfh_start_seen *s)
 		int n = snprintf(text + at, sizeof(text) - at, "%s%.0f %% at %s:%u %s",
 				 at ? ", " : "", 100.0 * (double)line[i].us / (double)s->us,
 				 tfh_short_file(line[i].at.file), line[i].at.line,
-				 line[i].at.function);
+				 strcmp(line[i].at.function, "<module>") != 0 ? line[i].at.function
+									      : "(top level)");
 		if (n < 0 || (size_t)n >= sizeof(text) - at)
 			break;
 		at += (size_t)n;

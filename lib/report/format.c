@@ -58,14 +58,27 @@ const char *tfh_fmt_time(char out[TFH_TEXT], double seconds)
 	return out;
 }
 
+/* In the unit of a printed time: "0.41" for 406 us and "2.71 ms". False: nothing but zeros would be left. */
+static bool in_unit_of(char out[TFH_TEXT], double seconds, const char *unit)
+{
+	double value = seconds * (!strcmp(unit, " s") ? 1 : !strcmp(unit, " ms") ? 1e3 : 1e6);
+
+	digits(out, TFH_TEXT, value, "");
+	return value >= 0.095 && value < 1;
+}
+
 const char *tfh_fmt_times(char out[TFH_RANGE], double low, double high)
 {
-	char a[TFH_TEXT], b[TFH_TEXT];
+	char a[TFH_TEXT], b[TFH_TEXT], other[TFH_TEXT];
 	const char *a_unit = strchr(tfh_fmt_time(a, low), ' ');
 	const char *b_unit = strchr(tfh_fmt_time(b, high), ' ');
 	bool same = a_unit && b_unit && !strcmp(a_unit, b_unit);
 
-	snprintf(out, TFH_RANGE, "%.*s to %s", same ? (int)(a_unit - a) : (int)strlen(a), a, b);
+	if (!same && a_unit && b_unit && in_unit_of(other, low, b_unit))
+		snprintf(out, TFH_RANGE, "%s to %s", other, b);
+	else
+		snprintf(out, TFH_RANGE, "%.*s to %s", same ? (int)(a_unit - a) : (int)strlen(a), a,
+			 b);
 	return out;
 }
 

@@ -30,6 +30,19 @@ static void times(void **state)
 		assert_string_equal(tfh_fmt_time(out, cases[i].s), cases[i].text);
 }
 
+/* One unit in a range, unless the low end would be nothing but zeros. */
+static void ranges(void **state)
+{
+	char out[TFH_RANGE];
+
+	(void)state;
+	assert_string_equal(tfh_fmt_times(out, 2.05e-3, 2.63e-3), "2.05 to 2.63 ms");
+	assert_string_equal(tfh_fmt_times(out, 406e-6, 2.71e-3), "0.41 to 2.71 ms");
+	assert_string_equal(tfh_fmt_times(out, 0.9, 12.3), "0.90 to 12.3 s");
+	assert_string_equal(tfh_fmt_times(out, 20.6e-6, 1.5e-3), "20.6 us to 1.50 ms");
+	assert_string_equal(tfh_fmt_times(out, 35, 372), "35.0 s to 6m12s");
+}
+
 static void amounts(void **state)
 {
 	(void)state;
@@ -112,10 +125,8 @@ static void cuts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(times),
-		cmocka_unit_test(amounts),
-		cmocka_unit_test(percents),
-		cmocka_unit_test(cuts),
+		cmocka_unit_test(times),    cmocka_unit_test(ranges), cmocka_unit_test(amounts),
+		cmocka_unit_test(percents), cmocka_unit_test(cuts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

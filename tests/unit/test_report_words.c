@@ -80,7 +80,7 @@ static void test_computing_line(void **state)
 	tfh_explain_kernels(&w.said);
 	assert_int_equal(w.said.tells[0], TFH_TELLS_LINE);
 	assert_string_equal(w.said.evidence[0],
-			    "NewGELU.forward, gpt.py:53: 300 ms of 1.00 s, +-30 ms");
+			    "NewGELU.forward, gpt.py:53: 300 ms of 1.00 s (sampled, +-30 ms)");
 	tfh_wording_free(&w.said);
 	/* Where the line is all of it, and a function without a line. */
 	begin(&w, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_CHECKPOINT);
@@ -94,7 +94,25 @@ static void test_computing_line(void **state)
 						.callee = "fsync",
 						.callee_file = "<builtin>"};
 	assert_string_equal(tfh_verdict_line(&w.said),
-			    "save, log.py:7: all 50.0 ms, +-1.0 ms, in fsync()");
+			    "save, log.py:7: all 50.0 ms (sampled, +-1.0 ms), in fsync()");
+	tfh_wording_free(&w.said);
+}
+
+/* Code that Python has no name for is described in words. */
+static void test_nameless(void **state)
+{
+	struct words w;
+
+	(void)state;
+	begin(&w, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_PYTHON);
+	assert_string_equal(tfh_function_of(&w.said, "<module>"), "top level");
+	assert_string_equal(tfh_function_of(&w.said, "<listcomp>"), "list comprehension");
+	assert_string_equal(tfh_function_of(&w.said, "make.<locals>.<lambda>"), "make");
+	assert_string_equal(tfh_function_of(&w.said, "make.<locals>.step"), "step");
+	w.r.found.line =
+		(struct tfh_seen_line){.file = "/job/gc.py", .function = "<module>", .line = 32};
+	assert_non_null(
+		strstr(tfh_place_advice(&w.said, TFH_CAUSE_HOST_PYTHON), "make gc.py:32 faster"));
 	tfh_wording_free(&w.said);
 }
 
@@ -561,6 +579,7 @@ int main(void)
 		cmocka_unit_test(test_own_advice),
 		cmocka_unit_test(test_computing_line),
 		cmocka_unit_test(test_calls),
+		cmocka_unit_test(test_nameless),
 		cmocka_unit_test(test_torch),
 		cmocka_unit_test(test_kernel_that_matters),
 		cmocka_unit_test(test_times),

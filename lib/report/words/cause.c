@@ -375,7 +375,7 @@ static void explain_code(struct tfh_wording *w, const char *time)
 	}
 	/* The input pipeline may then be a loader in plain code. */
 	if (!todo && cause == TFH_CAUSE_HOST_UNKNOWN && !w->r->found.input_visible)
-		todo = "see what it does (py-spy top --pid PID, perf top -p PID): load batches "
+		todo = "see what it does (while it runs: py-spy top, perf top): load batches "
 		       "ahead in other threads or processes, do the rest less often or while the "
 		       "device computes";
 	advise(w, code_rows[i].cause, w->text, todo, code_rows[i].remove);

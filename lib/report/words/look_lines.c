@@ -34,6 +34,18 @@ const char *tfh_state_words(int state)
 	return state > 0 && state < TFH_SEEN_COUNT && what[state] ? what[state] : "";
 }
 
+/* Python's names for code without one. */
+static const struct {
+	const char *name, *words;
+} nameless[] = {
+	{"<module>", "top level"},
+	{"<listcomp>", "list comprehension"},
+	{"<dictcomp>", "dict comprehension"},
+	{"<setcomp>", "set comprehension"},
+	{"<genexpr>", "generator expression"},
+	{"<lambda>", "lambda"},
+};
+
 const char *tfh_function_of(struct tfh_wording *w, const char *name)
 {
 	static const char inner[] = ".<locals>.";
@@ -41,9 +53,12 @@ const char *tfh_function_of(struct tfh_wording *w, const char *name)
 
 	for (const char *next; (next = strstr(at, inner)); at = next + strlen(inner))
 		before = at;
-	return *at == '<' && before != at
-		       ? tfh_phrase(w, "%.*s", (int)(at - strlen(inner) - before), before)
-		       : at;
+	if (*at == '<' && before != at)
+		return tfh_phrase(w, "%.*s", (int)(at - strlen(inner) - before), before);
+	for (size_t i = 0; i < sizeof(nameless) / sizeof(*nameless); i++)
+		if (!strcmp(at, nameless[i].name))
+			return nameless[i].words;
+	return at;
 }
 
 const char *tfh_file_words(struct tfh_wording *w, const char *path)
@@ -82,7 +97,7 @@ const char *tfh_verdict_line(struct tfh_wording *w)
 				  l->line, called);
 	return tfh_phrase(w, "%s, %s:%u: %s%s%s", tfh_function_of(w, l->function),
 			  tfh_file_words(w, l->file), l->line, part,
-			  l->looks ? tfh_phrase(w, ", +-%s", tfh_phrase_error(w, l->off_s)) : "",
+			  l->looks ? tfh_phrase(w, " (sampled, +-%s)", tfh_phrase_error(w, l->off_s)) : "",
 			  called);
 }
 

@@ -156,8 +156,8 @@ static const struct {
 	  "ask it a step earlier, or in a thread; look at what it does meanwhile"}},
 	{TFH_CAUSE_HOST_CODE,
 	 {"the step waits for the program's own code",
-	  "see which functions run (perf top -p PID), and call them less often, in another thread, "
-	  "or while the device computes"}},
+	  "see which functions run (record the job once under `perf record -g`), and call them less "
+	  "often, in another thread, or while the device computes"}},
 	{TFH_CAUSE_HOST_COMPILE,
 	 {"kernels or functions are compiled or loaded in every step",
 	  "keep shapes and static arguments (jit) the same from step to step, and cache what was compiled"}},
@@ -173,9 +173,8 @@ static const struct {
 	  "look at the rank that waits least: whatever delays it delays all"}},
 	{TFH_CAUSE_NONE,
 	 {"the step waits for the program's own code",
-	  "see what that thread does (py-spy top --pid PID, perf top -p PID), and do it less "
-	  "often, "
-	  "in another thread, or while the device computes"}},
+	  "see what that thread does (while the job runs: py-spy top, perf top), and do it less "
+	  "often, in another thread, or while the device computes"}},
 };
 
 struct tfh_remedy tfh_remedy_of(enum tfh_cause cause)

@@ -102,10 +102,9 @@ const char *tfh_place_advice(struct tfh_wording *w, enum tfh_cause cause)
 
 	if (cause == TFH_CAUSE_HOST_PYTHON && w->r->found.line.file)
 		return tfh_phrase(w,
-				  "make line %u in %.40s faster, or do it less often, in another "
-				  "thread or process, or while the device computes",
-				  w->r->found.line.line,
-				  tfh_function_of(w, w->r->found.line.function));
+				  "make %s:%u faster, or do it less often, in another thread or "
+				  "process, or while the device computes",
+				  tfh_file_words(w, w->r->found.line.file), w->r->found.line.line);
 	if (!w->r->found.imported ||
 	    (cause != TFH_CAUSE_HOST_PYTHON && cause != TFH_CAUSE_HOST_UNKNOWN))
 		return NULL;

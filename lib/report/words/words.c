@@ -252,6 +252,8 @@ static void explain_no_line(struct tfh_wording *w)
 			? tfh_phrase(w,
 				     "not known: the trace names no function there, for lack of %s",
 				     tfh_code_events(r))
+		: r->steady.cause == TFH_CAUSE_HOST_CODE
+			? "not known: it is native code, of which samples show no function"
 			: "not known: no line of Python was seen there";
 }
 
