@@ -8,11 +8,12 @@
 #include "report/text_parts.h"
 #include "report/words/words.h"
 
-/* Words for one and for several parts of a kind (%s is their number), and a short name for all of them. */
+/* Words for one (NULL: tfh_outside()) and for several parts of a kind (%s is their number), and a short name for all of
+ * them. */
 static const struct {
 	const char *one, *many, *all;
 } words[TFH_BRANCH_COUNT] = {
-	[TFH_BRANCH_BEFORE] = {"before the first call", NULL, "before 1st call"},
+	[TFH_BRANCH_BEFORE] = {NULL, NULL, "before 1st call"},
 	[TFH_BRANCH_STARTUP] = {"start-up", NULL, "start-up"},
 	[TFH_BRANCH_EPOCH] = {"one epoch", "%s epochs", "epochs"},
 	[TFH_BRANCH_LOOP] = {"one round of a loop", "%s rounds of a loop", "loops"},
@@ -24,7 +25,7 @@ static const struct {
 			      "longer 1st step"},
 	[TFH_BRANCH_CHECKPOINT] = {"checkpoint", "checkpoints", "checkpoints"},
 	[TFH_BRANCH_BETWEEN] = {"between loops", NULL, "between loops"},
-	[TFH_BRANCH_AFTER] = {"after the last call", NULL, "after last call"},
+	[TFH_BRANCH_AFTER] = {NULL, NULL, "after last call"},
 };
 
 const char *tfh_branch_words(enum tfh_branch kind)
@@ -58,14 +59,15 @@ const char *tfh_branch_does(const struct tfh_part_of_run *p)
 	return strcmp(p->name, "Engine::execute") != 0 ? p->name : "backward()";
 }
 
-static void label(char *out, size_t size, const struct tfh_part_of_run *p, enum tfh_branch kind)
+static void label(char *out, size_t size, const struct tfh_result *r,
+		  const struct tfh_part_of_run *p, enum tfh_branch kind)
 {
 	const char *many = words[kind].many;
 	char count[TFH_TEXT];
 
 	tfh_fmt_count(count, p->count);
 	if (p->count == 1 || !many)
-		snprintf(out, size, "%s", words[kind].one);
+		snprintf(out, size, "%s", words[kind].one ? words[kind].one : tfh_outside(r, kind));
 	else if (is_loop(p))
 		snprintf(out, size, "%s %s", count, many + strlen("%s "));
 	else
@@ -110,7 +112,7 @@ void tfh_text_tree(const struct tfh_page *page)
 		int indent = (int)(2 * depth_of(r, i));
 		if (share < TFH_REPORT_RUN_SHARE || indent > 12 || tfh_branch_hidden(r, i))
 			continue;
-		label(text, sizeof(text), p, tfh_branch_shown(r, i));
+		label(text, sizeof(text), r, p, tfh_branch_shown(r, i));
 		note(more, sizeof(more), p);
 		tfh_print(page->out, "%*s%-*s %8s %3.0f %%%s\n", indent, "", 36 - indent, text,
 			  tfh_fmt_time(time, p->wall_s), share * 100, more);

@@ -37,6 +37,10 @@ static const struct form {
 };
 #define FORMS (sizeof(forms) / sizeof(forms[0]))
 
+/* Tried first, with rows of more lines: the end of a row matters more than notes, further rows, and further instructions. */
+#define UNCUT 10 /* of the forms */
+#define UNCUT_LINES 4
+
 static void foot(const struct tfh_page *page)
 {
 	size_t column = strlen("why: tfhook why");
@@ -77,11 +81,12 @@ void tfh_report_screen(FILE *out, const struct tfh_wording *words, const struct 
 	struct tfh_page page = {.out = out, .words = words, .r = words->r, .style = *style};
 	bool narrow = tfh_page_columns(&page) < TFH_PAGE_COLUMNS;
 
-	for (size_t i = 0; i < FORMS; i++) {
-		page.style.lines = narrow ? UINT_MAX : forms[i].lines;
-		char *text = tfh_in_memory(&page, set, &forms[i]);
-		bool fits = text &&
-			    (tfh_lines_of(text) <= TFH_SCREEN_LINES || i + 1 == FORMS || narrow);
+	for (size_t i = 0; i < UNCUT + FORMS; i++) {
+		const struct form *form = &forms[i < UNCUT ? i : i - UNCUT];
+		page.style.lines = narrow ? UINT_MAX : i < UNCUT ? UNCUT_LINES : form->lines;
+		char *text = tfh_in_memory(&page, set, form);
+		bool fits = text && (tfh_lines_of(text) <= TFH_SCREEN_LINES ||
+				     i + 1 == UNCUT + FORMS || narrow);
 		if (fits)
 			tfh_pass_on(&page, text);
 		free(text);

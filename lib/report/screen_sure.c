@@ -41,7 +41,8 @@ static void say_steps(struct sentence *s, const struct tfh_result *r)
 	if (!k)
 		return;
 	say(s, "%s of %s %s%s", tfh_fmt_count(a, k->count), tfh_fmt_count(b, r->steps.count),
-	    r->steps.count == 1 ? "step agrees" : "steps agree", r->lead ? " on theirs" : "");
+	    r->steps.count == 1 ? "step agrees" : "steps agree",
+	    r->lead ? " on the steps' class" : "");
 	if (k->count < r->steps.count)
 		s->n += (size_t)snprintf(s->text + s->n, sizeof(s->text) - s->n,
 					 ", %s of training time", tfh_fmt_share(a, k->time_share));

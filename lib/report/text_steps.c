@@ -336,7 +336,7 @@ static void bounds_only(const struct tfh_page *page)
 void tfh_text_whatif(const struct tfh_page *page)
 {
 	const struct tfh_result *r = page->r;
-	bool replayed = false, vague = false;
+	bool replayed = false, vague = false, hides = false;
 
 	for (uint32_t i = 0; i < r->n_whatif; i++)
 		replayed |= !isnan(r->whatif[i].step_s);
@@ -352,6 +352,10 @@ void tfh_text_whatif(const struct tfh_page *page)
 		char step[TFH_TEXT], factor[TFH_TEXT], best[TFH_TEXT], label[48],
 			range[TFH_RANGE] = "";
 		const struct tfh_whatif *w = row_of(page, i, label, sizeof(label));
+		bool more = i < r->n_whatif && tfh_hides_more(r, w);
+		if (more)
+			strncat(label, " *", sizeof(label) - strlen(label) - 1);
+		hides |= more;
 		if (!isnan(w->low_s) && !isnan(w->high_s))
 			tfh_fmt_times(range, w->low_s, w->high_s);
 		tfh_print(page->out, "  %-24s %9s   %-21s %8s %9s\n", label,
@@ -360,6 +364,11 @@ void tfh_text_whatif(const struct tfh_page *page)
 			  tfh_fmt_factor(best, w->ceiling_speedup));
 		vague |= isnan(w->step_s);
 	}
+	if (hides)
+		tfh_wrap(
+			page, "  *: ", "     ",
+			"less than the step without that time, since the host and the device, which now take "
+			"turns, would then work at the same time");
 	if (vague)
 		tfh_put("  -: the data supports only a range or bound, not one number\n",
 			page->out);

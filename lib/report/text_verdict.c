@@ -277,10 +277,17 @@ static void gain_row(const struct tfh_page *page)
 		n += (size_t)snprintf(
 			line + n, sizeof(line) - n, ", %s",
 			tfh_fmt_factor(factor, point ? w->speedup : w->ceiling_speedup));
+	char run[TFH_RANGE + 8] = "";
 	if (wall > 0 && w->saved_s >= TFH_REPORT_RUN_SHARE * wall && !maybe)
-		snprintf(line + n, sizeof(line) - n, "; run %s",
-			 change(both, wall, wall - w->saved_s, point));
+		snprintf(run, sizeof(run), "run %s", change(both, wall, wall - w->saved_s, point));
+	/* A change is not broken over two lines. */
+	bool fits =
+		strlen("  gain     ") + n + strlen("; ") + strlen(run) <= tfh_page_columns(page);
+	if (*run && fits)
+		snprintf(line + n, sizeof(line) - n, "; %s", run);
 	tfh_row(page, "gain", line);
+	if (*run && !fits)
+		tfh_row(page, "", run);
 }
 
 /* The gain from removing something else that recurs: all of the time that it blocks. */

@@ -104,7 +104,7 @@ for kind, name, count in (("before", "before", 1), ("epoch", "epochs", 4), ("tra
         check(-off < took - spent[name] < more, kind, "took", spent[name], "found", took)
         check(count is None or parts[0]["count"] == count, kind, "came", count, "times, found", parts[0]["count"])
 text = subprocess.run([f"{build}/bin/tfhook", "report", "--all", run], stdout=subprocess.PIPE, text=True, check=True).stdout
-for line in ("WHERE THE RUN WENT", "before the first call", "4 epochs", "107 training steps", "60 evaluation steps", "after the last call"):
+for line in ("WHERE THE RUN WENT", "before the first GPU call", "4 epochs", "107 training steps", "60 evaluation steps", "after the last GPU call"):
     check(line in text, "not in the text:", line)
 if bad:
     print(json.dumps(tree, indent=1)[:4000], spent)

@@ -354,7 +354,9 @@ static void print_list(FILE *out, const struct tfh_result *r)
 
 	words.text =
 		"34 % of the computing is matrix products with tensor cores, 21 % elementwise "
-		"operations, 17 % copies and conversions of type, 9 % normalisation (of two kinds, and more)";
+		"operations, 17 % copies and conversions of type, 9 % normalisation (of two kinds, and more), 6 % reductions over rows and columns of "
+		"large tensors, 5 % embeddings, 4 % the optimizer with all its states, 2 % random numbers, 1 % "
+		"everything else that no other kind has";
 	words.no_line = "cuMemcpyHtoDAsync_v2: 537 MB per call, 0.9123 calls per step, 8.10 GB/s";
 	tfh_report_screen(out, &words, &style);
 }
@@ -366,7 +368,7 @@ static void list_is_whole(void **state)
 	struct tfh_result r = fixture();
 	char *text = fixture_print(print_list, &r);
 
-	if (!strstr(text, "operations, 17 % copies and conversions of type, ..\n") ||
+	if (!strstr(text, "columns of large tensors, 5 % embeddings, ..\n") ||
 	    !strstr(text, "           8.10 GB/s\n"))
 		fail_msg("%s", text);
 	lines_fit(text);
@@ -436,7 +438,7 @@ static void screen_is_one(void **state)
 	text = fixture_print(print_crowded, &r);
 	one_screen(text);
 	assert_non_null(strstr(text, "  gain     run 6m12s -> at best 5m52s\n"));
-	assert_non_null(strstr(text, "\nSURE   2,098 of 2,130 steps agree on theirs"));
+	assert_non_null(strstr(text, "\nSURE   2,098 of 2,130 steps agree on the"));
 	free(text);
 }
 

@@ -39,6 +39,33 @@ static void advise_stage(struct tfh_wording *w, const struct tfh_input_stage *g,
 	tfh_advise(w, m.finding, why, m.todo, TFH_REMOVE_INPUT);
 }
 
+const char *tfh_stage_words(struct tfh_wording *w, const char *name)
+{
+	static const struct {
+		const char *fused, *parts;
+	} fusions[] = {{"MapAndBatch", "map + batch"},
+		       {"ShuffleAndRepeat", "shuffle + repeat"},
+		       {"MapAndFilter", "map + filter"}};
+
+	for (size_t i = 0; i < sizeof(fusions) / sizeof(*fusions); i++)
+		if (strstr(name, fusions[i].fused))
+			return tfh_phrase(w, "%s (%s)", fusions[i].parts, name);
+	return name;
+}
+
+/* The end of a stage's path: its sources are of less use than the stage itself, and too long for a line. */
+static const char *path_end(struct tfh_wording *w, const char *path)
+{
+	const char *end = path;
+	size_t n = strlen(path);
+
+	if (n <= TFH_REPORT_PATH)
+		return path;
+	for (end = path + n - TFH_REPORT_PATH; *end && strncmp(end, "::", 2) != 0;)
+		end++;
+	return *end ? tfh_phrase(w, "..%s", end) : path;
+}
+
 /* An asynchronous stage has its own threads, so the measured time is the time that others waited for it. */
 static const char *stage_line(struct tfh_wording *w, const struct tfh_input_stage *g)
 {
@@ -46,20 +73,8 @@ static const char *stage_line(struct tfh_wording *w, const struct tfh_input_stag
 		w,
 		g->async ? "%s: the pipeline's own threads wait %s per step for it, %s (%s)"
 			 : "%s: %s of its own time per step, %s (%s)",
-		g->name, tfh_phrase_time(w, g->self_s_per_step),
-		tfh_phrase_calls(w, g->calls_per_step), g->prefix);
-}
-
-/* JAX's threads hold locks that a forked child never gets. */
-static bool forks_badly(const struct tfh_result *r)
-{
-	const struct tfh_process *p;
-	uint32_t n = r->run ? tfh_run_processes(r->run, &p) : 0;
-
-	for (uint32_t i = 0; r->process < n && i < p[r->process].n_software; i++)
-		if (!strcmp(p[r->process].software[i].name, "JAX"))
-			return true;
-	return false;
+		tfh_stage_words(w, g->name), tfh_phrase_time(w, g->self_s_per_step),
+		tfh_phrase_calls(w, g->calls_per_step), path_end(w, g->prefix));
 }
 
 /* NULL: nothing is known beyond the cause. */
@@ -73,11 +88,14 @@ static const char *workers_advice(struct tfh_wording *w)
 		return tfh_phrase(w, "%u workers instead of %u: a step then takes %s to %s", m->to,
 				  m->from, tfh_phrase_time(w, m->low_s),
 				  tfh_phrase_time(w, m->high_s));
-	return tfh_phrase(w, "num_workers=%u%s%s: at best %s a step%s", m->to,
-			  forks_badly(w->r) ? ", multiprocessing_context=\"spawn\" (JAX)" : "",
-			  m->splits ? ", each with its own part of the data (get_worker_info)" : "",
-			  tfh_phrase_time(w, m->low_s),
-			  m->splits ? "" : " (short epochs: persistent_workers=True)");
+	return tfh_phrase(
+		w, "num_workers=%u%s%s: at best %s a step%s", m->to,
+		tfh_runs(w->r, "JAX") /* its threads hold locks that a forked child never gets */
+			? ", multiprocessing_context=\"spawn\" (JAX)"
+			: "",
+		m->splits ? ", each with its own part of the data (get_worker_info)" : "",
+		tfh_phrase_time(w, m->low_s),
+		m->splits ? "" : " (short epochs: persistent_workers=True)");
 }
 
 /* It may be waiting for requests. */

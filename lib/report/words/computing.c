@@ -15,8 +15,11 @@ static const char *compute_advice(const struct tfh_result *r)
 			dense += r->families[i].share_of_busy;
 	if (dense > TFH_REPORT_KERNEL_SHARE)
 		return "most of it runs on tensor cores already: smaller types (FP8), less to compute, or more devices";
-	return r->found.torch ? "faster kernels (lower precision, torch.compile), or more devices"
-			      : NULL;
+	if (r->found.torch)
+		return "faster kernels (lower precision, torch.compile), or more devices";
+	return tfh_runs(r, "TensorFlow") || tfh_runs(r, "JAX")
+		       ? "faster kernels (lower precision, XLA), or more devices"
+		       : NULL;
 }
 
 /* Whether all computing is one kernel. Advice about that one takes the place of the class's. */

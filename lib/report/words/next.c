@@ -5,12 +5,12 @@
 #include "report/words/remedy.h"
 #include "report/words/words.h"
 
-/* What the run does besides its steps, and advice about it. */
+/* What the run does besides its steps, and advice about it. what NULL: tfh_outside(), with the usual work there. */
 static const struct {
 	enum tfh_branch kind;
 	const char *what, *todo;
 } besides[] = {
-	{TFH_BRANCH_BEFORE, "before the first call",
+	{TFH_BRANCH_BEFORE, NULL,
 	 "imports, building the model, opening data: do less of it, or do it in parallel"},
 	{TFH_BRANCH_STARTUP, "start-up",
 	 "cache what is compiled and loaded; `tfhook report --all` shows how long each part took"},
@@ -22,8 +22,7 @@ static const struct {
 	 "save less often, or in a thread while training goes on"},
 	{TFH_BRANCH_BETWEEN, "between loops",
 	 "make pipelines and functions once, before the loops; see what else the job does then"},
-	{TFH_BRANCH_AFTER, "after the last call",
-	 "see what the job still does then: saving, uploading, clean-up"},
+	{TFH_BRANCH_AFTER, NULL, "see what the job still does then: saving, uploading, clean-up"},
 };
 #define BESIDES (sizeof(besides) / sizeof(besides[0]))
 
@@ -61,38 +60,104 @@ static bool worth_removing(const struct tfh_result *r, const struct tfh_whatif *
 	return blamed == TFH_CAUSE_NONE || tfh_cause_part(blamed) != part;
 }
 
-static size_t candidates(const struct tfh_result *r, struct next *next)
+/* Whether its gain is the verdict's: then it is a bound that says nothing about this place. */
+static bool gains_the_same(const struct tfh_wording *w, const struct tfh_place_gain *place)
 {
+	double first = w->n_advice ? w->advice[0].saved_s : NAN;
+
+	return fabs(place->gain.saved_s - first) < TFH_REPORT_SAME_GAIN * first;
+}
+
+/* Whether regular slow steps, such as those that evaluate, cost much. Waits of the verdict's part are its own subject, and
+ * every n-th step of accumulated gradients is an update. */
+static bool slow_steps_matter(const struct tfh_result *r)
+{
+	enum tfh_cause cause = r->steady.cause;
+	bool own = cause != TFH_CAUSE_NONE && r->steady.cls != TFH_CLASS_COMPUTE_BOUND &&
+		   tfh_cause_part(cause) == r->found.slow.part;
+
+	return r->found.slow.every > 0 && r->found.slow.share >= TFH_REPORT_SLOW_ADVICE && !own &&
+	       r->pattern.per_update <= 1;
+}
+
+/* Seconds that a part of the run takes besides what the verdict's advice is about. */
+static double besides_lead(const struct tfh_result *r, enum tfh_branch kind)
+{
+	const struct tfh_recurring *lead = r->lead ? &r->recurring[r->lead - 1] : NULL;
+	double s = tfh_spent(r, kind);
+
+	if (!lead || kind != TFH_BRANCH_BETWEEN)
+		return s;
+	if (lead->kind == TFH_SEGMENT_BETWEEN)
+		return 0;
+	/* the tree has no part of its own for it */
+	bool within = (lead->kind == TFH_SEGMENT_CHECKPOINT &&
+		       !(tfh_spent(r, TFH_BRANCH_CHECKPOINT) > 0)) ||
+		      (lead->kind == TFH_SEGMENT_EVAL && !(tfh_spent(r, TFH_BRANCH_EVALUATE) > 0));
+	return within ? s - lead->total_s : s;
+}
+
+static size_t candidates(const struct tfh_wording *w, struct next *next)
+{
+	const struct tfh_result *r = w->r;
 	double wall = r->n_tree ? r->tree[0].wall_s : 0;
 	size_t n = 0;
 
 	for (uint32_t i = 0; i < r->n_whatif; i++)
 		if (worth_removing(r, &r->whatif[i]))
-			next[n++] = (struct next){&r->whatif[i], NULL, 0, r->whatif[i].saved_s};
+			next[n++] = (struct next){.whatif = &r->whatif[i],
+						  .saved_s = r->whatif[i].saved_s};
 	for (uint32_t i = 0; i < r->n_place && r->line_place; i++)
-		if (i + 1 != r->line_place && r->place[i].gain.saved_s > 0)
-			next[n++] = (struct next){NULL, &r->place[i], 0, r->place[i].gain.saved_s};
+		if (i + 1 != r->line_place && r->place[i].gain.saved_s > 0 &&
+		    !gains_the_same(w, &r->place[i]))
+			next[n++] = (struct next){.place = &r->place[i],
+						  .saved_s = r->place[i].gain.saved_s};
 	/* A run that was killed, or another profiler's trace, is not the whole run. */
 	for (size_t i = 0; i < BESIDES && r->end == TFH_END_EXIT && r->steps.count; i++) {
-		double s = tfh_spent(r, besides[i].kind);
-		if (r->lead && r->recurring[r->lead - 1].kind == TFH_SEGMENT_BETWEEN &&
-		    besides[i].kind == TFH_BRANCH_BETWEEN)
-			continue; /* the verdict's advice is about it */
+		double s = besides_lead(r, besides[i].kind);
 		if (wall > 0 && s >= TFH_REPORT_OTHER_SHARE * wall)
-			next[n++] = (struct next){NULL, NULL, i, s};
+			next[n++] = (struct next){.row = i, .saved_s = s};
 	}
 	return n;
 }
 
-/* Whether the step becomes shorter by more than this part takes. The rest of such a gain comes from other waits that
- * are then hidden by computing, which depends on what the fix leaves of the part. */
-static bool hides_more(const struct tfh_result *r, const struct tfh_whatif *w)
+bool tfh_hides_more(const struct tfh_result *r, const struct tfh_whatif *w)
 {
-	double step = 0, part = r->breakdown[tfh_remove_part(w->remove)].s_per_step;
+	double step = 0;
 
+	if (w->remove == TFH_REMOVE_EVERYTHING_BUT_COMPUTE)
+		return false;
 	for (int p = 0; p < TFH_PART_COUNT; p++)
 		step += r->breakdown[p].s_per_step;
-	return step - w->step_s > part + TFH_BLOCKING_SHARE * step;
+	return step - w->step_s >
+	       r->breakdown[tfh_remove_part(w->remove)].s_per_step + TFH_BLOCKING_SHARE * step;
+}
+
+/* They come first: a longer run has more of them, which is not so of what happens besides the steps. */
+static void advise_slow_steps(struct tfh_wording *w)
+{
+	tfh_advise_run(
+		w,
+		tfh_phrase(
+			w,
+			"do less often what every %s step does (evaluation, saving?): %.0f %% of "
+			"training time",
+			tfh_phrase_ordinal(w, w->r->found.slow.every),
+			100 * w->r->found.slow.share),
+		tfh_phrase(w, "these steps take %s longer than others",
+			   tfh_phrase_time(w, w->r->found.slow.longer_s)),
+		w->r->found.slow.share * w->r->steps.total_s);
+}
+
+/* "start-up", "before the first batch (imports, set-up)" */
+static const char *name_of(struct tfh_wording *w, size_t row)
+{
+	enum tfh_branch kind = besides[row].kind;
+
+	return besides[row].what ? besides[row].what
+				 : tfh_phrase(w, "%s (%s)", tfh_outside(w->r, kind),
+					      kind == TFH_BRANCH_BEFORE ? "imports, set-up"
+									: "saving, clean-up");
 }
 
 static void advise(struct tfh_wording *w, const struct next *next)
@@ -111,7 +176,7 @@ static void advise(struct tfh_wording *w, const struct next *next)
 			   tfh_phrase(w, "%s of every step",
 				      tfh_phrase_time(w, r->breakdown[part].s_per_step)),
 			   todo ? todo : m.todo, next->whatif->remove);
-		w->advice[w->n_advice - 1].at_best |= hides_more(r, next->whatif);
+		w->advice[w->n_advice - 1].at_best |= tfh_hides_more(r, next->whatif);
 		return;
 	}
 	if (next->place) {
@@ -133,17 +198,18 @@ static void advise(struct tfh_wording *w, const struct next *next)
 			   : *seen ? tfh_phrase(w, "%s%s: %s", *mostly ? "then " : "", seen, less)
 				   : besides[next->row].todo;
 	tfh_advise_run(w,
-		       tfh_phrase(w, "%s: %s%s%s", besides[next->row].what,
-				  tfh_phrase_time(w, next->saved_s),
-				  *mostly ? ", " : " of the run's ",
-				  *mostly ? mostly : tfh_phrase_time(w, r->tree[0].wall_s)),
+		       tfh_phrase(w, "%s: %s%s%s", name_of(w, next->row),
+				  tfh_phrase_time(w, next->saved_s), *mostly ? ", " : "", mostly),
 		       todo, next->saved_s);
 }
 
 void tfh_advise_rest(struct tfh_wording *w)
 {
 	struct next next[TFH_REMOVE_COUNT + TFH_PREDICT_PLACES + BESIDES];
-	size_t n = candidates(w->r, next);
+	size_t n = candidates(w, next);
+
+	if (slow_steps_matter(w->r))
+		advise_slow_steps(w);
 
 	for (size_t left = n; left; left--) {
 		size_t most = 0;

@@ -16,8 +16,8 @@ static const char *what(struct tfh_wording *w, const struct tfh_recurring *x)
 
 	switch (x->kind) {
 	case TFH_SEGMENT_CHECKPOINT:
-		return tfh_phrase(w, "checkpoints take %s: %" PRIu64 " of %s each", share, x->count,
-				  each);
+		return tfh_phrase(w, "checkpoints take %s: %" PRIu64 " time%s, %s each", share,
+				  x->count, x->count == 1 ? "" : "s", each);
 	case TFH_SEGMENT_COMPILE:
 		return tfh_phrase(w,
 				  "compiling or loading kernels takes %s: %" PRIu64 " of %" PRIu64

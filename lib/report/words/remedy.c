@@ -112,7 +112,7 @@ static const struct {
 	  "use an op or a type that the device has a kernel for, or move it into the input pipeline"}},
 	{TFH_CAUSE_COMPUTE_DENSE,
 	 {"computing takes most of the step",
-	  "faster kernels (lower precision, XLA or torch.compile), or more devices"}},
+	  "faster kernels (lower precision, fewer passes over memory), or more devices"}},
 	{TFH_CAUSE_COMPUTE_UNDERFILLED,
 	 {"kernels too small to fill the device", "larger batches, or fused kernels"}},
 	{TFH_CAUSE_COMPUTE_DOMINANT_OP,
@@ -176,6 +176,17 @@ static const struct {
 	  "see what that thread does (while the job runs: py-spy top, perf top), and do it less "
 	  "often, in another thread, or while the device computes"}},
 };
+
+bool tfh_runs(const struct tfh_result *r, const char *software)
+{
+	const struct tfh_process *p;
+	uint32_t n = r->run ? tfh_run_processes(r->run, &p) : 0;
+
+	for (uint32_t i = 0; r->process < n && i < p[r->process].n_software; i++)
+		if (!strcmp(p[r->process].software[i].name, software))
+			return true;
+	return false;
+}
 
 struct tfh_remedy tfh_remedy_of(enum tfh_cause cause)
 {

@@ -19,4 +19,7 @@ struct tfh_remedy tfh_remedy_in(const struct tfh_result *r, enum tfh_cause cause
 /* The same if this stage of the input pipeline is slow for this cause. */
 struct tfh_remedy tfh_stage_remedy(const struct tfh_input_stage *stage, enum tfh_cause cause);
 
+/* Whether the judged process has loaded that software, "JAX" for example. */
+bool tfh_runs(const struct tfh_result *r, const char *software);
+
 #endif

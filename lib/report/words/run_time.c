@@ -77,23 +77,33 @@ double tfh_spent(const struct tfh_result *r, enum tfh_branch kind)
 	return seconds[kind];
 }
 
+const char *tfh_outside(const struct tfh_result *r, enum tfh_branch kind)
+{
+	/* Without a GPU, batches are the first and last that is recorded. */
+	static const char *const words[2][2] = {
+		{"before the first GPU call", "before the first batch"},
+		{"after the last GPU call", "after the last batch"}};
+
+	return words[kind == TFH_BRANCH_AFTER][r->found.cpu_only];
+}
+
 static const char *part(struct tfh_wording *w, enum tfh_branch kind)
 {
 	static const char *const where[TFH_BRANCH_COUNT] = {
-		[TFH_BRANCH_BEFORE] = "before the first call",
 		[TFH_BRANCH_STARTUP] = "in start-up",
 		[TFH_BRANCH_EVALUATE] = "in evaluation",
 		[TFH_BRANCH_PREDICT] = "in prediction",
 		[TFH_BRANCH_FIRST] = "in what first steps take longer than others",
 		[TFH_BRANCH_CHECKPOINT] = "in checkpoints",
 		[TFH_BRANCH_BETWEEN] = "between loops",
-		[TFH_BRANCH_AFTER] = "after the last call",
 	};
 	double share = tfh_spent(w->r, kind) / w->r->tree[0].wall_s;
+	bool outside = kind == TFH_BRANCH_BEFORE || kind == TFH_BRANCH_AFTER;
+	const char *what = outside ? tfh_outside(w->r, kind) : where[kind];
 
-	if (!where[kind] || share < TFH_REPORT_OTHER_SHARE)
+	if (!what || share < TFH_REPORT_OTHER_SHARE)
 		return NULL;
-	return tfh_phrase(w, "%.0f %% %s", share * 100, where[kind]);
+	return tfh_phrase(w, "%.0f %% %s", share * 100, what);
 }
 
 /* All parts that took long, in the run's order. */

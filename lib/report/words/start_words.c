@@ -154,7 +154,7 @@ void tfh_note_start(struct tfh_wording *w)
 
 	for (int i = 0; i < TFH_SEEN_STARTS; i++) {
 		const struct tfh_seen_start *s = &w->r->found.start[i];
-		const char *part = s->kind == TFH_BRANCH_BEFORE	   ? "before the first call"
+		const char *part = s->kind == TFH_BRANCH_BEFORE	   ? tfh_outside(w->r, s->kind)
 				   : s->kind == TFH_BRANCH_BETWEEN ? "between loops"
 								   : "start-up";
 		const char *what;

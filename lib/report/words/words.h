@@ -115,7 +115,7 @@ void tfh_name_places(struct tfh_wording *w);
 /* What the thread was doing between its calls, as a line of evidence. */
 void tfh_seen_line(struct tfh_wording *w);
 /* The name of a function: for a nested one, its own name; for one without a name (a lambda, a list
- * comprehension), that of the function around it. */
+ * comprehension), that of the function around it, or what it is if there is none. */
 const char *tfh_function_of(struct tfh_wording *w, const char *name);
 
 /* A file without its folders; of a long name, as compilers make up, the begin and the end. */
@@ -127,6 +127,8 @@ void tfh_explain_families(struct tfh_wording *w);
 
 /* cause.c: the sentence, evidence and advice for a class that has a cause; false for the others. */
 bool tfh_explain_cause(struct tfh_wording *w);
+/* A stage of tf.data; of one that TensorFlow fused, also the stages of the program: "map + batch (MapAndBatch)". */
+const char *tfh_stage_words(struct tfh_wording *w, const char *name);
 /* What to do about launches in this job; NULL: the usual. */
 const char *tfh_launch_advice(struct tfh_wording *w);
 /* If input is the second class, adds a line about its stage. */
@@ -142,6 +144,8 @@ void tfh_explain_lead(struct tfh_wording *w);
  * as steps, either because calls recur within them (such as the batches over which a gradient is accumulated) or
  * because the tree recognises no step in them; 0: there is none. */
 uint32_t tfh_loop_of_steps(const struct tfh_result *r);
+/* "before the first GPU call", "after the last batch": the ends of the run outside of what was recorded. */
+const char *tfh_outside(const struct tfh_result *r, enum tfh_branch kind);
 /* Mean time of a step, seconds. */
 double tfh_step_s(const struct tfh_result *r);
 /* Seconds of the run by kind of leaf part; seconds of one kind. If the verdict's steps are iterations of a loop, all
@@ -160,6 +164,9 @@ const char *tfh_start_mostly(struct tfh_wording *w, enum tfh_branch part);
 const char *tfh_module_of(struct tfh_wording *w, const char *file);
 /* next.c: advice about what else blocks the steps, and about what the run does besides them. */
 void tfh_advise_rest(struct tfh_wording *w);
+/* Whether the step becomes shorter by more than the removed part takes. The rest of such a gain comes from other waits
+ * that are then hidden by computing, which depends on what the fix leaves of the part. */
+bool tfh_hides_more(const struct tfh_result *r, const struct tfh_whatif *w);
 /* remarks.c: what the input pipeline could deliver; page faults; everything that is not part of the verdict, in
  * the order of the report. */
 void tfh_note_supply(struct tfh_wording *w);
