@@ -95,10 +95,11 @@ const char *tfh_verdict_line(struct tfh_wording *w)
 		return tfh_phrase(w, "%s%s, %s:%u%s", l->asks ? "asked for in " : "",
 				  tfh_function_of(w, l->function), tfh_file_words(w, l->file),
 				  l->line, called);
-	return tfh_phrase(w, "%s, %s:%u: %s%s%s", tfh_function_of(w, l->function),
-			  tfh_file_words(w, l->file), l->line, part,
-			  l->looks ? tfh_phrase(w, " (sampled, +-%s)", tfh_phrase_error(w, l->off_s)) : "",
-			  called);
+	return tfh_phrase(
+		w, "%s, %s:%u: %s%s%s", tfh_function_of(w, l->function), tfh_file_words(w, l->file),
+		l->line, part,
+		l->looks ? tfh_phrase(w, " (sampled, +-%s)", tfh_phrase_error(w, l->off_s)) : "",
+		called);
 }
 
 void tfh_name_places(struct tfh_wording *w)
