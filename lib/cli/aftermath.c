@@ -20,6 +20,7 @@
 #include "base/proc.h"
 #include "cli/cli.h"
 #include "cli/run.h"
+#include "cli/start_looks.h"
 #include "format/journal_view.h"
 #include "report/report.h"
 
@@ -249,7 +250,7 @@ static bool is_full(const char *dir)
 }
 
 static void say_why_nothing(const struct tfh_place *place, const struct tfh_program *program,
-			    int status, bool lost, bool audit)
+			    int status, bool lost, bool audit, const struct tfh_start_looks *looks)
 {
 	const char *enabled = getenv("TFHOOK");
 
@@ -283,6 +284,8 @@ static void say_why_nothing(const struct tfh_place *place, const struct tfh_prog
 		tfh_say("nothing was recorded: no process of this job used a GPU, took a batch from tf.data "
 			"or a PyTorch DataLoader, or ran a backward pass of PyTorch's, that tfhook could see");
 	say_if_failed(status);
+	tfh_start_looks_say(looks);
+	tfh_say("to have its steps recorded, mark them: tfhook.step_scope() in Python, include/tfhook/tfhook.h in C");
 	if (!audit)
 		tfh_say("a GPU library opened with RTLD_DEEPBIND (taichi does so) is only recorded with `tfhook run --audit`");
 	tfh_say("if it should have: `tfhook doctor %s` looks for the obstacle; launchers "
@@ -295,7 +298,8 @@ static void say_why_nothing(const struct tfh_place *place, const struct tfh_prog
 
 /* Prints the verdict, or why there is none; runs in a child. */
 static enum how print_verdict(const struct tfh_place *place, const struct tfh_program *program,
-			      int job, int left, bool traces, bool color, bool audit)
+			      int job, int left, bool traces, bool color, bool audit,
+			      const struct tfh_start_looks *looks)
 {
 	unsigned live = (unsigned)left / LIVE;
 	int status = 0;
@@ -314,7 +318,7 @@ static enum how print_verdict(const struct tfh_place *place, const struct tfh_pr
 				"report %s",
 				live, live == 1 ? "" : "es", live == 1 ? "s" : "", place->dir);
 		else
-			say_why_nothing(place, program, job, left & LOST, audit);
+			say_why_nothing(place, program, job, left & LOST, audit, looks);
 		fflush(NULL);
 		_exit(0);
 	}
@@ -330,7 +334,7 @@ static enum how print_verdict(const struct tfh_place *place, const struct tfh_pr
 }
 
 bool tfh_aftermath(const struct tfh_place *place, const struct tfh_program *program, int job,
-		   bool quiet, bool color, bool audit)
+		   bool quiet, bool color, bool audit, const struct tfh_start_looks *looks)
 {
 	int64_t bytes = journal_bytes(place);
 	int left = 0;
@@ -349,7 +353,7 @@ bool tfh_aftermath(const struct tfh_place *place, const struct tfh_program *prog
 	left = WIFEXITED(left) ? WEXITSTATUS(left) : LOST;
 	bool traces = tfh_place_traces(place->dir) > 0;
 	if (how == DONE && !quiet)
-		how = print_verdict(place, program, job, left, traces, color, audit);
+		how = print_verdict(place, program, job, left, traces, color, audit, looks);
 	else if (how == LATE && !quiet)
 		tfh_say("saving the records of killed processes takes too long to wait for: tfhook report %s",
 			shown(place));

@@ -272,9 +272,7 @@ int tfh_cmd_run(const struct tfh_command_line *args)
 	}
 	bool recorded = tfh_aftermath(&place, &program, status, quiet,
 				      tfh_use_color(tfh_line_get(args, "color"), stderr),
-				      tfh_line_get(args, "audit"));
-	if (!recorded && !quiet)
-		tfh_start_looks_say(looks);
+				      tfh_line_get(args, "audit"), looks);
 	tfh_start_looks_free(looks);
 	if (!recorded && strict)
 		return TFH_EXIT_TOOL;
