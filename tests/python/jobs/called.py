@@ -113,8 +113,16 @@ def syncs(d):
                 os.fsync(f.fileno())
 
 
+def long_enough():
+    """Steps for 3.5 s: what a process writes is read once a second."""
+    until, i = time.monotonic() + 3.5, 0
+    while time.monotonic() < until:
+        yield i
+        i += 1
+
+
 def writes(d):
-    for i in range(STEPS):
+    for i in long_enough():
         step(d)
         with open(os.path.join(os.environ["TFH_TMP"], "called.%d" % (i % 4)), "wb") as f:
             for _ in range(8):
@@ -123,7 +131,7 @@ def writes(d):
 
 def tells(d):
     with open(os.path.join(os.environ["TFH_TMP"], "called.out"), "w", buffering=1) as f:
-        for _ in range(STEPS):
+        for _ in long_enough():
             step(d)
             for _ in range(4000):
                 f.write("a line of the log\n")
