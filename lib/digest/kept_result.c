@@ -364,7 +364,7 @@ TYPE(findings, N(1, cpu_only), N(2, torch), N(3, imported), N(4, device_times), 
      N(39, slow.every), N(40, slow.longer_s), N(41, slow.share), V(42, slow.part, TFH_PART_COUNT),
      N(43, fault.pages), N(44, fault.cost_s), SUB(45, machine, machine), N(46, priced),
      N(47, others_compute_s), N(48, pid), N(49, unjudged), SUB(50, contended, contended),
-     SUB(51, verdict, code_time), N(52, functions), N(53, graphs));
+     SUB(51, verdict, code_time), N(52, functions), N(53, graphs), N(54, calls_back));
 #undef S
 
 /* ---- the whole ---- */

@@ -448,6 +448,7 @@ struct tfh_findings {
 	bool input_visible;    /* calls of an input pipeline were seen */
 	bool mixed_copies;     /* waits for queued copies and kernels together take 5 % */
 	bool queued_functions; /* most of host.callback is functions that streams ran */
+	bool calls_back; /* the program waits for functions of its own that a library's threads call */
 	double cause_s[TFH_CAUSE_COUNT];
 	struct tfh_retraced retraced;
 	double kernel_share; /* part of the job's CPU time spent in the operating system; 0: not much */

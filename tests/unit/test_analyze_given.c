@@ -1,11 +1,12 @@
 /*
  * A PyTorch job on the CPU that waits for a lock of its own before each step. If a child process is at work meanwhile, it makes
- * the batches, and releases the lock with each of them; otherwise the wait is for a lock. A range that begins inside of the
+ * the batches, and releases the lock with each of them. If a library's thread runs a function of the program, the wait is for that
+ * callback. Otherwise it is for a lock. A range that begins inside of the
  * pause tells where the wait was, if no stack was read at the call after it.
  */
 #include "analyze_gen.h"
 
-enum { AT_LOCK = 1, AT_ZERO, AT_CHILD };
+enum { AT_LOCK = 1, AT_ZERO, AT_CHILD, AT_CALLED };
 
 static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
 		       uint32_t most)
@@ -14,6 +15,13 @@ static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_m
 	(void)process;
 	if (!place || most < 2)
 		return 0;
+	if (place == AT_CALLED) {
+		frame[0] = (struct tfh_model_line){"/job/train.py", "distance", 9, false};
+		frame[1] = (struct tfh_model_line){
+			"/usr/lib/python3/site-packages/jax/_src/callback.py", "_callback", 226,
+			true};
+		return 2;
+	}
 	frame[0] = place == AT_CHILD ? (struct tfh_model_line){"/job/train.py", "resize", 7, false}
 				     : (struct tfh_model_line){"/job/train.py", "main",
 							       place == AT_LOCK ? 20 : 22, false};
@@ -40,7 +48,7 @@ static void range(struct gen *g, uint32_t name, double t0, double t1)
 	ev->w[0] = name;
 }
 
-static struct tfh_result *judge(uint32_t child)
+static struct tfh_result *judge(uint32_t child, uint32_t place)
 {
 	struct gen *g = gen_new();
 	double t = 100, cpu = 0;
@@ -51,7 +59,7 @@ static struct tfh_result *judge(uint32_t child)
 	g->name[TFT_NAME_OP][1] = "Engine::execute";
 	for (int i = 0; i < 120; i++, t += 6) {
 		mark(g, TFT_LOOK, t + 0.5 + fmod(i * 0.37, 4), AT_LOCK)->result = TFT_LOOK_LOCK;
-		struct tfh_event *ev = mark(g, TFT_CHILD, t + 1, AT_CHILD);
+		struct tfh_event *ev = mark(g, TFT_CHILD, t + 1, place);
 		ev->result = TFT_LOOK_RUNNING;
 		ev->ctx = child;
 		ev->stream = GEN_PID + 5;
@@ -69,13 +77,18 @@ static struct tfh_result *judge(uint32_t child)
 static void test_given(void **state)
 {
 	(void)state;
-	struct tfh_result *r = judge(GEN_PID + 1);
+	struct tfh_result *r = judge(GEN_PID + 1, AT_CHILD);
 
 	gen_expect(r, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_MAP);
 	assert_int_equal(r->found.line.line, 20);
 	tfh_result_free(r);
-	r = judge(GEN_PID); /* another thread of the same process */
+	r = judge(GEN_PID, AT_CHILD); /* another thread of the same process */
 	gen_expect(r, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_LOCK);
+	tfh_result_free(r);
+	r = judge(GEN_PID, AT_CALLED);
+	gen_expect(r, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_CALLBACK);
+	assert_true(r->found.calls_back);
+	assert_int_equal(r->found.line.line, 9);
 	tfh_result_free(r);
 }
 

@@ -95,6 +95,8 @@ enum tfh_cause tfh_look_cause(const struct tfh_facts *facts, int at, bool feeds)
 		cause = TFH_CAUSE_HOST_LOCK;
 	if ((facts->consumers || !facts->workers) && tfh_at_role(at) == TFH_ROLE_GIVEN)
 		cause = TFH_CAUSE_HOST_LOCK;
+	if (cause == TFH_CAUSE_HOST_LOCK && facts->calls_back && tfh_at_role(at) != TFH_ROLE_QUEUE)
+		cause = TFH_CAUSE_HOST_CALLBACK;
 	return cause == TFH_CAUSE_HOST_PYTHON && !tfh_looks_python(facts->looks)
 		       ? TFH_CAUSE_HOST_CODE
 		       : cause;

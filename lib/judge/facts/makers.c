@@ -94,6 +94,33 @@ bool tfh_lock_feeds(const struct tfh_facts *facts)
 	return feed > other;
 }
 
+/* The frames do not begin where Python's own threads do: a library's thread has called Python. */
+static bool called_from_outside(const struct tfh_facts *facts, const struct tfh_child_look *look,
+				const struct tfh_maker *m)
+{
+	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+	uint32_t n = tfh_frames_at(facts, look->place, frame);
+
+	return n == m->n && n < TFH_VERDICT_FRAMES && !(facts->consumers && of_pipeline(m));
+}
+
+bool tfh_lock_calls_back(const struct tfh_facts *facts)
+{
+	struct tfh_maker m;
+	double called = 0, other = 0;
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < facts->child.n; i++) {
+		const struct tfh_child_look *look = &facts->child.v[i];
+		if (!look->thread || !tfh_maker_at(facts, look, &m) || !m.busy)
+			continue;
+		bool outside = called_from_outside(facts, look, &m);
+		*(outside ? &called : &other) += look->ns;
+		n += outside;
+	}
+	return called > other && n >= TFH_VERDICT_LINE_LOOKS;
+}
+
 bool tfh_makers_work(const struct tfh_facts *facts, bool only)
 {
 	struct tfh_maker m;

@@ -35,5 +35,8 @@ bool tfh_makers_work(const struct tfh_facts *facts, bool only);
 /* Whether threads that hold Python's global lock mostly run functions of the input pipeline (py_function, generators).
  * Then waiting for the lock is waiting for input. */
 bool tfh_lock_feeds(const struct tfh_facts *facts);
+/* Whether the other threads at work mostly run functions of the program that a library's threads call, other than a pipeline's (JAX's
+ * pure_callback, py_function in a model). Then waiting for another thread is waiting for such a callback. */
+bool tfh_lock_calls_back(const struct tfh_facts *facts);
 
 #endif

@@ -413,6 +413,7 @@ int tfh_find_facts(const struct tfh_feed *feed, uint32_t process, struct tfh_are
 		if (TFH_DETECT_KERNEL_TIME)
 			tfh_find_kernel_time(facts);
 		facts->lock_feeds = TFH_DETECT_LOCK_FEEDS && tfh_lock_feeds(facts);
+		facts->calls_back = TFH_DETECT_LOCK_CALLS_BACK && tfh_lock_calls_back(facts);
 		facts->makers = tfh_makers_work(facts, false);
 		facts->workers = tfh_makers_work(facts, true);
 		facts->one_line = one_line(facts);

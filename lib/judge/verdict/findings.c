@@ -112,6 +112,7 @@ static void find_device(const struct tfh_accounts *accounts, double steps, struc
 	out->before_s = (double)accounts->loops->lead_in / 1e9;
 	out->no_device_times = d->gpu.why && *d->gpu.why ? d->gpu.why : NULL;
 	out->lost_ops = d->gpu.dropped;
+	out->calls_back = accounts->facts->calls_back;
 	out->queued_functions =
 		d->called * TFH_VERDICT_QUEUED_PART > accounts->cause_ns[TFH_CAUSE_HOST_CALLBACK];
 }

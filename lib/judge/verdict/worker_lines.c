@@ -107,17 +107,19 @@ static void choose(struct workers *w)
 }
 
 /* If only workers make batches, their slowest line decides when a batch arrives, and becomes the verdict's place. So does the
- * line of the threads that hold the GIL where the main thread waits for it: any line of that one may be the next to wait. */
+ * line of the threads that hold the GIL where the main thread waits for it: any line of that one may be the next to wait. And so does
+ * that of the functions that a library calls where it waits for them. */
 static void place_of_verdict(const struct workers *w, struct tfh_result *r)
 {
 	const struct tfh_seen_workers *k = &r->found.workers;
 	struct tfh_seen_line *out = &r->found.line;
 	enum tfh_cause cause = r->verdict.cause;
 
-	bool gil = cause == TFH_CAUSE_HOST_GIL;
-	bool any = w->threads && (gil || w->accounts->facts->lock_feeds);
+	bool held = cause == TFH_CAUSE_HOST_GIL ||
+		    (cause == TFH_CAUSE_HOST_CALLBACK && w->accounts->facts->calls_back);
+	bool any = w->threads && (held || w->accounts->facts->lock_feeds);
 	if ((out->file && !any) || !k->line.file || cause == TFH_CAUSE_NONE ||
-	    (tfh_cause_part(cause) != TFH_PART_INPUT && !gil))
+	    (tfh_cause_part(cause) != TFH_PART_INPUT && !held))
 		return;
 	out->file = k->line.file;
 	out->function = k->line.function;

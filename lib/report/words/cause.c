@@ -423,6 +423,16 @@ static void explain_callbacks(struct tfh_wording *w, const char *time)
 {
 	bool queued = w->r->found.queued_functions;
 
+	if (w->r->found.calls_back && !queued) {
+		w->text = tfh_phrase(
+			w,
+			"for %s of every step the program waits for functions of its own that a library calls",
+			time);
+		tfh_advise(w, "functions that a library calls delay the training loop", w->text,
+			   "make them cheaper, or let the framework compute the same",
+			   TFH_REMOVE_HOST);
+		return;
+	}
 	w->text = tfh_phrase(
 		w,
 		queued ? "for %s of every step the device waits for functions of the program that it "

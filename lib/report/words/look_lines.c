@@ -134,7 +134,8 @@ static void workers_line(struct tfh_wording *w, bool placed)
 	const struct tfh_seen_workers *k = &w->r->found.workers;
 	enum tfh_cause cause = w->r->steady.cause;
 
-	bool lock = cause == TFH_CAUSE_HOST_GIL || cause == TFH_CAUSE_HOST_LOCK;
+	bool lock = cause == TFH_CAUSE_HOST_GIL || cause == TFH_CAUSE_HOST_LOCK ||
+		    (cause == TFH_CAUSE_HOST_CALLBACK && w->r->found.calls_back);
 	if (cause == TFH_CAUSE_NONE ||
 	    !(tfh_cause_part(cause) == TFH_PART_INPUT ? k->processes || k->threads
 						      : lock && k->threads))
