@@ -171,7 +171,7 @@ double tfh_cooled_s(const struct tfh_accounts *accounts, double removed_s, doubl
 /*
  * Tier C: by how much the rest of a step may become shorter than it was. Parts of it may be as fast as in the fastest
  * block. On a processor it no longer waits for cores that the removed work kept busy. The loop's own Python no longer
- * waits for the lock if functions of the pipeline held it.
+ * waits for the lock if functions of the pipeline held it. After a pause in the loop's code, the caches were cold.
  */
 static double may_shrink(const struct tfh_accounts *accounts, enum tfh_remove what, double left,
 			 double step, double own)
@@ -183,6 +183,8 @@ static double may_shrink(const struct tfh_accounts *accounts, enum tfh_remove wh
 			  left * (1 - tfh_fastest(accounts, what)));
 
 	off += left * late_share(accounts);
+	if (what == TFH_REMOVE_HOST && facts->cpu_only)
+		off += tfh_cooled_s(accounts, step - left, left);
 	if (what == TFH_REMOVE_INPUT && facts->lock_feeds)
 		off += own;
 	return fmin(off, left / TFH_PREDICT_MOST_OFF_PART);
