@@ -17,12 +17,12 @@ import numpy as np
 HERE = os.path.dirname(os.path.abspath(__file__))
 FIXED = bool(os.environ.get("FIX"))
 MAIN, NUMBA, PYCUDA, CLIENTS = "main", "client-numba", "client-pycuda", "clients"  # environments
-TORCH, FRAMEWORKS, LIBRARIES = "torch", "frameworks", "strangers"
+TORCH, FRAMEWORKS, LIBRARIES, JAX = "torch", "frameworks", "strangers", "jax"
 
 # Jobs come in batches, each written before anybody ran it. Once a rule of the judge was mended on a job of a batch, what is
 # right of it shows nothing any more: the batch, or those of its jobs (MENDED_ON), become "seen".
 BATCHES = {1: "seen", 2: "seen", 3: "seen", 4: "confirm", 5: "confirm", 6: "confirm", 7: "seen", 8: "seen",
-           9: "confirm", 10: "confirm", 11: "confirm"}
+           9: "confirm", 10: "confirm", 11: "confirm", 12: "confirm"}
 MENDED_ON = {"r_ac_accumulate", "r_fx_healthy", "r_jx_lengths", "r_li_metric", "r_li_validate", "r_nb_answers", "r_ox_eager", "r_pt_gan",
              "r_pt_sizes", "r_rl_agents", "e_pt_recv_in_call", "e_pt_taken_last", "e_tg_resident", "nb_bucket", "p_pt_small_files",
              "p_tg_rows", "pt_accumulate_log", "tf_py_map", "tg_crops", "w_jx_adam", "w_jx_callback", "w_jx_lengths",
@@ -31,16 +31,17 @@ MENDED_ON = {"r_ac_accumulate", "r_fx_healthy", "r_jx_lengths", "r_li_metric", "
              "x_tf_new_rate", "x_tf_rows", "x_pt_memory", "x_pt_history", "x_pt_cells", "x_dv_path", "x_pc_slices", "x_nb_table",
              "w_dj_elements", "w_pt_short_epochs", "e_dj_field", "p_pc_float64", "r_lm_json", "tf_wide", "e_tf_figures",
              "p_tf_lines", "r_mp_block", "w_tf_csv_rows", "e_tf_json_lines", "x_tf_window", "x_tf_filtered", "r_tf_augment", "w_pt_sqlite",
-             "r_hf_column", "r_zr_open"}
+             "r_hf_column", "r_zr_open", "y_tf_probe_predict", "y_jx_reward_cb", "y_jx2_reward_cb", "y_pt_clickstream",
+             "y_pt_birds_aug", "y_pt_reviews_lstm", "y_odd_two_acts", "y_pt_eval_often"}
 
 JOBS = {}
 MARKS = []
 
 
 def job(batch, cls, causes, steps, env=MAIN, sim=None, twin=False, says="", never="", never_first="", at=(), note=""):
-    """A row of the table: class ("any": several are right), patterns of right causes, number of steps, environment, settings
-    of the simulated GPU, whether its twin measures the gain; regular expressions that the full report must (says) and must
-    not (never) fit, nor its first screen (never_first); what else has marked lines (at)."""
+    """A row of the table: class ("host or input": both are right, "any": all are), patterns of right causes, number of steps,
+    environment, settings of the simulated GPU, whether its twin measures the gain; regular expressions that the full report
+    must (says) and must not (never) fit, nor its first screen (never_first); what else has marked lines (at)."""
     def put(function):
         name = function.__name__
         JOBS[name] = dict(batch=batch, split="seen" if name in MENDED_ON else BATCHES[batch], cls=cls, causes=causes, steps=steps,
@@ -76,12 +77,16 @@ def step_ms():
     return round((MARKS[-1] - MARKS[first]) * 1e3 / (len(MARKS) - 1 - first), 3)
 
 
+def finish(steps):
+    """What a job says of itself."""
+    print(json.dumps({"steps": steps, "step_ms": step_ms()}), flush=True)
+
+
 def main():
     if sys.argv[1] == "--list":
         print(json.dumps(rows()))
         return
-    steps = JOBS[sys.argv[1]]["function"]()
-    print(json.dumps({"steps": steps, "step_ms": step_ms()}), flush=True)
+    finish(JOBS[sys.argv[1]]["function"]())
 
 
 def temporary(name=""):
