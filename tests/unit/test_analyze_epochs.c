@@ -4,6 +4,18 @@
 #include "judge/chain.h"
 #include "tf_loops.h"
 
+/* So many batches of an iterator of its own. Returns when it has no further one. */
+static double evaluate(struct gen *g, double t, uint32_t iterator, int batches, double ms)
+{
+	for (int i = 0; i < batches; i++, t += ms) {
+		gen_get(g, 0, iterator, EVAL_ROOT, t, t + 0.1);
+		gen_exec(g, OP_GET, t, t + 0.1);
+		gen_exec(g, OP_TEST, t + 0.11, t + ms);
+	}
+	gen_get(g, 0, iterator, EVAL_ROOT, t, t + 0.02)->flags = TFT_F_OPTIONAL;
+	return t;
+}
+
 /* Four models trained one after the other, each through a function of its own, and an evaluation of
  * so many batches behind each: all of their steps are training, and those of the evaluations none. A function that runs
  * once behind each loop but the first, and takes longer than all of its steps, is not what the batches go to.
@@ -93,13 +105,7 @@ static void test_predicts_each_step(void **state)
 		gen_exec(g, OP_GET, t, t + 6);
 		gen_exec(g, OP_TRAIN, t + 6.01, t + 10);
 		t += 12;
-		for (int i = 0; i < 4; i++, t += 3) {
-			gen_get(g, 0, 10 + step, EVAL_ROOT, t, t + 0.1);
-			gen_exec(g, OP_GET, t, t + 0.1);
-			gen_exec(g, OP_TEST, t + 0.11, t + 3);
-		}
-		gen_get(g, 0, 10 + step, EVAL_ROOT, t, t + 0.02)->flags = TFT_F_OPTIONAL;
-		gen_exec(g, OP_GET, t, t + 0.03);
+		t = evaluate(g, t, 10 + step, 4, 3);
 		t += 1;
 	}
 	struct tfh_result *r = gen_judge(g);
@@ -210,12 +216,7 @@ static void test_epochs_and_eval(void **state)
 		gen_get(g, 0, 1 + epoch, ROOT, t, t + 0.02)->flags = TFT_F_OPTIONAL;
 		gen_exec(g, OP_GET, t, t + 0.03);
 		t += 300; /* the evaluation is set up */
-		for (int i = 0; i < 10; i++, t += 12) {
-			gen_get(g, 0, 10 + epoch, EVAL_ROOT, t, t + 0.1);
-			gen_exec(g, OP_GET, t, t + 0.1);
-			gen_exec(g, OP_TEST, t + 0.11, t + 12);
-		}
-		gen_get(g, 0, 10 + epoch, EVAL_ROOT, t, t + 0.02)->flags = TFT_F_OPTIONAL;
+		t = evaluate(g, t, 10 + epoch, 10, 12);
 		t += 50;
 	}
 	struct tfh_result *r = gen_judge(g);
