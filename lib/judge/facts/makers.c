@@ -65,6 +65,7 @@ bool tfh_maker_at(const struct tfh_facts *facts, const struct tfh_child_look *lo
 	out->n = own_frames(out->frame, n, &program);
 	if (!out->n)
 		return false;
+	out->outside = out->n == n && n < TFH_VERDICT_FRAMES;
 	out->busy = is_busy(look, program);
 	out->cause = cause_of(look, out, program);
 	return true;
@@ -94,16 +95,6 @@ bool tfh_lock_feeds(const struct tfh_facts *facts)
 	return feed > other;
 }
 
-/* The frames do not begin where Python's own threads do: a library's thread has called Python. */
-static bool called_from_outside(const struct tfh_facts *facts, const struct tfh_child_look *look,
-				const struct tfh_maker *m)
-{
-	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
-	uint32_t n = tfh_frames_at(facts, look->place, frame);
-
-	return n == m->n && n < TFH_VERDICT_FRAMES && !(facts->consumers && of_pipeline(m));
-}
-
 bool tfh_lock_calls_back(const struct tfh_facts *facts)
 {
 	struct tfh_maker m;
@@ -114,7 +105,7 @@ bool tfh_lock_calls_back(const struct tfh_facts *facts)
 		const struct tfh_child_look *look = &facts->child.v[i];
 		if (!look->thread || !tfh_maker_at(facts, look, &m) || !m.busy)
 			continue;
-		bool outside = called_from_outside(facts, look, &m);
+		bool outside = m.outside && !(facts->consumers && of_pipeline(&m));
 		*(outside ? &called : &other) += look->ns;
 		n += outside;
 	}

@@ -21,8 +21,9 @@ struct tfh_child_look {
 /* What such a sample shows. */
 struct tfh_maker {
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES]; /* the innermost first */
-	uint32_t n; /* frames of its own work, without those that started it */
-	bool busy;  /* makes something or waits for its source, not for work or for room */
+	uint32_t n;   /* frames of its own work, without those that started it */
+	bool outside; /* they do not begin where Python's own threads and workers do: a library's thread has called Python */
+	bool busy;    /* makes something or waits for its source, not for work or for room */
 	enum tfh_cause cause; /* of its work: input.unknown if not known */
 };
 /* False: the thread has no frames of its own. */

@@ -123,12 +123,10 @@ static size_t candidates(const struct tfh_wording *w, struct next *next)
 
 bool tfh_hides_more(const struct tfh_result *r, const struct tfh_whatif *w)
 {
-	double step = 0;
+	double step = tfh_step_s(r);
 
 	if (w->remove == TFH_REMOVE_EVERYTHING_BUT_COMPUTE)
 		return false;
-	for (int p = 0; p < TFH_PART_COUNT; p++)
-		step += r->breakdown[p].s_per_step;
 	return step - w->step_s >
 	       r->breakdown[tfh_remove_part(w->remove)].s_per_step + TFH_BLOCKING_SHARE * step;
 }
