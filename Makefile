@@ -2,7 +2,7 @@
 #
 # Every folder of lib/ is taken in by wildcard, so a new file needs no line here. Sets of objects are made of it, because they
 # go to different places:
-#   job    base format look record hook   position-independent, hidden, initial-exec TLS: loaded into the job
+#   job    base format sampling record hook   position-independent, hidden, initial-exec TLS: loaded into the job
 #   core   all but hook and sim           the command and the tests
 #   shared base format                    libtft.so
 #   (glibc/ is linked into all products and none of the tests)
@@ -109,8 +109,8 @@ explain = || { echo 'tfhook needs no glibc newer than 2.17: what is undefined ab
 # --- sources and products ----------------------------------------------------------------------------------------
 # A sanitizer of ours is to see what is copied.
 # Other processes' interpreters are the command's matter.
-SRC_job := $(filter-out lib/look/outside.c $(if $(SAN),lib/hook/string_functions.c),$(call sources,base format look record hook))
-SRC_core := $(filter-out lib/cli/main.c,$(call sources,base format look record sqlite model import judge report export digest ranks diff top cli))
+SRC_job := $(filter-out lib/sampling/outside.c $(if $(SAN),lib/hook/string_functions.c),$(call sources,base format sampling record hook))
+SRC_core := $(filter-out lib/cli/main.c,$(call sources,base format sampling record sqlite model import judge report export digest ranks diff top cli))
 SRC_main := lib/cli/main.c
 SRC_shared := $(call sources,base format)
 SRC_sim := $(call sources,base sim/gpu)

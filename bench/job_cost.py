@@ -22,7 +22,7 @@ import side_by_side  # noqa: E402
 src, build = os.environ["TFH_SRC"], os.environ["TFH_BUILD"]
 ROUNDS, STEPS = ([int(a) for a in sys.argv[1:]] + [12, 2500][len(sys.argv) - 1:])[:2]
 BAR = 0.005
-VARIANTS = {"off": None, "no looks": {"TFHOOK_CUPTI": "off", "TFHOOK_LOOKS": "0", "TFHOOK_PYTHON": "0"},
+VARIANTS = {"off": None, "no looks": {"TFHOOK_CUPTI": "off", "TFHOOK_SAMPLES": "0", "TFHOOK_PYTHON": "0"},
             "all": {"TFHOOK_CUPTI": "off"}, "cupti": {}}
 JOB = """
 import sys, time, zlib

@@ -21,7 +21,7 @@ import side_by_side  # noqa: E402
 src, build = os.environ["TFH_SRC"], os.environ["TFH_BUILD"]
 PAIRS, STEPS = ([int(a) for a in sys.argv[1:]] + [400, 20][len(sys.argv) - 1:])[:2]
 BAR = 0.005
-VARIANTS = {"no samples": {"TFHOOK_CUPTI": "off", "TFHOOK_LOOKS": "0", "TFHOOK_PYTHON": "0"}, "all": {"TFHOOK_CUPTI": "off"}}
+VARIANTS = {"no samples": {"TFHOOK_CUPTI": "off", "TFHOOK_SAMPLES": "0", "TFHOOK_PYTHON": "0"}, "all": {"TFHOOK_CUPTI": "off"}}
 JOB = """
 import ctypes, json, random, sys, time, zlib
 sys.path.insert(0, sys.argv[3])

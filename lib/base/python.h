@@ -1,5 +1,5 @@
 /* The minor versions of CPython 3 whose stacks can be read; each has a row in
- * look/offsets.c. */
+ * sampling/offsets.c. */
 #ifndef TFH_BASE_PYTHON_H
 #define TFH_BASE_PYTHON_H
 

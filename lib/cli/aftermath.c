@@ -20,7 +20,7 @@
 #include "base/proc.h"
 #include "cli/cli.h"
 #include "cli/run.h"
-#include "cli/start_looks.h"
+#include "cli/start_samples.h"
 #include "format/journal_view.h"
 #include "report/report.h"
 
@@ -250,7 +250,8 @@ static bool is_full(const char *dir)
 }
 
 static void say_why_nothing(const struct tfh_place *place, const struct tfh_program *program,
-			    int status, bool lost, bool audit, const struct tfh_start_looks *looks)
+			    int status, bool lost, bool audit,
+			    const struct tfh_start_samples *samples)
 {
 	const char *enabled = getenv("TFHOOK");
 
@@ -284,7 +285,7 @@ static void say_why_nothing(const struct tfh_place *place, const struct tfh_prog
 		tfh_say("nothing was recorded: no process of this job used a GPU, took a batch from tf.data "
 			"or a PyTorch DataLoader, or ran a backward pass of PyTorch's, that tfhook could see");
 	say_if_failed(status);
-	tfh_start_looks_say(looks);
+	tfh_start_samples_say(samples);
 	tfh_say("to have its steps recorded, mark them: tfhook.step_scope() in Python, include/tfhook/tfhook.h in C");
 	if (!audit)
 		tfh_say("a GPU library opened with RTLD_DEEPBIND (taichi does so) is only recorded with `tfhook run --audit`");
@@ -299,7 +300,7 @@ static void say_why_nothing(const struct tfh_place *place, const struct tfh_prog
 /* Prints the verdict, or why there is none; runs in a child. */
 static enum how print_verdict(const struct tfh_place *place, const struct tfh_program *program,
 			      int job, int left, bool traces, bool color, bool audit,
-			      const struct tfh_start_looks *looks)
+			      const struct tfh_start_samples *samples)
 {
 	unsigned live = (unsigned)left / LIVE;
 	int status = 0;
@@ -318,7 +319,7 @@ static enum how print_verdict(const struct tfh_place *place, const struct tfh_pr
 				"report %s",
 				live, live == 1 ? "" : "es", live == 1 ? "s" : "", place->dir);
 		else
-			say_why_nothing(place, program, job, left & LOST, audit, looks);
+			say_why_nothing(place, program, job, left & LOST, audit, samples);
 		fflush(NULL);
 		_exit(0);
 	}
@@ -334,7 +335,7 @@ static enum how print_verdict(const struct tfh_place *place, const struct tfh_pr
 }
 
 bool tfh_aftermath(const struct tfh_place *place, const struct tfh_program *program, int job,
-		   bool quiet, bool color, bool audit, const struct tfh_start_looks *looks)
+		   bool quiet, bool color, bool audit, const struct tfh_start_samples *samples)
 {
 	int64_t bytes = journal_bytes(place);
 	int left = 0;
@@ -353,7 +354,7 @@ bool tfh_aftermath(const struct tfh_place *place, const struct tfh_program *prog
 	left = WIFEXITED(left) ? WEXITSTATUS(left) : LOST;
 	bool traces = tfh_place_traces(place->dir) > 0;
 	if (how == DONE && !quiet)
-		how = print_verdict(place, program, job, left, traces, color, audit, looks);
+		how = print_verdict(place, program, job, left, traces, color, audit, samples);
 	else if (how == LATE && !quiet)
 		tfh_say("saving the records of killed processes takes too long to wait for: tfhook report %s",
 			shown(place));

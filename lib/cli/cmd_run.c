@@ -16,7 +16,7 @@
 #include "base/options.h"
 #include "cli/cli.h"
 #include "cli/run.h"
-#include "cli/start_looks.h"
+#include "cli/start_samples.h"
 
 static int64_t now_ns(void)
 {
@@ -119,7 +119,7 @@ static pid_t start(char *const *argv, const struct tfh_place *place,
  * Waits for the job, and samples it until it records. A signal sent to this process is forwarded to the job;
  * one from the terminal (sent by the kernel) has already reached the whole process group.
  */
-static int wait_for(pid_t pid, struct tfh_start_looks *looks)
+static int wait_for(pid_t pid, struct tfh_start_samples *samples)
 {
 	sigset_t set;
 	int status;
@@ -133,8 +133,8 @@ static int wait_for(pid_t pid, struct tfh_start_looks *looks)
 		pid_t ended = waitpid(pid, &status, WNOHANG);
 		if (ended == pid)
 			return status;
-		tfh_start_looks_take(looks);
-		int64_t ns = tfh_start_looks_wait(looks);
+		tfh_start_samples_take(samples);
+		int64_t ns = tfh_start_samples_wait(samples);
 		struct timespec nap = {ns / 1000000000, ns % 1000000000};
 		int sig = ns < 0 ? sigwaitinfo(&set, &info) : sigtimedwait(&set, &info, &nap);
 		if (sig > 0 && sig != SIGCHLD && info.si_code != SI_KERNEL)
@@ -257,23 +257,23 @@ int tfh_cmd_run(const struct tfh_command_line *args)
 	 */
 	bool preload = program.state < TFH_PROGRAM_OTHER_CLASS;
 	pid_t pid = start(args->operand, &place, preload ? &library : NULL, &before);
-	struct tfh_start_looks *looks =
-		pid > 0 && preload ? tfh_start_looks_new(&place, pid) : NULL;
-	int status = pid > 0 ? wait_for(pid, looks) : 0;
-	tfh_start_looks_end(looks);
+	struct tfh_start_samples *samples =
+		pid > 0 && preload ? tfh_start_samples_new(&place, pid) : NULL;
+	int status = pid > 0 ? wait_for(pid, samples) : 0;
+	tfh_start_samples_end(samples);
 	if (pid > 0)
 		tfh_place_write_end(&place, pid, status, started, now_ns(),
-				    tfh_start_looks_ends(looks));
+				    tfh_start_samples_ends(samples));
 	tfh_library_release(&library);
 	if (pid < 0) {
-		tfh_start_looks_free(looks);
+		tfh_start_samples_free(samples);
 		tfh_place_remove_unused(&place);
 		return exec_failed(args->operand[0], pid);
 	}
 	bool recorded = tfh_aftermath(&place, &program, status, quiet,
 				      tfh_use_color(tfh_line_get(args, "color"), stderr),
-				      tfh_line_get(args, "audit"), looks);
-	tfh_start_looks_free(looks);
+				      tfh_line_get(args, "audit"), samples);
+	tfh_start_samples_free(samples);
 	if (!recorded && strict)
 		return TFH_EXIT_TOOL;
 	return end_like(status, &before);

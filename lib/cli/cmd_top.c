@@ -192,7 +192,7 @@ static int lines(struct top_order *o)
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	while (!interrupted && !rc) {
-		tfh_watch_look(o->w);
+		tfh_watch_poll(o->w);
 		bool ended = o->w->phase == TFH_WATCH_ENDED;
 		if (ended || tfh_watch_due(o->w, o->interval_s))
 			judge(o);

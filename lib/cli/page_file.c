@@ -80,7 +80,7 @@ static int write_text(void *arg, FILE *out)
 	struct tfh_wording words;
 
 	tfh_wording_make(&words, text->r);
-	int rc = tfh_report_page(out, &words, &text->parts->shown, &text->parts->courses);
+	int rc = tfh_report_page(out, &words, &text->parts->shown, &text->parts->curves);
 	tfh_wording_free(&words);
 	return rc;
 }
@@ -89,15 +89,15 @@ int tfh_page_analyze(struct tfh_run *run, struct tfh_page_parts *parts, struct t
 		     struct tfh_err *err)
 {
 	struct tfh_wish wish = {tfh_shown_choose, &parts->shown, TFH_NO_STEP};
-	bool ranks = tfh_courses_wanted(run);
+	bool ranks = tfh_curves_wanted(run);
 
-	parts->courses.wall_s = (double)tfh_run_wall_ns(run) * 1e-9;
-	return tfh_analyze_steps(run, &wish, ranks ? tfh_courses_add : NULL, &parts->courses, out,
+	parts->curves.wall_s = (double)tfh_run_wall_ns(run) * 1e-9;
+	return tfh_analyze_steps(run, &wish, ranks ? tfh_curves_add : NULL, &parts->curves, out,
 				 err);
 }
 
-/* The ranks' courses, from the steps that a digest keeps. */
-static int courses_of(const struct tfh_judged *j, struct tfh_courses *out, struct tfh_err *err)
+/* The ranks' curves, from the steps that a digest keeps. */
+static int curves_of(const struct tfh_judged *j, struct tfh_curves *out, struct tfh_err *err)
 {
 	const struct tfh_digest_part *ranks = tfh_digest_part_of(j->digest, TFT_DRNK);
 	const struct tfh_digest_rank *rank = ranks->row;
@@ -105,8 +105,8 @@ static int courses_of(const struct tfh_judged *j, struct tfh_courses *out, struc
 	uint32_t n = tfh_run_processes(j->run, &p);
 	int rc = 0;
 
-	*out = (struct tfh_courses){.wall_s = (double)tfh_run_wall_ns(j->run) * 1e-9};
-	if (!tfh_courses_wanted(j->run))
+	*out = (struct tfh_curves){.wall_s = (double)tfh_run_wall_ns(j->run) * 1e-9};
+	if (!tfh_curves_wanted(j->run))
 		return 0;
 	for (uint32_t i = 0; i < ranks->n && !rc; i++) {
 		struct tfh_result one = {.process = 0};
@@ -116,7 +116,7 @@ static int courses_of(const struct tfh_judged *j, struct tfh_courses *out, struc
 			continue;
 		rc = tfh_digest_steps_of(j->digest, i, &one, err);
 		if (!rc)
-			rc = tfh_courses_add(out, &one, err);
+			rc = tfh_curves_add(out, &one, err);
 		tfh_big_free(one.step);
 	}
 	return rc;
@@ -139,7 +139,7 @@ int tfh_page_write_many(const char *path, struct tfh_ranks *job)
 int tfh_page_write(const char *path, const struct tfh_judged *j, struct tfh_page_parts *parts)
 {
 	struct tfh_err err = {0};
-	int rc = j->digest ? courses_of(j, &parts->courses, &err) : 0;
+	int rc = j->digest ? curves_of(j, &parts->curves, &err) : 0;
 
 	if (rc) {
 		tfh_say_why(&err, rc);
@@ -155,5 +155,5 @@ int tfh_page_write(const char *path, const struct tfh_judged *j, struct tfh_page
 void tfh_page_free(struct tfh_page_parts *parts)
 {
 	tfh_shown_free(&parts->shown);
-	tfh_courses_free(&parts->courses);
+	tfh_curves_free(&parts->curves);
 }

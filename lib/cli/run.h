@@ -95,12 +95,12 @@ int tfh_place_write_end(const struct tfh_place *place, pid_t pid, int wait_statu
 
 /* ---- aftermath.c: after the job ---- */
 
-struct tfh_start_looks;
+struct tfh_start_samples;
 
 /* Salvages what the job's processes left, then prints the short verdict or why there is none.
  * `job`: the job's wait status; `audit`: it ran with the auditor. Never fails; problems go to
  * stderr. Returns whether anything was recorded. */
 bool tfh_aftermath(const struct tfh_place *place, const struct tfh_program *program, int job,
-		   bool quiet, bool color, bool audit, const struct tfh_start_looks *looks);
+		   bool quiet, bool color, bool audit, const struct tfh_start_samples *samples);
 
 #endif

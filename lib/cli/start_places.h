@@ -3,7 +3,7 @@
 #define TFH_CLI_START_PLACES_H
 
 #include "base/json.h"
-#include "look/walks.h"
+#include "sampling/walks.h"
 #include "model/symbols/pylines.h"
 
 struct tfh_start_places;

@@ -28,7 +28,7 @@ struct start_line {
 
 struct tfh_start_seen {
 	struct start_line line[LINES];
-	uint32_t n, looks;
+	uint32_t n, samples;
 	uint64_t us;
 	bool unmarked[UNMARKED];
 };
@@ -57,7 +57,7 @@ void tfh_start_seen_add(struct tfh_start_seen *s, const struct tfh_start_places 
 	uint32_t n = tfh_start_place_frames(p, place, frame, FRAMES);
 	struct start_line *l = n ? line_of(s, &frame[tfh_place_lead(frame, n)]) : NULL;
 
-	s->looks++;
+	s->samples++;
 	s->us += us;
 	if (l)
 		l->us += us;
@@ -82,7 +82,7 @@ void tfh_start_seen_say(struct tfh_start_seen *s)
 	for (size_t k = 0; k < UNMARKED; k++)
 		if (s->unmarked[k])
 			tfh_say("%s", unmarked[k].why);
-	if (s->looks < ENOUGH || !s->us)
+	if (s->samples < ENOUGH || !s->us)
 		return;
 	qsort(s->line, s->n, sizeof(*s->line), by_time);
 	for (uint32_t i = 0; i < s->n && i < SHOWN && (double)line[i].us >= LEAST * (double)s->us;
@@ -98,5 +98,5 @@ void tfh_start_seen_say(struct tfh_start_seen *s)
 	}
 	text[at] = '\0';
 	if (at)
-		tfh_say("samples of its main thread (%u): %s", s->looks, text);
+		tfh_say("samples of its main thread (%u): %s", s->samples, text);
 }

@@ -31,7 +31,7 @@ struct code_time {
 	const char *file, *name;
 	uint32_t line;
 	double s[2], most;
-	uint64_t looks[2];
+	uint64_t samples[2];
 };
 
 static int by_function(const void *a, const void *b)
@@ -60,10 +60,11 @@ static uint32_t add_lines(const struct tfh_run_digest *d, int side, struct code_
 		out[n].s[side] = row[i].own_s;
 		/* A line's samples include those of the code that it calls; its own are estimated by its
 		 * share of the time. */
-		out[n].looks[side] =
-			row[i].s > 0 ? (uint64_t)fmin(
-					       (double)row[i].looks * row[i].own_s / row[i].s, 1e18)
-				     : 0;
+		out[n].samples[side] =
+			row[i].s > 0
+				? (uint64_t)fmin((double)row[i].samples * row[i].own_s / row[i].s,
+						 1e18)
+				: 0;
 		n++;
 	}
 	return n;
@@ -73,7 +74,7 @@ static void join_lines(struct code_time *to, const struct code_time *x)
 {
 	for (int k = 0; k < 2; k++) {
 		to->s[k] += x->s[k];
-		to->looks[k] += x->looks[k];
+		to->samples[k] += x->samples[k];
 	}
 	if (x->most > to->most) {
 		to->most = x->most;
@@ -82,14 +83,14 @@ static void join_lines(struct code_time *to, const struct code_time *x)
 }
 
 /* Two standard errors of a time estimated from that many samples (their number has a Poisson distribution). */
-static double off_of(double s, uint64_t looks)
+static double off_of(double s, uint64_t samples)
 {
-	return looks ? 2 * s / sqrt((double)looks) : 0;
+	return samples ? 2 * s / sqrt((double)samples) : 0;
 }
 
 static void list_line(struct tfh_run_diff *d, const struct code_time *x)
 {
-	double off = hypot(off_of(x->s[0], x->looks[0]), off_of(x->s[1], x->looks[1]));
+	double off = hypot(off_of(x->s[0], x->samples[0]), off_of(x->s[1], x->samples[1]));
 	double change = fabs(x->s[1] - x->s[0]);
 	struct tfh_diff_item item = {.how = TFH_DIFF_CHANGED,
 				     .name = x->name,

@@ -123,8 +123,8 @@ static void note_idle(struct tfh_digest_idle *idle, const struct tfh_event *ev)
 {
 	if (ev->kind == TFT_CALL && !ev->depth && ev->t1 >= idle->begin) {
 		*idle = (struct tfh_digest_idle){.begin = ev->t1, .thread = ev->thread};
-	} else if (ev->kind == TFT_LOOK && ev->thread == idle->thread && ev->t1 > idle->begin) {
-		idle->look = ev->t1;
+	} else if (ev->kind == TFT_STATE && ev->thread == idle->thread && ev->t1 > idle->begin) {
+		idle->sample = ev->t1;
 		idle->state = ev->result;
 		idle->place = ev->stack ? ev->stack : idle->place;
 	}
@@ -196,7 +196,7 @@ static int use_device_times(struct anchor_list *x, struct tfh_collectives *calls
 		name[i] = (struct named_anchor){tfh_hash_add(x->v[i].key, x->v[i].number) | 1, i};
 	qsort(name, x->n, sizeof(*name), by_id);
 	int rc = tfh_ops_open(run, process, &ops, NULL);
-	while (!rc && (op = tfh_ops_look(ops))) {
+	while (!rc && (op = tfh_ops_borrow(ops))) {
 		uint64_t id =
 			op->communication ? tfh_collective_at(calls, op->thread, op->issue0) : 0;
 		struct tfh_digest_anchor *a = id ? anchor_of(x, name, id) : NULL;
@@ -246,7 +246,7 @@ static int read_anchors(struct anchor_list *x, struct tfh_collectives *calls, st
 
 	if (rc)
 		return rc;
-	while (!rc && (ev = tfh_merge_look(m))) {
+	while (!rc && (ev = tfh_merge_borrow(m))) {
 		rc = tfh_collectives_add(calls, ev);
 		add_call(x, ev);
 		note_idle(idle, ev);

@@ -77,7 +77,7 @@ static void add_tree(struct tfh_digest_out *o, struct place_rows *x, uint8_t whe
 			.line = node[i].line,
 			.s = node[i].s_per_step,
 			.own_s = node[i].own_s,
-			.looks = node[i].looks};
+			.samples = node[i].samples};
 }
 
 static void add_start(struct tfh_digest_out *o, struct place_rows *x,
@@ -94,7 +94,7 @@ static void add_start(struct tfh_digest_out *o, struct place_rows *x,
 			.line = l->line,
 			.s = s,
 			.own_s = s,
-			.looks = l->looks};
+			.samples = l->samples};
 	}
 }
 

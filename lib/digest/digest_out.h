@@ -29,7 +29,7 @@ int tfh_digest_fill(struct tfh_digest_out *o, const struct tfh_result *r);
 int tfh_digest_fill_inputs(struct tfh_digest_out *o, const struct tfh_inputs *in);
 /* The last sample of a rank's thread after its last call: where it is outside calls. look 0: none. */
 struct tfh_digest_idle {
-	int64_t begin, look; /* end of the call */
+	int64_t begin, sample; /* end of the call */
 	uint32_t thread, place;
 	uint16_t state;
 };

@@ -84,7 +84,7 @@ static const struct tft_table_column place_columns[] = {
 	COLUMN(tfh_digest_place, 5, line, 4, TFT_RAW),
 	COLUMN(tfh_digest_place, 6, s, 8, TFT_RAW),
 	COLUMN(tfh_digest_place, 7, own_s, 8, TFT_RAW),
-	COLUMN(tfh_digest_place, 8, looks, 8, TFT_RAW),
+	COLUMN(tfh_digest_place, 8, samples, 8, TFT_RAW),
 };
 static const struct tft_table_column kernel_columns[] = {
 	COLUMN(tfh_digest_kernel, 1, name, 4, TFT_DELTA),

@@ -68,7 +68,7 @@ enum tfh_digest_where {
 
 struct tfh_digest_place {
 	double s, own_s; /* per step; of parts before the first step, in all */
-	uint64_t looks;
+	uint64_t samples;
 	uint32_t parent; /* row + 1, 0 = none */
 	uint32_t file, function, line;
 	uint8_t where; /* enum tfh_digest_where */
@@ -108,7 +108,7 @@ struct tfh_digest_open {
 	uint32_t rank;	  /* number of DRNK */
 	uint32_t name, detail, file, function,
 		line;  /* line of Python that made it, 0 = not known */
-	uint8_t state; /* of the thread then, enum tft_look */
+	uint8_t state; /* of the thread then, enum tft_state */
 };
 
 /* An interval whose records were discarded. All of its time is unattributed. */

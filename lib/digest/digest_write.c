@@ -219,11 +219,11 @@ static bool is_idle(const struct digest_run *x, uint32_t i, struct tfh_in_flight
 				      .process = x->rank[i].host,
 				      .thread = idle->thread,
 				      .begin_ns = idle->begin,
-				      .open_s = (double)(idle->look - idle->begin) * 1e-9,
-				      .look_ns = idle->look,
+				      .open_s = (double)(idle->sample - idle->begin) * 1e-9,
+				      .look_ns = idle->sample,
 				      .place = idle->place,
 				      .state = idle->state};
-	return idle->look && !(x->rank[i].state & TFH_DIGEST_CLOSED);
+	return idle->sample && !(x->rank[i].state & TFH_DIGEST_CLOSED);
 }
 
 /* Writes the calls that were open at the end. Must also run before `host` becomes a text. */

@@ -112,7 +112,7 @@ TYPE(thread, N(1, process), N(2, tid), N(3, index), TN(4, name), N(5, timed), N(
 
 #define S struct tfh_in_flight
 TYPE(flight, T(1, fn), N(2, thread), N(3, open_s), T(4, detail), N(5, handle), N(6, process),
-     N(7, begin_ns), N(8, look_ns), N(9, place), B(10, state, TFT_LOOK_COUNT - 1));
+     N(7, begin_ns), N(8, look_ns), N(9, place), B(10, state, TFT_STATE_COUNT - 1));
 #undef S
 
 #define S struct tfh_meter_line
@@ -299,7 +299,7 @@ TYPE(code_time, SUBS(1, function, code_function), B(2, n, TFH_CODE_FUNCTIONS), N
 #undef S
 
 #define S struct tfh_seen_sum
-TYPE(seen_sum, A(1, part), N(2, ns), N(3, looks));
+TYPE(seen_sum, A(1, part), N(2, ns), N(3, samples));
 #undef S
 
 #define S struct tfh_machine_findings
@@ -311,7 +311,7 @@ TYPE(machine, N(1, processors), N(2, limit), N(3, busy), N(4, steal), N(5, throt
 
 #define S struct tfh_seen_line
 TYPE(seen_line, TN(1, file), TN(2, function), N(3, line), TN(4, callee), TN(5, callee_file),
-     N(6, callee_line), N(7, s_per_step), N(8, off_s), N(9, of_s), N(10, looks), N(11, asks));
+     N(6, callee_line), N(7, s_per_step), N(8, off_s), N(9, of_s), N(10, samples), N(11, asks));
 #undef S
 
 #define S struct tfh_copied_again
@@ -320,7 +320,7 @@ TYPE(copied_again, B(1, dir, TFH_DIR_ANY), N(2, bytes), N(3, steps), N(4, back))
 
 #define S struct tfh_seen_node
 TYPE(seen_node, T(1, file), T(2, function), N(3, line), N(4, parent), N(5, s_per_step), N(6, own_s),
-     N(7, looks));
+     N(7, samples));
 #undef S
 
 #define S struct tfh_more_workers
@@ -328,7 +328,7 @@ TYPE(more_workers, N(1, from), N(2, to), N(3, low_s), N(4, high_s), N(5, splits)
 #undef S
 
 #define S struct tfh_seen_workers
-TYPE(seen_workers, N(1, processes), N(2, threads), N(3, looks), N(4, busy), TN(5, line.file),
+TYPE(seen_workers, N(1, processes), N(2, threads), N(3, samples), N(4, busy), TN(5, line.file),
      TN(6, line.function), N(7, line.line), N(8, line.share), N(9, line.off),
      LIST(10, node, n_node, seen_node), SUB(11, more, more_workers));
 #undef S
@@ -338,11 +338,12 @@ TYPE(retraced, T(1, name), N(2, variants), N(3, calls));
 #undef S
 
 #define S struct tfh_start_line
-TYPE(start_line, T(1, file), T(2, function), N(3, line), TN(4, imports), N(5, share), N(6, looks));
+TYPE(start_line, T(1, file), T(2, function), N(3, line), TN(4, imports), N(5, share),
+     N(6, samples));
 #undef S
 
 #define S struct tfh_seen_start
-TYPE(seen_start, V(1, kind, TFH_BRANCH_COUNT), N(2, wall_s), N(3, looks), A(4, state),
+TYPE(seen_start, V(1, kind, TFH_BRANCH_COUNT), N(2, wall_s), N(3, samples), A(4, state),
      SUBS(5, line, start_line), B(6, n_line, ELEMENTS(line)), TN(7, why));
 #undef S
 

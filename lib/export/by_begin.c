@@ -107,7 +107,7 @@ static void count(struct tfh_by_begin *b, const struct tfh_event *ev)
 static int fill(struct tfh_by_begin *b, bool first)
 {
 	while (!b->ended && b->n < AT_HAND) {
-		const struct tfh_event *ev = tfh_merge_look(b->merge);
+		const struct tfh_event *ev = tfh_merge_borrow(b->merge);
 		b->ended = !ev;
 		if (ev && first)
 			count(b, ev);

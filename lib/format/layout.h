@@ -32,37 +32,37 @@ enum tft_kind {
 	TFT_ALLOC = 9,	 /* like CALL, of an allocation or free: words = bytes | address | flags */
 	TFT_GRAPH = 10,	 /* totals of one graph version: words per direction, see FORMAT.md */
 	/* sampled state of a thread; written by the flusher into its own series: ctx = thread
-	 * index, result = enum tft_look, stream = string naming what it waits for, words = see
+	 * index, result = enum tft_state, stream = string naming what it waits for, words = see
 	 * FORMAT.md */
-	TFT_LOOK = 11,
+	TFT_STATE = 11,
 	TFT_CHILD = 12, /* sampled state of a child process's main thread: ctx = its pid; or of
 			 * another thread of the process */
 };
 
 /* Sampled state of a thread. Values are in trace files: only append. */
-enum tft_look {
-	TFT_LOOK_RUNNING = 1, /* or runnable */
-	TFT_LOOK_GIL = 2,     /* waits for Python's global interpreter lock; all below are waits,
+enum tft_state {
+	TFT_STATE_RUNNING = 1, /* or runnable */
+	TFT_STATE_GIL = 2,     /* waits for Python's global interpreter lock; all below are waits,
 			       * too */
-	TFT_LOOK_LOCK = 3,
-	TFT_LOOK_SLEEP = 4,
-	TFT_LOOK_READ = 5,  /* a file */
-	TFT_LOOK_WRITE = 6, /* a file, or for fsync */
-	TFT_LOOK_NAMES = 7, /* opening, listing, renaming files */
-	TFT_LOOK_PIPE = 8,
-	TFT_LOOK_PIPE_FULL = 9,
-	TFT_LOOK_SOCKET = 10,
-	TFT_LOOK_SOCKET_FULL = 11,
-	TFT_LOOK_DEVICE = 12,
-	TFT_LOOK_CHILD = 13,
-	TFT_LOOK_POLL = 14,  /* one of several descriptors */
-	TFT_LOOK_EVENT = 15, /* eventfd, signal: for another thread */
-	TFT_LOOK_PAGE = 16,
-	TFT_LOOK_MEMORY = 17, /* changes mappings */
-	TFT_LOOK_OTHER = 18,
-	TFT_LOOK_TERMINAL = 19,
-	TFT_LOOK_TERMINAL_OUT = 20,
-	TFT_LOOK_COUNT
+	TFT_STATE_LOCK = 3,
+	TFT_STATE_SLEEP = 4,
+	TFT_STATE_READ = 5,  /* a file */
+	TFT_STATE_WRITE = 6, /* a file, or for fsync */
+	TFT_STATE_NAMES = 7, /* opening, listing, renaming files */
+	TFT_STATE_PIPE = 8,
+	TFT_STATE_PIPE_FULL = 9,
+	TFT_STATE_SOCKET = 10,
+	TFT_STATE_SOCKET_FULL = 11,
+	TFT_STATE_DEVICE = 12,
+	TFT_STATE_CHILD = 13,
+	TFT_STATE_POLL = 14,  /* one of several descriptors */
+	TFT_STATE_EVENT = 15, /* eventfd, signal: for another thread */
+	TFT_STATE_PAGE = 16,
+	TFT_STATE_MEMORY = 17, /* changes mappings */
+	TFT_STATE_OTHER = 18,
+	TFT_STATE_TERMINAL = 19,
+	TFT_STATE_TERMINAL_OUT = 20,
+	TFT_STATE_COUNT
 };
 
 /* What a RANGE marks. Values are in trace files: only append. */

@@ -5,7 +5,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
-#include "look/waiting.h"
+#include "sampling/waiting.h"
 
 extern char _PyRuntime[] __attribute__((weak, visibility("default")));
 

@@ -96,7 +96,7 @@ void *tfh_filter_dlsym(void *handle, const char *name, const void *caller)
 	void *found = NULL;
 
 	if (tfh_unlikely(python_module(name)))
-		tfh_torch_look();
+		tfh_torch_find();
 	if (tfh_unlikely(concerns_us(handle, name))) {
 		looking = TFH_HERE;
 		/* NULL: the jump that follows repeats the lookup, so the job reads its own error.

@@ -186,7 +186,7 @@ static int read_calls(struct naming *n, size_t chains, const struct tfh_feed *f,
 	const struct tfh_event *ev;
 	int rc = f->rewind(f->arg, n->c->process, err);
 
-	while (!rc && (ev = tfh_feed_look(f, &room)))
+	while (!rc && (ev = tfh_feed_borrow(f, &room)))
 		for (size_t i = 0; i < chains && !rc; i++)
 			rc = take_call(&n[i], f, ev);
 	return rc ? rc : f->error ? f->error(f->arg, err) : 0;
@@ -203,7 +203,7 @@ static int read_ops(struct naming *n, size_t chains, const struct tfh_feed *f, s
 		memset(n[i].best, 0, n[i].c->link.n * sizeof(*n[i].best));
 		last = n[i].to > last ? n[i].to : last;
 	}
-	while (!rc && f->rewind_ops && (op = tfh_feed_look_op(f, &room)) && op->t0 < last)
+	while (!rc && f->rewind_ops && (op = tfh_feed_borrow_op(f, &room)) && op->t0 < last)
 		for (size_t i = 0; i < chains && !rc; i++)
 			rc = take_op(&n[i], op);
 	return rc;

@@ -41,11 +41,11 @@ static bool next_event(void *arg, struct tfh_event *ev)
 	return tfh_merge_next(s->merge, ev);
 }
 
-static const struct tfh_event *look_event(void *arg)
+static const struct tfh_event *borrow_event(void *arg)
 {
 	struct source *s = arg;
 
-	return tfh_merge_look(s->merge);
+	return tfh_merge_borrow(s->merge);
 }
 
 static const struct tfh_entry *peek_events(void *arg, uint32_t *n)
@@ -133,11 +133,11 @@ static bool next_op(void *arg, struct tfh_op *op)
 	return tfh_ops_next(s->ops, op);
 }
 
-static const struct tfh_op *look_op(void *arg)
+static const struct tfh_op *borrow_op(void *arg)
 {
 	struct source *s = arg;
 
-	return tfh_ops_look(s->ops);
+	return tfh_ops_borrow(s->ops);
 }
 
 static int ops_error(void *arg, struct tfh_err *err)
@@ -323,7 +323,7 @@ static int analyze(struct tfh_run *run, tfh_rank_fn each, void *each_arg,
 	struct tfh_feed feed = {.arg = &s,
 				.rewind = rewind_run,
 				.next = next_event,
-				.look = look_event,
+				.borrow = borrow_event,
 				.peek = peek_events,
 				.advance = advance_events,
 				.row = row_of,
@@ -340,7 +340,7 @@ static int analyze(struct tfh_run *run, tfh_rank_fn each, void *each_arg,
 				.rewind_ops = rewind_ops,
 				.rewind_brief = rewind_brief,
 				.next_op = next_op,
-				.look_op = look_op,
+				.borrow_op = borrow_op,
 				.ops_error = ops_error,
 				.gpu = gpu_of,
 				.wall_ns = tfh_run_wall_ns(run),

@@ -20,7 +20,7 @@ struct tfh_feed {
 	/* Next event in order of end time; false at the end or on error. */
 	bool (*next)(void *arg, struct tfh_event *ev);
 	/* The same without a copy: valid until the call after the next. NULL: only next() exists. */
-	const struct tfh_event *(*look)(void *arg);
+	const struct tfh_event *(*borrow)(void *arg);
 	/* Like tfh_merge_peek() and tfh_merge_advance(); NULL: only single events are available. */
 	const struct tfh_entry *(*peek)(void *arg, uint32_t *n);
 	void (*advance)(void *arg, uint32_t n);
@@ -43,7 +43,7 @@ struct tfh_feed {
 	/* The same if the fields of tfh_ops_brief() are enough; NULL: use rewind_ops(). */
 	int (*rewind_brief)(void *arg, uint32_t process, struct tfh_err *err);
 	bool (*next_op)(void *arg, struct tfh_op *op);
-	const struct tfh_op *(*look_op)(void *arg); /* to next_op() what look() is to next() */
+	const struct tfh_op *(*borrow_op)(void *arg); /* to next_op() what borrow() is to next() */
 	int (*ops_error)(void *arg, struct tfh_err *err);
 	void (*gpu)(void *arg, uint32_t process, struct tfh_gpu_info *out);
 	/* Like tfh_run_site(); NULL: call sites are unknown. */
@@ -76,11 +76,11 @@ struct tfh_feed {
 };
 
 /* The next event, stored in `room` if the feed has no storage for it; NULL at the end. */
-static inline const struct tfh_event *tfh_feed_look(const struct tfh_feed *f,
-						    struct tfh_event *room)
+static inline const struct tfh_event *tfh_feed_borrow(const struct tfh_feed *f,
+						      struct tfh_event *room)
 {
-	if (f->look)
-		return f->look(f->arg);
+	if (f->borrow)
+		return f->borrow(f->arg);
 	return f->next(f->arg, room) ? room : NULL;
 }
 
@@ -103,11 +103,11 @@ static inline const struct tfh_launch_row *tfh_feed_row(const struct tfh_feed *f
 	return f->row ? f->row(f->arg) : NULL;
 }
 
-/* The next op; see tfh_feed_look(). */
-static inline const struct tfh_op *tfh_feed_look_op(const struct tfh_feed *f, struct tfh_op *room)
+/* The next op; see tfh_feed_borrow(). */
+static inline const struct tfh_op *tfh_feed_borrow_op(const struct tfh_feed *f, struct tfh_op *room)
 {
-	if (f->look_op)
-		return f->look_op(f->arg);
+	if (f->borrow_op)
+		return f->borrow_op(f->arg);
 	return f->next_op(f->arg, room) ? room : NULL;
 }
 

@@ -313,14 +313,14 @@ struct tfh_code_time {
 	double s_per_step; /* sum over all functions */
 };
 
-/* What threads do between their calls, by samples: enum tft_look, and writing a log or similar file, which is not a
+/* What threads do between their calls, by samples: enum tft_state, and writing a log or similar file, which is not a
  * checkpoint. */
-#define TFH_SEEN_LOG TFT_LOOK_COUNT
-#define TFH_SEEN_COUNT (TFT_LOOK_COUNT + 1)
+#define TFH_SEEN_LOG TFT_STATE_COUNT
+#define TFH_SEEN_COUNT (TFT_STATE_COUNT + 1)
 struct tfh_seen_sum {
 	double part[TFH_SEEN_COUNT]; /* shares */
 	double ns;		     /* thread time that the samples represent */
-	uint64_t looks;		     /* samples; 0: none */
+	uint64_t samples;	     /* samples; 0: none */
 };
 
 /* What is worth a sentence about the machine, as means of the whole run; 0: nothing. */
@@ -354,7 +354,7 @@ struct tfh_seen_line {
 	uint32_t callee_line;
 	double s_per_step, off_s; /* off_s: two standard errors */
 	double of_s; /* time per step of the verdict's cause, of which s_per_step is a part */
-	uint64_t looks;
+	uint64_t samples;
 	bool asks; /* where batches are asked for; what makes them has no line */
 };
 
@@ -370,7 +370,7 @@ struct tfh_seen_node {
 	const char *file, *function;
 	uint32_t line, parent; /* parent: index; a root is its own parent */
 	double s_per_step, own_s;
-	uint64_t looks;
+	uint64_t samples;
 };
 
 /* The smallest number of worker processes with which steps wait as little for their batch as the CPUs allow, and the step with it. */
@@ -385,7 +385,7 @@ struct tfh_more_workers {
  * driving thread waited). */
 struct tfh_seen_workers {
 	uint32_t processes, threads; /* seen at work; one of the two is 0 */
-	uint64_t looks;
+	uint64_t samples;
 	double busy; /* share of their time in which they did not wait for work */
 	struct {
 		const char *file, *function; /* NULL: none is known */
@@ -409,7 +409,7 @@ struct tfh_start_line {
 	uint32_t line;
 	const char *imports; /* the module that it imports, "": name unknown; NULL: none */
 	double share;	     /* of the part's wall time */
-	uint64_t looks;
+	uint64_t samples;
 };
 
 /* What samples show in a part of the run besides its steps: before the first call, in start-up, or between loops, where
@@ -418,9 +418,9 @@ enum { TFH_SEEN_BEFORE, TFH_SEEN_STARTUP, TFH_SEEN_BETWEEN, TFH_SEEN_STARTS };
 struct tfh_seen_start {
 	enum tfh_branch kind; /* NONE, or RUN in older digests: no such part */
 	double wall_s;
-	uint64_t looks;
+	uint64_t samples;
 	double state
-		[TFT_LOOK_COUNT]; /* shares of the part's wall time; less than 1 without samples */
+		[TFT_STATE_COUNT]; /* shares of the part's wall time; less than 1 without samples */
 	struct tfh_start_line line[TFH_VERDICT_START_LINES]; /* the largest shares first */
 	uint32_t n_line;
 	const char *why; /* why samples or their lines are missing; NULL: they are not */

@@ -32,7 +32,7 @@ struct tfh_in_flight {
 	/* The last sample of its thread during this call; look_ns 0: none. */
 	int64_t look_ns;
 	uint32_t place; /* in Python code (tfh_run_place), 0: unknown */
-	uint16_t state; /* enum tft_look */
+	uint16_t state; /* enum tft_state */
 };
 
 /* A library that a process had loaded. */
@@ -189,9 +189,9 @@ int tfh_merge_open(struct tfh_run *run, uint32_t process, struct tfh_merge **out
 		   struct tfh_err *err);
 bool tfh_merge_next(struct tfh_merge *m, struct tfh_event *ev);
 /* The same without a copy: valid until the call after the next; NULL at the end or on error. */
-const struct tfh_event *tfh_merge_look(struct tfh_merge *m);
+const struct tfh_event *tfh_merge_borrow(struct tfh_merge *m);
 /* The next entries that are already decoded: fewer than a thousand, and none for a run built in memory. The
- * caller may take the first `n` that have an event without tfh_merge_look(). */
+ * caller may take the first `n` that have an event without tfh_merge_borrow(). */
 const struct tfh_entry *tfh_merge_peek(const struct tfh_merge *m, uint32_t *n);
 void tfh_merge_advance(struct tfh_merge *m, uint32_t n);
 /*
@@ -213,7 +213,7 @@ struct tfh_launch_row {
 	} part[TFH_LAUNCH_ROW];
 };
 /* The next row; NULL: the next events are no row, or single events of a row are left. tfh_merge_take_row()
- * takes the row; otherwise tfh_merge_look() returns its launches one by one. Valid until then. */
+ * takes the row; otherwise tfh_merge_borrow() returns its launches one by one. Valid until then. */
 const struct tfh_launch_row *tfh_merge_row(struct tfh_merge *m);
 void tfh_merge_take_row(struct tfh_merge *m);
 /* Begins and ends of the launches of the row returned last, ns. */

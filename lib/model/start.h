@@ -4,11 +4,11 @@
 
 #include "model/symbols/pylines.h"
 
-struct tfh_start_look {
+struct tfh_start_sample {
 	int64_t t;	/* run time */
 	double ns;	/* time of the main thread that this sample represents */
 	uint32_t place; /* tfh_start_place(), 0: not known */
-	uint8_t state;	/* enum tft_look */
+	uint8_t state;	/* enum tft_state */
 };
 
 struct tfh_start_place {
@@ -22,7 +22,7 @@ struct tfh_start_function {
 
 /* Samples of one process. All processes of a run share the functions and places. n 0: no samples. */
 struct tfh_start {
-	const struct tfh_start_look *look; /* in time order */
+	const struct tfh_start_sample *sample; /* in time order */
 	uint32_t n;
 	const char *why; /* why there are no places; NULL: they could be read */
 	const struct tfh_start_place *place;

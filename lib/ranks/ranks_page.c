@@ -8,7 +8,7 @@
 #include "ranks/ranks_parts.h"
 #include "report/format.h"
 #include "report/page/html.h"
-#include "report/page/sheet.h"
+#include "report/page/html_page.h"
 
 #define ROWS 96u     /* of the map */
 #define COLUMNS 100u /* at most */

@@ -7,11 +7,11 @@ static void write_part(struct tfh_json *j, const struct tfh_seen_start *s)
 	tfh_json_object(j);
 	tfh_json_kstr(j, "part", tfh_branch_name(s->kind));
 	tfh_json_kf64(j, "wall_s", s->wall_s);
-	tfh_json_ku64(j, "samples", s->looks);
+	tfh_json_ku64(j, "samples", s->samples);
 	tfh_json_kstr(j, "why", s->why);
 	tfh_json_key(j, "states");
 	tfh_json_object(j);
-	for (int i = 0; i < TFT_LOOK_COUNT; i++)
+	for (int i = 0; i < TFT_STATE_COUNT; i++)
 		if (s->state[i] > 0 && *tfh_state_words(i))
 			tfh_json_kf64(j, tfh_state_words(i), s->state[i]);
 	tfh_json_end(j);
@@ -25,7 +25,7 @@ static void write_part(struct tfh_json *j, const struct tfh_seen_start *s)
 		tfh_json_kstr(j, "function", l->function);
 		tfh_json_kstr(j, "imports", l->imports);
 		tfh_json_kf64(j, "share", l->share);
-		tfh_json_ku64(j, "samples", l->looks);
+		tfh_json_ku64(j, "samples", l->samples);
 		tfh_json_end(j);
 	}
 	tfh_json_end(j);

@@ -13,7 +13,7 @@ static void write_place(struct tfh_json *j, const struct tfh_seen_line *l)
 	tfh_json_kstr(j, "function", l->function);
 	tfh_json_kf64(j, "s_per_step", l->s_per_step);
 	tfh_json_kf64(j, "off_s", l->off_s);
-	tfh_json_ku64(j, "samples", l->looks);
+	tfh_json_ku64(j, "samples", l->samples);
 	tfh_json_key(j, "calls");
 	if (l->callee) {
 		tfh_json_object(j);
@@ -38,7 +38,7 @@ static void write_workers(struct tfh_json *j, const struct tfh_seen_workers *w)
 	tfh_json_ku64(j, "processes", w->processes);
 	tfh_json_ku64(j, "threads", w->threads);
 	tfh_json_kf64(j, "busy", w->busy);
-	tfh_json_ku64(j, "samples", w->looks);
+	tfh_json_ku64(j, "samples", w->samples);
 	tfh_json_key(j, "place");
 	if (w->line.file) {
 		tfh_json_object(j);

@@ -9,7 +9,7 @@ struct tfh_seen_tree tfh_seen_tree_of(const struct tfh_seen_node *node, uint32_t
 	for (uint32_t i = 0; i < n; i++)
 		if (node[i].parent == i) {
 			t.all_s += node[i].s_per_step;
-			t.looks += node[i].looks;
+			t.samples += node[i].samples;
 		}
 	return t;
 }
@@ -23,7 +23,7 @@ static bool is_child(const struct tfh_seen_tree *t, uint32_t i, uint32_t parent)
 static bool is_shown(const struct tfh_seen_tree *t, uint32_t i)
 {
 	return t->node[i].s_per_step >= TFH_REPORT_TREE_SHARE * t->all_s &&
-	       t->node[i].looks >= TFH_REPORT_TREE_LOOKS;
+	       t->node[i].samples >= TFH_REPORT_TREE_SAMPLES;
 }
 
 uint32_t tfh_seen_tree_next(const struct tfh_seen_tree *t, uint32_t parent, uint32_t last)
@@ -51,7 +51,7 @@ struct tfh_seen_rest tfh_seen_tree_rest(const struct tfh_seen_tree *t, uint32_t 
 		if (is_child(t, i, parent) && !is_shown(t, i)) {
 			rest.n++;
 			rest.s_per_step += t->node[i].s_per_step;
-			rest.looks += t->node[i].looks;
+			rest.samples += t->node[i].samples;
 		}
 	if (rest.s_per_step < TFH_REPORT_TREE_SHARE * t->all_s)
 		rest.n = 0;

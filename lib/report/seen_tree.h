@@ -8,7 +8,7 @@ struct tfh_seen_tree {
 	const struct tfh_seen_node *node; /* a parent before its children */
 	uint32_t n;
 	double all_s; /* of all roots */
-	uint64_t looks;
+	uint64_t samples;
 };
 
 struct tfh_seen_tree tfh_seen_tree_of(const struct tfh_seen_node *node, uint32_t n);
@@ -21,7 +21,7 @@ uint32_t tfh_seen_tree_next(const struct tfh_seen_tree *t, uint32_t parent, uint
 struct tfh_seen_rest {
 	uint32_t n;
 	double s_per_step;
-	uint64_t looks;
+	uint64_t samples;
 };
 struct tfh_seen_rest tfh_seen_tree_rest(const struct tfh_seen_tree *t, uint32_t parent);
 

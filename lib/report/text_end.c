@@ -198,13 +198,13 @@ void tfh_text_end(const struct tfh_page *page)
 static void others_line(const struct tfh_in_flight *open, uint32_t n, uint32_t shown, char *out,
 			size_t size)
 {
-	uint32_t look = n < MOST_COMPARED ? n : MOST_COMPARED, most = 0, like = 0;
+	uint32_t sample = n < MOST_COMPARED ? n : MOST_COMPARED, most = 0, like = 0;
 	double longest = 0;
 	char fn[64], time[TFH_TEXT];
 
-	for (uint32_t i = 0; i < look; i++) {
+	for (uint32_t i = 0; i < sample; i++) {
 		uint32_t same = 0;
-		for (uint32_t k = 0; k < look && i != shown; k++)
+		for (uint32_t k = 0; k < sample && i != shown; k++)
 			same += k != shown && !strcmp(open[k].fn, open[i].fn);
 		most = same > like ? i : most;
 		like = same > like ? same : like;

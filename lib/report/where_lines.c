@@ -33,7 +33,7 @@ static void print_tree(FILE *out, const struct tfh_seen_node *node, uint32_t n, 
 {
 	struct tfh_seen_tree t = tfh_seen_tree_of(node, n);
 
-	tfh_print(out, "PER STEP  %s (%llu samples)\n", title, (unsigned long long)t.looks);
+	tfh_print(out, "PER STEP  %s (%llu samples)\n", title, (unsigned long long)t.samples);
 	print_below(out, &t, UINT32_MAX, 0, wide);
 }
 
@@ -50,10 +50,10 @@ static void print_outside(FILE *out, const struct tfh_seen_start *s, bool wide)
 		  s->kind == TFH_BRANCH_BEFORE	  ? "BEFORE THE FIRST CALL"
 		  : s->kind == TFH_BRANCH_BETWEEN ? "BETWEEN LOOPS"
 						  : "START-UP",
-		  tfh_fmt_time(time, s->wall_s), (unsigned long long)s->looks);
+		  tfh_fmt_time(time, s->wall_s), (unsigned long long)s->samples);
 	for (uint32_t i = 0; i < s->n_line; i++) {
 		const struct tfh_start_line *l = &s->line[i];
-		if (l->share < TFH_REPORT_TREE_SHARE || l->looks < TFH_REPORT_TREE_LOOKS) {
+		if (l->share < TFH_REPORT_TREE_SHARE || l->samples < TFH_REPORT_TREE_SAMPLES) {
 			rest++;
 			rest_s += l->share * s->wall_s;
 			continue;

@@ -153,7 +153,7 @@ static void fill_state(const struct tfh_follow *f, const struct tft_journal_copy
 		s->age_s = (double)(now_ns - j->start.monotonic_ns) / 1e9;
 }
 
-void tfh_follow_look(struct tfh_follow *f, struct tfh_follow_state *s)
+void tfh_follow_poll(struct tfh_follow *f, struct tfh_follow_state *s)
 {
 	struct tft_journal_copy c;
 

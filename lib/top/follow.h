@@ -23,7 +23,7 @@ struct tfh_follow_call {
 	char name[64]; /* of the thread */
 };
 
-/* The state of a process, as of the last tfh_follow_look() or tfh_follow_read(). */
+/* The state of a process, as of the last tfh_follow_poll() or tfh_follow_read(). */
 struct tfh_follow_state {
 	const char *host; /* owned by the follower */
 	uint32_t pid;
@@ -48,7 +48,7 @@ const char *tfh_follow_prefix(const struct tfh_follow *f);
 /* Seconds from the newest entry in its files to the moment when the files were found; 0 with a journal. */
 double tfh_follow_silent(const struct tfh_follow *f);
 /* Reads the journal's counters and calls in flight, not its records. */
-void tfh_follow_look(struct tfh_follow *f, struct tfh_follow_state *s);
+void tfh_follow_poll(struct tfh_follow *f, struct tfh_follow_state *s);
 /* Reads new records and drops those older than that many seconds. 0 or -ENOMEM. What cannot be read is left
  * out. */
 int tfh_follow_read(struct tfh_follow *f, double seconds);

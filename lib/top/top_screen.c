@@ -130,7 +130,7 @@ int tfh_top_screen(struct tfh_watch *w, double interval_s, const struct tfh_styl
 	while (go_on && !got_signal) {
 		bool ended = w->phase == TFH_WATCH_ENDED;
 		if (!resized) {
-			tfh_watch_look(w);
+			tfh_watch_poll(w);
 			if (w->phase != TFH_WATCH_WAITING &&
 			    (tfh_watch_due(w, interval_s) ||
 			     (!ended && w->phase == TFH_WATCH_ENDED)))

@@ -148,7 +148,7 @@ int tfh_watch_open(const char *dir, double window_s, struct tfh_watch **out, str
 	}
 	closedir(d);
 	read_facts(w);
-	tfh_watch_look(w);
+	tfh_watch_poll(w);
 	*out = w;
 	return 0;
 }
@@ -277,13 +277,13 @@ int tfh_watch_judge(struct tfh_watch *w)
 
 /* ---- updating the view ---- */
 
-void tfh_watch_look(struct tfh_watch *w)
+void tfh_watch_poll(struct tfh_watch *w)
 {
 	tft_journals_of(w->dir, add_journal, w);
 	add_remote(w);
 	read_facts(w);
 	for (uint32_t i = 0; i < w->n_of; i++) {
-		tfh_follow_look(w->of[i].follow, &w->of[i].state);
+		tfh_follow_poll(w->of[i].follow, &w->of[i].state);
 		w->of[i].was_alive |= w->of[i].state.alive;
 	}
 	double now = tfh_watch_now();

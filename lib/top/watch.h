@@ -56,7 +56,7 @@ struct tfh_watch {
 int tfh_watch_open(const char *dir, double window_s, struct tfh_watch **out, struct tfh_err *err);
 void tfh_watch_close(struct tfh_watch *w);
 /* Finds new processes, and reads the counters and calls in flight of all. Cheap. */
-void tfh_watch_look(struct tfh_watch *w);
+void tfh_watch_poll(struct tfh_watch *w);
 /* Whether a new verdict is due: the last one is `least_s` old, and old enough for its cost. */
 bool tfh_watch_due(const struct tfh_watch *w, double least_s);
 /* Reads what is new and judges the last seconds. 0 or -ENOMEM; w->why says why there is no verdict. */

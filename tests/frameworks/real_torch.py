@@ -122,7 +122,7 @@ def more(python, arguments, enough):
             break
     seen = report["verdict"]["workers"] or {"samples": 0}
     if not shown[0] and not enough and seen["samples"] < FEWEST_LOOKS:
-        print("workers: only %d looks at them on this busy machine" % seen["samples"])
+        print("workers: only %d samples at them on this busy machine" % seen["samples"])
         return
     check(bool(shown[0]) == (not enough), "%s: %s" % (arguments, shown[0]))
     if not enough:

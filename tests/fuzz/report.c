@@ -11,7 +11,7 @@
 #include "model/built/build.h"
 #include "model/model.h"
 #include "model/ops/ops.h"
-#include "report/page/sheet.h"
+#include "report/page/html_page.h"
 #include "report/report.h"
 
 static _Noreturn void broken(const char *what)
@@ -274,7 +274,7 @@ static void print_shown(const struct tfh_result *r, const struct tfh_page_parts 
 		tfh_report_chain(out, &words, &style, parts->shown.step[i].step,
 				 &parts->shown.step[i].chain);
 	if (out) {
-		tfh_report_page(out, &words, &parts->shown, &parts->courses);
+		tfh_report_page(out, &words, &parts->shown, &parts->curves);
 		fclose(out);
 	}
 	check_text(text, size, true); /* the page's own script is indented */

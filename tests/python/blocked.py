@@ -43,7 +43,7 @@ def copied(how):
     script, directory = f"{tmp}/job.py", f"{tmp}/{how}"
     with open(script, "w") as f:
         f.write(JOB)
-    env = {**os.environ, "LD_LIBRARY_PATH": f"{build}/sim", "LD_PRELOAD": f"{build}/tests/python/libvmreads.so", "TFHOOK_LOOKS": "0",
+    env = {**os.environ, "LD_LIBRARY_PATH": f"{build}/sim", "LD_PRELOAD": f"{build}/tests/python/libvmreads.so", "TFHOOK_SAMPLES": "0",
            "TFHOOK_CUPTI": "off"}
     done = subprocess.run([tfhook, "run", "-q", "-o", directory, "--", sys.executable, script, how], env=env, stderr=subprocess.PIPE,
                           text=True, timeout=100)

@@ -69,7 +69,7 @@ def children(directory):
     return sorted(seen)
 
 
-without, samples = used_ms("without", TFHOOK_LOOKS="0"), used_ms("with")
+without, samples = used_ms("without", TFHOOK_SAMPLES="0"), used_ms("with")
 print(f"{SECONDS:.0f} s: the recorder's threads {without:.1f} ms without samples, {samples:.1f} ms with them")
 assert samples - without < AT_ONCE_MS + 1e3 * SHARE * SECONDS, (without, samples)
 

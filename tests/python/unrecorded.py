@@ -60,5 +60,5 @@ for before in (), ("sh", "-c", '"$@"; exit 3', "sh"):
         if part in spent and int(looks.group(1)) > 60:
             seen = share.get(str(line), 0) + (share.get(WALK, 0) if part == "works" else 0)
             assert abs(seen - spent[part] / SECONDS) < OFF, (part, seen, spent)
-for flags, env in ((("-q",), {}), ((), {"TFHOOK_LOOKS": "0"})):
+for flags, env in ((("-q",), {}), ((), {"TFHOOK_SAMPLES": "0"})):
     assert "from outside" not in run(*flags, **env)[1]

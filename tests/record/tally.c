@@ -13,7 +13,7 @@
 #include "format/tft_write.h"
 
 static const char *const kinds[] = {"",	     "call",	"agg",	"ext",	 "open",  "mark",
-				    "range", "cputime", "name", "alloc", "graph", "look"};
+				    "range", "cputime", "name", "alloc", "graph", "state"};
 
 static int filter_trace(const struct dirent *e)
 {
@@ -38,7 +38,7 @@ static uint64_t calls_of(struct tft_reader *r, uint32_t chunk)
 
 static void tally(const char *path, const char *name)
 {
-	uint64_t count[12] = {0}, look[TFT_LOOK_COUNT] = {0}, repeat = 0, lost = 0, notes = 0,
+	uint64_t count[12] = {0}, sample[TFT_STATE_COUNT] = {0}, repeat = 0, lost = 0, notes = 0,
 		 samples = 0, digests = 0, clocks = 0, unnamed = 0, given_up = 0, dropped = 0;
 	bool memory = false, salvaged = false;
 	struct tfh_err err = {0};
@@ -85,8 +85,8 @@ static void tally(const char *path, const char *name)
 					repeat++;
 				else
 					count[rec.kind < 12 ? rec.kind : 0]++;
-				if (rec.kind == TFT_LOOK && rec.result < TFT_LOOK_COUNT)
-					look[rec.result] += rec.w[2];
+				if (rec.kind == TFT_STATE && rec.result < TFT_STATE_COUNT)
+					sample[rec.result] += rec.w[2];
 			}
 		}
 		tft_events_close(ev);
@@ -95,9 +95,9 @@ static void tally(const char *path, const char *name)
 	for (int k = 1; k < 12; k++)
 		if (count[k])
 			printf(" %s=%llu", kinds[k], (unsigned long long)count[k]);
-	for (int k = 1; k < TFT_LOOK_COUNT; k++)
-		if (look[k]) /* ns that a state was seen to take */
-			printf(" look.%d=%llu", k, (unsigned long long)look[k]);
+	for (int k = 1; k < TFT_STATE_COUNT; k++)
+		if (sample[k]) /* ns that a state was seen to take */
+			printf(" state.%d=%llu", k, (unsigned long long)sample[k]);
 	printf(" repeat=%llu lost=%llu notes=%llu samples=%llu digests=%llu clocks=%llu clean=%d "
 	       "pid=%u rank=%d unnamed=%llu given_up=%llu dropped=%llu memory=%d salvaged=%d\n",
 	       (unsigned long long)repeat, (unsigned long long)lost, (unsigned long long)notes,

@@ -47,9 +47,9 @@ static void mark(struct gen *g, enum tft_kind kind, double t, uint32_t place)
 
 	ev->kind = kind;
 	ev->stack = place;
-	ev->result = kind == TFT_LOOK ? TFT_LOOK_RUNNING : 0;
+	ev->result = kind == TFT_STATE ? TFT_STATE_RUNNING : 0;
 	ev->w[0] = kind == TFT_CPUTIME ? (uint64_t)gen_ns(t) : 0;
-	ev->w[2] = kind == TFT_LOOK ? 2500000 : 0;
+	ev->w[2] = kind == TFT_STATE ? 2500000 : 0;
 }
 
 /* 100 steps: a batch (of `get` ms) and the step are one call of `step` ms; then come `ops` ops of 10 us with pauses of 30 us
@@ -70,10 +70,10 @@ static struct tfh_result *judge(double step, double get, int ops, uint32_t place
 		t += step;
 		for (int k = 0; k < ops; k++, t += 0.04) {
 			if (k == ops / 2)
-				mark(g, TFT_LOOK, t + 0.01, place);
+				mark(g, TFT_STATE, t + 0.01, place);
 			gen_exec(g, OP_READ, t + 0.03, t + 0.04);
 		}
-		mark(g, TFT_LOOK, t + 0.1 + 0.001 * (i % 7), AT_LIBRARY);
+		mark(g, TFT_STATE, t + 0.1 + 0.001 * (i % 7), AT_LIBRARY);
 		t += 0.3;
 	}
 	return gen_judge(g);

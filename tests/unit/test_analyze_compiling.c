@@ -6,12 +6,12 @@ enum { PROGRAM, LIBRARY };
 
 static const char *called; /* file of the function that the program's thread runs */
 
-static void look(struct dg *d, uint32_t thread, double t, uint32_t place)
+static void sample(struct dg *d, uint32_t thread, double t, uint32_t place)
 {
 	struct tfh_event *ev = gen_call(d->g, thread, TFH_FN_NONE, t, t);
 
-	ev->kind = TFT_LOOK;
-	ev->result = TFT_LOOK_LOCK;
+	ev->kind = TFT_STATE;
+	ev->result = TFT_STATE_LOCK;
 	ev->stack = place;
 	ev->w[1] = (uint64_t)0xffffffff << 32;
 	ev->w[2] = 10000000;
@@ -37,10 +37,10 @@ static struct tfh_result *judge(const char *file)
 	called = file;
 	for (int i = 0; i < 100; i++) {
 		double from = d->now[PROGRAM];
-		look(d, PROGRAM, from + fmod(i * 0.618, 1) * 24, 7);
-		look(d, PROGRAM, from + fmod(i * 0.382, 1) * 24, 7);
+		sample(d, PROGRAM, from + fmod(i * 0.618, 1) * 24, 7);
+		sample(d, PROGRAM, from + fmod(i * 0.382, 1) * 24, 7);
 		for (int k = 1; k <= 8; k++) {
-			look(d, LIBRARY, from + 3 * k - 1.5, 0);
+			sample(d, LIBRARY, from + 3 * k - 1.5, 0);
 			dg_code_until(d, LIBRARY, from + 3 * k);
 			dg_launch(d, LIBRARY, 2, 0.05);
 		}

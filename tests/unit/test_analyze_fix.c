@@ -60,12 +60,12 @@ static void test_copies_at_line(void **state)
 /* ---- stretches of lines ---- */
 
 /* The frame of a stack is a line of the loop. */
-static void look(struct gen *g, double at, uint32_t line, double ms)
+static void sample(struct gen *g, double at, uint32_t line, double ms)
 {
 	struct tfh_event *ev = gen_call(g, 0, TFH_FN_NONE, at, at);
 
-	ev->kind = TFT_LOOK;
-	ev->result = TFT_LOOK_RUNNING;
+	ev->kind = TFT_STATE;
+	ev->result = TFT_STATE_RUNNING;
 	ev->stack = line;
 	ev->w[1] = 0xffffffffull << 32;
 	ev->w[2] = (uint64_t)(ms * 1e6);
@@ -89,12 +89,12 @@ static void test_stretch(void **state)
 
 	g->feed.place = g->feed.lines = line_of_stack;
 	for (int i = 0; i < 400; i++, t += 12) {
-		look(g, t + 0.01 + fmod(i * 4.9, 7.9), i % 4 ? 12 : i % 8 ? 11 : 14, 8);
+		sample(g, t + 0.01 + fmod(i * 4.9, 7.9), i % 4 ? 12 : i % 8 ? 11 : 14, 8);
 		clock_at(g, t + 8, 16);
 		gen_copy(g, TFH_FN_cuMemcpyHtoD_v2, t + 8.01, t + 8.1, 1 << 20, false);
 		gen_call(g, 0, TFH_FN_cuLaunchKernel, t + 8.11, t + 8.12)->w[0] = 1;
 		clock_at(g, t + 8.13, 0);
-		look(g, t + 8.2 + fmod(i * 2.3, 3), 17, 3);
+		sample(g, t + 8.2 + fmod(i * 2.3, 3), 17, 3);
 		clock_at(g, t + 11.5, 18);
 		gen_call(g, 0, TFH_FN_cuStreamSynchronize, t + 11.51, t + 11.9);
 		clock_at(g, t + 11.95, 0);

@@ -160,8 +160,8 @@ static void test_copying_code(void **state)
 				continue;
 			double t = d->now[0] - 0.05;
 			struct tfh_event *ev = gen_call(d->g, 0, TFH_FN_NONE, t, t);
-			ev->kind = TFT_LOOK;
-			ev->result = TFT_LOOK_RUNNING;
+			ev->kind = TFT_STATE;
+			ev->result = TFT_STATE_RUNNING;
 			ev->stack = 1;
 			ev->w[1] = 0xffffffffull << 32;
 			ev->w[2] = 10000000;

@@ -58,9 +58,9 @@ static struct tfh_result *judge(uint32_t child, uint32_t place)
 	g->name[TFT_NAME_STRING][3] = "Optimizer.step#SGD.step";
 	g->name[TFT_NAME_OP][1] = "Engine::execute";
 	for (int i = 0; i < 120; i++, t += 6) {
-		mark(g, TFT_LOOK, t + 0.5 + fmod(i * 0.37, 4), AT_LOCK)->result = TFT_LOOK_LOCK;
+		mark(g, TFT_STATE, t + 0.5 + fmod(i * 0.37, 4), AT_LOCK)->result = TFT_STATE_LOCK;
 		struct tfh_event *ev = mark(g, TFT_CHILD, t + 1, place);
-		ev->result = TFT_LOOK_RUNNING;
+		ev->result = TFT_STATE_RUNNING;
 		ev->ctx = child;
 		ev->stream = GEN_PID + 5;
 		mark(g, TFT_CPUTIME, t + 5.5, AT_ZERO)->w[0] = (uint64_t)gen_ns(cpu += 0.1);

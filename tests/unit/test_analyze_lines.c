@@ -28,8 +28,8 @@ static struct tfh_result *judge(void)
 	for (uint32_t i = 0; i < 200; i++, t += 11) {
 		double at = t + fmod(i * 6.18, 10);
 		struct tfh_event *ev = gen_call(g, 0, TFH_FN_NONE, at, at);
-		ev->kind = TFT_LOOK;
-		ev->result = TFT_LOOK_RUNNING;
+		ev->kind = TFT_STATE;
+		ev->result = TFT_STATE_RUNNING;
 		ev->stack = i % 10 < tenths ? 2 + i % spread : 1;
 		ev->w[1] = 0xffffffffull << 32;
 		ev->w[2] = 10000000;
@@ -76,12 +76,12 @@ static uint32_t passes(void *arg, uint32_t process, uint32_t place, struct tfh_m
 	return place ? 2 : 0;
 }
 
-static void look(struct gen *g, double at, uint32_t place, double ms)
+static void sample(struct gen *g, double at, uint32_t place, double ms)
 {
 	struct tfh_event *ev = gen_call(g, 0, TFH_FN_NONE, at, at);
 
-	ev->kind = TFT_LOOK;
-	ev->result = TFT_LOOK_RUNNING;
+	ev->kind = TFT_STATE;
+	ev->result = TFT_STATE_RUNNING;
 	ev->stack = place;
 	ev->w[1] = 0xffffffffull << 32;
 	ev->w[2] = (uint64_t)(ms * 1e6);
@@ -97,14 +97,14 @@ static void computes(double forward, double backward, double update, uint32_t li
 	g->name[TFT_NAME_OP][1] = "Engine::execute";
 	g->feed.place = g->feed.lines = passes;
 	for (int i = 0; i < 100; i++) {
-		look(g, t + fmod(i * 0.618, forward), 1, forward);
+		sample(g, t + fmod(i * 0.618, forward), 1, forward);
 		t += forward;
 		struct tfh_event *ev = gen_call(g, 0, TFH_FN_torch_backward, t, t + backward);
 		ev->w[0] = 1;
 		ev->stack = 2;
 		t += backward;
 		if (update > 0)
-			look(g, t + fmod(i * 0.618, update), 3, update);
+			sample(g, t + fmod(i * 0.618, update), 3, update);
 		t += update;
 		ev = gen_call(g, 0, TFH_FN_torch_range, t, t + 0.1);
 		ev->kind = TFT_RANGE;

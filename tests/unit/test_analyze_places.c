@@ -179,19 +179,19 @@ static void test_fed_by_hand(void **state)
 	to.frame[1] = to.last[1] = loop;
 	to.frame[1].line = 20;
 	to.last[1].line = 24;
-	assert_int_equal(tfh_role_above(TFT_LOOK_EVENT, seen, 2, &to), TFH_ROLE_MADE);
-	assert_int_equal(tfh_role_above(TFT_LOOK_LOCK, seen, 2, &to), TFH_ROLE_MADE);
-	assert_int_equal(tfh_role_above(TFT_LOOK_PIPE, seen, 2, &to), TFH_ROLE_SENT);
-	assert_int_equal(tfh_role_above(TFT_LOOK_SLEEP, seen, 2, &to), TFH_ROLE_NONE);
-	assert_int_equal(tfh_role_above(TFT_LOOK_LOCK, seen + 1, 1, &to), TFH_ROLE_GIVEN);
+	assert_int_equal(tfh_role_above(TFT_STATE_EVENT, seen, 2, &to), TFH_ROLE_MADE);
+	assert_int_equal(tfh_role_above(TFT_STATE_LOCK, seen, 2, &to), TFH_ROLE_MADE);
+	assert_int_equal(tfh_role_above(TFT_STATE_PIPE, seen, 2, &to), TFH_ROLE_SENT);
+	assert_int_equal(tfh_role_above(TFT_STATE_SLEEP, seen, 2, &to), TFH_ROLE_NONE);
+	assert_int_equal(tfh_role_above(TFT_STATE_LOCK, seen + 1, 1, &to), TFH_ROLE_GIVEN);
 	seen[1].line = 25; /* behind the step */
-	assert_int_equal(tfh_role_above(TFT_LOOK_PIPE, seen, 2, &to), TFH_ROLE_NONE);
+	assert_int_equal(tfh_role_above(TFT_STATE_PIPE, seen, 2, &to), TFH_ROLE_NONE);
 	seen[1].line = 22; /* in its middle */
 	to.last[1].line = 20;
 	to.frame[1].line = 24;
-	assert_int_equal(tfh_role_above(TFT_LOOK_PIPE, seen, 2, &to), TFH_ROLE_NONE);
+	assert_int_equal(tfh_role_above(TFT_STATE_PIPE, seen, 2, &to), TFH_ROLE_NONE);
 	to.n_last = 0;
-	assert_int_equal(tfh_role_above(TFT_LOOK_PIPE, seen, 2, &to), TFH_ROLE_NONE);
+	assert_int_equal(tfh_role_above(TFT_STATE_PIPE, seen, 2, &to), TFH_ROLE_NONE);
 }
 
 /* Between two copies, a library's code in the function that makes the second one belongs to the copies; what another function prepares for
@@ -211,22 +211,22 @@ static void test_copies(void **state)
 				   .after = TFH_FAM_COPY << 3 | TFH_DIR_H2D};
 
 	memcpy(to.frame, checks + 1, 2 * sizeof(*checks));
-	assert_true(tfh_looks_copy(checks, 3, &to));
-	assert_int_equal(tfh_role_between(TFT_LOOK_RUNNING, TFH_ORDER_UNKNOWN, true, true, &to),
+	assert_true(tfh_stack_samples_copy(checks, 3, &to));
+	assert_int_equal(tfh_role_between(TFT_STATE_RUNNING, TFH_ORDER_UNKNOWN, true, true, &to),
 			 TFH_ROLE_COPY);
-	assert_int_equal(tfh_role_between(TFT_LOOK_LOCK, TFH_ORDER_UNKNOWN, true, true, &to),
+	assert_int_equal(tfh_role_between(TFT_STATE_LOCK, TFH_ORDER_UNKNOWN, true, true, &to),
 			 TFH_ROLE_NONE);
-	assert_false(tfh_looks_copy(makes, 3, &to));
-	assert_false(tfh_looks_copy(checks + 2, 1, &to));
-	assert_false(tfh_looks_copy(checks, 0, &to));
+	assert_false(tfh_stack_samples_copy(makes, 3, &to));
+	assert_false(tfh_stack_samples_copy(checks + 2, 1, &to));
+	assert_false(tfh_stack_samples_copy(checks, 0, &to));
 	to.frame[1].line = 21;
-	assert_false(tfh_looks_copy(checks, 3, &to));
+	assert_false(tfh_stack_samples_copy(checks, 3, &to));
 	to.soon = true;
 	to.n = 0; /* no stack is taken after a short pause */
-	assert_true(tfh_looks_copy(checks, 3, &to));
-	assert_false(tfh_looks_copy(checks + 2, 1, &to));
+	assert_true(tfh_stack_samples_copy(checks, 3, &to));
+	assert_false(tfh_stack_samples_copy(checks + 2, 1, &to));
 	to.before = TFH_FAM_LAUNCH << 3;
-	assert_false(tfh_looks_copy(checks, 3, &to));
+	assert_false(tfh_stack_samples_copy(checks, 3, &to));
 }
 
 /* The library that launches prepares a launch or copy of its own; other libraries, and what it does elsewhere, do not. */
@@ -243,36 +243,36 @@ static void test_issues(void **state)
 		.n = 2, .before = TFH_FAM_COPY << 3 | TFH_DIR_H2D, .after = TFH_FAM_LAUNCH << 3};
 
 	memcpy(to.frame, prepares + 1, 2 * sizeof(*prepares));
-	assert_true(tfh_looks_issue(prepares, 3, &to, "numba"));
-	assert_false(tfh_looks_issue(prepares, 3, &to, ""));
-	assert_false(tfh_looks_issue(prepares, 3, &to, "pycuda"));
-	assert_false(tfh_looks_issue(prepares + 2, 1, &to, "numba"));
-	assert_false(tfh_looks_issue(other, 2, &to, "numba"));
+	assert_true(tfh_stack_samples_issue(prepares, 3, &to, "numba"));
+	assert_false(tfh_stack_samples_issue(prepares, 3, &to, ""));
+	assert_false(tfh_stack_samples_issue(prepares, 3, &to, "pycuda"));
+	assert_false(tfh_stack_samples_issue(prepares + 2, 1, &to, "numba"));
+	assert_false(tfh_stack_samples_issue(other, 2, &to, "numba"));
 	/* At the line that makes the call, whichever library works there. */
-	assert_true(tfh_looks_on_line(other, 2, &to));
-	assert_true(tfh_looks_on_line(prepares + 2, 1, &to));
-	assert_false(tfh_looks_on_line(other, 0, &to));
+	assert_true(tfh_stack_samples_on_line(other, 2, &to));
+	assert_true(tfh_stack_samples_on_line(prepares + 2, 1, &to));
+	assert_false(tfh_stack_samples_on_line(other, 0, &to));
 	to.after = TFH_FAM_COPY << 3 | TFH_DIR_H2D;
-	assert_true(tfh_looks_issue(prepares, 3, &to, "numba"));
+	assert_true(tfh_stack_samples_issue(prepares, 3, &to, "numba"));
 	/* The function that goes on to copy works itself, at a line above. */
 	to.n = 3;
 	memcpy(to.frame, prepares, 3 * sizeof(*prepares));
 	struct tfh_model_line works[] = {prepares[1], prepares[2]};
-	assert_true(tfh_looks_issue(works, 2, &to, "numba"));
+	assert_true(tfh_stack_samples_issue(works, 2, &to, "numba"));
 	works[0].line = 4;
-	assert_false(tfh_looks_issue(works, 2, &to, "numba"));
+	assert_false(tfh_stack_samples_issue(works, 2, &to, "numba"));
 	to.n = 2;
 	memcpy(to.frame, prepares + 1, 2 * sizeof(*prepares));
 	to.frame[0].function = "send";
-	assert_false(tfh_looks_issue(prepares, 3, &to, "numba"));
+	assert_false(tfh_stack_samples_issue(prepares, 3, &to, "numba"));
 	to.after = TFH_FAM_LAUNCH << 3;
 	to.frame[1].line = 21;
-	assert_false(tfh_looks_issue(prepares, 3, &to, "numba"));
-	assert_false(tfh_looks_on_line(other, 2, &to));
+	assert_false(tfh_stack_samples_issue(prepares, 3, &to, "numba"));
+	assert_false(tfh_stack_samples_on_line(other, 2, &to));
 	to.soon = true;
-	assert_true(tfh_looks_issue(prepares, 3, &to, "numba"));
+	assert_true(tfh_stack_samples_issue(prepares, 3, &to, "numba"));
 	to.after = TFH_FAM_SYNC << 3;
-	assert_false(tfh_looks_issue(prepares, 3, &to, "numba"));
+	assert_false(tfh_stack_samples_issue(prepares, 3, &to, "numba"));
 }
 
 /* What a data set opens and reads, and what it copies from elsewhere, its loader reads; what it computes, its map does. */
@@ -290,14 +290,14 @@ static void test_loads(void **state)
 			{LIB "/torch/utils/data/_utils/fetch.py", "_MapDatasetFetcher.fetch", 54,
 			 true},
 			{"/job/train.py", "main", 71, false}};
-		assert_int_equal(tfh_loader_role(frame, COUNT(frame), TFT_LOOK_RUNNING), role[i]);
+		assert_int_equal(tfh_loader_role(frame, COUNT(frame), TFT_STATE_RUNNING), role[i]);
 	}
 }
 
 /* Place 1 is where looks see the thread, backtrace 2 where its pause ends, place 3 where they see another thread. */
 static struct tfh_model_line seen_at[2], made_at[3];
 static uint32_t seen_n;
-static enum tft_look made_by; /* what the other thread does; 0: there is none */
+static enum tft_state made_by; /* what the other thread does; 0: there is none */
 static int
 	runs_each; /* every so many looks see the thread running, whatever it else does; 0: none */
 static bool loads; /* a module is loaded in each step */
@@ -337,7 +337,7 @@ static void in_kernel(double share, uint64_t written)
 }
 
 /* 200 steps of 11 ms: 10 ms of a pause in one state, then a copy to the device and a wait for a kernel. */
-static struct tfh_result *judge(enum tft_look state, double run)
+static struct tfh_result *judge(enum tft_state state, double run)
 {
 	struct gen *g = gen_new();
 	double t = 100, cpu = 0;
@@ -348,8 +348,9 @@ static struct tfh_result *judge(enum tft_look state, double run)
 	for (int i = 0; i < 200; i++) {
 		struct tfh_event *ev =
 			gen_call(g, 0, TFH_FN_NONE, t + fmod(i * 6.18, 10), t + fmod(i * 6.18, 10));
-		ev->kind = TFT_LOOK;
-		ev->result = (uint16_t)(runs_each && i % runs_each == 0 ? TFT_LOOK_RUNNING : state);
+		ev->kind = TFT_STATE;
+		ev->result =
+			(uint16_t)(runs_each && i % runs_each == 0 ? TFT_STATE_RUNNING : state);
 		ev->stack = 1;
 		ev->w[1] = 0xffffffffull << 32;
 		ev->w[2] = 10000000;
@@ -389,7 +390,7 @@ static struct tfh_result *judge(enum tft_look state, double run)
 	return gen_judge(g);
 }
 
-static void is(enum tft_look state, double run, enum tfh_cause cause)
+static void is(enum tft_state state, double run, enum tfh_cause cause)
 {
 	struct tfh_result *r = judge(state, run);
 
@@ -413,25 +414,25 @@ static void test_causes(void **state)
 {
 	(void)state;
 	see(STD "/json/decoder.py", "JSONDecoder.decode", 19);
-	is(TFT_LOOK_RUNNING, 10, TFH_CAUSE_INPUT_DECODE);
+	is(TFT_STATE_RUNNING, 10, TFH_CAUSE_INPUT_DECODE);
 	see(LIB "/torch/serialization.py", "save", 21);
-	is(TFT_LOOK_RUNNING, 10, TFH_CAUSE_HOST_CHECKPOINT);
-	is(TFT_LOOK_GIL, 0, TFH_CAUSE_HOST_GIL);
+	is(TFT_STATE_RUNNING, 10, TFH_CAUSE_HOST_CHECKPOINT);
+	is(TFT_STATE_GIL, 0, TFH_CAUSE_HOST_GIL);
 	see(LIB "/wandb/sdk/wandb_run.py", "Run.log", 21);
-	is(TFT_LOOK_SOCKET, 0, TFH_CAUSE_HOST_LOGGING);
+	is(TFT_STATE_SOCKET, 0, TFH_CAUSE_HOST_LOGGING);
 	see(STD "/http/client.py", "HTTPConnection.getresponse", 19);
-	is(TFT_LOOK_SOCKET, 0, TFH_CAUSE_INPUT_UNKNOWN);
+	is(TFT_STATE_SOCKET, 0, TFH_CAUSE_INPUT_UNKNOWN);
 	see(STD "/http/client.py", "HTTPConnection.getresponse", 21);
-	is(TFT_LOOK_SOCKET, 0, TFH_CAUSE_HOST_WAIT);
+	is(TFT_STATE_SOCKET, 0, TFH_CAUSE_HOST_WAIT);
 	see(STD "/threading.py", "Lock.acquire", 21);
-	is(TFT_LOOK_LOCK, 0, TFH_CAUSE_HOST_LOCK);
+	is(TFT_STATE_LOCK, 0, TFH_CAUSE_HOST_LOCK);
 	see(STD "/multiprocessing/connection.py", "_ConnectionBase.recv", 19);
-	is(TFT_LOOK_PIPE, 0, TFH_CAUSE_INPUT_UNKNOWN);
+	is(TFT_STATE_PIPE, 0, TFH_CAUSE_INPUT_UNKNOWN);
 	see("/job/other.py", "thing", 21);
 	seen_at[0].library = false;
-	is(TFT_LOOK_RUNNING, 10, TFH_CAUSE_HOST_PYTHON);
+	is(TFT_STATE_RUNNING, 10, TFH_CAUSE_HOST_PYTHON);
 	see(LIB "/PIL/ImageFile.py", "_encode_tile", 21);
-	is(TFT_LOOK_RUNNING, 10, TFH_CAUSE_HOST_LOGGING);
+	is(TFT_STATE_RUNNING, 10, TFH_CAUSE_HOST_LOGGING);
 }
 
 /* The clock shows 2 ms of 10 that the thread ran, and half of the samples find it running. A thread that waits for the GIL wakes up
@@ -441,10 +442,10 @@ static void test_woken_often(void **state)
 	(void)state;
 	see(STD "/threading.py", "Lock.acquire", 21);
 	runs_each = 2;
-	struct tfh_result *r = judge(TFT_LOOK_GIL, 2);
+	struct tfh_result *r = judge(TFT_STATE_GIL, 2);
 	assert_float_equal(1e3 * r->found.cause_s[TFH_CAUSE_HOST_GIL], 8, 0.2);
 	tfh_result_free(r);
-	r = judge(TFT_LOOK_LOCK, 2);
+	r = judge(TFT_STATE_LOCK, 2);
 	assert_true(1e3 * r->found.cause_s[TFH_CAUSE_HOST_LOCK] < 7);
 	tfh_result_free(r);
 	runs_each = 0;
@@ -455,15 +456,15 @@ static void test_rewriting(void **state)
 {
 	(void)state;
 	see(LIB "/tinygrad/uop/ops.py", "graph_rewrite", 19);
-	is(TFT_LOOK_RUNNING, 10, TFH_CAUSE_HOST_LAUNCH);
+	is(TFT_STATE_RUNNING, 10, TFH_CAUSE_HOST_LAUNCH);
 	loads = true;
-	is(TFT_LOOK_RUNNING, 10, TFH_CAUSE_HOST_COMPILE);
+	is(TFT_STATE_RUNNING, 10, TFH_CAUSE_HOST_COMPILE);
 	loads = false;
 	see(LIB "/tinygrad/codegen/opt.py", "optimize", 19);
-	is(TFT_LOOK_RUNNING, 10, TFH_CAUSE_HOST_COMPILE);
+	is(TFT_STATE_RUNNING, 10, TFH_CAUSE_HOST_COMPILE);
 }
 
-static void makes(const char *file, bool library, enum tft_look state)
+static void makes(const char *file, bool library, enum tft_state state)
 {
 	made_at[0] = (struct tfh_model_line){file, "work", 7, library};
 	made_at[1] = (struct tfh_model_line){"/job/train.py", "fill", 8, false};
@@ -475,20 +476,20 @@ static void test_makers(void **state)
 {
 	(void)state;
 	see(STD "/queue.py", "Queue.get", 19);
-	makes("/job/train.py", false, TFT_LOOK_RUNNING);
-	is(TFT_LOOK_LOCK, 0, TFH_CAUSE_INPUT_MAP);
-	makes("/job/train.py", false, TFT_LOOK_READ);
-	is(TFT_LOOK_LOCK, 0, TFH_CAUSE_INPUT_READ);
-	makes(STD "/json/decoder.py", true, TFT_LOOK_RUNNING);
-	is(TFT_LOOK_LOCK, 0, TFH_CAUSE_INPUT_DECODE);
-	makes("/job/train.py", false, TFT_LOOK_SLEEP);
-	is(TFT_LOOK_LOCK, 0, TFH_CAUSE_INPUT_UNKNOWN);
-	makes("/job/train.py", false, TFT_LOOK_RUNNING);
-	is(TFT_LOOK_GIL, 0, TFH_CAUSE_HOST_GIL);
+	makes("/job/train.py", false, TFT_STATE_RUNNING);
+	is(TFT_STATE_LOCK, 0, TFH_CAUSE_INPUT_MAP);
+	makes("/job/train.py", false, TFT_STATE_READ);
+	is(TFT_STATE_LOCK, 0, TFH_CAUSE_INPUT_READ);
+	makes(STD "/json/decoder.py", true, TFT_STATE_RUNNING);
+	is(TFT_STATE_LOCK, 0, TFH_CAUSE_INPUT_DECODE);
+	makes("/job/train.py", false, TFT_STATE_SLEEP);
+	is(TFT_STATE_LOCK, 0, TFH_CAUSE_INPUT_UNKNOWN);
+	makes("/job/train.py", false, TFT_STATE_RUNNING);
+	is(TFT_STATE_GIL, 0, TFH_CAUSE_HOST_GIL);
 	fetched = 0.01;
-	is(TFT_LOOK_GIL, 0, TFH_CAUSE_HOST_GIL);
-	makes(LIB "/tensorflow/python/ops/script_ops.py", true, TFT_LOOK_RUNNING);
-	is(TFT_LOOK_GIL, 0, TFH_CAUSE_INPUT_MAP);
+	is(TFT_STATE_GIL, 0, TFH_CAUSE_HOST_GIL);
+	makes(LIB "/tensorflow/python/ops/script_ops.py", true, TFT_STATE_RUNNING);
+	is(TFT_STATE_GIL, 0, TFH_CAUSE_INPUT_MAP);
 	fetched = 0;
 	made_by = 0;
 }
@@ -499,7 +500,7 @@ static void test_taken_behind(void **state)
 	(void)state;
 	for (int lock = 0; lock < 2; lock++) {
 		see(lock ? STD "/threading.py" : STD "/queue.py", lock ? "wait" : "Queue.get", 21);
-		struct tfh_result *r = judge(TFT_LOOK_LOCK, 0);
+		struct tfh_result *r = judge(TFT_STATE_LOCK, 0);
 		assert_int_equal(r->verdict.cause, TFH_CAUSE_HOST_LOCK);
 		assert_int_equal(r->verdict.confidence,
 				 lock ? TFH_CONFIDENCE_HIGH : TFH_CONFIDENCE_MEDIUM);
@@ -514,13 +515,13 @@ static void test_place_of_line(void **state)
 	(void)state;
 	see("/job/train.py", "step", 21);
 	seen_at[0].library = false;
-	struct tfh_result *r = judge(TFT_LOOK_RUNNING, 10);
+	struct tfh_result *r = judge(TFT_STATE_RUNNING, 10);
 	assert_true(r->n_place > 0 && r->line_place);
 	tfh_result_free(r);
-	makes(LIB "/tensorflow/python/ops/script_ops.py", true, TFT_LOOK_RUNNING);
+	makes(LIB "/tensorflow/python/ops/script_ops.py", true, TFT_STATE_RUNNING);
 	fetched = 0.01;
 	runs_each = 3;
-	r = judge(TFT_LOOK_GIL, 3);
+	r = judge(TFT_STATE_GIL, 3);
 	assert_int_equal(r->verdict.cause, TFH_CAUSE_INPUT_MAP);
 	assert_true(r->n_place > 0 && !r->line_place);
 	tfh_result_free(r);
@@ -533,8 +534,8 @@ static double left_at_best(const char *maker)
 {
 	double left = NAN;
 
-	makes(maker, true, TFT_LOOK_RUNNING);
-	struct tfh_result *r = judge(TFT_LOOK_RUNNING, 10);
+	makes(maker, true, TFT_STATE_RUNNING);
+	struct tfh_result *r = judge(TFT_STATE_RUNNING, 10);
 	for (uint32_t i = 0; i < r->n_whatif; i++)
 		if (r->whatif[i].remove == TFH_REMOVE_INPUT)
 			left = 1e3 * r->whatif[i].low_s / 11;
@@ -563,15 +564,15 @@ static void test_kernel_time(void **state)
 	(void)state;
 	see("/job/other.py", "thing", 19);
 	in_kernel(0.8, 50000000);
-	is(TFT_LOOK_RUNNING, 10, TFH_CAUSE_INPUT_READ);
+	is(TFT_STATE_RUNNING, 10, TFH_CAUSE_INPUT_READ);
 	seen_at[1].line = 21;
-	is(TFT_LOOK_RUNNING, 10, TFH_CAUSE_HOST_CHECKPOINT);
+	is(TFT_STATE_RUNNING, 10, TFH_CAUSE_HOST_CHECKPOINT);
 	in_kernel(0.8, 409600);
-	is(TFT_LOOK_RUNNING, 10, TFH_CAUSE_HOST_LOGGING);
+	is(TFT_STATE_RUNNING, 10, TFH_CAUSE_HOST_LOGGING);
 	in_kernel(0.8, 4096); /* too little for so much time: it clears memory */
-	is(TFT_LOOK_RUNNING, 10, TFH_CAUSE_HOST_PYTHON);
+	is(TFT_STATE_RUNNING, 10, TFH_CAUSE_HOST_PYTHON);
 	in_kernel(0.1, 4096);
-	is(TFT_LOOK_RUNNING, 10, TFH_CAUSE_HOST_PYTHON);
+	is(TFT_STATE_RUNNING, 10, TFH_CAUSE_HOST_PYTHON);
 }
 
 int main(void)

@@ -227,7 +227,7 @@ static char *steps_of(uint64_t number, bool timed, bool rows)
 		feed.gpu = NULL;
 		feed.rewind_ops = feed.rewind_brief = NULL;
 		feed.next_op = NULL;
-		feed.look_op = NULL;
+		feed.borrow_op = NULL;
 		feed.ops_error = NULL;
 	}
 	assert_int_equal(tfh_analyze_feed(&feed, &r, &err), 0);

@@ -123,7 +123,7 @@ static void test_line_of_copies(void **state)
 
 	assert_string_equal(r->found.line.function, "Device.call");
 	assert_int_equal(r->found.line.line, 12);
-	assert_int_equal(r->found.line.looks, 0);
+	assert_int_equal(r->found.line.samples, 0);
 	assert_non_null(gen_says(r, "called from device.py:12 Device.call"));
 	tfh_result_free(r);
 	r = copies(2);

@@ -6,11 +6,11 @@
 
 enum { DRIVER, OTHER };
 
-static void look(struct gen *g, double t, enum tft_look state)
+static void sample(struct gen *g, double t, enum tft_state state)
 {
 	struct tfh_event *ev = gen_call(g, DRIVER, TFH_FN_NONE, t, t);
 
-	ev->kind = TFT_LOOK;
+	ev->kind = TFT_STATE;
 	ev->result = (uint16_t)state;
 	ev->w[1] = (uint64_t)0xffffffff << 32;
 	ev->w[2] = 10000000;
@@ -31,13 +31,13 @@ static uint32_t line_of_loader(void *arg, uint32_t process, uint32_t stack,
 static bool waits_first; /* the other thread waits for its stream before the copy is prepared */
 static int ranks;
 
-static struct tfh_result *judge(enum tft_look state, bool python)
+static struct tfh_result *judge(enum tft_state state, bool python)
 {
 	struct dg *d = dg_new();
 
 	for (int i = 0; i < 120; i++) {
 		double from = d->now[DRIVER];
-		look(d->g, from + fmod(i * 0.618, 1) * 6, state);
+		sample(d->g, from + fmod(i * 0.618, 1) * 6, state);
 		if (waits_first)
 			dg_sync(d, OTHER, 2);
 		dg_code_until(d, OTHER, from + 6);
@@ -68,7 +68,7 @@ static double gain_ms(const struct tfh_result *r)
 static void test_staged(void **state)
 {
 	(void)state;
-	struct tfh_result *r = judge(TFT_LOOK_LOCK, false);
+	struct tfh_result *r = judge(TFT_STATE_LOCK, false);
 
 	gen_expect(r, TFH_CLASS_TRANSFER_BOUND, TFH_CAUSE_TRANSFER_H2D_PAGEABLE);
 	gen_part(r, TFH_PART_TRANSFER, 7);
@@ -80,7 +80,7 @@ static void test_staged(void **state)
 static void test_loader(void **state)
 {
 	(void)state;
-	struct tfh_result *r = judge(TFT_LOOK_LOCK, true);
+	struct tfh_result *r = judge(TFT_STATE_LOCK, true);
 
 	assert_int_not_equal(r->verdict.cause, TFH_CAUSE_TRANSFER_H2D_PAGEABLE);
 	tfh_result_free(r);
@@ -89,7 +89,7 @@ static void test_loader(void **state)
 static void test_running(void **state)
 {
 	(void)state;
-	struct tfh_result *r = judge(TFT_LOOK_RUNNING, false);
+	struct tfh_result *r = judge(TFT_STATE_RUNNING, false);
 
 	gen_expect(r, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_PYTHON);
 	gen_part(r, TFH_PART_HOST, 6);
@@ -103,7 +103,7 @@ static void test_exchange(void **state)
 
 	waits_first = true;
 	for (ranks = 1; ranks <= 2; ranks++) {
-		r = judge(TFT_LOOK_LOCK, false);
+		r = judge(TFT_STATE_LOCK, false);
 		if (ranks == 2) {
 			gen_expect(r, TFH_CLASS_COMMUNICATION_BOUND,
 				   TFH_CAUSE_COMMUNICATION_TRANSFER);
@@ -115,7 +115,7 @@ static void test_exchange(void **state)
 	}
 	waits_first = false;
 	ranks = 2; /* without that wait it is a copy, however many ranks there are */
-	r = judge(TFT_LOOK_LOCK, false);
+	r = judge(TFT_STATE_LOCK, false);
 	gen_expect(r, TFH_CLASS_TRANSFER_BOUND, TFH_CAUSE_TRANSFER_H2D_PAGEABLE);
 	tfh_result_free(r);
 	ranks = 0;

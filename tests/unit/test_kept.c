@@ -17,7 +17,7 @@
 #include "digest/digest_out.h"
 #include "digest/digest_restore.h"
 #include "digest/kept.h"
-#include "report/page/sheet.h"
+#include "report/page/html_page.h"
 
 static uint64_t drawn = 1;
 

@@ -143,7 +143,7 @@ static uint32_t read_rows(struct tfh_run *run, const struct list *all, uint32_t 
 				continue;
 			}
 		}
-		ev = tfh_merge_look(m);
+		ev = tfh_merge_borrow(m);
 		if (!ev)
 			break;
 		const struct tfh_event *x = &all->v[at++];

@@ -129,7 +129,7 @@ static uint64_t rnd(void)
 	return seed;
 }
 
-static void look(const char *path, const uint8_t *data, size_t size, uint64_t offset)
+static void sample(const char *path, const uint8_t *data, size_t size, uint64_t offset)
 {
 	FILE *f = fopen(path, "w");
 	char name[100];
@@ -159,7 +159,7 @@ static void test_damage(void **state)
 	fclose(f);
 	close(mkstemp(path));
 	for (int i = 0; i < 40; i++)
-		look(path, data, (size_t)(rnd() % size), offset);
+		sample(path, data, (size_t)(rnd() % size), offset);
 	for (int i = 0; i < 150; i++) {
 		Elf64_Ehdr h;
 		memcpy(copy, data, size);
@@ -171,7 +171,7 @@ static void test_damage(void **state)
 					   : h.e_shnum * sizeof(Elf64_Shdr);
 		for (int k = 0; k < 4 && from + span <= size; k++)
 			copy[from + rnd() % span] = (uint8_t)rnd();
-		look(path, copy, size, offset);
+		sample(path, copy, size, offset);
 	}
 	unlink(path);
 	free(data);

@@ -15,9 +15,9 @@
 #include <cmocka.h>
 
 #include "base/fd.h"
-#include "look/waiting.h"
+#include "sampling/waiting.h"
 
-static enum tft_look state_of(const char *text)
+static enum tft_state state_of(const char *text)
 {
 	struct tfh_waiting w;
 	uint64_t arg[6];
@@ -32,21 +32,21 @@ static void test_parse(void **state)
 	char text[128];
 
 	(void)state;
-	assert_int_equal(state_of("running\n"), TFT_LOOK_RUNNING);
-	assert_int_equal(state_of(""), TFT_LOOK_RUNNING);
-	assert_int_equal(state_of("-1 0x7ffc 0x401000\n"), TFT_LOOK_PAGE);
-	assert_int_equal(state_of("202 0x5000 0x80 0x0 0x0 0x0 0x0 0x7ffc 0x40\n"), TFT_LOOK_LOCK);
+	assert_int_equal(state_of("running\n"), TFT_STATE_RUNNING);
+	assert_int_equal(state_of(""), TFT_STATE_RUNNING);
+	assert_int_equal(state_of("-1 0x7ffc 0x401000\n"), TFT_STATE_PAGE);
+	assert_int_equal(state_of("202 0x5000 0x80 0x0 0x0 0x0 0x0 0x7ffc 0x40\n"), TFT_STATE_LOCK);
 	assert_int_equal(state_of("230 0x1 0x0 0x7ffc 0x7ffc 0x0 0x0 0x7ffc 0x40\n"),
-			 TFT_LOOK_SLEEP);
-	assert_int_equal(state_of("0 0x5 0x7f00 0x1000 0x0 0x0 0x0 0x7ffc 0x40\n"), TFT_LOOK_READ);
-	assert_int_equal(state_of("99999 0x0 0x0 0x0 0x0 0x0 0x0 0x7ffc 0x40\n"), TFT_LOOK_PAGE);
-	assert_int_equal(state_of("500 0x0 0x0 0x0 0x0 0x0 0x0 0x7ffc 0x40\n"), TFT_LOOK_OTHER);
-	assert_int_equal(state_of("202"), TFT_LOOK_LOCK);
+			 TFT_STATE_SLEEP);
+	assert_int_equal(state_of("0 0x5 0x7f00 0x1000 0x0 0x0 0x0 0x7ffc 0x40\n"), TFT_STATE_READ);
+	assert_int_equal(state_of("99999 0x0 0x0 0x0 0x0 0x0 0x0 0x7ffc 0x40\n"), TFT_STATE_PAGE);
+	assert_int_equal(state_of("500 0x0 0x0 0x0 0x0 0x0 0x0 0x7ffc 0x40\n"), TFT_STATE_OTHER);
+	assert_int_equal(state_of("202"), TFT_STATE_LOCK);
 	tfh_waiting_python(runtime, sizeof(runtime));
 	snprintf(text, sizeof(text), "202 %p 0x80 0x0", (void *)(runtime + 8));
-	assert_int_equal(state_of(text), TFT_LOOK_GIL);
+	assert_int_equal(state_of(text), TFT_STATE_GIL);
 	snprintf(text, sizeof(text), "202 %p 0x80 0x0", (void *)(runtime + sizeof(runtime)));
-	assert_int_equal(state_of(text), TFT_LOOK_LOCK);
+	assert_int_equal(state_of(text), TFT_STATE_LOCK);
 	tfh_waiting_python(NULL, 0);
 }
 
@@ -54,20 +54,20 @@ static void test_link(void **state)
 {
 	static const struct {
 		const char *link;
-		enum tft_look before, after;
+		enum tft_state before, after;
 		uint64_t what;
 		const char *name;
 	} rows[] = {
-		{"pipe:[77]", TFT_LOOK_READ, TFT_LOOK_PIPE, 77, ""},
-		{"pipe:[77]", TFT_LOOK_WRITE, TFT_LOOK_PIPE_FULL, 77, ""},
-		{"socket:[8]", TFT_LOOK_READ, TFT_LOOK_SOCKET, 8, ""},
-		{"anon_inode:[eventfd]", TFT_LOOK_READ, TFT_LOOK_EVENT, 0, ""},
-		{"/dev/pts/3", TFT_LOOK_WRITE, TFT_LOOK_TERMINAL_OUT, 0, ""},
-		{"/dev/nvidia0", TFT_LOOK_DEVICE, TFT_LOOK_DEVICE, 0, "/dev/nvidia0"},
-		{"/dev/shm/x", TFT_LOOK_READ, TFT_LOOK_READ, 0, "/dev/shm/x"},
-		{"/data/train.rec", TFT_LOOK_READ, TFT_LOOK_READ, 0, "/data/train.rec"},
-		{"/data/a", TFT_LOOK_DEVICE, TFT_LOOK_OTHER, 0, "/data/a"},
-		{"", TFT_LOOK_READ, TFT_LOOK_READ, 0, ""},
+		{"pipe:[77]", TFT_STATE_READ, TFT_STATE_PIPE, 77, ""},
+		{"pipe:[77]", TFT_STATE_WRITE, TFT_STATE_PIPE_FULL, 77, ""},
+		{"socket:[8]", TFT_STATE_READ, TFT_STATE_SOCKET, 8, ""},
+		{"anon_inode:[eventfd]", TFT_STATE_READ, TFT_STATE_EVENT, 0, ""},
+		{"/dev/pts/3", TFT_STATE_WRITE, TFT_STATE_TERMINAL_OUT, 0, ""},
+		{"/dev/nvidia0", TFT_STATE_DEVICE, TFT_STATE_DEVICE, 0, "/dev/nvidia0"},
+		{"/dev/shm/x", TFT_STATE_READ, TFT_STATE_READ, 0, "/dev/shm/x"},
+		{"/data/train.rec", TFT_STATE_READ, TFT_STATE_READ, 0, "/data/train.rec"},
+		{"/data/a", TFT_STATE_DEVICE, TFT_STATE_OTHER, 0, "/data/a"},
+		{"", TFT_STATE_READ, TFT_STATE_READ, 0, ""},
 	};
 
 	(void)state;
@@ -82,7 +82,7 @@ static void test_link(void **state)
 	char path[600] = "/";
 	memset(path + 1, 'x', sizeof(path) - 2);
 	memcpy(path + sizeof(path) - 6, "/last", 6);
-	struct tfh_waiting w = {.state = TFT_LOOK_READ};
+	struct tfh_waiting w = {.state = TFT_STATE_READ};
 	tfh_waiting_link(path, &w);
 	assert_int_equal(strlen(w.name), sizeof(w.name) - 1);
 	assert_string_equal(w.name + sizeof(w.name) - 6, "/last");
@@ -120,18 +120,18 @@ static void test_live(void **state)
 	if (fd == -EACCES || fd == -ENOENT)
 		skip(); /* a kernel or sandbox that does not tell */
 	assert_true(fd >= 0);
-	for (int i = 0; i < 500 && w.state != TFT_LOOK_PIPE; i++) {
-		assert_int_equal(tfh_waiting_look(fd, 0, l.tid, &w), 0);
+	for (int i = 0; i < 500 && w.state != TFT_STATE_PIPE; i++) {
+		assert_int_equal(tfh_waiting_sample(fd, 0, l.tid, &w), 0);
 		nanosleep(&nap, NULL);
 	}
-	assert_int_equal(w.state, TFT_LOOK_PIPE);
+	assert_int_equal(w.state, TFT_STATE_PIPE);
 	assert_int_equal(w.fd, l.pipe_fd[0]);
 	assert_int_equal(write(l.pipe_fd[1], "x", 1), 1);
 	pthread_join(t, &read_one);
 	assert_ptr_equal(read_one, &l);
-	for (int i = 0; i < 500 && !tfh_waiting_look(fd, 0, l.tid, &w); i++)
+	for (int i = 0; i < 500 && !tfh_waiting_sample(fd, 0, l.tid, &w); i++)
 		nanosleep(&nap, NULL); /* the kernel removes it a moment after the join */
-	assert_int_equal(tfh_waiting_look(fd, 0, l.tid, &w), -ESRCH);
+	assert_int_equal(tfh_waiting_sample(fd, 0, l.tid, &w), -ESRCH);
 	tfh_close(fd);
 }
 

@@ -28,7 +28,7 @@ static void shown(void **state)
 
 	(void)state;
 	assert_true(t.all_s > 1.999 && t.all_s < 2.001);
-	assert_int_equal(t.looks, 180);
+	assert_int_equal(t.samples, 180);
 	assert_int_equal(tfh_seen_tree_next(&t, ROOT, ROOT), 0);
 	assert_int_equal(tfh_seen_tree_next(&t, ROOT, 0), 6); /* as large: in order */
 	assert_int_equal(tfh_seen_tree_next(&t, ROOT, 6), ROOT);
@@ -38,7 +38,7 @@ static void shown(void **state)
 	assert_int_equal(tfh_seen_tree_next(&t, 0, 1), ROOT);
 	rest = tfh_seen_tree_rest(&t, 0);
 	assert_int_equal(rest.n, 2);
-	assert_int_equal(rest.looks, 7);
+	assert_int_equal(rest.samples, 7);
 	assert_true(rest.s_per_step > 0.159 && rest.s_per_step < 0.161);
 	assert_int_equal(tfh_seen_tree_next(&t, 2, ROOT), ROOT);
 	assert_int_equal(tfh_seen_tree_rest(&t, 2).n, 0);

@@ -75,7 +75,7 @@ static void test_computing_line(void **state)
 						.s_per_step = 0.3,
 						.of_s = 1,
 						.off_s = 0.03,
-						.looks = 40};
+						.samples = 40};
 	tfh_explain_kernels(&w.said);
 	assert_int_equal(w.said.tells[0], TFH_TELLS_LINE);
 	assert_string_equal(w.said.evidence[0],
@@ -89,7 +89,7 @@ static void test_computing_line(void **state)
 						.s_per_step = 0.05001,
 						.of_s = 0.05,
 						.off_s = 0.001,
-						.looks = 40,
+						.samples = 40,
 						.callee = "fsync",
 						.callee_file = "<builtin>"};
 	assert_string_equal(tfh_verdict_line(&w.said),
@@ -319,7 +319,7 @@ static void test_same_line(void **state)
 		w.r.found.line = (struct tfh_seen_line){.file = "/job/a.py",
 							.function = "draw",
 							.line = 7,
-							.looks = 90,
+							.samples = 90,
 							.s_per_step = 1e-3,
 							.of_s = 2e-3};
 		w.r.found.workers.processes = 2;
@@ -370,12 +370,12 @@ static void test_small_things(void **state)
 		if (k)
 			assert_non_null(strstr(w.said.remark[0], "1 module was loaded"));
 		w.r.found.start[0] = (struct tfh_seen_start){
-			.kind = TFH_BRANCH_STARTUP, .wall_s = 1, .looks = 100, .n_line = 1};
+			.kind = TFH_BRANCH_STARTUP, .wall_s = 1, .samples = 100, .n_line = 1};
 		w.r.found.start[0].line[0] = (struct tfh_start_line){.file = "/job/a.py",
 								     .function = "step",
 								     .line = 3,
 								     .share = 1.07,
-								     .looks = 100};
+								     .samples = 100};
 		assert_string_equal(tfh_start_seen(&w.said, TFH_BRANCH_STARTUP, false),
 				    "100 % in step (a.py:3)");
 		w.r.found.line = (struct tfh_seen_line){
@@ -403,7 +403,7 @@ static void test_small_things(void **state)
 						     .function = "read",
 						     .line = 8,
 						     .share = 0.35,
-						     .looks = 35};
+						     .samples = 35};
 		s->line[2] = s->line[1];
 		s->line[2].line = 9;
 		s->line[2].share = 0.2;

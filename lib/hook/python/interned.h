@@ -2,7 +2,7 @@
 #ifndef TFH_HOOK_PYTHON_INTERNED_H
 #define TFH_HOOK_PYTHON_INTERNED_H
 
-#include "look/frames.h"
+#include "sampling/frames.h"
 
 /* The place of these frames, innermost first. 0: the tables are full, or no frame has code. `how`: with copies, a struct
  * tfh_py_copies, which fetches what it lacks. *innermost: the mark under which the innermost frame is known, if any. */

@@ -137,7 +137,7 @@ static uint32_t here(const struct tfh_self *self)
 
 __attribute__((constructor)) static void attach(void)
 {
-	static const struct tfh_place_source source = {tfh_py_look,  tfh_py_refusal, here,
+	static const struct tfh_place_source source = {tfh_py_find,  tfh_py_refusal, here,
 						       tfh_py_there, tfh_py_other,   tfh_py_child};
 
 	tfh_places_attach(&source);

@@ -1,5 +1,5 @@
 /*
- * The stack of another thread of this process, or of another process (look/walks.h), as a place.
+ * The stack of another thread of this process, or of another process (sampling/walks.h), as a place.
  *
  * A thread notes the address of its state when it reads its own place. For a thread that has not done so yet (its first
  * call is still under way), the interpreter's list is searched. A state names its thread, which is checked, because the
@@ -102,11 +102,11 @@ static uint32_t with_called(const struct tfh_py_target *t, struct tfh_py_copies 
 	return place;
 }
 
-uint32_t tfh_py_look_at(struct tfh_py_target *t)
+uint32_t tfh_py_sample(struct tfh_py_target *t)
 {
 	const struct tfh_py_frame *frame;
 	struct tfh_py_copies *copies;
-	uint32_t n = tfh_py_look_frames(t, &frame, &copies), place;
+	uint32_t n = tfh_py_sample_frames(t, &frame, &copies), place;
 	uint64_t mark = 0;
 
 	if (!n)
@@ -132,7 +132,7 @@ uint32_t tfh_py_there(uint32_t tid, uint64_t pthread)
 		return 0;
 	t.interpreter = (uint64_t)(uintptr_t)py->main_interpreter();
 	t.state = state_of(tid);
-	place = tfh_py_look_at(&t);
+	place = tfh_py_sample(&t);
 	if (place)
 		tfh_py_note_state(tid, t.state);
 	return place;
@@ -166,5 +166,5 @@ uint32_t tfh_py_other(uint64_t random, const uint32_t *but, uint32_t n_but,
 	t.state = all[random % k].state;
 	t.pthread = all[random % k].pthread;
 	*out = (struct tfh_place_other){all[random % k].tid, k};
-	return tfh_py_look_at(&t);
+	return tfh_py_sample(&t);
 }

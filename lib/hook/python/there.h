@@ -2,15 +2,15 @@
 #ifndef TFH_HOOK_PYTHON_THERE_H
 #define TFH_HOOK_PYTHON_THERE_H
 
-#include "look/walks.h"
+#include "sampling/walks.h"
 #include "record/process/recorder.h"
 #include "record/stacks/pyplaces.h"
 
 /* Notes the address of the calling thread's state. Costs two loads if it is already known. */
 void tfh_py_note_state(uint32_t tid, uint64_t state);
-/* The place of a sampled thread's frames (look/walks.h); 0: unknown. This function and those below are called on the
+/* The place of a sampled thread's frames (sampling/walks.h); 0: unknown. This function and those below are called on the
  * flusher. */
-uint32_t tfh_py_look_at(struct tfh_py_target *t);
+uint32_t tfh_py_sample(struct tfh_py_target *t);
 /* The place of another thread (pthread: its pthread_self()); 0: unknown. */
 uint32_t tfh_py_there(uint32_t tid, uint64_t pthread);
 /* The place of another thread that runs Python, drawn by `random` from those whose *tid is not in `but`. 0: there is

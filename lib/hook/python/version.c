@@ -170,7 +170,7 @@ static bool look_in(const char *path)
 	return true;
 }
 
-void tfh_py_look(void)
+void tfh_py_find(void)
 {
 	static unsigned long long known;
 	struct search s;

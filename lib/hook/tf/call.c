@@ -152,7 +152,7 @@ static inline void enter_stage(struct tfh_self *self, struct tfh_tf_frame *frame
  * is asked for its ranges here. */
 static bool begin_backward(void)
 {
-	tfh_torch_look();
+	tfh_torch_find();
 	return tfh_torch_wanted();
 }
 

@@ -249,7 +249,7 @@ bool tfh_torch_wanted(void)
 	return tfh_mode != TFH_MODE_DEAD && tfh_setting(TFH_OPT_TORCH);
 }
 
-void tfh_torch_look(void)
+void tfh_torch_find(void)
 {
 	static uint32_t state; /* atomic: 0 not asked, 1 being asked, 2 done */
 	int saved_errno = errno;

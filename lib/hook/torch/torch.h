@@ -13,7 +13,7 @@
 
 /* Called when a Python module is about to be initialized, or torch is used: registers with torch once it is loaded.
  * After that, or if it is impossible, a call costs one load. Preserves errno. */
-void tfh_torch_look(void);
+void tfh_torch_find(void);
 /* Whether PyTorch jobs are recorded (TFHOOK_TORCH). */
 bool tfh_torch_wanted(void);
 /* settings.c: finds where this library (libtorch_cpu, which must stay loaded) keeps its settings, so that the recorder

@@ -8,7 +8,7 @@
 
 /* Samples of one thread's short pauses in training steps. */
 struct tfh_brief {
-	uint64_t looks;
+	uint64_t samples;
 	double all, of[TFH_CAUSE_COUNT]; /* ns; from tfh_brief_find() on, of: shares */
 	bool divides;
 };
@@ -21,13 +21,13 @@ static bool is_other_work(enum tfh_role role)
 	       role == TFH_ROLE_BATCH || role == TFH_ROLE_LOADER;
 }
 
-static void count(struct tfh_accounts *accounts, const struct tfh_seen_look *k)
+static void count(struct tfh_accounts *accounts, const struct tfh_seen_sample *k)
 {
 	struct tfh_brief *b = &accounts->brief[k->thread];
 
-	b->looks++;
+	b->samples++;
 	b->all += k->ns;
-	b->of[is_other_work(tfh_at_role(k->at)) ? tfh_look_cause(accounts->facts, k->at, k->feeds)
+	b->of[is_other_work(tfh_at_role(k->at)) ? tfh_sample_cause(accounts->facts, k->at, k->feeds)
 						: TFH_CAUSE_HOST_LAUNCH] += k->ns;
 }
 
@@ -38,13 +38,13 @@ int tfh_brief_find(struct tfh_accounts *accounts)
 	uint32_t threads = facts->feed->n_threads;
 	size_t at = SIZE_MAX;
 
-	if (!TFH_DETECT_BRIEF || !tfh_looks_count(facts->looks))
+	if (!TFH_DETECT_BRIEF || !tfh_stack_samples_count(facts->samples))
 		return 0;
 	accounts->brief = calloc(threads + 1, sizeof(*accounts->brief));
 	if (!accounts->brief)
 		return -ENOMEM;
-	for (size_t i = 0; i < tfh_looks_count(facts->looks); i++) {
-		struct tfh_seen_look k = tfh_looks_at(facts->looks, i);
+	for (size_t i = 0; i < tfh_stack_samples_count(facts->samples); i++) {
+		struct tfh_seen_sample k = tfh_stack_samples_at(facts->samples, i);
 		if (k.pauses || k.inside || !facts->thread[k.thread].drives)
 			continue;
 		at = tfh_window_of(loops, k.t, at);
@@ -53,8 +53,8 @@ int tfh_brief_find(struct tfh_accounts *accounts)
 	}
 	for (uint32_t t = 0; t < threads; t++) {
 		struct tfh_brief *b = &accounts->brief[t];
-		b->divides =
-			b->looks >= TFH_FACTS_LOOK_LEAST && b->of[TFH_CAUSE_HOST_LAUNCH] < b->all;
+		b->divides = b->samples >= TFH_FACTS_SAMPLE_LEAST &&
+			     b->of[TFH_CAUSE_HOST_LAUNCH] < b->all;
 		for (int c = 0; c < TFH_CAUSE_COUNT && b->divides; c++)
 			b->of[c] /= b->all;
 	}

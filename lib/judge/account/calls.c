@@ -10,7 +10,7 @@ const struct tfh_event *tfh_call_feed_next(struct tfh_call_feed *c)
 	if (c->rc)
 		return NULL;
 	do
-		ev = tfh_feed_look(f, &c->room);
+		ev = tfh_feed_borrow(f, &c->room);
 	while (ev && ev->thread >= f->n_threads);
 	if (!ev)
 		return NULL;

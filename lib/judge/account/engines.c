@@ -358,7 +358,7 @@ int tfh_device_survey(struct tfh_device *d, struct tfh_err *err)
 		rc = TFH_PUSH_BIG(d->win, (struct tfh_dwin){0});
 	if (!rc)
 		rc = tfh_feed_rewind_brief(f, accounts->facts->process, err);
-	for (size_t i = 0; !rc && (op = tfh_feed_look_op(f, &room)); tfh_big_pass(++i))
+	for (size_t i = 0; !rc && (op = tfh_feed_borrow_op(f, &room)); tfh_big_pass(++i))
 		rc = survey_op(d, &e, op);
 	if (!rc)
 		rc = f->ops_error(f->arg, err);

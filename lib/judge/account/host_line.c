@@ -476,7 +476,7 @@ int tfh_host_line_read(struct tfh_host_line *a)
 	size_t n = 0;
 	int rc = 0;
 
-	while (!rc && (ev = tfh_feed_look(f, &room))) {
+	while (!rc && (ev = tfh_feed_borrow(f, &room))) {
 		tfh_big_pass(++n);
 		rc = ev->thread < f->n_threads ? take(a, ev) : 0;
 		if (!rc && a->row.until != INT64_MIN)

@@ -523,7 +523,7 @@ static void mark_feeding(struct tfh_slice *sl)
 	const struct tfh_facts *facts = sl->accounts->facts;
 	double share[TFH_CAUSE_COUNT];
 
-	for (size_t i = 0; i < sl->seg.n && facts->looks; i++) {
+	for (size_t i = 0; i < sl->seg.n && facts->samples; i++) {
 		struct tfh_seg *s = &sl->seg.v[i];
 		double input = 0;
 		if (s->label != TFH_L_GAP || s->from != TFH_NO || s->t1 - s->t0 < TFH_GAP_NS ||

@@ -220,7 +220,7 @@ static enum tfh_cause loader_cause(const struct tfh_accounts *accounts)
 	size_t window = SIZE_MAX, n = 0;
 
 	for (size_t i = 0; i < facts->child.n; i++) {
-		const struct tfh_child_look *k = &facts->child.v[i];
+		const struct tfh_child_sample *k = &facts->child.v[i];
 		if (k->thread || !trains_at(accounts, k->t, &window) || !f->place || !k->place)
 			continue;
 		uint32_t frames =
@@ -231,9 +231,9 @@ static enum tfh_cause loader_cause(const struct tfh_accounts *accounts)
 		seen[cause] += k->ns;
 		n++;
 	}
-	for (size_t i = 0; !n && i < tfh_looks_count(facts->looks); i++) {
-		struct tfh_seen_look k = tfh_looks_at(facts->looks, i);
-		enum tfh_cause cause = tfh_look_cause(facts, k.at, k.feeds);
+	for (size_t i = 0; !n && i < tfh_stack_samples_count(facts->samples); i++) {
+		struct tfh_seen_sample k = tfh_stack_samples_at(facts->samples, i);
+		enum tfh_cause cause = tfh_sample_cause(facts, k.at, k.feeds);
 		if (trains_at(accounts, k.t, &window) &&
 		    tfh_cause_class(cause) == TFH_CLASS_INPUT_BOUND)
 			seen[cause] += k.ns;
@@ -253,14 +253,14 @@ static enum tfh_cause maker_cause(const struct tfh_accounts *accounts)
 	size_t window = SIZE_MAX, n = 0;
 
 	for (size_t i = 0; i < facts->child.n; i++) {
-		const struct tfh_child_look *k = &facts->child.v[i];
+		const struct tfh_child_sample *k = &facts->child.v[i];
 		if (!trains_at(accounts, k->t, &window) || !tfh_maker_at(facts, k, &m) || !m.busy)
 			continue;
 		seen[m.cause] += k->ns;
 		all += k->ns;
 		n++;
 	}
-	for (int c = 0; c < TFH_CAUSE_COUNT && n >= TFH_VERDICT_LINE_LOOKS; c++)
+	for (int c = 0; c < TFH_CAUSE_COUNT && n >= TFH_VERDICT_LINE_SAMPLES; c++)
 		if (2 * seen[c] > all)
 			return (enum tfh_cause)c;
 	return TFH_CAUSE_INPUT_UNKNOWN;

@@ -16,7 +16,7 @@ static bool is_library(const struct tfh_facts *facts, uint32_t thread)
 {
 	const struct tfh_thread_use *u = &facts->thread[thread];
 
-	return !u->launches && !u->python && tfh_looks_python(facts->looks);
+	return !u->launches && !u->python && tfh_stack_samples_python(facts->samples);
 }
 
 /* The copy of data from pinned memory to the device that follows the pause i; NULL: there is none. */
@@ -49,9 +49,9 @@ static bool waited(const struct tfh_facts *facts, const struct tfh_seg *pause)
 	struct tfh_seen seen;
 	double share = 0;
 
-	if (!tfh_looks_divide(facts->looks, pause->thread, pause->t0, pause->t1, &seen))
+	if (!tfh_stack_samples_divide(facts->samples, pause->thread, pause->t0, pause->t1, &seen))
 		return false;
-	share = seen.part[TFT_LOOK_LOCK] + seen.part[TFT_LOOK_EVENT];
+	share = seen.part[TFT_STATE_LOCK] + seen.part[TFT_STATE_EVENT];
 	for (int role = 0; role < TFH_ROLE_COUNT; role++)
 		share += seen.part[TFH_AT(role, 1)];
 	return 2 * share > 1;
@@ -97,7 +97,7 @@ void tfh_mark_staging(struct tfh_slice *sl)
 {
 	const struct tfh_facts *facts = sl->accounts->facts;
 
-	for (uint32_t i = 0; i < sl->seg.n && facts->looks; i++) {
+	for (uint32_t i = 0; i < sl->seg.n && facts->samples; i++) {
 		struct tfh_seg *s = &sl->seg.v[i];
 		const struct tfh_seg *copy = NULL;
 		if (s->label == TFH_L_GAP && s->t1 - s->t0 >= TFH_GAP_NS &&

@@ -10,26 +10,26 @@ static const struct row {
 	bool plain; /* no evidence against the cause that the pause's position suggests */
 } rows[TFH_SEEN_COUNT] = {
 	[0] = {TFH_CAUSE_HOST_UNKNOWN, TFH_CAUSE_HOST_UNKNOWN, true},
-	[TFT_LOOK_RUNNING] = {TFH_CAUSE_HOST_PYTHON, TFH_CAUSE_HOST_PYTHON, true},
-	[TFT_LOOK_GIL] = {TFH_CAUSE_HOST_GIL, TFH_CAUSE_HOST_GIL, false},
-	[TFT_LOOK_LOCK] = {TFH_CAUSE_HOST_LOCK, TFH_CAUSE_INPUT_UNKNOWN, true},
-	[TFT_LOOK_SLEEP] = {TFH_CAUSE_HOST_SLEEP, TFH_CAUSE_HOST_SLEEP, true},
-	[TFT_LOOK_READ] = {TFH_CAUSE_INPUT_READ, TFH_CAUSE_INPUT_READ, false},
-	[TFT_LOOK_WRITE] = {TFH_CAUSE_HOST_CHECKPOINT, TFH_CAUSE_HOST_CHECKPOINT, false},
-	[TFT_LOOK_NAMES] = {TFH_CAUSE_INPUT_READ, TFH_CAUSE_INPUT_READ, false},
-	[TFT_LOOK_PIPE] = {TFH_CAUSE_HOST_WAIT, TFH_CAUSE_INPUT_UNKNOWN, true},
-	[TFT_LOOK_PIPE_FULL] = {TFH_CAUSE_HOST_WAIT, TFH_CAUSE_HOST_WAIT, true},
-	[TFT_LOOK_SOCKET] = {TFH_CAUSE_HOST_WAIT, TFH_CAUSE_INPUT_UNKNOWN, true},
-	[TFT_LOOK_SOCKET_FULL] = {TFH_CAUSE_HOST_WAIT, TFH_CAUSE_HOST_WAIT, true},
-	[TFT_LOOK_DEVICE] = {TFH_CAUSE_HOST_UNKNOWN, TFH_CAUSE_HOST_UNKNOWN, true},
-	[TFT_LOOK_CHILD] = {TFH_CAUSE_HOST_WAIT, TFH_CAUSE_HOST_WAIT, true},
-	[TFT_LOOK_POLL] = {TFH_CAUSE_HOST_WAIT, TFH_CAUSE_INPUT_UNKNOWN, true},
-	[TFT_LOOK_EVENT] = {TFH_CAUSE_HOST_LOCK, TFH_CAUSE_INPUT_UNKNOWN, true},
-	[TFT_LOOK_PAGE] = {TFH_CAUSE_INPUT_READ, TFH_CAUSE_INPUT_READ, false},
-	[TFT_LOOK_MEMORY] = {TFH_CAUSE_HOST_PYTHON, TFH_CAUSE_HOST_PYTHON, true},
-	[TFT_LOOK_OTHER] = {TFH_CAUSE_HOST_UNKNOWN, TFH_CAUSE_HOST_UNKNOWN, true},
-	[TFT_LOOK_TERMINAL] = {TFH_CAUSE_HOST_WAIT, TFH_CAUSE_HOST_WAIT, true},
-	[TFT_LOOK_TERMINAL_OUT] = {TFH_CAUSE_HOST_LOGGING, TFH_CAUSE_HOST_LOGGING, false},
+	[TFT_STATE_RUNNING] = {TFH_CAUSE_HOST_PYTHON, TFH_CAUSE_HOST_PYTHON, true},
+	[TFT_STATE_GIL] = {TFH_CAUSE_HOST_GIL, TFH_CAUSE_HOST_GIL, false},
+	[TFT_STATE_LOCK] = {TFH_CAUSE_HOST_LOCK, TFH_CAUSE_INPUT_UNKNOWN, true},
+	[TFT_STATE_SLEEP] = {TFH_CAUSE_HOST_SLEEP, TFH_CAUSE_HOST_SLEEP, true},
+	[TFT_STATE_READ] = {TFH_CAUSE_INPUT_READ, TFH_CAUSE_INPUT_READ, false},
+	[TFT_STATE_WRITE] = {TFH_CAUSE_HOST_CHECKPOINT, TFH_CAUSE_HOST_CHECKPOINT, false},
+	[TFT_STATE_NAMES] = {TFH_CAUSE_INPUT_READ, TFH_CAUSE_INPUT_READ, false},
+	[TFT_STATE_PIPE] = {TFH_CAUSE_HOST_WAIT, TFH_CAUSE_INPUT_UNKNOWN, true},
+	[TFT_STATE_PIPE_FULL] = {TFH_CAUSE_HOST_WAIT, TFH_CAUSE_HOST_WAIT, true},
+	[TFT_STATE_SOCKET] = {TFH_CAUSE_HOST_WAIT, TFH_CAUSE_INPUT_UNKNOWN, true},
+	[TFT_STATE_SOCKET_FULL] = {TFH_CAUSE_HOST_WAIT, TFH_CAUSE_HOST_WAIT, true},
+	[TFT_STATE_DEVICE] = {TFH_CAUSE_HOST_UNKNOWN, TFH_CAUSE_HOST_UNKNOWN, true},
+	[TFT_STATE_CHILD] = {TFH_CAUSE_HOST_WAIT, TFH_CAUSE_HOST_WAIT, true},
+	[TFT_STATE_POLL] = {TFH_CAUSE_HOST_WAIT, TFH_CAUSE_INPUT_UNKNOWN, true},
+	[TFT_STATE_EVENT] = {TFH_CAUSE_HOST_LOCK, TFH_CAUSE_INPUT_UNKNOWN, true},
+	[TFT_STATE_PAGE] = {TFH_CAUSE_INPUT_READ, TFH_CAUSE_INPUT_READ, false},
+	[TFT_STATE_MEMORY] = {TFH_CAUSE_HOST_PYTHON, TFH_CAUSE_HOST_PYTHON, true},
+	[TFT_STATE_OTHER] = {TFH_CAUSE_HOST_UNKNOWN, TFH_CAUSE_HOST_UNKNOWN, true},
+	[TFT_STATE_TERMINAL] = {TFH_CAUSE_HOST_WAIT, TFH_CAUSE_HOST_WAIT, true},
+	[TFT_STATE_TERMINAL_OUT] = {TFH_CAUSE_HOST_LOGGING, TFH_CAUSE_HOST_LOGGING, false},
 	[TFH_SEEN_LOG] = {TFH_CAUSE_HOST_LOGGING, TFH_CAUSE_HOST_LOGGING, false},
 };
 
@@ -37,9 +37,10 @@ static bool seen_of(const struct tfh_facts *facts, uint32_t thread, int64_t t0, 
 		    struct tfh_seen *out)
 {
 	if (thread != TFH_ANY_THREAD)
-		return tfh_looks_divide(facts->looks, thread, t0, t1, out);
+		return tfh_stack_samples_divide(facts->samples, thread, t0, t1, out);
 	for (uint32_t i = 0; i < facts->feed->n_threads; i++)
-		if (facts->thread[i].drives && tfh_looks_divide(facts->looks, i, t0, t1, out))
+		if (facts->thread[i].drives &&
+		    tfh_stack_samples_divide(facts->samples, i, t0, t1, out))
 			return true;
 	return false;
 }
@@ -64,15 +65,15 @@ static void take_own(struct tfh_seen *seen)
 	for (int i = 0; i < TFH_AT_COUNT && own > 0; i++)
 		seen->part[i] /= own;
 	if (own <= 0)
-		seen->part[TFT_LOOK_RUNNING] = 1;
+		seen->part[TFT_STATE_RUNNING] = 1;
 }
 
-enum tfh_cause tfh_look_cause(const struct tfh_facts *facts, int at, bool feeds)
+enum tfh_cause tfh_sample_cause(const struct tfh_facts *facts, int at, bool feeds)
 {
 	bool loads = feeds && !facts->consumers && at < TFH_SEEN_COUNT;
 	enum tfh_cause cause = loads ? rows[at].feeding : cause_at(at);
 
-	if (at == TFT_LOOK_GIL && facts->lock_feeds)
+	if (at == TFT_STATE_GIL && facts->lock_feeds)
 		cause = TFH_CAUSE_INPUT_UNKNOWN;
 	if (facts->much_kernel &&
 	    (tfh_at_role(at) == TFH_ROLE_FIRST ||
@@ -97,14 +98,14 @@ enum tfh_cause tfh_look_cause(const struct tfh_facts *facts, int at, bool feeds)
 		cause = TFH_CAUSE_HOST_LOCK;
 	if (cause == TFH_CAUSE_HOST_LOCK && facts->calls_back && tfh_at_role(at) != TFH_ROLE_QUEUE)
 		cause = TFH_CAUSE_HOST_CALLBACK;
-	return cause == TFH_CAUSE_HOST_PYTHON && !tfh_looks_python(facts->looks)
+	return cause == TFH_CAUSE_HOST_PYTHON && !tfh_stack_samples_python(facts->samples)
 		       ? TFH_CAUSE_HOST_CODE
 		       : cause;
 }
 
-enum tfh_cause tfh_seen_cause(const struct tfh_accounts *accounts, const struct tfh_seen_look *k)
+enum tfh_cause tfh_seen_cause(const struct tfh_accounts *accounts, const struct tfh_seen_sample *k)
 {
-	enum tfh_cause cause = tfh_look_cause(accounts->facts, k->at, k->feeds), exchange;
+	enum tfh_cause cause = tfh_sample_cause(accounts->facts, k->at, k->feeds), exchange;
 	int64_t until;
 
 	exchange = tfh_exposed_at(accounts->exposed, k->t, k->t + 1, &until);
@@ -141,14 +142,14 @@ bool tfh_steps_compile(const struct tfh_accounts *accounts)
 	size_t at = SIZE_MAX;
 	uint32_t n = 0;
 
-	for (size_t i = 0; i < tfh_looks_count(accounts->facts->looks); i++) {
-		struct tfh_seen_look k = tfh_looks_at(accounts->facts->looks, i);
+	for (size_t i = 0; i < tfh_stack_samples_count(accounts->facts->samples); i++) {
+		struct tfh_seen_sample k = tfh_stack_samples_at(accounts->facts->samples, i);
 		if (!tfh_role_compiles(tfh_at_role(k.at)))
 			continue;
 		at = tfh_window_of(loops, k.t, at);
 		n += at != SIZE_MAX && loops->window.v[at].segment == TFH_SEGMENT_TRAIN;
 	}
-	return n >= TFH_ACCOUNT_COMPILING_LOOKS;
+	return n >= TFH_ACCOUNT_COMPILING_SAMPLES;
 }
 
 /* Samples of short pauses are pooled over the whole run. Compiling that was seen only at its
@@ -188,7 +189,7 @@ static double compiling_beside(const struct tfh_facts *facts, uint32_t thread, i
 	for (uint32_t i = 0; i < facts->feed->n_threads; i++) {
 		double share = 0;
 		if (i == thread || !facts->thread[i].drives ||
-		    !tfh_looks_divide(facts->looks, i, t0, t1, &seen))
+		    !tfh_stack_samples_divide(facts->samples, i, t0, t1, &seen))
 			continue;
 		for (int at = TFH_SEEN_COUNT; at < TFH_AT_COUNT; at++)
 			share += tfh_role_compiles(tfh_at_role(at)) ? seen.part[at] : 0;
@@ -204,7 +205,7 @@ bool tfh_pause_causes(const struct tfh_accounts *accounts, uint32_t thread, int6
 	struct tfh_seen seen;
 
 	memset(share, 0, TFH_CAUSE_COUNT * sizeof(*share));
-	if (!facts->looks || !seen_of(facts, thread, t0, t1, &seen))
+	if (!facts->samples || !seen_of(facts, thread, t0, t1, &seen))
 		return false;
 	double beside = TFH_DETECT_COMPILING_BESIDE && accounts->compiles &&
 					thread != TFH_ANY_THREAD && is_library_thread(&seen)
@@ -216,7 +217,7 @@ bool tfh_pause_causes(const struct tfh_accounts *accounts, uint32_t thread, int6
 		take_own(&seen);
 	for (int i = 0; i < TFH_AT_COUNT; i++) {
 		bool place_tells = usual == TFH_CAUSE_HOST_CALLBACK && is_plain(facts, i);
-		share[place_tells ? usual : tfh_look_cause(facts, i, seen.feeds)] +=
+		share[place_tells ? usual : tfh_sample_cause(facts, i, seen.feeds)] +=
 			seen.part[i] * (1 - beside);
 	}
 	share[TFH_CAUSE_HOST_COMPILE] += beside;

@@ -32,7 +32,7 @@ int tfh_chunk_start(struct tfh_device *d, struct tfh_call_feed *calls, struct tf
 		return rc;
 	d->calls = calls;
 	d->next_ev = tfh_call_feed_next(calls);
-	d->next_op = tfh_feed_look_op(f, &d->op_room);
+	d->next_op = tfh_feed_borrow_op(f, &d->op_room);
 	d->behind = calloc(f->n_threads + 1, sizeof(*d->behind));
 	d->horizon = INT64_MIN;
 	return d->behind ? 0 : -ENOMEM;
@@ -180,7 +180,7 @@ static int read_ops(struct tfh_device *d, int64_t to)
 
 	while (d->next_op && d->next_op->t0 <= to && !rc) {
 		rc = add_op(d, d->next_op);
-		d->next_op = tfh_feed_look_op(f, &d->op_room);
+		d->next_op = tfh_feed_borrow_op(f, &d->op_room);
 	}
 	return rc;
 }

@@ -8,7 +8,7 @@
 #define TFH_JUDGE_FACTS_H
 
 #include "base/arena.h"
-#include "judge/facts/look_shares.h"
+#include "judge/facts/sample_shares.h"
 #include "judge/facts/makers.h"
 #include "judge/feed.h"
 #include "judge/numbers.h"
@@ -256,8 +256,8 @@ struct tfh_facts {
 	/* What is written to files at the same time: nothing; so much that copying takes the time; or so little that
 	 * the calls take it, as with lines of a log. */
 	enum { TFH_WRITES_NOTHING, TFH_WRITES_BYTES, TFH_WRITES_LINES } writes;
-	struct tfh_looks *looks; /* samples of threads; NULL: there are none */
-	TFH_VEC(struct tfh_child_look)
+	struct tfh_stack_samples *samples; /* samples of threads; NULL: there are none */
+	TFH_VEC(struct tfh_child_sample)
 	child;		      /* samples of other threads and of child processes,
 					       * in order of time */
 	bool lock_feeds;      /* tfh_lock_feeds() */

@@ -87,14 +87,15 @@ static void count(struct tfh_facts *facts, uint32_t thread, uint32_t n, int64_t 
 	use->driver_ns += ns;
 	use->launches += n;
 	use->last = use->outermost = to;
-	if (facts->looks)
-		tfh_looks_went_on(facts->looks, thread, to);
+	if (facts->samples)
+		tfh_stack_samples_went_on(facts->samples, thread, to);
 }
 
 /* A pause or a call of at least this length is not counted in bulk. */
 static int64_t too_long(const struct tfh_facts *facts)
 {
-	return facts->long_ns < TFH_FACTS_LOOK_PAUSE_NS ? facts->long_ns : TFH_FACTS_LOOK_PAUSE_NS;
+	return facts->long_ns < TFH_FACTS_SAMPLE_PAUSE_NS ? facts->long_ns
+							  : TFH_FACTS_SAMPLE_PAUSE_NS;
 }
 
 /* Whether the stack of such a launch shows what is not yet known of its thread. */

@@ -28,46 +28,46 @@ static uint32_t own_frames(const struct tfh_model_line *frame, uint32_t n, bool 
 
 static bool works(int state)
 {
-	return state == TFT_LOOK_RUNNING || state == TFT_LOOK_READ || state == TFT_LOOK_WRITE ||
-	       state == TFT_LOOK_NAMES || state == TFT_LOOK_PAGE || state == TFT_LOOK_MEMORY;
+	return state == TFT_STATE_RUNNING || state == TFT_STATE_READ || state == TFT_STATE_WRITE ||
+	       state == TFT_STATE_NAMES || state == TFT_STATE_PAGE || state == TFT_STATE_MEMORY;
 }
 
 /* Whether a thread is busy. One that waits for another thread has no work; one that sleeps or waits for a socket waits
  * for what it reads. Threads without a line of the program are a library's helpers. */
-static bool is_busy(const struct tfh_child_look *look, bool program)
+static bool is_busy(const struct tfh_child_sample *sample, bool program)
 {
-	bool lock = look->state == TFT_LOOK_LOCK || look->state == TFT_LOOK_EVENT;
+	bool lock = sample->state == TFT_STATE_LOCK || sample->state == TFT_STATE_EVENT;
 
-	return look->thread ? program && !lock : program || works(look->state);
+	return sample->thread ? program && !lock : program || works(sample->state);
 }
 
-static enum tfh_cause cause_of(const struct tfh_child_look *look, const struct tfh_maker *m,
+static enum tfh_cause cause_of(const struct tfh_child_sample *sample, const struct tfh_maker *m,
 			       bool program)
 {
 	enum tfh_role role = tfh_place_role(m->frame, m->n, TFH_ORDER_UNKNOWN);
-	bool runs = look->state == TFT_LOOK_RUNNING || look->state == TFT_LOOK_GIL;
+	bool runs = sample->state == TFT_STATE_RUNNING || sample->state == TFT_STATE_GIL;
 
 	if (role == TFH_ROLE_READ || role == TFH_ROLE_DECODE || role == TFH_ROLE_MAP ||
 	    role == TFH_ROLE_BATCH)
 		return tfh_role_cause(role);
-	if (look->state == TFT_LOOK_READ || look->state == TFT_LOOK_NAMES ||
-	    look->state == TFT_LOOK_PAGE)
+	if (sample->state == TFT_STATE_READ || sample->state == TFT_STATE_NAMES ||
+	    sample->state == TFT_STATE_PAGE)
 		return TFH_CAUSE_INPUT_READ;
 	return runs && program ? TFH_CAUSE_INPUT_MAP : TFH_CAUSE_INPUT_UNKNOWN;
 }
 
-bool tfh_maker_at(const struct tfh_facts *facts, const struct tfh_child_look *look,
+bool tfh_maker_at(const struct tfh_facts *facts, const struct tfh_child_sample *sample,
 		  struct tfh_maker *out)
 {
 	bool program;
-	uint32_t n = tfh_frames_at(facts, look->place, out->frame);
+	uint32_t n = tfh_frames_at(facts, sample->place, out->frame);
 
 	out->n = own_frames(out->frame, n, &program);
 	if (!out->n)
 		return false;
 	out->outside = out->n == n && n < TFH_VERDICT_FRAMES;
-	out->busy = is_busy(look, program);
-	out->cause = cause_of(look, out, program);
+	out->busy = is_busy(sample, program);
+	out->cause = cause_of(sample, out, program);
 	return true;
 }
 
@@ -86,11 +86,11 @@ bool tfh_lock_feeds(const struct tfh_facts *facts)
 	double feed = 0, other = 0;
 
 	for (size_t i = 0; facts->consumers && i < facts->child.n; i++) {
-		const struct tfh_child_look *look = &facts->child.v[i];
-		if (!look->thread || look->state != TFT_LOOK_RUNNING ||
-		    !tfh_maker_at(facts, look, &m))
+		const struct tfh_child_sample *sample = &facts->child.v[i];
+		if (!sample->thread || sample->state != TFT_STATE_RUNNING ||
+		    !tfh_maker_at(facts, sample, &m))
 			continue;
-		*(of_pipeline(&m) ? &feed : &other) += look->ns;
+		*(of_pipeline(&m) ? &feed : &other) += sample->ns;
 	}
 	return feed > other;
 }
@@ -102,14 +102,14 @@ bool tfh_lock_calls_back(const struct tfh_facts *facts)
 	uint32_t n = 0;
 
 	for (size_t i = 0; i < facts->child.n; i++) {
-		const struct tfh_child_look *look = &facts->child.v[i];
-		if (!look->thread || !tfh_maker_at(facts, look, &m) || !m.busy)
+		const struct tfh_child_sample *sample = &facts->child.v[i];
+		if (!sample->thread || !tfh_maker_at(facts, sample, &m) || !m.busy)
 			continue;
 		bool outside = m.outside && !(facts->consumers && of_pipeline(&m));
-		*(outside ? &called : &other) += look->ns;
+		*(outside ? &called : &other) += sample->ns;
 		n += outside;
 	}
-	return called > other && n >= TFH_VERDICT_LINE_LOOKS;
+	return called > other && n >= TFH_VERDICT_LINE_SAMPLES;
 }
 
 bool tfh_makers_work(const struct tfh_facts *facts, bool only)
@@ -117,8 +117,8 @@ bool tfh_makers_work(const struct tfh_facts *facts, bool only)
 	struct tfh_maker m;
 	uint32_t n = 0;
 
-	for (size_t i = 0; i < facts->child.n && n < TFH_VERDICT_LINE_LOOKS; i++)
+	for (size_t i = 0; i < facts->child.n && n < TFH_VERDICT_LINE_SAMPLES; i++)
 		n += !(only && facts->child.v[i].thread) &&
 		     tfh_maker_at(facts, &facts->child.v[i], &m) && m.busy;
-	return n >= TFH_VERDICT_LINE_LOOKS;
+	return n >= TFH_VERDICT_LINE_SAMPLES;
 }

@@ -10,11 +10,11 @@
 struct tfh_facts;
 
 /* A sample of a thread of this process, or of the main thread of a child process. */
-struct tfh_child_look {
+struct tfh_child_sample {
 	int64_t t;
 	double ns;	    /* time of the thread that the sample represents */
 	uint32_t id, place; /* tid or pid */
-	uint8_t state;	    /* enum tft_look */
+	uint8_t state;	    /* enum tft_state */
 	bool thread;	    /* of this process */
 };
 
@@ -27,7 +27,7 @@ struct tfh_maker {
 	enum tfh_cause cause; /* of its work: input.unknown if not known */
 };
 /* False: the thread has no frames of its own. */
-bool tfh_maker_at(const struct tfh_facts *facts, const struct tfh_child_look *look,
+bool tfh_maker_at(const struct tfh_facts *facts, const struct tfh_child_sample *sample,
 		  struct tfh_maker *out);
 
 /* Whether other threads or child processes were often at work in the samples, so that they may make the batches; `only`: child

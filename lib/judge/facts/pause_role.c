@@ -34,24 +34,25 @@ static bool same_line(const struct tfh_model_line *seen, uint32_t n, const struc
 	       !strcmp(seen[a].file, to->frame[b].file);
 }
 
-bool tfh_looks_lead_to(const struct tfh_model_line *seen, uint32_t n,
-		       const struct tfh_pause_end *to)
+bool tfh_stack_samples_lead_to(const struct tfh_model_line *seen, uint32_t n,
+			       const struct tfh_pause_end *to)
 {
 	return same_line(seen, n, to) && seen[0].library;
 }
 
-bool tfh_looks_on_line(const struct tfh_model_line *seen, uint32_t n,
-		       const struct tfh_pause_end *to)
+bool tfh_stack_samples_on_line(const struct tfh_model_line *seen, uint32_t n,
+			       const struct tfh_pause_end *to)
 {
 	return to->soon || same_line(seen, n, to);
 }
 
-bool tfh_looks_call(const struct tfh_model_line *seen, uint32_t n, const struct tfh_pause_end *to)
+bool tfh_stack_samples_call(const struct tfh_model_line *seen, uint32_t n,
+			    const struct tfh_pause_end *to)
 {
 	uint32_t a = n ? tfh_place_lead(seen, n) : 0,
 		 b = to->n ? tfh_place_lead(to->frame, to->n) : 0;
 
-	return a && b && tfh_looks_lead_to(seen, n, to) &&
+	return a && b && tfh_stack_samples_lead_to(seen, n, to) &&
 	       tfh_same_function(&seen[a - 1], &to->frame[b - 1]);
 }
 
@@ -65,8 +66,8 @@ static bool is_own_work(const struct tfh_model_line *seen, uint32_t n,
 	       seen[0].line != to->frame[to->n - n].line;
 }
 
-bool tfh_looks_issue(const struct tfh_model_line *seen, uint32_t n, const struct tfh_pause_end *to,
-		     const char *launcher)
+bool tfh_stack_samples_issue(const struct tfh_model_line *seen, uint32_t n,
+			     const struct tfh_pause_end *to, const char *launcher)
 {
 	char package[TFH_FACTS_PACKAGE];
 
@@ -76,21 +77,23 @@ bool tfh_looks_issue(const struct tfh_model_line *seen, uint32_t n, const struct
 	if (strcmp(package, launcher) != 0)
 		return false;
 	if (to->after >> 3 == TFH_FAM_COPY)
-		return to->soon || (tfh_looks_call(seen, n, to) && !is_own_work(seen, n, to));
-	return tfh_kind_launches(to->after) && (to->soon || tfh_looks_lead_to(seen, n, to));
+		return to->soon ||
+		       (tfh_stack_samples_call(seen, n, to) && !is_own_work(seen, n, to));
+	return tfh_kind_launches(to->after) && (to->soon || tfh_stack_samples_lead_to(seen, n, to));
 }
 
-bool tfh_looks_copy(const struct tfh_model_line *seen, uint32_t n, const struct tfh_pause_end *to)
+bool tfh_stack_samples_copy(const struct tfh_model_line *seen, uint32_t n,
+			    const struct tfh_pause_end *to)
 {
 	return n && seen[0].library && to->before >> 3 == TFH_FAM_COPY &&
-	       to->after >> 3 == TFH_FAM_COPY && (to->soon || tfh_looks_call(seen, n, to));
+	       to->after >> 3 == TFH_FAM_COPY && (to->soon || tfh_stack_samples_call(seen, n, to));
 }
 
 enum tfh_role tfh_role_between(int state, enum tfh_order order, bool dispatch, bool copies,
 			       const struct tfh_pause_end *to)
 {
 	switch (state) {
-	case TFT_LOOK_RUNNING:
+	case TFT_STATE_RUNNING:
 		if (to->after >> 3 == TFH_FAM_MODULE) /* a module is loaded right after it was
 						       * compiled */
 			return TFH_ROLE_COMPILE;
@@ -102,14 +105,14 @@ enum tfh_role tfh_role_between(int state, enum tfh_order order, bool dispatch, b
 		return order == TFH_ORDER_BEFORE   ? TFH_ROLE_FIRST
 		       : order == TFH_ORDER_BEHIND ? TFH_ROLE_LATER
 						   : TFH_ROLE_NONE;
-	case TFT_LOOK_LOCK:
-	case TFT_LOOK_EVENT:
+	case TFT_STATE_LOCK:
+	case TFT_STATE_EVENT:
 		return order == TFH_ORDER_BEHIND ? TFH_ROLE_LOCK : TFH_ROLE_NONE;
-	case TFT_LOOK_PIPE:
-	case TFT_LOOK_SOCKET:
-	case TFT_LOOK_POLL:
+	case TFT_STATE_PIPE:
+	case TFT_STATE_SOCKET:
+	case TFT_STATE_POLL:
 		return order == TFH_ORDER_BEHIND ? TFH_ROLE_WAIT : TFH_ROLE_NONE;
-	case TFT_LOOK_NAMES:
+	case TFT_STATE_NAMES:
 		return order == TFH_ORDER_BEHIND ? TFH_ROLE_SAVE : TFH_ROLE_NONE;
 	default:
 		return TFH_ROLE_NONE;
@@ -123,14 +126,14 @@ enum tfh_role tfh_role_above(int state, const struct tfh_model_line *seen, uint3
 	    tfh_order_of(seen, n, to->last, to->n_last) != TFH_ORDER_BEFORE)
 		return TFH_ROLE_NONE;
 	switch (state) {
-	case TFT_LOOK_LOCK:
-	case TFT_LOOK_EVENT:
+	case TFT_STATE_LOCK:
+	case TFT_STATE_EVENT:
 		/* A library's function (of a queue, a future, an event) waits for something that another thread makes.
 		 * The program itself takes a lock. */
 		return seen[0].library ? TFH_ROLE_MADE : TFH_ROLE_GIVEN;
-	case TFT_LOOK_PIPE:
-	case TFT_LOOK_SOCKET:
-	case TFT_LOOK_POLL:
+	case TFT_STATE_PIPE:
+	case TFT_STATE_SOCKET:
+	case TFT_STATE_POLL:
 		return TFH_ROLE_SENT;
 	default:
 		return TFH_ROLE_NONE;

@@ -172,7 +172,7 @@ enum tfh_role tfh_loader_role(const struct tfh_model_line *frame, uint32_t n, in
 	}
 	if (puts_together || (!own && role == TFH_ROLE_BATCH))
 		return TFH_ROLE_BATCH;
-	if (state == TFT_LOOK_READ || state == TFT_LOOK_NAMES || state == TFT_LOOK_PAGE)
+	if (state == TFT_STATE_READ || state == TFT_STATE_NAMES || state == TFT_STATE_PAGE)
 		return TFH_ROLE_READ;
 	return own ? TFH_ROLE_MAP : TFH_ROLE_LOADER;
 }

@@ -294,11 +294,11 @@ static int put_in_order(struct tfh_facts *facts)
 }
 
 /* Creates the table of samples with the first one. */
-static int note_look(struct tfh_facts *facts, const struct tfh_event *ev)
+static int note_sample(struct tfh_facts *facts, const struct tfh_event *ev)
 {
-	if (!facts->looks && ev->kind == TFT_LOOK)
-		facts->looks = tfh_looks_new(facts->feed, facts->process);
-	return facts->looks ? tfh_looks_add(facts->looks, ev) : -ENOMEM;
+	if (!facts->samples && ev->kind == TFT_STATE)
+		facts->samples = tfh_stack_samples_new(facts->feed, facts->process);
+	return facts->samples ? tfh_stack_samples_add(facts->samples, ev) : -ENOMEM;
 }
 
 /* Adds a sample of another thread of this process, or of a child process. A child process that records itself is not a
@@ -306,17 +306,17 @@ static int note_look(struct tfh_facts *facts, const struct tfh_event *ev)
 static int note_child(struct tfh_facts *facts, const struct tfh_event *ev)
 {
 	const struct tfh_feed *feed = facts->feed;
-	struct tfh_child_look look = {
+	struct tfh_child_sample sample = {
 		.t = ev->t1, .ns = (double)ev->w[2], .id = ev->ctx, .place = ev->stack};
 
-	look.thread = feed->processes[facts->process].pid == ev->ctx;
-	if (look.thread)
-		look.id = ev->stream;
-	for (uint32_t i = 0; i < feed->n_processes && !look.thread; i++)
+	sample.thread = feed->processes[facts->process].pid == ev->ctx;
+	if (sample.thread)
+		sample.id = ev->stream;
+	for (uint32_t i = 0; i < feed->n_processes && !sample.thread; i++)
 		if (feed->processes[i].pid == ev->ctx)
 			return 0;
-	look.state = ev->result < TFT_LOOK_COUNT ? (uint8_t)ev->result : 0;
-	return TFH_PUSH_BIG(facts->child, look);
+	sample.state = ev->result < TFT_STATE_COUNT ? (uint8_t)ev->result : 0;
+	return TFH_PUSH_BIG(facts->child, sample);
 }
 
 /* Finds out by the stacks of a few calls whether a thread runs Python. */
@@ -338,9 +338,9 @@ static int add_event(struct tfh_facts *facts, const struct tfh_event *ev, struct
 
 	if (ev->kind == TFT_CHILD)
 		return note_child(facts, ev);
-	if (facts->looks || ev->kind == TFT_LOOK)
-		rc = note_look(facts, ev);
-	if (rc || ev->kind == TFT_LOOK)
+	if (facts->samples || ev->kind == TFT_STATE)
+		rc = note_sample(facts, ev);
+	if (rc || ev->kind == TFT_STATE)
 		return rc;
 	if (facts->events++ % TFH_FACTS_CALLS_APART == 0 && TFH_PUSH(facts->call_at, ev->t1))
 		return -ENOMEM;
@@ -371,7 +371,7 @@ static int look_at_all(struct tfh_facts *facts, struct tfh_heap *heap, struct tf
 	struct pending q = {0};
 	int rc = f->rewind(f->arg, facts->process, err);
 
-	while (!rc && (ev = tfh_feed_look(f, &room))) {
+	while (!rc && (ev = tfh_feed_borrow(f, &room))) {
 		if (ev->thread >= f->n_threads)
 			continue;
 		rc = add_event(facts, ev, &q, heap);
@@ -408,8 +408,8 @@ int tfh_find_facts(const struct tfh_feed *feed, uint32_t process, struct tfh_are
 			rc = tfh_err_set(err, -ENOMEM, "out of memory");
 		choose_threads(facts);
 		tfh_find_crowd(facts);
-		if (facts->looks)
-			tfh_looks_end(facts->looks, facts->delay_per_run);
+		if (facts->samples)
+			tfh_stack_samples_end(facts->samples, facts->delay_per_run);
 		if (TFH_DETECT_KERNEL_TIME)
 			tfh_find_kernel_time(facts);
 		facts->lock_feeds = TFH_DETECT_LOCK_FEEDS && tfh_lock_feeds(facts);
@@ -449,6 +449,6 @@ void tfh_facts_free(struct tfh_facts *facts)
 	free(facts->stage.v);
 	free(facts->stage_of.v);
 	free(facts->recorded.v);
-	tfh_looks_free(facts->looks);
+	tfh_stack_samples_free(facts->samples);
 	tfh_big_free(facts->child.v);
 }

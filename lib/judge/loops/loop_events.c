@@ -283,7 +283,7 @@ static int64_t work_end(const struct tfh_facts *facts)
 
 	if (!f->imported || !f->rewind_ops || tfh_feed_rewind_brief(f, facts->process, &err))
 		return end;
-	while ((op = tfh_feed_look_op(f, &room)))
+	while ((op = tfh_feed_borrow_op(f, &room)))
 		end = op->t1 > end ? op->t1 : end;
 	return end;
 }

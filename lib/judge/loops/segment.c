@@ -132,7 +132,7 @@ static int find_lead_in(const struct tfh_facts *facts, struct tfh_loops *loops, 
 
 	loops->lead_in = waited_first(facts, t0, most, least);
 	end += loops->lead_in;
-	while (!rc && f->rewind_ops && end - t0 <= most && (op = tfh_feed_look_op(f, &room))) {
+	while (!rc && f->rewind_ops && end - t0 <= most && (op = tfh_feed_borrow_op(f, &room))) {
 		if (op->t0 - end > least && op->t0 < t1 && op->issue0 > INT64_MIN &&
 		    op->issue1 - end <= (op->t0 - end) / TFH_LOOPS_LEAD_PART) {
 			loops->lead_in = op->t0 - t0;

@@ -15,7 +15,7 @@ struct seen_place {
 	struct tfh_model_line line; /* with the most samples */
 	uint32_t first, last;	    /* the stretch of lines around it */
 	double ns, line_ns;	    /* line_ns: of that line alone */
-	uint64_t looks;
+	uint64_t samples;
 	uint32_t pauses; /* the kind of pause that most samples are in, and by how much */
 	double more_ns;
 	bool loops; /* its function also makes the next call, so removing all of it would remove
@@ -36,9 +36,9 @@ static bool within(uint32_t line, uint32_t first, uint32_t last)
 	return first <= line && line <= last;
 }
 
-static bool is_own(const struct tfh_facts *facts, const struct tfh_seen_look *k)
+static bool is_own(const struct tfh_facts *facts, const struct tfh_seen_sample *k)
 {
-	return facts->thread[k->thread].drives && tfh_look_is_own(k);
+	return facts->thread[k->thread].drives && tfh_sample_is_own(k);
 }
 
 /* "f.<locals>.<listcomp>" is a part of the enclosing function, which is the next frame. */
@@ -50,7 +50,7 @@ static bool is_part(const char *function)
 }
 
 static const struct tfh_model_line *lead_of(const struct tfh_model_line *frame, uint32_t n,
-					    const struct tfh_seen_look *k)
+					    const struct tfh_seen_sample *k)
 {
 	uint32_t callee, at = n ? tfh_role_lead(frame, n, tfh_at_role(k->at), &callee) : 0;
 
@@ -72,8 +72,8 @@ bool tfh_is_at_place(const struct tfh_place_gain *g, const struct tfh_model_line
 		       : g->whole || within(line->line, g->first_line, g->last_line);
 }
 
-static int add_look(struct seen_places *all, const struct tfh_model_line *line,
-		    const struct tfh_seen_look *k)
+static int add_sample(struct seen_places *all, const struct tfh_model_line *line,
+		      const struct tfh_seen_sample *k)
 {
 	struct seen_place *p = NULL;
 
@@ -91,7 +91,7 @@ static int add_look(struct seen_places *all, const struct tfh_model_line *line,
 	}
 	p->ns += k->ns;
 	p->line_ns += k->ns;
-	p->looks++;
+	p->samples++;
 	p->loops |= k->loops;
 	p->more_ns += k->pauses == p->pauses ? k->ns : -k->ns;
 	if (p->more_ns < 0) {
@@ -109,15 +109,15 @@ static int see_all(const struct tfh_accounts *accounts, struct seen_places *all)
 	size_t at = SIZE_MAX;
 	int rc = 0;
 
-	for (size_t i = 0; i < tfh_looks_count(facts->looks) && !rc; i++) {
-		struct tfh_seen_look k = tfh_looks_at(facts->looks, i);
+	for (size_t i = 0; i < tfh_stack_samples_count(facts->samples) && !rc; i++) {
+		struct tfh_seen_sample k = tfh_stack_samples_at(facts->samples, i);
 		at = tfh_window_of(loops, k.t, at);
 		if (at == SIZE_MAX || loops->window.v[at].segment != TFH_SEGMENT_TRAIN ||
 		    !is_own(facts, &k))
 			continue;
 		const struct tfh_model_line *line =
 			lead_of(frame, tfh_frames_at(facts, k.place, frame), &k);
-		rc = line ? add_look(all, line, &k) : 0;
+		rc = line ? add_sample(all, line, &k) : 0;
 	}
 	return rc;
 }
@@ -132,12 +132,12 @@ static void join_functions(struct seen_places *all)
 				    same(&all->place.v[k].line, &p->line, true);
 		for (size_t k = 0; k < i && !p->loops; k++) {
 			struct seen_place *q = &all->place.v[k];
-			if (!q->looks || !same(&q->line, &p->line, true))
+			if (!q->samples || !same(&q->line, &p->line, true))
 				continue;
 			q->ns += p->ns;
-			q->looks += p->looks;
+			q->samples += p->samples;
 			p->ns = 0;
-			p->looks = 0;
+			p->samples = 0;
 		}
 	}
 }
@@ -145,7 +145,7 @@ static void join_functions(struct seen_places *all)
 /* Whether q continues p: the same function, the same kind of pause, at most one line without samples between them. */
 static bool continues(const struct seen_place *p, const struct seen_place *q)
 {
-	return p->loops && q->loops && p->looks && q->looks && p->pauses &&
+	return p->loops && q->loops && p->samples && q->samples && p->pauses &&
 	       p->pauses == q->pauses && same(&p->line, &q->line, true) &&
 	       within(q->first, p->last + 1, p->last + 2);
 }
@@ -158,9 +158,9 @@ static void absorb(struct seen_place *p, struct seen_place *q)
 	}
 	p->last = q->last;
 	p->ns += q->ns;
-	p->looks += q->looks;
+	p->samples += q->samples;
 	q->ns = 0;
-	q->looks = 0;
+	q->samples = 0;
 }
 
 /* In a function that contains the loop, joins lines that follow each other without a call between them: a statement or an
@@ -185,17 +185,17 @@ static bool is_at(const struct tfh_code_place *p, const struct tfh_model_line *f
 	return false;
 }
 
-static int mark_looks(const struct tfh_facts *facts, struct tfh_code_place *p)
+static int mark_samples(const struct tfh_facts *facts, struct tfh_code_place *p)
 {
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
 
-	p->part = tfh_look_part_new(facts->looks);
+	p->part = tfh_sample_part_new(facts->samples);
 	if (!p->part)
 		return -ENOMEM;
-	for (size_t i = 0; i < tfh_looks_count(facts->looks); i++) {
-		struct tfh_seen_look k = tfh_looks_at(facts->looks, i);
+	for (size_t i = 0; i < tfh_stack_samples_count(facts->samples); i++) {
+		struct tfh_seen_sample k = tfh_stack_samples_at(facts->samples, i);
 		if (is_own(facts, &k) && is_at(p, frame, tfh_frames_at(facts, k.place, frame)))
-			tfh_look_part_add(p->part, i);
+			tfh_sample_part_add(p->part, i);
 	}
 	return 0;
 }
@@ -203,14 +203,14 @@ static int mark_looks(const struct tfh_facts *facts, struct tfh_code_place *p)
 int tfh_find_places(const struct tfh_accounts *accounts, struct tfh_samples *all)
 {
 	struct seen_places seen = {0};
-	int rc = accounts->facts->looks ? see_all(accounts, &seen) : 0;
+	int rc = accounts->facts->samples ? see_all(accounts, &seen) : 0;
 
 	join_functions(&seen);
 	join_lines(&seen);
 	while (!rc && all->n_place < TFH_PREDICT_PLACES) {
 		struct seen_place *best = NULL;
 		for (size_t i = 0; i < seen.place.n; i++)
-			if (seen.place.v[i].looks >= (uint64_t)TFH_VERDICT_LINE_LOOKS &&
+			if (seen.place.v[i].samples >= (uint64_t)TFH_VERDICT_LINE_SAMPLES &&
 			    (!best || seen.place.v[i].ns > best->ns))
 				best = &seen.place.v[i];
 		if (!best)
@@ -220,8 +220,8 @@ int tfh_find_places(const struct tfh_accounts *accounts, struct tfh_samples *all
 		p->first = best->first;
 		p->last = best->last;
 		p->whole = !best->loops;
-		rc = mark_looks(accounts->facts, p);
-		best->looks = 0;
+		rc = mark_samples(accounts->facts, p);
+		best->samples = 0;
 	}
 	free(seen.place.v);
 	return rc;
@@ -230,12 +230,12 @@ int tfh_find_places(const struct tfh_accounts *accounts, struct tfh_samples *all
 /* ---- what it gains ---- */
 
 /* The judged steps' samples of the host's own time, and those at the place. */
-struct looks_of {
+struct sampled {
 	double all, mine, all2, mine2; /* sums of the samples' times, and of the squares */
 	uint64_t n;
 };
 
-static bool counts(const struct tfh_accounts *accounts, const struct tfh_seen_look *k)
+static bool counts(const struct tfh_accounts *accounts, const struct tfh_seen_sample *k)
 {
 	enum tfh_part part = tfh_cause_part(tfh_seen_cause(accounts, k));
 
@@ -243,16 +243,16 @@ static bool counts(const struct tfh_accounts *accounts, const struct tfh_seen_lo
 	       (part == TFH_PART_HOST || (part == TFH_PART_INPUT && !accounts->facts->consumers));
 }
 
-static struct looks_of count_looks(const struct tfh_accounts *accounts,
-				   const struct tfh_code_place *p)
+static struct sampled count_samples(const struct tfh_accounts *accounts,
+				    const struct tfh_code_place *p)
 {
 	const struct tfh_facts *facts = accounts->facts;
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
-	struct looks_of l = {0};
+	struct sampled l = {0};
 	size_t window = 0;
 
-	for (size_t i = 0; i < tfh_looks_count(facts->looks); i++) {
-		struct tfh_seen_look k = tfh_looks_at(facts->looks, i);
+	for (size_t i = 0; i < tfh_stack_samples_count(facts->samples); i++) {
+		struct tfh_seen_sample k = tfh_stack_samples_at(facts->samples, i);
 		if (!tfh_judged_at(accounts, k.t, &window) || !counts(accounts, &k))
 			continue;
 		l.all += k.ns;
@@ -268,7 +268,7 @@ static struct looks_of count_looks(const struct tfh_accounts *accounts,
 
 /* Standard error of the place's share of the samples, which represent different times; at least that of a single
  * sample. */
-static double error_of(const struct looks_of *l, double part)
+static double error_of(const struct sampled *l, double part)
 {
 	double off2 = (1 - part) * (1 - part) * l->mine2 + part * part * (l->all2 - l->mine2);
 	double n = (double)l->n;
@@ -301,7 +301,7 @@ static void fill(const struct tfh_accounts *accounts, struct tfh_samples *all, u
 		 struct tfh_result *r, double step)
 {
 	const struct tfh_code_place *p = &all->place[i];
-	struct looks_of l = count_looks(accounts, p);
+	struct sampled l = count_samples(accounts, p);
 	double part = l.all > 0 ? l.mine / l.all : 0;
 	struct tfh_place_gain *g = &r->place[r->n_place];
 

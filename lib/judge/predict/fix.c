@@ -79,9 +79,9 @@ static double code_at_copies(const struct tfh_accounts *accounts, const struct c
 	double ns = 0, ns2 = 0, steps = (double)accounts->judged_steps * 1e9;
 	size_t window = 0;
 
-	for (size_t i = 0; i < tfh_looks_count(facts->looks); i++) {
-		struct tfh_seen_look k = tfh_looks_at(facts->looks, i);
-		if (!tfh_look_is_own(&k) || !facts->thread[k.thread].drives ||
+	for (size_t i = 0; i < tfh_stack_samples_count(facts->samples); i++) {
+		struct tfh_seen_sample k = tfh_stack_samples_at(facts->samples, i);
+		if (!tfh_sample_is_own(&k) || !facts->thread[k.thread].drives ||
 		    !tfh_judged_at(accounts, k.t, &window))
 			continue;
 		const struct tfh_model_line *line =

@@ -27,7 +27,7 @@ struct tfh_code_place {
 	struct tfh_model_line line; /* the line with the most samples */
 	uint32_t first, last;	    /* the stretch of lines around it */
 	bool whole; /* the function, or only these lines, each with everything it calls */
-	struct tfh_look_part *part;
+	struct tfh_sample_part *part;
 };
 
 struct tfh_samples {

@@ -116,7 +116,7 @@ static int64_t at_place(const struct replay *r, const struct tfh_seg *s)
 	if (!r->place || s->label != TFH_L_GAP || s->spin || s->t1 - s->t0 < TFH_GAP_NS)
 		return 0;
 	return (int64_t)((double)(s->t1 - s->t0) *
-			 tfh_look_part_of(r->place->part, s->thread, s->t0, s->t1));
+			 tfh_sample_part_of(r->place->part, s->thread, s->t0, s->t1));
 }
 
 static int64_t scaled(const struct replay *r, int64_t ns)

@@ -18,8 +18,8 @@ static struct seen count(const struct tfh_accounts *accounts)
 	struct seen n = {0};
 	size_t window = 0;
 
-	for (size_t i = 0; i < tfh_looks_count(facts->looks); i++) {
-		struct tfh_seen_look k = tfh_looks_at(facts->looks, i);
+	for (size_t i = 0; i < tfh_stack_samples_count(facts->samples); i++) {
+		struct tfh_seen_sample k = tfh_stack_samples_at(facts->samples, i);
 		if (!tfh_judged_at(accounts, k.t, &window) || !facts->thread[k.thread].drives ||
 		    k.inside)
 			continue;
@@ -61,21 +61,21 @@ static bool placed_by_calls(enum tfh_cause cause)
 
 enum tfh_borne_out tfh_borne_out(const struct tfh_accounts *accounts, enum tfh_cause cause)
 {
-	if (proved_by_calls(accounts, cause) || !tfh_looks_count(accounts->facts->looks))
+	if (proved_by_calls(accounts, cause) || !tfh_stack_samples_count(accounts->facts->samples))
 		return TFH_BORNE_OUT;
 	if (cause == TFH_CAUSE_HOST_UNKNOWN)
 		return TFH_BORNE_OUT_NOT;
 	struct seen n = count(accounts);
 	bool code = cause == TFH_CAUSE_HOST_PYTHON || cause == TFH_CAUSE_HOST_CODE;
-	if (placed_by_calls(cause) && n.all < TFH_FACTS_LOOK_LEAST)
+	if (placed_by_calls(cause) && n.all < TFH_FACTS_SAMPLE_LEAST)
 		return TFH_BORNE_OUT_HARDLY;
 	if (!n.of[cause] && !code)
 		return TFH_BORNE_OUT; /* its calls prove it, or the position of its pauses */
-	if (n.of[cause] < TFH_VERDICT_LINE_LOOKS && !placed_by_calls(cause))
+	if (n.of[cause] < TFH_VERDICT_LINE_SAMPLES && !placed_by_calls(cause))
 		return TFH_BORNE_OUT_NOT;
 	bool takes = (cause == TFH_CAUSE_HOST_LOCK || cause == TFH_CAUSE_HOST_WAIT) &&
 		     2 * n.takes > n.of[cause];
-	return !takes && n.of[cause] >= TFH_FACTS_LOOK_LEAST && leads(&n, cause)
+	return !takes && n.of[cause] >= TFH_FACTS_SAMPLE_LEAST && leads(&n, cause)
 		       ? TFH_BORNE_OUT
 		       : TFH_BORNE_OUT_HARDLY;
 }

@@ -162,12 +162,12 @@ static void choose(const struct call_lines *x, struct tfh_result *r)
 /* Seconds of a step that samples saw in an optimizer: its step, and clearing its gradients. */
 static double updating_s(const struct tfh_accounts *accounts)
 {
-	const struct tfh_looks *looks = accounts->facts->looks;
+	const struct tfh_stack_samples *samples = accounts->facts->samples;
 	double ns = 0;
 	size_t window = 0;
 
-	for (size_t i = 0; i < tfh_looks_count(looks); i++) {
-		struct tfh_seen_look k = tfh_looks_at(looks, i);
+	for (size_t i = 0; i < tfh_stack_samples_count(samples); i++) {
+		struct tfh_seen_sample k = tfh_stack_samples_at(samples, i);
 		if (tfh_judged_at(accounts, k.t, &window) &&
 		    accounts->facts->thread[k.thread].drives &&
 		    tfh_at_role(k.at) == TFH_ROLE_UPDATE)

@@ -149,16 +149,16 @@ static void find_retraced(const struct tfh_facts *facts, struct tfh_retraced *ou
 }
 
 /* Adds up the samples of the driving threads in the judged steps. */
-static void sum_looks(const struct tfh_accounts *accounts, struct tfh_seen_sum *out)
+static void sum_samples(const struct tfh_accounts *accounts, struct tfh_seen_sum *out)
 {
 	const struct tfh_facts *facts = accounts->facts;
 	size_t window = 0;
 
-	for (size_t i = 0; i < tfh_looks_count(facts->looks); i++) {
-		struct tfh_seen_look k = tfh_looks_at(facts->looks, i);
+	for (size_t i = 0; i < tfh_stack_samples_count(facts->samples); i++) {
+		struct tfh_seen_sample k = tfh_stack_samples_at(facts->samples, i);
 		if (!tfh_judged_at(accounts, k.t, &window) || !facts->thread[k.thread].drives)
 			continue;
-		out->looks++;
+		out->samples++;
 		out->ns += k.ns;
 		for (int s = 0; s < TFH_SEEN_COUNT; s++)
 			out->part[s] += ((s == k.state) - out->part[s]) * k.ns / out->ns;
@@ -209,7 +209,7 @@ void tfh_find_rest(const struct tfh_accounts *accounts, struct tfh_result *r)
 	out->graph_ran = accounts->compute_ran;
 	out->code_ran =
 		facts->cpu_wall > 0 ? (double)facts->cpu_running / (double)facts->cpu_wall : NAN;
-	sum_looks(accounts, &out->seen);
+	sum_samples(accounts, &out->seen);
 	out->kernel_share = facts->much_kernel ? facts->kernel_share : 0;
 	find_retraced(facts, &out->retraced);
 	out->wait = call_site(accounts, accounts->wait_site);

@@ -48,7 +48,7 @@ void tfh_tree_add(struct tfh_line_tree *tree, const struct tfh_model_line *frame
 			break;
 		at = next;
 		tree->node.v[at].s_per_step += ns;
-		tree->node.v[at].looks++;
+		tree->node.v[at].samples++;
 	}
 	if (at != UINT32_MAX)
 		tree->node.v[at].own_s += ns;

@@ -11,14 +11,14 @@
 
 #include "judge/verdict/line_tree.h"
 
-static bool runs(const struct tfh_facts *facts, const struct tfh_seen_look *k)
+static bool runs(const struct tfh_facts *facts, const struct tfh_seen_sample *k)
 {
 	(void)facts;
-	return k->state == TFT_LOOK_RUNNING;
+	return k->state == TFT_STATE_RUNNING;
 }
 
 /* Whether PyTorch's sampler chooses the next items there: it runs in the training process, whatever num_workers is. */
-static bool samples_items(const struct tfh_facts *facts, const struct tfh_seen_look *k)
+static bool samples_items(const struct tfh_facts *facts, const struct tfh_seen_sample *k)
 {
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
 	uint32_t n = tfh_frames_at(facts, k->place, frame);
@@ -30,7 +30,7 @@ static bool samples_items(const struct tfh_facts *facts, const struct tfh_seen_l
 }
 
 /* Whether PyTorch's loader takes items from an IterableDataset. Before CPython 3.11 both fetchers have the same name there. */
-static bool iterates(const struct tfh_facts *facts, const struct tfh_seen_look *k)
+static bool iterates(const struct tfh_facts *facts, const struct tfh_seen_sample *k)
 {
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
 	uint32_t n = tfh_frames_at(facts, k->place, frame);
@@ -46,17 +46,18 @@ static bool iterates(const struct tfh_facts *facts, const struct tfh_seen_look *
 /* Share of the wait for batches, by samples of all threads or of the driving ones, for which a condition holds; NAN: no
  * samples. */
 static double share_of_wait(const struct tfh_accounts *accounts, bool driving,
-			    bool (*holds)(const struct tfh_facts *, const struct tfh_seen_look *))
+			    bool (*holds)(const struct tfh_facts *, const struct tfh_seen_sample *))
 {
 	const struct tfh_facts *facts = accounts->facts;
 	double part = 0, all = 0;
 	size_t window = 0;
 
-	for (size_t i = 0; i < tfh_looks_count(facts->looks); i++) {
-		struct tfh_seen_look k = tfh_looks_at(facts->looks, i);
+	for (size_t i = 0; i < tfh_stack_samples_count(facts->samples); i++) {
+		struct tfh_seen_sample k = tfh_stack_samples_at(facts->samples, i);
 		if (!tfh_judged_at(accounts, k.t, &window) ||
 		    (driving && !facts->thread[k.thread].drives) ||
-		    tfh_cause_class(tfh_look_cause(facts, k.at, k.feeds)) != TFH_CLASS_INPUT_BOUND)
+		    tfh_cause_class(tfh_sample_cause(facts, k.at, k.feeds)) !=
+			    TFH_CLASS_INPUT_BOUND)
 			continue;
 		all += k.ns;
 		part += holds(facts, &k) ? k.ns : 0;

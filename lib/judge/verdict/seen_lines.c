@@ -14,7 +14,7 @@ struct lead {
 	struct tfh_model_line callee; /* the function that it calls in most samples, by votes */
 	double votes, ns;
 	double own_ns; /* samples between calls that do not wait for Python's lock (code_place.c) */
-	uint64_t looks;
+	uint64_t samples;
 };
 
 struct lines {
@@ -24,7 +24,7 @@ struct lines {
 	struct tfh_line_tree tree;
 	enum tfh_segment kind; /* windows that the verdict is about; NONE: the judged steps */
 	double cause_ns;       /* of all samples of the cause, with or without a line */
-	uint64_t cause_looks;
+	uint64_t cause_samples;
 	double by_cause[TFH_CAUSE_COUNT]; /* ns of these samples by what each shows by itself */
 };
 
@@ -40,7 +40,7 @@ static void vote(struct lead *l, const struct tfh_model_line *callee, double ns)
 
 /* Adds a stack under the line of interest to the user, with the function it called. */
 static int add_lead(struct lines *x, const struct tfh_model_line *frame, uint32_t n,
-		    const struct tfh_seen_look *k)
+		    const struct tfh_seen_sample *k)
 {
 	static const struct tfh_model_line none = {"", "", 0, false};
 	uint32_t callee, at = tfh_role_lead(frame, n, tfh_at_role(k->at), &callee);
@@ -57,14 +57,14 @@ static int add_lead(struct lines *x, const struct tfh_model_line *frame, uint32_
 		l = &x->lead.v[x->lead.n - 1];
 	}
 	l->ns += k->ns;
-	l->own_ns += tfh_look_is_own(k) ? k->ns : 0;
-	l->looks++;
+	l->own_ns += tfh_sample_is_own(k) ? k->ns : 0;
+	l->samples++;
 	vote(l, callee < n ? &frame[callee] : &none, k->ns);
 	return 0;
 }
 
 /* judged: the sample is in a judged step; about: it is where the verdict's cause is searched. */
-static int add_look(struct lines *x, const struct tfh_seen_look *k, bool judged, bool about)
+static int add_sample(struct lines *x, const struct tfh_seen_sample *k, bool judged, bool about)
 {
 	const struct tfh_facts *facts = x->accounts->facts;
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
@@ -75,7 +75,7 @@ static int add_look(struct lines *x, const struct tfh_seen_look *k, bool judged,
 	uint32_t n = tfh_frames_at(facts, k->place, frame);
 
 	x->cause_ns += counts && about ? k->ns : 0;
-	x->cause_looks += counts && about;
+	x->cause_samples += counts && about;
 	if (counts && about && of != TFH_CAUSE_NONE)
 		x->by_cause[of] += k->ns;
 	if (!n)
@@ -118,15 +118,15 @@ static void choose(struct lines *x)
 {
 	struct tfh_seen_line *out = &x->r->found.line;
 	const struct lead *best = best_line(x);
-	double n = (double)x->cause_looks, share;
+	double n = (double)x->cause_samples, share;
 
-	if (!best || best->looks < TFH_VERDICT_LINE_LOOKS)
+	if (!best || best->samples < TFH_VERDICT_LINE_SAMPLES)
 		return;
 	share = best->ns / x->cause_ns;
 	out->file = best->line.file;
 	out->function = best->line.function;
 	out->line = best->line.line;
-	out->looks = best->looks;
+	out->samples = best->samples;
 	if (best->callee.library) {
 		out->callee = best->callee.function;
 		out->callee_file = best->callee.file;
@@ -150,7 +150,7 @@ static void name_work(const struct lines *x)
 	struct tfh_result *r = x->r;
 
 	if (x->kind == TFH_SEGMENT_NONE || r->verdict.cause != TFH_CAUSE_HOST_PYTHON ||
-	    x->cause_looks < TFH_VERDICT_LINE_LOOKS)
+	    x->cause_samples < TFH_VERDICT_LINE_SAMPLES)
 		return;
 	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
 		if (tfh_cause_class(c) == r->verdict.cls && c != TFH_CAUSE_HOST_UNKNOWN &&
@@ -160,22 +160,22 @@ static void name_work(const struct lines *x)
 
 int tfh_find_lines(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
-	const struct tfh_looks *looks = accounts->facts->looks;
+	const struct tfh_stack_samples *samples = accounts->facts->samples;
 	struct lines x = {.accounts = accounts,
 			  .r = r,
 			  .kind = r->lead ? r->recurring[r->lead - 1].kind : TFH_SEGMENT_NONE};
 	size_t window = 0;
 	int rc = 0;
 
-	for (size_t i = 0; i < tfh_looks_count(looks) && !rc; i++) {
-		struct tfh_seen_look k = tfh_looks_at(looks, i);
+	for (size_t i = 0; i < tfh_stack_samples_count(samples) && !rc; i++) {
+		struct tfh_seen_sample k = tfh_stack_samples_at(samples, i);
 		bool judged = tfh_judged_at(accounts, k.t, &window);
 		bool about = x.kind == TFH_SEGMENT_NONE
 				     ? judged
 				     : window < accounts->step.n &&
 					       accounts->use[window].segment == x.kind;
 		if ((judged || about) && accounts->facts->thread[k.thread].drives)
-			rc = add_look(&x, &k, judged, about);
+			rc = add_sample(&x, &k, judged, about);
 	}
 	if (!rc && r->verdict.cause != TFH_CAUSE_NONE && x.cause_ns > 0)
 		choose(&x);

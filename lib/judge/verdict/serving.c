@@ -45,10 +45,10 @@ static bool waits_in_server(const struct tfh_accounts *accounts)
 	double all = 0, there = 0;
 	size_t window = 0;
 
-	for (size_t i = 0; i < tfh_looks_count(facts->looks); i++) {
-		struct tfh_seen_look k = tfh_looks_at(facts->looks, i);
+	for (size_t i = 0; i < tfh_stack_samples_count(facts->samples); i++) {
+		struct tfh_seen_sample k = tfh_stack_samples_at(facts->samples, i);
 		if (!tfh_judged_at(accounts, k.t, &window) || !facts->thread[k.thread].drives ||
-		    !waits(tfh_look_cause(facts, k.at, k.feeds)))
+		    !waits(tfh_sample_cause(facts, k.at, k.feeds)))
 			continue;
 		uint32_t n = tfh_frames_at(facts, k.place, frame);
 		all += k.ns;

@@ -15,7 +15,7 @@ struct start_lead {
 	bool importing;
 	const char *imports; /* file of the module in most samples, by votes; NULL: not seen */
 	double votes, ns;
-	uint64_t looks;
+	uint64_t samples;
 };
 
 struct start_part {
@@ -101,17 +101,17 @@ static int add_stack(struct start_part *p, const struct tfh_model_line *frame, u
 	if (file)
 		vote(l, file, ns);
 	l->ns += ns;
-	l->looks++;
+	l->samples++;
 	return 0;
 }
 
 static void add_state(struct start_part *p, uint8_t state, double ns)
 {
-	p->out->looks++;
+	p->out->samples++;
 	p->out->state[state] += ns / (double)(p->t1 - p->t0);
 }
 
-static bool is_in(const struct start_part *p, const struct tfh_start_look *k)
+static bool is_in(const struct start_part *p, const struct tfh_start_sample *k)
 {
 	return k->t >= p->t0 && k->t < p->t1;
 }
@@ -120,11 +120,11 @@ static bool is_in(const struct start_part *p, const struct tfh_start_look *k)
  * the time over which they were taken. */
 static double scale_of(const struct start_part *p, const struct tfh_start *s)
 {
-	int64_t last = s->n ? s->look[s->n - 1].t : p->t0;
+	int64_t last = s->n ? s->sample[s->n - 1].t : p->t0;
 	double ns = 0;
 
 	for (uint32_t i = 0; i < s->n; i++)
-		ns += is_in(p, &s->look[i]) ? s->look[i].ns : 0;
+		ns += is_in(p, &s->sample[i]) ? s->sample[i].ns : 0;
 	last = last < p->t1 ? last : p->t1;
 	return ns > 0 ? (double)(last - p->t0) / ns : 0;
 }
@@ -136,11 +136,11 @@ static int add_outside(struct start_part *p, const struct tfh_start *s)
 	int rc = 0;
 
 	for (uint32_t i = 0; i < s->n && !rc; i++) {
-		uint32_t n = tfh_start_frames(s, s->look[i].place, frame, TFH_VERDICT_FRAMES);
-		if (!is_in(p, &s->look[i]))
+		uint32_t n = tfh_start_frames(s, s->sample[i].place, frame, TFH_VERDICT_FRAMES);
+		if (!is_in(p, &s->sample[i]))
 			continue;
-		add_state(p, s->look[i].state, s->look[i].ns * scale);
-		rc = n ? add_stack(p, frame, n, s->look[i].ns * scale) : 0;
+		add_state(p, s->sample[i].state, s->sample[i].ns * scale);
+		rc = n ? add_stack(p, frame, n, s->sample[i].ns * scale) : 0;
 	}
 	return rc;
 }
@@ -154,8 +154,8 @@ static int add_own(struct start_part *p, int64_t from)
 	uint32_t main = feed->processes[facts->process].pid;
 	int rc = 0;
 
-	for (size_t i = 0; i < tfh_looks_count(facts->looks) && !rc; i++) {
-		struct tfh_seen_look k = tfh_looks_at(facts->looks, i);
+	for (size_t i = 0; i < tfh_stack_samples_count(facts->samples) && !rc; i++) {
+		struct tfh_seen_sample k = tfh_stack_samples_at(facts->samples, i);
 		uint32_t n = tfh_frames_at(facts, k.place, frame);
 		if (k.t >= p->t1)
 			break;
@@ -180,9 +180,9 @@ static double whole_of(struct start_part *p)
 {
 	double wall = (double)(p->t1 - p->t0), all = 0;
 
-	for (int i = 0; i < TFT_LOOK_COUNT; i++)
+	for (int i = 0; i < TFT_STATE_COUNT; i++)
 		all += p->out->state[i];
-	for (int i = 0; i < TFT_LOOK_COUNT && all > 1; i++)
+	for (int i = 0; i < TFT_STATE_COUNT && all > 1; i++)
 		p->out->state[i] /= all;
 	return all > 1 ? wall * all : wall;
 }
@@ -204,7 +204,7 @@ static void keep_lines(struct start_part *p)
 				   : l->imports	 ? l->imports
 						 : "",
 			.share = l->ns / whole,
-			.looks = l->looks,
+			.samples = l->samples,
 		};
 	}
 }
@@ -229,7 +229,7 @@ static int find_part(const struct tfh_accounts *accounts, const struct tfh_part_
 		rc = add_outside(&p, s);
 	}
 	if (!rc)
-		rc = add_own(&p, s && s->n ? s->look[s->n - 1].t : INT64_MIN);
+		rc = add_own(&p, s && s->n ? s->sample[s->n - 1].t : INT64_MIN);
 	keep_lines(&p);
 	free(p.lead.v);
 	return rc;

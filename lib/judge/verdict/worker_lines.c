@@ -12,7 +12,7 @@
 struct worker_line {
 	struct tfh_model_line line;
 	double ns;
-	uint64_t looks;
+	uint64_t samples;
 };
 
 struct worker_time {
@@ -32,7 +32,7 @@ struct workers {
 	bool threads; /* threads of this process instead of child processes */
 };
 
-static struct worker_time *process_of(struct workers *w, const struct tfh_child_look *k)
+static struct worker_time *process_of(struct workers *w, const struct tfh_child_sample *k)
 {
 	for (size_t i = 0; i < w->process.n; i++)
 		if (w->process.v[i].id == k->id)
@@ -58,11 +58,11 @@ static int add_lead(struct workers *w, const struct tfh_model_line *line, double
 		l = &w->lead.v[w->lead.n - 1];
 	}
 	l->ns += ns;
-	l->looks++;
+	l->samples++;
 	return 0;
 }
 
-static int add_look(struct workers *w, const struct tfh_child_look *k)
+static int add_sample(struct workers *w, const struct tfh_child_sample *k)
 {
 	struct tfh_maker m;
 	struct worker_time *p = tfh_maker_at(w->accounts->facts, k, &m) ? process_of(w, k) : NULL;
@@ -71,13 +71,13 @@ static int add_look(struct workers *w, const struct tfh_child_look *k)
 		return 0;
 	p->ns += k->ns;
 	p->last = k->t;
-	w->out->looks++;
+	w->out->samples++;
 	if (!m.busy)
 		return 0;
 	p->busy_ns += k->ns;
 	w->busy++;
 	w->busy_ns += k->ns;
-	w->running_ns += k->state == TFT_LOOK_RUNNING ? k->ns : 0;
+	w->running_ns += k->state == TFT_STATE_RUNNING ? k->ns : 0;
 	tfh_tree_add(&w->tree, m.frame, m.n, k->ns);
 	return add_lead(w, &m.frame[tfh_place_lead(m.frame, m.n)], k->ns);
 }
@@ -96,7 +96,7 @@ static void choose(struct workers *w)
 	for (size_t i = 0; i < w->lead.n; i++)
 		if (!best || w->lead.v[i].ns > best->ns)
 			best = &w->lead.v[i];
-	if (!best || best->looks < TFH_VERDICT_LINE_LOOKS)
+	if (!best || best->samples < TFH_VERDICT_LINE_SAMPLES)
 		return;
 	share = best->ns / w->busy_ns;
 	w->out->line.file = best->line.file;
@@ -124,7 +124,7 @@ static void place_of_verdict(const struct workers *w, struct tfh_result *r)
 	out->file = k->line.file;
 	out->function = k->line.function;
 	out->line = k->line.line;
-	out->looks = k->looks;
+	out->samples = k->samples;
 	out->callee = NULL;
 	out->of_s = r->found.cause_s[cause];
 	out->s_per_step = k->line.share * out->of_s;
@@ -160,7 +160,7 @@ static struct tfh_making making(const struct workers *w, const struct tfh_result
 }
 
 /* Adds samples of threads or of child processes. */
-static int add_looks(struct workers *w)
+static int add_seen(struct workers *w)
 {
 	const struct tfh_facts *facts = w->accounts->facts;
 	size_t window = 0;
@@ -169,18 +169,18 @@ static int add_looks(struct workers *w)
 	for (size_t i = 0; i < facts->child.n && !rc; i++)
 		if (facts->child.v[i].thread == w->threads &&
 		    tfh_judged_at(w->accounts, facts->child.v[i].t, &window))
-			rc = add_look(w, &facts->child.v[i]);
+			rc = add_sample(w, &facts->child.v[i]);
 	return rc;
 }
 
 int tfh_find_workers(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	struct workers w = {.accounts = accounts, .out = &r->found.workers};
-	int rc = add_looks(&w);
+	int rc = add_seen(&w);
 
 	if (!rc && !w.busy) {
 		w.threads = true;
-		rc = add_looks(&w);
+		rc = add_seen(&w);
 	}
 	choose(&w);
 	place_of_verdict(&w, r);

@@ -18,7 +18,7 @@ void tfh_run_add_journals(struct tfh_run *run, const char *dir);
 /* extras.c: holes, machine samples, notes and calls in flight of one file. 0 or -ENOMEM. */
 int tfh_run_read_notes(struct tfh_run *run, uint32_t file);
 
-/* open_looks.c: the last samples of calls in flight; after all notes were read and chunks sorted. 0
+/* open_samples.c: the last samples of calls in flight; after all notes were read and chunks sorted. 0
  * or -ENOMEM. */
 int tfh_run_look_at_flight(struct tfh_run *run);
 

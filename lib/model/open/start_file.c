@@ -84,25 +84,26 @@ static int read_places(struct start_reading *r, const char *p)
 	return 0;
 }
 
-static int read_looks(struct start_reading *r, const char *p, struct tfh_model_proc *proc)
+static int read_samples(struct start_reading *r, const char *p, struct tfh_model_proc *proc)
 {
 	size_t room = p ? strlen(p) / strlen("[0,0,0,0]") + 1 : 1;
-	struct tfh_start_look *look = tfh_arena_array(&r->run->arena, room, sizeof(*look));
+	struct tfh_start_sample *sample = tfh_arena_array(&r->run->arena, room, sizeof(*sample));
 	uint64_t n[4];
 	uint32_t i = 0;
 
-	if (!look)
+	if (!sample)
 		return -ENOMEM;
 	while (p && i < room && element(&p) && numbers(&p, n, 4)) {
-		if (n[0] > INT64_MAX / 2000 || n[1] >= TFT_LOOK_COUNT || n[2] > r->n_place ||
+		if (n[0] > INT64_MAX / 2000 || n[1] >= TFT_STATE_COUNT || n[2] > r->n_place ||
 		    n[3] > UINT32_MAX)
 			break;
-		look[i++] = (struct tfh_start_look){.t = proc->pub.born_ns + (int64_t)n[0] * 1000,
-						    .ns = (double)n[3] * 1000,
-						    .place = (uint32_t)n[2],
-						    .state = (uint8_t)n[1]};
+		sample[i++] =
+			(struct tfh_start_sample){.t = proc->pub.born_ns + (int64_t)n[0] * 1000,
+						  .ns = (double)n[3] * 1000,
+						  .place = (uint32_t)n[2],
+						  .state = (uint8_t)n[1]};
 	}
-	proc->start.look = look;
+	proc->start.sample = sample;
 	proc->start.n = i;
 	return 0;
 }
@@ -155,7 +156,7 @@ static int read_process(struct start_reading *r, const char *object)
 					 .n_function = r->n_function};
 	if (why && *why == '"')
 		proc->start.why = tfh_facts_string(&r->run->arena, &why);
-	return read_looks(r, tfh_facts_value(object, "looks"), proc);
+	return read_samples(r, tfh_facts_value(object, "looks"), proc);
 }
 
 int tfh_run_read_start(struct tfh_run *run, const char *dir)

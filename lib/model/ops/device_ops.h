@@ -69,14 +69,14 @@ struct tfh_axis {
 };
 int tfh_axis_make(struct tfh_axis *a, const struct tfh_run *run, uint32_t file,
 		  const struct tft_table_view *v);
-int64_t tfh_axis_look(struct tfh_axis *a, uint64_t ns);
+int64_t tfh_axis_find(struct tfh_axis *a, uint64_t ns);
 /* Consecutive times usually lie between the same two readings. */
 static inline int64_t tfh_axis_ns(struct tfh_axis *a, uint64_t ns)
 {
 	int64_t t = (int64_t)ns;
 
 	return t >= a->from && t < a->to ? a->base_run + (int64_t)((double)(t - a->base) * a->rate)
-					 : tfh_axis_look(a, ns);
+					 : tfh_axis_find(a, ns);
 }
 void tfh_axis_free(struct tfh_axis *a);
 /* Whether the clock was set between readings i and i + 1. */

@@ -240,7 +240,7 @@ static const struct tfh_op *next_recorded(struct tfh_ops *o)
 	return NULL;
 }
 
-const struct tfh_op *tfh_ops_look(struct tfh_ops *o)
+const struct tfh_op *tfh_ops_borrow(struct tfh_ops *o)
 {
 	const struct tfh_op *built;
 
@@ -253,7 +253,7 @@ const struct tfh_op *tfh_ops_look(struct tfh_ops *o)
 
 bool tfh_ops_next(struct tfh_ops *o, struct tfh_op *op)
 {
-	const struct tfh_op *next = tfh_ops_look(o);
+	const struct tfh_op *next = tfh_ops_borrow(o);
 
 	if (next)
 		*op = *next;

@@ -72,7 +72,7 @@ struct tfh_ops;
 int tfh_ops_open(struct tfh_run *run, uint32_t process, struct tfh_ops **out, struct tfh_err *err);
 bool tfh_ops_next(struct tfh_ops *o, struct tfh_op *op);
 /* The same without a copy: valid until the call after the next; NULL at the end or on error. */
-const struct tfh_op *tfh_ops_look(struct tfh_ops *o);
+const struct tfh_op *tfh_ops_borrow(struct tfh_ops *o);
 /* Starts again from the first op. If all ops have been read before, each then has only its times
  * and place, `kind`, `dir`, `pageable`, `communication`, `managed`, a copy's `bytes`, and the time
  * of its call; this saves most of the reading. */

@@ -70,7 +70,7 @@ static void keep_line(struct tfh_axis *a, uint32_t i, double rate, int64_t from,
 	a->rate = rate;
 }
 
-int64_t tfh_axis_look(struct tfh_axis *a, uint64_t ns)
+int64_t tfh_axis_find(struct tfh_axis *a, uint64_t ns)
 {
 	int64_t t = (int64_t)ns;
 

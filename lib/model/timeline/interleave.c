@@ -447,7 +447,7 @@ static bool take_event(struct tfh_interleave *m, struct tfh_model_series *s, str
 	e->number = s->number;
 	e->thread = s->thread;
 	e->launch = tfh_is_plain_launch(ev);
-	if (ev->kind == TFT_OPEN || ev->kind == TFT_LOOK) {
+	if (ev->kind == TFT_OPEN || ev->kind == TFT_STATE) {
 		uint32_t caller = tfh_thread_at(&m->run->proc[s->process], ev->ctx);
 		e->thread = caller != UINT32_MAX ? caller : e->thread;
 	}
@@ -500,7 +500,7 @@ static inline bool take(struct tfh_interleave *m, struct tfh_model_series *s, st
 	}
 	if (__builtin_expect(s->plain, 1))
 		return take_plain(s, b, limit);
-	if ((s->rec.kind == TFT_LOOK || s->rec.kind == TFT_CHILD) && looked_before(s))
+	if ((s->rec.kind == TFT_STATE || s->rec.kind == TFT_CHILD) && looked_before(s))
 		return tfh_series_next(s);
 	if (s->rec.kind != TFT_NAME && s->rec.kind != TFT_EXT)
 		return take_event(m, s, b);

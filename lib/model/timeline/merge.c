@@ -139,7 +139,7 @@ static const struct tfh_event *next_built(struct tfh_merge *m)
 
 static __attribute__((noinline)) const struct tfh_event *look_on(struct tfh_merge *m);
 
-const struct tfh_event *tfh_merge_look(struct tfh_merge *m)
+const struct tfh_event *tfh_merge_borrow(struct tfh_merge *m)
 {
 	const struct tfh_entry *e = m->entry;
 
@@ -202,7 +202,7 @@ static const struct tfh_event *look_on(struct tfh_merge *m)
 		if (m->entry == m->end)
 			continue;
 		if (m->entry->ev)
-			return tfh_merge_look(m);
+			return tfh_merge_borrow(m);
 		enter_name(m, (m->entry++)->thread);
 	}
 	m->entry = m->end;
@@ -222,7 +222,7 @@ void tfh_merge_advance(struct tfh_merge *m, uint32_t n)
 
 bool tfh_merge_next(struct tfh_merge *m, struct tfh_event *ev)
 {
-	const struct tfh_event *next = tfh_merge_look(m);
+	const struct tfh_event *next = tfh_merge_borrow(m);
 
 	if (next)
 		*ev = *next;

@@ -25,7 +25,7 @@
 #include "record/ring/switch.h"
 #include "record/run/rundir.h"
 #include "record/stacks/stacks.h"
-#include "record/watch/looks.h"
+#include "record/watch/stack_samples.h"
 #include "record/watch/nvml_thread.h"
 #include "record/watch/samples.h"
 #include "record/write/write.h"
@@ -51,12 +51,12 @@ static void rest(uint64_t ns)
 	uint64_t now = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC), end = now + ns;
 
 	while (now < end) {
-		uint64_t look = tfh_looks_wait(now), most = end - now;
+		uint64_t sample = tfh_sampling_wait(now), most = end - now;
 
-		if (!tfh_flusher_sleep(look < most ? look : most))
+		if (!tfh_flusher_sleep(sample < most ? sample : most))
 			return;
 		now = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
-		tfh_looks_take(now);
+		tfh_sampling_take(now);
 	}
 }
 
@@ -145,7 +145,7 @@ static void seal_if_due(uint64_t now_ns)
  * threads check again at a flush and at the end. The flusher must not, since the job may be
  * changing its environment meanwhile.
  */
-void tfh_look_for_rank(void)
+void tfh_find_rank(void)
 {
 	uint32_t none = 0;
 
@@ -198,7 +198,7 @@ static void close_all(bool clean)
 
 	take_rank();
 	tfh_drain(true);
-	tfh_look_open((uint64_t)tfh_clock_ns(CLOCK_MONOTONIC));
+	tfh_sample_open_calls((uint64_t)tfh_clock_ns(CLOCK_MONOTONIC));
 	tfh_write_retry();
 	tfh_take_clock();
 	err = tfh_seal();
@@ -253,7 +253,7 @@ static void begin(void)
 	tfh_flusher_sleep(2 * POLL_LEAST_NS);
 	tfh_take_clock();
 	tfh_stacks_open();
-	tfh_looks_begin();
+	tfh_sampling_begin();
 	if (!tfh_disk_check() && tfh_segment_ready())
 		tfh_log(1, "no trace file yet");
 }
@@ -313,7 +313,7 @@ static void *flusher_main(void *arg)
 		prepare_ring();
 		tfh_take_early_losses();
 		alone = leave_alone(now_ns);
-		tfh_look_open(now_ns);
+		tfh_sample_open_calls(now_ns);
 		tfh_control_poll(now_ns);
 		tfh_gpu_poll(now_ns);
 		sample_if_due(now_ns);
@@ -367,7 +367,7 @@ void tfh_flusher_forget(void)
 	memset(&tfh_requests, 0, sizeof(tfh_requests));
 	memset(&f, 0, sizeof(f));
 	tfh_drain_forget();
-	tfh_look_open_forget();
+	tfh_sample_open_calls_forget();
 	tfh_control_forget();
 	tfh_steps_forget();
 	tfh_staging_forget();
@@ -376,7 +376,7 @@ void tfh_flusher_forget(void)
 	tfh_budget_forget();
 	tft_live_forget(&tfh_live);
 	tfh_sample_forget();
-	tfh_looks_forget();
+	tfh_sampling_forget();
 	tfh_gpu_forget();
 	tfh_stacks_forget();
 }

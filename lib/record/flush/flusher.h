@@ -15,7 +15,7 @@ bool tfh_flusher_start(const struct tfh_steady *steady, bool (*set_up)(void));
 void tfh_flusher_forget(void);
 /* Checks for a rank that became known after the start. Called by the job's threads, which may read the job's
  * environment. */
-void tfh_look_for_rank(void);
+void tfh_find_rank(void);
 /* Closes the recording on the calling thread if there is no flusher. */
 void tfh_finish_here(void);
 
@@ -31,8 +31,8 @@ void tfh_drain_forget(void);
 /* ---- open_calls.c ---- */
 
 /* Writes OPEN records of calls that have been running for 100 ms. */
-void tfh_look_open(uint64_t now_ns);
-void tfh_look_open_forget(void);
+void tfh_sample_open_calls(uint64_t now_ns);
+void tfh_sample_open_calls_forget(void);
 
 /* ---- control.c ---- */
 

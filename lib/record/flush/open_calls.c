@@ -6,7 +6,7 @@
 #include "record/ring/journal.h"
 #include "record/ring/staging.h"
 
-#define OPEN_LOOK_NS 100000000ull
+#define OPEN_SAMPLE_NS 100000000ull
 
 static uint64_t last_ns;
 
@@ -39,13 +39,13 @@ static void look_at(struct tft_ring *ring, uint64_t now, uint64_t long_ticks)
 	}
 }
 
-void tfh_look_open(uint64_t now_ns)
+void tfh_sample_open_calls(uint64_t now_ns)
 {
 	struct tfh_journal *j = &tfh_j;
 	uint64_t hz = tfh_tick_hz();
 	uint32_t n = __atomic_load_n(&j->head->slot_count, __ATOMIC_ACQUIRE);
 
-	if (!hz || now_ns - last_ns < OPEN_LOOK_NS / 2)
+	if (!hz || now_ns - last_ns < OPEN_SAMPLE_NS / 2)
 		return;
 	last_ns = now_ns;
 	for (uint32_t i = 0; i < n; i++) {
@@ -56,7 +56,7 @@ void tfh_look_open(uint64_t now_ns)
 	}
 }
 
-void tfh_look_open_forget(void)
+void tfh_sample_open_calls_forget(void)
 {
 	last_ns = 0;
 }

@@ -55,7 +55,7 @@ int tfh_flush_by(uint64_t end)
 		return -EAGAIN;
 	if (__atomic_load_n(&r->flusher, __ATOMIC_ACQUIRE) != TFH_FLUSHER_MADE)
 		return -EAGAIN;
-	tfh_look_for_rank();
+	tfh_find_rank();
 	ticket = __atomic_add_fetch(&r->flush_asked, 1, __ATOMIC_SEQ_CST);
 	tfh_flusher_wake();
 	while (!err) {
@@ -95,7 +95,7 @@ void tfh_finish_by(bool clean, enum tfh_mode mode, uint64_t end)
 	tfh_guard_begin(self);
 	if (tfh_own_ring(self) && !(self->guard & TFH_GUARD_APPEND))
 		tfh_agg_flush(self);
-	tfh_look_for_rank();
+	tfh_find_rank();
 	tfh_gpu_close();
 	/* Calls that come later (other threads, the driver's own exit handlers) pass through. */
 	__atomic_store_n(&tfh_mode, mode, __ATOMIC_RELEASE);

@@ -120,7 +120,7 @@ void tfh_init(void)
 					 __ATOMIC_ACQUIRE))
 		return;
 	read_settings();
-	if (tfh_filters_look())
+	if (tfh_filters_find())
 		identify();
 	if (tfh_mode != TFH_MODE_DEAD)
 		pthread_atfork(before_fork, after_fork_in_parent, atfork_child);

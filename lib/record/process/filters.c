@@ -194,7 +194,7 @@ static void become(enum filter_state next)
 	__atomic_store_n(&state, next, __ATOMIC_RELEASE);
 }
 
-bool tfh_filters_look(void)
+bool tfh_filters_find(void)
 {
 	char text[4096];
 

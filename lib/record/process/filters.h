@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 /* Called at load. Returns false if the process has a filter that has not been tried yet. */
-bool tfh_filters_look(void);
+bool tfh_filters_find(void);
 /* Whether the recorder may make its calls. The first call under a filter tries it, and adds refused calls that recording can
  * do without to tfh_refused. */
 bool tfh_filters_allow(void);

@@ -43,7 +43,7 @@ static int count(struct dl_phdr_info *info, size_t size, void *data)
 	return 1;
 }
 
-static int look(struct dl_phdr_info *info, size_t size, void *data)
+static int sample(struct dl_phdr_info *info, size_t size, void *data)
 {
 	const char *path = info->dlpi_name ? info->dlpi_name : "";
 
@@ -159,7 +159,7 @@ void tfh_software_read(char *out, size_t size)
 	added = now;
 	found_more = false;
 	tfh_unforked_begin();
-	dl_iterate_phdr(look, NULL);
+	dl_iterate_phdr(sample, NULL);
 	tfh_unforked_end();
 	if (!found_more)
 		return;

@@ -11,7 +11,7 @@
 #include "record/process/recorder.h"
 #include "record/ring/staging.h"
 #include "record/stacks/pyplaces.h"
-#include "look/waiting.h"
+#include "sampling/waiting.h"
 
 #define WORKERS 64u
 #define TRIES 10u /* a program that has just started has no interpreter yet */
@@ -113,7 +113,7 @@ void tfh_workers_choose(const uint32_t *tid, uint32_t n)
 
 /* ---- one sample ---- */
 
-void tfh_workers_look(uint64_t random, uint64_t ns)
+void tfh_workers_sample(uint64_t random, uint64_t ns)
 {
 	struct worker *w = workers.n ? &workers.worker[random % workers.n] : NULL;
 	struct tfh_waiting seen, after;
@@ -125,7 +125,7 @@ void tfh_workers_look(uint64_t random, uint64_t ns)
 		return;
 	pid = w->child.pid;
 	r.t_begin = r.t_end = tfh_ticks();
-	err = tfh_waiting_look(w->fd, pid, (uint32_t)pid, &seen);
+	err = tfh_waiting_sample(w->fd, pid, (uint32_t)pid, &seen);
 	if (err) { /* usually it has ended; the next choice notices that */
 		refused("syscall", err);
 		return;
@@ -134,7 +134,7 @@ void tfh_workers_look(uint64_t random, uint64_t ns)
 	r.ctx = (uint32_t)pid;
 	r.stack = tfh_place_child(&w->child);
 	/* Check that it is still the same process: its pid may have been reused. */
-	if (tfh_waiting_look(w->fd, pid, (uint32_t)pid, &after))
+	if (tfh_waiting_sample(w->fd, pid, (uint32_t)pid, &after))
 		return;
 	r.w[0] = seen.what;
 	r.w[1] = seen.call | (uint64_t)(uint32_t)seen.fd << 32;

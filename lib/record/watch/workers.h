@@ -13,7 +13,7 @@
 /* Finds the workers; called from time to time. `tid`: the threads whose children they are. */
 void tfh_workers_choose(const uint32_t *tid, uint32_t n);
 /* Samples one worker, if there is any. `ns`: the time of a thread that a sample represents. */
-void tfh_workers_look(uint64_t random, uint64_t ns);
+void tfh_workers_sample(uint64_t random, uint64_t ns);
 /* Why workers are not sampled; NULL: nothing prevents it. */
 const char *tfh_workers_why(void);
 /* In a forked child, or for a new recording of the same process. */

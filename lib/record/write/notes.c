@@ -3,7 +3,7 @@
 
 #include "record/ring/journal.h"
 #include "record/ring/rings.h"
-#include "record/watch/looks.h"
+#include "record/watch/stack_samples.h"
 #include "record/watch/nvml_thread.h"
 #include "record/stacks/pyplaces.h"
 #include "record/stacks/stacks.h"
@@ -230,10 +230,10 @@ int tfh_notes_write(struct tft_writer *w)
 	add(text, "clock=%s\n", clock.source == TFH_CLOCK_MONOTONIC ? "monotonic" : "counter");
 	add(text, "clocksource=%s\nclock_trust=%d\n", clock.clocksource, (int)clock.trust);
 	add(text, "rank_source=%s\n", tfh_p.rank.source ? tfh_p.rank.source : "none");
-	if (tfh_looks_why())
-		add(text, "looks.why=%s\n", tfh_looks_why());
-	if (tfh_looks_why_no_lines())
-		add(text, "looks.lines=%s\n", tfh_looks_why_no_lines());
+	if (tfh_sampling_why())
+		add(text, "looks.why=%s\n", tfh_sampling_why());
+	if (tfh_sampling_why_no_lines())
+		add(text, "looks.lines=%s\n", tfh_sampling_why_no_lines());
 	add_options(text);
 	add_priced(text);
 	add_device_notes(text);
@@ -279,8 +279,8 @@ int tfh_notes_last(struct tft_writer *w)
 		add(text, "python.unplaced=%u\n", tfh_places_unplaced());
 	if (tfh_stacks_unplaced())
 		add(text, "stacks.unplaced=%u\n", tfh_stacks_unplaced());
-	if (tfh_looks_why())
-		add(text, "looks.why=%s\n", tfh_looks_why());
+	if (tfh_sampling_why())
+		add(text, "looks.why=%s\n", tfh_sampling_why());
 	if (tfh_workers_why())
 		add(text, "looks.children=%s\n", tfh_workers_why());
 	if (unhooked_written != unhooked_ready())

@@ -478,7 +478,7 @@ static void explain_host(struct tfh_wording *w)
 	}
 	tfh_seen_line(w);
 	explain_chance(w);
-	if (!isnan(r->found.code_ran) && !r->found.seen.looks)
+	if (!isnan(r->found.code_ran) && !r->found.seen.samples)
 		tfh_evidence(w, TFH_TELLS_WHY,
 			     tfh_phrase(w,
 					"between calls its thread used a CPU for %.0f %% of "

@@ -21,7 +21,7 @@ const char *tfh_module_of(struct tfh_wording *w, const char *file)
 struct lines_of {
 	const struct tfh_start_line *most; /* the one with most time */
 	double percent;
-	uint64_t looks;
+	uint64_t samples;
 };
 
 static bool together(const struct tfh_start_line *a, const struct tfh_start_line *b)
@@ -42,7 +42,7 @@ static struct lines_of lines_of(const struct tfh_seen_start *s, uint32_t at)
 		if (i < at)
 			return (struct lines_of){0};
 		share += s->line[i].share;
-		f.looks += s->line[i].looks;
+		f.samples += s->line[i].samples;
 	}
 	/* samples represent the intervals between them, which may extend beyond the part */
 	f.percent = 100 * fmin(share, 1);
@@ -54,9 +54,9 @@ static struct lines_of largest(const struct tfh_seen_start *s)
 {
 	struct lines_of most = {0};
 
-	for (uint32_t i = 0; s->looks >= TFH_VERDICT_LINE_LOOKS && i < s->n_line; i++) {
+	for (uint32_t i = 0; s->samples >= TFH_VERDICT_LINE_SAMPLES && i < s->n_line; i++) {
 		struct lines_of f = lines_of(s, i);
-		most = f.looks >= TFH_VERDICT_LINE_LOOKS && f.percent > most.percent ? f : most;
+		most = f.samples >= TFH_VERDICT_LINE_SAMPLES && f.percent > most.percent ? f : most;
 	}
 	return most;
 }
@@ -85,7 +85,7 @@ static const char *lines(struct tfh_wording *w, const struct tfh_seen_start *s, 
 	for (uint32_t i = 0; i < s->n_line; i++) {
 		struct lines_of f = lines_of(s, i);
 		if (f.most != first && f.percent >= 100 * TFH_REPORT_NAMED_SHARE &&
-		    f.looks >= TFH_VERDICT_LINE_LOOKS)
+		    f.samples >= TFH_VERDICT_LINE_SAMPLES)
 			all = tfh_phrase(w, "%s%s%s", all, *all ? ", " : "",
 					 one_line(w, f.most, f.percent));
 	}
@@ -96,7 +96,7 @@ static const char *states(struct tfh_wording *w, const struct tfh_seen_start *s)
 {
 	const char *all = "";
 
-	for (int i = 0; i < TFT_LOOK_COUNT; i++)
+	for (int i = 0; i < TFT_STATE_COUNT; i++)
 		if (s->state[i] >= TFH_REPORT_NAMED_SHARE && *tfh_state_words(i))
 			all = tfh_phrase(w, "%s%s%.0f %% %s", all, *all ? ", " : "",
 					 s->state[i] * 100, tfh_state_words(i));
@@ -106,9 +106,9 @@ static const char *states(struct tfh_wording *w, const struct tfh_seen_start *s)
 /* Lines, or states if there are none; "": too little was seen. */
 static const char *seen(struct tfh_wording *w, const struct tfh_seen_start *s, bool told)
 {
-	const char *what = s->looks >= TFH_VERDICT_LINE_LOOKS ? lines(w, s, told) : "";
+	const char *what = s->samples >= TFH_VERDICT_LINE_SAMPLES ? lines(w, s, told) : "";
 
-	return s->looks >= TFH_VERDICT_LINE_LOOKS && !*what && !told ? states(w, s) : what;
+	return s->samples >= TFH_VERDICT_LINE_SAMPLES && !*what && !told ? states(w, s) : what;
 }
 
 static const struct tfh_seen_start *seen_in(const struct tfh_wording *w, enum tfh_branch part)

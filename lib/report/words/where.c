@@ -61,7 +61,7 @@ const char *tfh_called_from(struct tfh_wording *w, const char *fn, const char *w
 {
 	const struct tfh_seen_line *l = &w->r->found.line;
 
-	if (!l->file || l->looks || w->r->lead)
+	if (!l->file || l->samples || w->r->lead)
 		return where && *where ? tfh_phrase(w, "%s called from %s", fn, where) : NULL;
 	/* Built-in functions have no line. */
 	bool callee = l->callee && l->callee_line;

@@ -1,7 +1,7 @@
 """A program whose call graph is known: 64 functions, each of which calls three others at random, each on a line of its
-own, while a second thread's looks are taken of it. Prints how many stacks cannot be.
+own, while a second thread samples its stack. Prints how many stacks cannot be.
 
-usage: callgraph.py READER LOOKS FILE    the file is for the stacks
+usage: callgraph.py READER SAMPLES FILE    the file is for the stacks
 """
 import ctypes
 import os
@@ -61,8 +61,8 @@ assert not library.reader_why(), library.reader_why()
 thread = threading.Thread(target=work)
 thread.start()
 fd = os.open(sys.argv[3], os.O_CREAT | os.O_TRUNC | os.O_RDWR, 0o600)
-looks = int(sys.argv[2])
-seen = library.reader_watch(thread.ident, looks, fd)
+samples = int(sys.argv[2])
+seen = library.reader_watch(thread.ident, samples, fd)
 stop = True
 thread.join()
 wrong = deep = 0
@@ -75,4 +75,4 @@ with open(sys.argv[3]) as f:
             wrong += 1
             if wrong < 4:
                 print("impossible:", frames)
-print(sys.version.split()[0], looks, "looks,", seen, "stacks,", deep, "in the graph,", wrong, "impossible")
+print(sys.version.split()[0], samples, "samples,", seen, "stacks,", deep, "in the graph,", wrong, "impossible")

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "look/frames.h"
+#include "sampling/frames.h"
 #include "hook/python/there.h"
 #include "hook/python/version.h"
 
@@ -40,7 +40,7 @@ static const struct room *prepare(void)
 /* "" : stacks can be read. */
 const char *reader_why(void)
 {
-	tfh_py_look();
+	tfh_py_find();
 	return tfh_py() ? "" : tfh_py_refusal() ? tfh_py_refusal() : "there is no Python";
 }
 
@@ -142,7 +142,7 @@ int reader_watch(unsigned long pthread, int times, int out)
 	for (int k = 0; k < times; k++) {
 		const struct tfh_py_frame *frame = NULL;
 		struct tfh_py_copies *copies = NULL;
-		uint32_t n = tfh_py_look_frames(&t, &frame, &copies);
+		uint32_t n = tfh_py_sample_frames(&t, &frame, &copies);
 		size_t at = 0;
 
 		tfh_py_fetch_codes(py, copies, frame, n);

@@ -1,0 +1,483 @@
+#include "cli/start_samples.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/options.h"
+#include "base/proc.h"
+#include "cli/start_places.h"
+#include "cli/start_seen.h"
+#include "sampling/moments.h"
+#include "sampling/outside.h"
+#include "sampling/waiting.h"
+
+extern char **environ;
+
+#define MEAN_NS 10000000ull
+#define SHARE 400u	     /* one part in SHARE of the interval is the sampler's processor time */
+#define FIRST_NS 10000000ull /* plus this much processor time, once */
+#define DOUBLED 2000u
+#define MOST_SAMPLES 16384u
+#define PROCESSES 64u
+#define CHOOSE_NS 100000000u
+#define TICK_NS 10000000 /* resolution of times in /proc/PID/stat */
+/* First time between two searches for an interpreter, which a program does not have yet when it starts. */
+#define SEARCH_NS 20000000ll
+#define SEARCH_MOST_NS 2000000000ll
+
+struct start_process {
+	int32_t pid;
+	int fd;		/* shows what the main thread waits for; -1: not sampled (any more) */
+	uint64_t start; /* field 22 of /proc/PID/stat */
+	dev_t device;	/* of the program, to detect an exec */
+	ino_t inode;
+	bool python, refused; /* its interpreter is known; it has none that can be read */
+	bool records, ended;
+	int64_t search_ns, wait_ns; /* time of the next search, and the wait after it */
+	struct tfh_py_outside outside;
+	uint64_t state;
+	char why[160];
+};
+
+struct start_sample {
+	uint64_t us;
+	uint32_t process, place, weight_us;
+	uint32_t state; /* enum tft_state */
+};
+
+struct tfh_start_samples {
+	const struct tfh_place *to;
+	struct tfh_start_places *places;
+	bool lines, done;
+	int64_t next_ns, choose_ns;
+	uint64_t mean_ns, cost_ns, spent_ns, random;
+	uint64_t late_ns; /* delay of this sample: a busy job delays it, an idle one does not */
+	struct start_process process[PROCESSES];
+	uint32_t n_process;
+	struct tfh_ends ends; /* of the processes that record */
+	uint32_t n;
+	struct start_sample sample[MOST_SAMPLES];
+};
+
+static int64_t now_ns(void)
+{
+	return tfh_clock_ns(CLOCK_MONOTONIC);
+}
+
+static void plan(struct tfh_start_samples *s)
+{
+	s->next_ns = now_ns() + (int64_t)tfh_draw_wait(&s->random, s->mean_ns);
+}
+
+struct tfh_start_samples *tfh_start_samples_new(const struct tfh_place *place, pid_t pid)
+{
+	struct tfh_start_samples *s = NULL;
+	struct tfh_options options;
+
+	tfh_options_read(&options, environ);
+	if (tfh_opt_bool(&options, TFH_OPT_ENABLED) && tfh_opt_bool(&options, TFH_OPT_SAMPLES))
+		s = calloc(1, sizeof(*s));
+	if (!s || !(s->places = tfh_start_places_new())) {
+		free(s);
+		return NULL;
+	}
+	s->to = place;
+	s->lines = tfh_opt_bool(&options, TFH_OPT_PYTHON);
+	s->mean_ns = MEAN_NS;
+	s->cost_ns = MEAN_NS / SHARE;
+	s->random = ((uint64_t)now_ns() ^ (uint64_t)pid << 40) | 1;
+	s->process[s->n_process++] =
+		(struct start_process){.pid = pid, .fd = -1, .start = tfh_process_start(pid)};
+	plan(s);
+	return s;
+}
+
+int64_t tfh_start_samples_wait(const struct tfh_start_samples *s)
+{
+	int64_t left;
+
+	if (!s || s->done)
+		return -1;
+	left = s->next_ns - now_ns();
+	return left > 0 ? left : 0;
+}
+
+/* ---- which processes ---- */
+
+static void say_why(struct start_process *p, const char *what, int err)
+{
+	if (!*p->why && err != -ESRCH && err != -ENOENT)
+		snprintf(p->why, sizeof(p->why), "%s of process %d: %s", what, (int)p->pid,
+			 strerror(-err));
+}
+
+static void leave(struct start_process *p)
+{
+	if (p->fd >= 0)
+		close(p->fd);
+	p->fd = -1;
+}
+
+/* If it now executes another program, what was found out about it is invalid. */
+static void follow_exec(struct start_process *p)
+{
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", p->pid);
+	if (stat(path, &st)) {
+		p->ended = errno == ENOENT;
+		say_why(p, "/proc/PID/exe", -errno);
+		return;
+	}
+	if (st.st_ino == p->inode && st.st_dev == p->device)
+		return;
+	p->inode = st.st_ino;
+	p->device = st.st_dev;
+	p->python = p->refused = false;
+	p->search_ns = 0;
+	p->wait_ns = SEARCH_NS;
+	p->why[0] = '\0';
+	leave(p);
+	p->fd = tfh_waiting_open(p->pid, (uint32_t)p->pid);
+	if (p->fd < 0)
+		say_why(p, "/proc/PID/syscall", p->fd);
+}
+
+static void add_child(struct tfh_start_samples *s, int32_t pid)
+{
+	for (uint32_t i = 0; i < s->n_process; i++)
+		if (s->process[i].pid == pid)
+			return;
+	s->process[s->n_process++] =
+		(struct start_process){.pid = pid, .fd = -1, .start = tfh_process_start(pid)};
+}
+
+/* Adds children of main threads, which is how launchers start processes. Children of a process that records
+ * are its workers, which the recorder samples. */
+static void add_children(struct tfh_start_samples *s)
+{
+	for (uint32_t i = 0; i < s->n_process; i++) {
+		char path[64], text[1024], *at = text, *end;
+		int32_t pid = s->process[i].pid;
+		long child;
+
+		if (s->process[i].records || s->process[i].ended)
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
+		tfh_read_small(path, text, sizeof(text));
+		for (;
+		     s->n_process < PROCESSES && (child = strtol(at, &end, 10)) > 0 && *end == ' ';
+		     at = end)
+			add_child(s, (int32_t)child);
+	}
+}
+
+/* Finds processes with a segment, "p.HOST.PID.N.tft". From then on, their recorder samples them. */
+static void find_recording(struct tfh_start_samples *s)
+{
+	int fd = fcntl(s->to->fd, F_DUPFD_CLOEXEC, 0);
+	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *e;
+
+	if (!d && fd >= 0)
+		close(fd);
+	if (d)
+		rewinddir(d); /* duplicated descriptors share the read position */
+	while (d && (e = readdir(d))) {
+		size_t n = strlen(e->d_name);
+		for (uint32_t i = 0; i < s->n_process; i++) {
+			char part[32];
+			snprintf(part, sizeof(part), ".%d.", (int)s->process[i].pid);
+			if (n > 4 && !strcmp(e->d_name + n - 4, ".tft") &&
+			    strstr(e->d_name, part) && !s->process[i].records) {
+				s->process[i].records = true;
+				tfh_ends_add(&s->ends, s->process[i].pid, s->process[i].start);
+				leave(&s->process[i]);
+			}
+		}
+	}
+	if (d)
+		closedir(d);
+}
+
+/* Removes a process that ended without recording, with its samples. */
+static void forget(struct tfh_start_samples *s, uint32_t gone)
+{
+	uint32_t last = --s->n_process, kept = 0;
+
+	leave(&s->process[gone]);
+	s->process[gone] = s->process[last];
+	for (uint32_t i = 0; i < s->n; i++) {
+		struct start_sample k = s->sample[i];
+		if (k.process == gone)
+			continue;
+		k.process = k.process == last ? gone : k.process;
+		s->sample[kept++] = k;
+	}
+	s->n = kept;
+}
+
+static void choose(struct tfh_start_samples *s)
+{
+	add_children(s);
+	find_recording(s);
+	for (uint32_t i = 0; i < s->n_process; i++)
+		if (!s->process[i].records && !s->process[i].ended)
+			follow_exec(&s->process[i]);
+	/* A process that recorded nothing may be the only one, so it is kept while there is room. */
+	for (uint32_t i = s->n_process; i-- > 0 && s->n_process == PROCESSES;)
+		if (s->process[i].ended && !s->process[i].records)
+			forget(s, i);
+}
+
+/* ---- samples ---- */
+
+static uint32_t place_of(struct tfh_start_samples *s, struct start_process *p)
+{
+	struct tfh_py_target t = {.py = &p->outside.py,
+				  .pid = p->pid,
+				  .interpreter = p->outside.interpreter,
+				  .state = p->state};
+	const struct tfh_py_frame *frame;
+	struct tfh_py_copies *copies;
+	const char *why = NULL;
+	uint32_t n;
+	int err;
+
+	if (!s->lines || p->refused || (!p->python && now_ns() < p->search_ns))
+		return 0;
+	if (!p->python) {
+		err = tfh_py_find_outside(p->pid, &p->outside, &why);
+		p->python = !err;
+		p->refused = err && err != -ENOENT && err != -ESRCH;
+		if (why)
+			snprintf(p->why, sizeof(p->why), "%s", why);
+		else if (err)
+			say_why(p, "the memory", err);
+		p->search_ns = now_ns() + p->wait_ns;
+		p->wait_ns = p->wait_ns < SEARCH_MOST_NS ? 2 * p->wait_ns : p->wait_ns;
+		if (err)
+			return 0;
+	}
+	n = tfh_py_sample_frames(&t, &frame, &copies);
+	p->state = t.state;
+	/* A program that has just started may not show its interpreter yet. */
+	p->python = n || now_ns() < p->search_ns;
+	if (n)
+		tfh_py_fetch_codes(&p->outside.py, copies, frame, n);
+	return n ? tfh_start_place(s->places, &p->outside.py, copies, frame, n) : 0;
+}
+
+static void look_at(struct tfh_start_samples *s, struct start_process *p, uint32_t of)
+{
+	int64_t since = now_ns() - (int64_t)(p->start * TICK_NS);
+	uint64_t weight = (s->mean_ns + s->late_ns) * of / 1000;
+	struct tfh_waiting seen, after;
+	uint32_t place;
+	int err = tfh_waiting_sample(p->fd, p->pid, (uint32_t)p->pid, &seen);
+
+	if (err) {
+		say_why(p, "/proc/PID/syscall", err);
+		p->ended = err == -ESRCH;
+		leave(p);
+		return;
+	}
+	place = place_of(s, p);
+	/* Still the same process? Its pid may have been reused. */
+	if (tfh_waiting_sample(p->fd, p->pid, (uint32_t)p->pid, &after))
+		return;
+	s->sample[s->n++] = (struct start_sample){
+		.us = since > 0 ? (uint64_t)since / 1000 : 0,
+		.process = (uint32_t)(p - s->process),
+		.place = place,
+		.weight_us = weight < UINT32_MAX ? (uint32_t)weight : UINT32_MAX,
+		.state = seen.state,
+	};
+}
+
+static bool is_open(const struct start_process *p)
+{
+	return p->fd >= 0 && !p->ended;
+}
+
+/* Samples one process at random; false: there is none. */
+static bool look_at_one(struct tfh_start_samples *s)
+{
+	uint32_t open[PROCESSES], n = 0;
+
+	for (uint32_t i = 0; i < s->n_process; i++)
+		if (is_open(&s->process[i]))
+			open[n++] = i;
+	if (n)
+		look_at(s, &s->process[open[tfh_draw(&s->random) % n]], n);
+	return n;
+}
+
+/* ---- start.json ---- */
+
+static void write_process(const struct tfh_start_samples *s, uint32_t at, struct tfh_json *j)
+{
+	const struct start_process *p = &s->process[at];
+
+	tfh_json_object(j);
+	tfh_json_ki64(j, "pid", p->pid);
+	tfh_json_ku64(j, "start", p->start);
+	tfh_json_kstr(j, "why", *p->why ? p->why : NULL);
+	tfh_json_key(j, "looks");
+	tfh_json_array(j);
+	for (uint32_t i = 0; i < s->n; i++) {
+		const struct start_sample *k = &s->sample[i];
+		if (k->process != at)
+			continue;
+		tfh_json_array(j);
+		tfh_json_u64(j, k->us);
+		tfh_json_u64(j, k->state);
+		tfh_json_u64(j, k->place);
+		tfh_json_u64(j, k->weight_us);
+		tfh_json_end(j);
+	}
+	tfh_json_end(j);
+	tfh_json_end(j);
+}
+
+static void write_samples(struct tfh_start_samples *s)
+{
+	bool any = false;
+	struct tfh_json j;
+	FILE *out = NULL;
+
+	s->done = true;
+	for (uint32_t p = 0; p < s->n_process; p++)
+		any |= s->process[p].records;
+	if (!any || tfh_place_create(s->to, "start.json", &out))
+		return;
+	tfh_json_init(&j, out, 0);
+	tfh_json_object(&j);
+	tfh_json_kstr(&j, "format", "tfhook.start/1");
+	tfh_start_places_write(s->places, &j);
+	tfh_json_key(&j, "processes");
+	tfh_json_array(&j);
+	for (uint32_t p = 0; p < s->n_process; p++)
+		if (s->process[p].records)
+			write_process(s, p, &j);
+	tfh_json_end(&j);
+	tfh_json_end(&j);
+	tfh_json_finish(&j);
+	fclose(out);
+}
+
+/* ---- when ---- */
+
+static uint64_t used_ns(void)
+{
+	return (uint64_t)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+/* Sets the mean interval. `cost`: of one sample; sleeping and waking cost as much again. */
+static void pace(struct tfh_start_samples *s, uint64_t cost)
+{
+	uint64_t mean = MEAN_NS << (s->n / DOUBLED), most = 4 * s->cost_ns;
+
+	s->spent_ns += 2 * cost;
+	s->cost_ns += (2 * cost < most ? 2 * cost : most) / 16 - s->cost_ns / 16;
+	if (s->spent_ns > FIRST_NS && mean < s->cost_ns * SHARE)
+		mean = s->cost_ns * SHARE;
+	s->mean_ns = mean;
+}
+
+/* Looks for new processes at intervals of at least a tenth of a second, and longer if that is expensive. */
+static void choose_if_time(struct tfh_start_samples *s, int64_t now)
+{
+	uint64_t before = used_ns(), cost;
+
+	if (now < s->choose_ns)
+		return;
+	choose(s);
+	cost = (used_ns() - before) * SHARE;
+	s->choose_ns = now + (cost > CHOOSE_NS ? (int64_t)cost : CHOOSE_NS);
+	for (uint32_t i = 0; i < s->n_process; i++)
+		if (!s->process[i].records && !s->process[i].ended)
+			return;
+	write_samples(s);
+}
+
+void tfh_start_samples_take(struct tfh_start_samples *s)
+{
+	int64_t now = now_ns();
+	uint64_t before;
+
+	if (!s || s->done || now < s->next_ns)
+		return;
+	s->late_ns = (uint64_t)(now - s->next_ns);
+	choose_if_time(s, now);
+	if (s->done)
+		return;
+	before = used_ns();
+	if (!look_at_one(s)) {
+		s->next_ns = s->choose_ns;
+		return;
+	}
+	pace(s, used_ns() - before);
+	if (s->n == MOST_SAMPLES)
+		write_samples(s);
+	plan(s);
+}
+
+void tfh_start_samples_end(struct tfh_start_samples *s)
+{
+	if (!s)
+		return;
+	if (!s->done) {
+		find_recording(s);
+		write_samples(s);
+	}
+	for (uint32_t i = 0; i < s->n_process; i++)
+		leave(&s->process[i]);
+	tfh_ends_ask(&s->ends);
+}
+
+const struct tfh_ends *tfh_start_samples_ends(const struct tfh_start_samples *s)
+{
+	return s ? &s->ends : NULL;
+}
+
+/* The process with most of the samples that have a line: launchers only wait for it. */
+static uint32_t busiest(const struct tfh_start_samples *s)
+{
+	uint32_t samples[PROCESSES] = {0}, most = 0;
+
+	for (uint32_t i = 0; i < s->n; i++)
+		samples[s->sample[i].process] += s->sample[i].place != 0;
+	for (uint32_t i = 1; i < s->n_process; i++)
+		most = samples[i] > samples[most] ? i : most;
+	return most;
+}
+
+void tfh_start_samples_say(const struct tfh_start_samples *s)
+{
+	struct tfh_start_seen *seen = s ? tfh_start_seen_new() : NULL;
+	uint32_t process = seen ? busiest(s) : 0;
+
+	for (uint32_t i = 0; seen && i < s->n; i++)
+		if (s->sample[i].process == process)
+			tfh_start_seen_add(seen, s->places, s->sample[i].place,
+					   s->sample[i].weight_us);
+	if (seen)
+		tfh_start_seen_say(seen);
+	free(seen);
+}
+
+void tfh_start_samples_free(struct tfh_start_samples *s)
+{
+	if (s)
+		free(s->places);
+	free(s);
+}

@@ -1,0 +1,104 @@
+/* Data that look_shares.c collects and look_divide.c reads. */
+#ifndef TFH_JUDGE_SAMPLE_GROUPS_H
+#define TFH_JUDGE_SAMPLE_GROUPS_H
+
+#include "judge/facts/sample_shares.h"
+#include "judge/facts/pause_role.h"
+#include "judge/numbers.h"
+#include "model/vec.h"
+
+#define TFH_NO_GROUP UINT32_MAX
+#define TFH_IN_CALL (UINT32_MAX - 1)
+
+/* A group of similar pauses. Samples are weighted by the time that each represents. */
+struct tfh_sample_group {
+	uint64_t key;
+	uint32_t parent; /* the less specific group */
+	bool feeds;
+	bool brief; /* pauses too short for CPU clock readings of their own */
+	uint32_t samples;
+	double seen[TFH_AT_COUNT];
+	double wall, asleep; /* of pauses with CPU clock readings: wall time and time off the CPU,
+			      * ns */
+};
+
+struct tfh_sample_pause {
+	int64_t t0, t1;
+	uint32_t group;
+};
+
+/* A sample outside of calls. */
+struct tfh_stack_sample {
+	int64_t t;
+	float ns;
+	uint32_t group; /* TFH_NO_GROUP: in a short pause, or in one that is open; TFH_IN_CALL */
+	uint32_t place;
+	uint16_t thread;
+	uint8_t state, at;
+	bool line;    /* at the line of the program that makes the next call */
+	bool copy;    /* which is a copy */
+	bool loops;   /* see struct tfh_seen_sample */
+	bool through; /* it waited for a file to be written through to the disk */
+};
+
+/* A reading of a thread's CPU clock. */
+struct tfh_cpu_reading {
+	int64_t t, cpu; /* t 0: there is none */
+	uint32_t stack;
+};
+
+struct tfh_sample_line {
+	int64_t end; /* end of the last outermost call, 0: none yet */
+	/* A call that waits also has a reading at its end, which comes before the call's own
+	 * event. */
+	struct tfh_cpu_reading last, before_last;
+	struct tfh_cpu_reading
+		base;	  /* the last reading when the last call ended; some are in ranges */
+	uint16_t before;  /* kind of the last call */
+	uint32_t samples; /* number of samples since that call */
+	/* a pause whose following work has not been seen yet */
+	struct tfh_sample_pause open;
+	uint16_t after;
+	uint32_t stack; /* the last stack recorded at the end of a pause, 0: none */
+	uint32_t open_samples;
+	double open_seen[TFH_AT_COUNT];
+	int64_t open_asleep, open_wall;
+	TFH_VEC(struct tfh_sample_pause) pause; /* in order of time */
+};
+
+struct tfh_stack_samples {
+	const struct tfh_feed *feed;
+	uint32_t process;
+	struct tfh_sample_line *line; /* by thread */
+	struct tfh_sample_group group[TFH_FACTS_SAMPLE_GROUPS];
+	TFH_VEC(struct tfh_stack_sample) sample;
+	TFH_VEC(uint8_t) role; /* by place and order; UINT8_MAX: not determined yet */
+	double delay_per_run;  /* as in struct tfh_facts */
+	bool any, python;
+	bool device;			  /* something has been launched */
+	bool driver;			  /* to a device: by the driver's functions, or copied */
+	char launcher[TFH_FACTS_PACKAGE]; /* the package that launches, by known stacks; "": none */
+	bool graphs; /* functions of TensorFlow were executed, with known stacks */
+	/* functions of the program that a library called, and that executed one of these */
+	struct tfh_model_line stepper[TFH_FACTS_STEPPERS];
+	uint32_t n_stepper;
+};
+
+/* The group of all short pauses of a thread; TFH_NO_GROUP: there are no samples of its pauses. */
+uint32_t tfh_group_of_brief(const struct tfh_stack_samples *l, uint32_t thread);
+
+/* look_through.c: whether a system call waits for a file to be written through; and reassigns samples in which a thread
+ * ran in such a call. */
+bool tfh_writes_through(uint16_t call);
+void tfh_stack_samples_write_through(struct tfh_stack_samples *l);
+
+/* Whether a state is waiting in a system call that may take long. In all other states the thread
+ * runs or the kernel works for it. */
+static inline bool tfh_is_asleep(int at)
+{
+	if (at >= TFH_SEEN_COUNT)
+		return (at - TFH_SEEN_COUNT) % 2;
+	return at > TFT_STATE_RUNNING && at != TFT_STATE_MEMORY;
+}
+
+#endif

@@ -1,0 +1,511 @@
+#include "judge/facts/sample_groups.h"
+#include "judge/facts/pause_role.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+
+struct tfh_stack_samples *tfh_stack_samples_new(const struct tfh_feed *feed, uint32_t process)
+{
+	struct tfh_stack_samples *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	l->feed = feed;
+	l->process = process;
+	l->line = calloc(feed->n_threads + 1, sizeof(*l->line));
+	if (l->line)
+		return l;
+	free(l);
+	return NULL;
+}
+
+void tfh_stack_samples_free(struct tfh_stack_samples *l)
+{
+	if (!l)
+		return;
+	for (uint32_t i = 0; i < l->feed->n_threads; i++)
+		tfh_big_free(l->line[i].pause.v);
+	tfh_big_free(l->sample.v);
+	free(l->role.v);
+	free(l->line);
+	free(l);
+}
+
+/* ---- groups ---- */
+
+/* Index of the group of a key, or of a free slot for it; TFH_NO_GROUP: the table is full. */
+static uint32_t place_of(const struct tfh_stack_samples *l, uint64_t key)
+{
+	uint32_t at = (uint32_t)(key % TFH_FACTS_SAMPLE_GROUPS);
+
+	for (uint32_t i = 0; i < TFH_FACTS_SAMPLE_GROUPS / 4;
+	     i++, at = (at + 1) % TFH_FACTS_SAMPLE_GROUPS)
+		if (!l->group[at].key || l->group[at].key == (key | 1))
+			return at;
+	return TFH_NO_GROUP;
+}
+
+/* The group of a key, created if necessary; TFH_NO_GROUP: the table is full. */
+static uint32_t group_of(struct tfh_stack_samples *l, uint64_t key, uint32_t parent)
+{
+	uint32_t at = place_of(l, key);
+
+	if (at != TFH_NO_GROUP && !l->group[at].key) {
+		l->group[at].key = key | 1;
+		l->group[at].parent = parent;
+	}
+	return at;
+}
+
+static uint32_t length_class(int64_t ns)
+{
+	uint32_t n = 0;
+
+	for (; ns >= TFH_FACTS_SAMPLE_PAUSE_NS * TFH_FACTS_SAMPLE_LENGTHS; n++)
+		ns /= TFH_FACTS_SAMPLE_LENGTHS;
+	return n;
+}
+
+/* The group of a pause, from the most specific to the least: pauses at the same position of the program; of about the
+ * same duration; all pauses of the thread. */
+static uint32_t group_of_pause(struct tfh_stack_samples *l, uint32_t thread, uint16_t before,
+			       uint16_t after, int64_t ns, bool feeds)
+{
+	uint64_t key = tfh_hash_u64(thread + 1);
+	uint32_t all = group_of(l, key, TFH_NO_GROUP);
+	uint64_t long_key = tfh_hash_add(key, length_class(ns) + 1);
+	uint32_t length = group_of(l, long_key, all);
+	uint64_t place_key =
+		tfh_hash_add(long_key, (uint64_t)before << 32 | (uint64_t)after << 8 | feeds);
+	uint32_t at = group_of(l, place_key, length);
+
+	if (at != TFH_NO_GROUP)
+		l->group[at].feeds = feeds;
+	return at == TFH_NO_GROUP ? length : at;
+}
+
+static uint32_t make_group_of_brief(struct tfh_stack_samples *l, uint32_t thread)
+{
+	uint64_t key = tfh_hash_u64(thread + 1);
+	uint32_t at = group_of(l, tfh_hash_add(key, 0), group_of(l, key, TFH_NO_GROUP));
+
+	if (at != TFH_NO_GROUP)
+		l->group[at].brief = true;
+	return at;
+}
+
+uint32_t tfh_group_of_brief(const struct tfh_stack_samples *l, uint32_t thread)
+{
+	uint32_t at = place_of(l, tfh_hash_add(tfh_hash_u64(thread + 1), 0));
+
+	return at != TFH_NO_GROUP && l->group[at].key ? at : TFH_NO_GROUP;
+}
+
+static void add_to(struct tfh_stack_samples *l, uint32_t at, const double seen[TFH_AT_COUNT],
+		   uint32_t samples, int64_t wall, int64_t asleep)
+{
+	for (; at != TFH_NO_GROUP; at = l->group[at].parent) {
+		struct tfh_sample_group *g = &l->group[at];
+		for (int i = 0; i < TFH_AT_COUNT; i++)
+			g->seen[i] += seen[i];
+		g->samples += samples;
+		g->wall += (double)wall;
+		g->asleep += (double)asleep;
+	}
+}
+
+/* ---- what a thread was doing ---- */
+
+/* The role of a place's functions, cached. */
+static enum tfh_role role_at(struct tfh_stack_samples *l, uint32_t place, enum tfh_order order,
+			     const struct tfh_model_line *frame, uint32_t n)
+{
+	size_t i = (size_t)place * TFH_ORDERS + order;
+
+	while (l->role.n <= i)
+		if (TFH_PUSH(l->role, UINT8_MAX))
+			return tfh_place_role(frame, n, order);
+	if (l->role.v[i] == UINT8_MAX)
+		l->role.v[i] = (uint8_t)tfh_place_role(frame, n, order);
+	return l->role.v[i];
+}
+
+static uint32_t frames_of(const struct tfh_stack_samples *l, const struct tfh_stack_sample *k,
+			  struct tfh_model_line frame[TFH_VERDICT_FRAMES])
+{
+	const struct tfh_feed *f = l->feed;
+
+	return f->place && k->place && k->place < TFH_FACTS_SAMPLE_PLACES
+		       ? f->place(f->arg, l->process, k->place, frame, TFH_VERDICT_FRAMES)
+		       : 0;
+}
+
+/* Whether a thread in such a state can have the role; `soon`: in a short pause. Computing uses the processor, or waits for
+ * the library's other threads or for a page of the memory that it writes. A short pause is not the copying of much
+ * data. */
+static bool can_be(enum tfh_role role, const struct tfh_stack_samples *l,
+		   const struct tfh_stack_sample *k, bool soon)
+{
+	if (role == TFH_ROLE_STAGE || role == TFH_ROLE_FETCH)
+		return l->driver && !soon;
+	if (role == TFH_ROLE_COMPUTE || role == TFH_ROLE_UPDATE)
+		return !l->device && (!tfh_is_asleep(k->state) || k->state == TFT_STATE_LOCK ||
+				      k->state == TFT_STATE_EVENT || k->state == TFT_STATE_PAGE);
+	/* Of a thread that waits, the state says what it writes to. */
+	if (role == TFH_ROLE_WRITE)
+		return k->state == TFT_STATE_RUNNING;
+	return role != TFH_ROLE_NONE && (!tfh_role_waits(role) || tfh_is_asleep(k->state));
+}
+
+/* Whether the program's innermost function in a sample is also on the stack of the next call. */
+static bool goes_on(const struct tfh_model_line *frame, uint32_t n, const struct tfh_pause_end *to)
+{
+	const struct tfh_model_line *lead = n ? &frame[tfh_place_lead(frame, n)] : NULL;
+
+	for (uint32_t i = 0; lead && i < to->n; i++)
+		if (tfh_same_function(lead, &to->frame[i]))
+			return true;
+	return false;
+}
+
+/* Whether a thread that runs in a function of the program that a library called does so beside the step, which is a function
+ * of TensorFlow's that the library executes: in a callback. */
+static bool is_beside_step(const struct tfh_stack_samples *l, const struct tfh_stack_sample *k,
+			   enum tfh_role role, const struct tfh_model_line *frame, uint32_t n)
+{
+	const struct tfh_model_line *called;
+	bool open = role == TFH_ROLE_NONE || role == TFH_ROLE_FIRST || role == TFH_ROLE_LATER ||
+		    role == TFH_ROLE_LAUNCH;
+
+	if (!TFH_DETECT_CALLED_BACK || !l->graphs || !open || k->state != TFT_STATE_RUNNING ||
+	    !(called = tfh_place_called(frame, n)))
+		return false;
+	for (uint32_t i = 0; i < l->n_stepper; i++)
+		if (tfh_same_function(called, &l->stepper[i]))
+			return false;
+	return true;
+}
+
+/* Sets what the thread was doing. Waiting for the GIL always counts as such, wherever it happens. */
+static void place_sample(struct tfh_stack_samples *l, struct tfh_stack_sample *k,
+			 const struct tfh_pause_end *to)
+{
+	struct tfh_model_line frame[TFH_VERDICT_FRAMES] = {0};
+	uint32_t n = frames_of(l, k, frame);
+	enum tfh_order order = tfh_order_of(frame, n, to->frame, to->n);
+	enum tfh_role role = n ? role_at(l, k->place, order, frame, n) : TFH_ROLE_NONE;
+
+	if (!can_be(role, l, k, to->soon))
+		role = tfh_role_between(k->state, order,
+					to->soon || tfh_stack_samples_lead_to(frame, n, to),
+					tfh_stack_samples_copy(frame, n, to), to);
+	if (role == TFH_ROLE_FIRST || role == TFH_ROLE_LATER || role == TFH_ROLE_NONE)
+		if (k->state == TFT_STATE_RUNNING &&
+		    tfh_stack_samples_issue(frame, n, to, l->launcher))
+			role = TFH_ROLE_LAUNCH;
+	if (is_beside_step(l, k, role, frame, n))
+		role = TFH_ROLE_CALLED;
+	if (TFH_DETECT_HAND_FED && role == TFH_ROLE_NONE && !l->driver)
+		role = tfh_role_above(k->state, frame, n, to);
+	k->at = role == TFH_ROLE_NONE || k->state == TFT_STATE_GIL
+			? k->state
+			: (uint8_t)TFH_AT(role, tfh_is_asleep(k->state));
+	k->loops = !to->inside && goes_on(frame, n, to);
+	k->line = !to->inside && tfh_stack_samples_on_line(frame, n, to);
+	k->copy = to->after >> 3 == TFH_FAM_COPY;
+}
+
+/* Places the samples of a thread in [t0, t1), now that the call after them is known, and adds them to `seen`. */
+static void place_samples(struct tfh_stack_samples *l, uint32_t thread, int64_t t0, int64_t t1,
+			  const struct tfh_pause_end *to, double seen[TFH_AT_COUNT])
+{
+	for (size_t i = l->sample.n; i-- > 0 && l->sample.v[i].t >= t0;) {
+		struct tfh_stack_sample *k = &l->sample.v[i];
+		if (k->thread != thread || k->t >= t1)
+			continue;
+		place_sample(l, k, to);
+		seen[k->at] += (double)k->ns;
+	}
+}
+
+/* Places the samples inside a call for a loader's next batch. Returns their number. */
+static uint32_t place_inside(struct tfh_stack_samples *l, const struct tfh_event *ev)
+{
+	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+	uint32_t inside = 0;
+
+	for (size_t i = l->sample.n; i-- > 0 && l->sample.v[i].t >= ev->t0;) {
+		struct tfh_stack_sample *k = &l->sample.v[i];
+		if (k->thread != ev->thread)
+			continue;
+		enum tfh_role role = tfh_loader_role(frame, frames_of(l, k, frame), k->state);
+		k->at = k->state == TFT_STATE_GIL ? k->state
+						  : (uint8_t)TFH_AT(role, tfh_is_asleep(k->state));
+		k->group = TFH_IN_CALL;
+		inside++;
+	}
+	return inside;
+}
+
+/* ---- pauses ---- */
+
+static int close_pause(struct tfh_stack_samples *l, uint32_t thread, bool feeds)
+{
+	struct tfh_sample_line *s = &l->line[thread];
+
+	if (!s->open.t1)
+		return 0;
+	s->open.group =
+		group_of_pause(l, thread, s->open.group, s->after, s->open.t1 - s->open.t0, feeds);
+	add_to(l, s->open.group, s->open_seen, s->open_samples, s->open_wall, s->open_asleep);
+	for (size_t i = l->sample.n; i-- > 0 && l->sample.v[i].t >= s->open.t0;)
+		if (l->sample.v[i].thread == thread && l->sample.v[i].t < s->open.t1)
+			l->sample.v[i].group = s->open.group;
+	int rc = TFH_PUSH_BIG(s->pause, s->open);
+	s->open = (struct tfh_sample_pause){0};
+	return rc;
+}
+
+static uint32_t lines_of(const struct tfh_stack_samples *l, uint32_t stack,
+			 struct tfh_model_line frame[TFH_VERDICT_FRAMES])
+{
+	const struct tfh_feed *f = l->feed;
+
+	return stack && f->lines ? f->lines(f->arg, l->process, stack, frame, TFH_VERDICT_FRAMES)
+				 : 0;
+}
+
+/* Records which library launches: that of the innermost frame of the first launch with a stack. */
+static void note_launcher(struct tfh_stack_samples *l, uint16_t after, uint32_t stack)
+{
+	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+
+	if (!*l->launcher && tfh_kind_launches(after) && lines_of(l, stack, frame))
+		tfh_package_of(&frame[0], l->launcher);
+}
+
+/* Records a function of the program that a library calls and that executes a function of TensorFlow: a step of its own. */
+static void note_stepper(struct tfh_stack_samples *l, uint16_t after, uint32_t stack)
+{
+	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+	const struct tfh_model_line *called;
+	uint32_t n = tfh_kind_is_graph(after) ? lines_of(l, stack, frame) : 0;
+
+	l->graphs |= n != 0;
+	if (l->n_stepper == TFH_FACTS_STEPPERS || !(called = tfh_place_called(frame, n)))
+		return;
+	for (uint32_t i = 0; i < l->n_stepper; i++)
+		if (tfh_same_function(called, &l->stepper[i]))
+			return;
+	l->stepper[l->n_stepper++] = *called;
+}
+
+/* Opens the pause [s->end, t1) of a thread. It is closed when the following work is known. */
+static int open_pause(struct tfh_stack_samples *l, uint32_t thread, const struct tfh_event *ev,
+		      uint16_t after)
+{
+	struct tfh_sample_line *s = &l->line[thread];
+	int64_t ns = ev->t0 - s->end;
+	int rc = close_pause(l, thread, false);
+	/* A CPU clock reading just before the following call belongs to the pause. */
+	const struct tfh_cpu_reading *r = s->last.t <= ev->t0 ? &s->last : &s->before_last;
+	bool read = r->t && r->t <= ev->t0 && ev->t0 - r->t < TFH_GAP_NS;
+	bool known = read && s->base.t && r->t > s->base.t;
+	int64_t wall = r->t - s->base.t, asleep = wall - (r->cpu - s->base.cpu);
+
+	s->open = (struct tfh_sample_pause){s->end, ev->t0, s->before};
+	s->after = after;
+	s->open_samples = s->samples;
+	note_launcher(l, after, read ? r->stack : 0);
+	note_stepper(l, after, read ? r->stack : 0);
+	memset(s->open_seen, 0, sizeof(s->open_seen));
+	/* Without a device, the begin of a range (an optimizer's) inside of the pause tells as much of what came before. */
+	bool inside = !read && !l->driver && r->stack && r->t > s->end && r->t <= ev->t0;
+	int64_t until = inside ? r->t : ev->t0;
+	if (s->samples) {
+		struct tfh_pause_end to = {.before = s->before, .after = after};
+		if (!l->driver)
+			to.n_last = lines_of(l, s->stack, to.last);
+		place_samples(l, thread, until, ev->t0, &to, s->open_seen);
+		to.inside = inside;
+		if (read || inside)
+			to.n = lines_of(l, r->stack, to.frame);
+		place_samples(l, thread, s->end, until, &to, s->open_seen);
+	}
+	s->stack = read && r->stack ? r->stack : s->stack;
+	s->open_wall = known ? ns : 0;
+	s->open_asleep = !known || asleep < 0 ? 0 : asleep < ns ? asleep : ns;
+	return rc;
+}
+
+/* Whether TensorFlow executes a single op, or a function of many; 0: neither. */
+static uint16_t executed(const struct tfh_stack_samples *l, const struct tfh_event *ev)
+{
+	const char *op = l->feed->name(l->feed->arg, l->process, TFT_NAME_OP, (uint32_t)ev->w[0],
+				       NULL, NULL);
+
+	if (!op || !*op || !strncmp(op, "Iterator", 8) ||
+	    !strcmp(op, "Engine::execute")) /* PyTorch's backward pass */
+		return 0;
+	return !strncmp(op, "__", 2) ? TFH_GRAPH_OF_OPS : TFH_EAGER_OP;
+}
+
+static uint16_t kind_of(const struct tfh_stack_samples *l, const struct tfh_event *ev)
+{
+	uint16_t more = ev->fn->family == TFH_FAM_EXECUTE ? executed(l, ev) : ev->dir & 7;
+
+	return (uint16_t)(ev->fn->family << 3 | more);
+}
+
+static bool is_work(uint8_t family)
+{
+	return family == TFH_FAM_COPY || family == TFH_FAM_LAUNCH ||
+	       family == TFH_FAM_GRAPH_LAUNCH || family == TFH_FAM_MEMSET ||
+	       family == TFH_FAM_SYNC || family == TFH_FAM_CONSUMER;
+}
+
+static void add_short(struct tfh_stack_samples *l, uint32_t thread, int64_t t1, uint16_t after)
+{
+	struct tfh_sample_line *s = &l->line[thread];
+	const struct tfh_pause_end to = {.before = s->before, .after = after, .soon = true};
+	double seen[TFH_AT_COUNT] = {0};
+
+	place_samples(l, thread, s->end, t1, &to, seen);
+	add_to(l, make_group_of_brief(l, thread), seen, s->samples, 0, 0);
+}
+
+static int add_call(struct tfh_stack_samples *l, const struct tfh_event *ev)
+{
+	struct tfh_sample_line *s = &l->line[ev->thread];
+	uint16_t kind = kind_of(l, ev);
+	int64_t ns = ev->t0 - s->end;
+	int rc = 0;
+
+	l->device |= tfh_kind_launches(kind);
+	l->driver |= ev->fn->family == TFH_FAM_LAUNCH || ev->fn->family == TFH_FAM_GRAPH_LAUNCH ||
+		     ev->fn->family == TFH_FAM_COPY;
+	if (s->samples && ev->fn->family == TFH_FAM_CONSUMER && strstr(ev->fn->name, "DataLoader"))
+		s->samples -= place_inside(l, ev);
+	if (s->end && ns >= TFH_FACTS_SAMPLE_PAUSE_NS)
+		rc = open_pause(l, ev->thread, ev, kind);
+	else if (s->samples)
+		add_short(l, ev->thread, ev->t0, kind);
+	if (!rc && s->open.t1 && is_work(ev->fn->family))
+		rc = close_pause(l, ev->thread,
+				 ev->fn->family == TFH_FAM_COPY && ev->dir == TFH_DIR_H2D);
+	s->samples = 0;
+	s->end = ev->t1 > s->end ? ev->t1 : s->end;
+	s->before = kind;
+	s->base = s->last;
+	return rc;
+}
+
+static void add_cpu(struct tfh_sample_line *s, const struct tfh_event *ev)
+{
+	s->before_last = s->last;
+	s->last =
+		(struct tfh_cpu_reading){.t = ev->t1, .cpu = (int64_t)ev->w[0], .stack = ev->stack};
+}
+
+/* ---- samples ---- */
+
+/* File name endings of logs. */
+static bool is_log(const char *path)
+{
+	static const char *const ends[] = {".log", ".txt", ".csv",  ".tsv", ".json", ".jsonl",
+					   ".out", ".err", ".html", ".md",  ".db",   ".wandb"};
+	size_t n = strlen(path);
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
+		if (n > strlen(ends[i]) && !strcmp(path + n - strlen(ends[i]), ends[i]))
+			return true;
+	return strstr(path, "tfevents") != NULL;
+}
+
+static uint8_t state_of(const struct tfh_stack_samples *l, const struct tfh_event *ev)
+{
+	uint8_t state = ev->result < TFT_STATE_COUNT ? (uint8_t)ev->result : 0;
+	int32_t fd = (int32_t)(ev->w[1] >> 32);
+
+	if (state == TFT_STATE_TERMINAL_OUT ||
+	    (state == TFT_STATE_PIPE_FULL && (fd == 1 || fd == 2)))
+		return TFH_SEEN_LOG;
+	if (state != TFT_STATE_WRITE)
+		return state;
+	if (fd == 1 || fd == 2 ||
+	    (ev->stream && is_log(l->feed->name(l->feed->arg, l->process, TFT_NAME_STRING,
+						ev->stream, NULL, NULL))))
+		return TFH_SEEN_LOG;
+	return state;
+}
+
+static int add_sample(struct tfh_stack_samples *l, const struct tfh_event *ev)
+{
+	struct tfh_sample_line *s = &l->line[ev->thread];
+	uint8_t state = state_of(l, ev);
+	struct tfh_stack_sample sample = {ev->t1,
+					  (float)ev->w[2],
+					  TFH_NO_GROUP,
+					  ev->stack,
+					  (uint16_t)ev->thread,
+					  state,
+					  state,
+					  false,
+					  false,
+					  false,
+					  tfh_writes_through((uint16_t)ev->w[1])};
+
+	l->any = true;
+	l->python |= sample.state == TFT_STATE_GIL;
+	if (ev->w[1] >> 16 & 0xffff) /* taken inside a call */
+		return 0;
+	s->samples++;
+	return TFH_PUSH_BIG(l->sample, sample);
+}
+
+int tfh_stack_samples_add(struct tfh_stack_samples *l, const struct tfh_event *ev)
+{
+	if (ev->thread >= l->feed->n_threads)
+		return 0;
+	if (ev->kind == TFT_STATE)
+		return add_sample(l, ev);
+	if (ev->kind == TFT_CPUTIME)
+		add_cpu(&l->line[ev->thread], ev);
+	else if (!ev->depth && (ev->kind == TFT_CALL || ev->kind == TFT_ALLOC))
+		return add_call(l, ev);
+	return 0;
+}
+
+void tfh_stack_samples_went_on(struct tfh_stack_samples *l, uint32_t thread, int64_t t1)
+{
+	struct tfh_sample_line *s = &l->line[thread];
+
+	s->end = t1 > s->end ? t1 : s->end;
+}
+
+void tfh_stack_samples_end(struct tfh_stack_samples *l, double delay_per_run)
+{
+	const char *exe = l->feed->processes[l->process].exe, *name;
+
+	l->delay_per_run = delay_per_run;
+	for (uint32_t i = 0; i < l->feed->n_threads; i++) {
+		close_pause(l, i, false);
+		/* Only if there are samples of its pauses. */
+		uint32_t all = place_of(l, tfh_hash_u64(i + 1));
+		if (all != TFH_NO_GROUP && l->group[all].key)
+			make_group_of_brief(l, i);
+	}
+	if (TFH_DETECT_THROUGH)
+		tfh_stack_samples_write_through(l);
+	name = exe ? strrchr(exe, '/') : NULL;
+	l->python |= exe && !strncmp(name ? name + 1 : exe, "python", strlen("python"));
+}
+
+bool tfh_stack_samples_python(const struct tfh_stack_samples *l)
+{
+	return l->python;
+}

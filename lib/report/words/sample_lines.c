@@ -1,0 +1,221 @@
+/* What samples of a thread have shown. */
+#include <math.h>
+#include <string.h>
+
+#include "model/symbols/pylines.h"
+#include "report/format.h"
+#include "report/words/words.h"
+
+static const char *const what[TFH_SEEN_COUNT] = {
+	[TFT_STATE_RUNNING] = "running",
+	[TFT_STATE_GIL] = "waiting for the GIL",
+	[TFT_STATE_LOCK] = "waiting for a lock",
+	[TFT_STATE_SLEEP] = "sleeping",
+	[TFT_STATE_READ] = "reading a file",
+	[TFT_STATE_WRITE] = "writing a file",
+	[TFT_STATE_NAMES] = "opening files",
+	[TFT_STATE_PIPE] = "waiting for a pipe",
+	[TFT_STATE_PIPE_FULL] = "waiting for room in a pipe",
+	[TFT_STATE_SOCKET] = "waiting for a socket",
+	[TFT_STATE_SOCKET_FULL] = "waiting for room in a socket",
+	[TFT_STATE_DEVICE] = "in a device's driver",
+	[TFT_STATE_CHILD] = "waiting for a child process",
+	[TFT_STATE_POLL] = "polling several descriptors",
+	[TFT_STATE_EVENT] = "waiting for an event",
+	[TFT_STATE_PAGE] = "waiting for a page of memory",
+	[TFT_STATE_MEMORY] = "changing its memory map",
+	[TFT_STATE_TERMINAL] = "reading the terminal",
+	[TFT_STATE_TERMINAL_OUT] = "writing to the terminal",
+	[TFH_SEEN_LOG] = "writing a log",
+};
+
+const char *tfh_state_words(int state)
+{
+	return state > 0 && state < TFH_SEEN_COUNT && what[state] ? what[state] : "";
+}
+
+/* Python's names for code without one. */
+static const struct {
+	const char *name, *words;
+} nameless[] = {
+	{"<module>", "top level"},
+	{"<listcomp>", "list comprehension"},
+	{"<dictcomp>", "dict comprehension"},
+	{"<setcomp>", "set comprehension"},
+	{"<genexpr>", "generator expression"},
+	{"<lambda>", "lambda"},
+};
+
+const char *tfh_function_of(struct tfh_wording *w, const char *name)
+{
+	static const char inner[] = ".<locals>.";
+	const char *at = name, *before = name;
+
+	for (const char *next; (next = strstr(at, inner)); at = next + strlen(inner))
+		before = at;
+	if (*at == '<' && before != at)
+		return tfh_phrase(w, "%.*s", (int)(at - strlen(inner) - before), before);
+	for (size_t i = 0; i < sizeof(nameless) / sizeof(*nameless); i++)
+		if (!strcmp(at, nameless[i].name))
+			return nameless[i].words;
+	return at;
+}
+
+const char *tfh_file_words(struct tfh_wording *w, const char *path)
+{
+	char name[64];
+
+	return tfh_phrase(w, "%s", tfh_fmt_cut(name, sizeof(name), tfh_file_of(path), 32));
+}
+
+/* ", in read_csv (pandas/io.py:12)"; a built-in function has no place: ", in fsync()". */
+static const char *called_text(struct tfh_wording *w, const struct tfh_seen_line *l)
+{
+	if (!l->callee)
+		return "";
+	return l->callee_line ? tfh_phrase(w, ", in %s (%s:%u)", l->callee,
+					   tfh_short_file(l->callee_file), l->callee_line)
+			      : tfh_phrase(w, ", in %s()", l->callee);
+}
+
+const char *tfh_verdict_line(struct tfh_wording *w)
+{
+	const struct tfh_seen_line *l = &w->r->found.line;
+
+	if (!l->file || l->s_per_step < TFH_REPORT_NAMED_SHARE * l->of_s)
+		return NULL;
+	const char *called = called_text(w, l), *of = tfh_phrase_time(w, l->of_s);
+	const char *time = tfh_phrase_time(w, l->s_per_step);
+
+	const char *part = strcmp(time, of) ? tfh_phrase(w, "%s of %s", time, of)
+					    : tfh_phrase(w, "all %s", of);
+
+	/* Backtraces of calls measure nothing where the cause is more than these calls. */
+	if (!l->samples && w->r->verdict.cause != TFH_CAUSE_COMPUTE_CPU)
+		return tfh_phrase(w, "%s%s, %s:%u%s", l->asks ? "asked for in " : "",
+				  tfh_function_of(w, l->function), tfh_file_words(w, l->file),
+				  l->line, called);
+	return tfh_phrase(
+		w, "%s, %s:%u: %s%s%s", tfh_function_of(w, l->function), tfh_file_words(w, l->file),
+		l->line, part,
+		l->samples ? tfh_phrase(w, " (sampled, +-%s)", tfh_phrase_error(w, l->off_s)) : "",
+		called);
+}
+
+void tfh_name_places(struct tfh_wording *w)
+{
+	for (uint32_t i = 0; i < w->r->n_place; i++) {
+		const struct tfh_place_gain *g = &w->r->place[i];
+		const char *file = tfh_file_words(w, g->file);
+		w->place[i] =
+			g->whole ? tfh_function_of(w, g->function)
+			: g->first_line == g->last_line
+				? tfh_phrase(w, "%s:%u", file, g->line)
+				: tfh_phrase(w, "%s:%u-%u", file, g->first_line, g->last_line);
+	}
+}
+
+/* Adds the line of the steps, if the verdict is about them. False: it is unknown. */
+static bool place_line(struct tfh_wording *w)
+{
+	for (uint32_t i = 0; i < w->n_evidence && !w->r->found.line.samples; i++)
+		if (w->tells[i] == TFH_TELLS_LINE) /* "called from" */
+			return true;
+	const char *line = w->r->lead ? NULL : tfh_verdict_line(w);
+
+	if (line)
+		tfh_evidence(w, TFH_TELLS_LINE, line);
+	return line != NULL;
+}
+
+/* A thread that waits for a batch or a lock waits for the threads that make or hold it. */
+static void workers_line(struct tfh_wording *w, bool placed)
+{
+	const struct tfh_seen_workers *k = &w->r->found.workers;
+	enum tfh_cause cause = w->r->steady.cause;
+
+	bool lock = cause == TFH_CAUSE_HOST_GIL || cause == TFH_CAUSE_HOST_LOCK ||
+		    (cause == TFH_CAUSE_HOST_CALLBACK && w->r->found.calls_back);
+	if (cause == TFH_CAUSE_NONE ||
+	    !(tfh_cause_part(cause) == TFH_PART_INPUT ? k->processes || k->threads
+						      : lock && k->threads))
+		return;
+	const char *who =
+		k->threads ? tfh_phrase(w, "%u other thread%s, %.0f %% busy meanwhile", k->threads,
+					k->threads == 1 ? "" : "s", 100 * k->busy)
+			   : tfh_phrase(w, "%u worker process%s, %.0f %% busy", k->processes,
+					k->processes == 1 ? "" : "es", 100 * k->busy);
+	const struct tfh_seen_line *l = &w->r->found.line;
+	bool same = placed && k->line.file && l->file && l->samples && k->line.line == l->line &&
+		    !strcmp(k->line.file, l->file);
+	if (same) /* the row above names it */
+		tfh_evidence(w, TFH_TELLS_LINE,
+			     tfh_phrase(w, "%s, of which %.0f %% (+-%.0f %%) in the same line", who,
+					100 * k->line.share, ceil(100 * k->line.off)));
+	else
+		tfh_evidence(w, TFH_TELLS_LINE,
+			     k->line.file
+				     ? tfh_phrase(w,
+						  "%s, of which %.0f %% (+-%.0f %%) in %s, %s:%u",
+						  who, 100 * k->line.share, ceil(100 * k->line.off),
+						  tfh_function_of(w, k->line.function),
+						  tfh_file_words(w, k->line.file), k->line.line)
+				     : who);
+}
+
+/* A share whose error includes 0 is not given. */
+static void few_samples(struct tfh_wording *w, bool placed, const char *state)
+{
+	uint64_t samples = w->r->found.seen.samples;
+
+	tfh_evidence(
+		w, placed ? TFH_TELLS_MORE : TFH_TELLS_WHY,
+		tfh_phrase(
+			w,
+			"between its calls the thread was %s%s (%llu sample%s, too few for shares)",
+			samples > 1 ? "mostly " : "", state, (unsigned long long)samples,
+			samples > 1 ? "s" : ""));
+}
+
+void tfh_seen_line(struct tfh_wording *w)
+{
+	const struct tfh_seen_sum *seen = &w->r->found.seen;
+	const char *line = NULL;
+	bool told[TFH_SEEN_COUNT] = {false};
+
+	bool placed = place_line(w);
+	workers_line(w, placed);
+	if (!seen->samples) /* no samples outside of calls; a loader's get-next is sampled */
+		return;
+	for (int n = 0; n < TFH_REPORT_SEEN; n++) {
+		int most = 0;
+		for (int i = 1; i < TFH_SEEN_COUNT; i++)
+			if (!told[i] && what[i] && (!most || seen->part[i] > seen->part[most]))
+				most = i;
+		double p = seen->part[most];
+		if (!most || p < TFH_REPORT_NAMED_SHARE)
+			break;
+		told[most] = true;
+		double off = 200 * sqrt((p * (1 - p) + 1.0 / (double)seen->samples) /
+					(double)seen->samples); /* two standard errors */
+		if (off >= 100 * p && !line)
+			return few_samples(w, placed, what[most]);
+		if (off >= 100 * p)
+			break;
+		line = tfh_phrase(w, "%s%s%s %.0f %% (+-%.0f %%)", line ? line : "",
+				  line ? ", " : "", what[most], 100 * p, ceil(off));
+	}
+	if (w->r->found.kernel_share > 0 && (w->r->steady.cause == TFH_CAUSE_INPUT_READ ||
+					     w->r->steady.cause == TFH_CAUSE_HOST_CHECKPOINT ||
+					     w->r->steady.cause == TFH_CAUSE_HOST_LOGGING))
+		tfh_evidence(
+			w, TFH_TELLS_WHY,
+			tfh_phrase(
+				w,
+				"%.0f %% of the job's CPU time is in the kernel: reading and writing files",
+				100 * w->r->found.kernel_share));
+	if (line)
+		tfh_evidence(w, placed ? TFH_TELLS_MORE : TFH_TELLS_WHY,
+			     tfh_phrase(w, "between its calls the thread was %s; %llu samples",
+					line, (unsigned long long)seen->samples));
+}
