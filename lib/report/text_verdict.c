@@ -302,6 +302,8 @@ static void lead_row(const struct tfh_page *page)
 		snprintf(line, sizeof(line), "no estimate: %s", why);
 		tfh_row(page, "gain", line);
 	}
+	if (page->r->verdict.cls == TFH_CLASS_COMPUTE_BOUND)
+		tfh_row(page, "gain", "none without cheaper computing");
 	if (!(saved > 0) || !(wall > saved))
 		return;
 	snprintf(line, sizeof(line), "run %s", change(both, wall, wall - saved, false));

@@ -366,6 +366,37 @@ static void test_chain_of_later_epoch(void **state)
 	tfh_result_free(r);
 }
 
+/* Steps that take next to no time, with a wait for batches as their largest part: they only issue work, for which the program
+ * waits behind each epoch. The verdict is about that computing, and the report gives its time per step. */
+static void test_computes_between(void **state)
+{
+	(void)state;
+	struct gen *g = tf();
+	double t = 100;
+
+	for (int epoch = 0; epoch < 8; epoch++) {
+		for (int i = 0; i < 25; i++, t += 0.1) {
+			gen_get(g, 0, 1, ROOT, t, t + 0.07);
+			gen_exec(g, OP_GET, t, t + 0.07);
+			gen_exec(g, OP_TRAIN, t + 0.071, t + 0.074);
+		}
+		gen_get(g, 0, 1, ROOT, t, t + 0.02)->flags = TFT_F_OPTIONAL;
+		gen_exec(g, OP_TEST, t + 0.1, t + 150);
+		t += 150.2;
+	}
+	struct tfh_result *r = gen_judge(g);
+	assert_int_equal(r->steps.total, 200);
+	assert_int_equal(r->steady.cls, TFH_CLASS_INPUT_BOUND);
+	gen_expect(r, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU);
+	assert_true(r->verdict.share > 0.9);
+	struct tfh_wording w;
+	tfh_wording_make(&w, r);
+	assert_non_null(strstr(w.text, "work that its steps only issue"));
+	assert_true(isnan(w.advice[0].saved_s));
+	tfh_wording_free(&w);
+	tfh_result_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -376,6 +407,7 @@ int main(void)
 		cmocka_unit_test(test_epochs_and_eval),
 		cmocka_unit_test(test_longer_evaluation),
 		cmocka_unit_test(test_predicts_each_step),
+		cmocka_unit_test(test_computes_between),
 		cmocka_unit_test(test_pause_cools),
 		cmocka_unit_test(test_checkpoint),
 		cmocka_unit_test(test_cut_off),

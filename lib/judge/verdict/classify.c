@@ -313,6 +313,11 @@ static enum tfh_class class_of_all(const struct totals *t)
 	return cls;
 }
 
+enum tfh_cause tfh_plain_computing(const struct tfh_facts *facts)
+{
+	return facts->cpu_only ? TFH_CAUSE_COMPUTE_CPU : TFH_CAUSE_COMPUTE_DENSE;
+}
+
 static enum tfh_cause cause_of(const struct tfh_accounts *accounts, enum tfh_class cls)
 {
 	int64_t own[TFH_CAUSE_COUNT];
@@ -331,8 +336,7 @@ static enum tfh_cause cause_of(const struct tfh_accounts *accounts, enum tfh_cla
 		return TFH_CAUSE_COMPUTE_CONTENTION;
 	if (tfh_tier(accounts) != 'C')
 		return tfh_compute_cause(accounts->device);
-	/* Without device times nothing more specific is known. */
-	return accounts->facts->cpu_only ? TFH_CAUSE_COMPUTE_CPU : TFH_CAUSE_COMPUTE_DENSE;
+	return tfh_plain_computing(accounts->facts);
 }
 
 /* Moves steps from one class to another if that one blocks enough of their time. */

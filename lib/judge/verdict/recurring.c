@@ -44,13 +44,17 @@ static enum tfh_class class_of(const struct recurring_sum *p)
 	return tfh_class_of(part, p->total);
 }
 
-static enum tfh_cause cause_of(const struct recurring_sum *p, enum tfh_class cls)
+static enum tfh_cause cause_of(const struct tfh_accounts *accounts, const struct recurring_sum *p,
+			       enum tfh_class cls)
 {
 	int64_t ns[TFH_CAUSE_COUNT];
 
 	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
 		ns[c] = (int64_t)(p->cause[c] * 1e9);
-	return tfh_largest_cause(ns, cls);
+	enum tfh_cause cause = tfh_largest_cause(ns, cls);
+	return cause == TFH_CAUSE_NONE && cls == TFH_CLASS_COMPUTE_BOUND
+		       ? tfh_plain_computing(accounts->facts)
+		       : cause;
 }
 
 /* Extrapolates from the judged steps to all training steps. */
@@ -101,6 +105,13 @@ static bool of_others(const struct tfh_accounts *accounts, enum tfh_segment kind
 	return p->total > 0;
 }
 
+/* The time that a verdict of this class is about: what blocks or, if nothing does, the computing. */
+static double about_s(const struct recurring_sum *p, enum tfh_class cls)
+{
+	return tfh_class_blocks(cls) ? class_s(p, cls)
+				     : p->compute + class_s(p, TFH_CLASS_COMPUTE_BOUND);
+}
+
 static int by_blocked(const void *a, const void *b)
 {
 	const struct tfh_recurring *x = a, *y = b;
@@ -108,39 +119,50 @@ static int by_blocked(const void *a, const void *b)
 	return x->blocked_s > y->blocked_s ? -1 : x->blocked_s < y->blocked_s;
 }
 
-static void keep(struct tfh_result *r, enum tfh_segment kind, const struct recurring_sum *p)
+/* Whether the verdict can be about it. Unknown activity between loops is not a cause, and the tree already shows its time. If
+ * only computing takes long between loops, it is the work of steps that only issue it; in evaluations it is no defect. */
+static bool may_lead(const struct tfh_result *r, const struct tfh_recurring *x)
+{
+	if (x->cls == TFH_CLASS_COMPUTE_BOUND)
+		return x->kind == TFH_SEGMENT_BETWEEN && x->cls != r->steady.cls;
+	return tfh_class_blocks(x->cls) && x->cause != TFH_CAUSE_HOST_UNKNOWN;
+}
+
+/* Returns the time that the part's verdict is about; 0: it cannot be the run's. */
+static double keep(const struct tfh_accounts *accounts, struct tfh_result *r, enum tfh_segment kind,
+		   const struct recurring_sum *p)
 {
 	struct tfh_recurring *x = &r->recurring[r->n_recurring++];
 
 	*x = (struct tfh_recurring){.kind = kind, .count = p->count, .total_s = p->total};
 	x->cls = kind == TFH_SEGMENT_TRAIN ? r->steady.cls : class_of(p);
-	x->cause = kind == TFH_SEGMENT_TRAIN ? r->steady.cause : cause_of(p, x->cls);
+	x->cause = kind == TFH_SEGMENT_TRAIN ? r->steady.cause : cause_of(accounts, p, x->cls);
 	x->blocked_s = tfh_class_blocks(x->cls) ? class_s(p, x->cls) : 0;
 	r->recurs_s += p->total;
+	return kind == TFH_SEGMENT_TRAIN || may_lead(r, x) ? about_s(p, x->cls) : 0;
 }
 
-/* The part with the most time decides for the run: the steps, with what bounds them (computing included), or another
- * part, with what holds it up, if that is known. Unknown activity between loops is not a cause, and the tree already
- * shows its time. steps_s: the time that the verdict of the steps covers. */
-static void choose(struct tfh_result *r, double steps_s)
+/* The part whose verdict is about the most time decides for the run. */
+static void choose(struct tfh_result *r, enum tfh_segment kind, double about)
 {
-	const struct tfh_recurring *x = &r->recurring[0];
+	uint32_t i = 0;
 
-	if (x->kind == TFH_SEGMENT_TRAIN || x->cause == TFH_CAUSE_HOST_UNKNOWN ||
-	    !tfh_class_blocks(x->cls) || x->blocked_s <= steps_s ||
-	    x->blocked_s < TFH_VERDICT_FEW_STEPS_SHARE * r->recurs_s)
+	if (kind == TFH_SEGMENT_TRAIN || about < TFH_VERDICT_FEW_STEPS_SHARE * r->recurs_s)
 		return;
-	r->lead = 1;
+	while (r->recurring[i].kind != kind)
+		i++;
+	const struct tfh_recurring *x = &r->recurring[i];
+	r->lead = i + 1;
 	r->verdict = (struct tfh_verdict){.cls = x->cls,
 					  .cause = x->cause,
-					  .share = x->blocked_s / r->recurs_s,
+					  .share = about / r->recurs_s,
 					  .tier = r->steady.tier,
 					  .confidence = TFH_CONFIDENCE_HIGH};
 	if (x->count < TFH_VERDICT_STEADY_STEPS)
 		r->verdict.confidence = TFH_CONFIDENCE_MEDIUM;
-	for (uint32_t i = 1; i < r->n_recurring; i++)
+	for (i = 0; i < r->n_recurring; i++)
 		if (r->recurring[i].kind == TFH_SEGMENT_TRAIN && r->steady.cls != x->cls &&
-		    r->recurring[i].blocked_s * TFH_VERDICT_ALSO_PART >= x->blocked_s)
+		    r->recurring[i].blocked_s * TFH_VERDICT_ALSO_PART >= about)
 			r->verdict.also[r->verdict.n_also++] = r->steady.cls;
 }
 
@@ -148,8 +170,8 @@ void tfh_find_recurring(const struct tfh_accounts *accounts, struct tfh_result *
 {
 	static const enum tfh_segment kinds[] = {TFH_SEGMENT_EVAL, TFH_SEGMENT_CHECKPOINT,
 						 TFH_SEGMENT_COMPILE, TFH_SEGMENT_BETWEEN};
+	enum tfh_segment most = TFH_SEGMENT_TRAIN;
 	struct recurring_sum p;
-	double steps_s;
 	double step_s = accounts->judged_steps
 				? (double)accounts->train_ns / 1e9 / (double)accounts->judged_steps
 				: 0;
@@ -158,12 +180,15 @@ void tfh_find_recurring(const struct tfh_accounts *accounts, struct tfh_result *
 	if (!accounts->judged_steps)
 		return;
 	p = of_steps(accounts);
-	keep(r, TFH_SEGMENT_TRAIN, &p);
-	steps_s = tfh_class_blocks(r->steady.cls) ? class_s(&p, r->steady.cls) : p.compute;
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
-		if (of_others(accounts, kinds[i], step_s, &p))
-			keep(r, kinds[i], &p);
+	double about = keep(accounts, r, TFH_SEGMENT_TRAIN, &p);
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		double s = of_others(accounts, kinds[i], step_s, &p)
+				   ? keep(accounts, r, kinds[i], &p)
+				   : 0;
+		most = s > about ? kinds[i] : most;
+		about = fmax(about, s);
+	}
 	qsort(r->recurring, r->n_recurring, sizeof(*r->recurring), by_blocked);
 	if (TFH_DETECT_RECURRING)
-		choose(r, steps_s);
+		choose(r, most, about);
 }

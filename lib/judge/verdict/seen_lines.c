@@ -134,7 +134,7 @@ static void choose(struct lines *x)
 	}
 	out->of_s = x->kind == TFH_SEGMENT_NONE
 			    ? x->r->found.cause_s[x->r->verdict.cause]
-			    : x->r->recurring[x->r->lead - 1].blocked_s / (double)x->r->steps.total;
+			    : x->r->verdict.share * x->r->recurs_s / (double)x->r->steps.total;
 	out->s_per_step = share * out->of_s;
 	out->off_s = 2 * sqrt((share * (1 - share) + 1 / n) / n) * out->of_s;
 	/* Without the place, most of the verdict's time would remain. */

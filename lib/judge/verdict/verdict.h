@@ -23,6 +23,8 @@ int tfh_classify(const struct tfh_accounts *accounts, struct tfh_result *r);
  * 5 %. A class that blocks less than half as much does not: the replay may not know everything that waits for the
  * first. 0 or -ENOMEM. */
 int tfh_prefer_gain(const struct tfh_accounts *accounts, struct tfh_result *r);
+/* The cause of computing of which nothing more specific is known. */
+enum tfh_cause tfh_plain_computing(const struct tfh_facts *facts);
 
 /* changes.c: when steps became slower or faster. 0 or -ENOMEM. */
 int tfh_find_changes(struct tfh_result *r);

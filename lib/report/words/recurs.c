@@ -6,6 +6,19 @@
 #include "report/words/remedy.h"
 #include "report/words/words.h"
 
+/* Computing between loops. If the steps compute next to nothing, it is their work, for which the program waits there. */
+static const char *between_steps(struct tfh_wording *w, const struct tfh_recurring *x,
+				 const char *share, const char *each)
+{
+	if (!(w->r->breakdown[TFH_PART_COMPUTE].share < TFH_BLOCKING_SHARE))
+		return tfh_phrase(w, "computing between loops is %s: %" PRIu64 " times %s", share,
+				  x->count, each);
+	return tfh_phrase(
+		w,
+		"between loops the program waits for work that its steps only issue, %s per step: %s",
+		tfh_phrase_time(w, x->total_s / (double)w->r->steps.count), share);
+}
+
 /* What it is, how often it occurred, and how long each took. */
 static const char *what(struct tfh_wording *w, const struct tfh_recurring *x)
 {
@@ -29,6 +42,8 @@ static const char *what(struct tfh_wording *w, const struct tfh_recurring *x)
 				  share, tfh_phrase_time(w, x->total_s), tfh_class_name(x->cls),
 				  tfh_phrase_time(w, x->blocked_s));
 	default:
+		if (x->cls == TFH_CLASS_COMPUTE_BOUND)
+			return between_steps(w, x, share, each);
 		return tfh_phrase(
 			w,
 			"time between loops, such as at the beginnings of epochs, is %s: %" PRIu64
@@ -54,6 +69,8 @@ static void first_line(struct tfh_wording *w, enum tfh_tells tells, const char *
 /* Advice about the same cause in the steps may follow, so this one says first where it applies. */
 static const char *placed(struct tfh_wording *w, const struct tfh_recurring *x, const char *finding)
 {
+	if (x->cls == TFH_CLASS_COMPUTE_BOUND)
+		return finding;
 	switch (x->kind) {
 	case TFH_SEGMENT_CHECKPOINT:
 	case TFH_SEGMENT_COMPILE: /* their findings already say so */
@@ -91,10 +108,12 @@ const char *tfh_lead_no_bound(const struct tfh_result *r)
 	return all ? "what each step compiles again may run faster or slower once it stays" : NULL;
 }
 
-/* What its removal saves at best. Between loops only the program's preparations run, and a fix may make the rest of
+/* What its removal saves at best; NAN: computing can only be made cheaper. Between loops only the program's preparations run, and a fix may make the rest of
  * them unnecessary, too. */
 static double saves(const struct tfh_recurring *x)
 {
+	if (x->cls == TFH_CLASS_COMPUTE_BOUND)
+		return NAN;
 	return x->kind == TFH_SEGMENT_BETWEEN ? x->total_s : x->blocked_s;
 }
 
