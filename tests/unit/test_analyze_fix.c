@@ -57,6 +57,42 @@ static void test_copies_at_line(void **state)
 	}
 }
 
+/* The calls that a place makes may disappear with it. Of modules that it compiles and loads that is certain, so both ends of the range are
+ * lower. Calls of other lines stay. */
+static void test_calls_of_place(void **state)
+{
+	const struct tfh_feed feed = {.lines = line_of_stack};
+	const struct tfh_facts facts = {.feed = &feed};
+	struct tfh_copy_use copy = {.blocking = 10};
+	struct tfh_accounts accounts = {
+		.facts = &facts, .judged_steps = 10, .train_steps = 10, .recompile_ns = 20000000};
+
+	(void)state;
+	accounts.copy.v = &copy;
+	accounts.copy.n = 1;
+	for (uint32_t line = 7; line <= 8; line++) {
+		struct tfh_result r = {
+			.verdict = {.cls = TFH_CLASS_HOST_BOUND, .cause = TFH_CAUSE_HOST_COMPILE},
+			.n_place = 1,
+			.line_place = 1};
+		copy.site[0] = (struct tfh_site_use){.stack = line, .ns = 1};
+		accounts.load_site[0] = (struct tfh_site_use){.stack = line, .ns = 1};
+		r.breakdown[TFH_PART_HOST].s_per_step = 0.009;
+		r.breakdown[TFH_PART_TRANSFER].s_per_step = 0.001;
+		r.place[0] = (struct tfh_place_gain){
+			.file = "/job/train.py",
+			.function = "step",
+			.line = 7,
+			.first_line = 7,
+			.last_line = 7,
+			.gain = {
+				.step_s = NAN, .low_s = 0.004, .high_s = 0.006, .floor_s = 0.0005}};
+		tfh_fix_gains(&accounts, &r);
+		assert_float_equal(r.place[0].gain.low_s, line == 7 ? 0.001 : 0.004, 1e-9);
+		assert_float_equal(r.place[0].gain.high_s, line == 7 ? 0.004 : 0.006, 1e-9);
+	}
+}
+
 /* ---- stretches of lines ---- */
 
 /* The frame of a stack is a line of the loop. */
@@ -115,6 +151,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_copies_at_line),
+		cmocka_unit_test(test_calls_of_place),
 		cmocka_unit_test(test_stretch),
 	};
 

@@ -1,7 +1,7 @@
 /*
  * What a fix of the verdict's cause removes besides the cause, and what it leaves. A replay without a class of costs
  * removes exactly that class. A program that no longer makes its copies also loses the code and the memory that
- * served them, and no fix removes a cost without a rest.
+ * served them, a place disappears with the calls that it makes, and no fix removes a cost without a rest.
  */
 #include <math.h>
 #include <string.h>
@@ -134,10 +134,13 @@ static double waits_for_copies(const struct tfh_result *r)
 
 static void may_go_too(struct tfh_whatif *w, double s, double step)
 {
+	bool was_point = !isnan(w->step_s);
+
 	w->low_s = fmax(w->low_s - s, w->floor_s);
 	w->ceiling_speedup = w->low_s > 0 ? step / w->low_s : NAN;
 	w->step_s = w->speedup = NAN;
-	tfh_may_leave(w, step);
+	if (was_point) /* a range covers what a fix may leave already */
+		tfh_may_leave(w, step);
 }
 
 /* What the program does at a line that copies may disappear with the copies, or stay. */
@@ -153,6 +156,71 @@ static void with_copies(const struct tfh_accounts *accounts, struct tfh_result *
 	for (uint32_t i = 0; i < r->n_whatif; i++)
 		if (r->whatif[i].remove == TFH_REMOVE_TRANSFER && !r->whatif[i].no_bound)
 			may_go_too(&r->whatif[i], s, step);
+}
+
+/* ---- with the place ---- */
+
+/* The part of the sites' time that is spent in calls made at a place. */
+static double made_there(const struct tfh_accounts *accounts, const struct tfh_site_use *site,
+			 const struct tfh_place_gain *g, double *all)
+{
+	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+	double there = 0;
+
+	for (int k = 0; k < TFH_ACCOUNT_SITES; k++) {
+		const struct tfh_model_line *line = line_of_site(accounts->facts, &site[k], frame);
+		*all += (double)site[k].ns;
+		there += line && tfh_is_at_place(g, line) ? (double)site[k].ns : 0;
+	}
+	return there;
+}
+
+static double share_there(const struct tfh_accounts *accounts, const struct tfh_site_use *site,
+			  const struct tfh_place_gain *g)
+{
+	double all = 0, there = made_there(accounts, site, g, &all);
+
+	return all > 0 ? there / all : 0;
+}
+
+static double share_of_copies(const struct tfh_accounts *accounts, const struct tfh_place_gain *g)
+{
+	double all = 0, there = 0;
+
+	TFH_EACH (i, accounts->copy.n)
+		if (accounts->copy.v[i].blocking)
+			there += made_there(accounts, accounts->copy.v[i].site, g, &all);
+	return all > 0 ? there / all : 0;
+}
+
+/* Seconds per step in which modules are loaded by calls at the place. */
+static double loads_there(const struct tfh_accounts *accounts, const struct tfh_place_gain *g)
+{
+	double steps = (double)(accounts->train_steps + accounts->other[TFH_SEGMENT_COMPILE].steps);
+
+	return share_there(accounts, accounts->load_site, g) * (double)accounts->recompile_ns /
+	       1e9 / steps;
+}
+
+/* The calls that the verdict's place makes may disappear with it: its copies, its waits, the memory that it allocates. If it
+ * compiles, the loading of what it compiled disappears for certain. */
+static void with_place(const struct tfh_accounts *accounts, struct tfh_result *r, double step)
+{
+	struct tfh_place_gain *g = &r->place[r->line_place - 1];
+	struct tfh_whatif *w = &g->gain;
+	double loads = loads_there(accounts, g);
+	double s = loads +
+		   share_of_copies(accounts, g) * r->breakdown[TFH_PART_TRANSFER].s_per_step +
+		   share_there(accounts, accounts->wait_site, g) *
+			   r->found.cause_s[TFH_CAUSE_HOST_SYNC] +
+		   share_there(accounts, accounts->alloc_site, g) *
+			   r->found.cause_s[TFH_CAUSE_HOST_ALLOC];
+
+	if (!TFH_DETECT_PLACE_CALLS || w->no_bound || s < TFH_BLOCKING_SHARE * step)
+		return;
+	if (r->verdict.cause == TFH_CAUSE_HOST_COMPILE)
+		w->high_s = fmax(w->high_s - loads, w->low_s);
+	may_go_too(w, s, step);
 }
 
 /* ---- what is left ---- */
@@ -177,6 +245,8 @@ void tfh_fix_gains(const struct tfh_accounts *accounts, struct tfh_result *r)
 		step += r->breakdown[p].s_per_step;
 	if (r->verdict.cls == TFH_CLASS_TRANSFER_BOUND)
 		with_copies(accounts, r, step);
+	if (r->verdict.cls == TFH_CLASS_HOST_BOUND && !r->lead && r->line_place)
+		with_place(accounts, r, step);
 	enum tfh_part part = tfh_cause_part(r->verdict.cause);
 	for (uint32_t i = 0; i < r->n_whatif; i++)
 		if (tfh_remove_part(r->whatif[i].remove) == part && !isnan(r->whatif[i].step_s))
