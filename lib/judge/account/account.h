@@ -306,6 +306,9 @@ void tfh_smooth_classes(struct tfh_accounts *accounts);
 
 /* contention.c: tfh_processor_wait() from the first training step to the end of the last one. */
 double tfh_steps_wait(const struct tfh_accounts *accounts);
+/* contention.c: seconds per judged step that the parts of a step, except one, waited for a CPU; 0 if the machine was not
+ * crowded. */
+double tfh_contended_s(const struct tfh_accounts *accounts, enum tfh_part without);
 /* CPUs that the process itself uses during the steps (NAN: not known), and CPUs it may use; false: no samples. */
 bool tfh_processors(const struct tfh_accounts *accounts, double *used, double *allowed);
 /* CPUs that the driving threads used during the steps; 0: not known. */

@@ -187,6 +187,19 @@ double tfh_own_parts(const struct tfh_accounts *accounts, size_t i, double part[
 	return s->dur_s - (double)(c->late + c->sync + c->launch + c->host);
 }
 
+double tfh_contended_s(const struct tfh_accounts *accounts, enum tfh_part without)
+{
+	double ns = 0;
+
+	for (int c = 0; accounts->contention && c < TFH_CAUSE_COUNT; c++) {
+		if (tfh_cause_part(c) == without)
+			continue;
+		ns += accounts->slowed_ns[c];
+		ns += c == TFH_CAUSE_HOST_CONTENTION ? (double)accounts->cause_ns[c] : 0;
+	}
+	return accounts->judged_steps ? ns / 1e9 / (double)accounts->judged_steps : 0;
+}
+
 double tfh_steps_wait(const struct tfh_accounts *accounts)
 {
 	const struct tfh_loops *loops = accounts->loops;

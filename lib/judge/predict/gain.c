@@ -244,6 +244,17 @@ static double cooled_s(const struct tfh_accounts *accounts, const struct tfh_sam
 		       : 0;
 }
 
+/* The time per step during which what remains waited for a CPU that others used. They may use less another time, so the lower
+ * end does not contain it, up to half of the remaining step. */
+static double crowded_s(const struct tfh_accounts *accounts, enum tfh_remove what, double got)
+{
+	double s = what == TFH_REMOVE_EVERYTHING_BUT_COMPUTE
+			   ? 0
+			   : tfh_contended_s(accounts, tfh_remove_part(what));
+
+	return fmin(s, got / TFH_PREDICT_MOST_OFF_PART);
+}
+
 /* Whether the replay gains next to nothing from removing the waits for batches, which block a good part of a step. Something in
  * it starts when it did in the recording, because it is not known that it waited for the batch; so the gain is not known
  * either, up to all that is blocked. */
@@ -278,8 +289,9 @@ static void point(const struct tfh_device *d, const struct tfh_samples *all,
 	/* Whether the device can run more kernels at once than were ever seen is unknown. */
 	double seen = resource_floor(d, w->remove, false);
 	bool crowded = got < seen * (1 - TFH_PREDICT_MEASURED) && w->floor_s < seen;
-	double below =
-		half + (w->remove == TFH_REMOVE_HOST ? cooled_s(d->accounts, all, got, step) : 0);
+	double below = half +
+		       (w->remove == TFH_REMOVE_HOST ? cooled_s(d->accounts, all, got, step) : 0) +
+		       crowded_s(d->accounts, w->remove, got);
 
 	w->low_s = got - below;
 	w->high_s = crowded ? fmax(high, seen) : high;
@@ -367,7 +379,8 @@ void tfh_place_point(const struct tfh_device *d, struct tfh_samples *all, uint32
 	/* A fix may leave as much of the place as the samples cannot distinguish. */
 	half = got * (error + TFH_PREDICT_MEASURED) + TFH_PREDICT_ERRORS * s->error + g->off_s;
 	g->gain.floor_s = resource_floor(d, TFH_REMOVE_HOST, true);
-	double below = half + cooled_s(d->accounts, all, got, step);
+	double below = half + cooled_s(d->accounts, all, got, step) +
+		       crowded_s(d->accounts, TFH_REMOVE_HOST, got);
 	g->gain.low_s = got - below;
 	g->gain.high_s = got + half;
 	if (is_narrow(all, r, got, half, step) && below <= TFH_PREDICT_WIDEST_EVER * got)
