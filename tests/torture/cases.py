@@ -169,7 +169,7 @@ def places():
                "'import ctypes; exit(ctypes.CDLL(\"%s\").clean_ipc_by_uid(%d) < 0)' && test $(there) = 0" % (LEAVING, logind, LEAVING))
     # In a container the journal would lie beside the output, where logind does not look: so a root without the files that name one.
     bare = ("mkdir {tmp}/bare && mount -t tmpfs none {tmp}/bare && cd / && for d in *; do if test -L $d; then cp -a $d {tmp}/bare; elif test -d $d; then "
-            "mkdir {tmp}/bare/$d && mount --rbind $d {tmp}/bare/$d; fi; done && exec chroot --userspec=%d:%d {tmp}/bare \"$@\"" % (LEAVING, LEAVING))
+            "mkdir {tmp}/bare/$d && mount --rbind $d {tmp}/bare/$d; fi; done && mount -t tmpfs -o mode=1777 none {tmp}/bare/dev/shm && exec chroot --userspec=%d:%d {tmp}/bare \"$@\"" % (LEAVING, LEAVING))
     yield Case("logind's RemoveIPC", ["places", "command", "20000", removes], rc=7,
                wrap=["unshare", "-m", "/bin/sh", "-c", bare, "sh"], needs=["unshare", "python3", logind])
     yield Case("run directory renamed", ["places", "command", "20000", "mv {run} {tmp}/elsewhere 2>/dev/null; true"], rc=7, truth="part", say="|" + PAUSED)
