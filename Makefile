@@ -137,7 +137,10 @@ NOEXPORT_SO := $(B)/lib/libtfhook-noexport.so
 AUDIT_SO := $(B)/lib/libtfhook-audit.so
 PRELOADS := $(HOOK_SO) $(NOEXPORT_SO) $(AUDIT_SO)
 LIB_FOLDERS := lib lib64 lib/$(ARCH)-linux-gnu
-LIB_LINKS := $(foreach d,$(LIB_FOLDERS),$(patsubst $(B)/lib/%,$(B)/lib/$d/%,$(PRELOADS)))
+# 32-bit programs find an empty library there: Debian's i386, and what other distributions call lib32.
+EMPTY_FOLDERS := $(if $(filter x86_64,$(ARCH)),lib/i386-linux-gnu lib32)
+EMPTY_LIBS := $(foreach d,$(EMPTY_FOLDERS),$(patsubst $(B)/lib/%,$(B)/lib/$d/%,$(HOOK_SO) $(NOEXPORT_SO)))
+LIB_LINKS := $(foreach d,$(LIB_FOLDERS),$(patsubst $(B)/lib/%,$(B)/lib/$d/%,$(PRELOADS))) $(EMPTY_LIBS)
 TFT := $(B)/lib/libtft.a $(B)/lib/libtft.so
 TFHOOK := $(B)/bin/tfhook
 # The test bed, which the demo needs, too; SIM=no leaves it out.
@@ -314,6 +317,12 @@ $(B)/lib/$1/$2: | $(B)/lib/$2
 	@ln -sf $(if $(findstring /,$1),../)../$2 $$@
 endef
 $(foreach d,$(LIB_FOLDERS),$(foreach f,$(notdir $(PRELOADS)),$(eval $(call lib-link-rule,$d,$f))))
+
+# Without the mark for the stack, the loader would make the program's stack executable.
+$(EMPTY_LIBS):
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) -m32 -nostdlib -shared -s -Wl,-z,noexecstack,-z,norelro,-z,noseparate-code,--build-id=none \
+		-o $@ -x assembler /dev/null
 
 # nodelete: threads of the job may be inside a wrapper when somebody calls dlclose.
 LINK_HOOK = $(CC) $(CFLAGS) $(LDFLAGS) $(LD_SHARED) -Wl,-z,now -Wl,-z,nodelete \
@@ -692,7 +701,7 @@ uninstall:
 		"$(DESTDIR)$(LIBDIR)/libtft.so" "$(DESTDIR)$(LIBDIR)/tfhook/sim/libcuda.so" \
 		"$(DESTDIR)$(LIBDIR)/tfhook/sim/libcupti.so" \
 		$(foreach l,$(LIB_LINKS:$(B)/lib/%=%),"$(DESTDIR)$(LIBDIR)/tfhook/$l")
-	$(Q)for d in $(addprefix $(DATA)/man/,man1 man5 man7) $(LIBDIR)/pkgconfig $(LIBDIR)/tfhook/sim $(addprefix $(LIBDIR)/tfhook/,lib/$(notdir $(lastword $(LIB_FOLDERS))) lib lib64) $(LIBDIR)/tfhook $(PREFIX)/include/tfhook $(DATA)/doc/tfhook \
+	$(Q)for d in $(addprefix $(DATA)/man/,man1 man5 man7) $(LIBDIR)/pkgconfig $(LIBDIR)/tfhook/sim $(addprefix $(LIBDIR)/tfhook/,$(filter lib/%,$(LIB_FOLDERS) $(EMPTY_FOLDERS)) $(filter-out lib/%,$(LIB_FOLDERS) $(EMPTY_FOLDERS))) $(LIBDIR)/tfhook $(PREFIX)/include/tfhook $(DATA)/doc/tfhook \
 		$(DATA)/tfhook/demo $(DATA)/tfhook/python/tfhook/sql $(DATA)/tfhook/python/tfhook $(DATA)/tfhook/python $(DATA)/tfhook; do \
 		rmdir "$(DESTDIR)$$d" 2>/dev/null || true; done
 
