@@ -3,6 +3,7 @@
 pseudonyms, different ones different, and all else in the table is the same. Computing, exchanges and steps are still found in what other tools
 read. Names that libraries give stay. Folded stacks, which consist of names, are refused (exit code 2)."""
 import csv
+import gzip
 import json
 import os
 import shutil
@@ -16,14 +17,14 @@ import pyarrow.parquet as pq  # noqa: E402
 
 runs.ENV.update(PYTHONPATH=runs.SRC + "/lib/python", PATH=os.path.dirname(sys.executable) + ":" + os.environ["PATH"])
 
-FORMATS = ("perfetto", "kineto", "sqlite", "csv", "parquet", "otlp", "xplane")
+FORMATS = ("perfetto", "kineto", "sqlite", "csv", "parquet", "pprof", "otlp", "xplane")
 
 
 def content(path):
-    """The bytes of a file; of Parquet, whose texts are compressed, those of its texts."""
+    """The bytes of a file; of Parquet, whose texts are compressed, those of its texts; of pprof's, which is compressed, what it contains."""
     if path.endswith(".parquet"):
         return json.dumps(pq.read_table(path).to_pydict()).encode()
-    with open(path, "rb") as f:
+    with gzip.open(path) if path.endswith(".pprof") else open(path, "rb") as f:
         return f.read()
 
 

@@ -19,7 +19,7 @@ for i in range(40000):
     events.append(dict(ph="X", cat="kernel", name="k", pid=0, tid=i, ts=t + 10, dur=50, args={"correlation": i + 1, "stream": i + 1, "device": 0}))
 with open(runs.TMP + "/many.json", "w") as f:
     json.dump({"traceEvents": events}, f)
-for form in ("perfetto", "xplane", "kineto", "otlp"):
+for form in ("perfetto", "xplane", "kineto", "pprof", "otlp"):
     done = subprocess.run([runs.BUILD + "/bin/tfhook", "export", "--to", form, "-o", runs.TMP + "/out." + form, runs.TMP + "/many.json"],
                           stderr=subprocess.PIPE)
     assert done.returncode == 0, (form, done.stderr)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""speedscope, in Chromium without a network, opens what `export --to folded` and `--to kineto` write, without a complaint: the functions of the stacks with
-the file's sums, the ops of a stream with the times of the trace, and names of all kinds as text."""
+"""speedscope, in Chromium without a network, opens what `export --to folded`, `--to kineto` and `--to pprof` write, without a complaint: the functions of the
+stacks with the file's sums, the ops of a stream and of the whole device with the times of the trace, and names of all kinds as text."""
 import base64
 import collections
 import json
@@ -65,7 +65,9 @@ for stack, n in stacks.items():
 
 trace = runs.trace("trace.json", names=["gemm", "<img src=x onerror=alert(1)>", "\u202egnp", "x" * 300])
 with open(runs.export("kineto", trace, runs.TMP + "/out.json"), encoding="utf-8") as f:
-    events = [e for e in json.load(f)["traceEvents"] if e["ph"] == "X" and e["pid"] == 0 and e["tid"] == 7 and e["cat"] != "cuda_sync"]
+    ops = [e for e in json.load(f)["traceEvents"] if e["ph"] == "X" and e["pid"] == 0 and e["cat"] != "cuda_sync"]
+events = [e for e in ops if e["tid"] == 7]
+runs.export("pprof", trace, runs.TMP + "/out.pb.gz")
 
 with sync_playwright() as p:
     flags = ["--no-sandbox", "--disable-gpu", "--use-gl=swiftshader", "--enable-unsafe-swiftshader", "--allow-file-access-from-files"]
@@ -73,9 +75,23 @@ with sync_playwright() as p:
     got = opened(chromium, runs.TMP + "/out.folded")
     assert {name: (number(a), number(b)) for name, (a, b) in got.items()} == {name: (total[name], own[name]) for name in total}, (got, total, own)
     got = opened(chromium, runs.TMP + "/out.json")
+    stacks = opened(chromium, runs.TMP + "/out.pb.gz")
     chromium.close()
 UNIT = {"ns": 1e-3, "\u00b5s": 1, "ms": 1e3, "s": 1e6}
-us = sum(float(n) * UNIT[unit] for n, unit in (re.match(r"([\d.]+)(\D+) ", total).groups() for total, _ in got.values()))
+
+
+def us_of(cell):
+    n, unit = re.match(r"([\d.]+)(\D+) ", cell).groups()
+    return float(n) * UNIT[unit]
+
+
+us = sum(us_of(total) for total, _ in got.values())
 assert len(got) == len(events) and abs(us - sum(e["dur"] for e in events)) < 1, (len(got), len(events), us)
+want = collections.Counter()
+for e in ops:
+    want[e["name"]] += e["dur"]
+own = {name: us_of(own) for name, (_, own) in stacks.items()}
+assert {name for name in own if own[name]} == set(want) and all(abs(own[name] / want[name] - 1) < 0.01 for name in want), (own, want)
+assert abs(us_of(stacks["aten::outer"][0]) / sum(want.values()) - 1) < 0.01, (stacks, want)
 assert any(name.startswith("<img src=x onerror=alert(1)> {") for name in got), list(got)
 print("ok")
