@@ -210,7 +210,7 @@ FUZZ_PARTS := $(filter-out tests/fuzz/fuzz_%.c tests/fuzz/replay.c,$(wildcard te
 # The same targets without libFuzzer, for the inputs that are kept.
 REPLAY := $(if $(filter fuzz,$(AREAS)),$(FUZZ:$(B)/tests/fuzz/fuzz_%=$(B)/tests/fuzz/replay_%))
 
-.PHONY: all ablate analyze demo check check-aarch64 check-clients check-diff check-export check-fleet check-frameworks check-glibc check-gpu check-import check-install check-invisible check-libraries check-upgrade check-wheels evidence families scenarios strangers truth truth-pipelines truth-random tests bench fuzz fuzz-run sensitivity soak torture install uninstall wheel deb clean distclean format \
+.PHONY: all ablate analyze demo check check-aarch64 check-clients check-diff check-export check-fleet check-frameworks check-glibc check-gpu check-import check-install check-invisible check-libraries check-upgrade check-wheels evidence families scenarios strangers truth truth-pipelines truth-random tests bench fuzz fuzz-run sensitivity soak torture install uninstall wheel deb conda clean distclean format \
 	compile_commands.json deps python-env help FORCE
 all: $(PRODUCTS)
 tests: all $(if $(filter package,$(AREAS)),$(OLD_PROGS)) $(UNIT) $(AREA_PROGS) $(AREA_LIBS) $(REPLAY) $(SCHEDULES) $(READER) $(BARE) $(UNWOUND) $(if $(T),,$(BENCH) $(BENCH_LIBS))
@@ -579,7 +579,7 @@ check-gpu: tests
 check-import: tests
 	$(Q)scripts/run-tests --build $(B) --jobs 1 --filter '$(T)' --python traces tests/import/full
 
-# Exported runs in the larger of the tools that they are for: a download of 750 MB, the same as check-import's.
+# Exported runs in the larger of the tools that they are for: a download of 850 MB, of which 750 are check-import's, too.
 check-export: tests
 	$(Q)scripts/run-tests --build $(B) --jobs 1 --filter '$(T)' --python traces tests/export/full
 
@@ -716,6 +716,12 @@ deb: all
 	$(Q)stage=$$(mktemp -d) && { $(MAKE) --no-print-directory -o all install DESTDIR="$$stage" PREFIX=/usr LIBDIR=/usr/lib/$(ARCH)-linux-gnu && \
 		scripts/deb "$$stage" $(DIST); status=$$?; rm -rf "$$stage"; exit $$status; }
 
+# A conda package of the same files (scripts/conda).
+conda: all
+	$(Q)python=$$(scripts/python-env conda) && stage=$$(mktemp -d) && { \
+		$(MAKE) --no-print-directory -o all install DESTDIR="$$stage" PREFIX= LIBDIR=/lib && \
+		"$$python" scripts/conda "$$stage" $(DIST) $(ARCH); status=$$?; rm -rf "$$stage"; exit $$status; }
+
 # --- the rest ----------------------------------------------------------------------------------------------------
 clean:
 	$(Q)rm -rf $(foreach d,bin dist glibc lib man share sim obj flags page tests bench cuda.mk,$(B)/$d)
@@ -743,7 +749,7 @@ help:
 	@echo 'make check-glibc      a job in the oldest Debian that can be had (as root; 70 MB)'
 	@echo 'make check-gpu        questions to a real GPU and driver (bench/GPU.md)'
 	@echo 'make check-import     other tools on the same real traces (750 MB)'
-	@echo 'make check-export     exported runs in HolisticTraceAnalysis and XProf (750 MB)'
+	@echo 'make check-export     exported runs in HolisticTraceAnalysis, XProf, pprof and a collector (850 MB)'
 	@echo 'make check-fleet      many runs in Spark and DuckDB (RUNS=n; 500 MB)'
 	@echo 'make check-libraries  lookups of cuBLAS, cuDNN, cuRAND, NCCL and nvJPEG (2 GB)'
 	@echo 'make check-invisible  CPython and training, the same with and without the preload (hours; 4 GB)'
@@ -753,7 +759,8 @@ help:
 	@echo 'make install          PREFIX=/usr/local DESTDIR= ; uninstall removes the same files'
 	@echo 'make wheel            build/dist/*.whl, for pip install'
 	@echo 'make deb              build/dist/*.deb, for Debian and Ubuntu'
-	@echo 'make check-install    the wheel, the .deb and the Python package, also in other systems (as root; 1 GB)'
+	@echo 'make conda            build/dist/*.conda, for conda, mamba and pixi'
+	@echo 'make check-install    wheel, .deb, conda package and Python package, also in other systems (as root; 1 GB)'
 	@echo 'make fuzz soak        long tests'
 	@echo 'make sensitivity      numbers of the judge that change a verdict of the recordings in RUNS'
 	@echo 'make ablate           rules of the judge that change a verdict of the recordings in RUNS'
