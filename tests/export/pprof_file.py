@@ -85,7 +85,6 @@ def compare(path, *flags):
     calls, ops = table(path, *flags)
     calls = [r for r in calls if r["calls"] == "1"]
     ops = [r for r in ops if r["name"] != "Synchronisation"]
-    assert collections.Counter({s.stack[0][0]: 0 for s in got}) is not None
     counted = collections.Counter()
     for s in got:
         counted[s.stack[0][0], s.labels.get("thread", "").split(" ")[-1]] += s.calls
@@ -131,6 +130,16 @@ path = runs.trace("hostile.json", names=runs.HOSTILE, overlap=False)
 _, got = compare(path)
 names = {s.stack[0][0] for s in got}
 assert all(name.replace("\0", "\ufffd") in names for name in runs.HOSTILE), names
+
+# Ranks, whose calls have the same numbers.
+os.mkdir(runs.TMP + "/ranks")
+for rank in (0, 1):
+    runs.trace("ranks/r%d.json" % rank, rank=rank, world=2, names=["kernel of rank %d" % rank], pid=100 + rank)
+_, got = read(runs.export("pprof", runs.TMP + "/ranks", runs.TMP + "/ranks.pb.gz"))
+for rank in ("0", "1"):
+    kernels = [s for s in got if s.ops and s.labels["rank"] == rank]
+    assert {s.labels["pid"] for s in kernels} == {"10" + rank} and sum(s.ops for s in kernels) == 180, kernels
+    assert [s.stack[2][0] for s in kernels if s.stack[0][0] == "kernel of rank " + rank] == ["kernel of rank %s op" % rank], kernels
 
 # A range that begins in another one and ends after it counts whole, and what both lie in has neither's time twice.
 events = [dict(ph="X", cat="cuda_runtime", name="cudaLaunchKernel", pid=1, tid=1, ts=runs.BASE + 1000 * i, dur=5) for i in range(9)]
