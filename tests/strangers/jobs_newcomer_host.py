@@ -7,15 +7,7 @@ import threading
 import time
 
 import numpy as np
-from stranger import FIXED, TORCH, job, main, mark, marks, pytorch, temporary
-
-
-def quiet_tensorflow():
-    """With as many threads as it likes."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    import keras
-    import tensorflow as tf
-    return tf, keras
+from stranger import FIXED, TORCH, job, main, mark, marks, pytorch, quiet_tensorflow, temporary
 
 
 # TensorFlow.
