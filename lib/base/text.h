@@ -13,4 +13,12 @@ static inline bool tfh_ends_with(const char *text, const char *end)
 	return n >= m && !strcmp(text + n - m, end);
 }
 
+/* The last part of a path, all of it if it has no slash; "" for NULL. Not a copy. */
+static inline const char *tfh_file_of(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	return slash ? slash + 1 : path ? path : "";
+}
+
 #endif

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
+
 #include "cli/cli.h"
 
 /*
@@ -23,9 +25,7 @@ static bool strip_own_preload(char *out, size_t size)
 		size_t len = strcspn(value, " :");
 		char entry[4096];
 		snprintf(entry, sizeof(entry), "%.*s", (int)len, value);
-		const char *base = strrchr(entry, '/');
-		base = base ? base + 1 : entry;
-		if (!strncmp(base, "libtfhook", 9))
+		if (!strncmp(tfh_file_of(entry), "libtfhook", 9))
 			found = true;
 		else if (len && used + len + 2 < size)
 			used += (size_t)snprintf(out + used, size - used, "%s%s", used ? ":" : "",

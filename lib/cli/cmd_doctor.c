@@ -13,6 +13,7 @@
 
 #include "base/print.h"
 #include "base/python.h"
+#include "base/text.h"
 #include "cli/capture.h"
 #include "cli/cli.h"
 #include "cli/doctor.h"
@@ -267,9 +268,7 @@ static void check_audit(struct tfh_doctor *d)
 
 static bool is_python(const char *path)
 {
-	const char *base = strrchr(path, '/');
-
-	return !strncmp(base ? base + 1 : path, "python", 6);
+	return !strncmp(tfh_file_of(path), "python", 6);
 }
 
 static void check_command(struct tfh_doctor *d, const char *command)

@@ -8,6 +8,7 @@
 #include "base/options.h"
 #include "base/priced.h"
 #include "base/print.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/digests.h"
 #include "cli/files.h"
@@ -129,10 +130,9 @@ static void print_processes(const struct tfh_run *run)
 	for (uint32_t i = 0; i < n; i++) {
 		char rank[16] = "-", name[64], host[256], events[TFH_TEXT], dropped[TFH_TEXT],
 		     time[TFH_TEXT];
-		const char *base = p[i].exe ? strrchr(p[i].exe, '/') : NULL;
 		if (p[i].rank >= 0)
 			snprintf(rank, sizeof(rank), "%d", p[i].rank);
-		tfh_fmt_cut(name, sizeof(name), base ? base + 1 : p[i].exe ? p[i].exe : "?", 14);
+		tfh_fmt_cut(name, sizeof(name), p[i].exe ? tfh_file_of(p[i].exe) : "?", 14);
 		tfh_print(stdout, "%-9u %5s %-14s %10s %9s %9s %4s %4s %5s %s\n", p[i].pid, rank,
 			  name, tfh_fmt_count(events, p[i].events),
 			  tfh_fmt_count(dropped, p[i].dropped),

@@ -12,6 +12,7 @@
 #include "base/access.h"
 #include "base/print.h"
 #include "base/proc.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/files.h"
 #include "cli/run.h"
@@ -103,12 +104,11 @@ static bool is_whole(const char *path)
  * `told`: a message about the result. */
 static int repair_file(const char *path, const char *dir, char told[512])
 {
-	const char *base = strrchr(path, '/');
 	struct tft_repaired done;
 	struct tfh_err err = {0};
 	char out[8192];
 
-	snprintf(out, sizeof(out), "%s/%s", dir, base ? base + 1 : path);
+	snprintf(out, sizeof(out), "%s/%s", dir, tfh_file_of(path));
 	if (tfh_file_empty(path)) {
 		snprintf(told, 512, "empty: its process ended before it wrote to it");
 		return TFH_EXIT_OK;
@@ -157,9 +157,8 @@ static void keep_numbers(const struct tfh_files *files, const char *dir)
 	char out[8192];
 
 	for (size_t i = 0; i < files->n; i++) {
-		const char *base = strrchr(files->path[i], '/');
 		struct tfh_access access = access_like(files->path[i]);
-		snprintf(out, sizeof(out), "%s/%s", dir, base ? base + 1 : files->path[i]);
+		snprintf(out, sizeof(out), "%s/%s", dir, tfh_file_of(files->path[i]));
 		int fd =
 			tfh_file_empty(files->path[i]) ? tfh_make_file(AT_FDCWD, out, &access) : -1;
 		if (fd >= 0)

@@ -17,16 +17,16 @@
 
 #include "base/json.h"
 #include "base/runjson.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/run.h"
 
 /* The program's name as part of a file name: at most 40 characters, none special to a shell. */
 static void plain_name(const char *program, char out[41])
 {
-	const char *base = strrchr(program, '/');
 	size_t n = 0;
 
-	for (base = base ? base + 1 : program; *base && n < 40; base++) {
+	for (const char *base = tfh_file_of(program); *base && n < 40; base++) {
 		bool plain = (*base >= 'a' && *base <= 'z') || (*base >= 'A' && *base <= 'Z') ||
 			     (*base >= '0' && *base <= '9') || (*base && strchr("._+-", *base));
 		out[n++] = plain ? *base : '_';

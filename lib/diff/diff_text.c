@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/print.h"
+#include "base/text.h"
 #include "diff/diff.h"
 #include "report/format.h"
 
@@ -184,12 +185,11 @@ static const char *how_word(enum tfh_diff_how how)
 
 static void print_line(const struct screen *x, const struct tfh_diff_item *i)
 {
-	const char *slash = strrchr(i->file, '/');
 	char where[256], shown[256], a[TFH_TEXT], b[TFH_TEXT], off[TFH_TEXT];
 
 	/* Built-in functions have no line. */
 	snprintf(where, sizeof(where), i->line ? "%s (%s:%u)" : "%s()", i->name,
-		 slash ? slash + 1 : i->file, i->line);
+		 tfh_file_of(i->file), i->line);
 	tfh_print(x->out, "  %-38s %8s -> %8s  +-%s%s%s\n",
 		  tfh_fmt_cut(shown, sizeof(shown), where, 38), tfh_fmt_time(a, i->a_s),
 		  tfh_fmt_time(b, i->b_s), tfh_fmt_time(off, i->off_s),

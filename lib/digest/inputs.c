@@ -48,7 +48,6 @@ static int check_part(int fd, uint64_t at, uint64_t end, uint32_t *crc)
 /* Adds a regular file. Skips other files, and a file that no longer exists. */
 static int add_input(struct tfh_inputs *in, const char *path)
 {
-	const char *slash = strrchr(path, '/');
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct tfh_input x = {.check = 0};
 	struct stat st;
@@ -69,7 +68,7 @@ static int add_input(struct tfh_inputs *in, const char *path)
 		return rc ? rc : -ENOMEM;
 	in->v = grown;
 	x.bytes = size;
-	x.name = strdup(slash ? slash + 1 : path);
+	x.name = strdup(tfh_file_of(path));
 	if (!x.name)
 		return -ENOMEM;
 	in->v[in->n++] = x;

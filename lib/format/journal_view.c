@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/proc.h"
+#include "base/text.h"
 #include "format/chunk.h"
 #include "format/journal_open.h"
 
@@ -83,7 +84,6 @@ static int check_header(const struct tft_view *v, struct tfh_err *err)
 int tft_view_open_at(int dir, const char *path, struct tft_view **out, struct tfh_err *err)
 {
 	struct tft_view *v = calloc(1, sizeof(*v));
-	const char *slash;
 
 	*out = NULL;
 	if (!v || !(v->path = strdup(path))) {
@@ -92,8 +92,7 @@ int tft_view_open_at(int dir, const char *path, struct tft_view **out, struct tf
 			close(dir);
 		return tfh_err_set(err, -ENOMEM, "%s: not enough memory", path);
 	}
-	slash = strrchr(v->path, '/');
-	v->name = slash ? slash + 1 : v->path;
+	v->name = tfh_file_of(v->path);
 	v->dir = dir;
 	v->fd = -1;
 	int code = dir < 0 ? dir : open_file(v);

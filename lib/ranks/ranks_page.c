@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/print.h"
+#include "base/text.h"
 #include "ranks/ranks_parts.h"
 #include "report/format.h"
 #include "report/page/html.h"

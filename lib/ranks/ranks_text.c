@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/print.h"
+#include "base/text.h"
 #include "ranks/ranks_parts.h"
 #include "ranks/ranks_words.h"
 #include "report/text_parts.h"

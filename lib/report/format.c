@@ -202,10 +202,3 @@ const char *tfh_fmt_cut(char *out, size_t size, const char *text, size_t width)
 	out[at] = '\0';
 	return out;
 }
-
-const char *tfh_file_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}

@@ -37,7 +37,4 @@ void tfh_percents(const double *share, size_t n, int *percent);
  * ("cutlass::Kernel2<..256x128_tn>"). `out` holds `size` bytes. */
 const char *tfh_fmt_cut(char *out, size_t size, const char *text, size_t width);
 
-/* The last part of a path; points into it. */
-const char *tfh_file_of(const char *path);
-
 #endif

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/print.h"
+#include "base/text.h"
 #include "judge/numbers.h"
 #include "model/symbols/pylines.h"
 #include "report/format.h"

@@ -4,6 +4,7 @@
  * while tfhook is being loaded, and not on a thread of the job if another thread can do it
  * (load.c).
  */
+#include "base/text.h"
 #include "hook/cupti/cupti.h"
 
 #include <dlfcn.h>
@@ -19,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/options.h"
+#include "base/packages.h"
 #include "hook/driver/driver.h"
 #include "record/gpu/gpu.h"
 #include "record/process/settings.h"
@@ -41,12 +43,6 @@ static uint32_t major_of(uint32_t v)
 	return v >= 100000 ? v / 10000 : v >= 19 ? 12 : 11;
 }
 
-static const char *file_of(const char *path)
-{
-	const char *slash = path ? strrchr(path, '/') : NULL;
-	return slash ? slash + 1 : path ? path : "";
-}
-
 /* ---- what the process has loaded ---- */
 
 struct loaded {
@@ -58,13 +54,13 @@ struct loaded {
 
 static void directory_of(char *out, size_t size, const char *path)
 {
-	snprintf(out, size, "%.*s", (int)(file_of(path) - path), path);
+	snprintf(out, size, "%.*s", (int)(tfh_file_of(path) - path), path);
 }
 
 static int look(struct dl_phdr_info *info, size_t size, void *data)
 {
 	struct loaded *l = data;
-	const char *file = file_of(info->dlpi_name);
+	const char *file = tfh_file_of(info->dlpi_name);
 
 	(void)size;
 	if (!strncmp(file, "libcupti.so", 11) && !l->cupti[0]) {
@@ -247,15 +243,11 @@ static void keep(struct paths *p, const char *path, size_t len)
 
 static int look_for_sites(struct dl_phdr_info *info, size_t size, void *data)
 {
-	static const char *const ends[] = {"/site-packages/", "/dist-packages/"};
-	const char *path = info->dlpi_name;
+	const char *path = info->dlpi_name, *below = path ? tfh_in_packages(path) : NULL;
 
 	(void)size;
-	for (unsigned i = 0; i < 2 && path; i++) {
-		const char *at = strstr(path, ends[i]);
-		if (at)
-			keep(data, path, (size_t)(at - path) + strlen(ends[i]));
-	}
+	if (below)
+		keep(data, path, (size_t)(below - path));
 	return 0;
 }
 
@@ -263,7 +255,7 @@ static int look_for_runtime(struct dl_phdr_info *info, size_t size, void *data)
 {
 	static const char *const names[] = {"libcudart.so", "libcublas.so", "libcublasLt.so",
 					    "libnvrtc.so"};
-	const char *path = info->dlpi_name, *file = file_of(path);
+	const char *path = info->dlpi_name, *file = tfh_file_of(path);
 
 	(void)size;
 	for (unsigned i = 0; i < 4; i++)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "hook/within.h"
 #include "record/record.h"
 #include "record/process/forks.h"
@@ -72,12 +73,6 @@ static void *table_lookup(const struct tables *t, const char *name)
 	return NULL;
 }
 
-static const char *file_of(const char *path)
-{
-	const char *slash = path ? strrchr(path, '/') : NULL;
-	return slash ? slash + 1 : path ? path : "";
-}
-
 /* Only the loader modifies this list. dl_iterate_phdr may be a sanitizer's, which cannot be called
  * yet if the process's first dlsym is its own. */
 #pragma weak _r_debug
@@ -121,7 +116,7 @@ static void *defined_in(const struct dl_phdr_info *info, const char *name)
 static void find_in_libc(struct libc *l, const char *path, ElfW(Addr) base,
 			 const ElfW(Dyn) * dynamic)
 {
-	const char *file = file_of(path);
+	const char *file = tfh_file_of(path);
 	struct tables t;
 
 	if (strncmp(file, "libc.so", 7) && strncmp(file, "libc-", 5) && strncmp(file, "libdl", 5))

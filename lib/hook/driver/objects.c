@@ -12,6 +12,7 @@
 #include "base/crc32c.h"
 #include "base/maps.h"
 #include "base/refused.h"
+#include "base/text.h"
 #include "hook/driver/driver.h"
 #include "record/process/filters.h"
 #include "record/process/recorder.h"
@@ -33,7 +34,7 @@ struct mapped {
 
 static void copy_name(char *to, size_t size, const char *path)
 {
-	const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
+	const char *file = tfh_file_of(path);
 	size_t n = strnlen(file, size - 1);
 
 	memcpy(to, file, n);
@@ -229,9 +230,7 @@ bool tfh_loaded_before_us(const void *address)
 
 static bool driver_file(const char *file)
 {
-	const char *path = tfh_driver_path(), *slash = strrchr(path, '/');
-
-	return !strncmp(file, "libcuda.so", 10) || !strcmp(file, slash ? slash + 1 : path);
+	return !strncmp(file, "libcuda.so", 10) || !strcmp(file, tfh_file_of(tfh_driver_path()));
 }
 
 bool tfh_in_driver(const void *address)

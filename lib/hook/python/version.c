@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "hook/driver/driver.h"
 #include "hook/python/version.h"
 #include "record/process/log.h"
@@ -134,8 +135,7 @@ struct search {
 static int collect(struct dl_phdr_info *info, size_t size, void *data)
 {
 	struct search *s = data;
-	const char *slash = strrchr(info->dlpi_name, '/'),
-		   *file = slash ? slash + 1 : info->dlpi_name;
+	const char *file = tfh_file_of(info->dlpi_name);
 	size_t bytes = strlen(info->dlpi_name) + 1;
 
 	(void)size;

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/packages.h"
+
 bool tfh_kind_is_graph(uint16_t kind)
 {
 	return kind == (TFH_FAM_EXECUTE << 3 | TFH_GRAPH_OF_OPS);
@@ -16,12 +18,8 @@ bool tfh_kind_launches(uint16_t kind)
 
 void tfh_package_of(const struct tfh_model_line *frame, char out[TFH_FACTS_PACKAGE])
 {
-	static const char *const folders[] = {"/site-packages/", "/dist-packages/"};
-	const char *at = NULL;
+	const char *at = frame->library ? tfh_in_packages(frame->file) : NULL;
 
-	for (size_t i = 0; i < sizeof(folders) / sizeof(*folders) && !at && frame->library; i++)
-		if ((at = strstr(frame->file, folders[i])))
-			at += strlen(folders[i]);
 	snprintf(out, TFH_FACTS_PACKAGE, "%.*s", at ? (int)strcspn(at, "/") : 0, at ? at : "");
 }
 

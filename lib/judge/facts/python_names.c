@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "base/packages.h"
 #include "judge/facts/cover.h"
 
 static bool starts(const char *s, const char *with)
@@ -51,12 +52,15 @@ static bool is_library(const char *s)
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (starts(s, names[i]))
 			return true;
-	return strstr(s, "/site-packages/torch/") || strstr(s, "/site-packages/numpy/");
+	s = tfh_in_packages(s);
+	return s && (starts(s, "torch/") || starts(s, "numpy/"));
 }
 
 static bool is_loader(const char *s)
 {
-	return starts(s, "torch/utils/data/") || strstr(s, "/site-packages/torch/utils/data/");
+	const char *in = tfh_in_packages(s);
+
+	return starts(in ? in : s, "torch/utils/data/");
 }
 
 enum tfh_frame tfh_frame_of(const char *name)

@@ -1,3 +1,4 @@
+#include "base/text.h"
 #include "judge/facts/sample_groups.h"
 #include "judge/facts/pause_role.h"
 
@@ -489,7 +490,7 @@ void tfh_stack_samples_went_on(struct tfh_stack_samples *l, uint32_t thread, int
 
 void tfh_stack_samples_end(struct tfh_stack_samples *l, double delay_per_run)
 {
-	const char *exe = l->feed->processes[l->process].exe, *name;
+	const char *exe = l->feed->processes[l->process].exe;
 
 	l->delay_per_run = delay_per_run;
 	for (uint32_t i = 0; i < l->feed->n_threads; i++) {
@@ -501,8 +502,7 @@ void tfh_stack_samples_end(struct tfh_stack_samples *l, double delay_per_run)
 	}
 	if (TFH_DETECT_THROUGH)
 		tfh_stack_samples_write_through(l);
-	name = exe ? strrchr(exe, '/') : NULL;
-	l->python |= exe && !strncmp(name ? name + 1 : exe, "python", strlen("python"));
+	l->python |= !strncmp(tfh_file_of(exe), "python", strlen("python"));
 }
 
 bool tfh_stack_samples_python(const struct tfh_stack_samples *l)

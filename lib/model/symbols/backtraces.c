@@ -1,4 +1,5 @@
 #include "base/bisect.h"
+#include "base/text.h"
 #include "model/symbols/backtraces.h"
 
 #include <errno.h>
@@ -46,12 +47,6 @@ struct tfh_sites {
 	uint32_t n_site, cap_site;
 };
 
-static const char *file_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return slash ? slash + 1 : path;
-}
-
 /* ---- reading ---- */
 
 static int take_stacks(struct tfh_sites *s, const struct tft_table_view *v, uint64_t t)
@@ -85,7 +80,7 @@ static int take_modules(struct tfh_run *run, struct tfh_sites *s, const struct t
 				 sizeof(*s->module))) {
 			rc = -ENOMEM;
 		} else {
-			m.file = file_of(m.path);
+			m.file = tfh_file_of(m.path);
 			s->module[s->n_module++] = m;
 		}
 	}

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/packages.h"
 #include "format/table.h"
 #include "model/known.h"
 #include "model/opened.h"
@@ -80,15 +81,13 @@ static const char *in_framework(const char *path)
  * paths. */
 static const char *in_library(const char *path)
 {
-	static const char *const packages[] = {"/site-packages/", "/dist-packages/"};
 	static const char *const standard[] = {"/lib/python3", "/lib64/python3"};
 	const char *found;
 
 	if (!strncmp(path, "<frozen ", 8) || !strcmp(path, "<builtin>"))
 		return path;
-	for (size_t i = 0; i < sizeof(packages) / sizeof(*packages); i++)
-		if ((found = behind(path, packages[i])))
-			return found;
+	if ((found = tfh_in_packages(path)))
+		return found;
 	for (size_t i = 0; i < sizeof(standard) / sizeof(*standard); i++)
 		if ((found = behind(path, standard[i])) && (found = strchr(found, '/')))
 			return found + 1;

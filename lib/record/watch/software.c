@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "base/packages.h"
+#include "base/text.h"
 #include "record/process/forks.h"
 
 #define VERSION_BYTES 64
@@ -29,13 +31,6 @@ static struct loaded_file {
 static bool found_more;		 /* set by the last check */
 static unsigned long long added; /* libraries that the loader had added by then */
 
-static const char *file_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static int count(struct dl_phdr_info *info, size_t size, void *data)
 {
 	(void)size;
@@ -51,7 +46,7 @@ static int sample(struct dl_phdr_info *info, size_t size, void *data)
 	(void)data;
 	for (size_t i = 0; i < ROWS; i++)
 		if (!found[i].path[0] &&
-		    !strncmp(file_of(path), rows[i].file, strlen(rows[i].file))) {
+		    !strncmp(tfh_file_of(path), rows[i].file, strlen(rows[i].file))) {
 			snprintf(found[i].path, sizeof(found[i].path), "%s", path);
 			found_more = true;
 		}
@@ -62,7 +57,7 @@ static int sample(struct dl_phdr_info *info, size_t size, void *data)
 static void by_file(struct loaded_file *f, const char *prefix)
 {
 	char *real = found[ROWS].path; /* the entry after the last one */
-	const char *name = file_of(realpath(f->path, real) ? real : f->path);
+	const char *name = tfh_file_of(realpath(f->path, real) ? real : f->path);
 	const char *at = strstr(name, ".so.");
 
 	at = !strncmp(prefix, "libpython", 9) ? name + strlen("libpython") : at ? at + 4 : "";
@@ -116,14 +111,9 @@ static void by_packages(const char *folder, size_t n)
 
 static size_t site_of(const char *path)
 {
-	static const char *const ends[] = {"/site-packages/", "/dist-packages/"};
+	const char *below = tfh_in_packages(path);
 
-	for (size_t i = 0; i < 2; i++) {
-		const char *at = strstr(path, ends[i]);
-		if (at)
-			return (size_t)(at - path) + strlen(ends[i]);
-	}
-	return 0;
+	return below ? (size_t)(below - path) : 0;
 }
 
 static void find_versions(void)

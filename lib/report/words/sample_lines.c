@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "model/symbols/pylines.h"
 #include "report/format.h"
 #include "report/words/words.h"
