@@ -41,7 +41,8 @@ static double calls_to_read(const struct tfh_run *run)
 	double calls = 0;
 
 	for (uint32_t i = 0, n = tfh_run_processes(run, &p); i < n; i++)
-		calls += p[i].has_gpu || p[i].has_tf ? 2 * (double)p[i].events : 0;
+		calls +=
+			p[i].has_gpu || p[i].has_tf || p[i].has_marks ? 2 * (double)p[i].events : 0;
 	return calls;
 }
 

@@ -100,8 +100,8 @@ TYPE(process, T(1, host), T(2, exe), N(3, pid), N(4, ppid), N(5, rank), N(6, wor
      N(22, end_known), V(23, end, TFH_END_COUNT), N(24, end_code), N(25, by_monotonic),
      N(26, has_gpu), N(27, has_tf), N(28, segments), N(29, segments_missing),
      N(30, clock_residual_ns), LIST(31, setting, n_setting, setting), TN(32, bound_cpus),
-     TN(33, bound_nodes), TN(34, bound_policy), N(35, local),
-     LIST(36, device, n_device, device_at));
+     TN(33, bound_nodes), TN(34, bound_policy), N(35, local), LIST(36, device, n_device, device_at),
+     N(37, has_marks));
 #undef S
 
 #define S struct tfh_thread_info

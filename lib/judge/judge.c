@@ -8,18 +8,22 @@
 #include "judge/result_make.h"
 #include "judge/verdict/verdict.h"
 
-/* The process with the most work that can be judged. */
+/* The process with the most work that can be judged. If no call was recorded, only of steps that the program marked itself, these and
+ * the samples between them are judged. */
 static uint32_t critical(const struct tfh_feed *f)
 {
-	uint32_t best = UINT32_MAX;
+	uint32_t best = UINT32_MAX, marked = UINT32_MAX;
 
 	for (uint32_t i = 0; i < f->n_processes; i++) {
 		const struct tfh_process *p = &f->processes[i];
 		if ((p->has_gpu || p->has_tf) &&
 		    (best == UINT32_MAX || p->events > f->processes[best].events))
 			best = i;
+		if (p->has_marks &&
+		    (marked == UINT32_MAX || p->events > f->processes[marked].events))
+			marked = i;
 	}
-	return best;
+	return best == UINT32_MAX ? marked : best;
 }
 
 /* Steps from one checkpoint to the next; NAN: there are fewer than two checkpoints. */
@@ -428,8 +432,9 @@ int tfh_analyze_feed(const struct tfh_feed *feed, struct tfh_result **out, struc
 	if (top == UINT32_MAX)
 		return tfh_err_set(
 			err, -ENODATA,
-			"nothing to analyse: no call of the GPU driver, TensorFlow or PyTorch was "
-			"recorded in %u process%s; `tfhook doctor` says what can be recorded",
+			"nothing to analyse: no call of the GPU driver, TensorFlow or PyTorch and no "
+			"mark of a step was recorded in %u process%s; `tfhook doctor` says what can be "
+			"recorded",
 			feed->n_processes, feed->n_processes == 1 ? "" : "es");
 	if (n > 1)
 		return judge_ranks(feed, process, n, n, out, err);

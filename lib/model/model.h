@@ -89,6 +89,7 @@ struct tfh_process {
 	bool by_monotonic;	   /* times are CLOCK_MONOTONIC: the CPU's time stamp counter was
 				    * not reliable */
 	bool has_gpu, has_tf;	   /* any driver call, any TensorFlow call */
+	bool has_marks;		   /* any mark of a step */
 	uint32_t segments;	   /* files */
 	uint32_t segments_missing; /* lower bound of missing files, by their numbers */
 	uint64_t clock_residual_ns;

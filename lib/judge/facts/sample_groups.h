@@ -75,6 +75,7 @@ struct tfh_stack_samples {
 	TFH_VEC(uint8_t) role; /* by place and order; UINT8_MAX: not determined yet */
 	double delay_per_run;  /* as in struct tfh_facts */
 	bool any, python;
+	bool called;			  /* a call was recorded, not only marks */
 	bool device;			  /* something has been launched */
 	bool driver;			  /* to a device: by the driver's functions, or copied */
 	char launcher[TFH_FACTS_PACKAGE]; /* the package that launches, by known stacks; "": none */

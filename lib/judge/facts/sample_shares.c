@@ -395,7 +395,7 @@ static int add_call(struct tfh_stack_samples *l, const struct tfh_event *ev)
 		rc = open_pause(l, ev->thread, ev, kind);
 	else if (s->samples)
 		add_short(l, ev->thread, ev->t0, kind);
-	if (!rc && s->open.t1 && is_work(ev->fn->family))
+	if (!rc && s->open.t1 && (is_work(ev->fn->family) || ev->kind == TFT_MARK))
 		rc = close_pause(l, ev->thread,
 				 ev->fn->family == TFH_FAM_COPY && ev->dir == TFH_DIR_H2D);
 	s->samples = 0;
@@ -476,7 +476,10 @@ int tfh_stack_samples_add(struct tfh_stack_samples *l, const struct tfh_event *e
 		return add_sample(l, ev);
 	if (ev->kind == TFT_CPUTIME)
 		add_cpu(&l->line[ev->thread], ev);
-	else if (!ev->depth && (ev->kind == TFT_CALL || ev->kind == TFT_ALLOC))
+	bool call = ev->kind == TFT_CALL || ev->kind == TFT_ALLOC;
+	l->called |= call;
+	/* Where nothing but the steps' marks is recorded, these end the pauses. */
+	if (!ev->depth && (call || (ev->kind == TFT_MARK && !l->called)))
 		return add_call(l, ev);
 	return 0;
 }

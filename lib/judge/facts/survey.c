@@ -207,6 +207,14 @@ static bool one_line(const struct tfh_facts *facts)
 	return drive == 1 && !facts->stage.n;
 }
 
+static bool is_main(const struct tfh_facts *facts, uint32_t thread)
+{
+	const struct tfh_feed *f = facts->feed;
+
+	return f->threads[thread].process == facts->process &&
+	       f->threads[thread].tid == f->processes[facts->process].pid;
+}
+
 /* Chooses the threads whose calls make the step's time line: those that launch; without a device,
  * the thread that executes most, preferring the main thread (tf.data's own threads execute ops,
  * too). */
@@ -215,13 +223,11 @@ static void choose_threads(struct tfh_facts *facts)
 	const struct tfh_feed *f = facts->feed;
 	double best = 0;
 	uint32_t exec = 0;
-	bool any = false;
+	bool any = false, gets = false;
 
 	for (uint32_t i = 0; i < f->n_threads; i++) {
 		struct tfh_thread_use *u = &facts->thread[i];
-		bool main = f->threads[i].process == facts->process &&
-			    f->threads[i].tid == f->processes[facts->process].pid;
-		double score = (double)u->exec_ns * (main ? TFH_FACTS_MAIN_TIMES : 1);
+		double score = (double)u->exec_ns * (is_main(facts, i) ? TFH_FACTS_MAIN_TIMES : 1);
 		if (facts->launches ? u->launches * TFH_FACTS_DRIVES_PART >= facts->launches
 				    : u->driver > 0)
 			any = u->drives = true;
@@ -235,9 +241,12 @@ static void choose_threads(struct tfh_facts *facts)
 	/* XLA's autotuner may launch far more than the steps, each of which is one graph. */
 	if (facts->program.n)
 		any = facts->thread[facts->program.v[0].thread].drives = true;
+	for (uint32_t i = 0; i < f->n_threads; i++)
+		gets |= facts->thread[i].gets > 0;
 	for (uint32_t i = 0; i < f->n_threads; i++) {
 		struct tfh_thread_use *u = &facts->thread[i];
-		if (!any && u->gets)
+		/* If only steps were marked, their time is the main thread's. */
+		if (!any && (gets ? u->gets > 0 : is_main(facts, i)))
 			u->drives = true;
 		if (!u->drives)
 			continue;

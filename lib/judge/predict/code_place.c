@@ -286,11 +286,11 @@ static double host_s(const struct tfh_accounts *accounts, const struct tfh_resul
 static void bound(const struct tfh_accounts *accounts, struct tfh_place_gain *g, double step,
 		  double compute)
 {
-	double left = step - g->s_per_step, fastest = tfh_fastest(accounts, TFH_REMOVE_HOST);
+	double left = step - g->s_per_step, faster = tfh_faster_s(accounts, TFH_REMOVE_HOST);
 	double cooled = accounts->facts->cpu_only ? tfh_cooled_s(accounts, g->s_per_step, left) : 0;
 
-	g->gain.low_s = fmax((left - g->off_s) * fmin(1 - TFH_PREDICT_MEASURED, fastest),
-			     fmin(compute * fastest, left));
+	g->gain.low_s = fmax(left - g->off_s - fmax(TFH_PREDICT_MEASURED * left, faster),
+			     fmin(compute - faster, left));
 	g->gain.low_s = fmax(g->gain.low_s - cooled, left / TFH_PREDICT_MOST_OFF_PART);
 	g->gain.high_s = step;
 	tfh_serial_gain(accounts, TFH_REMOVE_HOST, step, left, g->off_s, &g->gain);

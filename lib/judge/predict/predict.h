@@ -83,7 +83,7 @@ void tfh_serial_gain(const struct tfh_accounts *accounts, enum tfh_remove what, 
 /* Extends an interval without a point by what a fix may leave: up to TFH_BLOCKING_SHARE of a step, below which nothing is
  * a verdict. */
 void tfh_may_leave(struct tfh_whatif *w, double step);
-/* The rest of a step in the run's fastest block, as a share of its mean. At most 1. */
-double tfh_fastest(const struct tfh_accounts *accounts, enum tfh_remove what);
+/* By how much the rest of a step is shorter in the run's fastest block than on average, seconds. */
+double tfh_faster_s(const struct tfh_accounts *accounts, enum tfh_remove what);
 
 #endif

@@ -134,11 +134,11 @@ static double uncertain(const struct means *m)
 }
 
 /* Computing on a device cannot become faster. Code on the processor may always be as fast as in its fastest block. */
-double tfh_fastest(const struct tfh_accounts *accounts, enum tfh_remove what)
+double tfh_faster_s(const struct tfh_accounts *accounts, enum tfh_remove what)
 {
 	struct means m = by_block(accounts, what);
 
-	return accounts->facts->cpu_only && m.kept > 0 ? m.least * (double)m.n / m.kept : 1;
+	return accounts->facts->cpu_only && m.n ? m.kept / (double)m.n - m.least : 0;
 }
 
 /* How long the driving threads waited for a CPU, as a share of the time in which they ran or could have run. All CPUs
@@ -180,7 +180,7 @@ static double may_shrink(const struct tfh_accounts *accounts, enum tfh_remove wh
 	struct means m = by_block(accounts, what);
 	double warmer = is_waiting(what) ? TFH_PREDICT_WARMER : TFH_PREDICT_MEASURED;
 	double off = fmax(warmer * left + TFH_PREDICT_ERRORS * uncertain(&m) * step,
-			  left * (1 - tfh_fastest(accounts, what)));
+			  tfh_faster_s(accounts, what));
 
 	off += left * late_share(accounts);
 	if (what == TFH_REMOVE_HOST && facts->cpu_only)
@@ -215,12 +215,6 @@ static bool serial(const struct tfh_accounts *accounts)
 	       (!accounts->facts->consumers || tfh_on_request(accounts));
 }
 
-/* The rest of a step in the run's slowest block, as a share of its mean. */
-static double slowest(const struct means *m)
-{
-	return m->kept > 0 ? m->most * (double)m->n / m->kept : 1;
-}
-
 void tfh_may_leave(struct tfh_whatif *w, double step)
 {
 	if (isnan(w->step_s))
@@ -236,13 +230,13 @@ void tfh_serial_gain(const struct tfh_accounts *accounts, enum tfh_remove what, 
 	double below =
 		even + tfh_cooled_s(accounts, step - left, left) + left * late_share(accounts);
 	/* Batches that other threads or processes make from now on compete with the step for the machine. */
-	double slower = what == TFH_REMOVE_INPUT ? TFH_PREDICT_CROWDING : 1;
+	double crowded = what == TFH_REMOVE_INPUT ? (TFH_PREDICT_CROWDING - 1) * left : 0;
 
 	if (!serial(accounts) || !(left > 0))
 		return;
-	w->low_s = fmax(fmin(left - below, left * tfh_fastest(accounts, what)),
+	w->low_s = fmax(left - fmax(below, tfh_faster_s(accounts, what)),
 			left / TFH_PREDICT_COOLED_PART);
-	w->high_s = fmin(fmax(left + even, left * fmax(slower, slowest(&m))), step);
+	w->high_s = fmin(left + fmax(even, crowded), step);
 	if (below <= TFH_PREDICT_WIDEST * fmax(left, step - left) &&
 	    below <= TFH_PREDICT_WIDEST_EVER * left) {
 		w->step_s = left;

@@ -113,6 +113,15 @@ static const struct lead *best_line(const struct lines *x)
 	return inside ? inside : best;
 }
 
+/* Whether the verdict is about what places take: the host's own code, and the making of batches that the loop does itself. */
+static bool is_of_places(const struct lines *x)
+{
+	enum tfh_class cls = x->r->verdict.cls;
+
+	return cls == TFH_CLASS_HOST_BOUND ||
+	       (cls == TFH_CLASS_INPUT_BOUND && !x->accounts->facts->consumers);
+}
+
 /* Chooses the line, and finds its share of the cause. */
 static void choose(struct lines *x)
 {
@@ -137,8 +146,9 @@ static void choose(struct lines *x)
 			    : x->r->verdict.share * x->r->recurs_s / (double)x->r->steps.total;
 	out->s_per_step = share * out->of_s;
 	out->off_s = 2 * sqrt((share * (1 - share) + 1 / n) / n) * out->of_s;
-	/* Without the place, most of the verdict's time would remain. */
-	for (uint32_t i = x->r->n_place; i-- > 0 && best->own_ns * 2 > best->ns;)
+	/* Otherwise most of the verdict's time would remain without the place. */
+	bool removes = is_of_places(x) && best->own_ns * 2 > best->ns;
+	for (uint32_t i = x->r->n_place; i-- > 0 && removes;)
 		if (tfh_is_at_place(&x->r->place[i], &best->line))
 			x->r->line_place = i + 1;
 }

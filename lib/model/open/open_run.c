@@ -46,10 +46,12 @@ static void use_sketch(struct tfh_model_proc *p, const struct tft_sketch *s,
 	for (uint32_t i = 0; i < s->n_fn && i < TFT_SKETCH_FNS; i++) {
 		if (s->fn[i].fn >= h->fn_count || !s->fn[i].count)
 			continue;
-		uint8_t family = h->fn[s->fn[i].fn].family;
+		const struct tfh_fn_info *fn = &h->fn[s->fn[i].fn];
+		uint8_t family = fn->family;
 		p->pub.has_gpu |= family > TFH_FAM_NONE && family < TFH_FAM_CONSUMER &&
 				  family != TFH_FAM_LOOKUP && family != TFH_FAM_CONTEXT;
 		p->pub.has_tf |= family >= TFH_FAM_CONSUMER && family < TFH_FAM_MARK;
+		p->pub.has_marks |= !strcmp(fn->name, tfh_fn_table[TFH_FN_mark_step].name);
 	}
 }
 
