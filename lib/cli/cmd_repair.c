@@ -271,12 +271,13 @@ static int repair_operand(const struct tfh_command_line *args, char *path, const
 
 /* ---- journals left in /dev/shm ---- */
 
-/* Whether its run directory was deleted, judged only if the process saw the same file system. */
+/* Whether its run directory was deleted, judged only if the process saw the same file system. Without a segment, the
+ * process may never have reached it. */
 static bool directory_gone(const struct tft_journal *j)
 {
 	struct stat root;
 
-	return access(j->run_dir, F_OK) && errno == ENOENT && j->mnt_ns &&
+	return j->segments && access(j->run_dir, F_OK) && errno == ENOENT && j->mnt_ns &&
 	       j->mnt_ns == tfh_namespace("mnt") && !stat("/", &root) &&
 	       root.st_dev == j->root_dev && root.st_ino == j->root_ino;
 }
@@ -305,6 +306,11 @@ static void take_left(void *arg, const struct tft_found *found)
 		tft_view_remove(found->view);
 		tfh_print(stdout, "%s: its run directory %s no longer exists: removed\n", path,
 			  j->run_dir);
+	} else if (!*j->run_dir) {
+		tfh_print(
+			stdout,
+			"%s: kept: the file system of its run directory did not answer before its process ended; `tfhook repair %s -o DIR` saves it\n",
+			path, path);
 	} else if (access(j->run_dir, F_OK)) {
 		tfh_print(
 			stdout,

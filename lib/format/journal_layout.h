@@ -91,12 +91,14 @@ struct tft_journal {
 	struct tft_clock_triple clock[2]; /* used alternately, so that one is always complete */
 	uint64_t flusher_cpu_ns;
 	uint64_t steps; /* step marks or consumer get-next calls seen so far: for `tfhook top` */
-	/* strings: constant after set-up, NUL-terminated */
+	/* strings: constant after set-up, except run_dir; NUL-terminated */
 	char boot_id[48];
 	char host[64];
 	char comm[64];
-	char run_dir[4096]; /* absolute path of the run directory */
-	char prefix[256];   /* segment n is "<run_dir>/<prefix>.<n>.tft", n decimal without leading
+	char run_dir
+		[4096]; /* absolute path of the run directory; empty until it is known. The first character is
+			       stored last, with release */
+	char prefix[256]; /* segment n is "<run_dir>/<prefix>.<n>.tft", n decimal without leading
 			       zeros */
 	/* the owner's namespaces and root, constant after set-up; 0 = unknown */
 	uint64_t pid_ns, mnt_ns; /* numbers of its namespaces */

@@ -7,9 +7,9 @@
  *   client_loop [--steps N] [--h2d BYTES] [--d2h BYTES] [--mem pageable|pinned] [--spin US]
  * [--launches N]
  *               [--sync ctx|stream|event|dtoh|none] [--sleep MS] [--stream legacy|own|nonblocking]
- *               [--copy async|sync] [--mark 0|1] [--seconds S]
+ *               [--copy async|sync] [--mark 0|1] [--seconds S] [--until FILE]
  *
- * The same options as client_cb.py, and --seconds, after which it ends early. With --mark 1 each step is bracketed by the tfhook marks, where
+ * The same options as client_cb.py; it ends early after --seconds, or once the file of --until exists. With --mark 1 each step is bracketed by the tfhook marks, where
  * the process has them. Prints one line: steps and seconds per step.
  */
 #include <dlfcn.h>
@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "tfhook/tfhook.h"
 
@@ -57,7 +58,7 @@ static void *find(const char *name)
 struct options {
 	long steps, launches, mark;
 	double h2d, d2h, spin, sleep, seconds;
-	const char *mem, *sync, *stream, *copy;
+	const char *mem, *sync, *stream, *copy, *until;
 };
 
 static void parse(struct options *o, int argc, char **argv)
@@ -72,7 +73,8 @@ static void parse(struct options *o, int argc, char **argv)
 		     {"--d2h", NULL, &o->d2h, NULL},	   {"--spin", NULL, &o->spin, NULL},
 		     {"--sleep", NULL, &o->sleep, NULL},   {"--seconds", NULL, &o->seconds, NULL},
 		     {"--mem", NULL, NULL, &o->mem},	   {"--sync", NULL, NULL, &o->sync},
-		     {"--stream", NULL, NULL, &o->stream}, {"--copy", NULL, NULL, &o->copy}};
+		     {"--stream", NULL, NULL, &o->stream}, {"--copy", NULL, NULL, &o->copy},
+		     {"--until", NULL, NULL, &o->until}};
 	for (int i = 1; i < argc; i += 2) {
 		size_t k = 0;
 		while (k < sizeof(table) / sizeof(table[0]) && strcmp(table[k].name, argv[i]))
@@ -190,7 +192,8 @@ int main(int argc, char **argv)
 	set_up(&o, &j);
 	double t = now();
 	long made = 0;
-	for (; made < o.steps && now() - t < o.seconds; made++) {
+	for (; made < o.steps && now() - t < o.seconds && !(o.until && !access(o.until, F_OK));
+	     made++) {
 		if (o.mark)
 			tfhook_step_begin("step");
 		step(&o, &j);

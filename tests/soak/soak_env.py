@@ -175,11 +175,12 @@ class Lost:
         while not children(made) and made.poll() is None:
             time.sleep(0.05)
         program = children(made)
-        # Every third time between the making of the recording's first file and its first byte, if that can be met.
-        if self.number % 3:
-            time.sleep(2 * random.random())
-        else:
+        # Every third time before the program has reached the run directory, and every third time between the making of the recording's
+        # first file and its first byte, if that can be met.
+        if self.number % 3 == 0:
             self.first_file(made)
+        elif self.number % 3 == 1:
+            time.sleep(2 * random.random())
         self.server.send_signal(signal.SIGKILL if for_good else signal.SIGSTOP)
         line = made.stdout.readline()
         # The program ends. `tfhook run` then writes how it ended, and waits for the mount.

@@ -87,34 +87,42 @@ static void containers(void **state)
  * none, and stands for all others. */
 static void local_paths(void **state)
 {
-	static const char *const there[] = {"/proc", "/proc/self/fd", "/dev/shm/../../proc", "x",
-					    ""};
+	static const struct {
+		const char *path;
+		enum tfh_reach reach;
+	} there[] = {{"/proc", TFH_REACH_REMOTE},
+		     {"/proc/self/fd", TFH_REACH_REMOTE},
+		     {"/dev/shm/../../proc", TFH_REACH_UNKNOWN},
+		     {"x", TFH_REACH_UNKNOWN},
+		     {"", TFH_REACH_UNKNOWN}};
 	char dir[] = "/dev/shm/tfh-local-XXXXXX", path[PATH_MAX], link[64];
 	struct statfs fs;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(there) / sizeof(there[0]); i++) {
-		strcpy(path, there[i]);
-		assert_false(tfh_path_local(path));
-	}
 	/* In a chroot the root may be no mount point: then nothing is known of what lies below. */
 	strcpy(path, "/");
-	if (!tfh_path_local(path) || statfs("/dev/shm", &fs) || fs.f_type != TMPFS || !mkdtemp(dir))
+	if (tfh_path_reach(path) != TFH_REACH_LOCAL)
+		skip();
+	for (size_t i = 0; i < sizeof(there) / sizeof(there[0]); i++) {
+		strcpy(path, there[i].path);
+		assert_int_equal(tfh_path_reach(path), there[i].reach);
+	}
+	if (statfs("/dev/shm", &fs) || fs.f_type != TMPFS || !mkdtemp(dir))
 		skip();
 	snprintf(path, sizeof(path), "%s/not/there", dir);
-	assert_true(tfh_path_local(path));
+	assert_int_equal(tfh_path_reach(path), TFH_REACH_LOCAL);
 	snprintf(link, sizeof(link), "%s/link", dir);
 	assert_int_equal(symlink("/proc/self", link), 0);
 	snprintf(path, sizeof(path), "%s/fd/run", link);
-	assert_false(tfh_path_local(path));
+	assert_int_equal(tfh_path_reach(path), TFH_REACH_REMOTE);
 	unlink(link);
 	assert_int_equal(symlink(".", link), 0);
 	snprintf(path, sizeof(path), "%s/link/run", link);
-	assert_true(tfh_path_local(path));
+	assert_int_equal(tfh_path_reach(path), TFH_REACH_LOCAL);
 	unlink(link);
 	assert_int_equal(symlink("link", link), 0); /* a circle */
 	snprintf(path, sizeof(path), "%s/run", link);
-	assert_false(tfh_path_local(path));
+	assert_int_equal(tfh_path_reach(path), TFH_REACH_UNKNOWN);
 	unlink(link);
 	rmdir(dir);
 }

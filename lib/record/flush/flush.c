@@ -220,15 +220,11 @@ static void close_all(bool clean)
 		(unsigned long long)tfh_j.head->dropped, err);
 }
 
-/* Returns true when all is closed. By then, requests may already be those of the next recording. */
-static bool answer_finish(void)
+/* The recording is over, and whoever waits is told. From here on, requests may be those of the next one. */
+static void answer_all(void)
 {
 	struct tfh_requests *r = &tfh_requests;
-	uint32_t how = __atomic_load_n(&r->finish_asked, __ATOMIC_ACQUIRE);
 
-	if (!how)
-		return false;
-	close_all(how == 2);
 	tfh_apart_over();
 	__atomic_store_n(&r->finish_done, 1, __ATOMIC_SEQ_CST);
 	tfh_futex_wake(&r->finish_done);
@@ -237,12 +233,34 @@ static bool answer_finish(void)
 	__atomic_store_n(&r->flush_done, __atomic_load_n(&r->flush_asked, __ATOMIC_SEQ_CST),
 			 __ATOMIC_RELEASE);
 	tfh_futex_wake(&r->flush_done);
+}
+
+/* Returns true when all is closed. */
+static bool answer_finish(void)
+{
+	uint32_t how = __atomic_load_n(&tfh_requests.finish_asked, __ATOMIC_ACQUIRE);
+
+	if (!how)
+		return false;
+	close_all(how == 2);
+	answer_all();
 	return true;
 }
 
+static bool (*set_up)(void), (*open_directory)(void);
+
+/* There is no directory to write to, so nothing is kept. */
+static void give_up(void)
+{
+	__atomic_store_n(&tfh_mode, TFH_MODE_DEAD, __ATOMIC_RELEASE);
+	tfh_gpu_close();
+	tfh_journal_unlink(&tfh_j);
+	answer_all();
+}
+
 /* First round. A few ms after the start, the clock rate is known to about 10 ppm, and HEAD can be
- * written. */
-static void begin(void)
+ * written. Returns false if there is no run directory. */
+static bool begin(void)
 {
 	uint64_t now_ns = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
 
@@ -254,8 +272,11 @@ static void begin(void)
 	tfh_take_clock();
 	tfh_stacks_open();
 	tfh_sampling_begin();
+	if (open_directory && !open_directory())
+		return false;
 	if (!tfh_disk_check() && tfh_segment_ready())
 		tfh_log(1, "no trace file yet");
+	return true;
 }
 
 /* Returns true if the flusher is the process's only thread; everything is then closed. */
@@ -283,7 +304,37 @@ static void hand_over(void *arg)
 		tfh_journal_handed_over(&tfh_j);
 }
 
-static bool (*set_up)(void);
+/* The flusher's rounds. Returns true if it is the process's last thread. */
+static bool record(void)
+{
+	bool alone = false;
+
+	for (;;) {
+		uint64_t now_ns = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
+		uint32_t full = fullest();
+		bool counting = tfh_counting_steps();
+		uint32_t moved = tfh_drain(counting);
+
+		prepare_ring();
+		tfh_take_early_losses();
+		alone = leave_alone(now_ns);
+		tfh_sample_open_calls(now_ns);
+		tfh_control_poll(now_ns);
+		tfh_gpu_poll(now_ns);
+		sample_if_due(now_ns);
+		every_second(now_ns);
+		seal_if_due(now_ns);
+		answer_flush();
+		if (answer_finish())
+			return alone;
+		adapt_poll(full);
+		/* A quarter of the fullest ring arrived during this round: continue at once. */
+		if (moved && fullest() >= 16)
+			continue;
+		if (!tfh_flusher_asked())
+			rest(counting ? POLL_LEAST_NS : f.poll_ns);
+	}
+}
 
 static void *flusher_main(void *arg)
 {
@@ -303,38 +354,16 @@ static void *flusher_main(void *arg)
 				 tfh_j.anonymous ? -1 : tfh_j.fd);
 	if (sets_up)
 		tfh_among_job(hand_over, NULL);
-	begin();
-	for (;;) {
-		uint64_t now_ns = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
-		uint32_t full = fullest();
-		bool counting = tfh_counting_steps();
-		uint32_t moved = tfh_drain(counting);
-
-		prepare_ring();
-		tfh_take_early_losses();
-		alone = leave_alone(now_ns);
-		tfh_sample_open_calls(now_ns);
-		tfh_control_poll(now_ns);
-		tfh_gpu_poll(now_ns);
-		sample_if_due(now_ns);
-		every_second(now_ns);
-		seal_if_due(now_ns);
-		answer_flush();
-		if (answer_finish())
-			break;
-		adapt_poll(full);
-		/* A quarter of the fullest ring arrived during this round: continue at once. */
-		if (moved && fullest() >= 16)
-			continue;
-		if (!tfh_flusher_asked())
-			rest(counting ? POLL_LEAST_NS : f.poll_ns);
-	}
+	if (begin())
+		alone = record();
+	else
+		give_up();
 	tfh_thread_end();
 	tfh_apart_end(helper, alone ? tfh_devices_last : NULL);
 	return arg;
 }
 
-bool tfh_flusher_start(const struct tfh_steady *steady, bool (*first)(void))
+bool tfh_flusher_start(const struct tfh_steady *steady, bool (*first)(void), bool (*second)(void))
 {
 	sigset_t signals = steady->old;
 	pthread_t thread;
@@ -344,6 +373,7 @@ bool tfh_flusher_start(const struct tfh_steady *steady, bool (*first)(void))
 		pthread_sigmask(SIG_BLOCK, NULL, &signals);
 	tfh_apart_signals(&signals);
 	set_up = first;
+	open_directory = second;
 	err = tfh_thread_start(&thread, flusher_main, NULL);
 	if (err)
 		tfh_log_failure("the recording thread could not be started",

@@ -8,9 +8,11 @@
 #include "record/process/recorder.h"
 #include "record/process/steady.h"
 
-/* Starts the thread. `set_up` creates run directory and journal if that is not done yet; if it returns false, the
- * thread ends at once. Returns false on failure, which is reported on stderr. */
-bool tfh_flusher_start(const struct tfh_steady *steady, bool (*set_up)(void));
+/* Starts the thread. `set_up` makes what is not there yet, at least the journal; `open_directory` then opens the run
+ * directory if that is not done either (NULL: it is). If one of them returns false, the thread ends. Returns false on
+ * failure, which is reported on stderr. */
+bool tfh_flusher_start(const struct tfh_steady *steady, bool (*set_up)(void),
+		       bool (*open_directory)(void));
 /* In a forked child, or after a failed exec: a new recording may start. */
 void tfh_flusher_forget(void);
 /* Checks for a rank that became known after the start. Called by the job's threads, which may read the job's

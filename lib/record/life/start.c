@@ -1,8 +1,12 @@
 /*
  * From "kept in memory" to "recording": run directory, journal, flusher. One thread begins this inside its first
  * launch, copy, get-next or step, and does whatever needs the job's environment. The flusher does whatever needs a file
- * system that may never answer, and the thread waits for it for at most a second. On a local file system the thread
- * does that work itself, too, because on a busy machine a new thread starts late.
+ * system that may never answer. On a local file system the thread does that work itself, too, because on a busy machine a
+ * new thread starts late.
+ *
+ * On a network file system the journal comes first, in /dev/shm, and recording begins with it; the flusher then opens the
+ * run directory. If that hangs, records stay in the journal, and calls beyond its size are counted, as when a later write
+ * hangs. If it is not known what the directory's file system is, the thread waits for the flusher for at most a second.
  */
 
 #include <pthread.h>
@@ -72,28 +76,32 @@ static bool look(void)
 	return true;
 }
 
-/* Returns 0 or -errno, which is also reported on stderr. */
-static int set_up(void)
-{
-	static char what[PATH_MAX + 128]; /* without a flusher, the stack may be 16 KiB */
-	int err;
+static char what[PATH_MAX + 128]; /* without a flusher, the stack may be 16 KiB */
 
-	err = tfh_rundir_open(&tfh_dir, &tfh_p);
-	if (err) {
-		snprintf(what, sizeof(what), "not recording: cannot write to %s: %s", tfh_dir.path,
-			 tfh_dir.why ? tfh_dir.why : strerror(-err));
-		tfh_log_failure(what, "set TFHOOK_DIR to a directory that this job may write to");
-		return err;
-	}
-	err = tfh_journal_open(&tfh_j, &tfh_dir,
-			       (uint64_t)tfh_opt_int(&tfh_p.options, TFH_OPT_RING_TOTAL));
+/* `err`: the result of planning or opening the run directory. Returns whether there is one; if not, stderr says why. */
+static bool have_directory(int err)
+{
+	if (!err)
+		return true;
+	snprintf(what, sizeof(what), "not recording: cannot write to %s: %s", tfh_dir.path,
+		 tfh_dir.why ? tfh_dir.why : strerror(-err));
+	tfh_log_failure(what, "set TFHOOK_DIR to a directory that this job may write to");
+	return false;
+}
+
+/* Returns whether there is a journal; if not, stderr says why. */
+static bool open_journal(void)
+{
+	int err = tfh_journal_open(&tfh_j, &tfh_dir,
+				   (uint64_t)tfh_opt_int(&tfh_p.options, TFH_OPT_RING_TOTAL));
+
 	if (err) {
 		snprintf(what, sizeof(what), "not recording: no memory for the rings: %s",
 			 strerror(-err));
 		tfh_log_failure(
 			what,
 			"lower TFHOOK_RING_TOTAL or raise the limit of address space (ulimit -v)");
-		return err;
+		return false;
 	}
 	tfh_describe_journal();
 	tfh_window_setup();
@@ -103,7 +111,7 @@ static int set_up(void)
 		if (tfh_p.options.error[id])
 			tfh_log(1, "%s has an invalid value and is ignored",
 				tfh_option_specs[id].name);
-	return 0;
+	return true;
 }
 
 static void give_up(void)
@@ -112,13 +120,9 @@ static void give_up(void)
 	tfh_start_ended(TFH_START_FAILED);
 }
 
-static bool begin_recording(void)
+/* There is a journal: the calls kept in memory go first. From here on, the records survive the process. */
+static void begin_with_journal(void)
 {
-	if (set_up()) {
-		give_up();
-		return false;
-	}
-	/* The calls kept in memory go first. From here on, the records survive the process. */
 	tfh_drain(true);
 	tfh_take_early_losses();
 	tfh_register_exit(TFH_EXIT_AFTER_START);
@@ -131,6 +135,41 @@ static bool begin_recording(void)
 	if (__atomic_load_n(&tfh_requests.finish_asked, __ATOMIC_SEQ_CST))
 		__atomic_store_n(&tfh_mode, TFH_MODE_DEAD, __ATOMIC_RELEASE);
 	tfh_start_ended(TFH_START_DONE);
+}
+
+static bool begin_recording(void)
+{
+	int err = tfh_rundir_plan(&tfh_dir, &tfh_p, false);
+
+	if (!err)
+		err = tfh_rundir_open(&tfh_dir, &tfh_p);
+	if (!have_directory(err) || !open_journal()) {
+		give_up();
+		return false;
+	}
+	begin_with_journal();
+	return true;
+}
+
+/* The journal first: nothing here touches the run directory's file system. */
+static bool begin_ahead(void)
+{
+	if (!have_directory(tfh_rundir_plan(&tfh_dir, &tfh_p, true)) || !open_journal()) {
+		give_up();
+		return false;
+	}
+	tfh_write_hold();
+	begin_with_journal();
+	return true;
+}
+
+/* Called on the flusher after begin_ahead(), for as long as the file system takes. */
+static bool open_directory(void)
+{
+	if (!have_directory(tfh_rundir_open(&tfh_dir, &tfh_p)))
+		return false;
+	tfh_describe_directory();
+	tfh_write_retry();
 	return true;
 }
 
@@ -144,7 +183,8 @@ static void hand_over(void)
 void tfh_start(const struct tfh_steady *steady)
 {
 	uint32_t none = TFH_START_NOT;
-	bool local;
+	enum tfh_reach reach = TFH_REACH_UNKNOWN;
+	bool ahead;
 
 	if (!__atomic_compare_exchange_n(&tfh_p.start_state, &none, TFH_START_BUSY, false,
 					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
@@ -157,14 +197,17 @@ void tfh_start(const struct tfh_steady *steady)
 		return;
 	}
 	/* A signal stack, often only 8 KiB, is too small for this. */
-	local = !tfh_on_signal_stack() && tfh_rundir_answers(&tfh_dir, &tfh_p.options);
-	if (!local && tfh_flusher_start(steady, begin_recording)) {
+	if (!tfh_on_signal_stack())
+		reach = tfh_rundir_reach(&tfh_dir, &tfh_p.options);
+	ahead = reach == TFH_REACH_REMOTE;
+	if (reach && tfh_flusher_start(steady, ahead ? begin_ahead : begin_recording,
+				       ahead ? open_directory : NULL)) {
 		tfh_wait_for_journal(TFH_START_MS);
 		tfh_gpu_begin();
 	} else if (begin_recording()) {
 		tfh_gpu_begin();
-		if (local)
-			tfh_flusher_start(steady, NULL);
+		if (!reach)
+			tfh_flusher_start(steady, NULL, NULL);
 		hand_over();
 	}
 }

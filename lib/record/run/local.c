@@ -63,16 +63,16 @@ static const char *type_of(const char *mounts, const char *path)
 	return type;
 }
 
-static bool is_local(const char *mounts, const char *path)
+static enum tfh_reach reach_of(const char *mounts, const char *path)
 {
 	const char *type = type_of(mounts, path);
 
 	for (size_t i = 0; i < sizeof(local_types) / sizeof(local_types[0]); i++) {
 		size_t n = strlen(local_types[i]);
 		if (!strncmp(type, local_types[i], n) && type[n] == ' ')
-			return true;
+			return TFH_REACH_LOCAL;
 	}
-	return false;
+	return *type ? TFH_REACH_REMOTE : TFH_REACH_UNKNOWN;
 }
 
 /* Replaces the link path[0..end) by its target. */
@@ -101,48 +101,50 @@ static bool follow(char path[PATH_MAX], size_t end)
 
 /* Resolves one name at a time from the root on, so that each query goes to a file system of known
  * type. */
-static bool walk(const char *mounts, char path[PATH_MAX])
+static enum tfh_reach walk(const char *mounts, char path[PATH_MAX])
 {
+	enum tfh_reach reach = reach_of(mounts, "/");
 	size_t end = 0;
 	struct stat st;
 
-	for (int links = 0; links <= LINKS_MOST;) {
+	for (int links = 0; links <= LINKS_MOST && !reach;) {
 		char next;
 		int gone;
 
-		if (strstr(path, "/..") || !is_local(mounts, "/"))
-			return false;
+		if (strstr(path, "/.."))
+			return TFH_REACH_UNKNOWN;
 		end += 1 + strcspn(path + end + 1, "/");
 		next = path[end];
 		path[end] = '\0';
-		if (!is_local(mounts, path))
-			return false;
+		reach = reach_of(mounts, path);
+		if (reach)
+			return reach;
 		gone = lstat(path, &st);
 		path[end] = next;
 		if (gone)
-			return true; /* a name that does not exist yet will be created here */
+			return TFH_REACH_LOCAL; /* a name that does not exist yet will be created here */
 		if (S_ISLNK(st.st_mode)) {
 			if (!follow(path, end))
-				return false;
+				return TFH_REACH_UNKNOWN;
 			end = 0;
 			links++;
 		} else if (!next) {
-			return true;
+			return TFH_REACH_LOCAL;
 		}
 	}
-	return false;
+	return reach ? reach : TFH_REACH_UNKNOWN;
 }
 
-bool tfh_path_local(char path[PATH_MAX])
+enum tfh_reach tfh_path_reach(char path[PATH_MAX])
 {
 	char *mounts = tfh_map(MOUNTS_BYTES);
-	bool local = false;
+	enum tfh_reach reach = TFH_REACH_UNKNOWN;
 
 	if (!mounts)
-		return false;
+		return reach;
 	tfh_read_small("/proc/self/mountinfo", mounts, MOUNTS_BYTES);
 	if (path[0] == '/' && strlen(mounts) < MOUNTS_BYTES - 1)
-		local = walk(mounts, path);
+		reach = walk(mounts, path);
 	munmap(mounts, MOUNTS_BYTES);
-	return local;
+	return reach;
 }

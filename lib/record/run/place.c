@@ -111,6 +111,7 @@ enum tfh_place tfh_place_choose(const struct tfh_site *site, uint64_t bytes)
 	return shm ? TFH_PLACE_SHM : TFH_PLACE_MEMORY;
 }
 
+/* `dir`: NULL if its file system may not answer, and then is none of those on which a journal may be. */
 static void look_around(struct tfh_site *site, const char *dir)
 {
 	struct statfs fs;
@@ -123,7 +124,7 @@ static void look_around(struct tfh_site *site, const char *dir)
 		site->shm_type = (unsigned long)fs.f_type;
 		site->shm_free = (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize;
 	}
-	if (!statfs(dir, &fs))
+	if (dir && !statfs(dir, &fs))
 		site->dir_type = (unsigned long)fs.f_type;
 }
 
@@ -190,7 +191,7 @@ int tfh_journal_place(const struct tfh_rundir *dir, uint64_t bytes, struct tfh_j
 	enum tfh_place place;
 	int fd;
 
-	look_around(&site, dir->path);
+	look_around(&site, dir->opened ? dir->path : NULL);
 	if (way.beside)
 		site.shm_type = 0;
 	place = tfh_place_choose(&site, bytes);

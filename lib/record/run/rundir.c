@@ -26,6 +26,11 @@
 
 struct tfh_rundir tfh_dir;
 
+/* Of the plan */
+static char launch[256];
+static char base[PATH_MAX - 320]; /* where a directory of this process' own goes */
+static struct tfh_runjson document;
+
 /*
  * Creates the parent directories of the run directory. Symbolic links in its path must belong to
  * this user or root. In a world-writable directory, another user's link would redirect the
@@ -86,35 +91,39 @@ static bool given_dir(char path[PATH_MAX], const char *given)
 	return n + strlen(given) < PATH_MAX && strcpy(path + n, given);
 }
 
-bool tfh_rundir_answers(const struct tfh_rundir *d, const struct tfh_options *options)
+enum tfh_reach tfh_rundir_reach(const struct tfh_rundir *d, const struct tfh_options *options)
 {
 	static char path[PATH_MAX]; /* the starter's stack may be 16 KiB */
 	const char *given = tfh_opt_str(options, TFH_OPT_RUN);
+	enum tfh_reach reach = TFH_REACH_LOCAL, below;
 
-	if (given[0] && (!given_dir(path, given) || !tfh_path_local(path)))
-		return false;
+	if (given[0])
+		reach = given_dir(path, given) ? tfh_path_reach(path) : TFH_REACH_UNKNOWN;
+	if (reach)
+		return reach;
 	base_dir(path, sizeof(path), options, d->of_sagemaker);
-	return tfh_path_local(path);
+	below = tfh_path_reach(path);
+	return given[0] && below ? TFH_REACH_UNKNOWN : below;
 }
 
 /* Properties that all processes of the launch, and no others, share; and a short name derived from
  * them. */
-static void launch_of(struct tfh_rundir *d, char *launch, size_t size)
+static void find_launch(struct tfh_rundir *d)
 {
 	const struct tfh_job_rank *r = &tfh_p.rank;
 
 	if (r->job[0]) {
 		snprintf(d->job, sizeof(d->job), "%s%s%s", r->job, r->restart[0] ? "." : "",
 			 r->restart);
-		snprintf(launch, size, "%s", d->job);
+		snprintf(launch, sizeof(launch), "%s", d->job);
 		return;
 	}
-	tfh_launch_id(launch, size);
+	tfh_launch_id(launch, sizeof(launch));
 	snprintf(d->job, sizeof(d->job), "%.*s", (int)strcspn(launch, "@"), launch);
 }
 
 /* 1: ours, 0: another launch's, -ENOENT: no run.json yet. */
-static int whose(int dir, const char *launch)
+static int whose(int dir, const char *of)
 {
 	static char text[16384];
 	char key[320];
@@ -122,19 +131,22 @@ static int whose(int dir, const char *launch)
 
 	if (err)
 		return err == -ENOENT ? err : 0;
-	snprintf(key, sizeof(key), "\"launch\": \"%s\"", launch);
+	snprintf(key, sizeof(key), "\"launch\": \"%s\"", of);
 	return strstr(text, key) != NULL;
 }
 
 /* Claims a directory for this launch by writing run.json if it has none. Returns 1 if it is ours, 0
  * if not, or -errno. */
-static int claim(const struct tfh_rundir *d, int dir, const char *launch)
+static int claim(const struct tfh_rundir *d, int dir)
 {
-	int ours = whose(dir, launch), err;
+	int ours = whose(dir, launch), err = 0;
 
 	if (ours != -ENOENT)
 		return ours;
-	err = tfh_runjson_write(dir, launch, &d->access);
+	if (!document.text)
+		err = tfh_runjson_make(&document, launch);
+	if (!err)
+		err = tfh_runjson_write(dir, &document, &d->access);
 	return err && err != -EEXIST ? err : whose(dir, launch);
 }
 
@@ -166,7 +178,7 @@ static int enter(struct tfh_rundir *d)
 }
 
 /* Returns 0, or -EEXIST if it is another launch's or another user put something there. */
-static int join(struct tfh_rundir *d, const char *launch)
+static int join(struct tfh_rundir *d)
 {
 	int fd = enter(d), ours;
 	struct stat st;
@@ -175,25 +187,26 @@ static int join(struct tfh_rundir *d, const char *launch)
 		return -EEXIST;
 	if (fd < 0)
 		return fd;
-	ours = claim(d, fd, launch);
+	ours = claim(d, fd);
 	tfh_close(fd);
 	return ours == 0 ? -EEXIST : ours < 0 ? ours : 0;
 }
 
-static int open_named(struct tfh_rundir *d, const struct tfh_options *options)
+static void name(struct tfh_rundir *d, int number)
 {
-	static char base[PATH_MAX - 320];
-	char launch[256];
+	if (number == 1)
+		snprintf(d->path, sizeof(d->path), "%s/tfhook-%s", base, d->job);
+	else
+		snprintf(d->path, sizeof(d->path), "%s/tfhook-%s.%d", base, d->job, number);
+}
+
+static int open_named(struct tfh_rundir *d)
+{
 	int err = -EEXIST;
 
-	base_dir(base, sizeof(base), options, d->of_sagemaker);
-	launch_of(d, launch, sizeof(launch));
 	for (int i = 1; i <= TRIES && err == -EEXIST; i++) {
-		if (i == 1)
-			snprintf(d->path, sizeof(d->path), "%s/tfhook-%s", base, d->job);
-		else
-			snprintf(d->path, sizeof(d->path), "%s/tfhook-%s.%d", base, d->job, i);
-		err = join(d, launch);
+		name(d, i);
+		err = join(d);
 	}
 	return err;
 }
@@ -212,20 +225,15 @@ static bool is_over(int dir)
 /* Opens the directory of `tfhook run`, which is joined without further checks because it was given
  * to us. Returns 1 if that launch ended long ago; a process that still names it (a shell, a daemon)
  * is not part of it. */
-static int open_given(struct tfh_rundir *d, const char *given)
+static int open_given(struct tfh_rundir *d)
 {
-	char launch[256];
+	int err, fd = enter(d);
 	bool over;
-	int err, fd;
 
-	if (!given_dir(d->path, given))
-		return errno ? -errno : -ENAMETOOLONG;
-	launch_of(d, launch, sizeof(launch));
-	fd = enter(d);
 	if (fd < 0)
 		return fd;
 	over = is_over(fd);
-	err = over ? 0 : claim(d, fd, launch);
+	err = over ? 0 : claim(d, fd);
 	tfh_close(fd);
 	return err < 0 ? err : over;
 }
@@ -255,22 +263,46 @@ static void find_access(struct tfh_rundir *d, const struct tfh_options *options)
 				      : "name another; only the owner can read the recording");
 }
 
+int tfh_rundir_plan(struct tfh_rundir *d, const struct tfh_record_proc *p, bool ahead)
+{
+	const char *given = tfh_opt_str(&p->options, TFH_OPT_RUN);
+
+	d->opened = false;
+	/* A parent's may be in use there, so it is not freed. */
+	document = (struct tfh_runjson){0};
+	find_access(d, &p->options);
+	find_launch(d);
+	make_prefix(d);
+	base_dir(base, sizeof(base), &p->options, d->of_sagemaker);
+	name(d, 1);
+	if (given[0] && !given_dir(d->path, given))
+		return errno ? -errno : -ENAMETOOLONG;
+	return ahead ? tfh_runjson_make(&document, launch) : 0;
+}
+
+/* Whether the file system does not work now, but may again. */
+static bool is_gone(int err)
+{
+	return err == -ENOTCONN || err == -ESTALE || err == -ETIMEDOUT || err == -EHOSTDOWN ||
+	       err == -EHOSTUNREACH;
+}
+
 int tfh_rundir_open(struct tfh_rundir *d, const struct tfh_record_proc *p)
 {
 	const char *given = tfh_opt_str(&p->options, TFH_OPT_RUN);
-	int err = 1;
+	int err = given[0] ? open_given(d) : 1;
 
-	find_access(d, &p->options);
-	if (given[0])
-		err = open_given(d, given);
+	if (given[0] && is_gone(err))
+		err = 0; /* it was there when it was given: writing to it is tried again and again */
 	if (err == 1) {
 		if (given[0])
 			tfh_log(1,
 				"TFHOOK_RUN=%s belongs to a run that has ended: this run gets "
 				"a directory of its own",
 				given);
-		err = open_named(d, &p->options);
+		err = open_named(d);
 	}
-	make_prefix(d);
+	tfh_runjson_free(&document);
+	d->opened = !err;
 	return err;
 }

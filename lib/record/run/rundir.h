@@ -5,24 +5,35 @@
 #include "base/access.h"
 #include "record/process/recorder.h"
 
+enum tfh_reach {
+	TFH_REACH_LOCAL,
+	TFH_REACH_REMOTE, /* its file system may never answer */
+	TFH_REACH_UNKNOWN,
+};
+
 struct tfh_rundir {
 	char path[PATH_MAX];
 	char prefix[256]; /* r<rank>.<host>.<pid> */
 	char job[160];	  /* identity of the launch */
 	struct tfh_access access;
 	bool of_sagemaker; /* SageMaker keeps only one directory of a job */
+	bool opened;	   /* it is there, and `path` is final */
 	const char *why;   /* why tfh_rundir_open failed, if errno does not say it; else NULL */
 };
 extern struct tfh_rundir tfh_dir;
 
-/* Creates or joins the run directory. Returns 0 or -errno, with the failing path in dir->path. */
+/* Finds out whatever the job's environment decides, path and prefix among it, without touching the directory's file
+ * system. `ahead`: the job's threads will not wait for tfh_rundir_open(), which then must not read the environment. Returns
+ * 0 or -errno. */
+int tfh_rundir_plan(struct tfh_rundir *dir, const struct tfh_record_proc *p, bool ahead);
+/* Creates or joins the planned directory, or one like it if that belongs to another launch. Returns 0 or -errno, with the
+ * failing path in dir->path. */
 int tfh_rundir_open(struct tfh_rundir *dir, const struct tfh_record_proc *p);
 /* Opens a temporary descriptor of the directory, which the caller closes; the job could close or
  * use a permanent one. Checks the directory's owner again. Returns -errno on failure. */
 int tfh_rundir_fd(const struct tfh_rundir *dir);
-/* Whether the files that recording opens will respond, as far as this can be known without touching
- * them. */
-bool tfh_rundir_answers(const struct tfh_rundir *dir, const struct tfh_options *options);
+/* Where the files that recording opens are, as far as this can be known without touching them. */
+enum tfh_reach tfh_rundir_reach(const struct tfh_rundir *dir, const struct tfh_options *options);
 
 /* ---- rank.c ---- */
 
@@ -32,7 +43,7 @@ void tfh_rank_detect(struct tfh_job_rank *rank, const struct tfh_options *option
 
 /* Whether the directory `path` (absolute, may not exist) is on a local file system. Resolves its
  * links. */
-bool tfh_path_local(char path[PATH_MAX]);
+enum tfh_reach tfh_path_reach(char path[PATH_MAX]);
 
 /* ---- filter.c ---- */
 

@@ -61,14 +61,14 @@ void tfh_command_line(char *text, size_t size)
 	text[len] = '\0';
 }
 
-/* Makes the whole document before any of it is written. A file system may block, and the thread of
+/* The whole document is made before any of it is written. A file system may block, and the thread of
  * the job that began the recording waits a second at most; after that it might change its
  * environment. */
-static int make_document(const char *launch, char **text, size_t *len)
+int tfh_runjson_make(struct tfh_runjson *document, const char *launch)
 {
 	struct tfh_run_facts facts = {
 		.launch = launch, .exe = tfh_p.exe, .argv = arguments(), .world = tfh_p.rank.world};
-	FILE *out = open_memstream(text, len);
+	FILE *out = open_memstream(&document->text, &document->len);
 	int err;
 
 	if (!out)
@@ -77,19 +77,15 @@ static int make_document(const char *launch, char **text, size_t *len)
 	err = tfh_runjson_print(out, &facts);
 	if (fclose(out) && !err)
 		err = -errno;
+	if (err)
+		tfh_runjson_free(document);
 	return err;
 }
 
-static int write_document(FILE *out, const char *launch)
+void tfh_runjson_free(struct tfh_runjson *document)
 {
-	char *text = NULL;
-	size_t len = 0;
-	int err = make_document(launch, &text, &len);
-
-	if (!err && fwrite(text, 1, len, out) != len)
-		err = -errno;
-	free(text);
-	return err;
+	free(document->text);
+	document->text = NULL;
 }
 
 /* Growing a file beyond its limit raises SIGXFSZ, which kills; only the flusher has it blocked. */
@@ -115,7 +111,7 @@ static int put_in_place(int dir, const char *temp)
 
 /* The temporary name must be unique. One made of host and pid alone might exist already, from a
  * start that was killed or from a process with the same pid in another container of this host. */
-int tfh_runjson_write(int dir, const char *launch, const struct tfh_access *access)
+int tfh_runjson_write(int dir, const struct tfh_runjson *document, const struct tfh_access *access)
 {
 	char temp[128];
 	FILE *out;
@@ -133,7 +129,7 @@ int tfh_runjson_write(int dir, const char *launch, const struct tfh_access *acce
 		err = -errno;
 		tfh_close(fd);
 	} else {
-		err = write_document(out, launch);
+		err = fwrite(document->text, 1, document->len, out) != document->len ? -errno : 0;
 		if (fclose(out) && !err)
 			err = -errno;
 	}

@@ -4,10 +4,18 @@
 
 #include <stddef.h>
 
-/* Writes run.json to a directory, completely or not at all. Returns 0, -EEXIST if there is one
- * already, or another -errno. */
 struct tfh_access;
-int tfh_runjson_write(int dir, const char *launch, const struct tfh_access *access);
+
+struct tfh_runjson {
+	char *text; /* NULL: not made */
+	size_t len;
+};
+
+/* Makes the document, from the environment too. Returns 0 or -errno; the caller frees it. */
+int tfh_runjson_make(struct tfh_runjson *document, const char *launch);
+void tfh_runjson_free(struct tfh_runjson *document);
+/* Writes it to a directory, completely or not at all. Returns 0, -EEXIST if there is one already, or another -errno. */
+int tfh_runjson_write(int dir, const struct tfh_runjson *document, const struct tfh_access *access);
 
 /* Command line of this process without secrets, arguments separated by spaces. */
 void tfh_command_line(char *text, size_t size);

@@ -53,6 +53,21 @@ void tfh_head_copy(void)
 		__atomic_store_n(&j->head_bytes, (uint32_t)n, __ATOMIC_RELEASE);
 }
 
+/* The first character comes last, so a reader finds all of it or none. */
+void tfh_describe_directory(void)
+{
+	char *dir = tfh_j.head->run_dir; /* as large as tfh_dir.path */
+	const char *given = tfh_opt_str(&tfh_p.options, TFH_OPT_RUN), *path = tfh_dir.path;
+
+	/* Until it is open, only a directory that was given is certain. */
+	if (!tfh_dir.opened && !given[0])
+		path = "";
+	__atomic_store_n(dir, '\0', __ATOMIC_RELEASE);
+	if (*path)
+		memcpy(dir + 1, path + 1, strlen(path)); /* with its end */
+	__atomic_store_n(dir, *path, __ATOMIC_RELEASE);
+}
+
 void tfh_describe_journal(void)
 {
 	struct tft_journal *j = tfh_j.head;
@@ -70,7 +85,7 @@ void tfh_describe_journal(void)
 	snprintf(j->host, sizeof(j->host), "%s", tfh_p.host);
 	tfh_read_small("/proc/self/comm", j->comm, sizeof(j->comm));
 	j->comm[strcspn(j->comm, "\n")] = '\0';
-	snprintf(j->run_dir, sizeof(j->run_dir), "%s", tfh_dir.path);
+	tfh_describe_directory();
 	snprintf(j->prefix, sizeof(j->prefix), "%s", tfh_dir.prefix);
 	j->pid_ns = tfh_namespace("pid");
 	j->mnt_ns = tfh_namespace("mnt");

@@ -305,6 +305,11 @@ void tfh_write_retry(void)
 	f.pause_until_ns = 0;
 }
 
+void tfh_write_hold(void)
+{
+	f.pause_until_ns = TFH_NEVER;
+}
+
 bool tfh_seal_due(uint64_t now_ns)
 {
 	if (now_ns - f.sealed_ns < (tfh_j.anonymous ? SEAL_MEMORY_NS : SEAL_NS))

@@ -57,6 +57,8 @@ void tfh_head_copy(void);
 /* Writes everything that another process needs to interpret the journal. The journal is marked as one only after
  * that. */
 void tfh_describe_journal(void);
+/* Writes the run directory's path to the journal: empty while it may still become another. */
+void tfh_describe_directory(void);
 
 /* ---- notes.c: facts about the recording itself, as NOTE chunks of "key=value" lines ---- */
 
@@ -81,6 +83,8 @@ void tfh_write_failed(int err, uint64_t now_ns);
 /* Whether writing is paused. It is tried again after half a minute, or now. */
 bool tfh_write_paused(uint64_t now_ns);
 void tfh_write_retry(void);
+/* Nothing is written before tfh_write_retry(): there is no run directory yet. */
+void tfh_write_hold(void);
 void tfh_seal_forget(void);
 
 #endif

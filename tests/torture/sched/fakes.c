@@ -30,19 +30,27 @@ void tfh_clock_read_pair(struct tfh_clock_pair *pair)
 	*pair = (struct tfh_clock_pair){sched_now(), (int64_t)sched_now(), (int64_t)sched_now(), 1};
 }
 
-int tfh_rundir_open(struct tfh_rundir *dir, const struct tfh_record_proc *p)
+int tfh_rundir_plan(struct tfh_rundir *dir, const struct tfh_record_proc *p, bool ahead)
 {
-	(void)p;
+	(void)p, (void)ahead;
 	work_begins();
+	dir->opened = false;
 	strcpy(dir->path, "/");
 	strcpy(dir->prefix, "p");
 	return 0;
 }
 
-bool tfh_rundir_answers(const struct tfh_rundir *dir, const struct tfh_options *options)
+int tfh_rundir_open(struct tfh_rundir *dir, const struct tfh_record_proc *p)
+{
+	(void)p;
+	dir->opened = true;
+	return 0;
+}
+
+enum tfh_reach tfh_rundir_reach(const struct tfh_rundir *dir, const struct tfh_options *options)
 {
 	(void)dir, (void)options;
-	return sched_random(2);
+	return sched_random(TFH_REACH_UNKNOWN + 1);
 }
 
 int tfh_journal_place(const struct tfh_rundir *dir, uint64_t bytes, struct tfh_journal_way way,
