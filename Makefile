@@ -680,7 +680,7 @@ INSTALL_LIST = \
 	$(foreach f,$(MAN),$f=$(DATA)/man/man$(subst .,,$(suffix $f))/$(notdir $f)=644) \
 	$(foreach f,$(wildcard include/tfhook/*.h),$f=$(PREFIX)/include/tfhook/$(notdir $f)=644) \
 	$(foreach f,$(wildcard scripts/demo/*.*),$f=$(DATA)/tfhook/$(f:scripts/%=%)=644) \
-	$(foreach f,$(wildcard $(addprefix lib/python/tfhook/,*.py py.typed sql/*.sql)),$f=$(DATA)/tfhook/$(f:lib/%=%)=644) \
+	$(foreach f,$(wildcard $(addprefix lib/python/tfhook/,*.py py.typed page.css sql/*.sql)),$f=$(DATA)/tfhook/$(f:lib/%=%)=644) \
 	$(foreach f,$(wildcard README.md LICENSE CHANGELOG.md docs/*.md docs/*.json docs/metrics/* lib/format/FORMAT.md) $(if $(LIBUNWIND)$(filter uninstall,$(GOALS)),$(UNWIND)/LICENSE.libunwind),$f=$(DATA)/doc/tfhook/$(notdir $f)=644)
 VERSION = $(shell sed -n 's/.*TFHOOK_VERSION "\(.*\)"/\1/p' include/tfhook/version.h)
 field = $(word $2,$(subst =, ,$1))

@@ -27,6 +27,18 @@ check(all(len(line) <= 80 for line in text.splitlines()), "80 columns", [line fo
 for word in (*synthetic.SLOW, "fam2:v2 -> fam2:v3", "fam3:v1 -> fam3:v2", "data.py:88", "job41"):
     check(word in text, word, "in", text)
 check(len(tfhook("fleet", "--all", lake)[0].splitlines()) > len(text.splitlines()) + 50, "--all")
+page = tmp + "/fleet.html"
+tfhook("fleet", "--html", page, lake)
+tfhook("fleet", "--html", page, lake)  # in place of the first one
+with open(page) as f:
+    shown = f.read()
+for word in (*synthetic.SLOW, "fam2:v2 -&gt; fam2:v3", "data.py:88", "job41"):
+    check(word in shown, word, "on the page")
+check(shown.count("<tr>") > len(tfhook("fleet", "--all", lake)[0].splitlines()) - 40, "every row is on the page", shown.count("<tr>"))
+with open(tmp + "/other.html", "w") as f:
+    f.write("mine")
+check("not a tfhook page" in tfhook("fleet", "--html", tmp + "/other.html", lake, status=3)[1], "another file stays")
+check(open(tmp + "/other.html").read() == "mine", "another file stays")
 some = json.loads(tfhook("fleet", "--json", "--since", "2026-11-02", "--until", "2026-11-03", lake)[0])["total"][0]
 check((some["first_day"], some["last_day"]) == ("2026-11-02", "2026-11-03") and 0 < some["runs"] < 600, "days", some)
 sys.exit(fleet_env.bad)

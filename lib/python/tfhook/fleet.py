@@ -1,6 +1,6 @@
 """Queries about a fleet of jobs. DuckDB or Spark runs the same queries on a lake (tfhook.lake).
 
-usage: python -m tfhook.fleet LAKE [--since DAY] [--until DAY] [--json] [--engine spark --master URL]     (`tfhook fleet`)
+usage: python -m tfhook.fleet LAKE [--since DAY] [--until DAY] [--json|--html FILE] [--engine spark --master URL]     (`tfhook fleet`)
 
 Each file of sql/ is a SELECT that every engine runs unchanged. Some are views, created in the order of VIEWS. They read lake_runs,
 lake_losses and lake_ranks, which are the Parquet files of these tables.
@@ -14,8 +14,10 @@ import json
 import math
 import os
 import re
+import urllib.parse
 from typing import Any, Dict, List, Optional, Tuple
 
+from . import fleet_page
 from .command import TfhookError
 from .fleet_text import render
 from .lake import NAMES, TABLES, Lake, arrow, need, schema
@@ -73,17 +75,32 @@ def columns(table: str) -> str:
     return ", ".join("`%s` %s" % (name, kinds[kind]) for name, kind in TABLES[table].items()) + ", day DATE"
 
 
+def for_spark(lake: Lake) -> Tuple[str, Dict[str, str]]:
+    """Where Spark finds the lake, and the settings of Hadoop's connector that say what an s3:// URL of Arrow's says."""
+    if not lake.is_url:
+        return lake.root, {}
+    url = urllib.parse.urlsplit(lake.place)
+    if url.scheme != "s3":
+        return url._replace(query="").geturl().rstrip("/"), {}
+    given = dict(urllib.parse.parse_qsl(url.query))
+    settings = {"access.key": url.username, "secret.key": url.password, "endpoint.region": given.get("region")}
+    if "endpoint_override" in given:
+        settings.update({"endpoint": "%s://%s" % (given.get("scheme", "https"), given["endpoint_override"]), "path.style.access": "true"})
+    return "s3a://" + lake.root, {"spark.hadoop.fs.s3a." + name: urllib.parse.unquote(value) for name, value in settings.items() if value}
+
+
 class Spark:
     """Spark, on a cluster or in local processes."""
 
-    def __init__(self, master: str) -> None:
+    def __init__(self, master: str, lake: Lake) -> None:
         sql = need("pyspark.sql", "pyspark>=4")
         self.errors: Any = need("pyspark.errors", "pyspark>=4").PySparkException
         builder = sql.SparkSession.builder.appName("tfhook fleet").master(master)
         # The default of 200 partitions is for clusters. Locally they would take longer than the queries.
         if master.startswith("local"):
             builder = builder.config("spark.sql.shuffle.partitions", str(2 * (os.cpu_count() or 1)))
-        for name, value in (("spark.sql.session.timeZone", "UTC"), ("spark.ui.showConsoleProgress", "false"),
+        self.folder, settings = for_spark(lake)
+        for name, value in (*settings.items(), ("spark.sql.session.timeZone", "UTC"), ("spark.ui.showConsoleProgress", "false"),
                             ("spark.sql.ansi.enabled", "false"), ("spark.log.level", "ERROR")):
             builder = builder.config(name, value)
         try:
@@ -93,8 +110,7 @@ class Spark:
 
     def open(self, lake: Lake, first: datetime.date, last: datetime.date) -> None:
         for table in TABLES:
-            folder = "%s/%s" % (lake.place.rstrip("/") if lake.is_url else lake.root, table)
-            frame = self.session.read.schema(columns(table)).parquet(folder)
+            frame = self.session.read.schema(columns(table)).parquet("%s/%s" % (self.folder, table))
             frame.where("day BETWEEN DATE '%s' AND DATE '%s'" % (first, last)).createOrReplaceTempView("lake_" + table)
 
     def view(self, name: str, query: str) -> None:
@@ -129,7 +145,7 @@ def answer(lake: Lake, first: datetime.date, last: datetime.date, engine: str = 
         if not parts:
             raise TfhookError("%s: no runs of these days (--since, --until)" % lake.name, 5)
         lake.check(max(parts))
-    asked = Spark(master) if engine == "spark" else DuckDB()
+    asked = Spark(master, lake) if engine == "spark" else DuckDB()
     try:
         asked.open(lake, first, last)
         for name in VIEWS:
@@ -165,19 +181,28 @@ def main() -> int:
         parser.add_argument("--" + name, metavar="DAY")
     for name in ("all", "json"):
         parser.add_argument("--" + name, action="store_true")
+    parser.add_argument("--html", metavar="FILE")
     parser.add_argument("--engine", choices=("duckdb", "spark"), default="duckdb")
     parser.add_argument("--master", default="local[*]")
     args = parser.parse_args()
     try:
         first, last = days(args)
+        if args.html and args.json:
+            raise TfhookError("fleet: --html and --json exclude each other", 2)
+        if args.html:
+            fleet_page.check_file(args.html)
         lake = Lake(args.lake)
         rows = answer(lake, first, last, args.engine, args.master)
+        if args.html:
+            fleet_page.write(args.html, fleet_page.page(lake.name, rows))
     except TfhookError as error:
         say(str(error))
         return error.code
     except OSError as error:
         say("fleet: %s" % error)
         return 3
+    if args.html:
+        return 0
     if args.json:
         print(json.dumps(dict({"schema": "tfhook.fleet/1", "lake": shown(lake.name), "engine": args.engine}, **rows), indent=1))
     else:

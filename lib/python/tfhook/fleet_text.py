@@ -1,7 +1,7 @@
 """The text output of `tfhook fleet`, in 80 columns."""
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from .text import shown
 
@@ -77,8 +77,15 @@ def overview(lake: str, total: Row) -> List[str]:
     return lines
 
 
-def by(title: str, column: str, rows: Sequence[Row]) -> List[str]:
-    return table(title, ["runs", "used", "lost", "share"], [
+class Answer(NamedTuple):
+    """A table: of each row first the texts, then a number for each of `heads`."""
+    title: str
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+def by(title: str, column: str, rows: Sequence[Row]) -> Answer:
+    return Answer(title, ["runs", "used", "lost", "share"], [
         [row[column], row["cause"] or "", hours(row["runs"]), hours(row["gpu_h"]), hours(row["lost_gpu_h"]),
          share(row["lost_gpu_h"], row["gpu_h"])] for row in rows])
 
@@ -87,41 +94,50 @@ def changed(row: Row) -> str:
     return "%s -> %s" % (row["old_image"], row["new_image"])
 
 
+def job(row: Row) -> str:
+    return ("%s/%s" % (row["team"], row["job"])).lstrip("/")
+
+
+def answers(rows: Mapping[str, List[Dict[str, Any]]]) -> List[Answer]:
+    """All tables, in the order in which they are shown."""
+    total = rows["total"][0]
+    return [
+        Answer("LOOK AT FIRST, GPU h", ["lost", "gain"], [
+            [job(row), row["cause"], place(row), hours(row["lost_gpu_h"]), gain(row["gain_low_h"], row["gain_high_h"])] for row in rows["jobs"]]),
+        Answer("LOST BY CAUSE, GPU h", ["lost", "share", "jobs", "gain without it"], [
+            [row["cause"], hours(row["lost_gpu_h"]), share(row["lost_gpu_h"], total["gpu_h"]), hours(row["jobs"]),
+             gain(row["gain_low_h"], row["gain_high_h"])] for row in rows["causes"]]),
+        by("TEAMS, GPU h", "team", rows["teams"]),
+        by("FRAMEWORKS, GPU h", "framework", rows["frameworks"]),
+        by("IMAGES, GPU h", "image", rows["images"]),
+        Answer("LINES, GPU h", ["jobs", "lost", "gain"], [
+            [place(row), row["function"] or "", hours(row["jobs"]), hours(row["lost_gpu_h"]), gain(row["gain_low_h"], row["gain_high_h"])]
+            for row in rows["lines"]]),
+        Answer("SLOWER WITH AN IMAGE", ["jobs", "slower", "+-", "GPU h lost"], [
+            [changed(row), hours(row["jobs"]), percent(row["slower"]), percent(row["plus_minus"]), hours(row["lost_gpu_h"])]
+            for row in rows["image_changes"]]),
+        Answer("JOBS SLOWER WITH AN IMAGE", ["slower", "95 %", "GPU h lost"], [
+            [job(row), changed(row), percent(row["slower"]), "%s to %s" % (percent(row["low"]), percent(row["high"])), hours(row["lost_gpu_h"])]
+            for row in rows["regressions"]]),
+        Answer("HOSTS SLOW IN EVERY JOB", ["jobs", "runs", "slower", "at least", "GPU h lost"], [
+            [row["host"], hours(row["jobs"]), hours(row["runs"]), percent(row["slower"]), percent(row["at_least"]), hours(row["lost_gpu_h"])]
+            for row in rows["hosts"]]),
+    ]
+
+
+def nothing(rows: Mapping[str, List[Dict[str, Any]]]) -> List[str]:
+    """What was looked for and not found."""
+    return [none for name, none in (("image_changes", "no image made jobs slower beyond chance"), ("hosts", "no host is slow in every job"))
+            if not rows[name]]
+
+
 def render(lake: str, rows: Mapping[str, List[Dict[str, Any]]], most: Optional[int]) -> str:
     """Formats the answers, with at most `most` rows of each table; None: all."""
-    some: Dict[str, List[Dict[str, Any]]] = {name: found[:most] for name, found in rows.items()}
-    total = rows["total"][0]
-    parts: List[Tuple[str, List[str]]] = [
-        ("jobs", table("LOOK AT FIRST, GPU h", ["lost", "gain"], [
-            [("%s/%s" % (row["team"], row["job"])).lstrip("/"), row["cause"], place(row), hours(row["lost_gpu_h"]),
-             gain(row["gain_low_h"], row["gain_high_h"])] for row in some["jobs"]])),
-        ("causes", table("LOST BY CAUSE, GPU h", ["lost", "share", "jobs", "gain without it"], [
-            [row["cause"], hours(row["lost_gpu_h"]), share(row["lost_gpu_h"], total["gpu_h"]), hours(row["jobs"]),
-             gain(row["gain_low_h"], row["gain_high_h"])] for row in some["causes"]])),
-        ("teams", by("TEAMS, GPU h", "team", some["teams"])),
-        ("frameworks", by("FRAMEWORKS, GPU h", "framework", some["frameworks"])),
-        ("images", by("IMAGES, GPU h", "image", some["images"])),
-        ("lines", table("LINES, GPU h", ["jobs", "lost", "gain"], [
-            [place(row), row["function"] or "", hours(row["jobs"]), hours(row["lost_gpu_h"]),
-             gain(row["gain_low_h"], row["gain_high_h"])] for row in some["lines"]])),
-        ("image_changes", table("SLOWER WITH AN IMAGE", ["jobs", "slower", "+-", "GPU h lost"], [
-            [changed(row), hours(row["jobs"]), percent(row["slower"]), percent(row["plus_minus"]), hours(row["lost_gpu_h"])]
-            for row in some["image_changes"]])),
-        ("regressions", table("JOBS SLOWER WITH AN IMAGE", ["slower", "95 %", "GPU h lost"], [
-            [("%s/%s" % (row["team"], row["job"])).lstrip("/"), changed(row), percent(row["slower"]),
-             "%s to %s" % (percent(row["low"]), percent(row["high"])), hours(row["lost_gpu_h"])]
-            for row in some["regressions"]])),
-        ("hosts", table("HOSTS SLOW IN EVERY JOB", ["jobs", "runs", "slower", "at least", "GPU h lost"], [
-            [row["host"], hours(row["jobs"]), hours(row["runs"]), percent(row["slower"]), percent(row["at_least"]),
-             hours(row["lost_gpu_h"])] for row in some["hosts"]])),
-    ]
-    lines = overview(lake, total)
-    for name, part in parts:
-        lines += part
-        left = len(rows[name]) - len(some[name])
-        if left:
-            lines.append("  and %d more (--all)" % left)
-    for name, none in (("image_changes", "no image made jobs slower beyond chance"), ("hosts", "no host is slow in every job")):
-        if not rows[name]:
-            lines += ["", none]
+    lines = overview(lake, rows["total"][0])
+    for one in answers(rows):
+        lines += table(one.title, one.heads, one.rows[:most])
+        if most is not None and len(one.rows) > most:
+            lines.append("  and %d more (--all)" % (len(one.rows) - most))
+    for none in nothing(rows):
+        lines += ["", none]
     return "\n".join(lines)
