@@ -2,7 +2,7 @@
 """`tfhook digest --follow` keeps digests of runs while they record: they grow with the run, and the last one is of all of it. A folder
 is followed until a signal, with the runs that begin later; what cannot be judged, and what began on another host, does not keep it from the
 others. One process a folder; it leaves no part of a digest behind, and does nothing in the job.
-timeout: 240
+timeout: 400
 """
 import os
 import re
@@ -10,14 +10,13 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 
 sys.path.insert(0, os.path.join(os.environ["TFH_SRC"], "tests/jobs"))
 from looped import BUILD, LOOP, TOOL, begin, eventually, loop  # noqa: E402
 
 
-def record(out, steps):
-    return loop(out, steps, TFHOOK_FLUSH="100")
+def record(out, steps, *args):
+    return loop(out, steps, *args, TFHOOK_FLUSH="100")
 
 
 def steps_of(run):
@@ -32,22 +31,23 @@ def follow(path, **more):
 
 
 def one():
-    """A run directory, until its job has ended."""
-    job = record("alone", 6000)
+    """A run directory, until its job has ended, which it does once two digests have been made of it."""
+    job = record("alone", 10**9, "--until", os.path.abspath("enough"))
     eventually(lambda: os.path.isdir("alone") and any(n.endswith(".tft") for n in os.listdir("alone")))
     follower = follow("alone")
     eventually(lambda: steps_of("alone") > 0)
     first = steps_of("alone")
     eventually(lambda: steps_of("alone") > first)
-    assert job.poll() is None, "the job had ended: no digest was made while it ran"
+    assert job.poll() is None, job.returncode
+    open("enough", "w").close()
     job.wait()
-    out, err = follower.communicate(timeout=40)
+    out, err = follower.communicate(timeout=100)
     assert follower.returncode == 0 and not err, (follower.returncode, err)
     whole = subprocess.run([TOOL, "report", "--steps", "--json", "alone"], capture_output=True, check=True).stdout.splitlines()
     assert steps_of("alone") == len(whole), (steps_of("alone"), len(whole))
     assert "up to date" in subprocess.run([TOOL, "digest", "alone"], capture_output=True, text=True).stdout, out
     # Nothing is left to do.
-    again = subprocess.run([TOOL, "digest", "--follow", "alone"], capture_output=True, text=True, timeout=40)
+    again = subprocess.run([TOOL, "digest", "--follow", "alone"], capture_output=True, text=True, timeout=100)
     assert again.returncode == 0 and "up to date" in again.stdout, again
 
 
@@ -65,7 +65,9 @@ def folder():
             f.write(what)
     os.mkdir("runs/others")
     follower = follow("runs")
-    time.sleep(0.5)
+    folder_of = os.stat("runs")
+    name = "@tfhook.digest.%d.%x.%x" % (os.geteuid(), folder_of.st_dev, folder_of.st_ino)
+    eventually(lambda: name in open("/proc/net/unix").read())
     second = subprocess.run([TOOL, "digest", "--follow", "runs"], capture_output=True, text=True, timeout=20)
     assert second.returncode == 2 and "another" in second.stderr, second
     jobs = [record("runs/a", 500), record("runs/b", 500)]
@@ -94,9 +96,9 @@ def many():
     shutil.copytree("alone", "many/that-one")
     os.remove("many/that-one/digest.tft")
     follower = follow("many", LD_PRELOAD=BUILD + "/tests/digest/libcompares.so", COMPARES=os.path.abspath("compares"))
-    eventually(lambda: os.path.exists("many/that-one/digest.tft"), 60)
+    eventually(lambda: os.path.exists("many/that-one/digest.tft"), 150)
     follower.send_signal(signal.SIGTERM)
-    out, err = follower.communicate(timeout=40)
+    out, err = follower.communicate(timeout=100)
     assert follower.returncode == 0 and not err and out.count("that-one") == 1, (follower.returncode, out, err)
     with open("compares") as f:
         compares = int(f.read())

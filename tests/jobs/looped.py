@@ -43,7 +43,7 @@ def end(run):
     run.wait()
 
 
-def eventually(what, seconds=40):
+def eventually(what, seconds=100):
     """What `what` returns once that is something."""
     until = time.monotonic() + seconds
     while not (found := what()):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""One rank of a job on the simulated GPU and NCCL, started by whatever launcher: job.py RENDEZVOUS STEPS [WHAT=RANK:STEP[:MS]...]
-RENDEZVOUS is a folder that all ranks share. Ranks exchange in pairs (split by rank / 2), then all together, in every step.
+"""One rank of a job on the simulated GPU and NCCL, started by whatever launcher: job.py RENDEZVOUS STEPS [staged] [WHAT=RANK:STEP[:MS]...]
+RENDEZVOUS is a folder that all ranks share. Ranks exchange in pairs (split by rank / 2), then all together, in every step. If staged, the
+first half of the ranks, a stage of a pipeline, first sends a batch to the second half.
   late=2:0:20   from that step on, the rank takes so much longer
   hang=3:40     it stops in a lock, outside any recorded call
   stuck=3:40    it waits for an exchange that no other rank enters, while they wait for it: a deadlock
@@ -54,6 +55,10 @@ class Exchange:
         self.call("ncclCommSplit", self.all, color, key, ctypes.byref(comm), None)
         return comm
 
+    def stage(self, comm, first, n=1000):
+        move, peer = ("ncclSend", 1) if first else ("ncclRecv", 0)
+        self.call(move, self.device.memory, ctypes.c_size_t(n), F32, peer, comm, self.device.stream)
+
     def reduce(self, comm, n=1000):
         self.call("ncclAllReduce", self.device.memory, self.device.memory, ctypes.c_size_t(n), F32, SUM, comm, self.device.stream)
 
@@ -67,7 +72,8 @@ def main():
     rank = number("RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
     ranks = number("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS")
     plans = {}
-    for word in sys.argv[3:]:
+    staged = "staged" in sys.argv[3:]
+    for word in sys.argv[3 + staged:]:
         what, plan = word.split("=")
         plan = [int(x) for x in plan.split(":")]
         if plan[0] == rank:
@@ -75,6 +81,7 @@ def main():
     device = Device(1, number("LOCAL_RANK") if "SIM_DEVICES" in os.environ else 0)
     exchange = Exchange(device, rendezvous, rank, ranks)
     odd = exchange.split(0, rank)
+    stages = exchange.split(rank % (ranks // 2), rank) if staged else None
     exchange.reduce(odd)
     device.sync()
     lock = threading.Lock()
@@ -96,6 +103,8 @@ def main():
         if now("once") and not os.path.exists(rendezvous + "/again"):
             open(rendezvous + "/again", "w").close()
             os._exit(7)
+        if staged:
+            exchange.stage(stages, rank < ranks // 2)
         exchange.reduce(exchange.pair)
         exchange.reduce(exchange.all)
         device.sync()

@@ -3,7 +3,8 @@
 The report names the rank that is late, with its cause; one that hangs outside any call or in one, with its line, in a run that was killed and
 in one that still runs; the one that died first; a rank that was never started; one that was started again. With torchrun's and Slurm's
 variables, and with OpenMPI. Where the devices are is what NVML and /sys say: ranks
-that are late below one PCIe switch are named by it. Clocks of the two hosts, which are one, are reported as equal.
+that are late below one PCIe switch are named by it. Clocks of the two hosts, which are one, are reported as equal. The same with 32 ranks,
+half of which, a stage of a pipeline, sends to the other half (TFH_RANKS=32; 16 by default).
 timeout: 600
 """
 import json
@@ -31,9 +32,9 @@ def check(true, *words):
         print("WRONG", *words)
 
 
-def launch(name, *words, kind="torchrun", limit=90):
+def launch(name, *words, kind="torchrun", limit=90, ranks=8):
     os.makedirs(f"{TMP}/{name}.dir")
-    command = [TOOL, "run", "-q", "-o", f"{TMP}/{name}", sys.executable, f"{HERE}/launch.py", kind, str(HOSTS), str(8 // HOSTS), str(limit), *words]
+    command = [TOOL, "run", "-q", "-o", f"{TMP}/{name}", sys.executable, f"{HERE}/launch.py", kind, str(HOSTS), str(ranks // HOSTS), str(limit), *words]
     return subprocess.Popen(command, env=ENV, cwd=f"{TMP}/{name}.dir", stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
 
@@ -81,6 +82,17 @@ def late():
     shutil.copy(f"{TMP}/late/node0.digest.tft", f"{TMP}/late/digest.tft")
     subprocess.run([TOOL, "digest", f"{TMP}/late"], stdout=subprocess.DEVNULL, check=True)
     check(not os.path.exists(f"{TMP}/late/digest.tft"), "an earlier digest stays")
+
+
+def many():
+    ranks = int(os.environ.get("TFH_RANKS", "16"))
+    said = run("many", 0, "60", "staged", "late=5:0:100", limit=300, ranks=ranks)
+    slow = [(f["what"], f["rank"], f["cause"]) for f in said["findings"] if f["what"] != "rare-steps"]
+    check(slow == [("slow-rank", 5, "host.sleep")], "many", said["findings"])
+    check([r["rank"] for r in said["ranks"]] == list(range(ranks)) and not said["missing"] and not said["hangs"], "many", said["missing"], said["hangs"])
+    kinds = sorted((g["kind"], g["ranks"]) for g in said["groups"] if g["ranks"] > 1)
+    check(kinds == [("all", ranks)] * 2 + [("pipeline", 2)] * (ranks // 2) + [("tensor", 2)] * (ranks // 2), "groups of many", kinds)
+    check(all(abs(h["clock_offset_s"]) < 0.001 for h in said["hosts"]), "clocks of many", said["hosts"])
 
 
 SWITCHED = r"""
@@ -181,6 +193,7 @@ if HOSTS == 1:
     print("no right to name hosts: skipped")
     sys.exit(77)
 late()
+many()
 places()
 hang()
 stuck()
