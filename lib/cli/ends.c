@@ -17,10 +17,21 @@ struct process_info {
 #define GET_INFO _IOWR(0xff, 11, struct process_info)
 #define INFO_EXIT (1u << 3)
 
+static struct tfh_end_of *find(struct tfh_ends *e, pid_t pid, uint64_t start)
+{
+	for (uint32_t i = 0; i < e->n; i++)
+		if (e->of[i].pid == pid && e->of[i].start == start)
+			return &e->of[i];
+	return NULL;
+}
+
 void tfh_ends_add(struct tfh_ends *e, pid_t pid, uint64_t start)
 {
-	int fd = e->n < TFH_ENDS ? (int)syscall(PIDFD_OPEN, pid, 0) : -1;
+	int fd;
 
+	if (e->n == TFH_ENDS || find(e, pid, start))
+		return;
+	fd = (int)syscall(PIDFD_OPEN, pid, 0);
 	if (fd < 0)
 		return;
 	/* The pid may have been reused meanwhile. */
@@ -29,6 +40,16 @@ void tfh_ends_add(struct tfh_ends *e, pid_t pid, uint64_t start)
 		return;
 	}
 	e->of[e->n++] = (struct tfh_end_of){.pid = pid, .start = start, .fd = fd};
+}
+
+void tfh_ends_drop(struct tfh_ends *e, pid_t pid, uint64_t start)
+{
+	struct tfh_end_of *x = find(e, pid, start);
+
+	if (!x)
+		return;
+	close(x->fd);
+	*x = e->of[--e->n];
 }
 
 static bool is_known(struct tfh_end_of *x)

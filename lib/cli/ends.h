@@ -21,8 +21,10 @@ struct tfh_ends {
 	uint32_t n;
 };
 
-/* Adds a running process. Beyond TFH_ENDS processes, ends stay unknown. */
+/* Adds a running process, if it is not there already. Beyond TFH_ENDS processes, ends stay unknown. */
 void tfh_ends_add(struct tfh_ends *e, pid_t pid, uint64_t start);
+/* Removes a process, if it is there. */
+void tfh_ends_drop(struct tfh_ends *e, pid_t pid, uint64_t start);
 /* After the job: keeps the processes whose end is known, and closes all descriptors. */
 void tfh_ends_ask(struct tfh_ends *e);
 

@@ -61,7 +61,7 @@ struct tfh_start_samples {
 	uint64_t late_ns; /* delay of this sample: a busy job delays it, an idle one does not */
 	struct start_process process[PROCESSES];
 	uint32_t n_process;
-	struct tfh_ends ends; /* of the processes that record */
+	struct tfh_ends ends; /* of the children, in the end of those that record */
 	uint32_t n;
 	struct start_sample sample[MOST_SAMPLES];
 };
@@ -151,13 +151,17 @@ static void follow_exec(struct start_process *p)
 		say_why(p, "/proc/PID/syscall", p->fd);
 }
 
+/* Its end is awaited from here on, since it may record and end before the next look at the directory. */
 static void add_child(struct tfh_start_samples *s, int32_t pid)
 {
+	struct start_process *p = &s->process[s->n_process];
+
 	for (uint32_t i = 0; i < s->n_process; i++)
 		if (s->process[i].pid == pid)
 			return;
-	s->process[s->n_process++] =
-		(struct start_process){.pid = pid, .fd = -1, .start = tfh_process_start(pid)};
+	*p = (struct start_process){.pid = pid, .fd = -1, .start = tfh_process_start(pid)};
+	s->n_process++;
+	tfh_ends_add(&s->ends, p->pid, p->start);
 }
 
 /* Adds children of main threads, which is how launchers start processes. Children of a process that records
@@ -214,6 +218,7 @@ static void forget(struct tfh_start_samples *s, uint32_t gone)
 	uint32_t last = --s->n_process, kept = 0;
 
 	leave(&s->process[gone]);
+	tfh_ends_drop(&s->ends, s->process[gone].pid, s->process[gone].start);
 	s->process[gone] = s->process[last];
 	for (uint32_t i = 0; i < s->n; i++) {
 		struct start_sample k = s->sample[i];
@@ -435,12 +440,14 @@ void tfh_start_samples_end(struct tfh_start_samples *s)
 {
 	if (!s)
 		return;
-	if (!s->done) {
-		find_recording(s);
+	find_recording(s);
+	if (!s->done)
 		write_samples(s);
-	}
-	for (uint32_t i = 0; i < s->n_process; i++)
+	for (uint32_t i = 0; i < s->n_process; i++) {
 		leave(&s->process[i]);
+		if (!s->process[i].records)
+			tfh_ends_drop(&s->ends, s->process[i].pid, s->process[i].start);
+	}
 	tfh_ends_ask(&s->ends);
 }
 
