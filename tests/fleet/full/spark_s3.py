@@ -52,6 +52,11 @@ def ask(place, *flags):
 os.makedirs(tmp + "/conf")
 with open(tmp + "/conf/spark-defaults.conf", "w") as f:
     f.write("spark.jars %s\n" % jars())
+    # This connector is older than Spark's Hadoop, whose defaults name classes that it lacks and have units that it does not read.
+    f.write("spark.hadoop.fs.s3a.aws.credentials.provider com.amazonaws.auth.EnvironmentVariableCredentialsProvider\n")
+    for name, value in (("threads.keepalivetime", 60), ("connection.timeout", 200000), ("connection.establish.timeout", 5000),
+                        ("multipart.purge.age", 86400)):
+        f.write("spark.hadoop.fs.s3a.%s %d\n" % (name, value))
 server = subprocess.Popen([python_of("fleet"), "-c", "from moto.server import ThreadedMotoServer as S; s = S('127.0.0.1', 0, verbose=False); s.start(); "
                            "print(s.get_host_and_port()[1], flush=True); import time; time.sleep(1800)"],
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
