@@ -259,6 +259,44 @@ static void test_guilty_stage(void **state)
 			 TFH_CAUSE_INPUT_SHUFFLE, "Shuffle");
 }
 
+/* Twenty ops executed one by one, and so much of the program's own code behind them. How much faster the ops become in one graph is not
+ * known. If the program's code takes longer than issuing them, the step without it is known all the same. */
+static void own_code(double ms, bool known)
+{
+	struct gen *g = tf();
+	double t = 100;
+
+	g->name[TFT_NAME_OP][60] = "MatMul";
+	for (int i = 0; i < 60; i++) {
+		gen_get(g, 0, 1, ROOT, t, t + 0.05);
+		gen_exec(g, OP_GET, t, t + 0.05);
+		t += 0.06;
+		for (int k = 0; k < 20; k++, t += 0.1)
+			gen_exec(g, 60, t, t + 0.06);
+		t += ms;
+	}
+	struct tfh_result *r = gen_judge(g);
+	uint32_t seen = 0;
+	for (uint32_t i = 0; i < r->n_whatif; i++) {
+		const struct tfh_whatif *w = &r->whatif[i];
+		seen |= 1u << w->remove;
+		if (w->remove == TFH_REMOVE_LAUNCH)
+			assert_non_null(w->no_bound);
+		if (w->remove == TFH_REMOVE_HOST && (w->no_bound == NULL) != known)
+			fail_msg("%g ms: %s", ms, w->no_bound ? w->no_bound : "-");
+	}
+	assert_int_equal(seen >> TFH_REMOVE_LAUNCH & 1, 1);
+	assert_int_equal(seen >> TFH_REMOVE_HOST & 1, 1);
+	tfh_result_free(r);
+}
+
+static void test_own_code(void **state)
+{
+	(void)state;
+	own_code(0.3, false);
+	own_code(8, true);
+}
+
 static uint32_t idle_samples(void *arg, uint32_t process, const struct tfh_sample **out)
 {
 	static struct tfh_sample s[8];
@@ -331,13 +369,13 @@ static void test_one_late_batch(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ceiling),	       cmocka_unit_test(test_small_ceiling),
-		cmocka_unit_test(test_eager_input),    cmocka_unit_test(test_eager_compute),
-		cmocka_unit_test(test_eager_callback), cmocka_unit_test(test_many_ops),
-		cmocka_unit_test(test_graph_input),    cmocka_unit_test(test_steps_per_execution),
-		cmocka_unit_test(test_loop_in_graph),  cmocka_unit_test(test_guilty_stage),
-		cmocka_unit_test(test_waiting_graph),  cmocka_unit_test(test_disturbed_steps),
-		cmocka_unit_test(test_one_late_batch),
+		cmocka_unit_test(test_ceiling),		cmocka_unit_test(test_small_ceiling),
+		cmocka_unit_test(test_eager_input),	cmocka_unit_test(test_eager_compute),
+		cmocka_unit_test(test_eager_callback),	cmocka_unit_test(test_many_ops),
+		cmocka_unit_test(test_graph_input),	cmocka_unit_test(test_steps_per_execution),
+		cmocka_unit_test(test_loop_in_graph),	cmocka_unit_test(test_guilty_stage),
+		cmocka_unit_test(test_own_code),	cmocka_unit_test(test_waiting_graph),
+		cmocka_unit_test(test_disturbed_steps), cmocka_unit_test(test_one_late_batch),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -104,6 +104,50 @@ static void test_crowd(void **state)
 	}
 }
 
+/* A loop that makes its own batches and computes next to nothing, while other threads use so many CPUs: they may compute what it
+ * issues, so without the making of batches a step may take that long. */
+static double most_without_input(double others)
+{
+	struct gen *g = gen_new();
+	double high = NAN;
+
+	g->name[TFT_NAME_OP][OP_GET] = "IteratorGetNext";
+	g->name[TFT_NAME_OP][OP_TRAIN] = "__inference_train_step_12";
+	g->name[TFT_NAME_STAGE][1] = "Iterator::Root#id=1,parent_id=0#";
+	g->name[TFT_NAME_STAGE][2] = "Iterator::Root::Map#id=2#";
+	for (int i = 0; i < 60 * SECONDS; i++) {
+		double t = 100 + 20 * i;
+		gen_get(g, 0, 1, 1, t, t + 19);
+		gen_exec(g, OP_GET, t, t + 19);
+		gen_stage(g, 0, 2, t, t + 18.9, 18.8);
+		gen_stage(g, 0, 1, t, t + 19, 0.1);
+		gen_exec(g, OP_TRAIN, t + 19.4, t + 20);
+	}
+	for (int i = 0; i < SECONDS; i++) {
+		sample[i] = (struct tfh_sample){.t = gen_ns(1000 * (i + 0.5)),
+						.cpu_s = 1 + others,
+						.cpus = 2,
+						.threads = 1};
+		sample[i].thread[0] = (struct tfh_thread_times){.thread = 0, .run_s = i};
+	}
+	g->feed.samples = samples;
+	struct tfh_result *r = gen_judge(g);
+	for (uint32_t i = 0; i < r->n_whatif; i++)
+		if (r->whatif[i].remove == TFH_REMOVE_INPUT)
+			high = 1e3 * r->whatif[i].high_s;
+	tfh_result_free(r);
+	return high;
+}
+
+static void test_hidden(void **state)
+{
+	(void)state;
+	double alone = most_without_input(0), more = most_without_input(0.6);
+
+	if (!(fabs(more - alone - 0.6 * 20 / 2) < 0.1))
+		fail_msg("%g and %g ms", alone, more);
+}
+
 /* Only the wait during the steps counts: compilers that crowd the processors before the first step distort none. */
 static void test_crowd_before(void **state)
 {
@@ -133,6 +177,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_remark),
 		cmocka_unit_test(test_crowd),
+		cmocka_unit_test(test_hidden),
 		cmocka_unit_test(test_crowd_before),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

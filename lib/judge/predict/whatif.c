@@ -221,6 +221,22 @@ void tfh_may_leave(struct tfh_whatif *w, double step)
 		w->high_s = fmin(w->high_s + TFH_PREDICT_LEFT_SHARE * step, step);
 }
 
+/* Seconds per step in which threads other than those that make the steps use all CPUs, in steps that compute next to nothing
+ * themselves: the computing that a framework's threads do while the program's thread does what is removed (JAX). */
+static double hidden_s(const struct tfh_accounts *accounts, double step)
+{
+	double used, allowed;
+	double compute = (double)(accounts->compute_ns + accounts->cause_ns[TFH_CAUSE_COMPUTE_CPU]);
+
+	double ran = tfh_drivers_ran(accounts);
+
+	/* If the program's thread mostly waits, others may do what is removed. */
+	if (compute >= TFH_BLOCKING_SHARE * (double)accounts->train_ns ||
+	    ran < TFH_VERDICT_MOST_SHARE || !tfh_processors(accounts, &used, &allowed))
+		return 0;
+	return used > 0 ? fmax(used - ran, 0) * step / allowed : 0;
+}
+
 void tfh_serial_gain(const struct tfh_accounts *accounts, enum tfh_remove what, double step,
 		     double left, double off_s, struct tfh_whatif *w)
 {
@@ -236,7 +252,7 @@ void tfh_serial_gain(const struct tfh_accounts *accounts, enum tfh_remove what, 
 		return;
 	w->low_s = fmax(left - fmax(below, tfh_faster_s(accounts, what)),
 			left / TFH_PREDICT_COOLED_PART);
-	w->high_s = fmin(left + fmax(even, crowded), step);
+	w->high_s = fmin(left + fmax(even, crowded) + hidden_s(accounts, step), step);
 	if (below <= TFH_PREDICT_WIDEST * fmax(left, step - left) &&
 	    below <= TFH_PREDICT_WIDEST_EVER * left) {
 		w->step_s = left;
@@ -284,13 +300,23 @@ static bool crowds_itself(const struct tfh_accounts *accounts)
 	return !tfh_processors(accounts, &used, &allowed) || !(used <= 1) || !(allowed > 1);
 }
 
+/* Whether the host's own code is less than launching: then it may be part of that. */
+static bool launches_most(const struct tfh_accounts *accounts)
+{
+	int64_t ns = 0;
+
+	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
+		ns += tfh_cause_part(c) == TFH_PART_HOST ? accounts->cause_ns[c] : 0;
+	return ns < accounts->cause_ns[TFH_CAUSE_HOST_LAUNCH];
+}
+
 const char *tfh_no_bound(const struct tfh_accounts *accounts, enum tfh_remove what)
 {
 	enum tfh_part part = tfh_remove_part(what);
 	bool all = part >= TFH_PART_COUNT, host = all || part == TFH_PART_HOST;
 	bool cpu_only = accounts->facts->cpu_only;
 
-	if ((host || part == TFH_PART_LAUNCH) && cpu_only &&
+	if ((all || part == TFH_PART_LAUNCH || (host && launches_most(accounts))) && cpu_only &&
 	    blocks(accounts, TFH_CAUSE_HOST_LAUNCH) && !tfh_executes_graphs(accounts->facts))
 		return "ops compiled into one graph would compute faster or slower, too";
 	if (host && blocks(accounts, TFH_CAUSE_HOST_COMPILE))
