@@ -316,9 +316,9 @@ static tfh_hot struct tfh_rec *tfh_reserve(struct tfh_self *self, uint32_t n)
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (tfh_unlikely(self->filling.at != frame.at)) /* a signal handler ran in between */
 		self->filling = frame;
-	if (tfh_unlikely(!tfh_room(self, n) ||
-			 (self->head - self->tail_cache) * 2 >
-				 self->mask)) /* half full: check again, grow */
+	/* More than half full: check again, grow. Otherwise there is room for one record. */
+	if (tfh_unlikely((self->head - self->tail_cache) * 2 > self->mask ||
+			 (n > 1 && !tfh_room(self, n))))
 		return tfh_reserve_slow(self, n);
 	return &self->records[self->head & self->mask];
 }
