@@ -505,19 +505,19 @@ void tfh_unhooked(const char *name);
  * Thread-safe. */
 void tfh_note_torch(const char *what);
 
-/* A framework's settings and where it keeps them. They are read once a second and written when they change. Table and
- * memory must stay valid. Thread-safe, once. */
+/* A framework's setting and where it is kept. It is read once a second and written when it changes. All of it must stay valid.
+ * Thread-safe. */
 #define TFH_SETTINGS_AT_MOST 16u
 #define TFH_SETTING_VALUES 4u
 struct tfh_setting_at {
 	const char *name;
 	const char *value[TFH_SETTING_VALUES]; /* text for the values 0, 1, ...; NULL: not worth
-					        * reporting */
-	const void *at;			       /* NULL: address unknown */
-	const uint8_t *there;		       /* 0: not initialized yet */
-	uint32_t bytes;			       /* 1 or 4 */
+						* reporting */
+	const void *at;
+	const uint8_t *there; /* 0: not initialized yet; NULL: always is */
+	uint32_t bytes;	      /* 1 or 4 */
 };
-void tfh_note_settings(const struct tfh_setting_at *at, uint32_t n);
+void tfh_note_setting(const struct tfh_setting_at *at);
 
 /* The job pauses and resumes recording (marks header). */
 void tfh_pause(void);

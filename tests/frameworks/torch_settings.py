@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What must hold: a recording tells how real PyTorch was set by calls (deterministic algorithms, cuDNN's benchmark and deterministic
 modes, TF32), as it was last, with what each costs; a job that sets nothing has the defaults and no such cost. The job prints the
-same with and without.
+same with and without. With the torch of the environment `torch`; more can be given by TFH_TORCHES (paths of pythons, separated by colons).
 
 timeout: 900
 """
@@ -38,13 +38,16 @@ MENDED = dict(zip(NAMES, ("True", "True", "False", "high")))
 if os.environ.get("TFH_SAN") or not os.path.exists(PYTHON):
     print("no environment `torch`: make check-frameworks makes it")
     sys.exit(77)
-for name, calls, expected in (("defaults", "", DEFAULTS), ("set", SET, dict(MENDED, **{NAMES[2]: "True"})), ("undone", SET + UNDONE, MENDED)):
-    out, job = os.path.join(TMP, name), [PYTHON, "-c", JOB % calls]
+CASES = {"defaults": ("", DEFAULTS), "set": (SET, dict(MENDED, **{NAMES[2]: "True"})), "undone": (SET + UNDONE, MENDED)}
+for n, (python, name) in enumerate((p, name) for p in [PYTHON, *filter(None, os.environ.get("TFH_TORCHES", "").split(":"))] for name in CASES):
+    calls, expected = CASES[name]
+    out, job = os.path.join(TMP, f"{n}"), [python, "-c", JOB % calls]
     plain = subprocess.run(job, capture_output=True, text=True, check=True).stdout
     done = subprocess.run([TOOL, "run", "-q", "-o", out, "--", *job], capture_output=True, text=True, check=True)
     assert done.stdout == plain, (done.stdout, plain)
     report = json.loads(subprocess.run([TOOL, "report", "--json", out], capture_output=True, text=True).stdout)
     told = {s["name"]: s["value"] for s in report["program_settings"]}
+    told.pop("torch.backends.cudnn.allow_tf32", None)  # until 2.8
     priced = {s["variable"]: s["value"] for s in report["settings"] if s["variable"].startswith("torch.")}
     print(name, told, sorted(priced))
     assert told == expected, (name, told)

@@ -162,8 +162,11 @@ void *tfh_tf_enter(unsigned row, struct tfh_tf_frame *frame)
 	const struct sum *outer;
 	struct tfh_self *self;
 
-	if (tfh_unlikely(!real))
+	if (tfh_unlikely(!real)) {
 		real = tfh_tf_resolve(row, tfh_tf_wrapper[row]);
+		if (row == TFH_ROW_TFE_Execute && real)
+			tfh_tf_settings();
+	}
 	frame->self = NULL;
 	frame->row = (uint16_t)row;
 	frame->mark = 0;

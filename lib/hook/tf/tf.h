@@ -96,6 +96,11 @@ void *tfh_tf_resolve(unsigned row, const void *own);
 /* Reads memory that may be unmapped; returns the bytes read. Never faults. Preserves errno. */
 size_t tfh_tf_peek(const void *address, void *out, size_t size);
 
+/* ---- tf_settings.c ---- */
+
+/* Once TensorFlow is loaded: finds where it keeps its settings, so that the recorder can read them. */
+void tfh_tf_settings(void);
+
 /* ---- stages.c ---- */
 
 /*

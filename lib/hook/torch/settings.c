@@ -2,22 +2,29 @@
  * Where PyTorch keeps the settings that a program makes by calls: deterministic algorithms, cuDNN's search for the
  * fastest algorithm, TF32. No function of torch is called: the first call of at::globalContext() creates the object,
  * later ones may throw, and both are the job's business. The accessor functions are so short that their code shows the
- * address, which is taken only from code that is known byte by byte. Other versions of the code are left alone.
+ * address (hook/known_code.h).
  */
 #include "hook/torch/torch.h"
 
-#include <dlfcn.h>
-#include <string.h>
+#include "hook/known_code.h"
 
-#define CODE_BYTES 48u
 #define OBJECT_BYTES 65536 /* at::Context is some 1,100 bytes */
 
-/* Machine code, two digits per byte. "??" matches any byte, "@@@@@@@@" is four bytes that give an address, "########"
- * four that give another one. */
+/* The first number is the object's address, the second that of the byte which says whether it is there. */
 #define GLOBAL "_ZN2at13globalContextEv"
-static const char global_code[] = "5553488d1d@@@@@@@@4883ec080fb605########84c07410";
-#define BOOL_CODE "0fb687@@@@@@@@c3"
+static const char *const global_code[] = {
+	"5553488d1d@@@@@@@@4883ec080fb605########84c07410", /* 2.8 to 2.14 */
+	"0fb605########84c0740d488d05@@@@@@@@c3",	    /* 2.4 */
+};
+#define GLOBAL_CODES (sizeof(global_code) / sizeof(global_code[0]))
 
+/* The number is the offset in the object. A setting with several rows has one in each version. */
+#define BOOL_CODE "0fb687@@@@@@@@c3"
+#define MATMUL                                                                                     \
+	{                                                                                          \
+		.name = "torch.float32_matmul_precision", .value = {"highest", "high", "medium"},  \
+		.bytes = 4                                                                         \
+	}
 static const struct {
 	const char *symbol, *code;
 	struct tfh_setting_at is;
@@ -31,76 +38,49 @@ static const struct {
 	{"_ZNK2at7Context14benchmarkCuDNNEv",
 	 BOOL_CODE,
 	 {.name = "torch.backends.cudnn.benchmark", .value = {"False", "True"}, .bytes = 1}},
-	{"_ZNK2at7Context15allowTF32CuBLASEv",
+	{"_ZNK2at7Context14allowTF32CuDNNEv", /* until 2.8 */
+	 BOOL_CODE,
+	 {.name = "torch.backends.cudnn.allow_tf32", .value = {"False", "True"}, .bytes = 1}},
+	{"_ZNK2at7Context15allowTF32CuBLASEv", /* 2.11 to 2.14 */
 	 "4157be010000004156415541545553"
 	 "4881ec????????8b97@@@@@@@@85d2",
-	 {.name = "torch.float32_matmul_precision",
-	  .value = {"highest", "high", "medium"},
-	  .bytes = 4}},
+	 MATMUL},
+	{"_ZNK2at7Context15allowTF32CuBLASEv", "8b87@@@@@@@@85c00f95c0c3", MATMUL}, /* until 2.8 */
 };
 #define KNOWN (sizeof(known) / sizeof(known[0]))
-_Static_assert(KNOWN <= TFH_SETTINGS_AT_MOST, "room for all");
 
 static struct tfh_setting_at found[KNOWN];
 
-static int digit(char c)
+/* The object; NULL: this version's code is not known. */
+static const uint8_t *global(void *library, const uint8_t **there)
 {
-	return c >= '0' && c <= '9' ? c - '0' : c - 'a' + 10;
-}
+	const uint8_t *code = tfh_code_of(library, GLOBAL), *object;
+	struct tfh_code_numbers in;
 
-/* Whether the code is the known one. If so, returns the two numbers in it (0: there is none) and the offset after
- * each. */
-static bool matches(const uint8_t *at, const char *code, int32_t number[2], uint32_t behind[2])
-{
-	memset(number, 0, 2 * sizeof(*number));
-	for (uint32_t i = 0; i < CODE_BYTES && *code; code += 2, i++) {
-		int which = *code == '#';
-		if (*code == '@' || *code == '#') {
-			memcpy(&number[which], at + i, sizeof(*number));
-			behind[which] = i + 4;
-			code += 6;
-			i += 3;
-		} else if (*code != '?' && at[i] != digit(code[0]) * 16 + digit(code[1])) {
-			return false;
-		}
+	for (size_t i = 0; code && i < GLOBAL_CODES; i++) {
+		if (!tfh_code_matches(code, global_code[i], &in))
+			continue;
+		object = tfh_code_address(code, &in, 0);
+		*there = tfh_code_address(code, &in, 1);
+		return *there ? object : NULL;
 	}
-	return !*code;
-}
-
-static bool in_library(const void *at, const void *base)
-{
-	Dl_info info;
-
-	return dladdr(at, &info) && info.dli_fbase == base;
+	return NULL;
 }
 
 void tfh_torch_settings(void *library)
 {
-	const uint8_t *code = dlsym(library, GLOBAL), *object, *there;
-	int32_t number[2];
-	uint32_t behind[2], n = 0;
-	Dl_info info;
+	const uint8_t *there = NULL, *object = global(library, &there), *code;
+	struct tfh_code_numbers in;
 
-	if (!code || !dladdr(code, &info) || !matches(code, global_code, number, behind)) {
-		dlerror();
-		return;
-	}
-	object = code + behind[0] + number[0];
-	there = code + behind[1] + number[1];
-	if (!in_library(object, info.dli_fbase) || !in_library(there, info.dli_fbase))
-		return;
-	for (size_t i = 0; i < KNOWN; i++) {
-		code = dlsym(library, known[i].symbol);
-		if (!code)
-			dlerror(); /* the job must not see this failure */
-		if (!code || !in_library(code, info.dli_fbase) ||
-		    !matches(code, known[i].code, number, behind) || number[0] <= 0 ||
-		    number[0] > OBJECT_BYTES || !in_library(object + number[0], info.dli_fbase))
+	for (size_t i = 0; object && i < KNOWN; i++) {
+		code = tfh_code_of(library, known[i].symbol);
+		if (!code || !tfh_same_library(code, object) ||
+		    !tfh_code_matches(code, known[i].code, &in) || in.number[0] <= 0 ||
+		    in.number[0] > OBJECT_BYTES || !tfh_same_library(code, object + in.number[0]))
 			continue;
-		found[n] = known[i].is;
-		found[n].at = object + number[0];
-		found[n++].there = there;
+		found[i] = known[i].is;
+		found[i].at = object + in.number[0];
+		found[i].there = there;
+		tfh_note_setting(&found[i]);
 	}
-	if (n)
-		tfh_note_settings(found, n);
 }

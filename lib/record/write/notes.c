@@ -161,22 +161,25 @@ static void add_torch(struct text *t)
 		add(t, "torch=%s\n", torch_written);
 }
 
-static const struct tfh_setting_at *settings; /* atomic: [settings_count] */
-static uint32_t settings_count;
-static int32_t settings_written[TFH_SETTINGS_AT_MOST]; /* value + 1; 0: none */
+static const struct tfh_setting_at *settings[TFH_SETTINGS_AT_MOST]; /* atomic */
+static uint32_t settings_taken;					    /* atomic */
+static int32_t settings_written[TFH_SETTINGS_AT_MOST];		    /* value + 1; 0: none */
 
-void tfh_note_settings(const struct tfh_setting_at *at, uint32_t n)
+void tfh_note_setting(const struct tfh_setting_at *at)
 {
-	settings_count = n < TFH_SETTINGS_AT_MOST ? n : TFH_SETTINGS_AT_MOST;
-	__atomic_store_n(&settings, at, __ATOMIC_RELEASE);
+	uint32_t i = __atomic_fetch_add(&settings_taken, 1, __ATOMIC_RELAXED);
+
+	if (i < TFH_SETTINGS_AT_MOST)
+		__atomic_store_n(&settings[i], at, __ATOMIC_RELEASE);
 }
 
 /* The setting's value + 1; 0: unknown, or a value without a name. */
-static int32_t setting_now(const struct tfh_setting_at *s)
+static int32_t setting_now(uint32_t i)
 {
+	const struct tfh_setting_at *s = __atomic_load_n(&settings[i], __ATOMIC_ACQUIRE);
 	uint32_t value;
 
-	if (!s->at || !__atomic_load_n(s->there, __ATOMIC_ACQUIRE))
+	if (!s || (s->there && !__atomic_load_n(s->there, __ATOMIC_ACQUIRE)))
 		return 0;
 	value = s->bytes == 1 ? *(const volatile uint8_t *)s->at
 			      : *(const volatile uint32_t *)s->at;
@@ -185,22 +188,19 @@ static int32_t setting_now(const struct tfh_setting_at *s)
 
 static bool settings_new(void)
 {
-	const struct tfh_setting_at *s = __atomic_load_n(&settings, __ATOMIC_ACQUIRE);
-
-	for (uint32_t i = 0; s && i < settings_count; i++)
-		if (setting_now(&s[i]) != settings_written[i])
+	for (uint32_t i = 0; i < TFH_SETTINGS_AT_MOST; i++)
+		if (setting_now(i) != settings_written[i])
 			return true;
 	return false;
 }
 
 static void add_settings(struct text *t)
 {
-	const struct tfh_setting_at *s = __atomic_load_n(&settings, __ATOMIC_ACQUIRE);
-
-	for (uint32_t i = 0; s && i < settings_count; i++) {
-		settings_written[i] = setting_now(&s[i]);
+	for (uint32_t i = 0; i < TFH_SETTINGS_AT_MOST; i++) {
+		settings_written[i] = setting_now(i);
 		if (settings_written[i])
-			add(t, "setting=%s=%s\n", s[i].name, s[i].value[settings_written[i] - 1]);
+			add(t, "setting=%s=%s\n", settings[i]->name,
+			    settings[i]->value[settings_written[i] - 1]);
 	}
 }
 
