@@ -227,7 +227,8 @@ TYPE(transfer, T(1, fn), B(2, dir, TFH_DIR_ANY), N(3, pageable), N(4, calls_per_
 TYPE(quality, N(1, events), N(2, dropped), N(3, unnamed), N(4, unattributed_share),
      N(5, overhead_share), N(6, run_delay_share), N(7, crowded), N(8, clean_end), T(9, gpu_times),
      TN(10, graphs), TN(11, clock), N(12, clock_residual_s), N(13, files), N(14, files_complete),
-     N(15, holes), TEXTS(16, unhooked_names, unhooked));
+     N(15, holes), TEXTS(16, unhooked_names, unhooked), N(17, cupti_share),
+     N(18, device_times_share));
 #undef S
 
 #define S struct tfh_last_launch

@@ -202,8 +202,15 @@ static void add_quality(struct tfh_result *r, struct tfh_run *run, const struct 
 	tfh_run_gpu(run, r->process, &gpu);
 	for (uint32_t i = 0; i < n_samples && tfh_run_wall_ns(run) > 0; i++)
 		q->overhead_share += sample[i].flusher_s * 1e9 / (double)tfh_run_wall_ns(run);
-	if (tfh_run_wall_ns(run) > 0)
+	q->cupti_share = q->device_times_share = NAN;
+	if (tfh_run_wall_ns(run) > 0) {
 		q->overhead_share += (double)gpu.overhead_ns / (double)tfh_run_wall_ns(run);
+		if (gpu.overhead_ns)
+			q->cupti_share = (double)gpu.overhead_ns / (double)tfh_run_wall_ns(run);
+		if (gpu.recorder_ns)
+			q->device_times_share =
+				(double)gpu.recorder_ns / (double)tfh_run_wall_ns(run);
+	}
 	q->clock_residual_s = (double)p[r->process].clock_residual_ns / 1e9;
 	if (tfh_run_source(run) != TFH_SRC_TFT) { /* the overhead of another tool is not known */
 		q->clock = NULL;

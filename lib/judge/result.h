@@ -141,6 +141,9 @@ struct tfh_quality {
 	uint64_t events, dropped, unhooked;
 	uint64_t unnamed; /* uses of names without an id of their own */
 	double unattributed_share, overhead_share;
+	/* What device times cost, as shares of the run: CUPTI's own work as it reports it, and processor time of the
+	 * recorder's thread. NAN: there are none, or it is not known. */
+	double cupti_share, device_times_share;
 	/* Seconds per second that the job's threads together waited for processors (may exceed 1); NAN: not sampled.
 	 * crowded: the wait is long enough to distort times. */
 	double run_delay_share;

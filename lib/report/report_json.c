@@ -458,6 +458,8 @@ static void write_quality(struct tfh_json *j, const struct tfh_quality *q)
 	if (q->graphs)
 		tfh_json_kstr(j, "graphs", q->graphs);
 	tfh_json_kf64(j, "overhead_share", q->overhead_share);
+	tfh_json_kf64(j, "cupti_share", q->cupti_share);
+	tfh_json_kf64(j, "device_times_share", q->device_times_share);
 	tfh_json_kf64(j, "run_delay_share", q->run_delay_share);
 	tfh_json_kstr(j, "clock", q->clock);
 	tfh_json_kf64(j, "clock_residual_s", q->clock_residual_s);

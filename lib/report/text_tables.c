@@ -296,8 +296,14 @@ static void data_words(const struct tfh_result *r, char *out, size_t size)
 	if (q->clock)
 		n += (size_t)snprintf(out + n, size - n, "; clock: %s", q->clock);
 	if (!isnan(q->overhead_share))
-		snprintf(out + n, size - n, "; recording cost %s of the run (estimate)",
-			 tfh_fmt_share(a, q->overhead_share));
+		n += (size_t)snprintf(out + n, size - n,
+				      "; recording cost %s of the run (estimate)",
+				      tfh_fmt_share(a, q->overhead_share));
+	if (q->device_times_share > 0)
+		n += (size_t)snprintf(out + n, size - n, "; device times: the recorder's thread %s",
+				      tfh_fmt_share(a, q->device_times_share));
+	if (q->cupti_share > 0)
+		snprintf(out + n, size - n, ", CUPTI %s", tfh_fmt_share(a, q->cupti_share));
 }
 
 void tfh_text_data(const struct tfh_page *page)

@@ -81,6 +81,7 @@ def main():
     assert result["end"]["how"] == "exit" and result["end"]["code"] == 0
     assert os.path.basename(result["run"]["command"][0]) == "client_loop"
     assert result["verdict"]["tier"] == "A" and result["quality"]["gpu_times"] == "cupti", result["quality"]
+    assert 0 < result["quality"]["device_times_share"] < 1 and 0 < result["quality"]["cupti_share"] < 1, result["quality"]
     others = os.environ.get("TFH_TRACES")
     for name in sorted(os.listdir(others)) if others else []:
         if name.endswith((".json.gz", ".pb")):

@@ -39,7 +39,7 @@ struct tfh_gpu {
 	uint64_t ops, dropped, unissued;
 	uint64_t memory; /* bytes of the smallest device */
 	uint32_t processors;
-	uint64_t overhead_ns;
+	uint64_t overhead_ns, recorder_ns;
 	const char *why, *library, *graphs;
 	uint32_t devices; /* devices that ran ops */
 	bool collectives; /* some kernels wait for other devices */

@@ -69,6 +69,9 @@ static int take_note(struct tfh_run *run, struct tfh_gpu *g, const char *line, s
 	} else if ((v = behind("gpu.overhead_ns=", line, n))) {
 		uint64_t ns = strtoull(v, NULL, 10);
 		g->overhead_ns = ns > g->overhead_ns ? ns : g->overhead_ns;
+	} else if ((v = behind("gpu.recorder_ns=", line, n))) {
+		uint64_t ns = strtoull(v, NULL, 10);
+		g->recorder_ns = ns > g->recorder_ns ? ns : g->recorder_ns;
 	} else if ((v = behind("gpu.library=", line, n))) {
 		return take_text(run, &g->library, v, line + n);
 	} else if ((v = behind("gpu.graphs=", line, n))) {
@@ -330,6 +333,7 @@ void tfh_run_gpu(struct tfh_run *run, uint32_t process, struct tfh_gpu_info *out
 	out->dropped = g->dropped;
 	out->processors = g->processors;
 	out->overhead_ns = g->overhead_ns;
+	out->recorder_ns = g->recorder_ns;
 	out->memory = g->memory;
 	out->library = g->library ? g->library : "";
 	out->graphs = g->graphs ? g->graphs : "";

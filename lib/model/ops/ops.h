@@ -60,10 +60,12 @@ struct tfh_gpu_info {
 	uint64_t memory;       /* bytes of the smallest device, 0 unknown */
 	uint32_t processors;   /* multiprocessors of the largest device, 0 unknown */
 	uint64_t overhead_ns;  /* CUPTI's own overhead as it reports it, 0 unknown */
-	const char *why;       /* if there are no device times: the reason, a sentence for the
+	uint64_t
+		recorder_ns; /* processor time of the recorder's thread for device times, 0 unknown */
+	const char *why;     /* if there are no device times: the reason, a sentence for the
 			        * report, or "" */
-	const char *library;   /* the CUPTI library that recorded them, "" unknown */
-	const char *graphs;    /* why nodes of graphs were not recorded, "" if they were */
+	const char *library; /* the CUPTI library that recorded them, "" unknown */
+	const char *graphs;  /* why nodes of graphs were not recorded, "" if they were */
 };
 void tfh_run_gpu(struct tfh_run *run, uint32_t process, struct tfh_gpu_info *out);
 

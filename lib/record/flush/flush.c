@@ -121,6 +121,20 @@ static void sample_if_due(uint64_t now_ns)
 	tfh_sample();
 }
 
+/* Enclose work for device times, whose processor time is noted. */
+static uint64_t device_times_begin(void)
+{
+	return __atomic_load_n(&tfh_gpu_storing, __ATOMIC_ACQUIRE) == TFH_GPU_OFF
+		       ? 0
+		       : (uint64_t)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+static void device_times_end(uint64_t begin)
+{
+	if (begin)
+		tfh_gpu_own_cost((uint64_t)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin);
+}
+
 static void every_second(uint64_t now_ns)
 {
 	if (now_ns - f.second_ns < SECOND_NS)
@@ -128,7 +142,9 @@ static void every_second(uint64_t now_ns)
 	f.second_ns = now_ns;
 	tfh_take_clock();
 	heartbeat(now_ns);
+	uint64_t begin = device_times_begin();
 	tfh_gpu_second(now_ns);
+	device_times_end(begin);
 	tfh_seal_stacks();
 }
 
@@ -185,7 +201,9 @@ static void answer_flush(void)
 	take_rank();
 	tfh_drain(true);
 	tfh_seal();
+	uint64_t begin = device_times_begin();
 	tfh_gpu_write(false);
+	device_times_end(begin);
 	tfh_seal_stacks();
 	heartbeat((uint64_t)tfh_clock_ns(CLOCK_MONOTONIC));
 	__atomic_store_n(&r->flush_done, want, __ATOMIC_RELEASE);
@@ -320,7 +338,9 @@ static bool record(void)
 		alone = leave_alone(now_ns);
 		tfh_sample_open_calls(now_ns);
 		tfh_control_poll(now_ns);
+		uint64_t begin = device_times_begin();
 		tfh_gpu_poll(now_ns);
+		device_times_end(begin);
 		sample_if_due(now_ns);
 		every_second(now_ns);
 		seal_if_due(now_ns);

@@ -76,6 +76,8 @@ void tfh_gpu_cut(void);
 void tfh_gpu_resumed(void);
 /* Overhead of the provider so far, as it reports it. Called on the flusher. */
 void tfh_gpu_overhead(uint64_t ns);
+/* More processor time that the flusher spent on device times. */
+void tfh_gpu_own_cost(uint64_t ns);
 /* Whole graph launches are recorded instead of their nodes. Called before the first record. */
 void tfh_gpu_no_nodes(void);
 /* From now on device times are taken in windows, as with TFHOOK_CUPTI=window. */

@@ -25,13 +25,18 @@ static struct {
 } fact[FACTS];
 static uint32_t facts; /* atomic: places taken; may exceed their number */
 static uint32_t facts_said;
-static uint64_t overhead_ns, overhead_said;
+static uint64_t overhead_ns, own_ns, costs_said;
 static bool said; /* written to segment `of_segment` */
 static uint32_t of_segment;
 
 void tfh_gpu_overhead(uint64_t ns)
 {
 	overhead_ns = ns;
+}
+
+void tfh_gpu_own_cost(uint64_t ns)
+{
+	own_ns += ns;
 }
 
 void tfh_gpu_why(const char *fmt, ...)
@@ -94,13 +99,13 @@ bool tfh_gpu_said(uint32_t segment)
 
 int tfh_gpu_put_notes(struct tft_writer *w, uint32_t segment, bool last)
 {
-	const size_t size = FACTS * (FACT_BYTES + 1) + sizeof(why) + 128;
+	const size_t size = FACTS * (FACT_BYTES + 1) + sizeof(why) + 192;
 	static char *text; /* owned by the flusher */
 	uint32_t n;
 	size_t len = 0;
 	/* Written rarely, but often enough to be roughly right in the file of a killed job. */
-	bool costs = overhead_ns > overhead_said + overhead_said / 4 ||
-		     (last && overhead_ns > overhead_said);
+	uint64_t costs_now = overhead_ns + own_ns;
+	bool costs = costs_now > costs_said + costs_said / 4 || (last && costs_now > costs_said);
 	int err;
 
 	if (tfh_gpu_said(segment) && facts_said == facts_ready() && !costs)
@@ -115,10 +120,13 @@ int tfh_gpu_put_notes(struct tft_writer *w, uint32_t segment, bool last)
 	if (overhead_ns)
 		len += (size_t)snprintf(text + len, size - len, "gpu.overhead_ns=%llu\n",
 					(unsigned long long)overhead_ns);
+	if (own_ns)
+		len += (size_t)snprintf(text + len, size - len, "gpu.recorder_ns=%llu\n",
+					(unsigned long long)own_ns);
 	err = tft_write_chunk(w, TFT_NOTE, text, (uint32_t)len);
 	said = !err;
 	if (!err)
-		overhead_said = overhead_ns;
+		costs_said = costs_now;
 	facts_said = n;
 	return err;
 }
@@ -128,6 +136,6 @@ void tfh_gpu_forget_notes(void)
 	why_state = facts = facts_said = 0;
 	for (uint32_t i = 0; i < FACTS; i++)
 		fact[i].ready = 0;
-	overhead_ns = overhead_said = 0;
+	overhead_ns = own_ns = costs_said = 0;
 	said = false;
 }

@@ -168,6 +168,10 @@ static void write_quality(const struct tfh_html_page *s)
 		text_row(s, "", q->unhooked_names[i]);
 	share_row(s, "of a step unattributed", q->unattributed_share);
 	share_row(s, "recording cost", q->overhead_share);
+	if (q->device_times_share > 0)
+		share_row(s, "device times: the recorder's thread", q->device_times_share);
+	if (q->cupti_share > 0)
+		share_row(s, "device times: CUPTI, as it reports", q->cupti_share);
 	share_row(s, "threads waited for processors", q->run_delay_share);
 	text_row(s, "clock", q->clock);
 	tfh_html_row(s->out, "clock off by at most");
