@@ -33,3 +33,12 @@ def interval(values, draws=4000):
     """Median and its 95 % bootstrap interval."""
     medians = sorted(statistics.median(random.choices(values, k=len(values))) for _ in range(draws))
     return statistics.median(values), medians[int(draws * 0.025)], medians[int(draws * 0.975)]
+
+
+def trimmed(values, share=0.1):
+    """Mean without the share that is lowest and the share that is highest, and half the width of its 95 % interval (Yuen)."""
+    low = sorted(values)
+    n, cut = len(low), int(len(low) * share)
+    kept = low[cut:n - cut]
+    pulled_in = [low[cut]] * cut + kept + [low[n - cut - 1]] * cut
+    return statistics.mean(kept), 1.96 * statistics.stdev(pulled_in) / ((1 - 2 * share) * n ** 0.5)
