@@ -83,7 +83,7 @@ int tfh_prune_open(int at, const char *name, struct tfh_prunable *out)
 
 	*out = (struct tfh_prunable){0};
 	if (dir < 0)
-		return errno == ELOOP || errno == ENOTDIR ? -ENOMSG : -errno;
+		return errno == ELOOP || errno == ENOTDIR || errno == ENOENT ? -ENOMSG : -errno;
 	if (fstat(dir, &st))
 		rc = -errno;
 	else if (!is_run(dir))
@@ -92,7 +92,8 @@ int tfh_prune_open(int at, const char *name, struct tfh_prunable *out)
 		rc = -EPERM;
 	if (!rc)
 		rc = each_file(dir, add_up, out);
-	if (!rc && !out->files)
+	/* -ENOENT: a job that ends removes a directory into which nothing was recorded. */
+	if (rc == -ENOENT || (!rc && !out->files))
 		rc = -ENOMSG;
 	if (!rc)
 		return dir;
