@@ -22,6 +22,13 @@ __attribute__((noinline)) int tfh_test_landmark(int x)
 	return x * 3 + 1;
 }
 
+/* What a compiler makes of a function whose argument is always the same. */
+int tfh_test_clone(int x) __asm__("tfh_test_clone.constprop.0");
+__attribute__((noinline)) int tfh_test_clone(int x)
+{
+	return x * 5 + 1;
+}
+
 struct place {
 	uint64_t address, offset;
 };
@@ -40,13 +47,18 @@ static int find_place(struct dl_phdr_info *info, size_t size, void *data)
 	return 1; /* the program comes first */
 }
 
-static uint64_t landmark(void)
+static uint64_t offset_of(int (*function)(int))
 {
-	struct place p = {(uint64_t)(uintptr_t)tfh_test_landmark, 0};
+	struct place p = {(uint64_t)(uintptr_t)function, 0};
 
 	dl_iterate_phdr(find_place, &p);
 	assert_true(p.offset);
 	return p.offset;
+}
+
+static uint64_t landmark(void)
+{
+	return offset_of(tfh_test_landmark);
 }
 
 static void test_own(void **state)
@@ -60,6 +72,8 @@ static void test_own(void **state)
 	assert_true(tfh_symbols_find(s, landmark() + 2, name, sizeof(name), &into));
 	assert_string_equal(name, "tfh_test_landmark");
 	assert_int_equal(into, 2);
+	assert_true(tfh_symbols_find(s, offset_of(tfh_test_clone), name, sizeof(name), &into));
+	assert_string_equal(name, "tfh_test_clone");
 	assert_false(tfh_symbols_find(s, 0, name, sizeof(name), &into));
 	assert_false(tfh_symbols_find(s, UINT64_MAX, name, sizeof(name), &into));
 	tfh_symbols_close(s);

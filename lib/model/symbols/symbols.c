@@ -197,12 +197,22 @@ void tfh_symbols_close(struct tfh_symbols *s)
 	free(s);
 }
 
+/* Length of a symbol without what compilers append to the names of clones ("put.constprop.0"). Names of C and C++ have
+ * no dots. */
+static size_t source_name(const char *symbol)
+{
+	const char *dot = strchr(symbol, '.');
+
+	return dot && dot > symbol ? (size_t)(dot - symbol) : strlen(symbol);
+}
+
 /* Demangles C++ names (model/symbols/demangle.h), and cuts what does not fit. */
 static void readable(const char *symbol, char *name, size_t size)
 {
-	char text[4096];
+	char plain[4096], text[4096];
 
-	snprintf(name, size, "%s", tfh_demangle(symbol, text, sizeof(text)) ? text : symbol);
+	snprintf(plain, sizeof(plain), "%.*s", (int)source_name(symbol), symbol);
+	snprintf(name, size, "%s", tfh_demangle(plain, text, sizeof(text)) ? text : plain);
 }
 
 bool tfh_symbols_find(const struct tfh_symbols *s, uint64_t file_offset, char *name, size_t size,
