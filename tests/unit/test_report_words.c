@@ -180,6 +180,87 @@ static void test_nameless(void **state)
 	tfh_wording_free(&w.said);
 }
 
+static bool advises(const struct tfh_wording *said, const char *words)
+{
+	for (uint32_t i = 0; i < said->n_advice; i++)
+		if (strstr(said->advice[i].finding, words))
+			return true;
+	return false;
+}
+
+/* A place that the verdict's line calls, or that calls it, is no further advice; one beside it is. */
+static void test_nested_places(void **state)
+{
+	static const struct {
+		uint32_t nms, iou; /* who calls them, as a node; 0: the loop */
+		bool advised;
+	} row[] = {{0, 1, false}, {2, 0, false}, {0, 0, true}};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(row) / sizeof(*row); k++) {
+		struct tfh_seen_node node[] = {
+			{.file = "a.py", .function = "main", .s_per_step = 9e-3},
+			{.file = "a.py",
+			 .function = "nms",
+			 .s_per_step = 5e-3,
+			 .parent = row[k].nms},
+			{.file = "a.py",
+			 .function = "iou",
+			 .s_per_step = 3e-3,
+			 .parent = row[k].iou}};
+		struct words w;
+		begin(&w, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_PYTHON);
+		w.r.found.node = node;
+		w.r.found.n_node = 3;
+		w.r.n_place = 2;
+		w.r.line_place = 1;
+		for (uint32_t i = 0; i < 2; i++)
+			w.r.place[i] = (struct tfh_place_gain){.file = "a.py",
+							       .function = node[i + 1].function,
+							       .whole = true,
+							       .gain.saved_s = 0.5 - 0.2 * i};
+		tfh_name_places(&w.said);
+		tfh_advise_rest(&w.said);
+		assert_int_equal(advises(&w.said, "iou also takes time"), row[k].advised);
+		tfh_wording_free(&w.said);
+	}
+}
+
+/* What imports a framework before the first step is worth advice only if it takes half of the run; what the program does there
+ * itself is always. */
+static void test_imports(void **state)
+{
+	static const struct {
+		double s;
+		const char *imports;
+		bool advised;
+	} row[] = {{3, "/v/torch/__init__.py", false},
+		   {6, "/v/torch/__init__.py", true},
+		   {3, NULL, true}};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(row) / sizeof(*row); k++) {
+		struct tfh_part_of_run tree[] = {
+			{.kind = TFH_BRANCH_RUN, .wall_s = 10},
+			{.kind = TFH_BRANCH_BEFORE, .wall_s = row[k].s},
+			{.kind = TFH_BRANCH_STEP, .wall_s = 10 - row[k].s}};
+		struct words w;
+		begin(&w, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_PYTHON);
+		w.r.end = TFH_END_EXIT;
+		w.r.tree = tree;
+		w.r.n_tree = 3;
+		w.r.found.start[TFH_SEEN_BEFORE] = (struct tfh_seen_start){
+			.kind = TFH_BRANCH_BEFORE,
+			.wall_s = row[k].s,
+			.samples = 100,
+			.n_line = 1,
+			.line = {{"train.py", "load", 2, row[k].imports, 0.9, 90}}};
+		tfh_advise_rest(&w.said);
+		assert_int_equal(advises(&w.said, "before the first"), row[k].advised);
+		tfh_wording_free(&w.said);
+	}
+}
+
 /* Calls are a whole number, where they are that. */
 static void test_calls(void **state)
 {
@@ -491,7 +572,8 @@ int main(void)
 		cmocka_unit_test(test_times),	       cmocka_unit_test(test_launch_advice),
 		cmocka_unit_test(test_compute_advice), cmocka_unit_test(test_same_line),
 		cmocka_unit_test(test_ordinals),       cmocka_unit_test(test_small_things),
-		cmocka_unit_test(test_spent_in_steps),
+		cmocka_unit_test(test_spent_in_steps), cmocka_unit_test(test_nested_places),
+		cmocka_unit_test(test_imports),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* What else would gain time, besides what the verdict names: other parts of the steps, and what the run does
  * besides its steps. The largest gain comes first. */
 #include <math.h>
+#include <string.h>
 
 #include "report/words/remedy.h"
 #include "report/words/words.h"
@@ -68,6 +69,57 @@ static bool gains_the_same(const struct tfh_wording *w, const struct tfh_place_g
 	return fabs(place->gain.saved_s - first) < TFH_REPORT_SAME_GAIN * first;
 }
 
+static bool is_at(const struct tfh_place_gain *g, const struct tfh_seen_node *n)
+{
+	return n->file && !strcmp(g->file, n->file) && !strcmp(g->function, n->function) &&
+	       (g->whole || (g->first_line <= n->line && n->line <= g->last_line));
+}
+
+/* Whether the place led to the call of node i. */
+static bool called_by(const struct tfh_result *r, uint32_t i, const struct tfh_place_gain *g)
+{
+	for (const struct tfh_seen_node *node = r->found.node; node[i].parent != i;) {
+		i = node[i].parent;
+		if (is_at(g, &node[i]))
+			return true;
+	}
+	return false;
+}
+
+/* Whether most of a place's time is that of calls which another one makes. */
+static bool is_part_of(const struct tfh_result *r, const struct tfh_place_gain *place,
+		       const struct tfh_place_gain *of)
+{
+	double all_s = 0, called_s = 0;
+
+	for (uint32_t i = 0; i < r->found.n_node; i++) {
+		const struct tfh_seen_node *n = &r->found.node[i];
+		if (!is_at(place, n) || called_by(r, i, place))
+			continue;
+		all_s += n->s_per_step;
+		called_s += called_by(r, i, of) ? n->s_per_step : 0;
+	}
+	return 2 * called_s > all_s;
+}
+
+static bool overlap(const struct tfh_result *r, const struct tfh_place_gain *a,
+		    const struct tfh_place_gain *b)
+{
+	return a == b || is_part_of(r, a, b) || is_part_of(r, b, a);
+}
+
+/* Whether a place is mostly the same time as the verdict's, or as one of the n candidates: one calls the other. */
+static bool is_told(const struct tfh_result *r, const struct tfh_place_gain *place,
+		    const struct next *next, size_t n)
+{
+	if (overlap(r, place, &r->place[r->line_place - 1]))
+		return true;
+	for (size_t i = 0; i < n; i++)
+		if (next[i].place && overlap(r, place, next[i].place))
+			return true;
+	return false;
+}
+
 /* Whether regular slow steps, such as those that evaluate, cost much. Waits of the verdict's part are its own subject, and
  * every n-th step of accumulated gradients is an update. */
 static bool slow_steps_matter(const struct tfh_result *r)
@@ -108,14 +160,18 @@ static size_t candidates(const struct tfh_wording *w, struct next *next)
 			next[n++] = (struct next){.whatif = &r->whatif[i],
 						  .saved_s = r->whatif[i].saved_s};
 	for (uint32_t i = 0; i < r->n_place && r->line_place; i++)
-		if (i + 1 != r->line_place && r->place[i].gain.saved_s > 0 &&
-		    !gains_the_same(w, &r->place[i]))
+		if (r->place[i].gain.saved_s > 0 && !gains_the_same(w, &r->place[i]) &&
+		    !is_told(r, &r->place[i], next, n))
 			next[n++] = (struct next){.place = &r->place[i],
 						  .saved_s = r->place[i].gain.saved_s};
 	/* A run that was killed, or another profiler's trace, is not the whole run. */
 	for (size_t i = 0; i < BESIDES && r->end == TFH_END_EXIT && r->steps.count; i++) {
 		double s = besides_lead(r, besides[i].kind);
-		if (wall > 0 && s >= TFH_REPORT_OTHER_SHARE * wall)
+		/* a framework is imported once, however long the job runs */
+		double least = besides[i].kind == TFH_BRANCH_BEFORE && tfh_start_imports(r)
+				       ? TFH_REPORT_RUN_PART
+				       : TFH_REPORT_OTHER_SHARE;
+		if (wall > 0 && s >= least * wall)
 			next[n++] = (struct next){.row = i, .saved_s = s};
 	}
 	return n;

@@ -111,12 +111,12 @@ static const char *seen(struct tfh_wording *w, const struct tfh_seen_start *s, b
 	return s->samples >= TFH_VERDICT_LINE_SAMPLES && !*what && !told ? states(w, s) : what;
 }
 
-static const struct tfh_seen_start *seen_in(const struct tfh_wording *w, enum tfh_branch part)
+static const struct tfh_seen_start *seen_in(const struct tfh_result *r, enum tfh_branch part)
 {
 	for (int i = 0; i < TFH_SEEN_STARTS; i++) {
-		const struct tfh_seen_start *s = &w->r->found.start[i];
+		const struct tfh_seen_start *s = &r->found.start[i];
 		/* of the time between loops, only the longest was looked at */
-		if (s->kind == part && 2 * s->wall_s > tfh_spent(w->r, part))
+		if (s->kind == part && 2 * s->wall_s > tfh_spent(r, part))
 			return s;
 	}
 	return NULL;
@@ -124,14 +124,14 @@ static const struct tfh_seen_start *seen_in(const struct tfh_wording *w, enum tf
 
 const char *tfh_start_seen(struct tfh_wording *w, enum tfh_branch part, bool told)
 {
-	const struct tfh_seen_start *s = seen_in(w, part);
+	const struct tfh_seen_start *s = seen_in(w->r, part);
 
 	return s ? seen(w, s, told) : "";
 }
 
 const char *tfh_start_mostly(struct tfh_wording *w, enum tfh_branch part)
 {
-	const struct tfh_seen_start *s = seen_in(w, part);
+	const struct tfh_seen_start *s = seen_in(w->r, part);
 	struct lines_of f = s ? largest(s) : (struct lines_of){0};
 	const struct tfh_start_line *l = f.most;
 
@@ -146,6 +146,15 @@ const char *tfh_start_mostly(struct tfh_wording *w, enum tfh_branch part)
 				  l->line);
 	return tfh_phrase(w, "%.0f %% at %s:%u", 100 * fmin(l->share, 1),
 			  tfh_file_words(w, l->file), l->line);
+}
+
+bool tfh_start_imports(const struct tfh_result *r)
+{
+	const struct tfh_seen_start *s = seen_in(r, TFH_BRANCH_BEFORE);
+	struct lines_of f = s ? largest(s) : (struct lines_of){0};
+
+	return f.most && f.percent > 100 * TFH_REPORT_RUN_PART && f.most->imports &&
+	       *f.most->imports;
 }
 
 void tfh_note_start(struct tfh_wording *w)

@@ -160,6 +160,8 @@ void tfh_note_start(struct tfh_wording *w);
 const char *tfh_start_seen(struct tfh_wording *w, enum tfh_branch part, bool told);
 /* "71 % importing tensorflow", "62 % at train.py:3", for the line with most of it; "": there is none. */
 const char *tfh_start_mostly(struct tfh_wording *w, enum tfh_branch part);
+/* Whether most of the time before the first call is the import of one module. */
+bool tfh_start_imports(const struct tfh_result *r);
 /* "tensorflow": the name of a module, or of its package, from its file. */
 const char *tfh_module_of(struct tfh_wording *w, const char *file);
 /* next.c: advice about what else blocks the steps, and about what the run does besides them. */
