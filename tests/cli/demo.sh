@@ -28,7 +28,7 @@ mv train_csv.py "$installed/share/tfhook/demo"
 
 env -u TFH_SRC "$tfhook" demo quick -o played >.out 2>.err </dev/null
 got=$?
-prints 'train_csv\.py:[0-9]+|no line of Python was seen' # with few looks it is the line where the pause ends, without any none is known
+prints 'train_csv\.py:[0-9]+|no line of the program was seen' # with few looks it is the line where the pause ends, without any none is known
 # Where other work takes the processors, the host may truly be what holds the job back; the report then says so.
 if ! [[ $got == 0 && $(grep -c '^RIGHT' .out) == 2 ]]; then
 	[[ $got == 1 ]] || fail "exit status $got"

@@ -223,6 +223,22 @@ static void explain_straggler(struct tfh_wording *w)
 	}
 }
 
+static const char *why_no_line(struct tfh_wording *w)
+{
+	const struct tfh_result *r = w->r;
+
+	if (r->found.no_python)
+		return tfh_phrase(w, "not known: %s", r->found.no_python);
+	if (r->found.functions)
+		return "not known: no function in the trace has a tenth of it";
+	if (r->found.imported)
+		return tfh_phrase(w, "not known: the trace names no function there, for lack of %s",
+				  tfh_code_events(r));
+	if (r->steady.cause == TFH_CAUSE_HOST_CODE)
+		return "not known: it is native code, of which samples show no function";
+	return "not known: no line of the program was seen there";
+}
+
 /* For a cause in the program's own code, if no line was seen. A trace may name the function that waits. */
 static void explain_no_line(struct tfh_wording *w)
 {
@@ -245,16 +261,7 @@ static void explain_no_line(struct tfh_wording *w)
 	if (r->found.functions &&
 	    (r->steady.cause == TFH_CAUSE_HOST_LAUNCH || r->steady.cause == TFH_CAUSE_HOST_COMPILE))
 		return;
-	w->no_line =
-		r->found.no_python   ? tfh_phrase(w, "not known: %s", r->found.no_python)
-		: r->found.functions ? "not known: no function in the trace has a tenth of it"
-		: r->found.imported
-			? tfh_phrase(w,
-				     "not known: the trace names no function there, for lack of %s",
-				     tfh_code_events(r))
-		: r->steady.cause == TFH_CAUSE_HOST_CODE
-			? "not known: it is native code, of which samples show no function"
-			: "not known: no line of Python was seen there";
+	w->no_line = why_no_line(w);
 }
 
 void tfh_wording_make(struct tfh_wording *w, const struct tfh_result *r)
