@@ -245,6 +245,47 @@ static void test_fallback(void **state)
 	tfh_result_free(r);
 }
 
+/* A copy that blocks, from or to an address in host memory. */
+static void copy_at(struct dg *d, enum tfh_dir dir, uint64_t host)
+{
+	dg_copy_blocking(d, 0, 1, dir, 8 << 20, 1);
+	d->g->ev[d->g->n - 1].w[dir == TFH_DIR_H2D ? 2 : 1] = host;
+	d->g->ev[d->g->n - 1].w[dir == TFH_DIR_H2D ? 1 : 2] = 0xd000000;
+}
+
+/* What was fetched goes up again before the next launch, after `ms` of host code, from the same memory or another. Only if it is
+ * the same, and less time than the copies take went by, nothing was computed: a library copies what it is given there and back
+ * around each launch. */
+static void test_there_and_back(void **state)
+{
+	static const struct {
+		double ms;
+		uint64_t from;
+		enum tfh_cause cause;
+	} row[] = {{0.2, 0xa000000, TFH_CAUSE_TRANSFER_H2D_PAGEABLE},
+		   {4, 0xa000000, TFH_CAUSE_TRANSFER_FALLBACK},
+		   {0.2, 0xb000000, TFH_CAUSE_TRANSFER_FALLBACK}};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(row) / sizeof(*row); k++) {
+		struct dg *d = dg_new();
+		for (int i = 0; i < 60; i++) {
+			dg_get(d, 0, 0.05);
+			copy_at(d, TFH_DIR_H2D, 0xc000000);
+			dg_launches(d, 1, 5, 0.1);
+			copy_at(d, TFH_DIR_D2H, 0xa000000);
+			dg_code(d, 0, row[k].ms);
+			copy_at(d, TFH_DIR_H2D, row[k].from);
+			dg_launches(d, 1, 5, 0.1);
+			dg_sync(d, 0, 1);
+		}
+		struct tfh_result *r = dg_judge(d);
+		dg_check(r, TFH_CLASS_TRANSFER_BOUND);
+		assert_int_equal(r->verdict.cause, row[k].cause);
+		tfh_result_free(r);
+	}
+}
+
 /* Every tenth step writes a log. */
 static void test_periodic(void **state)
 {
@@ -471,7 +512,8 @@ int main(void)
 		cmocka_unit_test(test_periodic),       cmocka_unit_test(test_periodic_among_others),
 		cmocka_unit_test(test_far_steps),      cmocka_unit_test(test_three_steps),
 		cmocka_unit_test(test_evaluation),     cmocka_unit_test(test_steps_per_execution),
-		cmocka_unit_test(test_memory),	       cmocka_unit_test(test_periodic_words),
+		cmocka_unit_test(test_there_and_back), cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_periodic_words),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -78,7 +78,7 @@ struct tfh_dop {
 /* Host time of one thread: the innermost call, or a pause. A thread's segments tile its time. */
 struct tfh_seg {
 	int64_t t0, t1;
-	uint64_t handle, bytes;
+	uint64_t handle, bytes; /* as of struct tfh_piece */
 	uint32_t thread, stream;
 	uint32_t from; /* pauses: segment of another thread that this one waited for; TFH_NO:
 		        * none */
@@ -307,6 +307,8 @@ void tfh_slices_free(struct tfh_slices *q);
 int tfh_host_time(struct tfh_slice *sl);
 /* staged_copies.c: marks the pauses in which a library copied pageable memory. */
 void tfh_mark_staging(struct tfh_slice *sl);
+/* fallback.c: marks ops without an implementation for the device */
+void tfh_mark_fallbacks(struct tfh_slice *sl);
 int64_t tfh_own_pause(const struct tfh_slice *sl, const struct tfh_seg *s);
 /* The segment that contains t - 1. */
 uint32_t tfh_seg_at(const struct tfh_slice *sl, uint32_t thread, int64_t t);

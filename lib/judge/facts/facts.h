@@ -32,8 +32,9 @@ enum tfh_label {
 /* One call on the time line. */
 struct tfh_piece {
 	int64_t t0, t1;
-	uint64_t bytes;	 /* copies */
-	uint64_t handle; /* argument word of calls that record or wait for an event: its handle */
+	uint64_t bytes; /* copies */
+	uint64_t
+		handle; /* of calls that record or wait for an event; copies: the address in host memory */
 	uint32_t thread, stream;
 	uint32_t stage; /* passive pieces: the stage's id; on the line, its index */
 	uint8_t label;	/* enum tfh_label */

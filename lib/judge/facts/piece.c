@@ -26,6 +26,14 @@ static uint8_t copy_label(const struct tfh_event *ev)
 	return (ev->fn->props & TFH_FN_SYNC_COPY) || ev->pageable ? TFH_L_COPY : TFH_L_LAUNCH;
 }
 
+/* The address in host memory of a copy between host and device, 0: unknown. */
+static uint64_t host_address(const struct tfh_event *ev)
+{
+	if (ev->fn->args != TFH_ARGS_COPY)
+		return 0;
+	return ev->dir == TFH_DIR_H2D ? ev->w[2] : ev->dir == TFH_DIR_D2H ? ev->w[1] : 0;
+}
+
 bool tfh_event_label(const struct tfh_event *ev, struct tfh_piece *p)
 {
 	uint8_t family = ev->fn->family;
@@ -53,7 +61,7 @@ bool tfh_event_label(const struct tfh_event *ev, struct tfh_piece *p)
 	p->bytes = family == TFH_FAM_COPY || family == TFH_FAM_MEMSET ? ev->w[0] : 0;
 	/* Of the event functions, only records name an event; cuEventElapsedTime records nothing. */
 	bool names = family != TFH_FAM_EVENT || strstr(ev->fn->name, "Record");
-	p->handle = names && ev->fn->args == TFH_ARGS_HANDLE ? ev->w[0] : 0;
+	p->handle = names && ev->fn->args == TFH_ARGS_HANDLE ? ev->w[0] : host_address(ev);
 	p->writes = family == TFH_FAM_STREAM_WAIT && strstr(ev->fn->name, "Write");
 	return p->label != TFH_L_GAP;
 }

@@ -1,0 +1,122 @@
+/*
+ * Ops that fall back to the CPU, without an implementation for the device: in the middle of a step operands are fetched, the
+ * host computes, and the result is copied back. All of it, including the computing, is the cost of the fallback.
+ */
+#include "judge/account/device.h"
+
+static bool launches(const struct tfh_seg *s)
+{
+	return s->family == TFH_FAM_LAUNCH || s->family == TFH_FAM_GRAPH_LAUNCH;
+}
+
+/* The copy to the device that follows a fetch in the same window, with no launch and no get-next
+ * between; TFH_NO if there is none, or if it has another size. */
+static uint32_t copy_back(const struct tfh_slice *sl, uint32_t i, size_t window)
+{
+	const struct tfh_seg *from = &sl->seg.v[i];
+	uint32_t last = sl->thread_seg[from->thread + 1];
+
+	for (uint32_t k = i + 1; k < last; k++) {
+		const struct tfh_seg *s = &sl->seg.v[k];
+		if (s->t0 >= sl->accounts->loops->window.v[window].t1 || s->label == TFH_L_INPUT ||
+		    launches(s))
+			return TFH_NO;
+		if (s->family == TFH_FAM_COPY && s->dir == TFH_DIR_H2D)
+			return s->bytes <= TFH_ACCOUNT_FALLBACK_TIMES * from->bytes &&
+					       from->bytes <= TFH_ACCOUNT_FALLBACK_TIMES * s->bytes
+				       ? k
+				       : TFH_NO;
+	}
+	return TFH_NO;
+}
+
+/* Whether the call launches in the window, into this stream unless it is TFH_NO. */
+static bool launches_in(const struct tfh_seg *s, const struct tfh_window *w, uint32_t stream)
+{
+	return s->t0 >= w->t0 && s->t0 < w->t1 && launches(s) &&
+	       (stream == TFH_NO || s->stream == stream);
+}
+
+/* Whether the stream of the last launch before the fetch continues shortly after the copy back. Otherwise the two copies may
+ * belong to parts of a batch that are processed on streams of their own. */
+static bool goes_on(const struct tfh_slice *sl, uint32_t fetch, uint32_t back,
+		    const struct tfh_window *w)
+{
+	uint32_t thread = sl->seg.v[fetch].thread, at = fetch;
+	uint32_t first = sl->thread_seg[thread], last = sl->thread_seg[thread + 1];
+
+	first = fetch > first + TFH_ACCOUNT_FALLBACK_REACH ? fetch - TFH_ACCOUNT_FALLBACK_REACH
+							   : first;
+	last = back + TFH_ACCOUNT_FALLBACK_REACH < last ? back + TFH_ACCOUNT_FALLBACK_REACH : last;
+	while (at > first && !launches_in(&sl->seg.v[at - 1], w, TFH_NO))
+		at--;
+	if (at == first)
+		return false;
+	for (uint32_t k = back + 1; k < last; k++)
+		if (launches_in(&sl->seg.v[k], w, sl->seg.v[at - 1].stream))
+			return true;
+	return false;
+}
+
+/* Whether samples show that the program's own Python used what was fetched, as an agent does that plays a game. A framework's
+ * op without an implementation for the device is native code. */
+static bool program_works(const struct tfh_slice *sl, uint32_t fetch, uint32_t back)
+{
+	const struct tfh_seg *from = &sl->seg.v[fetch], *to = &sl->seg.v[back];
+	double share[TFH_CAUSE_COUNT];
+
+	return tfh_pause_causes(sl->accounts, from->thread, from->t1, to->t0, false,
+				TFH_CAUSE_HOST_UNKNOWN, share) &&
+	       share[TFH_CAUSE_HOST_PYTHON] > TFH_ACCOUNT_FALLBACK_PYTHON;
+}
+
+/* Whether one of the copies up to the next launch sends from where this one was fetched to. */
+static bool returns(const struct tfh_slice *sl, const struct tfh_seg *fetch, uint32_t back)
+{
+	uint32_t last = sl->thread_seg[fetch->thread + 1];
+
+	for (uint32_t k = back; k < last && !launches(&sl->seg.v[k]); k++) {
+		const struct tfh_seg *s = &sl->seg.v[k];
+		if (s->family == TFH_FAM_COPY && s->dir == TFH_DIR_H2D && fetch->handle &&
+		    s->handle == fetch->handle && s->bytes == fetch->bytes)
+			return true;
+	}
+	return false;
+}
+
+/* Whether nothing was computed between a fetch and the copy back: the same memory goes up again, after less time than the two
+ * copies take. A library that is given host memory (numba, PyCUDA) copies it there and back around each of its launches. */
+static bool comes_and_goes(const struct tfh_slice *sl, uint32_t fetch, uint32_t back)
+{
+	int64_t copies = 0, between = 0;
+	bool same = false;
+
+	for (uint32_t k = fetch; k <= back; k++) {
+		const struct tfh_seg *s = &sl->seg.v[k];
+		bool copy = s->family == TFH_FAM_COPY;
+		*(copy ? &copies : &between) += s->t1 - s->t0;
+		same |= copy && s->dir == TFH_DIR_D2H && returns(sl, s, back);
+	}
+	return same && between < copies;
+}
+
+void tfh_mark_fallbacks(struct tfh_slice *sl)
+{
+	size_t w = sl->w0;
+
+	for (uint32_t i = 0; i < sl->seg.n; i++) {
+		const struct tfh_seg *s = &sl->seg.v[i];
+		if (s->family != TFH_FAM_COPY || s->dir != TFH_DIR_D2H || s->fallback ||
+		    s->bytes < TFH_VALUE_BYTES)
+			continue;
+		w = tfh_window_of(sl->accounts->loops, s->t0, w == SIZE_MAX ? 0 : w);
+		uint32_t back = w == SIZE_MAX ? TFH_NO : copy_back(sl, i, w);
+		if (back == TFH_NO)
+			continue;
+		if (!goes_on(sl, i, back, &sl->accounts->loops->window.v[w]) ||
+		    program_works(sl, i, back) || comes_and_goes(sl, i, back))
+			continue;
+		for (uint32_t k = i; k <= back; k++)
+			sl->seg.v[k].fallback = true;
+	}
+}
