@@ -35,3 +35,21 @@ bool tfh_cause_names_copy(enum tfh_cause cause, unsigned dir, int pageable)
 			return is_of(&rows[i], dir, pageable);
 	return tfh_cause_part(cause) == TFH_PART_TRANSFER;
 }
+
+const struct tfh_transfer *tfh_copies_of(const struct tfh_result *r, enum tfh_cause cause)
+{
+	const struct tfh_transfer *best = NULL;
+
+	for (uint32_t i = 0; i < r->n_transfers; i++) {
+		const struct tfh_transfer *t = &r->transfers[i];
+		if (cause == TFH_CAUSE_TRANSFER_SMALL_COPIES) {
+			best = !best || t->calls_per_step > best->calls_per_step ? t : best;
+			continue;
+		}
+		if (tfh_cause_names_copy(cause, t->dir, t->pageable))
+			return t;
+		if (cause == TFH_CAUSE_TRANSFER_H2D_PAGEABLE && t->dir == TFH_DIR_H2D && !best)
+			best = t; /* all are from pinned memory: a library stages them */
+	}
+	return best;
+}

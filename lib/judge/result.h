@@ -560,6 +560,9 @@ struct tfh_result {
  * and memory, or all if it names none. `dir`: enum tfh_dir; pageable: 1, 0, -1 unknown. */
 enum tfh_cause tfh_copy_cause(unsigned dir, bool pageable);
 bool tfh_cause_names_copy(enum tfh_cause cause, unsigned dir, int pageable);
+/* The copies that a cause is about: of that kind, those that move most; for small copies, the most frequent ones. NULL:
+ * none. */
+const struct tfh_transfer *tfh_copies_of(const struct tfh_result *r, enum tfh_cause cause);
 
 /* Judges a run. 0, -ENODATA if data is missing (`err` says what; exit code 5), or another negative errno. */
 int tfh_analyze(struct tfh_run *run, struct tfh_result **out, struct tfh_err *err);

@@ -137,6 +137,46 @@ static void test_line_of_copies(void **state)
 	tfh_result_free(r);
 }
 
+/* Steps of 40 small copies to the device, of which the first has a stack if it is given, and a fetch with a stack of its own. */
+static struct tfh_result *small_copies(uint32_t sent)
+{
+	struct dg *d = dg_new();
+	struct tfh_result *r = NULL;
+	struct tfh_err err = {0};
+
+	for (int s = 0; s < 60; s++) {
+		for (int k = 0; k < 40; k++) {
+			dg_copy_blocking(d, 0, 1, TFH_DIR_H2D, 1 << 10, 0.02);
+			d->g->ev[d->g->n - 1].stack = k ? 0 : sent;
+		}
+		for (int k = 0; k < 4; k++)
+			dg_launch(d, 0, 1, 0.05);
+		dg_copy_blocking(d, 0, 1, TFH_DIR_D2H, 1 << 12, 0.1);
+		d->g->ev[d->g->n - 1].stack = 2;
+	}
+	struct tfh_feed *f = dg_feed(d);
+	f->lines = lines;
+	if (tfh_analyze_feed(f, &r, &err))
+		print_error("%s\n", err.text);
+	dg_free(d);
+	assert_non_null(r);
+	assert_int_equal(r->verdict.cause, TFH_CAUSE_TRANSFER_SMALL_COPIES);
+	return r;
+}
+
+/* The line is that of the copies which the verdict names, however little of their time has stacks; that of others is none. */
+static void test_line_of_small_copies(void **state)
+{
+	(void)state;
+	struct tfh_result *r = small_copies(0);
+
+	assert_null(r->found.line.file);
+	tfh_result_free(r);
+	r = small_copies(1);
+	assert_string_equal(r->found.line.function, "send");
+	tfh_result_free(r);
+}
+
 /* As long as there are no more places than are kept, the time of each is exact. */
 static void test_exact_counts(void **state)
 {
@@ -164,6 +204,7 @@ int main(void)
 		cmocka_unit_test(test_sites),
 		cmocka_unit_test(test_none),
 		cmocka_unit_test(test_line_of_copies),
+		cmocka_unit_test(test_line_of_small_copies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -324,10 +324,11 @@ void tfh_input_judge(struct tfh_accounts *accounts);
  * prepare. */
 bool tfh_input_async(const struct tfh_accounts *accounts);
 
-/* again.c: counts a copy in a training window; the copy that moved most bytes in that direction, NULL: there is
- * none. */
+/* again.c: counts a copy in a training window; the copies in that direction that were made in more than `steps` steps: their bytes
+ * together (0: none), and the rest as of the copy that moved most. */
 void tfh_count_same(struct tfh_accounts *accounts, const struct tfh_event *ev, size_t window);
-const struct tfh_same_copy *tfh_most_same(const struct tfh_accounts *accounts, unsigned dir);
+struct tfh_same_copy tfh_most_same(const struct tfh_accounts *accounts, unsigned dir,
+				   uint64_t steps);
 
 /* counts.c: counts of copies, kernels and stages, call by call */
 int tfh_count_event(struct tfh_accounts *accounts, const struct tfh_event *ev,

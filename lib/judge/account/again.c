@@ -61,16 +61,24 @@ void tfh_count_same(struct tfh_accounts *accounts, const struct tfh_event *ev, s
 	at->back += up && was_fetched(accounts, &c);
 }
 
-const struct tfh_same_copy *tfh_most_same(const struct tfh_accounts *accounts, unsigned dir)
+struct tfh_same_copy tfh_most_same(const struct tfh_accounts *accounts, unsigned dir,
+				   uint64_t steps)
 {
-	const struct tfh_same_copy *best = NULL;
+	struct tfh_same_copy sum = {.dir = dir};
+	double most = 0;
 
 	for (int i = 0; i < TFH_ACCOUNT_SAME_COPIES; i++) {
 		const struct tfh_same_copy *at = &accounts->same_copy[i];
-		if (at->bytes && at->dir == dir &&
-		    (!best || (double)at->bytes * (double)at->steps >
-				      (double)best->bytes * (double)best->steps))
-			best = at;
+		double moved = (double)at->bytes * (double)at->steps;
+		if (at->dir != dir || at->steps <= steps || !at->bytes)
+			continue;
+		sum.bytes += at->bytes;
+		if (moved <= most)
+			continue;
+		most = moved;
+		sum.host = at->host;
+		sum.steps = at->steps;
+		sum.back = at->back;
 	}
-	return best;
+	return sum;
 }

@@ -99,19 +99,21 @@ static int add_sites(struct call_lines *x, const struct tfh_site_use *site)
 	return rc;
 }
 
-static int add_copies(struct call_lines *x)
+/* Only the copies that the verdict names: where the others are made is another line. */
+static int add_copies(struct call_lines *x, const struct tfh_transfer *t)
 {
 	int rc = 0;
 
 	for (size_t i = 0; i < x->accounts->copy.n && !rc; i++) {
 		const struct tfh_copy_use *u = &x->accounts->copy.v[i];
-		if (tfh_cause_names_copy(x->cause, u->dir, u->pageable))
+		if (t && u->fn->name == t->fn && u->dir == t->dir &&
+		    (t->pageable < 0 || u->pageable == t->pageable))
 			rc = add_sites(x, u->site);
 	}
 	return rc;
 }
 
-static int add_calls(struct call_lines *x)
+static int add_calls(struct call_lines *x, const struct tfh_result *r)
 {
 	switch (x->cause) {
 	case TFH_CAUSE_HOST_SYNC:
@@ -128,7 +130,9 @@ static int add_calls(struct call_lines *x)
 	case TFH_CAUSE_COMMUNICATION_JITTER:
 		return add_sites(x, x->accounts->exchange_site);
 	default:
-		return tfh_cause_part(x->cause) == TFH_PART_TRANSFER ? add_copies(x) : 0;
+		return tfh_cause_part(x->cause) == TFH_PART_TRANSFER
+			       ? add_copies(x, tfh_copies_of(r, x->cause))
+			       : 0;
 	}
 }
 
@@ -218,7 +222,7 @@ int tfh_find_call_lines(const struct tfh_accounts *accounts, struct tfh_result *
 
 	if ((r->found.line.file && !computes) || r->lead || x.cause == TFH_CAUSE_NONE)
 		return 0;
-	int rc = add_calls(&x);
+	int rc = add_calls(&x, r);
 	if (!rc && computes)
 		choose_computing(&x, r);
 	else if (!rc)

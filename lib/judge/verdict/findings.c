@@ -165,29 +165,37 @@ static void sum_samples(const struct tfh_accounts *accounts, struct tfh_seen_sum
 	}
 }
 
+static double moved(const struct tfh_same_copy *c)
+{
+	return (double)c->bytes * (double)c->steps;
+}
+
 /* Whether most bytes copied in the verdict's direction are copied again in most steps. */
 static void find_again(const struct tfh_accounts *accounts, const struct tfh_result *r,
 		       struct tfh_copied_again *out)
 {
 	enum tfh_cause cause = r->steady.cause;
 	enum tfh_dir dir = cause == TFH_CAUSE_TRANSFER_D2H ? TFH_DIR_D2H : TFH_DIR_H2D;
-	const struct tfh_same_copy *most = tfh_most_same(accounts, dir);
+	uint64_t least = (uint64_t)(TFH_VERDICT_MOST_SHARE * (double)accounts->train_steps);
+	struct tfh_same_copy most = tfh_most_same(accounts, dir, least),
+			     up = tfh_most_same(accounts, TFH_DIR_H2D, least);
 	double bytes = 0;
 
 	/* A library's buffers are used again, whatever they contain. */
 	if (tfh_is_staged(accounts, cause))
 		return;
-	if (!most || (dir == TFH_DIR_H2D && cause != TFH_CAUSE_TRANSFER_H2D_PAGEABLE &&
-		      cause != TFH_CAUSE_TRANSFER_H2D_PINNED))
+	if (dir == TFH_DIR_H2D && cause != TFH_CAUSE_TRANSFER_H2D_PAGEABLE &&
+	    cause != TFH_CAUSE_TRANSFER_H2D_PINNED)
 		return;
 	for (size_t i = 0; i < accounts->copy.n; i++)
 		bytes += accounts->copy.v[i].dir == dir ? (double)accounts->copy.v[i].bytes : 0;
-	if ((double)most->steps <= TFH_VERDICT_MOST_SHARE * (double)accounts->train_steps ||
-	    (double)most->bytes * (double)most->steps <= TFH_VERDICT_MOST_SHARE * bytes)
+	/* What a library fetches may come from new device memory each time, but goes to the same host memory. */
+	if (2 * up.back > up.steps && moved(&up) > TFH_VERDICT_MOST_SHARE * bytes)
+		most = up;
+	if (moved(&most) <= TFH_VERDICT_MOST_SHARE * bytes)
 		return;
-	const struct tfh_same_copy *up = tfh_most_same(accounts, TFH_DIR_H2D);
-	*out = (struct tfh_copied_again){dir, (double)most->bytes, most->steps,
-					 up && up->host == most->host ? up->back : 0};
+	*out = (struct tfh_copied_again){dir, (double)most.bytes, most.steps,
+					 up.host == most.host ? up.back : 0};
 }
 
 void tfh_find_rest(const struct tfh_accounts *accounts, struct tfh_result *r)

@@ -169,27 +169,6 @@ void tfh_explain_also(struct tfh_wording *w)
 
 /* ---- transfers ---- */
 
-/* The copies that a cause is about: of that kind, those that move most (the first); for small copies, the
- * most frequent ones. */
-static const struct tfh_transfer *copies_of(const struct tfh_result *r, enum tfh_cause cause)
-{
-	const struct tfh_transfer *best = NULL;
-
-	for (uint32_t i = 0; i < r->n_transfers; i++) {
-		const struct tfh_transfer *t = &r->transfers[i];
-		if (cause == TFH_CAUSE_TRANSFER_SMALL_COPIES) {
-			best = !best || t->calls_per_step > best->calls_per_step ? t : best;
-			continue;
-		}
-		if (tfh_cause_names_copy(cause, t->dir, t->pageable))
-			return t;
-		if (cause == TFH_CAUSE_TRANSFER_H2D_PAGEABLE && t->dir == TFH_DIR_H2D)
-			best = best ? best
-				    : t; /* unless all are from pinned memory, see is_staged() */
-	}
-	return best;
-}
-
 static const char *size(struct tfh_wording *w, double bytes)
 {
 	static const char *const unit[] = {"B", "kB", "MB", "GB", "TB"};
@@ -223,15 +202,17 @@ static const char *copies_line(struct tfh_wording *w, const struct tfh_transfer 
 						  : ", from pageable memory");
 }
 
-/* Reports data that is copied again in every step, as far as addresses show, and returns advice; NULL: there
- * is none. */
-static const char *explain_again(struct tfh_wording *w)
+/* Reports data that is copied again in every step, as far as addresses show, and returns advice about it. Without: the
+ * usual remedy. */
+static struct tfh_remedy explain_again(struct tfh_wording *w)
 {
 	const struct tfh_copied_again *a = &w->r->found.again;
 	const char *bytes = size(w, a->bytes);
+	struct tfh_remedy m = tfh_remedy_in(w->r, w->r->steady.cause);
+	bool up = a->dir == TFH_DIR_H2D;
 
 	if (!a->steps)
-		return NULL;
+		return m;
 	if (2 * a->back > a->steps) {
 		tfh_evidence(w, TFH_TELLS_WHY,
 			     tfh_phrase(w,
@@ -239,20 +220,21 @@ static const char *explain_again(struct tfh_wording *w)
 					" steps %s are sent back to the device from where they "
 					"were fetched to before",
 					a->back, bytes));
-		return "leave them on the device: do there what the host does with them meanwhile";
+		return (struct tfh_remedy){
+			"data goes to the host and back in every step",
+			"keep it in arrays of the device, and do there what the host does with it"};
 	}
 	tfh_evidence(w, TFH_TELLS_WHY,
 		     tfh_phrase(w,
-				a->dir == TFH_DIR_H2D
-					? "in %" PRIu64 " steps the same host memory is sent, %s"
-					: "in %" PRIu64
-					  " steps the same device memory is fetched, %s",
+				up ? "in %" PRIu64 " steps the same host memory is sent, %s"
+				   : "in %" PRIu64 " steps the same device memory is fetched, %s",
 				a->steps, bytes));
-	return a->dir == TFH_DIR_H2D
-		       ? "if the values stay the same, send them once; else use pinned memory, one batch "
-			 "ahead"
-		       : "if these are weights, fetch them every n-th step only; else copy to "
-			 "pinned memory on a separate stream";
+	m.todo =
+		up ? "if the values stay the same, keep them on the device; else use pinned memory, "
+		     "one step ahead"
+		   : "if these are weights, fetch them every n-th step only; else copy to "
+		     "pinned memory on a separate stream";
+	return m;
 }
 
 /* Whether a library copies from pageable to pinned memory itself, since the driver was not given any pageable memory. */
@@ -271,7 +253,7 @@ static void other_copies(struct tfh_wording *w, const struct tfh_transfer *told)
 		const struct tfh_transfer *t =
 			c != r->steady.cause && tfh_cause_part(c) == TFH_PART_TRANSFER &&
 					r->found.cause_s[c] > 0 && r->found.cause_s[c] >= least
-				? copies_of(r, c)
+				? tfh_copies_of(r, c)
 				: NULL;
 		if (t && t != told)
 			tfh_evidence(w, TFH_TELLS_COPIES,
@@ -285,7 +267,7 @@ static void explain_transfer(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
 	const struct tfh_verdict *v = &r->steady;
-	const struct tfh_transfer *t = copies_of(r, v->cause);
+	const struct tfh_transfer *t = tfh_copies_of(r, v->cause);
 	bool few = t && t->bytes_per_step < TFH_VALUE_BYTES * t->calls_per_step;
 
 	/* The table of transfers has no memsets. */
@@ -312,11 +294,12 @@ static void explain_transfer(struct tfh_wording *w)
 			   "read results (.item(), .numpy()) every n-th step only",
 			   TFH_REMOVE_TRANSFER);
 	else {
-		const char *todo = explain_again(w);
-		if (!todo && v->cause == TFH_CAUSE_TRANSFER_D2H && t && t->pageable == 0)
-			todo = "copy on a stream of its own while the next step computes; copy less, or "
-			       "every n-th step only";
-		advise(w, v->cause, line, todo, TFH_REMOVE_TRANSFER);
+		struct tfh_remedy m = explain_again(w);
+		if (!r->found.again.steps && v->cause == TFH_CAUSE_TRANSFER_D2H && t &&
+		    t->pageable == 0)
+			m.todo = "copy on a stream of its own while the next step computes; copy "
+				 "less, or every n-th step only";
+		tfh_advise(w, m.finding, line, m.todo, TFH_REMOVE_TRANSFER);
 	}
 }
 
