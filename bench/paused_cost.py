@@ -3,7 +3,7 @@
 turns, and the thread's processor time of each. Two processes that do the same work differ by several percent, as their memory is laid
 out differently; blocks of one process do not, so that half a percent can be told.
 
-usage: paused_cost.py [PAIRS [STEPS [PROCESSES]]]    of each variant 6,000 pairs of blocks of 10 steps, in 6 processes: ten minutes
+usage: paused_cost.py [PAIRS [STEPS [PROCESSES]]]    of each variant 3,600 pairs of blocks of 10 steps, in 6 processes: ten minutes
 
 Processes of the variants take turns. Each pair is two blocks, one of each kind, in an order drawn at random. The figure is the mean of the
 pairs' ratios without the tenth of them that is lowest and the tenth that is highest, in which the machine disturbed one of the blocks;
@@ -22,7 +22,7 @@ import side_by_side  # noqa: E402
 
 src, build = os.environ["TFH_SRC"], os.environ["TFH_BUILD"]
 GIVEN = [int(a) for a in sys.argv[1:]]
-PAIRS, STEPS, PROCESSES = GIVEN + [6000, 10, 6][len(GIVEN):]
+PAIRS, STEPS, PROCESSES = GIVEN + [3600, 10, 6][len(GIVEN):]
 BAR = 0.005
 VARIANTS = {"calls": {"TFHOOK_SAMPLES": "0", "TFHOOK_PYTHON": "0"}, "and lines": {"TFHOOK_SAMPLES": "0"}, "and samples": {}}
 JOB = """
