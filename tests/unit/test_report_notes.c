@@ -129,13 +129,34 @@ static void test_long_evaluation(void **state)
 	}
 }
 
+/* If the loop waits for a DataLoader before each epoch, more workers would make that longer. */
+static void test_loader_between(void **state)
+{
+	(void)state;
+	struct words w;
+
+	begin(&w, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU);
+	w.r.recurring[0] = (struct tfh_recurring){.kind = TFH_SEGMENT_BETWEEN,
+						  .cls = TFH_CLASS_INPUT_BOUND,
+						  .cause = TFH_CAUSE_INPUT_DATALOADER,
+						  .count = 13,
+						  .total_s = 1,
+						  .blocked_s = 1};
+	w.r.n_recurring = w.r.lead = 1;
+	w.r.recurs_s = 2;
+	w.said.text = "computing takes long";
+	tfh_explain_lead(&w.said);
+	assert_true(w.said.n_advice > 0);
+	assert_non_null(strstr(w.said.advice[0].todo, "persistent_workers=True"));
+	tfh_wording_free(&w.said);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_supply),
-		cmocka_unit_test(test_first_notes),
-		cmocka_unit_test(test_busy_machine),
-		cmocka_unit_test(test_long_evaluation),
+		cmocka_unit_test(test_supply),	       cmocka_unit_test(test_first_notes),
+		cmocka_unit_test(test_busy_machine),   cmocka_unit_test(test_long_evaluation),
+		cmocka_unit_test(test_loader_between),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,7 +39,7 @@ static bool is_waiting(enum tfh_remove what)
 
 /* Sums over blocks of steps: the rest of a step, the whole step, their squares and product. */
 struct means {
-	double kept, all, kept2, all2, both, least, most;
+	double kept, all, kept2, all2, both, least;
 	double rest[TFH_PREDICT_RUN_BLOCKS], gone[TFH_PREDICT_RUN_BLOCKS]; /* of each block */
 	size_t n;
 };
@@ -85,15 +85,14 @@ static double in_step(const struct means *m)
 	return fmin(fmax(cov / var, 0), rest / gone);
 }
 
-/* The fastest and the slowest block, had the removed part been equally long in all. */
-static void extremes(struct means *m)
+/* The fastest block, had the removed part been equally long in all. */
+static void find_fastest(struct means *m)
 {
 	double slope = in_step(m), gone = (m->all - m->kept) / (double)m->n;
 
 	for (size_t i = 0; i < m->n; i++) {
 		double k = m->rest[i] - slope * (m->gone[i] - gone);
 		m->least = i ? fmin(m->least, k) : k;
-		m->most = fmax(m->most, k);
 	}
 }
 
@@ -118,7 +117,7 @@ static struct means by_block(const struct tfh_accounts *accounts, enum tfh_remov
 		k = all = 0;
 		steps = 0;
 	}
-	extremes(&m);
+	find_fastest(&m);
 	return m;
 }
 
