@@ -221,6 +221,9 @@ class Bench:
         left = self.journals(set(called) | set(got))
         if left and (wrong or self.case.tidy):
             wrong.append("journals left: " + " ".join("%s of %d bytes" % (path, size) for path, (_, size) in left))
+        if self.case.truth == "part":  # one whose run directory is on a mount that is gone would stay
+            for path, _ in left:
+                os.remove(path)
         return wrong[:8]
 
     def compare_ends(self, plain, hooked):
