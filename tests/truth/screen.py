@@ -115,7 +115,7 @@ def good(name, path, cls, blame, why, todo):
     label = [k for k in ("stage", "line", "copies", "kernel", "rank") if k in s.rows]
     check(label and any(re.search(blame, s.rows[k]) for k in label), name, "blames", {k: s.rows[k] for k in label}, "not", blame)
     check(re.search(why, s.rows.get("why", "")), name, "why", s.rows.get("why"))
-    check(s.next and re.search(todo, s.text[s.text.index("DO NEXT"):]), name, "what to do", s.next)
+    check(s.next and re.search(todo, " ".join(s.text[s.text.index("DO NEXT"):].split())), name, "what to do", s.next)
     check(re.search(r"\d+ of \d+ steps? agree", s.sure) and re.search(r"tier [ABC]", s.sure) and "lost" in s.sure, name, s.sure)
     if cls in ("compute-bound", "balanced"):
         check(re.search(r"(at most 1\.\d\dx|none) without cheaper computing", s.rows.get("gain", "")), name, "gain", s.rows.get("gain"))

@@ -203,7 +203,7 @@ void tfh_page_lines(const struct tfh_html_page *s)
 		tfh_html_note(s->out,
 			      s->words->no_line
 				      ? s->words->no_line
-				      : "No line of Python was seen between the job's calls.");
+				      : "No line of the program was seen between the job's calls.");
 	write_tree(s, f->workers.node, f->workers.n_node,
 		   "Lines at which its worker processes were busy, all added up");
 	write_places(s);

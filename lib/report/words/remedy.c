@@ -120,7 +120,7 @@ static const struct {
 	  "see what limits it (Nsight Compute), and look for a cheaper algorithm, another layout, or a fused kernel"}},
 	{TFH_CAUSE_COMPUTE_CPU,
 	 {"the step computes on the CPU",
-	  "if a GPU should do it, check that the framework finds one (tf.config.list_physical_devices); otherwise cheaper ops or more CPUs"}},
+	  "if a GPU should do it, check that the framework finds one (tf.config.list_physical_devices(), jax.devices()); otherwise cheaper ops or more CPUs"}},
 	{TFH_CAUSE_COMPUTE_CONTENTION,
 	 {"other processes use the GPU",
 	  "nvidia-smi lists them: stop them, or give this job a GPU of its own (CUDA_VISIBLE_DEVICES); jobs that must share one lose less under MPS"}},
