@@ -119,7 +119,7 @@ void tfh_text_input(const struct tfh_page *page)
 /* ---- kernels and transfers ---- */
 
 /* Columns of a kernel's name: the rest of the line. */
-#define TIMED_NAME 42
+#define TIMED_NAME 40
 #define UNTIMED_NAME 66
 
 static void kernel_row(const struct tfh_page *page, const struct tfh_kernel *k, const char *brief,
@@ -133,7 +133,7 @@ static void kernel_row(const struct tfh_page *page, const struct tfh_kernel *k, 
 			  tfh_fmt_cut(name, sizeof(name), brief, TFH_KERNEL_NAME));
 	tfh_print(page->out, " %10s", tfh_fmt_mean(calls, k->calls_per_step));
 	if (timed)
-		tfh_print(page->out, " %8s %8s %5s", tfh_fmt_time(median, k->median_s),
+		tfh_print(page->out, " %8s %8s %7s", tfh_fmt_time(median, k->median_s),
 			  tfh_fmt_time(step, k->s_per_step), tfh_fmt_share(busy, k->share_of_busy));
 	if (wide)
 		tfh_print(page->out, "  %s",
@@ -174,7 +174,7 @@ void tfh_text_kernels(const struct tfh_page *page)
 			  : UNTIMED_NAME + 2,
 		  wide ? "" : "TOP KERNELS", "calls/step");
 	if (timed)
-		tfh_print(page->out, " %8s %8s %5s", "median", "per step", "busy");
+		tfh_print(page->out, " %8s %8s %7s", "median", "per step", "busy");
 	tfh_put(wide ? "  KERNELS" : "", page->out);
 	tfh_tint(page, TFH_PLAIN);
 	tfh_put("\n", page->out);

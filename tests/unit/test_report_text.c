@@ -127,6 +127,18 @@ static void long_paths_fit(void **state)
 	free(text);
 }
 
+/* A kernel of next to no time has the widest share. */
+static void tiny_kernels_fit(void **state)
+{
+	(void)state;
+	struct tfh_result r = fixture();
+	r.kernels[0].share_of_busy = 1e-6;
+	char *text = fixture_print(print_text, &r);
+	assert_non_null(strstr(text, " <0.01 %\n"));
+	lines_fit(text);
+	free(text);
+}
+
 /* Of several ranks each has a line; the one reported and the late one are marked. */
 static void ranks_have_lines(void **state)
 {
@@ -580,7 +592,7 @@ int main(void)
 		cmocka_unit_test(screen_is_one),       cmocka_unit_test(steps_are_shown),
 		cmocka_unit_test(gain_without_bound),  cmocka_unit_test(balanced_screen),
 		cmocka_unit_test(bounds_that_tell),    cmocka_unit_test(sure_is_whole),
-		cmocka_unit_test(list_is_whole),
+		cmocka_unit_test(list_is_whole),       cmocka_unit_test(tiny_kernels_fit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
