@@ -253,18 +253,44 @@ static void copy_at(struct dg *d, enum tfh_dir dir, uint64_t host)
 	d->g->ev[d->g->n - 1].w[dir == TFH_DIR_H2D ? 1 : 2] = 0xd000000;
 }
 
+static void sample_library(struct dg *d, double t)
+{
+	struct tfh_event *ev = gen_call(d->g, 0, TFH_FN_NONE, t, t);
+
+	ev->kind = TFT_STATE;
+	ev->result = TFT_STATE_RUNNING;
+	ev->stack = 7;
+	ev->w[1] = (uint64_t)0xffffffff << 32;
+	ev->w[2] = 10000000;
+}
+
+static uint32_t in_library(void *arg, uint32_t process, uint32_t place,
+			   struct tfh_model_line *frame, uint32_t most)
+{
+	(void)arg;
+	(void)process;
+	if (place != 7 || most < 2)
+		return 0;
+	frame[0] = (struct tfh_model_line){"/v/site-packages/numba/cuda/dispatcher.py", "call", 687,
+					   true};
+	frame[1] = (struct tfh_model_line){"/home/me/train.py", "train", 12, false};
+	return 2;
+}
+
 /* What was fetched goes up again before the next launch, after `ms` of host code, from the same memory or another. Only if it is
- * the same, and less time than the copies take went by, nothing was computed: a library copies what it is given there and back
- * around each launch. */
+ * the same, less time than the copies take went by, and a library's Python was seen, nothing was computed: a library copies what
+ * it is given there and back around each launch. */
 static void test_there_and_back(void **state)
 {
 	static const struct {
 		double ms;
 		uint64_t from;
+		bool seen;
 		enum tfh_cause cause;
-	} row[] = {{0.2, 0xa000000, TFH_CAUSE_TRANSFER_H2D_PAGEABLE},
-		   {4, 0xa000000, TFH_CAUSE_TRANSFER_FALLBACK},
-		   {0.2, 0xb000000, TFH_CAUSE_TRANSFER_FALLBACK}};
+	} row[] = {{0.15, 0xa000000, true, TFH_CAUSE_TRANSFER_H2D_PAGEABLE},
+		   {4, 0xa000000, false, TFH_CAUSE_TRANSFER_FALLBACK},
+		   {0.15, 0xa000000, false, TFH_CAUSE_TRANSFER_FALLBACK},
+		   {0.15, 0xb000000, true, TFH_CAUSE_TRANSFER_FALLBACK}};
 
 	(void)state;
 	for (size_t k = 0; k < sizeof(row) / sizeof(*row); k++) {
@@ -274,11 +300,14 @@ static void test_there_and_back(void **state)
 			copy_at(d, TFH_DIR_H2D, 0xc000000);
 			dg_launches(d, 1, 5, 0.1);
 			copy_at(d, TFH_DIR_D2H, 0xa000000);
+			if (row[k].seen)
+				sample_library(d, d->now[0] + row[k].ms / 2);
 			dg_code(d, 0, row[k].ms);
 			copy_at(d, TFH_DIR_H2D, row[k].from);
 			dg_launches(d, 1, 5, 0.1);
 			dg_sync(d, 0, 1);
 		}
+		d->g->feed.place = in_library;
 		struct tfh_result *r = dg_judge(d);
 		dg_check(r, TFH_CLASS_TRANSFER_BOUND);
 		assert_int_equal(r->verdict.cause, row[k].cause);

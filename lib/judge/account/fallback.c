@@ -58,18 +58,6 @@ static bool goes_on(const struct tfh_slice *sl, uint32_t fetch, uint32_t back,
 	return false;
 }
 
-/* Whether samples show that the program's own Python used what was fetched, as an agent does that plays a game. A framework's
- * op without an implementation for the device is native code. */
-static bool program_works(const struct tfh_slice *sl, uint32_t fetch, uint32_t back)
-{
-	const struct tfh_seg *from = &sl->seg.v[fetch], *to = &sl->seg.v[back];
-	double share[TFH_CAUSE_COUNT];
-
-	return tfh_pause_causes(sl->accounts, from->thread, from->t1, to->t0, false,
-				TFH_CAUSE_HOST_UNKNOWN, share) &&
-	       share[TFH_CAUSE_HOST_PYTHON] > TFH_ACCOUNT_FALLBACK_PYTHON;
-}
-
 /* Whether one of the copies up to the next launch sends from where this one was fetched to. */
 static bool returns(const struct tfh_slice *sl, const struct tfh_seg *fetch, uint32_t back)
 {
@@ -84,8 +72,7 @@ static bool returns(const struct tfh_slice *sl, const struct tfh_seg *fetch, uin
 	return false;
 }
 
-/* Whether nothing was computed between a fetch and the copy back: the same memory goes up again, after less time than the two
- * copies take. A library that is given host memory (numba, PyCUDA) copies it there and back around each of its launches. */
+/* Whether the same memory goes up again, after less time than the copies take. */
 static bool comes_and_goes(const struct tfh_slice *sl, uint32_t fetch, uint32_t back)
 {
 	int64_t copies = 0, between = 0;
@@ -98,6 +85,23 @@ static bool comes_and_goes(const struct tfh_slice *sl, uint32_t fetch, uint32_t 
 		same |= copy && s->dir == TFH_DIR_D2H && returns(sl, s, back);
 	}
 	return same && between < copies;
+}
+
+/* Whether samples show Python at work between the copies. A framework's op without an implementation for the device is native
+ * code. The program's own Python uses what was fetched, as an agent does that plays a game. A library's may only prepare the
+ * next launch: one that is given host memory (numba, PyCUDA) copies it there and back around each of its launches. */
+static bool python_works(const struct tfh_slice *sl, uint32_t fetch, uint32_t back)
+{
+	const struct tfh_seg *from = &sl->seg.v[fetch], *to = &sl->seg.v[back];
+	double share[TFH_CAUSE_COUNT], python;
+
+	if (!tfh_pause_causes(sl->accounts, from->thread, from->t1, to->t0, false,
+			      TFH_CAUSE_HOST_UNKNOWN, share))
+		return false;
+	python = share[TFH_CAUSE_HOST_PYTHON];
+	if (comes_and_goes(sl, fetch, back))
+		python += share[TFH_CAUSE_TRANSFER_SMALL_COPIES] + share[TFH_CAUSE_HOST_LAUNCH];
+	return python > TFH_ACCOUNT_FALLBACK_PYTHON;
 }
 
 void tfh_mark_fallbacks(struct tfh_slice *sl)
@@ -114,7 +118,7 @@ void tfh_mark_fallbacks(struct tfh_slice *sl)
 		if (back == TFH_NO)
 			continue;
 		if (!goes_on(sl, i, back, &sl->accounts->loops->window.v[w]) ||
-		    program_works(sl, i, back) || comes_and_goes(sl, i, back))
+		    python_works(sl, i, back))
 			continue;
 		for (uint32_t k = i; k <= back; k++)
 			sl->seg.v[k].fallback = true;
