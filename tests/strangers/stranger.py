@@ -32,7 +32,9 @@ MENDED_ON = {"r_ac_accumulate", "r_fx_healthy", "r_jx_lengths", "r_li_metric", "
              "w_dj_elements", "w_pt_short_epochs", "e_dj_field", "p_pc_float64", "r_lm_json", "tf_wide", "e_tf_figures",
              "p_tf_lines", "r_mp_block", "w_tf_csv_rows", "e_tf_json_lines", "x_tf_window", "x_tf_filtered", "r_tf_augment", "w_pt_sqlite",
              "r_hf_column", "r_zr_open", "y_tf_probe_predict", "y_jx_reward_cb", "y_jx2_reward_cb", "y_pt_clickstream",
-             "y_pt_birds_aug", "y_pt_reviews_lstm", "y_odd_two_acts", "y_pt_eval_often"}
+             "y_pt_birds_aug", "y_pt_reviews_lstm", "y_odd_two_acts", "y_pt_eval_often", "z_jm_async_mlp", "z_jm_es_simulator",
+             "z_nb_heat_host_arrays", "z_pc_beams_one_by_one", "z_pt_short_epochs", "z_tf_checkpoint_batches",
+             "z_pt_allreduce_each", "z_jx_packed_shards", "z_pt_detect_nms"}
 
 JOBS = {}
 MARKS = []
