@@ -95,9 +95,9 @@ struct tft_journal {
 	char boot_id[48];
 	char host[64];
 	char comm[64];
-	char run_dir
-		[4096]; /* absolute path of the run directory; empty until it is known. The first character is
-			       stored last, with release */
+	/* absolute path of the run directory; empty until it is known. The first character is stored last, with
+	 * release */
+	char run_dir[4096];
 	char prefix[256]; /* segment n is "<run_dir>/<prefix>.<n>.tft", n decimal without leading
 			       zeros */
 	/* the owner's namespaces and root, constant after set-up; 0 = unknown */

@@ -8,8 +8,8 @@
 #include "judge/result_make.h"
 #include "judge/verdict/verdict.h"
 
-/* The process with the most work that can be judged. If no call was recorded, only of steps that the program marked itself, these and
- * the samples between them are judged. */
+/* The process with the most work that can be judged. If no call was recorded but the program marked its steps, these and the
+ * samples between them are judged. */
 static uint32_t critical(const struct tfh_feed *f)
 {
 	uint32_t best = UINT32_MAX, marked = UINT32_MAX;

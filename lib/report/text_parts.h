@@ -137,6 +137,8 @@ void tfh_screen_next(const struct tfh_page *page, size_t items, size_t told);
 size_t tfh_next_order(const struct tfh_wording *w, const struct tfh_advice **order);
 void tfh_next_becomes(const struct tfh_result *r, const struct tfh_advice *a, char *out,
 		      size_t size);
+/* text_steps.c: the kinds of time in XProf's overview page. */
+extern const char *const tfh_xprof_names[TFH_XPROF_COUNT];
 /* screen_sure.c: what the result is based on. */
 void tfh_screen_sure(const struct tfh_page *page);
 #define TFH_SURE 600

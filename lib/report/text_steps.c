@@ -206,15 +206,16 @@ static double hidden_of(const struct tfh_result *r, enum tfh_part part)
 	}
 }
 
+const char *const tfh_xprof_names[TFH_XPROF_COUNT] = {[TFH_XPROF_COMPUTE] = "device compute",
+						      [TFH_XPROF_OUTPUT] = "output",
+						      [TFH_XPROF_DEVICE] = "device to device",
+						      [TFH_XPROF_COLLECTIVES] = "collectives",
+						      [TFH_XPROF_INPUT] = "input",
+						      [TFH_XPROF_OTHER] = "other"};
+
 /* The same step by the rules of XProf's overview page, for comparison. */
 static void xprof_line(const struct tfh_page *page)
 {
-	static const char *const name[TFH_XPROF_COUNT] = {[TFH_XPROF_COMPUTE] = "device compute",
-							  [TFH_XPROF_OUTPUT] = "output",
-							  [TFH_XPROF_DEVICE] = "device to device",
-							  [TFH_XPROF_COLLECTIVES] = "collectives",
-							  [TFH_XPROF_INPUT] = "input",
-							  [TFH_XPROF_OTHER] = "other"};
 	const double *share = page->r->xprof;
 	char line[256];
 	int percent[TFH_XPROF_COUNT], n = 0;
@@ -228,7 +229,7 @@ static void xprof_line(const struct tfh_page *page)
 				line + n, sizeof(line) - (size_t)n, "%s%s %d %%",
 				n ? ", "
 				  : "from a step's first device op to its last, by XProf's rules: ",
-				name[k], percent[k]);
+				tfh_xprof_names[k], percent[k]);
 	if (n)
 		tfh_wrap(page, "  ", "    ", line);
 }

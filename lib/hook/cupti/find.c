@@ -4,7 +4,6 @@
  * while tfhook is being loaded, and not on a thread of the job if another thread can do it
  * (load.c).
  */
-#include "base/text.h"
 #include "hook/cupti/cupti.h"
 
 #include <dlfcn.h>
@@ -21,6 +20,7 @@
 
 #include "base/options.h"
 #include "base/packages.h"
+#include "base/text.h"
 #include "hook/driver/driver.h"
 #include "record/gpu/gpu.h"
 #include "record/process/settings.h"

@@ -1,6 +1,6 @@
 /*
  * Where TensorFlow keeps settings that a program makes by calls: TF32, and whether ops compute the same bits in every run. Nothing of
- * TensorFlow is called. Known are the wheels of 2.20 and 2.21; other code is left alone.
+ * TensorFlow is called. Only the code of the wheels of 2.20 and 2.21 is known; other code is left alone.
  */
 #include "hook/tf/tf.h"
 

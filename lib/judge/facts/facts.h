@@ -33,8 +33,8 @@ enum tfh_label {
 struct tfh_piece {
 	int64_t t0, t1;
 	uint64_t bytes; /* copies */
-	uint64_t
-		handle; /* of calls that record or wait for an event; copies: the address in host memory */
+	/* of calls that record or wait for an event; copies: the address in host memory */
+	uint64_t handle;
 	uint32_t thread, stream;
 	uint32_t stage; /* passive pieces: the stage's id; on the line, its index */
 	uint8_t label;	/* enum tfh_label */

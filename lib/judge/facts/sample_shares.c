@@ -1,4 +1,3 @@
-#include "base/text.h"
 #include "judge/facts/sample_groups.h"
 #include "judge/facts/pause_role.h"
 
@@ -8,6 +7,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/text.h"
 
 struct tfh_stack_samples *tfh_stack_samples_new(const struct tfh_feed *feed, uint32_t process)
 {

@@ -26,7 +26,7 @@
 
 struct tfh_rundir tfh_dir;
 
-/* Of the plan */
+/* Set by tfh_rundir_plan(). */
 static char launch[256];
 static char base[PATH_MAX - 320]; /* where a directory of this process' own goes */
 static struct tfh_runjson document;

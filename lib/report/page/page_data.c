@@ -313,18 +313,11 @@ static void write_software(const struct tfh_html_page *s)
 
 static void write_xprof(const struct tfh_html_page *s)
 {
-	static const char *const name[TFH_XPROF_COUNT] = {[TFH_XPROF_COMPUTE] = "device compute",
-							  [TFH_XPROF_OUTPUT] = "output",
-							  [TFH_XPROF_DEVICE] = "device to device",
-							  [TFH_XPROF_COLLECTIVES] = "collectives",
-							  [TFH_XPROF_INPUT] = "input",
-							  [TFH_XPROF_OTHER] = "other"};
-
 	if (isnan(s->r->xprof[0]))
 		return;
 	tfh_html_table(s->out, "The same steps by the rules of XProf's overview page", "<|share");
 	for (int k = 0; k < TFH_XPROF_COUNT; k++)
-		share_row(s, name[k], s->r->xprof[k]);
+		share_row(s, tfh_xprof_names[k], s->r->xprof[k]);
 	tfh_html_table_end(s->out);
 }
 

@@ -202,8 +202,8 @@ static const char *copies_line(struct tfh_wording *w, const struct tfh_transfer 
 						  : ", from pageable memory");
 }
 
-/* Reports data that is copied again in every step, as far as addresses show, and returns advice about it. Without: the
- * usual remedy. */
+/* Reports data that is copied again in every step, as far as addresses show, and returns advice about it. If there
+ * is none, returns the usual remedy. */
 static struct tfh_remedy explain_again(struct tfh_wording *w)
 {
 	const struct tfh_copied_again *a = &w->r->found.again;
