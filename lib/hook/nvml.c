@@ -50,7 +50,7 @@ struct nvml_fabric {
 	unsigned char state;
 };
 enum { NVML_FABRIC_COMPLETED = 3 };
-enum { NVML_LINKS = 18, NVML_LINK_TO_GPU = 0, NVML_LINK_TO_SWITCH = 2 };
+enum { NVML_LINKS = 36, NVML_LINK_TO_GPU = 0, NVML_LINK_TO_SWITCH = 2 };
 
 enum { NVML_CLOCK_SM = 1, NVML_CLOCK_MEMORY = 2 };
 enum { NVML_SLOWDOWN = 1, NVML_XID = 8 };
@@ -84,6 +84,7 @@ enum {
 	X(LINK_TO, "nvmlDeviceGetNvLinkRemoteDeviceType", NULL, (nvml_device, uint32_t, int *))    \
 	X(FABRIC, "nvmlDeviceGetGpuFabricInfo", NULL, (nvml_device, struct nvml_fabric *))         \
 	X(EVENTS, "nvmlEventSetCreate", NULL, (nvml_events *))                                     \
+	X(EVENT_TYPES, "nvmlDeviceGetSupportedEventTypes", NULL, (nvml_device, uint64_t *))        \
 	X(REGISTER, "nvmlDeviceRegisterEvents", NULL, (nvml_device, uint64_t, nvml_events))        \
 	X(WAIT, "nvmlEventSetWait_v2", "nvmlEventSetWait",                                         \
 	  (nvml_events, struct nvml_event *, uint32_t))
@@ -233,6 +234,14 @@ static void tell_place(struct nvml_state *d, int ordinal, const char *bus)
 	tfh_devices_told(line);
 }
 
+static void register_events(struct nvml_state *d)
+{
+	uint64_t types;
+
+	if (events && ASK(d, EVENT_TYPES, &types) && types & NVML_XID)
+		CALL(REGISTER, d->handle, NVML_XID, events);
+}
+
 static void open_device(struct nvml_state *d, int ordinal)
 {
 	CUresult (*ask)(char *, int, int) =
@@ -252,8 +261,7 @@ static void open_device(struct nvml_state *d, int ordinal)
 	if (!ASK(d, HEAT_LIMIT, NVML_SLOWDOWN, &d->slowdown))
 		d->slowdown = 0;
 	tell_place(d, ordinal, bus);
-	if (events && d->handle)
-		CALL(REGISTER, d->handle, NVML_XID, events);
+	register_events(d);
 }
 
 /* ---- reading ---- */
@@ -306,6 +314,26 @@ static void read_power(struct nvml_state *d, struct nvml_rows *r)
 		put(r, TFH_METER_GPU_HEAT, value, known(d->slowdown));
 }
 
+/* Fields are added up over all links where their scope is NVML_ALL_LINKS. NVLink counted KiB up to its fourth
+ * generation, and counts bytes from the fifth on. */
+#define NVML_ALL_LINKS UINT32_MAX
+#define NVML_FIELDS(X)                                                                             \
+	X(ECC_SINGLE_BIT, 3, 0) /* since the driver was loaded */                                  \
+	X(ECC_DOUBLE_BIT, 4, 0)                                                                    \
+	X(NVLINK_SENT_KIB, 138, NVML_ALL_LINKS)                                                    \
+	X(NVLINK_RECEIVED_KIB, 139, NVML_ALL_LINKS)                                                \
+	X(PCIE_SENT, 197, 0)                                                                       \
+	X(PCIE_RECEIVED, 198, 0)                                                                   \
+	X(NVLINK_SENT, 202, NVML_ALL_LINKS)                                                        \
+	X(NVLINK_RECEIVED, 204, NVML_ALL_LINKS)
+
+enum {
+#define X(name, id, scope) NVML_##name,
+	NVML_FIELDS(X)
+#undef X
+		NVML_FIELD_COUNT
+};
+
 /* A 32-bit counter may wrap around more than once a second; such values are dropped. */
 static uint64_t counter(const struct nvml_field *f)
 {
@@ -313,24 +341,31 @@ static uint64_t counter(const struct nvml_field *f)
 										  : UINT64_MAX;
 }
 
+static uint64_t link_kib(const struct nvml_field *kib, const struct nvml_field *bytes)
+{
+	uint64_t n = counter(bytes);
+
+	if (counter(kib) != UINT64_MAX)
+		return counter(kib);
+	return n == UINT64_MAX ? n : n >> 10;
+}
+
 static void read_counters(struct nvml_state *d, struct nvml_rows *r)
 {
-	/* ECC errors (single and double bit) since the driver was loaded; PCIe; NVLink, all
-	 * links. */
-	struct nvml_field f[] = {{.id = 198},
-				 {.id = 197},
-				 {.id = 139, .scope = UINT32_MAX},
-				 {.id = 138, .scope = UINT32_MAX},
-				 {.id = 3},
-				 {.id = 4}};
+	struct nvml_field f[] = {
+#define X(name, number, of) {.id = (number), .scope = (of), .result = NVML_ABSENT},
+		NVML_FIELDS(X)
+#undef X
+	};
 
-	for (size_t i = 0; i < sizeof(f) / sizeof(f[0]); i++)
-		f[i].result = NVML_ABSENT;
-	if (!ASK(d, FIELDS, sizeof(f) / sizeof(f[0]), f))
+	if (!ASK(d, FIELDS, NVML_FIELD_COUNT, f))
 		return;
-	put(r, TFH_METER_GPU_PCIE, counter(&f[0]), counter(&f[1]));
-	put(r, TFH_METER_GPU_NVLINK, counter(&f[2]), counter(&f[3]));
-	put(r, TFH_METER_GPU_ECC, counter(&f[4]), counter(&f[5]));
+	put(r, TFH_METER_GPU_PCIE, counter(&f[NVML_PCIE_RECEIVED]), counter(&f[NVML_PCIE_SENT]));
+	put(r, TFH_METER_GPU_NVLINK,
+	    link_kib(&f[NVML_NVLINK_RECEIVED_KIB], &f[NVML_NVLINK_RECEIVED]),
+	    link_kib(&f[NVML_NVLINK_SENT_KIB], &f[NVML_NVLINK_SENT]));
+	put(r, TFH_METER_GPU_ECC, counter(&f[NVML_ECC_SINGLE_BIT]),
+	    counter(&f[NVML_ECC_DOUBLE_BIT]));
 }
 
 /* Counts the processes that use the device, and adds up the memory of the others. In a container the list may be empty or have

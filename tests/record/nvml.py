@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What NVML tells of the devices that the job uses is in the recording, and of no others: clocks, why they were lowered,
-power, memory, PCIe traffic, errors; from the moment on at which the job sets a filter of system calls no more; a clock that was lowered is a remark where the job waits for its kernels and none
+power, memory, PCIe and NVLink traffic (as boards before and after Blackwell count it), errors, and what an Xid means; from the moment on at which the job sets a filter of system calls no more; a clock that was lowered is a remark where the job waits for its kernels and none
 where it does not. A function or a field that is not there costs its rows and nothing else; without a library, switched
 off, or before there is a context, nothing is opened. A call that never returns changes neither the job's output nor
 its exit status, nor when it ends: at an exit, at an exec, after the main thread has left; a child that is forked while a
@@ -66,7 +66,7 @@ FILTER = ("import struct; libc = ctypes.CDLL(None, use_errno=True)\n"
 
 
 def start_busy(name="busy"):
-    return start(name, TRAIN % ("", 5.2, 20) + END, SIM_DEVICES="3", SIM_NVML_LOWERED_POWER="0.6", SIM_NVML_XID="79")
+    return start(name, TRAIN % ("", 5.2, 20) + END, SIM_DEVICES="3", SIM_NVML_LOWERED_POWER="0.6", SIM_NVML_XID="79", SIM_NVML_NVLINK="5")
 
 
 jobs = {
@@ -75,6 +75,7 @@ jobs = {
     "child": start("child", "import os, sys\np = os.fork()\nif p: sys.exit(os.waitstatus_to_exitcode(os.waitpid(p, 0)[1]))\n" + TRAIN % ("", 5.2, 5) + END),
     "filter": start("filter", TRAIN % ("", 2.5, 5) + FILTER + TRAIN[len(BEGIN):].replace("d = device.Device(%s); ", "") % (4, 5) + END),
     "older": start("older", TRAIN % ("", 5.2, 5) + END, os.path.join(SIM, "old") + ":" + SIM, SIM_NVML_LOWERED_HEAT="0.6"),
+    "nvlink4": start("nvlink4", TRAIN % ("", 5.2, 5) + END, SIM_NVML_NVLINK="4", SIM_NVML_XID="79", SIM_FAIL="nvmlDeviceGetSupportedEventTypes:*:3"),
     "refused": start("refused", TRAIN % ("", 5.2, 5) + END,
                      SIM_FAIL="nvmlDeviceGetTemperature:*:3; nvmlDeviceGetFieldValues:*:999; nvmlDeviceGetPowerUsage:*:3"),
     "no device": start("no device", TRAIN % ("", 2.3, 5) + OPENED % True + END, SIM_FAIL="nvmlDeviceGetHandleByPciBusId_v2:*:6"),
@@ -102,18 +103,26 @@ for job in last:
 assert time.time() - begun < 50, "a call that hangs held the end up"
 
 busy = meters(folder["busy"])
-assert set(busy) == ROWS | {"gpu.xid.events", "gpu.xid.last"}, set(busy) ^ ROWS
+LINKS = {"gpu.nvlink.received", "gpu.nvlink.sent"}
+assert set(busy) == ROWS | LINKS | {"gpu.xid.events", "gpu.xid.last"}, set(busy) ^ ROWS
 assert busy["gpu.busy"]["most"] > 0.2 and busy["gpu.power"]["most"] > 70 and busy["gpu.power.limit"]["mean"] == 700, busy
 assert busy["gpu.memory"]["mean"] == 8 << 20 and busy["gpu.memory.total"]["mean"] == 16 << 30, busy["gpu.memory"]
 assert busy["gpu.pcie.received"]["mean"] > busy["gpu.pcie.sent"]["mean"] > 0, busy
 assert 0.3 < busy["gpu.clock.lowered.power"]["mean"] < 0.9 and busy["gpu.clock.lowered.heat"]["most"] == 0, busy
 assert busy["gpu.xid.last"]["most"] == 79 and busy["gpu.xid.events"]["most"] == 1, busy
+nvlink4 = meters(folder["nvlink4"])
+assert set(nvlink4) == ROWS | LINKS, ("no event is registered that the device does not have", set(nvlink4) ^ ROWS)
+for found in busy, nvlink4:  # the simulated host is reached by both
+    for way in "received", "sent":
+        pcie, nvlink = found["gpu.pcie." + way]["mean"], found["gpu.nvlink." + way]["mean"]
+        assert abs(pcie - nvlink) <= 1024 + 0.01 * pcie > 0, (way, pcie, nvlink)
 for m in busy.values():
     assert m["line"] and m["least"] <= m["mean"] * (1 + 1e-9) and m["mean"] <= m["most"] * (1 + 1e-9), m
 text = report(folder["busy"], "--all")
 if "COMPUTE-BOUND" not in text:  # beside so many others it may have waited for a processor: the device's clock held nothing back
     text = report(finish("busy alone", start_busy("busy alone")), "--all")
-assert "the clock of GPU 0 was lowered for power in" in text and "of 700 W)" in text.replace("\n    ", " ") and "Xid 79" in text, text
+assert "the clock of GPU 0 was lowered for power in" in text and "of 700 W)" in text.replace("\n    ", " ") and \
+    "Xid 79: the device can no longer be reached" in text.replace("\n    ", " "), text
 table = report(folder["busy"], "--machine").splitlines()
 assert any(line.startswith("gpu0.clock.lowered.power ") for line in table) and all(len(line) <= 80 for line in table), table
 assert "lowered" not in report(folder["idle"], "--all") and meters(folder["idle"])["gpu.clock.lowered.power"]["mean"] > 0.3

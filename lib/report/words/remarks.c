@@ -115,15 +115,30 @@ static void note_lowered(struct tfh_wording *w, const struct tfh_gpu_findings *g
 	}
 }
 
+static const char *meaning_of(double xid)
+{
+	static const struct {
+		int first, last;
+		const char *sentence;
+	} known[] = {
+#define XID(number, last_number, sentence) {number, last_number, sentence},
+#include "report/words/xids.def"
+#undef XID
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (xid >= known[i].first && xid <= known[i].last)
+			return known[i].sentence;
+	return "NVIDIA's catalog of Xid errors explains it";
+}
+
 static void note_errors(struct tfh_wording *w, const struct tfh_gpu_findings *g)
 {
 	if (g->xids > 0)
-		tfh_remark(w,
-			   tfh_phrase(w,
-				      "the driver reported %.0f %s on GPU %d, Xid %.0f the last: "
-				      "NVIDIA's list of Xid errors explains it",
-				      g->xids, g->xids > 1 ? "errors" : "error", g->xid_device,
-				      g->last_xid));
+		tfh_remark(w, tfh_phrase(w, "the driver reported %.0f %s on GPU %d, %sXid %.0f: %s",
+					 g->xids, g->xids > 1 ? "errors" : "error", g->xid_device,
+					 g->xids > 1 ? "the last one " : "", g->last_xid,
+					 meaning_of(g->last_xid)));
 	if (g->ecc > 0)
 		tfh_remark(w, tfh_phrase(w,
 					 "the memory of GPU %d had %.0f errors that ECC could not "

@@ -212,6 +212,7 @@ static const struct {
 	{"nvml_lowered_heat", T_REAL, &sim_cfg.nvml.lowered_heat, 0, 1},
 	{"nvml_xid", T_INT, &sim_cfg.nvml.xid, 0, 1000},
 	{"nvml_others", T_INT, &sim_cfg.nvml.others, 0, 16},
+	{"nvml_nvlink", T_INT, &sim_cfg.nvml.nvlink, 0, 5},
 	{"nvml_links", T_INT, &sim_cfg.nvml.links, 0, 18},
 	{"nvml_links_down", T_INT, &sim_cfg.nvml.links_down, 0, 18},
 	{"nvml_fabric", T_TEXT, &sim_cfg.nvml.fabric, 0, 0},

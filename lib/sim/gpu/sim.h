@@ -49,6 +49,7 @@ struct sim_nvml_config {
 	double lowered_power, lowered_heat; /* share of the readings */
 	int xid;			    /* number; 0: none comes */
 	int others;			    /* other processes that use the devices */
+	int nvlink;			    /* generation whose counters it has; 0: none */
 	int links;			    /* NVLinks to a switch */
 	int links_down;			    /* of these, not up */
 	char *fabric;	   /* cluster (32 digits) and clique: "0f..ff/1", NULL: none */

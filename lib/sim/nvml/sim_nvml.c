@@ -296,27 +296,47 @@ NVML_API(nvmlDeviceGetTemperatureThreshold,
 	return NVML_OK;
 }
 
-/* Memory errors and PCIe bytes; NVLink counts no bytes. */
-NVML_API(nvmlDeviceGetFieldValues, (struct sim_nvml_device * d, int n, struct sim_nvml_field *f),
-	 (d, n, f))
+/* The value of a field, or all ones if this device has none. A counter of NVLink is the sum over its links only if
+ * it is asked for so. */
+static unsigned long long field_of(const struct sim_nvml_device *d, const struct sim_nvml_field *f)
 {
 	enum {
 		ECC_SINGLE = 3,
 		ECC_DOUBLE = 4,
+		NVLINK_SENT_KIB = 138,
+		NVLINK_RECEIVED_KIB = 139,
 		PCIE_SENT = 197,
 		PCIE_RECEIVED = 198,
-		ULONGLONG = 3
+		NVLINK_SENT = 202,
+		NVLINK_RECEIVED = 204,
+		COUNTS_BYTES = 5
 	};
+	struct sim_tools_counters c = counters_of(d, NULL);
+	int nvlink = f->scope == UINT32_MAX ? table->nvml->nvlink : 0;
+
+	if (f->id == ECC_SINGLE || f->id == ECC_DOUBLE)
+		return 0;
+	if (f->id == PCIE_SENT || (f->id == NVLINK_SENT && nvlink >= COUNTS_BYTES))
+		return c.sent;
+	if (f->id == PCIE_RECEIVED || (f->id == NVLINK_RECEIVED && nvlink >= COUNTS_BYTES))
+		return c.received;
+	if (nvlink && nvlink < COUNTS_BYTES && f->id == NVLINK_SENT_KIB)
+		return c.sent >> 10;
+	if (nvlink && nvlink < COUNTS_BYTES && f->id == NVLINK_RECEIVED_KIB)
+		return c.received >> 10;
+	return UINT64_MAX;
+}
+
+NVML_API(nvmlDeviceGetFieldValues, (struct sim_nvml_device * d, int n, struct sim_nvml_field *f),
+	 (d, n, f))
+{
+	enum { ULONGLONG = 3 };
 	if (!is_device(d) || n < 1 || !f)
 		return NVML_INVALID_ARGUMENT;
-	struct sim_tools_counters c = counters_of(d, NULL);
 	for (; n--; f++) {
 		f->type = ULONGLONG;
-		f->result = f->id == ECC_SINGLE || f->id == ECC_DOUBLE || f->id == PCIE_SENT ||
-					    f->id == PCIE_RECEIVED
-				    ? NVML_OK
-				    : NVML_NOT_SUPPORTED;
-		f->value = f->id == PCIE_SENT ? c.sent : f->id == PCIE_RECEIVED ? c.received : 0;
+		f->value = field_of(d, f);
+		f->result = f->value == UINT64_MAX ? NVML_NOT_SUPPORTED : NVML_OK;
 	}
 	return NVML_OK;
 }
@@ -366,6 +386,16 @@ NVML_API(nvmlEventSetCreate, (void **set), (set))
 	if (!set)
 		return NVML_INVALID_ARGUMENT;
 	*set = &xid_told;
+	return NVML_OK;
+}
+
+NVML_API(nvmlDeviceGetSupportedEventTypes, (struct sim_nvml_device * d, unsigned long long *types),
+	 (d, types))
+{
+	enum { ECC = 3, XID = 8 };
+	if (!is_device(d) || !types)
+		return NVML_INVALID_ARGUMENT;
+	*types = ECC | XID;
 	return NVML_OK;
 }
 
