@@ -111,11 +111,14 @@ int tfh_import_nsys(struct tfh_builder *b, const char *path, struct tfh_err *err
 		rc = tfh_err_set(err, -ENOMSG, "%s: %s", path, other_database(t));
 	else
 		rc = read_tables(&n, t, err);
-	if (!rc && !n.processes.n)
+	if (!rc && !n.work)
 		rc = tfh_err_set(
 			err, -ENODATA,
-			"%s: exported by nsys, but without a single CUDA call, kernel or copy: "
-			"record the job with `nsys profile --trace=cuda,nvtx`",
+			n.processes.n
+				? "%s: exported by nsys, but without a single launch, kernel or copy: "
+				  "the program gave the device no work while nsys recorded"
+				: "%s: exported by nsys, but without a single CUDA call, kernel or copy: "
+				  "record the job with `nsys profile --trace=cuda,nvtx`",
 			path);
 	if (!rc && (rc = finish(&n)))
 		tfh_err_set(err, rc, "out of memory");

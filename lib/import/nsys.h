@@ -40,6 +40,7 @@ struct tfh_nsys {
 	struct tfh_map wait;	/* process and correlation id -> index in `waits` + 1 */
 	TFH_VEC(struct tfh_nsys_process) processes;
 	TFH_VEC(struct tfh_nsys_wait) waits;
+	bool work;		  /* a launch, a copy or an op was seen */
 	uint32_t multiprocessors; /* of the largest device, 0 unknown */
 	int64_t shift;		  /* ns, from the times of the events to Unix time */
 	bool events; /* which event a call recorded is known, so that waits for it can be joined */

@@ -252,16 +252,25 @@ static void add_wait(const struct tfh_nsys *n, struct tfh_nsys_process *p, int64
 		ev->w[0] = (uint64_t)w->event + 1;
 }
 
-/* CUDA's runtime creates a context, which takes from 30 ms to seconds, in the first call that needs one. If that is an
- * allocation (or a free: `cudaFree(0)`), its time is not that of allocating. */
+/* Whether a call gives the device work. */
+static bool works(uint8_t family)
+{
+	return family == TFH_FAM_LAUNCH || family == TFH_FAM_GRAPH_LAUNCH ||
+	       family == TFH_FAM_COPY || family == TFH_FAM_MEMSET;
+}
+
+/* CUDA's runtime creates a context, which takes from 30 ms to seconds, in the first call that needs one; programs that call
+ * the driver leave much of that to their first call, too. If that is an allocation (or a free: `cudaFree(0)`), its time is
+ * not that of allocating. */
 static int note_first(struct tfh_nsys *n, struct tfh_nsys_process *p, int64_t correlation,
 		      const char *name, struct tfh_event *ev)
 {
 	bool from_start = correlation > 0 && correlation < FIRST_CALLS;
 	bool allocates = ev->fn->family == TFH_FAM_ALLOC || ev->fn->family == TFH_FAM_FREE;
+	bool runtime = !strncmp(name, "cuda", 4) && ev->fn->family != TFH_FAM_LOOKUP;
 	char text[300];
 
-	if (p->called || strncmp(name, "cuda", 4) != 0 || ev->fn->family == TFH_FAM_LOOKUP)
+	if (p->called || !(runtime || allocates || works(ev->fn->family)))
 		return 0;
 	p->called = true;
 	if (!from_start || !allocates)
@@ -306,6 +315,7 @@ static int row_call(void *arg, const struct tfh_table_row *row)
 	rc = note_first(n, p, correlation, name, &ev);
 	if (rc)
 		return rc;
+	n->work |= works(ev.fn->family);
 	ev.dir = ev.fn->dir;
 	add_wait(n, p, correlation, &ev);
 	return tfh_build_event(n->b, &ev,
@@ -403,6 +413,7 @@ static int begin_op(struct tfh_nsys *n, const struct tfh_table_row *row, uint8_t
 	if (rc)
 		return rc;
 	*process = p;
+	n->work = true;
 	op->process = p->index;
 	op->device = (uint32_t)device;
 	op->ctx = context > 0 && context <= UINT32_MAX ? (uint32_t)context : 0;

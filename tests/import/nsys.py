@@ -2,7 +2,7 @@
 """Exports of Nsight Systems (`nsys export --type sqlite`) say the same as PyTorch's profiler of the same events: verdict, steps, parts, kernels and
 copies, in the schema of recent versions and without the tables and columns that others do not have. Several processes in one file are several
 processes of the run; ranges have their domain's name; waits for events join streams; graphs, whole and by nodes; managed memory that moves without a
-call; the first call of the runtime, which creates the context, is not allocating. `tfhook import` gives the same report. What cannot be read
+call; the first call, which creates the context, is not allocating; calls that give the device no work are nothing to analyse. `tfhook import` gives the same report. What cannot be read
 says so in one line, with exit code 3 or 5."""
 import json
 import os
@@ -141,12 +141,14 @@ with open(TMP + "/context.csv") as f:
     text = f.read()
 assert "cudaMalloc (creates the context)" not in text  # read after the others: not the first
 assert "0 of them without the call" in tfhook("info", made).stdout.decode()
-db = Database(TMP + "/first.sqlite")
-db.put("CUPTI_ACTIVITY_KIND_RUNTIME", start=0, end=4000000, globalTid=PID + 100, correlationId=107, nameId=db.string("cudaMalloc_v3020"))
-db.put("CUPTI_ACTIVITY_KIND_RUNTIME", start=5000000, end=5010000, globalTid=PID + 100, correlationId=108, nameId=db.string("cudaLaunchKernel_v7000"))
-db.put("CUPTI_ACTIVITY_KIND_KERNEL", start=5020000, end=5400000, deviceId=0, streamId=7, globalPid=PID, correlationId=108, shortName=db.string("gemm"))
-r = report(db.save())
-assert r["verdict"]["cause"] != "host.alloc", r["verdict"]
+for allocate, launch in (("cudaMalloc_v3020", "cudaLaunchKernel_v7000"), ("cuMemAllocAsync", "cuLaunchKernel")):
+    db = Database(TMP + "/first.sqlite")
+    calls = [(0, 9, "cuModuleGetLoadingMode"), (10, 4000000, allocate), (5000000, 5010000, launch)]
+    for c, (t0, t1, name) in enumerate(calls):
+        db.put("CUPTI_ACTIVITY_KIND_RUNTIME", start=t0, end=t1, globalTid=PID + 100, correlationId=106 + c, nameId=db.string(name))
+    db.put("CUPTI_ACTIVITY_KIND_KERNEL", start=5020000, end=5400000, deviceId=0, streamId=7, globalPid=PID, correlationId=108, shortName=db.string("gemm"))
+    r = report(db.save())
+    assert r["verdict"]["cause"] != "host.alloc", r["verdict"]
 
 # Where the trace names no code, the report says what nsys could have recorded, rather than settings of PyTorch's profiler.
 db = Database(TMP + "/unnamed.sqlite")
@@ -160,6 +162,11 @@ assert "NVTX ranges" in said and "with_stack" not in said, said
 # Nothing to analyse, or another program's database.
 said = tfhook("report", Database(TMP + "/empty.sqlite").save(), status=5).stderr.decode()
 assert "--trace=cuda" in said and said.count("\n") == 1, said
+db = Database(TMP + "/idle.sqlite")
+for c, name in enumerate(("cuInit", "cuCtxSetCurrent", "cuStreamCreate", "cudaMalloc_v3020")):
+    db.put("CUPTI_ACTIVITY_KIND_RUNTIME", start=c * 1000000, end=c * 1000000 + 900000, globalTid=PID + 100, correlationId=100 + c, nameId=db.string(name))
+said = tfhook("report", db.save(), status=5).stderr.decode()
+assert "no work" in said and said.count("\n") == 1, said
 for table, word in (("rocpd_string", "rocprof"), ("STR_TABLE", "results.json"), ("StringTable", "nvprof"), ("pictures", "not exported by nsys")):
     db = Database(TMP + "/other.sqlite", leave_out=nsysdb.TABLES)
     db.db.execute("CREATE TABLE %s (id INTEGER)" % table)
