@@ -188,6 +188,9 @@ def first_profiler():
     assert [(o["name"], o["t0"], o["t1"] - o["t0"]) for o in p["ops"]] == [("sgemm", i * 100500 + 30000, 50000) for i in range(4)]
     assert [e["t1"] - e["t0"] for e in p["events"] if e["name"] == "aten::mm"] == [20250] * 4
     assert p["unissued"] == 4 and not p["dependencies"]
+    events = [e | dict(dur=99) if e["name"] == "sgemm" else e for e in events if e["ph"] == "X"]
+    said = subprocess.check_output([TFHOOK, "report", write("busy.json", events)], text=True)
+    assert "the device is busy" in said and "on the CPU" not in said, said
 
 
 def joins():

@@ -142,6 +142,12 @@ def tpu():
     assert report["steps"]["clock"] == "mark" and abs(report["steps"]["median_s"] - 0.01) < 0.0006, report["steps"]
     parts = {b["name"]: b["share"] for b in report["breakdown"]}
     assert report["verdict"]["class"] == "communication-bound" and abs(parts["compute"] - 0.6) < 0.04, (report["verdict"], parts)
+    # However many copies a step waits for, they are not small ones: their sizes are not told.
+    chip = Plane("/device:TPU:0")
+    chip.line("XLA Ops", [("%%copy-done.%d = f32[8]{0}" % j, i * 10 * MS + j * MS // 20, MS // 20, {}) for i in range(4) for j in range(198)], 2)
+    chip.line("Steps", [("%d" % i, i * 10 * MS, 10 * MS, {}) for i in range(4)], 3)
+    report = json.loads(subprocess.check_output([TFHOOK, "report", "--json", write("copies.xplane.pb", chip.pack() + host.pack())]))
+    assert (report["verdict"]["class"], report["verdict"]["cause"]) == ("transfer-bound", "transfer.d2d"), report["verdict"]
 
 
 def modules():

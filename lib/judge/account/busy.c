@@ -101,7 +101,8 @@ int tfh_busy_add(struct tfh_device *d, const struct tfh_op *op, const struct tfh
 	if (op->kind == TFH_OP_COPY && op->dir < TFH_ACCOUNT_DIRS) {
 		d->copied[op->dir][op->pageable].bytes += op->bytes;
 		d->copied[op->dir][op->pageable].ns += op->t1 - op->t0;
-		if (op->bytes >= TFH_ACCOUNT_SMALL_COPY)
+		/* Some profilers do not tell a copy's size: it is not known to be small. */
+		if (!op->bytes || op->bytes >= TFH_ACCOUNT_SMALL_COPY)
 			d->copied[op->dir][op->pageable].large_ns += op->t1 - op->t0;
 		else
 			d->copied[op->dir][op->pageable].small++;

@@ -204,7 +204,7 @@ void tfh_find_rest(const struct tfh_accounts *accounts, struct tfh_result *r)
 	struct tfh_findings *out = &r->found;
 	double steps = accounts->judged_steps ? (double)accounts->judged_steps : NAN;
 
-	out->cpu_only = facts->cpu_only;
+	out->cpu_only = facts->cpu_only && !(accounts->device && accounts->device->ops);
 	out->torch = tfh_uses_torch(facts) || facts->feed->kineto;
 	out->graphs = tfh_executes_graphs(facts);
 	out->imported = facts->feed->imported;
