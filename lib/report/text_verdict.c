@@ -350,11 +350,12 @@ static void blame_rows(const struct tfh_page *page)
 		const char *label;
 	} rows[] = {{TFH_TELLS_RANK, "rank"},	  {TFH_TELLS_WHO, "who"},
 		    {TFH_TELLS_STAGE, "stage"},	  {TFH_TELLS_LINE, "line"},
-		    {TFH_TELLS_COPIES, "copies"}, {TFH_TELLS_KERNEL, "kernel"}};
+		    {TFH_TELLS_COPIES, "copies"}, {TFH_TELLS_KERNEL, "kernel"},
+		    {TFH_TELLS_OPS, "ops"}};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		/* Kernels belong to the steps. If something else is to blame, they are left out. */
-		if (rows[i].tells != TFH_TELLS_KERNEL ||
+		if ((rows[i].tells != TFH_TELLS_KERNEL && rows[i].tells != TFH_TELLS_OPS) ||
 		    page->r->verdict.cls == TFH_CLASS_COMPUTE_BOUND)
 			evidence_rows(page, rows[i].tells, rows[i].label, SIZE_MAX);
 	if (page->words->no_line)

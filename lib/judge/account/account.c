@@ -68,6 +68,7 @@ static int prepare(struct tfh_accounts *accounts)
 	accounts->input_cause = TFH_CAUSE_INPUT_UNKNOWN;
 	accounts->use = tfh_big_array(loops->window.n + 1, sizeof(*accounts->use));
 	accounts->stage = calloc(accounts->facts->stage.n + 1, sizeof(*accounts->stage));
+	accounts->ran_ns = calloc(accounts->facts->tag.n + 1, sizeof(*accounts->ran_ns));
 	accounts->pauses = tfh_pauses_new(accounts->cover);
 	if (accounts->facts->feed->each)
 		accounts->step_cause =
@@ -75,7 +76,7 @@ static int prepare(struct tfh_accounts *accounts)
 	if (accounts->facts->crowded)
 		accounts->contention =
 			tfh_big_array(loops->window.n + 1, sizeof(*accounts->contention));
-	if (!accounts->use || !accounts->stage ||
+	if (!accounts->use || !accounts->stage || !accounts->ran_ns ||
 	    (accounts->facts->crowded && !accounts->contention) ||
 	    (accounts->cover && !accounts->pauses) ||
 	    (accounts->facts->feed->each && !accounts->step_cause))
@@ -123,6 +124,7 @@ void tfh_accounts_free(struct tfh_accounts *accounts)
 	tfh_big_free(accounts->contention);
 	free(accounts->copy.v);
 	free(accounts->kernel.v);
+	free(accounts->ran_ns);
 	tfh_pauses_free(accounts->pauses);
 	tfh_device_free(accounts->device);
 }

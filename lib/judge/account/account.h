@@ -135,6 +135,7 @@ struct tfh_accounts {
 		executed_site
 			[TFH_ACCOUNT_SITES], /* executed calls, by the time that they compute */
 		exchange_site[TFH_ACCOUNT_SITES]; /* and by the time that they wait for exchanges */
+	int64_t *ran_ns; /* of the ops that a processor executed, by facts->tag */
 	struct tfh_event
 		asked;	  /* the last pause with a stack; stack 0: the call after it has ended */
 	int64_t asked_ns; /* time of batches since then */

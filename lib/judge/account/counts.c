@@ -21,7 +21,7 @@ static int count_copy(struct tfh_accounts *accounts, const struct tfh_event *ev,
 	accounts->copy.v[i].bytes += p->bytes;
 	accounts->copy.v[i].ns += p->t1 - p->t0;
 	accounts->copy.v[i].blocking += p->label == TFH_L_COPY;
-	if (p->bytes < TFH_ACCOUNT_SMALL_COPY) {
+	if (p->bytes && p->bytes < TFH_ACCOUNT_SMALL_COPY) { /* 0: unknown */
 		accounts->copy.v[i].small++;
 		accounts->copy.v[i].small_ns += p->t1 - p->t0;
 	}
@@ -120,6 +120,7 @@ struct tfh_use *tfh_count_window(struct tfh_accounts *accounts, int64_t t, int64
 /* Counts an executed call: what it waits for exchanges with other ranks, and what it computes. */
 static void count_executed(struct tfh_accounts *accounts, const struct tfh_event *ev)
 {
+	const struct tfh_facts *facts = accounts->facts;
 	struct tfh_event part = *ev;
 
 	part.t0 = ev->t1 - tfh_exposed_ns(accounts->exposed, ev->t0, ev->t1);
@@ -128,6 +129,8 @@ static void count_executed(struct tfh_accounts *accounts, const struct tfh_event
 	part.t1 = part.t0;
 	part.t0 = ev->t0;
 	tfh_site_count(accounts->executed_site, &part);
+	if (ev->w[0] < facts->tag_of.n && facts->tag_of.v[ev->w[0]] >= 0)
+		accounts->ran_ns[facts->tag_of.v[ev->w[0]]] += part.t1 - part.t0;
 }
 
 static void count_stage(struct tfh_accounts *accounts, const struct tfh_event *ev, int32_t at,

@@ -99,6 +99,35 @@ static void code_time(const struct tfh_accounts *accounts, enum tfh_cause cause,
 	}
 }
 
+/* The ops that take most of the computing on a processor. A function of TensorFlow's is the whole step. */
+static void computed_time(const struct tfh_accounts *accounts, struct tfh_code_time *out)
+{
+	const struct tfh_facts *facts = accounts->facts;
+	double steps = (double)accounts->train_steps;
+
+	out->n = 0;
+	out->s_per_step = 0;
+	for (size_t i = 0; i < facts->tag.n && steps > 0; i++) {
+		double s = (double)accounts->ran_ns[i] / 1e9 / steps;
+		uint32_t at = out->n;
+		if (facts->tag.v[i].function || s <= 0)
+			continue;
+		out->s_per_step += s;
+		while (at > 0 && s > out->function[at - 1].s_per_step)
+			at--;
+		if (at >= TFH_CODE_FUNCTIONS)
+			continue;
+		out->n += out->n < TFH_CODE_FUNCTIONS;
+		memmove(out->function + at + 1, out->function + at,
+			(out->n - at - 1) * sizeof(*out->function));
+		out->function[at].s_per_step = s;
+		out->function[at].name = tfh_arena_text(
+			facts->arena, "%s",
+			facts->feed->name(facts->feed->arg, facts->process, TFT_NAME_OP,
+					  facts->tag.v[i].name, NULL, NULL));
+	}
+}
+
 static void find_device(const struct tfh_accounts *accounts, double steps, struct tfh_findings *out)
 {
 	const struct tfh_device *d = accounts->device;
@@ -226,7 +255,9 @@ void tfh_find_rest(const struct tfh_accounts *accounts, struct tfh_result *r)
 	out->pause = call_site(accounts, accounts->pause_site);
 	code_time(accounts, TFH_CAUSE_HOST_PYTHON, steps, &out->python);
 	code_time(accounts, TFH_CAUSE_HOST_UNKNOWN, steps, &out->other);
-	if (r->steady.cause != TFH_CAUSE_NONE)
+	if (r->steady.cause == TFH_CAUSE_COMPUTE_CPU)
+		computed_time(accounts, &out->verdict);
+	else if (r->steady.cause != TFH_CAUSE_NONE)
 		code_time(accounts, r->steady.cause, steps, &out->verdict);
 	out->functions = tfh_pauses_know(accounts->pauses);
 	TFH_EACH (i, accounts->loops->window.n)

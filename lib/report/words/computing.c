@@ -1,4 +1,6 @@
 /* Compute-bound jobs: what the device computes, and whether it computes for others. */
+#include <string.h>
+
 #include "model/symbols/kernel_name.h"
 #include "report/format.h"
 #include "report/words/remedy.h"
@@ -114,14 +116,37 @@ static const char *kernel_share(struct tfh_wording *w)
 			  tfh_phrase_time(w, r->kernels[0].median_s));
 }
 
-/* Without device times no kernel is known, but for a job on the CPU, the computing line may be. */
+/* The ops that take most of the computing on the CPU, or NULL. */
+static const char *computing_ops(struct tfh_wording *w)
+{
+	static const char backward[] = "autograd::engine::evaluate_function: ";
+	const struct tfh_code_time *ops = &w->r->found.verdict;
+	const char *line = NULL;
+
+	for (uint32_t i = 0; i < ops->n; i++) {
+		const char *name = ops->function[i].name;
+		double share = ops->function[i].s_per_step / ops->s_per_step;
+		if (share < TFH_REPORT_NAMED_SHARE)
+			break;
+		if (!strncmp(name, backward, sizeof(backward) - 1))
+			name += sizeof(backward) - 1;
+		line = line ? tfh_phrase(w, "%s, %.0f %% in %s", line, 100 * share, name)
+			    : tfh_phrase(w, "%.0f %% of the computing in %s", 100 * share, name);
+	}
+	return line;
+}
+
+/* Without device times no kernel is known, but for a job on the CPU, the computing line or its ops may be. */
 static void explain_computing(struct tfh_wording *w)
 {
 	if (w->r->lead) /* the verdict and its line are about something else */
 		return;
 	const char *line = w->r->found.cpu_only ? tfh_verdict_line(w) : NULL;
+	const char *ops = w->r->found.cpu_only && !line ? computing_ops(w) : NULL;
 	if (line)
 		tfh_evidence(w, TFH_TELLS_LINE, line);
+	else if (ops)
+		tfh_evidence(w, TFH_TELLS_OPS, ops);
 	else
 		tfh_evidence(w, TFH_TELLS_KERNEL,
 			     w->r->found.cpu_only

@@ -38,6 +38,7 @@ enum tfh_tells {
 	TFH_TELLS_LINE,
 	TFH_TELLS_COPIES,
 	TFH_TELLS_KERNEL,
+	TFH_TELLS_OPS,
 	TFH_TELLS_RANK,
 	TFH_TELLS_WHO /* had the CPUs */
 };
