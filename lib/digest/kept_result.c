@@ -307,7 +307,7 @@ TYPE(seen_sum, A(1, part), N(2, ns), N(3, samples));
 TYPE(machine, N(1, processors), N(2, limit), N(3, busy), N(4, steal), N(5, throttled), N(6, io),
      N(7, memory), N(8, swap), N(9, gpu.lowered_device), A(10, gpu.lowered), N(11, gpu.power),
      N(12, gpu.limit), N(13, gpu.xid_device), N(14, gpu.xids), N(15, gpu.last_xid),
-     N(16, gpu.ecc_device), N(17, gpu.ecc), N(18, gpu.processes));
+     N(16, gpu.ecc_device), N(17, gpu.ecc), N(18, gpu.processes), N(19, far), N(20, device_node));
 #undef S
 
 #define S struct tfh_seen_line

@@ -231,7 +231,7 @@ static void tell_place(struct nvml_state *d, int ordinal, const char *bus)
 	}
 	snprintf(line, sizeof(line), "device=%d\t%s\t%d\t%s\t%s\t%d\t%s\t%s\n", ordinal, bus,
 		 at.node, at.pcie, at.nic, links, to, fabric);
-	tfh_devices_told(line);
+	tfh_devices_told(line, at.node);
 }
 
 static void register_events(struct nvml_state *d)

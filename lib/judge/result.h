@@ -335,6 +335,8 @@ struct tfh_machine_findings {
 	double io;	    /* share of the time in which all work waited for disks */
 	double memory;	    /* share of the time in which something waited for memory */
 	double swap;	    /* bytes per second */
+	double far; /* share of its threads' CPU time on other memory nodes than its devices' */
+	int device_node; /* that of its first device whose node is known */
 	struct tfh_gpu_findings {
 		int lowered_device; /* the device whose clock was lowered most */
 		double lowered

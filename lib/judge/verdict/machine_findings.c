@@ -110,6 +110,21 @@ static void find_devices(const struct tfh_run *run, uint32_t p, struct tfh_gpu_f
 	}
 }
 
+/* Whether the threads ran on the memory node of a device that they use. */
+static void find_far(const struct tfh_run *run, uint32_t p, struct tfh_machine_findings *m)
+{
+	const struct tfh_process *processes;
+	double near = mean_of(run, p, TFH_METER_NEAR, 0), far = mean_of(run, p, TFH_METER_NEAR, 1);
+
+	m->far = from(TFH_VERDICT_FAR, far / (near + far));
+	m->device_node = -1;
+	if (tfh_run_processes(run, &processes) <= p)
+		return;
+	for (uint32_t i = processes[p].n_device; i--;)
+		if (processes[p].device[i].node >= 0)
+			m->device_node = processes[p].device[i].node;
+}
+
 /* Who used the CPUs. Processes with records belong to the job; its workers without recorded calls count as others
  * here. */
 static void find_busy(const struct tfh_run *run, struct tfh_result *r, double busy)
@@ -151,6 +166,7 @@ void tfh_find_machine(const struct tfh_run *run, struct tfh_result *r)
 						      mean_of(run, p, TFH_METER_OWN_MEMORY, 0)));
 	m->swap = from(TFH_VERDICT_MACHINE_SWAP,
 		       mean_of(run, p, TFH_METER_SWAP, 0) + mean_of(run, p, TFH_METER_SWAP, 1));
+	find_far(run, p, m);
 	find_devices(run, p, &m->gpu);
 	find_busy(run, r,
 		  line_of(run, p, -1, TFH_METER_CPU, 0)

@@ -15,6 +15,8 @@
 #include "base/meters.h"
 #include "format/sample.h"
 #include "record/process/recorder.h"
+#include "record/watch/near.h"
+#include "record/watch/nvml_thread.h"
 
 #define TEXT_BYTES (32u << 10)
 #define GROUP_BYTES 512u
@@ -255,11 +257,13 @@ static void put_thread(struct readings *r, const struct tft_sample_thread *of, u
 		TFT_SAMPLE_NO_THREAD, of->thread << TFT_SAMPLE_INDEX_SHIFT | what, first, second};
 }
 
-/* After the name, which may contain anything: "S ppid group session tty tpgid flags minor cminor major ...". */
-static void read_thread(struct readings *r, const struct tft_sample_thread *of)
+/* The 36 fields after the name, which may contain anything: "S ppid group session tty tpgid flags minor cminor major ...",
+ * last the CPU. */
+static void read_thread(struct readings *r, const struct tft_sample_thread *of, bool nodes)
 {
-	char folder[64], *at;
+	char folder[64], *at, *rest;
 	unsigned long long minor, major;
+	int skip = 36;
 
 	if (of->thread >> TFT_SAMPLE_INDEX_SHIFT)
 		return;
@@ -267,6 +271,12 @@ static void read_thread(struct readings *r, const struct tft_sample_thread *of)
 	at = read_file(folder, "stat") ? strrchr(text, ')') : NULL;
 	if (at && sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %*u %llu %*u %llu", &minor, &major) == 2)
 		put_thread(r, of, TFT_SAMPLE_THREAD_FAULTS, minor, major);
+	if (at && nodes && of->run_ns != UINT64_MAX) {
+		for (rest = at + 1; skip && rest; skip--)
+			rest = strchr(rest + 1, ' ');
+		if (rest)
+			tfh_near_add(of->tid, of->run_ns, (unsigned)strtoul(rest, NULL, 10));
+	}
 	if (read_file(folder, "status"))
 		put_thread(r, of, TFT_SAMPLE_THREAD_SWITCHES,
 			   tfh_number_of_line(text, "voluntary_ctxt_switches:"),
@@ -280,6 +290,7 @@ uint32_t tfh_machine_read(const struct tft_sample_thread *threads, uint32_t n,
 	uint64_t begin = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
 	uint64_t cpu = (uint64_t)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	struct rusage usage;
+	bool nodes;
 
 	if (begin < next_ns)
 		return 0;
@@ -298,8 +309,11 @@ uint32_t tfh_machine_read(const struct tft_sample_thread *threads, uint32_t n,
 	read_disks(&r);
 	read_network(&r);
 	read_container(&r);
+	nodes = tfh_near_find("/sys", tfh_devices_nodes());
 	for (uint32_t i = 0; i < n; i++)
-		read_thread(&r, &threads[i]);
+		read_thread(&r, &threads[i], nodes);
+	if (nodes)
+		put(&r, TFH_METER_NEAR, tfh_near_ns(), tfh_far_ns());
 	cpu = (uint64_t)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
 	next_ns = begin + (cpu * COST_SHARE > LEAST_NS ? cpu * COST_SHARE : LEAST_NS);
 	return r.n;

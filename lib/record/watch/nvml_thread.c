@@ -34,6 +34,7 @@ enum { NONE, IDLE, ASKED, READY, END, REFUSED };
 
 static tfh_devices_reader reader;
 static uint32_t used;	/* atomic: mask of ordinals */
+static uint64_t nodes;	/* atomic: mask of memory nodes */
 static uint32_t state;	/* atomic, futex: whose turn it is */
 static uint32_t gate;	/* atomic, futex */
 static uint64_t inside; /* atomic: CLOCK_MONOTONIC ns at which the call under way began */
@@ -246,12 +247,19 @@ void tfh_devices_last(void)
 	pthread_join(thread, NULL);
 }
 
-void tfh_devices_told(const char *line)
+void tfh_devices_told(const char *line, int node)
 {
+	if (node >= 0 && node < 64)
+		__atomic_fetch_or(&nodes, 1ull << node, __ATOMIC_RELAXED);
 	size_t n = strlen(reading->places);
 
 	if (n + strlen(line) < sizeof(reading->places))
 		strcpy(reading->places + n, line);
+}
+
+uint64_t tfh_devices_nodes(void)
+{
+	return __atomic_load_n(&nodes, __ATOMIC_RELAXED);
 }
 
 void tfh_devices_attach(tfh_devices_reader r)

@@ -22,8 +22,10 @@ typedef uint32_t (*tfh_devices_reader)(uint32_t mask, struct tft_sample_thread *
 
 /* Called once, at load. */
 void tfh_devices_attach(tfh_devices_reader reader);
-/* Called by the reader, once for each device: where it is, a line for a NOTE. */
-void tfh_devices_told(const char *line);
+/* Called by the reader, once for each device: where it is, a line for a NOTE, and its memory node (-1: unknown). */
+void tfh_devices_told(const char *line, int node);
+/* The memory nodes of the devices so far, a bit for each. Thread-safe. */
+uint64_t tfh_devices_nodes(void);
 /* The job has a context on the device with that ordinal. Thread-safe. */
 void tfh_devices_used(int ordinal);
 

@@ -87,6 +87,23 @@ void tfh_note_machine(struct tfh_wording *w)
 					 percent(w, m->memory), m->swap / 1e6));
 }
 
+/* Copies of threads elsewhere pass through the link between the processors, as does memory that they allocate. */
+static void note_far(struct tfh_wording *w)
+{
+	const struct tfh_machine_findings *m = &w->r->found.machine;
+
+	if (!(m->far > 0) || m->device_node < 0 ||
+	    w->r->breakdown[TFH_PART_TRANSFER].share < TFH_REPORT_FAR_COPIES)
+		return;
+	tfh_remark(w,
+		   tfh_phrase(w,
+			      "the threads that use the device spent %s of their CPU time on "
+			      "other memory nodes than its node %d, so that copies also cross "
+			      "the link between the processors: numactl --cpunodebind=%d "
+			      "--membind=%d binds a process to it",
+			      percent(w, m->far), m->device_node, m->device_node, m->device_node));
+}
+
 /* Only if a faster clock would shorten the step. */
 static void note_lowered(struct tfh_wording *w, const struct tfh_gpu_findings *g)
 {
@@ -148,6 +165,7 @@ static void note_errors(struct tfh_wording *w, const struct tfh_gpu_findings *g)
 
 void tfh_note_devices(struct tfh_wording *w)
 {
+	note_far(w);
 	note_lowered(w, &w->r->found.machine.gpu);
 	note_errors(w, &w->r->found.machine.gpu);
 }
