@@ -210,37 +210,59 @@ static bool trains_at(const struct tfh_accounts *accounts, int64_t t, size_t *wi
 	       accounts->loops->window.v[*window].segment == TFH_SEGMENT_TRAIN;
 }
 
-/* The cause of a loader's time, by samples of its worker processes or, if it has none, of the requesting thread. */
-static enum tfh_cause loader_cause(const struct tfh_accounts *accounts)
+/* Adds what a loader's worker processes were doing, by cause. */
+static void add_workers(const struct tfh_accounts *accounts, double seen[TFH_CAUSE_COUNT])
 {
 	const struct tfh_facts *facts = accounts->facts;
-	const struct tfh_feed *f = facts->feed;
-	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
-	double seen[TFH_CAUSE_COUNT] = {0}, *best = &seen[TFH_CAUSE_INPUT_DATALOADER];
-	size_t window = SIZE_MAX, n = 0;
+	struct tfh_maker m;
+	size_t window = SIZE_MAX;
 
 	for (size_t i = 0; i < facts->child.n; i++) {
 		const struct tfh_child_sample *k = &facts->child.v[i];
-		if (k->thread || !trains_at(accounts, k->t, &window) || !f->place || !k->place)
+		if (k->thread || !trains_at(accounts, k->t, &window) || !tfh_maker_at(facts, k, &m))
 			continue;
-		uint32_t frames =
-			f->place(f->arg, facts->process, k->place, frame, TFH_VERDICT_FRAMES);
-		enum tfh_cause cause = tfh_role_cause(tfh_loader_role(frame, frames, k->state));
-		if (cause == TFH_CAUSE_INPUT_DATALOADER) /* or waits for work */
-			continue;
-		seen[cause] += k->ns;
-		n++;
+		enum tfh_role role = tfh_loader_role(m.frame, m.n, k->state);
+		if (m.busy && role != TFH_ROLE_NONE && role != TFH_ROLE_LOADER)
+			seen[tfh_role_cause(role)] += k->ns;
 	}
-	for (size_t i = 0; !n && i < tfh_stack_samples_count(facts->samples); i++) {
+}
+
+/* The same for the threads that ask for batches. */
+static void add_askers(const struct tfh_accounts *accounts, double seen[TFH_CAUSE_COUNT])
+{
+	const struct tfh_facts *facts = accounts->facts;
+	size_t window = SIZE_MAX;
+
+	for (size_t i = 0; i < tfh_stack_samples_count(facts->samples); i++) {
 		struct tfh_seen_sample k = tfh_stack_samples_at(facts->samples, i);
 		enum tfh_cause cause = tfh_sample_cause(facts, k.at, k.feeds);
 		if (trains_at(accounts, k.t, &window) &&
 		    tfh_cause_class(cause) == TFH_CLASS_INPUT_BOUND)
 			seen[cause] += k.ns;
 	}
+}
+
+static enum tfh_cause most_of(const double seen[TFH_CAUSE_COUNT])
+{
+	int best = TFH_CAUSE_INPUT_DATALOADER;
+
 	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
-		best = seen[c] > *best ? &seen[c] : best;
-	return (enum tfh_cause)(best - seen);
+		best = seen[c] > seen[best] ? c : best;
+	return (enum tfh_cause)best;
+}
+
+/* The cause of a loader's time, by samples of its worker processes or, if it has none, of the thread that asks for batches: other
+ * child processes do not make them. */
+static enum tfh_cause loader_cause(const struct tfh_accounts *accounts)
+{
+	double workers[TFH_CAUSE_COUNT] = {0}, askers[TFH_CAUSE_COUNT] = {0};
+	bool alone = strstr(accounts->facts->loader, "SingleProcess") != NULL;
+
+	add_workers(accounts, workers);
+	add_askers(accounts, askers);
+	enum tfh_cause made = most_of(workers), asked = most_of(askers);
+	bool asks = alone ? askers[asked] > 0 : !(workers[made] > 0);
+	return asks ? asked : made;
 }
 
 /* If neither a pipeline nor a loader is known: the cause of most of the time of the thread or process that makes the

@@ -244,8 +244,9 @@ static uint32_t place_inside(struct tfh_stack_samples *l, const struct tfh_event
 		if (k->thread != ev->thread)
 			continue;
 		enum tfh_role role = tfh_loader_role(frame, frames_of(l, k, frame), k->state);
-		k->at = k->state == TFT_STATE_GIL ? k->state
-						  : (uint8_t)TFH_AT(role, tfh_is_asleep(k->state));
+		k->at = role == TFH_ROLE_NONE || k->state == TFT_STATE_GIL
+				? k->state
+				: (uint8_t)TFH_AT(role, tfh_is_asleep(k->state));
 		k->group = TFH_IN_CALL;
 		inside++;
 	}
