@@ -83,7 +83,10 @@ static const struct tfh_command cmd_report = {
 			 .help = "print what processors, memory, disks and network did"},
 			{.name = "steps",
 			 .help = "print one line per step; with --json, one JSON object per line"},
-			{.name = "step", .arg = "N", .help = "print where step N went"},
+			{.name = "step",
+			 .arg = "N",
+			 .help = "print where step N went; with --ranks, which ranks the others waited for "
+				 "in it"},
 			{.name = "csv", .help = "print the steps as CSV"},
 			{.name = "json",
 			 .help = "print the whole report as JSON, schema tfhook.report/1"},

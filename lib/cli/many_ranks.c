@@ -122,7 +122,9 @@ static int print(const struct tfh_command_line *args, struct tfh_ranks *job)
 		return tfh_page_write_many(tfh_line_get(args, "html"), job);
 	if (tfh_line_get(args, "json"))
 		return tfh_ranks_json(stdout, job);
-	if (tfh_line_get(args, "ranks"))
+	if (job->asked)
+		tfh_ranks_step_text(stdout, job, &style);
+	else if (tfh_line_get(args, "ranks"))
 		tfh_ranks_table(stdout, job);
 	else
 		tfh_ranks_text(stdout, job, &style);
@@ -133,8 +135,8 @@ static int print(const struct tfh_command_line *args, struct tfh_ranks *job)
 static bool is_for_another(const struct tfh_command_line *args)
 {
 	static const char *const names[] = {"kernels", "transfers", "input", "where", "folded",
-					    "memory",  "machine",   "steps", "step",  "csv"};
-	const char *whole[] = {"json", "html"};
+					    "memory",  "machine",   "steps", "csv"};
+	const char *whole[] = {"json", "html", "step"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (tfh_line_get(args, names[i]))
@@ -159,8 +161,15 @@ bool tfh_report_many(const struct tfh_command_line *args, int *status)
 
 	if (is_for_another(args) || !find(args, dir, sizeof(dir), &x))
 		return false;
-	int rc = tfh_ranks_find(x.path, x.n, &job, &err);
-	if (rc) {
+	const char *text = tfh_line_get(args, "step");
+	char *end = NULL;
+	uint64_t step = text ? strtoull(text, &end, 10) : 0;
+	int rc = tfh_ranks_find(x.path, x.n, text ? &step : NULL, &job, &err);
+	if (!rc && text && (!*text || *end || !job->slowest[0].ranks)) {
+		tfh_say("report: no rank has a step %s", text);
+		*status = TFH_EXIT_USAGE;
+		tfh_ranks_free(job);
+	} else if (rc) {
 		tfh_say_why(&err, rc);
 		*status = tfh_exit_code(rc);
 	} else {

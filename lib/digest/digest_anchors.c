@@ -2,7 +2,7 @@
  * Anchors of collectives: when a rank entered and left every 2^k-th collective of a communicator, and its
  * last one. All ranks number a communicator's collectives alike, so the digests of two hosts have anchors in
  * common, even if k differs. That is enough to align clocks, to find late ranks, and to see how far a hanging
- * rank has come. Times are those of the collective's kernel if device times are known: a call of NCCL only
+ * rank has come. In its slowest steps, a rank keeps more: they show which rank made a single step slow. Times are those of the collective's kernel if device times are known: a call of NCCL only
  * queues it.
  */
 #include <errno.h>
@@ -17,12 +17,15 @@
 #define ANCHORS_LEAST 256u
 #define ANCHORS_MOST (1u << 20)
 #define COMMUNICATORS 256u
+#define SLOW_MOST 1024u /* of the slowest steps */
 
 struct communicator {
 	struct tfh_digest_comm row;
 	struct tfh_digest_anchor last; /* number 0: none */
 	uint32_t kept;
 	uint32_t mask; /* numbers with none of these bits are kept */
+	uint32_t step; /* the slow step of its last collective, UINT32_MAX: none */
+	bool more;     /* `last` is not the first one in that step */
 };
 
 struct anchor_list {
@@ -30,6 +33,9 @@ struct anchor_list {
 	struct communicator comm[COMMUNICATORS];
 	uint32_t n, most, comms;
 	uint32_t rank; /* number of DRNK */
+	const struct tfh_slow_steps *slow;
+	struct tfh_digest_anchor of_slow[SLOW_MOST];
+	uint32_t n_slow;
 };
 
 static struct communicator *communicator_of(struct anchor_list *x, uint64_t key)
@@ -39,7 +45,8 @@ static struct communicator *communicator_of(struct anchor_list *x, uint64_t key)
 			return &x->comm[i];
 	if (x->comms == COMMUNICATORS)
 		return NULL;
-	x->comm[x->comms] = (struct communicator){.row = {.key = key, .rank = x->rank}};
+	x->comm[x->comms] =
+		(struct communicator){.row = {.key = key, .rank = x->rank}, .step = UINT32_MAX};
 	return &x->comm[x->comms++];
 }
 
@@ -78,15 +85,43 @@ static uint64_t after_start(int64_t t)
 	return t > 0 ? (uint64_t)t : 0;
 }
 
+static void keep_slow(struct anchor_list *x, const struct tfh_digest_anchor *a)
+{
+	if (x->n_slow < SLOW_MOST)
+		x->of_slow[x->n_slow++] = *a;
+}
+
+/* The last one in a slow step is known when the next one is in none, or in another. */
+static void end_slow_step(struct anchor_list *x, struct communicator *c)
+{
+	if (c->step != UINT32_MAX && c->more)
+		keep_slow(x, &c->last);
+	c->more = false;
+}
+
+static void note_slow_step(struct anchor_list *x, struct communicator *c, uint32_t step,
+			   const struct tfh_digest_anchor *a)
+{
+	if (step != c->step)
+		end_slow_step(x, c);
+	if (step != UINT32_MAX && step != c->step)
+		keep_slow(x, a);
+	else
+		c->more = step != UINT32_MAX;
+	c->step = step;
+}
+
 static void add_anchor(struct anchor_list *x, struct communicator *c, const struct tfh_event *ev)
 {
 	uint32_t number = (uint32_t)ev->w[2];
+	const struct tfh_digest_anchor a = {.enter_ns = after_start(ev->t0),
+					    .leave_ns = after_start(ev->t1),
+					    .key = ev->w[1],
+					    .number = number,
+					    .rank = x->rank};
 
-	c->last = (struct tfh_digest_anchor){.enter_ns = after_start(ev->t0),
-					     .leave_ns = after_start(ev->t1),
-					     .key = ev->w[1],
-					     .number = number,
-					     .rank = x->rank};
+	note_slow_step(x, c, tfh_slow_steps_at(x->slow, ev->t0), &a);
+	c->last = a;
 	while (!(number & c->mask) && x->n == x->most)
 		if (!thin_out(x))
 			return;
@@ -130,7 +165,25 @@ static void note_idle(struct tfh_digest_idle *idle, const struct tfh_event *ev)
 	}
 }
 
+static bool is_kept(const struct anchor_list *x, const struct tfh_digest_anchor *a)
+{
+	for (uint32_t i = 0; i < x->comms; i++)
+		if (x->comm[i].row.key == a->key)
+			return !(a->number & x->comm[i].mask) ||
+			       a->number == x->comm[i].last.number;
+	return false;
+}
+
 /* There is room for them beyond `most`. */
+static void add_slow_ones(struct anchor_list *x)
+{
+	for (uint32_t i = 0; i < x->comms; i++)
+		end_slow_step(x, &x->comm[i]);
+	for (uint32_t i = 0; i < x->n_slow; i++)
+		if (!is_kept(x, &x->of_slow[i]))
+			x->v[x->n++] = x->of_slow[i];
+}
+
 static void add_last_ones(struct anchor_list *x)
 {
 	for (uint32_t i = 0; i < x->comms; i++)
@@ -254,12 +307,14 @@ static int read_anchors(struct anchor_list *x, struct tfh_collectives *calls, st
 	if (!rc)
 		rc = tfh_merge_error(m, NULL);
 	tfh_merge_close(m);
+	add_slow_ones(x);
 	add_last_ones(x);
 	return rc;
 }
 
 int tfh_digest_put_anchors(struct tfh_digest_out *o, struct tfh_run *run, uint32_t process,
-			   uint32_t rank, uint64_t steps, struct tfh_digest_idle *idle)
+			   uint32_t rank, uint64_t steps, const struct tfh_slow_steps *slow,
+			   struct tfh_digest_idle *idle)
 {
 	struct anchor_list *x = calloc(1, sizeof(*x));
 	struct tfh_collectives *calls = tfh_collectives_new();
@@ -267,10 +322,11 @@ int tfh_digest_put_anchors(struct tfh_digest_out *o, struct tfh_run *run, uint32
 
 	if (!rc) {
 		x->rank = rank;
+		x->slow = slow;
 		x->most = steps < ANCHORS_LEAST	 ? ANCHORS_LEAST
 			  : steps < ANCHORS_MOST ? (uint32_t)steps
 						 : ANCHORS_MOST;
-		x->v = malloc((x->most + COMMUNICATORS) * sizeof(*x->v));
+		x->v = malloc((x->most + SLOW_MOST + COMMUNICATORS) * sizeof(*x->v));
 		rc = x->v ? read_anchors(x, calls, run, process, idle) : -ENOMEM;
 		if (!rc)
 			rc = use_device_times(x, calls, run, process);

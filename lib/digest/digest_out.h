@@ -3,6 +3,7 @@
 #define TFH_DIGEST_OUT_H
 
 #include "digest/digest.h"
+#include "digest/slow_steps.h"
 #include "format/tft_write.h"
 
 struct tfh_digest_out {
@@ -35,9 +36,11 @@ struct tfh_digest_idle {
 };
 
 /* digest_anchors.c: anchors of one process that is a rank; `rank`: its number in DRNK. At most one anchor per
- * step, or 256; and the last one of each communicator. Adds its communicators to `comm`. */
+ * step, or 256; the first and the last one of each communicator in each of its slowest steps, which are sorted; and the
+ * last one of each communicator. Adds its communicators to `comm`. */
 int tfh_digest_put_anchors(struct tfh_digest_out *o, struct tfh_run *run, uint32_t process,
-			   uint32_t rank, uint64_t steps, struct tfh_digest_idle *idle);
+			   uint32_t rank, uint64_t steps, const struct tfh_slow_steps *slow,
+			   struct tfh_digest_idle *idle);
 /* digest_fill.c: one call that was open at the end, of the rank of that number. */
 void tfh_digest_fill_open(struct tfh_digest_out *o, struct tfh_run *run,
 			  const struct tfh_in_flight *open, uint32_t rank,

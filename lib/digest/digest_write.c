@@ -106,6 +106,7 @@ struct digest_run {
 	struct tfh_digest_rank *rank;
 	uint32_t n_rank;
 	struct tfh_digest_idle *idle; /* [n_rank] */
+	struct tfh_slow_steps *slow;  /* [n_rank] */
 	struct tfh_digest_gone *gone; /* of all ranks */
 	uint32_t n_gone;
 };
@@ -149,6 +150,27 @@ static uint32_t processes_of(const struct digest_run *x, const struct tfh_proces
 	return n;
 }
 
+/* By the host's times, as those of the calls of collectives. */
+static int add_slow(struct digest_run *x, const struct tfh_result *r)
+{
+	struct tfh_slow_steps *grown = realloc(x->slow, (x->n_rank + 1) * sizeof(*grown)), *slow;
+
+	if (!grown)
+		return -ENOMEM;
+	x->slow = grown;
+	slow = &x->slow[x->n_rank];
+	slow->n = 0;
+	for (uint64_t i = 0; i < r->n_step; i++) {
+		const struct tfh_step *s = &r->step[i];
+		const struct tfh_slow_step step = {s->index, s->dur_s, s->host_t0, s->host_t1};
+		if (s->segment != TFH_SEGMENT_STARTUP && s->segment != TFH_SEGMENT_WARMUP &&
+		    s->segment != TFH_SEGMENT_COMPILE)
+			tfh_slow_steps_add(slow, TFH_SLOW_STEPS, &step);
+	}
+	tfh_slow_steps_sort(slow);
+	return 0;
+}
+
 static uint8_t state_of(const struct tfh_process *p)
 {
 	return (uint8_t)((p->clean_end ? TFH_DIGEST_CLOSED : 0) |
@@ -188,6 +210,8 @@ static int add_rank(void *arg, const struct tfh_result *r, struct tfh_err *err)
 		.exchanges = r->exchanges};
 	int rc = add_gone(x, r, x->n_rank);
 	if (!rc)
+		rc = add_slow(x, r);
+	if (!rc)
 		rc = write_steps(&x->out, r, x->n_rank, unit);
 	x->n_rank++;
 	return rc ? tfh_err_set(err, rc, "digest: %s", strerror(-rc)) : 0;
@@ -204,7 +228,7 @@ static int write_anchors(struct digest_run *x, const struct tfh_result *r)
 	for (uint32_t i = 0; i < x->n_rank && !rc; i++)
 		if (x->rank[i].rank)
 			rc = tfh_digest_put_anchors(&x->out, r->run, x->rank[i].host, i,
-						    x->rank[i].steps, &x->idle[i]);
+						    x->rank[i].steps, &x->slow[i], &x->idle[i]);
 	return rc ? rc
 		  : tfh_digest_put(&x->out, TFT_DCOM, &tfh_digest_comms, x->out.comm, x->out.comms);
 }
@@ -347,6 +371,7 @@ int tfh_digest_write(struct tfh_run *run, const struct tfh_inputs *in, int fd, s
 	tfh_digest_out_free(&x.out);
 	free(x.rank);
 	free(x.idle);
+	free(x.slow);
 	free(x.gone);
 	return rc;
 }

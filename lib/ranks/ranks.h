@@ -19,6 +19,7 @@
 #define TFH_RANKS_SAMPLES 256u /* anchors of a rank */
 #define TFH_RANKS_COMMS 16u    /* communicators of a rank */
 #define TFH_RANKS_SLOW 128u    /* indexes of slow steps of a rank */
+#define TFH_RANKS_STEPS 16u    /* of the slowest steps */
 #define TFH_RANKS_MOST (1u << 20)
 
 /* A rank's part in a communicator. */
@@ -36,6 +37,18 @@ struct tfh_ranks_sample {
 	int64_t enter_ns, leave_ns; /* by the host's clock, since its start */
 	uint32_t number;
 	uint8_t member; /* index in the rank's list */
+};
+
+/* A rank in one of tfh_ranks.slowest. */
+#define TFH_RANKS_IN_STEP 8u /* exchanges: of a communicator the first one and the last one */
+#define TFH_RANKS_PARTS 3u
+struct tfh_ranks_in_step {
+	int64_t begin_ns, end_ns;      /* by the host's clock, since its start */
+	double wall_s, own_s;	       /* wall_s 0: the rank has no such step */
+	float part_s[TFH_RANKS_PARTS]; /* the largest parts of own_s */
+	uint8_t part[TFH_RANKS_PARTS]; /* enum tfh_cause; TFH_CAUSE_COUNT: computing */
+	uint8_t samples;
+	struct tfh_ranks_sample sample[TFH_RANKS_IN_STEP];
 };
 
 /* Means over an interval. */
@@ -82,6 +95,7 @@ struct tfh_ranks_rank {
 	uint32_t members;
 	struct tfh_ranks_sample *sample; /* [samples] */
 	uint32_t samples;
+	struct tfh_ranks_in_step *in_step; /* as many as tfh_ranks.slowest */
 
 	/* from exchanges, in seconds on average */
 	double late_s;	   /* behind the first rank */
@@ -176,6 +190,30 @@ struct tfh_ranks_hang {
 	double since_s;	     /* how long the last one of them has waited */
 };
 
+/* A rank that was the last one to enter an exchange. */
+struct tfh_ranks_link {
+	uint32_t rank, comm; /* rows */
+	uint32_t number;     /* the exchange's */
+	double wait_s; /* how long the rank of the link before waited for it; of the first link: the median rank */
+};
+
+/* One step of all ranks: its slowest path, from its last exchange back to the rank that waited for none. */
+#define TFH_RANKS_LINKS 6u
+struct tfh_ranks_step {
+	uint64_t index;
+	uint32_t ranks; /* that have it at the same time */
+	double wall_s;	/* the median rank's; NAN: no rank has it */
+	struct tfh_ranks_link link[TFH_RANKS_LINKS];
+	uint32_t links;
+	/* The rank that took longer than usual by itself, UINT32_MAX: none did; by how much, and mostly in what. */
+	uint32_t rank;
+	double over_s, cause_s;
+	int cause; /* enum tfh_cause; TFH_CAUSE_COUNT: computing */
+	/* The exchange on the path whose transfer took longer than usual, UINT32_MAX: none did. */
+	uint32_t comm;
+	double transfer_s;
+};
+
 struct tfh_ranks {
 	struct tfh_arena arena;
 	const char *command, *end;
@@ -207,11 +245,17 @@ struct tfh_ranks {
 	uint32_t path[8]; /* indices of ranks: each waits for the next one, the last for none */
 	uint32_t path_comm[8]; /* the communicator in which it waits */
 	uint32_t path_n;
+	struct tfh_ranks_step
+		slowest[TFH_RANKS_STEPS]; /* the slowest first; or the one asked for */
+	uint32_t steps_kept;
+	bool asked;
+	double usual_s; /* a usual step; NAN: not known */
 };
 
-/* ranks_job.c: reads the digests and finds everything. The caller frees the result. 0 or -errno with `err`;
- * -ENODATA: none holds a rank. */
-int tfh_ranks_find(char *const *digest, uint32_t n, struct tfh_ranks **out, struct tfh_err *err);
+/* ranks_job.c: reads the digests and finds everything. `step`: the number of the only one whose path is looked for,
+ * NULL: of the slowest ones. The caller frees the result. 0 or -errno with `err`; -ENODATA: none holds a rank. */
+int tfh_ranks_find(char *const *digest, uint32_t n, const uint64_t *step, struct tfh_ranks **out,
+		   struct tfh_err *err);
 void tfh_ranks_free(struct tfh_ranks *job);
 /* Cost of a finding per step, in seconds. Without meaning for a clock. */
 double tfh_ranks_cost(const struct tfh_ranks_finding *f);
@@ -222,6 +266,9 @@ struct tfh_ranks_style {
 	unsigned columns;
 };
 void tfh_ranks_text(FILE *out, const struct tfh_ranks *job, const struct tfh_ranks_style *style);
+/* The step that was asked for: its path, and the ranks that took longest. */
+void tfh_ranks_step_text(FILE *out, const struct tfh_ranks *job,
+			 const struct tfh_ranks_style *style);
 /* ranks_map.c: own time against that of peers, ranks by time. */
 void tfh_ranks_map(FILE *out, const struct tfh_ranks *job, unsigned rows, unsigned columns);
 /* ranks_table.c: one line per rank. */

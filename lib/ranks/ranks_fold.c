@@ -30,11 +30,22 @@ struct tfh_ranks_folding {
 	struct tfh_ranks_rank *of; /* by number of DRNK */
 	const struct tfh_digest_rank *row;
 	uint32_t ranks;
+	const struct tfh_ranks *job;
+	bool chosen
+		[256]; /* by the last byte of its index: whether a step may be one of job->slowest */
 };
 
-struct tfh_ranks_folding *tfh_ranks_folding_new(void)
+struct tfh_ranks_folding *tfh_ranks_folding_new(const struct tfh_ranks *job)
 {
-	return malloc(sizeof(struct tfh_ranks_folding));
+	struct tfh_ranks_folding *x = malloc(sizeof(*x));
+
+	if (!x)
+		return NULL;
+	x->job = job;
+	memset(x->chosen, 0, sizeof(x->chosen));
+	for (uint32_t i = 0; i < job->steps_kept; i++)
+		x->chosen[job->slowest[i].index % 256] = true;
+	return x;
 }
 
 /* Reads a column, also if all its values are equal or it is missing. */
@@ -106,6 +117,48 @@ static void add_slow(struct tfh_ranks_folding *x, struct tfh_ranks_rank *r, uint
 			r->slow_cause_s[c] += (double)x->part[c][i] * unit;
 }
 
+/* Keeps the largest parts of a step's own time. */
+static void keep_part(struct tfh_ranks_in_step *s, int part, double part_s)
+{
+	uint32_t i = TFH_RANKS_PARTS;
+
+	for (; i && part_s > (double)s->part_s[i - 1]; i--)
+		if (i < TFH_RANKS_PARTS) {
+			s->part[i] = s->part[i - 1];
+			s->part_s[i] = s->part_s[i - 1];
+		}
+	if (i < TFH_RANKS_PARTS) {
+		s->part[i] = (uint8_t)part;
+		s->part_s[i] = (float)part_s;
+	}
+}
+
+/* One of the steps whose paths are looked for. */
+static void keep_step(const struct tfh_ranks_folding *x, uint32_t number, uint32_t i, int64_t begin,
+		      int64_t end)
+{
+	struct tfh_ranks_in_step *s = NULL;
+	double ns = (double)x->row[number].unit, unit = ns * 1e-9, rest;
+
+	for (uint32_t k = 0; k < x->job->steps_kept && !s; k++)
+		if (x->job->slowest[k].index == x->index[i])
+			s = &x->of[number].in_step[k];
+	/* Times beyond any run would overflow as nanoseconds. */
+	if (!s || s->wall_s > 0 || (double)end * ns > (double)FARTHEST)
+		return;
+	s->begin_ns = (int64_t)((double)begin * ns);
+	s->end_ns = (int64_t)((double)end * ns);
+	s->wall_s = (double)x->all[i] * unit;
+	rest = s->own_s = (double)x->own[i] * unit;
+	for (int c = 0; c < TFH_CAUSE_COUNT; c++) {
+		if (!x->has[c] || tfh_cause_part((enum tfh_cause)c) == TFH_PART_COMMUNICATION)
+			continue;
+		keep_part(s, c, (double)x->part[c][i] * unit);
+		rest -= (double)x->part[c][i] * unit;
+	}
+	keep_part(s, TFH_CAUSE_COUNT, rest);
+}
+
 /* -EBADMSG: impossible times. */
 static int fold_rows(struct tfh_ranks_folding *x, uint32_t from, uint32_t to, int64_t *end)
 {
@@ -124,6 +177,8 @@ static int fold_rows(struct tfh_ranks_folding *x, uint32_t from, uint32_t to, in
 		*end = begin + x->all[i];
 		if (begin < 0 || begin > FARTHEST || *end < begin || *end > FARTHEST)
 			return -EBADMSG;
+		if (x->chosen[x->index[i] % 256])
+			keep_step(x, number, i, begin, *end);
 		if (!is_judged(x->segment[i]))
 			continue;
 		double own_s = (double)x->own[i] * unit, wall_s = (double)x->all[i] * unit;

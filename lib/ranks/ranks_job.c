@@ -33,7 +33,8 @@ static int most_first(const void *a, const void *b)
 	return s != t ? (s > t ? -1 : 1) : x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
-int tfh_ranks_find(char *const *digest, uint32_t n, struct tfh_ranks **out, struct tfh_err *err)
+int tfh_ranks_find(char *const *digest, uint32_t n, const uint64_t *step, struct tfh_ranks **out,
+		   struct tfh_err *err)
 {
 	struct tfh_ranks *job = calloc(1, sizeof(*job));
 	int rc;
@@ -42,6 +43,7 @@ int tfh_ranks_find(char *const *digest, uint32_t n, struct tfh_ranks **out, stru
 	if (!job)
 		return tfh_err_set(err, -ENOMEM, "out of memory");
 	tfh_arena_init(&job->arena, 0);
+	tfh_ranks_choose_steps(job, digest, n, step);
 	rc = tfh_ranks_read(job, digest, n, err);
 	if (rc) {
 		tfh_ranks_free(job);
@@ -55,6 +57,8 @@ int tfh_ranks_find(char *const *digest, uint32_t n, struct tfh_ranks **out, stru
 		rc = tfh_ranks_align(job);
 	if (!rc)
 		rc = tfh_ranks_find_late(job);
+	if (!rc)
+		rc = tfh_ranks_find_steps(job);
 	if (!rc)
 		rc = tfh_ranks_find_slow(job);
 	if (!rc)
@@ -80,7 +84,7 @@ void tfh_ranks_free(struct tfh_ranks *job)
 	if (!job)
 		return;
 	for (uint32_t i = 0; i < job->n; i++)
-		free(job->rank[i].sample);
+		tfh_ranks_drop(&job->rank[i]);
 	free(job->rank);
 	free(job->host);
 	free(job->comm);

@@ -101,6 +101,59 @@ static void write_hangs(struct tfh_json *j, const struct tfh_ranks *job)
 	tfh_json_end(j);
 }
 
+static void write_links(struct tfh_json *j, const struct tfh_ranks *job,
+			const struct tfh_ranks_step *s)
+{
+	tfh_json_key(j, "path");
+	tfh_json_array(j);
+	for (uint32_t i = 0; i < s->links; i++) {
+		const struct tfh_ranks_link *l = &s->link[i];
+		const struct tfh_ranks_comm *c = &job->comm[l->comm];
+		tfh_json_object(j);
+		tfh_json_ki64(j, "rank", job->rank[l->rank].rank);
+		tfh_json_kstr(j, "group", tfh_ranks_kind_name(c->kind));
+		tfh_json_ki64(j, "first", job->rank[c->rank[0]].rank);
+		tfh_json_ku64(j, "ranks", c->n);
+		tfh_json_ku64(j, "exchange", l->number);
+		tfh_json_kf64(j, "wait_s", l->wait_s);
+		tfh_json_end(j);
+	}
+	tfh_json_end(j);
+}
+
+static void write_steps(struct tfh_json *j, const struct tfh_ranks *job)
+{
+	char text[1536];
+
+	tfh_json_key(j, "slowest_steps");
+	tfh_json_array(j);
+	for (uint32_t i = 0; i < job->steps_kept; i++) {
+		const struct tfh_ranks_step *s = &job->slowest[i];
+		bool slow = s->rank != UINT32_MAX, transfer = s->comm != UINT32_MAX;
+		tfh_json_object(j);
+		tfh_ranks_step_sentence(text, sizeof(text), job, s);
+		tfh_json_ku64(j, "index", s->index);
+		tfh_json_kstr(j, "text", text);
+		tfh_json_ku64(j, "ranks", s->ranks);
+		tfh_json_kf64(j, "s", s->wall_s);
+		tfh_json_kf64(j, "usual_s", job->usual_s);
+		write_links(j, job, s);
+		tfh_json_key(j, "rank");
+		if (slow)
+			tfh_json_i64(j, job->rank[s->rank].rank);
+		else
+			tfh_json_null(j);
+		tfh_json_kf64(j, "longer_s", slow ? s->over_s : NAN);
+		tfh_json_kstr(j, "cause", slow ? tfh_ranks_cause_name(s->cause) : NULL);
+		tfh_json_kf64(j, "cause_s", slow && s->cause >= 0 ? s->cause_s : NAN);
+		tfh_json_kf64(j, "transfer_s", transfer ? s->transfer_s : NAN);
+		tfh_json_kf64(j, "usual_transfer_s",
+			      transfer ? job->comm[s->comm].transfer_s : NAN);
+		tfh_json_end(j);
+	}
+	tfh_json_end(j);
+}
+
 static void write_groups(struct tfh_json *j, const struct tfh_ranks *job)
 {
 	tfh_json_key(j, "groups");
@@ -193,6 +246,7 @@ int tfh_ranks_json(FILE *out, const struct tfh_ranks *job)
 	for (uint32_t i = 0; i < job->path_n; i++)
 		tfh_json_i64(&j, job->rank[job->path[i]].rank);
 	tfh_json_end(&j);
+	write_steps(&j, job);
 	write_groups(&j, job);
 	write_hosts(&j, job);
 	write_ranks(&j, job);

@@ -26,7 +26,7 @@ struct job_reading {
 
 /* ---- one digest ---- */
 
-static void fill_rank(struct tfh_ranks_rank *r, const struct tfh_digest_rank *row)
+static int fill_rank(struct tfh_ranks_rank *r, const struct tfh_digest_rank *row, uint32_t steps)
 {
 	*r = (struct tfh_ranks_rank){
 		.rank = row->rank && row->rank <= TFH_RANKS_MOST ? (int32_t)row->rank - 1 : -1,
@@ -43,7 +43,9 @@ static void fill_rank(struct tfh_ranks_rank *r, const struct tfh_digest_rank *ro
 		.late_s = NAN,
 		.held_s = NAN,
 		.last = NAN,
-		.links = (int)row->links - 1};
+		.links = (int)row->links - 1,
+		.in_step = calloc(steps + 1u, sizeof(*r->in_step))};
+	return r->in_step ? 0 : -ENOMEM;
 }
 
 static const char *kept_text(struct tfh_arena *arena, const struct tfh_digest_part *p,
@@ -176,18 +178,19 @@ static int read_one(struct job_reading *x, struct tfh_ranks_folding *folding, ui
 	struct tfh_ranks_rank *rank = calloc(p->n + 1u, sizeof(*rank));
 	rc = rank ? 0 : -ENOMEM;
 	for (uint32_t i = 0; i < p->n && !rc; i++)
-		fill_rank(&rank[i], (const struct tfh_digest_rank *)p->row + i);
+		rc = fill_rank(&rank[i], (const struct tfh_digest_rank *)p->row + i,
+			       x->job->steps_kept);
 	if (!rc)
 		rc = tfh_ranks_fold(folding, d, rank, err);
 	if (!rc)
-		rc = tfh_ranks_take_anchors(d, rank, err);
+		rc = tfh_ranks_take_anchors(d, x->job->steps_kept, rank, err);
 	pthread_mutex_lock(&x->lock);
 	if (!rc)
 		take_host(x, d, at, rank, p->n);
 	pthread_mutex_unlock(&x->lock);
 	if (rc) {
 		for (uint32_t i = 0; rank && i < p->n; i++)
-			free(rank[i].sample);
+			tfh_ranks_drop(&rank[i]);
 		free(rank);
 	}
 	tfh_digest_close(d);
@@ -198,7 +201,7 @@ static int read_one(struct job_reading *x, struct tfh_ranks_folding *folding, ui
 static void *read_some(void *arg)
 {
 	struct job_reading *x = arg;
-	struct tfh_ranks_folding *folding = tfh_ranks_folding_new();
+	struct tfh_ranks_folding *folding = tfh_ranks_folding_new(x->job);
 	uint32_t at = x->n;
 
 	do {
@@ -224,6 +227,12 @@ static void *read_some(void *arg)
 }
 
 /* ---- all ---- */
+
+void tfh_ranks_drop(struct tfh_ranks_rank *r)
+{
+	free(r->sample);
+	free(r->in_step);
+}
 
 static int by_rank(const void *a, const void *b)
 {
@@ -251,7 +260,7 @@ static int join_parts(struct job_reading *x)
 			struct tfh_ranks_rank *r = &x->part[h][i];
 			r->host = h;
 			if (r->rank < 0)
-				free(r->sample);
+				tfh_ranks_drop(r);
 			else
 				job->rank[job->n++] = *r;
 		}
@@ -267,7 +276,7 @@ static int join_parts(struct job_reading *x)
 		/* It was restarted on another host: the one that did more counts. */
 		bool more = r->steps > last->steps;
 		uint32_t processes = last->processes + r->processes;
-		free(more ? last->sample : r->sample);
+		tfh_ranks_drop(more ? last : r);
 		if (more)
 			*last = *r;
 		last->processes = processes;
@@ -306,7 +315,7 @@ int tfh_ranks_read(struct tfh_ranks *job, char *const *digest, uint32_t n, struc
 		x.rc = join_parts(&x);
 	for (uint32_t i = 0; x.part && i < n; i++) {
 		for (uint32_t k = 0; x.rc && x.part[i] && k < job->host[i].ranks; k++)
-			free(x.part[i][k].sample);
+			tfh_ranks_drop(&x.part[i][k]);
 		free(x.part[i]);
 	}
 	free(x.part);

@@ -6,7 +6,8 @@
 
 struct sampling {
 	struct tfh_ranks_rank *rank; /* by number of DRNK */
-	uint32_t ranks;
+	uint32_t ranks, steps;
+	uint32_t of, at; /* the rank of the last anchor, and its next chosen step */
 };
 
 static struct tfh_ranks_member *member_of(struct tfh_ranks_rank *r, uint64_t key)
@@ -54,6 +55,11 @@ static int take(void *arg, const struct tfh_digest_anchor *a)
 		m->last = a->number;
 		m->last_ns = (int64_t)a->enter_ns;
 	}
+	const struct tfh_ranks_sample sample = {(int64_t)a->enter_ns, (int64_t)a->leave_ns,
+						a->number, (uint8_t)(m - r->member)};
+	x->at = x->of == a->rank ? x->at : 0;
+	x->of = a->rank;
+	tfh_ranks_keep_exchange(r, x->steps, &x->at, &sample);
 	if (!r->sample)
 		r->sample = malloc(TFH_RANKS_SAMPLES * sizeof(*r->sample));
 	if (!r->sample)
@@ -62,17 +68,17 @@ static int take(void *arg, const struct tfh_digest_anchor *a)
 		thin_out(r);
 	if (a->number & m->mask || r->samples == TFH_RANKS_SAMPLES)
 		return 0;
-	r->sample[r->samples++] = (struct tfh_ranks_sample){
-		(int64_t)a->enter_ns, (int64_t)a->leave_ns, a->number, (uint8_t)(m - r->member)};
+	r->sample[r->samples++] = sample;
 	m->kept++;
 	return 0;
 }
 
-int tfh_ranks_take_anchors(struct tfh_run_digest *d, struct tfh_ranks_rank *rank,
+int tfh_ranks_take_anchors(struct tfh_run_digest *d, uint32_t steps, struct tfh_ranks_rank *rank,
 			   struct tfh_err *err)
 {
 	const struct tfh_digest_part *p = tfh_digest_part_of(d, TFT_DCOM);
-	struct sampling x = {.rank = rank, .ranks = tfh_digest_part_of(d, TFT_DRNK)->n};
+	struct sampling x = {
+		.rank = rank, .ranks = tfh_digest_part_of(d, TFT_DRNK)->n, .steps = steps};
 	const struct tfh_digest_comm *row = p->row;
 
 	for (uint32_t i = 0; i < p->n; i++) {

@@ -283,6 +283,7 @@ void tfh_ranks_sentences(FILE *out, const struct tfh_ranks *job,
 	lost(&page, job);
 	slow(&page, job, style->all);
 	path(&page, job);
+	tfh_ranks_slowest_steps(&page, job, style->all);
 	groups(&page, job);
 	clocks(&page, job);
 }

@@ -16,6 +16,8 @@ void tfh_ranks_sentence(char *out, size_t size, const struct tfh_ranks *job,
 			const struct tfh_ranks_finding *f);
 void tfh_ranks_hang_sentence(char *out, size_t size, const struct tfh_ranks *job,
 			     const struct tfh_ranks_hang *h);
+void tfh_ranks_step_sentence(char *out, size_t size, const struct tfh_ranks *job,
+			     const struct tfh_ranks_step *s);
 /* The call in which a rank was at its end; it has one. */
 void tfh_ranks_open_call(char *out, size_t size, const struct tfh_ranks_rank *r);
 

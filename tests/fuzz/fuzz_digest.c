@@ -180,7 +180,7 @@ static void compare(struct tfh_run_digest *a, struct tfh_run_digest *b, bool sam
 }
 
 /* Both as the digests of two hosts of one job. */
-static void join(void)
+static void join(const uint64_t *step)
 {
 	char a[128], b[128], *paths[] = {a, b}, *text = NULL;
 	const struct tfh_ranks_style style = {.all = true};
@@ -190,7 +190,7 @@ static void join(void)
 
 	snprintf(a, sizeof(a), "%s/a.tft", tfh_fuzz_place());
 	snprintf(b, sizeof(b), "%s/b.tft", tfh_fuzz_place());
-	if (tfh_ranks_find(paths, 2, &job, &err)) {
+	if (tfh_ranks_find(paths, 2, step, &job, &err)) {
 		tfh_fuzz_refused(&err);
 		return;
 	}
@@ -200,7 +200,9 @@ static void join(void)
 			break;
 		if (form == 2 && tfh_ranks_json(out, job))
 			abort();
-		if (form == 1)
+		if (form == 1 && step)
+			tfh_ranks_step_text(out, job, &style);
+		else if (form == 1)
 			tfh_ranks_table(out, job);
 		if (!form)
 			tfh_ranks_text(out, job, &style);
@@ -214,6 +216,7 @@ static void join(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	double begin = tfh_fuzz_clock();
+	const uint64_t step = size % 16;
 	struct tfh_run_digest *a, *b;
 
 	if (size < LENGTH || !tfh_fuzz_place())
@@ -223,7 +226,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	b = open_digest("b.tft", data + LENGTH + n, size - LENGTH - n);
 	if (a && b)
 		compare(a, b, false);
-	join();
+	join(NULL);
+	join(&step);
 	if (a) {
 		compare(a, a, false);
 		compare(a, a, true);

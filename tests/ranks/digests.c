@@ -30,6 +30,7 @@
 #define TENSOR 0.03
 #define DATA 0.045
 #define WORLD 0.004
+#define WARMUP 10u  /* steps */
 #define EVERY 500u  /* steps between checkpoints */
 #define TENSORS 64u /* collectives of `tensor` in a step */
 #define PROCESSES 2u
@@ -37,7 +38,7 @@
 
 static const char *const defects[] = {"host",	    "device",  "rail",	"switch",  "loader",
 				      "checkpoint", "halfway", "clock", "missing", "hung",
-				      "pcie",	    "domain",  "links"};
+				      "pcie",	    "domain",  "links", "stall",   "jam"};
 enum defect {
 	D_HOST,
 	D_DEVICE,
@@ -53,11 +54,16 @@ enum defect {
 	D_PCIE = ALL,
 	D_DOMAIN,
 	D_LINKS,
+	D_STALL, /* one step of a rank */
+	D_JAM,	 /* one exchange of a rank's data group */
 	DEFECTS
 };
 
 #define DOMAIN 4u /* hosts of an NVLink domain */
 #define BELOW 2u  /* ranks below a PCIe switch */
+/* Not among those whose exchanges all digests have anyway. */
+#define STALLED (job.steps / 8 * 4 + 1)
+#define JAMMED (job.steps / 16 * 4 + 2)
 
 static struct {
 	const char *dir;
@@ -69,6 +75,7 @@ static struct {
 	double *enter_world;  /* [steps] when the last rank did */
 	double *enter_data;   /* [racks * per_host * steps]: when the last one of these did */
 	double *begin;	      /* [steps + 1] */
+	struct tfh_slow_steps slow;
 } job;
 
 /* ---- what each rank does ---- */
@@ -104,6 +111,7 @@ static struct work work_of(uint32_t rank, uint32_t step)
 	w.host += hit(D_HOST, rank / job.per_host) ? 0.04 : 0;
 	w.compute *= hit(D_DEVICE, rank) ? 1.13 : 1;
 	w.input += hit(D_LOADER, rank) ? 0.03 : 0;
+	w.input += hit(D_STALL, rank) && step == STALLED ? 2 : 0;
 	w.compute *= hit(D_HALFWAY, rank) && step >= job.steps / 2 ? 1.15 : 1;
 	w.compute *= job.has[D_PCIE] && job.at[D_PCIE] / BELOW == rank / BELOW ? 1.12 : 1;
 	w.compute *= hit(D_DOMAIN, rank / job.per_host / DOMAIN) ? 1.1 : 1;
@@ -126,7 +134,11 @@ static double data_s(uint32_t rack, uint32_t place, uint32_t step)
 {
 	double s = DATA * (1 + 0.04 * drawn(2, rack * 64 + place, step));
 
-	return s * (hit(D_RAIL, place) ? 2 : 1) * (hit(D_SWITCH, rack) ? 1.8 : 1);
+	bool jam = job.has[D_JAM] && step == JAMMED &&
+		   job.at[D_JAM] / job.per_host / RACK == rack &&
+		   job.at[D_JAM] % job.per_host == place;
+
+	return s * (hit(D_RAIL, place) ? 2 : 1) * (hit(D_SWITCH, rack) ? 1.8 : 1) + (jam ? 1.5 : 0);
 }
 
 /* When each rank of a host has done its work, and the host's exchange begins; since the step's begin. */
@@ -166,7 +178,11 @@ static void find_last_ranks(void)
 				last = fmax(last, data_enters(r, i)[s] + data_s(r, i, s));
 		job.enter_world[s] = last;
 		job.begin[s + 1] = job.begin[s] + last + WORLD;
+		const struct tfh_slow_step step = {s, last, s, s + 1};
+		if (s >= WARMUP)
+			tfh_slow_steps_add(&job.slow, TFH_SLOW_STEPS, &step);
 	}
+	tfh_slow_steps_sort(&job.slow);
 }
 
 /* ---- one host ---- */
@@ -243,7 +259,7 @@ static void put_step(struct writing *x, uint32_t number, uint32_t step, const st
 	*row = (struct tfh_digest_step){.gap = tft_zigzag((uint64_t)(begin - x->end)),
 					.index = step,
 					.rank = number,
-					.segment = (step < 10		? TFH_SEGMENT_WARMUP
+					.segment = (step < WARMUP	? TFH_SEGMENT_WARMUP
 						    : w->checkpoint > 0 ? TFH_SEGMENT_CHECKPOINT
 									: TFH_SEGMENT_TRAIN) +
 						   1,
@@ -340,13 +356,14 @@ static void put_rank(struct writing *x, uint32_t rank)
 		       tensor = tensor_s(host, s), data = data_enters(rack, place)[s],
 		       spent = data_s(rack, place, s);
 		put_step(x, number, s, &w[place], last - mine, job.enter_world[s] + WORLD - last);
-		if (s % 4 == 3)
+		bool slow = tfh_slow_steps_at(&job.slow, s) != UINT32_MAX;
+		if (s % 4 == 3 || slow)
 			put_anchor(x, number, tensor_key(host), TENSORS * (s + 1), begin + mine,
 				   begin + last + tensor);
-		if (s % 2 == 1)
+		if (s % 2 == 1 || slow)
 			put_anchor(x, number, data_key(rack, place), s + 1, begin + last + tensor,
 				   begin + data + spent);
-		if (s % 4 == 3)
+		if (s % 4 == 3 || slow)
 			put_anchor(x, number, WORLD_KEY, s + 1, begin + data + spent,
 				   begin + job.enter_world[s] + WORLD);
 	}
@@ -524,6 +541,8 @@ static void tell(void)
 			printf("\"%s\"", name);
 		else if (d == D_SWITCH)
 			printf("\"rack%03u\"", job.at[d]);
+		else if (d == D_STALL || d == D_JAM)
+			printf("[%u, %u]", job.at[d], d == D_STALL ? STALLED : JAMMED);
 		else
 			printf("%u", job.at[d]);
 	}

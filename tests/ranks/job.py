@@ -3,6 +3,7 @@
 RENDEZVOUS is a folder that all ranks share. Ranks exchange in pairs (split by rank / 2), then all together, in every step. If staged, the
 first half of the ranks, a stage of a pipeline, first sends a batch to the second half.
   late=2:0:20   from that step on, the rank takes so much longer
+  pause=3:40:500  in that step it takes so much longer
   hang=3:40     it stops in a lock, outside any recorded call
   stuck=3:40    it waits for an exchange that no other rank enters, while they wait for it: a deadlock
   kill=1:40     it kills itself
@@ -93,6 +94,8 @@ def main():
         device.run(2)
         if "late" in plans and step >= plans["late"][1]:
             time.sleep(plans["late"][2] / 1000)
+        if now("pause"):
+            time.sleep(plans["pause"][2] / 1000)
         if now("hang"):
             stop_here(lock)
         if now("stuck"):

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """The report on a job of many ranks, from digests alone, names every planted defect (a slow host, device, rail, switch, loader, a rank that
-becomes slow halfway, ranks below one PCIe switch or of one NVLink domain, links that are down, checkpoints of one rank, a clock that is
+stalls in one step, an exchange that does, a rank that becomes slow halfway, ranks below one PCIe switch or of one NVLink domain, links that are down, checkpoints of one rank, a clock that is
 off and drifts, a rank without a digest, one that hangs), each with its place, cause and size, and invents none, neither beside them nor in a sound job; by itself, each is the only one. Clocks are known to a few
-microseconds. A damaged digest is left out and named. The digests take at most 17 bytes a step and rank."""
+microseconds. A damaged digest is left out and named. The digests take at most 17 bytes a step and rank.
+timeout: 300
+"""
 import json
 import os
 import re
@@ -38,6 +40,53 @@ def made(name, seed, *defects, steps=STEPS):
 
 def near(a, b, off):
     return a is not None and abs(a - b) <= off
+
+
+def check_path(name, step, rank):
+    """It leads from all ranks over the data group to the host of the rank, and ends at it."""
+    path, host = step["path"], rank // LOCAL
+    check(path and path[0]["group"] == "all" and path[-1]["rank"] == rank == step["rank"], name, "path", step)
+    groups = [link["group"] for link in path]
+    check(groups == sorted(groups, key=["all", "data", "tensor"].index) and len(set(groups)) == len(groups), name, "groups", groups)
+    for link in path:
+        mine = range(link["first"], link["first"] + link["ranks"]) if link["group"] != "data" else range(link["first"], link["first"] + 16 * LOCAL, LOCAL)
+        check(link["rank"] in mine, name, "group of", link)
+        check(link["group"] == "all" or link["rank"] // LOCAL == host, name, "host of", link)
+        # Of all ranks, others may be late in the same step; so may those of a slow host always be.
+        check(near(link["wait_s"], step["longer_s"], 0.1) or (link is path[0] and 0 <= link["wait_s"] < step["longer_s"]), name, "wait", link, step["longer_s"])
+
+
+def check_steps(name, where, planted, said):
+    """Every one of the slowest steps has a rank, or an exchange, that made it slow."""
+    steps = {s["index"]: s for s in said["slowest_steps"]}
+    check(len(steps) == len(said["slowest_steps"]) and all(s["ranks"] == len(said["ranks"]) and s["s"] > 1.2 * s["usual_s"] for s in steps.values()), name, steps)
+    check([s["s"] for s in said["slowest_steps"]] == sorted((s["s"] for s in steps.values()), reverse=True), name, "order", steps)
+    for s in steps.values():
+        check((s["rank"] is None) != (s["transfer_s"] is None), name, "why", s["text"])
+        if s["rank"] is not None:
+            check_path(name, s, s["rank"])
+    if "checkpoint" in planted:
+        these = [s for s in steps.values() if s["cause"] == "host.checkpoint"]
+        check(len(these) >= 3 and all(s["rank"] == 0 and s["index"] % 500 == 499 and near(s["longer_s"], 3, 0.1) for s in these), name, "checkpoints", these)
+    if "stall" in planted:
+        rank, number = planted["stall"]
+        s = said["slowest_steps"][0]
+        check((s["index"], s["rank"], s["cause"]) == (number, rank, "input.read") and near(s["cause_s"], 2, 0.01), name, s)
+        text = " ".join(tfhook("report", where).split())
+        check(s["text"] in text and "SLOWEST STEPS" in text, name, text)
+        one = json.loads(tfhook("report", "--ranks", "--json", "--step", str(number), where))["slowest_steps"]
+        check(one == [s], name, "asked for", one)
+        lines = tfhook("report", "--ranks", "--step", str(number), where).splitlines()
+        rows = [line.split() for line in lines[1 + next(i for i, line in enumerate(lines) if "LONGER" in line):]]
+        check(len(rows) == 17 and rows[0][0] == str(rank) and rows[0][-1] == "input.read" and float(rows[0][5]) > 1.9, name, rows[:2])
+        tfhook("report", "--ranks", "--step", str(STEPS), where, status=2)
+        usual = json.loads(tfhook("report", "--ranks", "--json", "--step", "77", where))["slowest_steps"]
+        check(len(usual) == 1 and not usual[0]["path"] and usual[0]["rank"] is None and usual[0]["ranks"] == HOSTS * LOCAL, name, "a usual step", usual)
+    if "jam" in planted:
+        rank, number = planted["jam"]
+        s = said["slowest_steps"][0]
+        check(s["index"] == number and near(s["transfer_s"], 1.55, 0.01) and near(s["usual_transfer_s"], 0.046, 0.003), name, s)
+        check("the data group of ranks %d to " % (rank // (16 * LOCAL) * 16 * LOCAL + rank % LOCAL) in s["text"], name, s["text"])
 
 
 def judge(name, seed, *defects):
@@ -89,6 +138,7 @@ def judge(name, seed, *defects):
         f = found("clock", host=planted["clock"])
         check(near(f["s"], 3.2, 0.003) and near(f["drift"], 40e-6, 2e-6), name, f)
     check(not left, name, "invented", [f["text"] for f in left])
+    check_steps(name, where, planted, said)
     check(said["missing"] == ([planted["missing"]] if "missing" in planted else []), name, "missing", said["missing"])
     check([h["rank"] for h in said["hangs"]] == ([planted["hung"]] if "hung" in planted else []), name, said["hangs"])
     for h in said["hangs"]:
@@ -114,7 +164,7 @@ check("no rank, host, rail or switch stands out" in tfhook("report", where), "a 
 size = sum(os.path.getsize(f"{where}/{n}") for n in os.listdir(where)) / (HOSTS * LOCAL * STEPS)
 print("%.1f bytes a step and rank" % size)
 check(size <= 17, "size", size)
-for seed, defect in enumerate(("host", "device", "rail", "switch", "loader", "checkpoint", "halfway", "clock", "missing", "hung", "pcie", "domain", "links"), 3):
+for seed, defect in enumerate(("host", "device", "rail", "switch", "loader", "checkpoint", "halfway", "clock", "missing", "hung", "pcie", "domain", "links", "stall", "jam"), 3):
     judge(defect, seed, defect)
 
 # A damaged digest; what no digest is.

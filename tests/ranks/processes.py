@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Real processes with the simulated NCCL, eight ranks on two hosts (namespaces with names of their own), each host with a digest of its own.
-The report names the rank that is late, with its cause; one that hangs outside any call or in one, with its line, in a run that was killed and
+The report names the rank that is late, with its cause, in all steps or in one; one that hangs outside any call or in one, with its line, in a run that was killed and
 in one that still runs; the one that died first; a rank that was never started; one that was started again. With torchrun's and Slurm's
 variables, and with OpenMPI. Where the devices are is what NVML and /sys say: ranks
 that are late below one PCIe switch are named by it. Clocks of the two hosts, which are one, are reported as equal. The same with 32 ranks,
@@ -64,10 +64,14 @@ def check_hang(name, said, rank, place, call):
         check(place[1] in line, name, h, line)
 
 
+def slow_of(said):
+    """Without what a busy machine does: some steps are rare ones, too, and some ranks wait for a processor."""
+    return [f for f in said["findings"] if f["what"] != "rare-steps" and f["cause"] != "host.cpu-contention"]
+
+
 def late():
     said = run("late", 0, "300", "late=5:0:20")
-    # On a busy machine some steps of some ranks are rare ones, too.
-    slow = [f for f in said["findings"] if f["what"] != "rare-steps"]
+    slow = slow_of(said)
     check([(f["what"], f["rank"], f["cause"]) for f in slow] == [("slow-rank", 5, "host.sleep")], "late", said["findings"])
     check(slow and abs(slow[0]["s"] - 0.02) < 0.01 and slow[0]["from"] < 0.2, "late", said["findings"])
     check(said["path"][-1] == 5, "path", said["path"])
@@ -84,10 +88,22 @@ def late():
     check(not os.path.exists(f"{TMP}/late/digest.tft"), "an earlier digest stays")
 
 
+def pause():
+    """Late in one step, in which the others wait: first its pair, and for both of them all."""
+    said = run("pause", 0, "300", "pause=5:123:1500")
+    s = max(said["slowest_steps"], key=lambda s: s["longer_s"] or 0)
+    check((s["rank"], s["cause"], s["ranks"]) == (5, "host.sleep", 8) and abs(s["cause_s"] - 1.5) < 0.5, "pause", said["slowest_steps"])
+    path = s["path"]
+    # Its pair waits for it; of the two, either may then be the last one of all.
+    check(path and path[-1]["rank"] == 5 and path[0]["group"] == "all" and all(l["rank"] in (4, 5) and abs(l["wait_s"] - 1.5) < 0.5 for l in path), "pause", path)
+    shown = subprocess.run([TOOL, "report", "--ranks", "--step", str(s["index"]), f"{TMP}/pause"], stdout=subprocess.PIPE, text=True).stdout
+    check("rank 5 (node1, local rank 1)" in " ".join(shown.split()) and "host.sleep" in shown, "pause", shown)
+
+
 def many():
     ranks = int(os.environ.get("TFH_RANKS", "16"))
     said = run("many", 0, "60", "staged", "late=5:0:100", limit=300, ranks=ranks)
-    slow = [(f["what"], f["rank"], f["cause"]) for f in said["findings"] if f["what"] != "rare-steps"]
+    slow = [(f["what"], f["rank"], f["cause"]) for f in slow_of(said)]
     check(slow == [("slow-rank", 5, "host.sleep")], "many", said["findings"])
     check([r["rank"] for r in said["ranks"]] == list(range(ranks)) and not said["missing"] and not said["hangs"], "many", said["missing"], said["hangs"])
     kinds = sorted((g["kind"], g["ranks"]) for g in said["groups"] if g["ranks"] > 1)
@@ -128,7 +144,7 @@ def places():
         gpu = r["rank"] % 4
         check((r["bus"], r["pcie_switch"], r["nvlink_domain"], r["nvlinks"]) == ("0000:%02d:00.0" % (gpu + 1), "0000:2%d:00.0" % (gpu // 2), fabric, 18), "place", r)
         check(not os.path.isdir("/sys/class/infiniband") or r["nic"] == "mlx5_%d" % (gpu + 1), "adapter", r)
-    slow = [(f["what"], f.get("pcie_switch"), f["host"], f["ranks"]) for f in said["findings"] if f["what"] != "rare-steps"]
+    slow = [(f["what"], f.get("pcie_switch"), f["host"], f["ranks"]) for f in slow_of(said)]
     check(slow == [("slow-pcie-switch", "0000:21:00.0", "node1", 2)], "below a switch", said["findings"])
 
 
@@ -193,6 +209,7 @@ if HOSTS == 1:
     print("no right to name hosts: skipped")
     sys.exit(77)
 late()
+pause()
 many()
 places()
 hang()

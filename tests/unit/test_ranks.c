@@ -129,6 +129,8 @@ static void print(const struct tfh_ranks *job)
 		assert_non_null(out);
 		if (form == 2)
 			assert_int_equal(tfh_ranks_json(out, job), 0);
+		else if (form && job->asked)
+			tfh_ranks_step_text(out, job, &style);
 		else if (form)
 			tfh_ranks_table(out, job);
 		else
@@ -153,7 +155,8 @@ static void hostile(void **unused)
 		state = i;
 		write_odd(a);
 		write_odd(b);
-		int rc = tfh_ranks_find(paths, 2, &job, &err);
+		uint64_t step = next() % 50;
+		int rc = tfh_ranks_find(paths, 2, i % 2 ? &step : NULL, &job, &err);
 		assert_true(!rc || *err.text);
 		if (rc)
 			continue;
