@@ -7,7 +7,7 @@
 #define STD "/usr/lib/python3.11/"
 #define TORCH "/usr/lib/python3/site-packages/torch/"
 
-enum { DECODES = 1, WORKER_DECODES, MARKS, TRACKER, GENERATES, WAITS, PLACES };
+enum { DECODES = 1, WORKER_DECODES, MARKS, TRACKER, GENERATES, JOINS, WAITS, PLACES };
 
 static const struct tfh_model_line stacks[PLACES][5] = {
 	[DECODES] = {{STD "json/decoder.py", "JSONDecoder.decode", 337, true},
@@ -27,6 +27,9 @@ static const struct tfh_model_line stacks[PLACES][5] = {
 		     {"<string>", "<module>", 1, false}},
 	[GENERATES] = {{"/job/train.py", "requests", 40, false},
 		       {STD "multiprocessing/process.py", "BaseProcess._bootstrap", 314, true}},
+	[JOINS] = {{STD "threading.py", "Thread._wait_for_tstate_lock", 1139, true},
+		   {"/job/train.py", "requests", 41, false},
+		   {STD "multiprocessing/process.py", "BaseProcess._bootstrap", 314, true}},
 	[WAITS] = {{STD "multiprocessing/queues.py", "Queue.get", 103, true},
 		   {TORCH "utils/data/dataloader.py", "_try_get_data", 1291, true},
 		   {"/job/train.py", "main", 20, false}},
@@ -59,9 +62,12 @@ static void sample(struct gen *g, double t, uint32_t place, enum tft_state state
 
 /* 120 steps of 10 ms: 8 ms inside the loader's call, then a backward pass and an optimizer step. `asks`: where two of three samples
  * show the thread, `marks` in the others; `child`, `other`: where they show two child processes. */
-static void is(enum tfh_fn loader, uint32_t asks, enum tft_state state, uint32_t child,
-	       uint32_t other, enum tfh_cause cause)
+static struct tfh_result *judge(enum tfh_fn loader, uint32_t asks, enum tft_state state,
+				uint32_t child, uint32_t other)
 {
+	enum tft_state does = other == TRACKER ? TFT_STATE_PIPE
+			      : other == JOINS ? TFT_STATE_LOCK
+					       : TFT_STATE_RUNNING;
 	struct gen *g = gen_new();
 	double t = 100;
 
@@ -76,14 +82,20 @@ static void is(enum tfh_fn loader, uint32_t asks, enum tft_state state, uint32_t
 		if (child)
 			sample(g, t + 2, child, TFT_STATE_RUNNING, GEN_PID + 5);
 		for (int k = 0; other && k < 2; k++)
-			sample(g, t + 3 + k, other,
-			       other == TRACKER ? TFT_STATE_PIPE : TFT_STATE_RUNNING, GEN_PID + 6);
+			sample(g, t + 3 + k, other, does, GEN_PID + 6);
 		gen_call(g, 0, TFH_FN_torch_backward, t + 8.1, t + 9.3)->w[0] = 1;
 		struct tfh_event *ev = gen_call(g, 0, TFH_FN_torch_range, t + 9.4, t + 9.9);
 		ev->kind = TFT_RANGE;
 		ev->w[0] = 3;
 	}
-	struct tfh_result *r = gen_judge(g);
+	return gen_judge(g);
+}
+
+static void is(enum tfh_fn loader, uint32_t asks, enum tft_state state, uint32_t child,
+	       uint32_t other, enum tfh_cause cause)
+{
+	struct tfh_result *r = judge(loader, asks, state, child, other);
+
 	gen_expect(r, TFH_CLASS_INPUT_BOUND, cause);
 	tfh_result_free(r);
 }
@@ -104,10 +116,23 @@ static void test_workers(void **state)
 	   TFH_CAUSE_INPUT_DECODE);
 }
 
+/* A process whose main thread waits for its other threads makes nothing itself. */
+static void test_waits(void **state)
+{
+	(void)state;
+	for (uint32_t other = GENERATES; other <= JOINS; other++) {
+		struct tfh_result *r =
+			judge(TFH_FN_torch_single, DECODES, TFT_STATE_RUNNING, 0, other);
+		assert_int_equal(r->found.workers.processes, other == GENERATES);
+		tfh_result_free(r);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_alone),
-					   cmocka_unit_test(test_workers)};
+					   cmocka_unit_test(test_workers),
+					   cmocka_unit_test(test_waits)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

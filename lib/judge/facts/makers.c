@@ -32,13 +32,13 @@ static bool works(int state)
 	       state == TFT_STATE_NAMES || state == TFT_STATE_PAGE || state == TFT_STATE_MEMORY;
 }
 
-/* Whether a thread is busy. One that waits for another thread has no work; one that sleeps or waits for a socket waits
+/* Whether a thread is busy. One of the program that waits for another thread has no work; one that sleeps or waits for a socket waits
  * for what it reads. Threads without a line of the program are a library's helpers. */
 static bool is_busy(const struct tfh_child_sample *sample, bool program)
 {
 	bool lock = sample->state == TFT_STATE_LOCK || sample->state == TFT_STATE_EVENT;
 
-	return sample->thread ? program && !lock : program || works(sample->state);
+	return program ? !lock : !sample->thread && works(sample->state);
 }
 
 static enum tfh_cause cause_of(const struct tfh_child_sample *sample, const struct tfh_maker *m,
