@@ -222,7 +222,7 @@ static void add_workers(const struct tfh_accounts *accounts, double seen[TFH_CAU
 		if (k->thread || !trains_at(accounts, k->t, &window) || !tfh_maker_at(facts, k, &m))
 			continue;
 		enum tfh_role role = tfh_loader_role(m.frame, m.n, k->state);
-		if (m.busy && role != TFH_ROLE_NONE && role != TFH_ROLE_LOADER)
+		if (m.busy && role != TFH_ROLE_LOADER)
 			seen[tfh_role_cause(role)] += k->ns;
 	}
 }

@@ -152,16 +152,6 @@ static bool calls_collate(const struct tfh_model_line *frame, uint32_t i)
 	       fnmatch("__getitem*", called, 0) != 0 && strcmp(called, "<listcomp>") != 0;
 }
 
-/* Whether the loader marks the range of its call. A thread that loses its CPU does so in the recorder's work there more often
- * than elsewhere, so that such samples say nothing of what takes long. */
-static bool marks_range(const struct tfh_model_line *frame, uint32_t n)
-{
-	for (uint32_t i = 0; i < n && frame[i].library; i++)
-		if (!strncmp(frame[i].function, "record_function.__", strlen("record_function.__")))
-			return true;
-	return false;
-}
-
 enum tfh_role tfh_loader_role(const struct tfh_model_line *frame, uint32_t n, int state)
 {
 	/* Everything a loader does is before the step that it loads for. */
@@ -170,8 +160,6 @@ enum tfh_role tfh_loader_role(const struct tfh_model_line *frame, uint32_t n, in
 
 	if (role == TFH_ROLE_READ || role == TFH_ROLE_DECODE || role == TFH_ROLE_MAP)
 		return role;
-	if (marks_range(frame, n))
-		return TFH_ROLE_NONE;
 	for (uint32_t i = 0; i < n; i++) {
 		enum tfh_role of = role_of_frame(&frame[i], TFH_ORDER_UNKNOWN);
 		if (frame[i].library && (of == TFH_ROLE_LOADER || of == TFH_ROLE_BATCH)) {

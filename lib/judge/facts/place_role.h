@@ -39,8 +39,7 @@ const struct tfh_model_line *tfh_place_called(const struct tfh_model_line *frame
 enum tfh_role tfh_place_role(const struct tfh_model_line *frame, uint32_t n, enum tfh_order order);
 
 /* What a loader does, in a call for its next batch or in a worker process. The program's own functions below the
- * loader's make the samples, or combine them; otherwise the role is the loader's. TFH_ROLE_NONE: it says nothing.
- * `state`: enum tft_state. */
+ * loader's make the samples, or combine them; otherwise the role is the loader's. `state`: enum tft_state. */
 enum tfh_role tfh_loader_role(const struct tfh_model_line *frame, uint32_t n, int state);
 
 /* Index of the frame to show (tfh_place_lead); for compiling, the frame that triggered it, not a function that is being

@@ -244,9 +244,8 @@ static uint32_t place_inside(struct tfh_stack_samples *l, const struct tfh_event
 		if (k->thread != ev->thread)
 			continue;
 		enum tfh_role role = tfh_loader_role(frame, frames_of(l, k, frame), k->state);
-		k->at = role == TFH_ROLE_NONE || k->state == TFT_STATE_GIL
-				? k->state
-				: (uint8_t)TFH_AT(role, tfh_is_asleep(k->state));
+		k->at = k->state == TFT_STATE_GIL ? k->state
+						  : (uint8_t)TFH_AT(role, tfh_is_asleep(k->state));
 		k->group = TFH_IN_CALL;
 		inside++;
 	}
@@ -445,6 +444,22 @@ static uint8_t state_of(const struct tfh_stack_samples *l, const struct tfh_even
 	return state;
 }
 
+/* Whether a thread marks a range of PyTorch's, where the recorder works. Linux takes the CPU from a thread preferably at a system
+ * call, and the recorder makes one there: on a crowded machine a third of the samples showed a thread that waits for a CPU there. */
+static bool marks_range(const struct tfh_stack_samples *l, uint32_t place)
+{
+	enum { INNERMOST = 3 };
+	static const char scope[] = "record_function.__"; /* enter__, exit__ */
+	struct tfh_model_line frame[INNERMOST];
+	const struct tfh_feed *f = l->feed;
+	uint32_t n = f->place && place ? f->place(f->arg, l->process, place, frame, INNERMOST) : 0;
+
+	for (uint32_t i = 0; i < n && frame[i].library; i++)
+		if (!strncmp(frame[i].function, scope, strlen(scope)))
+			return true;
+	return false;
+}
+
 static int add_sample(struct tfh_stack_samples *l, const struct tfh_event *ev)
 {
 	struct tfh_sample_line *s = &l->line[ev->thread];
@@ -463,7 +478,8 @@ static int add_sample(struct tfh_stack_samples *l, const struct tfh_event *ev)
 
 	l->any = true;
 	l->python |= sample.state == TFT_STATE_GIL;
-	if (ev->w[1] >> 16 & 0xffff) /* taken inside a call */
+	if (ev->w[1] >> 16 & 0xffff || /* taken inside a call */
+	    marks_range(l, ev->stack))
 		return 0;
 	s->samples++;
 	return TFH_PUSH_BIG(l->sample, sample);
