@@ -32,6 +32,7 @@ struct next {
 	const struct tfh_whatif *whatif;
 	const struct tfh_place_gain *place;
 	size_t row;
+	bool rest; /* of the row, only what is not importing */
 	double saved_s;
 };
 
@@ -168,11 +169,11 @@ static size_t candidates(const struct tfh_wording *w, struct next *next)
 	for (size_t i = 0; i < BESIDES && r->end == TFH_END_EXIT && r->steps.count; i++) {
 		double s = besides_lead(r, besides[i].kind);
 		/* a framework is imported once, however long the job runs */
-		double least = besides[i].kind == TFH_BRANCH_BEFORE && tfh_start_imports(r)
-				       ? TFH_REPORT_RUN_PART
-				       : TFH_REPORT_OTHER_SHARE;
-		if (wall > 0 && s >= least * wall)
-			next[n++] = (struct next){.row = i, .saved_s = s};
+		bool rest = besides[i].kind == TFH_BRANCH_BEFORE &&
+			    s < TFH_REPORT_RUN_PART * wall && 2 * tfh_start_rest(r) < s;
+		s = rest ? tfh_start_rest(r) : s;
+		if (wall > 0 && s >= TFH_REPORT_OTHER_SHARE * wall)
+			next[n++] = (struct next){.row = i, .rest = rest, .saved_s = s};
 	}
 	return n;
 }
@@ -203,15 +204,19 @@ static void advise_slow_steps(struct tfh_wording *w)
 		w->r->found.slow.share * w->r->steps.total_s);
 }
 
-/* "start-up", "before the first batch (imports, set-up)" */
-static const char *name_of(struct tfh_wording *w, size_t row)
+/* "start-up", "before the first batch (imports, set-up)"; the line with most of it says more than the usual work. */
+static const char *name_of(struct tfh_wording *w, const struct next *next, bool line)
 {
-	enum tfh_branch kind = besides[row].kind;
+	enum tfh_branch kind = besides[next->row].kind;
+	const char *outside = besides[next->row].what ? NULL : tfh_outside(w->r, kind);
 
-	return besides[row].what ? besides[row].what
-				 : tfh_phrase(w, "%s (%s)", tfh_outside(w->r, kind),
-					      kind == TFH_BRANCH_BEFORE ? "imports, set-up"
-									: "saving, clean-up");
+	if (!outside)
+		return besides[next->row].what;
+	return next->rest ? tfh_phrase(w, "%s, besides imports", outside)
+	       : line	  ? outside
+			  : tfh_phrase(w, "%s (%s)", outside,
+				       kind == TFH_BRANCH_BEFORE ? "imports, set-up"
+								 : "saving, clean-up");
 }
 
 static void advise(struct tfh_wording *w, const struct next *next)
@@ -227,7 +232,7 @@ static void advise(struct tfh_wording *w, const struct next *next)
 				   : r->found.imported		  ? tfh_place_advice(w, cause)
 								  : NULL;
 		tfh_advise(w, m.finding,
-			   tfh_phrase(w, "%s of every step",
+			   tfh_phrase(w, "%s per step",
 				      tfh_phrase_time(w, r->breakdown[part].s_per_step)),
 			   todo ? todo : m.todo, next->whatif->remove);
 		w->advice[w->n_advice - 1].at_best |= tfh_hides_more(r, next->whatif);
@@ -236,15 +241,14 @@ static void advise(struct tfh_wording *w, const struct next *next)
 	if (next->place) {
 		const char *name = w->place[next->place - r->place];
 		tfh_advise_gain(
-			w, tfh_phrase(w, "%s also takes time in every step", name),
-			tfh_phrase(w, "%s of every step",
-				   tfh_phrase_time(w, next->place->s_per_step)),
+			w, tfh_phrase(w, "%s also takes time", name),
+			tfh_phrase(w, "%s per step", tfh_phrase_time(w, next->place->s_per_step)),
 			"do it less often, in another thread or process, or while the device computes",
 			&next->place->gain);
 		return;
 	}
-	const char *mostly = tfh_start_mostly(w, besides[next->row].kind);
-	seen = tfh_start_seen(w, besides[next->row].kind, *mostly != 0);
+	const char *mostly = tfh_start_mostly(w, besides[next->row].kind, next->rest);
+	seen = next->rest ? "" : tfh_start_seen(w, besides[next->row].kind, *mostly != 0);
 	const char *less = besides[next->row].kind == TFH_BRANCH_STARTUP
 				   ? "do less of it, do it in parallel, or cache what it compiles"
 				   : "do less of it, or do it in parallel";
@@ -252,7 +256,7 @@ static void advise(struct tfh_wording *w, const struct next *next)
 			   : *seen ? tfh_phrase(w, "%s%s: %s", *mostly ? "then " : "", seen, less)
 				   : besides[next->row].todo;
 	tfh_advise_run(w,
-		       tfh_phrase(w, "%s: %s%s%s", name_of(w, next->row),
+		       tfh_phrase(w, "%s: %s%s%s", name_of(w, next, *mostly != 0),
 				  tfh_phrase_time(w, next->saved_s), *mostly ? ", " : "", mostly),
 		       todo, next->saved_s);
 }

@@ -49,14 +49,16 @@ static struct lines_of lines_of(const struct tfh_seen_start *s, uint32_t at)
 	return f;
 }
 
-/* The function, or importing line, with most time; most NULL: too little was seen. */
-static struct lines_of largest(const struct tfh_seen_start *s)
+/* The function, or (unless `rest`) importing line, with most time; most NULL: too little was seen. */
+static struct lines_of largest(const struct tfh_seen_start *s, bool rest)
 {
 	struct lines_of most = {0};
 
 	for (uint32_t i = 0; s->samples >= TFH_VERDICT_LINE_SAMPLES && i < s->n_line; i++) {
 		struct lines_of f = lines_of(s, i);
-		most = f.samples >= TFH_VERDICT_LINE_SAMPLES && f.percent > most.percent ? f : most;
+		if (!(rest && s->line[i].imports) && f.samples >= TFH_VERDICT_LINE_SAMPLES &&
+		    f.percent > most.percent)
+			most = f;
 	}
 	return most;
 }
@@ -79,7 +81,7 @@ static const char *one_line(struct tfh_wording *w, const struct tfh_start_line *
 /* `told`: the largest one was already reported. */
 static const char *lines(struct tfh_wording *w, const struct tfh_seen_start *s, bool told)
 {
-	const struct tfh_start_line *first = told ? largest(s).most : NULL;
+	const struct tfh_start_line *first = told ? largest(s, false).most : NULL;
 	const char *all = "";
 
 	for (uint32_t i = 0; i < s->n_line; i++) {
@@ -129,32 +131,42 @@ const char *tfh_start_seen(struct tfh_wording *w, enum tfh_branch part, bool tol
 	return s ? seen(w, s, told) : "";
 }
 
-const char *tfh_start_mostly(struct tfh_wording *w, enum tfh_branch part)
+/* Share of a part of the run in which modules were imported. */
+static double importing(const struct tfh_seen_start *s)
+{
+	double share = 0;
+
+	for (uint32_t i = 0; s && s->samples >= TFH_VERDICT_LINE_SAMPLES && i < s->n_line; i++)
+		share += s->line[i].imports ? s->line[i].share : 0;
+	return fmin(share, 1);
+}
+
+double tfh_start_rest(const struct tfh_result *r)
+{
+	double all = tfh_spent(r, TFH_BRANCH_BEFORE);
+
+	return all * (1 - importing(seen_in(r, TFH_BRANCH_BEFORE)));
+}
+
+const char *tfh_start_mostly(struct tfh_wording *w, enum tfh_branch part, bool rest)
 {
 	const struct tfh_seen_start *s = seen_in(w->r, part);
-	struct lines_of f = s ? largest(s) : (struct lines_of){0};
+	double of = rest ? 1 - importing(s) : 1;
+	struct lines_of f = s ? largest(s, rest) : (struct lines_of){0};
 	const struct tfh_start_line *l = f.most;
 
-	if (!l || f.percent <= 100 * TFH_REPORT_RUN_PART || !strcmp(l->file, "<frozen site>"))
+	if (!l || f.percent < 100 * TFH_REPORT_NAMED_SHARE * of ||
+	    !strcmp(l->file, "<frozen site>"))
 		return "";
 	if (l->imports && *l->imports)
 		return tfh_phrase(w, "%.0f %% importing %s", f.percent,
 				  tfh_module_of(w, l->imports));
-	if (l->share <= TFH_REPORT_RUN_PART)
-		return tfh_phrase(w, "%.0f %% in %s (%s:%u)", f.percent,
+	if (l->share <= TFH_REPORT_RUN_PART * of && strcmp(l->function, "<module>") != 0)
+		return tfh_phrase(w, "%.0f %% in %s (%s:%u)", fmin(f.percent / of, 100),
 				  tfh_function_of(w, l->function), tfh_file_words(w, l->file),
 				  l->line);
-	return tfh_phrase(w, "%.0f %% at %s:%u", 100 * fmin(l->share, 1),
+	return tfh_phrase(w, "%.0f %% at %s:%u", 100 * fmin(l->share / of, 1),
 			  tfh_file_words(w, l->file), l->line);
-}
-
-bool tfh_start_imports(const struct tfh_result *r)
-{
-	const struct tfh_seen_start *s = seen_in(r, TFH_BRANCH_BEFORE);
-	struct lines_of f = s ? largest(s) : (struct lines_of){0};
-
-	return f.most && f.percent > 100 * TFH_REPORT_RUN_PART && f.most->imports &&
-	       *f.most->imports;
 }
 
 void tfh_note_start(struct tfh_wording *w)

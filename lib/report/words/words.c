@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/big.h"
 #include "report/words/words.h"
 
 /* If the verdict is contention, it already says so. True: there is a remark. */
@@ -150,19 +151,58 @@ static void explain_base(struct tfh_wording *w)
 					 found->lost_ops, found->lost_ops == 1 ? "" : "s"));
 }
 
-/* Times are means, so a sentence does not say "every step" if most steps do not have the cause. */
+/* Whether the verdict's sentence gives the time of its cause alone, not that of all causes of its class. */
+static bool tells_cause(const struct tfh_result *r)
+{
+	enum tfh_cause cause = r->steady.cause;
+
+	return r->steady.cls == TFH_CLASS_HOST_BOUND && cause != TFH_CAUSE_NONE &&
+	       cause != TFH_CAUSE_HOST_ALLOC && cause != TFH_CAUSE_HOST_COMPILE &&
+	       cause != TFH_CAUSE_HOST_CONTENTION;
+}
+
+/* How many of the judged steps have what the verdict's sentence is about as their largest cost. */
+static uint64_t steps_with_it(const struct tfh_result *r)
+{
+	uint64_t n = 0;
+
+	if (!tells_cause(r) || !r->n_step)
+		return r->steps.classes[r->steady.cls].count;
+	TFH_EACH (i, r->n_step) {
+		const struct tfh_step *x = &r->step[i];
+		if (x->segment == TFH_SEGMENT_TRAIN && x->cls == (int)r->steady.cls &&
+		    x->cause == (int)r->steady.cause)
+			n++;
+	}
+	return n;
+}
+
+/* "; every 10th step takes 38.0 ms longer", if these steps are slow for the verdict's cause. */
+static const char *in_turn(struct tfh_wording *w)
+{
+	const struct tfh_findings *f = &w->r->found;
+	enum tfh_cause cause = w->r->steady.cause;
+
+	if (!(f->slow.every > 0) || cause == TFH_CAUSE_NONE ||
+	    tfh_cause_part(cause) != f->slow.part)
+		return "";
+	return tfh_phrase(w, "; every %s step takes %s longer",
+			  tfh_phrase_ordinal(w, f->slow.every),
+			  tfh_phrase_time(w, f->slow.longer_s));
+}
+
+/* Times are means, so a sentence says "every step" only if nearly all steps have the cause. */
 static void moderate(struct tfh_wording *w)
 {
 	static const char every[] = "every step";
 	const struct tfh_result *r = w->r;
 	const char *old = w->text, *at = strstr(old, every);
-	enum tfh_class cls = r->steady.cls;
 
-	if (cls == TFH_CLASS_NONE || !at ||
-	    TFH_REPORT_EVERY_PART * (uint64_t)r->steps.classes[cls].count >= r->steps.count)
+	if (r->steady.cls == TFH_CLASS_NONE || !at ||
+	    (double)steps_with_it(r) >= TFH_REPORT_EVERY_SHARE * (double)r->steps.count)
 		return;
-	w->text = tfh_phrase(w, "%.*san average step%s", (int)(at - old), old,
-			     at + sizeof(every) - 1);
+	w->text = tfh_phrase(w, "%.*san average step%s%s", (int)(at - old), old,
+			     at + sizeof(every) - 1, in_turn(w));
 	for (uint32_t i = 0; i < w->n_advice; i++)
 		if (w->advice[i].evidence == old)
 			w->advice[i].evidence = w->text;
@@ -284,7 +324,7 @@ void tfh_wording_make(struct tfh_wording *w, const struct tfh_result *r)
 	if (r->jitter_s > TFH_REPORT_JITTER_SHARE * r->steps.median_s &&
 	    r->steady.cause != TFH_CAUSE_COMMUNICATION_JITTER)
 		tfh_evidence(w, TFH_TELLS_WHY,
-			     tfh_phrase(w, "%s of every step it waits for other ranks",
+			     tfh_phrase(w, "%s per step it waits for other ranks",
 					tfh_phrase_time(w, r->jitter_s)));
 	tfh_note_steps(w);
 	tfh_note_run(w);

@@ -159,10 +159,11 @@ void tfh_note_start(struct tfh_wording *w);
 /* "71 % importing tensorflow (train.py:3), ..." for one of these parts, without its first `told` lines; "": nothing was
  * seen. */
 const char *tfh_start_seen(struct tfh_wording *w, enum tfh_branch part, bool told);
-/* "71 % importing tensorflow", "62 % at train.py:3", for the line with most of it; "": there is none. */
-const char *tfh_start_mostly(struct tfh_wording *w, enum tfh_branch part);
-/* Whether most of the time before the first call is the import of one module. */
-bool tfh_start_imports(const struct tfh_result *r);
+/* "71 % importing tensorflow", "62 % at train.py:3", for the line with the largest share; "": none has a tenth. rest: of what
+ * is not importing. */
+const char *tfh_start_mostly(struct tfh_wording *w, enum tfh_branch part, bool rest);
+/* Seconds before the first call in which no module was imported, as far as was seen. */
+double tfh_start_rest(const struct tfh_result *r);
 /* "tensorflow": the name of a module, or of its package, from its file. */
 const char *tfh_module_of(struct tfh_wording *w, const char *file);
 /* next.c: advice about what else blocks the steps, and about what the run does besides them. */
