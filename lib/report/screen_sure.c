@@ -59,7 +59,8 @@ static void say_times(struct sentence *s, const struct tfh_result *r)
 	else if (r->verdict.tier != 'C')
 		say(s, "device times of all (tier %c)", r->verdict.tier);
 	else if (f->cpu_only)
-		say(s, "no device was used (tier C)");
+		say(s, f->imported ? "the trace shows no device (tier C)"
+				   : "no device was used (tier C)");
 	else if (f->device_times && r->steps.count)
 		say(s, "device times of no step (tier C)");
 	else if (f->no_device_times && *f->no_device_times)

@@ -203,6 +203,7 @@ def on_the_cpu():
     write("processor.json", doc(events))
     said = " ".join(subprocess.check_output([TFHOOK, "report", TMP + "/processor.json"], text=True).split())
     assert "compute.cpu" in said and "ops 65 % of the computing in aten::conv2d, 23 % in MulBackward0 why" in said, said
+    assert "if a GPU did the work, record it, too" in said and "the trace shows no device" in said, said
 
 
 def joins():

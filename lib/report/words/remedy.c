@@ -232,8 +232,13 @@ struct tfh_remedy tfh_remedy_in(const struct tfh_result *r, enum tfh_cause cause
 		"the step computes on the CPU",
 		"if a GPU should do it, check torch.cuda.is_available(), and that model and batches are on it; otherwise cheaper ops or more CPUs"};
 
+	/* PyTorch's profiler shows no GPU, even a busy one, unless it was asked to. */
+	static const struct tfh_remedy torch_trace = {
+		"the step computes on the CPU",
+		"if a GPU did the work, record it, too (activities=[CPU, CUDA]); if one should, check torch.cuda.is_available(), and that model and batches are on it; otherwise cheaper ops or more CPUs"};
+
 	if (cause == TFH_CAUSE_COMPUTE_CPU && r->found.torch)
-		return torch_cpu;
+		return r->found.imported ? torch_trace : torch_cpu;
 	if (cause == TFH_CAUSE_HOST_LAUNCH && r->found.cpu_only) /* nothing is launched there */
 		return (struct tfh_remedy){r->found.graphs
 						   ? "the framework's own work around each step"
