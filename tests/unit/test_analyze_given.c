@@ -1,12 +1,12 @@
 /*
  * A PyTorch job on the CPU that waits for a lock of its own before each step. If a child process is at work meanwhile, it makes
- * the batches, and releases the lock with each of them. If a library's thread runs a function of the program, the wait is for that
+ * the batches, and releases the lock with each of them; but not if that is the fork server, which makes none. If a library's thread runs a function of the program, the wait is for that
  * callback. Otherwise it is for a lock. A range that begins inside of the
  * pause tells where the wait was, if no stack was read at the call after it.
  */
 #include "analyze_gen.h"
 
-enum { AT_LOCK = 1, AT_ZERO, AT_CHILD, AT_CALLED };
+enum { AT_LOCK = 1, AT_ZERO, AT_CHILD, AT_CALLED, AT_SERVER };
 
 static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
 		       uint32_t most)
@@ -20,6 +20,12 @@ static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_m
 		frame[1] = (struct tfh_model_line){
 			"/usr/lib/python3/site-packages/jax/_src/callback.py", "_callback", 226,
 			true};
+		return 2;
+	}
+	if (place == AT_SERVER) {
+		frame[0] = (struct tfh_model_line){
+			"/usr/lib/python3.15/multiprocessing/forkserver.py", "main", 258, true};
+		frame[1] = (struct tfh_model_line){"<string>", "<module>", 1, false};
 		return 2;
 	}
 	frame[0] = place == AT_CHILD ? (struct tfh_model_line){"/job/train.py", "resize", 7, false}
@@ -81,6 +87,10 @@ static void test_given(void **state)
 
 	gen_expect(r, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_MAP);
 	assert_int_equal(r->found.line.line, 20);
+	tfh_result_free(r);
+	r = judge(GEN_PID + 1, AT_SERVER);
+	gen_expect(r, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_LOCK);
+	assert_int_equal(r->found.workers.processes, 0);
 	tfh_result_free(r);
 	r = judge(GEN_PID, AT_CHILD); /* another thread of the same process */
 	gen_expect(r, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_LOCK);

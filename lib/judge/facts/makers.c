@@ -15,8 +15,18 @@ static bool begins(const struct tfh_model_line *f)
 		(tfh_ends_with(f->function, ".run") || strstr(f->function, "_bootstrap")));
 }
 
-/* The number of frames of its own work; *program: one of them is in a file of the program. Other processes of
- * multiprocessing (a tracker, a fork server) begin with code in no file. */
+/* Processes that multiprocessing keeps beside the workers. They wake up now and then, and make nothing; a worker that was forked
+ * there begins further in. */
+static bool is_helper(const struct tfh_model_line *frame, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (tfh_ends_with(frame[i].file, "multiprocessing/forkserver.py") ||
+		    tfh_ends_with(frame[i].file, "multiprocessing/resource_tracker.py"))
+			return true;
+	return false;
+}
+
+/* The number of frames of its own work; *program: one of them is in a file of the program. */
 static uint32_t own_frames(const struct tfh_model_line *frame, uint32_t n, bool *program)
 {
 	uint32_t own = 0;
@@ -63,7 +73,7 @@ bool tfh_maker_at(const struct tfh_facts *facts, const struct tfh_child_sample *
 	uint32_t n = tfh_frames_at(facts, sample->place, out->frame);
 
 	out->n = own_frames(out->frame, n, &program);
-	if (!out->n)
+	if (!out->n || (out->n == n && is_helper(out->frame, n)))
 		return false;
 	out->outside = out->n == n && n < TFH_VERDICT_FRAMES;
 	out->busy = is_busy(sample, program);
