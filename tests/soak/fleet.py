@@ -101,7 +101,7 @@ said.insert(0, f"{len(jobs)} jobs in {SECONDS:.0f} s, {sum(killed for _, killed 
 if full and full.possible:
     said.append(f"{full.jobs} jobs on a disk that was full for a while; {full.partly} recordings lack steps and say so ({full.dropped:,} records)")
 if lost and lost.possible:
-    said.append(f"{lost.jobs} jobs on a mount that hung, {lost.gone} times for good; {lost.partly} recordings lack steps and say so; {lost.left} journals stayed in memory "
+    said.append(f"{lost.jobs} jobs on a mount that hung, {lost.gone} times for good; {lost.partly} recordings lack steps and say so; {lost.none} made a few steps and have none; {lost.left} journals stayed in memory "
                 f"and were repaired; a job took {lost.longest:.1f} s more at most, start-up included")
 print(*said, sep="\n")
 sys.exit(fleet_env.bad)

@@ -136,7 +136,7 @@ class Lost:
 
     def __init__(self):
         self.at, self.behind = tmp + "/net", tmp + "/net.real"
-        self.number, self.jobs, self.gone, self.left, self.partly, self.longest, self.server = 0, 0, 0, 0, 0, 0.0, None
+        self.number, self.jobs, self.gone, self.left, self.partly, self.none, self.longest, self.server = 0, 0, 0, 0, 0, 0, 0.0, None
         os.mkdir(self.at)
         os.mkdir(self.behind)
         self.possible = self.mount()
@@ -198,7 +198,8 @@ class Lost:
         if for_good:
             self.gone += 1
             self.return_mount()
-        said = report(folder)
+        said = report(folder) if os.path.isdir(folder) else None  # `tfhook run` removes a directory without records
+        self.none += not said
         steps = int(line.split()[1]) if line.startswith("steps ") else 0
         check(said or steps < 20, "a job on a lost mount has no recording", folder, steps)
         if said:
