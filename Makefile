@@ -255,6 +255,9 @@ $(B)/obj/job/hook/unwind.o $(B)/obj/core/cli/doctor_gpu.o: $(UNWIND)/libunwind.m
 $(B)/obj/job/hook/unwind.o: private FLAGS_job += $(UNWIND_C)
 $(B)/obj/core/cli/doctor_gpu.o: private FLAGS_core += $(UNWIND_C)
 
+# Vectors of two or four values that are just being computed cost more instructions than as many stores.
+$(addprefix $(B)/obj/job/hook/,driver/wrap.o driver/note.o tf/call.o): private FLAGS_job += -fno-tree-slp-vectorize
+$(B)/bench/hook_cost: private FLAGS_test += -fno-tree-slp-vectorize
 $(B)/obj/job/hook/string_functions.o: private FLAGS_job += -fno-builtin
 $(B)/tests/hook/string_functions: private FLAGS_test += -fno-builtin
 

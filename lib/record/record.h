@@ -85,28 +85,32 @@ struct tfh_record_frame {
  * library that needs more keeps the program from starting.
  */
 struct tfh_room {
-	uint64_t deep[TFH_DEEP_SLOTS]; /* begin times of calls beyond the open slots */
-	struct tfh_record_frame place[TFH_OPEN_MOST];
-	/* handle ^ kind -> id; direct mapped; emptied with handle_generation */
+	/* handle and kind -> id; direct mapped; emptied with handle_generation */
 	uint64_t handle_cache[64][2];
+	struct tfh_record_frame place[TFH_OPEN_MOST];
+	uint64_t deep[TFH_DEEP_SLOTS]; /* begin times of calls beyond the open slots */
 	/* For the hooks; zero at first. record/ does not know the layout. */
 	uint64_t ranges[128], op_names[256], stages[256], tf_calls[192];
 };
 
 /* The calling thread's side of its ring. One static-TLS object per thread. The initial-exec model
  * is 4 ns cheaper than general-dynamic and never takes the loader's lock. */
+#define TFH_NO_RING UINT32_MAX
+
 struct tfh_self {
 	struct tft_ring *ring; /* NULL until the thread's first record */
 	struct tfh_rec *records;
 	uint64_t head;	     /* private copy of ring->head */
 	uint64_t tail_cache; /* last seen ring->tail */
+	uint64_t half;	     /* from this head on, more than half of the ring may be in use */
 	uint64_t last_end;   /* t_end of the last hooked call, for CPUTIME after a gap */
 	uint64_t placed;     /* likewise, when a short call last got Python's frames (stacks.c) */
 	uint32_t mask;
-	uint32_t generation;		 /* of the journal this ring belongs to (fork) */
-	uint32_t depth;			 /* hooked calls open on this thread */
-	uint32_t guard;			 /* TFH_GUARD_APPEND and a count of our own code */
-	uint64_t guard_at;		 /* stack address where our own code began */
+	uint32_t
+		generation; /* of the journal this ring belongs to (fork); TFH_NO_RING without one */
+	uint32_t depth;	    /* hooked calls open on this thread */
+	uint32_t guard;	    /* TFH_GUARD_APPEND and a count of our own code */
+	uint64_t guard_at;  /* stack address where our own code began */
 	struct tfh_record_frame filling; /* with TFH_GUARD_APPEND: whose record is being filled */
 	uint64_t since;			 /* ticks: earlier calls belong to a parent process */
 	uint32_t stage;			 /* innermost open stage id, for open slots */
@@ -121,6 +125,8 @@ struct tfh_self {
 	uint64_t agg_since;	    /* begin time of the oldest entry */
 	uint64_t retry;	 /* ticks before which no larger or first ring is requested again */
 	uint64_t *named; /* bit per id: this thread has published its NAME; mapped on first use */
+	uint64_t stream; /* the last one whose id was wanted, and its id; as handle_cache */
+	uint32_t stream_id;
 	struct tfh_room *room; /* not NULL while `ring` is not NULL */
 };
 extern __thread struct tfh_self tfh_self __attribute__((tls_model("initial-exec")));
@@ -146,9 +152,11 @@ void tfh_self_settle(struct tfh_self *self);
 /* Reopens a call after a signal handler interrupted it. */
 void tfh_enter_again(struct tfh_self *self, struct tft_ring *old, uint32_t depth,
 		     struct tfh_record_frame place, struct tft_open_slot call);
-/* Leaves a call that is not the innermost one of the open slots. Returns false if it is not to be
+/* Entering and leaving calls within others. `now`: ticks. tfh_leave_inner() returns false if the call is not to be
  * recorded. */
-bool tfh_leave_odd(struct tfh_self *self, uint64_t begin);
+struct tfh_self *tfh_enter_inner(struct tfh_self *self, enum tfh_fn fn, uint64_t arg,
+				 struct tfh_record_frame place, uint64_t now, uint64_t *begin);
+bool tfh_leave_inner(struct tfh_self *self, uint64_t begin);
 /* For a call that began on another thread, which may have ended. Returns NULL if the call is not to
  * be recorded. */
 struct tfh_self *tfh_back_elsewhere(enum tfh_fn fn, uint64_t begin);
@@ -164,6 +172,9 @@ uint64_t tfh_pause_over(struct tfh_self *self, uint64_t now);
 
 /* 200 us in ticks; UINT64_MAX (no CPUTIME records) until the tick rate is known. */
 extern uint64_t tfh_long_ticks;
+/* Shorter calls are neither long nor want a backtrace. */
+extern uint64_t tfh_notable_ticks;
+void tfh_notable_from(uint64_t ticks);
 #pragma GCC visibility pop
 
 /* The caller's frame, whatever function this is inlined into. */
@@ -201,49 +212,34 @@ static inline void tfh_guard_end(struct tfh_self *self)
 	self->guard--;
 }
 
-/* Whether the innermost open call may have been abandoned. Almost nothing calls the driver inside a
- * driver call. */
-static tfh_hot bool tfh_doubtful(const struct tfh_self *self, uint32_t d, uint64_t at)
-{
-	return d >= TFH_OPEN_MOST || self->room->place[d].at <= at || self->room->place[d].back ||
-	       (d < TFT_OPEN_SLOTS && !tfh_peek(&self->ring->open[d].fn));
-}
-
-/* The part of tfh_enter() that writes, after all checks. */
+/* The part of tfh_enter() that writes, after all checks. Calls within others take a way of their own, which is not inlined: the
+ * instructions of the usual way are what it costs. */
 static tfh_hot struct tfh_self *tfh_enter_open(struct tfh_self *self, enum tfh_fn fn, uint64_t arg,
 					       struct tfh_record_frame place, uint64_t *begin)
 {
 	uint64_t now = tfh_ticks();
-	uint32_t depth = self->depth;
+	struct tft_open_slot *slot;
+	struct tft_ring *ring;
 
-	if (depth && tfh_unlikely(tfh_doubtful(self, depth - 1, place.at)))
-		depth = tfh_drop_left(self, place.at);
-	if (tfh_unlikely(depth == 0 && now - self->last_end > tfh_peek(&tfh_long_ticks)))
+	if (tfh_unlikely(self->depth))
+		return tfh_enter_inner(self, fn, arg, place, now, begin);
+	if (tfh_unlikely(now - self->last_end > tfh_peek(&tfh_long_ticks)))
 		now = tfh_pause_over(self, now);
 	*begin = now;
-	self->depth = depth + 1;
-	if (tfh_likely(depth < TFH_OPEN_MOST))
-		self->room->place[depth] = place;
-	if (tfh_likely(depth < TFT_OPEN_SLOTS)) {
-		struct tft_ring *ring = tfh_peek(&self->ring);
-		struct tft_open_slot *slot = &ring->open[depth];
-
-		tfh_poke(&slot->t_begin, now);
-		tfh_poke(&slot->arg, arg);
-		tfh_poke(&slot->stage, self->stage);
-		/* release: pairs with the acquire load of fn in the flusher's scan for open
-		 * calls */
-		__atomic_store_n(&slot->fn, (uint16_t)fn, __ATOMIC_RELEASE);
-		/* A signal handler may have run in between. It may have moved the ring, or mistaken
-		 * this call, which was not visible yet, for an abandoned one. */
-		if (tfh_unlikely(tfh_peek(&self->ring) != ring ||
-				 tfh_peek(&self->depth) != depth + 1))
-			tfh_enter_again(
-				self, ring, depth, place,
+	self->depth = 1;
+	self->room->place[0] = place;
+	ring = tfh_peek(&self->ring);
+	slot = &ring->open[0];
+	tfh_poke(&slot->t_begin, now);
+	tfh_poke(&slot->arg, arg);
+	tfh_poke(&slot->stage, self->stage);
+	/* release: pairs with the acquire load of fn in the flusher's scan for open calls */
+	__atomic_store_n(&slot->fn, (uint16_t)fn, __ATOMIC_RELEASE);
+	/* A signal handler may have run in between. It may have moved the ring, or mistaken this call, which was
+	 * not visible yet, for an abandoned one. */
+	if (tfh_unlikely(tfh_peek(&self->ring) != ring || tfh_peek(&self->depth) != 1))
+		tfh_enter_again(self, ring, 0, place,
 				(struct tft_open_slot){.t_begin = now, .arg = arg, .fn = fn});
-	} else if (depth < TFH_OPEN_MOST) {
-		self->room->deep[depth - TFT_OPEN_SLOTS] = now;
-	}
 	return self;
 }
 
@@ -251,7 +247,7 @@ static tfh_hot struct tfh_self *tfh_enter_open(struct tfh_self *self, enum tfh_f
 static tfh_hot struct tfh_self *tfh_enter_at(enum tfh_fn fn, uint64_t arg,
 					     struct tfh_record_frame place, uint64_t *begin)
 {
-	struct tfh_self *self = &tfh_self;
+	struct tfh_self *self = tfh_here();
 	/* acquire, free on x86: a thread that sees ON also sees the set-up that preceded it */
 	uint32_t mode = __atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE);
 
@@ -266,8 +262,7 @@ static tfh_hot struct tfh_self *tfh_enter_at(enum tfh_fn fn, uint64_t arg,
 			return NULL;
 		return tfh_enter_slow(fn, arg, place, begin);
 	}
-	if (tfh_unlikely(self->generation != tfh_peek(tfh_peek(&tfh_generation)) || !self->ring ||
-			 self->guard))
+	if (tfh_unlikely(self->generation != tfh_peek(tfh_peek(&tfh_generation)) || self->guard))
 		return tfh_enter_slow(fn, arg, place, begin);
 	return tfh_enter_open(self, fn, arg, place, begin);
 }
@@ -298,6 +293,16 @@ static tfh_hot bool tfh_room(struct tfh_self *self, uint32_t n)
 	return self->head + n - self->tail_cache <= (uint64_t)self->mask + 1;
 }
 
+/* The i-th reserved record (they may wrap around the end of the ring). */
+static tfh_hot struct tfh_rec *tfh_reserved(struct tfh_self *self, uint32_t i)
+{
+	return &self->records[(self->head + i) & self->mask];
+}
+
+/* The flusher has read the record that was there before, so its line is in another core's cache. A write would wait for the line, 8 to
+ * 30 ns a call while other programs use the caches. So it is prefetched this many records ahead. */
+#define TFH_RECORDS_AHEAD 4
+
 /*
  * Reserves n records. Every successful reservation must be published. In between, the thread must
  * not reserve anything else (handles are named before tfh_leave), except a second, longer
@@ -317,21 +322,14 @@ static tfh_hot struct tfh_rec *tfh_reserve(struct tfh_self *self, uint32_t n)
 	if (tfh_unlikely(self->filling.at != frame.at)) /* a signal handler ran in between */
 		self->filling = frame;
 	/* More than half full: check again, grow. Otherwise there is room for one record. */
-	if (tfh_unlikely((self->head - self->tail_cache) * 2 > self->mask ||
-			 (n > 1 && !tfh_room(self, n))))
+	if (tfh_unlikely(self->head >= self->half || (n > 1 && !tfh_room(self, n))))
 		return tfh_reserve_slow(self, n);
-	return &self->records[self->head & self->mask];
+	tfh_arch_fetch_to_write(tfh_reserved(self, n + TFH_RECORDS_AHEAD));
+	struct tfh_rec *rec = tfh_reserved(self, 0);
+	if (!rec) /* spares callers a test */
+		__builtin_unreachable();
+	return rec;
 }
-
-/* The i-th reserved record (they may wrap around the end of the ring). */
-static tfh_hot struct tfh_rec *tfh_reserved(struct tfh_self *self, uint32_t i)
-{
-	return &self->records[(self->head + i) & self->mask];
-}
-
-/* The flusher has read the record that was there before, so its line is in another core's cache. A write would wait for the line, 8 to
- * 30 ns a call while other programs use the caches. So it is prefetched this many records ahead. */
-#define TFH_RECORDS_AHEAD 4
 
 /* Makes n reserved records visible to the flusher and to post-mortem readers. */
 static tfh_hot void tfh_publish(struct tfh_self *self, uint32_t n)
@@ -341,7 +339,26 @@ static tfh_hot void tfh_publish(struct tfh_self *self, uint32_t n)
 	__atomic_store_n(&self->ring->head, self->head, __ATOMIC_RELEASE);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	self->guard &= ~TFH_GUARD_APPEND;
-	tfh_arch_fetch_to_write(&self->records[(self->head + TFH_RECORDS_AHEAD) & self->mask]);
+}
+
+/* The fields of a record from fn to flags2 as one word, which is one store. */
+#define TFH_WHAT_FLAGS 24
+#define TFH_WHAT_RESULT 32
+#define TFH_WHAT_DEPTH 48
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ && offsetof(struct tfh_rec, kind) == 18 &&
+		      offsetof(struct tfh_rec, flags) == 19 &&
+		      offsetof(struct tfh_rec, result) == 20 &&
+		      offsetof(struct tfh_rec, depth) == 22,
+	      "one word");
+
+static tfh_hot uint64_t tfh_what(uint16_t fn, uint8_t kind)
+{
+	return fn | (uint64_t)kind << 16;
+}
+
+static tfh_hot void tfh_say_what(struct tfh_rec *rec, uint64_t what)
+{
+	__builtin_memcpy((char *)rec + offsetof(struct tfh_rec, fn), &what, sizeof(what));
 }
 
 /* Fills a reserved record, except words, stream, ctx and result. */
@@ -350,12 +367,7 @@ static tfh_hot void tfh_fill(struct tfh_self *self, struct tfh_rec *rec, uint32_
 {
 	rec->t_begin = t_begin;
 	rec->t_end = t_end;
-	rec->fn = fn;
-	rec->kind = kind;
-	rec->flags = 0;
-	rec->result = 0;
-	rec->depth = (uint8_t)self->depth;
-	rec->flags2 = 0;
+	tfh_say_what(rec, tfh_what(fn, kind) | (uint64_t)(uint8_t)self->depth << TFH_WHAT_DEPTH);
 	rec->seq = (uint32_t)(self->head + i);
 	rec->stream = 0;
 	rec->ctx = self->ctx;
@@ -375,21 +387,31 @@ static inline uint64_t tfh_record_time(const struct tfh_self *self)
 	return begin > self->last_end ? begin : self->last_end;
 }
 
+/* The part of tfh_leave_quiet() that all calls take. */
+static tfh_hot bool tfh_left(struct tfh_self *self, uint64_t begin, uint64_t *end)
+{
+	uint64_t now = tfh_ticks();
+
+	if (tfh_likely(self->depth == 1 && self->ring->open[0].t_begin == begin)) {
+		self->depth = 0;
+		/* A signal handler of this thread may have moved the ring. */
+		__atomic_store_n(&tfh_peek(&self->ring)->open[0].fn, 0, __ATOMIC_RELEASE);
+	} else if (!tfh_leave_inner(self, begin)) {
+		return false;
+	}
+	self->last_end = now;
+	*end = now;
+	return true;
+}
+
 /* Closes the call that began at `begin` without a record (aggregated calls). Returns its end in
  * ticks, or 0 if it belongs to another process and must not be recorded. */
 static tfh_hot uint64_t tfh_leave_quiet(struct tfh_self *self, uint64_t begin)
 {
-	uint64_t now = tfh_ticks();
-	uint32_t depth = self->depth - 1;
+	uint64_t now;
 
-	if (tfh_likely(depth < TFT_OPEN_SLOTS && self->ring->open[depth].t_begin == begin)) {
-		self->depth = depth;
-		/* A signal handler of this thread may have moved the ring. */
-		__atomic_store_n(&tfh_peek(&self->ring)->open[depth].fn, 0, __ATOMIC_RELEASE);
-	} else if (!tfh_leave_odd(self, begin)) {
+	if (tfh_unlikely(!tfh_left(self, begin, &now)))
 		return 0;
-	}
-	self->last_end = now;
 	if (tfh_unlikely(now - begin > tfh_peek(&tfh_long_ticks)) && self->depth == 0)
 		tfh_cputime(self, now);
 	return now;
@@ -443,17 +465,36 @@ static tfh_hot uint64_t *tfh_handle_slot(struct tfh_self *self, uint64_t key)
 	return self->room->handle_cache[key * 0x9e3779b97f4a7c15ull >> 58];
 }
 
-/* Returns the id of a handle that this thread has named before, or 0. In that case, call
- * tfh_handle_new() with its text. */
-static tfh_hot uint32_t tfh_handle_known(struct tfh_self *self, enum tft_name kind, uint64_t handle)
+/* Whether the thread's cache has the id of a handle. */
+static tfh_hot bool tfh_handle_cached(struct tfh_self *self, enum tft_name kind, uint64_t handle,
+				      uint32_t *id)
 {
 	uint64_t key = tfh_handle_key(kind, handle);
 	uint64_t *slot = tfh_handle_slot(self, key);
 
-	if (tfh_likely(slot[0] == key &&
-		       self->handle_generation == tfh_peek(&tfh_handle_generation)))
-		return (uint32_t)slot[1];
-	return tfh_handle_find(self, kind, handle);
+	*id = (uint32_t)slot[1];
+	return tfh_likely(slot[0] == key) &&
+	       tfh_likely(self->handle_generation == tfh_peek(&tfh_handle_generation));
+}
+
+/* Returns the id of a handle that this thread has named before, or 0. In that case, call
+ * tfh_handle_new() with its text. */
+static tfh_hot uint32_t tfh_handle_known(struct tfh_self *self, enum tft_name kind, uint64_t handle)
+{
+	uint32_t id;
+
+	return tfh_handle_cached(self, kind, handle, &id) ? id
+							  : tfh_handle_find(self, kind, handle);
+}
+
+/* The same for a stream. Threads mostly use one at a time. */
+uint32_t tfh_stream_find(struct tfh_self *self, uint64_t stream);
+
+/* `fresh`: what the thread has cached was seen to be valid during the call that passes the stream. */
+static tfh_hot bool tfh_stream_known(const struct tfh_self *self, uint64_t stream, bool fresh)
+{
+	return tfh_likely(self->stream == stream) &&
+	       (fresh || tfh_likely(self->handle_generation == tfh_peek(&tfh_handle_generation)));
 }
 
 /* Called when a handle is destroyed or unloaded: every thread names it again if its value is

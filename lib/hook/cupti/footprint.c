@@ -18,6 +18,7 @@
 #define RISES 3u /* seconds of growth, at least */
 
 uint32_t tfh_memory_due;
+uint32_t tfh_memory_watched; /* atomic */
 
 enum { NOBODY, ASKING, THERE };
 static struct memory_reading {
@@ -100,6 +101,7 @@ uint64_t tfh_memory_grown(void)
 	for (unsigned i = 0; i < DEVICES; i++)
 		if (devices[i].rises >= RISES && devices[i].grown > most)
 			most = devices[i].grown;
+	__atomic_store_n(&tfh_memory_watched, 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&tfh_memory_due, 1, __ATOMIC_RELAXED);
 	return most;
 }

@@ -152,6 +152,14 @@ const char *tfh_function_name(void *function, uint64_t *owner)
 	return *owner ? __atomic_load_n(&f->name, __ATOMIC_ACQUIRE) : NULL;
 }
 
+uint32_t tfh_stream_of(struct tfh_self *self, CUstream stream, CUresult result)
+{
+	uint32_t id = tfh_stream_find(self, U64(stream));
+
+	/* A call may have failed because the handle is invalid, so the driver is not asked about it. */
+	return id || result != TFH_CUDA_SUCCESS ? id : tfh_stream_id(self, stream);
+}
+
 uint32_t tfh_function_id(struct tfh_self *self, CUfunction function)
 {
 	uint64_t owner;
@@ -166,6 +174,13 @@ uint32_t tfh_function_id(struct tfh_self *self, CUfunction function)
 		name = NULL;
 	return tfh_handle_new(self, TFT_NAME_FUNCTION, U64(function), owner, name,
 			      name ? strnlen(name, 8191) : 0);
+}
+
+uint32_t tfh_function_of(struct tfh_self *self, CUfunction function, CUresult result)
+{
+	uint32_t id = tfh_handle_find(self, TFT_NAME_FUNCTION, U64(function));
+
+	return id || result != TFH_CUDA_SUCCESS ? id : tfh_function_id(self, function);
 }
 
 /* ---- stream capture ---- */

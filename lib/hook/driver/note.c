@@ -3,6 +3,19 @@
 
 #include <string.h>
 
+uint32_t tfh_notable(struct tfh_self *self, uint16_t fn, uint64_t t_begin, uint64_t t_end)
+{
+	uint64_t ticks = t_end - t_begin;
+
+	if (ticks > tfh_peek(&tfh_long_ticks)) {
+		if (self->depth == 0)
+			tfh_cputime(self, t_end);
+		/* private tables can switch contexts unseen: query it again after long calls */
+		self->ctx = 0;
+	}
+	return ticks >= tfh_peek(&tfh_stack_ticks) ? tfh_stack_of(self, fn, ticks) : 0;
+}
+
 /* Appends the EXT records of a copy, reserved by tfh_close(), and publishes all records. */
 static void publish_copy(const struct tfh_call *call, struct tfh_rec *rec, const void *details,
 			 uint32_t length)

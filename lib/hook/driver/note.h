@@ -14,13 +14,16 @@
 #include "record/record.h"
 #include "record/stacks/stacks.h"
 
+/* The thread's cached ids were seen to be valid during the call. */
+#define TFH_CALL_FRESH 0x80u
+
 /* A completed call; known at compile time except self and result. */
 struct tfh_call {
 	struct tfh_self *self;
 	uint64_t begin; /* ticks */
 	uint16_t fn;
 	uint8_t kind;  /* enum tft_kind */
-	uint8_t props; /* TFH_FN_* */
+	uint8_t props; /* TFH_FN_*, TFH_CALL_FRESH */
 	CUresult result;
 };
 
@@ -33,6 +36,9 @@ extern uint32_t tfh_captures; /* stream captures in progress in the process */
 uint32_t tfh_context_id(struct tfh_self *self);
 uint32_t tfh_stream_id(struct tfh_self *self, CUstream stream);
 uint32_t tfh_function_id(struct tfh_self *self, CUfunction function);
+/* The same, whether or not this thread has named it, for a call with this result. */
+uint32_t tfh_stream_of(struct tfh_self *self, CUstream stream, CUresult result);
+uint32_t tfh_function_of(struct tfh_self *self, CUfunction function, CUresult result);
 /* Id of any context handle; 0 for NULL. */
 uint32_t tfh_context_of(struct tfh_self *self, CUcontext context);
 /* A lookup by name succeeded: stores the name for all threads. */
@@ -71,13 +77,14 @@ void tfh_graph_node_changed(struct tfh_self *self, uint16_t fn, CUgraphExec exec
 void tfh_graph_node_switched(struct tfh_self *self, uint16_t fn, CUgraphExec exec, CUgraphNode node,
 			     bool on);
 
-/* Counts of the job's calls that allocate or free device memory, for cupti/footprint.c, which
- * watches free memory: bytes allocated, all calls, and calls of unknown size. */
+/* Counts of the job's calls that allocate or free device memory, for cupti/footprint.c: bytes allocated, all calls, and
+ * calls of unknown size. The first two are kept from when it begins to watch free memory, since each costs 5 ns. */
 struct tfh_memory_calls {
 	uint64_t taken, changes, unknown; /* atomic */
 };
 #pragma GCC visibility push(hidden)
 extern struct tfh_memory_calls tfh_memory_calls;
+extern uint32_t tfh_memory_watched;
 extern uint32_t tfh_memory_due; /* cupti/footprint.c; atomic: the next graph launch is to query free
 			 * memory */
 #pragma GCC visibility pop
@@ -88,46 +95,46 @@ static inline void tfh_memory_unknown(void)
 	__atomic_fetch_add(&tfh_memory_calls.unknown, 1, __ATOMIC_RELAXED);
 }
 
+/* Of a call that took at least tfh_notable_ticks, which has ended: the number of its backtrace, or 0. It does not take the
+ * call itself, which would have to be in memory for that. */
+uint32_t tfh_notable(struct tfh_self *self, uint16_t fn, uint64_t t_begin, uint64_t t_end);
+
 /* Ends the call and reserves n records, with the first one filled; NULL if the ring is full. */
 static inline __attribute__((always_inline)) struct tfh_rec *tfh_close(const struct tfh_call *call,
 								       CUstream stream, uint32_t n)
 {
 	struct tfh_self *self = call->self;
-	uint64_t t_begin = call->begin;
-	uint64_t t_end = tfh_leave_quiet(self, t_begin);
+	uint64_t t_end, what = tfh_what(call->fn, call->kind);
 	uint32_t id = 0, stack = 0;
-	uint8_t flags = 0;
+	bool per_thread = false;
 
-	if (tfh_unlikely(!t_end))
+	if (tfh_unlikely(!tfh_left(self, call->begin, &t_end)))
 		return NULL;
-	/* private tables can switch contexts unseen: query it again after long calls */
-	if (tfh_unlikely(t_end - t_begin > tfh_peek(&tfh_long_ticks)))
-		self->ctx = 0;
-	if (tfh_unlikely(t_end - t_begin >= tfh_peek(&tfh_stack_ticks)))
-		stack = tfh_stack_of(self, call->fn, t_end - t_begin);
+	if (tfh_unlikely(t_end - call->begin >= tfh_peek(&tfh_notable_ticks)))
+		stack = tfh_notable(self, call->fn, call->begin, t_end);
 	if (tfh_unlikely(!self->ctx) && call->result == TFH_CUDA_SUCCESS)
 		self->ctx = tfh_context_id(self);
 	if ((uintptr_t)stream > (uintptr_t)TFH_STREAM_PER_THREAD) {
-		id = tfh_handle_known(self, TFT_NAME_STREAM, (uint64_t)(uintptr_t)stream);
-		/* A call may have failed because the handle is invalid, so the driver is not asked
-		 * about it. */
-		if (tfh_unlikely(!id) && call->result == TFH_CUDA_SUCCESS)
-			id = tfh_stream_id(self, stream);
+		id = tfh_likely(tfh_stream_known(self, (uint64_t)(uintptr_t)stream,
+						 call->props & TFH_CALL_FRESH))
+			     ? self->stream_id
+			     : tfh_stream_of(self, stream, call->result);
 	} else if (stream == TFH_STREAM_PER_THREAD || (!stream && call->props & TFH_FN_PTDS)) {
-		flags = TFT_F_PTDS;
+		per_thread = true;
+		what |= (uint64_t)TFT_F_PTDS << TFH_WHAT_FLAGS;
 	}
 	if (tfh_unlikely(call->result != TFH_CUDA_SUCCESS))
-		flags |= TFT_F_FAILED;
+		what |= (uint64_t)TFT_F_FAILED << TFH_WHAT_FLAGS | (uint64_t)(uint16_t)call->result
+									   << TFH_WHAT_RESULT;
 	else if (tfh_unlikely(__atomic_load_n(&tfh_captures, __ATOMIC_RELAXED)) &&
-		 tfh_captured(stream, flags & TFT_F_PTDS))
-		flags |= TFT_F_CAPTURED;
+		 tfh_captured(stream, per_thread))
+		what |= (uint64_t)TFT_F_CAPTURED << TFH_WHAT_FLAGS;
 	struct tfh_rec *rec = tfh_reserve(self, n);
 	if (tfh_likely(rec != NULL)) {
-		tfh_fill(self, rec, 0, call->fn, call->kind, t_begin, t_end);
+		tfh_fill(self, rec, 0, call->fn, call->kind, call->begin, t_end);
+		tfh_say_what(rec, what | (uint64_t)(uint8_t)self->depth << TFH_WHAT_DEPTH);
 		rec->stream = id;
 		rec->stack = stack;
-		rec->flags = flags;
-		rec->result = (uint16_t)call->result;
 	}
 	return rec;
 }
@@ -140,7 +147,8 @@ tfh_words(const struct tfh_call *call, CUstream stream, uint64_t a, uint64_t b, 
 	/* A copy: gcc would compare kind and result by one load of both, which must wait for the two stores, 5 ns. */
 	const CUresult result = call->result;
 
-	if (call->kind == TFT_ALLOC && result == TFH_CUDA_SUCCESS) {
+	if (call->kind == TFT_ALLOC && tfh_unlikely(tfh_peek(&tfh_memory_watched)) &&
+	    result == TFH_CUDA_SUCCESS) {
 		__atomic_fetch_add(&tfh_memory_calls.taken, a, __ATOMIC_RELAXED);
 		__atomic_fetch_add(&tfh_memory_calls.changes, 1, __ATOMIC_RELAXED);
 	}
@@ -156,13 +164,23 @@ static inline __attribute__((always_inline)) void
 tfh_launch(const struct tfh_call *call, CUfunction function, const uint32_t grid[3],
 	   const uint32_t block[3], uint32_t shared, CUstream stream, uint64_t w0)
 {
-	uint32_t id =
-		tfh_handle_known(call->self, TFT_NAME_FUNCTION, (uint64_t)(uintptr_t)function);
+	struct tfh_call fresh = *call;
+	uint32_t id;
 
-	if (tfh_unlikely(!id) && call->result == TFH_CUDA_SUCCESS)
-		id = tfh_function_id(call->self, function);
-	tfh_words(call, stream, w0 | id, tft_launch_w1(grid[0], grid[1], grid[2]),
-		  tft_launch_w2(block[0], block[1], block[2], shared));
+	if (tfh_unlikely(!tfh_handle_cached(call->self, TFT_NAME_FUNCTION,
+					    (uint64_t)(uintptr_t)function, &id)))
+		id = tfh_function_of(call->self, function, call->result);
+	/* What a driver accepts fits into its bits. */
+	uint64_t w1 = grid[0] | (uint64_t)grid[1] << 32 | (uint64_t)grid[2] << 48;
+	uint64_t w2 = block[0] | (uint64_t)block[1] << 11 | (uint64_t)block[2] << 22 |
+		      (uint64_t)shared << 32;
+
+	if (tfh_unlikely(call->result != TFH_CUDA_SUCCESS)) {
+		w1 = tft_launch_w1(grid[0], grid[1], grid[2]);
+		w2 = tft_launch_w2(block[0], block[1], block[2], shared);
+	}
+	fresh.props |= TFH_CALL_FRESH;
+	tfh_words(&fresh, stream, w0 | id, w1, w2);
 }
 
 /* PyTorch and XLA launch most kernels this way. */

@@ -34,9 +34,9 @@
 	CUresult record_##name params __attribute__((flatten));                                    \
 	CUresult record_##name params                                                              \
 	{                                                                                          \
-		CUresult(*real) params = (CUresult(*) params)tfh_real[TFH_FN_##name];              \
 		uint64_t begin;                                                                    \
 		struct tfh_self *self = tfh_enter(TFH_FN_##name, U64(open_arg), &begin);           \
+		CUresult(*real) params = (CUresult(*) params)tfh_real[TFH_FN_##name];              \
 		if (tfh_unlikely(!self))                                                           \
 			return real argv;                                                          \
 		CUresult result = real argv;                                                       \

@@ -7,8 +7,10 @@
 
 struct tfh_record_proc tfh_p = {.generation = 2, .rank.rank = -1};
 uint32_t tfh_mode = TFH_MODE_COLD;
-__thread struct tfh_self tfh_self __attribute__((tls_model("initial-exec")));
+__thread struct tfh_self tfh_self
+	__attribute__((tls_model("initial-exec"))) = {.generation = TFH_NO_RING};
 uint64_t tfh_long_ticks = TFH_NEVER;
+uint64_t tfh_notable_ticks = TFH_NEVER;
 
 static uint32_t no_generation; /* used until the page exists: 0 never equals a ring's generation */
 uint32_t *tfh_generation = &no_generation;
@@ -43,6 +45,12 @@ uint64_t tfh_tick_hz(void)
 	return __atomic_load_n(&hz, __ATOMIC_RELAXED);
 }
 
+void tfh_notable_from(uint64_t ticks)
+{
+	if (ticks < tfh_peek(&tfh_notable_ticks))
+		tfh_poke(&tfh_notable_ticks, ticks);
+}
+
 bool tfh_tick_hz_set(const struct tft_clock_triple *a, const struct tft_clock_triple *b)
 {
 	uint64_t ns = b->monotonic_ns - a->monotonic_ns;
@@ -54,5 +62,6 @@ bool tfh_tick_hz_set(const struct tft_clock_triple *a, const struct tft_clock_tr
 	value = (uint64_t)((double)(b->ticks - a->ticks) * 1e9 / (double)ns);
 	__atomic_store_n(&hz, value, __ATOMIC_RELAXED);
 	__atomic_store_n(&tfh_long_ticks, value / 5000, __ATOMIC_RELAXED); /* 200 us */
+	tfh_notable_from(value / 5000);
 	return true;
 }

@@ -141,7 +141,51 @@ void tfh_enter_again(struct tfh_self *self, struct tft_ring *old, uint32_t depth
 	errno = saved;
 }
 
-bool tfh_leave_odd(struct tfh_self *self, uint64_t begin)
+/* Whether the innermost open call may have been abandoned. Almost nothing calls the driver inside a driver call. */
+static bool doubtful(const struct tfh_self *self, uint32_t d, uint64_t at)
+{
+	return d >= TFH_OPEN_MOST || self->room->place[d].at <= at || self->room->place[d].back ||
+	       (d < TFT_OPEN_SLOTS && !tfh_peek(&self->ring->open[d].fn));
+}
+
+static void open_slot(struct tfh_self *self, uint32_t depth, struct tfh_record_frame place,
+		      struct tft_open_slot call)
+{
+	struct tft_ring *ring = tfh_peek(&self->ring);
+	struct tft_open_slot *slot = &ring->open[depth];
+
+	tfh_poke(&slot->t_begin, call.t_begin);
+	tfh_poke(&slot->arg, call.arg);
+	tfh_poke(&slot->stage, self->stage);
+	/* release: pairs with the acquire load of fn in the flusher's scan for open calls */
+	__atomic_store_n(&slot->fn, call.fn, __ATOMIC_RELEASE);
+	/* as in tfh_enter_open() */
+	if (tfh_unlikely(tfh_peek(&self->ring) != ring || tfh_peek(&self->depth) != depth + 1))
+		tfh_enter_again(self, ring, depth, place, call);
+}
+
+struct tfh_self *tfh_enter_inner(struct tfh_self *self, enum tfh_fn fn, uint64_t arg,
+				 struct tfh_record_frame place, uint64_t now, uint64_t *begin)
+{
+	uint32_t depth = self->depth;
+
+	if (tfh_unlikely(doubtful(self, depth - 1, place.at)))
+		depth = tfh_drop_left(self, place.at);
+	if (tfh_unlikely(depth == 0 && now - self->last_end > tfh_peek(&tfh_long_ticks)))
+		now = tfh_pause_over(self, now);
+	*begin = now;
+	self->depth = depth + 1;
+	if (tfh_likely(depth < TFH_OPEN_MOST))
+		self->room->place[depth] = place;
+	if (tfh_likely(depth < TFT_OPEN_SLOTS))
+		open_slot(self, depth, place,
+			  (struct tft_open_slot){.t_begin = now, .arg = arg, .fn = (uint16_t)fn});
+	else if (depth < TFH_OPEN_MOST)
+		self->room->deep[depth - TFT_OPEN_SLOTS] = now;
+	return self;
+}
+
+static bool leave_odd(struct tfh_self *self, uint64_t begin)
 {
 	uint32_t n = self->depth < TFH_OPEN_MOST ? self->depth : TFH_OPEN_MOST;
 
@@ -155,6 +199,18 @@ bool tfh_leave_odd(struct tfh_self *self, uint64_t begin)
 			        * abandoned */
 		close_slot(self->ring, begin);
 	return n || (self->ring && begin >= self->since);
+}
+
+bool tfh_leave_inner(struct tfh_self *self, uint64_t begin)
+{
+	uint32_t depth = self->depth - 1;
+
+	if (tfh_unlikely(depth >= TFT_OPEN_SLOTS || self->ring->open[depth].t_begin != begin))
+		return leave_odd(self, begin);
+	self->depth = depth;
+	/* A signal handler of this thread may have moved the ring. */
+	__atomic_store_n(&tfh_peek(&self->ring)->open[depth].fn, 0, __ATOMIC_RELEASE);
+	return true;
 }
 
 void tfh_close_elsewhere(uint64_t begin)

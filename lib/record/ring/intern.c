@@ -111,6 +111,7 @@ static void renew(struct tfh_self *self)
 	memset(self->room->handle_cache, 0, sizeof(self->room->handle_cache));
 	if (self->named)
 		memset(self->named, 0, NAMED_BYTES);
+	self->stream = 0;
 	self->handle_generation = now;
 }
 
@@ -230,6 +231,17 @@ uint32_t tfh_handle_find(struct tfh_self *self, enum tft_name kind, uint64_t han
 	if (!id || !was_named(self, id))
 		return 0;
 	remember(self, key, id);
+	return id;
+}
+
+uint32_t tfh_stream_find(struct tfh_self *self, uint64_t stream)
+{
+	uint32_t id = tfh_handle_known(self, TFT_NAME_STREAM, stream);
+
+	if (id) {
+		self->stream_id = id;
+		self->stream = stream;
+	}
 	return id;
 }
 

@@ -105,6 +105,12 @@ static void empty_cold(struct tft_ring *old, const struct tft_ring *ring)
 	tfh_early_release(old);
 }
 
+static void tail_seen(struct tfh_self *self, uint64_t tail)
+{
+	self->tail_cache = tail;
+	self->half = tail + ((uint64_t)self->mask + 1) / 2;
+}
+
 /* Fills the header of a fresh ring and makes it the thread's own. Open calls and running totals
  * move along. */
 static void ring_adopt(struct tfh_self *self, struct tft_ring *ring, struct tfh_rec *records,
@@ -137,7 +143,7 @@ static void ring_adopt(struct tfh_self *self, struct tft_ring *ring, struct tfh_
 	self->ring = ring;
 	self->records = records;
 	self->mask = mask;
-	self->tail_cache = ring->tail;
+	tail_seen(self, ring->tail);
 	__atomic_store_n(&ring->state, TFT_RING_ACTIVE, __ATOMIC_RELEASE);
 	if (cold)
 		empty_cold(old, ring);
@@ -195,7 +201,7 @@ struct tfh_rec *tfh_reserve_slow(struct tfh_self *self, uint32_t n)
 		return NULL;
 	}
 	/* acquire: the flusher has copied the records it gives back */
-	self->tail_cache = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
+	tail_seen(self, __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE));
 	used = self->head - self->tail_cache;
 	if (used * 2 > self->mask && !tfh_ring_is_cold(ring)) {
 		tfh_flusher_wake();
@@ -226,7 +232,7 @@ static void cputime(struct tfh_self *self, uint64_t now, uint32_t stack)
 
 	if (!tfh_own_ring(self) || self->guard & TFH_GUARD_APPEND)
 		return;
-	self->tail_cache = __atomic_load_n(&self->ring->tail, __ATOMIC_ACQUIRE);
+	tail_seen(self, __atomic_load_n(&self->ring->tail, __ATOMIC_ACQUIRE));
 	rec = tfh_room(self, 1) ? tfh_reserve(self, 1) : NULL;
 	if (!rec)
 		return;

@@ -50,6 +50,7 @@ static void thread_end(void *arg)
 	}
 	tfh_journal_map_leave(self->ring);
 	self->ring = NULL;
+	self->generation = TFH_NO_RING;
 	self->head = self->tail_cache = 0;
 	self->rearmed++;
 	tfh_self_names_free(self);

@@ -253,6 +253,7 @@ void tfh_stacks_open(void)
 	short_apart = (uint64_t)((double)SHORT_APART_NS * (double)tfh_tick_hz() / 1e9);
 	/* release: a thread that sees the limit sees the table */
 	__atomic_store_n(&tfh_stack_ticks, rule.copies ? 0 : short_ticks, __ATOMIC_RELEASE);
+	tfh_notable_from(tfh_stack_ticks);
 }
 
 void tfh_stacks_look(void)
