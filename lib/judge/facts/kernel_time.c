@@ -21,7 +21,8 @@ void tfh_find_kernel_time(struct tfh_facts *facts)
 			continue;
 		wall += (double)(s[i].t - s[i - 1].t) / 1e9;
 		cpu += s[i].cpu_s;
-		kernel += s[i].system_s - (double)s[i].faults * s[i].fault_s;
+		kernel +=
+			s[i].system_s - TFH_FACTS_FAULT_TIMES * (double)s[i].faults * s[i].fault_s;
 		written += s[i].write_bytes;
 	}
 	facts->much_kernel =
