@@ -44,8 +44,8 @@ static void say_steps(struct sentence *s, const struct tfh_result *r)
 	    r->steps.count == 1 ? "step agrees" : "steps agree",
 	    r->lead ? " on the steps' class" : "");
 	if (k->count < r->steps.count)
-		s->n += (size_t)snprintf(s->text + s->n, sizeof(s->text) - s->n,
-					 ", %s of training time", tfh_fmt_share(a, k->time_share));
+		s->n += (size_t)snprintf(s->text + s->n, sizeof(s->text) - s->n, ", %s of %s",
+					 tfh_fmt_share(a, k->time_share), tfh_training_words(r));
 }
 
 static void say_times(struct sentence *s, const struct tfh_result *r)

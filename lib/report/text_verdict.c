@@ -13,19 +13,19 @@ static enum tfh_tint class_tint(enum tfh_class cls)
 	return cls == TFH_CLASS_UNCLASSIFIED ? TFH_YELLOW : TFH_RED;
 }
 
-/* The share of the part that the cause belongs to, which the gain below is about. NAN: the class has no other
- * part. */
-static double part_share(const struct tfh_result *r)
+/* The share of the named cause, if it is not all of the host's. NAN: it is, or the class is another. */
+static double cause_share(const struct tfh_result *r)
 {
 	const struct tfh_verdict *v = &r->verdict;
-	enum tfh_part part = v->cause == TFH_CAUSE_NONE ? TFH_PART_NONE : tfh_cause_part(v->cause);
 
 	/* CPU contention affects other parts, too. */
-	if (r->lead || v->cause == TFH_CAUSE_HOST_CONTENTION || part >= TFH_PART_COUNT ||
-	    v->cls != TFH_CLASS_HOST_BOUND ||
-	    v->share - r->breakdown[part].share < TFH_REPORT_PART_OFF)
+	if (r->lead || v->cause == TFH_CAUSE_NONE || v->cause == TFH_CAUSE_HOST_CONTENTION ||
+	    v->cls != TFH_CLASS_HOST_BOUND)
 		return NAN;
-	return r->breakdown[part].share;
+	double part = r->breakdown[tfh_cause_part(v->cause)].share;
+	double cause = tfh_tells_cause(r) ? r->found.cause_s[v->cause] / tfh_step_s(r) : part;
+	double share = cause > 0 ? fmin(cause, part) : part;
+	return v->share - share < TFH_REPORT_PART_OFF ? NAN : share;
 }
 
 void tfh_headline_of(const struct tfh_result *r, struct tfh_headline *h)
@@ -34,7 +34,7 @@ void tfh_headline_of(const struct tfh_result *r, struct tfh_headline *h)
 	const char *name = tfh_class_name(v->cls), *cause = tfh_cause_name(v->cause);
 	bool judged = v->cls != TFH_CLASS_UNCLASSIFIED;
 	char share[TFH_TEXT];
-	double part = part_share(r);
+	double cause_part = cause_share(r);
 	size_t n = 0;
 
 	*h = (struct tfh_headline){.cause = cause ? cause : ""};
@@ -43,9 +43,9 @@ void tfh_headline_of(const struct tfh_result *r, struct tfh_headline *h)
 	if (judged)
 		snprintf(h->sure, sizeof(h->sure), "(%s)", tfh_confidence_name(v->confidence));
 	if (!isnan(v->share) && v->cls != TFH_CLASS_BALANCED && judged)
-		snprintf(h->share, sizeof(h->share),
-			 r->lead ? "%s of all that recurs" : "%s of training time",
-			 tfh_fmt_share(share, part > 0 ? part : v->share));
+		snprintf(h->share, sizeof(h->share), "%s of %s",
+			 tfh_fmt_share(share, cause_part > 0 ? cause_part : v->share),
+			 r->lead ? "all that recurs" : tfh_training_words(r));
 }
 
 /* "INPUT-BOUND (high)   input.map   41 % of training time" */
@@ -88,7 +88,7 @@ static void also_line(const struct tfh_result *r, char *out, size_t size)
 				      tfh_class_name(v->also[i]),
 				      tfh_fmt_share(share, class_share(r, v->also[i])));
 	if (n && n < size)
-		snprintf(out + n, size - n, " of training time");
+		snprintf(out + n, size - n, " of %s", tfh_training_words(r));
 }
 
 /* ---- the gain ---- */
@@ -204,9 +204,10 @@ void tfh_text_verdict(const struct tfh_page *page)
 		tfh_wrap(page, "  ", "    ", w->text);
 	for (uint32_t i = 0; i < w->n_evidence; i++)
 		tfh_wrap(page, "  ", "    ", w->evidence[i]);
-	if (part_share(page->r) > 0)
-		tfh_print(page->out, "  host in all: %s of training time\n",
-			  tfh_fmt_share(share, page->r->verdict.share));
+	if (cause_share(page->r) > 0)
+		tfh_print(page->out, "  host in all: %s of %s\n",
+			  tfh_fmt_share(share, page->r->verdict.share),
+			  tfh_training_words(page->r));
 	also_line(page->r, also, sizeof(also));
 	if (*also)
 		tfh_wrap(page, "  also ", "    ", also);

@@ -195,10 +195,9 @@ static void advise_slow_steps(struct tfh_wording *w)
 		w,
 		tfh_phrase(
 			w,
-			"do less often what every %s step does (evaluation, saving?): %.0f %% of "
-			"training time",
-			tfh_phrase_ordinal(w, w->r->found.slow.every),
-			100 * w->r->found.slow.share),
+			"do less often what every %s step does (evaluation, saving?): %.0f %% of %s",
+			tfh_phrase_ordinal(w, w->r->found.slow.every), 100 * w->r->found.slow.share,
+			tfh_training_words(w->r)),
 		tfh_phrase(w, "these steps take %s longer than others",
 			   tfh_phrase_time(w, w->r->found.slow.longer_s)),
 		w->r->found.slow.share * w->r->steps.total_s);

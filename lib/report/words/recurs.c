@@ -135,16 +135,36 @@ static void first_advice(struct tfh_wording *w, const struct tfh_recurring *x)
 					   .at_best = true};
 }
 
-/* The sentence so far is about the steps. Puts another one before it. */
-static void put_first(struct tfh_wording *w, const char *text)
+/* The sentence so far is about the steps. Puts another one before it. few: what to say of the steps; NULL: that sentence. */
+static void put_first(struct tfh_wording *w, const char *text, const char *few)
 {
 	const char *cause = tfh_cause_name(w->r->steady.cause);
 
 	first_line(w, TFH_TELLS_WHY,
-		   tfh_phrase(w, "the steps themselves: %s%s%s; %s",
-			      tfh_class_name(w->r->steady.cls), cause ? ", " : "",
-			      cause ? cause : "", w->text));
+		   few ? few
+		       : tfh_phrase(w, "the steps themselves: %s%s%s; %s",
+				    tfh_class_name(w->r->steady.cls), cause ? ", " : "",
+				    cause ? cause : "", w->text));
 	w->text = text;
+}
+
+/* The steps' verdict, if it is that of few steps with much of the time. */
+static const char *few_steps(struct tfh_wording *w)
+{
+	const struct tfh_steps *s = &w->r->steps;
+	const struct tfh_class_count *few = &s->classes[w->r->steady.cls];
+	const char *cause = tfh_cause_name(w->r->steady.cause);
+	enum tfh_class most = 0;
+
+	for (int c = 1; c < TFH_CLASS_COUNT; c++)
+		most = s->classes[c].count > s->classes[most].count ? c : most;
+	if (!few->count || 2 * (uint64_t)few->count >= s->count || most == w->r->steady.cls)
+		return NULL;
+	return tfh_phrase(
+		w, "%u of %" PRIu64 " steps are %s%s%s, and take %s; %u are %s, and take %s",
+		few->count, s->count, tfh_class_name(w->r->steady.cls), cause ? ", " : "",
+		cause ? cause : "", tfh_phrase_time(w, few->median_s), s->classes[most].count,
+		tfh_class_name(most), tfh_phrase_time(w, s->classes[most].median_s));
 }
 
 /* Evaluation that takes longer than training, whatever bounds it, even if all steps of unknown contents train. */
@@ -229,14 +249,14 @@ void tfh_explain_lead(struct tfh_wording *w)
 	if (!*w->text || r->steady.cls == TFH_CLASS_NONE)
 		return;
 	if (!x && longer) {
-		put_first(w, longer);
+		put_first(w, longer, few_steps(w));
 		return;
 	}
 	if (!x) {
 		besides(w);
 		return;
 	}
-	put_first(w, what(w, x));
+	put_first(w, what(w, x), NULL);
 	w->no_line = NULL; /* was about the steps, but the verdict is not */
 	if ((place = tfh_verdict_line(w)))
 		first_line(w, TFH_TELLS_LINE, tfh_phrase(w, "%s, of an average step", place));

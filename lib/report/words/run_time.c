@@ -77,6 +77,18 @@ double tfh_spent(const struct tfh_result *r, enum tfh_branch kind)
 	return seconds[kind];
 }
 
+const char *tfh_training_words(const struct tfh_result *r)
+{
+	double seconds[TFH_BRANCH_COUNT];
+
+	tfh_spent_all(r, seconds);
+	double train = seconds[TFH_BRANCH_TRAIN] + seconds[TFH_BRANCH_STEP];
+	return seconds[TFH_BRANCH_EVALUATE] > 0 && train > 0 &&
+			       train < (1 - TFH_BLOCKING_SHARE) * r->steps.total_s
+		       ? "the steps' time"
+		       : "training time";
+}
+
 const char *tfh_outside(const struct tfh_result *r, enum tfh_branch kind)
 {
 	/* Without a GPU, batches are the first and last that is recorded. */

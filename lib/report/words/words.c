@@ -151,8 +151,7 @@ static void explain_base(struct tfh_wording *w)
 					 found->lost_ops, found->lost_ops == 1 ? "" : "s"));
 }
 
-/* Whether the verdict's sentence gives the time of its cause alone, not that of all causes of its class. */
-static bool tells_cause(const struct tfh_result *r)
+bool tfh_tells_cause(const struct tfh_result *r)
 {
 	enum tfh_cause cause = r->steady.cause;
 
@@ -166,7 +165,7 @@ static uint64_t steps_with_it(const struct tfh_result *r)
 {
 	uint64_t n = 0;
 
-	if (!tells_cause(r) || !r->n_step)
+	if (!tfh_tells_cause(r) || !r->n_step)
 		return r->steps.classes[r->steady.cls].count;
 	TFH_EACH (i, r->n_step) {
 		const struct tfh_step *x = &r->step[i];
@@ -216,10 +215,11 @@ static void explain_class(struct tfh_wording *w)
 
 	if (cls != TFH_CLASS_NONE && cls != TFH_CLASS_UNCLASSIFIED)
 		tfh_evidence(w, TFH_TELLS_MORE,
-			     tfh_phrase(w, "%u of %" PRIu64 " step%s %s, %.0f %% of training time",
+			     tfh_phrase(w, "%u of %" PRIu64 " step%s %s, %.0f %% of %s",
 					r->steps.classes[cls].count, r->steps.count,
 					r->steps.count == 1 ? " is" : "s are", tfh_class_name(cls),
-					100 * r->steps.classes[cls].time_share));
+					100 * r->steps.classes[cls].time_share,
+					tfh_training_words(r)));
 	if (cls == TFH_CLASS_BALANCED)
 		w->text = tfh_phrase(w,
 				     "compute takes %.0f %% of the step and nothing else blocks "

@@ -154,6 +154,11 @@ double tfh_step_s(const struct tfh_result *r);
 void tfh_spent_all(const struct tfh_result *r, double seconds[TFH_BRANCH_COUNT]);
 double tfh_spent(const struct tfh_result *r, enum tfh_branch kind);
 void tfh_note_run(struct tfh_wording *w);
+/* What shares of the judged steps' time refer to: "training time", or "the steps' time" if evaluation, which has a row of its
+ * own in the run's tree, takes place within these steps. */
+const char *tfh_training_words(const struct tfh_result *r);
+/* words.c: whether the verdict's sentence gives the time of its cause alone, not that of all causes of its class. */
+bool tfh_tells_cause(const struct tfh_result *r);
 /* start_words.c: what happened besides the steps, if that is much of the run. */
 void tfh_note_start(struct tfh_wording *w);
 /* "71 % importing tensorflow (train.py:3), ..." for one of these parts, without its first `told` lines; "": nothing was
