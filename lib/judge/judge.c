@@ -216,6 +216,9 @@ static int describe_run(const struct tfh_accounts *accounts, struct tfh_result *
 	fill_memory(accounts, r);
 	tfh_fill_last(accounts, r);
 	tfh_find_loop_causes(accounts, r);
+	rc = tfh_settle_tree(accounts, r);
+	if (rc)
+		return rc;
 	fill_segments(accounts, r);
 	fill_stages(accounts, r);
 	if (tfh_tier(accounts) != 'C')

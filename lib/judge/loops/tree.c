@@ -14,6 +14,7 @@ struct run_tree {
 	const struct tfh_loops *loops;
 	struct tfh_part_of_run part[TFH_LOOPS_PARTS];
 	uint32_t n;
+	bool work;     /* some loops launch */
 	int64_t least; /* ns: shorter loops do not become parts of their own */
 	TFH_VEC(struct tfh_iteration) iteration;
 	int rc;
@@ -286,6 +287,18 @@ static bool carries(const struct tfh_node *loop)
 	return true;
 }
 
+/* Whether there is a loop whose iterations launch something. Then loops that only copy are no steps: they fetch the model to
+ * save it, or send data. */
+static bool has_work(const struct tfh_node *node)
+{
+	for (uint32_t i = 0; i < node->n_body; i++) {
+		const struct tfh_node *v = &node->body[i];
+		if (v->body && (tfh_node_is_leaf(v) ? v->launches > 0 : has_work(v)))
+			return true;
+	}
+	return false;
+}
+
 /* Whether a loop before the first step makes weights or data, or copies them: it is much shorter than the training, or copies
  * only. */
 static bool prepares(const struct run_tree *t, const struct tfh_node *loop)
@@ -307,6 +320,7 @@ static void add_part(struct run_tree *t, const struct tfh_node *node, struct tfh
 	if (v->kind == TFH_LOOP_EVENT_SAVE) {
 		add_to(t, TFH_BRANCH_CHECKPOINT, parent, v->t0, v->ns, v->n);
 	} else if (!v->body || v->ns < t->least || t->n >= TFH_LOOPS_PARTS / 2 ||
+		   (t->work && tfh_node_is_leaf(v) && carries(v)) ||
 		   (*rest == TFH_BRANCH_STARTUP && prepares(t, v))) {
 		add_to(t, *rest, parent, v->t0, v->ns, v->body ? 1 : v->n);
 	} else {
@@ -446,6 +460,7 @@ int tfh_find_tree(const struct tfh_facts *facts, struct tfh_loops *loops)
 	born = born < facts->first ? born : facts->first;
 	end = end > root.t0 + root.ns ? end : root.t0 + root.ns;
 	t.least = (end - born) / TFH_LOOPS_LEAST_PART;
+	t.work = has_work(&root);
 	add(&t, TFH_BRANCH_RUN, 0, born, end - born);
 	add(&t, TFH_BRANCH_BEFORE, 0, born, facts->first - born);
 	add(&t, TFH_BRANCH_STARTUP, 0, facts->first, root.t0 - facts->first);

@@ -133,20 +133,29 @@ static bool slow_steps_matter(const struct tfh_result *r)
 	       r->pattern.per_update <= 1;
 }
 
+/* The part of the tree that has the time of what leads; RUN: none. */
+static enum tfh_branch branch_of(enum tfh_segment lead)
+{
+	return lead == TFH_SEGMENT_CHECKPOINT ? TFH_BRANCH_CHECKPOINT
+	       : lead == TFH_SEGMENT_EVAL     ? TFH_BRANCH_EVALUATE
+	       : lead == TFH_SEGMENT_COMPILE  ? TFH_BRANCH_FIRST
+	       : lead == TFH_SEGMENT_BETWEEN  ? TFH_BRANCH_BETWEEN
+					      : TFH_BRANCH_RUN;
+}
+
 /* Seconds that a part of the run takes besides what the verdict's advice is about. */
 static double besides_lead(const struct tfh_result *r, enum tfh_branch kind)
 {
 	const struct tfh_recurring *lead = r->lead ? &r->recurring[r->lead - 1] : NULL;
+	enum tfh_branch own = lead ? branch_of(lead->kind) : TFH_BRANCH_RUN;
 	double s = tfh_spent(r, kind);
 
-	if (!lead || kind != TFH_BRANCH_BETWEEN)
+	if (own == TFH_BRANCH_RUN)
 		return s;
-	if (lead->kind == TFH_SEGMENT_BETWEEN)
-		return 0;
+	if (kind == own)
+		return kind == TFH_BRANCH_BETWEEN ? 0 : s - lead->total_s;
 	/* the tree has no part of its own for it */
-	bool within = (lead->kind == TFH_SEGMENT_CHECKPOINT &&
-		       !(tfh_spent(r, TFH_BRANCH_CHECKPOINT) > 0)) ||
-		      (lead->kind == TFH_SEGMENT_EVAL && !(tfh_spent(r, TFH_BRANCH_EVALUATE) > 0));
+	bool within = kind == TFH_BRANCH_BETWEEN && !(tfh_spent(r, own) > 0);
 	return within ? s - lead->total_s : s;
 }
 

@@ -1,0 +1,201 @@
+/*
+ * Makes the run's tree agree with the steps. The tree comes from what the main thread calls: a wait for steps that it issued ahead,
+ * or the work of a step that no call repeats exactly, is "between loops" there. The windows of the steps are charged with
+ * the same time. What is part of a step of usual length, or is computing on the device, is no gap; nor are checkpoints and
+ * compiling, which have parts of their own.
+ */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "judge/stats.h"
+#include "judge/verdict/verdict.h"
+
+/* What time of windows can be in the tree. */
+enum owner { OWNER_STEPS, OWNER_CHECKPOINT, OWNER_FIRST, OWNER_COUNT };
+
+static const enum tfh_branch branch_of[OWNER_COUNT] = {TFH_BRANCH_STEP, TFH_BRANCH_CHECKPOINT,
+						       TFH_BRANCH_FIRST};
+
+struct parts {
+	const struct tfh_part_of_run *tree;
+	uint32_t n;
+	double missing[OWNER_COUNT]; /* seconds: in windows, less in the tree */
+	double known;		     /* all in windows, less all in the tree's loops */
+	uint64_t steps;		     /* that the tree does not count */
+	double usual_s;		     /* of a step */
+	double between;		     /* all time between loops */
+};
+
+static bool is_leaf(const struct parts *p, uint32_t i)
+{
+	return i + 1 == p->n || p->tree[i + 1].parent != i;
+}
+
+/* The owner of a part; OWNER_COUNT: another one. */
+static enum owner owner_of(const struct tfh_part_of_run *part)
+{
+	return part->kind == TFH_BRANCH_STEP || part->kind == TFH_BRANCH_TRAIN ? OWNER_STEPS
+	       : part->kind == TFH_BRANCH_CHECKPOINT			       ? OWNER_CHECKPOINT
+	       : part->kind == TFH_BRANCH_FIRST				       ? OWNER_FIRST
+									       : OWNER_COUNT;
+}
+
+/* Where the first loop begins, in seconds. What windows contain of the time before it is start-up. */
+static double loops_begin(const struct parts *p)
+{
+	double begin = INFINITY;
+
+	for (uint32_t i = 1; i < p->n; i++)
+		if (p->tree[i].parent == 0 && p->tree[i].kind >= TFH_BRANCH_EPOCH)
+			begin = fmin(begin, p->tree[i].begin_s);
+	return begin;
+}
+
+/* The median duration of a step, in seconds: with device times, from completion to completion. */
+static double usual_s(const struct tfh_accounts *accounts)
+{
+	double *v = tfh_big_array(accounts->step.n, sizeof(*v)), m = 0;
+	size_t n = 0;
+
+	TFH_EACH (i, v ? accounts->step.n : 0)
+		if (accounts->step.v[i].segment == TFH_SEGMENT_TRAIN)
+			v[n++] = accounts->step.v[i].dur_s /
+				 fmax(accounts->loops->window.v[i].steps, 1);
+	if (n)
+		m = tfh_select(v, n, n / 2);
+	tfh_big_free(v);
+	return m;
+}
+
+static void take_window(struct parts *p, const struct tfh_accounts *accounts, size_t i,
+			double begin_s)
+{
+	const struct tfh_step *s = &accounts->step.v[i];
+	uint32_t steps = accounts->loops->window.v[i].steps;
+	double usual = p->usual_s * steps;
+	double compute = (double)s->breakdown[TFH_PART_COMPUTE];
+	double from = fmax(s->start_s, begin_s), all = s->start_s + s->dur_s - from;
+
+	if (!(all > 0) || s->segment == TFH_SEGMENT_BETWEEN)
+		return;
+	if (s->segment == TFH_SEGMENT_EVAL) {
+		p->known += all;
+		return;
+	}
+	double step = fmin(all, fmax(usual * (1 + 1.0 / TFH_LOOPS_USUAL_PART), compute));
+	enum owner rest = s->segment == TFH_SEGMENT_CHECKPOINT ? OWNER_CHECKPOINT
+			  : s->segment == TFH_SEGMENT_COMPILE || s->segment == TFH_SEGMENT_WARMUP
+				  ? OWNER_FIRST
+				  : OWNER_COUNT;
+	if (rest != OWNER_COUNT) {
+		step = fmin(all, fmax(usual, compute));
+		p->missing[rest] += all - step;
+		p->known += all - step;
+	}
+	p->missing[OWNER_STEPS] += step;
+	p->known += step;
+	p->steps += steps;
+}
+
+static void take_part(struct parts *p, const struct tfh_part_of_run *part)
+{
+	enum owner owner = owner_of(part);
+
+	if (part->kind >= TFH_BRANCH_EPOCH && part->kind <= TFH_BRANCH_CHECKPOINT)
+		p->known -= part->wall_s;
+	if (owner != OWNER_COUNT)
+		p->missing[owner] -= part->wall_s;
+	if (owner == OWNER_STEPS)
+		p->steps -= part->count < p->steps ? part->count : p->steps;
+}
+
+/* How much of the time between loops each owner gets, as a share of it. */
+static double shares(struct parts *p)
+{
+	double wanted = 0;
+
+	for (int k = 0; k < OWNER_COUNT; k++)
+		wanted += p->missing[k] = fmax(p->missing[k], 0);
+	double given = fmin(fmin(wanted, p->known), p->between);
+	for (int k = 0; k < OWNER_COUNT && wanted > 0; k++)
+		p->missing[k] *= given / wanted / p->between;
+	return wanted > 0 ? given / p->between : 0;
+}
+
+/* The largest part of this kind beside part `at`; NULL: none. */
+static struct tfh_part_of_run *beside(struct tfh_part_of_run *out, uint32_t n, uint32_t parent,
+				      enum owner owner)
+{
+	struct tfh_part_of_run *best = NULL;
+
+	for (uint32_t i = parent + 1; i < n; i++)
+		if (out[i].parent == parent && owner_of(&out[i]) == owner &&
+		    (!best || out[i].wall_s > best->wall_s))
+			best = &out[i];
+	return best;
+}
+
+/* Gives the owners their shares of part `at`, which is time between loops. New parts follow it; returns their number. */
+static uint32_t give(struct parts *p, struct tfh_part_of_run *out, uint32_t n, uint32_t at)
+{
+	const struct tfh_part_of_run whole = out[at];
+	uint32_t added = 0;
+
+	for (int k = 0; k < OWNER_COUNT; k++) {
+		double s = p->missing[k] * whole.wall_s;
+		struct tfh_part_of_run *to = beside(out, n, whole.parent, (enum owner)k);
+		if (!(s > 0))
+			continue;
+		out[at].wall_s -= s;
+		if (!to) {
+			uint32_t place = at + ++added;
+			memmove(&out[place + 1], &out[place], (n - place) * sizeof(*out));
+			for (uint32_t i = ++n; i-- > place + 1;)
+				out[i].parent += out[i].parent >= place;
+			to = &out[place];
+			*to = (struct tfh_part_of_run){.kind = branch_of[k],
+						       .parent = whole.parent,
+						       .name = "",
+						       .count = k == OWNER_STEPS ? 0 : whole.count,
+						       .runs = 1,
+						       .begin_s = whole.begin_s};
+		}
+		to->wall_s += s;
+		if (k == OWNER_STEPS)
+			to->count +=
+				(uint64_t)llround((double)p->steps * whole.wall_s / p->between);
+		to->count += !to->count;
+	}
+	return added;
+}
+
+int tfh_settle_tree(const struct tfh_accounts *accounts, struct tfh_result *r)
+{
+	struct parts p = {.tree = r->tree, .n = r->n_tree, .usual_s = usual_s(accounts)};
+	double begin = loops_begin(&p);
+	uint32_t gaps = 0, n = r->n_tree;
+
+	TFH_EACH (i, accounts->step.n)
+		take_window(&p, accounts, i, begin);
+	for (uint32_t i = 1; i < p.n; i++) {
+		if (is_leaf(&p, i))
+			take_part(&p, &p.tree[i]);
+		gaps += p.tree[i].kind == TFH_BRANCH_BETWEEN;
+		p.between += p.tree[i].kind == TFH_BRANCH_BETWEEN ? p.tree[i].wall_s : 0;
+	}
+	if (!TFH_DETECT_SETTLED || !accounts->judged_steps || !(p.between > 0) || !(p.known > 0) ||
+	    !(shares(&p) > 0))
+		return 0;
+	struct tfh_part_of_run *out = tfh_arena_array(accounts->facts->arena,
+						      n + (size_t)gaps * OWNER_COUNT, sizeof(*out));
+	if (!out)
+		return -ENOMEM;
+	memcpy(out, r->tree, n * sizeof(*out));
+	for (uint32_t i = 1; i < n; i++)
+		if (out[i].kind == TFH_BRANCH_BETWEEN)
+			n += give(&p, out, n, i);
+	r->tree = out;
+	r->n_tree = n;
+	return 0;
+}
