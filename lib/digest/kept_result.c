@@ -348,6 +348,11 @@ TYPE(seen_start, V(1, kind, TFH_BRANCH_COUNT), N(2, wall_s), N(3, samples), A(4,
      SUBS(5, line, start_line), B(6, n_line, ELEMENTS(line)), TN(7, why));
 #undef S
 
+#define S struct tfh_compiling
+TYPE(compiling, A(1, s), N(2, samples), N(3, times), TN(4, file), TN(5, function), N(6, line),
+     TN(7, callee_file));
+#undef S
+
 #define S struct tfh_contended
 TYPE(contended, N(1, share), N(2, s_per_step), N(3, busy), N(4, own));
 #undef S
@@ -366,7 +371,8 @@ TYPE(findings, N(1, cpu_only), N(2, torch), N(3, imported), N(4, device_times), 
      N(39, slow.every), N(40, slow.longer_s), N(41, slow.share), V(42, slow.part, TFH_PART_COUNT),
      N(43, fault.pages), N(44, fault.cost_s), SUB(45, machine, machine), N(46, priced),
      N(47, others_compute_s), N(48, pid), N(49, unjudged), SUB(50, contended, contended),
-     SUB(51, verdict, code_time), N(52, functions), N(53, graphs), N(54, calls_back));
+     SUB(51, verdict, code_time), N(52, functions), N(53, graphs), N(54, calls_back),
+     SUB(55, compiling, compiling));
 #undef S
 
 /* ---- the whole ---- */

@@ -261,6 +261,8 @@ static int conclude(const struct tfh_accounts *accounts, struct tfh_samples *sam
 		rc = find_places(accounts, r);
 	if (!rc)
 		rc = tfh_find_start(accounts, r);
+	if (!rc)
+		rc = tfh_find_compiling(accounts, r);
 	if (rc)
 		return rc;
 	tfh_fill_startup(accounts, r);

@@ -431,6 +431,17 @@ struct tfh_seen_start {
 	const char *why; /* why samples or their lines are missing; NULL: they are not */
 };
 
+/* Compiling that samples show in the whole run; if the verdict is about compiling in every step, outside of the judged
+ * steps. */
+struct tfh_compiling {
+	double s[TFH_SEGMENT_COUNT]; /* by where it happened; STARTUP: before the first step */
+	uint64_t samples,
+		times; /* times: steps, and intervals between them, in which it was seen */
+	const char *file, *function; /* the line that caused most of it; NULL: none is known */
+	uint32_t line;
+	const char *callee_file; /* of the compiler's function that it called; NULL: unknown */
+};
+
 /* Whether the steps of the verdict wait for requests. */
 enum tfh_serves { TFH_SERVES_NOT, TFH_SERVES_MAYBE, TFH_SERVES };
 
@@ -468,6 +479,7 @@ struct tfh_findings {
 	struct tfh_copied_again again;
 	enum tfh_serves serves;
 	struct tfh_seen_start start[TFH_SEEN_STARTS];
+	struct tfh_compiling compiling;
 	struct tfh_call_site wait, alloc, load;
 	struct tfh_call_site pause; /* where pauses between calls end; no fn */
 	/* for host.python; for causes without a sum of their own; for the verdict's cause */

@@ -32,6 +32,30 @@ static void write_part(struct tfh_json *j, const struct tfh_seen_start *s)
 	tfh_json_end(j);
 }
 
+static void write_compiling(struct tfh_json *j, const struct tfh_compiling *c)
+{
+	double all = 0;
+
+	tfh_json_key(j, "compiling");
+	tfh_json_object(j);
+	for (int i = 0; i < TFH_SEGMENT_COUNT; i++)
+		all += c->s[i];
+	tfh_json_kf64(j, "total_s", all);
+	tfh_json_ku64(j, "times", c->times);
+	tfh_json_ku64(j, "samples", c->samples);
+	tfh_json_key(j, "where");
+	tfh_json_object(j);
+	for (int i = 0; i < TFH_SEGMENT_COUNT; i++)
+		if (c->s[i] > 0)
+			tfh_json_kf64(j, tfh_segment_name(i), c->s[i]);
+	tfh_json_end(j);
+	tfh_json_kstr(j, "file", c->file);
+	tfh_json_ku64(j, "line", c->line);
+	tfh_json_kstr(j, "function", c->function);
+	tfh_json_kstr(j, "compiler", c->callee_file);
+	tfh_json_end(j);
+}
+
 void tfh_json_start(struct tfh_json *j, const struct tfh_result *r)
 {
 	tfh_json_key(j, "start");
@@ -40,4 +64,5 @@ void tfh_json_start(struct tfh_json *j, const struct tfh_result *r)
 		if (r->found.start[i].kind > TFH_BRANCH_RUN)
 			write_part(j, &r->found.start[i]);
 	tfh_json_end(j);
+	write_compiling(j, &r->found.compiling);
 }

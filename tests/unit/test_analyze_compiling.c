@@ -1,5 +1,6 @@
 /* While a thread of the program compiles, the compiler's own threads try kernels and wait for each other. All of that is compiling.
- * If the program's thread does something else meanwhile, they are waiting for a lock, as seen. */
+ * If the program's thread does something else meanwhile, they are waiting for a lock, as seen. A run whose steps do not
+ * compile may still compile much: how long, how often and where is told. */
 #include "devgen.h"
 
 enum { PROGRAM, LIBRARY };
@@ -73,11 +74,75 @@ static void test_other_work(void **state)
 	tfh_result_free(r);
 }
 
+/* A compiler's function below the line that calls the model, with what the innermost frame is. */
+static uint32_t stack(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
+		      uint32_t most)
+{
+	static const struct tfh_model_line inner[] = {
+		{"<builtin>", "read", 0, true}, /* of the pipe of a C compiler */
+		{"/lib/python3.12/site-packages/torch/nn/modules/module.py", "_call_impl", 9, true},
+		{"/home/me/train.py", "loss", 40, false}};
+
+	(void)arg;
+	(void)process;
+	if (place < 1 || place > 4 || most < 3)
+		return 0;
+	frame[0] = inner[place % 3];
+	frame[1] = (struct tfh_model_line){
+		"/lib/python3.12/site-packages/torch/_dynamo/convert_frame.py",
+		place == 4 ? "<module>" : "_compile", 395, true};
+	frame[2] = (struct tfh_model_line){"/home/me/train.py", "fit", 12, false};
+	return 3;
+}
+
+/* Two models, each compiled for a second before the first of its 60 steps of 4 ms. `imports`: the compiler is only imported. */
+static struct tfh_result *two_models(bool imports)
+{
+	struct dg *d = dg_new();
+
+	for (int i = 0; i < 120; i++) {
+		bool first = i == 0 || i == 60;
+		double from = d->now[PROGRAM];
+		dg_copy(d, PROGRAM, 1, TFH_DIR_H2D, 1 << 20, 0.1);
+		for (int k = 0; first && k < 100; k++)
+			sample(d, PROGRAM, from + 1 + 10 * k, imports ? 4 : 1 + (uint32_t)k % 3);
+		dg_code_until(d, PROGRAM, from + (first ? 1000 : 0.5));
+		for (int k = 0; k < 3; k++)
+			dg_launch(d, PROGRAM, 1, 1);
+		dg_sync(d, PROGRAM, 1);
+	}
+	d->g->feed.place = stack;
+	return dg_judge(d);
+}
+
+static void test_between_steps(void **state)
+{
+	(void)state;
+	struct tfh_result *r = two_models(false);
+	const struct tfh_compiling *c = &r->found.compiling;
+	double s = 0;
+
+	for (int i = 0; i < TFH_SEGMENT_COUNT; i++)
+		s += c->s[i];
+	assert_true(fabs(s - 2) < 0.1);
+	assert_int_equal(c->times, 2);
+	assert_int_equal(c->samples, 200);
+	assert_string_equal(c->file, "/home/me/train.py");
+	assert_int_equal(c->line, 12);
+	assert_non_null(strstr(c->callee_file, "/torch/"));
+	tfh_result_free(r);
+	r = two_models(true);
+	assert_int_equal(r->found.compiling.samples, 0);
+	assert_null(r->found.compiling.file);
+	tfh_result_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_compiler),
 		cmocka_unit_test(test_other_work),
+		cmocka_unit_test(test_between_steps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -270,6 +270,51 @@ static void test_imports(void **state)
 	}
 }
 
+/* Compiling that takes a tenth of the run or more is advice of its own, with its line. The first steps then are advised about only
+ * if they take long without it. */
+static void test_compiling(void **state)
+{
+	static const struct {
+		double s;
+		uint32_t samples;
+		bool told, first;
+	} row[] = {{4, 100, true, false},
+		   {2.5, 100, true, true},
+		   {0.5, 100, false, true},
+		   {4, 3, false, true}};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(row) / sizeof(*row); k++) {
+		struct tfh_part_of_run tree[] = {{.kind = TFH_BRANCH_RUN, .wall_s = 10},
+						 {.kind = TFH_BRANCH_FIRST, .wall_s = 4},
+						 {.kind = TFH_BRANCH_STEP, .wall_s = 6}};
+		struct words w;
+		begin(&w, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU);
+		w.r.end = TFH_END_EXIT;
+		w.r.tree = tree;
+		w.r.n_tree = 3;
+		w.r.found.compiling =
+			(struct tfh_compiling){.s = {[TFH_SEGMENT_WARMUP] = row[k].s},
+					       .samples = row[k].samples,
+					       .times = 3,
+					       .file = "/job/folds.py",
+					       .function = "fit",
+					       .line = 34,
+					       .callee_file = "/lib/torch/_dynamo/eval_frame.py"};
+		tfh_advise_rest(&w.said);
+		assert_int_equal(advises(&w.said, "compiling, 3 times: "), row[k].told);
+		assert_int_equal(advises(&w.said, "first steps"), row[k].first);
+		for (uint32_t i = 0; i < w.said.n_advice && row[k].told; i++)
+			if (strstr(w.said.advice[i].finding, "compiling")) {
+				assert_non_null(
+					strstr(w.said.advice[i].finding, "mostly at folds.py:34"));
+				assert_non_null(strstr(w.said.advice[i].todo, "torch.compile"));
+				assert_true(strlen(w.said.advice[i].todo) <= 160);
+			}
+		tfh_wording_free(&w.said);
+	}
+}
+
 /* Calls are a whole number, where they are that. */
 static void test_calls(void **state)
 {
@@ -576,16 +621,16 @@ static void test_more_of_a_run(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_more_of_a_run),  cmocka_unit_test(test_every_cause),
-		cmocka_unit_test(test_own_advice),     cmocka_unit_test(test_computing_line),
-		cmocka_unit_test(test_calls),	       cmocka_unit_test(test_nameless),
-		cmocka_unit_test(test_slow_steps),     cmocka_unit_test(test_hides_more),
-		cmocka_unit_test(test_names),	       cmocka_unit_test(test_torch),
-		cmocka_unit_test(test_times),	       cmocka_unit_test(test_launch_advice),
-		cmocka_unit_test(test_compute_advice), cmocka_unit_test(test_same_line),
-		cmocka_unit_test(test_ordinals),       cmocka_unit_test(test_small_things),
-		cmocka_unit_test(test_spent_in_steps), cmocka_unit_test(test_nested_places),
-		cmocka_unit_test(test_imports),
+		cmocka_unit_test(test_more_of_a_run), cmocka_unit_test(test_every_cause),
+		cmocka_unit_test(test_own_advice),    cmocka_unit_test(test_computing_line),
+		cmocka_unit_test(test_compiling),     cmocka_unit_test(test_calls),
+		cmocka_unit_test(test_nameless),      cmocka_unit_test(test_slow_steps),
+		cmocka_unit_test(test_hides_more),    cmocka_unit_test(test_names),
+		cmocka_unit_test(test_torch),	      cmocka_unit_test(test_times),
+		cmocka_unit_test(test_launch_advice), cmocka_unit_test(test_compute_advice),
+		cmocka_unit_test(test_same_line),     cmocka_unit_test(test_ordinals),
+		cmocka_unit_test(test_small_things),  cmocka_unit_test(test_spent_in_steps),
+		cmocka_unit_test(test_nested_places), cmocka_unit_test(test_imports),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -111,6 +111,8 @@ static enum tfh_role role_of_frame(const struct tfh_model_line *frame, enum tfh_
 {
 	const char *name = last_part(frame->function);
 
+	if (frame->library && !strcmp(name, "<module>")) /* is imported, not used */
+		return TFH_ROLE_NONE;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		const struct place_row *r = &rows[i];
 		if (frame->library == (r->file != NULL) && in_time(r->when, order) &&
@@ -123,9 +125,9 @@ static enum tfh_role role_of_frame(const struct tfh_model_line *frame, enum tfh_
 
 enum tfh_role tfh_place_role(const struct tfh_model_line *frame, uint32_t n, enum tfh_order order)
 {
-	/* A queue inside a data loader belongs to the loader, a copy inside a compiler to compiling, and what writes a
-	 * file says less than the function that calls it. */
-	enum tfh_role weak = TFH_ROLE_NONE;
+	/* A queue inside a data loader belongs to the loader, and what writes a file says less than the function that calls
+	 * it. Whatever a compiler does is compiling: it reads files and pipes, and runs the layers that it traces. */
+	enum tfh_role weak = TFH_ROLE_NONE, found = TFH_ROLE_NONE;
 	bool inside = true; /* functions called by the program's innermost frame */
 
 	for (uint32_t i = 0; i < n; i++) {
@@ -133,13 +135,15 @@ enum tfh_role tfh_place_role(const struct tfh_model_line *frame, uint32_t n, enu
 		bool own = !frame[i].library, tells = inside || roles[role].whole;
 		bool yields = own || tfh_role_waits(role) || role == TFH_ROLE_KEEP ||
 			      role == TFH_ROLE_WRITE;
+		if (role == TFH_ROLE_COMPILE && found != TFH_ROLE_REWRITE)
+			return role;
 		if (role != TFH_ROLE_NONE && tells && yields)
 			weak = weak == TFH_ROLE_NONE || weak == TFH_ROLE_WRITE ? role : weak;
-		else if (role != TFH_ROLE_NONE && tells)
-			return role;
+		else if (role != TFH_ROLE_NONE && tells && found == TFH_ROLE_NONE)
+			found = role;
 		inside = inside && !own;
 	}
-	return weak;
+	return found != TFH_ROLE_NONE ? found : weak;
 }
 
 /* Whether the loader's frame i calls a function that combines samples: PyTorch's fetcher for data sets with an index

@@ -58,6 +58,8 @@ void tfh_more_workers(const struct tfh_accounts *accounts, const struct tfh_maki
 		      struct tfh_result *r);
 /* start_lines.c: what samples show besides the steps. Needs r->tree. 0 or -ENOMEM. */
 int tfh_find_start(const struct tfh_accounts *accounts, struct tfh_result *r);
+/* compiled_lines.c: compiling besides what the verdict is about. Runs after the verdict is final. 0 or -ENOMEM. */
+int tfh_find_compiling(const struct tfh_accounts *accounts, struct tfh_result *r);
 /* serving.c: whether the job serves requests. Runs after verdict, tree and kernels are final. */
 enum tfh_serves tfh_find_serving(const struct tfh_accounts *accounts, const struct tfh_result *r);
 void tfh_find_rest(const struct tfh_accounts *accounts, struct tfh_result *r);

@@ -27,10 +27,11 @@ static const struct {
 };
 #define BESIDES (sizeof(besides) / sizeof(besides[0]))
 
-/* A candidate: a what-if, a place of the program, or a row of besides. */
+/* A candidate: a what-if, a place of the program, compiling, or a row of besides. */
 struct next {
 	const struct tfh_whatif *whatif;
 	const struct tfh_place_gain *place;
+	bool compiling;
 	size_t row;
 	bool rest; /* of the row, only what is not importing */
 	double saved_s;
@@ -143,12 +144,12 @@ static enum tfh_branch branch_of(enum tfh_segment lead)
 					      : TFH_BRANCH_RUN;
 }
 
-/* Seconds that a part of the run takes besides what the verdict's advice is about. */
+/* Seconds that a part of the run takes besides what other advice is about: the verdict's, and that about compiling. */
 static double besides_lead(const struct tfh_result *r, enum tfh_branch kind)
 {
 	const struct tfh_recurring *lead = r->lead ? &r->recurring[r->lead - 1] : NULL;
 	enum tfh_branch own = lead ? branch_of(lead->kind) : TFH_BRANCH_RUN;
-	double s = tfh_spent(r, kind);
+	double s = fmax(tfh_spent(r, kind) - tfh_compiled_in(r, kind), 0);
 
 	if (own == TFH_BRANCH_RUN)
 		return s;
@@ -175,12 +176,14 @@ static size_t candidates(const struct tfh_wording *w, struct next *next)
 			next[n++] = (struct next){.place = &r->place[i],
 						  .saved_s = r->place[i].gain.saved_s};
 	/* A run that was killed, or another profiler's trace, is not the whole run. */
+	if (r->end == TFH_END_EXIT && r->steps.count && tfh_compiling_s(r) > 0)
+		next[n++] = (struct next){.compiling = true, .saved_s = tfh_compiling_s(r)};
 	for (size_t i = 0; i < BESIDES && r->end == TFH_END_EXIT && r->steps.count; i++) {
 		double s = besides_lead(r, besides[i].kind);
 		/* a framework is imported once, however long the job runs */
 		bool rest = besides[i].kind == TFH_BRANCH_BEFORE &&
 			    s < TFH_REPORT_RUN_PART * wall && 2 * tfh_start_rest(r) < s;
-		s = rest ? tfh_start_rest(r) : s;
+		s = rest ? fmax(tfh_start_rest(r) - tfh_compiled_in(r, besides[i].kind), 0) : s;
 		if (wall > 0 && s >= TFH_REPORT_OTHER_SHARE * wall)
 			next[n++] = (struct next){.row = i, .rest = rest, .saved_s = s};
 	}
@@ -255,6 +258,10 @@ static void advise(struct tfh_wording *w, const struct next *next)
 			&next->place->gain);
 		return;
 	}
+	if (next->compiling) {
+		tfh_advise_compiling(w);
+		return;
+	}
 	const char *mostly = tfh_start_mostly(w, besides[next->row].kind, next->rest);
 	seen = next->rest ? "" : tfh_start_seen(w, besides[next->row].kind, *mostly != 0);
 	const char *less = besides[next->row].kind == TFH_BRANCH_STARTUP
@@ -271,7 +278,7 @@ static void advise(struct tfh_wording *w, const struct next *next)
 
 void tfh_advise_rest(struct tfh_wording *w)
 {
-	struct next next[TFH_REMOVE_COUNT + TFH_PREDICT_PLACES + BESIDES];
+	struct next next[TFH_REMOVE_COUNT + TFH_PREDICT_PLACES + 1 + BESIDES];
 	size_t n = candidates(w, next);
 
 	if (slow_steps_matter(w->r))

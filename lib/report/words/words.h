@@ -171,6 +171,11 @@ const char *tfh_start_mostly(struct tfh_wording *w, enum tfh_branch part, bool r
 double tfh_start_rest(const struct tfh_result *r);
 /* "tensorflow": the name of a module, or of its package, from its file. */
 const char *tfh_module_of(struct tfh_wording *w, const char *file);
+/* compiling_words.c: seconds of the run in which it compiles, outside of what the verdict is about; 0: too little to report. The
+ * same in one kind of part. Advice about it. */
+double tfh_compiling_s(const struct tfh_result *r);
+double tfh_compiled_in(const struct tfh_result *r, enum tfh_branch part);
+void tfh_advise_compiling(struct tfh_wording *w);
 /* next.c: advice about what else blocks the steps, and about what the run does besides them. */
 void tfh_advise_rest(struct tfh_wording *w);
 /* Whether the step becomes shorter by more than the removed part takes. The rest of such a gain comes from other waits

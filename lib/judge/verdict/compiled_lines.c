@@ -1,0 +1,140 @@
+/*
+ * How long the run compiles: samples of the main thread below a compiler's function (places.def), wherever they fall. First steps,
+ * evaluations and the steps after a loop began again compile as much as start-up does, and no part of the run shows that by itself.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "judge/verdict/line_tree.h"
+
+struct compiled_at {
+	struct tfh_model_line line;
+	const char *callee_file; /* NULL: unknown */
+	double ns;
+};
+
+struct compiles {
+	const struct tfh_accounts *accounts;
+	struct tfh_compiling *out;
+	bool in_steps; /* count those in judged steps, too */
+	TFH_VEC(struct compiled_at) at;
+	size_t window; /* of the last sample */
+	size_t seen;   /* window of the last sample that compiles; SIZE_MAX: none */
+	bool any;
+};
+
+static int add_line(struct compiles *c, const struct tfh_model_line *frame, uint32_t n,
+		    enum tfh_role role, double ns)
+{
+	uint32_t callee, lead = tfh_role_lead(frame, n, role, &callee);
+
+	for (size_t i = 0; i < c->at.n; i++)
+		if (tfh_same_line(&c->at.v[i].line, &frame[lead])) {
+			c->at.v[i].ns += ns;
+			return 0;
+		}
+	if (c->at.n == TFH_VERDICT_LINES)
+		return 0;
+	return TFH_PUSH(c->at,
+			((struct compiled_at){.line = frame[lead],
+					      .callee_file = callee < n ? frame[callee].file : NULL,
+					      .ns = ns}))
+		       ? -ENOMEM
+		       : 0;
+}
+
+/* Windows tile the judged time; what lies before the first one is start-up, what lies behind the last is not between steps
+ * either. */
+static enum tfh_segment segment_at(struct compiles *c, int64_t t)
+{
+	const struct tfh_loops *loops = c->accounts->loops;
+	size_t hint = c->window == SIZE_MAX ? 0 : c->window;
+
+	c->window = tfh_window_of(loops, t, hint);
+	if (c->window != SIZE_MAX)
+		return c->accounts->use[c->window].segment;
+	return loops->window.n && t < loops->window.v[0].t0 ? TFH_SEGMENT_STARTUP
+							    : TFH_SEGMENT_BETWEEN;
+}
+
+static int add_sample(struct compiles *c, int64_t t, uint32_t n, const struct tfh_model_line *frame,
+		      double ns)
+{
+	enum tfh_role role = tfh_place_role(frame, n, TFH_ORDER_UNKNOWN);
+	enum tfh_segment kind = segment_at(c, t);
+
+	if (!tfh_role_compiles(role) || (kind == TFH_SEGMENT_TRAIN && !c->in_steps))
+		return 0;
+	c->out->s[kind] += ns / 1e9;
+	c->out->samples++;
+	c->out->times += !c->any || c->seen != c->window;
+	c->seen = c->window;
+	c->any = true;
+	return add_line(c, frame, n, role, ns);
+}
+
+/* Samples that `tfhook run` took before the process recorded. */
+static int add_outside(struct compiles *c, const struct tfh_start *s)
+{
+	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+	int rc = 0;
+
+	for (uint32_t i = 0; i < s->n && !rc; i++) {
+		const struct tfh_start_sample *k = &s->sample[i];
+		uint32_t n = tfh_start_frames(s, k->place, frame, TFH_VERDICT_FRAMES);
+		rc = n ? add_sample(c, k->t, n, frame, k->ns) : 0;
+	}
+	return rc;
+}
+
+static int add_own(struct compiles *c, int64_t from)
+{
+	const struct tfh_facts *facts = c->accounts->facts;
+	const struct tfh_feed *feed = facts->feed;
+	uint32_t main = feed->processes[facts->process].pid;
+	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+	int rc = 0;
+
+	for (size_t i = 0; i < tfh_stack_samples_count(facts->samples) && !rc; i++) {
+		struct tfh_seen_sample k = tfh_stack_samples_at(facts->samples, i);
+		uint32_t n = 0;
+		if (k.t > from && feed->threads[k.thread].tid == main)
+			n = tfh_frames_at(facts, k.place, frame);
+		rc = n ? add_sample(c, k.t, n, frame, k.ns) : 0;
+	}
+	return rc;
+}
+
+static void keep_line(const struct compiles *c)
+{
+	const struct compiled_at *most = NULL;
+
+	for (size_t i = 0; i < c->at.n; i++)
+		if (!most || c->at.v[i].ns > most->ns)
+			most = &c->at.v[i];
+	if (!most)
+		return;
+	c->out->file = most->line.file;
+	c->out->function = most->line.function;
+	c->out->line = most->line.line;
+	c->out->callee_file = most->callee_file;
+}
+
+int tfh_find_compiling(const struct tfh_accounts *accounts, struct tfh_result *r)
+{
+	const struct tfh_feed *feed = accounts->facts->feed;
+	const struct tfh_start *s =
+		feed->start ? feed->start(feed->arg, accounts->facts->process) : NULL;
+	struct compiles c = {.accounts = accounts,
+			     .out = &r->found.compiling,
+			     .in_steps = r->verdict.cause != TFH_CAUSE_HOST_COMPILE,
+			     .window = SIZE_MAX};
+	int rc = s ? add_outside(&c, s) : 0;
+
+	if (!rc)
+		rc = add_own(&c, s && s->n ? s->sample[s->n - 1].t : INT64_MIN);
+	keep_line(&c);
+	free(c.at.v);
+	return rc;
+}
