@@ -137,6 +137,38 @@ static void test_epoch_beginnings(void **state)
 	tfh_result_free(r);
 }
 
+/* A parallel map over a parallel interleave whose buffer hides a part of the interleave's waiting: of the 16 ms in which the loop waits,
+ * the map's thread waits `handed` for the interleave, and the interleave's thread reads for `reading`. The slower of the two is named:
+ * the reader if it is busy for most of the wait, and longer than the map without its waiting. */
+static struct tfh_result *interleaved(double handed, double reading)
+{
+	struct gen *g =
+		pipeline("Iterator::Root::ParallelMapV2#id=2#",
+			 "Iterator::Root::ParallelMapV2::ParallelInterleaveV4#id=3#",
+			 "Iterator::Root::ParallelMapV2::ParallelInterleaveV4::TFRecord#id=4#");
+
+	for (int i = 0; i < 60; i++) {
+		double t = 100 + 20 * i;
+		gen_get(g, 0, 1, ROOT, t, t + 16);
+		gen_exec(g, OP_GET, t, t + 16);
+		gen_stage(g, 1, HALF, t + 0.1, t + 0.1 + handed, handed);
+		gen_stage(g, 2, LOWER, t + 0.2, t + 0.2 + reading, reading);
+		gen_stage(g, 0, UPPER, t + 0.01, t + 15.9, 15.89);
+		gen_stage(g, 0, ROOT, t, t + 16, 0.01);
+		gen_exec(g, OP_TRAIN, t + 16.02, t + 20);
+	}
+	return gen_judge(g);
+}
+
+static void test_interleaved(void **state)
+{
+	(void)state;
+	gen_expect_stage(interleaved(6, 12), TFH_CAUSE_INPUT_READ, "TFRecord");
+	gen_expect_stage(interleaved(12, 12), TFH_CAUSE_INPUT_READ, "TFRecord");
+	gen_expect_stage(interleaved(6, 6), TFH_CAUSE_INPUT_MAP, "ParallelMapV2");
+	gen_expect_stage(interleaved(0.5, 12), TFH_CAUSE_INPUT_MAP, "ParallelMapV2");
+}
+
 /* Where a flat_map's function makes readers, it is opening them that takes its time. */
 static void test_readers(void **state)
 {
@@ -279,15 +311,11 @@ static void test_branches(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cache),
-		cmocka_unit_test(test_functions),
-		cmocka_unit_test(test_readers),
-		cmocka_unit_test(test_skip),
-		cmocka_unit_test(test_epoch_beginnings),
-		cmocka_unit_test(test_files),
-		cmocka_unit_test(test_pause),
-		cmocka_unit_test(test_replica),
-		cmocka_unit_test(test_circle),
+		cmocka_unit_test(test_interleaved), cmocka_unit_test(test_cache),
+		cmocka_unit_test(test_functions),   cmocka_unit_test(test_readers),
+		cmocka_unit_test(test_skip),	    cmocka_unit_test(test_epoch_beginnings),
+		cmocka_unit_test(test_files),	    cmocka_unit_test(test_pause),
+		cmocka_unit_test(test_replica),	    cmocka_unit_test(test_circle),
 		cmocka_unit_test(test_branches),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -140,6 +140,24 @@ static int32_t starved_by(const struct tfh_accounts *accounts, int32_t at)
 	return best;
 }
 
+/*
+ * Whether an asynchronous stage waits for the input of the asynchronous stage `up` that feeds it: a parallel map for the files of a
+ * parallel interleave, which has hardly any work of its own. Buffers between the two hide part of that from the map's threads, and part
+ * of the map's work from the interleave's. So it is the reader if the interleave's threads were in it for most of the loop's waiting,
+ * and for longer than the map takes without its own waiting for the interleave.
+ */
+static bool starved_beyond(const struct tfh_accounts *accounts, int32_t at, int32_t up,
+			   int64_t waited)
+{
+	int32_t input = accounts->facts->stage.v[up].async ? starved_by(accounts, up) : -1;
+	int64_t own = time_of(accounts, at, true)->total - time_of(accounts, up, true)->total;
+
+	return input >= 0 && !has_type(&accounts->facts->stage.v[up], "Prefetch") &&
+	       (double)accounts->stage[input].waited >=
+		       TFH_ACCOUNT_STARVED_SHARE * (double)waited &&
+	       time_of(accounts, input, true)->total > own;
+}
+
 /* The stage whose work takes the time of the one at `at`: skip() and shard() only ask for elements that they drop, and
  * TensorFlow counts that as their own time. */
 static int32_t maker_of(const struct tfh_accounts *accounts, int32_t at)
@@ -301,8 +319,9 @@ void tfh_input_judge(struct tfh_accounts *accounts)
 		if (accounts->facts->stage.v[at].async) {
 			int32_t up = starved_by(accounts, at);
 			bool starved =
-				up >= 0 && (double)accounts->stage[up].waited >=
-						   TFH_ACCOUNT_STARVED_SHARE * (double)waited;
+				up >= 0 && ((double)accounts->stage[up].waited >=
+						    TFH_ACCOUNT_STARVED_SHARE * (double)waited ||
+					    starved_beyond(accounts, at, up, waited));
 			if (!starved && !has_type(&accounts->facts->stage.v[at], "Prefetch"))
 				break;
 			at = up;
