@@ -245,6 +245,41 @@ static void test_work_beside_a_copy(void **state)
 	tfh_result_free(r);
 }
 
+/* A step of ten kernels, after each of which the program may wait, and a result that it fetches in any case. Returns the end. */
+static double filter_steps(struct dg *d, bool careful)
+{
+	for (int i = 0; i < 200; i++) {
+		dg_get(d, 0, 4 * US);
+		for (int k = 0; k < 10; k++) {
+			dg_launch(d, 0, 1, 20 * US);
+			if (careful)
+				dg_sync(d, 0, 1);
+		}
+		dg_copy(d, 0, 1, TFH_DIR_D2H, 48, 2 * US);
+		dg_sync(d, 0, 1);
+		dg_code(d, 0, 10 * US);
+	}
+	return d->now[0];
+}
+
+/* Without the waits that fetch nothing, the wait for the result remains. */
+static void test_result(void **state)
+{
+	(void)state;
+	struct dg *with = dg_new(), *without = dg_new();
+	double ms = (filter_steps(without, false) - 100) / 200;
+
+	dg_free(without);
+	filter_steps(with, true);
+	struct tfh_result *r = dg_judge(with);
+	assert_int_equal(r->verdict.cls, TFH_CLASS_HOST_BOUND);
+	const struct tfh_whatif *w = dg_whatif(r, TFH_REMOVE_SYNC);
+	assert_non_null(w);
+	assert_true(fabs(w->step_s * 1e3 - ms) < 0.03 * ms);
+	assert_true(w->low_s * 1e3 < ms && ms < w->high_s * 1e3);
+	tfh_result_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -252,7 +287,7 @@ int main(void)
 		cmocka_unit_test(test_interrupted_launches), cmocka_unit_test(test_copying),
 		cmocka_unit_test(test_copying_code),	     cmocka_unit_test(test_fetching),
 		cmocka_unit_test(test_held_up_launches),     cmocka_unit_test(test_alike),
-		cmocka_unit_test(test_most_of_it),
+		cmocka_unit_test(test_most_of_it),	     cmocka_unit_test(test_result),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

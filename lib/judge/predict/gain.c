@@ -190,7 +190,7 @@ static double resource_floor(const struct tfh_device *d, enum tfh_remove what, b
 /* The factor between a recorded step and its replay with nothing removed: the model's error. */
 static double model_error(const struct tfh_samples *all)
 {
-	const struct tfh_replays *s = &all->replay[TFH_REMOVE_COUNT];
+	const struct tfh_replays *s = &all->replay[TFH_REPLAY_SAME];
 
 	return s->was > 0 ? fabs(s->raw - s->was) / s->was : NAN;
 }
@@ -267,6 +267,20 @@ static bool is_blind(const struct tfh_result *r, const struct tfh_whatif *w, dou
 	       step - got < TFH_PREDICT_BLIND_SHARE * blocked;
 }
 
+/* How much later waits that sleep only in the replay may return, per step. */
+static double woken_s(const struct tfh_replays *s)
+{
+	return s->windows ? TFH_PREDICT_WAKE_S * (double)s->woken / (double)s->windows : 0;
+}
+
+/* The step if the waits that fetch a result stay, since the program needs it; NAN: the gain is mostly that of these waits. */
+static double fetching(const struct tfh_samples *all, double got, double step)
+{
+	double s = for_all(&all->replay[TFH_REPLAY_FETCHING], step);
+
+	return (step - s) * TFH_PREDICT_FETCHING_PART >= step - got ? s : NAN;
+}
+
 static void point(const struct tfh_device *d, const struct tfh_samples *all,
 		  const struct tfh_result *r, struct tfh_whatif *w, double step)
 {
@@ -280,12 +294,11 @@ static void point(const struct tfh_device *d, const struct tfh_samples *all,
 
 	/* Input that another thread or process prepares competes with the step for the machine. */
 	if (w->remove == TFH_REMOVE_INPUT) {
-		double slower = for_all(&all->replay[TFH_REMOVE_COUNT + 1], step);
+		double slower = for_all(&all->replay[TFH_REPLAY_CROWDED], step);
 		if (slower + half > high)
 			high = slower + half;
 	}
-	if (s->windows)
-		high += TFH_PREDICT_WAKE_S * (double)s->woken / (double)s->windows;
+	high += woken_s(s);
 	/* Whether the device can run more kernels at once than were ever seen is unknown. */
 	double seen = resource_floor(d, w->remove, false);
 	bool crowded = got < seen * (1 - TFH_PREDICT_MEASURED) && w->floor_s < seen;
@@ -307,6 +320,13 @@ static void point(const struct tfh_device *d, const struct tfh_samples *all,
 	}
 	w->high_s = fmin(high, got * (1 + TFH_PREDICT_WIDEST_EVER));
 	w->step_s = got;
+	double fetched = w->remove == TFH_REMOVE_SYNC ? fetching(all, got, step) : NAN;
+	if (fetched > got) {
+		w->high_s = fmax(w->high_s, fetched * (1 + error + TFH_PREDICT_MEASURED) +
+						    TFH_PREDICT_ERRORS * s->error +
+						    woken_s(&all->replay[TFH_REPLAY_FETCHING]));
+		w->step_s = fetched;
+	}
 }
 
 /* Makes a prediction consistent: floor, interval and point in order, and none above the present
@@ -343,7 +363,7 @@ void tfh_device_whatif(const struct tfh_device *d, struct tfh_samples *all, stru
 
 	for (int p = 0; p < TFH_PART_COUNT; p++)
 		step += r->breakdown[p].s_per_step;
-	for (int k = 0; k < TFH_REMOVE_COUNT + 2; k++)
+	for (int k = 0; k < TFH_REPLAY_COUNT; k++)
 		settle(&all->replay[k]);
 	for (int k = 0; k < TFH_REMOVE_COUNT; k++)
 		r->need_s[k] = device_need(all, k, step);

@@ -30,12 +30,19 @@ struct tfh_code_place {
 	struct tfh_sample_part *part;
 };
 
+/* Replays besides one for each enum tfh_remove: */
+enum tfh_replay {
+	TFH_REPLAY_SAME = TFH_REMOVE_COUNT, /* nothing removed */
+	TFH_REPLAY_CROWDED,		    /* input removed, on a busy machine */
+	TFH_REPLAY_FETCHING, /* waits removed, but not those that fetch a result from the device */
+	TFH_REPLAY_COUNT,
+};
+
 struct tfh_samples {
 	struct tfh_code_place place[TFH_PREDICT_PLACES]; /* the largest first */
 	struct tfh_replays without[TFH_PREDICT_PLACES];
 	uint32_t n_place;
-	/* The last two entries: nothing removed; and input removed, on a busy machine. */
-	struct tfh_replays replay[TFH_REMOVE_COUNT + 2];
+	struct tfh_replays replay[TFH_REPLAY_COUNT];
 	double xprof[TFH_XPROF_COUNT]; /* ns, by XProf's kinds */
 };
 

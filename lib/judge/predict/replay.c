@@ -23,6 +23,7 @@ struct replay {
 	const struct tfh_slice *sl;
 	enum tfh_remove what;		    /* what is removed; TFH_REMOVE_COUNT: nothing */
 	uint32_t gone;			    /* one bit for each part that it removes */
+	bool fetches;			    /* waits that fetch a result are kept */
 	double host;			    /* factor on the host's own work */
 	const struct tfh_code_place *place; /* removed from pauses; NULL: nothing */
 	int64_t *seg, *op0, *op1; /* new times: end of each segment; start and end of each op */
@@ -167,13 +168,20 @@ static int64_t wait_end(struct replay *r, const struct tfh_seg *s, int64_t begin
 	return tfh_max_ns(begin, end) + (after > 0 ? after : 0);
 }
 
+/* Whether a wait's result is the program's own: what it fetched from the device. */
+static bool fetches(const struct tfh_slice *sl, const struct tfh_seg *s)
+{
+	return s->value ||
+	       (s->label == TFH_L_SYNC && s->op != TFH_NO && sl->op.v[s->op].work == TFH_W_D2H);
+}
+
 static int64_t seg_end(struct replay *r, uint32_t i)
 {
 	const struct tfh_slice *sl = r->sl;
 	const struct tfh_seg *s = &sl->seg.v[i];
 	int64_t begin = begins(r, i), ns = s->t1 - s->t0;
 	enum tfh_part part = r->part[i];
-	bool gone = removed(r, part);
+	bool gone = removed(r, part) && !(r->fetches && fetches(sl, s));
 
 	if (s->from != TFH_NO) {
 		int64_t q = r->seg[s->from], own = s->t1 - sl->seg.v[s->from].t1;
@@ -452,10 +460,13 @@ static int replay(struct tfh_samples *all, const struct tfh_slice *sl)
 		rc = 0;
 		r.same = c + (sl->w1 - sl->w0 + 2);
 		find_parts(&r);
-		for (int what = 0; what <= TFH_REMOVE_COUNT + 1 && !rc; what++) {
-			r.what = what <= TFH_REMOVE_COUNT ? what : TFH_REMOVE_INPUT;
+		for (int what = 0; what < TFH_REPLAY_COUNT && !rc; what++) {
+			r.what = what == TFH_REPLAY_CROWDED    ? TFH_REMOVE_INPUT
+				 : what == TFH_REPLAY_FETCHING ? TFH_REMOVE_SYNC
+							       : what;
 			r.gone = parts_of(r.what);
-			r.host = what <= TFH_REMOVE_COUNT ? 1 : TFH_PREDICT_CROWDING;
+			r.host = what == TFH_REPLAY_CROWDED ? TFH_PREDICT_CROWDING : 1;
+			r.fetches = what == TFH_REPLAY_FETCHING;
 			const int64_t *done = time_anew(&r, v, c);
 			all->replay[what].woken += r.woken;
 			all->replay[what].windows += sl->w1 - (sl->w0 ? sl->w0 - 1 : 0);
@@ -463,7 +474,7 @@ static int replay(struct tfh_samples *all, const struct tfh_slice *sl)
 		}
 		r.what = TFH_REMOVE_NONE;
 		r.gone = 0;
-		r.host = 1;
+		r.fetches = false;
 		for (uint32_t i = 0; i < all->n_place && !rc; i++) {
 			r.place = &all->place[i];
 			run(&r, v);
@@ -494,7 +505,7 @@ static int append(struct tfh_replays *to, struct tfh_replays *from)
 
 static void free_replays(struct tfh_samples *all)
 {
-	for (int i = 0; i < TFH_REMOVE_COUNT + 2; i++)
+	for (int i = 0; i < TFH_REPLAY_COUNT; i++)
 		free(all->replay[i].of.v);
 	for (uint32_t i = 0; i < all->n_place; i++)
 		free(all->without[i].of.v);
@@ -523,7 +534,7 @@ static int add(void *arg, void *sample, bool drop)
 	struct tfh_samples *all = arg, *mine = sample;
 	int rc = 0;
 
-	for (int i = 0; i < TFH_REMOVE_COUNT + 2 && !drop; i++)
+	for (int i = 0; i < TFH_REPLAY_COUNT && !drop; i++)
 		rc |= append(&all->replay[i], &mine->replay[i]);
 	for (uint32_t i = 0; i < all->n_place && !drop; i++)
 		rc |= append(&all->without[i], &mine->without[i]);

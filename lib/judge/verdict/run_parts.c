@@ -12,7 +12,7 @@
 #include "judge/verdict/verdict.h"
 
 /* What time of windows can be in the tree. */
-enum owner { OWNER_STEPS, OWNER_CHECKPOINT, OWNER_FIRST, OWNER_COUNT };
+enum run_owner { OWNER_STEPS, OWNER_CHECKPOINT, OWNER_FIRST, OWNER_COUNT };
 
 static const enum tfh_branch branch_of[OWNER_COUNT] = {TFH_BRANCH_STEP, TFH_BRANCH_CHECKPOINT,
 						       TFH_BRANCH_FIRST};
@@ -33,7 +33,7 @@ static bool is_leaf(const struct parts *p, uint32_t i)
 }
 
 /* The owner of a part; OWNER_COUNT: another one. */
-static enum owner owner_of(const struct tfh_part_of_run *part)
+static enum run_owner owner_of(const struct tfh_part_of_run *part)
 {
 	return part->kind == TFH_BRANCH_STEP || part->kind == TFH_BRANCH_TRAIN ? OWNER_STEPS
 	       : part->kind == TFH_BRANCH_CHECKPOINT			       ? OWNER_CHECKPOINT
@@ -84,10 +84,11 @@ static void take_window(struct parts *p, const struct tfh_accounts *accounts, si
 		return;
 	}
 	double step = fmin(all, fmax(usual * (1 + 1.0 / TFH_LOOPS_USUAL_PART), compute));
-	enum owner rest = s->segment == TFH_SEGMENT_CHECKPOINT ? OWNER_CHECKPOINT
-			  : s->segment == TFH_SEGMENT_COMPILE || s->segment == TFH_SEGMENT_WARMUP
-				  ? OWNER_FIRST
-				  : OWNER_COUNT;
+	enum run_owner rest =
+		s->segment == TFH_SEGMENT_CHECKPOINT ? OWNER_CHECKPOINT
+		: s->segment == TFH_SEGMENT_COMPILE || s->segment == TFH_SEGMENT_WARMUP
+			? OWNER_FIRST
+			: OWNER_COUNT;
 	if (rest != OWNER_COUNT) {
 		step = fmin(all, fmax(usual, compute));
 		p->missing[rest] += all - step;
@@ -100,7 +101,7 @@ static void take_window(struct parts *p, const struct tfh_accounts *accounts, si
 
 static void take_part(struct parts *p, const struct tfh_part_of_run *part)
 {
-	enum owner owner = owner_of(part);
+	enum run_owner owner = owner_of(part);
 
 	if (part->kind >= TFH_BRANCH_EPOCH && part->kind <= TFH_BRANCH_CHECKPOINT)
 		p->known -= part->wall_s;
@@ -125,7 +126,7 @@ static double shares(struct parts *p)
 
 /* The largest part of this kind beside part `at`; NULL: none. */
 static struct tfh_part_of_run *beside(struct tfh_part_of_run *out, uint32_t n, uint32_t parent,
-				      enum owner owner)
+				      enum run_owner owner)
 {
 	struct tfh_part_of_run *best = NULL;
 
@@ -144,7 +145,7 @@ static uint32_t give(struct parts *p, struct tfh_part_of_run *out, uint32_t n, u
 
 	for (int k = 0; k < OWNER_COUNT; k++) {
 		double s = p->missing[k] * whole.wall_s;
-		struct tfh_part_of_run *to = beside(out, n, whole.parent, (enum owner)k);
+		struct tfh_part_of_run *to = beside(out, n, whole.parent, (enum run_owner)k);
 		if (!(s > 0))
 			continue;
 		out[at].wall_s -= s;
