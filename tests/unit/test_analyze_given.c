@@ -1,12 +1,16 @@
 /*
  * A PyTorch job on the CPU that waits for a lock of its own before each step. If a child process is at work meanwhile, it makes
  * the batches, and releases the lock with each of them; but not if that is the fork server, which makes none. If a library's thread runs a function of the program, the wait is for that
- * callback. Otherwise it is for a lock. A range that begins inside of the
+ * callback. Otherwise it is for a lock; unless JAX is there, which computes on threads of its own what the program then reads, and
+ * neither another thread of the program works nor the wait is a function of the standard library. A range that begins inside of the
  * pause tells where the wait was, if no stack was read at the call after it.
  */
 #include "analyze_gen.h"
 
-enum { AT_LOCK = 1, AT_ZERO, AT_CHILD, AT_CALLED, AT_SERVER };
+enum { AT_LOCK = 1, AT_ZERO, AT_CHILD, AT_CALLED, AT_SERVER, AT_CONDITION };
+
+static bool jax;
+static uint32_t waits = AT_LOCK;
 
 static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
 		       uint32_t most)
@@ -20,6 +24,12 @@ static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_m
 		frame[1] = (struct tfh_model_line){
 			"/usr/lib/python3/site-packages/jax/_src/callback.py", "_callback", 226,
 			true};
+		return 2;
+	}
+	if (place == AT_CONDITION) {
+		frame[0] = (struct tfh_model_line){"/usr/lib/python3.11/threading.py",
+						   "Condition.wait", 327, true};
+		frame[1] = (struct tfh_model_line){"/job/train.py", "main", 20, false};
 		return 2;
 	}
 	if (place == AT_SERVER) {
@@ -59,12 +69,16 @@ static struct tfh_result *judge(uint32_t child, uint32_t place)
 	struct gen *g = gen_new();
 	double t = 100, cpu = 0;
 
+	static const struct tfh_software software = {"JAX", "0.10", "/lib/libjax_common.so"};
+
 	g->feed.place = g->feed.lines = places;
+	g->process.software = &software;
+	g->process.n_software = jax;
 	g->name[TFT_NAME_STRING][2] = "Optimizer.zero_grad#SGD.zero_grad";
 	g->name[TFT_NAME_STRING][3] = "Optimizer.step#SGD.step";
 	g->name[TFT_NAME_OP][1] = "Engine::execute";
 	for (int i = 0; i < 120; i++, t += 6) {
-		mark(g, TFT_STATE, t + 0.5 + fmod(i * 0.37, 4), AT_LOCK)->result = TFT_STATE_LOCK;
+		mark(g, TFT_STATE, t + 0.5 + fmod(i * 0.37, 4), waits)->result = TFT_STATE_LOCK;
 		struct tfh_event *ev = mark(g, TFT_CHILD, t + 1, place);
 		ev->result = TFT_STATE_RUNNING;
 		ev->ctx = child;
@@ -102,9 +116,27 @@ static void test_given(void **state)
 	tfh_result_free(r);
 }
 
+static void test_jax(void **state)
+{
+	(void)state;
+	jax = true;
+	struct tfh_result *r = judge(GEN_PID + 1, AT_SERVER);
+	gen_expect(r, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU);
+	assert_int_equal(r->found.line.line, 20);
+	tfh_result_free(r);
+	r = judge(GEN_PID, AT_CHILD);
+	gen_expect(r, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_LOCK);
+	tfh_result_free(r);
+	waits = AT_CONDITION;
+	r = judge(GEN_PID + 1, AT_SERVER);
+	gen_expect(r, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_LOCK);
+	tfh_result_free(r);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_given)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_given),
+					   cmocka_unit_test(test_jax)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

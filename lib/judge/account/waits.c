@@ -96,6 +96,9 @@ enum tfh_cause tfh_sample_cause(const struct tfh_facts *facts, int at, bool feed
 		cause = TFH_CAUSE_HOST_LOCK;
 	if ((facts->consumers || !facts->workers) && tfh_at_role(at) == TFH_ROLE_GIVEN)
 		cause = TFH_CAUSE_HOST_LOCK;
+	/* One of the program's own threads works: it may be that one. */
+	if (facts->makers && !facts->workers && tfh_at_role(at) == TFH_ROLE_AWAIT)
+		cause = TFH_CAUSE_HOST_LOCK;
 	if (cause == TFH_CAUSE_HOST_LOCK && facts->calls_back && tfh_at_role(at) != TFH_ROLE_QUEUE)
 		cause = TFH_CAUSE_HOST_CALLBACK;
 	return cause == TFH_CAUSE_HOST_PYTHON && !tfh_stack_samples_python(facts->samples)

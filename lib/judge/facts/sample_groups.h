@@ -79,6 +79,7 @@ struct tfh_stack_samples {
 	bool device;			  /* something has been launched */
 	bool driver;			  /* to a device: by the driver's functions, or copied */
 	char launcher[TFH_FACTS_PACKAGE]; /* the package that launches, by known stacks; "": none */
+	bool jax;			  /* JAX is loaded */
 	bool graphs; /* functions of TensorFlow were executed, with known stacks */
 	/* functions of the program that a library called, and that executed one of these */
 	struct tfh_model_line stepper[TFH_FACTS_STEPPERS];

@@ -9,6 +9,14 @@
 #include "base/hash.h"
 #include "base/text.h"
 
+static bool has_software(const struct tfh_process *p, const char *name)
+{
+	for (uint32_t i = 0; i < p->n_software; i++)
+		if (!strcmp(p->software[i].name, name))
+			return true;
+	return false;
+}
+
 struct tfh_stack_samples *tfh_stack_samples_new(const struct tfh_feed *feed, uint32_t process)
 {
 	struct tfh_stack_samples *l = calloc(1, sizeof(*l));
@@ -17,6 +25,7 @@ struct tfh_stack_samples *tfh_stack_samples_new(const struct tfh_feed *feed, uin
 		return NULL;
 	l->feed = feed;
 	l->process = process;
+	l->jax = has_software(&feed->processes[process], "JAX");
 	l->line = calloc(feed->n_threads + 1, sizeof(*l->line));
 	if (l->line)
 		return l;
@@ -191,6 +200,27 @@ static bool is_beside_step(const struct tfh_stack_samples *l, const struct tfh_s
 	return true;
 }
 
+/* Whether a thread that waits for another one waits for JAX: a jitted function only queues its work, and the program waits where it
+ * reads a result. That is a function in C, called by the program itself, by NumPy or by a library on JAX. Waiting for the
+ * program's own threads is mostly a function of the standard library. */
+static bool awaits_jax(const struct tfh_stack_samples *l, const struct tfh_stack_sample *k,
+		       const struct tfh_model_line *frame, uint32_t n)
+{
+	static const char *const packages[] = {"jax", "jaxlib", "numpy", "flax", "optax", "keras"};
+	char package[TFH_FACTS_PACKAGE];
+
+	if (!TFH_DETECT_JAX_WAIT || !l->jax || l->driver || !n ||
+	    (k->state != TFT_STATE_LOCK && k->state != TFT_STATE_EVENT))
+		return false;
+	if (!frame[0].library)
+		return true;
+	tfh_package_of(&frame[0], package);
+	for (size_t i = 0; i < sizeof(packages) / sizeof(*packages); i++)
+		if (!strcmp(package, packages[i]))
+			return true;
+	return false;
+}
+
 /* Sets what the thread was doing. Waiting for the GIL always counts as such, wherever it happens. */
 static void place_sample(struct tfh_stack_samples *l, struct tfh_stack_sample *k,
 			 const struct tfh_pause_end *to)
@@ -212,6 +242,10 @@ static void place_sample(struct tfh_stack_samples *l, struct tfh_stack_sample *k
 		role = TFH_ROLE_CALLED;
 	if (TFH_DETECT_HAND_FED && role == TFH_ROLE_NONE && !l->driver)
 		role = tfh_role_above(k->state, frame, n, to);
+	if ((role == TFH_ROLE_NONE || role == TFH_ROLE_LOCK || role == TFH_ROLE_MADE ||
+	     role == TFH_ROLE_GIVEN) &&
+	    awaits_jax(l, k, frame, n))
+		role = TFH_ROLE_AWAIT;
 	k->at = role == TFH_ROLE_NONE || k->state == TFT_STATE_GIL
 			? k->state
 			: (uint8_t)TFH_AT(role, tfh_is_asleep(k->state));
