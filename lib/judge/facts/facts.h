@@ -222,11 +222,13 @@ struct tfh_facts {
 		uint32_t kind;		   /* + 1, 0: free */
 	} kind_near[TFH_FACTS_NEAR_KINDS]; /* of recent launches, so that most need no hash */
 	TFH_VEC(struct tfh_token) token;   /* the first ones, by begin */
-	bool eager;			   /* they are ops that a processor executed */
-	bool token_mixed;		   /* they did not arrive in that order */
-	TFH_VEC(struct tfh_stop) stop;	   /* in order; the last one represents the end */
-	TFH_VEC(struct tfh_token) late;	   /* later ones, without plain launches */
-	bool late_launch, late_lost;	   /* launches are missing in both; other tokens are */
+	uint32_t
+		remade; /* the function that kernels count as each of which is made for one launch; 0: none */
+	bool eager;			/* they are ops that a processor executed */
+	bool token_mixed;		/* they did not arrive in that order */
+	TFH_VEC(struct tfh_stop) stop;	/* in order; the last one represents the end */
+	TFH_VEC(struct tfh_token) late; /* later ones, without plain launches */
+	bool late_launch, late_lost;	/* launches are missing in both; other tokens are */
 	bool one_line; /* a single thread makes the time line, and its outermost calls do not
 		        * overlap */
 	TFH_VEC(struct tfh_stage_use) stage;

@@ -125,9 +125,42 @@ static bool replace(const struct launched *v, size_t n)
 	return n >= TFH_FACTS_RETRACED && n * n > launches;
 }
 
-/* Writes to as[function] the function that each counts as, 0: itself. */
-static void find(const struct tfh_facts *facts, struct launched *v, size_t n, uint32_t *as)
+/* Moves to the front the functions that are not launched again once the next one of the name begins, and returns their
+ * number. The others are kernels of their own, if all names of a compiler differ only in their hashes. */
+static size_t leave_out(struct launched *v, size_t n)
 {
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (i + 1 == n || v[i].last <= v[i + 1].first)
+			v[kept++] = v[i];
+	return kept;
+}
+
+/* Whether functions, sorted by first launch, begin in each quarter of the run: those that only prepare it do not. */
+static bool throughout(const struct tfh_facts *facts, const struct launched *v, size_t n)
+{
+	size_t quarter = 0;
+
+	for (size_t i = 0; i < n; i++)
+		quarter += v[i].first * 4 / facts->token.n == quarter;
+	return quarter == 4;
+}
+
+/* Whether each of n functions was made for a single launch. */
+static bool are_new(const struct launched *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (v[i].count > 1)
+			return false;
+	return true;
+}
+
+/* Writes to as[function] the function that each counts as, 0: itself. */
+static void find(struct tfh_facts *facts, struct launched *v, size_t n, uint32_t *as)
+{
+	size_t most = 0;
+
 	qsort(v, n, sizeof(*v), by_stem);
 	if (!any_alike(v, n))
 		return;
@@ -140,9 +173,19 @@ static void find(const struct tfh_facts *facts, struct launched *v, size_t n, ui
 	for (size_t i = 0, end; i < n; i = end) {
 		for (end = i + 1; end < n && v[end].stem == v[i].stem;)
 			end++;
-		if (v[i].stem && replace(v + i, end - i))
-			for (size_t k = i; k < end; k++)
-				as[v[k].function] = v[i].function;
+		size_t some = end - i;
+		if (v[i].stem && !replace(v + i, some)) {
+			some = leave_out(v + i, some);
+			some = throughout(facts, v + i, some) ? some : 0;
+		}
+		if (!v[i].stem || !replace(v + i, some))
+			continue;
+		for (size_t k = i; k < i + some; k++)
+			as[v[k].function] = v[i].function;
+		if (some > most && are_new(v + i, some)) {
+			most = some;
+			facts->remade = v[i].function;
+		}
 	}
 }
 

@@ -154,6 +154,30 @@ static void try_inside(struct tfh_finder *f)
 	f->cover = s.cover;
 }
 
+/*
+ * Values that go into the source of a kernel make a new one in each step. If a program waits after many such steps, the kernels
+ * show them. They are not the layers of a step, whose kernels are the same in the next step.
+ */
+static void try_remade(struct tfh_finder *f)
+{
+	struct tfh_anchor a = {.kind = TFH_ANCHOR_KERNEL, .cycle = 1, .what = f->facts->remade};
+	size_t waits;
+
+	if (!a.what || !good(f) || f->best.kind != TFH_ANCHOR_WAIT || f->best.cycle > 1)
+		return;
+	tfh_finder_cut(f, &f->best);
+	waits = f->n;
+	tfh_finder_cut(f, &a);
+	if (f->n < TFH_LOOPS_REMADE_STEPS * waits || !substantial(f))
+		return;
+	struct tfh_score s = tfh_score_in_a_row(f);
+	if (s.strict < TFH_CYCLE_SURE_SHARE)
+		return;
+	f->best = a;
+	f->best.few = f->usual / TFH_LOOPS_MINOR_PART;
+	f->cover = s.cover;
+}
+
 static void try_graphs(struct tfh_finder *f)
 {
 	struct tfh_anchor a = {.kind = TFH_ANCHOR_GRAPH, .cycle = 1};
@@ -268,6 +292,7 @@ bool tfh_find_anchor(const struct tfh_facts *facts, struct tfh_anchor *out, int 
 			k->count = 0;
 			try_waits(&f, k->hash);
 		}
+		try_remade(&f);
 		if (!good(&f))
 			try_graphs(&f);
 		if (!good(&f))
