@@ -618,14 +618,19 @@ ablate:
 	$(Q)scripts/sensitivity --ablate $(O)-vary/bin/tfhook $(RUNS) '$(T)'
 
 # Fuzzers need clang's libFuzzer. Each gets FUZZ_SECONDS of processor time, in turns (tests/fuzz/turns; docs/fuzzing.md).
-# FUZZ_SAN= explores faster, without a sanitizer; FUZZ_ONLY= names targets.
+# FUZZ_SAN= explores faster, without a sanitizer; FUZZ_ONLY= names targets; FUZZ_COVER=parsers counts coverage of tests/fuzz/parsers
+# alone, and has one run in FUZZ_EVERY judged.
 FUZZ_SECONDS ?= 60
 FUZZ_TURN ?= 300
 FUZZ_SAN ?= address
 FUZZ_ONLY ?=
+FUZZ_COVER ?=
+FUZZ_EVERY ?= $(if $(FUZZ_COVER),16,1)
+FUZZ_CFLAGS := -O2 -g -fsanitize=fuzzer-no-link $(if $(FUZZ_COVER),-fsanitize-coverage-allowlist=tests/fuzz/$(FUZZ_COVER))
 fuzz:
 	$(Q)scripts/bootstrap fuzz
-	$(Q)$(MAKE) --no-print-directory CC=clang SAN=$(FUZZ_SAN) O=$(O)-fuzz CFLAGS='-O2 -g -fsanitize=fuzzer-no-link' fuzz-run
+	$(Q)FUZZ_EVERY=$(FUZZ_EVERY) $(MAKE) --no-print-directory CC=clang SAN=$(FUZZ_SAN) O=$(O)-fuzz$(FUZZ_COVER:%=-%) \
+		CFLAGS='$(FUZZ_CFLAGS)' fuzz-run
 fuzz-run: $(FUZZ)
 	$(Q)tests/fuzz/turns $(B) $(FUZZ_SECONDS) $(FUZZ_TURN) $(FUZZ_ONLY)
 # What the targets do themselves, mutating and checking, is no coverage to look for.

@@ -6,6 +6,7 @@
 #ifndef TFH_FUZZ_H
 #define TFH_FUZZ_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,6 +29,8 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max);
  * written, too. */
 extern unsigned tfh_fuzz_reports; /* how many so far */
 void tfh_fuzz_report(struct tfh_run *run, size_t size);
+/* Whether this run is only to be read (FUZZ_EVERY). */
+bool tfh_fuzz_leaves_out(void);
 /* Prints a result in every form but the page, as above. */
 void tfh_fuzz_forms(const struct tfh_result *result);
 /* A refusal says why: aborts if not. */

@@ -16,6 +16,8 @@
 #include "cli/cli.h"
 #include "fuzz.h"
 #include "import/import.h"
+#include "report/report.h"
+#include "top/otlp.h"
 
 #define MAX_ENTRIES 16
 #define ENTRY 8u
@@ -222,6 +224,86 @@ static void command(const char *const *words)
 
 #define COMMAND(...) command((const char *const[]){__VA_ARGS__, NULL})
 
+/* One line of OpenMetrics: a comment, or NAME{LABEL="VALUE",...} NUMBER. */
+static bool is_metric(const char *p)
+{
+	if (*p == '#')
+		return true;
+	p += strcspn(p, "{ ");
+	if (*p++ != '{')
+		return false;
+	while (*p && *p != '}') {
+		p += strspn(p, "abcdefghijklmnopqrstuvwxyz_");
+		if (*p++ != '=' || *p++ != '"')
+			return false;
+		for (; *p && *p != '"'; p++)
+			p += *p == '\\' && p[1];
+		if (*p++ != '"')
+			return false;
+		p += *p == ',';
+	}
+	return p[0] == '}' && p[1] == ' ' && p[2] && !p[2 + strcspn(p + 2, " ")];
+}
+
+static void check_metrics(char *text, size_t size)
+{
+	char *rest = NULL;
+
+	tfh_fuzz_is_text(text, size);
+	if (size < 6 || strcmp(text + size - 6, "# EOF\n"))
+		abort();
+	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+		if (!is_metric(line)) {
+			fprintf(stderr, "fuzz: no metric: %s\n", line);
+			abort();
+		}
+}
+
+/* What `top` draws on screens of odd sizes, serves and sends. */
+static void print_watched(const struct tfh_watch *w, int form)
+{
+	struct tfh_style style = {.utf8 = form & 1, .columns = form & 1 ? 20 : 33};
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return;
+	if (form == 4)
+		tfh_top_line(out, w);
+	else if (form == 3)
+		tfh_otlp_write(out, w, 1);
+	else if (form == 2)
+		tfh_top_metrics(out, w);
+	else
+		tfh_top_text(out, w, &style, form ? 4 : 23);
+	fclose(out);
+	if (form == 3)
+		tfh_fuzz_is_json(text, size);
+	else if (form == 2)
+		check_metrics(text, size);
+	else
+		tfh_fuzz_is_text(text, size);
+	free(text);
+}
+
+static void watch(const char *place)
+{
+	struct tfh_err err = {0};
+	struct tfh_watch *w;
+
+	if (tfh_watch_open(place, 30, &w, &err)) {
+		tfh_fuzz_refused(&err);
+		return;
+	}
+	tfh_watch_poll(w);
+	if (w->phase != TFH_WATCH_WAITING)
+		tfh_watch_judge(w);
+	for (int form = 0; form < 5; form++)
+		print_watched(w, form);
+	tfh_watch_close(w);
+}
+
 /* What the first byte asks for. */
 static void commands(uint8_t which, const char *path, const char *place)
 {
@@ -237,6 +319,8 @@ static void commands(uint8_t which, const char *path, const char *place)
 		COMMAND("repair", path, "-o", repaired);
 	if (which & 32)
 		COMMAND("top", place, "--once", which & 4 ? "--json" : NULL);
+	if (which & 32 && which & 4)
+		watch(place);
 	if (which & 64) {
 		COMMAND("digest", path, "-o", made);
 		COMMAND("diff", made, place, which & 4 ? "--json" : NULL);

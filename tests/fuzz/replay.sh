@@ -11,7 +11,7 @@ for program in "$TFH_BUILD"/tests/fuzz/replay_*; do
 		inputs=$TFH_SRC/tests/fuzz/$kind/fuzz_$name
 		[[ -d $inputs ]] || continue
 		report=()
-		[[ $kind != seeds || $name == @(digest|symbols|text) ]] || report=(-r)
+		[[ $kind != seeds || $name == @(digest|listen|symbols|text) ]] || report=(-r)
 		"$program" "${report[@]}" "$inputs" >"$TFH_TMP/log" 2>&1 && continue
 		tail -n 20 "$TFH_TMP/log"
 		echo "FAIL: $name, $kind"
