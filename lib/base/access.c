@@ -118,10 +118,31 @@ int tfh_make_dir(const char *path, const struct tfh_access *a)
 	return err;
 }
 
+/* A job that has closed its standard descriptors may still write to them, and must not write into ours. As long as they are closed,
+ * they are taken here by descriptors to which nothing can be written, as before. */
+int tfh_open_above(int at, const char *name, int flags, mode_t mode)
+{
+	int held[STDERR_FILENO + 1], n = 0, fd, err;
+
+	for (; n <= STDERR_FILENO; n++) {
+		held[n] = tfh_open("/", O_PATH | O_CLOEXEC);
+		if (held[n] > STDERR_FILENO)
+			tfh_close(held[n]);
+		if (held[n] < 0 || held[n] > STDERR_FILENO)
+			break;
+	}
+	fd = tfh_openat(at, name, flags, mode);
+	err = errno;
+	while (n--)
+		tfh_close(held[n]);
+	errno = err;
+	return fd;
+}
+
 int tfh_make_file(int at, const char *name, const struct tfh_access *a)
 {
-	int fd = tfh_openat(at, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600),
-	    err;
+	int fd = tfh_open_above(at, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	int err;
 
 	if (fd < 0)
 		return -errno;
@@ -142,7 +163,7 @@ static const char *path_of(int fd, char path[40])
 
 int tfh_make_nameless(int at, const struct tfh_access *a)
 {
-	int fd = tfh_openat(at, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600), err;
+	int fd = tfh_open_above(at, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600), err;
 	char path[40];
 
 	if (fd < 0)

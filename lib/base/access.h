@@ -25,6 +25,8 @@ int tfh_access_find(struct tfh_access *a, const char *group);
 /* The same rights as an existing file or directory, and no wider. */
 struct tfh_access tfh_access_like(const struct stat *st);
 
+/* openat() for writing, at a number above standard error's. Returns -1 and errno on failure. */
+int tfh_open_above(int at, const char *name, int flags, mode_t mode);
 /* Create a directory or file; one that exists is an error (-EEXIST). Return 0 or the file's
  * descriptor (close-on-exec, writable), or -errno. */
 int tfh_make_dir(const char *path, const struct tfh_access *a);

@@ -1,3 +1,4 @@
+#include "base/environ.h"
 #include "base/priced.h"
 
 #include <assert.h>
@@ -61,7 +62,7 @@ uint64_t tfh_priced_here(void)
 
 	for (uint32_t i = 0; i < ROWS; i++) {
 		bool machine = !strcmp(tfh_priced[i].variable, "cpu.governor");
-		const char *value = machine ? governor(text) : getenv(tfh_priced[i].variable);
+		const char *value = machine ? governor(text) : tfh_env(tfh_priced[i].variable);
 		if (value && applies(&tfh_priced[i], value))
 			found |= 1ull << i;
 	}

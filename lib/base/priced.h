@@ -18,7 +18,7 @@ struct tfh_priced {
 extern const struct tfh_priced tfh_priced[];
 extern const uint32_t tfh_priced_count;
 
-/* The rows that apply to this process's environment, as bits. The environment must not change meanwhile. */
+/* The rows that apply to this process's environment, as bits. */
 uint64_t tfh_priced_here(void);
 /* The row of a text "VARIABLE=VALUE" from a file; -1: there is none. */
 int tfh_priced_find(const char *text, size_t n);

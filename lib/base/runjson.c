@@ -1,3 +1,4 @@
+#include "base/environ.h"
 #include "base/runjson.h"
 
 #include <limits.h>
@@ -48,17 +49,19 @@ static void write_command(struct tfh_json *j, char *const *argv)
 
 static void write_environment(struct tfh_json *j)
 {
+	const char *entry;
+
 	tfh_json_key(j, "env");
 	tfh_json_object(j);
-	for (char **entry = environ; entry && *entry; entry++) {
-		size_t len = strcspn(*entry, "=");
+	for (size_t at = 0; (entry = tfh_env_next(&at));) {
+		size_t len = strcspn(entry, "=");
 		char name[256];
 
-		if (!len || !(*entry)[len] || len >= sizeof(name) || !tfh_env_recorded(*entry, len))
+		if (!len || !entry[len] || len >= sizeof(name) || !tfh_env_recorded(entry, len))
 			continue;
-		memcpy(name, *entry, len);
+		memcpy(name, entry, len);
 		name[len] = '\0';
-		tfh_json_kstr(j, name, tfh_redact_entry(*entry) + len + 1);
+		tfh_json_kstr(j, name, tfh_redact_entry(entry) + len + 1);
 	}
 	tfh_json_end(j);
 }
@@ -89,8 +92,7 @@ int tfh_runjson_print(FILE *out, const struct tfh_run_facts *facts)
 	if (facts->world >= 0)
 		tfh_json_ki64(&j, "world", facts->world);
 	tfh_json_kstr(&j, "tfhook", TFHOOK_VERSION);
-	if (!facts->no_env)
-		write_environment(&j);
+	write_environment(&j);
 	tfh_json_end(&j);
 	return tfh_json_finish(&j);
 }

@@ -11,7 +11,6 @@ struct tfh_run_facts {
 	const char *exe;    /* NULL: not known yet */
 	char *const *argv;  /* ends with NULL */
 	int64_t world;	    /* ranks; -1: not known */
-	bool no_env;	    /* another thread may be changing the environment */
 };
 
 /* Writes the document without secrets; it takes the rest from this process. Returns 0 or

@@ -39,6 +39,35 @@ static void set(const char *name, const char *value)
 	must(0, "kind of limit");
 }
 
+static uint32_t over, heard; /* atomic */
+
+static void *writer(void *none)
+{
+	(void)none;
+	while (!__atomic_load_n(&over, __ATOMIC_RELAXED))
+		for (int fd = 0; fd < 3; fd++)
+			heard += write(fd, "the job's text", 14) > 0;
+	return NULL;
+}
+
+/* 0, 1 and 2 are closed, and a thread writes to them all the time. None of it reaches a file. */
+static int writes_to_closed(int n, char **more)
+{
+	pthread_t t;
+
+	(void)more;
+	for (int fd = 0; fd < 3; fd++)
+		close(fd);
+	must(!pthread_create(&t, NULL, writer, NULL), "pthread_create");
+	for (int i = 0; i < 20; i++) {
+		steps(n);
+		nap_ms(10);
+	}
+	__atomic_store_n(&over, 1, __ATOMIC_RELAXED);
+	pthread_join(t, NULL);
+	return heard ? 1 : 7;
+}
+
 /* limits before N KIND VALUE */
 static int before(int n, char **more)
 {
@@ -191,6 +220,7 @@ int main(int argc, char **argv)
 					  {"after", after},
 					  {"room", room},
 					  {"closestd", closes_std},
+					  {"writeclosed", writes_to_closed},
 					  {"closeall", closes_all},
 					  {"closenumbers", closes_by_number},
 					  {"takenumbers", takes_numbers},

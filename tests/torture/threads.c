@@ -190,6 +190,53 @@ static int first_calls(int n, char **more)
 	return 7;
 }
 
+static uint32_t set_up; /* atomic */
+
+static void *setter(void *none)
+{
+	char name[32];
+
+	(void)none;
+	for (int i = 0; !__atomic_load_n(&set_up, __ATOMIC_ACQUIRE); i++) {
+		snprintf(name, sizeof(name), "TORTURE_%d", i % 3000);
+		setenv(name, "x", 1);
+		if (i % 3000 == 2999)
+			clearenv();
+	}
+	return NULL;
+}
+
+static void first_call_beside(void)
+{
+	struct timespec nap = {0, getpid() % 100 * 20000};
+	pthread_t t = spawn(setter, 0);
+
+	nanosleep(&nap, NULL);
+	for (int i = 0; i < 20; i++)
+		step();
+	__atomic_store_n(&set_up, 1, __ATOMIC_RELEASE);
+	pthread_join(t, NULL);
+}
+
+/* N processes, in each of which one thread makes the first call while another changes the environment. */
+static int environment(int n, char **more)
+{
+	int status;
+
+	(void)more;
+	for (int i = 0; i < n; i++) {
+		pid_t child = fork();
+
+		if (!child) {
+			count_as_new();
+			first_call_beside();
+			exit(0);
+		}
+		must(waitpid(child, &status, 0) == child && status == 0, "a child");
+	}
+	return 7;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct way ways[] = {{"alive", alive},
@@ -201,6 +248,7 @@ int main(int argc, char **argv)
 					  {"destructors", destructors},
 					  {"signals", signals},
 					  {"first", first_calls},
+					  {"environment", environment},
 					  {NULL, NULL}};
 
 	return choose(ways, argc, argv);

@@ -20,7 +20,7 @@ static struct tfh_job_rank detect(char *const *env)
 	for (; *env; env++)
 		putenv(*env);
 	tfh_options_read(&options, environ);
-	tfh_rank_detect(&r, &options);
+	tfh_rank_detect(&r, &options, NULL);
 	return r;
 }
 #define ENV(...) ((char *[]){__VA_ARGS__, NULL})

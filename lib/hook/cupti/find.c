@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/environ.h"
 #include "base/options.h"
 #include "base/packages.h"
 #include "base/text.h"
@@ -299,8 +300,8 @@ static void try_system(struct cupti_search *s)
 {
 	glob_t g;
 
-	try_toolkit(s, secure_getenv("CUDA_HOME"));
-	try_toolkit(s, secure_getenv("CUDA_PATH"));
+	try_toolkit(s, tfh_env("CUDA_HOME"));
+	try_toolkit(s, tfh_env("CUDA_PATH"));
 	if (!s->found && !glob("/usr/local/cuda*", 0, NULL, &g)) {
 		for (size_t i = 0; i < g.gl_pathc; i++)
 			try_toolkit(s, g.gl_pathv[i]);

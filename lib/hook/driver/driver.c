@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/environ.h"
 #include "base/text.h"
 #include "hook/within.h"
 #include "record/record.h"
@@ -169,7 +170,7 @@ const char *tfh_driver_path(void)
 
 	if (!found) {
 		static char copy[4096]; /* the job may change its environment */
-		const char *given = secure_getenv("TFHOOK_CUDA_LIB");
+		const char *given = tfh_env("TFHOOK_CUDA_LIB");
 		found = "libcuda.so.1";
 		if (given && *given && strlen(given) < sizeof(copy))
 			found = memcpy(copy, given, strlen(given) + 1);

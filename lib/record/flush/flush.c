@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "base/environ.h"
 #include "record/gpu/gpu.h"
 #include "record/process/apart.h"
 #include "record/process/log.h"
@@ -164,14 +165,16 @@ static void seal_if_due(uint64_t now_ns)
 void tfh_find_rank(void)
 {
 	uint32_t none = 0;
+	struct tfh_env now;
 
 	if (!__atomic_compare_exchange_n(&f.late_state, &none, 1, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_RELAXED))
 		return;
-	if (tfh_p.rank.rank < 0)
-		tfh_rank_detect(&f.late, &tfh_p.options);
-	else
-		f.late.rank = -1;
+	f.late.rank = -1;
+	if (tfh_p.rank.rank < 0 && tfh_env_take(&now)) {
+		tfh_rank_detect(&f.late, &tfh_p.options, &now);
+		tfh_env_drop(&now);
+	}
 	/* release: a flusher that reads 2 sees the rank */
 	__atomic_store_n(&f.late_state, f.late.rank < 0 ? 0 : 2, __ATOMIC_RELEASE);
 }

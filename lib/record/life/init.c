@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/environ.h"
 #include "record/flush/flusher.h"
 #include "record/life/life.h"
 #include "record/process/filters.h"
@@ -97,6 +98,7 @@ static void atfork_child(void)
 
 static void read_settings(void)
 {
+	tfh_env_started_with(environ);
 	tfh_options_read(&tfh_p.options, environ);
 	if (getauxval(AT_SECURE) || !tfh_opt_bool(&tfh_p.options, TFH_OPT_ENABLED))
 		tfh_mode = TFH_MODE_DEAD;
@@ -132,7 +134,7 @@ bool tfh_may_begin(void)
 {
 	tfh_init();
 	if (!tfh_filters_allowed()) /* only rank 0 reports a failure */
-		tfh_rank_detect(&tfh_p.rank, &tfh_p.options);
+		tfh_rank_detect(&tfh_p.rank, &tfh_p.options, NULL);
 	if (!tfh_filters_allow()) {
 		__atomic_store_n(&tfh_mode, TFH_MODE_DEAD, __ATOMIC_RELEASE);
 		return false;

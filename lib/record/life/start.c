@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/environ.h"
 #include "base/priced.h"
 #include "base/rules.h"
 #include "record/flush/flusher.h"
@@ -58,12 +59,13 @@ static bool look(void)
 	if (first.monotonic_ns)
 		tfh_p.first = first;
 	who_am_i();
-	tfh_rank_detect(&tfh_p.rank, &tfh_p.options);
+	tfh_env_renew();
+	tfh_rank_detect(&tfh_p.rank, &tfh_p.options, NULL);
 	if (!tfh_filter_program(&tfh_p) ||
 	    !tfh_ranks_match(tfh_opt_str(&tfh_p.options, TFH_OPT_RANKS), tfh_p.rank.rank))
 		return false;
 	tfh_p.priced = tfh_priced_here();
-	tfh_dir.of_sagemaker = secure_getenv("SM_CURRENT_HOST") != NULL;
+	tfh_dir.of_sagemaker = tfh_env("SM_CURRENT_HOST") != NULL;
 	tfh_in_container();
 	if (tfh_tight_space()) {
 		snprintf(what, sizeof(what),

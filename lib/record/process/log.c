@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/access.h"
 #include "base/clean.h"
 #include "base/fd.h"
 #include "record/process/apart.h"
@@ -130,10 +131,10 @@ static void refuse(const char *path)
 /* Opened for each line, since the job may close descriptors it does not know. */
 static int open_log(const char *path)
 {
-	int fd = tfh_openat(AT_FDCWD, path,
-			    O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK |
-				    O_NOCTTY,
-			    0644);
+	int fd = tfh_open_above(AT_FDCWD, path,
+				O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW |
+					O_NONBLOCK | O_NOCTTY,
+				0644);
 	struct stat st;
 
 	if (fd < 0) {

@@ -19,6 +19,7 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include "base/environ.h"
 #include "base/fd.h"
 #include "format/journal_layout.h"
 
@@ -71,7 +72,7 @@ static bool ask_container(void)
 	static char text[16384]; /* only the starter gets here, on any stack */
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
-		if (!access(files[i], F_OK) || secure_getenv(names[i]))
+		if (!access(files[i], F_OK) || tfh_env(names[i]))
 			return true;
 	tfh_read_small("/proc/self/cgroup", text, sizeof(text));
 	if (has_word(text, strlen(text)))
@@ -80,7 +81,6 @@ static bool ask_container(void)
 	return tfh_container_root(text);
 }
 
-/* The first caller is a thread of the job, which may read its environment. */
 bool tfh_in_container(void)
 {
 	static enum { UNKNOWN, NO, YES } inside;

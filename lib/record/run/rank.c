@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/environ.h"
+
 struct launcher {
 	const char *name, *rank, *world, *local;
 };
@@ -24,9 +26,9 @@ static const struct launcher launchers[] = {
 	{"slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"},
 };
 
-static int32_t number(const char *name)
+static int32_t number(const struct tfh_env *env, const char *name)
 {
-	const char *text = secure_getenv(name);
+	const char *text = tfh_env_in(env, name);
 	char *end;
 	long n;
 
@@ -81,29 +83,30 @@ static int32_t tf_config_rank(const char *text)
 	return (int32_t)n + has_chief;
 }
 
-static void detect_job(struct tfh_job_rank *r)
+static void detect_job(struct tfh_job_rank *r, const struct tfh_env *env)
 {
 	static const char *const names[] = {"PBS_JOBID", "LSB_JOBID", "TRAINING_JOB_NAME"};
-	const char *job = secure_getenv("SLURM_JOB_ID"), *step = secure_getenv("SLURM_STEP_ID");
+	const char *job = tfh_env_in(env, "SLURM_JOB_ID"), *step = tfh_env_in(env, "SLURM_STEP_ID");
 	char both[128];
 
 	if (job) {
 		snprintf(both, sizeof(both), "%s.%s", job, step ? step : "batch");
 		word(r->job, sizeof(r->job), both);
-		word(r->restart, sizeof(r->restart), secure_getenv("SLURM_RESTART_COUNT"));
+		word(r->restart, sizeof(r->restart), tfh_env_in(env, "SLURM_RESTART_COUNT"));
 	}
-	job = secure_getenv("TORCHELASTIC_RUN_ID");
+	job = tfh_env_in(env, "TORCHELASTIC_RUN_ID");
 	if (!r->job[0] && job && *job && strcmp(job, "none"))
 		word(r->job, sizeof(r->job), job);
-	if (secure_getenv("TORCHELASTIC_RESTART_COUNT"))
-		word(r->restart, sizeof(r->restart), secure_getenv("TORCHELASTIC_RESTART_COUNT"));
+	if (tfh_env_in(env, "TORCHELASTIC_RESTART_COUNT"))
+		word(r->restart, sizeof(r->restart), tfh_env_in(env, "TORCHELASTIC_RESTART_COUNT"));
 	for (size_t i = 0; !r->job[0] && i < sizeof(names) / sizeof(names[0]); i++)
-		word(r->job, sizeof(r->job), secure_getenv(names[i]));
+		word(r->job, sizeof(r->job), tfh_env_in(env, names[i]));
 	if (!strcmp(r->restart, "0"))
 		r->restart[0] = '\0';
 }
 
-void tfh_rank_detect(struct tfh_job_rank *r, const struct tfh_options *options)
+void tfh_rank_detect(struct tfh_job_rank *r, const struct tfh_options *options,
+		     const struct tfh_env *env)
 {
 	memset(r, 0, sizeof(*r));
 	r->rank = (int32_t)tfh_opt_int(options, TFH_OPT_RANK);
@@ -113,25 +116,25 @@ void tfh_rank_detect(struct tfh_job_rank *r, const struct tfh_options *options)
 	r->source = r->rank >= 0 ? "TFHOOK_RANK" : NULL;
 	for (size_t i = 0; r->rank < 0 && i < sizeof(launchers) / sizeof(launchers[0]); i++) {
 		const struct launcher *l = &launchers[i];
-		int32_t rank = number(l->rank), world = number(l->world);
+		int32_t rank = number(env, l->rank), world = number(env, l->world);
 
 		if (rank < 0 || world <= rank)
 			continue;
 		r->rank = rank;
 		r->world = world;
-		r->local_rank = number(l->local);
+		r->local_rank = number(env, l->local);
 		r->source = l->name;
 	}
 	if (r->rank < 0) {
-		r->rank = tf_config_rank(secure_getenv("TF_CONFIG"));
+		r->rank = tf_config_rank(tfh_env_in(env, "TF_CONFIG"));
 		if (r->rank >= 0)
 			r->source = "tf_config";
 	}
 	if (r->rank < 0) {
-		r->rank = number("JOB_COMPLETION_INDEX");
+		r->rank = number(env, "JOB_COMPLETION_INDEX");
 		if (r->rank >= 0)
 			r->source = "kubernetes";
 	}
 	if (!r->job[0])
-		detect_job(r);
+		detect_job(r, env);
 }

@@ -37,7 +37,10 @@ enum tfh_reach tfh_rundir_reach(const struct tfh_rundir *dir, const struct tfh_o
 
 /* ---- rank.c ---- */
 
-void tfh_rank_detect(struct tfh_job_rank *rank, const struct tfh_options *options);
+/* From these variables; NULL: tfh_env()'s. */
+struct tfh_env;
+void tfh_rank_detect(struct tfh_job_rank *rank, const struct tfh_options *options,
+		     const struct tfh_env *env);
 
 /* ---- local.c ---- */
 

@@ -61,9 +61,7 @@ void tfh_command_line(char *text, size_t size)
 	text[len] = '\0';
 }
 
-/* The whole document is made before any of it is written. A file system may block, and the thread of
- * the job that began the recording waits a second at most; after that it might change its
- * environment. */
+/* The whole document is made before any of it is written. A file system may block. */
 int tfh_runjson_make(struct tfh_runjson *document, const char *launch)
 {
 	struct tfh_run_facts facts = {
@@ -73,7 +71,6 @@ int tfh_runjson_make(struct tfh_runjson *document, const char *launch)
 
 	if (!out)
 		return -errno;
-	facts.no_env = __atomic_load_n(&tfh_requests.start_waited, __ATOMIC_RELAXED);
 	err = tfh_runjson_print(out, &facts);
 	if (fclose(out) && !err)
 		err = -errno;

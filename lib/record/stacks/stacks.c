@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/environ.h"
 #include "base/hash.h"
 #include "base/proc.h"
 #include "base/rules.h"
@@ -71,7 +72,7 @@ static bool valgrind; /* the process runs in it */
 
 void tfh_stacks_attach(const struct tfh_stack_source *s)
 {
-	const char *preload = getenv("LD_PRELOAD");
+	const char *preload = tfh_env("LD_PRELOAD");
 
 	source = s;
 	valgrind = preload && strstr(preload, "/vgpreload_");
