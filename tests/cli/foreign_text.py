@@ -12,6 +12,7 @@ import unicodedata
 
 SRC, BUILD, TMP = os.environ["TFH_SRC"], os.environ["TFH_BUILD"], os.environ["TFH_TMP"]
 sys.path.insert(0, SRC + "/tests/import")
+import nsysdb  # noqa: E402
 from evil_kineto import kineto  # noqa: E402
 from xspace import MS, Plane  # noqa: E402
 
@@ -66,6 +67,17 @@ def read(path, codes=(0,)):
         assert not re.search(r"(^|,)[=+@-](?![0-9.])", row), row
     tfhook("report", "--steps", path, codes=codes, evil=False)
     tfhook("info", path, codes=codes, evil=b"evil" in os.fsencode(path))
+    for words in ([], ["1"], ["gain"], ["verdict"], ["tier"]):
+        tfhook("why", "--color=never", *words, path, codes=codes + (2,), evil=False)
+    digest = "%d.digest.tft" % counted
+    tfhook("digest", "-o", digest, path, codes=codes + (2,), evil=False)
+    if os.path.exists(digest):
+        tfhook("report", "--color=never", "--all", digest, codes=codes, evil=False)
+        tfhook("diff", "--all", digest, path, codes=codes, evil=False)
+        json.loads(tfhook("diff", "--json", digest, path, codes=codes, evil=False))
+    for form in ("perfetto", "kineto", "csv", "folded", "otlp"):  # what they hold is the file's; what is said, the terminal's
+        said = subprocess.run([TFHOOK, "export", "--to", form, "-o", "%d.%s" % (counted, form), path], capture_output=True, timeout=60)
+        look("export " + form, said.stdout + said.stderr)
     return whole
 
 
@@ -100,6 +112,7 @@ def traces():
     assert any(EVIL in k["name"] for k in whole["kernels"]), "the JSON does not tell the name whole"
     raw = json.dumps(kineto("@@")).encode().replace(b"@@", RAW.replace(b"\n", b"\\n").replace(b"\r", b"\\r"))
     read(write("raw.json", raw))
+    read(nsysdb.from_kineto(nsysdb.load("k.json"), "n.sqlite"))
     whole = read(write("x.xplane.pb", xplane(EVIL)))
     assert any(EVIL.split("[")[0] in s["name"] for s in whole["input"]["stages"]), whole["input"]
     for trace in ("k.json", "x.xplane.pb"):
