@@ -362,7 +362,7 @@ static void test_no_ranks(void **state)
 	}
 	struct tfh_result *r = judge_some(&w, false);
 	assert_int_equal(r->n_rank, 0);
-	assert_non_null(gen_remark(r, "1 more did about as much"));
+	assert_non_null(gen_remark(r, "1 more did about as much work and is not judged"));
 	tfh_result_free(r);
 }
 

@@ -68,6 +68,24 @@ void tfh_note_gpu_contention(struct tfh_wording *w)
 					 100 * others / step, sharers(w)));
 }
 
+/* On the CPU, if the line with most of the computing calls PyTorch's optimizer. It passes over all weights, however few of them a
+ * batch has gradients for. */
+static void advise_optimizer(struct tfh_wording *w)
+{
+	const struct tfh_seen_line *l = &w->r->found.line;
+
+	if (!w->r->found.cpu_only || w->r->lead || !l->callee_file ||
+	    !strstr(l->callee_file, "/torch/optim/") || 2 * l->s_per_step < l->of_s)
+		return;
+	tfh_advise(
+		w, "the optimizer takes most of the computing",
+		tfh_phrase(w, "%s of %s per step", tfh_phrase_time(w, l->s_per_step),
+			   tfh_phrase_time(w, l->of_s)),
+		"large embeddings: gradients of the batch's rows only (sparse=True with SGD, Adagrad "
+		"or SparseAdam); else its fused form (fused=True), or fewer updates",
+		TFH_REMOVE_NONE);
+}
+
 static void explain_busy(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
@@ -85,6 +103,7 @@ static void explain_busy(struct tfh_wording *w)
 				     : "the device is busy for %.0f %% of the step",
 		busy);
 	tfh_explain_families(w);
+	advise_optimizer(w);
 	const char *todo = v->cause == TFH_CAUSE_COMPUTE_DENSE ? compute_advice(r) : NULL;
 	/* A dominant op has its own line. */
 	if (v->cause != TFH_CAUSE_COMPUTE_DOMINANT_OP &&

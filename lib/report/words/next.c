@@ -230,6 +230,23 @@ static const char *name_of(struct tfh_wording *w, const struct next *next, bool 
 								 : "saving, clean-up");
 }
 
+/* ": nms (detector.py:58)": where most of the host's own time was seen, unless places have advice of their own; "": nowhere. */
+static const char *place_of(struct tfh_wording *w, enum tfh_part part)
+{
+	const struct tfh_result *r = w->r;
+	uint32_t most = 0;
+
+	for (uint32_t i = 1; i < r->n_place; i++)
+		most = r->place[i].s_per_step > r->place[most].s_per_step ? i : most;
+	if (part != TFH_PART_HOST || r->line_place || most >= r->n_place ||
+	    r->place[most].s_per_step < TFH_REPORT_NAMED_SHARE * r->breakdown[part].s_per_step)
+		return "";
+	const struct tfh_place_gain *g = &r->place[most];
+	return g->whole ? tfh_phrase(w, ": %s (%s:%u)", w->place[most], tfh_file_words(w, g->file),
+				     g->line)
+			: tfh_phrase(w, ": %s", w->place[most]);
+}
+
 static void advise(struct tfh_wording *w, const struct next *next)
 {
 	const struct tfh_result *r = w->r;
@@ -242,7 +259,7 @@ static void advise(struct tfh_wording *w, const struct next *next)
 		const char *todo = cause == TFH_CAUSE_HOST_LAUNCH ? tfh_launch_advice(w)
 				   : r->found.imported		  ? tfh_place_advice(w, cause)
 								  : NULL;
-		tfh_advise(w, m.finding,
+		tfh_advise(w, tfh_phrase(w, "%s%s", m.finding, place_of(w, part)),
 			   tfh_phrase(w, "%s per step",
 				      tfh_phrase_time(w, r->breakdown[part].s_per_step)),
 			   todo ? todo : m.todo, next->whatif->remove);

@@ -300,8 +300,8 @@ static void unjudged(struct tfh_wording *w)
 			w,
 			tfh_phrase(
 				w,
-				"this is process %u; %u more did about as much work and are not judged: if they are ranks of one job, set TFHOOK_RANK, or RANK and WORLD_SIZE",
-				found->pid, found->unjudged));
+				"this is process %u; %u more did about as much work and %s not judged: if they are ranks of one job, set TFHOOK_RANK, or RANK and WORLD_SIZE",
+				found->pid, found->unjudged, found->unjudged == 1 ? "is" : "are"));
 }
 
 /* Requests for device memory that failed. */

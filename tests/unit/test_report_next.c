@@ -1,0 +1,199 @@
+/* What a report advises beside the verdict: places and parts of the run, with their lines. */
+#include "report_job.h"
+
+static bool advises(const struct tfh_wording *said, const char *words)
+{
+	for (uint32_t i = 0; i < said->n_advice; i++)
+		if (strstr(said->advice[i].finding, words))
+			return true;
+	return false;
+}
+
+/* A place that the verdict's line calls, or that calls it, is no further advice; one beside it is. */
+static void test_nested_places(void **state)
+{
+	static const struct {
+		uint32_t nms, iou; /* who calls them, as a node; 0: the loop */
+		bool advised;
+	} row[] = {{0, 1, false}, {2, 0, false}, {0, 0, true}};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(row) / sizeof(*row); k++) {
+		struct tfh_seen_node node[] = {
+			{.file = "a.py", .function = "main", .s_per_step = 9e-3},
+			{.file = "a.py",
+			 .function = "nms",
+			 .s_per_step = 5e-3,
+			 .parent = row[k].nms},
+			{.file = "a.py",
+			 .function = "iou",
+			 .s_per_step = 3e-3,
+			 .parent = row[k].iou}};
+		struct words w;
+		begin(&w, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_PYTHON);
+		w.r.found.node = node;
+		w.r.found.n_node = 3;
+		w.r.n_place = 2;
+		w.r.line_place = 1;
+		for (uint32_t i = 0; i < 2; i++)
+			w.r.place[i] = (struct tfh_place_gain){.file = "a.py",
+							       .function = node[i + 1].function,
+							       .whole = true,
+							       .gain.saved_s = 0.5 - 0.2 * i};
+		tfh_name_places(&w.said);
+		tfh_advise_rest(&w.said);
+		assert_int_equal(advises(&w.said, "iou also takes time"), row[k].advised);
+		tfh_wording_free(&w.said);
+	}
+}
+
+/* Importing a framework before the first step is worth advice only if it takes half of the run; what the program does there
+ * itself is, from a tenth on, with its line. */
+static void test_imports(void **state)
+{
+	static const struct {
+		double s;
+		const char *imports;
+		const char *says; /* NULL: nothing */
+	} row[] = {
+		{3, "/v/torch/__init__.py", NULL},
+		{6, "/v/torch/__init__.py", "call: 6.00 s, 80 % importing torch"},
+		{3, NULL, "call: 3.00 s, 80 % at train.py:2"},
+		{4, "/v/torch/__init__.py",
+		 "before the first GPU call, besides imports: 1.60 s, 50 % in load (train.py:9)"}};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(row) / sizeof(*row); k++) {
+		struct tfh_part_of_run tree[] = {
+			{.kind = TFH_BRANCH_RUN, .wall_s = 10},
+			{.kind = TFH_BRANCH_BEFORE, .wall_s = row[k].s},
+			{.kind = TFH_BRANCH_STEP, .wall_s = 10 - row[k].s}};
+		struct words w;
+		begin(&w, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_PYTHON);
+		w.r.end = TFH_END_EXIT;
+		w.r.tree = tree;
+		w.r.n_tree = 3;
+		w.r.found.start[TFH_SEEN_BEFORE] = (struct tfh_seen_start){
+			.kind = TFH_BRANCH_BEFORE,
+			.wall_s = row[k].s,
+			.samples = 100,
+			.n_line = 2,
+			.line = {{"train.py", "<module>", 2, row[k].imports, 0.8, 80},
+				 {"train.py", "load", 9, NULL, 0.1, 10}}};
+		if (k == 3)
+			w.r.found.start[TFH_SEEN_BEFORE].line[0].share = 0.6,
+			w.r.found.start[TFH_SEEN_BEFORE].line[1].share = 0.2;
+		tfh_advise_rest(&w.said);
+		assert_int_equal(advises(&w.said, "before the first"), row[k].says != NULL);
+		if (row[k].says && !advises(&w.said, row[k].says))
+			fail_msg("no %s", row[k].says);
+		tfh_wording_free(&w.said);
+	}
+}
+
+/* Compiling that takes a tenth of the run or more is advice of its own, with its line. The first steps then are advised about only
+ * if they take long without it. */
+static void test_compiling(void **state)
+{
+	static const struct {
+		double s;
+		uint32_t samples;
+		bool told, first;
+	} row[] = {{4, 100, true, false},
+		   {2.5, 100, true, true},
+		   {0.5, 100, false, true},
+		   {4, 3, false, true}};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(row) / sizeof(*row); k++) {
+		struct tfh_part_of_run tree[] = {{.kind = TFH_BRANCH_RUN, .wall_s = 10},
+						 {.kind = TFH_BRANCH_FIRST, .wall_s = 4},
+						 {.kind = TFH_BRANCH_STEP, .wall_s = 6}};
+		struct words w;
+		begin(&w, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU);
+		w.r.end = TFH_END_EXIT;
+		w.r.tree = tree;
+		w.r.n_tree = 3;
+		w.r.found.compiling =
+			(struct tfh_compiling){.s = {[TFH_SEGMENT_WARMUP] = row[k].s},
+					       .samples = row[k].samples,
+					       .times = 3,
+					       .file = "/job/folds.py",
+					       .function = "fit",
+					       .line = 34,
+					       .callee_file = "/lib/torch/_dynamo/eval_frame.py"};
+		tfh_advise_rest(&w.said);
+		assert_int_equal(advises(&w.said, "compiling, 3 times: "), row[k].told);
+		assert_int_equal(advises(&w.said, "first steps"), row[k].first);
+		for (uint32_t i = 0; i < w.said.n_advice && row[k].told; i++)
+			if (strstr(w.said.advice[i].finding, "compiling")) {
+				assert_non_null(
+					strstr(w.said.advice[i].finding, "mostly at folds.py:34"));
+				assert_non_null(strstr(w.said.advice[i].todo, "torch.compile"));
+				assert_true(strlen(w.said.advice[i].todo) <= 160);
+			}
+		tfh_wording_free(&w.said);
+	}
+}
+
+/* A part that is not the verdict's is advised about with the place of most of it, if one has more than half. */
+static void test_place_of_part(void **state)
+{
+	(void)state;
+	for (int most = 0; most < 2; most++) {
+		struct words w;
+		begin(&w, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU);
+		w.r.end = TFH_END_EXIT;
+		w.r.n_whatif = 1;
+		w.r.whatif[0] = (struct tfh_whatif){.remove = TFH_REMOVE_HOST,
+						    .step_s = 5e-3,
+						    .low_s = 4e-3,
+						    .high_s = 6e-3,
+						    .saved_s = 0.5,
+						    .speedup = 2};
+		w.r.breakdown[TFH_PART_HOST] = (struct tfh_share){.s_per_step = 5e-3, .share = 0.5};
+		w.r.found.cause_s[TFH_CAUSE_HOST_PYTHON] = 5e-3;
+		w.r.n_place = 1;
+		w.r.place[0] = (struct tfh_place_gain){.file = "/job/boxes.py",
+						       .function = "nms",
+						       .line = 58,
+						       .whole = true,
+						       .s_per_step = most ? 4e-3 : 1e-4};
+		tfh_name_places(&w.said);
+		tfh_advise_rest(&w.said);
+		assert_true(advises(&w.said, "the program's own code"));
+		assert_int_equal(advises(&w.said, "own code: nms (boxes.py:58)"), most);
+		tfh_wording_free(&w.said);
+	}
+}
+
+/* Where most of a step's computing on the CPU is PyTorch's optimizer, the advice is about it. */
+static void test_optimizer(void **state)
+{
+	(void)state;
+	for (int most = 0; most < 2; most++) {
+		struct words w;
+		begin(&w, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU);
+		w.r.verdict = w.r.steady;
+		w.r.found.line = (struct tfh_seen_line){.file = "/job/ctr.py",
+							.function = "fit",
+							.line = 66,
+							.callee = "Adam.step",
+							.callee_file = "/v/torch/optim/adam.py",
+							.s_per_step = most ? 8e-3 : 1e-3,
+							.of_s = 1e-2};
+		tfh_wording_make(&w.said, &w.r);
+		assert_int_equal(advises(&w.said, "the optimizer takes most"), most);
+		tfh_wording_free(&w.said);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_nested_places), cmocka_unit_test(test_imports),
+		cmocka_unit_test(test_compiling), cmocka_unit_test(test_place_of_part),
+		cmocka_unit_test(test_optimizer)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
