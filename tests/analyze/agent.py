@@ -56,10 +56,11 @@ def verdict(name):
 
 result, causes = verdict("plays")
 told = result["verdict"]
-assert not causes & {"transfer.fallback", "host.checkpoint"}, causes
+crowded = any("for a CPU" in remark for remark in result["remarks"])  # samples then are where a thread loses its CPU, at system calls
 if told["cause"] != "host.cpu-contention":  # on a machine that is busy with something else
+    assert not causes & {"transfer.fallback", "host.checkpoint"}, causes
     assert (told["class"], told["cause"]) == ("host-bound", "host.python"), told
-    assert told["place"]["function"] == "play", told["place"]
+    assert crowded or told["place"]["function"] == "play", told["place"]
 assert not any(s["kind"] == "checkpoint" for s in result["segments"]), result["segments"]
 result, _ = verdict("saves")
 assert any(s["kind"] == "checkpoint" for s in result["segments"]), result["segments"]

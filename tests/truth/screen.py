@@ -139,7 +139,7 @@ good("copies", path, "transfer-bound", r"cuMemcpyHtoD.* per step.* GB/s, from pa
 path, _ = record("launches", [TRAIN, "40", "get:0.2:4 k:1 k:0.003:600 sync"], SIM_LAUNCH_COST="12us")
 good("launches", path, "host-bound", "no line of the program", r"issuing 601 launches takes", "graph, fuse kernels")
 path, _ = record("computing", [TRAIN, N, "get:1:4 k:2:1:spin_gemm k:9:1:spin_conv lag:2"])
-good("computing", path, "compute-bound", "spin_conv takes 8. % of the computing", "device is busy", "cheaper form|faster kernels")
+good("computing", path, "compute-bound", "spin_conv takes 8. % of the computing", "device is busy", "cheaper algorithm")
 path, _ = record("untimed", [TRAIN, N, "sleep:8 h2d:1e5:pinned k:5 sync"], TFHOOK_CUPTI="off")
 s = good("untimed", path, "host-bound", "no line of the program", "program", "sleep|see what it does|less often|ahead")
 check("no device times (tier C), switched off by TFHOOK_CUPTI=off" in s.sure and "at best" in s.rows["gain"], "untimed:", s.text)
