@@ -1,4 +1,5 @@
 """What the soak runs: jobs whose own output says how many steps they made, in places that fill up or hang, under a clock that is set."""
+import glob
 import json
 import os
 import random
@@ -22,8 +23,11 @@ def job(folder, *flags, env=ENV):
 
 
 def children(process):
-    with open(f"/proc/{process.pid}/task/{process.pid}/children") as f:
-        return [int(pid) for pid in f.read().split()]
+    try:
+        with open(f"/proc/{process.pid}/task/{process.pid}/children") as f:
+            return [int(pid) for pid in f.read().split()]
+    except OSError:  # it has ended
+        return []
 
 
 def state_of(pid):
@@ -163,7 +167,7 @@ class Lost:
 
     def first_file(self, made):
         behind = f"{self.behind}/{self.number - 1}"
-        while made.poll() is None and not (os.path.isdir(behind) and any(name.endswith(".tft") for name in os.listdir(behind))):
+        while made.poll() is None and not glob.glob(behind + "/*.tft"):  # `tfhook run` may remove the directory
             time.sleep(0.0005)
 
     def turn(self):
