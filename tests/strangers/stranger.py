@@ -22,7 +22,7 @@ TORCH, FRAMEWORKS, LIBRARIES, JAX = "torch", "frameworks", "strangers", "jax"
 # Jobs come in batches, each written before anybody ran it. Once a rule of the judge was mended on a job of a batch, what is
 # right of it shows nothing any more: the batch, or those of its jobs (MENDED_ON), become "seen".
 BATCHES = {1: "seen", 2: "seen", 3: "seen", 4: "confirm", 5: "confirm", 6: "confirm", 7: "seen", 8: "seen",
-           9: "confirm", 10: "confirm", 11: "confirm", 12: "confirm", 13: "confirm"}
+           9: "confirm", 10: "confirm", 11: "confirm", 12: "confirm", 13: "confirm", 14: "confirm"}
 MENDED_ON = {"r_ac_accumulate", "r_fx_healthy", "r_jx_lengths", "r_li_metric", "r_li_validate", "r_nb_answers", "r_ox_eager", "r_pt_gan",
              "r_pt_sizes", "r_rl_agents", "e_pt_recv_in_call", "e_pt_taken_last", "e_tg_resident", "nb_bucket", "p_pt_small_files",
              "p_tg_rows", "pt_accumulate_log", "tf_py_map", "tg_crops", "w_jx_adam", "w_jx_callback", "w_jx_lengths",
@@ -34,7 +34,10 @@ MENDED_ON = {"r_ac_accumulate", "r_fx_healthy", "r_jx_lengths", "r_li_metric", "
              "r_hf_column", "r_zr_open", "y_tf_probe_predict", "y_jx_reward_cb", "y_jx2_reward_cb", "y_pt_clickstream",
              "y_pt_birds_aug", "y_pt_reviews_lstm", "y_odd_two_acts", "y_pt_eval_often", "z_jm_async_mlp", "z_jm_es_simulator",
              "z_nb_heat_host_arrays", "z_pc_beams_one_by_one", "z_pt_short_epochs", "z_tf_checkpoint_batches",
-             "z_pt_allreduce_each", "z_jx_packed_shards", "z_pt_detect_nms"}
+             "z_pt_allreduce_each", "z_jx_packed_shards", "z_pt_detect_nms", "u_ckpt_tinygrad", "u_ddp_nccl", "u_drjit_literal", "u_early_stop",
+             "u_eval_auc", "u_fluid_async", "u_gan_two_nets", "u_http_infer", "u_keras_jax_save", "u_keras_pydataset",
+             "u_kfold_compile", "u_mc_pricing", "u_png_loader", "u_ppo_envs", "u_predict_loop", "u_rec_hdf5", "u_serve_http", "u_sweep",
+             "u_tf_bucket", "u_tf_gz_zip"}
 
 JOBS = {}
 MARKS = []
