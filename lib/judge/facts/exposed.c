@@ -65,7 +65,7 @@ static int add_executed(struct finder *f, const struct tfh_exec *e)
 	size_t from = first_from(f, e->t0), to = first_from(f, e->t1);
 	int64_t end = e->t0;
 
-	if (from == to)
+	if (from >= to) /* a damaged file may end a call before its begin */
 		return add(f, e->t0, e->t1, computes);
 	for (size_t i = from; i < to; i++)
 		end = f->x[i].t1 > end ? f->x[i].t1 : end;

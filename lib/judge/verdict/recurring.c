@@ -180,7 +180,8 @@ void tfh_find_recurring(const struct tfh_accounts *accounts, struct tfh_result *
 	if (!accounts->judged_steps)
 		return;
 	p = of_steps(accounts);
-	double about = keep(accounts, r, TFH_SEGMENT_TRAIN, &p);
+	/* Sums of a damaged file's times may be negative. */
+	double about = fmax(keep(accounts, r, TFH_SEGMENT_TRAIN, &p), 0);
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
 		double s = of_others(accounts, kinds[i], step_s, &p)
 				   ? keep(accounts, r, kinds[i], &p)
