@@ -71,9 +71,9 @@ def counts(path):
 def recorded(run):
     """{pid: (calls, lost)}, what could not be read, and what was read; calls: with those whose records gave way to newer ones,
     and are reported as that."""
-    result, bad = {}, []
+    parts, bad = {}, []
     if not os.path.isdir(run):
-        return result, bad, ""
+        return {}, bad, ""
     done = subprocess.run([TALLY, "-s", run], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     for line in done.stdout.splitlines():
         if not (found := re.search(r" pid=(\d+)", line)):
@@ -82,10 +82,10 @@ def recorded(run):
             continue
         pid = int(found.group(1))
         value = {k: int(v) for k, v in re.findall(r"\b(call|lost|given_up|dropped)=(\d+)", line)}
-        have = result.get(pid, (0, 0))
-        calls, lost = have[0] + value.get("call", 0) + value["given_up"], have[1] + value["lost"]
-        # What was lost while a segment was written that gave way is in the count of the later ones.
-        result[pid] = (calls, value["dropped"] if value["given_up"] else lost)
+        calls, lost, given_up, dropped = parts.get(pid, (0, 0, 0, 0))
+        parts[pid] = (calls + value.get("call", 0), lost + value["lost"], given_up + value["given_up"], max(dropped, value["dropped"]))
+    # What was lost while a segment was written that gave way is in the count of the later ones, whatever order they are listed in.
+    result = {pid: (calls + given_up, dropped if given_up else lost) for pid, (calls, lost, given_up, dropped) in parts.items()}
     if done.returncode:
         bad.append("tally ended with %d" % done.returncode)
     return result, bad, done.stdout
