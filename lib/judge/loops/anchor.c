@@ -129,6 +129,22 @@ static void try_waits(struct tfh_finder *f, uint64_t hash)
 	offer(f, &a, &s);
 }
 
+/* Makes `a` the anchor if it marks at least `times` as many complete, similar intervals as the present one. */
+static void take_finer(struct tfh_finder *f, const struct tfh_anchor *a, size_t times)
+{
+	tfh_finder_cut(f, &f->best);
+	size_t coarse = f->n;
+	tfh_finder_cut(f, a);
+	if (f->n < times * coarse || !substantial(f))
+		return;
+	struct tfh_score s = tfh_score_in_a_row(f);
+	if (s.strict < TFH_CYCLE_SURE_SHARE)
+		return;
+	f->best = *a;
+	f->best.few = f->usual / TFH_LOOPS_MINOR_PART;
+	f->cover = s.cover;
+}
+
 /*
  * A batch may hold the work of many steps: a request with one step per token, or an epoch's data copied at once. If
  * that many complete, similar intervals that each end with a wait are between two batches, each of them is a step.
@@ -136,22 +152,11 @@ static void try_waits(struct tfh_finder *f, uint64_t hash)
 static void try_inside(struct tfh_finder *f)
 {
 	struct tfh_anchor a = {.kind = TFH_ANCHOR_WAIT, .cycle = 1};
-	size_t batches;
 
 	if (!TFH_DETECT_BATCH_STEPS || !good(f) || f->best.kind != TFH_ANCHOR_UPLOAD ||
 	    f->best.cycle > 1)
 		return;
-	tfh_finder_cut(f, &f->best);
-	batches = f->n;
-	tfh_finder_cut(f, &a);
-	if (f->n < TFH_LOOPS_BATCH_STEPS * batches || !substantial(f))
-		return;
-	struct tfh_score s = tfh_score_in_a_row(f);
-	if (s.strict < TFH_CYCLE_SURE_SHARE)
-		return;
-	f->best = a;
-	f->best.few = f->usual / TFH_LOOPS_MINOR_PART;
-	f->cover = s.cover;
+	take_finer(f, &a, TFH_LOOPS_BATCH_STEPS);
 }
 
 /*
@@ -161,21 +166,10 @@ static void try_inside(struct tfh_finder *f)
 static void try_remade(struct tfh_finder *f)
 {
 	struct tfh_anchor a = {.kind = TFH_ANCHOR_KERNEL, .cycle = 1, .what = f->facts->remade};
-	size_t waits;
 
 	if (!a.what || !good(f) || f->best.kind != TFH_ANCHOR_WAIT || f->best.cycle > 1)
 		return;
-	tfh_finder_cut(f, &f->best);
-	waits = f->n;
-	tfh_finder_cut(f, &a);
-	if (f->n < TFH_LOOPS_REMADE_STEPS * waits || !substantial(f))
-		return;
-	struct tfh_score s = tfh_score_in_a_row(f);
-	if (s.strict < TFH_CYCLE_SURE_SHARE)
-		return;
-	f->best = a;
-	f->best.few = f->usual / TFH_LOOPS_MINOR_PART;
-	f->cover = s.cover;
+	take_finer(f, &a, TFH_LOOPS_REMADE_STEPS);
 }
 
 static void try_graphs(struct tfh_finder *f)
