@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "judge/result.h"
+#include "judge/judge.h"
 #include "base/clock.h"
 #include "base/print.h"
 #include "base/proc.h"

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "judge/result.h"
+#include "judge/judge.h"
 #include "base/print.h"
 #include "cli/capture.h"
 #include "cli/cli.h"

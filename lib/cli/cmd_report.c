@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/print.h"
-#include "judge/result.h"
+#include "judge/judge.h"
 #include "cli/cli.h"
 #include "cli/judged.h"
 #include "cli/many_ranks.h"

@@ -7,7 +7,7 @@
 #include "cli/cli.h"
 #include "cli/judged.h"
 #include "judge/chain.h"
-#include "judge/result.h"
+#include "judge/judge.h"
 #include "report/report.h"
 
 /* The first operand, if it is a step's number or a topic, and not a file. */

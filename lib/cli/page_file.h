@@ -3,7 +3,7 @@
 #define TFH_CLI_PAGE_FILE_H
 
 #include "cli/cli.h"
-#include "judge/result.h"
+#include "judge/judge.h"
 #include "ranks/ranks.h"
 #include "report/page/curves.h"
 #include "report/page/html_page.h"

@@ -9,6 +9,7 @@
 #include "digest/digest.h"
 #include "digest/digest_out.h"
 #include "format/codec.h"
+#include "judge/judge.h"
 #include "tfhook/version.h"
 
 /* Step times are stored in units of at most this fraction of the median step. */

@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 #include "export/pseudonyms.h"
-#include "judge/result.h"
+#include "judge/judge.h"
 #include "model/ops/ops.h"
 
 /* The steps of one judged process. */

@@ -1,5 +1,5 @@
 /* The cause of a copy's time, and the copies that belong to a cause: one table for both. */
-#include "judge/result.h"
+#include "judge/copy_causes.h"
 
 static const struct copy_row {
 	enum tfh_cause cause;

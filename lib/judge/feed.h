@@ -2,10 +2,10 @@
  * Input of the analysis: one process' events in order of end time, as often as needed, and names. A run
  * (tfh_feed_of_run) is one source; tests provide others, with events whose correct results are known.
  */
-#ifndef TFH_ANALYZE_FEED_H
-#define TFH_ANALYZE_FEED_H
+#ifndef TFH_JUDGE_FEED_H
+#define TFH_JUDGE_FEED_H
 
-#include "judge/result.h"
+#include "judge/judge.h"
 #include "model/model.h"
 #include "model/ops/ops.h"
 #include "model/start.h"

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "judge/judge.h"
 #include "model/open/opening.h"
 #include "model/symbols/pylines.h"
 #include "report/report.h"

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "judge/judge.h"
 #include "report/words/words.h"
 
 static void print_step(const struct tfh_step *s)

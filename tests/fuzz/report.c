@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "cli/page_file.h"
-#include "judge/result.h"
+#include "judge/judge.h"
 #include "fuzz.h"
 #include "model/built/build.h"
 #include "model/model.h"

@@ -6,6 +6,7 @@
 
 #include "judge/account/blame.h"
 #include "judge/chain.h"
+#include "judge/copy_causes.h"
 
 void tfh_blame_cause(struct tfh_blame *b, int64_t t0, int64_t t1, enum tfh_cause cause, bool direct)
 {

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "judge/account/inferred.h"
+#include "judge/copy_causes.h"
 
 struct tfh_host_line {
 	struct tfh_accounts *accounts;

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "judge/account/inferred.h"
+#include "judge/copy_causes.h"
 
 void tfh_inferred_init(struct tfh_inferred *d, const struct tfh_facts *facts)
 {

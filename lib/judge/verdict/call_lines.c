@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "judge/copy_causes.h"
 #include "judge/verdict/line_tree.h"
 
 struct made {

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "judge/copy_causes.h"
 #include "judge/verdict/verdict.h"
 
 /* Whether a window counts for the run: if some windows have device times, only those do. */

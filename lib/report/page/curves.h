@@ -5,7 +5,7 @@
 #ifndef TFH_REPORT_CURVES_H
 #define TFH_REPORT_CURVES_H
 
-#include "judge/result.h"
+#include "judge/judge.h"
 
 #define TFH_CURVE_POINTS 480u /* kept per rank, over the whole run */
 

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "judge/copy_causes.h"
 #include "report/format.h"
 #include "report/words/remedy.h"
 #include "report/words/words.h"
