@@ -3,7 +3,7 @@
 recorded in its journal from the first call on, waits for nothing, and ends as usual. If the mount answers meanwhile, the recording is like any
 other. If it answers later, or is gone and mounted again after the job, `tfhook repair --left` saves every step; where no directory was given, so that none is known yet, it keeps the
 journal, and `tfhook repair JOURNAL -o DIR` saves it. A directory that turns out not to be one costs the recording, with one line on stderr,
-and leaves no journal.
+and leaves no journal. All of this holds for a recording thread that gets its first processor time only after the job's end, too.
 timeout: 240
 """
 import json
@@ -62,7 +62,8 @@ def journals():
 
 def start(*more, **where):
     """A process with the preload alone: `tfhook run` would wait for the mount itself."""
-    env = dict(os.environ, LD_LIBRARY_PATH=BUILD + "/sim", LD_PRELOAD=BUILD + "/lib/libtfhook.so", OF_THE_JOB="x", **where)
+    env = dict(os.environ, LD_LIBRARY_PATH=BUILD + "/sim", LD_PRELOAD=BUILD + "/lib/libtfhook.so", OF_THE_JOB="x")
+    env.update(where)
     return subprocess.Popen([LOOP, "--h2d", "1000", "--spin", "1000", *more], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -102,6 +103,17 @@ def until_the_end():
     assert os.listdir("net/given") == []
     tool("repair", "--left")
     check("net/given", STEPS)
+    assert not journals(), journals()
+
+
+def late_thread():
+    os.mkdir("net/late")
+    hangs()
+    steps, err = ended(start("--steps", str(STEPS), TFHOOK_RUN=NET + "/late", LD_PRELOAD=BUILD + "/tests/record/liblate.so " + BUILD + "/lib/libtfhook.so"))
+    assert steps == STEPS and not err and len(journals()) == 1, (steps, err, journals())
+    answers()
+    tool("repair", "--left")
+    check("net/late", STEPS)
     assert not journals(), journals()
 
 
@@ -163,6 +175,7 @@ def no_directory():
 server = serve()
 try:
     until_the_end()
+    late_thread()
     gone()
     unnamed()
     os.mkdir("net/given2")

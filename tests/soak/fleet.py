@@ -75,8 +75,9 @@ check(follower.wait() == 0, "the follower ended with", follower.returncode)
 said.append(held.flat("the follower"))
 if lost:
     lost.end()
-# `tfhook run` removes the directory of a job that was killed before its first record.
-never = [number for number, (_, killed) in jobs.items() if killed and not os.path.isdir(f"{runs}/{number}")]
+# `tfhook run` removes the directory of a job that was killed before its first record; one that was killed just then may have an empty one.
+reports = {number: report(f"{runs}/{number}") if os.path.isdir(f"{runs}/{number}") else None for number in jobs}
+never = [number for number, (_, killed) in jobs.items() if killed and not reports[number]]
 left = [number for number in jobs if glob.glob(f"{runs}/{number}/p.*.tft")]
 for number in left:
     fleet_env.tfhook("digest", f"{runs}/{number}")
@@ -90,8 +91,7 @@ by_path = {os.path.basename(row["path"]): row["steps"] for row in newest.values(
 total = json.loads(fleet_env.tfhook("fleet", "--json", lake)[0])["total"][0]
 check(len(newest) == len(by_path) == len(jobs) - len(never) == total["runs"], "runs", len(newest), len(jobs), len(never), total["runs"])
 for number, (steps, killed) in jobs.items():
-    of_it = None if number in never else report(f"{runs}/{number}")
-    of_report = of_it["steps"]["total"] if of_it else 0
+    of_report = reports[number]["steps"]["total"] if reports[number] else 0
     check((by_path.get(str(number)) or 0) == of_report and (killed or abs(of_report - steps) <= 2), "steps of", number, by_path.get(str(number)), of_report, steps, killed)
 check(len(left) < len(jobs), "nothing was pruned")
 if OWN:

@@ -1,12 +1,12 @@
 /*
  * From "kept in memory" to "recording": run directory, journal, flusher. One thread begins this inside its first
- * launch, copy, get-next or step, and does whatever needs the job's environment. The flusher does whatever needs a file
- * system that may never answer. On a local file system the thread does that work itself, too, because on a busy machine a
- * new thread starts late.
+ * launch, copy, get-next or step, and does everything itself that cannot hang, because on a busy machine a new thread may
+ * start seconds later. The flusher does whatever needs a file system that may never answer.
  *
  * On a network file system the journal comes first, in /dev/shm, and recording begins with it; the flusher then opens the
  * run directory. If that hangs, records stay in the journal, and calls beyond its size are counted, as when a later write
- * hangs. If it is not known what the directory's file system is, the thread waits for the flusher for at most a second.
+ * hangs. If it is not known what the directory's file system is, the flusher does both, and the thread waits for it for at
+ * most a second.
  */
 
 #include <pthread.h>
@@ -175,6 +175,14 @@ static bool open_directory(void)
 	return true;
 }
 
+static void open_without_flusher(void)
+{
+	if (open_directory())
+		return;
+	__atomic_store_n(&tfh_mode, TFH_MODE_DEAD, __ATOMIC_RELEASE);
+	tfh_journal_unlink(&tfh_j);
+}
+
 /* The flusher has the journal's descriptor in its own table, so it is closed in the job's. */
 static void hand_over(void)
 {
@@ -186,7 +194,6 @@ void tfh_start(const struct tfh_steady *steady)
 {
 	uint32_t none = TFH_START_NOT;
 	enum tfh_reach reach = TFH_REACH_UNKNOWN;
-	bool ahead;
 
 	if (!__atomic_compare_exchange_n(&tfh_p.start_state, &none, TFH_START_BUSY, false,
 					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
@@ -201,15 +208,16 @@ void tfh_start(const struct tfh_steady *steady)
 	/* A signal stack, often only 8 KiB, is too small for this. */
 	if (!tfh_on_signal_stack())
 		reach = tfh_rundir_reach(&tfh_dir, &tfh_p.options);
-	ahead = reach == TFH_REACH_REMOTE;
-	if (reach && tfh_flusher_start(steady, ahead ? begin_ahead : begin_recording,
-				       ahead ? open_directory : NULL)) {
+	if (reach == TFH_REACH_UNKNOWN && tfh_flusher_start(steady, begin_recording, NULL)) {
 		tfh_wait_for_journal(TFH_START_MS);
 		tfh_gpu_begin();
-	} else if (begin_recording()) {
+	} else if (reach == TFH_REACH_REMOTE ? begin_ahead() : begin_recording()) {
 		tfh_gpu_begin();
-		if (!reach)
+		if (reach == TFH_REACH_LOCAL)
 			tfh_flusher_start(steady, NULL, NULL);
+		else if (reach == TFH_REACH_REMOTE &&
+			 !tfh_flusher_start(steady, NULL, open_directory))
+			open_without_flusher();
 		hand_over();
 	}
 }
