@@ -111,8 +111,8 @@ struct tfh_seen_node {
 /* The smallest number of worker processes with which steps wait as little for their batch as the CPUs allow, and the
  * step with it. */
 struct tfh_more_workers {
-	uint32_t from; /* 0: the training thread makes batches */
-	uint32_t to;   /* 0: unknown, or no gain */
+	uint32_t from;	      /* 0: the training thread makes batches */
+	uint32_t to;	      /* 0: unknown, or no gain */
 	double low_s, high_s; /* high_s NAN: the cost of handing over a batch was not seen */
 	bool splits; /* the loader may iterate a data set, of which each worker has to read its own part */
 };
@@ -167,7 +167,7 @@ struct tfh_seen_start {
 struct tfh_compiling {
 	double s[TFH_SEGMENT_COUNT]; /* by where it happened; STARTUP: before the first step */
 	uint64_t samples;
-	uint64_t times; /* steps, and intervals between them, in which it was seen */
+	uint64_t times;		     /* steps, and intervals between them, in which it was seen */
 	const char *file, *function; /* the line that caused most of it; NULL: none is known */
 	uint32_t line;
 	const char *callee_file; /* of the compiler's function that it called; NULL: unknown */
