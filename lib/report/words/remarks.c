@@ -228,6 +228,19 @@ static void slow_in_turn(struct tfh_wording *w)
 					 tfh_part_name(found->slow.part), 100 * found->slow.share));
 }
 
+/* Whether an optimizer's kernel is launched in some steps only. Equal numbers of launches alone may as well be a picture or a log in every
+ * n-th step. */
+static bool accumulates(const struct tfh_result *r)
+{
+	for (uint32_t i = 0; i < r->n_kernels; i++) {
+		double calls = r->kernels[i].calls_per_step;
+		if (tfh_kernel_family(r->kernels[i].name) == TFH_FAMILY_OPTIMIZER && calls > 0 &&
+		    fabs(calls - round(calls)) > TFH_BLOCKING_SHARE)
+			return true;
+	}
+	return false;
+}
+
 static void patterns(struct tfh_wording *w)
 {
 	const struct tfh_pattern *p = &w->r->pattern;
@@ -237,7 +250,9 @@ static void patterns(struct tfh_wording *w)
 			w,
 			tfh_phrase(
 				w,
-				"the launches repeat every %u batches: gradients of several batches are accumulated, or kinds of steps alternate",
+				accumulates(w->r)
+					? "the optimizer runs once in %u steps: gradients of several batches are accumulated"
+					: "the number of launches repeats every %u steps: one of them does more, or kinds of steps alternate",
 				p->per_update));
 	else if (p->n_kind > 1)
 		tfh_remark(w, tfh_phrase(w,
