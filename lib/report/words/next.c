@@ -53,7 +53,11 @@ static bool worth_removing(const struct tfh_result *r, const struct tfh_whatif *
 {
 	enum tfh_part part = tfh_remove_part(w->remove);
 	enum tfh_cause blamed = r->steady.cause;
+	struct tfh_remedy anew;
 
+	/* the verdict's advice is about that pipeline */
+	if (part == TFH_PART_INPUT && blamed == TFH_CAUSE_HOST_COMPILE && tfh_remedy_anew(r, &anew))
+		return false;
 	if (w->remove == TFH_REMOVE_EVERYTHING_BUT_COMPUTE || !(w->saved_s > 0) ||
 	    !(r->breakdown[part].share >= TFH_BLOCKING_SHARE))
 		return false;
