@@ -50,7 +50,7 @@ static void test_first_notes(void **state)
 		assert_int_equal(w.said.n_remark, 2);
 		assert_int_equal(w.said.n_first, much);
 		assert_non_null(
-			strstr(w.said.remark[!much], "1000 page faults cost a step of 10 ms"));
+			strstr(w.said.remark[!much], "1000 page faults cost a step of 10.0 ms"));
 		tfh_wording_free(&w.said);
 
 		begin(&w, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU);

@@ -267,7 +267,8 @@ static void advise(struct tfh_wording *w, const struct next *next)
 			   tfh_phrase(w, "%s per step",
 				      tfh_phrase_time(w, r->breakdown[part].s_per_step)),
 			   todo ? todo : m.todo, next->whatif->remove);
-		w->advice[w->n_advice - 1].at_best |= tfh_hides_more(r, next->whatif);
+		if (tfh_hides_more(r, next->whatif))
+			w->advice[w->n_advice - 1].how = "at best ";
 		return;
 	}
 	if (next->place) {
