@@ -85,16 +85,22 @@ static int hand_over(int fd, const struct tfh_access *a, mode_t alone, mode_t sh
 	return 0;
 }
 
+/* Path for the calling thread, which may have its own descriptor table. */
+static const char *path_of(int fd, char path[40])
+{
+	snprintf(path, 40, "/proc/thread-self/fd/%d", fd);
+	return path;
+}
+
 /* The umask may remove even the owner's rights; then this descriptor is the only access left. */
 static void allow_owner(const char *path)
 {
 	int fd = tfh_open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	char name[64];
+	char name[40];
 	struct stat st;
 
-	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
 	if (fd >= 0 && !tfh_fstat(fd, &st) && st.st_uid == geteuid())
-		chmod(name, 0700);
+		chmod(path_of(fd, name), 0700);
 	if (fd >= 0)
 		tfh_close(fd);
 }
@@ -152,13 +158,6 @@ int tfh_make_file(int at, const char *name, const struct tfh_access *a)
 	tfh_close(fd);
 	unlinkat(at, name, 0);
 	return err;
-}
-
-/* Path for the calling thread, which may have its own descriptor table. */
-static const char *path_of(int fd, char path[40])
-{
-	snprintf(path, 40, "/proc/thread-self/fd/%d", fd);
-	return path;
 }
 
 int tfh_make_nameless(int at, const struct tfh_access *a)

@@ -72,6 +72,11 @@ out=$( (
 ( ulimit -f 0 && LD_PRELOAD=$lib exec "$job" return ) 2>&-
 (($? == 7)) || fail "no file may have a byte: status"
 
+# A line of ours that does not fit takes nothing of the room that the job has left in its output.
+head -c 1000 /dev/zero >"$TFH_TMP/out"
+( ulimit -f 1 && TFHOOK_RUN=/proc/nowhere LD_PRELOAD=$lib exec "$job" return >>"$TFH_TMP/out" 2>&1 )
+[[ $? == 7 && $(wc -c <"$TFH_TMP/out") == 1000 ]] || fail "an output that is nearly full: $(wc -c <"$TFH_TMP/out") bytes"
+
 # The job's memory first: under a limit of address space or data nothing is taken from it, and one line says so.
 for limit in v d; do
 	out=$( (

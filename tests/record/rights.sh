@@ -84,4 +84,16 @@ record_as() {
 record_as TFHOOK_RUN="$PWD/handed" TFHOOK_GROUP=0
 [[ $out =~ 'TFHOOK_GROUP=0: this user is not in that group' && -n $(ls handed/*.tft) ]] || fail 'not in the group'
 [[ $(stat -c %a handed/*.tft) == 600 ]] || fail 'not in the group: modes'
+
+# An umask that leaves the owner no rights: the directory gets them, and none of the job's own files does.
+mkdir -m 777 masked
+for ((i = 0; i < 10; i++)); do
+	: >masked/file.$i
+	exec {files[i]}<masked/file.$i
+done
+chown -R 65534 masked/file.*
+chmod 640 masked/file.*
+(umask 0777 && record_as SLURM_JOB_ID=4713 TFHOOK_DIR="$PWD/masked" <masked/file.0 && exit $status) || status=1
+[[ $(modes masked/tfhook-4713.batch) == "700 600 " && $(stat -c %a masked/file.* | sort -u) == 640 ]] ||
+	fail "umask 0777: $(stat -c '%n %a' masked/*)"
 exit $status

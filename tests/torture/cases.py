@@ -155,6 +155,9 @@ def limits():
     yield Case("no more address space", ["limits", "after", "1000", "as", "1"], rc=7, truth="part", least=1000, say="ulimit -v", quick=True)
     yield Case("0, 1, 2 closed", ["limits", "closestd", "1000", "{tmp}/own"], rc=7, quick=True)
     yield Case("0, 1, 2 closed and written to", ["limits", "writeclosed", "1000"], rc=7, quick=True)
+    for least, beyond in (3, 20), (990, 1030):
+        yield Case("%d to %d closed and written to" % (least, beyond - 1),
+                   ["limits", "childrenwrite", "1000", "30", str(least), str(beyond)], rc=7, quick=least == 3)
     yield Case("all descriptors closed", ["limits", "closeall", "1000", "{tmp}/own"], rc=7)
     yield Case("descriptors by number", ["limits", "closenumbers", "1000", "{tmp}/own"], rc=7, quick=True)
     yield Case("all descriptors taken", ["limits", "takenumbers", "1000", "{tmp}/own"], rc=7, truth="part", say="|" + PAUSED)

@@ -40,32 +40,59 @@ static void set(const char *name, const char *value)
 }
 
 static uint32_t over, heard; /* atomic */
+static int least, beyond;    /* the numbers that are closed and written to */
 
 static void *writer(void *none)
 {
 	(void)none;
 	while (!__atomic_load_n(&over, __ATOMIC_RELAXED))
-		for (int fd = 0; fd < 3; fd++)
+		for (int fd = least; fd < beyond; fd++)
 			heard += write(fd, "the job's text", 14) > 0;
 	return NULL;
 }
 
-/* 0, 1 and 2 are closed, and a thread writes to them all the time. None of it reaches a file. */
-static int writes_to_closed(int n, char **more)
+/* A thread writes to closed descriptors all the time, and none of it reaches a file. */
+static int steps_beside_writer(int n, int rounds)
 {
 	pthread_t t;
 
-	(void)more;
-	for (int fd = 0; fd < 3; fd++)
-		close(fd);
 	must(!pthread_create(&t, NULL, writer, NULL), "pthread_create");
-	for (int i = 0; i < 20; i++) {
+	for (int i = 0; i < rounds; i++) {
 		steps(n);
 		nap_ms(10);
 	}
 	__atomic_store_n(&over, 1, __ATOMIC_RELAXED);
 	pthread_join(t, NULL);
 	return heard ? 1 : 7;
+}
+
+static int writes_to_closed(int n, char **more)
+{
+	(void)more;
+	beyond = 3;
+	for (int fd = 0; fd < 3; fd++)
+		close(fd);
+	return steps_beside_writer(n, 20);
+}
+
+/* Each child begins a recording while one of its threads writes to numbers that daemons and libraries use. */
+static int children_write_to_closed(int n, char **more)
+{
+	int children = atoi(more[0]), status = 7;
+
+	least = atoi(more[1]);
+	beyond = atoi(more[2]);
+	syscall(SYS_close_range, (unsigned)least, ~0u, 0u);
+	for (int i = 0; i < children && status == 7; i++) {
+		pid_t pid = fork();
+
+		if (!pid) {
+			count_as_new();
+			exit(steps_beside_writer(n, 1));
+		}
+		status = ended(pid);
+	}
+	return status;
 }
 
 /* limits before N KIND VALUE */
@@ -221,6 +248,7 @@ int main(int argc, char **argv)
 					  {"room", room},
 					  {"closestd", closes_std},
 					  {"writeclosed", writes_to_closed},
+					  {"childrenwrite", children_write_to_closed},
 					  {"closeall", closes_all},
 					  {"closenumbers", closes_by_number},
 					  {"takenumbers", takes_numbers},

@@ -269,6 +269,7 @@ static bool answer_finish(void)
 }
 
 static bool (*set_up)(void), (*open_directory)(void);
+static void (*begin_recording)(void);
 
 /* There is no directory to write to, so nothing is kept. */
 static void give_up(void)
@@ -318,13 +319,6 @@ static bool leave_alone(uint64_t now_ns)
 	return true;
 }
 
-static void hand_over(void *arg)
-{
-	(void)arg;
-	if (tfh_is_apart())
-		tfh_journal_handed_over(&tfh_j);
-}
-
 /* The flusher's rounds. Returns true if it is the process's last thread. */
 static bool record(void)
 {
@@ -359,36 +353,107 @@ static bool record(void)
 	}
 }
 
+/* Who sets up: the flusher or the thread that started it, whichever takes it first. The number of the flusher, and what has
+ * happened. It is not reset: a flusher may come when the recording that it was meant for is long over. */
+static uint32_t turn; /* atomic, futex */
+
+enum {
+	TURN_TAKEN = 1,
+	TURN_OVER = 2,	   /* the flusher has set up, or has given up */
+	TURN_UNWAITED = 4, /* the thread that started it has gone on */
+	TURN_NUMBER = 8,
+};
+
+static bool take_turn(uint32_t number)
+{
+	uint32_t now = __atomic_load_n(&turn, __ATOMIC_ACQUIRE);
+
+	do {
+		if (now / TURN_NUMBER != number || now & TURN_TAKEN)
+			return false;
+	} while (!__atomic_compare_exchange_n(&turn, &now, now | TURN_TAKEN, false,
+					      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+	tfh_futex_wake(&turn);
+	return true;
+}
+
+bool tfh_flusher_sets_up(uint64_t ns)
+{
+	uint32_t now = __atomic_load_n(&turn, __ATOMIC_ACQUIRE);
+
+	if (now & TURN_TAKEN)
+		return true;
+	tfh_futex_wait(&turn, now, ns);
+	return !take_turn(now / TURN_NUMBER);
+}
+
+bool tfh_flusher_has_set_up(uint64_t ns)
+{
+	uint32_t now;
+
+	/* Woken when the flusher takes its turn, and when it is over. */
+	for (int i = 0; i < 2; i++) {
+		now = __atomic_load_n(&turn, __ATOMIC_ACQUIRE);
+		if (!(now & TURN_OVER))
+			tfh_futex_wait(&turn, now, ns);
+	}
+	return __atomic_fetch_or(&turn, TURN_UNWAITED, __ATOMIC_ACQ_REL) & TURN_OVER;
+}
+
+/* Returns false if there is nothing to record to. */
+static bool set_up_apart(struct tfh_helper **helper)
+{
+	bool ready;
+
+	*helper = tfh_apart_begin(tfh_journal_populates(), -1);
+	ready = set_up();
+	if (!ready) {
+		tfh_flusher_is(0); /* another thread may get this number */
+		tfh_apart_over();
+	}
+	if (__atomic_fetch_or(&turn, TURN_OVER, __ATOMIC_ACQ_REL) & TURN_UNWAITED) {
+		if (ready)
+			begin_recording();
+		return ready;
+	}
+	tfh_futex_wake(&turn);
+	while (__atomic_load_n(&tfh_p.start_state, __ATOMIC_ACQUIRE) == TFH_START_BUSY)
+		tfh_futex_wait(&tfh_p.start_state, TFH_START_BUSY, SECOND_NS);
+	return ready;
+}
+
+/* `arg`: the number whose turn it is to set up; 0: all is there. */
 static void *flusher_main(void *arg)
 {
-	bool sets_up = __atomic_load_n(&tfh_p.start_state, __ATOMIC_ACQUIRE) == TFH_START_BUSY;
-	struct tfh_helper *helper;
-	bool alone = false;
+	uint32_t number = (uint32_t)(uintptr_t)arg;
+	struct tfh_helper *helper = NULL;
+	bool alone = false, ready = true;
 
-	tfh_thread_begin("tfhook-flush");
-	tfh_flusher_is(pthread_self());
-	if (sets_up && !set_up()) {
-		tfh_flusher_is(0); /* another thread may get this number */
-		tfh_thread_end();
+	if (number && !take_turn(number)) {
 		pthread_detach(pthread_self());
 		return NULL;
 	}
-	helper = tfh_apart_begin(tfh_j.anonymous || tfh_j.populates,
-				 tfh_j.anonymous ? -1 : tfh_j.fd);
-	if (sets_up)
-		tfh_among_job(hand_over, NULL);
-	if (begin())
-		alone = record();
+	tfh_thread_begin("tfhook-flush");
+	tfh_flusher_is(pthread_self());
+	if (number)
+		ready = set_up_apart(&helper);
 	else
+		helper = tfh_apart_begin(tfh_j.anonymous || tfh_j.populates,
+					 tfh_j.anonymous ? -1 : tfh_j.fd);
+	if (ready && begin())
+		alone = record();
+	else if (ready)
 		give_up();
 	tfh_thread_end();
 	tfh_apart_end(helper, alone ? tfh_devices_last : NULL);
-	return arg;
+	return NULL;
 }
 
-bool tfh_flusher_start(const struct tfh_steady *steady, bool (*first)(void), bool (*second)(void))
+bool tfh_flusher_start(const struct tfh_steady *steady, bool (*first)(void), void (*second)(void),
+		       bool (*third)(void))
 {
 	sigset_t signals = steady->old;
+	uint32_t number = 0;
 	pthread_t thread;
 	int err;
 
@@ -396,8 +461,13 @@ bool tfh_flusher_start(const struct tfh_steady *steady, bool (*first)(void), boo
 		pthread_sigmask(SIG_BLOCK, NULL, &signals);
 	tfh_apart_signals(&signals);
 	set_up = first;
-	open_directory = second;
-	err = tfh_thread_start(&thread, flusher_main, NULL);
+	begin_recording = second;
+	open_directory = third;
+	if (first) {
+		number = turn / TURN_NUMBER + 1;
+		__atomic_store_n(&turn, number * TURN_NUMBER, __ATOMIC_RELEASE);
+	}
+	err = tfh_thread_start(&thread, flusher_main, (void *)(uintptr_t)number);
 	if (err)
 		tfh_log_failure("the recording thread could not be started",
 				"raise the limit of processes (ulimit -u); only the last records "

@@ -1,12 +1,13 @@
 /*
  * From "kept in memory" to "recording": run directory, journal, flusher. One thread begins this inside its first
- * launch, copy, get-next or step, and does everything itself that cannot hang, because on a busy machine a new thread may
- * start seconds later. The flusher does whatever needs a file system that may never answer.
+ * launch, copy, get-next or step, and does whatever needs the job's environment. The flusher does whatever writes files:
+ * in a descriptor table of its own, so that the job never meets them, and because a file system may never answer. On a busy
+ * machine the flusher may start seconds late; then the thread does everything itself that cannot hang.
  *
  * On a network file system the journal comes first, in /dev/shm, and recording begins with it; the flusher then opens the
  * run directory. If that hangs, records stay in the journal, and calls beyond its size are counted, as when a later write
- * hangs. If it is not known what the directory's file system is, the flusher does both, and the thread waits for it for at
- * most a second.
+ * hangs. If it is not known what the directory's file system is, the flusher does all of this, and the thread waits for
+ * it for at most a second.
  */
 
 #include <pthread.h>
@@ -31,6 +32,8 @@
 #include "record/run/place.h"
 #include "record/run/runjson_write.h"
 #include "record/write/write.h"
+
+#define LATE_NS 50000000 /* how long a new thread may take to start */
 
 static void who_am_i(void)
 {
@@ -139,7 +142,7 @@ static void begin_with_journal(void)
 	tfh_start_ended(TFH_START_DONE);
 }
 
-static bool begin_recording(void)
+static bool make_recording(void)
 {
 	int err = tfh_rundir_plan(&tfh_dir, &tfh_p, false);
 
@@ -149,23 +152,21 @@ static bool begin_recording(void)
 		give_up();
 		return false;
 	}
-	begin_with_journal();
 	return true;
 }
 
 /* The journal first: nothing here touches the run directory's file system. */
-static bool begin_ahead(void)
+static bool make_ahead(void)
 {
 	if (!have_directory(tfh_rundir_plan(&tfh_dir, &tfh_p, true)) || !open_journal()) {
 		give_up();
 		return false;
 	}
 	tfh_write_hold();
-	begin_with_journal();
 	return true;
 }
 
-/* Called on the flusher after begin_ahead(), for as long as the file system takes. */
+/* Called on the flusher after make_ahead(), for as long as the file system takes. */
 static bool open_directory(void)
 {
 	if (!have_directory(tfh_rundir_open(&tfh_dir, &tfh_p)))
@@ -183,17 +184,29 @@ static void open_without_flusher(void)
 	tfh_journal_unlink(&tfh_j);
 }
 
-/* The flusher has the journal's descriptor in its own table, so it is closed in the job's. */
+/* The flusher has taken the journal's descriptor along to its own table, so it is closed in the job's. */
 static void hand_over(void)
 {
 	if (!tfh_j.anonymous && tfh_j.populates && tfh_apart_decided())
 		tfh_journal_handed_over(&tfh_j);
 }
 
+/* The flusher makes the journal. The thread that waits for it then begins, so that device times come with the first call. */
+static void begin_when_made(void)
+{
+	if (!tfh_flusher_has_set_up(TFH_START_MS * 1000000ull)) {
+		__atomic_store_n(&tfh_requests.start_waited, true, __ATOMIC_RELAXED);
+	} else if (__atomic_load_n(&tfh_p.start_state, __ATOMIC_ACQUIRE) == TFH_START_BUSY) {
+		begin_with_journal();
+		tfh_gpu_begin();
+	}
+}
+
 void tfh_start(const struct tfh_steady *steady)
 {
 	uint32_t none = TFH_START_NOT;
 	enum tfh_reach reach = TFH_REACH_UNKNOWN;
+	bool remote, made;
 
 	if (!__atomic_compare_exchange_n(&tfh_p.start_state, &none, TFH_START_BUSY, false,
 					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
@@ -208,15 +221,18 @@ void tfh_start(const struct tfh_steady *steady)
 	/* A signal stack, often only 8 KiB, is too small for this. */
 	if (!tfh_on_signal_stack())
 		reach = tfh_rundir_reach(&tfh_dir, &tfh_p.options);
-	if (reach == TFH_REACH_UNKNOWN && tfh_flusher_start(steady, begin_recording, NULL)) {
-		tfh_wait_for_journal(TFH_START_MS);
+	remote = reach == TFH_REACH_REMOTE;
+	made = tfh_flusher_start(steady, remote ? make_ahead : make_recording, begin_with_journal,
+				 remote ? open_directory : NULL);
+	if (made && (reach == TFH_REACH_UNKNOWN || tfh_flusher_sets_up(LATE_NS))) {
+		begin_when_made();
+	} else if (remote ? make_ahead() : make_recording()) {
+		begin_with_journal();
 		tfh_gpu_begin();
-	} else if (reach == TFH_REACH_REMOTE ? begin_ahead() : begin_recording()) {
-		tfh_gpu_begin();
-		if (reach == TFH_REACH_LOCAL)
-			tfh_flusher_start(steady, NULL, NULL);
-		else if (reach == TFH_REACH_REMOTE &&
-			 !tfh_flusher_start(steady, NULL, open_directory))
+		if (made)
+			made = tfh_flusher_start(steady, NULL, NULL,
+						 remote ? open_directory : NULL);
+		if (!made && remote)
 			open_without_flusher();
 		hand_over();
 	}

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -82,12 +83,26 @@ void tfh_xfsz_restore(const struct tfh_xfsz *x)
 	pthread_sigmask(SIG_SETMASK, &x->old, NULL);
 }
 
+/* Whether there is room below the file size limit. A part of a line would take the rest of it, and the job's next line would
+ * end the job. */
+static bool fits(int fd, size_t len)
+{
+	struct rlimit limit;
+	struct stat st;
+
+	return getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur == RLIM_INFINITY ||
+	       tfh_fstat(fd, &st) || !S_ISREG(st.st_mode) ||
+	       (uint64_t)st.st_size + len <= limit.rlim_cur;
+}
+
 /* A line beyond the file size limit is lost; it must not end the job. */
 static void write_line(int fd, const char *line, size_t len)
 {
 	struct tfh_xfsz x;
 	ssize_t written;
 
+	if (!fits(fd, len))
+		return;
 	tfh_xfsz_block(&x);
 	written = tfh_write(fd, line, len);
 	(void)written;

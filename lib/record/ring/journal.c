@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "record/process/apart.h"
 #include "record/process/requests.h"
 #include "record/run/place.h"
 
@@ -31,6 +32,11 @@ enum {
 static uint32_t ring_bytes(bool large)
 {
 	return TFT_RING_HEADER + (large ? TFT_RING_LARGE : TFT_RING_SMALL);
+}
+
+bool tfh_journal_populates(void)
+{
+	return !madvise(NULL, 0, MADV_POPULATE_WRITE) || errno != EINVAL;
 }
 
 /* Allocates part of the file through its descriptor, on kernels that cannot do so through the
@@ -97,8 +103,7 @@ static int map_file(struct tfh_journal *j, uint64_t fixed)
 	j->base = mmap(NULL, j->size, PROT_READ | PROT_WRITE, MAP_SHARED, j->fd, 0);
 	if (j->base == MAP_FAILED)
 		return -errno;
-	/* A kernel before 5.14 returns EINVAL and allocates nothing. */
-	j->populates = !madvise(j->base, TFH_PAGE, MADV_POPULATE_WRITE) || errno != EINVAL;
+	j->populates = tfh_journal_populates();
 	err = back_range(j, 0, fixed);
 	if (err)
 		munmap(j->base, j->size);
@@ -163,8 +168,10 @@ static int open_file(struct tfh_journal *j, const struct tfh_rundir *dir, uint64
 	if (j->fd < 0)
 		return j->fd;
 	j->beside = !(*flags & TFT_JF_IN_DEV_SHM);
-	j->fd = tfh_raise_fd(j->fd);
-	j->in_table = 1;
+	if (!tfh_is_apart()) {
+		j->fd = tfh_raise_fd(j->fd);
+		j->in_table = 1;
+	}
 	/* The lock comes first: a journal without header and lock would look like a leftover. */
 	if (lock_file(j->fd))
 		*flags |= TFT_JF_LOCKED;

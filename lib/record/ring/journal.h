@@ -28,7 +28,7 @@ struct tfh_journal {
 	uint32_t in_table;	/* atomic: the descriptor is also open in the job's table */
 	dev_t dev;
 	ino_t ino;
-	bool populates; /* ring space is allocated through the mapping */
+	bool populates; /* tfh_journal_populates() */
 	bool anonymous;
 	bool beside;	     /* in the run directory */
 	char path[PATH_MAX]; /* "" when anonymous */
@@ -39,6 +39,9 @@ extern struct tfh_journal tfh_j;
 /* Returns the limit of address space or data in bytes if it is so low that memory mapped by the
  * recorder could make the job's own requests fail; 0 otherwise. */
 uint64_t tfh_tight_space(void);
+/* Whether space for rings can be allocated through the mapping (since Linux 5.14). Otherwise the job's threads need the journal's
+ * descriptor. */
+bool tfh_journal_populates(void);
 /* Creates and maps the journal at the first suitable place; falls back to anonymous memory. Returns
  * 0 or -errno. */
 int tfh_journal_open(struct tfh_journal *j, const struct tfh_rundir *dir, uint64_t ring_total);
