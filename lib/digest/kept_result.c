@@ -185,7 +185,7 @@ TYPE(job_stage, N(1, exposed_s), N(2, hidden_s));
 
 #define S struct tfh_whatif
 TYPE(whatif, V(1, remove, TFH_REMOVE_COUNT), N(2, step_s), N(3, low_s), N(4, high_s), N(5, floor_s),
-     N(6, speedup), N(7, ceiling_speedup), N(8, saved_s), TN(9, no_bound));
+     N(6, speedup), N(7, ceiling_speedup), N(8, saved_s), TN(9, no_bound), N(10, about_s));
 #undef S
 
 #define S struct tfh_place_gain

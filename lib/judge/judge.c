@@ -146,7 +146,9 @@ static void fill_saved(struct tfh_result *r)
 	for (uint32_t i = 0; i < r->n_whatif + r->n_place; i++) {
 		struct tfh_whatif *w =
 			i < r->n_whatif ? &r->whatif[i] : &r->place[i - r->n_whatif].gain;
-		double without = isnan(w->step_s) ? mean / w->ceiling_speedup : w->step_s;
+		double without = !isnan(w->step_s) ? w->step_s
+				 : w->about_s > 0  ? w->about_s
+						   : mean / w->ceiling_speedup;
 		w->saved_s =
 			isnan(without) ? NAN : fmax((mean - without) * (double)r->steps.total, 0);
 	}

@@ -22,8 +22,7 @@ void tfh_next_becomes(const struct tfh_result *r, const struct tfh_advice *a, ch
 	}
 	if (!(whole > saved) || !(saved >= TFH_REPORT_RUN_SHARE * whole))
 		return;
-	snprintf(out, size, "%s%s %s", a->at_best ? "at best " : "",
-		 tfh_fmt_time(time, whole - saved),
+	snprintf(out, size, "%s%s %s", a->how, tfh_fmt_time(time, whole - saved),
 		 tfh_fmt_factor(factor, whole / (whole - saved)));
 }
 

@@ -75,6 +75,18 @@ static void close_up(struct times *t, size_t rows)
 		t->n--;
 }
 
+/* Keeps what is as large as a kept row: it must not be merged while a smaller one is named. */
+static void keep_larger(struct times *t)
+{
+	double least = t->all_s;
+
+	for (size_t i = 0; i < t->n; i++)
+		least = t->row[i].kept ? fmin(least, t->row[i].seconds) : least;
+	least = fmax(least, TFH_REPORT_OTHER_SHARE * t->all_s);
+	for (size_t i = 0; i < t->n; i++)
+		t->row[i].kept |= t->row[i].seconds >= least;
+}
+
 /* Parts of the run that have no parts, by what they are. */
 static void run_times(const struct tfh_result *r, struct times *t, size_t rows)
 {
@@ -94,6 +106,7 @@ static void run_times(const struct tfh_result *r, struct times *t, size_t rows)
 	for (int k = 0; k < TFH_BRANCH_COUNT; k++)
 		add_row(t, tfh_branch_words((enum tfh_branch)k), seconds[k],
 			k == TFH_BRANCH_TRAIN || k == TFH_BRANCH_STEP);
+	keep_larger(t);
 	/* If the steps were not found by the tree, the tree does not show them. */
 	if (r->steps.count && !(seconds[TFH_BRANCH_TRAIN] + seconds[TFH_BRANCH_STEP] > 0))
 		t->n = 0;

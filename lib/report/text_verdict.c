@@ -158,7 +158,10 @@ static const char *saving(const struct tfh_result *r, const struct tfh_whatif *w
 	out[0] = '\0';
 	if (wall > 0 && w->saved_s >= TFH_REPORT_RUN_SHARE * wall)
 		snprintf(out, TFH_TEXT + 40, ", which saves %s%s of the run",
-			 isnan(w->step_s) ? "at most " : "", tfh_fmt_time(time, w->saved_s));
+			 !isnan(w->step_s) ? ""
+			 : w->about_s > 0  ? "about "
+					   : "at most ",
+			 tfh_fmt_time(time, w->saved_s));
 	return out;
 }
 
@@ -225,26 +228,43 @@ void tfh_text_verdict(const struct tfh_page *page)
 /* ---- on the first screen ---- */
 
 /* "20.9 -> 2.88 ms", "1.46 s -> 381 ms" */
-static const char *change(char out[TFH_RANGE], double from, double to, bool point)
+static const char *change(char out[TFH_RANGE], double from, double to, const char *how)
 {
 	char a[TFH_TEXT], b[TFH_TEXT];
 	const char *a_unit = strchr(tfh_fmt_time(a, from), ' ');
 	const char *b_unit = strchr(tfh_fmt_time(b, to), ' ');
 	bool same = a_unit && b_unit && !strcmp(a_unit, b_unit);
 
-	snprintf(out, TFH_RANGE, "%.*s -> %s%s", same ? (int)(a_unit - a) : (int)strlen(a), a,
-		 point ? "" : "at best ", b);
+	snprintf(out, TFH_RANGE, "%.*s -> %s%s", same ? (int)(a_unit - a) : (int)strlen(a), a, how,
+		 b);
 	return out;
 }
 
-/* "20.9 ms -> 2.77 to 3.14 ms" */
-static const char *change_between(char out[2 * TFH_RANGE], double from, const struct tfh_whatif *w)
+/* The step before and after: "20.9 -> 2.88 ms (2.77 to 3.14 ms), 7.24x", "20.9 -> about 2.88 ms (at best 1.2 ms), 7.24x", "20.9 ms
+ * -> 2.77 to 6.14 ms", "20.9 -> at best 2.88 ms, 7.24x" */
+static void put_step_gain(const struct tfh_result *r, const struct tfh_whatif *w, char *out,
+			  size_t size)
 {
-	char a[TFH_TEXT], range[TFH_RANGE];
+	bool point = !isnan(w->step_s), about = !point && w->about_s > 0,
+	     between = tfh_is_range(r, w);
+	double step = tfh_step_s(r), least = tfh_least_step(r, w);
+	double then = point ? w->step_s : about ? w->about_s : least;
+	char both[TFH_RANGE], range[TFH_RANGE] = "", part[TFH_RANGE + 16] = "", text[TFH_TEXT];
 
-	snprintf(out, 2 * TFH_RANGE, "%s -> %s", tfh_fmt_time(a, from),
-		 tfh_fmt_times(range, w->low_s, w->high_s));
-	return out;
+	if (between || (point && !isnan(w->low_s)))
+		tfh_fmt_times(range, w->low_s, w->high_s);
+	if (between && !about) {
+		snprintf(out, size, "%s -> %s", tfh_fmt_time(text, step), range);
+		return;
+	}
+	if (*range)
+		snprintf(part, sizeof(part), " (%s)", range);
+	else if (about)
+		snprintf(part, sizeof(part), " (at best %s)", tfh_fmt_time(text, least));
+	snprintf(out, size, "%s%s, %s", change(both, step, then, tfh_gain_how(w)), part,
+		 tfh_fmt_factor(text, point   ? w->speedup
+				      : about ? step / then
+					      : w->ceiling_speedup));
 }
 
 /* "step 20.9 -> 2.88 ms (2.77 to 3.14 ms), 7.24x; run 5.17 -> 4.09 s" */
@@ -253,7 +273,7 @@ static void gain_row(const struct tfh_page *page)
 	const struct tfh_result *r = page->r;
 	const struct tfh_whatif *w = whatif_of(r);
 	const char *place = place_of(page);
-	char line[320], both[2 * TFH_RANGE], factor[TFH_TEXT], range[TFH_RANGE];
+	char line[320], both[TFH_RANGE], step[3 * TFH_RANGE];
 	double wall = tfh_run_s(r);
 	size_t n;
 
@@ -263,24 +283,15 @@ static void gain_row(const struct tfh_page *page)
 	}
 	if (!w || isnan(w->ceiling_speedup))
 		return;
-	bool point = !isnan(w->step_s), between = tfh_is_range(r, w);
 	bool maybe = r->found.serves == TFH_SERVES_MAYBE;
+	put_step_gain(r, w, step, sizeof(step));
 	n = (size_t)snprintf(line, sizeof(line), "%s%s%.40s%sstep %s",
 			     maybe ? "none if it waits for requests; else " : "",
-			     place ? "without " : "", place ? place : "", place ? ": " : "",
-			     between ? change_between(both, tfh_step_s(r), w)
-				     : change(both, tfh_step_s(r),
-					      point ? w->step_s : tfh_least_step(r, w), point));
-	if (point && !isnan(w->low_s))
-		n += (size_t)snprintf(line + n, sizeof(line) - n, " (%s)",
-				      tfh_fmt_times(range, w->low_s, w->high_s));
-	if (!between && !maybe)
-		n += (size_t)snprintf(
-			line + n, sizeof(line) - n, ", %s",
-			tfh_fmt_factor(factor, point ? w->speedup : w->ceiling_speedup));
+			     place ? "without " : "", place ? place : "", place ? ": " : "", step);
 	char run[TFH_RANGE + 8] = "";
 	if (wall > 0 && w->saved_s >= TFH_REPORT_RUN_SHARE * wall && !maybe)
-		snprintf(run, sizeof(run), "run %s", change(both, wall, wall - w->saved_s, point));
+		snprintf(run, sizeof(run), "run %s",
+			 change(both, wall, wall - w->saved_s, tfh_gain_how(w)));
 	/* A change is not broken over two lines. */
 	bool fits =
 		strlen("  gain     ") + n + strlen("; ") + strlen(run) <= tfh_page_columns(page);
@@ -307,7 +318,7 @@ static void lead_row(const struct tfh_page *page)
 		tfh_row(page, "gain", "none without cheaper computing");
 	if (!(saved > 0) || !(wall > saved))
 		return;
-	snprintf(line, sizeof(line), "run %s", change(both, wall, wall - saved, false));
+	snprintf(line, sizeof(line), "run %s", change(both, wall, wall - saved, "at best "));
 	tfh_row(page, "gain", line);
 }
 
@@ -323,7 +334,8 @@ static void little_to_gain(const struct tfh_page *page)
 	if (r->verdict.cause == TFH_CAUSE_COMPUTE_CONTENTION) {
 		double alone = step - r->found.cause_s[r->verdict.cause];
 		snprintf(line, sizeof(line), "alone on the GPU: step %s, %s",
-			 change(both, step, alone, false), tfh_fmt_factor(factor, step / alone));
+			 change(both, step, alone, "at best "),
+			 tfh_fmt_factor(factor, step / alone));
 	} else if (1 / share < 1 + TFH_PREDICT_WORTH_SHARE)
 		snprintf(line, sizeof(line), "none without cheaper computing");
 	else

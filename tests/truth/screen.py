@@ -94,14 +94,16 @@ def gain(name, screen):
     row = screen.rows.get("gain", "")
     if re.search(r"step [\d.]+( \w+)? -> [\d.]+( \w+)? to [\d.]+ \w+(;|$)", row):  # only between what
         return
-    m = re.search(r"step ([\d.]+)( \w+)? -> (at best )?([\d.]+ \w+)(?: \(([^)]*)\))?, ([\d.]+)x", row)
+    m = re.search(r"step ([\d.]+)( \w+)? -> (at best |about )?([\d.]+ \w+)(?: \(([^)]*)\))?, ([\d.]+)x", row)
     check(m, name, "says no gain:", screen.text)
     if not m:
         return
     after = number(m[4])
     before = number(m[1] + (m[2] or " " + m[4].split()[1]))
     check(abs(before / after / float(m[6]) - 1) < 0.06, name, "factor", row)
-    if m[5]:
+    if m[5] and m[5].startswith("at best"):
+        check(number(m[5][8:]) <= after, name, "bound", row)
+    elif m[5]:
         high = m[5].split(" to ")[1]
         low = m[5].split(" to ")[0]
         check(number(low if " " in low else low + " " + high.split()[1]) <= after * 1.01 and after <= number(high) * 1.01, name, "range", row)

@@ -186,9 +186,9 @@ static void fixture_numbers(struct tfh_result *r)
 		r->stages[s] = (struct tfh_job_stage){NAN, NAN};
 	r->stages[TFH_STAGE_COMPUTE] = (struct tfh_job_stage){0.0789, 0.0091};
 	r->whatif[0] = (struct tfh_whatif){
-		TFH_REMOVE_INPUT, 0.102, 0.095, 0.110, 0.0789, 1.70, 1.72, 154.0, NULL};
-	r->whatif[1] =
-		(struct tfh_whatif){TFH_REMOVE_TRANSFER, NAN, NAN, NAN, NAN, NAN, 1.06, 21.0, NULL};
+		TFH_REMOVE_INPUT, 0.102, 0.095, 0.110, 0.0789, 1.70, 1.72, 154.0, NULL, 0};
+	r->whatif[1] = (struct tfh_whatif){
+		TFH_REMOVE_TRANSFER, NAN, NAN, NAN, NAN, NAN, 1.06, 21.0, NULL, 0};
 	r->n_whatif = 2;
 	r->segments[0] = (struct tfh_segment_sum){TFH_SEGMENT_WARMUP, 10, 14.2, NAN};
 	r->segments[1] = (struct tfh_segment_sum){TFH_SEGMENT_CHECKPOINT, 3, 4.4, 700};
@@ -260,6 +260,22 @@ fixture_print(void (*print)(FILE *out, const struct tfh_result *r), const struct
 	print(out, r);
 	fclose(out);
 	return text;
+}
+
+static inline void fixture_text(FILE *out, const struct tfh_result *r)
+{
+	struct tfh_wording words = fixture_words(r);
+	struct tfh_style style = {0};
+
+	tfh_report_text(out, &words, &style);
+}
+
+static inline void fixture_screen(FILE *out, const struct tfh_result *r)
+{
+	struct tfh_wording words = fixture_words(r);
+	struct tfh_style style = {0};
+
+	tfh_report_screen(out, &words, &style);
 }
 
 #endif

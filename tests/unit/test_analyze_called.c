@@ -2,7 +2,8 @@
  * A job on the CPU whose library calls a function of TensorFlow in each step (Keras' fit). What the library does around that
  * call is launching, and as usual as any. What a function of the program does that the library calls beside the step is a
  * callback, however short the pauses between its ops are; where samples of these pauses see a log being written, they are
- * logging. Batches whose pipeline has no line of the program are asked for at the line that calls the library.
+ * logging. Batches whose pipeline has no line of the program are asked for at the line that calls the library; where a thread of
+ * TensorFlow's runs a function of the program to make them (py_function), its line is the verdict's, although it makes calls itself.
  */
 #include "analyze_gen.h"
 
@@ -10,7 +11,7 @@
 #define COUNT(array) (uint32_t)(sizeof(array) / sizeof(*(array)))
 
 enum { OP_FIT = 1, OP_READ };
-enum { AT_STEP = 1, AT_LIBRARY, AT_CALLBACK, AT_LOG, AT_OWN, PLACES };
+enum { AT_STEP = 1, AT_LIBRARY, AT_CALLBACK, AT_LOG, AT_OWN, AT_MAPPED, PLACES };
 
 static const struct tfh_model_line fit = {LIB "/keras/trainer.py", "fit", 399, true};
 static const struct tfh_model_line train = {"/job/train.py", "main", 20, false};
@@ -25,6 +26,9 @@ static const struct tfh_model_line inner[PLACES][2] = {
 			 {"/job/train.py", "Figures.on_batch_end", 41, false}},
 	[AT_LOG] = {{LIB "/tensorflow/python/ops/summary_ops_v2.py", "write", 6, true},
 		    {"/job/train.py", "Figures.on_batch_end", 42, false}},
+	[AT_MAPPED] = {{"/job/train.py", "augment", 7, false},
+		       {LIB "/tensorflow/python/ops/script_ops.py", "FuncRegistry.__call__", 267,
+			true}},
 };
 
 static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
@@ -38,12 +42,12 @@ static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_m
 	frame[1] = inner[place][1];
 	frame[2] = fit;
 	frame[3] = train;
-	return place == AT_OWN ? 1 : 4;
+	return place == AT_OWN ? 1 : place == AT_MAPPED ? 2 : 4;
 }
 
-static void mark(struct gen *g, enum tft_kind kind, double t, uint32_t place)
+static void mark_of(struct gen *g, uint32_t thread, enum tft_kind kind, double t, uint32_t place)
 {
-	struct tfh_event *ev = gen_call(g, 0, TFH_FN_NONE, t, t);
+	struct tfh_event *ev = gen_call(g, thread, TFH_FN_NONE, t, t);
 
 	ev->kind = kind;
 	ev->stack = place;
@@ -51,6 +55,13 @@ static void mark(struct gen *g, enum tft_kind kind, double t, uint32_t place)
 	ev->w[0] = kind == TFT_CPUTIME ? (uint64_t)gen_ns(t) : 0;
 	ev->w[2] = kind == TFT_STATE ? 2500000 : 0;
 }
+
+static void mark(struct gen *g, enum tft_kind kind, double t, uint32_t place)
+{
+	mark_of(g, 0, kind, t, place);
+}
+
+static bool mapped; /* another thread runs a function of the program meanwhile */
 
 /* 100 steps: a batch (of `get` ms) and the step are one call of `step` ms; then come `ops` ops of 10 us with pauses of 30 us
  * between them, in one of which a sample sees the thread at `place`; then a pause of 0.3 ms in which it is on the way to the
@@ -66,6 +77,8 @@ static struct tfh_result *judge(double step, double get, int ops, uint32_t place
 	for (int i = 0; i < 100; i++) {
 		mark(g, TFT_CPUTIME, t - 0.005, AT_STEP);
 		gen_get(g, 0, 1, 1, t + 0.01, t + 0.01 + get);
+		if (mapped)
+			mark_of(g, 1, TFT_STATE, t + get / 2, AT_MAPPED);
 		gen_exec(g, OP_FIT, t, t + step);
 		t += step;
 		for (int k = 0; k < ops; k++, t += 0.04) {
@@ -128,12 +141,27 @@ static void test_asked(void **state)
 	tfh_result_free(r);
 }
 
+static void test_mapped(void **state)
+{
+	(void)state;
+	mapped = true;
+	struct tfh_result *r = judge(4, 3, 0, 0);
+
+	mapped = false;
+	assert_int_equal(r->verdict.cls, TFH_CLASS_INPUT_BOUND);
+	assert_string_equal(r->found.line.function, "augment");
+	assert_int_equal(r->found.line.line, 7);
+	assert_int_equal(r->found.workers.threads, 1);
+	tfh_result_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_library),
 		cmocka_unit_test(test_callback),
 		cmocka_unit_test(test_asked),
+		cmocka_unit_test(test_mapped),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

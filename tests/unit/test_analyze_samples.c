@@ -54,7 +54,7 @@ static bool told(double faults, double us, double keeps)
 	bool has = remark != NULL;
 	/* 100,000 a second are 2,000 of a step */
 	if (has && faults == 100000)
-		assert_non_null(strstr(remark, "2000 page faults cost a step of 20 ms"));
+		assert_non_null(strstr(remark, "2000 page faults cost a step of 20.0 ms"));
 	tfh_result_free(r);
 	return has;
 }

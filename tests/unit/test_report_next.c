@@ -188,12 +188,74 @@ static void test_optimizer(void **state)
 	}
 }
 
+/* What a method of Keras compiles anew in each call is advised about by the method's name, and the pipeline that it makes each time is not
+ * advised about besides. */
+static void test_anew(void **state)
+{
+	static const char *const method[] = {"predict", "evaluate", "fit"};
+
+	(void)state;
+	for (size_t i = 0; i < 2 * sizeof(method) / sizeof(method[0]); i++) {
+		bool most = i % 2;
+		char name[32];
+		struct words w;
+		snprintf(name, sizeof(name), "TensorFlowTrainer.%s", method[i / 2]);
+		struct tfh_seen_node node[] = {
+			{.file = "/job/score.py", .function = "<module>", .s_per_step = 5e-3},
+			{.file = "/v/keras/src/trainer.py", .function = name, .s_per_step = 4.9e-3},
+			{.file = "/v/keras/src/trainer.py",
+			 .function = "TFEpochIterator.__init__",
+			 .parent = 1,
+			 .s_per_step = most ? 4e-3 : 1e-3}};
+		begin(&w, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_COMPILE);
+		w.r.found.node = node;
+		w.r.found.n_node = 3;
+		w.r.n_whatif = 1;
+		w.r.whatif[0] = (struct tfh_whatif){
+			.remove = TFH_REMOVE_INPUT, .saved_s = 0.5, .speedup = 2};
+		tfh_wording_make(&w.said, &w.r);
+		snprintf(name, sizeof(name), "each call of %s()", method[i / 2]);
+		assert_int_equal(advises(&w.said, name), most);
+		assert_int_equal(advises(&w.said, "reading the data is too slow"), !most);
+		tfh_wording_free(&w.said);
+	}
+}
+
+/* Functions of Python in a pipeline do not run in parallel, whatever the stage's calls do. */
+static void test_python_map(void **state)
+{
+	struct tfh_input_stage stage = {.name = "ParallelMapV2",
+					.prefix = "Iterator::Root::ParallelMapV2",
+					.calls_per_step = 1,
+					.async = true,
+					.parallelism = 2,
+					.guilty = true};
+	struct tfh_seen_node node = {.function = "FuncRegistry.__call__", .s_per_step = 1e-3};
+
+	(void)state;
+	for (int python = 0; python < 2; python++) {
+		struct words w;
+		begin(&w, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_MAP);
+		node.file = python ? "/v/tensorflow/python/ops/script_ops.py" : "/job/train.py";
+		w.r.input = &stage;
+		w.r.n_input = 1;
+		w.r.found.workers.threads = 1;
+		w.r.found.workers.node = &node;
+		w.r.found.workers.n_node = 1;
+		tfh_wording_make(&w.said, &w.r);
+		assert_int_equal(strstr(w.said.advice[0].todo, "one runs at a time") != NULL,
+				 python);
+		tfh_wording_free(&w.said);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nested_places), cmocka_unit_test(test_imports),
-		cmocka_unit_test(test_compiling), cmocka_unit_test(test_place_of_part),
-		cmocka_unit_test(test_optimizer)};
+		cmocka_unit_test(test_compiling),     cmocka_unit_test(test_place_of_part),
+		cmocka_unit_test(test_optimizer),     cmocka_unit_test(test_anew),
+		cmocka_unit_test(test_python_map)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

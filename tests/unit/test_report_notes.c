@@ -50,7 +50,7 @@ static void test_first_notes(void **state)
 		assert_int_equal(w.said.n_remark, 2);
 		assert_int_equal(w.said.n_first, much);
 		assert_non_null(
-			strstr(w.said.remark[!much], "1000 page faults cost a step of 10 ms"));
+			strstr(w.said.remark[!much], "1000 page faults cost a step of 10.0 ms"));
 		tfh_wording_free(&w.said);
 
 		begin(&w, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU);
@@ -151,12 +151,38 @@ static void test_loader_between(void **state)
 	tfh_wording_free(&w.said);
 }
 
+/* Steps whose number of launches repeats are said to accumulate gradients only if an optimizer's kernel is not launched in each. */
+static void test_accumulates(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *kernel;
+		double calls;
+		bool accumulates;
+	} row[] = {
+		{"fused_adam", 0.25, true}, {"fused_adam", 1, false}, {"vorticity", 0.25, false}};
+	struct words w;
+
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		begin(&w, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_DENSE);
+		w.kernel[1].name = row[i].kernel;
+		w.kernel[1].calls_per_step = row[i].calls;
+		w.r.pattern.per_update = 4;
+		tfh_note_steps(&w.said);
+		assert_int_equal(w.said.n_remark, 1);
+		assert_int_equal(strstr(w.said.remark[0], "accumulated") != NULL,
+				 row[i].accumulates);
+		assert_non_null(strstr(w.said.remark[0], "4 steps"));
+		tfh_wording_free(&w.said);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_supply),	       cmocka_unit_test(test_first_notes),
 		cmocka_unit_test(test_busy_machine),   cmocka_unit_test(test_long_evaluation),
-		cmocka_unit_test(test_loader_between),
+		cmocka_unit_test(test_loader_between), cmocka_unit_test(test_accumulates),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,6 +30,9 @@ struct tfh_maker {
 bool tfh_maker_at(const struct tfh_facts *facts, const struct tfh_child_sample *sample,
 		  struct tfh_maker *out);
 
+/* Whether a thread of TensorFlow's was running a function of the program there (py_function): its stack begins with that call. */
+bool tfh_is_called(const struct tfh_facts *facts, uint32_t place);
+
 /* Whether other threads or child processes were often at work in the samples, so that they may make the batches; `only`: child
  * processes. */
 bool tfh_makers_work(const struct tfh_facts *facts, bool only);

@@ -302,11 +302,27 @@ static int put_in_order(struct tfh_facts *facts)
 	return rc;
 }
 
+/* Adds a sample of a thread that makes calls, and so is sampled like a driving one, but only in a function that TensorFlow calls to make
+ * batches: a py_function executes ops. */
+static int note_called(struct tfh_facts *facts, const struct tfh_event *ev)
+{
+	struct tfh_child_sample sample = {.t = ev->t1,
+					  .ns = (double)ev->w[2],
+					  .id = ev->ctx,
+					  .place = ev->stack,
+					  .thread = true};
+
+	sample.state = ev->result < TFT_STATE_COUNT ? (uint8_t)ev->result : 0;
+	return TFH_PUSH_BIG(facts->child, sample);
+}
+
 /* Creates the table of samples with the first one. */
 static int note_sample(struct tfh_facts *facts, const struct tfh_event *ev)
 {
 	if (!facts->samples && ev->kind == TFT_STATE)
 		facts->samples = tfh_stack_samples_new(facts->feed, facts->process);
+	if (ev->kind == TFT_STATE && tfh_is_called(facts, ev->stack) && note_called(facts, ev))
+		return -ENOMEM;
 	return facts->samples ? tfh_stack_samples_add(facts->samples, ev) : -ENOMEM;
 }
 

@@ -313,6 +313,7 @@ static void point(const struct tfh_device *d, const struct tfh_samples *all,
 		w->high_s = step;
 		return;
 	}
+	w->about_s = got;
 	if (crowded || s->steps < TFH_PREDICT_FEWEST_STEPS || !is_narrow(all, r, got, half, step) ||
 	    below > TFH_PREDICT_WIDEST_EVER * got) {
 		tfh_may_leave(w, step);
@@ -401,6 +402,7 @@ void tfh_place_point(const struct tfh_device *d, struct tfh_samples *all, uint32
 	g->gain.floor_s = resource_floor(d, TFH_REMOVE_HOST, true);
 	double below = half + cooled_s(d->accounts, all, got, step) +
 		       crowded_s(d->accounts, TFH_REMOVE_HOST, got);
+	g->gain.about_s = got;
 	g->gain.low_s = got - below;
 	g->gain.high_s = got + half;
 	if (is_narrow(all, r, got, half, step) && below <= TFH_PREDICT_WIDEST_EVER * got)

@@ -249,6 +249,7 @@ void tfh_serial_gain(const struct tfh_accounts *accounts, enum tfh_remove what, 
 
 	if (!serial(accounts) || !(left > 0))
 		return;
+	w->about_s = left;
 	w->low_s = fmax(left - fmax(below, tfh_faster_s(accounts, what)),
 			left / TFH_PREDICT_COOLED_PART);
 	w->high_s = fmin(left + fmax(even, crowded) + hidden_s(accounts, step), step);
@@ -263,7 +264,7 @@ void tfh_serial_gain(const struct tfh_accounts *accounts, enum tfh_remove what, 
 static void forget(struct tfh_whatif *w, const char *why)
 {
 	w->no_bound = why;
-	w->low_s = w->floor_s = 0;
+	w->low_s = w->floor_s = w->about_s = 0;
 	w->step_s = w->speedup = w->ceiling_speedup = NAN;
 }
 

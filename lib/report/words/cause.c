@@ -37,6 +37,10 @@ static void advise_stage(struct tfh_wording *w, const struct tfh_input_stage *g,
 {
 	struct tfh_remedy m = tfh_stage_remedy(g, cause);
 
+	if (cause == TFH_CAUSE_INPUT_MAP && tfh_runs_python(w->r))
+		m.todo =
+			"its functions are Python, of which one runs at a time, however many calls are in parallel: "
+			"use TensorFlow's ops, or do it once and store the result";
 	tfh_advise(w, m.finding, why, m.todo, TFH_REMOVE_INPUT);
 }
 
@@ -368,6 +372,11 @@ static void explain_code(struct tfh_wording *w, const char *time)
 	if (line)
 		tfh_evidence(w, TFH_TELLS_LINE, line);
 	const char *todo = tfh_place_advice(w, cause);
+	struct tfh_remedy anew;
+	if (cause == TFH_CAUSE_HOST_COMPILE && tfh_remedy_anew(r, &anew)) {
+		tfh_advise(w, anew.finding, w->text, anew.todo, code_rows[i].remove);
+		return;
+	}
 	if (cause == TFH_CAUSE_HOST_COMPILE)
 		todo = explain_retraced(w);
 	if (cause == TFH_CAUSE_HOST_CONTENTION) {

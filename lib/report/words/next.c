@@ -53,7 +53,11 @@ static bool worth_removing(const struct tfh_result *r, const struct tfh_whatif *
 {
 	enum tfh_part part = tfh_remove_part(w->remove);
 	enum tfh_cause blamed = r->steady.cause;
+	struct tfh_remedy anew;
 
+	/* the verdict's advice is about that pipeline */
+	if (part == TFH_PART_INPUT && blamed == TFH_CAUSE_HOST_COMPILE && tfh_remedy_anew(r, &anew))
+		return false;
 	if (w->remove == TFH_REMOVE_EVERYTHING_BUT_COMPUTE || !(w->saved_s > 0) ||
 	    !(r->breakdown[part].share >= TFH_BLOCKING_SHARE))
 		return false;
@@ -263,7 +267,8 @@ static void advise(struct tfh_wording *w, const struct next *next)
 			   tfh_phrase(w, "%s per step",
 				      tfh_phrase_time(w, r->breakdown[part].s_per_step)),
 			   todo ? todo : m.todo, next->whatif->remove);
-		w->advice[w->n_advice - 1].at_best |= tfh_hides_more(r, next->whatif);
+		if (tfh_hides_more(r, next->whatif))
+			w->advice[w->n_advice - 1].how = "at best ";
 		return;
 	}
 	if (next->place) {

@@ -132,7 +132,7 @@ static void first_advice(struct tfh_wording *w, const struct tfh_recurring *x)
 					   .todo = m.todo,
 					   .gain = NAN,
 					   .saved_s = tfh_lead_no_bound(w->r) ? NAN : saves(x),
-					   .at_best = true};
+					   .how = "at best "};
 }
 
 /* The sentence so far is about the steps. Puts another one before it. few: what to say of the steps; NULL: that sentence. */

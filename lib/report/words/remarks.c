@@ -192,8 +192,9 @@ void tfh_note_faults(struct tfh_wording *w)
 	double step_s = r->steps.total_s / (double)r->steps.count;
 	const char *text = tfh_phrase(
 		w,
-		"%.0f page faults cost a step of %.3g ms at least %.2g ms of CPU time: keep freed memory in the process (MALLOC_TOP_PAD_=64000000), or use another allocator",
-		r->found.fault.pages, step_s * 1e3, r->found.fault.cost_s * 1e3);
+		"%.0f page faults cost a step of %s at least %s of CPU time: keep freed memory in the process (MALLOC_TOP_PAD_=64000000), or use another allocator",
+		r->found.fault.pages, tfh_phrase_time(w, step_s),
+		tfh_phrase_time(w, r->found.fault.cost_s));
 	if (r->found.fault.cost_s >= TFH_REPORT_FAULT_SHARE * step_s)
 		tfh_remark_first(w, text);
 	else
@@ -207,10 +208,11 @@ static void stalls(struct tfh_wording *w)
 
 	if (n)
 		tfh_remark(w, tfh_phrase(w,
-					 "%u step%s took %.3g s%s, over %d times the usual (%s): a "
+					 "%u step%s took %s%s, over %d times the usual (%s): a "
 					 "pause, or work that no other step does; not counted "
 					 "above",
-					 n, n == 1 ? "" : "s", found->stall.total_s,
+					 n, n == 1 ? "" : "s",
+					 tfh_phrase_time(w, found->stall.total_s),
 					 n == 1 ? "" : " in all", TFH_ACCOUNT_STALL_TIMES,
 					 tfh_part_name(found->stall.most)));
 }
@@ -228,6 +230,19 @@ static void slow_in_turn(struct tfh_wording *w)
 					 tfh_part_name(found->slow.part), 100 * found->slow.share));
 }
 
+/* Whether an optimizer's kernel is launched in some steps only. Equal numbers of launches alone may as well be a picture or a log in every
+ * n-th step. */
+static bool accumulates(const struct tfh_result *r)
+{
+	for (uint32_t i = 0; i < r->n_kernels; i++) {
+		double calls = r->kernels[i].calls_per_step;
+		if (tfh_kernel_family(r->kernels[i].name) == TFH_FAMILY_OPTIMIZER && calls > 0 &&
+		    fabs(calls - round(calls)) > TFH_BLOCKING_SHARE)
+			return true;
+	}
+	return false;
+}
+
 static void patterns(struct tfh_wording *w)
 {
 	const struct tfh_pattern *p = &w->r->pattern;
@@ -237,7 +252,9 @@ static void patterns(struct tfh_wording *w)
 			w,
 			tfh_phrase(
 				w,
-				"the launches repeat every %u batches: gradients of several batches are accumulated, or kinds of steps alternate",
+				accumulates(w->r)
+					? "the optimizer runs once in %u steps: gradients of several batches are accumulated"
+					: "the number of launches repeats every %u steps: one of them does more, or kinds of steps alternate",
 				p->per_update));
 	else if (p->n_kind > 1)
 		tfh_remark(w, tfh_phrase(w,

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "base/text.h"
 #include "report/words/remedy.h"
 #include "report/words/words.h"
 
@@ -262,6 +263,69 @@ struct tfh_remedy tfh_stage_remedy(const struct tfh_input_stage *stage, enum tfh
 		if (rows[i].cause == cause && strstr(stage->name, rows[i].word))
 			return rows[i].remedy;
 	return tfh_remedy_of(cause);
+}
+
+static bool is_called(const struct tfh_seen_node *node, const char *function)
+{
+	return node->file && strstr(node->file, "/keras/") &&
+	       tfh_ends_with(node->function, function);
+}
+
+/* Seconds per step below a function of Keras. */
+static double below(const struct tfh_result *r, const char *function)
+{
+	const struct tfh_seen_node *node = r->found.node;
+	double s = 0;
+
+	for (uint32_t i = 0; i < r->found.n_node; i++)
+		if (is_called(&node[i], function))
+			s += node[i].s_per_step;
+	return s;
+}
+
+bool tfh_remedy_anew(const struct tfh_result *r, struct tfh_remedy *out)
+{
+	static const struct {
+		const char *name;
+		struct tfh_remedy remedy;
+	} method[] = {
+		{".predict",
+		 {"each call of predict() makes an input pipeline, and compiles it again",
+		  "call the model itself, model(x), or predict_on_batch(x); or predict() once for all examples"}},
+		{".evaluate",
+		 {"each call of evaluate() makes an input pipeline, and compiles it again",
+		  "test_on_batch(x, y), or evaluate() once for all examples"}},
+		{".fit",
+		 {"each call of fit() makes an input pipeline, and compiles it again",
+		  "train_on_batch(x, y), or fit() once, with epochs=..."}}};
+	double all = 0;
+
+	for (uint32_t i = 0; i < r->found.n_node; i++)
+		all += r->found.node[i].parent == i ? r->found.node[i].s_per_step : 0;
+	if (!(2 * below(r, "EpochIterator.__init__") > all))
+		return false;
+	for (size_t i = 0; i < sizeof(method) / sizeof(method[0]); i++)
+		if (2 * below(r, method[i].name) > all) {
+			*out = method[i].remedy;
+			return true;
+		}
+	return false;
+}
+
+bool tfh_runs_python(const struct tfh_result *r)
+{
+	const struct tfh_seen_workers *k = &r->found.workers;
+	double called = 0, all = 0;
+
+	for (uint32_t i = 0; k->threads && i < k->n_node; i++) {
+		if (k->node[i].parent != i)
+			continue;
+		all += k->node[i].s_per_step;
+		called += strstr(k->node[i].file, "/tensorflow/python/ops/script_ops.py")
+				  ? k->node[i].s_per_step
+				  : 0;
+	}
+	return 2 * called > all;
 }
 
 /* Whether torch.compile made kernels of the step: their names begin with triton_ and list what was

@@ -19,6 +19,12 @@ struct tfh_remedy tfh_remedy_in(const struct tfh_result *r, enum tfh_cause cause
 /* The same if this stage of the input pipeline is slow for this cause. */
 struct tfh_remedy tfh_stage_remedy(const struct tfh_input_stage *stage, enum tfh_cause cause);
 
+/* If most of what was seen in steps is a method of Keras that makes an input pipeline in each call: advice about it. */
+bool tfh_remedy_anew(const struct tfh_result *r, struct tfh_remedy *out);
+
+/* Whether the input pipeline runs functions of the program, as far as was seen. Only one of them runs at a time. */
+bool tfh_runs_python(const struct tfh_result *r);
+
 /* Whether the judged process has loaded that software, "JAX" for example. */
 bool tfh_runs(const struct tfh_result *r, const char *software);
 

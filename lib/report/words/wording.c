@@ -89,11 +89,16 @@ static void add_advice(struct tfh_wording *w, struct tfh_advice advice)
 		w->advice[w->n_advice++] = advice;
 }
 
+const char *tfh_gain_how(const struct tfh_whatif *gain)
+{
+	return !isnan(gain->step_s) ? "" : gain->about_s > 0 ? "about " : "at best ";
+}
+
 void tfh_advise_gain(struct tfh_wording *w, const char *finding, const char *why, const char *todo,
 		     const struct tfh_whatif *gain)
 {
 	add_advice(w, (struct tfh_advice){finding, why, todo, gain->ceiling_speedup, gain->saved_s,
-					  isnan(gain->step_s)});
+					  tfh_gain_how(gain)});
 }
 
 /* The gain from fixing what the verdict names. If its line is known, that is the gain of this place, not of
@@ -126,7 +131,7 @@ void tfh_advise(struct tfh_wording *w, const char *finding, const char *why, con
 
 void tfh_advise_run(struct tfh_wording *w, const char *finding, const char *todo, double saved_s)
 {
-	add_advice(w, (struct tfh_advice){finding, NULL, todo, NAN, saved_s, true});
+	add_advice(w, (struct tfh_advice){finding, NULL, todo, NAN, saved_s, "at best "});
 }
 
 void tfh_wording_free(struct tfh_wording *w)

@@ -25,9 +25,9 @@
 
 struct tfh_advice {
 	const char *finding, *evidence, *todo;
-	double gain;	/* speed-up factor of the steps, at most; NAN: unknown */
-	double saved_s; /* of the run; NAN: unknown */
-	bool at_best;	/* saved_s is a bound */
+	double gain;	 /* speed-up factor of the steps, at most; NAN: unknown */
+	double saved_s;	 /* of the run; NAN: unknown */
+	const char *how; /* before the time that the run then takes, "at best " */
 };
 
 /* What a line of evidence is about: what is to blame, why, or more than the first screen has room for. */
@@ -91,6 +91,8 @@ void tfh_remark_first(struct tfh_wording *w, const char *text);
 void tfh_advise(struct tfh_wording *w, const char *finding, const char *why, const char *todo,
 		enum tfh_remove remove);
 /* The same where the gain is known. */
+/* What goes before a time that results from the gain: nothing before a prediction, else "about " or "at best ". */
+const char *tfh_gain_how(const struct tfh_whatif *gain);
 void tfh_advise_gain(struct tfh_wording *w, const char *finding, const char *why, const char *todo,
 		     const struct tfh_whatif *gain);
 /* The same for a part of the run besides its steps, which could be saved completely at best. */
