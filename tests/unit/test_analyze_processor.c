@@ -206,12 +206,56 @@ static void test_receiving(void **state)
 	assert_float_equal(at_best(20, TFH_FN_torch_single), 0.99 * 5 - 0.5 * 5, 0.05);
 }
 
+/* A server that sleeps 18 of 20 ms and then finds requests, which another thread needs `made_ms` for meanwhile: the longest step without
+ * the sleep, in ms. */
+static double without_sleep(double made_ms)
+{
+	struct gen *g = gen_new();
+	double high = 0;
+
+	g->name[TFT_NAME_OP][1] = "__inference_score_12";
+	for (int i = 0; i < 200; i++) {
+		struct tfh_event *ev = gen_call(g, 0, TFH_FN_NONE, 20 * i + 9, 20 * i + 9);
+		ev->kind = TFT_STATE;
+		ev->result = TFT_STATE_SLEEP;
+		ev->w[2] = 10000000;
+		gen_exec(g, 1, 20 * i + 19.5, 20 * i + 20);
+	}
+	for (int i = 0; i < 20; i++) {
+		sample[i] = (struct tfh_sample){.t = gen_ns(200 * i + 1),
+						.cpu_s = 0.01 * (1 + made_ms),
+						.threads = 2,
+						.cpus = 2};
+		sample[i].thread[0] = (struct tfh_thread_times){0, 0.01 * i, 0};
+		sample[i].thread[1] = (struct tfh_thread_times){1, 0.01 * i * made_ms, 0};
+	}
+	g->feed.samples = samples;
+	struct tfh_result *r = gen_judge(g);
+	gen_expect(r, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_SLEEP);
+	for (uint32_t i = 0; i < r->n_whatif; i++)
+		if (r->whatif[i].remove == TFH_REMOVE_HOST)
+			high = r->whatif[i].high_s;
+	tfh_result_free(r);
+	return high * 1e3;
+}
+
+/* What other threads do while the loop sleeps remains, at most on all CPUs. */
+static void test_polling(void **state)
+{
+	(void)state;
+	assert_float_equal(without_sleep(6) - without_sleep(0), 3, 0.05);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_executed),	   cmocka_unit_test(test_ops),
-		cmocka_unit_test(test_growing_steps),	   cmocka_unit_test(test_models_in_turn),
-		cmocka_unit_test(test_iterator_each_step), cmocka_unit_test(test_receiving),
+		cmocka_unit_test(test_executed),
+		cmocka_unit_test(test_ops),
+		cmocka_unit_test(test_growing_steps),
+		cmocka_unit_test(test_models_in_turn),
+		cmocka_unit_test(test_iterator_each_step),
+		cmocka_unit_test(test_receiving),
+		cmocka_unit_test(test_polling),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -136,7 +136,7 @@ static void test_compiling(void **state)
 	}
 }
 
-/* A part that is not the verdict's is advised about with the place of most of it, if one has more than half. */
+/* Advice about a part that is not the verdict's is about the place of most of it, if one has more than half, and tells what that gains. */
 static void test_place_of_part(void **state)
 {
 	(void)state;
@@ -158,11 +158,13 @@ static void test_place_of_part(void **state)
 						       .function = "nms",
 						       .line = 58,
 						       .whole = true,
-						       .s_per_step = most ? 4e-3 : 1e-4};
+						       .s_per_step = most ? 4e-3 : 1e-4,
+						       .gain = {.saved_s = 0.25, .step_s = 7.5e-3}};
 		tfh_name_places(&w.said);
 		tfh_advise_rest(&w.said);
-		assert_true(advises(&w.said, "the program's own code"));
-		assert_int_equal(advises(&w.said, "own code: nms (boxes.py:58)"), most);
+		assert_int_equal(advises(&w.said, "the program's own code"), !most);
+		assert_int_equal(advises(&w.said, "nms (boxes.py:58) also takes time"), most);
+		assert_float_equal(w.said.advice[0].saved_s, most ? 0.25 : 0.5, 1e-9);
 		tfh_wording_free(&w.said);
 	}
 }

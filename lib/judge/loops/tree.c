@@ -185,12 +185,14 @@ static enum tfh_branch role_in(const struct run_tree *t, const struct tfh_node *
 	return is_epoch(t, loop) ? TFH_BRANCH_EPOCH : TFH_BRANCH_LOOP;
 }
 
-/* The time by which first iterations exceed the others. */
+/* The time by which first iterations exceed the others. If a loop that recurs has hardly two iterations each time, the first is
+ * another kind of work rather than longer: two models of a GAN, which train in turn. */
 static int64_t first_longer(const struct tfh_node *loop)
 {
 	int64_t longer;
 
-	if (loop->n <= loop->runs)
+	if (loop->n <= loop->runs ||
+	    (loop->runs >= TFH_VERDICT_RECURS && loop->n < TFH_LOOPS_FIRST_OF * loop->runs))
 		return 0;
 	longer = loop->first_ns - (loop->ns - loop->first_ns) / (int64_t)(loop->n - loop->runs) *
 					  (int64_t)loop->runs;

@@ -220,8 +220,16 @@ void tfh_may_leave(struct tfh_whatif *w, double step)
 		w->high_s = fmin(w->high_s + TFH_PREDICT_LEFT_SHARE * step, step);
 }
 
+/* Whether the steps' threads mostly sleep for a given time: that time is nobody's work. */
+static bool sleeps(const struct tfh_accounts *accounts)
+{
+	return (double)accounts->cause_ns[TFH_CAUSE_HOST_SLEEP] >=
+	       TFH_VERDICT_MOST_SHARE * (double)accounts->train_ns;
+}
+
 /* Seconds per step in which threads other than those that make the steps use all CPUs, in steps that compute next to nothing
- * themselves: the computing that a framework's threads do while the program's thread does what is removed (JAX). */
+ * themselves: the computing that a framework's threads do while the program's thread does what is removed (JAX), or what other threads
+ * do while it sleeps, such as making what it polls for. */
 static double hidden_s(const struct tfh_accounts *accounts, double step)
 {
 	double used, allowed;
@@ -230,8 +238,9 @@ static double hidden_s(const struct tfh_accounts *accounts, double step)
 	double ran = tfh_drivers_ran(accounts);
 
 	/* If the program's thread mostly waits, others may do what is removed. */
-	if (compute >= TFH_BLOCKING_SHARE * (double)accounts->train_ns ||
-	    ran < TFH_VERDICT_MOST_SHARE || !tfh_processors(accounts, &used, &allowed))
+	bool theirs = ran < TFH_VERDICT_MOST_SHARE && !sleeps(accounts);
+	if (compute >= TFH_BLOCKING_SHARE * (double)accounts->train_ns || theirs ||
+	    !tfh_processors(accounts, &used, &allowed))
 		return 0;
 	return used > 0 ? fmax(used - ran, 0) * step / allowed : 0;
 }

@@ -164,6 +164,27 @@ static double besides_lead(const struct tfh_result *r, enum tfh_branch kind)
 	return within ? s - lead->total_s : s;
 }
 
+/* The place where most of the host's own time was seen, unless places have advice of their own; NULL: there is none. */
+static const struct tfh_place_gain *place_of(const struct tfh_result *r, enum tfh_part part)
+{
+	uint32_t most = 0;
+
+	for (uint32_t i = 1; i < r->n_place; i++)
+		most = r->place[i].s_per_step > r->place[most].s_per_step ? i : most;
+	if (part != TFH_PART_HOST || r->line_place || most >= r->n_place ||
+	    r->place[most].s_per_step < TFH_REPORT_NAMED_SHARE * r->breakdown[part].s_per_step)
+		return NULL;
+	return &r->place[most];
+}
+
+/* What is told to be gained by fixing a part: the gain of its place, if that is known. */
+static const struct tfh_whatif *part_gain(const struct tfh_result *r, const struct tfh_whatif *all)
+{
+	const struct tfh_place_gain *g = place_of(r, tfh_remove_part(all->remove));
+
+	return g && g->gain.saved_s > 0 ? &g->gain : all;
+}
+
 static size_t candidates(const struct tfh_wording *w, struct next *next)
 {
 	const struct tfh_result *r = w->r;
@@ -173,7 +194,7 @@ static size_t candidates(const struct tfh_wording *w, struct next *next)
 	for (uint32_t i = 0; i < r->n_whatif; i++)
 		if (worth_removing(r, &r->whatif[i]))
 			next[n++] = (struct next){.whatif = &r->whatif[i],
-						  .saved_s = r->whatif[i].saved_s};
+						  .saved_s = part_gain(r, &r->whatif[i])->saved_s};
 	for (uint32_t i = 0; i < r->n_place && r->line_place; i++)
 		if (r->place[i].gain.saved_s > 0 && !gains_the_same(w, &r->place[i]) &&
 		    !is_told(r, &r->place[i], next, n))
@@ -234,21 +255,31 @@ static const char *name_of(struct tfh_wording *w, const struct next *next, bool 
 								 : "saving, clean-up");
 }
 
-/* ": nms (detector.py:58)": where most of the host's own time was seen, unless places have advice of their own; "": nowhere. */
-static const char *place_of(struct tfh_wording *w, enum tfh_part part)
+/* Advice about what a part of the steps costs besides the verdict: about the place with most of it, whose gain is then told. */
+static void advise_part(struct tfh_wording *w, const struct tfh_whatif *all)
 {
 	const struct tfh_result *r = w->r;
-	uint32_t most = 0;
+	enum tfh_part part = tfh_remove_part(all->remove);
+	enum tfh_cause cause = largest_cause(r, part);
+	struct tfh_remedy m = tfh_remedy_in(r, cause);
+	const struct tfh_place_gain *g = place_of(r, part);
+	const char *todo = cause == TFH_CAUSE_HOST_LAUNCH ? tfh_launch_advice(w)
+			   : r->found.imported		  ? tfh_place_advice(w, cause)
+							  : NULL;
+	double s = g ? g->s_per_step : r->breakdown[part].s_per_step;
+	const char *finding = m.finding,
+		   *time = tfh_phrase(w, "%s per step", tfh_phrase_time(w, s));
 
-	for (uint32_t i = 1; i < r->n_place; i++)
-		most = r->place[i].s_per_step > r->place[most].s_per_step ? i : most;
-	if (part != TFH_PART_HOST || r->line_place || most >= r->n_place ||
-	    r->place[most].s_per_step < TFH_REPORT_NAMED_SHARE * r->breakdown[part].s_per_step)
-		return "";
-	const struct tfh_place_gain *g = &r->place[most];
-	return g->whole ? tfh_phrase(w, ": %s (%s:%u)", w->place[most], tfh_file_words(w, g->file),
-				     g->line)
-			: tfh_phrase(w, ": %s", w->place[most]);
+	if (g) {
+		const char *name = w->place[g - r->place];
+		finding = g->whole ? tfh_phrase(w, "%s (%s:%u) also takes time", name,
+						tfh_file_words(w, g->file), g->line)
+				   : tfh_phrase(w, "%s also takes time", name);
+	}
+	const struct tfh_whatif *gain = part_gain(r, all);
+	tfh_advise_gain(w, finding, time, todo ? todo : m.todo, gain);
+	if (gain == all && tfh_hides_more(r, all))
+		w->advice[w->n_advice - 1].how = "at best ";
 }
 
 static void advise(struct tfh_wording *w, const struct next *next)
@@ -257,18 +288,7 @@ static void advise(struct tfh_wording *w, const struct next *next)
 	const char *seen;
 
 	if (next->whatif) {
-		enum tfh_part part = tfh_remove_part(next->whatif->remove);
-		enum tfh_cause cause = largest_cause(r, part);
-		struct tfh_remedy m = tfh_remedy_in(r, cause);
-		const char *todo = cause == TFH_CAUSE_HOST_LAUNCH ? tfh_launch_advice(w)
-				   : r->found.imported		  ? tfh_place_advice(w, cause)
-								  : NULL;
-		tfh_advise(w, tfh_phrase(w, "%s%s", m.finding, place_of(w, part)),
-			   tfh_phrase(w, "%s per step",
-				      tfh_phrase_time(w, r->breakdown[part].s_per_step)),
-			   todo ? todo : m.todo, next->whatif->remove);
-		if (tfh_hides_more(r, next->whatif))
-			w->advice[w->n_advice - 1].how = "at best ";
+		advise_part(w, next->whatif);
 		return;
 	}
 	if (next->place) {
