@@ -317,7 +317,7 @@ static void unjudged(struct tfh_wording *w)
 			w,
 			tfh_phrase(
 				w,
-				"this is process %u; %u more did about as much work and %s not judged: if they are ranks of one job, set TFHOOK_RANK, or RANK and WORLD_SIZE",
+				"this is process %u; %u more did about as much work and %s not judged: if they are ranks of one job, set TFHOOK_RANK, or RANK and WORLD_SIZE (in a spawned function, first of all: os.environ)",
 				found->pid, found->unjudged, found->unjudged == 1 ? "is" : "are"));
 }
 
