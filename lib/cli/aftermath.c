@@ -229,8 +229,8 @@ static void judge(const struct tfh_place *place, bool color)
 		tfh_say("the report: tfhook report %s", shown(place));
 }
 
-/* A job that failed early is the most likely reason. */
-static void say_if_failed(int status)
+/* A job that failed early is the most likely reason. Returns whether it failed. */
+static bool say_if_failed(int status)
 {
 	if (WIFSIGNALED(status))
 		tfh_say("the job was ended by signal %d (%s), perhaps before it reached that point",
@@ -238,6 +238,7 @@ static void say_if_failed(int status)
 	else if (WEXITSTATUS(status))
 		tfh_say("the job failed with exit code %d, perhaps before it reached that point",
 			WEXITSTATUS(status));
+	return status;
 }
 
 static bool is_full(const char *dir)
@@ -284,10 +285,11 @@ static void say_why_nothing(const struct tfh_place *place, const struct tfh_prog
 	else
 		tfh_say("nothing was recorded: no process of this job used a GPU, took a batch from tf.data "
 			"or a PyTorch DataLoader, or ran a backward pass of PyTorch's, that tfhook could see");
-	say_if_failed(status);
+	bool failed = say_if_failed(status);
 	tfh_start_samples_say(samples);
-	tfh_say("to have its steps recorded, mark them: tfhook.step_scope() in Python, include/tfhook/tfhook.h in C");
-	if (!audit)
+	if (!failed)
+		tfh_say("to have its steps recorded, mark them: tfhook.step_scope() in Python, include/tfhook/tfhook.h in C");
+	if (!failed && !audit)
 		tfh_say("a GPU library opened with RTLD_DEEPBIND (taichi does so) is only recorded with `tfhook run --audit`");
 	tfh_say("if it should have: `tfhook doctor %s` looks for the obstacle; launchers "
 		"that clear the "
