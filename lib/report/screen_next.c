@@ -116,17 +116,17 @@ void tfh_screen_next(const struct tfh_page *page, size_t items, size_t told)
 	size_t n = tfh_next_order(w, order);
 	bool gains = false;
 
-	if (w->missing_do) {
-		heading(page, false);
-		tfh_put("  1 ", page->out);
-		tfh_wrap_most(page, strlen(INDENT), INDENT, w->missing_do);
-		return;
-	}
-	n = n < items ? n : items;
+	size_t before = w->missing_do != NULL; /* without a verdict: first what one needs */
+
+	n = n + before < items ? n : items - before;
 	for (size_t i = 0; i < n; i++)
 		gains |= has_gain(page->r, order[i]);
-	if (n)
+	if (n || before)
 		heading(page, gains);
+	if (before) {
+		tfh_put("  1 ", page->out);
+		tfh_wrap_most(page, strlen(INDENT), INDENT, w->missing_do);
+	}
 	for (size_t i = 0; i < n; i++)
-		item(page, i + 1, order[i], i < told);
+		item(page, i + 1 + before, order[i], i + before < told);
 }

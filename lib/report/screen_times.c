@@ -108,7 +108,8 @@ static void run_times(const struct tfh_result *r, struct times *t, size_t rows)
 			k == TFH_BRANCH_TRAIN || k == TFH_BRANCH_STEP);
 	keep_larger(t);
 	/* If the steps were not found by the tree, the tree does not show them. */
-	if (r->steps.count && !(seconds[TFH_BRANCH_TRAIN] + seconds[TFH_BRANCH_STEP] > 0))
+	if (r->verdict.cls != TFH_CLASS_UNCLASSIFIED &&
+	    !(seconds[TFH_BRANCH_TRAIN] + seconds[TFH_BRANCH_STEP] > 0))
 		t->n = 0;
 	else
 		close_up(t, rows);

@@ -216,7 +216,7 @@ __attribute__((unused)) static struct tfh_wording fixture_words(const struct tfh
 		.n_evidence = 2,
 		.advice = {{"The map stage delivers 5.7 batches/s, the rest could take 9.8.", "",
 			    "Raise num_parallel_calls of that map, or cache() after it.", 1.70, 0,
-			    false}},
+			    ""}},
 		.n_advice = 1,
 	};
 }

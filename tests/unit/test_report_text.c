@@ -247,6 +247,39 @@ static void no_verdict(void **state)
 	free(text);
 }
 
+static void print_missing_screen(FILE *out, const struct tfh_result *r)
+{
+	struct tfh_wording words = {.r = r,
+				    .missing = "only 3 steps were recorded",
+				    .missing_do = "let it run for 20 steps or more",
+				    .advice = {{"evaluation: 40.0 s", NULL, "evaluate less often",
+						NAN, 40, "at best "}},
+				    .n_advice = 1};
+	struct tfh_style style = {0};
+
+	tfh_report_screen(out, &words, &style);
+}
+
+/* Without a verdict the screen still says where the run went, and what else would shorten it. */
+static void no_verdict_screen(void **state)
+{
+	struct tfh_part_of_run tree[] = {{TFH_BRANCH_RUN, .name = "", .wall_s = 60},
+					 {TFH_BRANCH_STARTUP, .name = "", .wall_s = 20},
+					 {TFH_BRANCH_EVALUATE, .name = "", .wall_s = 40}};
+
+	(void)state;
+	struct tfh_result r = fixture();
+	r.verdict.cls = TFH_CLASS_UNCLASSIFIED;
+	r.tree = tree;
+	r.n_tree = 3;
+	char *text = fixture_print(print_missing_screen, &r);
+	assert_non_null(strstr(text, "\n  evaluation        40.0 s  67 %"));
+	assert_non_null(
+		strstr(text, "\n  1 let it run for 20 steps or more\n  2 evaluation: 40.0 s "));
+	lines_fit(text);
+	free(text);
+}
+
 static void short_verdict(void **state)
 {
 	(void)state;
@@ -525,15 +558,25 @@ static void empty_result(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(verdict_first),       cmocka_unit_test(rows_add_up),
-		cmocka_unit_test(unknown_is_not_zero), cmocka_unit_test(long_paths_fit),
-		cmocka_unit_test(ranks_have_lines),    cmocka_unit_test(silent_rank_is_named),
-		cmocka_unit_test(in_flight_is_shown),  cmocka_unit_test(no_verdict),
-		cmocka_unit_test(short_verdict),       cmocka_unit_test(empty_result),
-		cmocka_unit_test(sums_of_steps),       cmocka_unit_test(times_count_from_the_start),
-		cmocka_unit_test(screen_is_one),       cmocka_unit_test(steps_are_shown),
-		cmocka_unit_test(balanced_screen),     cmocka_unit_test(sure_is_whole),
-		cmocka_unit_test(list_is_whole),       cmocka_unit_test(tiny_kernels_fit),
+		cmocka_unit_test(verdict_first),
+		cmocka_unit_test(rows_add_up),
+		cmocka_unit_test(unknown_is_not_zero),
+		cmocka_unit_test(long_paths_fit),
+		cmocka_unit_test(ranks_have_lines),
+		cmocka_unit_test(silent_rank_is_named),
+		cmocka_unit_test(in_flight_is_shown),
+		cmocka_unit_test(no_verdict),
+		cmocka_unit_test(no_verdict_screen),
+		cmocka_unit_test(short_verdict),
+		cmocka_unit_test(empty_result),
+		cmocka_unit_test(sums_of_steps),
+		cmocka_unit_test(times_count_from_the_start),
+		cmocka_unit_test(screen_is_one),
+		cmocka_unit_test(steps_are_shown),
+		cmocka_unit_test(balanced_screen),
+		cmocka_unit_test(sure_is_whole),
+		cmocka_unit_test(list_is_whole),
+		cmocka_unit_test(tiny_kernels_fit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
