@@ -9,6 +9,8 @@ import sys
 
 BUILD, TMP = os.environ["TFH_BUILD"], os.environ["TFH_TMP"]
 TOOL = f"{BUILD}/bin/tfhook"
+if os.environ.get("TFH_SAN"):  # Python is not built for it
+    sys.exit(77)
 JOB = """
 import ctypes as C, multiprocessing, os, sys, time
 def work(rank, known):
