@@ -1,6 +1,6 @@
 /* Where the calling process may run and allocate its memory. */
-#ifndef TFH_BOUND_H
-#define TFH_BOUND_H
+#ifndef TFH_BASE_BOUND_H
+#define TFH_BASE_BOUND_H
 
 #include <stddef.h>
 

@@ -38,11 +38,11 @@ enum tfh_family {
 	TFH_FAM_COMMUNICATION = 20, /* NCCL */
 	TFH_FAM_CONSUMER = 32,	    /* get-next of the training loop: one batch delivered */
 	TFH_FAM_STAGE = 33,	    /* get-next of one stage of a tf.data pipeline */
-	TFH_FAM_REDUCE = 34,	    /* dataset loop inside a graph; contains get-next calls and
-				     * steps */
-	TFH_FAM_EXECUTE = 35,	    /* one eager op or function call (TFE_Execute) */
-	TFH_FAM_SESSION = 36,	    /* one TF_SessionRun */
-	TFH_FAM_MARK = 48,	    /* tfhook.h marks */
+	/* Dataset loop inside a graph; contains get-next calls and steps. */
+	TFH_FAM_REDUCE = 34,
+	TFH_FAM_EXECUTE = 35, /* one eager op or function call (TFE_Execute) */
+	TFH_FAM_SESSION = 36, /* one TF_SessionRun */
+	TFH_FAM_MARK = 48,    /* tfhook.h marks */
 };
 
 /* Meaning of a CALL record's three argument words. Values are in trace files: only append. */

@@ -1,6 +1,6 @@
 /* Meters of the machine: the table of meters.def. */
-#ifndef TFH_METERS_H
-#define TFH_METERS_H
+#ifndef TFH_BASE_METERS_H
+#define TFH_BASE_METERS_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* Settings that are known to cost time: the table of priced.def. */
-#ifndef TFH_PRICED_H
-#define TFH_PRICED_H
+#ifndef TFH_BASE_PRICED_H
+#define TFH_BASE_PRICED_H
 
 #include <stdbool.h>
 #include <stddef.h>

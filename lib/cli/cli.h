@@ -2,8 +2,8 @@
  * The `tfhook` command: one file per subcommand (cmd_<name>.c), one table of them (commands.c). Parsing, help and
  * shell completions use the table, so a flag is written down once.
  */
-#ifndef TFH_CLI_H
-#define TFH_CLI_H
+#ifndef TFH_CLI_CLI_H
+#define TFH_CLI_CLI_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -22,8 +22,8 @@ enum tfh_program_state {
 	TFH_PROGRAM_PRIVILEGED, /* setuid, setgid or file capabilities */
 	/* The recorder must not be loaded into it: */
 	TFH_PROGRAM_OTHER_CLASS, /* 32 bits, or another processor */
-	TFH_PROGRAM_OTHER_LIBC,	 /* musl: its loader ends the program for symbols that only glibc
-				  * has */
+	/* Musl: its loader ends the program for symbols that only glibc has. */
+	TFH_PROGRAM_OTHER_LIBC,
 };
 
 struct tfh_program {
@@ -39,12 +39,12 @@ void tfh_program_check(const char *name, struct tfh_program *program);
 
 struct tfh_library {
 	char path[4096]; /* of the file */
-	char preload
-		[4096]; /* what LD_PRELOAD takes: path with $LIB in it where the installation has
-				links for that; or a link without blanks and colons */
-	char link_dir[4096]; /* private directory of the links, "" = none; removed by
-			      * tfh_library_release */
-	char audit[4096];    /* value for LD_AUDIT, "" = not requested */
+	/* What LD_PRELOAD takes: a path with $LIB in it where the installation has links for that; or a
+	 * link without blanks and colons. */
+	char preload[4096];
+	/* Private directory of the links, "" = none; removed by tfh_library_release. */
+	char link_dir[4096];
+	char audit[4096]; /* value for LD_AUDIT, "" = not requested */
 };
 
 /* Finds the recorder (for TFHOOK_EXPORTS=0 the variant without exported driver names) and checks

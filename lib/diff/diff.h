@@ -18,8 +18,8 @@
  * The mean of all steps is compared, too, for changes that only a few steps have. There, the whole waiting
  * time counts.
  */
-#ifndef TFH_DIFF_H
-#define TFH_DIFF_H
+#ifndef TFH_DIFF_DIFF_H
+#define TFH_DIFF_DIFF_H
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -92,9 +92,8 @@ struct tfh_run_diff {
 	uint32_t n_line, n_kernel;
 	struct tfh_diff_fact fact[TFH_DIFF_FACTS];
 	uint32_t n_fact;
-	double before_s[2],
-		run_s[2]; /* time before the usual steps, and of the whole run; means of the side's
-			   * runs */
+	/* Time before the usual steps, and of the whole run; means of the side's runs. */
+	double before_s[2], run_s[2];
 	bool other_judge; /* the digests come from different judges */
 };
 

@@ -4,8 +4,8 @@
  * lines, kernels, copies, machine meters, data quality, the verdict, and the files and the judge that it was
  * made from. It takes at most about 20 bytes per step and rank.
  */
-#ifndef TFH_DIGEST_H
-#define TFH_DIGEST_H
+#ifndef TFH_DIGEST_DIGEST_H
+#define TFH_DIGEST_DIGEST_H
 
 #include <stdbool.h>
 #include <stdint.h>

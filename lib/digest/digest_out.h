@@ -1,6 +1,6 @@
 /* Writes the tables of a digest one after another. */
-#ifndef TFH_DIGEST_OUT_H
-#define TFH_DIGEST_OUT_H
+#ifndef TFH_DIGEST_DIGEST_OUT_H
+#define TFH_DIGEST_DIGEST_OUT_H
 
 #include "digest/digest.h"
 #include "digest/slow_steps.h"

@@ -1,6 +1,6 @@
 /* Restores a result from a digest for the outputs, without the recording. */
-#ifndef TFH_DIGEST_RESTORE_H
-#define TFH_DIGEST_RESTORE_H
+#ifndef TFH_DIGEST_DIGEST_RESTORE_H
+#define TFH_DIGEST_DIGEST_RESTORE_H
 
 #include "digest/digest.h"
 

@@ -1,6 +1,6 @@
 /* The tables of a digest: rows in memory, and their columns on disk (FORMAT.md, section 2.9). */
-#ifndef TFH_DIGEST_TABLES_H
-#define TFH_DIGEST_TABLES_H
+#ifndef TFH_DIGEST_DIGEST_TABLES_H
+#define TFH_DIGEST_DIGEST_TABLES_H
 
 #include "base/vocabulary.h"
 #include "format/table.h"
@@ -40,8 +40,8 @@ struct tfh_digest_rank {
 
 /* Times are in units of its rank. The step's length is the sum of all parts. */
 struct tfh_digest_step {
-	uint64_t gap;  /* from the previous row's end to its start, zigzag; of a chunk's first row:
-		      * its start */
+	/* From the previous row's end to its start, zigzag; of a chunk's first row: its start. */
+	uint64_t gap;
 	uint64_t rest; /* unattributed, zigzag */
 	uint64_t index;
 	uint32_t part[TFH_CAUSE_COUNT]; /* by cause */

@@ -1,5 +1,5 @@
-#ifndef TFH_SLOW_STEPS_H
-#define TFH_SLOW_STEPS_H
+#ifndef TFH_DIGEST_SLOW_STEPS_H
+#define TFH_DIGEST_SLOW_STEPS_H
 
 #include <stdint.h>
 

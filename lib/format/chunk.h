@@ -1,6 +1,6 @@
 /* Finding chunks in a file. */
-#ifndef TFT_CHUNK_H
-#define TFT_CHUNK_H
+#ifndef TFH_FORMAT_CHUNK_H
+#define TFH_FORMAT_CHUNK_H
 
 #include "format/tft_read.h"
 

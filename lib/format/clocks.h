@@ -1,6 +1,6 @@
 /* Converts ticks to nanoseconds with the (ticks, MONOTONIC, REALTIME) triples of a file. */
-#ifndef TFT_CLOCKS_H
-#define TFT_CLOCKS_H
+#ifndef TFH_FORMAT_CLOCKS_H
+#define TFH_FORMAT_CLOCKS_H
 
 #include "format/journal_layout.h"
 #include "format/tft_read.h"

@@ -7,8 +7,8 @@
  * field of a (kind, fn) has too many values for that (addresses, self times, counters), shapes
  * leave it out and it gets a column of its own.
  */
-#ifndef TFT_CODEC_H
-#define TFT_CODEC_H
+#ifndef TFH_FORMAT_CODEC_H
+#define TFH_FORMAT_CODEC_H
 
 #include <string.h>
 
@@ -36,12 +36,12 @@ enum tft_field {
 
 /* Sections of an EVNT payload. */
 enum tft_section_id {
-	TFT_SEC_CLASS = 1,   /* per class: mask u8 | first column u8 */
-	TFT_SEC_SHAPE = 2,   /* per shape: class u8, then the seven fields: 45 byte planes */
-	TFT_SEC_IDS = 3,     /* per event: shape */
-	TFT_SEC_GAP = 4,     /* per event: zigzag(t_begin - t_end of the previous record) */
-	TFT_SEC_SPAN = 5,    /* per event: t_end - t_begin; after a negative gap t_end - the
-			    * previous t_end */
+	TFT_SEC_CLASS = 1, /* per class: mask u8 | first column u8 */
+	TFT_SEC_SHAPE = 2, /* per shape: class u8, then the seven fields: 45 byte planes */
+	TFT_SEC_IDS = 3,   /* per event: shape */
+	TFT_SEC_GAP = 4,   /* per event: zigzag(t_begin - t_end of the previous record) */
+	/* Per event: t_end - t_begin; after a negative gap t_end - the previous t_end. */
+	TFT_SEC_SPAN = 5,
 	TFT_SEC_GAP_BIG = 6, /* escapes: index u32 | value u64 */
 	TFT_SEC_SPAN_BIG = 7,
 	TFT_SEC_COLUMN = 8, /* values of one field of one class, `arg` = column number */
@@ -54,9 +54,9 @@ enum tft_section_id {
 /* How a column's values are stored. */
 enum tft_transform {
 	TFT_RAW = 0,
-	TFT_DELTA = 1, /* zigzag(value - previous value of this column in the run, 0 at its
-		        * start) */
-	TFT_REST = 2,  /* zigzag((t_end - t_begin) - value) */
+	/* zigzag(value - previous value of this column in the run, 0 at its start). */
+	TFT_DELTA = 1,
+	TFT_REST = 2, /* zigzag((t_end - t_begin) - value) */
 };
 
 #define TFT_SHAPE_BYTES 45u

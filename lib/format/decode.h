@@ -1,7 +1,7 @@
 /* Decodes EVNT chunks into runs and records. Payloads are untrusted: once tft_events_parse() has
  * returned 0, no cursor can leave its bounds. */
-#ifndef TFT_DECODE_H
-#define TFT_DECODE_H
+#ifndef TFH_FORMAT_DECODE_H
+#define TFH_FORMAT_DECODE_H
 
 #include "format/codec.h"
 #include "format/planes.h"

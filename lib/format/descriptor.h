@@ -2,8 +2,8 @@
  * A pool of read-only files, of which there may be more than a process can have open. The least
  * recently used descriptors are closed, and reopened when needed.
  */
-#ifndef TFT_DESCRIPTOR_H
-#define TFT_DESCRIPTOR_H
+#ifndef TFH_FORMAT_DESCRIPTOR_H
+#define TFH_FORMAT_DESCRIPTOR_H
 
 #include <stdbool.h>
 #include <sys/types.h>

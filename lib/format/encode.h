@@ -1,6 +1,6 @@
 /* Encodes records as an EVNT chunk, and payloads as any other chunk. */
-#ifndef TFT_ENCODE_H
-#define TFT_ENCODE_H
+#ifndef TFH_FORMAT_ENCODE_H
+#define TFH_FORMAT_ENCODE_H
 
 #include <stddef.h>
 

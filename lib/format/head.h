@@ -1,6 +1,6 @@
 /* The HEAD payload: tagged values (FORMAT.md, section 2.4). */
-#ifndef TFT_HEAD_H
-#define TFT_HEAD_H
+#ifndef TFH_FORMAT_HEAD_H
+#define TFH_FORMAT_HEAD_H
 
 #include <stddef.h>
 

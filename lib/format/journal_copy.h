@@ -2,8 +2,8 @@
  * A private copy of a journal, so that the data that was checked is the data that is read, even if
  * the file changes.
  */
-#ifndef TFT_JOURNAL_COPY_H
-#define TFT_JOURNAL_COPY_H
+#ifndef TFH_FORMAT_JOURNAL_COPY_H
+#define TFH_FORMAT_JOURNAL_COPY_H
 
 #include "format/journal_view.h"
 

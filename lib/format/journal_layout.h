@@ -11,8 +11,8 @@
  *
  * Every part starts at a multiple of 4096. The file only grows. tft_journal_plan() computes the offsets.
  */
-#ifndef TFT_JOURNAL_LAYOUT_H
-#define TFT_JOURNAL_LAYOUT_H
+#ifndef TFH_FORMAT_JOURNAL_LAYOUT_H
+#define TFH_FORMAT_JOURNAL_LAYOUT_H
 
 #include "format/layout.h"
 
@@ -29,8 +29,8 @@
 /* tft_journal.flags; set before the state becomes RUNNING, constant afterwards. */
 enum {
 	TFT_JF_TICKS_ARE_NS = 1, /* ticks are CLOCK_MONOTONIC nanoseconds */
-	TFT_JF_LOCKED = 2, /* the owner holds a write lock on byte 0 while it lives: F_OFD_SETLK,
-			    * or POSIX F_SETLK */
+	/* The owner holds a write lock on byte 0 while it lives: F_OFD_SETLK, or POSIX F_SETLK. */
+	TFT_JF_LOCKED = 2,
 	TFT_JF_IN_DEV_SHM = 4,
 };
 
@@ -47,8 +47,9 @@ struct tft_clock_triple {
 
 struct tft_journal {
 	/* line 0: constant after set-up */
-	uint64_t magic;	       /* TFT_JOURNAL_SETUP_MAGIC from the first write on;
-				  TFT_JOURNAL_MAGIC stored last, with release */
+	/* TFT_JOURNAL_SETUP_MAGIC from the first write on; TFT_JOURNAL_MAGIC stored last, with
+	 * release. */
+	uint64_t magic;
 	uint32_t version;      /* TFT_JOURNAL_VERSION; a reader refuses later ones */
 	uint32_t header_bytes; /* TFT_JOURNAL_HEADER */
 	uint64_t slots_off;
@@ -56,10 +57,10 @@ struct tft_journal {
 	uint64_t staging_off;
 	uint32_t pid;
 	uint32_t ppid;
-	uint64_t process_start; /* field 22 of /proc/self/stat: clock ticks after boot;
-				 * distinguishes a reused pid */
-	uint32_t flags;		/* TFT_JF_* */
-	int32_t rank;		/* -1 = none */
+	/* Field 22 of /proc/self/stat: clock ticks after boot; distinguishes a reused pid. */
+	uint64_t process_start;
+	uint32_t flags; /* TFT_JF_* */
+	int32_t rank;	/* -1 = none */
 	/* line 1: constant after set-up */
 	uint64_t tick_hz;	       /* estimate, 0 = unknown */
 	struct tft_clock_triple start; /* when recording began */
@@ -80,13 +81,13 @@ struct tft_journal {
 	uint32_t segment;      /* number of the segment being written; valid when segments > 0 */
 	uint32_t segments;     /* segments created so far */
 	uint32_t head_bytes;   /* release: length of the HEAD payload copy, 0 = none yet */
-	uint32_t
-		clock_n; /* release: triples taken so far; the newest is clock[(clock_n - 1) & 1] */
+	/* Release: triples taken so far; the newest is clock[(clock_n - 1) & 1]. */
+	uint32_t clock_n;
 	uint64_t events_written;
 	uint64_t bytes_written;
-	uint64_t dropped;   /* cumulative, all causes */
-	uint64_t paused_ns; /* CLOCK_MONOTONIC since which writing is paused (disk full); 0: it
-			     * is not */
+	uint64_t dropped; /* cumulative, all causes */
+	/* CLOCK_MONOTONIC since which writing is paused (disk full); 0: it is not. */
+	uint64_t paused_ns;
 	/* line 4 */
 	struct tft_clock_triple clock[2]; /* used alternately, so that one is always complete */
 	uint64_t flusher_cpu_ns;
@@ -98,8 +99,8 @@ struct tft_journal {
 	/* absolute path of the run directory; empty until it is known. The first character is stored last, with
 	 * release */
 	char run_dir[4096];
-	char prefix[256]; /* segment n is "<run_dir>/<prefix>.<n>.tft", n decimal without leading
-			       zeros */
+	/* Segment n is "<run_dir>/<prefix>.<n>.tft", n decimal without leading zeros. */
+	char prefix[256];
 	/* the owner's namespaces and root, constant after set-up; 0 = unknown */
 	uint64_t pid_ns, mnt_ns; /* numbers of its namespaces */
 	uint64_t root_dev, root_ino;
@@ -138,8 +139,8 @@ static_assert(sizeof(struct tft_staged) == 24, "journal");
 struct tft_staging {
 	uint64_t records_off; /* from the start of the journal */
 	uint32_t capacity;    /* in records */
-	uint32_t epoch;	    /* +1 (release) right before n_batches and used are reset: a concurrent
-			 * read was torn */
+	/* +1 (release) right before n_batches and used are reset: a concurrent read was torn. */
+	uint32_t epoch;
 	uint32_t n_batches; /* release: complete batches */
 	uint32_t used;	    /* records in use: where the next batch begins */
 	uint64_t reserved1[5];

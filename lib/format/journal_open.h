@@ -1,6 +1,6 @@
 /* Opens a journal by name in an open directory. Internal to journal_find.c. */
-#ifndef TFT_JOURNAL_OPEN_H
-#define TFT_JOURNAL_OPEN_H
+#ifndef TFH_FORMAT_JOURNAL_OPEN_H
+#define TFH_FORMAT_JOURNAL_OPEN_H
 
 #include "format/journal_view.h"
 

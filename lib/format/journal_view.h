@@ -4,8 +4,8 @@
  * opened once, without following a link, everything is read through that descriptor, and data is
  * copied before it is parsed. Only tft_view_set_control() and tft_view_set_gpu() write to a journal.
  */
-#ifndef TFT_JOURNAL_VIEW_H
-#define TFT_JOURNAL_VIEW_H
+#ifndef TFH_FORMAT_JOURNAL_VIEW_H
+#define TFH_FORMAT_JOURNAL_VIEW_H
 
 #include <stdbool.h>
 #include <sys/stat.h>
@@ -60,8 +60,8 @@ int tft_view_remove(const struct tft_view *v);
 struct tft_found {
 	struct tft_view *view; /* closed after the call */
 	int code;	       /* 0, or -EAGAIN: set-up in progress, or interrupted */
-	bool copy;	       /* the journal was copied or moved here: it names another
-			        * directory */
+	/* The journal was copied or moved here: it names another directory. */
+	bool copy;
 };
 typedef void (*tft_found_fn)(void *arg, const struct tft_found *found);
 
@@ -81,12 +81,11 @@ int tft_journals_of_process(pid_t pid, tft_found_fn fn, void *arg);
 bool tft_view_sweep(const struct tft_view *v);
 
 enum {
-	TFT_SALVAGE_SNAPSHOT =
-		1, /* also of a running process: the current contents, with its calls still open */
+	/* Also of a running process: the current contents, with its calls still open. */
+	TFT_SALVAGE_SNAPSHOT = 1,
 	TFT_SALVAGE_UNLINK = 2, /* remove the journal after everything was written */
-	TFT_SALVAGE_BESIDE =
-		4, /* the journal is a copy: its run directory is the directory it is in, and it has
-		    * no process */
+	/* The journal is a copy: its run directory is the directory it is in, and it has no process. */
+	TFT_SALVAGE_BESIDE = 4,
 };
 
 struct tft_salvaged {

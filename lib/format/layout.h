@@ -5,8 +5,8 @@
  * Little endian. Times are clock ticks of the recording machine; CLKS chunks relate them to
  * CLOCK_MONOTONIC and CLOCK_REALTIME.
  */
-#ifndef TFT_LAYOUT_H
-#define TFT_LAYOUT_H
+#ifndef TFH_FORMAT_LAYOUT_H
+#define TFH_FORMAT_LAYOUT_H
 
 #include <assert.h>
 #include <stddef.h>
@@ -17,9 +17,9 @@
 /* Values are in trace files: only append. */
 enum tft_kind {
 	TFT_CALL = 1, /* one finished host call */
-	TFT_AGG = 2,  /* n short stage calls of one thread: stream=stage, ctx=n, words = total |
-		      * self | max ticks */
-	TFT_EXT = 3,  /* continuation bytes of the preceding record */
+	/* n short stage calls of one thread: stream=stage, ctx=n, words = total | self | max ticks */
+	TFT_AGG = 2,
+	TFT_EXT = 3, /* continuation bytes of the preceding record */
 	/* call running for 100 ms or longer; t_end = when it was seen; written by the flusher into
 	 * its own series: stream = innermost stage, ctx = thread index of the caller, words =
 	 * argument | tid of the caller | 0 */
@@ -27,23 +27,24 @@ enum tft_kind {
 	TFT_MARK = 5,	 /* user mark: step begin..end; words = step number | name id | 0 */
 	TFT_RANGE = 6,	 /* user range: words = name id | enum tft_range | 0, depth = nesting */
 	TFT_CPUTIME = 7, /* thread CPU clock at t_end: words = ns | 0 | 0 */
-	TFT_NAME = 8,	 /* names a handle: fn = enum tft_name, stream = id, words = handle |
-			  * extra | text bytes */
-	TFT_ALLOC = 9,	 /* like CALL, of an allocation or free: words = bytes | address | flags */
-	TFT_GRAPH = 10,	 /* totals of one graph version: words per direction, see FORMAT.md */
+	/* Names a handle: fn = enum tft_name, stream = id, words = handle | extra | text bytes. */
+	TFT_NAME = 8,
+	TFT_ALLOC = 9,	/* like CALL, of an allocation or free: words = bytes | address | flags */
+	TFT_GRAPH = 10, /* totals of one graph version: words per direction, see FORMAT.md */
 	/* sampled state of a thread; written by the flusher into its own series: ctx = thread
 	 * index, result = enum tft_state, stream = string naming what it waits for, words = see
 	 * FORMAT.md */
 	TFT_STATE = 11,
-	TFT_CHILD = 12, /* sampled state of a child process's main thread: ctx = its pid; or of
-			 * another thread of the process */
+	/* Sampled state of a child process's main thread: ctx = its pid; or of another thread of
+	 * the process. */
+	TFT_CHILD = 12,
 };
 
 /* Sampled state of a thread. Values are in trace files: only append. */
 enum tft_state {
 	TFT_STATE_RUNNING = 1, /* or runnable */
-	TFT_STATE_GIL = 2,     /* waits for Python's global interpreter lock; all below are waits,
-			       * too */
+	/* Waits for Python's global interpreter lock; all below are waits, too. */
+	TFT_STATE_GIL = 2,
 	TFT_STATE_LOCK = 3,
 	TFT_STATE_SLEEP = 4,
 	TFT_STATE_READ = 5,  /* a file */
@@ -79,8 +80,9 @@ enum tft_name {
 	TFT_NAME_STREAM = 1,   /* extra = context id */
 	TFT_NAME_CONTEXT = 2,  /* extra = device ordinal */
 	TFT_NAME_FUNCTION = 3, /* text = kernel name, extra = module handle */
-	TFT_NAME_STAGE = 4,    /* text = TensorFlow's trace name of the stage: prefix#key=value,..#,
-				  extra = id of the stage it delivers to, 0 = root */
+	/* text = TensorFlow's trace name of the stage: prefix#key=value,..#, extra = id of the
+	 * stage it delivers to, 0 = root. */
+	TFT_NAME_STAGE = 4,
 	TFT_NAME_ITERATOR = 5, /* extra = id of its root stage */
 	TFT_NAME_OP = 6, /* text = op or function name given to TFE_Execute, or session target */
 	TFT_NAME_STRING = 7, /* mark and range names */
@@ -166,8 +168,9 @@ enum tft_ext_form {
 	TFT_EXT_PEER = 3,
 	TFT_EXT_PEER_3D = 4,
 	TFT_EXT_BATCH = 5, /* words of the record: total bytes, dst and src of the first pair */
-	TFT_EXT_SIDES = 6, /* of an imported trace: no addresses, only the types of both sides,
-			    * and contexts that differ for a copy between devices */
+	/* Of an imported trace: no addresses, only the types of both sides, and contexts that
+	 * differ for a copy between devices. */
+	TFT_EXT_SIDES = 6,
 };
 /* A batch lists its first pairs after its struct tft_ext_copy. Further pairs are only in the total.
  */
@@ -178,9 +181,10 @@ struct tft_ext_pair {
 };
 enum tft_side { TFT_SIDE_HOST = 1, TFT_SIDE_DEVICE = 2, TFT_SIDE_PINNED = 5 };
 struct tft_ext_copy {
-	uint8_t form;		    /* enum tft_ext_form */
-	uint8_t src_type, dst_type; /* 1 host, 2 device, 3 array, 4 unified, 5 page-locked host
-				     * (only TFT_EXT_SIDES); 0 = unknown */
+	uint8_t form; /* enum tft_ext_form */
+	/* 1 host, 2 device, 3 array, 4 unified, 5 page-locked host (only TFT_EXT_SIDES); 0 =
+	 * unknown. */
+	uint8_t src_type, dst_type;
 	uint8_t reserved;
 	uint32_t src_ctx, dst_ctx; /* context ids of a peer copy */
 	uint32_t count;		   /* depth of a 3D copy, pairs of a batch */
@@ -252,11 +256,11 @@ struct tft_ring {
 	uint64_t drop_last;
 	uint8_t pad1[32];
 	/* line 2: flusher */
-	uint64_t tail;	       /* number of the oldest record not yet in staging */
-	uint64_t drop_seen;    /* losses already written */
-	uint64_t drop_writing; /* ... by the LOSS chunk that begins at drop_mark; drop_seen
-			        * follows when it is complete */
-	uint64_t drop_mark;    /* tft_loss_mark() */
+	uint64_t tail;	    /* number of the oldest record not yet in staging */
+	uint64_t drop_seen; /* losses already written */
+	/* Losses in the LOSS chunk that begins at drop_mark; drop_seen follows when it is complete. */
+	uint64_t drop_writing;
+	uint64_t drop_mark; /* tft_loss_mark() */
 	uint8_t pad2[32];
 	char name[64]; /* thread name, NUL-terminated */
 	struct tft_open_slot open[TFT_OPEN_SLOTS];
@@ -304,14 +308,14 @@ enum {
 enum tft_type {
 	TFT_HEAD = TFT_TYPE('H', 'E', 'A', 'D'), /* who, where, function table: tagged values */
 	TFT_EVNT = TFT_TYPE('E', 'V', 'N', 'T'), /* records of all threads of the process */
-	TFT_NAMC = TFT_TYPE('N', 'A', 'M', 'E'), /* live tables, repeated at the start of a
-						  * segment */
+	/* Live tables, repeated at the start of a segment. */
+	TFT_NAMC = TFT_TYPE('N', 'A', 'M', 'E'),
 	TFT_CLKS = TFT_TYPE('C', 'L', 'K', 'S'), /* (ticks, MONOTONIC, REALTIME) triples */
 	TFT_LOSS = TFT_TYPE('L', 'O', 'S', 'S'), /* thread, count, first and last time, cause */
 	TFT_INDX = TFT_TYPE('I', 'N', 'D', 'X'), /* at a clean end: position of every chunk */
 	TFT_NOTE = TFT_TYPE('N', 'O', 'T', 'E'), /* text about the recording itself */
-	TFT_DGST = TFT_TYPE('D', 'G', 'S', 'T'), /* sketches of chunks whose events were
-						  * discarded */
+	/* Sketches of chunks whose events were discarded. */
+	TFT_DGST = TFT_TYPE('D', 'G', 'S', 'T'),
 	TFT_SAMP = TFT_TYPE('S', 'A', 'M', 'P'), /* machine samples, one per second */
 	TFT_GPUS = TFT_TYPE('G', 'P', 'U', 'S'), /* device ops; columns fixed in FORMAT.md */
 	TFT_DRVR = TFT_TYPE('D', 'R', 'V', 'R'), /* CUPTI driver records */
@@ -348,18 +352,18 @@ struct tft_chunk_head {
 	uint32_t zstd_magic;  /* TFT_ZSTD_SKIPPABLE */
 	uint32_t zstd_length; /* bytes of the header after these first 8 */
 	uint32_t magic;	      /* TFT_MAGIC */
-	uint32_t
-		header_crc; /* CRC-32C of the zstd_length + 8 header bytes, this field taken as 0 */
-	uint32_t payload_crc;  /* CRC-32C of the packed_bytes after the header */
-	uint32_t type;	       /* enum tft_type */
-	uint16_t version;      /* major version of the format */
-	uint16_t flags;	       /* TFT_CHUNK_* */
-	uint32_t fixed_bytes;  /* offset of the run table: sizeof(struct tft_chunk_head) in
-			        * version 1.0 */
+	/* CRC-32C of the zstd_length + 8 header bytes, this field taken as 0. */
+	uint32_t header_crc;
+	uint32_t payload_crc; /* CRC-32C of the packed_bytes after the header */
+	uint32_t type;	      /* enum tft_type */
+	uint16_t version;     /* major version of the format */
+	uint16_t flags;	      /* TFT_CHUNK_* */
+	/* Offset of the run table: sizeof(struct tft_chunk_head) in version 1.0. */
+	uint32_t fixed_bytes;
 	uint64_t packed_bytes; /* of the ordinary frame */
 	uint64_t raw_bytes;    /* its decompressed size */
-	uint64_t t_first; /* ticks: smallest and largest t_end of the events; for other chunks 0
-			   * or a time */
+	/* Ticks: smallest and largest t_end of the events; for other chunks 0 or a time. */
+	uint64_t t_first;
 	uint64_t t_last;
 	uint64_t dropped; /* records lost by this process so far */
 	uint64_t number;  /* of the chunk in its file, from 0 */

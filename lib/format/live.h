@@ -3,8 +3,8 @@
  * are repeated before records that are to be read without earlier ones: by the flusher at the start of each segment,
  * and by a reader of a recording's last part.
  */
-#ifndef TFT_LIVE_H
-#define TFT_LIVE_H
+#ifndef TFH_FORMAT_LIVE_H
+#define TFH_FORMAT_LIVE_H
 
 #include <stdbool.h>
 
@@ -20,9 +20,9 @@ struct tft_live {
 	struct tft_live_name *names;
 	struct tfh_rec *records; /* of the names */
 	struct tft_live_alloc *allocs;
-	uint32_t used, n_names, n_allocs; /* of records; of slots, including those of freed
-					   * memory */
-	uint64_t lost;			  /* entries that did not fit */
+	/* Of records; of slots, including those of freed memory. */
+	uint32_t used, n_names, n_allocs;
+	uint64_t lost; /* entries that did not fit */
 	/* A name whose EXT records have not all arrived yet. */
 	struct {
 		uint32_t thread, have;

@@ -1,7 +1,7 @@
 /* Sets of record ranges: what a journal holds, minus what the segments hold. Internal to salvage.
  */
-#ifndef TFT_PIECES_H
-#define TFT_PIECES_H
+#ifndef TFH_FORMAT_PIECES_H
+#define TFH_FORMAT_PIECES_H
 
 #include "format/layout.h"
 

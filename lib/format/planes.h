@@ -1,6 +1,6 @@
 /* Byte planes: plane p of an array holds byte p (little endian) of every element. */
-#ifndef TFT_PLANES_H
-#define TFT_PLANES_H
+#ifndef TFH_FORMAT_PLANES_H
+#define TFH_FORMAT_PLANES_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
  * Large buffers that are needed briefly. All readers, which may be thousands, share them. There is at most one of each
  * kind per thread that reads at the same time.
  */
-#ifndef TFT_READ_BUFFERS_H
-#define TFT_READ_BUFFERS_H
+#ifndef TFH_FORMAT_READ_BUFFERS_H
+#define TFH_FORMAT_READ_BUFFERS_H
 
 #include <zstd.h>
 

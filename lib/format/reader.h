@@ -1,6 +1,6 @@
 /* Parts of the reader for copying chunks: repair, salvage, digest. */
-#ifndef TFT_READER_H
-#define TFT_READER_H
+#ifndef TFH_FORMAT_READER_H
+#define TFH_FORMAT_READER_H
 
 #include "format/tft_read.h"
 

@@ -94,8 +94,8 @@ static int may_salvage(const struct tft_salvage *s, const char *path, struct tfh
 static int lock_salvage(const struct tft_view *v)
 {
 	const struct timespec nap = {0, LOCK_NAP_MS * 1000000};
-	static int waited_ms; /* ms in total over all journals, since somebody may hold many
-			       * locks */
+	/* Ms in total over all journals, since somebody may hold many locks. */
+	static int waited_ms;
 
 	for (;;) {
 		struct flock lock = {.l_type = F_WRLCK, .l_start = 1, .l_len = 1};

@@ -2,8 +2,8 @@
  * What the parts of a salvage share: the contents of a journal, the part of them that segments have
  * already, and the segment with the difference. Internal to salvage*.c.
  */
-#ifndef TFT_SALVAGE_H
-#define TFT_SALVAGE_H
+#ifndef TFH_FORMAT_SALVAGE_H
+#define TFH_FORMAT_SALVAGE_H
 
 #include "format/head.h"
 #include "format/journal_copy.h"

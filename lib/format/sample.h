@@ -3,8 +3,8 @@
  * entries of struct tft_sample_thread. Counters only grow, except cpus. UINT64_MAX: could not be
  * read.
  */
-#ifndef TFT_SAMPLE_H
-#define TFT_SAMPLE_H
+#ifndef TFH_FORMAT_SAMPLE_H
+#define TFH_FORMAT_SAMPLE_H
 
 #include <assert.h>
 #include <stdint.h>
@@ -32,8 +32,9 @@ static_assert(sizeof(struct tft_sample_thread) == 24, "on disk");
 
 enum {
 	TFT_SAMPLE_FAULTS = 1, /* run_ns: minor page faults, delay_ns: major ones */
-	TFT_SAMPLE_SYSTEM = 2, /* run_ns: kernel part of cpu_ns; delay_ns: smallest time of a page
-			        * fault here, measured once */
+	/* run_ns: kernel part of cpu_ns; delay_ns: smallest time of a page fault here, measured
+	 * once. */
+	TFT_SAMPLE_SYSTEM = 2,
 	TFT_SAMPLE_MEMORY = 3, /* run_ns: resident bytes; delay_ns: page size */
 	/* From 4 on: two values of the machine, one row of base/meters.def each. */
 	TFT_SAMPLE_THREAD_FAULTS =

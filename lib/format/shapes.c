@@ -125,8 +125,8 @@ void tft_shapes_reset(struct tft_shapes *s)
 	s->n_distinct = s->n_touched = 0;
 	memset(s->next, 0, TFT_CONTEXTS * sizeof(*s->next));
 	s->n = s->last = s->context = 0;
-	memset(s->key[0], 0xff, sizeof(s->key[0])); /* no class has this number, so the key equals
-						     * no other one */
+	/* No class has this number, so the key equals no other one. */
+	memset(s->key[0], 0xff, sizeof(s->key[0]));
 	s->n_loose = s->n_text = 0;
 	s->n_classes = s->n_columns = 0;
 	new_class(s, 0, 0);

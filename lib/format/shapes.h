@@ -2,8 +2,8 @@
  * The encoder's shape dictionary of one chunk, and what it has learnt about fields that are better
  * stored outside it. Internal to the encoder.
  */
-#ifndef TFT_SHAPES_H
-#define TFT_SHAPES_H
+#ifndef TFH_FORMAT_SHAPES_H
+#define TFH_FORMAT_SHAPES_H
 
 #include "base/fn.h"
 #include "format/codec.h"

@@ -3,8 +3,8 @@
  * clock. Computed by the encoder, read by the analysis; kept in DGST chunks when the events are
  * discarded.
  */
-#ifndef TFT_SKETCH_H
-#define TFT_SKETCH_H
+#ifndef TFH_FORMAT_SKETCH_H
+#define TFH_FORMAT_SKETCH_H
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* Sketches under construction (encoder) and in packed form (chunk header, FORMAT.md section 2.2).
  */
-#ifndef TFT_SKETCH_BUILD_H
-#define TFT_SKETCH_BUILD_H
+#ifndef TFH_FORMAT_SKETCH_BUILD_H
+#define TFH_FORMAT_SKETCH_BUILD_H
 
 #include <stddef.h>
 

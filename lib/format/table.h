@@ -2,8 +2,8 @@
  * Tables of numbers as chunk payloads (FORMAT.md, section 2.8). Rows are structs in memory; on disk
  * each field is a column of byte planes. Encoder and decoder share one description of each table.
  */
-#ifndef TFT_TABLE_H
-#define TFT_TABLE_H
+#ifndef TFH_FORMAT_TABLE_H
+#define TFH_FORMAT_TABLE_H
 
 #include <assert.h>
 #include <stdbool.h>
@@ -110,9 +110,9 @@ extern const struct tft_table tft_pyfr;
 /* MODS: one executable range of a file. */
 struct tft_mods_row {
 	uint64_t start, end, offset; /* offset: of `start` in the file */
-	uint64_t loaded, unloaded;   /* ticks of the scan before it appeared and of the one that
-				      * missed it; else 0 */
-	uint32_t path, build_id;     /* offsets in the heap */
+	/* Ticks of the scan before it appeared and of the one that missed it; else 0. */
+	uint64_t loaded, unloaded;
+	uint32_t path, build_id; /* offsets in the heap */
 };
 extern const struct tft_table tft_mods;
 

@@ -4,8 +4,8 @@
  * -errno (-EBADMSG corrupt, -EPROTO newer major version, -ENOMSG not a trace file) and fill `err`
  * with one line that names the remedy.
  */
-#ifndef TFT_READ_H
-#define TFT_READ_H
+#ifndef TFH_FORMAT_TFT_READ_H
+#define TFH_FORMAT_TFT_READ_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,8 +32,8 @@ struct tft_head {
 	uint32_t fn_count;
 	const struct tfh_fn_info *fn; /* by fn number of this file */
 	const char *journal_path;     /* the journal's path, while the process runs */
-	uint64_t journal_start;	      /* start time of the process, which distinguishes a reused
-				       * pid */
+	/* Start time of the process, which distinguishes a reused pid. */
+	uint64_t journal_start;
 };
 
 struct tft_chunk_info {
@@ -54,9 +54,9 @@ const struct tft_head *tft_head(const struct tft_reader *r);
 uid_t tft_owner(const struct tft_reader *r); /* owner (user id) of the file */
 uint32_t tft_chunk_count(const struct tft_reader *r);
 const struct tft_chunk_info *tft_chunk(const struct tft_reader *r, uint32_t i);
-bool tft_clean_end(const struct tft_reader *r); /* footer present, and the process ended normally
-						 * with this segment */
-bool tft_closed(const struct tft_reader *r);	/* footer present: the segment was finished */
+/* Footer present, and the process ended normally with this segment. */
+bool tft_clean_end(const struct tft_reader *r);
+bool tft_closed(const struct tft_reader *r); /* footer present: the segment was finished */
 /* Whether the file is a digest (FORMAT.md, 2.9) or the beginning of one. A digest is made from a
  * recording and is not part of it. */
 bool tft_is_digest(const struct tft_reader *r);
@@ -89,8 +89,8 @@ int tft_clocks_join(struct tft_reader *const *r, uint32_t n);
 struct tft_clock_health {
 	uint32_t triples;
 	double tick_hz; /* measured between the first and the last triple; 0 with fewer than two */
-	int64_t residual_ns; /* largest distance of a triple from the line through its neighbours
-			      * (MONOTONIC) */
+	/* Largest distance of a triple from the line through its neighbours (MONOTONIC). */
+	int64_t residual_ns;
 	uint64_t residual_ticks;  /* where that occurred */
 	int64_t realtime_step_ns; /* largest change of REALTIME - MONOTONIC between two triples */
 };
@@ -130,8 +130,9 @@ struct tft_cursor {
 	uint32_t pos, end;
 	uint64_t t;	 /* end time of the previous record, for delta decoding */
 	uint64_t number; /* of the record at pos, in its thread */
-	uint32_t text;	 /* position in the text section; `column` and `previous`: position and
-			  * last value in each column */
+	/* Position in the text section; `column` and `previous`: position and last value in each
+	 * column. */
+	uint32_t text;
 	uint32_t column[TFT_MAX_COLUMNS];
 	uint64_t previous[TFT_MAX_COLUMNS];
 };

@@ -2,8 +2,8 @@
  * Writes trace files, for the flusher, `tfhook repair` and importers. Appends with write(2);
  * nothing is mapped. All functions return 0 or -errno.
  */
-#ifndef TFT_WRITE_H
-#define TFT_WRITE_H
+#ifndef TFH_FORMAT_TFT_WRITE_H
+#define TFH_FORMAT_TFT_WRITE_H
 
 #include <stdbool.h>
 #include <stdint.h>

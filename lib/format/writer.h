@@ -1,6 +1,6 @@
 /* Parts of the writer for copying chunks: repair. */
-#ifndef TFT_WRITER_H
-#define TFT_WRITER_H
+#ifndef TFH_FORMAT_WRITER_H
+#define TFH_FORMAT_WRITER_H
 
 #include <stddef.h>
 

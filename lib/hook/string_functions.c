@@ -54,8 +54,8 @@ void *memmove(void *target, const void *source, size_t n)
 
 	if (n <= 16) {
 		copy_short(to, from, n);
-	} else if ((uintptr_t)to - (uintptr_t)from >= n) { /* a forward copy does not overwrite
-							    * its source */
+	} else if ((uintptr_t)to - (uintptr_t)from >= n) {
+		/* A forward copy does not overwrite its source. */
 		end = *(const struct sixteen *)(from + n - 16);
 		for (i = 0; i < n - 16; i += 16) {
 			*(struct sixteen *)(to + i) = *(const struct sixteen *)(from + i);

@@ -30,8 +30,8 @@ struct tfh_bytes {
 	bool zipped, whole, stream_end; /* whole: no more input; stream_end: a gzip member ended */
 	z_stream z;
 	uint8_t in[TFH_BYTES_HEAD];
-	size_t head, headed;	   /* head: length of the first bytes, in `in`; headed: how many of
-				    * them were returned */
+	/* head: length of the first bytes, in `in`; headed: how many of them were returned. */
+	size_t head, headed;
 	uint64_t packed, unpacked; /* bytes in and out of decompression so far */
 	int code;		   /* the reason why no more blocks come */
 	const char *why;

@@ -10,8 +10,8 @@
 
 /* One entry; missing numbers are -1. */
 struct tfh_kineto_entry {
-	char phase;	  /* X: complete; B and E: begin and end; M: metadata; s and f: start and
-			   * end of an arrow */
+	/* X: complete; B and E: begin and end; M: metadata; s and f: start and end of an arrow. */
+	char phase;
 	uint8_t category; /* enum tfh_kineto_category */
 	bool named_pid;	  /* `pid` was a text without a number */
 	uint8_t home;	  /* enum tfh_kineto_category of this pid's text, before Kineto */

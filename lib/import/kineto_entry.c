@@ -50,10 +50,10 @@ struct tfh_kineto {
 	int64_t host_pid, device; /* host_pid: -1 until known; device: likewise */
 	bool rocprof;		  /* written by rocprof, not by PyTorch */
 	bool gpu;		  /* the trace has an op, or a call that issues ops */
-	int64_t last_begin;	  /* latest begin of the program's ops, ranges, launches and
-				   * waits */
-	int64_t last_end;	  /* latest end of its ops and ranges */
-	int64_t stop;		  /* when the profiler stopped, if recorded */
+	/* Latest begin of the program's ops, ranges, launches and waits. */
+	int64_t last_begin;
+	int64_t last_end; /* latest end of its ops and ranges */
+	int64_t stop;	  /* when the profiler stopped, if recorded */
 	struct {
 		int64_t pid;
 		char text[64];

@@ -378,9 +378,9 @@ static int read_files(const struct trace_list *l, const char *name, struct tfh_r
 		good += !rc;
 		if (!rc || l->asked[i])
 			continue;
+		/* A damaged trace is a better message than a file of another kind. */
 		if (!first.code || first.code == -ENOMSG || first.code == -ENODATA)
-			first = why; /* a damaged trace is a better message than a file of
-				      * another kind */
+			first = why;
 		rc = leave_out(b, before, rc, &why);
 	}
 	if (!rc && !good) {

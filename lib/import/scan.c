@@ -132,8 +132,8 @@ static void escape(struct tfh_scan *s)
 static void string(struct tfh_scan *s, bool keep)
 {
 	const uint8_t *quote = NULL;
-	uint64_t block = UINT64_MAX; /* the block that contains `quote`, by its offset in the
-				      * file */
+	/* The block that contains `quote`, by its offset in the file. */
+	uint64_t block = UINT64_MAX;
 
 	s->length = 0;
 	for (;;) {

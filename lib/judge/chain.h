@@ -29,10 +29,10 @@ struct tfh_chain {
 	uint64_t step;
 	uint64_t window; /* the window that the step is in or part of; TFH_NO_STEP: not known yet */
 	int64_t from, to; /* links are cut to this time; both 0: they are not */
-	struct tfh_chain
-		*next; /* of another step of the process, filled by the same analysis; NULL: none */
-	struct tfh_drawn
-		*drawn; /* filled with what ran at the same time (drawn.h); NULL: not wanted */
+	/* The chain of another step of the process, filled by the same analysis; NULL: none. */
+	struct tfh_chain *next;
+	/* Filled with what ran at the same time (drawn.h); NULL: not wanted. */
+	struct tfh_drawn *drawn;
 	struct tfh_arena arena;
 	TFH_VEC(struct tfh_link) link; /* by time once the analysis is done; they do not overlap */
 	size_t settled;		       /* links before it are settled */

@@ -71,8 +71,8 @@ struct tfh_feed {
 	void *each_arg;
 	uint32_t judging;	 /* threads that judge; 0: as many as there are processors */
 	struct tfh_chain *chain; /* chains to be filled for their steps (chain.h), NULL: none */
-	struct tfh_likely *
-		likely; /* the judge chooses the steps of these chains; NULL: the steps are known */
+	/* The judge chooses the steps of these chains; NULL: the steps are known. */
+	struct tfh_likely *likely;
 };
 
 /* The next event, stored in `room` if the feed has no storage for it; NULL at the end. */

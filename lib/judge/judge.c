@@ -287,8 +287,8 @@ static int weigh(struct tfh_accounts *accounts, struct tfh_result *r, struct tfh
 		rc = tfh_find_accounts(accounts, &sampler, err);
 	if (!rc && (rc = conclude(accounts, &samples, r)))
 		tfh_err_set(err, rc, "out of memory");
-	if (r->step && r->step == accounts->step.v) /* it may be long: its ownership passes to
-						     * the result */
+	/* Long arrays pass to the result. */
+	if (r->step && r->step == accounts->step.v)
 		accounts->step.v = NULL;
 	if (r->step_cause && r->step_cause == accounts->step_cause)
 		accounts->step_cause = NULL;

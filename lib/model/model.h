@@ -3,8 +3,8 @@
  * time line of host calls (and device ops, if any). Times are nanoseconds since the run's start
  * unless noted.
  */
-#ifndef TFH_MODEL_H
-#define TFH_MODEL_H
+#ifndef TFH_MODEL_MODEL_H
+#define TFH_MODEL_MODEL_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -86,8 +86,8 @@ struct tfh_process {
 	bool end_known; /* how the process ended: end is TFH_END_EXIT or _SIGNAL */
 	enum tfh_end end;
 	int end_code;
-	bool by_monotonic;	   /* times are CLOCK_MONOTONIC: the CPU's time stamp counter was
-				    * not reliable */
+	/* Times are CLOCK_MONOTONIC: the CPU's time stamp counter was not reliable. */
+	bool by_monotonic;
 	bool has_gpu, has_tf;	   /* any driver call, any TensorFlow call */
 	bool has_marks;		   /* any mark of a step */
 	uint32_t segments;	   /* files */
@@ -286,9 +286,9 @@ struct tfh_thread_times {
 /* One machine sample per second (SAMP). */
 struct tfh_sample {
 	int64_t t;
-	double cpu_s;	    /* process CPU seconds since the last sample */
-	double flusher_s;   /* part of cpu_s used by the recorder's own thread (sampling, writing
-			     * the file) */
+	double cpu_s; /* process CPU seconds since the last sample */
+	/* Part of cpu_s used by the recorder's own thread (sampling, writing the file). */
+	double flusher_s;
 	double run_delay_s; /* scheduling delay: sum over recorded threads since the last sample */
 	struct tfh_thread_times thread[TFH_SAMPLE_THREADS]; /* the lowest indexes */
 	uint32_t threads;

@@ -49,8 +49,8 @@ struct tfh_chunk {
 struct tfh_file {
 	struct tft_reader *reader;
 	char *path;
-	const struct tfh_fn_info *
-		*fn; /* by number in this file; the same row for a name in all files */
+	/* By number in this file; the same row for a name in all files. */
+	const struct tfh_fn_info **fn;
 	uint32_t process;
 	bool temporary; /* made from a left-over journal; removed at the end */
 };

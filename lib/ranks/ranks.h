@@ -4,8 +4,8 @@
  * their steps: a rank's steps become sums over intervals, and of its anchors at most TFH_RANKS_SAMPLES are
  * kept.
  */
-#ifndef TFH_RANKS_H
-#define TFH_RANKS_H
+#ifndef TFH_RANKS_RANKS_H
+#define TFH_RANKS_RANKS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -53,8 +53,9 @@ struct tfh_ranks_in_step {
 
 /* Means over an interval. */
 struct tfh_ranks_time {
-	float own_s; /* sum of the steps' times without exchanges, slow steps left out; later the mean's
-		      * excess over that of its peers, NAN: no steps */
+	/* Sum of the steps' times without exchanges, slow steps left out; later the mean's excess
+	 * over that of its peers, NAN: no steps. */
+	float own_s;
 	float wall_s;
 	uint32_t steps;
 };
@@ -245,8 +246,8 @@ struct tfh_ranks {
 	uint32_t path[8]; /* indices of ranks: each waits for the next one, the last for none */
 	uint32_t path_comm[8]; /* the communicator in which it waits */
 	uint32_t path_n;
-	struct tfh_ranks_step
-		slowest[TFH_RANKS_STEPS]; /* the slowest first; or the one asked for */
+	/* The slowest first; or the one asked for. */
+	struct tfh_ranks_step slowest[TFH_RANKS_STEPS];
 	uint32_t steps_kept;
 	bool asked;
 	double usual_s; /* a usual step; NAN: not known */

@@ -31,8 +31,8 @@ struct tfh_ranks_folding {
 	const struct tfh_digest_rank *row;
 	uint32_t ranks;
 	const struct tfh_ranks *job;
-	bool chosen
-		[256]; /* by the last byte of its index: whether a step may be one of job->slowest */
+	/* By the last byte of its index: whether a step may be one of job->slowest. */
+	bool chosen[256];
 };
 
 struct tfh_ranks_folding *tfh_ranks_folding_new(const struct tfh_ranks *job)

@@ -1,6 +1,6 @@
 /* The steps of tfh_ranks_find(), in their order. */
-#ifndef TFH_RANKS_PARTS_H
-#define TFH_RANKS_PARTS_H
+#ifndef TFH_RANKS_RANKS_PARTS_H
+#define TFH_RANKS_RANKS_PARTS_H
 
 #include "digest/digest.h"
 #include "judge/numbers.h"

@@ -1,5 +1,5 @@
-#ifndef TFH_RANKS_WORDS_H
-#define TFH_RANKS_WORDS_H
+#ifndef TFH_RANKS_RANKS_WORDS_H
+#define TFH_RANKS_RANKS_WORDS_H
 
 #include "ranks/ranks.h"
 

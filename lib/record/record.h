@@ -23,8 +23,8 @@
  * mistaken for an abandoned one, and the state kept here may belong to another call. So a call is identified by its
  * begin time, which is kept in its own frame, and leaving it closes only what was opened inside it.
  */
-#ifndef TFH_RECORD_H
-#define TFH_RECORD_H
+#ifndef TFH_RECORD_RECORD_H
+#define TFH_RECORD_RECORD_H
 
 #include <stdbool.h>
 #include <stddef.h>

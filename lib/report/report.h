@@ -3,8 +3,8 @@
  * (schema tfhook.report/1), and step by step. The stream belongs to the caller, who checks it for
  * errors afterwards.
  */
-#ifndef TFH_REPORT_H
-#define TFH_REPORT_H
+#ifndef TFH_REPORT_REPORT_H
+#define TFH_REPORT_REPORT_H
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -35,15 +35,14 @@ struct tfh_py {
 	unsigned minor;
 	const char *runtime; /* _PyRuntime */
 	uint64_t code_type;  /* address of PyCode_Type */
-	const uint64_t
-		*stop_iteration; /* PyExc_StopIteration, the address of the type; NULL: unknown */
-	bool own_seed; /* it belongs to another process, whose strings have different hashes:
-		        * contents are hashed */
+	/* PyExc_StopIteration, the address of the type; NULL: unknown. */
+	const uint64_t *stop_iteration;
+	/* Of another process, whose strings have different hashes: contents are hashed. */
+	bool own_seed;
 	/* CPython's own functions. They need no lock and touch only their own variables. */
 	void *(*state_of_thread)(void); /* the calling thread's state, or NULL */
-	void *(*state_attached)(
-		void);		 /* the holder of the GIL; from 3.12 on the calling thread, if it
-				  * holds it */
+	/* The holder of the GIL; from 3.12 on the calling thread, if it holds it. */
+	void *(*state_attached)(void);
 	int (*finalizing)(void); /* the interpreter is shutting down */
 	void *(*newest_interpreter)(void), *(*main_interpreter)(void);
 };

@@ -75,8 +75,8 @@ void tfh_waiting_parse(const char *text, struct tfh_waiting *out, uint64_t arg[6
 	memset(arg, 0, 6 * sizeof(*arg));
 	if (at == text) /* "running" */
 		return;
-	if (call < 0 || call >= NO_CALL) { /* stopped outside of a system call: a page has to be
-					    * loaded */
+	/* Stopped outside of a system call: a page has to be loaded. */
+	if (call < 0 || call >= NO_CALL) {
 		out->state = TFT_STATE_PAGE;
 		return;
 	}

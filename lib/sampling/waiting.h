@@ -17,8 +17,8 @@ struct tfh_waiting {
 	uint16_t call; /* its number in base/system_calls.def; 0xffff: none of them */
 	int32_t fd;    /* descriptor that it reads, writes or polls; -1: none */
 	uint64_t what; /* address of the lock, or number of the pipe or socket; 0: none */
-	char name[TFH_WAITING_NAME]; /* name of the file or device, cut at its beginning; "":
-				      * none */
+	/* name of the file or device, cut at its beginning; "": none. */
+	char name[TFH_WAITING_NAME];
 };
 
 /* Sets where Python's global interpreter lock is. Called once, at load. */

@@ -16,8 +16,8 @@ struct tfh_py_target {
 	int32_t pid;
 	uint64_t interpreter; /* address of its interpreter's state */
 	uint64_t pthread;     /* of the thread; 0: the main thread, which has the oldest state */
-	uint64_t state; /* in: where the state was found before, 0: search for it; out: where it was
-			 * found */
+	/* In: where the state was found before, 0: search for it; out: where it was found. */
+	uint64_t state;
 };
 /* Samples the thread. Returns the number of frames, the frames, innermost first, and the copies, which have yet to
  * fetch their code objects. These stay valid until the next sample. To be used by one thread of the calling process only. */

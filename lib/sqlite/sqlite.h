@@ -2,8 +2,8 @@
  * The functions of SQLite that tfhook uses, looked up when they are needed. The command is not
  * linked with SQLite, so it runs where SQLite is missing.
  */
-#ifndef TFH_SQLITE_H
-#define TFH_SQLITE_H
+#ifndef TFH_SQLITE_SQLITE_H
+#define TFH_SQLITE_SQLITE_H
 
 #include <stdbool.h>
 #include <stdint.h>

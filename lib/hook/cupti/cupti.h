@@ -12,8 +12,8 @@
  * - deferred.c: buffers kept for that profiler until a thread of the job can deliver them
  * - inject.c: loading by the driver (CUDA_INJECTION64_PATH) and by NVTX instead of a preload
  */
-#ifndef TFH_HOOK_CUPTI_H
-#define TFH_HOOK_CUPTI_H
+#ifndef TFH_HOOK_CUPTI_CUPTI_H
+#define TFH_HOOK_CUPTI_CUPTI_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -21,13 +21,13 @@ uint32_t tfh_memory_due;
 uint32_t tfh_memory_watched; /* atomic */
 
 enum { NOBODY, ASKING, THERE };
+/* Owned by the thread that set `turn` to ASKING, then by the flusher. */
 static struct memory_reading {
 	int device;
 	size_t free;
 	uint64_t taken, changes, unknown; /* tfh_memory_calls, just before */
-} answer;				  /* owned by the thread that set `turn` to ASKING, then
-					   * by the flusher */
-static uint32_t turn;			  /* atomic */
+} answer;
+static uint32_t turn; /* atomic */
 
 static struct device {
 	struct memory_reading last;

@@ -5,8 +5,8 @@
  * cuMemcpyHtoD_v2), and the hooks must cover names that newer headers have dropped.
  * scripts/check-cuda-table compares sizes and offsets.
  */
-#ifndef TFH_HOOK_CUDA_TYPES_H
-#define TFH_HOOK_CUDA_TYPES_H
+#ifndef TFH_HOOK_DRIVER_CUDA_TYPES_H
+#define TFH_HOOK_DRIVER_CUDA_TYPES_H
 
 #include <stddef.h>
 #include <stdint.h>

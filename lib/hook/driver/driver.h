@@ -5,8 +5,8 @@
  * Nothing here allocates or takes a lock of tfhook's, so it can run inside dlsym, before
  * constructors, and while the driver initialises itself.
  */
-#ifndef TFH_HOOK_DRIVER_H
-#define TFH_HOOK_DRIVER_H
+#ifndef TFH_HOOK_DRIVER_DRIVER_H
+#define TFH_HOOK_DRIVER_DRIVER_H
 
 #include <stdbool.h>
 #include <stddef.h>

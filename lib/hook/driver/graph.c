@@ -44,13 +44,13 @@ struct graph {
 	uint32_t version; /* 0: unknown */
 	struct graph_totals totals;
 	struct nodes nodes;
-	uint32_t
-		next; /* index after the node that was changed last: programs change nodes in order */
+	/* Index after the node that was changed last: programs change nodes in order. */
+	uint32_t next;
 };
 
 static struct graph *graphs;
-static uint32_t versions; /* atomic: last version number: a handle may be reused for another
-				     * graph */
+/* Atomic: last version number: a handle may be reused for another graph. */
+static uint32_t versions;
 static uint32_t lock TFH_LOCK_WORD; /* one writer at a time */
 
 /* Entry of `exec`, or NULL. *room, if not NULL: a free entry for it, or NULL. */

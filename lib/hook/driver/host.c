@@ -40,8 +40,8 @@ struct box {
 
 static struct box *boxes;
 static uint32_t used, free_list;
-static uint32_t lock TFH_LOCK_WORD; /* a thread that does not get the lock leaves its function
-				     * untimed */
+/* A thread that does not get the lock leaves its function untimed. */
+static uint32_t lock TFH_LOCK_WORD;
 
 static struct box *map(void)
 {

@@ -7,8 +7,8 @@
  * graphs) is in note.c, handles.c and graph.c. Output parameters are read only after success, and
  * only if the program passed them.
  */
-#ifndef TFH_HOOK_NOTE_H
-#define TFH_HOOK_NOTE_H
+#ifndef TFH_HOOK_DRIVER_NOTE_H
+#define TFH_HOOK_DRIVER_NOTE_H
 
 #include "hook/driver/driver.h"
 #include "record/record.h"
@@ -85,8 +85,8 @@ struct tfh_memory_calls {
 #pragma GCC visibility push(hidden)
 extern struct tfh_memory_calls tfh_memory_calls;
 extern uint32_t tfh_memory_watched;
-extern uint32_t tfh_memory_due; /* cupti/footprint.c; atomic: the next graph launch is to query free
-			 * memory */
+/* Cupti/footprint.c; atomic: the next graph launch is to query free memory. */
+extern uint32_t tfh_memory_due;
 #pragma GCC visibility pop
 void tfh_memory_query(void);
 

@@ -57,8 +57,7 @@ static void *search(const struct resolved_names *names, bool tensorflow, const c
 			continue;
 		void *found = dlsym(handle, symbol);
 		if (found && found != self)
-			return found; /* the handle stays open, so that the function cannot be
-				       * unloaded */
+			return found; /* the open handle keeps it loaded */
 		dlclose(handle);
 	}
 	return NULL;

@@ -417,8 +417,8 @@ static struct tfh_tf_stage stage_slow(struct tfh_self *self, const void *object)
 		tables->stage[index - 1].journal = self->generation;
 		if (id > MANY_IDS)
 			crowded = true;
-		if (id && self->ring->dropped == lost) /* otherwise there was no room for the name:
-						        * try again */
+		/* Where the name was lost, the next call tries again. */
+		if (id && self->ring->dropped == lost)
 			*cached_at(self, object) = (struct cached){object,
 								   key_of(object),
 								   generation,

@@ -6,8 +6,8 @@
  * another. It builds a frame on its own stack and calls tfh_tf_enter and tfh_tf_leave around the
  * real function.
  */
-#ifndef TFH_HOOK_TF_H
-#define TFH_HOOK_TF_H
+#ifndef TFH_HOOK_TF_TF_H
+#define TFH_HOOK_TF_TF_H
 
 #include "base/arch.h"
 
@@ -37,8 +37,9 @@ struct tfh_tf_frame {
 	uint64_t arg[TFH_ARCH_ARGS]; /* registers as passed by the caller; read-only */
 	uint64_t kept[2];	     /* the two registers with the real function's result */
 	struct tfh_self *self;	     /* NULL: not recorded */
-	uint64_t mark;	      /* distinguishes a live frame from one abandoned by longjmp; 0: the
-			        * thread does not track it */
+	/* Distinguishes a live frame from one abandoned by longjmp; 0: the thread does not track
+	 * it. */
+	uint64_t mark;
 	uint64_t begin;	      /* ticks */
 	uint64_t children;    /* ticks spent in wrapped calls directly inside */
 	uint64_t iterator;    /* consumer: its IteratorResource; execute: id of the name */

@@ -4,8 +4,8 @@
  * data loader's get-next, an optimizer's step and the program's own ranges have that scope; operators have other scopes
  * and cost nothing.
  */
-#ifndef TFH_HOOK_TORCH_H
-#define TFH_HOOK_TORCH_H
+#ifndef TFH_HOOK_TORCH_TORCH_H
+#define TFH_HOOK_TORCH_TORCH_H
 
 #include <stdbool.h>
 

@@ -3,8 +3,8 @@
  * where there are device times (device.c and the files it names), otherwise from the host line (host_line.c, which
  * reads the calls that flatten.c merged and charges through open_accounts.c). Only charge.c changes an account.
  */
-#ifndef TFH_JUDGE_ACCOUNT_H
-#define TFH_JUDGE_ACCOUNT_H
+#ifndef TFH_JUDGE_ACCOUNT_ACCOUNT_H
+#define TFH_JUDGE_ACCOUNT_ACCOUNT_H
 
 #include "judge/chain.h"
 #include "judge/facts/cover.h"
@@ -40,11 +40,11 @@ uint32_t tfh_divide(int64_t t0, int64_t t1, const double share[TFH_CAUSE_COUNT],
 /* Time of a tf.data stage in training steps, by its index in tfh_facts.stage. */
 struct tfh_stage_account {
 	struct tfh_stage_time time;
-	struct tfh_stage_time
-		with_between; /* and between loops, where first batches are waited for */
-	int64_t waited; /* exposed input time during which a thread of its consumer was inside this
-			 * stage */
-	int64_t seen;	/* end of the time already counted into `waited` */
+	/* The same, and between loops, where first batches are waited for. */
+	struct tfh_stage_time with_between;
+	/* Exposed input time during which a thread of its consumer was inside this stage. */
+	int64_t waited;
+	int64_t seen; /* end of the time already counted into `waited` */
 };
 
 /* Time of a step for which driving threads were ready to run without a CPU, seconds. */
@@ -91,15 +91,15 @@ struct tfh_copy_use {
 /* A copy between host and device that may repeat in every step. */
 struct tfh_same_copy {
 	uint64_t host, device, bytes; /* addresses; bytes 0: free */
-	uint64_t steps, back; /* steps with the copy; steps in which it sent back what had been
-			       * fetched */
-	size_t window;	      /* of the last one */
+	/* steps with the copy; steps in which it sent back what had been fetched. */
+	uint64_t steps, back;
+	size_t window; /* of the last one */
 	uint8_t dir;
 };
 
 struct tfh_kernel_use {
-	uint32_t function, before; /* before: index + 1 of the previous one in its hash bucket, 0:
-				    * none */
+	/* before: index + 1 of the previous one in its hash bucket, 0: none. */
+	uint32_t function, before;
 	uint64_t calls;
 };
 
@@ -114,10 +114,10 @@ struct tfh_accounts {
 	struct tfh_stage_account *stage;   /* by index of stage */
 	struct tfh_brief *brief;	   /* by thread; NULL: short pauses are launching */
 	struct tfh_pauses *pauses;	   /* functions in which the pauses were spent, or NULL */
-	bool timed;	  /* some training windows have device times; sums are over those */
-	bool compiles;	  /* samples show compiling in training windows */
-	int64_t stall_ns; /* a step longer than this that hardly computed is a stall; 0: there are
-			   * none */
+	bool timed;    /* some training windows have device times; sums are over those */
+	bool compiles; /* samples show compiling in training windows */
+	/* A step longer than this that hardly computed is a stall; 0: there are none. */
+	int64_t stall_ns;
 	/* filled by the pass over calls and ops */
 	TFH_VEC(struct tfh_step) step;	      /* by window, times of the whole window */
 	float (*step_cause)[TFH_CAUSE_COUNT]; /* likewise, in seconds; NULL: not requested */
@@ -127,8 +127,8 @@ struct tfh_accounts {
 	TFH_VEC(struct tfh_copy_use) copy;
 	struct tfh_same_copy same_copy[TFH_ACCOUNT_SAME_COPIES];
 	TFH_VEC(struct tfh_kernel_use) kernel;
-	uint32_t kernel_at[TFH_ACCOUNT_KERNEL_BUCKETS]; /* hash buckets by function: index + 1 of
-							 * the last entry */
+	/* Hash buckets by function: index + 1 of the last entry. */
+	uint32_t kernel_at[TFH_ACCOUNT_KERNEL_BUCKETS];
 	struct tfh_site_use wait_site[TFH_ACCOUNT_SITES], alloc_site[TFH_ACCOUNT_SITES],
 		load_site[TFH_ACCOUNT_SITES], pause_site[TFH_ACCOUNT_SITES],
 		input_site[TFH_ACCOUNT_SITES],
@@ -136,8 +136,8 @@ struct tfh_accounts {
 			[TFH_ACCOUNT_SITES], /* executed calls, by the time that they compute */
 		exchange_site[TFH_ACCOUNT_SITES]; /* and by the time that they wait for exchanges */
 	int64_t *ran_ns; /* of the ops that a processor executed, by facts->tag */
-	struct tfh_event
-		asked;	  /* the last pause with a stack; stack 0: the call after it has ended */
+	/* The last pause with a stack; stack 0: the call after it has ended. */
+	struct tfh_event asked;
 	int64_t asked_ns; /* time of batches since then */
 	uint64_t graph_launches;
 	size_t counted;	       /* window of the last counted event */
@@ -145,13 +145,13 @@ struct tfh_accounts {
 	uint64_t judged_steps; /* training steps that the sums above are over */
 	uint64_t recompiles;   /* modules loaded in training steps */
 	int64_t recompile_ns;
-	uint64_t mixed_bytes; /* bytes of queued copies that one wait covered together with
-			       * kernels */
-	double compute_ran;   /* share of the executing time during which the process ran on a CPU;
-			       * NAN unknown */
+	/* Bytes of queued copies that one wait covered together with kernels. */
+	uint64_t mixed_bytes;
+	/* Share of the executing time during which the process ran on a CPU; NAN unknown. */
+	double compute_ran;
 	struct tfh_contention *contention; /* by window; NULL: the machine was not crowded */
-	double slowed_ns
-		[TFH_CAUSE_COUNT]; /* of cause_ns: time without a CPU in the threads' work; contention.c */
+	/* Of cause_ns: time without a CPU in the threads' work; contention.c. */
+	double slowed_ns[TFH_CAUSE_COUNT];
 	/* set after the pass, by input.c */
 	enum tfh_cause input_cause;
 	int32_t guilty; /* index of the slow stage, -1: none */

@@ -1,6 +1,6 @@
 /* Private to blame.c and blame_causes.c: charging the moments of one window. */
-#ifndef TFH_ACCOUNT_BLAME_H
-#define TFH_ACCOUNT_BLAME_H
+#ifndef TFH_JUDGE_ACCOUNT_BLAME_H
+#define TFH_JUDGE_ACCOUNT_BLAME_H
 
 #include "judge/account/device.h"
 

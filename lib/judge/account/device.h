@@ -16,8 +16,8 @@
  * Between a window with device times and one without, both end at the cut of the host's windows: neighbours share one
  * cut everywhere.
  */
-#ifndef TFH_JUDGE_DEVICE_H
-#define TFH_JUDGE_DEVICE_H
+#ifndef TFH_JUDGE_ACCOUNT_DEVICE_H
+#define TFH_JUDGE_ACCOUNT_DEVICE_H
 
 #include "judge/account/account.h"
 #include "judge/facts/matches.h"
@@ -53,8 +53,8 @@ struct tfh_lane {
 	uint32_t wait;	   /* op that the next op waits for */
 	uint32_t waitc;	   /* last op that computes among those */
 	int64_t end, cend; /* end of the op started last, and of the last compute op */
-	uint64_t early;	   /* number of ops without a known call, until the first op with a known
-			    * call */
+	/* Number of ops without a known call, until the first op with a known call. */
+	uint64_t early;
 	bool issued, outside;
 };
 
@@ -80,20 +80,20 @@ struct tfh_seg {
 	int64_t t0, t1;
 	uint64_t handle, bytes; /* as of struct tfh_piece */
 	uint32_t thread, stream;
-	uint32_t from; /* pauses: segment of another thread that this one waited for; TFH_NO:
-		        * none */
-	uint32_t
-		asked; /* pauses of a library's thread: the pause of the thread that requested its work; TFH_NO: none */
+	/* Pauses: segment of another thread that this one waited for; TFH_NO: none. */
+	uint32_t from;
+	/* Pauses of a library's thread: the pause of the thread that requested its work; TFH_NO: none. */
+	uint32_t asked;
 	uint32_t op; /* waits: the op that ended it, TFH_NO: none */
 	uint8_t label, family, dir;
 	bool pageable, failed, saves, makes, logs,
-		async;	 /* async: get-next fed by another thread */
-	bool full, spin; /* full: launch into a full queue; spin:
-						     * polling */
-	bool value;	 /* fetch of a value that had to be computed first */
-	bool fallback;	 /* between a fetch and the copy back of its result */
-	bool end;	 /* last segment of its call */
-	bool copying;	 /* short pause between two copies */
+		async; /* async: get-next fed by another thread */
+	/* full: launch into a full queue; spin: polling. */
+	bool full, spin;
+	bool value;    /* fetch of a value that had to be computed first */
+	bool fallback; /* between a fetch and the copy back of its result */
+	bool end;      /* last segment of its call */
+	bool copying;  /* short pause between two copies */
 	bool copy_code; /* longer pause, of code that makes many small copies, or part of a large one */
 	bool launching; /* pause that belongs to launching, although long */
 	bool feeding;	/* pause that is mostly waiting for a batch */
@@ -166,10 +166,10 @@ struct tfh_slice {
 	TFH_VEC(uint32_t) op_ends; /* ops by end */
 	TFH_VEC(int64_t) issued;   /* by window from w0 - 1: when its main work had been issued */
 	uint64_t families;	   /* families of the calls in `seg`, one bit each */
-	uint32_t *thread_seg;	   /* by thread: first segment; has an element more than there are
-				    * threads */
-	TFH_VEC(uint32_t) near;	   /* by thread: the segment found last */
-	size_t first_op;	   /* earlier ops ended before the window */
+	/* By thread: first segment; has an element more than there are threads. */
+	uint32_t *thread_seg;
+	TFH_VEC(uint32_t) near; /* by thread: the segment found last */
+	size_t first_op;	/* earlier ops ended before the window */
 	/* The slice's own names of streams and wake-up times and, after its turn (slices.c), also those of all slices
 	 * before. Wake-up times are from an op's end to the return of the call that waited for it: wake if the thread
 	 * slept, after if it hardly waited. */
@@ -197,8 +197,8 @@ struct tfh_device {
 	uint8_t critical;    /* index of the device that computes most */
 	int64_t busy[TFH_ACCOUNT_DEVICES][TFH_W_COUNT], busy_end[TFH_ACCOUNT_DEVICES][TFH_W_COUNT];
 	struct tfh_side side[TFH_ACCOUNT_DEVICES]; /* of training windows */
-	int64_t underfilled, compute_ns;	   /* kernel time with too few blocks to fill the
-						    * device; all kernel time */
+	/* Kernel time with too few blocks to fill the device; all kernel time. */
+	int64_t underfilled, compute_ns;
 	uint64_t ops, unissued;
 	int64_t ran_until[TFH_ACCOUNT_DEVICES]; /* first pass: end of the ops read so far */
 	int64_t held_ns; /* of training windows: a device was idle and did not start an op that nothing delayed */
@@ -215,8 +215,8 @@ struct tfh_device {
 	TFH_VEC(struct tfh_piece) call;
 	TFH_VEC(struct tfh_piece) later; /* calls already read that begin after the horizon */
 	int64_t horizon;
-	int64_t *behind; /* by thread: begin of the first call in `call` that lies after the
-			  * horizon */
+	/* By thread: begin of the first call in `call` that lies after the horizon. */
+	int64_t *behind;
 	TFH_VEC(struct tfh_run_of_function) function; /* by end */
 	size_t near_window;			      /* window of the op read last */
 	/* feed of calls, read ahead; NULL: none is left. And an empty feed for processes without

@@ -20,8 +20,8 @@ struct tfh_flat {
 	struct tfh_piece *queue; /* [head, end), ordered by begin time */
 	size_t head, end, cap, next_long, window;
 	struct tfh_piece active[TFH_ACCOUNT_ACTIVE];
-	int64_t waited_at_begin[TFH_ACCOUNT_ACTIVE]; /* passive pieces: value of `waited` at their
-						      * begin */
+	/* Passive pieces: value of `waited` at their begin. */
+	int64_t waited_at_begin[TFH_ACCOUNT_ACTIVE];
 	size_t n_active;
 	int64_t cur, waited; /* waited: exposed input time in training windows so far */
 	/* last segment, not passed on yet, as it may continue */

@@ -18,8 +18,8 @@ struct tfh_inferred {
 	struct {
 		uint64_t handle, at;
 	} event[TFH_ACCOUNT_EVENTS];
-	uint64_t
-		slow_launches; /* one bit for each of the last 64 launches: it took longer than TFH_GAP_NS */
+	/* One bit for each of the last 64 launches: it took longer than TFH_GAP_NS. */
+	uint64_t slow_launches;
 	int64_t since; /* begin of the first call whose work is outstanding, 0: none */
 	uint64_t copy_bytes;
 	int64_t copy_ns;       /* queued copies: their duration at the best bandwidth seen */

@@ -24,8 +24,8 @@ struct tfh_slices {
 	pthread_t worker[TFH_ACCOUNT_SLICES];
 	uint32_t workers, slots;
 	struct tfh_slice slot[TFH_ACCOUNT_SLICES];
-	struct tfh_slice
-		room[TFH_ACCOUNT_SLICES]; /* memory to judge in: of the reader, of workers */
+	/* Memory to judge in: of the reader, of workers. */
+	struct tfh_slice room[TFH_ACCOUNT_SLICES];
 	uint64_t held; /* by the reader: ops and calls of all slices that are not closed */
 	uint64_t closed;
 	int rc;

@@ -1,6 +1,6 @@
 /* What threads did in their pauses, from the ranges of another profiler's trace. */
-#ifndef TFH_JUDGE_COVER_H
-#define TFH_JUDGE_COVER_H
+#ifndef TFH_JUDGE_FACTS_COVER_H
+#define TFH_JUDGE_FACTS_COVER_H
 
 #include "judge/facts/facts.h"
 

@@ -1,13 +1,13 @@
 /* When a process on the CPU waits for its exchanges with other ranks. */
-#ifndef TFH_JUDGE_EXPOSED_H
-#define TFH_JUDGE_EXPOSED_H
+#ifndef TFH_JUDGE_FACTS_EXPOSED_H
+#define TFH_JUDGE_FACTS_EXPOSED_H
 
 #include "judge/facts/matches.h"
 
 struct tfh_exposed_part {
 	int64_t t0, t1;
-	enum tfh_cause
-		cause; /* communication.transfer, or .jitter: only waiting for another rank */
+	/* communication.transfer; communication.jitter: it only waits for another rank. */
+	enum tfh_cause cause;
 };
 
 struct tfh_exposed {

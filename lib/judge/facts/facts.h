@@ -4,8 +4,8 @@
  * calls so long that the second pass must know of them before they end. Later phases do not change
  * it.
  */
-#ifndef TFH_JUDGE_FACTS_H
-#define TFH_JUDGE_FACTS_H
+#ifndef TFH_JUDGE_FACTS_FACTS_H
+#define TFH_JUDGE_FACTS_FACTS_H
 
 #include "base/arena.h"
 #include "judge/facts/sample_shares.h"
@@ -61,11 +61,11 @@ struct tfh_boundary {
 /* One iterator object. */
 struct tfh_series {
 	uint32_t iterator, stage;
-	int32_t root;			  /* stage as an index of tfh_facts.stage, -1: unknown */
-	bool loop;			  /* a dataset loop inside a graph */
-	bool tests;			  /* its batches are not trained with */
-	uint64_t count, contained, execs; /* count: batches; contained: those inside executing
-					   * calls; execs: such calls */
+	int32_t root; /* stage as an index of tfh_facts.stage, -1: unknown */
+	bool loop;    /* a dataset loop inside a graph */
+	bool tests;   /* its batches are not trained with */
+	/* count: batches; contained: those inside executing calls; execs: such calls. */
+	uint64_t count, contained, execs;
 	uint32_t before; /* hash chain: index + 1 of the previous one in its bucket; 0: none */
 	size_t last;	 /* index of its last batch among the batches */
 	int64_t exec_at; /* begin of the last executing call around a batch */
@@ -97,8 +97,8 @@ struct tfh_thread_use {
 	int64_t exec_ns, driver_ns, last; /* last: when its last call ended */
 	int64_t outermost;		  /* end of its last outermost call */
 	bool overlap;			  /* its outermost calls overlap */
-	bool drives;			  /* a driving thread: its calls make the step's time
-					   * line */
+	/* A driving thread: its calls make the step's time line. */
+	bool drives;
 	bool python;	/* runs Python, by the stacks of its first calls that have one */
 	uint8_t stacks; /* of those that were looked at */
 	/* readings of its CPU clock */
@@ -127,8 +127,8 @@ struct tfh_stage_use {
 struct tfh_token_kind {
 	uint64_t hash;
 	uint64_t rough; /* of launches: the same for all grids of a function */
-	uint32_t
-		what; /* launches: the function; graphs: their kernels; copies: bytes, at most UINT32_MAX */
+	/* Launches: the function; graphs: their kernels; copies: bytes, at most UINT32_MAX. */
+	uint32_t what;
 	uint8_t thread; /* TFH_FACTS_TOKEN_THREADS: that thread or a higher one */
 	uint8_t dir, family;
 	uint8_t bucket; /* of launches: a small hash of the function */
@@ -208,8 +208,8 @@ struct tfh_facts {
 	TFH_VEC(struct tfh_boundary) mark;  /* step marks set by the job, by begin */
 	uint32_t mark_name;		    /* string id of the first mark, 0: none */
 	TFH_VEC(struct tfh_series) series;
-	uint32_t series_at[TFH_FACTS_SERIES_BUCKETS]; /* hash buckets by iterator: index + 1 of the
-						       * last one */
+	/* Hash buckets by iterator: index + 1 of the last one. */
+	uint32_t series_at[TFH_FACTS_SERIES_BUCKETS];
 	TFH_VEC(struct tfh_tag) tag;
 	TFH_VEC(int32_t) tag_of;	     /* by name id: index in tag, -1 not looked up */
 	TFH_VEC(struct tfh_piece) longs;     /* long calls, by begin */
@@ -222,19 +222,19 @@ struct tfh_facts {
 		uint32_t kind;		   /* + 1, 0: free */
 	} kind_near[TFH_FACTS_NEAR_KINDS]; /* of recent launches, so that most need no hash */
 	TFH_VEC(struct tfh_token) token;   /* the first ones, by begin */
-	uint32_t
-		remade; /* the function that kernels count as each of which is made for one launch; 0: none */
+	/* Stands for all kernels that are made for a single launch each; 0: none. */
+	uint32_t remade;
 	bool eager;			/* they are ops that a processor executed */
 	bool token_mixed;		/* they did not arrive in that order */
 	TFH_VEC(struct tfh_stop) stop;	/* in order; the last one represents the end */
 	TFH_VEC(struct tfh_token) late; /* later ones, without plain launches */
 	bool late_launch, late_lost;	/* launches are missing in both; other tokens are */
-	bool one_line; /* a single thread makes the time line, and its outermost calls do not
-		        * overlap */
+	/* A single thread makes the time line, and its outermost calls do not overlap. */
+	bool one_line;
 	TFH_VEC(struct tfh_stage_use) stage;
 	TFH_VEC(int32_t) stage_of; /* by stage id: index in stage, -1 not looked up, -2 unknown */
-	double best_bw[8][2][TFH_BINS]; /* best bandwidth seen, bytes/ns, by direction, pageable and
-					 * log2 of size */
+	/* Best bandwidth seen, bytes/ns, by direction, pageable and log2 of size. */
+	double best_bw[8][2][TFH_BINS];
 	bool cpu_only; /* no launch in the whole run: graphs are computed on the CPU */
 	int64_t cpu_running, cpu_wall;	/* of the driving threads, if their CPU clocks were read */
 	int64_t phase[TFH_PHASE_COUNT]; /* begin of each start-up phase, 0: not seen */
@@ -253,16 +253,15 @@ struct tfh_facts {
 	TFH_VEC(struct tfh_quiet) quiet; /* long intervals without a launch, in order */
 	int64_t quiet_ns;		 /* `quiet` holds all that are at least this long */
 	struct tfh_heap_sum heap;
-	double kernel_share; /* share of the process' CPU time after its start that the kernel used,
-			      * without page faults */
-	bool much_kernel;    /* large enough that the process reads or writes files */
+	/* Share of the process' CPU time after its start that the kernel used, without page faults */
+	double kernel_share;
+	bool much_kernel; /* large enough that the process reads or writes files */
 	/* What is written to files at the same time: nothing; so much that copying takes the time; or so little that
 	 * the calls take it, as with lines of a log. */
 	enum { TFH_WRITES_NOTHING, TFH_WRITES_BYTES, TFH_WRITES_LINES } writes;
 	struct tfh_stack_samples *samples; /* samples of threads; NULL: there are none */
-	TFH_VEC(struct tfh_child_sample)
-	child;		      /* samples of other threads and of child processes,
-					       * in order of time */
+	/* Samples of other threads and of child processes, in order of time. */
+	TFH_VEC(struct tfh_child_sample) child;
 	bool lock_feeds;      /* tfh_lock_feeds() */
 	bool calls_back;      /* tfh_lock_calls_back() */
 	bool makers, workers; /* tfh_makers_work(); only child processes */

@@ -2,8 +2,8 @@
  * The threads and processes that make batches besides the driving threads: child processes (workers of a loader or
  * pool), and other threads of the process that run Python, which are sampled while a driving thread waits.
  */
-#ifndef TFH_JUDGE_MAKERS_H
-#define TFH_JUDGE_MAKERS_H
+#ifndef TFH_JUDGE_FACTS_MAKERS_H
+#define TFH_JUDGE_FACTS_MAKERS_H
 
 #include "judge/facts/place_role.h"
 

@@ -21,8 +21,8 @@
 struct party {
 	uint32_t process, device;
 	TFH_VEC(struct tfh_collective) at;
-	int64_t late; /* sum over matched collectives: how long after the first participant it
-		       * arrived */
+	/* Sum over matched collectives: how long after the first participant it arrived. */
+	int64_t late;
 	int64_t held; /* and, if it was the last, how long after the second-last */
 	uint64_t matched;
 };

@@ -1,14 +1,14 @@
 /* Collectives matched over ranks and devices. */
-#ifndef TFH_JUDGE_MATCHES_H
-#define TFH_JUDGE_MATCHES_H
+#ifndef TFH_JUDGE_FACTS_MATCHES_H
+#define TFH_JUDGE_FACTS_MATCHES_H
 
 #include "judge/facts/facts.h"
 
 struct tfh_collective {
 	int64_t t0, t1;
-	int64_t shared; /* duration of the shortest participant, -1 unknown; while matching: when it
-			 * was issued */
-	uint64_t set;	/* id common to all participants, 0 unknown; while matching: its thread */
+	/* Duration of the shortest participant, -1 unknown; while matching: when it was issued. */
+	int64_t shared;
+	uint64_t set; /* id common to all participants, 0 unknown; while matching: its thread */
 };
 
 struct tfh_matches *tfh_matches_new(void);

@@ -92,8 +92,8 @@ enum tfh_role tfh_role_between(int state, enum tfh_order order, bool dispatch, b
 {
 	switch (state) {
 	case TFT_STATE_RUNNING:
-		if (to->after >> 3 == TFH_FAM_MODULE) /* a module is loaded right after it was
-						       * compiled */
+		/* A module is loaded right after it was compiled. */
+		if (to->after >> 3 == TFH_FAM_MODULE)
 			return TFH_ROLE_COMPILE;
 		if (TFH_DETECT_DISPATCH && tfh_kind_launches(to->before) &&
 		    tfh_kind_launches(to->after) && dispatch)

@@ -1,6 +1,6 @@
 /* What a thread did in a pause, derived from the calls around it if no library function on its stack shows it. */
-#ifndef TFH_JUDGE_PAUSE_ROLE_H
-#define TFH_JUDGE_PAUSE_ROLE_H
+#ifndef TFH_JUDGE_FACTS_PAUSE_ROLE_H
+#define TFH_JUDGE_FACTS_PAUSE_ROLE_H
 
 #include "judge/facts/place_role.h"
 #include "judge/numbers.h"
@@ -8,8 +8,8 @@
 /* The call that ended a pause. */
 struct tfh_pause_end {
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES]; /* its stack, innermost first */
-	struct tfh_model_line last
-		[TFH_VERDICT_FRAMES]; /* without a device: of the last call before that has a stack */
+	/* Without a device: of the last call before that has a stack. */
+	struct tfh_model_line last[TFH_VERDICT_FRAMES];
 	uint32_t n, n_last;
 	uint16_t before, after; /* kinds of the calls around the pause: family << 3 | direction */
 	bool soon;		/* the pause was short */

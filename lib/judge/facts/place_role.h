@@ -2,8 +2,8 @@
  * What a thread does, by its lines of Python (places.def): reading, saving, compiling; and where in
  * the loop's body the line is: before or after the step's first call.
  */
-#ifndef TFH_JUDGE_PLACE_ROLE_H
-#define TFH_JUDGE_PLACE_ROLE_H
+#ifndef TFH_JUDGE_FACTS_PLACE_ROLE_H
+#define TFH_JUDGE_FACTS_PLACE_ROLE_H
 
 #include "judge/feed.h"
 

@@ -1,6 +1,6 @@
 /* Data that look_shares.c collects and look_divide.c reads. */
-#ifndef TFH_JUDGE_SAMPLE_GROUPS_H
-#define TFH_JUDGE_SAMPLE_GROUPS_H
+#ifndef TFH_JUDGE_FACTS_SAMPLE_GROUPS_H
+#define TFH_JUDGE_FACTS_SAMPLE_GROUPS_H
 
 #include "judge/facts/sample_shares.h"
 #include "judge/facts/pause_role.h"
@@ -18,8 +18,8 @@ struct tfh_sample_group {
 	bool brief; /* pauses too short for CPU clock readings of their own */
 	uint32_t samples;
 	double seen[TFH_AT_COUNT];
-	double wall, asleep; /* of pauses with CPU clock readings: wall time and time off the CPU,
-			      * ns */
+	/* Of pauses with CPU clock readings: wall time and time off the CPU, ns. */
+	double wall, asleep;
 };
 
 struct tfh_sample_pause {
@@ -52,8 +52,8 @@ struct tfh_sample_line {
 	/* A call that waits also has a reading at its end, which comes before the call's own
 	 * event. */
 	struct tfh_cpu_reading last, before_last;
-	struct tfh_cpu_reading
-		base;	  /* the last reading when the last call ended; some are in ranges */
+	/* The last reading when the last call ended; some are in ranges. */
+	struct tfh_cpu_reading base;
 	uint16_t before;  /* kind of the last call */
 	uint32_t samples; /* number of samples since that call */
 	/* a pause whose following work has not been seen yet */

@@ -4,8 +4,8 @@
  * before and of the call after, and approximate duration. The calls give the duration of a pause, the thread's CPU
  * clock the time it ran, and samples divide the rest.
  */
-#ifndef TFH_JUDGE_SAMPLE_SHARES_H
-#define TFH_JUDGE_SAMPLE_SHARES_H
+#ifndef TFH_JUDGE_FACTS_SAMPLE_SHARES_H
+#define TFH_JUDGE_FACTS_SAMPLE_SHARES_H
 
 #include "judge/facts/place_role.h"
 
@@ -49,8 +49,8 @@ struct tfh_seen_sample {
 	bool loops;  /* the program's innermost function is on the stack of the next call */
 	bool copies; /* the program's line in the sample later makes a copy */
 	bool inside; /* in a call that samples can see into: a loader's */
-	uint32_t
-		pauses; /* a number of the similar pauses to one of which it belongs; 0: a short pause, or a call */
+	/* A number of the similar pauses to one of which it belongs; 0: a short pause, or a call. */
+	uint32_t pauses;
 };
 /* Whether the sample shows the program's own code, which a fix of that place removes: not a call, nor the path to a
  * launch or copy. A thread that waits for Python's lock waits for another thread, wherever it is. */

@@ -1,6 +1,6 @@
 /* Internal interface between the parts of the survey. */
-#ifndef TFH_JUDGE_SURVEY_H
-#define TFH_JUDGE_SURVEY_H
+#ifndef TFH_JUDGE_FACTS_SURVEY_H
+#define TFH_JUDGE_FACTS_SURVEY_H
 
 #include "judge/facts/facts.h"
 

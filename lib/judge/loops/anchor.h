@@ -2,8 +2,8 @@
  * Anchors, the calls between which a job's sequence of launches, copies and waits repeats, and the intervals into which
  * an anchor divides the sequence.
  */
-#ifndef TFH_ANALYZE_ANCHOR_H
-#define TFH_ANALYZE_ANCHOR_H
+#ifndef TFH_JUDGE_LOOPS_ANCHOR_H
+#define TFH_JUDGE_LOOPS_ANCHOR_H
 
 #include "judge/facts/facts.h"
 

@@ -1,6 +1,6 @@
 /* Private to the search for an anchor: the intervals of the current candidate, and how well they repeat. */
-#ifndef TFH_LOOPS_FINDER_H
-#define TFH_LOOPS_FINDER_H
+#ifndef TFH_JUDGE_LOOPS_FINDER_H
+#define TFH_JUDGE_LOOPS_FINDER_H
 
 #include "judge/loops/anchor.h"
 

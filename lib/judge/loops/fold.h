@@ -3,8 +3,8 @@
  * loop if their bodies are, whatever the number of iterations. The algorithm knows only whether two events are equal,
  * by their keys.
  */
-#ifndef TFH_JUDGE_FOLD_H
-#define TFH_JUDGE_FOLD_H
+#ifndef TFH_JUDGE_LOOPS_FOLD_H
+#define TFH_JUDGE_LOOPS_FOLD_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
  * The second phase: which clock marks the steps, and the windows of time that they occupy. Constant for all later
  * phases.
  */
-#ifndef TFH_JUDGE_LOOPS_H
-#define TFH_JUDGE_LOOPS_H
+#ifndef TFH_JUDGE_LOOPS_LOOPS_H
+#define TFH_JUDGE_LOOPS_LOOPS_H
 
 #include "judge/facts/facts.h"
 
@@ -58,8 +58,8 @@ struct tfh_loops {
 	int64_t median;		      /* of a step */
 	struct tfh_part_of_run *tree; /* in the arena; see struct tfh_result */
 	uint32_t n_tree;
-	struct tfh_iteration
-		*iteration; /* in order of time; empty unless causes of loops are requested */
+	/* In order of time; empty unless causes of loops are requested. */
+	struct tfh_iteration *iteration;
 	size_t n_round;
 };
 

@@ -1,6 +1,6 @@
 /* Private interface between the parts of this phase. */
-#ifndef TFH_JUDGE_STEP_CLOCK_H
-#define TFH_JUDGE_STEP_CLOCK_H
+#ifndef TFH_JUDGE_LOOPS_STEP_CLOCK_H
+#define TFH_JUDGE_LOOPS_STEP_CLOCK_H
 
 #include "judge/loops/loops.h"
 

@@ -242,8 +242,8 @@ static void add_loop(struct run_tree *t, const struct tfh_node *parent, struct t
 
 /* Equal loops of a parent, in one entry. */
 struct same {
-	struct tfh_node
-		sum; /* shares its body with the first, which has the begins of all iterations */
+	/* Shares its body with the first, which has the begins of all iterations. */
+	struct tfh_node sum;
 	uint32_t first;
 };
 

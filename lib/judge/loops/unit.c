@@ -15,8 +15,8 @@ struct units {
 	bool fed;		       /* each of these iterations copies data to the device */
 	bool fed_outside;	       /* or an iteration of an enclosing loop does */
 	bool accumulates;	       /* each consists of several inner iterations and an update */
-	const struct tfh_node *
-		odd; /* the loop whose only loop they are, and whose iterations have one more of them */
+	/* The loop whose only loop they are, and whose iterations have one more of them. */
+	const struct tfh_node *odd;
 	uint64_t all_launches;
 	TFH_VEC(int64_t) begin;
 	int rc;

@@ -2,8 +2,8 @@
  * What users count as one step. The step clock may find only parts of a step: the two models that a step trains in
  * turn, or the batches whose gradients are accumulated before one update. The run's tree shows which.
  */
-#ifndef TFH_JUDGE_UNIT_H
-#define TFH_JUDGE_UNIT_H
+#ifndef TFH_JUDGE_LOOPS_UNIT_H
+#define TFH_JUDGE_LOOPS_UNIT_H
 
 #include "judge/loops/fold.h"
 #include "judge/loops/loops.h"

@@ -18,8 +18,8 @@ struct seen_place {
 	uint64_t samples;
 	uint32_t pauses; /* the kind of pause that most samples are in, and by how much */
 	double more_ns;
-	bool loops; /* its function also makes the next call, so removing all of it would remove
-		     * the loop */
+	/* Its function also makes the next call, so removing all of it would remove the loop. */
+	bool loops;
 };
 
 struct seen_places {

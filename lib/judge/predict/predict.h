@@ -2,8 +2,8 @@
  * The fourth phase: what removing a class of blocking time would gain. Sampled windows are replayed without it while
  * they are in memory for their accounts.
  */
-#ifndef TFH_JUDGE_PREDICT_H
-#define TFH_JUDGE_PREDICT_H
+#ifndef TFH_JUDGE_PREDICT_PREDICT_H
+#define TFH_JUDGE_PREDICT_PREDICT_H
 
 #include "judge/account/device.h"
 

@@ -33,8 +33,8 @@ struct replay {
 	int64_t *same; /* completions of the replay that removed nothing, once computed */
 	bool has_same;
 	uint64_t same_woken;
-	int64_t wake;	/* usual time from an op's end to the return of the call that waited for
-			 * it */
+	/* Usual time from an op's end to the return of the call that waited for it. */
+	int64_t wake;
 	bool slept;	/* that time was measured on threads that slept */
 	uint64_t woken; /* waits that sleep only in the replay, if it was not */
 };
@@ -242,8 +242,8 @@ static void time_op(struct replay *r, uint32_t i)
 	/* the dependency that remains if dep is a copy that is removed */
 	if (o->depc != TFH_NO && r->op1[o->depc] > INT64_MIN)
 		t = tfh_max_ns(t, r->op1[o->depc]);
-	if (op_removed(r, o)) { /* a removed op passes its constraints on to the ops that follow
-				 * it */
+	/* A removed op passes its constraints on to the ops that follow it. */
+	if (op_removed(r, o)) {
 		r->op0[i] = r->op1[i] = t;
 		return;
 	}

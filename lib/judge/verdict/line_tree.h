@@ -1,6 +1,6 @@
 /* The sampled lines of Python, as a tree of calls. */
-#ifndef TFH_JUDGE_LINE_TREE_H
-#define TFH_JUDGE_LINE_TREE_H
+#ifndef TFH_JUDGE_VERDICT_LINE_TREE_H
+#define TFH_JUDGE_VERDICT_LINE_TREE_H
 
 #include "judge/verdict/verdict.h"
 

@@ -2,8 +2,8 @@
  * The fifth phase: class and cause of the run, what else its steps show, the comparison of several ranks, and the
  * tables of the report.
  */
-#ifndef TFH_JUDGE_VERDICT_H
-#define TFH_JUDGE_VERDICT_H
+#ifndef TFH_JUDGE_VERDICT_VERDICT_H
+#define TFH_JUDGE_VERDICT_VERDICT_H
 
 #include "judge/predict/predict.h"
 

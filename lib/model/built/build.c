@@ -27,8 +27,9 @@ struct tfh_builder {
 	struct tfh_run *run;
 	struct table texts; /* op names: one copy of each */
 	struct table names; /* (process, kind, text) -> id */
-	uint32_t serial; /* number of processes ever begun: part of a name's key, so that names of a
-			  * removed process are not found again */
+	/* Number of processes ever begun: part of a name's key, so that names of a removed process
+	 * are not found again. */
+	uint32_t serial;
 	struct table fns;
 };
 

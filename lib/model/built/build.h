@@ -3,8 +3,8 @@
  * device ops; the result is a tfh_run like one that was read from .tft files. All of it is kept in
  * memory (about 100 bytes per event).
  */
-#ifndef TFH_MODEL_BUILD_H
-#define TFH_MODEL_BUILD_H
+#ifndef TFH_MODEL_BUILT_BUILD_H
+#define TFH_MODEL_BUILT_BUILD_H
 
 #include "model/ops/ops.h"
 

@@ -1,6 +1,6 @@
 /* A run that was built in memory: filled by build.c, sorted by join.c, read by built.c. */
-#ifndef TFH_MODEL_BUILT_H
-#define TFH_MODEL_BUILT_H
+#ifndef TFH_MODEL_BUILT_BUILT_H
+#define TFH_MODEL_BUILT_BUILT_H
 
 #include "model/built/build.h"
 #include "model/opened.h"
@@ -13,8 +13,8 @@ struct tfh_built_proc {
 	uint32_t n_op, cap_op;
 	struct tfh_gpu_span *span;
 	uint32_t n_span, cap_span;
-	uint64_t unissued, early; /* ops without a call; `early`: those queued before the first
-				   * recorded call */
+	/* Ops without a call; `early`: those queued before the first recorded call. */
+	uint64_t unissued, early;
 	uint32_t processors;
 	int64_t shift;
 	int64_t ready;	 /* see tfh_build_ready() */

@@ -77,8 +77,8 @@ static int event_chunk(struct tfh_run *run, uint32_t file, uint32_t chunk,
 	struct tfh_chunk found = {
 		.file = file, .chunk = chunk, .t_first = c->t_first, .t_last = c->t_last};
 	if (c->type == TFT_DGST) {
-		bool calls = false; /* false: the chunk only repeats state, which keeps its original
-				     * times */
+		/* false: the chunk only repeats state, which keeps its original times. */
+		bool calls = false;
 		for (uint32_t i = 0; i < n; i++)
 			calls |= runs[i].thread != 0;
 		if (!calls)

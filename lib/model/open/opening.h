@@ -1,6 +1,6 @@
 /* Steps of opening a run. */
-#ifndef TFH_MODEL_OPENING_H
-#define TFH_MODEL_OPENING_H
+#ifndef TFH_MODEL_OPEN_OPENING_H
+#define TFH_MODEL_OPEN_OPENING_H
 
 #include "model/opened.h"
 

@@ -2,8 +2,8 @@
  * The calls of one kind that may have issued ops, in order of their begin. CUPTI's correlation
  * numbers grow from call to call (issue_by_order.c); this finds the call that a number belongs to.
  */
-#ifndef TFH_MODEL_CALLS_BY_ORDER_H
-#define TFH_MODEL_CALLS_BY_ORDER_H
+#ifndef TFH_MODEL_OPS_CALLS_BY_ORDER_H
+#define TFH_MODEL_OPS_CALLS_BY_ORDER_H
 
 #include "model/ops/device_ops.h"
 
@@ -42,8 +42,8 @@ struct tfh_calls {
 struct tfh_sought {
 	const struct tfh_issue *below, *above; /* calls of neighbouring numbers, NULL: unknown */
 	int64_t start;			       /* begin of the op */
-	const uint32_t *stream;		       /* stream that the op ran in; NULL: says nothing
-					        * about the call's */
+	/* stream that the op ran in; NULL: says nothing about the call's. */
+	const uint32_t *stream;
 };
 
 /* Adds a call. Calls come in order of their end. 0 or -ENOMEM. */

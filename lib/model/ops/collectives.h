@@ -3,8 +3,8 @@
  * has one key in all its ranks, which call its collectives in the same order, so key and sequence
  * number identify the collective.
  */
-#ifndef TFH_MODEL_COLLECTIVES_H
-#define TFH_MODEL_COLLECTIVES_H
+#ifndef TFH_MODEL_OPS_COLLECTIVES_H
+#define TFH_MODEL_OPS_COLLECTIVES_H
 
 #include "model/model.h"
 #include "model/ops/ops.h"

@@ -3,8 +3,8 @@
  * times were recorded; rows.c returns the rows of all chunks by start time; name_table.c stores
  * names; issue.c finds each op's host call; ops.c returns the ops.
  */
-#ifndef TFH_MODEL_DEVICE_OPS_H
-#define TFH_MODEL_DEVICE_OPS_H
+#ifndef TFH_MODEL_OPS_DEVICE_OPS_H
+#define TFH_MODEL_OPS_DEVICE_OPS_H
 
 #include <pthread.h>
 

@@ -1,7 +1,7 @@
 /* Internals of the join of ops with their calls: issue.c reads calls and matches by CUPTI's driver
  * records, issue_rank.c by the order of calls. */
-#ifndef TFH_MODEL_ISSUE_H
-#define TFH_MODEL_ISSUE_H
+#ifndef TFH_MODEL_OPS_ISSUE_H
+#define TFH_MODEL_OPS_ISSUE_H
 
 #include "model/ops/device_ops.h"
 
@@ -21,26 +21,26 @@ struct tfh_join {
 	struct tfh_block *block;
 	int64_t now; /* every call that ended earlier is in a queue; INT64_MAX at the end */
 	bool last_block;
-	bool fed, waits;     /* fed: records come by tfh_join_feed; waits: more must be supplied
-			    * before the next answer */
+	/* fed: records come by tfh_join_feed; waits: more must be supplied before the next answer */
+	bool fed, waits;
 	bool passed;	     /* the losses before the next op have been handled */
 	bool late;	     /* CUPTI reported a call before its thread had a name */
 	struct slot *slot;   /* by correlation id modulo ISSUES */
 	struct lane *lane;   /* open-addressed by id */
 	uint32_t *thread_id; /* by index of the thread in the process: low half of pthread_self() */
 	struct lane **lane_by_thread; /* likewise; NULL: to be looked up */
-	struct lane *record_lane;     /* lane of the previous driver record, whose tid is
-				       * record_tid */
+	/* Lane of the previous driver record, whose tid is record_tid. */
+	struct lane *record_lane;
 	uint32_t record_tid;
 	struct {
 		uint32_t tid, id;
 	} * alias;		   /* by tid, modulo LANES */
 	struct tfh_by_order *rank; /* used where CUPTI recorded no calls */
 	int64_t last;		   /* latest end of the ops taken so far */
-	int64_t resync;		   /* end of a loss; matching starts again after it. INT64_MIN: none
-				    * pending */
-	uint32_t span;		   /* index of the next span */
-	bool early;		   /* calls were made before there were device times */
+	/* End of a loss; matching starts again after it. INT64_MIN: none pending. */
+	int64_t resync;
+	uint32_t span; /* index of the next span */
+	bool early;    /* calls were made before there were device times */
 	int64_t *wait; /* ring with the ends of the last TFH_JOIN_WAITS waits for the device */
 	uint32_t n_wait;
 	struct tfh_names names;

@@ -3,8 +3,8 @@
  * graph launches if nothing finer was recorded), each with its issuing host call. Times are
  * nanoseconds since the run's start, like those of host events.
  */
-#ifndef TFH_MODEL_OPS_H
-#define TFH_MODEL_OPS_H
+#ifndef TFH_MODEL_OPS_OPS_H
+#define TFH_MODEL_OPS_OPS_H
 
 #include "model/model.h"
 
@@ -60,10 +60,10 @@ struct tfh_gpu_info {
 	uint64_t memory;       /* bytes of the smallest device, 0 unknown */
 	uint32_t processors;   /* multiprocessors of the largest device, 0 unknown */
 	uint64_t overhead_ns;  /* CUPTI's own overhead as it reports it, 0 unknown */
-	uint64_t
-		recorder_ns; /* processor time of the recorder's thread for device times, 0 unknown */
-	const char *why;     /* if there are no device times: the reason, a sentence for the
-			        * report, or "" */
+	/* Processor time of the recorder's thread for device times, 0 unknown. */
+	uint64_t recorder_ns;
+	/* If there are no device times: the reason, a sentence for the report, or "". */
+	const char *why;
 	const char *library; /* the CUPTI library that recorded them, "" unknown */
 	const char *graphs;  /* why nodes of graphs were not recorded, "" if they were */
 };

@@ -150,8 +150,8 @@ struct tfh_rows {
 	struct read_chunk ring[ROWS_AHEAD];
 	uint32_t made;
 	pthread_mutex_t *reading; /* lock for reading chunks; NULL: no second thread */
-	struct open_table **open; /* heap by start: no chunk starts before its parent, (i - 1) /
-				   * 2 */
+	/* Heap by start: no chunk starts before its parent, (i - 1) / 2. */
+	struct open_table **open;
 	uint32_t n_open, cap_open;
 	struct open_table *best; /* open[0], while its row is returned */
 	struct open_table *spare;

@@ -173,8 +173,8 @@ static struct traced_module *module_at(struct tfh_sites *s, uint64_t address, ui
 static int resolve(struct tfh_run *run, struct tfh_sites *s, const struct frame_row *row,
 		   struct tfh_model_frame *out)
 {
-	uint64_t call = row->address - 1; /* a return address may lie just after its function's
-					   * end */
+	/* A return address may lie just after its function's end. */
+	uint64_t call = row->address - 1;
 	struct traced_module *m = module_at(s, call, row->t);
 	char name[1024];
 
@@ -223,9 +223,9 @@ uint32_t tfh_run_stack(struct tfh_run *run, uint32_t process, uint32_t stack,
 	uint32_t low = s ? row_of(s, stack) : 0, n = 0;
 
 	for (; s && low < s->n_row && s->row[low].stack == stack && n < most; low++) {
+		/* Repeated in a later segment, or only its Python frames are known. */
 		if (s->row[low].index < n || !s->row[low].address)
-			continue; /* repeated in a later segment, or only its Python frames are
-				   * known */
+			continue;
 		if (resolve(run, s, &s->row[low], &frame[n]))
 			break;
 		n++;

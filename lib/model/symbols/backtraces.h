@@ -1,6 +1,6 @@
 /* Where in the program a call was made: backtraces as functions. */
-#ifndef TFH_MODEL_BACKTRACES_H
-#define TFH_MODEL_BACKTRACES_H
+#ifndef TFH_MODEL_SYMBOLS_BACKTRACES_H
+#define TFH_MODEL_SYMBOLS_BACKTRACES_H
 
 #include "model/model.h"
 #include "model/symbols/pylines.h"

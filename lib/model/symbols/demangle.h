@@ -3,8 +3,8 @@
  * The work is bounded: a short name can expand to gigabytes, for which the C++ library's function
  * takes minutes and all memory. Names that would exceed the caller's buffer, or contain what kernel
  * names do not (most expressions), are rejected. */
-#ifndef TFH_MODEL_DEMANGLE_H
-#define TFH_MODEL_DEMANGLE_H
+#ifndef TFH_MODEL_SYMBOLS_DEMANGLE_H
+#define TFH_MODEL_SYMBOLS_DEMANGLE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
  * Base of the demangler (demangle.c): the position in the name, texts in an arena of bounded size,
  * substitutions, and leaf parts of names. Private to it.
  */
-#ifndef TFH_MODEL_DEMANGLE_PARSER_H
-#define TFH_MODEL_DEMANGLE_PARSER_H
+#ifndef TFH_MODEL_SYMBOLS_DEMANGLE_PARSER_H
+#define TFH_MODEL_SYMBOLS_DEMANGLE_PARSER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,8 +19,8 @@ enum tfh_dm_shape { TFH_DM_PLAIN, TFH_DM_FUNCTION, TFH_DM_ARRAY };
 
 struct tfh_dm_text {
 	const char *left, *right;
-	enum tfh_dm_shape shape; /* whether a pointer to it needs parentheses; not after the first
-				  * one */
+	/* Whether a pointer to it needs parentheses; not after the first one. */
+	enum tfh_dm_shape shape;
 };
 
 struct tfh_dm_parser {
@@ -33,9 +33,9 @@ struct tfh_dm_parser {
 	unsigned subs;
 	struct tfh_dm_text arg[PARAMETERS]; /* template arguments of the current function */
 	unsigned args;
-	bool templated;		/* the last name ends with template arguments */
-	bool unreturning;	/* it is a constructor, destructor or conversion, which have no
-				 * result type */
+	bool templated; /* the last name ends with template arguments */
+	/* It is a constructor, destructor or conversion, which have no result type. */
+	bool unreturning;
 	const char *qualifiers; /* of the member function: " const" */
 };
 

@@ -1,6 +1,6 @@
 /* Classifies a kernel by its name, with the tables of kernel_families.def. */
-#ifndef TFH_MODEL_KERNEL_FAMILY_H
-#define TFH_MODEL_KERNEL_FAMILY_H
+#ifndef TFH_MODEL_SYMBOLS_KERNEL_FAMILY_H
+#define TFH_MODEL_SYMBOLS_KERNEL_FAMILY_H
 
 enum tfh_kernel_family {
 #define FAMILY(id, name, words) TFH_FAMILY_##id,

@@ -3,8 +3,8 @@
  * types; what identifies them is the function and, in its template arguments, the functor or
  * operation.
  */
-#ifndef TFH_MODEL_KERNEL_NAME_H
-#define TFH_MODEL_KERNEL_NAME_H
+#ifndef TFH_MODEL_SYMBOLS_KERNEL_NAME_H
+#define TFH_MODEL_SYMBOLS_KERNEL_NAME_H
 
 #include <stdbool.h>
 #include <stddef.h>

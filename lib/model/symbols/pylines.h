@@ -1,6 +1,6 @@
 /* Lines of Python code that samples and backtraces refer to. */
-#ifndef TFH_MODEL_PYLINES_H
-#define TFH_MODEL_PYLINES_H
+#ifndef TFH_MODEL_SYMBOLS_PYLINES_H
+#define TFH_MODEL_SYMBOLS_PYLINES_H
 
 #include "model/model.h"
 

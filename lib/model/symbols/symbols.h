@@ -1,6 +1,6 @@
 /* Function names in ELF files, for addresses of backtraces. The files are untrusted. */
-#ifndef TFH_MODEL_SYMBOLS_H
-#define TFH_MODEL_SYMBOLS_H
+#ifndef TFH_MODEL_SYMBOLS_SYMBOLS_H
+#define TFH_MODEL_SYMBOLS_SYMBOLS_H
 
 #include <stdbool.h>
 #include <stddef.h>

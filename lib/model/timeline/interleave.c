@@ -28,8 +28,8 @@ struct tfh_interleave {
 	struct tfh_model_series *left;
 	struct tfh_stencils *spare;
 	struct tfh_unpack *unpack; /* of one process */
-	bool notes;		   /* damage is noted in the run, which is not a
-					       * shadow */
+	/* Damage is noted in the run, which is not a shadow. */
+	bool notes;
 	struct tfh_err err;
 };
 

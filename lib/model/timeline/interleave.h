@@ -1,7 +1,7 @@
 /* Internals of a merge: interleave.c puts the records of all series in order, a block at a time;
  * merge.c returns the events. */
-#ifndef TFH_MODEL_INTERLEAVE_H
-#define TFH_MODEL_INTERLEAVE_H
+#ifndef TFH_MODEL_TIMELINE_INTERLEAVE_H
+#define TFH_MODEL_TIMELINE_INTERLEAVE_H
 
 #include <string.h>
 
@@ -25,8 +25,8 @@ struct tfh_block_row {
 struct tfh_block {
 	uint32_t n, n_notes;
 	struct tfh_entry entry[TFH_BLOCK_EVENTS];
-	struct tfh_event own[TFH_BLOCK_EVENTS]; /* event of the entry with the same index, if it
-						 * shares none */
+	/* Event of the entry with the same index, if it shares none. */
+	struct tfh_event own[TFH_BLOCK_EVENTS];
 	struct tfh_rec note[TFH_BLOCK_NOTES];
 	uint32_t note_process[TFH_BLOCK_NOTES];
 	uint32_t n_rows;

@@ -1,7 +1,7 @@
 /* One run of a chunk on its way into the time line: its records in order of their ends, a few dozen
  * decoded ahead. interleave.c merges all series. */
-#ifndef TFH_MODEL_SERIES_H
-#define TFH_MODEL_SERIES_H
+#ifndef TFH_MODEL_TIMELINE_SERIES_H
+#define TFH_MODEL_TIMELINE_SERIES_H
 
 #include "format/decode.h"
 

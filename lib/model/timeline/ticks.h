@@ -1,7 +1,7 @@
 /* Times as columns. Converts ticks of a recorder's clock to nanoseconds, by straight lines between points of the file's clock
  * table, in blocks of about 20 ms at 3 GHz. That is cheap, and the same for every record. */
-#ifndef TFH_MODEL_TICKS_H
-#define TFH_MODEL_TICKS_H
+#ifndef TFH_MODEL_TIMELINE_TICKS_H
+#define TFH_MODEL_TIMELINE_TICKS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
  * The flusher thread. Everything here runs on that thread. Without a flusher, it runs on the thread that starts the
  * recording, and at an exit on the exiting thread.
  */
-#ifndef TFH_RECORD_FLUSHER_H
-#define TFH_RECORD_FLUSHER_H
+#ifndef TFH_RECORD_FLUSH_FLUSHER_H
+#define TFH_RECORD_FLUSH_FLUSHER_H
 
 #include "record/process/recorder.h"
 #include "record/process/steady.h"

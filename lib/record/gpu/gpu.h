@@ -2,8 +2,8 @@
  * Writes device times to the trace file, whoever provides them (hook/cupti/cupti.h). The flusher
  * collects and writes the rows; job threads only fill CUPTI's buffers.
  */
-#ifndef TFH_RECORD_GPU_H
-#define TFH_RECORD_GPU_H
+#ifndef TFH_RECORD_GPU_GPU_H
+#define TFH_RECORD_GPU_GPU_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -6,8 +6,8 @@
  * CUPTI takes a while to start and the flusher learns of a step some milliseconds late. So CUPTI is
  * started some steps ahead, and the span of the device times is cut at the steps' own times.
  */
-#ifndef TFH_RECORD_GPU_PLAN_H
-#define TFH_RECORD_GPU_PLAN_H
+#ifndef TFH_RECORD_GPU_GPU_PLAN_H
+#define TFH_RECORD_GPU_GPU_PLAN_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* Begin and end of a recording in a process. */
-#ifndef TFH_RECORD_LIFE_H
-#define TFH_RECORD_LIFE_H
+#ifndef TFH_RECORD_LIFE_LIFE_H
+#define TFH_RECORD_LIFE_LIFE_H
 
 #include "record/process/recorder.h"
 #include "record/process/steady.h"

@@ -13,8 +13,8 @@
  * allocates space for rings through the mapping, with 5.14), and a sandbox may refuse it. Files are
  * then open in the job's table, at numbers that programs rarely reach.
  */
-#ifndef TFH_RECORD_APART_H
-#define TFH_RECORD_APART_H
+#ifndef TFH_RECORD_PROCESS_APART_H
+#define TFH_RECORD_PROCESS_APART_H
 
 #include <pthread.h>
 #include <signal.h>
@@ -25,8 +25,8 @@ struct tfh_helper {
 	pthread_t flusher;
 	sigset_t signals;   /* of the job */
 	void (*last)(void); /* if not NULL, the process ends with the helper, which calls this */
-	uint32_t turn;	    /* atomic, futex: whose turn it is, the helper's or the flusher's; enum
-			     * in apart.c */
+	/* Atomic, futex: whose turn it is, the helper's or the flusher's; enum in apart.c. */
+	uint32_t turn;
 	void (*call)(void *);
 	void *arg;
 };

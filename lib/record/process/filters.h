@@ -7,8 +7,8 @@
  * Before the first driver call, only /proc/self/status is read, with calls that the loader has already made to load the library. A
  * filter shows in that file, or in the hooks of prctl and syscall, through which filters are installed.
  */
-#ifndef TFH_RECORD_FILTERS_H
-#define TFH_RECORD_FILTERS_H
+#ifndef TFH_RECORD_PROCESS_FILTERS_H
+#define TFH_RECORD_PROCESS_FILTERS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * wait for it for ever in its next dlopen, exception or exit. So a fork waits at most a second for such calls, and they
  * wait for a fork.
  */
-#ifndef TFH_RECORD_FORKS_H
-#define TFH_RECORD_FORKS_H
+#ifndef TFH_RECORD_PROCESS_FORKS_H
+#define TFH_RECORD_PROCESS_FORKS_H
 
 /* Enclose such a call, on any thread. The call may be made in any case. No system call is made unless another thread is
  * forking. Preserve errno. */

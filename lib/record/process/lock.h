@@ -7,8 +7,8 @@
  * All lock words are in one section, which the fork handler clears in the child, since the child's
  * only thread holds none. scripts/check-waits rejects other kinds of locks and waits.
  */
-#ifndef TFH_RECORD_LOCK_H
-#define TFH_RECORD_LOCK_H
+#ifndef TFH_RECORD_PROCESS_LOCK_H
+#define TFH_RECORD_PROCESS_LOCK_H
 
 #include <stdbool.h>
 #include <stdint.h>

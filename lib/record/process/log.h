@@ -1,6 +1,6 @@
 /* Messages of the library itself. Safe in signal handlers and atfork handlers: no lock, no allocation; errno is kept. */
-#ifndef TFH_RECORD_LOG_H
-#define TFH_RECORD_LOG_H
+#ifndef TFH_RECORD_PROCESS_LOG_H
+#define TFH_RECORD_PROCESS_LOG_H
 
 #include <signal.h>
 #include <stdbool.h>

@@ -6,8 +6,8 @@
  *	the flusher	staging, trace files, live tables, loss accounts
  *	one starter	COLD -> ON, while start_state is TFH_START_BUSY
  */
-#ifndef TFH_RECORD_RECORDER_H
-#define TFH_RECORD_RECORDER_H
+#ifndef TFH_RECORD_PROCESS_RECORDER_H
+#define TFH_RECORD_PROCESS_RECORDER_H
 
 #include <limits.h>
 #include <sched.h>
@@ -53,10 +53,10 @@ struct tfh_record_proc {
 	char exe[PATH_MAX];
 	char command[4096];
 	char boot_id[48];
-	uint64_t beyond_early; /* atomic: calls that found no ring before there was a journal to
-			        * count them in */
-	uint32_t steps_off;    /* atomic: steps seen while recording was off */
-	uint32_t window_off;   /* recording waits for its window */
+	/* Atomic: calls that found no ring before there was a journal to count them in. */
+	uint64_t beyond_early;
+	uint32_t steps_off;		    /* atomic: steps seen while recording was off */
+	uint32_t window_off;		    /* recording waits for its window */
 	uint64_t window_first, window_last; /* window of steps, 0 = none */
 	uint32_t paused;		    /* atomic: pauses by the job minus its resumes */
 };

@@ -2,8 +2,8 @@
  * Requests of the job's threads to the flusher. They never call it: they increment a request count, wake it, and wait
  * for the answer's count with a time limit. All fields are atomic.
  */
-#ifndef TFH_RECORD_REQUESTS_H
-#define TFH_RECORD_REQUESTS_H
+#ifndef TFH_RECORD_PROCESS_REQUESTS_H
+#define TFH_RECORD_PROCESS_REQUESTS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,11 +18,11 @@ struct tfh_requests {
 	uint32_t finish_asked; /* 0, 1 unclean, 2 clean */
 	uint32_t finish_done;  /* futex */
 	uint32_t gave_up;      /* a wait for it timed out: nobody waits for it again */
-	uint64_t foreign_ns;   /* CLOCK_MONOTONIC when the flusher entered CUPTI; 0: it is not in
-			     * CUPTI */
-	bool start_waited;     /* a thread waited a whole second for the journal */
-	bool start_unwanted; /* the process is ending: a recording that is just starting must leave
-			      * nothing */
+	/* CLOCK_MONOTONIC when the flusher entered CUPTI; 0: it is not in CUPTI. */
+	uint64_t foreign_ns;
+	bool start_waited; /* a thread waited a whole second for the journal */
+	/* The process is ending: a recording that is just starting must leave nothing. */
+	bool start_unwanted;
 };
 extern struct tfh_requests tfh_requests;
 

@@ -4,8 +4,8 @@
  * races and the memory that the recorder has filled as uninitialised, and end the job with its own exit code.
  * Accesses between begin and end are ignored. No effect without such a runtime.
  */
-#ifndef TFH_RECORD_SANITIZER_H
-#define TFH_RECORD_SANITIZER_H
+#ifndef TFH_RECORD_PROCESS_SANITIZER_H
+#define TFH_RECORD_PROCESS_SANITIZER_H
 
 /* For the calling thread; nestable. Each begin needs its end before the thread ends. */
 void tfh_sanitizer_ignore_begin(void);

@@ -1,6 +1,6 @@
 /* Settings, for hooks. */
-#ifndef TFH_RECORD_SETTINGS_H
-#define TFH_RECORD_SETTINGS_H
+#ifndef TFH_RECORD_PROCESS_SETTINGS_H
+#define TFH_RECORD_PROCESS_SETTINGS_H
 
 #include "base/options.h"
 

@@ -4,8 +4,8 @@
  * lock that stays held, or a ring without an owner. So signals and cancellation are deferred, and
  * calls that handlers make are then recorded as usual.
  */
-#ifndef TFH_RECORD_STEADY_H
-#define TFH_RECORD_STEADY_H
+#ifndef TFH_RECORD_PROCESS_STEADY_H
+#define TFH_RECORD_PROCESS_STEADY_H
 
 #include <signal.h>
 #include <stdbool.h>

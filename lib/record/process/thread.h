@@ -1,6 +1,6 @@
 /* Threads that the recorder runs in the job. */
-#ifndef TFH_RECORD_THREAD_H
-#define TFH_RECORD_THREAD_H
+#ifndef TFH_RECORD_PROCESS_THREAD_H
+#define TFH_RECORD_PROCESS_THREAD_H
 
 #include <pthread.h>
 

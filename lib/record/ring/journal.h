@@ -2,8 +2,8 @@
  * The journal: a shared mapping that holds all rings, staging and counters. If the job is killed, its records are
  * salvaged from it. Job threads append slots without a lock.
  */
-#ifndef TFH_RECORD_JOURNAL_H
-#define TFH_RECORD_JOURNAL_H
+#ifndef TFH_RECORD_RING_JOURNAL_H
+#define TFH_RECORD_RING_JOURNAL_H
 
 #include "format/journal_layout.h"
 #include "record/process/recorder.h"

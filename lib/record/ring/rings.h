@@ -1,6 +1,6 @@
 /* A thread's ring and its state: the slow paths of record.h. For the folders above this one; hooks use record.h. */
-#ifndef TFH_RECORD_RINGS_H
-#define TFH_RECORD_RINGS_H
+#ifndef TFH_RECORD_RING_RINGS_H
+#define TFH_RECORD_RING_RINGS_H
 
 #include "record/process/recorder.h"
 

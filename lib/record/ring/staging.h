@@ -2,8 +2,8 @@
  * The staging area of the journal: records that have left their ring but are not in a chunk yet. Used only on the
  * flusher.
  */
-#ifndef TFH_RECORD_STAGING_H
-#define TFH_RECORD_STAGING_H
+#ifndef TFH_RECORD_RING_STAGING_H
+#define TFH_RECORD_RING_STAGING_H
 
 #include <stdbool.h>
 #include <stdint.h>

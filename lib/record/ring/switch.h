@@ -1,6 +1,6 @@
 /* Whether hooked calls are recorded now, and the count of steps that this may depend on. */
-#ifndef TFH_RECORD_SWITCH_H
-#define TFH_RECORD_SWITCH_H
+#ifndef TFH_RECORD_RING_SWITCH_H
+#define TFH_RECORD_RING_SWITCH_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* Where the journal may be. */
-#ifndef TFH_RECORD_PLACE_H
-#define TFH_RECORD_PLACE_H
+#ifndef TFH_RECORD_RUN_PLACE_H
+#define TFH_RECORD_RUN_PLACE_H
 
 #include "record/run/rundir.h"
 

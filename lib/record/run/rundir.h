@@ -1,6 +1,6 @@
 /* The run directory, which rank of which job writes to it, and how much. */
-#ifndef TFH_RECORD_RUNDIR_H
-#define TFH_RECORD_RUNDIR_H
+#ifndef TFH_RECORD_RUN_RUNDIR_H
+#define TFH_RECORD_RUN_RUNDIR_H
 
 #include "base/access.h"
 #include "record/process/recorder.h"

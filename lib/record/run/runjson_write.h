@@ -1,6 +1,6 @@
 /* Writes run.json for a process that was not started by `tfhook run` (base/runjson.h). */
-#ifndef TFH_RECORD_RUNJSON_WRITE_H
-#define TFH_RECORD_RUNJSON_WRITE_H
+#ifndef TFH_RECORD_RUN_RUNJSON_WRITE_H
+#define TFH_RECORD_RUN_RUNJSON_WRITE_H
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 /* The flusher's list of loaded modules, for the addresses of backtraces. */
-#ifndef TFH_RECORD_MODULES_H
-#define TFH_RECORD_MODULES_H
+#ifndef TFH_RECORD_STACKS_MODULES_H
+#define TFH_RECORD_STACKS_MODULES_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -24,9 +24,9 @@
 /* Numbers are assigned in order, from 1. An entry is filled before its number can be found by its
  * key. */
 struct code {
-	uint32_t ready;	      /* atomic: the other fields are filled */
-	uint32_t text, first; /* text: offset of the file name, NUL, function name, NUL; or
-			       * NO_TEXT */
+	uint32_t ready; /* atomic: the other fields are filled */
+	/* text: offset of the file name, NUL, function name, NUL; or NO_TEXT. */
+	uint32_t text, first;
 };
 #define NO_TEXT UINT32_MAX
 

@@ -3,8 +3,8 @@
  * calling place, so stacks with the same outer frames share them, however deep they are. Calling
  * threads add to it without a lock (hook/python/py_place.c); the flusher writes it (PYCO, PYFR).
  */
-#ifndef TFH_RECORD_PYPLACES_H
-#define TFH_RECORD_PYPLACES_H
+#ifndef TFH_RECORD_STACKS_PYPLACES_H
+#define TFH_RECORD_STACKS_PYPLACES_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * returned. Each distinct backtrace is stored once under a number that records refer to. The
  * flusher writes them (BTRC) with the modules of their addresses (MODS).
  */
-#ifndef TFH_RECORD_STACKS_H
-#define TFH_RECORD_STACKS_H
+#ifndef TFH_RECORD_STACKS_STACKS_H
+#define TFH_RECORD_STACKS_STACKS_H
 
 #include <stdbool.h>
 #include <stdint.h>

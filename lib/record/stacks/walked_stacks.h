@@ -7,8 +7,8 @@
  * call. In theory a stack can be mistaken for a known one: if, in each frame in which the two differ, the word that held the old return
  * address was not overwritten.
  */
-#ifndef TFH_RECORD_WALKED_STACKS_H
-#define TFH_RECORD_WALKED_STACKS_H
+#ifndef TFH_RECORD_STACKS_WALKED_STACKS_H
+#define TFH_RECORD_STACKS_WALKED_STACKS_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* How much of their CPU time the job's threads have on the memory node of its devices, and how much on others. */
-#ifndef TFH_RECORD_NEAR_H
-#define TFH_RECORD_NEAR_H
+#ifndef TFH_RECORD_WATCH_NEAR_H
+#define TFH_RECORD_WATCH_NEAR_H
 
 #include <stdbool.h>
 #include <stdint.h>

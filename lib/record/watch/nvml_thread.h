@@ -5,8 +5,8 @@
  * The calls need locks and descriptors that the job may share (it may load the same library). So while the job forks or
  * exits, the thread stays out of them, if it can leave them within 20 ms.
  */
-#ifndef TFH_RECORD_NVML_THREAD_H
-#define TFH_RECORD_NVML_THREAD_H
+#ifndef TFH_RECORD_WATCH_NVML_THREAD_H
+#define TFH_RECORD_WATCH_NVML_THREAD_H
 
 #include <stdbool.h>
 #include <stdint.h>

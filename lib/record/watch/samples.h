@@ -1,6 +1,6 @@
 /* Once a second, more often at first: how much of the machine the job got. All on the flusher. */
-#ifndef TFH_RECORD_SAMPLES_H
-#define TFH_RECORD_SAMPLES_H
+#ifndef TFH_RECORD_WATCH_SAMPLES_H
+#define TFH_RECORD_WATCH_SAMPLES_H
 
 #include <stdint.h>
 

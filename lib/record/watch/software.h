@@ -1,8 +1,8 @@
 /*
  * Versions of the libraries that the process has loaded, from the names of their files and the packages they came with.
  */
-#ifndef TFH_RECORD_SOFTWARE_H
-#define TFH_RECORD_SOFTWARE_H
+#ifndef TFH_RECORD_WATCH_SOFTWARE_H
+#define TFH_RECORD_WATCH_SOFTWARE_H
 
 #include <stddef.h>
 

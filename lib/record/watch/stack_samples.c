@@ -50,8 +50,8 @@
 /* A thread that may be sampled. */
 struct driver {
 	struct tft_ring *ring;
-	uint32_t thread;   /* ring's thread when it was chosen; another thread may use the ring
-			  * later */
+	/* Ring's thread when it was chosen; another thread may use the ring later. */
+	uint32_t thread;
 	uint64_t head;	   /* ring's head at the last sample */
 	uint32_t same;	   /* samples since it changed */
 	int fd;		   /* -1: not opened yet */

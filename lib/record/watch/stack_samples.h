@@ -8,8 +8,8 @@
  * The intervals are those of a Poisson process, so the samples show a thread's states in proportion to their time,
  * whatever period the job has.
  */
-#ifndef TFH_RECORD_STACK_SAMPLES_H
-#define TFH_RECORD_STACK_SAMPLES_H
+#ifndef TFH_RECORD_WATCH_STACK_SAMPLES_H
+#define TFH_RECORD_WATCH_STACK_SAMPLES_H
 
 #include <stdint.h>
 

@@ -3,8 +3,8 @@
  * run the same program as this one. They make no recorded call, so the flusher samples them, each time a random one:
  * what its main thread waits for, and its line of Python. Nothing in a child is stopped or changed.
  */
-#ifndef TFH_RECORD_WORKERS_H
-#define TFH_RECORD_WORKERS_H
+#ifndef TFH_RECORD_WATCH_WORKERS_H
+#define TFH_RECORD_WATCH_WORKERS_H
 
 #include <stdint.h>
 

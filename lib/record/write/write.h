@@ -2,8 +2,8 @@
  * From staging to the segment files. All on the flusher. Without a flusher, on the thread that starts the recording,
  * and at an exit on the exiting thread.
  */
-#ifndef TFH_RECORD_WRITE_H
-#define TFH_RECORD_WRITE_H
+#ifndef TFH_RECORD_WRITE_WRITE_H
+#define TFH_RECORD_WRITE_WRITE_H
 
 #include "format/live.h"
 #include "format/tft_write.h"
@@ -14,9 +14,9 @@
 
 struct tfh_segments {
 	struct tft_writer *writer; /* NULL: none open */
-	uint32_t opened; /* number of files opened; a change shows the writers of tables that the
-			  * file is new */
-	uint32_t next;	 /* number of the next segment */
+	/* Number of files opened; a change shows the writers of tables that the file is new. */
+	uint32_t opened;
+	uint32_t next; /* number of the next segment */
 	uint32_t first, oldest_middle;
 	bool any;
 	uint64_t closed_bytes; /* of all closed segments that still exist */

@@ -1,6 +1,6 @@
 /* Prepares the steps of a run for drawing: sorted by length, and along the run as points. */
-#ifndef TFH_REPORT_ALONG_H
-#define TFH_REPORT_ALONG_H
+#ifndef TFH_REPORT_PAGE_ALONG_H
+#define TFH_REPORT_PAGE_ALONG_H
 
 #include "judge/result.h"
 

@@ -3,8 +3,8 @@
  * and direction-changing characters are shown as escapes, as on a terminal (base/clean.h). There is no way to
  * write foreign text without that. The stream belongs to the caller, who checks it for errors afterwards.
  */
-#ifndef TFH_REPORT_HTML_H
-#define TFH_REPORT_HTML_H
+#ifndef TFH_REPORT_PAGE_HTML_H
+#define TFH_REPORT_PAGE_HTML_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -9,8 +9,8 @@
  *	along.c	steps sorted and as points; curves.c	steps of each rank along the run
  *	page.css page.js timeline.js	the page's style and scripts
  */
-#ifndef TFH_REPORT_HTML_PAGE_H
-#define TFH_REPORT_HTML_PAGE_H
+#ifndef TFH_REPORT_PAGE_HTML_PAGE_H
+#define TFH_REPORT_PAGE_HTML_PAGE_H
 
 #include <stdio.h>
 

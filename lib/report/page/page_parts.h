@@ -1,6 +1,6 @@
 /* Shared by the files of the page. */
-#ifndef TFH_REPORT_PAGE_PARTS_H
-#define TFH_REPORT_PAGE_PARTS_H
+#ifndef TFH_REPORT_PAGE_PAGE_PARTS_H
+#define TFH_REPORT_PAGE_PAGE_PARTS_H
 
 #include "report/page/html.h"
 #include "report/page/along.h"

@@ -1,6 +1,6 @@
 /* Advice for a cause. */
-#ifndef TFH_REPORT_REMEDY_H
-#define TFH_REPORT_REMEDY_H
+#ifndef TFH_REPORT_WORDS_REMEDY_H
+#define TFH_REPORT_WORDS_REMEDY_H
 
 #include "judge/result.h"
 

@@ -17,8 +17,8 @@
  *	remarks.c	notes below a verdict
  *	wording.c	where sentences are stored
  */
-#ifndef TFH_REPORT_WORDS_H
-#define TFH_REPORT_WORDS_H
+#ifndef TFH_REPORT_WORDS_WORDS_H
+#define TFH_REPORT_WORDS_WORDS_H
 
 #include "base/arena.h"
 #include "judge/result.h"
@@ -53,13 +53,13 @@ struct tfh_wording {
 	uint32_t n_evidence;
 	const char *missing;	/* why no class is given, or NULL */
 	const char *missing_do; /* what would give one */
-	const char
-		*no_line; /* why no line of the program is named where one is to blame, or NULL */
+	/* Why no line of the program is named where one is to blame, or NULL. */
+	const char *no_line;
 	const char *no_memory; /* which requests for device memory failed, or NULL */
 	struct tfh_advice advice[TFH_REPORT_ADVICE];
 	uint32_t n_advice;
-	const char *place
-		[TFH_PREDICT_PLACES]; /* names of the result's places: "augment", "train.py:53" */
+	/* Names of the result's places: "augment", "train.py:53". */
+	const char *place[TFH_PREDICT_PLACES];
 	const char *remark[TFH_REPORT_REMARKS]; /* "no input pipeline was visible", ... */
 	uint32_t n_remark, n_first; /* the first n_first are always on the first screen */
 };

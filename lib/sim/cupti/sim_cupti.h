@@ -2,8 +2,8 @@
  * Internal interface of the simulated CUPTI. Lock order: the driver's (sim_mu), then `lock` of
  * client_buffers.c. A client's functions are called with neither held.
  */
-#ifndef SIMCUPTI_INNER_H
-#define SIMCUPTI_INNER_H
+#ifndef TFH_SIM_CUPTI_SIM_CUPTI_H
+#define TFH_SIM_CUPTI_SIM_CUPTI_H
 
 #include "sim/gpu/tools.h"
 

@@ -4,8 +4,8 @@
  * The implementation gets the struct sim_call first. SIM_API_PT also makes the per-thread twin
  * `symbol`+`suffix`, which differs only in what stream 0 means.
  */
-#ifndef SIM_API_H
-#define SIM_API_H
+#ifndef TFH_SIM_GPU_API_H
+#define TFH_SIM_GPU_API_H
 
 #include "sim/gpu/sim.h"
 

@@ -2,8 +2,8 @@
  * The part of the CUDA driver interface that the simulator implements, binary compatible with the
  * real one. Written from the public documentation, so that the simulator builds without CUDA.
  */
-#ifndef SIM_CUDA_TYPES_H
-#define SIM_CUDA_TYPES_H
+#ifndef TFH_SIM_GPU_DRIVER_TYPES_H
+#define TFH_SIM_GPU_DRIVER_TYPES_H
 
 #include <stddef.h>
 #include <stdint.h>

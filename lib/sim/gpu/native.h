@@ -2,8 +2,8 @@
  * Kernels whose work is done by a function of another library, and which wait for those of other
  * ranks (engine/rendezvous.c). The simulated NCCL gets this table from cuGetExportTable.
  */
-#ifndef SIM_NATIVE_H
-#define SIM_NATIVE_H
+#ifndef TFH_SIM_GPU_NATIVE_H
+#define TFH_SIM_GPU_NATIVE_H
 
 #include "sim/gpu/sim.h"
 

@@ -2,8 +2,8 @@
  * Internal interface of memory and of objects made of it, with the driver's types that only they
  * need (binary compatible with the real ones).
  */
-#ifndef SIM_OBJECTS_H
-#define SIM_OBJECTS_H
+#ifndef TFH_SIM_GPU_OBJECTS_H
+#define TFH_SIM_GPU_OBJECTS_H
 
 #include "sim/gpu/api.h"
 

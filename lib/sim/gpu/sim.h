@@ -3,8 +3,8 @@
  * pending operations. Memory, modules and the truth log have locks of their own, taken inside
  * sim_mu or alone, never around it.
  */
-#ifndef SIM_SIM_H
-#define SIM_SIM_H
+#ifndef TFH_SIM_GPU_SIM_H
+#define TFH_SIM_GPU_SIM_H
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -66,8 +66,8 @@ struct sim_config {
 	bool interp, gpa_strict, virtual_time, self_lookup;
 	int concurrent_kernels, condition, while_count;
 	uint64_t poll_ns, lazy_load_ns, init_delay_ns, abort_after, rendezvous_timeout_ns;
-	uint64_t turn_ns,
-		taken_ns; /* other processes have the devices for the first taken_ns of every turn_ns; 0: never */
+	/* Other processes have the devices for the first taken_ns of every turn_ns; 0: never. */
+	uint64_t turn_ns, taken_ns;
 	char *truth, *rendezvous;
 	struct sim_rule *rules;
 	int nrules;

@@ -3,8 +3,8 @@
  * engine has completed. NVIDIA's library uses undocumented tables of the driver for this; the
  * simulated one gets the table below from cuGetExportTable. One client at a time.
  */
-#ifndef SIM_TOOLS_H
-#define SIM_TOOLS_H
+#ifndef TFH_SIM_GPU_TOOLS_H
+#define TFH_SIM_GPU_TOOLS_H
 
 #include "sim/gpu/sim.h"
 

@@ -1,6 +1,6 @@
 /* Internal interface of the simulated NCCL. */
-#ifndef SIMNCCL_INNER_H
-#define SIMNCCL_INNER_H
+#ifndef TFH_SIM_NCCL_SIM_NCCL_H
+#define TFH_SIM_NCCL_SIM_NCCL_H
 
 #include "sim/gpu/native.h"
 

@@ -14,7 +14,7 @@
 
 /* Named like the vendor's in our own header. */
 #define CUptiResult tfh_result_of_cupti
-#define TFH_HOOK_CUDA_TYPES_H
+#define TFH_HOOK_DRIVER_CUDA_TYPES_H
 #include "hook/cupti/records.c"
 
 void *tfh_cupti_real[TFH_CUPTI_FNS];

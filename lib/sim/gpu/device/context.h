@@ -1,6 +1,6 @@
 /* Contexts (context.c). */
-#ifndef SIM_CONTEXT_H
-#define SIM_CONTEXT_H
+#ifndef TFH_SIM_GPU_DEVICE_CONTEXT_H
+#define TFH_SIM_GPU_DEVICE_CONTEXT_H
 
 #include "sim/gpu/objects.h"
 

@@ -1,6 +1,6 @@
 /* Shared by the parts of the time engine. All functions need sim_mu unless noted. */
-#ifndef SIM_ENGINE_H
-#define SIM_ENGINE_H
+#ifndef TFH_SIM_GPU_ENGINE_ENGINE_H
+#define TFH_SIM_GPU_ENGINE_ENGINE_H
 
 #include "sim/gpu/sim.h"
 

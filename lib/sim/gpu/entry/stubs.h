@@ -1,6 +1,6 @@
 /* The table of exported names, for cuGetProcAddress. */
-#ifndef SIM_STUBS_H
-#define SIM_STUBS_H
+#ifndef TFH_SIM_GPU_ENTRY_STUBS_H
+#define TFH_SIM_GPU_ENTRY_STUBS_H
 
 struct sim_proc {
 	const char *symbol, *base;

@@ -1,6 +1,6 @@
 /* Differences of library variants (an older or a future driver); see variants/. */
-#ifndef SIM_VARIANT_H
-#define SIM_VARIANT_H
+#ifndef TFH_SIM_GPU_ENTRY_VARIANT_H
+#define TFH_SIM_GPU_ENTRY_VARIANT_H
 
 #include "sim/gpu/sim.h"
 #include "sim/gpu/entry/stubs.h"

@@ -16,8 +16,8 @@ static CUresult create(struct sim_call *c, uint64_t *out, CUgraph g, CUcontext c
 	(void)ctx;
 	if (!out || !sim_graph_is(g) || flags > ASSIGN_DEFAULT)
 		return CUDA_ERROR_INVALID_VALUE;
-	struct sim_condition *k = calloc(1, sizeof(*k)); /* never freed: copies of graphs refer
-							  * to it */
+	/* Never freed: copies of graphs refer to it. */
+	struct sim_condition *k = calloc(1, sizeof(*k));
 	k->magic = SIM_MAGIC_CONDITION;
 	k->graph = g;
 	k->value = value;

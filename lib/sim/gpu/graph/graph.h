@@ -1,6 +1,6 @@
 /* Shared by the files about graphs. */
-#ifndef SIM_GRAPH_H
-#define SIM_GRAPH_H
+#ifndef TFH_SIM_GPU_GRAPH_GRAPH_H
+#define TFH_SIM_GPU_GRAPH_GRAPH_H
 
 #include "sim/gpu/api.h"
 

@@ -1,7 +1,7 @@
 /* Shared by the two halves of the decoder: statements (statements.c) and instructions
  * (instructions.c). */
-#ifndef SIM_PTX_DECODE_H
-#define SIM_PTX_DECODE_H
+#ifndef TFH_SIM_GPU_PTX_DECODER_H
+#define TFH_SIM_GPU_PTX_DECODER_H
 
 #include "sim/gpu/ptx/ptx.h"
 

@@ -4,8 +4,8 @@
  * the lanes, so decoding costs little and the compiler can vectorise. Diverging lanes wait at their
  * own positions; those at the lowest position run until they reconverge.
  */
-#ifndef SIM_PTX_H
-#define SIM_PTX_H
+#ifndef TFH_SIM_GPU_PTX_PTX_H
+#define TFH_SIM_GPU_PTX_PTX_H
 
 #include "sim/gpu/sim.h"
 

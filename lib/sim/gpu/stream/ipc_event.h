@@ -1,6 +1,6 @@
 /* Events between processes (ipc_event.c); e->ipc is not NULL for such an event. */
-#ifndef SIM_IPC_EVENT_H
-#define SIM_IPC_EVENT_H
+#ifndef TFH_SIM_GPU_STREAM_IPC_EVENT_H
+#define TFH_SIM_GPU_STREAM_IPC_EVENT_H
 
 #include "sim/gpu/objects.h"
 

@@ -1,6 +1,6 @@
 /* Texture and surface references (texref.c). */
-#ifndef SIM_TEXREF_H
-#define SIM_TEXREF_H
+#ifndef TFH_SIM_GPU_TEXTURE_TEXREF_H
+#define TFH_SIM_GPU_TEXTURE_TEXREF_H
 
 #include "sim/gpu/objects.h"
 
