@@ -66,7 +66,6 @@ struct tfh_command_line {
 	const char *value[TFH_MAX_FLAGS];     /* by index in flags; "" for a switch */
 	char **operand;			      /* NULL-terminated */
 	int operands;
-	bool dashes;	   /* "--" preceded the operands */
 	int before;	   /* operands in front of "--" */
 	const char *again; /* second value of a flag that may be given twice; NULL: not given */
 };

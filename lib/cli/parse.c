@@ -120,7 +120,6 @@ int tfh_line_parse(const struct tfh_command *command, char **argv, struct tfh_co
 	args->operand = argv;
 	for (; *in; in++) {
 		if (!strcmp(*in, "--")) {
-			args->dashes = true;
 			args->before = (int)(out - argv);
 			in++;
 			break;

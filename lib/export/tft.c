@@ -19,7 +19,6 @@
 #define START 1000000000ull
 #define BATCH 32768u
 #define MAX_FNS 4096u
-#define NAMES_THREAD 0u /* threads of the run follow */
 
 struct export
 {

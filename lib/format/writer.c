@@ -22,8 +22,6 @@ struct tft_writer {
 	uint64_t size; /* bytes up to the end of the last complete chunk */
 	uint64_t chunks;
 	struct tft_encoder *encoder;
-	const struct tfh_fn_info *fn;
-	uint32_t fn_count;
 	struct tft_index_entry *index;
 	uint32_t n_index, index_cap;
 };
@@ -218,8 +216,6 @@ static int writer_new(int fd, const struct tfh_fn_info *fn, uint32_t fn_count,
 	w->fd = fd;
 	w->dev = st.st_dev;
 	w->ino = st.st_ino;
-	w->fn = fn;
-	w->fn_count = fn_count;
 	w->encoder = tft_encoder_new(fn, fn_count, DEFAULT_LEVEL);
 	if (!w->encoder) {
 		writer_free(w);

@@ -231,7 +231,7 @@ void tfh_merge_close(struct tfh_merge *m);
 /* Holes: intervals in which records of a process are missing. Damaged chunks are found during a
  * pass, and are included when it ends. */
 struct tfh_hole {
-	uint32_t process, thread;
+	uint32_t process;
 	int64_t t0, t1;
 	uint64_t count;
 };
@@ -264,7 +264,7 @@ struct tfh_sketched { /* copies in one direction, or waits */
 };
 struct tfh_digest {
 	int64_t t0, t1;
-	uint64_t events, launches;
+	uint64_t launches;
 	uint32_t n_fn, n_clock;
 	struct tfh_digest_fn fn[TFT_SKETCH_FNS];
 	struct tfh_digest_clock clock[TFT_SKETCH_CLOCKS];
@@ -293,7 +293,7 @@ struct tfh_sample {
 	struct tfh_thread_times thread[TFH_SAMPLE_THREADS]; /* the lowest indexes */
 	uint32_t threads;
 	uint32_t cpus; /* CPUs the process may use */
-	uint64_t read_bytes, write_bytes;
+	uint64_t write_bytes;
 	/* These three are 0 if they were not recorded. */
 	uint64_t faults; /* page faults without reading from disk, since the last sample */
 	double fault_s;	 /* shortest duration of one page fault on this machine */

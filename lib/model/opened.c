@@ -108,7 +108,6 @@ int tfh_run_note_damage(struct tfh_run *run, uint32_t process, struct tfh_chunk 
 	if (tfh_room_for((void **)&run->hole, &run->cap_hole, run->n_hole, sizeof(*run->hole)))
 		return -ENOMEM;
 	run->hole[run->n_hole++] = (struct tfh_hole){.process = process,
-						     .thread = UINT32_MAX,
 						     .t0 = tfh_run_ns(run, c->file, from),
 						     .t1 = tfh_run_ns(run, c->file, c->t_last),
 						     .count = lost->records};

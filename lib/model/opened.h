@@ -73,7 +73,7 @@ struct tfh_model_proc {
 	uint32_t next;	   /* next process with the same identity hash, +1 (add_file.c) */
 	struct tfh_sample *sample;
 	uint32_t n_sample, cap_sample;
-	uint64_t sample_cpu, sample_flusher, sample_delay, sample_read, sample_write, sample_faults,
+	uint64_t sample_cpu, sample_flusher, sample_delay, sample_write, sample_faults,
 		sample_system;
 	struct tfh_meter_line *meter;
 	uint32_t n_meter, cap_meter;

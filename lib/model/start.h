@@ -27,7 +27,6 @@ struct tfh_start {
 	const char *why; /* why there are no places; NULL: they could be read */
 	const struct tfh_start_place *place;
 	const struct tfh_start_function *function;
-	uint32_t n_place, n_function;
 };
 
 const struct tfh_start *tfh_run_start(const struct tfh_run *run, uint32_t process);

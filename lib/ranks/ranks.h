@@ -69,12 +69,11 @@ struct tfh_ranks_rank {
 	uint32_t pcie, fabric; /* their numbers, UINT32_MAX: not known */
 	int links;	       /* NVLinks that are up, -1: not known */
 	uint32_t peers; /* communicator of ranks that do the same work; UINT32_MAX: all ranks */
-	uint32_t pid, processes;
+	uint32_t processes;
 	enum tfh_end end; /* TFH_END_NONE: not known */
 	int code;
 	bool closed, recording;
 	int64_t heard_ns; /* last sign of life, since the host's start */
-	uint64_t exchanges;
 
 	/* judged steps */
 	uint64_t steps;
@@ -99,10 +98,9 @@ struct tfh_ranks_rank {
 	struct tfh_ranks_in_step *in_step; /* as many as tfh_ranks.slowest */
 
 	/* from exchanges, in seconds on average */
-	double late_s;	   /* behind the first rank */
-	double held_s;	   /* during which all others waited for it alone */
-	double last;	   /* share of the exchanges in which it was the last */
-	uint64_t compared; /* number of these exchanges */
+	double late_s; /* behind the first rank */
+	double held_s; /* during which all others waited for it alone */
+	double last;   /* share of the exchanges in which it was the last */
 
 	const char *open, *open_file, *open_function; /* call open at the end, NULL: none */
 	double open_s;
@@ -112,8 +110,8 @@ struct tfh_ranks_rank {
 
 struct tfh_ranks_host {
 	const char *name;
-	int64_t start_ns;      /* when its digest begins, by its clock */
-	uint32_t first, ranks; /* rows of its ranks while reading */
+	int64_t start_ns; /* when its digest begins, by its clock */
+	uint32_t ranks;	  /* rows of its ranks while reading */
 	uint32_t rack;	  /* index in tfh_ranks.rack: the host's name without its last number */
 	bool other_judge; /* another version of tfhook made the digest */
 	uint64_t bytes;	  /* of the segments that the digest was made from */
@@ -217,7 +215,7 @@ struct tfh_ranks_step {
 
 struct tfh_ranks {
 	struct tfh_arena arena;
-	const char *command, *end;
+	const char *command;
 	double wall_s;
 	int64_t epoch_ns; /* the first host's start, where the common axis of time begins */
 	struct tfh_ranks_host *host;

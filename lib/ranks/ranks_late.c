@@ -168,7 +168,6 @@ static void finish(struct tfh_ranks *job, const struct sums *s)
 {
 	for (uint32_t i = 0; i < job->n; i++) {
 		struct tfh_ranks_rank *r = &job->rank[i];
-		r->compared = s[i].compared;
 		if (!s[i].compared)
 			continue;
 		r->late_s = s[i].late_s / (double)s[i].compared;

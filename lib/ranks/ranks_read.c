@@ -32,14 +32,12 @@ static int fill_rank(struct tfh_ranks_rank *r, const struct tfh_digest_rank *row
 		.rank = row->rank && row->rank <= TFH_RANKS_MOST ? (int32_t)row->rank - 1 : -1,
 		.local = row->local && row->local <= TFH_RANKS_MOST ? (int32_t)row->local - 1 : -1,
 		.peers = UINT32_MAX,
-		.pid = row->pid,
 		.processes = row->processes,
 		.end = row->end && row->end <= TFH_END_COUNT ? row->end - 1 : TFH_END_NONE,
 		.code = row->code,
 		.closed = row->state & TFH_DIGEST_CLOSED,
 		.recording = row->state & TFH_DIGEST_RECORDING,
 		.heard_ns = row->heard_ns < INT64_MAX / 4 ? (int64_t)row->heard_ns : 0,
-		.exchanges = row->exchanges,
 		.late_s = NAN,
 		.held_s = NAN,
 		.last = NAN,
@@ -121,10 +119,8 @@ static void take_facts(struct job_reading *x, const struct tfh_run_digest *d)
 	struct tfh_ranks *job = x->job;
 	double world = tfh_digest_number(d, "ranks"), wall = tfh_digest_number(d, "wall_s");
 
-	if (!x->facts) {
+	if (!x->facts)
 		job->command = command_of(job, d);
-		job->end = kept_fact(job, d, "end");
-	}
 	x->facts = true;
 	if (world > job->world && world <= TFH_RANKS_MOST)
 		job->world = (uint32_t)world;

@@ -71,11 +71,6 @@ double tfh_follow_silent(const struct tfh_follow *f)
 	return since;
 }
 
-uint32_t tfh_follow_records(const struct tfh_follow *f)
-{
-	return f->records;
-}
-
 /* ---- journal ---- */
 
 /* The journal has HEAD before any file does, including a rank that became known late. */
@@ -115,10 +110,7 @@ static void add_call(const struct tfh_follow *f, const struct tft_ring *ring, ui
 	if (ring->state != TFT_RING_ACTIVE || !slot->fn || slot->fn >= f->head.fn_count ||
 	    s->n_call == TFH_FOLLOW_CALLS)
 		return;
-	*call = (struct tfh_follow_call){.thread = ring->thread,
-					 .tid = ring->tid,
-					 .fn = f->head.fn[slot->fn].name,
-					 .t_begin = slot->t_begin};
+	*call = (struct tfh_follow_call){.tid = ring->tid, .fn = f->head.fn[slot->fn].name};
 	if (now > slot->t_begin)
 		call->since_s = (double)(now - slot->t_begin) / tfh_follow_hz(f);
 	snprintf(call->name, sizeof(call->name), "%.63s", ring->name);

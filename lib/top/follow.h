@@ -16,9 +16,8 @@ struct tfh_follow;
 
 /* A call in flight: the outermost one of a thread. */
 struct tfh_follow_call {
-	uint32_t thread, tid; /* thread: its index in the process */
-	const char *fn;	      /* owned by the follower */
-	uint64_t t_begin;     /* ticks */
+	uint32_t tid;
+	const char *fn; /* owned by the follower */
 	double since_s;
 	char name[64]; /* of the thread */
 };
@@ -52,8 +51,6 @@ void tfh_follow_poll(struct tfh_follow *f, struct tfh_follow_state *s);
 /* Reads new records and drops those older than that many seconds. 0 or -ENOMEM. What cannot be read is left
  * out. */
 int tfh_follow_read(struct tfh_follow *f, double seconds);
-/* Number of records kept. */
-uint32_t tfh_follow_records(const struct tfh_follow *f);
 /* Writes the records as a segment to a file in memory, with the names and allocations that they refer to.
  * Returns its descriptor, which the caller closes; -ENODATA: there are none yet; or another -errno. */
 int tfh_follow_write(struct tfh_follow *f);

@@ -289,8 +289,7 @@ static void test_holes(void **state)
 			t = eager_step(g, t, 10, 5, 0);
 		end_of_data(g, t);
 		g->n_hole = 1;
-		g->hole[0] = (struct tfh_hole){.thread = 0,
-					       .t0 = gen_ns(wide ? 110 : 401),
+		g->hole[0] = (struct tfh_hole){.t0 = gen_ns(wide ? 110 : 401),
 					       .t1 = gen_ns(wide ? 860 : 402)};
 		struct tfh_result *r = gen_judge(g);
 		assert_int_equal(r->steps.total, 50);

@@ -98,7 +98,7 @@ static void test_hole(void **state)
 			to = d->now[0] - 1;
 	}
 	d->g->hole[d->g->n_hole++] =
-		(struct tfh_hole){.thread = 0, .t0 = gen_ns(from), .t1 = gen_ns(to), .count = 9};
+		(struct tfh_hole){.t0 = gen_ns(from), .t1 = gen_ns(to), .count = 9};
 	struct tfh_result *r = dg_judge(d);
 	dg_check(r, TFH_CLASS_INPUT_BOUND);
 	assert_in_range(r->steps.unclassified, 5, 7);

@@ -22,7 +22,6 @@
 #include "record/process/settings.h"
 
 #define EXPORT __attribute__((visibility("default")))
-#define RECORDS_AT_A_TIME (64u << 10)
 
 enum policy { TEE, OWN, OFF }; /* the choices of TFHOOK_CUPTI_SHARE, in order */
 

@@ -310,7 +310,6 @@ void tfh_note_node_switched(const struct tfh_call *call, CUgraphExec exec, CUgra
 #define GRAPH_UPDATED(exec, graph) tfh_note_graph_updated(&call, exec, graph)
 #define NODE_COPY(exec, node, copy) tfh_note_node_copy(&call, exec, node, copy)
 #define NODE_CHILD(exec, node, child) tfh_note_node_child(&call, exec, node, child)
-#define NODE_PARAMS(exec, node, params) tfh_note_node(&call, exec, node, params)
 #define NODE_SWITCHED(exec, node, on) tfh_note_node_switched(&call, exec, node, on)
 #define GRAPH_GONE(exec)                                                                           \
 	(HANDLE(exec, 0, 0), call.result == TFH_CUDA_SUCCESS ? tfh_graph_gone(exec) : (void)0,     \

@@ -49,10 +49,10 @@ struct tfh_lane {
 	int64_t past_end; /* end of the last op that is no longer in memory */
 	int64_t computed; /* ns in training windows */
 	/* used while dependencies are found */
-	uint32_t last;	   /* op issued last */
-	uint32_t wait;	   /* op that the next op waits for */
-	uint32_t waitc;	   /* last op that computes among those */
-	int64_t end, cend; /* end of the op started last, and of the last compute op */
+	uint32_t last;	/* op issued last */
+	uint32_t wait;	/* op that the next op waits for */
+	uint32_t waitc; /* last op that computes among those */
+	int64_t end;	/* end of the op started last */
 	/* Number of ops without a known call, until the first op with a known call. */
 	uint64_t early;
 	bool issued, outside;
@@ -231,7 +231,7 @@ struct tfh_device {
 	int64_t own;	/* the recorder's own time in every pause; 0 for other tools' traces */
 	int64_t loaded; /* host calls are complete from here on */
 	/* results */
-	uint64_t windows_a, windows_b, steps_ab;
+	uint64_t windows_a, windows_b;
 	int64_t called; /* host functions that streams ran, as part of callbacks */
 	int64_t lead;	/* how far the host was ahead: sum over judged windows */
 };

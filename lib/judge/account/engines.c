@@ -29,7 +29,6 @@ uint32_t tfh_lane_of(struct tfh_device *d, const struct tfh_op *op)
 			     .device = device,
 			     .past_end = INT64_MIN,
 			     .end = INT64_MIN,
-			     .cend = INT64_MIN,
 			     .last = TFH_NO,
 			     .wait = TFH_NO};
 

@@ -202,7 +202,7 @@ struct tfh_facts {
 	uint32_t process;
 	struct tfh_arena *arena;	/* of the result: for strings that outlive the analysis */
 	int64_t first, last, last_work; /* run ns; last_work: last end of a driving call */
-	uint64_t events, launches, consumers, execs, syncs, copies, ranges, exchanges;
+	uint64_t events, launches, consumers, execs, ranges, exchanges;
 	struct tfh_thread_use *thread;	    /* by index of the thread in the run */
 	TFH_VEC(struct tfh_boundary) batch; /* batches in order of delivery */
 	TFH_VEC(struct tfh_boundary) mark;  /* step marks set by the job, by begin */

@@ -66,8 +66,6 @@ static int add_driver(struct tfh_facts *facts, const struct tfh_event *ev,
 	facts->launches += launch;
 	if (launch && tfh_quiet_until(facts, ev->t1))
 		return -ENOMEM;
-	facts->syncs += p->family == TFH_FAM_SYNC;
-	facts->copies += p->family == TFH_FAM_COPY;
 	facts->exchanges += ev->fn->args == TFH_ARGS_COLLECTIVE;
 	if (p->family == TFH_FAM_LAUNCH)
 		facts->last_launch[p->stream % TFH_FACTS_LAST_LAUNCHES] =

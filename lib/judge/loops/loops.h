@@ -12,8 +12,7 @@ struct tfh_group {
 	uint64_t key, count, runs;
 	uint64_t like;	  /* equal for functions whose names differ only in their number */
 	int64_t owned_ns; /* time from its batches to the next batch of any group */
-	int64_t wait_ns;
-	uint64_t inner; /* batches followed by another one of the same iterator */
+	uint64_t inner;	  /* batches followed by another one of the same iterator */
 	int64_t inner_ns, longest, longest_inner;
 	size_t first;	 /* its first batch, as an index into the batches */
 	uint32_t series; /* a member */

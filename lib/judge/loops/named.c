@@ -17,7 +17,7 @@ static const char update[] = "Optimizer.step#";
 
 struct named_range {
 	int64_t t0, t1;
-	uint32_t name, thread;
+	uint32_t name;
 	bool holds; /* contains two marks or more */
 };
 
@@ -77,7 +77,7 @@ static size_t mark_at(const struct tfh_loops *loops, int64_t t)
 static int add(const struct tfh_facts *facts, struct tfh_loops *loops, struct found *f,
 	       const struct tfh_event *ev)
 {
-	struct named_range r = {ev->t0, ev->t1, (uint32_t)ev->w[0], ev->thread, false};
+	struct named_range r = {ev->t0, ev->t1, (uint32_t)ev->w[0], false};
 
 	if (ev->kind == TFT_CALL && ev->t0 < f->first_launch &&
 	    (ev->fn->family == TFH_FAM_LAUNCH || ev->fn->family == TFH_FAM_GRAPH_LAUNCH))

@@ -193,7 +193,7 @@ static void measure(const struct tfh_facts *facts, struct tfh_loops *loops)
 	for (size_t i = 0; i < loops->group.n; i++) {
 		struct tfh_group *g = &loops->group.v[i];
 		g->count = g->runs = g->inner = 0;
-		g->owned_ns = g->wait_ns = g->inner_ns = g->longest = g->longest_inner = 0;
+		g->owned_ns = g->inner_ns = g->longest = g->longest_inner = 0;
 	}
 	TFH_EACH (i, facts->batch.n) {
 		const struct tfh_boundary *t = &facts->batch.v[i];
@@ -202,7 +202,6 @@ static void measure(const struct tfh_facts *facts, struct tfh_loops *loops)
 		struct tfh_group *g = &loops->group.v[number];
 		int64_t next = i + 1 < facts->batch.n ? facts->batch.v[i + 1].t1 : facts->last_work;
 
-		g->wait_ns += t->t1 - t->t0;
 		if (t->end)
 			continue;
 		g->first = g->count++ ? g->first : i;

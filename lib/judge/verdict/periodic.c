@@ -12,7 +12,6 @@
 struct slow {
 	uint64_t index;
 	double extra;
-	int8_t cause;
 };
 
 static double limit_of(const struct tfh_result *r, double *median)
@@ -145,7 +144,7 @@ void tfh_find_periodic(struct tfh_result *r)
 		const struct tfh_step *s = &r->step[i];
 		if (s->segment != TFH_SEGMENT_TRAIN || s->dur_s <= limit)
 			continue;
-		if (TFH_PUSH_BIG(slow, (struct slow){i, s->dur_s - median, s->cause}))
+		if (TFH_PUSH_BIG(slow, (struct slow){i, s->dur_s - median}))
 			break;
 	}
 	size_t n = in_turn(slow.v, slow.n, r->n_step, &every);

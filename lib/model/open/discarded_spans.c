@@ -77,7 +77,6 @@ static void fill(struct tfh_digest *d, const struct tfh_run *run, const struct t
 
 	d->t0 = t0;
 	d->t1 = tfh_run_ns(run, c->file, c->t_last);
-	d->events = info_of(run, c)->events;
 	d->launches = s->launches;
 	d->n_fn = d->n_clock = 0;
 	for (uint32_t i = 0; i < s->n_fn && i < TFT_SKETCH_FNS; i++)

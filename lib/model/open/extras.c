@@ -14,7 +14,6 @@
 static int add_holes(struct tfh_run *run, uint32_t file, const char *data, size_t len)
 {
 	uint32_t process = run->file[file].process;
-	struct tfh_model_proc *p = &run->proc[process];
 	struct tft_loss loss;
 
 	for (; len >= sizeof(loss); data += sizeof(loss), len -= sizeof(loss)) {
@@ -24,7 +23,6 @@ static int add_holes(struct tfh_run *run, uint32_t file, const char *data, size_
 			return -ENOMEM;
 		struct tfh_hole *h = &run->hole[run->n_hole++];
 		h->process = process;
-		h->thread = tfh_thread_at(p, loss.thread);
 		h->t0 = tfh_run_ns(run, file, loss.t_first);
 		h->t1 = tfh_run_ns(run, file, loss.t_last);
 		h->count = loss.count;
@@ -153,7 +151,6 @@ static int add_samples(struct tfh_run *run, uint32_t file, const char *data, siz
 		out.cpu_s = (double)since(s.cpu_ns, &p->sample_cpu) / 1e9;
 		out.flusher_s = (double)since(s.flusher_ns, &p->sample_flusher) / 1e9;
 		out.run_delay_s = (double)since(delay, &p->sample_delay) / 1e9;
-		out.read_bytes = since(s.read_bytes, &p->sample_read);
 		out.write_bytes = since(s.write_bytes, &p->sample_write);
 		p->sample[p->n_sample++] = out;
 	}

@@ -168,7 +168,6 @@ void tfh_meta_read(struct tfh_arena *arena, const char *dir, struct tfh_meta *me
 	memset(meta, 0, sizeof(*meta));
 	meta->end = TFH_END_NONE;
 	if (run) {
-		meta->has_run = true;
 		command(arena, tfh_facts_value(run, "command"), meta);
 		p = tfh_facts_value(run, "host");
 		meta->host = p ? tfh_facts_string(arena, &p) : NULL;

@@ -174,11 +174,8 @@ static int add_holes(struct tfh_run *run, uint32_t process, const struct spans *
 		memmove(hole + at + 1, hole + at, (n - at) * sizeof(*hole));
 		hole[at] = run->n_hole;
 		n++;
-		run->hole[run->n_hole++] = (struct tfh_hole){.process = process,
-							     .thread = UINT32_MAX,
-							     .t0 = g->t0,
-							     .t1 = g->t1,
-							     .count = g->end - g->first};
+		run->hole[run->n_hole++] = (struct tfh_hole){
+			.process = process, .t0 = g->t0, .t1 = g->t1, .count = g->end - g->first};
 	}
 	free(hole);
 	return rc;

@@ -47,7 +47,7 @@ struct tfh_meta {
 	int number;
 	double wall_s;	  /* 0: unknown */
 	int64_t start_ns; /* of the command, since 1970; 0: unknown */
-	bool has_run, has_end;
+	bool has_end;
 };
 void tfh_meta_read(struct tfh_arena *arena, const char *dir, struct tfh_meta *meta);
 

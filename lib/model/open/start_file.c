@@ -150,10 +150,7 @@ static int read_process(struct start_reading *r, const char *object)
 
 	if (!proc || proc->start.n)
 		return 0;
-	proc->start = (struct tfh_start){.place = r->place,
-					 .function = r->function,
-					 .n_place = r->n_place,
-					 .n_function = r->n_function};
+	proc->start = (struct tfh_start){.place = r->place, .function = r->function};
 	if (why && *why == '"')
 		proc->start.why = tfh_facts_string(&r->run->arena, &why);
 	return read_samples(r, tfh_facts_value(object, "looks"), proc);

@@ -55,10 +55,10 @@ struct tfh_record_proc {
 	char boot_id[48];
 	/* Atomic: calls that found no ring before there was a journal to count them in. */
 	uint64_t beyond_early;
-	uint32_t steps_off;		    /* atomic: steps seen while recording was off */
-	uint32_t window_off;		    /* recording waits for its window */
-	uint64_t window_first, window_last; /* window of steps, 0 = none */
-	uint32_t paused;		    /* atomic: pauses by the job minus its resumes */
+	uint32_t steps_off;    /* atomic: steps seen while recording was off */
+	uint32_t window_off;   /* recording waits for its window */
+	uint64_t window_first; /* first step of the window, 0 = none */
+	uint32_t paused;       /* atomic: pauses by the job minus its resumes */
 };
 
 extern struct tfh_record_proc tfh_p;
