@@ -158,34 +158,34 @@ PRODUCTS := $(SHARE) $(HOOK_SO) $(NOEXPORT_SO) $(AUDIT_SO) $(CORE_A) $(TFT) $(TF
 match = $(if $(T),$(shell printf '%s\n' $1 | grep -E -- '$(T)'),$1)
 ALL_AREAS := record hook python tf frameworks sim analyze digest ranks diff import export cli page package fleet golden jobs clients truth fuzz torture
 AREAS := $(if $(T),$(foreach a,$(ALL_AREAS),$(if $(strip $(call match,$(wildcard tests/$a/*.sh tests/$a/*.py))),$a)),$(ALL_AREAS))
-# What the scenarios are run and read with.
-AREAS += $(if $(filter truth,$(AREAS) $(MAKECMDGOALS)),$(filter-out $(AREAS),truth import jobs))
-# Recordings are read with a program of the TensorFlow tests'.
-AREAS += $(if $(filter frameworks,$(AREAS)),$(filter-out $(AREAS),tf))
-# Recordings of a client of the jobs', and of one of the hook's tests that exchanges data.
-AREAS += $(if $(filter digest diff,$(AREAS)),$(filter-out $(AREAS),jobs hook))
-# What check-gpu reads recordings with, and a client.
-AREAS += $(if $(filter check-gpu,$(MAKECMDGOALS)),$(filter-out $(AREAS),hook jobs))
-# The tortured jobs' traces are counted with the recorder's tests.
-AREAS += $(if $(filter torture,$(AREAS) $(MAKECMDGOALS)),$(filter-out $(AREAS),torture record))
-# A library that has every process record.
-AREAS += $(if $(filter check-invisible,$(MAKECMDGOALS)),invisible)
-# The clients' tests compare with the programs of the hook's tests.
-AREAS += $(if $(filter clients,$(AREAS))$(filter check-clients,$(MAKECMDGOALS)),$(filter-out $(AREAS),hook))
-# The same job on both processors.
-AREAS += $(if $(filter check-aarch64,$(MAKECMDGOALS)),$(filter-out $(AREAS),jobs))
-# An odd program is recorded among the tests of Python; looks at threads are printed with a program of the hook's tests.
-AREAS += $(if $(filter python record,$(AREAS)),$(filter-out $(AREAS),hook))
-# What check-glibc and check-upgrade read recordings with.
-AREAS += $(if $(filter check-glibc check-upgrade,$(MAKECMDGOALS)),$(filter-out $(AREAS),hook))
-# The hook's tests record programs of the simulator's, the jobs' and the scenarios'; the command's, the page's, the exports' and Python's a client of the jobs', the page's a long run and made-up ranks, too.
-AREAS += $(if $(filter hook,$(AREAS)),$(filter-out $(AREAS),sim jobs truth))
-AREAS += $(if $(filter cli page python export fleet golden,$(AREAS)),$(filter-out $(AREAS),jobs))
-AREAS += $(if $(filter page,$(AREAS)),$(filter-out $(AREAS),analyze ranks))
-# The soak has a clock to set, and a client of the jobs'; its kills are those of the recorder's tests.
-AREAS += $(if $(filter soak,$(MAKECMDGOALS)),$(filter-out $(AREAS),soak record jobs))
-# The page of a long run is timed, and the report on many ranks, and on jobs.
-AREAS += $(if $(filter bench,$(MAKECMDGOALS)),$(filter-out $(AREAS),analyze ranks jobs))
+# Areas whose programs the tests of an area, or a target, also use: a client to record, a program that reads recordings.
+NEEDS_truth := import jobs
+NEEDS_torture := record
+NEEDS_frameworks := tf
+NEEDS_hook := sim jobs truth
+NEEDS_record := hook
+NEEDS_python := hook jobs
+NEEDS_clients := hook
+NEEDS_digest := hook jobs
+NEEDS_diff := hook jobs
+NEEDS_page := jobs analyze ranks
+NEEDS_cli := jobs
+NEEDS_export := jobs
+NEEDS_fleet := jobs
+NEEDS_golden := jobs
+NEEDS_bench := jobs analyze ranks
+NEEDS_soak := jobs record
+NEEDS_check-aarch64 := jobs
+NEEDS_check-clients := hook
+NEEDS_check-glibc := hook
+NEEDS_check-gpu := hook jobs
+NEEDS_check-invisible := invisible
+NEEDS_check-upgrade := hook
+AREAS += $(filter-out $(AREAS),$(filter truth torture soak,$(GOALS)))
+# Thrice, since what is needed needs others.
+AREAS += $(filter-out $(AREAS),$(sort $(foreach a,$(AREAS) $(GOALS),$(NEEDS_$a))))
+AREAS += $(filter-out $(AREAS),$(sort $(foreach a,$(AREAS),$(NEEDS_$a))))
+AREAS += $(filter-out $(AREAS),$(sort $(foreach a,$(AREAS),$(NEEDS_$a))))
 UNIT := $(patsubst %.c,$(B)/%,$(call match,$(wildcard tests/unit/test_*.c)))
 AREA_C := $(filter-out tests/fuzz/%,$(wildcard $(AREAS:%=tests/%/*.c)))
 AREA_CC := $(wildcard $(AREAS:%=tests/%/*.cc))
@@ -212,6 +212,7 @@ REPLAY := $(if $(filter fuzz,$(AREAS)),$(FUZZ:$(B)/tests/fuzz/fuzz_%=$(B)/tests/
 
 .PHONY: all ablate analyze demo check check-aarch64 check-clients check-diff check-export check-fleet check-frameworks check-glibc check-gpu check-import check-install check-invisible check-libraries check-upgrade check-wheels evidence families scenarios strangers truth truth-pipelines truth-random tests bench fuzz fuzz-run sensitivity soak torture install uninstall wheel deb conda clean distclean format \
 	compile_commands.json deps python-env help FORCE
+#: make [all]            build everything into build/ (O=dir for another place; SIM=no: without the simulators)
 all: $(PRODUCTS)
 tests: all $(if $(filter package,$(AREAS)),$(OLD_PROGS)) $(UNIT) $(AREA_PROGS) $(AREA_LIBS) $(REPLAY) $(SCHEDULES) $(READER) $(BARE) $(UNWOUND) $(if $(T),,$(BENCH) $(BENCH_LIBS))
 
@@ -498,6 +499,7 @@ $(filter $(AREA_CC:%.cc=$(B)/%.so),$(AREA_LIBS)): $(B)/%.so: %.cc $(call stamp,t
 # Run variables shared by every target that starts tests.
 RUN_ENV = TFH_BUILD=$(abspath $(B)) TFH_SRC=$(CURDIR) TFH_SAN=$(SAN)
 
+#: make check            all tests (T=pattern for some of them)
 check: tests
 	$(Q)TFH_SAN=$(SAN) scripts/run-tests --build $(B) --jobs $(JOBS) --filter '$(T)' --python main --python clients \
 		$(if $(T),,--again 3 --tool 'check-deps=scripts/check-deps $(B)' --tool 'check-output=scripts/check-output' \
@@ -506,118 +508,120 @@ check: tests
 		--tool 'check-links=scripts/check-links' --tool 'gen-numbers=scripts/gen-numbers --check' --tool 'format=scripts/format --check') \
 		$(UNIT) $(AREAS:%=tests/%)
 
-# Scenarios against their measured twins: SEED=n, T=regex, PAIRS=5, DOC=docs/truth.md writes the page. Twenty minutes.
+#: make truth            predictions against measured fixes (SEED=n T=regex PAIRS=5 DOC=docs/truth.md; 20 minutes)
 truth: all $(addprefix $(B)/tests/,truth/train truth/libtrain.so jobs/libslowread.so import/dump)
 	$(Q)python=$$(scripts/python-env main) && $(RUN_ENV) TFH_PY="$$python" tests/truth/run --seed '$(SEED)' --filter '$(T)' \
 		--pairs $(or $(PAIRS),5) $(if $(DOC),--doc $(DOC))
 
-# Jobs that wait for something no driver call shows: the cause, and the line of Python. T=regex.
+#: make evidence         jobs that wait for what no driver call shows: cause and line (T=regex)
 evidence: all
 	$(Q)python=$$(scripts/python-env main) && $(RUN_ENV) TFH_PY="$$python" tests/evidence/run --filter '$(T)'
 
-# Jobs written without knowledge of the judge's rules: what is right, and how often each confidence. T=regex SPLIT=confirm|seen KEEP=dir.
+#: make strangers        jobs written without knowledge of the rules (T=regex SPLIT=confirm|seen KEEP=dir)
 strangers: all
 	$(Q)python=$$(scripts/python-env main) && $(RUN_ENV) TFH_PY="$$python" tests/strangers/run --filter '$(T)' --split '$(SPLIT)' --keep '$(KEEP)'
 
-# Jobs drawn at random, framework by defect: SEED=n N=85, KEEP as above. Ten minutes.
+#: make families         jobs drawn at random, framework by defect (SEED=n N=85 T=regex SPLIT=confirm|develop KEEP=dir; 10 minutes)
 families: all
 	$(Q)python=$$(scripts/python-env main) && $(RUN_ENV) TFH_PY="$$python" tests/families/run --seed $(or $(SEED),1) --count $(or $(N),85) \
 		--filter '$(T)' --split '$(SPLIT)' --keep '$(KEEP)'
 
-# 30 pairs of equal runs and 30 with a planted change: what `tfhook diff` says of them. N=30 SEED=n. Five minutes.
+#: make check-diff       pairs of equal runs and of runs with a planted change, compared (N=30 SEED=n; 5 minutes)
 check-diff: all $(B)/tests/jobs/client_loop $(B)/tests/truth/train
 	$(Q)folder=$$(mktemp -d) && { python3 tests/diff/pairs_of_runs.py '$(abspath $(B))' "$$folder" $(or $(N),30) $(or $(N),30) $(or $(SEED),1); \
 		status=$$?; rm -rf "$$folder"; exit $$status; }
 
-# Jobs drawn at random against measured twins: N=20 jobs, SEED=n. Some seconds a job, more on a busy machine.
+#: make truth-random     jobs drawn at random against measured twins (N=20 SEED=n)
 truth-random: all $(addprefix $(B)/tests/,truth/train truth/libtrain.so)
 	$(Q)$(RUN_ENV) tests/truth/random_jobs -n $(or $(N),20) $(if $(SEED),--seed '$(SEED)')
 
-# tf.data pipelines drawn at random against measured twins: N=20 pipelines, SEED=n. Ten seconds a pipeline.
+#: make truth-pipelines  tf.data pipelines drawn at random against measured twins (N=20 SEED=n)
 truth-pipelines: all $(addprefix $(B)/tests/,truth/libtrain.so jobs/libslowread.so)
 	$(Q)python=$$(scripts/python-env main) && $(RUN_ENV) TFH_PY="$$python" tests/truth/pipelines -n $(or $(N),20) \
 		$(if $(SEED),--seed '$(SEED)')
 
-# A job in the oldest Debian that can be had; as root, a download of 70 MB. TFH_ROOT=folder of another system.
+#: make check-glibc      a job in the oldest Debian release still available (as root; 70 MB; TFH_ROOT=folder of another system)
 check-glibc: tests $(OLD_PROGS)
 	$(Q)scripts/run-tests -v --build $(B) --jobs 1 tests/glibc
 
-# The wheel, the .deb and the Python package as pip, auditwheel, lintian and other systems see them; as root, a download of 1 GB.
+#: make check-install    wheel, .deb, conda and Python package: auditwheel, lintian, fresh systems, Slurm (as root; 1 GB)
 check-install: all $(OLD_PROGS)
 	$(Q)scripts/run-tests -v --build $(B) --jobs 1 --filter '$(T)' tests/package tests/package/full
 
-# Jobs that record while an upgrade replaces their version by this one: builds earlier commits, ten minutes the first time.
+#: make check-upgrade    jobs of earlier versions, built from git's history and upgraded while they record (10 minutes)
 check-upgrade: tests
 	$(Q)scripts/run-tests -v --build $(B) --jobs 1 tests/golden/full
 
-# Cross-built for AArch64 and run by qemu: unit tests, tests against the driver's log, a job; as root, a download of 300 MB.
+#: make check-aarch64    cross-built for AArch64, run by qemu (as root; 300 MB)
 check-aarch64: all $(B)/tests/jobs/client_loop
 	$(Q)tests/aarch64/check '$(B)' '$(T)'
 
-# Real programs on the simulated driver, each compared with its log call by call; 4 GB of downloads. T=NAME for one.
+#: make check-clients    real programs on the simulated driver, compared with its log call by call (T=NAME; 4 GB)
 check-clients: tests
 	$(Q)$(RUN_ENV) tests/clients/check '$(T)'
 
-# The same jobs under every wheel that the hooks are proven on, with the pairs that `check` leaves out.
+#: make check-wheels     the TensorFlow tests under other TensorFlow releases
 WHEELS ?= tf215 tf218 tf220 tf221 tfgpu220
 check-wheels: tests
 	$(Q)status=0; for wheel in $(WHEELS); do echo "== $$wheel"; \
 		TFH_FULL=1 TFH_WHEEL=$$wheel scripts/run-tests --build $(B) --jobs $(JOBS) --filter '$(T)' \
 		--python $$wheel tests/tf tests/jobs || status=1; done; exit $$status
 
-# Real PyTorch, all cases; TFH_TORCH names pythons with other versions, separated by colons. 250 MB.
+#: make check-frameworks real PyTorch jobs with and without the preload, known defects (T=NAME; 250 MB; TFH_TORCH=other pythons, by colons)
 check-frameworks: tests
 	$(Q)TFH_FULL=1 scripts/run-tests -v --build $(B) --jobs 1 --filter '$(T)' --timeout 3600 tests/frameworks
 
-# Jobs of PyTorch's and Keras' in turns with their twins: verdicts, and what the fix gains. T=regex SPLIT=confirm|seen PAIRS=3 KEEP=dir. 2 GB.
+#: make scenarios        PyTorch and Keras jobs against their twins (T=regex SPLIT=confirm|seen PAIRS=3 KEEP=dir; 2 GB)
 scenarios: all
 	$(Q)python=$$(scripts/python-env main) && $(RUN_ENV) TFH_PY="$$python" tests/frameworks/scenarios --filter '$(T)' --split '$(SPLIT)' \
 		--pairs $(or $(PAIRS),3) --keep '$(KEEP)'
 
-# What only a real GPU and driver can answer; says SKIP elsewhere. bench/GPU.md
+#: make check-gpu        what only a real GPU can answer (bench/GPU.md); says SKIP elsewhere
 check-gpu: tests
 	$(Q)scripts/run-tests --build $(B) --jobs 1 --filter '$(T)' --timeout 1800 tests/gpu
 
-# The same real traces in HolisticTraceAnalysis and XProf: a download of 750 MB.
+#: make check-import     HolisticTraceAnalysis and XProf on the same real traces (750 MB)
 check-import: tests
 	$(Q)scripts/run-tests --build $(B) --jobs 1 --filter '$(T)' --python traces tests/import/full
 
-# Exported runs in the larger of the tools that they are for: a download of 850 MB, of which 750 are check-import's, too.
+#: make check-export     exported runs in HolisticTraceAnalysis, XProf, pprof and a collector (850 MB)
 check-export: tests
 	$(Q)scripts/run-tests --build $(B) --jobs 1 --filter '$(T)' --python traces tests/export/full
 
-# A fleet's questions answered by Spark as by DuckDB, of a million ranks: a download of 500 MB. RUNS=n (6000 or more: fewer leave a planted change within chance) HOSTS=n (of a run).
+#: make check-fleet      questions about a million ranks, to Spark and DuckDB (RUNS=n, at least 6000; HOSTS=n of a run; 500 MB)
 check-fleet: all $(B)/tests/jobs/client_loop
 	$(Q)TFH_FLEET_FULL=1 TFH_FLEET_RUNS='$(RUNS)' TFH_FLEET_HOSTS='$(HOSTS)' scripts/run-tests -v --build $(B) --jobs 1 --filter '$(T)' --timeout 14400 tests/fleet tests/fleet/full
 
-# The lookups of NVIDIA's larger libraries: a download of 2 GB.
+#: make check-libraries  lookups of cuBLAS, cuDNN, cuRAND, NCCL and nvJPEG (2 GB)
 check-libraries: tests
 	$(Q)scripts/run-tests --build $(B) --jobs 1 --filter '$(T)' --python libraries tests/hook/full
 
-# The same results with and without the preload: CPython's own tests and real training. Hours; 4 GB of downloads.
+#: make check-invisible  CPython and training, the same with and without the preload (hours; 4 GB)
 check-invisible: tests
 	$(Q)scripts/run-tests --build $(B) --jobs 1 --filter '$(T)' --timeout 14400 tests/invisible
 
+#: make demo             trace a training job on the simulated GPU (DEMO=quick: without TensorFlow)
 demo: all
 	$(Q)python=$$(scripts/python-env $(if $(filter quick,$(DEMO)),quick,main)) && \
 		PATH="$$(dirname "$$python"):$$PATH" $(RUN_ENV) TFH_PY="$$python" $(B)/bin/tfhook demo $(DEMO)
 
-# Writes bench/RESULTS.md; T=short in a quarter of an hour, T=name runs one and writes nothing. What it compares with is installed where it can be.
+#: make bench            bench/RESULTS.md: costs, beside other tools (an hour; T=short: a quarter; T=NAME: one, which is only printed)
 bench: all $(BENCH) $(BENCH_LIBS) $(B)/tests/analyze/long_run $(B)/tests/ranks/digests $(B)/tests/jobs/client_loop
 	$(Q)scripts/bootstrap bench || true
 	$(Q)python=$$(scripts/python-env main) && $(RUN_ENV) TFH_PY="$$python" bench/run $(T)
 
-# Which numbers of the judge change a verdict of the recordings in RUNS; T=regex for some of the numbers.
+#: make sensitivity      thresholds of the judge that change a verdict of the recordings in RUNS when halved or doubled (T=regex)
 sensitivity:
 	$(Q)$(MAKE) --no-print-directory O=$(O)-vary CFLAGS='$(CFLAGS) -DTFH_VARY -Wno-sign-compare' $(O)-vary/bin/tfhook
 	$(Q)scripts/sensitivity $(O)-vary/bin/tfhook $(RUNS) '$(T)'
 
-# The same of its rules for special cases, switched off one by one.
+#: make ablate           the same for its rules for special cases, each switched off (T=regex; docs/ablation.md)
 ablate:
 	$(Q)$(MAKE) --no-print-directory O=$(O)-vary CFLAGS='$(CFLAGS) -DTFH_VARY -Wno-sign-compare' $(O)-vary/bin/tfhook
 	$(Q)scripts/sensitivity --ablate $(O)-vary/bin/tfhook $(RUNS) '$(T)'
 
-# Fuzzers need clang's libFuzzer. Each gets FUZZ_SECONDS of processor time, in turns (tests/fuzz/turns; docs/fuzzing.md).
+#: make fuzz             damaged files and hostile input (FUZZ_SECONDS=60 a target; docs/fuzzing.md)
+# Fuzzers need clang's libFuzzer. Each gets FUZZ_SECONDS of processor time, in turns (tests/fuzz/turns).
 # FUZZ_SAN= explores faster, without a sanitizer; FUZZ_ONLY= names targets; FUZZ_COVER=parsers counts coverage of tests/fuzz/parsers
 # alone, and has one run in FUZZ_EVERY judged.
 FUZZ_SECONDS ?= 60
@@ -642,29 +646,30 @@ $(REPLAY): $(B)/tests/fuzz/replay_%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(F
 	@mkdir -p $(@D)
 	$(call say,TEST,$<)$(COMPILE_test) $(LDFLAGS) -o $@ $< tests/fuzz/replay.c $(FUZZ_PARTS) $(CORE_A) $(COMMAND) $(LIBS)
 
-# cppcheck, clang's analyzer and gcc -fanalyzer over lib/; what they may find stands in scripts/static-known.
+#: make analyze          cppcheck, clang's analyzer and gcc -fanalyzer over lib/ (10 minutes; known findings: scripts/static-known)
 analyze: compile_commands.json
 	$(Q)scripts/bootstrap analyze
 	$(Q)scripts/check-static --jobs $(JOBS) --cache $(B)/analyze
 
-# Every way a job can end, and jobs beside other tools (docs/torture.md): T=regex selects cases, SEED=n repeats the same random
-# moments. It takes half an hour or more; SCHEDULES_N is the number of schedules.
+#: make torture          every way a job can end, jobs beside other tools (docs/torture.md; T=regex SEED=n SCHEDULES_N=n; half an hour)
 SCHEDULES_N ?= 1000000
 torture: tests
 	$(Q)scripts/bootstrap torture
 	$(Q)$(RUN_ENV) tests/torture/run --seed '$(or $(SEED),0)' --schedules $(SCHEDULES_N) --filter '$(T)'
 
-# Hours, not minutes: tests/soak holds what is too long for `check`.
+#: make soak             kills and long runs (T=regex; hours)
 soak: tests
 	$(Q)scripts/run-tests --build $(B) --jobs 1 --filter '$(T)' --timeout 7200 --python main tests/soak
 
-# System packages that `make` asks for; as root, or by a sudo that asks nothing. Writes nothing here: it may run as root.
+#: make deps             install what the build needs (as root, or with passwordless sudo); compiles nothing
 deps:
 	$(Q)scripts/bootstrap
 
+#: make python-env       NAME=main|quick|clients|libraries|tf215|tf218|tf220|tf221|tfgpu220
 python-env:
 	$(Q)scripts/python-env $(or $(NAME),main)
 
+#: make format           clang-format; make compile_commands.json for editors
 format:
 	$(Q)scripts/format
 
@@ -692,6 +697,7 @@ INSTALL_LIST = \
 	$(foreach f,$(wildcard README.md LICENSE CHANGELOG.md docs/*.md docs/*.json docs/metrics/* lib/format/FORMAT.md) $(if $(LIBUNWIND)$(filter uninstall,$(GOALS)),$(UNWIND)/LICENSE.libunwind),$f=$(DATA)/doc/tfhook/$(notdir $f)=644)
 VERSION = $(shell sed -n 's/.*TFHOOK_VERSION "\(.*\)"/\1/p' include/tfhook/version.h)
 field = $(word $2,$(subst =, ,$1))
+#: make install          PREFIX=/usr/local DESTDIR= ; uninstall removes the same files
 install: all
 	$(Q)printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$(LIBDIR)' 'includedir=$(PREFIX)/include' '' 'Name: libtft' \
 		'Description: reads the recordings of tfhook' 'Version: $(VERSION)' 'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -ltft' \
@@ -715,22 +721,24 @@ uninstall:
 
 # What pip installs: the same files, below an environment's folder (scripts/wheel).
 DIST ?= $(O)/dist
+#: make wheel            build/dist/*.whl, for pip install
 wheel: all
 	$(Q)stage=$$(mktemp -d) && { $(MAKE) --no-print-directory -o all install DESTDIR="$$stage" PREFIX= LIBDIR=/lib && \
 		scripts/wheel "$$stage" $(DIST); status=$$?; rm -rf "$$stage"; exit $$status; }
 
-# A Debian package of the same files (scripts/deb).
+#: make deb              build/dist/*.deb, for Debian and Ubuntu
 deb: all
 	$(Q)stage=$$(mktemp -d) && { $(MAKE) --no-print-directory -o all install DESTDIR="$$stage" PREFIX=/usr LIBDIR=/usr/lib/$(ARCH)-linux-gnu && \
 		scripts/deb "$$stage" $(DIST); status=$$?; rm -rf "$$stage"; exit $$status; }
 
-# A conda package of the same files (scripts/conda).
+#: make conda            build/dist/*.conda, for conda, mamba and pixi
 conda: all
 	$(Q)python=$$(scripts/python-env conda) && stage=$$(mktemp -d) && { \
 		$(MAKE) --no-print-directory -o all install DESTDIR="$$stage" PREFIX= LIBDIR=/lib && \
 		"$$python" scripts/conda "$$stage" $(DIST) $(ARCH); status=$$?; rm -rf "$$stage"; exit $$status; }
 
 # --- the rest ----------------------------------------------------------------------------------------------------
+#: make clean distclean  remove what was built; and the downloads
 clean:
 	$(Q)rm -rf $(foreach d,bin dist glibc lib man share sim obj flags page tests bench cuda.mk,$(B)/$d)
 
@@ -738,46 +746,9 @@ clean:
 distclean:
 	$(Q)rm -rf build build-* compile_commands.json
 
+#: Settings: CC=gcc|clang SAN=address|undefined|thread CUDA_GEN=13|12 V=1 SIM=no
 help:
-	@echo 'make [all]            build everything into build/ (O=dir for another place; SIM=no: without the simulators)'
-	@echo 'make deps             install what the build needs (the only target that compiles nothing and installs packages)'
-	@echo 'make demo             trace a training job on the simulated GPU (DEMO=quick: without TensorFlow)'
-	@echo 'make check            all tests (T=pattern for some of them)'
-	@echo 'make check-clients    real programs on the simulated driver (T=NAME for one; 4 GB)'
-	@echo 'make check-diff       pairs of equal runs and of runs with a planted change, compared (N=30 SEED=n)'
-	@echo 'make evidence         jobs that wait for what no driver call shows: cause and line (T=regex)'
-	@echo 'make strangers        jobs written without knowledge of the rules (T=regex SPLIT=confirm|seen KEEP=dir)'
-	@echo 'make families         jobs drawn at random, framework by defect (SEED=n N=85 T=regex SPLIT=confirm|develop KEEP=dir)'
-	@echo 'make truth            predictions against measured fixes (SEED=n T=regex PAIRS=5 DOC=file)'
-	@echo 'make truth-pipelines  tf.data pipelines drawn at random against measured twins (N=20 SEED=n)'
-	@echo 'make truth-random     jobs drawn at random against measured twins (N=20 SEED=n)'
-	@echo 'make check-frameworks real PyTorch jobs, with and without the preload (250 MB)'
-	@echo 'make scenarios        PyTorch and Keras jobs against their twins (T=regex SPLIT=confirm|seen PAIRS=3 KEEP=dir; 2 GB)'
-	@echo 'make check-wheels     the TensorFlow tests under other TensorFlow releases'
-	@echo 'make check-glibc      a job in the oldest Debian that can be had (as root; 70 MB)'
-	@echo 'make check-gpu        questions to a real GPU and driver (bench/GPU.md)'
-	@echo 'make check-import     other tools on the same real traces (750 MB)'
-	@echo 'make check-export     exported runs in HolisticTraceAnalysis, XProf, pprof and a collector (850 MB)'
-	@echo 'make check-fleet      many runs in Spark and DuckDB (RUNS=n; 500 MB)'
-	@echo 'make check-libraries  lookups of cuBLAS, cuDNN, cuRAND, NCCL and nvJPEG (2 GB)'
-	@echo 'make check-invisible  CPython and training, the same with and without the preload (hours; 4 GB)'
-	@echo 'make check-aarch64    cross-built for AArch64, run by qemu (as root; 300 MB)'
-	@echo 'make check-upgrade    jobs of earlier versions, which are upgraded while they record'
-	@echo 'make bench            measure costs and sizes, into bench/RESULTS.md (T=short; T=NAME for one)'
-	@echo 'make install          PREFIX=/usr/local DESTDIR= ; uninstall removes the same files'
-	@echo 'make wheel            build/dist/*.whl, for pip install'
-	@echo 'make deb              build/dist/*.deb, for Debian and Ubuntu'
-	@echo 'make conda            build/dist/*.conda, for conda, mamba and pixi'
-	@echo 'make check-install    wheel, .deb, conda package and Python package, also in other systems (as root; 1 GB)'
-	@echo 'make fuzz soak        long tests'
-	@echo 'make sensitivity      numbers of the judge that change a verdict of the recordings in RUNS'
-	@echo 'make ablate           rules of the judge that change a verdict of the recordings in RUNS'
-	@echo 'make analyze          static analysis of lib/ (ten minutes)'
-	@echo 'make torture          jobs under every end and in every company (T=regex SEED=n)'
-	@echo 'make python-env       NAME=main|quick|clients|libraries|tf215|tf218|tf220|tf221|tfgpu220'
-	@echo 'make format           clang-format; make compile_commands.json for editors'
-	@echo 'make clean distclean  remove what was built; and the downloads'
-	@echo 'Settings: CC=gcc|clang SAN=address|undefined|thread CUDA_GEN=13|12 V=1 SIM=no'
+	@sed -n 's/^#: //p' Makefile
 
 # What each object was made of. One that is missing has an empty rule, so that its object is made anew.
 HEADERS := $(patsubst %.o,%.d,$(OBJ_job) $(OBJ_core) $(OBJ_main) $(OBJ_shared) $(OBJ_sim) $(OBJ_variants) $(OBJ_cupti) $(OBJ_generations) $(OBJ_nccl) $(OBJ_nvml) $(OBJ_audit) $(OBJ_standins) $(OBJ_sched) $(OBJ_harness))
