@@ -5,17 +5,13 @@
 #include "digest/kept.h"
 
 #define AT(m) .offset = offsetof(S, m)
-#define FORM(x)                                                                                    \
-	_Generic((x), bool                                                                         \
-		 : TFH_KEPT_NUMBER, char                                                           \
-		 : TFH_KEPT_NUMBER, uint16_t                                                       \
-		 : TFH_KEPT_NUMBER, uint32_t                                                       \
-		 : TFH_KEPT_NUMBER, uint64_t                                                       \
-		 : TFH_KEPT_NUMBER, int32_t                                                        \
-		 : TFH_KEPT_SIGNED, int64_t                                                        \
-		 : TFH_KEPT_SIGNED, float                                                          \
-		 : TFH_KEPT_REAL, double                                                           \
-		 : TFH_KEPT_REAL)
+/* clang-format off */
+#define FORM(x) _Generic((x), \
+	bool: TFH_KEPT_NUMBER, char: TFH_KEPT_NUMBER, \
+	uint16_t: TFH_KEPT_NUMBER, uint32_t: TFH_KEPT_NUMBER, uint64_t: TFH_KEPT_NUMBER, \
+	int32_t: TFH_KEPT_SIGNED, int64_t: TFH_KEPT_SIGNED, \
+	float: TFH_KEPT_REAL, double: TFH_KEPT_REAL)
+/* clang-format on */
 #define OF(m) ((S *)0)->m
 #define ELEMENTS(m) (sizeof(OF(m)) / sizeof(OF(m)[0]))
 /* N: a number, real or bool. B: one of at most `top`. A: an array of them. */

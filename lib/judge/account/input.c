@@ -228,6 +228,13 @@ static bool trains_at(const struct tfh_accounts *accounts, int64_t t, size_t *wi
 	       accounts->loops->window.v[*window].segment == TFH_SEGMENT_TRAIN;
 }
 
+/* Whether a sample of another thread or a child process shows it making batches in a training step; `m`: how. */
+static bool works_at(const struct tfh_accounts *accounts, const struct tfh_child_sample *k,
+		     size_t *window, struct tfh_maker *m)
+{
+	return trains_at(accounts, k->t, window) && tfh_maker_at(accounts->facts, k, m) && m->busy;
+}
+
 /* Adds what a loader's worker processes were doing, by cause. */
 static void add_workers(const struct tfh_accounts *accounts, double seen[TFH_CAUSE_COUNT])
 {
@@ -237,10 +244,10 @@ static void add_workers(const struct tfh_accounts *accounts, double seen[TFH_CAU
 
 	for (size_t i = 0; i < facts->child.n; i++) {
 		const struct tfh_child_sample *k = &facts->child.v[i];
-		if (k->thread || !trains_at(accounts, k->t, &window) || !tfh_maker_at(facts, k, &m))
+		if (k->thread || !works_at(accounts, k, &window, &m))
 			continue;
 		enum tfh_role role = tfh_loader_role(m.frame, m.n, k->state);
-		if (m.busy && role != TFH_ROLE_LOADER)
+		if (role != TFH_ROLE_LOADER)
 			seen[tfh_role_cause(role)] += k->ns;
 	}
 }
@@ -294,7 +301,7 @@ static enum tfh_cause maker_cause(const struct tfh_accounts *accounts)
 
 	for (size_t i = 0; i < facts->child.n; i++) {
 		const struct tfh_child_sample *k = &facts->child.v[i];
-		if (!trains_at(accounts, k->t, &window) || !tfh_maker_at(facts, k, &m) || !m.busy)
+		if (!works_at(accounts, k, &window, &m))
 			continue;
 		seen[m.cause] += k->ns;
 		all += k->ns;
