@@ -6,10 +6,10 @@
 
 void tfh_slow_steps_add(struct tfh_slow_steps *x, uint32_t most, const struct tfh_slow_step *step)
 {
-	uint32_t i = x->n;
+	uint32_t i;
 
 	most = most < TFH_SLOW_STEPS ? most : TFH_SLOW_STEPS;
-	if (x->n == most && !(step->s > x->v[most - 1].s))
+	if (!most || (x->n == most && !(step->s > x->v[most - 1].s)))
 		return;
 	for (i = x->n < most ? x->n++ : most - 1; i && step->s > x->v[i - 1].s; i--)
 		x->v[i] = x->v[i - 1];
