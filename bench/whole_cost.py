@@ -22,6 +22,7 @@ PAIRS, STEPS = ([int(a) for a in sys.argv[1:3]] + [12, 1500][len(sys.argv[1:3]):
 BAR = 0.005
 JOB = """
 import os, sys, tempfile
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 where = sys.argv[2]
 %s
 run(int(sys.argv[1]))
