@@ -158,6 +158,35 @@ static void test_polls(void **state)
 	tfh_result_free(r);
 }
 
+/* A function of the program runs in the stream, and the driver's thread gets a CPU late for it and tells the device late that it has
+ * ended. None of that is another process's use of the device, which is late in the same way without a function. */
+static void test_late_functions(void **state)
+{
+	(void)state;
+	for (int function = 0; function < 2; function++) {
+		struct dg *d = dg_new();
+		for (int i = 0; i < 60; i++) {
+			dg_get(d, 0, 3 * US);
+			dg_launches(d, 1, 2, 1);
+			if (function) {
+				dg_call(d, 0, TFH_FN_cuLaunchHostFunc, DG_CALL)->stream = 1;
+				gen_call(d->g, 2, TFH_FN_host_function, d->end[1] + 0.4,
+					 d->end[1] + 2.4)
+					->stream = 1;
+			}
+			d->end[1] += 3;
+			dg_launches(d, 1, 2, 1);
+			dg_sync(d, 0, 1);
+		}
+		struct tfh_result *r = dg_judge(d);
+		double others = r->found.cause_s[TFH_CAUSE_COMPUTE_CONTENTION];
+		assert_int_equal(r->verdict.cause,
+				 function ? TFH_CAUSE_HOST_CALLBACK : TFH_CAUSE_COMPUTE_CONTENTION);
+		assert_true(function ? others <= 0 : others > 2.9e-3);
+		tfh_result_free(r);
+	}
+}
+
 /* Whose threads had the CPUs decides what to do about it. */
 static void test_words(void **state)
 {
@@ -191,7 +220,7 @@ int main(void)
 		cmocka_unit_test(test_late),	    cmocka_unit_test(test_less_than_computing),
 		cmocka_unit_test(test_interrupted), cmocka_unit_test(test_less_crowded_later),
 		cmocka_unit_test(test_own_defect),  cmocka_unit_test(test_polls),
-		cmocka_unit_test(test_words),
+		cmocka_unit_test(test_words),	    cmocka_unit_test(test_late_functions),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -411,6 +411,8 @@ static void device_gap(struct tfh_blame *b, const struct tfh_dop *k, int64_t lo,
 				true); /* its call still ran */
 	else if (k->outside)
 		tfh_blame_cause(b, lo, hi, TFH_CAUSE_HOST_UNKNOWN, false);
+	else if (k->function != TFH_NO) /* the driver's thread woke up late for it */
+		tfh_blame_cause(b, lo, hi, TFH_CAUSE_HOST_CALLBACK, false);
 	else
 		charge_contention(b, (uint32_t)(k - b->sl->op.v), lo, hi);
 }

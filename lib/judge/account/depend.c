@@ -297,6 +297,19 @@ uint32_t tfh_function_before(const struct tfh_slice *sl, int64_t t)
 									      : TFH_NO;
 }
 
+/* The host function that op o waited for: the last one before it in its stream or, however streams depend on each other, one that
+ * ended just before it. On a crowded machine the driver's thread may tell the device late that a function has ended. */
+static uint32_t awaited_function(const struct tfh_slice *sl, const struct tfh_dop *o)
+{
+	uint32_t f = tfh_function_before(sl, o->t0);
+	size_t n = TFH_BISECT(i, 0, sl->function.n, sl->function.v[i].t1 <= o->t0);
+
+	for (; f == TFH_NO && n-- && sl->function.v[n].t1 > o->ready;)
+		if (lane_named(sl, sl->function.v[n].stream) == o->lane)
+			f = (uint32_t)n;
+	return f;
+}
+
 /* For an op that started long after all its known constraints were met: assumes that it waited for
  * the op that ended last before it began, if that was just before, and if it had been issued
  * earlier. A signal from another stream takes longer than the next op of the same one (17 us
@@ -310,7 +323,7 @@ static void infer(struct tfh_slice *sl, uint32_t i)
 
 	if (o->t0 - o->ready <= near || o->issue0 == INT64_MIN)
 		return;
-	o->function = tfh_function_before(sl, o->t0);
+	o->function = awaited_function(sl, o);
 	if (o->function != TFH_NO)
 		return;
 	n = tfh_op_ended(sl, o->t0);

@@ -105,6 +105,7 @@ struct tfh_seg {
 /* A host function that ran in a stream. */
 struct tfh_run_of_function {
 	int64_t t0, t1;
+	uint32_t stream; /* the host's name of it */
 };
 
 struct tfh_kernel_time {
