@@ -397,13 +397,16 @@ static int judge_ranks(const struct tfh_feed *f, uint32_t *process, uint32_t n, 
  * other, and only one of them is judged. */
 static void count_others(const struct tfh_feed *f, uint32_t top, struct tfh_findings *out)
 {
-	out->pid = f->processes[top].pid;
+	const struct tfh_process *judged = &f->processes[top];
+
+	out->pid = judged->pid;
 	for (uint32_t i = 0; i < f->n_processes; i++) {
 		const struct tfh_process *p = &f->processes[i];
-		out->unjudged +=
-			i != top &&
-			p->events * TFH_VERDICT_UNJUDGED_PART >= f->processes[top].events &&
-			(p->has_gpu || !f->processes[top].has_gpu) && (p->has_gpu || p->has_tf);
+		if (i == top || p->events * TFH_VERDICT_UNJUDGED_PART < judged->events ||
+		    (!p->has_gpu && (judged->has_gpu || !p->has_tf)))
+			continue;
+		out->unjudged++;
+		out->in_turn += p->start_ns > judged->last_ns || p->last_ns < judged->start_ns;
 	}
 }
 

@@ -241,6 +241,7 @@ struct tfh_findings {
 	double others_compute_s; /* compute time: the median of the other ranks */
 	uint32_t pid;		 /* of the judged process */
 	uint32_t unjudged;	 /* other processes without a rank that did about as much work */
+	uint32_t in_turn;	 /* of these, those that ran before or after it */
 };
 
 #endif

@@ -100,6 +100,8 @@ static void run_times(const struct tfh_result *r, struct times *t, size_t rows)
 	int32_t rank = tfh_report_rank(r, r->process);
 	if (rank >= 0)
 		snprintf(of, sizeof(of), "rank %d: ", rank);
+	else if (r->found.unjudged)
+		snprintf(of, sizeof(of), "pid %u: ", r->found.pid);
 	snprintf(t->title, sizeof(t->title), "WHERE THE RUN WENT (%s%s)", of,
 		 tfh_fmt_time(all, t->all_s));
 	tfh_spent_all(r, seconds);

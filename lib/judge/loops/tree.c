@@ -431,10 +431,22 @@ static int64_t put_steps(struct run_tree *t, int64_t born, int64_t end)
 	return end;
 }
 
+/* When the judged process ended. What others of the run did after that is no part of it. */
+static int64_t end_of(const struct tfh_facts *facts)
+{
+	const struct tfh_feed *f = facts->feed;
+	const struct tfh_process *p = &f->processes[facts->process];
+
+	for (uint32_t i = 0; i < f->n_processes; i++)
+		if (p->clean_end && f->processes[i].last_ns > p->heard_ns)
+			return p->heard_ns;
+	return f->end_ns;
+}
+
 int tfh_find_tree(const struct tfh_facts *facts, struct tfh_loops *loops)
 {
 	const struct tfh_feed *f = facts->feed;
-	int64_t born = f->processes[facts->process].born_ns, end = f->end_ns, last;
+	int64_t born = f->processes[facts->process].born_ns, end = end_of(facts), last;
 	struct run_tree t = {.facts = facts, .loops = loops};
 	struct tfh_fold *fold = tfh_fold_new(f->each || tfh_counts_units(facts, loops) ||
 					     tfh_may_be_unmarked(facts, loops));
@@ -457,8 +469,8 @@ int tfh_find_tree(const struct tfh_facts *facts, struct tfh_loops *loops)
 	if (!root.n_body)
 		root.t0 = facts->last_work > facts->first ? facts->last_work : facts->first;
 	/* No process is older than its run; /proc gives a start time in units of 10 ms. */
-	if (end < f->wall_ns && born < end - f->wall_ns)
-		born = end - f->wall_ns;
+	if (f->end_ns < f->wall_ns && born < f->end_ns - f->wall_ns)
+		born = f->end_ns - f->wall_ns;
 	born = born < facts->first ? born : facts->first;
 	end = end > root.t0 + root.ns ? end : root.t0 + root.ns;
 	t.least = (end - born) / TFH_LOOPS_LEAST_PART;

@@ -312,7 +312,14 @@ static void unjudged(struct tfh_wording *w)
 {
 	const struct tfh_findings *found = &w->r->found;
 
-	if (found->unjudged)
+	if (found->unjudged && found->in_turn == found->unjudged)
+		tfh_remark_first(
+			w,
+			tfh_phrase(
+				w,
+				"this is process %u; %u more did about as much work before or after it and %s not judged",
+				found->pid, found->unjudged, found->unjudged == 1 ? "is" : "are"));
+	else if (found->unjudged)
 		tfh_remark_first(
 			w,
 			tfh_phrase(
