@@ -125,29 +125,6 @@ static void test_roles(void **state)
 			 TFH_ROLE_NONE);
 }
 
-/* A function in C that writes says less than who calls it: a framework's checkpoint, a logger, the program's own function. */
-static void test_writes(void **state)
-{
-	(void)state;
-	const struct tfh_model_line write = {"<builtin>", "write", 0, true},
-				    own = {"/job/train.py", "main", 22, false};
-	static const struct {
-		struct tfh_model_line from;
-		enum tfh_role role;
-	} by[] = {
-		{{LIB "/torch/serialization.py", "_save", 9, true}, TFH_ROLE_SAVE},
-		{{STD "/logging/__init__.py", "StreamHandler.emit", 9, true}, TFH_ROLE_LOG},
-		{{"/job/train.py", "save_model", 50, false}, TFH_ROLE_SAVE},
-		{{"/job/train.py", "write_metrics", 50, false}, TFH_ROLE_LOG},
-		{{STD "/io.py", "other", 9, true}, TFH_ROLE_WRITE},
-	};
-
-	for (size_t i = 0; i < COUNT(by); i++) {
-		const struct tfh_model_line frame[] = {write, by[i].from, own};
-		assert_int_equal(tfh_place_role(frame, COUNT(frame), TFH_ORDER_BEHIND), by[i].role);
-	}
-}
-
 static void test_order(void **state)
 {
 	(void)state;
@@ -585,14 +562,13 @@ static void test_kernel_time(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_roles),	      cmocka_unit_test(test_writes),
-		cmocka_unit_test(test_order),	      cmocka_unit_test(test_fed_by_hand),
-		cmocka_unit_test(test_copies),	      cmocka_unit_test(test_issues),
-		cmocka_unit_test(test_causes),	      cmocka_unit_test(test_kernel_time),
-		cmocka_unit_test(test_rewriting),     cmocka_unit_test(test_makers),
-		cmocka_unit_test(test_woken_often),   cmocka_unit_test(test_taken_behind),
-		cmocka_unit_test(test_place_of_line), cmocka_unit_test(test_loads),
-		cmocka_unit_test(test_lock_beside),
+		cmocka_unit_test(test_roles),	     cmocka_unit_test(test_order),
+		cmocka_unit_test(test_fed_by_hand),  cmocka_unit_test(test_copies),
+		cmocka_unit_test(test_issues),	     cmocka_unit_test(test_causes),
+		cmocka_unit_test(test_kernel_time),  cmocka_unit_test(test_rewriting),
+		cmocka_unit_test(test_makers),	     cmocka_unit_test(test_woken_often),
+		cmocka_unit_test(test_taken_behind), cmocka_unit_test(test_place_of_line),
+		cmocka_unit_test(test_loads),	     cmocka_unit_test(test_lock_beside),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

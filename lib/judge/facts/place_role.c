@@ -107,20 +107,42 @@ static bool may_match(const char *pattern, const char *name)
 	return *pattern == *name || *pattern == '*' || *pattern == '?' || *pattern == '[';
 }
 
-static enum tfh_role role_of_frame(const struct tfh_model_line *frame, enum tfh_order order)
+static const struct place_row *row_of_frame(const struct tfh_model_line *frame,
+					    enum tfh_order order)
 {
 	const char *name = last_part(frame->function);
 
 	if (frame->library && !strcmp(name, "<module>")) /* is imported, not used */
-		return TFH_ROLE_NONE;
+		return NULL;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		const struct place_row *r = &rows[i];
 		if (frame->library == (r->file != NULL) && in_time(r->when, order) &&
 		    may_match(r->function, name) && (!r->file || strstr(frame->file, r->file)) &&
 		    !fnmatch(r->function, name, 0))
-			return r->role;
+			return r;
 	}
-	return TFH_ROLE_NONE;
+	return NULL;
+}
+
+static enum tfh_role role_of(const struct place_row *row)
+{
+	return row ? row->role : TFH_ROLE_NONE;
+}
+
+static enum tfh_role role_of_frame(const struct tfh_model_line *frame, enum tfh_order order)
+{
+	return role_of(row_of_frame(frame, order));
+}
+
+/* Whether a library's function, by its own name, writes or shows what its callees read, decode or compute: a table's columns,
+ * a tensor's digits. A row for a whole package says less: a tracker may wrap the function that trains. */
+static bool writes_what(const struct place_row *row, enum tfh_role inner)
+{
+	bool writes = role_of(row) == TFH_ROLE_SAVE || role_of(row) == TFH_ROLE_LOG;
+
+	return writes && row->file && strcmp(row->function, "*") != 0 &&
+	       (inner == TFH_ROLE_READ || inner == TFH_ROLE_DECODE || inner == TFH_ROLE_MAP ||
+		inner == TFH_ROLE_COMPUTE);
 }
 
 enum tfh_role tfh_place_role(const struct tfh_model_line *frame, uint32_t n, enum tfh_order order)
@@ -131,7 +153,8 @@ enum tfh_role tfh_place_role(const struct tfh_model_line *frame, uint32_t n, enu
 	bool inside = true; /* functions called by the program's innermost frame */
 
 	for (uint32_t i = 0; i < n; i++) {
-		enum tfh_role role = role_of_frame(&frame[i], order);
+		const struct place_row *row = row_of_frame(&frame[i], order);
+		enum tfh_role role = role_of(row);
 		bool own = !frame[i].library, tells = inside || roles[role].whole;
 		bool yields = own || tfh_role_waits(role) || role == TFH_ROLE_KEEP ||
 			      role == TFH_ROLE_WRITE;
@@ -139,7 +162,8 @@ enum tfh_role tfh_place_role(const struct tfh_model_line *frame, uint32_t n, enu
 			return role;
 		if (role != TFH_ROLE_NONE && tells && yields)
 			weak = weak == TFH_ROLE_NONE || weak == TFH_ROLE_WRITE ? role : weak;
-		else if (role != TFH_ROLE_NONE && tells && found == TFH_ROLE_NONE)
+		else if (role != TFH_ROLE_NONE && tells &&
+			 (found == TFH_ROLE_NONE || writes_what(row, found)))
 			found = role;
 		inside = inside && !own;
 	}

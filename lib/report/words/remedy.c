@@ -142,7 +142,8 @@ static const struct {
 	  "save less often, or in a thread while training goes on"}},
 	{TFH_CAUSE_HOST_LOGGING,
 	 {"logging holds up the training loop",
-	  "log only every n-th step, or in a thread; flush less often"}},
+	  "log only every n-th step, or in a thread; flush less often; leave the formatting of "
+	  "arguments to the logger"}},
 	{TFH_CAUSE_HOST_GIL,
 	 {"the training loop waits for the GIL",
 	  "move the Python code of other threads to processes of their own, or to native code that "
