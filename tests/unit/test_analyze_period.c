@@ -359,6 +359,27 @@ static void test_few_functions(void **state)
 	tfh_result_free(judge(&j, 12, 0));
 }
 
+/* A step is one kernel that is waited for; each eighth one also makes a picture, which takes the host long. The picture makes no
+ * step of the eight, nor an evaluation of the seven. */
+static void test_picture(void **state)
+{
+	(void)state;
+	struct job j = job_new();
+
+	for (int i = 0; i < 400; i++) {
+		kernel(&j, OTHER, 9, 4);
+		if (i % 8 == 7) {
+			kernel(&j, METRIC, 9, 0.5);
+			wait(&j);
+			j.now += 90;
+			continue;
+		}
+		wait(&j);
+		j.now += 0.1;
+	}
+	tfh_result_free(judge(&j, 400, 4.1));
+}
+
 /* A prompt goes up for each request, and each of its sixty tokens is a step. Gradients of sixteen parts, each with a loss that is read, are one
  * step with the update behind them; few waits between two batches make no steps. */
 static void test_inside_batches(void **state)
@@ -520,14 +541,23 @@ static void test_turns_and_checkpoints(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_server),	       cmocka_unit_test(test_ragged),
-		cmocka_unit_test(test_waits_inside),   cmocka_unit_test(test_fetches_inside),
-		cmocka_unit_test(test_scalars),	       cmocka_unit_test(test_changes),
-		cmocka_unit_test(test_launches),       cmocka_unit_test(test_log),
-		cmocka_unit_test(test_graphs),	       cmocka_unit_test(test_few_functions),
-		cmocka_unit_test(test_inside_batches), cmocka_unit_test(test_evaluation),
-		cmocka_unit_test(test_in_turn),	       cmocka_unit_test(test_no_steps),
-		cmocka_unit_test(test_three),	       cmocka_unit_test(test_turns_and_checkpoints),
+		cmocka_unit_test(test_server),
+		cmocka_unit_test(test_ragged),
+		cmocka_unit_test(test_waits_inside),
+		cmocka_unit_test(test_fetches_inside),
+		cmocka_unit_test(test_scalars),
+		cmocka_unit_test(test_changes),
+		cmocka_unit_test(test_launches),
+		cmocka_unit_test(test_log),
+		cmocka_unit_test(test_graphs),
+		cmocka_unit_test(test_few_functions),
+		cmocka_unit_test(test_inside_batches),
+		cmocka_unit_test(test_evaluation),
+		cmocka_unit_test(test_in_turn),
+		cmocka_unit_test(test_no_steps),
+		cmocka_unit_test(test_three),
+		cmocka_unit_test(test_picture),
+		cmocka_unit_test(test_turns_and_checkpoints),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -80,6 +80,48 @@ static bool substantial(const struct tfh_finder *f)
 	return false;
 }
 
+static bool launches(const struct tfh_finder *f, const struct tfh_interval *s, uint32_t what)
+{
+	const struct tfh_token_kind *k;
+
+	for (uint32_t i = s->from; i < s->to; i++)
+		if ((k = tfh_launch_at(f, i)) && k->what == what)
+			return true;
+	return false;
+}
+
+/* Whether `s` launches every function of `all`. */
+static bool launches_all(const struct tfh_finder *f, const struct tfh_interval *s,
+			 const struct tfh_interval *all)
+{
+	const struct tfh_token_kind *k;
+
+	for (uint32_t i = all->from; i < all->to; i++)
+		if ((k = tfh_launch_at(f, i)) && !launches(f, s, k->what))
+			return false;
+	return true;
+}
+
+/* Whether more than half of the intervals launch the same functions, and the others launch these, too: each is a step,
+ * and the program adds work to some. It is not so of large intervals, which may be the parts of a step with an update in
+ * the last one. */
+static bool others_add(const struct tfh_finder *f)
+{
+	const struct tfh_interval *most = NULL;
+	size_t lead = 0, same = 0;
+
+	for (size_t i = 0; i < f->n; i++) { /* the only content that may have a majority */
+		most = lead ? most : &f->v[i];
+		lead += lead && f->v[i].rough != most->rough ? -(size_t)1 : 1;
+	}
+	for (size_t i = 0; i < f->n; i++) {
+		same += f->v[i].rough == most->rough;
+		if (f->v[i].rough != most->rough && !launches_all(f, &f->v[i], most))
+			return false;
+	}
+	return 2 * same > f->n;
+}
+
 static bool good(const struct tfh_finder *f)
 {
 	return f->cover >= TFH_LOOPS_COVER_SHARE;
@@ -119,13 +161,17 @@ static void try_waits(struct tfh_finder *f, uint64_t hash)
 	struct tfh_anchor a = {.kind = TFH_ANCHOR_WAIT, .cycle = 1, .hash = hash};
 
 	tfh_finder_cut(f, &a);
-	if (f->n < TFH_LOOPS_FEWEST_STEPS || (!substantial(f) && offer_cycle(f, &a, true)))
+	if (f->n < TFH_LOOPS_FEWEST_STEPS)
+		return;
+	bool small = !substantial(f), adds = small && others_add(f);
+	if (small && !adds && offer_cycle(f, &a, true))
 		return;
 	struct tfh_score s = tfh_score_in_a_row(f);
 	if (s.ratio < TFH_LOOPS_AGAIN_SHARE && offer_cycle(f, &a, false))
 		return;
 	if (s.ratio < TFH_LOOPS_AGAIN_SHARE)
 		s = tfh_score_recent(f);
+	a.adds = adds;
 	offer(f, &a, &s);
 }
 
@@ -292,7 +338,7 @@ bool tfh_find_anchor(const struct tfh_facts *facts, struct tfh_anchor *out, int 
 		if (!good(&f))
 			try_kernels(&f, table);
 	}
-	if (f.cover > 0 && f.best.cycle == 1)
+	if (f.cover > 0 && f.best.cycle == 1 && !f.best.adds)
 		if (TFH_DETECT_EVALUATION)
 			tfh_find_evaluation(&f);
 	*out = f.best;

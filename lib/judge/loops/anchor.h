@@ -24,6 +24,7 @@ struct tfh_anchor {
 	uint32_t cycle, at;
 	uint64_t key;
 	bool one_before; /* the first step does not launch it yet */
+	bool adds;	 /* every n-th interval launches what the others do, and more */
 	bool exact;	 /* `key` is a value of tfh_interval.exact */
 	/* tfh_interval.rough of the intervals that evaluate a model. */
 	uint64_t eval[TFH_LOOPS_EVALS];
