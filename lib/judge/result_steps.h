@@ -121,6 +121,7 @@ struct tfh_pattern {
 	uint32_t inner;	     /* repetitions of the launches inside one step, 1: none */
 	uint64_t recompiles; /* modules loaded by training steps */
 	double recompile_s;
+	uint64_t graph_steps; /* training steps in which a graph was instantiated */
 };
 
 /* One rank of several, in short. */

@@ -145,6 +145,8 @@ struct tfh_accounts {
 	uint64_t judged_steps; /* training steps that the sums above are over */
 	uint64_t recompiles;   /* modules loaded in training steps */
 	int64_t recompile_ns;
+	uint64_t graph_steps; /* training windows in which a graph was made executable */
+	size_t graph_window;  /* the last of them */
 	/* Bytes of queued copies that one wait covered together with kernels. */
 	uint64_t mixed_bytes;
 	/* Share of the executing time during which the process ran on a CPU; NAN unknown. */

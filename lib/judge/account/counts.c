@@ -147,6 +147,17 @@ static void count_stage(struct tfh_accounts *accounts, const struct tfh_event *e
 	tfh_stage_count(&stage->with_between, ev);
 }
 
+/* Counts windows, since a call of the runtime contains one of the driver. */
+static void count_graph(struct tfh_accounts *accounts, const struct tfh_event *ev)
+{
+	bool again = accounts->graph_steps && accounts->graph_window == accounts->counted;
+
+	if (again || !strstr(ev->fn->name, "GraphInstantiate"))
+		return;
+	accounts->graph_steps++;
+	accounts->graph_window = accounts->counted;
+}
+
 int tfh_count_event(struct tfh_accounts *accounts, const struct tfh_event *ev,
 		    const struct tfh_piece *p)
 {
@@ -163,6 +174,8 @@ int tfh_count_event(struct tfh_accounts *accounts, const struct tfh_event *ev,
 		accounts->recompiles++;
 		accounts->recompile_ns += ev->t1 - ev->t0;
 	}
+	if (p->family == TFH_FAM_GRAPH)
+		count_graph(accounts, ev);
 	if (p->label == TFH_L_SYNC)
 		tfh_site_count(accounts->wait_site, ev);
 	else if (p->label == TFH_L_ALLOC)

@@ -51,8 +51,13 @@ bool tfh_event_label(const struct tfh_event *ev, struct tfh_piece *p)
 			p->density = (float)((double)ev->w[0] / (double)(ev->t1 - ev->t0));
 		return true;
 	}
-	if (ev->kind == TFT_AGG || family >= 64 || (ev->flags & TFT_F_CAPTURED))
+	if (ev->kind == TFT_AGG || family >= 64)
 		return false;
+	if (ev->flags & TFT_F_CAPTURED) { /* it adds a node to a graph, and nothing runs */
+		p->family = TFH_FAM_GRAPH;
+		p->label = TFH_L_OTHER;
+		return true;
+	}
 	p->label = family == TFH_FAM_COPY ? copy_label(ev) : label_of_family[family];
 	p->stream = ev->stream;
 	p->dir = ev->dir;

@@ -401,7 +401,11 @@ static void explain_launches(struct tfh_wording *w, const char *time)
 		calls += r->kernels[i].calls_per_step;
 	calls = round(calls);
 	w->text =
-		w->r->found.cpu_only
+		tfh_makes_graphs(r) ? tfh_phrase(w,
+						 "a graph is made in %" PRIu64 " of %" PRIu64
+						 " steps; that and launches take %s of every step",
+						 r->pattern.graph_steps, r->steps.count, time)
+		: w->r->found.cpu_only
 			? tfh_phrase(w,
 				     w->r->found.graphs
 					     ? "calling the step's function takes %s of every step"

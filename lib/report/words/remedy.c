@@ -228,6 +228,11 @@ static struct tfh_remedy plain_remedy(enum tfh_cause cause)
 	return tfh_remedy_of(cause);
 }
 
+bool tfh_makes_graphs(const struct tfh_result *r)
+{
+	return 2 * r->pattern.graph_steps > r->steps.count;
+}
+
 struct tfh_remedy tfh_remedy_in(const struct tfh_result *r, enum tfh_cause cause)
 {
 	static const struct tfh_remedy torch_cpu = {
@@ -239,6 +244,13 @@ struct tfh_remedy tfh_remedy_in(const struct tfh_result *r, enum tfh_cause cause
 		"the step computes on the CPU",
 		"if a GPU did the work, record it, too (activities=[CPU, CUDA]); if one should, check torch.cuda.is_available(), and that model and batches are on it; otherwise cheaper ops or more CPUs"};
 
+	static const struct tfh_remedy graphs = {
+		"steps make a graph instead of launching one again",
+		"keep the executable graph of each shape and launch it again, or update it (cuGraphExecUpdate)"};
+
+	bool long_calls = cause == TFH_CAUSE_HOST_COMPILE && !r->pattern.recompiles;
+	if ((cause == TFH_CAUSE_HOST_LAUNCH || long_calls) && tfh_makes_graphs(r))
+		return graphs;
 	if (cause == TFH_CAUSE_COMPUTE_CPU && r->found.torch)
 		return r->found.imported ? torch_trace : torch_cpu;
 	if (cause == TFH_CAUSE_HOST_LAUNCH && r->found.cpu_only) /* nothing is launched there */
@@ -367,6 +379,8 @@ const char *tfh_launch_advice(struct tfh_wording *w)
 	const struct tfh_result *r = w->r;
 	const struct tfh_transfer *read = values_read(r);
 
+	if (tfh_makes_graphs(r))
+		return NULL; /* the remedy is about them */
 	if (r->found.cpu_only)
 		return r->found.torch ? "compile the step (torch.compile), or use larger batches"
 		       : r->found.graphs
