@@ -123,6 +123,7 @@ struct tfh_seen_workers {
 	uint32_t processes, threads; /* seen at work; one of the two is 0 */
 	uint64_t samples;
 	double busy; /* share of their time in which they did not wait for work */
+	double runs; /* share of it in which they ran, or waited for a processor */
 	struct {
 		const char *file, *function; /* NULL: none is known */
 		uint32_t line;

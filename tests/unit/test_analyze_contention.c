@@ -200,7 +200,7 @@ static void test_words(void **state)
 		r->found.contended.busy = 2;
 		r->found.contended.own = own ? 0.4 : 0.1;
 		r->found.workers.processes = own ? 2 : 0;
-		r->found.workers.busy = 0.7;
+		r->found.workers.runs = 0.7;
 		tfh_wording_make(&w, r);
 		assert_non_null(strstr(w.text, "ready to run but waits for a CPU"));
 		bool who = false; /* is to blame, which the first screen says */

@@ -93,6 +93,7 @@ static void choose(struct workers *w)
 		all += w->process.v[i].busy_ns > 0 ? w->process.v[i].ns : 0;
 	}
 	w->out->busy = all > 0 ? w->busy_ns / all : 0;
+	w->out->runs = all > 0 ? w->running_ns / all : 0;
 	for (size_t i = 0; i < w->lead.n; i++)
 		if (!best || w->lead.v[i].ns > best->ns)
 			best = &w->lead.v[i];

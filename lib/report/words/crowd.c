@@ -3,10 +3,10 @@
 
 #include "report/words/words.h"
 
-/* CPUs used by the job's processes and its loader workers; the latter by how often they were seen at work. */
+/* CPUs used by the job's processes and its worker processes; the latter by how often they were seen running. */
 static double job_used(const struct tfh_result *r)
 {
-	return r->found.contended.own + r->found.workers.processes * r->found.workers.busy;
+	return r->found.contended.own + r->found.workers.processes * r->found.workers.runs;
 }
 
 bool tfh_own_crowd(const struct tfh_result *r)
@@ -20,11 +20,11 @@ const char *tfh_who_had_cpus(struct tfh_wording *w)
 
 	if (isnan(c->busy) || isnan(c->own))
 		return "the machine's CPUs were taken by other threads";
-	double workers = w->r->found.workers.processes * w->r->found.workers.busy;
+	double workers = w->r->found.workers.processes * w->r->found.workers.runs;
 	double others = fmax(0, c->busy - c->own - workers);
 	return workers > 0 ? tfh_phrase(w,
-					"CPUs in use: %.2f by this job, about %.2f by its loader "
-					"workers, %.2f by other programs",
+					"CPUs in use: %.2f by this job, about %.2f by its worker "
+					"processes, %.2f by other programs",
 					c->own, workers, others)
 			   : tfh_phrase(w, "CPUs in use: %.2f by this job, %.2f by others", c->own,
 					others);
