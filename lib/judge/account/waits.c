@@ -89,7 +89,9 @@ enum tfh_cause tfh_sample_cause(const struct tfh_facts *facts, int at, bool feed
 	/* A queue of the program itself, in addition to a pipeline that delivers its batches. */
 	if (facts->consumers && tfh_at_role(at) == TFH_ROLE_QUEUE)
 		cause = TFH_CAUSE_HOST_LOCK;
-	if (facts->consumers && tfh_at_role(at) == TFH_ROLE_SENT)
+	if (facts->told && tfh_at_role(at) == TFH_ROLE_QUEUE)
+		cause = TFH_CAUSE_HOST_WAIT;
+	if ((facts->consumers || facts->told) && tfh_at_role(at) == TFH_ROLE_SENT)
 		cause = TFH_CAUSE_HOST_WAIT;
 	/* No other thread or process was seen at work. */
 	if ((facts->consumers || !facts->makers) && tfh_at_role(at) == TFH_ROLE_MADE)

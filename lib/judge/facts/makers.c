@@ -42,6 +42,26 @@ static bool works(int state)
 	       state == TFT_STATE_NAMES || state == TFT_STATE_PAGE || state == TFT_STATE_MEMORY;
 }
 
+static bool is_pipe(const struct tfh_model_line *f)
+{
+	return tfh_ends_with(f->file, "multiprocessing/connection.py");
+}
+
+/* Whether a child process waits at its own end of a pipe for what the program sends to it, as simulators wait for actions. Queues and
+ * pools, whose frames call those of a pipe, hand out work in advance. */
+static bool is_told(const struct tfh_child_sample *sample, const struct tfh_model_line *frame,
+		    uint32_t n)
+{
+	bool receives = false;
+	uint32_t i = 0;
+
+	if (sample->thread || sample->state == TFT_STATE_RUNNING)
+		return false;
+	for (; i < n && is_pipe(&frame[i]); i++)
+		receives |= strstr(frame[i].function, "recv") != NULL;
+	return receives && i < n && !strstr(frame[i].file, "/multiprocessing/");
+}
+
 /* Whether a thread is busy. One of the program that waits for another thread has no work; one that sleeps or waits for a socket waits
  * for what it reads. Threads without a line of the program are a library's helpers. */
 static bool is_busy(const struct tfh_child_sample *sample, bool program)
@@ -76,7 +96,8 @@ bool tfh_maker_at(const struct tfh_facts *facts, const struct tfh_child_sample *
 	if (!out->n || (out->n == n && is_helper(out->frame, n)))
 		return false;
 	out->outside = out->n == n && n < TFH_VERDICT_FRAMES;
-	out->busy = is_busy(sample, program);
+	out->told = is_told(sample, out->frame, out->n);
+	out->busy = !out->told && is_busy(sample, program);
 	out->cause = cause_of(sample, out, program);
 	return true;
 }
@@ -144,4 +165,21 @@ bool tfh_makers_work(const struct tfh_facts *facts, bool only)
 		n += !(only && facts->child.v[i].thread) &&
 		     tfh_maker_at(facts, &facts->child.v[i], &m) && m.busy;
 	return n >= TFH_VERDICT_LINE_SAMPLES;
+}
+
+bool tfh_workers_told(const struct tfh_facts *facts)
+{
+	struct tfh_maker m;
+	double told = 0, all = 0;
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < facts->child.n; i++) {
+		const struct tfh_child_sample *sample = &facts->child.v[i];
+		if (sample->thread || !tfh_maker_at(facts, sample, &m))
+			continue;
+		all += sample->ns;
+		told += m.told ? sample->ns : 0;
+		n += m.told;
+	}
+	return n >= TFH_VERDICT_LINE_SAMPLES && told >= TFH_BLOCKING_SHARE * all;
 }

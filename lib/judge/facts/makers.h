@@ -24,6 +24,7 @@ struct tfh_maker {
 	uint32_t n;   /* frames of its own work, without those that started it */
 	bool outside; /* they do not begin where Python's own threads and workers do: a library's thread has called Python */
 	bool busy;    /* makes something or waits for its source, not for work or for room */
+	bool told;    /* a child process that waits for what the program sends to it */
 	enum tfh_cause cause; /* of its work: input.unknown if not known */
 };
 /* False: the thread has no frames of its own. */
@@ -36,6 +37,9 @@ bool tfh_is_called(const struct tfh_facts *facts, uint32_t place);
 /* Whether other threads or child processes were often at work in the samples, so that they may make the batches; `only`: child
  * processes. */
 bool tfh_makers_work(const struct tfh_facts *facts, bool only);
+/* Whether child processes wait for the program for a considerable part of their time, each at a pipe of its own. What they send depends
+ * on what they are sent (the actions of this step), so they cannot work ahead as a loader's workers do. */
+bool tfh_workers_told(const struct tfh_facts *facts);
 /* Whether threads that hold Python's global lock mostly run functions of the input pipeline (py_function, generators).
  * Then waiting for the lock is waiting for input. */
 bool tfh_lock_feeds(const struct tfh_facts *facts);

@@ -439,6 +439,7 @@ int tfh_find_facts(const struct tfh_feed *feed, uint32_t process, struct tfh_are
 		facts->calls_back = TFH_DETECT_LOCK_CALLS_BACK && tfh_lock_calls_back(facts);
 		facts->makers = tfh_makers_work(facts, false);
 		facts->workers = tfh_makers_work(facts, true);
+		facts->told = tfh_workers_told(facts);
 		facts->one_line = one_line(facts);
 		for (size_t i = 0; i < facts->series.n; i++)
 			facts->series.v[i].root = tfh_stage_place(facts, facts->series.v[i].stage);

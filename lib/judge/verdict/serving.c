@@ -57,7 +57,8 @@ static bool waits_in_server(const struct tfh_accounts *accounts)
 	return all > 0 && there > TFH_VERDICT_MOST_SHARE * all;
 }
 
-/* Whether anything shows that the steps train: marks and names, a backward pass, an optimizer's kernels. */
+/* Whether anything shows that the steps train: marks and names, a backward pass, an optimizer's kernels, simulators that the program
+ * tells what to do. */
 static bool trains(const struct tfh_accounts *accounts, const struct tfh_result *r)
 {
 	for (uint32_t i = 0; i < r->n_tree; i++)
@@ -66,7 +67,8 @@ static bool trains(const struct tfh_accounts *accounts, const struct tfh_result 
 	for (uint32_t i = 0; i < r->n_families; i++)
 		if (r->families[i].family == TFH_FAMILY_OPTIMIZER)
 			return true;
-	return accounts->facts->update.n || accounts->facts->loader || accounts->facts->consumers;
+	return accounts->facts->update.n || accounts->facts->loader || accounts->facts->consumers ||
+	       accounts->facts->told;
 }
 
 /* Quartile coefficient of dispersion, (Q3 - Q1) / (Q3 + Q1), of sums of in_a_row consecutive waits. */

@@ -129,7 +129,8 @@ static bool place_line(struct tfh_wording *w)
 	return line != NULL;
 }
 
-/* A thread that waits for a batch or a lock waits for the threads that make or hold it. */
+/* A thread that waits for a batch or a lock waits for the threads that make or hold it, one that waits for another process perhaps for
+ * the workers. */
 static void workers_line(struct tfh_wording *w, bool placed)
 {
 	const struct tfh_seen_workers *k = &w->r->found.workers;
@@ -138,8 +139,9 @@ static void workers_line(struct tfh_wording *w, bool placed)
 	bool lock = cause == TFH_CAUSE_HOST_GIL || cause == TFH_CAUSE_HOST_LOCK ||
 		    (cause == TFH_CAUSE_HOST_CALLBACK && w->r->found.calls_back);
 	if (cause == TFH_CAUSE_NONE ||
-	    !(tfh_cause_part(cause) == TFH_PART_INPUT ? k->processes || k->threads
-						      : lock && k->threads))
+	    !(cause == TFH_CAUSE_HOST_WAIT		? k->processes && k->line.file
+	      : tfh_cause_part(cause) == TFH_PART_INPUT ? k->processes || k->threads
+							: lock && k->threads))
 		return;
 	const char *who =
 		k->threads ? tfh_phrase(w, "%u other thread%s, %.0f %% busy meanwhile", k->threads,
