@@ -2,7 +2,7 @@
 """`tfhook digest --follow` keeps digests of runs while they record: they grow with the run, and the last one is of all of it. A folder
 is followed until a signal, with the runs that begin later; what cannot be judged, and what began on another host, does not keep it from the
 others. One process a folder; it leaves no part of a digest behind, and does nothing in the job.
-timeout: 400
+timeout: 600
 """
 import os
 import re
@@ -96,7 +96,7 @@ def many():
     shutil.copytree("alone", "many/that-one")
     os.remove("many/that-one/digest.tft")
     follower = follow("many", LD_PRELOAD=BUILD + "/tests/digest/libcompares.so", COMPARES=os.path.abspath("compares"))
-    eventually(lambda: os.path.exists("many/that-one/digest.tft"), 150)
+    eventually(lambda: os.path.exists("many/that-one/digest.tft"), 250)
     follower.send_signal(signal.SIGTERM)
     out, err = follower.communicate(timeout=100)
     assert follower.returncode == 0 and not err and out.count("that-one") == 1, (follower.returncode, out, err)
