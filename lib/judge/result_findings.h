@@ -201,6 +201,7 @@ struct tfh_findings {
 	struct tfh_retraced retraced;
 	double kernel_share; /* part of the job's CPU time spent in the operating system; 0: not much */
 	enum tfh_cause input_cause;
+	bool supposed;	  /* that the other thread which the steps wait for makes batches */
 	double graph_ran; /* share of the graph's execution in which the process had a CPU */
 	double code_ran;  /* the same of the pauses between calls */
 	struct tfh_seen_sum seen;   /* samples of the judged steps */

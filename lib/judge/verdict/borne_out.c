@@ -10,6 +10,8 @@
 struct seen {
 	uint32_t all, of[TFH_CAUSE_COUNT];
 	uint32_t takes; /* where a thread may be waiting for a result or for the next batch */
+	uint32_t
+		locks; /* waiting for a batch only because another thread is waited for before a copy */
 };
 
 static struct seen count(const struct tfh_accounts *accounts)
@@ -24,7 +26,10 @@ static struct seen count(const struct tfh_accounts *accounts)
 		    k.inside)
 			continue;
 		n.all++;
-		n.of[tfh_seen_cause(accounts, &k)]++;
+		enum tfh_cause cause = tfh_seen_cause(accounts, &k);
+		n.of[cause]++;
+		n.locks += cause == TFH_CAUSE_INPUT_UNKNOWN &&
+			   (k.at == TFT_STATE_LOCK || k.at == TFT_STATE_EVENT);
 		n.takes += tfh_role_takes(tfh_at_role(k.at));
 	}
 	return n;
@@ -78,4 +83,12 @@ enum tfh_borne_out tfh_borne_out(const struct tfh_accounts *accounts, enum tfh_c
 	return !takes && n.of[cause] >= TFH_FACTS_SAMPLE_LEAST && leads(&n, cause)
 		       ? TFH_BORNE_OUT
 		       : TFH_BORNE_OUT_HARDLY;
+}
+
+bool tfh_is_supposed(const struct tfh_accounts *accounts, enum tfh_cause cause)
+{
+	if (cause != TFH_CAUSE_INPUT_UNKNOWN || accounts->facts->makers)
+		return false;
+	struct seen n = count(accounts);
+	return 2 * n.locks > n.of[cause];
 }

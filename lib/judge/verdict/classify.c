@@ -504,6 +504,8 @@ static int give_verdict(const struct tfh_accounts *accounts, struct tfh_result *
 	if (v->confidence == TFH_CONFIDENCE_HIGH && by_class[shown] > 0 &&
 	    TFH_VERDICT_PROCESSOR_WAIT_PART * waited >= by_class[shown])
 		v->confidence = TFH_CONFIDENCE_MEDIUM;
+	if (v->confidence == TFH_CONFIDENCE_HIGH && tfh_is_supposed(accounts, v->cause))
+		v->confidence = TFH_CONFIDENCE_MEDIUM;
 	if (tfh_class_blocks(v->cls) &&
 	    by_class[v->cls] <= TFH_VERDICT_ERRORS * standard_error(accounts, v->cls))
 		v->confidence = TFH_CONFIDENCE_LOW;

@@ -14,6 +14,9 @@ enum tfh_borne_out {
 	TFH_BORNE_OUT_NOT,    /* too few samples show the cause, or it is host.unknown */
 };
 enum tfh_borne_out tfh_borne_out(const struct tfh_accounts *accounts, enum tfh_cause cause);
+/* Whether the cause is waiting for batches although samples mostly show a wait for another thread of the process, and no thread or
+ * process that makes batches. That thread may as well take results, and hand back memory for the next ones. */
+bool tfh_is_supposed(const struct tfh_accounts *accounts, enum tfh_cause cause);
 
 /* classify.c */
 int tfh_classify(const struct tfh_accounts *accounts, struct tfh_result *r);

@@ -133,9 +133,10 @@ static void explain_input(struct tfh_wording *w)
 	double step = r->steps.total_s / (double)(r->steps.count ? r->steps.count : 1);
 	bool prefetch = false;
 
-	w->text = tfh_phrase(w, "every step waits %s of %s for its batch",
-			     tfh_phrase_time(w, per_step(r, TFH_PART_INPUT)),
-			     tfh_phrase_time(w, step));
+	w->text = tfh_phrase(
+		w, "every step waits %s of %s %s", tfh_phrase_time(w, per_step(r, TFH_PART_INPUT)),
+		tfh_phrase_time(w, step),
+		r->found.supposed ? "for another thread, perhaps for its batch" : "for its batch");
 	if (r->found.serves == TFH_SERVES) {
 		explain_serving(w, tfh_phrase_time(w, r->found.cause_s[v->cause]));
 		tfh_seen_line(w);

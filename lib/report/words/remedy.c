@@ -251,6 +251,15 @@ struct tfh_remedy tfh_remedy_in(const struct tfh_result *r, enum tfh_cause cause
 	bool long_calls = cause == TFH_CAUSE_HOST_COMPILE && !r->pattern.recompiles;
 	if ((cause == TFH_CAUSE_HOST_LAUNCH || long_calls) && tfh_makes_graphs(r))
 		return graphs;
+
+	/* It may also be one that takes results, and hands back the memory for the next ones. */
+	static const struct tfh_remedy supposed = {
+		"the step waits for another thread before it copies its batch",
+		"top -H shows which thread is busy meanwhile: if it makes batches, make them in more "
+		"threads; if it takes results, make that cheaper"};
+
+	if (cause == TFH_CAUSE_INPUT_UNKNOWN && r->found.supposed)
+		return supposed;
 	if (cause == TFH_CAUSE_COMPUTE_CPU && r->found.torch)
 		return r->found.imported ? torch_trace : torch_cpu;
 	if (cause == TFH_CAUSE_HOST_LAUNCH && r->found.cpu_only) /* nothing is launched there */
