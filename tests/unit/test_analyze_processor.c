@@ -161,6 +161,40 @@ static void test_models_in_turn(void **state)
 	}
 }
 
+/* Optimizers of a model's parts that step one after the other after one backward pass end one step. If a pass precedes each, or
+ * nothing but time (updates without gradients, beside some with them), each ends a step of its own. */
+static void test_optimizers_together(void **state)
+{
+	enum { TOGETHER, PASS_EACH, APART, CASES };
+
+	(void)state;
+	for (int how = TOGETHER; how < CASES; how++) {
+		struct gen *g = gen_new();
+
+		g->name[TFT_NAME_STRING][3] = "Optimizer.step#SGD.step";
+		g->name[TFT_NAME_OP][1] = "Engine::execute";
+		for (int i = 0; i < 80; i++) {
+			double t = 10 * i, second = how == TOGETHER ? t + 4.6 : t + 9;
+			if (how != APART || i < 5)
+				gen_call(g, 0, TFH_FN_torch_backward, t + 1, t + 4)->w[0] = 1;
+			if (how == PASS_EACH)
+				gen_call(g, 0, TFH_FN_torch_backward, t + 5, t + 8)->w[0] = 1;
+			for (int k = 0; k < 2; k++) {
+				double at = k ? second : t + 4;
+				struct tfh_event *ev =
+					gen_call(g, 0, TFH_FN_torch_range, at, at + 0.5);
+				ev->kind = TFT_RANGE;
+				ev->w[0] = 3;
+			}
+		}
+		struct tfh_result *r = gen_judge(g);
+		assert_int_equal(r->steps.clock, TFH_STEP_CLOCK_MARK);
+		assert_int_equal(r->steps.total, how == TOGETHER ? 80 : 160);
+		gen_closed(r);
+		tfh_result_free(r);
+	}
+}
+
 static struct tfh_sample sample[20];
 
 static uint32_t samples(void *arg, uint32_t process, const struct tfh_sample **out)
@@ -253,6 +287,7 @@ int main(void)
 		cmocka_unit_test(test_ops),
 		cmocka_unit_test(test_growing_steps),
 		cmocka_unit_test(test_models_in_turn),
+		cmocka_unit_test(test_optimizers_together),
 		cmocka_unit_test(test_iterator_each_step),
 		cmocka_unit_test(test_receiving),
 		cmocka_unit_test(test_polling),

@@ -197,18 +197,50 @@ static void join_turns(const struct tfh_facts *facts, struct tfh_loops *loops)
 	loops->mark.n = kept;
 }
 
+/*
+ * Whether an update belongs to the step that the one before it ended: the parts of a model may have an optimizer each (sparse
+ * tables and dense layers), which follow one another after the same backward pass. No pass ends between them, and they are
+ * nearer to each other than half of the step so far; updates without any backward pass are farther apart.
+ * *at: the first pass that may be between them.
+ */
+static bool ends_same_step(const struct tfh_facts *facts, const struct tfh_boundary *step,
+			   const struct named_range *r, size_t *at)
+{
+	struct tfh_boundary between = {.t0 = step->t1, .t1 = r->t1};
+
+	return !facts->feed->imported && facts->exec.n && !executed(facts, &between, at).n &&
+	       2 * (r->t0 - step->t1) < step->t1 - step->t0;
+}
+
+static int mark_updates(const struct tfh_facts *facts, struct tfh_loops *loops,
+			const struct found *f)
+{
+	size_t at = 0;
+	int rc = 0;
+
+	for (size_t i = 0, n = f->range.n; i < n && !rc && n >= TFH_LOOPS_FEWEST_STEPS; i++) {
+		const struct named_range *r = &f->range.v[i];
+		struct tfh_boundary *step =
+			loops->mark.n ? &loops->mark.v[loops->mark.n - 1] : NULL;
+		int64_t t0 = i ? f->range.v[i - 1].t1 : f->first_launch;
+		if (t0 >= r->t1)
+			continue;
+		if (TFH_DETECT_UNITS && step && ends_same_step(facts, step, r, &at))
+			step->t1 = r->t1;
+		else
+			rc = TFH_PUSH_BIG(loops->mark,
+					  ((struct tfh_boundary){.t0 = t0, .t1 = r->t1}));
+	}
+	return rc;
+}
+
 int tfh_find_updates(const struct tfh_facts *facts, struct tfh_loops *loops, struct tfh_err *err)
 {
 	bool device = facts->launches > 0, imported = facts->feed->imported;
 	struct found f = {.first_launch = device ? INT64_MAX : facts->first, .updates = true};
 	int rc = device || !imported ? look(facts, loops, &f, err) : 0;
 
-	for (size_t i = 0, n = f.range.n; i < n && !rc && n >= TFH_LOOPS_FEWEST_STEPS; i++) {
-		int64_t t0 = i ? f.range.v[i - 1].t1 : f.first_launch;
-		if (t0 < f.range.v[i].t1)
-			rc = TFH_PUSH_BIG(loops->mark,
-					  ((struct tfh_boundary){.t0 = t0, .t1 = f.range.v[i].t1}));
-	}
+	rc = rc ? rc : mark_updates(facts, loops, &f);
 	if (!rc && !imported)
 		join_turns(facts, loops);
 	if (loops->mark.n)
