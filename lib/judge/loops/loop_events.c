@@ -222,9 +222,9 @@ static int take_batch(struct reader *r, const struct tfh_boundary *t)
 	if (t->t0 < r->inside)
 		return 0;
 	rc = end_silently(r, t, group);
-	if (!rc)
-		rc = event(r, t->end ? TFH_LOOP_EVENT_END : TFH_LOOP_EVENT_BATCH, group, t->t0,
-			   false);
+	if (rc || t->more) /* accumulated: the step has begun */
+		return rc;
+	rc = event(r, t->end ? TFH_LOOP_EVENT_END : TFH_LOOP_EVENT_BATCH, group, t->t0, false);
 	r->event.feeds = t->end ? 0 : group + 1;
 	return rc;
 }
