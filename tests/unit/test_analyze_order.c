@@ -247,6 +247,42 @@ static void test_devices_in_turn(void **state)
 	tfh_result_free(r);
 }
 
+/* One thread feeds two devices and waits for each before it launches on the other, so they take turns: waiting, not
+ * computing. `sends`: what it waited for is then copied to the other device, which needs it. */
+static struct tfh_result *one_after_another(bool sends)
+{
+	struct dg *d = dg_new();
+
+	d->device[2] = 1;
+	for (int i = 0; i < 40; i++) {
+		dg_get(d, 0, 0.01);
+		for (uint32_t stream = 1; stream <= 2; stream++) {
+			if (sends)
+				dg_copy(d, 0, stream, TFH_DIR_H2D, 1 << 16, 0.02);
+			dg_launch(d, 0, stream, 4);
+			dg_copy(d, 0, stream, TFH_DIR_D2H, 1 << 16, 0.02);
+			dg_sync(d, 0, stream);
+		}
+	}
+	return dg_judge(d);
+}
+
+static void test_devices_take_turns(void **state)
+{
+	(void)state;
+	struct tfh_result *turns = one_after_another(false), *stages = one_after_another(true);
+
+	dg_check(turns, TFH_CLASS_HOST_BOUND);
+	assert_int_equal(turns->verdict.cause, TFH_CAUSE_HOST_SYNC);
+	assert_int_equal(turns->found.devices_turn, 2);
+	gen_part(turns, TFH_PART_COMPUTE, 4);
+	dg_predicts(turns, TFH_REMOVE_SYNC, 4);
+	dg_check(stages, TFH_CLASS_COMPUTE_BOUND);
+	assert_int_equal(stages->found.devices_turn, 0);
+	tfh_result_free(turns);
+	tfh_result_free(stages);
+}
+
 /* Two stages of a model on two devices: each waits for the other, and the job computes. */
 static void test_stages_on_devices(void **state)
 {
@@ -414,15 +450,24 @@ static void test_value_of_its_own(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_wait_without_op),	   cmocka_unit_test(test_event_behind_wait),
-		cmocka_unit_test(test_value_of_others),	   cmocka_unit_test(test_fetched_values),
-		cmocka_unit_test(test_naps_between_polls), cmocka_unit_test(test_side_by_side),
-		cmocka_unit_test(test_follows_loader),	   cmocka_unit_test(test_follows_nobody),
-		cmocka_unit_test(test_batch_of_copies),	   cmocka_unit_test(test_devices_in_turn),
-		cmocka_unit_test(test_free_waits),	   cmocka_unit_test(test_order_of_another),
-		cmocka_unit_test(test_stages_on_devices),  cmocka_unit_test(test_late_device),
-		cmocka_unit_test(test_elapsed_time),	   cmocka_unit_test(test_many_events),
+		cmocka_unit_test(test_wait_without_op),
+		cmocka_unit_test(test_event_behind_wait),
+		cmocka_unit_test(test_value_of_others),
+		cmocka_unit_test(test_fetched_values),
+		cmocka_unit_test(test_naps_between_polls),
+		cmocka_unit_test(test_side_by_side),
+		cmocka_unit_test(test_follows_loader),
+		cmocka_unit_test(test_follows_nobody),
+		cmocka_unit_test(test_batch_of_copies),
+		cmocka_unit_test(test_devices_in_turn),
+		cmocka_unit_test(test_free_waits),
+		cmocka_unit_test(test_order_of_another),
+		cmocka_unit_test(test_stages_on_devices),
+		cmocka_unit_test(test_late_device),
+		cmocka_unit_test(test_elapsed_time),
+		cmocka_unit_test(test_many_events),
 		cmocka_unit_test(test_value_of_its_own),
+		cmocka_unit_test(test_devices_take_turns),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

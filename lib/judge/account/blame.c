@@ -66,8 +66,8 @@ static int64_t idle_since(const struct tfh_blame *b, const struct tfh_dop *o)
 /*
  * Charges [t0, t1), in which another device computes (op k) while the critical one waits for it. This time is computing
  * of the job. But if k had begun earlier, both devices would have computed side by side. So for as long as k's device
- * was idle before, the time is charged to what delayed k, unless k had to wait for the critical device (stages of a
- * pipeline): then that device was computing.
+ * was idle before, the time is charged to what delayed k: to computing if k had to wait for the critical device (stages
+ * of a pipeline), and to the wait if only k's thread waited for that device before it launched k (takes_turns()).
  */
 static void charge_elsewhere(struct tfh_blame *b, uint32_t k, int64_t t0, int64_t t1)
 {
@@ -77,9 +77,37 @@ static void charge_elsewhere(struct tfh_blame *b, uint32_t k, int64_t t0, int64_
 	if (since < o->t0 && b->depth <= TFH_ACCOUNT_CHAIN)
 		late = tfh_min_ns(t1 - t0, o->t0 - since);
 	tfh_blame_cause(b, t0, t1 - late, TFH_CAUSE_NONE, !o->inferred);
+	uint32_t before = b->beside;
+	bool turns = b->turns;
+	b->beside = k;
+	b->turns = false;
 	b->depth++;
 	explain(b, k, o->t0 - late, o->t0);
 	b->depth--;
+	b->beside = before;
+	b->turns = turns;
+}
+
+/*
+ * Whether the devices take turns because of wait s: the thread that launched the other device's op waited before it did,
+ * and then sent that device nothing that the wait could have been needed for.
+ */
+static bool takes_turns(const struct tfh_blame *b, const struct tfh_seg *s)
+{
+	const struct tfh_slice *sl = b->sl;
+	const struct tfh_dop *k = b->beside == TFH_NO ? NULL : &sl->op.v[b->beside];
+	uint32_t i = b->beside > TFH_ACCOUNT_NEARBY ? b->beside - TFH_ACCOUNT_NEARBY : 0;
+
+	if (!k || k->thread != s->thread || k->issue0 < s->t1)
+		return false;
+	for (; i < b->beside; i++) {
+		const struct tfh_dop *x = &sl->op.v[i];
+		bool inside =
+			x->work == TFH_W_COMPUTE || x->work == TFH_W_D2H || x->work == TFH_W_D2D;
+		if (x->device == k->device && x->issue0 >= s->t1 && !inside)
+			return false;
+	}
+	return true;
 }
 
 /* Charges [t0, t1) before a collective could start: waiting for the last participant or, if that is
@@ -117,8 +145,12 @@ static void charge_op(struct tfh_blame *b, const struct tfh_dop *o, int64_t t0, 
 		t0 = tfh_max_ns(t0, turn);
 	}
 	bool fallback = o->seg != TFH_NO && b->sl->seg.v[o->seg].fallback;
-	tfh_blame_cause(b, t0, t1, fallback ? TFH_CAUSE_TRANSFER_FALLBACK : tfh_cause_of_work(o),
-			!o->inferred);
+	enum tfh_cause cause = fallback ? TFH_CAUSE_TRANSFER_FALLBACK : tfh_cause_of_work(o);
+	if (cause == TFH_CAUSE_NONE && b->turns) {
+		cause = TFH_CAUSE_HOST_SYNC;
+		b->sl->turns += t1 - t0;
+	}
+	tfh_blame_cause(b, t0, t1, cause, !o->inferred);
 }
 
 /* Charges [t0, t1), from the end of an op until the thread that waited for it continues. A wake-up takes a moment;
@@ -132,6 +164,22 @@ static void charge_late(struct tfh_blame *b, int64_t ended, int64_t t0, int64_t 
 	ready = tfh_max_ns(t0, tfh_min_ns(t1, ready));
 	tfh_blame_cause(b, t0, ready, TFH_CAUSE_HOST_SYNC, true);
 	tfh_blame_cause(b, ready, t1, TFH_CAUSE_HOST_CONTENTION, true);
+}
+
+/* Charges the part of [t0, t1) before the end of the op that s waited for: to that op, or to what delayed it. */
+static void charge_waited(struct tfh_blame *b, const struct tfh_seg *s, int64_t t0, int64_t t1)
+{
+	const struct tfh_dop *o = &b->sl->op.v[s->op];
+	bool turns = b->turns;
+	uint32_t beside = b->beside;
+
+	b->turns = turns || takes_turns(b, s);
+	charge_op(b, o, tfh_max_ns(t0, o->t0), tfh_min_ns(t1, o->t1));
+	b->depth++;
+	explain(b, s->op, t0, tfh_max_ns(t0, tfh_min_ns(t1, o->t0)));
+	b->depth--;
+	b->turns = turns;
+	b->beside = beside;
 }
 
 /* Charges [t0, t1) of a wait on an idle device. Until the op it waited for ended, the time is charged to that op, or to
@@ -154,12 +202,8 @@ static void charge_wait(struct tfh_blame *b, const struct tfh_seg *s, int64_t t0
 		tfh_blame_cause(b, tfh_max_ns(t0, o->t1), t1, TFH_CAUSE_HOST_SYNC, true);
 	else
 		charge_late(b, tfh_max_ns(o->t1, s->t0), tfh_max_ns(t0, o->t1), t1);
-	if (o->t1 <= t0)
-		return;
-	charge_op(b, o, tfh_max_ns(t0, o->t0), tfh_min_ns(t1, o->t1));
-	b->depth++;
-	explain(b, s->op, t0, tfh_min_ns(t1, o->t0));
-	b->depth--;
+	if (o->t1 > t0)
+		charge_waited(b, s, t0, t1);
 }
 
 /* Charges [t0, t1) of a copying call on a device that does not compute. While its own op had to wait for another op,
@@ -261,10 +305,7 @@ static bool held_by(struct tfh_blame *b, const struct tfh_seg *s, int64_t lo, in
 	    tfh_function_before(b->sl, s->t1) != TFH_NO)
 		return false;
 	charge_late(b, o->t1, o->t1, hi);
-	charge_op(b, o, tfh_max_ns(lo, o->t0), o->t1);
-	b->depth++;
-	explain(b, s->op, lo, tfh_max_ns(lo, o->t0));
-	b->depth--;
+	charge_waited(b, s, lo, o->t1);
 	return true;
 }
 
@@ -446,6 +487,8 @@ static void explain(struct tfh_blame *b, uint32_t k, int64_t lo, int64_t hi)
 		hi = tfh_min_ns(hi, end);
 		charge_op(b, &sl->op.v[x], tfh_max_ns(lo, sl->op.v[x].t0), hi);
 		hi = tfh_min_ns(hi, sl->op.v[x].t0);
+		if (sl->op.v[x].device == sl->device->critical)
+			b->beside = TFH_NO; /* what is explained needs that device's result */
 		k = x;
 	}
 }
@@ -466,7 +509,7 @@ static uint32_t last_thread(const struct tfh_slice *sl, int64_t t)
 void tfh_blame_window(struct tfh_slice *sl, size_t window, struct tfh_account *a)
 {
 	const struct tfh_dwin *w = &sl->device->win.v[window];
-	struct tfh_blame b = {.sl = sl, .a = a, .window = window};
+	struct tfh_blame b = {.sl = sl, .a = a, .window = window, .beside = TFH_NO};
 	int64_t t = w->from;
 
 	/* Windows come in order: ops that ended before this one also ended before the next. */

@@ -9,6 +9,8 @@ struct tfh_blame {
 	struct tfh_account *a;
 	size_t window;
 	int depth;
+	uint32_t beside; /* an op of another device whose delay is being charged; TFH_NO: none */
+	bool turns; /* its launch came late because its thread waited for the critical device */
 };
 
 /* Charges [t0, t1) to a cause; `direct`: it was observed, not inferred. */

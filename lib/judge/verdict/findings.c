@@ -144,6 +144,8 @@ static void find_device(const struct tfh_accounts *accounts, double steps, struc
 	out->calls_back = accounts->facts->calls_back;
 	out->queued_functions =
 		d->called * TFH_VERDICT_QUEUED_PART > accounts->cause_ns[TFH_CAUSE_HOST_CALLBACK];
+	if (d->turns * TFH_VERDICT_QUEUED_PART > accounts->cause_ns[TFH_CAUSE_HOST_SYNC])
+		out->devices_turn = d->n_device;
 }
 
 /* "__inference_train_step_1234" is the program's train_step. */

@@ -378,6 +378,20 @@ static void explain_code(struct tfh_wording *w, const char *time)
 		tfh_advise(w, anew.finding, w->text, anew.todo, code_rows[i].remove);
 		return;
 	}
+	if (cause == TFH_CAUSE_HOST_SYNC && r->found.devices_turn) {
+		w->text = tfh_phrase(
+			w,
+			"for %s of every step one of %" PRIu32
+			" devices has nothing to do, because the program waits for another "
+			"before it launches",
+			time, r->found.devices_turn);
+		tfh_advise(
+			w, "the devices take turns", w->text,
+			"launch the work of all devices first, then wait for them; or use a thread "
+			"for each device",
+			code_rows[i].remove);
+		return;
+	}
 	if (cause == TFH_CAUSE_HOST_COMPILE)
 		todo = explain_retraced(w);
 	if (cause == TFH_CAUSE_HOST_CONTENTION) {
