@@ -34,13 +34,27 @@ static bool has_gain(const struct tfh_result *r, const struct tfh_advice *a)
 	return *gain;
 }
 
+/* Whether the verdict's own advice comes first even without a gain. What only computes may have a larger gain elsewhere: one of more time
+ * than the steps compute for. */
+static bool leads(const struct tfh_wording *w)
+{
+	const struct tfh_result *r = w->r;
+	double computing = r->breakdown[TFH_PART_COMPUTE].share * r->steps.total_s;
+	bool less = true;
+
+	for (uint32_t i = 1; i < w->n_advice; i++)
+		less &= !(w->advice[i].saved_s > computing && has_gain(r, &w->advice[i]));
+	return less || r->steady.cls != TFH_CLASS_COMPUTE_BOUND ||
+	       r->steady.cause == TFH_CAUSE_COMPUTE_CONTENTION;
+}
+
 size_t tfh_next_order(const struct tfh_wording *w, const struct tfh_advice **order)
 {
 	size_t n = 0;
 
 	for (int known = 1; known >= 0; known--)
 		for (uint32_t i = 0; i < w->n_advice; i++)
-			if ((!i || has_gain(w->r, &w->advice[i])) == known)
+			if (((!i && leads(w)) || has_gain(w->r, &w->advice[i])) == known)
 				order[n++] = &w->advice[i];
 	return n;
 }

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "report_fixture.h"
+#include "report/text_parts.h"
 
 /* Where not even a bound of the gain is known, the screen says so and why. */
 static void gain_without_bound(void **state)
@@ -61,11 +62,41 @@ static void bounds_that_tell(void **state)
 	}
 }
 
+/* Advice with a gain of more time than the steps compute for comes before that about the computing, which has none; advice about what
+ * blocks stays the first. */
+static void larger_gain_first(void **state)
+{
+	static const struct {
+		enum tfh_class cls;
+		double part; /* of the run that the other advice saves; the steps compute for a half of it */
+		bool first;
+	} row[] = {{TFH_CLASS_COMPUTE_BOUND, 0.6, true},
+		   {TFH_CLASS_COMPUTE_BOUND, 0.4, false},
+		   {TFH_CLASS_HOST_BOUND, 0.6, false}};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(row) / sizeof(*row); k++) {
+		const struct tfh_advice *order[TFH_REPORT_ADVICE];
+		struct tfh_result r = fixture();
+		double wall = tfh_run_s(&r);
+		r.steady.cls = row[k].cls;
+		r.steady.cause = TFH_CAUSE_NONE;
+		r.steps.total_s = wall;
+		r.breakdown[TFH_PART_COMPUTE].share = 0.5;
+		struct tfh_wording words = {.r = &r, .n_advice = 2};
+		words.advice[0] = (struct tfh_advice){.how = "", .saved_s = NAN};
+		words.advice[1] = (struct tfh_advice){.how = "", .saved_s = row[k].part * wall};
+		assert_int_equal(tfh_next_order(&words, order), 2);
+		assert_ptr_equal(order[0], &words.advice[row[k].first]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(gain_without_bound),
 		cmocka_unit_test(about_that_time),
+		cmocka_unit_test(larger_gain_first),
 		cmocka_unit_test(bounds_that_tell),
 	};
 
