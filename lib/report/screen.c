@@ -31,10 +31,11 @@ static const struct form {
 	{0, 0, 3, 2, 1, 3, 2, false},	{0, 0, 4, 1, 1, 3, 2, true},
 	{0, 0, 3, 1, 1, 3, 2, true},	{0, 1, 2, 1, 1, 3, 2, true},
 	{0, 0, 2, 1, 1, 2, 2, true},	{0, 0, 2, 1, 1, 2, 2, false},
-	{0, 0, 3, 1, 0, 2, 2, false},	{0, 0, 2, 1, 0, 2, 2, false},
-	{0, ALL, 3, 1, 1, 3, 1, true},	{0, ALL, 3, 1, 1, 2, 1, false},
-	{0, ALL, 0, 1, 1, 6, 1, false}, {0, ALL, 0, 1, 0, 6, 1, false},
-	{0, ALL, 0, 1, 1, 2, 1, false}, {0, ALL, 0, 1, 1, 0, 1, false},
+	{0, 0, 2, 2, 0, 2, 2, false},	{0, 0, 3, 1, 0, 2, 2, false},
+	{0, 0, 2, 1, 0, 2, 2, false},	{0, ALL, 3, 1, 1, 3, 1, true},
+	{0, ALL, 3, 1, 1, 2, 1, false}, {0, ALL, 0, 1, 1, 6, 1, false},
+	{0, ALL, 0, 1, 0, 6, 1, false}, {0, ALL, 0, 1, 1, 2, 1, false},
+	{0, ALL, 0, 1, 1, 0, 1, false},
 };
 #define FORMS (sizeof(forms) / sizeof(forms[0]))
 

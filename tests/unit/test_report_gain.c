@@ -91,12 +91,40 @@ static void larger_gain_first(void **state)
 	}
 }
 
+/* Where hardly anything else has room, a second thing to do matters more than instructions or a third row of the tables. */
+static void second_thing(void **state)
+{
+	static const char wide[] = "a sentence that takes a bit more than one line of eighty "
+				   "columns, and ends with its figure";
+	struct tfh_result r = fixture();
+	struct tfh_wording words = fixture_words(&r);
+	struct tfh_style style = {0};
+	char *text = NULL;
+	size_t size;
+
+	(void)state;
+	words.text = wide;
+	for (uint32_t i = 0; i < 2; i++) {
+		words.evidence[i] = wide;
+		words.tells[i] = TFH_TELLS_LINE;
+		words.remark[i] = wide;
+		words.advice[i] =
+			(struct tfh_advice){i ? "start-up" : "code", wide, wide, 20, 0, ""};
+	}
+	words.n_evidence = words.n_advice = 2;
+	words.n_remark = words.n_first = 1;
+	FILE *out = open_memstream(&text, &size);
+	tfh_report_screen(out, &words, &style);
+	fclose(out);
+	assert_non_null(strstr(text, "\n  2 start-up"));
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(gain_without_bound),
-		cmocka_unit_test(about_that_time),
-		cmocka_unit_test(larger_gain_first),
+		cmocka_unit_test(gain_without_bound), cmocka_unit_test(about_that_time),
+		cmocka_unit_test(larger_gain_first),  cmocka_unit_test(second_thing),
 		cmocka_unit_test(bounds_that_tell),
 	};
 
