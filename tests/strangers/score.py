@@ -40,7 +40,8 @@ def gain_is_right(words, twin_ms, job_ms=None, steps=0):
         low, high = milliseconds(between[1], between[2] or between[4]), milliseconds(between[3], between[4])
         if low * (1 - CLOCKS) <= twin_ms <= high * (1 + CLOCKS):
             return True
-    single = re.match(r"(at best )?([\d.]+) ([mun]?s)(?! to)", step[1])
+    # An estimate beside a ceiling, "about 399 us (at best 110 us)", is judged by the ceiling.
+    single = re.search(r"(at best )([\d.]+) ([mun]?s)", step[1]) or re.match(r"()([\d.]+) ([mun]?s)(?! to)", step[1])
     if not single:
         return False
     becomes = milliseconds(single[2], single[3])
