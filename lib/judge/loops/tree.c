@@ -431,14 +431,15 @@ static int64_t put_steps(struct run_tree *t, int64_t born, int64_t end)
 	return end;
 }
 
-/* When the judged process ended. What others of the run did after that is no part of it. */
+/* When the judged process ended. What others of the run did after that is no part of it. Another profiler's trace does not say
+ * when a process ended. */
 static int64_t end_of(const struct tfh_facts *facts)
 {
 	const struct tfh_feed *f = facts->feed;
 	const struct tfh_process *p = &f->processes[facts->process];
 
 	for (uint32_t i = 0; i < f->n_processes; i++)
-		if (p->clean_end && f->processes[i].last_ns > p->heard_ns)
+		if (!f->imported && p->clean_end && f->processes[i].last_ns > p->heard_ns)
 			return p->heard_ns;
 	return f->end_ns;
 }
