@@ -151,7 +151,7 @@ struct tfh_whatif {
 	double step_s, low_s, high_s, floor_s, speedup, ceiling_speedup;
 	double saved_s; /* in the whole run; an upper bound if neither step_s nor about_s is known */
 	const char *no_bound; /* why no bound is known, as a part of a sentence; NULL: one is */
-	/* If the range is too wide for a point: the step without that time and everything else as it was. 0: not known */
+	/* Used where step_s is not known: the step without that time and with everything else as it was; 0: not known. */
 	double about_s;
 };
 
