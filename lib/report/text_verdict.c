@@ -302,6 +302,18 @@ static void gain_row(const struct tfh_page *page)
 		tfh_row(page, "", run);
 }
 
+/* " in the steps", if the run could gain more elsewhere. */
+static const char *in_the_steps(const struct tfh_page *page, double most)
+{
+	double wall = tfh_run_s(page->r), saved = 0;
+
+	for (uint32_t i = 0; i < page->words->n_advice; i++)
+		saved = fmax(saved, page->words->advice[i].saved_s);
+	return saved >= TFH_REPORT_RUN_SHARE * wall && wall > most * (wall - saved)
+		       ? " in the steps"
+		       : "";
+}
+
 /* The gain from removing something else that recurs: all of the time that it blocks. */
 static void lead_row(const struct tfh_page *page)
 {
@@ -314,7 +326,7 @@ static void lead_row(const struct tfh_page *page)
 		snprintf(line, sizeof(line), "no estimate: %s", why);
 		tfh_row(page, "gain", line);
 	}
-	if (page->r->verdict.cls == TFH_CLASS_COMPUTE_BOUND)
+	if (page->r->verdict.cls == TFH_CLASS_COMPUTE_BOUND && !*in_the_steps(page, 1))
 		tfh_row(page, "gain", "none without cheaper computing");
 	if (!(saved > 0) || !(wall > saved))
 		return;
@@ -322,11 +334,27 @@ static void lead_row(const struct tfh_page *page)
 	tfh_row(page, "gain", line);
 }
 
+/* The factor by which steps that only compute may become faster, at most: without everything else, or without any part that the
+ * report itself predicts to gain more. */
+static double most_of_steps(const struct tfh_result *r, double share)
+{
+	double step = tfh_step_s(r), most = 1 / share;
+
+	for (uint32_t i = 0; i < r->n_whatif; i++) {
+		const struct tfh_whatif *w = &r->whatif[i];
+		most = fmax(most, fmax(w->ceiling_speedup, w->speedup));
+		if (w->about_s > 0)
+			most = fmax(most, step / w->about_s);
+	}
+	return most;
+}
+
 /* If only computing takes long, this is all that can be gained. */
 static void little_to_gain(const struct tfh_page *page)
 {
 	const struct tfh_result *r = page->r;
 	double share = r->breakdown[TFH_PART_COMPUTE].share, step = tfh_step_s(r);
+	double most = most_of_steps(r, share);
 	char line[160], factor[TFH_TEXT], both[TFH_RANGE];
 
 	if (!(share > 0))
@@ -336,11 +364,12 @@ static void little_to_gain(const struct tfh_page *page)
 		snprintf(line, sizeof(line), "alone on the GPU: step %s, %s",
 			 change(both, step, alone, "at best "),
 			 tfh_fmt_factor(factor, step / alone));
-	} else if (1 / share < 1 + TFH_PREDICT_WORTH_SHARE)
-		snprintf(line, sizeof(line), "none without cheaper computing");
+	} else if (most < 1 + TFH_PREDICT_WORTH_SHARE)
+		snprintf(line, sizeof(line), "none%s without cheaper computing",
+			 in_the_steps(page, most));
 	else
-		snprintf(line, sizeof(line), "at most %s without cheaper computing",
-			 tfh_fmt_factor(factor, 1 / share));
+		snprintf(line, sizeof(line), "at most %s%s without cheaper computing",
+			 tfh_fmt_factor(factor, most), in_the_steps(page, most));
 	tfh_row(page, "gain", line);
 }
 

@@ -280,6 +280,37 @@ static void test_result(void **state)
 	tfh_result_free(r);
 }
 
+/* Two threads launch in turn, since each waits for the other. In streams of their own, both could compute at the same time, so the
+ * least time is half of it; in one stream, or launched by one thread, it is all of it. */
+static void test_threads_in_turn(void **state)
+{
+	static const struct {
+		uint32_t threads, streams;
+		double least;
+	} row[] = {{2, 2, 5}, {2, 1, 10}, {1, 2, 10}};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(row) / sizeof(*row); k++) {
+		struct dg *d = dg_new();
+		for (uint32_t i = 0; i < 120; i++) {
+			uint32_t thread = i % row[k].threads, stream = 1 + i % row[k].streams;
+			dg_code_until(d, thread, d->now[1 - thread] + 100 * US);
+			dg_launch(d, thread, stream, 5);
+			dg_launch(d, thread, stream, 0.01)->name = i % 2 ? "even" : "odd";
+			dg_sync(d, thread, stream);
+			if (row[k].threads == 1)
+				dg_code(d, thread, 1);
+		}
+		struct tfh_result *r = dg_judge(d);
+		const struct tfh_whatif *w = dg_whatif(r, TFH_REMOVE_EVERYTHING_BUT_COMPUTE);
+		double steps = (double)r->steps.total / 60;
+		if (!w || fabs(w->floor_s * 1e3 * steps - row[k].least) > 0.03 * row[k].least)
+			fail_msg("%zu: %g of %g", k, w ? w->floor_s * 1e3 * steps : NAN,
+				 row[k].least);
+		tfh_result_free(r);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -288,6 +319,7 @@ int main(void)
 		cmocka_unit_test(test_copying_code),	     cmocka_unit_test(test_fetching),
 		cmocka_unit_test(test_held_up_launches),     cmocka_unit_test(test_alike),
 		cmocka_unit_test(test_most_of_it),	     cmocka_unit_test(test_result),
+		cmocka_unit_test(test_threads_in_turn),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

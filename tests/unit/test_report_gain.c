@@ -91,6 +91,44 @@ static void larger_gain_first(void **state)
 	}
 }
 
+/* No bound is below what the report itself predicts for a part of the steps, nor seems to deny what else the run could gain. */
+static void bound_of_all(void **state)
+{
+	static const struct {
+		double about, part; /* of the step, of the run that other advice saves */
+		const char *row;
+	} row[] = {{0.8, 0, "  gain     at most 1.50x without cheaper computing\n"},
+		   {0.4, 0, "  gain     at most 2.50x without cheaper computing\n"},
+		   {0.8, 0.2, "  gain     at most 1.50x without cheaper computing\n"},
+		   {0.8, 0.5, "  gain     at most 1.50x in the steps without cheaper computing\n"}};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(row) / sizeof(*row); k++) {
+		struct tfh_result r = fixture();
+		double step = tfh_step_s(&r);
+		r.verdict.cls = TFH_CLASS_COMPUTE_BOUND;
+		r.verdict.cause = TFH_CAUSE_COMPUTE_DENSE;
+		r.breakdown[TFH_PART_COMPUTE].share = 1 / 1.5;
+		r.n_whatif = 1;
+		r.whatif[0].step_s = r.whatif[0].speedup = NAN;
+		r.whatif[0].ceiling_speedup = 1.2;
+		r.whatif[0].about_s = row[k].about * step;
+		struct tfh_wording words = fixture_words(&r);
+		words.n_advice = 1;
+		words.advice[0] = (struct tfh_advice){
+			"start-up", "", "", NAN, row[k].part * tfh_run_s(&r), ""};
+		struct tfh_style style = {0};
+		char *text = NULL;
+		size_t size;
+		FILE *out = open_memstream(&text, &size);
+		tfh_report_screen(out, &words, &style);
+		fclose(out);
+		if (!strstr(text, row[k].row))
+			fail_msg("%s", text);
+		free(text);
+	}
+}
+
 /* Where hardly anything else has room, a second thing to do matters more than instructions or a third row of the tables. */
 static void second_thing(void **state)
 {
@@ -125,7 +163,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(gain_without_bound), cmocka_unit_test(about_that_time),
 		cmocka_unit_test(larger_gain_first),  cmocka_unit_test(second_thing),
-		cmocka_unit_test(bounds_that_tell),
+		cmocka_unit_test(bounds_that_tell),   cmocka_unit_test(bound_of_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -483,6 +483,7 @@ static void balanced_screen(void **state)
 	assert_non_null(strstr(text, "\nBALANCED (high)\n"));
 	assert_non_null(strstr(text, "  gain     at most 2.20x without cheaper computing\n"));
 	free(text);
+	r.n_whatif = 0;
 	r.breakdown[TFH_PART_COMPUTE].share = 0.998; /* not "1.00x" */
 	text = fixture_print(fixture_screen, &r);
 	assert_non_null(strstr(text, "  gain     none without cheaper computing\n"));

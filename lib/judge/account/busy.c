@@ -110,6 +110,8 @@ int tfh_busy_add(struct tfh_device *d, const struct tfh_op *op, const struct tfh
 	if (work != TFH_W_COMPUTE)
 		return 0;
 	d->compute_ns += op->t1 - op->t0;
+	l->mixed |= l->computed && l->thread != x->thread;
+	l->thread = x->thread;
 	l->computed += op->t1 - op->t0;
 	count_side(&d->side[device], op->t0, op->t1);
 	/* Kernels that nearly fill the device count as filling it: persistent kernels leave some

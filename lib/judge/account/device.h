@@ -48,6 +48,8 @@ struct tfh_lane {
 	uint8_t device;	  /* index */
 	int64_t past_end; /* end of the last op that is no longer in memory */
 	int64_t computed; /* ns in training windows */
+	uint32_t thread;  /* launched what it computed; `mixed`: one of several */
+	bool mixed;
 	/* used while dependencies are found */
 	uint32_t last;	/* op issued last */
 	uint32_t wait;	/* op that the next op waits for */

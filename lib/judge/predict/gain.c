@@ -145,10 +145,29 @@ static unsigned side_by_side(const struct tfh_device *d, uint32_t device)
 	return 1;
 }
 
+/* How many threads launch computing on a device, if no two of them in the same stream. */
+static unsigned launch_apart(const struct tfh_device *d, uint32_t device)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < d->lane.n; i++) {
+		const struct tfh_lane *l = &d->lane.v[i];
+		bool new = l->device == device && l->computed;
+		if (new && l->mixed)
+			return 1;
+		for (size_t k = 0; k < i && new; k++)
+			new = d->lane.v[k].device != device || !d->lane.v[k].computed ||
+			      d->lane.v[k].thread != l->thread;
+		n += new;
+	}
+	return n;
+}
+
 /*
  * Lower bound of computing, ns of the whole run. With one kernel at a time: the time during which anything computed.
- * With several streams in parallel: the longest stream (`hard`), or all kernels divided by the largest number seen at
- * once.
+ * But if several threads launch, each in streams of its own, their kernels may run at once even if they never did, since the
+ * threads may have waited for each other (`hard`: as many at once as there are threads). With several streams in
+ * parallel: the longest stream (`hard`), or all kernels divided by the largest number seen at once.
  */
 static double compute_floor(const struct tfh_device *d, uint32_t device, bool hard)
 {
@@ -156,7 +175,8 @@ static double compute_floor(const struct tfh_device *d, uint32_t device, bool ha
 	double all = 0, longest = 0;
 
 	if (many == 1)
-		return (double)d->busy[device][TFH_W_COMPUTE];
+		return (double)d->busy[device][TFH_W_COMPUTE] /
+		       (hard ? fmax(launch_apart(d, device), 1) : 1);
 	for (size_t i = 0; i < d->lane.n; i++) {
 		if (d->lane.v[i].device != device)
 			continue;
@@ -337,6 +357,8 @@ static void tidy(struct tfh_whatif *w, double step)
 	w->floor_s = fmin(w->floor_s, step);
 	w->low_s = fmin(fmax(w->low_s, w->floor_s), step);
 	w->high_s = fmin(fmax(w->high_s, w->low_s), step);
+	if (w->about_s > 0)
+		w->about_s = fmin(fmax(w->about_s, w->low_s), w->high_s);
 	/* Takes the better of both bounds, since gains can exceed the blocking time; but not below
 	 * the floor. */
 	if (w->floor_s > 0)
