@@ -207,7 +207,7 @@ bool tfh_is_staged(const struct tfh_accounts *accounts, enum tfh_cause cause);
 /* Whether samples show compiling in a training step. */
 bool tfh_steps_compile(const struct tfh_accounts *accounts);
 /* Cause of the time that one sample represents. */
-enum tfh_cause tfh_sample_cause(const struct tfh_facts *facts, int at, bool feeds);
+enum tfh_cause tfh_sample_cause(const struct tfh_facts *facts, int at, enum tfh_feeds feeds);
 /* The same, but an exchange with other ranks if the sample's time shows that the thread waited for one. */
 enum tfh_cause tfh_seen_cause(const struct tfh_accounts *accounts, const struct tfh_seen_sample *k);
 /* Whether a thread with this cause may be waiting for such an exchange. */

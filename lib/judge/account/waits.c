@@ -68,9 +68,14 @@ static void take_own(struct tfh_seen *seen)
 		seen->part[TFT_STATE_RUNNING] = 1;
 }
 
-enum tfh_cause tfh_sample_cause(const struct tfh_facts *facts, int at, bool feeds)
+enum tfh_cause tfh_sample_cause(const struct tfh_facts *facts, int at, enum tfh_feeds feeds)
 {
-	bool loads = feeds && !facts->consumers && at < TFH_SEEN_COUNT;
+	bool place = at >= TFH_SEEN_COUNT;
+	/* What comes from outside between results and the next copy, while a process alike does the same work, is its
+	 * results. */
+	bool exchange = feeds == TFH_FEEDS_BACK && facts->peer && !place &&
+			rows[at].cause == TFH_CAUSE_HOST_WAIT;
+	bool loads = feeds != TFH_FEEDS_NOT && !facts->consumers && !place && !exchange;
 	enum tfh_cause cause = loads ? rows[at].feeding : cause_at(at);
 
 	if (at == TFT_STATE_GIL && facts->lock_feeds)

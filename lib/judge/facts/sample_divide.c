@@ -130,7 +130,7 @@ size_t tfh_stack_samples_count(const struct tfh_stack_samples *l)
 struct tfh_seen_sample tfh_stack_samples_at(const struct tfh_stack_samples *l, size_t i)
 {
 	const struct tfh_stack_sample *k = &l->sample.v[i];
-	bool feeds = k->group < TFH_IN_CALL && l->group[k->group].feeds;
+	uint8_t feeds = k->group < TFH_IN_CALL ? (uint8_t)l->group[k->group].feeds : TFH_FEEDS_NOT;
 
 	return (struct tfh_seen_sample){.t = k->t,
 					.ns = (double)k->ns,

@@ -14,7 +14,7 @@
 struct tfh_sample_group {
 	uint64_t key;
 	uint32_t parent; /* the less specific group */
-	bool feeds;
+	enum tfh_feeds feeds;
 	bool brief; /* pauses too short for CPU clock readings of their own */
 	uint32_t samples;
 	double seen[TFH_AT_COUNT];
@@ -55,6 +55,7 @@ struct tfh_sample_line {
 	/* The last reading when the last call ended; some are in ranges. */
 	struct tfh_cpu_reading base;
 	uint16_t before;  /* kind of the last call */
+	bool fetched;	  /* results, since the last copy to the device */
 	uint32_t samples; /* number of samples since that call */
 	/* a pause whose following work has not been seen yet */
 	struct tfh_sample_pause open;

@@ -83,7 +83,7 @@ static uint32_t length_class(int64_t ns)
 /* The group of a pause, from the most specific to the least: pauses at the same position of the program; of about the
  * same duration; all pauses of the thread. */
 static uint32_t group_of_pause(struct tfh_stack_samples *l, uint32_t thread, uint16_t before,
-			       uint16_t after, int64_t ns, bool feeds)
+			       uint16_t after, int64_t ns, enum tfh_feeds feeds)
 {
 	uint64_t key = tfh_hash_u64(thread + 1);
 	uint32_t all = group_of(l, key, TFH_NO_GROUP);
@@ -288,7 +288,7 @@ static uint32_t place_inside(struct tfh_stack_samples *l, const struct tfh_event
 
 /* ---- pauses ---- */
 
-static int close_pause(struct tfh_stack_samples *l, uint32_t thread, bool feeds)
+static int close_pause(struct tfh_stack_samples *l, uint32_t thread, enum tfh_feeds feeds)
 {
 	struct tfh_sample_line *s = &l->line[thread];
 
@@ -345,7 +345,7 @@ static int open_pause(struct tfh_stack_samples *l, uint32_t thread, const struct
 {
 	struct tfh_sample_line *s = &l->line[thread];
 	int64_t ns = ev->t0 - s->end;
-	int rc = close_pause(l, thread, false);
+	int rc = close_pause(l, thread, TFH_FEEDS_NOT);
 	/* A CPU clock reading just before the following call belongs to the pause. */
 	const struct tfh_cpu_reading *r = s->last.t <= ev->t0 ? &s->last : &s->before_last;
 	bool read = r->t && r->t <= ev->t0 && ev->t0 - r->t < TFH_GAP_NS;
@@ -413,6 +413,23 @@ static void add_short(struct tfh_stack_samples *l, uint32_t thread, int64_t t1, 
 	add_to(l, make_group_of_brief(l, thread), seen, s->samples, 0, 0);
 }
 
+static enum tfh_feeds feeds_of(const struct tfh_sample_line *s, const struct tfh_event *ev)
+{
+	if (ev->fn->family != TFH_FAM_COPY || ev->dir != TFH_DIR_H2D)
+		return TFH_FEEDS_NOT;
+	return s->fetched ? TFH_FEEDS_BACK : TFH_FEEDS;
+}
+
+static void note_fetch(struct tfh_sample_line *s, const struct tfh_event *ev)
+{
+	if (ev->fn->family != TFH_FAM_COPY)
+		return;
+	if (ev->dir == TFH_DIR_H2D)
+		s->fetched = false;
+	else if (ev->dir == TFH_DIR_D2H && ev->w[0] >= TFH_VALUE_BYTES)
+		s->fetched = true;
+}
+
 static int add_call(struct tfh_stack_samples *l, const struct tfh_event *ev)
 {
 	struct tfh_sample_line *s = &l->line[ev->thread];
@@ -430,8 +447,8 @@ static int add_call(struct tfh_stack_samples *l, const struct tfh_event *ev)
 	else if (s->samples)
 		add_short(l, ev->thread, ev->t0, kind);
 	if (!rc && s->open.t1 && (is_work(ev->fn->family) || ev->kind == TFT_MARK))
-		rc = close_pause(l, ev->thread,
-				 ev->fn->family == TFH_FAM_COPY && ev->dir == TFH_DIR_H2D);
+		rc = close_pause(l, ev->thread, feeds_of(s, ev));
+	note_fetch(s, ev);
 	s->samples = 0;
 	s->end = ev->t1 > s->end ? ev->t1 : s->end;
 	s->before = kind;
@@ -548,7 +565,7 @@ void tfh_stack_samples_end(struct tfh_stack_samples *l, double delay_per_run)
 
 	l->delay_per_run = delay_per_run;
 	for (uint32_t i = 0; i < l->feed->n_threads; i++) {
-		close_pause(l, i, false);
+		close_pause(l, i, TFH_FEEDS_NOT);
 		/* Only if there are samples of its pauses. */
 		uint32_t all = place_of(l, tfh_hash_u64(i + 1));
 		if (all != TFH_NO_GROUP && l->group[all].key)

@@ -18,10 +18,17 @@ static inline enum tfh_role tfh_at_role(int at)
 	return at < TFH_SEEN_COUNT ? TFH_ROLE_NONE : (enum tfh_role)((at - TFH_SEEN_COUNT) / 2);
 }
 
+/* Whether the first work after a pause is a copy to the device, which usually is a batch. */
+enum tfh_feeds {
+	TFH_FEEDS_NOT,
+	TFH_FEEDS,
+	TFH_FEEDS_BACK, /* and results were fetched since the copy before it, which it may be an answer to */
+};
+
 /* How the time of a pause divides. */
 struct tfh_seen {
 	double part[TFH_AT_COUNT]; /* shares by what the thread was doing, sum 1; 0: not seen */
-	bool feeds; /* the first work after it is a copy to the device, which usually is a batch */
+	enum tfh_feeds feeds;
 };
 
 struct tfh_stack_samples;
@@ -45,10 +52,10 @@ struct tfh_seen_sample {
 	uint32_t place; /* place in Python code, 0: unknown */
 	uint16_t thread;
 	uint8_t state, at;
-	bool feeds;  /* as in struct tfh_seen */
-	bool loops;  /* the program's innermost function is on the stack of the next call */
-	bool copies; /* the program's line in the sample later makes a copy */
-	bool inside; /* in a call that samples can see into: a loader's */
+	uint8_t feeds; /* enum tfh_feeds */
+	bool loops;    /* the program's innermost function is on the stack of the next call */
+	bool copies;   /* the program's line in the sample later makes a copy */
+	bool inside;   /* in a call that samples can see into: a loader's */
 	/* A number of the similar pauses to one of which it belongs; 0: a short pause, or a call. */
 	uint32_t pauses;
 };

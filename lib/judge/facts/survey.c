@@ -3,6 +3,7 @@
  * bandwidth of copies, and calls so long that the second pass must know of them before they end.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -404,6 +405,28 @@ static int look_at_all(struct tfh_facts *facts, struct tfh_heap *heap, struct tf
 	return rc ? tfh_err_set(err, rc, "out of memory in the first pass") : f->error(f->arg, err);
 }
 
+/* How many ops a process's device ran; 0: unknown. */
+static double ops_of(const struct tfh_feed *f, uint32_t process)
+{
+	struct tfh_gpu_info gpu = {.source = TFH_GPU_NONE};
+
+	if (f->rewind_ops && f->gpu)
+		f->gpu(f->arg, process, &gpu);
+	return gpu.source == TFH_GPU_NONE ? 0 : (double)gpu.ops;
+}
+
+/* Whether the device of another process ran as many ops, but for a few: processes that work step by step together. */
+static bool has_peer(const struct tfh_facts *facts)
+{
+	const struct tfh_feed *f = facts->feed;
+	double own = f->n_processes > 1 ? ops_of(f, facts->process) : 0;
+
+	for (uint32_t i = 0; i < f->n_processes && own > 0; i++)
+		if (i != facts->process && fabs(ops_of(f, i) - own) < TFH_BLOCKING_SHARE * own)
+			return true;
+	return false;
+}
+
 int tfh_find_facts(const struct tfh_feed *feed, uint32_t process, struct tfh_arena *arena,
 		   struct tfh_facts *facts, struct tfh_err *err)
 {
@@ -440,6 +463,7 @@ int tfh_find_facts(const struct tfh_feed *feed, uint32_t process, struct tfh_are
 		facts->makers = tfh_makers_work(facts, false);
 		facts->workers = tfh_makers_work(facts, true);
 		facts->told = tfh_workers_told(facts);
+		facts->peer = has_peer(facts);
 		facts->one_line = one_line(facts);
 		for (size_t i = 0; i < facts->series.n; i++)
 			facts->series.v[i].root = tfh_stage_place(facts, facts->series.v[i].stage);

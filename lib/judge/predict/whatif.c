@@ -277,25 +277,35 @@ static void forget(struct tfh_whatif *w, const char *why)
 	w->step_s = w->speedup = w->ceiling_speedup = NAN;
 }
 
-void tfh_forget_gains(const struct tfh_accounts *accounts, struct tfh_result *r)
+static bool blocks(const struct tfh_accounts *accounts, enum tfh_cause cause)
 {
-	static const char why[] =
-		"so few steps do not tell what every step takes and what only the first ones do";
-	uint64_t windows = 0;
+	return (double)accounts->cause_ns[cause] >= TFH_BLOCKING_SHARE * (double)accounts->train_ns;
+}
 
-	TFH_EACH (i, accounts->step.n)
-		windows += tfh_window_counts(accounts, i);
-	if (windows >= TFH_VERDICT_FEWEST_WINDOWS)
-		return;
+static void forget_host(struct tfh_result *r, const char *why, bool all)
+{
 	for (uint32_t i = 0; i < r->n_whatif; i++)
-		forget(&r->whatif[i], why);
+		if (all || r->whatif[i].remove == TFH_REMOVE_HOST ||
+		    r->whatif[i].remove == TFH_REMOVE_EVERYTHING_BUT_COMPUTE)
+			forget(&r->whatif[i], why);
 	for (uint32_t i = 0; i < r->n_place; i++)
 		forget(&r->place[i].gain, why);
 }
 
-static bool blocks(const struct tfh_accounts *accounts, enum tfh_cause cause)
+void tfh_forget_gains(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
-	return (double)accounts->cause_ns[cause] >= TFH_BLOCKING_SHARE * (double)accounts->train_ns;
+	static const char few[] =
+		"so few steps do not tell what every step takes and what only the first ones do";
+	static const char peer[] =
+		"another process of the run works step by step with this one, and may need that time itself";
+	uint64_t windows = 0;
+
+	TFH_EACH (i, accounts->step.n)
+		windows += tfh_window_counts(accounts, i);
+	if (windows < TFH_VERDICT_FEWEST_WINDOWS)
+		forget_host(r, few, true);
+	else if (accounts->facts->peer && blocks(accounts, TFH_CAUSE_HOST_WAIT))
+		forget_host(r, peer, false);
 }
 
 /* Whether the job's own threads compete for CPUs. A job that uses at most one CPU waits only for other jobs. That wait
