@@ -186,7 +186,8 @@ AREAS += $(filter-out $(AREAS),$(filter truth torture soak,$(GOALS)))
 AREAS += $(filter-out $(AREAS),$(sort $(foreach a,$(AREAS) $(GOALS),$(NEEDS_$a))))
 AREAS += $(filter-out $(AREAS),$(sort $(foreach a,$(AREAS),$(NEEDS_$a))))
 AREAS += $(filter-out $(AREAS),$(sort $(foreach a,$(AREAS),$(NEEDS_$a))))
-UNIT := $(patsubst %.c,$(B)/%,$(call match,$(wildcard tests/unit/test_*.c)))
+UNIT_C := $(sort $(wildcard $(addprefix tests/unit/,test_*.c */test_*.c */*/test_*.c)))
+UNIT := $(patsubst %.c,$(B)/%,$(call match,$(UNIT_C)))
 AREA_C := $(filter-out tests/fuzz/%,$(wildcard $(AREAS:%=tests/%/*.c)))
 AREA_CC := $(wildcard $(AREAS:%=tests/%/*.cc))
 is_lib = $(foreach f,$1,$(if $(filter lib%,$(notdir $f)),$f))
@@ -678,7 +679,7 @@ compile_commands.json:
 		'$(COMPILE_core)' $(SRC_core) $(SRC_main) -- \
 		'$(COMPILE_job)' $(call sources,hook) $(wildcard lib/audit/*.c lib/glibc/*.c) -- \
 		'$(COMPILE_sim)' $(call sources,sim/gpu) $(wildcard lib/sim/gpu/variants/*.c) $(SRC_cupti) $(SRC_nccl) $(SRC_nvml) -- \
-		'$(COMPILE_test)' $(wildcard tests/unit/*.c) $(AREA_C) >$@
+		'$(COMPILE_test)' $(UNIT_C) $(AREA_C) >$@
 
 # --- install -----------------------------------------------------------------------------------------------------
 # "source=destination"; uninstall removes exactly these.

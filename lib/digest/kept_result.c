@@ -1,5 +1,5 @@
 /*
- * The members of a result and of a run that a digest keeps, with their numbers. tests/unit/test_kept.c fails
+ * The members of a result and of a run that a digest keeps, with their numbers. tests/unit/digest/test_kept.c fails
  * if a struct has a member without a row.
  */
 #include "digest/kept.h"

@@ -1,0 +1,85 @@
+/*
+ * A thread that waits before it copies to the device. A wait for another thread of its process is called input, since a loader's thread is
+ * the usual reason, but not with high confidence unless a thread or process was seen making batches: the other thread may as well take
+ * results. What comes through a socket was made elsewhere.
+ */
+#include "../devgen.h"
+
+enum { STEPS = 120, MAKER = 1 };
+
+static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
+		       uint32_t most)
+{
+	(void)arg;
+	(void)process;
+	if (place != MAKER || most < 2)
+		return 0;
+	frame[0] = (struct tfh_model_line){"/job/train.py", "crop", 7, false};
+	frame[1] = (struct tfh_model_line){"/usr/lib/python3.11/threading.py", "Thread._bootstrap",
+					   1032, true};
+	return 2;
+}
+
+static struct tfh_event *sample(struct dg *d, double t, enum tft_kind kind, enum tft_state state)
+{
+	struct tfh_event *ev = gen_call(d->g, 0, TFH_FN_NONE, t, t);
+
+	ev->kind = kind;
+	ev->result = (uint16_t)state;
+	ev->w[1] = 0xffffffffull << 32;
+	ev->w[2] = 10000000;
+	return ev;
+}
+
+/* Steps that wait for 8 ms, copy a batch, compute for 2 ms and fetch 64 KiB. */
+static struct dg *job(enum tft_state state, bool maker)
+{
+	struct dg *d = dg_new();
+
+	d->g->feed.place = d->g->feed.lines = places;
+	d->g->process.exe = "job";
+	for (int i = 0; i < STEPS; i++) {
+		sample(d, d->now[0] + 0.5 + fmod(i * 0.37, 7), TFT_STATE, state);
+		if (maker) {
+			struct tfh_event *ev =
+				sample(d, d->now[0] + 1, TFT_CHILD, TFT_STATE_RUNNING);
+			ev->stack = MAKER;
+			ev->ctx = GEN_PID;
+			ev->stream = GEN_PID + 5;
+		}
+		dg_code(d, 0, 8);
+		dg_copy(d, 0, 1, TFH_DIR_H2D, 1 << 20, 0.1);
+		dg_launch(d, 0, 1, 2);
+		dg_copy(d, 0, 1, TFH_DIR_D2H, 1 << 16, 0.1);
+		dg_sync(d, 0, 1);
+	}
+	return d;
+}
+
+static void test_lock(void **state)
+{
+	(void)state;
+	struct tfh_result *r = dg_judge(job(TFT_STATE_LOCK, false));
+
+	gen_expect(r, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_UNKNOWN);
+	assert_int_equal(r->verdict.confidence, TFH_CONFIDENCE_MEDIUM);
+	assert_true(r->found.supposed);
+	tfh_result_free(r);
+	r = dg_judge(job(TFT_STATE_LOCK, true));
+	gen_expect(r, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_MAP);
+	assert_int_equal(r->verdict.confidence, TFH_CONFIDENCE_HIGH);
+	assert_false(r->found.supposed);
+	tfh_result_free(r);
+	r = dg_judge(job(TFT_STATE_SOCKET, false));
+	gen_expect(r, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_UNKNOWN);
+	assert_int_equal(r->verdict.confidence, TFH_CONFIDENCE_HIGH);
+	assert_false(r->found.supposed);
+	tfh_result_free(r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_lock)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,149 @@
+/* While a thread of the program compiles, the compiler's own threads try kernels and wait for each other. All of that is compiling.
+ * If the program's thread does something else meanwhile, they are waiting for a lock, as seen. A run whose steps do not
+ * compile may still compile much: how long, how often and where is told. */
+#include "../devgen.h"
+
+enum { PROGRAM, LIBRARY };
+
+static const char *called; /* file of the function that the program's thread runs */
+
+static void sample(struct dg *d, uint32_t thread, double t, uint32_t place)
+{
+	struct tfh_event *ev = gen_call(d->g, thread, TFH_FN_NONE, t, t);
+
+	ev->kind = TFT_STATE;
+	ev->result = TFT_STATE_LOCK;
+	ev->stack = place;
+	ev->w[1] = (uint64_t)0xffffffff << 32;
+	ev->w[2] = 10000000;
+}
+
+static uint32_t line(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
+		     uint32_t most)
+{
+	(void)arg;
+	(void)process;
+	if (place != 7 || most < 2)
+		return 0;
+	frame[0] = (struct tfh_model_line){called, "backend_compile_and_load", 395, true};
+	frame[1] = (struct tfh_model_line){"/home/me/train.py", "train", 12, false};
+	return 2;
+}
+
+/* Steps of some 30 ms: 24 of them with eight pauses of the library's thread, each before a short kernel; then computing. */
+static struct tfh_result *judge(const char *file)
+{
+	struct dg *d = dg_new();
+
+	called = file;
+	for (int i = 0; i < 100; i++) {
+		double from = d->now[PROGRAM];
+		sample(d, PROGRAM, from + fmod(i * 0.618, 1) * 24, 7);
+		sample(d, PROGRAM, from + fmod(i * 0.382, 1) * 24, 7);
+		for (int k = 1; k <= 8; k++) {
+			sample(d, LIBRARY, from + 3 * k - 1.5, 0);
+			dg_code_until(d, LIBRARY, from + 3 * k);
+			dg_launch(d, LIBRARY, 2, 0.05);
+		}
+		dg_code_until(d, PROGRAM, d->now[LIBRARY] + 0.1);
+		for (int k = 0; k < 4; k++)
+			dg_launch(d, PROGRAM, 1, 1);
+		dg_sync(d, PROGRAM, 1);
+		d->now[LIBRARY] = d->now[PROGRAM];
+	}
+	d->g->feed.place = line;
+	return dg_judge(d);
+}
+
+static void test_compiler(void **state)
+{
+	(void)state;
+	struct tfh_result *r = judge("/lib/python3.12/site-packages/jax/_src/compiler.py");
+
+	gen_expect(r, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_COMPILE);
+	assert_true(1e3 * r->found.cause_s[TFH_CAUSE_HOST_COMPILE] > 20);
+	tfh_result_free(r);
+}
+
+static void test_other_work(void **state)
+{
+	(void)state;
+	struct tfh_result *r = judge("/lib/python3.12/site-packages/other/module.py");
+
+	gen_expect(r, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_LOCK);
+	tfh_result_free(r);
+}
+
+/* A compiler's function below the line that calls the model, with what the innermost frame is. */
+static uint32_t stack(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
+		      uint32_t most)
+{
+	static const struct tfh_model_line inner[] = {
+		{"<builtin>", "read", 0, true}, /* of the pipe of a C compiler */
+		{"/lib/python3.12/site-packages/torch/nn/modules/module.py", "_call_impl", 9, true},
+		{"/home/me/train.py", "loss", 40, false}};
+
+	(void)arg;
+	(void)process;
+	if (place < 1 || place > 4 || most < 3)
+		return 0;
+	frame[0] = inner[place % 3];
+	frame[1] = (struct tfh_model_line){
+		"/lib/python3.12/site-packages/torch/_dynamo/convert_frame.py",
+		place == 4 ? "<module>" : "_compile", 395, true};
+	frame[2] = (struct tfh_model_line){"/home/me/train.py", "fit", 12, false};
+	return 3;
+}
+
+/* Two models, each compiled for a second before the first of its 60 steps of 4 ms. `imports`: the compiler is only imported. */
+static struct tfh_result *two_models(bool imports)
+{
+	struct dg *d = dg_new();
+
+	for (int i = 0; i < 120; i++) {
+		bool first = i == 0 || i == 60;
+		double from = d->now[PROGRAM];
+		dg_copy(d, PROGRAM, 1, TFH_DIR_H2D, 1 << 20, 0.1);
+		for (int k = 0; first && k < 100; k++)
+			sample(d, PROGRAM, from + 1 + 10 * k, imports ? 4 : 1 + (uint32_t)k % 3);
+		dg_code_until(d, PROGRAM, from + (first ? 1000 : 0.5));
+		for (int k = 0; k < 3; k++)
+			dg_launch(d, PROGRAM, 1, 1);
+		dg_sync(d, PROGRAM, 1);
+	}
+	d->g->feed.place = stack;
+	return dg_judge(d);
+}
+
+static void test_between_steps(void **state)
+{
+	(void)state;
+	struct tfh_result *r = two_models(false);
+	const struct tfh_compiling *c = &r->found.compiling;
+	double s = 0;
+
+	for (int i = 0; i < TFH_SEGMENT_COUNT; i++)
+		s += c->s[i];
+	assert_true(fabs(s - 2) < 0.1);
+	assert_int_equal(c->times, 2);
+	assert_int_equal(c->samples, 200);
+	assert_string_equal(c->file, "/home/me/train.py");
+	assert_int_equal(c->line, 12);
+	assert_non_null(strstr(c->callee_file, "/torch/"));
+	tfh_result_free(r);
+	r = two_models(true);
+	assert_int_equal(r->found.compiling.samples, 0);
+	assert_null(r->found.compiling.file);
+	tfh_result_free(r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_compiler),
+		cmocka_unit_test(test_other_work),
+		cmocka_unit_test(test_between_steps),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,138 @@
+/*
+ * What a DataLoader's batches wait for. With worker processes, these tell, and not a resource tracker. Without workers, the thread
+ * that asks for batches tells, and no child process of the job does. Samples in the marking of the loader's range tell nothing.
+ */
+#include "../analyze_gen.h"
+
+#define STD "/usr/lib/python3.11/"
+#define TORCH "/usr/lib/python3/site-packages/torch/"
+
+enum { DECODES = 1, WORKER_DECODES, MARKS, TRACKER, GENERATES, JOINS, WAITS, PLACES };
+
+static const struct tfh_model_line stacks[PLACES][5] = {
+	[DECODES] = {{STD "json/decoder.py", "JSONDecoder.decode", 337, true},
+		     {"/job/train.py", "Rows.__getitem__", 7, false},
+		     {TORCH "utils/data/_utils/fetch.py", "_MapDatasetFetcher.fetch", 54, true},
+		     {"/job/train.py", "main", 20, false}},
+	[WORKER_DECODES] = {{STD "json/decoder.py", "JSONDecoder.decode", 337, true},
+			    {"/job/train.py", "Rows.__getitem__", 7, false},
+			    {TORCH "utils/data/_utils/worker.py", "_worker_loop", 374, true},
+			    {STD "multiprocessing/process.py", "BaseProcess._bootstrap", 314, true},
+			    {"/job/train.py", "main", 20, false}},
+	[MARKS] = {{TORCH "_ops.py", "TorchBindOpOverload.__call__", 1095, true},
+		   {TORCH "autograd/profiler.py", "record_function.__exit__", 951, true},
+		   {TORCH "utils/data/dataloader.py", "_BaseDataLoaderIter.__next__", 721, true},
+		   {"/job/train.py", "main", 20, false}},
+	[TRACKER] = {{STD "multiprocessing/resource_tracker.py", "main", 250, true},
+		     {"<string>", "<module>", 1, false}},
+	[GENERATES] = {{"/job/train.py", "requests", 40, false},
+		       {STD "multiprocessing/process.py", "BaseProcess._bootstrap", 314, true}},
+	[JOINS] = {{STD "threading.py", "Thread._wait_for_tstate_lock", 1139, true},
+		   {"/job/train.py", "requests", 41, false},
+		   {STD "multiprocessing/process.py", "BaseProcess._bootstrap", 314, true}},
+	[WAITS] = {{STD "multiprocessing/queues.py", "Queue.get", 103, true},
+		   {TORCH "utils/data/dataloader.py", "_try_get_data", 1291, true},
+		   {"/job/train.py", "main", 20, false}},
+};
+
+static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
+		       uint32_t most)
+{
+	uint32_t n = 0;
+
+	(void)arg;
+	(void)process;
+	for (; place && place < PLACES && n < most && n < 5 && stacks[place][n].file; n++)
+		frame[n] = stacks[place][n];
+	return n;
+}
+
+static void sample(struct gen *g, double t, uint32_t place, enum tft_state state, uint32_t child)
+{
+	struct tfh_event *ev = gen_call(g, 0, TFH_FN_NONE, t, t);
+
+	ev->kind = child ? TFT_CHILD : TFT_STATE;
+	ev->stack = place;
+	ev->result = (uint16_t)state;
+	ev->ctx = child ? GEN_PID + 1 : 0;
+	ev->stream = child;
+	ev->w[1] = child ? 0 : 0xffffffffull << 32;
+	ev->w[2] = 2500000;
+}
+
+/* 120 steps of 10 ms: 8 ms inside the loader's call, then a backward pass and an optimizer step. `asks`: where two of three samples
+ * show the thread, `marks` in the others; `child`, `other`: where they show two child processes. */
+static struct tfh_result *judge(enum tfh_fn loader, uint32_t asks, enum tft_state state,
+				uint32_t child, uint32_t other)
+{
+	enum tft_state does = other == TRACKER ? TFT_STATE_PIPE
+			      : other == JOINS ? TFT_STATE_LOCK
+					       : TFT_STATE_RUNNING;
+	struct gen *g = gen_new();
+	double t = 100;
+
+	g->feed.place = g->feed.lines = places;
+	g->name[TFT_NAME_STRING][3] = "Optimizer.step#SGD.step";
+	g->name[TFT_NAME_OP][1] = "Engine::execute";
+	for (int i = 0; i < 120; i++, t += 10) {
+		gen_call(g, 0, loader, t, t + 8);
+		for (int k = 0; k < 3; k++)
+			sample(g, t + 1 + 2 * k, k == 1 ? MARKS : asks,
+			       k == 1 ? TFT_STATE_RUNNING : state, 0);
+		if (child)
+			sample(g, t + 2, child, TFT_STATE_RUNNING, GEN_PID + 5);
+		for (int k = 0; other && k < 2; k++)
+			sample(g, t + 3 + k, other, does, GEN_PID + 6);
+		gen_call(g, 0, TFH_FN_torch_backward, t + 8.1, t + 9.3)->w[0] = 1;
+		struct tfh_event *ev = gen_call(g, 0, TFH_FN_torch_range, t + 9.4, t + 9.9);
+		ev->kind = TFT_RANGE;
+		ev->w[0] = 3;
+	}
+	return gen_judge(g);
+}
+
+static void is(enum tfh_fn loader, uint32_t asks, enum tft_state state, uint32_t child,
+	       uint32_t other, enum tfh_cause cause)
+{
+	struct tfh_result *r = judge(loader, asks, state, child, other);
+
+	gen_expect(r, TFH_CLASS_INPUT_BOUND, cause);
+	tfh_result_free(r);
+}
+
+static void test_alone(void **state)
+{
+	(void)state;
+	is(TFH_FN_torch_single, DECODES, TFT_STATE_RUNNING, 0, 0, TFH_CAUSE_INPUT_DECODE);
+	is(TFH_FN_torch_single, DECODES, TFT_STATE_RUNNING, 0, TRACKER, TFH_CAUSE_INPUT_DECODE);
+	is(TFH_FN_torch_single, DECODES, TFT_STATE_RUNNING, 0, GENERATES, TFH_CAUSE_INPUT_DECODE);
+}
+
+static void test_workers(void **state)
+{
+	(void)state;
+	is(TFH_FN_torch_multi, WAITS, TFT_STATE_PIPE, WORKER_DECODES, 0, TFH_CAUSE_INPUT_DECODE);
+	is(TFH_FN_torch_multi, WAITS, TFT_STATE_PIPE, WORKER_DECODES, TRACKER,
+	   TFH_CAUSE_INPUT_DECODE);
+}
+
+/* A process whose main thread waits for its other threads makes nothing itself. */
+static void test_waits(void **state)
+{
+	(void)state;
+	for (uint32_t other = GENERATES; other <= JOINS; other++) {
+		struct tfh_result *r =
+			judge(TFH_FN_torch_single, DECODES, TFT_STATE_RUNNING, 0, other);
+		assert_int_equal(r->found.workers.processes, other == GENERATES);
+		tfh_result_free(r);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_alone),
+					   cmocka_unit_test(test_workers),
+					   cmocka_unit_test(test_waits)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,575 @@
+/*
+ * Lines of Python tell what a thread does. The innermost frame with a row in the table decides; the
+ * program's own functions count only where a compiler or loader called them; a line's position in
+ * the loop's body tells whether it runs before the step. A pause is charged by the lines of its
+ * samples: waiting after the step is no input, and waiting for the GIL remains that. Of a batch that another thread makes the cause is what that
+ * one does; waiting for the GIL while functions of the input pipeline run is input.
+ */
+#include "../analyze_gen.h"
+#include "judge/facts/pause_role.h"
+
+#define LIB "/v/lib/python3.11/site-packages"
+#define STD "/usr/lib/python3.11"
+#define COUNT(array) (uint32_t)(sizeof(array) / sizeof(*(array)))
+
+static const struct tfh_model_line loop_call = {"/job/train.py", "main", 20, false};
+
+static void test_roles(void **state)
+{
+	(void)state;
+	const struct tfh_model_line load[] = {
+		{STD "/zipfile.py", "ZipExtFile.read", 9, true},
+		{LIB "/numpy/lib/_npyio_impl.py", "NpzFile.__getitem__", 8, true},
+		{"/job/train.py", "batch", 12, false},
+		{"/job/train.py", "main", 19, false}};
+	const struct tfh_model_line traced[] = {
+		{LIB "/tensorflow/python/ops/math_ops.py", "matmul", 5, true},
+		{"/tmp/__autograph_generated_file1.py", "tf__step", 23, false},
+		{LIB "/tensorflow/python/framework/func_graph.py", "func_graph_from_py_func", 5,
+		 true},
+		{"/job/train.py", "main", 20, false}};
+	const struct tfh_model_line queued[] = {{STD "/threading.py", "Condition.wait", 5, true},
+						{STD "/queue.py", "Queue.get", 6, true},
+						{LIB "/torch/utils/data/dataloader.py",
+						 "_MultiProcessingDataLoaderIter._try_get_data", 7,
+						 true},
+						{"/job/train.py", "main", 19, false}};
+	/* predict() on an array builds a pipeline, and loads nothing. */
+	const struct tfh_model_line arrays[] = {
+		{LIB "/keras/src/trainers/data_adapters/array_data_adapter.py",
+		 "ArrayDataAdapter.get_tf_dataset", 90, true},
+		{LIB "/keras/src/backend/tensorflow/trainer.py", "TensorFlowTrainer.predict", 500,
+		 true},
+		{"/job/train.py", "main", 22, false}};
+	const struct tfh_model_line saves[] = {
+		{"/job/train.py", "Trainer.save_checkpoint", 50, false},
+		{"/job/train.py", "main", 22, false}};
+	/* Keras calls its layers through this, compiled or not. */
+	const struct tfh_model_line eager[] = {
+		{LIB "/tensorflow/python/ops/math_ops.py", "matmul", 5, true},
+		{LIB "/tensorflow/python/autograph/impl/api.py",
+		 "call_with_unspecified_conversion_status.<locals>.wrapper", 596, true},
+		{"/job/train.py", "main", 20, false}};
+	const struct tfh_model_line callback[] = {
+		{"/job/train.py", "score", 50, false},
+		{STD "/logging/__init__.py", "Logger.info", 5, true},
+		{"/job/train.py", "main", 22, false}};
+
+	const struct tfh_model_line copied[] = {
+		{LIB "/torch/storage.py", "UntypedStorage.clone", 5, true},
+		{LIB "/torch/_tensor.py", "Tensor.__deepcopy__", 6, true},
+		{STD "/copy.py", "deepcopy", 7, true},
+		{"/job/train.py", "average", 50, false},
+		{LIB "/torch/_dynamo/convert_frame.py", "compile_inner", 8, true},
+		{"/job/train.py", "main", 22, false}};
+
+	const struct tfh_model_line module[] = {
+		{LIB "/torch/nn/modules/rnn.py", "LSTMCell.forward", 5, true},
+		{LIB "/torch/nn/modules/module.py", "Module._call_impl", 6, true},
+		{LIB "/torch/nn/modules/module.py", "Module._wrapped_call_impl", 7, true},
+		{"/job/train.py", "Sequence.forward", 26, false}};
+
+	/* The wrappers around an optimizer's step and its zero_grad. */
+	const struct tfh_model_line scheduled[] = {
+		{LIB "/torch/optim/adadelta.py", "Adadelta.step", 4, true},
+		{LIB "/torch/optim/optimizer.py", "Optimizer.profile_hook_step.<locals>.wrapper", 5,
+		 true},
+		{LIB "/torch/optim/lr_scheduler.py",
+		 "LRScheduler.__init__.<locals>.patch_track_step_called.<locals>.wrap_step.<locals>.wrapper",
+		 6, true},
+		{"/job/train.py", "train", 44, false}};
+	const struct tfh_model_line cleared[] = {
+		{LIB "/torch/optim/optimizer.py", "Optimizer.zero_grad", 4, true},
+		{LIB "/torch/_dynamo/eval_frame.py", "DisableContext.__call__.<locals>._fn", 5,
+		 true},
+		{LIB "/torch/_compile.py", "_disable_dynamo.<locals>.inner", 6, true},
+		{"/job/train.py", "train", 40, false}};
+
+	/* An optimizer's step computes, but not the closure that it calls, which is the program's whole step. */
+	const struct tfh_model_line closure[] = {
+		{LIB "/torchmetrics/metric.py", "Metric.compute", 5, true},
+		{"/job/train.py", "Net.training_step", 26, false},
+		{LIB "/torch/optim/sgd.py", "SGD.step", 7, true},
+		{"/job/train.py", "main", 22, false}};
+	assert_int_equal(tfh_place_role(closure, COUNT(closure), TFH_ORDER_UNKNOWN), TFH_ROLE_NONE);
+	assert_int_equal(tfh_place_role(closure + 2, 2, TFH_ORDER_UNKNOWN), TFH_ROLE_UPDATE);
+	/* A copy of tensors is no computing, but is part of what a compiler does. */
+	assert_int_equal(tfh_place_role(copied, 4, TFH_ORDER_UNKNOWN), TFH_ROLE_KEEP);
+	assert_int_equal(tfh_place_role(copied, COUNT(copied), TFH_ORDER_UNKNOWN),
+			 TFH_ROLE_COMPILE);
+	assert_int_equal(tfh_place_role(load, COUNT(load), TFH_ORDER_UNKNOWN), TFH_ROLE_READ);
+	assert_int_equal(tfh_place_role(load + 2, 2, TFH_ORDER_UNKNOWN), TFH_ROLE_NONE);
+	assert_int_equal(tfh_place_role(traced, COUNT(traced), TFH_ORDER_UNKNOWN),
+			 TFH_ROLE_COMPILE);
+	assert_int_equal(tfh_place_role(eager, COUNT(eager), TFH_ORDER_UNKNOWN), TFH_ROLE_NONE);
+	uint32_t callee;
+	assert_int_equal(tfh_role_lead(traced, COUNT(traced), TFH_ROLE_COMPILE, &callee), 3);
+	assert_int_equal(callee, 2);
+	assert_int_equal(tfh_role_lead(traced, COUNT(traced), TFH_ROLE_NONE, &callee), 1);
+	assert_int_equal(callee, 0);
+	assert_int_equal(tfh_role_lead(saves, COUNT(saves), TFH_ROLE_SAVE, &callee), 0);
+	assert_int_equal(callee, COUNT(saves));
+	assert_int_equal(tfh_role_lead(scheduled, COUNT(scheduled), TFH_ROLE_NONE, &callee), 3);
+	assert_int_equal(callee, 0);
+	assert_int_equal(tfh_role_lead(cleared, COUNT(cleared), TFH_ROLE_NONE, &callee), 3);
+	assert_int_equal(callee, 0);
+	assert_int_equal(tfh_role_lead(module, COUNT(module), TFH_ROLE_COMPUTE, &callee), 3);
+	assert_int_equal(callee, 0); /* what is between only passes the call on */
+	assert_int_equal(tfh_place_role(queued, COUNT(queued), TFH_ORDER_UNKNOWN), TFH_ROLE_LOADER);
+	assert_int_equal(tfh_place_role(arrays, COUNT(arrays), TFH_ORDER_UNKNOWN), TFH_ROLE_NONE);
+	assert_int_equal(tfh_place_role(queued, 2, TFH_ORDER_UNKNOWN), TFH_ROLE_QUEUE);
+	assert_int_equal(tfh_place_role(queued, 2, TFH_ORDER_BEHIND), TFH_ROLE_TAKE);
+	assert_int_equal(tfh_place_role(saves, COUNT(saves), TFH_ORDER_BEHIND), TFH_ROLE_SAVE);
+	assert_int_equal(tfh_place_role(saves, COUNT(saves), TFH_ORDER_BEFORE), TFH_ROLE_NONE);
+	assert_int_equal(tfh_place_role(callback, COUNT(callback), TFH_ORDER_BEHIND),
+			 TFH_ROLE_NONE);
+}
+
+static void test_order(void **state)
+{
+	(void)state;
+	const struct tfh_model_line call[] = {{"/job/train.py", "step", 70, false}, loop_call};
+	struct tfh_model_line seen[] = {{STD "/queue.py", "Queue.get", 6, true}, loop_call};
+
+	seen[1].line = 19;
+	assert_int_equal(tfh_order_of(seen, 2, call, 2), TFH_ORDER_BEFORE);
+	seen[1].line = 21;
+	assert_int_equal(tfh_order_of(seen, 2, call, 2), TFH_ORDER_BEHIND);
+	seen[1].line = 20; /* the same statement, another function in it */
+	assert_int_equal(tfh_order_of(seen, 2, call, 2), TFH_ORDER_UNKNOWN);
+	assert_int_equal(tfh_order_of(seen, 2, call, 0), TFH_ORDER_UNKNOWN);
+	seen[1].function = "other";
+	assert_int_equal(tfh_order_of(seen, 2, call, 2), TFH_ORDER_UNKNOWN);
+}
+
+/* Without a device a wait feeds the step if it stands above the call before it and above the one behind it: what stands between the two, or
+ * behind both, does not. The program's own lock may be another process's. */
+static void test_fed_by_hand(void **state)
+{
+	(void)state;
+	static const struct tfh_model_line loop = {"/job/train.py", "main", 19, false};
+	struct tfh_pause_end to = {.n = 2, .n_last = 2};
+	struct tfh_model_line seen[] = {{STD "/threading.py", "Event.wait", 6, true}, loop};
+
+	to.frame[0] = (struct tfh_model_line){"/job/net.py", "forward", 7, false};
+	to.last[0] = (struct tfh_model_line){"/job/net.py", "update", 9, false};
+	to.frame[1] = to.last[1] = loop;
+	to.frame[1].line = 20;
+	to.last[1].line = 24;
+	assert_int_equal(tfh_role_above(TFT_STATE_EVENT, seen, 2, &to), TFH_ROLE_MADE);
+	assert_int_equal(tfh_role_above(TFT_STATE_LOCK, seen, 2, &to), TFH_ROLE_MADE);
+	assert_int_equal(tfh_role_above(TFT_STATE_PIPE, seen, 2, &to), TFH_ROLE_SENT);
+	assert_int_equal(tfh_role_above(TFT_STATE_SLEEP, seen, 2, &to), TFH_ROLE_NONE);
+	assert_int_equal(tfh_role_above(TFT_STATE_LOCK, seen + 1, 1, &to), TFH_ROLE_GIVEN);
+	seen[1].line = 25; /* behind the step */
+	assert_int_equal(tfh_role_above(TFT_STATE_PIPE, seen, 2, &to), TFH_ROLE_NONE);
+	seen[1].line = 22; /* in its middle */
+	to.last[1].line = 20;
+	to.frame[1].line = 24;
+	assert_int_equal(tfh_role_above(TFT_STATE_PIPE, seen, 2, &to), TFH_ROLE_NONE);
+	to.n_last = 0;
+	assert_int_equal(tfh_role_above(TFT_STATE_PIPE, seen, 2, &to), TFH_ROLE_NONE);
+}
+
+/* Between two copies, a library's code in the function that makes the second one belongs to the copies; what another function prepares for
+ * it does not, nor does what the program itself does, or what runs between other calls. */
+static void test_copies(void **state)
+{
+	(void)state;
+	const struct tfh_model_line checks[] = {
+		{LIB "/numba/cuda/cudadrv/devicearray.py", "array_core", 5, true},
+		{LIB "/numba/cuda/cudadrv/devicearray.py", "copy_to_device", 6, true},
+		{"/job/train.py", "main", 20, false}};
+	const struct tfh_model_line makes[] = {{LIB "/pack/batches.py", "pick", 5, true},
+					       {LIB "/pack/batches.py", "next_batch", 6, true},
+					       {"/job/train.py", "main", 20, false}};
+	struct tfh_pause_end to = {.n = 2,
+				   .before = TFH_FAM_COPY << 3 | TFH_DIR_H2D,
+				   .after = TFH_FAM_COPY << 3 | TFH_DIR_H2D};
+
+	memcpy(to.frame, checks + 1, 2 * sizeof(*checks));
+	assert_true(tfh_stack_samples_copy(checks, 3, &to));
+	assert_int_equal(tfh_role_between(TFT_STATE_RUNNING, TFH_ORDER_UNKNOWN, true, true, &to),
+			 TFH_ROLE_COPY);
+	assert_int_equal(tfh_role_between(TFT_STATE_LOCK, TFH_ORDER_UNKNOWN, true, true, &to),
+			 TFH_ROLE_NONE);
+	assert_false(tfh_stack_samples_copy(makes, 3, &to));
+	assert_false(tfh_stack_samples_copy(checks + 2, 1, &to));
+	assert_false(tfh_stack_samples_copy(checks, 0, &to));
+	to.frame[1].line = 21;
+	assert_false(tfh_stack_samples_copy(checks, 3, &to));
+	to.soon = true;
+	to.n = 0; /* no stack is taken after a short pause */
+	assert_true(tfh_stack_samples_copy(checks, 3, &to));
+	assert_false(tfh_stack_samples_copy(checks + 2, 1, &to));
+	to.before = TFH_FAM_LAUNCH << 3;
+	assert_false(tfh_stack_samples_copy(checks, 3, &to));
+}
+
+/* The library that launches prepares a launch or copy of its own; other libraries, and what it does elsewhere, do not. */
+static void test_issues(void **state)
+{
+	(void)state;
+	const struct tfh_model_line prepares[] = {
+		{LIB "/numba/cuda/args.py", "InOut.to_device", 5, true},
+		{LIB "/numba/cuda/dispatcher.py", "__call__", 6, true},
+		{"/job/train.py", "main", 20, false}};
+	const struct tfh_model_line other[] = {{LIB "/numpy/core.py", "roll", 5, true},
+					       {"/job/train.py", "main", 20, false}};
+	struct tfh_pause_end to = {
+		.n = 2, .before = TFH_FAM_COPY << 3 | TFH_DIR_H2D, .after = TFH_FAM_LAUNCH << 3};
+
+	memcpy(to.frame, prepares + 1, 2 * sizeof(*prepares));
+	assert_true(tfh_stack_samples_issue(prepares, 3, &to, "numba"));
+	assert_false(tfh_stack_samples_issue(prepares, 3, &to, ""));
+	assert_false(tfh_stack_samples_issue(prepares, 3, &to, "pycuda"));
+	assert_false(tfh_stack_samples_issue(prepares + 2, 1, &to, "numba"));
+	assert_false(tfh_stack_samples_issue(other, 2, &to, "numba"));
+	/* At the line that makes the call, whichever library works there. */
+	assert_true(tfh_stack_samples_on_line(other, 2, &to));
+	assert_true(tfh_stack_samples_on_line(prepares + 2, 1, &to));
+	assert_false(tfh_stack_samples_on_line(other, 0, &to));
+	to.after = TFH_FAM_COPY << 3 | TFH_DIR_H2D;
+	assert_true(tfh_stack_samples_issue(prepares, 3, &to, "numba"));
+	/* The function that goes on to copy works itself, at a line above. */
+	to.n = 3;
+	memcpy(to.frame, prepares, 3 * sizeof(*prepares));
+	struct tfh_model_line works[] = {prepares[1], prepares[2]};
+	assert_true(tfh_stack_samples_issue(works, 2, &to, "numba"));
+	works[0].line = 4;
+	assert_false(tfh_stack_samples_issue(works, 2, &to, "numba"));
+	to.n = 2;
+	memcpy(to.frame, prepares + 1, 2 * sizeof(*prepares));
+	to.frame[0].function = "send";
+	assert_false(tfh_stack_samples_issue(prepares, 3, &to, "numba"));
+	to.after = TFH_FAM_LAUNCH << 3;
+	to.frame[1].line = 21;
+	assert_false(tfh_stack_samples_issue(prepares, 3, &to, "numba"));
+	assert_false(tfh_stack_samples_on_line(other, 2, &to));
+	to.soon = true;
+	assert_true(tfh_stack_samples_issue(prepares, 3, &to, "numba"));
+	to.after = TFH_FAM_SYNC << 3;
+	assert_false(tfh_stack_samples_issue(prepares, 3, &to, "numba"));
+}
+
+/* What a data set opens and reads, and what it copies from elsewhere, its loader reads; what it computes, its map does. */
+static void test_loads(void **state)
+{
+	(void)state;
+	static const char *const file[] = {"<builtin>", STD "/shutil.py", LIB "/numpy/core.py"},
+				 *const function[] = {"open", "copyfile", "roll"};
+	static const enum tfh_role role[] = {TFH_ROLE_READ, TFH_ROLE_READ, TFH_ROLE_MAP};
+
+	for (size_t i = 0; i < COUNT(role); i++) {
+		const struct tfh_model_line frame[] = {
+			{file[i], function[i], 5, true},
+			{"/job/train.py", "Parts.__getitem__", 66, false},
+			{LIB "/torch/utils/data/_utils/fetch.py", "_MapDatasetFetcher.fetch", 54,
+			 true},
+			{"/job/train.py", "main", 71, false}};
+		assert_int_equal(tfh_loader_role(frame, COUNT(frame), TFT_STATE_RUNNING), role[i]);
+	}
+}
+
+/* Place 1 is where looks see the thread, backtrace 2 where its pause ends, place 3 where they see another thread. */
+static struct tfh_model_line seen_at[2], made_at[3];
+static uint32_t seen_n;
+static enum tft_state made_by; /* what the other thread does; 0: there is none */
+static int
+	runs_each; /* every so many looks see the thread running, whatever it else does; 0: none */
+static bool loads; /* a module is loaded in each step */
+static double fetched; /* ms: a batch is fetched from a pipeline in each step */
+
+static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
+		       uint32_t most)
+{
+	(void)arg;
+	(void)process;
+	uint32_t n = place == 1 ? seen_n : place == 2 ? 1 : place == 3 ? 3 : 0;
+
+	n = n < most ? n : most;
+	for (uint32_t i = 0; i < n; i++)
+		frame[i] = place == 1 ? seen_at[i] : place == 2 ? loop_call : made_at[i];
+	return n;
+}
+
+static struct tfh_sample sample[40];
+
+static uint32_t samples(void *arg, uint32_t process, const struct tfh_sample **out)
+{
+	(void)arg;
+	(void)process;
+	*out = sample;
+	return sizeof(sample) / sizeof(*sample);
+}
+
+/* Samples of a process that has so much of its time in the kernel. */
+static void in_kernel(double share, uint64_t written)
+{
+	for (int i = 0; i < 40; i++)
+		sample[i] = (struct tfh_sample){.t = gen_ns(100 * i),
+						.cpu_s = 0.09,
+						.system_s = 0.09 * share,
+						.write_bytes = written};
+}
+
+/* 200 steps of 11 ms: 10 ms of a pause in one state, then a copy to the device and a wait for a kernel. */
+static struct tfh_result *judge(enum tft_state state, double run)
+{
+	struct gen *g = gen_new();
+	double t = 100, cpu = 0;
+
+	g->feed.place = places;
+	g->feed.lines = places;
+	g->feed.samples = samples;
+	for (int i = 0; i < 200; i++) {
+		struct tfh_event *ev =
+			gen_call(g, 0, TFH_FN_NONE, t + fmod(i * 6.18, 10), t + fmod(i * 6.18, 10));
+		ev->kind = TFT_STATE;
+		ev->result =
+			(uint16_t)(runs_each && i % runs_each == 0 ? TFT_STATE_RUNNING : state);
+		ev->stack = 1;
+		ev->w[1] = 0xffffffffull << 32;
+		ev->w[2] = 10000000;
+		if (made_by) {
+			ev = gen_call(g, 0, TFH_FN_NONE, ev->t1 / 1e6, ev->t1 / 1e6);
+			ev->kind = TFT_CHILD;
+			ev->ctx = GEN_PID;
+			ev->stream = GEN_PID + 5;
+			ev->result = (uint16_t)made_by;
+			ev->stack = 3;
+			ev->w[2] = 10000000;
+		}
+		if (loads)
+			gen_call(g, 0, TFH_FN_cuModuleLoadData, t + 10.521, t + 10.525);
+		if (fetched > 0)
+			gen_get(g, 0, 1, 0, t, t + fetched);
+		t += fetched;
+		cpu += run;
+		ev = gen_call(g, 0, TFH_FN_NONE, t + 10, t + 10);
+		ev->kind = TFT_CPUTIME;
+		ev->stack = 2;
+		ev->w[0] = (uint64_t)gen_ns(cpu);
+		/* a call that waits comes after the reading at its end */
+		cpu += 0.1;
+		ev = gen_call(g, 0, TFH_FN_NONE, t + 10.5, t + 10.5);
+		ev->kind = TFT_CPUTIME;
+		ev->w[0] = (uint64_t)gen_ns(cpu);
+		gen_copy(g, TFH_FN_cuMemcpyHtoD_v2, t + 10.01, t + 10.5, 1 << 20, false);
+		gen_call(g, 0, TFH_FN_cuLaunchKernel, t + 10.51, t + 10.52)->w[0] = 1;
+		gen_call(g, 0, TFH_FN_cuStreamSynchronize, t + 10.53, t + 11);
+		cpu += 0.8;
+		ev = gen_call(g, 0, TFH_FN_NONE, t + 11, t + 11);
+		ev->kind = TFT_CPUTIME;
+		ev->w[0] = (uint64_t)gen_ns(cpu);
+		t += 11;
+	}
+	return gen_judge(g);
+}
+
+static void is(enum tft_state state, double run, enum tfh_cause cause)
+{
+	struct tfh_result *r = judge(state, run);
+
+	if (r->verdict.cause != cause)
+		fail_msg("%s where %s was expected", tfh_cause_name(r->verdict.cause),
+			 tfh_cause_name(cause));
+	if (!(1e3 * r->found.cause_s[cause] > 9))
+		fail_msg("%g ms", 1e3 * r->found.cause_s[cause]);
+	tfh_result_free(r);
+}
+
+static void see(const char *file, const char *function, uint32_t line)
+{
+	seen_at[0] = (struct tfh_model_line){file, function, 5, true};
+	seen_at[1] = loop_call;
+	seen_at[1].line = line;
+	seen_n = 2;
+}
+
+static void test_causes(void **state)
+{
+	(void)state;
+	see(STD "/json/decoder.py", "JSONDecoder.decode", 19);
+	is(TFT_STATE_RUNNING, 10, TFH_CAUSE_INPUT_DECODE);
+	see(LIB "/torch/serialization.py", "save", 21);
+	is(TFT_STATE_RUNNING, 10, TFH_CAUSE_HOST_CHECKPOINT);
+	is(TFT_STATE_GIL, 0, TFH_CAUSE_HOST_GIL);
+	see(LIB "/wandb/sdk/wandb_run.py", "Run.log", 21);
+	is(TFT_STATE_SOCKET, 0, TFH_CAUSE_HOST_LOGGING);
+	see(STD "/http/client.py", "HTTPConnection.getresponse", 19);
+	is(TFT_STATE_SOCKET, 0, TFH_CAUSE_INPUT_UNKNOWN);
+	see(STD "/http/client.py", "HTTPConnection.getresponse", 21);
+	is(TFT_STATE_SOCKET, 0, TFH_CAUSE_HOST_WAIT);
+	see(STD "/threading.py", "Lock.acquire", 21);
+	is(TFT_STATE_LOCK, 0, TFH_CAUSE_HOST_LOCK);
+	see(STD "/multiprocessing/connection.py", "_ConnectionBase.recv", 19);
+	is(TFT_STATE_PIPE, 0, TFH_CAUSE_INPUT_UNKNOWN);
+	see("/job/other.py", "thing", 21);
+	seen_at[0].library = false;
+	is(TFT_STATE_RUNNING, 10, TFH_CAUSE_HOST_PYTHON);
+	see(LIB "/PIL/ImageFile.py", "_encode_tile", 21);
+	is(TFT_STATE_RUNNING, 10, TFH_CAUSE_HOST_LOGGING);
+}
+
+/* The clock shows 2 ms of 10 that the thread ran, and half of the samples find it running. A thread that waits for the GIL wakes up
+ * all the time; one that waits for a lock and runs longer than its clock says had no CPU. */
+static void test_woken_often(void **state)
+{
+	(void)state;
+	see(STD "/threading.py", "Lock.acquire", 21);
+	runs_each = 2;
+	struct tfh_result *r = judge(TFT_STATE_GIL, 2);
+	assert_float_equal(1e3 * r->found.cause_s[TFH_CAUSE_HOST_GIL], 8, 0.2);
+	tfh_result_free(r);
+	r = judge(TFT_STATE_LOCK, 2);
+	assert_true(1e3 * r->found.cause_s[TFH_CAUSE_HOST_LOCK] < 7);
+	tfh_result_free(r);
+	runs_each = 0;
+}
+
+/* A library that rewrites its graph before each execution dispatches it, unless kernels are made from it. */
+static void test_rewriting(void **state)
+{
+	(void)state;
+	see(LIB "/tinygrad/uop/ops.py", "graph_rewrite", 19);
+	is(TFT_STATE_RUNNING, 10, TFH_CAUSE_HOST_LAUNCH);
+	loads = true;
+	is(TFT_STATE_RUNNING, 10, TFH_CAUSE_HOST_COMPILE);
+	loads = false;
+	see(LIB "/tinygrad/codegen/opt.py", "optimize", 19);
+	is(TFT_STATE_RUNNING, 10, TFH_CAUSE_HOST_COMPILE);
+}
+
+static void makes(const char *file, bool library, enum tft_state state)
+{
+	made_at[0] = (struct tfh_model_line){file, "work", 7, library};
+	made_at[1] = (struct tfh_model_line){"/job/train.py", "fill", 8, false};
+	made_at[2] = (struct tfh_model_line){STD "/threading.py", "Thread.run", 982, true};
+	made_by = state;
+}
+
+static void test_makers(void **state)
+{
+	(void)state;
+	see(STD "/queue.py", "Queue.get", 19);
+	makes("/job/train.py", false, TFT_STATE_RUNNING);
+	is(TFT_STATE_LOCK, 0, TFH_CAUSE_INPUT_MAP);
+	makes("/job/train.py", false, TFT_STATE_READ);
+	is(TFT_STATE_LOCK, 0, TFH_CAUSE_INPUT_READ);
+	makes(STD "/json/decoder.py", true, TFT_STATE_RUNNING);
+	is(TFT_STATE_LOCK, 0, TFH_CAUSE_INPUT_DECODE);
+	makes("/job/train.py", false, TFT_STATE_SLEEP);
+	is(TFT_STATE_LOCK, 0, TFH_CAUSE_INPUT_UNKNOWN);
+	makes("/job/train.py", false, TFT_STATE_RUNNING);
+	is(TFT_STATE_GIL, 0, TFH_CAUSE_HOST_GIL);
+	fetched = 0.01;
+	is(TFT_STATE_GIL, 0, TFH_CAUSE_HOST_GIL);
+	makes(LIB "/tensorflow/python/ops/script_ops.py", true, TFT_STATE_RUNNING);
+	is(TFT_STATE_GIL, 0, TFH_CAUSE_INPUT_MAP);
+	fetched = 0;
+	made_by = 0;
+}
+
+/* What is taken from a queue behind the step may be its result or the next batch, so that is never sure. A lock that is taken there is. */
+static void test_taken_behind(void **state)
+{
+	(void)state;
+	for (int lock = 0; lock < 2; lock++) {
+		see(lock ? STD "/threading.py" : STD "/queue.py", lock ? "wait" : "Queue.get", 21);
+		struct tfh_result *r = judge(TFT_STATE_LOCK, 0);
+		assert_int_equal(r->verdict.cause, TFH_CAUSE_HOST_LOCK);
+		assert_int_equal(r->verdict.confidence,
+				 lock ? TFH_CONFIDENCE_HIGH : TFH_CONFIDENCE_MEDIUM);
+		tfh_result_free(r);
+	}
+}
+
+/* The gain on the first screen is of the verdict's place only where the verdict's time is spent there: waiting for Python's lock, which
+ * functions of the pipeline hold, ends with these and not with what the line itself does meanwhile. */
+static void test_place_of_line(void **state)
+{
+	(void)state;
+	see("/job/train.py", "step", 21);
+	seen_at[0].library = false;
+	struct tfh_result *r = judge(TFT_STATE_RUNNING, 10);
+	assert_true(r->n_place > 0 && r->line_place);
+	tfh_result_free(r);
+	makes(LIB "/tensorflow/python/ops/script_ops.py", true, TFT_STATE_RUNNING);
+	fetched = 0.01;
+	runs_each = 3;
+	r = judge(TFT_STATE_GIL, 3);
+	assert_int_equal(r->verdict.cause, TFH_CAUSE_INPUT_MAP);
+	assert_true(r->n_place > 0 && !r->line_place);
+	tfh_result_free(r);
+	fetched = 0;
+	made_by = runs_each = 0;
+}
+
+/* What a step without its input takes at best, as a share of what it took outside of input. */
+static double left_at_best(const char *maker)
+{
+	double left = NAN;
+
+	makes(maker, true, TFT_STATE_RUNNING);
+	struct tfh_result *r = judge(TFT_STATE_RUNNING, 10);
+	for (uint32_t i = 0; i < r->n_whatif; i++)
+		if (r->whatif[i].remove == TFH_REMOVE_INPUT)
+			left = 1e3 * r->whatif[i].low_s / 11;
+	tfh_result_free(r);
+	return left;
+}
+
+/* Where Python functions of the pipeline held the lock, the loop's own code may have waited for it: at best it goes with the input, but no more
+ * than half of what stays. */
+static void test_lock_beside(void **state)
+{
+	(void)state;
+	see("/job/other.py", "thing", 19);
+	fetched = 5;
+	double beside = left_at_best(LIB "/tensorflow/python/ops/script_ops.py"),
+	       alone = left_at_best(STD "/queue.py");
+	if (fabs(beside - 0.5) > 0.02 || !(alone > 0.9))
+		fail_msg("%g %g", beside, alone);
+	fetched = 0;
+	made_by = 0;
+}
+
+/* Reading a file that the kernel has in memory is running for who looks. */
+static void test_kernel_time(void **state)
+{
+	(void)state;
+	see("/job/other.py", "thing", 19);
+	in_kernel(0.8, 50000000);
+	is(TFT_STATE_RUNNING, 10, TFH_CAUSE_INPUT_READ);
+	seen_at[1].line = 21;
+	is(TFT_STATE_RUNNING, 10, TFH_CAUSE_HOST_CHECKPOINT);
+	in_kernel(0.8, 409600);
+	is(TFT_STATE_RUNNING, 10, TFH_CAUSE_HOST_LOGGING);
+	in_kernel(0.8, 4096); /* too little for so much time: it clears memory */
+	is(TFT_STATE_RUNNING, 10, TFH_CAUSE_HOST_PYTHON);
+	for (int i = 0; i < 40;
+	     i++) { /* or copies into new memory: half of it is in faults, even at their shortest */
+		sample[i].faults = 36000;
+		sample[i].fault_s = 1e-6;
+	}
+	seen_at[1].line = 19;
+	is(TFT_STATE_RUNNING, 10, TFH_CAUSE_HOST_PYTHON);
+	in_kernel(0.1, 4096);
+	is(TFT_STATE_RUNNING, 10, TFH_CAUSE_HOST_PYTHON);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_roles),	     cmocka_unit_test(test_order),
+		cmocka_unit_test(test_fed_by_hand),  cmocka_unit_test(test_copies),
+		cmocka_unit_test(test_issues),	     cmocka_unit_test(test_causes),
+		cmocka_unit_test(test_kernel_time),  cmocka_unit_test(test_rewriting),
+		cmocka_unit_test(test_makers),	     cmocka_unit_test(test_woken_often),
+		cmocka_unit_test(test_taken_behind), cmocka_unit_test(test_place_of_line),
+		cmocka_unit_test(test_loads),	     cmocka_unit_test(test_lock_beside),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,110 @@
+/*
+ * A job that receives from child processes over pipes before each step. Where these also wait, at pipes of their own, for what the
+ * program sends to them (actions), they are no loader: the step waits for another process, and more of them are no advice. Where
+ * they wait for work from a queue, or not at all, they make the batches.
+ */
+#include "../analyze_gen.h"
+
+#define STD "/usr/lib/python3.11/multiprocessing/"
+
+enum { AT_RECEIVES = 1, AT_STEP, AT_WORKS, AT_TOLD, AT_QUEUE };
+
+static const struct tfh_model_line receive = {STD "connection.py", "_ConnectionBase.recv", 250,
+					      true};
+static const struct tfh_model_line begin = {STD "process.py", "BaseProcess._bootstrap", 314, true};
+
+static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
+		       uint32_t most)
+{
+	uint32_t n = 0;
+
+	(void)arg;
+	(void)process;
+	if (!place || most < 4)
+		return 0;
+	if (place == AT_RECEIVES || place == AT_TOLD || place == AT_QUEUE)
+		frame[n++] = receive;
+	if (place == AT_QUEUE)
+		frame[n++] = (struct tfh_model_line){STD "queues.py", "SimpleQueue.get", 365, true};
+	frame[n++] =
+		place == AT_WORKS  ? (struct tfh_model_line){"/job/train.py", "simulate", 7, false}
+		: place >= AT_TOLD ? (struct tfh_model_line){"/job/train.py", "simulate", 5, false}
+				   : (struct tfh_model_line){"/job/train.py", "main",
+							     place == AT_STEP ? 22 : 20, false};
+	if (place >= AT_WORKS)
+		frame[n++] = begin;
+	return n;
+}
+
+static struct tfh_event *mark(struct gen *g, enum tft_kind kind, double t, uint32_t place,
+			      enum tft_state state)
+{
+	struct tfh_event *ev = gen_call(g, 0, TFH_FN_NONE, t, t);
+
+	ev->kind = kind;
+	ev->stack = place;
+	ev->result = (int)state;
+	ev->w[2] = 2500000;
+	return ev;
+}
+
+static void child(struct gen *g, double t, uint32_t place, enum tft_state state)
+{
+	struct tfh_event *ev = mark(g, TFT_CHILD, t, place, state);
+
+	ev->ctx = GEN_PID + 1;
+	ev->stream = GEN_PID + 5;
+}
+
+/* In every other step the worker is seen where it waits. */
+static struct tfh_result *judge(uint32_t waits)
+{
+	struct gen *g = gen_new();
+	double t = 100, cpu = 0;
+
+	g->feed.place = g->feed.lines = places;
+	g->name[TFT_NAME_OP][1] = "Engine::execute";
+	for (int i = 0; i < 120; i++, t += 6) {
+		mark(g, TFT_STATE, t + 0.5 + fmod(i * 0.37, 4), AT_RECEIVES, TFT_STATE_SOCKET);
+		if (waits && i % 2)
+			child(g, t + 1, waits, TFT_STATE_SOCKET);
+		else
+			child(g, t + 1, AT_WORKS, TFT_STATE_RUNNING);
+		mark(g, TFT_CPUTIME, t + 5.5, AT_STEP, 0)->w[0] = (uint64_t)gen_ns(cpu += 0.1);
+		gen_call(g, 0, TFH_FN_torch_backward, t + 5.55, t + 5.95)->w[0] = 1;
+		mark(g, TFT_CPUTIME, t + 5.96, 0, 0)->w[0] = (uint64_t)gen_ns(cpu += 0.4);
+	}
+	return gen_judge(g);
+}
+
+static void test_told(void **state)
+{
+	(void)state;
+	struct tfh_result *r = judge(AT_TOLD);
+
+	gen_expect(r, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_WAIT);
+	assert_int_equal(r->found.line.line, 20);
+	assert_int_equal(r->found.workers.line.line, 7); /* where it works, not where it waits */
+	assert_true(r->found.workers.busy > 0.4 && r->found.workers.busy < 0.6);
+	assert_int_equal(r->found.workers.more.to, 0);
+	assert_non_null(gen_says(r, "1 worker process, 50 % busy"));
+	tfh_result_free(r);
+}
+
+static void test_not_told(void **state)
+{
+	(void)state;
+	for (int queue = 0; queue < 2; queue++) {
+		struct tfh_result *r = judge(queue ? AT_QUEUE : 0);
+		assert_int_equal(r->verdict.cls, TFH_CLASS_INPUT_BOUND);
+		tfh_result_free(r);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_told),
+					   cmocka_unit_test(test_not_told)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,86 @@
+/* Parts of a step that streams of their own compute, and each of which is waited for at its end, are one step; a series of steps
+ * before one wait stays a series. If a function is made anew in each epoch, its first execution, launched kernel by kernel, is a
+ * step like those that launch the graph. */
+#include "../analyze_gen.h"
+
+#define STEPS 100
+
+static double t;
+
+static void call(struct gen *g, enum tfh_fn fn, uint64_t w0)
+{
+	gen_call(g, 0, fn, t, t + 0.01)->w[0] = w0;
+	t += 0.02;
+}
+
+static void part(struct gen *g)
+{
+	call(g, TFH_FN_cuMemcpyHtoDAsync_v2, 8192);
+	for (uint64_t k = 1; k <= 6; k++)
+		call(g, TFH_FN_cuLaunchKernel, k);
+	call(g, TFH_FN_cuMemcpyDtoHAsync_v2, 4);
+}
+
+static uint64_t steps_with(int waits)
+{
+	struct gen *g = gen_new();
+
+	t = 100;
+	for (int i = 0; i < STEPS; i++) {
+		part(g);
+		part(g);
+		for (int k = 0; k < waits; k++) {
+			gen_call(g, 0, TFH_FN_cuStreamSynchronize, t, t + 1);
+			t += 1.01;
+		}
+	}
+	struct tfh_result *r = gen_judge(g);
+	uint64_t steps = r->steps.total;
+	tfh_result_free(r);
+	return steps;
+}
+
+static void test_streams(void **state)
+{
+	(void)state;
+	assert_int_equal(steps_with(2), STEPS);
+	assert_int_equal(steps_with(1), 2 * STEPS);
+}
+
+/* A batch, its launches, a wait, and the loss. */
+static void step(struct gen *g, bool graph)
+{
+	call(g, TFH_FN_cuMemcpyHtoD_v2, 8192);
+	for (uint64_t k = 1; k <= 120 && !graph; k++)
+		call(g, TFH_FN_cuLaunchKernel, k);
+	if (graph) {
+		struct tfh_event *ev = gen_call(g, 0, TFH_FN_cuGraphLaunch, t, t + 0.05);
+		ev->w[2] = 120;
+		t += 0.06;
+	}
+	gen_call(g, 0, TFH_FN_cuCtxSynchronize, t, t + 2);
+	t += 2.01;
+	call(g, TFH_FN_cuMemcpyDtoH_v2, 4);
+}
+
+static void test_made_anew(void **state)
+{
+	(void)state;
+	struct gen *g = gen_new();
+
+	t = 100;
+	for (int epoch = 0; epoch < 12; epoch++)
+		for (int i = 0; i < 8; i++)
+			step(g, i > 0);
+	struct tfh_result *r = gen_judge(g);
+	assert_int_equal(r->steps.total, 96);
+	tfh_result_free(r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_streams),
+					   cmocka_unit_test(test_made_anew)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

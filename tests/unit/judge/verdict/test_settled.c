@@ -1,0 +1,114 @@
+/* What must hold: time in which the device computes what steps issued ahead is time of the steps in the run's tree, not between loops;
+ * checkpoints have a part of their own, and the loop that fetches the model is not steps; a gap in which the device idles remains one. */
+#include "../devgen.h"
+
+static double seconds(const struct tfh_result *r, enum tfh_branch kind)
+{
+	double s[TFH_BRANCH_COUNT];
+
+	tfh_spent_all(r, s);
+	return s[kind];
+}
+
+static void forward_and_back(struct dg *d, double ms)
+{
+	dg_copy(d, 0, 1, TFH_DIR_H2D, 1 << 20, 0.05);
+	for (int k = 0; k < 8; k++) {
+		struct tfh_op *op = dg_launch(d, 0, 1, ms / 8);
+		op->name = k < 4 ? "forward" : "backward";
+		d->g->ev[d->g->n - 1].w[0] = 1 + (uint64_t)k;
+	}
+}
+
+/* The parts of a parent add up to it, and each comes after it. */
+static void adds_up(const struct tfh_result *r)
+{
+	for (uint32_t i = 0; i < r->n_tree; i++) {
+		double all = 0;
+		bool any = false;
+		assert_true(r->tree[i].parent <= i);
+		for (uint32_t k = i + 1; k < r->n_tree; k++)
+			if (r->tree[k].parent == i) {
+				all += r->tree[k].wall_s;
+				any = true;
+			}
+		assert_true(!any || fabs(all - r->tree[i].wall_s) < 1e-6);
+	}
+}
+
+/* Four steps are issued within a moment, then waited for. */
+static void test_issued_ahead(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	for (int i = 0; i < 400; i++) {
+		forward_and_back(d, 8);
+		if (i % 4 == 3)
+			dg_sync(d, 0, 1);
+	}
+	struct tfh_result *r = dg_judge(d);
+	assert_int_equal(r->steps.total, 400);
+	adds_up(r);
+	assert_true(seconds(r, TFH_BRANCH_BETWEEN) < 0.02 * 3.2);
+	assert_true(seconds(r, TFH_BRANCH_STEP) > 0.95 * 3.2);
+	tfh_result_free(r);
+}
+
+/* After each twelfth step the model is fetched tensor by tensor, and written: 60 ms. */
+static void test_checkpoints(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	for (int i = 0; i < 480; i++) {
+		forward_and_back(d, 5);
+		dg_copy_blocking(d, 0, 1, TFH_DIR_D2H, 4, 2 * US);
+		if (i % 12 != 11)
+			continue;
+		for (int k = 0; k < 20; k++) {
+			dg_copy_blocking(d, 0, 1, TFH_DIR_D2H, 1 << 20, 0.1);
+			dg_code(d, 0, 0.1);
+			dg_call(d, 0, TFH_FN_cuEventSynchronize, 2 * US);
+		}
+		dg_code(d, 0, 56);
+	}
+	struct tfh_result *r = dg_judge(d);
+	assert_int_equal(r->steps.total, 480);
+	adds_up(r);
+	assert_true(fabs(seconds(r, TFH_BRANCH_STEP) - 480 * 5.1e-3) < 0.2);
+	assert_true(fabs(seconds(r, TFH_BRANCH_CHECKPOINT) - 40 * 60e-3) < 0.3);
+	assert_true(seconds(r, TFH_BRANCH_BETWEEN) < 0.2);
+	tfh_result_free(r);
+}
+
+/* Rounds of 20 steps; before each, something is set up for 60 ms. */
+static void test_gap(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	for (int i = 0; i < 400; i++) {
+		if (i % 20 == 0) {
+			dg_copy(d, 0, 1, TFH_DIR_H2D, 64, 2 * US);
+			dg_code(d, 0, 60);
+			dg_call(d, 0, TFH_FN_cuEventSynchronize, 2 * US);
+		}
+		forward_and_back(d, 5);
+		dg_copy_blocking(d, 0, 1, TFH_DIR_D2H, 4, 2 * US);
+	}
+	struct tfh_result *r = dg_judge(d);
+	adds_up(r);
+	assert_true(fabs(seconds(r, TFH_BRANCH_BETWEEN) - 20 * 60e-3) < 0.2);
+	assert_true(fabs(seconds(r, TFH_BRANCH_STEP) - 400 * 5.1e-3) < 0.2);
+	tfh_result_free(r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_issued_ahead),
+					   cmocka_unit_test(test_checkpoints),
+					   cmocka_unit_test(test_gap)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

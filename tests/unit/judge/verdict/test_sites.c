@@ -1,0 +1,211 @@
+/* The report names the call site that takes most of the time of a cause, copies by function, and
+ * names none if no backtraces were recorded. The verdict's place is the line that makes those calls; a line that calls several of
+ * the driver's functions for several callers only passes calls on. */
+#include "judge/account/account.h"
+#include "../devgen.h"
+
+static const char *site(void *arg, uint32_t process, uint32_t stack)
+{
+	static const char *const text[] = {"", "rarely < main", "grow_buffer < train", "upload"};
+
+	(void)arg;
+	assert_int_equal(process, 0);
+	return stack >= 100 ? "other" : text[stack];
+}
+
+/* Steps that allocate and free for 6 ms: at place 2, at place 1 every tenth time, else anywhere. */
+static struct tfh_result *job(bool stacks)
+{
+	struct dg *d = dg_new();
+	struct tfh_result *r = NULL;
+	struct tfh_err err = {0};
+	uint32_t other = 100;
+
+	for (int s = 0; s < 60; s++) {
+		for (int k = 0; k < 3; k++) {
+			struct tfh_event *ev =
+				dg_call(d, 0, k ? TFH_FN_cuMemFree_v2 : TFH_FN_cuMemAlloc_v2, 2);
+			ev->kind = TFT_ALLOC;
+			if (stacks)
+				ev->stack = k == 0 ? 2 : s % 10 == 0 ? 1 : other++;
+		}
+		dg_copy_blocking(d, 0, 1, TFH_DIR_H2D, 1 << 20, 0.5);
+		if (stacks)
+			d->g->ev[d->g->n - 1].stack = 3;
+		for (int k = 0; k < 4; k++)
+			dg_launch(d, 0, 1, 0.2);
+		dg_sync(d, 0, 1);
+	}
+	struct tfh_feed *f = dg_feed(d);
+	f->site = site;
+	if (tfh_analyze_feed(f, &r, &err))
+		print_error("%s\n", err.text);
+	dg_free(d);
+	assert_non_null(r);
+	return r;
+}
+
+static void test_sites(void **state)
+{
+	(void)state;
+	struct tfh_result *r = job(true);
+
+	gen_expect(r, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_ALLOC);
+	assert_non_null(gen_says(r, "cuMemAlloc_v2 called from grow_buffer < train"));
+	assert_int_equal(r->n_transfers, 1);
+	assert_string_equal(r->transfers[0].where, "upload");
+	tfh_result_free(r);
+}
+
+static void test_none(void **state)
+{
+	(void)state;
+	struct tfh_result *r = job(false);
+
+	gen_expect(r, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_ALLOC);
+	assert_null(gen_says(r, "called from"));
+	assert_string_equal(r->transfers[0].where, "");
+	tfh_result_free(r);
+}
+
+/* Stack 1: a copy, made by train.py:40 through a function of the program that makes every call; stack 2: a wait, through it, too. */
+static uint32_t lines(void *arg, uint32_t process, uint32_t stack, struct tfh_model_line *frame,
+		      uint32_t most)
+{
+	static const struct tfh_model_line all = {"/home/u/device.py", "Device.call", 12, false},
+					   copies = {"/home/u/train.py", "send", 40, false},
+					   waits = {"/home/u/train.py", "finish", 50, false};
+
+	(void)arg;
+	(void)process;
+	if (!stack || most < 2)
+		return 0;
+	frame[0] = all;
+	frame[1] = stack == 1 ? copies : waits;
+	return 2;
+}
+
+/* Steps of a blocking copy of 6 ms, before which the CPU clock was read at the same line, and a wait at that stack. */
+static struct tfh_result *copies(uint32_t wait)
+{
+	struct dg *d = dg_new();
+	struct tfh_result *r = NULL;
+	struct tfh_err err = {0};
+
+	for (int s = 0; s < 60; s++) {
+		dg_code(d, 0, 0.3);
+		struct tfh_event *ev = dg_call(d, 0, TFH_FN_NONE, 0);
+		ev->kind = TFT_CPUTIME;
+		ev->stack = 1;
+		ev->w[0] = (uint64_t)gen_ns(s);
+		dg_copy_blocking(d, 0, 1, TFH_DIR_H2D, 1 << 24, 6);
+		d->g->ev[d->g->n - 1].stack = 1;
+		for (int k = 0; k < 4; k++)
+			dg_launch(d, 0, 1, 0.3);
+		dg_sync(d, 0, 1);
+		d->g->ev[d->g->n - 1].stack = wait;
+	}
+	struct tfh_feed *f = dg_feed(d);
+	f->site = site;
+	f->lines = lines;
+	if (tfh_analyze_feed(f, &r, &err))
+		print_error("%s\n", err.text);
+	dg_free(d);
+	assert_non_null(r);
+	assert_int_equal(r->verdict.cls, TFH_CLASS_TRANSFER_BOUND);
+	return r;
+}
+
+static void test_line_of_copies(void **state)
+{
+	(void)state;
+	struct tfh_result *r = copies(0);
+
+	assert_string_equal(r->found.line.function, "Device.call");
+	assert_int_equal(r->found.line.line, 12);
+	assert_int_equal(r->found.line.samples, 0);
+	assert_non_null(gen_says(r, "called from device.py:12 Device.call"));
+	tfh_result_free(r);
+	r = copies(2);
+	assert_string_equal(r->found.line.function, "send");
+	assert_int_equal(r->found.line.line, 40);
+	assert_non_null(gen_says(r, "called from train.py:40 send"));
+	tfh_result_free(r);
+	/* A line that copies and waits for the copy does so by itself. */
+	r = copies(1);
+	assert_string_equal(r->found.line.function, "Device.call");
+	tfh_result_free(r);
+}
+
+/* Steps of 40 small copies to the device, of which the first has a stack if it is given, and a fetch with a stack of its own. */
+static struct tfh_result *small_copies(uint32_t sent)
+{
+	struct dg *d = dg_new();
+	struct tfh_result *r = NULL;
+	struct tfh_err err = {0};
+
+	for (int s = 0; s < 60; s++) {
+		for (int k = 0; k < 40; k++) {
+			dg_copy_blocking(d, 0, 1, TFH_DIR_H2D, 1 << 10, 0.02);
+			d->g->ev[d->g->n - 1].stack = k ? 0 : sent;
+		}
+		for (int k = 0; k < 4; k++)
+			dg_launch(d, 0, 1, 0.05);
+		dg_copy_blocking(d, 0, 1, TFH_DIR_D2H, 1 << 12, 0.1);
+		d->g->ev[d->g->n - 1].stack = 2;
+	}
+	struct tfh_feed *f = dg_feed(d);
+	f->lines = lines;
+	if (tfh_analyze_feed(f, &r, &err))
+		print_error("%s\n", err.text);
+	dg_free(d);
+	assert_non_null(r);
+	assert_int_equal(r->verdict.cause, TFH_CAUSE_TRANSFER_SMALL_COPIES);
+	return r;
+}
+
+/* The line is that of the copies which the verdict names, however little of their time has stacks; that of others is none. */
+static void test_line_of_small_copies(void **state)
+{
+	(void)state;
+	struct tfh_result *r = small_copies(0);
+
+	assert_null(r->found.line.file);
+	tfh_result_free(r);
+	r = small_copies(1);
+	assert_string_equal(r->found.line.function, "send");
+	tfh_result_free(r);
+}
+
+/* As long as there are no more places than are kept, the time of each is exact. */
+static void test_exact_counts(void **state)
+{
+	(void)state;
+	struct tfh_site_use use[TFH_ACCOUNT_SITES] = {0};
+
+	for (int i = 0; i < 100; i++) {
+		struct tfh_event ev = {.stack = 1 + (uint32_t)(i % TFH_ACCOUNT_SITES),
+				       .t1 = 10 + i};
+		tfh_site_count(use, &ev);
+	}
+	for (int k = 0; k < TFH_ACCOUNT_SITES; k++) {
+		int64_t ns = 0;
+		for (int i = k; i < 100; i += TFH_ACCOUNT_SITES)
+			ns += 10 + i;
+		assert_int_equal(use[k].stack, k + 1);
+		assert_int_equal(use[k].ns, ns);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_exact_counts),
+		cmocka_unit_test(test_sites),
+		cmocka_unit_test(test_none),
+		cmocka_unit_test(test_line_of_copies),
+		cmocka_unit_test(test_line_of_small_copies),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
