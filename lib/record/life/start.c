@@ -52,12 +52,33 @@ static void who_am_i(void)
 	tfh_p.process_start = tfh_process_start(tfh_p.pid);
 }
 
+/* Returns whether what a recording takes leaves enough to the job; if not, stderr says why. */
+static bool have_memory(void)
+{
+	char what[128];
+
+	if (tfh_tight_space()) {
+		snprintf(what, sizeof(what),
+			 "not recording: no memory for the rings under a limit of %llu MB",
+			 (unsigned long long)(tfh_tight_space() >> 20));
+		tfh_log_failure(what,
+				"raise the limit of address space (ulimit -v, ulimit -d) to 1 GB");
+		return false;
+	}
+	if (tfh_tight_lock()) {
+		tfh_log_failure(
+			"not recording: all memory is to be locked, and there is none for the rings",
+			"raise the limit of locked memory (ulimit -l)");
+		return false;
+	}
+	return true;
+}
+
 /* Examines the process itself. Returns false if it is not to be recorded; if memory is the reason,
  * stderr says so. */
 static bool look(void)
 {
 	struct tft_clock_triple first = tfh_first_clock();
-	char what[128];
 
 	if (first.monotonic_ns)
 		tfh_p.first = first;
@@ -70,15 +91,7 @@ static bool look(void)
 	tfh_p.priced = tfh_priced_here();
 	tfh_dir.of_sagemaker = tfh_env("SM_CURRENT_HOST") != NULL;
 	tfh_in_container();
-	if (tfh_tight_space()) {
-		snprintf(what, sizeof(what),
-			 "not recording: no memory for the rings under a limit of %llu MB",
-			 (unsigned long long)(tfh_tight_space() >> 20));
-		tfh_log_failure(what,
-				"raise the limit of address space (ulimit -v, ulimit -d) to 1 GB");
-		return false;
-	}
-	return true;
+	return have_memory();
 }
 
 static char what[PATH_MAX + 128]; /* without a flusher, the stack may be 16 KiB */

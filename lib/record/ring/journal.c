@@ -244,8 +244,8 @@ int tfh_journal_open(struct tfh_journal *j, const struct tfh_rundir *dir, uint64
 	return 0;
 }
 
-/* 64 MiB of rings and as much for the flusher's heap are an eighth of this. */
-#define SPACE_LEAST (1ull << 30)
+#define SPACE_TAKEN (128ull << 20) /* 64 MiB of rings and as much for the flusher's heap */
+#define SPACE_LEAST (8 * SPACE_TAKEN)
 
 uint64_t tfh_tight_space(void)
 {
@@ -257,6 +257,17 @@ uint64_t tfh_tight_space(void)
 	if (!getrlimit(RLIMIT_DATA, &data) && data.rlim_cur < least)
 		least = data.rlim_cur;
 	return least < SPACE_LEAST ? least : 0;
+}
+
+bool tfh_tight_lock(void)
+{
+	void *most = mmap(NULL, SPACE_TAKEN, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+			  -1, 0);
+
+	if (most == MAP_FAILED)
+		return errno == EAGAIN;
+	munmap(most, SPACE_TAKEN);
+	return false;
 }
 
 static struct tft_ring *slot_reuse(struct tfh_journal *j, uint8_t kind)

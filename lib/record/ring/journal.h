@@ -39,6 +39,8 @@ extern struct tfh_journal tfh_j;
 /* Returns the limit of address space or data in bytes if it is so low that memory mapped by the
  * recorder could make the job's own requests fail; 0 otherwise. */
 uint64_t tfh_tight_space(void);
+/* Whether all new memory is locked (mlockall) and less may be locked than a recording takes, its threads' stacks included. */
+bool tfh_tight_lock(void);
 /* Whether space for rings can be allocated through the mapping (since Linux 5.14). Otherwise the job's threads need the journal's
  * descriptor. */
 bool tfh_journal_populates(void);
