@@ -3,7 +3,7 @@
  * before, and the device of another process of the run does as much, both exchange results (a halo): it waits for that process,
  * and no gain is predicted, since the pace is that process's. It waits for a batch if either does not hold.
  */
-#include "devgen.h"
+#include "../devgen.h"
 
 static struct tfh_process pair[2];
 static uint64_t ops_of_peer;
