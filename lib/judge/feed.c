@@ -253,6 +253,13 @@ static uint32_t lines_of(void *arg, uint32_t process, uint32_t stack, struct tfh
 	return tfh_run_python(s->run, process, stack, frame, most);
 }
 
+static uint32_t functions_of(void *arg, uint32_t process, uint32_t stack,
+			     struct tfh_model_line *frame, uint32_t most)
+{
+	struct source *s = arg;
+	return tfh_run_functions(s->run, process, stack, frame, most);
+}
+
 static const struct tfh_start *start_of(void *arg, uint32_t process)
 {
 	struct source *s = arg;
@@ -342,6 +349,7 @@ static int analyze(struct tfh_run *run, tfh_rank_fn each, void *each_arg,
 				.site = site_of,
 				.place = place_of,
 				.lines = lines_of,
+				.functions = functions_of,
 				.start = start_of,
 				.digests = digests_of,
 				.rewind_ops = rewind_ops,

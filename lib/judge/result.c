@@ -32,6 +32,11 @@ double tfh_into_run(const struct tfh_result *r, double s)
 	return s - (r->n_tree ? r->tree[0].begin_s : 0);
 }
 
+bool tfh_makes_graphs(const struct tfh_result *r)
+{
+	return 2 * r->pattern.graph_steps > r->steps.count;
+}
+
 void tfh_result_free(struct tfh_result *r)
 {
 	struct owned *o = (struct owned *)r;

@@ -71,6 +71,8 @@ struct tfh_result {
 
 /* Seconds since the start of the judged process, of a time since the first record. */
 double tfh_into_run(const struct tfh_result *r, double s);
+/* Whether most steps instantiate a graph, rather than launch the one they have. */
+bool tfh_makes_graphs(const struct tfh_result *r);
 void tfh_result_free(struct tfh_result *r);
 
 #endif

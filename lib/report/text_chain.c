@@ -91,8 +91,13 @@ static bool seen_at(struct tfh_wording *w, const struct tfh_link *l, char *out, 
 	if (*l->what || !seen->file || l->cause == TFH_CAUSE_NONE ||
 	    l->cause != w->r->verdict.cause)
 		return false;
-	snprintf(out, size, "%s: mostly %s, %s:%u", tfh_cause_name(l->cause),
-		 tfh_function_of(w, seen->function), tfh_short_file(seen->file), seen->line);
+	if (seen->line)
+		snprintf(out, size, "%s: mostly %s, %s:%u", tfh_cause_name(l->cause),
+			 tfh_function_of(w, seen->function), tfh_short_file(seen->file),
+			 seen->line);
+	else
+		snprintf(out, size, "%s: mostly %s", tfh_cause_name(l->cause),
+			 tfh_at_words(w, seen->function, seen->file, 0));
 	return true;
 }
 

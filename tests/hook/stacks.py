@@ -60,14 +60,19 @@ def killed():
     return report(directory)
 
 
+def result(directory):
+    return json.loads(subprocess.run([tfhook, "report", "--json", directory], stdout=subprocess.PIPE, text=True).stdout)
+
+
 def report(directory):
-    done = subprocess.run([tfhook, "report", "--json", directory], stdout=subprocess.PIPE, text=True)
-    return {t["fn"]: t["where"] for t in json.loads(done.stdout)["transfers"]}
+    return {t["fn"]: t["where"] for t in result(directory)["transfers"]}
 
 
 alone = subprocess.run([program], env={**os.environ, "LD_LIBRARY_PATH": f"{build}/sim"}, stdout=subprocess.PIPE, text=True).stdout
 check(alone.startswith("done "), "alone", alone)
 slow = report(run("slow"))
+place = result(f"{tmp}/slow")["verdict"]["place"]  # the executable's own function in place of a line of Python
+check(place and [place[k] for k in ("function", "file", "line")] == ["upload_batch", "stacks", 0], "place", place)
 check(slow["cuMemcpyHtoD_v2"] == "upload_batch [stacks] < train_step < train", slow)
 for setting in ("copy", "launch"):
     every = report(run(setting, TFHOOK_STACKS=setting))

@@ -131,7 +131,8 @@ struct tfh_accounts {
 	uint32_t kernel_at[TFH_ACCOUNT_KERNEL_BUCKETS];
 	struct tfh_site_use wait_site[TFH_ACCOUNT_SITES], alloc_site[TFH_ACCOUNT_SITES],
 		load_site[TFH_ACCOUNT_SITES], pause_site[TFH_ACCOUNT_SITES],
-		input_site[TFH_ACCOUNT_SITES],
+		input_site[TFH_ACCOUNT_SITES], launch_site[TFH_ACCOUNT_SITES],
+		graph_site[TFH_ACCOUNT_SITES], /* calls that make graphs */
 		executed_site
 			[TFH_ACCOUNT_SITES], /* executed calls, by the time that they compute */
 		exchange_site[TFH_ACCOUNT_SITES]; /* and by the time that they wait for exchanges */

@@ -101,7 +101,10 @@ int tfh_count_launch(struct tfh_accounts *accounts, const struct tfh_event *ev)
 {
 	struct tfh_use *use = use_of(accounts, ev);
 
-	return use ? tfh_count_launches_of(accounts, use, ev, 1) : 0;
+	if (!use)
+		return 0;
+	tfh_site_count(accounts->launch_site, ev);
+	return tfh_count_launches_of(accounts, use, ev, 1);
 }
 
 struct tfh_use *tfh_count_window(struct tfh_accounts *accounts, int64_t t, int64_t *until)
@@ -152,6 +155,7 @@ static void count_graph(struct tfh_accounts *accounts, const struct tfh_event *e
 {
 	bool again = accounts->graph_steps && accounts->graph_window == accounts->counted;
 
+	tfh_site_count(accounts->graph_site, ev);
 	if (again || !strstr(ev->fn->name, "GraphInstantiate"))
 		return;
 	accounts->graph_steps++;
@@ -176,6 +180,8 @@ int tfh_count_event(struct tfh_accounts *accounts, const struct tfh_event *ev,
 	}
 	if (p->family == TFH_FAM_GRAPH)
 		count_graph(accounts, ev);
+	if (p->family == TFH_FAM_LAUNCH || p->family == TFH_FAM_GRAPH_LAUNCH)
+		tfh_site_count(accounts->launch_site, ev);
 	if (p->label == TFH_L_SYNC)
 		tfh_site_count(accounts->wait_site, ev);
 	else if (p->label == TFH_L_ALLOC)

@@ -22,14 +22,18 @@ struct call_lines {
 	int64_t ns; /* of all calls of the cause with known stacks */
 };
 
+/* Lines of Python or, in a program without it, functions. */
 static uint32_t frames_of(const struct tfh_accounts *accounts, uint32_t stack,
 			  struct tfh_model_line frame[TFH_VERDICT_FRAMES])
 {
 	const struct tfh_feed *f = accounts->facts->feed;
+	uint32_t process = accounts->facts->process, n = 0;
 
-	return f->lines && stack ? f->lines(f->arg, accounts->facts->process, stack, frame,
-					    TFH_VERDICT_FRAMES)
-				 : 0;
+	if (f->lines && stack)
+		n = f->lines(f->arg, process, stack, frame, TFH_VERDICT_FRAMES);
+	return n || !f->functions || !stack
+		       ? n
+		       : f->functions(f->arg, process, stack, frame, TFH_VERDICT_FRAMES);
 }
 
 /* Whether a line, called from another line than here, itself calls a function other than fn. */
@@ -114,17 +118,39 @@ static int add_copies(struct call_lines *x, const struct tfh_transfer *t)
 	return rc;
 }
 
+/* Where the program waits for the device: in waits, and in copies that return only when they are done. */
+static int add_waits(struct call_lines *x)
+{
+	int rc = add_sites(x, x->accounts->wait_site);
+
+	for (size_t i = 0; i < x->accounts->copy.n && !rc; i++)
+		if (x->accounts->copy.v[i].blocking)
+			rc = add_sites(x, x->accounts->copy.v[i].site);
+	return rc;
+}
+
+/* Launches end pauses. Where steps make graphs, these calls are what the verdict is about. */
+static int add_launches(struct call_lines *x, const struct tfh_result *r)
+{
+	const struct tfh_accounts *accounts = x->accounts;
+	int rc = tfh_makes_graphs(r) ? add_sites(x, accounts->graph_site) : 0;
+
+	if (!rc && !x->made.n)
+		rc = add_sites(x, accounts->pause_site);
+	return rc || x->made.n ? rc : add_sites(x, accounts->launch_site);
+}
+
 static int add_calls(struct call_lines *x, const struct tfh_result *r)
 {
 	switch (x->cause) {
 	case TFH_CAUSE_HOST_SYNC:
-		return add_sites(x, x->accounts->wait_site);
+		return add_waits(x);
 	case TFH_CAUSE_HOST_ALLOC:
 		return add_sites(x, x->accounts->alloc_site);
 	case TFH_CAUSE_HOST_COMPILE:
 		return add_sites(x, x->accounts->load_site);
 	case TFH_CAUSE_HOST_LAUNCH:
-		return add_sites(x, x->accounts->pause_site); /* launches end pauses */
+		return add_launches(x, r);
 	case TFH_CAUSE_COMPUTE_CPU:
 		return add_sites(x, x->accounts->executed_site);
 	case TFH_CAUSE_COMMUNICATION_TRANSFER:

@@ -86,6 +86,19 @@ static struct tfh_call_site call_site(const struct tfh_accounts *accounts,
 		*where ? tfh_arena_text(accounts->facts->arena, "%s", where) : "", most->stack};
 }
 
+/* Likewise of waits for the device, which copies that return only when they are done are, too. */
+static struct tfh_call_site wait_site(const struct tfh_accounts *accounts)
+{
+	const struct tfh_site_use *most = accounts->wait_site;
+
+	TFH_EACH (i, accounts->copy.n) {
+		const struct tfh_copy_use *u = &accounts->copy.v[i];
+		if (u->blocking && tfh_site_most(u->site)->ns > tfh_site_most(most)->ns)
+			most = u->site;
+	}
+	return call_site(accounts, most);
+}
+
 static void code_time(const struct tfh_accounts *accounts, enum tfh_cause cause, double steps,
 		      struct tfh_code_time *out)
 {
@@ -252,7 +265,7 @@ void tfh_find_rest(const struct tfh_accounts *accounts, struct tfh_result *r)
 	sum_samples(accounts, &out->seen);
 	out->kernel_share = facts->much_kernel ? facts->kernel_share : 0;
 	find_retraced(facts, &out->retraced);
-	out->wait = call_site(accounts, accounts->wait_site);
+	out->wait = wait_site(accounts);
 	out->alloc = call_site(accounts, accounts->alloc_site);
 	out->load = call_site(accounts, accounts->load_site);
 	out->pause = call_site(accounts, accounts->pause_site);

@@ -275,6 +275,27 @@ static bool is_start(const struct tfh_model_frame *f)
 		 begins(f->function, "clone") || !strcmp(f->function, "start_thread")));
 }
 
+uint32_t tfh_run_functions(struct tfh_run *run, uint32_t process, uint32_t stack,
+			   struct tfh_model_line *frame, uint32_t most)
+{
+	struct tfh_model_frame all[STACK_FRAMES];
+	uint32_t of = tfh_run_stack(run, process, stack, all, STACK_FRAMES), n = 0;
+	const char *program = process < run->n_proc ? tfh_file_of(run->proc[process].pub.exe) : "";
+	bool own = false;
+
+	for (uint32_t i = 0; i < of && n < most; i++) {
+		const struct tfh_model_frame *f = &all[i];
+		if (is_python(f))
+			return 0;
+		if (!*f->function || is_way_in(f) || is_start(f))
+			continue;
+		bool library = strcmp(f->module, program) != 0;
+		own |= !library;
+		frame[n++] = (struct tfh_model_line){f->module, f->function, 0, library};
+	}
+	return own ? n : 0;
+}
+
 static size_t add_frame(char *out, size_t size, const struct tfh_model_frame *f, const char *module)
 {
 	int n;

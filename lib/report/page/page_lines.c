@@ -28,7 +28,10 @@ static void write_blamed(const struct tfh_html_page *s)
 	tfh_html_table(s->out, "The line to blame",
 		       "<function|<at|a step|+-|samples|<mostly calls|<at");
 	tfh_html_row(s->out, l->function);
-	write_at(s, l->file, l->line);
+	if (l->line)
+		write_at(s, l->file, l->line);
+	else
+		tfh_html_text(s->out, l->file);
 	tfh_html_time(s->out, l->s_per_step);
 	tfh_html_time(s->out, l->off_s);
 	tfh_html_count(s->out, l->samples);

@@ -228,11 +228,6 @@ static struct tfh_remedy plain_remedy(enum tfh_cause cause)
 	return tfh_remedy_of(cause);
 }
 
-bool tfh_makes_graphs(const struct tfh_result *r)
-{
-	return 2 * r->pattern.graph_steps > r->steps.count;
-}
-
 struct tfh_remedy tfh_remedy_in(const struct tfh_result *r, enum tfh_cause cause)
 {
 	static const struct tfh_remedy torch_cpu = {

@@ -16,9 +16,6 @@ struct tfh_remedy tfh_remedy_of(enum tfh_cause cause);
  * own code makes the batches. */
 struct tfh_remedy tfh_remedy_in(const struct tfh_result *r, enum tfh_cause cause);
 
-/* Whether most steps instantiate a graph, rather than launch the one they have. */
-bool tfh_makes_graphs(const struct tfh_result *r);
-
 /* The same if this stage of the input pipeline is slow for this cause. */
 struct tfh_remedy tfh_stage_remedy(const struct tfh_input_stage *stage, enum tfh_cause cause);
 

@@ -69,6 +69,18 @@ const char *tfh_file_words(struct tfh_wording *w, const char *path)
 	return tfh_phrase(w, "%s", tfh_fmt_cut(name, sizeof(name), tfh_file_of(path), 32));
 }
 
+const char *tfh_at_words(struct tfh_wording *w, const char *function, const char *file,
+			 uint32_t line)
+{
+	char name[64];
+
+	if (line)
+		return tfh_phrase(w, "%s, %s:%u", tfh_function_of(w, function),
+				  tfh_file_words(w, file), line);
+	return tfh_phrase(w, "%s [%s]", tfh_fmt_cut(name, sizeof(name), function, 48),
+			  tfh_file_words(w, file));
+}
+
 /* ", in read_csv (pandas/io.py:12)"; a built-in function has no place: ", in fsync()". */
 static const char *called_text(struct tfh_wording *w, const struct tfh_seen_line *l)
 {
@@ -93,12 +105,10 @@ const char *tfh_verdict_line(struct tfh_wording *w)
 
 	/* Backtraces of calls measure nothing where the cause is more than these calls. */
 	if (!l->samples && w->r->verdict.cause != TFH_CAUSE_COMPUTE_CPU)
-		return tfh_phrase(w, "%s%s, %s:%u%s", l->asks ? "asked for in " : "",
-				  tfh_function_of(w, l->function), tfh_file_words(w, l->file),
-				  l->line, called);
+		return tfh_phrase(w, "%s%s%s", l->asks ? "asked for in " : "",
+				  tfh_at_words(w, l->function, l->file, l->line), called);
 	return tfh_phrase(
-		w, "%s, %s:%u: %s%s%s", tfh_function_of(w, l->function), tfh_file_words(w, l->file),
-		l->line, part,
+		w, "%s: %s%s%s", tfh_at_words(w, l->function, l->file, l->line), part,
 		l->samples ? tfh_phrase(w, " (sampled, +-%s)", tfh_phrase_error(w, l->off_s)) : "",
 		called);
 }

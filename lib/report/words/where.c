@@ -63,6 +63,9 @@ const char *tfh_called_from(struct tfh_wording *w, const char *fn, const char *w
 
 	if (!l->file || l->samples || w->r->lead)
 		return where && *where ? tfh_phrase(w, "%s called from %s", fn, where) : NULL;
+	if (!l->line)
+		return tfh_phrase(w, "%s called from %s", fn,
+				  tfh_at_words(w, l->function, l->file, 0));
 	/* Built-in functions have no line. */
 	bool callee = l->callee && l->callee_line;
 	return tfh_phrase(w,
@@ -100,7 +103,7 @@ const char *tfh_place_advice(struct tfh_wording *w, enum tfh_cause cause)
 {
 	const struct tfh_code_time *code = code_of(w, cause);
 
-	if (cause == TFH_CAUSE_HOST_PYTHON && w->r->found.line.file)
+	if (cause == TFH_CAUSE_HOST_PYTHON && w->r->found.line.line)
 		return tfh_phrase(w,
 				  "make %s:%u faster, or do it less often, in another thread or "
 				  "process, or while the device computes",

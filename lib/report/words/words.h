@@ -124,6 +124,10 @@ const char *tfh_function_of(struct tfh_wording *w, const char *name);
 /* A file without its folders; of a long name, as compilers make up, the begin and the end. */
 const char *tfh_file_words(struct tfh_wording *w, const char *path);
 
+/* "load, train.py:12"; without a line, a function of machine code: "make_graph [server]". */
+const char *tfh_at_words(struct tfh_wording *w, const char *function, const char *file,
+			 uint32_t line);
+
 /* families.c: the kinds of kernels that the computing consists of, and advice about those that take much
  * time. */
 void tfh_explain_families(struct tfh_wording *w);

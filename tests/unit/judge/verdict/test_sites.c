@@ -177,6 +177,86 @@ static void test_line_of_small_copies(void **state)
 	tfh_result_free(r);
 }
 
+/* Stack 1: residual_norm() of the program fetches, through a library; stack 2: main() launches; stack 3: make_graph() makes a graph. */
+static uint32_t functions(void *arg, uint32_t process, uint32_t stack, struct tfh_model_line *frame,
+			  uint32_t most)
+{
+	static const struct tfh_model_line library = {"libla.so", "dnrm2", 0, true},
+					   of[] = {{"cfd", "residual_norm", 0, false},
+						   {"cfd", "main", 0, false},
+						   {"cfd", "make_graph", 0, false}};
+
+	(void)arg;
+	(void)process;
+	if (!stack || most < 2)
+		return 0;
+	frame[0] = stack == 1 ? library : of[stack - 1];
+	frame[1] = of[stack - 1];
+	return 2;
+}
+
+/* Steps that launch and fetch a number, and whose thread hears of that 0.1 ms later. Or they capture them in a graph, which takes less time in the calls with
+ * stacks than its launch. */
+static struct tfh_result *program(bool graphs, bool python)
+{
+	struct dg *d = dg_new();
+	struct tfh_result *r = NULL;
+	struct tfh_err err = {0};
+
+	for (int s = 0; s < 60; s++) {
+		for (int k = 0; k < 40 && graphs; k++) {
+			struct tfh_event *ev = dg_call(d, 0, TFH_FN_cuLaunchKernel, 10 * US);
+			ev->w[0] = 1;
+			ev->flags |= TFT_F_CAPTURED;
+		}
+		if (graphs) {
+			dg_call(d, 0, TFH_FN_cuGraphInstantiateWithFlags, 3 * US)->stack = 3;
+			dg_graph(d, 0, 1, 40, 2 * US, DG_NEXT);
+			d->g->ev[d->g->n - 1].stack = 2;
+			dg_sync(d, 0, 1);
+		}
+		if (!graphs) {
+			dg_launch(d, 0, 1, 0.05);
+			dg_copy_blocking(d, 0, 1, TFH_DIR_D2H, 8, 0.001);
+			d->g->ev[d->g->n - 1].stack = 1;
+			d->g->ev[d->g->n - 1].t1 += gen_ns(0.1);
+			dg_code(d, 0, 0.1);
+		}
+	}
+	struct tfh_feed *f = dg_feed(d);
+	f->site = site;
+	f->functions = functions;
+	f->lines = python ? lines : NULL;
+	if (tfh_analyze_feed(f, &r, &err))
+		print_error("%s\n", err.text);
+	dg_free(d);
+	assert_non_null(r);
+	return r;
+}
+
+/* Without Python, the functions of the program that make the calls take the place of lines: those that wait in blocking copies, and those
+ * that make graphs. */
+static void test_functions(void **state)
+{
+	(void)state;
+	struct tfh_result *r = program(false, false);
+
+	gen_expect(r, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_SYNC);
+	assert_string_equal(r->found.line.function, "residual_norm");
+	assert_int_equal(r->found.line.line, 0);
+	assert_non_null(gen_says(r, "cuMemcpyDtoH_v2 called from residual_norm [cfd]"));
+	tfh_result_free(r);
+	r = program(true, false);
+	gen_expect(r, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_LAUNCH);
+	assert_string_equal(r->found.line.function, "make_graph");
+	assert_non_null(gen_says(r, "make_graph [cfd]"));
+	tfh_result_free(r);
+	/* Lines of Python come first. */
+	r = program(false, true);
+	assert_string_equal(r->found.line.function, "Device.call");
+	tfh_result_free(r);
+}
+
 /* As long as there are no more places than are kept, the time of each is exact. */
 static void test_exact_counts(void **state)
 {
@@ -205,6 +285,7 @@ int main(void)
 		cmocka_unit_test(test_none),
 		cmocka_unit_test(test_line_of_copies),
 		cmocka_unit_test(test_line_of_small_copies),
+		cmocka_unit_test(test_functions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
