@@ -112,6 +112,8 @@ bool tfh_use_color(const char *flag, FILE *out);
 bool tfh_use_utf8(void);
 /* Columns of a line of `out`: from its terminal, else from COLUMNS, else 80. */
 unsigned tfh_use_columns(FILE *out);
+/* Lines above the prompt: of its terminal, else by LINES; 0: unknown. */
+unsigned tfh_use_rows(FILE *out);
 /* files.c: reports files of a directory that could not be read beside readable ones. */
 struct tfh_run;
 void tfh_say_left_out(const struct tfh_run *run);

@@ -40,6 +40,7 @@ static int print_words(const struct tfh_command_line *args, const struct tfh_res
 		.utf8 = tfh_use_utf8(),
 		.wide = tfh_line_get(args, "wide"),
 		.columns = tfh_use_columns(stdout),
+		.rows = tfh_use_rows(stdout),
 	};
 	bool json = tfh_line_get(args, "json");
 	struct tfh_wording words;

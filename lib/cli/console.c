@@ -1,6 +1,7 @@
 /* Messages on stderr, colour, width. */
 #include <errno.h>
 #include <langinfo.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,17 +74,34 @@ bool tfh_use_utf8(void)
 #define NARROWEST 40
 #define WIDEST 120 /* longer lines are hard to read */
 
-unsigned tfh_use_columns(FILE *out)
+/* The terminal's columns and rows; for other streams what COLUMNS and LINES say; 0: unknown. */
+static struct winsize size_of(FILE *out)
 {
-	const char *told = getenv("COLUMNS");
+	const char *columns = getenv("COLUMNS"), *rows = getenv("LINES");
+	long told[2] = {columns ? strtol(columns, NULL, 10) : 0, rows ? strtol(rows, NULL, 10) : 0};
 	struct winsize size = {0};
-	long columns = told ? strtol(told, NULL, 10) : 0;
 
 	if (isatty(fileno(out)) && !ioctl(fileno(out), TIOCGWINSZ, &size) && size.ws_col)
-		columns = size.ws_col;
-	if (columns <= 0)
+		return size;
+	size.ws_col = told[0] > 0 && told[0] <= USHRT_MAX ? (unsigned short)told[0] : 0;
+	size.ws_row = told[1] > 0 && told[1] <= USHRT_MAX ? (unsigned short)told[1] : 0;
+	return size;
+}
+
+unsigned tfh_use_columns(FILE *out)
+{
+	unsigned columns = size_of(out).ws_col;
+
+	if (!columns)
 		return WIDTH;
-	return columns < NARROWEST ? NARROWEST : columns > WIDEST ? WIDEST : (unsigned)columns;
+	return columns < NARROWEST ? NARROWEST : columns > WIDEST ? WIDEST : columns;
+}
+
+unsigned tfh_use_rows(FILE *out)
+{
+	unsigned rows = size_of(out).ws_row;
+
+	return rows ? rows - 1 : 0;
 }
 
 int tfh_exit_code(int error)

@@ -20,11 +20,12 @@ struct tfh_style {
 	bool wide;	  /* names in full */
 	bool every;	  /* all rows of tables */
 	unsigned columns; /* width of a line, 0: 80 */
-	unsigned lines;	  /* lines per row of the first screen, 0: as many as needed */
+	unsigned rows;	/* of the first screen at most, if more than TFH_SCREEN_LINES; 0: unknown */
+	unsigned lines; /* lines per row of the first screen, 0: as many as needed */
 };
 
 /* The first screen: the verdict, what is to blame, what to do next, and the confidence. At most
- * TFH_SCREEN_LINES lines of 80 columns or more; on narrower screens it may take more. */
+ * TFH_SCREEN_LINES lines of 80 columns or more, or style->rows if these are more; on narrower screens it may take more. */
 #define TFH_SCREEN_LINES 23 /* plus the prompt */
 void tfh_report_screen(FILE *out, const struct tfh_wording *words, const struct tfh_style *style);
 

@@ -82,13 +82,14 @@ void tfh_report_screen(FILE *out, const struct tfh_wording *words, const struct 
 {
 	struct tfh_page page = {.out = out, .words = words, .r = words->r, .style = *style};
 	bool narrow = tfh_page_columns(&page) < TFH_PAGE_COLUMNS;
+	size_t room = style->rows > TFH_SCREEN_LINES ? style->rows : TFH_SCREEN_LINES;
 
 	for (size_t i = 0; i < UNCUT + FORMS; i++) {
 		const struct form *form = &forms[i < UNCUT ? i : i - UNCUT];
 		page.style.lines = narrow ? UINT_MAX : i < UNCUT ? UNCUT_LINES : form->lines;
 		char *text = tfh_in_memory(&page, set, form);
-		bool fits = text && (tfh_lines_of(text) <= TFH_SCREEN_LINES ||
-				     i + 1 == UNCUT + FORMS || narrow);
+		bool fits =
+			text && (tfh_lines_of(text) <= room || i + 1 == UNCUT + FORMS || narrow);
 		if (fits)
 			tfh_pass_on(&page, text);
 		free(text);
