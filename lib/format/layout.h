@@ -66,6 +66,9 @@ enum tft_state {
 	TFT_STATE_COUNT
 };
 
+/* Whether a running thread held Python's global interpreter lock. Values are in trace files: only append. */
+enum tft_gil { TFT_GIL_UNKNOWN = 0, TFT_GIL_HELD = 1, TFT_GIL_RELEASED = 2 };
+
 /* What a RANGE marks. Values are in trace files: only append. */
 enum tft_range {
 	TFT_RANGE_NOTE = 0,	   /* the program's own mark, or unknown */

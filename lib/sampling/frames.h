@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "base/arch.h"
+#include "format/layout.h"
 #include "sampling/offsets.h"
 #include "sampling/py_text.h"
 

@@ -42,6 +42,9 @@ struct tfh_py_layout {
 	/* Thread state: the address of the innermost record of exceptions that are being handled; and the exception in
 	 * it. */
 	uint16_t state_handled, handled_value;
+	/* What shows whether a thread holds the GIL (walks.c): up to 3.11, the holder's state in _PyRuntime; from 3.12 on,
+	 * the thread's own status. 0: not in this version. */
+	uint16_t runtime_current, state_status;
 };
 
 /* The same in all versions. */

@@ -117,6 +117,28 @@ uint32_t tfh_py_threads(const struct tfh_py_target *t, struct tfh_py_thread *out
 	return n;
 }
 
+/* From 3.12 on, the bit of a thread's status that is set while it is attached to its interpreter. */
+#define ACTIVE 0x10
+
+/* A function in C that computes for long releases the GIL meanwhile. */
+static enum tft_gil gil_of(const struct tfh_py_target *t, struct tfh_py_copies *c)
+{
+	const struct tfh_py_layout *at = &t->py->at;
+	uint64_t current = (uint64_t)(uintptr_t)t->py->runtime + at->runtime_current;
+	const uint8_t *p;
+	bool held;
+
+	if (!t->py->runtime) /* another process's interpreter */
+		return TFT_GIL_UNKNOWN;
+	p = at->runtime_current ? tfh_py_copied(c, current, sizeof(uint64_t))
+	    : at->state_status	? tfh_py_copied(c, t->state + at->state_status, sizeof(int32_t))
+				: NULL;
+	if (!p)
+		return TFT_GIL_UNKNOWN;
+	held = at->runtime_current ? tfh_py_word(p) == t->state : tfh_py_int(p) & ACTIVE;
+	return held ? TFT_GIL_HELD : TFT_GIL_RELEASED;
+}
+
 /* Makes a walk over its own copies. Returns the number of frames; 0: there are none, or more than
  * are kept. */
 static uint32_t walk(const struct tfh_py_target *t, int i)
@@ -147,6 +169,7 @@ uint32_t tfh_py_sample_frames(struct tfh_py_target *t, const struct tfh_py_frame
 	for (int i = 0; i < TRIES && !same && (is_of(t, first) || search(t, first)); i++) {
 		uint32_t n = walk(t, 0);
 
+		t->gil = gil_of(t, first);
 		tfh_py_copies_again(second, first);
 		same = common(walks, n, walk(t, 1));
 		*frame = &walks->frame[0][n - same];

@@ -122,7 +122,7 @@ static bool several(const struct tfh_py *py)
 	return py->minor < TFH_PY_PER_THREAD && py->newest_interpreter() != py->main_interpreter();
 }
 
-uint32_t tfh_py_there(uint32_t tid, uint64_t pthread)
+uint32_t tfh_py_there(uint32_t tid, uint64_t pthread, enum tft_gil *gil)
 {
 	const struct tfh_py *py = tfh_py();
 	struct tfh_py_target t = {.py = py, .pid = tfh_p.pid, .pthread = pthread};
@@ -133,8 +133,10 @@ uint32_t tfh_py_there(uint32_t tid, uint64_t pthread)
 	t.interpreter = (uint64_t)(uintptr_t)py->main_interpreter();
 	t.state = state_of(tid);
 	place = tfh_py_sample(&t);
-	if (place)
+	if (place) {
 		tfh_py_note_state(tid, t.state);
+		*gil = t.gil;
+	}
 	return place;
 }
 

@@ -35,10 +35,11 @@ struct tfh_stack_sample {
 	uint32_t place;
 	uint16_t thread;
 	uint8_t state, at;
-	bool line;    /* at the line of the program that makes the next call */
-	bool copy;    /* which is a copy */
-	bool loops;   /* see struct tfh_seen_sample */
-	bool through; /* it waited for a file to be written through to the disk */
+	bool line;     /* at the line of the program that makes the next call */
+	bool copy;     /* which is a copy */
+	bool loops;    /* see struct tfh_seen_sample */
+	bool through;  /* it waited for a file to be written through to the disk */
+	bool released; /* it ran without Python's lock: in a function in C that computes */
 };
 
 /* A reading of a thread's CPU clock. */
@@ -81,6 +82,7 @@ struct tfh_stack_samples {
 	bool driver;			  /* to a device: by the driver's functions, or copied */
 	char launcher[TFH_FACTS_PACKAGE]; /* the package that launches, by known stacks; "": none */
 	bool jax;			  /* JAX is loaded */
+	bool torch;			  /* PyTorch is */
 	bool graphs; /* functions of TensorFlow were executed, with known stacks */
 	/* functions of the program that a library called, and that executed one of these */
 	struct tfh_model_line stepper[TFH_FACTS_STEPPERS];

@@ -26,6 +26,7 @@ struct tfh_stack_samples *tfh_stack_samples_new(const struct tfh_feed *feed, uin
 	l->feed = feed;
 	l->process = process;
 	l->jax = has_software(&feed->processes[process], "JAX");
+	l->torch = has_software(&feed->processes[process], "PyTorch");
 	l->line = calloc(feed->n_threads + 1, sizeof(*l->line));
 	if (l->line)
 		return l;
@@ -221,6 +222,15 @@ static bool awaits_jax(const struct tfh_stack_samples *l, const struct tfh_stack
 	return false;
 }
 
+/* Without a device, ops of PyTorch that the program itself calls are its computing. They release Python's lock, which the program's
+ * own code holds. What a package's function does is told by its name. */
+static bool computes(const struct tfh_stack_samples *l, const struct tfh_stack_sample *k,
+		     const struct tfh_model_line *frame, uint32_t n)
+{
+	return TFH_DETECT_RELEASED && k->released && l->torch && !l->driver && n &&
+	       !frame[0].library;
+}
+
 /* Sets what the thread was doing. Waiting for the GIL always counts as such, wherever it happens. */
 static void place_sample(struct tfh_stack_samples *l, struct tfh_stack_sample *k,
 			 const struct tfh_pause_end *to)
@@ -238,6 +248,9 @@ static void place_sample(struct tfh_stack_samples *l, struct tfh_stack_sample *k
 		if (k->state == TFT_STATE_RUNNING &&
 		    tfh_stack_samples_issue(frame, n, to, l->launcher))
 			role = TFH_ROLE_LAUNCH;
+	if ((role == TFH_ROLE_FIRST || role == TFH_ROLE_LATER || role == TFH_ROLE_NONE) &&
+	    computes(l, k, frame, n))
+		role = TFH_ROLE_COMPUTE;
 	if (is_beside_step(l, k, role, frame, n))
 		role = TFH_ROLE_CALLED;
 	if (TFH_DETECT_HAND_FED && role == TFH_ROLE_NONE && !l->driver)
@@ -525,7 +538,9 @@ static int add_sample(struct tfh_stack_samples *l, const struct tfh_event *ev)
 					  false,
 					  false,
 					  false,
-					  tfh_writes_through((uint16_t)ev->w[1])};
+					  tfh_writes_through((uint16_t)ev->w[1]),
+					  state == TFT_STATE_RUNNING &&
+						  ev->w[0] == TFT_GIL_RELEASED};
 
 	l->any = true;
 	l->python |= sample.state == TFT_STATE_GIL;

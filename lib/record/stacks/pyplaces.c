@@ -78,9 +78,9 @@ static bool has_room(void)
 	       __atomic_load_n(&codes, __ATOMIC_RELAXED) < CODES / 4 * 3;
 }
 
-uint32_t tfh_place_there(uint32_t tid, uint64_t pthread)
+uint32_t tfh_place_there(uint32_t tid, uint64_t pthread, enum tft_gil *gil)
 {
-	return has_room() ? source->there(tid, pthread) : 0;
+	return has_room() ? source->there(tid, pthread, gil) : 0;
 }
 
 uint32_t tfh_place_other(uint64_t random, const uint32_t *but, uint32_t n_but,

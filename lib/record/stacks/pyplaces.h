@@ -38,9 +38,9 @@ struct tfh_place_source {
 	const char *(*refusal)(void);
 	/* The calling thread's place; 0: none. Uses no lock of the job and no malloc. */
 	uint32_t (*here)(const struct tfh_self *self);
-	/* Another thread's place (pthread: its pthread_self()); called on the flusher. 0:
+	/* Another thread's place (pthread: its pthread_self()), and whether it held the GIL; called on the flusher. 0:
 	 * unknown. */
-	uint32_t (*there)(uint32_t tid, uint64_t pthread);
+	uint32_t (*there)(uint32_t tid, uint64_t pthread, enum tft_gil *gil);
 	/* The place of a thread drawn by `random` from those not in `but`; called on the
 	 * flusher. */
 	uint32_t (*other)(uint64_t random, const uint32_t *but, uint32_t n_but,
@@ -75,8 +75,8 @@ void tfh_place_keep(uint64_t mark, uint32_t place);
 
 /* ---- called on the flusher ---- */
 
-/* Another thread's place; 0: unknown, or samples have used their part of the tables. */
-uint32_t tfh_place_there(uint32_t tid, uint64_t pthread);
+/* Another thread's place; 0: unknown, or samples have used their part of the tables. *gil is set only with a place. */
+uint32_t tfh_place_there(uint32_t tid, uint64_t pthread, enum tft_gil *gil);
 uint32_t tfh_place_other(uint64_t random, const uint32_t *but, uint32_t n_but,
 			 struct tfh_place_other *out);
 uint32_t tfh_place_child(struct tfh_place_child *c);

@@ -287,6 +287,9 @@ static uint32_t name_id(const char *text)
 static void keep(const struct driver *d, uint64_t t, const struct tfh_waiting *w, uint16_t fn,
 		 uint64_t ns)
 {
+	enum tft_gil gil = TFT_GIL_UNKNOWN;
+	uint32_t place =
+		*samples.why_no_lines ? 0 : tfh_place_there(d->ring->tid, d->ring->pthread, &gil);
 	const struct tfh_rec r = {
 		.t_begin = t,
 		.t_end = t,
@@ -295,9 +298,9 @@ static void keep(const struct driver *d, uint64_t t, const struct tfh_waiting *w
 		.depth = fn != 0,
 		.stream = name_id(w->name),
 		.ctx = d->thread,
-		.stack =
-			*samples.why_no_lines ? 0 : tfh_place_there(d->ring->tid, d->ring->pthread),
-		.w = {w->what, w->call | (uint64_t)fn << 16 | (uint64_t)(uint32_t)w->fd << 32, ns}};
+		.stack = place,
+		.w = {w->state == TFT_STATE_RUNNING ? gil : w->what,
+		      w->call | (uint64_t)fn << 16 | (uint64_t)(uint32_t)w->fd << 32, ns}};
 
 	tfh_stage_own(&r, 1);
 }

@@ -1,0 +1,89 @@
+/*
+ * A PyTorch job on the CPU whose samples run at a line of the program before the backward pass. Without Python's lock the line
+ * computes; with it, where the recording does not say, where PyTorch is not loaded, or in a function of a package, the
+ * host's own code runs. A package's forward() computes either way.
+ */
+#include "../analyze_gen.h"
+
+enum { AT_OWN = 1, AT_PACKAGE, AT_FORWARD, AT_ZERO };
+
+static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
+		       uint32_t most)
+{
+	static const char package[] = "/usr/lib/python3/site-packages/gauss/kernel.py";
+	uint32_t n = 0;
+
+	(void)arg;
+	(void)process;
+	if (!place || most < 2)
+		return 0;
+	if (place == AT_PACKAGE || place == AT_FORWARD)
+		frame[n++] = (struct tfh_model_line){
+			package, place == AT_FORWARD ? "Kernel.forward" : "smooth", 7, true};
+	frame[n++] =
+		(struct tfh_model_line){"/job/train.py", "main", place == AT_ZERO ? 22 : 20, false};
+	return n;
+}
+
+static struct tfh_event *mark(struct gen *g, enum tft_kind kind, double t, uint32_t place)
+{
+	struct tfh_event *ev = gen_call(g, 0, TFH_FN_NONE, t, t);
+
+	ev->kind = kind;
+	ev->stack = place;
+	ev->w[2] = 2500000;
+	return ev;
+}
+
+static void judge(bool torch, uint32_t at, enum tft_gil gil, enum tfh_class class,
+		  enum tfh_cause cause)
+{
+	static const struct tfh_software software = {.name = "PyTorch"};
+	struct gen *g = gen_new();
+	double t = 100, cpu = 0;
+
+	g->feed.place = g->feed.lines = places;
+	g->process.software = &software;
+	g->process.n_software = torch;
+	g->name[TFT_NAME_STRING][2] = "Optimizer.step#SGD.step";
+	g->name[TFT_NAME_OP][1] = "Engine::execute";
+	for (int i = 0; i < 120; i++, t += 6) {
+		struct tfh_event *ev = mark(g, TFT_STATE, t + 0.5 + fmod(i * 0.37, 4), at);
+		ev->result = TFT_STATE_RUNNING;
+		ev->w[0] = gil;
+		mark(g, TFT_CPUTIME, t + 5.745, AT_ZERO)->w[0] = (uint64_t)gen_ns(cpu += 5.6);
+		gen_call(g, 0, TFH_FN_torch_backward, t + 5.75, t + 5.95)->w[0] = 1;
+		mark(g, TFT_CPUTIME, t + 5.95, 0)->w[0] = (uint64_t)gen_ns(cpu += 0.2);
+		ev = gen_call(g, 0, TFH_FN_torch_range, t + 5.96, t + 6);
+		ev->kind = TFT_RANGE;
+		ev->w[0] = 2;
+	}
+	struct tfh_result *r = gen_judge(g);
+	gen_expect(r, class, cause);
+	assert_int_equal(r->found.line.line, 20);
+	tfh_result_free(r);
+}
+
+static void test_released(void **state)
+{
+	(void)state;
+	judge(true, AT_OWN, TFT_GIL_RELEASED, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU);
+	judge(true, AT_OWN, TFT_GIL_HELD, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_PYTHON);
+	judge(true, AT_OWN, TFT_GIL_UNKNOWN, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_PYTHON);
+	judge(false, AT_OWN, TFT_GIL_RELEASED, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_PYTHON);
+	judge(true, AT_PACKAGE, TFT_GIL_RELEASED, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_PYTHON);
+}
+
+static void test_forward(void **state)
+{
+	(void)state;
+	judge(true, AT_FORWARD, TFT_GIL_HELD, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_released),
+					   cmocka_unit_test(test_forward)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
