@@ -101,7 +101,8 @@ enum tfh_cause tfh_sample_cause(const struct tfh_facts *facts, int at, enum tfh_
 	/* No other thread or process was seen at work. */
 	if ((facts->consumers || !facts->makers) && tfh_at_role(at) == TFH_ROLE_MADE)
 		cause = TFH_CAUSE_HOST_LOCK;
-	if ((facts->consumers || !facts->workers) && tfh_at_role(at) == TFH_ROLE_GIVEN)
+	if ((facts->consumers || !facts->workers || facts->threads) &&
+	    tfh_at_role(at) == TFH_ROLE_GIVEN)
 		cause = TFH_CAUSE_HOST_LOCK;
 	/* One of the program's own threads works: it may be that one. */
 	if (facts->makers && !facts->workers && tfh_at_role(at) == TFH_ROLE_AWAIT)

@@ -267,6 +267,7 @@ struct tfh_facts {
 	bool makers, workers; /* tfh_makers_work(); only child processes */
 	bool told;	      /* tfh_workers_told() */
 	bool peer;	      /* the device of another process of the run does as much */
+	bool threads;	      /* tfh_threads_work() */
 	bool crowded;	      /* the driving threads were often ready to run without a CPU */
 	double delay_per_run; /* delay per second of running; 0: hardly any */
 	struct tfh_handles recorded;

@@ -183,3 +183,16 @@ bool tfh_workers_told(const struct tfh_facts *facts)
 	}
 	return n >= TFH_VERDICT_LINE_SAMPLES && told >= TFH_BLOCKING_SHARE * all;
 }
+
+bool tfh_threads_work(const struct tfh_facts *facts)
+{
+	struct tfh_maker m;
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < facts->child.n && n < TFH_VERDICT_LINE_SAMPLES; i++) {
+		const struct tfh_child_sample *sample = &facts->child.v[i];
+		n += sample->thread && sample->state != TFT_STATE_SLEEP &&
+		     tfh_maker_at(facts, sample, &m) && m.busy && !m.outside;
+	}
+	return n >= TFH_VERDICT_LINE_SAMPLES;
+}

@@ -40,6 +40,8 @@ bool tfh_makers_work(const struct tfh_facts *facts, bool only);
 /* Whether child processes wait for the program for a considerable part of their time, each at a pipe of its own. What they send depends
  * on what they are sent (the actions of this step), so they cannot work ahead as a loader's workers do. */
 bool tfh_workers_told(const struct tfh_facts *facts);
+/* Whether threads that the program started were often at work in the samples. They hold its locks, rather than another process. */
+bool tfh_threads_work(const struct tfh_facts *facts);
 /* Whether threads that hold Python's global lock mostly run functions of the input pipeline (py_function, generators).
  * Then waiting for the lock is waiting for input. */
 bool tfh_lock_feeds(const struct tfh_facts *facts);

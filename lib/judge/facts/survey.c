@@ -464,6 +464,7 @@ int tfh_find_facts(const struct tfh_feed *feed, uint32_t process, struct tfh_are
 		facts->workers = tfh_makers_work(facts, true);
 		facts->told = tfh_workers_told(facts);
 		facts->peer = has_peer(facts);
+		facts->threads = tfh_threads_work(facts);
 		facts->one_line = one_line(facts);
 		for (size_t i = 0; i < facts->series.n; i++)
 			facts->series.v[i].root = tfh_stage_place(facts, facts->series.v[i].stage);

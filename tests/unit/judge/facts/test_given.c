@@ -1,15 +1,17 @@
 /*
  * A PyTorch job on the CPU that waits for a lock of its own before each step. If a child process is at work meanwhile, it makes
- * the batches, and releases the lock with each of them; but not if that is the fork server, which makes none. If a library's thread runs a function of the program, the wait is for that
- * callback. Otherwise it is for a lock; unless JAX is there, which computes on threads of its own what the program then reads, and
- * neither another thread of the program works nor the wait is a function of the standard library. A range that begins inside of the
- * pause tells where the wait was, if no stack was read at the call after it.
+ * the batches, and releases the lock with each of them; but not if that is the fork server, which makes none, or if another
+ * thread that the program started works as well, which holds the lock more likely. If a library's thread runs a function of the
+ * program, the wait is for that callback. Otherwise it is for a lock; unless JAX is there, which computes on threads of its own
+ * what the program then reads, and neither another thread of the program works nor the wait is a function of the standard
+ * library. A range that begins inside of the pause tells where the wait was, if no stack was read at the call after it.
  */
 #include "../analyze_gen.h"
 
 enum { AT_LOCK = 1, AT_ZERO, AT_CHILD, AT_CALLED, AT_SERVER, AT_CONDITION };
 
 static bool jax;
+static bool both; /* a child process and a thread */
 static uint32_t waits = AT_LOCK;
 
 static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
@@ -83,6 +85,12 @@ static struct tfh_result *judge(uint32_t child, uint32_t place)
 		ev->result = TFT_STATE_RUNNING;
 		ev->ctx = child;
 		ev->stream = GEN_PID + 5;
+		if (both) {
+			ev = mark(g, TFT_CHILD, t + 2, AT_CHILD);
+			ev->result = TFT_STATE_PIPE;
+			ev->ctx = GEN_PID;
+			ev->stream = GEN_PID + 6;
+		}
 		mark(g, TFT_CPUTIME, t + 5.5, AT_ZERO)->w[0] = (uint64_t)gen_ns(cpu += 0.1);
 		range(g, 2, t + 5.51, t + 5.55);
 		if (i % 3 == 0) /* a stack at the call itself */
@@ -101,6 +109,12 @@ static void test_given(void **state)
 
 	gen_expect(r, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_MAP);
 	assert_int_equal(r->found.line.line, 20);
+	tfh_result_free(r);
+	both = true;
+	r = judge(GEN_PID + 1, AT_CHILD);
+	both = false;
+	gen_expect(r, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_LOCK);
+	assert_int_equal(r->found.workers.more.to, 0);
 	tfh_result_free(r);
 	r = judge(GEN_PID + 1, AT_SERVER);
 	gen_expect(r, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_LOCK);
