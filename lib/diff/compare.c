@@ -183,7 +183,7 @@ static double before_steps(const struct tfh_run_digest *d)
 	for (uint32_t i = 0; i < p->n; i++) {
 		int kind = node[i].kind - 1;
 		if (kind == TFH_BRANCH_BEFORE || kind == TFH_BRANCH_STARTUP ||
-		    kind == TFH_BRANCH_FIRST)
+		    kind == TFH_BRANCH_SKIP || kind == TFH_BRANCH_FIRST)
 			s += (double)node[i].wall_ns * 1e-9;
 	}
 	return p->n ? s : NAN;

@@ -15,6 +15,7 @@ static const struct {
 } words[TFH_BRANCH_COUNT] = {
 	[TFH_BRANCH_BEFORE] = {NULL, NULL, "before 1st call"},
 	[TFH_BRANCH_STARTUP] = {"start-up", NULL, "start-up"},
+	[TFH_BRANCH_SKIP] = {"one skipped batch", "%s skipped batches", "skipped batches"},
 	[TFH_BRANCH_EPOCH] = {"one epoch", "%s epochs", "epochs"},
 	[TFH_BRANCH_LOOP] = {"one round of a loop", "%s rounds of a loop", "loops"},
 	[TFH_BRANCH_TRAIN] = {"one training step", "%s training steps", "training"},
@@ -35,7 +36,8 @@ const char *tfh_branch_words(enum tfh_branch kind)
 
 static bool is_loop(const struct tfh_part_of_run *p)
 {
-	return p->kind >= TFH_BRANCH_EPOCH && p->kind <= TFH_BRANCH_STEP;
+	return p->kind == TFH_BRANCH_SKIP ||
+	       (p->kind >= TFH_BRANCH_EPOCH && p->kind <= TFH_BRANCH_STEP);
 }
 
 enum tfh_branch tfh_branch_shown(const struct tfh_result *r, uint32_t i)

@@ -64,6 +64,7 @@ struct tfh_series {
 	int32_t root; /* stage as an index of tfh_facts.stage, -1: unknown */
 	bool loop;    /* a dataset loop inside a graph */
 	bool tests;   /* its batches are not trained with */
+	bool skipped; /* nothing was done with them, and training follows */
 	/* count: batches; contained: those inside executing calls; execs: such calls. */
 	uint64_t count, contained, execs;
 	uint32_t before; /* hash chain: index + 1 of the previous one in its bucket; 0: none */

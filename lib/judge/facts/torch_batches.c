@@ -7,6 +7,8 @@
  * The call that ends an iterator is marked in the recording if the recorder could read the interpreter by then. Until the first
  * marked one, a call without training after one with training counts as the loader's end. A marked call may also be followed by
  * training: loaders that fetch a batch ahead (accelerate's) find the end before the last batch is trained with.
+ *
+ * A resumed job may take the batches that it has trained with before, and pass over them. They are no evaluation.
  */
 #include <errno.h>
 #include <math.h>
@@ -106,6 +108,53 @@ static int new_series(struct tfh_facts *facts, struct tfh_series *like, bool tes
 	return TFH_PUSH_BIG(facts->series, s);
 }
 
+/* Time from a batch to the call for the next one, where both are of the same iterator. */
+struct worked {
+	int64_t ns;
+	uint64_t n;
+};
+
+static void add_worked(const struct tfh_facts *facts, size_t i, struct worked *w)
+{
+	const struct tfh_boundary *t = &facts->batch.v[i], *next = t + 1;
+
+	if (i + 1 == facts->batch.n || t->end || next->end)
+		return;
+	w->ns += next->t0 - t->t1;
+	w->n++;
+}
+
+/* Ops that the device was given from t0 to t1. */
+static uint64_t given(const struct tfh_facts *facts, int64_t t0, int64_t t1)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < facts->token.n && facts->token.v[i].t0 < t1; i++)
+		n += facts->token.v[i].t0 >= t0;
+	return n;
+}
+
+/* Marks the batches before the first training step if hardly anything was done with them: even an evaluation, which is the forward
+ * pass alone, takes a considerable part of a training step, or gives the device some work for each batch. */
+static void mark_skipped(struct tfh_facts *facts)
+{
+	struct worked skipped = {0, 0}, trained = {0, 0};
+	size_t before = 0;
+
+	while (before < facts->batch.n && facts->series.v[facts->batch.v[before].series].tests)
+		add_worked(facts, before++, &skipped);
+	for (size_t i = before; i < facts->batch.n; i++)
+		if (!facts->series.v[facts->batch.v[i].series].tests)
+			add_worked(facts, i, &trained);
+	if (!skipped.n || !trained.n ||
+	    given(facts, facts->batch.v[0].t1, facts->batch.v[before].t0) >= before ||
+	    (double)skipped.ns / (double)skipped.n >=
+		    TFH_BLOCKING_SHARE * (double)trained.ns / (double)trained.n)
+		return;
+	for (size_t i = 0; i < before; i++)
+		facts->series.v[facts->batch.v[i].series].skipped = true;
+}
+
 static int sort_batches(struct tfh_facts *facts, const struct behind *v)
 {
 	struct behind now, before = {0};
@@ -131,6 +180,8 @@ static int sort_batches(struct tfh_facts *facts, const struct behind *v)
 		began |= now.trains;
 		before = now;
 	}
+	if (TFH_DETECT_SKIPPED)
+		mark_skipped(facts);
 	return 0;
 }
 

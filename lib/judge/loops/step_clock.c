@@ -59,7 +59,7 @@ static size_t base_length(const char *text)
  * between this root's and the next root's, as a new iterator gets new stage names. */
 static uint64_t pipeline_key(const struct tfh_facts *facts, const struct tfh_series *s)
 {
-	uint64_t key = s->loop | (uint64_t)s->tests << 1;
+	uint64_t key = s->loop | (uint64_t)s->tests << 1 | (uint64_t)s->skipped << 2;
 	uint32_t id = s->stage;
 
 	if (!id || s->loop)

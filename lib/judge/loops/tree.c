@@ -89,6 +89,14 @@ static enum tfh_branch role_of_name(const char *name)
 	return TFH_BRANCH_STEP;
 }
 
+/* What a loop does whose batches are not those of the training. */
+static enum tfh_branch role_of_group(const struct tfh_loops *loops, const struct tfh_facts *facts,
+				     uint32_t group)
+{
+	return facts->series.v[loops->group.v[group].series].skipped ? TFH_BRANCH_SKIP
+								     : TFH_BRANCH_EVALUATE;
+}
+
 /* What the program reports about a leaf loop's steps: by a mark, the name of the executed function, or the iterator
  * that feeds them. */
 static enum tfh_branch said(const struct run_tree *t, const struct tfh_node *loop)
@@ -104,7 +112,7 @@ static enum tfh_branch said(const struct run_tree *t, const struct tfh_node *loo
 			role = TFH_BRANCH_EVALUATE;
 		if (role == TFH_BRANCH_STEP && v->feeds && t->loops->train_group >= 0 &&
 		    (int32_t)v->feeds - 1 != t->loops->train_group)
-			role = TFH_BRANCH_EVALUATE;
+			role = role_of_group(t->loops, t->facts, v->feeds - 1);
 	}
 	return role;
 }

@@ -63,10 +63,13 @@ static bool evaluates(const struct tfh_loops *loops, const struct tfh_boundary *
 	       g->runs * TFH_LOOPS_EVAL_PART <= train->count;
 }
 
-/* A few batches before the first step, used to build the model or to test it: start-up. */
-static bool tried(const struct tfh_loops *loops, const struct tfh_boundary *t)
+/* Batches before the first step: a few that were used to build the model or to test it (start-up), or those that a resumed job
+ * passed over. */
+static bool tried(const struct tfh_facts *facts, const struct tfh_loops *loops,
+		  const struct tfh_boundary *t)
 {
-	return loops->group.v[tfh_group_of(loops, t)].count <= TFH_LOOPS_TRIED_BATCHES;
+	return facts->series.v[t->series].skipped ||
+	       loops->group.v[tfh_group_of(loops, t)].count <= TFH_LOOPS_TRIED_BATCHES;
 }
 
 static int64_t begin_of(const struct tfh_boundary *t)
@@ -134,7 +137,7 @@ static void cut_at_batches(struct window_builder *b)
 	for (size_t i = 0; i < facts->batch.n; tfh_big_pass(++i)) {
 		const struct tfh_boundary *t = &facts->batch.v[i];
 		if (evaluates(loops, t)) {
-			if (series == UINT32_MAX && tried(loops, t))
+			if (series == UINT32_MAX && tried(facts, loops, t))
 				continue;
 			eval_batch(b, t, &eval, &idle);
 			continue;

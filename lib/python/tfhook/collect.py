@@ -25,7 +25,7 @@ TOGETHER = 500   # runs in a batch
 SECONDS = 3600.0  # limit for judging a run
 FRAMEWORKS = ("PyTorch", "JAX", "TensorFlow")
 #: Parts of a run that are lost time besides steps, by their kind in the report's tree.
-BESIDE = {"before": "start-up", "start-up": "start-up", "after": "shut-down"}
+BESIDE = {"before": "start-up", "start-up": "start-up", "skip": "start-up", "after": "shut-down"}
 
 
 def is_run(names: Sequence[str]) -> bool:

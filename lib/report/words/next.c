@@ -15,6 +15,8 @@ static const struct {
 	 "imports, building the model, opening data: do less of it, or do it in parallel"},
 	{TFH_BRANCH_STARTUP, "start-up",
 	 "cache what is compiled and loaded; `tfhook report --all` shows how long each part took"},
+	{TFH_BRANCH_SKIP, "batches made and skipped before the first step",
+	 "skip them in the sampler or the list of files: the loader makes each of them in full"},
 	{TFH_BRANCH_EVALUATE, "evaluation", "evaluate less often, or on fewer batches"},
 	{TFH_BRANCH_PREDICT, "prediction", "predict less often, or for fewer batches"},
 	{TFH_BRANCH_FIRST, "first steps, beyond the usual",

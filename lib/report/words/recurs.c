@@ -87,7 +87,8 @@ static const char *placed(struct tfh_wording *w, const struct tfh_recurring *x, 
 /* What to do about it, where that differs from what the cause needs in steps. */
 static struct tfh_remedy remedy_of(const struct tfh_result *r, const struct tfh_recurring *x)
 {
-	struct tfh_remedy m = tfh_remedy_of(x->cause);
+	/* Without stages of a pipeline, the batches come from another framework. */
+	struct tfh_remedy m = r->n_input ? tfh_remedy_of(x->cause) : tfh_remedy_in(r, x->cause);
 
 	if (x->kind != TFH_SEGMENT_BETWEEN)
 		return m;

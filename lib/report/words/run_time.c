@@ -103,6 +103,7 @@ static const char *part(struct tfh_wording *w, enum tfh_branch kind)
 {
 	static const char *const where[TFH_BRANCH_COUNT] = {
 		[TFH_BRANCH_STARTUP] = "in start-up",
+		[TFH_BRANCH_SKIP] = "in skipped batches",
 		[TFH_BRANCH_EVALUATE] = "in evaluation",
 		[TFH_BRANCH_PREDICT] = "in prediction",
 		[TFH_BRANCH_FIRST] = "in what first steps take longer than others",

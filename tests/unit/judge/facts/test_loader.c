@@ -1,6 +1,7 @@
 /*
  * What a DataLoader's batches wait for. With worker processes, these tell, and not a resource tracker. Without workers, the thread
  * that asks for batches tells, and no child process of the job does. Samples in the marking of the loader's range tell nothing.
+ * Batches before the first training step are no evaluation if nothing is done with them: they are skipped.
  */
 #include "../analyze_gen.h"
 
@@ -128,11 +129,64 @@ static void test_waits(void **state)
 	}
 }
 
+/* 60 batches without training, each used for so long, then 120 training steps. */
+static struct tfh_result *resume(double used_ms, bool launches)
+{
+	struct gen *g = gen_new();
+	double t = 100;
+
+	g->name[TFT_NAME_STRING][3] = "Optimizer.step#SGD.step";
+	g->name[TFT_NAME_OP][1] = "Engine::execute";
+	for (int i = 0; i < 60; i++, t += 8 + used_ms) {
+		gen_call(g, 0, TFH_FN_torch_single, t, t + 8);
+		if (launches)
+			gen_call(g, 0, TFH_FN_cuLaunchKernel, t + 8, t + 8.01);
+	}
+	for (int i = 0; i < 120; i++, t += 10) {
+		gen_call(g, 0, TFH_FN_torch_single, t, t + 0.5);
+		if (launches)
+			gen_call(g, 0, TFH_FN_cuLaunchKernel, t + 4, t + 4.01);
+		gen_call(g, 0, TFH_FN_torch_backward, t + 5, t + 9.3)->w[0] = 1;
+		struct tfh_event *ev = gen_call(g, 0, TFH_FN_torch_range, t + 9.4, t + 9.9);
+		ev->kind = TFT_RANGE;
+		ev->w[0] = 3;
+	}
+	return gen_judge(g);
+}
+
+static const struct tfh_part_of_run *part_of(const struct tfh_result *r, enum tfh_branch kind)
+{
+	for (uint32_t i = 0; i < r->n_tree; i++)
+		if (r->tree[i].kind == kind)
+			return &r->tree[i];
+	return NULL;
+}
+
+static void test_skipped(void **state)
+{
+	(void)state;
+	struct tfh_result *r = resume(0.02, false);
+
+	assert_int_equal(r->steps.total, 120);
+	assert_int_equal(r->segments[TFH_SEGMENT_EVAL].count, 0);
+	assert_null(part_of(r, TFH_BRANCH_EVALUATE));
+	assert_non_null(part_of(r, TFH_BRANCH_SKIP));
+	assert_float_equal(part_of(r, TFH_BRANCH_SKIP)->wall_s, 0.48, 0.02);
+	tfh_result_free(r);
+	for (int launches = 0; launches < 2; launches++) {
+		r = resume(launches ? 0.02 : 3, launches);
+		assert_int_equal(r->steps.total, 120);
+		assert_true(launches || part_of(r, TFH_BRANCH_EVALUATE));
+		assert_null(part_of(r, TFH_BRANCH_SKIP));
+		tfh_result_free(r);
+	}
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_alone),
-					   cmocka_unit_test(test_workers),
-					   cmocka_unit_test(test_waits)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_alone), cmocka_unit_test(test_workers),
+		cmocka_unit_test(test_skipped), cmocka_unit_test(test_waits)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
