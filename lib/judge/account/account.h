@@ -156,8 +156,8 @@ struct tfh_accounts {
 	/* Of cause_ns: time without a CPU in the threads' work; contention.c. */
 	double slowed_ns[TFH_CAUSE_COUNT];
 	/* set after the pass, by input.c */
-	enum tfh_cause input_cause;
-	int32_t guilty; /* index of the slow stage, -1: none */
+	enum tfh_cause input_cause, between_cause; /* the latter: between loops */
+	int32_t guilty;				   /* index of the slow stage, -1: none */
 	struct tfh_device *device;
 };
 

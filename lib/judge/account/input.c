@@ -221,22 +221,35 @@ static enum tfh_cause cause_of(const struct tfh_accounts *accounts, int32_t at)
 	return TFH_CAUSE_INPUT_UNKNOWN;
 }
 
-static bool trains_at(const struct tfh_accounts *accounts, int64_t t, size_t *window)
+static bool is_in(const struct tfh_accounts *accounts, enum tfh_segment kind, int64_t t,
+		  size_t *window)
 {
 	*window = tfh_window_of(accounts->loops, t, *window);
-	return *window != SIZE_MAX &&
-	       accounts->loops->window.v[*window].segment == TFH_SEGMENT_TRAIN;
+	return *window != SIZE_MAX && accounts->loops->window.v[*window].segment == kind;
 }
 
-/* Whether a sample of another thread or a child process shows it making batches in a training step; `m`: how. */
-static bool works_at(const struct tfh_accounts *accounts, const struct tfh_child_sample *k,
-		     size_t *window, struct tfh_maker *m)
+/* Whether a sample of another thread or a child process shows it making batches in a window of that kind; `m`: how. */
+static bool works_in(const struct tfh_accounts *accounts, enum tfh_segment kind,
+		     const struct tfh_child_sample *k, size_t *window, struct tfh_maker *m)
 {
-	return trains_at(accounts, k->t, window) && tfh_maker_at(accounts->facts, k, m) && m->busy;
+	return is_in(accounts, kind, k->t, window) && tfh_maker_at(accounts->facts, k, m) &&
+	       m->busy;
+}
+
+/* Whether a worker is still starting: one that is spawned imports what the program imports. */
+static bool imports(const struct tfh_maker *m)
+{
+	static const char frozen[] = "<frozen importlib";
+
+	for (uint32_t i = 0; i < m->n; i++)
+		if (!strncmp(m->frame[i].file, frozen, sizeof(frozen) - 1))
+			return true;
+	return false;
 }
 
 /* Adds what a loader's worker processes were doing, by cause. */
-static void add_workers(const struct tfh_accounts *accounts, double seen[TFH_CAUSE_COUNT])
+static void add_workers(const struct tfh_accounts *accounts, enum tfh_segment kind,
+			double seen[TFH_CAUSE_COUNT])
 {
 	const struct tfh_facts *facts = accounts->facts;
 	struct tfh_maker m;
@@ -244,16 +257,19 @@ static void add_workers(const struct tfh_accounts *accounts, double seen[TFH_CAU
 
 	for (size_t i = 0; i < facts->child.n; i++) {
 		const struct tfh_child_sample *k = &facts->child.v[i];
-		if (k->thread || !works_at(accounts, k, &window, &m))
+		if (k->thread || !works_in(accounts, kind, k, &window, &m))
 			continue;
-		enum tfh_role role = tfh_loader_role(m.frame, m.n, k->state);
-		if (role != TFH_ROLE_LOADER)
+		bool starts = imports(&m);
+		enum tfh_role role =
+			starts ? TFH_ROLE_LOADER : tfh_loader_role(m.frame, m.n, k->state);
+		if (starts || role != TFH_ROLE_LOADER)
 			seen[tfh_role_cause(role)] += k->ns;
 	}
 }
 
 /* The same for the threads that ask for batches. */
-static void add_askers(const struct tfh_accounts *accounts, double seen[TFH_CAUSE_COUNT])
+static void add_askers(const struct tfh_accounts *accounts, enum tfh_segment kind,
+		       double seen[TFH_CAUSE_COUNT])
 {
 	const struct tfh_facts *facts = accounts->facts;
 	size_t window = SIZE_MAX;
@@ -261,7 +277,7 @@ static void add_askers(const struct tfh_accounts *accounts, double seen[TFH_CAUS
 	for (size_t i = 0; i < tfh_stack_samples_count(facts->samples); i++) {
 		struct tfh_seen_sample k = tfh_stack_samples_at(facts->samples, i);
 		enum tfh_cause cause = tfh_sample_cause(facts, k.at, k.feeds);
-		if (trains_at(accounts, k.t, &window) &&
+		if (is_in(accounts, kind, k.t, &window) &&
 		    tfh_cause_class(cause) == TFH_CLASS_INPUT_BOUND)
 			seen[cause] += k.ns;
 	}
@@ -276,17 +292,19 @@ static enum tfh_cause most_of(const double seen[TFH_CAUSE_COUNT])
 	return (enum tfh_cause)best;
 }
 
-/* The cause of a loader's time, by samples of its worker processes or, if it has none, of the thread that asks for batches: other
+/* The cause of a loader's time in windows of a kind, by samples of its worker processes or, if it has none, of the thread that asks for batches: other
  * child processes do not make them. */
-static enum tfh_cause loader_cause(const struct tfh_accounts *accounts)
+static enum tfh_cause loader_cause(const struct tfh_accounts *accounts, enum tfh_segment kind)
 {
 	double workers[TFH_CAUSE_COUNT] = {0}, askers[TFH_CAUSE_COUNT] = {0};
 	bool alone = strstr(accounts->facts->loader, "SingleProcess") != NULL;
 
-	add_workers(accounts, workers);
-	add_askers(accounts, askers);
+	add_workers(accounts, kind, workers);
+	add_askers(accounts, kind, askers);
 	enum tfh_cause made = most_of(workers), asked = most_of(askers);
 	bool asks = alone ? askers[asked] > 0 : !(workers[made] > 0);
+	if (kind == TFH_SEGMENT_BETWEEN && !(asks ? askers[asked] > 0 : workers[made] > 0))
+		return accounts->input_cause;
 	return asks ? asked : made;
 }
 
@@ -301,7 +319,7 @@ static enum tfh_cause maker_cause(const struct tfh_accounts *accounts)
 
 	for (size_t i = 0; i < facts->child.n; i++) {
 		const struct tfh_child_sample *k = &facts->child.v[i];
-		if (!works_at(accounts, k, &window, &m))
+		if (!works_in(accounts, TFH_SEGMENT_TRAIN, k, &window, &m))
 			continue;
 		seen[m.cause] += k->ns;
 		all += k->ns;
@@ -321,7 +339,7 @@ void tfh_input_judge(struct tfh_accounts *accounts)
 	int32_t at = first_stage(accounts);
 
 	accounts->guilty = -1;
-	accounts->input_cause = TFH_CAUSE_INPUT_UNKNOWN;
+	accounts->input_cause = accounts->between_cause = TFH_CAUSE_INPUT_UNKNOWN;
 	for (int depth = 0; at >= 0 && waited > 0 && depth < TFH_ACCOUNT_STAGES_UP; depth++) {
 		if (accounts->facts->stage.v[at].async) {
 			int32_t up = starved_by(accounts, at);
@@ -342,10 +360,14 @@ void tfh_input_judge(struct tfh_accounts *accounts)
 		}
 	}
 	if (at < 0 && waited)
-		accounts->input_cause =
-			accounts->facts->loader ? loader_cause(accounts) : maker_cause(accounts);
+		accounts->input_cause = accounts->facts->loader
+						? loader_cause(accounts, TFH_SEGMENT_TRAIN)
+						: maker_cause(accounts);
 	else if (at >= 0 && waited)
 		accounts->input_cause = cause_of(accounts, at);
+	accounts->between_cause = at < 0 && accounts->facts->loader
+					  ? loader_cause(accounts, TFH_SEGMENT_BETWEEN)
+					  : accounts->input_cause;
 	if (!waited)
 		return;
 	/* A stage is only named if the waiting for it could decide the class. */

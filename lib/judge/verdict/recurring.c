@@ -93,7 +93,9 @@ static bool of_others(const struct tfh_accounts *accounts, enum tfh_segment kind
 	*p = (struct recurring_sum){
 		.compute = (double)o->sum.compute / 1e9, .total = all, .count = o->n};
 	for (int c = 0; c < TFH_CAUSE_COUNT; c++) {
-		int to = c == TFH_CAUSE_INPUT_UNKNOWN ? (int)accounts->input_cause : c;
+		int to = c != TFH_CAUSE_INPUT_UNKNOWN  ? c
+			 : kind == TFH_SEGMENT_BETWEEN ? (int)accounts->between_cause
+						       : (int)accounts->input_cause;
 		p->cause[to] += (double)o->sum.cause[c] / 1e9;
 	}
 	if (cause != TFH_CAUSE_NONE) {

@@ -1,6 +1,7 @@
 /*
  * What a DataLoader's batches wait for. With worker processes, these tell, and not a resource tracker. Without workers, the thread
  * that asks for batches tells, and no child process of the job does. Samples in the marking of the loader's range tell nothing.
+ * Workers that import, at the beginning of each epoch, are being started: whatever they do in steps, that is the loader's time.
  * Batches before the first training step are no evaluation if nothing is done with them: they are skipped.
  */
 #include "../analyze_gen.h"
@@ -8,7 +9,7 @@
 #define STD "/usr/lib/python3.11/"
 #define TORCH "/usr/lib/python3/site-packages/torch/"
 
-enum { DECODES = 1, WORKER_DECODES, MARKS, TRACKER, GENERATES, JOINS, WAITS, PLACES };
+enum { DECODES = 1, WORKER_DECODES, MARKS, TRACKER, GENERATES, JOINS, WAITS, IMPORTS, PLACES };
 
 static const struct tfh_model_line stacks[PLACES][5] = {
 	[DECODES] = {{STD "json/decoder.py", "JSONDecoder.decode", 337, true},
@@ -31,6 +32,10 @@ static const struct tfh_model_line stacks[PLACES][5] = {
 	[JOINS] = {{STD "threading.py", "Thread._wait_for_tstate_lock", 1139, true},
 		   {"/job/train.py", "requests", 41, false},
 		   {STD "multiprocessing/process.py", "BaseProcess._bootstrap", 314, true}},
+	[IMPORTS] = {{"<frozen importlib._bootstrap>", "_find_and_load", 1176, true},
+		     {"/job/train.py", "<module>", 2, false},
+		     {STD "multiprocessing/spawn.py", "prepare", 246, true},
+		     {"<string>", "<module>", 1, false}},
 	[WAITS] = {{STD "multiprocessing/queues.py", "Queue.get", 103, true},
 		   {TORCH "utils/data/dataloader.py", "_try_get_data", 1291, true},
 		   {"/job/train.py", "main", 20, false}},
@@ -129,6 +134,46 @@ static void test_waits(void **state)
 	}
 }
 
+/* Epochs of 20 steps, at whose beginnings a worker does `first` for 400 ms. */
+static void begins_with(uint32_t first, enum tfh_cause cause)
+{
+	struct gen *g = gen_new();
+	double t = 100;
+
+	g->feed.place = g->feed.lines = places;
+	g->name[TFT_NAME_STRING][3] = "Optimizer.step#SGD.step";
+	g->name[TFT_NAME_OP][1] = "Engine::execute";
+	for (int epoch = 0; epoch < 8; epoch++) {
+		for (int i = 0; i < 20; i++, t += 2.5) {
+			double wait = i ? 0.3 : 400;
+			gen_call(g, 0, TFH_FN_torch_multi, t, t + wait);
+			for (double at = 5; at < wait; at += 20)
+				sample(g, t + at, first, TFT_STATE_RUNNING, GEN_PID + 5);
+			if (i % 2)
+				sample(g, t + 0.2, WORKER_DECODES, TFT_STATE_RUNNING, GEN_PID + 5);
+			t += wait;
+			gen_call(g, 0, TFH_FN_torch_backward, t + 0.1, t + 2)->w[0] = 1;
+			struct tfh_event *ev = gen_call(g, 0, TFH_FN_torch_range, t + 2.1, t + 2.4);
+			ev->kind = TFT_RANGE;
+			ev->w[0] = 3;
+		}
+		gen_call(g, 0, TFH_FN_torch_multi, t, t + 0.2)->flags = TFT_F_OPTIONAL;
+		t += 0.3;
+	}
+	struct tfh_result *r = gen_judge(g);
+	assert_int_equal(r->lead, 1);
+	assert_int_equal(r->recurring[0].kind, TFH_SEGMENT_BETWEEN);
+	assert_int_equal(r->verdict.cause, cause);
+	tfh_result_free(r);
+}
+
+static void test_epoch_beginnings(void **state)
+{
+	(void)state;
+	begins_with(IMPORTS, TFH_CAUSE_INPUT_DATALOADER);
+	begins_with(WORKER_DECODES, TFH_CAUSE_INPUT_DECODE);
+}
+
 /* 60 batches without training, each used for so long, then 120 training steps. */
 static struct tfh_result *resume(double used_ms, bool launches)
 {
@@ -186,7 +231,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_alone), cmocka_unit_test(test_workers),
-		cmocka_unit_test(test_skipped), cmocka_unit_test(test_waits)};
+		cmocka_unit_test(test_epoch_beginnings), cmocka_unit_test(test_skipped),
+		cmocka_unit_test(test_waits)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
