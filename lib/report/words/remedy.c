@@ -191,6 +191,23 @@ bool tfh_runs(const struct tfh_result *r, const char *software)
 	return false;
 }
 
+enum tfh_framework tfh_framework(const struct tfh_result *r)
+{
+	const struct tfh_process *p;
+	uint32_t n = r->run ? tfh_run_processes(r->run, &p) : 0;
+	bool tf = tfh_runs(r, "TensorFlow"), jax = tfh_runs(r, "JAX");
+
+	if (r->found.torch)
+		return TFH_FRAMEWORK_TORCH;
+	if (tf || jax) /* JAX's programs may read their data with TensorFlow */
+		return tf + jax + tfh_runs(r, "PyTorch") > 1 ? TFH_FRAMEWORK_UNKNOWN
+		       : tf				     ? TFH_FRAMEWORK_TENSORFLOW
+							     : TFH_FRAMEWORK_JAX;
+	return r->found.imported || r->process >= n || !p[r->process].n_software
+		       ? TFH_FRAMEWORK_UNKNOWN
+		       : TFH_FRAMEWORK_OTHER;
+}
+
 struct tfh_remedy tfh_remedy_of(enum tfh_cause cause)
 {
 	size_t i = 0;

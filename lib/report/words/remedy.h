@@ -25,6 +25,21 @@ bool tfh_remedy_anew(const struct tfh_result *r, struct tfh_remedy *out);
 /* Whether the input pipeline runs functions of the program, as far as was seen. Only one of them runs at a time. */
 bool tfh_runs_python(const struct tfh_result *r);
 
+/* The framework that computes, by what the process had loaded. UNKNOWN: no software was recorded, or it had several. */
+enum tfh_framework {
+	TFH_FRAMEWORK_UNKNOWN,
+	TFH_FRAMEWORK_OTHER,
+	TFH_FRAMEWORK_TORCH,
+	TFH_FRAMEWORK_TENSORFLOW,
+	TFH_FRAMEWORK_JAX,
+	TFH_FRAMEWORKS
+};
+enum tfh_framework tfh_framework(const struct tfh_result *r);
+
+/* families.c: what to do about much time in kernels of a family, in terms of the framework; NULL: nothing. */
+const char *tfh_family_todo(enum tfh_kernel_family family, enum tfh_framework in,
+			    const char **finding);
+
 /* Whether the judged process has loaded that software, "JAX" for example. */
 bool tfh_runs(const struct tfh_result *r, const char *software);
 

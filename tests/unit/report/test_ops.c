@@ -1,5 +1,6 @@
 /* The sentences of a report about copies and kernels: they are about the copies that the verdict's cause speaks of, no kernel is said to
  * matter unless computing does, and kernel families are reported if the verdict is compute. */
+#include "report/words/remedy.h"
 #include "report_job.h"
 
 static uint32_t lines_with_computing(double computing)
@@ -157,6 +158,32 @@ static void test_kinds_of_kernels(void **state)
 	}
 }
 
+/* Advice is in terms of the framework that computes: none names another's functions, and without one of the three it names none. */
+static void test_frameworks(void **state)
+{
+	(void)state;
+	static const char *const terms[][TFH_FRAMEWORKS] = {
+		[TFH_FRAMEWORK_TORCH] = {"torch", "autocast", "contiguous", "apex", "fbgemm"},
+		[TFH_FRAMEWORK_TENSORFLOW] = {"jit_compile", "mixed_float16", "data_format"},
+		[TFH_FRAMEWORK_JAX] = {"jax", "dimension_numbers"},
+	};
+	bool own[TFH_FRAMEWORKS] = {false};
+
+	for (int f = 0; f < TFH_FAMILY_COUNT; f++)
+		for (int in = TFH_FRAMEWORK_OTHER; in < TFH_FRAMEWORKS; in++) {
+			const char *finding, *todo = tfh_family_todo(f, in, &finding);
+			for (int of = TFH_FRAMEWORK_TORCH; of < TFH_FRAMEWORKS && todo; of++)
+				for (int i = 0; i < TFH_FRAMEWORKS && terms[of][i]; i++) {
+					bool named = strstr(todo, terms[of][i]) != NULL;
+					assert_false(named && of != in);
+					own[of] |= named;
+				}
+			assert_true(!todo || strlen(todo) <= 160);
+		}
+	for (int of = TFH_FRAMEWORK_TORCH; of < TFH_FRAMEWORKS; of++)
+		assert_true(own[of]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -165,6 +192,7 @@ int main(void)
 		cmocka_unit_test(test_copies_both_ways),
 		cmocka_unit_test(test_copy_of_some_steps),
 		cmocka_unit_test(test_kinds_of_kernels),
+		cmocka_unit_test(test_frameworks),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
