@@ -25,11 +25,14 @@ struct parts {
 	uint64_t steps;		     /* that the tree does not count */
 	double usual_s;		     /* of a step */
 	double between;		     /* all time between loops */
+	double in_steps;	     /* all time of the tree's steps */
+	double saving;		     /* the share of it that is checkpoints */
+	uint64_t saves;		     /* checkpoints, if they recur */
 };
 
-static bool is_leaf(const struct parts *p, uint32_t i)
+static bool is_leaf(const struct tfh_part_of_run *tree, uint32_t n, uint32_t i)
 {
-	return i + 1 == p->n || p->tree[i + 1].parent != i;
+	return i + 1 == n || tree[i + 1].parent != i;
 }
 
 /* The owner of a part; OWNER_COUNT: another one. */
@@ -107,21 +110,38 @@ static void take_part(struct parts *p, const struct tfh_part_of_run *part)
 		p->known -= part->wall_s;
 	if (owner != OWNER_COUNT)
 		p->missing[owner] -= part->wall_s;
-	if (owner == OWNER_STEPS)
-		p->steps -= part->count < p->steps ? part->count : p->steps;
+	if (owner != OWNER_STEPS)
+		return;
+	p->steps -= part->count < p->steps ? part->count : p->steps;
+	p->in_steps += part->wall_s;
 }
 
-/* How much of the time between loops each owner gets, as a share of it. */
+/* Checkpoints take here what they take in the verdict, if they recur. */
+static void take_saved(struct parts *p, const struct tfh_result *r)
+{
+	for (uint32_t i = 0; i < r->n_recurring; i++)
+		if (r->recurring[i].kind == TFH_SEGMENT_CHECKPOINT) {
+			p->missing[OWNER_CHECKPOINT] = r->recurring[i].total_s;
+			p->saves = r->recurring[i].count;
+		}
+}
+
+/* How much of the time between loops each owner gets, as a share of it. What checkpoints still lack, the tree's steps have, as far as
+ * they are longer than those of the windows. */
 static double shares(struct parts *p)
 {
-	double wanted = 0;
+	double wanted = 0, longer = -p->missing[OWNER_STEPS];
 
 	for (int k = 0; k < OWNER_COUNT; k++)
 		wanted += p->missing[k] = fmax(p->missing[k], 0);
-	double given = fmin(fmin(wanted, p->known), p->between);
-	for (int k = 0; k < OWNER_COUNT && wanted > 0; k++)
-		p->missing[k] *= given / wanted / p->between;
-	return wanted > 0 ? given / p->between : 0;
+	double given = fmax(fmin(fmin(wanted, p->known), p->between), 0);
+	double part = wanted > 0 ? given / wanted : 0;
+	if (p->in_steps > 0)
+		p->saving = fmax(fmin((1 - part) * p->missing[OWNER_CHECKPOINT], longer), 0) /
+			    p->in_steps;
+	for (int k = 0; k < OWNER_COUNT && given > 0; k++)
+		p->missing[k] *= part / p->between;
+	return given;
 }
 
 /* The largest part of this kind beside part `at`; NULL: none. */
@@ -137,65 +157,96 @@ static struct tfh_part_of_run *beside(struct tfh_part_of_run *out, uint32_t n, u
 	return best;
 }
 
-/* Gives the owners their shares of part `at`, which is time between loops. New parts follow it; returns their number. */
+/* Moves seconds of part `at` to the owner's part beside it. A new one gets the index `place`, and *n grows. */
+static struct tfh_part_of_run *move_time(struct tfh_part_of_run *out, uint32_t *n, uint32_t at,
+					 uint32_t place, enum run_owner owner, double s)
+{
+	const struct tfh_part_of_run from = out[at];
+	struct tfh_part_of_run *to = beside(out, *n, from.parent, owner);
+
+	out[at].wall_s -= s;
+	if (!to) {
+		memmove(&out[place + 1], &out[place], (*n - place) * sizeof(*out));
+		for (uint32_t i = ++*n; i-- > place + 1;)
+			out[i].parent += out[i].parent >= place;
+		to = &out[place];
+		*to = (struct tfh_part_of_run){.kind = branch_of[owner],
+					       .parent = from.parent,
+					       .name = "",
+					       .runs = 1,
+					       .begin_s = from.begin_s};
+	}
+	to->wall_s += s;
+	return to;
+}
+
+/* Gives the owners their shares of part `at`, which is time between loops. New parts follow it; returns the number of all parts. */
 static uint32_t give(struct parts *p, struct tfh_part_of_run *out, uint32_t n, uint32_t at)
 {
 	const struct tfh_part_of_run whole = out[at];
-	uint32_t added = 0;
+	uint32_t before = n;
 
 	for (int k = 0; k < OWNER_COUNT; k++) {
 		double s = p->missing[k] * whole.wall_s;
-		struct tfh_part_of_run *to = beside(out, n, whole.parent, (enum run_owner)k);
 		if (!(s > 0))
 			continue;
-		out[at].wall_s -= s;
-		if (!to) {
-			uint32_t place = at + ++added;
-			memmove(&out[place + 1], &out[place], (n - place) * sizeof(*out));
-			for (uint32_t i = ++n; i-- > place + 1;)
-				out[i].parent += out[i].parent >= place;
-			to = &out[place];
-			*to = (struct tfh_part_of_run){.kind = branch_of[k],
-						       .parent = whole.parent,
-						       .name = "",
-						       .count = k == OWNER_STEPS ? 0 : whole.count,
-						       .runs = 1,
-						       .begin_s = whole.begin_s};
-		}
-		to->wall_s += s;
+		struct tfh_part_of_run *to =
+			move_time(out, &n, at, at + 1 + n - before, (enum run_owner)k, s);
 		if (k == OWNER_STEPS)
 			to->count +=
 				(uint64_t)llround((double)p->steps * whole.wall_s / p->between);
+		else if (!to->count)
+			to->count = whole.count;
 		to->count += !to->count;
 	}
-	return added;
+	return n;
+}
+
+/* Gives checkpoints their share of all steps; returns the number of all parts. */
+static uint32_t give_saved(const struct parts *p, struct tfh_part_of_run *out, uint32_t n)
+{
+	for (uint32_t i = 1; i < n; i++) {
+		if (!is_leaf(out, n, i) || owner_of(&out[i]) != OWNER_STEPS)
+			continue;
+		struct tfh_part_of_run *to =
+			move_time(out, &n, i, i + 1, OWNER_CHECKPOINT, p->saving * out[i].wall_s);
+		to->count += to->count ? 0 : p->saves;
+	}
+	return n;
 }
 
 int tfh_settle_tree(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	struct parts p = {.tree = r->tree, .n = r->n_tree, .usual_s = usual_s(accounts)};
 	double begin = loops_begin(&p);
-	uint32_t gaps = 0, n = r->n_tree;
+	uint32_t gaps = 0, leaves = 0, n = r->n_tree;
 
 	TFH_EACH (i, accounts->step.n)
 		take_window(&p, accounts, i, begin);
+	take_saved(&p, r);
 	for (uint32_t i = 1; i < p.n; i++) {
-		if (is_leaf(&p, i))
+		if (is_leaf(p.tree, p.n, i)) {
 			take_part(&p, &p.tree[i]);
+			leaves++;
+		}
 		gaps += p.tree[i].kind == TFH_BRANCH_BETWEEN;
 		p.between += p.tree[i].kind == TFH_BRANCH_BETWEEN ? p.tree[i].wall_s : 0;
 	}
-	if (!TFH_DETECT_SETTLED || !accounts->judged_steps || !(p.between > 0) || !(p.known > 0) ||
-	    !(shares(&p) > 0))
+	if (!TFH_DETECT_SETTLED || !accounts->judged_steps)
 		return 0;
-	struct tfh_part_of_run *out = tfh_arena_array(accounts->facts->arena,
-						      n + (size_t)gaps * OWNER_COUNT, sizeof(*out));
+	double given = shares(&p);
+	if (!(given > 0) && !(p.saving > 0))
+		return 0;
+	struct tfh_part_of_run *out = tfh_arena_array(
+		accounts->facts->arena, n + leaves + (size_t)gaps * OWNER_COUNT, sizeof(*out));
 	if (!out)
 		return -ENOMEM;
 	memcpy(out, r->tree, n * sizeof(*out));
-	for (uint32_t i = 1; i < n; i++)
+	if (p.saving > 0)
+		n = give_saved(&p, out, n);
+	for (uint32_t i = 1; i < n && given > 0; i++)
 		if (out[i].kind == TFH_BRANCH_BETWEEN)
-			n += give(&p, out, n, i);
+			n = give(&p, out, n, i);
 	r->tree = out;
 	r->n_tree = n;
 	return 0;

@@ -1,5 +1,6 @@
 /* What must hold: time in which the device computes what steps issued ahead is time of the steps in the run's tree, not between loops;
- * checkpoints have a part of their own, and the loop that fetches the model is not steps; a gap in which the device idles remains one. */
+ * checkpoints have a part of their own, which takes what they take in the verdict, and the loop that fetches the model is not steps; a
+ * gap in which the device idles remains one. */
 #include "../devgen.h"
 
 static double seconds(const struct tfh_result *r, enum tfh_branch kind)
@@ -82,6 +83,30 @@ static void test_checkpoints(void **state)
 	tfh_result_free(r);
 }
 
+/* From step 240 on, each step's fetch is larger, and it is written to a file: 20 ms. The calls are the same in all steps. */
+static void test_saved_by_steps(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	for (int i = 0; i < 400; i++) {
+		forward_and_back(d, 5);
+		dg_copy_blocking(d, 0, 1, TFH_DIR_D2H, i < 240 ? 8192 : 3 << 19, 0.1);
+		dg_code(d, 0, i < 240 ? 0.1 : 20);
+	}
+	struct tfh_result *r = dg_judge(d);
+	const struct tfh_recurring *saved = NULL;
+	for (uint32_t i = 0; i < r->n_recurring; i++)
+		if (r->recurring[i].kind == TFH_SEGMENT_CHECKPOINT)
+			saved = &r->recurring[i];
+	assert_non_null(saved);
+	assert_true(fabs(saved->total_s - 160 * 20e-3) < 0.2);
+	assert_true(fabs(seconds(r, TFH_BRANCH_CHECKPOINT) - saved->total_s) < 1e-6);
+	assert_true(fabs(seconds(r, TFH_BRANCH_STEP) - 400 * 5.1e-3) < 0.2);
+	adds_up(r);
+	tfh_result_free(r);
+}
+
 /* Rounds of 20 steps; before each, something is set up for 60 ms. */
 static void test_gap(void **state)
 {
@@ -106,9 +131,9 @@ static void test_gap(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_issued_ahead),
-					   cmocka_unit_test(test_checkpoints),
-					   cmocka_unit_test(test_gap)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_issued_ahead), cmocka_unit_test(test_checkpoints),
+		cmocka_unit_test(test_saved_by_steps), cmocka_unit_test(test_gap)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
