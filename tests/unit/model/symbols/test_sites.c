@@ -186,7 +186,9 @@ static void test_libraries(void **state)
 	assert_true(tfh_file_of_library("/home/u/pytorch/torch/nn/modules/linear.py"));
 	assert_string_equal(tfh_short_file("/opt/deps/keras/src/models/model.py"),
 			    "keras/src/models/model.py");
+	assert_true(tfh_file_of_library("/opt/deps/numba/cuda/cudadrv/driver.py"));
 	assert_false(tfh_file_of_library("/home/u/torch/train.py"));
+	assert_false(tfh_file_of_library("/home/u/numba/train.py"));
 	assert_false(tfh_file_of_library("/home/u/tensorflow/examples/mnist.py"));
 }
 
