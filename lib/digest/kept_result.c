@@ -153,7 +153,7 @@ TYPE(verdict, W(1, cls, TFH_CLASS_COUNT), V(2, cause, TFH_CAUSE_COUNT),
 
 #define S struct tfh_recurring
 TYPE(recurring, W(1, kind, TFH_SEGMENT_COUNT), N(2, count), N(3, total_s), N(4, blocked_s),
-     W(5, cls, TFH_CLASS_COUNT), V(6, cause, TFH_CAUSE_COUNT));
+     W(5, cls, TFH_CLASS_COUNT), V(6, cause, TFH_CAUSE_COUNT), N(7, evaluates_s));
 #undef S
 
 #define S struct tfh_change

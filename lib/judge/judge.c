@@ -234,8 +234,10 @@ static int describe_run(const struct tfh_accounts *accounts, struct tfh_result *
 /* The lines of the program that are responsible, and what follows from them. */
 static int find_places(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
-	int rc = tfh_find_lines(accounts, r);
+	int rc = tfh_find_called_work(accounts, r);
 
+	if (!rc)
+		rc = tfh_find_lines(accounts, r);
 	if (!rc)
 		rc = tfh_find_call_lines(accounts, r);
 	tfh_fix_gains(accounts, r);

@@ -24,6 +24,7 @@ struct tfh_recurring {
 	uint64_t count;
 	double total_s; /* checkpoints and compilations count only with the time beyond a usual step */
 	double blocked_s; /* the part of it that belongs to the class */
+	double evaluates_s; /* between loops: evaluations that are part of it, since one line of a callback does both */
 	enum tfh_class cls;
 	enum tfh_cause cause;
 };

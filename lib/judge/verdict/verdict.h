@@ -63,6 +63,9 @@ void tfh_more_workers(const struct tfh_accounts *accounts, const struct tfh_maki
 int tfh_find_start(const struct tfh_accounts *accounts, struct tfh_result *r);
 /* compiled_lines.c: compiling besides what the verdict is about. Runs after the verdict is final. 0 or -ENOMEM. */
 int tfh_find_compiling(const struct tfh_accounts *accounts, struct tfh_result *r);
+/* called_work.c: evaluations and time between loops that one line of a callback causes become one cause. Runs before
+ * tfh_find_lines(). 0 or -ENOMEM. */
+int tfh_find_called_work(const struct tfh_accounts *accounts, struct tfh_result *r);
 /* serving.c: whether the job serves requests. Runs after verdict, tree and kernels are final. */
 enum tfh_serves tfh_find_serving(const struct tfh_accounts *accounts, const struct tfh_result *r);
 void tfh_find_rest(const struct tfh_accounts *accounts, struct tfh_result *r);

@@ -159,6 +159,8 @@ static double besides_lead(const struct tfh_result *r, enum tfh_branch kind)
 
 	if (own == TFH_BRANCH_RUN)
 		return s;
+	if (kind == TFH_BRANCH_EVALUATE && lead->evaluates_s > 0)
+		return fmax(s - lead->evaluates_s, 0);
 	if (kind == own)
 		return kind == TFH_BRANCH_BETWEEN ? 0 : s - lead->total_s;
 	/* the tree has no part of its own for it */

@@ -42,6 +42,13 @@ static const char *what(struct tfh_wording *w, const struct tfh_recurring *x)
 				  share, tfh_phrase_time(w, x->total_s), tfh_class_name(x->cls),
 				  tfh_phrase_time(w, x->blocked_s));
 	default:
+		if (x->evaluates_s > 0)
+			return tfh_phrase(
+				w,
+				"a function that the library calls takes %s: %s, of which it evaluates "
+				"for %s",
+				share, tfh_phrase_time(w, x->total_s),
+				tfh_phrase_time(w, x->evaluates_s));
 		if (x->cls == TFH_CLASS_COMPUTE_BOUND)
 			return between_steps(w, x, share, each);
 		return tfh_phrase(
@@ -69,7 +76,7 @@ static void first_line(struct tfh_wording *w, enum tfh_tells tells, const char *
 /* Advice about the same cause in the steps may follow, so this one says first where it applies. */
 static const char *placed(struct tfh_wording *w, const struct tfh_recurring *x, const char *finding)
 {
-	if (x->cls == TFH_CLASS_COMPUTE_BOUND)
+	if (x->cls == TFH_CLASS_COMPUTE_BOUND || x->evaluates_s > 0)
 		return finding;
 	switch (x->kind) {
 	case TFH_SEGMENT_CHECKPOINT:

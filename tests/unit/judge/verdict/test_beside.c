@@ -1,0 +1,111 @@
+/*
+ * A loop whose library calls a function of the program after every few steps (a callback), which makes an iterator and evaluates.
+ * One line of that function takes the time between loops and that of the evaluations: it is one piece of work, a callback, and
+ * gives the verdict with all of that time. If the library evaluates by itself, only the time between loops is the callback's.
+ */
+#include "../tf_loops.h"
+
+#define LIB "/v/lib/python3.11/site-packages"
+
+enum { AT_TRACK = 1, AT_FIT };
+
+static const struct tfh_model_line fit = {LIB "/keras/trainer.py", "fit", 399, true};
+static const struct tfh_model_line main_line = {"/job/train.py", "main", 20, false};
+static const struct tfh_model_line predict = {LIB "/keras/trainer.py", "predict", 584, true};
+static const struct tfh_model_line track = {"/job/train.py", "Tracker.track", 51, false};
+
+static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
+		       uint32_t most)
+{
+	uint32_t n = 0;
+
+	(void)arg;
+	(void)process;
+	if (!place || most < 4)
+		return 0;
+	if (place == AT_TRACK) {
+		frame[n++] = predict;
+		frame[n++] = track;
+	}
+	frame[n++] = fit;
+	frame[n++] = main_line;
+	return n;
+}
+
+/* A pause, in which a sample every 2.5 ms sees the thread run at `place`. */
+static double pause(struct gen *g, double t, double ms, uint32_t place)
+{
+	for (double s = t + 0.3; s < t + ms; s += 2.5) {
+		struct tfh_event *ev = gen_call(g, 0, TFH_FN_NONE, s, s);
+		ev->kind = TFT_STATE;
+		ev->stack = place;
+		ev->result = TFT_STATE_RUNNING;
+		ev->w[2] = 2500000;
+	}
+	struct tfh_event *ev = gen_call(g, 0, TFH_FN_NONE, t + ms - 0.01, t + ms - 0.01);
+	ev->kind = TFT_CPUTIME;
+	ev->w[0] = (uint64_t)gen_ns(t + ms);
+	return t + ms;
+}
+
+static double step(struct gen *g, double t, uint32_t iterator, uint32_t stage, uint32_t op)
+{
+	gen_get(g, 0, iterator, stage, t, t + 0.05);
+	gen_exec(g, OP_GET, t, t + 0.05);
+	gen_exec(g, op, t + 0.06, t + 2);
+	return t + 2.01;
+}
+
+/* 40 times 13 steps of 2 ms, 30 ms to make an iterator, and 5 evaluation steps of 2 ms with 3 ms of code each. */
+static struct tfh_result *judge(uint32_t evaluates_at)
+{
+	struct gen *g = tf();
+	double t = 100;
+
+	g->feed.place = g->feed.lines = places;
+	for (uint32_t round = 0; round < 40; round++) {
+		for (int i = 0; i < 13; i++)
+			t = step(g, t, 1 + round, ROOT, OP_TRAIN);
+		gen_get(g, 0, 1 + round, ROOT, t, t + 0.02)->flags = TFT_F_OPTIONAL;
+		t = pause(g, t + 0.05, 30, AT_TRACK);
+		for (int i = 0; i < 5; i++)
+			t = pause(g, step(g, t, 100 + round, EVAL_ROOT, OP_TEST), 3, evaluates_at);
+		gen_get(g, 0, 100 + round, EVAL_ROOT, t, t + 0.02)->flags = TFT_F_OPTIONAL;
+		t += 0.05;
+	}
+	return gen_judge(g);
+}
+
+static void test_one_piece(void **state)
+{
+	(void)state;
+	struct tfh_result *r = judge(AT_TRACK);
+
+	gen_expect(r, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_CALLBACK);
+	assert_int_equal(r->found.line.line, 51);
+	assert_true(r->lead > 0);
+	const struct tfh_recurring *x = &r->recurring[r->lead - 1];
+	assert_true(x->total_s > 0.9 * 40 * 55e-3 && x->total_s < 1.1 * 40 * 55e-3);
+	assert_true(x->evaluates_s > 0.9 * 40 * 25e-3 && x->evaluates_s < 1.1 * 40 * 25e-3);
+	assert_non_null(gen_says(r, "a function that the library calls takes"));
+	tfh_result_free(r);
+}
+
+static void test_two_pieces(void **state)
+{
+	(void)state;
+	struct tfh_result *r = judge(AT_FIT);
+
+	for (uint32_t i = 0; i < r->n_recurring; i++)
+		assert_true(!(r->recurring[i].evaluates_s > 0) &&
+			    r->recurring[i].total_s < 1.1 * 40 * 30e-3);
+	tfh_result_free(r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_one_piece),
+					   cmocka_unit_test(test_two_pieces)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
