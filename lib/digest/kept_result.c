@@ -368,7 +368,8 @@ TYPE(findings, N(1, cpu_only), N(2, torch), N(3, imported), N(4, device_times), 
      N(43, fault.pages), N(44, fault.cost_s), SUB(45, machine, machine), N(46, priced),
      N(47, others_compute_s), N(48, pid), N(49, unjudged), SUB(50, contended, contended),
      SUB(51, verdict, code_time), N(52, functions), N(53, graphs), N(54, calls_back),
-     SUB(55, compiling, compiling), N(56, in_turn), N(57, supposed), N(58, devices_turn));
+     SUB(55, compiling, compiling), N(56, in_turn), N(57, supposed), N(58, devices_turn),
+     N(59, replays));
 #undef S
 
 /* ---- the whole ---- */

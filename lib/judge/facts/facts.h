@@ -250,7 +250,8 @@ struct tfh_facts {
 	TFH_VEC(int64_t) loading; /* begins of long launches that were the first of their kernel */
 	TFH_VEC(int64_t) call_at; /* end of every TFH_FACTS_CALLS_APART-th event */
 	uint64_t launches_loaded; /* launches before the last module was loaded */
-	int64_t launched;	  /* end of the last launch, INT64_MIN / 2: none yet */
+	uint64_t graph_launches;
+	int64_t launched;		 /* end of the last launch, INT64_MIN / 2: none yet */
 	TFH_VEC(struct tfh_quiet) quiet; /* long intervals without a launch, in order */
 	int64_t quiet_ns;		 /* `quiet` holds all that are at least this long */
 	struct tfh_heap_sum heap;

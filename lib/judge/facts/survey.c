@@ -65,6 +65,7 @@ static int add_driver(struct tfh_facts *facts, const struct tfh_event *ev,
 	bool launch = p->family == TFH_FAM_LAUNCH || p->family == TFH_FAM_GRAPH_LAUNCH;
 
 	facts->launches += launch;
+	facts->graph_launches += p->family == TFH_FAM_GRAPH_LAUNCH;
 	if (launch && tfh_quiet_until(facts, ev->t1))
 		return -ENOMEM;
 	facts->exchanges += ev->fn->args == TFH_ARGS_COLLECTIVE;

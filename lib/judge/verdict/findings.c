@@ -155,6 +155,7 @@ static void find_device(const struct tfh_accounts *accounts, double steps, struc
 	out->no_device_times = d->gpu.why && *d->gpu.why ? d->gpu.why : NULL;
 	out->lost_ops = d->gpu.dropped;
 	out->calls_back = accounts->facts->calls_back;
+	out->replays = accounts->facts->graph_launches * 2 > accounts->facts->launches;
 	out->queued_functions =
 		d->called * TFH_VERDICT_QUEUED_PART > accounts->cause_ns[TFH_CAUSE_HOST_CALLBACK];
 	if (d->turns * TFH_VERDICT_QUEUED_PART > accounts->cause_ns[TFH_CAUSE_HOST_SYNC])

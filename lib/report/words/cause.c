@@ -426,6 +426,12 @@ static void explain_launches(struct tfh_wording *w, const char *time)
 					     ? "calling the step's function takes %s of every step"
 					     : "issuing ops one by one takes %s of every step",
 				     time)
+		: r->found.replays
+			? tfh_phrase(
+				  w,
+				  "the steps launch captured graphs; preparing these and other calls takes "
+				  "%s of every step",
+				  time)
 			: tfh_phrase(w, "issuing %.0f launch%s takes %s of every step", calls,
 				     calls == 1 ? "" : "es", time);
 	advise(w, TFH_CAUSE_HOST_LAUNCH, w->text, tfh_launch_advice(w), TFH_REMOVE_LAUNCH);

@@ -264,6 +264,14 @@ struct tfh_remedy tfh_remedy_in(const struct tfh_result *r, enum tfh_cause cause
 	if ((cause == TFH_CAUSE_HOST_LAUNCH || long_calls) && tfh_makes_graphs(r))
 		return graphs;
 
+	/* Its kernels are captured already. */
+	static const struct tfh_remedy planned = {
+		"what is not in the graph is prepared anew in each step",
+		"capture it, too, or copy into memory that is kept (see the line)"};
+
+	if (cause == TFH_CAUSE_HOST_LAUNCH && r->found.replays)
+		return planned;
+
 	/* It may also be one that takes results, and hands back the memory for the next ones. */
 	static const struct tfh_remedy supposed = {
 		"the step waits for another thread before it copies its batch",
@@ -413,6 +421,8 @@ const char *tfh_launch_advice(struct tfh_wording *w)
 				  "a step the device waits for the next launch; then capture the "
 				  "step in a graph",
 				  read->calls_per_step);
+	if (r->found.replays)
+		return NULL; /* the remedy is about what is not in them */
 	if (is_compiled(r))
 		return optimizes(r)
 			       ? "it is compiled: capture more of it in a graph (mode=\"reduce-overhead\", the optimizer, too), or use larger batches"

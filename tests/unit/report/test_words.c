@@ -252,16 +252,17 @@ static void test_times(void **state)
 }
 
 /* The advice for a launch-bound step fits the job: PyTorch's has a compiler, a compiled one has used it, and a step that reads
- * values back cannot be queued ahead. */
+ * values back cannot be queued ahead. Where the kernels are in captured graphs, it is about what is not in them. */
 static void test_launch_advice(void **state)
 {
 	(void)state;
 	struct words w;
 	struct tfh_transfer t = {.fn = "cuMemcpyDtoHAsync_v2", .dir = TFH_DIR_D2H};
 
-	for (int k = 0; k < 5; k++) {
+	for (int k = 0; k < 6; k++) {
 		begin(&w, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_LAUNCH);
 		w.r.found.torch = k > 0;
+		w.r.found.replays = k == 5;
 		w.r.transfers = &t;
 		w.r.n_transfers = 1;
 		t.calls_per_step = k == 3 ? 40 : 1;
@@ -276,6 +277,8 @@ static void test_launch_advice(void **state)
 		assert_true((strstr(todo, "it is compiled: ") != NULL) == (k == 2));
 		assert_true((strstr(todo, ".item()") && strstr(todo, "each of 40 a step")) ==
 			    (k == 3));
+		assert_true((strstr(todo, "capture it, too") != NULL) == (k == 5));
+		assert_true((strstr(w.said.text, "captured graphs") != NULL) == (k == 5));
 		assert_null(strstr(todo, "tf."));
 		assert_true(strlen(todo) <= 160);
 		tfh_wording_free(&w.said);

@@ -128,6 +128,7 @@ static void test_graph(void **state)
 	dg_check(r, TFH_CLASS_COMPUTE_BOUND);
 	gen_part(r, TFH_PART_LAUNCH, 0);
 	gen_part(r, TFH_PART_COMPUTE, 10);
+	assert_true(r->found.replays);
 	tfh_result_free(r);
 }
 
@@ -147,6 +148,7 @@ static void test_hidden_copies(void **state)
 	struct tfh_result *r = dg_judge(d);
 	dg_check(r, TFH_CLASS_COMPUTE_BOUND);
 	gen_part(r, TFH_PART_TRANSFER, 0);
+	assert_false(r->found.replays);
 	assert_true(fabs(r->stages[TFH_STAGE_H2D].hidden_s - 6e-3) < 1e-4);
 	assert_true(fabs(r->stages[TFH_STAGE_D2H].hidden_s - 7e-3) < 1e-4);
 	assert_true(fabs(r->xprof[TFH_XPROF_COMPUTE] - 1) < 0.01);
