@@ -82,6 +82,25 @@ def main():
     assert s["clock"] == "mark" and s["clock_name"] == "step" and s["count"] == 5, s
     assert abs(s["median_s"] - 0.001) < 2e-5, s
 
+    # Calls that launch nothing are none, even if their names differ in numbers only.
+    t = Trace()
+    t.add("user_annotation", "stage 0", 0, 1300)
+    t.layers(50, 12)
+    for i in range(20):
+        t.add("user_annotation", "stage 3", 1400 + 50 * i, 20)
+    s = t.report("stages")["steps"]
+    assert s["count"] == 1 and s["clock"] is None, s
+
+    # What comes again beside one part that takes most of the time is a detail of that work; beside a pause it is not.
+    for part in "encoder", "pause":
+        t = Trace()
+        at = t.layers(0, 2)
+        for i in range(60 if part == "encoder" else 1):
+            t.launch("encode%d" % i, at, at + 10, 90)
+            at += 100
+        d = t.layers(at + (0 if part == "encoder" else 6000), 14) and t.report(part)
+        assert (d["steps"]["clock"] is None) == (part == "encoder"), (part, d["steps"])
+
     # Optimizers end steps.
     t = Trace()
     for i in range(6):

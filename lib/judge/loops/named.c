@@ -275,6 +275,17 @@ static size_t outermost(const struct tfh_facts *facts, const struct found *f)
 	return best;
 }
 
+/* Whether most calls launch something, as steps do. A name whose numbers mean something else ("stage 1", "stage 3") stands for
+ * several kinds of calls. */
+static bool most_launch(const struct tfh_facts *facts, const struct tfh_loops *loops)
+{
+	size_t n = 0;
+
+	TFH_EACH (i, loops->mark.n)
+		n += tfh_launches_in(facts, loops->mark.v[i].t0, loops->mark.v[i].t1) > 0;
+	return 2 * n > loops->mark.n;
+}
+
 /* The number of pairs of marks inside one range. */
 static size_t inside(const struct tfh_loops *loops, const struct found *f)
 {
@@ -310,11 +321,27 @@ static int take(const struct tfh_facts *facts, struct tfh_loops *loops, const st
 		end = r->t1;
 		rc = TFH_PUSH_BIG(loops->mark, ((struct tfh_boundary){.t0 = r->t0, .t1 = r->t1}));
 	}
-	if (loops->mark.n < 2)
+	if (!rc && (loops->mark.n < 2 || !most_launch(facts, loops)))
 		loops->mark.n = 0;
 	else
 		loops->clock_name = short_name(facts, f->range.v[best].name);
 	return rc;
+}
+
+/* Whether one interval, not the first, takes most of the time since the first launch, and launches at least twice as much as
+ * the others on average: it holds what they are a detail of (an image's encoder before the decoder's prompts). */
+static bool one_holds_most(const struct tfh_facts *facts, const struct tfh_loops *loops,
+			   const struct found *f)
+{
+	const struct tfh_boundary *m = loops->mark.v;
+	const size_t last = loops->mark.n - 1;
+	uint64_t all = tfh_launches_in(facts, m[0].t0, m[last].t0), in = 0;
+
+	for (size_t i = 1; i < last && !in; i++)
+		if (TFH_LOOPS_COVERED_PART * (m[i + 1].t0 - m[i].t0) >
+		    facts->last_work - f->first_launch)
+			in = tfh_launches_in(facts, m[i].t0, m[i + 1].t0);
+	return in && in * (last - 1) >= 2 * (all - in);
 }
 
 /* Whether the period covers the larger part of the time since the first launch; otherwise it is a detail of it. */
@@ -325,7 +352,8 @@ static bool covers(const struct tfh_facts *facts, const struct tfh_loops *loops,
 				  *last = &loops->mark.v[loops->mark.n - 1];
 
 	return TFH_LOOPS_COVERED_PART * (last->t1 - first->t0) >=
-	       facts->last_work - f->first_launch;
+		       facts->last_work - f->first_launch &&
+	       !one_holds_most(facts, loops, f);
 }
 
 int tfh_check_period(const struct tfh_facts *facts, struct tfh_loops *loops, struct tfh_err *err)
