@@ -8,9 +8,9 @@
  *		       (unsigned long long)tft_file_monotonic_ns(f, r.t_end));
  *	tft_file_close(f);
  *
- * Files are read chunk by chunk, with about 2 MiB of memory whatever their size. Only one thread may use
- * a file at a time. FORMAT.md, part 2, says what the fields mean. Functions and fields are only added,
- * never changed.
+ * Files are read chunk by chunk, with about 2 MiB of memory whatever their size. Only one thread
+ * may use a file at a time. FORMAT.md, part 2, says what the fields mean. Functions and fields are
+ * only added, never changed.
  */
 #ifndef TFHOOK_TFT_H
 #define TFHOOK_TFT_H

@@ -1,6 +1,6 @@
 /*
- * What differs between the processors that tfhook runs on. The rest is in hook/x86_64.inc and hook/aarch64.inc (entries of
- * hooks, in assembly), and glibc/2.17-*.abi (symbols of glibc).
+ * What differs between the processors that tfhook runs on. The rest is in hook/x86_64.inc and
+ * hook/aarch64.inc (entries of hooks, in assembly), and glibc/2.17-*.abi (symbols of glibc).
  */
 #ifndef TFH_BASE_ARCH_H
 #define TFH_BASE_ARCH_H
@@ -52,8 +52,8 @@ static inline void tfh_arch_pause(void)
 	__builtin_ia32_pause();
 }
 
-/* Begins to fetch a cache line for writing. GCC's builtin would fetch it for reading where it may not assume PREFETCHW; processors
- * without that instruction ignore it. */
+/* Begins to fetch a cache line for writing. GCC's builtin would fetch it for reading where it may
+ * not assume PREFETCHW; processors without that instruction ignore it. */
 static inline void tfh_arch_fetch_to_write(const void *line)
 {
 	__asm__ volatile("prefetchw %0" : : "m"(*(const char *)line));
@@ -67,8 +67,8 @@ static inline bool tfh_arch_counts_evenly(void)
 	return __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & (1u << 8));
 }
 
-/* Address of the calling thread's copy of a variable of the initial-exec model, never a value that the compiler has
- * cached. */
+/* Address of the calling thread's copy of a variable of the initial-exec model, never a value that
+ * the compiler has cached. */
 #define TFH_ARCH_THREADS_OWN(variable, to)                                                         \
 	__asm__ volatile("movq %%fs:0, %0\n\taddq " #variable "@gottpoff(%%rip), %0"               \
 			 : "=r"(to)                                                                \

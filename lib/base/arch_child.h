@@ -1,10 +1,11 @@
-/* Creates a child process that shares this one's memory, on each processor: the part of base/arch.h that only
- * one file needs. */
+/* Creates a child process that shares this one's memory, on each processor: the part of base/arch.h
+ * that only one file needs. */
 #ifndef TFH_BASE_ARCH_CHILD_H
 #define TFH_BASE_ARCH_CHILD_H
 
-/* Makes the system call `number`(a, b, 0, 0, 0), which creates a child in this process' memory (CLONE_VM, CLONE_VFORK). The child calls
- * run(arg), which does not return, on the stack that ends at `top`. Returns its process number or -errno. */
+/* Makes the system call `number`(a, b, 0, 0, 0), which creates a child in this process' memory
+ * (CLONE_VM, CLONE_VFORK). The child calls run(arg), which does not return, on the stack that ends
+ * at `top`. Returns its process number or -errno. */
 #if defined(__x86_64__)
 static inline long tfh_arch_child(long number, long a, long b, void (*run)(void *), void *arg,
 				  void *top)

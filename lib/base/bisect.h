@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-/* The first index i in [from, to) for which the condition `before`, an expression of i, is false; `to` if there is none. The
- * condition must be true up to there. */
+/* The first index i in [from, to) for which the condition `before`, an expression of i, is false;
+ * `to` if there is none. The condition must be true up to there. */
 #define TFH_BISECT(i, from, to, before)                                                            \
 	({                                                                                         \
 		size_t bisect_lo = (from), bisect_hi = (to);                                       \

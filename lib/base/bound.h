@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-/* CPUs, memory nodes and the calling thread's memory policy, separated by tabs: "0-3\t0\tbind:0". Unknown values are
- * "?". */
+/* CPUs, memory nodes and the calling thread's memory policy, separated by tabs: "0-3\t0\tbind:0".
+ * Unknown values are "?". */
 void tfh_bound_here(char *out, size_t size);
 
 #endif

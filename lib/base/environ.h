@@ -1,6 +1,7 @@
 /*
- * The environment of a process whose other threads may change it at any time. setenv() frees the array that `environ` pointed to, so
- * getenv() beside it may read freed memory and crash. Here, the kernel copies: what is no memory any more is left out.
+ * The environment of a process whose other threads may change it at any time. setenv() frees the
+ * array that `environ` pointed to, so getenv() beside it may read freed memory and crash. Here, the
+ * kernel copies: what is no memory any more is left out.
  */
 #ifndef TFH_BASE_ENVIRON_H
 #define TFH_BASE_ENVIRON_H
@@ -13,15 +14,17 @@ struct tfh_env {
 	size_t len, room;
 };
 
-/* Copies the environment as it is now. false: the kernel does not copy here, or there is no memory. */
+/* Copies the environment as it is now. false: the kernel does not copy here, or there is no
+ * memory. */
 bool tfh_env_take(struct tfh_env *env);
 void tfh_env_drop(struct tfh_env *env);
 /* Value of a variable; NULL: there is none. `env` NULL: in the default below. */
 const char *tfh_env_in(const struct tfh_env *env, const char *name);
 
 /*
- * The default: what tfh_env_renew() took last; before, or where that failed, what the program was started with, whose memory is
- * never freed. A program that calls neither function gets its present environment.
+ * The default: what tfh_env_renew() took last; before, or where that failed, what the program was
+ * started with, whose memory is never freed. A program that calls neither function gets its present
+ * environment.
  */
 void tfh_env_started_with(char **first);
 void tfh_env_renew(void);

@@ -1,8 +1,8 @@
 /*
- * Descriptor calls as direct system calls. Other preloaded libraries (user-space sockets and file systems, I/O
- * profilers) wrap libc's functions and keep tables of the job's descriptors by number. The flusher has a descriptor
- * table of its own (lib/record/process/apart.h), in which the same number is another file: such a library would take
- * our descriptor for the job's and write to that.
+ * Descriptor calls as direct system calls. Other preloaded libraries (user-space sockets and file
+ * systems, I/O profilers) wrap libc's functions and keep tables of the job's descriptors by number.
+ * The flusher has a descriptor table of its own (lib/record/process/apart.h), in which the same
+ * number is another file: such a library would take our descriptor for the job's and write to that.
  *
  * Results are as those of libc's functions of the same names: -1 and errno.
  */

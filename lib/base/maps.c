@@ -49,7 +49,8 @@ static bool read_line(char *at, struct tfh_mapping *m)
 	return true;
 }
 
-/* Takes the complete lines of a text, and returns where the rest begins; NULL: `take` has what it wants. */
+/* Takes the complete lines of a text, and returns where the rest begins; NULL: `take` has what it
+ * wants. */
 static char *take_lines(char *text, tfh_mapping_fn take, void *data)
 {
 	struct tfh_mapping m;

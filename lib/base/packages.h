@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-/* The part of a path below site-packages or dist-packages (Debian, NVIDIA's containers); below the last one if there are
- * several; NULL: the path has neither. */
+/* The part of a path below site-packages or dist-packages (Debian, NVIDIA's containers); below the
+ * last one if there are several; NULL: the path has neither. */
 static inline const char *tfh_in_packages(const char *path)
 {
 	static const char end[] = "-packages/";

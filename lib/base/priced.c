@@ -43,7 +43,8 @@ static bool applies(const struct tfh_priced *row, const char *value)
 	return false;
 }
 
-/* Under intel_pstate and amd-pstate, a governor is only a hint to the processor, which raises its clock by itself. */
+/* Under intel_pstate and amd-pstate, a governor is only a hint to the processor, which raises its
+ * clock by itself. */
 static const char *governor(char value[32])
 {
 #define CPUFREQ "/sys/devices/system/cpu/cpu0/cpufreq/"

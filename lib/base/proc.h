@@ -35,15 +35,15 @@ uint64_t tfh_process_start(pid_t pid);
 /* True if the main thread has ended (pthread_exit) and only `n` threads are left, which are the
  * caller's own. */
 bool tfh_last_threads(unsigned n);
-/* The system call filters that the calling thread is under, as a number that changes with them. If the job sets a
- * filter on all its threads, it may end the job when we make a system call. */
+/* The system call filters that the calling thread is under, as a number that changes with them. If
+ * the job sets a filter on all its threads, it may end the job when we make a system call. */
 uint32_t tfh_call_filters(int fd);
 /* Opens the descriptor for tfh_call_filters(), which belongs to the calling thread; the caller
  * closes it. */
 int tfh_call_filters_open(void);
 
-/* Whether the eight bytes at `address` can be read. Takes 0.1 us, needs no memory, and makes a system call that every filter
- * allows. Preserves errno. */
+/* Whether the eight bytes at `address` can be read. Takes 0.1 us, needs no memory, and makes a
+ * system call that every filter allows. Preserves errno. */
 bool tfh_readable(const void *address);
 
 /* Number of one of this process's namespaces ("pid", "mnt", ...); 0 if unknown. */

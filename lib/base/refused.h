@@ -1,5 +1,5 @@
-/* System calls that recording can do without, and for which a filter of the job would end the process
- * (record/process/filters.h). */
+/* System calls that recording can do without, and for which a filter of the job would end the
+ * process (record/process/filters.h). */
 #ifndef TFH_BASE_REFUSED_H
 #define TFH_BASE_REFUSED_H
 

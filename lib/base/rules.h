@@ -1,4 +1,5 @@
-/* The syntax of settings: TFHOOK_RANKS, TFHOOK_WINDOW, TFHOOK_STACKS, TFHOOK_LABELS and patterns. */
+/* The syntax of settings: TFHOOK_RANKS, TFHOOK_WINDOW, TFHOOK_STACKS, TFHOOK_LABELS and
+ * patterns. */
 #ifndef TFH_BASE_RULES_H
 #define TFH_BASE_RULES_H
 
@@ -27,8 +28,8 @@ struct tfh_stack_rule {
  * by `tfhook run`. */
 int tfh_stack_rule_parse(const char *text, bool run, struct tfh_stack_rule *rule);
 
-/* "team=vision,image=train:7": names of letters, digits and "._-"; values without commas. Returns 0,
- * or -EINVAL for an invalid text. "" is no label. */
+/* "team=vision,image=train:7": names of letters, digits and "._-"; values without commas. Returns
+ * 0, or -EINVAL for an invalid text. "" is no label. */
 int tfh_labels_check(const char *text);
 
 /* For TFHOOK_ONLY and TFHOOK_SKIP: whether compiling and matching this regular expression takes

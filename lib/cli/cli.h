@@ -1,6 +1,6 @@
 /*
- * The `tfhook` command: one file per subcommand (cmd_<name>.c), one table of them (commands.c). Parsing, help and
- * shell completions use the table, so a flag is written down once.
+ * The `tfhook` command: one file per subcommand (cmd_<name>.c), one table of them (commands.c).
+ * Parsing, help and shell completions use the table, so a flag is written down once.
  */
 #ifndef TFH_CLI_CLI_H
 #define TFH_CLI_CLI_H
@@ -82,8 +82,8 @@ const struct tfh_command *tfh_command_find(const struct tfh_command *const *all,
 int tfh_line_parse(const struct tfh_command *command, char **argv, struct tfh_command_line *args);
 /* Value of a flag, "" for a switch, NULL if not given. */
 const char *tfh_line_get(const struct tfh_command_line *args, const char *name);
-/* Parses a flag of seconds between two limits. Without the flag, *out is unchanged. 0, or -EINVAL with a
- * message. */
+/* Parses a flag of seconds between two limits. Without the flag, *out is unchanged. 0, or -EINVAL
+ * with a message. */
 int tfh_line_seconds(const struct tfh_command_line *args, const char *flag, double least,
 		     double most, double *out);
 
@@ -122,7 +122,8 @@ void tfh_say_left_out(const struct tfh_run *run);
 struct tfh_progress;
 struct tfh_progress *tfh_progress_start(struct tfh_run *run);
 void tfh_progress_stop(struct tfh_progress *p);
-/* The same for bytes: of files, and of the files in directories, for commands that read all of them once. */
+/* The same for bytes: of files, and of the files in directories, for commands that read all of them
+ * once. */
 struct tfh_progress *tfh_progress_files(const char *const *paths, size_t n);
 /* Hides the line until tfh_progress_go_on(), so that other lines can be printed. */
 void tfh_progress_hold(struct tfh_progress *p);

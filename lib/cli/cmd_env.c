@@ -93,7 +93,8 @@ static int print_sagemaker(const struct tfh_library *library)
 	return tfh_json_finish(&j) ? TFH_EXIT_GATE : TFH_EXIT_OK;
 }
 
-/* Prints a patch for a pod: it mounts the node's recorder folder at the same path in the container. */
+/* Prints a patch for a pod: it mounts the node's recorder folder at the same path in the
+ * container. */
 static int print_k8s(const struct tfh_library *library)
 {
 	struct variable list[4];

@@ -271,8 +271,8 @@ static int repair_operand(const struct tfh_command_line *args, char *path, const
 
 /* ---- journals left in /dev/shm ---- */
 
-/* Whether its run directory was deleted, judged only if the process saw the same file system. Without a segment, the
- * process may never have reached it. */
+/* Whether its run directory was deleted, judged only if the process saw the same file system.
+ * Without a segment, the process may never have reached it. */
 static bool directory_gone(const struct tft_journal *j)
 {
 	struct stat root;

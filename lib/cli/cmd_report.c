@@ -104,8 +104,8 @@ static int judge(void *arg, struct tfh_run *run, struct tfh_result **out, struct
 	return arg ? tfh_page_analyze(run, arg, out, err) : tfh_analyze(run, out, err);
 }
 
-/* Whether the output needs the recording: exact times of single steps, which a digest rounds, or calls, which
- * it does not hold. */
+/* Whether the output needs the recording: exact times of single steps, which a digest rounds, or
+ * calls, which it does not hold. */
 static bool of_calls(const struct tfh_command_line *args)
 {
 	return tfh_line_get(args, "html") || tfh_line_get(args, "steps") ||

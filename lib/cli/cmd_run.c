@@ -116,8 +116,8 @@ static pid_t start(char *const *argv, const struct tfh_place *place,
 }
 
 /*
- * Waits for the job, and samples it until it records. A signal sent to this process is forwarded to the job;
- * one from the terminal (sent by the kernel) has already reached the whole process group.
+ * Waits for the job, and samples it until it records. A signal sent to this process is forwarded to
+ * the job; one from the terminal (sent by the kernel) has already reached the whole process group.
  */
 static int wait_for(pid_t pid, struct tfh_start_samples *samples)
 {
@@ -205,7 +205,8 @@ static int exec_failed(const char *name, int error)
 						      : TFH_EXIT_NOT_EXECUTABLE;
 }
 
-/* Finds the recorder and makes the run directory; false, with a message, if the job cannot be recorded. */
+/* Finds the recorder and makes the run directory; false, with a message, if the job cannot be
+ * recorded. */
 static bool prepare(const struct tfh_command_line *args, struct tfh_library *library,
 		    struct tfh_place *place)
 {

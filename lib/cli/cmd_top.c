@@ -148,8 +148,8 @@ static bool has_room(int fd)
 	return poll(&p, 1, REST_MS) == 1;
 }
 
-/* Writes a whole line, or nothing if a signal arrives before the reader makes room. A line that was begun is
- * completed if the reader continues. 0 or -errno. */
+/* Writes a whole line, or nothing if a signal arrives before the reader makes room. A line that was
+ * begun is completed if the reader continues. 0 or -errno. */
 static int put_whole(int fd, const char *line, size_t size)
 {
 	size_t done = 0;

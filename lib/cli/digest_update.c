@@ -81,8 +81,9 @@ static int update_one(const char *from, const char *host, const char *to,
 	return rc;
 }
 
-/* Removes the digest that was made before other hosts recorded here. Once only digests are left, it would be mistaken for the digest of
- * the whole run. `all`: every host that can have a digest has one; otherwise this is checked. */
+/* Removes the digest that was made before other hosts recorded here. Once only digests are left, it
+ * would be mistaken for the digest of the whole run. `all`: every host that can have a digest has
+ * one; otherwise this is checked. */
 static void remove_earlier(const char *from, const struct tfh_run_hosts *hosts, bool all)
 {
 	struct tfh_run_digest *d;

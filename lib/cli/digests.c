@@ -16,7 +16,8 @@ int tfh_digest_make(const char *path, const char *host, int fd, struct tfh_err *
 {
 	struct tfh_inputs in = {.n = 0};
 	struct tfh_run *run = NULL;
-	/* Lists the files before reading them: a file that is added meanwhile makes the digest stale. */
+	/* Lists the files before reading them: a file that is added meanwhile makes the digest
+	 * stale. */
 	int rc = tfh_inputs_find(path, host, &in);
 
 	if (rc)

@@ -1,7 +1,7 @@
 /*
- * How the processes of a job ended that are not children of `tfhook run`. It holds a pidfd of each, from
- * which Linux 6.15 and newer report the exit status. The processes are not affected, and their parents get
- * their status as usual.
+ * How the processes of a job ended that are not children of `tfhook run`. It holds a pidfd of each,
+ * from which Linux 6.15 and newer report the exit status. The processes are not affected, and their
+ * parents get their status as usual.
  */
 #ifndef TFH_CLI_ENDS_H
 #define TFH_CLI_ENDS_H
@@ -21,7 +21,8 @@ struct tfh_ends {
 	uint32_t n;
 };
 
-/* Adds a running process, if it is not there already. Beyond TFH_ENDS processes, ends stay unknown. */
+/* Adds a running process, if it is not there already. Beyond TFH_ENDS processes, ends stay
+ * unknown. */
 void tfh_ends_add(struct tfh_ends *e, pid_t pid, uint64_t start);
 /* Removes a process, if it is there. */
 void tfh_ends_drop(struct tfh_ends *e, pid_t pid, uint64_t start);

@@ -12,9 +12,9 @@ struct tfh_files {
 	char dir[4096]; /* the first operand, or the default directory */
 };
 
-/* The .tft files in the operands' directories, and operands that are files. Without operands, those of the
- * newest run directory in the working directory. 0 or -errno; -ENODATA: there are none. Free the result in
- * either case. */
+/* The .tft files in the operands' directories, and operands that are files. Without operands, those
+ * of the newest run directory in the working directory. 0 or -errno; -ENODATA: there are none. Free
+ * the result in either case. */
 int tfh_files_find(struct tfh_files *files, const struct tfh_command_line *args,
 		   struct tfh_err *err);
 void tfh_files_free(struct tfh_files *files);

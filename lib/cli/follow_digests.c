@@ -31,15 +31,15 @@
 #include "model/open/opening.h"
 
 #define RUNS 65536u
-/* Time between two scans of the runs. Scanning very many costs processor time, too, and is then done less
- * often. */
+/* Time between two scans of the runs. Scanning very many costs processor time, too, and is then
+ * done less often. */
 #define LOOK_S 2.0
 #define LOOK_MOST_S 60.0
-/* Share of a processor. The time until a run's next digest is the last one's cost divided by it, so longer
- * runs get digests less often. */
+/* Share of a processor. The time until a run's next digest is the last one's cost divided by it, so
+ * longer runs get digests less often. */
 #define SHARE 0.01
-/* A run without end.json has ended if none of its processes records here, and its files have not changed for
- * this long. */
+/* A run without end.json has ended if none of its processes records here, and its files have not
+ * changed for this long. */
 #define QUIET_S 60.0
 #define LONGEST_S 3600.0
 
@@ -51,8 +51,8 @@ struct followed_run {
 	double cost_s;	 /* its processor time */
 	int status;	 /* its exit code */
 	bool told, ended;
-	/* The run began on another host. That host makes its digest; in a run of several hosts, each host
-	 * makes the digest of its own processes. */
+	/* The run began on another host. That host makes its digest; in a run of several hosts,
+	 * each host makes the digest of its own processes. */
 	bool elsewhere;
 };
 
@@ -172,8 +172,8 @@ static void remove_part(const char *dir, pid_t pid)
 	unlink(path);
 }
 
-/* Waits for the child. Ends it if this process is asked to end, or if the child takes too long. Returns its
- * exit code. */
+/* Waits for the child. Ends it if this process is asked to end, or if the child takes too long.
+ * Returns its exit code. */
 static int wait_for(pid_t pid, const struct followed_run *r, double *cost_s)
 {
 	const struct timespec nap = {0, 50000000};
@@ -288,8 +288,8 @@ static void say_full(struct follower *f, const char *folder)
 	f->full = true;
 }
 
-/* Finds this user's runs in a folder. Those of others are left out, so digests are written with no more
- * rights than the runs have. */
+/* Finds this user's runs in a folder. Those of others are left out, so digests are written with no
+ * more rights than the runs have. */
 static void find_runs(struct follower *f, const char *folder)
 {
 	DIR *d = opendir(folder);
@@ -329,8 +329,8 @@ static void drop_gone(struct follower *f)
 	f->n = kept;
 }
 
-/* Allows one follower of a directory per user and host, by a socket name that vanishes with the process and
- * leaves no file. */
+/* Allows one follower of a directory per user and host, by a socket name that vanishes with the
+ * process and leaves no file. */
 static int take_turn(const char *path)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};

@@ -12,14 +12,15 @@ struct tfh_judged {
 	struct tfh_run_digest *digest; /* the digest that the result is from; NULL: judged now */
 };
 
-/* Reads the digest that PATHS name, the one in the run directory that they name, or the newest one below ".".
- * 0 or -errno with `err`. `stale`: it need not be up to date. -ENOENT without a message: there is no such
- * digest. */
+/* Reads the digest that PATHS name, the one in the run directory that they name, or the newest one
+ * below ".". 0 or -errno with `err`. `stale`: it need not be up to date. -ENOENT without a message:
+ * there is no such digest. */
 int tfh_judged_from_digest(const char *const *paths, uint32_t n, bool stale, struct tfh_judged *out,
 			   struct tfh_err *err);
 
-/* The same, but calls `judge` (with `arg`) if no digest is up to date. If the recording is gone, a stale
- * digest is used, with a message on stderr. `calls`: the output needs the recording, if it still exists. */
+/* The same, but calls `judge` (with `arg`) if no digest is up to date. If the recording is gone, a
+ * stale digest is used, with a message on stderr. `calls`: the output needs the recording, if it
+ * still exists. */
 typedef int (*tfh_judge_fn)(void *arg, struct tfh_run *run, struct tfh_result **out,
 			    struct tfh_err *err);
 int tfh_judged_open(const char *const *paths, uint32_t n, bool calls, tfh_judge_fn judge, void *arg,

@@ -100,12 +100,12 @@ static bool same_content(const char *a, const char *b)
 }
 
 /*
- * Whether the folders beside the recorder have it, too, under each name that distributions use
- * for $LIB. glibc's loader expands $LIB. musl's does not, and ignores a file that does not exist,
- * but it ends a program for a library that it cannot relocate; so children of a job that use musl
- * run unrecorded. So do 32-bit children, whose loader finds an empty library in lib32 or
- * lib/i386-linux-gnu; without one it would print an error. True if each name of 64-bit loaders, and the
- * loader's own expansion here, leads to the recorder.
+ * Whether the folders beside the recorder have it, too, under each name that distributions use for
+ * $LIB. glibc's loader expands $LIB. musl's does not, and ignores a file that does not exist, but
+ * it ends a program for a library that it cannot relocate; so children of a job that use musl run
+ * unrecorded. So do 32-bit children, whose loader finds an empty library in lib32 or
+ * lib/i386-linux-gnu; without one it would print an error. True if each name of 64-bit loaders, and
+ * the loader's own expansion here, leads to the recorder.
  */
 static bool has_folders(const char *dir, const char *name)
 {

@@ -1,6 +1,6 @@
 /*
- * Manual pages, made from the tables of commands and settings: one for each command, and tfhook(7). They use
- * man's macros, which groff and mandoc read.
+ * Manual pages, made from the tables of commands and settings: one for each command, and tfhook(7).
+ * They use man's macros, which groff and mandoc read.
  */
 #include <ctype.h>
 #include <string.h>
@@ -13,8 +13,8 @@
 #define DATE "2026-11-26"
 #define WIDTH 70 /* columns after which a line of the source ends at the next blank */
 
-/* Prints our own text. A part in backquotes is bold; what roff would read as a request or an escape is
- * escaped. */
+/* Prints our own text. A part in backquotes is bold; what roff would read as a request or an escape
+ * is escaped. */
 static void put_line(FILE *out, const char *text, size_t len)
 {
 	bool bold = false, start = true;

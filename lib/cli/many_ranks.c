@@ -86,8 +86,9 @@ static uint64_t digested(const struct tfh_ranks *job, const char *host)
 	return UINT64_MAX;
 }
 
-/* Says how many hosts have recordings that are not in their digests. Segments are only appended to, so their
- * sizes show it; reading parts of them all, as for one run, would take longer than the report. */
+/* Says how many hosts have recordings that are not in their digests. Segments are only appended to,
+ * so their sizes show it; reading parts of them all, as for one run, would take longer than the
+ * report. */
 static void say_stale(const char *dir, const struct tfh_ranks *job)
 {
 	struct tfh_run_hosts hosts;

@@ -13,8 +13,8 @@ struct tfh_host_digests {
 int tfh_host_digests_find(const char *dir, struct tfh_host_digests *out);
 void tfh_host_digests_free(struct tfh_host_digests *x);
 
-/* Reports a directory that holds digests of hosts, and sets the exit status. False: it holds none, and was
- * not reported. */
+/* Reports a directory that holds digests of hosts, and sets the exit status. False: it holds none,
+ * and was not reported. */
 bool tfh_report_many(const struct tfh_command_line *args, int *status);
 
 #endif

@@ -17,7 +17,8 @@ static const char *const others[] = {"all",    "kernels", "transfers", "input", 
 				     "folded", "memory",  "machine",   "steps", "step",
 				     "csv",    "json",	  "wide"};
 
-/* 0: an earlier page of ours, which may be replaced; -ENOENT: no file; -EEXIST: another kind of file. */
+/* 0: an earlier page of ours, which may be replaced; -ENOENT: no file; -EEXIST: another kind of
+ * file. */
 static int may_replace(const char *path)
 {
 	char begin[4096];

@@ -50,7 +50,8 @@ int tfh_part_write(int fd, tfh_write_fn write_to, void *arg)
 	return sink.error ? -sink.error : rc;
 }
 
-/* Gives the temporary file its final name, if there is no file of that name, or one that may be replaced. */
+/* Gives the temporary file its final name, if there is no file of that name, or one that may be
+ * replaced. */
 static int publish(const char *temporary, const char *path, tfh_may_replace may)
 {
 	if (!link(temporary, path))

@@ -1,8 +1,8 @@
 /*
- * A line on the terminal while a long recording is judged, or files are read: how much was read, how fast,
- * and the time left. A separate thread prints it, from a counter of the run or from the kernel's count of
- * this process' reads, so the work is not affected. Nothing is printed if stderr is not a terminal, or in the
- * first second.
+ * A line on the terminal while a long recording is judged, or files are read: how much was read,
+ * how fast, and the time left. A separate thread prints it, from a counter of the run or from the
+ * kernel's count of this process' reads, so the work is not affected. Nothing is printed if stderr
+ * is not a terminal, or in the first second.
  */
 #include <dirent.h>
 #include <errno.h>

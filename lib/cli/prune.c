@@ -1,6 +1,6 @@
 /*
- * All accesses use the directory's descriptor, and no link is followed. So a user who may change the parent folder
- * cannot make this remove anything else.
+ * All accesses use the directory's descriptor, and no link is followed. So a user who may change
+ * the parent folder cannot make this remove anything else.
  */
 #include "cli/prune.h"
 
@@ -22,8 +22,9 @@
 #include "format/tft_read.h"
 #include "model/host_files.h"
 
-/* A recording that has gone on for this long without writing is hung rather than running. Recordings on other hosts
- * cannot be queried, and `tfhook run` may have been killed before it wrote end.json. */
+/* A recording that has gone on for this long without writing is hung rather than running.
+ * Recordings on other hosts cannot be queried, and `tfhook run` may have been killed before it
+ * wrote end.json. */
 #define QUIET_S 86400
 
 static bool is_segment(const char *name)
@@ -112,8 +113,8 @@ static void note_journal(void *arg, const struct tft_found *found)
 		       : "it is being recorded";
 }
 
-/* Whether the digest was made from all existing segments, as they are now. Segments that it lists may be gone, if an
- * earlier prune was interrupted. */
+/* Whether the digest was made from all existing segments, as they are now. Segments that it lists
+ * may be gone, if an earlier prune was interrupted. */
 static bool has_all(const struct tfh_run_digest *d, const struct tfh_inputs *in)
 {
 	const struct tfh_digest_part *p = tfh_digest_part_of(d, TFT_DINP);

@@ -11,14 +11,15 @@ struct tfh_prunable {
 	int64_t newest_s; /* when its newest file changed, in seconds of CLOCK_REALTIME */
 };
 
-/* Opens a run directory of this user. Links are not followed. Returns its descriptor, -ENOMSG if it is not a run
- * directory or has no segments, -EPERM if it is another user's, or another -errno. */
+/* Opens a run directory of this user. Links are not followed. Returns its descriptor, -ENOMSG if it
+ * is not a run directory or has no segments, -EPERM if it is another user's, or another -errno. */
 int tfh_prune_open(int at, const char *name, struct tfh_prunable *out);
 
 /* Why its segments must stay; NULL: they may be removed. */
 const char *tfh_prune_refused(int dir, const struct tfh_prunable *run);
 
-/* Removes its segments, except those that have changed since `run` was filled. Returns 0 or -errno. */
+/* Removes its segments, except those that have changed since `run` was filled. Returns 0 or
+ * -errno. */
 int tfh_prune_drop(int dir, const struct tfh_prunable *run);
 
 #endif

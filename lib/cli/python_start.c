@@ -78,7 +78,8 @@ static void run_module(char *python, const char *module, const struct tfh_comman
 	execvp(python, argv);
 }
 
-/* Finds an interpreter with these modules, and prepares the environment for it. Returns whether there is one. */
+/* Finds an interpreter with these modules, and prepares the environment for it. Returns whether
+ * there is one. */
 static bool prepare(char python[4096], const char *needs)
 {
 	char out[4096], code[512];

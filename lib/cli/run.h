@@ -39,8 +39,8 @@ void tfh_program_check(const char *name, struct tfh_program *program);
 
 struct tfh_library {
 	char path[4096]; /* of the file */
-	/* What LD_PRELOAD takes: a path with $LIB in it where the installation has links for that; or a
-	 * link without blanks and colons. */
+	/* What LD_PRELOAD takes: a path with $LIB in it where the installation has links for that;
+	 * or a link without blanks and colons. */
 	char preload[4096];
 	/* Private directory of the links, "" = none; removed by tfh_library_release. */
 	char link_dir[4096];
@@ -85,7 +85,8 @@ unsigned tfh_place_traces(const char *dir);
 /* If nothing was recorded, removes what tfhook put there, and the directory if it is then empty. */
 void tfh_place_remove_unused(const struct tfh_place *place);
 
-/* Creates a file of the run directory, to be closed by the caller; an existing one is an error. 0 or -errno. */
+/* Creates a file of the run directory, to be closed by the caller; an existing one is an error. 0
+ * or -errno. */
 int tfh_place_create(const struct tfh_place *place, const char *name, FILE **out);
 /* Write run.json before the job and end.json after it (`ends`: of its processes, NULL: unknown). Return 0 or
  * -errno; -EEXIST: another `tfhook run` uses the directory. */

@@ -28,7 +28,8 @@ extern char **environ;
 #define PROCESSES 64u
 #define CHOOSE_NS 100000000u
 #define TICK_NS 10000000 /* resolution of times in /proc/PID/stat */
-/* First time between two searches for an interpreter, which a program does not have yet when it starts. */
+/* First time between two searches for an interpreter, which a program does not have yet when it
+ * starts. */
 #define SEARCH_NS 20000000ll
 #define SEARCH_MOST_NS 2000000000ll
 
@@ -151,7 +152,8 @@ static void follow_exec(struct start_process *p)
 		say_why(p, "/proc/PID/syscall", p->fd);
 }
 
-/* Its end is awaited from here on, since it may record and end before the next look at the directory. */
+/* Its end is awaited from here on, since it may record and end before the next look at the
+ * directory. */
 static void add_child(struct tfh_start_samples *s, int32_t pid)
 {
 	struct start_process *p = &s->process[s->n_process];
@@ -164,8 +166,8 @@ static void add_child(struct tfh_start_samples *s, int32_t pid)
 	tfh_ends_add(&s->ends, p->pid, p->start);
 }
 
-/* Adds children of main threads, which is how launchers start processes. Children of a process that records
- * are its workers, which the recorder samples. */
+/* Adds children of main threads, which is how launchers start processes. Children of a process that
+ * records are its workers, which the recorder samples. */
 static void add_children(struct tfh_start_samples *s)
 {
 	for (uint32_t i = 0; i < s->n_process; i++) {
@@ -237,7 +239,8 @@ static void choose(struct tfh_start_samples *s)
 	for (uint32_t i = 0; i < s->n_process; i++)
 		if (!s->process[i].records && !s->process[i].ended)
 			follow_exec(&s->process[i]);
-	/* A process that recorded nothing may be the only one, so it is kept while there is room. */
+	/* A process that recorded nothing may be the only one, so it is kept while there is
+	 * room. */
 	for (uint32_t i = s->n_process; i-- > 0 && s->n_process == PROCESSES;)
 		if (s->process[i].ended && !s->process[i].records)
 			forget(s, i);
@@ -398,7 +401,8 @@ static void pace(struct tfh_start_samples *s, uint64_t cost)
 	s->mean_ns = mean;
 }
 
-/* Looks for new processes at intervals of at least a tenth of a second, and longer if that is expensive. */
+/* Looks for new processes at intervals of at least a tenth of a second, and longer if that is
+ * expensive. */
 static void choose_if_time(struct tfh_start_samples *s, int64_t now)
 {
 	uint64_t before = used_ns(), cost;

@@ -1,9 +1,9 @@
 /*
- * Samples the job from outside until it records. A process has no recorder thread before its first recorded
- * call, and what comes before it (imports, reading data) may take long. So `tfhook run`, which only waits for
- * the job, samples the main threads of its processes at random moments, and writes the samples to start.json
- * (format/FORMAT.md, 5). It neither stops nor changes the job. It takes at most half a percent of a
- * processor, and less the longer it lasts.
+ * Samples the job from outside until it records. A process has no recorder thread before its first
+ * recorded call, and what comes before it (imports, reading data) may take long. So `tfhook run`,
+ * which only waits for the job, samples the main threads of its processes at random moments, and
+ * writes the samples to start.json (format/FORMAT.md, 5). It neither stops nor changes the job. It
+ * takes at most half a percent of a processor, and less the longer it lasts.
  */
 #ifndef TFH_CLI_START_SAMPLES_H
 #define TFH_CLI_START_SAMPLES_H
@@ -13,8 +13,8 @@
 
 struct tfh_start_samples;
 
-/* For the job that begins with process `pid`. NULL: no samples are wanted, or out of memory. `place` must
- * remain valid. */
+/* For the job that begins with process `pid`. NULL: no samples are wanted, or out of memory.
+ * `place` must remain valid. */
 struct tfh_start_samples *tfh_start_samples_new(const struct tfh_place *place, pid_t pid);
 /* Time until the next sample, ns; negative: there are no more. */
 int64_t tfh_start_samples_wait(const struct tfh_start_samples *s);
@@ -24,7 +24,8 @@ void tfh_start_samples_take(struct tfh_start_samples *s);
 void tfh_start_samples_end(struct tfh_start_samples *s);
 /* Call it after that: how the processes that recorded ended, if known; NULL for NULL. */
 const struct tfh_ends *tfh_start_samples_ends(const struct tfh_start_samples *s);
-/* Prints where the job's main thread was seen. For a job that recorded nothing, that is all that is known. */
+/* Prints where the job's main thread was seen. For a job that recorded nothing, that is all that is
+ * known. */
 void tfh_start_samples_say(const struct tfh_start_samples *s);
 void tfh_start_samples_free(struct tfh_start_samples *s);
 

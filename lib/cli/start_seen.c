@@ -12,7 +12,8 @@
 #define ENOUGH 20u /* samples; with fewer, a share's error exceeds 20 % of the whole */
 #define LEAST 0.03 /* smallest share that is shown */
 
-/* Frameworks that do not mark steps themselves: part of their files' paths, and what would be recorded. */
+/* Frameworks that do not mark steps themselves: part of their files' paths, and what would be
+ * recorded. */
 static const struct unmarked {
 	const char *file, *why;
 } unmarked[] = {

@@ -6,7 +6,8 @@
 
 #include "base/hash.h"
 
-/* Steps that a block keeps to find its middle half. Of a longer block, this many are drawn at random. */
+/* Steps that a block keeps to find its middle half. Of a longer block, this many are drawn at
+ * random. */
 #define KEPT 4096u
 
 struct kept_step {
@@ -60,8 +61,8 @@ static void add_step(struct block_pass *x, const struct tfh_digest_row *row)
 	uint64_t k;
 
 	x->in++;
-	/* Reservoir sampling (Vitter 1985). A hash of the step's number replaces the random number, so that
-	 * two reads keep the same steps. */
+	/* Reservoir sampling (Vitter 1985). A hash of the step's number replaces the random number,
+	 * so that two reads keep the same steps. */
 	if (x->n < KEPT)
 		k = x->n++;
 	else

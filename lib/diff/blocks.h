@@ -8,7 +8,8 @@
 struct tfh_step_blocks {
 	uint64_t steps;
 	uint32_t n;
-	/* For each block: the mean of the middle half of its steps by length, and the mean of all its steps. */
+	/* For each block: the mean of the middle half of its steps by length, and the mean of all
+	 * its steps. */
 	double usual_s[TFH_DIFF_BLOCKS][TFH_DIFF_PARTS], mean_s[TFH_DIFF_BLOCKS][TFH_DIFF_PARTS];
 };
 

@@ -19,8 +19,9 @@ const char *tfh_diff_part_name(int part)
 
 /* ---- a side ---- */
 
-/* With three or more runs, their spread gives the error of the mean. With fewer runs, the error comes from
- * their steps and from how much runs usually differ: `apart`, a standard deviation in seconds, for each run. */
+/* With three or more runs, their spread gives the error of the mean. With fewer runs, the error
+ * comes from their steps and from how much runs usually differ: `apart`, a standard deviation in
+ * seconds, for each run. */
 static void join_runs(const struct tfh_diff_means *run, const double *apart, uint32_t n,
 		      struct tfh_diff_means *out)
 {
@@ -45,7 +46,8 @@ static void join_runs(const struct tfh_diff_means *run, const double *apart, uin
 	}
 }
 
-/* Means of each run of a side, and how much runs usually differ: in usual steps, and in all steps. */
+/* Means of each run of a side, and how much runs usually differ: in usual steps, and in all
+ * steps. */
 struct side_means {
 	struct tfh_diff_means *usual, *all;
 	double *apart, *apart_all;
@@ -59,8 +61,8 @@ static void add_run(struct side_means *m, uint32_t i, const struct tfh_step_bloc
 	tfh_means_of(b->usual_s, b->n, &m->usual[i]);
 	tfh_means_of(b->mean_s, b->n, &m->all[i]);
 	double step = m->usual[i].mean_s[TFH_DIFF_STEP], all = m->all[i].mean_s[TFH_DIFF_STEP];
-	/* The effect of waiting for processors. It is not measured in short runs; there, the time that long
-	 * steps take beyond usual ones is as good an estimate. */
+	/* The effect of waiting for processors. It is not measured in short runs; there, the time
+	 * that long steps take beyond usual ones is as good an estimate. */
 	double disturbed = isnan(waited) ? all - step : waited * all;
 	/* Usual steps are the middle half of all steps. */
 	m->apart[i] = same_run ? 0 : fmax(TFH_DIFF_RUN_SHARE * step, disturbed / 2);
@@ -173,7 +175,8 @@ static void find_mean(struct tfh_run_diff *d)
 	}
 }
 
-/* Time before the usual steps: before the first call, start-up, and the extra time of the first steps. */
+/* Time before the usual steps: before the first call, start-up, and the extra time of the first
+ * steps. */
 static double before_steps(const struct tfh_run_digest *d)
 {
 	const struct tfh_digest_part *p = tfh_digest_part_of(d, TFT_DNOD);

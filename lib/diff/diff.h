@@ -1,22 +1,23 @@
 /*
- * What changed from one run, or group of runs, to another, and how sure that is. Both are read from digests.
- * Seconds are per step unless stated otherwise; NAN: unknown.
+ * What changed from one run, or group of runs, to another, and how sure that is. Both are read from
+ * digests. Seconds are per step unless stated otherwise; NAN: unknown.
  *
- * A run's steps are cut into consecutive blocks. Each block counts with the mean of the middle half of its
- * steps by length, which a crowded machine or a rare event hardly changes. Block means are nearly
- * independent, although neighbouring steps are not (batch means: Schmeiser 1982, Batch size effects in the
- * analysis of simulation output). The estimate is the mean of the blocks without the fastest and slowest
- * fifth, with its standard error (Yuen 1974, The two-sample trimmed t for unequal population variances). The
- * correlation that neighbouring blocks still have widens the error by the factor for a first-order process.
+ * A run's steps are cut into consecutive blocks. Each block counts with the mean of the middle half
+ * of its steps by length, which a crowded machine or a rare event hardly changes. Block means are
+ * nearly independent, although neighbouring steps are not (batch means: Schmeiser 1982, Batch size
+ * effects in the analysis of simulation output). The estimate is the mean of the blocks without the
+ * fastest and slowest fifth, with its standard error (Yuen 1974, The two-sample trimmed t for
+ * unequal population variances). The correlation that neighbouring blocks still have widens the
+ * error by the factor for a first-order process.
  *
- * Two runs of the same program differ by more than their steps show (Kalibera and Jones 2013, Rigorous
- * benchmarking in reasonable time). So if a side has one or two runs, DIFF_RUN_SHARE is added to its error,
- * or the effect of other work on the machine, if that is larger. That effect is the time that its steps
- * waited for processors, half of which may be in the usual steps; in short runs, it is the time that long
- * steps take beyond usual ones.
+ * Two runs of the same program differ by more than their steps show (Kalibera and Jones 2013,
+ * Rigorous benchmarking in reasonable time). So if a side has one or two runs, DIFF_RUN_SHARE is
+ * added to its error, or the effect of other work on the machine, if that is larger. That effect is
+ * the time that its steps waited for processors, half of which may be in the usual steps; in short
+ * runs, it is the time that long steps take beyond usual ones.
  *
- * The mean of all steps is compared, too, for changes that only a few steps have. There, the whole waiting
- * time counts.
+ * The mean of all steps is compared, too, for changes that only a few steps have. There, the whole
+ * waiting time counts.
  */
 #ifndef TFH_DIFF_DIFF_H
 #define TFH_DIFF_DIFF_H
@@ -42,7 +43,8 @@ struct tfh_diff_means {
 	double df;
 };
 
-/* One side: runs of the same kind, and the interval to compare, in seconds since the run's start. */
+/* One side: runs of the same kind, and the interval to compare, in seconds since the run's
+ * start. */
 struct tfh_diff_side {
 	struct tfh_run_digest **digest;
 	uint32_t n;
@@ -97,8 +99,8 @@ struct tfh_run_diff {
 	bool other_judge; /* the digests come from different judges */
 };
 
-/* Fills everything after `side`. The caller keeps the digests, which must outlive the result. 0, or -errno
- * with `err`; -ENODATA: a side has no steps. */
+/* Fills everything after `side`. The caller keeps the digests, which must outlive the result. 0, or
+ * -errno with `err`; -ENODATA: a side has no steps. */
 int tfh_diff_make(struct tfh_run_diff *d, struct tfh_err *err);
 
 /* Whether there are enough steps to say how sure a change is. */

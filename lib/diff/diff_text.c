@@ -50,7 +50,8 @@ static void print_side(const struct screen *x, int k)
 		  tfh_fmt_time(step, s->usual.mean_s[TFH_DIFF_STEP]), when);
 }
 
-/* An interval wider than 1 / WIDE_PART of a step shows that runs changed while they ran, or were disturbed. */
+/* An interval wider than 1 / WIDE_PART of a step shows that runs changed while they ran, or were
+ * disturbed. */
 #define WIDE_PART 4
 
 static bool is_wide(const struct tfh_run_diff *d)

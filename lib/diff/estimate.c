@@ -38,8 +38,8 @@ static uint32_t cut_of(uint32_t n)
 	return (uint32_t)(TFH_DIFF_TRIM * n);
 }
 
-/* The factor by which correlation of neighbouring blocks increases the variance: (1 + r) / (1 - r) for a
- * first-order process (Bartlett 1946). `v` is in time order and Winsorized. */
+/* The factor by which correlation of neighbouring blocks increases the variance: (1 + r) / (1 - r)
+ * for a first-order process (Bartlett 1946). `v` is in time order and Winsorized. */
 static double inertia(const double *v, uint32_t n)
 {
 	double mean = 0, all = 0, next = 0;
@@ -75,7 +75,8 @@ static double variance_of(const double block_s[][TFH_DIFF_PARTS], uint32_t n, in
 	return sum / ((double)kept * (kept - 1)) * *inert;
 }
 
-/* Orders blocks by their step length. A step's parts use the same blocks as the step, so that they add up. */
+/* Orders blocks by their step length. A step's parts use the same blocks as the step, so that they
+ * add up. */
 static void order_blocks(const double block_s[][TFH_DIFF_PARTS], uint32_t n,
 			 uint32_t at[TFH_DIFF_BLOCKS])
 {

@@ -58,8 +58,8 @@ static uint32_t add_lines(const struct tfh_run_digest *d, int side, struct code_
 					    .line = row[i].line,
 					    .most = row[i].own_s};
 		out[n].s[side] = row[i].own_s;
-		/* A line's samples include those of the code that it calls; its own are estimated by its
-		 * share of the time. */
+		/* A line's samples include those of the code that it calls; its own are estimated
+		 * by its share of the time. */
 		out[n].samples[side] =
 			row[i].s > 0
 				? (uint64_t)fmin((double)row[i].samples * row[i].own_s / row[i].s,
@@ -82,7 +82,8 @@ static void join_lines(struct code_time *to, const struct code_time *x)
 	}
 }
 
-/* Two standard errors of a time estimated from that many samples (their number has a Poisson distribution). */
+/* Two standard errors of a time estimated from that many samples (their number has a Poisson
+ * distribution). */
 static double off_of(double s, uint64_t samples)
 {
 	return samples ? 2 * s / sqrt((double)samples) : 0;
@@ -176,8 +177,8 @@ void tfh_diff_find_kernels(struct tfh_run_diff *d)
 
 /* ---- facts ---- */
 
-/* Whether a fact is a setting of the run, by the beginning of its name. Facts that only identify a run are no
- * difference: where and when it was recorded, and as which process. */
+/* Whether a fact is a setting of the run, by the beginning of its name. Facts that only identify a
+ * run are no difference: where and when it was recorded, and as which process. */
 static bool is_setting(const char *name)
 {
 	static const char *const yes[] = {"command.",	"env.",		"software.", "priced.",

@@ -1,8 +1,8 @@
 /*
- * The digest of a run: everything that its outputs need without opening the recording again. It is a `.tft`
- * file of tables (FORMAT.md, section 2.9): seconds by cause per step and rank, the tree of loops, Python
- * lines, kernels, copies, machine meters, data quality, the verdict, and the files and the judge that it was
- * made from. It takes at most about 20 bytes per step and rank.
+ * The digest of a run: everything that its outputs need without opening the recording again. It is
+ * a `.tft` file of tables (FORMAT.md, section 2.9): seconds by cause per step and rank, the tree of
+ * loops, Python lines, kernels, copies, machine meters, data quality, the verdict, and the files
+ * and the judge that it was made from. It takes at most about 20 bytes per step and rank.
  */
 #ifndef TFH_DIGEST_DIGEST_H
 #define TFH_DIGEST_DIGEST_H
@@ -24,8 +24,8 @@ struct tfh_inputs {
 	} * v;
 	uint32_t n;
 };
-/* Lists the files of a recording: PATH itself, or the files of a run directory by name, without digests, and
- * without those of other hosts' processes (`host` NULL: of all). 0 or -errno. */
+/* Lists the files of a recording: PATH itself, or the files of a run directory by name, without
+ * digests, and without those of other hosts' processes (`host` NULL: of all). 0 or -errno. */
 int tfh_inputs_find(const char *path, const char *host, struct tfh_inputs *out);
 void tfh_inputs_free(struct tfh_inputs *in);
 /* Name of a directory's digest. */
@@ -57,14 +57,15 @@ struct tfh_digest_part {
 	const char *heap;
 	uint32_t heap_bytes;
 };
-/* DKEY, DINP, DRNK, DNOD, DPLC, DKRN, DCPY, DMTR, DGON, DCOM or DOPN; no rows if the file lacks it. */
+/* DKEY, DINP, DRNK, DNOD, DPLC, DKRN, DCPY, DMTR, DGON, DCOM or DOPN; no rows if the file lacks
+ * it. */
 const struct tfh_digest_part *tfh_digest_part_of(const struct tfh_run_digest *d, uint32_t type);
 /* Never NULL. */
 const char *tfh_digest_text(const struct tfh_digest_part *p, uint32_t offset);
 /* The first row with that name in DKEY or DKRN; UINT32_MAX: none. */
 uint32_t tfh_digest_named(const struct tfh_run_digest *d, uint32_t type, const char *name);
-/* The payload of the only chunk of a type; valid until the next chunk is read. -ENOENT: there is none;
- * otherwise -errno with `err`. */
+/* The payload of the only chunk of a type; valid until the next chunk is read. -ENOENT: there is
+ * none; otherwise -errno with `err`. */
 int tfh_digest_chunk(struct tfh_run_digest *d, uint32_t type, const void **data, size_t *n,
 		     struct tfh_err *err);
 /* Value of a fact (FORMAT.md lists them). If it is missing: NULL, or NAN as a number. */
@@ -84,13 +85,14 @@ struct tfh_digest_row {
 	enum tfh_cause cause;
 	char tier;
 };
-/* Calls `fn` for every step, rank by rank in time order, chunk by chunk in bounded memory. A result of `fn`
- * other than 0 stops it and is returned. Else 0, or -errno with `err`. */
+/* Calls `fn` for every step, rank by rank in time order, chunk by chunk in bounded memory. A result
+ * of `fn` other than 0 stops it and is returned. Else 0, or -errno with `err`. */
 typedef int (*tfh_digest_step_fn)(void *arg, const struct tfh_digest_row *row);
 int tfh_digest_each_step(struct tfh_run_digest *d, tfh_digest_step_fn fn, void *arg,
 			 struct tfh_err *err);
 
-/* The same chunk by chunk, as columns (FORMAT.md), which nothing has checked. `type`: DSTP or DCOL. */
+/* The same chunk by chunk, as columns (FORMAT.md), which nothing has checked. `type`: DSTP or
+ * DCOL. */
 typedef int (*tfh_digest_view_fn)(void *arg, const struct tft_table_view *view);
 int tfh_digest_each_view(struct tfh_run_digest *d, uint32_t type, tfh_digest_view_fn fn, void *arg,
 			 struct tfh_err *err);

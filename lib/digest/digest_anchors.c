@@ -1,9 +1,10 @@
 /*
- * Anchors of collectives: when a rank entered and left every 2^k-th collective of a communicator, and its
- * last one. All ranks number a communicator's collectives alike, so the digests of two hosts have anchors in
- * common, even if k differs. That is enough to align clocks, to find late ranks, and to see how far a hanging
- * rank has come. In its slowest steps, a rank keeps more: they show which rank made a single step slow. Times are those of the collective's kernel if device times are known: a call of NCCL only
- * queues it.
+ * Anchors of collectives: when a rank entered and left every 2^k-th collective of a communicator,
+ * and its last one. All ranks number a communicator's collectives alike, so the digests of two
+ * hosts have anchors in common, even if k differs. That is enough to align clocks, to find late
+ * ranks, and to see how far a hanging rank has come. In its slowest steps, a rank keeps more: they
+ * show which rank made a single step slow. Times are those of the collective's kernel if device
+ * times are known: a call of NCCL only queues it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -50,7 +51,8 @@ static struct communicator *communicator_of(struct anchor_list *x, uint64_t key)
 	return &x->comm[x->comms++];
 }
 
-/* Thins out the communicator that has the most anchors, so that those with few collectives keep theirs. */
+/* Thins out the communicator that has the most anchors, so that those with few collectives keep
+ * theirs. */
 static bool thin_out(struct anchor_list *x)
 {
 	struct communicator *c = &x->comm[0];

@@ -1,5 +1,5 @@
-/* The facts of a digest: what was run, with what software, how it ended, the verdict on the whole run, and
- * its confidence. */
+/* The facts of a digest: what was run, with what software, how it ended, the verdict on the whole
+ * run, and its confidence. */
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>

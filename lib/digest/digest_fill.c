@@ -1,5 +1,5 @@
-/* Fills the tables of a digest other than steps and facts. What can be derived from the rest of a result is
- * left out. */
+/* Fills the tables of a digest other than steps and facts. What can be derived from the rest of a
+ * result is left out. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

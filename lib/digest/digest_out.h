@@ -28,16 +28,18 @@ void tfh_digest_out_free(struct tfh_digest_out *o);
 /* digest_fill.c: the tree, lines, kernels, copies, meters; the files. 0 or -errno. */
 int tfh_digest_fill(struct tfh_digest_out *o, const struct tfh_result *r);
 int tfh_digest_fill_inputs(struct tfh_digest_out *o, const struct tfh_inputs *in);
-/* The last sample of a rank's thread after its last call: where it is outside calls. look 0: none. */
+/* The last sample of a rank's thread after its last call: where it is outside calls. look 0:
+ * none. */
 struct tfh_digest_idle {
 	int64_t begin, sample; /* end of the call */
 	uint32_t thread, place;
 	uint16_t state;
 };
 
-/* digest_anchors.c: anchors of one process that is a rank; `rank`: its number in DRNK. At most one anchor per
- * step, or 256; the first and the last one of each communicator in each of its slowest steps, which are sorted; and the
- * last one of each communicator. Adds its communicators to `comm`. */
+/* digest_anchors.c: anchors of one process that is a rank; `rank`: its number in DRNK. At most one
+ * anchor per step, or 256; the first and the last one of each communicator in each of its slowest
+ * steps, which are sorted; and the last one of each communicator. Adds its communicators to
+ * `comm`. */
 int tfh_digest_put_anchors(struct tfh_digest_out *o, struct tfh_run *run, uint32_t process,
 			   uint32_t rank, uint64_t steps, const struct tfh_slow_steps *slow,
 			   struct tfh_digest_idle *idle);

@@ -51,8 +51,8 @@ static int by_name(const void *a, const void *b)
 	return order ? order : x->row < y->row ? -1 : x->row > y->row;
 }
 
-/* Sorts the names of a table. Searching an unsorted list for each name would take quadratic time for a
- * hostile file. */
+/* Sorts the names of a table. Searching an unsorted list for each name would take quadratic time
+ * for a hostile file. */
 static int sort_names(struct tfh_run_digest *d, size_t at)
 {
 	const struct tfh_digest_part *p = &d->part[at];
@@ -286,7 +286,8 @@ static int member(uint8_t stored, int count)
 
 #define FARTHEST (INT64_MAX / 4)
 
-/* Passes one row to the callback. *end: end of the preceding row, in units. -EBADMSG: impossible times. */
+/* Passes one row to the callback. *end: end of the preceding row, in units. -EBADMSG: impossible
+ * times. */
 static int give_row(const struct step_pass *x, const struct tfh_digest_step *s, int64_t *end)
 {
 	struct tfh_digest_row row = {.index = s->index, .rank = s->rank, .tier = (char)s->tier};

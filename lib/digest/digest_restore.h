@@ -4,8 +4,9 @@
 
 #include "digest/digest.h"
 
-/* The run has no calls and no ops, so nothing can be analysed again. Step times have the digest's resolution,
- * 1/8,192 of the median step. The caller frees the result, then closes the run. 0 or -errno with `err`. */
+/* The run has no calls and no ops, so nothing can be analysed again. Step times have the digest's
+ * resolution, 1/8,192 of the median step. The caller frees the result, then closes the run. 0 or
+ * -errno with `err`. */
 int tfh_digest_restore(struct tfh_run_digest *d, struct tfh_run **run, struct tfh_result **out,
 		       struct tfh_err *err);
 

@@ -5,8 +5,8 @@
 #include "base/vocabulary.h"
 #include "format/table.h"
 
-/* Texts are offsets in the table's heap. Members of vocabularies are stored plus one, 0 = none. Real numbers
- * are stored as the 8 bytes of a double. */
+/* Texts are offsets in the table's heap. Members of vocabularies are stored plus one, 0 = none.
+ * Real numbers are stored as the 8 bytes of a double. */
 
 struct tfh_digest_key {
 	uint32_t name, value; /* texts */

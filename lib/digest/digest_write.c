@@ -1,5 +1,5 @@
-/* Judges a run and writes its digest: each rank's steps while its result is in memory, then the tables about
- * the whole run. */
+/* Judges a run and writes its digest: each rank's steps while its result is in memory, then the
+ * tables about the whole run. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -37,7 +37,8 @@ static int64_t in_units(double s, double unit_s)
 	return llround(s / unit_s);
 }
 
-/* The next part of a step: the increase of the rounded sum, so that rounding errors do not add up. */
+/* The next part of a step: the increase of the rounded sum, so that rounding errors do not add
+ * up. */
 static uint32_t next_part(double s, double unit_s, double *sum, int64_t *at)
 {
 	int64_t was = *at;

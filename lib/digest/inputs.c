@@ -1,6 +1,6 @@
-/* Identifies the files that a digest is made from. A recording is only appended to, and ends with a footer
- * that has a checksum. So length, beginning and end distinguish two recordings without reading all of
- * them. */
+/* Identifies the files that a digest is made from. A recording is only appended to, and ends with a
+ * footer that has a checksum. So length, beginning and end distinguish two recordings without
+ * reading all of them. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

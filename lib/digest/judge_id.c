@@ -1,5 +1,5 @@
-/* Identifies the judge that made a digest. The build derives it from all sources that decide what a digest
- * says. */
+/* Identifies the judge that made a digest. The build derives it from all sources that decide what a
+ * digest says. */
 #include "digest/digest.h"
 #include "tfhook/version.h"
 

@@ -75,7 +75,8 @@ static uint64_t stored(const struct tfh_kept_field *f, const void *at)
 	return load(at, f->size);
 }
 
-/* A number or a real; several are packed. A member of a vocabulary is written even if it is 0 (none). */
+/* A number or a real; several are packed. A member of a vocabulary is written even if it is 0
+ * (none). */
 static void add_numbers(struct bytes *b, const struct tfh_kept_field *f, const char *at)
 {
 	struct bytes packed = {.v = NULL};

@@ -1,7 +1,8 @@
 /*
- * The judge's findings, kept whole in a digest: one Protocol Buffers message, written and read by tables that
- * name every member (kept_result.c). A member's number never changes its meaning. New members get new
- * numbers, and readers skip numbers that they do not know. Members that are 0 or "" are left out.
+ * The judge's findings, kept whole in a digest: one Protocol Buffers message, written and read by
+ * tables that name every member (kept_result.c). A member's number never changes its meaning. New
+ * members get new numbers, and readers skip numbers that they do not know. Members that are 0 or ""
+ * are left out.
  */
 #ifndef TFH_DIGEST_KEPT_H
 #define TFH_DIGEST_KEPT_H
@@ -42,7 +43,8 @@ struct tfh_kept_type {
 	size_t size;
 };
 
-/* What the outputs read: the result without its steps, which are a table, and what they query of the run. */
+/* What the outputs read: the result without its steps, which are a table, and what they query of
+ * the run. */
 struct tfh_kept {
 	struct tfh_result r;
 	enum tfh_source source;
@@ -67,8 +69,8 @@ extern const struct tfh_kept_type tfh_kept_type;
 
 /* Packs a struct as a message, in memory that the caller frees. 0 or -ENOMEM. */
 int tfh_kept_pack(const struct tfh_kept_type *type, const void *from, void **out, size_t *n);
-/* Reads a message into a struct; texts and lists go into the arena. 0, -ENOMEM, or -EBADMSG for a message
- * that no writer produces. */
+/* Reads a message into a struct; texts and lists go into the arena. 0, -ENOMEM, or -EBADMSG for a
+ * message that no writer produces. */
 int tfh_kept_unpack(const struct tfh_kept_type *type, const void *data, size_t n, void *to,
 		    struct tfh_arena *arena);
 

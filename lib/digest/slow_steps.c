@@ -1,5 +1,5 @@
-/* The slowest steps of a rank. Slow ones are slow for all ranks, since these wait for each other, so hosts that
- * choose by themselves mostly choose the same. */
+/* The slowest steps of a rank. Slow ones are slow for all ranks, since these wait for each other,
+ * so hosts that choose by themselves mostly choose the same. */
 #include <stdlib.h>
 
 #include "digest/slow_steps.h"

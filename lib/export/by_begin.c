@@ -102,8 +102,8 @@ static void count(struct tfh_by_begin *b, const struct tfh_event *ev)
 		b->base[ev->thread] = ev->number + 1;
 }
 
-/* Holds calls until there is no room. The first pass counts the calls and keeps those that arrive too late; the second
- * omits these. 0 or -ENOMEM. */
+/* Holds calls until there is no room. The first pass counts the calls and keeps those that arrive
+ * too late; the second omits these. 0 or -ENOMEM. */
 static int fill(struct tfh_by_begin *b, bool first)
 {
 	while (!b->ended && b->n < AT_HAND) {

@@ -1,7 +1,7 @@
 /*
- * A process' calls in order of their begin. Of two that begin together the longer one comes first, so that a call
- * precedes the calls inside it. The model has calls in order of their ends; a first pass finds the few that are too
- * long to be sorted in a bounded buffer.
+ * A process' calls in order of their begin. Of two that begin together the longer one comes first,
+ * so that a call precedes the calls inside it. The model has calls in order of their ends; a first
+ * pass finds the few that are too long to be sorted in a bounded buffer.
  */
 #ifndef TFH_EXPORT_BY_BEGIN_H
 #define TFH_EXPORT_BY_BEGIN_H

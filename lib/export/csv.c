@@ -15,7 +15,8 @@ static void separate(struct tfh_csv *c)
 		tfh_put(",", c->out);
 }
 
-/* Whether a spreadsheet would read the text as a formula. A leading blank does not prevent that: some drop it. */
+/* Whether a spreadsheet would read the text as a formula. A leading blank does not prevent that:
+ * some drop it. */
 static bool formula(const char *text)
 {
 	return strchr("=+-@\t\r", *text) && *text;

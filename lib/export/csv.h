@@ -1,4 +1,5 @@
-/* Comma-separated values (RFC 4180). Text that a spreadsheet would read as a formula gets a leading apostrophe. */
+/* Comma-separated values (RFC 4180). Text that a spreadsheet would read as a formula gets a leading
+ * apostrophe. */
 #ifndef TFH_EXPORT_CSV_H
 #define TFH_EXPORT_CSV_H
 

@@ -1,5 +1,5 @@
-/* One table of calls, ops and steps, one per line, in nanoseconds since the run's start. A plain one also has the seconds
- * of each part of a step. */
+/* One table of calls, ops and steps, one per line, in nanoseconds since the run's start. A plain
+ * one also has the seconds of each part of a step. */
 #include "base/vocabulary.h"
 #include "export/csv.h"
 #include "export/naming.h"

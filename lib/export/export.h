@@ -1,6 +1,7 @@
 /*
- * A run in the formats of other tools. formats.def is the table of formats. walk.c passes steps, calls and ops to a
- * format's writer, one process after the other, in bounded memory. Each writer is one file.
+ * A run in the formats of other tools. formats.def is the table of formats. walk.c passes steps,
+ * calls and ops to a format's writer, one process after the other, in bounded memory. Each writer
+ * is one file.
  */
 #ifndef TFH_EXPORT_EXPORT_H
 #define TFH_EXPORT_EXPORT_H
@@ -18,8 +19,9 @@ struct tfh_export_rank {
 	enum tfh_step_clock clock;
 };
 
-/* Writes to `out` what a module of the Python package makes of what `fill` writes to its stream. `needs`: modules that it
- * imports; `remedy`: what pip installs for them. 0, or -errno with `err`. */
+/* Writes to `out` what a module of the Python package makes of what `fill` writes to its stream.
+ * `needs`: modules that it imports; `remedy`: what pip installs for them. 0, or -errno with
+ * `err`. */
 typedef int tfh_export_through(const char *module, const char *needs, const char *remedy, FILE *out,
 			       int (*fill)(void *arg, FILE *in, struct tfh_err *err), void *arg,
 			       struct tfh_err *err);
@@ -37,7 +39,8 @@ struct tfh_export {
 	struct tfh_pseudonyms *hidden; /* NULL: names are shown */
 };
 
-/* Judges the run, which remains the caller's, and keeps every rank's steps. Returns 0, or an error of tfh_analyze(). */
+/* Judges the run, which remains the caller's, and keeps every rank's steps. Returns 0, or an error
+ * of tfh_analyze(). */
 int tfh_export_open(struct tfh_run *run, struct tfh_export *x, struct tfh_err *err);
 /* Limits the export to some steps. -ENODATA with `err` if no step has one of these numbers. */
 int tfh_export_limit(struct tfh_export *x, uint64_t first, uint64_t last, struct tfh_err *err);
@@ -68,7 +71,8 @@ struct tfh_format {
 	const char *name;   /* argument of --to */
 	const char *suffix; /* of the file if the user names none */
 	bool by_rank;	    /* one file per process; several processes become a directory */
-	/* Writes to a stream that need not be seekable. 0, or -errno; `err` is set unless the stream failed. */
+	/* Writes to a stream that need not be seekable. 0, or -errno; `err` is set unless the
+	 * stream failed. */
 	int (*write)(const struct tfh_export *x, FILE *out, struct tfh_err *err);
 };
 /* NULL if there is no format of that name. */

@@ -1,7 +1,7 @@
 /*
- * The dialect of Chrome's trace format that PyTorch's profiler (Kineto) writes and its tools read: TensorBoard's
- * plugin, HolisticTraceAnalysis, `tfhook report`. One file per process. HTA searches for the rank line by line, with a
- * blank after the colon, so it comes first.
+ * The dialect of Chrome's trace format that PyTorch's profiler (Kineto) writes and its tools read:
+ * TensorBoard's plugin, HolisticTraceAnalysis, `tfhook report`. One file per process. HTA searches
+ * for the rank line by line, with a blank after the colon, so it comes first.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,7 +16,8 @@
 #include "export/walk.h"
 #include "export/writers.h"
 
-/* First correlation id. HTA keeps line numbers in a column whose type is the smallest that holds these ids. */
+/* First correlation id. HTA keeps line numbers in a column whose type is the smallest that holds
+ * these ids. */
 #define FIRST_CORRELATION 65536u
 
 struct kineto_out {
@@ -102,8 +103,8 @@ static int put_step(struct kineto_out *k, uint32_t thread, uint64_t number, int6
 	return end_entry(k, 2);
 }
 
-/* Writes steps that the program did not mark, at the host's times: tools assign calls to them by time, and kernels by
- * their calls. */
+/* Writes steps that the program did not mark, at the host's times: tools assign calls to them by
+ * time, and kernels by their calls. */
 static int put_found_steps(struct kineto_out *k)
 {
 	const struct tfh_export_rank *rank = tfh_export_rank_of(k->x, k->process);

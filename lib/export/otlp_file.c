@@ -1,7 +1,8 @@
 /*
- * A trace of OpenTelemetry in OTLP's JSON file format: an ExportTraceServiceRequest per line, with spans of one process.
- * In JSON, OTLP has ids in hexadecimal, 64-bit integers as strings, and enumerations as numbers. Ids are hashes of what
- * they identify, so a second export has the same ids.
+ * A trace of OpenTelemetry in OTLP's JSON file format: an ExportTraceServiceRequest per line, with
+ * spans of one process. In JSON, OTLP has ids in hexadecimal, 64-bit integers as strings, and
+ * enumerations as numbers. Ids are hashes of what they identify, so a second export has the same
+ * ids.
  */
 #include <inttypes.h>
 #include <math.h>

@@ -1,5 +1,5 @@
-/* The table of csv_file.c as Parquet. The Arrow library writes it, from Python (lib/python/tfhook/parquet.py), because
- * most systems have no Arrow library for C. */
+/* The table of csv_file.c as Parquet. The Arrow library writes it, from Python
+ * (lib/python/tfhook/parquet.py), because most systems have no Arrow library for C. */
 #include "export/writers.h"
 
 static int write_rows(void *arg, FILE *in, struct tfh_err *err)

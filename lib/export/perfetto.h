@@ -1,6 +1,6 @@
 /*
- * Perfetto's trace format (perfetto/trace/perfetto_trace.proto): packets, tracks and slices. A file is a sequence of
- * packets, each a field of one message, so it can be streamed.
+ * Perfetto's trace format (perfetto/trace/perfetto_trace.proto): packets, tracks and slices. A file
+ * is a sequence of packets, each a field of one message, so it can be streamed.
  */
 #ifndef TFH_EXPORT_PERFETTO_H
 #define TFH_EXPORT_PERFETTO_H

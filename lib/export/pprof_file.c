@@ -1,6 +1,7 @@
 /*
- * A profile for pprof: for each stack of calls and ranges of a thread their number and the time outside of inner ones,
- * for each device op its time below the call that issued it, and lines of Python with their time per step.
+ * A profile for pprof: for each stack of calls and ranges of a thread their number and the time
+ * outside of inner ones, for each device op its time below the call that issued it, and lines of
+ * Python with their time per step.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -73,8 +74,8 @@ static uint32_t place_of(struct pprof_out *o, uint32_t thread)
 	return o->thread[thread].place;
 }
 
-/* The innermost open call that encloses one which ends at t1. Calls come in order of their begin, so one that ends
- * earlier has no further inner calls. */
+/* The innermost open call that encloses one which ends at t1. Calls come in order of their begin,
+ * so one that ends earlier has no further inner calls. */
 static struct open_call *around(struct pprof_thread *t, int64_t t1)
 {
 	while (t->open.n && t->open.v[t->open.n - 1].t1 < t1)

@@ -24,7 +24,8 @@ enum { SAMPLE_LOCATION = 1, SAMPLE_VALUE, SAMPLE_LABEL };
 enum { LABEL_KEY = 1, LABEL_TEXT };
 enum { LOCATION_ID = 1, LOCATION_LINE = 4 };
 enum { LINE_FUNCTION = 1, LINE_NUMBER };
-/* Without a system name: pprof takes names that equal theirs for C++, and leaves out what is in parentheses. */
+/* Without a system name: pprof takes names that equal theirs for C++, and leaves out what is in
+ * parentheses. */
 enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_FILE = 4 };
 
 enum pprof_known { KNOWN_TEXT = 1, KNOWN_FUNCTION, KNOWN_FRAME, KNOWN_PLACE, KNOWN_STACK };

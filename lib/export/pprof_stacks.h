@@ -1,7 +1,7 @@
 /*
- * A profile in pprof's format (profile.proto): stacks of frames, each with sums. Stacks are kept as a tree, so memory
- * grows with the number of different stacks. An id of 0 is none; it is also returned when out of memory, which
- * tfh_pprof_write() reports.
+ * A profile in pprof's format (profile.proto): stacks of frames, each with sums. Stacks are kept as
+ * a tree, so memory grows with the number of different stacks. An id of 0 is none; it is also
+ * returned when out of memory, which tfh_pprof_write() reports.
  */
 #ifndef TFH_EXPORT_PPROF_STACKS_H
 #define TFH_EXPORT_PPROF_STACKS_H

@@ -1,6 +1,6 @@
 /*
- * Writes protocol buffers into a growing buffer: fields in sequence, and nested messages between tfh_proto_begin() and
- * _end(). (base/wire.h reads them.)
+ * Writes protocol buffers into a growing buffer: fields in sequence, and nested messages between
+ * tfh_proto_begin() and _end(). (base/wire.h reads them.)
  */
 #ifndef TFH_EXPORT_PROTO_H
 #define TFH_EXPORT_PROTO_H

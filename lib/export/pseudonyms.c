@@ -19,8 +19,8 @@ struct tfh_pseudonyms {
 	uint32_t count[TFH_NAMED_KINDS];
 };
 
-/* Beginnings of ranges' names that libraries give. The rest of the name stays if it is a word of theirs, too; otherwise it
- * may be a class of the program, and gets a pseudonym. */
+/* Beginnings of ranges' names that libraries give. The rest of the name stays if it is a word of
+ * theirs, too; otherwise it may be a class of the program, and gets a pseudonym. */
 static const struct {
 	const char *begin;
 	bool whole;
@@ -77,7 +77,8 @@ void tfh_pseudonyms_free(struct tfh_pseudonyms *p)
 	free(p);
 }
 
-/* Kernels keep their family, and those that communicate a beginning by which every tool recognises them. */
+/* Kernels keep their family, and those that communicate a beginning by which every tool recognises
+ * them. */
 static const char *make(struct tfh_pseudonyms *p, enum tfh_named kind, const char *name)
 {
 	static const char *const words[] = {[TFH_NAMED_RANGE] = "range",

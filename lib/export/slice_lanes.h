@@ -1,6 +1,6 @@
 /*
- * Nested slices as begins and ends in order of time, for viewers that keep a stack per track. A slice that begins
- * inside another one and ends after it goes to another lane of the row.
+ * Nested slices as begins and ends in order of time, for viewers that keep a stack per track. A
+ * slice that begins inside another one and ends after it goes to another lane of the row.
  */
 #ifndef TFH_EXPORT_SLICE_LANES_H
 #define TFH_EXPORT_SLICE_LANES_H

@@ -1,6 +1,6 @@
 /*
- * An SQLite database: our own tables, and views with the names of the tables in Nsight Systems' export and the columns
- * that people query. Times are nanoseconds since the run's start.
+ * An SQLite database: our own tables, and views with the names of the tables in Nsight Systems'
+ * export and the columns that people query. Times are nanoseconds since the run's start.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -45,9 +45,10 @@ static const char tables[] =
 	"CREATE TABLE verdict (class TEXT, cause TEXT, share REAL, confidence TEXT, tier TEXT, "
 	"steps INTEGER, median_s REAL, p95_s REAL, total_s REAL);";
 
-/* Views, created after the rows. DuckDB parses a view's text by its own grammar, in which `end` is a keyword. CUPTI's numbers of copy
- * kinds: 1 HtoD, 2 DtoH, 8 DtoD, 9 HtoH, 10 PtoP; of memory: 0 pageable, 1 pinned, 2 device. NVTX's event type 59 is a push/pop range.
- * Correlation ids begin above those that readers treat as the first calls of a process. */
+/* Views, created after the rows. DuckDB parses a view's text by its own grammar, in which `end` is
+ * a keyword. CUPTI's numbers of copy kinds: 1 HtoD, 2 DtoH, 8 DtoD, 9 HtoH, 10 PtoP; of memory: 0
+ * pageable, 1 pinned, 2 device. NVTX's event type 59 is a push/pop range. Correlation ids begin
+ * above those that readers treat as the first calls of a process. */
 #define OF_CALL "call + 65536 AS correlationId"
 #define OF_ITSELF "calls.id + 65536 AS correlationId"
 #define GLOBAL_TID "(pid << 24) | (tid & 16777215) AS globalTid"

@@ -21,8 +21,8 @@ int tfh_rows_create(struct tfh_row_writer *w, struct tfh_err *err);
 int tfh_rows_run(struct tfh_row_writer *w, const char *sql);
 /* Assigns a number to a table, for tfh_rows_put(); `columns`: number of columns. */
 int tfh_rows_table(struct tfh_row_writer *w, uint32_t table, const char *name, uint32_t columns);
-/* Adds a row, with one value for each character of `form`: i int64_t, u the same (below 0: null), f double (NAN: null),
- * t text (NULL: null). */
+/* Adds a row, with one value for each character of `form`: i int64_t, u the same (below 0: null), f
+ * double (NAN: null), t text (NULL: null). */
 int tfh_rows_put(struct tfh_row_writer *w, uint32_t table, const char *form, ...);
 /* The id of a text in the table `strings`, to which it is added if it is new. */
 int tfh_rows_string(struct tfh_row_writer *w, uint32_t strings, const char *text, int64_t *id);

@@ -1,6 +1,6 @@
 /*
- * Passes a run to a format's writer: for each process its steps, its calls in order of their begin, and its ops in
- * order of their start.
+ * Passes a run to a format's writer: for each process its steps, its calls in order of their begin,
+ * and its ops in order of their start.
  */
 #ifndef TFH_EXPORT_WALK_H
 #define TFH_EXPORT_WALK_H

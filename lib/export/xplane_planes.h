@@ -1,6 +1,7 @@
 /*
- * Planes of XPlane's format (tsl/profiler/protobuf/xplane.proto): lines of events. A plane is one message that begins
- * with its length, so its lines are kept in an unnamed file until the plane ends.
+ * Planes of XPlane's format (tsl/profiler/protobuf/xplane.proto): lines of events. A plane is one
+ * message that begins with its length, so its lines are kept in an unnamed file until the plane
+ * ends.
  */
 #ifndef TFH_EXPORT_XPLANE_PLANES_H
 #define TFH_EXPORT_XPLANE_PLANES_H

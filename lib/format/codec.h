@@ -47,8 +47,8 @@ enum tft_section_id {
 	TFT_SEC_COLUMN = 8, /* values of one field of one class, `arg` = column number */
 	TFT_SEC_COLUMN_BIG = 9,
 	TFT_SEC_TEXT = 10, /* 36 bytes per EXT record */
-	TFT_SEC_SEQ =
-		11, /* records whose seq is not the low half of their number: index u32 | seq u32 */
+	/* records whose seq is not the low half of their number: index u32 | seq u32 */
+	TFT_SEC_SEQ = 11,
 };
 
 /* How a column's values are stored. */

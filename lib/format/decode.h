@@ -111,8 +111,9 @@ static inline bool tft_next_times(struct tft_cursor *c, struct tft_times *t)
 	return true;
 }
 
-/* Times and shapes of up to `max` <= TFT_MANY following records, as columns; returns their number, 0
- * at the end of the run. tft_complete() must follow for each whose shape is not whole, in order. */
+/* Times and shapes of up to `max` <= TFT_MANY following records, as columns; returns their number,
+ * 0 at the end of the run. tft_complete() must follow for each whose shape is not whole, in
+ * order. */
 #define TFT_MANY 64u
 uint32_t tft_next_many(struct tft_cursor *c, uint64_t *restrict begin, uint64_t *restrict end,
 		       uint16_t *restrict shape, uint32_t max);

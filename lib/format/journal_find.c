@@ -138,8 +138,8 @@ static void look_at_mapped(const struct process *p, const char *mapped, tft_foun
 	tft_view_close(found.view);
 }
 
-/* A file that was named after its creation (O_TMPFILE) stays mapped as "DIR/#INODE (deleted)". Its name is searched in
- * that directory, as the process sees it. Returns false if it has none. */
+/* A file that was named after its creation (O_TMPFILE) stays mapped as "DIR/#INODE (deleted)". Its
+ * name is searched in that directory, as the process sees it. Returns false if it has none. */
 static bool name_of_nameless(pid_t pid, const char *line, char *mapped, size_t size)
 {
 	static const char end[] = " (deleted)";

@@ -1,7 +1,8 @@
 /*
- * Byte layout of a journal: one file per recording process with its rings, the flusher's staging area and what another
- * process needs to interpret them. The owner maps it shared, so its pages survive if the owner is killed by SIGKILL.
- * Rings, open-call slots and AGG slots are in format/layout.h. Normative text: format/FORMAT.md, section 3.
+ * Byte layout of a journal: one file per recording process with its rings, the flusher's staging
+ * area and what another process needs to interpret them. The owner maps it shared, so its pages
+ * survive if the owner is killed by SIGKILL. Rings, open-call slots and AGG slots are in
+ * format/layout.h. Normative text: format/FORMAT.md, section 3.
  *
  *	0		struct tft_journal (TFT_JOURNAL_HEADER bytes)
  *	slots_off	TFT_JOURNAL_SLOTS x struct tft_slot
@@ -9,7 +10,8 @@
  *	staging_off	struct tft_staging, then its records at staging.records_off
  *	...		ring slots, appended while the process runs: header page, then records
  *
- * Every part starts at a multiple of 4096. The file only grows. tft_journal_plan() computes the offsets.
+ * Every part starts at a multiple of 4096. The file only grows. tft_journal_plan() computes the
+ * offsets.
  */
 #ifndef TFH_FORMAT_JOURNAL_LAYOUT_H
 #define TFH_FORMAT_JOURNAL_LAYOUT_H
@@ -96,8 +98,8 @@ struct tft_journal {
 	char boot_id[48];
 	char host[64];
 	char comm[64];
-	/* absolute path of the run directory; empty until it is known. The first character is stored last, with
-	 * release */
+	/* absolute path of the run directory; empty until it is known. The first character is
+	 * stored last, with release */
 	char run_dir[4096];
 	/* Segment n is "<run_dir>/<prefix>.<n>.tft", n decimal without leading zeros. */
 	char prefix[256];

@@ -2,7 +2,8 @@
  * Journals of other processes: of a running one (`tfhook ctl`) or left by a dead one (salvage). The
  * owner's side is in record/. Any user may have created the file and may be changing it. So it is
  * opened once, without following a link, everything is read through that descriptor, and data is
- * copied before it is parsed. Only tft_view_set_control() and tft_view_set_gpu() write to a journal.
+ * copied before it is parsed. Only tft_view_set_control() and tft_view_set_gpu() write to a
+ * journal.
  */
 #ifndef TFH_FORMAT_JOURNAL_VIEW_H
 #define TFH_FORMAT_JOURNAL_VIEW_H
@@ -84,7 +85,8 @@ enum {
 	/* Also of a running process: the current contents, with its calls still open. */
 	TFT_SALVAGE_SNAPSHOT = 1,
 	TFT_SALVAGE_UNLINK = 2, /* remove the journal after everything was written */
-	/* The journal is a copy: its run directory is the directory it is in, and it has no process. */
+	/* The journal is a copy: its run directory is the directory it is in, and it has no
+	 * process. */
 	TFT_SALVAGE_BESIDE = 4,
 };
 

@@ -17,7 +17,8 @@
 /* Values are in trace files: only append. */
 enum tft_kind {
 	TFT_CALL = 1, /* one finished host call */
-	/* n short stage calls of one thread: stream=stage, ctx=n, words = total | self | max ticks */
+	/* n short stage calls of one thread: stream=stage, ctx=n, words = total | self | max
+	 * ticks */
 	TFT_AGG = 2,
 	TFT_EXT = 3, /* continuation bytes of the preceding record */
 	/* call running for 100 ms or longer; t_end = when it was seen; written by the flusher into
@@ -66,7 +67,8 @@ enum tft_state {
 	TFT_STATE_COUNT
 };
 
-/* Whether a running thread held Python's global interpreter lock. Values are in trace files: only append. */
+/* Whether a running thread held Python's global interpreter lock. Values are in trace files: only
+ * append. */
 enum tft_gil { TFT_GIL_UNKNOWN = 0, TFT_GIL_HELD = 1, TFT_GIL_RELEASED = 2 };
 
 /* What a RANGE marks. Values are in trace files: only append. */
@@ -135,8 +137,8 @@ static_assert(offsetof(struct tfh_rec, w) == 40, "on disk");
 /* Run-table thread of OPEN records written by a salvage. Thread 0 is the flusher's own series. */
 #define TFT_THREAD_SALVAGE 0xffffffffu
 
-/* An EXT record carries 36 bytes of its parent's text or arguments in stream..w[2]
- * (offsets 28..63). */
+/* An EXT record carries 36 bytes of its parent's text or arguments in stream..w[2] (offsets
+ * 28..63). */
 #define TFT_EXT_BYTES 36
 
 /* Launch words: w[0] function id:32 | cluster x:8 y:8 z:8 | attributes:8; w[1] grid x:32 y:16 z:16;
@@ -261,7 +263,8 @@ struct tft_ring {
 	/* line 2: flusher */
 	uint64_t tail;	    /* number of the oldest record not yet in staging */
 	uint64_t drop_seen; /* losses already written */
-	/* Losses in the LOSS chunk that begins at drop_mark; drop_seen follows when it is complete. */
+	/* Losses in the LOSS chunk that begins at drop_mark; drop_seen follows when it is
+	 * complete. */
 	uint64_t drop_writing;
 	uint64_t drop_mark; /* tft_loss_mark() */
 	uint8_t pad2[32];
@@ -292,8 +295,8 @@ enum {
 	TFT_CTL_FLUSH = 2,  /* seal and write now; the flusher clears it */
 	TFT_CTL_GPU_ON = 4, /* seal and write now; cleared by the flusher */
 	TFT_CTL_GPU_OFF = 8,
-	TFT_CTL_GPU_ON_AT =
-		16, /* at step `at_step` of the journal; cleared when `at_answer` is set */
+	/* at step `at_step` of the journal; cleared when `at_answer` is set */
+	TFT_CTL_GPU_ON_AT = 16,
 	TFT_CTL_GPU_OFF_AT = 32, /* the same */
 	/* bits 32..63: steps after which a start or gpu-on ends, 0 = no limit */
 };

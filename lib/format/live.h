@@ -1,7 +1,7 @@
 /*
- * Live objects of the job: names, allocations, graphs. They are tracked from the records of a process, in order. They
- * are repeated before records that are to be read without earlier ones: by the flusher at the start of each segment,
- * and by a reader of a recording's last part.
+ * Live objects of the job: names, allocations, graphs. They are tracked from the records of a
+ * process, in order. They are repeated before records that are to be read without earlier ones: by
+ * the flusher at the start of each segment, and by a reader of a recording's last part.
  */
 #ifndef TFH_FORMAT_LIVE_H
 #define TFH_FORMAT_LIVE_H
@@ -13,7 +13,8 @@
 
 #define TFT_LIVE_PARTS 64u /* records of one name: 2.2 KiB of text */
 
-/* All fields but the function table are zero at first. Memory is mapped when the first object is seen. */
+/* All fields but the function table are zero at first. Memory is mapped when the first object is
+ * seen. */
 struct tft_live {
 	const struct tfh_fn_info *fn; /* [n_fn], indexed by the numbers in the records */
 	uint32_t n_fn;

@@ -1,6 +1,6 @@
 /*
- * Large buffers that are needed briefly. All readers, which may be thousands, share them. There is at most one of each
- * kind per thread that reads at the same time.
+ * Large buffers that are needed briefly. All readers, which may be thousands, share them. There is
+ * at most one of each kind per thread that reads at the same time.
  */
 #ifndef TFH_FORMAT_READ_BUFFERS_H
 #define TFH_FORMAT_READ_BUFFERS_H

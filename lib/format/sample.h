@@ -37,8 +37,8 @@ enum {
 	TFT_SAMPLE_SYSTEM = 2,
 	TFT_SAMPLE_MEMORY = 3, /* run_ns: resident bytes; delay_ns: page size */
 	/* From 4 on: two values of the machine, one row of base/meters.def each. */
-	TFT_SAMPLE_THREAD_FAULTS =
-		32, /* of the thread whose index is the upper half: minor, major */
+	/* of the thread whose index is the upper half: minor, major */
+	TFT_SAMPLE_THREAD_FAULTS = 32,
 	TFT_SAMPLE_THREAD_SWITCHES = 33, /* likewise: voluntary, forced */
 };
 

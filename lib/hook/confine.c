@@ -1,6 +1,7 @@
 /*
- * Intercepts requests after which the calling thread cannot read the time stamp counter (record/ring/confined.c), or the process has a
- * seccomp filter (record/process/filters.h). Requests that a program makes with a system call instruction of its own are not seen.
+ * Intercepts requests after which the calling thread cannot read the time stamp counter
+ * (record/ring/confined.c), or the process has a seccomp filter (record/process/filters.h).
+ * Requests that a program makes with a system call instruction of its own are not seen.
  */
 #include <dlfcn.h>
 #include <linux/seccomp.h>

@@ -1,6 +1,7 @@
 /*
- * Addresses of a framework's variables, from the machine code of its functions. Nothing of the framework is called. An address is taken
- * only from code that is known byte by byte; other versions of the code are left alone.
+ * Addresses of a framework's variables, from the machine code of its functions. Nothing of the
+ * framework is called. An address is taken only from code that is known byte by byte; other
+ * versions of the code are left alone.
  */
 #ifndef TFH_HOOK_KNOWN_CODE_H
 #define TFH_HOOK_KNOWN_CODE_H
@@ -14,11 +15,13 @@ struct tfh_code_numbers {
 	uint32_t behind[2];
 };
 
-/* Whether the code is the known one, two digits per byte. "??" matches any byte, "@@@@@@@@" is the first number,
- * "########" the second; a number that the code does not contain is 0. At most 48 bytes. */
+/* Whether the code is the known one, two digits per byte. "??" matches any byte, "@@@@@@@@" is the
+ * first number, "########" the second; a number that the code does not contain is 0. At most 48
+ * bytes. */
 bool tfh_code_matches(const uint8_t *at, const char *code, struct tfh_code_numbers *in);
 
-/* Address that instruction number `which` refers to, relative to its end; NULL: it is not in the code's own library. */
+/* Address that instruction number `which` refers to, relative to its end; NULL: it is not in the
+ * code's own library. */
 const void *tfh_code_address(const uint8_t *at, const struct tfh_code_numbers *in, int which);
 
 /* Whether both addresses are in the same library. */

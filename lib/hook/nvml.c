@@ -1,9 +1,10 @@
 /*
- * NVML: what the job's devices do. It is opened on the thread of record/watch/nvml_thread.h once the job has a context,
- * so it wakes no device that the job has not woken. Only the job's devices are queried, by their bus address
- * (nvmlInit_v2 initialises no device by itself). NVML is never shut down or unloaded: a shutdown frees memory that a
- * running call still reads, and the driver keeps addresses of the library. nvmlDeviceGetPcieThroughput is not called,
- * because it takes 20 ms per direction.
+ * NVML: what the job's devices do. It is opened on the thread of record/watch/nvml_thread.h once
+ * the job has a context, so it wakes no device that the job has not woken. Only the job's devices
+ * are queried, by their bus address (nvmlInit_v2 initialises no device by itself). NVML is never
+ * shut down or unloaded: a shutdown frees memory that a running call still reads, and the driver
+ * keeps addresses of the library. nvmlDeviceGetPcieThroughput is not called, because it takes 20 ms
+ * per direction.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -179,7 +180,8 @@ static bool ready(void)
 	return fine;
 }
 
-/* How many NVLinks are up, and what they lead to. Links beyond those of the device are invalid arguments. */
+/* How many NVLinks are up, and what they lead to. Links beyond those of the device are invalid
+ * arguments. */
 static int read_links(struct nvml_state *d, const char **to)
 {
 	int up, kind, n = 0, known = 0;
@@ -314,8 +316,8 @@ static void read_power(struct nvml_state *d, struct nvml_rows *r)
 		put(r, TFH_METER_GPU_HEAT, value, known(d->slowdown));
 }
 
-/* Fields are added up over all links where their scope is NVML_ALL_LINKS. NVLink counted KiB up to its fourth
- * generation, and counts bytes from the fifth on. */
+/* Fields are added up over all links where their scope is NVML_ALL_LINKS. NVLink counted KiB up to
+ * its fourth generation, and counts bytes from the fifth on. */
 #define NVML_ALL_LINKS UINT32_MAX
 #define NVML_FIELDS(X)                                                                             \
 	X(ECC_SINGLE_BIT, 3, 0) /* since the driver was loaded */                                  \
@@ -368,8 +370,8 @@ static void read_counters(struct nvml_state *d, struct nvml_rows *r)
 	    counter(&f[NVML_ECC_DOUBLE_BIT]));
 }
 
-/* Counts the processes that use the device, and adds up the memory of the others. In a container the list may be empty or have
- * pids of another namespace; the memory is then unknown. */
+/* Counts the processes that use the device, and adds up the memory of the others. In a container
+ * the list may be empty or have pids of another namespace; the memory is then unknown. */
 static void read_processes(struct nvml_state *d, struct nvml_rows *r)
 {
 	struct nvml_process p[PROCESSES_MOST];

@@ -1,19 +1,22 @@
 /*
- * Stack walking with libunwind, which is part of the recorder where scripts/libunwind could build it, else with the C++ runtime's
- * libgcc_s.so.1. The latter is opened RTLD_LOCAL on the flusher when backtraces are wanted. Our library must not be linked to it: it
- * would precede the program's own unwinder and take over its exceptions. libgcc_eh.a needs _dl_find_object() of glibc 2.35.
+ * Stack walking with libunwind, which is part of the recorder where scripts/libunwind could build
+ * it, else with the C++ runtime's libgcc_s.so.1. The latter is opened RTLD_LOCAL on the flusher
+ * when backtraces are wanted. Our library must not be linked to it: it would precede the program's
+ * own unwinder and take over its exceptions. libgcc_eh.a needs _dl_find_object() of glibc 2.35.
  *
- * The system's libunwind.so.8 is not used: it opens a pipe among the job's descriptors, and reads and writes by its numbers even after
- * the job has closed them and given them to files of its own.
+ * The system's libunwind.so.8 is not used: it opens a pipe among the job's descriptors, and reads
+ * and writes by its numbers even after the job has closed them and given them to files of its own.
  *
- * Measured on 25 frames, on a thread that is not the main one: a call with a backtrace takes 1.4 us with libunwind, 5.6 us with libgcc, the
- * first of a process 110 us and of a thread 14 us more. Neither allocates from the job's heap. Each word is checked to be readable before
- * libunwind reads it from a stack, whatever the unwind tables say. libgcc stops at code without such tables (JIT-compiled), and reads the
- * targets of broken ones without checking that they are mapped.
+ * Measured on 25 frames, on a thread that is not the main one: a call with a backtrace takes 1.4 us
+ * with libunwind, 5.6 us with libgcc, the first of a process 110 us and of a thread 14 us more.
+ * Neither allocates from the job's heap. Each word is checked to be readable before libunwind reads
+ * it from a stack, whatever the unwind tables say. libgcc stops at code without such tables
+ * (JIT-compiled), and reads the targets of broken ones without checking that they are mapped.
  *
- * No walk waits for the loader: another thread may hold its list, in a callback of dl_iterate_phdr() that waits for the GIL, which this
- * thread holds. Before glibc 2.35 the list cannot be read without its lock; there processes with Python in them get Python's frames only
- * if /proc is missing, or if libgcc unwinds.
+ * No walk waits for the loader: another thread may hold its list, in a callback of
+ * dl_iterate_phdr() that waits for the GIL, which this thread holds. Before glibc 2.35 the list
+ * cannot be read without its lock; there processes with Python in them get Python's frames only if
+ * /proc is missing, or if libgcc unwinds.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -76,7 +79,8 @@ int tfh_unwind_object(uintptr_t address, object_fn callback, void *data)
 	return callback(&info, sizeof(info), data);
 }
 
-/* libunwind caches how to unwind a function by its address, but another library may be loaded there now. */
+/* libunwind caches how to unwind a function by its address, but another library may be loaded there
+ * now. */
 static void forget(void)
 {
 	unw_flush_cache(unw_local_addr_space, 0, 0);

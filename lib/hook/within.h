@@ -1,9 +1,9 @@
 /*
  * Whether this thread is inside a certain call, decided by the call's stack address instead of a
- * counter. A call can end without returning (an exception, longjmp, cancellation), and a counter would
- * then stay raised for the rest of the thread's life; a later call at or above the recorded address
- * proves that the earlier one has ended. On another stack of the same thread (a coroutine, a signal
- * handler's) the answer can be wrong while the call lasts.
+ * counter. A call can end without returning (an exception, longjmp, cancellation), and a counter
+ * would then stay raised for the rest of the thread's life; a later call at or above the recorded
+ * address proves that the earlier one has ended. On another stack of the same thread (a coroutine,
+ * a signal handler's) the answer can be wrong while the call lasts.
  */
 #ifndef TFH_HOOK_WITHIN_H
 #define TFH_HOOK_WITHIN_H

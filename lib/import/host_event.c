@@ -20,8 +20,8 @@ static int name_word(struct tfh_builder *b, uint32_t process, enum tft_name kind
 	return id < 0 ? (int)id : 0;
 }
 
-/* The kind of a range whose source does not give its kind. The name of an op has a namespace, or is that of an
- * op's backward form. */
+/* The kind of a range whose source does not give its kind. The name of an op has a namespace, or is
+ * that of an op's backward form. */
 static enum tft_range range_of(const char *name)
 {
 #define EXCHANGE_NAME(start, kind)                                                                 \

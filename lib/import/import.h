@@ -1,6 +1,7 @@
 /*
- * Traces recorded by other tools: PyTorch's profiler (Kineto JSON, plain or gzip), TensorFlow's or JAX's (XPlane, TensorBoard's
- * log directory, or the JSON for a viewer), Nsight Systems (its SQLite export) and rocprof (results.json).
+ * Traces recorded by other tools: PyTorch's profiler (Kineto JSON, plain or gzip), TensorFlow's or
+ * JAX's (XPlane, TensorBoard's log directory, or the JSON for a viewer), Nsight Systems (its SQLite
+ * export) and rocprof (results.json).
  */
 #ifndef TFH_IMPORT_IMPORT_H
 #define TFH_IMPORT_IMPORT_H
@@ -20,14 +21,14 @@ const char *tfh_import_other(const char *path);
 /* Whether tfh_import_open would import PATH. */
 bool tfh_import_is_foreign(const char *path);
 
-/* Reads one file into the builder as a process of its own (XPlane: one per host plane; nsys: each with calls or
- * ops). */
+/* Reads one file into the builder as a process of its own (XPlane: one per host plane; nsys: each
+ * with calls or ops). */
 int tfh_import_kineto(struct tfh_builder *b, const char *path, struct tfh_err *err);
 int tfh_import_xplane(struct tfh_builder *b, const char *path, struct tfh_err *err);
 int tfh_import_nsys(struct tfh_builder *b, const char *path, struct tfh_err *err);
 
-/* viewer.c: reads the JSON that TensorFlow's or JAX's profiler writes for a viewer. tfh_viewer_plane(): whether a process
- * has the name of such a file's plane. */
+/* viewer.c: reads the JSON that TensorFlow's or JAX's profiler writes for a viewer.
+ * tfh_viewer_plane(): whether a process has the name of such a file's plane. */
 struct tfh_bytes;
 int tfh_import_viewer(struct tfh_builder *b, struct tfh_bytes *bytes, const char *path,
 		      struct tfh_err *err);
@@ -63,8 +64,9 @@ int tfh_import_host_event(struct tfh_builder *b, const char *name, enum tft_rang
 int tfh_import_fn(struct tfh_builder *b, struct tfh_map *known, const char *name,
 		  const struct tfh_fn_info **fn);
 bool tfh_import_issues_ops(const struct tfh_fn_info *fn);
-/* host_event.c: numbers of streams may start again on each device, so those of any but the first device have the
- * device's number above them. `first` is the number of the first, -1 until it is known. */
+/* host_event.c: numbers of streams may start again on each device, so those of any but the first
+ * device have the device's number above them. `first` is the number of the first, -1 until it is
+ * known. */
 uint32_t tfh_import_stream(int64_t *first, int64_t device, int64_t stream);
 
 /* Threads of a process beyond this number count as one. */

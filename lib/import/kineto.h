@@ -40,9 +40,9 @@ enum tfh_kineto_category {
 	TFH_KINETO_ARROW, /* an arrow from a call to its op */
 };
 
-/* rocprof_entry.c: completes an entry of rocprof's `results.json`, in the dialect that kineto_entry.c reads. `label` is
- * the name of its process, which shows the entry's kind; `hip`: calls of HIP were recorded, so those of HSA below them
- * are only ranges. */
+/* rocprof_entry.c: completes an entry of rocprof's `results.json`, in the dialect that
+ * kineto_entry.c reads. `label` is the name of its process, which shows the entry's kind; `hip`:
+ * calls of HIP were recorded, so those of HSA below them are only ranges. */
 bool tfh_rocprof_is(const struct tfh_kineto_entry *e);
 void tfh_rocprof_entry(struct tfh_kineto_entry *e, const char *label, bool hip);
 
@@ -62,7 +62,8 @@ struct tfh_kineto *tfh_kineto_new(struct tfh_builder *b);
  * for memory. */
 int tfh_kineto_add(struct tfh_kineto *k, struct tfh_kineto_entry *e);
 uint64_t tfh_kineto_count(const struct tfh_kineto *k); /* entries used so far */
-/* Whether its processes are planes of TensorFlow's or JAX's profiler, and nothing in it is PyTorch's. */
+/* Whether its processes are planes of TensorFlow's or JAX's profiler, and nothing in it is
+ * PyTorch's. */
 bool tfh_kineto_is_viewers(const struct tfh_kineto *k);
 /* If there were none: a text that says what the file may be. */
 const char *tfh_kineto_nothing(const struct tfh_kineto *k);

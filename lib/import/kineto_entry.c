@@ -282,7 +282,8 @@ static int add_label(struct tfh_kineto *k, const struct tfh_kineto_entry *e)
 	return 0;
 }
 
-/* rocprof's ids begin with 0. Its times are whole microseconds: where two arrows meet, neither is known. */
+/* rocprof's ids begin with 0. Its times are whole microseconds: where two arrows meet, neither is
+ * known. */
 static int add_arrow(struct tfh_kineto *k, const struct tfh_kineto_entry *e)
 {
 	bool fresh;

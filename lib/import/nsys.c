@@ -1,5 +1,6 @@
-/* Nsight Systems' export (`nsys export --type sqlite`): a database with a table for each kind of event. Tables and
- * columns differ between versions and by what was recorded; none of them is required but one with calls or ops. */
+/* Nsight Systems' export (`nsys export --type sqlite`): a database with a table for each kind of
+ * event. Tables and columns differ between versions and by what was recorded; none of them is
+ * required but one with calls or ops. */
 #include "import/nsys.h"
 
 #include <errno.h>
@@ -52,8 +53,8 @@ static int by_rank(const void *a, const void *b)
 	return x->device < y->device ? -1 : x->device > y->device;
 }
 
-/* nsys does not record ranks. Processes that all communicate, each with one device of its own, are the ranks of one
- * job; they are numbered in the order of their devices. */
+/* nsys does not record ranks. Processes that all communicate, each with one device of its own, are
+ * the ranks of one job; they are numbered in the order of their devices. */
 static void number_ranks(struct tfh_nsys *n)
 {
 	bool ranks = n->processes.n > 1;

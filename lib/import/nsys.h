@@ -1,5 +1,5 @@
-/* Internal interface between the halves of the importer of Nsight Systems' SQLite export: nsys.c reads the tables,
- * nsys_rows.c interprets a row. */
+/* Internal interface between the halves of the importer of Nsight Systems' SQLite export: nsys.c
+ * reads the tables, nsys_rows.c interprets a row. */
 #ifndef TFH_IMPORT_NSYS_H
 #define TFH_IMPORT_NSYS_H
 
@@ -46,8 +46,8 @@ struct tfh_nsys {
 	bool events; /* which event a call recorded is known, so that waits for it can be joined */
 };
 
-/* The rows of one table: its columns, in the order in which `row` expects them. `row` returns 0, -ENOMEM, or -E2BIG if
- * there are too many processes. */
+/* The rows of one table: its columns, in the order in which `row` expects them. `row` returns 0,
+ * -ENOMEM, or -E2BIG if there are too many processes. */
 struct tfh_nsys_table {
 	const char *name;
 	const char *column[TFH_TABLE_COLUMNS];

@@ -1,6 +1,7 @@
 /*
- * The rows of Nsight Systems' tables. A global id is the number of a machine, a process and a thread: 16 bits, 24
- * and 24. Texts are numbers of rows of StringIds, or themselves. Numbers of kinds are CUPTI's.
+ * The rows of Nsight Systems' tables. A global id is the number of a machine, a process and a
+ * thread: 16 bits, 24 and 24. Texts are numbers of rows of StringIds, or themselves. Numbers of
+ * kinds are CUPTI's.
  */
 #include "import/nsys.h"
 
@@ -213,7 +214,8 @@ static int row_event(void *arg, const struct tfh_table_row *row)
 	return row_wait(arg, row);
 }
 
-/* The name of a call without the version of its interface: cudaLaunchKernel_v7000, cuLaunchKernel_ptsz. */
+/* The name of a call without the version of its interface: cudaLaunchKernel_v7000,
+ * cuLaunchKernel_ptsz. */
 static const char *call_name(const char *text, char *room, size_t cap)
 {
 	size_t length = strnlen(text, cap - 1);
@@ -229,8 +231,8 @@ static const char *call_name(const char *text, char *room, size_t cap)
 	return room;
 }
 
-/* Sets what the tables of waits say about a call. Their own kinds of waits changed between versions, so the call's
- * name decides what it waits for. */
+/* Sets what the tables of waits say about a call. Their own kinds of waits changed between
+ * versions, so the call's name decides what it waits for. */
 static void add_wait(const struct tfh_nsys *n, struct tfh_nsys_process *p, int64_t correlation,
 		     struct tfh_event *ev)
 {
@@ -259,9 +261,9 @@ static bool works(uint8_t family)
 	       family == TFH_FAM_COPY || family == TFH_FAM_MEMSET;
 }
 
-/* CUDA's runtime creates a context, which takes from 30 ms to seconds, in the first call that needs one; programs that call
- * the driver leave much of that to their first call, too. If that is an allocation (or a free: `cudaFree(0)`), its time is
- * not that of allocating. */
+/* CUDA's runtime creates a context, which takes from 30 ms to seconds, in the first call that needs
+ * one; programs that call the driver leave much of that to their first call, too. If that is an
+ * allocation (or a free: `cudaFree(0)`), its time is not that of allocating. */
 static int note_first(struct tfh_nsys *n, struct tfh_nsys_process *p, int64_t correlation,
 		      const char *name, struct tfh_event *ev)
 {
@@ -341,7 +343,8 @@ static int row_domain(void *arg, const struct tfh_table_row *row)
 		       : keep_text(n, &n->domain, domain_key(global, domain), text);
 }
 
-/* PyTorch's emit_nvtx adds numbers to the names of ops: "aten::mm, seq = 7, op_id = 12", "aten::mm, sizes = [[...". */
+/* PyTorch's emit_nvtx adds numbers to the names of ops: "aten::mm, seq = 7, op_id = 12", "aten::mm,
+ * sizes = [[...". */
 static void cut_numbers(char *text)
 {
 	static const char *const tails[] = {", seq = ", ", op_id = ", ", sizes = "};
@@ -420,7 +423,8 @@ static int begin_op(struct tfh_nsys *n, const struct tfh_table_row *row, uint8_t
 	op->stream = tfh_import_stream(&p->device, device, tfh_row_int(row, O_STREAM, 0));
 	p->several |= device != p->device;
 	op->correlation = correlation > 0 && correlation <= UINT32_MAX ? (uint32_t)correlation : 0;
-	/* The upper half of a node's number is the graph's in recent versions, which have no other column for it. */
+	/* The upper half of a node's number is the graph's in recent versions, which have no other
+	 * column for it. */
 	if (node > 0 || kind == TFH_OP_GRAPH) {
 		graph = graph > 0 ? graph : node >> 32;
 		op->graph = graph > 0 && graph <= UINT32_MAX ? (uint32_t)graph : 1;
@@ -461,7 +465,8 @@ static int row_kernel(void *arg, const struct tfh_table_row *row)
 	return tfh_build_op(n->b, &op);
 }
 
-/* CUPTI's kinds of copies; A is an array on the device. The last three are pages of managed memory. */
+/* CUPTI's kinds of copies; A is an array on the device. The last three are pages of managed
+ * memory. */
 static const uint8_t directions[] = {
 	[1] = TFH_DIR_H2D,  [2] = TFH_DIR_D2H,	[3] = TFH_DIR_H2D,  [4] = TFH_DIR_D2H,
 	[5] = TFH_DIR_D2D,  [6] = TFH_DIR_D2D,	[7] = TFH_DIR_D2D,  [8] = TFH_DIR_D2D,
@@ -511,7 +516,8 @@ static int row_graph(void *arg, const struct tfh_table_row *row)
 	return rc <= 0 ? rc : tfh_build_op(n->b, &op);
 }
 
-/* Eventtypes of NVTX: 59 and 60 are ranges that nest or not, 70 and 71 the same from a text file, 75 names a domain. */
+/* Eventtypes of NVTX: 59 and 60 are ranges that nest or not, 70 and 71 the same from a text file,
+ * 75 names a domain. */
 const struct tfh_nsys_table tfh_nsys_tables[] = {
 	{"StringIds", {"id", "value"}, NULL, row_text},
 	{"TARGET_INFO_SYSTEM_ENV", {"name", "value"}, NULL, row_host},

@@ -51,8 +51,8 @@ static size_t read_head(int fd, uint8_t *head, size_t cap)
 	return n;
 }
 
-/* Kind of a trace by its first bytes. JSON, gzip and SQLite are unambiguous; an XSpace starts with a plane (field 1, a
- * message). */
+/* Kind of a trace by its first bytes. JSON, gzip and SQLite are unambiguous; an XSpace starts with
+ * a plane (field 1, a message). */
 static enum trace_kind kind_of_bytes(const uint8_t *head, size_t n)
 {
 	static const char database[] = "SQLite format 3";

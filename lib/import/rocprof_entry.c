@@ -1,6 +1,7 @@
 /*
- * rocprof's (version 1 and 2) `results.json`: Chrome's format, in which entries have no category. Their process shows
- * what they are. Times are whole microseconds, with nanoseconds among the arguments.
+ * rocprof's (version 1 and 2) `results.json`: Chrome's format, in which entries have no category.
+ * Their process shows what they are. Times are whole microseconds, with nanoseconds among the
+ * arguments.
  */
 #include <string.h>
 

@@ -37,7 +37,8 @@ const char *tfh_scan_key(struct tfh_scan *s);
 bool tfh_scan_item(struct tfh_scan *s);
 /* Like tfh_scan_enter(), but skips what comes next if it is something else. */
 bool tfh_scan_enter_or_skip(struct tfh_scan *s, char open);
-/* In an array: enters the next object and skips what else comes before it; false at the end (or on an error). */
+/* In an array: enters the next object and skips what else comes before it; false at the end (or on
+ * an error). */
 bool tfh_scan_object(struct tfh_scan *s);
 void tfh_scan_skip(struct tfh_scan *s);
 /* Reads a string, number or word (true, null) into s->text. Skips objects and arrays and gives "".

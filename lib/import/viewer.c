@@ -1,7 +1,8 @@
 /*
- * The `*.trace.json.gz` that TensorFlow's and JAX's profilers write for a viewer: the planes of an XPlane trace as processes of
- * Chrome's format, their lines as threads, stats as arguments. It holds at most a million events, and times in decimal
- * microseconds; the .xplane.pb beside it has all of them.
+ * The `*.trace.json.gz` that TensorFlow's and JAX's profilers write for a viewer: the planes of an
+ * XPlane trace as processes of Chrome's format, their lines as threads, stats as arguments. It
+ * holds at most a million events, and times in decimal microseconds; the .xplane.pb beside it has
+ * all of them.
  */
 #include <errno.h>
 #include <stdlib.h>

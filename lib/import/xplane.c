@@ -213,7 +213,8 @@ static int event(struct tfh_xplane *x, struct plane *p, struct tfh_wire w, int64
 	return tfh_xplane_event(x, e);
 }
 
-/* A TPU has no streams. It has one line for the work of its cores, and one for work that runs beside it. */
+/* A TPU has no streams. It has one line for the work of its cores, and one for work that runs
+ * beside it. */
 static bool tpu_stream(const char *name, int64_t *id)
 {
 	*id = !strcmp(name, "Async XLA Ops") ? 2 : 1;

@@ -49,8 +49,8 @@ static inline bool tfh_xplane_is_tpu(const char *plane)
 {
 	return !strncmp(plane, "/device:TPU", 11);
 }
-/* The kind of a line. False: it is not to be read, as a line that is derived from the streams. Sets *id where streams
- * have no number. */
+/* The kind of a line. False: it is not to be read, as a line that is derived from the streams. Sets
+ * *id where streams have no number. */
 bool tfh_xplane_kind(const char *name, int64_t device, bool tpu, enum tfh_xline *what, int64_t *id);
 enum tfh_xstat tfh_xplane_stat(const char *name);
 /* Resets an event: no name, no stats. */

@@ -148,8 +148,8 @@ static void offer(struct naming *n, int64_t t0, int64_t t1, bool device, const c
 			l->cause == TFH_CAUSE_NONE ? TFH_PART_COMPUTE : tfh_cause_part(l->cause);
 		bool ran = part == TFH_PART_COMPUTE || part == TFH_PART_COMMUNICATION;
 		double like = alike(l, t0, t1);
-		/* Links of computing are named after ops; links of the host after calls of about the same duration,
-		 * except for what the host does between its calls. */
+		/* Links of computing are named after ops; links of the host after calls of about
+		 * the same duration, except for what the host does between its calls. */
 		if (ran ? !device : (device && part != TFH_PART_TRANSFER) || between(l->cause))
 			continue;
 		if (like <= n->best[i] || (!ran && like < TFH_CHAIN_ALIKE))
@@ -256,7 +256,8 @@ static void cut_to_step(struct tfh_chain *c)
 	c->link.n = c->to > c->from ? n : c->link.n;
 }
 
-/* Sorts the links and resets their names. Nothing is read for a chain that has no links and is not drawn. */
+/* Sorts the links and resets their names. Nothing is read for a chain that has no links and is not
+ * drawn. */
 static int begin_naming(struct naming *n, struct tfh_chain *c)
 {
 	*n = (struct naming){.c = c, .from = INT64_MAX, .to = INT64_MIN};

@@ -1,11 +1,11 @@
 /*
- * What one step waited for, moment by moment: the charges of its account with their times, for a report on that step
- * alone. The analysis fills a chain that is attached to its feed (feed.h); it does not affect the accounts of other
- * steps, or runs without a chain.
+ * What one step waited for, moment by moment: the charges of its account with their times, for a
+ * report on that step alone. The analysis fills a chain that is attached to its feed (feed.h); it
+ * does not affect the accounts of other steps, or runs without a chain.
  *
- * Which steps are requested (a slow, a median, a fast one) is known only when all have been judged. Their durations are
- * known earlier, so the analysis keeps the chains of steps that will probably be chosen (account/likely.c). If another
- * step is chosen after all, the analysis runs again.
+ * Which steps are requested (a slow, a median, a fast one) is known only when all have been judged.
+ * Their durations are known earlier, so the analysis keeps the chains of steps that will probably
+ * be chosen (account/likely.c). If another step is chosen after all, the analysis runs again.
  */
 #ifndef TFH_JUDGE_CHAIN_H
 #define TFH_JUDGE_CHAIN_H
@@ -41,8 +41,8 @@ struct tfh_chain {
 	int rc;
 };
 
-/* Initialise a chain for a step of a process, given by its number or as an entry of the report. Freed
- * by tfh_chain_free(). */
+/* Initialise a chain for a step of a process, given by its number or as an entry of the report.
+ * Freed by tfh_chain_free(). */
 void tfh_chain_init(struct tfh_chain *c, uint32_t process, uint64_t step);
 void tfh_chain_init_step(struct tfh_chain *c, uint32_t process, const struct tfh_step *step);
 void tfh_chain_free(struct tfh_chain *c);
@@ -56,12 +56,13 @@ struct tfh_likely {
 
 void tfh_likely_init(struct tfh_likely *l, uint64_t step);
 void tfh_likely_free(struct tfh_likely *l);
-/* Moves the results for the steps of `to` and the chains linked to it into those chains. False: one of the steps
- * is not among the likely ones. */
+/* Moves the results for the steps of `to` and the chains linked to it into those chains. False: one
+ * of the steps is not among the likely ones. */
 bool tfh_likely_give(struct tfh_likely *l, struct tfh_chain *to);
 
-/* The chain of a window; NULL: not requested. Steps and windows are not numbered alike: time between loops is a window
- * without a step, and several steps in one executed call share a window. */
+/* The chain of a window; NULL: not requested. Steps and windows are not numbered alike: time
+ * between loops is a window without a step, and several steps in one executed call share a
+ * window. */
 static inline struct tfh_chain *tfh_chain_of(const struct tfh_feed *f, uint32_t process,
 					     size_t window)
 {
@@ -74,12 +75,12 @@ static inline struct tfh_chain *tfh_chain_of(const struct tfh_feed *f, uint32_t 
 
 /* Adds a link for the charged time [t0, t1). */
 void tfh_chain_add(struct tfh_chain *c, const struct tfh_link *link);
-/* Settles the tentative links of this chain and the next ones: if the device was busy, they become its cause `device`;
- * otherwise they keep their own. */
+/* Settles the tentative links of this chain and the next ones: if the device was busy, they become
+ * its cause `device`; otherwise they keep their own. */
 void tfh_chain_settle(struct tfh_chain *c, bool busy, enum tfh_cause device);
 
-/* After the analysis: sorts the links of this chain and the next ones, names them after the calls and ops of that time,
- * and joins adjacent links with the same content. 0 or a negative errno. */
+/* After the analysis: sorts the links of this chain and the next ones, names them after the calls
+ * and ops of that time, and joins adjacent links with the same content. 0 or a negative errno. */
 int tfh_chain_finish(struct tfh_chain *c, const struct tfh_feed *f, struct tfh_err *err);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * What ran during one step, to be drawn as bars on tracks. A track is a thread's calls of one depth, its stages of the
- * input pipeline, or a stream of a device. Bars too short to be distinguished are merged, so a track has a bounded
- * number of bars however many calls there were.
+ * What ran during one step, to be drawn as bars on tracks. A track is a thread's calls of one
+ * depth, its stages of the input pipeline, or a stream of a device. Bars too short to be
+ * distinguished are merged, so a track has a bounded number of bars however many calls there were.
  */
 #ifndef TFH_JUDGE_DRAWN_H
 #define TFH_JUDGE_DRAWN_H
@@ -38,7 +38,8 @@ struct tfh_drawn {
 void tfh_drawn_init(struct tfh_drawn *d, int64_t from, int64_t to);
 void tfh_drawn_free(struct tfh_drawn *d);
 
-/* Adds a call of a process, in order of their ends; an op, in order of their starts. 0 or -ENOMEM. */
+/* Adds a call of a process, in order of their ends; an op, in order of their starts. 0 or
+ * -ENOMEM. */
 int tfh_draw_call(struct tfh_drawn *d, const struct tfh_feed *f, uint32_t process,
 		  const struct tfh_event *ev);
 int tfh_draw_op(struct tfh_drawn *d, const struct tfh_op *op);

@@ -1,6 +1,7 @@
 /*
- * Input of the analysis: one process' events in order of end time, as often as needed, and names. A run
- * (tfh_feed_of_run) is one source; tests provide others, with events whose correct results are known.
+ * Input of the analysis: one process' events in order of end time, as often as needed, and names. A
+ * run (tfh_feed_of_run) is one source; tests provide others, with events whose correct results are
+ * known.
  */
 #ifndef TFH_JUDGE_FEED_H
 #define TFH_JUDGE_FEED_H
@@ -19,12 +20,14 @@ struct tfh_feed {
 	int (*rewind)(void *arg, uint32_t process, struct tfh_err *err);
 	/* Next event in order of end time; false at the end or on error. */
 	bool (*next)(void *arg, struct tfh_event *ev);
-	/* The same without a copy: valid until the call after the next. NULL: only next() exists. */
+	/* The same without a copy: valid until the call after the next. NULL: only next()
+	 * exists. */
 	const struct tfh_event *(*borrow)(void *arg);
 	/* Like tfh_merge_peek() and tfh_merge_advance(); NULL: only single events are available. */
 	const struct tfh_entry *(*peek)(void *arg, uint32_t *n);
 	void (*advance)(void *arg, uint32_t n);
-	/* Like tfh_merge_row(), tfh_merge_row_times() and tfh_merge_take_row(); NULL: there are no rows. */
+	/* Like tfh_merge_row(), tfh_merge_row_times() and tfh_merge_take_row(); NULL: there are no
+	 * rows. */
 	const struct tfh_launch_row *(*row)(void *arg);
 	void (*row_times)(void *arg, int64_t t0[TFH_LAUNCH_ROW], int64_t t1[TFH_LAUNCH_ROW]);
 	void (*take_row)(void *arg);

@@ -5,7 +5,8 @@
 #include "base/err.h"
 #include "judge/result.h"
 
-/* Judges a run. 0, -ENODATA if data is missing (`err` says what; exit code 5), or another negative errno. */
+/* Judges a run. 0, -ENODATA if data is missing (`err` says what; exit code 5), or another negative
+ * errno. */
 int tfh_analyze(struct tfh_run *run, struct tfh_result **out, struct tfh_err *err);
 /* Like tfh_analyze(). `fn` is called for each judged process (every rank, or the critical process), in the order of
  * the run's processes, while results still have each step's seconds by cause. A result is valid until `fn` returns;
@@ -14,9 +15,10 @@ int tfh_analyze(struct tfh_run *run, struct tfh_result **out, struct tfh_err *er
 typedef int (*tfh_rank_fn)(void *arg, const struct tfh_result *r, struct tfh_err *err);
 int tfh_analyze_ranks(struct tfh_run *run, tfh_rank_fn fn, void *arg, struct tfh_result **out,
 		      struct tfh_err *err);
-/* Like tfh_analyze_ranks(), with `fn` optional (NULL), and with what some steps waited for: those of the chains
- * (judge/chain.h) that `choose` creates once all steps are judged. It returns the first of several linked chains, or
- * NULL. `likely`: a step that it will choose, TFH_NO_STEP: unknown. */
+/* Like tfh_analyze_ranks(), with `fn` optional (NULL), and with what some steps waited for: those
+ * of the chains (judge/chain.h) that `choose` creates once all steps are judged. It returns the
+ * first of several linked chains, or NULL. `likely`: a step that it will choose, TFH_NO_STEP:
+ * unknown. */
 struct tfh_chain;
 struct tfh_wish {
 	struct tfh_chain *(*choose)(void *arg, const struct tfh_result *r);

@@ -1,8 +1,8 @@
 /*
- * The thresholds for decisions (numbers.def), the limits on memory (limits.def) and the rules for special cases
- * (detectors.def): a constant TFH_<name> for each row. Whole numbers have type int and can be array sizes. In the build
- * of `make sensitivity` (TFH_VARY), those of numbers.def and detectors.def are variables, one of which is changed
- * (vary.c).
+ * The thresholds for decisions (numbers.def), the limits on memory (limits.def) and the rules for
+ * special cases (detectors.def): a constant TFH_<name> for each row. Whole numbers have type int
+ * and can be array sizes. In the build of `make sensitivity` (TFH_VARY), those of numbers.def and
+ * detectors.def are variables, one of which is changed (vary.c).
  */
 #ifndef TFH_JUDGE_NUMBERS_H
 #define TFH_JUDGE_NUMBERS_H

@@ -1,7 +1,7 @@
 /*
- * What the analysis found in a run: the one structure that every report prints. Mirrors the JSON schema tfhook.report/1
- * field by field. Seconds and shares are doubles; NAN means "not measured" and is printed as null or n/a, never as 0.
- * Strings belong to the result.
+ * What the analysis found in a run: the one structure that every report prints. Mirrors the JSON
+ * schema tfhook.report/1 field by field. Seconds and shares are doubles; NAN means "not measured"
+ * and is printed as null or n/a, never as 0. Strings belong to the result.
  */
 #ifndef TFH_JUDGE_RESULT_H
 #define TFH_JUDGE_RESULT_H
@@ -26,7 +26,8 @@ struct tfh_result {
 	struct tfh_heap_sum heap;      /* allocations 0: none seen */
 	struct tfh_rank *rank;	       /* in order of their numbers; NULL if there is only one */
 	uint32_t n_rank;
-	/* The verdict of everything that recurs: that of the steps (steady) unless something else costs more. */
+	/* The verdict of everything that recurs: that of the steps (steady) unless something else
+	 * costs more. */
 	struct tfh_verdict verdict, steady;
 	struct tfh_recurring recurring[TFH_SEGMENT_COUNT]; /* the most blocking first */
 	uint32_t n_recurring;

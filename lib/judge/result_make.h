@@ -5,7 +5,8 @@
 #include "base/arena.h"
 #include "judge/result.h"
 
-/* An empty result of a process, and the arena for its strings; NULL: no memory. Freed by tfh_result_free(). */
+/* An empty result of a process, and the arena for its strings; NULL: no memory. Freed by
+ * tfh_result_free(). */
 struct tfh_result *tfh_result_new(uint32_t process, struct tfh_arena **arena);
 
 /* Zeroed memory that lives as long as the result; NULL: no memory. */

@@ -1,5 +1,5 @@
-/* The tables of a result (result.h): pipeline stages, kernels, copies, device memory, discarded spans, and what the
- * recording lacks. */
+/* The tables of a result (result.h): pipeline stages, kernels, copies, device memory, discarded
+ * spans, and what the recording lacks. */
 #ifndef TFH_JUDGE_RESULT_TABLES_H
 #define TFH_JUDGE_RESULT_TABLES_H
 
@@ -90,8 +90,8 @@ struct tfh_discarded_anchor { /* copies in one direction, or waits */
 	double total_s;
 };
 
-/* A span whose records were discarded to save space, as described by the sketches of its chunks. Its steps are not
- * among the others. */
+/* A span whose records were discarded to save space, as described by the sketches of its chunks.
+ * Its steps are not among the others. */
 struct tfh_discarded {
 	double start_s, end_s;
 	uint64_t events, launches;
@@ -108,11 +108,11 @@ struct tfh_quality {
 	uint64_t events, dropped, unhooked;
 	uint64_t unnamed; /* uses of names without an id of their own */
 	double unattributed_share, overhead_share;
-	/* What device times cost, as shares of the run: CUPTI's own work as it reports it, and processor time of the
-	 * recorder's thread. NAN: there are none, or it is not known. */
+	/* What device times cost, as shares of the run: CUPTI's own work as it reports it, and
+	 * processor time of the recorder's thread. NAN: there are none, or it is not known. */
 	double cupti_share, device_times_share;
-	/* Seconds per second that the job's threads together waited for processors (may exceed 1); NAN: not sampled.
-	 * crowded: the wait is long enough to distort times. */
+	/* Seconds per second that the job's threads together waited for processors (may exceed 1);
+	 * NAN: not sampled. crowded: the wait is long enough to distort times. */
 	double run_delay_share;
 	bool crowded;
 	bool clean_end;

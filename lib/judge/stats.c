@@ -13,8 +13,8 @@ static double middle_of(double a, double b, double c)
 	return fmax(fmin(a, b), fmin(fmax(a, b), c));
 }
 
-/* Partitions v, which has more than two values, at a pivot. Values before index *to are at most the pivot, values
- * from index *from on are at least the pivot, and those in between equal it. */
+/* Partitions v, which has more than two values, at a pivot. Values before index *to are at most the
+ * pivot, values from index *from on are at least the pivot, and those in between equal it. */
 static void part(double *v, int64_t n, int64_t *to, int64_t *from)
 {
 	double pivot = middle_of(v[0], v[n / 2], v[n - 1]);
@@ -35,8 +35,8 @@ static void part(double *v, int64_t n, int64_t *to, int64_t *from)
 	*from = i;
 }
 
-/* Hoare's FIND (Communications of the ACM 4, 1961, algorithm 65). If the pivots keep partitioning badly, the rest is
- * sorted. */
+/* Hoare's FIND (Communications of the ACM 4, 1961, algorithm 65). If the pivots keep partitioning
+ * badly, the rest is sorted. */
 double tfh_select(double *v, size_t n, size_t k)
 {
 	int64_t begin = 0, end = (int64_t)n, at = (int64_t)k, work = 0, to, from;

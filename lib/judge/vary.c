@@ -1,5 +1,6 @@
-/* For `make sensitivity` and `make ablate`: TFH_VARY=NAME=FACTOR in the environment multiplies one of the thresholds,
- * or one of the rules for special cases, which are 1. Not part of a normal build. */
+/* For `make sensitivity` and `make ablate`: TFH_VARY=NAME=FACTOR in the environment multiplies one
+ * of the thresholds, or one of the rules for special cases, which are 1. Not part of a normal
+ * build. */
 #ifdef TFH_VARY
 #include <math.h>
 #include <stdlib.h>

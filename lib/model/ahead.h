@@ -30,7 +30,8 @@ struct tfh_ahead {
 	bool ready[TFH_AHEAD_MOST];
 };
 
-/* What is read ahead. With one block, or if no thread can be created, blocks are filled on request. */
+/* What is read ahead. With one block, or if no thread can be created, blocks are filled on
+ * request. */
 struct tfh_ahead_plan {
 	bool (*fill)(void *arg, void *block, uint64_t i);
 	void *arg;

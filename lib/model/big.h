@@ -1,8 +1,8 @@
 /*
- * Arrays that grow with the length of a run, such as a row per step over weeks. Up to 8 MiB they are
- * ordinary memory. Larger ones are a mapped, unlinked temporary file: every row stays addressable, and
- * tfh_big_trim() gives back the pages that a loop has passed, so that the process holds only a few MiB
- * of them.
+ * Arrays that grow with the length of a run, such as a row per step over weeks. Up to 8 MiB they
+ * are ordinary memory. Larger ones are a mapped, unlinked temporary file: every row stays
+ * addressable, and tfh_big_trim() gives back the pages that a loop has passed, so that the process
+ * holds only a few MiB of them.
  *
  * Where no file can be made (no space, no directory), they stay in memory. Not thread-safe.
  */

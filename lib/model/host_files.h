@@ -7,8 +7,8 @@
 
 #define TFH_HOST_NAME 256
 
-/* The host in the name of a segment or journal: r<rank>.<host>.<pid>.<n>.tft, or p. in place of the rank. False:
- * it has none. */
+/* The host in the name of a segment or journal: r<rank>.<host>.<pid>.<n>.tft, or p. in place of the
+ * rank. False: it has none. */
 bool tfh_host_of_file(const char *name, char host[TFH_HOST_NAME]);
 
 /* The hosts whose files a directory has, sorted. 0 or -errno; the caller frees. */

@@ -1,4 +1,5 @@
-/* Stacks and places of a run whose files are gone, as they were resolved when the run was judged. */
+/* Stacks and places of a run whose files are gone, as they were resolved when the run was
+ * judged. */
 #ifndef TFH_MODEL_KNOWN_H
 #define TFH_MODEL_KNOWN_H
 

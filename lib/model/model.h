@@ -79,8 +79,8 @@ struct tfh_process {
 	uint64_t priced; /* rows of base/priced.def that applied to it, as bits */
 	const struct tfh_setting_now *setting; /* [n_setting] */
 	uint32_t n_setting;
-	/* The CPUs and memory nodes that it was allowed to use when recording began, as the kernel lists them
-	 * ("0-3,8"), and its memory policy ("default", "bind:0"). NULL: unknown. */
+	/* The CPUs and memory nodes that it was allowed to use when recording began, as the kernel
+	 * lists them ("0-3,8"), and its memory policy ("default", "bind:0"). NULL: unknown. */
 	const char *bound_cpus, *bound_nodes, *bound_policy;
 	bool clean_end, live;
 	bool end_known; /* how the process ended: end is TFH_END_EXIT or _SIGNAL */
@@ -125,7 +125,8 @@ struct tfh_event {
 	uint64_t number; /* record number in its thread */
 };
 
-/* An event as a pass stores it: its own fields, and a pointer to those that it shares with others. */
+/* An event as a pass stores it: its own fields, and a pointer to those that it shares with
+ * others. */
 struct tfh_entry {
 	int64_t t0, t1;
 	uint64_t number;
@@ -134,7 +135,8 @@ struct tfh_entry {
 	bool launch;	      /* tfh_is_plain_launch() */
 };
 
-/* Whether this is an outermost kernel launch outside of a capture, by far the most frequent call. */
+/* Whether this is an outermost kernel launch outside of a capture, by far the most frequent
+ * call. */
 static inline bool tfh_is_plain_launch(const struct tfh_event *ev)
 {
 	return ev->fn->family == TFH_FAM_LAUNCH && ev->kind == TFT_CALL && !ev->depth &&
@@ -183,21 +185,21 @@ uint32_t tfh_run_unreadable(const struct tfh_run *run, const char *const **why);
 const char *tfh_run_name(const struct tfh_run *run, uint32_t process, enum tft_name kind,
 			 uint32_t id, uint64_t *handle, uint64_t *extra);
 
-/* Every event of the selected process (or all: UINT32_MAX), in order of end time. NAME, EXT
- * and REPEAT records are consumed by the model (tfh_run_name) and not delivered. */
+/* Every event of the selected process (or all: UINT32_MAX), in order of end time. NAME, EXT and
+ * REPEAT records are consumed by the model (tfh_run_name) and not delivered. */
 struct tfh_merge;
 int tfh_merge_open(struct tfh_run *run, uint32_t process, struct tfh_merge **out,
 		   struct tfh_err *err);
 bool tfh_merge_next(struct tfh_merge *m, struct tfh_event *ev);
 /* The same without a copy: valid until the call after the next; NULL at the end or on error. */
 const struct tfh_event *tfh_merge_borrow(struct tfh_merge *m);
-/* The next entries that are already decoded: fewer than a thousand, and none for a run built in memory. The
- * caller may take the first `n` that have an event without tfh_merge_borrow(). */
+/* The next entries that are already decoded: fewer than a thousand, and none for a run built in
+ * memory. The caller may take the first `n` that have an event without tfh_merge_borrow(). */
 const struct tfh_entry *tfh_merge_peek(const struct tfh_merge *m, uint32_t *n);
 void tfh_merge_advance(struct tfh_merge *m, uint32_t n);
 /*
- * A summary of consecutive launches on one thread and stream. A pass that only counts launches needs no event
- * for each of them.
+ * A summary of consecutive launches on one thread and stream. A pass that only counts launches
+ * needs no event for each of them.
  */
 #define TFH_LAUNCH_ROW 64u
 struct tfh_launch_row {
@@ -213,8 +215,9 @@ struct tfh_launch_row {
 		uint32_t n;
 	} part[TFH_LAUNCH_ROW];
 };
-/* The next row; NULL: the next events are no row, or single events of a row are left. tfh_merge_take_row()
- * takes the row; otherwise tfh_merge_borrow() returns its launches one by one. Valid until then. */
+/* The next row; NULL: the next events are no row, or single events of a row are left.
+ * tfh_merge_take_row() takes the row; otherwise tfh_merge_borrow() returns its launches one by one.
+ * Valid until then. */
 const struct tfh_launch_row *tfh_merge_row(struct tfh_merge *m);
 void tfh_merge_take_row(struct tfh_merge *m);
 /* Begins and ends of the launches of the row returned last, ns. */
@@ -237,8 +240,8 @@ struct tfh_hole {
 };
 uint32_t tfh_run_holes(const struct tfh_run *run, const struct tfh_hole **out);
 
-/* Intervals whose records were discarded for TFHOOK_MAX_SIZE, in time order per process. They must not be
- * treated as idle time. */
+/* Intervals whose records were discarded for TFHOOK_MAX_SIZE, in time order per process. They must
+ * not be treated as idle time. */
 struct tfh_discarded_span {
 	uint32_t process;
 	int64_t t0, t1;

@@ -20,7 +20,8 @@ struct tfh_start_function {
 	bool library;
 };
 
-/* Samples of one process. All processes of a run share the functions and places. n 0: no samples. */
+/* Samples of one process. All processes of a run share the functions and places. n 0: no
+ * samples. */
 struct tfh_start {
 	const struct tfh_start_sample *sample; /* in time order */
 	uint32_t n;

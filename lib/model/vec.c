@@ -6,8 +6,8 @@
 
 enum { LARGE_PAGE = 2 << 20 };
 
-/* Like realloc(), but aligns arrays that are large enough for large pages: malloc() does not, so up to 2 MiB at either
- * end would be in small pages. */
+/* Like realloc(), but aligns arrays that are large enough for large pages: malloc() does not, so up
+ * to 2 MiB at either end would be in small pages. */
 static void *grown(void *v, size_t old, size_t bytes)
 {
 	if (bytes < 2 * LARGE_PAGE)

@@ -13,8 +13,8 @@
 	}
 /* Room for one more than n; 0 or -ENOMEM. */
 int tfh_vec_grow(void **v, size_t *cap, size_t n, size_t size);
-/* Makes room for `want` > n elements at once if many are expected. Unused room takes no memory, and used room is in
- * large pages if the system has them. 0 or -ENOMEM. */
+/* Makes room for `want` > n elements at once if many are expected. Unused room takes no memory, and
+ * used room is in large pages if the system has them. 0 or -ENOMEM. */
 int tfh_vec_reserve(void **v, size_t *cap, size_t want, size_t size);
 /* The same, but does nothing if there is enough room. */
 #define TFH_RESERVE(vec, want)                                                                     \

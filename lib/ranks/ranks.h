@@ -1,8 +1,8 @@
 /*
- * A job of many ranks, from the digests of its hosts alone: which ranks the others wait for, and why; whose
- * exchanges are slow; which ranks are missing, died or hang. Memory grows with the number of ranks, not with
- * their steps: a rank's steps become sums over intervals, and of its anchors at most TFH_RANKS_SAMPLES are
- * kept.
+ * A job of many ranks, from the digests of its hosts alone: which ranks the others wait for, and
+ * why; whose exchanges are slow; which ranks are missing, died or hang. Memory grows with the
+ * number of ranks, not with their steps: a rank's steps become sums over intervals, and of its
+ * anchors at most TFH_RANKS_SAMPLES are kept.
  */
 #ifndef TFH_RANKS_RANKS_H
 #define TFH_RANKS_RANKS_H
@@ -64,7 +64,8 @@ struct tfh_ranks_rank {
 	int32_t rank;  /* -1: not known */
 	uint32_t host; /* index in tfh_ranks.host */
 	int32_t local; /* on its host, -1: not known */
-	/* Bus address of its device; network adapter next to it; PCIe switch above it; NVLink domain; "": not known. */
+	/* Bus address of its device; network adapter next to it; PCIe switch above it; NVLink
+	 * domain; "": not known. */
 	const char *bus, *nic, *pcie_name, *fabric_name;
 	uint32_t pcie, fabric; /* their numbers, UINT32_MAX: not known */
 	int links;	       /* NVLinks that are up, -1: not known */
@@ -142,7 +143,8 @@ struct tfh_ranks_comm {
 	uint64_t messages;
 	uint32_t top;	 /* number of the last collective that any rank entered */
 	double per_step; /* collectives per step */
-	/* medians: from the last rank's arrival to the end; how long a rank waits for the last one */
+	/* medians: from the last rank's arrival to the end; how long a rank waits for the last
+	 * one */
 	double transfer_s, wait_s;
 	uint64_t compared;	   /* exchanges seen by all its ranks */
 	uint32_t last_rank;	   /* row of the rank that was last most often */
@@ -196,7 +198,8 @@ struct tfh_ranks_link {
 	double wait_s; /* how long the rank of the link before waited for it; of the first link: the median rank */
 };
 
-/* One step of all ranks: its slowest path, from its last exchange back to the rank that waited for none. */
+/* One step of all ranks: its slowest path, from its last exchange back to the rank that waited for
+ * none. */
 #define TFH_RANKS_LINKS 6u
 struct tfh_ranks_step {
 	uint64_t index;
@@ -204,7 +207,8 @@ struct tfh_ranks_step {
 	double wall_s;	/* the median rank's; NAN: no rank has it */
 	struct tfh_ranks_link link[TFH_RANKS_LINKS];
 	uint32_t links;
-	/* The rank that took longer than usual by itself, UINT32_MAX: none did; by how much, and mostly in what. */
+	/* The rank that took longer than usual by itself, UINT32_MAX: none did; by how much, and
+	 * mostly in what. */
 	uint32_t rank;
 	double over_s, cause_s;
 	int cause; /* enum tfh_cause; TFH_CAUSE_COUNT: computing */

@@ -1,7 +1,8 @@
 /*
- * Aligns the hosts' clocks. An exchange ends at about the same moment in all its ranks, so its ends show how
- * the clocks differ: by an offset, and by a drift that grows with time. From one host on, communicators reach
- * all others; then each host is fitted to the median of those that it exchanges with, a few times.
+ * Aligns the hosts' clocks. An exchange ends at about the same moment in all its ranks, so its ends
+ * show how the clocks differ: by an offset, and by a drift that grows with time. From one host on,
+ * communicators reach all others; then each host is fitted to the median of those that it exchanges
+ * with, a few times.
  */
 #include <errno.h>
 #include <math.h>

@@ -125,8 +125,8 @@ static void tell_members(struct tfh_ranks *job)
 		}
 }
 
-/* The ranks that a rank is compared with: those of its largest data-parallel group, which do the same work
- * on other data. Stages of a pipeline do not. A median needs a few of them. */
+/* The ranks that a rank is compared with: those of its largest data-parallel group, which do the
+ * same work on other data. Stages of a pipeline do not. A median needs a few of them. */
 #define PEERS 4u
 
 static void choose_peers(struct tfh_ranks *job)
@@ -154,8 +154,8 @@ static size_t rack_length(const char *name)
 	return n;
 }
 
-/* Hosts share a rack if their names differ in the last number only. If that is so for all hosts, names say
- * nothing. */
+/* Hosts share a rack if their names differ in the last number only. If that is so for all hosts,
+ * names say nothing. */
 static int find_racks(struct tfh_ranks *job)
 {
 	job->rack = tfh_arena_array(&job->arena, job->hosts + 1u, sizeof(*job->rack));

@@ -1,7 +1,8 @@
 /*
- * Sums up the steps of a digest, column by column: a job of many ranks has billions of cells, most of them in
- * a few columns. A step's own time is its length without exchanges, since these end for all ranks at once. A
- * rank's time is divided into intervals, whose width doubles as the run turns out to be longer.
+ * Sums up the steps of a digest, column by column: a job of many ranks has billions of cells, most
+ * of them in a few columns. A step's own time is its length without exchanges, since these end for
+ * all ranks at once. A rank's time is divided into intervals, whose width doubles as the run turns
+ * out to be longer.
  */
 #include <errno.h>
 #include <math.h>

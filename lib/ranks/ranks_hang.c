@@ -1,6 +1,7 @@
 /*
- * Missing ranks, and exchanges that some ranks have entered and others never did. A rank that is behind in
- * one communicator may itself wait in another one; the rank to look at is behind and waits nowhere.
+ * Missing ranks, and exchanges that some ranks have entered and others never did. A rank that is
+ * behind in one communicator may itself wait in another one; the rank to look at is behind and
+ * waits nowhere.
  */
 #include <errno.h>
 #include <math.h>
@@ -56,8 +57,8 @@ static struct unfinished look_at(const struct tfh_ranks *job, uint32_t c)
 	return u;
 }
 
-/* How long others have waited for a rank since they entered, as far as is known of it. A rank that still
- * recorded when its digest was made may have gone on since. */
+/* How long others have waited for a rank since they entered, as far as is known of it. A rank that
+ * still recorded when its digest was made may have gone on since. */
 static double waited_for(const struct tfh_ranks *job, const struct tfh_ranks_rank *r,
 			 const struct unfinished *u, double end_s)
 {
@@ -136,7 +137,8 @@ static int blame_missing(struct tfh_ranks *job, const struct hanging *x)
 	return 0;
 }
 
-/* Ranks that wait for each other in different communicators: reports those that most others wait for. */
+/* Ranks that wait for each other in different communicators: reports those that most others wait
+ * for. */
 static int blame_few(struct tfh_ranks *job, const struct hanging *x)
 {
 	uint32_t best = UINT32_MAX;

@@ -1,6 +1,6 @@
 /*
- * Which ranks are late to exchanges, from the exchanges that all ranks of a communicator have sampled, on
- * the hosts' common time axis. The exchange itself begins when its last rank enters.
+ * Which ranks are late to exchanges, from the exchanges that all ranks of a communicator have
+ * sampled, on the hosts' common time axis. The exchange itself begins when its last rank enters.
  */
 #include <errno.h>
 #include <math.h>

@@ -1,5 +1,5 @@
-/* Exchanges that take longer than others of their kind, measured from the arrival of their last rank,
- * and hosts whose clocks differ from the others'. */
+/* Exchanges that take longer than others of their kind, measured from the arrival of their last
+ * rank, and hosts whose clocks differ from the others'. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -99,8 +99,8 @@ static double median_of(struct links *x, link_of_fn of, uint32_t k)
 	return tfh_ranks_median(x->v, n);
 }
 
-/* Reports a rail or switch most of whose communicators are slow. `done`: communicators that are explained by
- * it. */
+/* Reports a rail or switch most of whose communicators are slow. `done`: communicators that are
+ * explained by it. */
 static int report_groups(struct links *x, enum tfh_ranks_what what, link_of_fn of, uint32_t n,
 			 bool *done)
 {

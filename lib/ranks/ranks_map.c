@@ -1,5 +1,5 @@
-/* The heat map: by how much a rank's own time exceeds its peers', ranks by time. A row of several ranks
- * shows the worst of them. */
+/* The heat map: by how much a rank's own time exceeds its peers', ranks by time. A row of several
+ * ranks shows the worst of them. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

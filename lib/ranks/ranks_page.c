@@ -1,5 +1,5 @@
-/* The page of a job of many ranks: the sentences of the text, the heat map as a drawing, the hosts' clocks, and the
- * ranks for which others wait longest. It needs no script. */
+/* The page of a job of many ranks: the sentences of the text, the heat map as a drawing, the hosts'
+ * clocks, and the ranks for which others wait longest. It needs no script. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -19,12 +19,12 @@ void tfh_ranks_widen(struct tfh_ranks_rank *r, double width_s);
 int tfh_ranks_take_anchors(struct tfh_run_digest *d, uint32_t steps, struct tfh_ranks_rank *rank,
 			   struct tfh_err *err);
 
-/* ranks_slowest.c: chooses the steps whose paths are looked for, before the digests are read: the one asked for, or the
- * slowest ones of one rank. */
+/* ranks_slowest.c: chooses the steps whose paths are looked for, before the digests are read: the
+ * one asked for, or the slowest ones of one rank. */
 void tfh_ranks_choose_steps(struct tfh_ranks *job, char *const *digest, uint32_t n,
 			    const uint64_t *step);
-/* Keeps an exchange of a rank if it overlaps one of its steps that were chosen; `at`: where to look first, at first
- * 0. */
+/* Keeps an exchange of a rank if it overlaps one of its steps that were chosen; `at`: where to look
+ * first, at first 0. */
 void tfh_ranks_keep_exchange(struct tfh_ranks_rank *r, uint32_t steps, uint32_t *at,
 			     const struct tfh_ranks_sample *s);
 
@@ -49,8 +49,8 @@ int tfh_ranks_find_late(struct tfh_ranks *job);
 
 /* ranks_step.c: the slowest path of each step that was chosen. 0 or -ENOMEM. */
 int tfh_ranks_find_steps(struct tfh_ranks *job);
-/* By how much a rank's own time in a step exceeds its usual one; in which part mostly: enum tfh_cause, TFH_CAUSE_COUNT:
- * computing, -1: in none; and `s` of it. */
+/* By how much a rank's own time in a step exceeds its usual one; in which part mostly: enum
+ * tfh_cause, TFH_CAUSE_COUNT: computing, -1: in none; and `s` of it. */
 double tfh_ranks_over(const struct tfh_ranks_rank *r, const struct tfh_ranks_in_step *in);
 int tfh_ranks_over_cause(const struct tfh_ranks_rank *r, const struct tfh_ranks_in_step *in,
 			 double *s);
@@ -59,12 +59,14 @@ int tfh_ranks_over_cause(const struct tfh_ranks_rank *r, const struct tfh_ranks_
 int tfh_ranks_find_slow(struct tfh_ranks *job);
 /* ranks_rare.c: ranks some of whose steps are far longer than usual. 0 or -ENOMEM. */
 int tfh_ranks_find_rare(struct tfh_ranks *job);
-/* ranks_links.c: exchanges that take longer than others of their kind; clocks that differ. 0 or -ENOMEM. */
+/* ranks_links.c: exchanges that take longer than others of their kind; clocks that differ. 0 or
+ * -ENOMEM. */
 int tfh_ranks_find_links(struct tfh_ranks *job);
 /* ranks_hang.c: missing ranks, and exchanges that were not completed. 0 or -ENOMEM. */
 int tfh_ranks_find_hangs(struct tfh_ranks *job);
 
-/* ranks_text.c: all of the text but the map; every line is a title, a heading, or a sentence that is indented. */
+/* ranks_text.c: all of the text but the map; every line is a title, a heading, or a sentence that
+ * is indented. */
 void tfh_ranks_sentences(FILE *out, const struct tfh_ranks *job,
 			 const struct tfh_ranks_style *style);
 
@@ -76,8 +78,8 @@ void tfh_ranks_slowest_steps(const struct tfh_page *page, const struct tfh_ranks
 #define TFH_RANKS_SHADES 6u
 unsigned tfh_ranks_shade(double share);
 const char *tfh_ranks_shade_name(unsigned shade);
-/* Number of columns of the map, at most `most`. The excess in one column, as a share of a step, of the ranks
- * from..to-1 over their peers: that of the worst one; NAN: no steps. */
+/* Number of columns of the map, at most `most`. The excess in one column, as a share of a step, of
+ * the ranks from..to-1 over their peers: that of the worst one; NAN: no steps. */
 uint32_t tfh_ranks_columns(const struct tfh_ranks *job, uint32_t most);
 double tfh_ranks_worst(const struct tfh_ranks *job, uint32_t from, uint32_t to, uint32_t column,
 		       uint32_t columns);

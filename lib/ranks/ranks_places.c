@@ -7,7 +7,8 @@
 #include "base/key_table.h"
 #include "ranks/ranks_parts.h"
 
-/* The number of a place: places of the same name, on the same host if that is not 0, are one. UINT32_MAX: no name; `rc` is set when out of memory. */
+/* The number of a place: places of the same name, on the same host if that is not 0, are one.
+ * UINT32_MAX: no name; `rc` is set when out of memory. */
 static uint32_t number_of(struct tfh_map *m, const char *name, uint32_t host, int *rc)
 {
 	uint64_t *value;

@@ -1,5 +1,5 @@
-/* Ranks some of whose steps are far longer than usual: a checkpoint that one rank writes while all others
- * wait for it, or stalls. */
+/* Ranks some of whose steps are far longer than usual: a checkpoint that one rank writes while all
+ * others wait for it, or stalls. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

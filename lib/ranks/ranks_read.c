@@ -1,5 +1,5 @@
-/* Reads all digests of a job on a few threads, each a file at a time, so that memory does not depend on
- * their sizes. */
+/* Reads all digests of a job on a few threads, each a file at a time, so that memory does not
+ * depend on their sizes. */
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
@@ -239,8 +239,8 @@ static int by_rank(const void *a, const void *b)
 	return x->host < y->host ? -1 : x->host > y->host;
 }
 
-/* Joins the ranks of all files. Processes without a rank are left out. Of a rank that was on several hosts,
- * one process is kept. */
+/* Joins the ranks of all files. Processes without a rank are left out. Of a rank that was on
+ * several hosts, one process is kept. */
 static int join_parts(struct job_reading *x)
 {
 	struct tfh_ranks *job = x->job;

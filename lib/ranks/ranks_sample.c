@@ -1,4 +1,5 @@
-/* The anchors of a digest: a sample of each rank's exchanges, and the last one of each communicator. */
+/* The anchors of a digest: a sample of each rank's exchanges, and the last one of each
+ * communicator. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -21,8 +22,8 @@ static struct tfh_ranks_member *member_of(struct tfh_ranks_rank *r, uint64_t key
 	return &r->member[r->members++];
 }
 
-/* As in lib/digest/digest_anchors.c: numbers that are kept are multiples of 2^k, so ranks have samples in
- * common, whatever their k. */
+/* As in lib/digest/digest_anchors.c: numbers that are kept are multiples of 2^k, so ranks have
+ * samples in common, whatever their k. */
 static void thin_out(struct tfh_ranks_rank *r)
 {
 	uint32_t most = 0, n = 0;

@@ -1,8 +1,8 @@
 /*
- * Ranks that take longer than their peers. Exchanges hide this: all ranks of a job have steps of the same
- * length, and the slow ones only wait less. So what is compared is a step's own time, without exchanges, with
- * the median of ranks that do the same work. If most ranks of a rack, a host or a place on the hosts are slow,
- * that is what is reported.
+ * Ranks that take longer than their peers. Exchanges hide this: all ranks of a job have steps of
+ * the same length, and the slow ones only wait less. So what is compared is a step's own time,
+ * without exchanges, with the median of ranks that do the same work. If most ranks of a rack, a
+ * host or a place on the hosts are slow, that is what is reported.
  */
 #include <errno.h>
 #include <math.h>
@@ -219,7 +219,8 @@ static void find_cause(struct slowness *x, struct tfh_ranks_finding *f)
 	}
 }
 
-/* When it was slow: from the first to the last interval with half of what the slowest quarter has. */
+/* When it was slow: from the first to the last interval with half of what the slowest quarter
+ * has. */
 static void find_span(struct slowness *x, struct tfh_ranks_finding *f)
 {
 	const struct tfh_ranks_rank *r = &x->job->rank[f->rank];
@@ -308,8 +309,8 @@ struct group {
 	double sum;
 };
 
-/* Reports the groups most of whose ranks are slow, and takes these off the list. A group needs a few ranks,
- * and there must be several groups. */
+/* Reports the groups most of whose ranks are slow, and takes these off the list. A group needs a
+ * few ranks, and there must be several groups. */
 static int report_groups(struct slowness *x, enum tfh_ranks_what what, group_of_fn of, uint32_t n,
 			 uint32_t fewest)
 {

@@ -1,5 +1,6 @@
-/* Which steps are the slowest, by those of one rank: a step in which ranks wait for each other takes equally long for all
- * of them. What each rank did in these is kept as the digests are read. */
+/* Which steps are the slowest, by those of one rank: a step in which ranks wait for each other
+ * takes equally long for all of them. What each rank did in these is kept as the digests are
+ * read. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -45,7 +46,8 @@ void tfh_ranks_choose_steps(struct tfh_ranks *job, char *const *digest, uint32_t
 		struct tfh_err err = {0};
 		if (tfh_digest_open(digest[i], &d, &err))
 			continue;
-		/* That of a damaged digest is as good as another; reading it all says what is damaged. */
+		/* That of a damaged digest is as good as another; reading it all says what is
+		 * damaged. */
 		tfh_digest_each_step(d, look, x, &err);
 		tfh_digest_close(d);
 	}

@@ -1,8 +1,10 @@
 /*
- * The slowest path of one step across ranks. It is walked backwards in time, as in the what-if analysis of "Understanding Stragglers in
- * Large Model Training Using What-if Analysis" (Lin et al., 2025): an exchange begins when its last rank enters it, so that rank is on the
- * path; if it came late because it had waited in an exchange before, the last rank of that one is. The rank at which this ends was late by
- * itself, or an exchange took longer than usual. Only exchanges that are known of all ranks of their communicator count.
+ * The slowest path of one step across ranks. It is walked backwards in time, as in the what-if
+ * analysis of "Understanding Stragglers in Large Model Training Using What-if Analysis" (Lin et
+ * al., 2025): an exchange begins when its last rank enters it, so that rank is on the path; if it
+ * came late because it had waited in an exchange before, the last rank of that one is. The rank at
+ * which this ends was late by itself, or an exchange took longer than usual. Only exchanges that
+ * are known of all ranks of their communicator count.
  */
 #include <errno.h>
 #include <math.h>
@@ -33,8 +35,8 @@ static double time_of(const struct tfh_ranks *job, const struct tfh_ranks_rank *
 
 /* ---- who has the step ---- */
 
-/* Steps of the same number may be others: of a rank that was restarted, for example. They count if they overlap
- * most ranks' step. */
+/* Steps of the same number may be others: of a rank that was restarted, for example. They count if
+ * they overlap most ranks' step. */
 static void find_ranks(struct walking *x, struct tfh_ranks_step *step)
 {
 	const struct tfh_ranks *job = x->job;

@@ -26,7 +26,8 @@ __attribute__((format(printf, 2, 3))) static void say(struct words *w, const cha
 	w->at += n < 0 ? 0 : (size_t)n < w->size - w->at ? (size_t)n : w->size - w->at - 1;
 }
 
-/* "all ranks waited 2.01 s for rank 87 (...), which waited 1.90 s for rank 80 (...) in the tensor group of ..." */
+/* "all ranks waited 2.01 s for rank 87 (...), which waited 1.90 s for rank 80 (...) in the tensor
+ * group of ..." */
 static void say_links(struct words *w, const struct tfh_ranks *job, const struct tfh_ranks_step *s)
 {
 	char group[TFH_RANKS_NAME], name[TFH_RANKS_NAME], time[TFH_TEXT];

@@ -1,5 +1,5 @@
-/* The report on a job of many ranks: who keeps the others waiting, and which ranks are missing, died or
- * hang. */
+/* The report on a job of many ranks: who keeps the others waiting, and which ranks are missing,
+ * died or hang. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /*
- * The interface for hooks. One producer per thread; no lock, allocation or system call on the fast path.
+ * The interface for hooks. One producer per thread; no lock, allocation or system call on the fast
+ * path.
  *
  *	uint64_t begin;
  *	struct tfh_self *self = tfh_enter(TFH_FN_x, argument, &begin);
@@ -16,11 +17,12 @@
  *
  * errno stays as the real call left it.
  *
- * A call may end without tfh_leave: by longjmp, cancellation, an exception, or on a coroutine's stack that never runs
- * again. The recorder detects such abandoned calls from the stack when the thread enters another call, flushes or
- * exits. A call counts as abandoned if its frame is not above the new call's frame, or no longer holds its return
- * address (checked only for driver calls, which rarely contain others). If the job switches stacks, a live call may be
- * mistaken for an abandoned one, and the state kept here may belong to another call. So a call is identified by its
+ * A call may end without tfh_leave: by longjmp, cancellation, an exception, or on a coroutine's
+ * stack that never runs again. The recorder detects such abandoned calls from the stack when the
+ * thread enters another call, flushes or exits. A call counts as abandoned if its frame is not
+ * above the new call's frame, or no longer holds its return address (checked only for driver calls,
+ * which rarely contain others). If the job switches stacks, a live call may be mistaken for an
+ * abandoned one, and the state kept here may belong to another call. So a call is identified by its
  * begin time, which is kept in its own frame, and leaving it closes only what was opened inside it.
  */
 #ifndef TFH_RECORD_RECORD_H
@@ -48,15 +50,15 @@
 
 /* Global switch, read once per hooked call. */
 enum tfh_mode {
-	TFH_MODE_HOLD = 0, /* the process is ending: other threads wait briefly, then pass
-			    * through */
-	TFH_MODE_COLD =
-		1,	  /* nothing recorded yet in this process: every hook takes the slow path */
-	TFH_MODE_ON = 2,  /* recording */
-	TFH_MODE_OFF = 3, /* stopped by control word, window or rank filter: only ALWAYS functions
-		    * record */
-	TFH_MODE_DEAD = 4, /* TFHOOK=0, failed set-up, or a forked child that may not record: pass
-			    * through */
+	/* the process is ending: other threads wait briefly, then pass through */
+	TFH_MODE_HOLD = 0,
+	/* nothing recorded yet in this process: every hook takes the slow path */
+	TFH_MODE_COLD = 1,
+	TFH_MODE_ON = 2, /* recording */
+	/* stopped by control word, window or rank filter: only ALWAYS functions record */
+	TFH_MODE_OFF = 3,
+	/* TFHOOK=0, failed set-up, or a forked child that may not record: pass through */
+	TFH_MODE_DEAD = 4,
 };
 #pragma GCC visibility push(hidden)
 extern uint32_t tfh_mode;
@@ -106,24 +108,24 @@ struct tfh_self {
 	uint64_t last_end;   /* t_end of the last hooked call, for CPUTIME after a gap */
 	uint64_t placed;     /* likewise, when a short call last got Python's frames (stacks.c) */
 	uint32_t mask;
-	uint32_t
-		generation; /* of the journal this ring belongs to (fork); TFH_NO_RING without one */
-	uint32_t depth;	    /* hooked calls open on this thread */
-	uint32_t guard;	    /* TFH_GUARD_APPEND and a count of our own code */
-	uint64_t guard_at;  /* stack address where our own code began */
+	/* of the journal this ring belongs to (fork); TFH_NO_RING without one */
+	uint32_t generation;
+	uint32_t depth;			 /* hooked calls open on this thread */
+	uint32_t guard;			 /* TFH_GUARD_APPEND and a count of our own code */
+	uint64_t guard_at;		 /* stack address where our own code began */
 	struct tfh_record_frame filling; /* with TFH_GUARD_APPEND: whose record is being filled */
 	uint64_t since;			 /* ticks: earlier calls belong to a parent process */
 	uint32_t stage;			 /* innermost open stage id, for open slots */
 	uint32_t ctx; /* current context id as last seen by the CUDA hooks, 0 = unknown */
-	uint32_t handle_generation; /* room->handle_cache is valid while this equals
-				     * tfh_handle_generation */
-	uint32_t rearmed;	    /* how often the thread recorded again after its destructor
-				     * ran */
-	uint32_t in_agg;	    /* entries in use in the ring's AGG table */
-	bool exits;		    /* this thread ends the process: the exit handler does not hold
-				     * it up */
-	uint64_t agg_since;	    /* begin time of the oldest entry */
-	uint64_t retry;	 /* ticks before which no larger or first ring is requested again */
+	/* room->handle_cache is valid while this equals tfh_handle_generation */
+	uint32_t handle_generation;
+	/* how often the thread recorded again after its destructor ran */
+	uint32_t rearmed;
+	uint32_t in_agg; /* entries in use in the ring's AGG table */
+	/* this thread ends the process: the exit handler does not hold it up */
+	bool exits;
+	uint64_t agg_since; /* begin time of the oldest entry */
+	uint64_t retry;	    /* ticks before which no larger or first ring is requested again */
 	uint64_t *named; /* bit per id: this thread has published its NAME; mapped on first use */
 	uint64_t stream; /* the last one whose id was wanted, and its id; as handle_cache */
 	uint32_t stream_id;
@@ -152,8 +154,8 @@ void tfh_self_settle(struct tfh_self *self);
 /* Reopens a call after a signal handler interrupted it. */
 void tfh_enter_again(struct tfh_self *self, struct tft_ring *old, uint32_t depth,
 		     struct tfh_record_frame place, struct tft_open_slot call);
-/* Entering and leaving calls within others. `now`: ticks. tfh_leave_inner() returns false if the call is not to be
- * recorded. */
+/* Entering and leaving calls within others. `now`: ticks. tfh_leave_inner() returns false if the
+ * call is not to be recorded. */
 struct tfh_self *tfh_enter_inner(struct tfh_self *self, enum tfh_fn fn, uint64_t arg,
 				 struct tfh_record_frame place, uint64_t now, uint64_t *begin);
 bool tfh_leave_inner(struct tfh_self *self, uint64_t begin);
@@ -212,8 +214,8 @@ static inline void tfh_guard_end(struct tfh_self *self)
 	self->guard--;
 }
 
-/* The part of tfh_enter() that writes, after all checks. Calls within others take a way of their own, which is not inlined: the
- * instructions of the usual way are what it costs. */
+/* The part of tfh_enter() that writes, after all checks. Calls within others take a way of their
+ * own, which is not inlined: the instructions of the usual way are what it costs. */
 static tfh_hot struct tfh_self *tfh_enter_open(struct tfh_self *self, enum tfh_fn fn, uint64_t arg,
 					       struct tfh_record_frame place, uint64_t *begin)
 {
@@ -235,8 +237,8 @@ static tfh_hot struct tfh_self *tfh_enter_open(struct tfh_self *self, enum tfh_f
 	tfh_poke(&slot->stage, self->stage);
 	/* release: pairs with the acquire load of fn in the flusher's scan for open calls */
 	__atomic_store_n(&slot->fn, (uint16_t)fn, __ATOMIC_RELEASE);
-	/* A signal handler may have run in between. It may have moved the ring, or mistaken this call, which was
-	 * not visible yet, for an abandoned one. */
+	/* A signal handler may have run in between. It may have moved the ring, or mistaken this
+	 * call, which was not visible yet, for an abandoned one. */
 	if (tfh_unlikely(tfh_peek(&self->ring) != ring || tfh_peek(&self->depth) != 1))
 		tfh_enter_again(self, ring, 0, place,
 				(struct tft_open_slot){.t_begin = now, .arg = arg, .fn = fn});
@@ -299,8 +301,9 @@ static tfh_hot struct tfh_rec *tfh_reserved(struct tfh_self *self, uint32_t i)
 	return &self->records[(self->head + i) & self->mask];
 }
 
-/* The flusher has read the record that was there before, so its line is in another core's cache. A write would wait for the line, 8 to
- * 30 ns a call while other programs use the caches. So it is prefetched this many records ahead. */
+/* The flusher has read the record that was there before, so its line is in another core's cache. A
+ * write would wait for the line, 8 to 30 ns a call while other programs use the caches. So it is
+ * prefetched this many records ahead. */
 #define TFH_RECORDS_AHEAD 4
 
 /*
@@ -458,8 +461,8 @@ static tfh_hot uint64_t tfh_handle_key(enum tft_name kind, uint64_t handle)
 	return handle * 16 + kind; /* kinds fit 4 bits; handles are pointers or small numbers */
 }
 
-/* Uses the top bits of a product, which depend on all bits of the handle: the driver's handles may be pages
- * apart. */
+/* Uses the top bits of a product, which depend on all bits of the handle: the driver's handles may
+ * be pages apart. */
 static tfh_hot uint64_t *tfh_handle_slot(struct tfh_self *self, uint64_t key)
 {
 	return self->room->handle_cache[key * 0x9e3779b97f4a7c15ull >> 58];
@@ -546,14 +549,14 @@ void tfh_unhooked(const char *name);
  * Thread-safe. */
 void tfh_note_torch(const char *what);
 
-/* A framework's setting and where it is kept. It is read once a second and written when it changes. All of it must stay valid.
- * Thread-safe. */
+/* A framework's setting and where it is kept. It is read once a second and written when it changes.
+ * All of it must stay valid. Thread-safe. */
 #define TFH_SETTINGS_AT_MOST 16u
 #define TFH_SETTING_VALUES 4u
 struct tfh_setting_at {
 	const char *name;
-	const char *value[TFH_SETTING_VALUES]; /* text for the values 0, 1, ...; NULL: not worth
-						* reporting */
+	/* text for the values 0, 1, ...; NULL: not worth reporting */
+	const char *value[TFH_SETTING_VALUES];
 	const void *at;
 	const uint8_t *there; /* 0: not initialized yet; NULL: always is */
 	uint32_t bytes;	      /* 1 or 4 */
@@ -577,8 +580,9 @@ void tfh_log_failure(const char *what, const char *remedy);
 void tfh_confine(void);
 void tfh_confine_end(void);
 
-/* Called by hooks before a request that installs a system call filter (number and six arguments). Recording continues if the filter
- * allows the recorder's calls. `answered_elsewhere`: another process decides about filtered calls. Preserves errno. */
+/* Called by hooks before a request that installs a system call filter (number and six arguments).
+ * Recording continues if the filter allows the recorder's calls. `answered_elsewhere`: another
+ * process decides about filtered calls. Preserves errno. */
 void tfh_filter_coming(const long *install, bool answered_elsewhere);
 
 /* For hooks of exec. Before the real call, everything is written and closed as at an exit, unless

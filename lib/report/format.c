@@ -58,7 +58,8 @@ const char *tfh_fmt_time(char out[TFH_TEXT], double seconds)
 	return out;
 }
 
-/* In the unit of a printed time: "0.41" for 406 us and "2.71 ms". False: nothing but zeros would be left. */
+/* In the unit of a printed time: "0.41" for 406 us and "2.71 ms". False: nothing but zeros would be
+ * left. */
 static bool in_unit_of(char out[TFH_TEXT], double seconds, const char *unit)
 {
 	double value = seconds * (!strcmp(unit, " s") ? 1 : !strcmp(unit, " ms") ? 1e3 : 1e6);

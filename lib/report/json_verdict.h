@@ -1,5 +1,5 @@
-/* The verdict in JSON: class, cause, confidence, the line to blame, and the worker processes that make
- * batches. */
+/* The verdict in JSON: class, cause, confidence, the line to blame, and the worker processes that
+ * make batches. */
 #ifndef TFH_REPORT_JSON_VERDICT_H
 #define TFH_REPORT_JSON_VERDICT_H
 

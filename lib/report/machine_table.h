@@ -15,7 +15,8 @@ void tfh_report_machine_text(FILE *out, const struct tfh_result *r, bool utf8);
 
 /* An array, empty if nothing was recorded. */
 void tfh_report_machine_json(struct tfh_json *j, const struct tfh_result *r);
-/* Two members: the software that the critical process had loaded, and those of its settings that cost time. */
+/* Two members: the software that the critical process had loaded, and those of its settings that
+ * cost time. */
 void tfh_report_software_json(struct tfh_json *j, const struct tfh_result *r);
 
 #endif

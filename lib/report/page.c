@@ -90,8 +90,9 @@ static size_t word_length(const char *text)
 	return len;
 }
 
-/* Wraps a text into lines that begin with `rest`. `column` columns of the first line are already used. If the
- * text takes more than `lines` lines (0: no limit), the last one ends with dots. Returns what of the text is left. */
+/* Wraps a text into lines that begin with `rest`. `column` columns of the first line are already
+ * used. If the text takes more than `lines` lines (0: no limit), the last one ends with dots.
+ * Returns what of the text is left. */
 static const char *wrap(const struct tfh_page *page, size_t column, const char *rest,
 			const char *text, size_t lines)
 {
@@ -160,8 +161,8 @@ static void try_wrap(const struct tfh_page *page, const void *arg)
 	*d->left = strlen(wrap(page, d->column, d->rest, d->text, page->style.lines));
 }
 
-/* The end of the last clause within the first `fits` bytes of a text, after its comma or semicolon; 0: only a short
- * part of them ends with one. */
+/* The end of the last clause within the first `fits` bytes of a text, after its comma or semicolon;
+ * 0: only a short part of them ends with one. */
 static size_t last_clause(const char *text, size_t fits)
 {
 	size_t end = 0;

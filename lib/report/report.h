@@ -25,15 +25,16 @@ struct tfh_style {
 };
 
 /* The first screen: the verdict, what is to blame, what to do next, and the confidence. At most
- * TFH_SCREEN_LINES lines of 80 columns or more, or style->rows if these are more; on narrower screens it may take more. */
+ * TFH_SCREEN_LINES lines of 80 columns or more, or style->rows if these are more; on narrower
+ * screens it may take more. */
 #define TFH_SCREEN_LINES 23 /* plus the prompt */
 void tfh_report_screen(FILE *out, const struct tfh_wording *words, const struct tfh_style *style);
 
 /* The whole report. */
 void tfh_report_text(FILE *out, const struct tfh_wording *words, const struct tfh_style *style);
 
-/* The parts of the whole report that can be requested by name. Each prints all of its rows, or says that
- * there is nothing to show. */
+/* The parts of the whole report that can be requested by name. Each prints all of its rows, or says
+ * that there is nothing to show. */
 struct tfh_section {
 	const char *name; /* of the option */
 	const char *none;
@@ -44,8 +45,8 @@ extern const size_t tfh_section_count;
 void tfh_report_section(FILE *out, const struct tfh_wording *words, const struct tfh_style *style,
 			const struct tfh_section *section);
 
-/* The start of the first screen, each line starting with `prefix`: how the job ended if not normally, the
- * verdict, the gain, and what to do first. */
+/* The start of the first screen, each line starting with `prefix`: how the job ended if not
+ * normally, the verdict, the gain, and what to do first. */
 void tfh_report_verdict(FILE *out, const struct tfh_wording *words, const struct tfh_style *style,
 			const char *prefix);
 
@@ -58,13 +59,14 @@ void tfh_report_step_text(FILE *out, const struct tfh_result *r, const struct tf
 
 /* A step of the verdict's class with the median length; NULL: there is none. */
 const struct tfh_step *tfh_report_median_step(const struct tfh_result *r);
-/* What a step waited for, as a chain with times. style->every: every link gets its own row. 0 or -ENOMEM. */
+/* What a step waited for, as a chain with times. style->every: every link gets its own row. 0 or
+ * -ENOMEM. */
 struct tfh_chain;
 int tfh_report_chain(FILE *out, struct tfh_wording *words, const struct tfh_style *style,
 		     const struct tfh_step *step, const struct tfh_chain *chain);
 
-/* Whether tfh_report_why() knows a topic (gain, verdict, tier, or a cause); explains how that figure was
- * computed. */
+/* Whether tfh_report_why() knows a topic (gain, verdict, tier, or a cause); explains how that
+ * figure was computed. */
 bool tfh_report_topic(const char *name);
 void tfh_report_why(FILE *out, const struct tfh_wording *words, const struct tfh_style *style,
 		    const char *topic);
@@ -74,13 +76,14 @@ void tfh_report_steps_text(FILE *out, const struct tfh_result *r);
 void tfh_report_steps_csv(FILE *out, const struct tfh_result *r);
 int tfh_report_steps_json(FILE *out, const struct tfh_result *r);
 
-/* Python lines sampled between the threads' calls: as a tree by time, and as folded stacks ("outer;inner
- * microseconds per step") for flame graphs. Worker processes come after the job's own threads, folded below
- * "(workers)". */
+/* Python lines sampled between the threads' calls: as a tree by time, and as folded stacks
+ * ("outer;inner microseconds per step") for flame graphs. Worker processes come after the job's own
+ * threads, folded below "(workers)". */
 void tfh_report_where_text(FILE *out, const struct tfh_result *r, const struct tfh_style *style);
 void tfh_report_where_folded(FILE *out, const struct tfh_result *r);
 
-/* The name of a job, from its command of at least one word: its script or module, else its program. */
+/* The name of a job, from its command of at least one word: its script or module, else its
+ * program. */
 const char *tfh_report_job(const char *const *argv, uint32_t argc);
 
 /* The rank of a process; -1 if it has none or there is only one. */

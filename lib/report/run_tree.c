@@ -8,8 +8,8 @@
 #include "report/text_parts.h"
 #include "report/words/words.h"
 
-/* Words for one (NULL: tfh_outside()) and for several parts of a kind (%s is their number), and a short name for all of
- * them. */
+/* Words for one (NULL: tfh_outside()) and for several parts of a kind (%s is their number), and a
+ * short name for all of them. */
 static const struct {
 	const char *one, *many, *all;
 } words[TFH_BRANCH_COUNT] = {

@@ -1,7 +1,7 @@
 /*
- * The first screen: title, how the job ended if not normally, verdict, where the time went, what to do next,
- * and confidence. It uses the largest of several layouts that fits the screen, from all rows of everything
- * down to one row of each.
+ * The first screen: title, how the job ended if not normally, verdict, where the time went, what to
+ * do next, and confidence. It uses the largest of several layouts that fits the screen, from all
+ * rows of everything down to one row of each.
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -10,9 +10,10 @@
 #include "base/print.h"
 #include "report/text_parts.h"
 
-/* Layouts, the largest first: notes below the verdict (in addition to the most important ones, which are always shown), lines of evidence
- * below its reason, rows of the tables, things to do next, how many of these have instructions, rows of ranks that did not end normally,
- * lines of a row, and whether there is a last line. */
+/* Layouts, the largest first: notes below the verdict (in addition to the most important ones,
+ * which are always shown), lines of evidence below its reason, rows of the tables, things to do
+ * next, how many of these have instructions, rows of ranks that did not end normally, lines of a
+ * row, and whether there is a last line. */
 #define ALL SIZE_MAX
 static const struct form {
 	size_t notes, whys, times, next, told, ranks;
@@ -39,7 +40,8 @@ static const struct form {
 };
 #define FORMS (sizeof(forms) / sizeof(forms[0]))
 
-/* Tried first, with rows of more lines: the end of a row matters more than notes, further rows, and further instructions. */
+/* Tried first, with rows of more lines: the end of a row matters more than notes, further rows, and
+ * further instructions. */
 #define UNCUT 10 /* of the forms */
 #define UNCUT_LINES 4
 

@@ -34,8 +34,8 @@ static bool has_gain(const struct tfh_result *r, const struct tfh_advice *a)
 	return *gain;
 }
 
-/* Whether the verdict's own advice comes first even without a gain. What only computes may have a larger gain elsewhere: one of more time
- * than the steps compute for. */
+/* Whether the verdict's own advice comes first even without a gain. What only computes may have a
+ * larger gain elsewhere: one of more time than the steps compute for. */
 static bool leads(const struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;

@@ -1,5 +1,5 @@
-/* The first screen of several ranks that did not end normally: how far each one got, its call in flight, and
- * its last sign of life. Ranks that are alike share a row. */
+/* The first screen of several ranks that did not end normally: how far each one got, its call in
+ * flight, and its last sign of life. Ranks that are alike share a row. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,8 +52,8 @@ static const struct tfh_process *process_of(const struct tfh_result *r, const st
 	return p + k->process;
 }
 
-/* Whether a process failed by itself: by a signal that nobody sends, or an exit code of its own. Launchers
- * end the other ranks with SIGTERM or SIGKILL. */
+/* Whether a process failed by itself: by a signal that nobody sends, or an exit code of its own.
+ * Launchers end the other ranks with SIGTERM or SIGKILL. */
 static bool failed_itself(const struct tfh_process *p)
 {
 	static const int own[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGSYS, SIGTRAP};

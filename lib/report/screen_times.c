@@ -1,5 +1,5 @@
-/* The first screen: where the run's time went, beside where a step's time goes. The rows of each add up to
- * the whole. */
+/* The first screen: where the run's time went, beside where a step's time goes. The rows of each
+ * add up to the whole. */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* What one step waited for, as a chain with times. It covers the whole step; short links are merged. */
+/* What one step waited for, as a chain with times. It covers the whole step; short links are
+ * merged. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,8 +83,8 @@ static enum tfh_cause blamed(const struct tfh_link *l, const struct tfh_step *s)
 		       : l->cause;
 }
 
-/* Time between calls has no name of its own. It gets the line where other steps of the run were seen at that
- * point. */
+/* Time between calls has no name of its own. It gets the line where other steps of the run were
+ * seen at that point. */
 static bool seen_at(struct tfh_wording *w, const struct tfh_link *l, char *out, size_t size)
 {
 	const struct tfh_seen_line *seen = &w->r->found.line;

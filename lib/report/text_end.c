@@ -1,5 +1,5 @@
-/* How a job ended that did not end normally: the ranks that fell silent first, the calls in flight, and where
- * in the program they were made. */
+/* How a job ended that did not end normally: the ranks that fell silent first, the calls in flight,
+ * and where in the program they were made. */
 #include <string.h>
 
 #include "base/print.h"
@@ -55,8 +55,8 @@ static void call_line(const struct tfh_result *r, const struct tfh_in_flight *op
 		snprintf(out + n, size - (size_t)n, "; last kernel %s", kernel);
 }
 
-/* "train.py:142 step > torch/cuda/__init__.py:40 synchronize, waiting for a lock"; "" without samples. Returns
- * whether the place is known. */
+/* "train.py:142 step > torch/cuda/__init__.py:40 synchronize, waiting for a lock"; "" without
+ * samples. Returns whether the place is known. */
 static bool open_place(const struct tfh_result *r, const struct tfh_in_flight *open, char *out,
 		       size_t size)
 {

@@ -33,17 +33,17 @@ void tfh_heading(const struct tfh_page *page, const char *fmt, ...)
 size_t tfh_page_columns(const struct tfh_page *page);
 
 /* Wraps text at the page's width, with `first` before the first line and `rest` before the others.
- * tfh_wrap_from() continues a line of which `column` columns are already written. tfh_wrap_most() does so in
- * at most as many lines as the style allows a row; a longer text ends with dots, after a whole clause if one ends near
- * there. */
+ * tfh_wrap_from() continues a line of which `column` columns are already written. tfh_wrap_most()
+ * does so in at most as many lines as the style allows a row; a longer text ends with dots, after a
+ * whole clause if one ends near there. */
 void tfh_wrap(const struct tfh_page *page, const char *first, const char *rest, const char *text);
 void tfh_wrap_from(const struct tfh_page *page, size_t column, const char *rest, const char *text);
 void tfh_wrap_most(const struct tfh_page *page, size_t column, const char *rest, const char *text);
 /* Adds a field after three spaces, or on a new line if it would pass the last column. */
 void tfh_field(const struct tfh_page *page, size_t *column, const char *field);
 
-/* Returns what a function prints on this page, in memory that the caller frees; NULL: out of memory.
- * tfh_pass_on() writes it, or a line of it. */
+/* Returns what a function prints on this page, in memory that the caller frees; NULL: out of
+ * memory. tfh_pass_on() writes it, or a line of it. */
 char *tfh_in_memory(const struct tfh_page *page,
 		    void (*print)(const struct tfh_page *page, const void *arg), const void *arg);
 void tfh_pass_on(const struct tfh_page *page, const char *printed);
@@ -52,14 +52,14 @@ size_t tfh_lines_of(const char *text); /* number of newlines */
 /* A row of the first screen: a label and its text. */
 void tfh_row(const struct tfh_page *page, const char *label, const char *text);
 
-/* text_steps.c: the name of a part of a step's time; the lower bound of a step, in seconds, if everything
- * that a what-if removes is gone and nothing else changes. */
+/* text_steps.c: the name of a part of a step's time; the lower bound of a step, in seconds, if
+ * everything that a what-if removes is gone and nothing else changes. */
 const char *tfh_part_words(enum tfh_part part);
 double tfh_least_step(const struct tfh_result *r, const struct tfh_whatif *w);
 /* run_tree.c: the name of all parts of the run of one kind, at most 15 columns. */
 const char *tfh_branch_words(enum tfh_branch kind);
-/* How part i of the run's tree is shown: a loop whose iterations are the steps is shown as steps. tfh_branch_hidden():
- * whether the part is not shown, because it is inside such a step. */
+/* How part i of the run's tree is shown: a loop whose iterations are the steps is shown as steps.
+ * tfh_branch_hidden(): whether the part is not shown, because it is inside such a step. */
 enum tfh_branch tfh_branch_shown(const struct tfh_result *r, uint32_t i);
 bool tfh_branch_hidden(const struct tfh_result *r, uint32_t i);
 /* What the steps of such a part execute, by the user's name for it; "": unknown. */
@@ -69,8 +69,8 @@ double tfh_run_s(const struct tfh_result *r);
 
 /* The whole report calls these in this order; each prints nothing if it has no data. */
 void tfh_text_title(const struct tfh_page *page);
-/* The job's name (its script or module, else its program), owned by the run; the fields of the title that
- * follow it. */
+/* The job's name (its script or module, else its program), owned by the run; the fields of the
+ * title that follow it. */
 const char *tfh_job_name(const struct tfh_run *run);
 void tfh_title_fields(const struct tfh_result *r, void (*put)(void *arg, const char *field),
 		      void *arg);
@@ -88,8 +88,8 @@ void tfh_text_memory(const struct tfh_page *page);
 void tfh_text_advice(const struct tfh_page *page);
 void tfh_text_data(const struct tfh_page *page);
 
-/* text_chain.c: the rows of a step's chain, each a link or several short consecutive ones. There are few rows
- * unless `every`. The caller frees them. 0 or -ENOMEM. */
+/* text_chain.c: the rows of a step's chain, each a link or several short consecutive ones. There
+ * are few rows unless `every`. The caller frees them. 0 or -ENOMEM. */
 struct tfh_chain_row {
 	int64_t t0, t1;
 	uint32_t links;
@@ -105,9 +105,9 @@ int64_t tfh_chain_left(const struct tfh_chain *c, const struct tfh_step *s);
 
 /* The first screen: the same content in few rows. */
 void tfh_screen_end(const struct tfh_page *page);
-/* screen_ranks.c: for several ranks that did not end normally, how far each one got, in at most that many
- * rows; the rank that fell silent first without having failed by itself (NULL: none); the exchange that the
- * others wait for ("": unknown). */
+/* screen_ranks.c: for several ranks that did not end normally, how far each one got, in at most
+ * that many rows; the rank that fell silent first without having failed by itself (NULL: none); the
+ * exchange that the others wait for ("": unknown). */
 void tfh_screen_ranks(const struct tfh_page *page, size_t most);
 const struct tfh_rank *tfh_silent_rank(const struct tfh_result *r);
 /* Whether a prediction is a range, and not only a bound. */
@@ -123,17 +123,18 @@ struct tfh_headline {
 };
 void tfh_headline_of(const struct tfh_result *r, struct tfh_headline *h);
 void tfh_screen_rows(const struct tfh_page *page, size_t whys);
-/* screen_times.c: where the run's time went, beside where a step's time goes, with at most that many rows
- * each. */
+/* screen_times.c: where the run's time went, beside where a step's time goes, with at most that
+ * many rows each. */
 void tfh_screen_times(const struct tfh_page *page, size_t rows);
 /* Only the second of the two. */
 void tfh_screen_step(const struct tfh_page *page, size_t rows);
-/* screen_next.c: that many things to do next, each with its effect on the run; the first `told` with
- * instructions. */
+/* screen_next.c: that many things to do next, each with its effect on the run; the first `told`
+ * with instructions. */
 void tfh_screen_next(const struct tfh_page *page, size_t items, size_t told);
-/* All advice (TFH_REPORT_ADVICE at most) in the order of the first screen: the verdict's own, then other
- * advice with a known gain. Returns their number. tfh_next_becomes(): "at best 4.09 s 1.26x", the run's time
- * after one of them, or the step's if the trace covers only part of a run; "": unknown. */
+/* All advice (TFH_REPORT_ADVICE at most) in the order of the first screen: the verdict's own, then
+ * other advice with a known gain. Returns their number. tfh_next_becomes(): "at best 4.09 s 1.26x",
+ * the run's time after one of them, or the step's if the trace covers only part of a run; "":
+ * unknown. */
 size_t tfh_next_order(const struct tfh_wording *w, const struct tfh_advice **order);
 void tfh_next_becomes(const struct tfh_result *r, const struct tfh_advice *a, char *out,
 		      size_t size);

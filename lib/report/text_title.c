@@ -1,4 +1,5 @@
-/* The first line of a report: the job, its ranks, steps and run time, how it ended, and when it ran. */
+/* The first line of a report: the job, its ranks, steps and run time, how it ended, and when it
+ * ran. */
 #include <string.h>
 #include <time.h>
 

@@ -1,4 +1,5 @@
-/* Python lines where the job's threads were seen between their calls: as a tree, and as folded stacks; and outside of the steps. */
+/* Python lines where the job's threads were seen between their calls: as a tree, and as folded
+ * stacks; and outside of the steps. */
 #include <stdio.h>
 #include <string.h>
 

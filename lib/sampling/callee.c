@@ -1,7 +1,8 @@
 /*
- * The function that a frame calls. Python's bytecode loads the function by a name, then its arguments, then calls it.
- * The line table shows which instruction loaded the function (lines.c). Opcodes differ by version, and in a running
- * program some have been replaced by specialized forms of the same name and argument.
+ * The function that a frame calls. Python's bytecode loads the function by a name, then its
+ * arguments, then calls it. The line table shows which instruction loaded the function (lines.c).
+ * Opcodes differ by version, and in a running program some have been replaced by specialized forms
+ * of the same name and argument.
  */
 #include "sampling/frames.h"
 #include "sampling/lines.h"

@@ -74,9 +74,9 @@ bool tfh_py_code(const struct tfh_py *py, uint64_t code, tfh_py_view view, void 
 #define ODD 0x9e3779b97f4a7c15ull
 
 /*
- * Hashes memory that is mapped, of any length: 10 bytes per ns, or 3 ns for short texts. Four products are computed
- * side by side, and the last bytes are read together with some before them. tfh_hash_bytes() waits for two products per
- * 8 bytes.
+ * Hashes memory that is mapped, of any length: 10 bytes per ns, or 3 ns for short texts. Four
+ * products are computed side by side, and the last bytes are read together with some before them.
+ * tfh_hash_bytes() waits for two products per 8 bytes.
  */
 static uint64_t quick_hash(const uint8_t *p, uint32_t bytes)
 {
@@ -98,8 +98,8 @@ static uint64_t quick_hash(const uint8_t *p, uint32_t bytes)
 	return (lane[0] ^ lane[2] >> 29 ^ lane[3]) * ODD;
 }
 
-/* The hash of a str: the one that the interpreter has stored, if any; file names have none. Returns false if the str is
- * of an unusual kind. */
+/* The hash of a str: the one that the interpreter has stored, if any; file names have none. Returns
+ * false if the str is of an unusual kind. */
 static inline bool quick_text(const struct tfh_py_layout *at, const uint8_t *object, uint64_t *hash)
 {
 	uint32_t header, bytes;
@@ -148,9 +148,9 @@ uint64_t tfh_py_copied_mark(const struct tfh_py *py, const struct tfh_py_frame *
 }
 
 /*
- * Lines of large functions, for all threads: one word each, so no lock is needed. The slot and the upper 40 bits come
- * from a hash of the whole table and the instruction (code generated at run time often differs in nothing else); the
- * lower 24 bits are the line.
+ * Lines of large functions, for all threads: one word each, so no lock is needed. The slot and the
+ * upper 40 bits come from a hash of the whole table and the instruction (code generated at run time
+ * often differs in nothing else); the lower 24 bits are the line.
  */
 static uint64_t *lines; /* mapped by the first thread that has such a function */
 #define LINE_BITS 24

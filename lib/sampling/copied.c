@@ -48,8 +48,8 @@ static bool take(struct tfh_py_copies *c, uint64_t from, uint32_t bytes)
 	return true;
 }
 
-/* Reads the copies from `first` on, BATCH with one system call. The kernel stops at the first piece that it cannot
- * read. That one is left out, and those after it are requested again. */
+/* Reads the copies from `first` on, BATCH with one system call. The kernel stops at the first piece
+ * that it cannot read. That one is left out, and those after it are requested again. */
 static void read_copies(struct tfh_py_copies *c, uint32_t first)
 {
 	while (first < c->n) {

@@ -2,8 +2,8 @@
 
 extern inline const uint8_t *tfh_py_straight(void *how, uint64_t from, uint32_t bytes);
 
-/* Most steps of one walk. The interpreter's own entries and frames without Python code are passed over, and damaged
- * data may link frames into a cycle. */
+/* Most steps of one walk. The interpreter's own entries and frames without Python code are passed
+ * over, and damaged data may link frames into a cycle. */
 #define STEPS_MOST 20000u
 
 /* From 3.14 on, the lowest bits of a reference are tags; they are 0 in every object's address. */
@@ -29,9 +29,10 @@ instruction(const struct tfh_py_layout *at, const uint8_t *frame, uint64_t code)
 }
 
 /*
- * Whether this frame, which has no caller, is the thread's first. Otherwise the thread left a frame while it was being
- * followed. From 3.12 on, a thread begins with an entry frame of the interpreter. A generator that has just stopped has
- * no caller either. Up to 3.10, unused frames, which nothing refers to, are linked into a list by the same field.
+ * Whether this frame, which has no caller, is the thread's first. Otherwise the thread left a frame
+ * while it was being followed. From 3.12 on, a thread begins with an entry frame of the
+ * interpreter. A generator that has just stopped has no caller either. Up to 3.10, unused frames,
+ * which nothing refers to, are linked into a list by the same field.
  */
 static bool begins(const struct tfh_py *py, const uint8_t *frame)
 {
@@ -47,7 +48,8 @@ static bool begins(const struct tfh_py *py, const uint8_t *frame)
 /* Bytecode of one function; the longest is that of modules with large tables. */
 #define BYTECODE_MOST (1 << 20)
 
-/* Whether this copy can be a frame: its owner is a valid one, and its instruction is in its code. */
+/* Whether this copy can be a frame: its owner is a valid one, and its instruction is in its
+ * code. */
 static bool may_be_frame(const struct tfh_py *py, const uint8_t *f)
 {
 	const struct tfh_py_layout *at = &py->at;
@@ -62,10 +64,10 @@ static bool may_be_frame(const struct tfh_py *py, const uint8_t *f)
 }
 
 /*
- * The thread left the frame at this address and uses the memory for something else. From 3.11 on, a thread's frames
- * follow each other in a stack of the thread's own, and everything below this address was in use when the address was
- * read. So the nearest frame below has the same callers, or those that replaced them since. 0: there is none in this
- * page or the one before.
+ * The thread left the frame at this address and uses the memory for something else. From 3.11 on, a
+ * thread's frames follow each other in a stack of the thread's own, and everything below this
+ * address was in use when the address was read. So the nearest frame below has the same callers, or
+ * those that replaced them since. 0: there is none in this page or the one before.
  */
 static uint64_t nearest_below(const struct tfh_py *py, uint64_t frame, tfh_py_view view, void *how)
 {
@@ -106,8 +108,8 @@ static uint32_t walk_straight(const struct tfh_py *py, uint64_t state, struct tf
 		if (at->frame_owner >= 0 && f[at->frame_owner] >= at->owner_shim)
 			continue;
 		code = tfh_py_word(f + at->frame_code) & ~TAGS;
-		/* Checking for a code object costs nothing here. In a walk over copies, the code objects come later,
-		 * all at once. */
+		/* Checking for a code object costs nothing here. In a walk over copies, the code
+		 * objects come later, all at once. */
 		if (!code ||
 		    tfh_py_word((const uint8_t *)code + TFH_PY_OBJECT_TYPE) != py->code_type)
 			continue;

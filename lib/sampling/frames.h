@@ -1,6 +1,7 @@
 /*
- * The Python frames of a thread, read from CPython's own memory: function, file, line. Reading them imports and
- * executes nothing, takes no lock, allocates nothing, and does not stop the interpreter.
+ * The Python frames of a thread, read from CPython's own memory: function, file, line. Reading them
+ * imports and executes nothing, takes no lock, allocates nothing, and does not stop the
+ * interpreter.
  *
  *	offsets.c	the table of offsets into each version's structures
  *	frames.c	a thread's frames, innermost first
@@ -10,8 +11,8 @@
  *	walks.c		the frames of a thread that keeps running meanwhile
  *	outside.c	the interpreter of another process, found in its files
  *
- * Memory is read through a "view" (tfh_py_view). The calling thread's own stack is read directly, since its frames keep
- * all of it alive. Anything else is read from a copy.
+ * Memory is read through a "view" (tfh_py_view). The calling thread's own stack is read directly,
+ * since its frames keep all of it alive. Anything else is read from a copy.
  */
 #ifndef TFH_SAMPLING_FRAMES_H
 #define TFH_SAMPLING_FRAMES_H
@@ -25,12 +26,12 @@
 #include "sampling/offsets.h"
 #include "sampling/py_text.h"
 
-/* From this minor version on, the calling thread can be asked for its attached state. Before, the states of several
- * interpreters cannot be distinguished by thread. */
+/* From this minor version on, the calling thread can be asked for its attached state. Before, the
+ * states of several interpreters cannot be distinguished by thread. */
 #define TFH_PY_PER_THREAD 12
 
-/* An interpreter. The functions belong to this process (hook/python/version.c); they are NULL for another process's
- * interpreter. */
+/* An interpreter. The functions belong to this process (hook/python/version.c); they are NULL for
+ * another process's interpreter. */
 struct tfh_py {
 	struct tfh_py_layout at;
 	unsigned minor;
@@ -50,12 +51,12 @@ struct tfh_py {
 
 /* ---- memory ---- */
 
-/* Returns `bytes` bytes of memory from the address `from` on, to be read where they are; NULL if they are not
- * available. `how` belongs to the view. */
+/* Returns `bytes` bytes of memory from the address `from` on, to be read where they are; NULL if
+ * they are not available. `how` belongs to the view. */
 typedef const uint8_t *(*tfh_py_view)(void *how, uint64_t from, uint32_t bytes);
 
-/* Reads directly; `how` is not used. It is one function for all files, defined in frames.c, since its address tells
- * them how memory is read. */
+/* Reads directly; `how` is not used. It is one function for all files, defined in frames.c, since
+ * its address tells them how memory is read. */
 inline const uint8_t *tfh_py_straight(void *how, uint64_t from, uint32_t bytes)
 {
 	(void)how;
@@ -87,9 +88,10 @@ struct tfh_py_frame {
 	int32_t at;    /* offset of the instruction in bytes of bytecode; negative: not begun */
 };
 
-/* Puts the frames of the thread with this state into `frame`, innermost first, at most `most`. Returns their number, or
- * 0 if the memory is not available or shows that the thread ran on meanwhile. With copied memory, the code objects have
- * not been read yet: fetch them (tfh_py_fetch_codes), and leave out frames for which tfh_py_code() returns false. */
+/* Puts the frames of the thread with this state into `frame`, innermost first, at most `most`.
+ * Returns their number, or 0 if the memory is not available or shows that the thread ran on
+ * meanwhile. With copied memory, the code objects have not been read yet: fetch them
+ * (tfh_py_fetch_codes), and leave out frames for which tfh_py_code() returns false. */
 uint32_t tfh_py_frames(const struct tfh_py *py, uint64_t state, tfh_py_view view, void *how,
 		       struct tfh_py_frame *frame, uint32_t most);
 
@@ -108,17 +110,18 @@ struct tfh_py_code {
 bool tfh_py_code(const struct tfh_py *py, uint64_t code, tfh_py_view view, void *how,
 		 struct tfh_py_code *out);
 
-/* A hash of the frame's instruction and code object (texts, first line, line table) and of `before`, the mark of its
- * callers. Only for memory that is read directly. 0: it has to be read with tfh_py_code(). Takes a fifth of the time of
- * reading. */
+/* A hash of the frame's instruction and code object (texts, first line, line table) and of
+ * `before`, the mark of its callers. Only for memory that is read directly. 0: it has to be read
+ * with tfh_py_code(). Takes a fifth of the time of reading. */
 uint64_t tfh_py_mark(const struct tfh_py *py, const struct tfh_py_frame *frame, uint64_t before);
-/* The same for a copied code object (tfh_py_fetch_heads), whose texts and lines need not be copied for that: a hash of its
- * addresses and, from 3.12 on, of the number that no other code object of its interpreter has. 0: it was not copied. */
+/* The same for a copied code object (tfh_py_fetch_heads), whose texts and lines need not be copied
+ * for that: a hash of its addresses and, from 3.12 on, of the number that no other code object of
+ * its interpreter has. 0: it was not copied. */
 struct tfh_py_copies;
 uint64_t tfh_py_copied_mark(const struct tfh_py *py, const struct tfh_py_frame *frame,
 			    struct tfh_py_copies *c, uint64_t before);
-/* Whether that mark may be relied on. Up to 3.11, code that a program generates again and again ("<string>") may be at
- * the same addresses each time. */
+/* Whether that mark may be relied on. Up to 3.11, code that a program generates again and again
+ * ("<string>") may be at the same addresses each time. */
 bool tfh_py_marked(const struct tfh_py *py, const struct tfh_py_code *code);
 
 /* Reads a str that an object of the interpreter refers to. */
@@ -130,22 +133,23 @@ int32_t tfh_py_line_at(const struct tfh_py *py, const struct tfh_py_code *code, 
 
 /* ---- callee.c ---- */
 
-/* The last part of the name by which the frame's instruction, a call, refers to its function: a C function has no
- * frame. Returns false if it is not a call, if the callee has no name, or if this version's bytecode is unknown (only
- * that of 3.11 to 3.13 is known). */
+/* The last part of the name by which the frame's instruction, a call, refers to its function: a C
+ * function has no frame. Returns false if it is not a call, if the callee has no name, or if this
+ * version's bytecode is unknown (only that of 3.11 to 3.13 is known). */
 bool tfh_py_callee(const struct tfh_py *py, const struct tfh_py_frame *frame, tfh_py_view view,
 		   void *how, struct tfh_py_text *name);
 
 /* ---- copied.c ---- */
 
 /*
- * Copies of memory, made by the kernel, which reports an error where nothing is mapped. They are for memory that may be
- * freed or change while it is read, in this process or another. Their view is tfh_py_copied(). It fetches missing
- * memory a page or two at a time, with a system call each, so fetch known pieces together (tfh_py_fetch). Frames may be
- * far apart (those of generators are, and up to 3.10 all frames), and pages would take 4 KB for each: once
- * TFH_PY_PAGES_BYTES are used, only the requested bytes are fetched. The rest has room for the 256 frames that are
- * kept, 112 bytes each, and as many functions with texts and lines, 1 KB each. Copies are as old as their first use, so
- * every sample needs new ones.
+ * Copies of memory, made by the kernel, which reports an error where nothing is mapped. They are
+ * for memory that may be freed or change while it is read, in this process or another. Their view
+ * is tfh_py_copied(). It fetches missing memory a page or two at a time, with a system call each,
+ * so fetch known pieces together (tfh_py_fetch). Frames may be far apart (those of generators are,
+ * and up to 3.10 all frames), and pages would take 4 KB for each: once TFH_PY_PAGES_BYTES are used,
+ * only the requested bytes are fetched. The rest has room for the 256 frames that are kept, 112
+ * bytes each, and as many functions with texts and lines, 1 KB each. Copies are as old as their
+ * first use, so every sample needs new ones.
  */
 #define TFH_PY_PAGE 4096ull
 #define TFH_PY_COPY_BYTES (512u << 10)
@@ -173,7 +177,8 @@ struct tfh_py_piece {
 	uint64_t from;
 	uint32_t bytes;
 };
-/* Copies those of these pieces that it lacks, with one system call per 64. Pieces that are not mapped are left out. */
+/* Copies those of these pieces that it lacks, with one system call per 64. Pieces that are not
+ * mapped are left out. */
 void tfh_py_fetch(struct tfh_py_copies *c, const struct tfh_py_piece *piece, uint32_t n);
 /* Fetches the code objects of these frames, without texts and lines, in one round. */
 void tfh_py_fetch_heads(const struct tfh_py *py, struct tfh_py_copies *c,

@@ -1,6 +1,7 @@
 #include "sampling/lines.h"
 
-/* 3.8 and 3.9: pairs of bytes, code advance and signed line advance; several pairs if either is too large for one. */
+/* 3.8 and 3.9: pairs of bytes, code advance and signed line advance; several pairs if either is too
+ * large for one. */
 static int32_t lnotab(const uint8_t *p, const uint8_t *end, int32_t line, int32_t at)
 {
 	for (int32_t address = 0; end - p >= 2; p += 2) {
@@ -44,10 +45,10 @@ static uint32_t number(const uint8_t **p, const uint8_t *end)
 }
 
 /*
- * From 3.11 on: an entry begins with a byte whose top bit is set. It holds a kind and the number of code units (2
- * bytes each) that the entry covers. In kinds 13 and 14, a number follows by which the line advances; its lowest bit
- * is the sign. Kinds 10 to 12 advance the line by 0 to 2, kind 15 means no line, and the others keep the line. The
- * columns that follow are skipped.
+ * From 3.11 on: an entry begins with a byte whose top bit is set. It holds a kind and the number of
+ * code units (2 bytes each) that the entry covers. In kinds 13 and 14, a number follows by which
+ * the line advances; its lowest bit is the sign. Kinds 10 to 12 advance the line by 0 to 2, kind 15
+ * means no line, and the others keep the line. The columns that follow are skipped.
  */
 static int32_t locations(const uint8_t *p, const uint8_t *end, int32_t line, int32_t at)
 {
@@ -92,8 +93,8 @@ static bool same_columns(const struct columns *a, const struct columns *b)
 	       a->to == b->to;
 }
 
-/* Reads the next entry of such a table, with its columns; *address: the end of its code. Returns false if there is
- * none. */
+/* Reads the next entry of such a table, with its columns; *address: the end of its code. Returns
+ * false if there is none. */
 static bool next_columns(const uint8_t **p, const uint8_t *end, int32_t *address, int32_t *line,
 			 struct columns *s)
 {
@@ -128,8 +129,9 @@ static bool next_columns(const uint8_t **p, const uint8_t *end, int32_t *address
 }
 
 /*
- * The source range of a call begins where that of its function's name does, and ends after it; its arguments begin
- * later. Consecutive entries with the same range are one instruction that was too long for an entry.
+ * The source range of a call begins where that of its function's name does, and ends after it; its
+ * arguments begin later. Consecutive entries with the same range are one instruction that was too
+ * long for an entry.
  */
 int32_t tfh_py_callee_at(const uint8_t *table, size_t bytes, int32_t at)
 {

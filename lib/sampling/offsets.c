@@ -3,11 +3,11 @@
 #include <string.h>
 
 /*
- * Columns are the fields of struct tfh_py_layout: threads | state_thread, state_frame, cframe_frame | frame_back,
- * frame_code, frame_instr, frame_bytes, frame_owner, owner_shim, instr | code_first, code_file, code_name, code_lines,
- * code_bytecode, lines | text_ascii, text_wide | state_handled, handled_value | runtime_current, state_status (offsetof
- * gilstate.tstate_current, _status). Up to 3.10 the bytecode is a separate
- * object, and code_bytecode is the end of the needed part.
+ * Columns are the fields of struct tfh_py_layout: threads | state_thread, state_frame, cframe_frame
+ * | frame_back, frame_code, frame_instr, frame_bytes, frame_owner, owner_shim, instr | code_first,
+ * code_file, code_name, code_lines, code_bytecode, lines | text_ascii, text_wide | state_handled,
+ * handled_value | runtime_current, state_status (offsetof gilstate.tstate_current, _status). Up to
+ * 3.10 the bytecode is a separate object, and code_bytecode is the end of the needed part.
  */
 static const struct tfh_py_layout fixed[] = {
 	/* clang-format off */
@@ -31,7 +31,8 @@ static const struct told told[] = {
 	[14] = {9, 27, 26, 30, 31, 32, 33, 34, 36, 44, 40, 42, 43, 48, 51, 75, 76, 78, 79, 80},
 	[15] = {9, 30, 26, 33, 39, 40, 41, 42, 44, 52, 48, 50, 51, 56, 59, 87, 88, 90, 91, 92},
 };
-/* What that table lacks: the offsets of exc_info in PyThreadState and of exc_value in _PyErr_StackItem (cpython/pystate.h). */
+/* What that table lacks: the offsets of exc_info in PyThreadState and of exc_value in
+ * _PyErr_StackItem (cpython/pystate.h). */
 static const struct {
 	uint8_t state, value;
 } handled[] = {[13] = {120, 0}, [14] = {120, 0}, [15] = {144, 0}};

@@ -1,7 +1,8 @@
 /*
- * Where CPython keeps the data from which a stack is read: offsets in bytes into its structures. These structures are
- * private to the interpreter, and every minor version has its own. From 3.13 on, the interpreter describes most of them
- * in a table at the beginning of _PyRuntime. Checked on 3.8 to 3.15; other versions are refused (version.c).
+ * Where CPython keeps the data from which a stack is read: offsets in bytes into its structures.
+ * These structures are private to the interpreter, and every minor version has its own. From 3.13
+ * on, the interpreter describes most of them in a table at the beginning of _PyRuntime. Checked on
+ * 3.8 to 3.15; other versions are refused (version.c).
  */
 #ifndef TFH_SAMPLING_OFFSETS_H
 #define TFH_SAMPLING_OFFSETS_H
@@ -24,12 +25,12 @@ enum tfh_py_lines { TFH_PY_LNOTAB, TFH_PY_LINETABLE, TFH_PY_LOCATIONS };
 struct tfh_py_layout {
 	/* Interpreter: the newest of its thread states, which form a list. */
 	uint16_t threads;
-	/* Thread state: its thread (pthread_self()); and the innermost frame or, if cframe_frame is not negative, the
-	 * structure that holds it. */
+	/* Thread state: its thread (pthread_self()); and the innermost frame or, if cframe_frame is
+	 * not negative, the structure that holds it. */
 	uint16_t state_thread, state_frame;
 	int16_t cframe_frame;
-	/* Frame. Frames whose owner is owner_shim or more are the interpreter's own entries. frame_owner < 0: frames
-	 * have no owner. */
+	/* Frame. Frames whose owner is owner_shim or more are the interpreter's own entries.
+	 * frame_owner < 0: frames have no owner. */
 	uint16_t frame_back, frame_code, frame_instr, frame_bytes;
 	int16_t frame_owner;
 	uint8_t owner_shim;
@@ -37,13 +38,14 @@ struct tfh_py_layout {
 	/* Code object; code_name is the qualified name from 3.11 on. */
 	uint16_t code_first, code_file, code_name, code_lines, code_bytecode;
 	uint8_t lines; /* enum tfh_py_lines */
-	/* str: header sizes of ASCII and of other strings. Length and hash are at 16 and 24, the state at 32. */
+	/* str: header sizes of ASCII and of other strings. Length and hash are at 16 and 24, the
+	 * state at 32. */
 	uint8_t text_ascii, text_wide;
-	/* Thread state: the address of the innermost record of exceptions that are being handled; and the exception in
-	 * it. */
+	/* Thread state: the address of the innermost record of exceptions that are being handled;
+	 * and the exception in it. */
 	uint16_t state_handled, handled_value;
-	/* What shows whether a thread holds the GIL (walks.c): up to 3.11, the holder's state in _PyRuntime; from 3.12 on,
-	 * the thread's own status. 0: not in this version. */
+	/* What shows whether a thread holds the GIL (walks.c): up to 3.11, the holder's state in
+	 * _PyRuntime; from 3.12 on, the thread's own status. 0: not in this version. */
 	uint16_t runtime_current, state_status;
 };
 

@@ -179,8 +179,9 @@ static unsigned minor_of(const char *path)
 
 #define STATE_INTERPRETER 16 /* in a thread state: the interpreter it belongs to */
 
-/* _PyRuntime contains the interpreter's address. Of the words there, an interpreter is one whose newest thread state
- * refers back to it. The last one is taken, because the newest interpreter comes before the main one. */
+/* _PyRuntime contains the interpreter's address. Of the words there, an interpreter is one whose
+ * newest thread state refers back to it. The last one is taken, because the newest interpreter
+ * comes before the main one. */
 static uint64_t find_interpreter(int32_t pid, const struct tfh_py_layout *at,
 				 const uint8_t *runtime)
 {

@@ -6,8 +6,8 @@
 
 #define NOT_HASHED UINT64_MAX
 
-/* The state's bits: two for interning, three for the width, one each for "compact" (the characters follow the header)
- * and ASCII. */
+/* The state's bits: two for interning, three for the width, one each for "compact" (the characters
+ * follow the header) and ASCII. */
 static unsigned width_of(uint32_t state)
 {
 	return state >> 2 & 7;

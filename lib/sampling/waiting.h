@@ -23,8 +23,9 @@ struct tfh_waiting {
 
 /* Sets where Python's global interpreter lock is. Called once, at load. */
 void tfh_waiting_python(const void *runtime, size_t bytes);
-/* Opens a descriptor for sampling a thread of a process (0: this one); the caller closes it. -ESRCH: the thread no
- * longer exists. -EACCES, -EPERM, -ENOENT: why the kernel does not show it. */
+/* Opens a descriptor for sampling a thread of a process (0: this one); the caller closes it.
+ * -ESRCH: the thread no longer exists. -EACCES, -EPERM, -ENOENT: why the kernel does not show
+ * it. */
 int tfh_waiting_open(int32_t pid, uint32_t tid);
 /* Returns 0, -ESRCH or one of the errors above. */
 int tfh_waiting_sample(int fd, int32_t pid, uint32_t tid, struct tfh_waiting *out);

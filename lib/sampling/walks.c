@@ -11,8 +11,8 @@
 static struct walks {
 	struct tfh_py_copies copies[2];
 	struct tfh_py_frame frame[2][FRAMES];
-	/* Where the frames of threads were last time, by the address of their states. They usually are there again, and
-	 * are then copied all at once. */
+	/* Where the frames of threads were last time, by the address of their states. They usually
+	 * are there again, and are then copied all at once. */
 	struct where {
 		uint64_t state;
 		int32_t pid;
@@ -117,7 +117,8 @@ uint32_t tfh_py_threads(const struct tfh_py_target *t, struct tfh_py_thread *out
 	return n;
 }
 
-/* From 3.12 on, the bit of a thread's status that is set while it is attached to its interpreter. */
+/* From 3.12 on, the bit of a thread's status that is set while it is attached to its
+ * interpreter. */
 #define ACTIVE 0x10
 
 /* A function in C that computes for long releases the GIL meanwhile. */
@@ -150,9 +151,10 @@ static uint32_t walk(const struct tfh_py_target *t, int i)
 }
 
 /*
- * If a thread runs Python all the time, a walk may end nowhere, or where a generator stopped. It then starts again:
- * samples without frames would be those of running code, and code that waits would seem to take more time than it does.
- * The memory read before is then read at once, so the thread can do less in between.
+ * If a thread runs Python all the time, a walk may end nowhere, or where a generator stopped. It
+ * then starts again: samples without frames would be those of running code, and code that waits
+ * would seem to take more time than it does. The memory read before is then read at once, so the
+ * thread can do less in between.
  */
 uint32_t tfh_py_sample_frames(struct tfh_py_target *t, const struct tfh_py_frame **frame,
 			      struct tfh_py_copies **copies)

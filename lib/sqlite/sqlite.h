@@ -49,7 +49,8 @@ enum { TFH_SQL_READONLY = 1, TFH_SQL_READWRITE = 2, TFH_SQL_CREATE = 4, TFH_SQL_
 enum { TFH_SQL_INTEGER = 1, TFH_SQL_TEXT = 3, TFH_SQL_NULL = 5 };
 enum { TFH_SQL_LIMIT_LENGTH = 0 };
 
-/* NULL with `err` (-ENOPKG): it is not installed; the message names the packages. Never unloaded. */
+/* NULL with `err` (-ENOPKG): it is not installed; the message names the packages. Never
+ * unloaded. */
 const struct tfh_sqlite *tfh_sqlite_load(struct tfh_err *err);
 
 #endif

@@ -155,8 +155,8 @@ static int prepare(struct tfh_tables *t, const char *name, const char *columns, 
 	return rc ? failed(t, rc, name, err) : 0;
 }
 
-/* Finds which of the wanted columns exist: their numbers among the selected ones, and the list for SQL. Names are
- * the caller's, so they need no quotes beyond those for keywords. */
+/* Finds which of the wanted columns exist: their numbers among the selected ones, and the list for
+ * SQL. Names are the caller's, so they need no quotes beyond those for keywords. */
 static int choose(struct tfh_tables *t, const char *name, const char *const *column, uint32_t n,
 		  int8_t *place, char *list, size_t cap, struct tfh_err *err)
 {

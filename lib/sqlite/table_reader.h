@@ -1,7 +1,7 @@
 /*
- * Reads tables of a database that another program wrote. Nothing in it is trusted: it is opened without being
- * changed or locked, and neither damage nor a view that never ends can take more memory or time than a file of its
- * size may need.
+ * Reads tables of a database that another program wrote. Nothing in it is trusted: it is opened
+ * without being changed or locked, and neither damage nor a view that never ends can take more
+ * memory or time than a file of its size may need.
  */
 #ifndef TFH_SQLITE_TABLE_READER_H
 #define TFH_SQLITE_TABLE_READER_H

@@ -165,8 +165,8 @@ static int by_number(const void *a, const void *b)
 	return x->first < y->first ? -1 : x->first > y->first;
 }
 
-/* Takes the records that are in the journal but not yet in files. A thread that got a larger ring has two
- * rings, whose record numbers follow each other. */
+/* Takes the records that are in the journal but not yet in files. A thread that got a larger ring
+ * has two rings, whose record numbers follow each other. */
 static int take_journal(struct tfh_follow *f, const struct tft_journal_copy *c)
 {
 	int rc = 0;

@@ -1,6 +1,7 @@
 /*
- * Follows the recording of one process while it runs: the records of its last seconds, from its segment files
- * and its journal, each read once. It neither stops the process nor writes to its files.
+ * Follows the recording of one process while it runs: the records of its last seconds, from its
+ * segment files and its journal, each read once. It neither stops the process nor writes to its
+ * files.
  */
 #ifndef TFH_TOP_FOLLOW_H
 #define TFH_TOP_FOLLOW_H
@@ -44,15 +45,17 @@ int tfh_follow_new(const char *dir, const char *prefix, uint32_t newest, const c
 void tfh_follow_free(struct tfh_follow *f);
 
 const char *tfh_follow_prefix(const struct tfh_follow *f);
-/* Seconds from the newest entry in its files to the moment when the files were found; 0 with a journal. */
+/* Seconds from the newest entry in its files to the moment when the files were found; 0 with a
+ * journal. */
 double tfh_follow_silent(const struct tfh_follow *f);
 /* Reads the journal's counters and calls in flight, not its records. */
 void tfh_follow_poll(struct tfh_follow *f, struct tfh_follow_state *s);
-/* Reads new records and drops those older than that many seconds. 0 or -ENOMEM. What cannot be read is left
- * out. */
+/* Reads new records and drops those older than that many seconds. 0 or -ENOMEM. What cannot be read
+ * is left out. */
 int tfh_follow_read(struct tfh_follow *f, double seconds);
-/* Writes the records as a segment to a file in memory, with the names and allocations that they refer to.
- * Returns its descriptor, which the caller closes; -ENODATA: there are none yet; or another -errno. */
+/* Writes the records as a segment to a file in memory, with the names and allocations that they
+ * refer to. Returns its descriptor, which the caller closes; -ENODATA: there are none yet; or
+ * another -errno. */
 int tfh_follow_write(struct tfh_follow *f);
 
 #endif

@@ -106,8 +106,8 @@ static int take_chunk(struct tfh_follow *f, struct tft_reader *r, uint32_t chunk
 	return tfh_follow_keep(f, table ? 0 : c->t_last, data, bytes);
 }
 
-/* A segment begins with the state before it. So it is enough to start with the last segment, or with the one
- * before it if the window does. */
+/* A segment begins with the state before it. So it is enough to start with the last segment, or
+ * with the one before it if the window does. */
 static void find_begin(struct tfh_follow *f, double window)
 {
 	uint32_t newest = f->segment;

@@ -6,7 +6,8 @@
 #include "format/live.h"
 #include "top/follow.h"
 
-/* Consecutive records of one thread. Those before `from` are older than the window and no longer count. */
+/* Consecutive records of one thread. Those before `from` are older than the window and no longer
+ * count. */
 struct tfh_follow_piece {
 	struct tfh_follow_piece *next;
 	uint64_t first; /* number of the first one in its thread */
@@ -53,8 +54,8 @@ struct tfh_follow {
 	size_t kept_bytes;
 };
 
-/* follow_clock.c: ns of CLOCK_MONOTONIC; ticks per second; the present time in ticks (without a journal: the end
- * of the newest record). */
+/* follow_clock.c: ns of CLOCK_MONOTONIC; ticks per second; the present time in ticks (without a
+ * journal: the end of the newest record). */
 uint64_t tfh_follow_ns(void);
 double tfh_follow_hz(const struct tfh_follow *f);
 uint64_t tfh_follow_now(const struct tfh_follow *f);
@@ -70,9 +71,11 @@ int tfh_follow_keep(struct tfh_follow *f, uint64_t t_last, const void *data, siz
 void tfh_follow_forget(struct tfh_follow *f, uint64_t ticks);
 void tfh_follow_window_free(struct tfh_follow *f);
 
-/* follow_files.c: reads what is new in the segments. 0 or -ENOMEM. `window`: see tfh_follow_read(). */
+/* follow_files.c: reads what is new in the segments. 0 or -ENOMEM. `window`: see
+ * tfh_follow_read(). */
 int tfh_follow_files(struct tfh_follow *f, double window);
-/* Reads HEAD from the newest segment, and when its newest chunk ends (ticks; 0: there is none). 0 or -ENOMEM. */
+/* Reads HEAD from the newest segment, and when its newest chunk ends (ticks; 0: there is none). 0
+ * or -ENOMEM. */
 int tfh_follow_head(struct tfh_follow *f, uint64_t *written);
 
 #endif

@@ -129,7 +129,8 @@ static void trim_all(struct tfh_follow *f)
 	f->piece_end = at;
 }
 
-/* The next segment repeats all tables without a time, so those of the last two segments are complete. */
+/* The next segment repeats all tables without a time, so those of the last two segments are
+ * complete. */
 static bool is_old(const struct tfh_follow *f, const struct tfh_follow_chunk *c)
 {
 	return c->t_last ? c->t_last < f->cut : c->segment + 1 < f->segment;

@@ -1,4 +1,5 @@
-/* The live view's measurements as gauges with labels, for OpenMetrics (top_metrics.c) and OTLP (otlp.c). */
+/* The live view's measurements as gauges with labels, for OpenMetrics (top_metrics.c) and OTLP
+ * (otlp.c). */
 #ifndef TFH_TOP_GAUGES_H
 #define TFH_TOP_GAUGES_H
 

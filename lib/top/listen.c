@@ -1,5 +1,5 @@
-/* One address, one request at a time, and a token. libmicrohttpd was considered: Debian's needs GnuTLS, and
- * the token, Host and request limits would still be ours. */
+/* One address, one request at a time, and a token. libmicrohttpd was considered: Debian's needs
+ * GnuTLS, and the token, Host and request limits would still be ours. */
 #include "top/listen.h"
 
 #include <arpa/inet.h>
@@ -132,8 +132,8 @@ static const char *header_of(const char *request, const char *name, size_t *n)
 	return "";
 }
 
-/* Whether Host is a loopback name. In a request from a page that resolves its own name to loopback (DNS
- * rebinding), it is not. */
+/* Whether Host is a loopback name. In a request from a page that resolves its own name to loopback
+ * (DNS rebinding), it is not. */
 static bool is_loopback(const struct tfh_listener *l, const char *request)
 {
 	char names[2][32];

@@ -1,7 +1,8 @@
 /*
  * Serves the live view's metrics over HTTP, for Prometheus on the same machine:
- * http://127.0.0.1:PORT/metrics. Every user of the machine, and every page in a browser on it, can reach
- * loopback. So a request needs the token (Authorization: Bearer) and a loopback name as its Host.
+ * http://127.0.0.1:PORT/metrics. Every user of the machine, and every page in a browser on it, can
+ * reach loopback. So a request needs the token (Authorization: Bearer) and a loopback name as its
+ * Host.
  */
 #ifndef TFH_TOP_LISTEN_H
 #define TFH_TOP_LISTEN_H

@@ -193,8 +193,8 @@ static void add_header(struct tfh_otlp *o, const char *text)
 	o->headers = list ? list : o->headers;
 }
 
-/* Headers as "name=value,name=value", the form that every OpenTelemetry exporter takes. They come from the
- * environment, because secrets must not be on a command line. */
+/* Headers as "name=value,name=value", the form that every OpenTelemetry exporter takes. They come
+ * from the environment, because secrets must not be on a command line. */
 static void add_headers(struct tfh_otlp *o)
 {
 	const char *text = getenv("OTEL_EXPORTER_OTLP_HEADERS");

@@ -1,6 +1,6 @@
 /*
- * The live view as OpenMetrics, for node_exporter's textfile collector and other readers. All are gauges,
- * whose lines are the same in Prometheus' older text format.
+ * The live view as OpenMetrics, for node_exporter's textfile collector and other readers. All are
+ * gauges, whose lines are the same in Prometheus' older text format.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -46,7 +46,8 @@ static void use_tint(const char *code, size_t len)
 		}
 }
 
-/* Prints our own text, whose only control sequences are colours. What exceeds the screen is left out. */
+/* Prints our own text, whose only control sequences are colours. What exceeds the screen is left
+ * out. */
 static void put_text(const char *text)
 {
 	int row = 0;

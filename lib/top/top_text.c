@@ -10,12 +10,14 @@
 #include "top/watch.h"
 
 #define MOST_BARS 120
-/* A step is late if none has ended for that long beyond the usual time: a verdict may be some seconds old. */
+/* A step is late if none has ended for that long beyond the usual time: a verdict may be some
+ * seconds old. */
 #define LATE_S 10
 #define LATE_STEPS 3
 #define COST_S 30 /* the first verdict costs more than the others */
 
-/* Layouts, the largest first: rows of the step's table, calls in flight, ranks, things to do next. */
+/* Layouts, the largest first: rows of the step's table, calls in flight, ranks, things to do
+ * next. */
 static const struct top_form {
 	size_t times, calls, ranks, next;
 	unsigned lines; /* of a row */

@@ -1,6 +1,7 @@
 /*
- * A running job as `tfhook top` shows it: its processes, followed through their files and journals, and the
- * verdict on their last seconds. The judge runs as often as a small share of a processor allows.
+ * A running job as `tfhook top` shows it: its processes, followed through their files and journals,
+ * and the verdict on their last seconds. The judge runs as often as a small share of a processor
+ * allows.
  */
 #ifndef TFH_TOP_WATCH_H
 #define TFH_TOP_WATCH_H
@@ -59,7 +60,8 @@ void tfh_watch_close(struct tfh_watch *w);
 void tfh_watch_poll(struct tfh_watch *w);
 /* Whether a new verdict is due: the last one is `least_s` old, and old enough for its cost. */
 bool tfh_watch_due(const struct tfh_watch *w, double least_s);
-/* Reads what is new and judges the last seconds. 0 or -ENOMEM; w->why says why there is no verdict. */
+/* Reads what is new and judges the last seconds. 0 or -ENOMEM; w->why says why there is no
+ * verdict. */
 int tfh_watch_judge(struct tfh_watch *w);
 
 /* Seconds of CLOCK_MONOTONIC. */
@@ -88,8 +90,8 @@ int tfh_top_json(FILE *out, const struct tfh_watch *w, int indent);
 /* OpenMetrics; 0 or -errno. tfh_top_metrics_file() replaces a file atomically. */
 int tfh_top_metrics(FILE *out, const struct tfh_watch *w);
 int tfh_top_metrics_file(const char *path, const struct tfh_watch *w);
-/* top_screen.c: shows the view on a terminal until q, SIGINT or SIGTERM, even after the job has ended. `each`
- * is called after each refresh. 0, or a signal's number. */
+/* top_screen.c: shows the view on a terminal until q, SIGINT or SIGTERM, even after the job has
+ * ended. `each` is called after each refresh. 0, or a signal's number. */
 int tfh_top_screen(struct tfh_watch *w, double interval_s, const struct tfh_style *style,
 		   void (*each)(void *arg), void *arg);
 

@@ -37,8 +37,8 @@ static const uint8_t kinds[] = {TFH_ACT_CONCURRENT_KERNEL, TFH_ACT_MEMCPY, TFH_A
 
 enum cupti_state { NOT, BUSY, ON, RESTING, NEVER };
 static uint32_t state; /* atomic, enum cupti_state */
-/* GRAPH_TRACE is on. Only from the start: once graphs have been instantiated without it, turning it on makes the next
- * graph launch crash inside CUPTI (13.0, H200, every time: bench/GPU.md). */
+/* GRAPH_TRACE is on. Only from the start: once graphs have been instantiated without it, turning it
+ * on makes the next graph launch crash inside CUPTI (13.0, H200, every time: bench/GPU.md). */
 static bool graphs_whole;
 
 static uint64_t wanted(void)
@@ -228,8 +228,8 @@ static bool flush(bool last)
 	       !tfh_cupti_is_gone() && !TFH_CUPTI(FLUSH_ALL)(last ? FLUSH_FORCED : 0);
 }
 
-/* Records of every node of large graphs may cost more time and device memory than they are worth. They are then
- * recorded in windows only. */
+/* Records of every node of large graphs may cost more time and device memory than they are worth.
+ * They are then recorded in windows only. */
 static void watch_nodes(uint64_t now_ns)
 {
 	static uint64_t nodes_before, ns_before;

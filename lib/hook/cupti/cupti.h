@@ -1,6 +1,7 @@
 /*
- * The parts of CUPTI's activity API that tfhook uses. CUPTI is found at run time in whatever release the job has (11 to
- * 13), so records are read at offsets that all releases share, never through its headers.
+ * The parts of CUPTI's activity API that tfhook uses. CUPTI is found at run time in whatever
+ * release the job has (11 to 13), so records are read at offsets that all releases share, never
+ * through its headers.
  *
  * - find.c: finding the library and its functions
  * - state.c: shared state; devices.c: whether there is a context, and the devices

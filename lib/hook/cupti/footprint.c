@@ -1,12 +1,14 @@
 /*
- * Device memory that CUPTI takes for its records of graph nodes. CUPTI's own limit bounds only its record buffers
- * (cupti.c); graphs have been seen to cost a gigabyte beyond that (parcagpu, issue 23).
+ * Device memory that CUPTI takes for its records of graph nodes. CUPTI's own limit bounds only its
+ * record buffers (cupti.c); graphs have been seen to cost a gigabyte beyond that (parcagpu, issue
+ * 23).
  *
- * Free memory is queried inside a graph launch of the job, at most once a second: a context is current then, and the
- * query costs about as much as a few launches. The flusher compares two readings. The decrease, less what the job's own
- * calls allocated in between, is growth. Intervals with calls of unknown size (loading a module, instantiating a graph)
- * are ignored. So is a single jump, which may come from another process on the device: only growth over several
- * intervals counts.
+ * Free memory is queried inside a graph launch of the job, at most once a second: a context is
+ * current then, and the query costs about as much as a few launches. The flusher compares two
+ * readings. The decrease, less what the job's own calls allocated in between, is growth. Intervals
+ * with calls of unknown size (loading a module, instantiating a graph) are ignored. So is a single
+ * jump, which may come from another process on the device: only growth over several intervals
+ * counts.
  */
 #include "hook/cupti/cupti.h"
 

@@ -238,8 +238,9 @@ static void call(const uint8_t *r)
 	row->result = u32(r, 36);
 }
 
-/* Whether CUPTI itself caused an overhead that it reports: flushing buffers, instrumentation, resources, requests for
- * buffers. The others (compiling, loading modules, a launch that waits for room in the queue) occur without it, too. */
+/* Whether CUPTI itself caused an overhead that it reports: flushing buffers, instrumentation,
+ * resources, requests for buffers. The others (compiling, loading modules, a launch that waits for
+ * room in the queue) occur without it, too. */
 static bool is_own_work(uint32_t kind)
 {
 	kind >>= 16;

@@ -39,8 +39,8 @@ typedef void (*CUstreamCallback)(CUstream stream, CUresult status, void *user);
 /* Results that tfhook checks or returns. */
 enum {
 	TFH_CUDA_SUCCESS = 0,
-	TFH_CUDA_SHARED_OBJECT_INIT_FAILED =
-		303, /* returned to a program whose driver cannot be loaded */
+	/* returned to a program whose driver cannot be loaded */
+	TFH_CUDA_SHARED_OBJECT_INIT_FAILED = 303,
 	TFH_CUDA_NOT_SUPPORTED = 801,
 	TFH_CUDA_CAPTURE_INVALIDATED = 901,
 	TFH_CUDA_CAPTURE_UNJOINED = 904,

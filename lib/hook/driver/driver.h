@@ -39,19 +39,21 @@ typedef int (*tfh_find_object_fn)(const void *address, struct tfh_object *found)
 extern tfh_find_object_fn tfh_find_object;
 #pragma GCC visibility pop
 
-/* The loaded object that contains `address`, without a lock: 1, or 0 if there is none. Before glibc 2.35 it is found
- * in /proc/self/maps, and `map` is NULL; -errno if that cannot be read. */
+/* The loaded object that contains `address`, without a lock: 1, or 0 if there is none. Before glibc
+ * 2.35 it is found in /proc/self/maps, and `map` is NULL; -errno if that cannot be read. */
 int tfh_object_at(const void *address, struct tfh_object *found);
 
-/* libc's dl_iterate_phdr. It waits while another thread runs a callback of the job, which may itself wait for the calling
- * thread (for the GIL, for example). In the job's threads, prefer tfh_object_at(). */
+/* libc's dl_iterate_phdr. It waits while another thread runs a callback of the job, which may
+ * itself wait for the calling thread (for the GIL, for example). In the job's threads, prefer
+ * tfh_object_at(). */
 struct dl_phdr_info;
 int tfh_each_object(int (*look)(struct dl_phdr_info *, size_t, void *), void *data);
 
 /* Whether an object of that list contains `address`. */
 bool tfh_holds(const struct dl_phdr_info *info, uintptr_t address);
 
-/* The loader's list in the order of its searches, without its lock: what a program starts with stays, the rest may go. */
+/* The loader's list in the order of its searches, without its lock: what a program starts with
+ * stays, the rest may go. */
 const struct link_map *tfh_first_object(void);
 
 /* The driver's file, as it is opened: TFHOOK_CUDA_LIB, or libcuda.so.1. */
@@ -61,8 +63,8 @@ const char *tfh_driver_path(void);
  * NULL if the driver lacks it. */
 void *tfh_driver_symbol(const char *name);
 
-/* The file, without its folder, of the object that contains `address`, cut to `size` bytes: "" if no object does. Of the program, ""
- * or its own. */
+/* The file, without its folder, of the object that contains `address`, cut to `size` bytes: "" if
+ * no object does. Of the program, "" or its own. */
 void tfh_file_holding(const void *address, char *file, size_t size);
 
 /* True if `address` is in the driver's own object (by name: libcuda.so*, or TFHOOK_CUDA_LIB). */

@@ -306,9 +306,9 @@ static void publish(struct tfh_self *self, uint16_t fn, CUgraphExec exec, uint32
 	tfh_publish(self, 2);
 }
 
-/* Whether the parameters of these nodes do not affect the totals. A change or an update can change only parameters:
- * the driver accepts only the same nodes. XLA changes each child graph before each launch, and asking the driver for
- * the nodes takes 14 us (H200). */
+/* Whether the parameters of these nodes do not affect the totals. A change or an update can change
+ * only parameters: the driver accepts only the same nodes. XLA changes each child graph before each
+ * launch, and asking the driver for the nodes takes 14 us (H200). */
 static bool by_shape(const struct node *v, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)

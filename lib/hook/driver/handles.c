@@ -156,7 +156,8 @@ uint32_t tfh_stream_of(struct tfh_self *self, CUstream stream, CUresult result)
 {
 	uint32_t id = tfh_stream_find(self, U64(stream));
 
-	/* A call may have failed because the handle is invalid, so the driver is not asked about it. */
+	/* A call may have failed because the handle is invalid, so the driver is not asked about
+	 * it. */
 	return id || result != TFH_CUDA_SUCCESS ? id : tfh_stream_id(self, stream);
 }
 

@@ -77,8 +77,9 @@ void tfh_graph_node_changed(struct tfh_self *self, uint16_t fn, CUgraphExec exec
 void tfh_graph_node_switched(struct tfh_self *self, uint16_t fn, CUgraphExec exec, CUgraphNode node,
 			     bool on);
 
-/* Counts of the job's calls that allocate or free device memory, for cupti/footprint.c: bytes allocated, all calls, and
- * calls of unknown size. The first two are kept from when it begins to watch free memory, since each costs 5 ns. */
+/* Counts of the job's calls that allocate or free device memory, for cupti/footprint.c: bytes
+ * allocated, all calls, and calls of unknown size. The first two are kept from when it begins to
+ * watch free memory, since each costs 5 ns. */
 struct tfh_memory_calls {
 	uint64_t taken, changes, unknown; /* atomic */
 };
@@ -95,8 +96,8 @@ static inline void tfh_memory_unknown(void)
 	__atomic_fetch_add(&tfh_memory_calls.unknown, 1, __ATOMIC_RELAXED);
 }
 
-/* Of a call that took at least tfh_notable_ticks, which has ended: the number of its backtrace, or 0. It does not take the
- * call itself, which would have to be in memory for that. */
+/* Of a call that took at least tfh_notable_ticks, which has ended: the number of its backtrace, or
+ * 0. It does not take the call itself, which would have to be in memory for that. */
 uint32_t tfh_notable(struct tfh_self *self, uint16_t fn, uint64_t t_begin, uint64_t t_end);
 
 /* Ends the call and reserves n records, with the first one filled; NULL if the ring is full. */
@@ -144,7 +145,8 @@ static inline __attribute__((always_inline)) void
 tfh_words(const struct tfh_call *call, CUstream stream, uint64_t a, uint64_t b, uint64_t c)
 {
 	struct tfh_rec *rec = tfh_close(call, stream, 1);
-	/* A copy: gcc would compare kind and result by one load of both, which must wait for the two stores, 5 ns. */
+	/* A copy: gcc would compare kind and result by one load of both, which must wait for the
+	 * two stores, 5 ns. */
 	const CUresult result = call->result;
 
 	if (call->kind == TFT_ALLOC && tfh_unlikely(tfh_peek(&tfh_memory_watched)) &&

@@ -1,7 +1,8 @@
 /*
- * Which loaded object contains an address. glibc tells it without a lock since 2.35. Before that, the loader's list cannot be read
- * while a callback of dl_iterate_phdr() runs, which may wait for the calling thread; /proc/self/maps can. As that takes 2 ms in a process
- * with 2,000 mappings, objects that were found are remembered.
+ * Which loaded object contains an address. glibc tells it without a lock since 2.35. Before that,
+ * the loader's list cannot be read while a callback of dl_iterate_phdr() runs, which may wait for
+ * the calling thread; /proc/self/maps can. As that takes 2 ms in a process with 2,000 mappings,
+ * objects that were found are remembered.
  */
 #include <elf.h>
 #include <link.h>
@@ -97,8 +98,8 @@ static bool read_headers(uintptr_t base, struct owner *owner, uint32_t *check)
 
 /* ---- those that were found before ---- */
 
-/* In the order of finding; when it is full, others are searched for each time. An object that was unloaded stays, and what lies in its
- * place has other headers. */
+/* In the order of finding; when it is full, others are searched for each time. An object that was
+ * unloaded stays, and what lies in its place has other headers. */
 static struct {
 	struct owner owner;
 	uint32_t check;

@@ -1,7 +1,8 @@
 /*
- * The stack of a child process's main thread. A forked child has its parent's interpreter at the same addresses; a
- * newly started one has the same files loaded at other addresses. Its main thread is the one with the oldest state: the
- * thread that forked, since CPython removes the others, or the thread that started the interpreter.
+ * The stack of a child process's main thread. A forked child has its parent's interpreter at the
+ * same addresses; a newly started one has the same files loaded at other addresses. Its main thread
+ * is the one with the oldest state: the thread that forked, since CPython removes the others, or
+ * the thread that started the interpreter.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -43,7 +44,8 @@ struct module_base {
 	uint64_t device, inode; /* 0: not known yet */
 };
 
-/* In this process, finds the file from its base address. In another one, finds the base address from the file. */
+/* In this process, finds the file from its base address. In another one, finds the base address
+ * from the file. */
 static bool take_mapping(const struct tfh_mapping *m, void *data)
 {
 	struct module_base *l = data;

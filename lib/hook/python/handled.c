@@ -8,7 +8,8 @@ static uint64_t word(uint64_t at)
 	return at ? *(const uint64_t *)(uintptr_t)at : 0;
 }
 
-/* The main thread's state lives until the thread itself ends the interpreter, and nobody else changes what it handles. */
+/* The main thread's state lives until the thread itself ends the interpreter, and nobody else
+ * changes what it handles. */
 uint64_t tfh_py_stop_iteration(const struct tfh_self *self)
 {
 	const struct tfh_py *py = tfh_py();

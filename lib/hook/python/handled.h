@@ -6,8 +6,9 @@
 
 struct tfh_self;
 
-/* Address of the StopIteration that the calling thread handles: it is in an except clause for it, or in the __exit__() of a with
- * statement that it leaves. 0: none, or unknown, as in every thread but the main one. Needs no lock and no GIL. */
+/* Address of the StopIteration that the calling thread handles: it is in an except clause for it,
+ * or in the __exit__() of a with statement that it leaves. 0: none, or unknown, as in every thread
+ * but the main one. Needs no lock and no GIL. */
 uint64_t tfh_py_stop_iteration(const struct tfh_self *self);
 
 #endif

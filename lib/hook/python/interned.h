@@ -4,8 +4,9 @@
 
 #include "sampling/frames.h"
 
-/* The place of these frames, innermost first. 0: the tables are full, or no frame has code. `how`: with copies, a struct
- * tfh_py_copies, which fetches what it lacks. *innermost: the mark under which the innermost frame is known, if any. */
+/* The place of these frames, innermost first. 0: the tables are full, or no frame has code. `how`:
+ * with copies, a struct tfh_py_copies, which fetches what it lacks. *innermost: the mark under
+ * which the innermost frame is known, if any. */
 uint32_t tfh_py_place_of(const struct tfh_py *py, tfh_py_view view, void *how,
 			 const struct tfh_py_frame *frame, uint32_t n, uint64_t *innermost);
 

@@ -1,11 +1,12 @@
 /*
  * The calling thread's stack as a place (record/stacks/pyplaces.h).
  *
- * The frames are read directly, in about 1 us, if nothing can free their memory meanwhile. This is so if the thread
- * holds the GIL or is the main thread, which is the one that shuts the interpreter down. It must not be in a signal
- * handler either, since the signal may have interrupted the interpreter while it entered or left a frame. Otherwise the
- * frames are read from copies made by the kernel, in about 15 us: threads that released the GIL may lose their state at
- * any moment when the process ends.
+ * The frames are read directly, in about 1 us, if nothing can free their memory meanwhile. This is
+ * so if the thread holds the GIL or is the main thread, which is the one that shuts the interpreter
+ * down. It must not be in a signal handler either, since the signal may have interrupted the
+ * interpreter while it entered or left a frame. Otherwise the frames are read from copies made by
+ * the kernel, in about 15 us: threads that released the GIL may lose their state at any moment when
+ * the process ends.
  */
 #include <errno.h>
 #include <signal.h>
@@ -30,11 +31,13 @@ struct reading {
 	void *how;
 };
 
-/* A thread that blocks more signals counts as in a handler: checking each of them costs a system call. */
+/* A thread that blocks more signals counts as in a handler: checking each of them costs a system
+ * call. */
 #define BLOCKED_MOST 8
 
-/* Whether the thread may be in a signal handler: it blocks a signal that has a handler, or one that its own code can raise. A
- * blocked signal without a handler proves nothing: some launchers leave one blocked. */
+/* Whether the thread may be in a signal handler: it blocks a signal that has a handler, or one that
+ * its own code can raise. A blocked signal without a handler proves nothing: some launchers leave
+ * one blocked. */
 static bool in_handler(void)
 {
 	static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
@@ -58,7 +61,8 @@ static bool in_handler(void)
 	return false;
 }
 
-/* The thread's state, and whether it may be read directly. 0: the thread runs no Python, or none that can be read. */
+/* The thread's state, and whether it may be read directly. 0: the thread runs no Python, or none
+ * that can be read. */
 static uint64_t state_of(const struct tfh_py *py, const struct tfh_self *self, bool *straight)
 {
 	void *state = py->state_of_thread(), *attached = state ? py->state_attached() : NULL;
@@ -69,7 +73,8 @@ static uint64_t state_of(const struct tfh_py *py, const struct tfh_self *self, b
 		return 0;
 	if (py->minor >= TFH_PY_PER_THREAD && attached)
 		state = attached;
-	/* Up to 3.11, only one state of a thread can be queried, whichever interpreter the thread is in. */
+	/* Up to 3.11, only one state of a thread can be queried, whichever interpreter the thread
+	 * is in. */
 	if (py->minor < TFH_PY_PER_THREAD && py->newest_interpreter() != py->main_interpreter())
 		return 0;
 	*straight = (holds || main) && !in_handler();
@@ -85,8 +90,8 @@ static uint32_t __attribute__((noinline)) read_stack(const struct reading *r)
 	return tfh_py_place_of(r->py, r->view, r->how, frame, n, &mark);
 }
 
-/* Number of threads that can read at the same time. Each room takes at most 550 KB, as far as used. A thread that finds
- * no free room does without. */
+/* Number of threads that can read at the same time. Each room takes at most 550 KB, as far as used.
+ * A thread that finds no free room does without. */
 #define ROOMS 8
 
 static uint32_t read_copied(struct reading *r)

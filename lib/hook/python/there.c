@@ -1,9 +1,11 @@
 /*
- * The stack of another thread of this process, or of another process (sampling/walks.h), as a place.
+ * The stack of another thread of this process, or of another process (sampling/walks.h), as a
+ * place.
  *
- * A thread notes the address of its state when it reads its own place. For a thread that has not done so yet (its first
- * call is still under way), the interpreter's list is searched. A state names its thread, which is checked, because the
- * memory of a freed state may belong to another thread by then.
+ * A thread notes the address of its state when it reads its own place. For a thread that has not
+ * done so yet (its first call is still under way), the interpreter's list is searched. A state
+ * names its thread, which is checked, because the memory of a freed state may belong to another
+ * thread by then.
  */
 #include <string.h>
 
@@ -60,8 +62,8 @@ static bool is_told(const char *name)
 	return false;
 }
 
-/* Adds the C function that is being called from this place. Returns the place itself if there is none worth
- * reporting. */
+/* Adds the C function that is being called from this place. Returns the place itself if there is
+ * none worth reporting. */
 static uint32_t read_called(const struct tfh_py_target *t, struct tfh_py_copies *copies,
 			    const struct tfh_py_frame *frame, uint32_t place)
 {

@@ -1,7 +1,7 @@
 /*
- * Which Python is in the process. It may be the program itself (Debian's python3) or libpython3.x.so, loaded at the
- * start or by dlopen. Its symbols are looked up on the flusher, since that takes the loader's lock; after that, the
- * loader is not needed.
+ * Which Python is in the process. It may be the program itself (Debian's python3) or
+ * libpython3.x.so, loaded at the start or by dlopen. Its symbols are looked up on the flusher,
+ * since that takes the loader's lock; after that, the loader is not needed.
  */
 #include <dlfcn.h>
 #include <link.h>

@@ -148,8 +148,8 @@ static inline void enter_stage(struct tfh_self *self, struct tfh_tf_frame *frame
 	announce(self, frame->stage, frame->stage);
 }
 
-/* Returns false if the pass is not to be recorded. If no Python module has been looked up since torch was loaded, torch
- * is asked for its ranges here. */
+/* Returns false if the pass is not to be recorded. If no Python module has been looked up since
+ * torch was loaded, torch is asked for its ranges here. */
 static bool begin_backward(void)
 {
 	tfh_torch_find();

@@ -53,8 +53,8 @@ struct tfh_tf_frame {
 _Static_assert(sizeof(struct tfh_tf_frame) <= TFH_TF_FRAME, "the wrapper's frame");
 _Static_assert(offsetof(struct tfh_tf_frame, kept) == 8 * TFH_ARCH_ARGS, "hook/entries.h");
 
-/* An integer argument of the call: the first are in registers, the others on the stack, after the frame and the caller's
- * frame pointer and return address. */
+/* An integer argument of the call: the first are in registers, the others on the stack, after the
+ * frame and the caller's frame pointer and return address. */
 static inline uint64_t tfh_tf_argument(const struct tfh_tf_frame *frame, unsigned n)
 {
 	const uint64_t *stack = (const uint64_t *)((const char *)frame + TFH_TF_FRAME) + 2;
@@ -99,7 +99,8 @@ size_t tfh_tf_peek(const void *address, void *out, size_t size);
 
 /* ---- tf_settings.c ---- */
 
-/* Once TensorFlow is loaded: finds where it keeps its settings, so that the recorder can read them. */
+/* Once TensorFlow is loaded: finds where it keeps its settings, so that the recorder can read
+ * them. */
 void tfh_tf_settings(void);
 
 /* ---- stages.c ---- */

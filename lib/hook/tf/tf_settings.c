@@ -1,6 +1,7 @@
 /*
- * Where TensorFlow keeps settings that a program makes by calls: TF32, and whether ops compute the same bits in every run. Nothing of
- * TensorFlow is called. Only the code of the wheels of 2.20 and 2.21 is known; other code is left alone.
+ * Where TensorFlow keeps settings that a program makes by calls: TF32, and whether ops compute the
+ * same bits in every run. Nothing of TensorFlow is called. Only the code of the wheels of 2.20 and
+ * 2.21 is known; other code is left alone.
  */
 #include "hook/tf/tf.h"
 

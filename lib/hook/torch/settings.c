@@ -1,8 +1,8 @@
 /*
- * Where PyTorch keeps the settings that a program makes by calls: deterministic algorithms, cuDNN's search for the
- * fastest algorithm, TF32. No function of torch is called: the first call of at::globalContext() creates the object,
- * later ones may throw, and both are the job's business. The accessor functions are so short that their code shows the
- * address (hook/known_code.h).
+ * Where PyTorch keeps the settings that a program makes by calls: deterministic algorithms, cuDNN's
+ * search for the fastest algorithm, TF32. No function of torch is called: the first call of
+ * at::globalContext() creates the object, later ones may throw, and both are the job's business.
+ * The accessor functions are so short that their code shows the address (hook/known_code.h).
  */
 #include "hook/torch/torch.h"
 
@@ -10,7 +10,8 @@
 
 #define OBJECT_BYTES 65536 /* at::Context is some 1,100 bytes */
 
-/* The first number is the object's address, the second that of the byte which says whether it is there. */
+/* The first number is the object's address, the second that of the byte which says whether it is
+ * there. */
 #define GLOBAL "_ZN2at13globalContextEv"
 static const char *const global_code[] = {
 	"5553488d1d@@@@@@@@4883ec080fb605########84c07410", /* 2.8 to 2.14 */

@@ -32,7 +32,8 @@ static struct torch_functions {
 	const char *(*name)(const void *range);
 } torch;
 
-/* The first two are called. The others only show that the callback has the layout above: they came with torch 1.12. */
+/* The first two are called. The others only show that the callback has the layout above: they came
+ * with torch 1.12. */
 static const char *const symbols[] = {
 	"_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE",
 	"_ZNK2at14RecordFunction4nameEv",
@@ -116,15 +117,15 @@ static enum tft_range kind_of(const char *name)
 	return TFT_RANGE_NOTE;
 }
 
-/* Whether this range shows that the process trains. Such ranges start a recording; those of a loader's worker do
- * not. */
+/* Whether this range shows that the process trains. Such ranges start a recording; those of a
+ * loader's worker do not. */
 static bool trains(const struct torch_range *r, const char *name)
 {
 	return r->fn || starts(name, "Optimizer.step#");
 }
 
-/* Like a mark, a range is not an open call: calls inside have the same depth as without it, and samples show what a
- * loader does. */
+/* Like a mark, a range is not an open call: calls inside have the same depth as without it, and
+ * samples show what a loader does. */
 static void begin(struct torch_range *r, const char *name)
 {
 	struct tfh_self *self;

@@ -1,7 +1,8 @@
 /*
- * Copies between host and device that repeat in step after step: from the same host memory (constants that could stay
- * on the device), of the same device memory, and those that send back what was fetched. Only addresses and sizes are
- * recorded, not contents, so these copies are only hints.
+ * Copies between host and device that repeat in step after step: from the same host memory
+ * (constants that could stay on the device), of the same device memory, and those that send back
+ * what was fetched. Only addresses and sizes are recorded, not contents, so these copies are only
+ * hints.
  */
 #include "judge/account/account.h"
 
@@ -11,7 +12,8 @@ static bool same_copy(const struct tfh_same_copy *c, const struct tfh_same_copy 
 	       (c->dir == TFH_DIR_H2D ? c->host == d->host : c->device == d->device);
 }
 
-/* The entry of a copy, or a new one that replaces an entry without copies for a whole step. NULL: no room. */
+/* The entry of a copy, or a new one that replaces an entry without copies for a whole step. NULL:
+ * no room. */
 static struct tfh_same_copy *entry_of(struct tfh_accounts *accounts, const struct tfh_same_copy *c)
 {
 	struct tfh_same_copy *room = NULL;

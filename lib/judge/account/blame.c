@@ -64,10 +64,11 @@ static int64_t idle_since(const struct tfh_blame *b, const struct tfh_dop *o)
 }
 
 /*
- * Charges [t0, t1), in which another device computes (op k) while the critical one waits for it. This time is computing
- * of the job. But if k had begun earlier, both devices would have computed side by side. So for as long as k's device
- * was idle before, the time is charged to what delayed k: to computing if k had to wait for the critical device (stages
- * of a pipeline), and to the wait if only k's thread waited for that device before it launched k (takes_turns()).
+ * Charges [t0, t1), in which another device computes (op k) while the critical one waits for it.
+ * This time is computing of the job. But if k had begun earlier, both devices would have computed
+ * side by side. So for as long as k's device was idle before, the time is charged to what delayed
+ * k: to computing if k had to wait for the critical device (stages of a pipeline), and to the wait
+ * if only k's thread waited for that device before it launched k (takes_turns()).
  */
 static void charge_elsewhere(struct tfh_blame *b, uint32_t k, int64_t t0, int64_t t1)
 {
@@ -89,8 +90,8 @@ static void charge_elsewhere(struct tfh_blame *b, uint32_t k, int64_t t0, int64_
 }
 
 /*
- * Whether the devices take turns because of wait s: the thread that launched the other device's op waited before it did,
- * and then sent that device nothing that the wait could have been needed for.
+ * Whether the devices take turns because of wait s: the thread that launched the other device's op
+ * waited before it did, and then sent that device nothing that the wait could have been needed for.
  */
 static bool takes_turns(const struct tfh_blame *b, const struct tfh_seg *s)
 {
@@ -129,8 +130,8 @@ static void charge_meeting(struct tfh_blame *b, const struct tfh_dop *o, int64_t
 	b->depth--;
 }
 
-/* Charges [t0, t1), in which op o ran. The time by which a collective exceeds its shortest participant comes first and
- * is a wait for the last one. */
+/* Charges [t0, t1), in which op o ran. The time by which a collective exceeds its shortest
+ * participant comes first and is a wait for the last one. */
 static void charge_op(struct tfh_blame *b, const struct tfh_dop *o, int64_t t0, int64_t t1)
 {
 	if (t1 <= t0)
@@ -153,8 +154,8 @@ static void charge_op(struct tfh_blame *b, const struct tfh_dop *o, int64_t t0, 
 	tfh_blame_cause(b, t0, t1, cause, !o->inferred);
 }
 
-/* Charges [t0, t1), from the end of an op until the thread that waited for it continues. A wake-up takes a moment;
- * after that the thread is ready and, on a crowded machine, waits for a CPU. */
+/* Charges [t0, t1), from the end of an op until the thread that waited for it continues. A wake-up
+ * takes a moment; after that the thread is ready and, on a crowded machine, waits for a CPU. */
 static void charge_late(struct tfh_blame *b, int64_t ended, int64_t t0, int64_t t1)
 {
 	int64_t ready = b->sl->accounts->facts->crowded ? ended + TFH_WOKEN_NS : t1;
@@ -166,7 +167,8 @@ static void charge_late(struct tfh_blame *b, int64_t ended, int64_t t0, int64_t 
 	tfh_blame_cause(b, ready, t1, TFH_CAUSE_HOST_CONTENTION, true);
 }
 
-/* Charges the part of [t0, t1) before the end of the op that s waited for: to that op, or to what delayed it. */
+/* Charges the part of [t0, t1) before the end of the op that s waited for: to that op, or to what
+ * delayed it. */
 static void charge_waited(struct tfh_blame *b, const struct tfh_seg *s, int64_t t0, int64_t t1)
 {
 	const struct tfh_dop *o = &b->sl->op.v[s->op];
@@ -182,8 +184,8 @@ static void charge_waited(struct tfh_blame *b, const struct tfh_seg *s, int64_t 
 	b->beside = beside;
 }
 
-/* Charges [t0, t1) of a wait on an idle device. Until the op it waited for ended, the time is charged to that op, or to
- * what delayed it; after that, to the wake-up of the thread. */
+/* Charges [t0, t1) of a wait on an idle device. Until the op it waited for ended, the time is
+ * charged to that op, or to what delayed it; after that, to the wake-up of the thread. */
 static void charge_wait(struct tfh_blame *b, const struct tfh_seg *s, int64_t t0, int64_t t1)
 {
 	const struct tfh_dop *o = s->op == TFH_NO ? NULL : &b->sl->op.v[s->op];
@@ -206,8 +208,8 @@ static void charge_wait(struct tfh_blame *b, const struct tfh_seg *s, int64_t t0
 		charge_waited(b, s, t0, t1);
 }
 
-/* Charges [t0, t1) of a copying call on a device that does not compute. While its own op had to wait for another op,
- * the time is charged to that one, or to what delayed it. */
+/* Charges [t0, t1) of a copying call on a device that does not compute. While its own op had to
+ * wait for another op, the time is charged to that one, or to what delayed it. */
 static void charge_copy(struct tfh_blame *b, const struct tfh_seg *s, int64_t t0, int64_t t1)
 {
 	const struct tfh_slice *sl = b->sl;
@@ -294,8 +296,9 @@ static void charge_seg(struct tfh_blame *b, const struct tfh_seg *s, int64_t t0,
 	}
 }
 
-/* If the thread waited, up to hi, for an op that was already running when the wait began, the op delayed the host,
- * whatever the thread did meanwhile. Charges all of [lo, hi) in that case and returns true. */
+/* If the thread waited, up to hi, for an op that was already running when the wait began, the op
+ * delayed the host, whatever the thread did meanwhile. Charges all of [lo, hi) in that case and
+ * returns true. */
 static bool held_by(struct tfh_blame *b, const struct tfh_seg *s, int64_t lo, int64_t hi)
 {
 	const struct tfh_dop *o = s->op == TFH_NO ? NULL : &b->sl->op.v[s->op];
@@ -374,8 +377,8 @@ static void walk_back(struct tfh_blame *b, uint32_t thread, int64_t lo, int64_t 
 		tfh_blame_cause(b, lo, hi, TFH_CAUSE_HOST_UNKNOWN, false);
 }
 
-/* Charges [lo, hi), in which op k could have run, to other processes that use its device, except while ops of this process
- * ran there. */
+/* Charges [lo, hi), in which op k could have run, to other processes that use its device, except
+ * while ops of this process ran there. */
 static void charge_contention(struct tfh_blame *b, uint32_t k, int64_t lo, int64_t hi)
 {
 	const struct tfh_slice *sl = b->sl;

@@ -16,12 +16,13 @@ struct tfh_blame {
 /* Charges [t0, t1) to a cause; `direct`: it was observed, not inferred. */
 void tfh_blame_cause(struct tfh_blame *b, int64_t t0, int64_t t1, enum tfh_cause cause,
 		     bool direct);
-/* Charges [t0, t1) of a thread's pause that began at `from` and lasts until `end`: the program's own code between
- * calls. `handed`: the part in which it waited for another thread was charged to that thread. */
+/* Charges [t0, t1) of a thread's pause that began at `from` and lasts until `end`: the program's
+ * own code between calls. `handed`: the part in which it waited for another thread was charged to
+ * that thread. */
 void tfh_blame_pause(struct tfh_blame *b, uint32_t thread, int64_t from, int64_t t0, int64_t t1,
 		     int64_t end, bool handed);
-/* Charges the end of [t0, t1) to host function f, which something may have waited for, back to the function's begin.
- * Returns the end of the remaining time before it. */
+/* Charges the end of [t0, t1) to host function f, which something may have waited for, back to the
+ * function's begin. Returns the end of the remaining time before it. */
 int64_t tfh_blame_function(struct tfh_blame *b, uint32_t f, int64_t t0, int64_t t1);
 
 /* Cause of the time that an op runs, that submitting it takes, and that a copying call takes. */

@@ -1,6 +1,6 @@
 /*
- * What a moment is charged to once it is known which op, call or pause held up the device: the cause of each, and the
- * account's entry.
+ * What a moment is charged to once it is known which op, call or pause held up the device: the
+ * cause of each, and the account's entry.
  */
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /*
- * Short pauses between calls. They are launching, unless samples of a thread's short pauses in training steps show other
- * work: many short calls log a value, or read weights for a callback.
+ * Short pauses between calls. They are launching, unless samples of a thread's short pauses in
+ * training steps show other work: many short calls log a value, or read weights for a callback.
  */
 #include <stdlib.h>
 
@@ -13,7 +13,8 @@ struct tfh_brief {
 	bool divides;
 };
 
-/* Whether a place in the program shows work that no launch needs, so that it is no launching either. */
+/* Whether a place in the program shows work that no launch needs, so that it is no launching
+ * either. */
 static bool is_other_work(enum tfh_role role)
 {
 	return role == TFH_ROLE_LOG || role == TFH_ROLE_SAVE || role == TFH_ROLE_CALLED ||

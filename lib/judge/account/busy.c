@@ -76,8 +76,8 @@ static void count_side(struct tfh_side *s, int64_t t0, int64_t t1)
 	s->ns[n] += first - t0;
 }
 
-/* Whether an op belongs to training. Ops that a window issues but that run after its end are in the next window; for a
- * checkpoint, those are its copies to the host. */
+/* Whether an op belongs to training. Ops that a window issues but that run after its end are in the
+ * next window; for a checkpoint, those are its copies to the host. */
 static bool trains(const struct tfh_device *d, const struct tfh_dop *x)
 {
 	const struct tfh_use *use = d->accounts->use;

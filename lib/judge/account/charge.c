@@ -1,6 +1,6 @@
 /*
- * The only writer of accounts, and of the chains that keep charges with their times. The host line charges through
- * open_accounts.c, the device line through blame.c.
+ * The only writer of accounts, and of the chains that keep charges with their times. The host line
+ * charges through open_accounts.c, the device line through blame.c.
  */
 #include "judge/account/account.h"
 

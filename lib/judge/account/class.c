@@ -1,5 +1,6 @@
-/* Derives classes from charged time: unclassified; compute-bound if compute takes at least 85 %, or more than half and
- * no class blocks 15 %; the class with the most blocking time if that is at least 5 %; otherwise balanced. */
+/* Derives classes from charged time: unclassified; compute-bound if compute takes at least 85 %, or
+ * more than half and no class blocks 15 %; the class with the most blocking time if that is at
+ * least 5 %; otherwise balanced. */
 #include <string.h>
 
 #include "judge/account/account.h"

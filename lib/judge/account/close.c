@@ -1,6 +1,6 @@
 /*
- * Closes a window's account: computes its step, and the sums over all steps that count. Used for windows charged from
- * the device line and from the host line.
+ * Closes a window's account: computes its step, and the sums over all steps that count. Used for
+ * windows charged from the device line and from the host line.
  */
 #include <string.h>
 

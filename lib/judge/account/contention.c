@@ -1,5 +1,6 @@
 /*
- * CPU contention: time in which a driving thread could have run while others used the CPUs. There are two kinds:
+ * CPU contention: time in which a driving thread could have run while others used the CPUs. There
+ * are two kinds:
  *
  * 1. A thread that waited for the device continues late. Device times show each case (blame.c): host.cpu-contention.
  * 2. A thread is interrupted in its work, which then takes longer. The kernel adds up such time per thread (run

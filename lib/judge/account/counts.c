@@ -71,8 +71,8 @@ void tfh_count_pause(struct tfh_accounts *accounts, const struct tfh_event *ev)
 	accounts->asked = *ev;
 }
 
-/* Counts a call that waits for a batch, or that executes ops one of which does, with the stack of the pause before it. The
- * batch may be taken by a thread of the library. */
+/* Counts a call that waits for a batch, or that executes ops one of which does, with the stack of
+ * the pause before it. The batch may be taken by a thread of the library. */
 static void count_input(struct tfh_accounts *accounts, const struct tfh_event *ev,
 			const struct tfh_piece *p)
 {

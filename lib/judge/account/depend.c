@@ -5,8 +5,8 @@
  * start, looks among the ops that ended just before: the legacy default stream, memory frees of
  * allocators, and events that were not recorded act in that way.
  *
- * An op only ever depends on an op that started before it, with a lower index: otherwise ops that take no time
- * could wait for each other in a circle.
+ * An op only ever depends on an op that started before it, with a lower index: otherwise ops that
+ * take no time could wait for each other in a circle.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -297,8 +297,9 @@ uint32_t tfh_function_before(const struct tfh_slice *sl, int64_t t)
 									      : TFH_NO;
 }
 
-/* The host function that op o waited for: the last one before it in its stream or, however streams depend on each other, one that
- * ended just before it. On a crowded machine the driver's thread may tell the device late that a function has ended. */
+/* The host function that op o waited for: the last one before it in its stream or, however streams
+ * depend on each other, one that ended just before it. On a crowded machine the driver's thread may
+ * tell the device late that a function has ended. */
 static uint32_t awaited_function(const struct tfh_slice *sl, const struct tfh_dop *o)
 {
 	uint32_t f = tfh_function_before(sl, o->t0);

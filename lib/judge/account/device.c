@@ -4,8 +4,7 @@
 
 #include "judge/account/device.h"
 
-/* End of the slice that begins with w0: adjacent, with device times, and few enough
- * for memory. */
+/* End of the slice that begins with w0: adjacent, with device times, and few enough for memory. */
 static size_t chunk_end(const struct tfh_device *d, size_t w0)
 {
 	uint64_t ops = 0;

@@ -11,10 +11,10 @@
  * 	blame     charges every moment without computing to what caused its end
  * 	replay    times the same windows again without a class of costs
  *
- * An op belongs to the window in which it was issued, not to the one in which it ran. A window lasts from the
- * completion of the previous one to its own completion, so windows tile the time however far the host runs ahead.
- * Between a window with device times and one without, both end at the cut of the host's windows: neighbours share one
- * cut everywhere.
+ * An op belongs to the window in which it was issued, not to the one in which it ran. A window
+ * lasts from the completion of the previous one to its own completion, so windows tile the time
+ * however far the host runs ahead. Between a window with device times and one without, both end at
+ * the cut of the host's windows: neighbours share one cut everywhere.
  */
 #ifndef TFH_JUDGE_ACCOUNT_DEVICE_H
 #define TFH_JUDGE_ACCOUNT_DEVICE_H
@@ -28,8 +28,8 @@
 /* A window as seen from the device. */
 struct tfh_dwin {
 	int64_t done; /* completion: end of its last op on the critical device */
-	/* time that is judged: from completion to completion; if a neighbour has no device times, to the cut of the
-	 * host's windows */
+	/* time that is judged: from completion to completion; if a neighbour has no device times,
+	 * to the cut of the host's windows */
 	int64_t from, to;
 	uint32_t ops;
 	float fetched; /* most bytes copied to the host without computing in between */
@@ -84,7 +84,8 @@ struct tfh_seg {
 	uint32_t thread, stream;
 	/* Pauses: segment of another thread that this one waited for; TFH_NO: none. */
 	uint32_t from;
-	/* Pauses of a library's thread: the pause of the thread that requested its work; TFH_NO: none. */
+	/* Pauses of a library's thread: the pause of the thread that requested its work; TFH_NO:
+	 * none. */
 	uint32_t asked;
 	uint32_t op; /* waits: the op that ended it, TFH_NO: none */
 	uint8_t label, family, dir;
@@ -99,8 +100,8 @@ struct tfh_seg {
 	bool copy_code; /* longer pause, of code that makes many small copies, or part of a large one */
 	bool launching; /* pause that belongs to launching, although long */
 	bool feeding;	/* pause that is mostly waiting for a batch */
-	/* What a library's thread did in a pause for the thread that requested its work (staged_copies.c), enum
-	 * tfh_cause; TFH_CAUSE_NONE: it is not such a pause. */
+	/* What a library's thread did in a pause for the thread that requested its work
+	 * (staged_copies.c), enum tfh_cause; TFH_CAUSE_NONE: it is not such a pause. */
 	int8_t library;
 };
 
@@ -145,8 +146,9 @@ struct tfh_slice_window {
 	bool known;  /* its launches have ops */
 };
 
-/* Windows that are judged together, with all data that this needs. They have their own copies of what the loader keeps
- * changing, so that several slices can be judged at the same time (slices.c). */
+/* Windows that are judged together, with all data that this needs. They have their own copies of
+ * what the loader keeps changing, so that several slices can be judged at the same time
+ * (slices.c). */
 struct tfh_slices;
 struct tfh_slice {
 	struct tfh_slices *of;
@@ -173,9 +175,9 @@ struct tfh_slice {
 	uint32_t *thread_seg;
 	TFH_VEC(uint32_t) near; /* by thread: the segment found last */
 	size_t first_op;	/* earlier ops ended before the window */
-	/* The slice's own names of streams and wake-up times and, after its turn (slices.c), also those of all slices
-	 * before. Wake-up times are from an op's end to the return of the call that waited for it: wake if the thread
-	 * slept, after if it hardly waited. */
+	/* The slice's own names of streams and wake-up times and, after its turn (slices.c), also
+	 * those of all slices before. Wake-up times are from an op's end to the return of the call
+	 * that waited for it: wake if the thread slept, after if it hardly waited. */
 	TFH_VEC(struct tfh_stream_name) stream;
 	struct tfh_hist wake, after;
 	struct tfh_pauses *pauses;
@@ -255,7 +257,8 @@ int tfh_call_feed_error(const struct tfh_call_feed *c, struct tfh_err *err);
 
 /* device.c: finds windows with device times. 0 or a negative errno. */
 int tfh_device_find(struct tfh_accounts *accounts, struct tfh_err *err);
-/* Takes samples of some slices, spread over the run, for a later phase, while they are in memory. */
+/* Takes samples of some slices, spread over the run, for a later phase, while they are in
+ * memory. */
 struct tfh_sampler {
 	void *arg;
 	/* Samples of one slice, NULL when out of memory; several threads call it. Released by

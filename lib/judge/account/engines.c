@@ -59,8 +59,8 @@ static void count_latency(struct tfh_device *d, struct tfh_lane *l, const struct
 		l->end = op->t1;
 }
 
-/* How long the device was idle before an op that nothing delayed, as far as its stream and its call show. A device without
- * other users starts such an op within microseconds. */
+/* How long the device was idle before an op that nothing delayed, as far as its stream and its call
+ * show. A device without other users starts such an op within microseconds. */
 static int64_t held_back(struct tfh_device *d, uint8_t device, const struct tfh_op *op)
 {
 	int64_t *until = &d->ran_until[device], since = tfh_max_ns(op->issue1, *until), ns;
@@ -221,7 +221,8 @@ static void complete(struct tfh_device *d, const struct ends *e)
 		x->done = end_of(d, e, i);
 		if (x->done == INT64_MIN)
 			x->done = w->t1;
-		/* What the host does after the last op of an only step delays no other step, but is part of it. */
+		/* What the host does after the last op of an only step delays no other step, but is
+		 * part of it. */
 		if (accounts->loops->window.n == 1 && accounts->loops->clock == TFH_STEP_CLOCK_MARK)
 			x->done = tfh_max_ns(x->done, w->t1);
 		if (x->done < x->from)
@@ -326,9 +327,9 @@ static void latencies(struct tfh_device *d)
 		d->slow = TFH_ACCOUNT_DELAY_MOST_NS;
 }
 
-/* Whether the device was held back for so large a share of the training that other processes must have used it. The share is
- * that of steps of median length, so that a long pause does not hide it. Another tool's trace may lack the calls that ops waited
- * for, so it never counts. */
+/* Whether the device was held back for so large a share of the training that other processes must
+ * have used it. The share is that of steps of median length, so that a long pause does not hide it.
+ * Another tool's trace may lack the calls that ops waited for, so it never counts. */
 static bool is_contended(const struct tfh_device *d)
 {
 	double ns = 0;

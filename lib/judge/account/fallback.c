@@ -1,6 +1,7 @@
 /*
- * Ops that fall back to the CPU, without an implementation for the device: in the middle of a step operands are fetched, the
- * host computes, and the result is copied back. All of it, including the computing, is the cost of the fallback.
+ * Ops that fall back to the CPU, without an implementation for the device: in the middle of a step
+ * operands are fetched, the host computes, and the result is copied back. All of it, including the
+ * computing, is the cost of the fallback.
  */
 #include "judge/account/device.h"
 
@@ -37,8 +38,9 @@ static bool launches_in(const struct tfh_seg *s, const struct tfh_window *w, uin
 	       (stream == TFH_NO || s->stream == stream);
 }
 
-/* Whether the stream of the last launch before the fetch continues shortly after the copy back. Otherwise the two copies may
- * belong to parts of a batch that are processed on streams of their own. */
+/* Whether the stream of the last launch before the fetch continues shortly after the copy back.
+ * Otherwise the two copies may belong to parts of a batch that are processed on streams of their
+ * own. */
 static bool goes_on(const struct tfh_slice *sl, uint32_t fetch, uint32_t back,
 		    const struct tfh_window *w)
 {
@@ -87,9 +89,10 @@ static bool comes_and_goes(const struct tfh_slice *sl, uint32_t fetch, uint32_t 
 	return same && between < copies;
 }
 
-/* Whether samples show Python at work between the copies. A framework's op without an implementation for the device is native
- * code. The program's own Python uses what was fetched, as an agent does that plays a game. A library's may only prepare the
- * next launch: one that is given host memory (numba, PyCUDA) copies it there and back around each of its launches. */
+/* Whether samples show Python at work between the copies. A framework's op without an
+ * implementation for the device is native code. The program's own Python uses what was fetched, as
+ * an agent does that plays a game. A library's may only prepare the next launch: one that is given
+ * host memory (numba, PyCUDA) copies it there and back around each of its launches. */
 static bool python_works(const struct tfh_slice *sl, uint32_t fetch, uint32_t back)
 {
 	const struct tfh_seg *from = &sl->seg.v[fetch], *to = &sl->seg.v[back];

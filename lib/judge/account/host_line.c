@@ -178,7 +178,8 @@ static void seg_exec(struct tfh_host_line *a, int64_t t0, int64_t t1)
 	}
 }
 
-/* Charges a pause in which other threads may have computed or communicated meanwhile: without a device, that is the job's work. */
+/* Charges a pause in which other threads may have computed or communicated meanwhile: without a
+ * device, that is the job's work. */
 static void seg_pause(struct tfh_host_line *a, int64_t t0, int64_t t1, bool hidden)
 {
 	enum tfh_covered by;

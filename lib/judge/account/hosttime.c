@@ -243,8 +243,8 @@ static void hand_over(struct tfh_slice *sl)
 		}
 }
 
-/* The segment before the execution of a graph to which segment `at` belongs: the call itself, or a call inside of it.
- * TFH_NO: it belongs to none, or that began long before. */
+/* The segment before the execution of a graph to which segment `at` belongs: the call itself, or a
+ * call inside of it. TFH_NO: it belongs to none, or that began long before. */
 static uint32_t before_execution(const struct tfh_slice *sl, uint32_t at)
 {
 	uint32_t first = sl->thread_seg[sl->seg.v[at].thread], left = TFH_ACCOUNT_NEARBY;
@@ -261,8 +261,8 @@ static uint32_t before_execution(const struct tfh_slice *sl, uint32_t at)
 	return TFH_NO;
 }
 
-/* Where a driving thread was when it requested the execution in which pause s ended: the segment before the call. Most of
- * the pause is before it. TFH_NO: there is none. */
+/* Where a driving thread was when it requested the execution in which pause s ended: the segment
+ * before the call. Most of the pause is before it. TFH_NO: there is none. */
 static uint32_t asked_after(const struct tfh_slice *sl, const struct tfh_seg *s)
 {
 	const struct tfh_facts *facts = sl->accounts->facts;
@@ -278,9 +278,10 @@ static uint32_t asked_after(const struct tfh_slice *sl, const struct tfh_seg *s)
 	return TFH_NO;
 }
 
-/* Finds the pauses in which an executor's thread had nothing to execute. It waited for the thread that requests the next
- * execution (TensorFlow's GPU jobs launch on threads of the executor), and so for what that thread did before. If a call
- * of another thread ended later, within the execution, it waited for that call. */
+/* Finds the pauses in which an executor's thread had nothing to execute. It waited for the thread
+ * that requests the next execution (TensorFlow's GPU jobs launch on threads of the executor), and
+ * so for what that thread did before. If a call of another thread ended later, within the
+ * execution, it waited for that call. */
 static void find_executors(struct tfh_slice *sl)
 {
 	const struct tfh_thread_use *use = sl->accounts->facts->thread;
@@ -428,8 +429,9 @@ static void mark_dispatch(struct tfh_slice *sl)
 	}
 }
 
-/* Marks longer pauses in which, according to samples, the thread mostly waited for a batch, launched, copied within the
- * host's memory for a copy of the device, or was on its way from one small copy to the next. */
+/* Marks longer pauses in which, according to samples, the thread mostly waited for a batch,
+ * launched, copied within the host's memory for a copy of the device, or was on its way from one
+ * small copy to the next. */
 static void mark_feeding(struct tfh_slice *sl)
 {
 	const struct tfh_facts *facts = sl->accounts->facts;

@@ -1,6 +1,6 @@
 /*
- * The state of the device, inferred from the calls that wait for it. The host line keeps one such state while it reads
- * the calls of a run without device times.
+ * The state of the device, inferred from the calls that wait for it. The host line keeps one such
+ * state while it reads the calls of a run without device times.
  */
 #ifndef TFH_JUDGE_ACCOUNT_INFERRED_H
 #define TFH_JUDGE_ACCOUNT_INFERRED_H
@@ -48,12 +48,13 @@ void tfh_inferred_queued(struct tfh_inferred *d, const struct tfh_piece *p);
 void tfh_inferred_recorded(struct tfh_inferred *d, uint64_t event);
 /* Number of the last launch that a call waits for or polls. */
 uint64_t tfh_inferred_covered(struct tfh_inferred *d, const struct tfh_piece *p);
-/* The program waited during [t0, t1) for launches up to `upto`; counts it, and changes nothing else. */
+/* The program waited during [t0, t1) for launches up to `upto`; counts it, and changes nothing
+ * else. */
 struct tfh_waited tfh_inferred_wait(struct tfh_inferred *d, int64_t t0, int64_t t1, uint64_t upto);
 /* All launches up to `upto` are complete. */
 void tfh_inferred_complete(struct tfh_inferred *d, uint64_t upto);
-/* Whether every launch waits for a kernel to end because the driver's queue is full. A single slow launch was only
- * interrupted. */
+/* Whether every launch waits for a kernel to end because the driver's queue is full. A single slow
+ * launch was only interrupted. */
 bool tfh_inferred_queue_full(const struct tfh_inferred *d);
 
 static inline bool tfh_inferred_outstanding(const struct tfh_inferred *d)

@@ -1,5 +1,5 @@
-/* Predicts, before steps are judged, which of them will be requested: their durations are known, and most of them
- * remain training steps. */
+/* Predicts, before steps are judged, which of them will be requested: their durations are known,
+ * and most of them remain training steps. */
 #include <errno.h>
 #include <math.h>
 
@@ -18,7 +18,8 @@ static double length_of(const struct tfh_accounts *accounts, size_t i)
 	return (double)(d ? d->to - d->from : w->t1 - w->t0) / 1e9;
 }
 
-/* Assigns to the next n chains the steps with the durations nearest to this one; among equals, the first ones. */
+/* Assigns to the next n chains the steps with the durations nearest to this one; among equals, the
+ * first ones. */
 static void take_nearest(const struct tfh_accounts *accounts, double length,
 			 struct tfh_chain *chain, uint32_t n)
 {

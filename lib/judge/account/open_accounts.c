@@ -1,7 +1,8 @@
 /*
- * Accounts of windows without device times until they are closed. Every nanosecond of a window is charged once, to
- * compute or to a cause, or it stays unattributed. What the host did while the device had work is kept separately,
- * until the next wait shows whether the device was busy all the time.
+ * Accounts of windows without device times until they are closed. Every nanosecond of a window is
+ * charged once, to compute or to a cause, or it stays unattributed. What the host did while the
+ * device had work is kept separately, until the next wait shows whether the device was busy all the
+ * time.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -144,7 +145,8 @@ static enum tfh_cause gap_cause(const struct tfh_open_accounts *l, const struct 
 {
 	const struct tfh_accounts *accounts = l->accounts;
 
-	/* PyTorch has no callbacks: its optimizer's step and the program's own lines run at that point. */
+	/* PyTorch has no callbacks: its optimizer's step and the program's own lines run at that
+	 * point. */
 	bool calls_back = accounts->facts->consumers &&
 			  (!accounts->facts->loader || accounts->facts->feed->imported);
 
@@ -207,10 +209,11 @@ static void judge_gaps(struct tfh_open_accounts *l)
 }
 
 /*
- * Corrects the input time of several steps in one call. If computing continues between the get-nexts, their time is
- * exposed as recorded. If they follow each other directly, computing runs in parallel; the time after the last get-next
- * is then the computing of one step or, if they ran ahead, of most steps. In both cases, that time multiplied by the
- * number of steps is what the call needs without input.
+ * Corrects the input time of several steps in one call. If computing continues between the
+ * get-nexts, their time is exposed as recorded. If they follow each other directly, computing runs
+ * in parallel; the time after the last get-next is then the computing of one step or, if they ran
+ * ahead, of most steps. In both cases, that time multiplied by the number of steps is what the call
+ * needs without input.
  */
 static void judge_group(struct tfh_open_accounts *l)
 {

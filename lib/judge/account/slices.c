@@ -1,10 +1,11 @@
 /*
- * Judges slices of the run in parallel. One thread, the reader, loads slices in order of time (window_chunk.c). Workers
- * judge them, and so does the reader when there is no room for another slice. The begin of a slice depends only on the
- * windows and their ops, and slices pass on in order what each has to know of those before it: the names of streams,
- * and how long threads take to wake up. The reader closes the accounts, also in order, so results do not depend on the
- * number of workers. A slice also contains the time before its first window in which ops and calls may have delayed it
- * (span.c).
+ * Judges slices of the run in parallel. One thread, the reader, loads slices in order of time
+ * (window_chunk.c). Workers judge them, and so does the reader when there is no room for another
+ * slice. The begin of a slice depends only on the windows and their ops, and slices pass on in
+ * order what each has to know of those before it: the names of streams, and how long threads take
+ * to wake up. The reader closes the accounts, also in order, so results do not depend on the number
+ * of workers. A slice also contains the time before its first window in which ops and calls may
+ * have delayed it (span.c).
  */
 #include <pthread.h>
 #include <sched.h>
@@ -251,7 +252,8 @@ int tfh_slices_end(struct tfh_slices *q)
 	return q->rc;
 }
 
-/* How many threads may judge. Only one if the charges of a step are recorded in the order in which they are made. */
+/* How many threads may judge. Only one if the charges of a step are recorded in the order in which
+ * they are made. */
 static uint32_t threads(const struct tfh_feed *f)
 {
 	cpu_set_t cpus;

@@ -1,7 +1,8 @@
 /* Which calls and ops the windows with device times need in memory. */
 #include "judge/account/device.h"
 
-/* Time from which window w0 needs calls and ops: those it waits for may have been issued one window earlier. */
+/* Time from which window w0 needs calls and ops: those it waits for may have been issued one window
+ * earlier. */
 int64_t tfh_needed_from(const struct tfh_device *d, size_t w0)
 {
 	const struct tfh_window *w = d->accounts->loops->window.v;

@@ -1,11 +1,13 @@
 /*
- * Copies from pageable memory that a library makes itself: a thread of its own copies the data to pinned memory and submits the
- * copy to the device, while the thread that launches waits (JAX's device_put). No call of the driver shows the first copy: the
- * library's thread makes its calls after a pause. If samples show the launching thread waiting in that pause, the pause is the
- * first copy. Otherwise that thread had not requested the copy yet, and the pause waited for what it did.
+ * Copies from pageable memory that a library makes itself: a thread of its own copies the data to
+ * pinned memory and submits the copy to the device, while the thread that launches waits (JAX's
+ * device_put). No call of the driver shows the first copy: the library's thread makes its calls
+ * after a pause. If samples show the launching thread waiting in that pause, the pause is the first
+ * copy. Otherwise that thread had not requested the copy yet, and the pause waited for what it did.
  *
- * A thread that waits for a stream and, after the pause, copies into that stream sends back something made of what the stream had
- * fetched. In a job of several ranks that is an exchange through the host's memory (gloo, MPI without CUDA).
+ * A thread that waits for a stream and, after the pause, copies into that stream sends back
+ * something made of what the stream had fetched. In a job of several ranks that is an exchange
+ * through the host's memory (gloo, MPI without CUDA).
  */
 #include <string.h>
 
@@ -19,7 +21,8 @@ static bool is_library(const struct tfh_facts *facts, uint32_t thread)
 	return !u->launches && !u->python && tfh_stack_samples_python(facts->samples);
 }
 
-/* The copy of data from pinned memory to the device that follows the pause i; NULL: there is none. */
+/* The copy of data from pinned memory to the device that follows the pause i; NULL: there is
+ * none. */
 static const struct tfh_seg *copied_next(const struct tfh_slice *sl, uint32_t i)
 {
 	const struct tfh_seg *s = &sl->seg.v[i];

@@ -202,8 +202,8 @@ bool tfh_judged_at(const struct tfh_accounts *accounts, int64_t t, size_t *windo
 	const struct tfh_step *s = accounts->step.v;
 	double at = (double)t / 1e9;
 
-	/* With device times a step lasts from completion to completion, and contains the host's pauses that delayed
-	 * it. */
+	/* With device times a step lasts from completion to completion, and contains the host's
+	 * pauses that delayed it. */
 	while (*window < accounts->step.n && s[*window].start_s + s[*window].dur_s <= at)
 		++*window;
 	return *window < accounts->step.n && s[*window].start_s <= at &&

@@ -1,9 +1,10 @@
 /*
- * Unusual training steps, found from calls, the device's windows and durations before there are accounts: steps that
- * loaded kernels, saved the model, or stalled. Reasons for a stall: the job was suspended, a debugger stopped it, a
- * disk or the network hung, or a function was traced that the other steps did not call. One such step can take most of
- * a run's time and says nothing about other steps, so these are reported and counted separately. Steps that are slow at
- * regular intervals are a cost of training and stay.
+ * Unusual training steps, found from calls, the device's windows and durations before there are
+ * accounts: steps that loaded kernels, saved the model, or stalled. Reasons for a stall: the job
+ * was suspended, a debugger stopped it, a disk or the network hung, or a function was traced that
+ * the other steps did not call. One such step can take most of a run's time and says nothing about
+ * other steps, so these are reported and counted separately. Steps that are slow at regular
+ * intervals are a cost of training and stay.
  */
 #include <stdlib.h>
 
@@ -99,8 +100,8 @@ static int64_t length(const struct tfh_accounts *accounts, size_t i)
 	return (d ? d->to - d->from : w->t1 - w->t0) / (w->steps ? w->steps : 1);
 }
 
-/* Whether such long steps are periodic: two that are as far apart as the first is from the start, or more than two at
- * about equal distances. */
+/* Whether such long steps are periodic: two that are as far apart as the first is from the start,
+ * or more than two at about equal distances. */
 static bool in_turn(const size_t *at, size_t n)
 {
 	size_t near = 0, gap = n > 1 ? at[1] - at[0] : 0;

@@ -71,8 +71,8 @@ static void take_own(struct tfh_seen *seen)
 enum tfh_cause tfh_sample_cause(const struct tfh_facts *facts, int at, enum tfh_feeds feeds)
 {
 	bool place = at >= TFH_SEEN_COUNT;
-	/* What comes from outside between results and the next copy, while a process alike does the same work, is its
-	 * results. */
+	/* What comes from outside between results and the next copy, while a process alike does the
+	 * same work, is its results. */
 	bool exchange = feeds == TFH_FEEDS_BACK && facts->peer && !place &&
 			rows[at].cause == TFH_CAUSE_HOST_WAIT;
 	bool loads = feeds != TFH_FEEDS_NOT && !facts->consumers && !place && !exchange;
@@ -88,7 +88,8 @@ enum tfh_cause tfh_sample_cause(const struct tfh_facts *facts, int at, enum tfh_
 				   (facts->much_kernel && tfh_at_role(at) == TFH_ROLE_LATER)))
 		cause = facts->writes == TFH_WRITES_BYTES ? TFH_CAUSE_HOST_CHECKPOINT
 							  : TFH_CAUSE_HOST_LOGGING;
-	/* No kernel was compiled in the second half of the launches, so rewriting there is part of dispatch. */
+	/* No kernel was compiled in the second half of the launches, so rewriting there is part of
+	 * dispatch. */
 	if (tfh_at_role(at) == TFH_ROLE_REWRITE && facts->launches_loaded * 2 < facts->launches)
 		cause = TFH_CAUSE_HOST_LAUNCH;
 	/* A queue of the program itself, in addition to a pipeline that delivers its batches. */
@@ -189,8 +190,8 @@ static bool is_library_thread(const struct tfh_seen *seen)
 	return true;
 }
 
-/* A compiler lets other threads work and wait: what these do meanwhile is part of compiling. Returns the share of [t0, t1) in
- * which another thread of the program compiles. */
+/* A compiler lets other threads work and wait: what these do meanwhile is part of compiling.
+ * Returns the share of [t0, t1) in which another thread of the program compiles. */
 static double compiling_beside(const struct tfh_facts *facts, uint32_t thread, int64_t t0,
 			       int64_t t1)
 {

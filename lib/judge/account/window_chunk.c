@@ -185,8 +185,8 @@ static int read_ops(struct tfh_device *d, int64_t to)
 	return rc;
 }
 
-/* Gives the slice what was read. Ops and calls that had not ended by `from` are also kept for the next slice; of the
- * other ops, only the end of each stream is kept. */
+/* Gives the slice what was read. Ops and calls that had not ended by `from` are also kept for the
+ * next slice; of the other ops, only the end of each stream is kept. */
 static int hand_on(struct tfh_device *d, struct tfh_slice *sl, int64_t from)
 {
 	int rc = 0;
@@ -243,7 +243,8 @@ static int by_thread(const void *a, const void *b, void *arg)
 	return x->t1 != y->t1 ? (x->t1 > y->t1 ? -1 : 1) : 0;
 }
 
-/* Makes room for the ops and calls of the windows at once, since growing in steps takes twice the memory. */
+/* Makes room for the ops and calls of the windows at once, since growing in steps takes twice the
+ * memory. */
 static int make_room(struct tfh_device *d, size_t w0, size_t w1, int64_t from, int64_t to)
 {
 	size_t ops = d->op.n, calls = d->call.n + tfh_calls_at_most(d->accounts->facts, from, to);

@@ -1,9 +1,10 @@
 /*
  * What a thread did in its pauses between calls, from the ranges of another profiler's trace:
- * frameworks' ops and Python functions. Only ranges that overlap a pause of 50 us or more are kept; calls that wait
- * (for a batch, the device, memory) are like pauses, since ranges name the place of the call.
- * At each moment the innermost range counts. Of nested ops the outermost counts, as the whole op
- * either launches or computes on the host. A range that the program named only supplies its name.
+ * frameworks' ops and Python functions. Only ranges that overlap a pause of 50 us or more are kept;
+ * calls that wait (for a batch, the device, memory) are like pauses, since ranges name the place of
+ * the call. At each moment the innermost range counts. Of nested ops the outermost counts, as the
+ * whole op either launches or computes on the host. A range that the program named only supplies
+ * its name.
  *
  * A process without a device has a second line: when any of its threads executed ops, and when one
  * communicated with other ranks while none did.
@@ -409,8 +410,9 @@ static size_t part_at(const struct tfh_cover_part *v, size_t lo, size_t hi, int6
 	return TFH_BISECT(i, lo, hi, v[i].t1 <= t);
 }
 
-/* Adds up the time of each kind in [t0, t1). Time below 50 us that is neither waiting nor covered by an op counts as
- * call overhead if it is between two launching ops, or between one and the edge of the pause. */
+/* Adds up the time of each kind in [t0, t1). Time below 50 us that is neither waiting nor covered
+ * by an op counts as call overhead if it is between two launching ops, or between one and the edge
+ * of the pause. */
 static void weigh(const struct tfh_cover *c, uint32_t thread, int64_t t0, int64_t t1,
 		  int64_t ns[KINDS])
 {

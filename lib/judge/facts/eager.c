@@ -1,6 +1,6 @@
 /*
- * Jobs that execute op by op, without a device. If neither batches, functions nor marks show their steps, the ops take
- * the place of launches in the sequence whose period is the step.
+ * Jobs that execute op by op, without a device. If neither batches, functions nor marks show their
+ * steps, the ops take the place of launches in the sequence whose period is the step.
  */
 #include <errno.h>
 #include <string.h>

@@ -18,7 +18,8 @@ struct tfh_exposed {
 int tfh_exposed_find(const struct tfh_facts *facts, const struct tfh_matches *matches,
 		     struct tfh_exposed *out);
 void tfh_exposed_free(struct tfh_exposed *e);
-/* The cause at t0, TFH_CAUSE_NONE: no exchange is waited for. It stays the same until *until, which is at most t1. */
+/* The cause at t0, TFH_CAUSE_NONE: no exchange is waited for. It stays the same until *until, which
+ * is at most t1. */
 enum tfh_cause tfh_exposed_at(const struct tfh_exposed *e, int64_t t0, int64_t t1, int64_t *until);
 /* How much of [t0, t1) waits for exchanges, ns. */
 int64_t tfh_exposed_ns(const struct tfh_exposed *e, int64_t t0, int64_t t1);

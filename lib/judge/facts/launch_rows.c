@@ -1,5 +1,5 @@
-/* Launches that follow another launch without a pause. Most calls by far are of this kind, so they are
- * counted in bulk. */
+/* Launches that follow another launch without a pause. Most calls by far are of this kind, so they
+ * are counted in bulk. */
 #include <errno.h>
 
 #include "judge/facts/survey.h"

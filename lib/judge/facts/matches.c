@@ -1,12 +1,12 @@
 /*
- * Matches collectives over the ranks of one host and the devices of one process. All participants of a collective end
- * at about the same time, but each begins when its device gets there. The shortest participant is the last to arrive:
- * its duration is the exchange, and the time by which the others exceed it is their wait for it (NVIDIA's
- * Megatron-Bridge guide, jitter).
+ * Matches collectives over the ranks of one host and the devices of one process. All participants
+ * of a collective end at about the same time, but each begins when its device gets there. The
+ * shortest participant is the last to arrive: its duration is the exchange, and the time by which
+ * the others exceed it is their wait for it (NVIDIA's Megatron-Bridge guide, jitter).
  *
- * If NCCL's calls were recorded, they show which kernels belong to one collective. Other collectives (in graphs, or of
- * a library with its own NCCL) are matched by their order. So are those of a job on the CPU (gloo, MPI), by the ranges
- * that PyTorch names after them.
+ * If NCCL's calls were recorded, they show which kernels belong to one collective. Other
+ * collectives (in graphs, or of a library with its own NCCL) are matched by their order. So are
+ * those of a job on the CPU (gloo, MPI), by the ranges that PyTorch names after them.
  */
 #include <stdlib.h>
 #include <string.h>

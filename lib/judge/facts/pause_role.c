@@ -54,8 +54,8 @@ bool tfh_stack_samples_call(const struct tfh_model_line *seen, uint32_t n,
 	       tfh_same_function(&seen[a - 1], &to->frame[b - 1]);
 }
 
-/* Whether a sample is at another line of a function that also makes the call. That is the function's own work, or that
- * of compiled code without frames, and not the path to the call. */
+/* Whether a sample is at another line of a function that also makes the call. That is the
+ * function's own work, or that of compiled code without frames, and not the path to the call. */
 static bool is_own_work(const struct tfh_model_line *seen, uint32_t n,
 			const struct tfh_pause_end *to)
 {
@@ -126,8 +126,8 @@ enum tfh_role tfh_role_above(int state, const struct tfh_model_line *seen, uint3
 	switch (state) {
 	case TFT_STATE_LOCK:
 	case TFT_STATE_EVENT:
-		/* A library's function (of a queue, a future, an event) waits for something that another thread makes.
-		 * The program itself takes a lock. */
+		/* A library's function (of a queue, a future, an event) waits for something that
+		 * another thread makes. The program itself takes a lock. */
 		return seen[0].library ? TFH_ROLE_MADE : TFH_ROLE_GIVEN;
 	case TFT_STATE_PIPE:
 	case TFT_STATE_SOCKET:

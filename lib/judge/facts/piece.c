@@ -64,7 +64,8 @@ bool tfh_event_label(const struct tfh_event *ev, struct tfh_piece *p)
 	p->pageable = ev->pageable;
 	p->failed = ev->result != 0;
 	p->bytes = family == TFH_FAM_COPY || family == TFH_FAM_MEMSET ? ev->w[0] : 0;
-	/* Of the event functions, only records name an event; cuEventElapsedTime records nothing. */
+	/* Of the event functions, only records name an event; cuEventElapsedTime records
+	 * nothing. */
 	bool names = family != TFH_FAM_EVENT || strstr(ev->fn->name, "Record");
 	p->handle = names && ev->fn->args == TFH_ARGS_HANDLE ? ev->w[0] : host_address(ev);
 	p->writes = family == TFH_FAM_STREAM_WAIT && strstr(ev->fn->name, "Write");

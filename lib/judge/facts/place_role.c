@@ -100,8 +100,8 @@ static const char *last_part(const char *name)
 	return dot ? dot + 1 : name;
 }
 
-/* Whether a pattern can match, by its first letter: a frame is compared with every row, and most comparisons end
- * here. */
+/* Whether a pattern can match, by its first letter: a frame is compared with every row, and most
+ * comparisons end here. */
 static bool may_match(const char *pattern, const char *name)
 {
 	return *pattern == *name || *pattern == '*' || *pattern == '?' || *pattern == '[';
@@ -134,8 +134,9 @@ static enum tfh_role role_of_frame(const struct tfh_model_line *frame, enum tfh_
 	return role_of(row_of_frame(frame, order));
 }
 
-/* Whether a library's function, by its own name, writes or shows what its callees read, decode or compute: a table's columns,
- * a tensor's digits. A row for a whole package says less: a tracker may wrap the function that trains. */
+/* Whether a library's function, by its own name, writes or shows what its callees read, decode or
+ * compute: a table's columns, a tensor's digits. A row for a whole package says less: a tracker may
+ * wrap the function that trains. */
 static bool writes_what(const struct place_row *row, enum tfh_role inner)
 {
 	bool writes = role_of(row) == TFH_ROLE_SAVE || role_of(row) == TFH_ROLE_LOG;
@@ -147,8 +148,9 @@ static bool writes_what(const struct place_row *row, enum tfh_role inner)
 
 enum tfh_role tfh_place_role(const struct tfh_model_line *frame, uint32_t n, enum tfh_order order)
 {
-	/* A queue inside a data loader belongs to the loader, and what writes a file says less than the function that calls
-	 * it. Whatever a compiler does is compiling: it reads files and pipes, and runs the layers that it traces. */
+	/* A queue inside a data loader belongs to the loader, and what writes a file says less than
+	 * the function that calls it. Whatever a compiler does is compiling: it reads files and
+	 * pipes, and runs the layers that it traces. */
 	enum tfh_role weak = TFH_ROLE_NONE, found = TFH_ROLE_NONE;
 	bool inside = true; /* functions called by the program's innermost frame */
 
@@ -170,8 +172,9 @@ enum tfh_role tfh_place_role(const struct tfh_model_line *frame, uint32_t n, enu
 	return found != TFH_ROLE_NONE ? found : weak;
 }
 
-/* Whether the loader's frame i calls a function that combines samples: PyTorch's fetcher for data sets with an index
- * calls only the data set (by __getitem__ in a list, or __getitems__) and that function. */
+/* Whether the loader's frame i calls a function that combines samples: PyTorch's fetcher for data
+ * sets with an index calls only the data set (by __getitem__ in a list, or __getitems__) and that
+ * function. */
 static bool calls_collate(const struct tfh_model_line *frame, uint32_t i)
 {
 	const char *called = i ? last_part(frame[i - 1].function) : NULL;

@@ -31,20 +31,21 @@ enum tfh_order { TFH_ORDER_UNKNOWN, TFH_ORDER_BEFORE, TFH_ORDER_BEHIND, TFH_ORDE
 enum tfh_order tfh_order_of(const struct tfh_model_line *seen, uint32_t n_seen,
 			    const struct tfh_model_line *call, uint32_t n_call);
 
-/* The function of the program that a library called and that, directly or not, called the program's innermost one; NULL: none,
- * the program itself called it. */
+/* The function of the program that a library called and that, directly or not, called the program's
+ * innermost one; NULL: none, the program itself called it. */
 const struct tfh_model_line *tfh_place_called(const struct tfh_model_line *frame, uint32_t n);
 
 /* Role of a stack of frames, innermost first. */
 enum tfh_role tfh_place_role(const struct tfh_model_line *frame, uint32_t n, enum tfh_order order);
 
-/* What a loader does, in a call for its next batch or in a worker process. The program's own functions below the
- * loader's make the samples, or combine them; otherwise the role is the loader's. `state`: enum tft_state. */
+/* What a loader does, in a call for its next batch or in a worker process. The program's own
+ * functions below the loader's make the samples, or combine them; otherwise the role is the
+ * loader's. `state`: enum tft_state. */
 enum tfh_role tfh_loader_role(const struct tfh_model_line *frame, uint32_t n, int state);
 
-/* Index of the frame to show (tfh_place_lead); for compiling, the frame that triggered it, not a function that is being
- * compiled. *callee: the frame it called (for compiling, the compiler's outermost function), without those that only
- * pass the call on; n if none. */
+/* Index of the frame to show (tfh_place_lead); for compiling, the frame that triggered it, not a
+ * function that is being compiled. *callee: the frame it called (for compiling, the compiler's
+ * outermost function), without those that only pass the call on; n if none. */
 uint32_t tfh_role_lead(const struct tfh_model_line *frame, uint32_t n, enum tfh_role role,
 		       uint32_t *callee);
 

@@ -1,5 +1,5 @@
-/* How long the job's threads waited for a CPU, from samples: one per second, five per second in the first ten
- * seconds. */
+/* How long the job's threads waited for a CPU, from samples: one per second, five per second in the
+ * first ten seconds. */
 #include "judge/facts/facts.h"
 
 /* The wait between samples in [t0, t1), in seconds; *wall: the time between them. */
@@ -41,7 +41,8 @@ bool tfh_index_drives(const struct tfh_facts *facts, uint32_t index)
 	return false;
 }
 
-/* The counters cover all of a thread's life, so a single sample is enough; a job of one second has one. */
+/* The counters cover all of a thread's life, so a single sample is enough; a job of one second has
+ * one. */
 void tfh_find_crowd(struct tfh_facts *facts)
 {
 	const struct tfh_sample *s = NULL;

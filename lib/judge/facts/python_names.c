@@ -1,6 +1,7 @@
 /*
- * What the name of a Python function shows. Profilers write `file(line): function`, `nn.Module: Linear_0`, `<built-in
- * method acquire of _thread.lock object at 0x7f...>` or `$file:line function`.
+ * What the name of a Python function shows. Profilers write `file(line): function`, `nn.Module:
+ * Linear_0`, `<built-in method acquire of _thread.lock object at 0x7f...>` or `$file:line
+ * function`.
  */
 #include <string.h>
 
@@ -33,8 +34,8 @@ static bool is_wait(const char *s)
 	return false;
 }
 
-/* Whether a function belongs to the language, the framework or an array library. Then its callers are more
- * informative. */
+/* Whether a function belongs to the language, the framework or an array library. Then its callers
+ * are more informative. */
 static bool is_library(const char *s)
 {
 	/* clang-format off */

@@ -1,7 +1,8 @@
 /*
- * Ranges whose names show the steps: PyTorch's range around an optimizer's step, and XLA's around the execution of a program.
- * XLA's autotuner executes candidates in such ranges, too, but these have no number. In the traces of JAX's profiler the calls
- * of jitted functions have ranges, each of which may contain a second one of the same call.
+ * Ranges whose names show the steps: PyTorch's range around an optimizer's step, and XLA's around
+ * the execution of a program. XLA's autotuner executes candidates in such ranges, too, but these
+ * have no number. In the traces of JAX's profiler the calls of jitted functions have ranges, each
+ * of which may contain a second one of the same call.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,8 +24,8 @@ static const char *text_of(const struct tfh_facts *facts, uint32_t name)
 	return s ? s : "";
 }
 
-/* The part of a range's name that begins with the name of XLA's program; NULL: it has none. Before it is the name of NVTX'
- * domain. */
+/* The part of a range's name that begins with the name of XLA's program; NULL: it has none. Before
+ * it is the name of NVTX' domain. */
 static const char *program_in(const char *s)
 {
 	const char *at = strstr(s, module);

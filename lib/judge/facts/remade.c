@@ -1,6 +1,6 @@
 /*
- * Kernels that are compiled again and again: every few launches, a new kernel with nearly the same name replaces the
- * last one. In the search for what repeats, all of them count as the first one.
+ * Kernels that are compiled again and again: every few launches, a new kernel with nearly the same
+ * name replaces the last one. In the search for what repeats, all of them count as the first one.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -29,7 +29,8 @@ static size_t hash_length(const char *s)
 	return n >= HASH_DIGITS && digits ? n : 0;
 }
 
-/* The hash of a name without its numbers and hashes: versions, shapes, addresses. 0: it has no name. */
+/* The hash of a name without its numbers and hashes: versions, shapes, addresses. 0: it has no
+ * name. */
 static uint64_t stem_of(const char *name)
 {
 	uint64_t stem = 0;
@@ -88,7 +89,8 @@ static size_t gather(const struct tfh_facts *facts, struct launched *v, size_t m
 	return n;
 }
 
-/* Whether enough functions share one name to count as one. The functions are sorted by their stems. */
+/* Whether enough functions share one name to count as one. The functions are sorted by their
+ * stems. */
 static bool any_alike(const struct launched *v, size_t n)
 {
 	for (size_t i = 0; i + TFH_FACTS_RETRACED <= n; i++)
@@ -110,9 +112,9 @@ static void count(const struct tfh_facts *facts, struct launched *v, const uint3
 	}
 }
 
-/* Whether n functions of one name, sorted by first launch, replace each other: none is launched after the next one
- * begins, and there are more functions than launches of each. Two models with kernels for different shapes do not
- * qualify. */
+/* Whether n functions of one name, sorted by first launch, replace each other: none is launched
+ * after the next one begins, and there are more functions than launches of each. Two models with
+ * kernels for different shapes do not qualify. */
 static bool replace(const struct launched *v, size_t n)
 {
 	uint64_t launches = 0;
@@ -125,8 +127,9 @@ static bool replace(const struct launched *v, size_t n)
 	return n >= TFH_FACTS_RETRACED && n * n > launches;
 }
 
-/* Moves to the front the functions that are not launched again once the next one of the name begins, and returns their
- * number. The others are kernels of their own, if all names of a compiler differ only in their hashes. */
+/* Moves to the front the functions that are not launched again once the next one of the name
+ * begins, and returns their number. The others are kernels of their own, if all names of a compiler
+ * differ only in their hashes. */
 static size_t leave_out(struct launched *v, size_t n)
 {
 	size_t kept = 0;
@@ -137,7 +140,8 @@ static size_t leave_out(struct launched *v, size_t n)
 	return kept;
 }
 
-/* Whether functions, sorted by first launch, begin in each quarter of the run: those that only prepare it do not. */
+/* Whether functions, sorted by first launch, begin in each quarter of the run: those that only
+ * prepare it do not. */
 static bool throughout(const struct tfh_facts *facts, const struct launched *v, size_t n)
 {
 	size_t quarter = 0;

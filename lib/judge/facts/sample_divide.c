@@ -6,8 +6,8 @@
 #include "base/bisect.h"
 #include "judge/facts/sample_groups.h"
 
-/* Shares of a group by its samples, smoothed with those of the less specific group, as if a few more samples with its
- * shares had been taken. */
+/* Shares of a group by its samples, smoothed with those of the less specific group, as if a few
+ * more samples with its shares had been taken. */
 static void shares(const struct tfh_stack_samples *l, uint32_t at, double part[TFH_AT_COUNT])
 {
 	const struct tfh_sample_group *g = &l->group[at];
@@ -25,8 +25,9 @@ static void shares(const struct tfh_stack_samples *l, uint32_t at, double part[T
 		part[i] = (g->seen[i] + more * part[i]) / (all + more);
 }
 
-/* Share of a group's pauses in which the thread was asleep, by its CPU clock. A thread that is ready to run but has no
- * CPU is not asleep: on a crowded machine, each second of running took longer by that delay. */
+/* Share of a group's pauses in which the thread was asleep, by its CPU clock. A thread that is
+ * ready to run but has no CPU is not asleep: on a crowded machine, each second of running took
+ * longer by that delay. */
 static double clock_share(const struct tfh_stack_samples *l, const struct tfh_sample_group *g)
 {
 	double ran = (1 - g->asleep / g->wall) * (1 + l->delay_per_run);
@@ -34,9 +35,10 @@ static double clock_share(const struct tfh_stack_samples *l, const struct tfh_sa
 	return fmax(0, fmin(1 - ran, 1));
 }
 
-/* Share of such pauses in which the thread was asleep. Samples give an upper bound, since the clock does not show every
- * wait for a CPU. But a thread that waits for the GIL wakes up whenever another one releases it, which mostly takes it again at
- * once, and a sample that meets a thread on its way to sleep finds it running. */
+/* Share of such pauses in which the thread was asleep. Samples give an upper bound, since the clock
+ * does not show every wait for a CPU. But a thread that waits for the GIL wakes up whenever another
+ * one releases it, which mostly takes it again at once, and a sample that meets a thread on its way
+ * to sleep finds it running. */
 static double asleep_share(const struct tfh_stack_samples *l, uint32_t at, const double *part)
 {
 	const struct tfh_sample_group *g = &l->group[at];
@@ -55,7 +57,8 @@ static double asleep_share(const struct tfh_stack_samples *l, uint32_t at, const
 	return clock < most || part[TFT_STATE_GIL] * 2 > seen ? clock : most < 1 ? most : 1;
 }
 
-/* Divides a pause: the CPU clock shows how long the thread was asleep in it, and samples divide both parts further. */
+/* Divides a pause: the CPU clock shows how long the thread was asleep in it, and samples divide
+ * both parts further. */
 static void divide(const struct tfh_stack_samples *l, uint32_t at, double part[TFH_AT_COUNT])
 {
 	double seen[2] = {0}, share[2];

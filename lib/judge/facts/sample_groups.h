@@ -92,8 +92,8 @@ struct tfh_stack_samples {
 /* The group of all short pauses of a thread; TFH_NO_GROUP: there are no samples of its pauses. */
 uint32_t tfh_group_of_brief(const struct tfh_stack_samples *l, uint32_t thread);
 
-/* look_through.c: whether a system call waits for a file to be written through; and reassigns samples in which a thread
- * ran in such a call. */
+/* look_through.c: whether a system call waits for a file to be written through; and reassigns
+ * samples in which a thread ran in such a call. */
 bool tfh_writes_through(uint16_t call);
 void tfh_stack_samples_write_through(struct tfh_stack_samples *l);
 

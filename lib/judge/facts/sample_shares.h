@@ -1,8 +1,9 @@
 /*
- * What samples say about pauses, the time of a thread between two of its calls. A sample shows a thread at a random
- * moment, and most pauses are shorter than the sampling interval. So pauses are grouped by thread, kind of the call
- * before and of the call after, and approximate duration. The calls give the duration of a pause, the thread's CPU
- * clock the time it ran, and samples divide the rest.
+ * What samples say about pauses, the time of a thread between two of its calls. A sample shows a
+ * thread at a random moment, and most pauses are shorter than the sampling interval. So pauses are
+ * grouped by thread, kind of the call before and of the call after, and approximate duration. The
+ * calls give the duration of a pause, the thread's CPU clock the time it ran, and samples divide
+ * the rest.
  */
 #ifndef TFH_JUDGE_FACTS_SAMPLE_SHARES_H
 #define TFH_JUDGE_FACTS_SAMPLE_SHARES_H
@@ -37,8 +38,8 @@ struct tfh_stack_samples *tfh_stack_samples_new(const struct tfh_feed *feed, uin
 void tfh_stack_samples_free(struct tfh_stack_samples *l);
 /* Adds an event, in order of end time. 0 or -ENOMEM. */
 int tfh_stack_samples_add(struct tfh_stack_samples *l, const struct tfh_event *ev);
-/* In place of tfh_stack_samples_add() for consecutive outermost calls of the same kind as the thread's last
- * one, with no pause between them. t1: end of the last of them. */
+/* In place of tfh_stack_samples_add() for consecutive outermost calls of the same kind as the
+ * thread's last one, with no pause between them. t1: end of the last of them. */
 void tfh_stack_samples_went_on(struct tfh_stack_samples *l, uint32_t thread, int64_t t1);
 /* All events have been added. delay_per_run: as in struct tfh_facts. */
 void tfh_stack_samples_end(struct tfh_stack_samples *l, double delay_per_run);
@@ -56,11 +57,13 @@ struct tfh_seen_sample {
 	bool loops;    /* the program's innermost function is on the stack of the next call */
 	bool copies;   /* the program's line in the sample later makes a copy */
 	bool inside;   /* in a call that samples can see into: a loader's */
-	/* A number of the similar pauses to one of which it belongs; 0: a short pause, or a call. */
+	/* A number of the similar pauses to one of which it belongs; 0: a short pause, or a
+	 * call. */
 	uint32_t pauses;
 };
-/* Whether the sample shows the program's own code, which a fix of that place removes: not a call, nor the path to a
- * launch or copy. A thread that waits for Python's lock waits for another thread, wherever it is. */
+/* Whether the sample shows the program's own code, which a fix of that place removes: not a call,
+ * nor the path to a launch or copy. A thread that waits for Python's lock waits for another thread,
+ * wherever it is. */
 static inline bool tfh_sample_is_own(const struct tfh_seen_sample *k)
 {
 	return !k->inside && k->state != TFT_STATE_GIL && tfh_at_role(k->at) != TFH_ROLE_LAUNCH &&

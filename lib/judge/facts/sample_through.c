@@ -1,7 +1,8 @@
 /*
- * Waits for a file to be written through to the disk. Much of that time is work of the kernel, or a wait for a
- * processor between two blocks, and a sample then shows the thread running. The line of Python is the same: at a place
- * where samples show a thread waiting for this, those that show it running belong to the same call.
+ * Waits for a file to be written through to the disk. Much of that time is work of the kernel, or a
+ * wait for a processor between two blocks, and a sample then shows the thread running. The line of
+ * Python is the same: at a place where samples show a thread waiting for this, those that show it
+ * running belong to the same call.
  */
 #include <stdlib.h>
 #include "judge/facts/sample_groups.h"
@@ -33,7 +34,8 @@ static uint8_t *places(const struct tfh_stack_samples *l)
 	return to;
 }
 
-/* Also applies to a line that calls fsync(): only samples of the wait show which file it writes through. */
+/* Also applies to a line that calls fsync(): only samples of the wait show which file it writes
+ * through. */
 static bool only_runs(const struct tfh_stack_sample *k)
 {
 	enum tfh_role role = tfh_at_role(k->at);

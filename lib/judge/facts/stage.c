@@ -50,7 +50,8 @@ static size_t number_length(const char *text)
 	return text[0] == '/' && text[1] == '_' ? 2 + strspn(text + 2, "0123456789") : 0;
 }
 
-/* Whether the inputs of a stage are different pipelines, in the order of the program: the number says which. */
+/* Whether the inputs of a stage are different pipelines, in the order of the program: the number
+ * says which. */
 static bool has_branches(const char *path, size_t n)
 {
 	static const char *const types[] = {"Zip", "Concatenate", "DirectedInterleave", "Choose"};
@@ -114,8 +115,9 @@ static bool is_below(const struct tfh_facts *facts, int32_t at, int32_t top)
 	return at == top;
 }
 
-/* Sets the consumer of a stage from what its object reported to the recorder. The path alone does not give it: in the
- * path, the reading and writing halves of caches and snapshots ("MemoryCacheImpl") are siblings of their stage. */
+/* Sets the consumer of a stage from what its object reported to the recorder. The path alone does
+ * not give it: in the path, the reading and writing halves of caches and snapshots
+ * ("MemoryCacheImpl") are siblings of their stage. */
 static void adopt(struct tfh_facts *facts, int32_t at, uint32_t consumer)
 {
 	int32_t up = consumer ? tfh_stage_learn(facts, consumer) : -1;

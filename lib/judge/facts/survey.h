@@ -21,21 +21,23 @@ int tfh_keep_token(struct tfh_facts *facts, const struct tfh_event *ev, uint32_t
 
 void tfh_sort_tokens(struct tfh_facts *facts);
 
-/* launch_rows.c: after a launch that was handled like any call, takes the available launches that follow it without a pause
- * and are not long; adds their number to *launches. 0 or -ENOMEM */
+/* launch_rows.c: after a launch that was handled like any call, takes the available launches that
+ * follow it without a pause and are not long; adds their number to *launches. 0 or -ENOMEM */
 int tfh_take_launches(struct tfh_facts *facts, const struct tfh_event *ev, uint64_t *launches);
 
-/* eager.c: keeps an op that was executed by itself as a token, unless something else shows the steps. 0 or -ENOMEM */
+/* eager.c: keeps an op that was executed by itself as a token, unless something else shows the
+ * steps. 0 or -ENOMEM */
 int tfh_eager_event(struct tfh_facts *facts, const struct tfh_event *ev);
 /* Forgets these tokens: for the first token of a driver call. */
 void tfh_eager_drop(struct tfh_facts *facts);
 /* After the survey: forgets them if they are not needed. */
 void tfh_eager_end(struct tfh_facts *facts);
 
-/* range_names.c: adds a range if it is an optimizer's step or the execution of a program. 0 or -ENOMEM. */
+/* range_names.c: adds a range if it is an optimizer's step or the execution of a program. 0 or
+ * -ENOMEM. */
 int tfh_range_event(struct tfh_facts *facts, const struct tfh_event *ev);
-/* After the survey: sorts the executions of programs and keeps those of one thread, the one that makes most. Each device may
- * have a thread that executes the same ones. 0 or -ENOMEM. */
+/* After the survey: sorts the executions of programs and keeps those of one thread, the one that
+ * makes most. Each device may have a thread that executes the same ones. 0 or -ENOMEM. */
 int tfh_programs_end(struct tfh_facts *facts);
 
 /* torch_batches.c: after the survey, finds what the batches are for. 0 or -ENOMEM. */
@@ -51,8 +53,8 @@ static inline int tfh_quiet_until(struct tfh_facts *facts, int64_t t1)
 	return rc;
 }
 
-/* remade.c: replaces launches of kernels that are compiled again and again by launches of the first of them, if no
- * launch is missing among the tokens. 0 or -ENOMEM. */
+/* remade.c: replaces launches of kernels that are compiled again and again by launches of the first
+ * of them, if no launch is missing among the tokens. 0 or -ENOMEM. */
 int tfh_find_remade(struct tfh_facts *facts);
 
 /* startup.c: notes the first occurrence of each phase. */

@@ -1,4 +1,5 @@
-/* The sequence of launches, copies and waits: each call is represented by the number of its kind and its times. */
+/* The sequence of launches, copies and waits: each call is represented by the number of its kind
+ * and its times. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

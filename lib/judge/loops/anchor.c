@@ -1,11 +1,12 @@
 /*
- * Which call begins or ends a step in a job that shows nothing but its driver calls. Intervals between calls of one
- * kind are compared with each other: if they repeat, that kind is an anchor. Intervals are weighted by their launches,
- * so that the small intervals of a loop inside a step do not decide. Each is compared only with its neighbours, since a
- * job may change to another model or another batch size.
+ * Which call begins or ends a step in a job that shows nothing but its driver calls. Intervals
+ * between calls of one kind are compared with each other: if they repeat, that kind is an anchor.
+ * Intervals are weighted by their launches, so that the small intervals of a loop inside a step do
+ * not decide. Each is compared only with its neighbours, since a job may change to another model or
+ * another batch size.
  *
- * A batch makes a step, so copies to the device are tried first; then waits, graphs, kernels. An anchor that covers
- * clearly fewer launches than a later one is replaced by it.
+ * A batch makes a step, so copies to the device are tried first; then waits, graphs, kernels. An
+ * anchor that covers clearly fewer launches than a later one is replaced by it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +35,8 @@ static void offer(struct tfh_finder *f, const struct tfh_anchor *a, const struct
 	f->cover = s->cover;
 }
 
-/* Tries several intervals as one cycle; `sure`: accept only a cycle that explains what a single interval does not. */
+/* Tries several intervals as one cycle; `sure`: accept only a cycle that explains what a single
+ * interval does not. */
 static bool offer_cycle(struct tfh_finder *f, const struct tfh_anchor *anchor, bool sure)
 {
 	struct tfh_anchor a = *anchor;
@@ -102,9 +104,9 @@ static bool launches_all(const struct tfh_finder *f, const struct tfh_interval *
 	return true;
 }
 
-/* Whether more than half of the intervals launch the same functions, and the others launch these, too: each is a step,
- * and the program adds work to some. It is not so of large intervals, which may be the parts of a step with an update in
- * the last one. */
+/* Whether more than half of the intervals launch the same functions, and the others launch these,
+ * too: each is a step, and the program adds work to some. It is not so of large intervals, which
+ * may be the parts of a step with an update in the last one. */
 static bool others_add(const struct tfh_finder *f)
 {
 	const struct tfh_interval *most = NULL;
@@ -127,8 +129,9 @@ static bool good(const struct tfh_finder *f)
 	return f->cover >= TFH_LOOPS_COVER_SHARE;
 }
 
-/* Consecutive copies to the device are one batch. Small copies carry numbers, not batches: if the intervals between all
- * copies do not repeat, singly or in cycles, those between the larger copies may. */
+/* Consecutive copies to the device are one batch. Small copies carry numbers, not batches: if the
+ * intervals between all copies do not repeat, singly or in cycles, those between the larger copies
+ * may. */
 static void try_uploads(struct tfh_finder *f)
 {
 	struct tfh_anchor a = {.kind = TFH_ANCHOR_UPLOAD, .cycle = 1};
@@ -175,7 +178,8 @@ static void try_waits(struct tfh_finder *f, uint64_t hash)
 	offer(f, &a, &s);
 }
 
-/* Makes `a` the anchor if it marks at least `times` as many complete, similar intervals as the present one. */
+/* Makes `a` the anchor if it marks at least `times` as many complete, similar intervals as the
+ * present one. */
 static void take_finer(struct tfh_finder *f, const struct tfh_anchor *a, size_t times)
 {
 	tfh_finder_cut(f, &f->best);
@@ -192,8 +196,9 @@ static void take_finer(struct tfh_finder *f, const struct tfh_anchor *a, size_t 
 }
 
 /*
- * A batch may hold the work of many steps: a request with one step per token, or an epoch's data copied at once. If
- * that many complete, similar intervals that each end with a wait are between two batches, each of them is a step.
+ * A batch may hold the work of many steps: a request with one step per token, or an epoch's data
+ * copied at once. If that many complete, similar intervals that each end with a wait are between
+ * two batches, each of them is a step.
  */
 static void try_inside(struct tfh_finder *f)
 {
@@ -206,8 +211,9 @@ static void try_inside(struct tfh_finder *f)
 }
 
 /*
- * Values that go into the source of a kernel make a new one in each step. If a program waits after many such steps, the kernels
- * show them. They are not the layers of a step, whose kernels are the same in the next step.
+ * Values that go into the source of a kernel make a new one in each step. If a program waits after
+ * many such steps, the kernels show them. They are not the layers of a step, whose kernels are the
+ * same in the next step.
  */
 static void try_remade(struct tfh_finder *f)
 {
@@ -282,8 +288,8 @@ static struct anchor_kind *next_kind(struct anchor_kind *table, bool wait)
 	return best;
 }
 
-/* Tries the kernel whose intervals are identical for the most launches: one that belongs to the step, rather than to
- * each layer. Among equals, the first one wins. */
+/* Tries the kernel whose intervals are identical for the most launches: one that belongs to the
+ * step, rather than to each layer. Among equals, the first one wins. */
 static void try_kernels(struct tfh_finder *f, struct anchor_kind *table)
 {
 	struct tfh_anchor best = {0};

@@ -1,6 +1,6 @@
 /*
- * Anchors, the calls between which a job's sequence of launches, copies and waits repeats, and the intervals into which
- * an anchor divides the sequence.
+ * Anchors, the calls between which a job's sequence of launches, copies and waits repeats, and the
+ * intervals into which an anchor divides the sequence.
  */
 #ifndef TFH_JUDGE_LOOPS_ANCHOR_H
 #define TFH_JUDGE_LOOPS_ANCHOR_H
@@ -19,8 +19,8 @@ struct tfh_anchor {
 	uint64_t hash; /* waits: only calls of that kind; 0: all */
 	uint32_t what; /* uploads: minimum number of bytes; kernels: which function */
 	uint32_t few;  /* intervals with at most this many launches belong to the step before */
-	/* Number of intervals per step. If there are several, the one with the content `key`, which occurs once per
-	 * step, has index `at` in it. */
+	/* Number of intervals per step. If there are several, the one with the content `key`, which
+	 * occurs once per step, has index `at` in it. */
 	uint32_t cycle, at;
 	uint64_t key;
 	bool one_before; /* the first step does not launch it yet */
@@ -32,8 +32,8 @@ struct tfh_anchor {
 };
 
 struct tfh_interval {
-	/* Hash of the content, independent of order, so that threads do not matter: of all calls with their sizes and
-	 * grids, and of the launched functions alone. */
+	/* Hash of the content, independent of order, so that threads do not matter: of all calls
+	 * with their sizes and grids, and of the launched functions alone. */
 	uint64_t exact, rough;
 	int64_t t0, t1;	   /* of the call that begins it; of the whole interval if a wait ends it */
 	uint32_t from, to; /* tokens */
@@ -58,13 +58,16 @@ bool tfh_cut_next(struct tfh_cutter *c, struct tfh_interval *out);
 /* The interval after the last anchor that begins one; false: it is empty. */
 bool tfh_cut_last(struct tfh_cutter *c, struct tfh_interval *out);
 
-/* Finds the anchor that best divides facts->token into repeating intervals; false: there is none. *rc: 0 or -ENOMEM. */
+/* Finds the anchor that best divides facts->token into repeating intervals; false: there is none.
+ * *rc: 0 or -ENOMEM. */
 bool tfh_find_anchor(const struct tfh_facts *facts, struct tfh_anchor *out, int *rc);
 
-/* whole.c: if several complete steps are between two calls of the anchor, replaces it with an anchor that occurs in
- * each of them; false: the anchor is unchanged. *rc becomes -ENOMEM or is left alone. */
+/* whole.c: if several complete steps are between two calls of the anchor, replaces it with an
+ * anchor that occurs in each of them; false: the anchor is unchanged. *rc becomes -ENOMEM or is
+ * left alone. */
 bool tfh_part_intervals(const struct tfh_facts *facts, struct tfh_anchor *a, int *rc);
-/* whole.c: the number of ops of a step, if all of facts->token is steps that execute the same ops; 0: it is not. */
+/* whole.c: the number of ops of a step, if all of facts->token is steps that execute the same ops;
+ * 0: it is not. */
 uint32_t tfh_repeated_ops(const struct tfh_facts *facts, int *rc);
 
 #endif

@@ -1,4 +1,5 @@
-/* Intervals between two calls of one kind, and how well they repeat. An interval is weighted by its launches. */
+/* Intervals between two calls of one kind, and how well they repeat. An interval is weighted by its
+ * launches. */
 #include "judge/loops/finder.h"
 
 static uint32_t usual_launches(const struct tfh_finder *f)
@@ -168,8 +169,8 @@ struct tfh_score tfh_score_recent(const struct tfh_finder *f)
 	return score_of(f, &r);
 }
 
-/* Finds an interval whose content occurs only once in a cycle. Cycles begin with the first interval of the run or, if
- * they repeat only later, with the first one that does. */
+/* Finds an interval whose content occurs only once in a cycle. Cycles begin with the first interval
+ * of the run or, if they repeat only later, with the first one that does. */
 bool tfh_find_key(const struct tfh_finder *f, struct tfh_anchor *a)
 {
 	size_t m = a->cycle, from = 0;

@@ -8,7 +8,8 @@ static bool is_wait(const struct tfh_token_kind *k)
 	return k->family == TFH_FAM_SYNC || (k->family == TFH_FAM_COPY && k->dir == TFH_DIR_D2H);
 }
 
-/* Whether the thread drives the job: a loader's thread or a watchdog waits for reasons of its own. */
+/* Whether the thread drives the job: a loader's thread or a watchdog waits for reasons of its
+ * own. */
 static bool drives(const struct tfh_facts *facts, const struct tfh_token_kind *k)
 {
 	return k->thread == TFH_FACTS_TOKEN_THREADS || facts->thread[k->thread].drives;
@@ -31,8 +32,8 @@ static bool is_anchor(const struct tfh_cutter *c, const struct tfh_token_kind *k
 	return false;
 }
 
-/* Where a batch begins a step, waits and fetches are not part of the content that repeats: many jobs read the loss only
- * in every second step. */
+/* Where a batch begins a step, waits and fetches are not part of the content that repeats: many
+ * jobs read the loss only in every second step. */
 static void add(struct tfh_cutter *c, const struct tfh_token_kind *k, int64_t t0)
 {
 	struct tfh_interval *s = &c->now;

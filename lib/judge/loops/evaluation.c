@@ -1,5 +1,6 @@
 /*
- * Which intervals are steps of an evaluation: they launch a part of what a training step launches, and occur in runs.
+ * Which intervals are steps of an evaluation: they launch a part of what a training step launches,
+ * and occur in runs.
  */
 #include "judge/loops/finder.h"
 
@@ -56,10 +57,11 @@ static bool in_turn(const struct interval_kind *e, const struct interval_kind *t
 	return e->runs > 1 && train->runs > 1;
 }
 
-/* An evaluation is the forward pass without the backward pass and the update: most of its functions are also launched
- * by the neighbouring steps, but at least a third of what those launch is missing. It occurs in runs. Unless it
- * alternates with training it takes less time, because a run spends most of its time on its purpose. If only one or two
- * steps launch more, they are the first ones, from before the work became a graph. */
+/* An evaluation is the forward pass without the backward pass and the update: most of its functions
+ * are also launched by the neighbouring steps, but at least a third of what those launch is
+ * missing. It occurs in runs. Unless it alternates with training it takes less time, because a run
+ * spends most of its time on its purpose. If only one or two steps launch more, they are the first
+ * ones, from before the work became a graph. */
 static bool evaluates(const struct tfh_finder *f, const struct interval_kind *e,
 		      const struct interval_kind *train)
 {
@@ -85,8 +87,8 @@ static const struct interval_kind *before(const struct tfh_finder *f, const stru
 	return NULL;
 }
 
-/* The kind just after the first run of kind e, if it occurs in runs itself: an agent acts before it learns. A single
- * interval with more launches ends what the intervals before it accumulated. */
+/* The kind just after the first run of kind e, if it occurs in runs itself: an agent acts before it
+ * learns. A single interval with more launches ends what the intervals before it accumulated. */
 static const struct interval_kind *behind(const struct tfh_finder *f, const struct interval_kind *v,
 					  uint32_t n, const struct interval_kind *e)
 {

@@ -1,4 +1,5 @@
-/* Private to the search for an anchor: the intervals of the current candidate, and how well they repeat. */
+/* Private to the search for an anchor: the intervals of the current candidate, and how well they
+ * repeat. */
 #ifndef TFH_JUDGE_LOOPS_FINDER_H
 #define TFH_JUDGE_LOOPS_FINDER_H
 
@@ -40,7 +41,8 @@ struct tfh_score tfh_score_in_a_row(const struct tfh_finder *f);
 struct tfh_score tfh_score_after(const struct tfh_finder *f, size_t m, bool exact);
 /* Compares each interval with those just before it, for steps of random kinds. */
 struct tfh_score tfh_score_recent(const struct tfh_finder *f);
-/* Fills in key and at of an anchor with a known cycle. False: no interval occurs once in a cycle. */
+/* Fills in key and at of an anchor with a known cycle. False: no interval occurs once in a
+ * cycle. */
 bool tfh_find_key(const struct tfh_finder *f, struct tfh_anchor *a);
 
 /* evaluation.c: which of the best anchor's intervals evaluate. Fills in f->best.eval. */

@@ -1,8 +1,8 @@
 /*
- * Events are pushed onto a stack. If its last p items equal the p items before them, both become one loop of two
- * iterations; if they equal the body of the loop below them, or of the loop that ends its body, that loop gets one
- * iteration more. The smallest p wins, and the result may fold again with the items below it. Each event costs one
- * search of TFH_LOOPS_BODY keys.
+ * Events are pushed onto a stack. If its last p items equal the p items before them, both become
+ * one loop of two iterations; if they equal the body of the loop below them, or of the loop that
+ * ends its body, that loop gets one iteration more. The smallest p wins, and the result may fold
+ * again with the items below it. Each event costs one search of TFH_LOOPS_BODY keys.
  */
 #include "judge/loops/fold.h"
 
@@ -134,8 +134,9 @@ static bool is_body(const struct tfh_node *loop, const struct tfh_node *item, ui
 	return i == p;
 }
 
-/* Tries the last p items as one more iteration of the loop below them, or of the loop that ends its body: an outer loop
- * is recognised before the last run of its inner loop is over. False: they are neither. */
+/* Tries the last p items as one more iteration of the loop below them, or of the loop that ends its
+ * body: an outer loop is recognised before the last run of its inner loop is over. False: they are
+ * neither. */
 static bool one_more(struct tfh_fold *f, uint32_t p)
 {
 	struct tfh_node *loop = &f->v[f->n - p - 1], *item = loop + 1, *inner = loop;
@@ -198,8 +199,8 @@ static void join_loops(struct tfh_fold *f)
 	f->n--;
 }
 
-/* An iteration could begin with any of its repeating events. The one of highest rank begins it, so that the same loop
- * always looks the same. If it contains loops, the first position is kept. */
+/* An iteration could begin with any of its repeating events. The one of highest rank begins it, so
+ * that the same loop always looks the same. If it contains loops, the first position is kept. */
 static bool begins(const struct tfh_fold *f, uint32_t at, uint32_t p)
 {
 	uint32_t best = at;
@@ -250,8 +251,8 @@ static void blur(struct tfh_node *a, struct tfh_node *b)
 	tfh_node_add(a, b);
 }
 
-/* Makes room when too many items do not fold: adds up neighbours that are not loops, and if that is not enough, the
- * whole older half. */
+/* Makes room when too many items do not fold: adds up neighbours that are not loops, and if that is
+ * not enough, the whole older half. */
 static void make_room(struct tfh_fold *f)
 {
 	uint32_t n = f->n, whole = 0;

@@ -1,7 +1,7 @@
 /*
- * Folds a sequence of events into nested loops: A B B B A B B C becomes loop(A, loop(B)), C. Two sequences are the same
- * loop if their bodies are, whatever the number of iterations. The algorithm knows only whether two events are equal,
- * by their keys.
+ * Folds a sequence of events into nested loops: A B B B A B B C becomes loop(A, loop(B)), C. Two
+ * sequences are the same loop if their bodies are, whatever the number of iterations. The algorithm
+ * knows only whether two events are equal, by their keys.
  */
 #ifndef TFH_JUDGE_LOOPS_FOLD_H
 #define TFH_JUDGE_LOOPS_FOLD_H
@@ -25,7 +25,8 @@ struct tfh_node {
 	uint8_t rank;	       /* events: the highest of an iteration begins it */
 	struct tfh_node *body; /* of a loop, in order; NULL: not a loop */
 	uint32_t n_body;
-	/* Loops: the begin of each iteration, in any order; NULL if not requested, or out of memory. */
+	/* Loops: the begin of each iteration, in any order; NULL if not requested, or out of
+	 * memory. */
 	int64_t *begin;
 	size_t n_begin, room;
 };

@@ -1,7 +1,7 @@
 /*
- * Makes the run's tree agree with the steps where backward passes repeat inside one: several whose gradients are accumulated
- * fold into a loop as steps do. If the iterations of the enclosing loop are not fewer than the steps, the inner loop is a part of
- * each step.
+ * Makes the run's tree agree with the steps where backward passes repeat inside one: several whose
+ * gradients are accumulated fold into a loop as steps do. If the iterations of the enclosing loop
+ * are not fewer than the steps, the inner loop is a part of each step.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -34,8 +34,8 @@ static uint64_t drives(const struct tfh_thread_use *u)
 	return u->launches + u->execs + u->gets + u->driver;
 }
 
-/* The thread that executes programs, otherwise the one with most of the driving calls, or the process' first thread if it makes
- * a tenth of them. */
+/* The thread that executes programs, otherwise the one with most of the driving calls, or the
+ * process' first thread if it makes a tenth of them. */
 static uint8_t main_thread(const struct tfh_facts *facts)
 {
 	const struct tfh_feed *f = facts->feed;
@@ -75,7 +75,8 @@ static uint64_t key_of(uint8_t kind, uint64_t what)
 	return tfh_hash_add(kind, what) | 1;
 }
 
-/* How likely an event begins a step: what the program itself reports comes first, then what feeds the step. */
+/* How likely an event begins a step: what the program itself reports comes first, then what feeds
+ * the step. */
 static uint8_t rank_of(uint8_t kind, uint64_t what)
 {
 	static const uint8_t rank[TFH_LOOP_EVENT_COUNT] = {
@@ -87,7 +88,8 @@ static uint8_t rank_of(uint8_t kind, uint64_t what)
 	return kind == TFH_LOOP_EVENT_COPY && what >> 8 == TFH_DIR_H2D ? 5 : rank[kind];
 }
 
-/* Begins an event of that kind at t, or continues the open one if it is the same and may continue. */
+/* Begins an event of that kind at t, or continues the open one if it is the same and may
+ * continue. */
 static int event(struct reader *r, uint8_t kind, uint64_t what, int64_t t, bool goes_on)
 {
 	uint64_t key = key_of(kind, what);
@@ -136,8 +138,8 @@ static int take_token(struct reader *r, const struct tfh_token *t)
 	return rc;
 }
 
-/* Takes the launches that begin before `until` as long as they only extend the open burst, which is true of most
- * tokens. */
+/* Takes the launches that begin before `until` as long as they only extend the open burst, which is
+ * true of most tokens. */
 static void take_burst(struct reader *r, int64_t until)
 {
 	const struct tfh_facts *f = r->facts;
@@ -176,8 +178,8 @@ static const struct tfh_boundary *own_batch(const struct reader *r, const struct
 	return own ? &f->batch.v[r->batch] : NULL;
 }
 
-/* Ends an iterator that was never read beyond its last batch: if the number of batches is known, Keras begins the next
- * epoch with a new iterator and no end. */
+/* Ends an iterator that was never read beyond its last batch: if the number of batches is known,
+ * Keras begins the next epoch with a new iterator and no end. */
 static int end_silently(struct reader *r, const struct tfh_boundary *t, uint32_t group)
 {
 	struct event_source *last = &r->source[group];
@@ -271,8 +273,8 @@ static int take_next(struct reader *r)
 	return rc ? rc : 1;
 }
 
-/* Another profiler waits for the device when it stops. That wait is not the program's, but what the device does until then
- * is work of the program's steps. */
+/* Another profiler waits for the device when it stops. That wait is not the program's, but what the
+ * device does until then is work of the program's steps. */
 static int64_t work_end(const struct tfh_facts *facts)
 {
 	const struct tfh_feed *f = facts->feed;

@@ -1,6 +1,6 @@
 /*
- * The events of a run: what its main thread does that may repeat, in order of time. An event lasts until the next one
- * begins, so events tile the time from the first to the last.
+ * The events of a run: what its main thread does that may repeat, in order of time. An event lasts
+ * until the next one begins, so events tile the time from the first to the last.
  */
 #ifndef TFH_JUDGE_LOOPS_LOOP_EVENTS_H
 #define TFH_JUDGE_LOOPS_LOOP_EVENTS_H

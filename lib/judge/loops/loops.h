@@ -1,6 +1,6 @@
 /*
- * The second phase: which clock marks the steps, and the windows of time that they occupy. Constant for all later
- * phases.
+ * The second phase: which clock marks the steps, and the windows of time that they occupy. Constant
+ * for all later phases.
  */
 #ifndef TFH_JUDGE_LOOPS_LOOPS_H
 #define TFH_JUDGE_LOOPS_LOOPS_H
@@ -30,7 +30,8 @@ struct tfh_window {
 	int64_t gets;	       /* group: time in get-next between t0 and x1 */
 };
 
-/* From t0 until the next entry, the iterations belong to one part of the tree: a loop that contains no other loop. */
+/* From t0 until the next entry, the iterations belong to one part of the tree: a loop that contains
+ * no other loop. */
 struct tfh_iteration {
 	int64_t t0;
 	uint32_t part;
@@ -66,8 +67,8 @@ struct tfh_loops {
 int tfh_find_loops(const struct tfh_facts *facts, struct tfh_loops *out, struct tfh_err *err);
 void tfh_loops_free(struct tfh_loops *loops);
 
-/* window.c: index of the window that contains t, SIZE_MAX if none does. `hint`: a guess; that window or the next
- * one. */
+/* window.c: index of the window that contains t, SIZE_MAX if none does. `hint`: a guess; that
+ * window or the next one. */
 size_t tfh_window_of(const struct tfh_loops *loops, int64_t t, size_t hint);
 
 /* The group of a batch. */

@@ -1,6 +1,6 @@
 /*
- * Steps of a job that shows nothing but its driver calls: the period of its sequence of launches, copies and waits, as
- * found by anchor.c. Each step adds a mark, as if the job had set it.
+ * Steps of a job that shows nothing but its driver calls: the period of its sequence of launches,
+ * copies and waits, as found by anchor.c. Each step adds a mark, as if the job had set it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -105,8 +105,8 @@ static uint64_t hash_at(const struct tfh_facts *facts, size_t token)
 	return tfh_kind_of(facts, &facts->token.v[token])->hash;
 }
 
-/* Whether all steps begin, or end, with the same kind of call, which occurs nowhere else; *begin: where the first step
- * begins if they end with it. */
+/* Whether all steps begin, or end, with the same kind of call, which occurs nowhere else; *begin:
+ * where the first step begins if they end with it. */
 static bool one_kind(const struct tfh_facts *facts, const struct tfh_anchor *a, uint64_t *hash,
 		     int64_t *begin)
 {
@@ -150,8 +150,8 @@ static int mark_kind(const struct tfh_facts *facts, struct tfh_loops *loops,
 	return rc;
 }
 
-/* A call that ends the steps begins the intervals. Then the first step is before the first of these calls, if the same
- * is launched there as between the first two. */
+/* A call that ends the steps begins the intervals. Then the first step is before the first of these
+ * calls, if the same is launched there as between the first two. */
 static int mark_before(const struct tfh_facts *facts, struct marker *m)
 {
 	const struct tfh_token *t = facts->token.v, *first;
@@ -196,8 +196,8 @@ static int mark_steps(const struct tfh_facts *facts, struct tfh_loops *loops,
 	return rc ? rc : mark_last(&m);
 }
 
-/* If steps begin with a copy of data, the few intervals that begin with a copy of numbers (a random seed for the first
- * step's weights) are added to the step before. */
+/* If steps begin with a copy of data, the few intervals that begin with a copy of numbers (a random
+ * seed for the first step's weights) are added to the step before. */
 static void pass_numbers(const struct tfh_facts *facts, struct tfh_anchor *a)
 {
 	struct tfh_cutter c = {.facts = facts, .anchor = a};
@@ -231,8 +231,8 @@ static bool most_are(const struct tfh_facts *facts, const struct tfh_anchor *a, 
 	return steps > 0 && launches > 0;
 }
 
-/* In a short trace the parts of one step (layers, forward and backward pass) may begin with the same kernel, too, but
- * differ. There, no copy or wait shows where a step ends. */
+/* In a short trace the parts of one step (layers, forward and backward pass) may begin with the
+ * same kernel, too, but differ. There, no copy or wait shows where a step ends. */
 static bool same_steps(const struct tfh_facts *facts, const struct tfh_anchor *a)
 {
 	struct tfh_cutter c = {.facts = facts, .anchor = a};
@@ -250,8 +250,8 @@ static bool same_steps(const struct tfh_facts *facts, const struct tfh_anchor *a
 	return most_are(facts, a, most);
 }
 
-/* Another profiler's trace of a processor is often of one batch, whose layers repeat. Only if nothing is before or after
- * what repeats, is it the step. */
+/* Another profiler's trace of a processor is often of one batch, whose layers repeat. Only if
+ * nothing is before or after what repeats, is it the step. */
 static int mark_repeated(const struct tfh_facts *facts, struct tfh_loops *loops)
 {
 	int rc = 0;

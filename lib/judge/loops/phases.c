@@ -1,4 +1,5 @@
-/* What each window is part of (warm-up, training, or the time between loops), and which windows are incomplete. */
+/* What each window is part of (warm-up, training, or the time between loops), and which windows are
+ * incomplete. */
 #include <errno.h>
 
 #include "base/bisect.h"
@@ -33,8 +34,8 @@ static int64_t median_step(const struct tfh_loops *loops, bool with_cut)
 	return (int64_t)m;
 }
 
-/* A window without a closing batch may extend into work outside of steps: it is shortened to the usual duration, but
- * ends after the call that used its batch. */
+/* A window without a closing batch may extend into work outside of steps: it is shortened to the
+ * usual duration, but ends after the call that used its batch. */
 static void trim(struct tfh_loops *loops)
 {
 	TFH_EACH (i, loops->window.n) {
@@ -49,7 +50,8 @@ static void trim(struct tfh_loops *loops)
 	}
 }
 
-/* A job that evaluates after every step has no closing batches. Then the windows count as they are. */
+/* A job that evaluates after every step has no closing batches. Then the windows count as they
+ * are. */
 static void take_cut(struct tfh_loops *loops)
 {
 	size_t n = 0, cut = 0;
@@ -62,8 +64,8 @@ static void take_cut(struct tfh_loops *loops)
 		loops->window.v[i].cut = false;
 }
 
-/* Adds a window without steps for the time between two windows, so that the time between the job's loops also has an
- * account. */
+/* Adds a window without steps for the time between two windows, so that the time between the job's
+ * loops also has an account. */
 static int fill_between(const struct tfh_facts *facts, struct tfh_loops *loops)
 {
 	const struct tfh_window *old = loops->window.v;
@@ -91,8 +93,9 @@ static int fill_between(const struct tfh_facts *facts, struct tfh_loops *loops)
 	return rc;
 }
 
-/* Steps are steady from the first one that is within half of the median, but warm-up is at most a tenth of the run. The
- * first step is never steady. Nor is a step without a closing batch, since it lacks the wait for that. */
+/* Steps are steady from the first one that is within half of the median, but warm-up is at most a
+ * tenth of the run. The first step is never steady. Nor is a step without a closing batch, since it
+ * lacks the wait for that. */
 static void warm_up(const struct tfh_facts *facts, struct tfh_loops *loops)
 {
 	size_t n = 0, seen = 0;

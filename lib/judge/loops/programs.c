@@ -1,7 +1,8 @@
 /*
- * Steps by the programs that XLA executes. A program compiled again for other shapes keeps its name, so all programs of a name
- * are one function. In a trace of JAX's profiler a range covers only the call, so a program's time lasts until the next call.
- * There the executions of a program are the steps only if it takes most of the time and of the calls, since a step that is not
+ * Steps by the programs that XLA executes. A program compiled again for other shapes keeps its
+ * name, so all programs of a name are one function. In a trace of JAX's profiler a range covers
+ * only the call, so a program's time lasts until the next call. There the executions of a program
+ * are the steps only if it takes most of the time and of the calls, since a step that is not
  * compiled as a whole calls many small programs.
  */
 #include <errno.h>
@@ -60,7 +61,8 @@ static int sum_up(const struct tfh_facts *facts, struct programs *p)
 	return 0;
 }
 
-/* The program with most time. A first execution also loads its kernels, so each one's longest is left out. */
+/* The program with most time. A first execution also loads its kernels, so each one's longest is
+ * left out. */
 static uint32_t longest(const struct programs *p)
 {
 	uint32_t best = 0;

@@ -1,7 +1,8 @@
 /*
- * Steps and phases. A step lasts from the delivery of its batch to the delivery of the next: windows tile the training
- * loop, and their number is the number of batches. Clocks in order of trust: the job's own marks, the training
- * iterator, a repeated graph execution, the period of the launches.
+ * Steps and phases. A step lasts from the delivery of its batch to the delivery of the next:
+ * windows tile the training loop, and their number is the number of batches. Clocks in order of
+ * trust: the job's own marks, the training iterator, a repeated graph execution, the period of the
+ * launches.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,8 +11,8 @@
 #include "judge/loops/step_clock.h"
 #include "judge/loops/tree.h"
 
-/* Executions of a function and their time; for one that is compiled repeatedly, those of all functions with its
- * name. */
+/* Executions of a function and their time; for one that is compiled repeatedly, those of all
+ * functions with its name. */
 static uint64_t exec_count(const struct tfh_tag *tag)
 {
 	return tag->retraced ? tag->all_count : tag->count;
@@ -52,8 +53,8 @@ static int find_exec(const struct tfh_facts *facts, struct tfh_loops *loops)
 	return rc;
 }
 
-/* If one executed call takes several batches, fetched by a thread that may run ahead of the computing, the call is
- * judged as a whole and its steps share its time equally. */
+/* If one executed call takes several batches, fetched by a thread that may run ahead of the
+ * computing, the call is judged as a whole and its steps share its time equally. */
 static void decide_grouping(const struct tfh_facts *facts, struct tfh_loops *loops)
 {
 	const struct tfh_group *g = &loops->group.v[loops->train_group];
@@ -99,8 +100,8 @@ static const char *mark_name(const struct tfh_facts *facts)
 	return name && *name ? name : "tfhook_step";
 }
 
-/* Until when, after t0, the program waited for the device before it launched or copied anything: for work from before
- * the trace. */
+/* Until when, after t0, the program waited for the device before it launched or copied anything:
+ * for work from before the trace. */
 static int64_t waited_first(const struct tfh_facts *facts, int64_t t0, int64_t most, int64_t least)
 {
 	for (size_t i = 0; i < facts->token.n; i++) {
@@ -115,10 +116,11 @@ static int64_t waited_first(const struct tfh_facts *facts, int64_t t0, int64_t m
 }
 
 /*
- * How long after t0 the device was busy with work from before the trace. The trace shows nothing of that work but the
- * wait of its own ops: near its beginning the device has no op for more than a tenth of the trace, although the call
- * that issued the next op had returned in the first tenth of that time (a call that loads or compiles its kernel
- * returns only at the end). The 100 us that an idle device may take to start its first op do not count.
+ * How long after t0 the device was busy with work from before the trace. The trace shows nothing of
+ * that work but the wait of its own ops: near its beginning the device has no op for more than a
+ * tenth of the trace, although the call that issued the next op had returned in the first tenth of
+ * that time (a call that loads or compiles its kernel returns only at the end). The 100 us that an
+ * idle device may take to start its first op do not count.
  */
 static int find_lead_in(const struct tfh_facts *facts, struct tfh_loops *loops, int64_t t0,
 			int64_t t1, struct tfh_err *err)
@@ -143,8 +145,8 @@ static int find_lead_in(const struct tfh_facts *facts, struct tfh_loops *loops, 
 	return rc || !f->rewind_ops ? rc : f->ops_error(f->arg, err);
 }
 
-/* Another profiler's trace in which nothing repeats is one step, from the first record to the last, since its owner
- * wants to know about all of it. */
+/* Another profiler's trace in which nothing repeats is one step, from the first record to the last,
+ * since its owner wants to know about all of it. */
 static int from_whole(const struct tfh_facts *facts, struct tfh_loops *loops, struct tfh_err *err)
 {
 	const struct tfh_feed *f = facts->feed;
@@ -161,8 +163,8 @@ static int from_whole(const struct tfh_facts *facts, struct tfh_loops *loops, st
 	return rc || !gpu.n_span ? rc : find_lead_in(facts, loops, t0, t1, err);
 }
 
-/* Uses the job's own marks if they show its steps. A mark with a duration is the one step of a short trace in which
- * nothing else repeats. */
+/* Uses the job's own marks if they show its steps. A mark with a duration is the one step of a
+ * short trace in which nothing else repeats. */
 static int own_marks(const struct tfh_facts *facts, struct tfh_loops *loops)
 {
 	const struct tfh_boundary *m = facts->mark.v;

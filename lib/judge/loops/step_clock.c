@@ -1,7 +1,8 @@
 /*
- * Which iterator is the training loop's. Every epoch has new iterator objects, so they are first grouped by the
- * function that their batches feed and by their pipeline. The group that owns most time, from a batch to the next batch
- * of any group, is the training loop: a run spends most of its time on its purpose.
+ * Which iterator is the training loop's. Every epoch has new iterator objects, so they are first
+ * grouped by the function that their batches feed and by their pipeline. The group that owns most
+ * time, from a batch to the next batch of any group, is the training loop: a run spends most of its
+ * time on its purpose.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -21,8 +22,9 @@ static double usual_ns(const struct tfh_facts *facts, uint32_t name)
 			      : (double)tag->ns;
 }
 
-/* The function with the most time after this iterator's batches: its name without the number at its end. One that ran once
- * while others ran several times (it sets up what comes next, and its only execution traced it) is not what batches go to. */
+/* The function with the most time after this iterator's batches: its name without the number at its
+ * end. One that ran once while others ran several times (it sets up what comes next, and its only
+ * execution traced it) is not what batches go to. */
 static const char *tag_text(const struct tfh_facts *facts, const struct tfh_series *s,
 			    uint32_t *name)
 {
@@ -44,8 +46,8 @@ static const char *tag_text(const struct tfh_facts *facts, const struct tfh_seri
 		     : "";
 }
 
-/* TF2's functions of one Python function differ in the number at the end, as when one is retraced for a smaller last
- * batch. */
+/* TF2's functions of one Python function differ in the number at the end, as when one is retraced
+ * for a smaller last batch. */
 static size_t base_length(const char *text)
 {
 	size_t n = strlen(text);
@@ -55,8 +57,9 @@ static size_t base_length(const char *text)
 	return n;
 }
 
-/* Signature of the pipeline below a root: the count of each stage type. Only ids below this root count, which are those
- * between this root's and the next root's, as a new iterator gets new stage names. */
+/* Signature of the pipeline below a root: the count of each stage type. Only ids below this root
+ * count, which are those between this root's and the next root's, as a new iterator gets new stage
+ * names. */
 static uint64_t pipeline_key(const struct tfh_facts *facts, const struct tfh_series *s)
 {
 	uint64_t key = s->loop | (uint64_t)s->tests << 1 | (uint64_t)s->skipped << 2;
@@ -100,8 +103,8 @@ static void make_groups(const struct tfh_facts *facts, struct tfh_loops *loops)
 	}
 }
 
-/* Keras gives its train and its test function the same name except for the number at its end. An iterator that always
- * feeds another number feeds another function, not a retraced one. */
+/* Keras gives its train and its test function the same name except for the number at its end. An
+ * iterator that always feeds another number feeds another function, not a retraced one. */
 static void split_by_number(const struct tfh_facts *facts, struct tfh_loops *loops)
 {
 	for (size_t i = 0; i < facts->series.n; i++) {
@@ -134,9 +137,9 @@ static int by_first(const void *a, const void *b, void *arg)
 }
 
 /*
- * A new epoch's iterator follows the old one. Similar iterators that alternate are several data sets of one step, or
- * one per replica: each gets a group of its own, the same one in every epoch. (Greedy colouring of intervals by their
- * begin.)
+ * A new epoch's iterator follows the old one. Similar iterators that alternate are several data
+ * sets of one step, or one per replica: each gets a group of its own, the same one in every epoch.
+ * (Greedy colouring of intervals by their begin.)
  */
 static void split_by_turns(const struct tfh_facts *facts, struct tfh_loops *loops)
 {
@@ -174,9 +177,10 @@ static void split_by_turns(const struct tfh_facts *facts, struct tfh_loops *loop
 	tfh_big_free(r);
 }
 
-/* The time after a batch belongs to its loop, except after the last batch of an iterator: the program may do anything
- * there, such as building another model. The longest time is left out too, because the first batch waits until its
- * function is traced. A usual batch replaces what is left out. */
+/* The time after a batch belongs to its loop, except after the last batch of an iterator: the
+ * program may do anything there, such as building another model. The longest time is left out too,
+ * because the first batch waits until its function is traced. A usual batch replaces what is left
+ * out. */
 static void own(struct tfh_group *g)
 {
 	int64_t ns = g->inner > 1 ? g->inner_ns - g->longest_inner : g->owned_ns - g->longest;
@@ -237,7 +241,8 @@ static double score(const struct tfh_group *g)
 
 	if (g->count < 2)
 		x /= TFH_LOOPS_ONE_BATCH_PART;
-	/* Names are hints: an evaluation seldom has "train" in its name, and a training step seldom "test". */
+	/* Names are hints: an evaluation seldom has "train" in its name, and a training step seldom
+	 * "test". */
 	if (has(g->tag, "train"))
 		x *= TFH_LOOPS_NAME_TIMES;
 	if (evaluates(g))
@@ -252,9 +257,9 @@ static bool same_name(const struct tfh_group *a, const struct tfh_group *b)
 	return n && n == base_length(b->tag) && !memcmp(a->tag, b->tag, n);
 }
 
-/* A validation follows an epoch: of two alternating loops, the first is training and the second validation, however
- * long they take; a loop that also precedes all others is a sanity check of the validation. If they do not alternate,
- * the first of the two trains unless it has fewer batches. */
+/* A validation follows an epoch: of two alternating loops, the first is training and the second
+ * validation, however long they take; a loop that also precedes all others is a sanity check of the
+ * validation. If they do not alternate, the first of the two trains unless it has fewer batches. */
 static bool trains_before(const struct tfh_group *a, const struct tfh_group *b)
 {
 	if (b->runs > 1 && (a->runs == b->runs || a->runs + 1 == b->runs))
@@ -262,8 +267,9 @@ static bool trains_before(const struct tfh_group *a, const struct tfh_group *b)
 	return a->first < b->first && a->count >= b->count;
 }
 
-/* Among functions of the same name (Keras' for training, testing and predicting), or if one's name says that it
- * evaluates, the function that trains wins, even if the steps of another one take longer. */
+/* Among functions of the same name (Keras' for training, testing and predicting), or if one's name
+ * says that it evaluates, the function that trains wins, even if the steps of another one take
+ * longer. */
 static int32_t trains_first(const struct tfh_loops *loops, int32_t best)
 {
 	const struct tfh_group *v = loops->group.v;
@@ -293,8 +299,8 @@ static int32_t choose(const struct tfh_facts *facts, const struct tfh_loops *loo
 	return at < 0 ? at : trains_first(loops, at);
 }
 
-/* A loop that may train another model of a sweep: its pipeline and function name are those of the training loop, and it
- * has about as many batches. */
+/* A loop that may train another model of a sweep: its pipeline and function name are those of the
+ * training loop, and it has about as many batches. */
 struct loop {
 	uint32_t group;
 	size_t first, last; /* indices into the batches */
@@ -352,7 +358,8 @@ static double per_batch(const struct loop *l)
 	return l->inner ? (double)l->ns / (double)l->inner : 0;
 }
 
-/* Whether every second loop takes clearly less time than its neighbours: then an evaluation follows each training. */
+/* Whether every second loop takes clearly less time than its neighbours: then an evaluation follows
+ * each training. */
 static bool turns(const struct loop *v, uint32_t n)
 {
 	for (uint32_t i = 1; i < n; i += 2)
@@ -363,8 +370,9 @@ static bool turns(const struct loop *v, uint32_t n)
 	return true;
 }
 
-/* The models of a sweep are trained one after the other and feed functions of their own, but all of them are the job's
- * purpose. Their loops do not overlap: if two do, the one with less time per batch evaluates. */
+/* The models of a sweep are trained one after the other and feed functions of their own, but all of
+ * them are the job's purpose. Their loops do not overlap: if two do, the one with less time per
+ * batch evaluates. */
 static void join_sweep(const struct tfh_facts *facts, struct tfh_loops *loops)
 {
 	struct loop v[TFH_LOOPS_SWEEP_LOOPS];
@@ -396,7 +404,8 @@ static void join_sweep(const struct tfh_facts *facts, struct tfh_loops *loops)
 	measure(facts, loops);
 }
 
-/* Whether each of a group's iterators is exhausted before anything else begins; those of replicas alternate instead. */
+/* Whether each of a group's iterators is exhausted before anything else begins; those of replicas
+ * alternate instead. */
 static bool in_one_go(const struct tfh_facts *facts, const struct tfh_loops *loops, uint32_t group)
 {
 	uint64_t n = 0;
@@ -406,8 +415,8 @@ static bool in_one_go(const struct tfh_facts *facts, const struct tfh_loops *loo
 	return loops->group.v[group].runs <= n;
 }
 
-/* Joins iterators of other pipelines whose batches go to the training function itself: after the first epoch, cache()
- * reads from memory what it had read from files. */
+/* Joins iterators of other pipelines whose batches go to the training function itself: after the
+ * first epoch, cache() reads from memory what it had read from files. */
 static void join_function(const struct tfh_facts *facts, struct tfh_loops *loops)
 {
 	uint32_t train = (uint32_t)loops->train_group, trained, name;

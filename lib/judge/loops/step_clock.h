@@ -11,33 +11,34 @@ void tfh_sort_marks(struct tfh_loops *loops);
 /* Whether both have about the same number of batches. */
 bool tfh_as_many(const struct tfh_group *a, const struct tfh_group *b);
 
-/* period.c: fills loops->mark with one entry per step, as if the job had marked its steps; leaves it empty if nothing
- * repeats. 0 or a negative errno. */
+/* period.c: fills loops->mark with one entry per step, as if the job had marked its steps; leaves
+ * it empty if nothing repeats. 0 or a negative errno. */
 int tfh_find_period(const struct tfh_facts *facts, struct tfh_loops *loops, struct tfh_err *err);
 
-/* programs.c: fills loops->mark with the executions of the program of XLA that takes most time, if it is executed often
- * enough. 0 or -ENOMEM. */
+/* programs.c: fills loops->mark with the executions of the program of XLA that takes most time, if
+ * it is executed often enough. 0 or -ENOMEM. */
 int tfh_find_programs(const struct tfh_facts *facts, struct tfh_loops *loops);
 
-/* windows.c: fills loops->window from the batches of the training iterator and of evaluations; from loops->mark; with a
- * single window. 0 or -ENOMEM. */
+/* windows.c: fills loops->window from the batches of the training iterator and of evaluations; from
+ * loops->mark; with a single window. 0 or -ENOMEM. */
 int tfh_windows_at_batches(const struct tfh_facts *facts, struct tfh_loops *loops);
 int tfh_windows_at_marks(const struct tfh_facts *facts, struct tfh_loops *loops);
 int tfh_one_window(const struct tfh_facts *facts, struct tfh_loops *loops, int64_t t0, int64_t t1);
 
-/* phases.c: separates warm-up from training, adds windows for the time between loops, and marks incomplete windows.
- * Fills in loops->median and the sums by segment. 0 or -ENOMEM. */
+/* phases.c: separates warm-up from training, adds windows for the time between loops, and marks
+ * incomplete windows. Fills in loops->median and the sums by segment. 0 or -ENOMEM. */
 int tfh_finish_windows(const struct tfh_facts *facts, struct tfh_loops *loops);
 
-/* taken_ahead.c: if a thread that only fetches batches ran ahead of the training, the surplus batches were never
- * trained with; joins as many windows to the first one. 0 or a negative errno. */
+/* taken_ahead.c: if a thread that only fetches batches ran ahead of the training, the surplus
+ * batches were never trained with; joins as many windows to the first one. 0 or a negative
+ * errno. */
 int tfh_join_ahead(const struct tfh_facts *facts, struct tfh_loops *loops, struct tfh_err *err);
 
-/* named.c: finds the steps of an imported trace by its ranges. Fills loops->mark with the steps that end with PyTorch's
- * optimizer, if there are at least three. 0 or a negative errno. */
+/* named.c: finds the steps of an imported trace by its ranges. Fills loops->mark with the steps
+ * that end with PyTorch's optimizer, if there are at least three. 0 or a negative errno. */
 int tfh_find_updates(const struct tfh_facts *facts, struct tfh_loops *loops, struct tfh_err *err);
-/* Checks whether the period in loops->mark is one of steps; if not, replaces it with the enclosing calls or with
- * nothing, and sets loops->clock. */
+/* Checks whether the period in loops->mark is one of steps; if not, replaces it with the enclosing
+ * calls or with nothing, and sets loops->clock. */
 int tfh_check_period(const struct tfh_facts *facts, struct tfh_loops *loops, struct tfh_err *err);
 
 #endif

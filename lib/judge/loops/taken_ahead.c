@@ -1,6 +1,7 @@
 /*
- * A thread that only fetches batches runs ahead of the training by the size of its queue: the first batches arrive
- * faster than steps, and the last ones are never trained with. The driver's calls show how many steps there were.
+ * A thread that only fetches batches runs ahead of the training by the size of its queue: the first
+ * batches arrive faster than steps, and the last ones are never trained with. The driver's calls
+ * show how many steps there were.
  */
 #include <string.h>
 

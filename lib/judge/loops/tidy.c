@@ -1,7 +1,7 @@
 /*
- * Folding compares events exactly: an iteration that also writes a log splits its loop, and a last epoch that was cut
- * short remains separate from the others. This pass adds such iterations to their loop. Innermost loops come first; no
- * time is lost or counted twice.
+ * Folding compares events exactly: an iteration that also writes a log splits its loop, and a last
+ * epoch that was cut short remains separate from the others. This pass adds such iterations to
+ * their loop. Innermost loops come first; no time is lost or counted twice.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,13 +9,15 @@
 #include "judge/loops/loop_events.h"
 #include "judge/loops/fold.h"
 
-/* Whether the event names what the program does, unlike launches, copies and waits, which only carry it out. */
+/* Whether the event names what the program does, unlike launches, copies and waits, which only
+ * carry it out. */
 static bool is_strong(const struct tfh_node *v)
 {
 	return !v->body && v->kind >= TFH_LOOP_EVENT_BATCH;
 }
 
-/* Whether two events are equal except for the size of a copy: the last batch of an epoch may be smaller. */
+/* Whether two events are equal except for the size of a copy: the last batch of an epoch may be
+ * smaller. */
 static bool like(const struct tfh_node *a, const struct tfh_node *b)
 {
 	return a->key == b->key || (!a->body && !b->body && a->kind == TFH_LOOP_EVENT_COPY &&
@@ -48,8 +50,8 @@ static uint32_t in_common(const struct tfh_node *loop, const struct tfh_node *v,
 	return common;
 }
 
-/* Whether most launched functions are the same: an evaluation has the copies and waits of a training step, but not its
- * backward pass and update. */
+/* Whether most launched functions are the same: an evaluation has the copies and waits of a
+ * training step, but not its backward pass and update. */
 static bool launch_alike(const struct tfh_node *a, const struct tfh_node *b)
 {
 	int both = __builtin_popcountll(a->ops & b->ops),
@@ -58,8 +60,8 @@ static bool launch_alike(const struct tfh_node *a, const struct tfh_node *b)
 	return !a->ops || !b->ops || both >= TFH_LOOPS_ITERATION_SHARE * all;
 }
 
-/* Whether two leaf loops have the same steps: the program names them alike, or most events and launches are the
- * same. */
+/* Whether two leaf loops have the same steps: the program names them alike, or most events and
+ * launches are the same. */
 bool tfh_nodes_alike(const struct tfh_node *a, const struct tfh_node *b)
 {
 	uint32_t strong = 0, same = 0, common;
@@ -115,8 +117,8 @@ static void take_in_loop(struct tfh_node *loop, struct tfh_node *v, bool goes_on
 	tfh_node_clear(v);
 }
 
-/* Where the iteration that begins at item `at` ends: before the next iteration, before a loop, and before anything that
- * the program names differently. */
+/* Where the iteration that begins at item `at` ends: before the next iteration, before a loop, and
+ * before anything that the program names differently. */
 static uint32_t round_end(const struct tfh_node *list, uint32_t at, const struct tfh_node *loop)
 {
 	uint32_t i = at + 1;
@@ -145,8 +147,8 @@ static double usual(const struct tfh_node *loop)
 	return (double)loop->ns / (double)loop->n;
 }
 
-/* Where the loop continues from item `at` on: at the first item that is not just a launch, copy or wait, if the items
- * before it take no longer than one or two iterations. */
+/* Where the loop continues from item `at` on: at the first item that is not just a launch, copy or
+ * wait, if the items before it take no longer than one or two iterations. */
 static uint32_t goes_on_at(const struct tfh_node *list, const struct tfh_node *loop, uint32_t at)
 {
 	double between = 0, iteration = usual(loop);
@@ -160,8 +162,8 @@ static uint32_t goes_on_at(const struct tfh_node *list, const struct tfh_node *l
 	return between <= TFH_LOOPS_BETWEEN_ITERATIONS * iteration ? at : list->n_body;
 }
 
-/* Takes the iterations from item `from` on, and the same loop if it continues after them. Returns the first item that
- * does not belong to the loop. */
+/* Takes the iterations from item `from` on, and the same loop if it continues after them. Returns
+ * the first item that does not belong to the loop. */
 static uint32_t take_following(struct tfh_node *list, struct tfh_node *loop, uint32_t from)
 {
 	for (uint32_t at, end; (at = goes_on_at(list, loop, from)) < list->n_body; from = end) {
@@ -184,8 +186,8 @@ static uint32_t take_following(struct tfh_node *list, struct tfh_node *loop, uin
 	return from;
 }
 
-/* Takes iterations before loop i that did not fold because they were the first ones. Returns where the loop then
- * begins. */
+/* Takes iterations before loop i that did not fold because they were the first ones. Returns where
+ * the loop then begins. */
 static uint32_t take_leading(struct tfh_node *list, uint32_t i)
 {
 	struct tfh_node *loop = &list->body[i];
@@ -210,8 +212,8 @@ static uint32_t take_leading(struct tfh_node *list, uint32_t i)
 	return first;
 }
 
-/* Items after a loop of loops, from item `from` on, that begin like its body are a last iteration that was cut short.
- * Returns the first item that is not. */
+/* Items after a loop of loops, from item `from` on, that begin like its body are a last iteration
+ * that was cut short. Returns the first item that is not. */
 static uint32_t take_partial(struct tfh_node *list, struct tfh_node *loop, uint32_t from)
 {
 	uint32_t k = 0;
@@ -236,8 +238,8 @@ static uint32_t take_partial(struct tfh_node *list, struct tfh_node *loop, uint3
 	return from + k;
 }
 
-/* Takes a first run that belongs to the first iteration of loop i but differed from the others or began elsewhere.
- * Returns the new index of the loop. */
+/* Takes a first run that belongs to the first iteration of loop i but differed from the others or
+ * began elsewhere. Returns the new index of the loop. */
 static uint32_t take_begun(struct tfh_node *list, uint32_t i)
 {
 	struct tfh_node *loop = &list->body[i];
@@ -258,8 +260,9 @@ static uint32_t take_begun(struct tfh_node *list, uint32_t i)
 	return i;
 }
 
-/* Replaces a loop that is little more than its inner loop with that one: the rest occurs only now and then. A loop
- * whose rest launches kernels stays, because that may be an update for the inner steps. */
+/* Replaces a loop that is little more than its inner loop with that one: the rest occurs only now
+ * and then. A loop whose rest launches kernels stays, because that may be an update for the inner
+ * steps. */
 static void unwrap(struct tfh_node *loop)
 {
 	struct tfh_node *inner = NULL;

@@ -35,8 +35,8 @@ static uint32_t add(struct run_tree *t, enum tfh_branch kind, uint32_t parent, i
 	return t->n++;
 }
 
-/* Adds time that belongs to a parent and to none of its loops: one part of each kind. If there is no room for another
- * part, the time goes to the parent's last one. */
+/* Adds time that belongs to a parent and to none of its loops: one part of each kind. If there is
+ * no room for another part, the time goes to the parent's last one. */
 static void add_to(struct run_tree *t, enum tfh_branch kind, uint32_t parent, int64_t t0,
 		   int64_t ns, uint64_t count)
 {
@@ -97,8 +97,8 @@ static enum tfh_branch role_of_group(const struct tfh_loops *loops, const struct
 								     : TFH_BRANCH_EVALUATE;
 }
 
-/* What the program reports about a leaf loop's steps: by a mark, the name of the executed function, or the iterator
- * that feeds them. */
+/* What the program reports about a leaf loop's steps: by a mark, the name of the executed function,
+ * or the iterator that feeds them. */
 static enum tfh_branch said(const struct run_tree *t, const struct tfh_node *loop)
 {
 	enum tfh_branch role = TFH_BRANCH_STEP;
@@ -141,7 +141,8 @@ static enum tfh_branch role_of(const struct run_tree *t, const struct tfh_node *
 	return role;
 }
 
-/* The name of the function with most time, as its author wrote it: "__inference_train_step_129" is train_step. */
+/* The name of the function with most time, as its author wrote it: "__inference_train_step_129" is
+ * train_step. */
 static const char *name_of(struct run_tree *t, const struct tfh_node *loop)
 {
 	const struct tfh_node *best = NULL;
@@ -170,7 +171,8 @@ static bool ends_iterator(const struct tfh_node *loop)
 	return false;
 }
 
-/* Whether each iteration trains, or goes once through the batches of an iterator and does not only evaluate. */
+/* Whether each iteration trains, or goes once through the batches of an iterator and does not only
+ * evaluate. */
 static bool is_epoch(const struct run_tree *t, const struct tfh_node *loop)
 {
 	enum tfh_branch least = ends_iterator(loop) ? TFH_BRANCH_STEP : TFH_BRANCH_TRAIN;
@@ -193,8 +195,9 @@ static enum tfh_branch role_in(const struct run_tree *t, const struct tfh_node *
 	return is_epoch(t, loop) ? TFH_BRANCH_EPOCH : TFH_BRANCH_LOOP;
 }
 
-/* The time by which first iterations exceed the others. If a loop that recurs has hardly two iterations each time, the first is
- * another kind of work rather than longer: two models of a GAN, which train in turn. */
+/* The time by which first iterations exceed the others. If a loop that recurs has hardly two
+ * iterations each time, the first is another kind of work rather than longer: two models of a GAN,
+ * which train in turn. */
 static int64_t first_longer(const struct tfh_node *loop)
 {
 	int64_t longer;
@@ -297,8 +300,8 @@ static bool carries(const struct tfh_node *loop)
 	return true;
 }
 
-/* Whether there is a loop whose iterations launch something. Then loops that only copy are no steps: they fetch the model to
- * save it, or send data. */
+/* Whether there is a loop whose iterations launch something. Then loops that only copy are no
+ * steps: they fetch the model to save it, or send data. */
 static bool has_work(const struct tfh_node *node)
 {
 	for (uint32_t i = 0; i < node->n_body; i++) {
@@ -309,8 +312,8 @@ static bool has_work(const struct tfh_node *node)
 	return false;
 }
 
-/* Whether a loop before the first step makes weights or data, or copies them: it is much shorter than the training, or copies
- * only. */
+/* Whether a loop before the first step makes weights or data, or copies them: it is much shorter
+ * than the training, or copies only. */
 static bool prepares(const struct run_tree *t, const struct tfh_node *loop)
 {
 	const struct tfh_loops *l = t->loops;
@@ -339,7 +342,8 @@ static void add_part(struct run_tree *t, const struct tfh_node *node, struct tfh
 	}
 }
 
-/* Equal loops of a parent become one part, however often they occur. `rest`: the time before the first loop. */
+/* Equal loops of a parent become one part, however often they occur. `rest`: the time before the
+ * first loop. */
 static void add_parts(struct run_tree *t, struct tfh_node *node, uint32_t parent,
 		      enum tfh_branch rest)
 {
@@ -409,9 +413,10 @@ static double steps_s(const struct run_tree *t)
 }
 
 /*
- * Another profiler's trace holds few steps whose launches differ, so what repeats may only be a detail of a step. If
- * the loops found do not cover the steps, the steps replace them. In a recording they do so if no loop was found: its
- * launches, or the ops that a processor executes one by one, are not separated by any other call. Returns their end.
+ * Another profiler's trace holds few steps whose launches differ, so what repeats may only be a
+ * detail of a step. If the loops found do not cover the steps, the steps replace them. In a
+ * recording they do so if no loop was found: its launches, or the ops that a processor executes one
+ * by one, are not separated by any other call. Returns their end.
  */
 static int64_t put_steps(struct run_tree *t, int64_t born, int64_t end)
 {
@@ -439,8 +444,8 @@ static int64_t put_steps(struct run_tree *t, int64_t born, int64_t end)
 	return end;
 }
 
-/* When the judged process ended. What others of the run did after that is no part of it. Another profiler's trace does not say
- * when a process ended. */
+/* When the judged process ended. What others of the run did after that is no part of it. Another
+ * profiler's trace does not say when a process ended. */
 static int64_t end_of(const struct tfh_facts *facts)
 {
 	const struct tfh_feed *f = facts->feed;

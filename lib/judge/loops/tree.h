@@ -1,4 +1,5 @@
-/* The run as a tree: the time before the first call, loops with their contents, the time after the last call. */
+/* The run as a tree: the time before the first call, loops with their contents, the time after the
+ * last call. */
 #ifndef TFH_JUDGE_LOOPS_TREE_H
 #define TFH_JUDGE_LOOPS_TREE_H
 

@@ -52,7 +52,8 @@ static bool is_fed(const struct tfh_node *loop)
 	return false;
 }
 
-/* The only loop in the body of another, if it contains no further loops; NULL: there is none, or there are several. */
+/* The only loop in the body of another, if it contains no further loops; NULL: there is none, or
+ * there are several. */
 static const struct tfh_node *inner_loop(const struct tfh_node *loop)
 {
 	const struct tfh_node *inner = NULL;
@@ -71,9 +72,10 @@ static bool launches(const struct tfh_node *v)
 	return v->kind == TFH_LOOP_EVENT_BURST || v->kind == TFH_LOOP_EVENT_GRAPH;
 }
 
-/* Whether the rest of an outer loop's body is one more iteration of its inner loop. It is if one of the two launches
- * kernels and the other the graph made from them: the function is created anew in each iteration of the outer loop, and its
- * first execution is not compiled. If both launch kernels, they do different work, like the two models of a GAN. */
+/* Whether the rest of an outer loop's body is one more iteration of its inner loop. It is if one of
+ * the two launches kernels and the other the graph made from them: the function is created anew in
+ * each iteration of the outer loop, and its first execution is not compiled. If both launch
+ * kernels, they do different work, like the two models of a GAN. */
 static bool has_odd(const struct tfh_node *outer, const struct tfh_node *inner)
 {
 	uint32_t n = 0, at = (uint32_t)(inner - outer->body);
@@ -137,10 +139,10 @@ static bool feeds_like(const struct tfh_node *v, const struct tfh_node *loop)
 }
 
 /*
- * Whether each iteration of a loop is a fixed number of inner iterations followed by an update. There must be fewer
- * inner iterations per outer one than outer ones. The rest launches something that the inner iterations do not, and is
- * at most as large as one of them, by launches or by time. The last inner iteration may be part of the rest, since no
- * wait separates them.
+ * Whether each iteration of a loop is a fixed number of inner iterations followed by an update.
+ * There must be fewer inner iterations per outer one than outer ones. The rest launches something
+ * that the inner iterations do not, and is at most as large as one of them, by launches or by time.
+ * The last inner iteration may be part of the rest, since no wait separates them.
  */
 static bool accumulates(const struct units *u, const struct tfh_node *loop)
 {
@@ -184,8 +186,9 @@ static const struct tfh_node *next_work(const struct tfh_node *loop, uint32_t *i
 }
 
 /*
- * Whether an iteration repeats the same work several times, each time fed by a copy, and otherwise only waits. Such an
- * iteration is several steps, the last of which reads the loss. A step of several micro-steps does more at its end.
+ * Whether an iteration repeats the same work several times, each time fed by a copy, and otherwise
+ * only waits. Such an iteration is several steps, the last of which reads the loss. A step of
+ * several micro-steps does more at its end.
  */
 static bool several_inside(const struct tfh_node *loop)
 {
@@ -263,8 +266,8 @@ void tfh_join_windows(struct tfh_loops *loops, const int64_t *step, size_t n)
 	loops->window.n = kept;
 }
 
-/* The unit must occur at most half as often as there are windows: slightly different numbers are not another unit. Nor
- * is a handful of long iterations, which are epochs. */
+/* The unit must occur at most half as often as there are windows: slightly different numbers are
+ * not another unit. Nor is a handful of long iterations, which are epochs. */
 static bool fewer(const struct units *u)
 {
 	bool all = u->accumulates ||
@@ -274,14 +277,15 @@ static bool fewer(const struct units *u)
 	       u->loops->window.n <= u->iterations * u->iterations;
 }
 
-/* Whether there are twice as many iterations as windows, each fed by a copy of its own and none by an enclosing loop:
- * then the period found was that of an event in every n-th iteration. */
+/* Whether there are twice as many iterations as windows, each fed by a copy of its own and none by
+ * an enclosing loop: then the period found was that of an event in every n-th iteration. */
 static bool more(const struct units *u)
 {
 	return u->begin.n && u->iterations >= 2 * u->loops->window.n && u->fed && !u->fed_outside;
 }
 
-/* Finds the begins of iterations that launch other functions, too: all begin with a copy of the same kind. */
+/* Finds the begins of iterations that launch other functions, too: all begin with a copy of the
+ * same kind. */
 static void take_fed(struct units *u)
 {
 	const struct tfh_facts *facts = u->facts;

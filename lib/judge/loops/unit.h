@@ -1,6 +1,7 @@
 /*
- * What users count as one step. The step clock may find only parts of a step: the two models that a step trains in
- * turn, or the batches whose gradients are accumulated before one update. The run's tree shows which.
+ * What users count as one step. The step clock may find only parts of a step: the two models that a
+ * step trains in turn, or the batches whose gradients are accumulated before one update. The run's
+ * tree shows which.
  */
 #ifndef TFH_JUDGE_LOOPS_UNIT_H
 #define TFH_JUDGE_LOOPS_UNIT_H
@@ -15,18 +16,21 @@ int tfh_find_units(const struct tfh_facts *facts, struct tfh_loops *loops,
 		   const struct tfh_node *root);
 /* Joins each window that is nearest to none of these times, in order, with the one before it. */
 void tfh_join_windows(struct tfh_loops *loops, const int64_t *step, size_t n);
-/* waited.c: joins windows that are parts of a step, each of which is waited for at its end. 0 or -ENOMEM. */
+/* waited.c: joins windows that are parts of a step, each of which is waited for at its end. 0 or
+ * -ENOMEM. */
 int tfh_join_waited(const struct tfh_facts *facts, struct tfh_loops *loops);
-/* Replaces the windows by those that begin at these times, in order; the last one ends at t1. 0 or -ENOMEM. */
+/* Replaces the windows by those that begin at these times, in order; the last one ends at t1. 0 or
+ * -ENOMEM. */
 int tfh_windows_at(struct tfh_loops *loops, const int64_t *begin, size_t n, int64_t t1);
 
-/* unmarked.c: whether the iterations of another loop may be the steps, for which their begins must be recorded; replaces the
- * windows if they are. 0 or -ENOMEM. */
+/* unmarked.c: whether the iterations of another loop may be the steps, for which their begins must
+ * be recorded; replaces the windows if they are. 0 or -ENOMEM. */
 bool tfh_may_be_unmarked(const struct tfh_facts *facts, const struct tfh_loops *loops);
 int tfh_find_unmarked(const struct tfh_facts *facts, struct tfh_loops *loops,
 		      struct tfh_node *root);
 
-/* inner.c: PyTorch's steps in which backward passes repeat become iterations without an inner loop. 0 or -ENOMEM. */
+/* inner.c: PyTorch's steps in which backward passes repeat become iterations without an inner loop.
+ * 0 or -ENOMEM. */
 int tfh_open_steps(const struct tfh_facts *facts, const struct tfh_loops *loops,
 		   struct tfh_node *root);
 

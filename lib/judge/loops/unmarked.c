@@ -1,14 +1,15 @@
 /*
- * A program may train for a few steps, which PyTorch names, and then do something else for most of its time: generate, evaluate
- * without a loader, search. If the run's tree has a loop before or after the named steps that takes much more time, its iterations
- * are the steps.
+ * A program may train for a few steps, which PyTorch names, and then do something else for most of
+ * its time: generate, evaluate without a loader, search. If the run's tree has a loop before or
+ * after the named steps that takes much more time, its iterations are the steps.
  */
 #include <stdlib.h>
 
 #include "judge/loops/unit.h"
 #include "judge/stats.h"
 
-/* The loops whose iterations may be the steps. An iteration that differs from the others divides a loop in two. */
+/* The loops whose iterations may be the steps. An iteration that differs from the others divides a
+ * loop in two. */
 struct unmarked_loops {
 	TFH_VEC(struct tfh_node *) loop;
 	TFH_VEC(int64_t) begin; /* of the steps */
@@ -34,7 +35,8 @@ static struct tfh_node *largest(const struct tfh_node *list)
 	return best;
 }
 
-/* What the iterations of a loop usually launch. The loop's own sum also has what only few of them do. */
+/* What the iterations of a loop usually launch. The loop's own sum also has what only few of them
+ * do. */
 static uint64_t usual_ops(const struct tfh_node *loop, bool with_inner)
 {
 	uint64_t ops = 0;
@@ -50,8 +52,9 @@ static uint64_t usual_ops(const struct tfh_node *loop, bool with_inner)
 }
 
 /*
- * The loop whose iterations are steps. An iteration that contains fewer inner ones than there are iterations, and launches
- * something that those do not, is a step of layers or tokens. Otherwise the inner ones are steps, as in an epoch.
+ * The loop whose iterations are steps. An iteration that contains fewer inner ones than there are
+ * iterations, and launches something that those do not, is a step of layers or tokens. Otherwise
+ * the inner ones are steps, as in an epoch.
  */
 static struct tfh_node *of_steps(struct tfh_node *loop)
 {
@@ -147,8 +150,9 @@ static double usual_launches(const struct tfh_facts *facts, const struct unmarke
 	return median;
 }
 
-/* Drops what begins less than half of the usual launches after another step, or before the end: part of an iteration that
- * differed. Times do not show that: a host that is far ahead may launch two steps at once, and then wait for the device. */
+/* Drops what begins less than half of the usual launches after another step, or before the end:
+ * part of an iteration that differed. Times do not show that: a host that is far ahead may launch
+ * two steps at once, and then wait for the device. */
 static void drop_partial(const struct tfh_facts *facts, struct unmarked_loops *u)
 {
 	int64_t *begin = u->begin.v;

@@ -1,6 +1,7 @@
 /*
- * Parts of a step that run side by side on streams of their own are each waited for at its end. If each k-th window, and no other,
- * waits, and does so k times, k windows are one step. A series of steps that ends with a wait has only one.
+ * Parts of a step that run side by side on streams of their own are each waited for at its end. If
+ * each k-th window, and no other, waits, and does so k times, k windows are one step. A series of
+ * steps that ends with a wait has only one.
  */
 #include <errno.h>
 #include <stdlib.h>

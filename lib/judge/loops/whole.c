@@ -1,8 +1,9 @@
 /*
- * Waits that come after several steps. If a program launches the same sequence several times between two waits, and
- * nothing before or after it, the sequence is the step, because it contains what ends a step (an optimizer's update).
- * What repeats inside a step (layers, micro-batches) is surrounded by other launches. The first interval may differ:
- * the program initialises its weights there and runs its first steps uncompiled.
+ * Waits that come after several steps. If a program launches the same sequence several times
+ * between two waits, and nothing before or after it, the sequence is the step, because it contains
+ * what ends a step (an optimizer's update). What repeats inside a step (layers, micro-batches) is
+ * surrounded by other launches. The first interval may differ: the program initialises its weights
+ * there and runs its first steps uncompiled.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,8 +13,8 @@
 #include "judge/loops/anchor.h"
 
 #define NO_FUNCTION UINT32_MAX
-/* Stands for a graph, which contains many functions, with the number of its kernels. Two graphs of as many are the same
- * step, of which each has its own buffers. */
+/* Stands for a graph, which contains many functions, with the number of its kernels. Two graphs of
+ * as many are the same step, of which each has its own buffers. */
 static const uint32_t GRAPH = UINT32_C(1) << 31;
 
 static bool is_graph(uint32_t what)
@@ -42,9 +43,9 @@ static bool repeats(const struct sequence *s, size_t p)
 	return s->what.n % p == 0;
 }
 
-/* The length of the shortest sequence of which the launches are repetitions; 0: there is none. `room` holds one number per
- * launch. room[i] becomes the length of the longest proper suffix of the first i + 1 launches that is also a prefix (Knuth,
- * Morris and Pratt). */
+/* The length of the shortest sequence of which the launches are repetitions; 0: there is none.
+ * `room` holds one number per launch. room[i] becomes the length of the longest proper suffix of
+ * the first i + 1 launches that is also a prefix (Knuth, Morris and Pratt). */
 static size_t shortest(const struct sequence *s, uint32_t *room)
 {
 	const uint32_t *v = s->what.v;
@@ -94,8 +95,9 @@ static uint32_t launches(const struct sequence *s, size_t p)
 	return n;
 }
 
-/* Whether the first p launches, which do not repeat anything as a whole, may be a step: they have at least the minimum number of
- * different functions of a step, or are so many that they contain a loop. */
+/* Whether the first p launches, which do not repeat anything as a whole, may be a step: they have
+ * at least the minimum number of different functions of a step, or are so many that they contain a
+ * loop. */
 static bool are_a_step(const struct sequence *s, size_t p)
 {
 	uint32_t n = 0;
@@ -157,8 +159,8 @@ static int add_launch(struct sequence *s, const struct tfh_token_kind *k)
 							     : GRAPH | (k->what & (GRAPH / 2 - 1)));
 }
 
-/* Whether one step is missing in the first interval, before the first call that each step makes: it was not compiled
- * yet, and launched kernel by kernel what became a graph. */
+/* Whether one step is missing in the first interval, before the first call that each step makes: it
+ * was not compiled yet, and launched kernel by kernel what became a graph. */
 static bool lacks_one(const struct tfh_facts *facts, const struct tfh_anchor *a,
 		      const struct sequence *s)
 {

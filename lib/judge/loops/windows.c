@@ -1,5 +1,6 @@
 /*
- * Windows from the events of the chosen clock. A step lasts from the delivery of its batch to the delivery of the next.
+ * Windows from the events of the chosen clock. A step lasts from the delivery of its batch to the
+ * delivery of the next.
  */
 #include <errno.h>
 #include <string.h>
@@ -47,9 +48,9 @@ static bool mine(const struct tfh_loops *loops, const struct tfh_boundary *t)
 	return (int32_t)tfh_group_of(loops, t) == loops->train_group;
 }
 
-/* Batches of an evaluation occur in runs; an iterator that alternates with the training one belongs to the step.
- * Threads of replicas run slightly ahead of each other, so if a group has as many batches as the training loop, runs
- * must be long. */
+/* Batches of an evaluation occur in runs; an iterator that alternates with the training one belongs
+ * to the step. Threads of replicas run slightly ahead of each other, so if a group has as many
+ * batches as the training loop, runs must be long. */
 static bool evaluates(const struct tfh_loops *loops, const struct tfh_boundary *t)
 {
 	const struct tfh_group *g = &loops->group.v[tfh_group_of(loops, t)];
@@ -63,8 +64,8 @@ static bool evaluates(const struct tfh_loops *loops, const struct tfh_boundary *
 	       g->runs * TFH_LOOPS_EVAL_PART <= train->count;
 }
 
-/* Batches before the first step: a few that were used to build the model or to test it (start-up), or those that a resumed job
- * passed over. */
+/* Batches before the first step: a few that were used to build the model or to test it (start-up),
+ * or those that a resumed job passed over. */
 static bool tried(const struct tfh_facts *facts, const struct tfh_loops *loops,
 		  const struct tfh_boundary *t)
 {
@@ -99,7 +100,8 @@ static void take_group(struct window_builder *b, size_t *i)
 	*i = j;
 }
 
-/* A batch of another loop: an evaluation between training steps. `idle`: the last activity of the loop before. */
+/* A batch of another loop: an evaluation between training steps. `idle`: the last activity of the
+ * loop before. */
 static void eval_batch(struct window_builder *b, const struct tfh_boundary *t, int64_t *eval,
 		       int64_t *idle)
 {
@@ -117,8 +119,8 @@ static void eval_batch(struct window_builder *b, const struct tfh_boundary *t, i
 	b->must = t->x1;
 }
 
-/* Whether iterators deliver one batch each, as in a call that predicts one example: that call is the step, which lasts
- * until the next call. */
+/* Whether iterators deliver one batch each, as in a call that predicts one example: that call is
+ * the step, which lasts until the next call. */
 static bool single(const struct tfh_loops *loops)
 {
 	const struct tfh_group *g = &loops->group.v[loops->train_group];
@@ -156,7 +158,8 @@ static void cut_at_batches(struct window_builder *b)
 			idle = t->t1;
 			continue;
 		}
-		/* A new iterator is a new epoch: the wait for its first batch is before its first step. */
+		/* A new iterator is a new epoch: the wait for its first batch is before its first
+		 * step. */
 		if (series != UINT32_MAX && t->series != series && !one)
 			close_window(b, begin_of(t), true);
 		if (t->more) {
@@ -194,7 +197,8 @@ static void cut_at_marks(struct window_builder *b)
 		b->must = m->t1;
 	}
 	if (loops->mark.n) {
-		/* Marks and waits end their step; a call that only begins a step leaves its end open. */
+		/* Marks and waits end their step; a call that only begins a step leaves its end
+		 * open. */
 		const struct tfh_boundary *m = &loops->mark.v[loops->mark.n - 1];
 		bool whole = loops->clock == TFH_STEP_CLOCK_MARK || loops->mark_ends;
 		close_window(b, whole ? m->t1 : facts->last_work, !whole);

@@ -1,7 +1,8 @@
 /*
- * The cost of single places of the program: functions or, in the function that contains the loop, lines, with
- * everything that they call. Each is removed by itself, since a fix changes one and leaves the others. With device times, the pauses
- * with samples at the place are replayed without its share of them.
+ * The cost of single places of the program: functions or, in the function that contains the loop,
+ * lines, with everything that they call. Each is removed by itself, since a fix changes one and
+ * leaves the others. With device times, the pauses with samples at the place are replayed without
+ * its share of them.
  */
 #include <errno.h>
 #include <math.h>
@@ -142,7 +143,8 @@ static void join_functions(struct seen_places *all)
 	}
 }
 
-/* Whether q continues p: the same function, the same kind of pause, at most one line without samples between them. */
+/* Whether q continues p: the same function, the same kind of pause, at most one line without
+ * samples between them. */
 static bool continues(const struct seen_place *p, const struct seen_place *q)
 {
 	return p->loops && q->loops && p->samples && q->samples && p->pauses &&
@@ -163,8 +165,8 @@ static void absorb(struct seen_place *p, struct seen_place *q)
 	q->samples = 0;
 }
 
-/* In a function that contains the loop, joins lines that follow each other without a call between them: a statement or an
- * inner loop of several lines is one piece of work. */
+/* In a function that contains the loop, joins lines that follow each other without a call between
+ * them: a statement or an inner loop of several lines is one piece of work. */
 static void join_lines(struct seen_places *all)
 {
 	for (size_t i = 0; i < all->place.n; i++)
@@ -266,8 +268,8 @@ static struct sampled count_samples(const struct tfh_accounts *accounts,
 	return l;
 }
 
-/* Standard error of the place's share of the samples, which represent different times; at least that of a single
- * sample. */
+/* Standard error of the place's share of the samples, which represent different times; at least
+ * that of a single sample. */
 static double error_of(const struct sampled *l, double part)
 {
 	double off2 = (1 - part) * (1 - part) * l->mine2 + part * part * (l->all2 - l->mine2);
@@ -282,7 +284,8 @@ static double host_s(const struct tfh_accounts *accounts, const struct tfh_resul
 	       (accounts->facts->consumers ? 0 : r->breakdown[TFH_PART_INPUT].s_per_step);
 }
 
-/* From the accounts alone: the step without the place's share, but not below the time of computing. */
+/* From the accounts alone: the step without the place's share, but not below the time of
+ * computing. */
 static void bound(const struct tfh_accounts *accounts, struct tfh_place_gain *g, double step,
 		  double compute)
 {

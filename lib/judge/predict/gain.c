@@ -116,8 +116,8 @@ static double for_all(const struct tfh_replays *s, double step)
 	return s->mean + slope * (step - s->was);
 }
 
-/* Number of steps whose device ops were counted: training steps with device times, and stalls, which are recognised
- * only when a step's account is closed, after its ops. */
+/* Number of steps whose device ops were counted: training steps with device times, and stalls,
+ * which are recognised only when a step's account is closed, after its ops. */
 static double timed_steps(const struct tfh_device *d)
 {
 	uint64_t n = 0;
@@ -164,10 +164,11 @@ static unsigned launch_apart(const struct tfh_device *d, uint32_t device)
 }
 
 /*
- * Lower bound of computing, ns of the whole run. With one kernel at a time: the time during which anything computed.
- * But if several threads launch, each in streams of its own, their kernels may run at once even if they never did, since the
- * threads may have waited for each other (`hard`: as many at once as there are threads). With several streams in
- * parallel: the longest stream (`hard`), or all kernels divided by the largest number seen at once.
+ * Lower bound of computing, ns of the whole run. With one kernel at a time: the time during which
+ * anything computed. But if several threads launch, each in streams of its own, their kernels may
+ * run at once even if they never did, since the threads may have waited for each other (`hard`: as
+ * many at once as there are threads). With several streams in parallel: the longest stream
+ * (`hard`), or all kernels divided by the largest number seen at once.
  */
 static double compute_floor(const struct tfh_device *d, uint32_t device, bool hard)
 {
@@ -241,8 +242,9 @@ static double cached_bytes(const struct tfh_result *r)
 	return bytes;
 }
 
-/* Copies of pageable memory evict the program's data from the caches, so the host's own code ran slower after them than
- * it will without them: at most by the time to refill a cache, and at most by all of its time. */
+/* Copies of pageable memory evict the program's data from the caches, so the host's own code ran
+ * slower after them than it will without them: at most by the time to refill a cache, and at most
+ * by all of its time. */
 static double cold_s(const struct tfh_samples *all, const struct tfh_result *r,
 		     enum tfh_remove what, double got, double step)
 {
@@ -253,7 +255,8 @@ static double cold_s(const struct tfh_samples *all, const struct tfh_result *r,
 	return fmin(TFH_PREDICT_COLD_S, fmax(got - for_all(s, step), 0));
 }
 
-/* Code that follows removed host code may have been slower because of it, as far as the host limits the step then. */
+/* Code that follows removed host code may have been slower because of it, as far as the host limits
+ * the step then. */
 static double cooled_s(const struct tfh_accounts *accounts, const struct tfh_samples *all,
 		       double got, double step)
 {
@@ -264,8 +267,8 @@ static double cooled_s(const struct tfh_accounts *accounts, const struct tfh_sam
 		       : 0;
 }
 
-/* The time per step during which what remains waited for a CPU that others used. They may use less another time, so the lower
- * end does not contain it, up to half of the remaining step. */
+/* The time per step during which what remains waited for a CPU that others used. They may use less
+ * another time, so the lower end does not contain it, up to half of the remaining step. */
 static double crowded_s(const struct tfh_accounts *accounts, enum tfh_remove what, double got)
 {
 	double s = what == TFH_REMOVE_EVERYTHING_BUT_COMPUTE
@@ -275,9 +278,9 @@ static double crowded_s(const struct tfh_accounts *accounts, enum tfh_remove wha
 	return fmin(s, got / TFH_PREDICT_MOST_OFF_PART);
 }
 
-/* Whether the replay gains next to nothing from removing the waits for batches, which block a good part of a step. Something in
- * it starts when it did in the recording, because it is not known that it waited for the batch; so the gain is not known
- * either, up to all that is blocked. */
+/* Whether the replay gains next to nothing from removing the waits for batches, which block a good
+ * part of a step. Something in it starts when it did in the recording, because it is not known that
+ * it waited for the batch; so the gain is not known either, up to all that is blocked. */
 static bool is_blind(const struct tfh_result *r, const struct tfh_whatif *w, double got,
 		     double step)
 {
@@ -293,7 +296,8 @@ static double woken_s(const struct tfh_replays *s)
 	return s->windows ? TFH_PREDICT_WAKE_S * (double)s->woken / (double)s->windows : 0;
 }
 
-/* The step if the waits that fetch a result stay, since the program needs it; NAN: the gain is mostly that of these waits. */
+/* The step if the waits that fetch a result stay, since the program needs it; NAN: the gain is
+ * mostly that of these waits. */
 static double fetching(const struct tfh_samples *all, double got, double step)
 {
 	double s = for_all(&all->replay[TFH_REPLAY_FETCHING], step);

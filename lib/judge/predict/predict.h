@@ -1,6 +1,6 @@
 /*
- * The fourth phase: what removing a class of blocking time would gain. Sampled windows are replayed without it while
- * they are in memory for their accounts.
+ * The fourth phase: what removing a class of blocking time would gain. Sampled windows are replayed
+ * without it while they are in memory for their accounts.
  */
 #ifndef TFH_JUDGE_PREDICT_PREDICT_H
 #define TFH_JUDGE_PREDICT_PREDICT_H
@@ -46,7 +46,8 @@ struct tfh_samples {
 	double xprof[TFH_XPROF_COUNT]; /* ns, by XProf's kinds */
 };
 
-/* replay.c: replays slices once for each entry of the list of removals. *all must live as long as the sampler. */
+/* replay.c: replays slices once for each entry of the list of removals. *all must live as long as
+ * the sampler. */
 struct tfh_sampler tfh_sampler_of(struct tfh_samples *all);
 void tfh_samples_free(struct tfh_samples *all);
 
@@ -59,7 +60,8 @@ void tfh_device_whatif(const struct tfh_device *d, struct tfh_samples *all, stru
 void tfh_device_stages(const struct tfh_device *d, struct tfh_result *r);
 int tfh_device_tables(const struct tfh_device *d, struct tfh_result *r);
 
-/* code_place.c: finds the places, before anything is replayed; then what each gains. 0 or -ENOMEM. */
+/* code_place.c: finds the places, before anything is replayed; then what each gains. 0 or
+ * -ENOMEM. */
 int tfh_find_places(const struct tfh_accounts *accounts, struct tfh_samples *all);
 void tfh_place_gains(const struct tfh_accounts *accounts, struct tfh_samples *all,
 		     struct tfh_result *r);
@@ -72,23 +74,27 @@ void tfh_place_point(const struct tfh_device *d, struct tfh_samples *all, uint32
 
 /* supply.c: how fast batches could be delivered */
 void tfh_find_supply(const struct tfh_accounts *accounts, struct tfh_result *r);
-/* Whether every batch is made by the call that requests it. Unknown, hence false, if no stage was recorded. */
+/* Whether every batch is made by the call that requests it. Unknown, hence false, if no stage was
+ * recorded. */
 bool tfh_on_request(const struct tfh_accounts *accounts);
 
 /* whatif.c: upper bounds of gains, from the accounts alone */
 void tfh_whatif(const struct tfh_accounts *accounts, struct tfh_result *r);
-/* Why the step without a cost is no bound: its removal also changes the rest of the step. NULL: the step is a bound. */
+/* Why the step without a cost is no bound: its removal also changes the rest of the step. NULL: the
+ * step is a bound. */
 const char *tfh_no_bound(const struct tfh_accounts *accounts, enum tfh_remove what);
-/* By how much the code after a pause of that duration may have been slower because of it, in seconds. */
+/* By how much the code after a pause of that duration may have been slower because of it, in
+ * seconds. */
 double tfh_cooled_s(const struct tfh_accounts *accounts, double removed_s, double left_s);
 /* Removes all gains of a run with too few steps. */
 void tfh_forget_gains(const struct tfh_accounts *accounts, struct tfh_result *r);
-/* If one thread does a whole step, and the rest of it needs `left` seconds: sets the step after the removal, its
- * interval and, if that is narrow, a point. `off_s`: the uncertainty of the removed time. Otherwise sets nothing. */
+/* If one thread does a whole step, and the rest of it needs `left` seconds: sets the step after the
+ * removal, its interval and, if that is narrow, a point. `off_s`: the uncertainty of the removed
+ * time. Otherwise sets nothing. */
 void tfh_serial_gain(const struct tfh_accounts *accounts, enum tfh_remove what, double step,
 		     double left, double off_s, struct tfh_whatif *w);
-/* Extends an interval without a point by what a fix may leave: up to TFH_BLOCKING_SHARE of a step, below which nothing is
- * a verdict. */
+/* Extends an interval without a point by what a fix may leave: up to TFH_BLOCKING_SHARE of a step,
+ * below which nothing is a verdict. */
 void tfh_may_leave(struct tfh_whatif *w, double step);
 /* By how much the rest of a step is shorter in the run's fastest block than on average, seconds. */
 double tfh_faster_s(const struct tfh_accounts *accounts, enum tfh_remove what);

@@ -1,10 +1,10 @@
 /*
  * Replays: computes the times of the recorded windows without a class of costs. The graph is the
  * recorded one: the order of calls in each thread, hand-overs between threads, the order in each
- * stream, events, and waits that end with the op they waited for. Everything that is not removed keeps its
- * duration, and every start keeps its delay after what it waited for. (The idea: Holistic Trace
- * Analysis' critical path graph, and what-if replays of recorded training graphs as in Daydream,
- * USENIX ATC 2020.)
+ * stream, events, and waits that end with the op they waited for. Everything that is not removed
+ * keeps its duration, and every start keeps its delay after what it waited for. (The idea: Holistic
+ * Trace Analysis' critical path graph, and what-if replays of recorded training graphs as in
+ * Daydream, USENIX ATC 2020.)
  *
  * All edges lead forward in recorded time, so one pass in that order suffices.
  */
@@ -215,8 +215,8 @@ static int64_t seg_end(struct replay *r, uint32_t i)
 	return begin + scaled(r, ns);
 }
 
-/* The rest of an op's delay if launching takes no time: removes the time of its own call and
- * the usual time from the call to the start, which blame.c charges to launching. */
+/* The rest of an op's delay if launching takes no time: removes the time of its own call and the
+ * usual time from the call to the start, which blame.c charges to launching. */
 static int64_t without_launch(const struct tfh_slice *sl, const struct tfh_dop *o, int64_t late)
 {
 	int64_t usual = tfh_max_ns(sl->device->tau, sl->device->slow),

@@ -53,8 +53,9 @@ static int gather(const struct tfh_accounts *accounts, struct gets *g)
 	return gap ? rc : -ENOMEM;
 }
 
-/* The number of steps that stalled (unusual.c): that many of the longest gaps are not the time of a batch. With device
- * times a step is not the time from batch to batch, so gaps are selected by duration. */
+/* The number of steps that stalled (unusual.c): that many of the longest gaps are not the time of a
+ * batch. With device times a step is not the time from batch to batch, so gaps are selected by
+ * duration. */
 static size_t pauses(const struct tfh_accounts *accounts)
 {
 	size_t n = 0;

@@ -1,8 +1,8 @@
 /*
- * What removing a class of blocking time would gain. Host times alone only support a bound: the step without that time.
- * How much of it can be gained depends on what runs at the same time, so no point value is given (step_s stays NAN);
- * the true value is between low_s and high_s. The bound must hold, so the uncertainty of the mean is subtracted from
- * the rest of the step.
+ * What removing a class of blocking time would gain. Host times alone only support a bound: the
+ * step without that time. How much of it can be gained depends on what runs at the same time, so no
+ * point value is given (step_s stays NAN); the true value is between low_s and high_s. The bound
+ * must hold, so the uncertainty of the mean is subtracted from the rest of the step.
  */
 #include <math.h>
 
@@ -69,8 +69,8 @@ static bool differ(const struct means *m)
 	return m->n >= TFH_PREDICT_FEWEST_BLOCKS && most > TFH_PREDICT_SLOWED * least;
 }
 
-/* How much longer the rest of a step is where the removed part is one second longer, at most in proportion, if steps do
- * different amounts of work (an episode's length, a sentence's). */
+/* How much longer the rest of a step is where the removed part is one second longer, at most in
+ * proportion, if steps do different amounts of work (an episode's length, a sentence's). */
 static double in_step(const struct means *m)
 {
 	double n = (double)m->n, rest = m->kept / n, gone = (m->all - m->kept) / n, var = 0,
@@ -121,8 +121,8 @@ static struct means by_block(const struct tfh_accounts *accounts, enum tfh_remov
 	return m;
 }
 
-/* Standard error of the rest, as a share of the step (ratio estimator: when the machine is slow for a while, it is slow
- * with and without the removed cost). 0 if there are too few steps. */
+/* Standard error of the rest, as a share of the step (ratio estimator: when the machine is slow for
+ * a while, it is slow with and without the removed cost). 0 if there are too few steps. */
 static double uncertain(const struct means *m)
 {
 	if (m->n < 2 || !(m->all > 0))
@@ -132,7 +132,8 @@ static double uncertain(const struct means *m)
 	return variance > 0 ? sqrt(variance / n) / (m->all / n) : 0;
 }
 
-/* Computing on a device cannot become faster. Code on the processor may always be as fast as in its fastest block. */
+/* Computing on a device cannot become faster. Code on the processor may always be as fast as in its
+ * fastest block. */
 double tfh_faster_s(const struct tfh_accounts *accounts, enum tfh_remove what)
 {
 	struct means m = by_block(accounts, what);
@@ -140,8 +141,8 @@ double tfh_faster_s(const struct tfh_accounts *accounts, enum tfh_remove what)
 	return accounts->facts->cpu_only && m.n ? m.kept / (double)m.n - m.least : 0;
 }
 
-/* How long the driving threads waited for a CPU, as a share of the time in which they ran or could have run. All CPUs
- * were busy with other work then, which may be the removed work. */
+/* How long the driving threads waited for a CPU, as a share of the time in which they ran or could
+ * have run. All CPUs were busy with other work then, which may be the removed work. */
 static double late_share(const struct tfh_accounts *accounts)
 {
 	double late = accounts->facts->cpu_only ? accounts->facts->delay_per_run : 0;
@@ -150,10 +151,11 @@ static double late_share(const struct tfh_accounts *accounts)
 }
 
 /*
- * The after-effect of a pause: others use the caches meanwhile, so the code after it fetches its instructions and data
- * again. The longer the pause, the more is evicted, up to all of it. Without the pause this cost disappears. It is as
- * large as what the rest of the step uses: a graph runs the same few kernels again and again, but where ops are executed
- * one by one, all code of a step runs once.
+ * The after-effect of a pause: others use the caches meanwhile, so the code after it fetches its
+ * instructions and data again. The longer the pause, the more is evicted, up to all of it. Without
+ * the pause this cost disappears. It is as large as what the rest of the step uses: a graph runs
+ * the same few kernels again and again, but where ops are executed one by one, all code of a step
+ * runs once.
  */
 double tfh_cooled_s(const struct tfh_accounts *accounts, double removed_s, double left_s)
 {
@@ -168,9 +170,10 @@ double tfh_cooled_s(const struct tfh_accounts *accounts, double removed_s, doubl
 }
 
 /*
- * Tier C: by how much the rest of a step may become shorter than it was. Parts of it may be as fast as in the fastest
- * block. On a processor it no longer waits for cores that the removed work kept busy. The loop's own Python no longer
- * waits for the lock if functions of the pipeline held it. After a pause in the loop's code, the caches were cold.
+ * Tier C: by how much the rest of a step may become shorter than it was. Parts of it may be as fast
+ * as in the fastest block. On a processor it no longer waits for cores that the removed work kept
+ * busy. The loop's own Python no longer waits for the lock if functions of the pipeline held it.
+ * After a pause in the loop's code, the caches were cold.
  */
 static double may_shrink(const struct tfh_accounts *accounts, enum tfh_remove what, double left,
 			 double step, double own)
@@ -189,8 +192,8 @@ static double may_shrink(const struct tfh_accounts *accounts, enum tfh_remove wh
 	return fmin(off, left / TFH_PREDICT_MOST_OFF_PART);
 }
 
-/* The lower end of the interval. Computing on a device stays, in the amount that the report shows; it gains at most
- * from warm caches. */
+/* The lower end of the interval. Computing on a device stays, in the amount that the report shows;
+ * it gains at most from warm caches. */
 static double at_best(const struct tfh_accounts *accounts, enum tfh_remove what, double left,
 		      double step, const struct tfh_result *r)
 {
@@ -206,8 +209,8 @@ static double at_best(const struct tfh_accounts *accounts, enum tfh_remove what,
 	return fmax(shrunk, fmin(least * r->breakdown[TFH_PART_COMPUTE].s_per_step, left));
 }
 
-/* Whether a step becomes shorter by the removed time: no device works in parallel, and no worker makes batches
- * meanwhile. */
+/* Whether a step becomes shorter by the removed time: no device works in parallel, and no worker
+ * makes batches meanwhile. */
 static bool serial(const struct tfh_accounts *accounts)
 {
 	return accounts->facts->cpu_only &&
@@ -227,9 +230,10 @@ static bool sleeps(const struct tfh_accounts *accounts)
 	       TFH_VERDICT_MOST_SHARE * (double)accounts->train_ns;
 }
 
-/* Seconds per step in which threads other than those that make the steps use all CPUs, in steps that compute next to nothing
- * themselves: the computing that a framework's threads do while the program's thread does what is removed (JAX), or what other threads
- * do while it sleeps, such as making what it polls for. */
+/* Seconds per step in which threads other than those that make the steps use all CPUs, in steps
+ * that compute next to nothing themselves: the computing that a framework's threads do while the
+ * program's thread does what is removed (JAX), or what other threads do while it sleeps, such as
+ * making what it polls for. */
 static double hidden_s(const struct tfh_accounts *accounts, double step)
 {
 	double used, allowed;
@@ -253,7 +257,8 @@ void tfh_serial_gain(const struct tfh_accounts *accounts, enum tfh_remove what, 
 		TFH_PREDICT_MEASURED * left + TFH_PREDICT_ERRORS * uncertain(&m) * step + off_s;
 	double below =
 		even + tfh_cooled_s(accounts, step - left, left) + left * late_share(accounts);
-	/* Batches that other threads or processes make from now on compete with the step for the machine. */
+	/* Batches that other threads or processes make from now on compete with the step for the
+	 * machine. */
 	double crowded = what == TFH_REMOVE_INPUT ? (TFH_PREDICT_CROWDING - 1) * left : 0;
 
 	if (!serial(accounts) || !(left > 0))
@@ -308,8 +313,9 @@ void tfh_forget_gains(const struct tfh_accounts *accounts, struct tfh_result *r)
 		forget_host(r, peer, false);
 }
 
-/* Whether the job's own threads compete for CPUs. A job that uses at most one CPU waits only for other jobs. That wait
- * shrinks in proportion to its work, which intervals allow for (late_share()). */
+/* Whether the job's own threads compete for CPUs. A job that uses at most one CPU waits only for
+ * other jobs. That wait shrinks in proportion to its work, which intervals allow for
+ * (late_share()). */
 static bool crowds_itself(const struct tfh_accounts *accounts)
 {
 	double used, allowed;
@@ -347,8 +353,8 @@ const char *tfh_no_bound(const struct tfh_accounts *accounts, enum tfh_remove wh
 	return NULL;
 }
 
-/* The step without a class. A loop that waits for a loader's processes still takes their batches out of a queue, and
- * unpacks them: it keeps the CPU time that its thread used. */
+/* The step without a class. A loop that waits for a loader's processes still takes their batches
+ * out of a queue, and unpacks them: it keeps the CPU time that its thread used. */
 static double rest_of(const struct tfh_accounts *accounts, enum tfh_remove what, double step,
 		      double gone)
 {

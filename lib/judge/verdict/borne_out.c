@@ -1,6 +1,7 @@
 /*
- * How well samples support the cause of a host-bound verdict. A cause that its own calls prove (launches, waits,
- * allocations) needs no samples. Where there are none at all (an imported trace), nothing is concluded from that.
+ * How well samples support the cause of a host-bound verdict. A cause that its own calls prove
+ * (launches, waits, allocations) needs no samples. Where there are none at all (an imported trace),
+ * nothing is concluded from that.
  */
 #include <math.h>
 
@@ -10,8 +11,8 @@
 struct seen {
 	uint32_t all, of[TFH_CAUSE_COUNT];
 	uint32_t takes; /* where a thread may be waiting for a result or for the next batch */
-	uint32_t
-		locks; /* waiting for a batch only because another thread is waited for before a copy */
+	/* waiting for a batch only because another thread is waited for before a copy */
+	uint32_t locks;
 };
 
 static struct seen count(const struct tfh_accounts *accounts)
@@ -57,8 +58,8 @@ static bool proved_by_calls(const struct tfh_accounts *accounts, enum tfh_cause 
 	       accounts->facts->feed->imported;
 }
 
-/* Whether calls show when the host spends the time (after the step, or between ops none of which runs on a device) but
- * not on what. */
+/* Whether calls show when the host spends the time (after the step, or between ops none of which
+ * runs on a device) but not on what. */
 static bool placed_by_calls(enum tfh_cause cause)
 {
 	return cause == TFH_CAUSE_HOST_CALLBACK || cause == TFH_CAUSE_HOST_LAUNCH;

@@ -1,7 +1,7 @@
 /*
- * The line of the program that makes the calls a verdict is about: copies, waits, allocations, module loads, backward
- * passes, and the launches that pauses precede. Samples are taken between calls; where the time is spent in calls, the
- * stacks of the calls give the line.
+ * The line of the program that makes the calls a verdict is about: copies, waits, allocations,
+ * module loads, backward passes, and the launches that pauses precede. Samples are taken between
+ * calls; where the time is spent in calls, the stacks of the calls give the line.
  */
 #include <errno.h>
 #include <math.h>
@@ -50,9 +50,9 @@ static bool calls_another(const struct tfh_accounts *accounts, const struct tfh_
 	return false;
 }
 
-/* Whether the innermost line only forwards calls, like a wrapper around ctypes: it calls several functions of the
- * driver for several callers. With one caller, the line itself is what makes the calls: x.to("cuda") copies and
- * waits for the copy. */
+/* Whether the innermost line only forwards calls, like a wrapper around ctypes: it calls several
+ * functions of the driver for several callers. With one caller, the line itself is what makes the
+ * calls: x.to("cuda") copies and waits for the copy. */
 static bool passes_on(const struct tfh_accounts *accounts, const struct tfh_model_line line[2],
 		      const struct tfh_fn_info *fn)
 {
@@ -118,7 +118,8 @@ static int add_copies(struct call_lines *x, const struct tfh_transfer *t)
 	return rc;
 }
 
-/* Where the program waits for the device: in waits, and in copies that return only when they are done. */
+/* Where the program waits for the device: in waits, and in copies that return only when they are
+ * done. */
 static int add_waits(struct call_lines *x)
 {
 	int rc = add_sites(x, x->accounts->wait_site);
@@ -208,9 +209,10 @@ static double updating_s(const struct tfh_accounts *accounts)
 }
 
 /*
- * Computing on a CPU: the line of the ops that samples saw between the recorded calls. But if the executed calls of one
- * line (a backward pass, a function of TensorFlow) take much longer than the rest without the optimizer, by more than a
- * backward pass usually exceeds its forward pass, the slow op is in those calls.
+ * Computing on a CPU: the line of the ops that samples saw between the recorded calls. But if the
+ * executed calls of one line (a backward pass, a function of TensorFlow) take much longer than the
+ * rest without the optimizer, by more than a backward pass usually exceeds its forward pass, the
+ * slow op is in those calls.
  */
 static void choose_computing(const struct call_lines *x, struct tfh_result *r)
 {

@@ -1,9 +1,10 @@
 /*
- * When the steps of a run became slower or faster: change points of their duration. Pettitt's rank test (Pettitt, 1979,
- * A non-parametric approach to the change-point problem) finds the likeliest change point of a series and the
- * probability that it is due to chance. The parts before and after it are searched in turn. Where steps grow or shrink
- * steadily (Kendall's rank correlation with time, as in Mann 1945, Nonparametric tests against trend), any change point
- * would be arbitrary: such a part is one change. The tests use medians of blocks of steps, so that single steps have no
+ * When the steps of a run became slower or faster: change points of their duration. Pettitt's rank
+ * test (Pettitt, 1979, A non-parametric approach to the change-point problem) finds the likeliest
+ * change point of a series and the probability that it is due to chance. The parts before and after
+ * it are searched in turn. Where steps grow or shrink steadily (Kendall's rank correlation with
+ * time, as in Mann 1945, Nonparametric tests against trend), any change point would be arbitrary:
+ * such a part is one change. The tests use medians of blocks of steps, so that single steps have no
  * effect.
  */
 #include <errno.h>
@@ -49,8 +50,9 @@ static void rank_all(const struct step_block *v, size_t n, struct step_block *so
 	}
 }
 
-/* Index of the change point; 0: it may be due to chance. Pettitt's statistic is largest near the middle of the longer side's
- * ranks; divided by its standard deviation, it is largest at the border. */
+/* Index of the change point; 0: it may be due to chance. Pettitt's statistic is largest near the
+ * middle of the longer side's ranks; divided by its standard deviation, it is largest at the
+ * border. */
 static size_t change_in(const struct step_block *v, size_t n, struct step_block *sorted,
 			double *rank)
 {
@@ -95,7 +97,8 @@ static bool is_line(const struct step_block *v, size_t n, size_t at)
 	return all - with * with / square < spread_of(v, 0, at) + spread_of(v, at, n);
 }
 
-/* Whether nearly every later block is longer than every earlier one, or nearly every one shorter. */
+/* Whether nearly every later block is longer than every earlier one, or nearly every one
+ * shorter. */
 static bool is_steady(const struct step_block *v, size_t n)
 {
 	double sum = 0;

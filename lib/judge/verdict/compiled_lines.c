@@ -1,6 +1,7 @@
 /*
- * How long the run compiles: samples of the main thread below a compiler's function (places.def), wherever they fall. First steps,
- * evaluations and the steps after a loop began again compile as much as start-up does, and no part of the run shows that by itself.
+ * How long the run compiles: samples of the main thread below a compiler's function (places.def),
+ * wherever they fall. First steps, evaluations and the steps after a loop began again compile as
+ * much as start-up does, and no part of the run shows that by itself.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -44,8 +45,8 @@ static int add_line(struct compiles *c, const struct tfh_model_line *frame, uint
 		       : 0;
 }
 
-/* Windows tile the judged time; what lies before the first one is start-up, what lies behind the last is not between steps
- * either. */
+/* Windows tile the judged time; what lies before the first one is start-up, what lies behind the
+ * last is not between steps either. */
 static enum tfh_segment segment_at(struct compiles *c, int64_t t)
 {
 	const struct tfh_loops *loops = c->accounts->loops;

@@ -1,7 +1,8 @@
 /*
- * Spans whose records were discarded to keep a long recording small. The report adds to the judgement what the sketches
- * of their chunks contain: how many steps there were and how long they took. The judgement never uses it. Steps are
- * counted by the step clock of the rest of the run, else by the number of launches.
+ * Spans whose records were discarded to keep a long recording small. The report adds to the
+ * judgement what the sketches of their chunks contain: how many steps there were and how long they
+ * took. The judgement never uses it. Steps are counted by the step clock of the rest of the run,
+ * else by the number of launches.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -36,8 +37,8 @@ struct tally {
 	TFH_VEC(struct dropped_call) call;
 };
 
-/* Whether the batches of this iterator belong to the training loop. An iterator that occurs nowhere else does if the
- * run has only one loop. */
+/* Whether the batches of this iterator belong to the training loop. An iterator that occurs nowhere
+ * else does if the run has only one loop. */
 static bool trains(const struct tfh_accounts *accounts, uint32_t iterator)
 {
 	uint32_t at = accounts->facts->series_at[iterator % TFH_FACTS_SERIES_BUCKETS];

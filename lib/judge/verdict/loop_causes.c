@@ -1,8 +1,9 @@
-/* Where the time of each loop's steps went: the causes of the steps, added up per part of the run's tree. */
+/* Where the time of each loop's steps went: the causes of the steps, added up per part of the run's
+ * tree. */
 #include "judge/verdict/verdict.h"
 
-/* The part that contains a step: the loop that is iterating at its middle; 0: none, only the run does. *at advances
- * from step to step, since they are in order of time. */
+/* The part that contains a step: the loop that is iterating at its middle; 0: none, only the run
+ * does. *at advances from step to step, since they are in order of time. */
 static uint32_t part_of(const struct tfh_loops *loops, const struct tfh_window *w, size_t *at)
 {
 	int64_t middle = w->t0 + (w->t1 - w->t0) / 2;
@@ -17,7 +18,8 @@ static bool is_loop(const struct tfh_part_of_run *p)
 	return p->kind >= TFH_BRANCH_EPOCH && p->kind <= TFH_BRANCH_STEP;
 }
 
-/* If a loop iterates several times per step, the steps are not its iterations but those of the loop around it. */
+/* If a loop iterates several times per step, the steps are not its iterations but those of the loop
+ * around it. */
 static uint32_t home_of(const struct tfh_part_of_run *tree, uint32_t part,
 			const uint64_t steps[TFH_LOOPS_PARTS])
 {

@@ -1,4 +1,5 @@
-/* What samples of the machine and the container show for the whole run, where it is worth a sentence. */
+/* What samples of the machine and the container show for the whole run, where it is worth a
+ * sentence. */
 #include <math.h>
 #include <string.h>
 
@@ -40,8 +41,9 @@ static double device_mean(const struct tfh_run *run, uint32_t process, int devic
 	return l ? l->mean : NAN;
 }
 
-/* The highest power in the intervals in which the clock was lowered for power; NAN: not read. NVML's power is the mean of a
- * second, so even a device at its limit shows less if it was idle for part of that. */
+/* The highest power in the intervals in which the clock was lowered for power; NAN: not read.
+ * NVML's power is the mean of a second, so even a device at its limit shows less if it was idle for
+ * part of that. */
 static double power_then(const struct tfh_run *run, uint32_t p, int device)
 {
 	const struct tfh_meter_line *power = line_of(run, p, device, TFH_METER_GPU_POWER, 0);
@@ -125,8 +127,8 @@ static void find_far(const struct tfh_run *run, uint32_t p, struct tfh_machine_f
 			m->device_node = processes[p].device[i].node;
 }
 
-/* Who used the CPUs. Processes with records belong to the job; its workers without recorded calls count as others
- * here. */
+/* Who used the CPUs. Processes with records belong to the job; its workers without recorded calls
+ * count as others here. */
 static void find_busy(const struct tfh_run *run, struct tfh_result *r, double busy)
 {
 	const struct tfh_process *processes;

@@ -1,10 +1,11 @@
 /*
- * How many worker processes would keep up with the steps, and how long a step takes then. Three bounds apply: the rest
- * of a step without the wait for its batch; the work for one batch divided by the number of workers, which make batches
- * in parallel; and the processor demand of the job's processes divided by the processors they may use (operational
- * analysis: the bottleneck's demand; Denning and Buzen, 1978). Workers that sleep or read need no processor. How well
- * the rest of the step and the work overlap is not known: at best the shorter one is hidden completely, at worst not at
- * all.
+ * How many worker processes would keep up with the steps, and how long a step takes then. Three
+ * bounds apply: the rest of a step without the wait for its batch; the work for one batch divided
+ * by the number of workers, which make batches in parallel; and the processor demand of the job's
+ * processes divided by the processors they may use (operational analysis: the bottleneck's demand;
+ * Denning and Buzen, 1978). Workers that sleep or read need no processor. How well the rest of the
+ * step and the work overlap is not known: at best the shorter one is hidden completely, at worst
+ * not at all.
  */
 #include <math.h>
 #include <string.h>
@@ -17,7 +18,8 @@ static bool runs(const struct tfh_facts *facts, const struct tfh_seen_sample *k)
 	return k->state == TFT_STATE_RUNNING;
 }
 
-/* Whether PyTorch's sampler chooses the next items there: it runs in the training process, whatever num_workers is. */
+/* Whether PyTorch's sampler chooses the next items there: it runs in the training process, whatever
+ * num_workers is. */
 static bool samples_items(const struct tfh_facts *facts, const struct tfh_seen_sample *k)
 {
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
@@ -29,7 +31,8 @@ static bool samples_items(const struct tfh_facts *facts, const struct tfh_seen_s
 	return false;
 }
 
-/* Whether PyTorch's loader takes items from an IterableDataset. Before CPython 3.11 both fetchers have the same name there. */
+/* Whether PyTorch's loader takes items from an IterableDataset. Before CPython 3.11 both fetchers
+ * have the same name there. */
 static bool iterates(const struct tfh_facts *facts, const struct tfh_seen_sample *k)
 {
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
@@ -43,8 +46,8 @@ static bool iterates(const struct tfh_facts *facts, const struct tfh_seen_sample
 	return false;
 }
 
-/* Share of the wait for batches, by samples of all threads or of the driving ones, for which a condition holds; NAN: no
- * samples. */
+/* Share of the wait for batches, by samples of all threads or of the driving ones, for which a
+ * condition holds; NAN: no samples. */
 static double share_of_wait(const struct tfh_accounts *accounts, bool driving,
 			    bool (*holds)(const struct tfh_facts *, const struct tfh_seen_sample *))
 {
@@ -79,8 +82,8 @@ double tfh_mean_step_s(const struct tfh_result *r)
 	return s;
 }
 
-/* Minimum seconds of a step with any number of workers. Processor time that the training thread used during its wait is
- * spent on receiving a batch, and remains. */
+/* Minimum seconds of a step with any number of workers. Processor time that the training thread
+ * used during its wait is spent on receiving a batch, and remains. */
 static double least(const struct tfh_accounts *accounts, const struct tfh_result *r,
 		    const struct tfh_making *m)
 {

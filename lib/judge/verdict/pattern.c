@@ -1,8 +1,9 @@
 /*
- * How steps differ: by the number of launches, as when the shapes of batches differ; at regular intervals, as when
- * gradients of several batches are accumulated before an update; and whether the launches repeat inside one step, as
- * those of micro-steps do. The period of the launch sequence is found by comparing the sequence with itself; the step
- * detection of other profilers compares repeated kernel signatures.
+ * How steps differ: by the number of launches, as when the shapes of batches differ; at regular
+ * intervals, as when gradients of several batches are accumulated before an update; and whether the
+ * launches repeat inside one step, as those of micro-steps do. The period of the launch sequence is
+ * found by comparing the sequence with itself; the step detection of other profilers compares
+ * repeated kernel signatures.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -37,8 +38,8 @@ static size_t gather(const struct tfh_accounts *accounts, struct launch_count *v
 	return n;
 }
 
-/* Finds all numbers that can make up a share of TFH_VERDICT_KIND_SHARE of the entries (the frequent items algorithm of
- * Misra and Gries). */
+/* Finds all numbers that can make up a share of TFH_VERDICT_KIND_SHARE of the entries (the frequent
+ * items algorithm of Misra and Gries). */
 static size_t frequent(const struct launch_count *v, size_t n, struct launch_count *most)
 {
 	size_t used = 0;
@@ -130,8 +131,8 @@ static double as_later(const struct launch_count *v, size_t n, size_t m)
 	return all ? (double)same / (double)all : 0;
 }
 
-/* The smallest number of steps after which the numbers of launches repeat; 1: they do not, or they hardly change (a
- * model that is enlarged once). */
+/* The smallest number of steps after which the numbers of launches repeat; 1: they do not, or they
+ * hardly change (a model that is enlarged once). */
 static uint32_t cycle_of(const struct launch_count *v, size_t n)
 {
 	double once = n > 1 ? as_later(v, n, 1) : 1;
@@ -145,8 +146,8 @@ static uint32_t cycle_of(const struct launch_count *v, size_t n)
 	return 1;
 }
 
-/* How many periods p the longest part of v covers that repeats after p; 0: it is too short. A part that is long enough
- * contains the middle of v, since p is at most half of v. */
+/* How many periods p the longest part of v covers that repeats after p; 0: it is too short. A part
+ * that is long enough contains the middle of v, since p is at most half of v. */
 static size_t repeats(const uint64_t *v, size_t n, size_t p)
 {
 	size_t from = (n - p) / 2, to = from;
@@ -161,7 +162,8 @@ static size_t repeats(const uint64_t *v, size_t n, size_t p)
 	return (double)(to - from) >= TFH_VERDICT_INNER_SHARE * (double)n ? (to - from) / p : 0;
 }
 
-/* The first token that ends after t. Tokens are sorted by begin, and so are the ends of one thread's tokens. */
+/* The first token that ends after t. Tokens are sorted by begin, and so are the ends of one
+ * thread's tokens. */
 static const struct tfh_token *first_behind(const struct tfh_facts *facts, int64_t t)
 {
 	size_t lo = TFH_BISECT(i, 0, facts->token.n, facts->token.v[i].t0 < t);

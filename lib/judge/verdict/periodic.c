@@ -1,7 +1,8 @@
 /*
- * Steps that are slow at regular intervals: every n-th one writes a log, collects garbage, evaluates a metric. Outliers
- * are found by the median absolute deviation, because a single slow step among few would inflate a standard deviation
- * enough to hide itself. Their distances show whether they are regular.
+ * Steps that are slow at regular intervals: every n-th one writes a log, collects garbage,
+ * evaluates a metric. Outliers are found by the median absolute deviation, because a single slow
+ * step among few would inflate a standard deviation enough to hide itself. Their distances show
+ * whether they are regular.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -33,7 +34,8 @@ static double limit_of(const struct tfh_result *r, double *median)
 	return limit;
 }
 
-/* The typical distance between slow steps, 0 if there is none; *regular: how many of them keep it. */
+/* The typical distance between slow steps, 0 if there is none; *regular: how many of them keep
+ * it. */
 static double period(const struct slow *s, size_t n, double *regular)
 {
 	double *gap = tfh_big_array(n, sizeof(*gap)), p = 0;
@@ -75,7 +77,8 @@ static int by_index(const void *a, const void *b)
 	return x->index < y->index ? -1 : x->index > y->index;
 }
 
-/* Moves the slowest steps to the front, slowest first, at most TFH_VERDICT_SLOWEST. Returns their number. */
+/* Moves the slowest steps to the front, slowest first, at most TFH_VERDICT_SLOWEST. Returns their
+ * number. */
 static size_t slowest(struct slow *s, size_t n)
 {
 	struct slow top[TFH_VERDICT_SLOWEST];
@@ -105,8 +108,9 @@ static bool throughout(const struct slow *s, size_t n, double p, uint64_t steps)
 }
 
 /*
- * Finds the slow steps that are regular: all of them, or only the slowest ones if others are slow for another reason,
- * such as a busy machine. Leaves them at the front, in order. Returns their number; 0: there is no period.
+ * Finds the slow steps that are regular: all of them, or only the slowest ones if others are slow
+ * for another reason, such as a busy machine. Leaves them at the front, in order. Returns their
+ * number; 0: there is no period.
  */
 static size_t in_turn(struct slow *s, size_t n, uint64_t steps, double *every)
 {

@@ -1,6 +1,6 @@
 /*
- * Several ranks on one host. Each is judged by itself, the one that the others wait for comes first, and the gain of
- * removing a cost is limited by what every rank needs.
+ * Several ranks on one host. Each is judged by itself, the one that the others wait for comes
+ * first, and the gain of removing a cost is limited by what every rank needs.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -9,7 +9,8 @@
 #include "judge/verdict/verdict.h"
 #include "judge/result_make.h"
 
-/* Finds the process of each rank with the most calls (workers of data loaders have the same rank). */
+/* Finds the process of each rank with the most calls (workers of data loaders have the same
+ * rank). */
 uint32_t tfh_ranks_of(const struct tfh_feed *f, uint32_t process[TFH_VERDICT_RANKS])
 {
 	uint32_t n = 0;
@@ -37,7 +38,8 @@ static int by_rank(const void *a, const void *b)
 	return x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
-/* For a rank that was not replayed: its step without waits for other ranks and without that part. */
+/* For a rank that was not replayed: its step without waits for other ranks and without that
+ * part. */
 static double without(const struct tfh_rank *k, enum tfh_remove what)
 {
 	enum tfh_part part = tfh_remove_part(what);
@@ -75,14 +77,16 @@ static void sum_up(struct tfh_rank *k, const struct tfh_feed *f, const struct tf
 		k->need_s[i] = isnan(r->need_s[i]) ? without(k, i) : r->need_s[i];
 }
 
-/* Time that a rank spends on its own work. Of ranks that wait for each other, the one that waits least is to blame. */
+/* Time that a rank spends on its own work. Of ranks that wait for each other, the one that waits
+ * least is to blame. */
 static double own_time(const struct tfh_rank *k)
 {
 	return k->step_s - k->jitter_s;
 }
 
-/* Finds stragglers: among three or more ranks, one that arrives far later than usual; or one that alone makes all
- * others wait, longer than any other does. A median of few ranks is unreliable, and one of two says nothing. */
+/* Finds stragglers: among three or more ranks, one that arrives far later than usual; or one that
+ * alone makes all others wait, longer than any other does. A median of few ranks is unreliable, and
+ * one of two says nothing. */
 static void find_stragglers(struct tfh_rank *k, uint32_t n)
 {
 	double v[TFH_VERDICT_RANKS];
@@ -126,7 +130,8 @@ static void limit(struct tfh_result *r, const struct tfh_rank *k, uint32_t n)
 	}
 }
 
-/* Without device times the needs of the others are unknown: the time that one rank saves may become a wait for them. */
+/* Without device times the needs of the others are unknown: the time that one rank saves may become
+ * a wait for them. */
 static void widen(struct tfh_whatif *w, double step)
 {
 	w->step_s = w->speedup = NAN;

@@ -1,6 +1,6 @@
 /*
- * Lines of Python at which the driving threads were sampled between their calls: the one with most of the verdict's
- * cause, and all of them as a tree of calls.
+ * Lines of Python at which the driving threads were sampled between their calls: the one with most
+ * of the verdict's cause, and all of them as a tree of calls.
  */
 #include <errno.h>
 #include <math.h>
@@ -94,8 +94,8 @@ static double function_ns(const struct lines *x, const struct lead *of)
 	return ns;
 }
 
-/* The line of most samples. A function of many lines, none of which has more, comes before a single line elsewhere if it
- * has most of the cause's time, and at least twice that line's. */
+/* The line of most samples. A function of many lines, none of which has more, comes before a single
+ * line elsewhere if it has most of the cause's time, and at least twice that line's. */
 static const struct lead *best_line(const struct lines *x)
 {
 	const struct lead *best = NULL, *inside = NULL;
@@ -113,7 +113,8 @@ static const struct lead *best_line(const struct lines *x)
 	return inside ? inside : best;
 }
 
-/* Whether the verdict is about what places take: the host's own code, and the making of batches that the loop does itself. */
+/* Whether the verdict is about what places take: the host's own code, and the making of batches
+ * that the loop does itself. */
 static bool is_of_places(const struct lines *x)
 {
 	enum tfh_class cls = x->r->verdict.cls;
@@ -153,8 +154,8 @@ static void choose(struct lines *x)
 			x->r->line_place = i + 1;
 }
 
-/* With few samples only the thread's clock divides a pause: it ran. If the samples of what recurs beside the steps mostly
- * show the same known work, that is the cause. */
+/* With few samples only the thread's clock divides a pause: it ran. If the samples of what recurs
+ * beside the steps mostly show the same known work, that is the cause. */
 static void name_work(const struct lines *x)
 {
 	struct tfh_result *r = x->r;

@@ -57,8 +57,8 @@ static bool waits_in_server(const struct tfh_accounts *accounts)
 	return all > 0 && there > TFH_VERDICT_MOST_SHARE * all;
 }
 
-/* Whether anything shows that the steps train: marks and names, a backward pass, an optimizer's kernels, simulators that the program
- * tells what to do. */
+/* Whether anything shows that the steps train: marks and names, a backward pass, an optimizer's
+ * kernels, simulators that the program tells what to do. */
 static bool trains(const struct tfh_accounts *accounts, const struct tfh_result *r)
 {
 	for (uint32_t i = 0; i < r->n_tree; i++)
@@ -71,7 +71,8 @@ static bool trains(const struct tfh_accounts *accounts, const struct tfh_result 
 	       accounts->facts->told;
 }
 
-/* Quartile coefficient of dispersion, (Q3 - Q1) / (Q3 + Q1), of sums of in_a_row consecutive waits. */
+/* Quartile coefficient of dispersion, (Q3 - Q1) / (Q3 + Q1), of sums of in_a_row consecutive
+ * waits. */
 static double spread_of(const double *wait, double *sum, size_t n, size_t in_a_row)
 {
 	size_t m = 0;
@@ -86,9 +87,9 @@ static double spread_of(const double *wait, double *sum, size_t n, size_t in_a_r
 }
 
 /*
- * Whether the time of the verdict's part varies like the intervals between independent requests: widely from step to
- * step, and in sums of several steps no less than random intervals would. (Batches of several workers arrive in bursts,
- * but several together always take the same time.)
+ * Whether the time of the verdict's part varies like the intervals between independent requests:
+ * widely from step to step, and in sums of several steps no less than random intervals would.
+ * (Batches of several workers arrive in bursts, but several together always take the same time.)
  */
 static bool by_chance(const struct tfh_accounts *accounts, enum tfh_part part)
 {

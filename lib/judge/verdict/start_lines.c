@@ -1,8 +1,9 @@
 /*
- * What the main thread did besides the steps: before the first recorded call (sampled by `tfhook run` from outside), during start-up
- * (sampled from outside or by the process itself), and in the longest time between loops. A line of the program that imports a module is
- * charged with everything the module does: "importing tensorflow (train.py:3)". Shares of lines refer to the wall time of the part, so time
- * without samples belongs to no line.
+ * What the main thread did besides the steps: before the first recorded call (sampled by `tfhook
+ * run` from outside), during start-up (sampled from outside or by the process itself), and in the
+ * longest time between loops. A line of the program that imports a module is charged with
+ * everything the module does: "importing tensorflow (train.py:3)". Shares of lines refer to the
+ * wall time of the part, so time without samples belongs to no line.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -36,8 +37,8 @@ static bool is_frozen(const struct tfh_model_line *f)
 	return !strncmp(f->file, "<frozen ", 8);
 }
 
-/* The innermost frame of the program's own code, else the outermost one with a file. What the interpreter does before
- * it runs the program starts in its site module and counts for that. */
+/* The innermost frame of the program's own code, else the outermost one with a file. What the
+ * interpreter does before it runs the program starts in its site module and counts for that. */
 static uint32_t lead_of(const struct tfh_model_line *frame, uint32_t n)
 {
 	uint32_t own = tfh_place_lead(frame, n), at = n - 1;
@@ -51,7 +52,8 @@ static uint32_t lead_of(const struct tfh_model_line *frame, uint32_t n)
 	return at;
 }
 
-/* Whether the line imports something. *file: the outermost module being imported, if the sample shows it. */
+/* Whether the line imports something. *file: the outermost module being imported, if the sample
+ * shows it. */
 static bool imports(const struct tfh_model_line *frame, uint32_t lead, const char **file)
 {
 	bool found = false;
@@ -68,7 +70,8 @@ static bool imports(const struct tfh_model_line *frame, uint32_t lead, const cha
 	return found;
 }
 
-/* Majority vote, since a line may import several modules: a file with more than half of all votes wins. */
+/* Majority vote, since a line may import several modules: a file with more than half of all votes
+ * wins. */
 static void vote(struct start_lead *l, const char *file, double ns)
 {
 	l->votes += !l->imports || !strcmp(l->imports, file) ? ns : -ns;
@@ -116,8 +119,8 @@ static bool is_in(const struct start_part *p, const struct tfh_start_sample *k)
 	return k->t >= p->t0 && k->t < p->t1;
 }
 
-/* Each sample from outside represents the mean interval, since a busy machine delays samples. Together they represent
- * the time over which they were taken. */
+/* Each sample from outside represents the mean interval, since a busy machine delays samples.
+ * Together they represent the time over which they were taken. */
 static double scale_of(const struct start_part *p, const struct tfh_start *s)
 {
 	int64_t last = s->n ? s->sample[s->n - 1].t : p->t0;
@@ -174,8 +177,8 @@ static int by_time(const void *a, const void *b)
 	return x->ns > y->ns ? -1 : x->ns < y->ns;
 }
 
-/* Samples represent the intervals between them, the last of which may extend beyond the part. Shares add up to 1 at
- * most. */
+/* Samples represent the intervals between them, the last of which may extend beyond the part.
+ * Shares add up to 1 at most. */
 static double whole_of(struct start_part *p)
 {
 	double wall = (double)(p->t1 - p->t0), all = 0;

@@ -134,8 +134,8 @@ int tfh_fill_input(const struct tfh_accounts *accounts, struct tfh_result *r)
 		o->parallelism = s->parallelism;
 		o->async = s->async;
 		o->guilty = (int32_t)i == accounts->guilty;
-		/* Steps per second that the stage could sustain. An asynchronous stage shows that only while it is the
-		 * one waited for: then it equals what it delivered. */
+		/* Steps per second that the stage could sustain. An asynchronous stage shows that
+		 * only while it is the one waited for: then it equals what it delivered. */
 		if (!s->async)
 			o->capacity_per_s = t->self > 0 ? steps * 1e9 / (double)t->self : NAN;
 		else

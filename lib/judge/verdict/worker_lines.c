@@ -1,6 +1,6 @@
 /*
- * Child processes that make batches, or other threads if there are none: how busy they are, and at which line of
- * Python.
+ * Child processes that make batches, or other threads if there are none: how busy they are, and at
+ * which line of Python.
  */
 #include <errno.h>
 #include <math.h>
@@ -107,9 +107,10 @@ static void choose(struct workers *w)
 	w->out->line.off = 2 * sqrt((share * (1 - share) + 1 / n) / n);
 }
 
-/* If only workers make batches, their slowest line decides when a batch arrives, and becomes the verdict's place. So does the
- * line of the threads that hold the GIL where the main thread waits for it: any line of that one may be the next to wait. And so does
- * that of the functions that a library calls where it waits for them. */
+/* If only workers make batches, their slowest line decides when a batch arrives, and becomes the
+ * verdict's place. So does the line of the threads that hold the GIL where the main thread waits
+ * for it: any line of that one may be the next to wait. And so does that of the functions that a
+ * library calls where it waits for them. */
 static void place_of_verdict(const struct workers *w, struct tfh_result *r)
 {
 	const struct tfh_seen_workers *k = &r->found.workers;

@@ -398,7 +398,8 @@ void tfh_build_processors(struct tfh_builder *b, uint32_t process, uint32_t n)
 
 /* ---- completing the run ---- */
 
-/* Limit on times on the run's axis (Unix time: the year 2096). The difference of any two fits in 64 bits. */
+/* Limit on times on the run's axis (Unix time: the year 2096). The difference of any two fits in 64
+ * bits. */
 #define FARTHEST_NS 4000000000000000000ll
 
 static int64_t shifted(const struct tfh_built_proc *p, int64_t t)

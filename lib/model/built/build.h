@@ -1,7 +1,7 @@
 /*
- * Builds a run from another tool's trace: import/ hands over processes, threads, names, host calls and
- * device ops; the result is a tfh_run like one that was read from .tft files. All of it is kept in
- * memory (about 100 bytes per event).
+ * Builds a run from another tool's trace: import/ hands over processes, threads, names, host calls
+ * and device ops; the result is a tfh_run like one that was read from .tft files. All of it is kept
+ * in memory (about 100 bytes per event).
  */
 #ifndef TFH_MODEL_BUILT_BUILD_H
 #define TFH_MODEL_BUILT_BUILD_H

@@ -57,9 +57,10 @@ static int sort_events(struct tfh_built_proc *p)
 	return rc;
 }
 
-/* Finds the event that encloses each event. Events pass through it in order of their end, the last first,
- * each in a lane (for example one per thread). Only events of one lane can enclose each other. An event is
- * inside all events that end later and begin before its end; the one added last is the innermost. */
+/* Finds the event that encloses each event. Events pass through it in order of their end, the last
+ * first, each in a lane (for example one per thread). Only events of one lane can enclose each
+ * other. An event is inside all events that end later and begin before its end; the one added last
+ * is the innermost. */
 struct nesting {
 	uint32_t *top;	 /* by lane: event + 1 */
 	uint32_t *above; /* by event: the enclosing one, + 1 */

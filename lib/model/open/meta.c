@@ -1,6 +1,6 @@
 /*
- * Reads run.json and end.json, written by `tfhook run` or the first recording process. Only known keys are
- * looked up, so a scanner that skips values is enough; it is not a complete JSON parser.
+ * Reads run.json and end.json, written by `tfhook run` or the first recording process. Only known
+ * keys are looked up, so a scanner that skips values is enough; it is not a complete JSON parser.
  */
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,8 +1,9 @@
 /*
- * Finds files of a process that are missing (deleted, not copied), and the time that they covered. Files are
- * numbered, and so are the records of each thread. A thread's missing records are between its last record
- * before the gap and its first one after it. A thread that was idle around a lost file bounds the time
- * loosely, a busy one to within a chunk. So if one gap contains another, the shorter one describes the loss.
+ * Finds files of a process that are missing (deleted, not copied), and the time that they covered.
+ * Files are numbered, and so are the records of each thread. A thread's missing records are between
+ * its last record before the gap and its first one after it. A thread that was idle around a lost
+ * file bounds the time loosely, a busy one to within a chunk. So if one gap contains another, the
+ * shorter one describes the loss.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -18,8 +18,8 @@ void tfh_run_add_journals(struct tfh_run *run, const char *dir);
 /* extras.c: holes, machine samples, notes and calls in flight of one file. 0 or -ENOMEM. */
 int tfh_run_read_notes(struct tfh_run *run, uint32_t file);
 
-/* open_samples.c: the last samples of calls in flight; after all notes were read and chunks sorted. 0
- * or -ENOMEM. */
+/* open_samples.c: the last samples of calls in flight; after all notes were read and chunks sorted.
+ * 0 or -ENOMEM. */
 int tfh_run_look_at_flight(struct tfh_run *run);
 
 /* meter_lines.c: tfh_meter_add() adds a sample's entry, in time order, if it is about the machine;
@@ -34,8 +34,8 @@ void tfh_run_free_meters(struct tfh_model_proc *p);
  * -ENOMEM. */
 int tfh_run_find_missing(struct tfh_run *run);
 
-/* discarded_spans.c: finds the spans whose records were discarded, from the headers of chunks. Needs the
- * clocks. 0 or -ENOMEM. */
+/* discarded_spans.c: finds the spans whose records were discarded, from the headers of chunks.
+ * Needs the clocks. 0 or -ENOMEM. */
 int tfh_run_find_discarded_spans(struct tfh_run *run);
 
 /* meta.c */
@@ -51,8 +51,8 @@ struct tfh_meta {
 };
 void tfh_meta_read(struct tfh_arena *arena, const char *dir, struct tfh_meta *meta);
 
-/* meta.c: parts of a JSON scanner that skips what is not looked up. tfh_facts_text() returns the whole text
- * of a file in the run directory, up to 1 MiB; NULL: there is no such file. */
+/* meta.c: parts of a JSON scanner that skips what is not looked up. tfh_facts_text() returns the
+ * whole text of a file in the run directory, up to 1 MiB; NULL: there is no such file. */
 char *tfh_facts_text(struct tfh_arena *arena, const char *dir, const char *name);
 const char *tfh_facts_blanks(const char *p);
 /* Value of a key of the outermost object; NULL: it has no such key. */
@@ -60,8 +60,8 @@ const char *tfh_facts_value(const char *text, const char *key);
 /* Reads the string at *p (a quote) and moves *p past it; NULL: there is no string. */
 char *tfh_facts_string(struct tfh_arena *arena, const char **p);
 
-/* start_file.c: gives the run's processes their entries in start.json of a directory. Call it once the
- * processes' start times are known. 0 or -ENOMEM. */
+/* start_file.c: gives the run's processes their entries in start.json of a directory. Call it once
+ * the processes' start times are known. 0 or -ENOMEM. */
 int tfh_run_read_start(struct tfh_run *run, const char *dir);
 /* Likewise reads from end.json how processes ended. */
 void tfh_run_read_ends(struct tfh_run *run, const char *dir);

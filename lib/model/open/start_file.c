@@ -1,5 +1,5 @@
-/* Reads start.json (format/FORMAT.md, 5), and from end.json how processes ended (6). Entries for processes
- * outside the run are skipped. A malformed file is read up to its first error. */
+/* Reads start.json (format/FORMAT.md, 5), and from end.json how processes ended (6). Entries for
+ * processes outside the run are skipped. A malformed file is read up to its first error. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +17,8 @@ struct start_reading {
 	uint32_t n_place, n_function;
 };
 
-/* Moves *p from the bracket or comma in front of an array's next element to that element; false: there is
- * none. */
+/* Moves *p from the bracket or comma in front of an array's next element to that element; false:
+ * there is none. */
 static bool element(const char **p)
 {
 	*p = tfh_facts_blanks(*p);

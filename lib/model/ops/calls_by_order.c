@@ -3,9 +3,10 @@
  * this rank in some order that their times allow. If times, neighbouring numbers with known calls,
  * or the op's stream leave only one, that is the call.
  *
- * Otherwise the op stays without a call, and one of the candidates is "unmatched": it belongs to that
- * op, but which one is not known. Unmatched calls stay among the candidates of the next numbers, until
- * as many calls as are unmatched have been recognised as such, or could no longer come next.
+ * Otherwise the op stays without a call, and one of the candidates is "unmatched": it belongs to
+ * that op, but which one is not known. Unmatched calls stay among the candidates of the next
+ * numbers, until as many calls as are unmatched have been recognised as such, or could no longer
+ * come next.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -175,8 +176,8 @@ static bool before(const struct tfh_issue *a, const struct tfh_issue *b)
 	return a->thread == b->thread ? a->t0 < b->t0 : a->t1 < b->t0 - AHEAD_NS;
 }
 
-/* Whether at least as many calls as are unmatched may have come before call i. If not, call i is itself
- * unmatched. */
+/* Whether at least as many calls as are unmatched may have come before call i. If not, call i is
+ * itself unmatched. */
 static bool may_be_left(const struct tfh_calls *k, uint32_t i)
 {
 	const struct tfh_issue *c = &call_at(k, i)->issue;
@@ -203,8 +204,8 @@ static void pay_back_sure(struct tfh_calls *k, const struct tfh_streams *s)
 		forget_unmatched(k);
 }
 
-/* Whether at most as many calls as are unmatched came before call i. `ended`: number of earlier calls of
- * other threads that ended before it began; it does not decrease with i. */
+/* Whether at most as many calls as are unmatched came before call i. `ended`: number of earlier
+ * calls of other threads that ended before it began; it does not decrease with i. */
 static bool may_be_next(const struct tfh_calls *k, uint32_t i, uint32_t *ended)
 {
 	const struct tfh_issue *c = &call_at(k, i)->issue;
@@ -252,8 +253,8 @@ static bool only_one(const struct tfh_calls *k, const struct tfh_streams *s,
 		return !host;
 	if (of_stream == 1)
 		return true;
-	/* The first call of the only thread that uses this stream, unless an unmatched call may be of
-	 * that stream. */
+	/* The first call of the only thread that uses this stream, unless an unmatched call may be
+	 * of that stream. */
 	return of_stream && one_thread && !unmatched_streams(k, s, host, &last);
 }
 

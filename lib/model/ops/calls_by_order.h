@@ -50,11 +50,12 @@ struct tfh_sought {
 int tfh_calls_add(struct tfh_calls *k, const struct tfh_made *call);
 /* Forgets calls that began before t, and all unmatched calls. */
 void tfh_calls_begin(struct tfh_calls *k, int64_t t);
-/* Finds the call of the smallest number that has not been looked up yet; false if it is ambiguous. All calls
- * that ended before the op must have been added. */
+/* Finds the call of the smallest number that has not been looked up yet; false if it is ambiguous.
+ * All calls that ended before the op must have been added. */
 bool tfh_calls_find(struct tfh_calls *k, const struct tfh_streams *s, const struct tfh_sought *q,
 		    struct tfh_made *out);
-/* Adds an op whose call is not looked up, perhaps because it has not been read yet. `stream`: NULL unknown. */
+/* Adds an op whose call is not looked up, perhaps because it has not been read yet. `stream`: NULL
+ * unknown. */
 void tfh_calls_add_unmatched(struct tfh_calls *k, const uint32_t *stream);
 void tfh_calls_free(struct tfh_calls *k);
 

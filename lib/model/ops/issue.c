@@ -1,10 +1,10 @@
 /*
- * Matches each op with the host call that issued it. CUPTI's own record of the driver call has the op's
- * correlation number, and is contained in our record of the same call on the same thread. Without such
- * records, the order of calls decides (issue_by_order.c).
+ * Matches each op with the host call that issued it. CUPTI's own record of the driver call has the
+ * op's correlation number, and is contained in our record of the same call on the same thread.
+ * Without such records, the order of calls decides (issue_by_order.c).
  *
- * Memory is bounded: numbers only grow, so a table of the newest 2^18 drops the oldest, and queues have a
- * maximum length.
+ * Memory is bounded: numbers only grow, so a table of the newest 2^18 drops the oldest, and queues
+ * have a maximum length.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -270,8 +270,8 @@ bool tfh_join_read_on(struct tfh_join *j)
 
 /* ---- with driver records ---- */
 
-/* By how much a driver record extends beyond a call, ns. If two calls contain the record, the earlier one is
- * used, since each call is used once. */
+/* By how much a driver record extends beyond a call, ns. If two calls contain the record, the
+ * earlier one is used, since each call is used once. */
 static int64_t sticks_out(const struct call *r, const struct call *c)
 {
 	int64_t before = c->t0 - r->t0, behind = r->t1 - c->t1;

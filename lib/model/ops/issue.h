@@ -15,13 +15,13 @@ struct tfh_join {
 	struct tfh_run *run;
 	uint32_t process;
 	struct tfh_rows *drvr;
-	struct tfh_interleave
-		*interleave; /* reader of host records; NULL: there are none, or the caller supplies
-			      * them */
+	/* reader of host records; NULL: there are none, or the caller supplies them */
+	struct tfh_interleave *interleave;
 	struct tfh_block *block;
 	int64_t now; /* every call that ended earlier is in a queue; INT64_MAX at the end */
 	bool last_block;
-	/* fed: records come by tfh_join_feed; waits: more must be supplied before the next answer */
+	/* fed: records come by tfh_join_feed; waits: more must be supplied before the next
+	 * answer */
 	bool fed, waits;
 	bool passed;	     /* the losses before the next op have been handled */
 	bool late;	     /* CUPTI reported a call before its thread had a name */

@@ -2,8 +2,8 @@
  * starts again after losses. */
 #include "model/ops/issue.h"
 
-/* A device that was idle for this long had no work queued, since a launch takes some microseconds. The same
- * holds if it was idle when a wait for it ended. */
+/* A device that was idle for this long had no work queued, since a launch takes some microseconds.
+ * The same holds if it was idle when a wait for it ended. */
 #define IDLE_NS 1000000
 
 static uint32_t kind_of(const struct tfh_op *op)
@@ -39,8 +39,8 @@ static bool was_idle(const struct tfh_join *j, int64_t t)
 	return false;
 }
 
-/* After a time in which ops were lost or not recorded, later ops cannot be distinguished from lost ones.
- * Matching starts again once the device has completed all queued work. */
+/* After a time in which ops were lost or not recorded, later ops cannot be distinguished from lost
+ * ones. Matching starts again once the device has completed all queued work. */
 static void pass_holes(struct tfh_join *j, const struct tfh_op *op)
 {
 	const struct tfh_run *run = j->run;

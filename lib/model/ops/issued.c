@@ -1,9 +1,10 @@
 /*
- * The ops of a process in compact form, each with the call that issued it, as the first pass found them.
- * Later passes then need neither CUPTI's records of calls nor the host's, and the first pass of the accounts
- * needs no rows either. Times are stored as differences from the previous op's, about eleven bytes per op. A small
- * part of them is in memory, the rest in an unlinked temporary file. The lengths of the numbers precede them, so that
- * reading needs no unpredictable branches. If there is no room for the file, every pass joins again.
+ * The ops of a process in compact form, each with the call that issued it, as the first pass found
+ * them. Later passes then need neither CUPTI's records of calls nor the host's, and the first pass
+ * of the accounts needs no rows either. Times are stored as differences from the previous op's,
+ * about eleven bytes per op. A small part of them is in memory, the rest in an unlinked temporary
+ * file. The lengths of the numbers precede them, so that reading needs no unpredictable branches.
+ * If there is no room for the file, every pass joins again.
  */
 #include <errno.h>
 #include <stdatomic.h>

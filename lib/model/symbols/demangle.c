@@ -355,7 +355,8 @@ static struct tfh_dm_text substituted_type(struct tfh_dm_parser *p, bool *rememb
 				    TFH_DM_PLAIN};
 }
 
-/* A class or enumeration. What its name says about a function's type does not count for the function around it. */
+/* A class or enumeration. What its name says about a function's type does not count for the
+ * function around it. */
 static struct tfh_dm_text named_type(struct tfh_dm_parser *p)
 {
 	const char *qualifiers = p->qualifiers;

@@ -197,8 +197,8 @@ void tfh_symbols_close(struct tfh_symbols *s)
 	free(s);
 }
 
-/* Length of a symbol without what compilers append to the names of clones ("put.constprop.0"). Names of C and C++ have
- * no dots. */
+/* Length of a symbol without what compilers append to the names of clones ("put.constprop.0").
+ * Names of C and C++ have no dots. */
 static size_t source_name(const char *symbol)
 {
 	const char *dot = strchr(symbol, '.');

@@ -86,9 +86,10 @@ int tfh_memory_event(struct tfh_memory *m, const struct tfh_fn_info *fn, const s
 		return 0;
 	if (fn->family == TFH_FAM_FREE) {
 		/*
-		 * The byte count is known for an unmapped range, which may hold several mappings. Events come
-		 * in order of their end, so before this call returned, another thread may already have been
-		 * given the address. Only memory allocated before the call began is freed.
+		 * The byte count is known for an unmapped range, which may hold several mappings.
+		 * Events come in order of their end, so before this call returned, another thread
+		 * may already have been given the address. Only memory allocated before the call
+		 * began is freed.
 		 */
 		drop(m, address, address + (rec->w[0] ? rec->w[0] : 1), rec->t_begin);
 		return 0;

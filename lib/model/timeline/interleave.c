@@ -114,7 +114,8 @@ static void take_back(struct tfh_interleave *m)
 	}
 }
 
-/* Takes over events and rows (NULL: they are not known), also when it fails. NULL when out of memory. */
+/* Takes over events and rows (NULL: they are not known), also when it fails. NULL when out of
+ * memory. */
 static struct tfh_open_chunk *new_chunk(struct tfh_interleave *m, struct tfh_chunk *c,
 					struct tft_events *events, struct tfh_row_sum *row)
 {
@@ -339,7 +340,8 @@ static uint32_t fill_plain(struct tfh_entry *e, struct tfh_stencil *v, const int
 	return n;
 }
 
-/* Takes the plain events that come next: as many as are decoded and end before `limit`. The first one does. */
+/* Takes the plain events that come next: as many as are decoded and end before `limit`. The first
+ * one does. */
 static bool take_plain(struct tfh_model_series *s, struct tfh_block *b, int64_t limit)
 {
 	if (!s->decoded)
@@ -473,8 +475,8 @@ static bool take_event(struct tfh_interleave *m, struct tfh_model_series *s, str
 	return more;
 }
 
-/* Whether the sample was already read from a copy of the file. The numbers of samples start again in every
- * file, but copies of one sample have equal times and follow each other. */
+/* Whether the sample was already read from a copy of the file. The numbers of samples start again
+ * in every file, but copies of one sample have equal times and follow each other. */
 static bool looked_before(struct tfh_model_series *s)
 {
 	struct tfh_model_side *side = s->side;
@@ -511,8 +513,8 @@ static inline bool take(struct tfh_interleave *m, struct tfh_model_series *s, st
 	return tfh_series_next(s);
 }
 
-/* Takes records of a series up to `limit`, as long as it is the earliest series. Returns whether the series
- * has more; *full: the block is full. */
+/* Takes records of a series up to `limit`, as long as it is the earliest series. Returns whether
+ * the series has more; *full: the block is full. */
 static bool take_some(struct tfh_interleave *m, struct tfh_model_series *s, struct tfh_block *b,
 		      const struct tfh_model_series *other, bool rows, bool *full)
 {

@@ -39,8 +39,8 @@ struct tfh_interleave;
 int tfh_interleave_open(struct tfh_run *run, uint32_t process, bool first,
 			struct tfh_interleave **out);
 void tfh_interleave_close(struct tfh_interleave *m);
-/* Fills a block, overwriting its contents. `rows`: launches are returned as rows where possible. False for
- * the last block. Uses only the run's files and its record of damage. */
+/* Fills a block, overwriting its contents. `rows`: launches are returned as rows where possible.
+ * False for the last block. Uses only the run's files and its record of damage. */
 bool tfh_interleave_fill(struct tfh_interleave *m, struct tfh_block *b, bool rows);
 /* The kinds of launches in row number i. */
 void tfh_interleave_row(const struct tfh_block *b, uint32_t i, struct tfh_launch_row *row);

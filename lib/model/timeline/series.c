@@ -215,7 +215,8 @@ struct tft_events *tfh_unpack_one(struct tfh_run *run, const struct tfh_chunk *c
 	return NULL;
 }
 
-/* Decodes all records of a chunk to summarise them. NULL when out of memory; the reader then does it. */
+/* Decodes all records of a chunk to summarise them. NULL when out of memory; the reader then does
+ * it. */
 static struct tfh_row_sum *sum_chunk(struct tfh_run *run, uint32_t process,
 				     const struct tfh_chunk *c, struct tft_events *events)
 {

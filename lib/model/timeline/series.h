@@ -107,13 +107,14 @@ static inline uint32_t tfh_same_shapes(const uint16_t *shape, uint32_t n)
 	return i;
 }
 
-/* The new series is positioned before its first record. `row`: the element before that of its first group.
- * NULL when out of memory. */
+/* The new series is positioned before its first record. `row`: the element before that of its first
+ * group. NULL when out of memory. */
 struct tfh_model_series *tfh_series_new(struct tfh_run *run, struct tfh_model_side *side,
 					uint32_t process, uint32_t file,
 					struct tfh_open_chunk *chunk, uint32_t number,
 					struct tfh_row_sum *row);
-/* When no record is left, moves to the next group, and decodes it unless its row is known. False at the end. */
+/* When no record is left, moves to the next group, and decodes it unless its row is known. False at
+ * the end. */
 bool tfh_series_look(struct tfh_model_series *s);
 /* Decodes a group of which only the row is known. */
 void tfh_series_decode(struct tfh_model_series *s);
@@ -180,12 +181,13 @@ int tfh_unpack_open(struct tfh_run *run, uint32_t process, struct tfh_unpack **o
 void tfh_unpack_close(struct tfh_unpack *u);
 /* From now on, the threads also decode chunks to summarise their rows. */
 void tfh_unpack_sums(struct tfh_unpack *u);
-/* The next chunk, and its rows in *row if they are known. NULL if it is damaged (*lost: its contents) or
- * memory is exhausted (*rc). */
+/* The next chunk, and its rows in *row if they are known. NULL if it is damaged (*lost: its
+ * contents) or memory is exhausted (*rc). */
 struct tft_events *tfh_unpack_next(struct tfh_unpack *u, struct tfh_row_sum **row, int *rc,
 				   struct tfh_lost *lost);
-/* Returns an event chunk and its rows. The first ones of a process are kept for the next pass, up to a limit
- * in bytes: in a run of a few million calls, decompression takes longer than the rest of a pass. */
+/* Returns an event chunk and its rows. The first ones of a process are kept for the next pass, up
+ * to a limit in bytes: in a run of a few million calls, decompression takes longer than the rest of
+ * a pass. */
 void tfh_unpack_keep(struct tfh_unpack *u, struct tfh_chunk *c, struct tft_events *events,
 		     struct tfh_row_sum *row);
 /* Decompresses one chunk immediately; *rc and *lost as above. */

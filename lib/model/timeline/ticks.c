@@ -49,7 +49,8 @@ sum_up(const int64_t *restrict t0, const int64_t *restrict t1, uint32_t n, struc
 }
 
 #ifdef __x86_64__
-/* The same with wider instructions. The operations on doubles are the same, and so are the results. */
+/* The same with wider instructions. The operations on doubles are the same, and so are the
+ * results. */
 static __attribute__((target("avx2"))) bool convert_avx2(const struct tfh_tick_line *l,
 							 const uint64_t *restrict ticks, uint32_t n,
 							 int64_t *restrict ns)

@@ -1,5 +1,6 @@
-/* Times as columns. Converts ticks of a recorder's clock to nanoseconds, by straight lines between points of the file's clock
- * table, in blocks of about 20 ms at 3 GHz. That is cheap, and the same for every record. */
+/* Times as columns. Converts ticks of a recorder's clock to nanoseconds, by straight lines between
+ * points of the file's clock table, in blocks of about 20 ms at 3 GHz. That is cheap, and the same
+ * for every record. */
 #ifndef TFH_MODEL_TIMELINE_TICKS_H
 #define TFH_MODEL_TIMELINE_TICKS_H
 
@@ -33,7 +34,8 @@ struct tfh_row_sum {
 	uint32_t n; /* records; 0: they are no row */
 };
 
-/* Sums up n > 0 calls, except `last` and `n`. False, and nothing is written, if they overlap or span a second. */
+/* Sums up n > 0 calls, except `last` and `n`. False, and nothing is written, if they overlap or
+ * span a second. */
 bool tfh_row_sum(const int64_t *t0, const int64_t *t1, uint32_t n, struct tfh_row_sum *out);
 
 #endif

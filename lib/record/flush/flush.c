@@ -34,7 +34,8 @@
 #define POLL_LEAST_NS 5000000ull
 #define POLL_MOST_NS 100000000ull
 #define SECOND_NS 1000000000ull
-/* Users who try tfhook often do so on jobs that last seconds, too short for samples once a second. */
+/* Users who try tfhook often do so on jobs that last seconds, too short for samples once a
+ * second. */
 #define FIRST_NS 10000000000ull
 #define FIRST_SAMPLES_NS 200000000ull
 #define ALONE_NS 100000000ull
@@ -241,7 +242,8 @@ static void close_all(bool clean)
 		(unsigned long long)tfh_j.head->dropped, err);
 }
 
-/* The recording is over, and whoever waits is told. From here on, requests may be those of the next one. */
+/* The recording is over, and whoever waits is told. From here on, requests may be those of the next
+ * one. */
 static void answer_all(void)
 {
 	struct tfh_requests *r = &tfh_requests;
@@ -353,8 +355,9 @@ static bool record(void)
 	}
 }
 
-/* Who sets up: the flusher or the thread that started it, whichever takes it first. The number of the flusher, and what has
- * happened. It is not reset: a flusher may come when the recording that it was meant for is long over. */
+/* Who sets up: the flusher or the thread that started it, whichever takes it first. The number of
+ * the flusher, and what has happened. It is not reset: a flusher may come when the recording that
+ * it was meant for is long over. */
 static uint32_t turn; /* atomic, futex */
 
 enum {

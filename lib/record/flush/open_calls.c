@@ -1,6 +1,6 @@
 /*
- * Writes OPEN records of calls that have been running for 100 ms, so that a job that hangs or is killed shows where it
- * was.
+ * Writes OPEN records of calls that have been running for 100 ms, so that a job that hangs or is
+ * killed shows where it was.
  */
 #include "record/flush/flusher.h"
 #include "record/ring/journal.h"

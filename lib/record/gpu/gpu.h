@@ -111,8 +111,8 @@ void tfh_gpu_write(bool last);
 bool tfh_gpu_counting(void);
 /* In a forked child, or for a new recording of the same process. */
 void tfh_gpu_forget(void);
-/* gpu_notes.c: writes new facts, or all of them to a new segment. Returns 0 once all are written. `last`: no more will
- * come. */
+/* gpu_notes.c: writes new facts, or all of them to a new segment. Returns 0 once all are written.
+ * `last`: no more will come. */
 int tfh_gpu_put_notes(struct tft_writer *w, uint32_t segment, bool last);
 bool tfh_gpu_said(uint32_t segment);
 void tfh_gpu_forget_notes(void);

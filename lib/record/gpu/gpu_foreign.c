@@ -1,6 +1,7 @@
 /*
- * Calls into CUPTI and the driver. They use the job's descriptors, so the flusher has its helper make them (apart.h). A
- * call may never return; a thread that waits for the flusher can see that it is inside one.
+ * Calls into CUPTI and the driver. They use the job's descriptors, so the flusher has its helper
+ * make them (apart.h). A call may never return; a thread that waits for the flusher can see that it
+ * is inside one.
  */
 #include "record/gpu/gpu.h"
 #include "record/process/apart.h"

@@ -29,7 +29,8 @@ bool tfh_gpu_plan_wants(void);
 bool tfh_gpu_plan_waits(void);
 /* Whether CUPTI has been started ahead of step N. */
 bool tfh_gpu_plan_leads(void);
-/* The span has ended; ops are still stored, since a step counts only if its neighbours' are known. */
+/* The span has ended; ops are still stored, since a step counts only if its neighbours' are
+ * known. */
 bool tfh_gpu_plan_trails(void);
 /* The span may be written up to `until`, or only to the last step: the next one may be the end. */
 uint64_t tfh_gpu_plan_until(uint64_t until);

@@ -36,11 +36,12 @@ static uint64_t now(void)
 }
 
 /*
- * Between the driver's exit handler and the end of the process, other threads' calls fail, and a job may then complain
- * or exit with another status. Without us this window is about 20 us, and the exiting thread has just begun its time
- * slice. Our work makes the window longer and moves it to the end of that slice. So from here until the end, other
- * threads wait before their next driver call, but never longer than this. Two threads may exit at once, and a signal
- * handler of either may call the driver, so an exiting thread never waits here itself.
+ * Between the driver's exit handler and the end of the process, other threads' calls fail, and a
+ * job may then complain or exit with another status. Without us this window is about 20 us, and the
+ * exiting thread has just begun its time slice. Our work makes the window longer and moves it to
+ * the end of that slice. So from here until the end, other threads wait before their next driver
+ * call, but never longer than this. Two threads may exit at once, and a signal handler of either
+ * may call the driver, so an exiting thread never waits here itself.
  */
 static void hold(uint64_t end)
 {

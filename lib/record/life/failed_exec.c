@@ -41,7 +41,8 @@ void tfh_exec_begin(const char *path)
 	errno = saved;
 }
 
-/* Other threads may be inside calls that end on the old recording's rings: see journal_maps.c, early_calls.c. */
+/* Other threads may be inside calls that end on the old recording's rings: see journal_maps.c,
+ * early_calls.c. */
 static void begin_anew(void)
 {
 	if (!__atomic_exchange_n(&exec_closed, 0, __ATOMIC_ACQ_REL) || !tfh_flusher_closed())

@@ -1,5 +1,5 @@
-/* The job installs a system call filter (process/filters.h). If the filter would end the process for one of the recorder's calls, the
- * recording is closed first, as at an exit. */
+/* The job installs a system call filter (process/filters.h). If the filter would end the process
+ * for one of the recorder's calls, the recording is closed first, as at an exit. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -31,8 +31,8 @@ static unsigned own_threads(void)
 	return n;
 }
 
-/* Waits until the recorder's threads have ended, since the filter may apply to all threads and a thread needs system calls to end. The
- * thread that reads devices does not end; it is held. */
+/* Waits until the recorder's threads have ended, since the filter may apply to all threads and a
+ * thread needs system calls to end. The thread that reads devices does not end; it is held. */
 static void wait_for_threads(void)
 {
 	const struct timespec nap = {0, NAP_NS};
@@ -47,7 +47,8 @@ static void close_recording(void)
 	tfh_devices_hold();
 	tfh_finish(true);
 	__atomic_store_n(&tfh_mode, TFH_MODE_DEAD, __ATOMIC_SEQ_CST);
-	/* From here on nothing checks whether this is the recorded process, which would take a system call. */
+	/* From here on nothing checks whether this is the recorded process, which would take a
+	 * system call. */
 	__atomic_store_n(&tfh_p.start_state, TFH_START_FAILED, __ATOMIC_SEQ_CST);
 	wait_for_threads();
 }

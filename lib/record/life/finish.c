@@ -1,4 +1,5 @@
-/* Flush and finish, requested by the job's threads. Each waits for the flusher's answer for a limited time. */
+/* Flush and finish, requested by the job's threads. Each waits for the flusher's answer for a
+ * limited time. */
 #include <errno.h>
 
 #include "record/flush/flusher.h"

@@ -1,4 +1,5 @@
-/* The slow path of a hooked call. It sets up what the process or the thread lacks, or refuses the call. */
+/* The slow path of a hooked call. It sets up what the process or the thread lacks, or refuses the
+ * call. */
 #include <errno.h>
 
 #include "record/life/life.h"

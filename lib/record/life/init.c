@@ -38,11 +38,12 @@ static struct generation *generation_page; /* atomic */
 static uint32_t init_state; /* atomic: 0 not done, 1 under way, 2 done */
 
 /*
- * The kernel wipes this page in a forked child, even when no fork handler runs. On older kernels the handler has to
- * suffice.
+ * The kernel wipes this page in a forked child, even when no fork handler runs. On older kernels
+ * the handler has to suffice.
  *
- * Each thread makes a page of its own, and the first to finish decides. On a busy machine, a thread that held a lock in
- * here might not be scheduled for long, while all other threads' calls would pass through unrecorded.
+ * Each thread makes a page of its own, and the first to finish decides. On a busy machine, a thread
+ * that held a lock in here might not be scheduled for long, while all other threads' calls would
+ * pass through unrecorded.
  */
 static bool make_generation(void)
 {
@@ -149,8 +150,8 @@ __attribute__((constructor)) static void on_load(void)
 	tfh_init();
 }
 
-/* Adopts a child that was created without fork handlers (by a clone system call). Its other threads pass through until
- * this is done. */
+/* Adopts a child that was created without fork handlers (by a clone system call). Its other threads
+ * pass through until this is done. */
 static int adopt(pid_t pid)
 {
 	static pid_t adopted; /* atomic */

@@ -10,7 +10,8 @@
 /* Returns 0 if this process may record (a forked child now has its own state). -EAGAIN: no memory,
  * or too early. -ECHILD: a vfork child, which must not touch anything. */
 int tfh_process_check(void);
-/* Whether the process' system call filters let the recorder work (process/filters.h). If not, nothing is recorded. */
+/* Whether the process' system call filters let the recorder work (process/filters.h). If not,
+ * nothing is recorded. */
 bool tfh_may_begin(void);
 /* When the first hooked call came; 0 in a child of a process that may not read the clock. */
 struct tft_clock_triple tfh_first_clock(void);

@@ -1,13 +1,14 @@
 /*
- * From "kept in memory" to "recording": run directory, journal, flusher. One thread begins this inside its first
- * launch, copy, get-next or step, and does whatever needs the job's environment. The flusher does whatever writes files:
- * in a descriptor table of its own, so that the job never meets them, and because a file system may never answer. On a busy
- * machine the flusher may start seconds late; then the thread does everything itself that cannot hang.
+ * From "kept in memory" to "recording": run directory, journal, flusher. One thread begins this
+ * inside its first launch, copy, get-next or step, and does whatever needs the job's environment.
+ * The flusher does whatever writes files: in a descriptor table of its own, so that the job never
+ * meets them, and because a file system may never answer. On a busy machine the flusher may start
+ * seconds late; then the thread does everything itself that cannot hang.
  *
- * On a network file system the journal comes first, in /dev/shm, and recording begins with it; the flusher then opens the
- * run directory. If that hangs, records stay in the journal, and calls beyond its size are counted, as when a later write
- * hangs. If it is not known what the directory's file system is, the flusher does all of this, and the thread waits for
- * it for at most a second.
+ * On a network file system the journal comes first, in /dev/shm, and recording begins with it; the
+ * flusher then opens the run directory. If that hangs, records stay in the journal, and calls
+ * beyond its size are counted, as when a later write hangs. If it is not known what the directory's
+ * file system is, the flusher does all of this, and the thread waits for it for at most a second.
  */
 
 #include <pthread.h>
@@ -138,7 +139,8 @@ static void give_up(void)
 	tfh_start_ended(TFH_START_FAILED);
 }
 
-/* There is a journal: the calls kept in memory go first. From here on, the records survive the process. */
+/* There is a journal: the calls kept in memory go first. From here on, the records survive the
+ * process. */
 static void begin_with_journal(void)
 {
 	tfh_drain(true);
@@ -197,14 +199,16 @@ static void open_without_flusher(void)
 	tfh_journal_unlink(&tfh_j);
 }
 
-/* The flusher has taken the journal's descriptor along to its own table, so it is closed in the job's. */
+/* The flusher has taken the journal's descriptor along to its own table, so it is closed in the
+ * job's. */
 static void hand_over(void)
 {
 	if (!tfh_j.anonymous && tfh_j.populates && tfh_apart_decided())
 		tfh_journal_handed_over(&tfh_j);
 }
 
-/* The flusher makes the journal. The thread that waits for it then begins, so that device times come with the first call. */
+/* The flusher makes the journal. The thread that waits for it then begins, so that device times
+ * come with the first call. */
 static void begin_when_made(void)
 {
 	if (!tfh_flusher_has_set_up(TFH_START_MS * 1000000ull)) {

@@ -38,19 +38,20 @@ void tfh_flusher_is(pthread_t thread);
 /* Whether the calling thread writes the recording. Functions of the job must not be called on that
  * thread. */
 bool tfh_on_flusher(void);
-/* Called on the flusher before it opens anything. If `able`, leaves the job's table and takes descriptor `keep` along
- * (-1: none). Returns NULL if there is no helper and the table is the job's. */
+/* Called on the flusher before it opens anything. If `able`, leaves the job's table and takes
+ * descriptor `keep` along (-1: none). Returns NULL if there is no helper and the table is the
+ * job's. */
 struct tfh_helper *tfh_apart_begin(bool able, int keep);
 /* Number of threads that the flusher and its helper use. */
 unsigned tfh_apart_threads(void);
 /* The recording is over. Nothing may use the flusher's table from now on; it disappears with the
  * flusher. */
 void tfh_apart_over(void);
-/* Called on the flusher, which ends right after, as does its helper. If `last` is not NULL, they are the process's last
- * threads; whichever ends last restores the job's signals and calls it. */
+/* Called on the flusher, which ends right after, as does its helper. If `last` is not NULL, they
+ * are the process's last threads; whichever ends last restores the job's signals and calls it. */
 void tfh_apart_end(struct tfh_helper *helper, void (*last)(void));
-/* Called by the starting thread: waits at most 100 ms for the flusher to begin. Returns true if it has a table of its
- * own; its files may then be closed in the job's. */
+/* Called by the starting thread: waits at most 100 ms for the flusher to begin. Returns true if it
+ * has a table of its own; its files may then be closed in the job's. */
 bool tfh_apart_decided(void);
 /* In a forked child, or after a failed exec: a new flusher may begin. */
 void tfh_apart_forget(void);

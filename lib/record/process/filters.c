@@ -57,11 +57,11 @@ static const struct own_call {
 
 /* In memory that the child shares. */
 struct trial {
-	const long
-		*install; /* a request that installs a filter; NULL: the filters that there are */
-	uint32_t skip;	  /* set of enum tfh_call */
-	bool installs;	  /* the request succeeded */
-	uint32_t at;	  /* the call being made; OWN: all have been */
+	/* a request that installs a filter; NULL: the filters that there are */
+	const long *install;
+	uint32_t skip; /* set of enum tfh_call */
+	bool installs; /* the request succeeded */
+	uint32_t at;   /* the call being made; OWN: all have been */
 	uint8_t stack[STACK_BYTES] __attribute__((aligned(64)));
 };
 
@@ -72,7 +72,8 @@ static long request(const long *r)
 	return syscall(r[0], r[1], r[2], r[3], r[4], r[5], r[6]);
 }
 
-/* A core limit of 1 byte is one below which neither a file is written nor a program is given the core. */
+/* A core limit of 1 byte is one below which neither a file is written nor a program is given the
+ * core. */
 static void without_core(void)
 {
 	struct rlimit core;
@@ -115,8 +116,9 @@ static void child_says(void *none)
 	syscall(SYS_exit, 0);
 }
 
-/* Runs `run` in a process that shares this one's memory, and waits for its end. Returns false if no such process can be created. Creates
- * it with the system calls that the C library uses for threads. */
+/* Runs `run` in a process that shares this one's memory, and waits for its end. Returns false if no
+ * such process can be created. Creates it with the system calls that the C library uses for
+ * threads. */
 static bool run_child(struct trial *t, void (*run)(void *))
 {
 	uint64_t args[8] = {CLONE_VM | CLONE_VFORK};
@@ -131,8 +133,8 @@ static bool run_child(struct trial *t, void (*run)(void *))
 	return pid > 0;
 }
 
-/* Returns false if the filter ends the process for a call that recording needs. Adds calls that recording can do without to
- * tfh_refused. */
+/* Returns false if the filter ends the process for a call that recording needs. Adds calls that
+ * recording can do without to tfh_refused. */
 static bool try_calls(struct trial *t)
 {
 	for (uint32_t n = 0; n < CHILDREN; n++) {
@@ -172,8 +174,8 @@ static bool calls_survive(const long *install)
 
 /* ---- the process ---- */
 
-/* Reads with the calls that the loader makes. tfh_read_small() also queries the file's type, with a call that newer
- * loaders do not make. */
+/* Reads with the calls that the loader makes. tfh_read_small() also queries the file's type, with a
+ * call that newer loaders do not make. */
 static void read_text(const char *path, char *text, size_t size)
 {
 	int fd = tfh_open(path, O_RDONLY | O_CLOEXEC);

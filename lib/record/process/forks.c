@@ -13,8 +13,8 @@
 
 static uint32_t inside;	 /* atomic, futex: calls under way */
 static uint32_t forking; /* atomic, futex: threads that fork */
-/* Waits that timed out: a thread was ended inside such a call, or waits for something that the forking thread holds.
- * After a few of these, nobody waits again. */
+/* Waits that timed out: a thread was ended inside such a call, or waits for something that the
+ * forking thread holds. After a few of these, nobody waits again. */
 static uint32_t vain;
 
 static bool wait_for_none(uint32_t *word)
@@ -36,7 +36,8 @@ static void wake(uint32_t *word)
 	errno = saved;
 }
 
-/* Each side first counts itself and then reads the other's count, so one of the two sees the other. */
+/* Each side first counts itself and then reads the other's count, so one of the two sees the
+ * other. */
 void tfh_unforked_begin(void)
 {
 	__atomic_add_fetch(&inside, 1, __ATOMIC_SEQ_CST);

@@ -83,8 +83,8 @@ void tfh_xfsz_restore(const struct tfh_xfsz *x)
 	pthread_sigmask(SIG_SETMASK, &x->old, NULL);
 }
 
-/* Whether there is room below the file size limit. A part of a line would take the rest of it, and the job's next line would
- * end the job. */
+/* Whether there is room below the file size limit. A part of a line would take the rest of it, and
+ * the job's next line would end the job. */
 static bool fits(int fd, size_t len)
 {
 	struct rlimit limit;

@@ -1,4 +1,5 @@
-/* Messages of the library itself. Safe in signal handlers and atfork handlers: no lock, no allocation; errno is kept. */
+/* Messages of the library itself. Safe in signal handlers and atfork handlers: no lock, no
+ * allocation; errno is kept. */
 #ifndef TFH_RECORD_PROCESS_LOG_H
 #define TFH_RECORD_PROCESS_LOG_H
 

@@ -1,5 +1,6 @@
 /*
- * The process that is being recorded: its identity and the state of its recording. Every folder of record/ may read it.
+ * The process that is being recorded: its identity and the state of its recording. Every folder of
+ * record/ may read it.
  *
  * Who may change what:
  *	job threads	their own ring, slot allocation, the global handle table, requests

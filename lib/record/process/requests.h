@@ -1,6 +1,6 @@
 /*
- * Requests of the job's threads to the flusher. They never call it: they increment a request count, wake it, and wait
- * for the answer's count with a time limit. All fields are atomic.
+ * Requests of the job's threads to the flusher. They never call it: they increment a request count,
+ * wake it, and wait for the answer's count with a time limit. All fields are atomic.
  */
 #ifndef TFH_RECORD_PROCESS_REQUESTS_H
 #define TFH_RECORD_PROCESS_REQUESTS_H
@@ -28,7 +28,8 @@ extern struct tfh_requests tfh_requests;
 
 /* Wakes the flusher. Makes a system call only if it sleeps. Thread-safe. */
 void tfh_flusher_wake(void);
-/* Called on the flusher: sleeps at most `ns`, or until a request. Returns true if the time passed without a request. */
+/* Called on the flusher: sleeps at most `ns`, or until a request. Returns true if the time passed
+ * without a request. */
 bool tfh_flusher_sleep(uint64_t ns);
 /* Whether a thread waits for an answer. */
 bool tfh_flusher_asked(void);

@@ -26,8 +26,9 @@ int tfh_thread_start(pthread_t *thread, void *(*run)(void *), void *arg)
 	return err;
 }
 
-/* A thread inherits the CPU affinity of its creator. If the job has pinned that thread to a single processor, ours would compete
- * with it, so it gets the affinity that the process was started with. */
+/* A thread inherits the CPU affinity of its creator. If the job has pinned that thread to a single
+ * processor, ours would compete with it, so it gets the affinity that the process was started
+ * with. */
 static void leave_pinned_processor(void)
 {
 	cpu_set_t now;

@@ -4,8 +4,9 @@
 
 #include <pthread.h>
 
-/* Starts a thread with all signals blocked. Its stack has 2 MiB, because the static TLS of all libraries of a big job
- * is taken from it, and code of CUPTI and NVML may run on it. Returns 0 or an error number. */
+/* Starts a thread with all signals blocked. Its stack has 2 MiB, because the static TLS of all
+ * libraries of a big job is taken from it, and code of CUPTI and NVML may run on it. Returns 0 or
+ * an error number. */
 int tfh_thread_start(pthread_t *thread, void *(*run)(void *), void *arg);
 
 /* The first and last thing that such a thread does. Hooked calls in between are not the job's, and

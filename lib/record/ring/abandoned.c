@@ -128,8 +128,8 @@ void tfh_enter_again(struct tfh_self *self, struct tft_ring *old, uint32_t depth
 		close_slot(old, call.t_begin);
 	slot = &self->ring->open[depth];
 	self->depth = depth + 1;
-	/* Calls opened in between are over. If a failed exec emptied the ring meanwhile, the call did not find its own
-	 * slot. */
+	/* Calls opened in between are over. If a failed exec emptied the ring meanwhile, the call
+	 * did not find its own slot. */
 	for (uint32_t i = depth + 1; i < TFT_OPEN_SLOTS; i++)
 		__atomic_store_n(&self->ring->open[i].fn, 0, __ATOMIC_RELEASE);
 	self->room->place[depth] = place;
@@ -141,7 +141,8 @@ void tfh_enter_again(struct tfh_self *self, struct tft_ring *old, uint32_t depth
 	errno = saved;
 }
 
-/* Whether the innermost open call may have been abandoned. Almost nothing calls the driver inside a driver call. */
+/* Whether the innermost open call may have been abandoned. Almost nothing calls the driver inside a
+ * driver call. */
 static bool doubtful(const struct tfh_self *self, uint32_t d, uint64_t at)
 {
 	return d >= TFH_OPEN_MOST || self->room->place[d].at <= at || self->room->place[d].back ||

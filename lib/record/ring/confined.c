@@ -1,7 +1,8 @@
 /*
- * Threads that may not read the clock. Strict seccomp forbids the time stamp counter along with system calls,
- * prctl(PR_SET_TSC) forbids the counter alone, and clock_gettime needs the counter, too. Reading it would kill a job
- * that runs well without tfhook, so the calls of such a thread are only counted.
+ * Threads that may not read the clock. Strict seccomp forbids the time stamp counter along with
+ * system calls, prctl(PR_SET_TSC) forbids the counter alone, and clock_gettime needs the counter,
+ * too. Reading it would kill a job that runs well without tfhook, so the calls of such a thread are
+ * only counted.
  */
 #include <errno.h>
 #include <sys/prctl.h>

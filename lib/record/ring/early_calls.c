@@ -1,7 +1,7 @@
 /*
- * Most processes that load CUDA never train. So calls before the first copy, launch, get-next or step (cuInit, module
- * loads, allocations) are kept in plain memory. They become the beginning of the trace if recording starts, and vanish
- * with the process otherwise.
+ * Most processes that load CUDA never train. So calls before the first copy, launch, get-next or
+ * step (cuInit, module loads, allocations) are kept in plain memory. They become the beginning of
+ * the trace if recording starts, and vanish with the process otherwise.
  */
 #include "record/ring/journal.h"
 

@@ -1,10 +1,11 @@
 /*
- * Ids of handles and texts. The process has one lock-free table with two words per entry. Each thread has a small
- * cache, and a bit per id that says "this thread has published its NAME".
+ * Ids of handles and texts. The process has one lock-free table with two words per entry. Each
+ * thread has a small cache, and a bit per id that says "this thread has published its NAME".
  *
- * A job may create texts, stages and graphs without end (a new range name in each iteration). So each kind of name has a share of the ids,
- * and kernels and streams still get one after days. Texts beyond their share get an id with each number in them replaced by 0
- * ("iteration 0"). If there is none left for that either, they share one name, and the number of such uses is recorded.
+ * A job may create texts, stages and graphs without end (a new range name in each iteration). So
+ * each kind of name has a share of the ids, and kernels and streams still get one after days. Texts
+ * beyond their share get an id with each number in them replaced by 0 ("iteration 0"). If there is
+ * none left for that either, they share one name, and the number of such uses is recorded.
  */
 #include "record/ring/rings.h"
 

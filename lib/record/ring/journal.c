@@ -95,8 +95,8 @@ static int map_file(struct tfh_journal *j, uint64_t fixed)
 		return -errno;
 	j->dev = st.st_dev;
 	j->ino = st.st_ino;
-	/* The first write identifies the file as a journal, in case the process is killed before the rest is
-	 * written. */
+	/* The first write identifies the file as a journal, in case the process is killed before
+	 * the rest is written. */
 	if (tfh_pwrite(j->fd, &begun, sizeof(begun), 0) != sizeof(begun) ||
 	    tfh_ftruncate(j->fd, (off_t)j->size))
 		return errno ? -errno : -ENOSPC;

@@ -1,6 +1,6 @@
 /*
- * The journal: a shared mapping that holds all rings, staging and counters. If the job is killed, its records are
- * salvaged from it. Job threads append slots without a lock.
+ * The journal: a shared mapping that holds all rings, staging and counters. If the job is killed,
+ * its records are salvaged from it. Job threads append slots without a lock.
  */
 #ifndef TFH_RECORD_RING_JOURNAL_H
 #define TFH_RECORD_RING_JOURNAL_H
@@ -39,18 +39,19 @@ extern struct tfh_journal tfh_j;
 /* Returns the limit of address space or data in bytes if it is so low that memory mapped by the
  * recorder could make the job's own requests fail; 0 otherwise. */
 uint64_t tfh_tight_space(void);
-/* Whether all new memory is locked (mlockall) and less may be locked than a recording takes, its threads' stacks included. */
+/* Whether all new memory is locked (mlockall) and less may be locked than a recording takes, its
+ * threads' stacks included. */
 bool tfh_tight_lock(void);
-/* Whether space for rings can be allocated through the mapping (since Linux 5.14). Otherwise the job's threads need the journal's
- * descriptor. */
+/* Whether space for rings can be allocated through the mapping (since Linux 5.14). Otherwise the
+ * job's threads need the journal's descriptor. */
 bool tfh_journal_populates(void);
 /* Creates and maps the journal at the first suitable place; falls back to anonymous memory. Returns
  * 0 or -errno. */
 int tfh_journal_open(struct tfh_journal *j, const struct tfh_rundir *dir, uint64_t ring_total);
 /* Returns a zeroed small or large ring in state FREE, or NULL at the limit. */
 struct tft_ring *tfh_slot_alloc(struct tfh_journal *j, bool large);
-/* Called on the flusher: makes a large ring for the next thread that needs one. Its pages take most of a millisecond, which
- * a call of the job would wait for. False at the limit. */
+/* Called on the flusher: makes a large ring for the next thread that needs one. Its pages take most
+ * of a millisecond, which a call of the job would wait for. False at the limit. */
 bool tfh_slot_prepare(struct tfh_journal *j);
 /* Called on the flusher: another thread may reuse a drained ring. */
 void tfh_slot_free(struct tfh_journal *j, uint32_t slot);

@@ -1,4 +1,5 @@
-/* A thread's ring and its state: the slow paths of record.h. For the folders above this one; hooks use record.h. */
+/* A thread's ring and its state: the slow paths of record.h. For the folders above this one; hooks
+ * use record.h. */
 #ifndef TFH_RECORD_RING_RINGS_H
 #define TFH_RECORD_RING_RINGS_H
 
@@ -34,8 +35,8 @@ bool tfh_ring_in_journal(struct tfh_self *self, bool large);
 bool tfh_ring_in_memory(struct tfh_self *self);
 /* Retires the ring. The flusher drains what it holds. */
 void tfh_ring_retire(struct tft_ring *ring);
-/* Enclose taking a ring from the journal. If the first returns false, the recording is ending and no ring may be taken;
- * the second must be called all the same. */
+/* Enclose taking a ring from the journal. If the first returns false, the recording is ending and
+ * no ring may be taken; the second must be called all the same. */
 bool tfh_taking_begin(void);
 void tfh_taking_end(void);
 /* In mode DEAD: waits until no thread is taking a ring. None will while the mode lasts, so the

@@ -1,4 +1,5 @@
-/* Whether hooked calls are recorded now: the journal's control word, TFHOOK_WINDOW, and pauses by the job itself. */
+/* Whether hooked calls are recorded now: the journal's control word, TFHOOK_WINDOW, and pauses by
+ * the job itself. */
 #include "record/ring/switch.h"
 
 #include <signal.h>

@@ -1,7 +1,7 @@
 /*
- * How much may be written: how much of the file system and of quotas stays free, and how much all processes of a run on
- * this host may use together. The processes do not communicate. Each counts the files in the run directory, rarely
- * enough to cost nothing, and keeps to its share.
+ * How much may be written: how much of the file system and of quotas stays free, and how much all
+ * processes of a run on this host may use together. The processes do not communicate. Each counts
+ * the files in the run directory, rarely enough to cost nothing, and keeps to its share.
  */
 #include "record/run/rundir.h"
 
@@ -83,8 +83,8 @@ static int quota_check(int dir, int type, int id)
 	return q.dqb_curspace + keep + TFH_CHUNK_BYTES > limit ? -EDQUOT : 1;
 }
 
-/* If the first query finds no quota, it is not repeated: a sandbox that the job enters later may kill the process for
- * this call. */
+/* If the first query finds no quota, it is not repeated: a sandbox that the job enters later may
+ * kill the process for this call. */
 static int quotas_check(void)
 {
 	int dir, user, group, saved = errno;

@@ -1,6 +1,7 @@
 /*
- * Whether a directory is on a local file system. A call on a network file system blocks for as long as its server is
- * unreachable, so no directory is touched before the kernel's list of mounts has shown its type.
+ * Whether a directory is on a local file system. A call on a network file system blocks for as long
+ * as its server is unreachable, so no directory is touched before the kernel's list of mounts has
+ * shown its type.
  */
 #include "record/run/rundir.h"
 

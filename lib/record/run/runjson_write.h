@@ -14,7 +14,8 @@ struct tfh_runjson {
 /* Makes the document, from the environment too. Returns 0 or -errno; the caller frees it. */
 int tfh_runjson_make(struct tfh_runjson *document, const char *launch);
 void tfh_runjson_free(struct tfh_runjson *document);
-/* Writes it to a directory, completely or not at all. Returns 0, -EEXIST if there is one already, or another -errno. */
+/* Writes it to a directory, completely or not at all. Returns 0, -EEXIST if there is one already,
+ * or another -errno. */
 int tfh_runjson_write(int dir, const struct tfh_runjson *document, const struct tfh_access *access);
 
 /* Command line of this process without secrets, arguments separated by spaces. */

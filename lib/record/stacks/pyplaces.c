@@ -9,8 +9,8 @@
 #include "format/tft_write.h"
 #include "record/process/recorder.h"
 
-/* A program of 100,000 lines has about 5,000 functions, of which some hundreds are met. Those that do not fit are
- * counted. */
+/* A program of 100,000 lines has about 5,000 functions, of which some hundreds are met. Those that
+ * do not fit are counted. */
 #define CODES 6144u
 #define CODE_SLOTS 8192u
 #define FRAMES 24576u
@@ -35,7 +35,8 @@ struct frame {
 	uint32_t caller, code, line;
 };
 
-/* A word holds the upper 48 bits of a key and a number. The key's lower bits select its place in the table. */
+/* A word holds the upper 48 bits of a key and a number. The key's lower bits select its place in
+ * the table. */
 #define NUMBER_MASK 0xffffull
 
 /* In a separate mapping; pages are touched as needed. */

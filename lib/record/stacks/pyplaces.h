@@ -15,8 +15,8 @@
 #define TFH_PLACE_FILE 1023u
 #define TFH_PLACE_NAME 511u
 
-/* A child process whose main thread's stack is read. Fields other than pid belong to the source; they are all 0 for a
- * new child. */
+/* A child process whose main thread's stack is read. Fields other than pid belong to the source;
+ * they are all 0 for a new child. */
 struct tfh_place_child {
 	int32_t pid;
 	uint8_t known; /* 1: its interpreter's address is known; 2: it has none that can be read */
@@ -38,8 +38,8 @@ struct tfh_place_source {
 	const char *(*refusal)(void);
 	/* The calling thread's place; 0: none. Uses no lock of the job and no malloc. */
 	uint32_t (*here)(const struct tfh_self *self);
-	/* Another thread's place (pthread: its pthread_self()), and whether it held the GIL; called on the flusher. 0:
-	 * unknown. */
+	/* Another thread's place (pthread: its pthread_self()), and whether it held the GIL; called
+	 * on the flusher. 0: unknown. */
 	uint32_t (*there)(uint32_t tid, uint64_t pthread, enum tft_gil *gil);
 	/* The place of a thread drawn by `random` from those not in `but`; called on the
 	 * flusher. */
@@ -68,14 +68,15 @@ uint32_t tfh_place_code_new(uint64_t key, const struct tfh_place_texts *texts);
 /* The place of a frame; `caller` 0: the outermost frame. Returns 0 if the table is full. */
 uint32_t tfh_place_frame(uint32_t caller, uint32_t code, uint32_t line);
 
-/* The place that was stored under this mark (a hash of the calling place and the frame's contents); 0: none. With it, a
- * frame that was met before costs one probe. */
+/* The place that was stored under this mark (a hash of the calling place and the frame's contents);
+ * 0: none. With it, a frame that was met before costs one probe. */
 uint32_t tfh_place_known(uint64_t mark);
 void tfh_place_keep(uint64_t mark, uint32_t place);
 
 /* ---- called on the flusher ---- */
 
-/* Another thread's place; 0: unknown, or samples have used their part of the tables. *gil is set only with a place. */
+/* Another thread's place; 0: unknown, or samples have used their part of the tables. *gil is set
+ * only with a place. */
 uint32_t tfh_place_there(uint32_t tid, uint64_t pthread, enum tft_gil *gil);
 uint32_t tfh_place_other(uint64_t random, const uint32_t *but, uint32_t n_but,
 			 struct tfh_place_other *out);

@@ -30,8 +30,8 @@
 #define CHUNK_STACKS 256u
 /* libunwind needs 11 KiB of stack when it meets a function for the first time, libgcc 8. */
 #define STACK_NEED_PAGES 5
-/* Many short calls add up. Among calls of at least this length, one every few milliseconds gets Python's frames: at
- * most 4 us in 5 ms. */
+/* Many short calls add up. Among calls of at least this length, one every few milliseconds gets
+ * Python's frames: at most 4 us in 5 ms. */
 #define SHORT_NS 20000u
 #define SHORT_APART_NS 5000000u
 
@@ -97,8 +97,9 @@ static bool on_main_stack(const struct tfh_self *self, const void *here)
 	       tfh_main_stack_left(here) > (STACK_NEED_PAGES + 1) * TFH_PAGE;
 }
 
-/* Some programs give their threads hardly more stack than they need. The main thread's stack grows; for others, the pages
- * below are probed, which valgrind would report to the user as an error of the program. */
+/* Some programs give their threads hardly more stack than they need. The main thread's stack grows;
+ * for others, the pages below are probed, which valgrind would report to the user as an error of
+ * the program. */
 static bool stack_left(uintptr_t here)
 {
 	bool left = !valgrind;
@@ -347,8 +348,8 @@ int tfh_stacks_put(struct tft_writer *w, uint32_t segment)
 	return err || said ? err : say(w);
 }
 
-/* In a forked child, another thread of the parent may hold a lock of the unwinder for ever, or may have been about to
- * fill an entry. So the child reads only Python frames, into empty tables. */
+/* In a forked child, another thread of the parent may hold a lock of the unwinder for ever, or may
+ * have been about to fill an entry. So the child reads only Python frames, into empty tables. */
 void tfh_stacks_forget(void)
 {
 	if (table && owner != tfh_p.pid) {

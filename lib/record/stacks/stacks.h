@@ -22,7 +22,8 @@ struct tfh_stack_source {
 	/* Puts the calling thread's return addresses into `frame`, innermost first, and returns
 	 * their number. Uses no lock of the job and no malloc. */
 	int (*walk)(void **frame, int most);
-	/* Libraries were unloaded: what is known of their functions no longer holds. On the flusher. */
+	/* Libraries were unloaded: what is known of their functions no longer holds. On the
+	 * flusher. */
 	void (*forget)(void);
 };
 
@@ -38,8 +39,8 @@ extern uint64_t tfh_stack_ticks;
  * Preserves errno. */
 uint32_t tfh_stack_of(struct tfh_self *self, uint16_t fn, uint64_t ticks);
 
-/* Like tfh_stack_of(), at the end of a pause outside hooked calls or of a backward pass: only Python frames, which take
- * a microsecond or two. */
+/* Like tfh_stack_of(), at the end of a pause outside hooked calls or of a backward pass: only
+ * Python frames, which take a microsecond or two. */
 uint32_t tfh_stack_of_pause(struct tfh_self *self);
 
 /* ---- called on the flusher; `segment` is its number: a new segment gets all existing backtraces ---- */

@@ -37,7 +37,8 @@ uint32_t tfh_walked_stack(const struct tfh_walked_stack *known, uintptr_t here, 
 	for (uint32_t i = 0; i < WAYS; i++, k++) {
 		uint32_t number = __atomic_load_n(&k->number, __ATOMIC_ACQUIRE);
 
-		/* A signal handler's call may replace the entry meanwhile; its number then differs. */
+		/* A signal handler's call may replace the entry meanwhile; its number then
+		 * differs. */
 		if (number && k->here == here && k->place == place && still_there(k) &&
 		    __atomic_load_n(&k->number, __ATOMIC_ACQUIRE) == number)
 			return number;
@@ -45,8 +46,8 @@ uint32_t tfh_walked_stack(const struct tfh_walked_stack *known, uintptr_t here, 
 	return 0;
 }
 
-/* A window of the stack, read through the kernel. The words between return addresses may be uninitialised, and
- * memory checkers would report direct reads of them to the user. */
+/* A window of the stack, read through the kernel. The words between return addresses may be
+ * uninitialised, and memory checkers would report direct reads of them to the user. */
 struct stack_scan {
 	uintptr_t here, end;
 	uintptr_t word[PIECE];

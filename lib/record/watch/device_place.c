@@ -11,7 +11,8 @@
 
 #define DEEPEST 32u
 
-/* The buses between the processor and a device: "pci0000:36", the root port, then two ports for each switch, the device. */
+/* The buses between the processor and a device: "pci0000:36", the root port, then two ports for
+ * each switch, the device. */
 struct bus_path {
 	char text[PATH_MAX];
 	const char *part[DEEPEST];
@@ -40,8 +41,8 @@ static unsigned in_common(const struct bus_path *a, const struct bus_path *b)
 	return n;
 }
 
-/* The adapter that shares the longest part of the device's path, which must include a switch. Of several, the first
- * by name. */
+/* The adapter that shares the longest part of the device's path, which must include a switch. Of
+ * several, the first by name. */
 static void find_nic(const char *sys, const struct bus_path *device, char out[32])
 {
 	static struct bus_path nic; /* one thread reads places */

@@ -1,6 +1,7 @@
 /*
- * Where a device is in its machine, from what Linux shows of the PCI bus: its memory node, the PCIe switch above it, and the network
- * adapter that is below the same switch, which its traffic to other hosts takes ("rail").
+ * Where a device is in its machine, from what Linux shows of the PCI bus: its memory node, the PCIe
+ * switch above it, and the network adapter that is below the same switch, which its traffic to
+ * other hosts takes ("rail").
  */
 #ifndef TFH_RECORD_WATCH_DEVICE_PLACE_H
 #define TFH_RECORD_WATCH_DEVICE_PLACE_H

@@ -1,7 +1,8 @@
 /*
- * Once a second: the state of the machine and the container, from /proc and /sys, and the kernel's counts for each
- * thread. Values that cannot be read are left out. On a large machine, /proc/stat takes the kernel a millisecond, and
- * so do many threads. Readings come further apart where they cost more.
+ * Once a second: the state of the machine and the container, from /proc and /sys, and the kernel's
+ * counts for each thread. Values that cannot be read are left out. On a large machine, /proc/stat
+ * takes the kernel a millisecond, and so do many threads. Readings come further apart where they
+ * cost more.
  */
 #include "record/watch/samples.h"
 
@@ -101,8 +102,9 @@ static void read_memory(struct readings *r)
 }
 
 /*
- * "major minor name reads merged sectors ms writes merged sectors ms now ms_busy ms_waiting", summed over disks.
- * Partitions follow their disk and begin with its name. Devices made of other disks (dm, md, loop) would count twice.
+ * "major minor name reads merged sectors ms writes merged sectors ms now ms_busy ms_waiting",
+ * summed over disks. Partitions follow their disk and begin with its name. Devices made of other
+ * disks (dm, md, loop) would count twice.
  */
 static void read_disks(struct readings *r)
 {
@@ -257,8 +259,8 @@ static void put_thread(struct readings *r, const struct tft_sample_thread *of, u
 		TFT_SAMPLE_NO_THREAD, of->thread << TFT_SAMPLE_INDEX_SHIFT | what, first, second};
 }
 
-/* The 36 fields after the name, which may contain anything: "S ppid group session tty tpgid flags minor cminor major ...",
- * last the CPU. */
+/* The 36 fields after the name, which may contain anything: "S ppid group session tty tpgid flags
+ * minor cminor major ...", last the CPU. */
 static void read_thread(struct readings *r, const struct tft_sample_thread *of, bool nodes)
 {
 	char folder[64], *at, *rest;

@@ -139,8 +139,8 @@ static void read_software(void)
 	tfh_devices_leave();
 }
 
-/* What devices the job uses; a job without any is not a reason to open the library. Returns the CPU time that it took,
- * without that of opening the library (10 ms), which is needed once. */
+/* What devices the job uses; a job without any is not a reason to open the library. Returns the CPU
+ * time that it took, without that of opening the library (10 ms), which is needed once. */
 static uint64_t read_devices(bool *opened)
 {
 	uint32_t mask = __atomic_load_n(&used, __ATOMIC_RELAXED);

@@ -26,8 +26,9 @@
 static uint8_t *buffer; /* [BUFFER_BYTES] */
 static uint32_t used;
 
-/* Run time and run delay. Returns false if the thread no longer exists. The kernel is queried for that, because /proc
- * may not be mounted, and the ring of a live thread must not go to another one. */
+/* Run time and run delay. Returns false if the thread no longer exists. The kernel is queried for
+ * that, because /proc may not be mounted, and the ring of a live thread must not go to another
+ * one. */
 static bool thread_times(uint32_t tid, struct tft_sample_thread *t)
 {
 	char path[64], text[128], *end;

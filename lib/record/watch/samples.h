@@ -13,8 +13,8 @@ void tfh_sample(void);
 int tfh_sample_write(struct tft_writer *w);
 void tfh_sample_forget(void);
 
-/* machine.c: readings of the machine's meters, at most TFH_METER_COUNT, and page faults and context switches of `n`
- * threads, two entries each. Returns 0 between two readings. */
+/* machine.c: readings of the machine's meters, at most TFH_METER_COUNT, and page faults and context
+ * switches of `n` threads, two entries each. Returns 0 between two readings. */
 uint32_t tfh_machine_read(const struct tft_sample_thread *threads, uint32_t n,
 			  struct tft_sample_thread *out);
 

@@ -28,16 +28,17 @@
 #define WAKE_NS 15000u /* time to fall asleep and wake up, measured on a virtual machine */
 #define COST_TIMES 4u
 #define COST_OF 4u /* samples over which the cost is averaged */
-/* CPU time, once. Imports and compilers, which have deep stacks, must leave the second budget to the steps. */
+/* CPU time, once. Imports and compilers, which have deep stacks, must leave the second budget to
+ * the steps. */
 #define FIRST_NS 5000000ull
 #define FIRST_OF_STEPS_NS 15000000ull
 #define OPEN_NS 100000000ull /* calls open for this long are sampled */
 #define CHOOSE_NS 100000000ull
 #define DRIVERS 64u /* threads to choose from */
 #define AT_ONCE 4u
-/* A thread that has made no call for IDLE_NS is sampled only in every IDLE_TIMES-th round, and each sample counts
- * as that many. JAX launches from a pool of threads while it chooses kernels, and they then wait until the job
- * ends. */
+/* A thread that has made no call for IDLE_NS is sampled only in every IDLE_TIMES-th round, and each
+ * sample counts as that many. JAX launches from a pool of threads while it chooses kernels, and
+ * they then wait until the job ends. */
 #define IDLE_NS 1000000000ull
 #define IDLE_TIMES 64u
 #define SAME 100u /* samples of an unchanged thread after which they get rarer */
@@ -193,8 +194,8 @@ static struct driver *known(struct driver *of, uint32_t n, const struct tft_ring
 	return NULL;
 }
 
-/* Whether the thread has made no call for long and is in none. The main thread never counts as idle: its pauses may be
- * long, and are what matters. */
+/* Whether the thread has made no call for long and is in none. The main thread never counts as
+ * idle: its pauses may be long, and are what matters. */
 static bool idle(const struct driver *d, uint64_t now_ns)
 {
 	return (pid_t)d->ring->tid != tfh_p.pid && now_ns - d->moved_ns > IDLE_NS &&
@@ -383,7 +384,8 @@ static void look_at(struct driver *d, uint64_t ns)
 	keep(d, t, &w, fn, ns * times);
 }
 
-/* While a driver waits, another thread that runs Python may be making what it waits for, or holding the global lock. */
+/* While a driver waits, another thread that runs Python may be making what it waits for, or holding
+ * the global lock. */
 static void sample_other(uint64_t ns)
 {
 	uint32_t but[DRIVERS];
@@ -450,7 +452,8 @@ static void pace(uint64_t now_ns, uint64_t cost)
 	uint64_t mean;
 
 	samples.spent_ns += cost;
-	/* One sample that costs far more, as the first ones do, does not delay the next for long. */
+	/* One sample that costs far more, as the first ones do, does not delay the next for
+	 * long. */
 	cost = cost < COST_TIMES * samples.cost_ns ? cost : COST_TIMES * samples.cost_ns;
 	samples.cost_ns += cost / COST_OF - samples.cost_ns / COST_OF;
 	mean = mean_now(now_ns);
@@ -470,8 +473,8 @@ void tfh_sampling_take(uint64_t now_ns)
 		before = (uint64_t)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 		bool chooses = now_ns - samples.chosen_ns > CHOOSE_NS;
 
-		/* A filter that ends the process must not meet a sample. The kernel takes 7 us to tell: it is asked
-		 * before each sample only once the job may have installed one. */
+		/* A filter that ends the process must not meet a sample. The kernel takes 7 us to
+		 * tell: it is asked before each sample only once the job may have installed one. */
 		if ((chooses || tfh_filters_asked() != samples.asked) &&
 		    tfh_call_filters(samples.status_fd) != samples.confined)
 			stop("the job has filtered its system calls");

@@ -1,7 +1,8 @@
 /*
- * Child processes that make batches: children of the driving threads, and children of those (of a fork server), that
- * run the same program as this one. They make no recorded call, so the flusher samples them, each time a random one:
- * what its main thread waits for, and its line of Python. Nothing in a child is stopped or changed.
+ * Child processes that make batches: children of the driving threads, and children of those (of a
+ * fork server), that run the same program as this one. They make no recorded call, so the flusher
+ * samples them, each time a random one: what its main thread waits for, and its line of Python.
+ * Nothing in a child is stopped or changed.
  */
 #ifndef TFH_RECORD_WATCH_WORKERS_H
 #define TFH_RECORD_WATCH_WORKERS_H

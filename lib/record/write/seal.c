@@ -1,4 +1,5 @@
-/* From the staging area to the trace file: chunks and losses, and what happens when the disk is full. */
+/* From the staging area to the trace file: chunks and losses, and what happens when the disk is
+ * full. */
 #include "record/write/write.h"
 
 #include <errno.h>

@@ -27,8 +27,8 @@ static void segment_name(char *name, size_t size, uint32_t n)
 	snprintf(name, size, "%.*s.%u.tft", (int)sizeof(tfh_dir.prefix), tfh_dir.prefix, n);
 }
 
-/* What a segment of this process takes on disk, as the budget counts it (run/budget.c), in bytes; 0 if there is none. Whole
- * pages, if the file system has not allocated blocks yet. */
+/* What a segment of this process takes on disk, as the budget counts it (run/budget.c), in bytes; 0
+ * if there is none. Whole pages, if the file system has not allocated blocks yet. */
 static uint64_t taken_by(int dir, const char *name)
 {
 	struct stat st;

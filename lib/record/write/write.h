@@ -1,6 +1,6 @@
 /*
- * From staging to the segment files. All on the flusher. Without a flusher, on the thread that starts the recording,
- * and at an exit on the exiting thread.
+ * From staging to the segment files. All on the flusher. Without a flusher, on the thread that
+ * starts the recording, and at an exit on the exiting thread.
  */
 #ifndef TFH_RECORD_WRITE_WRITE_H
 #define TFH_RECORD_WRITE_WRITE_H
@@ -54,8 +54,8 @@ void tfh_clocks_forget(void);
 void tfh_head_fill(struct tft_head *head, uint32_t segment);
 /* Updates the journal's copy of HEAD, and its rank. */
 void tfh_head_copy(void);
-/* Writes everything that another process needs to interpret the journal. The journal is marked as one only after
- * that. */
+/* Writes everything that another process needs to interpret the journal. The journal is marked as
+ * one only after that. */
 void tfh_describe_journal(void);
 /* Writes the run directory's path to the journal: empty while it may still become another. */
 void tfh_describe_directory(void);

@@ -30,7 +30,8 @@ struct tfh_along {
 int tfh_along_make(struct tfh_along *s, const struct tfh_result *r);
 void tfh_along_free(struct tfh_along *s);
 
-/* The length that a share of the steps does not exceed, by the judge's rule for quantiles; NAN without steps. */
+/* The length that a share of the steps does not exceed, by the judge's rule for quantiles; NAN
+ * without steps. */
 double tfh_along_quantile(const struct tfh_along *s, double share);
 
 /* Number of shorter steps. */

@@ -1,7 +1,8 @@
 /*
- * Writes HTML. Text from traces may contain anything: every %s is escaped for HTML, and control, invisible
- * and direction-changing characters are shown as escapes, as on a terminal (base/clean.h). There is no way to
- * write foreign text without that. The stream belongs to the caller, who checks it for errors afterwards.
+ * Writes HTML. Text from traces may contain anything: every %s is escaped for HTML, and control,
+ * invisible and direction-changing characters are shown as escapes, as on a terminal
+ * (base/clean.h). There is no way to write foreign text without that. The stream belongs to the
+ * caller, who checks it for errors afterwards.
  */
 #ifndef TFH_REPORT_PAGE_HTML_H
 #define TFH_REPORT_PAGE_HTML_H
@@ -17,8 +18,8 @@ void tfh_html_lines(FILE *out, const char *text);
 /* A line of JSON in a script element, escaped so that it cannot end the element. */
 void tfh_html_json(FILE *out, const char *json);
 
-/* Starts a table: its caption (NULL: none) and its column heads, separated by '|'. A head that begins with
- * '<' is for a column of text, the others are for numbers. */
+/* Starts a table: its caption (NULL: none) and its column heads, separated by '|'. A head that
+ * begins with '<' is for a column of text, the others are for numbers. */
 void tfh_html_table(FILE *out, const char *caption, const char *heads);
 void tfh_html_table_end(FILE *out);
 /* Starts a row; its first cell, which names it; ends it. */

@@ -1,7 +1,7 @@
 /*
- * The report as one HTML page that needs nothing else: it makes no requests, and it can be read without scripts. It has
- * everything that `--json` has, as tables, with the words of the first screen. The script draws the contents of the tables
- * and the timelines of a few steps.
+ * The report as one HTML page that needs nothing else: it makes no requests, and it can be read
+ * without scripts. It has everything that `--json` has, as tables, with the words of the first
+ * screen. The script draws the contents of the tables and the timelines of a few steps.
  *
  *	html.c		escapes, tables, cells
  *	html_page.c	the page around the sections, their order
@@ -32,13 +32,13 @@ struct tfh_shown {
 	uint32_t n;
 };
 
-/* Chooses a slow, a median and a fast step for a struct tfh_shown, as a callback for tfh_wish.choose; their
- * drawings are filled in the same pass. Free them with tfh_shown_free(). */
+/* Chooses a slow, a median and a fast step for a struct tfh_shown, as a callback for
+ * tfh_wish.choose; their drawings are filled in the same pass. Free them with tfh_shown_free(). */
 struct tfh_chain *tfh_shown_choose(void *shown, const struct tfh_result *r);
 void tfh_shown_free(struct tfh_shown *shown);
 
-/* Writes the page. `curves`: NULL unless there are several ranks. 0 or a negative errno. The stream belongs
- * to the caller, who checks it for errors afterwards. */
+/* Writes the page. `curves`: NULL unless there are several ranks. 0 or a negative errno. The stream
+ * belongs to the caller, who checks it for errors afterwards. */
 struct tfh_curves;
 int tfh_report_page(FILE *out, struct tfh_wording *words, const struct tfh_shown *shown,
 		    const struct tfh_curves *curves);

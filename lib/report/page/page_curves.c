@@ -1,5 +1,5 @@
-/* A heat map of ranks over time that needs no script: a row for each rank; each cell shows the mean own time
- * of its steps. */
+/* A heat map of ranks over time that needs no script: a row for each rank; each cell shows the mean
+ * own time of its steps. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -12,8 +12,8 @@
 #define LEAST_COLUMNS 8u
 #define ROW_PX 16u
 #define MAP_PX 640u
-/* The scale runs from a low quantile of the cells to a high one, and spans at least a fifth: less is no
- * difference. */
+/* The scale runs from a low quantile of the cells to a high one, and spans at least a fifth: less
+ * is no difference. */
 #define FEW 0.05
 #define LEAST_SPAN 1.2
 

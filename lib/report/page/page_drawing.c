@@ -1,5 +1,6 @@
-/* Data for the script, as JSON: steps along the run and by length, and the timelines of a few steps. The
- * script takes figures that are in the report's own JSON from there; the page holds it, too. */
+/* Data for the script, as JSON: steps along the run and by length, and the timelines of a few
+ * steps. The script takes figures that are in the report's own JSON from there; the page holds it,
+ * too. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

@@ -18,8 +18,8 @@ struct tfh_html_page {
 	const struct tfh_curves *curves; /* NULL unless there are several ranks */
 };
 
-/* The files that the build puts into the command (scripts/gen-page), and the policy that allows only them to
- * act. */
+/* The files that the build puts into the command (scripts/gen-page), and the policy that allows
+ * only them to act. */
 extern const char tfh_page_style[], tfh_page_script[], tfh_page_policy[];
 
 /* Title, how the job ended, verdict, what to do next, confidence. */

@@ -1,4 +1,5 @@
-/* Compiling besides what the verdict is about: how much of the run it takes, which line causes it, and what to do. */
+/* Compiling besides what the verdict is about: how much of the run it takes, which line causes it,
+ * and what to do. */
 #include <math.h>
 #include <string.h>
 

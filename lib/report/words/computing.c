@@ -68,8 +68,8 @@ void tfh_note_gpu_contention(struct tfh_wording *w)
 					 100 * others / step, sharers(w)));
 }
 
-/* On the CPU, if the line with most of the computing calls PyTorch's optimizer. It passes over all weights, however few of them a
- * batch has gradients for. */
+/* On the CPU, if the line with most of the computing calls PyTorch's optimizer. It passes over all
+ * weights, however few of them a batch has gradients for. */
 static void advise_optimizer(struct tfh_wording *w)
 {
 	const struct tfh_seen_line *l = &w->r->found.line;
@@ -155,7 +155,8 @@ static const char *computing_ops(struct tfh_wording *w)
 	return line;
 }
 
-/* Without device times no kernel is known, but for a job on the CPU, the computing line or its ops may be. */
+/* Without device times no kernel is known, but for a job on the CPU, the computing line or its ops
+ * may be. */
 static void explain_computing(struct tfh_wording *w)
 {
 	if (w->r->lead) /* the verdict and its line are about something else */

@@ -3,7 +3,8 @@
 
 #include "report/words/words.h"
 
-/* CPUs used by the job's processes and its worker processes; the latter by how often they were seen running. */
+/* CPUs used by the job's processes and its worker processes; the latter by how often they were seen
+ * running. */
 static double job_used(const struct tfh_result *r)
 {
 	return r->found.contended.own + r->found.workers.processes * r->found.workers.runs;

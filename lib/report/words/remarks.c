@@ -10,7 +10,8 @@ void tfh_note_supply(struct tfh_wording *w)
 {
 	const struct tfh_supply *s = &w->r->supply;
 	const char *why = "the pipeline only works while a batch is requested";
-	/* A step then takes as long as the longer of a batch and the rest, which take headroom batches together. */
+	/* A step then takes as long as the longer of a batch and the rest, which take headroom
+	 * batches together. */
 	double ahead = s->headroom / fmax(1, s->headroom - 1);
 	bool on_request =
 		w->r->steady.cls == TFH_CLASS_INPUT_BOUND && s->basis == TFH_SUPPLY_ON_REQUEST;
@@ -87,7 +88,8 @@ void tfh_note_machine(struct tfh_wording *w)
 					 percent(w, m->memory), m->swap / 1e6));
 }
 
-/* Copies of threads elsewhere pass through the link between the processors, as does memory that they allocate. */
+/* Copies of threads elsewhere pass through the link between the processors, as does memory that
+ * they allocate. */
 static void note_far(struct tfh_wording *w)
 {
 	const struct tfh_machine_findings *m = &w->r->found.machine;
@@ -230,8 +232,8 @@ static void slow_in_turn(struct tfh_wording *w)
 					 tfh_part_name(found->slow.part), 100 * found->slow.share));
 }
 
-/* Whether an optimizer's kernel is launched in some steps only. Equal numbers of launches alone may as well be a picture or a log in every
- * n-th step. */
+/* Whether an optimizer's kernel is launched in some steps only. Equal numbers of launches alone may
+ * as well be a picture or a log in every n-th step. */
 static bool accumulates(const struct tfh_result *r)
 {
 	for (uint32_t i = 0; i < r->n_kernels; i++) {

@@ -9,8 +9,8 @@ static bool is_leaf(const struct tfh_result *r, uint32_t i)
 	return i + 1 == r->n_tree || r->tree[i + 1].parent != i;
 }
 
-/* Whether the iterations of a loop are the verdict's steps: about as many and about as long. (The loop around it
- * may have some of them among its own iterations, as with epochs or checkpoints.) */
+/* Whether the iterations of a loop are the verdict's steps: about as many and about as long. (The
+ * loop around it may have some of them among its own iterations, as with epochs or checkpoints.) */
 static bool are_steps(const struct tfh_result *r, const struct tfh_part_of_run *p)
 {
 	double mean = r->steps.total_s / (double)(r->steps.count ? r->steps.count : 1);

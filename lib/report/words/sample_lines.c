@@ -139,8 +139,8 @@ static bool place_line(struct tfh_wording *w)
 	return line != NULL;
 }
 
-/* A thread that waits for a batch or a lock waits for the threads that make or hold it, one that waits for another process perhaps for
- * the workers. */
+/* A thread that waits for a batch or a lock waits for the threads that make or hold it, one that
+ * waits for another process perhaps for the workers. */
 static void workers_line(struct tfh_wording *w, bool placed)
 {
 	const struct tfh_seen_workers *k = &w->r->found.workers;

@@ -1,4 +1,5 @@
-/* What the main thread did besides the steps: before the first recorded call, in start-up, between loops. */
+/* What the main thread did besides the steps: before the first recorded call, in start-up, between
+ * loops. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -49,7 +50,8 @@ static struct lines_of lines_of(const struct tfh_seen_start *s, uint32_t at)
 	return f;
 }
 
-/* The function, or (unless `rest`) importing line, with most time; most NULL: too little was seen. */
+/* The function, or (unless `rest`) importing line, with most time; most NULL: too little was
+ * seen. */
 static struct lines_of largest(const struct tfh_seen_start *s, bool rest)
 {
 	struct lines_of most = {0};

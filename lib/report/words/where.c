@@ -23,7 +23,8 @@ static bool worth_naming(const struct tfh_wording *w, double s_per_step, enum tf
 	return s_per_step >= TFH_REPORT_NAMED_SHARE * w->r->found.cause_s[cause];
 }
 
-/* A function of a trace, of whose path only the last directory is left: /app/shop/images.py(390): normalize */
+/* A function of a trace, of whose path only the last directory is left: /app/shop/images.py(390):
+ * normalize */
 static const char *short_name(const char *s)
 {
 	size_t file = 0, directory = 0;

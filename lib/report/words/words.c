@@ -239,8 +239,8 @@ static void explain_class(struct tfh_wording *w)
 			      "an estimate from the best bandwidth seen");
 }
 
-/* For the rank that the others wait for: whether its computing makes it late. No class of blocking time shows
- * that. */
+/* For the rank that the others wait for: whether its computing makes it late. No class of blocking
+ * time shows that. */
 static void explain_straggler(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
@@ -279,7 +279,8 @@ static const char *why_no_line(struct tfh_wording *w)
 	return "not known: no line of the program was seen there";
 }
 
-/* For a cause in the program's own code, if no line was seen. A trace may name the function that waits. */
+/* For a cause in the program's own code, if no line was seen. A trace may name the function that
+ * waits. */
 static void explain_no_line(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;

@@ -1,4 +1,5 @@
-/* Truth log: JSON lines of every call and every operation of the device; format in lib/sim/README.md. */
+/* Truth log: JSON lines of every call and every operation of the device; format in
+ * lib/sim/README.md. */
 #include "sim/gpu/sim.h"
 
 #include <errno.h>

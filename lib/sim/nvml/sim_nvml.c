@@ -296,8 +296,8 @@ NVML_API(nvmlDeviceGetTemperatureThreshold,
 	return NVML_OK;
 }
 
-/* The value of a field, or all ones if this device has none. A counter of NVLink is the sum over its links only if
- * it is asked for so. */
+/* The value of a field, or all ones if this device has none. A counter of NVLink is the sum over
+ * its links only if it is asked for so. */
 static unsigned long long field_of(const struct sim_nvml_device *d, const struct sim_nvml_field *f)
 {
 	enum {

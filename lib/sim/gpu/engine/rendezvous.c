@@ -75,7 +75,8 @@ static struct rendezvous_group *find(uint64_t key, uint32_t ranks)
 			g->ranks = ranks;
 			__atomic_store_n(&g->state, READY, __ATOMIC_RELEASE);
 		}
-		/* A process that died between the two stores above would leave others waiting here. */
+		/* A process that died between the two stores above would leave others waiting
+		 * here. */
 		for (int spin = 0; __atomic_load_n(&g->state, __ATOMIC_ACQUIRE) != READY; spin++)
 			if (spin > 1000)
 				usleep(100);
