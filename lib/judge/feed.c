@@ -260,6 +260,12 @@ static uint32_t functions_of(void *arg, uint32_t process, uint32_t stack,
 	return tfh_run_functions(s->run, process, stack, frame, most);
 }
 
+static bool function_at(void *arg, uint32_t process, uint64_t address, struct tfh_model_line *out)
+{
+	struct source *s = arg;
+	return tfh_run_function(s->run, process, address, out);
+}
+
 static const struct tfh_start *start_of(void *arg, uint32_t process)
 {
 	struct source *s = arg;
@@ -350,6 +356,7 @@ static int analyze(struct tfh_run *run, tfh_rank_fn each, void *each_arg,
 				.place = place_of,
 				.lines = lines_of,
 				.functions = functions_of,
+				.function_at = function_at,
 				.start = start_of,
 				.digests = digests_of,
 				.rewind_ops = rewind_ops,

@@ -60,6 +60,9 @@ struct tfh_feed {
 	/* Like tfh_run_functions(); NULL: functions are unknown. */
 	uint32_t (*functions)(void *arg, uint32_t process, uint32_t stack,
 			      struct tfh_model_line *frame, uint32_t most);
+	/* Like tfh_run_function(); NULL: likewise. */
+	bool (*function_at)(void *arg, uint32_t process, uint64_t address,
+			    struct tfh_model_line *out);
 	/* Like tfh_run_start(); NULL: there are no samples from before the recording. */
 	const struct tfh_start *(*start)(void *arg, uint32_t process);
 	/* Machine samples of a process, like tfh_run_samples(); NULL: there are none. */

@@ -79,6 +79,12 @@ struct tfh_site_use {
 	const struct tfh_fn_info *fn;
 };
 
+/* A function of the program that the driver ran in a stream, and the time of its runs, ns. */
+struct tfh_queued_use {
+	uint64_t address; /* 0: free */
+	int64_t ns;
+};
+
 struct tfh_copy_use {
 	const struct tfh_fn_info *fn;
 	uint8_t dir;
@@ -136,6 +142,7 @@ struct tfh_accounts {
 		executed_site
 			[TFH_ACCOUNT_SITES], /* executed calls, by the time that they compute */
 		exchange_site[TFH_ACCOUNT_SITES]; /* and by the time that they wait for exchanges */
+	struct tfh_queued_use queued[TFH_ACCOUNT_SITES];
 	int64_t *ran_ns; /* of the ops that a processor executed, by facts->tag */
 	/* The last pause with a stack; stack 0: the call after it has ended. */
 	struct tfh_event asked;
@@ -350,6 +357,8 @@ int tfh_count_launches_of(struct tfh_accounts *accounts, struct tfh_use *use,
 void tfh_site_count(struct tfh_site_use *site, const struct tfh_event *ev);
 /* Counts a pause of a driving thread; *ev has the pause's begin and end as its times. */
 void tfh_count_pause(struct tfh_accounts *accounts, const struct tfh_event *ev);
+/* Counts a run of a host function; *ev has its address. */
+void tfh_queued_count(struct tfh_queued_use *use, const struct tfh_event *ev);
 /* The backtrace with the most time. */
 const struct tfh_site_use *tfh_site_most(const struct tfh_site_use *site);
 /* The backtrace as text, "" if unknown. */

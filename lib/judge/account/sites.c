@@ -23,6 +23,22 @@ void tfh_site_count(struct tfh_site_use *site, const struct tfh_event *ev)
 	least->ns += ev->t1 - ev->t0;
 }
 
+void tfh_queued_count(struct tfh_queued_use *use, const struct tfh_event *ev)
+{
+	struct tfh_queued_use *least = use;
+
+	for (int i = 0; i < TFH_ACCOUNT_SITES; i++) {
+		if (use[i].address == ev->w[0] || !use[i].address) {
+			least = &use[i];
+			break;
+		}
+		if (use[i].ns < least->ns)
+			least = &use[i];
+	}
+	least->address = ev->w[0];
+	least->ns += ev->t1 - ev->t0;
+}
+
 const struct tfh_site_use *tfh_site_most(const struct tfh_site_use *site)
 {
 	const struct tfh_site_use *most = site;

@@ -95,6 +95,7 @@ static int add_call(struct tfh_device *d, const struct tfh_event *ev, int64_t fr
 
 	if (ev->thread < accounts->facts->feed->n_threads && ev->t1 >= from &&
 	    runs_host_function(ev)) {
+		tfh_queued_count(accounts->queued, ev);
 		struct tfh_run_of_function x = {ev->t0, ev->t1, ev->stream};
 		return d->function.n < TFH_ACCOUNT_CALLS ? TFH_PUSH(d->function, x) : 0;
 	}

@@ -141,6 +141,23 @@ static int add_launches(struct call_lines *x, const struct tfh_result *r)
 	return rc || x->made.n ? rc : add_sites(x, accounts->launch_site);
 }
 
+/* Functions that the driver ran in streams. */
+static int add_queued(struct call_lines *x)
+{
+	const struct tfh_feed *f = x->accounts->facts->feed;
+	int rc = 0;
+
+	for (int i = 0; f->function_at && i < TFH_ACCOUNT_SITES && !rc; i++) {
+		const struct tfh_queued_use *use = &x->accounts->queued[i];
+		struct made m = {.ns = use->ns};
+		x->ns += use->ns;
+		if (use->address &&
+		    f->function_at(f->arg, x->accounts->facts->process, use->address, &m.line))
+			rc = TFH_PUSH(x->made, m) ? -ENOMEM : 0;
+	}
+	return rc;
+}
+
 static int add_calls(struct call_lines *x, const struct tfh_result *r)
 {
 	switch (x->cause) {
@@ -152,6 +169,8 @@ static int add_calls(struct call_lines *x, const struct tfh_result *r)
 		return add_sites(x, x->accounts->load_site);
 	case TFH_CAUSE_HOST_LAUNCH:
 		return add_launches(x, r);
+	case TFH_CAUSE_HOST_CALLBACK:
+		return r->found.queued_functions ? add_queued(x) : 0;
 	case TFH_CAUSE_COMPUTE_CPU:
 		return add_sites(x, x->accounts->executed_site);
 	case TFH_CAUSE_COMMUNICATION_TRANSFER:

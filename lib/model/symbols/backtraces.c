@@ -296,6 +296,21 @@ uint32_t tfh_run_functions(struct tfh_run *run, uint32_t process, uint32_t stack
 	return own ? n : 0;
 }
 
+bool tfh_run_function(struct tfh_run *run, uint32_t process, uint64_t address,
+		      struct tfh_model_line *out)
+{
+	/* The code after its first instruction, as of a call that it made. */
+	const struct frame_row row = {.address = address + 1, .t = UINT64_MAX};
+	struct tfh_sites *s = run->known ? NULL : sites_of(run, process);
+	struct tfh_model_frame f;
+
+	if (!s || resolve(run, s, &row, &f) || !*f.function || is_way_in(&f) ||
+	    strcmp(f.module, tfh_file_of(run->proc[process].pub.exe)) != 0)
+		return false;
+	*out = (struct tfh_model_line){f.module, f.function, 0, false};
+	return true;
+}
+
 static size_t add_frame(char *out, size_t size, const struct tfh_model_frame *f, const char *module)
 {
 	int n;

@@ -34,4 +34,8 @@ uint32_t tfh_run_functions(struct tfh_run *run, uint32_t process, uint32_t stack
  * runtime and tfhook, and up to two of its callers. "" if unknown. */
 const char *tfh_run_site(struct tfh_run *run, uint32_t process, uint32_t stack);
 
+/* The function of the executable that is at an address; false: unknown. */
+bool tfh_run_function(struct tfh_run *run, uint32_t process, uint64_t address,
+		      struct tfh_model_line *out);
+
 #endif

@@ -257,6 +257,60 @@ static void test_functions(void **state)
 	tfh_result_free(r);
 }
 
+static bool function_at(void *arg, uint32_t process, uint64_t address, struct tfh_model_line *out)
+{
+	(void)arg;
+	(void)process;
+	*out = (struct tfh_model_line){"audio", address == 0x1000 ? "code_block" : "count", 0,
+				       false};
+	return address < 0x3000;
+}
+
+/* Steps in which the device waits for two functions that the driver runs in the stream, the second at an address and for longer. */
+static struct tfh_result *queued(uint64_t address)
+{
+	struct dg *d = dg_new();
+	struct tfh_result *r = NULL;
+	struct tfh_err err = {0};
+
+	for (int s = 0; s < 60; s++) {
+		dg_launch(d, 0, 1, 1);
+		for (int k = 0; k < 2; k++) {
+			double ms = k ? 2 : 0.2;
+			dg_call(d, 0, TFH_FN_cuLaunchHostFunc, DG_CALL)->stream = 1;
+			struct tfh_event *ev =
+				gen_call(d->g, 2, TFH_FN_host_function, d->end[1], d->end[1] + ms);
+			ev->stream = 1;
+			ev->w[0] = k ? address : 0x2000;
+			d->end[1] += ms;
+		}
+		dg_launch(d, 0, 1, 1);
+		dg_sync(d, 0, 1);
+	}
+	struct tfh_feed *f = dg_feed(d);
+	f->function_at = function_at;
+	if (tfh_analyze_feed(f, &r, &err))
+		print_error("%s\n", err.text);
+	dg_free(d);
+	assert_non_null(r);
+	gen_expect(r, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_CALLBACK);
+	return r;
+}
+
+/* The function with most of the time is the place; if it is unknown, a shorter one does not stand for it. */
+static void test_queued_functions(void **state)
+{
+	(void)state;
+	struct tfh_result *r = queued(0x1000);
+
+	assert_string_equal(r->found.line.function, "code_block");
+	assert_non_null(gen_says(r, "code_block [audio]"));
+	tfh_result_free(r);
+	r = queued(0x9000);
+	assert_null(r->found.line.file);
+	tfh_result_free(r);
+}
+
 /* As long as there are no more places than are kept, the time of each is exact. */
 static void test_exact_counts(void **state)
 {
@@ -286,6 +340,7 @@ int main(void)
 		cmocka_unit_test(test_line_of_copies),
 		cmocka_unit_test(test_line_of_small_copies),
 		cmocka_unit_test(test_functions),
+		cmocka_unit_test(test_queued_functions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
