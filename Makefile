@@ -472,6 +472,12 @@ $(filter $(basename $(AREA_CC:%=$(B)/%)),$(AREA_PROGS)): $(B)/%: %.cc $(CORE_A) 
 	@mkdir -p $(@D)
 	$(call say,TEST,$<)$(COMPILE_testcc) $(LDFLAGS) -MMD -MP -MF $@.d -o $@ $< $(CORE_A) $(COMMAND) $(LIBS)
 
+# The strangers' jobs in C, linked with the simulated driver as they would be with the real one.
+STRANGERS := $(patsubst %.c,$(B)/%,$(wildcard tests/strangers/native/*.c))
+$(STRANGERS): $(B)/%: %.c $(B)/sim/libcuda.so $(B)/sim/libnccl.so.2 $(call stamp,test)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(COMPILE_test) $(LDFLAGS) -MMD -MP -o $@ $< -L$(B)/sim -Wl,--as-needed -lcuda -l:libnccl.so.2 -Wl,-rpath-link,$(B)/sim -lm
+
 $(B)/obj/harness/%.o: tests/torture/sched/%.c $(B)/obj/harness/%.d $(call stamp,test)
 	$(call compile,CC,harness)
 
@@ -519,7 +525,7 @@ evidence: all
 	$(Q)python=$$(scripts/python-env main) && $(RUN_ENV) TFH_PY="$$python" tests/evidence/run --filter '$(T)'
 
 #: make strangers        jobs written without knowledge of the rules (T=regex SPLIT=confirm|seen KEEP=dir)
-strangers: all
+strangers: all $(STRANGERS)
 	$(Q)python=$$(scripts/python-env main) && $(RUN_ENV) TFH_PY="$$python" tests/strangers/run --filter '$(T)' --split '$(SPLIT)' --keep '$(KEEP)'
 
 #: make families         jobs drawn at random, framework by defect (SEED=n N=85 T=regex SPLIT=confirm|develop KEEP=dir; 10 minutes)
@@ -755,4 +761,4 @@ help:
 HEADERS := $(patsubst %.o,%.d,$(OBJ_job) $(OBJ_core) $(OBJ_main) $(OBJ_shared) $(OBJ_sim) $(OBJ_variants) $(OBJ_cupti) $(OBJ_generations) $(OBJ_nccl) $(OBJ_nvml) $(OBJ_audit) $(OBJ_standins) $(OBJ_sched) $(OBJ_harness))
 $(HEADERS):
 -include $(wildcard $(HEADERS))
--include $(wildcard $(addsuffix .d,$(UNIT) $(AREA_PROGS) $(AREA_LIBS) $(filter %/ring,$(SCHEDULES)) $(BENCH) $(BENCH_LIBS) $(OLD_PROGS)))
+-include $(wildcard $(addsuffix .d,$(UNIT) $(AREA_PROGS) $(AREA_LIBS) $(filter %/ring,$(SCHEDULES)) $(BENCH) $(BENCH_LIBS) $(OLD_PROGS) $(STRANGERS)))

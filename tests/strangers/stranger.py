@@ -22,7 +22,7 @@ TORCH, FRAMEWORKS, LIBRARIES, JAX = "torch", "frameworks", "strangers", "jax"
 # Jobs come in batches, each written before anybody ran it. Once a rule of the judge was mended on a job of a batch, what is
 # right of it shows nothing any more: the batch, or those of its jobs (MENDED_ON), become "seen".
 BATCHES = {1: "seen", 2: "seen", 3: "seen", 4: "confirm", 5: "confirm", 6: "confirm", 7: "seen", 8: "seen",
-           9: "confirm", 10: "confirm", 11: "confirm", 12: "confirm", 13: "confirm", 14: "confirm"}
+           9: "confirm", 10: "confirm", 11: "confirm", 12: "confirm", 13: "confirm", 14: "confirm", 15: "confirm"}
 MENDED_ON = {"r_ac_accumulate", "r_fx_healthy", "r_jx_lengths", "r_li_metric", "r_li_validate", "r_nb_answers", "r_ox_eager", "r_pt_gan",
              "r_pt_sizes", "r_rl_agents", "e_pt_recv_in_call", "e_pt_taken_last", "e_tg_resident", "nb_bucket", "p_pt_small_files",
              "p_tg_rows", "pt_accumulate_log", "tf_py_map", "tg_crops", "w_jx_adam", "w_jx_callback", "w_jx_lengths",
@@ -37,7 +37,10 @@ MENDED_ON = {"r_ac_accumulate", "r_fx_healthy", "r_jx_lengths", "r_li_metric", "
              "z_pt_allreduce_each", "z_jx_packed_shards", "z_pt_detect_nms", "u_ckpt_tinygrad", "u_ddp_nccl", "u_drjit_literal", "u_early_stop",
              "u_eval_auc", "u_fluid_async", "u_gan_two_nets", "u_http_infer", "u_keras_jax_save", "u_keras_pydataset",
              "u_kfold_compile", "u_mc_pricing", "u_png_loader", "u_ppo_envs", "u_predict_loop", "u_rec_hdf5", "u_serve_http", "u_sweep",
-             "u_tf_bucket", "u_tf_gz_zip"}
+             "u_tf_bucket", "u_tf_gz_zip", "t_audio", "t_cells_segment", "t_distil_trainer", "t_dqn_actor", "t_graphs", "t_halo",
+             "t_intents_debug", "t_keywords_wds", "t_pool", "t_products_metric", "t_ratings", "t_render", "t_resume_yolo",
+             "t_ridge_sweep", "t_storm", "t_transcode", "t_two_tower", "t_twodev", "t_vae_history", "t_walkers", "t_tickets_keras",
+             "t_alibi_masks"}
 
 JOBS = {}
 MARKS = []
@@ -51,9 +54,19 @@ def job(batch, cls, causes, steps, env=MAIN, sim=None, twin=False, says="", neve
         name = function.__name__
         JOBS[name] = dict(batch=batch, split="seen" if name in MENDED_ON else BATCHES[batch], cls=cls, causes=causes, steps=steps,
                           env=env, sim=sim or {}, twin=twin, says=says, never=never, never_first=never_first, note=note,
-                          at=at, function=function)
+                          at=at, function=function, program="", functions=())
         return function
     return put
+
+
+def native(name, batch, cls, causes, steps, functions=(), **more):
+    """The row of a job that is a program in C: native/NAME.c, t_NAME in the table. Reports know its functions, not its lines:
+    `functions` may lead the verdict."""
+    def nothing():
+        """The program is run instead."""
+    nothing.__name__ = "t_" + name
+    job(batch, cls, causes, steps, **more)(nothing)
+    JOBS[nothing.__name__].update(program=name, functions=functions)
 
 
 def lines_of(function):
