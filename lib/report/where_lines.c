@@ -49,9 +49,10 @@ static void print_outside(FILE *out, const struct tfh_seen_start *s, bool wide)
 	if (!s->n_line)
 		return;
 	tfh_print(out, "\n%s, %s  LINE WHERE THE MAIN THREAD WAS (%llu samples)\n",
-		  s->kind == TFH_BRANCH_BEFORE	  ? "BEFORE THE FIRST CALL"
-		  : s->kind == TFH_BRANCH_BETWEEN ? "BETWEEN LOOPS"
-						  : "START-UP",
+		  s->kind == TFH_BRANCH_BEFORE	   ? "BEFORE THE FIRST CALL"
+		  : s->kind == TFH_BRANCH_BETWEEN  ? "BETWEEN LOOPS"
+		  : s->kind == TFH_BRANCH_EVALUATE ? "EVALUATION"
+						   : "START-UP",
 		  tfh_fmt_time(time, s->wall_s), (unsigned long long)s->samples);
 	for (uint32_t i = 0; i < s->n_line; i++) {
 		const struct tfh_start_line *l = &s->line[i];

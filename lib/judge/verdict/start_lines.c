@@ -1,9 +1,9 @@
 /*
  * What the main thread did besides the steps: before the first recorded call (sampled by `tfhook
- * run` from outside), during start-up (sampled from outside or by the process itself), and in the
- * longest time between loops. A line of the program that imports a module is charged with
- * everything the module does: "importing tensorflow (train.py:3)". Shares of lines refer to the
- * wall time of the part, so time without samples belongs to no line.
+ * run` from outside), during start-up (sampled from outside or by the process itself), in the
+ * longest time between loops, and in all evaluations. A line of the program that imports a module
+ * is charged with everything the module does: "importing tensorflow (train.py:3)". Shares of lines
+ * refer to the wall time of the part, so time without samples belongs to no line.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -238,6 +238,42 @@ static int find_part(const struct tfh_accounts *accounts, const struct tfh_part_
 	return rc;
 }
 
+/* Whether a time is in an evaluation; *window advances with it. */
+static bool evaluates(const struct tfh_accounts *accounts, int64_t t, size_t *window)
+{
+	tfh_judged_at(accounts, t, window);
+	return *window < accounts->step.n && accounts->step.v[*window].start_s <= (double)t / 1e9 &&
+	       accounts->use[*window].segment == TFH_SEGMENT_EVAL;
+}
+
+/* All evaluations together: what they wait for, and the lines between their calls. */
+static int find_evaluations(const struct tfh_accounts *accounts, struct tfh_seen_start *out)
+{
+	const struct tfh_facts *facts = accounts->facts;
+	int64_t wall = accounts->loops->segment_ns[TFH_SEGMENT_EVAL];
+	struct start_part p = {.accounts = accounts, .out = out, .t1 = wall};
+	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+	uint32_t main = facts->feed->processes[facts->process].pid;
+	size_t window = 0;
+	int rc = 0;
+
+	if (wall <= 0)
+		return 0;
+	*out = (struct tfh_seen_start){.kind = TFH_BRANCH_EVALUATE, .wall_s = (double)wall * 1e-9};
+	for (size_t i = 0; i < tfh_stack_samples_count(facts->samples) && !rc; i++) {
+		struct tfh_seen_sample k = tfh_stack_samples_at(facts->samples, i);
+		uint32_t n = tfh_frames_at(facts, k.place, frame);
+		if (!evaluates(accounts, k.t, &window) ||
+		    facts->feed->threads[k.thread].tid != main)
+			continue;
+		add_state(&p, k.state, k.ns);
+		rc = n ? add_stack(&p, frame, n, k.ns) : 0;
+	}
+	keep_lines(&p);
+	free(p.lead.v);
+	return rc;
+}
+
 int tfh_find_start(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	int rc = 0;
@@ -258,6 +294,7 @@ int tfh_find_start(const struct tfh_accounts *accounts, struct tfh_result *r)
 			 (!between || p->wall_s > between->wall_s))
 			between = p;
 	}
-	return between && !rc ? find_part(accounts, between, &r->found.start[TFH_SEEN_BETWEEN])
-			      : rc;
+	if (between && !rc)
+		rc = find_part(accounts, between, &r->found.start[TFH_SEEN_BETWEEN]);
+	return rc ? rc : find_evaluations(accounts, &r->found.start[TFH_SEEN_EVALUATE]);
 }

@@ -286,6 +286,25 @@ static void advise_part(struct tfh_wording *w, const struct tfh_whatif *all)
 		w->advice[w->n_advice - 1].how = "at best ";
 }
 
+/* What to do about a line that was seen in a part of the run. */
+static const char *less_of(enum tfh_branch kind)
+{
+	return kind == TFH_BRANCH_STARTUP
+		       ? "do less of it, do it in parallel, or cache what it compiles"
+	       : kind == TFH_BRANCH_EVALUATE
+		       ? "do less of it, or evaluate less often, or on fewer batches"
+		       : "do less of it, or do it in parallel";
+}
+
+/* "host-bound, " if that is known of evaluations, whose lines were seen. */
+static const char *bound_of(struct tfh_wording *w, enum tfh_branch kind)
+{
+	for (uint32_t i = 0; i < w->r->n_recurring && kind == TFH_BRANCH_EVALUATE; i++)
+		if (w->r->recurring[i].kind == TFH_SEGMENT_EVAL)
+			return tfh_phrase(w, "%s, ", tfh_class_name(w->r->recurring[i].cls));
+	return "";
+}
+
 static void advise(struct tfh_wording *w, const struct next *next)
 {
 	const struct tfh_result *r = w->r;
@@ -310,15 +329,14 @@ static void advise(struct tfh_wording *w, const struct next *next)
 	}
 	const char *mostly = tfh_start_mostly(w, besides[next->row].kind, next->rest);
 	seen = next->rest ? "" : tfh_start_seen(w, besides[next->row].kind, *mostly != 0);
-	const char *less = besides[next->row].kind == TFH_BRANCH_STARTUP
-				   ? "do less of it, do it in parallel, or cache what it compiles"
-				   : "do less of it, or do it in parallel";
+	const char *less = less_of(besides[next->row].kind);
 	const char *todo = *mostly && !*seen ? less
 			   : *seen ? tfh_phrase(w, "%s%s: %s", *mostly ? "then " : "", seen, less)
 				   : besides[next->row].todo;
 	tfh_advise_run(w,
-		       tfh_phrase(w, "%s: %s%s%s", name_of(w, next, *mostly != 0),
-				  tfh_phrase_time(w, next->saved_s), *mostly ? ", " : "", mostly),
+		       tfh_phrase(w, "%s: %s%s%s%s", name_of(w, next, *mostly != 0),
+				  tfh_phrase_time(w, next->saved_s), *mostly ? ", " : "",
+				  *mostly ? bound_of(w, besides[next->row].kind) : "", mostly),
 		       todo, next->saved_s);
 }
 

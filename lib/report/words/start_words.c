@@ -1,5 +1,5 @@
 /* What the main thread did besides the steps: before the first recorded call, in start-up, between
- * loops. */
+ * loops, in evaluations. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -177,9 +177,10 @@ void tfh_note_start(struct tfh_wording *w)
 
 	for (int i = 0; i < TFH_SEEN_STARTS; i++) {
 		const struct tfh_seen_start *s = &w->r->found.start[i];
-		const char *part = s->kind == TFH_BRANCH_BEFORE	   ? tfh_outside(w->r, s->kind)
-				   : s->kind == TFH_BRANCH_BETWEEN ? "between loops"
-								   : "start-up";
+		const char *part = s->kind == TFH_BRANCH_BEFORE	    ? tfh_outside(w->r, s->kind)
+				   : s->kind == TFH_BRANCH_BETWEEN  ? "between loops"
+				   : s->kind == TFH_BRANCH_EVALUATE ? "evaluation"
+								    : "start-up";
 		const char *what;
 		if (s->kind <= TFH_BRANCH_RUN || s->wall_s < TFH_REPORT_OTHER_SHARE * wall)
 			continue;
