@@ -197,6 +197,7 @@ struct tfh_findings {
 	bool mixed_copies;     /* waits for queued copies and kernels together take 5 % */
 	bool queued_functions; /* most of host.callback is functions that streams ran */
 	bool replays;	       /* most launches are of graphs that were captured */
+	uint32_t threads_turn; /* tfh_threads_in_turn() */
 	uint32_t devices_turn; /* devices that take turns: most of host.sync; 0: they do not */
 	bool calls_back; /* the program waits for functions of its own that a library's threads call */
 	double cause_s[TFH_CAUSE_COUNT];

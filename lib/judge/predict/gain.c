@@ -187,6 +187,13 @@ static double compute_floor(const struct tfh_device *d, uint32_t device, bool ha
 	return hard ? longest : fmax(longest, all / many);
 }
 
+uint32_t tfh_threads_in_turn(const struct tfh_device *d)
+{
+	unsigned n = side_by_side(d, d->critical) == 1 ? launch_apart(d, d->critical) : 0;
+
+	return n > 1 ? n : 0;
+}
+
 /* Time per step of the busiest engine, without the removed ones. */
 static double resource_floor(const struct tfh_device *d, enum tfh_remove what, bool hard)
 {

@@ -156,6 +156,7 @@ static void find_device(const struct tfh_accounts *accounts, double steps, struc
 	out->lost_ops = d->gpu.dropped;
 	out->calls_back = accounts->facts->calls_back;
 	out->replays = accounts->facts->graph_launches * 2 > accounts->facts->launches;
+	out->threads_turn = tfh_threads_in_turn(d);
 	out->queued_functions =
 		d->called * TFH_VERDICT_QUEUED_PART > accounts->cause_ns[TFH_CAUSE_HOST_CALLBACK];
 	if (d->turns * TFH_VERDICT_QUEUED_PART > accounts->cause_ns[TFH_CAUSE_HOST_SYNC])

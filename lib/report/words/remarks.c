@@ -309,6 +309,22 @@ static void discarded(struct tfh_wording *w, const struct tfh_discarded *g)
 			g->end_s - g->start_s, tfh_into_run(w->r, g->start_s), steps));
 }
 
+/* Computing is then no bound: without the waiting of the threads, it could be at the same time. */
+static void threads_in_turn(struct tfh_wording *w)
+{
+	const struct tfh_result *r = w->r;
+
+	if (r->verdict.cls == TFH_CLASS_COMPUTE_BOUND && r->found.threads_turn)
+		tfh_remark_first(
+			w,
+			tfh_phrase(
+				w,
+				"the %" PRIu32
+				" threads that launch have streams of their own, but no two kernels run at "
+				"once: do they wait for a lock?",
+				r->found.threads_turn));
+}
+
 /* Processes that may be ranks of one job that wait for each other, of which only one is judged. */
 static void unjudged(struct tfh_wording *w)
 {
@@ -369,6 +385,7 @@ void tfh_note_steps(struct tfh_wording *w)
 	for (uint32_t i = 0; i < w->r->n_discarded; i++)
 		discarded(w, &w->r->discarded[i]);
 	unjudged(w);
+	threads_in_turn(w);
 	if (w->r->found.no_python)
 		tfh_remark(w, tfh_phrase(w, "no lines of Python: %s", w->r->found.no_python));
 }

@@ -304,6 +304,9 @@ static void test_threads_in_turn(void **state)
 		struct tfh_result *r = dg_judge(d);
 		const struct tfh_whatif *w = dg_whatif(r, TFH_REMOVE_EVERYTHING_BUT_COMPUTE);
 		double steps = (double)r->steps.total / 60;
+		assert_int_equal(r->found.threads_turn, row[k].least < 10 ? 2 : 0);
+		assert_true((gen_remark(r, "the 2 threads that launch") != NULL) ==
+			    (row[k].least < 10));
 		if (!w || fabs(w->floor_s * 1e3 * steps - row[k].least) > 0.03 * row[k].least)
 			fail_msg("%zu: %g of %g", k, w ? w->floor_s * 1e3 * steps : NAN,
 				 row[k].least);
