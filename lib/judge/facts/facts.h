@@ -264,12 +264,20 @@ struct tfh_facts {
 	struct tfh_stack_samples *samples; /* samples of threads; NULL: there are none */
 	/* Samples of other threads and of child processes, in order of time. */
 	TFH_VEC(struct tfh_child_sample) child;
-	bool lock_feeds;      /* tfh_lock_feeds() */
-	bool calls_back;      /* tfh_lock_calls_back() */
-	bool makers, workers; /* tfh_makers_work(); only child processes */
-	bool told;	      /* tfh_workers_told() */
+	/* Threads that hold Python's global lock mostly run functions of the input pipeline (py_function, generators):
+	 * waiting for the lock is waiting for input. */
+	bool lock_feeds;
+	/* Other threads at work mostly run functions of the program that a library's threads call, other than a pipeline's
+	 * (JAX's pure_callback, py_function in a model): waiting for another thread is waiting for such a callback. */
+	bool calls_back;
+	/* Other threads or child processes were often at work, so that they may make the batches; child processes were. */
+	bool makers, workers;
+	/* Threads that the program started were often at work. They hold its locks, rather than another process. */
+	bool threads;
+	/* Child processes wait for the program for a considerable part of their time, each at a pipe of its own. What they send
+	 * depends on what they are sent (the actions of this step), so they cannot work ahead as a loader's workers do. */
+	bool told;
 	bool peer;	      /* the device of another process of the run does as much */
-	bool threads;	      /* tfh_threads_work() */
 	bool crowded;	      /* the driving threads were often ready to run without a CPU */
 	double delay_per_run; /* delay per second of running; 0: hardly any */
 	struct tfh_handles recorded;

@@ -124,75 +124,47 @@ bool tfh_is_called(const struct tfh_facts *facts, uint32_t place)
 	return n && calls_python(&frame[n - 1]);
 }
 
-bool tfh_lock_feeds(const struct tfh_facts *facts)
-{
-	struct tfh_maker m;
-	double feed = 0, other = 0;
+/* Time and number of samples that show something, and the time of those it is compared with. */
+struct seen {
+	double ns, other_ns;
+	uint32_t n;
+};
 
-	for (size_t i = 0; facts->consumers && i < facts->child.n; i++) {
-		const struct tfh_child_sample *sample = &facts->child.v[i];
-		if (!sample->thread || sample->state != TFT_STATE_RUNNING ||
-		    !tfh_maker_at(facts, sample, &m))
-			continue;
-		*(of_pipeline(&m) ? &feed : &other) += sample->ns;
-	}
-	return feed > other;
+static void count(struct seen *seen, bool shows, double ns)
+{
+	*(shows ? &seen->ns : &seen->other_ns) += ns;
+	seen->n += shows;
 }
 
-bool tfh_lock_calls_back(const struct tfh_facts *facts)
+void tfh_find_makers(struct tfh_facts *facts)
 {
+	struct seen feeds = {0}, called = {0}, told = {0};
+	uint32_t busy = 0, busy_children = 0, busy_threads = 0;
 	struct tfh_maker m;
-	double called = 0, other = 0;
-	uint32_t n = 0;
 
 	for (size_t i = 0; i < facts->child.n; i++) {
 		const struct tfh_child_sample *sample = &facts->child.v[i];
-		if (!sample->thread || !tfh_maker_at(facts, sample, &m) || !m.busy)
+		if (!tfh_maker_at(facts, sample, &m))
 			continue;
-		bool outside = m.outside && !(facts->consumers && of_pipeline(&m));
-		*(outside ? &called : &other) += sample->ns;
-		n += outside;
-	}
-	return called > other && n >= TFH_VERDICT_LINE_SAMPLES;
-}
-
-bool tfh_makers_work(const struct tfh_facts *facts, bool only)
-{
-	struct tfh_maker m;
-	uint32_t n = 0;
-
-	for (size_t i = 0; i < facts->child.n && n < TFH_VERDICT_LINE_SAMPLES; i++)
-		n += !(only && facts->child.v[i].thread) &&
-		     tfh_maker_at(facts, &facts->child.v[i], &m) && m.busy;
-	return n >= TFH_VERDICT_LINE_SAMPLES;
-}
-
-bool tfh_workers_told(const struct tfh_facts *facts)
-{
-	struct tfh_maker m;
-	double told = 0, all = 0;
-	uint32_t n = 0;
-
-	for (size_t i = 0; i < facts->child.n; i++) {
-		const struct tfh_child_sample *sample = &facts->child.v[i];
-		if (sample->thread || !tfh_maker_at(facts, sample, &m))
+		bool pipeline = facts->consumers && of_pipeline(&m);
+		busy += m.busy;
+		if (!sample->thread) {
+			busy_children += m.busy;
+			count(&told, m.told, sample->ns);
 			continue;
-		all += sample->ns;
-		told += m.told ? sample->ns : 0;
-		n += m.told;
+		}
+		if (sample->state == TFT_STATE_RUNNING)
+			count(&feeds, pipeline, sample->ns);
+		if (m.busy)
+			count(&called, m.outside && !pipeline, sample->ns);
+		busy_threads += m.busy && !m.outside && sample->state != TFT_STATE_SLEEP;
 	}
-	return n >= TFH_VERDICT_LINE_SAMPLES && told >= TFH_BLOCKING_SHARE * all;
-}
-
-bool tfh_threads_work(const struct tfh_facts *facts)
-{
-	struct tfh_maker m;
-	uint32_t n = 0;
-
-	for (size_t i = 0; i < facts->child.n && n < TFH_VERDICT_LINE_SAMPLES; i++) {
-		const struct tfh_child_sample *sample = &facts->child.v[i];
-		n += sample->thread && sample->state != TFT_STATE_SLEEP &&
-		     tfh_maker_at(facts, sample, &m) && m.busy && !m.outside;
-	}
-	return n >= TFH_VERDICT_LINE_SAMPLES;
+	facts->lock_feeds = TFH_DETECT_LOCK_FEEDS && feeds.ns > feeds.other_ns;
+	facts->calls_back = TFH_DETECT_LOCK_CALLS_BACK && called.ns > called.other_ns &&
+			    called.n >= TFH_VERDICT_LINE_SAMPLES;
+	facts->makers = busy >= TFH_VERDICT_LINE_SAMPLES;
+	facts->workers = busy_children >= TFH_VERDICT_LINE_SAMPLES;
+	facts->threads = busy_threads >= TFH_VERDICT_LINE_SAMPLES;
+	facts->told = told.n >= TFH_VERDICT_LINE_SAMPLES &&
+		      told.ns >= TFH_BLOCKING_SHARE * (told.ns + told.other_ns);
 }

@@ -34,19 +34,7 @@ bool tfh_maker_at(const struct tfh_facts *facts, const struct tfh_child_sample *
 /* Whether a thread of TensorFlow's was running a function of the program there (py_function): its stack begins with that call. */
 bool tfh_is_called(const struct tfh_facts *facts, uint32_t place);
 
-/* Whether other threads or child processes were often at work in the samples, so that they may make the batches; `only`: child
- * processes. */
-bool tfh_makers_work(const struct tfh_facts *facts, bool only);
-/* Whether child processes wait for the program for a considerable part of their time, each at a pipe of its own. What they send depends
- * on what they are sent (the actions of this step), so they cannot work ahead as a loader's workers do. */
-bool tfh_workers_told(const struct tfh_facts *facts);
-/* Whether threads that the program started were often at work in the samples. They hold its locks, rather than another process. */
-bool tfh_threads_work(const struct tfh_facts *facts);
-/* Whether threads that hold Python's global lock mostly run functions of the input pipeline (py_function, generators).
- * Then waiting for the lock is waiting for input. */
-bool tfh_lock_feeds(const struct tfh_facts *facts);
-/* Whether the other threads at work mostly run functions of the program that a library's threads call, other than a pipeline's (JAX's
- * pure_callback, py_function in a model). Then waiting for another thread is waiting for such a callback. */
-bool tfh_lock_calls_back(const struct tfh_facts *facts);
+/* Reads all samples of other threads and of child processes: lock_feeds, calls_back, makers, workers, threads, told. */
+void tfh_find_makers(struct tfh_facts *facts);
 
 #endif

@@ -459,13 +459,8 @@ int tfh_find_facts(const struct tfh_feed *feed, uint32_t process, struct tfh_are
 			tfh_stack_samples_end(facts->samples, facts->delay_per_run);
 		if (TFH_DETECT_KERNEL_TIME)
 			tfh_find_kernel_time(facts);
-		facts->lock_feeds = TFH_DETECT_LOCK_FEEDS && tfh_lock_feeds(facts);
-		facts->calls_back = TFH_DETECT_LOCK_CALLS_BACK && tfh_lock_calls_back(facts);
-		facts->makers = tfh_makers_work(facts, false);
-		facts->workers = tfh_makers_work(facts, true);
-		facts->told = tfh_workers_told(facts);
+		tfh_find_makers(facts);
 		facts->peer = has_peer(facts);
-		facts->threads = tfh_threads_work(facts);
 		facts->one_line = one_line(facts);
 		for (size_t i = 0; i < facts->series.n; i++)
 			facts->series.v[i].root = tfh_stage_place(facts, facts->series.v[i].stage);
