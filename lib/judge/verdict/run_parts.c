@@ -14,7 +14,8 @@
 /* What time of windows can be in the tree. */
 enum run_owner { OWNER_STEPS, OWNER_CHECKPOINT, OWNER_FIRST, OWNER_COUNT };
 
-static const enum tfh_branch branch_of[OWNER_COUNT] = {TFH_BRANCH_STEP, TFH_BRANCH_CHECKPOINT,
+/* The kind of part that each owner gets where it has none. */
+static const enum tfh_branch owner_branch[OWNER_COUNT] = {TFH_BRANCH_STEP, TFH_BRANCH_CHECKPOINT,
 						       TFH_BRANCH_FIRST};
 
 struct parts {
@@ -170,7 +171,7 @@ static struct tfh_part_of_run *move_time(struct tfh_part_of_run *out, uint32_t *
 		for (uint32_t i = ++*n; i-- > place + 1;)
 			out[i].parent += out[i].parent >= place;
 		to = &out[place];
-		*to = (struct tfh_part_of_run){.kind = branch_of[owner],
+		*to = (struct tfh_part_of_run){.kind = owner_branch[owner],
 					       .parent = from.parent,
 					       .name = "",
 					       .runs = 1,

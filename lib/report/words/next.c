@@ -141,7 +141,7 @@ static bool slow_steps_matter(const struct tfh_result *r)
 }
 
 /* The part of the tree that has the time of what leads; RUN: none. */
-static enum tfh_branch branch_of(enum tfh_segment lead)
+static enum tfh_branch lead_branch(enum tfh_segment lead)
 {
 	return lead == TFH_SEGMENT_CHECKPOINT ? TFH_BRANCH_CHECKPOINT
 	       : lead == TFH_SEGMENT_EVAL     ? TFH_BRANCH_EVALUATE
@@ -154,7 +154,7 @@ static enum tfh_branch branch_of(enum tfh_segment lead)
 static double besides_lead(const struct tfh_result *r, enum tfh_branch kind)
 {
 	const struct tfh_recurring *lead = r->lead ? &r->recurring[r->lead - 1] : NULL;
-	enum tfh_branch own = lead ? branch_of(lead->kind) : TFH_BRANCH_RUN;
+	enum tfh_branch own = lead ? lead_branch(lead->kind) : TFH_BRANCH_RUN;
 	double s = fmax(tfh_spent(r, kind) - tfh_compiled_in(r, kind), 0);
 
 	if (own == TFH_BRANCH_RUN)
