@@ -63,7 +63,7 @@ static void find_groups(const struct tfh_facts *facts, struct behind *v)
 		trained += v[i].trains;
 		together += taken_together(facts, v, i);
 	}
-	if (!TFH_DETECT_UNITS || 2 * together <= trained)
+	if (!TFH_DETECT_UNITS || TFH_FACTS_GROUP_PART * together <= trained)
 		return;
 	TFH_EACH (i, facts->batch.n)
 		if (taken_together(facts, v, i))

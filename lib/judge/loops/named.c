@@ -200,7 +200,7 @@ static void join_turns(const struct tfh_facts *facts, struct tfh_loops *loops)
 /*
  * Whether an update belongs to the step that the one before it ended: the parts of a model may have an optimizer each (sparse
  * tables and dense layers), which follow one another after the same backward pass. No pass ends between them, and they are
- * nearer to each other than half of the step so far; updates without any backward pass are farther apart.
+ * near each other, compared with the step so far; updates without any backward pass are farther apart.
  * *at: the first pass that may be between them.
  */
 static bool ends_same_step(const struct tfh_facts *facts, const struct tfh_boundary *step,
@@ -209,7 +209,7 @@ static bool ends_same_step(const struct tfh_facts *facts, const struct tfh_bound
 	struct tfh_boundary between = {.t0 = step->t1, .t1 = r->t1};
 
 	return !facts->feed->imported && facts->exec.n && !executed(facts, &between, at).n &&
-	       2 * (r->t0 - step->t1) < step->t1 - step->t0;
+	       TFH_LOOPS_SAME_UPDATE_PART * (r->t0 - step->t1) < step->t1 - step->t0;
 }
 
 static int mark_updates(const struct tfh_facts *facts, struct tfh_loops *loops,
