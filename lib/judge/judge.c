@@ -146,9 +146,10 @@ static void fill_saved(struct tfh_result *r)
 	for (uint32_t i = 0; i < r->n_whatif + r->n_place; i++) {
 		struct tfh_whatif *w =
 			i < r->n_whatif ? &r->whatif[i] : &r->place[i - r->n_whatif].gain;
-		double without = !isnan(w->step_s) ? w->step_s
-				 : w->about_s > 0  ? w->about_s
-						   : mean / w->ceiling_speedup;
+		enum tfh_gain gain = tfh_gain_of(w);
+		double without = gain == TFH_GAIN_PREDICTED   ? w->step_s
+				 : gain == TFH_GAIN_ESTIMATED ? w->about_s
+							      : mean / w->ceiling_speedup;
 		w->saved_s =
 			isnan(without) ? NAN : fmax((mean - without) * (double)r->steps.total, 0);
 	}

@@ -1,4 +1,5 @@
-/* A result's memory. */
+/* A result's memory, and what follows from single members. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "judge/result_make.h"
@@ -35,6 +36,13 @@ double tfh_into_run(const struct tfh_result *r, double s)
 bool tfh_makes_graphs(const struct tfh_result *r)
 {
 	return 2 * r->pattern.graph_steps > r->steps.count;
+}
+
+enum tfh_gain tfh_gain_of(const struct tfh_whatif *w)
+{
+	return !isnan(w->step_s) ? TFH_GAIN_PREDICTED
+	       : w->about_s > 0	 ? TFH_GAIN_ESTIMATED
+				 : TFH_GAIN_BOUND;
 }
 
 void tfh_result_free(struct tfh_result *r)

@@ -147,14 +147,21 @@ struct tfh_rank {
 	double need_s[TFH_REMOVE_COUNT]; /* step without that class and without waits for others */
 };
 
+/* How well a gain is known. */
+enum tfh_gain {
+	TFH_GAIN_PREDICTED, /* the step without that time: step_s */
+	TFH_GAIN_ESTIMATED, /* about: that step if everything else stays as it was: about_s */
+	TFH_GAIN_BOUND,	    /* at best: ceiling_speedup */
+};
+
 struct tfh_whatif {
 	enum tfh_remove remove;
 	double step_s, low_s, high_s, floor_s, speedup, ceiling_speedup;
-	double saved_s; /* in the whole run; an upper bound if neither step_s nor about_s is known */
+	double saved_s;	      /* in the whole run; an upper bound if the gain is (tfh_gain_of()) */
 	const char *no_bound; /* why no bound is known, as a part of a sentence; NULL: one is */
-	/* Used where step_s is not known: the step without that time and with everything else as it was; 0: not known. */
-	double about_s;
+	double about_s;	      /* 0: not known; not used where step_s is known */
 };
+enum tfh_gain tfh_gain_of(const struct tfh_whatif *w);
 
 /* A place of the program between calls, removed by itself. */
 struct tfh_place_gain {

@@ -340,7 +340,7 @@ void tfh_text_whatif(const struct tfh_page *page)
 	bool replayed = false, vague = false, hides = false;
 
 	for (uint32_t i = 0; i < r->n_whatif; i++)
-		replayed |= !isnan(r->whatif[i].step_s);
+		replayed |= tfh_gain_of(&r->whatif[i]) == TFH_GAIN_PREDICTED;
 	if (!r->n_whatif)
 		return;
 	if (!replayed) {
@@ -354,16 +354,17 @@ void tfh_text_whatif(const struct tfh_page *page)
 			range[TFH_RANGE] = "";
 		const struct tfh_whatif *w = row_of(page, i, label, sizeof(label));
 		bool more = i < r->n_whatif && tfh_hides_more(r, w);
+		bool predicted = tfh_gain_of(w) == TFH_GAIN_PREDICTED;
 		if (more)
 			strncat(label, " *", sizeof(label) - strlen(label) - 1);
 		hides |= more;
 		if (!isnan(w->low_s) && !isnan(w->high_s))
 			tfh_fmt_times(range, w->low_s, w->high_s);
 		tfh_print(page->out, "  %-24s %9s   %-21s %8s %9s\n", label,
-			  isnan(w->step_s) ? "-" : tfh_fmt_time(step, w->step_s), range,
-			  isnan(w->step_s) ? "-" : tfh_fmt_factor(factor, w->speedup),
+			  predicted ? tfh_fmt_time(step, w->step_s) : "-", range,
+			  predicted ? tfh_fmt_factor(factor, w->speedup) : "-",
 			  tfh_fmt_factor(best, w->ceiling_speedup));
-		vague |= isnan(w->step_s);
+		vague |= !predicted;
 	}
 	if (hides)
 		tfh_wrap(

@@ -152,22 +152,22 @@ double tfh_run_s(const struct tfh_result *r)
 static const char *saving(const struct tfh_result *r, const struct tfh_whatif *w,
 			  char out[TFH_TEXT + 40])
 {
+	static const char *const how[] = {[TFH_GAIN_PREDICTED] = "",
+					  [TFH_GAIN_ESTIMATED] = "about ",
+					  [TFH_GAIN_BOUND] = "at most "};
 	char time[TFH_TEXT];
 	double wall = r->n_tree ? r->tree[0].wall_s : 0;
 
 	out[0] = '\0';
 	if (wall > 0 && w->saved_s >= TFH_REPORT_RUN_SHARE * wall)
-		snprintf(out, TFH_TEXT + 40, ", which saves %s%s of the run",
-			 !isnan(w->step_s) ? ""
-			 : w->about_s > 0  ? "about "
-					   : "at most ",
+		snprintf(out, TFH_TEXT + 40, ", which saves %s%s of the run", how[tfh_gain_of(w)],
 			 tfh_fmt_time(time, w->saved_s));
 	return out;
 }
 
 bool tfh_is_range(const struct tfh_result *r, const struct tfh_whatif *w)
 {
-	return isnan(w->step_s) && w->low_s > 0 && w->high_s < tfh_step_s(r);
+	return tfh_gain_of(w) != TFH_GAIN_PREDICTED && w->low_s > 0 && w->high_s < tfh_step_s(r);
 }
 
 static void gain_line(const struct tfh_page *page, char *out, size_t size)
@@ -183,7 +183,7 @@ static void gain_line(const struct tfh_page *page, char *out, size_t size)
 	saving(r, w, saved);
 	if (w->no_bound)
 		snprintf(out, size, "no estimate of the gain: %s", w->no_bound);
-	if (!isnan(w->step_s))
+	if (tfh_gain_of(w) == TFH_GAIN_PREDICTED)
 		snprintf(out, size, "without %.40s %s per step (%s%s%s faster)%s",
 			 place ? place : "it", tfh_fmt_time(step, w->step_s),
 			 isnan(w->low_s) ? "" : tfh_fmt_times(range, w->low_s, w->high_s),
@@ -245,7 +245,8 @@ static const char *change(char out[TFH_RANGE], double from, double to, const cha
 static void put_step_gain(const struct tfh_result *r, const struct tfh_whatif *w, char *out,
 			  size_t size)
 {
-	bool point = !isnan(w->step_s), about = !point && w->about_s > 0,
+	enum tfh_gain gain = tfh_gain_of(w);
+	bool point = gain == TFH_GAIN_PREDICTED, about = gain == TFH_GAIN_ESTIMATED,
 	     between = tfh_is_range(r, w);
 	double step = tfh_step_s(r), least = tfh_least_step(r, w);
 	double then = point ? w->step_s : about ? w->about_s : least;

@@ -39,7 +39,7 @@ static void why_whatif(const struct tfh_page *page, const struct tfh_whatif *w)
 			 tfh_fmt_time(b, tfh_step_s(r)), tfh_fmt_count(n, r->steps.count));
 		line(page, "now", text);
 	}
-	if (!isnan(w->step_s)) {
+	if (tfh_gain_of(w) == TFH_GAIN_PREDICTED) {
 		snprintf(
 			text, sizeof(text),
 			"%s a step (range %s): recorded steps replayed without the time charged to it, and everything else as recorded",

@@ -134,7 +134,7 @@ static double waits_for_copies(const struct tfh_result *r)
 
 static void may_go_too(struct tfh_whatif *w, double s, double step)
 {
-	bool was_point = !isnan(w->step_s);
+	bool was_point = tfh_gain_of(w) == TFH_GAIN_PREDICTED;
 
 	w->low_s = fmax(w->low_s - s, w->floor_s);
 	w->ceiling_speedup = w->low_s > 0 ? step / w->low_s : NAN;

@@ -16,7 +16,7 @@ enum run_owner { OWNER_STEPS, OWNER_CHECKPOINT, OWNER_FIRST, OWNER_COUNT };
 
 /* The kind of part that each owner gets where it has none. */
 static const enum tfh_branch owner_branch[OWNER_COUNT] = {TFH_BRANCH_STEP, TFH_BRANCH_CHECKPOINT,
-						       TFH_BRANCH_FIRST};
+							  TFH_BRANCH_FIRST};
 
 struct parts {
 	const struct tfh_part_of_run *tree;

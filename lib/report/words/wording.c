@@ -91,7 +91,11 @@ static void add_advice(struct tfh_wording *w, struct tfh_advice advice)
 
 const char *tfh_gain_how(const struct tfh_whatif *gain)
 {
-	return !isnan(gain->step_s) ? "" : gain->about_s > 0 ? "about " : "at best ";
+	static const char *const how[] = {[TFH_GAIN_PREDICTED] = "",
+					  [TFH_GAIN_ESTIMATED] = "about ",
+					  [TFH_GAIN_BOUND] = "at best "};
+
+	return how[tfh_gain_of(gain)];
 }
 
 void tfh_advise_gain(struct tfh_wording *w, const char *finding, const char *why, const char *todo,

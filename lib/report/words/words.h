@@ -90,9 +90,9 @@ void tfh_remark_first(struct tfh_wording *w, const char *text);
  * (TFH_REMOVE_NONE: the gain is unknown). Left out if there is no room. */
 void tfh_advise(struct tfh_wording *w, const char *finding, const char *why, const char *todo,
 		enum tfh_remove remove);
-/* The same where the gain is known. */
 /* What goes before a time that results from the gain: nothing before a prediction, else "about " or "at best ". */
 const char *tfh_gain_how(const struct tfh_whatif *gain);
+/* tfh_advise() where the gain is known. */
 void tfh_advise_gain(struct tfh_wording *w, const char *finding, const char *why, const char *todo,
 		     const struct tfh_whatif *gain);
 /* The same for a part of the run besides its steps, which could be saved completely at best. */
