@@ -80,6 +80,8 @@ enum tfh_cause tfh_sample_cause(const struct tfh_facts *facts, int at, enum tfh_
 
 	if (at == TFT_STATE_GIL && facts->lock_feeds)
 		cause = TFH_CAUSE_INPUT_UNKNOWN;
+	else if (at == TFT_STATE_GIL && facts->lock_logs)
+		cause = TFH_CAUSE_HOST_LOGGING;
 	if (facts->much_kernel &&
 	    (tfh_at_role(at) == TFH_ROLE_FIRST ||
 	     (tfh_at_role(at) == TFH_ROLE_MAP && facts->loader && !facts->feed->imported)))

@@ -267,6 +267,8 @@ struct tfh_facts {
 	/* Threads that hold Python's global lock mostly run functions of the input pipeline (py_function, generators):
 	 * waiting for the lock is waiting for input. */
 	bool lock_feeds;
+	/* Such threads mostly write a log (TensorBoard's writer): waiting for the lock is part of logging. */
+	bool lock_logs;
 	/* Other threads at work mostly run functions of the program that a library's threads call, other than a pipeline's
 	 * (JAX's pure_callback, py_function in a model): waiting for another thread is waiting for such a callback. */
 	bool calls_back;

@@ -138,7 +138,7 @@ static void count(struct seen *seen, bool shows, double ns)
 
 void tfh_find_makers(struct tfh_facts *facts)
 {
-	struct seen feeds = {0}, called = {0}, told = {0};
+	struct seen feeds = {0}, logs = {0}, called = {0}, told = {0};
 	uint32_t busy = 0, busy_children = 0, busy_threads = 0;
 	struct tfh_maker m;
 
@@ -153,13 +153,18 @@ void tfh_find_makers(struct tfh_facts *facts)
 			count(&told, m.told, sample->ns);
 			continue;
 		}
-		if (sample->state == TFT_STATE_RUNNING)
+		if (sample->state == TFT_STATE_RUNNING) {
 			count(&feeds, pipeline, sample->ns);
+			count(&logs,
+			      tfh_place_role(m.frame, m.n, TFH_ORDER_UNKNOWN) == TFH_ROLE_LOG,
+			      sample->ns);
+		}
 		if (m.busy)
 			count(&called, m.outside && !pipeline, sample->ns);
 		busy_threads += m.busy && !m.outside && sample->state != TFT_STATE_SLEEP;
 	}
 	facts->lock_feeds = TFH_DETECT_LOCK_FEEDS && feeds.ns > feeds.other_ns;
+	facts->lock_logs = TFH_DETECT_LOCK_LOGS && logs.ns > logs.other_ns;
 	facts->calls_back = TFH_DETECT_LOCK_CALLS_BACK && called.ns > called.other_ns &&
 			    called.n >= TFH_VERDICT_LINE_SAMPLES;
 	facts->makers = busy >= TFH_VERDICT_LINE_SAMPLES;

@@ -34,7 +34,7 @@ bool tfh_maker_at(const struct tfh_facts *facts, const struct tfh_child_sample *
 /* Whether a thread of TensorFlow's was running a function of the program there (py_function): its stack begins with that call. */
 bool tfh_is_called(const struct tfh_facts *facts, uint32_t place);
 
-/* Reads all samples of other threads and of child processes: lock_feeds, calls_back, makers, workers, threads, told. */
+/* Reads all samples of other threads and of child processes: lock_feeds, lock_logs, calls_back, makers, workers, threads, told. */
 void tfh_find_makers(struct tfh_facts *facts);
 
 #endif

@@ -145,7 +145,8 @@ struct tfh_seen_sample tfh_stack_samples_at(const struct tfh_stack_samples *l, s
 					.copies = k->line && (k->copy || feeds),
 					.inside = k->group == TFH_IN_CALL,
 					.pauses = k->group < TFH_IN_CALL ? k->group + 1 : 0,
-					.feeds = feeds};
+					.feeds = feeds,
+					.op = k->released && l->torch && !l->driver};
 }
 
 /* ---- the part of some samples ---- */

@@ -222,15 +222,6 @@ static bool awaits_jax(const struct tfh_stack_samples *l, const struct tfh_stack
 	return false;
 }
 
-/* Without a device, ops of PyTorch that the program itself calls are its computing. They release Python's lock, which the program's
- * own code holds. What a package's function does is told by its name. */
-static bool computes(const struct tfh_stack_samples *l, const struct tfh_stack_sample *k,
-		     const struct tfh_model_line *frame, uint32_t n)
-{
-	return TFH_DETECT_RELEASED && k->released && l->torch && !l->driver && n &&
-	       !frame[0].library;
-}
-
 /* Sets what the thread was doing. Waiting for the GIL always counts as such, wherever it happens. */
 static void place_sample(struct tfh_stack_samples *l, struct tfh_stack_sample *k,
 			 const struct tfh_pause_end *to)
@@ -248,9 +239,6 @@ static void place_sample(struct tfh_stack_samples *l, struct tfh_stack_sample *k
 		if (k->state == TFT_STATE_RUNNING &&
 		    tfh_stack_samples_issue(frame, n, to, l->launcher))
 			role = TFH_ROLE_LAUNCH;
-	if ((role == TFH_ROLE_FIRST || role == TFH_ROLE_LATER || role == TFH_ROLE_NONE) &&
-	    computes(l, k, frame, n))
-		role = TFH_ROLE_COMPUTE;
 	if (is_beside_step(l, k, role, frame, n))
 		role = TFH_ROLE_CALLED;
 	if (TFH_DETECT_HAND_FED && role == TFH_ROLE_NONE && !l->driver)

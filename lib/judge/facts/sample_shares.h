@@ -57,6 +57,9 @@ struct tfh_seen_sample {
 	bool loops;    /* the program's innermost function is on the stack of the next call */
 	bool copies;   /* the program's line in the sample later makes a copy */
 	bool inside;   /* in a call that samples can see into: a loader's */
+	/* Without a device, in a process with PyTorch: it ran without Python's lock, as ops of PyTorch
+	 * do. */
+	bool op;
 	/* A number of the similar pauses to one of which it belongs; 0: a short pause, or a
 	 * call. */
 	uint32_t pauses;

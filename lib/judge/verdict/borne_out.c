@@ -10,10 +10,19 @@
 /* Samples of driving threads between their calls in judged steps, by cause. */
 struct seen {
 	uint32_t all, of[TFH_CAUSE_COUNT];
+	uint32_t
+		ops; /* of host.python: at a line of the program, in what may be an op of PyTorch */
 	uint32_t takes; /* where a thread may be waiting for a result or for the next batch */
 	/* waiting for a batch only because another thread is waited for before a copy */
 	uint32_t locks;
 };
+
+static bool at_program(const struct tfh_facts *facts, uint32_t place)
+{
+	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+
+	return tfh_frames_at(facts, place, frame) && !frame[0].library;
+}
 
 static struct seen count(const struct tfh_accounts *accounts)
 {
@@ -29,6 +38,7 @@ static struct seen count(const struct tfh_accounts *accounts)
 		n.all++;
 		enum tfh_cause cause = tfh_seen_cause(accounts, &k);
 		n.of[cause]++;
+		n.ops += cause == TFH_CAUSE_HOST_PYTHON && k.op && at_program(facts, k.place);
 		n.locks += cause == TFH_CAUSE_INPUT_UNKNOWN &&
 			   (k.at == TFT_STATE_LOCK || k.at == TFT_STATE_EVENT);
 		n.takes += tfh_role_takes(tfh_at_role(k.at));
@@ -79,6 +89,9 @@ enum tfh_borne_out tfh_borne_out(const struct tfh_accounts *accounts, enum tfh_c
 		return TFH_BORNE_OUT; /* its calls prove it, or the position of its pauses */
 	if (n.of[cause] < TFH_VERDICT_LINE_SAMPLES && !placed_by_calls(cause))
 		return TFH_BORNE_OUT_NOT;
+	/* The program's own Python holds the lock. Ops that it calls itself may be the forward pass. */
+	if (TFH_DETECT_RELEASED && cause == TFH_CAUSE_HOST_PYTHON && 2 * n.ops > n.of[cause])
+		return TFH_BORNE_OUT_AS_OPS;
 	bool takes = (cause == TFH_CAUSE_HOST_LOCK || cause == TFH_CAUSE_HOST_WAIT) &&
 		     2 * n.takes > n.of[cause];
 	return !takes && n.of[cause] >= TFH_FACTS_SAMPLE_LEAST && leads(&n, cause)

@@ -468,8 +468,8 @@ static int prefer_computing(const struct tfh_accounts *accounts, struct tfh_resu
 		v->confidence = TFH_CONFIDENCE_LOW;
 	double blocked = share_of(by_class[from], t->total);
 	if (!computes ||
-	    (borne_out != TFH_BORNE_OUT_NOT && !is_usual_launching(v->cause, blocked) &&
-	     !is_spread(accounts, v->cause, blocked)))
+	    (borne_out != TFH_BORNE_OUT_NOT && borne_out != TFH_BORNE_OUT_AS_OPS &&
+	     !is_usual_launching(v->cause, blocked) && !is_spread(accounts, v->cause, blocked)))
 		return 0;
 	v->cls = TFH_CLASS_COMPUTE_BOUND;
 	v->cause = cause_of(accounts, v->cls);
