@@ -476,7 +476,7 @@ $(filter $(basename $(AREA_CC:%=$(B)/%)),$(AREA_PROGS)): $(B)/%: %.cc $(CORE_A) 
 STRANGERS := $(patsubst %.c,$(B)/%,$(wildcard tests/strangers/native/*.c))
 $(STRANGERS): $(B)/%: %.c $(B)/sim/libcuda.so $(B)/sim/libnccl.so.2 $(call stamp,test)
 	@mkdir -p $(@D)
-	$(call say,LD,$@)$(COMPILE_test) $(LDFLAGS) -MMD -MP -o $@ $< -L$(B)/sim -Wl,--as-needed -lcuda -l:libnccl.so.2 -Wl,-rpath-link,$(B)/sim -lm
+	$(call say,LD,$@)$(COMPILE_test) $(LDFLAGS) -MMD -MP -MF $@.d -o $@ $< -L$(B)/sim -Wl,--as-needed -lcuda -l:libnccl.so.2 -Wl,-rpath-link,$(B)/sim -lm
 
 $(B)/obj/harness/%.o: tests/torture/sched/%.c $(B)/obj/harness/%.d $(call stamp,test)
 	$(call compile,CC,harness)
