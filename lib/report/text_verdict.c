@@ -170,19 +170,54 @@ bool tfh_is_range(const struct tfh_result *r, const struct tfh_whatif *w)
 	return tfh_gain_of(w) != TFH_GAIN_PREDICTED && w->low_s > 0 && w->high_s < tfh_step_s(r);
 }
 
+/* "20.9 -> 2.88 ms", "1.46 s -> 381 ms" */
+static const char *change(char out[TFH_RANGE], double from, double to, const char *how)
+{
+	char a[TFH_TEXT], b[TFH_TEXT];
+	const char *a_unit = strchr(tfh_fmt_time(a, from), ' ');
+	const char *b_unit = strchr(tfh_fmt_time(b, to), ' ');
+	bool same = a_unit && b_unit && !strcmp(a_unit, b_unit);
+
+	snprintf(out, TFH_RANGE, "%.*s -> %s%s", same ? (int)(a_unit - a) : (int)strlen(a), a, how,
+		 b);
+	return out;
+}
+
+/* Where no bound is known: about what the run would take with everything else as it was, as DO NEXT
+ * says it, or that there is no estimate; and why. */
+static void put_unbound(const struct tfh_result *r, const struct tfh_whatif *w, char *out,
+			size_t size)
+{
+	const struct tfh_whatif *place =
+		r->line_place && !r->lead ? &r->place[r->line_place - 1].gain : NULL;
+	char both[TFH_RANGE];
+	double wall = tfh_run_s(r);
+
+	if (place && place->about_s > 0)
+		w = place;
+	if (w->about_s > 0 && wall > 0 && w->saved_s >= TFH_REPORT_RUN_SHARE * wall)
+		snprintf(out, size, "run %s; no figure for a step: %s",
+			 change(both, wall, wall - w->saved_s, tfh_gain_how(w)), w->no_bound);
+	else
+		snprintf(out, size, "no estimate: %s", w->no_bound);
+}
+
 static void gain_line(const struct tfh_page *page, char *out, size_t size)
 {
 	const struct tfh_result *r = page->r;
 	const struct tfh_whatif *w = whatif_of(r);
 	const char *place = place_of(page);
 	char step[TFH_TEXT], factor[TFH_TEXT], range[TFH_RANGE], saved[TFH_TEXT + 40];
+	char gain[240];
 
 	out[0] = '\0';
 	if (!w)
 		return;
 	saving(r, w, saved);
-	if (w->no_bound)
-		snprintf(out, size, "no estimate of the gain: %s", w->no_bound);
+	if (w->no_bound) {
+		put_unbound(r, w, gain, sizeof(gain));
+		snprintf(out, size, "gain: %s", gain);
+	}
 	if (tfh_gain_of(w) == TFH_GAIN_PREDICTED)
 		snprintf(out, size, "without %.40s %s per step (%s%s%s faster)%s",
 			 place ? place : "it", tfh_fmt_time(step, w->step_s),
@@ -227,19 +262,6 @@ void tfh_text_verdict(const struct tfh_page *page)
 
 /* ---- on the first screen ---- */
 
-/* "20.9 -> 2.88 ms", "1.46 s -> 381 ms" */
-static const char *change(char out[TFH_RANGE], double from, double to, const char *how)
-{
-	char a[TFH_TEXT], b[TFH_TEXT];
-	const char *a_unit = strchr(tfh_fmt_time(a, from), ' ');
-	const char *b_unit = strchr(tfh_fmt_time(b, to), ' ');
-	bool same = a_unit && b_unit && !strcmp(a_unit, b_unit);
-
-	snprintf(out, TFH_RANGE, "%.*s -> %s%s", same ? (int)(a_unit - a) : (int)strlen(a), a, how,
-		 b);
-	return out;
-}
-
 /* The step before and after: "20.9 -> 2.88 ms (2.77 to 3.14 ms), 7.24x", "20.9 -> about 2.88 ms (at best 1.2 ms), 7.24x", "20.9 ms
  * -> 2.77 to 6.14 ms", "20.9 -> at best 2.88 ms, 7.24x" */
 static void put_step_gain(const struct tfh_result *r, const struct tfh_whatif *w, char *out,
@@ -279,7 +301,7 @@ static void gain_row(const struct tfh_page *page)
 	size_t n;
 
 	if (w && w->no_bound) {
-		snprintf(line, sizeof(line), "no estimate: %s", w->no_bound);
+		put_unbound(r, w, line, sizeof(line));
 		tfh_row(page, "gain", line);
 	}
 	if (!w || isnan(w->ceiling_speedup))

@@ -53,7 +53,7 @@ def check(value, rule, at="$"):
         assert len(value) <= rule.get("maxItems", len(value)), at
         for i, item in enumerate(value):
             check(item, rule.get("items", {}), "%s[%d]" % (at, i))
-    if isinstance(value, dict):
+    if isinstance(value, dict) and "oneOf" not in rule:  # whose alternatives name the keys
         for key in rule.get("required", []):
             assert key in value, (at, "lacks", key)
         for key, item in value.items():

@@ -335,6 +335,8 @@ static bool launches_most(const struct tfh_accounts *accounts)
 	return ns < accounts->cause_ns[TFH_CAUSE_HOST_LAUNCH];
 }
 
+static const char graph_why[] = "ops compiled into one graph would compute faster or slower, too";
+
 const char *tfh_no_bound(const struct tfh_accounts *accounts, enum tfh_remove what)
 {
 	enum tfh_part part = tfh_remove_part(what);
@@ -343,7 +345,7 @@ const char *tfh_no_bound(const struct tfh_accounts *accounts, enum tfh_remove wh
 
 	if ((all || part == TFH_PART_LAUNCH || (host && launches_most(accounts))) && cpu_only &&
 	    blocks(accounts, TFH_CAUSE_HOST_LAUNCH) && !tfh_executes_graphs(accounts->facts))
-		return "ops compiled into one graph would compute faster or slower, too";
+		return graph_why;
 	if (host && blocks(accounts, TFH_CAUSE_HOST_COMPILE))
 		return "a function compiled once may run faster or slower, too";
 	if ((host || part == TFH_PART_INPUT) && blocks(accounts, TFH_CAUSE_HOST_GIL))
@@ -394,5 +396,8 @@ void tfh_whatif(const struct tfh_accounts *accounts, struct tfh_result *r)
 		const char *why = host_only ? tfh_no_bound(accounts, what) : NULL;
 		if (why)
 			forget(w, why);
+		/* A graph replaces the ops that remain, too; otherwise most of the step's time is what is removed. */
+		if (why && why != graph_why && left > 0)
+			w->about_s = left;
 	}
 }

@@ -9,7 +9,8 @@
 #include "report_fixture.h"
 #include "report/text_parts.h"
 
-/* Where not even a bound of the gain is known, the screen says so and why. */
+/* Where not even a bound of the gain is known, the screen says so and why; if the time that goes is known, about what the run
+ * would take, as DO NEXT does. */
 static void gain_without_bound(void **state)
 {
 	(void)state;
@@ -22,6 +23,15 @@ static void gain_without_bound(void **state)
 	r.whatif[i].no_bound = "it is compiled anew each time";
 	char *text = fixture_print(fixture_screen, &r);
 	assert_non_null(strstr(text, "  gain     no estimate: it is compiled anew each time\n"));
+	free(text);
+	r.whatif[i].about_s = 0.110;
+	r.whatif[i].saved_s = 0.25 * tfh_run_s(&r);
+	text = fixture_print(fixture_screen, &r);
+	char *row = strstr(text, "  gain     run ");
+	assert_non_null(row);
+	assert_non_null(strstr(row, " -> about "));
+	assert_non_null(strstr(row, "; no figure for a step: it is"));
+	assert_null(strstr(text, "no estimate"));
 	free(text);
 }
 

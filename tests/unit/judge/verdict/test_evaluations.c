@@ -39,8 +39,7 @@ static void test_line(void **state)
 			gen_call(g, 0, TFH_FN_torch_single, t, t + 0.5);
 			sample(g, t + 3, AT_STEP);
 			gen_call(g, 0, TFH_FN_torch_backward, t + 5, t + 9.3)->w[0] = 1;
-			struct tfh_event *ev =
-				gen_call(g, 0, TFH_FN_torch_range, t + 9.4, t + 9.9);
+			struct tfh_event *ev = gen_call(g, 0, TFH_FN_torch_range, t + 9.4, t + 9.9);
 			ev->kind = TFT_RANGE;
 			ev->w[0] = 3;
 		}
