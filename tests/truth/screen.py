@@ -137,9 +137,9 @@ check(s.head in told and len(told) <= 12 and "DO NEXT" in said and "  gain " in 
 check(all(len(line) <= 72 for line in told if "/" not in line and "TFHOOK_" not in line), "run is wide:", said)
 
 path, _ = record("copies", [TRAIN, N, "h2d:30e6:pageable k:5 sync"])
-good("copies", path, "transfer-bound", r"cuMemcpyHtoD.* per step.* GB/s, from pageable", "copies block", "pinned memory")
+good("copies", path, "transfer-bound", r"cuMemcpyHtoD.* per step.* [GM]B/s, from pageable", "copies block", "pinned memory")
 path, _ = record("launches", [TRAIN, "40", "get:0.2:4 k:1 k:0.003:600 sync"], SIM_LAUNCH_COST="12us")
-good("launches", path, "host-bound", "no line of the program", r"issuing 601 launches takes", "graph, fuse kernels")
+good("launches", path, "host-bound", r"main \[train\]", r"issuing 601 launches takes", "graph, fuse kernels")
 path, _ = record("computing", [TRAIN, N, "get:1:4 k:2:1:spin_gemm k:9:1:spin_conv lag:2"])
 good("computing", path, "compute-bound", "spin_conv takes 8. % of the computing", "device is busy", "cheaper algorithm")
 path, _ = record("untimed", [TRAIN, N, "sleep:8 h2d:1e5:pinned k:5 sync"], TFHOOK_CUPTI="off")

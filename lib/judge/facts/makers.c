@@ -125,20 +125,20 @@ bool tfh_is_called(const struct tfh_facts *facts, uint32_t place)
 }
 
 /* Time and number of samples that show something, and the time of those it is compared with. */
-struct seen {
+struct votes {
 	double ns, other_ns;
 	uint32_t n;
 };
 
-static void count(struct seen *seen, bool shows, double ns)
+static void count(struct votes *of, bool shows, double ns)
 {
-	*(shows ? &seen->ns : &seen->other_ns) += ns;
-	seen->n += shows;
+	*(shows ? &of->ns : &of->other_ns) += ns;
+	of->n += shows;
 }
 
 void tfh_find_makers(struct tfh_facts *facts)
 {
-	struct seen feeds = {0}, logs = {0}, called = {0}, told = {0};
+	struct votes feeds = {0}, logs = {0}, called = {0}, told = {0};
 	uint32_t busy = 0, busy_children = 0, busy_threads = 0;
 	struct tfh_maker m;
 
