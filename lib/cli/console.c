@@ -74,17 +74,23 @@ bool tfh_use_utf8(void)
 #define NARROWEST 40
 #define WIDEST 120 /* longer lines are hard to read */
 
-/* The terminal's columns and rows; for other streams what COLUMNS and LINES say; 0: unknown. */
+/* The number that a variable holds; 0: none. */
+static unsigned short number_in(const char *variable)
+{
+	const char *text = getenv(variable);
+	long n = text ? strtol(text, NULL, 10) : 0;
+
+	return n > 0 && n <= USHRT_MAX ? (unsigned short)n : 0;
+}
+
+/* The terminal's columns and rows; of other streams what COLUMNS and LINES say; 0: unknown. */
 static struct winsize size_of(FILE *out)
 {
-	const char *columns = getenv("COLUMNS"), *rows = getenv("LINES");
-	long told[2] = {columns ? strtol(columns, NULL, 10) : 0, rows ? strtol(rows, NULL, 10) : 0};
 	struct winsize size = {0};
 
-	if (isatty(fileno(out)) && !ioctl(fileno(out), TIOCGWINSZ, &size) && size.ws_col)
-		return size;
-	size.ws_col = told[0] > 0 && told[0] <= USHRT_MAX ? (unsigned short)told[0] : 0;
-	size.ws_row = told[1] > 0 && told[1] <= USHRT_MAX ? (unsigned short)told[1] : 0;
+	if (!isatty(fileno(out)) || ioctl(fileno(out), TIOCGWINSZ, &size) || !size.ws_col)
+		size = (struct winsize){.ws_col = number_in("COLUMNS"),
+					.ws_row = number_in("LINES")};
 	return size;
 }
 

@@ -33,6 +33,14 @@ double tfh_into_run(const struct tfh_result *r, double s)
 	return s - (r->n_tree ? r->tree[0].begin_s : 0);
 }
 
+uint32_t tfh_recurring_of(const struct tfh_result *r, enum tfh_segment kind)
+{
+	for (uint32_t i = 0; i < r->n_recurring; i++)
+		if (r->recurring[i].kind == kind)
+			return i + 1;
+	return 0;
+}
+
 bool tfh_makes_graphs(const struct tfh_result *r)
 {
 	return 2 * r->pattern.graph_steps > r->steps.count;

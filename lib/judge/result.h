@@ -72,6 +72,8 @@ struct tfh_result {
 
 /* Seconds since the start of the judged process, of a time since the first record. */
 double tfh_into_run(const struct tfh_result *r, double s);
+/* The index of that kind in `recurring`, plus 1, as in `lead`; 0: it does not recur. */
+uint32_t tfh_recurring_of(const struct tfh_result *r, enum tfh_segment kind);
 /* Whether most steps instantiate a graph, rather than launch the one they have. */
 bool tfh_makes_graphs(const struct tfh_result *r);
 void tfh_result_free(struct tfh_result *r);

@@ -208,15 +208,14 @@ static void gain_line(const struct tfh_page *page, char *out, size_t size)
 	const struct tfh_whatif *w = whatif_of(r);
 	const char *place = place_of(page);
 	char step[TFH_TEXT], factor[TFH_TEXT], range[TFH_RANGE], saved[TFH_TEXT + 40];
-	char gain[240];
 
 	out[0] = '\0';
 	if (!w)
 		return;
 	saving(r, w, saved);
 	if (w->no_bound) {
-		put_unbound(r, w, gain, sizeof(gain));
-		snprintf(out, size, "gain: %s", gain);
+		int n = snprintf(out, size, "gain: ");
+		put_unbound(r, w, out + n, size - (size_t)n);
 	}
 	if (tfh_gain_of(w) == TFH_GAIN_PREDICTED)
 		snprintf(out, size, "without %.40s %s per step (%s%s%s faster)%s",

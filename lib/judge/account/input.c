@@ -239,10 +239,8 @@ static bool works_in(const struct tfh_accounts *accounts, enum tfh_segment kind,
 /* Whether a worker is still starting: one that is spawned imports what the program imports. */
 static bool imports(const struct tfh_maker *m)
 {
-	static const char frozen[] = "<frozen importlib";
-
 	for (uint32_t i = 0; i < m->n; i++)
-		if (!strncmp(m->frame[i].file, frozen, sizeof(frozen) - 1))
+		if (tfh_is_import(&m->frame[i]))
 			return true;
 	return false;
 }

@@ -74,12 +74,11 @@ static bool is_busy(const struct tfh_child_sample *sample, bool program)
 static enum tfh_cause cause_of(const struct tfh_child_sample *sample, const struct tfh_maker *m,
 			       bool program)
 {
-	enum tfh_role role = tfh_place_role(m->frame, m->n, TFH_ORDER_UNKNOWN);
 	bool runs = sample->state == TFT_STATE_RUNNING || sample->state == TFT_STATE_GIL;
 
-	if (role == TFH_ROLE_READ || role == TFH_ROLE_DECODE || role == TFH_ROLE_MAP ||
-	    role == TFH_ROLE_BATCH)
-		return tfh_role_cause(role);
+	if (m->role == TFH_ROLE_READ || m->role == TFH_ROLE_DECODE || m->role == TFH_ROLE_MAP ||
+	    m->role == TFH_ROLE_BATCH)
+		return tfh_role_cause(m->role);
 	if (sample->state == TFT_STATE_READ || sample->state == TFT_STATE_NAMES ||
 	    sample->state == TFT_STATE_PAGE)
 		return TFH_CAUSE_INPUT_READ;
@@ -98,6 +97,7 @@ bool tfh_maker_at(const struct tfh_facts *facts, const struct tfh_child_sample *
 	out->outside = out->n == n && n < TFH_VERDICT_FRAMES;
 	out->told = is_told(sample, out->frame, out->n);
 	out->busy = !out->told && is_busy(sample, program);
+	out->role = tfh_place_role(out->frame, out->n, TFH_ORDER_UNKNOWN);
 	out->cause = cause_of(sample, out, program);
 	return true;
 }
@@ -155,9 +155,7 @@ void tfh_find_makers(struct tfh_facts *facts)
 		}
 		if (sample->state == TFT_STATE_RUNNING) {
 			count(&feeds, pipeline, sample->ns);
-			count(&logs,
-			      tfh_place_role(m.frame, m.n, TFH_ORDER_UNKNOWN) == TFH_ROLE_LOG,
-			      sample->ns);
+			count(&logs, m.role == TFH_ROLE_LOG, sample->ns);
 		}
 		if (m.busy)
 			count(&called, m.outside && !pipeline, sample->ns);

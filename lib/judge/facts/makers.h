@@ -25,6 +25,7 @@ struct tfh_maker {
 	bool outside; /* they do not begin where Python's own threads and workers do: a library's thread has called Python */
 	bool busy;    /* makes something or waits for its source, not for work or for room */
 	bool told;    /* a child process that waits for what the program sends to it */
+	enum tfh_role role;   /* by its frames */
 	enum tfh_cause cause; /* of its work: input.unknown if not known */
 };
 /* False: the thread has no frames of its own. */

@@ -62,6 +62,11 @@ bool tfh_same_function(const struct tfh_model_line *a, const struct tfh_model_li
 	return !strcmp(a->function, b->function) && !strcmp(a->file, b->file);
 }
 
+bool tfh_is_import(const struct tfh_model_line *f)
+{
+	return !strncmp(f->file, "<frozen importlib", 17);
+}
+
 enum tfh_order tfh_order_of(const struct tfh_model_line *seen, uint32_t n_seen,
 			    const struct tfh_model_line *call, uint32_t n_call)
 {

@@ -23,6 +23,9 @@ bool tfh_role_takes(enum tfh_role role); /* the thread takes a result or the nex
 
 bool tfh_same_function(const struct tfh_model_line *a, const struct tfh_model_line *b);
 
+/* Whether it is a frame of CPython's own import of a module. */
+bool tfh_is_import(const struct tfh_model_line *f);
+
 /* Position of a line in a loop's body. */
 enum tfh_order { TFH_ORDER_UNKNOWN, TFH_ORDER_BEFORE, TFH_ORDER_BEHIND, TFH_ORDERS };
 /* Compares two stacks, innermost frame first, by the lines of the innermost function that both

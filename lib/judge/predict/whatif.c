@@ -335,17 +335,24 @@ static bool launches_most(const struct tfh_accounts *accounts)
 	return ns < accounts->cause_ns[TFH_CAUSE_HOST_LAUNCH];
 }
 
-static const char graph_why[] = "ops compiled into one graph would compute faster or slower, too";
+/* Whether the fix is one graph of all ops, which replaces those that remain, too. */
+static bool makes_one_graph(const struct tfh_accounts *accounts, enum tfh_remove what)
+{
+	enum tfh_part part = tfh_remove_part(what);
+	bool launches = part >= TFH_PART_COUNT || part == TFH_PART_LAUNCH ||
+			(part == TFH_PART_HOST && launches_most(accounts));
+
+	return launches && accounts->facts->cpu_only && blocks(accounts, TFH_CAUSE_HOST_LAUNCH) &&
+	       !tfh_executes_graphs(accounts->facts);
+}
 
 const char *tfh_no_bound(const struct tfh_accounts *accounts, enum tfh_remove what)
 {
 	enum tfh_part part = tfh_remove_part(what);
-	bool all = part >= TFH_PART_COUNT, host = all || part == TFH_PART_HOST;
-	bool cpu_only = accounts->facts->cpu_only;
+	bool host = part >= TFH_PART_COUNT || part == TFH_PART_HOST;
 
-	if ((all || part == TFH_PART_LAUNCH || (host && launches_most(accounts))) && cpu_only &&
-	    blocks(accounts, TFH_CAUSE_HOST_LAUNCH) && !tfh_executes_graphs(accounts->facts))
-		return graph_why;
+	if (makes_one_graph(accounts, what))
+		return "ops compiled into one graph would compute faster or slower, too";
 	if (host && blocks(accounts, TFH_CAUSE_HOST_COMPILE))
 		return "a function compiled once may run faster or slower, too";
 	if ((host || part == TFH_PART_INPUT) && blocks(accounts, TFH_CAUSE_HOST_GIL))
@@ -396,8 +403,8 @@ void tfh_whatif(const struct tfh_accounts *accounts, struct tfh_result *r)
 		const char *why = host_only ? tfh_no_bound(accounts, what) : NULL;
 		if (why)
 			forget(w, why);
-		/* A graph replaces the ops that remain, too; otherwise most of the step's time is what is removed. */
-		if (why && why != graph_why && left > 0)
+		/* Otherwise the time that goes is known better than the time that is left. */
+		if (why && !makes_one_graph(accounts, what) && left > 0)
 			w->about_s = left;
 	}
 }

@@ -68,14 +68,6 @@ static const struct called_line *most_of_both(const struct called *c)
 	return NULL;
 }
 
-static struct tfh_recurring *recurring(struct tfh_result *r, enum tfh_segment kind)
-{
-	for (uint32_t i = 0; i < r->n_recurring; i++)
-		if (r->recurring[i].kind == kind)
-			return &r->recurring[i];
-	return NULL;
-}
-
 /* Both pieces become one, which leads the verdict. */
 static void join(struct tfh_result *r, struct tfh_recurring *between, struct tfh_recurring *eval,
 		 double share_between, double share_eval)
@@ -97,15 +89,14 @@ static void join(struct tfh_result *r, struct tfh_recurring *between, struct tfh
 int tfh_find_called_work(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	const struct tfh_facts *facts = accounts->facts;
-	struct tfh_recurring *between = recurring(r, TFH_SEGMENT_BETWEEN),
-			     *eval = recurring(r, TFH_SEGMENT_EVAL);
+	uint32_t between = tfh_recurring_of(r, TFH_SEGMENT_BETWEEN),
+		 eval = tfh_recurring_of(r, TFH_SEGMENT_EVAL);
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
 	struct called c = {0};
 	size_t window = 0;
 	int rc = 0;
 
-	if (!TFH_DETECT_CALLED_BACK || !r->lead || !between || !eval ||
-	    (&r->recurring[r->lead - 1] != between && &r->recurring[r->lead - 1] != eval))
+	if (!TFH_DETECT_CALLED_BACK || !between || !eval || (r->lead != between && r->lead != eval))
 		return 0;
 	for (size_t i = 0; i < tfh_stack_samples_count(facts->samples) && !rc; i++) {
 		struct tfh_seen_sample k = tfh_stack_samples_at(facts->samples, i);
@@ -118,8 +109,8 @@ int tfh_find_called_work(const struct tfh_accounts *accounts, struct tfh_result 
 	}
 	const struct called_line *l = most_of_both(&c);
 	if (l && !rc)
-		join(r, between, eval, l->ns[BETWEEN] / c.ns[BETWEEN],
-		     l->ns[EVALUATES] / c.ns[EVALUATES]);
+		join(r, &r->recurring[between - 1], &r->recurring[eval - 1],
+		     l->ns[BETWEEN] / c.ns[BETWEEN], l->ns[EVALUATES] / c.ns[EVALUATES]);
 	free(c.at.v);
 	return rc;
 }

@@ -147,14 +147,10 @@ static double keep(const struct tfh_accounts *accounts, struct tfh_result *r, en
 /* The part whose verdict is about the most time decides for the run. */
 static void choose(struct tfh_result *r, enum tfh_segment kind, double about)
 {
-	uint32_t i = 0;
-
 	if (kind == TFH_SEGMENT_TRAIN || about < TFH_VERDICT_FEW_STEPS_SHARE * r->recurs_s)
 		return;
-	while (r->recurring[i].kind != kind)
-		i++;
-	const struct tfh_recurring *x = &r->recurring[i];
-	r->lead = i + 1;
+	r->lead = tfh_recurring_of(r, kind);
+	const struct tfh_recurring *x = &r->recurring[r->lead - 1];
 	r->verdict = (struct tfh_verdict){.cls = x->cls,
 					  .cause = x->cause,
 					  .share = about / r->recurs_s,
@@ -162,10 +158,10 @@ static void choose(struct tfh_result *r, enum tfh_segment kind, double about)
 					  .confidence = TFH_CONFIDENCE_HIGH};
 	if (x->count < TFH_VERDICT_STEADY_STEPS)
 		r->verdict.confidence = TFH_CONFIDENCE_MEDIUM;
-	for (i = 0; i < r->n_recurring; i++)
-		if (r->recurring[i].kind == TFH_SEGMENT_TRAIN && r->steady.cls != x->cls &&
-		    r->recurring[i].blocked_s * TFH_VERDICT_ALSO_PART >= about)
-			r->verdict.also[r->verdict.n_also++] = r->steady.cls;
+	uint32_t train = tfh_recurring_of(r, TFH_SEGMENT_TRAIN);
+	if (train && r->steady.cls != x->cls &&
+	    r->recurring[train - 1].blocked_s * TFH_VERDICT_ALSO_PART >= about)
+		r->verdict.also[r->verdict.n_also++] = r->steady.cls;
 }
 
 void tfh_find_recurring(const struct tfh_accounts *accounts, struct tfh_result *r)

@@ -120,11 +120,12 @@ static void take_part(struct parts *p, const struct tfh_part_of_run *part)
 /* Checkpoints take here what they take in the verdict, if they recur. */
 static void take_saved(struct parts *p, const struct tfh_result *r)
 {
-	for (uint32_t i = 0; i < r->n_recurring; i++)
-		if (r->recurring[i].kind == TFH_SEGMENT_CHECKPOINT) {
-			p->missing[OWNER_CHECKPOINT] = r->recurring[i].total_s;
-			p->saves = r->recurring[i].count;
-		}
+	uint32_t i = tfh_recurring_of(r, TFH_SEGMENT_CHECKPOINT);
+
+	if (!i)
+		return;
+	p->missing[OWNER_CHECKPOINT] = r->recurring[i - 1].total_s;
+	p->saves = r->recurring[i - 1].count;
 }
 
 /* How much of the time between loops each owner gets, as a share of it. What checkpoints still lack, the tree's steps have, as far as

@@ -62,8 +62,7 @@ static bool imports(const struct tfh_model_line *frame, uint32_t lead, const cha
 	for (uint32_t i = lead; i-- > 0 && !*file;) {
 		if (is_module(&frame[i]) && !is_frozen(&frame[i]))
 			*file = frame[i].file;
-		else if (strncmp(frame[i].file, "<frozen importlib", 17) &&
-			 !strstr(frame[i].file, "/importlib/"))
+		else if (!tfh_is_import(&frame[i]) && !strstr(frame[i].file, "/importlib/"))
 			break; /* a library's function does the import, not a line of the program */
 		found = true;
 	}
@@ -262,10 +261,10 @@ static int find_evaluations(const struct tfh_accounts *accounts, struct tfh_seen
 	*out = (struct tfh_seen_start){.kind = TFH_BRANCH_EVALUATE, .wall_s = (double)wall * 1e-9};
 	for (size_t i = 0; i < tfh_stack_samples_count(facts->samples) && !rc; i++) {
 		struct tfh_seen_sample k = tfh_stack_samples_at(facts->samples, i);
-		uint32_t n = tfh_frames_at(facts, k.place, frame);
 		if (!evaluates(accounts, k.t, &window) ||
 		    facts->feed->threads[k.thread].tid != main)
 			continue;
+		uint32_t n = tfh_frames_at(facts, k.place, frame);
 		add_state(&p, k.state, k.ns);
 		rc = n ? add_stack(&p, frame, n, k.ns) : 0;
 	}

@@ -299,10 +299,11 @@ static const char *less_of(enum tfh_branch kind)
 /* "host-bound, " if that is known of evaluations, whose lines were seen. */
 static const char *bound_of(struct tfh_wording *w, enum tfh_branch kind)
 {
-	for (uint32_t i = 0; i < w->r->n_recurring && kind == TFH_BRANCH_EVALUATE; i++)
-		if (w->r->recurring[i].kind == TFH_SEGMENT_EVAL)
-			return tfh_phrase(w, "%s, ", tfh_class_name(w->r->recurring[i].cls));
-	return "";
+	uint32_t i = tfh_recurring_of(w->r, TFH_SEGMENT_EVAL);
+
+	return i && kind == TFH_BRANCH_EVALUATE
+		       ? tfh_phrase(w, "%s, ", tfh_class_name(w->r->recurring[i - 1].cls))
+		       : "";
 }
 
 static void advise(struct tfh_wording *w, const struct next *next)
