@@ -124,7 +124,7 @@ bool tfh_is_called(const struct tfh_facts *facts, uint32_t place)
 	return n && calls_python(&frame[n - 1]);
 }
 
-/* Time and number of samples that show something, and the time of those it is compared with. */
+/* The time and number of samples that show something, and the time of the others. */
 struct votes {
 	double ns, other_ns;
 	uint32_t n;

@@ -10,8 +10,8 @@
 /* Samples of driving threads between their calls in judged steps, by cause. */
 struct seen {
 	uint32_t all, of[TFH_CAUSE_COUNT];
-	uint32_t
-		ops; /* of host.python: at a line of the program, in what may be an op of PyTorch */
+	/* of host.python: at a line of the program, in what may be an op of PyTorch */
+	uint32_t ops;
 	uint32_t takes; /* where a thread may be waiting for a result or for the next batch */
 	/* waiting for a batch only because another thread is waited for before a copy */
 	uint32_t locks;

@@ -10,7 +10,7 @@
 /* borne_out.c: how well samples of the threads support the cause of a host-bound verdict */
 enum tfh_borne_out {
 	TFH_BORNE_OUT,
-	TFH_BORNE_OUT_AS_OPS, /* they may as well show ops that the program computes with */
+	TFH_BORNE_OUT_AS_OPS, /* samples may as well show ops with which the program computes */
 	TFH_BORNE_OUT_HARDLY, /* samples show another cause of the class nearly as often */
 	TFH_BORNE_OUT_NOT,    /* too few samples show the cause, or it is host.unknown */
 };
