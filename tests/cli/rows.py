@@ -37,8 +37,8 @@ def on_terminal(rows):
 
 def main():
     begin()
-    # Two processes of which one is judged, start-up, waits: more to say than 24 rows hold.
-    script = '"$0" --steps 400 --h2d 1000 --spin 1000 & sleep 1.5; "$0" --steps 60 --h2d 1000 --spin 1000; wait'
+    # Copies with a line and a second reason, and a fifth of the run after the steps: more to say than 24 rows hold.
+    script = 'sleep 0.3; "$0" --steps 300 --h2d 4000000 --spin 200; sleep 0.3'
     assert start("rec", "bash", "-c", script, LOOP).wait() == 0
     plain = piped()
     assert plain.count("\n") <= 23, plain
