@@ -46,8 +46,8 @@ class Screen:
         """Which of the questions it leaves open: class, line or stage, gain, certainty."""
         bound = self.cls.endswith("-bound")
         why = self.rows.get("why", "")
-        # Of ranks no line or stage; of what recurs beside the steps that itself.
-        exchange = "exchange" in why or ("of all that recurs" in self.head and "takes" in why)
+        # Of ranks no line or stage.
+        exchange = "exchange" in why
         open_ones = {"class": not self.cls, "how sure": not self.sureness and self.cls != "unclassified",
                      "what to blame": bound and not self.blamed() and not exchange,
                      "gain": bound and not re.search(r" -> .*\d \w*s\b|at most [\d.]+x|^ none|^ no estimate: ", self.rows.get("gain", "")),

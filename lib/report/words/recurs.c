@@ -265,7 +265,6 @@ void tfh_explain_lead(struct tfh_wording *w)
 		return;
 	}
 	put_first(w, what(w, x), NULL);
-	w->no_line = NULL; /* was about the steps, but the verdict is not */
 	if ((place = tfh_verdict_line(w)))
 		first_line(w, TFH_TELLS_LINE, tfh_phrase(w, "%s, of an average step", place));
 	if (longer)

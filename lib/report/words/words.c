@@ -274,7 +274,7 @@ static const char *why_no_line(struct tfh_wording *w)
 	if (r->found.imported)
 		return tfh_phrase(w, "not known: the trace names no function there, for lack of %s",
 				  tfh_code_events(r));
-	if (r->steady.cause == TFH_CAUSE_HOST_CODE)
+	if (r->verdict.cause == TFH_CAUSE_HOST_CODE)
 		return "not known: it is native code, of which samples show no function";
 	return "not known: no line of the program was seen there";
 }
@@ -284,23 +284,23 @@ static const char *why_no_line(struct tfh_wording *w)
 static void explain_no_line(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
-	enum tfh_class cls = r->steady.cls;
+	enum tfh_class cls = r->verdict.cls;
+	enum tfh_cause cause = r->verdict.cause;
 
 	if ((cls != TFH_CLASS_HOST_BOUND && cls != TFH_CLASS_INPUT_BOUND) ||
-	    r->steady.cause == TFH_CAUSE_HOST_CONTENTION)
+	    cause == TFH_CAUSE_HOST_CONTENTION)
 		return;
 	for (uint32_t i = 0; i < w->n_evidence; i++)
 		if (w->tells[i] == TFH_TELLS_LINE || w->tells[i] == TFH_TELLS_STAGE)
 			return;
-	const char *line =
-		r->found.imported && !r->lead ? tfh_place_line(w, r->steady.cause) : NULL;
+	const char *line = r->found.imported && !r->lead ? tfh_place_line(w, cause) : NULL;
 	if (line) {
 		tfh_evidence(w, TFH_TELLS_LINE, line);
 		return;
 	}
 	/* Launches come from everywhere in the step. */
 	if (r->found.functions &&
-	    (r->steady.cause == TFH_CAUSE_HOST_LAUNCH || r->steady.cause == TFH_CAUSE_HOST_COMPILE))
+	    (cause == TFH_CAUSE_HOST_LAUNCH || cause == TFH_CAUSE_HOST_COMPILE))
 		return;
 	w->no_line = why_no_line(w);
 }
@@ -331,7 +331,7 @@ void tfh_wording_make(struct tfh_wording *w, const struct tfh_result *r)
 	tfh_note_run(w);
 	tfh_note_start(w);
 	explain_straggler(w);
-	explain_no_line(w);
 	tfh_advise_rest(w);
 	tfh_explain_lead(w);
+	explain_no_line(w);
 }

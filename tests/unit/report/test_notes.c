@@ -1,5 +1,5 @@
 /* The notes below a verdict: what an input pipeline could deliver, page faults and changes that come first, and what a busy
- * machine means for the remedy. */
+ * machine means for the remedy; and why no line is named where checkpoints are to blame. */
 #include "report_job.h"
 
 /* The report says what an input pipeline could deliver where that is the next limit; where it is the limit, what reading ahead gains. */
@@ -151,6 +151,34 @@ static void test_loader_between(void **state)
 	tfh_wording_free(&w.said);
 }
 
+/* If checkpoints that no sample saw hold the run up for longer than its steps compute, the first screen says that no line is known:
+ * the row is about the verdict, not about the steps. */
+static void test_line_of_checkpoints(void **state)
+{
+	(void)state;
+	struct words w;
+
+	for (int lead = 0; lead < 2; lead++) {
+		begin(&w, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_DENSE);
+		w.r.recurring[0] = (struct tfh_recurring){.kind = TFH_SEGMENT_CHECKPOINT,
+							  .cls = TFH_CLASS_HOST_BOUND,
+							  .cause = TFH_CAUSE_HOST_CHECKPOINT,
+							  .count = 7,
+							  .total_s = 1.5,
+							  .blocked_s = 1.5};
+		w.r.n_recurring = 1;
+		w.r.recurs_s = 2.5;
+		w.r.verdict = w.r.steady;
+		w.r.lead = (uint32_t)lead;
+		if (lead)
+			w.r.verdict.cls = TFH_CLASS_HOST_BOUND;
+		tfh_wording_make(&w.said, &w.r);
+		assert_int_equal(strncmp(w.said.text, "checkpoints take 60 %", 21) == 0, lead);
+		assert_int_equal(w.said.no_line != NULL, lead);
+		tfh_wording_free(&w.said);
+	}
+}
+
 /* Steps whose number of launches repeats are said to accumulate gradients only if an optimizer's kernel is not launched in each. */
 static void test_accumulates(void **state)
 {
@@ -180,9 +208,13 @@ static void test_accumulates(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_supply),	       cmocka_unit_test(test_first_notes),
-		cmocka_unit_test(test_busy_machine),   cmocka_unit_test(test_long_evaluation),
-		cmocka_unit_test(test_loader_between), cmocka_unit_test(test_accumulates),
+		cmocka_unit_test(test_supply),
+		cmocka_unit_test(test_first_notes),
+		cmocka_unit_test(test_busy_machine),
+		cmocka_unit_test(test_long_evaluation),
+		cmocka_unit_test(test_loader_between),
+		cmocka_unit_test(test_accumulates),
+		cmocka_unit_test(test_line_of_checkpoints),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
