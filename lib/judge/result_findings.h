@@ -218,7 +218,7 @@ struct tfh_findings {
 	struct tfh_compiling compiling;
 	struct tfh_call_site wait, alloc, load;
 	struct tfh_call_site pause; /* where pauses between calls end; no fn */
-	/* for host.python; for causes without a sum of their own; for the verdict's cause */
+	/* for host.python or host.code; for causes without a sum of their own; for the verdict's cause */
 	struct tfh_code_time python, other, verdict;
 	bool functions; /* the imported trace names functions of Python */
 	uint64_t windows, windows_timed, holed_steps; /* timed: with device times */

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What a trace tells of the host's pauses is used: Python's functions are named and charged (host.python), unless they wait; pauses
-within ops that launch are launching, at most 1 ms of them; an op that computes on the host is the program's own code; without a
+within ops that launch are launching, at most 1 ms of them; an op that computes on the host is the program's own code (host.code if
+the trace has no function of Python); without a
 device, exchanging data while no thread executes ops is communication. Functions around waiting calls are named, too. The .tft made of a trace says the same."""
 import json
 import os
@@ -111,7 +112,12 @@ v, part, do = judge("given_by_two", lambda t: given(t, 2))
 assert v["cause"] == "host.unknown", v
 # An op on the host that launches nothing.
 v, part, do = judge("host_op", lambda t: [event("cpu_op", "aten::normal_", t + 1200, 7000)])
-assert v["cause"] == "host.python" and "aten::normal_" in do, (v, do)
+assert v["cause"] == "host.code" and "make aten::normal_ faster" in do, (v, do)
+v, part, do = judge("native", lambda t: [event("user_annotation", "Scheduler::prepare", t + 1200, 7000)])
+assert v["cause"] == "host.code" and "make Scheduler::prepare faster" in do, (v, do)
+# The same op, called from Python.
+v, part, do = judge("called_op", lambda t: [event("python_function", "train.py(9): step", t + 50, 9800), event("cpu_op", "aten::normal_", t + 1200, 7000)])
+assert v["cause"] == "host.python", v
 # An op of the backward pass in a trace of 2021, which knows no categories of its own for ops.
 v, part, do = judge("backward", lambda t: [dict(e, cat="Operator") if e["cat"] == "cpu_op" else e
                                            for e in launches(t, 710, "AddmmBackward")])

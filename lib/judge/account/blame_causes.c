@@ -96,8 +96,10 @@ void tfh_blame_pause(struct tfh_blame *b, uint32_t thread, int64_t from, int64_t
 		cause = TFH_CAUSE_COMMUNICATION_TRANSFER;
 	else if (accounts->facts->consumers && after_work(b->sl, t0, b->window))
 		cause = TFH_CAUSE_HOST_CALLBACK;
-	else if (by == TFH_COVERED_CODE || (by == TFH_COVERED_NOT && accounts->facts->consumers &&
-					    tfh_pauses_run(accounts->facts)))
+	else if (by == TFH_COVERED_CODE)
+		cause = tfh_cover_code(accounts->cover);
+	else if (by == TFH_COVERED_NOT && accounts->facts->consumers &&
+		 tfh_pauses_run(accounts->facts))
 		cause = TFH_CAUSE_HOST_PYTHON;
 	if (cause != TFH_CAUSE_HOST_LAUNCH && by == TFH_COVERED_NOT &&
 	    tfh_pause_causes(accounts, thread, t0, t1, handed, cause, share))

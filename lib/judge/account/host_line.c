@@ -134,7 +134,7 @@ static void charge_pause(struct tfh_host_line *a, int64_t t0, int64_t t1, bool h
 			       by == TFH_COVERED_CODE ? TFH_GAP_CODE : TFH_GAP_ANY);
 		if (!accounts->timed)
 			tfh_pauses_count(accounts->pauses, thread, t0, t1,
-					 by == TFH_COVERED_CODE ? TFH_CAUSE_HOST_PYTHON
+					 by == TFH_COVERED_CODE ? tfh_cover_code(accounts->cover)
 								: TFH_CAUSE_HOST_UNKNOWN);
 	}
 }

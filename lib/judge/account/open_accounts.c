@@ -153,7 +153,7 @@ static enum tfh_cause gap_cause(const struct tfh_open_accounts *l, const struct 
 	if (calls_back && end != INT64_MIN && g->t0 >= end)
 		return TFH_CAUSE_HOST_CALLBACK;
 	if (g->kind == TFH_GAP_CODE)
-		return TFH_CAUSE_HOST_PYTHON;
+		return tfh_cover_code(accounts->cover);
 	/* Without a visible input pipeline, the pause may be waiting for data. */
 	if (!accounts->facts->consumers)
 		return TFH_CAUSE_HOST_UNKNOWN;

@@ -5,7 +5,7 @@
 #include "judge/account/account.h"
 
 /* The causes that are distinguished. */
-enum place_kind { PYTHON, INPUT, SYNC, ALLOC, OTHERS, KINDS };
+enum place_kind { CODE, INPUT, SYNC, ALLOC, OTHERS, KINDS };
 
 struct part {
 	int64_t ns;
@@ -21,7 +21,8 @@ struct tfh_pauses {
 
 static enum place_kind kind_of(enum tfh_cause cause)
 {
-	return cause == TFH_CAUSE_HOST_PYTHON		 ? PYTHON
+	return cause == TFH_CAUSE_HOST_PYTHON		 ? CODE
+	       : cause == TFH_CAUSE_HOST_CODE		 ? CODE
 	       : cause == TFH_CAUSE_HOST_SYNC		 ? SYNC
 	       : cause == TFH_CAUSE_HOST_ALLOC		 ? ALLOC
 	       : tfh_cause_part(cause) == TFH_PART_INPUT ? INPUT

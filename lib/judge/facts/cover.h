@@ -35,6 +35,11 @@ int tfh_cover_find(const struct tfh_facts *facts, struct tfh_cover **out, struct
 void tfh_cover_free(struct tfh_cover *c);
 /* The kind of [t0, t1) of a thread. These functions return TFH_COVERED_NOT for a NULL cover. */
 enum tfh_covered tfh_covered_by(const struct tfh_cover *c, uint32_t thread, int64_t t0, int64_t t1);
+/* The cause of what is COVERED_CODE: a trace without functions of Python shows ops and ranges of C++. */
+static inline enum tfh_cause tfh_cover_code(const struct tfh_cover *c)
+{
+	return !c || c->python ? TFH_CAUSE_HOST_PYTHON : TFH_CAUSE_HOST_CODE;
+}
 /* The thread whose ranges describe a pause: the thread itself; if it has none, it waited for work
  * from another thread, if only one other ran the program's code most of that time. */
 uint32_t tfh_cover_thread(const struct tfh_cover *c, uint32_t thread, int64_t t0, int64_t t1);

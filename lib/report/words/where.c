@@ -11,11 +11,18 @@ static bool calls_waited(const struct tfh_wording *w, enum tfh_cause cause)
 		tfh_cause_part(cause) == TFH_PART_INPUT);
 }
 
+/* Whether it is the program's own code, whose functions an imported trace names. */
+static bool is_code(const struct tfh_wording *w, enum tfh_cause cause)
+{
+	return cause == TFH_CAUSE_HOST_PYTHON ||
+	       (cause == TFH_CAUSE_HOST_CODE && w->r->found.imported);
+}
+
 static const struct tfh_code_time *code_of(const struct tfh_wording *w, enum tfh_cause cause)
 {
-	return cause == TFH_CAUSE_HOST_PYTHON ? &w->r->found.python
-	       : calls_waited(w, cause)	      ? &w->r->found.verdict
-					      : &w->r->found.other;
+	return is_code(w, cause)	? &w->r->found.python
+	       : calls_waited(w, cause) ? &w->r->found.verdict
+					: &w->r->found.other;
 }
 
 static bool worth_naming(const struct tfh_wording *w, double s_per_step, enum tfh_cause cause)
@@ -82,7 +89,7 @@ const char *tfh_place_line(struct tfh_wording *w, enum tfh_cause cause)
 					   : cause == TFH_CAUSE_HOST_ALLOC   ? &found->alloc
 					   : cause == TFH_CAUSE_HOST_COMPILE ? &found->load
 									     : NULL;
-	if (cause == TFH_CAUSE_HOST_PYTHON || cause == TFH_CAUSE_HOST_UNKNOWN ||
+	if (is_code(w, cause) || cause == TFH_CAUSE_HOST_UNKNOWN ||
 	    cause == TFH_CAUSE_HOST_CALLBACK || calls_waited(w, cause))
 		return pause_line(w, cause);
 	return site ? tfh_called_from(w, site->fn, site->where) : NULL;
@@ -109,13 +116,12 @@ const char *tfh_place_advice(struct tfh_wording *w, enum tfh_cause cause)
 				  "make %s:%u faster, or do it less often, in another thread or "
 				  "process, or while the device computes",
 				  tfh_file_words(w, w->r->found.line.file), w->r->found.line.line);
-	if (!w->r->found.imported ||
-	    (cause != TFH_CAUSE_HOST_PYTHON && cause != TFH_CAUSE_HOST_UNKNOWN))
+	if (!w->r->found.imported || (!is_code(w, cause) && cause != TFH_CAUSE_HOST_UNKNOWN))
 		return NULL;
 	if (code->n && worth_naming(w, code->function[0].s_per_step, cause))
 		return tfh_phrase(
 			w,
-			cause == TFH_CAUSE_HOST_PYTHON
+			is_code(w, cause)
 				? "make %s faster, or do it less often, in another "
 				  "thread or process, or while the device computes"
 				: "see what %s waits for or prepares, and do it less often, beforehand, or while the device computes",
