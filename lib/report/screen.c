@@ -32,13 +32,17 @@ static const struct form {
 	{0, 0, 3, 2, 1, 3, 2, false},	{0, 0, 4, 1, 1, 3, 2, true},
 	{0, 0, 3, 1, 1, 3, 2, true},	{0, 1, 2, 1, 1, 3, 2, true},
 	{0, 0, 2, 1, 1, 2, 2, true},	{0, 0, 2, 1, 1, 2, 2, false},
-	{0, 0, 2, 2, 0, 2, 2, false},	{0, 0, 3, 1, 0, 2, 2, false},
-	{0, 0, 2, 1, 0, 2, 2, false},	{0, ALL, 3, 1, 1, 3, 1, true},
-	{0, ALL, 3, 1, 1, 2, 1, false}, {0, ALL, 0, 1, 1, 6, 1, false},
-	{0, ALL, 0, 1, 0, 6, 1, false}, {0, ALL, 0, 1, 1, 2, 1, false},
-	{0, ALL, 0, 1, 1, 0, 1, false},
+	{0, 0, 4, 1, 1, 2, 2, false},	{0, 0, 2, 2, 0, 2, 2, false},
+	{0, 0, 3, 1, 0, 2, 2, false},	{0, 0, 2, 1, 0, 2, 2, false},
+	{0, ALL, 3, 1, 1, 3, 1, true},	{0, ALL, 3, 1, 1, 2, 1, false},
+	{0, ALL, 0, 1, 1, 6, 1, false}, {0, ALL, 0, 1, 0, 6, 1, false},
+	{0, ALL, 0, 1, 1, 2, 1, false}, {0, ALL, 0, 1, 1, 0, 1, false},
 };
 #define FORMS (sizeof(forms) / sizeof(forms[0]))
+
+/* In this form the run's table has no more rows, however large they are: the first instruction is
+ * worth more than a fifth one, and than a second thing to do. */
+#define MERGED 24
 
 /* Tried first, with rows of more lines: the end of a row matters more than notes, further rows, and
  * further instructions. */
@@ -73,7 +77,7 @@ static void set(const struct tfh_page *page, const void *arg)
 	tfh_screen_verdict(page, form->whys);
 	notes(page, form->notes);
 	if (form->times)
-		tfh_screen_times(page, form->times);
+		tfh_screen_times(page, form->times, form == &forms[MERGED]);
 	tfh_screen_next(page, form->next, form->told);
 	tfh_screen_sure(page);
 	if (form->foot)

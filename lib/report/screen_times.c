@@ -88,7 +88,7 @@ static void keep_larger(struct times *t)
 }
 
 /* Parts of the run that have no parts, by what they are. */
-static void run_times(const struct tfh_result *r, struct times *t, size_t rows)
+static void run_times(const struct tfh_result *r, struct times *t, size_t rows, bool merged)
 {
 	double seconds[TFH_BRANCH_COUNT];
 	char all[TFH_TEXT], of[24] = "";
@@ -108,7 +108,8 @@ static void run_times(const struct tfh_result *r, struct times *t, size_t rows)
 	for (int k = 0; k < TFH_BRANCH_COUNT; k++)
 		add_row(t, tfh_branch_words((enum tfh_branch)k), seconds[k],
 			k == TFH_BRANCH_TRAIN || k == TFH_BRANCH_STEP);
-	keep_larger(t);
+	if (!merged)
+		keep_larger(t);
 	/* If the steps were not found by the tree, the tree does not show them. */
 	if (r->verdict.cls != TFH_CLASS_UNCLASSIFIED &&
 	    !(seconds[TFH_BRANCH_TRAIN] + seconds[TFH_BRANCH_STEP] > 0))
@@ -184,11 +185,11 @@ void tfh_screen_step(const struct tfh_page *page, size_t rows)
 	print_one(page, &step);
 }
 
-void tfh_screen_times(const struct tfh_page *page, size_t rows)
+void tfh_screen_times(const struct tfh_page *page, size_t rows, bool merged)
 {
 	struct times run, step;
 
-	run_times(page->r, &run, rows);
+	run_times(page->r, &run, rows, merged);
 	step_times(page->r, &step, rows);
 	if (!run.n || !step.n || tfh_page_columns(page) < 2 * COLUMNS) {
 		print_one(page, &run);

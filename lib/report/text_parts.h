@@ -124,8 +124,8 @@ struct tfh_headline {
 void tfh_headline_of(const struct tfh_result *r, struct tfh_headline *h);
 void tfh_screen_rows(const struct tfh_page *page, size_t whys);
 /* screen_times.c: where the run's time went, beside where a step's time goes, with at most that
- * many rows each. */
-void tfh_screen_times(const struct tfh_page *page, size_t rows);
+ * many rows each; unless merged, with more if they are as large as the steps. */
+void tfh_screen_times(const struct tfh_page *page, size_t rows, bool merged);
 /* Only the second of the two. */
 void tfh_screen_step(const struct tfh_page *page, size_t rows);
 /* screen_next.c: that many things to do next, each with its effect on the run; the first `told`

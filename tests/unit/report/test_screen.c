@@ -1,0 +1,66 @@
+/* What must hold: if the first screen has no room for all, large rows of the run's table and further things to do are left out before
+ * the first thing's instruction is. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+
+#include "report_fixture.h"
+
+#define DO                                                                                         \
+	"do it in another way, which takes more than one line to say in full here, as this one does"
+
+/* A line, its worker processes, and two things to do. */
+static void print(FILE *out, const struct tfh_result *r)
+{
+	static const char wide[] =
+		"a sentence that takes a bit more than one line of eighty columns, and ends with its figure";
+	struct tfh_wording words = fixture_words(r);
+	struct tfh_style style = {0};
+
+	words.text = wide;
+	words.evidence[0] = wide;
+	words.evidence[1] = "1 worker process, 95 % busy";
+	words.tells[0] = words.tells[1] = TFH_TELLS_LINE;
+	words.n_evidence = 2;
+	words.advice[0] = (struct tfh_advice){"the first", "", DO, 2, 150, "at best "};
+	words.advice[1] = (struct tfh_advice){"the second", "", DO, 2, 20, "at best "};
+	words.n_advice = 2;
+	tfh_report_screen(out, &words, &style);
+}
+
+static void test_instruction(void **state)
+{
+	(void)state;
+	struct tfh_result r = fixture();
+	struct tfh_part_of_run tree[] = {
+		{.kind = TFH_BRANCH_RUN, .wall_s = 100},
+		{.kind = TFH_BRANCH_BEFORE, .wall_s = 15},
+		{.kind = TFH_BRANCH_TRAIN, .wall_s = 3, .count = 60},
+		{.kind = TFH_BRANCH_EVALUATE, .wall_s = 16, .count = 60},
+		{.kind = TFH_BRANCH_CHECKPOINT, .wall_s = 59},
+		{.kind = TFH_BRANCH_AFTER, .wall_s = 7},
+	};
+	size_t lines = 0;
+
+	r.tree = tree;
+	r.n_tree = sizeof(tree) / sizeof(tree[0]);
+	char *text = fixture_print(print, &r);
+	for (const char *p = text; (p = strchr(p, '\n')); p++)
+		lines++;
+	if (lines > TFH_SCREEN_LINES || !strstr(text, "    do it in another way") ||
+	    !strstr(text, "\n  checkpoints       59.0 s  59 %") ||
+	    !strstr(text, "\n  training          3.00 s   3 %") ||
+	    !strstr(text, "\n  other             22.0 s  22 %") || strstr(text, "the second"))
+		fail_msg("%s", text);
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_instruction)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
