@@ -115,6 +115,28 @@ v, part, do = judge("host_op", lambda t: [event("cpu_op", "aten::normal_", t + 1
 assert v["cause"] == "host.code" and "make aten::normal_ faster" in do, (v, do)
 v, part, do = judge("native", lambda t: [event("user_annotation", "Scheduler::prepare", t + 1200, 7000)])
 assert v["cause"] == "host.code" and "make Scheduler::prepare faster" in do, (v, do)
+# Compiling, unless the range launches something.
+v, part, do = judge("compiles", lambda t: [event("user_annotation", "KernelExecutor::compileFusion", t + 1200, 7000),
+                                           event("cpu_op", "aten::empty", t + 3000, 2000)])
+assert v["cause"] == "host.compile" and any("7 ms of it in KernelExecutor::compileFusion" in e for e in v["evidence"]), v
+v, part, do = judge("runs", lambda t: [event("user_annotation", "compile mode", t + 1200, 7200)] + launches(t, 0))
+assert v["cause"] == "host.unknown", v
+# What libraries' functions do, with the ops that they execute.
+for cause, stack in (("host.checkpoint", ["train.py(9): step", "torch/serialization.py(940): save", "<built-in method write of _io.BufferedWriter object at 0x1>"]),
+                     ("host.logging", ["train.py(9): step", "wandb/sdk/wandb_run.py(1700): log"]),
+                     ("host.compile", ["train.py(9): step", "torch/_dynamo/convert_frame.py(600): _compile", "model.py(7): forward"]),
+                     ("input.decode", ["train.py(9): step", "PIL/Image.py(2200): resize"]),
+                     ("input.unknown", ["train.py(9): step", "queue.py(154): get", "threading.py(300): wait",
+                                        "<built-in method acquire of _thread.lock object at 0x1>"]),
+                     ("host.sleep", ["train.py(9): step", "<built-in function sleep>"])):
+    v, part, do = judge(cause, lambda t: [event("python_function", f, t + 1200 + k, 7000 - 2 * k) for k, f in enumerate(stack)]
+                        + [event("cpu_op", "aten::clone", t + 3000, 2000)])
+    assert v["cause"] == cause and any("train.py(9): step" in e for e in v["evidence"]), v
+# A pause is divided by what was done in it.
+v, part, do = judge("divided", lambda t: [event("python_function", "train.py(9): step", t + 1200, 7000),
+                                          event("python_function", "torch/serialization.py(940): save", t + 1200, 3000)])
+causes = {c["cause"]: c["s_per_step"] for c in report(os.path.join(TMP, "divided.json"))["causes"]}
+assert v["cause"] == "host.python" and 0.7 < causes["host.checkpoint"] / causes["host.python"] < 0.8, (v, causes)
 # The same op, called from Python.
 v, part, do = judge("called_op", lambda t: [event("python_function", "train.py(9): step", t + 50, 9800), event("cpu_op", "aten::normal_", t + 1200, 7000)])
 assert v["cause"] == "host.python", v

@@ -226,6 +226,12 @@ static inline bool tfh_may_exchange(enum tfh_cause cause)
 }
 bool tfh_pause_causes(const struct tfh_accounts *accounts, uint32_t thread, int64_t t0, int64_t t1,
 		      bool handed, enum tfh_cause usual, double share[TFH_CAUSE_COUNT]);
+/* Cause of one part of an imported trace's cover; `usual` if its ranges show none. */
+enum tfh_cause tfh_part_cause(const struct tfh_facts *facts, const struct tfh_cover_part *part,
+			      enum tfh_cause usual);
+/* Divides a pause that is covered `by` what the thread did, by the causes of these parts. False if all is `usual`. */
+bool tfh_cover_causes(const struct tfh_accounts *accounts, enum tfh_covered by, uint32_t thread,
+		      int64_t t0, int64_t t1, enum tfh_cause usual, double share[TFH_CAUSE_COUNT]);
 
 /* brief.c: what pauses shorter than TFH_GAP_NS are charged to. Collects it; 0 or -ENOMEM. */
 int tfh_brief_find(struct tfh_accounts *accounts);

@@ -101,8 +101,10 @@ void tfh_blame_pause(struct tfh_blame *b, uint32_t thread, int64_t from, int64_t
 	else if (by == TFH_COVERED_NOT && accounts->facts->consumers &&
 		 tfh_pauses_run(accounts->facts))
 		cause = TFH_CAUSE_HOST_PYTHON;
-	if (cause != TFH_CAUSE_HOST_LAUNCH && by == TFH_COVERED_NOT &&
-	    tfh_pause_causes(accounts, thread, t0, t1, handed, cause, share))
+	if (cause != TFH_CAUSE_HOST_LAUNCH &&
+	    (tfh_cover_causes(accounts, by, thread, from, end, cause, share) ||
+	     (by == TFH_COVERED_NOT &&
+	      tfh_pause_causes(accounts, thread, t0, t1, handed, cause, share))))
 		charge_seen(b, t0, t1, share);
 	else
 		tfh_blame_cause(b, t0, t1, cause, true);

@@ -114,6 +114,29 @@ static void seg_sync(struct tfh_host_line *a, int64_t t0, int64_t t1, const stru
 	}
 }
 
+/* Charges a pause that is covered `by` what a thread did. */
+static void charge_covered(struct tfh_host_line *a, int64_t t0, int64_t t1, bool hidden,
+			   uint32_t thread, enum tfh_covered by)
+{
+	struct tfh_accounts *accounts = a->accounts;
+	bool code = by == TFH_COVERED_CODE;
+	enum tfh_cause usual = code ? tfh_cover_code(accounts->cover) : TFH_CAUSE_HOST_UNKNOWN;
+	struct tfh_share_end part[TFH_CAUSE_COUNT] = {{t1, usual}};
+	double share[TFH_CAUSE_COUNT];
+	uint32_t n = tfh_cover_causes(accounts, by, thread, t0, t1, usual, share)
+			     ? tfh_divide(t0, t1, share, part)
+			     : 1;
+
+	if (!accounts->timed)
+		tfh_pauses_count(accounts->pauses, thread, t0, t1, usual);
+	for (uint32_t i = 0; i < n; t0 = part[i++].t1)
+		if (part[i].cause == usual)
+			tfh_charge_gap(a->open, t0, part[i].t1, hidden,
+				       code ? TFH_GAP_CODE : TFH_GAP_ANY);
+		else
+			tfh_charge(a->open, t0, part[i].t1, part[i].cause, hidden, true);
+}
+
 /* Charges [t0, t1), in which no driving thread was in a call. Ranges of an imported trace may show
  * what it was. */
 static void charge_pause(struct tfh_host_line *a, int64_t t0, int64_t t1, bool hidden)
@@ -130,12 +153,7 @@ static void charge_pause(struct tfh_host_line *a, int64_t t0, int64_t t1, bool h
 	} else if (by == TFH_COVERED_EXCHANGE) {
 		tfh_charge(a->open, t0, t1, TFH_CAUSE_COMMUNICATION_TRANSFER, false, true);
 	} else {
-		tfh_charge_gap(a->open, t0, t1, hidden,
-			       by == TFH_COVERED_CODE ? TFH_GAP_CODE : TFH_GAP_ANY);
-		if (!accounts->timed)
-			tfh_pauses_count(accounts->pauses, thread, t0, t1,
-					 by == TFH_COVERED_CODE ? tfh_cover_code(accounts->cover)
-								: TFH_CAUSE_HOST_UNKNOWN);
+		charge_covered(a, t0, t1, hidden, thread, by);
 	}
 }
 

@@ -5,7 +5,7 @@
 #include "judge/account/account.h"
 
 /* The causes that are distinguished. */
-enum place_kind { CODE, INPUT, SYNC, ALLOC, OTHERS, KINDS };
+enum place_kind { CODE, INPUT, SYNC, ALLOC, COMPILE, SAVE, LOG, IDLE, OTHERS, KINDS };
 
 struct part {
 	int64_t ns;
@@ -25,6 +25,12 @@ static enum place_kind kind_of(enum tfh_cause cause)
 	       : cause == TFH_CAUSE_HOST_CODE		 ? CODE
 	       : cause == TFH_CAUSE_HOST_SYNC		 ? SYNC
 	       : cause == TFH_CAUSE_HOST_ALLOC		 ? ALLOC
+	       : cause == TFH_CAUSE_HOST_COMPILE	 ? COMPILE
+	       : cause == TFH_CAUSE_HOST_CHECKPOINT	 ? SAVE
+	       : cause == TFH_CAUSE_HOST_LOGGING	 ? LOG
+	       : cause == TFH_CAUSE_HOST_SLEEP		 ? IDLE
+	       : cause == TFH_CAUSE_HOST_LOCK		 ? IDLE
+	       : cause == TFH_CAUSE_HOST_WAIT		 ? IDLE
 	       : tfh_cause_part(cause) == TFH_PART_INPUT ? INPUT
 							 : OTHERS;
 }
@@ -63,6 +69,7 @@ void tfh_pauses_count(struct tfh_pauses *p, uint32_t thread, int64_t t0, int64_t
 		      enum tfh_cause cause)
 {
 	const struct tfh_cover *c = p ? p->cover : NULL;
+	enum place_kind kind = kind_of(cause);
 
 	if (!c || thread >= c->facts->feed->n_threads || t1 <= t0)
 		return;
@@ -70,7 +77,10 @@ void tfh_pauses_count(struct tfh_pauses *p, uint32_t thread, int64_t t0, int64_t
 	     i < c->first[thread + 1] && c->part.v[i].t0 < t1; i++) {
 		const struct tfh_cover_part *x = &c->part.v[i];
 		int64_t a = x->t0 > t0 ? x->t0 : t0, b = x->t1 < t1 ? x->t1 : t1;
-		struct part part = {b - a, x->name, (uint8_t)kind_of(cause)};
+		bool pause = kind == CODE || kind == OTHERS; /* and not a call that waits */
+		struct part part = {b - a, x->name, (uint8_t)kind};
+		if (pause)
+			part.kind = (uint8_t)kind_of(tfh_part_cause(c->facts, x, cause));
 		if (x->name < c->names && TFH_PUSH(p->pending, part))
 			return; /* out of memory: this function's time is not counted */
 	}

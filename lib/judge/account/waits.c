@@ -237,3 +237,34 @@ bool tfh_pause_causes(const struct tfh_accounts *accounts, uint32_t thread, int6
 	share[TFH_CAUSE_HOST_COMPILE] += beside;
 	return true;
 }
+
+enum tfh_cause tfh_part_cause(const struct tfh_facts *facts, const struct tfh_cover_part *part,
+			      enum tfh_cause usual)
+{
+	if (!part->at || (usual == TFH_CAUSE_HOST_CALLBACK && is_plain(facts, part->at)))
+		return usual;
+	return tfh_sample_cause(facts, part->at, TFH_FEEDS_NOT);
+}
+
+bool tfh_cover_causes(const struct tfh_accounts *accounts, enum tfh_covered by, uint32_t thread,
+		      int64_t t0, int64_t t1, enum tfh_cause usual, double share[TFH_CAUSE_COUNT])
+{
+	const struct tfh_cover *c = accounts->cover;
+	int64_t all = 0;
+
+	memset(share, 0, TFH_CAUSE_COUNT * sizeof(*share));
+	if (by != TFH_COVERED_CODE && by != TFH_COVERED_OTHER)
+		return false;
+	for (size_t i = tfh_cover_at(c, thread, t0);
+	     i < c->first[thread + 1] && c->part.v[i].t0 < t1; i++) {
+		const struct tfh_cover_part *x = &c->part.v[i];
+		int64_t ns = (x->t1 < t1 ? x->t1 : t1) - (x->t0 > t0 ? x->t0 : t0);
+		if (tfh_cover_part_is(x) != by)
+			continue;
+		share[tfh_part_cause(accounts->facts, x, usual)] += (double)ns;
+		all += ns;
+	}
+	for (int i = 0; i < TFH_CAUSE_COUNT && all; i++)
+		share[i] /= (double)all;
+	return all && share[usual] < 1;
+}

@@ -14,10 +14,8 @@
 
 #include "base/bisect.h"
 #include "judge/facts/cover.h"
+#include "judge/facts/sample_shares.h"
 #include "judge/stats.h"
-
-/* NOTED: only the program's own name for the range is known */
-enum kind { NOTHING, NOTED, ISSUES, OWN, WAITS, EXCHANGES, KINDS };
 
 struct cover_call {
 	int64_t t0, t1;
@@ -31,6 +29,13 @@ struct range {
 	uint8_t kind; /* enum tft_range */
 };
 
+/* What a name shows, looked up when it is first needed. */
+struct name {
+	uint8_t frame; /* enum tfh_frame */
+	bool sleeps, looked_at, compiles;
+	struct tfh_role_frame role;
+};
+
 /* State while a cover is made. */
 struct maker {
 	const struct tfh_facts *facts;
@@ -38,22 +43,48 @@ struct maker {
 	TFH_VEC(struct cover_call) call;
 	TFH_VEC(struct range) range;
 	TFH_VEC(struct cover_call) pause;
-	uint8_t *known; /* enum tfh_frame by name */
-	int64_t least;	/* ns; shorter ranges are not kept */
+	struct name *known;
+	struct tfh_role_frame *frame; /* of the functions of Python that are open */
+	int64_t least;		      /* ns; shorter ranges are not kept */
 };
 
-static enum tfh_frame frame_of(struct maker *m, uint32_t name)
+static const char *text_of(const struct maker *m, uint32_t name)
 {
-	const char *s;
+	const struct tfh_feed *f = m->facts->feed;
+	const char *s = f->name(f->arg, m->facts->process, TFT_NAME_STRING, name, NULL, NULL);
+
+	return s ? s : "";
+}
+
+static const struct name *frame_of(struct maker *m, uint32_t name)
+{
+	static const struct name none = {.frame = TFH_FRAME_LIBRARY, .role.library = true};
+	struct name *k = &m->known[name];
 
 	if (!name || name >= m->cover->names)
-		return TFH_FRAME_LIBRARY;
-	if (m->known[name] == TFH_FRAME_NEW) {
-		s = m->facts->feed->name(m->facts->feed->arg, m->facts->process, TFT_NAME_STRING,
-					 name, NULL, NULL);
-		m->known[name] = (uint8_t)tfh_frame_of(s);
+		return &none;
+	if (k->frame == TFH_FRAME_NEW) {
+		const char *s = text_of(m, name);
+		k->frame = (uint8_t)tfh_frame_of(s);
+		k->sleeps = k->frame == TFH_FRAME_WAITS && tfh_frame_sleeps(s);
+		k->role = tfh_frame_role(s);
+		if (k->role.library && k->frame == TFH_FRAME_USER)
+			k->frame = TFH_FRAME_LIBRARY;
 	}
-	return m->known[name];
+	return k;
+}
+
+static bool names_compiling(struct maker *m, uint32_t name)
+{
+	struct name *k = &m->known[name];
+
+	if (!name || name >= m->cover->names)
+		return false;
+	if (!k->looked_at) {
+		k->looked_at = true;
+		k->compiles = tfh_names_compiling(text_of(m, name));
+	}
+	return k->compiles;
 }
 
 /* ---- selecting ranges ---- */
@@ -113,7 +144,7 @@ static int add_event(struct maker *m, const struct tfh_event *ev)
 			       p.label == TFH_L_INPUT || p.label == TFH_L_SYNC ||
 				       p.label == TFH_L_ALLOC || p.label == TFH_L_COPY};
 	if (m->facts->cpu_only && p.label == TFH_L_EXEC) {
-		struct tfh_cover_part e = {p.t0, p.t1, 0, 0, OWN};
+		struct tfh_cover_part e = {p.t0, p.t1, 0, 0, TFH_COVER_OWN, 0};
 		if (TFH_PUSH(m->cover->line, e))
 			return -ENOMEM;
 	}
@@ -169,10 +200,58 @@ static bool launches_in(const struct maker *m, const struct range *r)
 
 struct state {
 	int64_t t1;
-	uint32_t name;
-	uint8_t kind;
-	bool op, user;
+	uint32_t name, frames; /* frames: open functions of Python */
+	uint8_t kind, at;
+	bool op, user, row, compiles; /* row: one of the functions has a row of places.def */
 };
+
+/* What a thread does, by the functions of Python that are open; as of samples, but computing on the
+ * host and copying its state are the program's code, as in a trace all ops are known. */
+static uint8_t at_of(const struct maker *m, const struct state *s, const struct name *innermost)
+{
+	bool waits = innermost->frame == TFH_FRAME_WAITS;
+	enum tfh_role role = s->row ? tfh_role_of_frames(m->frame, s->frames) : TFH_ROLE_NONE;
+
+	switch (tfh_role_cause(role)) {
+	case TFH_CAUSE_HOST_PYTHON:
+	case TFH_CAUSE_HOST_UNKNOWN:
+	case TFH_CAUSE_COMPUTE_CPU:
+		role = TFH_ROLE_NONE;
+		break;
+	default:
+		if (tfh_role_waits(role) && !waits)
+			role = TFH_ROLE_NONE;
+	}
+	if (role != TFH_ROLE_NONE)
+		return (uint8_t)TFH_AT(role, waits);
+	return innermost->sleeps ? TFT_STATE_SLEEP : 0;
+}
+
+static void enter_python(struct maker *m, const struct range *r, struct state *s)
+{
+	const struct name *k = frame_of(m, r->name);
+	enum tfh_frame frame = k->frame;
+
+	m->frame[s->frames++] = k->role;
+	s->row |= k->role.row != 0;
+	if (!s->compiles)
+		s->at = at_of(m, s, k);
+	if (!s->op || s->at)
+		s->kind =
+			frame == TFH_FRAME_WAITS && !s->compiles ? TFH_COVER_WAITS : TFH_COVER_OWN;
+	/* What a compiler traces says less than what called it. */
+	if (s->name && tfh_role_compiles(tfh_at_role(s->at)))
+		return;
+	if (frame == TFH_FRAME_USER || frame == TFH_FRAME_FEEDS || !s->name)
+		s->name = r->name;
+	s->user = frame == TFH_FRAME_USER || (s->user && frame != TFH_FRAME_FEEDS);
+}
+
+/* Whether all that a range covers is compiling: so it is named, and nothing is launched in it. */
+static bool compiles(struct maker *m, const struct range *r, const struct state *s)
+{
+	return s->compiles || (names_compiling(m, r->name) && !launches_in(m, r));
+}
 
 static struct state enter(struct maker *m, const struct range *r, const struct state *around)
 {
@@ -180,27 +259,31 @@ static struct state enter(struct maker *m, const struct range *r, const struct s
 	uint8_t kind = r->kind;
 
 	s.t1 = r->t1;
+	if (r->kind != TFT_RANGE_PYTHON && compiles(m, r, &s)) {
+		s.compiles = true;
+		s.at = TFH_AT(TFH_ROLE_COMPILE, false);
+	}
 	if (kind == TFT_RANGE_EXCHANGE_OP)
 		kind = m->facts->cpu_only ? TFT_RANGE_EXCHANGE : TFT_RANGE_OP;
 	if (kind == TFT_RANGE_NOTE) {
-		s.kind = s.kind == NOTHING ? NOTED : s.kind;
+		s.kind = s.compiles		       ? TFH_COVER_OWN
+			 : s.kind == TFH_COVER_NOTHING ? TFH_COVER_NOTED
+						       : s.kind;
 		s.name = s.op ? s.name : r->name;
 	} else if (kind == TFT_RANGE_EXCHANGE) {
-		s.kind = EXCHANGES;
+		s.kind = TFH_COVER_EXCHANGES;
 		s.name = s.user ? s.name : r->name;
 	} else if (kind == TFT_RANGE_OP) {
 		/* A short op counts as launching: its time is overhead of the call. */
 		bool issues = r->t1 - r->t0 < TFH_GAP_NS || launches_in(m, r);
-		s.kind = s.op ? s.kind : issues ? ISSUES : OWN;
+		s.kind = s.at	  ? TFH_COVER_OWN
+			 : s.op	  ? s.kind
+			 : issues ? TFH_COVER_ISSUES
+				  : TFH_COVER_OWN;
 		s.name = s.op || s.user ? s.name : r->name;
 		s.op = true;
 	} else {
-		enum tfh_frame frame = frame_of(m, r->name);
-		if (!s.op)
-			s.kind = frame == TFH_FRAME_WAITS ? WAITS : OWN;
-		if (frame == TFH_FRAME_USER || frame == TFH_FRAME_FEEDS || !s.name)
-			s.name = r->name;
-		s.user = frame == TFH_FRAME_USER || (s.user && frame != TFH_FRAME_FEEDS);
+		enter_python(m, r, &s);
 	}
 	return s;
 }
@@ -209,12 +292,12 @@ static int add_part(struct maker *m, uint32_t thread, int64_t t0, int64_t t1, co
 {
 	struct tfh_cover_part *last =
 		m->cover->part.n ? &m->cover->part.v[m->cover->part.n - 1] : NULL;
-	struct tfh_cover_part p = {t0, t1, thread, s->name, s->kind};
+	struct tfh_cover_part p = {t0, t1, thread, s->name, s->kind, s->at};
 
-	if (t1 <= t0 || s->kind == NOTHING || !in_pause(m, thread, t0, t1))
+	if (t1 <= t0 || s->kind == TFH_COVER_NOTHING || !in_pause(m, thread, t0, t1))
 		return 0;
 	if (last && last->thread == thread && last->t1 == t0 && last->name == p.name &&
-	    last->kind == p.kind) {
+	    last->kind == p.kind && last->at == p.at) {
 		last->t1 = t1;
 		return 0;
 	}
@@ -310,11 +393,15 @@ static int make_line(struct maker *m)
 	for (size_t i = 0; i + 1 < change.n && !rc; i++) {
 		own += change.v[i].own;
 		exchange += change.v[i].exchange;
-		struct tfh_cover_part p = {change.v[i].t, change.v[i + 1].t, 0, 0,
-					   own > 0	  ? OWN
-					   : exchange > 0 ? EXCHANGES
-							  : NOTHING};
-		if (p.t1 > p.t0 && p.kind != NOTHING)
+		struct tfh_cover_part p = {change.v[i].t,
+					   change.v[i + 1].t,
+					   0,
+					   0,
+					   own > 0	  ? TFH_COVER_OWN
+					   : exchange > 0 ? TFH_COVER_EXCHANGES
+							  : TFH_COVER_NOTHING,
+					   0};
+		if (p.t1 > p.t0 && p.kind != TFH_COVER_NOTHING)
 			rc = TFH_PUSH(m->cover->line, p);
 	}
 	free(change.v);
@@ -334,7 +421,8 @@ static int make(struct maker *m)
 		return rc;
 	m->known = calloc(c->names + 1, sizeof(*m->known));
 	c->first = calloc(threads + 1, sizeof(*c->first));
-	if (!m->known || !c->first)
+	m->frame = calloc(TFH_FACTS_RANGE_DEPTH + 1, sizeof(*m->frame));
+	if (!m->known || !m->frame || !c->first)
 		return -ENOMEM;
 	if (m->call.n)
 		qsort_r(m->call.v, m->call.n, sizeof(*m->call.v), by_begin, NULL);
@@ -389,6 +477,7 @@ int tfh_cover_find(const struct tfh_facts *facts, struct tfh_cover **out, struct
 	free(m.range.v);
 	free(m.pause.v);
 	free(m.known);
+	free(m.frame);
 	return rc;
 }
 
@@ -400,112 +489,4 @@ void tfh_cover_free(struct tfh_cover *c)
 	free(c->line.v);
 	free(c->first);
 	free(c);
-}
-
-/* ---- queries ---- */
-
-/* Index of the first part of [lo, hi) that ends after t. */
-static size_t part_at(const struct tfh_cover_part *v, size_t lo, size_t hi, int64_t t)
-{
-	return TFH_BISECT(i, lo, hi, v[i].t1 <= t);
-}
-
-/* Adds up the time of each kind in [t0, t1). Time below 50 us that is neither waiting nor covered
- * by an op counts as call overhead if it is between two launching ops, or between one and the edge
- * of the pause. */
-static void weigh(const struct tfh_cover *c, uint32_t thread, int64_t t0, int64_t t1,
-		  int64_t ns[KINDS])
-{
-	size_t end = c->first[thread + 1];
-	size_t i = part_at(c->part.v, c->first[thread], end, t0);
-	int64_t from = t0, between[KINDS] = {0}; /* time since the last launching op */
-
-	memset(ns, 0, KINDS * sizeof(*ns));
-	for (;; i++) {
-		const struct tfh_cover_part *p =
-			i < end && c->part.v[i].t0 < t1 ? &c->part.v[i] : NULL;
-		int64_t a = p && p->t0 > t0 ? p->t0 : p ? t0 : t1, b = p && p->t1 < t1 ? p->t1 : t1;
-		if (!p || p->kind == ISSUES) {
-			bool beside = (p || ns[ISSUES]) && a - from < TFH_GAP_NS && !between[WAITS];
-			if (beside)
-				ns[ISSUES] += a - from;
-			for (int k = 0; k < KINDS && !beside; k++)
-				ns[k] += between[k];
-			memset(between, 0, sizeof(between));
-			if (!p)
-				return;
-			ns[ISSUES] += b - a;
-			from = b;
-		} else {
-			between[p->kind] += b - a;
-		}
-	}
-}
-
-enum tfh_covered tfh_covered_by(const struct tfh_cover *c, uint32_t thread, int64_t t0, int64_t t1)
-{
-	static const enum tfh_covered is[KINDS] = {[OWN] = TFH_COVERED_CODE,
-						   [WAITS] = TFH_COVERED_OTHER,
-						   [EXCHANGES] = TFH_COVERED_EXCHANGE};
-	int64_t ns[KINDS];
-	int most = NOTHING;
-
-	if (!c || thread >= c->facts->feed->n_threads || t1 <= t0)
-		return TFH_COVERED_NOT;
-	weigh(c, thread, t0, t1, ns);
-	for (int k = ISSUES; k < KINDS; k++)
-		if (ns[k] > ns[most] || !most)
-			most = k;
-	if (ns[most] * TFH_FACTS_COVERED_PART < t1 - t0)
-		return TFH_COVERED_NOT;
-	if (most == ISSUES)
-		return t1 - t0 < TFH_FACTS_DISPATCH_NS ? TFH_COVERED_LAUNCH : TFH_COVERED_OTHER;
-	return is[most];
-}
-
-static bool has_part(const struct tfh_cover *c, uint32_t thread, int64_t t0, int64_t t1)
-{
-	size_t end = c->first[thread + 1], i = part_at(c->part.v, c->first[thread], end, t0);
-
-	while (i < end && c->part.v[i].t0 < t1 && c->part.v[i].kind == NOTED)
-		i++;
-	return i < end && c->part.v[i].t0 < t1;
-}
-
-uint32_t tfh_cover_thread(const struct tfh_cover *c, uint32_t thread, int64_t t0, int64_t t1)
-{
-	const struct tfh_feed *f = c ? c->facts->feed : NULL;
-	uint32_t other = thread;
-
-	if (!c || thread >= f->n_threads || has_part(c, thread, t0, t1))
-		return thread;
-	for (uint32_t i = 0; i < f->n_threads; i++) {
-		if (f->threads[i].process != c->facts->process || !has_part(c, i, t0, t1) ||
-		    tfh_covered_by(c, i, t0, t1) != TFH_COVERED_CODE)
-			continue;
-		if (other != thread)
-			return thread;
-		other = i;
-	}
-	return other;
-}
-
-enum tfh_covered tfh_covered_line(const struct tfh_cover *c, int64_t t0, int64_t t1, int64_t *until)
-{
-	size_t i = c ? part_at(c->line.v, 0, c->line.n, t0) : 0;
-
-	*until = t1;
-	if (!c || i >= c->line.n || c->line.v[i].t0 >= t1)
-		return TFH_COVERED_NOT;
-	if (c->line.v[i].t0 > t0) {
-		*until = c->line.v[i].t0;
-		return TFH_COVERED_NOT;
-	}
-	*until = c->line.v[i].t1 < t1 ? c->line.v[i].t1 : t1;
-	return c->line.v[i].kind == OWN ? TFH_COVERED_CODE : TFH_COVERED_EXCHANGE;
-}
-
-size_t tfh_cover_at(const struct tfh_cover *c, uint32_t thread, int64_t t)
-{
-	return part_at(c->part.v, c->first[thread], c->first[thread + 1], t);
 }

@@ -3,6 +3,7 @@
 #define TFH_JUDGE_FACTS_COVER_H
 
 #include "judge/facts/facts.h"
+#include "judge/facts/place_role.h"
 
 enum tfh_covered {
 	TFH_COVERED_NOT,      /* unknown, or known for less than half of the time */
@@ -12,11 +13,23 @@ enum tfh_covered {
 	TFH_COVERED_EXCHANGE, /* sending data to other ranks */
 };
 
+/* NOTED: only the program's own name for the range is known */
+enum tfh_cover_kind {
+	TFH_COVER_NOTHING,
+	TFH_COVER_NOTED,
+	TFH_COVER_ISSUES,
+	TFH_COVER_OWN,
+	TFH_COVER_WAITS,
+	TFH_COVER_EXCHANGES,
+	TFH_COVER_KINDS
+};
+
 /* One activity of a thread in a pause. */
 struct tfh_cover_part {
 	int64_t t0, t1;
 	uint32_t thread, name; /* name: string id */
-	uint8_t kind;
+	uint8_t kind;	       /* enum tfh_cover_kind */
+	uint8_t at; /* what it did, as of samples (sample_shares.h): a role, or that it slept; 0: not known */
 };
 
 struct tfh_cover {
@@ -47,6 +60,8 @@ uint32_t tfh_cover_thread(const struct tfh_cover *c, uint32_t thread, int64_t t0
  * until *until, which is at most t1. CODE: ops are executed. */
 enum tfh_covered tfh_covered_line(const struct tfh_cover *c, int64_t t0, int64_t t1,
 				  int64_t *until);
+/* What a part is on its own; NOT: only a name. */
+enum tfh_covered tfh_cover_part_is(const struct tfh_cover_part *part);
 /* The first of a thread's parts that ends after t; tfh_cover.first[thread + 1] if there is none. */
 size_t tfh_cover_at(const struct tfh_cover *c, uint32_t thread, int64_t t);
 
@@ -59,5 +74,11 @@ enum tfh_frame {
 	TFH_FRAME_FEEDS, /* a DataLoader's: what it calls makes the batch, what calls it wants one */
 };
 enum tfh_frame tfh_frame_of(const char *name);
+/* The function's row of places.def. */
+struct tfh_role_frame tfh_frame_role(const char *name);
+/* Whether a function that waits only sleeps for a given time. */
+bool tfh_frame_sleeps(const char *name);
+/* Whether a range or an op is named after compiling, not after what was compiled or compiles. */
+bool tfh_names_compiling(const char *name);
 
 #endif

@@ -3,6 +3,7 @@
 #include <fnmatch.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "format/layout.h"
 
 enum when { ANY, NOT_BEFORE, BEFORE, NOT_BEHIND };
@@ -112,8 +113,25 @@ static bool may_match(const char *pattern, const char *name)
 	return *pattern == *name || *pattern == '*' || *pattern == '?' || *pattern == '[';
 }
 
-static const struct place_row *row_of_frame(const struct tfh_model_line *frame,
-					    enum tfh_order order)
+/* Whether a frame is in a row's file. */
+static bool in_file(const struct place_row *r, const struct tfh_model_line *frame,
+		    enum tfh_path path)
+{
+	if (!r->file)
+		return !frame->library;
+	if (path == TFH_PATH_WHOLE)
+		return frame->library && strstr(frame->file, r->file);
+	if (!*r->file || !strcmp(frame->function, "<module>"))
+		return false;
+	if (path == TFH_PATH_NAME)
+		return strcmp(r->function, "*") != 0 && strcmp(frame->file, "__init__.py") != 0 &&
+		       !strcmp(frame->file, tfh_file_of(r->file));
+	return *r->file == '/' ? !strncmp(frame->file, r->file + 1, strlen(r->file + 1))
+			       : frame->library && strstr(frame->file, r->file);
+}
+
+static const struct place_row *row_of(const struct tfh_model_line *frame, enum tfh_path path,
+				      enum tfh_order order)
 {
 	const char *name = last_part(frame->function);
 
@@ -121,12 +139,25 @@ static const struct place_row *row_of_frame(const struct tfh_model_line *frame,
 		return NULL;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		const struct place_row *r = &rows[i];
-		if (frame->library == (r->file != NULL) && in_time(r->when, order) &&
-		    may_match(r->function, name) && (!r->file || strstr(frame->file, r->file)) &&
-		    !fnmatch(r->function, name, 0))
+		if (in_time(r->when, order) && may_match(r->function, name) &&
+		    in_file(r, frame, path) && !fnmatch(r->function, name, 0))
 			return r;
 	}
 	return NULL;
+}
+
+static const struct place_row *row_of_frame(const struct tfh_model_line *frame,
+					    enum tfh_order order)
+{
+	return row_of(frame, TFH_PATH_WHOLE, order);
+}
+
+struct tfh_role_frame tfh_role_frame(const struct tfh_model_line *frame, enum tfh_path path)
+{
+	const struct place_row *r = row_of(frame, path, TFH_ORDER_UNKNOWN);
+
+	return (struct tfh_role_frame){.row = r ? (uint16_t)(r - rows + 1) : 0,
+				       .library = frame->library || (r && r->file)};
 }
 
 static enum tfh_role role_of(const struct place_row *row)
@@ -151,30 +182,58 @@ static bool writes_what(const struct place_row *row, enum tfh_role inner)
 		inner == TFH_ROLE_COMPUTE);
 }
 
+/* A walk from the innermost frame of a stack to the outermost. A queue inside a data loader belongs
+ * to the loader, and what writes a file says less than the function that calls it. Whatever a
+ * compiler does is compiling: it reads files and pipes, and runs the layers that it traces. */
+struct role_walk {
+	enum tfh_role weak, found;
+	bool outside; /* beyond the functions called by the program's innermost frame */
+};
+
+/* False: the role is found. */
+static bool step_out(struct role_walk *w, const struct place_row *row, bool library)
+{
+	enum tfh_role role = role_of(row);
+	bool tells = !w->outside || roles[role].whole;
+	bool yields =
+		!library || tfh_role_waits(role) || role == TFH_ROLE_KEEP || role == TFH_ROLE_WRITE;
+
+	if (role == TFH_ROLE_COMPILE && w->found != TFH_ROLE_REWRITE) {
+		w->found = role;
+		return false;
+	}
+	if (role != TFH_ROLE_NONE && tells && yields)
+		w->weak = w->weak == TFH_ROLE_NONE || w->weak == TFH_ROLE_WRITE ? role : w->weak;
+	else if (role != TFH_ROLE_NONE && tells &&
+		 (w->found == TFH_ROLE_NONE || writes_what(row, w->found)))
+		w->found = role;
+	w->outside = w->outside || !library;
+	return true;
+}
+
+static enum tfh_role role_of_walk(const struct role_walk *w)
+{
+	return w->found != TFH_ROLE_NONE ? w->found : w->weak;
+}
+
 enum tfh_role tfh_place_role(const struct tfh_model_line *frame, uint32_t n, enum tfh_order order)
 {
-	/* A queue inside a data loader belongs to the loader, and what writes a file says less than
-	 * the function that calls it. Whatever a compiler does is compiling: it reads files and
-	 * pipes, and runs the layers that it traces. */
-	enum tfh_role weak = TFH_ROLE_NONE, found = TFH_ROLE_NONE;
-	bool inside = true; /* functions called by the program's innermost frame */
+	struct role_walk w = {0};
 
-	for (uint32_t i = 0; i < n; i++) {
-		const struct place_row *row = row_of_frame(&frame[i], order);
-		enum tfh_role role = role_of(row);
-		bool own = !frame[i].library, tells = inside || roles[role].whole;
-		bool yields = own || tfh_role_waits(role) || role == TFH_ROLE_KEEP ||
-			      role == TFH_ROLE_WRITE;
-		if (role == TFH_ROLE_COMPILE && found != TFH_ROLE_REWRITE)
-			return role;
-		if (role != TFH_ROLE_NONE && tells && yields)
-			weak = weak == TFH_ROLE_NONE || weak == TFH_ROLE_WRITE ? role : weak;
-		else if (role != TFH_ROLE_NONE && tells &&
-			 (found == TFH_ROLE_NONE || writes_what(row, found)))
-			found = role;
-		inside = inside && !own;
-	}
-	return found != TFH_ROLE_NONE ? found : weak;
+	for (uint32_t i = 0; i < n; i++)
+		if (!step_out(&w, row_of_frame(&frame[i], order), frame[i].library))
+			break;
+	return role_of_walk(&w);
+}
+
+enum tfh_role tfh_role_of_frames(const struct tfh_role_frame *frame, uint32_t n)
+{
+	struct role_walk w = {0};
+
+	while (n--)
+		if (!step_out(&w, frame[n].row ? &rows[frame[n].row - 1] : NULL, frame[n].library))
+			break;
+	return role_of_walk(&w);
 }
 
 /* Whether the loader's frame i calls a function that combines samples: PyTorch's fetcher for data

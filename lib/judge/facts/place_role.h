@@ -41,6 +41,19 @@ const struct tfh_model_line *tfh_place_called(const struct tfh_model_line *frame
 /* Role of a stack of frames, innermost first. */
 enum tfh_role tfh_place_role(const struct tfh_model_line *frame, uint32_t n, enum tfh_order order);
 
+/* How much of a frame's path is known: all of it; what is below a folder that Python looks for
+ * modules in (PyTorch's profiler); the file's name (JAX's). Of the last two, `library` is only set
+ * if the path belongs to a known one; a row for a library shows it, too. */
+enum tfh_path { TFH_PATH_WHOLE, TFH_PATH_BELOW, TFH_PATH_NAME };
+/* What the table says of a frame; kept for each name of an imported trace. */
+struct tfh_role_frame {
+	uint16_t row; /* 0: none */
+	bool library;
+};
+struct tfh_role_frame tfh_role_frame(const struct tfh_model_line *frame, enum tfh_path path);
+/* Role of a stack of frames, innermost last. */
+enum tfh_role tfh_role_of_frames(const struct tfh_role_frame *frame, uint32_t n);
+
 /* What a loader does, in a call for its next batch or in a worker process. The program's own
  * functions below the loader's make the samples, or combine them; otherwise the role is the
  * loader's. `state`: enum tft_state. */

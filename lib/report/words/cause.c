@@ -318,7 +318,7 @@ static const char *explain_retraced(struct tfh_wording *w)
 
 	if (!x->variants)
 		return w->r->found.imported && w->r->steps.count < TFH_LOOPS_FEWEST_STEPS
-			       ? "trace later steps: the first launch of a kernel loads its code"
+			       ? "trace later steps: the first ones compile or load what they run"
 			       : NULL;
 	tfh_evidence(w, TFH_TELLS_WHY,
 		     tfh_phrase(w,

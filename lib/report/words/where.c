@@ -3,12 +3,16 @@
 #include "report/format.h"
 #include "report/words/words.h"
 
-/* Whether an imported trace names the functions in which calls of the verdict's cause waited. */
-static bool calls_waited(const struct tfh_wording *w, enum tfh_cause cause)
+/* Whether an imported trace names the functions in which calls of the verdict's cause waited, or which themselves have that cause. */
+static bool names_verdict(const struct tfh_wording *w, enum tfh_cause cause)
 {
+	bool own = cause == TFH_CAUSE_HOST_COMPILE || cause == TFH_CAUSE_HOST_CHECKPOINT ||
+		   cause == TFH_CAUSE_HOST_LOGGING || cause == TFH_CAUSE_HOST_SLEEP ||
+		   cause == TFH_CAUSE_HOST_LOCK || cause == TFH_CAUSE_HOST_WAIT;
+
 	return w->r->found.imported && cause == w->r->steady.cause &&
-	       (cause == TFH_CAUSE_HOST_SYNC || cause == TFH_CAUSE_HOST_ALLOC ||
-		tfh_cause_part(cause) == TFH_PART_INPUT);
+	       ((own && w->r->found.verdict.n) || cause == TFH_CAUSE_HOST_SYNC ||
+		cause == TFH_CAUSE_HOST_ALLOC || tfh_cause_part(cause) == TFH_PART_INPUT);
 }
 
 /* Whether it is the program's own code, whose functions an imported trace names. */
@@ -20,9 +24,9 @@ static bool is_code(const struct tfh_wording *w, enum tfh_cause cause)
 
 static const struct tfh_code_time *code_of(const struct tfh_wording *w, enum tfh_cause cause)
 {
-	return is_code(w, cause)	? &w->r->found.python
-	       : calls_waited(w, cause) ? &w->r->found.verdict
-					: &w->r->found.other;
+	return is_code(w, cause)	 ? &w->r->found.python
+	       : names_verdict(w, cause) ? &w->r->found.verdict
+					 : &w->r->found.other;
 }
 
 static bool worth_naming(const struct tfh_wording *w, double s_per_step, enum tfh_cause cause)
@@ -90,7 +94,7 @@ const char *tfh_place_line(struct tfh_wording *w, enum tfh_cause cause)
 					   : cause == TFH_CAUSE_HOST_COMPILE ? &found->load
 									     : NULL;
 	if (is_code(w, cause) || cause == TFH_CAUSE_HOST_UNKNOWN ||
-	    cause == TFH_CAUSE_HOST_CALLBACK || calls_waited(w, cause))
+	    cause == TFH_CAUSE_HOST_CALLBACK || names_verdict(w, cause))
 		return pause_line(w, cause);
 	return site ? tfh_called_from(w, site->fn, site->where) : NULL;
 }
