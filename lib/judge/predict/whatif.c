@@ -150,22 +150,35 @@ static double late_share(const struct tfh_accounts *accounts)
 	return late / (1 + late);
 }
 
+/* What all causes of a part block, of all judged steps. */
+static int64_t part_ns(const struct tfh_accounts *accounts, enum tfh_part part)
+{
+	int64_t ns = 0;
+
+	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
+		ns += tfh_cause_part(c) == part ? accounts->cause_ns[c] : 0;
+	return ns;
+}
+
 /*
  * The after-effect of a pause: others use the caches meanwhile, so the code after it fetches its
  * instructions and data again. The longer the pause, the more is evicted, up to all of it. Without
  * the pause this cost disappears. It is as large as what the rest of the step uses: a graph runs
  * the same few kernels again and again, but where ops are executed one by one, all code of a step
- * runs once.
+ * runs once, as does a framework's code around its graphs.
  */
 double tfh_cooled_s(const struct tfh_accounts *accounts, double removed_s, double left_s)
 {
 	const struct tfh_facts *facts = accounts->facts;
 	double most = TFH_PREDICT_COOL_S;
+	double launching =
+		(double)part_ns(accounts, TFH_PART_LAUNCH) / 1e9 / (double)accounts->judged_steps;
 
 	if (tfh_op_by_op(facts))
 		most = fmax(most, TFH_PREDICT_COOLED_SHARE * left_s);
 	else if (facts->cpu_only)
-		most = TFH_PREDICT_COOL_GRAPH_S;
+		most = fmax(TFH_PREDICT_COOL_GRAPH_S,
+			    TFH_PREDICT_COOLED_SHARE * fmin(launching, left_s));
 	return fmin(removed_s * TFH_PREDICT_COOLS_SHARE, most);
 }
 
@@ -328,11 +341,7 @@ static bool crowds_itself(const struct tfh_accounts *accounts)
 /* Whether the host's own code is less than launching: then it may be part of that. */
 static bool launches_most(const struct tfh_accounts *accounts)
 {
-	int64_t ns = 0;
-
-	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
-		ns += tfh_cause_part(c) == TFH_PART_HOST ? accounts->cause_ns[c] : 0;
-	return ns < accounts->cause_ns[TFH_CAUSE_HOST_LAUNCH];
+	return part_ns(accounts, TFH_PART_HOST) < accounts->cause_ns[TFH_CAUSE_HOST_LAUNCH];
 }
 
 /* Whether the fix is one graph of all ops, which replaces those that remain, too. */
