@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Loops of many shapes (epochs, evaluations short and long, micro-steps, rollouts, requests, sweeps, batches of any size, rare
-checkpoints) stand in the run's tree with the counts that the job itself counted, whatever the step clock finds; where
-training can be told from evaluation, steps are those of training."""
+checkpoints) stand in the run's tree with the counts that the job itself counted; what repeats inside a step of the step clock
+is a part of it; where training can be told from evaluation, steps are those of training."""
 import concurrent.futures
 import json
 import os
@@ -17,14 +17,14 @@ SHAPES = {
     "eval_every": ("5 epoch [100 train, 40 evaluate]", 100),
     "long_eval": ("3 epoch [60 train, 180 evaluate]", 60),
     "sweep": ("4 epoch [120 train, 20 evaluate]", 120),
-    "accumulate": ("20 loop [120 step]", 20),
+    "accumulate": ("20 step", 20),
     "accumulate_tail": ("90 step", 90),
     "gan": ("60 step", 60),
-    "critics": ("50 loop [100 step]", 50),
+    "critics": ("50 step", 50),
     "gathered": (None, 48),
     "sampled": (None, 120),
     "rollout": ("12 loop [192 step, 48 step]", None),
-    "decode": ("15 loop [290 step]", None),
+    "decode": ("15 step", 15),
     "checkpoints": ("4 loop [120 step]", 120),
     "two_models": ("50 step, 70 step", None),
     "varying": ("70 step", 70),

@@ -476,7 +476,7 @@ int tfh_find_tree(const struct tfh_facts *facts, struct tfh_loops *loops)
 	rc = TFH_DETECT_UNITS ? tfh_find_units(facts, loops, &root) : 0;
 	rc = rc ? rc : tfh_join_waited(facts, loops);
 	rc = rc ? rc : tfh_find_unmarked(facts, loops, &root);
-	rc = rc || !TFH_DETECT_UNITS ? rc : tfh_open_steps(facts, loops, &root);
+	rc = rc || !TFH_DETECT_UNITS ? rc : tfh_open_steps(loops, &root);
 	if (rc) {
 		tfh_node_clear(&root);
 		return rc;

@@ -29,9 +29,8 @@ bool tfh_may_be_unmarked(const struct tfh_facts *facts, const struct tfh_loops *
 int tfh_find_unmarked(const struct tfh_facts *facts, struct tfh_loops *loops,
 		      struct tfh_node *root);
 
-/* inner.c: PyTorch's steps in which backward passes repeat become iterations without an inner loop.
- * 0 or -ENOMEM. */
-int tfh_open_steps(const struct tfh_facts *facts, const struct tfh_loops *loops,
-		   struct tfh_node *root);
+/* inner.c: steps in which something repeats become iterations without an inner loop. 0 or
+ * -ENOMEM. */
+int tfh_open_steps(const struct tfh_loops *loops, struct tfh_node *root);
 
 #endif

@@ -401,28 +401,25 @@ static void test_computes_between(void **state)
 	tfh_result_free(r);
 }
 
-/* Rounds of two calls of functions that have one name, of which the first takes three times as long (two models in turn): neither is the
- * usual one, so that no time is that of longer first steps. Of rounds of six calls, the first one's excess is. */
+/* Epochs of two steps, of which the first takes three times as long (two models in turn): neither is the usual one, so that no time is
+ * that of longer first steps. Of epochs of six steps, the first one's excess is. */
 static void test_first_of_two(void **state)
 {
 	(void)state;
-	for (int calls = 2; calls <= 6; calls += 4) {
+	for (int steps = 2; steps <= 6; steps += 4) {
 		struct gen *g = tf();
 		double t = 100, first = 0;
 
 		for (int i = 0; i < 40; i++) {
-			gen_get(g, 0, 1, ROOT, t, t + 0.2);
-			gen_exec(g, OP_GET, t, t + 0.2);
-			for (int k = 0; k < calls; k++) {
-				double ms = k ? 5 : 15;
-				gen_exec(g, OP_TRAIN, t + 0.3, t + 0.3 + ms);
-				t += 0.3 + ms;
-			}
+			for (int k = 0; k < steps; k++)
+				t = eager_step(g, t, 0.2, k ? 5 : 15, 0);
+			end_of_data(g, t);
+			t += 0.1;
 		}
 		struct tfh_result *r = gen_judge(g);
 		for (uint32_t i = 0; i < r->n_tree; i++)
 			first += r->tree[i].kind == TFH_BRANCH_FIRST ? r->tree[i].wall_s : 0;
-		assert_float_equal(first, calls == 2 ? 0 : 0.4, 0.02);
+		assert_float_equal(first, steps == 2 ? 0 : 0.4, 0.02);
 		tfh_result_free(r);
 	}
 }

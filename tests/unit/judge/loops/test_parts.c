@@ -1,6 +1,7 @@
 /* Parts of a step that streams of their own compute, and each of which is waited for at its end, are one step; a series of steps
  * before one wait stays a series. If a function is made anew in each epoch, its first execution, launched kernel by kernel, is a
- * step like those that launch the graph. */
+ * step like those that launch the graph. In the run's tree, the loop that has as many iterations as there are steps is that of the
+ * steps, whatever repeats inside them. */
 #include "../analyze_gen.h"
 
 #define STEPS 100
@@ -77,10 +78,47 @@ static void test_made_anew(void **state)
 	tfh_result_free(r);
 }
 
+static const struct tfh_part_of_run *only(const struct tfh_result *r, enum tfh_branch kind)
+{
+	const struct tfh_part_of_run *found = NULL;
+
+	for (uint32_t i = 1; i < r->n_tree; i++)
+		if (r->tree[i].kind == kind) {
+			assert_null(found);
+			found = &r->tree[i];
+		}
+	return found;
+}
+
+/* Each step logs ten values, each computed and read by itself. */
+static void test_logged(void **state)
+{
+	(void)state;
+	struct gen *g = gen_new();
+
+	t = 100;
+	for (int i = 0; i < STEPS; i++) {
+		part(g);
+		for (int k = 0; k < 10; k++) {
+			call(g, TFH_FN_cuLaunchKernel, 7);
+			call(g, TFH_FN_cuMemcpyDtoH_v2, 4);
+		}
+	}
+	double end = t;
+	struct tfh_result *r = gen_judge(g);
+	assert_int_equal(r->steps.total, STEPS);
+	const struct tfh_part_of_run *steps = only(r, TFH_BRANCH_STEP);
+	assert_non_null(steps);
+	assert_int_equal(steps->count, STEPS);
+	assert_true(fabs(steps->wall_s - (end - 100) * 1e-3) < 0.001);
+	tfh_result_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_streams),
-					   cmocka_unit_test(test_made_anew)};
+					   cmocka_unit_test(test_made_anew),
+					   cmocka_unit_test(test_logged)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
