@@ -95,7 +95,7 @@ struct tfh_tag {
 
 struct tfh_thread_use {
 	uint64_t launches, driver, execs, gets;
-	int64_t exec_ns, driver_ns, last; /* last: when its last call ended */
+	int64_t exec_ns, driver_ns, last; /* last: end of its last call that works or waits */
 	int64_t outermost;		  /* end of its last outermost call */
 	bool overlap;			  /* its outermost calls overlap */
 	/* A driving thread: its calls make the step's time line. */
@@ -202,7 +202,7 @@ struct tfh_facts {
 	const struct tfh_feed *feed;
 	uint32_t process;
 	struct tfh_arena *arena;	/* of the result: for strings that outlive the analysis */
-	int64_t first, last, last_work; /* run ns; last_work: last end of a driving call */
+	int64_t first, last, last_work; /* run ns; last_work: of the driving threads' last work */
 	uint64_t events, launches, consumers, execs, ranges, exchanges;
 	struct tfh_thread_use *thread;	    /* by index of the thread in the run */
 	TFH_VEC(struct tfh_boundary) batch; /* batches in order of delivery */

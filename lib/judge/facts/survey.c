@@ -134,6 +134,14 @@ static int keep_long(struct tfh_facts *facts, const struct tfh_event *ev, struct
 	return TFH_PUSH_BIG(facts->longs, *p);
 }
 
+/* Whether a driver's call gives the device work or waits for it. Calls that free, destroy or unload
+ * at a process' end may come long after the last of these. */
+static bool works(const struct tfh_piece *p)
+{
+	return p->label == TFH_L_LAUNCH || p->label == TFH_L_COPY || p->label == TFH_L_SYNC ||
+	       p->family == TFH_FAM_COMMUNICATION;
+}
+
 static int add_call(struct tfh_facts *facts, const struct tfh_event *ev, struct pending *q)
 {
 	struct tfh_thread_use *use = &facts->thread[ev->thread];
@@ -170,7 +178,8 @@ static int add_call(struct tfh_facts *facts, const struct tfh_event *ev, struct 
 		use->driver++;
 		use->driver_ns += ns;
 		use->launches += p.family == TFH_FAM_LAUNCH || p.family == TFH_FAM_GRAPH_LAUNCH;
-		use->last = ev->t1;
+		if (works(&p))
+			use->last = ev->t1;
 		size_t kinds = facts->kind.n;
 		rc = add_driver(facts, ev, &p, q);
 		if (!rc && p.label == TFH_L_MODULE)

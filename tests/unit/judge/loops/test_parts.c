@@ -1,7 +1,7 @@
 /* Parts of a step that streams of their own compute, and each of which is waited for at its end, are one step; a series of steps
  * before one wait stays a series. If a function is made anew in each epoch, its first execution, launched kernel by kernel, is a
  * step like those that launch the graph. In the run's tree, the loop that has as many iterations as there are steps is that of the
- * steps, whatever repeats inside them. */
+ * steps, whatever repeats inside them, and the calls that release what a process used are not part of its last step. */
 #include "../analyze_gen.h"
 
 #define STEPS 100
@@ -105,12 +105,16 @@ static void test_logged(void **state)
 		}
 	}
 	double end = t;
+	t += 2000;
+	call(g, TFH_FN_cuModuleUnload, 1);
+	g->feed.end_ns = gen_ns(t);
 	struct tfh_result *r = gen_judge(g);
 	assert_int_equal(r->steps.total, STEPS);
 	const struct tfh_part_of_run *steps = only(r, TFH_BRANCH_STEP);
 	assert_non_null(steps);
 	assert_int_equal(steps->count, STEPS);
 	assert_true(fabs(steps->wall_s - (end - 100) * 1e-3) < 0.001);
+	assert_true(only(r, TFH_BRANCH_AFTER)->wall_s >= 2);
 	tfh_result_free(r);
 }
 
