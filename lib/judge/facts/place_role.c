@@ -124,7 +124,8 @@ static bool in_file(const struct place_row *r, const struct tfh_model_line *fram
 	if (!*r->file || !strcmp(frame->function, "<module>"))
 		return false;
 	if (path == TFH_PATH_NAME)
-		return strcmp(r->function, "*") != 0 && strcmp(frame->file, "__init__.py") != 0 &&
+		return *frame->file && strcmp(r->function, "*") != 0 &&
+		       strcmp(frame->file, "__init__.py") != 0 &&
 		       !strcmp(frame->file, tfh_file_of(r->file));
 	return *r->file == '/' ? !strncmp(frame->file, r->file + 1, strlen(r->file + 1))
 			       : frame->library && strstr(frame->file, r->file);

@@ -59,6 +59,7 @@ static void test_file_names(void **state)
 			      "$model.py:31 attention"),
 			 TFH_ROLE_COMPILE);
 	assert_int_equal(ROLE("$train.py:9 main", "$builtins print"), TFH_ROLE_LOG);
+	assert_int_equal(ROLE("$:5 load_state"), TFH_ROLE_NONE);
 	/* Rows of a whole file need its folder. */
 	assert_int_equal(ROLE("$train.py:9 main", "$__init__.py:9 info"), TFH_ROLE_NONE);
 	assert_int_equal(ROLE("$train.py:9 main", "$copy.py:9 compiler"), TFH_ROLE_NONE);
