@@ -10,6 +10,7 @@
 #include "report/format.h"
 #include "report/report.h"
 #include "report/seen_tree.h"
+#include "report/text_parts.h"
 
 static void print_below(FILE *out, const struct tfh_seen_tree *t, uint32_t parent, int depth,
 			bool wide)
@@ -48,12 +49,9 @@ static void print_outside(FILE *out, const struct tfh_seen_start *s, bool wide)
 
 	if (!s->n_line)
 		return;
-	tfh_print(out, "\n%s, %s  LINE WHERE THE MAIN THREAD WAS (%llu samples)\n",
-		  s->kind == TFH_BRANCH_BEFORE	   ? "BEFORE THE FIRST CALL"
-		  : s->kind == TFH_BRANCH_BETWEEN  ? "BETWEEN LOOPS"
-		  : s->kind == TFH_BRANCH_EVALUATE ? "EVALUATION"
-						   : "START-UP",
-		  tfh_fmt_time(time, s->wall_s), (unsigned long long)s->samples);
+	tfh_print(out, "\n%9s  LINE WHERE THE MAIN THREAD WAS: %s (%llu samples)\n",
+		  tfh_fmt_time(time, s->wall_s), tfh_branch_words(s->kind),
+		  (unsigned long long)s->samples);
 	for (uint32_t i = 0; i < s->n_line; i++) {
 		const struct tfh_start_line *l = &s->line[i];
 		if (l->share < TFH_REPORT_TREE_SHARE || l->samples < TFH_REPORT_TREE_SAMPLES) {

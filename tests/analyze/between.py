@@ -65,4 +65,4 @@ assert f"% at two_loops.py:{line}" in text and "between loops: " in text, text
 assert "between loops (" not in text  # what the advice says is no note, too
 subprocess.run([f"{build}/bin/tfhook", "report", "--html", f"{tmp}/page.html", run], check=True)
 with open(f"{tmp}/page.html") as f:
-    assert "The longest time between loops" in f.read()
+    assert "Besides the steps: the longest time between loops, " in f.read()

@@ -64,8 +64,8 @@ def where(text, report):
     line = re.search(r"^ +([\d.]+ \w+) +think  ", text, re.M)
     assert line, text
     for part in report["start"]:  # outside of the steps
-        title = {"before": "BEFORE THE FIRST CALL", "between": "BETWEEN LOOPS"}.get(part["part"], "START-UP")
-        assert not part["lines"] or "\n" + title in text, (title, text)
+        title = {"before": "before 1st call", "between": "between loops"}.get(part["part"], "start-up")
+        assert not part["lines"] or "LINE WHERE THE MAIN THREAD WAS: " + title in text, (title, text)
 
 
 def memory(text, report):

@@ -90,12 +90,10 @@ static void write_seen(const struct tfh_html_page *s, const struct tfh_seen_star
 {
 	char caption[256], time[TFH_TEXT], samples[TFH_TEXT];
 
-	snprintf(caption, sizeof(caption), "%s: %s, in %s samples",
-		 p->kind == TFH_BRANCH_BEFORE	  ? "Before the first recorded call"
-		 : p->kind == TFH_BRANCH_BETWEEN  ? "The longest time between loops"
-		 : p->kind == TFH_BRANCH_EVALUATE ? "Evaluation"
-						  : "Start-up",
-		 tfh_fmt_time(time, p->wall_s), tfh_fmt_count(samples, p->samples));
+	snprintf(caption, sizeof(caption), "Besides the steps: %s%s, %s, in %s samples",
+		 p->kind == TFH_BRANCH_BETWEEN ? "the longest time " : "",
+		 tfh_branch_words(p->kind), tfh_fmt_time(time, p->wall_s),
+		 tfh_fmt_count(samples, p->samples));
 	tfh_html_table(s->out, caption, "<the main thread was|share|samples");
 	tfh_html_row(s->out, "there in all");
 	tfh_html_time(s->out, p->wall_s);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/symbols/pylines.h"
+#include "report/text_parts.h"
 #include "report/words/words.h"
 
 /* "tensorflow" of ".../site-packages/tensorflow/__init__.py", "slow" of ".../slow.py" */
@@ -177,10 +178,8 @@ void tfh_note_start(struct tfh_wording *w)
 
 	for (int i = 0; i < TFH_SEEN_STARTS; i++) {
 		const struct tfh_seen_start *s = &w->r->found.start[i];
-		const char *part = s->kind == TFH_BRANCH_BEFORE	    ? tfh_outside(w->r, s->kind)
-				   : s->kind == TFH_BRANCH_BETWEEN  ? "between loops"
-				   : s->kind == TFH_BRANCH_EVALUATE ? "evaluation"
-								    : "start-up";
+		const char *part = s->kind == TFH_BRANCH_BEFORE ? tfh_outside(w->r, s->kind)
+								: tfh_branch_words(s->kind);
 		const char *what;
 		if (s->kind <= TFH_BRANCH_RUN || s->wall_s < TFH_REPORT_OTHER_SHARE * wall)
 			continue;
