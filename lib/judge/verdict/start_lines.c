@@ -147,6 +147,14 @@ static int add_outside(struct start_part *p, const struct tfh_start *s)
 	return rc;
 }
 
+/* Whether a time is in an evaluation; *window advances with it. */
+static bool evaluates(const struct tfh_accounts *accounts, int64_t t, size_t *window)
+{
+	tfh_judged_at(accounts, t, window);
+	return *window < accounts->step.n && accounts->step.v[*window].start_s <= (double)t / 1e9 &&
+	       accounts->use[*window].segment == TFH_SEGMENT_EVAL;
+}
+
 /* Adds the process' own samples after the last one from outside. */
 static int add_own(struct start_part *p, int64_t from)
 {
@@ -154,15 +162,17 @@ static int add_own(struct start_part *p, int64_t from)
 	const struct tfh_feed *feed = facts->feed;
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
 	uint32_t main = feed->processes[facts->process].pid;
+	size_t window = 0;
 	int rc = 0;
 
 	for (size_t i = 0; i < tfh_stack_samples_count(facts->samples) && !rc; i++) {
 		struct tfh_seen_sample k = tfh_stack_samples_at(facts->samples, i);
-		uint32_t n = tfh_frames_at(facts, k.place, frame);
-		if (k.t >= p->t1)
-			break;
-		if (k.t <= from || k.t < p->t0 || feed->threads[k.thread].tid != main)
+		bool in = p->out->kind == TFH_BRANCH_EVALUATE
+				  ? evaluates(p->accounts, k.t, &window)
+				  : k.t > from && k.t >= p->t0 && k.t < p->t1;
+		if (!in || feed->threads[k.thread].tid != main)
 			continue;
+		uint32_t n = tfh_frames_at(facts, k.place, frame);
 		add_state(p, k.state, k.ns);
 		rc = n ? add_stack(p, frame, n, k.ns) : 0;
 	}
@@ -211,21 +221,23 @@ static void keep_lines(struct start_part *p)
 	}
 }
 
+/* All evaluations together are a part, too, which was not sampled from outside. */
 static int find_part(const struct tfh_accounts *accounts, const struct tfh_part_of_run *part,
 		     struct tfh_seen_start *out)
 {
 	const struct tfh_feed *feed = accounts->facts->feed;
+	bool outside = feed->start && part->kind != TFH_BRANCH_EVALUATE;
 	const struct tfh_start *s =
-		feed->start ? feed->start(feed->arg, accounts->facts->process) : NULL;
+		outside ? feed->start(feed->arg, accounts->facts->process) : NULL;
 	struct start_part p = {.accounts = accounts,
 			       .out = out,
 			       .t0 = (int64_t)(part->begin_s * 1e9),
 			       .t1 = (int64_t)((part->begin_s + part->wall_s) * 1e9)};
 	int rc = 0;
 
-	*out = (struct tfh_seen_start){.kind = part->kind, .wall_s = part->wall_s};
 	if (p.t1 <= p.t0)
 		return 0;
+	*out = (struct tfh_seen_start){.kind = part->kind, .wall_s = part->wall_s};
 	if (s) {
 		out->why = s->why;
 		rc = add_outside(&p, s);
@@ -237,47 +249,13 @@ static int find_part(const struct tfh_accounts *accounts, const struct tfh_part_
 	return rc;
 }
 
-/* Whether a time is in an evaluation; *window advances with it. */
-static bool evaluates(const struct tfh_accounts *accounts, int64_t t, size_t *window)
-{
-	tfh_judged_at(accounts, t, window);
-	return *window < accounts->step.n && accounts->step.v[*window].start_s <= (double)t / 1e9 &&
-	       accounts->use[*window].segment == TFH_SEGMENT_EVAL;
-}
-
-/* All evaluations together: what they wait for, and the lines between their calls. */
-static int find_evaluations(const struct tfh_accounts *accounts, struct tfh_seen_start *out)
-{
-	const struct tfh_facts *facts = accounts->facts;
-	int64_t wall = accounts->loops->segment_ns[TFH_SEGMENT_EVAL];
-	struct start_part p = {.accounts = accounts, .out = out, .t1 = wall};
-	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
-	uint32_t main = facts->feed->processes[facts->process].pid;
-	size_t window = 0;
-	int rc = 0;
-
-	if (wall <= 0)
-		return 0;
-	*out = (struct tfh_seen_start){.kind = TFH_BRANCH_EVALUATE, .wall_s = (double)wall * 1e-9};
-	for (size_t i = 0; i < tfh_stack_samples_count(facts->samples) && !rc; i++) {
-		struct tfh_seen_sample k = tfh_stack_samples_at(facts->samples, i);
-		if (!evaluates(accounts, k.t, &window) ||
-		    facts->feed->threads[k.thread].tid != main)
-			continue;
-		uint32_t n = tfh_frames_at(facts, k.place, frame);
-		add_state(&p, k.state, k.ns);
-		rc = n ? add_stack(&p, frame, n, k.ns) : 0;
-	}
-	keep_lines(&p);
-	free(p.lead.v);
-	return rc;
-}
-
 int tfh_find_start(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
-	int rc = 0;
-
 	const struct tfh_part_of_run *between = NULL;
+	struct tfh_part_of_run evaluated = {
+		.kind = TFH_BRANCH_EVALUATE,
+		.wall_s = (double)accounts->loops->segment_ns[TFH_SEGMENT_EVAL] / 1e9};
+	int rc = 0;
 
 	for (int i = 0; i < TFH_SEEN_STARTS; i++)
 		r->found.start[i].kind = TFH_BRANCH_NONE;
@@ -295,5 +273,5 @@ int tfh_find_start(const struct tfh_accounts *accounts, struct tfh_result *r)
 	}
 	if (between && !rc)
 		rc = find_part(accounts, between, &r->found.start[TFH_SEEN_BETWEEN]);
-	return rc ? rc : find_evaluations(accounts, &r->found.start[TFH_SEEN_EVALUATE]);
+	return rc ? rc : find_part(accounts, &evaluated, &r->found.start[TFH_SEEN_EVALUATE]);
 }
