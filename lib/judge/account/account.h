@@ -365,6 +365,9 @@ void tfh_site_count(struct tfh_site_use *site, const struct tfh_event *ev);
 void tfh_count_pause(struct tfh_accounts *accounts, const struct tfh_event *ev);
 /* Counts a run of a host function; *ev has its address. */
 void tfh_queued_count(struct tfh_queued_use *use, const struct tfh_event *ev);
+/* Where the program waits for the device, a table after the other: in waits, and in copies that return
+ * only when they are done. *at begins with 0; NULL: no more. */
+const struct tfh_site_use *tfh_wait_sites(const struct tfh_accounts *accounts, size_t *at);
 /* The backtrace with the most time. */
 const struct tfh_site_use *tfh_site_most(const struct tfh_site_use *site);
 /* The backtrace as text, "" if unknown. */

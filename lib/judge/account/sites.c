@@ -39,6 +39,18 @@ void tfh_queued_count(struct tfh_queued_use *use, const struct tfh_event *ev)
 	least->ns += ev->t1 - ev->t0;
 }
 
+const struct tfh_site_use *tfh_wait_sites(const struct tfh_accounts *accounts, size_t *at)
+{
+	while (*at <= accounts->copy.n) {
+		size_t i = (*at)++;
+		if (!i)
+			return accounts->wait_site;
+		if (accounts->copy.v[i - 1].blocking)
+			return accounts->copy.v[i - 1].site;
+	}
+	return NULL;
+}
+
 const struct tfh_site_use *tfh_site_most(const struct tfh_site_use *site)
 {
 	const struct tfh_site_use *most = site;

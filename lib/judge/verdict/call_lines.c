@@ -118,15 +118,13 @@ static int add_copies(struct call_lines *x, const struct tfh_transfer *t)
 	return rc;
 }
 
-/* Where the program waits for the device: in waits, and in copies that return only when they are
- * done. */
 static int add_waits(struct call_lines *x)
 {
-	int rc = add_sites(x, x->accounts->wait_site);
+	const struct tfh_site_use *s;
+	int rc = 0;
 
-	for (size_t i = 0; i < x->accounts->copy.n && !rc; i++)
-		if (x->accounts->copy.v[i].blocking)
-			rc = add_sites(x, x->accounts->copy.v[i].site);
+	for (size_t at = 0; !rc && (s = tfh_wait_sites(x->accounts, &at));)
+		rc = add_sites(x, s);
 	return rc;
 }
 

@@ -86,16 +86,14 @@ static struct tfh_call_site call_site(const struct tfh_accounts *accounts,
 		*where ? tfh_arena_text(accounts->facts->arena, "%s", where) : "", most->stack};
 }
 
-/* Likewise of waits for the device, which copies that return only when they are done are, too. */
+/* Likewise of waits for the device. */
 static struct tfh_call_site wait_site(const struct tfh_accounts *accounts)
 {
-	const struct tfh_site_use *most = accounts->wait_site;
+	const struct tfh_site_use *most = accounts->wait_site, *s;
 
-	TFH_EACH (i, accounts->copy.n) {
-		const struct tfh_copy_use *u = &accounts->copy.v[i];
-		if (u->blocking && tfh_site_most(u->site)->ns > tfh_site_most(most)->ns)
-			most = u->site;
-	}
+	for (size_t at = 0; (s = tfh_wait_sites(accounts, &at));)
+		if (tfh_site_most(s)->ns > tfh_site_most(most)->ns)
+			most = s;
 	return call_site(accounts, most);
 }
 
