@@ -334,10 +334,13 @@ static void advise(struct tfh_wording *w, const struct next *next)
 	const char *todo = *mostly && !*seen ? less
 			   : *seen ? tfh_phrase(w, "%s%s: %s", *mostly ? "then " : "", seen, less)
 				   : besides[next->row].todo;
+	const char *waits =
+		*mostly && !next->rest ? tfh_start_waits(r, besides[next->row].kind) : "";
 	tfh_advise_run(w,
-		       tfh_phrase(w, "%s: %s%s%s%s", name_of(w, next, *mostly != 0),
+		       tfh_phrase(w, "%s: %s%s%s%s%s%s", name_of(w, next, *mostly != 0),
 				  tfh_phrase_time(w, next->saved_s), *mostly ? ", " : "",
-				  *mostly ? bound_of(w, besides[next->row].kind) : "", mostly),
+				  *mostly ? bound_of(w, besides[next->row].kind) : "", mostly,
+				  *waits ? ", " : "", waits),
 		       todo, next->saved_s);
 }
 

@@ -172,6 +172,16 @@ const char *tfh_start_mostly(struct tfh_wording *w, enum tfh_branch part, bool r
 			  tfh_file_words(w, l->file), l->line);
 }
 
+const char *tfh_start_waits(const struct tfh_result *r, enum tfh_branch part)
+{
+	const struct tfh_seen_start *s = seen_in(r, part);
+
+	for (int i = TFT_STATE_RUNNING + 1; s && i < TFT_STATE_COUNT; i++)
+		if (2 * s->state[i] > 1)
+			return tfh_state_words(i);
+	return "";
+}
+
 void tfh_note_start(struct tfh_wording *w)
 {
 	double wall = w->r->n_tree ? w->r->tree[0].wall_s : 0;

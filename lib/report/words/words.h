@@ -173,6 +173,8 @@ const char *tfh_start_seen(struct tfh_wording *w, enum tfh_branch part, bool tol
 /* "71 % importing tensorflow", "62 % at train.py:3", for the line with the largest share; "": none has a tenth. rest: of what
  * is not importing. */
 const char *tfh_start_mostly(struct tfh_wording *w, enum tfh_branch part, bool rest);
+/* What the thread does for over half of one of these parts instead of running, "waiting for a lock"; "": nothing. */
+const char *tfh_start_waits(const struct tfh_result *r, enum tfh_branch part);
 /* Seconds before the first call in which no module was imported, as far as was seen. */
 double tfh_start_rest(const struct tfh_result *r);
 /* "tensorflow": the name of a module, or of its package, from its file. */

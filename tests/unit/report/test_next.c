@@ -48,7 +48,7 @@ static void test_nested_places(void **state)
 }
 
 /* Importing a framework before the first step is worth advice only if it takes half of the run; what the program does there
- * itself is, from a tenth on, with its line. */
+ * itself is, from a tenth on, with its line, and with what it waits for if it does for over half of that time. */
 static void test_imports(void **state)
 {
 	static const struct {
@@ -58,7 +58,7 @@ static void test_imports(void **state)
 	} row[] = {
 		{3, "/v/torch/__init__.py", NULL},
 		{6, "/v/torch/__init__.py", "call: 6.00 s, 80 % importing torch"},
-		{3, NULL, "call: 3.00 s, 80 % at train.py:2"},
+		{3, NULL, "call: 3.00 s, 80 % at train.py:2, waiting for a lock"},
 		{4, "/v/torch/__init__.py",
 		 "before the first GPU call, besides imports: 1.60 s, 50 % in load (train.py:9)"}};
 
@@ -77,6 +77,8 @@ static void test_imports(void **state)
 			.kind = TFH_BRANCH_BEFORE,
 			.wall_s = row[k].s,
 			.samples = 100,
+			.state = {[TFT_STATE_RUNNING] = k == 2 ? 0.3 : 0.6,
+				  [TFT_STATE_LOCK] = k == 2 ? 0.7 : 0.4},
 			.n_line = 2,
 			.line = {{"train.py", "<module>", 2, row[k].imports, 0.8, 80},
 				 {"train.py", "load", 9, NULL, 0.1, 10}}};
@@ -87,6 +89,7 @@ static void test_imports(void **state)
 		assert_int_equal(advises(&w.said, "before the first"), row[k].says != NULL);
 		if (row[k].says && !advises(&w.said, row[k].says))
 			fail_msg("no %s", row[k].says);
+		assert_int_equal(advises(&w.said, "waiting"), k == 2);
 		tfh_wording_free(&w.said);
 	}
 }
