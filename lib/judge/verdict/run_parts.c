@@ -2,7 +2,7 @@
  * Makes the run's tree agree with the steps. The tree comes from what the main thread calls: a wait for steps that it issued ahead,
  * or the work of a step that no call repeats exactly, is "between loops" there. The windows of the steps are charged with
  * the same time. What is part of a step of usual length, or is computing on the device, is no gap; nor are checkpoints and
- * compiling, which have parts of their own.
+ * compiling, which have parts of their own. The other way round, the tree's steps may contain what is outside of all windows.
  */
 #include <errno.h>
 #include <math.h>
@@ -12,11 +12,11 @@
 #include "judge/verdict/verdict.h"
 
 /* What time of windows can be in the tree. */
-enum run_owner { OWNER_STEPS, OWNER_CHECKPOINT, OWNER_FIRST, OWNER_COUNT };
+enum run_owner { OWNER_STEPS, OWNER_CHECKPOINT, OWNER_FIRST, OWNER_BETWEEN, OWNER_COUNT };
 
 /* The kind of part that each owner gets where it has none. */
 static const enum tfh_branch owner_branch[OWNER_COUNT] = {TFH_BRANCH_STEP, TFH_BRANCH_CHECKPOINT,
-							  TFH_BRANCH_FIRST};
+							  TFH_BRANCH_FIRST, TFH_BRANCH_BETWEEN};
 
 struct parts {
 	const struct tfh_part_of_run *tree;
@@ -24,10 +24,13 @@ struct parts {
 	double missing[OWNER_COUNT]; /* seconds: in windows, less in the tree */
 	double known;		     /* all in windows, less all in the tree's loops */
 	uint64_t steps;		     /* that the tree does not count */
+	bool more_steps;	     /* the tree counts more steps than the windows */
 	double usual_s;		     /* of a step */
 	double between;		     /* all time between loops */
+	double longer;		     /* the tree's steps, less the windows' */
 	double in_steps;	     /* all time of the tree's steps */
-	double saving;		     /* the share of it that is checkpoints */
+	double excess;		     /* how much longer they are than usual ones */
+	double moved[OWNER_COUNT];   /* what they give: seconds, then shares of their excess */
 	uint64_t saves;		     /* checkpoints, if they recur */
 };
 
@@ -42,6 +45,7 @@ static enum run_owner owner_of(const struct tfh_part_of_run *part)
 	return part->kind == TFH_BRANCH_STEP || part->kind == TFH_BRANCH_TRAIN ? OWNER_STEPS
 	       : part->kind == TFH_BRANCH_CHECKPOINT			       ? OWNER_CHECKPOINT
 	       : part->kind == TFH_BRANCH_FIRST				       ? OWNER_FIRST
+	       : part->kind == TFH_BRANCH_BETWEEN			       ? OWNER_BETWEEN
 									       : OWNER_COUNT;
 }
 
@@ -99,8 +103,15 @@ static void take_window(struct parts *p, const struct tfh_accounts *accounts, si
 		p->known += all - step;
 	}
 	p->missing[OWNER_STEPS] += step;
+	p->longer -= rest == OWNER_COUNT ? all : step;
 	p->known += step;
 	p->steps += steps;
+}
+
+/* By how much a part of steps exceeds steps of usual length. */
+static double excess_s(const struct parts *p, const struct tfh_part_of_run *part)
+{
+	return fmax(part->wall_s - p->usual_s * (double)part->count, 0);
 }
 
 static void take_part(struct parts *p, const struct tfh_part_of_run *part)
@@ -109,12 +120,17 @@ static void take_part(struct parts *p, const struct tfh_part_of_run *part)
 
 	if (part->kind >= TFH_BRANCH_EPOCH && part->kind <= TFH_BRANCH_CHECKPOINT)
 		p->known -= part->wall_s;
-	if (owner != OWNER_COUNT)
+	if (owner == OWNER_BETWEEN)
+		p->between += part->wall_s;
+	else if (owner != OWNER_COUNT)
 		p->missing[owner] -= part->wall_s;
 	if (owner != OWNER_STEPS)
 		return;
+	p->more_steps |= part->count > p->steps + part->runs;
 	p->steps -= part->count < p->steps ? part->count : p->steps;
+	p->longer += part->wall_s;
 	p->in_steps += part->wall_s;
+	p->excess += excess_s(p, part);
 }
 
 /* Checkpoints take here what they take in the verdict, if they recur. */
@@ -128,22 +144,38 @@ static void take_saved(struct parts *p, const struct tfh_result *r)
 	p->saves = r->recurring[i - 1].count;
 }
 
-/* How much of the time between loops each owner gets, as a share of it. What checkpoints still lack, the tree's steps have, as far as
- * they are longer than those of the windows. */
+/* How much of the time between loops each owner gets, as a share of it. */
 static double shares(struct parts *p)
 {
-	double wanted = 0, longer = -p->missing[OWNER_STEPS];
+	double wanted = 0, spare = fmax(-p->missing[OWNER_STEPS], 0);
 
 	for (int k = 0; k < OWNER_COUNT; k++)
 		wanted += p->missing[k] = fmax(p->missing[k], 0);
 	double given = fmax(fmin(fmin(wanted, p->known), p->between), 0);
 	double part = wanted > 0 ? given / wanted : 0;
-	if (p->in_steps > 0)
-		p->saving = fmax(fmin((1 - part) * p->missing[OWNER_CHECKPOINT], longer), 0) /
-			    p->in_steps;
+	p->moved[OWNER_CHECKPOINT] = fmin((1 - part) * p->missing[OWNER_CHECKPOINT], spare);
+	p->moved[OWNER_FIRST] = (1 - part) * p->missing[OWNER_FIRST];
 	for (int k = 0; k < OWNER_COUNT && given > 0; k++)
 		p->missing[k] *= part / p->between;
 	return given;
+}
+
+/* What checkpoints and first steps still lack, the tree's steps have, as far as they are longer than those of the windows. If they are
+ * the same steps, the rest is part of none: what happens at an epoch's end, without any call. Returns whether steps give something. */
+static bool share_longer(struct parts *p)
+{
+	double *moved = p->moved;
+	double longer = fmax(p->longer - moved[OWNER_CHECKPOINT], 0);
+
+	moved[OWNER_FIRST] = fmin(moved[OWNER_FIRST], longer);
+	moved[OWNER_BETWEEN] = p->more_steps ? 0 : longer - moved[OWNER_FIRST];
+	for (int k = OWNER_FIRST; k <= OWNER_BETWEEN; k++)
+		moved[k] = moved[k] * TFH_LOOPS_LEAST_PART < p->tree[0].wall_s ? 0 : moved[k];
+	double all = moved[OWNER_CHECKPOINT] + moved[OWNER_FIRST] + moved[OWNER_BETWEEN];
+	p->usual_s = all > p->excess ? 0 : p->usual_s;
+	for (int k = 0; k < OWNER_COUNT && all > 0; k++)
+		moved[k] /= all > p->excess ? p->in_steps : p->excess;
+	return all > 0;
 }
 
 /* The largest part of this kind beside part `at`; NULL: none. */
@@ -204,15 +236,24 @@ static uint32_t give(struct parts *p, struct tfh_part_of_run *out, uint32_t n, u
 	return n;
 }
 
-/* Gives checkpoints their share of all steps; returns the number of all parts. */
-static uint32_t give_saved(const struct parts *p, struct tfh_part_of_run *out, uint32_t n)
+/* Gives the owners their shares of steps that are longer than usual; returns the number of all parts. */
+static uint32_t give_longer(const struct parts *p, struct tfh_part_of_run *out, uint32_t n)
 {
 	for (uint32_t i = 1; i < n; i++) {
 		if (!is_leaf(out, n, i) || owner_of(&out[i]) != OWNER_STEPS)
 			continue;
-		struct tfh_part_of_run *to =
-			move_time(out, &n, i, i + 1, OWNER_CHECKPOINT, p->saving * out[i].wall_s);
-		to->count += to->count ? 0 : p->saves;
+		const struct tfh_part_of_run whole = out[i];
+		for (int k = OWNER_CHECKPOINT; k < OWNER_COUNT; k++) {
+			double s = p->moved[k] * excess_s(p, &whole);
+			if (!(s > 0))
+				continue;
+			struct tfh_part_of_run *to =
+				move_time(out, &n, i, i + 1, (enum run_owner)k, s);
+			to->count += to->count ? 0 : k == OWNER_CHECKPOINT ? p->saves : whole.runs;
+			/* It is not one piece of the run, where lines could be looked for. */
+			if (k == OWNER_BETWEEN && 2 * s > to->wall_s)
+				to->runs = whole.runs + 1;
+		}
 	}
 	return n;
 }
@@ -232,23 +273,20 @@ int tfh_settle_tree(const struct tfh_accounts *accounts, struct tfh_result *r)
 			leaves++;
 		}
 		gaps += p.tree[i].kind == TFH_BRANCH_BETWEEN;
-		p.between += p.tree[i].kind == TFH_BRANCH_BETWEEN ? p.tree[i].wall_s : 0;
 	}
-	if (!TFH_DETECT_SETTLED || !accounts->judged_steps)
+	if (!TFH_DETECT_SETTLED || !accounts->judged_steps || !n)
 		return 0;
 	double given = shares(&p);
-	if (!(given > 0) && !(p.saving > 0))
-		return 0;
 	struct tfh_part_of_run *out = tfh_arena_array(
-		accounts->facts->arena, n + leaves + (size_t)gaps * OWNER_COUNT, sizeof(*out));
+		accounts->facts->arena, n + (size_t)(leaves + gaps) * OWNER_COUNT, sizeof(*out));
 	if (!out)
 		return -ENOMEM;
 	memcpy(out, r->tree, n * sizeof(*out));
-	if (p.saving > 0)
-		n = give_saved(&p, out, n);
 	for (uint32_t i = 1; i < n && given > 0; i++)
 		if (out[i].kind == TFH_BRANCH_BETWEEN)
 			n = give(&p, out, n, i);
+	if (share_longer(&p))
+		n = give_longer(&p, out, n);
 	r->tree = out;
 	r->n_tree = n;
 	return 0;

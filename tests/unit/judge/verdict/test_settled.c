@@ -1,7 +1,9 @@
 /* What must hold: time in which the device computes what steps issued ahead is time of the steps in the run's tree, not between loops;
  * checkpoints have a part of their own, which takes what they take in the verdict, and the loop that fetches the model is not steps; a
- * gap in which the device idles remains one. */
+ * gap in which the device idles remains one. The tree's steps take as long as the windows': what longer first steps or the end of an
+ * epoch take is no time of the steps, even if no call separates it from them. */
 #include "../devgen.h"
+#include "../tf_loops.h"
 
 static double seconds(const struct tfh_result *r, enum tfh_branch kind)
 {
@@ -129,11 +131,38 @@ static void test_gap(void **state)
 	tfh_result_free(r);
 }
 
+/* Epochs of 20 steps of 10 ms whose iterators never report their end; after each, Keras works for 300 ms without any call. The first
+ * two steps set something up for 600 ms each. */
+static void test_silent_end(void **state)
+{
+	(void)state;
+	struct gen *g = tf();
+	double t = 100;
+
+	for (uint32_t epoch = 0; epoch < 10; epoch++, t += 300)
+		for (int i = 0; i < 20; i++) {
+			gen_get(g, 0, 1 + epoch, ROOT, t, t + 1);
+			gen_exec(g, OP_GET, t, t + 1);
+			t += epoch == 0 && i < 2 ? 601 : 1;
+			gen_exec(g, OP_TRAIN, t, t + 9);
+			t += 9;
+		}
+	struct tfh_result *r = gen_judge(g);
+	assert_int_equal(r->steps.total, 200);
+	adds_up(r);
+	assert_true(fabs(seconds(r, TFH_BRANCH_STEP) + seconds(r, TFH_BRANCH_TRAIN) - 200 * 10e-3) <
+		    0.05);
+	assert_true(fabs(seconds(r, TFH_BRANCH_BETWEEN) - 9 * 0.3) < 0.05);
+	assert_true(fabs(seconds(r, TFH_BRANCH_FIRST) - 2 * 0.6) < 0.05);
+	tfh_result_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_issued_ahead), cmocka_unit_test(test_checkpoints),
-		cmocka_unit_test(test_saved_by_steps), cmocka_unit_test(test_gap)};
+		cmocka_unit_test(test_saved_by_steps), cmocka_unit_test(test_gap),
+		cmocka_unit_test(test_silent_end)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
