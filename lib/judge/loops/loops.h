@@ -7,6 +7,9 @@
 
 #include "judge/facts/facts.h"
 
+/* In the name of the function that Keras 3's predict() executes; those of fit() and evaluate() take an iterator. */
+#define TFH_KERAS_PREDICTS "step_on_data_distributed"
+
 /* Iterators from the same place in the program: the same pipeline feeding the same function. */
 struct tfh_group {
 	uint64_t key, count, runs;

@@ -25,7 +25,8 @@ struct found {
 	TFH_VEC(struct named_range) range;
 	TFH_VEC(uint8_t) kind; /* by name: enum name_kind */
 	int64_t first_launch;
-	bool updates; /* search only for steps of optimizers */
+	bool updates;	/* search only for steps of optimizers */
+	bool exchanges; /* there are exchanges with other ranks */
 };
 
 enum name_kind { K_NEW, K_OTHER, K_MODULE, K_UPDATE };
@@ -82,6 +83,7 @@ static int add(const struct tfh_facts *facts, struct tfh_loops *loops, struct fo
 	if (ev->kind == TFT_CALL && ev->t0 < f->first_launch &&
 	    (ev->fn->family == TFH_FAM_LAUNCH || ev->fn->family == TFH_FAM_GRAPH_LAUNCH))
 		f->first_launch = ev->t0;
+	f->exchanges |= ev->kind == TFT_RANGE && ev->w[1] == TFT_RANGE_EXCHANGE;
 
 	if (ev->kind != TFT_RANGE || !facts->thread[ev->thread].drives ||
 	    f->range.n >= TFH_LOOPS_NAMED_RANGES || ev->w[0] > TFH_LOOPS_RANGE_NAMES)
@@ -162,18 +164,19 @@ static struct passes executed(const struct tfh_facts *facts, const struct tfh_bo
 }
 
 /* Whether there are more passes, or larger ones. If the device is far behind, a pass may wait any time until its last launch
- * is accepted, so launches are more reliable than times. */
-static bool more_passes(const struct passes *a, const struct passes *b)
+ * is accepted, so launches are more reliable than times. A pass that exchanges gradients waits for the slowest rank, so then
+ * times say nothing: a rank that saves every second step makes every second pass of all others longer. */
+static bool more_passes(const struct passes *a, const struct passes *b, bool exchanges)
 {
 	if (a->n != b->n)
 		return a->n > b->n;
-	return a->launches != b->launches ? a->launches > b->launches : a->ns > b->ns;
+	return a->launches != b->launches ? a->launches > b->launches : !exchanges && a->ns > b->ns;
 }
 
 /* Two models that are trained in turn (a generator and a discriminator) have an optimizer each, and one step: their
  * backward passes are more and fewer, or large and small, by turns. Work in every second step besides training does not
  * change those. */
-static void join_turns(const struct tfh_facts *facts, struct tfh_loops *loops)
+static void join_turns(const struct tfh_facts *facts, struct tfh_loops *loops, bool exchanges)
 {
 	struct tfh_boundary *m = loops->mark.v;
 	struct passes before = {0}, p;
@@ -183,7 +186,7 @@ static void join_turns(const struct tfh_facts *facts, struct tfh_loops *loops)
 		p = executed(facts, &m[i], &at);
 		if (!p.ns)
 			return;
-		longer[i % 2] += i && more_passes(&p, &before);
+		longer[i % 2] += i && more_passes(&p, &before, exchanges);
 	}
 	size_t most = longer[0] > longer[1] ? longer[0] : longer[1],
 	       least = longer[0] + longer[1] - most;
@@ -242,7 +245,7 @@ int tfh_find_updates(const struct tfh_facts *facts, struct tfh_loops *loops, str
 
 	rc = rc ? rc : mark_updates(facts, loops, &f);
 	if (!rc && !imported)
-		join_turns(facts, loops);
+		join_turns(facts, loops, f.exchanges);
 	if (loops->mark.n)
 		loops->clock_name = "Optimizer.step";
 	drop(&f);

@@ -232,7 +232,7 @@ static bool has(const char *text, const char *word)
 static bool evaluates(const struct tfh_group *g)
 {
 	return has(g->tag, "test_") || has(g->tag, "eval") || has(g->tag, "valid") ||
-	       has(g->tag, "predict");
+	       has(g->tag, "predict") || has(g->tag, TFH_KERAS_PREDICTS);
 }
 
 static double score(const struct tfh_group *g)

@@ -78,10 +78,15 @@ static enum tfh_branch role_of_name(const char *name)
 	static const struct {
 		const char *word;
 		enum tfh_branch role;
-	} of[] = {{"train", TFH_BRANCH_TRAIN},	   {"learn", TFH_BRANCH_TRAIN},
-		  {"update", TFH_BRANCH_TRAIN},	   {"eval", TFH_BRANCH_EVALUATE},
-		  {"valid", TFH_BRANCH_EVALUATE},  {"test", TFH_BRANCH_EVALUATE},
-		  {"predict", TFH_BRANCH_PREDICT}, {"infer", TFH_BRANCH_PREDICT}};
+	} of[] = {{"train", TFH_BRANCH_TRAIN},
+		  {"learn", TFH_BRANCH_TRAIN},
+		  {"update", TFH_BRANCH_TRAIN},
+		  {"eval", TFH_BRANCH_EVALUATE},
+		  {"valid", TFH_BRANCH_EVALUATE},
+		  {"test", TFH_BRANCH_EVALUATE},
+		  {"predict", TFH_BRANCH_PREDICT},
+		  {"infer", TFH_BRANCH_PREDICT},
+		  {TFH_KERAS_PREDICTS, TFH_BRANCH_PREDICT}};
 
 	for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++)
 		if (strstr(name, of[i].word))

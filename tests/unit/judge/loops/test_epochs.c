@@ -67,15 +67,14 @@ static void test_sweep(void **state)
 }
 
 /* Rounds of 15 training steps by a function with an ordinary name and 60 batches through one whose name says that it evaluates, which take
- * four times as long together: the steps are the former, whichever side is longer. */
-static void test_longer_evaluation(void **state)
+ * four times as long together: the steps are the former, whichever side is longer. Keras 3's names for fit() and predict() are such. */
+static void longer_evaluation(const char *train, const char *test)
 {
-	(void)state;
 	struct gen *g = tf();
 	double t = 100;
 
-	g->name[TFT_NAME_OP][OP_TRAIN] = "__inference_one_step_12";
-	g->name[TFT_NAME_OP][OP_TEST] = "__inference_evaluate_34";
+	g->name[TFT_NAME_OP][OP_TRAIN] = train;
+	g->name[TFT_NAME_OP][OP_TEST] = test;
 	for (uint32_t loop = 0; loop < 8; loop++) {
 		bool eval = loop % 2;
 		for (int i = 0; i < (eval ? 60 : 15); i++, t += 10.2) {
@@ -90,7 +89,18 @@ static void test_longer_evaluation(void **state)
 	}
 	struct tfh_result *r = gen_judge(g);
 	assert_int_equal(r->steps.total, 60);
+	for (uint32_t i = 0; i < r->n_tree; i++)
+		assert_true(r->tree[i].kind != TFH_BRANCH_PREDICT ||
+			    strstr(r->tree[i].name, "data"));
 	tfh_result_free(r);
+}
+
+static void test_longer_evaluation(void **state)
+{
+	(void)state;
+	longer_evaluation("__inference_one_step_12", "__inference_evaluate_34");
+	longer_evaluation("__inference_multi_step_on_iterator_12",
+			  "__inference_one_step_on_data_distributed_34");
 }
 
 /* After every step a new iterator of four batches is predicted: no step has a closing batch, but they are judged. */
