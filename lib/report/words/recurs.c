@@ -83,7 +83,9 @@ static const char *placed(struct tfh_wording *w, const struct tfh_recurring *x, 
 	case TFH_SEGMENT_COMPILE: /* their findings already say so */
 		return finding;
 	case TFH_SEGMENT_EVAL:
-		return tfh_phrase(w, "in evaluation %s", finding);
+		return x->cause == TFH_CAUSE_HOST_COMPILE
+			       ? "evaluation compiles or loads kernels or functions again"
+			       : tfh_phrase(w, "in evaluation %s", finding);
 	default:
 		return x->cause == TFH_CAUSE_HOST_COMPILE
 			       ? "functions are traced or compiled again before each loop"
@@ -97,6 +99,9 @@ static struct tfh_remedy remedy_of(const struct tfh_result *r, const struct tfh_
 	/* Without stages of a pipeline, the batches come from another framework. */
 	struct tfh_remedy m = r->n_input ? tfh_remedy_of(x->cause) : tfh_remedy_in(r, x->cause);
 
+	if (x->kind == TFH_SEGMENT_EVAL && x->cause == TFH_CAUSE_HOST_COMPILE)
+		m.todo =
+			"keep shapes the same, and evaluate all examples in one call (each predict() of Keras makes a pipeline; model(x) does not)";
 	if (x->kind != TFH_SEGMENT_BETWEEN)
 		return m;
 	if (x->cls == TFH_CLASS_INPUT_BOUND && r->n_input && r->input[0].guilty)
