@@ -104,14 +104,26 @@ static const char *in_framework(const char *path)
 	return NULL;
 }
 
-/* The module's part of a path in an installed package or the standard library; NULL for other
+/* Whether no file has this code, and it is not what the program was given as: modules frozen into the interpreter, and what
+ * libraries generate ("<sqlalchemy generated ...>", "<attrs generated ...>", torch.fx' "<eval_with_key>.3"). */
+static bool is_generated(const char *path)
+{
+	static const char *const program[] = {"<string>", "<stdin>", "<console>", "<ipython-input"};
+
+	for (size_t i = 0; i < sizeof(program) / sizeof(*program); i++)
+		if (!strncmp(path, program[i], strlen(program[i])))
+			return false;
+	return *path == '<';
+}
+
+/* The module's part of a path in an installed package or the standard library, or the name of generated code; NULL for other
  * paths. */
 static const char *in_library(const char *path)
 {
 	static const char *const standard[] = {"/lib/python3", "/lib64/python3"};
 	const char *found;
 
-	if (!strncmp(path, "<frozen ", 8) || !strcmp(path, "<builtin>"))
+	if (is_generated(path))
 		return path;
 	if ((found = tfh_in_packages(path)))
 		return found;

@@ -187,6 +187,13 @@ static void test_libraries(void **state)
 	assert_string_equal(tfh_short_file("/opt/deps/keras/src/models/model.py"),
 			    "keras/src/models/model.py");
 	assert_true(tfh_file_of_library("/opt/deps/numba/cuda/cudadrv/driver.py"));
+	assert_true(
+		tfh_file_of_library("<sqlalchemy generated _go() wrapper for orm.session.commit>"));
+	assert_true(tfh_file_of_library("<eval_with_key>.3"));
+	assert_true(tfh_file_of_library("<frozen importlib._bootstrap>"));
+	assert_false(tfh_file_of_library("<stdin>"));
+	assert_false(tfh_file_of_library("<string>"));
+	assert_false(tfh_file_of_library("<ipython-input-3-0a1b2c>"));
 	assert_false(tfh_file_of_library("/home/u/torch/train.py"));
 	assert_false(tfh_file_of_library("/home/u/numba/train.py"));
 	assert_false(tfh_file_of_library("/home/u/tensorflow/examples/mnist.py"));
