@@ -24,12 +24,18 @@ static bool like(const struct tfh_node *a, const struct tfh_node *b)
 				    b->kind == TFH_LOOP_EVENT_COPY && a->what >> 8 == b->what >> 8);
 }
 
-static bool has(const struct tfh_node *loop, const struct tfh_node *event)
+/* The event of the loop's body; NULL: it has none. */
+static struct tfh_node *event_of(const struct tfh_node *loop, const struct tfh_node *event)
 {
 	for (uint32_t i = 0; i < loop->n_body; i++)
 		if (like(&loop->body[i], event))
-			return true;
-	return false;
+			return &loop->body[i];
+	return NULL;
+}
+
+static bool has(const struct tfh_node *loop, const struct tfh_node *event)
+{
+	return event_of(loop, event) != NULL;
 }
 
 bool tfh_node_is_leaf(const struct tfh_node *v)
@@ -212,25 +218,34 @@ static uint32_t take_leading(struct tfh_node *list, uint32_t i)
 	return first;
 }
 
+/* Adds an item of an iteration that is not whole to the item of the loop's body that it repeats. */
+static void take_item(struct tfh_node *loop, struct tfh_node *to, struct tfh_node *item)
+{
+	tfh_node_add(loop, item);
+	if (item->body) {
+		take_in_loop(to, item, false);
+	} else {
+		to->n += item->n;
+		tfh_node_add(to, item);
+	}
+}
+
+static bool is_item(const struct tfh_node *of, const struct tfh_node *item)
+{
+	return of->key == item->key || tfh_nodes_alike(of, item);
+}
+
 /* Items after a loop of loops, from item `from` on, that begin like its body are a last iteration
  * that was cut short. Returns the first item that is not. */
 static uint32_t take_partial(struct tfh_node *list, struct tfh_node *loop, uint32_t from)
 {
 	uint32_t k = 0;
-
 	int64_t t0 = from < list->n_body ? list->body[from].t0 : 0;
 
 	for (; k < loop->n_body && from + k < list->n_body; k++) {
-		struct tfh_node *item = &list->body[from + k], *to = &loop->body[k];
-		if (to->key != item->key && !tfh_nodes_alike(to, item))
+		if (!is_item(&loop->body[k], &list->body[from + k]))
 			break;
-		tfh_node_add(loop, item);
-		if (item->body) {
-			take_in_loop(to, item, false);
-		} else {
-			to->n += item->n;
-			tfh_node_add(to, item);
-		}
+		take_item(loop, &loop->body[k], &list->body[from + k]);
 	}
 	loop->n += k > 0;
 	if (k)
@@ -258,6 +273,52 @@ static uint32_t take_begun(struct tfh_node *list, uint32_t i)
 		return i - 1;
 	}
 	return i;
+}
+
+/* The loop of the body before item `end`; SIZE_MAX: there is none. */
+static size_t loop_before(const struct tfh_node *loop, size_t end)
+{
+	while (end > 0 && !loop->body[end - 1].body)
+		end--;
+	return end > 0 ? end - 1 : SIZE_MAX;
+}
+
+/* Loops before loop i that are like those at the end of its body belong to a first iteration: training before the first round of
+ * evaluation and training. Between them are events that the body has, too, in whatever order: an iterator may end before or after what
+ * follows. It counts as an iteration if it takes half as long as one: two batches that are evaluated to see whether that works do not.
+ * Returns the number of items. */
+static uint32_t take_ended(struct tfh_node *list, uint32_t i)
+{
+	struct tfh_node *loop = &list->body[i];
+	uint32_t first = i;
+	int64_t usual_ns = loop->ns / (int64_t)loop->n, ns = loop->ns;
+	size_t end = loop->n_body;
+
+	for (uint32_t at = i; at > 0; at--) {
+		struct tfh_node *item = &list->body[at - 1];
+		size_t like = item->body ? loop_before(loop, end) : SIZE_MAX;
+		if (item->body ? like == SIZE_MAX || !is_item(&loop->body[like], item)
+			       : !has(loop, item))
+			break;
+		first = item->body ? at - 1 : first;
+		end = item->body ? like : end;
+	}
+	if (first == i)
+		return 0;
+	loop->t0 = list->body[first].t0;
+	end = loop->n_body;
+	for (uint32_t at = i; at > first; at--) {
+		struct tfh_node *item = &list->body[at - 1];
+		end = item->body ? loop_before(loop, end) : end;
+		struct tfh_node *to = item->body ? &loop->body[end] : event_of(loop, item);
+		to->t0 = item->t0;
+		take_item(loop, to, item);
+	}
+	if (2 * (loop->ns - ns) < usual_ns)
+		return i - first;
+	tfh_node_begin(loop, loop->t0);
+	loop->n++;
+	return i - first;
 }
 
 /* Replaces a loop that is little more than its inner loop with that one: the rest occurs only now
@@ -323,7 +384,17 @@ static void tidy_loops_of_loops(struct tfh_node *list)
 		if (!list->body[kept].body || tfh_node_is_leaf(&list->body[kept]))
 			continue;
 		kept = take_begun(list, kept);
+		uint64_t whole = list->body[kept].n;
+		uint32_t before = take_ended(list, kept), from = i;
+		list->body[kept - before] = list->body[kept];
+		kept -= before;
 		i = take_partial(list, &list->body[kept], i);
+		/* the end of a first iteration and the begin of a last one */
+		if (list->body[kept].n == whole + 2 &&
+		    before + i - from <= list->body[kept].n_body) {
+			list->body[kept].n--;
+			list->body[kept].n_begin -= list->body[kept].n_begin > 0;
+		}
 	}
 	list->n_body = kept;
 }

@@ -145,6 +145,19 @@ static void test_odd_rounds(void **state)
 	expect("ptqwptqwptqwpeqwpeqwptqwptqwpeqwpeqw", "2(5(ptqw)4(peqw))", "2(5(ptqw)4(peqw))");
 }
 
+/* The end of a first round and the begin of a last one are one round; where the ends of iterators stand among the loops does not matter.
+ * A loop that the rounds do not have is none of them. */
+static void test_ended(void **state)
+{
+	(void)state;
+	expect("AbAbAbFCdCdAbAbAbFGCdCdAbAbAbFGCdCdAbAbAbFGCdCd", "3(Ab)F3(6(Cd)9(Ab)FG)2(Cd)",
+	       "4(8(Cd)12(Ab)FG)");
+	expect("AbAbAbFCdCdGAbAbAbCdCdGFAbAbAbCdCdGFAbAbAbCdCdGF", "3(Ab)F2(Cd)G3(9(Ab)6(Cd)GF)",
+	       "4(12(Ab)8(Cd)GF)");
+	expect("CdCdFAbAbAbAbCdCdGFAbAbAbAbCdCdG", "2(Cd)2(F8(Ab)4(Cd)G)", "2(F8(Ab)6(Cd)G)");
+	expect("PqPqFCdCdAbAbAbFGCdCdAbAbAbFG", "2(Pq)F2(4(Cd)6(Ab)FG)", "2(Pq)F2(4(Cd)6(Ab)FG)");
+}
+
 /* Anything at all: time and launches are all there, twice as many events need no more memory than a stack of 65,536. */
 static void test_noise(void **state)
 {
@@ -222,9 +235,9 @@ static void test_long_body(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_loops),	  cmocka_unit_test(test_odd_rounds),
-		cmocka_unit_test(test_noise),	  cmocka_unit_test(test_many_loops),
-		cmocka_unit_test(test_long_body),
+		cmocka_unit_test(test_loops),	   cmocka_unit_test(test_odd_rounds),
+		cmocka_unit_test(test_ended),	   cmocka_unit_test(test_noise),
+		cmocka_unit_test(test_many_loops), cmocka_unit_test(test_long_body),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
