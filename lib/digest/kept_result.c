@@ -127,7 +127,7 @@ TYPE(line, T(1, file), T(2, function), N(3, line), N(4, library));
 #undef S
 
 #define S struct tfh_model_frame
-TYPE(frame, T(1, function), T(2, module), N(3, offset), N(4, address));
+TYPE(frame, T(1, function), T(2, module), N(3, offset), N(4, address), T(5, file), N(6, line));
 #undef S
 
 #define S struct tfh_known_stack

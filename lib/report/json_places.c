@@ -52,6 +52,11 @@ void tfh_json_frames(struct tfh_json *j, const struct tfh_result *r, uint32_t st
 		tfh_json_kstr(j, "function", *native[i].function ? native[i].function : NULL);
 		tfh_json_kstr(j, "module", native[i].module);
 		tfh_json_ku64(j, "offset", native[i].offset);
+		tfh_json_kstr(j, "file", native[i].line ? native[i].file : NULL);
+		if (native[i].line)
+			tfh_json_ku64(j, "line", native[i].line);
+		else
+			tfh_json_knull(j, "line");
 		tfh_json_end(j);
 	}
 	tfh_json_end(j);

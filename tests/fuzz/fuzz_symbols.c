@@ -1,11 +1,29 @@
 /*
  * Fuzzed input: an ELF file. Backtraces in a trace name files, which the report opens for names of
- * functions; whatever is found there, it must neither crash nor hang.
+ * functions and for lines; whatever is found there, it must neither crash nor hang.
  */
 #include <stdio.h>
 
 #include "fuzz.h"
+#include "model/symbols/debug_lines.h"
 #include "model/symbols/symbols.h"
+
+static void find_lines(const char *path)
+{
+	struct tfh_debug_lines *d = NULL;
+	char file[TFH_SYMBOLS_FILE];
+	struct tfh_elf e;
+	uint32_t line;
+
+	if (tfh_elf_open(&e, path, "", true))
+		d = tfh_debug_lines_open(&e);
+	for (uint64_t at = 0; d && at < 1ull << 40; at = at * 2 + 64)
+		tfh_debug_lines_find(d, at, file, sizeof(file), &line);
+	for (uint64_t at = 0x200; d && at < 0x600; at += 5)
+		tfh_debug_lines_find(d, at, file, sizeof(file), &line);
+	tfh_debug_lines_close(d);
+	tfh_elf_close(&e);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -22,6 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (uint64_t at = 0; s && at < 1ull << 40; at = at * 2 + 64)
 		tfh_symbols_find(s, at, name, sizeof(name), &into);
 	tfh_symbols_close(s);
+	find_lines(path);
 	tfh_fuzz_bound(begin, size);
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "judge/copy_causes.h"
 #include "judge/verdict/line_tree.h"
@@ -13,6 +14,7 @@
 struct made {
 	struct tfh_model_line line, callee; /* callee: the library function that the line calls */
 	int64_t ns;
+	bool native; /* of a function of machine code */
 };
 
 struct call_lines {
@@ -24,28 +26,43 @@ struct call_lines {
 
 /* Lines of Python or, in a program without it, functions. */
 static uint32_t frames_of(const struct tfh_accounts *accounts, uint32_t stack,
-			  struct tfh_model_line frame[TFH_VERDICT_FRAMES])
+			  struct tfh_model_line frame[TFH_VERDICT_FRAMES], bool *native)
 {
 	const struct tfh_feed *f = accounts->facts->feed;
 	uint32_t process = accounts->facts->process, n = 0;
 
 	if (f->lines && stack)
 		n = f->lines(f->arg, process, stack, frame, TFH_VERDICT_FRAMES);
+	*native = !n;
 	return n || !f->functions || !stack
 		       ? n
 		       : f->functions(f->arg, process, stack, frame, TFH_VERDICT_FRAMES);
 }
 
-/* Whether a line, called from another line than here, itself calls a function other than fn. */
+static bool same_function(const struct tfh_model_line *a, const struct tfh_model_line *b)
+{
+	return !strcmp(a->file, b->file) && !strcmp(a->function, b->function);
+}
+
+/* A wrapper of C is a function with a line for each call. */
+static bool same_caller(const struct tfh_model_line *a, const struct tfh_model_line *b, bool native)
+{
+	return native ? same_function(a, b) : tfh_same_line(a, b);
+}
+
+/* Whether a line, called from another line than here, itself calls a function other than fn.
+ * Without Python: a function, called from another function. */
 static bool calls_another(const struct tfh_accounts *accounts, const struct tfh_site_use *site,
 			  const struct tfh_model_line line[2], const struct tfh_fn_info *fn)
 {
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+	bool native;
 
 	for (int i = 0; i < TFH_ACCOUNT_SITES; i++)
 		if (site[i].stack && site[i].fn != fn &&
-		    frames_of(accounts, site[i].stack, frame) > 1 &&
-		    tfh_same_line(&frame[0], &line[0]) && !tfh_same_line(&frame[1], &line[1]))
+		    frames_of(accounts, site[i].stack, frame, &native) > 1 &&
+		    same_caller(&frame[0], &line[0], native) &&
+		    !same_caller(&frame[1], &line[1], native))
 			return true;
 	return false;
 }
@@ -71,7 +88,8 @@ static bool passes_on(const struct tfh_accounts *accounts, const struct tfh_mode
 static int add_site(struct call_lines *x, const struct tfh_site_use *s)
 {
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
-	uint32_t n = frames_of(x->accounts, s->stack, frame), at, callee;
+	bool native;
+	uint32_t n = frames_of(x->accounts, s->stack, frame, &native), at, callee;
 
 	if (!n)
 		return 0;
@@ -89,7 +107,7 @@ static int add_site(struct call_lines *x, const struct tfh_site_use *s)
 			return 0;
 		}
 	}
-	struct made m = {.line = frame[at], .ns = s->ns};
+	struct made m = {.line = frame[at], .ns = s->ns, .native = native};
 	if (callee < n && frame[callee].library)
 		m.callee = frame[callee];
 	return TFH_PUSH(x->made, m) ? -ENOMEM : 0;
@@ -196,7 +214,19 @@ static void name(const struct made *m, double s_per_step, double of_s, struct tf
 	}
 }
 
-/* The line with over half of the calls' time. */
+/* All calls of the function that a line is in. */
+static struct made whole_function(const struct call_lines *x, size_t of)
+{
+	struct made all = {.line = x->made.v[of].line};
+
+	all.line.line = 0;
+	TFH_EACH (i, x->made.n)
+		if (x->made.v[i].native && same_function(&x->made.v[i].line, &all.line))
+			all.ns += x->made.v[i].ns;
+	return all;
+}
+
+/* The line with over half of the calls' time; without Python, if there is none, the function. */
 static void choose(const struct call_lines *x, struct tfh_result *r)
 {
 	double of_s = r->found.cause_s[x->cause];
@@ -205,6 +235,11 @@ static void choose(const struct call_lines *x, struct tfh_result *r)
 		const struct made *m = &x->made.v[i];
 		if (m->ns * 2 > x->ns)
 			name(m, of_s * (double)m->ns / (double)x->ns, of_s, &r->found.line);
+	}
+	for (size_t i = 0; i < x->made.n && !r->found.line.file; i++) {
+		const struct made all = whole_function(x, i);
+		if (x->made.v[i].native && all.ns * 2 > x->ns)
+			name(&all, of_s * (double)all.ns / (double)x->ns, of_s, &r->found.line);
 	}
 }
 

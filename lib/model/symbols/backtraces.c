@@ -176,9 +176,10 @@ static int resolve(struct tfh_run *run, struct tfh_sites *s, const struct frame_
 	/* A return address may lie just after its function's end. */
 	uint64_t call = row->address - 1;
 	struct traced_module *m = module_at(s, call, row->t);
-	char name[1024];
+	char name[1024], file[TFH_SYMBOLS_FILE];
+	uint64_t in_file;
 
-	*out = (struct tfh_model_frame){"", "", row->address, row->address};
+	*out = (struct tfh_model_frame){"", "", row->address, row->address, "", 0};
 	if (!m)
 		return 0;
 	out->module = m->file;
@@ -187,12 +188,15 @@ static int resolve(struct tfh_run *run, struct tfh_sites *s, const struct frame_
 		m->symbols = tfh_symbols_open(m->path, m->build_id, m->trusted);
 		m->opened = true;
 	}
-	if (m->symbols && tfh_symbols_find(m->symbols, call - m->row.start + m->row.offset, name,
-					   sizeof(name), &out->offset)) {
+	in_file = call - m->row.start + m->row.offset;
+	if (m->symbols && tfh_symbols_find(m->symbols, in_file, name, sizeof(name), &out->offset)) {
+		if (tfh_symbols_line(m->symbols, in_file, out->offset, file, sizeof(file),
+				     &out->line))
+			out->file = tfh_arena_strdup(&run->arena, file);
 		out->offset++;
 		out->function = tfh_arena_strdup(&run->arena, name);
 	}
-	return out->function ? 0 : -ENOMEM;
+	return out->function && out->file ? 0 : -ENOMEM;
 }
 
 /* The first row of a backtrace, or where it would be inserted. */
@@ -275,6 +279,12 @@ static bool is_start(const struct tfh_model_frame *f)
 		 begins(f->function, "clone") || !strcmp(f->function, "start_thread")));
 }
 
+static struct tfh_model_line line_of(const struct tfh_model_frame *f, bool library)
+{
+	return (struct tfh_model_line){f->line ? f->file : f->module, f->function, f->line,
+				       library};
+}
+
 uint32_t tfh_run_functions(struct tfh_run *run, uint32_t process, uint32_t stack,
 			   struct tfh_model_line *frame, uint32_t most)
 {
@@ -291,7 +301,7 @@ uint32_t tfh_run_functions(struct tfh_run *run, uint32_t process, uint32_t stack
 			continue;
 		bool library = strcmp(f->module, program) != 0;
 		own |= !library;
-		frame[n++] = (struct tfh_model_line){f->module, f->function, 0, library};
+		frame[n++] = line_of(f, library);
 	}
 	return own ? n : 0;
 }
@@ -307,23 +317,27 @@ bool tfh_run_function(struct tfh_run *run, uint32_t process, uint64_t address,
 	if (!s || resolve(run, s, &row, &f) || !*f.function || is_way_in(&f) ||
 	    strcmp(f.module, tfh_file_of(run->proc[process].pub.exe)) != 0)
 		return false;
-	*out = (struct tfh_model_line){f.module, f.function, 0, false};
+	*out = line_of(&f, false);
 	return true;
 }
 
 static size_t add_frame(char *out, size_t size, const struct tfh_model_frame *f, const char *module)
 {
+	char line[NAME_MOST + 16] = "";
 	int n;
 
+	if (f->line)
+		snprintf(line, sizeof(line), "%.*s:%u ", NAME_MOST, tfh_short_file(f->file),
+			 f->line);
 	if (is_python(f))
 		n = snprintf(out, size, "Python");
 	else if (!*f->function)
 		n = snprintf(out, size, "%s+0x%llx", *f->module ? f->module : "(generated code)",
 			     (unsigned long long)f->offset);
 	else if (!strcmp(f->module, module))
-		n = snprintf(out, size, "%.*s", NAME_MOST, f->function);
+		n = snprintf(out, size, "%s%.*s", line, NAME_MOST, f->function);
 	else
-		n = snprintf(out, size, "%.*s [%s]", NAME_MOST, f->function, f->module);
+		n = snprintf(out, size, "%s%.*s [%s]", line, NAME_MOST, f->function, f->module);
 	return n < 0 ? 0 : (size_t)n < size ? (size_t)n : size - 1;
 }
 
@@ -388,7 +402,7 @@ static bool describe_site(struct tfh_run *run, uint32_t process, uint32_t stack,
 const char *tfh_run_site(struct tfh_run *run, uint32_t process, uint32_t stack)
 {
 	struct tfh_sites *s = stack ? sites_of(run, process) : NULL;
-	char line[(NAME_MOST + 300) * SITE_FRAMES];
+	char line[(2 * NAME_MOST + 320) * SITE_FRAMES];
 	const char *text;
 
 	for (uint32_t i = 0; s && i < s->n_site; i++)

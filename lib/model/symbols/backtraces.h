@@ -11,6 +11,8 @@ struct tfh_model_frame {
 	const char *module;   /* file name, "" unknown (code generated at run time) */
 	uint64_t offset;      /* in the function; without one, in the file */
 	uint64_t address;
+	const char *file; /* its source, "" unknown: it has no debug information */
+	uint32_t line;	  /* 0 unknown */
 };
 
 /* Frames of a backtrace (tfh_event.stack), innermost first; returns their number, 0: unknown. */
@@ -22,7 +24,8 @@ uint32_t tfh_run_python(struct tfh_run *run, uint32_t process, uint32_t stack,
 			struct tfh_model_line *frame, uint32_t most);
 
 /* Its frames of machine code outside the driver, CUDA's runtime and the C library's start,
- * innermost first, as lines without a number; `file` is the module's name. Modules other than the
+ * innermost first, as lines; without debug information they have no number, and `file` is the
+ * module's name. Modules other than the
  * process' executable count as libraries. Returns their number; 0: none of them is a function of
  * the executable with a name, or Python runs in between. */
 uint32_t tfh_run_functions(struct tfh_run *run, uint32_t process, uint32_t stack,
@@ -30,7 +33,7 @@ uint32_t tfh_run_functions(struct tfh_run *run, uint32_t process, uint32_t stack
 
 /* The same as one line. With Python frames, "train.py:142 step > torch/_tensor.py:89 item": the
  * innermost one of the program, and the library function that it called. Else "copy_batch
- * [libloader.so] < train_step < main [train]": the innermost frame outside the driver, CUDA's
+ * [libloader.so] < train.c:142 train_step < train.c:310 main [train]": the innermost frame outside the driver, CUDA's
  * runtime and tfhook, and up to two of its callers. "" if unknown. */
 const char *tfh_run_site(struct tfh_run *run, uint32_t process, uint32_t stack);
 

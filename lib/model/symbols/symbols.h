@@ -1,10 +1,12 @@
-/* Function names in ELF files, for addresses of backtraces. The files are untrusted. */
+/* Function names and lines in ELF files, for addresses of backtraces. The files are untrusted. */
 #ifndef TFH_MODEL_SYMBOLS_SYMBOLS_H
 #define TFH_MODEL_SYMBOLS_SYMBOLS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#define TFH_SYMBOLS_FILE 1024 /* size of the longest file name of a line, with '\0' */
 
 struct tfh_symbols;
 
@@ -18,5 +20,12 @@ void tfh_symbols_close(struct tfh_symbols *s);
  * it. Scans the symbol table each time. */
 bool tfh_symbols_find(const struct tfh_symbols *s, uint64_t file_offset, char *name, size_t size,
 		      uint64_t *into);
+
+/* The line of the instruction at an offset in the file, `into` bytes behind its function's begin,
+ * from debug information in the file or in its separate file below /usr/lib/debug. False: unknown;
+ * so it is without a build id, which tells that it is the file that the process had loaded, and
+ * where the compiler has put a function of another source file into this one. */
+bool tfh_symbols_line(struct tfh_symbols *s, uint64_t file_offset, uint64_t into, char *file,
+		      size_t size, uint32_t *line);
 
 #endif

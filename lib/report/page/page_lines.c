@@ -139,6 +139,16 @@ static void write_tree(const struct tfh_html_page *s, const struct tfh_seen_node
 
 /* ---- where calls are made ---- */
 
+static void write_native(const struct tfh_html_page *s, const struct tfh_model_frame *f)
+{
+	tfh_html(s->out, "<li>%s, <code>", f->function);
+	if (f->line)
+		tfh_html(s->out, "%s:<span data-v=\"%u\">%u</span></code>, <code>", f->file,
+			 f->line, f->line);
+	tfh_html(s->out, "%s+<span data-v=\"%llu\">%llu</span></code></li>\n", f->module,
+		 (unsigned long long)f->offset, (unsigned long long)f->offset);
+}
+
 void tfh_page_frames(const struct tfh_html_page *s, uint32_t stack)
 {
 	struct tfh_model_line python[MOST_FRAMES];
@@ -154,9 +164,7 @@ void tfh_page_frames(const struct tfh_html_page *s, uint32_t stack)
 		tfh_html(s->out, "<li>%s, <code>%s:<span data-v=\"%u\">%u</span></code></li>\n",
 			 python[i].function, python[i].file, python[i].line, python[i].line);
 	for (uint32_t i = 0; i < m; i++)
-		tfh_html(s->out, "<li>%s, <code>%s+<span data-v=\"%llu\">%llu</span></code></li>\n",
-			 native[i].function, native[i].module, (unsigned long long)native[i].offset,
-			 (unsigned long long)native[i].offset);
+		write_native(s, &native[i]);
 	tfh_put("</ol></details>", s->out);
 }
 

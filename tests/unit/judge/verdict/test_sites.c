@@ -177,7 +177,10 @@ static void test_line_of_small_copies(void **state)
 	tfh_result_free(r);
 }
 
-/* Stack 1: residual_norm() of the program fetches, through a library; stack 2: main() launches; stack 3: make_graph() makes a graph. */
+/* Stack 1: residual_norm() of the program fetches, through a library; stack 2: main() launches; stack 3: make_graph() makes a graph;
+ * stacks 4 and 5: residual_norm() fetches at other lines. */
+static uint32_t fetch_line; /* 0: no debug information */
+static bool in_three;
 static uint32_t functions(void *arg, uint32_t process, uint32_t stack, struct tfh_model_line *frame,
 			  uint32_t most)
 {
@@ -190,8 +193,10 @@ static uint32_t functions(void *arg, uint32_t process, uint32_t stack, struct tf
 	(void)process;
 	if (!stack || most < 2)
 		return 0;
-	frame[0] = stack == 1 ? library : of[stack - 1];
-	frame[1] = of[stack - 1];
+	frame[0] = stack == 1 || stack > 3 ? library : of[stack - 1];
+	frame[1] = of[stack > 3 ? 0 : stack - 1];
+	if (fetch_line && frame[0].library)
+		frame[1].line = fetch_line + stack;
 	return 2;
 }
 
@@ -218,7 +223,7 @@ static struct tfh_result *program(bool graphs, bool python)
 		if (!graphs) {
 			dg_launch(d, 0, 1, 0.05);
 			dg_copy_blocking(d, 0, 1, TFH_DIR_D2H, 8, 0.001);
-			d->g->ev[d->g->n - 1].stack = 1;
+			d->g->ev[d->g->n - 1].stack = in_three && s % 3 ? 3 + s % 3 : 1;
 			d->g->ev[d->g->n - 1].t1 += gen_ns(0.1);
 			dg_code(d, 0, 0.1);
 		}
@@ -255,6 +260,25 @@ static void test_functions(void **state)
 	r = program(false, true);
 	assert_string_equal(r->found.line.function, "Device.call");
 	tfh_result_free(r);
+}
+
+/* With debug information it is a line of them; the function as a whole, if it fetches at several lines. */
+static void test_lines_of_functions(void **state)
+{
+	(void)state;
+	fetch_line = 11;
+	struct tfh_result *r = program(false, false);
+
+	assert_string_equal(r->found.line.function, "residual_norm");
+	assert_int_equal(r->found.line.line, 12);
+	tfh_result_free(r);
+	in_three = true;
+	r = program(false, false);
+	assert_string_equal(r->found.line.function, "residual_norm");
+	assert_int_equal(r->found.line.line, 0);
+	tfh_result_free(r);
+	in_three = false;
+	fetch_line = 0;
 }
 
 static bool function_at(void *arg, uint32_t process, uint64_t address, struct tfh_model_line *out)
@@ -340,6 +364,7 @@ int main(void)
 		cmocka_unit_test(test_line_of_copies),
 		cmocka_unit_test(test_line_of_small_copies),
 		cmocka_unit_test(test_functions),
+		cmocka_unit_test(test_lines_of_functions),
 		cmocka_unit_test(test_queued_functions),
 	};
 
