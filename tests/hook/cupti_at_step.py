@@ -53,7 +53,7 @@ def report(*words):
 
 def timed(file):
     """How many steps have device times; the first and the last step of each span, from 1."""
-    count = re.search(r"device times of ([\d,]+)\s+of\s+all", report(file))
+    count = re.search(r"device times of ([\d,]+) of all", " ".join(report(file).split()))  # wherever its lines break
     steps = [json.loads(line) for line in report("--steps", "--json", file).splitlines()]
     steps = sorted((s["start_s"], s["index"] + 1) for s in steps if "index" in s)
     _, info = read(file)
