@@ -58,6 +58,8 @@ def asked(port, query):
         with urllib.request.urlopen(url, timeout=20) as f:
             return json.load(f)["data"]["result"]
     except urllib.error.HTTPError as error:
+        if error.code == 503:  # it listens before it answers
+            return []
         sys.exit("FAILED: %s: %s" % (query, error.read()))
     except OSError:
         return []
