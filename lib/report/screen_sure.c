@@ -40,8 +40,12 @@ static void say_steps(struct sentence *s, const struct tfh_result *r)
 	}
 	if (!k)
 		return;
+	/* A few long steps may have most of the time: the others do not disagree, they do not do it. */
+	bool few = !r->lead && 2 * k->count < r->steps.count && k->time_share > 0.5;
 	say(s, "%s of %s %s%s", tfh_fmt_count(a, k->count), tfh_fmt_count(b, r->steps.count),
-	    r->steps.count == 1 ? "step agrees" : "steps agree",
+	    few			  ? "steps do it"
+	    : r->steps.count == 1 ? "step agrees"
+				  : "steps agree",
 	    r->lead ? " on the steps' class" : "");
 	if (k->count < r->steps.count)
 		s->n += (size_t)snprintf(s->text + s->n, sizeof(s->text) - s->n, ", %s of %s",

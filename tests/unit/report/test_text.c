@@ -413,6 +413,13 @@ static void screen_is_one(void **state)
 	assert_non_null(
 		strstr(text, "\nSURE   2,098 of 2,130 steps agree, 98 % of training time; "));
 	free(text);
+	/* a few steps with most of the time do not disagree with the others */
+	struct tfh_class_count all = r.steps.classes[r.verdict.cls];
+	r.steps.classes[r.verdict.cls] = (struct tfh_class_count){.count = 20, .time_share = 0.75};
+	text = fixture_print(fixture_screen, &r);
+	assert_non_null(strstr(text, "\nSURE   20 of 2,130 steps do it, 75 % of training time; "));
+	free(text);
+	r.steps.classes[r.verdict.cls] = all;
 	text = fixture_print(print_crowded, &r);
 	one_screen(text);
 	assert_non_null(strstr(text, " ..\n"));
