@@ -223,6 +223,22 @@ static void with_place(const struct tfh_accounts *accounts, struct tfh_result *r
 	may_go_too(w, s, step);
 }
 
+/* A line that waits for another process may also write and read what they exchange. If the program asks a step earlier, it no
+ * longer waits, but that work stays. */
+static void beside_wait(struct tfh_result *r, double step)
+{
+	struct tfh_place_gain *g = &r->place[r->line_place - 1];
+	struct tfh_whatif *w = &g->gain;
+	double waits = r->found.cause_s[TFH_CAUSE_HOST_WAIT];
+
+	if (r->verdict.cause != TFH_CAUSE_HOST_WAIT || w->no_bound ||
+	    g->s_per_step - waits < TFH_BLOCKING_SHARE * step)
+		return;
+	w->about_s = step - waits;
+	w->high_s = fmax(w->high_s, fmin(w->about_s + g->off_s, step));
+	w->step_s = w->speedup = NAN;
+}
+
 /* ---- what is left ---- */
 
 /* A cost below 5 % of the step would not be reported, so a fix may leave that much. Extends the interval by it, up to
@@ -245,8 +261,10 @@ void tfh_fix_gains(const struct tfh_accounts *accounts, struct tfh_result *r)
 		step += r->breakdown[p].s_per_step;
 	if (r->verdict.cls == TFH_CLASS_TRANSFER_BOUND)
 		with_copies(accounts, r, step);
-	if (r->verdict.cls == TFH_CLASS_HOST_BOUND && !r->lead && r->line_place)
+	if (r->verdict.cls == TFH_CLASS_HOST_BOUND && !r->lead && r->line_place) {
 		with_place(accounts, r, step);
+		beside_wait(r, step);
+	}
 	enum tfh_part part = tfh_cause_part(r->verdict.cause);
 	for (uint32_t i = 0; i < r->n_whatif; i++)
 		if (tfh_remove_part(r->whatif[i].remove) == part && !isnan(r->whatif[i].step_s))

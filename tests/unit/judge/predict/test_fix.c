@@ -93,6 +93,42 @@ static void test_calls_of_place(void **state)
 	}
 }
 
+/* At a line that waits for another process for 6 ms and works for 3, the work may stay: the step without the waits is the estimate,
+ * and the end of the range. Where the line only waits, the prediction stays. */
+static void test_work_beside_wait(void **state)
+{
+	const struct tfh_feed feed = {.lines = line_of_stack};
+	const struct tfh_facts facts = {.feed = &feed};
+	const struct tfh_accounts accounts = {
+		.facts = &facts, .judged_steps = 10, .train_steps = 10};
+
+	(void)state;
+	for (int works = 0; works < 2; works++) {
+		struct tfh_result r = {
+			.verdict = {.cls = TFH_CLASS_HOST_BOUND, .cause = TFH_CAUSE_HOST_WAIT},
+			.n_place = 1,
+			.line_place = 1};
+		r.breakdown[TFH_PART_HOST].s_per_step = 0.009;
+		r.breakdown[TFH_PART_COMPUTE].s_per_step = 0.001;
+		r.found.cause_s[TFH_CAUSE_HOST_WAIT] = works ? 0.006 : 0.009;
+		r.place[0] = (struct tfh_place_gain){.file = "/job/train.py",
+						     .function = "step",
+						     .line = 7,
+						     .s_per_step = 0.009,
+						     .off_s = 0.0002,
+						     .gain = {.step_s = 0.001,
+							      .about_s = 0.001,
+							      .low_s = 0.0009,
+							      .high_s = 0.0012}};
+		tfh_fix_gains(&accounts, &r);
+		const struct tfh_whatif *w = &r.place[0].gain;
+		assert_int_equal(isnan(w->step_s), works);
+		assert_float_equal(w->low_s, 0.0009, 1e-9);
+		assert_float_equal(w->about_s, works ? 0.004 : 0.001, 1e-9);
+		assert_float_equal(w->high_s, works ? 0.0042 : 0.0012, 1e-9);
+	}
+}
+
 /* ---- stretches of lines ---- */
 
 /* The frame of a stack is a line of the loop. */
@@ -152,6 +188,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_copies_at_line),
 		cmocka_unit_test(test_calls_of_place),
+		cmocka_unit_test(test_work_beside_wait),
 		cmocka_unit_test(test_stretch),
 	};
 
