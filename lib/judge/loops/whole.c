@@ -24,23 +24,28 @@ static bool is_graph(uint32_t what)
 
 struct sequence {
 	TFH_VEC(uint32_t) what; /* launched functions, in order; graphs */
+	TFH_VEC(uint32_t) kind; /* hashes of the same with their grids */
+	TFH_VEC(uint32_t) odd;	/* `what` of the first interval, if it is not whole steps */
 	uint32_t period;	/* length of the step, 0: not known yet */
 	uint32_t launches;	/* of the step */
 	uint32_t once;		/* the first function or graph that occurs once in it */
 	double whole, all;	/* launches in intervals that consist of steps only; all launches */
 	double odd_first;	/* launches of the first interval, if it does not */
+	bool small;		/* so small that it may be a loop inside a step */
+	bool differs;		/* its repetitions differ in their grids */
 	uint64_t steps, intervals;
+	int64_t ns;    /* of all intervals */
 	uint64_t each; /* steps of every interval after the first one; 0: they differ */
 	uint32_t end;  /* of the first interval, in tokens */
 	int rc;
 };
 
-static bool repeats(const struct sequence *s, size_t p)
+static bool repeats(const uint32_t *v, size_t n, size_t p)
 {
-	for (size_t i = p; i < s->what.n; i++)
-		if (s->what.v[i] != s->what.v[i - p])
+	for (size_t i = p; i < n; i++)
+		if (v[i] != v[i - p])
 			return false;
-	return s->what.n % p == 0;
+	return n % p == 0;
 }
 
 /* The length of the shortest sequence of which the launches are repetitions; 0: there is none.
@@ -113,16 +118,30 @@ static bool are_a_step(const struct sequence *s, size_t p)
 	return n >= TFH_LOOPS_STEP_FUNCTIONS;
 }
 
+/* How often the step found is at the end of the first interval, after what sets up and compiles. */
+static size_t steps_of_first(const struct sequence *s)
+{
+	size_t n = 0, p = s->period;
+
+	while (n < s->odd.n && s->odd.v[s->odd.n - 1 - n] == s->what.v[p - 1 - n % p])
+		n++;
+	return n / p;
+}
+
 /* Finds the step in the launches before the first wait that has several of them. */
 static int find_step(struct sequence *s)
 {
 	uint32_t *room = malloc((s->what.n + 1) * sizeof(*room));
 	size_t p = room ? shortest(s, room) : 0;
 
-	if (p && are_a_step(s, p)) {
+	if (p > 1 || (p && is_graph(s->what.v[0]))) {
+		s->small = !are_a_step(s, p);
+		s->differs = false;
 		s->period = (uint32_t)p;
 		s->launches = launches(s, p);
 		s->once = once(s, p, room);
+		s->steps = steps_of_first(s);
+		s->whole = (double)(s->steps * p);
 	}
 	free(room);
 	return room ? 0 : -ENOMEM;
@@ -131,10 +150,10 @@ static int find_step(struct sequence *s)
 static int close_interval(struct sequence *s)
 {
 	size_t n = s->what.n;
-	int rc = s->period ? 0 : find_step(s);
-	bool whole;
+	bool known = s->period && (!s->small || repeats(s->what.v, n, s->period)), whole;
+	int rc = known ? 0 : find_step(s);
 
-	whole = s->period && n && repeats(s, s->period);
+	whole = s->period && n && repeats(s->what.v, n, s->period);
 	if (s->intervals == 1)
 		s->each = whole ? n / s->period : 0;
 	else if (s->intervals > 1 && n && (!whole || n / s->period != s->each))
@@ -142,21 +161,39 @@ static int close_interval(struct sequence *s)
 	if (whole) {
 		s->whole += (double)n;
 		s->steps += n / s->period;
+		s->differs |= !repeats(s->kind.v, n, s->period);
 	} else if (!s->intervals) {
 		s->odd_first = (double)n;
+		TFH_SWAP(s->odd, s->what);
 	}
 	s->intervals += n > 0;
 	s->all += (double)n;
-	s->what.n = 0;
+	s->what.n = s->kind.n = 0;
 	return rc;
 }
 
 static int add_launch(struct sequence *s, const struct tfh_token_kind *k)
 {
+	uint32_t what = k->family == TFH_FAM_LAUNCH ? k->what : GRAPH | (k->what & (GRAPH / 2 - 1));
+
 	if (!tfh_is_launch(k))
 		return 0;
-	return TFH_PUSH(s->what, k->family == TFH_FAM_LAUNCH ? k->what
-							     : GRAPH | (k->what & (GRAPH / 2 - 1)));
+	int rc = TFH_PUSH(s->what, what);
+	return rc ? rc : TFH_PUSH(s->kind, (uint32_t)k->hash);
+}
+
+/* Whether the repetitions in an interval are steps, and no loop inside a step. A small sequence, or one that is repeated very
+ * often, is a step if the same launches, which are not short, are repeated, and the program waits seldom: to look at a result. */
+static bool are_steps(const struct sequence *s)
+{
+	double n = (double)s->intervals, each = (double)s->steps / n;
+
+	if (s->once == NO_FUNCTION || each < 2)
+		return false;
+	if (!s->small && each <= TFH_LOOPS_SEVERAL_TIMES * (double)s->launches)
+		return true;
+	return TFH_DETECT_LOOKS && !s->differs && n <= TFH_LOOPS_LOOKS_TIMES * each &&
+	       (double)s->ns >= TFH_LOOPS_LOOKS_NS * (double)s->steps;
 }
 
 /* Whether one step is missing in the first interval, before the first call that each step makes: it
@@ -174,6 +211,13 @@ static bool lacks_one(const struct tfh_facts *facts, const struct tfh_anchor *a,
 	return s->each > 1 && n && n + 1 == s->each && s->odd_first > (double)n * s->period;
 }
 
+static void drop(struct sequence *s)
+{
+	free(s->what.v);
+	free(s->kind.v);
+	free(s->odd.v);
+}
+
 uint32_t tfh_repeated_ops(const struct tfh_facts *facts, int *rc)
 {
 	struct sequence s = {0};
@@ -182,8 +226,10 @@ uint32_t tfh_repeated_ops(const struct tfh_facts *facts, int *rc)
 		s.rc = add_launch(&s, tfh_kind_of(facts, &facts->token.v[i]));
 	s.rc = s.rc ? s.rc : find_step(&s);
 	*rc = *rc ? *rc : s.rc;
-	free(s.what.v);
-	return s.period && facts->token.n / s.period >= TFH_LOOPS_FEWEST_STEPS ? s.period : 0;
+	drop(&s);
+	return s.period && !s.small && facts->token.n / s.period >= TFH_LOOPS_FEWEST_STEPS
+		       ? s.period
+		       : 0;
 }
 
 bool tfh_part_intervals(const struct tfh_facts *facts, struct tfh_anchor *a, int *rc)
@@ -201,12 +247,12 @@ bool tfh_part_intervals(const struct tfh_facts *facts, struct tfh_anchor *a, int
 		if (s.rc)
 			break;
 		s.end = s.intervals ? s.end : c.n;
+		s.ns += interval.t1 - interval.t0;
 		s.rc = close_interval(&s);
 	}
 	double all = s.all - (s.intervals > TFH_LOOPS_FEWEST_STEPS ? s.odd_first : 0);
-	bool several = !s.rc && s.once != NO_FUNCTION && s.steps >= 2 * s.intervals &&
-		       s.steps <= TFH_LOOPS_SEVERAL_TIMES * s.intervals * s.launches &&
-		       s.whole >= TFH_CYCLE_SURE_SHARE * all;
+	bool several =
+		!s.rc && s.intervals && are_steps(&s) && s.whole >= TFH_CYCLE_SURE_SHARE * all;
 	if (several)
 		*a = (struct tfh_anchor){.kind = is_graph(s.once) ? TFH_ANCHOR_GRAPH
 								  : TFH_ANCHOR_KERNEL,
@@ -215,6 +261,6 @@ bool tfh_part_intervals(const struct tfh_facts *facts, struct tfh_anchor *a, int
 	if (several)
 		a->one_before = lacks_one(facts, a, &s);
 	*rc = *rc ? *rc : s.rc;
-	free(s.what.v);
+	drop(&s);
 	return several;
 }

@@ -306,14 +306,14 @@ static void test_graphs(void **state)
 			fetch(&j, 4);
 	}
 	tfh_result_free(judge(&j, 90, 0));
-	/* More graphs than that before a wait are a loop inside a step. */
+	/* More graphs than that before each of many waits are a loop inside a step. */
 	j = job_new();
-	for (int i = 0; i < 6; i++) {
+	for (int i = 0; i < 200; i++) {
 		for (int k = 0; k < 40; k++)
 			graph(&j, 7, 0);
 		fetch(&j, 4);
 	}
-	tfh_result_free(judge(&j, 6, 0));
+	tfh_result_free(judge(&j, 200, 0));
 	/* A step of two graphs of different size, and sometimes a third one; and steps that take turns with two graphs
 	 * of the same size. */
 	j = job_new();
@@ -335,7 +335,7 @@ static void test_graphs(void **state)
 }
 
 /* Simulations: a step is a kernel for each of many cells and one for their border; every hundredth step is waited for. Where two
- * kernels in turn are all that is between two waits, they are a solver's loop inside a step. */
+ * kernels in turn are all that is between two waits, they are a solver's loop inside a step: they are small. */
 static void test_few_functions(void **state)
 {
 	(void)state;
