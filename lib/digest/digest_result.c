@@ -58,7 +58,7 @@ static void keep_stacks(struct keeping *x)
 {
 	const struct tfh_result *r = &x->kept.r;
 	const struct tfh_call_site *site[] = {&r->found.wait, &r->found.alloc, &r->found.load,
-					      &r->found.pause};
+					      &r->found.pause, &r->found.before};
 	uint32_t sites = sizeof(site) / sizeof(*site);
 
 	x->kept.known.stack = tfh_arena_array(&x->arena, sites + r->n_transfers + 1u,

@@ -218,6 +218,8 @@ struct tfh_findings {
 	struct tfh_compiling compiling;
 	struct tfh_call_site wait, alloc, load;
 	struct tfh_call_site pause; /* where pauses between calls end; no fn */
+	/* Without Python: the call behind which most of the verdict's pauses begin. */
+	struct tfh_call_site before;
 	/* for host.python or host.code; for causes without a sum of their own; for the verdict's cause */
 	struct tfh_code_time python, other, verdict;
 	bool functions; /* the imported trace names functions of Python */

@@ -70,7 +70,8 @@ void tfh_json_places(struct tfh_json *j, const struct tfh_result *r)
 	} place[] = {{"wait", &r->found.wait},
 		     {"allocation", &r->found.alloc},
 		     {"load", &r->found.load},
-		     {"pause", &r->found.pause}};
+		     {"pause", &r->found.pause},
+		     {"before", &r->found.before}};
 
 	tfh_json_key(j, "places");
 	tfh_json_array(j);

@@ -138,12 +138,14 @@ struct tfh_accounts {
 	struct tfh_site_use wait_site[TFH_ACCOUNT_SITES], alloc_site[TFH_ACCOUNT_SITES],
 		load_site[TFH_ACCOUNT_SITES], pause_site[TFH_ACCOUNT_SITES],
 		input_site[TFH_ACCOUNT_SITES], launch_site[TFH_ACCOUNT_SITES],
+		begin_site[TFH_ACCOUNT_SITES], /* calls in front of pauses, by the pauses' time */
 		graph_site[TFH_ACCOUNT_SITES], /* calls that make graphs */
 		executed_site
 			[TFH_ACCOUNT_SITES], /* executed calls, by the time that they compute */
 		exchange_site[TFH_ACCOUNT_SITES]; /* and by the time that they wait for exchanges */
 	struct tfh_queued_use queued[TFH_ACCOUNT_SITES];
-	int64_t *ran_ns; /* of the ops that a processor executed, by facts->tag */
+	int64_t *ran_ns;  /* of the ops that a processor executed, by facts->tag */
+	int64_t begin_ns; /* of all pauses, of which those in begin_site are a part */
 	/* The last pause with a stack; stack 0: the call after it has ended. */
 	struct tfh_event asked;
 	int64_t asked_ns; /* time of batches since then */
@@ -363,6 +365,8 @@ int tfh_count_launches_of(struct tfh_accounts *accounts, struct tfh_use *use,
 void tfh_site_count(struct tfh_site_use *site, const struct tfh_event *ev);
 /* Counts a pause of a driving thread; *ev has the pause's begin and end as its times. */
 void tfh_count_pause(struct tfh_accounts *accounts, const struct tfh_event *ev);
+/* The pause of a thread in front of which that call ended; its stack may be unknown. */
+void tfh_count_begin(struct tfh_accounts *accounts, const struct tfh_event *pause);
 /* Counts a run of a host function; *ev has its address. */
 void tfh_queued_count(struct tfh_queued_use *use, const struct tfh_event *ev);
 /* Where the program waits for the device, a table after the other: in waits, and in copies that return

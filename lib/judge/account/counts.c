@@ -71,6 +71,14 @@ void tfh_count_pause(struct tfh_accounts *accounts, const struct tfh_event *ev)
 	accounts->asked = *ev;
 }
 
+void tfh_count_begin(struct tfh_accounts *accounts, const struct tfh_event *pause)
+{
+	if (!use_of(accounts, pause))
+		return;
+	accounts->begin_ns += pause->t1 - pause->t0;
+	tfh_site_count(accounts->begin_site, pause);
+}
+
 /* Counts a call that waits for a batch, or that executes ops one of which does, with the stack of
  * the pause before it. The batch may be taken by a thread of the library. */
 static void count_input(struct tfh_accounts *accounts, const struct tfh_event *ev,

@@ -23,9 +23,13 @@ struct tfh_host_line {
 	struct tfh_accounts *accounts;
 	struct tfh_open_accounts *open;
 	struct tfh_flat *flat;
-	int64_t flattened;   /* charged up to here */
-	int64_t *last_end;   /* by thread: end of its last call */
-	const double *brief; /* shares of causes in short pauses; NULL: they are launching */
+	int64_t flattened; /* charged up to here */
+	struct last_call {
+		int64_t end;
+		const struct tfh_fn_info *fn;
+		uint32_t stack; /* 0: unknown */
+	} * last;		/* by thread */
+	const double *brief;	/* shares of causes in short pauses; NULL: they are launching */
 	/* A row of consecutive short launches in one window, charged at once: all of [from, to) is
 	 * launching. The next launch belongs to it if it ends at or before `until`. */
 	struct {
@@ -335,7 +339,7 @@ static inline void end_row(struct tfh_host_line *a)
 	if (a->row.to > a->row.from) {
 		tfh_charge(a->open, a->row.from, a->row.to, TFH_CAUSE_HOST_LAUNCH, true, true);
 		tfh_flat_pass(a->flat, a->row.to);
-		a->last_end[a->row.thread] = a->row.to;
+		a->last[a->row.thread] = (struct last_call){.end = a->row.to};
 	}
 	a->row.from = a->row.to;
 	a->row.until = INT64_MIN;
@@ -387,8 +391,8 @@ struct tfh_host_line *tfh_host_line_new(struct tfh_accounts *accounts)
 	a->brief = tfh_brief_shares(accounts, TFH_ANY_THREAD);
 	a->open = tfh_open_accounts_new(accounts);
 	a->flat = tfh_flat_new(accounts, segment, a);
-	a->last_end = calloc(accounts->facts->feed->n_threads + 1, sizeof(*a->last_end));
-	if (a->open && a->flat && a->last_end)
+	a->last = calloc(accounts->facts->feed->n_threads + 1, sizeof(*a->last));
+	if (a->open && a->flat && a->last)
 		return a;
 	tfh_host_line_free(a);
 	return NULL;
@@ -398,11 +402,17 @@ struct tfh_host_line *tfh_host_line_new(struct tfh_accounts *accounts)
  * before. */
 static void add_pause(struct tfh_host_line *a, const struct tfh_event *ev)
 {
+	const struct last_call *last = &a->last[ev->thread];
 	struct tfh_event pause = *ev;
 
-	pause.t0 = a->last_end[ev->thread];
-	if (ev->stack && pause.t0 && a->accounts->facts->thread[ev->thread].drives)
+	pause.t0 = last->end;
+	if (!pause.t0 || !a->accounts->facts->thread[ev->thread].drives)
+		return;
+	if (ev->stack)
 		tfh_count_pause(a->accounts, &pause);
+	pause.stack = last->stack;
+	pause.fn = last->fn;
+	tfh_count_begin(a->accounts, &pause);
 }
 
 static __attribute__((noinline)) int take_any(struct tfh_host_line *a, const struct tfh_event *ev,
@@ -415,7 +425,8 @@ static __attribute__((noinline)) int take_any(struct tfh_host_line *a, const str
 	if (ev->kind == TFT_CPUTIME)
 		add_pause(a, ev);
 	else
-		a->last_end[ev->thread] = ev->t1;
+		a->last[ev->thread] =
+			(struct last_call){ev->t1, ev->fn, ev->kind == TFT_CALL ? ev->stack : 0};
 
 	if (known > a->flattened + TFH_ACCOUNT_FLAT_NS) {
 		a->flattened = known;
@@ -522,6 +533,6 @@ void tfh_host_line_free(struct tfh_host_line *a)
 		return;
 	tfh_flat_free(a->flat);
 	tfh_open_accounts_free(a->open);
-	free(a->last_end);
+	free(a->last);
 	free(a);
 }

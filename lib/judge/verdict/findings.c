@@ -97,6 +97,20 @@ static struct tfh_call_site wait_site(const struct tfh_accounts *accounts)
 	return call_site(accounts, most);
 }
 
+/* Most of the cause's time lies behind the call if both have over half of all pauses. */
+static struct tfh_call_site before_pauses(const struct tfh_accounts *accounts,
+					  const struct tfh_result *r)
+{
+	const struct tfh_site_use *most = tfh_site_most(accounts->begin_site);
+	double all_s = (double)accounts->begin_ns / 1e9 / (double)accounts->train_steps;
+	enum tfh_part part = tfh_cause_part(r->steady.cause);
+
+	if ((part != TFH_PART_HOST && part != TFH_PART_INPUT) || accounts->pause_site[0].stack ||
+	    most->ns * 2 <= accounts->begin_ns || !(r->found.cause_s[r->steady.cause] * 2 > all_s))
+		return (struct tfh_call_site){"", "", 0};
+	return call_site(accounts, accounts->begin_site);
+}
+
 static void code_time(const struct tfh_accounts *accounts, enum tfh_cause cause, double steps,
 		      struct tfh_code_time *out)
 {
@@ -269,6 +283,7 @@ void tfh_find_rest(const struct tfh_accounts *accounts, struct tfh_result *r)
 	out->alloc = call_site(accounts, accounts->alloc_site);
 	out->load = call_site(accounts, accounts->load_site);
 	out->pause = call_site(accounts, accounts->pause_site);
+	out->before = before_pauses(accounts, r);
 	code_time(accounts, TFH_CAUSE_HOST_PYTHON, steps, &out->python);
 	code_time(accounts, TFH_CAUSE_HOST_UNKNOWN, steps, &out->other);
 	if (r->steady.cause == TFH_CAUSE_COMPUTE_CPU)

@@ -177,7 +177,8 @@ static void write_places(const struct tfh_html_page *s)
 	} place[] = {{"wait", &f->wait},
 		     {"allocation", &f->alloc},
 		     {"load of modules", &f->load},
-		     {"pause, until", &f->pause}};
+		     {"pause, until", &f->pause},
+		     {"pause, from", &f->before}};
 	bool any = false;
 
 	for (size_t i = 0; i < sizeof(place) / sizeof(*place); i++) {

@@ -281,6 +281,50 @@ static void test_lines_of_functions(void **state)
 	fetch_line = 0;
 }
 
+/* Steps that wait for the device in main(), and then run code of the program's for 3 ms. `known`: the wait has a backtrace. */
+static struct tfh_result *pausing(bool known)
+{
+	struct dg *d = dg_new();
+	struct tfh_result *r = NULL;
+	struct tfh_err err = {0};
+
+	for (int s = 0; s < 60; s++) {
+		dg_launch(d, 0, 1, 1);
+		dg_sync(d, 0, 1);
+		d->g->ev[d->g->n - 1].stack = known ? 2 : 0;
+		dg_code(d, 0, 3);
+		struct tfh_event *ev = dg_call(d, 0, TFH_FN_cuLaunchKernel, 0);
+		ev->kind = TFT_CPUTIME;
+		ev->w[0] = (uint64_t)ev->t1;
+	}
+	struct tfh_feed *f = dg_feed(d);
+	f->site = site;
+	f->functions = functions;
+	if (tfh_analyze_feed(f, &r, &err))
+		print_error("%s\n", err.text);
+	dg_free(d);
+	assert_non_null(r);
+	assert_int_equal(tfh_cause_part(r->verdict.cause), TFH_PART_HOST);
+	return r;
+}
+
+/* The call in front of the pauses bounds the place of what the program does in them; only if its place is known. */
+static void test_before(void **state)
+{
+	(void)state;
+	struct tfh_result *r = pausing(true);
+
+	assert_null(r->found.line.file);
+	assert_string_equal(r->found.before.fn, "cuStreamSynchronize");
+	assert_non_null(
+		gen_says(r, "most of it follows cuStreamSynchronize at grow_buffer < train"));
+	tfh_result_free(r);
+	r = pausing(false);
+	assert_string_equal(r->found.before.where, "");
+	assert_null(gen_says(r, "most of it follows"));
+	tfh_result_free(r);
+}
+
 static bool function_at(void *arg, uint32_t process, uint64_t address, struct tfh_model_line *out)
 {
 	(void)arg;
@@ -365,6 +409,7 @@ int main(void)
 		cmocka_unit_test(test_line_of_small_copies),
 		cmocka_unit_test(test_functions),
 		cmocka_unit_test(test_lines_of_functions),
+		cmocka_unit_test(test_before),
 		cmocka_unit_test(test_queued_functions),
 	};
 
