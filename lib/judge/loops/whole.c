@@ -34,9 +34,10 @@ struct sequence {
 	bool small;		/* so small that it may be a loop inside a step */
 	bool differs;		/* its repetitions differ in their grids */
 	uint64_t steps, intervals;
-	int64_t ns;    /* of all intervals */
-	uint64_t each; /* steps of every interval after the first one; 0: they differ */
-	uint32_t end;  /* of the first interval, in tokens */
+	uint64_t first_steps; /* at the end of the first interval, if it does not */
+	int64_t ns;	      /* of all intervals */
+	uint64_t each;	      /* steps of every interval after the first one; 0: they differ */
+	uint32_t end;	      /* of the first interval, in tokens */
 	int rc;
 };
 
@@ -140,7 +141,7 @@ static int find_step(struct sequence *s)
 		s->period = (uint32_t)p;
 		s->launches = launches(s, p);
 		s->once = once(s, p, room);
-		s->steps = steps_of_first(s);
+		s->steps = s->first_steps = steps_of_first(s);
 		s->whole = (double)(s->steps * p);
 	}
 	free(room);
@@ -250,7 +251,10 @@ bool tfh_part_intervals(const struct tfh_facts *facts, struct tfh_anchor *a, int
 		s.ns += interval.t1 - interval.t0;
 		s.rc = close_interval(&s);
 	}
-	double all = s.all - (s.intervals > TFH_LOOPS_FEWEST_STEPS ? s.odd_first : 0);
+	double odd = s.odd_first - (double)(s.first_steps * s.period);
+	bool sets_up =
+		s.intervals > TFH_LOOPS_FEWEST_STEPS || s.first_steps >= TFH_LOOPS_ENOUGH_STEPS;
+	double all = s.all - (sets_up ? odd : 0);
 	bool several =
 		!s.rc && s.intervals && are_steps(&s) && s.whole >= TFH_CYCLE_SURE_SHARE * all;
 	if (several)

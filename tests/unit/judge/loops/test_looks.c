@@ -67,7 +67,7 @@ static void test_odd_first(void **state)
 
 	(void)state;
 	t = 100;
-	for (uint64_t k = 0; k < 30; k++)
+	for (uint64_t k = 0; k < 300; k++)
 		launch(g, 100 + k, 1);
 	for (size_t i = 0; i < 3; i++) {
 		for (int n = 0; n < series[i]; n++)
