@@ -270,8 +270,8 @@ void tfh_explain_lead(struct tfh_wording *w)
 		return;
 	}
 	put_first(w, what(w, x), NULL);
-	if ((place = tfh_verdict_line(w)))
-		first_line(w, TFH_TELLS_LINE, tfh_phrase(w, "%s, of an average step", place));
+	if ((place = tfh_lead_line(w)))
+		first_line(w, TFH_TELLS_LINE, place);
 	if (longer)
 		first_line(w, TFH_TELLS_WHY, longer);
 	first_advice(w, x);

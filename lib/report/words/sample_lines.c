@@ -91,26 +91,53 @@ static const char *called_text(struct tfh_wording *w, const struct tfh_seen_line
 			      : tfh_phrase(w, ", in %s()", l->callee);
 }
 
-const char *tfh_verdict_line(struct tfh_wording *w)
+/* "4.2 ms of 5 ms (sampled, +-67 us)" */
+static const char *times_text(struct tfh_wording *w, const struct tfh_seen_line *l)
+{
+	const char *of = tfh_phrase_time(w, l->of_s), *time = tfh_phrase_time(w, l->s_per_step);
+
+	const char *part = strcmp(time, of) ? tfh_phrase(w, "%s of %s", time, of)
+					    : tfh_phrase(w, "all %s", of);
+	return tfh_phrase(
+		w, "%s%s", part,
+		l->samples ? tfh_phrase(w, " (sampled, +-%s)", tfh_phrase_error(w, l->off_s)) : "");
+}
+
+/* "84 % of that time (sampled, +-2 %)" */
+static const char *share_text(struct tfh_wording *w, const struct tfh_seen_line *l)
+{
+	double percent = 100 * l->s_per_step / l->of_s;
+	const char *part = percent < 99.5 ? tfh_phrase(w, "%.0f %%", percent) : "all";
+
+	return tfh_phrase(
+		w, "%s of that time%s", part,
+		l->samples ? tfh_phrase(w, " (sampled, +-%.0f %%)", ceil(100 * l->off_s / l->of_s))
+			   : "");
+}
+
+static const char *line_text(struct tfh_wording *w, bool share)
 {
 	const struct tfh_seen_line *l = &w->r->found.line;
 
 	if (!l->file || l->s_per_step < TFH_REPORT_NAMED_SHARE * l->of_s)
 		return NULL;
-	const char *called = called_text(w, l), *of = tfh_phrase_time(w, l->of_s);
-	const char *time = tfh_phrase_time(w, l->s_per_step);
-
-	const char *part = strcmp(time, of) ? tfh_phrase(w, "%s of %s", time, of)
-					    : tfh_phrase(w, "all %s", of);
+	const char *at = tfh_at_words(w, l->function, l->file, l->line),
+		   *called = called_text(w, l);
 
 	/* Backtraces of calls measure nothing where the cause is more than these calls. */
 	if (!l->samples && w->r->verdict.cause != TFH_CAUSE_COMPUTE_CPU)
-		return tfh_phrase(w, "%s%s%s", l->asks ? "asked for in " : "",
-				  tfh_at_words(w, l->function, l->file, l->line), called);
-	return tfh_phrase(
-		w, "%s: %s%s%s", tfh_at_words(w, l->function, l->file, l->line), part,
-		l->samples ? tfh_phrase(w, " (sampled, +-%s)", tfh_phrase_error(w, l->off_s)) : "",
-		called);
+		return tfh_phrase(w, "%s%s%s", l->asks ? "asked for in " : "", at, called);
+	return tfh_phrase(w, "%s: %s%s", at, share ? share_text(w, l) : times_text(w, l), called);
+}
+
+const char *tfh_verdict_line(struct tfh_wording *w)
+{
+	return line_text(w, false);
+}
+
+const char *tfh_lead_line(struct tfh_wording *w)
+{
+	return line_text(w, true);
 }
 
 void tfh_name_places(struct tfh_wording *w)

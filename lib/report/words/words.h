@@ -113,6 +113,8 @@ const char *tfh_code_events(const struct tfh_result *r);
 const char *tfh_state_words(int state);
 /* The program line with most of the verdict's cause, with two standard errors; NULL: unknown. */
 const char *tfh_verdict_line(struct tfh_wording *w);
+/* The same if the verdict is not about the steps: the line's share of that time, since times per step would not be those of the steps. */
+const char *tfh_lead_line(struct tfh_wording *w);
 /* Names the result's places. */
 void tfh_name_places(struct tfh_wording *w);
 /* What the thread was doing between its calls, as a line of evidence. */

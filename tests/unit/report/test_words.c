@@ -94,6 +94,12 @@ static void test_computing_line(void **state)
 						.callee_file = "<builtin>"};
 	assert_string_equal(tfh_verdict_line(&w.said),
 			    "save, log.py:7: all 50.0 ms (sampled, +-1.0 ms), in fsync()");
+	/* of checkpoints, which take many times a step: times per step would contradict its mean */
+	assert_string_equal(tfh_lead_line(&w.said),
+			    "save, log.py:7: all of that time (sampled, +-2 %), in fsync()");
+	w.r.found.line.s_per_step = 0.02;
+	assert_string_equal(tfh_lead_line(&w.said),
+			    "save, log.py:7: 40 % of that time (sampled, +-2 %), in fsync()");
 	tfh_wording_free(&w.said);
 }
 
