@@ -31,6 +31,17 @@ static void add_row(struct times *t, const char *name, double seconds, bool kept
 	}
 }
 
+/* The largest first. */
+static void sort_rows(struct times *t)
+{
+	for (size_t i = 1; i < t->n; i++)
+		for (size_t k = i; k > 0 && t->row[k].seconds > t->row[k - 1].seconds; k--) {
+			typeof(t->row[0]) row = t->row[k];
+			t->row[k] = t->row[k - 1];
+			t->row[k - 1] = row;
+		}
+}
+
 static double left_over(const struct times *t)
 {
 	double left = t->all_s;
@@ -121,29 +132,22 @@ static void run_times(const struct tfh_result *r, struct times *t, size_t rows, 
 static void step_times(const struct tfh_result *r, struct times *t, size_t rows)
 {
 	char mean[TFH_TEXT];
-	bool told[TFH_PART_COUNT] = {false};
 
 	*t = (struct times){.name = 13, .bar = 8};
 	t->all_s = tfh_step_s(r);
 	snprintf(t->title, sizeof(t->title), "WHERE A STEP GOES (%s on average)",
 		 tfh_fmt_time(mean, t->all_s));
-	for (int n = 0; n < TFH_PART_COUNT; n++) {
-		int most = -1;
-		for (int p = 0; p < TFH_PART_COUNT; p++)
-			if (!told[p] && !isnan(r->breakdown[p].share) &&
-			    (most < 0 || r->breakdown[p].share > r->breakdown[most].share))
-				most = p;
-		if (most < 0)
-			break;
-		told[most] = true;
+	for (int p = 0; p < TFH_PART_COUNT; p++) {
+		if (isnan(r->breakdown[p].share))
+			continue;
 		/* The device computed, but for others. */
-		double others = most == TFH_PART_COMPUTE
-					? r->found.cause_s[TFH_CAUSE_COMPUTE_CONTENTION]
-					: 0;
-		add_row(t, tfh_part_words((enum tfh_part)most),
-			r->breakdown[most].s_per_step - others, false);
+		double others =
+			p == TFH_PART_COMPUTE ? r->found.cause_s[TFH_CAUSE_COMPUTE_CONTENTION] : 0;
+		add_row(t, tfh_part_words((enum tfh_part)p), r->breakdown[p].s_per_step - others,
+			false);
 		add_row(t, "others on GPU", others, false);
 	}
+	sort_rows(t);
 	close_up(t, rows);
 }
 

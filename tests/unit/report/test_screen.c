@@ -1,5 +1,5 @@
 /* What must hold: if the first screen has no room for all, large rows of the run's table and further things to do are left out before
- * the first thing's instruction is. */
+ * the first thing's instruction is. The rows of a step come by their time, those of other processes on the GPU, too. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "report_fixture.h"
+#include "report/text_parts.h"
 
 #define DO                                                                                         \
 	"do it in another way, which takes more than one line to say in full here, as this one does"
@@ -58,9 +59,32 @@ static void test_instruction(void **state)
 	free(text);
 }
 
+static void print_step(FILE *out, const struct tfh_result *r)
+{
+	struct tfh_page page = {.out = out, .r = r};
+
+	tfh_screen_step(&page, 4);
+}
+
+/* Of 79.0 ms of computing, 50 ms are those of others; 71.5 ms are waits for a batch. */
+static void test_order(void **state)
+{
+	(void)state;
+	struct tfh_result r = fixture();
+
+	r.found.cause_s[TFH_CAUSE_COMPUTE_CONTENTION] = 0.05;
+	char *text = fixture_print(print_step, &r);
+	const char *input = strstr(text, "  input wait"), *others = strstr(text, "  others on GPU");
+	const char *compute = strstr(text, "  compute");
+	if (!input || !others || !compute || input > others || others > compute)
+		fail_msg("%s", text);
+	free(text);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_instruction)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_instruction),
+					   cmocka_unit_test(test_order)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
