@@ -278,3 +278,11 @@ def main():
 
 
 main()
+
+# What a program releases at its end belongs to the time of which a period must cover half.
+for freed in 200, 5000:
+    t = Trace()
+    end = t.layers(0, 12)
+    t.add("cuda_runtime", "cudaFree", end, freed, correlation=900)
+    d = t.report("freed%d" % freed)
+    assert (d["steps"]["clock"] == "period") == (freed == 200), (freed, d["steps"])

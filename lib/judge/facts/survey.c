@@ -178,7 +178,9 @@ static int add_call(struct tfh_facts *facts, const struct tfh_event *ev, struct 
 		use->driver++;
 		use->driver_ns += ns;
 		use->launches += p.family == TFH_FAM_LAUNCH || p.family == TFH_FAM_GRAPH_LAUNCH;
-		if (works(&p))
+		/* Another profiler's trace is judged as a whole if nothing in it repeats for most
+		 * of the time: what it releases is a part of that. */
+		if (works(&p) || facts->feed->imported)
 			use->last = ev->t1;
 		size_t kinds = facts->kind.n;
 		rc = add_driver(facts, ev, &p, q);
