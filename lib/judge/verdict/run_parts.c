@@ -25,6 +25,7 @@ struct parts {
 	double known;		     /* all in windows, less all in the tree's loops */
 	uint64_t steps;		     /* that the tree does not count */
 	bool more_steps;	     /* the tree counts more steps than the windows */
+	bool marked;		     /* a trace's marks show where steps end */
 	double usual_s;		     /* of a step */
 	double between;		     /* all time between loops */
 	double longer;		     /* the tree's steps, less the windows' */
@@ -168,7 +169,7 @@ static bool share_longer(struct parts *p)
 	double longer = fmax(p->longer - moved[OWNER_CHECKPOINT], 0);
 
 	moved[OWNER_FIRST] = fmin(moved[OWNER_FIRST], longer);
-	moved[OWNER_BETWEEN] = p->more_steps ? 0 : longer - moved[OWNER_FIRST];
+	moved[OWNER_BETWEEN] = p->more_steps || p->marked ? 0 : longer - moved[OWNER_FIRST];
 	for (int k = OWNER_FIRST; k <= OWNER_BETWEEN; k++)
 		moved[k] = moved[k] * TFH_LOOPS_LEAST_PART < p->tree[0].wall_s ? 0 : moved[k];
 	double all = moved[OWNER_CHECKPOINT] + moved[OWNER_FIRST] + moved[OWNER_BETWEEN];
@@ -274,6 +275,7 @@ int tfh_settle_tree(const struct tfh_accounts *accounts, struct tfh_result *r)
 		}
 		gaps += p.tree[i].kind == TFH_BRANCH_BETWEEN;
 	}
+	p.marked = accounts->facts->feed->imported && accounts->loops->clock == TFH_STEP_CLOCK_MARK;
 	if (!TFH_DETECT_SETTLED || !accounts->judged_steps || !n)
 		return 0;
 	double given = shares(&p);
