@@ -44,7 +44,7 @@ def read(run, begun=True):
 
 def read_truth(path):
     with open(path) as f:
-        lines = [json.loads(line) for line in f if line.strip()]
+        lines = [json.loads(line) for line in f if line.endswith("\n")]  # a job that is killed may be writing its last one
     return ([x for x in lines if x["ev"] == "op" and x["kind"] in KIND.values()],
             {x["n"]: x for x in lines if x["ev"] == "call"})
 

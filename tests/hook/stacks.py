@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Calls that hurt carry where they were made: under `tfhook run` slow ones, others as TFHOOK_STACKS says; the report
-names the program's own functions, by libunwind or by what every C++ program has, and of a killed process, too. None of that takes a
+names the program's own functions and lines, by libunwind or by what every C++ program has, and of a killed process, too. None of that takes a
 descriptor of the job's. Without it no call has a backtrace, and a thread with hardly any stack is let be."""
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -68,23 +69,35 @@ def report(directory):
     return {t["fn"]: t["where"] for t in result(directory)["transfers"]}
 
 
+def line_of(function):
+    """The only call in it."""
+    with open(f"{os.environ['TFH_SRC']}/tests/hook/stacks.c") as f:
+        text = f.read().splitlines()
+    at = next(i for i, line in enumerate(text) if line.startswith("NOINLINE") and f" {function}(" in line and not line.endswith(";"))
+    return next(i + 1 for i, line in enumerate(text[at:], at) if "if (cu_" in line)
+
+
+UPLOAD = f"stacks.c:{line_of('upload_batch')} upload_batch [stacks] < stacks.c:"
+FETCH = f"stacks.c:{line_of('fetch_result')} fetch_result [stacks] < stacks.c:"
+
 alone = subprocess.run([program], env={**os.environ, "LD_LIBRARY_PATH": f"{build}/sim"}, stdout=subprocess.PIPE, text=True).stdout
 check(alone.startswith("done "), "alone", alone)
 slow = report(run("slow"))
 place = result(f"{tmp}/slow")["verdict"]["place"]  # the executable's own function in place of a line of Python
-check(place and [place[k] for k in ("function", "file", "line")] == ["upload_batch", "stacks", 0], "place", place)
-check(slow["cuMemcpyHtoD_v2"] == "upload_batch [stacks] < train_step < train", slow)
+check(place and place["function"] == "upload_batch" and place["file"].endswith("/tests/hook/stacks.c") and
+      place["line"] == line_of("upload_batch"), "place", place)
+check(re.fullmatch(re.escape(UPLOAD) + r"\d+ train_step < stacks\.c:\d+ train", slow["cuMemcpyHtoD_v2"] or ""), slow)
 for setting in ("copy", "launch"):
     every = report(run(setting, TFHOOK_STACKS=setting))
-    check((every["cuMemcpyHtoD_v2"] or "").startswith("upload_batch [stacks] <"), setting, every)
-    check((every["cuMemcpyDtoH_v2"] or "").startswith("fetch_result [stacks] <"), setting, every)
-check((killed().get("cuMemcpyHtoD_v2") or "").startswith("upload_batch [stacks] <"), "killed")
+    check((every["cuMemcpyHtoD_v2"] or "").startswith(UPLOAD), setting, every)
+    check((every["cuMemcpyDtoH_v2"] or "").startswith(FETCH), setting, every)
+check((killed().get("cuMemcpyHtoD_v2") or "").startswith(UPLOAD), "killed")
 for folder in ("bin", "lib"):
     os.makedirs(f"{tmp}/libgcc/{folder}")
 shutil.copy(tfhook, f"{tmp}/libgcc/bin")
 shutil.copy(f"{build}/tests/hook/libtfhook-libgcc.so", f"{tmp}/libgcc/lib/libtfhook.so")
 other = report(run("other", "100", tfhook=f"{tmp}/libgcc/bin/tfhook", TFHOOK_STACKS="copy"))
-check((other["cuMemcpyDtoH_v2"] or "").startswith("fetch_result [stacks] <"), "libgcc", other)
+check((other["cuMemcpyDtoH_v2"] or "").startswith(FETCH), "libgcc", other)
 for name, env in (("off", {"TFHOOK_STACKS": "off"}), ("preloaded", {"launcher": False}),
                   ("mistyped", {"launcher": False, "TFHOOK_STACKS": "slow:1lightyear"}),  # as if it were not set
                   ("long", {"TFHOOK_STACKS": "slow:10s"})):

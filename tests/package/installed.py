@@ -2,6 +2,7 @@
 import glob
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -45,7 +46,7 @@ def environment(python=sys.executable):
 def check_backtraces(report):
     """Of tests/hook/stacks, recorded with TFHOOK_STACKS=copy: the functions that copy."""
     where = {copy["fn"]: copy["where"] for copy in json.loads(report)["transfers"]}
-    check((where.get("cuMemcpyHtoD_v2") or "").startswith("upload_batch [stacks] < train_step"), "backtraces", where)
+    check(re.match(r"stacks\.c:\d+ upload_batch \[stacks\] < stacks\.c:\d+ train_step", where.get("cuMemcpyHtoD_v2") or ""), "backtraces", where)
 
 
 def record(bin, out, job="queue_of_sleeper", steps=60):

@@ -128,7 +128,7 @@ def good(name, path, cls, blame, why, todo):
 
 N = "60"
 path, said = record("input", [TRAIN, N, "get:12:0 h2d:1e5:pinned k:5 sync"])
-s = good("input", path, "input-bound", "no line of the program", "waits .* for its batch", "ahead, in other threads")
+s = good("input", path, "input-bound", r"follows cuStreamSynchronize at libtrain\.c:\d+ do_sync", "waits .* for its batch", "ahead, in other threads")
 check(re.match(r"train   60 steps   .*exit 0", s.title), s.title)
 # What `run` prints at the end is the head of the same screen.
 told = [line[len("tfhook: "):] for line in said.splitlines() if line.startswith("tfhook: ")]
@@ -139,7 +139,7 @@ check(all(len(line) <= 72 for line in told if "/" not in line and "TFHOOK_" not 
 path, _ = record("copies", [TRAIN, N, "h2d:30e6:pageable k:5 sync"])
 good("copies", path, "transfer-bound", r"cuMemcpyHtoD.* per step.* [GM]B/s, from pageable", "copies block", "pinned memory")
 path, _ = record("launches", [TRAIN, "40", "get:0.2:4 k:1 k:0.003:600 sync"], SIM_LAUNCH_COST="12us")
-good("launches", path, "host-bound", r"main \[train\]", r"issuing 601 launches takes", "graph, fuse kernels")
+good("launches", path, "host-bound", r"main, train\.c:\d+, in train_step", r"issuing 601 launches takes", "graph, fuse kernels")
 path, _ = record("computing", [TRAIN, N, "get:1:4 k:2:1:spin_gemm k:9:1:spin_conv lag:2"])
 good("computing", path, "compute-bound", "spin_conv takes 8. % of the computing", "device is busy", "cheaper algorithm")
 path, _ = record("untimed", [TRAIN, N, "sleep:8 h2d:1e5:pinned k:5 sync"], TFHOOK_CUPTI="off")
