@@ -8,7 +8,7 @@ import sys
 
 BUILD, TMP, PY = (os.environ.get(k, "") for k in ("TFH_BUILD", "TFH_TMP", "TFH_PY"))
 JOB = """
-import sys, time
+import os, sys, time
 import tensorflow as tf
 
 def slow(x):
@@ -31,6 +31,7 @@ for i in range(30):
     with tf.profiler.experimental.Trace("train", step_num=i, _r=1):
         train_step(next(it))
 tf.profiler.experimental.stop()
+os._exit(0)  # the end of an interpreter whose functions prefetch() still calls can wait for ever
 """
 run = PY and subprocess.run([PY, "-c", JOB, TMP + "/log"], capture_output=True, text=True)
 if not run or "No module named 'tensorflow'" in run.stderr:
