@@ -13,36 +13,29 @@
 /* Layouts, the largest first: notes below the verdict (in addition to the most important ones,
  * which are always shown), lines of evidence below its reason, rows of the tables, things to do
  * next, how many of these have instructions, rows of ranks that did not end normally, lines of a
- * row, and whether there is a last line. */
+ * row, whether there is a last line, and whether the run's table has no more rows, however large
+ * they are: the first instruction is worth more than a fifth one, and than a second thing to do. */
 #define ALL SIZE_MAX
+enum { FOOT = 1, MERGED = 2 };
 static const struct form {
 	size_t notes, whys, times, next, told, ranks;
 	unsigned lines;
-	bool foot;
+	unsigned flags;
 } forms[] = {
-	{3, ALL, 6, 3, 3, 6, 2, true},	{2, ALL, 6, 3, 3, 6, 2, true},
-	{1, ALL, 6, 3, 3, 6, 2, true},	{1, ALL, 5, 3, 3, 6, 2, true},
-	{0, ALL, 5, 3, 3, 6, 2, true},	{0, ALL, 5, 3, 2, 6, 2, true},
-	{0, ALL, 5, 3, 1, 4, 2, true},	{0, ALL, 4, 3, 1, 4, 2, true},
-	{0, ALL, 4, 2, 1, 4, 2, true},	{0, ALL, 3, 2, 1, 4, 2, true},
-	{0, ALL, 3, 2, 1, 4, 2, false}, {0, ALL, 4, 1, 1, 3, 2, true},
-	{0, ALL, 3, 1, 1, 3, 2, true},	{0, 1, 4, 2, 1, 4, 2, true},
-	{0, 1, 3, 2, 1, 4, 2, true},	{0, 1, 3, 2, 1, 4, 2, false},
-	{0, 0, 4, 2, 1, 4, 2, true},	{0, 0, 3, 2, 1, 3, 2, true},
-	{0, 0, 3, 2, 1, 3, 2, false},	{0, 0, 4, 1, 1, 3, 2, true},
-	{0, 0, 3, 1, 1, 3, 2, true},	{0, 1, 2, 1, 1, 3, 2, true},
-	{0, 0, 2, 1, 1, 2, 2, true},	{0, 0, 2, 1, 1, 2, 2, false},
-	{0, 0, 4, 1, 1, 2, 2, false},	{0, 0, 2, 2, 0, 2, 2, false},
-	{0, 0, 3, 1, 0, 2, 2, false},	{0, 0, 2, 1, 0, 2, 2, false},
-	{0, ALL, 3, 1, 1, 3, 1, true},	{0, ALL, 3, 1, 1, 2, 1, false},
-	{0, ALL, 0, 1, 1, 6, 1, false}, {0, ALL, 0, 1, 0, 6, 1, false},
-	{0, ALL, 0, 1, 1, 2, 1, false}, {0, ALL, 0, 1, 1, 0, 1, false},
+	{3, ALL, 6, 3, 3, 6, 2, FOOT}, {2, ALL, 6, 3, 3, 6, 2, FOOT}, {1, ALL, 6, 3, 3, 6, 2, FOOT},
+	{1, ALL, 5, 3, 3, 6, 2, FOOT}, {0, ALL, 5, 3, 3, 6, 2, FOOT}, {0, ALL, 5, 3, 2, 6, 2, FOOT},
+	{0, ALL, 5, 3, 1, 4, 2, FOOT}, {0, ALL, 4, 3, 1, 4, 2, FOOT}, {0, ALL, 4, 2, 1, 4, 2, FOOT},
+	{0, ALL, 3, 2, 1, 4, 2, FOOT}, {0, ALL, 3, 2, 1, 4, 2, 0},    {0, ALL, 4, 1, 1, 3, 2, FOOT},
+	{0, ALL, 3, 1, 1, 3, 2, FOOT}, {0, 1, 4, 2, 1, 4, 2, FOOT},   {0, 1, 3, 2, 1, 4, 2, FOOT},
+	{0, 1, 3, 2, 1, 4, 2, 0},      {0, 0, 4, 2, 1, 4, 2, FOOT},   {0, 0, 3, 2, 1, 3, 2, FOOT},
+	{0, 0, 3, 2, 1, 3, 2, 0},      {0, 0, 4, 1, 1, 3, 2, FOOT},   {0, 0, 3, 1, 1, 3, 2, FOOT},
+	{0, 1, 2, 1, 1, 3, 2, FOOT},   {0, 0, 2, 1, 1, 2, 2, FOOT},   {0, 0, 2, 1, 1, 2, 2, 0},
+	{0, 0, 4, 1, 1, 2, 2, MERGED}, {0, 0, 2, 2, 0, 2, 2, 0},      {0, 0, 3, 1, 0, 2, 2, 0},
+	{0, 0, 2, 1, 0, 2, 2, 0},      {0, ALL, 3, 1, 1, 3, 1, FOOT}, {0, ALL, 3, 1, 1, 2, 1, 0},
+	{0, ALL, 0, 1, 1, 6, 1, 0},    {0, ALL, 0, 1, 0, 6, 1, 0},    {0, ALL, 0, 1, 1, 2, 1, 0},
+	{0, ALL, 0, 1, 1, 0, 1, 0},
 };
 #define FORMS (sizeof(forms) / sizeof(forms[0]))
-
-/* In this form the run's table has no more rows, however large they are: the first instruction is
- * worth more than a fifth one, and than a second thing to do. */
-#define MERGED 24
 
 /* Tried first, with rows of more lines: the end of a row matters more than notes, further rows, and
  * further instructions. */
@@ -77,10 +70,10 @@ static void set(const struct tfh_page *page, const void *arg)
 	tfh_screen_verdict(page, form->whys);
 	notes(page, form->notes);
 	if (form->times)
-		tfh_screen_times(page, form->times, form == &forms[MERGED]);
+		tfh_screen_times(page, form->times, form->flags & MERGED);
 	tfh_screen_next(page, form->next, form->told);
 	tfh_screen_sure(page);
-	if (form->foot)
+	if (form->flags & FOOT)
 		foot(page);
 }
 
