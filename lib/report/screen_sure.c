@@ -40,13 +40,15 @@ static void say_steps(struct sentence *s, const struct tfh_result *r)
 	}
 	if (!k)
 		return;
-	/* A few long steps may have most of the time: the others do not disagree, they do not do it. */
-	bool few = !r->lead && 2 * k->count < r->steps.count && k->time_share > 0.5;
-	say(s, "%s of %s %s%s", tfh_fmt_count(a, k->count), tfh_fmt_count(b, r->steps.count),
-	    few			  ? "steps do it"
-	    : r->steps.count == 1 ? "step agrees"
-				  : "steps agree",
-	    r->lead ? " on the steps' class" : "");
+	/* A few long steps may have most of the time: the others are of another class, and no doubt. */
+	if (!r->lead && 2 * k->count < r->steps.count && k->time_share > 0.5)
+		say(s, "%s of %s steps are %s", tfh_fmt_count(a, k->count),
+		    tfh_fmt_count(b, r->steps.count), tfh_class_name(cls));
+	else
+		say(s, "%s of %s %s%s", tfh_fmt_count(a, k->count),
+		    tfh_fmt_count(b, r->steps.count),
+		    r->steps.count == 1 ? "step agrees" : "steps agree",
+		    r->lead ? " on the steps' class" : "");
 	if (k->count < r->steps.count)
 		s->n += (size_t)snprintf(s->text + s->n, sizeof(s->text) - s->n, ", %s of %s",
 					 tfh_fmt_share(a, k->time_share), tfh_training_words(r));

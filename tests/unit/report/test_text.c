@@ -417,7 +417,8 @@ static void screen_is_one(void **state)
 	struct tfh_class_count all = r.steps.classes[r.verdict.cls];
 	r.steps.classes[r.verdict.cls] = (struct tfh_class_count){.count = 20, .time_share = 0.75};
 	text = fixture_print(fixture_screen, &r);
-	assert_non_null(strstr(text, "\nSURE   20 of 2,130 steps do it, 75 % of training time; "));
+	assert_non_null(strstr(
+		text, "\nSURE   20 of 2,130 steps are input-bound, 75 % of training time; "));
 	free(text);
 	r.steps.classes[r.verdict.cls] = all;
 	text = fixture_print(print_crowded, &r);
