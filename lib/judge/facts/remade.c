@@ -1,6 +1,8 @@
 /*
- * Kernels that are compiled again and again: every few launches, a new kernel with nearly the same
- * name replaces the last one. In the search for what repeats, all of them count as the first one.
+ * Kernels that are compiled or loaded again and again: a new kernel with the same name replaces the
+ * last one, as in a search that builds its model anew for each trial, or, every few launches, one
+ * with nearly the same name does. In the search for what repeats, all of them count as the first
+ * one.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -14,7 +16,7 @@ enum { HASH_DIGITS = 8 }; /* consecutive hexadecimal digits: a hash of the sourc
 
 /* A function, and its launches among the tokens. */
 struct launched {
-	uint64_t stem;
+	uint64_t name, stem; /* hashes; 0: it has no name */
 	size_t first, last;
 	uint64_t count;
 	uint32_t function;
@@ -53,6 +55,15 @@ static int by_stem(const void *a, const void *b)
 	return (x->first > y->first) - (x->first < y->first);
 }
 
+static int by_name(const void *a, const void *b)
+{
+	const struct launched *x = a, *y = b;
+
+	if (x->name != y->name)
+		return x->name < y->name ? -1 : 1;
+	return (x->first > y->first) - (x->first < y->first);
+}
+
 static bool is_kernel(const struct tfh_token_kind *k)
 {
 	return k->family == TFH_FAM_LAUNCH;
@@ -83,7 +94,8 @@ static size_t gather(const struct tfh_facts *facts, struct launched *v, size_t m
 		if (!v[i].count)
 			continue;
 		name = f->name(f->arg, facts->process, TFT_NAME_FUNCTION, (uint32_t)i, NULL, NULL);
-		v[n++] = (struct launched){.stem = name ? stem_of(name) : 0,
+		v[n++] = (struct launched){.name = name && *name ? tfh_hash_str(name) : 0,
+					   .stem = name ? stem_of(name) : 0,
 					   .function = (uint32_t)i};
 	}
 	return n;
@@ -112,19 +124,25 @@ static void count(const struct tfh_facts *facts, struct launched *v, const uint3
 	}
 }
 
-/* Whether n functions of one name, sorted by first launch, replace each other: none is launched
- * after the next one begins, and there are more functions than launches of each. Two models with
- * kernels for different shapes do not qualify. */
+/* Whether each of n functions, sorted by first launch, replaces the one before: none is launched
+ * after the next one begins. */
+static bool in_turn(const struct launched *v, size_t n)
+{
+	for (size_t i = 0; i + 1 < n; i++)
+		if (v[i].last > v[i + 1].first)
+			return false;
+	return n >= TFH_FACTS_RETRACED;
+}
+
+/* Whether n functions of nearly the same name replace each other, and are more than the launches of
+ * each. Two models with kernels for different shapes do not qualify. */
 static bool replace(const struct launched *v, size_t n)
 {
 	uint64_t launches = 0;
 
 	for (size_t i = 0; i < n; i++)
 		launches += v[i].count;
-	for (size_t i = 0; i + 1 < n; i++)
-		if (v[i].last > v[i + 1].first)
-			return false;
-	return n >= TFH_FACTS_RETRACED && n * n > launches;
+	return in_turn(v, n) && n * n > launches;
 }
 
 /* Moves to the front the functions that are not launched again once the next one of the name
@@ -160,19 +178,43 @@ static bool are_new(const struct launched *v, size_t n)
 	return true;
 }
 
-/* Writes to as[function] the function that each counts as, 0: itself. */
-static void find(struct tfh_facts *facts, struct launched *v, size_t n, uint32_t *as)
-{
-	size_t most = 0;
+/* The functions that the first of them replaced. */
+struct remade {
+	uint32_t *as; /* [function]: the function that it counts as, 0: itself */
+	size_t most; /* of the functions made for one launch each, facts->remade stands for so many */
+};
 
-	qsort(v, n, sizeof(*v), by_stem);
-	if (!any_alike(v, n))
-		return;
+static void join(struct tfh_facts *facts, struct remade *m, const struct launched *v, size_t n)
+{
 	for (size_t i = 0; i < n; i++)
-		as[v[i].function] = (uint32_t)i + 1;
-	count(facts, v, as);
-	for (size_t i = 0; i < n; i++)
-		as[v[i].function] = 0;
+		m->as[v[i].function] = v[0].function;
+	if (n > m->most && are_new(v, n)) {
+		m->most = n;
+		facts->remade = v[0].function;
+	}
+}
+
+/* Joins functions of one name, and moves the others to the front. Returns their number. */
+static size_t join_names(struct tfh_facts *facts, struct remade *m, struct launched *v, size_t n)
+{
+	size_t kept = 0;
+
+	qsort(v, n, sizeof(*v), by_name);
+	for (size_t i = 0, end; i < n; i = end) {
+		for (end = i + 1; end < n && v[end].name == v[i].name;)
+			end++;
+		if (v[i].name && in_turn(v + i, end - i)) {
+			join(facts, m, v + i, end - i);
+			continue;
+		}
+		memmove(v + kept, v + i, (end - i) * sizeof(*v));
+		kept += end - i;
+	}
+	return kept;
+}
+
+static void join_stems(struct tfh_facts *facts, struct remade *m, struct launched *v, size_t n)
+{
 	qsort(v, n, sizeof(*v), by_stem);
 	for (size_t i = 0, end; i < n; i = end) {
 		for (end = i + 1; end < n && v[end].stem == v[i].stem;)
@@ -182,15 +224,24 @@ static void find(struct tfh_facts *facts, struct launched *v, size_t n, uint32_t
 			some = leave_out(v + i, some);
 			some = throughout(facts, v + i, some) ? some : 0;
 		}
-		if (!v[i].stem || !replace(v + i, some))
-			continue;
-		for (size_t k = i; k < i + some; k++)
-			as[v[k].function] = v[i].function;
-		if (some > most && are_new(v + i, some)) {
-			most = some;
-			facts->remade = v[i].function;
-		}
+		if (v[i].stem && replace(v + i, some))
+			join(facts, m, v + i, some);
 	}
+}
+
+static void find(struct tfh_facts *facts, struct launched *v, size_t n, uint32_t *as)
+{
+	struct remade m = {.as = as};
+
+	qsort(v, n, sizeof(*v), by_stem);
+	if (!any_alike(v, n))
+		return;
+	for (size_t i = 0; i < n; i++)
+		as[v[i].function] = (uint32_t)i + 1;
+	count(facts, v, as);
+	for (size_t i = 0; i < n; i++)
+		as[v[i].function] = 0;
+	join_stems(facts, &m, v, join_names(facts, &m, v, n));
 }
 
 static void rename_launches(struct tfh_facts *facts, const uint32_t *as)

@@ -33,6 +33,7 @@ struct parts {
 	double excess;		     /* how much longer they are than usual ones */
 	double moved[OWNER_COUNT];   /* what they give: seconds, then shares of their excess */
 	uint64_t saves;		     /* checkpoints, if they recur */
+	uint64_t firsts;	     /* windows that compile or warm up */
 };
 
 static bool is_leaf(const struct tfh_part_of_run *tree, uint32_t n, uint32_t i)
@@ -102,6 +103,7 @@ static void take_window(struct parts *p, const struct tfh_accounts *accounts, si
 		step = fmin(all, fmax(usual, compute));
 		p->missing[rest] += all - step;
 		p->known += all - step;
+		p->firsts += rest == OWNER_FIRST;
 	}
 	p->missing[OWNER_STEPS] += step;
 	p->longer -= rest == OWNER_COUNT ? all : step;
@@ -250,7 +252,10 @@ static uint32_t give_longer(const struct parts *p, struct tfh_part_of_run *out, 
 				continue;
 			struct tfh_part_of_run *to =
 				move_time(out, &n, i, i + 1, (enum run_owner)k, s);
-			to->count += to->count ? 0 : k == OWNER_CHECKPOINT ? p->saves : whole.runs;
+			to->count += to->count		     ? 0
+				     : k == OWNER_CHECKPOINT ? p->saves
+				     : k == OWNER_FIRST	     ? p->firsts
+							     : whole.runs;
 			/* It is not one piece of the run, where lines could be looked for. */
 			if (k == OWNER_BETWEEN && 2 * s > to->wall_s)
 				to->runs = whole.runs + 1;
