@@ -137,8 +137,8 @@ int tfh_exec_event(struct tfh_facts *facts, const struct tfh_event *ev)
 	tag->ns += ev->t1 - ev->t0;
 	tag->thread = ev->thread;
 	facts->execs++;
-	if (tag->function &&
-	    TFH_PUSH_BIG(facts->exec, ((struct tfh_exec){ev->t0, ev->t1, tag->name, ev->thread})))
+	if (tag->function && TFH_PUSH_BIG(facts->exec, ((struct tfh_exec){ev->t0, ev->t1, tag->name,
+									  ev->thread, ev->stack})))
 		return -ENOMEM;
 	if (tag->save && TFH_PUSH_BIG(facts->rare, ((struct tfh_rare){ev->t0, ev->thread, true})))
 		return -ENOMEM;

@@ -182,8 +182,8 @@ struct tfh_handles {
 /* An execution of a function by an outermost call, or of a program. */
 struct tfh_exec {
 	int64_t t0, t1;
-	uint32_t name; /* name of the op, or of a program's range with TFH_FACTS_PROGRAM */
-	uint32_t thread;
+	uint32_t name;		/* name of the op, or of a program's range with TFH_FACTS_PROGRAM */
+	uint32_t thread, stack; /* stack: of a backward pass, where it was read; 0: unknown */
 };
 
 /* A call that makes its step unusual: loads kernels, or saves the model. */

@@ -55,9 +55,9 @@ int tfh_range_event(struct tfh_facts *facts, const struct tfh_event *ev)
 	case R_UPDATE:
 		return facts->feed->imported ? 0 : TFH_PUSH_BIG(facts->update, ev->t1);
 	case R_PROGRAM:
-		return TFH_PUSH_BIG(
-			facts->program,
-			((struct tfh_exec){ev->t0, ev->t1, name | TFH_FACTS_PROGRAM, ev->thread}));
+		return TFH_PUSH_BIG(facts->program,
+				    ((struct tfh_exec){ev->t0, ev->t1, name | TFH_FACTS_PROGRAM,
+						       ev->thread, 0}));
 	}
 	return 0;
 }

@@ -11,6 +11,7 @@
 
 #include "base/bisect.h"
 #include "judge/loops/step_clock.h"
+#include "judge/loops/turns.h"
 #include "judge/stats.h"
 
 static const char update[] = "Optimizer.step#";
@@ -141,65 +142,6 @@ static const char *short_name(const struct tfh_facts *facts, uint32_t name)
 	return n ? tfh_arena_text(facts->arena, "%.*s", n < 60 ? (int)n : 60, s) : s;
 }
 
-/* The backward passes, or other functions, of a mark's window. */
-struct passes {
-	size_t n, launches;
-	int64_t ns;
-};
-
-/* *at: the first one that may be in the window. */
-static struct passes executed(const struct tfh_facts *facts, const struct tfh_boundary *mark,
-			      size_t *at)
-{
-	struct passes p = {0};
-
-	for (; *at < facts->exec.n && facts->exec.v[*at].t1 <= mark->t1; ++*at) {
-		if (facts->exec.v[*at].t0 < mark->t0)
-			continue;
-		p.n++;
-		p.launches += tfh_launches_in(facts, facts->exec.v[*at].t0, facts->exec.v[*at].t1);
-		p.ns += facts->exec.v[*at].t1 - facts->exec.v[*at].t0;
-	}
-	return p;
-}
-
-/* Whether there are more passes, or larger ones. If the device is far behind, a pass may wait any time until its last launch
- * is accepted, so launches are more reliable than times. A pass that exchanges gradients waits for the slowest rank, so then
- * times say nothing: a rank that saves every second step makes every second pass of all others longer. */
-static bool more_passes(const struct passes *a, const struct passes *b, bool exchanges)
-{
-	if (a->n != b->n)
-		return a->n > b->n;
-	return a->launches != b->launches ? a->launches > b->launches : !exchanges && a->ns > b->ns;
-}
-
-/* Two models that are trained in turn (a generator and a discriminator) have an optimizer each, and one step: their
- * backward passes are more and fewer, or large and small, by turns. Work in every second step besides training does not
- * change those. */
-static void join_turns(const struct tfh_facts *facts, struct tfh_loops *loops, bool exchanges)
-{
-	struct tfh_boundary *m = loops->mark.v;
-	struct passes before = {0}, p;
-	size_t at = 0, n = loops->mark.n, longer[2] = {0}, kept = 0;
-
-	for (size_t i = 0; i < n; i++, before = p) {
-		p = executed(facts, &m[i], &at);
-		if (!p.ns)
-			return;
-		longer[i % 2] += i && more_passes(&p, &before, exchanges);
-	}
-	size_t most = longer[0] > longer[1] ? longer[0] : longer[1],
-	       least = longer[0] + longer[1] - most;
-	if (!TFH_DETECT_UNITS || n < TFH_VERDICT_STEADY_STEPS ||
-	    (double)(most - least) < TFH_CYCLE_SURE_SHARE * (double)(n / 2))
-		return;
-	for (size_t i = 0; i < n; i += 2, kept++) {
-		m[kept] = m[i];
-		m[kept].t1 = m[i + 1 < n ? i + 1 : i].t1;
-	}
-	loops->mark.n = kept;
-}
-
 /*
  * Whether an update belongs to the step that the one before it ended: the parts of a model may have an optimizer each (sparse
  * tables and dense layers), which follow one another after the same backward pass. No pass ends between them, and they are
@@ -211,7 +153,7 @@ static bool ends_same_step(const struct tfh_facts *facts, const struct tfh_bound
 {
 	struct tfh_boundary between = {.t0 = step->t1, .t1 = r->t1};
 
-	return !facts->feed->imported && facts->exec.n && !executed(facts, &between, at).n &&
+	return !facts->feed->imported && facts->exec.n && !tfh_passes_in(facts, &between, at).n &&
 	       TFH_LOOPS_SAME_UPDATE_PART * (r->t0 - step->t1) < step->t1 - step->t0;
 }
 
@@ -245,7 +187,8 @@ int tfh_find_updates(const struct tfh_facts *facts, struct tfh_loops *loops, str
 
 	rc = rc ? rc : mark_updates(facts, loops, &f);
 	if (!rc && !imported)
-		join_turns(facts, loops, f.exchanges);
+		rc = tfh_join_turns(facts, loops,
+				    f.exchanges ? TFH_TURNS_OF_RANKS : TFH_TURNS_OF_SIZES);
 	if (loops->mark.n)
 		loops->clock_name = "Optimizer.step";
 	drop(&f);

@@ -10,6 +10,7 @@
 
 #include "judge/loops/step_clock.h"
 #include "judge/loops/tree.h"
+#include "judge/loops/turns.h"
 
 /* Executions of a function and their time; for one that is compiled repeatedly, those of all
  * functions with its name. */
@@ -188,7 +189,7 @@ static int find_ticks(const struct tfh_facts *facts, struct tfh_loops *loops, st
 		rc = tfh_find_programs(facts, loops);
 	if (rc || loops->mark.n) {
 		loops->clock = TFH_STEP_CLOCK_EXEC;
-		return rc;
+		return rc ? rc : tfh_join_turns(facts, loops, TFH_TURNS_OF_CALLERS);
 	}
 	if ((imported || facts->update.n) &&
 	    ((rc = tfh_find_updates(facts, loops, err)) || loops->mark.n)) {
