@@ -392,13 +392,16 @@ bool tfh_flusher_sets_up(uint64_t ns)
 
 bool tfh_flusher_has_set_up(uint64_t ns)
 {
-	uint32_t now;
+	uint64_t begun = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
 
-	/* Woken when the flusher takes its turn, and when it is over. */
+	/* Woken when the flusher takes its turn, and when it is over: both within `ns`. */
 	for (int i = 0; i < 2; i++) {
-		now = __atomic_load_n(&turn, __ATOMIC_ACQUIRE);
-		if (!(now & TURN_OVER))
-			tfh_futex_wait(&turn, now, ns);
+		uint64_t spent = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC) - begun;
+		uint32_t now = __atomic_load_n(&turn, __ATOMIC_ACQUIRE);
+
+		if (now & TURN_OVER || spent >= ns)
+			break;
+		tfh_futex_wait(&turn, now, ns - spent);
 	}
 	return __atomic_fetch_or(&turn, TURN_UNWAITED, __ATOMIC_ACQ_REL) & TURN_OVER;
 }
