@@ -124,7 +124,8 @@ static void code_time(const struct tfh_accounts *accounts, enum tfh_cause cause,
 	}
 }
 
-/* The ops that take most of the computing on a processor. A function of TensorFlow's is the whole step. */
+/* The ops that take most of the computing on a processor. A function of TensorFlow's is the whole
+ * step, so it is not named, but the time of the ops around it is a share of all computing. */
 static void computed_time(const struct tfh_accounts *accounts, struct tfh_code_time *out)
 {
 	const struct tfh_facts *facts = accounts->facts;
@@ -135,9 +136,11 @@ static void computed_time(const struct tfh_accounts *accounts, struct tfh_code_t
 	for (size_t i = 0; i < facts->tag.n && steps > 0; i++) {
 		double s = (double)accounts->ran_ns[i] / 1e9 / steps;
 		uint32_t at = out->n;
-		if (facts->tag.v[i].function || s <= 0)
+		if (s <= 0)
 			continue;
 		out->s_per_step += s;
+		if (facts->tag.v[i].function)
+			continue;
 		while (at > 0 && s > out->function[at - 1].s_per_step)
 			at--;
 		if (at >= TFH_CODE_FUNCTIONS)

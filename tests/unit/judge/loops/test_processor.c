@@ -90,6 +90,28 @@ static void test_iterator_each_step(void **state)
 	tfh_result_free(r);
 }
 
+/* Functions of TensorFlow's compute; the small ops around them are as small a share of it. */
+static void test_small_ops(void **state)
+{
+	(void)state;
+	struct gen *g = gen_new();
+
+	g->name[TFT_NAME_OP][1] = "_EagerConst";
+	g->name[TFT_NAME_OP][2] = "__inference_train_282";
+	for (int i = 0; i < 60; i++) {
+		gen_exec(g, 1, 20 * i, 20 * i + 1);
+		gen_exec(g, 2, 20 * i + 1.1, 20 * i + 19.9);
+	}
+	struct tfh_result *r = gen_judge(g);
+	const struct tfh_code_time *ops = &r->found.verdict;
+	assert_int_equal(r->steps.total, 60);
+	assert_int_equal(r->verdict.cause, TFH_CAUSE_COMPUTE_CPU);
+	assert_int_equal(ops->n, 1);
+	assert_float_equal(ops->function[0].s_per_step / ops->s_per_step, 0.05, 0.01);
+	gen_closed(r);
+	tfh_result_free(r);
+}
+
 /* Steps whose amount of work grows, as episodes of an agent do: their computing and the program's own code grow
  * together. The short steps do not show that the rest of a step could be faster; they do where only computing varies.
  * Behind the program's own code up to half of PyTorch's computing may be slowness. */
@@ -293,6 +315,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_executed),
 		cmocka_unit_test(test_ops),
+		cmocka_unit_test(test_small_ops),
 		cmocka_unit_test(test_growing_steps),
 		cmocka_unit_test(test_models_in_turn),
 		cmocka_unit_test(test_optimizers_together),
