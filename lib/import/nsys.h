@@ -19,6 +19,7 @@ struct tfh_nsys_process {
 	const char *name;
 	int32_t rank, world; /* as tfhook's own export has them, -1 unknown */
 	bool called;	     /* a call of CUDA's runtime was read */
+	bool works;	     /* one that allocates or gives the device work */
 	bool communicates;   /* with other ranks, by the names of its kernels */
 	bool several;	     /* it used more than one device */
 };

@@ -13,6 +13,7 @@
 #include "model/symbols/kernel_name.h"
 
 #define FIRST_CALLS 1000 /* correlation ids: nsys itself takes some hundred before the first call */
+#define CONTEXT_NS 10000000    /* no context is made in less; other calls take microseconds */
 #define NO_STREAM 0xffffffffll /* nor event */
 
 /* ---- texts, processes, threads ---- */
@@ -262,20 +263,26 @@ static bool works(uint8_t family)
 }
 
 /* CUDA's runtime creates a context, which takes from 30 ms to seconds, in the first call that needs
- * one; programs that call the driver leave much of that to their first call, too. If that is an
- * allocation (or a free: `cudaFree(0)`), its time is not that of allocating. */
+ * one (it depends on the version which those are); programs that call the driver leave much of that
+ * to their first call, too. So the first call, if it is an allocation (or a free: `cudaFree(0)`),
+ * does not count as allocating. Nor do calls that take as long as a context before the first one
+ * that allocates or gives the device work: nothing else makes them slow. */
 static int note_first(struct tfh_nsys *n, struct tfh_nsys_process *p, int64_t correlation,
 		      const char *name, struct tfh_event *ev)
 {
+	uint8_t family = ev->fn ? ev->fn->family : TFH_FAM_NONE;
 	bool from_start = correlation > 0 && correlation < FIRST_CALLS;
-	bool allocates = ev->fn->family == TFH_FAM_ALLOC || ev->fn->family == TFH_FAM_FREE;
-	bool runtime = !strncmp(name, "cuda", 4) && ev->fn->family != TFH_FAM_LOOKUP;
+	bool allocates = family == TFH_FAM_ALLOC || family == TFH_FAM_FREE;
+	bool runtime = !strncmp(name, "cuda", 4) && family != TFH_FAM_LOOKUP;
+	bool first = !p->called && allocates;
+	bool slow = runtime && !works(family) && ev->t1 - ev->t0 >= CONTEXT_NS;
 	char text[300];
 
-	if (p->called || !(runtime || allocates || works(ev->fn->family)))
+	if (p->works || !(runtime || allocates || works(family)))
 		return 0;
 	p->called = true;
-	if (!from_start || !allocates)
+	p->works = allocates || works(family);
+	if (!from_start || !(first || slow))
 		return 0;
 	snprintf(text, sizeof(text), "%s (creates the context)", name);
 	ev->fn = tfh_build_fn(n->b, text, &tfh_fn_table[TFH_FN_cuDevicePrimaryCtxRetain]);
@@ -305,6 +312,9 @@ static int row_call(void *arg, const struct tfh_table_row *row)
 		return rc;
 	ev.process = p->index;
 	ev.thread = (uint32_t)thread;
+	rc = note_first(n, p, correlation, name, &ev);
+	if (rc)
+		return rc;
 	if (!ev.fn) {
 		rc = tfh_import_host_event(n->b, name, TFT_RANGE_NOTE, &ev);
 		return rc ? rc : tfh_build_event(n->b, &ev, 0);
@@ -314,9 +324,6 @@ static int row_call(void *arg, const struct tfh_table_row *row)
 		ev.flags |= TFT_F_FAILED;
 		ev.result = (uint16_t)(result > 0 && result < UINT16_MAX ? result : UINT16_MAX);
 	}
-	rc = note_first(n, p, correlation, name, &ev);
-	if (rc)
-		return rc;
 	n->work |= works(ev.fn->family);
 	ev.dir = ev.fn->dir;
 	add_wait(n, p, correlation, &ev);

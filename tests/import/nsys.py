@@ -150,6 +150,21 @@ for allocate, launch in (("cudaMalloc_v3020", "cudaLaunchKernel_v7000"), ("cuMem
     r = report(db.save())
     assert r["verdict"]["cause"] != "host.alloc", r["verdict"]
 
+# Another call than an allocation may create it: then that call takes as long, and an allocation after it is one.
+for name, ns, cause in (("cudaEventCreate_v3020", 240000000, None), ("cudaGetDeviceCount_v3020", 90000, "host.alloc")):
+    db = Database(TMP + "/event.sqlite")
+    calls = [(0, ns, name), (ns + 10000, ns + 4000000, "cudaHostAlloc_v3020"), (ns + 4100000, ns + 4110000, "cudaLaunchKernel_v7000")]
+    for c, (t0, t1, called) in enumerate(calls):
+        db.put("CUPTI_ACTIVITY_KIND_RUNTIME", start=t0, end=t1, globalTid=PID + 100, correlationId=106 + c, nameId=db.string(called))
+    db.put("CUPTI_ACTIVITY_KIND_KERNEL", start=ns + 4120000, end=ns + 5000000, deviceId=0, streamId=7, globalPid=PID, correlationId=108,
+           shortName=db.string("gemm"))
+    tfhook("export", "--force", "--to", "csv", "-o", TMP + "/event.csv", db.save())
+    with open(TMP + "/event.csv") as f:
+        text = f.read()
+    assert (name.split("_")[0] + " (creates the context)" in text) == (cause is None) and "cudaHostAlloc (creates" not in text, text
+    r = report(TMP + "/event.sqlite")
+    assert r["verdict"]["cause"] == "host.alloc" and r["steps"]["median_s"] < 0.0052, (r["verdict"], r["steps"])
+
 # Where the trace names no code, the report says what nsys could have recorded, rather than settings of PyTorch's profiler.
 db = Database(TMP + "/unnamed.sqlite")
 for i in range(30):
