@@ -309,7 +309,21 @@ def processors():
         assert verdict["cause"] == cause, verdict
 
 
+def without_kernels():
+    """A profiler without access to the device's counters records launches and no kernels. The ops around them tell them apart: 30 steps of
+    six ops (the launches alone repeat after each), and six different ops are one step."""
+    for steps, n_ops in ((30, 6), (1, 180)):
+        events = []
+        for n in range(steps * n_ops):
+            at = BASE + n * 100
+            events.append(dict(ph="X", cat="cpu_op", name="aten::op%d" % (n % n_ops), pid=1, tid=1, ts=at, dur=60))
+            events.append(dict(ph="X", cat="cpu_op", name="aten::empty", pid=1, tid=1, ts=at + 5, dur=5))
+            events.append(dict(ph="X", cat="cuda_runtime", name="cudaLaunchKernel", pid=1, tid=1, ts=at + 20, dur=30, args=dict(correlation=n + 1)))
+        r = json.loads(subprocess.check_output([TFHOOK, "report", "--json", write("blind.json", doc(events))]))
+        assert r["steps"]["total"] == steps and r["verdict"]["cause"] == "host.launch", (steps, r["steps"], r["verdict"])
+
+
 first = {}
-for part in (ages, halves, first_profiler, on_the_cpu, joins, ranks, names, refused, odd, exchanges, processors):
+for part in (ages, halves, first_profiler, on_the_cpu, joins, ranks, names, refused, odd, exchanges, processors, without_kernels):
     part()
 print("ok")

@@ -464,37 +464,6 @@ static int add_whole_span(struct tfh_builder *b, uint32_t process)
 		       : 0;
 }
 
-/* Gives each launch its kernel's name id, as in a recording of our own. */
-static int name_launches(struct tfh_builder *b, uint32_t process)
-{
-	struct tfh_built_proc *p = &b->run->built->proc[process];
-	uint64_t *first = calloc(b->run->n_thread + 1, sizeof(*first));
-	uint32_t *at = malloc((p->n_ev + 1) * sizeof(*at));
-	int rc = first && at ? 0 : -ENOMEM;
-
-	/* maps (thread, number) to the event: a thread's events are numbered consecutively */
-	for (uint32_t k = 0; k < p->n_ev && !rc; k++)
-		first[p->ev[k].thread + 1]++;
-	for (uint32_t t = 0; t < b->run->n_thread && !rc; t++)
-		first[t + 1] += first[t];
-	for (uint32_t k = 0; k < p->n_ev && !rc; k++)
-		at[first[p->ev[k].thread] + p->ev[k].number] = k;
-	for (uint32_t k = 0; k < p->n_op && !rc; k++) {
-		const struct tfh_op *op = &p->op[k];
-		if (op->thread == UINT32_MAX || op->kind != TFH_OP_KERNEL)
-			continue;
-		struct tfh_event *ev = &p->ev[at[first[op->thread] + op->call]];
-		if (ev->fn->family != TFH_FAM_LAUNCH || (uint32_t)ev->w[0])
-			continue;
-		int64_t id = tfh_build_name(b, process, TFT_NAME_FUNCTION, op->name);
-		rc = id < 0 ? (int)id : 0;
-		ev->w[0] |= rc ? 0 : (uint64_t)id;
-	}
-	free(first);
-	free(at);
-	return rc;
-}
-
 static bool captures(const struct tfh_built_proc *p)
 {
 	for (uint32_t k = 0; k < p->n_ev; k++)
@@ -554,7 +523,7 @@ static int finish_process(struct tfh_builder *b, uint32_t i, int64_t start)
 	if (!rc)
 		rc = tfh_join_ops(p);
 	if (!rc)
-		rc = name_launches(b, i);
+		rc = tfh_name_launches(b, i, p, run->n_thread);
 	if (!rc && captures(p))
 		rc = mark_captured(b, i);
 	if (!rc)

@@ -131,6 +131,30 @@ static int set_self_times(struct tfh_built_proc *p, uint32_t n_threads)
 	return rc;
 }
 
+static bool is_op(const struct tfh_event *ev)
+{
+	return ev->kind == TFT_RANGE && ev->w[1] == TFT_RANGE_OP;
+}
+
+int tfh_innermost_ops(struct tfh_built_proc *p, uint32_t n_threads, uint32_t *op)
+{
+	struct nesting n;
+	int rc = begin_nesting(&n, p, n_threads);
+
+	for (uint32_t i = p->n_ev; !rc && i-- > 0;) {
+		if (is_op(&p->ev[i]) || p->ev[i].fn->family == TFH_FAM_LAUNCH)
+			nest(&n, p, i, p->ev[i].thread);
+		else
+			continue;
+		uint32_t outer = n.above[i];
+		while (outer && !is_op(&p->ev[outer - 1]))
+			outer = n.above[outer - 1];
+		op[i] = outer;
+	}
+	end_nesting(&n);
+	return rc;
+}
+
 int tfh_order_events(struct tfh_built_proc *p, uint32_t n_threads)
 {
 	uint64_t *number = calloc(n_threads + 1, sizeof(*number));
