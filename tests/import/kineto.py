@@ -323,7 +323,20 @@ def without_kernels():
         assert r["steps"]["total"] == steps and r["verdict"]["cause"] == "host.launch", (steps, r["steps"], r["verdict"])
 
 
+def loading():
+    """The first op that uses a library waits for it in a free of nothing, which is not allocating; but what an allocator frees in an op,
+    after it failed to allocate, is."""
+    for before, cause in (("cudaHostAlloc", "host.compile"), ("cudaMalloc", "host.alloc")):
+        events = [dict(ph="X", cat="cpu_op", name="aten::cudnn_convolution", pid=1, tid=1, ts=BASE, dur=220000)]
+        for n, (name, at, dur) in enumerate([(before, 10, 900), ("cudaFree", 1000, 120000), ("cudaFree", 122000, 90000), ("cudaMalloc", 213000, 10),
+                                             ("cudaLaunchKernel", 214000, 10)]):
+            events.append(dict(ph="X", cat="cuda_runtime", name=name, pid=1, tid=1, ts=BASE + at, dur=dur, args=dict(correlation=n + 1)))
+        events.append(dict(ph="X", cat="kernel", name="conv", pid=0, tid=7, ts=BASE + 214020, dur=900, args=dict(correlation=5, stream=7, device=0)))
+        verdict = json.loads(subprocess.check_output([TFHOOK, "report", "--json", write("loading.json", doc(events))]))["verdict"]
+        assert verdict["cause"] == cause, (before, verdict)
+
+
 first = {}
-for part in (ages, halves, first_profiler, on_the_cpu, joins, ranks, names, refused, odd, exchanges, processors, without_kernels):
+for part in (ages, halves, first_profiler, on_the_cpu, joins, ranks, names, refused, odd, exchanges, processors, without_kernels, loading):
     part()
 print("ok")

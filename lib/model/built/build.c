@@ -523,7 +523,7 @@ static int finish_process(struct tfh_builder *b, uint32_t i, int64_t start)
 	if (!rc)
 		rc = tfh_join_ops(p);
 	if (!rc)
-		rc = tfh_name_launches(b, i, p, run->n_thread);
+		rc = tfh_name_calls(b, i, p, run->n_thread);
 	if (!rc && captures(p))
 		rc = mark_captured(b, i);
 	if (!rc)

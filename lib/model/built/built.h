@@ -32,15 +32,15 @@ void tfh_built_clear(struct tfh_built_proc *p);
 
 /* join.c. Both sort and number one process' events or ops. 0 or -ENOMEM. */
 int tfh_order_events(struct tfh_built_proc *p, uint32_t n_threads);
-/* After tfh_order_events(): for each event the innermost op range around it on its thread, + 1;
+/* After tfh_order_events(): for each call the innermost op range around it on its thread, + 1;
  * `op` is zeroed. */
 int tfh_innermost_ops(struct tfh_built_proc *p, uint32_t n_threads, uint32_t *op);
 /* After tfh_order_events(): finds the call of each op, and copies the op's bytes and direction to
  * it. */
 int tfh_join_ops(struct tfh_built_proc *p);
 /* name.c, after tfh_join_ops(): gives each launch the name of its kernel; if there is no kernel at
- * all, that of the op around it. 0 or -ENOMEM. */
-int tfh_name_launches(struct tfh_builder *b, uint32_t process, struct tfh_built_proc *p,
-		      uint32_t n_threads);
+ * all, that of the op around it. Frees by which a library begins load it. 0 or -ENOMEM. */
+int tfh_name_calls(struct tfh_builder *b, uint32_t process, struct tfh_built_proc *p,
+		   uint32_t n_threads);
 
 #endif

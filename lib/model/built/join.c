@@ -142,10 +142,9 @@ int tfh_innermost_ops(struct tfh_built_proc *p, uint32_t n_threads, uint32_t *op
 	int rc = begin_nesting(&n, p, n_threads);
 
 	for (uint32_t i = p->n_ev; !rc && i-- > 0;) {
-		if (is_op(&p->ev[i]) || p->ev[i].fn->family == TFH_FAM_LAUNCH)
-			nest(&n, p, i, p->ev[i].thread);
-		else
+		if (!is_op(&p->ev[i]) && p->ev[i].kind != TFT_CALL)
 			continue;
+		nest(&n, p, i, p->ev[i].thread);
 		uint32_t outer = n.above[i];
 		while (outer && !is_op(&p->ev[outer - 1]))
 			outer = n.above[outer - 1];

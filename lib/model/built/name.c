@@ -1,9 +1,13 @@
-/* Which function a launch launches: its kernel's name, or the op that made it. */
+/* What is known of calls from their surroundings: which function a launch launches (its kernel's
+ * name, or the op that made it), and which frees load a library. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "model/built/built.h"
+
+#define LIBRARY_NS 1000000 /* loading takes longer; a free waits for the device, but frees fast */
 
 /* Gives each launch its kernel's name id, as in a recording of our own. *any: a launch has a kernel. */
 static int name_by_kernel(struct tfh_builder *b, uint32_t process, struct tfh_built_proc *p,
@@ -61,17 +65,48 @@ static int name_by_op(struct tfh_builder *b, uint32_t process, struct tfh_built_
 	return 0;
 }
 
-int tfh_name_launches(struct tfh_builder *b, uint32_t process, struct tfh_built_proc *p,
-		      uint32_t n_threads)
+/* The first op that uses a library (cuBLAS, cuDNN) makes it load its kernels, in frees of nothing:
+ * `cudaFree(0)`. An allocator frees in an op only after it failed to allocate. So of all frees, the
+ * long ones of the first op that frees load, unless an allocation on the device is just before. */
+static int name_frees(struct tfh_builder *b, struct tfh_built_proc *p, uint32_t n_threads,
+		      const uint32_t *op)
+{
+	bool *failed = calloc(n_threads + 1, sizeof(*failed)); /* the last call allocated */
+	uint32_t first = 0;
+	char name[300];
+	int rc = failed ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < p->n_ev && !rc; i++) {
+		struct tfh_event *ev = &p->ev[i];
+		if (ev->kind != TFT_CALL)
+			continue;
+		if (ev->fn->family != TFH_FAM_FREE) { /* an allocator may free several blocks */
+			failed[ev->thread] =
+				ev->fn->family == TFH_FAM_ALLOC && !strstr(ev->fn->name, "Host");
+			continue;
+		}
+		first = first ? first : op[i] ? op[i] : UINT32_MAX;
+		if (op[i] != first || failed[ev->thread] || ev->t1 - ev->t0 < LIBRARY_NS)
+			continue;
+		snprintf(name, sizeof(name), "%s (loads a library)", ev->fn->name);
+		ev->fn = tfh_build_fn(b, name, &tfh_fn_table[TFH_FN_cuLibraryLoadData]);
+		rc = ev->fn ? 0 : -ENOMEM;
+	}
+	free(failed);
+	return rc;
+}
+
+int tfh_name_calls(struct tfh_builder *b, uint32_t process, struct tfh_built_proc *p,
+		   uint32_t n_threads)
 {
 	bool any = false;
-	int rc = name_by_kernel(b, process, p, n_threads, &any);
-	uint32_t *op = rc || any ? NULL : calloc(p->n_ev + 1, sizeof(*op));
+	uint32_t *op = calloc(p->n_ev + 1, sizeof(*op));
+	int rc = op ? tfh_innermost_ops(p, n_threads, op) : -ENOMEM;
 
-	if (rc || any)
-		return rc;
-	rc = op ? tfh_innermost_ops(p, n_threads, op) : -ENOMEM;
-	rc = rc ? rc : name_by_op(b, process, p, op);
+	rc = rc ? rc : name_by_kernel(b, process, p, n_threads, &any);
+	if (!any)
+		rc = rc ? rc : name_by_op(b, process, p, op);
+	rc = rc ? rc : name_frees(b, p, n_threads, op);
 	free(op);
 	return rc;
 }
