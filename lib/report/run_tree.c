@@ -27,6 +27,7 @@ static const struct {
 	[TFH_BRANCH_CHECKPOINT] = {"checkpoint", "checkpoints", "checkpoints"},
 	[TFH_BRANCH_BETWEEN] = {"between loops", NULL, "between loops"},
 	[TFH_BRANCH_AFTER] = {NULL, NULL, "after last call"},
+	[TFH_BRANCH_STALL] = {"stall", "stalls", "stalls"},
 };
 
 const char *tfh_branch_words(enum tfh_branch kind)

@@ -1,8 +1,8 @@
 /*
  * Makes the run's tree agree with the steps. The tree comes from what the main thread calls: a wait for steps that it issued ahead,
  * or the work of a step that no call repeats exactly, is "between loops" there. The windows of the steps are charged with
- * the same time. What is part of a step of usual length, or is computing on the device, is no gap; nor are checkpoints and
- * compiling, which have parts of their own. The other way round, the tree's steps may contain what is outside of all windows.
+ * the same time. What is part of a step of usual length, or is computing on the device, is no gap; nor are checkpoints,
+ * compiling and stalls, which have parts of their own. The other way round, the tree's steps may contain what is outside of all windows.
  */
 #include <errno.h>
 #include <math.h>
@@ -12,11 +12,19 @@
 #include "judge/verdict/verdict.h"
 
 /* What time of windows can be in the tree. */
-enum run_owner { OWNER_STEPS, OWNER_CHECKPOINT, OWNER_FIRST, OWNER_BETWEEN, OWNER_COUNT };
+enum run_owner {
+	OWNER_STEPS,
+	OWNER_CHECKPOINT,
+	OWNER_FIRST,
+	OWNER_STALL,
+	OWNER_BETWEEN,
+	OWNER_COUNT
+};
 
 /* The kind of part that each owner gets where it has none. */
 static const enum tfh_branch owner_branch[OWNER_COUNT] = {TFH_BRANCH_STEP, TFH_BRANCH_CHECKPOINT,
-							  TFH_BRANCH_FIRST, TFH_BRANCH_BETWEEN};
+							  TFH_BRANCH_FIRST, TFH_BRANCH_STALL,
+							  TFH_BRANCH_BETWEEN};
 
 struct parts {
 	const struct tfh_part_of_run *tree;
@@ -34,6 +42,7 @@ struct parts {
 	double moved[OWNER_COUNT];   /* what they give: seconds, then shares of their excess */
 	uint64_t saves;		     /* checkpoints, if they recur */
 	uint64_t firsts;	     /* windows that compile or warm up */
+	uint64_t stalls;	     /* windows that stood still */
 };
 
 static bool is_leaf(const struct tfh_part_of_run *tree, uint32_t n, uint32_t i)
@@ -98,12 +107,14 @@ static void take_window(struct parts *p, const struct tfh_accounts *accounts, si
 		s->segment == TFH_SEGMENT_CHECKPOINT ? OWNER_CHECKPOINT
 		: s->segment == TFH_SEGMENT_COMPILE || s->segment == TFH_SEGMENT_WARMUP
 			? OWNER_FIRST
-			: OWNER_COUNT;
+		: s->segment == TFH_SEGMENT_STALL ? OWNER_STALL
+						  : OWNER_COUNT;
 	if (rest != OWNER_COUNT) {
 		step = fmin(all, fmax(usual, compute));
 		p->missing[rest] += all - step;
 		p->known += all - step;
 		p->firsts += rest == OWNER_FIRST;
+		p->stalls += rest == OWNER_STALL;
 	}
 	p->missing[OWNER_STEPS] += step;
 	p->longer -= rest == OWNER_COUNT ? all : step;
@@ -158,12 +169,13 @@ static double shares(struct parts *p)
 	double part = wanted > 0 ? given / wanted : 0;
 	p->moved[OWNER_CHECKPOINT] = fmin((1 - part) * p->missing[OWNER_CHECKPOINT], spare);
 	p->moved[OWNER_FIRST] = (1 - part) * p->missing[OWNER_FIRST];
+	p->moved[OWNER_STALL] = (1 - part) * p->missing[OWNER_STALL];
 	for (int k = 0; k < OWNER_COUNT && given > 0; k++)
 		p->missing[k] *= part / p->between;
 	return given;
 }
 
-/* What checkpoints and first steps still lack, the tree's steps have, as far as they are longer than those of the windows. If they are
+/* What checkpoints, first steps and stalls still lack, the tree's steps have, as far as they are longer than those of the windows. If they are
  * the same steps, the rest is part of none: what happens at an epoch's end, without any call. Returns whether steps give something. */
 static bool share_longer(struct parts *p)
 {
@@ -171,10 +183,13 @@ static bool share_longer(struct parts *p)
 	double longer = fmax(p->longer - moved[OWNER_CHECKPOINT], 0);
 
 	moved[OWNER_FIRST] = fmin(moved[OWNER_FIRST], longer);
-	moved[OWNER_BETWEEN] = p->more_steps || p->marked ? 0 : longer - moved[OWNER_FIRST];
+	moved[OWNER_STALL] = fmin(moved[OWNER_STALL], longer - moved[OWNER_FIRST]);
+	moved[OWNER_BETWEEN] =
+		p->more_steps || p->marked ? 0 : longer - moved[OWNER_FIRST] - moved[OWNER_STALL];
 	for (int k = OWNER_FIRST; k <= OWNER_BETWEEN; k++)
 		moved[k] = moved[k] * TFH_LOOPS_LEAST_PART < p->tree[0].wall_s ? 0 : moved[k];
-	double all = moved[OWNER_CHECKPOINT] + moved[OWNER_FIRST] + moved[OWNER_BETWEEN];
+	double all = moved[OWNER_CHECKPOINT] + moved[OWNER_FIRST] + moved[OWNER_STALL] +
+		     moved[OWNER_BETWEEN];
 	p->usual_s = all > p->excess ? 0 : p->usual_s;
 	for (int k = 0; k < OWNER_COUNT && all > 0; k++)
 		moved[k] /= all > p->excess ? p->in_steps : p->excess;
@@ -233,7 +248,7 @@ static uint32_t give(struct parts *p, struct tfh_part_of_run *out, uint32_t n, u
 			to->count +=
 				(uint64_t)llround((double)p->steps * whole.wall_s / p->between);
 		else if (!to->count)
-			to->count = whole.count;
+			to->count = k == OWNER_STALL ? p->stalls : whole.count;
 		to->count += !to->count;
 	}
 	return n;
@@ -255,6 +270,7 @@ static uint32_t give_longer(const struct parts *p, struct tfh_part_of_run *out, 
 			to->count += to->count		     ? 0
 				     : k == OWNER_CHECKPOINT ? p->saves
 				     : k == OWNER_FIRST	     ? p->firsts
+				     : k == OWNER_STALL	     ? p->stalls
 							     : whole.runs;
 			/* It is not one piece of the run, where lines could be looked for. */
 			if (k == OWNER_BETWEEN && 2 * s > to->wall_s)

@@ -109,6 +109,7 @@ static const char *part(struct tfh_wording *w, enum tfh_branch kind)
 		[TFH_BRANCH_FIRST] = "in what first steps take longer than others",
 		[TFH_BRANCH_CHECKPOINT] = "in checkpoints",
 		[TFH_BRANCH_BETWEEN] = "between loops",
+		[TFH_BRANCH_STALL] = "in stalls",
 	};
 	double share = tfh_spent(w->r, kind) / w->r->tree[0].wall_s;
 	bool outside = kind == TFH_BRANCH_BEFORE || kind == TFH_BRANCH_AFTER;

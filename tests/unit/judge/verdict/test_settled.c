@@ -1,7 +1,7 @@
 /* What must hold: time in which the device computes what steps issued ahead is time of the steps in the run's tree, not between loops;
  * checkpoints have a part of their own, which takes what they take in the verdict, and the loop that fetches the model is not steps; a
  * gap in which the device idles remains one. The tree's steps take as long as the windows': what longer first steps or the end of an
- * epoch take is no time of the steps, even if no call separates it from them. */
+ * epoch take is no time of the steps, even if no call separates it from them; nor is what a step takes that stands still. */
 #include "../devgen.h"
 #include "../tf_loops.h"
 
@@ -131,6 +131,28 @@ static void test_gap(void **state)
 	tfh_result_free(r);
 }
 
+/* Three steps stand still for a second each, within the code that all steps run. */
+static void test_stalls(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	for (int i = 0; i < 400; i++) {
+		forward_and_back(d, 5);
+		dg_copy_blocking(d, 0, 1, TFH_DIR_D2H, 4, 2 * US);
+		dg_code(d, 0, i == 97 || i == 250 || i == 311 ? 1003 : 3);
+	}
+	struct tfh_result *r = dg_judge(d);
+	assert_int_equal(r->steps.total, 400);
+	adds_up(r);
+	assert_true(fabs(seconds(r, TFH_BRANCH_STALL) - 3) < 0.05);
+	assert_true(fabs(seconds(r, TFH_BRANCH_STEP) - 400 * 8.1e-3) < 0.2);
+	for (uint32_t i = 0; i < r->n_tree; i++)
+		if (r->tree[i].kind == TFH_BRANCH_STALL)
+			assert_int_equal(r->tree[i].count, 3);
+	tfh_result_free(r);
+}
+
 /* Epochs of 20 steps of 10 ms whose iterators never report their end; after each, Keras works for 300 ms without any call. The first
  * two steps set something up for 600 ms each. */
 static void test_silent_end(void **state)
@@ -160,9 +182,9 @@ static void test_silent_end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_issued_ahead), cmocka_unit_test(test_checkpoints),
+		cmocka_unit_test(test_issued_ahead),   cmocka_unit_test(test_checkpoints),
 		cmocka_unit_test(test_saved_by_steps), cmocka_unit_test(test_gap),
-		cmocka_unit_test(test_silent_end)};
+		cmocka_unit_test(test_stalls),	       cmocka_unit_test(test_silent_end)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
