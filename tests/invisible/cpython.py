@@ -5,15 +5,19 @@ records, and with it switched off.
 All of the suite that needs no network, sound, screen, gigabytes of disk or minutes of computing. What differs is run
 again in both forms, as some tests are left to chance or to the load of the machine: only a test that never once ends
 as it does without the preload counts as different. TFH_CPYTHON names another Python than the one found, TFH_TESTS
-some modules of the suite (all of them otherwise). An hour on two processors.
+some modules of the suite (all of them otherwise). They run in batches, and each says at once what became of it:
+TFH_DONE names a file to which the modules of a batch without differences are added, and whose modules are left out, so
+that a run which was stopped can go on. An hour on two processors.
 
 timeout: 14400
 """
 import glob
 import os
 import re
+import shutil
 import subprocess
 import sys
+import time
 import xml.etree.ElementTree as xml
 
 BUILD, TMP = os.environ["TFH_BUILD"], os.environ["TFH_TMP"]
@@ -21,6 +25,7 @@ HOOK = os.path.join(BUILD, "lib", "libtfhook.so")
 RECORDS = os.path.join(BUILD, "tests", "invisible", "librecords.so")
 RESOURCES = "all,-network,-urlfetch,-gui,-audio,-largefile,-cpu,-walltime"
 AGAIN = 3
+BATCH = 16
 
 
 def find_python():
@@ -80,32 +85,71 @@ def differing(plain, other):
     return {key for key in plain.keys() | other.keys() if plain.get(key) != other.get(key)}
 
 
-def main():
-    python = find_python()
-    modules = os.environ.get("TFH_TESTS", "").split()
-    plain = run(python, "without", modules, 0)
-    print("%s without the preload: %d results" % (python, len(plain)))
-    assert len(plain) > (100 if modules else 10000), "the suite did not run: see %s/without.0.log" % TMP
-    wrong = {}
+def all_modules(python):
+    listed = subprocess.run([python, "-m", "test", "--list-tests"], stdout=subprocess.PIPE, text=True, check=True)
+    return listed.stdout.split()
+
+
+def compare(python, form, modules, plain, turn):
+    """What became of the tests in this form, and what of it never happened without the preload."""
+    other = run(python, form, modules, turn)
+    seen = {key: {plain.get(key)} for key in plain.keys() | other.keys()}
+    first = left = differing(plain, other)
+    for again in range(1, AGAIN + 1):
+        if not left:
+            break
+        names = sorted({module_of(key) for key in left})
+        for key, result in run(python, "without", names, "%s.%s.%d" % (turn, form, again)).items():
+            seen.setdefault(key, set()).add(result)
+        once_more = run(python, form, names, "%s.%d" % (turn, again))
+        left = {key for key in left if once_more.get(key) not in seen.get(key, {None})}
+    return len(first), {(form, key): (plain.get(key), other.get(key)) for key in left}
+
+
+def take_traces():
+    """How many files were written since the last call; they are removed, as the whole suite's take gigabytes."""
+    runs = os.path.join(TMP, "runs")
+    files = glob.glob(os.path.join(runs, "**", "*.tft"), recursive=True)
+    shutil.rmtree(runs, ignore_errors=True)
+    return len(files)
+
+
+def batch(python, modules, turn):
+    """The tests' number, that of trace files, and what differs."""
+    plain = run(python, "without", modules, turn)
+    told = {name.removeprefix("test.") for name, case in plain if not case}
+    silent = [name for name in modules if name.removeprefix("test.") not in told]
+    assert not silent, "these modules did not run: %s; see %s/without.%s.log" % (" ".join(silent), TMP, turn)
+    wrong, firsts = {}, []
     for form in ("recording", "off"):
-        other = run(python, form, modules, 0)
-        seen = {key: {plain.get(key)} for key in plain.keys() | other.keys()}
-        left = differing(plain, other)
-        print("%s: %d results, %d differ at first" % (form, len(other), len(left)))
-        for turn in range(1, AGAIN + 1):
-            if not left:
-                break
-            again = sorted({module_of(key) for key in left})
-            for key, result in run(python, "without", again, "%s.%d" % (form, turn)).items():
-                seen.setdefault(key, set()).add(result)
-            once_more = run(python, form, again, turn)
-            left = {key for key in left if once_more.get(key) not in seen.get(key, {None})}
-        wrong.update({(form, key): (plain.get(key), other.get(key)) for key in left})
-    files = glob.glob(os.path.join(TMP, "runs", "**", "*.tft"), recursive=True)
-    print("%d trace files were written meanwhile" % len(files))
+        first, differs = compare(python, form, modules, plain, turn)
+        firsts.append(first)
+        wrong.update(differs)
+    files = take_traces()
+    assert files, "nothing was recorded by %s" % " ".join(modules)
+    print("%s: %d results, %d trace files; at first %d differ while recording, %d switched off, in the end %d: %s" %
+          (time.strftime("%H:%M:%S"), len(plain), files, *firsts, len(wrong), " ".join(modules)), flush=True)
+    return len(plain), files, wrong
+
+
+def main():
+    python, done = find_python(), os.environ.get("TFH_DONE")
+    modules = os.environ.get("TFH_TESTS", "").split() or all_modules(python)
+    before = set(open(done).read().split()) if done and os.path.exists(done) else set()
+    modules = [name for name in modules if name not in before]
+    results_all = files_all = 0
+    wrong = {}
+    for turn in range(0, len(modules), BATCH):
+        part = modules[turn:turn + BATCH]
+        n, files, differs = batch(python, part, turn)
+        results_all, files_all = results_all + n, files_all + files
+        wrong.update(differs)
+        if done and not differs:
+            with open(done, "a") as out:
+                out.write("\n".join(part) + "\n")
+    print("%s: %d modules, %d results, %d trace files" % (python, len(modules), results_all, files_all))
     for (form, key), (before, after) in sorted(wrong.items()):
         print("%s: %s %s: %s, without the preload %s" % (form, key[0], key[1], after, before))
-    assert files, "nothing was recorded"
     sys.exit(1 if wrong else 0)
 
 
