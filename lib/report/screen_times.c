@@ -86,16 +86,37 @@ static void close_up(struct times *t, size_t rows)
 		t->n--;
 }
 
-/* Keeps what is as large as a kept row: it must not be merged while a smaller one is named. */
+/* The largest row that may be merged; their number if there is none. */
+static size_t largest_merged(const struct times *t)
+{
+	size_t largest = t->n;
+
+	for (size_t i = 0; i < t->n; i++)
+		if (!t->row[i].kept &&
+		    (largest == t->n || t->row[i].seconds > t->row[largest].seconds))
+			largest = i;
+	return largest;
+}
+
+/* Keeps what is as large as a kept row: it must not be merged while a smaller one is named. Nor may
+ * what is merged be larger than the steps, if it is a large part of the run. */
 static void keep_larger(struct times *t)
 {
-	double least = t->all_s;
+	double least = t->all_s, merged = left_over(t), most;
+	size_t largest;
 
 	for (size_t i = 0; i < t->n; i++)
 		least = t->row[i].kept ? fmin(least, t->row[i].seconds) : least;
+	most = fmax(least, TFH_REPORT_MERGED_SHARE * t->all_s);
 	least = fmax(least, TFH_REPORT_OTHER_SHARE * t->all_s);
-	for (size_t i = 0; i < t->n; i++)
+	for (size_t i = 0; i < t->n; i++) {
 		t->row[i].kept |= t->row[i].seconds >= least;
+		merged += t->row[i].kept ? 0 : t->row[i].seconds;
+	}
+	while (merged > most && (largest = largest_merged(t)) < t->n) {
+		t->row[largest].kept = true;
+		merged -= t->row[largest].seconds;
+	}
 }
 
 /* Parts of the run that have no parts, by what they are. */

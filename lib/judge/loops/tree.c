@@ -102,13 +102,28 @@ static enum tfh_branch role_of_group(const struct tfh_loops *loops, const struct
 								     : TFH_BRANCH_EVALUATE;
 }
 
+/* Whether the name of an executed function says that it trains. */
+static bool trains_by_name(const struct run_tree *t, const struct tfh_node *loop)
+{
+	bool trains = false;
+	size_t n;
+
+	for (uint32_t i = 0; i < loop->n_body && !trains; i++)
+		trains = loop->body[i].kind == TFH_LOOP_EVENT_FUNCTION &&
+			 role_of_name(exec_name(t, loop->body[i].what, &n)) == TFH_BRANCH_TRAIN;
+	return trains;
+}
+
 /* What the program reports about a leaf loop's steps: by a mark, the name of the executed function,
- * or the iterator that feeds them. */
+ * or the iterator that feeds them. Training for several devices reads an iterator for each, of
+ * which only one counts as that of the training. */
 static enum tfh_branch said(const struct run_tree *t, const struct tfh_node *loop)
 {
 	enum tfh_branch role = TFH_BRANCH_STEP;
 	size_t n;
 
+	if (trains_by_name(t, loop))
+		return TFH_BRANCH_TRAIN;
 	for (uint32_t i = 0; i < loop->n_body && role == TFH_BRANCH_STEP; i++) {
 		const struct tfh_node *v = &loop->body[i];
 		if (v->kind == TFH_LOOP_EVENT_FUNCTION)

@@ -1,5 +1,5 @@
 /* What must hold: if the first screen has no room for all, large rows of the run's table and further things to do are left out before
- * the first thing's instruction is. The rows of a step come by their time, those of other processes on the GPU, too. */
+ * the first thing's instruction is. A part of the run is not merged with others into a row that is larger than the steps. The rows of a step come by their time, those of other processes on the GPU, too. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,6 +59,42 @@ static void test_instruction(void **state)
 	free(text);
 }
 
+static void print_times(FILE *out, const struct tfh_result *r)
+{
+	struct tfh_page page = {.out = out, .r = r};
+
+	tfh_screen_times(&page, 3, false);
+}
+
+/* Three rows would be: 29 % before the first call, 28 % training, 43 % other. */
+static void test_merged(void **state)
+{
+	(void)state;
+	struct tfh_result r = fixture();
+	struct tfh_part_of_run tree[] = {
+		{.kind = TFH_BRANCH_RUN, .wall_s = 100},
+		{.kind = TFH_BRANCH_BEFORE, .wall_s = 29},
+		{.kind = TFH_BRANCH_TRAIN, .wall_s = 28, .count = 60},
+		{.kind = TFH_BRANCH_EVALUATE, .wall_s = 22, .count = 60},
+		{.kind = TFH_BRANCH_BETWEEN, .wall_s = 12},
+		{.kind = TFH_BRANCH_AFTER, .wall_s = 9},
+	};
+
+	r.tree = tree;
+	r.n_tree = sizeof(tree) / sizeof(tree[0]);
+	char *text = fixture_print(print_times, &r);
+	if (!strstr(text, "\n  evaluation        22.0 s  22 %") ||
+	    !strstr(text, "\n  other             21.0 s  21 %"))
+		fail_msg("%s", text);
+	free(text);
+	tree[3].wall_s = 12;
+	tree[2].wall_s = 38;
+	text = fixture_print(print_times, &r);
+	if (!strstr(text, "\n  other             33.0 s  33 %"))
+		fail_msg("%s", text);
+	free(text);
+}
+
 static void print_step(FILE *out, const struct tfh_result *r)
 {
 	struct tfh_page page = {.out = out, .r = r};
@@ -84,6 +120,7 @@ static void test_order(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_instruction),
+					   cmocka_unit_test(test_merged),
 					   cmocka_unit_test(test_order)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -434,10 +434,38 @@ static void test_first_of_two(void **state)
 	}
 }
 
+/* A strategy of two devices reads an iterator for each: the function's name says that these steps train, whichever iterator counts as that
+ * of the training. */
+static void test_devices(void **state)
+{
+	(void)state;
+	struct gen *g = tf();
+	double t = 100;
+	double train = 0;
+
+	g->name[TFT_NAME_OP][OP_TRAIN] = "__inference_train_step_10";
+	for (int i = 0; i < 60; i++, t += 10) {
+		for (uint32_t device = 0; device < 2; device++) {
+			gen_get(g, 0, 1 + device, device ? EVAL_ROOT : ROOT, t + device,
+				t + device + 0.1);
+			gen_exec(g, OP_GET, t + device, t + device + 0.1);
+		}
+		gen_exec(g, OP_TRAIN, t + 2, t + 9.9);
+	}
+	struct tfh_result *r = gen_judge(g);
+	for (uint32_t i = 1; i < r->n_tree; i++) {
+		assert_int_not_equal(r->tree[i].kind, TFH_BRANCH_EVALUATE);
+		train += r->tree[i].kind == TFH_BRANCH_TRAIN ? r->tree[i].wall_s : 0;
+	}
+	assert_true(train > 0.5);
+	tfh_result_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sweep),
+		cmocka_unit_test(test_devices),
 		cmocka_unit_test(test_build),
 		cmocka_unit_test(test_summary),
 		cmocka_unit_test(test_replicas),
