@@ -14,7 +14,8 @@ static double middle_of(double a, double b, double c)
 }
 
 /* Partitions v, which has more than two values, at a pivot. Values before index *to are at most the
- * pivot, values from index *from on are at least the pivot, and those in between equal it. */
+ * pivot, values from index *from on are at least the pivot, and those in between equal it. A long
+ * array is not kept in memory on the way. */
 static void part(double *v, int64_t n, int64_t *to, int64_t *from)
 {
 	double pivot = middle_of(v[0], v[n / 2], v[n - 1]);
@@ -22,9 +23,9 @@ static void part(double *v, int64_t n, int64_t *to, int64_t *from)
 
 	while (i <= j) {
 		while (v[i] < pivot)
-			i++;
+			tfh_big_pass((size_t)++i);
 		while (pivot < v[j])
-			j--;
+			tfh_big_pass((size_t)--j);
 		if (i > j)
 			break;
 		double x = v[i];
@@ -60,7 +61,7 @@ static double least_of(const double *v, size_t n)
 {
 	double least = v[0];
 
-	for (size_t i = 1; i < n; i++)
+	TFH_EACH (i, n)
 		least = fmin(least, v[i]);
 	return least;
 }

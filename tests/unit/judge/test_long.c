@@ -1,7 +1,7 @@
 /*
  * Arrays that grow with a run keep their exact values after they move from memory to a file. Order
- * statistics of many numbers equal those of the sorted numbers. A step of very many calls is
- * charged like one of few.
+ * statistics of many numbers equal those of the sorted numbers, and finding them does not bring the whole
+ * array into memory. A step of very many calls is charged like one of few.
  */
 #include "analyze_gen.h"
 
@@ -88,6 +88,48 @@ static void test_order_statistics(void **state)
 	}
 	free(v);
 	free(sorted);
+}
+
+/* The most memory that the process has had since the last call, in KiB; 0 if the kernel does not say. */
+static long most_memory(void)
+{
+	FILE *f = fopen("/proc/self/status", "r");
+	char line[256];
+	long kib = 0;
+
+	while (f && fgets(line, sizeof(line), f))
+		if (!strncmp(line, "VmHWM:", 6))
+			kib = strtol(line + 6, NULL, 10);
+	if (f)
+		fclose(f);
+	f = fopen("/proc/self/clear_refs", "w");
+	if (!f || fputs("5", f) < 0)
+		kib = 0;
+	if (f)
+		fclose(f);
+	return kib;
+}
+
+/* Of 32 MB, in order and out of it. */
+static void test_select_memory(void **state)
+{
+	size_t n = 4000000;
+	double *v = tfh_big_array(n, sizeof(*v));
+
+	(void)state;
+	assert_non_null(v);
+	for (int mixed = 0; mixed < 2; mixed++) {
+		TFH_EACH (i, n)
+			v[i] = mixed ? (double)number() : (double)i;
+		tfh_big_trim();
+		most_memory();
+		long before = most_memory();
+		double x = tfh_quantile(v, n, 0.3);
+		long most = most_memory();
+		if (tfh_big_filed() && before && most - before > 12 << 10)
+			fail_msg("%ld KiB for the quantile %g of %zu", most - before, x, n);
+	}
+	tfh_big_free(v);
 }
 
 static int by_number(const void *a, const void *b, void *arg)
@@ -224,9 +266,13 @@ static void test_given_up(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_array_in_a_file),	   cmocka_unit_test(test_no_file),
-		cmocka_unit_test(test_order_statistics),   cmocka_unit_test(test_sort),
-		cmocka_unit_test(test_step_of_many_calls), cmocka_unit_test(test_given_up),
+		cmocka_unit_test(test_array_in_a_file),
+		cmocka_unit_test(test_no_file),
+		cmocka_unit_test(test_order_statistics),
+		cmocka_unit_test(test_select_memory),
+		cmocka_unit_test(test_sort),
+		cmocka_unit_test(test_step_of_many_calls),
+		cmocka_unit_test(test_given_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
