@@ -139,6 +139,26 @@ static size_t in_turn(struct slow *s, size_t n, uint64_t steps, double *every)
 	return best;
 }
 
+/* Whether the other steps hardly compute, although they train, too, and together take less time than these: they only queue their
+ * work, and each of these waits for all of it. Nothing would be saved by doing that less often. */
+static bool only_queue(const struct tfh_result *r, const struct slow *s, size_t n)
+{
+	double all = 0, computes = 0, longer = 0;
+	size_t at = 0;
+
+	TFH_EACH (i, r->n_step) {
+		const struct tfh_step *step = &r->step[i];
+		bool slow = at < n && s[at].index == i;
+		if (slow)
+			longer += s[at++].extra;
+		if (slow || step->segment != TFH_SEGMENT_TRAIN)
+			continue;
+		all += step->dur_s;
+		computes += (double)step->breakdown[TFH_PART_COMPUTE];
+	}
+	return all < longer && computes < TFH_VERDICT_QUEUES_SHARE * all;
+}
+
 void tfh_find_periodic(struct tfh_result *r)
 {
 	TFH_VEC(struct slow) slow = {0};
@@ -152,6 +172,8 @@ void tfh_find_periodic(struct tfh_result *r)
 			break;
 	}
 	size_t n = in_turn(slow.v, slow.n, r->n_step, &every);
+	if (n && excess(r, slow.v, n) == TFH_PART_COMPUTE && only_queue(r, slow.v, n))
+		n = 0;
 	TFH_EACH (i, n)
 		extra += slow.v[i].extra;
 	if (n) {
