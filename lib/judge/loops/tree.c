@@ -114,16 +114,29 @@ static bool trains_by_name(const struct run_tree *t, const struct tfh_node *loop
 	return trains;
 }
 
+/* Whether a step reads batches of the training and others: one for each device, or for a prediction
+ * in each step. */
+static bool fed_by_both(const struct run_tree *t, const struct tfh_node *loop)
+{
+	bool training = false, others = false;
+
+	for (uint32_t i = 0; i < loop->n_body; i++) {
+		uint32_t feeds = loop->body[i].feeds;
+		training |= feeds && (int32_t)feeds - 1 == t->loops->train_group;
+		others |= feeds && (int32_t)feeds - 1 != t->loops->train_group;
+	}
+	return training && others;
+}
+
 /* What the program reports about a leaf loop's steps: by a mark, the name of the executed function,
- * or the iterator that feeds them. Training for several devices reads an iterator for each, of
- * which only one counts as that of the training. */
+ * or the iterator that feeds them. */
 static enum tfh_branch said(const struct run_tree *t, const struct tfh_node *loop)
 {
-	enum tfh_branch role = TFH_BRANCH_STEP;
+	enum tfh_branch role = trains_by_name(t, loop) ? TFH_BRANCH_TRAIN : TFH_BRANCH_STEP;
 	size_t n;
 
-	if (trains_by_name(t, loop))
-		return TFH_BRANCH_TRAIN;
+	if (fed_by_both(t, loop))
+		return role;
 	for (uint32_t i = 0; i < loop->n_body && role == TFH_BRANCH_STEP; i++) {
 		const struct tfh_node *v = &loop->body[i];
 		if (v->kind == TFH_LOOP_EVENT_FUNCTION)

@@ -461,11 +461,63 @@ static void test_devices(void **state)
 	tfh_result_free(r);
 }
 
+/* A callback of Keras predicts in each step, through an iterator of its own: these are steps, neither evaluations nor predictions. */
+static void test_predicts_in_steps(void **state)
+{
+	(void)state;
+	struct gen *g = tf();
+	double t = 100, steps = 0;
+
+	g->name[TFT_NAME_OP][OP_TRAIN] = "__inference_one_step_on_iterator_10";
+	g->name[TFT_NAME_OP][OP_TEST] = "__inference_one_step_on_data_distributed_20";
+	for (int i = 0; i < 60; i++, t += 20) {
+		gen_get(g, 0, 1, ROOT, t, t + 0.1);
+		gen_exec(g, OP_GET, t, t + 0.1);
+		gen_exec(g, OP_TRAIN, t + 0.2, t + 9);
+		gen_get(g, 0, 2, EVAL_ROOT, t + 10, t + 10.1);
+		gen_exec(g, OP_GET, t + 10, t + 10.1);
+		gen_exec(g, OP_TEST, t + 10.2, t + 19);
+	}
+	struct tfh_result *r = gen_judge(g);
+	assert_int_equal(r->steps.total, 60);
+	for (uint32_t i = 1; i < r->n_tree; i++) {
+		assert_int_not_equal(r->tree[i].kind, TFH_BRANCH_EVALUATE);
+		assert_int_not_equal(r->tree[i].kind, TFH_BRANCH_PREDICT);
+		steps += r->tree[i].kind == TFH_BRANCH_STEP ? r->tree[i].wall_s : 0;
+	}
+	assert_true(steps > 1);
+	tfh_result_free(r);
+}
+
+/* JAX queues its work, and every tenth step waits for all of it: nothing would be saved by doing that less often, as it would be by
+ * evaluating less often where the other steps compute. */
+static void test_queued(void **state)
+{
+	(void)state;
+	for (int queued = 0; queued < 2; queued++) {
+		struct gen *g = tf();
+		double t = 100;
+		for (int i = 0; i < 100; i++) {
+			double computes = i % 10 == 9 ? 100 : queued ? 0.05 : 8;
+			gen_get(g, 0, 1, ROOT, t, t + 0.1);
+			gen_exec(g, OP_GET, t, t + 0.1);
+			gen_exec(g, OP_TRAIN, t + 0.2, t + 0.2 + computes);
+			t += 2 + computes;
+		}
+		struct tfh_result *r = gen_judge(g);
+		assert_int_equal(r->steps.total, 100);
+		assert_int_equal(r->found.slow.every > 0, !queued);
+		tfh_result_free(r);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sweep),
 		cmocka_unit_test(test_devices),
+		cmocka_unit_test(test_predicts_in_steps),
+		cmocka_unit_test(test_queued),
 		cmocka_unit_test(test_build),
 		cmocka_unit_test(test_summary),
 		cmocka_unit_test(test_replicas),
