@@ -392,7 +392,9 @@ static uint16_t executed(const struct tfh_stack_samples *l, const struct tfh_eve
 
 static uint16_t kind_of(const struct tfh_stack_samples *l, const struct tfh_event *ev)
 {
-	uint16_t more = ev->fn->family == TFH_FAM_EXECUTE ? executed(l, ev) : ev->dir & 7;
+	/* What follows the end of an iterator is not what follows a batch. */
+	bool end = ev->fn->family == TFH_FAM_CONSUMER && ev->flags & TFT_F_OPTIONAL;
+	uint16_t more = ev->fn->family == TFH_FAM_EXECUTE ? executed(l, ev) : end ? 1 : ev->dir & 7;
 
 	return (uint16_t)(ev->fn->family << 3 | more);
 }
@@ -549,9 +551,17 @@ int tfh_stack_samples_add(struct tfh_stack_samples *l, const struct tfh_event *e
 		add_cpu(&l->line[ev->thread], ev);
 	bool call = ev->kind == TFT_CALL || ev->kind == TFT_ALLOC;
 	l->called |= call;
-	/* Where nothing but the steps' marks is recorded, these end the pauses. */
-	if (!ev->depth && (call || (ev->kind == TFT_MARK && !l->called)))
+	if (ev->depth)
+		return 0;
+	if (call)
 		return add_call(l, ev);
+	/* Where nothing but the steps' marks is recorded, these end the pauses. One may last as long
+	 * as its step, and there is no call in it. */
+	if (ev->kind == TFT_MARK && !l->called) {
+		struct tfh_event end = *ev;
+		end.t0 = ev->t1;
+		return add_call(l, &end);
+	}
 	return 0;
 }
 

@@ -1,7 +1,8 @@
 /*
  * Samples (looks) divide the time of pauses by what was seen in similar pauses, within what the CPU
  * clock allows. Waiting before a copy to the device is input; the same waiting elsewhere is not.
- * Without samples nothing changes. Samples never create or lose time.
+ * Without samples nothing changes. Samples never create or lose time. Where nothing but marks is
+ * recorded, those that last as long as their steps divide them likewise.
  */
 #include "../analyze_gen.h"
 #include "judge/chain.h"
@@ -371,6 +372,27 @@ static void test_written_through(void **state)
 	tfh_result_free(written);
 }
 
+static void test_scopes(void **state)
+{
+	(void)state;
+	struct gen *g = gen_new();
+	double t = 100, cpu = 0;
+	int phase = 0;
+
+	clock_at(g, t - 1, 0);
+	for (int i = 0; i < 400; i++) {
+		double begin = t;
+		t = seen_pause(g, t, (struct part){TFT_STATE_LOCK, 2, 0}, &cpu, &phase);
+		gen_call(g, 0, TFH_FN_mark_step, begin, t)->kind = TFT_MARK;
+		t += 0.005;
+	}
+	struct tfh_result *r = gen_judge(g);
+	assert_int_equal(r->steps.total, 400);
+	about(ms(r, TFH_CAUSE_HOST_LOCK), 8, 0.6);
+	about(ms(r, TFH_CAUSE_HOST_PYTHON) + ms(r, TFH_CAUSE_HOST_CODE), 2, 0.6);
+	tfh_result_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -378,7 +400,7 @@ int main(void)
 		cmocka_unit_test(test_elsewhere),   cmocka_unit_test(test_files),
 		cmocka_unit_test(test_without),	    cmocka_unit_test(test_written_through),
 		cmocka_unit_test(test_spread),	    cmocka_unit_test(test_chain_as_account),
-		cmocka_unit_test(test_few_samples),
+		cmocka_unit_test(test_few_samples), cmocka_unit_test(test_scopes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
