@@ -19,6 +19,7 @@
 #include "base/print.h"
 #include "base/proc.h"
 #include "cli/cli.h"
+#include "cli/python_start.h"
 #include "cli/run.h"
 #include "cli/start_samples.h"
 #include "format/journal_view.h"
@@ -250,6 +251,15 @@ static bool is_full(const char *dir)
 	       (!statvfs(dir, &fs) && fs.f_files && !fs.f_favail);
 }
 
+static void say_how_to_mark(void)
+{
+	char package[4096];
+	bool found = tfh_python_package(package);
+
+	tfh_say("to have its steps recorded, mark them: tfhook.step_scope() in Python%s%s%s, include/tfhook/tfhook.h in C",
+		found ? " (PYTHONPATH=" : "", found ? package : "", found ? ")" : "");
+}
+
 static void say_why_nothing(const struct tfh_place *place, const struct tfh_program *program,
 			    int status, bool lost, bool audit,
 			    const struct tfh_start_samples *samples)
@@ -288,7 +298,7 @@ static void say_why_nothing(const struct tfh_place *place, const struct tfh_prog
 	bool failed = say_if_failed(status);
 	tfh_start_samples_say(samples);
 	if (!failed)
-		tfh_say("to have its steps recorded, mark them: tfhook.step_scope() in Python, include/tfhook/tfhook.h in C");
+		say_how_to_mark();
 	if (!failed && !audit)
 		tfh_say("a GPU library opened with RTLD_DEEPBIND (taichi does so) is only recorded with `tfhook run --audit`");
 	tfh_say("if it should have: `tfhook doctor %s` looks for the obstacle; launchers "

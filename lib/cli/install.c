@@ -10,15 +10,11 @@
 /* Relative to the folder above the command's; %s is the part. The first two are the build tree's,
  * whose share/tfhook is a link to scripts/. */
 static const char *const places[] = {
-	"lib/%s",
-	"%s",
-	"lib/tfhook/%s",
-	"lib64/tfhook/%s",
-	TFH_ARCH_FOLDER "/tfhook/%s",
+	"lib/%s", "%s", "lib/tfhook/%s", "lib64/tfhook/%s", TFH_ARCH_FOLDER "/tfhook/%s",
 	"share/tfhook/%s",
 	/* an unpacked wheel, to which uv's UV_LINK_MODE=symlink leads */
-	"data/lib/tfhook/%s",
-	"data/share/tfhook/%s",
+	"data/lib/tfhook/%s", "data/share/tfhook/%s",
+	"../lib/%s", /* built, not installed: the Python package of the sources */
 };
 
 int tfh_install_find(const char *part, char path[4096])

@@ -33,16 +33,22 @@ static void put_first(const char *variable, const char *path)
 	setenv(variable, value, 1);
 }
 
+bool tfh_python_package(char path[4096])
+{
+	if (tfh_install_find("python/tfhook/mcp.py", path))
+		return false;
+	for (int up = 0; up < 2; up++)
+		*strrchr(path, '/') = '\0';
+	return true;
+}
+
 /* `make install` puts the package where no interpreter searches, and the package looks for this command. */
 static void add_paths(void)
 {
 	char path[4096];
 
-	if (!tfh_install_find("python/tfhook/mcp.py", path)) {
-		for (int up = 0; up < 2; up++)
-			*strrchr(path, '/') = '\0';
+	if (tfh_python_package(path))
 		put_first("PYTHONPATH", path);
-	}
 	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
 	path[n > 0 ? n : 0] = '\0';
 	char *slash = strrchr(path, '/');

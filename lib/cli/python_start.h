@@ -10,6 +10,9 @@
  * `remedy` ends, if it cannot. */
 int tfh_python_start(const char *module, const char *needs, const char *remedy,
 		     const struct tfh_command_line *args);
+/* Stores the folder that has the package `tfhook`, for PYTHONPATH. False: it is not beside this
+ * command; a wheel's environment has it. */
+bool tfh_python_package(char path[4096]);
 /* See tfh_export_through. */
 tfh_export_through tfh_python_through;
 

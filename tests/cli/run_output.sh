@@ -41,6 +41,8 @@ mkdir empty
 expect 0 "$tfhook" run -o empty true
 says 'nothing was recorded: no process of this job used a GPU, took a batch from tf.data'
 says 'tfhook doctor .*tfhook env'
+package=$(sed -n 's/.*mark them: tfhook.step_scope() in Python (PYTHONPATH=\(.*\)),.*/\1/p' .err)
+PYTHONPATH=$package python3 -c 'from tfhook import step_scope' || fail "no package in '$package'"
 [[ -d empty && -z $(ls -A empty) ]] || fail 'not as empty as before'
 says_not 'the job'
 expect 3 "$tfhook" run sh -c 'exit 3'
