@@ -7,9 +7,6 @@
 
 #include "judge/facts/facts.h"
 
-/* In the name of the function that Keras 3's predict() executes; those of fit() and evaluate() take an iterator. */
-#define TFH_KERAS_PREDICTS "step_on_data_distributed"
-
 /* Iterators from the same place in the program: the same pipeline feeding the same function. */
 struct tfh_group {
 	uint64_t key, count, runs;
@@ -69,6 +66,9 @@ struct tfh_loops {
 /* segment.c: finds clock and windows. The caller frees the result, also after an error. */
 int tfh_find_loops(const struct tfh_facts *facts, struct tfh_loops *out, struct tfh_err *err);
 void tfh_loops_free(struct tfh_loops *loops);
+
+/* role_of_name.c: what a function of this name does: TRAIN, EVALUATE or PREDICT; STEP: unknown. */
+enum tfh_branch tfh_role_of_name(const char *name);
 
 /* window.c: index of the window that contains t, SIZE_MAX if none does. `hint`: a guess; that
  * window or the next one. */

@@ -224,15 +224,11 @@ static void measure(const struct tfh_facts *facts, struct tfh_loops *loops)
 		own(&loops->group.v[i]);
 }
 
-static bool has(const char *text, const char *word)
-{
-	return strcasestr(text, word) != NULL;
-}
-
 static bool evaluates(const struct tfh_group *g)
 {
-	return has(g->tag, "test_") || has(g->tag, "eval") || has(g->tag, "valid") ||
-	       has(g->tag, "predict") || has(g->tag, TFH_KERAS_PREDICTS);
+	enum tfh_branch role = tfh_role_of_name(g->tag);
+
+	return role == TFH_BRANCH_EVALUATE || role == TFH_BRANCH_PREDICT;
 }
 
 static double score(const struct tfh_group *g)
@@ -243,7 +239,7 @@ static double score(const struct tfh_group *g)
 		x /= TFH_LOOPS_ONE_BATCH_PART;
 	/* Names are hints: an evaluation seldom has "train" in its name, and a training step seldom
 	 * "test". */
-	if (has(g->tag, "train"))
+	if (strcasestr(g->tag, "train"))
 		x *= TFH_LOOPS_NAME_TIMES;
 	if (evaluates(g))
 		x /= TFH_LOOPS_NAME_TIMES;

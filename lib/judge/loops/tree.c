@@ -73,27 +73,6 @@ static const char *exec_name(const struct run_tree *t, uint32_t name, size_t *n)
 	return s + sizeof(inference) - 1;
 }
 
-static enum tfh_branch role_of_name(const char *name)
-{
-	static const struct {
-		const char *word;
-		enum tfh_branch role;
-	} of[] = {{"train", TFH_BRANCH_TRAIN},
-		  {"learn", TFH_BRANCH_TRAIN},
-		  {"update", TFH_BRANCH_TRAIN},
-		  {"eval", TFH_BRANCH_EVALUATE},
-		  {"valid", TFH_BRANCH_EVALUATE},
-		  {"test", TFH_BRANCH_EVALUATE},
-		  {"predict", TFH_BRANCH_PREDICT},
-		  {"infer", TFH_BRANCH_PREDICT},
-		  {TFH_KERAS_PREDICTS, TFH_BRANCH_PREDICT}};
-
-	for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++)
-		if (strstr(name, of[i].word))
-			return of[i].role;
-	return TFH_BRANCH_STEP;
-}
-
 /* What a loop does whose batches are not those of the training. */
 static enum tfh_branch role_of_group(const struct tfh_loops *loops, const struct tfh_facts *facts,
 				     uint32_t group)
@@ -110,7 +89,7 @@ static bool trains_by_name(const struct run_tree *t, const struct tfh_node *loop
 
 	for (uint32_t i = 0; i < loop->n_body && !trains; i++)
 		trains = loop->body[i].kind == TFH_LOOP_EVENT_FUNCTION &&
-			 role_of_name(exec_name(t, loop->body[i].what, &n)) == TFH_BRANCH_TRAIN;
+			 tfh_role_of_name(exec_name(t, loop->body[i].what, &n)) == TFH_BRANCH_TRAIN;
 	return trains;
 }
 
@@ -140,7 +119,7 @@ static enum tfh_branch said(const struct run_tree *t, const struct tfh_node *loo
 	for (uint32_t i = 0; i < loop->n_body && role == TFH_BRANCH_STEP; i++) {
 		const struct tfh_node *v = &loop->body[i];
 		if (v->kind == TFH_LOOP_EVENT_FUNCTION)
-			role = role_of_name(exec_name(t, v->what, &n));
+			role = tfh_role_of_name(exec_name(t, v->what, &n));
 		else if (v->kind == TFH_LOOP_EVENT_MARK && v->what)
 			role = TFH_BRANCH_EVALUATE;
 		if (role == TFH_BRANCH_STEP && v->feeds && t->loops->train_group >= 0 &&
