@@ -324,12 +324,51 @@ int tfh_windows_at(struct tfh_loops *loops, const int64_t *begin, size_t n, int6
 	return rc;
 }
 
+/* The thread that launches everything in a window, -1: there are several, or none. *rough: what it
+ * launches. *t: the first token that may be in the window. */
+static int only_thread(const struct tfh_facts *facts, const struct tfh_window *w, size_t *t,
+		       uint64_t *rough)
+{
+	int thread = -1;
+	bool one = true;
+
+	*rough = 0;
+	for (; *t < facts->token.n && facts->token.v[*t].t0 < w->t1; ++*t) {
+		const struct tfh_token_kind *k = tfh_kind_of(facts, &facts->token.v[*t]);
+		if (!tfh_is_launch(k) || facts->token.v[*t].t0 < w->t0)
+			continue;
+		one &= thread < 0 || thread == k->thread;
+		thread = k->thread;
+		*rough += k->rough;
+	}
+	return one ? thread : -1;
+}
+
+/* Whether several threads do the same work side by side, so that each window is a step of one of
+ * them. What one of them repeats is then no unit of all windows. */
+static bool of_workers(const struct tfh_facts *facts, const struct tfh_loops *loops)
+{
+	size_t windows[TFH_FACTS_TOKEN_THREADS + 1] = {0}, most = 0, alike = 0, at = 0;
+	uint64_t rough, before = 0;
+
+	for (size_t i = 0; i < loops->window.n; tfh_big_pass(++i), before = rough) {
+		int thread = only_thread(facts, &loops->window.v[i], &at, &rough);
+		if (thread < 0 || (i && rough != before))
+			continue;
+		size_t n = ++windows[thread];
+		most = n > most ? n : most;
+		alike++;
+	}
+	return (double)alike >= TFH_CYCLE_SURE_SHARE * (double)loops->window.n &&
+	       (double)most < (1 - TFH_LOOPS_BESIDES_SHARE) * (double)alike;
+}
+
 int tfh_find_units(const struct tfh_facts *facts, struct tfh_loops *loops,
 		   const struct tfh_node *root)
 {
 	struct units u = {.facts = facts, .loops = loops, .accumulates = true};
 
-	if (!tfh_counts_units(facts, loops))
+	if (!tfh_counts_units(facts, loops) || of_workers(facts, loops))
 		return 0;
 	take_accumulated(&u, root);
 	if (!fewer(&u) && loops->clock == TFH_STEP_CLOCK_PERIOD) {

@@ -1,7 +1,8 @@
 /* Parts of a step that streams of their own compute, and each of which is waited for at its end, are one step; a series of steps
  * before one wait stays a series. If a function is made anew in each epoch, its first execution, launched kernel by kernel, is a
  * step like those that launch the graph. In the run's tree, the loop that has as many iterations as there are steps is that of the
- * steps, whatever repeats inside them, and the calls that release what a process used are not part of its last step. */
+ * steps, whatever repeats inside them, and the calls that release what a process used are not part of its last step. Threads that do the same work
+ * side by side make steps of their own. */
 #include "../analyze_gen.h"
 
 #define STEPS 100
@@ -46,6 +47,31 @@ static void test_streams(void **state)
 	(void)state;
 	assert_int_equal(steps_with(2), STEPS);
 	assert_int_equal(steps_with(1), 2 * STEPS);
+}
+
+/* Threads of a pool take what there is to do, one of them at a time, several pieces in a row. */
+static void test_workers(void **state)
+{
+	(void)state;
+	struct gen *g = gen_new();
+	unsigned random = 1, thread = 0, left = 0;
+
+	t = 100;
+	for (int i = 0; i < 400; i++) {
+		if (!left--) {
+			random = random * 1103515245 + 12345;
+			thread = (thread + 1) % 3;
+			left = random >> 16 & 7;
+		}
+		for (uint64_t k = 1; k <= 3; k++, t += 0.02)
+			gen_call(g, thread, TFH_FN_cuLaunchKernel, t, t + 0.01)->w[0] = k;
+		gen_call(g, thread, TFH_FN_cuStreamSynchronize, t, t + 1);
+		t += 1.02;
+	}
+	struct tfh_result *r = gen_judge(g);
+	assert_int_equal(r->steps.total, 400);
+	gen_closed(r);
+	tfh_result_free(r);
 }
 
 /* A batch, its launches, a wait, and the loss. */
@@ -120,9 +146,9 @@ static void test_logged(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_streams),
-					   cmocka_unit_test(test_made_anew),
-					   cmocka_unit_test(test_logged)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_streams), cmocka_unit_test(test_workers),
+		cmocka_unit_test(test_made_anew), cmocka_unit_test(test_logged)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
