@@ -82,9 +82,12 @@ int tfh_report_steps_json(FILE *out, const struct tfh_result *r);
 void tfh_report_where_text(FILE *out, const struct tfh_result *r, const struct tfh_style *style);
 void tfh_report_where_folded(FILE *out, const struct tfh_result *r);
 
-/* The name of a job, from its command of at least one word: its script or module, else its
- * program. */
+/* The name of a job, from its command of at least one word: its script or module, else its program,
+ * behind programs that only start it (`timeout`, `nice`, `env`). Valid until the thread's next
+ * call. */
 const char *tfh_report_job(const char *const *argv, uint32_t argc);
+/* Whether the command runs the job under `timeout`. */
+bool tfh_report_timed(const char *const *argv, uint32_t argc);
 
 /* The rank of a process; -1 if it has none or there is only one. */
 int32_t tfh_report_rank(const struct tfh_result *r, uint32_t process);

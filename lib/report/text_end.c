@@ -82,10 +82,14 @@ static void print_in_flight(const struct tfh_page *page, const struct tfh_in_fli
 		tfh_wrap(page, known ? "    at " : "    its thread is ", "    ", line);
 }
 
+#define TIMED_OUT 124 /* what `timeout` returns when it ended the command, whatever that returned */
+
 /* How the job ended, "" if it ended normally. */
 static void end_line(const struct tfh_result *r, char *out, size_t size)
 {
 	const char *name = r->end == TFH_END_SIGNAL ? sigdescr_np(r->end_code) : NULL;
+	const char *const *argv;
+	uint32_t argc = tfh_run_command(r->run, &argv);
 
 	out[0] = '\0';
 	if (r->end == TFH_END_SIGNAL)
@@ -95,6 +99,9 @@ static void end_line(const struct tfh_result *r, char *out, size_t size)
 		snprintf(out, size, "ENDED ABRUPTLY (killed, or the machine went down)");
 	else if (r->end == TFH_END_RUNNING)
 		snprintf(out, size, "STILL RUNNING: this is what is written so far");
+	else if (r->end == TFH_END_EXIT && r->end_code == TIMED_OUT && argc &&
+		 tfh_report_timed(argv, argc))
+		snprintf(out, size, "STOPPED BY timeout (exit code %d)", r->end_code);
 	else if (r->end == TFH_END_EXIT && r->end_code)
 		snprintf(out, size, "THE JOB FAILED: exit code %d", r->end_code);
 }

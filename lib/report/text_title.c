@@ -5,35 +5,15 @@
 
 #include "base/clean.h"
 #include "base/print.h"
+#include "base/text.h"
 #include "report/text_parts.h"
 
+/* A folder's path may end with a slash. */
 static const char *base_name(const char *path)
 {
-	const char *slash = strrchr(path, '/');
+	const char *name = tfh_file_of(path);
 
-	return slash && slash[1] ? slash + 1 : path;
-}
-
-static bool is_interpreter(const char *program)
-{
-	const char *base = base_name(program);
-
-	return !strncmp(base, "python", 6) || !strncmp(base, "pypy", 4) || !strcmp(base, "env") ||
-	       !strcmp(base, "sh") || !strcmp(base, "bash");
-}
-
-const char *tfh_report_job(const char *const *argv, uint32_t argc)
-{
-	for (uint32_t i = 0; i < argc && is_interpreter(argv[0]); i++) {
-		size_t len = strlen(argv[i]);
-		if (len > 3 && !strcmp(argv[i] + len - 3, ".py"))
-			return base_name(argv[i]);
-		if (i && !strcmp(argv[i], "-m") && i + 1 < argc)
-			return argv[i + 1];
-		if (i && !strcmp(argv[i], "-c"))
-			break;
-	}
-	return base_name(argv[0]);
+	return *name ? name : path;
 }
 
 const char *tfh_job_name(const struct tfh_run *run)
