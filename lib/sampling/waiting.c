@@ -28,6 +28,7 @@ enum wait_kind {
 	FUTEX, /* the address of the first argument */
 	FD,    /* the descriptor of the first argument */
 	POLL,  /* an array of struct pollfd */
+	EPOLL,
 	SELECT
 };
 
@@ -85,6 +86,8 @@ void tfh_waiting_parse(const char *text, struct tfh_waiting *out, uint64_t arg[6
 	row = row_of(call);
 	out->call = row ? row->number : NO_CALL;
 	out->state = row ? row->state : TFT_STATE_OTHER;
+	if (row && row->how == EPOLL && (int32_t)arg[3] > 0)
+		out->what = (uint64_t)(uint32_t)arg[3] + 1;
 	if (row && row->how == FUTEX) {
 		out->what = arg[0];
 		if (arg[0] - (uintptr_t)python < python_bytes)

@@ -49,7 +49,7 @@ def right(name, out, verdict, folded, text):
     if not workers or workers["samples"] < ENOUGH:
         print("too few looks on this machine")
         return
-    check(not verdict["cause"].startswith("input.") or re.search(r"2 worker processes, \d+ % busy", text), text[:800])
+    check(not verdict["cause"].startswith("input.") or re.search(r"2 worker processes, \d+ % (busy|waiting)", text), text[:800])
     spent, seen, place = json.loads(out.splitlines()[-1]), {}, workers["place"] or {"function": None, "line": None}
     # On a crowded machine who looks gets a processor while the workers sleep rather than while they run. Where the report itself says
     # that processors were short, shares show when there was one to look with.

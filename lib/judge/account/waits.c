@@ -31,6 +31,7 @@ static const struct row {
 	[TFT_STATE_TERMINAL] = {TFH_CAUSE_HOST_WAIT, TFH_CAUSE_HOST_WAIT, true},
 	[TFT_STATE_TERMINAL_OUT] = {TFH_CAUSE_HOST_LOGGING, TFH_CAUSE_HOST_LOGGING, false},
 	[TFH_SEEN_LOG] = {TFH_CAUSE_HOST_LOGGING, TFH_CAUSE_HOST_LOGGING, false},
+	[TFH_SEEN_TIMER] = {TFH_CAUSE_HOST_SLEEP, TFH_CAUSE_HOST_SLEEP, true},
 };
 
 static bool seen_of(const struct tfh_facts *facts, uint32_t thread, int64_t t0, int64_t t1,

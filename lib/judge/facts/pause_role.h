@@ -12,6 +12,8 @@ struct tfh_pause_end {
 	/* Without a device: of the last call before that has a stack. */
 	struct tfh_model_line last[TFH_VERDICT_FRAMES];
 	uint32_t n, n_last;
+	uint32_t stack;		/* that of `frame`, 0: none */
+	int64_t t0, t1;		/* the pause; 0: a short one */
 	uint16_t before, after; /* kinds of the calls around the pause: family << 3 | direction */
 	bool soon;		/* the pause was short */
 	bool inside;		/* the stack is of a range that began before the call */

@@ -138,6 +138,7 @@ struct tfh_seen_sample tfh_stack_samples_at(const struct tfh_stack_samples *l, s
 	return (struct tfh_seen_sample){.t = k->t,
 					.ns = (double)k->ns,
 					.place = k->place,
+					.resumes = k->resumes,
 					.thread = k->thread,
 					.state = k->state,
 					.at = k->at,

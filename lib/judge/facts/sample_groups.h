@@ -30,9 +30,11 @@ struct tfh_sample_pause {
 /* A sample outside of calls. */
 struct tfh_stack_sample {
 	int64_t t;
+	int64_t timeout; /* of a poll, ns; 0: none */
 	float ns;
 	uint32_t group; /* TFH_NO_GROUP: in a short pause, or in one that is open; TFH_IN_CALL */
 	uint32_t place;
+	uint32_t resumes; /* see struct tfh_seen_sample */
 	uint16_t thread;
 	uint8_t state, at;
 	bool line;     /* at the line of the program that makes the next call */

@@ -1,4 +1,5 @@
 #include "judge/facts/sample_groups.h"
+#include "judge/facts/event_loop.h"
 #include "judge/facts/pause_role.h"
 
 #include <errno.h>
@@ -228,6 +229,8 @@ static void place_sample(struct tfh_stack_samples *l, struct tfh_stack_sample *k
 {
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES] = {0};
 	uint32_t n = frames_of(l, k, frame);
+
+	tfh_place_in_loop(k, frame, n, to);
 	enum tfh_order order = tfh_order_of(frame, n, to->frame, to->n);
 	enum tfh_role role = n ? role_at(l, k->place, order, frame, n) : TFH_ROLE_NONE;
 
@@ -363,13 +366,14 @@ static int open_pause(struct tfh_stack_samples *l, uint32_t thread, const struct
 	bool inside = !read && !l->driver && r->stack && r->t > s->end && r->t <= ev->t0;
 	int64_t until = inside ? r->t : ev->t0;
 	if (s->samples) {
-		struct tfh_pause_end to = {.before = s->before, .after = after};
+		struct tfh_pause_end to = {
+			.before = s->before, .after = after, .t0 = s->end, .t1 = ev->t0};
 		if (!l->driver)
 			to.n_last = lines_of(l, s->stack, to.last);
 		place_samples(l, thread, until, ev->t0, &to, s->open_seen);
 		to.inside = inside;
-		if (read || inside)
-			to.n = lines_of(l, r->stack, to.frame);
+		to.stack = read || inside ? r->stack : 0;
+		to.n = lines_of(l, to.stack, to.frame);
 		place_samples(l, thread, s->end, until, &to, s->open_seen);
 	}
 	s->stack = read && r->stack ? r->stack : s->stack;
@@ -518,19 +522,17 @@ static int add_sample(struct tfh_stack_samples *l, const struct tfh_event *ev)
 {
 	struct tfh_sample_line *s = &l->line[ev->thread];
 	uint8_t state = state_of(l, ev);
-	struct tfh_stack_sample sample = {ev->t1,
-					  (float)ev->w[2],
-					  TFH_NO_GROUP,
-					  ev->stack,
-					  (uint16_t)ev->thread,
-					  state,
-					  state,
-					  false,
-					  false,
-					  false,
-					  tfh_writes_through((uint16_t)ev->w[1]),
-					  state == TFT_STATE_RUNNING &&
-						  ev->w[0] == TFT_GIL_RELEASED};
+	struct tfh_stack_sample sample = {
+		.t = ev->t1,
+		.timeout = state == TFT_STATE_POLL ? tfh_poll_timeout(ev->w[0]) : 0,
+		.ns = (float)ev->w[2],
+		.group = TFH_NO_GROUP,
+		.place = ev->stack,
+		.thread = (uint16_t)ev->thread,
+		.state = state,
+		.at = state,
+		.through = tfh_writes_through((uint16_t)ev->w[1]),
+		.released = state == TFT_STATE_RUNNING && ev->w[0] == TFT_GIL_RELEASED};
 
 	l->any = true;
 	l->python |= sample.state == TFT_STATE_GIL;

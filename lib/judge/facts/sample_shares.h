@@ -51,6 +51,8 @@ struct tfh_seen_sample {
 	int64_t t;
 	double ns;	/* time of the thread that it represents */
 	uint32_t place; /* place in Python code, 0: unknown */
+	/* It waits in an event loop: stack of the next call, which a coroutine makes; 0: elsewhere. */
+	uint32_t resumes;
 	uint16_t thread;
 	uint8_t state, at;
 	uint8_t feeds; /* enum tfh_feeds */

@@ -7,11 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "judge/facts/event_loop.h"
 #include "judge/verdict/line_tree.h"
 
 struct lead {
 	struct tfh_model_line line;
 	struct tfh_model_line callee; /* the function that it calls in most samples, by votes */
+	struct tfh_model_line place;  /* the line that the thread itself was at */
 	double votes, ns;
 	double own_ns; /* samples between calls that do not wait for Python's lock (code_place.c) */
 	uint64_t samples;
@@ -38,9 +40,10 @@ static void vote(struct lead *l, const struct tfh_model_line *callee, double ns)
 	l->votes = -l->votes;
 }
 
-/* Adds a stack under the line of interest to the user, with the function it called. */
+/* Adds a stack under the line of interest to the user, with the function it called. own: the line that the thread was at, if that
+ * is another one. */
 static int add_lead(struct lines *x, const struct tfh_model_line *frame, uint32_t n,
-		    const struct tfh_seen_sample *k)
+		    const struct tfh_seen_sample *k, const struct tfh_model_line *own)
 {
 	static const struct tfh_model_line none = {"", "", 0, false};
 	uint32_t callee, at = tfh_role_lead(frame, n, tfh_at_role(k->at), &callee);
@@ -52,7 +55,9 @@ static int add_lead(struct lines *x, const struct tfh_model_line *frame, uint32_
 	if (!l) {
 		if (x->lead.n == TFH_VERDICT_LINES)
 			return 0;
-		if (TFH_PUSH(x->lead, ((struct lead){.line = frame[at], .callee = none})))
+		if (TFH_PUSH(x->lead, ((struct lead){.line = frame[at],
+						     .callee = none,
+						     .place = own ? *own : frame[at]})))
 			return -ENOMEM;
 		l = &x->lead.v[x->lead.n - 1];
 	}
@@ -61,6 +66,25 @@ static int add_lead(struct lines *x, const struct tfh_model_line *frame, uint32_
 	l->samples++;
 	vote(l, callee < n ? &frame[callee] : &none, k->ns);
 	return 0;
+}
+
+/* A thread that waits in an event loop: what goes on afterwards tells more than the line at which the
+ * loop was started. Returns the number of frames. */
+static uint32_t resumed(const struct tfh_facts *facts, const struct tfh_seen_sample *k,
+			struct tfh_model_line frame[TFH_VERDICT_FRAMES], uint32_t n)
+{
+	const struct tfh_feed *f = facts->feed;
+	struct tfh_model_line next[TFH_VERDICT_FRAMES];
+	uint32_t m = k->resumes && f->lines ? f->lines(f->arg, facts->process, k->resumes, next,
+						       TFH_VERDICT_FRAMES)
+					    : 0;
+	uint32_t at = tfh_coroutine_of(next, m);
+
+	if (at == m)
+		return n;
+	frame[0] = frame[tfh_event_loop_of(frame, n)];
+	frame[1] = next[at];
+	return 2;
 }
 
 /* judged: the sample is in a judged step; about: it is where the verdict's cause is searched. */
@@ -82,7 +106,11 @@ static int add_sample(struct lines *x, const struct tfh_seen_sample *k, bool jud
 		return 0;
 	if (judged)
 		tfh_tree_add(&x->tree, frame, n, k->ns);
-	return counts && about ? add_lead(x, frame, n, k) : 0;
+	if (!counts || !about)
+		return 0;
+	const struct tfh_model_line own = frame[tfh_place_lead(frame, n)];
+	uint32_t m = resumed(facts, k, frame, n);
+	return add_lead(x, frame, m, k, k->resumes && m == 2 ? &own : NULL);
 }
 
 static double function_ns(const struct lines *x, const struct lead *of)
@@ -150,7 +178,7 @@ static void choose(struct lines *x)
 	/* Otherwise most of the verdict's time would remain without the place. */
 	bool removes = is_of_places(x) && best->own_ns * 2 > best->ns;
 	for (uint32_t i = x->r->n_place; i-- > 0 && removes;)
-		if (tfh_is_at_place(&x->r->place[i], &best->line))
+		if (tfh_is_at_place(&x->r->place[i], &best->place))
 			x->r->line_place = i + 1;
 }
 

@@ -37,8 +37,9 @@ static bool waits(enum tfh_cause cause)
 	       cause == TFH_CAUSE_INPUT_UNKNOWN;
 }
 
-/* Whether most of the waiting happens in a server's own code. */
-static bool waits_in_server(const struct tfh_accounts *accounts)
+/* Whether most of the waiting happens in a server's own code. Its event loop may have timers of its
+ * own. */
+static bool waits_in_server(const struct tfh_accounts *accounts, enum tfh_cause about)
 {
 	const struct tfh_facts *facts = accounts->facts;
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
@@ -47,12 +48,14 @@ static bool waits_in_server(const struct tfh_accounts *accounts)
 
 	for (size_t i = 0; i < tfh_stack_samples_count(facts->samples); i++) {
 		struct tfh_seen_sample k = tfh_stack_samples_at(facts->samples, i);
+		enum tfh_cause of = tfh_sample_cause(facts, k.at, k.feeds);
+		bool idle = waits(of) || k.state == TFH_SEEN_TIMER;
 		if (!tfh_judged_at(accounts, k.t, &window) || !facts->thread[k.thread].drives ||
-		    !waits(tfh_sample_cause(facts, k.at, k.feeds)))
+		    !(idle || of == about))
 			continue;
 		uint32_t n = tfh_frames_at(facts, k.place, frame);
 		all += k.ns;
-		there += in_server(frame, n) ? k.ns : 0;
+		there += idle && in_server(frame, n) ? k.ns : 0;
 	}
 	return all > 0 && there > TFH_VERDICT_MOST_SHARE * all;
 }
@@ -111,10 +114,11 @@ enum tfh_serves tfh_find_serving(const struct tfh_accounts *accounts, const stru
 {
 	enum tfh_cause cause = r->steady.cause;
 
-	if (cause == TFH_CAUSE_NONE || !waits(cause) || r->lead)
+	if (cause == TFH_CAUSE_NONE || !(waits(cause) || cause == TFH_CAUSE_HOST_SLEEP) || r->lead)
 		return TFH_SERVES_NOT;
-	if (waits_in_server(accounts))
+	if (waits_in_server(accounts, cause))
 		return TFH_SERVES;
-	return !trains(accounts, r) && by_chance(accounts, tfh_cause_part(cause)) ? TFH_SERVES_MAYBE
-										  : TFH_SERVES_NOT;
+	return waits(cause) && !trains(accounts, r) && by_chance(accounts, tfh_cause_part(cause))
+		       ? TFH_SERVES_MAYBE
+		       : TFH_SERVES_NOT;
 }

@@ -28,6 +28,7 @@ static const char *const what[TFH_SEEN_COUNT] = {
 	[TFT_STATE_TERMINAL] = "reading the terminal",
 	[TFT_STATE_TERMINAL_OUT] = "writing to the terminal",
 	[TFH_SEEN_LOG] = "writing a log",
+	[TFH_SEEN_TIMER] = "waiting for a timer",
 };
 
 const char *tfh_state_words(int state)
@@ -180,11 +181,14 @@ static void workers_line(struct tfh_wording *w, bool placed)
 	      : tfh_cause_part(cause) == TFH_PART_INPUT ? k->processes || k->threads
 							: lock && k->threads))
 		return;
-	const char *who =
-		k->threads ? tfh_phrase(w, "%u other thread%s, %.0f %% busy meanwhile", k->threads,
-					k->threads == 1 ? "" : "s", 100 * k->busy)
-			   : tfh_phrase(w, "%u worker process%s, %.0f %% busy", k->processes,
-					k->processes == 1 ? "" : "es", 100 * k->busy);
+	/* One that itself mostly waits is not busy. */
+	bool waits = k->runs * 2 < k->busy;
+	const char *does = tfh_phrase(w, waits ? "%.0f %% waiting" : "%.0f %% busy",
+				      100 * (waits ? k->busy - k->runs : k->busy));
+	const char *who = k->threads ? tfh_phrase(w, "%u other thread%s, %s meanwhile", k->threads,
+						  k->threads == 1 ? "" : "s", does)
+				     : tfh_phrase(w, "%u worker process%s, %s", k->processes,
+						  k->processes == 1 ? "" : "es", does);
 	const struct tfh_seen_line *l = &w->r->found.line;
 	bool same = placed && k->line.file && l->file && l->samples && k->line.line == l->line &&
 		    !strcmp(k->line.file, l->file);

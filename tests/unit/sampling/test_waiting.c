@@ -50,6 +50,27 @@ static void test_parse(void **state)
 	tfh_waiting_python(NULL, 0);
 }
 
+/* The time-out of epoll_wait(); one that returns at once waits for nothing. */
+static void test_timeout(void **state)
+{
+	static const struct {
+		const char *text;
+		uint64_t what;
+	} rows[] = {{"232 0x5 0x7f00 0x31 0xc 0x0 0x0 0x7ffc 0x40\n", 13},
+		    {"281 0x5 0x7f00 0x31 0x4e20 0x0 0x8 0x7ffc 0x40\n", 20001},
+		    {"232 0x5 0x7f00 0x31 0xffffffff 0x0 0x0 0x7ffc 0x40\n", 0},
+		    {"232 0x5 0x7f00 0x31 0x0 0x0 0x0 0x7ffc 0x40\n", 0}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct tfh_waiting w;
+		uint64_t arg[6];
+		tfh_waiting_parse(rows[i].text, &w, arg);
+		assert_int_equal(w.state, TFT_STATE_POLL);
+		assert_int_equal(w.what, rows[i].what);
+	}
+}
+
 static void test_link(void **state)
 {
 	static const struct {
@@ -139,6 +160,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_parse),
+		cmocka_unit_test(test_timeout),
 		cmocka_unit_test(test_link),
 		cmocka_unit_test(test_live),
 	};
