@@ -226,7 +226,7 @@ static int describe_run(const struct tfh_accounts *accounts, struct tfh_result *
 	fill_stages(accounts, r);
 	if (tfh_tier(accounts) != 'C')
 		tfh_device_stages(accounts->device, r);
-	tfh_find_periodic(r);
+	tfh_find_slow_steps(accounts, r);
 	tfh_find_patterns(accounts, r);
 	tfh_find_rest(accounts, r);
 	return 0;

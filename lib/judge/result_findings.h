@@ -57,6 +57,16 @@ struct tfh_seen_sum {
 	uint64_t samples;	     /* samples; 0: none */
 };
 
+/* Steps that are slow at regular intervals; if there are none, a few that are much longer than the
+ * others. */
+struct tfh_slow_found {
+	double every, longer_s, share; /* share: of training time; every 0: they are not regular */
+	uint64_t n;		       /* 0: none */
+	enum tfh_part part;
+	const char *file, *function; /* the line that has most of their time; NULL: not known */
+	uint32_t line;
+};
+
 /* What is worth a sentence about the machine, as means of the whole run; 0: nothing. */
 struct tfh_machine_findings {
 	double processors;  /* of the machine, NAN: not read */
@@ -236,10 +246,7 @@ struct tfh_findings {
 		double total_s;
 		enum tfh_part most;
 	} stall; /* steps that stalled */
-	struct {
-		double every, longer_s, share; /* share: of training time; every 0: none */
-		enum tfh_part part;
-	} slow; /* steps that are slow at regular intervals */
+	struct tfh_slow_found slow;
 	struct {
 		double pages, cost_s; /* pages 0: too few to report */
 	} fault;		      /* memory taken from the kernel again and again */

@@ -1,6 +1,6 @@
 /*
  * Steps that are slow at regular intervals: every n-th one writes a log, collects garbage,
- * evaluates a metric. Outliers are found by the median absolute deviation, because a single slow
+ * evaluates a metric; or, if there are none, a few that come now and then. Outliers are found by the median absolute deviation, because a single slow
  * step among few would inflate a standard deviation enough to hide itself. Their distances show
  * whether they are regular.
  */
@@ -9,11 +9,6 @@
 #include <string.h>
 
 #include "judge/verdict/verdict.h"
-
-struct slow {
-	uint64_t index;
-	double extra;
-};
 
 static double limit_of(const struct tfh_result *r, double *median)
 {
@@ -36,7 +31,7 @@ static double limit_of(const struct tfh_result *r, double *median)
 
 /* The typical distance between slow steps, 0 if there is none; *regular: how many of them keep
  * it. */
-static double period(const struct slow *s, size_t n, double *regular)
+static double period(const struct tfh_slow_step_at *s, size_t n, double *regular)
 {
 	double *gap = tfh_big_array(n, sizeof(*gap)), p = 0;
 	size_t near = 0;
@@ -54,7 +49,7 @@ static double period(const struct slow *s, size_t n, double *regular)
 }
 
 /* The part of these steps that exceeds its usual time most. */
-static enum tfh_part excess(const struct tfh_result *r, const struct slow *s, size_t n)
+static enum tfh_part excess(const struct tfh_result *r, const struct tfh_slow_step_at *s, size_t n)
 {
 	double sum[TFH_PART_COUNT] = {0};
 	enum tfh_part best = TFH_PART_COMPUTE;
@@ -72,16 +67,16 @@ static enum tfh_part excess(const struct tfh_result *r, const struct slow *s, si
 
 static int by_index(const void *a, const void *b)
 {
-	const struct slow *x = a, *y = b;
+	const struct tfh_slow_step_at *x = a, *y = b;
 
 	return x->index < y->index ? -1 : x->index > y->index;
 }
 
 /* Moves the slowest steps to the front, slowest first, at most TFH_VERDICT_SLOWEST. Returns their
  * number. */
-static size_t slowest(struct slow *s, size_t n)
+static size_t slowest(struct tfh_slow_step_at *s, size_t n)
 {
-	struct slow top[TFH_VERDICT_SLOWEST];
+	struct tfh_slow_step_at top[TFH_VERDICT_SLOWEST];
 	size_t m = 0;
 
 	TFH_EACH (i, n) {
@@ -99,7 +94,7 @@ static size_t slowest(struct slow *s, size_t n)
 }
 
 /* Whether slow steps occur every p steps throughout the run. */
-static bool throughout(const struct slow *s, size_t n, double p, uint64_t steps)
+static bool throughout(const struct tfh_slow_step_at *s, size_t n, double p, uint64_t steps)
 {
 	double off = TFH_VERDICT_ENDS * p;
 
@@ -112,7 +107,7 @@ static bool throughout(const struct slow *s, size_t n, double p, uint64_t steps)
  * for another reason, such as a busy machine. Leaves them at the front, in order. Returns their
  * number; 0: there is no period.
  */
-static size_t in_turn(struct slow *s, size_t n, uint64_t steps, double *every)
+static size_t in_turn(struct tfh_slow_step_at *s, size_t n, uint64_t steps, double *every)
 {
 	size_t best = 0;
 	double regular = 0, most = 0;
@@ -125,7 +120,7 @@ static size_t in_turn(struct slow *s, size_t n, uint64_t steps, double *every)
 		return n;
 	n = slowest(s, n);
 	for (size_t k = TFH_VERDICT_SLOW_STEPS; k <= n && k <= TFH_VERDICT_SLOWEST; k++) {
-		struct slow top[TFH_VERDICT_SLOWEST];
+		struct tfh_slow_step_at top[TFH_VERDICT_SLOWEST];
 		memcpy(top, s, k * sizeof(*s));
 		qsort(top, k, sizeof(*s), by_index);
 		double p = period(top, k, &regular);
@@ -141,7 +136,7 @@ static size_t in_turn(struct slow *s, size_t n, uint64_t steps, double *every)
 
 /* Whether the other steps hardly compute, although they train, too, and together take less time than these: they only queue their
  * work, and each of these waits for all of it. Nothing would be saved by doing that less often. */
-static bool only_queue(const struct tfh_result *r, const struct slow *s, size_t n)
+static bool only_queue(const struct tfh_result *r, const struct tfh_slow_step_at *s, size_t n)
 {
 	double all = 0, computes = 0, longer = 0;
 	size_t at = 0;
@@ -159,28 +154,62 @@ static bool only_queue(const struct tfh_result *r, const struct slow *s, size_t 
 	return all < longer && computes < TFH_VERDICT_QUEUES_SHARE * all;
 }
 
-void tfh_find_periodic(struct tfh_result *r)
+/* Leaves the steps that are much longer than others. Returns their number; 0: they are not few, or do not cost much. */
+static size_t few_long(const struct tfh_result *r, double median, struct tfh_slow_step_at *s,
+		       size_t n)
 {
-	TFH_VEC(struct slow) slow = {0};
-	double median = 0, limit = limit_of(r, &median), extra = 0, every;
+	double extra = 0;
+	size_t all = 0, m = 0;
 
+	TFH_EACH (i, r->n_step)
+		all += r->step[i].segment == TFH_SEGMENT_TRAIN;
+	TFH_EACH (i, n)
+		if (s[i].extra > (TFH_ACCOUNT_LONG_TIMES - 1) * median) {
+			extra += s[i].extra;
+			s[m++] = s[i];
+		}
+	bool few = m >= TFH_VERDICT_SLOW_STEPS && (double)m <= TFH_VERDICT_LONG_STEPS * (double)all;
+	return few && extra >= TFH_REPORT_SLOW_ADVICE * r->steps.total_s ? m : 0;
+}
+
+struct slow {
+	TFH_VEC(struct tfh_slow_step_at) at;
+};
+
+static void collect(const struct tfh_result *r, double limit, double median, struct slow *slow)
+{
+	slow->at.n = 0;
 	TFH_EACH (i, r->n_step) {
 		const struct tfh_step *s = &r->step[i];
 		if (s->segment != TFH_SEGMENT_TRAIN || s->dur_s <= limit)
 			continue;
-		if (TFH_PUSH_BIG(slow, (struct slow){i, s->dur_s - median}))
+		if (TFH_PUSH_BIG(slow->at, ((struct tfh_slow_step_at){i, s->dur_s - median})))
 			break;
 	}
-	size_t n = in_turn(slow.v, slow.n, r->n_step, &every);
-	if (n && excess(r, slow.v, n) == TFH_PART_COMPUTE && only_queue(r, slow.v, n))
+}
+
+void tfh_find_slow_steps(const struct tfh_accounts *accounts, struct tfh_result *r)
+{
+	struct slow slow = {0};
+	double median = 0, limit = limit_of(r, &median), extra = 0, every;
+
+	collect(r, limit, median, &slow);
+	size_t n = in_turn(slow.at.v, slow.at.n, r->n_step, &every);
+	if (!n) {
+		collect(r, limit, median, &slow); /* the search moved them */
+		n = few_long(r, median, slow.at.v, slow.at.n);
+	}
+	if (n && excess(r, slow.at.v, n) == TFH_PART_COMPUTE && only_queue(r, slow.at.v, n))
 		n = 0;
 	TFH_EACH (i, n)
-		extra += slow.v[i].extra;
+		extra += slow.at.v[i].extra;
 	if (n) {
-		r->found.slow.every = every;
-		r->found.slow.longer_s = extra / (double)n;
-		r->found.slow.share = extra / r->steps.total_s;
-		r->found.slow.part = excess(r, slow.v, n);
+		r->found.slow = (struct tfh_slow_found){.every = every,
+							.n = n,
+							.longer_s = extra / (double)n,
+							.share = extra / r->steps.total_s,
+							.part = excess(r, slow.at.v, n)};
+		tfh_find_slow_line(accounts, slow.at.v, n, r);
 	}
-	tfh_big_free(slow.v);
+	tfh_big_free(slow.at.v);
 }

@@ -74,8 +74,16 @@ void tfh_find_rest(const struct tfh_accounts *accounts, struct tfh_result *r);
 /* loop_causes.c: adds the causes of the steps to the tree, if they were requested */
 void tfh_find_loop_causes(const struct tfh_accounts *accounts, struct tfh_result *r);
 
-/* periodic.c: steps that are slow at regular intervals */
-void tfh_find_periodic(struct tfh_result *r);
+/* periodic.c: steps that are slow at regular intervals; if there are none, a few long ones */
+void tfh_find_slow_steps(const struct tfh_accounts *accounts, struct tfh_result *r);
+
+/* long_steps.c: the line of the program that these n steps, in order, spend their time at. */
+struct tfh_slow_step_at {
+	uint64_t index;
+	double extra; /* seconds more than usual */
+};
+void tfh_find_slow_line(const struct tfh_accounts *accounts, const struct tfh_slow_step_at *slow,
+			size_t n, struct tfh_result *r);
 
 /* pattern.c: kinds of steps, and micro-steps */
 void tfh_find_patterns(const struct tfh_accounts *accounts, struct tfh_result *r);

@@ -128,16 +128,16 @@ static bool is_told(const struct tfh_result *r, const struct tfh_place_gain *pla
 	return false;
 }
 
-/* Whether regular slow steps, such as those that evaluate, cost much. Waits of the verdict's part are its own subject, and
- * every n-th step of accumulated gradients is an update. */
+/* Whether regular slow steps, such as those that evaluate, or a few long ones with a line of their own cost much. Waits of the
+ * verdict's part are its own subject, and every n-th step of accumulated gradients is an update. */
 static bool slow_steps_matter(const struct tfh_result *r)
 {
 	enum tfh_cause cause = r->steady.cause;
 	bool own = cause != TFH_CAUSE_NONE && r->steady.cls != TFH_CLASS_COMPUTE_BOUND &&
 		   tfh_cause_part(cause) == r->found.slow.part;
 
-	return r->found.slow.every > 0 && r->found.slow.share >= TFH_REPORT_SLOW_ADVICE && !own &&
-	       r->pattern.per_update <= 1;
+	return (r->found.slow.every > 0 || r->found.slow.file) &&
+	       r->found.slow.share >= TFH_REPORT_SLOW_ADVICE && !own && r->pattern.per_update <= 1;
 }
 
 /* The part of the tree that has the time of what leads; RUN: none. */
@@ -232,16 +232,20 @@ bool tfh_hides_more(const struct tfh_result *r, const struct tfh_whatif *w)
 /* They come first: a longer run has more of them, which is not so of what happens besides the steps. */
 static void advise_slow_steps(struct tfh_wording *w)
 {
-	tfh_advise_run(
-		w,
-		tfh_phrase(
-			w,
-			"do less often what every %s step does (evaluation, saving?): %.0f %% of %s",
-			tfh_phrase_ordinal(w, w->r->found.slow.every), 100 * w->r->found.slow.share,
-			tfh_training_words(w->r)),
-		tfh_phrase(w, "these steps take %s longer than others",
-			   tfh_phrase_time(w, w->r->found.slow.longer_s)),
-		w->r->found.slow.share * w->r->steps.total_s);
+	const struct tfh_slow_found *slow = &w->r->found.slow;
+	const char *at = slow->file ? tfh_at_words(w, slow->function, slow->file, slow->line)
+				    : "evaluation, saving?",
+		   *who = slow->every > 0 ? tfh_phrase(w, "every %s step does",
+						       tfh_phrase_ordinal(w, slow->every))
+					  : tfh_phrase(w, "%llu long steps do",
+						       (unsigned long long)slow->n);
+
+	tfh_advise_run(w,
+		       tfh_phrase(w, "do less often what %s (%s): %.0f %% of %s", who, at,
+				  100 * slow->share, tfh_training_words(w->r)),
+		       tfh_phrase(w, "these steps take %s longer than others",
+				  tfh_phrase_time(w, slow->longer_s)),
+		       slow->share * w->r->steps.total_s);
 }
 
 /* "start-up", "before the first batch (imports, set-up)"; the line with most of it says more than the usual work. */

@@ -230,6 +230,14 @@ static void slow_in_turn(struct tfh_wording *w)
 					 tfh_phrase_ordinal(w, found->slow.every),
 					 1e3 * found->slow.longer_s,
 					 tfh_part_name(found->slow.part), 100 * found->slow.share));
+	else if (found->slow.n && !(found->slow.every > 0))
+		tfh_remark(w,
+			   tfh_phrase(w,
+				      "%llu steps take %s longer than the others (%s), %.0f %% of "
+				      "training time",
+				      (unsigned long long)found->slow.n,
+				      tfh_phrase_time(w, found->slow.longer_s),
+				      tfh_part_name(found->slow.part), 100 * found->slow.share));
 }
 
 /* Whether an optimizer's kernel is launched in some steps only. Equal numbers of launches alone may

@@ -1,0 +1,106 @@
+/*
+ * A few steps that take much longer than the others, now and then, and cost a fifth of the time are found, with the line of the
+ * program that only they spend their time at. Many such steps, or ones that cost little, are not; long steps in which the thread is
+ * where it always is have no line.
+ */
+#include "../analyze_gen.h"
+
+enum { STEPS = 400, AT_STEP = 1, AT_COPY, AT_ALARM };
+
+static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
+		       uint32_t most)
+{
+	uint32_t n = 0;
+
+	(void)arg;
+	(void)process;
+	if (!place || most < 2)
+		return 0;
+	if (place == AT_ALARM)
+		frame[n++] = (struct tfh_model_line){"/job/train.py", "on_alarm", 11, false};
+	frame[n++] = (struct tfh_model_line){"/job/train.py", "<module>",
+					     place == AT_COPY ? 21 : 20, false};
+	return n;
+}
+
+/* Steps of 3 ms; long ones of `longer` ms more, `apart` steps on average. */
+static struct tfh_result *judge(double longer, int apart, uint32_t place)
+{
+	struct gen *g = gen_new();
+	double t = 100, cpu = 0;
+	int next = 7;
+	uint32_t random = 1;
+
+	g->feed.place = g->feed.lines = places;
+	for (int i = 0; i < STEPS; i++) {
+		double own = 1;
+		bool is_long = i == next;
+		if (is_long) {
+			own += longer;
+			random = random * 1103515245u + 12345;
+			next += 1 + (int)(random >> 16) % (2 * apart - 1);
+		}
+		for (double at = is_long ? 0.3 : i % 3 * 0.3; at < own; at += 5) {
+			struct tfh_event *ev = gen_call(g, 0, TFH_FN_NONE, t + at, t + at);
+			ev->kind = TFT_STATE;
+			ev->result = TFT_STATE_RUNNING;
+			ev->stack = is_long ? place : AT_STEP;
+			ev->w[2] = 5000000;
+		}
+		t += own;
+		struct tfh_event *ev = gen_call(g, 0, TFH_FN_NONE, t, t);
+		ev->kind = TFT_CPUTIME;
+		ev->stack = AT_COPY;
+		ev->w[0] = (uint64_t)gen_ns(cpu += own);
+		gen_copy(g, TFH_FN_cuMemcpyHtoD_v2, t, t + 0.1, 4096, false);
+		gen_call(g, 0, TFH_FN_cuLaunchKernel, t + 0.11, t + 0.12)->w[0] = 1;
+		gen_call(g, 0, TFH_FN_cuStreamSynchronize, t + 0.13, t + 2);
+		t += 2;
+		cpu += 0.2;
+	}
+	return gen_judge(g);
+}
+
+static void test_few(void **state)
+{
+	(void)state;
+	struct tfh_result *r = judge(40, 40, AT_ALARM);
+
+	assert_true(r->found.slow.n >= 6 && r->found.slow.n <= 20);
+	assert_true(r->found.slow.share > 0.1 && r->found.slow.share < 0.4);
+	assert_string_equal(r->found.slow.function, "on_alarm");
+	assert_int_equal(r->found.slow.line, 11);
+	assert_non_null(gen_remark(r, "steps take 40.0 ms longer than the others (host), "));
+	tfh_result_free(r);
+}
+
+static void test_where_always(void **state)
+{
+	(void)state;
+	struct tfh_result *r = judge(40, 40, AT_STEP);
+
+	assert_true(r->found.slow.n >= 6);
+	assert_null(r->found.slow.file);
+	tfh_result_free(r);
+}
+
+static void test_others(void **state)
+{
+	(void)state;
+	struct tfh_result *r = judge(40, 5, AT_ALARM);
+
+	assert_int_equal(r->found.slow.n, 0);
+	tfh_result_free(r);
+	r = judge(4, 40, AT_ALARM);
+	assert_int_equal(r->found.slow.n, 0);
+	tfh_result_free(r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_few),
+					   cmocka_unit_test(test_where_always),
+					   cmocka_unit_test(test_others)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
