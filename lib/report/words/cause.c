@@ -519,7 +519,9 @@ static void explain_communication(struct tfh_wording *w)
 	const char *line = r->lead ? NULL : tfh_verdict_line(w);
 	if (line)
 		tfh_evidence(w, TFH_TELLS_LINE, line);
-	advise(w, v->cause, w->text, NULL, TFH_REMOVE_COMMUNICATION);
+	advise(w, v->cause, w->text,
+	       v->cause == TFH_CAUSE_COMMUNICATION_JITTER ? tfh_least_waiting(w) : NULL,
+	       TFH_REMOVE_COMMUNICATION);
 }
 
 bool tfh_explain_cause(struct tfh_wording *w)

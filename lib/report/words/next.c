@@ -271,9 +271,10 @@ static void advise_part(struct tfh_wording *w, const struct tfh_whatif *all)
 	enum tfh_cause cause = largest_cause(r, part);
 	struct tfh_remedy m = tfh_remedy_in(r, cause);
 	const struct tfh_place_gain *g = place_of(r, part);
-	const char *todo = cause == TFH_CAUSE_HOST_LAUNCH ? tfh_launch_advice(w)
-			   : r->found.imported		  ? tfh_place_advice(w, cause)
-							  : NULL;
+	const char *todo = cause == TFH_CAUSE_HOST_LAUNCH	     ? tfh_launch_advice(w)
+			   : cause == TFH_CAUSE_COMMUNICATION_JITTER ? tfh_least_waiting(w)
+			   : r->found.imported			     ? tfh_place_advice(w, cause)
+								     : NULL;
 	double s = g ? g->s_per_step : r->breakdown[part].s_per_step;
 	const char *finding = m.finding,
 		   *time = tfh_phrase(w, "%s per step", tfh_phrase_time(w, s));

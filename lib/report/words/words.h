@@ -98,6 +98,9 @@ void tfh_advise_gain(struct tfh_wording *w, const char *finding, const char *why
 /* The same for a part of the run besides its steps, which could be saved completely at best. */
 void tfh_advise_run(struct tfh_wording *w, const char *finding, const char *todo, double saved_s);
 
+/* Of ranks that wait for each other: what delays the one that waits least. NULL: they were not recorded together. */
+const char *tfh_least_waiting(struct tfh_wording *w);
+
 /* where.c: who makes the calls behind a cause on the host, and advice about it if a trace shows its
  * functions. NULL: unknown. */
 const char *tfh_place_line(struct tfh_wording *w, enum tfh_cause cause);

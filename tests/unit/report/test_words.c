@@ -55,6 +55,33 @@ static void test_own_advice(void **state)
 	}
 }
 
+/* Advice about ranks that wait for each other names what delays the one that waits least; if that is the judged one, they are late in
+ * turns. */
+static void test_least_waiting(void **state)
+{
+	struct tfh_rank rank[2] = {{.rank = 0,
+				    .process = 1,
+				    .cls = TFH_CLASS_HOST_BOUND,
+				    .cause = TFH_CAUSE_HOST_CHECKPOINT,
+				    .jitter_s = 1e-3},
+				   {.rank = 1, .process = 0, .jitter_s = 9e-3}};
+	struct words w;
+
+	(void)state;
+	for (uint32_t judged = 0; judged < 2; judged++) {
+		begin(&w, TFH_CLASS_COMMUNICATION_BOUND, TFH_CAUSE_COMMUNICATION_JITTER);
+		w.r.rank = rank;
+		w.r.n_rank = 2;
+		w.r.process = judged;
+		tfh_explain_cause(&w.said);
+		assert_non_null(strstr(w.said.advice[0].todo,
+				       judged ? "late in turns"
+					      : "rank 0 waits least, and delays all: its steps are "
+						"host-bound, host.checkpoint"));
+		tfh_wording_free(&w.said);
+	}
+}
+
 /* If the CPU computes, its line is reported where samples saw it. */
 static void test_computing_line(void **state)
 {
@@ -503,7 +530,7 @@ int main(void)
 		cmocka_unit_test(test_times),	       cmocka_unit_test(test_launch_advice),
 		cmocka_unit_test(test_compute_advice), cmocka_unit_test(test_same_line),
 		cmocka_unit_test(test_ordinals),       cmocka_unit_test(test_small_things),
-		cmocka_unit_test(test_spent_in_steps),
+		cmocka_unit_test(test_spent_in_steps), cmocka_unit_test(test_least_waiting),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
