@@ -396,20 +396,41 @@ static int judge_ranks(const struct tfh_feed *f, uint32_t *process, uint32_t n, 
 	return rc;
 }
 
+/* Whether a program was started again for the same work on other data: a fold, a seed. */
+static bool are_alike(const struct tfh_process *a, const struct tfh_process *b)
+{
+	double more = fabs((double)a->events - (double)b->events);
+
+	return a->exe && b->exe && !strcmp(a->exe, b->exe) && a->has_gpu == b->has_gpu &&
+	       more <= TFH_BLOCKING_SHARE * (double)b->events;
+}
+
 /* Counts further processes that do about as much work but have no rank. They may be ranks of one job that wait for each
  * other, and only one of them is judged. */
-static void count_others(const struct tfh_feed *f, uint32_t top, struct tfh_findings *out)
+static void count_others(const struct tfh_feed *f, struct tfh_result *r)
 {
-	const struct tfh_process *judged = &f->processes[top];
+	const struct tfh_process *judged = &f->processes[r->process];
+	struct tfh_findings *out = &r->found;
+	int64_t begin = judged->start_ns, end = judged->last_ns;
+
+	/* It may wait for the other one before its steps or after them. */
+	if (r->n_step) {
+		const struct tfh_step *last = &r->step[r->n_step - 1];
+		begin = (int64_t)(r->step[0].start_s * 1e9);
+		end = (int64_t)((last->start_s + last->dur_s) * 1e9);
+	}
 
 	out->pid = judged->pid;
 	for (uint32_t i = 0; i < f->n_processes; i++) {
 		const struct tfh_process *p = &f->processes[i];
-		if (i == top || p->events * TFH_VERDICT_UNJUDGED_PART < judged->events ||
+		if (i == r->process || p->events * TFH_VERDICT_UNJUDGED_PART < judged->events ||
 		    (!p->has_gpu && (judged->has_gpu || !p->has_tf)))
 			continue;
 		out->unjudged++;
-		out->in_turn += p->start_ns > judged->last_ns || p->last_ns < judged->start_ns;
+		bool in_turn =
+			p->last_ns > p->start_ns && (p->start_ns > end || p->last_ns < begin);
+		out->in_turn += in_turn;
+		out->alike += in_turn && are_alike(p, judged);
 	}
 }
 
@@ -454,6 +475,6 @@ int tfh_analyze_feed(const struct tfh_feed *feed, struct tfh_result **out, struc
 	process[0] = top;
 	int rc = judge_ranks(feed, process, 1, n ? 1 : find_peers(feed, process), out, err);
 	if (!rc && !n)
-		count_others(feed, (*out)->process, &(*out)->found);
+		count_others(feed, *out);
 	return rc;
 }

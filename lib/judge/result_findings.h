@@ -257,6 +257,7 @@ struct tfh_findings {
 	uint32_t pid;		 /* of the judged process */
 	uint32_t unjudged;	 /* other processes without a rank that did about as much work */
 	uint32_t in_turn;	 /* of these, those that ran before or after it */
+	uint32_t alike; /* of these, those that run the same program and made as many calls */
 };
 
 #endif

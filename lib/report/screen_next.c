@@ -12,13 +12,13 @@
 void tfh_next_becomes(const struct tfh_result *r, const struct tfh_advice *a, char *out,
 		      size_t size)
 {
-	double whole = tfh_run_s(r), saved = a->saved_s;
+	double whole = tfh_run_s(r), saved = tfh_run_saves(r, a->saved_s);
 	char time[TFH_TEXT], factor[TFH_TEXT];
 
 	out[0] = '\0';
 	if (isnan(whole)) {
 		whole = r->steps.total_s / (double)(r->steps.count ? r->steps.count : 1);
-		saved /= (double)(r->steps.total ? r->steps.total : 1);
+		saved = a->saved_s / (double)(r->steps.total ? r->steps.total : 1);
 	}
 	if (!(whole > saved) || !(saved >= TFH_REPORT_RUN_SHARE * whole))
 		return;

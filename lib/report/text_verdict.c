@@ -148,6 +148,11 @@ double tfh_run_s(const struct tfh_result *r)
 	return wall > 0 && r->end != TFH_END_NONE ? wall : NAN;
 }
 
+double tfh_run_saves(const struct tfh_result *r, double saved_s)
+{
+	return saved_s * (1 + r->found.alike);
+}
+
 /* ", which saves 3.12 s of the run" */
 static const char *saving(const struct tfh_result *r, const struct tfh_whatif *w,
 			  char out[TFH_TEXT + 40])
@@ -195,9 +200,11 @@ static void put_unbound(const struct tfh_result *r, const struct tfh_whatif *w, 
 
 	if (place && place->about_s > 0)
 		w = place;
-	if (w->about_s > 0 && wall > 0 && w->saved_s >= TFH_REPORT_RUN_SHARE * wall)
+	double saved = tfh_run_saves(r, w->saved_s);
+
+	if (w->about_s > 0 && wall > saved && saved >= TFH_REPORT_RUN_SHARE * wall)
 		snprintf(out, size, "run %s; no figure for a step: %s",
-			 change(both, wall, wall - w->saved_s, tfh_gain_how(w)), w->no_bound);
+			 change(both, wall, wall - saved, tfh_gain_how(w)), w->no_bound);
 	else
 		snprintf(out, size, "no estimate: %s", w->no_bound);
 }
@@ -311,9 +318,10 @@ static void gain_row(const struct tfh_page *page)
 			     maybe ? "none if it waits for requests; else " : "",
 			     place ? "without " : "", place ? place : "", place ? ": " : "", step);
 	char run[TFH_RANGE + 8] = "";
-	if (wall > 0 && w->saved_s >= TFH_REPORT_RUN_SHARE * wall && !maybe)
+	double saved = tfh_run_saves(r, w->saved_s);
+	if (wall > saved && saved >= TFH_REPORT_RUN_SHARE * wall && !maybe)
 		snprintf(run, sizeof(run), "run %s",
-			 change(both, wall, wall - w->saved_s, tfh_gain_how(w)));
+			 change(both, wall, wall - saved, tfh_gain_how(w)));
 	/* A change is not broken over two lines. */
 	bool fits =
 		strlen("  gain     ") + n + strlen("; ") + strlen(run) <= tfh_page_columns(page);
@@ -324,13 +332,27 @@ static void gain_row(const struct tfh_page *page)
 		tfh_row(page, "", run);
 }
 
+/* The most that an advice saves of the run; *number: its own in DO NEXT. */
+static double most_saved(const struct tfh_page *page, size_t *number)
+{
+	const struct tfh_advice *order[TFH_REPORT_ADVICE];
+	size_t n = tfh_next_order(page->words, order);
+	double saved = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (order[i]->saved_s > saved) {
+			saved = order[i]->saved_s;
+			*number = i + 1;
+		}
+	return tfh_run_saves(page->r, saved);
+}
+
 /* " in the steps", if the run could gain more elsewhere. */
 static const char *in_the_steps(const struct tfh_page *page, double most)
 {
-	double wall = tfh_run_s(page->r), saved = 0;
+	size_t number = 0;
+	double wall = tfh_run_s(page->r), saved = most_saved(page, &number);
 
-	for (uint32_t i = 0; i < page->words->n_advice; i++)
-		saved = fmax(saved, page->words->advice[i].saved_s);
 	return saved >= TFH_REPORT_RUN_SHARE * wall && wall > most * (wall - saved)
 		       ? " in the steps"
 		       : "";
@@ -340,7 +362,8 @@ static const char *in_the_steps(const struct tfh_page *page, double most)
 static void lead_row(const struct tfh_page *page)
 {
 	const struct tfh_wording *w = page->words;
-	double wall = tfh_run_s(page->r), saved = w->n_advice ? w->advice[0].saved_s : NAN;
+	double wall = tfh_run_s(page->r),
+	       saved = w->n_advice ? tfh_run_saves(page->r, w->advice[0].saved_s) : NAN;
 	const char *why = tfh_lead_no_bound(page->r);
 	char line[160], both[TFH_RANGE];
 
@@ -371,13 +394,42 @@ static double most_of_steps(const struct tfh_result *r, double share)
 	return most;
 }
 
+/* Whether an advice is about the start of the run, which is no longer in a longer run. */
+static bool is_start(const struct tfh_result *r, double saved_s)
+{
+	double seconds[TFH_BRANCH_COUNT];
+
+	tfh_spent_all(r, seconds);
+	return saved_s <= fmax(seconds[TFH_BRANCH_BEFORE],
+			       fmax(seconds[TFH_BRANCH_STARTUP], seconds[TFH_BRANCH_FIRST]));
+}
+
+/* What takes longer than all the steps together, but the start of a program that runs once, gains most and comes first: "run
+ * 15.5 -> at best 9.00 s, 1.72x (DO NEXT 1); ". "": nothing does. most: what the steps may gain. */
+static const char *gain_besides(const struct tfh_page *page, double most, char *out, size_t size)
+{
+	const struct tfh_result *r = page->r;
+	uint32_t times = 1 + r->found.alike;
+	size_t number = 0;
+	double wall = tfh_run_s(r), saved = most_saved(page, &number);
+	char both[TFH_RANGE], factor[TFH_TEXT];
+
+	*out = '\0';
+	if (wall > saved && saved > times * r->steps.total_s && wall > most * (wall - saved) &&
+	    (times > 1 || !is_start(r, saved)))
+		snprintf(out, size, "run %s, %s (DO NEXT %zu); ",
+			 change(both, wall, wall - saved, "at best "),
+			 tfh_fmt_factor(factor, wall / (wall - saved)), number);
+	return out;
+}
+
 /* If only computing takes long, this is all that can be gained. */
 static void little_to_gain(const struct tfh_page *page)
 {
 	const struct tfh_result *r = page->r;
 	double share = r->breakdown[TFH_PART_COMPUTE].share, step = tfh_step_s(r);
 	double most = most_of_steps(r, share);
-	char line[160], factor[TFH_TEXT], both[TFH_RANGE];
+	char line[240], factor[TFH_TEXT], both[TFH_RANGE], besides[TFH_RANGE + 64];
 
 	if (!(share > 0))
 		return;
@@ -387,10 +439,12 @@ static void little_to_gain(const struct tfh_page *page)
 			 change(both, step, alone, "at best "),
 			 tfh_fmt_factor(factor, step / alone));
 	} else if (most < 1 + TFH_PREDICT_WORTH_SHARE)
-		snprintf(line, sizeof(line), "none%s without cheaper computing",
+		snprintf(line, sizeof(line), "%snone%s without cheaper computing",
+			 gain_besides(page, most, besides, sizeof(besides)),
 			 in_the_steps(page, most));
 	else
-		snprintf(line, sizeof(line), "at most %s%s without cheaper computing",
+		snprintf(line, sizeof(line), "%sat most %s%s without cheaper computing",
+			 gain_besides(page, most, besides, sizeof(besides)),
 			 tfh_fmt_factor(factor, most), in_the_steps(page, most));
 	tfh_row(page, "gain", line);
 }

@@ -311,6 +311,49 @@ static const char *bound_of(struct tfh_wording *w, enum tfh_branch kind)
 		       : "";
 }
 
+/* The process without a rank that worked for most of the `s` seconds before the first call or after the last one; NULL: none
+ * did. */
+static const struct tfh_process *works_beside(const struct tfh_result *r, enum tfh_branch kind,
+					      double s, double *worked_s)
+{
+	const struct tfh_process *p, *best = NULL;
+	uint32_t n = r->run ? tfh_run_processes(r->run, &p) : 0;
+
+	*worked_s = TFH_VERDICT_MOST_SHARE * s;
+	if (!n || r->process >= n || p[r->process].rank >= 0 ||
+	    (kind != TFH_BRANCH_BEFORE && kind != TFH_BRANCH_AFTER))
+		return NULL;
+	double t0 = (double)p[r->process].born_ns / 1e9;
+	t0 += kind == TFH_BRANCH_AFTER ? r->tree[0].wall_s - s : 0;
+	for (uint32_t i = 0; i < n; i++) {
+		double both = fmin((double)p[i].last_ns / 1e9, t0 + s) -
+			      fmax((double)p[i].start_ns / 1e9, t0);
+		if (i == r->process || !(p[i].has_gpu || p[i].has_tf) || both <= *worked_s)
+			continue;
+		best = &p[i];
+		*worked_s = both;
+	}
+	return best;
+}
+
+/* What the program does outside of its calls may be waiting for another one that is recorded, too. False: none works then. */
+static bool advise_other(struct tfh_wording *w, const struct next *next)
+{
+	enum tfh_branch kind = besides[next->row].kind;
+	double worked_s;
+	const struct tfh_process *p = works_beside(w->r, kind, next->saved_s, &worked_s);
+
+	if (!p)
+		return false;
+	tfh_advise_run(
+		w,
+		tfh_phrase(w, "%s: %s, of which process %u works for %s", tfh_outside(w->r, kind),
+			   tfh_phrase_time(w, next->saved_s), p->pid, tfh_phrase_time(w, worked_s)),
+		"does this process have to wait for that one? its .tft file alone has a report, too",
+		next->saved_s - worked_s);
+	return true;
+}
+
 static void advise(struct tfh_wording *w, const struct next *next)
 {
 	const struct tfh_result *r = w->r;
@@ -334,6 +377,8 @@ static void advise(struct tfh_wording *w, const struct next *next)
 		return;
 	}
 	const char *mostly = tfh_start_mostly(w, besides[next->row].kind, next->rest);
+	if (!*mostly && advise_other(w, next))
+		return;
 	seen = next->rest ? "" : tfh_start_seen(w, besides[next->row].kind, *mostly != 0);
 	const char *less = less_of(besides[next->row].kind);
 	const char *todo = *mostly && !*seen ? less

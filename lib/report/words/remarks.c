@@ -338,7 +338,14 @@ static void unjudged(struct tfh_wording *w)
 {
 	const struct tfh_findings *found = &w->r->found;
 
-	if (found->unjudged && found->in_turn == found->unjudged)
+	if (found->unjudged && found->alike == found->unjudged)
+		tfh_remark_first(
+			w,
+			tfh_phrase(
+				w,
+				"this is process %u; %u more did the same before or after it: times are those of one, gains of the run those of all",
+				found->pid, found->unjudged));
+	else if (found->unjudged && found->in_turn == found->unjudged)
 		tfh_remark_first(
 			w,
 			tfh_phrase(
