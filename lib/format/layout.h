@@ -151,12 +151,11 @@ static inline uint64_t tft_launch_w0(uint32_t function, uint8_t cx, uint8_t cy, 
 }
 static inline uint64_t tft_launch_w1(uint32_t gx, uint32_t gy, uint32_t gz)
 {
-	return (uint64_t)gx | (uint64_t)(gy & 0xffff) << 32 | (uint64_t)(gz & 0xffff) << 48;
+	return gx | (uint64_t)((gy & 0xffff) | gz << 16) << 32;
 }
 static inline uint64_t tft_launch_w2(uint32_t bx, uint32_t by, uint32_t bz, uint32_t shared)
 {
-	return (uint64_t)(bx & 0x7ff) | (uint64_t)(by & 0x7ff) << 11 | (uint64_t)(bz & 0x7f) << 22 |
-	       (uint64_t)shared << 32;
+	return ((bx & 0x7ff) | (by & 0x7ff) << 11 | (bz & 0x7f) << 22) | (uint64_t)shared << 32;
 }
 
 /* The attributes byte of a launch. */
@@ -222,9 +221,14 @@ static_assert(sizeof(struct tft_ext_graph) == TFT_EXT_BYTES, "on disk");
 struct tft_open_slot {
 	uint64_t t_begin;
 	uint64_t arg;
-	uint32_t stage; /* innermost stage id, 0 = none */
-	uint16_t fn;
-	uint16_t pad;
+	union {
+		struct {
+			uint32_t stage; /* innermost stage id, 0 = none */
+			uint16_t fn;
+			uint16_t pad;
+		};
+		uint64_t stage_fn; /* both, for one store */
+	};
 	uint64_t seen; /* flusher's: t_begin of the call whose OPEN record was written */
 };
 static_assert(sizeof(struct tft_open_slot) == 32, "journal");

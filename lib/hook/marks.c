@@ -57,7 +57,7 @@ static struct mark begin(const char *name)
 
 	if (self) {
 		mark.begin = now;
-		mark.journal = self->generation;
+		mark.journal = self->seen.generation;
 		if (name)
 			mark.name =
 				tfh_text_id(self, TFT_NAME_STRING, name, strnlen(name, NAME_BYTES));
@@ -70,7 +70,7 @@ static struct mark begin(const char *name)
  * a fork. */
 static inline bool usable(const struct tfh_self *self, const struct mark *mark)
 {
-	return mark->begin && (mark->journal ^ self->generation) <= 1;
+	return mark->begin && (mark->journal ^ self->seen.generation) <= 1;
 }
 
 static void end(enum tfh_fn fn, enum tft_kind kind, struct mark *mark, uint64_t number,

@@ -32,119 +32,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/arch.h"
 #include "base/clock.h"
 #include "base/fn.h"
-#include "format/layout.h"
+#include "record/thread_self.h"
 
-#define tfh_likely(x) __builtin_expect(!!(x), 1)
-#define tfh_unlikely(x) __builtin_expect(!!(x), 0)
-
-/* Without this, the compiler moves the path of every call out of line, which costs 8 ns. */
-#define tfh_hot inline __attribute__((always_inline))
-
-/* Plain loads and stores on the processor. They mark a word that another thread may access at the
- * same time. */
-#define tfh_peek(p) __atomic_load_n(p, __ATOMIC_RELAXED)
-#define tfh_poke(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
-
-/* Global switch, read once per hooked call. */
-enum tfh_mode {
-	/* the process is ending: other threads wait briefly, then pass through */
-	TFH_MODE_HOLD = 0,
-	/* nothing recorded yet in this process: every hook takes the slow path */
-	TFH_MODE_COLD = 1,
-	TFH_MODE_ON = 2, /* recording */
-	/* stopped by control word, window or rank filter: only ALWAYS functions record */
-	TFH_MODE_OFF = 3,
-	/* TFHOOK=0, failed set-up, or a forked child that may not record: pass through */
-	TFH_MODE_DEAD = 4,
-};
 #pragma GCC visibility push(hidden)
-extern uint32_t tfh_mode;
 
-/* tfh_self.guard: the low bits count how often our own code is active on this thread. The highest
- * bit means that a record is being filled; the next one means that the thread must not read the
- * clock or make a system call. */
-#define TFH_GUARD_APPEND 0x80000000u
-#define TFH_GUARD_CONFINED 0x40000000u
-
-#define TFH_DEEP_SLOTS                                                                             \
-	48 /* calls nested deeper than the ring's open slots; a tf.data pipeline may have 30       \
-	      stages */
-#define TFH_OPEN_MOST (TFT_OPEN_SLOTS + TFH_DEEP_SLOTS)
-
-/* Frame of an open call. Its return address is right below `at`; if `at` is 0, it is not
- * checked. */
-struct tfh_record_frame {
-	uint64_t at, back;
-};
-
-/*
- * Per-thread state besides struct tfh_self, mapped with the thread's first ring and kept as long as
- * the thread has one. It is not in static TLS because that is taken from the stack of every thread
- * of the job. With LD_AUDIT set, the loader has only 1.7 KB of static TLS for all preloads, and a
- * library that needs more keeps the program from starting.
- */
-struct tfh_room {
-	/* handle and kind -> id; direct mapped; emptied with handle_generation */
-	uint64_t handle_cache[64][2];
-	struct tfh_record_frame place[TFH_OPEN_MOST];
-	uint64_t deep[TFH_DEEP_SLOTS]; /* begin times of calls beyond the open slots */
-	/* For the hooks; zero at first. record/ does not know the layout. */
-	uint64_t ranges[128], op_names[256], stages[256], tf_calls[192];
-};
-
-/* The calling thread's side of its ring. One static-TLS object per thread. The initial-exec model
- * is 4 ns cheaper than general-dynamic and never takes the loader's lock. */
-#define TFH_NO_RING UINT32_MAX
-
-struct tfh_self {
-	struct tft_ring *ring; /* NULL until the thread's first record */
-	struct tfh_rec *records;
-	uint64_t head;	     /* private copy of ring->head */
-	uint64_t tail_cache; /* last seen ring->tail */
-	uint64_t half;	     /* from this head on, more than half of the ring may be in use */
-	uint64_t last_end;   /* t_end of the last hooked call, for CPUTIME after a gap */
-	uint64_t placed;     /* likewise, when a short call last got Python's frames (stacks.c) */
-	uint32_t mask;
-	/* of the journal this ring belongs to (fork); TFH_NO_RING without one */
-	uint32_t generation;
-	uint32_t depth;			 /* hooked calls open on this thread */
-	uint32_t guard;			 /* TFH_GUARD_APPEND and a count of our own code */
-	uint64_t guard_at;		 /* stack address where our own code began */
-	struct tfh_record_frame filling; /* with TFH_GUARD_APPEND: whose record is being filled */
-	uint64_t since;			 /* ticks: earlier calls belong to a parent process */
-	uint32_t stage;			 /* innermost open stage id, for open slots */
-	uint32_t ctx; /* current context id as last seen by the CUDA hooks, 0 = unknown */
-	/* room->handle_cache is valid while this equals tfh_handle_generation */
-	uint32_t handle_generation;
-	/* how often the thread recorded again after its destructor ran */
-	uint32_t rearmed;
-	uint32_t in_agg; /* entries in use in the ring's AGG table */
-	/* this thread ends the process: the exit handler does not hold it up */
-	bool exits;
-	uint64_t agg_since; /* begin time of the oldest entry */
-	uint64_t retry;	    /* ticks before which no larger or first ring is requested again */
-	uint64_t *named; /* bit per id: this thread has published its NAME; mapped on first use */
-	uint64_t stream; /* the last one whose id was wanted, and its id; as handle_cache */
-	uint32_t stream_id;
-	struct tfh_room *room; /* not NULL while `ring` is not NULL */
-};
-extern __thread struct tfh_self tfh_self __attribute__((tls_model("initial-exec")));
-
-/* Journal generation. A fork changes it (the page is wiped on fork), so an inherited ring is never
- * written. */
-extern uint32_t *tfh_generation;
-
-/* Whether the thread's ring belongs to this process. The two generations of a process are 2k (calls
- * kept in memory) and 2k + 1 (recording); a forked child reads 0 until it has its own. */
-static inline bool tfh_own_ring(const struct tfh_self *self)
-{
-	return self->ring && (self->generation ^ tfh_peek(tfh_peek(&tfh_generation))) <= 1;
-}
-
-/* Slow path (record/life/first_call.c): sets up the process or thread, or refuses. */
+/* The unusual ways of tfh_enter_at() (record/life/first_call.c): sets up the process or thread, or refuses. */
 struct tfh_self *tfh_enter_slow(enum tfh_fn fn, uint64_t arg, struct tfh_record_frame place,
 				uint64_t *begin);
 /* Closes abandoned calls, as seen from `place`; returns the number still open. */
@@ -154,10 +48,10 @@ void tfh_self_settle(struct tfh_self *self);
 /* Reopens a call after a signal handler interrupted it. */
 void tfh_enter_again(struct tfh_self *self, struct tft_ring *old, uint32_t depth,
 		     struct tfh_record_frame place, struct tft_open_slot call);
-/* Entering and leaving calls within others. `now`: ticks. tfh_leave_inner() returns false if the
- * call is not to be recorded. */
+/* Entering and leaving calls that are within others or unusual. tfh_leave_inner() returns false if the call is not to be
+ * recorded. */
 struct tfh_self *tfh_enter_inner(struct tfh_self *self, enum tfh_fn fn, uint64_t arg,
-				 struct tfh_record_frame place, uint64_t now, uint64_t *begin);
+				 struct tfh_record_frame place, uint64_t *begin);
 bool tfh_leave_inner(struct tfh_self *self, uint64_t begin);
 /* For a call that began on another thread, which may have ended. Returns NULL if the call is not to
  * be recorded. */
@@ -185,16 +79,6 @@ static tfh_hot uint64_t tfh_stack(void)
 	return (uint64_t)(uintptr_t)__builtin_dwarf_cfa();
 }
 
-/* The calling thread's tfh_self. Compilers cache &tfh_self for a whole function, but a coroutine
- * may move to another thread within one. */
-static tfh_hot struct tfh_self *tfh_here(void)
-{
-	struct tfh_self *self;
-
-	TFH_ARCH_THREADS_OWN(tfh_self, self);
-	return self;
-}
-
 /* Whether none of our code may run on the thread, except to count its calls. */
 static inline bool tfh_confined(const struct tfh_self *self)
 {
@@ -204,7 +88,7 @@ static inline bool tfh_confined(const struct tfh_self *self)
 /* Enclose our own code, whose hooked calls are not the job's. */
 static inline void tfh_guard_begin(struct tfh_self *self)
 {
-	if (!(self->guard & ~TFH_GUARD_APPEND))
+	if (!(self->guard & ~TFH_GUARD_FILLING))
 		self->guard_at = tfh_stack();
 	self->guard++;
 }
@@ -214,35 +98,46 @@ static inline void tfh_guard_end(struct tfh_self *self)
 	self->guard--;
 }
 
-/* The part of tfh_enter() that writes, after all checks. Calls within others take a way of their
- * own, which is not inlined: the instructions of the usual way are what it costs. */
-static tfh_hot struct tfh_self *tfh_enter_open(struct tfh_self *self, enum tfh_fn fn, uint64_t arg,
-					       struct tfh_record_frame place, uint64_t *begin)
+/* Whether a call can be entered in the usual way, if it also comes soon after the one before: it is outermost, on a thread that is set up. */
+static tfh_hot bool tfh_at_ease(const struct tfh_self *self)
 {
-	uint64_t now = tfh_ticks();
-	struct tft_open_slot *slot;
-	struct tft_ring *ring;
+	/* acquire, free on x86: a thread that sees ON also sees the set-up that preceded it */
+	return tfh_likely(__atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE) == TFH_MODE_ON) &&
+	       tfh_likely(self->state == 0) && tfh_likely(tfh_up_to_date(self));
+}
 
-	if (tfh_unlikely(self->depth))
-		return tfh_enter_inner(self, fn, arg, place, now, begin);
+/* Enters such a call. If it comes after a pause, or a signal handler interferes, it does nothing and returns false. */
+static tfh_hot bool tfh_enter_usual(struct tfh_self *self, enum tfh_fn fn, uint64_t arg,
+				    struct tfh_record_frame place, uint64_t now)
+{
+	struct tft_open_slot *slot = &tfh_peek(&self->ring)->open[0];
+
 	if (tfh_unlikely(now - self->last_end > tfh_peek(&tfh_long_ticks)))
-		now = tfh_pause_over(self, now);
-	*begin = now;
-	self->depth = 1;
-	self->room->place[0] = place;
-	ring = tfh_peek(&self->ring);
-	slot = &ring->open[0];
+		return false;
 	tfh_poke(&slot->t_begin, now);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	self->room->place[0] = place;
+	self->state = tfh_state(1, 0);
 	tfh_poke(&slot->arg, arg);
-	tfh_poke(&slot->stage, self->stage);
 	/* release: pairs with the acquire load of fn in the flusher's scan for open calls */
-	__atomic_store_n(&slot->fn, (uint16_t)fn, __ATOMIC_RELEASE);
-	/* A signal handler may have run in between. It may have moved the ring, or mistaken this
-	 * call, which was not visible yet, for an abandoned one. */
-	if (tfh_unlikely(tfh_peek(&self->ring) != ring || tfh_peek(&self->depth) != 1))
-		tfh_enter_again(self, ring, 0, place,
-				(struct tft_open_slot){.t_begin = now, .arg = arg, .fn = fn});
-	return self;
+	__atomic_store_n(&slot->stage_fn, (uint64_t)fn << 32, __ATOMIC_RELEASE);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	/* A signal handler may have run in between. Its calls may have moved the ring, or used this slot, since they saw no call or
+	 * took this one, which was not visible yet, for abandoned. */
+	if (tfh_likely(tfh_peek(&self->ring)->open[0].t_begin == now))
+		return true;
+	self->state = 0;
+	__atomic_store_n(&slot->fn, 0, __ATOMIC_RELEASE);
+	return false;
+}
+
+/* Whether a call passes through while recording is off. Steps are counted then, so that a window of steps can start. */
+static tfh_hot bool tfh_passes(uint32_t mode, enum tfh_fn fn)
+{
+	const struct tfh_fn_info *info = &tfh_fn_table[fn];
+
+	return mode == TFH_MODE_DEAD || (mode == TFH_MODE_OFF && !(info->props & TFH_FN_ALWAYS) &&
+					 info->family < TFH_FAM_CONSUMER);
 }
 
 /* tfh_enter() for a call whose frame is not the caller's. */
@@ -250,23 +145,16 @@ static tfh_hot struct tfh_self *tfh_enter_at(enum tfh_fn fn, uint64_t arg,
 					     struct tfh_record_frame place, uint64_t *begin)
 {
 	struct tfh_self *self = tfh_here();
-	/* acquire, free on x86: a thread that sees ON also sees the set-up that preceded it */
-	uint32_t mode = __atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE);
 
-	if (tfh_unlikely(mode != TFH_MODE_ON)) {
-		const struct tfh_fn_info *info = &tfh_fn_table[fn];
+	if (tfh_at_ease(self)) {
+		uint64_t now = tfh_ticks();
 
-		if (mode == TFH_MODE_DEAD)
-			return NULL;
-		/* Steps are counted while recording is off, so that a window of steps can start. */
-		if (mode == TFH_MODE_OFF && !(info->props & TFH_FN_ALWAYS) &&
-		    info->family < TFH_FAM_CONSUMER)
-			return NULL;
-		return tfh_enter_slow(fn, arg, place, begin);
+		if (tfh_likely(tfh_enter_usual(self, fn, arg, place, now))) {
+			*begin = now;
+			return self;
+		}
 	}
-	if (tfh_unlikely(self->generation != tfh_peek(tfh_peek(&tfh_generation)) || self->guard))
-		return tfh_enter_slow(fn, arg, place, begin);
-	return tfh_enter_open(self, fn, arg, place, begin);
+	return tfh_passes(tfh_peek(&tfh_mode), fn) ? NULL : tfh_enter_slow(fn, arg, place, begin);
 }
 
 /*
@@ -301,9 +189,9 @@ static tfh_hot struct tfh_rec *tfh_reserved(struct tfh_self *self, uint32_t i)
 	return &self->records[(self->head + i) & self->mask];
 }
 
-/* The flusher has read the record that was there before, so its line is in another core's cache. A
- * write would wait for the line, 8 to 30 ns a call while other programs use the caches. So it is
- * prefetched this many records ahead. */
+/* The flusher has read the record that was there before, so its line is in another core's cache. A write would wait for the line, 8 to
+ * 30 ns a call while other programs use the caches. So it is prefetched this many records ahead (not the first ones of the ring: the
+ * test for its end would cost more). */
 #define TFH_RECORDS_AHEAD 4
 
 /*
@@ -320,15 +208,15 @@ static tfh_hot struct tfh_rec *tfh_reserve(struct tfh_self *self, uint32_t n)
 	/* The compiler keeps this order, so a signal handler on this thread sees the guard before
 	 * the record. */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	self->guard |= TFH_GUARD_APPEND;
+	self->state |= tfh_state(0, TFH_GUARD_APPEND);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (tfh_unlikely(self->filling.at != frame.at)) /* a signal handler ran in between */
 		self->filling = frame;
 	/* More than half full: check again, grow. Otherwise there is room for one record. */
 	if (tfh_unlikely(self->head >= self->half || (n > 1 && !tfh_room(self, n))))
 		return tfh_reserve_slow(self, n);
-	tfh_arch_fetch_to_write(tfh_reserved(self, n + TFH_RECORDS_AHEAD));
 	struct tfh_rec *rec = tfh_reserved(self, 0);
+	tfh_arch_fetch_to_write(rec + n + TFH_RECORDS_AHEAD);
 	if (!rec) /* spares callers a test */
 		__builtin_unreachable();
 	return rec;
@@ -341,7 +229,7 @@ static tfh_hot void tfh_publish(struct tfh_self *self, uint32_t n)
 	/* release: pairs with the acquire of head in the flusher's drain */
 	__atomic_store_n(&self->ring->head, self->head, __ATOMIC_RELEASE);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	self->guard &= ~TFH_GUARD_APPEND;
+	self->state &= ~tfh_state(0, TFH_GUARD_FILLING);
 }
 
 /* The fields of a record from fn to flags2 as one word, which is one store. */
@@ -396,7 +284,7 @@ static tfh_hot bool tfh_left(struct tfh_self *self, uint64_t begin, uint64_t *en
 	uint64_t now = tfh_ticks();
 
 	if (tfh_likely(self->depth == 1 && self->ring->open[0].t_begin == begin)) {
-		self->depth = 0;
+		self->state &= ~tfh_state(UINT32_MAX, 0);
 		/* A signal handler of this thread may have moved the ring. */
 		__atomic_store_n(&tfh_peek(&self->ring)->open[0].fn, 0, __ATOMIC_RELEASE);
 	} else if (!tfh_leave_inner(self, begin)) {
@@ -452,10 +340,6 @@ uint32_t tfh_handle_new(struct tfh_self *self, enum tft_name kind, uint64_t hand
 /* Slow path of tfh_handle_known(): returns the id if this thread has published its NAME, else 0. */
 uint32_t tfh_handle_find(struct tfh_self *self, enum tft_name kind, uint64_t handle);
 
-#pragma GCC visibility push(hidden)
-extern uint32_t tfh_handle_generation; /* starts at 1; every tfh_handles_forget() adds 1 */
-#pragma GCC visibility pop
-
 static tfh_hot uint64_t tfh_handle_key(enum tft_name kind, uint64_t handle)
 {
 	return handle * 16 + kind; /* kinds fit 4 bits; handles are pointers or small numbers */
@@ -477,7 +361,7 @@ static tfh_hot bool tfh_handle_cached(struct tfh_self *self, enum tft_name kind,
 
 	*id = (uint32_t)slot[1];
 	return tfh_likely(slot[0] == key) &&
-	       tfh_likely(self->handle_generation == tfh_peek(&tfh_handle_generation));
+	       tfh_likely(self->seen.handles == tfh_peek(&tfh_peek(&tfh_epoch)->handles));
 }
 
 /* Returns the id of a handle that this thread has named before, or 0. In that case, call
@@ -490,15 +374,17 @@ static tfh_hot uint32_t tfh_handle_known(struct tfh_self *self, enum tft_name ki
 							  : tfh_handle_find(self, kind, handle);
 }
 
-/* The same for a stream. Threads mostly use one at a time. */
+/* The same for a stream; threads mostly use one at a time, which is kept in self->stream. */
 uint32_t tfh_stream_find(struct tfh_self *self, uint64_t stream);
 
-/* `fresh`: what the thread has cached was seen to be valid during the call that passes the stream. */
-static tfh_hot bool tfh_stream_known(const struct tfh_self *self, uint64_t stream, bool fresh)
+/* Where the cache has a function, if it does. */
+static tfh_hot struct tfh_function *tfh_function_slot(struct tfh_self *self, uint64_t handle)
 {
-	return tfh_likely(self->stream == stream) &&
-	       (fresh || tfh_likely(self->handle_generation == tfh_peek(&tfh_handle_generation)));
+	return &self->room->functions[(uint32_t)handle * 0x9e3779b1u >> 26];
 }
+
+/* Discards what the thread has cached if the process's handles have changed. */
+void tfh_handles_renew(struct tfh_self *self);
 
 /* Called when a handle is destroyed or unloaded: every thread names it again if its value is
  * reused. */

@@ -104,7 +104,7 @@ BEFORE = {"cuInit"}
 # CUDA's runtime makes these in its exit handlers, which may run after the recording's end.
 AT_END = {"cuLibraryUnload", "cuModuleUnload", "cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxRelease_v2"}
 table = open(f"{src}/lib/base/cuda_api.def").read()
-hooked = set(re.findall(r"^CUDA_FN(?:_HOST)?\((\w+)", table, re.M)) - BEFORE
+hooked = set(re.findall(r"^CUDA_FN(?:_HOST|_LAUNCH)?\((\w+)", table, re.M)) - BEFORE
 
 
 def truth(place):

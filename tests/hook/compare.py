@@ -11,7 +11,7 @@ import sys
 build, src, tmp = (os.environ[k] for k in ("TFH_BUILD", "TFH_SRC", "TFH_TMP"))
 if os.environ.get("TFH_SAN"):
     sys.exit(77)
-hooked = set(re.findall(r"^CUDA_FN(?:_HOST)?\((\w+)", open(f"{src}/lib/base/cuda_api.def").read(), re.M))
+hooked = set(re.findall(r"^CUDA_FN(?:_HOST|_LAUNCH)?\((\w+)", open(f"{src}/lib/base/cuda_api.def").read(), re.M))
 CALL, MARK, NAME, ALLOC, GRAPH = 1, 5, 8, 9, 10
 CAPTURED, PTDS, FAILED = 2, 8, 32
 STREAM, CONTEXT, FUNCTION, GRAPH_NAME = 1, 2, 3, 8

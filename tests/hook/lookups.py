@@ -10,7 +10,7 @@ import sys
 build, src, tmp = (os.environ[k] for k in ("TFH_BUILD", "TFH_SRC", "TFH_TMP"))
 if os.environ.get("TFH_SAN"):
     sys.exit(77)
-hooked = set(re.findall(r"^CUDA_FN(?:_BY_HAND|_HOST)?\((\w+)", open(f"{src}/lib/base/cuda_api.def").read(), re.M))
+hooked = set(re.findall(r"^CUDA_FN(?:_BY_HAND|_HOST|_LAUNCH)?\((\w+)", open(f"{src}/lib/base/cuda_api.def").read(), re.M))
 by_hand = set(re.findall(r"^CUDA_FN_BY_HAND\((\w+)", open(f"{src}/lib/base/cuda_api.def").read(), re.M))
 HOOK, NOEXPORT = f"{build}/lib/libtfhook.so", f"{build}/lib/libtfhook-noexport.so"
 SPY = f"{build}/tests/hook/liblookups.so"

@@ -179,9 +179,13 @@ uint32_t tfh_function_id(struct tfh_self *self, CUfunction function)
 
 uint32_t tfh_function_of(struct tfh_self *self, CUfunction function, CUresult result)
 {
-	uint32_t id = tfh_handle_find(self, TFT_NAME_FUNCTION, U64(function));
+	uint32_t id = tfh_handle_known(self, TFT_NAME_FUNCTION, U64(function));
 
-	return id || result != TFH_CUDA_SUCCESS ? id : tfh_function_id(self, function);
+	if (!id && result == TFH_CUDA_SUCCESS)
+		id = tfh_function_id(self, function);
+	if (id)
+		*tfh_function_slot(self, U64(function)) = (struct tfh_function){U64(function), id};
+	return id;
 }
 
 /* ---- stream capture ---- */

@@ -175,9 +175,6 @@ static struct box *box_for(struct tfh_self *self, CUstream stream, bool per_thre
 		CUresult result = real argv;                                                       \
 		if (box && result != TFH_CUDA_SUCCESS)                                             \
 			give_back(box);                                                            \
-		self = tfh_back(self, TFH_FN_##name, begin_ticks);                                 \
-		if (!self)                                                                         \
-			return result;                                                             \
 		struct tfh_call call = {self,	  begin_ticks, TFH_FN_##name,                      \
 					TFT_CALL, properties,  result};                            \
 		tfh_words(&call, hStream, given_fn, given_user, third);                            \
@@ -248,9 +245,6 @@ CUresult record_cuGraphExecHostNodeSetParams(CUgraphExec hGraphExec, CUgraphNode
 	if (!self)
 		return real(hGraphExec, hNode, nodeParams);
 	CUresult result = real(hGraphExec, hNode, boxed(nodeParams, &copy));
-	self = tfh_back(self, TFH_FN_cuGraphExecHostNodeSetParams, begin_ticks);
-	if (!self)
-		return result;
 	struct tfh_call call = {self,	  begin_ticks, TFH_FN_cuGraphExecHostNodeSetParams,
 				TFT_CALL, 0,	       result};
 	tfh_words(&call, NULL, U64(hGraphExec), U64(hNode), 0);

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-uint32_t tfh_notable(struct tfh_self *self, uint16_t fn, uint64_t t_begin, uint64_t t_end)
+/* Of a call that took at least tfh_notable_ticks, which has ended: the number of its backtrace, or 0. */
+static uint32_t notable(struct tfh_self *self, uint16_t fn, uint64_t t_begin, uint64_t t_end)
 {
 	uint64_t ticks = t_end - t_begin;
 
@@ -16,7 +17,76 @@ uint32_t tfh_notable(struct tfh_self *self, uint16_t fn, uint64_t t_begin, uint6
 	return ticks >= tfh_peek(&tfh_stack_ticks) ? tfh_stack_of(self, fn, ticks) : 0;
 }
 
-/* Appends the EXT records of a copy, reserved by tfh_close(), and publishes all records. */
+struct tfh_rec *tfh_close_call(const struct tfh_call *call, CUstream stream, uint32_t n)
+{
+	struct tfh_self *self = call->self;
+	uint8_t flags = 0;
+	uint32_t id = 0, stack = 0;
+	bool per_thread = stream == TFH_STREAM_PER_THREAD || (!stream && call->props & TFH_FN_PTDS);
+	struct tfh_rec *rec;
+	uint64_t end;
+
+	if (!tfh_left(self, call->begin, &end))
+		return NULL;
+	if (end - call->begin >= tfh_peek(&tfh_notable_ticks))
+		stack = notable(self, call->fn, call->begin, end);
+	if (!self->ctx && call->result == TFH_CUDA_SUCCESS)
+		self->ctx = tfh_context_id(self);
+	if (U64(stream) > U64(TFH_STREAM_PER_THREAD))
+		id = tfh_stream_of(self, stream, call->result);
+	if (per_thread)
+		flags |= TFT_F_PTDS;
+	if (call->result != TFH_CUDA_SUCCESS)
+		flags |= TFT_F_FAILED;
+	else if (tfh_peek(&tfh_captures) && tfh_captured(stream, per_thread))
+		flags |= TFT_F_CAPTURED;
+	rec = tfh_reserve(self, n);
+	if (!rec)
+		return NULL;
+	tfh_fill(self, rec, 0, call->fn, call->kind, call->begin, end);
+	rec->flags = flags;
+	rec->result = (uint16_t)call->result;
+	rec->stream = id;
+	rec->stack = stack;
+	return rec;
+}
+
+void tfh_words_unusual(struct tfh_self *self, uint64_t begin, uint64_t what, CUresult result,
+		       CUstream stream, uint64_t a, uint64_t b, uint64_t c)
+{
+	struct tfh_call call = {.self = self,
+				.begin = begin,
+				.fn = (uint16_t)what,
+				.kind = (uint8_t)(what >> 16),
+				.props = (uint8_t)(what >> TFH_WHAT_FLAGS),
+				.result = result};
+
+	if (!tfh_returned(&call))
+		return;
+	struct tfh_rec *rec = tfh_close_call(&call, stream, 1);
+
+	if (call.kind == TFT_ALLOC && tfh_peek(&tfh_memory_watched) && result == TFH_CUDA_SUCCESS) {
+		__atomic_fetch_add(&tfh_memory_calls.taken, a, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&tfh_memory_calls.changes, 1, __ATOMIC_RELAXED);
+	}
+	if (!rec)
+		return;
+	rec->w[0] = a;
+	rec->w[1] = b;
+	rec->w[2] = c;
+	tfh_publish(call.self, 1);
+}
+
+void tfh_launch_unusual(struct tfh_self *self, uint64_t begin, uint64_t what, CUresult result,
+			CUstream stream, CUfunction function, uint64_t w0, uint64_t w1, uint64_t w2)
+{
+	self = tfh_back(self, (enum tfh_fn)(uint16_t)what, begin);
+	if (self)
+		tfh_words_unusual(self, begin, what, result, stream,
+				  w0 | tfh_function_of(self, function, result), w1, w2);
+}
+
+/* Appends the EXT records of a copy, reserved by tfh_close_call(), and publishes all records. */
 static void publish_copy(const struct tfh_call *call, struct tfh_rec *rec, const void *details,
 			 uint32_t length)
 {
@@ -38,7 +108,7 @@ static void publish_copy(const struct tfh_call *call, struct tfh_rec *rec, const
 static void close_copy(const struct tfh_call *call, CUstream stream, uint64_t bytes, uint64_t dst,
 		       uint64_t src, const struct tft_ext_copy *details)
 {
-	struct tfh_rec *rec = tfh_close(call, stream, 2);
+	struct tfh_rec *rec = tfh_close_call(call, stream, 2);
 
 	if (!rec)
 		return;
@@ -199,7 +269,7 @@ static void close_batch(const struct tfh_call *call, const struct batch *b, CUst
 	uint32_t pairs = b->head.count < TFT_EXT_PAIRS ? b->head.count : TFT_EXT_PAIRS;
 	uint32_t length = (uint32_t)(sizeof(b->head) + pairs * sizeof(b->pair[0]));
 	struct tfh_rec *rec =
-		tfh_close(call, stream, 1 + (length + TFT_EXT_BYTES - 1) / TFT_EXT_BYTES);
+		tfh_close_call(call, stream, 1 + (length + TFT_EXT_BYTES - 1) / TFT_EXT_BYTES);
 
 	if (!rec)
 		return;

@@ -11,19 +11,20 @@
 #define TFH_HOOK_DRIVER_NOTE_H
 
 #include "hook/driver/driver.h"
-#include "record/record.h"
 #include "record/stacks/stacks.h"
+#include "record/usual.h"
 
-/* The thread's cached ids were seen to be valid during the call. */
-#define TFH_CALL_FRESH 0x80u
+/* The call was not entered in the usual way; leaving it in that way would be code for nothing. */
+#define TFH_CALL_UNUSUAL 0x80u
 
-/* A completed call; known at compile time except self and result. */
+/* A completed call; known at compile time except self, begin and result. `self`: the thread that entered it; where a macro hands the call
+ * to a function, the one that it returned on. */
 struct tfh_call {
 	struct tfh_self *self;
 	uint64_t begin; /* ticks */
 	uint16_t fn;
 	uint8_t kind;  /* enum tft_kind */
-	uint8_t props; /* TFH_FN_*, TFH_CALL_FRESH */
+	uint8_t props; /* TFH_FN_* */
 	CUresult result;
 };
 
@@ -96,93 +97,93 @@ static inline void tfh_memory_unknown(void)
 	__atomic_fetch_add(&tfh_memory_calls.unknown, 1, __ATOMIC_RELAXED);
 }
 
-/* Of a call that took at least tfh_notable_ticks, which has ended: the number of its backtrace, or
- * 0. It does not take the call itself, which would have to be in memory for that. */
-uint32_t tfh_notable(struct tfh_self *self, uint16_t fn, uint64_t t_begin, uint64_t t_end);
-
-/* Ends the call and reserves n records, with the first one filled; NULL if the ring is full. */
-static inline __attribute__((always_inline)) struct tfh_rec *tfh_close(const struct tfh_call *call,
-								       CUstream stream, uint32_t n)
+/* note.c: ends a call that returned on `call->self` and reserves n records, with the first one filled; NULL if the ring is full. */
+struct tfh_rec *tfh_close_call(const struct tfh_call *call, CUstream stream, uint32_t n);
+/* Before a call is passed to a function: whether it is to be recorded, on the thread that it returned on. */
+static inline bool tfh_returned(struct tfh_call *call)
 {
-	struct tfh_self *self = call->self;
-	uint64_t t_end, what = tfh_what(call->fn, call->kind);
-	uint32_t id = 0, stack = 0;
-	bool per_thread = false;
+	call->self = tfh_back(call->self, (enum tfh_fn)call->fn, call->begin);
+	return call->self != NULL;
+}
 
-	if (tfh_unlikely(!tfh_left(self, call->begin, &t_end)))
-		return NULL;
-	if (tfh_unlikely(t_end - call->begin >= tfh_peek(&tfh_notable_ticks)))
-		stack = tfh_notable(self, call->fn, call->begin, t_end);
-	if (tfh_unlikely(!self->ctx) && call->result == TFH_CUDA_SUCCESS)
-		self->ctx = tfh_context_id(self);
+/* Records a call with three words, in whatever way it takes. The call comes in pieces, since a struct would have to be in memory on the
+ * usual way, too: `what` as in tfh_what(), props in its flags. */
+void tfh_words_unusual(struct tfh_self *self, uint64_t begin, uint64_t what, CUresult result,
+		       CUstream stream, uint64_t a, uint64_t b, uint64_t c);
+/* The same for a launch; w0 lacks the function's id. */
+void tfh_launch_unusual(struct tfh_self *self, uint64_t begin, uint64_t what, CUresult result,
+			CUstream stream, CUfunction function, uint64_t w0, uint64_t w1,
+			uint64_t w2);
+
+static tfh_hot uint64_t tfh_call_what(const struct tfh_call *call)
+{
+	return tfh_what(call->fn, call->kind) | (uint64_t)(call->props & ~TFH_CALL_UNUSUAL)
+							<< TFH_WHAT_FLAGS;
+}
+
+/* Ends a call that has returned on this thread and is like most: a success, of ordinary length, on no stream or on the one that the thread
+ * used before, in a known context and in no capture. Otherwise it does nothing and returns false. */
+static tfh_hot bool tfh_close_usual(struct tfh_self *self, const struct tfh_call *call,
+				    CUstream stream, uint64_t end, struct tfh_filling *f)
+{
+	uint64_t what = tfh_what(call->fn, call->kind);
+	/* A copy: gcc would compare kind and result by one load of both, which must wait for the two stores, 5 ns. */
+	const CUresult result = call->result;
+	uint32_t id = 0, ctx = self->ctx;
+
+	if (tfh_unlikely((uint32_t)result | tfh_peek(&tfh_captures)) || tfh_unlikely(!ctx) ||
+	    tfh_unlikely(end - call->begin >= tfh_peek(&tfh_notable_ticks)))
+		return false;
 	if ((uintptr_t)stream > (uintptr_t)TFH_STREAM_PER_THREAD) {
-		id = tfh_likely(tfh_stream_known(self, (uint64_t)(uintptr_t)stream,
-						 call->props & TFH_CALL_FRESH))
-			     ? self->stream_id
-			     : tfh_stream_of(self, stream, call->result);
+		if (tfh_unlikely((uint64_t)(uintptr_t)stream != self->stream))
+			return false;
+		id = self->stream_id;
 	} else if (stream == TFH_STREAM_PER_THREAD || (!stream && call->props & TFH_FN_PTDS)) {
-		per_thread = true;
 		what |= (uint64_t)TFT_F_PTDS << TFH_WHAT_FLAGS;
 	}
-	if (tfh_unlikely(call->result != TFH_CUDA_SUCCESS))
-		what |= (uint64_t)TFT_F_FAILED << TFH_WHAT_FLAGS | (uint64_t)(uint16_t)call->result
-									   << TFH_WHAT_RESULT;
-	else if (tfh_unlikely(__atomic_load_n(&tfh_captures, __ATOMIC_RELAXED)) &&
-		 tfh_captured(stream, per_thread))
-		what |= (uint64_t)TFT_F_CAPTURED << TFH_WHAT_FLAGS;
-	struct tfh_rec *rec = tfh_reserve(self, n);
-	if (tfh_likely(rec != NULL)) {
-		tfh_fill(self, rec, 0, call->fn, call->kind, call->begin, t_end);
-		tfh_say_what(rec, what | (uint64_t)(uint8_t)self->depth << TFH_WHAT_DEPTH);
-		rec->stream = id;
-		rec->stack = stack;
-	}
-	return rec;
+	return tfh_leave_usual(self, call->begin, end, what, id, ctx, f);
 }
 
 /* The usual case: three words. */
-static inline __attribute__((always_inline)) void
-tfh_words(const struct tfh_call *call, CUstream stream, uint64_t a, uint64_t b, uint64_t c)
+static tfh_hot void tfh_words(const struct tfh_call *call, CUstream stream, uint64_t a, uint64_t b,
+			      uint64_t c)
 {
-	struct tfh_rec *rec = tfh_close(call, stream, 1);
-	/* A copy: gcc would compare kind and result by one load of both, which must wait for the
-	 * two stores, 5 ns. */
-	const CUresult result = call->result;
+	uint64_t end = tfh_ticks();
+	struct tfh_self *self = tfh_here();
+	bool counted = call->kind == TFT_ALLOC && tfh_peek(&tfh_memory_watched);
+	struct tfh_filling f;
 
-	if (call->kind == TFT_ALLOC && tfh_unlikely(tfh_peek(&tfh_memory_watched)) &&
-	    result == TFH_CUDA_SUCCESS) {
-		__atomic_fetch_add(&tfh_memory_calls.taken, a, __ATOMIC_RELAXED);
-		__atomic_fetch_add(&tfh_memory_calls.changes, 1, __ATOMIC_RELAXED);
-	}
-	if (tfh_likely(rec != NULL)) {
-		rec->w[0] = a;
-		rec->w[1] = b;
-		rec->w[2] = c;
-		tfh_publish(call->self, 1);
-	}
+	if (!(call->props & TFH_CALL_UNUSUAL) && tfh_likely(!counted) &&
+	    tfh_likely(tfh_alone(self)) && tfh_likely(tfh_close_usual(self, call, stream, end, &f)))
+		tfh_publish_usual(self, &f, a, b, c);
+	else
+		tfh_words_unusual(call->self, call->begin, tfh_call_what(call), call->result,
+				  stream, a, b, c);
 }
 
-static inline __attribute__((always_inline)) void
-tfh_launch(const struct tfh_call *call, CUfunction function, const uint32_t grid[3],
-	   const uint32_t block[3], uint32_t shared, CUstream stream, uint64_t w0)
+/* Grid, block and shared memory of a launch, as in its record. */
+struct tfh_shape {
+	uint64_t w1, w2;
+};
+#define TFH_SHAPE(gx, gy, gz, bx, by, bz, shared)                                                  \
+	((struct tfh_shape){tft_launch_w1(gx, gy, gz), tft_launch_w2(bx, by, bz, shared)})
+
+static tfh_hot void tfh_launch(const struct tfh_call *call, CUfunction function,
+			       struct tfh_shape shape, CUstream stream, uint64_t w0)
 {
-	struct tfh_call fresh = *call;
-	uint32_t id;
+	uint64_t end = tfh_ticks();
+	struct tfh_self *self = tfh_here();
+	const struct tfh_function *known = NULL;
+	struct tfh_filling f;
 
-	if (tfh_unlikely(!tfh_handle_cached(call->self, TFT_NAME_FUNCTION,
-					    (uint64_t)(uintptr_t)function, &id)))
-		id = tfh_function_of(call->self, function, call->result);
-	/* What a driver accepts fits into its bits. */
-	uint64_t w1 = grid[0] | (uint64_t)grid[1] << 32 | (uint64_t)grid[2] << 48;
-	uint64_t w2 = block[0] | (uint64_t)block[1] << 11 | (uint64_t)block[2] << 22 |
-		      (uint64_t)shared << 32;
-
-	if (tfh_unlikely(call->result != TFH_CUDA_SUCCESS)) {
-		w1 = tft_launch_w1(grid[0], grid[1], grid[2]);
-		w2 = tft_launch_w2(block[0], block[1], block[2], shared);
-	}
-	fresh.props |= TFH_CALL_FRESH;
-	tfh_words(&fresh, stream, w0 | id, w1, w2);
+	if (!(call->props & TFH_CALL_UNUSUAL) && tfh_likely(tfh_alone(self)))
+		known = tfh_function_slot(self, (uint64_t)(uintptr_t)function);
+	if (tfh_likely(known && known->handle == (uint64_t)(uintptr_t)function) &&
+	    tfh_likely(tfh_close_usual(self, call, stream, end, &f)))
+		tfh_publish_usual(self, &f, w0 | known->id, shape.w1, shape.w2);
+	else
+		tfh_launch_unusual(call->self, call->begin, tfh_call_what(call), call->result,
+				   stream, function, w0, shape.w1, shape.w2);
 }
 
 /* PyTorch and XLA launch most kernels this way. */
@@ -192,7 +193,8 @@ tfh_launch_ex(const struct tfh_call *call, const CUlaunchConfig *config, CUfunct
 	uint64_t w0 = 0;
 
 	if (tfh_unlikely(call->result != TFH_CUDA_SUCCESS || !config)) {
-		tfh_words(call, NULL, 0, 0, 0);
+		tfh_words_unusual(call->self, call->begin, tfh_call_what(call), call->result, NULL,
+				  0, 0, 0);
 		return;
 	}
 	for (unsigned i = 0; i < config->count; i++) {
@@ -206,7 +208,10 @@ tfh_launch_ex(const struct tfh_call *call, const CUlaunchConfig *config, CUfunct
 					    (uint8_t)a->value.cluster[1],
 					    (uint8_t)a->value.cluster[2], TFT_LAUNCH_CLUSTER);
 	}
-	tfh_launch(call, function, config->grid, config->block, config->shared, config->stream, w0);
+	tfh_launch(call, function,
+		   TFH_SHAPE(config->grid[0], config->grid[1], config->grid[2], config->block[0],
+			     config->block[1], config->block[2], config->shared),
+		   config->stream, w0);
 }
 
 /* The same kernel and shape on every device; described by the first launch. */
@@ -214,7 +219,9 @@ static inline void tfh_launch_devices(const struct tfh_call *call, const CUDA_LA
 				      unsigned count)
 {
 	if (call->result == TFH_CUDA_SUCCESS && list && count)
-		tfh_launch(call, list->function, list->grid, list->block, list->shared,
+		tfh_launch(call, list->function,
+			   TFH_SHAPE(list->grid[0], list->grid[1], list->grid[2], list->block[0],
+				     list->block[1], list->block[2], list->shared),
 			   list->stream, tft_launch_w0(0, 0, 0, 0, TFT_LAUNCH_COOPERATIVE));
 	else
 		tfh_words(call, NULL, 0, 0, 0);
@@ -281,44 +288,51 @@ void tfh_note_node_switched(const struct tfh_call *call, CUgraphExec exec, CUgra
 /* ---- the macros of the table; `call` is the wrapper's ---- */
 
 #define U64(x) ((uint64_t)(uintptr_t)(x))
+#define RETURNED(note) (tfh_returned(&call) ? (note) : (void)0)
 #define OUT(pointer) (call.result == TFH_CUDA_SUCCESS && (pointer) ? U64(*(pointer)) : 0)
 
 #define HANDLE(a, b, c) tfh_words(&call, NULL, U64(a), U64(b), U64(c))
 #define ON_STREAM(stream, a, b, c) tfh_words(&call, stream, U64(a), U64(b), U64(c))
 #define COPY(bytes, dst, src, stream) tfh_words(&call, stream, U64(bytes), U64(dst), U64(src))
 #define COPY_PEER(bytes, dst, src, dst_ctx, src_ctx, stream)                                       \
-	tfh_note_peer(&call, bytes, dst, src, dst_ctx, src_ctx, stream)
-#define COPY_2D_V1(copy, stream) tfh_note_2d_v1(&call, copy, stream)
-#define COPY_2D(copy, stream) tfh_note_2d(&call, copy, stream)
-#define COPY_3D_V1(copy, stream) tfh_note_3d_v1(&call, copy, stream)
-#define COPY_3D(copy, stream) tfh_note_3d(&call, copy, stream)
-#define COPY_3D_PEER(copy, stream) tfh_note_3d_peer(&call, copy, stream)
+	RETURNED(tfh_note_peer(&call, bytes, dst, src, dst_ctx, src_ctx, stream))
+#define COPY_2D_V1(copy, stream) RETURNED(tfh_note_2d_v1(&call, copy, stream))
+#define COPY_2D(copy, stream) RETURNED(tfh_note_2d(&call, copy, stream))
+#define COPY_3D_V1(copy, stream) RETURNED(tfh_note_3d_v1(&call, copy, stream))
+#define COPY_3D(copy, stream) RETURNED(tfh_note_3d(&call, copy, stream))
+#define COPY_3D_PEER(copy, stream) RETURNED(tfh_note_3d_peer(&call, copy, stream))
 #define COPY_BATCH(count, dsts, srcs, sizes, stream)                                               \
-	tfh_note_batch(&call, count, dsts, srcs, sizes, stream)
-#define COPY_3D_BATCH(count, ops, stream) tfh_note_3d_batch(&call, count, ops, stream)
+	RETURNED(tfh_note_batch(&call, count, dsts, srcs, sizes, stream))
+#define COPY_3D_BATCH(count, ops, stream) RETURNED(tfh_note_3d_batch(&call, count, ops, stream))
 #define MEMSET(bytes, dst, value, stream) tfh_words(&call, stream, U64(bytes), U64(dst), U64(value))
 #define PREFETCH(bytes, address, place, stream)                                                    \
 	tfh_words(&call, stream, U64(bytes), U64(address), (uint64_t)(int64_t)(place))
 #define PREFETCH_BATCH(count, addresses, sizes, places, first, n_places, stream)                   \
-	tfh_note_prefetch_batch(&call, count, addresses, sizes, places, first, n_places, stream)
-#define DECOMPRESS(count, parts, stream) tfh_note_decompress(&call, count, parts, stream)
+	RETURNED(tfh_note_prefetch_batch(&call, count, addresses, sizes, places, first, n_places,  \
+					 stream))
+#define DECOMPRESS(count, parts, stream) RETURNED(tfh_note_decompress(&call, count, parts, stream))
 #define LAUNCH(f, gx, gy, gz, bx, by, bz, shared, stream, attributes)                              \
-	tfh_launch(&call, f, (const uint32_t[3]){gx, gy, gz}, (const uint32_t[3]){bx, by, bz},     \
-		   shared, stream, tft_launch_w0(0, 0, 0, 0, attributes))
+	tfh_launch(&call, f, TFH_SHAPE(gx, gy, gz, bx, by, bz, shared), stream,                    \
+		   tft_launch_w0(0, 0, 0, 0, attributes))
+/* `shape` as the row's wrapper has made it of the arguments before the call, which are then no longer needed. */
+#define LAUNCH_SHAPED(f, stream, attributes)                                                       \
+	tfh_launch(&call, f, shape, stream, tft_launch_w0(0, 0, 0, 0, attributes))
 #define LAUNCH_DEVICES(list, count) tfh_launch_devices(&call, list, count)
 #define LAUNCH_EX(config, f) tfh_launch_ex(&call, config, f)
 #define GRAPH_LAUNCH(exec, stream) tfh_graph_launch(&call, exec, stream)
-#define GRAPH_MADE(out, graph) tfh_note_graph_made(&call, out, graph)
-#define GRAPH_UPDATED(exec, graph) tfh_note_graph_updated(&call, exec, graph)
-#define NODE_COPY(exec, node, copy) tfh_note_node_copy(&call, exec, node, copy)
-#define NODE_CHILD(exec, node, child) tfh_note_node_child(&call, exec, node, child)
-#define NODE_SWITCHED(exec, node, on) tfh_note_node_switched(&call, exec, node, on)
+#define GRAPH_MADE(out, graph) RETURNED(tfh_note_graph_made(&call, out, graph))
+#define GRAPH_UPDATED(exec, graph) RETURNED(tfh_note_graph_updated(&call, exec, graph))
+#define NODE_COPY(exec, node, copy) RETURNED(tfh_note_node_copy(&call, exec, node, copy))
+#define NODE_CHILD(exec, node, child) RETURNED(tfh_note_node_child(&call, exec, node, child))
+#define NODE_PARAMS(exec, node, params) RETURNED(tfh_note_node(&call, exec, node, params))
+#define NODE_SWITCHED(exec, node, on) RETURNED(tfh_note_node_switched(&call, exec, node, on))
 #define GRAPH_GONE(exec)                                                                           \
 	(HANDLE(exec, 0, 0), call.result == TFH_CUDA_SUCCESS ? tfh_graph_gone(exec) : (void)0,     \
 	 FORGET())
-#define CAPTURE_BEGIN(stream, mode) tfh_note_capture(&call, stream, mode)
-#define CAPTURE_END(stream, out) tfh_note_capture_end(&call, stream, out)
-#define STREAM_MADE(out, flags, priority) tfh_note_stream_made(&call, out, flags, priority)
+#define CAPTURE_BEGIN(stream, mode) RETURNED(tfh_note_capture(&call, stream, mode))
+#define CAPTURE_END(stream, out) RETURNED(tfh_note_capture_end(&call, stream, out))
+#define STREAM_MADE(out, flags, priority)                                                          \
+	RETURNED(tfh_note_stream_made(&call, out, flags, priority))
 #define ALLOC(bytes, address, flags) tfh_words(&call, NULL, U64(bytes), U64(address), U64(flags))
 #define ALLOC_ON(stream, bytes, address, flags)                                                    \
 	tfh_words(&call, stream, U64(bytes), U64(address), U64(flags))
@@ -330,13 +344,13 @@ void tfh_note_node_switched(const struct tfh_call *call, CUgraphExec exec, CUgra
 		      : 0,                                                                         \
 	      OUT(out), flags)
 #define FREE(address) tfh_words(&call, NULL, 0, U64(address), 0)
-#define FUNCTION_FOUND(out, owner, name) tfh_note_function(&call, out, owner, name)
+#define FUNCTION_FOUND(out, owner, name) RETURNED(tfh_note_function(&call, out, owner, name))
 #define MODULE_GONE(owner) (HANDLE(owner, 0, 0), FUNCTIONS_GONE(owner))
 #define FUNCTIONS_GONE(owner)                                                                      \
 	(call.result == TFH_CUDA_SUCCESS ? (tfh_functions_gone(owner), FORGET()) : (void)0)
-#define KERNEL_FUNCTION(out, kernel) tfh_note_kernel_function(&call, out, kernel)
+#define KERNEL_FUNCTION(out, kernel) RETURNED(tfh_note_kernel_function(&call, out, kernel))
 #define FORGET() (call.result == TFH_CUDA_SUCCESS ? tfh_handles_forget() : (void)0)
-#define CONTEXT_CHANGED() ((void)(call.self->ctx = 0))
-#define INITIALISED(flags) tfh_note_initialised(&call, flags)
+#define CONTEXT_CHANGED() ((void)(tfh_here()->ctx = 0))
+#define INITIALISED(flags) RETURNED(tfh_note_initialised(&call, flags))
 
 #endif

@@ -29,25 +29,55 @@
 #define CUDA_FN_BY_HAND(...)
 #define CUDA_FN_HOST(name, family, args, dir, properties, version, params, argv, ...)              \
 	FIRST(name, params, argv)
-#define CUDA_FN(name, family, args, dir, properties, version, params, argv, open_arg, note)        \
-	FIRST(name, params, argv)                                                                  \
+#define REAL(name, params) ((CUresult(*) params)tfh_real[TFH_FN_##name])
+
+/* A usual call leaves the arguments where they are until it passes them on. Everything else is in a function of its own, which takes them
+ * over by a jump. */
+#define RECORD(name, args, properties, params, argv, open_arg, before, note)                       \
+	static CUresult unusual_##name params __attribute__((cold, noinline));                     \
+	static CUresult unusual_##name params                                                      \
+	{                                                                                          \
+		struct tfh_call call = {.fn = TFH_FN_##name,                                       \
+					.kind = KIND(args),                                        \
+					.props = properties | TFH_CALL_UNUSUAL};                   \
+		call.self = tfh_enter_slow(TFH_FN_##name, U64(open_arg), PLACE, &call.begin);      \
+		if (!call.self)                                                                    \
+			return REAL(name, params) argv;                                            \
+		before;                                                                            \
+		call.result = REAL(name, params) argv;                                             \
+		note;                                                                              \
+		return call.result;                                                                \
+	}                                                                                          \
 	CUresult record_##name params __attribute__((flatten));                                    \
 	CUresult record_##name params                                                              \
 	{                                                                                          \
-		uint64_t begin;                                                                    \
-		struct tfh_self *self = tfh_enter(TFH_FN_##name, U64(open_arg), &begin);           \
-		CUresult(*real) params = (CUresult(*) params)tfh_real[TFH_FN_##name];              \
-		if (tfh_unlikely(!self))                                                           \
-			return real argv;                                                          \
-		CUresult result = real argv;                                                       \
-		self = tfh_back(self, TFH_FN_##name, begin);                                       \
-		if (tfh_unlikely(!self))                                                           \
-			return result;                                                             \
-		struct tfh_call call = {                                                           \
-			self, begin, TFH_FN_##name, KIND(args), properties, result};               \
+		struct tfh_call call = {.self = tfh_here(),                                        \
+					.fn = TFH_FN_##name,                                       \
+					.kind = KIND(args),                                        \
+					.props = properties};                                      \
+		if (tfh_unlikely(!tfh_at_ease(call.self)))                                         \
+			return unusual_##name argv;                                                \
+		call.begin = tfh_ticks();                                                          \
+		if (tfh_unlikely(!tfh_enter_usual(call.self, TFH_FN_##name, U64(open_arg), PLACE,  \
+						  call.begin)))                                    \
+			return unusual_##name argv;                                                \
+		before;                                                                            \
+		call.result = REAL(name, params) argv;                                             \
 		note;                                                                              \
-		return result;                                                                     \
+		return call.result;                                                                \
 	}
+#define CUDA_FN(name, family, args, dir, properties, version, params, argv, open_arg, note)        \
+	FIRST(name, params, argv)                                                                  \
+	RECORD(name, args, properties, params, argv, open_arg, (void)0, note)
+#define CUDA_FN_LAUNCH(name, family, args, dir, properties, version, params, argv, open_arg, note) \
+	FIRST(name, params, argv)                                                                  \
+	RECORD(name, args, properties, params, argv, open_arg,                                     \
+	       const struct tfh_shape shape = TFH_SHAPE(gridDimX, gridDimY, gridDimZ, blockDimX,   \
+							blockDimY, blockDimZ, sharedMemBytes),     \
+	       note)
+
+#define PLACE                                                                                      \
+	((struct tfh_record_frame){tfh_stack(), (uint64_t)(uintptr_t)__builtin_return_address(0)})
 
 /* first_*() is reached by a jump, so this is the program's return address. */
 #define CALLER __builtin_return_address(0)

@@ -67,8 +67,8 @@ static inline struct cached_name *slot_of(struct tfh_self *self, uint64_t hash)
 {
 	struct cached_name *c = (struct cached_name *)self->room->op_names + hash % CACHE;
 
-	if (c->hash != hash || c->journal != self->generation)
-		*c = (struct cached_name){.hash = hash, .journal = self->generation};
+	if (c->hash != hash || c->journal != self->seen.generation)
+		*c = (struct cached_name){.hash = hash, .journal = self->seen.generation};
 	return c;
 }
 

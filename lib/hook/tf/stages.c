@@ -411,10 +411,10 @@ static struct tfh_tf_stage stage_slow(struct tfh_self *self, const void *object)
 	if (index) { /* while the object lives, so do its pipeline and these texts */
 		uint64_t lost = self->ring->dropped;
 		id = tfh_handle_new(self, TFT_NAME_STAGE, stage.key,
-				    (parent.journal ^ self->generation) <= 1 ? parent.id : 0,
+				    (parent.journal ^ self->seen.generation) <= 1 ? parent.id : 0,
 				    stage.text, stage.length);
 		tables->stage[index - 1].id = id;
-		tables->stage[index - 1].journal = self->generation;
+		tables->stage[index - 1].journal = self->seen.generation;
 		if (id > MANY_IDS)
 			crowded = true;
 		/* Where the name was lost, the next call tries again. */
@@ -422,7 +422,7 @@ static struct tfh_tf_stage stage_slow(struct tfh_self *self, const void *object)
 			*cached_at(self, object) = (struct cached){object,
 								   key_of(object),
 								   generation,
-								   self->generation,
+								   self->seen.generation,
 								   {id, stage.place}};
 	}
 	errno = saved_errno;
@@ -435,7 +435,7 @@ struct tfh_tf_stage tfh_tf_stage(struct tfh_self *self, const void *object)
 
 	if (tfh_likely(c->object == object && c->key == key_of(object) &&
 		       c->made == __atomic_load_n(&made, __ATOMIC_RELAXED) &&
-		       c->journal == self->generation))
+		       c->journal == self->seen.generation))
 		return c->stage;
 	return stage_slow(self, object);
 }

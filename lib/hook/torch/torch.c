@@ -139,7 +139,7 @@ static void begin(struct torch_range *r, const char *name)
 	r->kind = (uint8_t)kind_of(name);
 	r->name = tfh_text_id(self, r->fn ? TFT_NAME_ITERATOR : TFT_NAME_STRING, name,
 			      strnlen(name, NAME_BYTES));
-	r->generation = self->generation;
+	r->generation = self->seen.generation;
 	r->handled = r->fn ? tfh_py_stop_iteration(self) : 0;
 	r->begin = now;
 	tfh_leave_quiet(self, now);
@@ -153,7 +153,7 @@ static void end(const struct torch_range *r)
 	uint64_t now, handled;
 
 	/* In a child forked inside the range, the range belongs to the parent. */
-	if (!r->begin || (r->generation ^ tfh_peek(tfh_peek(&tfh_generation))) > 1)
+	if (!r->begin || (r->generation ^ tfh_generation()) > 1)
 		return;
 	self = tfh_enter(fn, r->name, &now);
 	if (!self)

@@ -52,7 +52,7 @@ int tfh_flush_by(uint64_t end)
 	uint32_t ticket, done, generation = __atomic_load_n(&tfh_p.generation, __ATOMIC_ACQUIRE);
 
 	tfh_self_settle(&tfh_self);
-	if (!tfh_recording() || tfh_self.guard & ~TFH_GUARD_APPEND)
+	if (!tfh_recording() || tfh_self.guard & ~TFH_GUARD_FILLING)
 		return -EAGAIN;
 	if (__atomic_load_n(&r->flusher, __ATOMIC_ACQUIRE) != TFH_FLUSHER_MADE)
 		return -EAGAIN;
@@ -90,11 +90,11 @@ void tfh_finish_by(bool clean, enum tfh_mode mode, uint64_t end)
 	int saved = errno;
 
 	tfh_self_settle(self);
-	if (!tfh_recording() || self->guard & ~TFH_GUARD_APPEND || tfh_flusher_closed() ||
+	if (!tfh_recording() || self->guard & ~TFH_GUARD_FILLING || tfh_flusher_closed() ||
 	    __atomic_load_n(&r->gave_up, __ATOMIC_RELAXED))
 		return;
 	tfh_guard_begin(self);
-	if (tfh_own_ring(self) && !(self->guard & TFH_GUARD_APPEND))
+	if (tfh_own_ring(self) && !(self->guard & TFH_GUARD_FILLING))
 		tfh_agg_flush(self);
 	tfh_find_rank();
 	tfh_gpu_close();

@@ -84,13 +84,18 @@ struct tfh_self *tfh_enter_slow(enum tfh_fn fn, uint64_t arg, struct tfh_record_
 	int saved = errno, err;
 	bool may;
 
+	/* Within another call, or after a pause. */
+	if (mode == TFH_MODE_ON && !self->guard && tfh_up_to_date(self))
+		return tfh_enter_inner(self, fn, arg, place, begin);
+	if (tfh_passes(mode, fn))
+		return NULL;
 	if (self->guard)
 		tfh_settle_at(self, place.at);
 	errno = saved;
 	if (self->guard) {
 		if (tfh_confined(self) && (mode == TFH_MODE_ON || mode == TFH_MODE_COLD))
 			tfh_confined_call(self);
-		else if (self->guard & TFH_GUARD_APPEND && tfh_own_ring(self))
+		else if (self->guard & TFH_GUARD_FILLING && tfh_own_ring(self))
 			tfh_count_drop(self->ring);
 		return NULL;
 	}
@@ -105,9 +110,11 @@ struct tfh_self *tfh_enter_slow(enum tfh_fn fn, uint64_t arg, struct tfh_record_
 			return NULL;
 	}
 	/* The common slow call: this thread is set up, and no recording is to begin. */
-	if (self->ring && self->generation == tfh_peek(tfh_peek(&tfh_generation)) &&
-	    (mode != TFH_MODE_COLD || !(tfh_fn_table[fn].props & TFH_FN_TRIGGER)))
-		return tfh_enter_open(self, fn, arg, place, begin);
+	if (self->ring && self->seen.generation == tfh_generation() &&
+	    (mode != TFH_MODE_COLD || !(tfh_fn_table[fn].props & TFH_FN_TRIGGER))) {
+		tfh_handles_renew(self);
+		return tfh_enter_inner(self, fn, arg, place, begin);
+	}
 	tfh_guard_begin(self);
 	may = tfh_may_begin();
 	tfh_guard_end(self);
@@ -126,7 +133,7 @@ struct tfh_self *tfh_enter_slow(enum tfh_fn fn, uint64_t arg, struct tfh_record_
 	tfh_guard_end(self);
 	tfh_steady_end(&steady);
 	errno = saved;
-	return err ? NULL : tfh_enter_open(self, fn, arg, place, begin);
+	return err ? NULL : tfh_enter_inner(self, fn, arg, place, begin);
 }
 
 struct tfh_self *tfh_back_elsewhere(enum tfh_fn fn, uint64_t begin)

@@ -30,7 +30,7 @@
 
 /* A forked child finds this empty. */
 struct generation {
-	uint32_t number;
+	struct tfh_epoch epoch;
 	struct tfh_clock_pair first; /* read when the first hooked call came */
 };
 static struct generation *generation_page; /* atomic */
@@ -56,7 +56,8 @@ static bool make_generation(void)
 	madvise(page, TFH_PAGE, MADV_WIPEONFORK);
 	tfh_clock_init(NULL);
 	tfh_clock_read_pair(&page->first);
-	page->number = __atomic_load_n(&tfh_p.generation, __ATOMIC_RELAXED);
+	page->epoch.handles = 1;
+	page->epoch.generation = __atomic_load_n(&tfh_p.generation, __ATOMIC_RELAXED);
 	if (!__atomic_compare_exchange_n(&generation_page, &none, page, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_RELAXED))
 		munmap(page, TFH_PAGE);
@@ -176,17 +177,17 @@ int tfh_process_check(void)
 		return -EAGAIN;
 	if (pid != tfh_p.pid) {
 		/* A vfork child runs in its parent's memory, where the page is not wiped. */
-		if (!page || page->number)
+		if (!page || page->epoch.generation)
 			return -ECHILD;
 		return adopt(pid);
 	}
-	if (page && __atomic_load_n(&tfh_generation, __ATOMIC_ACQUIRE) == &page->number)
+	if (page && __atomic_load_n(&tfh_epoch, __ATOMIC_ACQUIRE) == &page->epoch)
 		return 0;
 	if (!page && !make_generation())
 		return -EAGAIN;
 	/* Read here, because a child may have been forked after make_generation(). */
 	page = __atomic_load_n(&generation_page, __ATOMIC_ACQUIRE);
-	__atomic_store_n(&tfh_generation, &page->number, __ATOMIC_RELEASE);
+	__atomic_store_n(&tfh_epoch, &page->epoch, __ATOMIC_RELEASE);
 	return 0;
 }
 
@@ -206,7 +207,7 @@ void tfh_forget_recording(void)
 	__atomic_store_n(&tfh_p.generation, tfh_p.generation + 2, __ATOMIC_RELEASE);
 	tfh_flusher_forget();
 	tfh_intern_forget();
-	generation_page->number = tfh_p.generation;
+	generation_page->epoch.generation = tfh_p.generation;
 	tfh_p.next_thread = 0;
 	tfh_p.beyond_early = 0;
 	tfh_p.steps_off = 0;

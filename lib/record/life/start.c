@@ -147,7 +147,7 @@ static void begin_with_journal(void)
 	tfh_take_early_losses();
 	tfh_register_exit(TFH_EXIT_AFTER_START);
 	__atomic_store_n(&tfh_p.start_state, TFH_START_DONE, __ATOMIC_RELEASE);
-	__atomic_store_n(tfh_generation, tfh_p.generation | 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&tfh_epoch->generation, tfh_p.generation | 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&tfh_mode, tfh_p.window_off || tfh_p.paused ? TFH_MODE_OFF : TFH_MODE_ON,
 			 __ATOMIC_SEQ_CST);
 	/* The request may come from a thread whose exec failed and that meant the previous

@@ -41,7 +41,7 @@ void tfh_start_wait(unsigned ms)
 
 	/* If nothing is recorded, no system call is made. */
 	if ((!begins && __atomic_load_n(&tfh_p.start_state, __ATOMIC_ACQUIRE) != TFH_START_BUSY) ||
-	    tfh_self.guard & ~TFH_GUARD_APPEND || tfh_raw_getpid() != tfh_p.pid)
+	    tfh_self.guard & ~TFH_GUARD_FILLING || tfh_raw_getpid() != tfh_p.pid)
 		return;
 	tfh_steady_begin(&steady); /* a signal would end the wait */
 	tfh_steady_long(&steady);

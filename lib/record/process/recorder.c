@@ -8,12 +8,12 @@
 struct tfh_record_proc tfh_p = {.generation = 2, .rank.rank = -1};
 uint32_t tfh_mode = TFH_MODE_COLD;
 __thread struct tfh_self tfh_self
-	__attribute__((tls_model("initial-exec"))) = {.generation = TFH_NO_RING};
+	__attribute__((tls_model("initial-exec"))) = {.seen.generation = TFH_NO_RING};
 uint64_t tfh_long_ticks = TFH_NEVER;
 uint64_t tfh_notable_ticks = TFH_NEVER;
 
-static uint32_t no_generation; /* used until the page exists: 0 never equals a ring's generation */
-uint32_t *tfh_generation = &no_generation;
+static struct tfh_epoch none; /* used until the page exists: 0 never equals a ring's generation */
+struct tfh_epoch *tfh_epoch = &none;
 
 static uint64_t hz; /* atomic */
 

@@ -42,7 +42,7 @@ struct tfh_job_rank {
 struct tfh_record_proc {
 	pid_t pid;
 	uint32_t start_state; /* atomic, enum tfh_start_state */
-	uint32_t generation;  /* value of *tfh_generation in this process */
+	uint32_t generation;  /* value of tfh_generation() in this process */
 	uint32_t next_thread; /* atomic: index of the next thread; 0 is the flusher's own series */
 	uint64_t process_start;
 	cpu_set_t processors;	       /* the process's CPU affinity when the library was loaded */

@@ -75,14 +75,17 @@ bool tfh_on_signal_stack(void)
  */
 static void drop_guard(struct tfh_self *self, uint64_t at)
 {
-	uint64_t own = self->guard & ~TFH_GUARD_APPEND ? self->guard_at : 0;
+	const struct tfh_record_frame *filling =
+		self->guard & TFH_GUARD_CALL ? &self->room->place[0] : &self->filling;
+	uint64_t own = self->guard & ~TFH_GUARD_FILLING ? self->guard_at : 0;
 
-	if (self->guard & TFH_GUARD_APPEND && self->filling.at > own)
-		own = self->filling.at;
+	if (self->guard & TFH_GUARD_FILLING && filling->at > own)
+		own = filling->at;
 	/* On the signal stack, the order of addresses has no meaning. */
 	if (self->guard && own && own <= at && !tfh_on_signal_stack())
 		self->guard = 0;
-	else if (self->guard == TFH_GUARD_APPEND && !holds(&self->filling))
+	else if (self->guard && !(self->guard & ~TFH_GUARD_FILLING) && filling->back &&
+		 !holds(filling))
 		self->guard = 0;
 }
 
@@ -160,17 +163,19 @@ static void open_slot(struct tfh_self *self, uint32_t depth, struct tfh_record_f
 	tfh_poke(&slot->stage, self->stage);
 	/* release: pairs with the acquire load of fn in the flusher's scan for open calls */
 	__atomic_store_n(&slot->fn, call.fn, __ATOMIC_RELEASE);
-	/* as in tfh_enter_open() */
+	/* A signal handler may have run in between. It may have moved the ring, or mistaken this call, which was
+	 * not visible yet, for an abandoned one. */
 	if (tfh_unlikely(tfh_peek(&self->ring) != ring || tfh_peek(&self->depth) != depth + 1))
 		tfh_enter_again(self, ring, depth, place, call);
 }
 
 struct tfh_self *tfh_enter_inner(struct tfh_self *self, enum tfh_fn fn, uint64_t arg,
-				 struct tfh_record_frame place, uint64_t now, uint64_t *begin)
+				 struct tfh_record_frame place, uint64_t *begin)
 {
+	uint64_t now = tfh_ticks();
 	uint32_t depth = self->depth;
 
-	if (tfh_unlikely(doubtful(self, depth - 1, place.at)))
+	if (tfh_unlikely(depth && doubtful(self, depth - 1, place.at)))
 		depth = tfh_drop_left(self, place.at);
 	if (tfh_unlikely(depth == 0 && now - self->last_end > tfh_peek(&tfh_long_ticks)))
 		now = tfh_pause_over(self, now);

@@ -49,7 +49,7 @@ static void publish(struct tfh_self *self, int i)
 
 void tfh_agg_flush(struct tfh_self *self)
 {
-	if (!self->in_agg || self->guard & TFH_GUARD_APPEND || !tfh_own_ring(self))
+	if (!self->in_agg || self->guard & TFH_GUARD_FILLING || !tfh_own_ring(self))
 		return;
 	self->in_agg = 0;
 	for (int i = 0; i < TFT_AGG_SLOTS; i++)

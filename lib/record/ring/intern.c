@@ -34,8 +34,6 @@ static uint32_t taken[SHARES]; /* atomic */
 static uint64_t unnamed;       /* atomic: uses of names that got no id */
 #define REST "(further names)"
 
-uint32_t tfh_handle_generation = 1;
-
 static struct interned *table; /* atomic */
 static uint32_t last_id;       /* atomic */
 
@@ -103,17 +101,18 @@ static uint32_t id_of(enum id_share share, uint64_t key, uint32_t text_hash)
 	return (uint32_t)(have >> 32);
 }
 
-static void renew(struct tfh_self *self)
+void tfh_handles_renew(struct tfh_self *self)
 {
-	uint32_t now = __atomic_load_n(&tfh_handle_generation, __ATOMIC_ACQUIRE);
+	uint32_t now = __atomic_load_n(&tfh_peek(&tfh_epoch)->handles, __ATOMIC_ACQUIRE);
 
-	if (self->handle_generation == now)
+	if (self->seen.handles == now)
 		return;
 	memset(self->room->handle_cache, 0, sizeof(self->room->handle_cache));
+	memset(self->room->functions, 0, sizeof(self->room->functions));
 	if (self->named)
 		memset(self->named, 0, NAMED_BYTES);
 	self->stream = 0;
-	self->handle_generation = now;
+	self->seen.handles = now;
 }
 
 static bool was_named(const struct tfh_self *self, uint32_t id)
@@ -139,7 +138,7 @@ void tfh_self_names_free(struct tfh_self *self)
 	if (self->named)
 		munmap(self->named, NAMED_BYTES);
 	self->named = NULL;
-	self->handle_generation = 0;
+	self->seen.handles = 0;
 }
 
 static void remember(struct tfh_self *self, uint64_t key, uint32_t id)
@@ -187,13 +186,13 @@ static uint32_t name(struct tfh_self *self, enum id_share share, enum tft_name k
 {
 	uint32_t id;
 
-	renew(self);
+	tfh_handles_renew(self);
 	id = id_of(share, key, hash);
 	if (!id)
 		return 0;
 	if (!was_named(self, id)) {
 		/* Nothing can be published while a record is reserved. The next use tries again. */
-		if (self->guard & TFH_GUARD_APPEND || !tfh_own_ring(self) ||
+		if (self->guard & TFH_GUARD_FILLING || !tfh_own_ring(self) ||
 		    !publish_name(self, kind, id, handle, extra, text, len))
 			return id;
 		set_named(self, id);
@@ -226,7 +225,7 @@ uint32_t tfh_handle_find(struct tfh_self *self, enum tft_name kind, uint64_t han
 	struct interned *e;
 	uint32_t id;
 
-	renew(self);
+	tfh_handles_renew(self);
 	e = find(key, false);
 	id = e ? (uint32_t)(__atomic_load_n(&e->value, __ATOMIC_ACQUIRE) >> 32) : 0;
 	if (!id || !was_named(self, id))
@@ -248,7 +247,7 @@ uint32_t tfh_stream_find(struct tfh_self *self, uint64_t stream)
 
 void tfh_handles_forget(void)
 {
-	__atomic_add_fetch(&tfh_handle_generation, 1, __ATOMIC_ACQ_REL);
+	__atomic_add_fetch(&tfh_peek(&tfh_epoch)->handles, 1, __ATOMIC_ACQ_REL);
 }
 
 /* Sets the top bit, which no handle key has, so texts and handles share the table. */
@@ -305,7 +304,7 @@ uint32_t tfh_text_id(struct tfh_self *self, enum tft_name kind, const char *text
 	key = text_key(kind, hash);
 	slot = tfh_handle_slot(self, key);
 	if (tfh_likely(slot[0] == key &&
-		       self->handle_generation == tfh_peek(&tfh_handle_generation)))
+		       self->seen.handles == tfh_peek(&tfh_peek(&tfh_epoch)->handles)))
 		return (uint32_t)slot[1];
 	id = name(self, share_of[kind & 15], kind, key, (uint32_t)hash, hash, 0, text, len);
 	return id ? id : further_text(self, kind, text, len);
@@ -329,5 +328,5 @@ void tfh_intern_forget(void)
 	last_id = 0;
 	memset(taken, 0, sizeof(taken));
 	unnamed = 0;
-	tfh_handle_generation++;
+	__atomic_add_fetch(&tfh_peek(&tfh_epoch)->handles, 1, __ATOMIC_RELAXED);
 }

@@ -1,5 +1,6 @@
 /* The calling thread's ring: growth, loss, CPU time. Slow paths of record.h. */
 #include "record/ring/rings.h"
+#include "record/usual.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -190,16 +191,13 @@ bool tfh_ring_in_memory(struct tfh_self *self)
 	return true;
 }
 
-struct tfh_rec *tfh_reserve_slow(struct tfh_self *self, uint32_t n)
+/* For a ring that seems more than half full: looks again, makes it larger. Returns false if it has no room for n records. */
+static bool make_room(struct tfh_self *self, uint32_t n)
 {
 	struct tft_ring *ring = self->ring;
 	uint64_t used;
 	int saved;
 
-	if (!tfh_own_ring(self)) { /* a call that was open at a fork */
-		self->guard &= ~TFH_GUARD_APPEND;
-		return NULL;
-	}
 	/* acquire: the flusher has copied the records it gives back */
 	tail_seen(self, __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE));
 	used = self->head - self->tail_cache;
@@ -216,11 +214,24 @@ struct tfh_rec *tfh_reserve_slow(struct tfh_self *self, uint32_t n)
 			errno = saved;
 		}
 	}
-	if (tfh_likely(tfh_room(self, n)))
+	return tfh_room(self, n);
+}
+
+struct tfh_rec *tfh_reserve_slow(struct tfh_self *self, uint32_t n)
+{
+	bool own = tfh_own_ring(self); /* not if the call was open at a fork */
+
+	if (tfh_likely(own && make_room(self, n)))
 		return &self->records[self->head & self->mask];
-	tfh_count_drop(self->ring);
+	if (own)
+		tfh_count_drop(self->ring);
 	self->guard &= ~TFH_GUARD_APPEND;
 	return NULL;
+}
+
+bool tfh_usual_room(struct tfh_self *self)
+{
+	return tfh_own_ring(self) && make_room(self, 1);
 }
 
 /* A reading takes 181 ns, so it is made only around gaps and long calls. A reading that finds no
@@ -230,7 +241,7 @@ static void cputime(struct tfh_self *self, uint64_t now, uint32_t stack)
 	struct tfh_rec *rec;
 	int saved = errno;
 
-	if (!tfh_own_ring(self) || self->guard & TFH_GUARD_APPEND)
+	if (!tfh_own_ring(self) || self->guard & TFH_GUARD_FILLING)
 		return;
 	tail_seen(self, __atomic_load_n(&self->ring->tail, __ATOMIC_ACQUIRE));
 	rec = tfh_room(self, 1) ? tfh_reserve(self, 1) : NULL;

@@ -50,7 +50,7 @@ static void thread_end(void *arg)
 	}
 	tfh_journal_map_leave(self->ring);
 	self->ring = NULL;
-	self->generation = TFH_NO_RING;
+	self->seen.generation = TFH_NO_RING;
 	self->head = self->tail_cache = 0;
 	self->rearmed++;
 	tfh_self_names_free(self);
@@ -84,7 +84,7 @@ bool tfh_thread_ring(struct tfh_self *self)
 {
 	/* Read before the state: the starter stores them in the other order, so a ring in plain
 	 * memory never passes for one in the journal. */
-	uint32_t generation = __atomic_load_n(tfh_peek(&tfh_generation), __ATOMIC_ACQUIRE);
+	uint32_t generation = __atomic_load_n(&tfh_peek(&tfh_epoch)->generation, __ATOMIC_ACQUIRE);
 	bool hot = __atomic_load_n(&tfh_p.start_state, __ATOMIC_ACQUIRE) == TFH_START_DONE;
 	uint64_t now = tfh_ticks();
 	bool done;
@@ -92,7 +92,7 @@ bool tfh_thread_ring(struct tfh_self *self)
 	if (self->ring && !tfh_own_ring(self))
 		self->head = self->tail_cache = 0; /* a parent process counted these */
 	if (tfh_own_ring(self) && (!hot || !tfh_ring_is_cold(self->ring))) {
-		self->generation = generation;
+		self->seen.generation = generation;
 		return true;
 	}
 	if (now < self->retry)
@@ -107,7 +107,7 @@ bool tfh_thread_ring(struct tfh_self *self)
 	else if (done)
 		done = tfh_ring_in_memory(self);
 	if (done) {
-		self->generation = generation;
+		self->seen.generation = generation;
 		return true;
 	}
 	self->retry = now + TFH_RETRY_TICKS;
@@ -122,7 +122,7 @@ void tfh_self_forked(struct tfh_self *self)
 	self->depth = self->stage = 0;
 	self->since = tfh_confined(self) ? 0 : tfh_ticks();
 	self->named = NULL;
-	self->handle_generation = 0;
+	self->seen.handles = 0;
 	self->in_agg = 0;
 	self->rearmed = 0;
 	self->retry = 0;

@@ -17,7 +17,7 @@ import time
 build, src, tmp = (os.environ[k] for k in ("TFH_BUILD", "TFH_SRC", "TFH_TMP"))
 COMMITS = ("12d4fc6", "a748db3", "603d844")  # those of tests/golden/README.md
 PARTS = ("bin/tfhook", "lib/libtfhook.so", "lib/libtfhook-noexport.so")
-hooked = set(re.findall(r"^CUDA_FN(?:_HOST)?\((\w+)", open(f"{src}/lib/base/cuda_api.def").read(), re.M))
+hooked = set(re.findall(r"^CUDA_FN(?:_HOST|_LAUNCH)?\((\w+)", open(f"{src}/lib/base/cuda_api.def").read(), re.M))
 bad = 0
 
 

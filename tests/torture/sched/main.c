@@ -197,13 +197,14 @@ static void print_sums(void)
 {
 	const struct work_sums *s = &shared->sums;
 
-	printf("%llu points, %llu records published, %llu read; %llu calls refused, %llu told as "
+	printf("%llu points, %llu records published (%llu as usual), %llu read; %llu calls refused, %llu told as "
 	       "lost; %llu flushes, "
 	       "%llu execs, %llu forks\n",
 	       (unsigned long long)s->points, (unsigned long long)s->published,
-	       (unsigned long long)s->read, (unsigned long long)s->refused,
-	       (unsigned long long)s->lost, (unsigned long long)s->flushes,
-	       (unsigned long long)s->execs, (unsigned long long)s->forks);
+	       (unsigned long long)s->usual, (unsigned long long)s->read,
+	       (unsigned long long)s->refused, (unsigned long long)s->lost,
+	       (unsigned long long)s->flushes, (unsigned long long)s->execs,
+	       (unsigned long long)s->forks);
 }
 
 int main(int argc, char **argv)

@@ -11,6 +11,7 @@
 
 #include "record/gpu/gpu.h"
 #include "record/ring/journal.h"
+#include "record/usual.h"
 
 #define WORKERS 8u
 #define RECORDS 1024u
@@ -100,6 +101,36 @@ static void refuse(bool counted)
 		w.refused_free++;
 }
 
+/* Numbers the n records of a call, the first of which it returns. */
+static uint32_t numbers(uint32_t n, uint32_t asked)
+{
+	uint32_t first = w.used[my_worker];
+
+	if (first + n > RECORDS)
+		work_failed("the check is too small");
+	w.used[my_worker] += n;
+	for (uint32_t i = 0; i < n; i++)
+		w.fate[my_worker][first + i].asked = asked;
+	return first;
+}
+
+/* Leaves a call of one record in the usual way of driver calls, if it may be left so. */
+static bool left_as_usual(struct tfh_self *self, enum tfh_fn fn, uint64_t begin, uint32_t asked)
+{
+	uint64_t end = tfh_ticks();
+	struct tfh_filling f;
+	uint32_t i;
+
+	if (!tfh_alone(self) ||
+	    !tfh_leave_usual(self, begin, end, tfh_what((uint16_t)fn, TFT_CALL), 0, 0, &f))
+		return false;
+	work_sums->usual++;
+	i = numbers(1, asked);
+	tfh_publish_usual(self, &f, my_worker, i, check_of(my_worker, i));
+	w.fate[my_worker][i].published = (uint32_t)sched_count() + 1;
+	return true;
+}
+
 /* One call of n records (a copy with details has several), as a hook makes it. */
 static void call(enum tfh_fn fn, uint32_t n)
 {
@@ -117,6 +148,10 @@ static void call(enum tfh_fn fn, uint32_t n)
 		inside = within;
 		return;
 	}
+	if (n == 1 && fn == FN_TRIGGER && left_as_usual(self, fn, begin, asked)) {
+		inside = within;
+		return;
+	}
 	end = tfh_leave_quiet(self, begin);
 	rec = end ? tfh_reserve(self, n) : NULL;
 	if (!rec) {
@@ -124,18 +159,14 @@ static void call(enum tfh_fn fn, uint32_t n)
 		inside = within;
 		return;
 	}
-	uint32_t first = w.used[me];
+	uint32_t first = numbers(n, asked);
 
-	if (first + n > RECORDS)
-		work_failed("the check is too small");
-	w.used[me] += n;
 	for (uint32_t i = 0; i < n; i++) {
 		rec = tfh_reserved(self, i);
 		tfh_fill(self, rec, i, (uint16_t)fn, TFT_CALL, begin, end);
 		rec->w[0] = me;
 		rec->w[1] = first + i;
 		rec->w[2] = check_of(me, first + i);
-		w.fate[me][first + i].asked = asked;
 	}
 	tfh_publish(self, n);
 	for (uint32_t i = 0; i < n; i++)
@@ -545,7 +576,7 @@ void work_reset(void)
 {
 	size_t journal = JOURNAL_SIZE;
 
-	__atomic_store_n(tfh_generation, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&tfh_epoch->generation, 0, __ATOMIC_RELAXED);
 	if (sched_fork_child) {
 		sched_pid++;
 		sched_fork_child();

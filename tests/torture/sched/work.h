@@ -10,7 +10,7 @@
 
 /* What was done so far: lies in memory that the processes of a schedule share. */
 struct work_sums {
-	uint64_t points, published, read, lost, refused, forks, flushes, execs;
+	uint64_t points, published, read, lost, refused, forks, flushes, execs, usual;
 };
 extern struct work_sums *work_sums;
 
