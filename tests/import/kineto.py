@@ -336,7 +336,27 @@ def loading():
         assert verdict["cause"] == cause, (before, verdict)
 
 
+def rounds():
+    """A step whose forward pass is launched by one thread and whose backward pass by another is a round of both, although its layers repeat,
+    too. If the rounds differ, they are no steps."""
+    for alike in (True, False):
+        events, n = [], 0
+        for step in range(4):
+            for layer in range(16):
+                for k in range(4):
+                    back = layer >= 8
+                    n += 1
+                    at = BASE + n * 50
+                    name = "%s%d" % ("dgrad" if back else "fprop", k) if alike or step % 2 else "other%d" % (n % 61)
+                    events.append(dict(ph="X", cat="cuda_runtime", name="cudaLaunchKernel", pid=1, tid=2 if back else 1, ts=at, dur=9,
+                                       args=dict(correlation=n)))
+                    events.append(dict(ph="X", cat="kernel", name=name, pid=0, tid=7, ts=at + 10, dur=5,
+                                       args=dict(correlation=n, stream=7, device=0, grid=[8, 1, 1])))
+        steps = json.loads(subprocess.check_output([TFHOOK, "report", "--json", write("rounds.json", doc(events))]))["steps"]
+        assert (steps["total"] == 4 and steps["clock"] == "period") == alike, (alike, steps)
+
+
 first = {}
-for part in (ages, halves, first_profiler, on_the_cpu, joins, ranks, names, refused, odd, exchanges, processors, without_kernels, loading):
+for part in (ages, halves, first_profiler, on_the_cpu, joins, ranks, names, refused, odd, exchanges, processors, without_kernels, loading, rounds):
     part()
 print("ok")

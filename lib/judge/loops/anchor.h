@@ -66,6 +66,8 @@ bool tfh_find_anchor(const struct tfh_facts *facts, struct tfh_anchor *out, int 
  * anchor that occurs in each of them; false: the anchor is unchanged. *rc becomes -ENOMEM or is
  * left alone. */
 bool tfh_part_intervals(const struct tfh_facts *facts, struct tfh_anchor *a, int *rc);
+/* rounds.c: whether most intervals between kernels launch from one thread alone. */
+bool tfh_within_one_thread(const struct tfh_facts *facts, const struct tfh_anchor *a);
 /* whole.c: the number of ops of a step, if all of facts->token is steps that execute the same ops;
  * 0: it is not. */
 uint32_t tfh_repeated_ops(const struct tfh_facts *facts, int *rc);

@@ -272,11 +272,15 @@ int tfh_find_period(const struct tfh_facts *facts, struct tfh_loops *loops, stru
 
 	if (facts->eager && facts->feed->imported)
 		return mark_repeated(facts, loops);
-	if (!tfh_find_anchor(facts, &a, &rc) || rc)
-		return rc;
-	pass_numbers(facts, &a);
-	bool several = tfh_part_intervals(facts, &a, &rc);
-	if (rc || !same_steps(facts, &a))
+	bool found = tfh_find_anchor(facts, &a, &rc), several = false;
+	if (!rc && found) {
+		pass_numbers(facts, &a);
+		several = tfh_part_intervals(facts, &a, &rc);
+		found = same_steps(facts, &a);
+	}
+	if (!rc && facts->feed->imported && (!found || tfh_within_one_thread(facts, &a)))
+		rc = tfh_mark_rounds(facts, loops);
+	if (rc || !found || loops->mark.n)
 		return rc;
 	loops->several = several;
 	loops->mark_ends = a.kind == TFH_ANCHOR_WAIT;
