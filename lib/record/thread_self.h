@@ -64,7 +64,7 @@ struct tfh_record_frame {
  * library that needs more keeps the program from starting.
  */
 struct tfh_room {
-	/* handle and kind -> id; direct mapped; emptied with handle_generation */
+	/* handle and kind -> id; direct mapped; emptied when the number of handles in the epoch changes */
 	uint64_t handle_cache[64][2];
 	/* the same for functions, by handle alone: every launch looks into it */
 	struct tfh_function {
