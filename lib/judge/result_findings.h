@@ -228,9 +228,11 @@ struct tfh_findings {
 	struct tfh_seen_start start[TFH_SEEN_STARTS];
 	struct tfh_compiling compiling;
 	struct tfh_call_site wait, alloc, load;
-	struct tfh_call_site pause; /* where pauses between calls end; no fn */
-	/* Without Python: the call behind which most of the verdict's pauses begin. */
-	struct tfh_call_site before;
+	/* Where pauses between calls end: a line of Python, without fn. If `around`, in a program
+	 * without Python, it is the call that ends most of the verdict's pauses, if known; `before`:
+	 * the one in front of them. */
+	struct tfh_call_site pause, before;
+	bool around;
 	/* for host.python or host.code; for causes without a sum of their own; for the verdict's cause */
 	struct tfh_code_time python, other, verdict;
 	bool functions; /* the imported trace names functions of Python */

@@ -98,7 +98,8 @@ struct tfh_self {
 	uint64_t tail_cache; /* last seen ring->tail */
 	uint64_t half;	     /* from this head on, more than half of the ring may be in use */
 	uint64_t last_end;   /* t_end of the last hooked call, for CPUTIME after a gap */
-	uint64_t placed;     /* likewise, when a short call last got Python's frames (stacks.c) */
+	uint64_t placed;     /* likewise, when a short call last got its place (stacks.c) */
+	uint64_t walks_paid; /* until then, backtraces of pauses have used their part of the time */
 	/* generation: of the journal this ring belongs to (fork), TFH_NO_RING without one; handles: the caches of ids are
 	 * valid while this is the process's number */
 	struct tfh_epoch seen;

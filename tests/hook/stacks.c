@@ -1,8 +1,10 @@
 /*
  * Copies and waits from functions with names: what tests/hook/stacks.py looks for.
  *
- * usage: stacks [STEPS [thread|time]]; thread: on one with hardly any stack; time: what a copy that the driver refuses takes on a
- * thread 25 frames deep, with a backtrace under TFHOOK_STACKS=copy
+ * usage: stacks [STEPS [thread|code|time|pauses [main]]]; thread: on one with hardly any stack; code: on a thread, with code of the
+ * program's between the copies; time: what a copy that the driver refuses
+ * takes on a thread 25 frames deep, with a backtrace under TFHOOK_STACKS=copy; pauses: the same for copies after pauses of 0.5 ms, in
+ * which the caches are used, on a thread or on the main one
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -61,10 +63,25 @@ NOINLINE void fetch_result(char *host, address device)
 		exit(2);
 }
 
+static double now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static int code; /* the program's, in a step */
+
 NOINLINE void train_step(address device, char *host)
 {
+	double begin;
+
 	tfhook_step_begin("step");
 	upload_batch(device, host);
+	begin = now_ns();
+	while (code && now_ns() < begin + 3e7)
+		;
 	fetch_result(host, device);
 	tfhook_step_end();
 }
@@ -111,16 +128,37 @@ static void time_copies(void)
 	printf("%.0f ns (%.0f to %.0f)\n", ns[30], ns[15], ns[45]);
 }
 
-NOINLINE int deeper(int frames);
+static void time_pauses(void)
+{
+	static char used[4 << 20];
+	double *ns = calloc((size_t)steps, sizeof(*ns)), sum = 0;
+	char host[64];
 
-NOINLINE int deeper(int frames)
+	for (long i = 0; i < steps; i++) {
+		double begin = now_ns();
+		for (size_t k = 0; now_ns() - begin < 5e5; k += 64)
+			used[k % sizeof(used)]++;
+		begin = now_ns();
+		cu_fetch(host, 1, sizeof(host));
+		ns[i] = now_ns() - begin;
+		sum += ns[i];
+	}
+	qsort(ns, (size_t)steps, sizeof(*ns), by_size);
+	printf("%.0f ns (%.0f to %.0f), mean %.0f\n", ns[steps / 2], ns[steps / 10],
+	       ns[steps * 9 / 10], sum / (double)steps);
+	free(ns);
+}
+
+NOINLINE int deeper(int frames, void (*last)(void));
+
+NOINLINE int deeper(int frames, void (*last)(void))
 {
 	int below = 0;
 
 	if (frames)
-		below = deeper(frames - 1);
+		below = deeper(frames - 1, last);
 	else
-		time_copies();
+		last();
 	__asm__ volatile("" : "+r"(below)); /* no loop instead */
 	return below + 1;
 }
@@ -132,7 +170,7 @@ static void *deep(void *arg)
 	cu_init(0);
 	cu_fetch(&byte, 1, 1);
 	usleep(300000); /* recording begins with that call */
-	return deeper(22) ? arg : NULL;
+	return deeper(22, arg ? time_pauses : time_copies) ? arg : NULL;
 }
 
 int main(int argc, char **argv)
@@ -148,8 +186,15 @@ int main(int argc, char **argv)
 		pthread_attr_setstacksize(&attr, 24 << 10);
 		if (pthread_create(&thread, &attr, train, NULL) || pthread_join(thread, NULL))
 			return 1;
+	} else if (argc > 2 && !strcmp(argv[2], "code")) {
+		code = 1;
+		if (pthread_create(&thread, NULL, train, NULL) || pthread_join(thread, NULL))
+			return 1;
+	} else if (argc > 3) {
+		deep(&steps);
 	} else if (argc > 2) {
-		if (pthread_create(&thread, NULL, deep, NULL) || pthread_join(thread, NULL))
+		void *pauses = strcmp(argv[2], "pauses") ? NULL : &steps;
+		if (pthread_create(&thread, NULL, deep, pauses) || pthread_join(thread, NULL))
 			return 1;
 	} else {
 		train(NULL);

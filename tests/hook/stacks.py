@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Calls that hurt carry where they were made: under `tfhook run` slow ones, others as TFHOOK_STACKS says; the report
-names the program's own functions and lines, by libunwind or by what every C++ program has, and of a killed process, too. None of that takes a
-descriptor of the job's. Without it no call has a backtrace, and a thread with hardly any stack is let be."""
+names the program's own functions and lines, by libunwind or by what every C++ program has, and of a killed process, too. Pauses have a
+place by the calls around them. None of that takes a descriptor of the job's. Without it no call has a backtrace, and a thread with hardly any stack is let be."""
 import json
 import os
 import re
@@ -103,6 +103,16 @@ for name, env in (("off", {"TFHOOK_STACKS": "off"}), ("preloaded", {"launcher": 
                   ("long", {"TFHOOK_STACKS": "slow:10s"})):
     none = report(run(name, **env))
     check(len(none) == 2 and not any(none.values()), name, none)
+for name, mine, env in (("pauses", tfhook, {}), ("pauses-libgcc", f"{tmp}/libgcc/bin/tfhook", {}), ("pauses-off", tfhook, {"TFHOOK_STACKS": "off"})):
+    directory = run(name, "50", "code", tfhook=mine, SIM_H2D_GBPS="16", **env)
+    places = {p["of"]: p for p in result(directory)["places"]}
+    text = " ".join(subprocess.run([tfhook, "report", directory], stdout=subprocess.PIPE, text=True).stdout.split())
+    if env:
+        check(not places, name, places)
+    else:
+        # The copy behind the code is too short to be slow; only it is known that the pause ends in it, or with a mark there.
+        check(places.get("pause", {"where": ""})["where"].startswith(FETCH), name, places, text)
+        check(f"line most of it lies between cuMemcpyHtoD_v2 at {UPLOAD.split(' [')[0]} and {FETCH}" in text, name, text)
 small = report(run("small", "12", "thread", TFHOOK_STACKS="copy", TFHOOK_CUPTI="off"))
 check(len(small) == 2, small)
 sys.exit(1 if failures else 0)

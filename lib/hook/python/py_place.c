@@ -121,6 +121,11 @@ static uint32_t read_copied(struct reading *r)
 	return place;
 }
 
+static bool exists(void)
+{
+	return tfh_py() || tfh_py_refusal();
+}
+
 static uint32_t here(const struct tfh_self *self)
 {
 	const struct tfh_py *py = tfh_py();
@@ -142,8 +147,13 @@ static uint32_t here(const struct tfh_self *self)
 
 __attribute__((constructor)) static void attach(void)
 {
-	static const struct tfh_place_source source = {tfh_py_find,  tfh_py_refusal, here,
-						       tfh_py_there, tfh_py_other,   tfh_py_child};
+	static const struct tfh_place_source source = {.look = tfh_py_find,
+						       .refusal = tfh_py_refusal,
+						       .exists = exists,
+						       .here = here,
+						       .there = tfh_py_there,
+						       .other = tfh_py_other,
+						       .child = tfh_py_child};
 
 	tfh_places_attach(&source);
 }

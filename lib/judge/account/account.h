@@ -79,6 +79,12 @@ struct tfh_site_use {
 	const struct tfh_fn_info *fn;
 };
 
+/* The calls on one side of pauses, by the pauses' time. */
+struct tfh_pause_bound {
+	struct tfh_site_use fn[TFH_ACCOUNT_SITES];   /* by function, of all pauses; no stacks */
+	struct tfh_site_use site[TFH_ACCOUNT_SITES]; /* of those with known stacks */
+};
+
 /* A function of the program that the driver ran in a stream, and the time of its runs, ns. */
 struct tfh_queued_use {
 	uint64_t address; /* 0: free */
@@ -138,14 +144,15 @@ struct tfh_accounts {
 	struct tfh_site_use wait_site[TFH_ACCOUNT_SITES], alloc_site[TFH_ACCOUNT_SITES],
 		load_site[TFH_ACCOUNT_SITES], pause_site[TFH_ACCOUNT_SITES],
 		input_site[TFH_ACCOUNT_SITES], launch_site[TFH_ACCOUNT_SITES],
-		begin_site[TFH_ACCOUNT_SITES], /* calls in front of pauses, by the pauses' time */
 		graph_site[TFH_ACCOUNT_SITES], /* calls that make graphs */
 		executed_site
 			[TFH_ACCOUNT_SITES], /* executed calls, by the time that they compute */
 		exchange_site[TFH_ACCOUNT_SITES]; /* and by the time that they wait for exchanges */
 	struct tfh_queued_use queued[TFH_ACCOUNT_SITES];
-	int64_t *ran_ns;  /* of the ops that a processor executed, by facts->tag */
-	int64_t begin_ns; /* of all pauses, of which those in begin_site are a part */
+	int64_t *ran_ns; /* of the ops that a processor executed, by facts->tag */
+	struct tfh_pause_bound pauses_from, pauses_to; /* calls in front of pauses, and behind */
+	int64_t pauses_ns;			       /* of all these pauses, of 200 us and more */
+	int64_t gaps_ns; /* of shorter ones, except between launches in a row */
 	/* The last pause with a stack; stack 0: the call after it has ended. */
 	struct tfh_event asked;
 	int64_t asked_ns; /* time of batches since then */
@@ -365,8 +372,16 @@ int tfh_count_launches_of(struct tfh_accounts *accounts, struct tfh_use *use,
 void tfh_site_count(struct tfh_site_use *site, const struct tfh_event *ev);
 /* Counts a pause of a driving thread; *ev has the pause's begin and end as its times. */
 void tfh_count_pause(struct tfh_accounts *accounts, const struct tfh_event *ev);
-/* The pause of a thread in front of which that call ended; its stack may be unknown. */
-void tfh_count_begin(struct tfh_accounts *accounts, const struct tfh_event *pause);
+/* A pause of a driving thread, [t0, t1), and the calls on both sides. `t2`: the end of that behind. */
+struct tfh_bounded_pause {
+	int64_t t0, t1, t2;
+	bool brief; /* shorter than 200 us */
+	struct tfh_bound_call {
+		const struct tfh_fn_info *fn; /* NULL: unknown, such as one of several launches */
+		uint32_t stack;		      /* 0: unknown */
+	} from, to;
+};
+void tfh_count_bounds(struct tfh_accounts *accounts, const struct tfh_bounded_pause *p);
 /* Counts a run of a host function; *ev has its address. */
 void tfh_queued_count(struct tfh_queued_use *use, const struct tfh_event *ev);
 /* Where the program waits for the device, a table after the other: in waits, and in copies that return

@@ -71,12 +71,40 @@ void tfh_count_pause(struct tfh_accounts *accounts, const struct tfh_event *ev)
 	accounts->asked = *ev;
 }
 
-void tfh_count_begin(struct tfh_accounts *accounts, const struct tfh_event *pause)
+static void count_bound(struct tfh_pause_bound *bound, const struct tfh_bound_call *call,
+			const struct tfh_event *pause)
 {
-	if (!use_of(accounts, pause))
+	struct tfh_event known = *pause;
+	struct tfh_site_use *least = bound->fn;
+
+	known.fn = call->fn;
+	known.stack = call->stack;
+	tfh_site_count(bound->site, &known);
+	for (int i = 0; i < TFH_ACCOUNT_SITES; i++) {
+		if (bound->fn[i].fn == call->fn || !bound->fn[i].ns) {
+			least = &bound->fn[i];
+			break;
+		}
+		if (bound->fn[i].ns < least->ns)
+			least = &bound->fn[i];
+	}
+	least->fn = call->fn;
+	least->ns += pause->t1 - pause->t0;
+}
+
+void tfh_count_bounds(struct tfh_accounts *accounts, const struct tfh_bounded_pause *p)
+{
+	const struct tfh_event pause = {.t0 = p->t0, .t1 = p->t1}, end = {.t1 = p->t2};
+
+	if (p->t1 <= p->t0 || !use_of(accounts, &end))
 		return;
-	accounts->begin_ns += pause->t1 - pause->t0;
-	tfh_site_count(accounts->begin_site, pause);
+	if (p->brief) {
+		accounts->gaps_ns += p->t1 - p->t0;
+		return;
+	}
+	accounts->pauses_ns += p->t1 - p->t0;
+	count_bound(&accounts->pauses_from, &p->from, &pause);
+	count_bound(&accounts->pauses_to, &p->to, &pause);
 }
 
 /* Counts a call that waits for a batch, or that executes ops one of which does, with the stack of

@@ -26,10 +26,12 @@ struct tfh_host_line {
 	int64_t flattened; /* charged up to here */
 	struct last_call {
 		int64_t end;
-		const struct tfh_fn_info *fn;
-		uint32_t stack; /* 0: unknown */
-	} * last;		/* by thread */
-	const double *brief;	/* shares of causes in short pauses; NULL: they are launching */
+		struct tfh_bound_call call;
+		int64_t paused;	      /* a pause has ended then, 0: none; the call is open */
+		uint32_t pause_stack; /* read then; 0: unknown */
+		bool marks;	      /* marks may have ended pauses, too */
+	} * last;		      /* by thread */
+	const double *brief; /* shares of causes in short pauses; NULL: they are launching */
 	/* A row of consecutive short launches in one window, charged at once: all of [from, to) is
 	 * launching. The next launch belongs to it if it ends at or before `until`. */
 	struct {
@@ -339,7 +341,8 @@ static inline void end_row(struct tfh_host_line *a)
 	if (a->row.to > a->row.from) {
 		tfh_charge(a->open, a->row.from, a->row.to, TFH_CAUSE_HOST_LAUNCH, true, true);
 		tfh_flat_pass(a->flat, a->row.to);
-		a->last[a->row.thread] = (struct last_call){.end = a->row.to};
+		a->last[a->row.thread] =
+			(struct last_call){.end = a->row.to, .marks = a->last[a->row.thread].marks};
 	}
 	a->row.from = a->row.to;
 	a->row.until = INT64_MIN;
@@ -398,21 +401,42 @@ struct tfh_host_line *tfh_host_line_new(struct tfh_accounts *accounts)
 	return NULL;
 }
 
-/* Samples of a thread's CPU clock mark the end of a pause; the pause began with the end of the call
- * before. */
+/* A reading of a thread's CPU clock marks the end of a pause, which began with the end of the call
+ * before; or the end of a long call, which is the next event then. */
 static void add_pause(struct tfh_host_line *a, const struct tfh_event *ev)
 {
-	const struct last_call *last = &a->last[ev->thread];
+	struct last_call *last = &a->last[ev->thread];
 	struct tfh_event pause = *ev;
 
 	pause.t0 = last->end;
-	if (!pause.t0 || !a->accounts->facts->thread[ev->thread].drives)
+	if (!pause.t0 || last->paused || !a->accounts->facts->thread[ev->thread].drives)
 		return;
+	last->paused = ev->t1;
+	last->pause_stack = ev->stack;
 	if (ev->stack)
 		tfh_count_pause(a->accounts, &pause);
-	pause.stack = last->stack;
-	pause.fn = last->fn;
-	tfh_count_begin(a->accounts, &pause);
+}
+
+/* A call has ended. After a pause the calls within it end first. */
+static void add_last(struct tfh_host_line *a, const struct tfh_event *ev)
+{
+	struct last_call *last = &a->last[ev->thread];
+	bool paused = last->paused && last->paused <= ev->t0;
+	const struct tfh_bounded_pause pause = {
+		.t0 = last->end,
+		.t1 = paused ? last->paused : ev->t0,
+		.t2 = ev->t1,
+		.brief = !paused,
+		.from = last->call,
+		.to = {last->marks ? NULL : ev->fn, last->pause_stack}};
+
+	if (ev->depth && last->paused)
+		return;
+	if (!ev->depth && last->end && a->accounts->facts->thread[ev->thread].drives)
+		tfh_count_bounds(a->accounts, &pause);
+	*last = (struct last_call){.end = ev->t1,
+				   .call = {ev->fn, ev->kind == TFT_CALL ? ev->stack : 0},
+				   .marks = last->marks};
 }
 
 static __attribute__((noinline)) int take_any(struct tfh_host_line *a, const struct tfh_event *ev,
@@ -424,9 +448,10 @@ static __attribute__((noinline)) int take_any(struct tfh_host_line *a, const str
 	int rc = plain ? add_launch(a, ev) : add_event(a, ev);
 	if (ev->kind == TFT_CPUTIME)
 		add_pause(a, ev);
-	else
-		a->last[ev->thread] =
-			(struct last_call){ev->t1, ev->fn, ev->kind == TFT_CALL ? ev->stack : 0};
+	else if (ev->kind == TFT_CALL || ev->kind == TFT_ALLOC || ev->kind == TFT_AGG)
+		add_last(a, ev);
+	else if (ev->kind == TFT_MARK || ev->kind == TFT_RANGE)
+		a->last[ev->thread].marks = true;
 
 	if (known > a->flattened + TFH_ACCOUNT_FLAT_NS) {
 		a->flattened = known;

@@ -74,16 +74,25 @@ static void find_stalls(struct tfh_result *r)
 			r->found.stall.most = p;
 }
 
+static struct tfh_call_site site_of(const struct tfh_accounts *accounts,
+				    const struct tfh_site_use *use)
+{
+	const struct tfh_feed *f = accounts->facts->feed;
+	const char *where = use && use->stack && f->site
+				    ? f->site(f->arg, accounts->facts->process, use->stack)
+				    : "";
+
+	return (struct tfh_call_site){*where && use->fn ? use->fn->name : "",
+				      *where ? tfh_arena_text(accounts->facts->arena, "%s", where)
+					     : "",
+				      use ? use->stack : 0};
+}
+
 /* The place where most of the calls were made that account for a cause's time. */
 static struct tfh_call_site call_site(const struct tfh_accounts *accounts,
 				      const struct tfh_site_use *site)
 {
-	const char *where = tfh_site_text(accounts, site);
-	const struct tfh_site_use *most = tfh_site_most(site);
-
-	return (struct tfh_call_site){
-		*where ? most->fn->name : "",
-		*where ? tfh_arena_text(accounts->facts->arena, "%s", where) : "", most->stack};
+	return site_of(accounts, tfh_site_most(site));
 }
 
 /* Likewise of waits for the device. */
@@ -97,18 +106,53 @@ static struct tfh_call_site wait_site(const struct tfh_accounts *accounts)
 	return call_site(accounts, most);
 }
 
-/* Most of the cause's time lies behind the call if both have over half of all pauses. */
-static struct tfh_call_site before_pauses(const struct tfh_accounts *accounts,
-					  const struct tfh_result *r)
+/* The place of most of the pauses on one side, by the calls there: what of them lies elsewhere, and
+ * all shorter pauses, would be less than half of the cause's time even if all of it were the
+ * cause's. A place has that part of its function's pauses that it has of those with backtraces. */
+static const struct tfh_site_use *bound_of(const struct tfh_accounts *accounts,
+					   const struct tfh_pause_bound *bound, double cause_s)
 {
-	const struct tfh_site_use *most = tfh_site_most(accounts->begin_site);
-	double all_s = (double)accounts->begin_ns / 1e9 / (double)accounts->train_steps;
-	enum tfh_part part = tfh_cause_part(r->steady.cause);
+	const struct tfh_site_use *fn = tfh_site_most(bound->fn), *most = NULL;
+	double all = (double)(accounts->pauses_ns + accounts->gaps_ns), known = 0;
 
-	if ((part != TFH_PART_HOST && part != TFH_PART_INPUT) || accounts->pause_site[0].stack ||
-	    most->ns * 2 <= accounts->begin_ns || !(r->found.cause_s[r->steady.cause] * 2 > all_s))
-		return (struct tfh_call_site){"", "", 0};
-	return call_site(accounts, accounts->begin_site);
+	for (int i = 0; i < TFH_ACCOUNT_SITES; i++) {
+		const struct tfh_site_use *s = &bound->site[i];
+		if (!s->stack || s->fn != fn->fn)
+			continue;
+		known += (double)s->ns;
+		most = most && most->ns >= s->ns ? most : s;
+	}
+	if (!most || known < TFH_BLOCKING_SHARE * (double)fn->ns)
+		return NULL;
+	double there = (double)fn->ns * (double)most->ns / known,
+	       cause = 1e9 * cause_s * (double)accounts->train_steps;
+	return (all - there) * 2 < cause ? most : NULL;
+}
+
+static bool has_python(const struct tfh_accounts *accounts, uint32_t stack)
+{
+	const struct tfh_feed *f = accounts->facts->feed;
+	struct tfh_model_line line;
+
+	return f->lines && stack && f->lines(f->arg, accounts->facts->process, stack, &line, 1);
+}
+
+/* Where pauses begin and end: lines of Python, or in a program without it calls. */
+static void find_pauses(const struct tfh_accounts *accounts, struct tfh_result *r)
+{
+	enum tfh_part part = tfh_cause_part(r->steady.cause);
+	double cause_s = part == TFH_PART_HOST || part == TFH_PART_INPUT
+				 ? r->found.cause_s[r->steady.cause]
+				 : 0;
+
+	r->found.pause = r->found.before = site_of(accounts, NULL);
+	if (has_python(accounts, tfh_site_most(accounts->pause_site)->stack)) {
+		r->found.pause = call_site(accounts, accounts->pause_site);
+		return;
+	}
+	r->found.before = site_of(accounts, bound_of(accounts, &accounts->pauses_from, cause_s));
+	r->found.pause = site_of(accounts, bound_of(accounts, &accounts->pauses_to, cause_s));
+	r->found.around = true;
 }
 
 static void code_time(const struct tfh_accounts *accounts, enum tfh_cause cause, double steps,
@@ -285,8 +329,7 @@ void tfh_find_rest(const struct tfh_accounts *accounts, struct tfh_result *r)
 	out->wait = wait_site(accounts);
 	out->alloc = call_site(accounts, accounts->alloc_site);
 	out->load = call_site(accounts, accounts->load_site);
-	out->pause = call_site(accounts, accounts->pause_site);
-	out->before = before_pauses(accounts, r);
+	find_pauses(accounts, r);
 	code_time(accounts, TFH_CAUSE_HOST_PYTHON, steps, &out->python);
 	code_time(accounts, TFH_CAUSE_HOST_UNKNOWN, steps, &out->other);
 	if (r->steady.cause == TFH_CAUSE_COMPUTE_CPU)

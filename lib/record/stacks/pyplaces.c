@@ -72,6 +72,11 @@ uint32_t tfh_place_here(const struct tfh_self *self)
 	return __atomic_load_n(&table, __ATOMIC_ACQUIRE) ? source->here(self) : 0;
 }
 
+bool tfh_place_python(void)
+{
+	return !__atomic_load_n(&table, __ATOMIC_ACQUIRE) || source->exists();
+}
+
 /* A quarter of the places is reserved for calls. */
 static bool has_room(void)
 {

@@ -36,6 +36,8 @@ struct tfh_place_source {
 	void (*look)(void);
 	/* Why the existing interpreter is not read, or NULL. */
 	const char *(*refusal)(void);
+	/* Whether there is one, read or not. Thread-safe. */
+	bool (*exists)(void);
 	/* The calling thread's place; 0: none. Uses no lock of the job and no malloc. */
 	uint32_t (*here)(const struct tfh_self *self);
 	/* Another thread's place (pthread: its pthread_self()), and whether it held the GIL; called
@@ -54,6 +56,8 @@ void tfh_places_attach(const struct tfh_place_source *source);
 
 /* The calling thread's place; 0: it runs no Python, or places are not wanted. */
 uint32_t tfh_place_here(const struct tfh_self *self);
+/* Whether the process has Python, or may have it: places are not wanted. */
+bool tfh_place_python(void);
 
 /* ---- for the source ---- */
 

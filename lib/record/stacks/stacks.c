@@ -27,6 +27,8 @@
 /* Programs have some hundreds of places that call the driver. Those that do not fit are counted. */
 #define STACKS 8192u
 #define STACKS_MOST (STACKS / 4 * 3)
+/* A quarter of them is reserved for slow calls. */
+#define STACKS_OF_PAUSES (STACKS_MOST / 4 * 3)
 #define CHUNK_STACKS 256u
 /* libunwind needs 11 KiB of stack when it meets a function for the first time, libgcc 8. */
 #define STACK_NEED_PAGES 5
@@ -34,6 +36,10 @@
  * Python's frames: at most 4 us in 5 ms. */
 #define SHORT_NS 20000u
 #define SHORT_APART_NS 5000000u
+/* Backtraces of pauses and short calls, which nobody asked for, take at most this part of a
+ * thread's time: 0.5 %. Some may be taken ahead, since the first of a thread takes longest. */
+#define WALK_SHARE 200u
+#define WALK_AHEAD_NS 1000000000u
 
 struct stack {
 	uint64_t hash;	/* atomic; 0: free */
@@ -60,6 +66,7 @@ static struct tfh_stack_rule rule;
 static uint64_t slow_ticks;  /* rule.least_ns in ticks */
 static uint64_t short_ticks; /* SHORT_NS in ticks, unless slow calls are shorter */
 static uint64_t short_apart; /* SHORT_APART_NS in ticks */
+static uint64_t walk_ahead;  /* WALK_AHEAD_NS in ticks */
 static uint32_t used;	     /* atomic: entries claimed */
 static uint32_t unplaced;    /* atomic: backtraces that found no free entry */
 static uint32_t made;	     /* atomic: entries filled */
@@ -182,6 +189,21 @@ static uint32_t __attribute__((noinline)) stack_here(struct tfh_self *self, uint
 	return number;
 }
 
+/* The backtrace in a process without Python, unless these took their part of the thread's time. */
+static uint32_t cheap_walk(struct tfh_self *self)
+{
+	uint64_t begin = tfh_ticks(), paid = self->walks_paid;
+	uint32_t number;
+
+	if (!by || begin < paid || tfh_place_python() ||
+	    __atomic_load_n(&used, __ATOMIC_RELAXED) >= STACKS_OF_PAUSES)
+		return 0;
+	number = stack_here(self, 0);
+	paid = paid + walk_ahead < begin ? begin - walk_ahead : paid;
+	self->walks_paid = paid + (tfh_ticks() - begin) * WALK_SHARE;
+	return number;
+}
+
 /* For a call that has just ended. */
 static uint32_t sampled(struct tfh_self *self)
 {
@@ -191,7 +213,10 @@ static uint32_t sampled(struct tfh_self *self)
 		return 0;
 	self->placed = self->last_end;
 	place = tfh_place_here(self);
-	return place ? number_of(NULL, 0, place) : 0;
+	if (place)
+		return number_of(NULL, 0, place);
+	/* Whoever wants backtraces only of very slow calls wants none of these. */
+	return slow_ticks <= short_apart ? cheap_walk(self) : 0;
 }
 
 uint32_t tfh_stack_of(struct tfh_self *self, uint16_t fn, uint64_t ticks)
@@ -210,11 +235,12 @@ uint32_t tfh_stack_of(struct tfh_self *self, uint16_t fn, uint64_t ticks)
 
 uint32_t tfh_stack_of_pause(struct tfh_self *self)
 {
-	uint32_t place = __atomic_load_n(&table, __ATOMIC_ACQUIRE) && !self->guard
-				 ? tfh_place_here(self)
-				 : 0;
+	uint32_t place;
 
-	return place ? number_of(NULL, 0, place) : 0;
+	if (!__atomic_load_n(&table, __ATOMIC_ACQUIRE) || self->guard)
+		return 0;
+	place = tfh_place_here(self);
+	return place ? number_of(NULL, 0, place) : cheap_walk(self);
 }
 
 uint32_t tfh_stacks_unplaced(void)
@@ -246,6 +272,7 @@ void tfh_stacks_open(void)
 	if (map == MAP_FAILED)
 		return;
 	owner = tfh_p.pid;
+	walk_ahead = (uint64_t)((double)WALK_AHEAD_NS * (double)tfh_tick_hz() / 1e9);
 	/* release: a thread that sees the table may use it */
 	__atomic_store_n(&table, map, __ATOMIC_RELEASE);
 	tfh_places_open();

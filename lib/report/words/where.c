@@ -3,6 +3,8 @@
 #include "report/format.h"
 #include "report/words/words.h"
 
+#include <string.h>
+
 /* Whether an imported trace names the functions in which calls of the verdict's cause waited, or which themselves have that cause. */
 static bool names_verdict(const struct tfh_wording *w, enum tfh_cause cause)
 {
@@ -48,6 +50,55 @@ static const char *short_name(const char *s)
 	return s + directory;
 }
 
+static bool known(const struct tfh_call_site *site)
+{
+	return site->where && *site->where;
+}
+
+/* Bytes of a place's innermost frame, without its module and its callers. */
+static size_t innermost(const char *where)
+{
+	const char *module = strstr(where, " ["), *caller = strstr(where, " < "),
+		   *end = where + strlen(where);
+
+	end = module ? module : end;
+	return (size_t)((caller && caller < end ? caller : end) - where);
+}
+
+/* Bytes of the innermost frame of `a` in front of what it ends with like that of `b`, in whole
+ * words. */
+static int own_part(const char *a, const char *b)
+{
+	const char *x = a + innermost(a), *y = b + innermost(b), *own = x;
+
+	while (x > a && y > b && x[-1] == y[-1]) {
+		x--;
+		y--;
+		if ((x == a || x[-1] == ' ') && (y == b || y[-1] == ' '))
+			own = x;
+	}
+	while (own > a && own[-1] == ' ')
+		own--;
+	return (int)(own - a);
+}
+
+const char *tfh_calls_around(struct tfh_wording *w)
+{
+	const struct tfh_call_site *from = &w->r->found.before, *to = &w->r->found.pause;
+	int own;
+
+	if (!known(from))
+		return !known(to) ? NULL
+		       : *to->fn ? tfh_phrase(w, "most of it ends with %s at %s", to->fn, to->where)
+				 : tfh_phrase(w, "most of it ends at %s", to->where);
+	if (!known(to))
+		return tfh_phrase(w, "most of it follows %s at %s", from->fn, from->where);
+	own = *to->fn ? own_part(from->where, to->where) : (int)innermost(from->where);
+	return tfh_phrase(w, "most of it lies between %s%s%.*s and %s%s%s", from->fn,
+			  own ? " at " : "", own, from->where, to->fn, *to->fn ? " at " : "",
+			  to->where);
+}
+
 /* The functions in which a cause's time was spent. */
 static const char *pause_line(struct tfh_wording *w, enum tfh_cause cause)
 {
@@ -63,10 +114,9 @@ static const char *pause_line(struct tfh_wording *w, enum tfh_cause cause)
 			line ? line : "", line ? ", " : "", ms, short_name(code->function[i].name));
 	}
 	/* Samples during pauses show more than where pauses end. */
-	if (!line && cause != TFH_CAUSE_HOST_CALLBACK && !w->r->found.line.file &&
-	    w->r->found.pause.where && *w->r->found.pause.where)
-		return tfh_phrase(w, "most of it ends at %s", w->r->found.pause.where);
-	return line;
+	if (line || cause == TFH_CAUSE_HOST_CALLBACK || w->r->found.line.file)
+		return line;
+	return tfh_calls_around(w);
 }
 
 const char *tfh_called_from(struct tfh_wording *w, const char *fn, const char *where)

@@ -313,9 +313,8 @@ static void explain_no_line(struct tfh_wording *w)
 		if (w->tells[i] == TFH_TELLS_LINE || w->tells[i] == TFH_TELLS_STAGE)
 			return;
 	const char *line = r->found.imported && !r->lead ? tfh_place_line(w, cause) : NULL;
-	if (!r->lead && r->found.before.where && *r->found.before.where)
-		line = tfh_phrase(w, "most of it follows %s at %s", r->found.before.fn,
-				  r->found.before.where);
+	if (!line && !r->lead && r->found.around)
+		line = tfh_calls_around(w);
 	if (line) {
 		tfh_evidence(w, TFH_TELLS_LINE, line);
 		return;

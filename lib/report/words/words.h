@@ -101,7 +101,9 @@ void tfh_advise_run(struct tfh_wording *w, const char *finding, const char *todo
 /* Of ranks that wait for each other: what delays the one that waits least. NULL: they were not recorded together. */
 const char *tfh_least_waiting(struct tfh_wording *w);
 
-/* where.c: who makes the calls behind a cause on the host, and advice about it if a trace shows its
+/* where.c: the calls between which most of the verdict's pauses lie; NULL: unknown. */
+const char *tfh_calls_around(struct tfh_wording *w);
+/* Who makes the calls behind a cause on the host, and advice about it if a trace shows its
  * functions. NULL: unknown. */
 const char *tfh_place_line(struct tfh_wording *w, enum tfh_cause cause);
 /* "FN called from LINE": the verdict's line if it comes from backtraces, else `where`. NULL: neither is

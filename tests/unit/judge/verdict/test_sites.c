@@ -6,7 +6,8 @@
 
 static const char *site(void *arg, uint32_t process, uint32_t stack)
 {
-	static const char *const text[] = {"", "rarely < main", "grow_buffer < train", "upload"};
+	static const char *const text[] = {"", "rarely < main", "grow_buffer < train", "upload",
+					   "make_batch < train"};
 
 	(void)arg;
 	assert_int_equal(process, 0);
@@ -281,8 +282,13 @@ static void test_lines_of_functions(void **state)
 	fetch_line = 0;
 }
 
-/* Steps that wait for the device in main(), and then run code of the program's for 3 ms. `known`: the wait has a backtrace. */
-static struct tfh_result *pausing(bool known)
+/* Steps that wait for the device, and then run code of the program's for 3 ms. Stacks of the wait and of the first call after
+ * the code, of each of three steps. */
+struct pausing {
+	uint32_t wait[3], end[3];
+};
+
+static struct tfh_result *pausing(const struct pausing *p)
 {
 	struct dg *d = dg_new();
 	struct tfh_result *r = NULL;
@@ -291,11 +297,12 @@ static struct tfh_result *pausing(bool known)
 	for (int s = 0; s < 60; s++) {
 		dg_launch(d, 0, 1, 1);
 		dg_sync(d, 0, 1);
-		d->g->ev[d->g->n - 1].stack = known ? 2 : 0;
+		d->g->ev[d->g->n - 1].stack = p->wait[s % 3];
 		dg_code(d, 0, 3);
 		struct tfh_event *ev = dg_call(d, 0, TFH_FN_cuLaunchKernel, 0);
 		ev->kind = TFT_CPUTIME;
 		ev->w[0] = (uint64_t)ev->t1;
+		ev->stack = p->end[s % 3];
 	}
 	struct tfh_feed *f = dg_feed(d);
 	f->site = site;
@@ -308,21 +315,37 @@ static struct tfh_result *pausing(bool known)
 	return r;
 }
 
-/* The call in front of the pauses bounds the place of what the program does in them; only if its place is known. */
-static void test_before(void **state)
+static void says(const struct pausing *p, const char *line)
 {
-	(void)state;
-	struct tfh_result *r = pausing(true);
+	struct tfh_result *r = pausing(p);
 
 	assert_null(r->found.line.file);
-	assert_string_equal(r->found.before.fn, "cuStreamSynchronize");
-	assert_non_null(
-		gen_says(r, "most of it follows cuStreamSynchronize at grow_buffer < train"));
+	if (line)
+		assert_non_null(gen_says(r, line));
+	else
+		assert_null(gen_says(r, "most of it"));
 	tfh_result_free(r);
-	r = pausing(false);
-	assert_string_equal(r->found.before.where, "");
-	assert_null(gen_says(r, "most of it follows"));
-	tfh_result_free(r);
+}
+
+/* The calls around the pauses bound the place of what the program does in them: only those whose place is known, and only if
+ * most of them are at that place. */
+static void test_around(void **state)
+{
+	(void)state;
+	says(&(struct pausing){{2, 2, 2}, {0, 0, 0}},
+	     "most of it follows cuStreamSynchronize at grow_buffer < train");
+	says(&(struct pausing){{0, 0, 0}, {3, 3, 3}},
+	     "most of it ends with cuLaunchKernel at upload");
+	says(&(struct pausing){{2, 2, 2}, {3, 3, 3}},
+	     "most of it lies between cuStreamSynchronize at grow_buffer and cuLaunchKernel at upload");
+	says(&(struct pausing){{4, 4, 4}, {2, 2, 2}},
+	     "most of it lies between cuStreamSynchronize at make_batch and cuLaunchKernel at grow_buffer < train");
+	says(&(struct pausing){{2, 2, 2}, {2, 2, 2}},
+	     "most of it lies between cuStreamSynchronize and cuLaunchKernel at grow_buffer < train");
+	says(&(struct pausing){{1, 2, 3}, {2, 2, 2}},
+	     "most of it ends with cuLaunchKernel at grow_buffer < train");
+	says(&(struct pausing){{0, 0, 0}, {0, 0, 0}}, NULL);
+	says(&(struct pausing){{1, 2, 3}, {2, 3, 4}}, NULL);
 }
 
 static bool function_at(void *arg, uint32_t process, uint64_t address, struct tfh_model_line *out)
@@ -409,7 +432,7 @@ int main(void)
 		cmocka_unit_test(test_line_of_small_copies),
 		cmocka_unit_test(test_functions),
 		cmocka_unit_test(test_lines_of_functions),
-		cmocka_unit_test(test_before),
+		cmocka_unit_test(test_around),
 		cmocka_unit_test(test_queued_functions),
 	};
 
