@@ -10,6 +10,7 @@
 
 static void find_lines(const char *path)
 {
+	struct tfh_debug_inlined *inlined = NULL;
 	struct tfh_debug_lines *d = NULL;
 	char file[TFH_SYMBOLS_FILE];
 	struct tfh_elf e;
@@ -19,8 +20,14 @@ static void find_lines(const char *path)
 		d = tfh_debug_lines_open(&e);
 	for (uint64_t at = 0; d && at < 1ull << 40; at = at * 2 + 64)
 		tfh_debug_lines_find(d, at, file, sizeof(file), &line);
-	for (uint64_t at = 0x200; d && at < 0x600; at += 5)
+	if (d)
+		inlined = tfh_debug_inlined_open(&e);
+	for (uint64_t at = 0x200; d && at < 0x600; at += 5) {
 		tfh_debug_lines_find(d, at, file, sizeof(file), &line);
+		if (inlined)
+			tfh_debug_lines_call(d, inlined, at, file, sizeof(file), &line);
+	}
+	tfh_debug_inlined_close(inlined);
 	tfh_debug_lines_close(d);
 	tfh_elf_close(&e);
 }

@@ -12,6 +12,7 @@
 
 #include "base/bisect.h"
 #include "model/opened.h"
+#include "model/symbols/dwarf_span.h"
 
 /* Bytes of line tables of all files together. Those of the largest programs are half of it. */
 #define LINES_MOST (256u << 20)
@@ -27,30 +28,9 @@ enum { LNS_COPY = 1, LNS_ADVANCE_PC, LNS_ADVANCE_LINE, LNS_SET_FILE, LNS_COLUMN,
 enum { LNS_BLOCK = 7, LNS_CONST_ADD_PC, LNS_FIXED_ADVANCE_PC };
 enum { LNE_END_SEQUENCE = 1, LNE_SET_ADDRESS };
 enum { LNCT_PATH = 1, LNCT_DIRECTORY };
-enum {
-	FORM_BLOCK2 = 0x03,
-	FORM_BLOCK4,
-	FORM_DATA2,
-	FORM_DATA4,
-	FORM_DATA8,
-	FORM_STRING,
-	FORM_BLOCK,
-	FORM_BLOCK1,
-	FORM_DATA1,
-	FORM_STRP = 0x0e,
-	FORM_UDATA,
-	FORM_DATA16 = 0x1e,
-	FORM_LINE_STRP
-};
-
-/* Where something is read, up to its end. What would be behind it reads as 0, and marks it. */
-struct dwarf_span {
-	const uint8_t *at, *end;
-	bool bad;
-};
 
 struct unit {
-	struct dwarf_span tables, program;
+	struct tfh_dwarf_span tables, program;
 	unsigned version, address_bytes, offset_bytes;
 	uint8_t least_bytes, line_range, first_special; /* least_bytes: of an instruction */
 	int8_t line_base;
@@ -64,7 +44,7 @@ struct dwarf_row {
 
 struct machine {
 	const struct unit *unit;
-	struct dwarf_span at;
+	struct tfh_dwarf_span at;
 	struct dwarf_row row;
 };
 
@@ -82,117 +62,45 @@ struct tfh_debug_lines {
 
 static size_t held; /* bytes of all tables; used only by the thread that resolves names */
 
-/* ---- bytes ---- */
-
-static const uint8_t *take(struct dwarf_span *s, uint64_t n)
-{
-	const uint8_t *at = s->at;
-
-	if (n > (uint64_t)(s->end - s->at)) {
-		s->bad = true;
-		s->at = s->end;
-		return NULL;
-	}
-	s->at += n;
-	return at;
-}
-
-/* A number of up to eight bytes, the lowest first. */
-static uint64_t number(struct dwarf_span *s, unsigned bytes)
-{
-	const uint8_t *at = take(s, bytes);
-	uint64_t v = 0;
-
-	if (at)
-		memcpy(&v, at, bytes);
-	return v;
-}
-
-static uint64_t uleb(struct dwarf_span *s)
-{
-	uint64_t v = 0;
-
-	for (unsigned shift = 0; s->at < s->end; shift += 7) {
-		uint8_t byte = *s->at++;
-		if (shift < 64)
-			v |= (uint64_t)(byte & 0x7f) << shift;
-		if (!(byte & 0x80))
-			return v;
-	}
-	s->bad = true;
-	return 0;
-}
-
-static int64_t sleb(struct dwarf_span *s)
-{
-	uint64_t v = 0;
-
-	for (unsigned shift = 0; s->at < s->end;) {
-		uint8_t byte = *s->at++;
-		if (shift < 64)
-			v |= (uint64_t)(byte & 0x7f) << shift;
-		shift += 7;
-		if (byte & 0x80)
-			continue;
-		if (shift < 64 && (byte & 0x40))
-			v |= ~0ull << shift;
-		return (int64_t)v;
-	}
-	s->bad = true;
-	return 0;
-}
-
-static const char *text(struct dwarf_span *s)
-{
-	const uint8_t *at = s->at,
-		      *nul = at < s->end ? memchr(at, '\0', (size_t)(s->end - at)) : NULL;
-
-	if (!nul) {
-		s->bad = true;
-		s->at = s->end;
-		return "";
-	}
-	s->at = nul + 1;
-	return (const char *)at;
-}
-
 /* ---- units ---- */
 
 /* Reads the head of the unit at a place in the section; `next` is that of the next one. False: it
  * is damaged, or of an unknown version; without `next` nothing can be read behind it. */
 static bool read_unit(const struct tfh_debug_lines *d, size_t place, struct unit *u, size_t *next)
 {
-	struct dwarf_span s = {d->line + place, d->line + d->line_bytes, false};
+	struct tfh_dwarf_span s = {d->line + place, d->line + d->line_bytes, false};
 
 	*u = (struct unit){.address_bytes = 8, .offset_bytes = 4};
 	*next = d->line_bytes;
-	uint64_t length = number(&s, 4);
+	uint64_t length = tfh_dwarf_number(&s, 4);
 	if (length == 0xffffffff) {
 		u->offset_bytes = 8;
-		length = number(&s, 8);
+		length = tfh_dwarf_number(&s, 8);
 	}
 	if (s.bad || length > (uint64_t)(s.end - s.at))
 		return false;
 	s.end = s.at + length;
 	*next = (size_t)(s.end - d->line);
-	u->version = (unsigned)number(&s, 2);
+	u->version = (unsigned)tfh_dwarf_number(&s, 2);
 	if (u->version < 2 || u->version > 5)
 		return false;
 	if (u->version == 5) {
-		u->address_bytes = (unsigned)number(&s, 1);
-		take(&s, 1); /* of segments, which no machine of ours has */
+		u->address_bytes = (unsigned)tfh_dwarf_number(&s, 1);
+		tfh_dwarf_take(&s, 1); /* of segments, which no machine of ours has */
 	}
-	length = number(&s, u->offset_bytes);
+	length = tfh_dwarf_number(&s, u->offset_bytes);
 	u->program = s;
-	if (!take(&u->program, length))
+	if (!tfh_dwarf_take(&u->program, length))
 		return false;
 	s.end = u->program.at;
-	u->least_bytes = (uint8_t)number(&s, 1);
-	take(&s, u->version >= 4 ? 2 : 1); /* operations of an instruction; whether lines begin */
-	u->line_base = (int8_t)number(&s, 1);
-	u->line_range = (uint8_t)number(&s, 1);
-	u->first_special = (uint8_t)number(&s, 1);
-	u->operands = u->first_special ? take(&s, u->first_special - 1u) : NULL;
+	u->least_bytes = (uint8_t)tfh_dwarf_number(&s, 1);
+	tfh_dwarf_take(&s, u->version >= 4
+				   ? 2
+				   : 1); /* operations of an instruction; whether lines begin */
+	u->line_base = (int8_t)tfh_dwarf_number(&s, 1);
+	u->line_range = (uint8_t)tfh_dwarf_number(&s, 1);
+	u->first_special = (uint8_t)tfh_dwarf_number(&s, 1);
+	u->operands = u->first_special ? tfh_dwarf_take(&s, u->first_special - 1u) : NULL;
 	u->tables = s;
 	return !s.bad && u->operands && u->line_range && u->address_bytes <= 8;
 }
@@ -222,19 +130,19 @@ static bool run_special(struct machine *m, uint8_t code)
 
 static bool run_extended(struct machine *m)
 {
-	uint64_t length = uleb(&m->at);
-	const uint8_t *at = take(&m->at, length);
-	struct dwarf_span s = {at, at + (at ? length : 0), false};
+	uint64_t length = tfh_dwarf_uleb(&m->at);
+	const uint8_t *at = tfh_dwarf_take(&m->at, length);
+	struct tfh_dwarf_span s = {at, at + (at ? length : 0), false};
 
 	if (!at || !length)
 		return false;
-	switch (number(&s, 1)) {
+	switch (tfh_dwarf_number(&s, 1)) {
 	case LNE_END_SEQUENCE:
 		m->row.end = true;
 		return true;
 	case LNE_SET_ADDRESS:
 		if (length - 1 <= 8)
-			m->row.address = number(&s, (unsigned)length - 1);
+			m->row.address = tfh_dwarf_number(&s, (unsigned)length - 1);
 		return false;
 	default:
 		return false;
@@ -247,23 +155,23 @@ static bool run_standard(struct machine *m, uint8_t code)
 	case LNS_COPY:
 		return true;
 	case LNS_ADVANCE_PC:
-		advance(m, uleb(&m->at));
+		advance(m, tfh_dwarf_uleb(&m->at));
 		return false;
 	case LNS_ADVANCE_LINE:
-		m->row.line += (uint64_t)sleb(&m->at);
+		m->row.line += (uint64_t)tfh_dwarf_sleb(&m->at);
 		return false;
 	case LNS_SET_FILE:
-		m->row.file = uleb(&m->at);
+		m->row.file = tfh_dwarf_uleb(&m->at);
 		return false;
 	case LNS_CONST_ADD_PC:
 		advance(m, (255u - m->unit->first_special) / m->unit->line_range);
 		return false;
 	case LNS_FIXED_ADVANCE_PC:
-		m->row.address += number(&m->at, 2);
+		m->row.address += tfh_dwarf_number(&m->at, 2);
 		return false;
 	default:
 		for (unsigned n = m->unit->operands[code - 1]; n; n--)
-			uleb(&m->at);
+			tfh_dwarf_uleb(&m->at);
 		return false;
 	}
 }
@@ -375,12 +283,12 @@ struct entry {
 
 static const char *line_text(const struct tfh_debug_lines *d, uint64_t at)
 {
-	struct dwarf_span s = {d->text + at, d->text + d->text_bytes, false};
+	struct tfh_dwarf_span s = {d->text + at, d->text + d->text_bytes, false};
 
-	return at < d->text_bytes ? text(&s) : "";
+	return at < d->text_bytes ? tfh_dwarf_text(&s) : "";
 }
 
-static void skip_form(struct dwarf_span *s, uint64_t form, unsigned offset_bytes)
+static void skip_form(struct tfh_dwarf_span *s, uint64_t form, unsigned offset_bytes)
 {
 	static const uint8_t bytes[] = {[FORM_DATA1] = 1,
 					[FORM_DATA2] = 2,
@@ -394,67 +302,67 @@ static void skip_form(struct dwarf_span *s, uint64_t form, unsigned offset_bytes
 
 	switch (form) {
 	case FORM_STRING:
-		text(s);
+		tfh_dwarf_text(s);
 		break;
 	case FORM_STRP:
 	case FORM_LINE_STRP:
-		take(s, offset_bytes);
+		tfh_dwarf_take(s, offset_bytes);
 		break;
 	case FORM_UDATA:
-		uleb(s);
+		tfh_dwarf_uleb(s);
 		break;
 	case FORM_BLOCK:
-		take(s, uleb(s));
+		tfh_dwarf_take(s, tfh_dwarf_uleb(s));
 		break;
 	case FORM_BLOCK1:
 	case FORM_BLOCK2:
 	case FORM_BLOCK4:
-		take(s, number(s, bytes[form]));
+		tfh_dwarf_take(s, tfh_dwarf_number(s, bytes[form]));
 		break;
 	default:
 		if (form < sizeof(bytes) && bytes[form])
-			take(s, bytes[form]);
+			tfh_dwarf_take(s, bytes[form]);
 		else
 			s->bad = true;
 	}
 }
 
-static void read_field(const struct tfh_debug_lines *d, const struct unit *u, struct dwarf_span *s,
-		       uint64_t content, uint64_t form, struct entry *out)
+static void read_field(const struct tfh_debug_lines *d, const struct unit *u,
+		       struct tfh_dwarf_span *s, uint64_t content, uint64_t form, struct entry *out)
 {
-	struct dwarf_span was = *s;
+	struct tfh_dwarf_span was = *s;
 
 	skip_form(s, form, u->offset_bytes);
 	if (content == LNCT_PATH && form == FORM_STRING)
-		out->name = text(&was);
+		out->name = tfh_dwarf_text(&was);
 	else if (content == LNCT_PATH && form == FORM_LINE_STRP)
-		out->name = line_text(d, number(&was, u->offset_bytes));
+		out->name = line_text(d, tfh_dwarf_number(&was, u->offset_bytes));
 	else if (content == LNCT_DIRECTORY && form == FORM_UDATA)
-		out->folder = uleb(&was);
+		out->folder = tfh_dwarf_uleb(&was);
 	else if (content == LNCT_DIRECTORY && (form == FORM_DATA1 || form == FORM_DATA2))
-		out->folder = number(&was, form == FORM_DATA1 ? 1 : 2);
+		out->folder = tfh_dwarf_number(&was, form == FORM_DATA1 ? 1 : 2);
 }
 
 /* Reads a table of version 5 up to its end, and the row of that number, if it has it. */
 static struct entry read_table(const struct tfh_debug_lines *d, const struct unit *u,
-			       struct dwarf_span *s, uint64_t wanted)
+			       struct tfh_dwarf_span *s, uint64_t wanted)
 {
 	struct entry e, found = {"", 0};
-	unsigned fields = (unsigned)number(s, 1);
-	struct dwarf_span formats = *s;
+	unsigned fields = (unsigned)tfh_dwarf_number(s, 1);
+	struct tfh_dwarf_span formats = *s;
 
 	for (unsigned i = 0; i < fields; i++) {
-		uleb(s);
-		uleb(s);
+		tfh_dwarf_uleb(s);
+		tfh_dwarf_uleb(s);
 	}
-	uint64_t n = uleb(s);
+	uint64_t n = tfh_dwarf_uleb(s);
 	/* Every row has a byte at least. */
 	for (uint64_t i = 0; i < n && fields && !s->bad; i++) {
-		struct dwarf_span f = formats;
+		struct tfh_dwarf_span f = formats;
 		e = (struct entry){"", 0};
 		for (unsigned k = 0; k < fields && !s->bad; k++) {
-			uint64_t content = uleb(&f);
-			read_field(d, u, s, content, uleb(&f), &e);
+			uint64_t content = tfh_dwarf_uleb(&f);
+			read_field(d, u, s, content, tfh_dwarf_uleb(&f), &e);
 		}
 		if (i == wanted && !s->bad)
 			found = e;
@@ -463,18 +371,18 @@ static struct entry read_table(const struct tfh_debug_lines *d, const struct uni
 }
 
 /* The same of versions 2 to 4, whose tables count from 1 and end with an empty name. */
-static struct entry read_old_table(struct dwarf_span *s, bool files, uint64_t wanted)
+static struct entry read_old_table(struct tfh_dwarf_span *s, bool files, uint64_t wanted)
 {
 	struct entry found = {"", 0};
 
 	for (uint64_t i = 1; !s->bad; i++) {
-		struct entry e = {text(s), 0};
+		struct entry e = {tfh_dwarf_text(s), 0};
 		if (!*e.name)
 			break;
 		if (files) {
-			e.folder = uleb(s);
-			uleb(s); /* when it was changed */
-			uleb(s); /* its size */
+			e.folder = tfh_dwarf_uleb(s);
+			tfh_dwarf_uleb(s); /* when it was changed */
+			tfh_dwarf_uleb(s); /* its size */
 		}
 		if (i == wanted && !s->bad)
 			found = e;
@@ -483,10 +391,10 @@ static struct entry read_old_table(struct dwarf_span *s, bool files, uint64_t wa
 }
 
 static struct entry read_file(const struct tfh_debug_lines *d, const struct unit *u,
-			      struct dwarf_span tables, uint64_t file, const char **folder,
+			      struct tfh_dwarf_span tables, uint64_t file, const char **folder,
 			      const char **top)
 {
-	struct dwarf_span again = tables, first = tables;
+	struct tfh_dwarf_span again = tables, first = tables;
 	bool old = u->version < 5;
 	struct entry e;
 
@@ -542,23 +450,50 @@ static bool row_at(struct tfh_debug_lines *d, const struct unit *u, const struct
 	return found;
 }
 
-bool tfh_debug_lines_find(struct tfh_debug_lines *d, uint64_t address, char *file, size_t size,
-			  uint32_t *line)
+/* The unit and the row of an address; false: unknown. */
+static bool find_row(struct tfh_debug_lines *d, uint64_t address, struct unit *u, size_t *table,
+		     struct dwarf_row *row)
 {
-	size_t i = TFH_BISECT(k, 0, d->n, d->sequence[k].low <= address);
+	size_t i = TFH_BISECT(k, 0, d->n, d->sequence[k].low <= address), next;
 
 	for (unsigned looked = 0; i-- > 0 && looked < OVERLAPS && d->work < WORK_MOST; looked++) {
 		const struct dwarf_sequence *s = &d->sequence[i];
-		struct unit u;
-		struct dwarf_row row;
-		size_t next;
 
-		if (address >= s->high || !read_unit(d, s->unit, &u, &next) ||
-		    !row_at(d, &u, s, address, &row))
+		if (address >= s->high || !read_unit(d, s->unit, u, &next) ||
+		    !row_at(d, u, s, address, row))
 			continue;
-		d->work += (size_t)(u.tables.end - u.tables.at);
-		*line = (uint32_t)row.line;
-		return row.line && row.line <= UINT32_MAX && name_file(d, &u, row.file, file, size);
+		d->work += (size_t)(u->tables.end - u->tables.at);
+		*table = s->unit;
+		return true;
 	}
 	return false;
+}
+
+static bool name_line(const struct tfh_debug_lines *d, const struct unit *u,
+		      const struct dwarf_row *row, char *file, size_t size, uint32_t *line)
+{
+	*line = (uint32_t)row->line;
+	return row->line && row->line <= UINT32_MAX && name_file(d, u, row->file, file, size);
+}
+
+bool tfh_debug_lines_find(struct tfh_debug_lines *d, uint64_t address, char *file, size_t size,
+			  uint32_t *line)
+{
+	struct dwarf_row row;
+	struct unit u;
+	size_t table;
+
+	return find_row(d, address, &u, &table, &row) && name_line(d, &u, &row, file, size, line);
+}
+
+bool tfh_debug_lines_call(struct tfh_debug_lines *d, struct tfh_debug_inlined *inlined,
+			  uint64_t address, char *file, size_t size, uint32_t *line)
+{
+	struct dwarf_row row;
+	struct unit u;
+	size_t table;
+
+	return find_row(d, address, &u, &table, &row) &&
+	       tfh_debug_inlined_call(inlined, table, address, &row.file, &row.line) &&
+	       name_line(d, &u, &row, file, size, line);
 }

@@ -3,6 +3,7 @@
 #ifndef TFH_MODEL_SYMBOLS_DEBUG_LINES_H
 #define TFH_MODEL_SYMBOLS_DEBUG_LINES_H
 
+#include "model/symbols/debug_inlined.h"
 #include "model/symbols/elf_file.h"
 
 struct tfh_debug_lines;
@@ -15,5 +16,9 @@ void tfh_debug_lines_close(struct tfh_debug_lines *d);
  * it, below the folder it ran in where that is known (DWARF 5). False: unknown. */
 bool tfh_debug_lines_find(struct tfh_debug_lines *d, uint64_t address, char *file, size_t size,
 			  uint32_t *line);
+/* The same of the outermost call whose code the compiler has put where the address is, so that the
+ * line is one of the function that the address is in. */
+bool tfh_debug_lines_call(struct tfh_debug_lines *d, struct tfh_debug_inlined *inlined,
+			  uint64_t address, char *file, size_t size, uint32_t *line);
 
 #endif

@@ -21,8 +21,10 @@ struct tfh_symbols {
 	uint64_t strings, string_bytes; /* offsets in the file */
 	char *name;			/* buffer for one name */
 	char build_id[64];
+	struct tfh_elf separate;       /* file with the debug information; fd -1: none */
 	struct tfh_debug_lines *lines; /* NULL: none, or not looked for */
-	bool looked, trusted;
+	struct tfh_debug_inlined *inlined;
+	bool looked, looked_inlined, trusted;
 };
 
 static size_t held; /* bytes of symbols held; used only by the thread that resolves names */
@@ -68,6 +70,7 @@ struct tfh_symbols *tfh_symbols_open(const char *path, const char *build_id, boo
 	if (!s)
 		return NULL;
 	s->trusted = trusted;
+	s->separate.fd = -1;
 	snprintf(s->build_id, sizeof(s->build_id), "%s", build_id);
 	s->name = malloc(NAME_MOST);
 	if (tfh_elf_open(&s->elf, path, build_id, trusted) && s->name && find_tables(s))
@@ -83,6 +86,8 @@ void tfh_symbols_close(struct tfh_symbols *s)
 	if (s->symbol)
 		held -= s->count * sizeof(*s->symbol);
 	tfh_debug_lines_close(s->lines);
+	tfh_debug_inlined_close(s->inlined);
+	tfh_elf_close(&s->separate);
 	tfh_elf_close(&s->elf);
 	free(s->symbol);
 	free(s->name);
@@ -135,10 +140,8 @@ bool tfh_symbols_find(const struct tfh_symbols *s, uint64_t file_offset, char *n
 }
 
 /* The folder's name is the id's first byte. */
-static struct tfh_debug_lines *separate_lines(const struct tfh_symbols *s)
+static struct tfh_debug_lines *separate_lines(struct tfh_symbols *s)
 {
-	struct tfh_debug_lines *lines;
-	struct tfh_elf e;
 	char path[128];
 
 	if (strlen(s->build_id) < 3 ||
@@ -146,11 +149,19 @@ static struct tfh_debug_lines *separate_lines(const struct tfh_symbols *s)
 		return NULL;
 	snprintf(path, sizeof(path), "/usr/lib/debug/.build-id/%.2s/%s.debug", s->build_id,
 		 s->build_id + 2);
-	if (!tfh_elf_open(&e, path, s->build_id, s->trusted))
+	if (!tfh_elf_open(&s->separate, path, s->build_id, s->trusted))
 		return NULL;
-	lines = e.same_build ? tfh_debug_lines_open(&e) : NULL;
-	tfh_elf_close(&e);
-	return lines;
+	return s->separate.same_build ? tfh_debug_lines_open(&s->separate) : NULL;
+}
+
+/* The line that calls what the compiler has put where the address is. */
+static bool find_call(struct tfh_symbols *s, uint64_t address, char *file, size_t size,
+		      uint32_t *line)
+{
+	if (!s->looked_inlined)
+		s->inlined = tfh_debug_inlined_open(s->separate.fd >= 0 ? &s->separate : &s->elf);
+	s->looked_inlined = true;
+	return s->inlined && tfh_debug_lines_call(s->lines, s->inlined, address, file, size, line);
 }
 
 bool tfh_symbols_line(struct tfh_symbols *s, uint64_t file_offset, uint64_t into, char *file,
@@ -158,7 +169,7 @@ bool tfh_symbols_line(struct tfh_symbols *s, uint64_t file_offset, uint64_t into
 {
 	uint64_t address = tfh_elf_address(&s->elf, file_offset);
 	char begins_in[TFH_SYMBOLS_FILE];
-	uint32_t found, begin;
+	uint32_t begin;
 
 	/* A file that was compiled again has lines of a text that the job did not run. */
 	if (!s->looked && s->elf.same_build) {
@@ -167,10 +178,9 @@ bool tfh_symbols_line(struct tfh_symbols *s, uint64_t file_offset, uint64_t into
 			s->lines = separate_lines(s);
 	}
 	s->looked = true;
-	if (!s->lines || !tfh_debug_lines_find(s->lines, address, file, size, &found) ||
-	    !tfh_debug_lines_find(s->lines, address - into, begins_in, sizeof(begins_in), &begin) ||
-	    strcmp(file, begins_in) != 0)
+	if (!s->lines || !tfh_debug_lines_find(s->lines, address, file, size, line) ||
+	    !tfh_debug_lines_find(s->lines, address - into, begins_in, sizeof(begins_in), &begin))
 		return false;
-	*line = found;
-	return true;
+	return !strcmp(file, begins_in) ||
+	       (find_call(s, address, file, size, line) && !strcmp(file, begins_in));
 }

@@ -23,8 +23,9 @@ bool tfh_symbols_find(const struct tfh_symbols *s, uint64_t file_offset, char *n
 
 /* The line of the instruction at an offset in the file, `into` bytes behind its function's begin,
  * from debug information in the file or in its separate file below /usr/lib/debug. False: unknown;
- * so it is without a build id, which tells that it is the file that the process had loaded, and
- * where the compiler has put a function of another source file into this one. */
+ * so it is without a build id, which tells that it is the file that the process had loaded. Where
+ * the compiler has put a function of another source file into this one, it is the line that calls
+ * it; unknown before DWARF 4, or with split debug information. */
 bool tfh_symbols_line(struct tfh_symbols *s, uint64_t file_offset, uint64_t into, char *file,
 		      size_t size, uint32_t *line);
 

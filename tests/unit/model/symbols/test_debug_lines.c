@@ -16,12 +16,30 @@
 
 #include "model/symbols/debug_lines.h"
 #include "model/symbols/symbols.h"
+#include "unit/model/symbols/inlined.h"
 
 enum { LANDMARK_LINE = __LINE__ + 5 };
 int tfh_test_marked(int x);
 __attribute__((noinline)) int tfh_test_marked(int x)
 {
 	return x * 3 + 1;
+}
+
+/* Called by what is inlined: notes where that is. */
+static uint64_t noted;
+
+__attribute__((noinline)) void tfh_test_note(void)
+{
+	noted = (uint64_t)(uintptr_t)__builtin_return_address(0) - 1;
+}
+
+enum { CALL_LINE = __LINE__ + 5 };
+int tfh_test_calling(int x);
+__attribute__((noinline)) int tfh_test_calling(int x)
+{
+	for (int i = 0; i < x; i++)
+		x += tfh_test_wrapped(x);
+	return x;
 }
 
 struct own {
@@ -84,6 +102,29 @@ static void test_own_line(void **state)
 	tfh_symbols_close(s);
 }
 
+/* Where a header's function was put into another one, the line is that of the outermost call. */
+static void test_inlined(void **state)
+{
+	(void)state;
+	const struct own o = own();
+	uint64_t begin = (uint64_t)(uintptr_t)tfh_test_calling;
+	char file[TFH_SYMBOLS_FILE];
+	uint32_t line = 0;
+
+	assert_int_not_equal(tfh_test_calling(1), 0);
+	assert_in_range(noted, begin, begin + 400);
+	struct tfh_symbols *s = tfh_symbols_open("/proc/self/exe", o.build_id, true);
+	assert_non_null(s);
+	for (int i = 0; i < 2; i++) {
+		assert_true(
+			tfh_symbols_line(s, o.offset + noted - (uint64_t)(uintptr_t)tfh_test_marked,
+					 noted - begin, file, sizeof(file), &line));
+		assert_non_null(strstr(file, "tests/unit/model/symbols/test_debug_lines.c"));
+		assert_int_equal(line, CALL_LINE);
+	}
+	tfh_symbols_close(s);
+}
+
 /* Without a build id nobody knows whether it is the file that ran. */
 static void test_other_build(void **state)
 {
@@ -111,6 +152,7 @@ static uint64_t rnd(void)
 
 static void try(const char *path, const uint8_t *data, size_t size, uint64_t address)
 {
+	struct tfh_debug_inlined *inlined = NULL;
 	struct tfh_debug_lines *d = NULL;
 	char file[TFH_SYMBOLS_FILE];
 	FILE *f = fopen(path, "w");
@@ -122,8 +164,14 @@ static void try(const char *path, const uint8_t *data, size_t size, uint64_t add
 	fclose(f);
 	if (tfh_elf_open(&e, path, "", true))
 		d = tfh_debug_lines_open(&e);
-	for (uint64_t at = address - 200; d && at < address + 200; at += 7)
+	if (d)
+		inlined = tfh_debug_inlined_open(&e);
+	for (uint64_t at = address - 200; d && at < address + 200; at += 7) {
 		tfh_debug_lines_find(d, at, file, sizeof(file), &line);
+		if (inlined)
+			tfh_debug_lines_call(d, inlined, at, file, sizeof(file), &line);
+	}
+	tfh_debug_inlined_close(inlined);
 	tfh_debug_lines_close(d);
 	tfh_elf_close(&e);
 }
@@ -154,16 +202,17 @@ static void test_damaged_lines(void **state)
 	size_t most = 16 << 20;
 	uint8_t *data = malloc(most), *copy = malloc(most);
 	size_t size = fread(data, 1, most, f);
-	const Elf64_Shdr line = section_of(data, ".debug_line"),
-			 text = section_of(data, ".debug_line_str");
+	const Elf64_Shdr section[] = {
+		section_of(data, ".debug_line"), section_of(data, ".debug_line_str"),
+		section_of(data, ".debug_info"), section_of(data, ".debug_abbrev")};
 
 	fclose(f);
 	close(mkstemp(path));
 	assert_true(size < most);
-	for (int i = 0; i < 200; i++) {
-		const Elf64_Shdr *s = i % 4 ? &line : &text;
+	for (int i = 0; i < 400; i++) {
+		const Elf64_Shdr *s = &section[i % 4];
 		/* The first unit's head, and anywhere. */
-		size_t span = i % 2 && s->sh_size > 300 ? 300 : s->sh_size;
+		size_t span = i / 4 % 2 && s->sh_size > 300 ? 300 : s->sh_size;
 		memcpy(copy, data, size);
 		for (int k = 0; k < 6; k++)
 			copy[s->sh_offset + rnd() % span] = (uint8_t)rnd();
@@ -178,6 +227,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_own_line),
+		cmocka_unit_test(test_inlined),
 		cmocka_unit_test(test_other_build),
 		cmocka_unit_test(test_damaged_lines),
 	};

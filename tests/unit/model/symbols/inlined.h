@@ -1,0 +1,13 @@
+/* A function of a header that is put into its callers (test_debug_lines.c). */
+void tfh_test_note(void);
+
+static inline __attribute__((always_inline)) int tfh_test_wrap_more(int x)
+{
+	tfh_test_note();
+	return x + 1;
+}
+
+static inline __attribute__((always_inline)) int tfh_test_wrapped(int x)
+{
+	return 3 * tfh_test_wrap_more(x);
+}
