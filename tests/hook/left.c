@@ -141,7 +141,8 @@ static void storm(void)
 	sigemptyset(&alarm);
 	sigaddset(&alarm, SIGALRM);
 	signal(SIGALRM, on_signal);
-	setitimer(ITIMER_REAL, &every, NULL);
+	if (!sigsetjmp(back, 1)) /* a signal may come before the first jump is prepared below */
+		setitimer(ITIMER_REAL, &every, NULL);
 	while (left < 200)
 		if (sigsetjmp(back, 1)) {
 			sigprocmask(SIG_BLOCK, &alarm, &old);

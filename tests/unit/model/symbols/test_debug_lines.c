@@ -16,7 +16,7 @@
 
 #include "model/symbols/debug_lines.h"
 #include "model/symbols/symbols.h"
-#include "unit/model/symbols/inlined.h"
+#include "inlined.h"
 
 enum { LANDMARK_LINE = __LINE__ + 5 };
 int tfh_test_marked(int x);
@@ -33,13 +33,15 @@ __attribute__((noinline)) void tfh_test_note(void)
 	noted = (uint64_t)(uintptr_t)__builtin_return_address(0) - 1;
 }
 
-enum { CALL_LINE = __LINE__ + 5 };
+enum { CALL_LINE = __LINE__ + 7 };
 int tfh_test_calling(int x);
 __attribute__((noinline)) int tfh_test_calling(int x)
 {
+	int sum = 0;
+
 	for (int i = 0; i < x; i++)
-		x += tfh_test_wrapped(x);
-	return x;
+		sum += tfh_test_wrapped(sum);
+	return sum;
 }
 
 struct own {
