@@ -46,6 +46,8 @@ static void find(void)
 	*(void **)&cu_fetch = dlsym(cuda, "cuMemcpyDtoH_v2");
 }
 
+static size_t bytes = BYTES;
+
 NOINLINE void upload_batch(address device, const char *host);
 NOINLINE void fetch_result(char *host, address device);
 NOINLINE void train_step(address device, char *host);
@@ -53,7 +55,7 @@ NOINLINE void train_step(address device, char *host);
 /* What follows the call keeps it from being a jump. */
 NOINLINE void upload_batch(address device, const char *host)
 {
-	if (cu_upload(device, host, BYTES))
+	if (cu_upload(device, host, bytes))
 		exit(2);
 }
 
@@ -188,6 +190,7 @@ int main(int argc, char **argv)
 			return 1;
 	} else if (argc > 2 && !strcmp(argv[2], "code")) {
 		code = 1;
+		bytes = 64 << 10;
 		if (pthread_create(&thread, NULL, train, NULL) || pthread_join(thread, NULL))
 			return 1;
 	} else if (argc > 3) {
