@@ -99,7 +99,6 @@ struct tfh_self {
 	uint64_t half;	     /* from this head on, more than half of the ring may be in use */
 	uint64_t last_end;   /* t_end of the last hooked call, for CPUTIME after a gap */
 	uint64_t placed;     /* likewise, when a short call last got its place (stacks.c) */
-	uint64_t walks_paid; /* until then, backtraces of pauses have used their part of the time */
 	/* generation: of the journal this ring belongs to (fork), TFH_NO_RING without one; handles: the caches of ids are
 	 * valid while this is the process's number */
 	struct tfh_epoch seen;
@@ -122,8 +121,9 @@ struct tfh_self {
 	uint32_t in_agg;  /* entries in use in the ring's AGG table */
 	/* this thread ends the process: the exit handler does not hold it up */
 	bool exits;
-	uint64_t agg_since; /* begin time of the oldest entry */
-	uint64_t retry;	    /* ticks before which no larger or first ring is requested again */
+	uint64_t agg_since;  /* begin time of the oldest entry */
+	uint64_t retry;	     /* ticks before which no larger or first ring is requested again */
+	uint64_t walks_paid; /* until then, backtraces of pauses have used their part of the time */
 	uint64_t *named; /* bit per id: this thread has published its NAME; mapped on first use */
 	uint64_t stream; /* the last one whose id was wanted, and its id; as handle_cache */
 	uint32_t stream_id;
