@@ -105,7 +105,8 @@ static const char *in_framework(const char *path)
 }
 
 /* Whether no file has this code, and it is not what the program was given as: modules frozen into the interpreter, and what
- * libraries generate ("<sqlalchemy generated ...>", "<attrs generated ...>", torch.fx' "<eval_with_key>.3"). */
+ * libraries generate ("<sqlalchemy generated ...>", "<attrs generated ...>", torch.fx' "<eval_with_key>.3"). torch.compile() puts what
+ * it generates into a folder of this name by default. */
 static bool is_generated(const char *path)
 {
 	static const char *const program[] = {"<string>", "<stdin>", "<console>", "<ipython-input"};
@@ -113,7 +114,7 @@ static bool is_generated(const char *path)
 	for (size_t i = 0; i < sizeof(program) / sizeof(*program); i++)
 		if (!strncmp(path, program[i], strlen(program[i])))
 			return false;
-	return *path == '<';
+	return *path == '<' || strstr(path, "/torchinductor_");
 }
 
 /* The module's part of a path in an installed package or the standard library, or the name of generated code; NULL for other

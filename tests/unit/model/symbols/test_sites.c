@@ -190,6 +190,7 @@ static void test_libraries(void **state)
 	assert_true(
 		tfh_file_of_library("<sqlalchemy generated _go() wrapper for orm.session.commit>"));
 	assert_true(tfh_file_of_library("<eval_with_key>.3"));
+	assert_true(tfh_file_of_library("/tmp/torchinductor_user/sn/csnfohpspodw.py"));
 	assert_true(tfh_file_of_library("<frozen importlib._bootstrap>"));
 	assert_false(tfh_file_of_library("<stdin>"));
 	assert_false(tfh_file_of_library("<string>"));
