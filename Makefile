@@ -664,9 +664,9 @@ torture: tests
 	$(Q)scripts/bootstrap torture
 	$(Q)$(RUN_ENV) tests/torture/run --seed '$(or $(SEED),0)' --schedules $(SCHEDULES_N) --filter '$(T)'
 
-#: make soak             kills and long runs (T=regex; hours)
+#: make soak             kills and long runs (T=regex SECONDS=n; hours)
 soak: tests
-	$(Q)scripts/run-tests --build $(B) --jobs 1 --filter '$(T)' --timeout 7200 --python main tests/soak
+	$(Q)scripts/run-tests --build $(B) --jobs 1 --filter '$(T)' --timeout $$((7200 + $(or $(SECONDS),0))) --python main tests/soak
 
 #: make deps             install what the build needs (as root, or with passwordless sudo); compiles nothing
 deps:
