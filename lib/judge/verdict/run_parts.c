@@ -158,18 +158,20 @@ static void take_saved(struct parts *p, const struct tfh_result *r)
 	p->saves = r->recurring[i - 1].count;
 }
 
-/* How much of the time between loops each owner gets, as a share of it. */
+/* How much of the time between loops each owner gets, as a share of it. A stall is time of a loop's steps: a window that lasts until
+ * the next loop begins contains a gap between the two, which is none. */
 static double shares(struct parts *p)
 {
 	double wanted = 0, spare = fmax(-p->missing[OWNER_STEPS], 0);
 
+	p->moved[OWNER_STALL] = p->missing[OWNER_STALL];
+	p->missing[OWNER_STALL] = 0;
 	for (int k = 0; k < OWNER_COUNT; k++)
 		wanted += p->missing[k] = fmax(p->missing[k], 0);
 	double given = fmax(fmin(fmin(wanted, p->known), p->between), 0);
 	double part = wanted > 0 ? given / wanted : 0;
 	p->moved[OWNER_CHECKPOINT] = fmin((1 - part) * p->missing[OWNER_CHECKPOINT], spare);
 	p->moved[OWNER_FIRST] = (1 - part) * p->missing[OWNER_FIRST];
-	p->moved[OWNER_STALL] = (1 - part) * p->missing[OWNER_STALL];
 	for (int k = 0; k < OWNER_COUNT && given > 0; k++)
 		p->missing[k] *= part / p->between;
 	return given;
@@ -248,7 +250,7 @@ static uint32_t give(struct parts *p, struct tfh_part_of_run *out, uint32_t n, u
 			to->count +=
 				(uint64_t)llround((double)p->steps * whole.wall_s / p->between);
 		else if (!to->count)
-			to->count = k == OWNER_STALL ? p->stalls : whole.count;
+			to->count = whole.count;
 		to->count += !to->count;
 	}
 	return n;
