@@ -59,12 +59,17 @@ assert meta.num_row_groups > 1 and all(meta.row_group(i).num_rows <= 1 << 17 for
 assert ask(many, "SELECT count(*) FROM RUN WHERE what = 'op'") == [(48000,)]
 assert not os.listdir(runs.TMP + "/temporary")
 
+# The package is that beside the command, wherever Python looks for others.
+full = dict(runs.ENV)
+runs.ENV.update(PYTHONPATH="/nonexistent")
+runs.tfhook("export", "--to", "parquet", "-o", runs.TMP + "/y.parquet", path)
+runs.ENV.update(full)
+
 # Where it cannot be written.
 os.mkdir(runs.TMP + "/broken")
 with open(runs.TMP + "/broken/pyarrow.py", "w") as f:
     f.write("raise ImportError('broken')\n")
-full = dict(runs.ENV)
-for more, word in ((dict(PATH="/nonexistent"), "pip install"), (dict(PYTHONPATH="/nonexistent"), "pip install"),
+for more, word in ((dict(PATH="/nonexistent"), "pip install"),
                    (dict(PYTHONPATH=runs.TMP + "/broken:" + full["PYTHONPATH"]), "pip install"), (dict(TMPDIR="/nonexistent"), "cannot start")):
     runs.ENV.clear()
     runs.ENV.update(full, **more)
