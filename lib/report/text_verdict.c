@@ -141,18 +141,6 @@ static const char *place_of(const struct tfh_page *page)
 	return page->words->place[r->line_place - 1];
 }
 
-double tfh_run_s(const struct tfh_result *r)
-{
-	double wall = (double)tfh_run_wall_ns(r->run) * 1e-9;
-
-	return wall > 0 && r->end != TFH_END_NONE ? wall : NAN;
-}
-
-double tfh_run_saves(const struct tfh_result *r, double saved_s)
-{
-	return saved_s * (1 + r->found.alike);
-}
-
 /* ", which saves 3.12 s of the run" */
 static const char *saving(const struct tfh_result *r, const struct tfh_whatif *w,
 			  char out[TFH_TEXT + 40])

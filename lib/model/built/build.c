@@ -7,67 +7,8 @@
 
 #include "model/built/built.h"
 
-#define MAX_NAMES (1u << 20) /* per kind and process; further names have no text */
-#define MAX_TEXT 65536u
 /* ns since 1970; an uptime clock would need 31 years to reach this */
 #define UNIX_2001 1000000000000000000ll
-
-/* Interned texts: an open-addressed hash table that never shrinks. */
-struct built_text {
-	uint64_t hash; /* 0: free */
-	const void *what;
-	uint32_t id;
-};
-struct table {
-	struct built_text *v;
-	uint32_t n, size;
-};
-
-struct tfh_builder {
-	struct tfh_run *run;
-	struct table texts; /* op names: one copy of each */
-	struct table names; /* (process, kind, text) -> id */
-	/* Number of processes ever begun: part of a name's key, so that names of a removed process
-	 * are not found again. */
-	uint32_t serial;
-	struct table fns;
-};
-
-static struct built_text *find(struct table *t, uint64_t hash)
-{
-	uint32_t i = (uint32_t)hash & (t->size - 1);
-
-	while (t->v[i].hash && t->v[i].hash != hash)
-		i = (i + 1) & (t->size - 1);
-	return &t->v[i];
-}
-
-/* The entry of a hash value, new if `hash` is 0 in it. The 64 bits of the hash represent the text:
- * among a million texts, two collide once in 10^7 runs. NULL when out of memory. */
-static struct built_text *enter(struct table *t, uint64_t hash)
-{
-	hash += !hash;
-	if (t->n * 4 >= t->size * 3) {
-		struct table old = *t;
-		t->size = old.size ? old.size * 2 : 1024;
-		t->v = calloc(t->size, sizeof(*t->v));
-		if (!t->v) {
-			*t = old;
-			return NULL;
-		}
-		for (uint32_t i = 0; i < old.size; i++)
-			if (old.v[i].hash)
-				*find(t, old.v[i].hash) = old.v[i];
-		free(old.v);
-	}
-	struct built_text *e = find(t, hash);
-	if (!e->hash) {
-		e->hash = hash;
-		e->what = NULL;
-		t->n++;
-	}
-	return e;
-}
 
 int tfh_build_new(enum tfh_source source, const char *path, struct tfh_builder **out)
 {
@@ -192,74 +133,6 @@ void tfh_build_thread_name(struct tfh_builder *b, uint32_t thread, const char *n
 	b->run->thread[thread].name = tfh_arena_strdup(&b->run->arena, name);
 }
 
-static int room_for_name(struct tfh_names *names, enum tft_name kind, uint32_t id)
-{
-	uint32_t want = names->n[kind] ? names->n[kind] : 64;
-
-	if (id < names->n[kind])
-		return 0;
-	while (want <= id)
-		want *= 2;
-	struct tfh_name *v = realloc(names->v[kind], want * sizeof(*v));
-	if (!v)
-		return -ENOMEM;
-	memset(v + names->n[kind], 0, (want - names->n[kind]) * sizeof(*v));
-	names->v[kind] = v;
-	names->n[kind] = want;
-	return 0;
-}
-
-int64_t tfh_build_name(struct tfh_builder *b, uint32_t process, enum tft_name kind,
-		       const char *text)
-{
-	struct tfh_names *names = &b->run->proc[process].names;
-	if (!*text)
-		return 0;
-	uint64_t serial = b->run->built->proc[process].serial;
-	uint64_t key = tfh_hash_add(tfh_hash_str(text), serial << 8 | (uint64_t)kind);
-	struct built_text *e = enter(&b->names, key);
-
-	if (!e)
-		return -ENOMEM;
-	if (e->what)
-		return e->id;
-	uint32_t *count = &b->run->proc[process].name_count[kind];
-	uint32_t id = *count + 1;
-	if (id >= MAX_NAMES)
-		return 0;
-	if (room_for_name(names, kind, id))
-		return -ENOMEM;
-	names->v[kind][id].text = tfh_arena_strndup(&b->run->arena, text, strnlen(text, MAX_TEXT));
-	if (!names->v[kind][id].text)
-		return -ENOMEM;
-	*count = id;
-	e->what = names->v[kind][id].text;
-	e->id = id;
-	return id;
-}
-
-const char *tfh_build_text(struct tfh_builder *b, uint32_t process, enum tft_name kind, uint32_t id)
-{
-	return tfh_run_name(b->run, process, kind, id, NULL, NULL);
-}
-
-const struct tfh_fn_info *tfh_build_fn(struct tfh_builder *b, const char *name,
-				       const struct tfh_fn_info *like)
-{
-	struct built_text *e = enter(&b->fns, tfh_hash_str(name));
-	struct tfh_fn_info *row;
-
-	if (!e || e->what)
-		return e ? e->what : NULL;
-	row = tfh_arena_alloc(&b->run->arena, sizeof(*row));
-	if (!row)
-		return NULL;
-	*row = *like;
-	row->name = tfh_arena_strndup(&b->run->arena, name, strnlen(name, 255));
-	e->what = row->name ? row : NULL;
-	return e->what;
-}
-
 void tfh_build_shift(struct tfh_builder *b, uint32_t process, int64_t ns)
 {
 	b->run->built->proc[process].shift += ns;
@@ -289,7 +162,7 @@ int tfh_build_event(struct tfh_builder *b, const struct tfh_event *ev, uint32_t 
 int tfh_build_op(struct tfh_builder *b, const struct tfh_op *op)
 {
 	struct tfh_built_proc *p = &b->run->built->proc[op->process];
-	struct built_text *e;
+	struct tfh_built_text *e;
 	struct tfh_op *to;
 
 	if (tfh_room_for((void **)&p->op, &p->cap_op, p->n_op, sizeof(*p->op)))
@@ -299,7 +172,7 @@ int tfh_build_op(struct tfh_builder *b, const struct tfh_op *op)
 	if (!op->name || !*op->name) {
 		to->name = "";
 	} else {
-		e = enter(&b->texts, tfh_hash_str(op->name));
+		e = tfh_built_enter(&b->texts, tfh_hash_str(op->name));
 		if (e && !e->what) {
 			e->what = tfh_arena_strdup(&b->run->arena, op->name);
 			if (!e->what)

@@ -27,6 +27,31 @@ struct tfh_built {
 	uint32_t cap_proc;
 };
 
+/* Interned texts: an open-addressed hash table that never shrinks. */
+struct tfh_built_text {
+	uint64_t hash; /* 0: free */
+	const void *what;
+	uint32_t id;
+};
+struct tfh_built_table {
+	struct tfh_built_text *v;
+	uint32_t n, size;
+};
+
+struct tfh_builder {
+	struct tfh_run *run;
+	struct tfh_built_table texts; /* op names: one copy of each */
+	struct tfh_built_table names; /* (process, kind, text) -> id */
+	/* Number of processes ever begun: part of a name's key, so that names of a removed process
+	 * are not found again. */
+	uint32_t serial;
+	struct tfh_built_table fns;
+};
+
+/* built_names.c: the entry of a text's hash, new if `what` is NULL. The 64 bits of the hash represent
+ * the text: among a million texts, two collide once in 10^7 runs. NULL when out of memory. */
+struct tfh_built_text *tfh_built_enter(struct tfh_built_table *t, uint64_t hash);
+
 /* Frees a process' data and clears it. */
 void tfh_built_clear(struct tfh_built_proc *p);
 
