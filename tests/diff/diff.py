@@ -67,7 +67,7 @@ for name, sleep in (("quick", 3.0), ("quick2", 3.0), ("slow", 9.0), ("slow2", 9.
 
 same = diff("quick", "quick")
 check(not same["step"]["found"] and same["step"]["change_s"] == 0 and not same["facts"] and not same["lines"], "itself", same)
-check("NO DIFFERENCE FOUND" in screen("quick", "quick"), "words")
+check("NO DIFFERENCE FOUND" in screen("quick", "quick"), "words", screen("quick", "quick"))
 
 there, back = diff("quick", "slow"), diff("slow", "quick")
 check(there["step"]["change_s"] == -back["step"]["change_s"] and there["step"]["off_s"] == back["step"]["off_s"], "there and back")
@@ -79,7 +79,7 @@ if there["step"]["off_s"] < 3e-3:
     first = there["parts"][0]
     check(there["step"]["found"] and abs(there["step"]["change_s"] - 6e-3) < 2 * there["step"]["off_s"] + 1e-3, "step", there["step"])
     check(first["found"] and first["part"] == "host.sleep", "cause", first)
-    check("SLOWER" in screen("quick", "slow") and "FASTER" in screen("slow", "quick"), "words")
+    check("SLOWER" in screen("quick", "slow") and "FASTER" in screen("slow", "quick"), "words", screen("quick", "slow"), screen("slow", "quick"))
     tfhook("diff", "--fail-on", "step>+5%", "quick", "slow", status=1)
     tfhook("diff", "--fail-on", "host.sleep>1ms", "quick", "slow", status=1)
     tfhook("diff", "--fail-on", "mean<1ms", "slow", "quick", status=1)
