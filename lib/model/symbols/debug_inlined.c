@@ -279,19 +279,13 @@ static bool read_unit(struct tfh_debug_inlined *d, size_t place, struct info_uni
 {
 	struct tfh_dwarf_span s = span_at(d, INFO, place), table;
 	struct abbreviation a;
-	uint64_t length = tfh_dwarf_number(&s, 4), kind = UNIT_COMPILE, code, wanted;
+	uint64_t kind = UNIT_COMPILE, code, wanted;
 
-	*u = (struct info_unit){.at = place, .offset_bytes = 4};
+	*u = (struct info_unit){.at = place};
 	*next = d->bytes[INFO];
-	if (length == 0xffffffff) {
-		u->offset_bytes = 8;
-		length = tfh_dwarf_number(&s, 8);
-	}
-	if (s.bad || length > (uint64_t)(s.end - s.at))
+	if (!tfh_dwarf_unit(&s, &u->offset_bytes, &u->version))
 		return false;
-	s.end = s.at + length;
 	*next = (size_t)(s.end - d->section[INFO]);
-	u->version = (unsigned)tfh_dwarf_number(&s, 2);
 	if (u->version == 5) {
 		kind = tfh_dwarf_number(&s, 1);
 		u->address_bytes = (unsigned)tfh_dwarf_number(&s, 1);

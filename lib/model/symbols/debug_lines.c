@@ -70,25 +70,18 @@ static bool read_unit(const struct tfh_debug_lines *d, size_t place, struct unit
 {
 	struct tfh_dwarf_span s = {d->line + place, d->line + d->line_bytes, false};
 
-	*u = (struct unit){.address_bytes = 8, .offset_bytes = 4};
+	*u = (struct unit){.address_bytes = 8};
 	*next = d->line_bytes;
-	uint64_t length = tfh_dwarf_number(&s, 4);
-	if (length == 0xffffffff) {
-		u->offset_bytes = 8;
-		length = tfh_dwarf_number(&s, 8);
-	}
-	if (s.bad || length > (uint64_t)(s.end - s.at))
+	if (!tfh_dwarf_unit(&s, &u->offset_bytes, &u->version))
 		return false;
-	s.end = s.at + length;
 	*next = (size_t)(s.end - d->line);
-	u->version = (unsigned)tfh_dwarf_number(&s, 2);
 	if (u->version < 2 || u->version > 5)
 		return false;
 	if (u->version == 5) {
 		u->address_bytes = (unsigned)tfh_dwarf_number(&s, 1);
 		tfh_dwarf_take(&s, 1); /* of segments, which no machine of ours has */
 	}
-	length = tfh_dwarf_number(&s, u->offset_bytes);
+	uint64_t length = tfh_dwarf_number(&s, u->offset_bytes);
 	u->program = s;
 	if (!tfh_dwarf_take(&u->program, length))
 		return false;

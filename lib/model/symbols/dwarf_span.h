@@ -132,4 +132,23 @@ static inline const char *tfh_dwarf_text(struct tfh_dwarf_span *s)
 	return (const char *)at;
 }
 
+/* Reads the length and the version that a unit of a section begins with. The span ends with the unit
+ * then. False: the unit does not end within the span. */
+static inline bool tfh_dwarf_unit(struct tfh_dwarf_span *s, unsigned *offset_bytes,
+				  unsigned *version)
+{
+	uint64_t length = tfh_dwarf_number(s, 4);
+
+	*offset_bytes = 4;
+	if (length == 0xffffffff) {
+		*offset_bytes = 8;
+		length = tfh_dwarf_number(s, 8);
+	}
+	if (s->bad || length > (uint64_t)(s->end - s->at))
+		return false;
+	s->end = s->at + length;
+	*version = (unsigned)tfh_dwarf_number(s, 2);
+	return true;
+}
+
 #endif
