@@ -1,8 +1,8 @@
 /*
  * Steps that are slow at regular intervals: every n-th one writes a log, collects garbage,
- * evaluates a metric; or, if there are none, a few that come now and then. Outliers are found by the median absolute deviation, because a single slow
- * step among few would inflate a standard deviation enough to hide itself. Their distances show
- * whether they are regular.
+ * evaluates a metric. If there are none, a few much longer ones at irregular times. Outliers are
+ * found by the median absolute deviation, because a single slow step among few would inflate a
+ * standard deviation enough to hide itself. Their distances show whether they are regular.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -199,7 +199,8 @@ void tfh_find_slow_steps(const struct tfh_accounts *accounts, struct tfh_result 
 		collect(r, limit, median, &slow); /* the search moved them */
 		n = few_long(r, median, slow.at.v, slow.at.n);
 	}
-	if (n && excess(r, slow.at.v, n) == TFH_PART_COMPUTE && only_queue(r, slow.at.v, n))
+	enum tfh_part part = n ? excess(r, slow.at.v, n) : TFH_PART_COMPUTE;
+	if (n && part == TFH_PART_COMPUTE && only_queue(r, slow.at.v, n))
 		n = 0;
 	TFH_EACH (i, n)
 		extra += slow.at.v[i].extra;
@@ -208,7 +209,7 @@ void tfh_find_slow_steps(const struct tfh_accounts *accounts, struct tfh_result 
 							.n = n,
 							.longer_s = extra / (double)n,
 							.share = extra / r->steps.total_s,
-							.part = excess(r, slow.at.v, n)};
+							.part = part};
 		tfh_find_slow_line(accounts, slow.at.v, n, r);
 	}
 	tfh_big_free(slow.at.v);
