@@ -8,8 +8,8 @@
 #include "base/refused.h"
 
 #define ROOM ((size_t)1 << 20)
-#define PAGE                                                                                       \
-	((uintptr_t)4096) /* no smaller page exists: within one, either all bytes can be read or none */
+/* No page is smaller: within one, either all bytes can be read or none. */
+#define PAGE ((uintptr_t)4096)
 #define TRIES 3
 
 static struct tfh_env taken;

@@ -13,7 +13,8 @@
  *	tfh_json_end(&j);
  *	if (tfh_json_finish(&j)) ...
  *
- * Calls in a wrong order (a value without a key, a surplus end) are reported by finish() as -EINVAL.
+ * Calls in a wrong order (a value without a key, a surplus end) are reported by finish() as
+ * -EINVAL.
  */
 #ifndef TFH_BASE_JSON_H
 #define TFH_BASE_JSON_H

@@ -14,8 +14,9 @@ struct tfh_mapping {
 
 typedef bool (*tfh_mapping_fn)(const struct tfh_mapping *, void *data);
 
-/* Calls `take` for each mapping of a process (0: this one), lowest address first, until it returns true. Returns whether it did, or
- * -errno if the list cannot be read. Takes no lock, and allocates nothing. A mapping whose path has over 2,000 bytes is left out. */
+/* Calls `take` for each mapping of a process (0: this one), lowest address first, until it returns
+ * true. Returns whether it did, or -errno if the list cannot be read. Takes no lock, and allocates
+ * nothing. A mapping whose path has over 2,000 bytes is left out. */
 int tfh_each_mapping(int32_t pid, tfh_mapping_fn take, void *data);
 
 #endif

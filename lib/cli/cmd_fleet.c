@@ -1,5 +1,5 @@
-/* `tfhook collect` and `tfhook fleet`: Parquet, DuckDB and Spark are reached through the Python package
- * (lib/python/tfhook/collect.py, fleet.py). */
+/* `tfhook collect` and `tfhook fleet`: Parquet, DuckDB and Spark are reached through the Python
+ * package (lib/python/tfhook/collect.py, fleet.py). */
 #include <string.h>
 
 #include "cli/python_start.h"

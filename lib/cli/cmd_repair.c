@@ -100,8 +100,8 @@ static bool is_whole(const char *path)
 	return whole;
 }
 
-/* An intact file is hard-linked, which takes no space; across file systems it is copied like a damaged one.
- * `told`: a message about the result. */
+/* An intact file is hard-linked, which takes no space; across file systems it is copied like a
+ * damaged one. `told`: a message about the result. */
 static int repair_file(const char *path, const char *dir, char told[512])
 {
 	struct tft_repaired done;

@@ -1,4 +1,5 @@
-/* `tfhook why`: what one step waited for, as a chain with times; or how a figure of the report was computed. */
+/* `tfhook why`: what one step waited for, as a chain with times;
+ * or how a figure of the report was computed. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /*
- * `tfhook digest --follow`: keeps digests up to date while runs record, for one run or for all in a folder.
- * It is a process of its own, one per host, at the lowest priority, so no job does any of the work. Each
- * digest is made in a child process: its memory is returned afterwards, and no recording, however odd, can
- * end the follower.
+ * `tfhook digest --follow`: keeps digests up to date while runs record, for one run or for all in a
+ * folder. It is a process of its own, one per host, at the lowest priority, so no job does any of
+ * the work. Each digest is made in a child process: its memory is returned afterwards, and no
+ * recording, however odd, can end the follower.
  */
 #include <dirent.h>
 #include <errno.h>

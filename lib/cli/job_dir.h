@@ -4,9 +4,9 @@
 
 #include <limits.h>
 
-/* Finds it from what a user names: a directory; a process that records, or that started such processes, as
- * `tfhook run` and launchers do; or NULL: this user's newest one below ".". Returns 0 or an exit code, with a
- * message. */
+/* Finds it from what a user names: a directory; a process that records, or that started such
+ * processes, as `tfhook run` and launchers do; or NULL: this user's newest one below ".". Returns 0
+ * or an exit code, with a message. */
 int tfh_job_dir(const char *target, char dir[PATH_MAX]);
 
 #endif

@@ -42,7 +42,8 @@ bool tfh_python_package(char path[4096])
 	return true;
 }
 
-/* `make install` puts the package where no interpreter searches, and the package looks for this command. */
+/* `make install` puts the package where no interpreter searches,
+ * and the package looks for this command. */
 static void add_paths(void)
 {
 	char path[4096];

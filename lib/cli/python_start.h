@@ -5,9 +5,9 @@
 #include "cli/cli.h"
 #include "export/export.h"
 
-/* Replaces this process by `python3 -m MODULE`, where every module of `needs` (names in Python, separated by commas)
- * is installed, with this command line: its flags, then its operands. Returns an exit code with a message, which
- * `remedy` ends, if it cannot. */
+/* Replaces this process by `python3 -m MODULE`, where every module of `needs` (names in Python,
+ * separated by commas) is installed, with this command line: its flags, then its operands. Returns
+ * an exit code with a message, which `remedy` ends, if it cannot. */
 int tfh_python_start(const char *module, const char *needs, const char *remedy,
 		     const struct tfh_command_line *args);
 /* Stores the folder that has the package `tfhook`, for PYTHONPATH. False: it is not beside this

@@ -88,8 +88,8 @@ void tfh_place_remove_unused(const struct tfh_place *place);
 /* Creates a file of the run directory, to be closed by the caller; an existing one is an error. 0
  * or -errno. */
 int tfh_place_create(const struct tfh_place *place, const char *name, FILE **out);
-/* Write run.json before the job and end.json after it (`ends`: of its processes, NULL: unknown). Return 0 or
- * -errno; -EEXIST: another `tfhook run` uses the directory. */
+/* Write run.json before the job and end.json after it (`ends`: of its processes, NULL: unknown).
+ * Return 0 or -errno; -EEXIST: another `tfhook run` uses the directory. */
 int tfh_place_write_run(const struct tfh_place *place, char *const *argv);
 int tfh_place_write_end(const struct tfh_place *place, pid_t pid, int wait_status, int64_t start_ns,
 			int64_t end_ns, const struct tfh_ends *ends);

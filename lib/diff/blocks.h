@@ -13,8 +13,8 @@ struct tfh_step_blocks {
 	double usual_s[TFH_DIFF_BLOCKS][TFH_DIFF_PARTS], mean_s[TFH_DIFF_BLOCKS][TFH_DIFF_PARTS];
 };
 
-/* Reads the judged training steps of the rank that the verdict is about, between two times. 0 or -errno with
- * `err`. */
+/* Reads the judged training steps of the rank that the verdict is about, between two times.
+ * 0 or -errno with `err`. */
 int tfh_blocks_read(struct tfh_run_digest *d, double from_s, double to_s,
 		    struct tfh_step_blocks *out, struct tfh_err *err);
 

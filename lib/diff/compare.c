@@ -124,7 +124,8 @@ static double joint_df(const struct tfh_diff_means *a, const struct tfh_diff_mea
 	return all > 0 ? (x + y) * (x + y) / all : fmin(a->df, b->df);
 }
 
-/* `looked`: how many parts are compared together. The chance of an error is for any of them (Bonferroni). */
+/* `looked`: how many parts are compared together.
+ * The chance of an error is for any of them (Bonferroni). */
 static struct tfh_diff_part weigh(const struct tfh_diff_means *a, const struct tfh_diff_means *b,
 				  int part, uint32_t looked)
 {

@@ -38,15 +38,16 @@ const char *tfh_judge_id(void);
 
 /* ---- digest_write.c ---- */
 
-/* Judges a run and writes its digest to an empty file, rank by rank. Closes `fd`, also on failure. 0 or
- * -errno with `err`; -ENODATA: there is nothing to judge. */
+/* Judges a run and writes its digest to an empty file, rank by rank. Closes `fd`, also on failure.
+ * 0 or -errno with `err`; -ENODATA: there is nothing to judge. */
 int tfh_digest_write(struct tfh_run *run, const struct tfh_inputs *in, int fd, struct tfh_err *err);
 
 /* ---- digest_read.c ---- */
 
 struct tfh_run_digest;
 
-/* -ENOMSG: not a digest; -EBADMSG: damaged or unfinished; -EPROTO: a newer form. Files are not trusted. */
+/* -ENOMSG: not a digest; -EBADMSG: damaged or unfinished; -EPROTO: a newer form.
+ * Files are not trusted. */
 int tfh_digest_open(const char *path, struct tfh_run_digest **out, struct tfh_err *err);
 void tfh_digest_close(struct tfh_run_digest *d);
 

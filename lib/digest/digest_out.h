@@ -19,8 +19,8 @@ struct tfh_digest_out {
 
 /* Adds a text of the next table, cut at 4,095 bytes, and returns its offset; 0 for NULL and "". */
 uint32_t tfh_digest_add_text(struct tfh_digest_out *o, const char *text);
-/* Writes a table with the texts that were added since the last one, or nothing if it has no rows. 0 or
- * -errno. */
+/* Writes a table with the texts that were added since the last one, or nothing if it has no rows.
+ * 0 or -errno. */
 int tfh_digest_put(struct tfh_digest_out *o, uint32_t type, const struct tft_table *table,
 		   const void *rows, uint32_t n);
 void tfh_digest_out_free(struct tfh_digest_out *o);

@@ -1,6 +1,6 @@
 /*
- * The members of a result and of a run that a digest keeps, with their numbers. tests/unit/digest/test_kept.c fails
- * if a struct has a member without a row.
+ * The members of a result and of a run that a digest keeps, with their numbers.
+ * tests/unit/digest/test_kept.c fails if a struct has a member without a row.
  */
 #include "digest/kept.h"
 
@@ -26,7 +26,8 @@
 		.number = (nr), AT(m), .form = FORM(OF(m)[0]), .size = sizeof(OF(m)[0]),           \
 		.count = ELEMENTS(m)                                                               \
 	}
-/* V: a member of a vocabulary of `top`, or none. W: one that cannot be none. VA: an array of the latter. */
+/* V: a member of a vocabulary of `top`, or none. W: one that cannot be none.
+ * VA: an array of the latter. */
 #define MEMBER(nr, m, top, none)                                                                   \
 	{                                                                                          \
 		.number = (nr), AT(m), .form = TFH_KEPT_MEMBER, .size = sizeof(OF(m)), .count = 1, \

@@ -22,9 +22,9 @@ struct tfh_row_lanes {
 /* Called for each slice that ends; 0 or an errno. */
 typedef int (*tfh_lane_end)(void *arg, uint32_t lane, int64_t t);
 
-/* Ends the slices that are over and finds the lane of a new one. Slices of a row come in order of their begin, the
- * longer one first. Returns the lane, after shortening *t1 if necessary; -1: left out; below -1: -ENOMEM or an error of
- * `end`. */
+/* Ends the slices that are over and finds the lane of a new one. Slices of a row come in order of
+ * their begin, the longer one first. Returns the lane, after shortening *t1 if necessary; -1: left
+ * out; below -1: -ENOMEM or an error of `end`. */
 int tfh_lanes_take(struct tfh_row_lanes *row, int64_t t0, int64_t *t1, tfh_lane_end end, void *arg);
 /* Ends all slices. */
 int tfh_lanes_close(struct tfh_row_lanes *row, tfh_lane_end end, void *arg);

@@ -1,7 +1,8 @@
 /*
- * XPlane, the format of TensorFlow's and JAX's profilers, for XProf: `/host:CPU` with a line per thread,
- * `/device:GPU:N` with one per stream, and a line of steps in each. Steps are events named "train N"; events in a step
- * have its number in the stat `group_id`, so that XProf does not group them itself.
+ * XPlane, the format of TensorFlow's and JAX's profilers, for XProf: `/host:CPU` with a line per
+ * thread, `/device:GPU:N` with one per stream, and a line of steps in each. Steps are events named
+ * "train N"; events in a step have its number in the stat `group_id`, so that XProf does not group
+ * them itself.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /*
- * syscall() as the job sees it. The C library has no function for seccomp(2), so programs install seccomp filters this way. All other
- * requests are passed on with registers and stack unchanged, since some depend on the stack (vfork).
+ * syscall() as the job sees it. The C library has no function for seccomp(2), so programs install
+ * seccomp filters this way. All other requests are passed on with registers and stack unchanged,
+ * since some depend on the stack (vfork).
  */
 #include <asm/unistd.h>
 

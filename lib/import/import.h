@@ -54,13 +54,13 @@ const struct tfh_fn_info *tfh_import_other_call(const char *name);
 /* foreign_names.c: parses a copy's name ("Memcpy HtoD (Pageable -> Device)", "MemcpyH2D"). */
 void tfh_import_copy_name(const char *name, struct tfh_op *op);
 
-/* host_event.c: completes an event of the host, whose place and times are set: a step, a get-next or, for any other
- * name, a range. `kind`: the kind of a range according to the source; NOTE: the source does not give it. 0 or
- * -ENOMEM. */
+/* host_event.c: completes an event of the host, whose place and times are set: a step, a get-next
+ * or, for any other name, a range. `kind`: the kind of a range according to the source; NOTE: the
+ * source does not give it. 0 or -ENOMEM. */
 int tfh_import_host_event(struct tfh_builder *b, const char *name, enum tft_range kind,
 			  struct tfh_event *ev);
-/* host_event.c: the row of a call by its name, remembered in `known`; NULL if the analysis does not know it. 0 or
- * -ENOMEM. */
+/* host_event.c: the row of a call by its name, remembered in `known`;
+ * NULL if the analysis does not know it. 0 or -ENOMEM. */
 int tfh_import_fn(struct tfh_builder *b, struct tfh_map *known, const char *name,
 		  const struct tfh_fn_info **fn);
 bool tfh_import_issues_ops(const struct tfh_fn_info *fn);

@@ -367,7 +367,8 @@ static int whole(struct tfh_scan *s, struct tfh_kineto *k, struct tfh_kineto_ent
 	return rc;
 }
 
-/* `viewers` (NULL: nobody can read the file again) becomes true for a file of tfh_import_viewer(). */
+/* `viewers` (NULL: nobody can read the file again) becomes true for a file of
+ * tfh_import_viewer(). */
 static int import(struct tfh_builder *b, struct tfh_bytes *bytes, const char *path, bool *viewers,
 		  struct tfh_err *err)
 {

@@ -1,4 +1,5 @@
-/* The order of the phases: choice of the process, survey, steps, attribution, verdict, explanation. */
+/* The order of the phases: choice of the process, survey, steps, attribution, verdict,
+ * explanation. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,8 +9,8 @@
 #include "judge/result_make.h"
 #include "judge/verdict/verdict.h"
 
-/* The process with the most work that can be judged. If no call was recorded but the program marked its steps, these and the
- * samples between them are judged. */
+/* The process with the most work that can be judged. If no call was recorded but the program marked
+ * its steps, these and the samples between them are judged. */
 static uint32_t critical(const struct tfh_feed *f)
 {
 	uint32_t best = UINT32_MAX, marked = UINT32_MAX;
@@ -136,7 +137,8 @@ static void fill_quality(const struct tfh_accounts *accounts, struct tfh_result 
 	r->quality.crowded = waited > TFH_CROWDED_SHARE;
 }
 
-/* Fills in what each prediction would save in the run if all its steps gained as much as the judged ones. */
+/* Fills in what each prediction would save in the run if all its steps gained as much as the judged
+ * ones. */
 static void fill_saved(struct tfh_result *r)
 {
 	double mean = 0;
@@ -196,7 +198,8 @@ static void fill_memory(const struct tfh_accounts *accounts, struct tfh_result *
 	r->heap = accounts->facts->heap;
 	if (!accounts->device)
 		return;
-	/* Without device times the number of devices is unknown: assume one if its memory is enough. */
+	/* Without device times the number of devices is unknown: assume one if its memory is
+	 * enough. */
 	uint64_t memory = accounts->device->gpu.memory;
 	uint32_t one = !accounts->device->n_device && r->heap.peak <= memory;
 	r->heap.capacity = memory * (accounts->device->n_device + one);
@@ -405,8 +408,8 @@ static bool are_alike(const struct tfh_process *a, const struct tfh_process *b)
 	       more <= TFH_BLOCKING_SHARE * (double)b->events;
 }
 
-/* Counts further processes that do about as much work but have no rank. They may be ranks of one job that wait for each
- * other, and only one of them is judged. */
+/* Counts further processes that do about as much work but have no rank. They may be ranks of one
+ * job that wait for each other, and only one of them is judged. */
 static void count_others(const struct tfh_feed *f, struct tfh_result *r)
 {
 	const struct tfh_process *judged = &f->processes[r->process];
@@ -434,7 +437,8 @@ static void count_others(const struct tfh_feed *f, struct tfh_result *r)
 	}
 }
 
-/* The processes without a rank that may exchange data with the first one on the CPU; returns their number with it. */
+/* The processes without a rank that may exchange data with the first one on the CPU;
+ * returns their number with it. */
 static uint32_t find_peers(const struct tfh_feed *f, uint32_t process[TFH_VERDICT_RANKS])
 {
 	const struct tfh_process *first = &f->processes[process[0]];

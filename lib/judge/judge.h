@@ -8,10 +8,10 @@
 /* Judges a run. 0, -ENODATA if data is missing (`err` says what; exit code 5), or another negative
  * errno. */
 int tfh_analyze(struct tfh_run *run, struct tfh_result **out, struct tfh_err *err);
-/* Like tfh_analyze(). `fn` is called for each judged process (every rank, or the critical process), in the order of
- * the run's processes, while results still have each step's seconds by cause. A result is valid until `fn` returns;
- * an error of `fn` ends the analysis. Data about the whole run (`run`, ranks, quality, end, machine) is only in
- * *out. */
+/* Like tfh_analyze(). `fn` is called for each judged process (every rank, or the critical process),
+ * in the order of the run's processes, while results still have each step's seconds by cause. A
+ * result is valid until `fn` returns; an error of `fn` ends the analysis. Data about the whole run
+ * (`run`, ranks, quality, end, machine) is only in *out. */
 typedef int (*tfh_rank_fn)(void *arg, const struct tfh_result *r, struct tfh_err *err);
 int tfh_analyze_ranks(struct tfh_run *run, tfh_rank_fn fn, void *arg, struct tfh_result **out,
 		      struct tfh_err *err);

@@ -1,5 +1,5 @@
-/* The part of a result (result.h) from which a report makes its sentences: evidence, lines of the program, the
- * machine. */
+/* The part of a result (result.h) from which a report makes its sentences: evidence,
+ * lines of the program, the machine. */
 #ifndef TFH_JUDGE_RESULT_FINDINGS_H
 #define TFH_JUDGE_RESULT_FINDINGS_H
 
@@ -36,7 +36,8 @@ struct tfh_call_site {
 	uint32_t stack; /* `where` as frames (tfh_run_stack, tfh_run_python) */
 };
 
-/* Functions of the program in which pauses or waiting calls were spent, by the ranges of an imported trace. */
+/* Functions of the program in which pauses or waiting calls were spent,
+ * by the ranges of an imported trace. */
 struct tfh_code_time {
 	struct {
 		const char *name;
@@ -46,8 +47,8 @@ struct tfh_code_time {
 	double s_per_step; /* sum over all functions */
 };
 
-/* What threads do between their calls, by samples: enum tft_state; writing a log or similar file, which is not a
- * checkpoint; waiting in an event loop for a timer. */
+/* What threads do between their calls, by samples: enum tft_state; writing a log or similar file,
+ * which is not a checkpoint; waiting in an event loop for a timer. */
 #define TFH_SEEN_LOG TFT_STATE_COUNT
 #define TFH_SEEN_TIMER (TFT_STATE_COUNT + 1)
 #define TFH_SEEN_COUNT (TFT_STATE_COUNT + 2)
@@ -82,7 +83,8 @@ struct tfh_machine_findings {
 		int lowered_device; /* the device whose clock was lowered most */
 		/* Shares of the readings: power, heat, a setting, other reasons. */
 		double lowered[4];
-		/* W: the highest while the clock was lowered for power; the limit; NAN: not read. */
+		/* W: the highest while the clock was lowered for power; the limit; NAN: not
+		 * read. */
 		double power, limit;
 		int xid_device;	       /* the device with the most errors reported by the driver */
 		double xids, last_xid; /* their number; the number of the last one */
@@ -104,7 +106,8 @@ struct tfh_seen_line {
 	bool asks; /* where batches are asked for; what makes them has no line */
 };
 
-/* Copies that account for most of the verdict's bytes and repeat: from or to the same memory in `steps` steps. */
+/* Copies that account for most of the verdict's bytes and repeat: from or to the same memory in
+ * `steps` steps. */
 struct tfh_copied_again {
 	enum tfh_dir dir;
 	double bytes;
@@ -119,17 +122,18 @@ struct tfh_seen_node {
 	uint64_t samples;
 };
 
-/* The smallest number of worker processes with which steps wait as little for their batch as the CPUs allow, and the
- * step with it. */
+/* The smallest number of worker processes with which steps wait as little for their batch as the
+ * CPUs allow, and the step with it. */
 struct tfh_more_workers {
 	uint32_t from;	      /* 0: the training thread makes batches */
 	uint32_t to;	      /* 0: unknown, or no gain */
 	double low_s, high_s; /* high_s NAN: the cost of handing over a batch was not seen */
-	bool splits; /* the loader may iterate a data set, of which each worker has to read its own part */
+	/* the loader may iterate a data set, of which each worker has to read its own part */
+	bool splits;
 };
 
-/* Child processes or, if there are none, other Python threads that were at work in the judged steps (threads: while a
- * driving thread waited). */
+/* Child processes or, if there are none, other Python threads that were at work in the judged steps
+ * (threads: while a driving thread waited). */
 struct tfh_seen_workers {
 	uint32_t processes, threads; /* seen at work; one of the two is 0 */
 	uint64_t samples;
@@ -160,8 +164,8 @@ struct tfh_start_line {
 	uint64_t samples;
 };
 
-/* What samples show in a part of the run besides its steps: before the first call, in start-up, or between loops, where
- * that took longest. */
+/* What samples show in a part of the run besides its steps: before the first call, in start-up, or
+ * between loops, where that took longest. */
 enum { TFH_SEEN_BEFORE, TFH_SEEN_STARTUP, TFH_SEEN_BETWEEN, TFH_SEEN_EVALUATE, TFH_SEEN_STARTS };
 struct tfh_seen_start {
 	enum tfh_branch kind; /* NONE, or RUN in older digests: no such part */
@@ -174,8 +178,8 @@ struct tfh_seen_start {
 	const char *why; /* why samples or their lines are missing; NULL: they are not */
 };
 
-/* Compiling that samples show in the whole run; if the verdict is about compiling in every step, outside of the judged
- * steps. */
+/* Compiling that samples show in the whole run; if the verdict is about compiling in every step,
+ * outside of the judged steps. */
 struct tfh_compiling {
 	double s[TFH_SEGMENT_COUNT]; /* by where it happened; STARTUP: before the first step */
 	uint64_t samples;
@@ -191,13 +195,13 @@ enum tfh_serves { TFH_SERVES_NOT, TFH_SERVES_MAYBE, TFH_SERVES };
 /* Time for which threads of the job were ready to run without a CPU. */
 struct tfh_contended {
 	double share, s_per_step; /* of the judged steps; 0: none */
-	/* Mean number of CPUs: those of the machine that were busy, and those that the job's processes used; NAN: not
-	 * known */
+	/* Mean number of CPUs: those of the machine that were busy, and those that the job's
+	 * processes used; NAN: not known */
 	double busy, own;
 };
 
-/* Further findings for the sentences of a report (report/words). Times are seconds of a judged step unless stated
- * otherwise; NAN: not known. */
+/* Further findings for the sentences of a report (report/words). Times are seconds of a judged step
+ * unless stated otherwise; NAN: not known. */
 struct tfh_findings {
 	bool cpu_only;	       /* no device was used */
 	bool torch;	       /* PyTorch's ranges were recorded */
@@ -210,10 +214,11 @@ struct tfh_findings {
 	bool replays;	       /* most launches are of graphs that were captured */
 	uint32_t threads_turn; /* tfh_threads_in_turn() */
 	uint32_t devices_turn; /* devices that take turns: most of host.sync; 0: they do not */
-	bool calls_back; /* the program waits for functions of its own that a library's threads call */
+	/* the program waits for functions of its own that a library's threads call */
+	bool calls_back;
 	double cause_s[TFH_CAUSE_COUNT];
 	struct tfh_retraced retraced;
-	double kernel_share; /* part of the job's CPU time spent in the operating system; 0: not much */
+	double kernel_share; /* part of the job's CPU time spent in the kernel; 0: not much */
 	enum tfh_cause input_cause;
 	bool supposed;	  /* that the other thread which the steps wait for makes batches */
 	double graph_ran; /* share of the graph's execution in which the process had a CPU */
@@ -229,11 +234,12 @@ struct tfh_findings {
 	struct tfh_compiling compiling;
 	struct tfh_call_site wait, alloc, load;
 	/* Where pauses between calls end: a line of Python, without fn. If `around`, in a program
-	 * without Python, it is the call that ends most of the verdict's pauses, if known; `before`:
-	 * the one in front of them. */
+	 * without Python, it is the call that ends most of the verdict's pauses, if known;
+	 * `before`: the one in front of them. */
 	struct tfh_call_site pause, before;
 	bool around;
-	/* for host.python or host.code; for causes without a sum of their own; for the verdict's cause */
+	/* for host.python or host.code; for causes without a sum of their own;
+	 * for the verdict's cause */
 	struct tfh_code_time python, other, verdict;
 	bool functions; /* the imported trace names functions of Python */
 	uint64_t windows, windows_timed, holed_steps; /* timed: with device times */

@@ -1,4 +1,5 @@
-/* The part of a result (result.h) about steps and loops: their classes, times, changes and possible gains. */
+/* The part of a result (result.h) about steps and loops: their classes, times,
+ * changes and possible gains. */
 #ifndef TFH_JUDGE_RESULT_STEPS_H
 #define TFH_JUDGE_RESULT_STEPS_H
 
@@ -18,18 +19,22 @@ struct tfh_verdict {
 	char tier; /* 'A' 'B' 'C' */
 };
 
-/* What a run does again and again: its steps (kind TRAIN), evaluations, checkpoints, work between loops. */
+/* What a run does again and again: its steps (kind TRAIN), evaluations, checkpoints,
+ * work between loops. */
 struct tfh_recurring {
 	enum tfh_segment kind;
 	uint64_t count;
-	double total_s; /* checkpoints and compilations count only with the time beyond a usual step */
+	/* checkpoints and compilations count only with the time beyond a usual step */
+	double total_s;
 	double blocked_s; /* the part of it that belongs to the class */
-	double evaluates_s; /* between loops: evaluations that are part of it, since one line of a callback does both */
+	/* between loops: evaluations that are part of it, since one line of a callback does both */
+	double evaluates_s;
 	enum tfh_class cls;
 	enum tfh_cause cause;
 };
 
-/* A point at which steps became slower or faster, or a part of the run in which they did so steadily. */
+/* A point at which steps became slower or faster,
+ * or a part of the run in which they did so steadily. */
 struct tfh_change {
 	uint64_t step;	     /* the first step after the change, or of that part */
 	uint64_t until;	     /* the step after that part; 0: a sudden change */
@@ -80,7 +85,8 @@ struct tfh_segment_sum {
 	double total_s, every_steps;
 };
 
-/* A part of the run's tree. The parts of one parent do not overlap, and together they are the whole parent. */
+/* A part of the run's tree. The parts of one parent do not overlap,
+ * and together they are the whole parent. */
 struct tfh_part_of_run {
 	enum tfh_branch kind;
 	uint32_t parent;  /* a smaller index; the root is its own parent */
@@ -89,8 +95,8 @@ struct tfh_part_of_run {
 	uint64_t runs;	  /* loops: how many times they were entered */
 	double begin_s;	  /* when the first one began, since the first record */
 	double wall_s;	  /* total of all of them */
-	/* The steps in it, including those of its parts, and their time by cause, in seconds; only after
-	 * tfh_analyze_ranks(). */
+	/* The steps in it, including those of its parts, and their time by cause, in seconds;
+	 * only after tfh_analyze_ranks(). */
 	uint64_t steps;
 	double steps_s, compute_s, cause_s[TFH_CAUSE_COUNT];
 };
@@ -115,7 +121,8 @@ struct tfh_kind {
 
 /* How the steps differ from each other, and what repeats inside them. */
 struct tfh_pattern {
-	/* Most frequent first; n_kind < 2: all steps are of one kind, or there are too many kinds. */
+	/* Most frequent first; n_kind < 2: all steps are of one kind, or there are too many
+	 * kinds. */
 	struct tfh_kind kind[TFH_KINDS];
 	uint32_t n_kind;
 	uint32_t per_update; /* batches until the sequence of kinds repeats, 1: every batch */

@@ -195,7 +195,8 @@ struct tfh_ranks_hang {
 struct tfh_ranks_link {
 	uint32_t rank, comm; /* rows */
 	uint32_t number;     /* the exchange's */
-	double wait_s; /* how long the rank of the link before waited for it; of the first link: the median rank */
+	/* how long the rank of the link before waited for it; of the first link: the median rank */
+	double wait_s;
 };
 
 /* One step of all ranks: its slowest path, from its last exchange back to the rank that waited for
@@ -238,7 +239,7 @@ struct tfh_ranks {
 	const char *unread_why;
 	uint64_t steps; /* sum over all ranks */
 	double step_s;	/* mean */
-	double wait_s; /* per step, how long the median rank waits for the last one; NAN: not known */
+	double wait_s;	/* per step, of the median rank for the last one; NAN: not known */
 	double width_s; /* duration of an interval */
 	uint32_t times; /* intervals in use */
 	struct tfh_ranks_finding *finding;
@@ -255,8 +256,10 @@ struct tfh_ranks {
 	double usual_s; /* a usual step; NAN: not known */
 };
 
-/* ranks_job.c: reads the digests and finds everything. `step`: the number of the only one whose path is looked for,
- * NULL: of the slowest ones. The caller frees the result. 0 or -errno with `err`; -ENODATA: none holds a rank. */
+/* ranks_job.c: reads the digests and finds everything. `step`: the number of the only one whose
+ * path is looked for,
+ * NULL: of the slowest ones. The caller frees the result. 0 or -errno with `err`;
+ * -ENODATA: none holds a rank. */
 int tfh_ranks_find(char *const *digest, uint32_t n, const uint64_t *step, struct tfh_ranks **out,
 		   struct tfh_err *err);
 void tfh_ranks_free(struct tfh_ranks *job);

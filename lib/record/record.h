@@ -38,7 +38,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/* The unusual ways of tfh_enter_at() (record/life/first_call.c): sets up the process or thread, or refuses. */
+/* The unusual ways of tfh_enter_at() (record/life/first_call.c): sets up the process or thread,
+ * or refuses. */
 struct tfh_self *tfh_enter_slow(enum tfh_fn fn, uint64_t arg, struct tfh_record_frame place,
 				uint64_t *begin);
 /* Closes abandoned calls, as seen from `place`; returns the number still open. */
@@ -48,8 +49,8 @@ void tfh_self_settle(struct tfh_self *self);
 /* Reopens a call after a signal handler interrupted it. */
 void tfh_enter_again(struct tfh_self *self, struct tft_ring *old, uint32_t depth,
 		     struct tfh_record_frame place, struct tft_open_slot call);
-/* Entering and leaving calls that are within others or unusual. tfh_leave_inner() returns false if the call is not to be
- * recorded. */
+/* Entering and leaving calls that are within others or unusual. tfh_leave_inner() returns false if
+ * the call is not to be recorded. */
 struct tfh_self *tfh_enter_inner(struct tfh_self *self, enum tfh_fn fn, uint64_t arg,
 				 struct tfh_record_frame place, uint64_t *begin);
 bool tfh_leave_inner(struct tfh_self *self, uint64_t begin);
@@ -98,7 +99,8 @@ static inline void tfh_guard_end(struct tfh_self *self)
 	self->guard--;
 }
 
-/* Whether a call can be entered in the usual way, if it also comes soon after the one before: it is outermost, on a thread that is set up. */
+/* Whether a call can be entered in the usual way, if it also comes soon after the one before: it is
+ * outermost, on a thread that is set up. */
 static tfh_hot bool tfh_at_ease(const struct tfh_self *self)
 {
 	/* acquire, free on x86: a thread that sees ON also sees the set-up that preceded it */
@@ -106,7 +108,8 @@ static tfh_hot bool tfh_at_ease(const struct tfh_self *self)
 	       tfh_likely(self->state == 0) && tfh_likely(tfh_up_to_date(self));
 }
 
-/* Enters such a call. If it comes after a pause, or a signal handler interferes, it does nothing and returns false. */
+/* Enters such a call. If it comes after a pause, or a signal handler interferes,
+ * it does nothing and returns false. */
 static tfh_hot bool tfh_enter_usual(struct tfh_self *self, enum tfh_fn fn, uint64_t arg,
 				    struct tfh_record_frame place, uint64_t now)
 {
@@ -122,8 +125,9 @@ static tfh_hot bool tfh_enter_usual(struct tfh_self *self, enum tfh_fn fn, uint6
 	/* release: pairs with the acquire load of fn in the flusher's scan for open calls */
 	__atomic_store_n(&slot->stage_fn, (uint64_t)fn << 32, __ATOMIC_RELEASE);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	/* A signal handler may have run in between. Its calls may have moved the ring, or used this slot, since they saw no call or
-	 * took this one, which was not visible yet, for abandoned. */
+	/* A signal handler may have run in between. Its calls may have moved the ring, or used this
+	 * slot, since they saw no call or took this one, which was not visible yet, for
+	 * abandoned. */
 	if (tfh_likely(tfh_peek(&self->ring)->open[0].t_begin == now))
 		return true;
 	self->state = 0;
@@ -131,7 +135,8 @@ static tfh_hot bool tfh_enter_usual(struct tfh_self *self, enum tfh_fn fn, uint6
 	return false;
 }
 
-/* Whether a call passes through while recording is off. Steps are counted then, so that a window of steps can start. */
+/* Whether a call passes through while recording is off. Steps are counted then,
+ * so that a window of steps can start. */
 static tfh_hot bool tfh_passes(uint32_t mode, enum tfh_fn fn)
 {
 	const struct tfh_fn_info *info = &tfh_fn_table[fn];
@@ -189,9 +194,10 @@ static tfh_hot struct tfh_rec *tfh_reserved(struct tfh_self *self, uint32_t i)
 	return &self->records[(self->head + i) & self->mask];
 }
 
-/* The flusher has read the record that was there before, so its line is in another core's cache. A write would wait for the line, 8 to
- * 30 ns a call while other programs use the caches. So it is prefetched this many records ahead (not the first ones of the ring: the
- * test for its end would cost more). */
+/* The flusher has read the record that was there before, so its line is in another core's cache. A
+ * write would wait for the line, 8 to 30 ns a call while other programs use the caches. So it is
+ * prefetched this many records ahead (not the first ones of the ring: the test for its end would
+ * cost more). */
 #define TFH_RECORDS_AHEAD 4
 
 /*

@@ -1,5 +1,6 @@
 /*
- * What the recorder knows of each thread, and what changes for all threads at once. record.h has the functions.
+ * What the recorder knows of each thread, and what changes for all threads at once. record.h has
+ * the functions.
  */
 #ifndef TFH_RECORD_THREAD_SELF_H
 #define TFH_RECORD_THREAD_SELF_H
@@ -11,7 +12,8 @@
 #include "base/arch.h"
 #include "format/layout.h"
 
-/* Surer than __builtin_expect(), or the compiler moves work into the unusual paths that the usual one then waits for. */
+/* Surer than __builtin_expect(), or the compiler moves work into the unusual paths that the usual
+ * one then waits for. */
 #define tfh_likely(x) __builtin_expect_with_probability(!!(x), 1, 0.99999)
 #define tfh_unlikely(x) __builtin_expect_with_probability(!!(x), 0, 0.99999)
 
@@ -38,9 +40,10 @@ enum tfh_mode {
 #pragma GCC visibility push(hidden)
 extern uint32_t tfh_mode;
 
-/* tfh_self.guard: the low bits count how often our own code is active on this thread. APPEND: a record is being filled, for the frame in
- * tfh_self.filling. CALL: the same for the record of an outermost call, whose frame is in room->place[0]. CONFINED: the thread must not
- * read the clock or make a system call. */
+/* tfh_self.guard: the low bits count how often our own code is active on this thread. APPEND: a
+ * record is being filled, for the frame in tfh_self.filling. CALL: the same for the record of an
+ * outermost call, whose frame is in room->place[0]. CONFINED: the thread must not read the clock or
+ * make a system call. */
 #define TFH_GUARD_APPEND 0x80000000u
 #define TFH_GUARD_CONFINED 0x40000000u
 #define TFH_GUARD_CALL 0x20000000u
@@ -64,7 +67,8 @@ struct tfh_record_frame {
  * library that needs more keeps the program from starting.
  */
 struct tfh_room {
-	/* handle and kind -> id; direct mapped; emptied when the number of handles in the epoch changes */
+	/* handle and kind -> id; direct mapped; emptied when the number of handles in the epoch
+	 * changes */
 	uint64_t handle_cache[64][2];
 	/* the same for functions, by handle alone: every launch looks into it */
 	struct tfh_function {
@@ -76,7 +80,8 @@ struct tfh_room {
 	uint64_t ranges[128], op_names[256], stages[256], tf_calls[192];
 };
 
-/* What changes for all threads at once. A fork wipes the page that it is in, so an inherited ring is never written. */
+/* What changes for all threads at once. A fork wipes the page that it is in,
+ * so an inherited ring is never written. */
 struct tfh_epoch {
 	union {
 		struct {
@@ -99,16 +104,16 @@ struct tfh_self {
 	uint64_t half;	     /* from this head on, more than half of the ring may be in use */
 	uint64_t last_end;   /* t_end of the last hooked call, for CPUTIME after a gap */
 	uint64_t placed;     /* likewise, when a short call last got its place (stacks.c) */
-	/* generation: of the journal this ring belongs to (fork), TFH_NO_RING without one; handles: the caches of ids are
-	 * valid while this is the process's number */
+	/* generation: of the journal this ring belongs to (fork), TFH_NO_RING without one; handles:
+	 * the caches of ids are valid while this is the process's number */
 	struct tfh_epoch seen;
 	union {
 		struct {
 			uint32_t depth; /* hooked calls open on this thread */
 			uint32_t guard; /* TFH_GUARD_* and a count of our own code */
 		};
-		/* both; to be written as a whole where it is soon read as a whole, since the load would wait until two
-		 * smaller stores have reached the cache */
+		/* both; to be written as a whole where it is soon read as a whole, since the load
+		 * would wait until two smaller stores have reached the cache */
 		uint64_t state;
 	};
 	uint32_t mask;
@@ -160,7 +165,8 @@ static tfh_hot uint64_t tfh_state(uint32_t depth, uint32_t guard)
 	return depth | (uint64_t)guard << 32;
 }
 
-/* Whether the thread has seen the current epoch: its ring and the ids that it has cached are valid. */
+/* Whether the thread has seen the current epoch: its ring and the ids that it has cached are
+ * valid. */
 static tfh_hot bool tfh_up_to_date(const struct tfh_self *self)
 {
 	return self->seen.word == tfh_peek(&tfh_peek(&tfh_epoch)->word);

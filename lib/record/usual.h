@@ -1,6 +1,7 @@
 /*
- * The usual way to leave a call: it ends on a thread that has no other call open and runs none of our code. The instructions of a call that
- * is entered and left in the usual way are what it costs, so everything else is in functions that are not inlined.
+ * The usual way to leave a call: it ends on a thread that has no other call open and runs none of
+ * our code. The instructions of a call that is entered and left in the usual way are what it costs,
+ * so everything else is in functions that are not inlined.
  */
 #ifndef TFH_RECORD_USUAL_H
 #define TFH_RECORD_USUAL_H
@@ -23,14 +24,16 @@ static tfh_hot bool tfh_alone(const struct tfh_self *self)
 }
 
 /*
- * With tfh_alone(): closes the call that began at `begin` and fills its record except words; tfh_publish_usual() must follow. If the open
- * call is another one or there is no room, it does nothing and returns false.
+ * With tfh_alone(): closes the call that began at `begin` and fills its record except words;
+ * tfh_publish_usual() must follow. If the open call is another one or there is no room, it does
+ * nothing and returns false.
  */
 static tfh_hot bool tfh_leave_usual(struct tfh_self *self, uint64_t begin, uint64_t end,
 				    uint64_t what, uint32_t stream, uint32_t ctx,
 				    struct tfh_filling *f)
 {
-	/* First, so that calls of a signal handler leave ring, place[0] and record alone from here on. */
+	/* First, so that calls of a signal handler leave ring,
+	 * place[0] and record alone from here on. */
 	self->state = tfh_state(1, TFH_GUARD_CALL);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	f->number = self->head;

@@ -66,8 +66,8 @@ bool tfh_branch_hidden(const struct tfh_result *r, uint32_t i);
 const char *tfh_branch_does(const struct tfh_part_of_run *p);
 /* text_verdict.c: time of the run, NAN if the trace covers only part of it. */
 double tfh_run_s(const struct tfh_result *r);
-/* What the run saves if the judged process saves that much: processes alike, before or after it, save
- * as much. */
+/* What the run saves if the judged process saves that much: processes alike,
+ * before or after it, save as much. */
 double tfh_run_saves(const struct tfh_result *r, double saved_s);
 
 /* The whole report calls these in this order; each prints nothing if it has no data. */

@@ -316,8 +316,8 @@ static bool says_nothing(const struct tfh_result *r, const struct tfh_whatif *w)
 	       w->ceiling_speedup >= last->ceiling_speedup;
 }
 
-/* Without device times there is no replay, only the bound: all of that time is gone, and nothing else
- * changes. */
+/* Without device times there is no replay, only the bound: all of that time is gone,
+ * and nothing else changes. */
 static void bounds_only(const struct tfh_page *page)
 {
 	const struct tfh_result *r = page->r;

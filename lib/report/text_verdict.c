@@ -1,4 +1,5 @@
-/* The verdict: class, cause, share, and the gain of removing it; in full, and as rows of the first screen. */
+/* The verdict: class, cause, share, and the gain of removing it; in full,
+ * and as rows of the first screen. */
 #include <ctype.h>
 #include <math.h>
 #include <string.h>
@@ -13,7 +14,8 @@ static enum tfh_tint class_tint(enum tfh_class cls)
 	return cls == TFH_CLASS_UNCLASSIFIED ? TFH_YELLOW : TFH_RED;
 }
 
-/* The share of the named cause, if it is not all of the host's. NAN: it is, or the class is another. */
+/* The share of the named cause, if it is not all of the host's. NAN: it is,
+ * or the class is another. */
 static double cause_share(const struct tfh_result *r)
 {
 	const struct tfh_verdict *v = &r->verdict;
@@ -106,7 +108,8 @@ static const struct tfh_whatif *whatif_of_part(const struct tfh_result *r)
 	return NULL;
 }
 
-/* If the verdict's line is known, the what-if that removes only its place. The time of other places stays. */
+/* If the verdict's line is known, the what-if that removes only its place.
+ * The time of other places stays. */
 static const struct tfh_whatif *whatif_of(const struct tfh_result *r)
 {
 	if (r->found.serves == TFH_SERVES) /* less idle time is no gain */
@@ -127,8 +130,8 @@ static bool removes_other_copies(const struct tfh_result *r, const struct tfh_wh
 		       TFH_BLOCKING_SHARE * tfh_step_s(r);
 }
 
-/* What the gain is without: the place, if removing the verdict's whole part would gain more, or more than the verdict names;
- * else NULL. */
+/* What the gain is without: the place, if removing the verdict's whole part would gain more, or
+ * more than the verdict names; else NULL. */
 static const char *place_of(const struct tfh_page *page)
 {
 	const struct tfh_result *r = page->r;
@@ -256,8 +259,8 @@ void tfh_text_verdict(const struct tfh_page *page)
 
 /* ---- on the first screen ---- */
 
-/* The step before and after: "20.9 -> 2.88 ms (2.77 to 3.14 ms), 7.24x", "20.9 -> about 2.88 ms (at best 1.2 ms), 7.24x", "20.9 ms
- * -> 2.77 to 6.14 ms", "20.9 -> at best 2.88 ms, 7.24x" */
+/* The step before and after: "20.9 -> 2.88 ms (2.77 to 3.14 ms), 7.24x", "20.9 -> about 2.88 ms (at
+ * best 1.2 ms), 7.24x", "20.9 ms -> 2.77 to 6.14 ms", "20.9 -> at best 2.88 ms, 7.24x" */
 static void put_step_gain(const struct tfh_result *r, const struct tfh_whatif *w, char *out,
 			  size_t size)
 {
@@ -367,8 +370,8 @@ static void lead_row(const struct tfh_page *page)
 	tfh_row(page, "gain", line);
 }
 
-/* The factor by which steps that only compute may become faster, at most: without everything else, or without any part that the
- * report itself predicts to gain more. */
+/* The factor by which steps that only compute may become faster, at most: without everything else,
+ * or without any part that the report itself predicts to gain more. */
 static double most_of_steps(const struct tfh_result *r, double share)
 {
 	double step = tfh_step_s(r), most = 1 / share;
@@ -392,8 +395,9 @@ static bool is_start(const struct tfh_result *r, double saved_s)
 			       fmax(seconds[TFH_BRANCH_STARTUP], seconds[TFH_BRANCH_FIRST]));
 }
 
-/* What takes longer than all the steps together, but the start of a program that runs once, gains most and comes first: "run
- * 15.5 -> at best 9.00 s, 1.72x (DO NEXT 1); ". "": nothing does. most: what the steps may gain. */
+/* What takes longer than all the steps together, but the start of a program that runs once, gains
+ * most and comes first: "run 15.5 -> at best 9.00 s, 1.72x (DO NEXT 1); ". "": nothing does. most:
+ * what the steps may gain. */
 static const char *gain_besides(const struct tfh_page *page, double most, char *out, size_t size)
 {
 	const struct tfh_result *r = page->r;

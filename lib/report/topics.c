@@ -1,5 +1,5 @@
-/* Explains how a figure of the report was computed, with this run's figures: the gain, the verdict, the tier,
- * a class or a cause. */
+/* Explains how a figure of the report was computed, with this run's figures: the gain, the verdict,
+ * the tier, a class or a cause. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,9 +5,11 @@
  *
  *	offsets.c	the table of offsets into each version's structures
  *	frames.c	a thread's frames, innermost first
- *	code.c		a code object: its identity and texts; lines.c: its lines; py_text.c: strings
+ *	code.c		a code object: its identity and texts
+ *	lines.c		its lines
+ *	py_text.c	strings
  *	callee.c	the name of the function that a frame calls, which may have no frame
- *	copied.c	copies made by the kernel, of memory that another thread or process may change
+ *	copied.c	copies made by the kernel, of memory that may change meanwhile
  *	walks.c		the frames of a thread that keeps running meanwhile
  *	outside.c	the interpreter of another process, found in its files
  *

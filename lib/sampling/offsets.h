@@ -64,8 +64,9 @@ struct tfh_py_layout {
 /* Bytes of _PyRuntime that hold the layout and the addresses of the interpreters. */
 #define TFH_PY_RUNTIME_BYTES 1024
 
-/* Returns why the stacks of a CPython 3.`minor` (0: unknown) cannot be read; NULL: they can, and *out is its layout.
- * `version`: as Py_Version, 0 up to 3.10. `runtime`: the beginning of its _PyRuntime, or a copy. */
+/* Returns why the stacks of a CPython 3.`minor` (0: unknown) cannot be read; NULL: they can, and
+ * *out is its layout. `version`: as Py_Version, 0 up to 3.10. `runtime`: the beginning of its
+ * _PyRuntime, or a copy. */
 const char *tfh_py_unreadable(unsigned minor, unsigned long version, const void *runtime,
 			      struct tfh_py_layout *out);
 

@@ -15,17 +15,18 @@
 
 struct tfh_tables;
 
-/* `path` must be a regular file. -ENOPKG: SQLite is not installed; -EBADMSG: damaged, or no database. */
+/* `path` must be a regular file. -ENOPKG: SQLite is not installed; -EBADMSG: damaged,
+ * or no database. */
 int tfh_tables_open(const char *path, struct tfh_tables **out, struct tfh_err *err);
 void tfh_tables_close(struct tfh_tables *t);
 
 /* Whether there is a table or view of this name. */
 bool tfh_tables_have(struct tfh_tables *t, const char *name);
 
-/* Calls `fn` for each row of a table, with the values of `column` (n names) in that order. Columns that the table
- * does not have are NULL in all rows, and a table that does not exist has no rows. `where` (NULL: all rows) may use
- * only columns that the table surely has. A negative errno from `fn` ends it and is returned; otherwise 0, or -EBADMSG,
- * -ENOMEM or -E2BIG with err. */
+/* Calls `fn` for each row of a table, with the values of `column` (n names) in that order. Columns
+ * that the table does not have are NULL in all rows, and a table that does not exist has no rows.
+ * `where` (NULL: all rows) may use only columns that the table surely has. A negative errno from
+ * `fn` ends it and is returned; otherwise 0, or -EBADMSG, -ENOMEM or -E2BIG with err. */
 struct tfh_table_row;
 int tfh_tables_each(struct tfh_tables *t, const char *name, const char *const *column, uint32_t n,
 		    const char *where, int (*fn)(void *arg, const struct tfh_table_row *row),

@@ -38,8 +38,8 @@ struct tfh_follow_state {
 	uint32_t n_call;
 };
 
-/* Follows the process whose segments are DIR/PREFIX.n.tft; `newest` is the number of the newest one.
- * `journal`: path of its journal, NULL: there is none on this machine. 0 or -errno. */
+/* Follows the process whose segments are DIR/PREFIX.n.tft; `newest` is the number of the newest
+ * one. `journal`: path of its journal, NULL: there is none on this machine. 0 or -errno. */
 int tfh_follow_new(const char *dir, const char *prefix, uint32_t newest, const char *journal,
 		   struct tfh_follow **out);
 void tfh_follow_free(struct tfh_follow *f);

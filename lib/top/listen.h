@@ -14,9 +14,9 @@
 
 struct tfh_listener;
 
-/* `token`: a file that only its owner can read, with the token as its first line. If there is none, it is
- * created with a new token. A thread answers one request at a time, for at most two seconds. 0 or -errno with
- * `err`. */
+/* `token`: a file that only its owner can read, with the token as its first line. If there is none,
+ * it is created with a new token. A thread answers one request at a time, for at most two seconds.
+ * 0 or -errno with `err`. */
 int tfh_listener_new(uint16_t port, const char *token, struct tfh_listener **out,
 		     struct tfh_err *err);
 void tfh_listener_free(struct tfh_listener *l);

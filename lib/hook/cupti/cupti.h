@@ -6,7 +6,8 @@
  * - find.c: finding the library and its functions
  * - state.c: shared state; devices.c: whether there is a context, and the devices
  * - cupti.c: turning CUPTI on and off, flushing, its clock
- * - buffers.c: buffers between CUPTI's callbacks and the flusher; callbacks take no lock of tfhook's
+ * - buffers.c: buffers between CUPTI's callbacks and the flusher; callbacks take no lock of
+ *   tfhook's
  * - records.c: converts activity records to rows
  * - footprint.c: device memory used by records of graph nodes
  * - profiler.c, share.c: sharing CUPTI with a profiler inside the job

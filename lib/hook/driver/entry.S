@@ -1,7 +1,8 @@
 /*
- * The exported entry of every row of base/cuda_api.def: a test and a jump, with registers and stack as the caller left
- * them. It jumps to the real function while nothing is recorded, to record_*() while recording, and to first_*() until
- * the real function is known (wrap.c). If written in C, the compiler would copy a launch's eleven arguments on the way.
+ * The exported entry of every row of base/cuda_api.def: a test and a jump, with registers and stack
+ * as the caller left them. It jumps to the real function while nothing is recorded, to record_*()
+ * while recording, and to first_*() until the real function is known (wrap.c). If written in C, the
+ * compiler would copy a launch's eleven arguments on the way.
  */
 #include "hook/entries.h"
 

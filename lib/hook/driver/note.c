@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-/* Of a call that took at least tfh_notable_ticks, which has ended: the number of its backtrace, or 0. */
+/* Of a call that took at least tfh_notable_ticks, which has ended: the number of its backtrace,
+ * or 0. */
 static uint32_t notable(struct tfh_self *self, uint16_t fn, uint64_t t_begin, uint64_t t_end)
 {
 	uint64_t ticks = t_end - t_begin;

@@ -17,8 +17,8 @@
 /* The call was not entered in the usual way; leaving it in that way would be code for nothing. */
 #define TFH_CALL_UNUSUAL 0x80u
 
-/* A completed call; known at compile time except self, begin and result. `self`: the thread that entered it; where a macro hands the call
- * to a function, the one that it returned on. */
+/* A completed call; known at compile time except self, begin and result. `self`: the thread that
+ * entered it; where a macro hands the call to a function, the one that it returned on. */
 struct tfh_call {
 	struct tfh_self *self;
 	uint64_t begin; /* ticks */
@@ -97,17 +97,20 @@ static inline void tfh_memory_unknown(void)
 	__atomic_fetch_add(&tfh_memory_calls.unknown, 1, __ATOMIC_RELAXED);
 }
 
-/* note.c: ends a call that returned on `call->self` and reserves n records, with the first one filled; NULL if the ring is full. */
+/* note.c: ends a call that returned on `call->self` and reserves n records, with the first one
+ * filled; NULL if the ring is full. */
 struct tfh_rec *tfh_close_call(const struct tfh_call *call, CUstream stream, uint32_t n);
-/* Before a call is passed to a function: whether it is to be recorded, on the thread that it returned on. */
+/* Before a call is passed to a function: whether it is to be recorded,
+ * on the thread that it returned on. */
 static inline bool tfh_returned(struct tfh_call *call)
 {
 	call->self = tfh_back(call->self, (enum tfh_fn)call->fn, call->begin);
 	return call->self != NULL;
 }
 
-/* Records a call with three words, in whatever way it takes. The call comes in pieces, since a struct would have to be in memory on the
- * usual way, too: `what` as in tfh_what(), props in its flags. */
+/* Records a call with three words, in whatever way it takes. The call comes in pieces, since a
+ * struct would have to be in memory on the usual way, too: `what` as in tfh_what(), props in its
+ * flags. */
 void tfh_words_unusual(struct tfh_self *self, uint64_t begin, uint64_t what, CUresult result,
 		       CUstream stream, uint64_t a, uint64_t b, uint64_t c);
 /* The same for a launch; w0 lacks the function's id. */
@@ -121,13 +124,15 @@ static tfh_hot uint64_t tfh_call_what(const struct tfh_call *call)
 							<< TFH_WHAT_FLAGS;
 }
 
-/* Ends a call that has returned on this thread and is like most: a success, of ordinary length, on no stream or on the one that the thread
- * used before, in a known context and in no capture. Otherwise it does nothing and returns false. */
+/* Ends a call that has returned on this thread and is like most: a success, of ordinary length, on
+ * no stream or on the one that the thread used before, in a known context and in no capture.
+ * Otherwise it does nothing and returns false. */
 static tfh_hot bool tfh_close_usual(struct tfh_self *self, const struct tfh_call *call,
 				    CUstream stream, uint64_t end, struct tfh_filling *f)
 {
 	uint64_t what = tfh_what(call->fn, call->kind);
-	/* A copy: gcc would compare kind and result by one load of both, which must wait for the two stores, 5 ns. */
+	/* A copy: gcc would compare kind and result by one load of both,
+	 * which must wait for the two stores, 5 ns. */
 	const CUresult result = call->result;
 	uint32_t id = 0, ctx = self->ctx;
 
@@ -314,7 +319,8 @@ void tfh_note_node_switched(const struct tfh_call *call, CUgraphExec exec, CUgra
 #define LAUNCH(f, gx, gy, gz, bx, by, bz, shared, stream, attributes)                              \
 	tfh_launch(&call, f, TFH_SHAPE(gx, gy, gz, bx, by, bz, shared), stream,                    \
 		   tft_launch_w0(0, 0, 0, 0, attributes))
-/* `shape` as the row's wrapper has made it of the arguments before the call, which are then no longer needed. */
+/* `shape` as the row's wrapper has made it of the arguments before the call,
+ * which are then no longer needed. */
 #define LAUNCH_SHAPED(f, stream, attributes)                                                       \
 	tfh_launch(&call, f, shape, stream, tft_launch_w0(0, 0, 0, 0, attributes))
 #define LAUNCH_DEVICES(list, count) tfh_launch_devices(&call, list, count)

@@ -31,8 +31,8 @@
 	FIRST(name, params, argv)
 #define REAL(name, params) ((CUresult(*) params)tfh_real[TFH_FN_##name])
 
-/* A usual call leaves the arguments where they are until it passes them on. Everything else is in a function of its own, which takes them
- * over by a jump. */
+/* A usual call leaves the arguments where they are until it passes them on. Everything else is in a
+ * function of its own, which takes them over by a jump. */
 #define RECORD(name, args, properties, params, argv, open_arg, before, note)                       \
 	static CUresult unusual_##name params __attribute__((cold, noinline));                     \
 	static CUresult unusual_##name params                                                      \

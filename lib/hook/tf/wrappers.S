@@ -1,8 +1,9 @@
 /*
- * The wrappers of base/tf_api.def: exported under the real functions' names. While recording is off they test a flag and jump, with the
- * stack as the caller left it. While it is on, they save all argument registers around tfh_tf_enter and the result registers around
- * tfh_tf_leave. None of the functions takes or returns floating point. An exception that passes through meets tfh_tf_personality, which
- * closes the frame.
+ * The wrappers of base/tf_api.def: exported under the real functions' names. While recording is off
+ * they test a flag and jump, with the stack as the caller left it. While it is on, they save all
+ * argument registers around tfh_tf_enter and the result registers around tfh_tf_leave. None of the
+ * functions takes or returns floating point. An exception that passes through meets
+ * tfh_tf_personality, which closes the frame.
  */
 #include "hook/tf/tf.h"
 #include "hook/entries.h"
@@ -13,8 +14,8 @@
 	.section .text
 	.set	row, 0
 
-/* The highest enum tfh_mode in which a function's family still needs tfh_tf_enter: the recorder counts get-next calls
- * while it is off, so that a window of steps can begin. */
+/* The highest enum tfh_mode in which a function's family still needs tfh_tf_enter: the recorder
+ * counts get-next calls while it is off, so that a window of steps can begin. */
 	.set	last_mode_STAGE, 2
 	.set	last_mode_REDUCE, 2
 	.set	last_mode_EXECUTE, 2

@@ -1,7 +1,8 @@
 /*
- * The third phase: where the time of each window went. A window has one account. It is charged from the device line
- * where there are device times (device.c and the files it names), otherwise from the host line (host_line.c, which
- * reads the calls that flatten.c merged and charges through open_accounts.c). Only charge.c changes an account.
+ * The third phase: where the time of each window went. A window has one account. It is charged from
+ * the device line where there are device times (device.c and the files it names), otherwise from
+ * the host line (host_line.c, which reads the calls that flatten.c merged and charges through
+ * open_accounts.c). Only charge.c changes an account.
  */
 #ifndef TFH_JUDGE_ACCOUNT_ACCOUNT_H
 #define TFH_JUDGE_ACCOUNT_ACCOUNT_H
@@ -18,7 +19,8 @@ struct tfh_account {
 	int64_t compute, direct;
 };
 
-/* charge.c: the only writer of accounts (scripts/check-deps). TFH_CAUSE_NONE: compute. `direct`: see struct tfh_account. */
+/* charge.c: the only writer of accounts (scripts/check-deps). TFH_CAUSE_NONE: compute.
+ * `direct`: see struct tfh_account. */
 /* Adds time whose place in the window is not known. */
 void tfh_account_add(struct tfh_account *a, int64_t ns, enum tfh_cause cause, bool direct);
 /* Charges [t0, t1); nothing if it is empty. `chain`: the chain of the window, or NULL. */
@@ -32,8 +34,9 @@ struct tfh_share_end {
 	int64_t t1;
 	enum tfh_cause cause;
 };
-/* Divides a pause by shares that add up to 1 (tfh_pause_causes()); returns the number of parts. Shares are reliable for
- * many pauses together; the order of the parts within one pause means nothing. */
+/* Divides a pause by shares that add up to 1 (tfh_pause_causes()); returns the number of parts.
+ * Shares are reliable for many pauses together; the order of the parts within one pause means
+ * nothing. */
 uint32_t tfh_divide(int64_t t0, int64_t t1, const double share[TFH_CAUSE_COUNT],
 		    struct tfh_share_end part[TFH_CAUSE_COUNT]);
 
@@ -192,11 +195,12 @@ static inline bool tfh_window_summed(const struct tfh_accounts *accounts, size_t
 	return tfh_window_counts(accounts, i) && (!accounts->timed || accounts->use[i].tier != 'C');
 }
 
-/* steps.c: whether t is in a step that counts. *window starts at 0 and advances from call to call, so t must not
- * decrease. */
+/* steps.c: whether t is in a step that counts. *window starts at 0 and advances from call to call,
+ * so t must not decrease. */
 bool tfh_judged_at(const struct tfh_accounts *accounts, int64_t t, size_t *window);
 
-/* likely.c: assigns steps to the chains of the feed's `likely`. Runs after steps.c. 0 or -ENOMEM. */
+/* likely.c: assigns steps to the chains of the feed's `likely`. Runs after steps.c. 0 or
+ * -ENOMEM. */
 int tfh_find_likely(struct tfh_accounts *accounts);
 /* Finds the windows of the steps that the feed's chains are for. */
 void tfh_place_chains(const struct tfh_accounts *accounts);
@@ -214,18 +218,21 @@ int tfh_host_line_read(struct tfh_host_line *h);
 int tfh_host_line_end(struct tfh_host_line *h);
 void tfh_host_line_free(struct tfh_host_line *h);
 
-/* staged_copies.c: whether a verdict about copies from pageable memory is about copies that a library made to pinned memory. */
+/* staged_copies.c: whether a verdict about copies from pageable memory is about copies that a
+ * library made to pinned memory. */
 bool tfh_is_staged(const struct tfh_accounts *accounts, enum tfh_cause cause);
 
-/* waits.c: what samples show a thread did during [t0, t1) of a pause, as shares of causes. TFH_ANY_THREAD: any driving
- * thread with samples. `handed`: the time that the thread waited for another thread is not part of [t0, t1). `usual`:
- * the cause that the pause's position alone suggests. False if there are no samples. */
+/* waits.c: what samples show a thread did during [t0, t1) of a pause, as shares of causes.
+ * TFH_ANY_THREAD: any driving thread with samples. `handed`: the time that the thread waited for
+ * another thread is not part of [t0, t1). `usual`: the cause that the pause's position alone
+ * suggests. False if there are no samples. */
 #define TFH_ANY_THREAD UINT32_MAX
 /* Whether samples show compiling in a training step. */
 bool tfh_steps_compile(const struct tfh_accounts *accounts);
 /* Cause of the time that one sample represents. */
 enum tfh_cause tfh_sample_cause(const struct tfh_facts *facts, int at, enum tfh_feeds feeds);
-/* The same, but an exchange with other ranks if the sample's time shows that the thread waited for one. */
+/* The same, but an exchange with other ranks if the sample's time shows that the thread waited for
+ * one. */
 enum tfh_cause tfh_seen_cause(const struct tfh_accounts *accounts, const struct tfh_seen_sample *k);
 /* Whether a thread with this cause may be waiting for such an exchange. */
 static inline bool tfh_may_exchange(enum tfh_cause cause)
@@ -238,18 +245,20 @@ bool tfh_pause_causes(const struct tfh_accounts *accounts, uint32_t thread, int6
 /* Cause of one part of an imported trace's cover; `usual` if its ranges show none. */
 enum tfh_cause tfh_part_cause(const struct tfh_facts *facts, const struct tfh_cover_part *part,
 			      enum tfh_cause usual);
-/* Divides a pause that is covered `by` what the thread did, by the causes of these parts. False if all is `usual`. */
+/* Divides a pause that is covered `by` what the thread did, by the causes of these parts.
+ * False if all is `usual`. */
 bool tfh_cover_causes(const struct tfh_accounts *accounts, enum tfh_covered by, uint32_t thread,
 		      int64_t t0, int64_t t1, enum tfh_cause usual, double share[TFH_CAUSE_COUNT]);
 
 /* brief.c: what pauses shorter than TFH_GAP_NS are charged to. Collects it; 0 or -ENOMEM. */
 int tfh_brief_find(struct tfh_accounts *accounts);
-/* Shares of causes in such a pause of a thread (TFH_ANY_THREAD: of the one with most); NULL: it is launching. */
+/* Shares of causes in such a pause of a thread (TFH_ANY_THREAD: of the one with most);
+ * NULL: it is launching. */
 const double *tfh_brief_shares(const struct tfh_accounts *accounts, uint32_t thread);
 
 /* call_causes.c: causes of calls that are charged for what they do, at every tier */
-/* Cause of an executed function that saves a model, makes kernels or functions, or writes a log, or of one that
- * does none of these. */
+/* Cause of an executed function that saves a model, makes kernels or functions, or writes a log, or
+ * of one that does none of these. */
 enum tfh_cause tfh_exec_cause(bool saves, bool makes, bool logs);
 /* Cause of a call that took `ns`, of a family without a label of its own. */
 enum tfh_cause tfh_other_cause(enum tfh_family family, int64_t ns);
@@ -272,12 +281,12 @@ void tfh_flat_pass(struct tfh_flat *s, int64_t to);
 void tfh_flat_until(struct tfh_flat *s, int64_t t);
 void tfh_flat_free(struct tfh_flat *s);
 
-/* What is known of a pause without device times. ANY: nothing; CODE: the program's code ran; OWN: the thread waited for
- * no other thread. */
+/* What is known of a pause without device times. ANY: nothing; CODE: the program's code ran; OWN:
+ * the thread waited for no other thread. */
 enum tfh_gap_kind { TFH_GAP_ANY, TFH_GAP_CODE, TFH_GAP_OWN };
 
-/* open_accounts.c: accounts of tier C windows that are not closed yet. Time that is charged as `tentative` may have been
- * hidden by work of the device, which the next wait shows. */
+/* open_accounts.c: accounts of tier C windows that are not closed yet. Time that is charged as
+ * `tentative` may have been hidden by work of the device, which the next wait shows. */
 struct tfh_open_accounts;
 struct tfh_open_accounts *tfh_open_accounts_new(struct tfh_accounts *accounts);
 void tfh_open_accounts_free(struct tfh_open_accounts *l);
@@ -302,8 +311,8 @@ void tfh_settle(struct tfh_open_accounts *l, bool busy, enum tfh_cause device);
 int64_t tfh_open_accounts_until(const struct tfh_open_accounts *l, int64_t t, bool *open);
 int tfh_open_accounts_end(struct tfh_open_accounts *l);
 
-/* close.c: closes the account of window i, judged over [from, to): fills its step, marks it if it is a
- * stall, and adds it to the sums if it counts. */
+/* close.c: closes the account of window i, judged over [from, to): fills its step, marks it if it
+ * is a stall, and adds it to the sums if it counts. */
 void tfh_account_close(struct tfh_accounts *accounts, size_t i, const struct tfh_account *a,
 		       int64_t from, int64_t to);
 
@@ -332,10 +341,11 @@ void tfh_smooth_classes(struct tfh_accounts *accounts);
 
 /* contention.c: tfh_processor_wait() from the first training step to the end of the last one. */
 double tfh_steps_wait(const struct tfh_accounts *accounts);
-/* contention.c: seconds per judged step that the parts of a step, except one, waited for a CPU; 0 if the machine was not
- * crowded. */
+/* contention.c: seconds per judged step that the parts of a step, except one, waited for a CPU; 0
+ * if the machine was not crowded. */
 double tfh_contended_s(const struct tfh_accounts *accounts, enum tfh_part without);
-/* CPUs that the process itself uses during the steps (NAN: not known), and CPUs it may use; false: no samples. */
+/* CPUs that the process itself uses during the steps (NAN: not known), and CPUs it may use;
+ * false: no samples. */
 bool tfh_processors(const struct tfh_accounts *accounts, double *used, double *allowed);
 /* CPUs that the driving threads used during the steps; 0: not known. */
 double tfh_drivers_ran(const struct tfh_accounts *accounts);
@@ -350,8 +360,9 @@ void tfh_input_judge(struct tfh_accounts *accounts);
  * prepare. */
 bool tfh_input_async(const struct tfh_accounts *accounts);
 
-/* again.c: counts a copy in a training window; the copies in that direction that were made in more than `steps` steps: their bytes
- * together (0: none), and the rest as of the copy that moved most. */
+/* again.c: counts a copy in a training window; the copies in that direction that were made in more
+ * than `steps` steps: their bytes together (0: none), and the rest as of the copy that moved
+ * most. */
 void tfh_count_same(struct tfh_accounts *accounts, const struct tfh_event *ev, size_t window);
 struct tfh_same_copy tfh_most_same(const struct tfh_accounts *accounts, unsigned dir,
 				   uint64_t steps);
@@ -372,7 +383,8 @@ int tfh_count_launches_of(struct tfh_accounts *accounts, struct tfh_use *use,
 void tfh_site_count(struct tfh_site_use *site, const struct tfh_event *ev);
 /* Counts a pause of a driving thread; *ev has the pause's begin and end as its times. */
 void tfh_count_pause(struct tfh_accounts *accounts, const struct tfh_event *ev);
-/* A pause of a driving thread, [t0, t1), and the calls on both sides. `t2`: the end of that behind. */
+/* A pause of a driving thread, [t0, t1), and the calls on both sides. `t2`: the end of that
+ * behind. */
 struct tfh_bounded_pause {
 	int64_t t0, t1, t2;
 	bool brief; /* shorter than 200 us */
@@ -384,8 +396,8 @@ struct tfh_bounded_pause {
 void tfh_count_bounds(struct tfh_accounts *accounts, const struct tfh_bounded_pause *p);
 /* Counts a run of a host function; *ev has its address. */
 void tfh_queued_count(struct tfh_queued_use *use, const struct tfh_event *ev);
-/* Where the program waits for the device, a table after the other: in waits, and in copies that return
- * only when they are done. *at begins with 0; NULL: no more. */
+/* Where the program waits for the device, a table after the other: in waits, and in copies that
+ * return only when they are done. *at begins with 0; NULL: no more. */
 const struct tfh_site_use *tfh_wait_sites(const struct tfh_accounts *accounts, size_t *at);
 /* The backtrace with the most time. */
 const struct tfh_site_use *tfh_site_most(const struct tfh_site_use *site);

@@ -2,11 +2,13 @@
  * CPU contention: time in which a driving thread could have run while others used the CPUs. There
  * are two kinds:
  *
- * 1. A thread that waited for the device continues late. Device times show each case (blame.c): host.cpu-contention.
- * 2. A thread is interrupted in its work, which then takes longer. The kernel adds up such time per thread (run
- *    delay), and the recorder samples the sums. The part that is not of the first kind is divided here over the steps
- *    between two samples, in proportion to the threads' work. It remains part of that work, as it would disappear with
- *    it, but does not count when the work is compared with other parts of a step.
+ * 1. A thread that waited for the device continues late. Device times show each case (blame.c):
+ *    host.cpu-contention.
+ * 2. A thread is interrupted in its work, which then takes longer. The kernel adds up such time per
+ *    thread (run delay), and the recorder samples the sums. The part that is not of the first kind
+ *    is divided here over the steps between two samples, in proportion to the threads' work. It
+ *    remains part of that work, as it would disappear with it, but does not count when the work is
+ *    compared with other parts of a step.
  */
 #include <errno.h>
 #include <math.h>

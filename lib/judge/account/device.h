@@ -1,15 +1,15 @@
 /*
  * Device times in the analysis (tiers A and B). Two passes over the ops of one process:
  *
- * 	engines   first pass: when each window's work was complete; latencies
- * 	device    second pass: which windows are judged together, as a slice
- * 	busy      busy time of engines, kernels, copies
- * 	chunk     loads a slice: ops and calls of a few windows
- * 	slices    judges slices in parallel, using:
- * 	hosttime  what the threads did
- * 	depend    what each op had to wait for
- * 	blame     charges every moment without computing to what caused its end
- * 	replay    times the same windows again without a class of costs
+ *	engines   first pass: when each window's work was complete; latencies
+ *	device    second pass: which windows are judged together, as a slice
+ *	busy      busy time of engines, kernels, copies
+ *	chunk     loads a slice: ops and calls of a few windows
+ *	slices    judges slices in parallel, using:
+ *	hosttime  what the threads did
+ *	depend    what each op had to wait for
+ *	blame     charges every moment without computing to what caused its end
+ *	replay    times the same windows again without a class of costs
  *
  * An op belongs to the window in which it was issued, not to the one in which it ran. A window
  * lasts from the completion of the previous one to its own completion, so windows tile the time
@@ -93,11 +93,11 @@ struct tfh_seg {
 		async; /* async: get-next fed by another thread */
 	/* full: launch into a full queue; spin: polling. */
 	bool full, spin;
-	bool value;    /* fetch of a value that had to be computed first */
-	bool fallback; /* between a fetch and the copy back of its result */
-	bool end;      /* last segment of its call */
-	bool copying;  /* short pause between two copies */
-	bool copy_code; /* longer pause, of code that makes many small copies, or part of a large one */
+	bool value;	/* fetch of a value that had to be computed first */
+	bool fallback;	/* between a fetch and the copy back of its result */
+	bool end;	/* last segment of its call */
+	bool copying;	/* short pause between two copies */
+	bool copy_code; /* longer, of code that makes many small copies, or part of a large one */
 	bool launching; /* pause that belongs to launching, although long */
 	bool feeding;	/* pause that is mostly waiting for a batch */
 	/* What a library's thread did in a pause for the thread that requested its work
@@ -207,7 +207,8 @@ struct tfh_device {
 	int64_t underfilled, compute_ns;
 	uint64_t ops, unissued;
 	int64_t ran_until[TFH_ACCOUNT_DEVICES]; /* first pass: end of the ops read so far */
-	int64_t held_ns; /* of training windows: a device was idle and did not start an op that nothing delayed */
+	/* of training windows: a device was idle and did not start an op that nothing delayed */
+	int64_t held_ns;
 	bool contended; /* so much that other processes must have used the device */
 	int64_t last;	/* start of the last op that a window issued */
 	struct {
@@ -330,8 +331,8 @@ uint32_t tfh_op_ended(const struct tfh_slice *sl, int64_t t);
 /* The host function that ended last before t, if it ended just before; otherwise TFH_NO. */
 uint32_t tfh_function_before(const struct tfh_slice *sl, int64_t t);
 
-/* blame_causes.c: finds when the windows' main work had been issued; before the first of them is charged. 0 or
- * -ENOMEM. */
+/* blame_causes.c: finds when the windows' main work had been issued;
+ * before the first of them is charged. 0 or -ENOMEM. */
 int tfh_blame_start(struct tfh_slice *sl);
 /* blame.c: charges all moments of a window. */
 void tfh_blame_window(struct tfh_slice *sl, size_t window, struct tfh_account *a);

@@ -2,12 +2,12 @@
  * The host line: assigns causes to what the driving threads did, moment by moment. Without device
  * times (tier C) the device is seen only through the calls that wait for it:
  *
- * wait with launches outstanding     the device computed. If the wait is long compared with the time
- *                                    since the first launch, the device was busy all that time, and
- *                                    hid what the host did
+ * wait with launches outstanding     the device computed. If the wait is long compared with the
+ *                                    time since the first launch, the device was busy all that
+ *                                    time, and hid what the host did
  * wait after copies only             transfer
- * blocking copy                      bytes / best bandwidth seen for the size is transfer; the rest,
- *                                    if launches were outstanding, is waiting for them
+ * blocking copy                      bytes / best bandwidth seen for the size is transfer; the
+ *                                    rest, if launches were outstanding, is waiting for them
  * long launch with a deep queue      the queue was full: the device computed
  * get-next, pauses, other calls      what they are, unless hidden as above
  */

@@ -39,8 +39,8 @@ static bool relays(const struct tfh_accounts *accounts, int32_t at)
 	       !has_type(&accounts->facts->stage.v[up], "FlatMap");
 }
 
-/* The root of the program's own pipeline if stage `at`, the first of a device's iterator, only prefetches from it; else
- * `at`. */
+/* The root of the program's own pipeline if stage `at`, the first of a device's iterator, only
+ * prefetches from it; else `at`. */
 static int32_t relayed_to(const struct tfh_accounts *accounts, int32_t at)
 {
 	bool relay = false;
@@ -141,10 +141,11 @@ static int32_t starved_by(const struct tfh_accounts *accounts, int32_t at)
 }
 
 /*
- * Whether an asynchronous stage waits for the input of the asynchronous stage `up` that feeds it: a parallel map for the files of a
- * parallel interleave, which has hardly any work of its own. Buffers between the two hide part of that from the map's threads, and part
- * of the map's work from the interleave's. So it is the reader if the interleave's threads were in it for most of the loop's waiting,
- * and for longer than the map takes without its own waiting for the interleave.
+ * Whether an asynchronous stage waits for the input of the asynchronous stage `up` that feeds it: a
+ * parallel map for the files of a parallel interleave, which has hardly any work of its own.
+ * Buffers between the two hide part of that from the map's threads, and part of the map's work from
+ * the interleave's. So it is the reader if the interleave's threads were in it for most of the
+ * loop's waiting, and for longer than the map takes without its own waiting for the interleave.
  */
 static bool starved_beyond(const struct tfh_accounts *accounts, int32_t at, int32_t up,
 			   int64_t waited)
@@ -158,8 +159,8 @@ static bool starved_beyond(const struct tfh_accounts *accounts, int32_t at, int3
 	       time_of(accounts, input, true)->total > own;
 }
 
-/* The stage whose work takes the time of the one at `at`: skip() and shard() only ask for elements that they drop, and
- * TensorFlow counts that as their own time. */
+/* The stage whose work takes the time of the one at `at`: skip() and shard() only ask for elements
+ * that they drop, and TensorFlow counts that as their own time. */
 static int32_t maker_of(const struct tfh_accounts *accounts, int32_t at)
 {
 	int32_t up = at;
@@ -228,7 +229,8 @@ static bool is_in(const struct tfh_accounts *accounts, enum tfh_segment kind, in
 	return *window != SIZE_MAX && accounts->loops->window.v[*window].segment == kind;
 }
 
-/* Whether a sample of another thread or a child process shows it making batches in a window of that kind; `m`: how. */
+/* Whether a sample of another thread or a child process shows it making batches in a window of that
+ * kind; `m`: how. */
 static bool works_in(const struct tfh_accounts *accounts, enum tfh_segment kind,
 		     const struct tfh_child_sample *k, size_t *window, struct tfh_maker *m)
 {
@@ -290,8 +292,8 @@ static enum tfh_cause most_of(const double seen[TFH_CAUSE_COUNT])
 	return (enum tfh_cause)best;
 }
 
-/* The cause of a loader's time in windows of a kind, by samples of its worker processes or, if it has none, of the thread that asks for batches: other
- * child processes do not make them. */
+/* The cause of a loader's time in windows of a kind, by samples of its worker processes or, if it
+ * has none, of the thread that asks for batches: other child processes do not make them. */
 static enum tfh_cause loader_cause(const struct tfh_accounts *accounts, enum tfh_segment kind)
 {
 	double workers[TFH_CAUSE_COUNT] = {0}, askers[TFH_CAUSE_COUNT] = {0};
@@ -306,8 +308,8 @@ static enum tfh_cause loader_cause(const struct tfh_accounts *accounts, enum tfh
 	return asks ? asked : made;
 }
 
-/* If neither a pipeline nor a loader is known: the cause of most of the time of the thread or process that makes the
- * batches. */
+/* If neither a pipeline nor a loader is known: the cause of most of the time of the thread or
+ * process that makes the batches. */
 static enum tfh_cause maker_cause(const struct tfh_accounts *accounts)
 {
 	const struct tfh_facts *facts = accounts->facts;

@@ -29,7 +29,8 @@ struct tfh_cover_part {
 	int64_t t0, t1;
 	uint32_t thread, name; /* name: string id */
 	uint8_t kind;	       /* enum tfh_cover_kind */
-	uint8_t at; /* what it did, as of samples (sample_shares.h): a role, or that it slept; 0: not known */
+	/* what it did, by samples (sample_shares.h): a role, or that it slept; 0: not known */
+	uint8_t at;
 };
 
 struct tfh_cover {
@@ -48,7 +49,8 @@ int tfh_cover_find(const struct tfh_facts *facts, struct tfh_cover **out, struct
 void tfh_cover_free(struct tfh_cover *c);
 /* The kind of [t0, t1) of a thread. These functions return TFH_COVERED_NOT for a NULL cover. */
 enum tfh_covered tfh_covered_by(const struct tfh_cover *c, uint32_t thread, int64_t t0, int64_t t1);
-/* The cause of what is COVERED_CODE: a trace without functions of Python shows ops and ranges of C++. */
+/* The cause of what is COVERED_CODE: a trace without functions of Python shows ops and ranges of
+ * C++. */
 static inline enum tfh_cause tfh_cover_code(const struct tfh_cover *c)
 {
 	return !c || c->python ? TFH_CAUSE_HOST_PYTHON : TFH_CAUSE_HOST_CODE;
@@ -71,7 +73,8 @@ enum tfh_frame {
 	TFH_FRAME_USER,
 	TFH_FRAME_LIBRARY,
 	TFH_FRAME_WAITS,
-	TFH_FRAME_FEEDS, /* a DataLoader's: what it calls makes the batch, what calls it wants one */
+	/* a DataLoader's: what it calls makes the batch, what calls it wants one */
+	TFH_FRAME_FEEDS,
 };
 enum tfh_frame tfh_frame_of(const char *name);
 /* The function's row of places.def. */

@@ -35,9 +35,9 @@ int64_t tfh_poll_timeout(uint64_t word)
 }
 
 /* A loop waits at most until its next timer. If the pause is as long as that time or longer, but
- * ends before it would have passed twice, the timer ended the wait. Data that comes first mostly ends
- * it sooner; timers that tick while the thread waits for data pass many times. epoll_wait() counts in
- * ms, and callers round up. */
+ * ends before it would have passed twice, the timer ended the wait. Data that comes first mostly
+ * ends it sooner; timers that tick while the thread waits for data pass many times. epoll_wait()
+ * counts in ms, and callers round up. */
 static bool waits_for_timer(const struct tfh_stack_sample *k, const struct tfh_pause_end *to)
 {
 	return TFH_DETECT_TIMERS && k->state == TFT_STATE_POLL && k->timeout && to->t1 &&

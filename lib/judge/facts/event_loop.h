@@ -1,12 +1,12 @@
-/* Python's event loops: a thread that waits in one waits for a timer or for descriptors, and what it
- * waits for is on no stack. The coroutine that it goes on with is on that of the next call. */
+/* Python's event loops: a thread that waits in one waits for a timer or for descriptors, and what
+ * it waits for is on no stack. The coroutine that it goes on with is on that of the next call. */
 #ifndef TFH_JUDGE_FACTS_EVENT_LOOP_H
 #define TFH_JUDGE_FACTS_EVENT_LOOP_H
 
 #include "judge/facts/sample_groups.h"
 
-/* Index of the loop's innermost frame in a stack, innermost first, of a loop that runs no coroutine. n:
- * it is none. */
+/* Index of the loop's innermost frame in a stack, innermost first,
+ * of a loop that runs no coroutine. n: it is none. */
 uint32_t tfh_event_loop_of(const struct tfh_model_line *frame, uint32_t n);
 /* Index of the coroutine's frame in a stack: the outermost of the program that the loop called. n:
  * there is none. */

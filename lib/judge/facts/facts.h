@@ -124,7 +124,8 @@ struct tfh_stage_use {
 	struct tfh_stage_time time; /* over the whole run */
 };
 
-/* The common properties of all calls in the sequence of launches, copies and waits that differ only in their times. */
+/* The common properties of all calls in the sequence of launches,
+ * copies and waits that differ only in their times. */
 struct tfh_token_kind {
 	uint64_t hash;
 	uint64_t rough; /* of launches: the same for all grids of a function */
@@ -135,15 +136,16 @@ struct tfh_token_kind {
 	uint8_t bucket; /* of launches: a small hash of the function */
 };
 
-/* Element of the sequence in which the launch period is found. There may be a million, which are read several times, so
- * they are small. */
+/* Element of the sequence in which the launch period is found. There may be a million, which are
+ * read several times, so they are small. */
 struct tfh_token {
 	int64_t t0;
 	int64_t ns : TFH_FACTS_TOKEN_BITS; /* the duration, capped at the largest value */
 	uint64_t kind : 64 - TFH_FACTS_TOKEN_BITS;
 };
 
-/* A token that is not a plain launch, and the launches between it and the one before: sums over their kinds. */
+/* A token that is not a plain launch, and the launches between it and the one before: sums over
+ * their kinds. */
 struct tfh_stop {
 	uint64_t exact, rough; /* of tfh_token_kind.hash and .rough */
 	uint32_t at;	       /* index of the token */
@@ -175,8 +177,8 @@ struct tfh_handles {
 	bool full; /* too many to store: every handle counts as recorded */
 };
 
-/* Flag in a function's name: the rest is the number of a string, the range around an execution of one of XLA's
- * programs. */
+/* Flag in a function's name: the rest is the number of a string,
+ * the range around an execution of one of XLA's programs. */
 #define TFH_FACTS_PROGRAM (UINT32_C(1) << 31)
 
 /* An execution of a function by an outermost call, or of a program. */
@@ -255,29 +257,35 @@ struct tfh_facts {
 	TFH_VEC(struct tfh_quiet) quiet; /* long intervals without a launch, in order */
 	int64_t quiet_ns;		 /* `quiet` holds all that are at least this long */
 	struct tfh_heap_sum heap;
-	/* Share of the process' CPU time after its start that the kernel used, without page faults */
+	/* Share of the process' CPU time after its start that the kernel used, without page
+	 * faults */
 	double kernel_share;
 	bool much_kernel; /* large enough that the process reads or writes files */
-	/* What is written to files at the same time: nothing; so much that copying takes the time; or so little that
-	 * the calls take it, as with lines of a log. */
+	/* What is written to files at the same time: nothing; so much that copying takes the time;
+	 * or so little that the calls take it, as with lines of a log. */
 	enum { TFH_WRITES_NOTHING, TFH_WRITES_BYTES, TFH_WRITES_LINES } writes;
 	struct tfh_stack_samples *samples; /* samples of threads; NULL: there are none */
 	/* Samples of other threads and of child processes, in order of time. */
 	TFH_VEC(struct tfh_child_sample) child;
-	/* Threads that hold Python's global lock mostly run functions of the input pipeline (py_function, generators):
-	 * waiting for the lock is waiting for input. */
+	/* Threads that hold Python's global lock mostly run functions of the input pipeline
+	 * (py_function, generators): waiting for the lock is waiting for input. */
 	bool lock_feeds;
-	/* Such threads mostly write a log (TensorBoard's writer): waiting for the lock is part of logging. */
+	/* Such threads mostly write a log (TensorBoard's writer): waiting for the lock is part of
+	 * logging. */
 	bool lock_logs;
-	/* Other threads at work mostly run functions of the program that a library's threads call, other than a pipeline's
-	 * (JAX's pure_callback, py_function in a model): waiting for another thread is waiting for such a callback. */
+	/* Other threads at work mostly run functions of the program that a library's threads call,
+	 * other than a pipeline's (JAX's pure_callback, py_function in a model): waiting for
+	 * another thread is waiting for such a callback. */
 	bool calls_back;
-	/* Other threads or child processes were often at work, so that they may make the batches; child processes were. */
+	/* Other threads or child processes were often at work,
+	 * so that they may make the batches; child processes were. */
 	bool makers, workers;
-	/* Threads that the program started were often at work. They hold its locks, rather than another process. */
+	/* Threads that the program started were often at work. They hold its locks,
+	 * rather than another process. */
 	bool threads;
-	/* Child processes wait for the program for a considerable part of their time, each at a pipe of its own. What they send
-	 * depends on what they are sent (the actions of this step), so they cannot work ahead as a loader's workers do. */
+	/* Child processes wait for the program for a considerable part of their time, each at a
+	 * pipe of its own. What they send depends on what they are sent (the actions of this step),
+	 * so they cannot work ahead as a loader's workers do. */
 	bool told;
 	bool peer;	      /* the device of another process of the run does as much */
 	bool crowded;	      /* the driving threads were often ready to run without a CPU */
@@ -295,8 +303,8 @@ void tfh_facts_free(struct tfh_facts *facts);
 bool tfh_event_label(const struct tfh_event *ev, struct tfh_piece *p);
 /* range_names.c: the name of an executed function or program, and its length */
 const char *tfh_function_name(const struct tfh_facts *facts, uint32_t name, size_t *n);
-/* token.c: the kind of a driver call in the sequence of launches, copies and waits; false if it is not part of the
- * sequence. */
+/* token.c: the kind of a driver call in the sequence of launches, copies and waits;
+ * false if it is not part of the sequence. */
 bool tfh_token_kind(const struct tfh_event *ev, const struct tfh_piece *p,
 		    struct tfh_token_kind *out);
 /* eager.c: the kind of an op that is executed by itself; false if the call is not such an op. */
@@ -306,7 +314,8 @@ bool tfh_eager_kind(const struct tfh_facts *facts, const struct tfh_event *ev,
 bool tfh_uses_torch(const struct tfh_facts *facts);
 /* Whether the processor computes op by op: every op runs once or a few times a step. */
 bool tfh_op_by_op(const struct tfh_facts *facts);
-/* Whether TensorFlow executes functions, each of them with fewer ops around it than a step has launches. */
+/* Whether TensorFlow executes functions, each of them with fewer ops around it than a step has
+ * launches. */
 bool tfh_executes_graphs(const struct tfh_facts *facts);
 /* The kind's index in facts->kind, to which it is added; UINT32_MAX when out of memory. */
 uint32_t tfh_kind_number(struct tfh_facts *facts, const struct tfh_token_kind *kind);
@@ -353,8 +362,9 @@ static inline bool tfh_is_launch(const struct tfh_token_kind *k)
 {
 	return k->family == TFH_FAM_LAUNCH || k->family == TFH_FAM_GRAPH_LAUNCH;
 }
-/* A driver loads a kernel's code when the kernel is launched for the first time, which makes that launch a long one. The
- * first function notes such a launch, the second recognises it; both label it. */
+/* A driver loads a kernel's code when the kernel is launched for the first time, which makes that
+ * launch a long one. The first function notes such a launch, the second recognises it; both label
+ * it. */
 int tfh_note_loading(struct tfh_facts *facts, struct tfh_piece *p, bool first);
 void tfh_loading_piece(const struct tfh_facts *facts, struct tfh_piece *p);
 /* Converts a call that executes ops; false unless it is outermost. An eagerly executed get-next
@@ -397,15 +407,16 @@ uint64_t tfh_calls_at_most(const struct tfh_facts *facts, int64_t t0, int64_t t1
 /* Whether a launch ended in (t0, t1]; also true if unknown. */
 bool tfh_launched_in(const struct tfh_facts *facts, int64_t t0, int64_t t1);
 
-/* Scheduling delay: seconds per second of [t0, t1), or of the run if too little of that was sampled, in which the job's threads
- * together were runnable but not on a CPU; 0 if too little of the run was sampled. */
+/* Scheduling delay: seconds per second of [t0, t1), or of the run if too little of that was
+ * sampled, in which the job's threads together were runnable but not on a CPU; 0 if too little of
+ * the run was sampled. */
 double tfh_processor_wait(const struct tfh_facts *facts, int64_t t0, int64_t t1);
 /* Whether the thread with this index in the process drives the job. */
 bool tfh_index_drives(const struct tfh_facts *facts, uint32_t index);
 /* Sets `crowded` and `delay_per_run`. */
 void tfh_find_crowd(struct tfh_facts *facts);
-/* Whether the driving threads' pauses were mostly the program's code: by their CPU clocks, the threads ran or were
- * ready to run. */
+/* Whether the driving threads' pauses were mostly the program's code: by their CPU clocks, the
+ * threads ran or were ready to run. */
 bool tfh_pauses_run(const struct tfh_facts *facts);
 
 #endif

@@ -5,8 +5,8 @@
 #include "base/text.h"
 #include "judge/facts/facts.h"
 
-/* Whether a worker process or a thread begins with this function. The frames outside it are those in which a worker was
- * forked (its parent's own lines). */
+/* Whether a worker process or a thread begins with this function. The frames outside it are those
+ * in which a worker was forked (its parent's own lines). */
 static bool begins(const struct tfh_model_line *f)
 {
 	return (tfh_ends_with(f->file, "multiprocessing/process.py") &&
@@ -15,8 +15,8 @@ static bool begins(const struct tfh_model_line *f)
 		(tfh_ends_with(f->function, ".run") || strstr(f->function, "_bootstrap")));
 }
 
-/* Processes that multiprocessing keeps beside the workers. They wake up now and then, and make nothing; a worker that was forked
- * there begins further in. */
+/* Processes that multiprocessing keeps beside the workers. They wake up now and then, and make
+ * nothing; a worker that was forked there begins further in. */
 static bool is_helper(const struct tfh_model_line *frame, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
@@ -47,8 +47,9 @@ static bool is_pipe(const struct tfh_model_line *f)
 	return tfh_ends_with(f->file, "multiprocessing/connection.py");
 }
 
-/* Whether a child process waits at its own end of a pipe for what the program sends to it, as simulators wait for actions. Queues and
- * pools, whose frames call those of a pipe, hand out work in advance. */
+/* Whether a child process waits at its own end of a pipe for what the program sends to it, as
+ * simulators wait for actions. Queues and pools, whose frames call those of a pipe, hand out work
+ * in advance. */
 static bool is_told(const struct tfh_child_sample *sample, const struct tfh_model_line *frame,
 		    uint32_t n)
 {
@@ -62,8 +63,9 @@ static bool is_told(const struct tfh_child_sample *sample, const struct tfh_mode
 	return receives && i < n && !strstr(frame[i].file, "/multiprocessing/");
 }
 
-/* Whether a thread is busy. One of the program that waits for another thread has no work; one that sleeps or waits for a socket waits
- * for what it reads. Threads without a line of the program are a library's helpers. */
+/* Whether a thread is busy. One of the program that waits for another thread has no work; one that
+ * sleeps or waits for a socket waits for what it reads. Threads without a line of the program are a
+ * library's helpers. */
 static bool is_busy(const struct tfh_child_sample *sample, bool program)
 {
 	bool lock = sample->state == TFT_STATE_LOCK || sample->state == TFT_STATE_EVENT;

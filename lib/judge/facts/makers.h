@@ -1,6 +1,7 @@
 /*
- * The threads and processes that make batches besides the driving threads: child processes (workers of a loader or
- * pool), and other threads of the process that run Python, which are sampled while a driving thread waits.
+ * The threads and processes that make batches besides the driving threads: child processes (workers
+ * of a loader or pool), and other threads of the process that run Python, which are sampled while a
+ * driving thread waits.
  */
 #ifndef TFH_JUDGE_FACTS_MAKERS_H
 #define TFH_JUDGE_FACTS_MAKERS_H
@@ -21,21 +22,24 @@ struct tfh_child_sample {
 /* What such a sample shows. */
 struct tfh_maker {
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES]; /* the innermost first */
-	uint32_t n;   /* frames of its own work, without those that started it */
-	bool outside; /* they do not begin where Python's own threads and workers do: a library's thread has called Python */
-	bool busy;    /* makes something or waits for its source, not for work or for room */
-	bool told;    /* a child process that waits for what the program sends to it */
-	enum tfh_role role;   /* by its frames */
+	uint32_t n; /* frames of its own work, without those that started it */
+	/* they do not begin where Python's own threads do: a library's thread calls Python */
+	bool outside;
+	bool busy;	    /* makes something or waits for its source, not for work or for room */
+	bool told;	    /* a child process that waits for what the program sends to it */
+	enum tfh_role role; /* by its frames */
 	enum tfh_cause cause; /* of its work: input.unknown if not known */
 };
 /* False: the thread has no frames of its own. */
 bool tfh_maker_at(const struct tfh_facts *facts, const struct tfh_child_sample *sample,
 		  struct tfh_maker *out);
 
-/* Whether a thread of TensorFlow's was running a function of the program there (py_function): its stack begins with that call. */
+/* Whether a thread of TensorFlow's was running a function of the program there (py_function): its
+ * stack begins with that call. */
 bool tfh_is_called(const struct tfh_facts *facts, uint32_t place);
 
-/* Reads all samples of other threads and of child processes: lock_feeds, lock_logs, calls_back, makers, workers, threads, told. */
+/* Reads all samples of other threads and of child processes: lock_feeds, lock_logs, calls_back,
+ * makers, workers, threads, told. */
 void tfh_find_makers(struct tfh_facts *facts);
 
 #endif

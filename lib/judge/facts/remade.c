@@ -181,7 +181,8 @@ static bool are_new(const struct launched *v, size_t n)
 /* The functions that the first of them replaced. */
 struct remade {
 	uint32_t *as; /* [function]: the function that it counts as, 0: itself */
-	size_t most; /* of the functions made for one launch each, facts->remade stands for so many */
+	/* of the functions made for one launch each, facts->remade stands for so many */
+	size_t most;
 };
 
 static void join(struct tfh_facts *facts, struct remade *m, const struct launched *v, size_t n)

@@ -82,8 +82,8 @@ static uint32_t length_class(int64_t ns)
 	return n;
 }
 
-/* The group of a pause, from the most specific to the least: pauses at the same position of the program; of about the
- * same duration; all pauses of the thread. */
+/* The group of a pause, from the most specific to the least: pauses at the same position of the
+ * program; of about the same duration; all pauses of the thread. */
 static uint32_t group_of_pause(struct tfh_stack_samples *l, uint32_t thread, uint16_t before,
 			       uint16_t after, int64_t ns, enum tfh_feeds feeds)
 {
@@ -156,9 +156,8 @@ static uint32_t frames_of(const struct tfh_stack_samples *l, const struct tfh_st
 		       : 0;
 }
 
-/* Whether a thread in such a state can have the role; `soon`: in a short pause. Computing uses the processor, or waits for
- * the library's other threads or for a page of the memory that it writes. A short pause is not the copying of much
- * data. */
+/* Whether a thread in such a state can have the role; `soon`: in a short pause, which is no copying
+ * of much data. Computing uses the processor, or waits for the library's other threads or a page. */
 static bool can_be(enum tfh_role role, const struct tfh_stack_samples *l,
 		   const struct tfh_stack_sample *k, bool soon)
 {
@@ -184,8 +183,8 @@ static bool goes_on(const struct tfh_model_line *frame, uint32_t n, const struct
 	return false;
 }
 
-/* Whether a thread that runs in a function of the program that a library called does so beside the step, which is a function
- * of TensorFlow's that the library executes: in a callback. */
+/* Whether a thread that runs in a function of the program that a library called does so beside the
+ * step, which is a function of TensorFlow's that the library executes: in a callback. */
 static bool is_beside_step(const struct tfh_stack_samples *l, const struct tfh_stack_sample *k,
 			   enum tfh_role role, const struct tfh_model_line *frame, uint32_t n)
 {
@@ -202,9 +201,10 @@ static bool is_beside_step(const struct tfh_stack_samples *l, const struct tfh_s
 	return true;
 }
 
-/* Whether a thread that waits for another one waits for JAX: a jitted function only queues its work, and the program waits where it
- * reads a result. That is a function in C, called by the program itself, by NumPy or by a library on JAX. Waiting for the
- * program's own threads is mostly a function of the standard library. */
+/* Whether a thread that waits for another one waits for JAX: a jitted function only queues its
+ * work, and the program waits where it reads a result. That is a function in C, called by the
+ * program itself, by NumPy or by a library on JAX. Waiting for the program's own threads is mostly
+ * a function of the standard library. */
 static bool awaits_jax(const struct tfh_stack_samples *l, const struct tfh_stack_sample *k,
 		       const struct tfh_model_line *frame, uint32_t n)
 {
@@ -223,7 +223,7 @@ static bool awaits_jax(const struct tfh_stack_samples *l, const struct tfh_stack
 	return false;
 }
 
-/* Sets what the thread was doing. Waiting for the GIL always counts as such, wherever it happens. */
+/* Sets what the thread was doing. Waiting for the GIL always counts as such. */
 static void place_sample(struct tfh_stack_samples *l, struct tfh_stack_sample *k,
 			 const struct tfh_pause_end *to)
 {
@@ -258,7 +258,8 @@ static void place_sample(struct tfh_stack_samples *l, struct tfh_stack_sample *k
 	k->copy = to->after >> 3 == TFH_FAM_COPY;
 }
 
-/* Places the samples of a thread in [t0, t1), now that the call after them is known, and adds them to `seen`. */
+/* Places the samples of a thread in [t0, t1), now that the call after them is known,
+ * and adds them to `seen`. */
 static void place_samples(struct tfh_stack_samples *l, uint32_t thread, int64_t t0, int64_t t1,
 			  const struct tfh_pause_end *to, double seen[TFH_AT_COUNT])
 {
@@ -327,7 +328,7 @@ static void note_launcher(struct tfh_stack_samples *l, uint16_t after, uint32_t 
 		tfh_package_of(&frame[0], l->launcher);
 }
 
-/* Records a function of the program that a library calls and that executes a function of TensorFlow: a step of its own. */
+/* Records a function of the program that a library calls, and that is a step of its own. */
 static void note_stepper(struct tfh_stack_samples *l, uint16_t after, uint32_t stack)
 {
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
@@ -362,7 +363,8 @@ static int open_pause(struct tfh_stack_samples *l, uint32_t thread, const struct
 	note_launcher(l, after, read ? r->stack : 0);
 	note_stepper(l, after, read ? r->stack : 0);
 	memset(s->open_seen, 0, sizeof(s->open_seen));
-	/* Without a device, the begin of a range (an optimizer's) inside of the pause tells as much of what came before. */
+	/* Without a device, the begin of a range (an optimizer's) inside of the pause tells as much
+	 * of what came before. */
 	bool inside = !read && !l->driver && r->stack && r->t > s->end && r->t <= ev->t0;
 	int64_t until = inside ? r->t : ev->t0;
 	if (s->samples) {
@@ -502,8 +504,9 @@ static uint8_t state_of(const struct tfh_stack_samples *l, const struct tfh_even
 	return state;
 }
 
-/* Whether a thread marks a range of PyTorch's, where the recorder works. Linux takes the CPU from a thread preferably at a system
- * call, and the recorder makes one there: on a crowded machine a third of the samples showed a thread that waits for a CPU there. */
+/* Whether a thread marks a range of PyTorch's, where the recorder works. Linux takes the CPU from a
+ * thread preferably at a system call, and the recorder makes one there: on a crowded machine a
+ * third of the samples showed a thread that waits for a CPU there. */
 static bool marks_range(const struct tfh_stack_samples *l, uint32_t place)
 {
 	enum { INNERMOST = 3 };
@@ -557,8 +560,7 @@ int tfh_stack_samples_add(struct tfh_stack_samples *l, const struct tfh_event *e
 		return 0;
 	if (call)
 		return add_call(l, ev);
-	/* Where nothing but the steps' marks is recorded, these end the pauses. One may last as long
-	 * as its step, and there is no call in it. */
+	/* Where only the steps' marks are recorded, these end the pauses: one may be a step. */
 	if (ev->kind == TFT_MARK && !l->called) {
 		struct tfh_event end = *ev;
 		end.t0 = ev->t1;

@@ -23,7 +23,8 @@ static inline enum tfh_role tfh_at_role(int at)
 enum tfh_feeds {
 	TFH_FEEDS_NOT,
 	TFH_FEEDS,
-	TFH_FEEDS_BACK, /* and results were fetched since the copy before it, which it may be an answer to */
+	/* and results were fetched since the copy before it, which it may be an answer to */
+	TFH_FEEDS_BACK,
 };
 
 /* How the time of a pause divides. */
@@ -51,7 +52,8 @@ struct tfh_seen_sample {
 	int64_t t;
 	double ns;	/* time of the thread that it represents */
 	uint32_t place; /* place in Python code, 0: unknown */
-	/* It waits in an event loop: stack of the next call, which a coroutine makes; 0: elsewhere. */
+	/* It waits in an event loop: stack of the next call, which a coroutine makes; 0:
+	 * elsewhere. */
 	uint32_t resumes;
 	uint16_t thread;
 	uint8_t state, at;
@@ -59,8 +61,8 @@ struct tfh_seen_sample {
 	bool loops;    /* the program's innermost function is on the stack of the next call */
 	bool copies;   /* the program's line in the sample later makes a copy */
 	bool inside;   /* in a call that samples can see into: a loader's */
-	/* Without a device, in a process with PyTorch: it ran without Python's lock, as ops of PyTorch
-	 * do. */
+	/* Without a device, in a process with PyTorch: it ran without Python's lock,
+	 * as ops of PyTorch do. */
 	bool op;
 	/* A number of the similar pauses to one of which it belongs; 0: a short pause, or a
 	 * call. */

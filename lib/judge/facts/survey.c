@@ -29,8 +29,8 @@ static void bandwidth(struct tfh_facts *facts, uint8_t dir, bool pageable, uint6
 		*best = (double)bytes / (double)ns;
 }
 
-/* Keeps the first million tokens, and after them a million that are not plain launches. Usually one of those begins or
- * ends every step, so no further pass is needed. */
+/* Keeps the first million tokens, and after them a million that are not plain launches. Usually one
+ * of those begins or ends every step, so no further pass is needed. */
 static int keep_token(struct tfh_facts *facts, const struct tfh_event *ev,
 		      const struct tfh_piece *p)
 {
@@ -313,8 +313,8 @@ static int put_in_order(struct tfh_facts *facts)
 	return rc;
 }
 
-/* Adds a sample of a thread that makes calls, and so is sampled like a driving one, but only in a function that TensorFlow calls to make
- * batches: a py_function executes ops. */
+/* Adds a sample of a thread that makes calls, and so is sampled like a driving one, but only in a
+ * function that TensorFlow calls to make batches: a py_function executes ops. */
 static int note_called(struct tfh_facts *facts, const struct tfh_event *ev)
 {
 	struct tfh_child_sample sample = {.t = ev->t1,
@@ -337,8 +337,8 @@ static int note_sample(struct tfh_facts *facts, const struct tfh_event *ev)
 	return facts->samples ? tfh_stack_samples_add(facts->samples, ev) : -ENOMEM;
 }
 
-/* Adds a sample of another thread of this process, or of a child process. A child process that records itself is not a
- * loader's worker. */
+/* Adds a sample of another thread of this process, or of a child process. A child process that
+ * records itself is not a loader's worker. */
 static int note_child(struct tfh_facts *facts, const struct tfh_event *ev)
 {
 	const struct tfh_feed *feed = facts->feed;
@@ -427,7 +427,8 @@ static double ops_of(const struct tfh_feed *f, uint32_t process)
 	return gpu.source == TFH_GPU_NONE ? 0 : (double)gpu.ops;
 }
 
-/* Whether the device of another process ran as many ops, but for a few: processes that work step by step together. */
+/* Whether the device of another process ran as many ops,
+ * but for a few: processes that work step by step together. */
 static bool has_peer(const struct tfh_facts *facts)
 {
 	const struct tfh_feed *f = facts->feed;

@@ -66,8 +66,8 @@ void tfh_heap_free(struct tfh_heap *h);
 int tfh_heap_event(struct tfh_heap *h, const struct tfh_event *ev, int64_t wall);
 const struct tfh_heap_sum *tfh_heap_end(struct tfh_heap *h);
 
-/* batches.c: after the last get-next of a trace nothing is launched if it found no more batches, or if the trace ended before
- * that: no step begins there. Expects sorted batches and tokens. */
+/* batches.c: after the last get-next of a trace nothing is launched if it found no more batches, or
+ * if the trace ended before that: no step begins there. Expects sorted batches and tokens. */
 void tfh_end_batches(struct tfh_facts *facts);
 
 #endif

@@ -1,14 +1,17 @@
 /*
- * What the batches of PyTorch's data loaders are for. All iterators of a kind have one name, but what follows a batch shows
- * it: a batch followed by a backward pass or an optimizer's step trains, others evaluate, until the next one that trains. If
- * there are several backward passes per optimizer's step, their batches are one step. They may all be taken before the first
- * of the passes, as transformers' Trainer does.
+ * What the batches of PyTorch's data loaders are for. All iterators of a kind have one name, but
+ * what follows a batch shows it: a batch followed by a backward pass or an optimizer's step trains,
+ * others evaluate, until the next one that trains. If there are several backward passes per
+ * optimizer's step, their batches are one step. They may all be taken before the first of the
+ * passes, as transformers' Trainer does.
  *
- * The call that ends an iterator is marked in the recording if the recorder could read the interpreter by then. Until the first
- * marked one, a call without training after one with training counts as the loader's end. A marked call may also be followed by
- * training: loaders that fetch a batch ahead (accelerate's) find the end before the last batch is trained with.
+ * The call that ends an iterator is marked in the recording if the recorder could read the
+ * interpreter by then. Until the first marked one, a call without training after one with training
+ * counts as the loader's end. A marked call may also be followed by training: loaders that fetch a
+ * batch ahead (accelerate's) find the end before the last batch is trained with.
  *
- * A resumed job may take the batches that it has trained with before, and pass over them. They are no evaluation.
+ * A resumed job may take the batches that it has trained with before, and pass over them. They are
+ * no evaluation.
  */
 #include <errno.h>
 #include <math.h>
@@ -41,7 +44,8 @@ static struct behind *look_behind(const struct tfh_facts *facts)
 	return v;
 }
 
-/* Whether a batch and those directly before it, which nothing trains with, are as many as the passes that follow. */
+/* Whether a batch and those directly before it, which nothing trains with,
+ * are as many as the passes that follow. */
 static bool taken_together(const struct tfh_facts *facts, const struct behind *v, size_t i)
 {
 	size_t n = v[i].passes;
@@ -54,7 +58,8 @@ static bool taken_together(const struct tfh_facts *facts, const struct behind *v
 	return true;
 }
 
-/* If most batches that are followed by passes are the last of such a group, all batches of the groups train. */
+/* If most batches that are followed by passes are the last of such a group,
+ * all batches of the groups train. */
 static void find_groups(const struct tfh_facts *facts, struct behind *v)
 {
 	size_t trained = 0, together = 0;
@@ -71,7 +76,8 @@ static void find_groups(const struct tfh_facts *facts, struct behind *v)
 				v[k].trains = true;
 }
 
-/* Whether one thread does everything. A loader that another thread reads runs ahead of the training. */
+/* Whether one thread does everything. A loader that another thread reads runs ahead of the
+ * training. */
 static bool one_thread(const struct tfh_facts *facts)
 {
 	uint32_t thread = facts->batch.v[0].thread;
@@ -134,8 +140,9 @@ static uint64_t given(const struct tfh_facts *facts, int64_t t0, int64_t t1)
 	return n;
 }
 
-/* Marks the batches before the first training step if hardly anything was done with them: even an evaluation, which is the forward
- * pass alone, takes a considerable part of a training step, or gives the device some work for each batch. */
+/* Marks the batches before the first training step if hardly anything was done with them: even an
+ * evaluation, which is the forward pass alone, takes a considerable part of a training step, or
+ * gives the device some work for each batch. */
 static void mark_skipped(struct tfh_facts *facts)
 {
 	struct worked skipped = {0, 0}, trained = {0, 0};

@@ -11,8 +11,8 @@
 #include "judge/loops/loop_events.h"
 #include "judge/loops/unit.h"
 
-/* The steps that begin between two times. Without iterators, intervals that evaluate look like those
- * that train, and what repeats in them is no part of a training step. */
+/* The steps that begin between two times. Without iterators, intervals that evaluate look like
+ * those that train, and what repeats in them is no part of a training step. */
 static uint64_t steps_in(const struct tfh_loops *loops, int64_t t0, int64_t t1)
 {
 	uint64_t n = 0;

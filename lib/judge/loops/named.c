@@ -1,9 +1,10 @@
 /*
- * Steps of another profiler's trace by the names of its ranges. A network's layers are alike, so their launches repeat
- * as steps do. But a step is not inside one call of a module, one op, or one range that the program named. If most of
- * the apparent periods are, the enclosing calls are the steps if there are several; if there is one, nothing repeats.
- * A period that covers only the smaller part of the time is not a step either. An optimizer's step, which PyTorch
- * itself names, ends a training step if the program marked none.
+ * Steps of another profiler's trace by the names of its ranges. A network's layers are alike, so
+ * their launches repeat as steps do. But a step is not inside one call of a module, one op, or one
+ * range that the program named. If most of the apparent periods are, the enclosing calls are the
+ * steps if there are several; if there is one, nothing repeats. A period that covers only the
+ * smaller part of the time is not a step either. An optimizer's step, which PyTorch itself names,
+ * ends a training step if the program marked none.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -55,7 +56,8 @@ static enum name_kind kind_of(const struct tfh_facts *facts, struct found *f, ui
 	return f->kind.v[name];
 }
 
-/* The part of a name that is the same in all calls: "execute_context_1(8)" and "execute_context_2(7)" share it. */
+/* The part of a name that is the same in all calls: "execute_context_1(8)" and
+ * "execute_context_2(7)" share it. */
 static size_t stem(const char *s)
 {
 	return strcspn(s, "0123456789[(#");
@@ -143,10 +145,11 @@ static const char *short_name(const struct tfh_facts *facts, uint32_t name)
 }
 
 /*
- * Whether an update belongs to the step that the one before it ended: the parts of a model may have an optimizer each (sparse
- * tables and dense layers), which follow one another after the same backward pass. No pass ends between them, and they are
- * near each other, compared with the step so far; updates without any backward pass are farther apart.
- * *at: the first pass that may be between them.
+ * Whether an update belongs to the step that the one before it ended: the parts of a model may have
+ * an optimizer each (sparse tables and dense layers), which follow one another after the same
+ * backward pass. No pass ends between them, and they are near each other, compared with the step so
+ * far; updates without any backward pass are farther apart. *at: the first pass that may be between
+ * them.
  */
 static bool ends_same_step(const struct tfh_facts *facts, const struct tfh_boundary *step,
 			   const struct named_range *r, size_t *at)
@@ -195,8 +198,8 @@ int tfh_find_updates(const struct tfh_facts *facts, struct tfh_loops *loops, str
 	return rc;
 }
 
-/* Of the ranges that contain periods and are in no other range, chooses the name with the most time. Returns the index
- * of one such range, SIZE_MAX if there is none. */
+/* Of the ranges that contain periods and are in no other range, chooses the name with the most
+ * time. Returns the index of one such range, SIZE_MAX if there is none. */
 static size_t outermost(const struct tfh_facts *facts, const struct found *f)
 {
 	int64_t end = INT64_MIN, most = 0;
@@ -221,8 +224,8 @@ static size_t outermost(const struct tfh_facts *facts, const struct found *f)
 	return best;
 }
 
-/* Whether most calls launch something, as steps do. A name whose numbers mean something else ("stage 1", "stage 3") stands for
- * several kinds of calls. */
+/* Whether most calls launch something, as steps do. A name whose numbers mean something else
+ * ("stage 1", "stage 3") stands for several kinds of calls. */
 static bool most_launch(const struct tfh_facts *facts, const struct tfh_loops *loops)
 {
 	size_t n = 0;
@@ -274,8 +277,9 @@ static int take(const struct tfh_facts *facts, struct tfh_loops *loops, const st
 	return rc;
 }
 
-/* Whether one interval, not the first, takes most of the time since the first launch, and launches at least twice as much as
- * the others on average: it holds what they are a detail of (an image's encoder before the decoder's prompts). */
+/* Whether one interval, not the first, takes most of the time since the first launch, and launches
+ * at least twice as much as the others on average: it holds what they are a detail of (an image's
+ * encoder before the decoder's prompts). */
 static bool one_holds_most(const struct tfh_facts *facts, const struct tfh_loops *loops,
 			   const struct found *f)
 {
@@ -290,7 +294,8 @@ static bool one_holds_most(const struct tfh_facts *facts, const struct tfh_loops
 	return in && in * (last - 1) >= 2 * (all - in);
 }
 
-/* Whether the period covers the larger part of the time since the first launch; otherwise it is a detail of it. */
+/* Whether the period covers the larger part of the time since the first launch;
+ * otherwise it is a detail of it. */
 static bool covers(const struct tfh_facts *facts, const struct tfh_loops *loops,
 		   const struct found *f)
 {

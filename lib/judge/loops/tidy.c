@@ -283,10 +283,11 @@ static size_t loop_before(const struct tfh_node *loop, size_t end)
 	return end > 0 ? end - 1 : SIZE_MAX;
 }
 
-/* Loops before loop i that are like those at the end of its body belong to a first iteration: training before the first round of
- * evaluation and training. Between them are events that the body has, too, in whatever order: an iterator may end before or after what
- * follows. It counts as an iteration if it takes half as long as one: two batches that are evaluated to see whether that works do not.
- * Returns the number of items. */
+/* Loops before loop i that are like those at the end of its body belong to a first iteration:
+ * training before the first round of evaluation and training. Between them are events that the body
+ * has, too, in whatever order: an iterator may end before or after what follows. It counts as an
+ * iteration if it takes half as long as one: two batches that are evaluated to see whether that
+ * works do not. Returns the number of items. */
 static uint32_t take_ended(struct tfh_node *list, uint32_t i)
 {
 	struct tfh_node *loop = &list->body[i];

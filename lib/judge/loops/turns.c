@@ -140,8 +140,8 @@ static size_t by_callers(struct update *v, size_t n)
 
 /* Whether there are more passes, or larger ones. If the device is far behind, a pass may wait any
  * time until its last launch is accepted, so launches are more reliable than times. A pass that
- * exchanges gradients waits for the slowest rank, so then times say nothing: a rank that saves every
- * second step makes every second pass of all others longer. */
+ * exchanges gradients waits for the slowest rank, so then times say nothing: a rank that saves
+ * every second step makes every second pass of all others longer. */
 static bool more_passes(const struct tfh_passes *a, const struct tfh_passes *b, bool exchanges)
 {
 	if (a->n != b->n)
@@ -149,8 +149,8 @@ static bool more_passes(const struct tfh_passes *a, const struct tfh_passes *b, 
 	return a->launches != b->launches ? a->launches > b->launches : !exchanges && a->ns > b->ns;
 }
 
-/* By the sizes of the passes: whether they are more and fewer, or large and small, by turns. Work in
- * every second step besides training does not change those. */
+/* By the sizes of the passes: whether they are more and fewer, or large and small, by turns. Work
+ * in every second step besides training does not change those. */
 static bool by_sizes(const struct update *v, size_t n, bool exchanges)
 {
 	size_t longer[2] = {0};

@@ -183,8 +183,9 @@ static int add_launch(struct sequence *s, const struct tfh_token_kind *k)
 	return rc ? rc : TFH_PUSH(s->kind, (uint32_t)k->hash);
 }
 
-/* Whether the repetitions in an interval are steps, and no loop inside a step. A small sequence, or one that is repeated very
- * often, is a step if the same launches, which are not short, are repeated, and the program waits seldom: to look at a result. */
+/* Whether the repetitions in an interval are steps, and no loop inside a step. A small sequence, or
+ * one that is repeated very often, is a step if the same launches, which are not short, are
+ * repeated, and the program waits seldom: to look at a result. */
 static bool are_steps(const struct sequence *s)
 {
 	double n = (double)s->intervals, each = (double)s->steps / n;

@@ -1,7 +1,8 @@
 /*
- * What a fix of the verdict's cause removes besides the cause, and what it leaves. A replay without a class of costs
- * removes exactly that class. A program that no longer makes its copies also loses the code and the memory that
- * served them, a place disappears with the calls that it makes, and no fix removes a cost without a rest.
+ * What a fix of the verdict's cause removes besides the cause, and what it leaves. A replay without
+ * a class of costs removes exactly that class. A program that no longer makes its copies also loses
+ * the code and the memory that served them, a place disappears with the calls that it makes, and no
+ * fix removes a cost without a rest.
  */
 #include <math.h>
 #include <string.h>
@@ -69,8 +70,8 @@ static struct copy_lines find_lines(const struct tfh_accounts *accounts,
 	return c;
 }
 
-/* Seconds per step that the program itself spends at the lines that copy, outside of calls: conversions, and work on
- * the results that were fetched. *off: two standard errors. */
+/* Seconds per step that the program itself spends at the lines that copy, outside of calls:
+ * conversions, and work on the results that were fetched. *off: two standard errors. */
 static double code_at_copies(const struct tfh_accounts *accounts, const struct copy_lines *c,
 			     double *off)
 {
@@ -202,8 +203,8 @@ static double loads_there(const struct tfh_accounts *accounts, const struct tfh_
 	       1e9 / steps;
 }
 
-/* The calls that the verdict's place makes may disappear with it: its copies, its waits, the memory that it allocates. If it
- * compiles, the loading of what it compiled disappears for certain. */
+/* The calls that the verdict's place makes may disappear with it: its copies, its waits, the memory
+ * that it allocates. If it compiles, the loading of what it compiled disappears for certain. */
 static void with_place(const struct tfh_accounts *accounts, struct tfh_result *r, double step)
 {
 	struct tfh_place_gain *g = &r->place[r->line_place - 1];
@@ -223,8 +224,8 @@ static void with_place(const struct tfh_accounts *accounts, struct tfh_result *r
 	may_go_too(w, s, step);
 }
 
-/* A line that waits for another process may also write and read what they exchange. If the program asks a step earlier, it no
- * longer waits, but that work stays. */
+/* A line that waits for another process may also write and read what they exchange. If the program
+ * asks a step earlier, it no longer waits, but that work stays. */
 static void beside_wait(struct tfh_result *r, double step)
 {
 	struct tfh_place_gain *g = &r->place[r->line_place - 1];
@@ -241,8 +242,8 @@ static void beside_wait(struct tfh_result *r, double step)
 
 /* ---- what is left ---- */
 
-/* A cost below 5 % of the step would not be reported, so a fix may leave that much. Extends the interval by it, up to
- * the greatest width at which a point is given. */
+/* A cost below 5 % of the step would not be reported, so a fix may leave that much. Extends the
+ * interval by it, up to the greatest width at which a point is given. */
 static void leaves(struct tfh_whatif *w, double step)
 {
 	double widest = w->low_s + 2 * (TFH_PREDICT_WIDEST - TFH_PREDICT_MEASURED) * w->step_s;

@@ -57,7 +57,8 @@ void tfh_xprof_fill(const struct tfh_samples *all, double share[TFH_XPROF_COUNT]
 
 /* gain.c: predictions from the samples */
 void tfh_device_whatif(const struct tfh_device *d, struct tfh_samples *all, struct tfh_result *r);
-/* Threads that launch on the critical device, each in streams of its own, although no two kernels ran at once; otherwise 0. */
+/* Threads that launch on the critical device, each in streams of its own,
+ * although no two kernels ran at once; otherwise 0. */
 uint32_t tfh_threads_in_turn(const struct tfh_device *d);
 void tfh_device_stages(const struct tfh_device *d, struct tfh_result *r);
 int tfh_device_tables(const struct tfh_device *d, struct tfh_result *r);

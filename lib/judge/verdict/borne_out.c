@@ -89,7 +89,8 @@ enum tfh_borne_out tfh_borne_out(const struct tfh_accounts *accounts, enum tfh_c
 		return TFH_BORNE_OUT; /* its calls prove it, or the position of its pauses */
 	if (n.of[cause] < TFH_VERDICT_LINE_SAMPLES && !placed_by_calls(cause))
 		return TFH_BORNE_OUT_NOT;
-	/* The program's own Python holds the lock. Ops that it calls itself may be the forward pass. */
+	/* The program's own Python holds the lock. Ops that it calls itself may be the forward
+	 * pass. */
 	if (TFH_DETECT_RELEASED && cause == TFH_CAUSE_HOST_PYTHON && 2 * n.ops > n.of[cause])
 		return TFH_BORNE_OUT_AS_OPS;
 	bool takes = (cause == TFH_CAUSE_HOST_LOCK || cause == TFH_CAUSE_HOST_WAIT) &&

@@ -1,7 +1,8 @@
 /*
- * A function of the program that a library calls again and again (a callback) may do more than one kind of work: it evaluates, and
- * makes or traces what it needs for that. The windows then show evaluations, and time between loops. But if one line of that
- * function takes most of both, it is one piece of work.
+ * A function of the program that a library calls again and again (a callback) may do more than one
+ * kind of work: it evaluates, and makes or traces what it needs for that. The windows then show
+ * evaluations, and time between loops. But if one line of that function takes most of both, it is
+ * one piece of work.
  */
 #include <errno.h>
 #include <math.h>

@@ -1,8 +1,9 @@
 /*
- * From charged time to the closed vocabulary of classes, per step and for the run. The first rule that applies decides:
- * unclassified; compute with a share of at least 85 %, or half if no class blocks 15 %; the class whose parts together
- * block most, if they block at least 5 %; balanced. Last, where device times allow a replay of the steps, a class
- * whose removal gains nothing is replaced by one whose removal does.
+ * From charged time to the closed vocabulary of classes, per step and for the run. The first rule
+ * that applies decides: unclassified; compute with a share of at least 85 %, or half if no class
+ * blocks 15 %; the class whose parts together block most, if they block at least 5 %; balanced.
+ * Last, where device times allow a replay of the steps, a class whose removal gains nothing is
+ * replaced by one whose removal does.
  */
 #include <errno.h>
 #include <math.h>
@@ -26,8 +27,9 @@ struct totals {
 };
 
 /*
- * Standard error of the sum of one class' blocking time over the windows that count. It comes from the median absolute
- * deviation (x 1.4826 for a normal distribution): otherwise one interrupted step among twenty would hide any class.
+ * Standard error of the sum of one class' blocking time over the windows that count. It comes from
+ * the median absolute deviation (x 1.4826 for a normal distribution): otherwise one interrupted
+ * step among twenty would hide any class.
  */
 static double standard_error(const struct tfh_accounts *accounts, enum tfh_class cls)
 {
@@ -118,8 +120,8 @@ static struct copies done_copies(const struct tfh_accounts *accounts, enum tfh_c
 	return c;
 }
 
-/* The cause is many small copies, whatever their direction, if there are very many of them and those of the cause that
- * blocks most cost more than its larger ones. */
+/* The cause is many small copies, whatever their direction, if there are very many of them and
+ * those of the cause that blocks most cost more than its larger ones. */
 static enum tfh_cause transfer_cause(const struct tfh_accounts *accounts, enum tfh_cause cause)
 {
 	struct copies called = called_copies(accounts, cause), done = done_copies(accounts, cause);
@@ -153,9 +155,9 @@ static void set_also(struct tfh_verdict *v, const struct totals *t, enum tfh_cla
 }
 
 /*
- * High confidence needs 20 steady steps and direct evidence. At tier C, direct evidence means that the charged calls
- * are the cost itself (get-next with an idle device, blocking copies, executed graphs) and that nothing is concluded
- * from waits.
+ * High confidence needs 20 steady steps and direct evidence. At tier C, direct evidence means that
+ * the charged calls are the cost itself (get-next with an idle device, blocking copies, executed
+ * graphs) and that nothing is concluded from waits.
  */
 static enum tfh_confidence confidence(const struct tfh_accounts *accounts,
 				      const struct tfh_verdict *v, const struct totals *t,
@@ -168,7 +170,7 @@ static enum tfh_confidence confidence(const struct tfh_accounts *accounts,
 	if (t->part[TFH_PART_UNATTRIBUTED] > TFH_BLOCKING_SHARE * t->total ||
 	    t->windows < TFH_VERDICT_FEWEST_WINDOWS || (!most && !often))
 		return TFH_CONFIDENCE_LOW;
-	/* In another profiler's trace, what merely repeats may be a layer unless a range says that it is a step. */
+	/* In a profiler's trace, what merely repeats may be a layer unless a range marks steps. */
 	if (!most || steps->count < TFH_VERDICT_STEADY_STEPS ||
 	    (accounts->facts->feed->imported && accounts->loops->clock == TFH_STEP_CLOCK_PERIOD))
 		return TFH_CONFIDENCE_MEDIUM;
@@ -177,8 +179,8 @@ static enum tfh_confidence confidence(const struct tfh_accounts *accounts,
 		       : TFH_CONFIDENCE_MEDIUM;
 }
 
-/* Turns window entries into one entry per step: the steps of one executed call share its time equally. Where every
- * window is one step, the list may be long, and its ownership passes to the result. */
+/* Turns window entries into one entry per step: the steps of one executed call share its time
+ * equally. Where every window is one step, the result owns the list, which may be long. */
 static int expand(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	uint64_t n = 0;
@@ -293,10 +295,10 @@ static void fill_breakdown(struct tfh_result *r, const struct totals *t)
 }
 
 /*
- * The class of all steps together: that of their sum, or that of most steps if it differs and only a few steps make the
- * difference. Where nearly all of the sum is computing, no class blocks enough to be named, even if most steps are just
- * below the bound. A class that blocks enough is named even if its steps vary too much for a reliable mean;
- * confidence() then says `low`.
+ * The class of all steps together: that of their sum, or that of most steps if it differs and only
+ * a few steps make the difference. Where nearly all of the sum is computing, no class blocks enough
+ * to be named, even if most steps are just below the bound. A class that blocks enough is named
+ * even if its steps vary too much for a reliable mean; confidence() then says `low`.
  */
 static enum tfh_class class_of_all(const struct totals *t)
 {
@@ -358,8 +360,7 @@ static int turn_steps(struct tfh_result *r, enum tfh_class from, enum tfh_class 
 	return count_classes(r, r->steps.total_s);
 }
 
-/* Blocking time by class. A thread that was late after a wait had no processor, so that delay is not counted as
- * blocking by the job's own code. */
+/* Blocking time by class, without the delay of a thread that had no processor after a wait. */
 static void blocking_of(const struct tfh_accounts *accounts, const struct totals *t,
 			double by_class[TFH_CLASS_COUNT])
 {
@@ -370,8 +371,8 @@ static void blocking_of(const struct tfh_accounts *accounts, const struct totals
 			(double)accounts->train_ns * t->total;
 }
 
-/* Makes CPU contention the cause if it takes more time than what limits the steps otherwise. Time that contention adds
- * to other costs would disappear with it, and counts only as contention. */
+/* Makes CPU contention the cause if it takes more time than what limits the steps otherwise. Time
+ * that contention adds to other costs would disappear with it, and counts only as contention. */
 static int prefer_contention(const struct tfh_accounts *accounts, struct tfh_result *r,
 			     const struct totals *t)
 {
@@ -409,7 +410,7 @@ static double gpu_contention(const struct tfh_accounts *accounts)
 			(double)accounts->train_ns);
 }
 
-/* Makes other processes on the device the cause if they take more of a step than what blocks it otherwise. */
+/* Makes other processes on the device the cause if they take more of a step than the rest. */
 static int prefer_gpu_contention(const struct tfh_accounts *accounts, struct tfh_result *r,
 				 const struct totals *t)
 {
@@ -435,8 +436,8 @@ static bool is_usual_launching(enum tfh_cause cause, double share)
 	       share < TFH_VERDICT_LAUNCHING_SHARE;
 }
 
-/* Whether a class that blocks little time has no single cause large enough to keep the steps from being compute-bound,
- * so that no single fix gains that time. */
+/* Whether a class that blocks little time has no single cause large enough to keep the steps from
+ * being compute-bound, so that no single fix gains that time. */
 static bool is_spread(const struct tfh_accounts *accounts, enum tfh_cause cause, double share)
 {
 	double most = (1 - TFH_ACCOUNT_COMPUTE_SHARE) * (double)accounts->train_ns;
@@ -446,9 +447,10 @@ static bool is_spread(const struct tfh_accounts *accounts, enum tfh_cause cause,
 }
 
 /*
- * Replaces a host-bound verdict whose cause no samples support by computing, if the device or the processors compute
- * for most of the time: as far as anyone can tell, the rest of the host's time is what any library needs around its
- * calls. The same applies if the host's time is short and has several causes, or is that of usual launches.
+ * Replaces a host-bound verdict whose cause no samples support by computing, if the device or the
+ * processors compute for most of the time: as far as anyone can tell, the rest of the host's time
+ * is what any library needs around its calls. The same applies if the host's time is short and has
+ * several causes, or is that of usual launches.
  */
 static int prefer_computing(const struct tfh_accounts *accounts, struct tfh_result *r,
 			    const struct totals *t)
@@ -537,8 +539,7 @@ int tfh_classify(const struct tfh_accounts *accounts, struct tfh_result *r)
 	return give_verdict(accounts, r, &t);
 }
 
-/* What the what-ifs of a class, each taken by itself, gain: *some, if one certainly gains; *none, if all of them
- * certainly do not. */
+/* What the what-ifs of a class gain, each by itself: *some: one certainly; *none: none of them. */
 static void gains(const struct tfh_result *r, enum tfh_class cls, double step, bool *some,
 		  bool *none)
 {

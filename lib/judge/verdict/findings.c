@@ -1,10 +1,10 @@
 /*
  * Facts of a run that belong to no table and become sentences of the report.
  *
- * Page faults: memory that the job returns to the kernel and takes again, page by page. glibc's arenas do that in
- * threads that allocate large blocks. Samples count the page faults of the process, and the recorder has measured the
- * minimum cost of one. The product is processor time of any thread; only a run without the faults shows what a step
- * loses.
+ * Page faults: memory that the job returns to the kernel and takes again, page by page. glibc's
+ * arenas do that in threads that allocate large blocks. Samples count the page faults of the
+ * process, and the recorder has measured the minimum cost of one. The product is processor time of
+ * any thread; only a run without the faults shows what a step loses.
  */
 #include <math.h>
 #include <string.h>
@@ -294,7 +294,8 @@ static void find_again(const struct tfh_accounts *accounts, const struct tfh_res
 		return;
 	for (size_t i = 0; i < accounts->copy.n; i++)
 		bytes += accounts->copy.v[i].dir == dir ? (double)accounts->copy.v[i].bytes : 0;
-	/* What a library fetches may come from new device memory each time, but goes to the same host memory. */
+	/* What a library fetches may come from new device memory each time,
+	 * but goes to the same host memory. */
 	if (2 * up.back > up.steps && moved(&up) > TFH_VERDICT_MOST_SHARE * bytes)
 		most = up;
 	if (moved(&most) <= TFH_VERDICT_MOST_SHARE * bytes)

@@ -134,8 +134,9 @@ static size_t in_turn(struct tfh_slow_step_at *s, size_t n, uint64_t steps, doub
 	return best;
 }
 
-/* Whether the other steps hardly compute, although they train, too, and together take less time than these: they only queue their
- * work, and each of these waits for all of it. Nothing would be saved by doing that less often. */
+/* Whether the other steps hardly compute, although they train, too, and together take less time
+ * than these: they only queue their work, and each of these waits for all of it. Nothing would be
+ * saved by doing that less often. */
 static bool only_queue(const struct tfh_result *r, const struct tfh_slow_step_at *s, size_t n)
 {
 	double all = 0, computes = 0, longer = 0;
@@ -154,7 +155,8 @@ static bool only_queue(const struct tfh_result *r, const struct tfh_slow_step_at
 	return all < longer && computes < TFH_VERDICT_QUEUES_SHARE * all;
 }
 
-/* Leaves the steps that are much longer than others. Returns their number; 0: they are not few, or do not cost much. */
+/* Leaves the steps that are much longer than others. Returns their number; 0: they are not few,
+ * or do not cost much. */
 static size_t few_long(const struct tfh_result *r, double median, struct tfh_slow_step_at *s,
 		       size_t n)
 {

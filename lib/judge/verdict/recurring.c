@@ -1,7 +1,7 @@
 /*
- * What a run does again and again: besides its steady steps, which may be the smaller part, these are evaluations,
- * checkpoints, compilation for new shapes, and starts of epochs. The verdict covers all of them: it is that of the
- * steps unless another part holds the run up for longer.
+ * What a run does again and again: besides its steady steps, which may be the smaller part, these
+ * are evaluations, checkpoints, compilation for new shapes, and starts of epochs. The verdict
+ * covers all of them: it is that of the steps unless another part holds the run up for longer.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -77,9 +77,9 @@ static enum tfh_cause made_by(enum tfh_segment kind)
 					      : TFH_CAUSE_NONE;
 }
 
-/* Windows of one kind; false: they do not recur, or all of them ended in the first half of the run. A single window
- * that takes longer than all others together is left out. A step with a checkpoint counts only with the time beyond a
- * usual step. */
+/* Windows of one kind; false: they do not recur, or all of them ended in the first half of the run.
+ * A single window that takes longer than all others together is left out. A step with a checkpoint
+ * counts only with the time beyond a usual step. */
 static bool of_others(const struct tfh_accounts *accounts, enum tfh_segment kind, double step_s,
 		      struct recurring_sum *p)
 {
@@ -107,7 +107,8 @@ static bool of_others(const struct tfh_accounts *accounts, enum tfh_segment kind
 	return p->total > 0;
 }
 
-/* The time that a verdict of this class is about: what blocks or, if nothing does, the computing. */
+/* The time that a verdict of this class is about: what blocks or, if nothing does, the
+ * computing. */
 static double about_s(const struct recurring_sum *p, enum tfh_class cls)
 {
 	return tfh_class_blocks(cls) ? class_s(p, cls)
@@ -121,8 +122,9 @@ static int by_blocked(const void *a, const void *b)
 	return x->blocked_s > y->blocked_s ? -1 : x->blocked_s < y->blocked_s;
 }
 
-/* Whether the verdict can be about it. Unknown activity between loops is not a cause, and the tree already shows its time. If
- * only computing takes long between loops, it is the work of steps that only issue it; in evaluations it is no defect. */
+/* Whether the verdict can be about it. Unknown activity between loops is not a cause, and the tree
+ * already shows its time. If only computing takes long between loops, it is the work of steps that
+ * only issue it; in evaluations it is no defect. */
 static bool may_lead(const struct tfh_result *r, const struct tfh_recurring *x)
 {
 	if (x->cls == TFH_CLASS_COMPUTE_BOUND)

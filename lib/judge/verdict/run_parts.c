@@ -1,8 +1,10 @@
 /*
- * Makes the run's tree agree with the steps. The tree comes from what the main thread calls: a wait for steps that it issued ahead,
- * or the work of a step that no call repeats exactly, is "between loops" there. The windows of the steps are charged with
- * the same time. What is part of a step of usual length, or is computing on the device, is no gap; nor are checkpoints,
- * compiling and stalls, which have parts of their own. The other way round, the tree's steps may contain what is outside of all windows.
+ * Makes the run's tree agree with the steps. The tree comes from what the main thread calls: a wait
+ * for steps that it issued ahead, or the work of a step that no call repeats exactly, is "between
+ * loops" there. The windows of the steps are charged with the same time. What is part of a step of
+ * usual length, or is computing on the device, is no gap; nor are checkpoints, compiling and
+ * stalls, which have parts of their own. The other way round, the tree's steps may contain what is
+ * outside of all windows.
  */
 #include <errno.h>
 #include <math.h>
@@ -60,7 +62,8 @@ static enum run_owner owner_of(const struct tfh_part_of_run *part)
 									       : OWNER_COUNT;
 }
 
-/* Where the first loop begins, in seconds. What windows contain of the time before it is start-up. */
+/* Where the first loop begins, in seconds. What windows contain of the time before it is
+ * start-up. */
 static double loops_begin(const struct parts *p)
 {
 	double begin = INFINITY;
@@ -158,8 +161,9 @@ static void take_saved(struct parts *p, const struct tfh_result *r)
 	p->saves = r->recurring[i - 1].count;
 }
 
-/* How much of the time between loops each owner gets, as a share of it. A stall is time of a loop's steps: a window that lasts until
- * the next loop begins contains a gap between the two, which is none. */
+/* How much of the time between loops each owner gets, as a share of it. A stall is time of a loop's
+ * steps: a window that lasts until the next loop begins contains a gap between the two, which is
+ * none. */
 static double shares(struct parts *p)
 {
 	double wanted = 0, spare = fmax(-p->missing[OWNER_STEPS], 0);
@@ -177,8 +181,9 @@ static double shares(struct parts *p)
 	return given;
 }
 
-/* What checkpoints, first steps and stalls still lack, the tree's steps have, as far as they are longer than those of the windows. If they are
- * the same steps, the rest is part of none: what happens at an epoch's end, without any call. Returns whether steps give something. */
+/* What checkpoints, first steps and stalls still lack, the tree's steps have, as far as they are
+ * longer than those of the windows. If they are the same steps, the rest is part of none: what
+ * happens at an epoch's end, without any call. Returns whether steps give something. */
 static bool share_longer(struct parts *p)
 {
 	double *moved = p->moved;
@@ -211,7 +216,8 @@ static struct tfh_part_of_run *beside(struct tfh_part_of_run *out, uint32_t n, u
 	return best;
 }
 
-/* Moves seconds of part `at` to the owner's part beside it. A new one gets the index `place`, and *n grows. */
+/* Moves seconds of part `at` to the owner's part beside it. A new one gets the index `place`,
+ * and *n grows. */
 static struct tfh_part_of_run *move_time(struct tfh_part_of_run *out, uint32_t *n, uint32_t at,
 					 uint32_t place, enum run_owner owner, double s)
 {
@@ -234,7 +240,8 @@ static struct tfh_part_of_run *move_time(struct tfh_part_of_run *out, uint32_t *
 	return to;
 }
 
-/* Gives the owners their shares of part `at`, which is time between loops. New parts follow it; returns the number of all parts. */
+/* Gives the owners their shares of part `at`, which is time between loops. New parts follow it;
+ * returns the number of all parts. */
 static uint32_t give(struct parts *p, struct tfh_part_of_run *out, uint32_t n, uint32_t at)
 {
 	const struct tfh_part_of_run whole = out[at];
@@ -256,7 +263,8 @@ static uint32_t give(struct parts *p, struct tfh_part_of_run *out, uint32_t n, u
 	return n;
 }
 
-/* Gives the owners their shares of steps that are longer than usual; returns the number of all parts. */
+/* Gives the owners their shares of steps that are longer than usual;
+ * returns the number of all parts. */
 static uint32_t give_longer(const struct parts *p, struct tfh_part_of_run *out, uint32_t n)
 {
 	for (uint32_t i = 1; i < n; i++) {

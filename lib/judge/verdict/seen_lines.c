@@ -40,8 +40,8 @@ static void vote(struct lead *l, const struct tfh_model_line *callee, double ns)
 	l->votes = -l->votes;
 }
 
-/* Adds a stack under the line of interest to the user, with the function it called. own: the line that the thread was at, if that
- * is another one. */
+/* Adds a stack under the line of interest to the user, with the function it called. own: the line
+ * that the thread was at, if that is another one. */
 static int add_lead(struct lines *x, const struct tfh_model_line *frame, uint32_t n,
 		    const struct tfh_seen_sample *k, const struct tfh_model_line *own)
 {
@@ -68,8 +68,8 @@ static int add_lead(struct lines *x, const struct tfh_model_line *frame, uint32_
 	return 0;
 }
 
-/* A thread that waits in an event loop: what goes on afterwards tells more than the line at which the
- * loop was started. Returns the number of frames. */
+/* A thread that waits in an event loop: what goes on afterwards tells more than the line at which
+ * the loop was started. Returns the number of frames. */
 static uint32_t resumed(const struct tfh_facts *facts, const struct tfh_seen_sample *k,
 			struct tfh_model_line frame[TFH_VERDICT_FRAMES], uint32_t n)
 {

@@ -1,6 +1,6 @@
 /*
- * The fifth phase: class and cause of the run, what else its steps show, the comparison of several ranks, and the
- * tables of the report.
+ * The fifth phase: class and cause of the run, what else its steps show, the comparison of several
+ * ranks, and the tables of the report.
  */
 #ifndef TFH_JUDGE_VERDICT_VERDICT_H
 #define TFH_JUDGE_VERDICT_VERDICT_H
@@ -15,26 +15,29 @@ enum tfh_borne_out {
 	TFH_BORNE_OUT_NOT,    /* too few samples show the cause, or it is host.unknown */
 };
 enum tfh_borne_out tfh_borne_out(const struct tfh_accounts *accounts, enum tfh_cause cause);
-/* Whether the cause is waiting for batches although samples mostly show a wait for another thread of the process, and no thread or
- * process that makes batches. That thread may as well take results, and hand back memory for the next ones. */
+/* Whether the cause is waiting for batches although samples mostly show a wait for another thread
+ * of the process, and no thread or process that makes batches. That thread may as well take
+ * results, and hand back memory for the next ones. */
 bool tfh_is_supposed(const struct tfh_accounts *accounts, enum tfh_cause cause);
 
 /* classify.c */
 int tfh_classify(const struct tfh_accounts *accounts, struct tfh_result *r);
-/* Runs after the what-ifs and needs device times and calls. Removing the class that blocks most may gain nothing, as
- * with code that runs while another thread or process makes the next batch. Then another class becomes the verdict,
- * also of the steps that it blocks, if it blocks at least 5 % and at least half as much, and its removal gains at least
- * 5 %. A class that blocks less than half as much does not: the replay may not know everything that waits for the
- * first. 0 or -ENOMEM. */
+/* Runs after the what-ifs and needs device times and calls. Removing the class that blocks most may
+ * gain nothing, as with code that runs while another thread or process makes the next batch. Then
+ * another class becomes the verdict, also of the steps that it blocks, if it blocks at least 5 %
+ * and at least half as much, and its removal gains at least 5 %. A class that blocks less than half
+ * as much does not: the replay may not know everything that waits for the first. 0 or -ENOMEM. */
 int tfh_prefer_gain(const struct tfh_accounts *accounts, struct tfh_result *r);
 /* The cause of computing of which nothing more specific is known. */
 enum tfh_cause tfh_plain_computing(const struct tfh_facts *facts);
 
 /* changes.c: when steps became slower or faster. 0 or -ENOMEM. */
 int tfh_find_changes(struct tfh_result *r);
-/* recurring.c: what recurs in the run, and the verdict of all of it. Runs after the verdict of the steps is final. */
+/* recurring.c: what recurs in the run, and the verdict of all of it.
+ * Runs after the verdict of the steps is final. */
 void tfh_find_recurring(const struct tfh_accounts *accounts, struct tfh_result *r);
-/* run_parts.c: makes r->tree agree with the steps. Runs after the causes of loops are known. 0 or -ENOMEM. */
+/* run_parts.c: makes r->tree agree with the steps. Runs after the causes of loops are known.
+ * 0 or -ENOMEM. */
 int tfh_settle_tree(const struct tfh_accounts *accounts, struct tfh_result *r);
 
 /* machine_findings.c: what samples of the machine show for the whole run */
@@ -43,10 +46,11 @@ void tfh_find_machine(const struct tfh_run *run, struct tfh_result *r);
 /* findings.c: facts that belong to no table. Runs after steps, segments and accounts are final. */
 /* seen_lines.c: lines of Python. 0 or -ENOMEM. */
 int tfh_find_lines(const struct tfh_accounts *accounts, struct tfh_result *r);
-/* call_lines.c: the line of the calls that the verdict is about, where no sample gave one. Runs after tfh_find_lines().
- * 0 or -ENOMEM. */
+/* call_lines.c: the line of the calls that the verdict is about, where no sample gave one. Runs
+ * after tfh_find_lines(). 0 or -ENOMEM. */
 int tfh_find_call_lines(const struct tfh_accounts *accounts, struct tfh_result *r);
-/* The line at which batches are asked for, where nothing else of a verdict about input has one. Runs after tfh_find_workers(). */
+/* The line at which batches are asked for, where nothing else of a verdict about input has one.
+ * Runs after tfh_find_workers(). */
 int tfh_find_asked_line(const struct tfh_accounts *accounts, struct tfh_result *r);
 /* worker_lines.c: lines of the child processes that make batches. 0 or -ENOMEM. */
 int tfh_find_workers(const struct tfh_accounts *accounts, struct tfh_result *r);
@@ -62,10 +66,11 @@ void tfh_more_workers(const struct tfh_accounts *accounts, const struct tfh_maki
 		      struct tfh_result *r);
 /* start_lines.c: what samples show besides the steps. Needs r->tree. 0 or -ENOMEM. */
 int tfh_find_start(const struct tfh_accounts *accounts, struct tfh_result *r);
-/* compiled_lines.c: compiling besides what the verdict is about. Runs after the verdict is final. 0 or -ENOMEM. */
+/* compiled_lines.c: compiling besides what the verdict is about. Runs after the verdict is final.
+ * 0 or -ENOMEM. */
 int tfh_find_compiling(const struct tfh_accounts *accounts, struct tfh_result *r);
-/* called_work.c: evaluations and time between loops that one line of a callback causes become one cause. Runs before
- * tfh_find_lines(). 0 or -ENOMEM. */
+/* called_work.c: evaluations and time between loops that one line of a callback causes become one
+ * cause. Runs before tfh_find_lines(). 0 or -ENOMEM. */
 int tfh_find_called_work(const struct tfh_accounts *accounts, struct tfh_result *r);
 /* serving.c: whether the job serves requests. Runs after verdict, tree and kernels are final. */
 enum tfh_serves tfh_find_serving(const struct tfh_accounts *accounts, const struct tfh_result *r);
@@ -99,7 +104,8 @@ void tfh_fill_last(const struct tfh_accounts *accounts, struct tfh_result *r);
 
 /* ranks.c */
 uint32_t tfh_ranks_of(const struct tfh_feed *f, uint32_t process[TFH_VERDICT_RANKS]);
-/* Returns the result of the critical rank, completed with what concerns all ranks. The caller keeps the others. */
+/* Returns the result of the critical rank, completed with what concerns all ranks.
+ * The caller keeps the others. */
 int tfh_join_ranks(const struct tfh_feed *f, const struct tfh_matches *matches,
 		   struct tfh_result **r, uint32_t n, struct tfh_result **out);
 

@@ -48,8 +48,9 @@ struct tfh_builder {
 	struct tfh_built_table fns;
 };
 
-/* built_names.c: the entry of a text's hash, new if `what` is NULL. The 64 bits of the hash represent
- * the text: among a million texts, two collide once in 10^7 runs. NULL when out of memory. */
+/* built_names.c: the entry of a text's hash, new if `what` is NULL. The 64 bits of the hash
+ * represent the text: among a million texts, two collide once in 10^7 runs. NULL when out of
+ * memory. */
 struct tfh_built_text *tfh_built_enter(struct tfh_built_table *t, uint64_t hash);
 
 /* Frees a process' data and clears it. */

@@ -9,7 +9,8 @@
 
 #define LIBRARY_NS 1000000 /* loading takes longer; a free waits for the device, but frees fast */
 
-/* Gives each launch its kernel's name id, as in a recording of our own. *any: a launch has a kernel. */
+/* Gives each launch its kernel's name id, as in a recording of our own.
+ * *any: a launch has a kernel. */
 static int name_by_kernel(struct tfh_builder *b, uint32_t process, struct tfh_built_proc *p,
 			  uint32_t n_threads, bool *any)
 {
@@ -43,8 +44,8 @@ static int name_by_kernel(struct tfh_builder *b, uint32_t process, struct tfh_bu
 	return rc;
 }
 
-/* A trace without kernels (its profiler had no access to the device's counters) tells launches apart
- * only by the ops that made them. */
+/* A trace without kernels (its profiler had no access to the device's counters) tells launches
+ * apart only by the ops that made them. */
 static int name_by_op(struct tfh_builder *b, uint32_t process, struct tfh_built_proc *p,
 		      const uint32_t *op)
 {

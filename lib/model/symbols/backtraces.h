@@ -33,8 +33,8 @@ uint32_t tfh_run_functions(struct tfh_run *run, uint32_t process, uint32_t stack
 
 /* The same as one line. With Python frames, "train.py:142 step > torch/_tensor.py:89 item": the
  * innermost one of the program, and the library function that it called. Else "copy_batch
- * [libloader.so] < train.c:142 train_step < train.c:310 main [train]": the innermost frame outside the driver, CUDA's
- * runtime and tfhook, and up to two of its callers. "" if unknown. */
+ * [libloader.so] < train.c:142 train_step < train.c:310 main [train]": the innermost frame outside
+ * the driver, CUDA's runtime and tfhook, and up to two of its callers. "" if unknown. */
 const char *tfh_run_site(struct tfh_run *run, uint32_t process, uint32_t stack);
 
 /* The function of the executable that is at an address; false: unknown. */

@@ -132,8 +132,8 @@ static inline const char *tfh_dwarf_text(struct tfh_dwarf_span *s)
 	return (const char *)at;
 }
 
-/* Reads the length and the version that a unit of a section begins with. The span ends with the unit
- * then. False: the unit does not end within the span. */
+/* Reads the length and the version that a unit of a section begins with. The span ends with the
+ * unit then. False: the unit does not end within the span. */
 static inline bool tfh_dwarf_unit(struct tfh_dwarf_span *s, unsigned *offset_bytes,
 				  unsigned *version)
 {

@@ -59,8 +59,8 @@ static const char *behind(const char *path, const char *with)
 	return found;
 }
 
-/* The package's part of a path in a framework's own folders: installed with `pip --target`, or built in its source tree, a
- * framework is below no site-packages. NULL for other paths. */
+/* The package's part of a path in a framework's own folders: installed with `pip --target`, or
+ * built in its source tree, a framework is below no site-packages. NULL for other paths. */
 static const char *in_framework(const char *path)
 {
 	static const char *const folders[] = {
@@ -104,9 +104,10 @@ static const char *in_framework(const char *path)
 	return NULL;
 }
 
-/* Whether no file has this code, and it is not what the program was given as: modules frozen into the interpreter, and what
- * libraries generate ("<sqlalchemy generated ...>", "<attrs generated ...>", torch.fx' "<eval_with_key>.3"). torch.compile() puts what
- * it generates into a folder of this name by default. */
+/* Whether no file has this code, and it is not what the program was given as: modules frozen into
+ * the interpreter, and what libraries generate ("<sqlalchemy generated ...>", "<attrs generated
+ * ...>", torch.fx' "<eval_with_key>.3"). torch.compile() puts what it generates into a folder of
+ * this name by default. */
 static bool is_generated(const char *path)
 {
 	static const char *const program[] = {"<string>", "<stdin>", "<console>", "<ipython-input"};
@@ -117,8 +118,8 @@ static bool is_generated(const char *path)
 	return *path == '<' || strstr(path, "/torchinductor_");
 }
 
-/* The module's part of a path in an installed package or the standard library, or the name of generated code; NULL for other
- * paths. */
+/* The module's part of a path in an installed package or the standard library, or the name of
+ * generated code; NULL for other paths. */
 static const char *in_library(const char *path)
 {
 	static const char *const standard[] = {"/lib/python3", "/lib64/python3"};
@@ -224,8 +225,8 @@ void tfh_places_free(struct tfh_places *p)
 	free(p);
 }
 
-/* Code that a library generates and runs belongs to the library; generated code that no library called
- * belongs to the program. */
+/* Code that a library generates and runs belongs to the library; generated code that no library
+ * called belongs to the program. */
 static void own_generated(struct tfh_model_line *frame, uint32_t n)
 {
 	bool program = false; /* a frame further out is the program's */

@@ -8,7 +8,7 @@
 struct tfh_model_line {
 	const char *file, *function;
 	uint32_t line; /* 0: none */
-	bool library; /* of the standard library or an installed package, or "<string>" run by one */
+	bool library;  /* of the standard library, an installed package, or code made by one */
 };
 
 /* The frames of a place, innermost first; returns their number, 0: unknown. */

@@ -97,7 +97,8 @@ static bool look(void)
 
 static char what[PATH_MAX + 128]; /* without a flusher, the stack may be 16 KiB */
 
-/* `err`: the result of planning or opening the run directory. Returns whether there is one; if not, stderr says why. */
+/* `err`: the result of planning or opening the run directory. Returns whether there is one;
+ * if not, stderr says why. */
 static bool have_directory(int err)
 {
 	if (!err)

@@ -163,8 +163,8 @@ static void open_slot(struct tfh_self *self, uint32_t depth, struct tfh_record_f
 	tfh_poke(&slot->stage, self->stage);
 	/* release: pairs with the acquire load of fn in the flusher's scan for open calls */
 	__atomic_store_n(&slot->fn, call.fn, __ATOMIC_RELEASE);
-	/* A signal handler may have run in between. It may have moved the ring, or mistaken this call, which was
-	 * not visible yet, for an abandoned one. */
+	/* A signal handler may have run in between. It may have moved the ring, or mistaken this
+	 * call, which was not visible yet, for an abandoned one. */
 	if (tfh_unlikely(tfh_peek(&self->ring) != ring || tfh_peek(&self->depth) != depth + 1))
 		tfh_enter_again(self, ring, depth, place, call);
 }

@@ -191,7 +191,8 @@ bool tfh_ring_in_memory(struct tfh_self *self)
 	return true;
 }
 
-/* For a ring that seems more than half full: looks again, makes it larger. Returns false if it has no room for n records. */
+/* For a ring that seems more than half full: looks again, makes it larger.
+ * Returns false if it has no room for n records. */
 static bool make_room(struct tfh_self *self, uint32_t n)
 {
 	struct tft_ring *ring = self->ring;

@@ -123,7 +123,7 @@ static enum tfh_reach walk(const char *mounts, char path[PATH_MAX])
 		gone = lstat(path, &st);
 		path[end] = next;
 		if (gone)
-			return TFH_REACH_LOCAL; /* a name that does not exist yet will be created here */
+			return TFH_REACH_LOCAL; /* the file will be created here */
 		if (S_ISLNK(st.st_mode)) {
 			if (!follow(path, end))
 				return TFH_REACH_UNKNOWN;

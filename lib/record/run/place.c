@@ -111,7 +111,8 @@ enum tfh_place tfh_place_choose(const struct tfh_site *site, uint64_t bytes)
 	return shm ? TFH_PLACE_SHM : TFH_PLACE_MEMORY;
 }
 
-/* `dir`: NULL if its file system may not answer, and then is none of those on which a journal may be. */
+/* `dir`: NULL if its file system may not answer,
+ * and then is none of those on which a journal may be. */
 static void look_around(struct tfh_site *site, const char *dir)
 {
 	struct statfs fs;

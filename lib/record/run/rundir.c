@@ -293,7 +293,7 @@ int tfh_rundir_open(struct tfh_rundir *d, const struct tfh_record_proc *p)
 	int err = given[0] ? open_given(d) : 1;
 
 	if (given[0] && is_gone(err))
-		err = 0; /* it was there when it was given: writing to it is tried again and again */
+		err = 0; /* it existed when it was given, so writing is tried again */
 	if (err == 1) {
 		if (given[0])
 			tfh_log(1,

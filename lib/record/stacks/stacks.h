@@ -44,7 +44,7 @@ uint32_t tfh_stack_of(struct tfh_self *self, uint16_t fn, uint64_t ticks);
  * as that takes at most 0.5 % of the thread's time. */
 uint32_t tfh_stack_of_pause(struct tfh_self *self);
 
-/* ---- called on the flusher; `segment` is its number: a new segment gets all existing backtraces ---- */
+/* ---- called on the flusher; `segment`: a new one gets all existing backtraces ---- */
 
 struct tft_writer;
 void tfh_stacks_open(void);

@@ -24,7 +24,8 @@ static double per_step(const struct tfh_result *r, enum tfh_part p)
 
 /* ---- input ---- */
 
-/* The slow stage, if steps call it: what only the beginnings of epochs wait for has no time per step. */
+/* The slow stage, if steps call it: what only the beginnings of epochs wait for has no time per
+ * step. */
 static const struct tfh_input_stage *guilty(const struct tfh_result *r)
 {
 	return r->n_input && r->input[0].guilty && r->input[0].calls_per_step > 0 ? &r->input[0]
@@ -58,7 +59,8 @@ const char *tfh_stage_words(struct tfh_wording *w, const char *name)
 	return name;
 }
 
-/* The end of a stage's path: its sources are of less use than the stage itself, and too long for a line. */
+/* The end of a stage's path: its sources are of less use than the stage itself,
+ * and too long for a line. */
 static const char *path_end(struct tfh_wording *w, const char *path)
 {
 	const char *end = path;
@@ -71,7 +73,8 @@ static const char *path_end(struct tfh_wording *w, const char *path)
 	return *end ? tfh_phrase(w, "..%s", end) : path;
 }
 
-/* An asynchronous stage has its own threads, so the measured time is the time that others waited for it. */
+/* An asynchronous stage has its own threads, so the measured time is the time that others waited
+ * for it. */
 static const char *stage_line(struct tfh_wording *w, const struct tfh_input_stage *g)
 {
 	return tfh_phrase(
@@ -208,8 +211,8 @@ static const char *copies_line(struct tfh_wording *w, const struct tfh_transfer 
 						  : ", from pageable memory");
 }
 
-/* Reports data that is copied again in every step, as far as addresses show, and returns advice about it. If there
- * is none, returns the usual remedy. */
+/* Reports data that is copied again in every step, as far as addresses show, and returns advice
+ * about it. If there is none, returns the usual remedy. */
 static struct tfh_remedy explain_again(struct tfh_wording *w)
 {
 	const struct tfh_copied_again *a = &w->r->found.again;
@@ -243,13 +246,15 @@ static struct tfh_remedy explain_again(struct tfh_wording *w)
 	return m;
 }
 
-/* Whether a library copies from pageable to pinned memory itself, since the driver was not given any pageable memory. */
+/* Whether a library copies from pageable to pinned memory itself,
+ * since the driver was not given any pageable memory. */
 static bool is_staged(const struct tfh_result *r, const struct tfh_transfer *t)
 {
 	return r->steady.cause == TFH_CAUSE_TRANSFER_H2D_PAGEABLE && t && t->pageable == 0;
 }
 
-/* Copies of another cause that block at least half as much: the time and the gain are those of all copies together. */
+/* Copies of another cause that block at least half as much: the time and the gain are those of all
+ * copies together. */
 static void other_copies(struct tfh_wording *w, const struct tfh_transfer *told)
 {
 	const struct tfh_result *r = w->r;
@@ -311,7 +316,8 @@ static void explain_transfer(struct tfh_wording *w)
 
 /* ---- the host ---- */
 
-/* Reports functions that are retraced: which, how often, and why. Returns advice; NULL: there are none. */
+/* Reports functions that are retraced: which, how often, and why. Returns advice;
+ * NULL: there are none. */
 static const char *explain_retraced(struct tfh_wording *w)
 {
 	const struct tfh_retraced *x = &w->r->found.retraced;

@@ -1,11 +1,12 @@
-/* The kinds of kernels that the computing consists of, and advice about those that take much time. */
+/* The kinds of kernels that the computing consists of, and advice about those that take much
+ * time. */
 #include <math.h>
 
 #include "report/words/remedy.h"
 #include "report/words/words.h"
 
-/* What can be done, by framework: if it is unknown, in any other one, in PyTorch, TensorFlow, JAX. Where only the first is given, it holds
- * for all. */
+/* What can be done, by framework: if it is unknown, in any other one, in PyTorch, TensorFlow, JAX.
+ * Where only the first is given, it holds for all. */
 static const struct {
 	enum tfh_kernel_family family;
 	const char *finding, *todo[TFH_FRAMEWORKS];

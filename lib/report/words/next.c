@@ -1,12 +1,13 @@
-/* What else would gain time, besides what the verdict names: other parts of the steps, and what the run does
- * besides its steps. The largest gain comes first. */
+/* What else would gain time, besides what the verdict names: other parts of the steps, and what the
+ * run does besides its steps. The largest gain comes first. */
 #include <math.h>
 #include <string.h>
 
 #include "report/words/remedy.h"
 #include "report/words/words.h"
 
-/* What the run does besides its steps, and advice about it. what NULL: tfh_outside(), with the usual work there. */
+/* What the run does besides its steps, and advice about it. what NULL: tfh_outside(),
+ * with the usual work there. */
 static const struct {
 	enum tfh_branch kind;
 	const char *what, *todo;
@@ -50,7 +51,8 @@ static enum tfh_cause largest_cause(const struct tfh_result *r, enum tfh_part pa
 	return most;
 }
 
-/* Whether it is a part of the steps that blocks enough to be a class, and that no advice covers yet. */
+/* Whether it is a part of the steps that blocks enough to be a class,
+ * and that no advice covers yet. */
 static bool worth_removing(const struct tfh_result *r, const struct tfh_whatif *w)
 {
 	enum tfh_part part = tfh_remove_part(w->remove);
@@ -116,7 +118,8 @@ static bool overlap(const struct tfh_result *r, const struct tfh_place_gain *a,
 	return a == b || is_part_of(r, a, b) || is_part_of(r, b, a);
 }
 
-/* Whether a place is mostly the same time as the verdict's, or as one of the n candidates: one calls the other. */
+/* Whether a place is mostly the same time as the verdict's,
+ * or as one of the n candidates: one calls the other. */
 static bool is_told(const struct tfh_result *r, const struct tfh_place_gain *place,
 		    const struct next *next, size_t n)
 {
@@ -128,8 +131,9 @@ static bool is_told(const struct tfh_result *r, const struct tfh_place_gain *pla
 	return false;
 }
 
-/* Whether regular slow steps, such as those that evaluate, or a few long ones with a line of their own cost much. Waits of the
- * verdict's part are its own subject, and every n-th step of accumulated gradients is an update. */
+/* Whether regular slow steps, such as those that evaluate, or a few long ones with a line of their
+ * own cost much. Waits of the verdict's part are its own subject, and every n-th step of
+ * accumulated gradients is an update. */
 static bool slow_steps_matter(const struct tfh_result *r)
 {
 	enum tfh_cause cause = r->steady.cause;
@@ -150,7 +154,8 @@ static enum tfh_branch lead_branch(enum tfh_segment lead)
 					      : TFH_BRANCH_RUN;
 }
 
-/* Seconds that a part of the run takes besides what other advice is about: the verdict's, and that about compiling. */
+/* Seconds that a part of the run takes besides what other advice is about: the verdict's,
+ * and that about compiling. */
 static double besides_lead(const struct tfh_result *r, enum tfh_branch kind)
 {
 	const struct tfh_recurring *lead = r->lead ? &r->recurring[r->lead - 1] : NULL;
@@ -168,7 +173,8 @@ static double besides_lead(const struct tfh_result *r, enum tfh_branch kind)
 	return within ? s - lead->total_s : s;
 }
 
-/* The place where most of the host's own time was seen, unless places have advice of their own; NULL: there is none. */
+/* The place where most of the host's own time was seen,
+ * unless places have advice of their own; NULL: there is none. */
 static const struct tfh_place_gain *place_of(const struct tfh_result *r, enum tfh_part part)
 {
 	uint32_t most = 0;
@@ -229,7 +235,8 @@ bool tfh_hides_more(const struct tfh_result *r, const struct tfh_whatif *w)
 	       r->breakdown[tfh_remove_part(w->remove)].s_per_step + TFH_BLOCKING_SHARE * step;
 }
 
-/* They come first: a longer run has more of them, which is not so of what happens besides the steps. */
+/* They come first: a longer run has more of them,
+ * which is not so of what happens besides the steps. */
 static void advise_slow_steps(struct tfh_wording *w)
 {
 	const struct tfh_slow_found *slow = &w->r->found.slow;
@@ -248,7 +255,8 @@ static void advise_slow_steps(struct tfh_wording *w)
 		       slow->share * w->r->steps.total_s);
 }
 
-/* "start-up", "before the first batch (imports, set-up)"; the line with most of it says more than the usual work. */
+/* "start-up", "before the first batch (imports, set-up)";
+ * the line with most of it says more than the usual work. */
 static const char *name_of(struct tfh_wording *w, const struct next *next, bool line)
 {
 	enum tfh_branch kind = besides[next->row].kind;
@@ -263,7 +271,8 @@ static const char *name_of(struct tfh_wording *w, const struct next *next, bool 
 								 : "saving, clean-up");
 }
 
-/* Advice about what a part of the steps costs besides the verdict: about the place with most of it, whose gain is then told. */
+/* Advice about what a part of the steps costs besides the verdict: about the place with most of it,
+ * whose gain is then told. */
 static void advise_part(struct tfh_wording *w, const struct tfh_whatif *all)
 {
 	const struct tfh_result *r = w->r;
@@ -311,8 +320,8 @@ static const char *bound_of(struct tfh_wording *w, enum tfh_branch kind)
 		       : "";
 }
 
-/* The process without a rank that worked for most of the `s` seconds before the first call or after the last one; NULL: none
- * did. */
+/* The process without a rank that worked for most of the `s` seconds before the first call or after
+ * the last one; NULL: none did. */
 static const struct tfh_process *works_beside(const struct tfh_result *r, enum tfh_branch kind,
 					      double s, double *worked_s)
 {
@@ -336,7 +345,8 @@ static const struct tfh_process *works_beside(const struct tfh_result *r, enum t
 	return best;
 }
 
-/* What the program does outside of its calls may be waiting for another one that is recorded, too. False: none works then. */
+/* What the program does outside of its calls may be waiting for another one that is recorded,
+ * too. False: none works then. */
 static bool advise_other(struct tfh_wording *w, const struct next *next)
 {
 	enum tfh_branch kind = besides[next->row].kind;

@@ -11,7 +11,8 @@ const char *tfh_least_waiting(struct tfh_wording *w)
 			least = &r->rank[i];
 	if (!least || r->n_rank < 2)
 		return NULL;
-	/* The judged rank is the one that is busy itself for longest. If it waits, too, all are late in turns. */
+	/* The judged rank is the one that is busy itself for longest. If it waits, too,
+	 * all are late in turns. */
 	if (least->process == r->process || least->cls == TFH_CLASS_NONE ||
 	    least->cls == TFH_CLASS_COMMUNICATION_BOUND)
 		return "the ranks are late in turns: give them batches of the same size, and do what only some "

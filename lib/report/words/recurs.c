@@ -6,7 +6,8 @@
 #include "report/words/remedy.h"
 #include "report/words/words.h"
 
-/* Computing between loops. If the steps compute next to nothing, it is their work, for which the program waits there. */
+/* Computing between loops. If the steps compute next to nothing, it is their work,
+ * for which the program waits there. */
 static const char *between_steps(struct tfh_wording *w, const struct tfh_recurring *x,
 				 const char *share, const char *each)
 {
@@ -125,8 +126,8 @@ const char *tfh_lead_no_bound(const struct tfh_result *r)
 	return all ? "what each step compiles again may run faster or slower once it stays" : NULL;
 }
 
-/* What its removal saves at best; NAN: computing can only be made cheaper. Between loops only the program's preparations run, and a fix may make the rest of
- * them unnecessary, too. */
+/* What its removal saves at best; NAN: computing can only be made cheaper. Between loops only the
+ * program's preparations run, and a fix may make the rest of them unnecessary, too. */
 static double saves(const struct tfh_recurring *x)
 {
 	if (x->cls == TFH_CLASS_COMPUTE_BOUND)
@@ -148,7 +149,8 @@ static void first_advice(struct tfh_wording *w, const struct tfh_recurring *x)
 					   .how = "at best "};
 }
 
-/* The sentence so far is about the steps. Puts another one before it. few: what to say of the steps; NULL: that sentence. */
+/* The sentence so far is about the steps. Puts another one before it. few: what to say of the
+ * steps; NULL: that sentence. */
 static void put_first(struct tfh_wording *w, const char *text, const char *few)
 {
 	const char *cause = tfh_cause_name(w->r->steady.cause);
@@ -180,7 +182,8 @@ static const char *few_steps(struct tfh_wording *w)
 		tfh_class_name(most), tfh_phrase_time(w, s->classes[most].median_s));
 }
 
-/* Evaluation that takes longer than training, whatever bounds it, even if all steps of unknown contents train. */
+/* Evaluation that takes longer than training, whatever bounds it,
+ * even if all steps of unknown contents train. */
 static const char *longer_evaluation(struct tfh_wording *w)
 {
 	double train = tfh_spent(w->r, TFH_BRANCH_TRAIN);
@@ -232,8 +235,8 @@ static const char *suddenly(struct tfh_wording *w, const struct tfh_change *x)
 		tfh_phrase_time(w, x->from_s), tfh_part_name(x->part));
 }
 
-/* When steps became slower or faster. Where they changed most, the mean step of the whole run may be one that never
- * happened: that is on the first screen. */
+/* When steps became slower or faster. Where they changed most, the mean step of the whole run may
+ * be one that never happened: that is on the first screen. */
 static void changes(struct tfh_wording *w)
 {
 	uint32_t most = 0;

@@ -1,6 +1,6 @@
 /*
- * Advice for each cause. For the input pipeline, it depends on the type of the slow stage: stages that call a
- * function differ in how they can run several calls at once, and some cannot.
+ * Advice for each cause. For the input pipeline, it depends on the type of the slow stage: stages
+ * that call a function differ in how they can run several calls at once, and some cannot.
  */
 #include <string.h>
 
@@ -11,8 +11,8 @@
 static const char slow_map[] = "a map function of the input pipeline is too slow";
 static const char slow_function[] = "a function that the input pipeline calls is too slow";
 
-/* Stages that need other advice than most of their cause. The first row whose word is in the stage's type
- * applies. */
+/* Stages that need other advice than most of their cause.
+ * The first row whose word is in the stage's type applies. */
 static const struct remedy_row {
 	enum tfh_cause cause;
 	const char *word;

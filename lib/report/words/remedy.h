@@ -8,24 +8,27 @@ struct tfh_remedy {
 	const char *finding, *todo; /* static texts */
 };
 
-/* Finding and advice for this cause in any job. For causes without words of their own and for TFH_CAUSE_NONE:
- * advice about the program's own code. */
+/* Finding and advice for this cause in any job. For causes without words of their own and for
+ * TFH_CAUSE_NONE: advice about the program's own code. */
 struct tfh_remedy tfh_remedy_of(enum tfh_cause cause);
 
-/* The same for this job: in PyTorch's terms where they apply; if no pipeline stage is known, the program's
- * own code makes the batches. */
+/* The same for this job: in PyTorch's terms where they apply; if no pipeline stage is known, the
+ * program's own code makes the batches. */
 struct tfh_remedy tfh_remedy_in(const struct tfh_result *r, enum tfh_cause cause);
 
 /* The same if this stage of the input pipeline is slow for this cause. */
 struct tfh_remedy tfh_stage_remedy(const struct tfh_input_stage *stage, enum tfh_cause cause);
 
-/* If most of what was seen in steps is a method of Keras that makes an input pipeline in each call: advice about it. */
+/* If most of what was seen in steps is a method of Keras that makes an input pipeline in each call:
+ * advice about it. */
 bool tfh_remedy_anew(const struct tfh_result *r, struct tfh_remedy *out);
 
-/* Whether the input pipeline runs functions of the program, as far as was seen. Only one of them runs at a time. */
+/* Whether the input pipeline runs functions of the program, as far as was seen.
+ * Only one of them runs at a time. */
 bool tfh_runs_python(const struct tfh_result *r);
 
-/* The framework that computes, by what the process had loaded. UNKNOWN: no software was recorded, or it had several. */
+/* The framework that computes, by what the process had loaded.
+ * UNKNOWN: no software was recorded, or it had several. */
 enum tfh_framework {
 	TFH_FRAMEWORK_UNKNOWN,
 	TFH_FRAMEWORK_OTHER,
@@ -36,7 +39,8 @@ enum tfh_framework {
 };
 enum tfh_framework tfh_framework(const struct tfh_result *r);
 
-/* families.c: what to do about much time in kernels of a family, in terms of the framework; NULL: nothing. */
+/* families.c: what to do about much time in kernels of a family, in terms of the framework;
+ * NULL: nothing. */
 const char *tfh_family_todo(enum tfh_kernel_family family, enum tfh_framework in,
 			    const char **finding);
 

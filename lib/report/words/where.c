@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-/* Whether an imported trace names the functions in which calls of the verdict's cause waited, or which themselves have that cause. */
+/* Whether an imported trace names the functions in which calls of the verdict's cause waited, or
+ * which themselves have that cause. */
 static bool names_verdict(const struct tfh_wording *w, enum tfh_cause cause)
 {
 	bool own = cause == TFH_CAUSE_HOST_COMPILE || cause == TFH_CAUSE_HOST_CHECKPOINT ||

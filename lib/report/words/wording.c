@@ -105,8 +105,8 @@ void tfh_advise_gain(struct tfh_wording *w, const char *finding, const char *why
 					  tfh_gain_how(gain)});
 }
 
-/* The gain from fixing what the verdict names. If its line is known, that is the gain of this place, not of
- * its whole part. */
+/* The gain from fixing what the verdict names. If its line is known, that is the gain of this
+ * place, not of its whole part. */
 static const struct tfh_whatif *gain_of(const struct tfh_result *r, enum tfh_remove remove)
 {
 	enum tfh_cause cause = r->steady.cause;

@@ -1,7 +1,7 @@
 /*
  * The sentences of a report, made from a result's facts: the verdict in one sentence, its evidence,
- * what is missing if there is no verdict, what to do, and notes. No other folder makes sentences about a
- * verdict.
+ * what is missing if there is no verdict, what to do, and notes. No other folder makes sentences
+ * about a verdict.
  *
  *	words.c		what is said, in which order; what a verdict is based on
  *	cause.c		what each cause means in this job
@@ -30,7 +30,8 @@ struct tfh_advice {
 	const char *how; /* before the time that the run then takes, "at best " */
 };
 
-/* What a line of evidence is about: what is to blame, why, or more than the first screen has room for. */
+/* What a line of evidence is about: what is to blame, why,
+ * or more than the first screen has room for. */
 enum tfh_tells {
 	TFH_TELLS_MORE,
 	TFH_TELLS_WHY,
@@ -64,8 +65,8 @@ struct tfh_wording {
 	uint32_t n_remark, n_first; /* the first n_first are always on the first screen */
 };
 
-/* Makes all sentences about a result, which must outlive them. Without memory, sentences are empty. Free them
- * with tfh_wording_free(). */
+/* Makes all sentences about a result, which must outlive them. Without memory, sentences are empty.
+ * Free them with tfh_wording_free(). */
 void tfh_wording_make(struct tfh_wording *w, const struct tfh_result *r);
 void tfh_wording_free(struct tfh_wording *w);
 
@@ -86,11 +87,12 @@ void tfh_evidence(struct tfh_wording *w, enum tfh_tells tells, const char *line)
 void tfh_remark(struct tfh_wording *w, const char *text);
 /* Adds a note that the first screen shows whatever its size. */
 void tfh_remark_first(struct tfh_wording *w, const char *text);
-/* Adds advice: the finding, the line that shows it, what to do, and what that removes from the steps
- * (TFH_REMOVE_NONE: the gain is unknown). Left out if there is no room. */
+/* Adds advice: the finding, the line that shows it, what to do, and what that removes from the
+ * steps (TFH_REMOVE_NONE: the gain is unknown). Left out if there is no room. */
 void tfh_advise(struct tfh_wording *w, const char *finding, const char *why, const char *todo,
 		enum tfh_remove remove);
-/* What goes before a time that results from the gain: nothing before a prediction, else "about " or "at best ". */
+/* What goes before a time that results from the gain: nothing before a prediction,
+ * else "about " or "at best ". */
 const char *tfh_gain_how(const struct tfh_whatif *gain);
 /* tfh_advise() where the gain is known. */
 void tfh_advise_gain(struct tfh_wording *w, const char *finding, const char *why, const char *todo,
@@ -98,7 +100,8 @@ void tfh_advise_gain(struct tfh_wording *w, const char *finding, const char *why
 /* The same for a part of the run besides its steps, which could be saved completely at best. */
 void tfh_advise_run(struct tfh_wording *w, const char *finding, const char *todo, double saved_s);
 
-/* Of ranks that wait for each other: what delays the one that waits least. NULL: they were not recorded together. */
+/* Of ranks that wait for each other: what delays the one that waits least.
+ * NULL: they were not recorded together. */
 const char *tfh_least_waiting(struct tfh_wording *w);
 
 /* where.c: the calls between which most of the verdict's pauses lie; NULL: unknown. */
@@ -106,11 +109,12 @@ const char *tfh_calls_around(struct tfh_wording *w);
 /* Who makes the calls behind a cause on the host, and advice about it if a trace shows its
  * functions. NULL: unknown. */
 const char *tfh_place_line(struct tfh_wording *w, enum tfh_cause cause);
-/* "FN called from LINE": the verdict's line if it comes from backtraces, else `where`. NULL: neither is
- * known. */
+/* "FN called from LINE": the verdict's line if it comes from backtraces, else `where`.
+ * NULL: neither is known. */
 const char *tfh_called_from(struct tfh_wording *w, const char *fn, const char *where);
 const char *tfh_place_advice(struct tfh_wording *w, enum tfh_cause cause);
-/* What another profiler's trace may have to show the program's code, as that profiler's users know it. */
+/* What another profiler's trace may have to show the program's code,
+ * as that profiler's users know it. */
 const char *tfh_code_events(const struct tfh_result *r);
 
 /* look_lines.c: "waiting for a lock", for a state that samples show; "": the state is not
@@ -118,7 +122,8 @@ const char *tfh_code_events(const struct tfh_result *r);
 const char *tfh_state_words(int state);
 /* The program line with most of the verdict's cause, with two standard errors; NULL: unknown. */
 const char *tfh_verdict_line(struct tfh_wording *w);
-/* The same if the verdict is not about the steps: the line's share of that time, since times per step would not be those of the steps. */
+/* The same if the verdict is not about the steps: the line's share of that time, since times per
+ * step would not be those of the steps. */
 const char *tfh_lead_line(struct tfh_wording *w);
 /* Names the result's places. */
 void tfh_name_places(struct tfh_wording *w);
@@ -135,69 +140,79 @@ const char *tfh_file_words(struct tfh_wording *w, const char *path);
 const char *tfh_at_words(struct tfh_wording *w, const char *function, const char *file,
 			 uint32_t line);
 
-/* families.c: the kinds of kernels that the computing consists of, and advice about those that take much
- * time. */
+/* families.c: the kinds of kernels that the computing consists of,
+ * and advice about those that take much time. */
 void tfh_explain_families(struct tfh_wording *w);
 
 /* cause.c: the sentence, evidence and advice for a class that has a cause; false for the others. */
 bool tfh_explain_cause(struct tfh_wording *w);
-/* A stage of tf.data; of one that TensorFlow fused, also the stages of the program: "map + batch (MapAndBatch)". */
+/* A stage of tf.data; of one that TensorFlow fused,
+ * also the stages of the program: "map + batch (MapAndBatch)". */
 const char *tfh_stage_words(struct tfh_wording *w, const char *name);
 /* What to do about launches in this job; NULL: the usual. */
 const char *tfh_launch_advice(struct tfh_wording *w);
 /* If input is the second class, adds a line about its stage. */
 void tfh_explain_also(struct tfh_wording *w);
-/* If one op dominates the computing, and computing matters, adds a line about it, whatever the class. */
+/* If one op dominates the computing, and computing matters, adds a line about it,
+ * whatever the class. */
 void tfh_explain_kernels(struct tfh_wording *w);
 
-/* recurs.c: if something other than the steps delays the run most, puts that first and the steps after it. */
-/* recurs.c: why the gain of what recurs beside the steps is unknown, as a part of a sentence; NULL: it is known. */
+/* recurs.c: if something other than the steps delays the run most,
+ * puts that first and the steps after it. */
+/* recurs.c: why the gain of what recurs beside the steps is unknown, as a part of a sentence;
+ * NULL: it is known. */
 const char *tfh_lead_no_bound(const struct tfh_result *r);
 void tfh_explain_lead(struct tfh_wording *w);
-/* run_time.c: the loop of the run's tree whose iterations are the verdict's steps although the tree does not mark them
- * as steps, either because calls recur within them (such as the batches over which a gradient is accumulated) or
- * because the tree recognises no step in them; 0: there is none. */
+/* run_time.c: the loop of the run's tree whose iterations are the verdict's steps although the tree
+ * does not mark them as steps, either because calls recur within them (such as the batches over
+ * which a gradient is accumulated) or because the tree recognises no step in them; 0: there is
+ * none. */
 uint32_t tfh_loop_of_steps(const struct tfh_result *r);
-/* "before the first GPU call", "after the last batch": the ends of the run outside of what was recorded. */
+/* "before the first GPU call", "after the last batch": the ends of the run outside of what was
+ * recorded. */
 const char *tfh_outside(const struct tfh_result *r, enum tfh_branch kind);
 /* Mean time of a step, seconds. */
 double tfh_step_s(const struct tfh_result *r);
-/* Seconds of the run by kind of leaf part; seconds of one kind. If the verdict's steps are iterations of a loop, all
- * of an iteration counts as a step. tfh_note_run() adds a note if most of the run was not steps. */
+/* Seconds of the run by kind of leaf part; seconds of one kind. If the verdict's steps are
+ * iterations of a loop, all of an iteration counts as a step. tfh_note_run() adds a note if most of
+ * the run was not steps. */
 void tfh_spent_all(const struct tfh_result *r, double seconds[TFH_BRANCH_COUNT]);
 double tfh_spent(const struct tfh_result *r, enum tfh_branch kind);
 void tfh_note_run(struct tfh_wording *w);
-/* What shares of the judged steps' time refer to: "training time", or "the steps' time" if evaluation, which has a row of its
- * own in the run's tree, takes place within these steps. */
+/* What shares of the judged steps' time refer to: "training time", or "the steps' time" if
+ * evaluation, which has a row of its own in the run's tree, takes place within these steps. */
 const char *tfh_training_words(const struct tfh_result *r);
-/* words.c: whether the verdict's sentence gives the time of its cause alone, not that of all causes of its class. */
+/* words.c: whether the verdict's sentence gives the time of its cause alone,
+ * not that of all causes of its class. */
 bool tfh_tells_cause(const struct tfh_result *r);
 /* start_words.c: what happened besides the steps, if that is much of the run. */
 void tfh_note_start(struct tfh_wording *w);
-/* "71 % importing tensorflow (train.py:3), ..." for one of these parts, without its first `told` lines; "": nothing was
- * seen. */
+/* "71 % importing tensorflow (train.py:3), ..." for one of these parts, without its first `told`
+ * lines; "": nothing was seen. */
 const char *tfh_start_seen(struct tfh_wording *w, enum tfh_branch part, bool told);
-/* "71 % importing tensorflow", "62 % at train.py:3", for the line with the largest share; "": none has a tenth. rest: of what
- * is not importing. */
+/* "71 % importing tensorflow", "62 % at train.py:3", for the line with the largest share; "": none
+ * has a tenth. rest: of what is not importing. */
 const char *tfh_start_mostly(struct tfh_wording *w, enum tfh_branch part, bool rest);
-/* What the thread does for over half of one of these parts instead of running, "waiting for a lock"; "": nothing. */
+/* What the thread does for over half of one of these parts instead of running,
+ * "waiting for a lock"; "": nothing. */
 const char *tfh_start_waits(const struct tfh_result *r, enum tfh_branch part);
 /* Seconds before the first call in which no module was imported, as far as was seen. */
 double tfh_start_rest(const struct tfh_result *r);
 /* "tensorflow": the name of a module, or of its package, from its file. */
 const char *tfh_module_of(struct tfh_wording *w, const char *file);
-/* compiling_words.c: seconds of the run in which it compiles, outside of what the verdict is about; 0: too little to report. The
- * same in one kind of part. Advice about it. */
+/* compiling_words.c: seconds of the run in which it compiles, outside of what the verdict is about;
+ * 0: too little to report. The same in one kind of part. Advice about it. */
 double tfh_compiling_s(const struct tfh_result *r);
 double tfh_compiled_in(const struct tfh_result *r, enum tfh_branch part);
 void tfh_advise_compiling(struct tfh_wording *w);
 /* next.c: advice about what else blocks the steps, and about what the run does besides them. */
 void tfh_advise_rest(struct tfh_wording *w);
-/* Whether the step becomes shorter by more than the removed part takes. The rest of such a gain comes from other waits
- * that are then hidden by computing, which depends on what the fix leaves of the part. */
+/* Whether the step becomes shorter by more than the removed part takes. The rest of such a gain
+ * comes from other waits that are then hidden by computing, which depends on what the fix leaves of
+ * the part. */
 bool tfh_hides_more(const struct tfh_result *r, const struct tfh_whatif *w);
-/* remarks.c: what the input pipeline could deliver; page faults; everything that is not part of the verdict, in
- * the order of the report. */
+/* remarks.c: what the input pipeline could deliver; page faults; everything that is not part of the
+ * verdict, in the order of the report. */
 void tfh_note_supply(struct tfh_wording *w);
 void tfh_note_machine(struct tfh_wording *w);
 void tfh_note_devices(struct tfh_wording *w);
@@ -208,7 +223,8 @@ void tfh_note_priced(struct tfh_wording *w);
 void tfh_note_faults(struct tfh_wording *w);
 void tfh_note_steps(struct tfh_wording *w);
 
-/* crowd.c: who had the machine's CPUs while the job waited for one; whether that was mostly the job itself. */
+/* crowd.c: who had the machine's CPUs while the job waited for one;
+ * whether that was mostly the job itself. */
 const char *tfh_who_had_cpus(struct tfh_wording *w);
 bool tfh_own_crowd(const struct tfh_result *r);
 

@@ -152,7 +152,8 @@ static CUresult unload(struct sim_call *c, CUmodule m)
 	(void)c;
 	if (!is_module(m))
 		return CUDA_ERROR_INVALID_HANDLE;
-	if (!m->ctx) { /* loaded without a context: its kernels may run in any context, so it is not freed */
+	/* Loaded without a context: its kernels may run in any, so it is not freed. */
+	if (!m->ctx) {
 		m->magic = 0;
 		return CUDA_SUCCESS;
 	}
