@@ -150,7 +150,7 @@ static bool is_for_another(const struct tfh_command_line *args)
 
 static bool is_short(const struct tfh_ranks *job)
 {
-	return job->unread || job->n_missing;
+	return job->unread || job->others || job->n_missing;
 }
 
 bool tfh_report_many(const struct tfh_command_line *args, int *status)

@@ -127,7 +127,8 @@ static bool ranks_are_sound(const struct tfh_run_digest *d)
 static int read_all(struct tfh_run_digest *d, const char *path, struct tfh_err *err)
 {
 	if (!tft_is_digest(d->reader))
-		return tfh_err_set(err, -ENOMSG, "%s: a recording, not a digest", path);
+		return tfh_err_set(err, -ENOMSG, "%s: a recording, or a digest that was cut short",
+				   path);
 	for (uint32_t i = 0; i < tft_chunk_count(d->reader); i++) {
 		for (size_t k = 0; k < SMALL; k++) {
 			if (tft_chunk(d->reader, i)->type != small[k].type || d->part[k].row)

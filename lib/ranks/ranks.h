@@ -110,7 +110,9 @@ struct tfh_ranks_rank {
 };
 
 struct tfh_ranks_host {
-	const char *name;
+	const char *name, *command; /* command: NULL: not known */
+	uint32_t world;		    /* number of ranks that there should be, 0: not known */
+	double wall_s;
 	int64_t start_ns; /* when its digest begins, by its clock */
 	uint32_t ranks;	  /* rows of its ranks while reading */
 	uint32_t rack;	  /* index in tfh_ranks.rack: the host's name without its last number */
@@ -143,8 +145,8 @@ struct tfh_ranks_comm {
 	uint64_t messages;
 	uint32_t top;	 /* number of the last collective that any rank entered */
 	double per_step; /* collectives per step */
-	/* medians: from the last rank's arrival to the end; how long a rank waits for the last
-	 * one */
+	/* medians: from the last rank's arrival to the end (NAN: not known, since ranks have no
+	 * digest, and one of them may be the last); how long a rank waits for the last one */
 	double transfer_s, wait_s;
 	uint64_t compared;	   /* exchanges seen by all its ranks */
 	uint32_t last_rank;	   /* row of the rank that was last most often */
@@ -237,6 +239,8 @@ struct tfh_ranks {
 	uint32_t comms;
 	uint32_t unread; /* digests that could not be read */
 	const char *unread_why;
+	uint32_t others; /* digests of another job, which were left out */
+	const char *others_what;
 	uint64_t steps; /* sum over all ranks */
 	double step_s;	/* mean */
 	double wait_s;	/* per step, of the median rank for the last one; NAN: not known */

@@ -27,7 +27,8 @@ struct exchange_ends {
 };
 
 struct pairs {
-	double (*v)[2]; /* [PAIRS]: the host's time, what the others say it is */
+	/* [PAIRS]: the host's time since its start, what the others say it is */
+	double (*v)[2];
 	uint32_t n;
 };
 
@@ -87,9 +88,17 @@ static int collect(struct aligning *x, uint32_t c)
 	return 0;
 }
 
-static double corrected(const struct tfh_ranks_host *h, double s)
+/* Since `epoch`. Drifts count from the host's own start: clocks may be days apart. */
+static double start_of(const struct tfh_ranks *job, const struct tfh_ranks_host *h)
 {
-	return s - h->offset_s - h->drift * s;
+	return (double)(h->start_ns - job->epoch_ns) * 1e-9;
+}
+
+static double corrected(const struct tfh_ranks *job, uint32_t host, double s)
+{
+	const struct tfh_ranks_host *h = &job->host[host];
+
+	return s - h->offset_s - h->drift * (s - start_of(job, h));
 }
 
 double tfh_ranks_time(const struct tfh_ranks *job, uint32_t host, int64_t ns)
@@ -97,7 +106,7 @@ double tfh_ranks_time(const struct tfh_ranks *job, uint32_t host, int64_t ns)
 	const struct tfh_ranks_host *h = &job->host[host];
 	double s = (double)(h->start_ns - job->epoch_ns + ns) * 1e-9;
 
-	return isnan(h->offset_s) ? s : corrected(h, s);
+	return isnan(h->offset_s) ? s : corrected(job, host, s);
 }
 
 /* ---- one round ---- */
@@ -111,7 +120,7 @@ static void compare(struct aligning *x, const struct exchange_end *v, uint32_t n
 	n = n < x->job->hosts ? n : x->job->hosts;
 	for (uint32_t i = 0; i < n; i++)
 		if (x->known[v[i].host])
-			room[known++] = corrected(&x->job->host[v[i].host], v[i].s);
+			room[known++] = corrected(x->job, v[i].host, v[i].s);
 	double at = tfh_ranks_median(room, known);
 	for (uint32_t i = 0; i < n && known; i++) {
 		struct pairs *p = &x->pair[v[i].host];
@@ -121,8 +130,9 @@ static void compare(struct aligning *x, const struct exchange_end *v, uint32_t n
 			p->v = malloc(PAIRS * sizeof(*p->v));
 		if (!p->v || p->n == PAIRS)
 			continue;
-		p->v[p->n][0] = v[i].s;
-		p->v[p->n++][1] = at;
+		double start = start_of(x->job, &x->job->host[v[i].host]);
+		p->v[p->n][0] = v[i].s - start;
+		p->v[p->n++][1] = at - start;
 	}
 }
 
@@ -209,22 +219,43 @@ static uint32_t go_round(struct aligning *x, double *room)
 	return n;
 }
 
-/* Offsets are against the median host, since none is right by itself. */
-static void centre(struct tfh_ranks *job, double *room)
+static double median_of(const struct tfh_ranks *job,
+			double (*of)(const struct tfh_ranks *, uint32_t), double *room)
 {
-	uint32_t n = 0, k = 0;
+	uint32_t n = 0;
 
 	for (uint32_t h = 0; h < job->hosts; h++)
 		if (!isnan(job->host[h].offset_s))
-			room[n++] = job->host[h].offset_s;
-	double offset = tfh_ranks_median(room, n);
-	for (uint32_t h = 0; h < job->hosts; h++)
-		if (!isnan(job->host[h].offset_s))
-			room[k++] = job->host[h].drift;
-	double drift = tfh_ranks_median(room, k);
-	for (uint32_t h = 0; h < job->hosts; h++) {
-		job->host[h].offset_s -= offset;
-		job->host[h].drift -= drift;
+			room[n++] = of(job, h);
+	return tfh_ranks_median(room, n);
+}
+
+static double offset_of(const struct tfh_ranks *job, uint32_t host)
+{
+	return job->host[host].offset_s;
+}
+
+static double drift_of(const struct tfh_ranks *job, uint32_t host)
+{
+	return job->host[host].drift;
+}
+
+static double began(const struct tfh_ranks *job, uint32_t host)
+{
+	return corrected(job, host, start_of(job, &job->host[host]));
+}
+
+/* Offsets are against the median host, since none is right by itself. All hosts' corrected times
+ * change alike: by the median offset, and from the median start on by the median drift. */
+static void centre(struct tfh_ranks *job, double *room)
+{
+	double offset = median_of(job, offset_of, room), drift = median_of(job, drift_of, room),
+	       start = median_of(job, began, room);
+
+	for (uint32_t i = 0; i < job->hosts; i++) {
+		struct tfh_ranks_host *h = &job->host[i];
+		h->offset_s -= offset + drift * (began(job, i) - start);
+		h->drift -= drift * (1 - h->drift);
 	}
 }
 

@@ -234,6 +234,7 @@ int tfh_ranks_json(FILE *out, const struct tfh_ranks *job)
 	tfh_json_kf64(&j, "step_s", job->step_s);
 	tfh_json_kf64(&j, "wait_s", job->wait_s);
 	tfh_json_ku64(&j, "digests_unread", job->unread);
+	tfh_json_ku64(&j, "digests_of_others", job->others);
 	tfh_json_key(&j, "missing");
 	tfh_json_array(&j);
 	for (uint32_t i = 0; i < job->n_missing; i++)

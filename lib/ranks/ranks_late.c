@@ -105,7 +105,8 @@ static void add_exchanges(struct tfh_ranks_comm *c, const struct arrival *a, uin
 	c->compared = x->n;
 	if (!x->n)
 		return;
-	c->transfer_s = tfh_ranks_median(x->transfer, x->n);
+	if (c->n == c->ranks)
+		c->transfer_s = tfh_ranks_median(x->transfer, x->n);
 	c->wait_s = tfh_ranks_median(x->wait, x->n);
 	for (uint32_t i = 1; i < c->n; i++)
 		top = x->last[i] > x->last[top] ? i : top;

@@ -13,9 +13,11 @@ struct links {
 	double *usual; /* of its kind */
 };
 
-static bool same_kind(const struct tfh_ranks_comm *a, const struct tfh_ranks_comm *b)
+/* Whether `c` is of that kind, and the time of its exchanges is known. */
+static bool is_timed(const struct tfh_ranks_comm *kind, const struct tfh_ranks_comm *c)
 {
-	return a->kind == b->kind && a->ranks == b->ranks && (a->hosts > 1) == (b->hosts > 1);
+	return kind->kind == c->kind && kind->ranks == c->ranks &&
+	       (kind->hosts > 1) == (c->hosts > 1) && !isnan(c->transfer_s);
 }
 
 /* Communicators are sorted by their size, so those of a kind are among those of a size. */
@@ -32,12 +34,12 @@ static void find_slow(struct links *x)
 						      .hosts = 1 + kind % 2};
 			uint32_t n = 0;
 			for (uint32_t c = from; c < to; c++)
-				if (same_kind(&like, &job->comm[c]) && job->comm[c].compared)
+				if (is_timed(&like, &job->comm[c]))
 					x->v[n++] = job->comm[c].transfer_s;
 			double usual = tfh_ranks_median(x->v, n);
 			double spread = tfh_ranks_spread(x->v, n, usual);
 			for (uint32_t c = from; c < to && n >= TFH_RANKS_LINK_FEWEST; c++) {
-				if (!same_kind(&like, &job->comm[c]) || !job->comm[c].compared)
+				if (!is_timed(&like, &job->comm[c]))
 					continue;
 				double s = job->comm[c].transfer_s;
 				x->usual[c] = usual;
@@ -110,7 +112,7 @@ static int report_groups(struct links *x, enum tfh_ranks_what what, link_of_fn o
 
 	for (uint32_t c = job->comms; c-- && !rc;) {
 		uint32_t k = of(&job->comm[c]);
-		if (k >= n || !job->comm[c].compared || isnan(x->usual[c]))
+		if (k >= n || isnan(x->usual[c]))
 			continue;
 		g[k].all++;
 		if (!x->slow[c])

@@ -21,7 +21,6 @@ struct job_reading {
 	pthread_mutex_t lock;
 	struct tfh_err err;
 	int rc;
-	bool facts; /* the job's own are known */
 };
 
 /* ---- one digest ---- */
@@ -114,18 +113,14 @@ static const char *command_of(struct tfh_ranks *job, const struct tfh_run_digest
 	return n ? tfh_report_job(argv, n) : NULL;
 }
 
-static void take_facts(struct job_reading *x, const struct tfh_run_digest *d)
+static void take_facts(struct tfh_ranks *job, const struct tfh_run_digest *d,
+		       struct tfh_ranks_host *h)
 {
-	struct tfh_ranks *job = x->job;
 	double world = tfh_digest_number(d, "ranks"), wall = tfh_digest_number(d, "wall_s");
 
-	if (!x->facts)
-		job->command = command_of(job, d);
-	x->facts = true;
-	if (world > job->world && world <= TFH_RANKS_MOST)
-		job->world = (uint32_t)world;
-	if (wall > job->wall_s && wall < 1e10)
-		job->wall_s = wall;
+	h->command = command_of(job, d);
+	h->world = world > 0 && world <= TFH_RANKS_MOST ? (uint32_t)world : 0;
+	h->wall_s = wall > 0 && wall < 1e10 ? wall : 0;
 }
 
 static uint64_t bytes_of(const struct tfh_run_digest *d)
@@ -159,7 +154,7 @@ static void take_host(struct job_reading *x, struct tfh_run_digest *d, uint32_t 
 	x->part[at] = rank;
 	take_places(x, p, rank);
 	take_opens(x, d, rank, n);
-	take_facts(x, d);
+	take_facts(x->job, d, h);
 }
 
 static int read_one(struct job_reading *x, struct tfh_ranks_folding *folding, uint32_t at,
@@ -239,27 +234,53 @@ static int by_rank(const void *a, const void *b)
 	return x->host < y->host ? -1 : x->host > y->host;
 }
 
+/* Only hosts of the job whose digest was read remain. */
+static void keep_hosts(struct job_reading *x, const bool *other)
+{
+	struct tfh_ranks *job = x->job;
+	uint32_t kept = 0;
+
+	for (uint32_t h = 0; h < x->n; h++) {
+		struct tfh_ranks_rank *part = x->part[h];
+		const struct tfh_ranks_host host = job->host[h];
+		if (!part)
+			continue;
+		for (uint32_t i = 0; i < host.ranks; i++) {
+			part[i].host = kept;
+			if (part[i].rank < 0 || other[h])
+				tfh_ranks_drop(&part[i]);
+			else
+				job->rank[job->n++] = part[i];
+		}
+		if (other[h])
+			continue;
+		job->host[kept++] = host;
+		job->command = job->command ? job->command : host.command;
+		job->world = host.world > job->world ? host.world : job->world;
+		job->wall_s = fmax(host.wall_s, job->wall_s);
+	}
+	job->hosts = kept;
+}
+
 /* Joins the ranks of all files. Processes without a rank are left out. Of a rank that was on
  * several hosts, one process is kept. */
 static int join_parts(struct job_reading *x)
 {
 	struct tfh_ranks *job = x->job;
+	bool *other = calloc(x->n + 1u, sizeof(*other));
 	size_t n = 0;
 
 	for (uint32_t h = 0; h < x->n; h++)
 		n += x->part[h] ? job->host[h].ranks : 0;
 	job->rank = calloc(n + 1, sizeof(*job->rank));
-	if (!job->rank || n > TFH_RANKS_MOST)
-		return -ENOMEM;
-	for (uint32_t h = 0; h < x->n; h++)
-		for (uint32_t i = 0; x->part[h] && i < job->host[h].ranks; i++) {
-			struct tfh_ranks_rank *r = &x->part[h][i];
-			r->host = h;
-			if (r->rank < 0)
-				tfh_ranks_drop(r);
-			else
-				job->rank[job->n++] = *r;
-		}
+	int rc = job->rank && other && n <= TFH_RANKS_MOST
+			 ? tfh_ranks_find_others(job, x->path, x->part, other)
+			 : -ENOMEM;
+	if (!rc)
+		keep_hosts(x, other);
+	free(other);
+	if (rc)
+		return rc;
 	qsort(job->rank, job->n, sizeof(*job->rank), by_rank);
 	uint32_t kept = 0;
 	for (uint32_t i = 0; i < job->n; i++) {

@@ -138,11 +138,16 @@ static void print_missing(const struct tfh_page *page, const struct tfh_ranks *j
 			 job->unread == 1 ? "" : "s", job->unread_why ? job->unread_why : "");
 		line(page, text);
 	}
+	if (job->others) {
+		snprintf(text, sizeof(text), "%u digest%s of another job left out: %.400s",
+			 job->others, job->others == 1 ? "" : "s", job->others_what);
+		line(page, text);
+	}
 }
 
 static bool any_lost(const struct tfh_ranks *job)
 {
-	bool any = job->hangs || job->n_missing || job->unread;
+	bool any = job->hangs || job->n_missing || job->unread || job->others;
 
 	for (uint32_t i = 0; i < job->n && !any; i++)
 		any = died(&job->rank[i]) || job->rank[i].processes > 1;
@@ -213,7 +218,6 @@ static void groups(const struct tfh_page *page, const struct tfh_ranks *job)
 {
 	char text[256], n[TFH_TEXT], size[TFH_TEXT], took[TFH_TEXT];
 	double *took_s = malloc((job->comms + 1u) * sizeof(*took_s));
-	bool any = false;
 
 	for (uint32_t from = 0; from < job->comms && took_s; from++) {
 		const struct tfh_ranks_comm *c = &job->comm[from];
@@ -221,15 +225,12 @@ static void groups(const struct tfh_page *page, const struct tfh_ranks *job)
 		for (uint32_t i = 0; i < job->comms; i++) {
 			bool same = job->comm[i].kind == c->kind && job->comm[i].ranks == c->ranks;
 			alike += same;
-			if (same && job->comm[i].compared)
+			if (same && !isnan(job->comm[i].transfer_s))
 				took_s[timed++] = job->comm[i].transfer_s;
 			shown += same && i < from;
 		}
 		if (shown || c->ranks < 2)
 			continue;
-		if (!any)
-			tfh_heading(page, "GROUPS");
-		any = true;
 		int at = snprintf(text, sizeof(text), "%-9s %s of %s ranks",
 				  tfh_ranks_kind_name(c->kind), tfh_fmt_count(n, alike),
 				  tfh_fmt_count(size, c->ranks));
@@ -284,6 +285,9 @@ void tfh_ranks_sentences(FILE *out, const struct tfh_ranks *job,
 	slow(&page, job, style->all);
 	path(&page, job);
 	tfh_ranks_slowest_steps(&page, job, style->all);
+	/* The largest communicator comes first. */
+	if (job->hosts > 1 || (job->comms && job->comm[0].ranks > 1))
+		tfh_heading(&page, "GROUPS");
 	groups(&page, job);
 	clocks(&page, job);
 }

@@ -141,9 +141,9 @@ static void clock_line(char *out, size_t size, const struct tfh_ranks *job,
 	if (fabs(h->drift) >= 1e-6)
 		snprintf(drift, sizeof(drift), ", %s %.0f us a second",
 			 h->drift > 0 ? "gaining" : "losing", fabs(h->drift) * 1e6);
-	snprintf(out, size, "clock of host %.60s: %s %s of the others%s (+-%s)", h->name,
-		 tfh_fmt_time(time, fabs(h->offset_s)), h->offset_s > 0 ? "ahead" : "behind", drift,
-		 tfh_fmt_time(off, h->residual_s));
+	snprintf(out, size, "clock of host %.60s: %s %s the others%s (+-%s)", h->name,
+		 tfh_fmt_time(time, fabs(h->offset_s)), h->offset_s > 0 ? "ahead of" : "behind",
+		 drift, tfh_fmt_time(off, h->residual_s));
 }
 
 void tfh_ranks_sentence(char *out, size_t size, const struct tfh_ranks *job,

@@ -36,9 +36,9 @@
 #define PROCESSES 2u
 #define START 1790000000000000000ull
 
-static const char *const defects[] = {"host",	    "device",  "rail",	"switch",  "loader",
-				      "checkpoint", "halfway", "clock", "missing", "hung",
-				      "pcie",	    "domain",  "links", "stall",   "jam"};
+static const char *const defects[] = {
+	"host",	   "device", "rail", "switch", "loader", "checkpoint", "halfway", "clock",
+	"missing", "hung",   "pcie", "domain", "links",	 "stall",      "jam",	  "days"};
 enum defect {
 	D_HOST,
 	D_DEVICE,
@@ -56,6 +56,7 @@ enum defect {
 	D_LINKS,
 	D_STALL, /* one step of a rank */
 	D_JAM,	 /* one exchange of a rank's data group */
+	D_DAYS,	 /* a clock that is three days ahead */
 	DEFECTS
 };
 
@@ -201,6 +202,7 @@ static struct host_clock clock_of(uint32_t host)
 		c.offset = 3.2;
 		c.drift = 40e-6;
 	}
+	c.offset += hit(D_DAYS, host) ? 3 * 86400 : 0;
 	return c;
 }
 
@@ -300,15 +302,18 @@ static void put_anchor(struct writing *x, uint32_t number, uint64_t key, uint32_
 
 static uint64_t tensor_key(uint32_t host)
 {
-	return tfh_hash_u64(host + 1000);
+	return tfh_hash_u64(job.seed ^ (host + 1000ull) << 32);
 }
 
 static uint64_t data_key(uint32_t rack, uint32_t place)
 {
-	return tfh_hash_u64(rack * 64 + place + 10000000);
+	return tfh_hash_u64(job.seed ^ (rack * 64 + place + 10000000ull) << 32);
 }
 
-#define WORLD_KEY 0x1234567887654321u
+static uint64_t world_key(void)
+{
+	return tfh_hash_u64(job.seed);
+}
 
 /* The last exchanges, which were never completed: the hung rank stopped in its work, its host waits in `tensor`, those with its host in
  * `data` in that, and all others in `world`. Nothing but the calls is known of them. */
@@ -328,7 +333,7 @@ static void put_last(struct writing *x, uint32_t number, uint32_t rank, const st
 	put_anchor(x, number, data_key(host / RACK, rank % job.per_host), job.done + 1, t,
 		   t + 1e-5);
 	if (!same_rack)
-		put_anchor(x, number, WORLD_KEY, job.done + 1, t + DATA, t + DATA + 1e-5);
+		put_anchor(x, number, world_key(), job.done + 1, t + DATA, t + DATA + 1e-5);
 }
 
 static void put_open(struct writing *x, uint32_t number, uint32_t rank, double end)
@@ -364,7 +369,7 @@ static void put_rank(struct writing *x, uint32_t rank)
 			put_anchor(x, number, data_key(rack, place), s + 1, begin + last + tensor,
 				   begin + data + spent);
 		if (s % 4 == 3 || slow)
-			put_anchor(x, number, WORLD_KEY, s + 1, begin + data + spent,
+			put_anchor(x, number, world_key(), s + 1, begin + data + spent,
 				   begin + job.enter_world[s] + WORLD);
 	}
 	if (job.has[D_HUNG]) {
@@ -378,7 +383,7 @@ static void put_rank(struct writing *x, uint32_t rank)
 		data_key(rack, place), job.done, 0, number, RACK < job.hosts ? RACK : job.hosts,
 		host % RACK + 1};
 	x->comm[x->comms++] =
-		(struct tfh_digest_comm){WORLD_KEY, job.done, 0, number, job.ranks, rank + 1};
+		(struct tfh_digest_comm){world_key(), job.done, 0, number, job.ranks, rank + 1};
 	x->rank[x->ranks++] =
 		(struct tfh_digest_rank){.number = number,
 					 .rank = rank + 1,
@@ -517,12 +522,12 @@ static void plant(char **names)
 	for (uint32_t d = 0; d < DEFECTS; d++) {
 		uint32_t host = (first + d) % job.hosts,
 			 place = (uint32_t)(drawn(8, d, 0) * job.per_host);
-		job.at[d] = d == D_HOST || d == D_CLOCK ? host
-			    : d == D_RAIL		? place
-			    : d == D_SWITCH		? (uint32_t)(drawn(9, 0, 0) * job.racks)
-			    : d == D_DOMAIN		? host / DOMAIN
-			    : d == D_CHECKPOINT		? 0
-							: host * job.per_host + place;
+		job.at[d] = d == D_HOST || d == D_CLOCK || d == D_DAYS ? host
+			    : d == D_RAIL			       ? place
+			    : d == D_SWITCH	? (uint32_t)(drawn(9, 0, 0) * job.racks)
+			    : d == D_DOMAIN	? host / DOMAIN
+			    : d == D_CHECKPOINT ? 0
+						: host * job.per_host + place;
 	}
 	job.done = job.has[D_HUNG] ? job.steps - job.steps / 32 - 1 : job.steps;
 }
@@ -537,7 +542,7 @@ static void tell(void)
 			continue;
 		printf("%s\"%s\": ", n++ ? ", " : "", defects[d]);
 		name_host(name, job.at[d]);
-		if (d == D_HOST || d == D_CLOCK)
+		if (d == D_HOST || d == D_CLOCK || d == D_DAYS)
 			printf("\"%s\"", name);
 		else if (d == D_SWITCH)
 			printf("\"rack%03u\"", job.at[d]);

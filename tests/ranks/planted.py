@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """The report on a job of many ranks, from digests alone, names every planted defect (a slow host, device, rail, switch, loader, a rank that
 stalls in one step, an exchange that does, a rank that becomes slow halfway, ranks below one PCIe switch or of one NVLink domain, links that are down, checkpoints of one rank, a clock that is
-off and drifts, a rank without a digest, one that hangs), each with its place, cause and size, and invents none, neither beside them nor in a sound job; by itself, each is the only one. Clocks are known to a few
-microseconds. A damaged digest is left out and named. The digests take at most 17 bytes a step and rank.
+off and drifts, one that is days ahead, a rank without a digest, one that hangs), each with its place, cause and size, and invents none, neither beside them nor in a sound job; by itself, each is the only one. Clocks are known to a few
+microseconds. A damaged digest, and one of another job, is left out and named. Of a host without a digest that makes its group wait, no network is
+blamed. The digests take at most 17 bytes a step and rank.
 timeout: 300
 """
 import json
@@ -29,11 +30,11 @@ def tfhook(*args, status=0):
     return done.stdout
 
 
-def made(name, seed, *defects, steps=STEPS):
+def made(name, seed, *defects, steps=STEPS, hosts=HOSTS):
     """A job's digests, and what was planted."""
     where = f"{TMP}/{name}"
     os.mkdir(where)
-    done = subprocess.run([f"{BUILD}/tests/ranks/digests", where, str(HOSTS), str(LOCAL), str(steps), str(seed), *defects],
+    done = subprocess.run([f"{BUILD}/tests/ranks/digests", where, str(hosts), str(LOCAL), str(steps), str(seed), *defects],
                           stdout=subprocess.PIPE, text=True, check=True, timeout=300)
     return where, json.loads(done.stdout)
 
@@ -137,6 +138,9 @@ def judge(name, seed, *defects):
     if "clock" in planted:
         f = found("clock", host=planted["clock"])
         check(near(f["s"], 3.2, 0.003) and near(f["drift"], 40e-6, 2e-6), name, f)
+    if "days" in planted:
+        f = found("clock", host=planted["days"])
+        check(near(f["s"], 3 * 86400, 0.003) and near(f["drift"], 0, 2e-6), name, f)
     check(not left, name, "invented", [f["text"] for f in left])
     check_steps(name, where, planted, said)
     check(said["missing"] == ([planted["missing"]] if "missing" in planted else []), name, "missing", said["missing"])
@@ -144,7 +148,7 @@ def judge(name, seed, *defects):
     for h in said["hangs"]:
         check((h["group"], h["call"], h["file"], h["line"]) == ("tensor", "cuMemcpyDtoH_v2", "/job/train.py", 77) and h["since_s"] > 20 and
               h["waiting"] == len(said["ranks"]) - 1, name, h)
-    off = [h for h in said["hosts"] if abs(h["clock_offset_s"]) > 0.002 and h["host"] != planted.get("clock")]
+    off = [h for h in said["hosts"] if abs(h["clock_offset_s"]) > 0.002 and h["host"] not in (planted.get("clock"), planted.get("days"))]
     check(not off and all(h["clock_residual_s"] < 5e-6 for h in said["hosts"]), name, "clocks", off)
     kinds = {(g["kind"], g["stride"]) for g in said["groups"] if g["ranks"] not in (LOCAL - 1, 15)}
     check(kinds <= {("all", 1), ("all", 0), ("tensor", 1), ("data", LOCAL)}, name, "groups", kinds)
@@ -164,16 +168,38 @@ check("no rank, host, rail or switch stands out" in tfhook("report", where), "a 
 size = sum(os.path.getsize(f"{where}/{n}") for n in os.listdir(where)) / (HOSTS * LOCAL * STEPS)
 print("%.1f bytes a step and rank" % size)
 check(size <= 17, "size", size)
-for seed, defect in enumerate(("host", "device", "rail", "switch", "loader", "checkpoint", "halfway", "clock", "missing", "hung", "pcie", "domain", "links", "stall", "jam"), 3):
-    judge(defect, seed, defect)
+for seed, defect in enumerate(("host", "device", "rail", "switch", "loader", "checkpoint", "halfway", "clock", "missing", "hung", "pcie", "domain", "links", "stall", "jam", "days"), 3):
+    where, planted, _ = judge(defect, seed, defect)
 
-# A damaged digest; what no digest is.
-name = sorted(os.listdir(where))[5]
-with open(f"{where}/{name}", "r+b") as f:
+# A damaged digest, one that was cut short, what no digest is: they are no hosts, and the others' racks stay whole.
+names = sorted(n for n in os.listdir(where) if not n.startswith(planted["days"]))
+torn, short = names[5], names[7]
+with open(f"{where}/{torn}", "r+b") as f:
     f.seek(5000)
     f.write(b"\0" * 200)
+os.truncate(f"{where}/{short}", 3000)
 with open(f"{where}/torn.digest.tft", "wb") as f:
     f.write(b"nothing of the kind")
 said = json.loads(tfhook("report", "--ranks", "--json", where))
-check(said["digests_unread"] == 2 and len(said["missing"]) == LOCAL and not said["findings"], "damaged", said["digests_unread"], said["missing"])
+check(said["digests_unread"] == 3 and len(said["missing"]) == 2 * LOCAL and [f["what"] for f in said["findings"]] == ["clock"], "damaged", said["digests_unread"],
+      said["missing"], said["findings"])
+check({h["host"] for h in said["hosts"]} == {n[: -len(".digest.tft")] for n in names} - {n[: -len(".digest.tft")] for n in (torn, short)} | {planted["days"]},
+      "hosts", said["hosts"])
+
+# The host of a slow device has no digest: its data groups seem to take long, but their last rank is not known.
+where, planted = made("unseen", 30, "device", steps=500)
+os.remove("%s/rack%03d-node%02d.digest.tft" % (where, planted["device"] // LOCAL // 16, planted["device"] // LOCAL % 16))
+said = json.loads(tfhook("report", "--ranks", "--json", where))
+check(not said["findings"] and len(said["missing"]) == LOCAL, "unseen", said["findings"], said["missing"])
+check(all((g["transfer_s"] is None) == (g["ranks"] in (15, (HOSTS - 1) * LOCAL)) for g in said["groups"]), "unseen", said["groups"])
+
+# Beside the job's digests lie some of a job with fewer hosts.
+fewer, _ = made("fewer", 31, "host", steps=500, hosts=32)
+for name in sorted(os.listdir(fewer))[:6]:
+    os.rename(f"{fewer}/{name}", f"{where}/other-{name}")
+said = json.loads(tfhook("report", "--ranks", "--json", where))
+check(said["digests_of_others"] == 6 and said["world"] == HOSTS * LOCAL and len(said["missing"]) == LOCAL and not said["findings"], "of another job",
+      said["digests_of_others"], said["world"], said["findings"])
+check("6 digests of another job left out" in tfhook("report", where), "of another job")
+tfhook("report", "--strict", where, status=4)
 sys.exit(bad != 0)
