@@ -120,8 +120,11 @@ static struct tfh_remedy remedy_of(const struct tfh_result *r, const struct tfh_
 
 const char *tfh_lead_no_bound(const struct tfh_result *r)
 {
-	bool all = r->lead && r->recurring[r->lead - 1].cause == TFH_CAUSE_HOST_COMPILE &&
-		   r->steady.cause == TFH_CAUSE_HOST_COMPILE;
+	const struct tfh_recurring *x = r->lead ? &r->recurring[r->lead - 1] : NULL;
+	uint32_t train = tfh_recurring_of(r, TFH_SEGMENT_TRAIN);
+	bool all = x && train && x->cause == TFH_CAUSE_HOST_COMPILE &&
+		   r->steady.cause == TFH_CAUSE_HOST_COMPILE &&
+		   r->recurring[train - 1].blocked_s * TFH_VERDICT_ALSO_PART >= x->blocked_s;
 
 	return all ? "what each step compiles again may run faster or slower once it stays" : NULL;
 }
