@@ -109,14 +109,16 @@ static const struct tfh_whatif *whatif_of_part(const struct tfh_result *r)
 }
 
 /* If the verdict's line is known, the what-if that removes only its place.
- * The time of other places stays. */
+ * The time of other places stays, unless the fix is for all of them. */
 static const struct tfh_whatif *whatif_of(const struct tfh_result *r)
 {
 	if (r->found.serves == TFH_SERVES) /* less idle time is no gain */
 		return NULL;
 	const struct tfh_whatif *place = r->line_place ? &r->place[r->line_place - 1].gain : NULL;
 
-	return place && !r->lead && !isnan(place->ceiling_speedup) ? place : whatif_of_part(r);
+	return place && !r->lead && !tfh_fixes_all(r) && !isnan(place->ceiling_speedup)
+		       ? place
+		       : whatif_of_part(r);
 }
 
 /* Whether the what-if removes more kinds of copies than the one that the verdict names. */

@@ -227,6 +227,8 @@ bool tfh_is_staged(const struct tfh_accounts *accounts, enum tfh_cause cause);
  * another thread is not part of [t0, t1). `usual`: the cause that the pause's position alone
  * suggests. False if there are no samples. */
 #define TFH_ANY_THREAD UINT32_MAX
+/* Whether a thread at this place compiles; a scheduler may also prepare what is compiled already. */
+bool tfh_sample_compiles(const struct tfh_facts *facts, int at);
 /* Whether samples show compiling in a training step. */
 bool tfh_steps_compile(const struct tfh_accounts *accounts);
 /* Cause of the time that one sample represents. */

@@ -151,6 +151,12 @@ static bool is_plain(const struct tfh_facts *facts, int at)
 	}
 }
 
+bool tfh_sample_compiles(const struct tfh_facts *facts, int at)
+{
+	return tfh_role_compiles(tfh_at_role(at)) &&
+	       tfh_sample_cause(facts, at, TFH_FEEDS_NOT) == TFH_CAUSE_HOST_COMPILE;
+}
+
 bool tfh_steps_compile(const struct tfh_accounts *accounts)
 {
 	const struct tfh_loops *loops = accounts->loops;
@@ -159,7 +165,7 @@ bool tfh_steps_compile(const struct tfh_accounts *accounts)
 
 	for (size_t i = 0; i < tfh_stack_samples_count(accounts->facts->samples); i++) {
 		struct tfh_seen_sample k = tfh_stack_samples_at(accounts->facts->samples, i);
-		if (!tfh_role_compiles(tfh_at_role(k.at)))
+		if (!tfh_sample_compiles(accounts->facts, k.at))
 			continue;
 		at = tfh_window_of(loops, k.t, at);
 		n += at != SIZE_MAX && loops->window.v[at].segment == TFH_SEGMENT_TRAIN;
@@ -170,12 +176,12 @@ bool tfh_steps_compile(const struct tfh_accounts *accounts)
 /* Samples of short pauses are pooled over the whole run. Compiling that was seen only at its
  * beginning, and in no training step, is not part of the steps' time: removes it. False if hardly
  * anything else remains. */
-static bool leave_compiling(struct tfh_seen *seen)
+static bool leave_compiling(const struct tfh_facts *facts, struct tfh_seen *seen)
 {
 	double compiling = 0;
 
 	for (int i = TFH_SEEN_COUNT; i < TFH_AT_COUNT; i++)
-		if (tfh_role_compiles(tfh_at_role(i))) {
+		if (tfh_sample_compiles(facts, i)) {
 			compiling += seen->part[i];
 			seen->part[i] = 0;
 		}
@@ -207,7 +213,7 @@ static double compiling_beside(const struct tfh_facts *facts, uint32_t thread, i
 		    !tfh_stack_samples_divide(facts->samples, i, t0, t1, &seen))
 			continue;
 		for (int at = TFH_SEEN_COUNT; at < TFH_AT_COUNT; at++)
-			share += tfh_role_compiles(tfh_at_role(at)) ? seen.part[at] : 0;
+			share += tfh_sample_compiles(facts, at) ? seen.part[at] : 0;
 		most = share > most ? share : most;
 	}
 	return most;
@@ -226,7 +232,7 @@ bool tfh_pause_causes(const struct tfh_accounts *accounts, uint32_t thread, int6
 					thread != TFH_ANY_THREAD && is_library_thread(&seen)
 				? compiling_beside(facts, thread, t0, t1)
 				: 0;
-	if (!accounts->compiles && !leave_compiling(&seen))
+	if (!accounts->compiles && !leave_compiling(facts, &seen))
 		return false;
 	if (handed)
 		take_own(&seen);

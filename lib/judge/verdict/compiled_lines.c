@@ -64,8 +64,12 @@ static int add_sample(struct compiles *c, int64_t t, uint32_t n, const struct tf
 {
 	enum tfh_role role = tfh_place_role(frame, n, TFH_ORDER_UNKNOWN);
 	enum tfh_segment kind = segment_at(c, t);
+	/* what first steps prepare, they also compile */
+	bool first = kind == TFH_SEGMENT_STARTUP || kind == TFH_SEGMENT_WARMUP;
+	bool compiles = first ? tfh_role_compiles(role)
+			      : tfh_sample_compiles(c->accounts->facts, TFH_AT(role, 0));
 
-	if (!tfh_role_compiles(role) || (kind == TFH_SEGMENT_TRAIN && !c->in_steps))
+	if (!compiles || (kind == TFH_SEGMENT_TRAIN && !c->in_steps))
 		return 0;
 	c->out->s[kind] += ns / 1e9;
 	c->out->samples++;

@@ -416,11 +416,8 @@ static void explain_code(struct tfh_wording *w, const char *time)
 static void explain_launches(struct tfh_wording *w, const char *time)
 {
 	const struct tfh_result *r = w->r;
-	double calls = 0;
+	double calls = round(tfh_launches(r));
 
-	for (uint32_t i = 0; i < r->n_kernels; i++)
-		calls += r->kernels[i].calls_per_step;
-	calls = round(calls);
 	w->text =
 		tfh_makes_graphs(r) ? tfh_phrase(w,
 						 "a graph is made in %" PRIu64 " of %" PRIu64
@@ -438,7 +435,8 @@ static void explain_launches(struct tfh_wording *w, const char *time)
 				  "the steps launch captured graphs; preparing these and other calls takes "
 				  "%s of every step",
 				  time)
-			: tfh_phrase(w, "issuing %.0f launch%s takes %s of every step", calls,
+			: tfh_phrase(w, "%s %.0f launch%s takes %s of every step",
+				     tfh_prepares_launches(r) ? "preparing" : "issuing", calls,
 				     calls == 1 ? "" : "es", time);
 	advise(w, TFH_CAUSE_HOST_LAUNCH, w->text, tfh_launch_advice(w), TFH_REMOVE_LAUNCH);
 }

@@ -2,6 +2,7 @@
  * Advice for each cause. For the input pipeline, it depends on the type of the slow stage: stages
  * that call a function differ in how they can run several calls at once, and some cannot.
  */
+#include <math.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -245,6 +246,21 @@ static struct tfh_remedy plain_remedy(enum tfh_cause cause)
 	return tfh_remedy_of(cause);
 }
 
+double tfh_launches(const struct tfh_result *r)
+{
+	double calls = 0;
+
+	for (uint32_t i = 0; i < r->n_kernels; i++)
+		calls += r->kernels[i].calls_per_step;
+	return calls;
+}
+
+bool tfh_prepares_launches(const struct tfh_result *r)
+{
+	return !r->found.cpu_only && 1e9 * r->found.cause_s[TFH_CAUSE_HOST_LAUNCH] >=
+					     TFH_FACTS_SAMPLE_PAUSE_NS * fmax(tfh_launches(r), 1);
+}
+
 struct tfh_remedy tfh_remedy_in(const struct tfh_result *r, enum tfh_cause cause)
 {
 	static const struct tfh_remedy torch_cpu = {
@@ -271,6 +287,13 @@ struct tfh_remedy tfh_remedy_in(const struct tfh_result *r, enum tfh_cause cause
 
 	if (cause == TFH_CAUSE_HOST_LAUNCH && r->found.replays)
 		return planned;
+
+	static const struct tfh_remedy prepared = {
+		"each step prepares its launches anew",
+		"let the framework keep what it prepared (jit), or capture the step in a graph and launch that"};
+
+	if (cause == TFH_CAUSE_HOST_LAUNCH && tfh_prepares_launches(r))
+		return prepared;
 
 	/* It may also be one that takes results, and hands back the memory for the next ones. */
 	static const struct tfh_remedy supposed = {

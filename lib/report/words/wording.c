@@ -105,6 +105,11 @@ void tfh_advise_gain(struct tfh_wording *w, const char *finding, const char *why
 					  tfh_gain_how(gain)});
 }
 
+bool tfh_fixes_all(const struct tfh_result *r)
+{
+	return r->verdict.cause == TFH_CAUSE_HOST_LAUNCH && !r->found.cpu_only;
+}
+
 /* The gain from fixing what the verdict names. If its line is known, that is the gain of this
  * place, not of its whole part. */
 static const struct tfh_whatif *gain_of(const struct tfh_result *r, enum tfh_remove remove)
@@ -116,7 +121,7 @@ static const struct tfh_whatif *gain_of(const struct tfh_result *r, enum tfh_rem
 	/* Less idle time is no gain. */
 	if (blamed && !r->lead && r->found.serves != TFH_SERVES_NOT)
 		return NULL;
-	if (blamed && !r->lead && r->line_place)
+	if (blamed && !r->lead && r->line_place && !tfh_fixes_all(r))
 		return &r->place[r->line_place - 1].gain;
 	for (uint32_t i = 0; i < r->n_whatif; i++)
 		if (r->whatif[i].remove == remove)

@@ -157,6 +157,13 @@ void tfh_explain_also(struct tfh_wording *w);
  * whatever the class. */
 void tfh_explain_kernels(struct tfh_wording *w);
 
+/* wording.c: whether a fix of the verdict removes its cause everywhere in the step, not at one
+ * line: one graph replaces all launches. */
+bool tfh_fixes_all(const struct tfh_result *r);
+/* remedy.c: the launches of a step, and whether each takes so long that the time is that of code
+ * which prepares it. */
+double tfh_launches(const struct tfh_result *r);
+bool tfh_prepares_launches(const struct tfh_result *r);
 /* recurs.c: if something other than the steps delays the run most,
  * puts that first and the steps after it. */
 /* recurs.c: why the gain of what recurs beside the steps is unknown, as a part of a sentence;

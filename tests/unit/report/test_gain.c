@@ -35,6 +35,32 @@ static void gain_without_bound(void **state)
 	free(text);
 }
 
+/* The fix of code is that of its line. Launches come from everywhere in the step, and one graph replaces all of them, whichever line
+ * makes most. */
+static void gain_of_the_fix(void **state)
+{
+	(void)state;
+	struct tfh_result r = fixture();
+
+	r.verdict.cls = r.steady.cls = TFH_CLASS_HOST_BOUND;
+	r.n_whatif = 1;
+	r.n_place = r.line_place = 1;
+	r.whatif[0].step_s = r.whatif[0].speedup = NAN;
+	r.place[0] =
+		(struct tfh_place_gain){.file = "a.py", .function = "f", .line = 7, .whole = true};
+	r.place[0].gain = r.whatif[0];
+	r.place[0].gain.about_s = 0.110;
+	r.whatif[0].about_s = 0.120;
+	for (int k = 0; k < 2; k++) {
+		r.verdict.cause = r.steady.cause =
+			k ? TFH_CAUSE_HOST_LAUNCH : TFH_CAUSE_HOST_PYTHON;
+		r.whatif[0].remove = k ? TFH_REMOVE_LAUNCH : TFH_REMOVE_HOST;
+		char *text = fixture_print(fixture_screen, &r);
+		assert_non_null(strstr(text, k ? " -> about 120 ms" : " -> about 110 ms"));
+		free(text);
+	}
+}
+
 /* A range too wide for a prediction still has a step with everything else as it was; a bound that is none stands beside it. */
 static void about_that_time(void **state)
 {
@@ -184,9 +210,10 @@ static void second_thing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(gain_without_bound), cmocka_unit_test(about_that_time),
-		cmocka_unit_test(larger_gain_first),  cmocka_unit_test(second_thing),
-		cmocka_unit_test(bounds_that_tell),   cmocka_unit_test(bound_of_all),
+		cmocka_unit_test(gain_without_bound), cmocka_unit_test(gain_of_the_fix),
+		cmocka_unit_test(about_that_time),    cmocka_unit_test(larger_gain_first),
+		cmocka_unit_test(second_thing),	      cmocka_unit_test(bounds_that_tell),
+		cmocka_unit_test(bound_of_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

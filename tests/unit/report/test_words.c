@@ -318,6 +318,23 @@ static void test_launch_advice(void **state)
 	}
 }
 
+/* Launches that take long each are prepared by some code, and the advice is to keep what it makes. */
+static void test_prepared_launches(void **state)
+{
+	(void)state;
+	struct words w;
+
+	for (int k = 0; k < 2; k++) {
+		begin(&w, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_LAUNCH);
+		w.r.found.cause_s[TFH_CAUSE_HOST_LAUNCH] = k ? 6e-5 : 6e-3; /* for 6 launches */
+		tfh_explain_cause(&w.said);
+		assert_non_null(
+			strstr(w.said.text, k ? "issuing 6 launches" : "preparing 6 launches"));
+		assert_int_equal(strstr(w.said.advice[0].finding, "anew") != NULL, !k);
+		tfh_wording_free(&w.said);
+	}
+}
+
 /* Computing that is matrix products on tensor cores is not sent to a compiler, nor is PyTorch's to XLA, nor a program
  * without a framework to either; of one kernel, the advice is about that kernel. */
 static void test_compute_advice(void **state)
@@ -522,15 +539,25 @@ static void test_more_of_a_run(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_more_of_a_run),  cmocka_unit_test(test_every_cause),
-		cmocka_unit_test(test_own_advice),     cmocka_unit_test(test_computing_line),
-		cmocka_unit_test(test_calls),	       cmocka_unit_test(test_nameless),
-		cmocka_unit_test(test_slow_steps),     cmocka_unit_test(test_hides_more),
-		cmocka_unit_test(test_names),	       cmocka_unit_test(test_torch),
-		cmocka_unit_test(test_times),	       cmocka_unit_test(test_launch_advice),
-		cmocka_unit_test(test_compute_advice), cmocka_unit_test(test_same_line),
-		cmocka_unit_test(test_ordinals),       cmocka_unit_test(test_small_things),
-		cmocka_unit_test(test_spent_in_steps), cmocka_unit_test(test_least_waiting),
+		cmocka_unit_test(test_more_of_a_run),
+		cmocka_unit_test(test_every_cause),
+		cmocka_unit_test(test_own_advice),
+		cmocka_unit_test(test_computing_line),
+		cmocka_unit_test(test_calls),
+		cmocka_unit_test(test_nameless),
+		cmocka_unit_test(test_slow_steps),
+		cmocka_unit_test(test_hides_more),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_torch),
+		cmocka_unit_test(test_times),
+		cmocka_unit_test(test_launch_advice),
+		cmocka_unit_test(test_prepared_launches),
+		cmocka_unit_test(test_compute_advice),
+		cmocka_unit_test(test_same_line),
+		cmocka_unit_test(test_ordinals),
+		cmocka_unit_test(test_small_things),
+		cmocka_unit_test(test_spent_in_steps),
+		cmocka_unit_test(test_least_waiting),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -137,12 +137,52 @@ static void test_between_steps(void **state)
 	tfh_result_free(r);
 }
 
+/* What a scheduler does before each launch. */
+static uint32_t schedules(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
+			  uint32_t most)
+{
+	(void)arg;
+	(void)process;
+	if (place != 7 || most < 2)
+		return 0;
+	frame[0] = (struct tfh_model_line){
+		"/lib/python3.12/site-packages/tinygrad/schedule/rangeify.py", "get_rangeify_map",
+		395, true};
+	frame[1] = (struct tfh_model_line){"/home/me/train.py", "train", 12, false};
+	return 2;
+}
+
+/* Without new modules, the steps' scheduling is launching, in the verdict as among what compiles: the same samples are not both. */
+static void test_scheduling(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	for (int i = 0; i < 100; i++) {
+		double from = d->now[PROGRAM];
+		dg_copy(d, PROGRAM, 1, TFH_DIR_H2D, 1 << 20, 0.1);
+		for (int k = 1; k <= 4; k++) {
+			sample(d, PROGRAM, from + 5 * k - 2, 7);
+			dg_code_until(d, PROGRAM, from + 5 * k);
+			dg_launch(d, PROGRAM, 1, 1);
+		}
+		dg_sync(d, PROGRAM, 1);
+	}
+	d->g->feed.place = schedules;
+	struct tfh_result *r = dg_judge(d);
+	const double *s = r->found.compiling.s;
+	gen_expect(r, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_LAUNCH);
+	assert_true(s[TFH_SEGMENT_TRAIN] + s[TFH_SEGMENT_BETWEEN] == 0);
+	tfh_result_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_compiler),
 		cmocka_unit_test(test_other_work),
 		cmocka_unit_test(test_between_steps),
+		cmocka_unit_test(test_scheduling),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
