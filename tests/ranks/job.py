@@ -7,7 +7,7 @@ first half of the ranks, a stage of a pipeline, first sends a batch to the secon
   hang=3:40     it stops in a lock, outside any recorded call
   stuck=3:40    it waits for an exchange that no other rank enters, while they wait for it: a deadlock
   kill=1:40     it kills itself
-  once=1:40     it fails, but not when it is started again
+  again=1:40:2  it fails the first two times that it is started
 Prints nothing."""
 import ctypes
 import os
@@ -103,9 +103,11 @@ def main():
             device.sync()
         if now("kill"):
             os.kill(os.getpid(), signal.SIGKILL)
-        if now("once") and not os.path.exists(rendezvous + "/again"):
-            open(rendezvous + "/again", "w").close()
-            os._exit(7)
+        if now("again"):
+            failed = sum(name.startswith("failed.") for name in os.listdir(rendezvous))
+            if failed < plans["again"][2]:
+                open("%s/failed.%d" % (rendezvous, failed), "w").close()
+                os._exit(7)
         if staged:
             exchange.stage(stages, rank < ranks // 2)
         exchange.reduce(exchange.pair)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A launcher: launch.py torchrun|slurm HOSTS RANKS_PER_HOST LIMIT_S STEPS [PLAN...] starts the ranks of job.py, each host in a namespace of its
-own name. If a rank fails, it kills the others, as torchrun does, and ends with that rank's code; with a plan `once=`, it starts all of them
-again. After LIMIT_S it kills all of them and ends with 9."""
+own name. If a rank fails, it kills the others, as torchrun does, and ends with that rank's code; with a plan `again=`, it starts all of them
+again, as often as that says. After LIMIT_S it kills all of them and ends with 9."""
 import os
 import shutil
 import subprocess
@@ -49,7 +49,7 @@ def main():
     words, rendezvous = sys.argv[5:], os.path.abspath("rendezvous")
     shutil.rmtree(rendezvous, ignore_errors=True)
     os.mkdir(rendezvous)
-    turns = 1 + any(w.startswith("once=") for w in words)
+    turns = 1 + sum(int(w.split(":")[2]) for w in words if w.startswith("again="))
     code = None
     for _ in range(turns):
         all_of = start(kind, hosts, per_host, rendezvous, words)
