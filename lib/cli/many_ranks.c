@@ -109,6 +109,10 @@ static void say_stale(const char *dir, const struct tfh_ranks *job)
 	else if (other && hosts.n)
 		tfh_say("%u digests are of another version of tfhook: tfhook digest %s", other,
 			dir);
+	else if (other && other < job->hosts)
+		tfh_say("%u of %u digests are of another version of tfhook, which may judge "
+			"differently",
+			other, job->hosts);
 	tfh_run_hosts_free(&hosts);
 }
 

@@ -36,9 +36,10 @@
 #define PROCESSES 2u
 #define START 1790000000000000000ull
 
-static const char *const defects[] = {
-	"host",	   "device", "rail", "switch", "loader", "checkpoint", "halfway", "clock",
-	"missing", "hung",   "pcie", "domain", "links",	 "stall",      "jam",	  "days"};
+static const char *const defects[] = {"host",	    "device",  "rail",	"switch",  "loader",
+				      "checkpoint", "halfway", "clock", "missing", "hung",
+				      "pcie",	    "domain",  "links", "stall",   "jam",
+				      "days",	    "version"};
 enum defect {
 	D_HOST,
 	D_DEVICE,
@@ -54,9 +55,10 @@ enum defect {
 	D_PCIE = ALL,
 	D_DOMAIN,
 	D_LINKS,
-	D_STALL, /* one step of a rank */
-	D_JAM,	 /* one exchange of a rank's data group */
-	D_DAYS,	 /* a clock that is three days ahead */
+	D_STALL,   /* one step of a rank */
+	D_JAM,	   /* one exchange of a rank's data group */
+	D_DAYS,	   /* a clock that is three days ahead */
+	D_VERSION, /* a host with another version of tfhook */
 	DEFECTS
 };
 
@@ -425,13 +427,14 @@ static void put_facts(struct writing *x, const char *host)
 	snprintf(text[1], 32, "%.3f", (job.begin[job.steps] + 30));
 	snprintf(text[2], 32, "%u", job.ranks);
 	snprintf(text[3], 32, "%u", job.done);
-	const char *const own_facts[][2] = {{"judge", tfh_judge_id()},
-					    {"run.host", host},
-					    {"start_ns", text[0]},
-					    {"wall_s", text[1]},
-					    {"ranks", text[2]},
-					    {"steps.judged", text[3]},
-					    {"end", job.has[D_HUNG] ? "killed" : "exit"}};
+	const char *const own_facts[][2] = {
+		{"judge", hit(D_VERSION, x->host) ? "another" : tfh_judge_id()},
+		{"run.host", host},
+		{"start_ns", text[0]},
+		{"wall_s", text[1]},
+		{"ranks", text[2]},
+		{"steps.judged", text[3]},
+		{"end", job.has[D_HUNG] ? "killed" : "exit"}};
 	for (size_t i = 0; i < sizeof(same) / sizeof(*same); i++, n++)
 		key[n] = (struct tfh_digest_key){tfh_digest_add_text(&x->out, same[i][0]),
 						 tfh_digest_add_text(&x->out, same[i][1])};
@@ -522,8 +525,8 @@ static void plant(char **names)
 	for (uint32_t d = 0; d < DEFECTS; d++) {
 		uint32_t host = (first + d) % job.hosts,
 			 place = (uint32_t)(drawn(8, d, 0) * job.per_host);
-		job.at[d] = d == D_HOST || d == D_CLOCK || d == D_DAYS ? host
-			    : d == D_RAIL			       ? place
+		job.at[d] = d == D_HOST || d == D_CLOCK || d == D_DAYS || d == D_VERSION ? host
+			    : d == D_RAIL						 ? place
 			    : d == D_SWITCH	? (uint32_t)(drawn(9, 0, 0) * job.racks)
 			    : d == D_DOMAIN	? host / DOMAIN
 			    : d == D_CHECKPOINT ? 0
@@ -542,7 +545,7 @@ static void tell(void)
 			continue;
 		printf("%s\"%s\": ", n++ ? ", " : "", defects[d]);
 		name_host(name, job.at[d]);
-		if (d == D_HOST || d == D_CLOCK || d == D_DAYS)
+		if (d == D_HOST || d == D_CLOCK || d == D_DAYS || d == D_VERSION)
 			printf("\"%s\"", name);
 		else if (d == D_SWITCH)
 			printf("\"rack%03u\"", job.at[d]);

@@ -2,7 +2,7 @@
 """The report on a job of many ranks, from digests alone, names every planted defect (a slow host, device, rail, switch, loader, a rank that
 stalls in one step, an exchange that does, a rank that becomes slow halfway, ranks below one PCIe switch or of one NVLink domain, links that are down, checkpoints of one rank, a clock that is
 off and drifts, one that is days ahead, a rank without a digest, one that hangs), each with its place, cause and size, and invents none, neither beside them nor in a sound job; by itself, each is the only one. Clocks are known to a few
-microseconds. A damaged digest, and one of another job, is left out and named. Of a host without a digest that makes its group wait, no network is
+microseconds. A damaged digest, and one of another job, is left out and named; one of another version is counted. Of a host without a digest that makes its group wait, no network is
 blamed. The digests take at most 17 bytes a step and rank.
 timeout: 300
 """
@@ -185,6 +185,11 @@ check(said["digests_unread"] == 3 and len(said["missing"]) == 2 * LOCAL and [f["
       said["missing"], said["findings"])
 check({h["host"] for h in said["hosts"]} == {n[: -len(".digest.tft")] for n in names} - {n[: -len(".digest.tft")] for n in (torn, short)} | {planted["days"]},
       "hosts", said["hosts"])
+
+# Of two versions.
+where, _ = made("versions", 29, "version", steps=500)
+done = subprocess.run([f"{BUILD}/bin/tfhook", "report", where], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+check(done.returncode == 0 and f"1 of {HOSTS} digests are of another version" in done.stderr, "versions", done.stderr)
 
 # The host of a slow device has no digest: its data groups seem to take long, but their last rank is not known.
 where, planted = made("unseen", 30, "device", steps=500)
