@@ -46,8 +46,9 @@ static void say_steps(struct sentence *s, const struct tfh_result *r)
 		say(s, "%s of %s steps are %s", tfh_fmt_count(a, k->count),
 		    tfh_fmt_count(b, r->steps.count), tfh_class_name(cls));
 	else
-		say(s, "%s of %s %s%s", tfh_fmt_count(a, k->count),
+		say(s, "%s of %s %s%s%s", tfh_fmt_count(a, k->count),
 		    tfh_fmt_count(b, r->steps.count),
+		    r->lead && r->steps.count < r->steps.total ? "judged " : "",
 		    r->steps.count == 1 ? "step agrees" : "steps agree",
 		    r->lead ? " on the steps' class" : "");
 	if (k->count < r->steps.count)

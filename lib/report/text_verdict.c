@@ -373,18 +373,21 @@ static void lead_row(const struct tfh_page *page)
 }
 
 /* The factor by which steps that only compute may become faster, at most: without everything else,
- * or without any part that the report itself predicts to gain more. */
-static double most_of_steps(const struct tfh_result *r, double share)
+ * or without any part that the report itself predicts to gain more. *like_fastest: the same if a
+ * processor also computes as fast as in its fastest steps, which nothing in the program promises. */
+static double most_of_steps(const struct tfh_result *r, double share, double *like_fastest)
 {
-	double step = tfh_step_s(r), most = 1 / share;
+	double step = tfh_step_s(r), most = 1 / share, bound = most;
 
 	for (uint32_t i = 0; i < r->n_whatif; i++) {
 		const struct tfh_whatif *w = &r->whatif[i];
-		most = fmax(most, fmax(w->ceiling_speedup, w->speedup));
+		most = fmax(most, w->speedup);
 		if (w->about_s > 0)
 			most = fmax(most, step / w->about_s);
+		bound = fmax(bound, w->ceiling_speedup);
 	}
-	return most;
+	*like_fastest = fmax(most, bound);
+	return r->found.cpu_only ? most : *like_fastest;
 }
 
 /* Whether an advice is about the start of the run, which is no longer in a longer run. */
@@ -422,8 +425,8 @@ static void little_to_gain(const struct tfh_page *page)
 {
 	const struct tfh_result *r = page->r;
 	double share = r->breakdown[TFH_PART_COMPUTE].share, step = tfh_step_s(r);
-	double most = most_of_steps(r, share);
-	char line[240], factor[TFH_TEXT], both[TFH_RANGE], besides[TFH_RANGE + 64];
+	double fastest, most = most_of_steps(r, share, &fastest);
+	char line[240], factor[TFH_TEXT], both[TFH_RANGE], besides[TFH_RANGE + 64], also[80] = "";
 
 	if (!(share > 0))
 		return;
@@ -432,14 +435,16 @@ static void little_to_gain(const struct tfh_page *page)
 		snprintf(line, sizeof(line), "alone on the GPU: step %s, %s",
 			 change(both, step, alone, "at best "),
 			 tfh_fmt_factor(factor, step / alone));
-	} else if (most < 1 + TFH_PREDICT_WORTH_SHARE)
-		snprintf(line, sizeof(line), "%snone%s without cheaper computing",
-			 gain_besides(page, most, besides, sizeof(besides)),
-			 in_the_steps(page, most));
-	else
-		snprintf(line, sizeof(line), "%sat most %s%s without cheaper computing",
-			 gain_besides(page, most, besides, sizeof(besides)),
-			 tfh_fmt_factor(factor, most), in_the_steps(page, most));
+	} else {
+		bool none = most < 1 + TFH_PREDICT_WORTH_SHARE;
+		if (fastest > most * (1 + TFH_PREDICT_WORTH_SHARE))
+			snprintf(also, sizeof(also), " (%s if all steps were like the fastest)",
+				 tfh_fmt_factor(factor, fastest));
+		snprintf(line, sizeof(line), "%s%s%s%s without cheaper computing%s",
+			 gain_besides(page, fastest, besides, sizeof(besides)),
+			 none ? "none" : "at most ", none ? "" : tfh_fmt_factor(factor, most),
+			 in_the_steps(page, fastest), also);
+	}
 	tfh_row(page, "gain", line);
 }
 

@@ -34,9 +34,9 @@ for i in range(50):
     a.recv(64); up(own[i]); d.run(0.5); down(own[i - 1]); a.sendall(b"y" * 64)
 """
 JOBS = {  # a job, words of its verdict, words that are not in it
-    "constant": ("for i in range(50): d.up(5000 + 8 * i); up(own[0]); compute(); d.sync()", "same host memory is sent", "back to the device"),
+    "constant": ("for i in range(50): d.up(5000 + 8 * i); up(own[0]); compute(); d.sync()", "sent from the same addresses", "back to the device"),
     "tables": ("for i in range(50): [up(own[k]) for k in range(3)]; up(own[9 + i % 40]); compute(); d.sync()",
-               "same host memory is sent, 12.6 MB", "back to the device"),
+               "sent from the same addresses, 12.6 MB", "back to the device"),
     "fresh": ("for i in range(50): up(own[i]); compute(); d.sync()", "copies block", " again"),
     "weights": ("for i in range(50): d.up(5000); compute(); down(own[i])", "same device memory is fetched", "back to the device"),
     "state": ("for i in range(50): up(own[0]); compute(); down(own[0])", "sent back to the device", " again"),

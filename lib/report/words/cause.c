@@ -235,7 +235,9 @@ static struct tfh_remedy explain_again(struct tfh_wording *w)
 	}
 	tfh_evidence(w, TFH_TELLS_WHY,
 		     tfh_phrase(w,
-				up ? "in %" PRIu64 " steps the same host memory is sent, %s"
+				up ? "in %" PRIu64
+				     " steps copies are sent from the same addresses, %s "
+				     "(their values may change)"
 				   : "in %" PRIu64 " steps the same device memory is fetched, %s",
 				a->steps, bytes));
 	m.todo =

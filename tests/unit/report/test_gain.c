@@ -127,6 +127,28 @@ static void larger_gain_first(void **state)
 	}
 }
 
+/* Steps that only compute on a processor do not get as fast as their fastest ones by a change of something else: that factor stands
+ * beside the one of what else they do. On a device it is that of the replay. */
+static void bound_of_processor(void **state)
+{
+	(void)state;
+	for (int k = 0; k < 2; k++) {
+		struct tfh_result r = fixture();
+		r.verdict.cls = TFH_CLASS_COMPUTE_BOUND;
+		r.verdict.cause = TFH_CAUSE_COMPUTE_CPU;
+		r.breakdown[TFH_PART_COMPUTE].share = 0.8;
+		r.n_whatif = 1;
+		r.whatif[0].step_s = r.whatif[0].speedup = NAN;
+		r.whatif[0].ceiling_speedup = 1.9;
+		r.found.cpu_only = k;
+		char *text = fixture_print(fixture_screen, &r);
+		assert_non_null(strstr(text, k ? "at most 1.25x without cheaper"
+					       : "at most 1.90x without"));
+		assert_int_equal(strstr(text, "(1.90x if all") != NULL, k);
+		free(text);
+	}
+}
+
 /* No bound is below what the report itself predicts for a part of the steps, nor seems to deny what else the run could gain. */
 static void bound_of_all(void **state)
 {
@@ -211,9 +233,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(gain_without_bound), cmocka_unit_test(gain_of_the_fix),
-		cmocka_unit_test(about_that_time),    cmocka_unit_test(larger_gain_first),
-		cmocka_unit_test(second_thing),	      cmocka_unit_test(bounds_that_tell),
-		cmocka_unit_test(bound_of_all),
+		cmocka_unit_test(bound_of_processor), cmocka_unit_test(about_that_time),
+		cmocka_unit_test(larger_gain_first),  cmocka_unit_test(second_thing),
+		cmocka_unit_test(bounds_that_tell),   cmocka_unit_test(bound_of_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -450,7 +450,7 @@ static void screen_is_one(void **state)
 	text = fixture_print(print_crowded, &r);
 	one_screen(text);
 	assert_non_null(strstr(text, "  gain     run 6m12s -> at best 5m52s\n"));
-	assert_non_null(strstr(text, "\nSURE   2,098 of 2,130 steps agree on the"));
+	assert_non_null(strstr(text, "\nSURE   2,098 of 2,130 judged steps agree on the"));
 	free(text);
 }
 
