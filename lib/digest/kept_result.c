@@ -309,7 +309,8 @@ TYPE(machine, N(1, processors), N(2, limit), N(3, busy), N(4, steal), N(5, throt
 
 #define S struct tfh_seen_line
 TYPE(seen_line, TN(1, file), TN(2, function), N(3, line), TN(4, callee), TN(5, callee_file),
-     N(6, callee_line), N(7, s_per_step), N(8, off_s), N(9, of_s), N(10, samples), N(11, asks));
+     N(6, callee_line), N(7, s_per_step), N(8, off_s), N(9, of_s), N(10, samples),
+     B(11, kind, TFH_LINE_KINDS - 1), TN(12, given));
 #undef S
 
 #define S struct tfh_copied_again

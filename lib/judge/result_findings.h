@@ -94,6 +94,14 @@ struct tfh_machine_findings {
 	} gpu;
 };
 
+/* What a line is to the verdict's cause. */
+enum tfh_line_kind {
+	TFH_LINE_IS,
+	TFH_LINE_ASKS,	/* where batches are asked for; what makes them has no line */
+	TFH_LINE_MAKES, /* where the slow stage is made */
+	TFH_LINE_KINDS
+};
+
 /* A line of Python at which threads were sampled between their calls. */
 struct tfh_seen_line {
 	const char *file, *function; /* NULL: none is known */
@@ -103,7 +111,8 @@ struct tfh_seen_line {
 	double s_per_step, off_s; /* off_s: two standard errors */
 	double of_s; /* time per step of the verdict's cause, of which s_per_step is a part */
 	uint64_t samples;
-	bool asks; /* where batches are asked for; what makes them has no line */
+	enum tfh_line_kind kind;
+	const char *given; /* function of the program that the stage calls; NULL: none is known */
 };
 
 /* Copies that account for most of the verdict's bytes and repeat: from or to the same memory in

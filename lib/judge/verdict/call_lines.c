@@ -291,7 +291,7 @@ int tfh_find_asked_line(const struct tfh_accounts *accounts, struct tfh_result *
 	int rc = add_sites(&x, accounts->input_site);
 	if (!rc)
 		choose(&x, r);
-	r->found.line.asks = r->found.line.file != NULL;
+	r->found.line.kind = r->found.line.file ? TFH_LINE_ASKS : TFH_LINE_IS;
 	free(x.made.v);
 	return rc;
 }

@@ -49,6 +49,9 @@ int tfh_find_lines(const struct tfh_accounts *accounts, struct tfh_result *r);
 /* call_lines.c: the line of the calls that the verdict is about, where no sample gave one. Runs
  * after tfh_find_lines(). 0 or -ENOMEM. */
 int tfh_find_call_lines(const struct tfh_accounts *accounts, struct tfh_result *r);
+/* stage_lines.c: the line that makes the slow stage, where its function has none. Runs after
+ * tfh_find_workers(). */
+int tfh_find_stage_line(const struct tfh_accounts *accounts, struct tfh_result *r);
 /* The line at which batches are asked for, where nothing else of a verdict about input has one.
  * Runs after tfh_find_workers(). */
 int tfh_find_asked_line(const struct tfh_accounts *accounts, struct tfh_result *r);

@@ -28,8 +28,10 @@ struct workers {
 	TFH_VEC(struct worker_time) process;
 	struct tfh_line_tree tree;
 	double busy_ns, running_ns; /* running: a part of busy */
-	uint64_t busy;
-	bool threads; /* threads of this process instead of child processes */
+	double about_ns;	    /* of those busy where the verdict is about */
+	uint64_t busy, about;
+	enum tfh_segment kind; /* windows that the verdict is about; NONE: the judged steps */
+	bool threads;	       /* threads of this process instead of child processes */
 };
 
 static struct worker_time *process_of(struct workers *w, const struct tfh_child_sample *k)
@@ -62,13 +64,24 @@ static int add_lead(struct workers *w, const struct tfh_model_line *line, double
 	return 0;
 }
 
-static int add_sample(struct workers *w, const struct tfh_child_sample *k)
+static int add_about(struct workers *w, const struct tfh_child_sample *k, const struct tfh_maker *m)
+{
+	w->about++;
+	w->about_ns += k->ns;
+	return add_lead(w, &m->frame[tfh_place_lead(m->frame, m->n)], k->ns);
+}
+
+/* judged: the sample is in a judged step; about: it is where the verdict's cause is searched. */
+static int add_sample(struct workers *w, const struct tfh_child_sample *k, bool judged, bool about)
 {
 	struct tfh_maker m;
-	struct worker_time *p = tfh_maker_at(w->accounts->facts, k, &m) ? process_of(w, k) : NULL;
+	struct worker_time *p = NULL;
 
-	if (!p)
+	if (!tfh_maker_at(w->accounts->facts, k, &m))
 		return 0;
+	int rc = about && m.busy ? add_about(w, k, &m) : 0;
+	if (rc || !judged || !(p = process_of(w, k)))
+		return rc;
 	p->ns += k->ns;
 	p->last = k->t;
 	w->out->samples++;
@@ -79,13 +92,49 @@ static int add_sample(struct workers *w, const struct tfh_child_sample *k)
 	w->busy_ns += k->ns;
 	w->running_ns += k->state == TFT_STATE_RUNNING ? k->ns : 0;
 	tfh_tree_add(&w->tree, m.frame, m.n, k->ns);
-	return add_lead(w, &m.frame[tfh_place_lead(m.frame, m.n)], k->ns);
+	return 0;
+}
+
+/* All samples of the function that a line is in. */
+static struct worker_line whole_function(const struct workers *w, const struct worker_line *of)
+{
+	struct worker_line all = {.line = of->line};
+
+	for (size_t i = 0; i < w->lead.n; i++)
+		if (tfh_same_function(&w->lead.v[i].line, &of->line)) {
+			all.ns += w->lead.v[i].ns;
+			all.samples += w->lead.v[i].samples;
+		}
+	return all;
+}
+
+/* The line of most samples. If it has few of them, as where the threads were seldom seen, the
+ * function with most of them, by its own most frequent line. */
+static struct worker_line best_line(const struct workers *w)
+{
+	struct worker_line best = {.ns = 0}, inside = {.ns = 0};
+	double most = 0;
+
+	for (size_t i = 0; i < w->lead.n; i++)
+		if (w->lead.v[i].ns > best.ns)
+			best = w->lead.v[i];
+	if (best.samples >= TFH_VERDICT_LINE_SAMPLES)
+		return best;
+	for (size_t i = 0; i < w->lead.n; i++) {
+		const struct worker_line *l = &w->lead.v[i];
+		struct worker_line all = whole_function(w, l);
+		if (all.ns > inside.ns || (all.ns == inside.ns && l->ns > most)) {
+			inside = all;
+			most = l->ns;
+		}
+	}
+	return inside;
 }
 
 static void choose(struct workers *w)
 {
-	const struct worker_line *best = NULL;
-	double all = 0, n = (double)w->busy, share;
+	const struct worker_line best = best_line(w);
+	double all = 0, n = (double)w->about, share;
 
 	for (size_t i = 0; i < w->process.n; i++) {
 		*(w->threads ? &w->out->threads : &w->out->processes) +=
@@ -94,15 +143,12 @@ static void choose(struct workers *w)
 	}
 	w->out->busy = all > 0 ? w->busy_ns / all : 0;
 	w->out->runs = all > 0 ? w->running_ns / all : 0;
-	for (size_t i = 0; i < w->lead.n; i++)
-		if (!best || w->lead.v[i].ns > best->ns)
-			best = &w->lead.v[i];
-	if (!best || best->samples < TFH_VERDICT_LINE_SAMPLES)
+	if (best.samples < TFH_VERDICT_LINE_SAMPLES)
 		return;
-	share = best->ns / w->busy_ns;
-	w->out->line.file = best->line.file;
-	w->out->line.function = best->line.function;
-	w->out->line.line = best->line.line;
+	share = best.ns / w->about_ns;
+	w->out->line.file = best.line.file;
+	w->out->line.function = best.line.function;
+	w->out->line.line = best.line.line;
 	w->out->line.share = share;
 	w->out->line.off = 2 * sqrt((share * (1 - share) + 1 / n) / n);
 }
@@ -126,9 +172,11 @@ static void place_of_verdict(const struct workers *w, struct tfh_result *r)
 	out->file = k->line.file;
 	out->function = k->line.function;
 	out->line = k->line.line;
-	out->samples = k->samples;
+	out->samples = w->about;
 	out->callee = NULL;
-	out->of_s = r->found.cause_s[cause];
+	out->of_s = w->kind == TFH_SEGMENT_NONE
+			    ? r->found.cause_s[cause]
+			    : r->verdict.share * r->recurs_s / (double)r->steps.total;
 	out->s_per_step = k->line.share * out->of_s;
 	out->off_s = k->line.off * out->of_s;
 }
@@ -168,19 +216,27 @@ static int add_seen(struct workers *w)
 	size_t window = 0;
 	int rc = 0;
 
-	for (size_t i = 0; i < facts->child.n && !rc; i++)
-		if (facts->child.v[i].thread == w->threads &&
-		    tfh_judged_at(w->accounts, facts->child.v[i].t, &window))
-			rc = add_sample(w, &facts->child.v[i]);
+	for (size_t i = 0; i < facts->child.n && !rc; i++) {
+		const struct tfh_child_sample *k = &facts->child.v[i];
+		bool judged = tfh_judged_at(w->accounts, k->t, &window);
+		bool about = w->kind == TFH_SEGMENT_NONE
+				     ? judged
+				     : window < w->accounts->step.n &&
+					       w->accounts->use[window].segment == w->kind;
+		if (k->thread == w->threads && (judged || about))
+			rc = add_sample(w, k, judged, about);
+	}
 	return rc;
 }
 
 int tfh_find_workers(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
-	struct workers w = {.accounts = accounts, .out = &r->found.workers};
+	struct workers w = {.accounts = accounts,
+			    .out = &r->found.workers,
+			    .kind = r->lead ? r->recurring[r->lead - 1].kind : TFH_SEGMENT_NONE};
 	int rc = add_seen(&w);
 
-	if (!rc && !w.busy) {
+	if (!rc && !w.busy && !w.about) {
 		w.threads = true;
 		rc = add_seen(&w);
 	}

@@ -125,9 +125,14 @@ static const char *line_text(struct tfh_wording *w, bool share)
 	const char *at = tfh_at_words(w, l->function, l->file, l->line),
 		   *called = called_text(w, l);
 
+	if (l->kind == TFH_LINE_MAKES)
+		return tfh_phrase(w, "%s%s in %s",
+				  l->given ? tfh_function_of(w, l->given) : "its stage",
+				  l->given ? ", given to its stage" : " is made", at);
 	/* Backtraces of calls measure nothing where the cause is more than these calls. */
 	if (!l->samples && w->r->verdict.cause != TFH_CAUSE_COMPUTE_CPU)
-		return tfh_phrase(w, "%s%s%s", l->asks ? "asked for in " : "", at, called);
+		return tfh_phrase(w, "%s%s%s", l->kind == TFH_LINE_ASKS ? "asked for in " : "", at,
+				  called);
 	return tfh_phrase(w, "%s: %s%s", at, share ? share_text(w, l) : times_text(w, l), called);
 }
 
