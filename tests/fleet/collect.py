@@ -158,7 +158,7 @@ shutil.copytree(f"{runs}/plain", f"{runs}/damaged")
 with open(glob.glob(f"{runs}/damaged/*.tft")[0], "r+b") as f:
     f.write(b"\xff" * 4096)
 out, err = tfhook("collect", "-o", lake, runs, status=4)
-check(err.startswith("tfhook: collect: skipped: ") and err.count("\n") == 1, "one line", err)
+check(err.startswith("tfhook: collect: skipped: ") and err.count("\n") == 1 and f"{runs}/damaged" in err, "one line, which names it", err)
 shutil.rmtree(f"{runs}/damaged")
 check(answers()["total"][0]["runs"] == 4, "the others")
 out, err = tfhook("collect", "-o", lake, tmp + "/nosuch", src + "/LICENSE", status=3)
@@ -185,12 +185,27 @@ for shown in (text, raw):
 check("\\x1b" in text and "\\u2066" in text, "escaped", text)
 check(all(len(line) <= 80 for line in text.splitlines()), "80 columns", [line for line in text.splitlines() if len(line) > 80])
 
-# A newer schema is refused, a file of another program is no run.
+# A newer schema is refused, whichever of the files has it.
 newer = pq.read_table(glob.glob(f"{lake}/runs/*/*.parquet")[0], partitioning=None)
 folder = os.path.dirname(glob.glob(f"{lake}/runs/*/*.parquet")[0])
-pq.write_table(newer.replace_schema_metadata({"tfhook.lake": "99"}), f"{folder}/{'f' * 33}.parquet")
-check("a newer tfhook" in tfhook("fleet", lake, status=3)[1], "newer schema")
-os.remove(f"{folder}/{'f' * 33}.parquet")
+for name in ("0" * 33, "f" * 33):
+    pq.write_table(newer.replace_schema_metadata({"tfhook.lake": "99"}), f"{folder}/{name}.parquet")
+    check("a newer tfhook" in tfhook("fleet", lake, status=3)[1], "newer schema")
+    os.remove(f"{folder}/{name}.parquet")
+
+# A lake that two versions wrote: files of the other one have a column more, or lack some. So may all of them.
+whole, ADDED = answers()["total"], ["settings", "tier", "gain_low_gpu_s", "straggler"]
+for path in sorted(glob.glob(f"{lake}/*/*/*.parquet"))[::2]:
+    of_it = pq.read_table(path, partitioning=None)
+    pq.write_table(of_it.append_column("later", of_it["run"]), path)
+check(alike(answers()["total"], whole), "a column more", answers()["total"], whole)
+shutil.copytree(lake, tmp + "/older")
+for path in glob.glob(f"{tmp}/older/*/*/*.parquet"):
+    of_it = pq.read_table(path, partitioning=None)
+    pq.write_table(of_it.drop_columns([name for name in ADDED if name in of_it.column_names]), path)
+check(alike(answers(tmp + "/older")["total"], whole), "columns that no file has", answers(tmp + "/older")["total"], whole)
+added(tfhook("collect", "-o", tmp + "/older", "--labels", "added=now", f"{runs}/plain")[0], 1, 0, 0)
+check(alike(answers(tmp + "/older")["total"], whole), "columns that one file has", answers(tmp + "/older")["total"], whole)
 
 # A file that is damaged, wherever it is among the others.
 for name in ("0" * 33, "f" * 33):

@@ -2,6 +2,7 @@
 """Of a fleet of 6,000 jobs (470,000 ranks) `tfhook fleet` finds the hosts that are slow in every job, the image that made all its jobs
 slower, the job that one image made slower, and the jobs that lose most with cause and line; it invents none, though one rank logs, a
 host is slow once, and a job has stages. Its text is at most 80 columns wide, and says what the JSON says. Days limit what is read."""
+# timeout: 600
 import json
 import sys
 

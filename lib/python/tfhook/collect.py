@@ -217,7 +217,8 @@ class Collector:
 
     def skip(self, path: str, error: Exception) -> None:
         text = " ".join(str(error).split())
-        say("collect: skipped: %s" % (text[len("tfhook: "):] if text.startswith("tfhook: ") else "%s: %s" % (path, text)))
+        text = text[len("tfhook: "):] if text.startswith("tfhook: ") else text
+        say("collect: skipped: %s" % (text if path in text else "%s: %s" % (path, text)))
         self.skipped += 1
 
     def collect(self, paths: Sequence[str], jobs: int) -> None:

@@ -53,8 +53,10 @@ class DuckDB:
                 self.connection.register("lake_" + table, dataset.dataset(parts, schema(table), "parquet", lake.files))
             else:
                 names = ", ".join("'%s'" % part.replace("'", "''") for part in parts)
-                self.connection.execute("CREATE TEMP VIEW lake_%s AS SELECT * FROM read_parquet([%s], union_by_name => true, "
-                                        "hive_partitioning => false)" % (table, names))
+                # The columns that the files lack, which an earlier version wrote, are null.
+                self.connection.register("no_" + table, schema(table).empty_table())
+                self.connection.execute("CREATE TEMP VIEW lake_%s AS SELECT * FROM no_%s UNION ALL BY NAME SELECT * FROM "
+                                        "read_parquet([%s], union_by_name => true, hive_partitioning => false)" % (table, table, names))
 
     def view(self, name: str, query: str) -> None:
         self.connection.execute("CREATE TEMP %s %s AS %s" % ("TABLE" if name in KEPT else "VIEW", name, query))
@@ -144,7 +146,7 @@ def answer(lake: Lake, first: datetime.date, last: datetime.date, engine: str = 
             raise TfhookError("%s: no lake with runs; `tfhook collect -o %s DIR...` makes one" % (lake.name, lake.name), 5)
         if not parts:
             raise TfhookError("%s: no runs of these days (--since, --until)" % lake.name, 5)
-        lake.check(max(parts))
+        lake.check(parts)
     asked = Spark(master, lake) if engine == "spark" else DuckDB()
     try:
         asked.open(lake, first, last)

@@ -12,6 +12,7 @@ LAKE is a folder, or a URL that pyarrow knows (s3://bucket/folder?endpoint_overr
 """
 from __future__ import annotations
 
+import concurrent.futures
 import datetime
 import importlib
 import os
@@ -108,8 +109,13 @@ class Lake:
     def _list(self, folder: str) -> Any:
         return self.files.get_file_info(self._selector(folder, allow_not_found=True))
 
-    def check(self, path: str) -> None:
-        """Raises an error for a file that a newer version wrote."""
+    def check(self, paths: Sequence[str]) -> None:
+        """Raises an error for a file that a newer version wrote. Collectors of several versions may write to a lake, so each is looked at."""
+        with concurrent.futures.ThreadPoolExecutor(16) as pool:
+            for _ in pool.map(self._check, paths):
+                pass
+
+    def _check(self, path: str) -> None:
         try:
             metadata = arrow("pyarrow.parquet").read_schema(path, filesystem=self.files).metadata or {}
         except (ValueError, OSError) as error:  # Arrow's errors are subclasses of these
@@ -123,8 +129,9 @@ class Lake:
     def known(self, day: datetime.date) -> Iterator[Tuple[str, str, str]]:
         """(run, source, content) of all states of the runs that began on a day."""
         pq = arrow("pyarrow.parquet")
-        for path in self.parts("runs", day, day):
-            self.check(path)
+        parts = self.parts("runs", day, day)
+        self.check(parts)
+        for path in parts:
             table = pq.read_table(path, filesystem=self.files, columns=["run", "source", "content"], partitioning=None)
             yield from zip(*(table[name].to_pylist() for name in ("run", "source", "content")))
 
