@@ -13,6 +13,7 @@
 
 #include "hook/driver/driver.h"
 #include "record/record.h"
+#include "sampling/futex.h"
 
 #ifndef SECCOMP_FILTER_FLAG_NEW_LISTENER
 #define SECCOMP_FILTER_FLAG_NEW_LISTENER 8
@@ -37,6 +38,7 @@ __attribute__((constructor)) static void resolve(void)
 	next = tfh_next_dlsym(RTLD_NEXT, "syscall");
 	if (next)
 		tfh_real_syscall = (long (*)(long, ...))next;
+	tfh_futex_syscall(next);
 }
 
 static long request(const long *r)

@@ -66,14 +66,15 @@ static const struct waiting_row *row_of(long call)
 	return NULL;
 }
 
-void tfh_waiting_parse(const char *text, struct tfh_waiting *out, uint64_t arg[6])
+void tfh_waiting_parse(const char *text, struct tfh_waiting *out, uint64_t arg[TFH_CALL_WORDS])
 {
 	const struct waiting_row *row;
 	char *at;
 	long call = strtol(text, &at, 10);
 
-	*out = (struct tfh_waiting){.state = TFT_STATE_RUNNING, .call = NO_CALL, .fd = -1};
-	memset(arg, 0, 6 * sizeof(*arg));
+	*out = (struct tfh_waiting){
+		.state = TFT_STATE_RUNNING, .wait = TFT_WAIT_ANY, .call = NO_CALL, .fd = -1};
+	memset(arg, 0, TFH_CALL_WORDS * sizeof(*arg));
 	if (at == text) /* "running" */
 		return;
 	/* Stopped outside of a system call: a page has to be loaded. */
@@ -81,7 +82,7 @@ void tfh_waiting_parse(const char *text, struct tfh_waiting *out, uint64_t arg[6
 		out->state = TFT_STATE_PAGE;
 		return;
 	}
-	for (int i = 0; i < 6; i++)
+	for (int i = 0; i < TFH_CALL_WORDS; i++)
 		arg[i] = strtoull(at, &at, 16);
 	row = row_of(call);
 	out->call = row ? row->number : NO_CALL;
@@ -157,7 +158,7 @@ static int lowest(const uint8_t *set, size_t bytes)
 
 /* The descriptor that it waits for: the first one stands for all. Waiting for none of them is
  * sleeping. */
-static void take_polled(struct tfh_waiting *out, int32_t pid, const uint64_t arg[6],
+static void take_polled(struct tfh_waiting *out, int32_t pid, const uint64_t *arg,
 			enum wait_kind how)
 {
 	uint8_t set[128];
@@ -220,7 +221,7 @@ int tfh_waiting_sample(int fd, int32_t pid, uint32_t tid, struct tfh_waiting *ou
 {
 	const struct waiting_row *row;
 	char text[256];
-	uint64_t arg[6];
+	uint64_t arg[TFH_CALL_WORDS];
 	ssize_t n = tfh_pread(fd, text, sizeof(text) - 1, 0);
 
 	if (n <= 0)
@@ -230,6 +231,10 @@ int tfh_waiting_sample(int fd, int32_t pid, uint32_t tid, struct tfh_waiting *ou
 	row = row_of(strtol(text, NULL, 10));
 	if (row && (row->how == POLL || row->how == SELECT))
 		take_polled(out, pid, arg, row->how);
+	if (!pid && row && row->how == FUTEX && out->state == TFT_STATE_LOCK)
+		out->wait = tfh_futex_kind(arg, tid);
+	if (out->wait == TFT_WAIT_END)
+		out->what = arg[2];
 	if (out->fd >= 0)
 		follow(pid, tid, out);
 	return 0;

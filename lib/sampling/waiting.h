@@ -9,15 +9,17 @@
 #include <stdint.h>
 
 #include "format/layout.h"
+#include "sampling/futex.h"
 
 #define TFH_WAITING_NAME 256
 
 struct tfh_waiting {
 	enum tft_state state;
-	uint16_t call; /* its number in base/system_calls.def; 0xffff: none of them */
-	int32_t fd;    /* descriptor that it reads, writes or polls; -1: none */
-	/* Address of the lock, or number of the pipe or socket; of a poll,
-	 * its time-out in ms plus 1. 0: none. */
+	enum tft_wait wait; /* of a lock, in this process */
+	uint16_t call;	    /* its number in base/system_calls.def; 0xffff: none of them */
+	int32_t fd;	    /* descriptor that it reads, writes or polls; -1: none */
+	/* Address of the lock, number of the thread whose end it waits for, or of the pipe or socket;
+	 * of a poll, its time-out in ms plus 1. 0: none. */
 	uint64_t what;
 	/* name of the file or device, cut at its beginning; "": none. */
 	char name[TFH_WAITING_NAME];
@@ -34,8 +36,8 @@ int tfh_waiting_sample(int fd, int32_t pid, uint32_t tid, struct tfh_waiting *ou
 
 /* ---- for tests ---- */
 
-/* Parses the text of /proc/self/task/TID/syscall; *arg: its first six arguments. */
-void tfh_waiting_parse(const char *text, struct tfh_waiting *out, uint64_t arg[6]);
+/* Parses the text of /proc/self/task/TID/syscall; *arg: the numbers after that of the call. */
+void tfh_waiting_parse(const char *text, struct tfh_waiting *out, uint64_t arg[TFH_CALL_WORDS]);
 /* Interprets the target of a descriptor's link; `out->state` is the direction. */
 void tfh_waiting_link(const char *link, struct tfh_waiting *out);
 

@@ -3,7 +3,7 @@
  * pipe, a socket, a disk and what stands for Python's global lock. Prints one line per state:
  * number and nanoseconds. samples.sh compares that with what was seen from outside.
  *
- *	samples SECONDS [end|fork|exec|idle]
+ *	samples SECONDS [end|fork|exec|idle|ways]
  */
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -152,6 +152,78 @@ static void step(int number)
 	call(TFH_FN_cuLaunchKernel);
 }
 
+/* ---- the C library's ways to wait ---- */
+
+static struct {
+	pthread_mutex_t held, beside;
+	pthread_cond_t changed;
+	pthread_barrier_t begin;
+	bool over;
+} ways = {.held = PTHREAD_MUTEX_INITIALIZER,
+	  .beside = PTHREAD_MUTEX_INITIALIZER,
+	  .changed = PTHREAD_COND_INITIALIZER};
+
+/* Sleeps, and only then lets go what the job waits for: a lock, a condition, its own end. */
+static void *lets_go(void *wait)
+{
+	if (wait == (void *)TFT_WAIT_MUTEX)
+		pthread_mutex_lock(&ways.held);
+	pthread_barrier_wait(&ways.begin);
+	nap(8000000);
+	if (wait == (void *)TFT_WAIT_MUTEX)
+		pthread_mutex_unlock(&ways.held);
+	pthread_mutex_lock(&ways.beside);
+	ways.over = true;
+	pthread_cond_signal(&ways.changed);
+	pthread_mutex_unlock(&ways.beside);
+	return NULL;
+}
+
+static void wait_for_change(void)
+{
+	pthread_mutex_lock(&ways.beside);
+	while (!ways.over)
+		pthread_cond_wait(&ways.changed, &ways.beside);
+	pthread_mutex_unlock(&ways.beside);
+}
+
+/* Returns the time for which it waited in one of the ways. */
+static uint64_t wait_like(enum tft_wait wait)
+{
+	pthread_t t;
+	uint64_t begin;
+
+	ways.over = false;
+	pthread_create(&t, NULL, lets_go, (void *)wait);
+	pthread_barrier_wait(&ways.begin);
+	begin = now();
+	if (wait == TFT_WAIT_MUTEX) {
+		pthread_mutex_lock(&ways.held);
+		pthread_mutex_unlock(&ways.held);
+	} else if (wait == TFT_WAIT_SIGNAL) {
+		wait_for_change();
+	} else {
+		pthread_join(t, NULL);
+	}
+	begin = now() - begin;
+	if (wait != TFT_WAIT_END)
+		pthread_join(t, NULL);
+	call(TFH_FN_cuLaunchKernel);
+	return begin;
+}
+
+static void wait_in_ways(uint64_t end)
+{
+	uint64_t waited[TFT_WAIT_END + 1] = {0};
+
+	pthread_barrier_init(&ways.begin, NULL, 2);
+	while (now() < end)
+		for (int wait = TFT_WAIT_MUTEX; wait <= TFT_WAIT_END; wait++)
+			waited[wait] += wait_like((enum tft_wait)wait);
+	for (int wait = TFT_WAIT_MUTEX; wait <= TFT_WAIT_END; wait++)
+		printf("wait.%d %llu\n", wait, (unsigned long long)waited[wait]);
+}
+
 static void *short_life(void *arg)
 {
 	call(TFH_FN_cuLaunchKernel);
@@ -209,6 +281,10 @@ int main(int argc, char **argv)
 		for (int i = 0; i < 15; i++)
 			nap(100000000);
 		end += 1500000000;
+	}
+	if (!strcmp(how, "ways")) {
+		wait_in_ways(end);
+		return 0;
 	}
 	memset(spent, 0, sizeof(spent));
 	for (int i = 0; now() < end; i++) {

@@ -51,6 +51,15 @@ read -r mine idle < <("$TFH_BUILD/tests/hook/show" "$TFHOOK_RUN"/*.tft | sed -nE
 	awk '{ state[NR] = $2 } END { for (i = int(NR / 2) + 1; i <= NR; i++) n[state[i] == 15]++; print n[0] + 0, n[1] + 0 }')
 ((rc == 0 && mine > 0 && mine * 6 > idle)) || fail "beside idle threads: $mine samples, of idle threads $idle"
 
+# A lock that another thread holds (1), a condition (2) and the end of a thread (3) take a third of the time each, and are
+# told from each other. The kernel, or a C library other than glibc, may not tell.
+sampled 1.5 ways
+ways=$(awk '/^wait/ { print $1, $2 }' <<<"$true" | while read -r way ns; do echo "$ns $(count "$way")"; done |
+	awk '{ done[NR] = $1; seen[NR] = $2; all += $1; sum += $2 } END {
+		for (i = 1; i <= 3; i++) { d = sum ? seen[i] / sum - done[i] / all : 1; wrong += d > 0.2 || d < -0.2 }
+		print wrong + 0 }')
+((rc == 0 && ($(count state.3) == 0 || ways == 0))) || fail "ways of waiting: $ways of 3 are not what was done"
+
 sampled 0.4 end
 ((rc == 0 && $(count state) > 0 && $(count clean) == 1)) || fail "beside threads that end: $rc"
 if [[ ${TFH_SAN:-} != thread ]]; then

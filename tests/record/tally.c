@@ -11,6 +11,7 @@
 #include "format/journal_view.h"
 #include "format/tft_read.h"
 #include "format/tft_write.h"
+#include "format/waits.h"
 
 static const char *const kinds[] = {"",	     "call",	"agg",	"ext",	 "open",  "mark",
 				    "range", "cputime", "name", "alloc", "graph", "state"};
@@ -38,8 +39,9 @@ static uint64_t calls_of(struct tft_reader *r, uint32_t chunk)
 
 static void tally(const char *path, const char *name)
 {
-	uint64_t count[12] = {0}, sample[TFT_STATE_COUNT] = {0}, repeat = 0, lost = 0, notes = 0,
-		 samples = 0, digests = 0, clocks = 0, unnamed = 0, given_up = 0, dropped = 0;
+	uint64_t count[12] = {0}, sample[TFT_STATE_COUNT] = {0}, wait[4] = {0}, repeat = 0,
+		 lost = 0, notes = 0, samples = 0, digests = 0, clocks = 0, unnamed = 0,
+		 given_up = 0, dropped = 0;
 	bool memory = false, salvaged = false;
 	struct tfh_err err = {0};
 	struct tft_reader *r;
@@ -87,6 +89,9 @@ static void tally(const char *path, const char *name)
 					count[rec.kind < 12 ? rec.kind : 0]++;
 				if (rec.kind == TFT_STATE && rec.result < TFT_STATE_COUNT)
 					sample[rec.result] += rec.w[2];
+				if (rec.kind == TFT_STATE && rec.result == TFT_STATE_LOCK &&
+				    tft_wait_of(rec.w[1]) > 0)
+					wait[tft_wait_of(rec.w[1])] += rec.w[2];
 			}
 		}
 		tft_events_close(ev);
@@ -98,6 +103,9 @@ static void tally(const char *path, const char *name)
 	for (int k = 1; k < TFT_STATE_COUNT; k++)
 		if (sample[k]) /* ns that a state was seen to take */
 			printf(" state.%d=%llu", k, (unsigned long long)sample[k]);
+	for (int k = 1; k < 4; k++)
+		if (wait[k])
+			printf(" wait.%d=%llu", k, (unsigned long long)wait[k]);
 	printf(" repeat=%llu lost=%llu notes=%llu samples=%llu digests=%llu clocks=%llu clean=%d "
 	       "pid=%u rank=%d unnamed=%llu given_up=%llu dropped=%llu memory=%d salvaged=%d\n",
 	       (unsigned long long)repeat, (unsigned long long)lost, (unsigned long long)notes,

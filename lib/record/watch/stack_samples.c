@@ -126,6 +126,7 @@ void tfh_sampling_begin(void)
 	}
 	tfh_close(fd);
 	look_at_own_memory();
+	tfh_futex_begin();
 	samples.status_fd = tfh_call_filters_open();
 	samples.asked = tfh_filters_asked();
 	samples.confined = tfh_call_filters(samples.status_fd);
@@ -285,23 +286,29 @@ static uint32_t name_id(const char *text)
 	return id;
 }
 
+/* What is stored in the place of the descriptor. */
+static uint32_t shown(const struct tfh_waiting *w)
+{
+	return (uint32_t)(w->state == TFT_STATE_LOCK ? (int32_t)w->wait : w->fd);
+}
+
 static void keep(const struct driver *d, uint64_t t, const struct tfh_waiting *w, uint16_t fn,
 		 uint64_t ns)
 {
 	enum tft_gil gil = TFT_GIL_UNKNOWN;
 	uint32_t place =
 		*samples.why_no_lines ? 0 : tfh_place_there(d->ring->tid, d->ring->pthread, &gil);
-	const struct tfh_rec r = {
-		.t_begin = t,
-		.t_end = t,
-		.kind = TFT_STATE,
-		.result = (uint16_t)w->state,
-		.depth = fn != 0,
-		.stream = name_id(w->name),
-		.ctx = d->thread,
-		.stack = place,
-		.w = {w->state == TFT_STATE_RUNNING ? gil : w->what,
-		      w->call | (uint64_t)fn << 16 | (uint64_t)(uint32_t)w->fd << 32, ns}};
+	const struct tfh_rec r = {.t_begin = t,
+				  .t_end = t,
+				  .kind = TFT_STATE,
+				  .result = (uint16_t)w->state,
+				  .depth = fn != 0,
+				  .stream = name_id(w->name),
+				  .ctx = d->thread,
+				  .stack = place,
+				  .w = {w->state == TFT_STATE_RUNNING ? gil : w->what,
+					w->call | (uint64_t)fn << 16 | (uint64_t)shown(w) << 32,
+					ns}};
 
 	tfh_stage_own(&r, 1);
 }
@@ -404,7 +411,7 @@ static void sample_other(uint64_t ns)
 		r.result = (uint16_t)w.state;
 		r.stream = other.tid;
 		r.w[0] = w.what;
-		r.w[1] = w.call | (uint64_t)(uint32_t)w.fd << 32;
+		r.w[1] = w.call | (uint64_t)shown(&w) << 32;
 		r.w[2] = ns * other.of;
 		tfh_stage_own(&r, 1);
 	}

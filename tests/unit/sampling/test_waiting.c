@@ -20,7 +20,7 @@
 static enum tft_state state_of(const char *text)
 {
 	struct tfh_waiting w;
-	uint64_t arg[6];
+	uint64_t arg[TFH_CALL_WORDS];
 
 	tfh_waiting_parse(text, &w, arg);
 	return w.state;
@@ -64,7 +64,7 @@ static void test_timeout(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct tfh_waiting w;
-		uint64_t arg[6];
+		uint64_t arg[TFH_CALL_WORDS];
 		tfh_waiting_parse(rows[i].text, &w, arg);
 		assert_int_equal(w.state, TFT_STATE_POLL);
 		assert_int_equal(w.what, rows[i].what);
