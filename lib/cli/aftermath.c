@@ -251,18 +251,27 @@ static bool is_full(const char *dir)
 	       (!statvfs(dir, &fs) && fs.f_files && !fs.f_favail);
 }
 
-static void say_how_to_mark(void)
+static void say_how_to_mark(const char *what)
 {
 	char package[4096];
 	bool found = tfh_python_package(package);
 
-	tfh_say("to have its steps recorded, mark them: tfhook.step_scope() in Python%s%s%s, include/tfhook/tfhook.h in C",
-		found ? " (PYTHONPATH=" : "", found ? package : "", found ? ")" : "");
+	tfh_say("%s%s%s%s, include/tfhook/tfhook.h in C", what, found ? " (PYTHONPATH=" : "",
+		found ? package : "", found ? ")" : "");
+}
+
+/* No call was recorded, but the main thread was sampled. */
+static void judge_samples(const struct tfh_place *place, int status, bool color)
+{
+	tfh_say("no call was recorded: no process of this job used a GPU, took a batch from tf.data or a PyTorch DataLoader, "
+		"or ran a backward pass of PyTorch's, that tfhook could see; by samples of its main thread:");
+	say_if_failed(status);
+	judge(place, color);
+	say_how_to_mark("steps can be marked: tfhook.step_scope() in Python");
 }
 
 static void say_why_nothing(const struct tfh_place *place, const struct tfh_program *program,
-			    int status, bool lost, bool audit,
-			    const struct tfh_start_samples *samples)
+			    int status, bool lost, bool audit)
 {
 	const char *enabled = getenv("TFHOOK");
 
@@ -296,9 +305,9 @@ static void say_why_nothing(const struct tfh_place *place, const struct tfh_prog
 		tfh_say("nothing was recorded: no process of this job used a GPU, took a batch from tf.data "
 			"or a PyTorch DataLoader, or ran a backward pass of PyTorch's, that tfhook could see");
 	bool failed = say_if_failed(status);
-	tfh_start_samples_say(samples);
 	if (!failed)
-		say_how_to_mark();
+		say_how_to_mark(
+			"to have its steps recorded, mark them: tfhook.step_scope() in Python");
 	if (!failed && !audit)
 		tfh_say("a GPU library opened with RTLD_DEEPBIND (taichi does so) is only recorded with `tfhook run --audit`");
 	tfh_say("if it should have: `tfhook doctor %s` looks for the obstacle; launchers "
@@ -311,8 +320,7 @@ static void say_why_nothing(const struct tfh_place *place, const struct tfh_prog
 
 /* Prints the verdict, or why there is none; runs in a child. */
 static enum how print_verdict(const struct tfh_place *place, const struct tfh_program *program,
-			      int job, int left, bool traces, bool color, bool audit,
-			      const struct tfh_start_samples *samples)
+			      int job, int left, bool traces, bool color, bool audit, bool sampled)
 {
 	unsigned live = (unsigned)left / LIVE;
 	int status = 0;
@@ -330,8 +338,10 @@ static enum how print_verdict(const struct tfh_place *place, const struct tfh_pr
 			tfh_say("%u process%s of the job still run%s; once they have ended: tfhook "
 				"report %s",
 				live, live == 1 ? "" : "es", live == 1 ? "s" : "", place->dir);
+		else if (sampled)
+			judge_samples(place, job, color);
 		else
-			say_why_nothing(place, program, job, left & LOST, audit, samples);
+			say_why_nothing(place, program, job, left & LOST, audit);
 		fflush(NULL);
 		_exit(0);
 	}
@@ -365,8 +375,9 @@ bool tfh_aftermath(const struct tfh_place *place, const struct tfh_program *prog
 		pid < 0 ? DONE : wait_for(pid, MOST_NS + bytes * 1000000000 / WRITES_PER_S, &left);
 	left = WIFEXITED(left) ? WEXITSTATUS(left) : LOST;
 	bool traces = tfh_place_traces(place->dir) > 0;
+	bool sampled = !traces && !(left & LOST) && tfh_start_samples_kept(samples);
 	if (how == DONE && !quiet)
-		how = print_verdict(place, program, job, left, traces, color, audit, samples);
+		how = print_verdict(place, program, job, left, traces, color, audit, sampled);
 	else if (how == LATE && !quiet)
 		tfh_say("saving the records of killed processes takes too long to wait for: tfhook report %s",
 			shown(place));
@@ -374,7 +385,7 @@ bool tfh_aftermath(const struct tfh_place *place, const struct tfh_program *prog
 		tfh_say("stopped by a signal; the verdict: tfhook report %s", shown(place));
 	if (traces || left >= LIVE || how != DONE)
 		return true;
-	if (!(left & LOST))
+	if (!(left & LOST) && !sampled)
 		tfh_place_remove_unused(place);
 	return false;
 }

@@ -122,7 +122,7 @@ static int exit_status(const struct tfh_command_line *args, const struct tfh_res
 		tfh_say("cannot write the report: %s", strerror(-code));
 		return TFH_EXIT_UNREADABLE;
 	}
-	if (!r->steps.total)
+	if (!r->steps.total && !r->found.sampled.samples)
 		return TFH_EXIT_NOTHING; /* the report says what is missing */
 	if (tfh_line_get(args, "strict") && incomplete(&r->quality)) {
 		tfh_say("the recording is incomplete (--strict); `tfhook verify` says where");

@@ -79,6 +79,9 @@ static int answer(const struct tfh_judged *j, const struct asked *a, const struc
 	const struct tfh_result *r = j->result;
 	const struct question *q = &a->q;
 	const struct tfh_step *step = step_of(q, r);
+	/* without steps, the verdict is all that can be explained */
+	const char *topic =
+		!q->topic && !q->numbered && r->found.sampled.samples ? "verdict" : q->topic;
 	struct tfh_wording words;
 	int code = 0;
 
@@ -87,16 +90,16 @@ static int answer(const struct tfh_judged *j, const struct asked *a, const struc
 			err, -EINVAL, "why: there is no step %llu; the steps are %llu to %llu",
 			(unsigned long long)q->step, (unsigned long long)r->step[0].index,
 			(unsigned long long)r->step[r->n_step - 1].index);
-	if (!step && !q->topic)
+	if (!step && !topic)
 		return tfh_err_set(err, -ENODATA,
 				   "why: no step was found; `tfhook report` says what is missing");
-	if (j->digest && !q->topic)
+	if (j->digest && !topic)
 		return tfh_err_set(
 			err, -ENODATA,
 			"why: what a step waited for needs the recording's segments, which are gone; `tfhook why gain` and `verdict` do not");
 	tfh_wording_make(&words, r);
-	if (q->topic)
-		tfh_report_why(stdout, &words, style, q->topic);
+	if (topic)
+		tfh_report_why(stdout, &words, style, topic);
 	else
 		code = tfh_report_chain(stdout, &words, style, step, &a->chain);
 	tfh_wording_free(&words);

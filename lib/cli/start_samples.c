@@ -12,8 +12,8 @@
 #include "base/fd.h"
 #include "base/options.h"
 #include "base/proc.h"
+#include "cli/start_others.h"
 #include "cli/start_places.h"
-#include "cli/start_seen.h"
 #include "sampling/moments.h"
 #include "sampling/outside.h"
 #include "sampling/waiting.h"
@@ -26,6 +26,9 @@ extern char **environ;
 #define DOUBLED 2000u
 #define MOST_SAMPLES 16384u
 #define PROCESSES 64u
+/* Samples with a line, about half a second, that a process needs in order to be worth a report though
+ * it recorded nothing. */
+#define WORTH 60u
 #define CHOOSE_NS 100000000u
 #define TICK_NS 10000000 /* resolution of times in /proc/PID/stat */
 /* First time between two searches for an interpreter, which a program does not have yet when it
@@ -41,6 +44,7 @@ struct start_process {
 	ino_t inode;
 	bool python, refused; /* its interpreter is known; it has none that can be read */
 	bool records, ended;
+	uint32_t placed;	    /* samples with a line */
 	int64_t search_ns, wait_ns; /* time of the next search, and the wait after it */
 	struct tfh_py_outside outside;
 	uint64_t state;
@@ -50,13 +54,13 @@ struct start_process {
 struct start_sample {
 	uint64_t us;
 	uint32_t process, place, weight_us;
-	uint32_t state; /* enum tft_state */
+	uint8_t state, gil; /* enum tft_state, enum tft_gil */
 };
 
 struct tfh_start_samples {
 	const struct tfh_place *to;
 	struct tfh_start_places *places;
-	bool lines, done;
+	bool lines, done, kept;
 	int64_t next_ns, choose_ns;
 	uint64_t mean_ns, cost_ns, spent_ns, random;
 	uint64_t late_ns; /* delay of this sample: a busy job delays it, an idle one does not */
@@ -65,6 +69,7 @@ struct tfh_start_samples {
 	struct tfh_ends ends; /* of the children, in the end of those that record */
 	uint32_t n;
 	struct start_sample sample[MOST_SAMPLES];
+	struct tfh_start_others others;
 };
 
 static int64_t now_ns(void)
@@ -214,6 +219,12 @@ static void find_recording(struct tfh_start_samples *s)
 		closedir(d);
 }
 
+/* Whether the samples of a process may be written. */
+static bool is_worth(const struct start_process *p)
+{
+	return p->records || p->placed >= WORTH;
+}
+
 /* Removes a process that ended without recording, with its samples. */
 static void forget(struct tfh_start_samples *s, uint32_t gone)
 {
@@ -222,6 +233,7 @@ static void forget(struct tfh_start_samples *s, uint32_t gone)
 	leave(&s->process[gone]);
 	tfh_ends_drop(&s->ends, s->process[gone].pid, s->process[gone].start);
 	s->process[gone] = s->process[last];
+	tfh_start_others_forget(&s->others, gone, last);
 	for (uint32_t i = 0; i < s->n; i++) {
 		struct start_sample k = s->sample[i];
 		if (k.process == gone)
@@ -239,16 +251,16 @@ static void choose(struct tfh_start_samples *s)
 	for (uint32_t i = 0; i < s->n_process; i++)
 		if (!s->process[i].records && !s->process[i].ended)
 			follow_exec(&s->process[i]);
-	/* A process that recorded nothing may be the only one, so it is kept while there is
-	 * room. */
+	/* A process that recorded nothing may be the only one, so even one that did little is kept
+	 * while there is room. */
 	for (uint32_t i = s->n_process; i-- > 0 && s->n_process == PROCESSES;)
-		if (s->process[i].ended && !s->process[i].records)
+		if (s->process[i].ended && !is_worth(&s->process[i]))
 			forget(s, i);
 }
 
 /* ---- samples ---- */
 
-static uint32_t place_of(struct tfh_start_samples *s, struct start_process *p)
+static uint32_t place_of(struct tfh_start_samples *s, struct start_process *p, uint8_t *gil)
 {
 	struct tfh_py_target t = {.py = &p->outside.py,
 				  .pid = p->pid,
@@ -277,6 +289,7 @@ static uint32_t place_of(struct tfh_start_samples *s, struct start_process *p)
 	}
 	n = tfh_py_sample_frames(&t, &frame, &copies);
 	p->state = t.state;
+	*gil = (uint8_t)t.gil;
 	/* A program that has just started may not show its interpreter yet. */
 	p->python = n || now_ns() < p->search_ns;
 	if (n)
@@ -284,12 +297,22 @@ static uint32_t place_of(struct tfh_start_samples *s, struct start_process *p)
 	return n ? tfh_start_place(s->places, &p->outside.py, copies, frame, n) : 0;
 }
 
+/* The GIL is a lock inside of the interpreter's own data. */
+static uint8_t state_of(const struct start_process *p, const struct tfh_waiting *seen)
+{
+	uint64_t runtime = (uint64_t)(uintptr_t)p->outside.py.runtime;
+	bool gil = p->python && seen->state == TFT_STATE_LOCK &&
+		   seen->what - runtime < p->outside.runtime_bytes;
+
+	return gil ? TFT_STATE_GIL : (uint8_t)seen->state;
+}
+
 static void look_at(struct tfh_start_samples *s, struct start_process *p, uint32_t of)
 {
 	int64_t since = now_ns() - (int64_t)(p->start * TICK_NS);
 	uint64_t weight = (s->mean_ns + s->late_ns) * of / 1000;
+	struct start_sample sample = {.process = (uint32_t)(p - s->process)};
 	struct tfh_waiting seen, after;
-	uint32_t place;
 	int err = tfh_waiting_sample(p->fd, p->pid, (uint32_t)p->pid, &seen);
 
 	if (err) {
@@ -298,17 +321,20 @@ static void look_at(struct tfh_start_samples *s, struct start_process *p, uint32
 		leave(p);
 		return;
 	}
-	place = place_of(s, p);
+	sample.place = place_of(s, p, &sample.gil);
 	/* Still the same process? Its pid may have been reused. */
 	if (tfh_waiting_sample(p->fd, p->pid, (uint32_t)p->pid, &after))
 		return;
-	s->sample[s->n++] = (struct start_sample){
-		.us = since > 0 ? (uint64_t)since / 1000 : 0,
-		.process = (uint32_t)(p - s->process),
-		.place = place,
-		.weight_us = weight < UINT32_MAX ? (uint32_t)weight : UINT32_MAX,
-		.state = seen.state,
-	};
+	sample.us = since > 0 ? (uint64_t)since / 1000 : 0;
+	sample.weight_us = weight < UINT32_MAX ? (uint32_t)weight : UINT32_MAX;
+	sample.state = state_of(p, &seen);
+	s->sample[s->n++] = sample;
+	p->placed += sample.place != 0;
+	if (p->python && s->lines && seen.state != TFT_STATE_RUNNING)
+		tfh_start_others_take(&s->others, p->pid, &p->outside, s->places, &s->random,
+				      (struct tfh_other_sample){.us = sample.us,
+								.process = sample.process,
+								.weight_us = sample.weight_us});
 }
 
 static bool is_open(const struct start_process *p)
@@ -331,6 +357,19 @@ static bool look_at_one(struct tfh_start_samples *s)
 
 /* ---- start.json ---- */
 
+/* One digit per sample: enum tft_gil. */
+static void write_gil(const struct tfh_start_samples *s, uint32_t at, struct tfh_json *j)
+{
+	static char text[MOST_SAMPLES];
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < s->n; i++)
+		if (s->sample[i].process == at)
+			text[n++] = (char)('0' + s->sample[i].gil);
+	tfh_json_key(j, "gil");
+	tfh_json_strn(j, text, n);
+}
+
 static void write_process(const struct tfh_start_samples *s, uint32_t at, struct tfh_json *j)
 {
 	const struct start_process *p = &s->process[at];
@@ -339,6 +378,7 @@ static void write_process(const struct tfh_start_samples *s, uint32_t at, struct
 	tfh_json_ki64(j, "pid", p->pid);
 	tfh_json_ku64(j, "start", p->start);
 	tfh_json_kstr(j, "why", *p->why ? p->why : NULL);
+	tfh_json_kbool(j, "recorded", p->records);
 	tfh_json_key(j, "looks");
 	tfh_json_array(j);
 	for (uint32_t i = 0; i < s->n; i++) {
@@ -353,18 +393,22 @@ static void write_process(const struct tfh_start_samples *s, uint32_t at, struct
 		tfh_json_end(j);
 	}
 	tfh_json_end(j);
+	write_gil(s, at, j);
+	tfh_start_others_write(&s->others, at, j);
 	tfh_json_end(j);
 }
 
 static void write_samples(struct tfh_start_samples *s)
 {
-	bool any = false;
+	bool any = false, records = false;
 	struct tfh_json j;
 	FILE *out = NULL;
 
 	s->done = true;
-	for (uint32_t p = 0; p < s->n_process; p++)
-		any |= s->process[p].records;
+	for (uint32_t p = 0; p < s->n_process; p++) {
+		any |= is_worth(&s->process[p]);
+		records |= s->process[p].records;
+	}
 	if (!any || tfh_place_create(s->to, "start.json", &out))
 		return;
 	tfh_json_init(&j, out, 0);
@@ -374,11 +418,11 @@ static void write_samples(struct tfh_start_samples *s)
 	tfh_json_key(&j, "processes");
 	tfh_json_array(&j);
 	for (uint32_t p = 0; p < s->n_process; p++)
-		if (s->process[p].records)
+		if (records ? s->process[p].records : is_worth(&s->process[p]))
 			write_process(s, p, &j);
 	tfh_json_end(&j);
 	tfh_json_end(&j);
-	tfh_json_finish(&j);
+	s->kept = !tfh_json_finish(&j);
 	fclose(out);
 }
 
@@ -460,30 +504,9 @@ const struct tfh_ends *tfh_start_samples_ends(const struct tfh_start_samples *s)
 	return s ? &s->ends : NULL;
 }
 
-/* The process with most of the samples that have a line: launchers only wait for it. */
-static uint32_t busiest(const struct tfh_start_samples *s)
+bool tfh_start_samples_kept(const struct tfh_start_samples *s)
 {
-	uint32_t samples[PROCESSES] = {0}, most = 0;
-
-	for (uint32_t i = 0; i < s->n; i++)
-		samples[s->sample[i].process] += s->sample[i].place != 0;
-	for (uint32_t i = 1; i < s->n_process; i++)
-		most = samples[i] > samples[most] ? i : most;
-	return most;
-}
-
-void tfh_start_samples_say(const struct tfh_start_samples *s)
-{
-	struct tfh_start_seen *seen = s ? tfh_start_seen_new() : NULL;
-	uint32_t process = seen ? busiest(s) : 0;
-
-	for (uint32_t i = 0; seen && i < s->n; i++)
-		if (s->sample[i].process == process)
-			tfh_start_seen_add(seen, s->places, s->sample[i].place,
-					   s->sample[i].weight_us);
-	if (seen)
-		tfh_start_seen_say(seen);
-	free(seen);
+	return s && s->kept;
 }
 
 void tfh_start_samples_free(struct tfh_start_samples *s)

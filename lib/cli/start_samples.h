@@ -2,7 +2,8 @@
  * Samples the job from outside until it records. A process has no recorder thread before its first
  * recorded call, and what comes before it (imports, reading data) may take long. So `tfhook run`,
  * which only waits for the job, samples the main threads of its processes at random moments, and
- * writes the samples to start.json (format/FORMAT.md, 5). It neither stops nor changes the job. It
+ * writes the samples to start.json (format/FORMAT.md, 5). Where the main thread waits, it also
+ * samples one of the process' other Python threads. It neither stops nor changes the job. It
  * takes at most half a percent of a processor, and less the longer it lasts.
  */
 #ifndef TFH_CLI_START_SAMPLES_H
@@ -24,9 +25,8 @@ void tfh_start_samples_take(struct tfh_start_samples *s);
 void tfh_start_samples_end(struct tfh_start_samples *s);
 /* Call it after that: how the processes that recorded ended, if known; NULL for NULL. */
 const struct tfh_ends *tfh_start_samples_ends(const struct tfh_start_samples *s);
-/* Prints where the job's main thread was seen. For a job that recorded nothing, that is all that is
- * known. */
-void tfh_start_samples_say(const struct tfh_start_samples *s);
+/* Likewise: whether they were written, which for a job that recorded nothing are all that is known. */
+bool tfh_start_samples_kept(const struct tfh_start_samples *s);
 void tfh_start_samples_free(struct tfh_start_samples *s);
 
 #endif

@@ -109,7 +109,7 @@ TYPE(thread, N(1, process), N(2, tid), N(3, index), TN(4, name), N(5, timed), N(
 
 #define S struct tfh_in_flight
 TYPE(flight, T(1, fn), N(2, thread), N(3, open_s), T(4, detail), N(5, handle), N(6, process),
-     N(7, begin_ns), N(8, look_ns), N(9, place), B(10, state, TFT_STATE_COUNT - 1));
+     N(7, begin_ns), N(8, look_ns), N(9, place), N(10, state));
 #undef S
 
 #define S struct tfh_meter_line
@@ -351,6 +351,17 @@ TYPE(compiling, A(1, s), N(2, samples), N(3, times), TN(4, file), TN(5, function
      TN(7, callee_file));
 #undef S
 
+#define S struct tfh_sampled_line
+TYPE(sampled_line, T(1, file), T(2, function), N(3, line), TN(4, callee), T(5, callee_file),
+     N(6, callee_line), N(7, share), N(8, samples), V(9, cause, TFH_CAUSE_COUNT), N(10, state));
+#undef S
+
+#define S struct tfh_sampled
+TYPE(sampled, N(1, samples), N(2, pid), N(3, wall_s), N(4, start_s), A(5, state), N(6, released),
+     A(7, cause), SUBS(8, line, sampled_line), B(9, n_line, ELEMENTS(line)), TN(10, file),
+     T(11, function), N(12, first), N(13, last), N(14, jax), TN(15, why), N(16, compiles_first));
+#undef S
+
 #define S struct tfh_contended
 TYPE(contended, N(1, share), N(2, s_per_step), N(3, busy), N(4, own));
 #undef S
@@ -372,7 +383,8 @@ TYPE(findings, N(1, cpu_only), N(2, torch), N(3, imported), N(4, device_times), 
      SUB(51, verdict, code_time), N(52, functions), N(53, graphs), N(54, calls_back),
      SUB(55, compiling, compiling), N(56, in_turn), N(57, supposed), N(58, devices_turn),
      N(59, replays), N(60, threads_turn), SUB(61, before, call_site), N(62, slow.n),
-     TN(63, slow.file), TN(64, slow.function), N(65, slow.line), N(66, alike), N(67, around));
+     TN(63, slow.file), TN(64, slow.function), N(65, slow.line), N(66, alike), N(67, around),
+     SUB(68, sampled, sampled));
 #undef S
 
 /* ---- the whole ---- */

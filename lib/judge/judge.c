@@ -463,6 +463,9 @@ int tfh_analyze_feed(const struct tfh_feed *feed, struct tfh_result **out, struc
 	uint64_t cut = 0;
 	for (uint32_t i = 0; i < feed->n_processes; i++)
 		cut += feed->processes[i].tail_bytes + feed->processes[i].bad_chunks;
+	bool sampled = top == UINT32_MAX && !cut;
+	if (sampled)
+		top = tfh_sampled_process(feed);
 	if (top == UINT32_MAX && cut)
 		return tfh_err_set(
 			err, -ENODATA,
@@ -480,7 +483,9 @@ int tfh_analyze_feed(const struct tfh_feed *feed, struct tfh_result **out, struc
 		return judge_ranks(feed, process, n, n, out, err);
 	process[0] = top;
 	int rc = judge_ranks(feed, process, 1, n ? 1 : find_peers(feed, process), out, err);
-	if (!rc && !n)
+	if (!rc && sampled)
+		rc = tfh_find_sampled(feed, *out);
+	else if (!rc && !n)
 		count_others(feed, *out);
 	return rc;
 }

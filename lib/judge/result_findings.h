@@ -187,6 +187,42 @@ struct tfh_seen_start {
 	const char *why; /* why samples or their lines are missing; NULL: they are not */
 };
 
+/* A line of Python in the samples of a run in which no call was recorded. */
+struct tfh_sampled_line {
+	const char *file, *function;
+	uint32_t line;
+	const char *callee; /* library function that it mostly calls; NULL: none */
+	const char *callee_file;
+	uint32_t callee_line;
+	double share; /* of the main thread's time without `start_s` */
+	uint64_t samples;
+	enum tfh_cause cause; /* of most of its time */
+	int state;	      /* enum tft_state, likewise */
+};
+
+/* A run in which no call was recorded: what samples of its main thread show, taken from outside by
+ * `tfhook run`. Shares are of its time without `start_s`. */
+struct tfh_sampled {
+	uint64_t samples; /* 0: calls were recorded */
+	uint32_t pid;
+	double wall_s; /* of the process, as far as it was sampled */
+	/* Starting and ending the interpreter, importing modules, and compiling that is over in the
+	 * first half. */
+	double start_s;
+	bool compiles_first; /* some of it is compiling */
+	double state[TFT_STATE_COUNT];
+	double released; /* running without Python's lock: native code that computes */
+	double cause[TFH_CAUSE_COUNT];
+	struct tfh_sampled_line line[TFH_VERDICT_START_LINES]; /* the largest shares first */
+	uint32_t n_line;
+	/* The innermost function of the program with most of the time, and the lines of it that were
+	 * seen, where a loop may be; NULL: none. */
+	const char *file, *function;
+	uint32_t first, last;
+	bool jax;	 /* JAX was seen at work */
+	const char *why; /* why lines are missing; NULL: they are not */
+};
+
 /* Compiling that samples show in the whole run; if the verdict is about compiling in every step,
  * outside of the judged steps. */
 struct tfh_compiling {
@@ -241,6 +277,7 @@ struct tfh_findings {
 	enum tfh_serves serves;
 	struct tfh_seen_start start[TFH_SEEN_STARTS];
 	struct tfh_compiling compiling;
+	struct tfh_sampled sampled;
 	struct tfh_call_site wait, alloc, load;
 	/* Where pauses between calls end: a line of Python, without fn. If `around`, in a program
 	 * without Python, it is the call that ends most of the verdict's pauses, if known;

@@ -1,14 +1,22 @@
-/* What `tfhook run` saw of a process from outside before it recorded (format/FORMAT.md, 5). */
+/* What `tfhook run` saw of a process from outside before it recorded, or if it never did
+ * (format/FORMAT.md, 5). */
 #ifndef TFH_MODEL_START_H
 #define TFH_MODEL_START_H
 
 #include "model/symbols/pylines.h"
 
 struct tfh_start_sample {
-	int64_t t;	/* run time */
-	double ns;	/* time of the main thread that this sample represents */
-	uint32_t place; /* tfh_start_place(), 0: not known */
-	uint8_t state;	/* enum tft_state */
+	int64_t t;	    /* run time */
+	double ns;	    /* time of the main thread that this sample represents */
+	uint32_t place;	    /* tfh_start_place(), 0: not known */
+	uint8_t state, gil; /* enum tft_state, enum tft_gil */
+};
+
+/* Another Python thread of the process, chosen at random while the main thread waited. */
+struct tfh_start_other {
+	double ns; /* time of such a thread that this sample represents */
+	uint32_t tid, place;
+	uint8_t state, gil;
 };
 
 struct tfh_start_place {
@@ -25,6 +33,8 @@ struct tfh_start_function {
 struct tfh_start {
 	const struct tfh_start_sample *sample; /* in time order */
 	uint32_t n;
+	const struct tfh_start_other *other;
+	uint32_t n_other;
 	const char *why; /* why there are no places; NULL: they could be read */
 	const struct tfh_start_place *place;
 	const struct tfh_start_function *function;

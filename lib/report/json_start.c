@@ -66,3 +66,69 @@ void tfh_json_start(struct tfh_json *j, const struct tfh_result *r)
 	tfh_json_end(j);
 	write_compiling(j, &r->found.compiling);
 }
+
+static void write_line(struct tfh_json *j, const struct tfh_sampled_line *l)
+{
+	tfh_json_object(j);
+	tfh_json_kstr(j, "file", l->file);
+	tfh_json_ku64(j, "line", l->line);
+	tfh_json_kstr(j, "function", l->function);
+	tfh_json_kstr(j, "calls", l->callee);
+	tfh_json_kf64(j, "share", l->share);
+	tfh_json_ku64(j, "samples", l->samples);
+	tfh_json_kstr(j, "cause", tfh_cause_name(l->cause));
+	tfh_json_kstr(j, "state", tfh_state_words(l->state));
+	tfh_json_end(j);
+}
+
+static void write_loop(struct tfh_json *j, const struct tfh_sampled *s)
+{
+	tfh_json_key(j, "loop");
+	if (!s->file) {
+		tfh_json_null(j);
+		return;
+	}
+	tfh_json_object(j);
+	tfh_json_kstr(j, "file", s->file);
+	tfh_json_kstr(j, "function", s->function);
+	tfh_json_ku64(j, "first_line", s->first);
+	tfh_json_ku64(j, "last_line", s->last);
+	tfh_json_end(j);
+}
+
+void tfh_json_sampled(struct tfh_json *j, const struct tfh_result *r)
+{
+	const struct tfh_sampled *s = &r->found.sampled;
+
+	tfh_json_key(j, "sampled");
+	if (!s->samples) {
+		tfh_json_null(j);
+		return;
+	}
+	tfh_json_object(j);
+	tfh_json_ku64(j, "pid", s->pid);
+	tfh_json_ku64(j, "samples", s->samples);
+	tfh_json_kf64(j, "wall_s", s->wall_s);
+	tfh_json_kf64(j, "start_s", s->start_s);
+	tfh_json_kf64(j, "running_without_gil", s->released);
+	tfh_json_key(j, "states");
+	tfh_json_object(j);
+	for (int i = 0; i < TFT_STATE_COUNT; i++)
+		if (s->state[i] > 0 && *tfh_state_words(i))
+			tfh_json_kf64(j, tfh_state_words(i), s->state[i]);
+	tfh_json_end(j);
+	tfh_json_key(j, "causes");
+	tfh_json_object(j);
+	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
+		if (s->cause[c] > 0)
+			tfh_json_kf64(j, tfh_cause_name((enum tfh_cause)c), s->cause[c]);
+	tfh_json_end(j);
+	tfh_json_key(j, "lines");
+	tfh_json_array(j);
+	for (uint32_t i = 0; i < s->n_line; i++)
+		write_line(j, &s->line[i]);
+	tfh_json_end(j);
+	write_loop(j, s);
+	tfh_json_kstr(j, "why", s->why);
+	tfh_json_end(j);
+}

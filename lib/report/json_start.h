@@ -6,5 +6,7 @@
 #include "judge/result.h"
 
 void tfh_json_start(struct tfh_json *j, const struct tfh_result *r);
+/* The member `sampled`: of a run in which no call was recorded, else null. */
+void tfh_json_sampled(struct tfh_json *j, const struct tfh_result *r);
 
 #endif

@@ -565,6 +565,7 @@ int tfh_report_json(FILE *out, const struct tfh_wording *words)
 	write_whatif(&j, r);
 	tfh_json_tree(&j, r);
 	tfh_json_start(&j, r);
+	tfh_json_sampled(&j, r);
 	write_segments(&j, r);
 	write_discarded(&j, r);
 	write_startup(&j, r);

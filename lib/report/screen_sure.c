@@ -101,6 +101,12 @@ void tfh_sure_words(const struct tfh_result *r, char out[TFH_SURE])
 	struct sentence s = {.n = 0};
 	char share[TFH_TEXT];
 
+	if (r->found.sampled.samples) {
+		say(&s, "%s samples of the main thread, from outside; they do not tell steps",
+		    tfh_fmt_count(share, r->found.sampled.samples));
+		memcpy(out, s.text, sizeof(s.text));
+		return;
+	}
 	say_steps(&s, r);
 	if (q->crowded)
 		say(&s, "a crowded machine distorts the times");

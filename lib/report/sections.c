@@ -8,10 +8,10 @@
 void tfh_report_text(FILE *out, const struct tfh_wording *words, const struct tfh_style *style)
 {
 	static void (*const parts[])(const struct tfh_page *) = {
-		tfh_text_title,	  tfh_text_end,	      tfh_text_verdict,	  tfh_text_tree,
-		tfh_text_classes, tfh_text_breakdown, tfh_text_whatif,	  tfh_text_ranks,
-		tfh_text_input,	  tfh_text_kernels,   tfh_text_transfers, tfh_text_memory,
-		tfh_text_advice,  tfh_text_data};
+		tfh_text_title,	 tfh_text_end,	   tfh_text_verdict,   tfh_text_sampled,
+		tfh_text_tree,	 tfh_text_classes, tfh_text_breakdown, tfh_text_whatif,
+		tfh_text_ranks,	 tfh_text_input,   tfh_text_kernels,   tfh_text_transfers,
+		tfh_text_memory, tfh_text_advice,  tfh_text_data};
 	struct tfh_page page = {.out = out, .words = words, .r = words->r, .style = *style};
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)

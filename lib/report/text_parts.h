@@ -79,6 +79,8 @@ void tfh_title_fields(const struct tfh_result *r, void (*put)(void *arg, const c
 		      void *arg);
 void tfh_text_end(const struct tfh_page *page);
 void tfh_text_verdict(const struct tfh_page *page);
+void tfh_text_sampled(const struct tfh_page *page);
+void tfh_screen_sampled(const struct tfh_page *page, size_t rows);
 void tfh_text_tree(const struct tfh_page *page);
 void tfh_text_classes(const struct tfh_page *page);
 void tfh_text_breakdown(const struct tfh_page *page);

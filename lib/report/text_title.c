@@ -61,6 +61,8 @@ void tfh_title_fields(const struct tfh_result *r, void (*put)(void *arg, const c
 	}
 	snprintf(field, sizeof(field), "%s step%s", tfh_fmt_count(a, r->steps.total),
 		 r->steps.total == 1 ? "" : "s");
+	if (r->found.sampled.samples)
+		snprintf(field, sizeof(field), "no steps recorded");
 	put(arg, field);
 	put(arg, tfh_fmt_time(a, (double)tfh_run_wall_ns(r->run) * 1e-9));
 	if (*end_words(r, field, sizeof(field)))

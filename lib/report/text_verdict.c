@@ -20,6 +20,8 @@ static double cause_share(const struct tfh_result *r)
 {
 	const struct tfh_verdict *v = &r->verdict;
 
+	if (r->found.sampled.samples)
+		return v->cause == TFH_CAUSE_NONE ? NAN : r->found.sampled.cause[v->cause];
 	/* CPU contention affects other parts, too. */
 	if (r->lead || v->cause == TFH_CAUSE_NONE || v->cause == TFH_CAUSE_HOST_CONTENTION ||
 	    v->cls != TFH_CLASS_HOST_BOUND)
@@ -241,7 +243,7 @@ void tfh_text_verdict(const struct tfh_page *page)
 		tfh_wrap(page, "  ", "    ", w->text);
 	for (uint32_t i = 0; i < w->n_evidence; i++)
 		tfh_wrap(page, "  ", "    ", w->evidence[i]);
-	if (cause_share(page->r) > 0)
+	if (cause_share(page->r) > 0 && !page->r->found.sampled.samples)
 		tfh_print(page->out, "  host in all: %s of %s\n",
 			  tfh_fmt_share(share, page->r->verdict.share),
 			  tfh_training_words(page->r));

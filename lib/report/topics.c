@@ -92,6 +92,13 @@ static void why_gain(const struct tfh_page *page)
 static void why_verdict(const struct tfh_page *page)
 {
 	tfh_text_verdict(page);
+	if (page->r->found.sampled.samples) {
+		tfh_text_sampled(page);
+		tfh_put("\n", page->out);
+		line(page, "class",
+		     "the kind of time that takes most of the main thread's, by samples: no call was recorded");
+		return;
+	}
 	tfh_text_breakdown(page);
 	tfh_text_classes(page);
 	tfh_put("\n", page->out);

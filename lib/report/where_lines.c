@@ -32,11 +32,11 @@ static void print_below(FILE *out, const struct tfh_seen_tree *t, uint32_t paren
 }
 
 static void print_tree(FILE *out, const struct tfh_seen_node *node, uint32_t n, bool wide,
-		       const char *title)
+		       const char *per, const char *title)
 {
 	struct tfh_seen_tree t = tfh_seen_tree_of(node, n);
 
-	tfh_print(out, "PER STEP  %s (%llu samples)\n", title, (unsigned long long)t.samples);
+	tfh_print(out, "%s  %s (%llu samples)\n", per, title, (unsigned long long)t.samples);
 	print_below(out, &t, UINT32_MAX, 0, wide);
 }
 
@@ -72,15 +72,18 @@ static void print_outside(FILE *out, const struct tfh_seen_start *s, bool wide)
 void tfh_report_where_text(FILE *out, const struct tfh_result *r, const struct tfh_style *style)
 {
 	const struct tfh_seen_workers *w = &r->found.workers;
+	bool sampled = r->found.sampled.samples;
+	const char *per = sampled ? " IN ALL " : "PER STEP";
 
 	if (r->found.n_node)
-		print_tree(out, r->found.node, r->found.n_node, style->wide,
-			   "LINE WHERE THREADS WERE BETWEEN RECORDED CALLS");
+		print_tree(out, r->found.node, r->found.n_node, style->wide, per,
+			   sampled ? "LINE WHERE THE MAIN THREAD WAS"
+				   : "LINE WHERE THREADS WERE BETWEEN RECORDED CALLS");
 	else
 		tfh_put("no line of Python was sampled between the job's calls\n", out);
 	if (w->n_node) {
 		tfh_put("\n", out);
-		print_tree(out, w->node, w->n_node, style->wide,
+		print_tree(out, w->node, w->n_node, style->wide, per,
 			   w->threads ? "LINE WHERE OTHER THREADS WERE BUSY MEANWHILE"
 				      : "LINE WHERE WORKER PROCESSES WERE BUSY, ALL TOGETHER");
 	}

@@ -33,11 +33,11 @@
 #define TFH_PY_PER_THREAD 12
 
 /* An interpreter. The functions belong to this process (hook/python/version.c); they are NULL for
- * another process's interpreter. */
+ * another process's interpreter, whose addresses are that process's. */
 struct tfh_py {
 	struct tfh_py_layout at;
 	unsigned minor;
-	const char *runtime; /* _PyRuntime */
+	const char *runtime; /* address of _PyRuntime */
 	uint64_t code_type;  /* address of PyCode_Type */
 	/* PyExc_StopIteration, the address of the type; NULL: unknown. */
 	const uint64_t *stop_iteration;

@@ -78,6 +78,7 @@ static int find_objects(int32_t pid, struct py_file *o)
 
 struct exported {
 	uint64_t runtime, code_type, version; /* addresses in the process; 0: none */
+	uint64_t runtime_bytes;
 };
 
 static void *table_of(int fd, uint64_t at, uint64_t bytes)
@@ -102,9 +103,10 @@ static void take_names(const Elf64_Sym *symbol, uint64_t n, const char *text, ui
 
 		if (!symbol[i].st_value || (*name != '_' && *name != 'P'))
 			continue;
-		if (!strcmp(name, "_PyRuntime"))
+		if (!strcmp(name, "_PyRuntime")) {
 			out->runtime = at;
-		else if (!strcmp(name, "PyCode_Type"))
+			out->runtime_bytes = symbol[i].st_size;
+		} else if (!strcmp(name, "PyCode_Type"))
 			out->code_type = at;
 		else if (!strcmp(name, "Py_Version"))
 			out->version = at;
@@ -213,8 +215,10 @@ static int take_interpreter(int32_t pid, const struct py_file *o, const struct e
 	if (err)
 		return err;
 	out->py = (struct tfh_py){.minor = version ? version >> 16 & 0xff : minor_of(o->path),
+				  .runtime = (const char *)(uintptr_t)e->runtime,
 				  .code_type = e->code_type,
 				  .own_seed = true};
+	out->runtime_bytes = e->runtime_bytes;
 	*why = tfh_py_unreadable(out->py.minor, version, runtime, &out->py.at);
 	if (*why)
 		return -ENOTSUP;

@@ -9,8 +9,9 @@
 #include "sampling/frames.h"
 
 struct tfh_py_outside {
-	struct tfh_py py; /* without functions */
+	struct tfh_py py; /* without functions; `runtime` is an address in that process */
 	uint64_t interpreter;
+	uint64_t runtime_bytes; /* size of _PyRuntime, in which the GIL is */
 };
 
 /* Returns 0; -ENOENT: it runs no Python, or none has started; -ENOTSUP: its Python cannot be read,

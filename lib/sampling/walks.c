@@ -129,8 +129,6 @@ static enum tft_gil gil_of(const struct tfh_py_target *t, struct tfh_py_copies *
 	const uint8_t *p;
 	bool held;
 
-	if (!t->py->runtime) /* another process's interpreter */
-		return TFT_GIL_UNKNOWN;
 	p = at->runtime_current ? tfh_py_copied(c, current, sizeof(uint64_t))
 	    : at->state_status	? tfh_py_copied(c, t->state + at->state_status, sizeof(int32_t))
 				: NULL;

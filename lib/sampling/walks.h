@@ -19,7 +19,7 @@ struct tfh_py_target {
 	uint64_t pthread;     /* of the thread; 0: the main thread, which has the oldest state */
 	/* In: where the state was found before, 0: search for it; out: where it was found. */
 	uint64_t state;
-	/* Out, of a thread of this process: whether it held the GIL. */
+	/* Out: whether it held the GIL. */
 	enum tft_gil gil;
 };
 /* Samples the thread. Returns the number of frames, the frames, innermost first, and the copies,

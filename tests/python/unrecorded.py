@@ -1,64 +1,174 @@
 #!/usr/bin/env python3
-"""What must hold: of a job that records nothing, `tfhook run` still says which lines of its program the main thread was at, in about
-the shares that the job counts itself, also under a launcher that only waits; and what a framework that marks no steps lacks. With
--q, or where looks are switched off, it says nothing of that; what the job prints and its exit code are its own."""
+"""What must hold: of a job that records nothing, `tfhook run` keeps samples of its main thread, and the report has a verdict by them:
+which lines of its program it was at, in about the shares that the job counts itself; what runs without Python's lock computes, what
+holds it is Python code, and a sleep is one; what another thread or a worker process did while it waited; under a launcher that only
+waits, too; and which loop could be marked. There are no steps. The digest gives the same report. With -q it says nothing; where
+samples are switched off, and of a short job, nothing is left behind; what the job prints and its exit code are its own; a damaged
+start.json is no harm."""
 import json
 import os
-import re
 import subprocess
 import sys
+
+here = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, here)
+import interpreters  # noqa: E402
 
 if os.environ.get("TFH_SAN"):
     sys.exit(77)
 TOOL, TMP = os.path.join(os.environ["TFH_BUILD"], "bin", "tfhook"), os.environ["TFH_TMP"]
-SECONDS = 1.5
-OFF = 0.25  # of a share: wide, as a busy machine's clock is no evidence
+OFF, ENOUGH = 0.25, 60  # of a share: wide, as a busy machine's clock is no evidence; samples
 JOB = """
-import json, sys, time
+import hashlib, json, sys, time
 from jax._src import core
+data = bytes(8 << 20)
 def walk(n):
     return walk(n - 1) if n else sum(range(200))
 def main():
-    spent, end = {"works": 0, "core": 0}, time.perf_counter() + %s
+    spent, end = {"walks": 0, "hashes": 0, "core": 0}, time.perf_counter() + 3
     while time.perf_counter() < end:
         t = time.perf_counter()
-        for _ in range(1000): walk(8)  # works
-        spent["works"] += time.perf_counter() - t
+        for _ in range(400): walk(8)
+        spent["walks"] += time.perf_counter() - t
+        t = time.perf_counter()
+        hashlib.sha256(data).digest()  # hashes
+        spent["hashes"] += time.perf_counter() - t
         t = time.perf_counter()
         core.wait()  # core
         spent["core"] += time.perf_counter() - t
     print(json.dumps(spent))
 main()
 sys.exit(3)
-""" % SECONDS
-WALK = str(1 + JOB.splitlines().index("    return walk(n - 1) if n else sum(range(200))"))
+"""
+QUEUE = """
+import queue, sys, threading, time
+def make(n):
+    return sum(i * i for i in range(n))
+def fill(q, end):
+    while time.perf_counter() < end: q.put(make(20000))
+    q.put(None)
+def main():
+    q = queue.Queue(2)
+    threading.Thread(target=fill, args=(q, time.perf_counter() + 5), daemon=True).start()
+    while q.get() is not None:  # waits
+        pass
+main()
+sys.exit(3)
+"""
+POOL = """
+import multiprocessing, sys, time
+def work(end):
+    while time.perf_counter() < end: sum(range(1000))
+def main():
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        pool.map(work, [time.perf_counter() + 3] * 2)  # waits
+main()
+sys.exit(3)
+"""
+LAUNCHER = "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:]).returncode)"
 os.makedirs(os.path.join(TMP, "site-packages", "jax", "_src"))
 with open(os.path.join(TMP, "site-packages", "jax", "_src", "core.py"), "w") as f:
-    f.write("import time\ndef wait():\n    time.sleep(0.005)\n")
-with open(os.path.join(TMP, "job.py"), "w") as f:
-    f.write(JOB)
+    f.write("import time\ndef wait():\n    time.sleep(0.02)\n")
+failures = 0
 
 
-def run(*flags, before=(), **env):
-    done = subprocess.run([TOOL, "run", *flags, "-o", os.path.join(TMP, "out"), "--", *before, sys.executable, os.path.join(TMP, "job.py")],
-                          env=dict(os.environ, PYTHONPATH=os.path.join(TMP, "site-packages"), **env), capture_output=True, text=True)
-    assert done.returncode == 3, done
-    assert not os.path.exists(os.path.join(TMP, "out")), "left behind"
-    return json.loads(done.stdout), done.stderr
+def check(condition, *what):
+    global failures
+    if not condition:
+        failures += 1
+        print("FAIL", *what)
 
 
-for before in (), ("sh", "-c", '"$@"; exit 3', "sh"):
-    spent, err = run(before=before)
-    print(spent, err)
-    assert "JAX on the CPU does not show its steps" in err, err
-    looks = re.search(r"samples of its main thread \((\d+)\): (.*)", err)
-    assert looks, err
-    assert err.index(looks.group()) < err.index("tfhook doctor"), "what was seen comes first"
-    share = {line: int(percent) / 100 for percent, line in re.findall(r"(\d+) % at job.py:(\d+)", looks.group(2))}
-    for line, text in enumerate(JOB.splitlines(), 1):
-        part = text.rpartition("# ")[2]
-        if part in spent and int(looks.group(1)) > 60:
-            seen = share.get(str(line), 0) + (share.get(WALK, 0) if part == "works" else 0)
-            assert abs(seen - spent[part] / SECONDS) < OFF, (part, seen, spent)
-for flags, env in ((("-q",), {}), ((), {"TFHOOK_SAMPLES": "0"})):
-    assert "from outside" not in run(*flags, **env)[1]
+def line_of(job, text):
+    return 1 + next(i for i, line in enumerate(job.splitlines()) if text in line)
+
+
+def told(directory, *flags):
+    done = subprocess.run([TOOL, "report", *flags, directory], capture_output=True, text=True)
+    check(done.returncode == 0, directory, flags, done)
+    return done.stdout
+
+
+def run(name, job, *before, flags=(), python=sys.executable, **env):
+    """What the job printed, what `tfhook run` said, the report as JSON and as text."""
+    directory, path = os.path.join(TMP, name), os.path.join(TMP, name + "_job.py")
+    with open(path, "w") as f:
+        f.write(job)
+    done = subprocess.run([TOOL, "run", *flags, "-o", directory, "--", *before, python, path], capture_output=True, text=True,
+                          env=dict(os.environ, PYTHONPATH=os.path.join(TMP, "site-packages"), **env), timeout=200)
+    check(done.returncode == 3, name, done)
+    if not os.path.exists(directory):
+        return done.stdout, done.stderr, None, None
+    check(not any(x.endswith(".tft") for x in os.listdir(directory)), name, "recorded something")
+    return done.stdout, done.stderr, json.loads(told(directory, "--json")), told(directory)
+
+
+def enough(name, json):
+    s = json and json["sampled"]
+    if s and sum(x["samples"] for x in s["lines"]) >= ENOUGH:
+        return True
+    print(name, "too few samples on this machine", s and s["samples"])
+    return False
+
+
+def right(name, out, err, report, text):
+    if not report or not enough(name, report):
+        return
+    s, spent = report["sampled"], json.loads(out)
+    print(name, s["samples"], {x["line"]: (round(x["share"], 2), x["cause"]) for x in s["lines"]}, spent)
+    for part, line, cause in (("walks", line_of(JOB, "return walk"), "host.python"), ("hashes", line_of(JOB, "# hashes"), "compute.cpu"),
+                              ("core", line_of(JOB, "# core"), "host.sleep")):
+        share = sum(x["share"] for x in s["lines"] if x["line"] == line)
+        check(abs(share - spent[part] / sum(spent.values())) < OFF, name, part, share, spent)
+        check(all(x["cause"] == cause for x in s["lines"] if x["line"] == line and x["samples"] > 20), name, part, s["lines"])
+    check(report["verdict"]["class"] in ("host-bound", "compute-bound") and report["steps"]["total"] == 0, name, report["verdict"])
+    check(s["loop"] and s["loop"]["function"] in ("main", "walk"), name, s["loop"])
+    check("no steps recorded" in text and "WHERE THE MAIN THREAD'S TIME WENT" in text and "mark" in text, name, text)
+    check("JAX on the CPU does not show its steps" in text + err, name, text, err)
+    check("no call was recorded" in err and "the report: tfhook report" in err and "exit code 3" in err, name, err)
+
+
+found = interpreters.every()
+for version, python in dict.fromkeys([found[0], found[len(found) // 2], found[-1]]):
+    right(version, *run(version, JOB, python=python))
+right("shell", *run("shell", JOB, "sh", "-c", '"$@"; exit 3', "sh"))
+right("launcher", *run("launcher", JOB, sys.executable, "-c", LAUNCHER))
+
+out, err, report, text = run("queue", QUEUE)
+if report and enough("queue", report):
+    check(report["verdict"]["class"] in ("input-bound", "host-bound"), "queue", report["verdict"])
+    line = [x for x in report["sampled"]["lines"] if x["line"] == line_of(QUEUE, "# waits")]
+    check(line and line[0]["share"] > 0.5 and line[0]["calls"], "queue", report["sampled"]["lines"])
+    workers = report["verdict"]["workers"]
+    if sys.version_info >= (3, 11):  # earlier ones do not show their threads
+        check(workers and workers["threads"] == 1 and workers["place"]["function"].startswith(("make", "fill")), "queue", workers)
+
+out, err, report, text = run("pool", POOL)
+if report and enough("pool", report):
+    check(report["sampled"]["lines"][0]["line"] == line_of(POOL, "# waits"), "pool", report["sampled"])
+    workers = report["verdict"]["workers"]
+    check(workers and workers["processes"] == 2 and workers["place"]["function"] == "work", "pool", workers)
+    where = told(os.path.join(TMP, "pool"), "--where")
+    check("work" in where and "WORKER PROCESSES" in where, "pool", where)
+
+if report:
+    before = told(os.path.join(TMP, "pool"), "--json"), told(os.path.join(TMP, "pool"), "--all")
+    subprocess.run([TOOL, "digest", os.path.join(TMP, "pool")], check=True, capture_output=True)
+    os.rename(os.path.join(TMP, "pool", "start.json"), os.path.join(TMP, "start.json"))
+    check(before == (told(os.path.join(TMP, "pool"), "--json"), told(os.path.join(TMP, "pool"), "--all")), "digest: another report")
+    os.remove(os.path.join(TMP, "pool", "digest.tft"))
+    with open(os.path.join(TMP, "start.json")) as f:
+        whole = f.read()
+    for broken in "", "{", whole[:len(whole) // 2], whole.replace("[1,", "[9999,"), whole.replace('"looks"', '"x"'), whole.replace('"gil":"', '"gil":"9'):
+        with open(os.path.join(TMP, "pool", "start.json"), "w") as f:
+            f.write(broken)
+        done = subprocess.run([TOOL, "report", os.path.join(TMP, "pool")], capture_output=True, text=True)
+        check(done.returncode in (0, 5), "damaged", broken[:20], done)
+
+out, err, report, text = run("quiet", JOB, flags=["-q"])
+check(not err and report, "quiet", err)
+out, err, report, text = run("off", JOB, TFHOOK_SAMPLES="0")
+check("samples" not in err and not report, "off", err)
+out, err, report, text = run("short", "import time, sys\ntime.sleep(0.2)\nsys.exit(3)\n")
+check(not report, "short: left behind", report)
+sys.exit(bool(failures))

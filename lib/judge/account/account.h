@@ -231,6 +231,8 @@ bool tfh_is_staged(const struct tfh_accounts *accounts, enum tfh_cause cause);
 bool tfh_sample_compiles(const struct tfh_facts *facts, int at);
 /* Whether samples show compiling in a training step. */
 bool tfh_steps_compile(const struct tfh_accounts *accounts);
+/* Cause of a state or role (an index of struct tfh_seen's parts) wherever in the run it is. */
+enum tfh_cause tfh_plain_cause(int at);
 /* Cause of the time that one sample represents. */
 enum tfh_cause tfh_sample_cause(const struct tfh_facts *facts, int at, enum tfh_feeds feeds);
 /* The same, but an exchange with other ranks if the sample's time shows that the thread waited for

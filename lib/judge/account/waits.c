@@ -46,7 +46,7 @@ static bool seen_of(const struct tfh_facts *facts, uint32_t thread, int64_t t0, 
 	return false;
 }
 
-static enum tfh_cause cause_at(int at)
+enum tfh_cause tfh_plain_cause(int at)
 {
 	return at < TFH_SEEN_COUNT ? rows[at].cause : tfh_role_cause(tfh_at_role(at));
 }
@@ -58,7 +58,7 @@ static void take_own(struct tfh_seen *seen)
 	double own = 0;
 
 	for (int i = 0; i < TFH_AT_COUNT; i++) {
-		enum tfh_cause cause = cause_at(i);
+		enum tfh_cause cause = tfh_plain_cause(i);
 		if (cause == TFH_CAUSE_HOST_LOCK || cause == TFH_CAUSE_HOST_WAIT)
 			seen->part[i] = 0;
 		own += seen->part[i];
@@ -77,7 +77,7 @@ enum tfh_cause tfh_sample_cause(const struct tfh_facts *facts, int at, enum tfh_
 	bool exchange = feeds == TFH_FEEDS_BACK && facts->peer && !place &&
 			rows[at].cause == TFH_CAUSE_HOST_WAIT;
 	bool loads = feeds != TFH_FEEDS_NOT && !facts->consumers && !place && !exchange;
-	enum tfh_cause cause = loads ? rows[at].feeding : cause_at(at);
+	enum tfh_cause cause = loads ? rows[at].feeding : tfh_plain_cause(at);
 
 	if (at == TFT_STATE_GIL && facts->lock_feeds)
 		cause = TFH_CAUSE_INPUT_UNKNOWN;

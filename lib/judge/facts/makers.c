@@ -87,11 +87,9 @@ static enum tfh_cause cause_of(const struct tfh_child_sample *sample, const stru
 	return runs && program ? TFH_CAUSE_INPUT_MAP : TFH_CAUSE_INPUT_UNKNOWN;
 }
 
-bool tfh_maker_at(const struct tfh_facts *facts, const struct tfh_child_sample *sample,
-		  struct tfh_maker *out)
+bool tfh_maker_of(const struct tfh_child_sample *sample, uint32_t n, struct tfh_maker *out)
 {
 	bool program;
-	uint32_t n = tfh_frames_at(facts, sample->place, out->frame);
 
 	out->n = own_frames(out->frame, n, &program);
 	if (!out->n || (out->n == n && is_helper(out->frame, n)))
@@ -102,6 +100,12 @@ bool tfh_maker_at(const struct tfh_facts *facts, const struct tfh_child_sample *
 	out->role = tfh_place_role(out->frame, out->n, TFH_ORDER_UNKNOWN);
 	out->cause = cause_of(sample, out, program);
 	return true;
+}
+
+bool tfh_maker_at(const struct tfh_facts *facts, const struct tfh_child_sample *sample,
+		  struct tfh_maker *out)
+{
+	return tfh_maker_of(sample, tfh_frames_at(facts, sample->place, out->frame), out);
 }
 
 /* TensorFlow calls Python functions of pipelines and graphs from a function in this file. */

@@ -34,6 +34,9 @@ struct tfh_maker {
 bool tfh_maker_at(const struct tfh_facts *facts, const struct tfh_child_sample *sample,
 		  struct tfh_maker *out);
 
+/* The same of a sample whose n frames are already in `out`. */
+bool tfh_maker_of(const struct tfh_child_sample *sample, uint32_t n, struct tfh_maker *out);
+
 /* Whether a thread of TensorFlow's was running a function of the program there (py_function): its
  * stack begins with that call. */
 bool tfh_is_called(const struct tfh_facts *facts, uint32_t place);

@@ -54,21 +54,24 @@ void tfh_tree_add(struct tfh_line_tree *tree, const struct tfh_model_line *frame
 		tree->node.v[at].own_s += ns;
 }
 
+void tfh_tree_copy(const struct tfh_line_tree *tree, double steps, struct tfh_seen_node *to)
+{
+	memcpy(to, tree->node.v, tree->node.n * sizeof(*to));
+	for (size_t i = 0; i < tree->node.n; i++) {
+		to[i].s_per_step /= steps * 1e9;
+		to[i].own_s /= steps * 1e9;
+	}
+}
+
 int tfh_tree_keep(const struct tfh_line_tree *tree, const struct tfh_accounts *accounts,
 		  struct tfh_seen_node **node, uint32_t *n)
 {
-	double steps = (double)accounts->judged_steps * 1e9;
-
 	if (!tree->node.n)
 		return 0;
 	*node = tfh_arena_array(accounts->facts->arena, tree->node.n, sizeof(**node));
 	if (!*node)
 		return -ENOMEM;
-	memcpy(*node, tree->node.v, tree->node.n * sizeof(**node));
+	tfh_tree_copy(tree, (double)accounts->judged_steps, *node);
 	*n = (uint32_t)tree->node.n;
-	for (uint32_t i = 0; i < *n; i++) {
-		(*node)[i].s_per_step /= steps;
-		(*node)[i].own_s /= steps;
-	}
 	return 0;
 }

@@ -16,5 +16,7 @@ void tfh_tree_add(struct tfh_line_tree *tree, const struct tfh_model_line *frame
 /* Copies the tree to the result, per judged step. 0 or -ENOMEM. */
 int tfh_tree_keep(const struct tfh_line_tree *tree, const struct tfh_accounts *accounts,
 		  struct tfh_seen_node **node, uint32_t *n);
+/* The same into `to`, which has room for all nodes, with times divided by `steps`. */
+void tfh_tree_copy(const struct tfh_line_tree *tree, double steps, struct tfh_seen_node *to);
 
 #endif

@@ -37,9 +37,7 @@ static bool is_frozen(const struct tfh_model_line *f)
 	return !strncmp(f->file, "<frozen ", 8);
 }
 
-/* The innermost frame of the program's own code, else the outermost one with a file. What the
- * interpreter does before it runs the program starts in its site module and counts for that. */
-static uint32_t lead_of(const struct tfh_model_line *frame, uint32_t n)
+uint32_t tfh_start_lead(const struct tfh_model_line *frame, uint32_t n)
 {
 	uint32_t own = tfh_place_lead(frame, n), at = n - 1;
 
@@ -52,9 +50,7 @@ static uint32_t lead_of(const struct tfh_model_line *frame, uint32_t n)
 	return at;
 }
 
-/* Whether the line imports something. *file: the outermost module being imported, if the sample
- * shows it. */
-static bool imports(const struct tfh_model_line *frame, uint32_t lead, const char **file)
+bool tfh_line_imports(const struct tfh_model_line *frame, uint32_t lead, const char **file)
 {
 	bool found = false;
 
@@ -83,9 +79,9 @@ static void vote(struct start_lead *l, const char *file, double ns)
 static int add_stack(struct start_part *p, const struct tfh_model_line *frame, uint32_t n,
 		     double ns)
 {
-	uint32_t at = lead_of(frame, n);
+	uint32_t at = tfh_start_lead(frame, n);
 	const char *file;
-	bool importing = imports(frame, at, &file);
+	bool importing = tfh_line_imports(frame, at, &file);
 	struct start_lead *l = NULL;
 
 	for (size_t i = 0; i < p->lead.n && !l; i++)

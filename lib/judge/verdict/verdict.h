@@ -69,6 +69,16 @@ void tfh_more_workers(const struct tfh_accounts *accounts, const struct tfh_maki
 		      struct tfh_result *r);
 /* start_lines.c: what samples show besides the steps. Needs r->tree. 0 or -ENOMEM. */
 int tfh_find_start(const struct tfh_accounts *accounts, struct tfh_result *r);
+/* The innermost frame of the program's own code, else the outermost one with a file. What the
+ * interpreter does before it runs the program starts in its site module and counts for that. */
+uint32_t tfh_start_lead(const struct tfh_model_line *frame, uint32_t n);
+/* Whether the line of frame `lead` imports something. *file: the outermost module being imported,
+ * if the sample shows it. */
+bool tfh_line_imports(const struct tfh_model_line *frame, uint32_t lead, const char **file);
+/* sampled.c: for a run in which no call was recorded, the process to judge by its samples;
+ * UINT32_MAX: none was sampled. Fills its verdict into a result without steps. 0 or -ENOMEM. */
+uint32_t tfh_sampled_process(const struct tfh_feed *feed);
+int tfh_find_sampled(const struct tfh_feed *feed, struct tfh_result *r);
 /* compiled_lines.c: compiling besides what the verdict is about. Runs after the verdict is final.
  * 0 or -ENOMEM. */
 int tfh_find_compiling(const struct tfh_accounts *accounts, struct tfh_result *r);

@@ -196,16 +196,15 @@ static int by_first(const void *a, const void *b)
 	return x->chunk < y->chunk ? -1 : x->chunk > y->chunk;
 }
 
-#define TICK_NS 10000000 /* resolution of times in /proc/PID/stat */
-
 /* When the process started, run ns. From its start time in /proc: hundredths of a second since
  * boot. Converted traces have none. That count continues while a machine sleeps, and
  * CLOCK_MONOTONIC does not; so a start after the first event is ignored. */
 static int64_t born(const struct tfh_model_proc *p)
 {
-	bool known = p->process_start && p->process_start < INT64_MAX / TICK_NS &&
+	bool known = p->process_start && p->process_start < INT64_MAX / TFH_PROCESS_TICK_NS &&
 		     p->boot != tfh_hash_str("");
-	int64_t born = known ? (int64_t)p->process_start * TICK_NS + p->shift : INT64_MAX;
+	int64_t born =
+		known ? (int64_t)p->process_start * TFH_PROCESS_TICK_NS + p->shift : INT64_MAX;
 
 	return born < p->pub.start_ns ? born : p->pub.start_ns;
 }
@@ -422,6 +421,8 @@ static int finish_open(struct tfh_run *run, const struct tfh_meta *meta)
 		rc = set_clocks(run);
 	if (rc)
 		return rc;
+	if (!run->n_file) /* samples of `tfhook run` alone */
+		run->start_realtime = meta->start_ns;
 	order_chunks(run);
 	rc = tfh_run_find_discarded_spans(run);
 	for (uint32_t f = 0; f < run->n_file && !rc; f++)
@@ -470,7 +471,9 @@ static int add_paths(struct tfh_run *run, const char *const *paths, uint32_t n,
 		if (!i)
 			*meta = m;
 	}
-	return rc || run->n_file ? rc
+	if (!rc && !run->n_file && n == 1)
+		rc = tfh_run_add_sampled(run, paths[0], meta->host);
+	return rc || run->n_proc ? rc
 				 : tfh_err_set(err, -ENODATA, "%s: no trace files (*.tft) in it",
 					       run->path ? run->path : "");
 }

@@ -65,5 +65,9 @@ char *tfh_facts_string(struct tfh_arena *arena, const char **p);
 int tfh_run_read_start(struct tfh_run *run, const char *dir);
 /* Likewise reads from end.json how processes ended. */
 void tfh_run_read_ends(struct tfh_run *run, const char *dir);
+/* For a directory without trace files: adds the processes that start.json has samples of and that
+ * never recorded. 0 or -ENOMEM. */
+int tfh_run_add_sampled(struct tfh_run *run, const char *dir, const char *host);
+#define TFH_PROCESS_TICK_NS 10000000 /* resolution of times in /proc/PID/stat */
 
 #endif

@@ -84,7 +84,17 @@ static int read_places(struct start_reading *r, const char *p)
 	return 0;
 }
 
-static int read_samples(struct start_reading *r, const char *p, struct tfh_model_proc *proc)
+/* The digit of each sample in `gil`. Older files have none. */
+static void read_gil(const char *p, struct tfh_start_sample *sample, uint32_t n)
+{
+	if (!p || *p++ != '"')
+		return;
+	for (uint32_t i = 0; i < n && *p >= '0' && *p <= '2'; i++)
+		sample[i].gil = (uint8_t)(*p++ - '0');
+}
+
+static int read_samples(struct start_reading *r, const char *p, const char *gil,
+			struct tfh_model_proc *proc)
 {
 	size_t room = p ? strlen(p) / strlen("[0,0,0,0]") + 1 : 1;
 	struct tfh_start_sample *sample = tfh_arena_array(&r->run->arena, room, sizeof(*sample));
@@ -103,8 +113,33 @@ static int read_samples(struct start_reading *r, const char *p, struct tfh_model
 						  .place = (uint32_t)n[2],
 						  .state = (uint8_t)n[1]};
 	}
+	read_gil(gil, sample, i);
 	proc->start.sample = sample;
 	proc->start.n = i;
+	return 0;
+}
+
+static int read_others(struct start_reading *r, const char *p, struct tfh_start *start)
+{
+	size_t room = p ? strlen(p) / strlen("[0,0,0,0,0,0]") + 1 : 1;
+	struct tfh_start_other *other = tfh_arena_array(&r->run->arena, room, sizeof(*other));
+	uint64_t n[6];
+	uint32_t i = 0;
+
+	if (!other)
+		return -ENOMEM;
+	while (p && i < room && element(&p) && numbers(&p, n, 6)) {
+		if (n[1] >= TFT_STATE_COUNT || n[2] > r->n_place || n[3] > UINT32_MAX ||
+		    n[4] > UINT32_MAX || n[5] > TFT_GIL_RELEASED)
+			break;
+		other[i++] = (struct tfh_start_other){.ns = (double)n[3] * 1000,
+						      .tid = (uint32_t)n[4],
+						      .place = (uint32_t)n[2],
+						      .state = (uint8_t)n[1],
+						      .gil = (uint8_t)n[5]};
+	}
+	start->other = other;
+	start->n_other = i;
 	return 0;
 }
 
@@ -153,17 +188,64 @@ static int read_process(struct start_reading *r, const char *object)
 	proc->start = (struct tfh_start){.place = r->place, .function = r->function};
 	if (why && *why == '"')
 		proc->start.why = tfh_facts_string(&r->run->arena, &why);
-	return read_samples(r, tfh_facts_value(object, "looks"), proc);
+	int rc = read_samples(r, tfh_facts_value(object, "looks"), tfh_facts_value(object, "gil"),
+			      proc);
+	return rc ? rc : read_others(r, tfh_facts_value(object, "others"), &proc->start);
+}
+
+/* The text of start.json; NULL: there is none of a known format. */
+static const char *start_text(struct tfh_run *run, const char *dir)
+{
+	const char *text = tfh_facts_text(&run->arena, dir, "start.json");
+	const char *format = text ? tfh_facts_value(text, "format") : NULL;
+
+	return format && !strncmp(format, "\"tfhook.start/1\"", 16) ? text : NULL;
+}
+
+int tfh_run_add_sampled(struct tfh_run *run, const char *dir, const char *host)
+{
+	const char *text = start_text(run, dir), *end;
+	const char *p = text ? tfh_facts_value(text, "processes") : NULL;
+	uint64_t first = UINT64_MAX;
+
+	while (p && element(&p) && *p == '{' && (end = object_end(p))) {
+		char *object = tfh_arena_strndup(&run->arena, p, (size_t)(end - p));
+		const char *pid = object ? tfh_facts_value(object, "pid") : NULL;
+		const char *start = object ? tfh_facts_value(object, "start") : NULL;
+		const char *recorded = object ? tfh_facts_value(object, "recorded") : NULL;
+		p = end;
+		if (!pid || !start)
+			break;
+		if (!recorded || strncmp(recorded, "false", 5) != 0)
+			continue; /* its segments were there */
+		if (tfh_room_for((void **)&run->proc, &run->cap_proc, run->n_proc,
+				 sizeof(*run->proc)))
+			return -ENOMEM;
+		struct tfh_model_proc *proc = &run->proc[run->n_proc++];
+		*proc = (struct tfh_model_proc){.pub = {.host = host ? host : "",
+							.exe = "",
+							.pid = (uint32_t)strtoull(pid, NULL, 10),
+							.rank = -1,
+							.world = -1,
+							.local = -1,
+							.clean_end = true,
+							.by_monotonic = true},
+						.process_start = strtoull(start, NULL, 10)};
+		first = proc->process_start < first ? proc->process_start : first;
+	}
+	for (uint32_t i = 0; i < run->n_proc; i++)
+		run->proc[i].pub.start_ns =
+			(int64_t)(run->proc[i].process_start - first) * TFH_PROCESS_TICK_NS;
+	return 0;
 }
 
 int tfh_run_read_start(struct tfh_run *run, const char *dir)
 {
-	const char *text = tfh_facts_text(&run->arena, dir, "start.json"), *p, *end;
+	const char *text = start_text(run, dir), *p, *end;
 	struct start_reading r = {.run = run};
-	const char *format = text ? tfh_facts_value(text, "format") : NULL;
 	int rc;
 
-	if (!format || strncmp(format, "\"tfhook.start/1\"", 16))
+	if (!text)
 		return 0;
 	rc = read_functions(&r, tfh_facts_value(text, "functions"));
 	if (!rc)

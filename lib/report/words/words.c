@@ -314,6 +314,10 @@ void tfh_wording_make(struct tfh_wording *w, const struct tfh_result *r)
 	w->r = r;
 	w->text = "";
 	tfh_name_places(w);
+	if (r->found.sampled.samples) {
+		tfh_explain_sampled(w);
+		return;
+	}
 	tfh_note_supply(w);
 	explain_class(w);
 	if (!remark_contention(w)) /* says it of the steps */

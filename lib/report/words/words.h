@@ -12,6 +12,7 @@
  *	where.c		where in the program the time goes
  *	run_time.c	the steps' share of the whole run
  *	start_words.c	what happened besides the steps
+ *	sampled_words.c	a run in which no call was recorded
  *	recurs.c	what recurs besides the steps, if that is the verdict
  *	next.c		what else would gain, besides what the verdict names
  *	remarks.c	notes below a verdict
@@ -207,6 +208,11 @@ const char *tfh_start_waits(const struct tfh_result *r, enum tfh_branch part);
 double tfh_start_rest(const struct tfh_result *r);
 /* "tensorflow": the name of a module, or of its package, from its file. */
 const char *tfh_module_of(struct tfh_wording *w, const char *file);
+/* sampled_words.c: all sentences about a run in which no call was recorded; what the main thread did
+ * at a line, "native code"; "train.py:12 main > MLP.fit". */
+void tfh_explain_sampled(struct tfh_wording *w);
+const char *tfh_sampled_does(const struct tfh_sampled_line *l);
+const char *tfh_sampled_at(struct tfh_wording *w, const struct tfh_sampled_line *l);
 /* compiling_words.c: seconds of the run in which it compiles, outside of what the verdict is about;
  * 0: too little to report. The same in one kind of part. Advice about it. */
 double tfh_compiling_s(const struct tfh_result *r);

@@ -1,0 +1,99 @@
+#include "cli/start_others.h"
+
+#include <unistd.h>
+
+#include "sampling/moments.h"
+#include "sampling/waiting.h"
+
+#define THREADS 64u
+
+static bool state_of(int32_t pid, uint32_t tid, struct tfh_waiting *out)
+{
+	int fd = tfh_waiting_open(pid, tid);
+	int err = fd < 0 ? fd : tfh_waiting_sample(fd, pid, tid, out);
+
+	if (fd >= 0)
+		close(fd);
+	return !err;
+}
+
+/* A thread chosen at random among those that are not the main one; false: there is none. */
+static bool choose(struct tfh_py_target *t, uint64_t *random, struct tfh_py_thread *out,
+		   uint32_t *n)
+{
+	struct tfh_py_thread thread[THREADS];
+	uint32_t all = tfh_py_threads(t, thread, THREADS), others = 0;
+
+	for (uint32_t i = 0; i < all; i++)
+		if (thread[i].tid && thread[i].tid != (uint32_t)t->pid)
+			thread[others++] = thread[i];
+	*n = others;
+	if (others)
+		*out = thread[tfh_draw(random) % others];
+	return others;
+}
+
+void tfh_start_others_take(struct tfh_start_others *o, int32_t pid, const struct tfh_py_outside *py,
+			   struct tfh_start_places *places, uint64_t *random,
+			   struct tfh_other_sample sample)
+{
+	struct tfh_py_target t = {.py = &py->py, .pid = pid, .interpreter = py->interpreter};
+	const struct tfh_py_frame *frame;
+	struct tfh_py_copies *copies;
+	struct tfh_py_thread thread;
+	struct tfh_waiting seen;
+	uint32_t others, n;
+
+	if (o->n == TFH_START_OTHERS || !choose(&t, random, &thread, &others) ||
+	    !state_of(pid, thread.tid, &seen))
+		return;
+	sample.tid = thread.tid;
+	sample.state = (uint8_t)seen.state;
+	sample.weight_us *= others;
+	if (seen.state == TFT_STATE_LOCK || seen.state == TFT_STATE_EVENT) {
+		o->sample[o->n++] = sample; /* its share counts, but not its place */
+		return;
+	}
+	t.pthread = thread.pthread;
+	t.state = thread.state;
+	n = tfh_py_sample_frames(&t, &frame, &copies);
+	if (n)
+		tfh_py_fetch_codes(&py->py, copies, frame, n);
+	sample.place = n ? tfh_start_place(places, &py->py, copies, frame, n) : 0;
+	sample.gil = (uint8_t)t.gil;
+	o->sample[o->n++] = sample;
+}
+
+void tfh_start_others_write(const struct tfh_start_others *o, uint32_t process, struct tfh_json *j)
+{
+	tfh_json_key(j, "others");
+	tfh_json_array(j);
+	for (uint32_t i = 0; i < o->n; i++) {
+		const struct tfh_other_sample *k = &o->sample[i];
+		if (k->process != process)
+			continue;
+		tfh_json_array(j);
+		tfh_json_u64(j, k->us);
+		tfh_json_u64(j, k->state);
+		tfh_json_u64(j, k->place);
+		tfh_json_u64(j, k->weight_us);
+		tfh_json_u64(j, k->tid);
+		tfh_json_u64(j, k->gil);
+		tfh_json_end(j);
+	}
+	tfh_json_end(j);
+}
+
+void tfh_start_others_forget(struct tfh_start_others *o, uint32_t gone, uint32_t last)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < o->n; i++) {
+		struct tfh_other_sample k = o->sample[i];
+		if (k.process == gone)
+			continue;
+		k.process = k.process == last ? gone : k.process;
+		o->sample[kept++] = k;
+	}
+	o->n = kept;
+}

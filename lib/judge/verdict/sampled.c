@@ -1,0 +1,413 @@
+/*
+ * A run in which no call was recorded, by samples of its main thread from outside. There are no
+ * steps; but the thread's time divides by what it did, with the same tables as the pauses between
+ * recorded calls. While it runs, Python's lock shows more: code that runs without it is native code
+ * that computes (NumPy, BLAS, XLA, PyTorch); code that holds it is Python, or native code that is as
+ * good as Python to all other threads. What other threads or processes did meanwhile is in
+ * sampled_others.c. Start and end are left out, since a longer run has no more of them: imports,
+ * compiling that is over in the first half of the time, and the interpreter's end, when no frames
+ * are left.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "judge/account/account.h"
+#include "judge/result_make.h"
+#include "judge/verdict/line_tree.h"
+#include "judge/verdict/sampled.h"
+
+struct sampled_lead {
+	struct tfh_model_line line, callee; /* callee: in most samples, by votes; "": none */
+	double votes, ns, cause[TFH_CAUSE_COUNT], state[TFT_STATE_COUNT];
+	uint64_t samples;
+};
+
+/* A function of the program, with all that it calls. */
+struct own_function {
+	struct tfh_model_line line;
+	uint32_t first, last, depth;
+	double ns;
+};
+
+struct sampled_run {
+	const struct tfh_start *start;
+	struct tfh_sampled *out;
+	struct tfh_making_seen making;
+	TFH_VEC(struct sampled_lead) lead;
+	TFH_VEC(struct own_function) own;
+	struct tfh_line_tree tree;
+	double ns, start_ns, placed; /* placed: samples with a line */
+	int64_t end;		     /* of the last one */
+	bool compiles_on;	     /* in the second half, too */
+	bool fed;		     /* by a queue that another thread fills */
+};
+
+uint32_t tfh_sampled_process(const struct tfh_feed *feed)
+{
+	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+	uint32_t best = UINT32_MAX;
+	double most = 0;
+
+	/* A launcher only waits for the process that it has started. */
+	for (uint32_t i = 0; feed->start && i < feed->n_processes; i++) {
+		const struct tfh_start *s = feed->start(feed->arg, i);
+		double ns = 0;
+		for (uint32_t k = 0; k < s->n; k++) {
+			uint32_t n =
+				tfh_start_frames(s, s->sample[k].place, frame, TFH_VERDICT_FRAMES);
+			ns += n && !tfh_sampled_launches(s->sample[k].state, frame, n)
+				      ? s->sample[k].ns
+				      : 0;
+		}
+		if (ns > most * (1 + TFH_BLOCKING_SHARE)) {
+			most = ns;
+			best = i;
+		}
+	}
+	return best;
+}
+
+/* JAX computes on threads of its own. */
+static bool is_jax(const struct tfh_model_line *frame, uint32_t n)
+{
+	return n && frame[0].library && strstr(frame[0].file, "/jax/_src/");
+}
+
+static enum tfh_cause cause_of(const struct sampled_run *x, const struct tfh_start_sample *k,
+			       const struct tfh_model_line *frame, uint32_t n)
+{
+	enum tfh_role role = n ? tfh_place_role(frame, n, TFH_ORDER_UNKNOWN) : TFH_ROLE_NONE;
+	bool runs = k->state == TFT_STATE_RUNNING;
+
+	/* What waits now for a queue, now for the GIL, waits for the thread that fills the queue. */
+	if (k->state == TFT_STATE_GIL)
+		return x->fed ? x->making.cause : TFH_CAUSE_HOST_GIL;
+	if (runs && tfh_role_waits(role))
+		role = TFH_ROLE_NONE;
+	if (role == TFH_ROLE_QUEUE && !x->making.busy)
+		return TFH_CAUSE_HOST_LOCK; /* nothing that would fill it was seen at work */
+	if (role == TFH_ROLE_QUEUE)
+		return x->making.cause;
+	if (role != TFH_ROLE_NONE)
+		return tfh_role_cause(role);
+	if (runs && k->gil == TFT_GIL_RELEASED)
+		return TFH_CAUSE_COMPUTE_CPU;
+	if (runs && !n)
+		return TFH_CAUSE_HOST_UNKNOWN;
+	if (k->state == TFT_STATE_LOCK && is_jax(frame, n))
+		return TFH_CAUSE_COMPUTE_CPU;
+	return tfh_plain_cause(k->state);
+}
+
+static int add_own(struct sampled_run *x, const struct tfh_model_line *frame, uint32_t n, double ns)
+{
+	for (uint32_t i = n; i-- > 0;) {
+		struct own_function *o = NULL;
+		bool again = frame[i].library;
+		for (uint32_t k = i + 1; k < n && !again; k++)
+			again = tfh_same_function(&frame[k], &frame[i]); /* recursion counts once */
+		if (again)
+			continue;
+		for (size_t k = 0; k < x->own.n && !o; k++)
+			if (tfh_same_function(&x->own.v[k].line, &frame[i]))
+				o = &x->own.v[k];
+		if (!o && x->own.n == TFH_VERDICT_LINES)
+			continue;
+		if (!o && TFH_PUSH(x->own, ((struct own_function){.line = frame[i],
+								  .first = frame[i].line,
+								  .last = frame[i].line})))
+			return -ENOMEM;
+		o = o ? o : &x->own.v[x->own.n - 1];
+		o->ns += ns;
+		o->depth = n - i > o->depth ? n - i : o->depth;
+		o->first = frame[i].line < o->first ? frame[i].line : o->first;
+		o->last = frame[i].line > o->last ? frame[i].line : o->last;
+	}
+	return 0;
+}
+
+static void vote(struct sampled_lead *l, const struct tfh_model_line *callee, double ns)
+{
+	l->votes += tfh_same_line(&l->callee, callee) ? ns : -ns;
+	if (l->votes >= 0)
+		return;
+	l->callee = *callee;
+	l->votes = -l->votes;
+}
+
+static int add_lead(struct sampled_run *x, const struct tfh_start_sample *k,
+		    const struct tfh_model_line *frame, uint32_t n, enum tfh_cause cause)
+{
+	static const struct tfh_model_line none = {"", "", 0, false};
+	uint32_t callee, at = tfh_role_lead(frame, n, TFH_ROLE_NONE, &callee);
+	struct sampled_lead *l = NULL;
+
+	for (size_t i = 0; i < x->lead.n && !l; i++)
+		if (tfh_same_line(&x->lead.v[i].line, &frame[at]))
+			l = &x->lead.v[i];
+	if (!l && x->lead.n == TFH_VERDICT_LINES)
+		return 0;
+	if (!l && TFH_PUSH(x->lead, ((struct sampled_lead){.line = frame[at], .callee = none})))
+		return -ENOMEM;
+	l = l ? l : &x->lead.v[x->lead.n - 1];
+	l->ns += k->ns;
+	l->samples++;
+	l->cause[cause] += k->ns;
+	l->state[k->state] += k->ns;
+	vote(l, callee < n ? &frame[callee] : &none, k->ns);
+	return 0;
+}
+
+/* Also a library's function that imports when it is used. */
+static bool is_import(const struct tfh_model_line *frame, uint32_t n)
+{
+	const char *file;
+	uint32_t at = n ? tfh_start_lead(frame, n) : 0;
+
+	if (n && (!strcmp(frame[at].file, "<frozen site>") || tfh_line_imports(frame, at, &file)))
+		return true;
+	for (uint32_t i = 0; i < at; i++)
+		if (frame[i].library && (!strcmp(frame[i].function, "<module>") ||
+					 strstr(frame[i].file, "/importlib/__init__.py")))
+			return true;
+	return false;
+}
+
+/* What decides how single samples count: whether it goes on compiling, and whether it waits at a
+ * queue. */
+static void look_ahead(struct sampled_run *x, const struct tfh_seen_workers *workers)
+{
+	const struct tfh_start *s = x->start;
+	int64_t half = s->n ? s->sample[0].t / 2 + s->sample[s->n - 1].t / 2 : 0;
+	double later = 0, compiles = 0, all = 0, queue = 0;
+
+	for (uint32_t i = 0; i < s->n; i++) {
+		struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+		const struct tfh_start_sample *k = &s->sample[i];
+		uint32_t n = tfh_start_frames(s, k->place, frame, TFH_VERDICT_FRAMES);
+		enum tfh_role role =
+			n ? tfh_place_role(frame, n, TFH_ORDER_UNKNOWN) : TFH_ROLE_NONE;
+		x->end = n ? k->t : x->end;
+		all += k->ns;
+		later += k->t > half ? k->ns : 0;
+		compiles += k->t > half && tfh_role_compiles(role) ? k->ns : 0;
+		queue += role == TFH_ROLE_QUEUE && k->state != TFT_STATE_RUNNING ? k->ns : 0;
+	}
+	x->compiles_on = compiles >= TFH_BLOCKING_SHARE * later;
+	x->fed = x->making.busy && workers->threads && queue >= TFH_BLOCKING_SHARE * all;
+}
+
+static int add_sample(struct sampled_run *x, const struct tfh_start_sample *k)
+{
+	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+	uint32_t n = tfh_start_frames(x->start, k->place, frame, TFH_VERDICT_FRAMES);
+	enum tfh_cause cause;
+	int rc;
+
+	x->out->samples++;
+	x->ns += k->ns;
+	if (is_import(frame, n) || (!n && (!x->placed || k->t > x->end))) {
+		x->start_ns += k->ns;
+		return 0;
+	}
+	cause = cause_of(x, k, frame, n);
+	if (cause == TFH_CAUSE_HOST_COMPILE && !x->compiles_on) {
+		x->start_ns += k->ns;
+		x->out->compiles_first = true;
+		return 0;
+	}
+	x->out->state[k->state] += k->ns;
+	x->out->cause[cause] += k->ns;
+	x->out->released += k->state == TFT_STATE_RUNNING && k->gil == TFT_GIL_RELEASED ? k->ns : 0;
+	if (!n)
+		return 0;
+	x->placed++;
+	for (uint32_t i = 0; i < n; i++)
+		x->out->jax |= strstr(frame[i].file, "/jax/_src/") != NULL;
+	tfh_tree_add(&x->tree, frame, n, k->ns);
+	rc = add_own(x, frame, n, k->ns);
+	return rc ? rc : add_lead(x, k, frame, n, cause);
+}
+
+/* ---- the result ---- */
+
+static int by_time(const void *a, const void *b)
+{
+	const struct sampled_lead *x = a, *y = b;
+
+	return x->ns < y->ns ? 1 : x->ns > y->ns ? -1 : 0;
+}
+
+static int largest(const double *v, int n)
+{
+	int most = 0;
+
+	for (int i = 1; i < n; i++)
+		most = v[i] > v[most] ? i : most;
+	return most;
+}
+
+static struct tfh_sampled_line line_of(const struct sampled_lead *l, double all)
+{
+	bool calls = l->callee.library;
+
+	return (struct tfh_sampled_line){
+		.file = l->line.file,
+		.function = l->line.function,
+		.line = l->line.line,
+		.callee = calls ? l->callee.function : NULL,
+		.callee_file = calls ? l->callee.file : "",
+		.callee_line = calls ? l->callee.line : 0,
+		.share = l->ns / all,
+		.samples = l->samples,
+		.cause = (enum tfh_cause)largest(l->cause, TFH_CAUSE_COUNT),
+		.state = largest(l->state, TFT_STATE_COUNT),
+	};
+}
+
+/* The innermost function of the program that has nearly all of the time: it has the loop, or calls
+ * it. */
+static void find_loop(const struct sampled_run *x, double all)
+{
+	const struct own_function *best = NULL;
+
+	for (size_t i = 0; i < x->own.n; i++) {
+		const struct own_function *o = &x->own.v[i];
+		if (o->ns >= TFH_VERDICT_LOOP_SHARE * all && (!best || o->depth > best->depth))
+			best = o;
+	}
+	if (!best)
+		return;
+	x->out->file = best->line.file;
+	x->out->function = best->line.function;
+	x->out->first = best->first;
+	x->out->last = best->last;
+}
+
+/* The line with most of the verdict's cause. */
+static void find_place(const struct sampled_run *x, struct tfh_result *r)
+{
+	const struct tfh_sampled_line *best = NULL;
+	struct tfh_seen_line *out = &r->found.line;
+	double most = 0;
+
+	for (size_t i = 0; i < x->lead.n && r->verdict.cause != TFH_CAUSE_NONE; i++) {
+		const struct sampled_lead *l = &x->lead.v[i];
+		if (i >= x->out->n_line || l->samples < TFH_VERDICT_LINE_SAMPLES ||
+		    l->cause[r->verdict.cause] <= most)
+			continue;
+		most = l->cause[r->verdict.cause];
+		best = &x->out->line[i];
+	}
+	if (!best)
+		return;
+	*out = (struct tfh_seen_line){.file = best->file,
+				      .function = best->function,
+				      .line = best->line,
+				      .callee = best->callee,
+				      .callee_file = best->callee_file,
+				      .callee_line = best->callee_line,
+				      .s_per_step = NAN,
+				      .off_s = NAN,
+				      .of_s = NAN,
+				      .samples = best->samples};
+}
+
+/* Unlike in steps with a device, nothing waits while the thread computes, so the class with most of
+ * the time decides. */
+static enum tfh_class class_of(const double part[TFH_PART_COUNT],
+			       const double of_class[TFH_CLASS_COUNT], double all)
+{
+	int most = TFH_CLASS_COMPUTE_BOUND;
+
+	if (all <= 0 || part[TFH_PART_UNATTRIBUTED] > TFH_UNATTRIBUTED_SHARE * all)
+		return TFH_CLASS_UNCLASSIFIED;
+	for (int c = 0; c < TFH_CLASS_COUNT; c++)
+		if (tfh_class_blocks(c) && of_class[c] > of_class[most])
+			most = c;
+	return (enum tfh_class)most;
+}
+
+static void decide(const struct sampled_run *x, struct tfh_result *r)
+{
+	struct tfh_verdict *v = &r->verdict;
+	int64_t cause[TFH_CAUSE_COUNT];
+	double part[TFH_PART_COUNT] = {0}, of_class[TFH_CLASS_COUNT], all = 0;
+
+	for (int c = 0; c < TFH_CAUSE_COUNT; c++) {
+		bool known = c != TFH_CAUSE_HOST_UNKNOWN;
+		cause[c] = known ? (int64_t)x->out->cause[c] : 0;
+		part[known ? tfh_cause_part(c) : TFH_PART_UNATTRIBUTED] += x->out->cause[c];
+		all += x->out->cause[c];
+	}
+	*v = (struct tfh_verdict){.cls = TFH_CLASS_UNCLASSIFIED,
+				  .cause = TFH_CAUSE_NONE,
+				  .share = NAN,
+				  .confidence = TFH_CONFIDENCE_LOW,
+				  .tier = 'C'};
+	tfh_blocking_of(part, of_class);
+	if (x->placed >= TFH_VERDICT_SAMPLED_LEAST)
+		v->cls = class_of(part, of_class, all);
+	v->cause = tfh_largest_cause(cause, v->cls);
+	if (v->cause != TFH_CAUSE_NONE) {
+		v->share = of_class[v->cls] / all;
+		if (v->share >= TFH_VERDICT_MOST_SHARE)
+			v->confidence = TFH_CONFIDENCE_MEDIUM;
+	}
+	r->steady = *v;
+}
+
+/* Turns sums into seconds and shares. */
+static int finish(struct sampled_run *x, const struct tfh_feed *feed, struct tfh_result *r)
+{
+	struct tfh_sampled *out = x->out;
+	double all = x->ns - x->start_ns;
+	int64_t born = feed->processes[r->process].born_ns;
+
+	out->wall_s = (double)(x->start->sample[x->start->n - 1].t - born) / 1e9;
+	out->start_s = x->ns > 0 ? out->wall_s * x->start_ns / x->ns : 0;
+	decide(x, r);
+	if (x->lead.n)
+		qsort(x->lead.v, x->lead.n, sizeof(*x->lead.v), by_time);
+	for (size_t i = 0; i < x->lead.n && i < TFH_VERDICT_START_LINES; i++)
+		out->line[out->n_line++] = line_of(&x->lead.v[i], all);
+	find_loop(x, all);
+	find_place(x, r);
+	for (int i = 0; i < TFT_STATE_COUNT && all > 0; i++)
+		out->state[i] /= all;
+	for (int c = 0; c < TFH_CAUSE_COUNT && all > 0; c++)
+		out->cause[c] /= all;
+	out->released /= all > 0 ? all : 1;
+	if (!x->tree.node.n)
+		return 0;
+	r->found.node = tfh_result_alloc(r, x->tree.node.n, sizeof(*r->found.node));
+	if (!r->found.node)
+		return -ENOMEM;
+	tfh_tree_copy(&x->tree, x->ns / 1e9 / out->wall_s, r->found.node);
+	r->found.n_node = (uint32_t)x->tree.node.n;
+	return 0;
+}
+
+int tfh_find_sampled(const struct tfh_feed *feed, struct tfh_result *r)
+{
+	struct sampled_run x = {.start = feed->start(feed->arg, r->process),
+				.out = &r->found.sampled};
+	int rc = tfh_sampled_others(feed, r, &x.making);
+
+	x.out->pid = feed->processes[r->process].pid;
+	x.out->why = x.start->why;
+	x.out->function = "";
+	r->found.pid = x.out->pid;
+	r->n_tree = r->n_tree ? 1 : 0; /* the run, in which no part is known */
+	look_ahead(&x, &r->found.workers);
+	for (uint32_t i = 0; i < x.start->n && !rc; i++)
+		rc = add_sample(&x, &x.start->sample[i]);
+	if (!rc)
+		rc = finish(&x, feed, r);
+	free(x.lead.v);
+	free(x.own.v);
+	free(x.tree.node.v);
+	return rc;
+}

@@ -1,0 +1,235 @@
+/* The words about a run in which no call was recorded, of which there are only samples of its main
+ * thread. */
+#include <math.h>
+#include <string.h>
+
+#include "model/symbols/pylines.h"
+#include "report/words/words.h"
+
+/* For each cause: what the main thread does, and what to do about it. */
+static const struct sampled_row {
+	enum tfh_cause cause;
+	const char *does, *todo;
+} rows[] = {
+	{TFH_CAUSE_COMPUTE_CPU, "computes in native code",
+	 "if a GPU should do it, check that the framework finds one; otherwise fewer or cheaper operations, or more CPUs"},
+	{TFH_CAUSE_HOST_PYTHON, "runs Python code",
+	 "make the line cheaper: call functions that work on whole arrays, keep what does not change, or do it less often"},
+	{TFH_CAUSE_HOST_GIL, "waits for the GIL, which another thread holds",
+	 "move the Python code of other threads to processes of their own, or to native code that releases the GIL"},
+	{TFH_CAUSE_HOST_LOCK, "waits for another thread",
+	 "let that thread work ahead, or do less while it holds the lock"},
+	{TFH_CAUSE_HOST_SLEEP, "sleeps",
+	 "look for sleeps and polling, and wait for the event itself"},
+	{TFH_CAUSE_HOST_WAIT, "waits for another process or machine",
+	 "ask it earlier, or in a thread; look at what it does meanwhile"},
+	{TFH_CAUSE_HOST_CHECKPOINT, "saves files", "save less often, or in a thread"},
+	{TFH_CAUSE_HOST_LOGGING, "writes a log", "log less often, or in a thread"},
+	{TFH_CAUSE_HOST_COMPILE, "compiles",
+	 "keep shapes and static arguments the same, and cache what was compiled"},
+	{TFH_CAUSE_INPUT_READ, "reads files",
+	 "read ahead, in other threads or processes, or keep the data in memory or on a faster disk"},
+	{TFH_CAUSE_INPUT_DECODE, "decodes data",
+	 "decode ahead, in other processes, or store the data decoded"},
+	{TFH_CAUSE_INPUT_MAP, "transforms data", "transform ahead, in other processes, or once"},
+	{TFH_CAUSE_INPUT_BATCH, "assembles batches",
+	 "assemble ahead, in other processes, from arrays rather than lists"},
+	{TFH_CAUSE_NONE, "waits", "look at the line"},
+};
+
+static const struct sampled_row *row_of(enum tfh_cause cause)
+{
+	size_t i = 0;
+
+	while (rows[i].cause != TFH_CAUSE_NONE && rows[i].cause != cause)
+		i++;
+	return &rows[i];
+}
+
+static bool sleeps(const struct tfh_sampled_line *l)
+{
+	return l->state != TFT_STATE_RUNNING && l->state != TFT_STATE_MEMORY &&
+	       l->state != TFT_STATE_READ && l->state != TFT_STATE_PAGE &&
+	       l->state != TFT_STATE_NAMES && l->state != TFT_STATE_WRITE;
+}
+
+const char *tfh_sampled_does(const struct tfh_sampled_line *l)
+{
+	const char *state = tfh_state_words(l->state);
+
+	if (sleeps(l) && *state)
+		return state;
+	return l->cause == TFH_CAUSE_COMPUTE_CPU   ? "native code"
+	       : l->cause == TFH_CAUSE_HOST_PYTHON ? "Python code"
+						   : row_of(l->cause)->does;
+}
+
+const char *tfh_sampled_at(struct tfh_wording *w, const struct tfh_sampled_line *l)
+{
+	const char *line = tfh_phrase(w, "%s:%u", tfh_short_file(l->file), l->line);
+
+	if (strcmp(l->function, "<module>") != 0)
+		line = tfh_phrase(w, "%s %s", line, tfh_function_of(w, l->function));
+	if (!l->callee)
+		return line;
+	return tfh_phrase(w, "%s > %s", line, tfh_function_of(w, l->callee));
+}
+
+/* The line of the verdict in the table; NULL: none. */
+static const struct tfh_sampled_line *verdict_line(const struct tfh_result *r)
+{
+	const struct tfh_sampled *s = &r->found.sampled;
+
+	for (uint32_t i = 0; i < s->n_line && r->found.line.file && r->found.line.function; i++)
+		if (s->line[i].line == r->found.line.line &&
+		    !strcmp(s->line[i].file, r->found.line.file) &&
+		    !strcmp(s->line[i].function, r->found.line.function))
+			return &s->line[i];
+	return NULL;
+}
+
+static void say_line(struct tfh_wording *w)
+{
+	const struct tfh_sampled_line *l = verdict_line(w->r);
+	const char *callee = "";
+
+	if (!l)
+		return;
+	if (l->callee)
+		callee = tfh_phrase(w, ", in %s (%s:%u)", tfh_function_of(w, l->callee),
+				    tfh_short_file(l->callee_file), l->callee_line);
+	tfh_evidence(w, TFH_TELLS_LINE,
+		     tfh_phrase(w, "%s, %s:%u: %.0f %% of its time%s",
+				strcmp(l->function, "<module>") != 0
+					? tfh_function_of(w, l->function)
+					: "top level",
+				tfh_short_file(l->file), l->line, 100 * l->share, callee));
+}
+
+/* "running without the GIL 71 %, running 20 %, waiting for a lock 5 %" */
+static void say_states(struct tfh_wording *w)
+{
+	const struct tfh_sampled *s = &w->r->found.sampled;
+	const char *all = "";
+
+	for (int i = 0; i < TFT_STATE_COUNT; i++) {
+		double released = i == TFT_STATE_RUNNING ? s->released : 0;
+		if (released >= TFH_BLOCKING_SHARE)
+			all = tfh_phrase(w, "running without the GIL %.0f %%", 100 * released);
+		if (s->state[i] - released >= TFH_BLOCKING_SHARE && *tfh_state_words(i))
+			all = tfh_phrase(w, "%s%s%s%s %.0f %%", all, *all ? ", " : "",
+					 tfh_state_words(i), released > 0 ? " with it" : "",
+					 100 * (s->state[i] - released));
+	}
+	if (*all)
+		tfh_evidence(w, TFH_TELLS_WHY, all);
+}
+
+static void say_others(struct tfh_wording *w)
+{
+	const struct tfh_seen_workers *k = &w->r->found.workers;
+	uint32_t n = k->threads + k->processes;
+	const char *what = k->threads ? "thread" : "process", *line = "";
+
+	if (!n)
+		return;
+	if (k->line.file && k->line.function)
+		line = tfh_phrase(w, ", %.0f %% of it in %s", 100 * k->line.share,
+				  tfh_at_words(w, k->line.function, k->line.file, k->line.line));
+	tfh_evidence(w, TFH_TELLS_WHO,
+		     tfh_phrase(w, "%u other %s%s, busy for %.0f %% of %s%s", n, what,
+				n == 1	     ? ""
+				: k->threads ? "s"
+					     : "es",
+				100 * k->busy,
+				k->threads ? "the time in which it waits" : "the time", line));
+}
+
+static void explain(struct tfh_wording *w)
+{
+	const struct tfh_verdict *v = &w->r->verdict;
+	const struct tfh_sampled *s = &w->r->found.sampled;
+	const struct tfh_sampled_line *l = verdict_line(w->r);
+	const struct tfh_seen_workers *maker = &w->r->found.workers;
+	const struct sampled_row *row = row_of(v->cause);
+	bool fed = v->cls == TFH_CLASS_INPUT_BOUND && l && sleeps(l);
+	const char *does = fed ? "waits for data" : row->does;
+	double share = v->cause == TFH_CAUSE_NONE ? NAN : s->cause[v->cause];
+
+	if (v->cause == TFH_CAUSE_NONE) {
+		uint64_t placed = 0;
+		for (uint32_t i = 0; i < s->n_line; i++)
+			placed += s->line[i].samples;
+		w->missing =
+			s->why ? s->why
+			: placed < TFH_VERDICT_SAMPLED_LEAST
+				? "there are too few samples with a line of Python"
+				: "what its main thread did is not known for a fifth of the time";
+		w->missing_do = "record a longer run";
+		w->text = "not enough evidence for a verdict";
+		return;
+	}
+	w->text = tfh_phrase(w, "for %.0f %% of its time the main thread %s", 100 * share, does);
+	const char *finding = tfh_phrase(w, "the main thread %s", does);
+	if (fed && maker->line.file && maker->line.function)
+		finding = tfh_phrase(
+			w, "%s that %s makes", finding,
+			tfh_at_words(w, maker->line.function, maker->line.file, maker->line.line));
+	else if (l)
+		finding = tfh_phrase(w, "%s: %s", finding,
+				     tfh_at_words(w, l->function, l->file, l->line));
+	tfh_advise(
+		w, finding, w->text,
+		fed ? "make the data in more threads or processes, further ahead, or do less for each"
+		    : row->todo,
+		TFH_REMOVE_NONE);
+}
+
+static void say_how_to_mark(struct tfh_wording *w)
+{
+	const struct tfh_sampled *s = &w->r->found.sampled;
+	const char *where = "the loop over steps";
+
+	if (s->file && s->last > s->first)
+		where = tfh_phrase(w, "the loop in %s, %s:%u to %u",
+				   strcmp(s->function, "<module>") != 0
+					   ? tfh_function_of(w, s->function)
+					   : "the program",
+				   tfh_short_file(s->file), s->first, s->last);
+	else if (s->file && strcmp(s->function, "<module>") != 0)
+		where = tfh_phrase(w, "the loop that calls %s or is in it, %s:%u",
+				   tfh_function_of(w, s->function), tfh_short_file(s->file),
+				   s->first);
+	tfh_advise(
+		w,
+		tfh_phrase(
+			w,
+			"for times and gains per step, mark them: with tfhook.step_scope() around the body of %s",
+			where),
+		"no call was recorded", "", TFH_REMOVE_NONE);
+}
+
+void tfh_explain_sampled(struct tfh_wording *w)
+{
+	const struct tfh_sampled *s = &w->r->found.sampled;
+
+	say_line(w);
+	explain(w);
+	say_states(w);
+	say_others(w);
+	if (s->jax)
+		tfh_remark(
+			w,
+			"JAX on the CPU does not show its steps; on a GPU, or with input from tf.data or a PyTorch DataLoader, they can be found");
+	if (s->start_s >= TFH_REPORT_OTHER_SHARE * s->wall_s)
+		tfh_remark(
+			w,
+			tfh_phrase(
+				w,
+				"%s are left out: imports%s, and the interpreter's start and end",
+				tfh_phrase_time(w, s->start_s),
+				s->compiles_first ? ", compiling at the start" : ""));
+	if (s->why)
+		tfh_remark(w, tfh_phrase(w, "no lines of Python were seen: %s", s->why));
+	say_how_to_mark(w);
+}
