@@ -128,13 +128,27 @@ static bool single(const struct tfh_loops *loops)
 	return 2 * g->inner < g->count;
 }
 
+/* What follows an evaluation's last batch, such as metrics, is part of it if the training then goes
+ * on with its iterator: at an epoch's end, the next epoch's start may be in that time. */
+static void go_on(struct window_builder *b, const struct tfh_boundary *t, uint32_t series,
+		  int64_t idle)
+{
+	const struct tfh_series *all = b->facts->series.v;
+
+	if (!TFH_DETECT_METRICS || b->open || t->end || series == UINT32_MAX ||
+	    all[t->series].iterator != all[series].iterator || begin_of(t) - idle <= TFH_GAP_NS)
+		return;
+	open_window(b, idle, TFH_SEGMENT_EVAL);
+	b->w.steps = 0;
+}
+
 static void cut_at_batches(struct window_builder *b)
 {
 	const struct tfh_facts *facts = b->facts;
 	struct tfh_loops *loops = b->loops;
 	uint32_t series = UINT32_MAX;
 	int64_t eval = 0, idle = 0;
-	bool one = single(loops);
+	bool one = single(loops), ended = false;
 
 	for (size_t i = 0; i < facts->batch.n; tfh_big_pass(++i)) {
 		const struct tfh_boundary *t = &facts->batch.v[i];
@@ -147,11 +161,14 @@ static void cut_at_batches(struct window_builder *b)
 		if (!mine(loops, t))
 			continue;
 		if (eval) {
+			if (!ended)
+				go_on(b, t, series, idle);
 			close_window(b, begin_of(t), true);
 			loops->segment_ns[TFH_SEGMENT_EVAL] +=
 				tfh_recorded_ns(facts, eval, begin_of(t));
 			eval = 0;
 		}
+		ended = t->end;
 		if (t->end) {
 			if (!one)
 				close_window(b, t->t1, true);

@@ -19,14 +19,15 @@ enum run_owner {
 	OWNER_CHECKPOINT,
 	OWNER_FIRST,
 	OWNER_STALL,
+	OWNER_EVALUATION,
 	OWNER_BETWEEN,
 	OWNER_COUNT
 };
 
 /* The kind of part that each owner gets where it has none. */
-static const enum tfh_branch owner_branch[OWNER_COUNT] = {TFH_BRANCH_STEP, TFH_BRANCH_CHECKPOINT,
-							  TFH_BRANCH_FIRST, TFH_BRANCH_STALL,
-							  TFH_BRANCH_BETWEEN};
+static const enum tfh_branch owner_branch[OWNER_COUNT] = {
+	TFH_BRANCH_STEP,  TFH_BRANCH_CHECKPOINT, TFH_BRANCH_FIRST,
+	TFH_BRANCH_STALL, TFH_BRANCH_EVALUATE,	 TFH_BRANCH_BETWEEN};
 
 struct parts {
 	const struct tfh_part_of_run *tree;
@@ -35,9 +36,11 @@ struct parts {
 	double known;		     /* all in windows, less all in the tree's loops */
 	uint64_t steps;		     /* that the tree does not count */
 	bool more_steps;	     /* the tree counts more steps than the windows */
+	bool evaluates;		     /* the tree has evaluations */
 	bool marked;		     /* a trace's marks show where steps end */
 	double usual_s;		     /* of a step */
 	double between;		     /* all time between loops */
+	double metrics;		     /* all that follows an evaluation's last batch */
 	double longer;		     /* the tree's steps, less the windows' */
 	double in_steps;	     /* all time of the tree's steps */
 	double excess;		     /* how much longer they are than usual ones */
@@ -58,6 +61,7 @@ static enum run_owner owner_of(const struct tfh_part_of_run *part)
 	return part->kind == TFH_BRANCH_STEP || part->kind == TFH_BRANCH_TRAIN ? OWNER_STEPS
 	       : part->kind == TFH_BRANCH_CHECKPOINT			       ? OWNER_CHECKPOINT
 	       : part->kind == TFH_BRANCH_FIRST				       ? OWNER_FIRST
+	       : part->kind == TFH_BRANCH_EVALUATE			       ? OWNER_EVALUATION
 	       : part->kind == TFH_BRANCH_BETWEEN			       ? OWNER_BETWEEN
 									       : OWNER_COUNT;
 }
@@ -102,6 +106,8 @@ static void take_window(struct parts *p, const struct tfh_accounts *accounts, si
 	if (!(all > 0) || s->segment == TFH_SEGMENT_BETWEEN)
 		return;
 	if (s->segment == TFH_SEGMENT_EVAL) {
+		p->missing[OWNER_EVALUATION] += all;
+		p->metrics += steps ? 0 : all;
 		p->known += all;
 		return;
 	}
@@ -141,6 +147,7 @@ static void take_part(struct parts *p, const struct tfh_part_of_run *part)
 		p->between += part->wall_s;
 	else if (owner != OWNER_COUNT)
 		p->missing[owner] -= part->wall_s;
+	p->evaluates |= owner == OWNER_EVALUATION;
 	if (owner != OWNER_STEPS)
 		return;
 	p->more_steps |= part->count > p->steps + part->runs;
@@ -170,6 +177,8 @@ static double shares(struct parts *p)
 
 	p->moved[OWNER_STALL] = p->missing[OWNER_STALL];
 	p->missing[OWNER_STALL] = 0;
+	p->missing[OWNER_EVALUATION] =
+		p->evaluates ? fmin(p->missing[OWNER_EVALUATION], p->metrics) : 0;
 	for (int k = 0; k < OWNER_COUNT; k++)
 		wanted += p->missing[k] = fmax(p->missing[k], 0);
 	double given = fmax(fmin(fmin(wanted, p->known), p->between), 0);

@@ -185,15 +185,21 @@ static const char *few_steps(struct tfh_wording *w)
 		tfh_class_name(most), tfh_phrase_time(w, s->classes[most].median_s));
 }
 
-/* Evaluation that takes longer than training, whatever bounds it,
- * even if all steps of unknown contents train. */
+/* Evaluation that takes longer than training, whatever bounds it, even if all steps of unknown
+ * contents train. If nothing but computing takes time in the steps, also one that takes over half
+ * as long: less of it gains more than any change of a step. */
 static const char *longer_evaluation(struct tfh_wording *w)
 {
 	double train = tfh_spent(w->r, TFH_BRANCH_TRAIN);
 	double evaluation = tfh_spent(w->r, TFH_BRANCH_EVALUATE);
+	double steps = train + tfh_spent(w->r, TFH_BRANCH_STEP);
+	bool computes = w->r->steady.cls == TFH_CLASS_COMPUTE_BOUND && !w->r->lead;
 
-	if (!(train > 0) || evaluation <= train + tfh_spent(w->r, TFH_BRANCH_STEP))
+	if (!(train > 0) || evaluation <= (computes ? TFH_VERDICT_MOST_SHARE : 1) * steps)
 		return NULL;
+	if (evaluation <= steps)
+		return tfh_phrase(w, "evaluation takes %s of this run, the training itself %s",
+				  tfh_phrase_time(w, evaluation), tfh_phrase_time(w, train));
 	return tfh_phrase(
 		w, "evaluation takes %.1f times as long as training: %s of this run against %s",
 		evaluation / train, tfh_phrase_time(w, evaluation), tfh_phrase_time(w, train));

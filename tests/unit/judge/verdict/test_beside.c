@@ -102,10 +102,68 @@ static void test_two_pieces(void **state)
 	tfh_result_free(r);
 }
 
+/* 16 times 10 steps of 2 ms, and 4 evaluation steps of 2 ms, behind which something is computed from all results for some time; the training goes
+ * on with its iterator, or each time with a new one. */
+static struct tfh_result *with_metrics(bool epochs, double ms)
+{
+	struct gen *g = tf();
+	double t = 100;
+
+	for (uint32_t round = 0; round < 16; round++) {
+		uint32_t iterator = epochs ? 1 + round : 1;
+		for (int i = 0; i < 10; i++)
+			t = step(g, t, iterator, ROOT, OP_TRAIN);
+		if (epochs) {
+			gen_get(g, 0, iterator, ROOT, t, t + 0.02)->flags = TFT_F_OPTIONAL;
+			t += 0.05;
+		}
+		for (int i = 0; i < 4; i++)
+			t = step(g, t, 100 + round, EVAL_ROOT, OP_TEST);
+		gen_get(g, 0, 100 + round, EVAL_ROOT, t, t + 0.02)->flags = TFT_F_OPTIONAL;
+		t += ms;
+	}
+	for (int i = 0; i < 10; i++)
+		t = step(g, t, epochs ? 17 : 1, ROOT, OP_TRAIN);
+	return gen_judge(g);
+}
+
+static double total_s(const struct tfh_result *r, enum tfh_segment kind)
+{
+	uint32_t i = tfh_recurring_of(r, kind);
+
+	return i ? r->recurring[i - 1].total_s : 0;
+}
+
+static void test_metrics(void **state)
+{
+	(void)state;
+	struct tfh_result *r = with_metrics(false, 30);
+
+	assert_int_equal(r->steps.total, 170);
+	assert_true(fabs(total_s(r, TFH_SEGMENT_EVAL) - 16 * 38e-3) < 0.03);
+	assert_true(total_s(r, TFH_SEGMENT_BETWEEN) < 0.02);
+	assert_true(fabs(tfh_spent(r, TFH_BRANCH_EVALUATE) - 16 * 38e-3) < 0.03);
+	assert_true(tfh_spent(r, TFH_BRANCH_BETWEEN) < 0.03);
+	assert_non_null(gen_says(r, "evaluation takes 1.8 times as long as training"));
+	tfh_result_free(r);
+	r = with_metrics(true, 30);
+	assert_true(fabs(total_s(r, TFH_SEGMENT_EVAL) - 16 * 8e-3) < 0.03);
+	assert_true(fabs(total_s(r, TFH_SEGMENT_BETWEEN) - 16 * 30e-3) < 0.06);
+	tfh_result_free(r);
+	r = with_metrics(false, 8); /* shorter than the training, whose steps only compute */
+	gen_expect(r, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU);
+	assert_non_null(gen_says(r, "evaluation takes"));
+	tfh_result_free(r);
+	r = with_metrics(false, 0.01);
+	assert_null(gen_says(r, "evaluation takes"));
+	tfh_result_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_one_piece),
-					   cmocka_unit_test(test_two_pieces)};
+					   cmocka_unit_test(test_two_pieces),
+					   cmocka_unit_test(test_metrics)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
