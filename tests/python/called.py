@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What must hold: a look at a thread that is in a function in C names it, however the line calls it (by name, as an attribute, over several
-lines, with unpacked arguments), and names nothing where the call has no name; where that is print, reading, writing or fsync the cause is
+lines, with unpacked arguments), and names nothing where the call has no name; where that is print, reading, writing, fsync or gc.collect the cause is
 what it does; writing much to a file is a checkpoint, many lines a log, and to memory neither. On CPython 3.11 to 3.15, whose bytecode is known; on every other one nothing is named, and the rest is the same."""
 import json
 import os
@@ -66,7 +66,7 @@ for version, python in interpreters.every():
     if not known:
         continue
     for what, cause in (("logs", "host.logging"), ("reads", "input.read"), ("syncs", "host.checkpoint"), ("writes", "host.checkpoint"),
-                        ("tells", "host.logging"), ("keeps", "host.python")):
+                        ("tells", "host.logging"), ("keeps", "host.python"), ("collects", "host.gc")):
         verdict = json.loads(told(run(version, python, what), "--json"))["verdict"]
         place = verdict["place"]
         print(version, what, verdict["cause"], place and (place["function"], place["samples"]))

@@ -196,8 +196,8 @@ static bool step_out(struct role_walk *w, const struct place_row *row, bool libr
 {
 	enum tfh_role role = role_of(row);
 	bool tells = !w->outside || roles[role].whole;
-	bool yields =
-		!library || tfh_role_waits(role) || role == TFH_ROLE_KEEP || role == TFH_ROLE_WRITE;
+	bool yields = !library || tfh_role_waits(role) || role == TFH_ROLE_KEEP ||
+		      role == TFH_ROLE_WRITE || role == TFH_ROLE_COLLECT;
 
 	if (role == TFH_ROLE_COMPILE && w->found != TFH_ROLE_REWRITE) {
 		w->found = role;

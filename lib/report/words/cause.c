@@ -354,6 +354,7 @@ static const struct {
 	 "the host delays every step by %s, mostly by compiling or loading kernels or functions"},
 	{TFH_CAUSE_HOST_CHECKPOINT, TFH_REMOVE_HOST, "saving checkpoints delays every step by %s"},
 	{TFH_CAUSE_HOST_LOGGING, TFH_REMOVE_HOST, "logging delays every step by %s"},
+	{TFH_CAUSE_HOST_GC, TFH_REMOVE_HOST, "Python's garbage collection delays every step by %s"},
 	{TFH_CAUSE_HOST_GIL, TFH_REMOVE_HOST,
 	 "for %s of every step the program waits for the GIL, which its other threads hold"},
 	{TFH_CAUSE_HOST_LOCK, TFH_REMOVE_HOST,

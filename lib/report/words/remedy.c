@@ -149,6 +149,10 @@ static const struct {
 	 {"the training loop waits for the GIL",
 	  "move the Python code of other threads to processes of their own, or to native code that "
 	  "releases the GIL"}},
+	{TFH_CAUSE_HOST_GC,
+	 {"the training loop collects garbage",
+	  "leave out gc.collect() and what calls it, or do it every n-th step; gc.freeze() after the "
+	  "set-up exempts what was made until then"}},
 	{TFH_CAUSE_HOST_LOCK,
 	 {"the training loop waits for another thread",
 	  "let that thread work a step ahead, or do less while it holds the lock"}},

@@ -1,5 +1,6 @@
 """Between its steps a job calls a function in C, from a function of its own for each way of doing so: called.py WHAT."""
 import builtins
+import gc
 import io
 import os
 import sys
@@ -137,6 +138,14 @@ def tells(d):
                 f.write("a line of the log\n")
 
 
+def collects(d):
+    heap = [{"n": i, "of": [i]} for i in range(60000)]
+    for _ in range(STEPS):
+        step(d)
+        gc.collect()
+    return heap
+
+
 def keeps(d):  # nothing of it goes to a file
     for _ in range(STEPS):
         step(d)
@@ -144,4 +153,4 @@ def keeps(d):  # nothing of it goes to a file
             io.BytesIO().write(BYTES)
 
 
-{"ways": all_ways, "writes": writes, "tells": tells, "keeps": keeps, "logs": logs, "reads": reads, "syncs": syncs}[sys.argv[1]](Device())
+{"ways": all_ways, "writes": writes, "tells": tells, "keeps": keeps, "collects": collects, "logs": logs, "reads": reads, "syncs": syncs}[sys.argv[1]](Device())

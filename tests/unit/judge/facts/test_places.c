@@ -91,6 +91,19 @@ static void test_roles(void **state)
 		{"/job/train.py", "Net.training_step", 26, false},
 		{LIB "/torch/optim/sgd.py", "SGD.step", 7, true},
 		{"/job/train.py", "main", 22, false}};
+	/* A function in C without a frame of its own, by the name by which it is called. */
+	const struct tfh_model_line garbage[] = {{"<builtin>", "collect", 0, true},
+						 {LIB "/toolbox/memory.py", "release", 96, true},
+						 {"/job/train.py", "main", 63, false}};
+	const struct tfh_model_line table[] = {
+		{"<builtin>", "collect", 0, true},
+		{LIB "/polars/lazyframe/frame.py", "LazyFrame.collect", 90, true},
+		{"/job/train.py", "main", 19, false}};
+	assert_int_equal(tfh_place_role(garbage, COUNT(garbage), TFH_ORDER_BEHIND),
+			 TFH_ROLE_COLLECT);
+	assert_int_equal(tfh_place_role(table, COUNT(table), TFH_ORDER_BEFORE), TFH_ROLE_MAP);
+	assert_int_equal(tfh_place_role(table, COUNT(table), TFH_ORDER_BEHIND), TFH_ROLE_LATER);
+	assert_int_equal(tfh_role_cause(TFH_ROLE_COLLECT), TFH_CAUSE_HOST_GC);
 	assert_int_equal(tfh_place_role(closure, COUNT(closure), TFH_ORDER_UNKNOWN), TFH_ROLE_NONE);
 	assert_int_equal(tfh_place_role(closure + 2, 2, TFH_ORDER_UNKNOWN), TFH_ROLE_UPDATE);
 	/* A copy of tensors is no computing, but is part of what a compiler does. */
