@@ -50,13 +50,13 @@ static bool is_pipe(const struct tfh_model_line *f)
 /* Whether a child process waits at its own end of a pipe for what the program sends to it, as
  * simulators wait for actions. Queues and pools, whose frames call those of a pipe, hand out work
  * in advance. */
-static bool is_told(const struct tfh_child_sample *sample, const struct tfh_model_line *frame,
-		    uint32_t n)
+static bool is_told(const struct tfh_child_sample *sample, bool woken,
+		    const struct tfh_model_line *frame, uint32_t n)
 {
 	bool receives = false;
 	uint32_t i = 0;
 
-	if (sample->thread || sample->state == TFT_STATE_RUNNING)
+	if (sample->thread || (sample->state == TFT_STATE_RUNNING && !woken))
 		return false;
 	for (; i < n && is_pipe(&frame[i]); i++)
 		receives |= strstr(frame[i].function, "recv") != NULL;
@@ -71,6 +71,12 @@ static bool is_busy(const struct tfh_child_sample *sample, bool program)
 	bool lock = sample->state == TFT_STATE_LOCK || sample->state == TFT_STATE_EVENT;
 
 	return program ? !lock : !sample->thread && works(sample->state);
+}
+
+/* Whether it was just woken where it only waits, or has no CPU to go on. */
+static bool is_woken(const struct tfh_child_sample *sample, const struct tfh_model_line *innermost)
+{
+	return TFH_DETECT_WOKEN && sample->state == TFT_STATE_RUNNING && tfh_place_waits(innermost);
 }
 
 static enum tfh_cause cause_of(const struct tfh_child_sample *sample, const struct tfh_maker *m,
@@ -95,8 +101,9 @@ bool tfh_maker_of(const struct tfh_child_sample *sample, uint32_t n, struct tfh_
 	if (!out->n || (out->n == n && is_helper(out->frame, n)))
 		return false;
 	out->outside = out->n == n && n < TFH_VERDICT_FRAMES;
-	out->told = is_told(sample, out->frame, out->n);
-	out->busy = !out->told && is_busy(sample, program);
+	bool woken = is_woken(sample, &out->frame[0]);
+	out->told = is_told(sample, woken, out->frame, out->n);
+	out->busy = !out->told && !woken && is_busy(sample, program);
 	out->role = tfh_place_role(out->frame, out->n, TFH_ORDER_UNKNOWN);
 	out->cause = cause_of(sample, out, program);
 	return true;

@@ -30,9 +30,17 @@ static const struct place_row {
 #undef OWN
 };
 
-static const struct {
+struct function_row {
 	const char *file, *function;
-} passes[] = {
+};
+
+static const struct function_row waits[] = {
+#define WAITS(file, function) {file, function},
+#include "judge/facts/places.def"
+#undef WAITS
+};
+
+static const struct function_row passes[] = {
 #define PASS(file, function) {file, function},
 #include "judge/facts/places.def"
 #undef PASS
@@ -273,15 +281,25 @@ enum tfh_role tfh_loader_role(const struct tfh_model_line *frame, uint32_t n, in
 	return own ? TFH_ROLE_MAP : TFH_ROLE_LOADER;
 }
 
-static bool passes_on(const struct tfh_model_line *frame)
+static bool is_one_of(const struct function_row *row, size_t n, const struct tfh_model_line *frame)
 {
 	const char *name = last_part(frame->function);
 
-	for (size_t i = 0; i < sizeof(passes) / sizeof(*passes) && frame->library; i++)
-		if (may_match(passes[i].function, name) && strstr(frame->file, passes[i].file) &&
-		    !fnmatch(passes[i].function, name, 0))
+	for (size_t i = 0; i < n && frame->library; i++)
+		if (may_match(row[i].function, name) && strstr(frame->file, row[i].file) &&
+		    !fnmatch(row[i].function, name, 0))
 			return true;
 	return false;
+}
+
+static bool passes_on(const struct tfh_model_line *frame)
+{
+	return is_one_of(passes, sizeof(passes) / sizeof(*passes), frame);
+}
+
+bool tfh_place_waits(const struct tfh_model_line *frame)
+{
+	return is_one_of(waits, sizeof(waits) / sizeof(*waits), frame);
 }
 
 uint32_t tfh_role_lead(const struct tfh_model_line *frame, uint32_t n, enum tfh_role role,

@@ -18,7 +18,10 @@ enum tfh_role {
 enum tfh_cause tfh_role_cause(enum tfh_role role);
 /* Whether it compiles code, or generates what is compiled. */
 bool tfh_role_compiles(enum tfh_role role);
-bool tfh_role_waits(enum tfh_role role); /* only a sleeping thread has this role */
+bool tfh_role_waits(
+	enum tfh_role
+		role); /* only a thread that sleeps, or is in a function that only waits, has it */
+bool tfh_place_waits(const struct tfh_model_line *frame); /* whether the function only waits */
 bool tfh_role_takes(enum tfh_role role); /* the thread takes a result or the next batch */
 
 bool tfh_same_function(const struct tfh_model_line *a, const struct tfh_model_line *b);

@@ -159,7 +159,7 @@ static uint32_t frames_of(const struct tfh_stack_samples *l, const struct tfh_st
 /* Whether a thread in such a state can have the role; `soon`: in a short pause, which is no copying
  * of much data. Computing uses the processor, or waits for the library's other threads or a page. */
 static bool can_be(enum tfh_role role, const struct tfh_stack_samples *l,
-		   const struct tfh_stack_sample *k, bool soon)
+		   const struct tfh_stack_sample *k, const struct tfh_model_line *frame, bool soon)
 {
 	if (role == TFH_ROLE_STAGE || role == TFH_ROLE_FETCH)
 		return l->driver && !soon;
@@ -169,7 +169,8 @@ static bool can_be(enum tfh_role role, const struct tfh_stack_samples *l,
 	/* Of a thread that waits, the state says what it writes to. */
 	if (role == TFH_ROLE_WRITE)
 		return k->state == TFT_STATE_RUNNING;
-	return role != TFH_ROLE_NONE && (!tfh_role_waits(role) || tfh_is_asleep(k->state));
+	return role != TFH_ROLE_NONE && (!tfh_role_waits(role) || tfh_is_asleep(k->state) ||
+					 (TFH_DETECT_WOKEN && tfh_place_waits(frame)));
 }
 
 /* Whether the program's innermost function in a sample is also on the stack of the next call. */
@@ -234,7 +235,7 @@ static void place_sample(struct tfh_stack_samples *l, struct tfh_stack_sample *k
 	enum tfh_order order = tfh_order_of(frame, n, to->frame, to->n);
 	enum tfh_role role = n ? role_at(l, k->place, order, frame, n) : TFH_ROLE_NONE;
 
-	if (!can_be(role, l, k, to->soon))
+	if (!can_be(role, l, k, frame, to->soon))
 		role = tfh_role_between(k->state, order,
 					to->soon || tfh_stack_samples_lead_to(frame, n, to),
 					tfh_stack_samples_copy(frame, n, to), to);

@@ -1,7 +1,8 @@
 /*
  * A job that receives from child processes over pipes before each step. Where these also wait, at pipes of their own, for what the
  * program sends to them (actions), they are no loader: the step waits for another process, and more of them are no advice. Where
- * they wait for work from a queue, or not at all, they make the batches.
+ * they wait for work from a queue, or not at all, they make the batches. A thread that is seen running in the function that only waits was just
+ * woken, and waits no less.
  */
 #include "../analyze_gen.h"
 
@@ -9,6 +10,7 @@
 
 enum { AT_RECEIVES = 1, AT_STEP, AT_WORKS, AT_TOLD, AT_QUEUE };
 
+static const struct tfh_model_line reads = {STD "connection.py", "Connection._recv", 395, true};
 static const struct tfh_model_line receive = {STD "connection.py", "_ConnectionBase.recv", 250,
 					      true};
 static const struct tfh_model_line begin = {STD "process.py", "BaseProcess._bootstrap", 314, true};
@@ -22,6 +24,8 @@ static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_m
 	(void)process;
 	if (!place || most < 4)
 		return 0;
+	if (place == AT_RECEIVES)
+		frame[n++] = reads;
 	if (place == AT_RECEIVES || place == AT_TOLD || place == AT_QUEUE)
 		frame[n++] = receive;
 	if (place == AT_QUEUE)
@@ -57,24 +61,39 @@ static void child(struct gen *g, double t, uint32_t place, enum tft_state state)
 }
 
 /* In every other step the worker is seen where it waits. */
-static struct tfh_result *judge(uint32_t waits)
+static struct tfh_result *judge_state(uint32_t waits, uint8_t state)
 {
 	struct gen *g = gen_new();
-	double t = 100, cpu = 0;
+	double t = 100, cpu = 0, runs = state == TFT_STATE_RUNNING ? 4.5 : 0.1;
 
 	g->feed.place = g->feed.lines = places;
 	g->name[TFT_NAME_OP][1] = "Engine::execute";
 	for (int i = 0; i < 120; i++, t += 6) {
-		mark(g, TFT_STATE, t + 0.5 + fmod(i * 0.37, 4), AT_RECEIVES, TFT_STATE_SOCKET);
+		mark(g, TFT_STATE, t + 0.5 + fmod(i * 0.37, 4), AT_RECEIVES, state);
 		if (waits && i % 2)
 			child(g, t + 1, waits, TFT_STATE_SOCKET);
 		else
 			child(g, t + 1, AT_WORKS, TFT_STATE_RUNNING);
-		mark(g, TFT_CPUTIME, t + 5.5, AT_STEP, 0)->w[0] = (uint64_t)gen_ns(cpu += 0.1);
+		mark(g, TFT_CPUTIME, t + 5.5, AT_STEP, 0)->w[0] = (uint64_t)gen_ns(cpu += runs);
 		gen_call(g, 0, TFH_FN_torch_backward, t + 5.55, t + 5.95)->w[0] = 1;
 		mark(g, TFT_CPUTIME, t + 5.96, 0, 0)->w[0] = (uint64_t)gen_ns(cpu += 0.4);
 	}
 	return gen_judge(g);
+}
+
+static struct tfh_result *judge(uint32_t waits)
+{
+	return judge_state(waits, TFT_STATE_SOCKET);
+}
+
+/* Each time the thread was just woken, to wait for the next answer. */
+static void test_woken(void **state)
+{
+	(void)state;
+	struct tfh_result *r = judge_state(AT_TOLD, TFT_STATE_RUNNING);
+
+	gen_expect(r, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_WAIT);
+	tfh_result_free(r);
 }
 
 static void test_told(void **state)
@@ -104,6 +123,7 @@ static void test_not_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_told),
+					   cmocka_unit_test(test_woken),
 					   cmocka_unit_test(test_not_told)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
