@@ -17,7 +17,7 @@ import interpreters  # noqa: E402
 if os.environ.get("TFH_SAN"):
     sys.exit(77)
 TOOL, TMP = os.path.join(os.environ["TFH_BUILD"], "bin", "tfhook"), os.environ["TFH_TMP"]
-OFF, ENOUGH = 0.25, 60  # of a share: wide, as a busy machine's clock is no evidence; samples
+OFF, ENOUGH = 0.3, 100  # of a share: wide, as a busy machine is no evidence; samples, whose shares are then off by 10 % as a rule
 JOB = """
 import hashlib, json, sys, time
 from jax._src import core
