@@ -2,7 +2,7 @@
 """What must hold: of a PyTorch job on the CPU, part of whose computing only samples see (`compute.cpu`), a digest has the parts of the
 steps that the recording has, and `diff` has no time that is less than nothing.
 
-timeout: 300
+timeout: 1200
 """
 import json
 import os

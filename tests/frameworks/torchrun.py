@@ -3,6 +3,7 @@
 its cause and line.
 
 Where the environment `torch` exists already.
+timeout: 900
 """
 import json
 import os
