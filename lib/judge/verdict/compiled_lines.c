@@ -4,6 +4,7 @@
  * much as start-up does, and no part of the run shows that by itself.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +19,9 @@ struct compiled_at {
 struct compiles {
 	const struct tfh_accounts *accounts;
 	struct tfh_compiling *out;
-	bool in_steps; /* count those in judged steps, too */
+	bool in_steps;		     /* count those in judged steps, too */
+	int64_t begin, started, end; /* first sample; end of start-up in the tree; last sample */
+	double all_ns[TFH_SEGMENT_COUNT]; /* of all samples, whatever they show */
 	TFH_VEC(struct compiled_at) at;
 	size_t window; /* of the last sample */
 	size_t seen;   /* window of the last sample that compiles; SIZE_MAX: none */
@@ -45,6 +48,19 @@ static int add_line(struct compiles *c, const struct tfh_model_line *frame, uint
 		       : 0;
 }
 
+/* The end of what the tree calls start-up: the first window may begin long before it. */
+static int64_t start_end(const struct tfh_result *r)
+{
+	double end = -INFINITY;
+
+	for (uint32_t i = 1; i < r->n_tree; i++) {
+		const struct tfh_part_of_run *p = &r->tree[i];
+		if (!p->parent && (p->kind == TFH_BRANCH_BEFORE || p->kind == TFH_BRANCH_STARTUP))
+			end = fmax(end, p->begin_s + p->wall_s);
+	}
+	return end > -INFINITY ? (int64_t)(end * 1e9) : INT64_MIN;
+}
+
 /* Windows tile the judged time; what lies before the first one is start-up, what lies behind the
  * last is not between steps either. */
 static enum tfh_segment segment_at(struct compiles *c, int64_t t)
@@ -53,6 +69,8 @@ static enum tfh_segment segment_at(struct compiles *c, int64_t t)
 	size_t hint = c->window == SIZE_MAX ? 0 : c->window;
 
 	c->window = tfh_window_of(loops, t, hint);
+	if (t < c->started)
+		return TFH_SEGMENT_STARTUP;
 	if (c->window != SIZE_MAX)
 		return c->accounts->use[c->window].segment;
 	return loops->window.n && t < loops->window.v[0].t0 ? TFH_SEGMENT_STARTUP
@@ -69,7 +87,10 @@ static int add_sample(struct compiles *c, int64_t t, uint32_t n, const struct tf
 	bool compiles = first ? tfh_role_compiles(role)
 			      : tfh_sample_compiles(c->accounts->facts, TFH_AT(role, 0));
 
-	if (!compiles || (kind == TFH_SEGMENT_TRAIN && !c->in_steps))
+	c->begin = t < c->begin ? t : c->begin;
+	c->end = t > c->end ? t : c->end;
+	c->all_ns[kind] += ns;
+	if (!n || !compiles || (kind == TFH_SEGMENT_TRAIN && !c->in_steps))
 		return 0;
 	c->out->s[kind] += ns / 1e9;
 	c->out->samples++;
@@ -88,7 +109,7 @@ static int add_outside(struct compiles *c, const struct tfh_start *s)
 	for (uint32_t i = 0; i < s->n && !rc; i++) {
 		const struct tfh_start_sample *k = &s->sample[i];
 		uint32_t n = tfh_start_frames(s, k->place, frame, TFH_VERDICT_FRAMES);
-		rc = n ? add_sample(c, k->t, n, frame, k->ns) : 0;
+		rc = add_sample(c, k->t, n, frame, k->ns);
 	}
 	return rc;
 }
@@ -103,12 +124,43 @@ static int add_own(struct compiles *c, int64_t from)
 
 	for (size_t i = 0; i < tfh_stack_samples_count(facts->samples) && !rc; i++) {
 		struct tfh_seen_sample k = tfh_stack_samples_at(facts->samples, i);
-		uint32_t n = 0;
 		if (k.t > from && feed->threads[k.thread].tid == main)
-			n = tfh_frames_at(facts, k.place, frame);
-		rc = n ? add_sample(c, k.t, n, frame, k.ns) : 0;
+			rc = add_sample(c, k.t, tfh_frames_at(facts, k.place, frame), frame, k.ns);
 	}
 	return rc;
+}
+
+/* What the main thread was sampled over, by segment. */
+static void add_walls(const struct compiles *c, double wall_ns[TFH_SEGMENT_COUNT])
+{
+	const struct tfh_loops *loops = c->accounts->loops;
+	int64_t at = c->started > c->begin ? c->started : c->begin;
+
+	wall_ns[TFH_SEGMENT_STARTUP] = (double)(at - c->begin);
+	TFH_EACH (i, loops->window.n) {
+		const struct tfh_window *w = &loops->window.v[i];
+		enum tfh_segment gap = i ? TFH_SEGMENT_BETWEEN : TFH_SEGMENT_STARTUP;
+		if (w->t1 <= at)
+			continue;
+		wall_ns[gap] += w->t0 > at ? (double)(w->t0 - at) : 0;
+		at = w->t0 > at ? w->t0 : at;
+		wall_ns[c->accounts->use[i].segment] += (double)(w->t1 - at);
+		at = w->t1;
+	}
+	wall_ns[loops->window.n ? TFH_SEGMENT_BETWEEN : TFH_SEGMENT_STARTUP] +=
+		c->end > at ? (double)(c->end - at) : 0;
+}
+
+/* Each sample stands for the mean interval at that time. A few long intervals are enough for their
+ * sum to be far from the time in which they were taken: it is no more than that. */
+static void keep_within(const struct compiles *c)
+{
+	double wall_ns[TFH_SEGMENT_COUNT] = {0};
+
+	add_walls(c, wall_ns);
+	for (int i = 0; i < TFH_SEGMENT_COUNT; i++)
+		if (c->all_ns[i] > wall_ns[i])
+			c->out->s[i] *= wall_ns[i] / c->all_ns[i];
 }
 
 static void keep_line(const struct compiles *c)
@@ -134,11 +186,16 @@ int tfh_find_compiling(const struct tfh_accounts *accounts, struct tfh_result *r
 	struct compiles c = {.accounts = accounts,
 			     .out = &r->found.compiling,
 			     .in_steps = r->verdict.cause != TFH_CAUSE_HOST_COMPILE,
+			     .begin = INT64_MAX,
+			     .started = start_end(r),
+			     .end = INT64_MIN,
 			     .window = SIZE_MAX};
 	int rc = s ? add_outside(&c, s) : 0;
 
 	if (!rc)
 		rc = add_own(&c, s && s->n ? s->sample[s->n - 1].t : INT64_MIN);
+	if (c.begin <= c.end)
+		keep_within(&c);
 	keep_line(&c);
 	free(c.at.v);
 	return rc;

@@ -1,11 +1,12 @@
 /* While a thread of the program compiles, the compiler's own threads try kernels and wait for each other. All of that is compiling.
  * If the program's thread does something else meanwhile, they are waiting for a lock, as seen. A run whose steps do not
- * compile may still compile much: how long, how often and where is told. */
+ * compile may still compile much: how long, how often and where is told, and it is no longer than the time it was seen in. */
 #include "../devgen.h"
 
 enum { PROGRAM, LIBRARY };
 
-static const char *called; /* file of the function that the program's thread runs */
+static const char *called;	/* file of the function that the program's thread runs */
+static uint64_t stands_ms = 10; /* for how much time a sample stands */
 
 static void sample(struct dg *d, uint32_t thread, double t, uint32_t place)
 {
@@ -15,7 +16,7 @@ static void sample(struct dg *d, uint32_t thread, double t, uint32_t place)
 	ev->result = TFT_STATE_LOCK;
 	ev->stack = place;
 	ev->w[1] = (uint64_t)0xffffffff << 32;
-	ev->w[2] = 10000000;
+	ev->w[2] = stands_ms * 1000000;
 }
 
 static uint32_t line(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
@@ -137,6 +138,21 @@ static void test_between_steps(void **state)
 	tfh_result_free(r);
 }
 
+/* Samples that stand for three times as much as they were apart. */
+static void test_within(void **state)
+{
+	(void)state;
+	stands_ms = 30;
+	struct tfh_result *r = two_models(false);
+	double s = 0;
+
+	stands_ms = 10;
+	for (int i = 0; i < TFH_SEGMENT_COUNT; i++)
+		s += r->found.compiling.s[i];
+	assert_true(s > 1.9 && s < 2.1);
+	tfh_result_free(r);
+}
+
 /* What a scheduler does before each launch. */
 static uint32_t schedules(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
 			  uint32_t most)
@@ -179,9 +195,8 @@ static void test_scheduling(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_compiler),
-		cmocka_unit_test(test_other_work),
-		cmocka_unit_test(test_between_steps),
+		cmocka_unit_test(test_compiler),      cmocka_unit_test(test_other_work),
+		cmocka_unit_test(test_between_steps), cmocka_unit_test(test_within),
 		cmocka_unit_test(test_scheduling),
 	};
 
