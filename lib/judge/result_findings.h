@@ -47,11 +47,17 @@ struct tfh_code_time {
 	double s_per_step; /* sum over all functions */
 };
 
-/* What threads do between their calls, by samples: enum tft_state; writing a log or similar file,
- * which is not a checkpoint; waiting in an event loop for a timer. */
-#define TFH_SEEN_LOG TFT_STATE_COUNT
-#define TFH_SEEN_TIMER (TFT_STATE_COUNT + 1)
-#define TFH_SEEN_COUNT (TFT_STATE_COUNT + 2)
+/* What threads do between their calls, by samples: enum tft_state; writing a log or similar file, which is not a
+ * checkpoint; waiting in an event loop for a timer; and of the waits for a lock, where that is known, for one that another
+ * thread holds, for another thread's signal, for its end. */
+enum {
+	TFH_SEEN_LOG = TFT_STATE_COUNT,
+	TFH_SEEN_TIMER,
+	TFH_SEEN_MUTEX,
+	TFH_SEEN_SIGNAL,
+	TFH_SEEN_END,
+	TFH_SEEN_COUNT
+};
 struct tfh_seen_sum {
 	double part[TFH_SEEN_COUNT]; /* shares */
 	double ns;		     /* thread time that the samples represent */

@@ -230,19 +230,6 @@ static double process_ran(const struct tfh_facts *facts, const struct tfh_sample
 	return to->cpu_s - to->flusher_s;
 }
 
-static double drivers_ran(const struct tfh_facts *facts, const struct tfh_sample *from,
-			  const struct tfh_sample *to)
-{
-	double s = 0;
-
-	for (uint32_t k = 0; k < to->threads; k++)
-		for (uint32_t i = 0; i < from->threads; i++)
-			if (from->thread[i].thread == to->thread[k].thread &&
-			    tfh_index_drives(facts, to->thread[k].thread))
-				s += to->thread[k].run_s - from->thread[i].run_s;
-	return s;
-}
-
 /* Processors in use between the first window and the last. NAN: no two samples lie there. */
 static double in_use(const struct tfh_accounts *accounts, ran *between)
 {
@@ -274,7 +261,7 @@ bool tfh_processors(const struct tfh_accounts *accounts, double *used, double *a
 
 double tfh_drivers_ran(const struct tfh_accounts *accounts)
 {
-	double used = in_use(accounts, drivers_ran);
+	double used = in_use(accounts, tfh_drivers_between);
 
 	return used > 0 ? used : 0;
 }

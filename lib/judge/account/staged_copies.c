@@ -54,7 +54,8 @@ static bool waited(const struct tfh_facts *facts, const struct tfh_seg *pause)
 
 	if (!tfh_stack_samples_divide(facts->samples, pause->thread, pause->t0, pause->t1, &seen))
 		return false;
-	share = seen.part[TFT_STATE_LOCK] + seen.part[TFT_STATE_EVENT];
+	for (int at = 0; at < TFH_SEEN_COUNT; at++)
+		share += tfh_awaits_thread(at) ? seen.part[at] : 0;
 	for (int role = 0; role < TFH_ROLE_COUNT; role++)
 		share += seen.part[TFH_AT(role, 1)];
 	return 2 * share > 1;

@@ -31,6 +31,9 @@ static const struct row {
 	[TFT_STATE_TERMINAL] = {TFH_CAUSE_HOST_WAIT, TFH_CAUSE_HOST_WAIT, true},
 	[TFT_STATE_TERMINAL_OUT] = {TFH_CAUSE_HOST_LOGGING, TFH_CAUSE_HOST_LOGGING, false},
 	[TFH_SEEN_LOG] = {TFH_CAUSE_HOST_LOGGING, TFH_CAUSE_HOST_LOGGING, false},
+	[TFH_SEEN_MUTEX] = {TFH_CAUSE_HOST_LOCK, TFH_CAUSE_HOST_LOCK, true},
+	[TFH_SEEN_SIGNAL] = {TFH_CAUSE_HOST_LOCK, TFH_CAUSE_INPUT_UNKNOWN, true},
+	[TFH_SEEN_END] = {TFH_CAUSE_HOST_LOCK, TFH_CAUSE_INPUT_UNKNOWN, true},
 	[TFH_SEEN_TIMER] = {TFH_CAUSE_HOST_SLEEP, TFH_CAUSE_HOST_SLEEP, true},
 };
 
@@ -52,10 +55,11 @@ enum tfh_cause tfh_plain_cause(int at)
 }
 
 /* The other thread that this one waited for is known, and that time is charged to it. Only this
- * thread's own time remains. */
-static void take_own(struct tfh_seen *seen)
+ * thread's own time remains. Returns the part of it for which the thread had waited for a lock
+ * before, and could have done the same but for the lock. */
+static double take_own(struct tfh_seen *seen)
 {
-	double own = 0;
+	double own = 0, held = seen->part[TFH_SEEN_MUTEX];
 
 	for (int i = 0; i < TFH_AT_COUNT; i++) {
 		enum tfh_cause cause = tfh_plain_cause(i);
@@ -67,6 +71,7 @@ static void take_own(struct tfh_seen *seen)
 		seen->part[i] /= own;
 	if (own <= 0)
 		seen->part[TFT_STATE_RUNNING] = 1;
+	return !TFH_DETECT_HELD || held <= 0 ? 0 : held < own ? held / own : 1;
 }
 
 enum tfh_cause tfh_sample_cause(const struct tfh_facts *facts, int at, enum tfh_feeds feeds)
@@ -76,8 +81,14 @@ enum tfh_cause tfh_sample_cause(const struct tfh_facts *facts, int at, enum tfh_
 	 * same work, is its results. */
 	bool exchange = feeds == TFH_FEEDS_BACK && facts->peer && !place &&
 			rows[at].cause == TFH_CAUSE_HOST_WAIT;
-	bool loads = feeds != TFH_FEEDS_NOT && !facts->consumers && !place && !exchange;
+	/* A thread that has ended made no batch if it could work on results. */
+	bool ended = feeds == TFH_FEEDS_BACK && at == TFH_SEEN_END;
+	bool loads = feeds != TFH_FEEDS_NOT && !facts->consumers && !place && !exchange && !ended;
 	enum tfh_cause cause = loads ? rows[at].feeding : tfh_plain_cause(at);
+
+	if (tfh_awaits_work(at) && cause == TFH_CAUSE_HOST_LOCK && facts->others_run &&
+	    !tfh_stack_samples_python(facts->samples))
+		return TFH_CAUSE_HOST_CODE;
 
 	if (at == TFT_STATE_GIL && facts->lock_feeds)
 		cause = TFH_CAUSE_INPUT_UNKNOWN;
@@ -224,6 +235,7 @@ bool tfh_pause_causes(const struct tfh_accounts *accounts, uint32_t thread, int6
 {
 	const struct tfh_facts *facts = accounts->facts;
 	struct tfh_seen seen;
+	double held = 0;
 
 	memset(share, 0, TFH_CAUSE_COUNT * sizeof(*share));
 	if (!facts->samples || !seen_of(facts, thread, t0, t1, &seen))
@@ -235,13 +247,15 @@ bool tfh_pause_causes(const struct tfh_accounts *accounts, uint32_t thread, int6
 	if (!accounts->compiles && !leave_compiling(facts, &seen))
 		return false;
 	if (handed)
-		take_own(&seen);
+		held = take_own(&seen);
 	for (int i = 0; i < TFH_AT_COUNT; i++) {
 		bool place_tells = usual == TFH_CAUSE_HOST_CALLBACK && is_plain(facts, i);
 		share[place_tells ? usual : tfh_sample_cause(facts, i, seen.feeds)] +=
 			seen.part[i] * (1 - beside);
 	}
 	share[TFH_CAUSE_HOST_COMPILE] += beside;
+	share[TFH_CAUSE_HOST_LOCK] += share[TFH_CAUSE_HOST_CODE] * held;
+	share[TFH_CAUSE_HOST_CODE] *= 1 - held;
 	return true;
 }
 

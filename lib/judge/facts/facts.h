@@ -287,6 +287,9 @@ struct tfh_facts {
 	 * pipe of its own. What they send depends on what they are sent (the actions of this step),
 	 * so they cannot work ahead as a loader's workers do. */
 	bool told;
+	/* While a driving thread waited until another thread had done something, other threads than the driving ones
+	 * mostly ran: its wait is their work. */
+	bool others_run;
 	bool peer;	      /* the device of another process of the run does as much */
 	bool crowded;	      /* the driving threads were often ready to run without a CPU */
 	double delay_per_run; /* delay per second of running; 0: hardly any */
@@ -413,6 +416,11 @@ bool tfh_launched_in(const struct tfh_facts *facts, int64_t t0, int64_t t1);
 double tfh_processor_wait(const struct tfh_facts *facts, int64_t t0, int64_t t1);
 /* Whether the thread with this index in the process drives the job. */
 bool tfh_index_drives(const struct tfh_facts *facts, uint32_t index);
+/* CPU seconds of the driving threads between two samples. */
+double tfh_drivers_between(const struct tfh_facts *facts, const struct tfh_sample *from,
+			   const struct tfh_sample *to);
+/* others.c: sets `others_run`. */
+void tfh_find_others(struct tfh_facts *facts);
 /* Sets `crowded` and `delay_per_run`. */
 void tfh_find_crowd(struct tfh_facts *facts);
 /* Whether the driving threads' pauses were mostly the program's code: by their CPU clocks, the

@@ -105,6 +105,9 @@ enum tfh_role tfh_role_between(int state, enum tfh_order order, bool dispatch, b
 						   : TFH_ROLE_NONE;
 	case TFT_STATE_LOCK:
 	case TFT_STATE_EVENT:
+	case TFH_SEEN_MUTEX:
+	case TFH_SEEN_SIGNAL:
+	case TFH_SEEN_END:
 		return order == TFH_ORDER_BEHIND ? TFH_ROLE_LOCK : TFH_ROLE_NONE;
 	case TFT_STATE_PIPE:
 	case TFT_STATE_SOCKET:
@@ -126,6 +129,8 @@ enum tfh_role tfh_role_above(int state, const struct tfh_model_line *seen, uint3
 	switch (state) {
 	case TFT_STATE_LOCK:
 	case TFT_STATE_EVENT:
+	case TFH_SEEN_SIGNAL:
+	case TFH_SEEN_END:
 		/* A library's function (of a queue, a future, an event) waits for something that
 		 * another thread makes. The program itself takes a lock. */
 		return seen[0].library ? TFH_ROLE_MADE : TFH_ROLE_GIVEN;

@@ -41,6 +41,19 @@ bool tfh_index_drives(const struct tfh_facts *facts, uint32_t index)
 	return false;
 }
 
+double tfh_drivers_between(const struct tfh_facts *facts, const struct tfh_sample *from,
+			   const struct tfh_sample *to)
+{
+	double s = 0;
+
+	for (uint32_t k = 0; k < to->threads; k++)
+		for (uint32_t i = 0; i < from->threads; i++)
+			if (from->thread[i].thread == to->thread[k].thread &&
+			    tfh_index_drives(facts, to->thread[k].thread))
+				s += to->thread[k].run_s - from->thread[i].run_s;
+	return s;
+}
+
 /* The counters cover all of a thread's life, so a single sample is enough; a job of one second has
  * one. */
 void tfh_find_crowd(struct tfh_facts *facts)

@@ -94,6 +94,8 @@ struct tfh_stack_samples {
 /* The group of all short pauses of a thread; TFH_NO_GROUP: there are no samples of its pauses. */
 uint32_t tfh_group_of_brief(const struct tfh_stack_samples *l, uint32_t thread);
 
+/* sample_state.c: enum tft_state, or TFH_SEEN_... */
+uint8_t tfh_sample_state(const struct tfh_stack_samples *l, const struct tfh_event *ev);
 /* look_through.c: whether a system call waits for a file to be written through; and reassigns
  * samples in which a thread ran in such a call. */
 bool tfh_writes_through(uint16_t call);

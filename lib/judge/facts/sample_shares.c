@@ -164,8 +164,8 @@ static bool can_be(enum tfh_role role, const struct tfh_stack_samples *l,
 	if (role == TFH_ROLE_STAGE || role == TFH_ROLE_FETCH)
 		return l->driver && !soon;
 	if (role == TFH_ROLE_COMPUTE || role == TFH_ROLE_UPDATE)
-		return !l->device && (!tfh_is_asleep(k->state) || k->state == TFT_STATE_LOCK ||
-				      k->state == TFT_STATE_EVENT || k->state == TFT_STATE_PAGE);
+		return !l->device && (!tfh_is_asleep(k->state) || tfh_awaits_thread(k->state) ||
+				      k->state == TFT_STATE_PAGE);
 	/* Of a thread that waits, the state says what it writes to. */
 	if (role == TFH_ROLE_WRITE)
 		return k->state == TFT_STATE_RUNNING;
@@ -212,8 +212,7 @@ static bool awaits_jax(const struct tfh_stack_samples *l, const struct tfh_stack
 	static const char *const packages[] = {"jax", "jaxlib", "numpy", "flax", "optax", "keras"};
 	char package[TFH_FACTS_PACKAGE];
 
-	if (!TFH_DETECT_JAX_WAIT || !l->jax || l->driver || !n ||
-	    (k->state != TFT_STATE_LOCK && k->state != TFT_STATE_EVENT))
+	if (!TFH_DETECT_JAX_WAIT || !l->jax || l->driver || !n || !tfh_awaits_thread(k->state))
 		return false;
 	if (!frame[0].library)
 		return true;
@@ -475,36 +474,6 @@ static void add_cpu(struct tfh_sample_line *s, const struct tfh_event *ev)
 
 /* ---- samples ---- */
 
-/* File name endings of logs. */
-static bool is_log(const char *path)
-{
-	static const char *const ends[] = {".log", ".txt", ".csv",  ".tsv", ".json", ".jsonl",
-					   ".out", ".err", ".html", ".md",  ".db",   ".wandb"};
-	size_t n = strlen(path);
-
-	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
-		if (n > strlen(ends[i]) && !strcmp(path + n - strlen(ends[i]), ends[i]))
-			return true;
-	return strstr(path, "tfevents") != NULL;
-}
-
-static uint8_t state_of(const struct tfh_stack_samples *l, const struct tfh_event *ev)
-{
-	uint8_t state = ev->result < TFT_STATE_COUNT ? (uint8_t)ev->result : 0;
-	int32_t fd = (int32_t)(ev->w[1] >> 32);
-
-	if (state == TFT_STATE_TERMINAL_OUT ||
-	    (state == TFT_STATE_PIPE_FULL && (fd == 1 || fd == 2)))
-		return TFH_SEEN_LOG;
-	if (state != TFT_STATE_WRITE)
-		return state;
-	if (fd == 1 || fd == 2 ||
-	    (ev->stream && is_log(l->feed->name(l->feed->arg, l->process, TFT_NAME_STRING,
-						ev->stream, NULL, NULL))))
-		return TFH_SEEN_LOG;
-	return state;
-}
-
 /* Whether a thread marks a range of PyTorch's, where the recorder works. Linux takes the CPU from a
  * thread preferably at a system call, and the recorder makes one there: on a crowded machine a
  * third of the samples showed a thread that waits for a CPU there. */
@@ -525,7 +494,7 @@ static bool marks_range(const struct tfh_stack_samples *l, uint32_t place)
 static int add_sample(struct tfh_stack_samples *l, const struct tfh_event *ev)
 {
 	struct tfh_sample_line *s = &l->line[ev->thread];
-	uint8_t state = state_of(l, ev);
+	uint8_t state = tfh_sample_state(l, ev);
 	struct tfh_stack_sample sample = {
 		.t = ev->t1,
 		.timeout = state == TFT_STATE_POLL ? tfh_poll_timeout(ev->w[0]) : 0,

@@ -27,6 +27,19 @@ enum tfh_feeds {
 	TFH_FEEDS_BACK,
 };
 
+/* Whether such a thread waits until another one has done something. */
+static inline bool tfh_awaits_work(int at)
+{
+	return at == TFH_SEEN_SIGNAL || at == TFH_SEEN_END;
+}
+
+/* Whether it waits for another thread of the process. */
+static inline bool tfh_awaits_thread(int at)
+{
+	return at == TFT_STATE_LOCK || at == TFT_STATE_EVENT || at == TFH_SEEN_MUTEX ||
+	       tfh_awaits_work(at);
+}
+
 /* How the time of a pause divides. */
 struct tfh_seen {
 	double part[TFH_AT_COUNT]; /* shares by what the thread was doing, sum 1; 0: not seen */

@@ -472,6 +472,8 @@ int tfh_find_facts(const struct tfh_feed *feed, uint32_t process, struct tfh_are
 		if (TFH_DETECT_KERNEL_TIME)
 			tfh_find_kernel_time(facts);
 		tfh_find_makers(facts);
+		if (TFH_DETECT_OTHERS_RUN)
+			tfh_find_others(facts);
 		facts->peer = has_peer(facts);
 		facts->one_line = one_line(facts);
 		for (size_t i = 0; i < facts->series.n; i++)

@@ -39,8 +39,7 @@ static struct seen count(const struct tfh_accounts *accounts)
 		enum tfh_cause cause = tfh_seen_cause(accounts, &k);
 		n.of[cause]++;
 		n.ops += cause == TFH_CAUSE_HOST_PYTHON && k.op && at_program(facts, k.place);
-		n.locks += cause == TFH_CAUSE_INPUT_UNKNOWN &&
-			   (k.at == TFT_STATE_LOCK || k.at == TFT_STATE_EVENT);
+		n.locks += cause == TFH_CAUSE_INPUT_UNKNOWN && tfh_awaits_thread(k.at);
 		n.takes += tfh_role_takes(tfh_at_role(k.at));
 	}
 	return n;

@@ -368,6 +368,16 @@ static const struct {
 	 "the program's own code delays every step by %s while nothing else runs"},
 };
 
+/* How time of this row is explained, where samples show whom the thread waits for. */
+static const char *what_of(const struct tfh_result *r, size_t row)
+{
+	if (code_rows[row].cause == TFH_CAUSE_HOST_LOCK && tfh_seen_mostly(r, false))
+		return "for %s of every step the program waits for a lock that another of its threads holds";
+	if (code_rows[row].cause == TFH_CAUSE_HOST_CODE && tfh_seen_mostly(r, true))
+		return "for %s of every step the program waits for the work of another of its threads";
+	return code_rows[row].what;
+}
+
 /* Explains causes in the program's own code. */
 static void explain_code(struct tfh_wording *w, const char *time)
 {
@@ -377,7 +387,7 @@ static void explain_code(struct tfh_wording *w, const char *time)
 
 	while (code_rows[i].cause != TFH_CAUSE_NONE && code_rows[i].cause != cause)
 		i++;
-	w->text = tfh_phrase(w, code_rows[i].what, time);
+	w->text = tfh_phrase(w, what_of(r, i), time);
 	const char *line = tfh_place_line(w, cause);
 	if (line)
 		tfh_evidence(w, TFH_TELLS_LINE, line);

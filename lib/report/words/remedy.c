@@ -265,6 +265,15 @@ bool tfh_prepares_launches(const struct tfh_result *r)
 					     TFH_FACTS_SAMPLE_PAUSE_NS * fmax(tfh_launches(r), 1);
 }
 
+bool tfh_seen_mostly(const struct tfh_result *r, bool work)
+{
+	const double *part = r->found.seen.part;
+
+	return work ? part[TFH_SEEN_SIGNAL] + part[TFH_SEEN_END] > part[TFT_STATE_RUNNING]
+		    : part[TFH_SEEN_MUTEX] >
+			       part[TFT_STATE_LOCK] + part[TFH_SEEN_SIGNAL] + part[TFH_SEEN_END];
+}
+
 struct tfh_remedy tfh_remedy_in(const struct tfh_result *r, enum tfh_cause cause)
 {
 	static const struct tfh_remedy torch_cpu = {
@@ -307,6 +316,20 @@ struct tfh_remedy tfh_remedy_in(const struct tfh_result *r, enum tfh_cause cause
 
 	if (cause == TFH_CAUSE_INPUT_UNKNOWN && r->found.supposed)
 		return supposed;
+
+	static const struct tfh_remedy held = {
+		"the step waits for a lock that another thread holds",
+		"hold it for less: do what does not need it before taking it, or give each thread what "
+		"it needs of its own"};
+	static const struct tfh_remedy awaited = {
+		"the step waits for the work of another thread",
+		"see what it runs (top -H; record the job once under `perf record -g`): make that "
+		"cheaper, divide it among more threads, or wait for it a step later"};
+
+	if (cause == TFH_CAUSE_HOST_LOCK && tfh_seen_mostly(r, false))
+		return held;
+	if (cause == TFH_CAUSE_HOST_CODE && tfh_seen_mostly(r, true))
+		return awaited;
 	if (cause == TFH_CAUSE_COMPUTE_CPU && r->found.torch)
 		return r->found.imported ? torch_trace : torch_cpu;
 	if (cause == TFH_CAUSE_HOST_LAUNCH && r->found.cpu_only) /* nothing is launched there */

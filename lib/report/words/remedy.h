@@ -15,6 +15,9 @@ struct tfh_remedy tfh_remedy_of(enum tfh_cause cause);
 /* The same for this job: in PyTorch's terms where they apply; if no pipeline stage is known, the
  * program's own code makes the batches. */
 struct tfh_remedy tfh_remedy_in(const struct tfh_result *r, enum tfh_cause cause);
+/* Whether samples show the thread mostly waiting for a lock that another thread holds, among its waits for threads; or
+ * (work) until another thread has done something, rather than running. */
+bool tfh_seen_mostly(const struct tfh_result *r, bool work);
 
 /* The same if this stage of the input pipeline is slow for this cause. */
 struct tfh_remedy tfh_stage_remedy(const struct tfh_input_stage *stage, enum tfh_cause cause);

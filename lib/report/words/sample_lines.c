@@ -29,6 +29,9 @@ static const char *const what[TFH_SEEN_COUNT] = {
 	[TFT_STATE_TERMINAL_OUT] = "writing to the terminal",
 	[TFH_SEEN_LOG] = "writing a log",
 	[TFH_SEEN_TIMER] = "waiting for a timer",
+	[TFH_SEEN_MUTEX] = "waiting for a lock that another thread holds",
+	[TFH_SEEN_SIGNAL] = "waiting for another thread's signal",
+	[TFH_SEEN_END] = "waiting for another thread's end",
 };
 
 const char *tfh_state_words(int state)

@@ -1,0 +1,35 @@
+/* Whether other threads work while a driving thread waits until one of them has done something. The samples are only of
+ * the driving threads, but the process' CPU clock counts the others, too, and threads that live for less than a step. */
+#include <stdlib.h>
+
+#include "judge/facts/facts.h"
+
+/* The time between t0 and t1 for which the driving thread that waited longest did so. -1: out of memory. */
+static double waited(const struct tfh_facts *facts, int64_t t0, int64_t t1)
+{
+	double *of = calloc(facts->feed->n_threads + 1, sizeof(*of)), most = of ? 0 : -1;
+
+	for (size_t i = 0; of && i < tfh_stack_samples_count(facts->samples); i++) {
+		struct tfh_seen_sample k = tfh_stack_samples_at(facts->samples, i);
+		if (!tfh_awaits_work(k.state) || k.t < t0 || k.t > t1 ||
+		    !facts->thread[k.thread].drives)
+			continue;
+		of[k.thread] += k.ns / 1e9;
+		most = of[k.thread] > most ? of[k.thread] : most;
+	}
+	free(of);
+	return most;
+}
+
+void tfh_find_others(struct tfh_facts *facts)
+{
+	const struct tfh_feed *f = facts->feed;
+	const struct tfh_sample *s = NULL;
+	uint32_t n = f->samples ? f->samples(f->arg, facts->process, &s) : 0;
+	double ran = 0, wait = n > 1 ? waited(facts, s[0].t, s[n - 1].t) : 0;
+
+	for (uint32_t i = 1; i < n; i++)
+		ran += s[i].cpu_s - s[i].flusher_s - tfh_drivers_between(facts, &s[i - 1], &s[i]);
+	facts->others_run =
+		wait > 0 && ran * (1 + facts->delay_per_run) * TFH_FACTS_RUNNING_PART > wait;
+}
