@@ -263,8 +263,9 @@ static void say_how_to_mark(const char *what)
 /* No call was recorded, but the main thread was sampled. */
 static void judge_samples(const struct tfh_place *place, int status, bool color)
 {
-	tfh_say("no call was recorded: no process of this job used a GPU, took a batch from tf.data or a PyTorch DataLoader, "
-		"or ran a backward pass of PyTorch's, that tfhook could see; by samples of its main thread:");
+	tfh_say("no call was recorded: no process of this job used a GPU, took a batch from "
+		"tf.data or a PyTorch DataLoader, or ran a backward pass of PyTorch's, that tfhook "
+		"could see; by samples of its main thread:");
 	say_if_failed(status);
 	judge(place, color);
 	say_how_to_mark("steps can be marked: tfhook.step_scope() in Python");
@@ -276,7 +277,8 @@ static void say_why_nothing(const struct tfh_place *place, const struct tfh_prog
 	const char *enabled = getenv("TFHOOK");
 
 	if (access(place->dir, F_OK)) {
-		tfh_say("nothing is left of the recording: %s was removed while the job ran; name a permanent directory with -o or TFHOOK_DIR",
+		tfh_say("nothing is left of the recording: %s was removed while the job ran; name "
+			"a permanent directory with -o or TFHOOK_DIR",
 			place->dir);
 		return;
 	}
@@ -300,16 +302,20 @@ static void say_why_nothing(const struct tfh_place *place, const struct tfh_prog
 	}
 	if (getenv("TFHOOK_ONLY") || getenv("TFHOOK_SKIP") || getenv("TFHOOK_RANKS") ||
 	    getenv("TFHOOK_WINDOW"))
-		tfh_say("nothing was recorded: TFHOOK_ONLY, _SKIP, _RANKS or _WINDOW excluded every process or moment, or no process used a GPU, tf.data or PyTorch's training");
+		tfh_say("nothing was recorded: TFHOOK_ONLY, _SKIP, _RANKS or _WINDOW excluded "
+			"every process or moment, or no process used a GPU, tf.data or PyTorch's "
+			"training");
 	else
-		tfh_say("nothing was recorded: no process of this job used a GPU, took a batch from tf.data "
-			"or a PyTorch DataLoader, or ran a backward pass of PyTorch's, that tfhook could see");
+		tfh_say("nothing was recorded: no process of this job used a GPU, took a batch "
+			"from tf.data or a PyTorch DataLoader, or ran a backward pass of "
+			"PyTorch's, that tfhook could see");
 	bool failed = say_if_failed(status);
 	if (!failed)
 		say_how_to_mark(
 			"to have its steps recorded, mark them: tfhook.step_scope() in Python");
 	if (!failed && !audit)
-		tfh_say("a GPU library opened with RTLD_DEEPBIND (taichi does so) is only recorded with `tfhook run --audit`");
+		tfh_say("a GPU library opened with RTLD_DEEPBIND (taichi does so) is only recorded "
+			"with `tfhook run --audit`");
 	tfh_say("if it should have: `tfhook doctor %s` looks for the obstacle; launchers "
 		"that clear the "
 		"environment (sudo, env -i, ssh, containers) need the variables of `tfhook env`",
@@ -379,7 +385,8 @@ bool tfh_aftermath(const struct tfh_place *place, const struct tfh_program *prog
 	if (how == DONE && !quiet)
 		how = print_verdict(place, program, job, left, traces, color, audit, sampled);
 	else if (how == LATE && !quiet)
-		tfh_say("saving the records of killed processes takes too long to wait for: tfhook report %s",
+		tfh_say("saving the records of killed processes takes too long to wait for: tfhook "
+			"report %s",
 			shown(place));
 	if (how == STOPPED && !quiet)
 		tfh_say("stopped by a signal; the verdict: tfhook report %s", shown(place));

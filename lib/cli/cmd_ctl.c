@@ -122,8 +122,8 @@ static void hear(void *arg, const struct tft_found *found)
 	}
 	o->late++;
 	tft_view_set_gpu(found->view, 0, AT, 0, 0, 0, &err);
-	tfh_say("%s: no answer after 4 s, so the command was cancelled (is the process stopped, or its "
-		"recorder of an earlier version?)",
+	tfh_say("%s: no answer after 4 s, so the command was cancelled (is the process stopped, or "
+		"its recorder of an earlier version?)",
 		who);
 }
 
@@ -207,7 +207,8 @@ int tfh_cmd_ctl(const struct tfh_command_line *args)
 	}
 	tfh_say("%s: %u process%s%s", verbs[verb].name, o.told, o.told == 1 ? "" : "es",
 		o.late && verb == FLUSH
-			? "; writing has not finished after 4 s (is the disk full, or the process stopped?)"
+			? "; writing has not finished after 4 s (is the disk full, or the process "
+			  "stopped?)"
 			: "");
 	return o.failed || o.late ? TFH_EXIT_GATE : TFH_EXIT_OK;
 }

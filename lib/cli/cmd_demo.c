@@ -306,8 +306,8 @@ int tfh_cmd_demo(const struct tfh_command_line *args)
 		  d.out);
 	fflush(stdout);
 	if (wrong)
-		tfh_say("%u of %u verdicts do not name the fault that was built in. This happens on a machine "
-			"that is busy with other work (the reports then have a note)",
+		tfh_say("%u of %u verdicts do not name the fault that was built in. This happens "
+			"on a machine that is busy with other work (the reports then have a note)",
 			wrong, played);
 	if (failed)
 		return TFH_EXIT_TOOL;

@@ -18,7 +18,8 @@ struct sides {
 static int usage(const char *why)
 {
 	tfh_say("diff: %s", why);
-	tfh_say("tfhook diff A B, tfhook diff A... -- B..., or tfhook diff --at 0-10m --at 50-60m RUN");
+	tfh_say("tfhook diff A B, tfhook diff A... -- B..., or tfhook diff --at 0-10m --at 50-60m "
+		"RUN");
 	return -EINVAL;
 }
 
@@ -126,7 +127,8 @@ static int check(const char *text, const struct tfh_diff_limit *limit, const str
 	if (answer == TFH_DIFF_BEYOND)
 		tfh_say("diff: beyond the limit: %s", text);
 	if (answer == TFH_DIFF_UNSURE)
-		tfh_say("diff: cannot tell whether %s: the steps differ by too much among themselves, or are too few",
+		tfh_say("diff: cannot tell whether %s: the steps differ by too much among "
+			"themselves, or are too few",
 			text);
 	return answer == TFH_DIFF_BEYOND ? TFH_EXIT_GATE : TFH_EXIT_OK;
 }

@@ -35,7 +35,8 @@ int tfh_cmd_digest(const struct tfh_command_line *args)
 		return TFH_EXIT_USAGE;
 	}
 	if (!from && !tfh_run_newest(newest, sizeof(newest))) {
-		tfh_say("no run directory of yours here; name one, or record one: tfhook run CMD...");
+		tfh_say("no run directory of yours here; name one, or record one: tfhook run "
+			"CMD...");
 		return TFH_EXIT_NOTHING;
 	}
 	if (tfh_line_get(args, "follow"))

@@ -34,10 +34,10 @@ static void check_recorder(struct tfh_doctor *d)
 		tfh_finding(d, TFH_BAD, "the loader refuses the recorder: %.*s",
 			    (int)strcspn(error, "\n"), error);
 	else if (code || !strstr(out, "libtfhook"))
-		tfh_finding(
-			d, TFH_BAD,
-			"the recorder %s is not loaded into processes (is LD_PRELOAD ignored here?)",
-			d->library.path);
+		tfh_finding(d, TFH_BAD,
+			    "the recorder %s is not loaded into processes (is LD_PRELOAD ignored "
+			    "here?)",
+			    d->library.path);
 	else
 		tfh_finding(d, TFH_GOOD, "the recorder is loaded into processes: %s",
 			    d->library.path);
@@ -59,7 +59,8 @@ static void check_places(struct tfh_doctor *d)
 	else if (room < 0)
 		tfh_finding(
 			d, TFH_BAD,
-			"%s has %.1f GiB free; recording pauses below %.1f GiB: free some space, or use -o DIR",
+			"%s has %.1f GiB free; recording pauses below %.1f GiB: free some space, "
+			"or use -o DIR",
 			dir, (double)((int64_t)least + room) / (1 << 30),
 			(double)least / (1 << 30));
 	else
@@ -208,20 +209,20 @@ static void check_lines(struct tfh_doctor *d, const char *python)
 	    sscanf(out, "%31s %u %u %u %u", make, &major, &minor, &micro, &free_threaded) != 5)
 		tfh_finding(
 			d, TFH_NOTE,
-			"%s does not print its version: whether lines of Python will be seen is unknown",
+			"%s does not print its version: whether lines of Python will be seen is "
+			"unknown",
 			python);
 	else if (strcmp(make, "cpython") || major != 3 || minor < TFH_PY_FIRST ||
 		 minor > TFH_PY_LAST)
-		tfh_finding(
-			d, TFH_NOTE,
-			"lines of Python will not be seen: %s is %s %u.%u, and CPython 3.%d to 3.%d can be read",
-			python, make, major, minor, TFH_PY_FIRST, TFH_PY_LAST);
+		tfh_finding(d, TFH_NOTE,
+			    "lines of Python will not be seen: %s is %s %u.%u, and CPython 3.%d to "
+			    "3.%d can be read",
+			    python, make, major, minor, TFH_PY_FIRST, TFH_PY_LAST);
 	else if (free_threaded)
-		tfh_finding(
-			d, TFH_NOTE,
-			"lines of Python will not be seen: %s is a build without the GIL (free-threaded); use the "
-			"ordinary build of %u.%u",
-			python, major, minor);
+		tfh_finding(d, TFH_NOTE,
+			    "lines of Python will not be seen: %s is a build without the GIL "
+			    "(free-threaded); use the ordinary build of %u.%u",
+			    python, major, minor);
 	else
 		tfh_finding(d, TFH_GOOD, "lines of Python %u.%u.%u will be seen", major, minor,
 			    micro);
@@ -259,9 +260,9 @@ static void check_audit(struct tfh_doctor *d)
 	if (tfh_library_add_audit(&library, false, &err))
 		tfh_finding(d, TFH_NOTE, "%s", err.text);
 	else
-		tfh_finding(
-			d, TFH_GOOD,
-			"libraries opened with RTLD_DEEPBIND are recorded with `tfhook run --audit`, those opened with dlmopen never");
+		tfh_finding(d, TFH_GOOD,
+			    "libraries opened with RTLD_DEEPBIND are recorded with `tfhook run "
+			    "--audit`, those opened with dlmopen never");
 }
 
 /* ---- the command ---- */

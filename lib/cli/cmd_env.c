@@ -25,7 +25,8 @@ static bool printable(const char *name, const char *value)
 {
 	for (uint32_t c; *value; value += tfh_utf8(value, strlen(value), NULL))
 		if (!tfh_utf8(value, strlen(value), &c) || !tfh_shown(c)) {
-			tfh_say("%s contains an unprintable character: rename that file or directory",
+			tfh_say("%s contains an unprintable character: rename that file or "
+				"directory",
 				name);
 			return false;
 		}
@@ -199,7 +200,8 @@ int tfh_cmd_env(const struct tfh_command_line *args)
 	}
 	if (strpbrk(library.path, " :")) {
 		tfh_say("the recorder's path has a blank or colon, which LD_PRELOAD cannot "
-			"express: %s; copy it to another directory (`tfhook run` makes a link by itself)",
+			"express: %s; copy it to another directory (`tfhook run` makes a link by "
+			"itself)",
 			library.path);
 		return TFH_EXIT_GATE;
 	}

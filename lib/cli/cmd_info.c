@@ -212,7 +212,8 @@ static void print_device_times(struct tfh_run *run)
 				  "  CUPTI reports %s of its own work in the job's threads\n",
 				  tfh_fmt_time(ops, (double)g.overhead_ns * 1e-9));
 		if (g.source == TFH_GPU_CUPTI && !g.dependencies)
-			tfh_put("  without the job's calls (the recorder was loaded by CUDA_INJECTION64_PATH only): tier B\n",
+			tfh_put("  without the job's calls (the recorder was loaded by "
+				"CUDA_INJECTION64_PATH only): tier B\n",
 				stdout);
 	}
 }

@@ -61,7 +61,8 @@ static int parse(const struct tfh_command_line *args, struct pruning *p)
 	int64_t most = 0;
 
 	if (args->operands != 1 || (!older && !size)) {
-		tfh_say("prune needs a folder of runs, and which to prune: tfhook prune --older 14d FOLDER");
+		tfh_say("prune needs a folder of runs, and which to prune: tfhook prune --older "
+			"14d FOLDER");
 		return -EINVAL;
 	}
 	if (size && tfh_parse_size(size, &most)) {

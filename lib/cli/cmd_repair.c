@@ -309,12 +309,14 @@ static void take_left(void *arg, const struct tft_found *found)
 	} else if (!*j->run_dir) {
 		tfh_print(
 			stdout,
-			"%s: kept: the file system of its run directory did not answer before its process ended; `tfhook repair %s -o DIR` saves it\n",
+			"%s: kept: the file system of its run directory did not answer before its "
+			"process ended; `tfhook repair %s -o DIR` saves it\n",
 			path, path);
 	} else if (access(j->run_dir, F_OK)) {
 		tfh_print(
 			stdout,
-			"%s: kept: its run directory %s is not visible from here (in a container, or not mounted?); `tfhook repair %s -o DIR` saves it elsewhere\n",
+			"%s: kept: its run directory %s is not visible from here (in a container, "
+			"or not mounted?); `tfhook repair %s -o DIR` saves it elsewhere\n",
 			path, j->run_dir, path);
 	} else {
 		worst = save_view(found->view, NULL, TFT_SALVAGE_UNLINK);

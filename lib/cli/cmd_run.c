@@ -170,9 +170,10 @@ static void warn_about_room(const struct tfh_place *place)
 	int64_t room = tfh_place_room(place->dir, &least);
 
 	if (room < 0)
-		tfh_say("only %.1f GiB are free where the recording is written; it pauses below %.1f GiB "
-			"(2 GiB, or 5 %% of the "
-			"file system), so parts will be missing. Free some space, or use -o DIR elsewhere",
+		tfh_say("only %.1f GiB are free where the recording is written; it pauses below "
+			"%.1f GiB (2 GiB, or 5 %% of the "
+			"file system), so parts will be missing. Free some space, or use -o DIR "
+			"elsewhere",
 			(double)((int64_t)least + room) / (1 << 30), (double)least / (1 << 30));
 }
 
@@ -181,7 +182,8 @@ static int check_program(const struct tfh_command_line *args, struct tfh_program
 			 bool strict)
 {
 	if (!args->operands) {
-		tfh_say("run: no command given. usage: tfhook run [FLAGS] [--] CMD [ARG...], for example: tfhook run python3 train.py");
+		tfh_say("run: no command given. usage: tfhook run [FLAGS] [--] CMD [ARG...], for "
+			"example: tfhook run python3 train.py");
 		return TFH_EXIT_TOOL;
 	}
 	tfh_program_check(args->operand[0], program);

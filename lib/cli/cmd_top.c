@@ -106,8 +106,8 @@ static bool has_facts(const char *dir)
 static int nothing(const struct tfh_watch *w)
 {
 	if (w->phase == TFH_WATCH_ENDED)
-		tfh_say("%s: no process of it records here any more; `tfhook report` reads what was "
-			"recorded",
+		tfh_say("%s: no process of it records here any more; `tfhook report` reads what "
+			"was recorded",
 			w->dir);
 	else if (w->phase == TFH_WATCH_WAITING)
 		tfh_say("%s: nothing has been recorded yet%s", w->dir,

@@ -211,7 +211,8 @@ int tfh_cmd_verify(const struct tfh_command_line *args)
 	tfh_progress_stop(progress);
 	fflush(stdout);
 	if (mendable)
-		tfh_say("`tfhook report` uses what is intact; `tfhook repair %s` copies it to new files",
+		tfh_say("`tfhook report` uses what is intact; `tfhook repair %s` copies it to new "
+			"files",
 			files.dir);
 	tfh_files_free(&files);
 	return status;

@@ -96,7 +96,8 @@ static int answer(const struct tfh_judged *j, const struct asked *a, const struc
 	if (j->digest && !topic)
 		return tfh_err_set(
 			err, -ENODATA,
-			"why: what a step waited for needs the recording's segments, which are gone; `tfhook why gain` and `verdict` do not");
+			"why: what a step waited for needs the recording's segments, which are "
+			"gone; `tfhook why gain` and `verdict` do not");
 	tfh_wording_make(&words, r);
 	if (topic)
 		tfh_report_why(stdout, &words, style, topic);

@@ -114,7 +114,9 @@ static void check_permission(struct tfh_doctor *d)
 	if (admin == 1 && geteuid())
 		tfh_finding(
 			d, TFH_NOTE,
-			"device times: the kernel module restricts them to administrators; an administrator can set NVreg_RestrictProfilingToAdminUsers=0 and reload it (otherwise: verdicts from host calls, tier C)");
+			"device times: the kernel module restricts them to administrators; an "
+			"administrator can set NVreg_RestrictProfilingToAdminUsers=0 and reload it "
+			"(otherwise: verdicts from host calls, tier C)");
 	else if (admin >= 0)
 		tfh_finding(d, TFH_GOOD, "device times: allowed by the kernel module");
 }

@@ -58,7 +58,8 @@ int tfh_files_find(struct tfh_files *files, const struct tfh_command_line *args,
 		if (!tfh_run_newest(here, sizeof(here)))
 			return tfh_err_set(
 				err, -ENODATA,
-				"no run directory (tfhook-*) of yours here; name one, or record one: tfhook run CMD");
+				"no run directory (tfhook-*) of yours here; name one, or record "
+				"one: tfhook run CMD");
 		operand = own;
 	}
 	snprintf(files->dir, sizeof(files->dir), "%s", operand[0]);

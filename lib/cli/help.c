@@ -29,7 +29,8 @@ void tfh_help_all(FILE *out, const struct tfh_command *const *all)
 		"and what would fixing it gain?\n\n"
 		"usage: tfhook COMMAND [FLAGS] ...\n\n"
 		"  tfhook run python3 train.py     record a job; ends with a verdict\n"
-		"  tfhook report                   the verdict of the newest recording here, one screen\n\n",
+		"  tfhook report                   the verdict of the newest recording here, one "
+		"screen\n\n",
 		out);
 	for (const struct tfh_command *const *c = all; *c; c++) {
 		tfh_print(out, "  %-12s ", (*c)->name);

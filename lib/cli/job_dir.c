@@ -96,11 +96,12 @@ static int of_process(pid_t pid, char dir[PATH_MAX])
 	else if (first == -ESRCH || first == -ENOENT)
 		tfh_say("there is no process %d", (int)pid);
 	else if (first == -EACCES || first == -EPERM)
-		tfh_say("no permission to inspect process %d: %s; name its run directory, or be its user",
+		tfh_say("no permission to inspect process %d: %s; name its run directory, or be "
+			"its user",
 			(int)pid, strerror(-first));
 	else
-		tfh_say("process %d does not record, and neither does one that it started; start the job "
-			"with `tfhook run`",
+		tfh_say("process %d does not record, and neither does one that it started; start "
+			"the job with `tfhook run`",
 			(int)pid);
 	return *dir || first ? TFH_EXIT_UNREADABLE : TFH_EXIT_NOTHING;
 }
@@ -112,8 +113,8 @@ int tfh_job_dir(const char *target, char dir[PATH_MAX])
 
 	if (!target) {
 		if (!tfh_run_newest(newest, sizeof(newest))) {
-			tfh_say("no run directory of yours here; name one, or the process of a job that "
-				"`tfhook run` has started");
+			tfh_say("no run directory of yours here; name one, or the process of a job "
+				"that `tfhook run` has started");
 			return TFH_EXIT_NOTHING;
 		}
 		target = newest;

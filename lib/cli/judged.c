@@ -59,7 +59,8 @@ int tfh_judged_open(const char *const *paths, uint32_t n, bool calls, tfh_judge_
 	tfh_judged_close(out);
 	*out = old;
 	if (!from)
-		tfh_say("from the digest, as the recording is gone: the timeline and `tfhook why STEP` need its segments");
+		tfh_say("from the digest, as the recording is gone: the timeline and `tfhook why "
+			"STEP` need its segments");
 	return from;
 }
 

@@ -173,7 +173,8 @@ int tfh_library_add_audit(struct tfh_library *library, bool link, struct tfh_err
 	if (tfh_install_find("libtfhook-audit.so", path))
 		return tfh_err_set(
 			err, -ENOENT,
-			"%s, which --audit needs, does not exist; build it (make) or install tfhook again (make install)",
+			"%s, which --audit needs, does not exist; build it (make) or install "
+			"tfhook again (make install)",
 			path);
 	int code = check_object(path, err);
 	if (code)

@@ -195,15 +195,15 @@ void tfh_man_overview(FILE *out, const struct tfh_command *const *all)
 		".fi\n"
 		".SH DESCRIPTION\n",
 		out);
+	put_text(out,
+		 "A preloaded library records a training job's calls of the GPU driver, of "
+		 "TensorFlow's input pipeline and of PyTorch's DataLoader and, through CUPTI, when "
+		 "each kernel and copy ran.");
 	put_text(
 		out,
-		"A preloaded library records a training job's calls of the GPU driver, of TensorFlow's "
-		"input pipeline and of PyTorch's DataLoader and, through CUPTI, when each kernel and copy ran.");
-	put_text(
-		out,
-		"Afterwards, or while it runs, the command finds the training steps, charges every moment of "
-		"a step to a cause, names the bottleneck and the line of Python that it is in, and predicts "
-		"the step time without it.");
+		"Afterwards, or while it runs, the command finds the training steps, charges every "
+		"moment of a step to a cause, names the bottleneck and the line of Python that it "
+		"is in, and predicts the step time without it.");
 	put_text(out, "The job's code, output, results and exit status do not change.");
 	tfh_put(".SH COMMANDS\nEach has a page of its own.\n", out);
 	for (const struct tfh_command *const *c = all; *c; c++) {
@@ -212,23 +212,19 @@ void tfh_man_overview(FILE *out, const struct tfh_command *const *all)
 	}
 	settings(out);
 	tfh_put(".SH FILES\n.TP\n.I tfhook\\-PROGRAM\\-TIME\\-ID/\n", out);
-	put_text(
-		out,
-		"A run directory: run.json, start.json and end.json about the job, and the segments of each "
-		"recording process, `r<rank>.<host>.<pid>.<n>.tft` or `p.<host>.<pid>.<n>.tft`.");
+	put_text(out, "A run directory: run.json, start.json and end.json about the job, and the "
+		      "segments of each recording process, `r<rank>.<host>.<pid>.<n>.tft` or "
+		      "`p.<host>.<pid>.<n>.tft`.");
 	tfh_put(".TP\n.I /dev/shm/*.journal\n", out);
-	put_text(
-		out,
-		"What running processes have not written yet, where it does not lie in the run directory.");
+	put_text(out,
+		 "What running processes have not written yet, where it does not lie in the run "
+		 "directory.");
 	tfh_put(".SH EXIT STATUS\n", out);
-	put_text(
-		out,
-		"`tfhook run` exits as the job does; before the job starts: 125 it cannot be recorded, 126 not "
-		"executable, 127 not found.");
-	put_text(
-		out,
-		"All others: 0 fine, 1 a check failed, 2 usage, 3 unreadable, 4 incomplete, 5 nothing to "
-		"analyse.");
+	put_text(out, "`tfhook run` exits as the job does; before the job starts: 125 it cannot be "
+		      "recorded, 126 not executable, 127 not found.");
+	put_text(out,
+		 "All others: 0 fine, 1 a check failed, 2 usage, 3 unreadable, 4 incomplete, 5 "
+		 "nothing to analyse.");
 	tfh_put(".SH SEE ALSO\n", out);
 	for (const struct tfh_command *const *c = all; *c; c++)
 		tfh_print(out, ".BR tfhook\\-%s (1),\n", (*c)->name);

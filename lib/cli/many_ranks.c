@@ -104,7 +104,8 @@ static void say_stale(const char *dir, const struct tfh_ranks *job)
 	for (uint32_t h = 0; h < job->hosts; h++)
 		other += job->host[h].other_judge;
 	if (none || old)
-		tfh_say("of %u hosts, %u have no digest and %u recorded more since: tfhook digest %s",
+		tfh_say("of %u hosts, %u have no digest and %u recorded more since: tfhook digest "
+			"%s",
 			hosts.n, none, old, dir);
 	else if (other && hosts.n)
 		tfh_say("%u digests are of another version of tfhook: tfhook digest %s", other,

@@ -41,7 +41,8 @@ static int may_replace(const char *path)
 static void say_refused(const char *path, int rc)
 {
 	if (rc == -EEXIST)
-		tfh_say("report: %s exists and is not a tfhook page; remove it, or name another file",
+		tfh_say("report: %s exists and is not a tfhook page; remove it, or name another "
+			"file",
 			path);
 	else
 		tfh_say("report: cannot write %s: %s", path, strerror(-rc));
@@ -54,7 +55,8 @@ bool tfh_page_allowed(const struct tfh_command_line *args, int *status)
 	*status = TFH_EXIT_USAGE;
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (tfh_line_get(args, others[i])) {
-			tfh_say("report: --html and --%s exclude each other: the page holds everything",
+			tfh_say("report: --html and --%s exclude each other: the page holds "
+				"everything",
 				others[i]);
 			return false;
 		}

@@ -153,7 +153,8 @@ static void check_file(struct tfh_program *p, const char *path, int level)
 	if (stat(path, &st)) {
 		if (level)
 			set(p, TFH_PROGRAM_NOT_EXECUTABLE,
-			    "%s asks for the interpreter %s, which does not exist: correct its first line",
+			    "%s asks for the interpreter %s, which does not exist: correct its "
+			    "first line",
 			    p->path, path);
 		else
 			set(p, TFH_PROGRAM_NOT_FOUND, "%s: %s", path, strerror(errno));
@@ -172,8 +173,9 @@ static void check_file(struct tfh_program *p, const char *path, int level)
 	}
 	if (gains_rights(path, &st)) {
 		set(p, TFH_PROGRAM_PRIVILEGED,
-		    "%s runs with its owner's rights (setuid, setgid or capabilities), so the kernel drops LD_PRELOAD: trace the program that it starts instead (sudo tfhook run CMD, "
-		    "not tfhook run sudo CMD)",
+		    "%s runs with its owner's rights (setuid, setgid or capabilities), so the "
+		    "kernel drops LD_PRELOAD: trace the program that it starts instead (sudo "
+		    "tfhook run CMD, not tfhook run sudo CMD)",
 		    path);
 		return;
 	}

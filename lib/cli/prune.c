@@ -190,7 +190,8 @@ const char *tfh_prune_refused(int dir, const struct tfh_prunable *run)
 		return why;
 	bool ended = !fstatat(dir, "end.json", &st, AT_SYMLINK_NOFOLLOW);
 	if (!ended && run->newest_s > (int64_t)time(NULL) - QUIET_S)
-		return "it may still be recorded elsewhere: no end.json, and files younger than a day";
+		return "it may still be recorded elsewhere: no end.json, and files younger than a "
+		       "day";
 	if (!is_digested(dir, run))
 		return "it has no digest of all its segments: tfhook digest DIR";
 	return NULL;

@@ -94,7 +94,8 @@ static int make_given(struct tfh_place *place, const char *output, struct tfh_er
 	} else if (!is_empty(output)) {
 		return tfh_err_set(
 			err, -EEXIST,
-			"%s exists and is not empty, and nothing is ever overwritten; name a new directory with -o, or omit -o",
+			"%s exists and is not empty, and nothing is ever overwritten; name a new "
+			"directory with -o, or omit -o",
 			output);
 	}
 	if (!realpath(output, place->dir))

@@ -72,10 +72,10 @@ static void print_step(const struct screen *x)
 			  "\nTOO FEW STEPS to say how sure a change is: step %s -> %s, %+.1f %%\n",
 			  a, b, per_cent(x->d, s->delta_s));
 	else if (!s->found && is_wide(x->d))
-		tfh_print(
-			x->out,
-			"\nTOO NOISY TO TELL   step %s -> %s: %+.1f %%\n  a change of less than %.0f %% may be chance\n",
-			a, b, per_cent(x->d, s->delta_s), per_cent(x->d, s->off_s));
+		tfh_print(x->out,
+			  "\nTOO NOISY TO TELL   step %s -> %s: %+.1f %%\n  a change of less than "
+			  "%.0f %% may be chance\n",
+			  a, b, per_cent(x->d, s->delta_s), per_cent(x->d, s->off_s));
 	else if (!s->found)
 		tfh_print(x->out, "\nNO DIFFERENCE FOUND   step %s -> %s: %+.1f %%, +-%.1f %%\n", a,
 			  b, per_cent(x->d, s->delta_s), per_cent(x->d, s->off_s));
@@ -93,8 +93,10 @@ static void print_width(const struct screen *x)
 	if (is_wide(x->d))
 		tfh_print(
 			x->out, "  %s\n",
-			crowded ? "other work on the machine hides smaller changes: compare 3 runs of each kind"
-				: "steps within one run vary widely: --at compares intervals of it");
+			crowded ? "other work on the machine hides smaller changes: compare 3 runs "
+				  "of each kind"
+				: "steps within one run vary widely: --at compares intervals of "
+				  "it");
 }
 
 /* What only some steps do shows in the mean of all steps, not in the usual step. */
@@ -277,7 +279,8 @@ static void print_run(const struct screen *x)
 			  tfh_fmt_time(a, d->run_s[0]), tfh_fmt_time(b, d->run_s[1]),
 			  tfh_fmt_time(c, d->before_s[0]), tfh_fmt_time(e, d->before_s[1]));
 	if (d->other_judge)
-		tfh_put("The digests were made by different versions of tfhook; make the older one again.\n",
+		tfh_put("The digests were made by different versions of tfhook; make the older one "
+			"again.\n",
 			x->out);
 }
 

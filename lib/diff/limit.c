@@ -42,8 +42,8 @@ int tfh_diff_limit_parse(const char *text, struct tfh_diff_limit *out, struct tf
 	if (!text[n] || out->part < 0)
 		return tfh_err_set(
 			err, -EINVAL,
-			"'%.80s' is not a limit: name a part and its largest change, such as step>+5%% or "
-			"input.map>1ms",
+			"'%.80s' is not a limit: name a part and its largest change, such as "
+			"step>+5%% or input.map>1ms",
 			text);
 	out->above = text[n] == '>';
 	out->value = strtod(text + n + 1, &end);

@@ -289,7 +289,8 @@ static int read_kept(struct tfh_run_digest *d, struct tfh_kept *k, struct tfh_ar
 	if (rc == -ENOENT)
 		return tfh_err_set(
 			err, -ENODATA,
-			"the digest is of an earlier version, which kept no report, and the recording is gone");
+			"the digest is of an earlier version, which kept no report, and the "
+			"recording is gone");
 	if (rc)
 		return rc;
 	rc = tfh_kept_unpack(&tfh_kept_type, message, n, k, arena);

@@ -320,8 +320,8 @@ static int foreign(const struct tft_reader *r, int fd, uint64_t size, struct tfh
 	if (h.zstd_magic == TFT_ZSTD_SKIPPABLE && (size < 12 || h.magic == TFT_MAGIC))
 		return tfh_err_set(
 			err, -EBADMSG,
-			"%s: truncated or damaged within its first chunk: nothing can be recovered from it; "
-			"other files of the same run directory may still be whole",
+			"%s: truncated or damaged within its first chunk: nothing can be recovered "
+			"from it; other files of the same run directory may still be whole",
 			r->path);
 	return tfh_err_set(err, -ENOMSG,
 			   "%s: not a tfhook trace; name a run directory or one of its .tft files",

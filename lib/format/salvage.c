@@ -140,7 +140,8 @@ static int run(struct tft_salvage *s, const char *path, struct tfh_err *err)
 	if (!*s->out_dir)
 		return tfh_err_set(
 			err, -EINVAL,
-			"%s: its process had no run directory yet; name one for the result: tfhook repair %s -o DIR",
+			"%s: its process had no run directory yet; name one for the result: tfhook "
+			"repair %s -o DIR",
 			path, path);
 	if (s->flags & TFT_SALVAGE_SNAPSHOT && strcmp(s->out_dir, s->run_dir) == 0)
 		return tfh_err_set(err, -EINVAL, "%s: a snapshot needs a separate directory", path);

@@ -378,9 +378,12 @@ const char *tfh_kineto_nothing(const struct tfh_kineto *k)
 {
 	for (uint32_t i = 0; i < k->labels; i++)
 		if (tfh_viewer_plane(k->label[i].text) || starts(k->label[i].text, "/job:"))
-			return "written by TensorFlow's or JAX's profiler for a viewer: give the file itself, or the .xplane.pb beside it";
+			return "written by TensorFlow's or JAX's profiler for a viewer: give the "
+			       "file itself, or the .xplane.pb beside it";
 	if (k->entries)
-		return "a trace without a single launch, op or kernel: the program did nothing while the profiler ran, or worked in a thread or process that the profiler does not see";
+		return "a trace without a single launch, op or kernel: the program did nothing "
+		       "while the profiler ran, or worked in a thread or process that the profiler "
+		       "does not see";
 	return k->others ? "a trace without a single call, op or kernel: of Chrome's format, but "
 			   "not of PyTorch's profiler"
 			 : "a trace without a single call, op or kernel";

@@ -116,10 +116,10 @@ int tfh_import_nsys(struct tfh_builder *b, const char *path, struct tfh_err *err
 		rc = tfh_err_set(
 			err, -ENODATA,
 			n.processes.n
-				? "%s: exported by nsys, but without a single launch, kernel or copy: "
-				  "the program gave the device no work while nsys recorded"
-				: "%s: exported by nsys, but without a single CUDA call, kernel or copy: "
-				  "record the job with `nsys profile --trace=cuda,nvtx`",
+				? "%s: exported by nsys, but without a single launch, kernel or "
+				  "copy: the program gave the device no work while nsys recorded"
+				: "%s: exported by nsys, but without a single CUDA call, kernel or "
+				  "copy: record the job with `nsys profile --trace=cuda,nvtx`",
 			path);
 	if (!rc && (rc = finish(&n)))
 		tfh_err_set(err, rc, "out of memory");

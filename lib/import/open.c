@@ -110,21 +110,22 @@ static const char *other_format(const char *path, const uint8_t *head, size_t n)
 		 "7zXZ",
 		 "compressed with xz: xz -dc FILE | tfhook report -"},
 		{"\x80\4\x95",
-		 "a Python pickle, such as PyTorch's memory snapshot: it holds no times; use the profiler's trace"},
+		 "a Python pickle, such as PyTorch's memory snapshot: it holds no times; use the "
+		 "profiler's trace"},
 	};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
 		if (n >= strlen(all[i].bytes) && !memcmp(head, all[i].bytes, strlen(all[i].bytes)))
 			return all[i].what;
 	if (tfh_ends_with(path, ".nsys-rep") || tfh_ends_with(path, ".qdrep"))
-		return "a report of Nsight Systems: export it with `nsys export --type sqlite FILE`, and "
-		       "give tfhook the .sqlite file";
+		return "a report of Nsight Systems: export it with `nsys export --type sqlite "
+		       "FILE`, and give tfhook the .sqlite file";
 	if (tfh_ends_with(path, ".ncu-rep"))
-		return "a report of Nsight Compute, about single kernels: record the job with `tfhook run` "
-		       "or `nsys profile`";
+		return "a report of Nsight Compute, about single kernels: record the job with "
+		       "`tfhook run` or `nsys profile`";
 	if (tfh_ends_with(path, ".et"))
-		return "an execution trace of Chakra, which holds no times of a run: use the profiler's "
-		       "trace that it was made from";
+		return "an execution trace of Chakra, which holds no times of a run: use the "
+		       "profiler's trace that it was made from";
 	if (tfh_ends_with(path, ".pftrace") || tfh_ends_with(path, ".perfetto-trace"))
 		return "a Perfetto trace: not supported; use the profiler's own JSON or .xplane.pb";
 	return NULL;

@@ -230,7 +230,8 @@ int tfh_import_viewer(struct tfh_builder *b, struct tfh_bytes *bytes, const char
 	else if (!(rc = tfh_scan_finish(s, path, err)) && (!v->x || !tfh_xplane_count(v->x)))
 		rc = tfh_err_set(
 			err, -ENODATA,
-			"%s: written for a viewer, without a single event of a thread or stream: use the .xplane.pb beside it",
+			"%s: written for a viewer, without a single event of a thread or stream: "
+			"use the .xplane.pb beside it",
 			path);
 	else if (!rc && (rc = tfh_xplane_end(v->x)))
 		tfh_err_set(err, rc, "out of memory");

@@ -469,15 +469,15 @@ int tfh_analyze_feed(const struct tfh_feed *feed, struct tfh_result **out, struc
 	if (top == UINT32_MAX && cut)
 		return tfh_err_set(
 			err, -ENODATA,
-			"nothing to analyse: what is left of the recording has no call of the GPU driver, "
-			"TensorFlow or PyTorch; its files are damaged or truncated; `tfhook verify` "
-			"says where");
+			"nothing to analyse: what is left of the recording has no call of the GPU "
+			"driver, TensorFlow or PyTorch; its files are damaged or truncated; "
+			"`tfhook verify` says where");
 	if (top == UINT32_MAX)
 		return tfh_err_set(
 			err, -ENODATA,
-			"nothing to analyse: no call of the GPU driver, TensorFlow or PyTorch and no "
-			"mark of a step was recorded in %u process%s; `tfhook doctor` says what can be "
-			"recorded",
+			"nothing to analyse: no call of the GPU driver, TensorFlow or PyTorch and "
+			"no mark of a step was recorded in %u process%s; `tfhook doctor` says what "
+			"can be recorded",
 			feed->n_processes, feed->n_processes == 1 ? "" : "es");
 	if (n > 1)
 		return judge_ranks(feed, process, n, n, out, err);

@@ -82,7 +82,8 @@ static void write_cell(FILE *out, double share, unsigned shade, const unsigned c
 
 	tfh_html(
 		out,
-		"<rect class=\"h%u\" x=\"%u\" y=\"%u\" width=\"%u\" height=\"%u\"><title>%s longer than peers</title></rect>",
+		"<rect class=\"h%u\" x=\"%u\" y=\"%u\" width=\"%u\" height=\"%u\"><title>%s longer "
+		"than peers</title></rect>",
 		shade, LABEL_X + cell[0] * CELL_X, y, (cell[1] - cell[0]) * CELL_X, CELL_Y - 1,
 		tfh_fmt_share(text, share));
 }
@@ -116,10 +117,10 @@ static void write_legend(FILE *out)
 {
 	tfh_put("<p class=\"note legend\">Longer than peers by, in parts of a step:", out);
 	for (unsigned i = 0; i < TFH_RANKS_SHADES; i++)
-		tfh_html(
-			out,
-			" <svg viewBox=\"0 0 9 8\"><rect class=\"h%u\" width=\"9\" height=\"8\"/></svg> %s",
-			i, tfh_ranks_shade_name(i));
+		tfh_html(out,
+			 " <svg viewBox=\"0 0 9 8\"><rect class=\"h%u\" width=\"9\" "
+			 "height=\"8\"/></svg> %s",
+			 i, tfh_ranks_shade_name(i));
 	tfh_put(". A row of several ranks shows the worst of them. Time runs to the right.</p>\n",
 		out);
 }
@@ -132,8 +133,9 @@ static void write_map(FILE *out, const struct tfh_ranks *job)
 		return;
 	tfh_html(
 		out,
-		"<section id=\"map\"><h2>Ranks over time</h2>\n<svg class=\"map\" viewBox=\"0 0 %u %u\" role=\"img\" "
-		"aria-label=\"By how much ranks take longer than their peers, over time\">\n",
+		"<section id=\"map\"><h2>Ranks over time</h2>\n<svg class=\"map\" viewBox=\"0 0 %u "
+		"%u\" role=\"img\" aria-label=\"By how much ranks take longer than their peers, "
+		"over time\">\n",
 		LABEL_X + columns * CELL_X, rows * CELL_Y);
 	for (uint32_t i = 0; i < rows; i++)
 		write_row(out, job, (uint32_t)((uint64_t)job->n * i / rows),
@@ -148,10 +150,10 @@ static void write_map(FILE *out, const struct tfh_ranks *job)
 static void note_more(FILE *out, uint32_t n, const char *of)
 {
 	if (n > LISTED)
-		tfh_html(
-			out,
-			"<p class=\"note\">The first %u of %u; <code>tfhook report --ranks %s</code> has all.</p>\n",
-			LISTED, n, of);
+		tfh_html(out,
+			 "<p class=\"note\">The first %u of %u; <code>tfhook report --ranks "
+			 "%s</code> has all.</p>\n",
+			 LISTED, n, of);
 }
 
 static void write_clocks(FILE *out, const struct tfh_ranks *job)

@@ -95,10 +95,10 @@ static void print_dead(const struct tfh_page *page, const struct tfh_ranks *job)
 		return;
 	dead_line(text, sizeof(text), job, first, n > 1 ? next - heard : 0);
 	if (n > 1 && next - heard < TFH_RANKS_SOONER_S)
-		snprintf(
-			text, sizeof(text),
-			"%u ranks did not end by themselves, and none of them clearly before the others",
-			n);
+		snprintf(text, sizeof(text),
+			 "%u ranks did not end by themselves, and none of them clearly before the "
+			 "others",
+			 n);
 	else if (n > 1)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text),
 			 "; %u others did not end by themselves", n - 1);
@@ -267,10 +267,10 @@ static void clocks(const struct tfh_page *page, const struct tfh_ranks *job)
 		snprintf(text, sizeof(text),
 			 "clocks   not aligned: no exchange is known on two hosts");
 	else
-		snprintf(
-			text, sizeof(text),
-			"clocks   %u of %u hosts aligned: up to %s and %.1f us a second apart, to +-%s",
-			n, job->hosts, tfh_fmt_time(a, most), drift * 1e6, tfh_fmt_time(b, off));
+		snprintf(text, sizeof(text),
+			 "clocks   %u of %u hosts aligned: up to %s and %.1f us a second apart, to "
+			 "+-%s",
+			 n, job->hosts, tfh_fmt_time(a, most), drift * 1e6, tfh_fmt_time(b, off));
 	line(page, text);
 }
 

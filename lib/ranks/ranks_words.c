@@ -227,10 +227,10 @@ void tfh_ranks_hang_sentence(char *out, size_t size, const struct tfh_ranks *job
 		strcpy(call, "; it is ");
 		tfh_ranks_open_call(call + strlen(call), sizeof(call) - strlen(call), r);
 	}
-	snprintf(
-		out, size,
-		"%s has not entered exchange %s of %s, in which others have waited for %s; %s rank%s wait%s%s",
-		name, tfh_fmt_count(n, h->number), tfh_ranks_group(group, job, h->comm),
-		tfh_fmt_time(time, h->since_s), tfh_fmt_count(waiting, h->waiting),
-		h->waiting == 1 ? "" : "s", h->waiting == 1 ? "s" : "", call);
+	snprintf(out, size,
+		 "%s has not entered exchange %s of %s, in which others have waited for %s; %s "
+		 "rank%s wait%s%s",
+		 name, tfh_fmt_count(n, h->number), tfh_ranks_group(group, job, h->comm),
+		 tfh_fmt_time(time, h->since_s), tfh_fmt_count(waiting, h->waiting),
+		 h->waiting == 1 ? "" : "s", h->waiting == 1 ? "s" : "", call);
 }

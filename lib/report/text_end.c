@@ -145,7 +145,8 @@ static void silent_line(const struct tfh_result *r, const struct tfh_rank *k, ch
 		out, size,
 		k->closed
 			? "rank %d had exited %s before the last one stopped"
-			: "rank %d stopped first: it recorded nothing in the last %s, while others went on or waited",
+			: "rank %d stopped first: it recorded nothing in the last %s, while others "
+			  "went on or waited",
 		k->rank, tfh_fmt_time(time, k->silent_s));
 }
 

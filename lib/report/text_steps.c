@@ -367,10 +367,9 @@ void tfh_text_whatif(const struct tfh_page *page)
 		vague |= !predicted;
 	}
 	if (hides)
-		tfh_wrap(
-			page, "  *: ", "     ",
-			"less than the step without that time, since the host and the device, which now take "
-			"turns, would then work at the same time");
+		tfh_wrap(page, "  *: ", "     ",
+			 "less than the step without that time, since the host and the device, "
+			 "which now take turns, would then work at the same time");
 	if (vague)
 		tfh_put("  -: the data supports only a range or bound, not one number\n",
 			page->out);

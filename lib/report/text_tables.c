@@ -326,7 +326,8 @@ void tfh_text_data(const struct tfh_page *page)
 	if (q->unnamed)
 		tfh_print(
 			page->out,
-			"       names of ranges, ops or graphs did not fit %s time%s and are shown as one: use fewer different names\n",
+			"       names of ranges, ops or graphs did not fit %s time%s and are shown "
+			"as one: use fewer different names\n",
 			tfh_fmt_count(a, q->unnamed), q->unnamed == 1 ? "" : "s");
 	if (q->holes)
 		tfh_print(page->out,

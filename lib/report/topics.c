@@ -42,7 +42,8 @@ static void why_whatif(const struct tfh_page *page, const struct tfh_whatif *w)
 	if (tfh_gain_of(w) == TFH_GAIN_PREDICTED) {
 		snprintf(
 			text, sizeof(text),
-			"%s a step (range %s): recorded steps replayed without the time charged to it, and everything else as recorded",
+			"%s a step (range %s): recorded steps replayed without the time charged to "
+			"it, and everything else as recorded",
 			tfh_fmt_time(a, w->step_s),
 			isnan(w->low_s) ? TFH_NOT_MEASURED
 					: tfh_fmt_times(range, w->low_s, w->high_s));
@@ -57,16 +58,17 @@ static void why_whatif(const struct tfh_page *page, const struct tfh_whatif *w)
 		line(page, "then", text);
 	} else {
 		line(page, "then",
-		     "not predicted: without device times, or where steps vary too much, there is only the bound");
+		     "not predicted: without device times, or where steps vary too much, there is "
+		     "only the bound");
 	}
 	if (!isnan(w->ceiling_speedup)) {
-		snprintf(
-			text, sizeof(text), "%s a step, %s: without any of that time, and %s",
-			tfh_fmt_time(a, tfh_least_step(r, w)),
-			tfh_fmt_factor(b, w->ceiling_speedup),
-			rest_is_faster(r, w)
-				? "with the rest as fast as it may become (fastest steps, warm caches)"
-				: "nothing else changed");
+		snprintf(text, sizeof(text), "%s a step, %s: without any of that time, and %s",
+			 tfh_fmt_time(a, tfh_least_step(r, w)),
+			 tfh_fmt_factor(b, w->ceiling_speedup),
+			 rest_is_faster(r, w)
+				 ? "with the rest as fast as it may become (fastest steps, warm "
+				   "caches)"
+				 : "nothing else changed");
 		line(page, "at best", text);
 	}
 	if (w->saved_s > 0) {
@@ -113,9 +115,11 @@ static void why_tier(const struct tfh_page *page)
 		const char *text;
 	} tiers[] = {
 		{'A',
-		 "device times, and which call issued each op: causes by what each idle moment waited for"},
+		 "device times, and which call issued each op: causes by what each idle moment "
+		 "waited for"},
 		{'B',
-		 "device times without the calls that issued the ops: causes by what ran at the same time"},
+		 "device times without the calls that issued the ops: causes by what ran at the "
+		 "same time"},
 		{'C', "no device times: causes by what the host waited for; gains are bounds"}};
 
 	for (size_t i = 0; i < sizeof(tiers) / sizeof(tiers[0]); i++)

@@ -30,10 +30,9 @@ const struct tfh_sqlite *tfh_sqlite_load(struct tfh_err *err)
 	void *library = dlopen("libsqlite3.so.0", RTLD_NOW | RTLD_LOCAL);
 
 	if (!library) {
-		tfh_err_set(
-			err, -ENOPKG,
-			"SQLite is not installed, which this format needs: libsqlite3.so.0 (Debian, "
-			"Ubuntu: libsqlite3-0; Fedora: sqlite-libs)");
+		tfh_err_set(err, -ENOPKG,
+			    "SQLite is not installed, which this format needs: libsqlite3.so.0 "
+			    "(Debian, Ubuntu: libsqlite3-0; Fedora: sqlite-libs)");
 		return NULL;
 	}
 	for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {

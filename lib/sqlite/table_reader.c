@@ -73,7 +73,8 @@ static int failed(struct tfh_tables *t, int code, const char *table, struct tfh_
 	case TFH_SQL_INTERRUPT:
 		return tfh_err_set(
 			err, -EBADMSG,
-			"%s: %s: stopped reading: it takes more work than a table in a file of this size can",
+			"%s: %s: stopped reading: it takes more work than a table in a file of "
+			"this size can",
 			t->path, table);
 	}
 	return tfh_err_set(err, -EBADMSG, "%s: %s: %s", t->path, table, t->api->errmsg(t->db));

@@ -232,14 +232,14 @@ static void answer(struct tfh_listener *l, int fd)
 			memcpy(body, l->text, size);
 		pthread_mutex_unlock(&l->lock);
 	}
-	int n = snprintf(
-		head, sizeof(head),
-		"HTTP/1.1 %s\r\nContent-Length: %zu\r\nConnection: close\r\n"
-		"Cache-Control: no-store\r\n%s\r\n",
-		status, body ? size : 0,
-		good ? "Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8\r\n"
-		: *status == '4' && status[2] == '1' ? "WWW-Authenticate: Bearer\r\n"
-						     : "");
+	int n = snprintf(head, sizeof(head),
+			 "HTTP/1.1 %s\r\nContent-Length: %zu\r\nConnection: close\r\n"
+			 "Cache-Control: no-store\r\n%s\r\n",
+			 status, body ? size : 0,
+			 good ? "Content-Type: application/openmetrics-text; version=1.0.0; "
+				"charset=utf-8\r\n"
+			 : *status == '4' && status[2] == '1' ? "WWW-Authenticate: Bearer\r\n"
+							      : "");
 	send_all(fd, head, (size_t)n, until);
 	if (body)
 		send_all(fd, body, size, until);

@@ -180,7 +180,8 @@ static int open_curl(struct tfh_otlp *o, struct tfh_err *err)
 	    !load(o->library, "curl_easy_cleanup", &o->cleanup))
 		return tfh_err_set(
 			err, -ENOSYS,
-			"sending needs libcurl.so.4, which is not installed (Debian: libcurl4, Fedora: libcurl)");
+			"sending needs libcurl.so.4, which is not installed (Debian: libcurl4, "
+			"Fedora: libcurl)");
 	if (init(CURL_GLOBAL_DEFAULT) || !(o->handle = make()))
 		return tfh_err_set(err, -ENOMEM, "libcurl: out of memory");
 	return 0;

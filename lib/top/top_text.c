@@ -59,9 +59,9 @@ static void phase_words(const struct tfh_watch *w, char *out, size_t size)
 	for (uint32_t i = 0; i < w->n_of; i++)
 		age = fmax(age, w->of[i].state.age_s);
 	if (w->phase == TFH_WATCH_WAITING)
-		snprintf(
-			out, size,
-			"waiting: no call of the GPU driver, TensorFlow or PyTorch has been recorded yet");
+		snprintf(out, size,
+			 "waiting: no call of the GPU driver, TensorFlow or PyTorch has been "
+			 "recorded yet");
 	else if (w->gone)
 		snprintf(out, size, "ended: it recorded nothing");
 	else if (w->phase == TFH_WATCH_ENDED)

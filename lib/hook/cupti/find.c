@@ -358,9 +358,9 @@ int tfh_cupti_load(void)
 		if (s.found)
 			tfh_gpu_fact("gpu.library=%s", library);
 		else
-			tfh_gpu_why(
-				"TFHOOK_CUPTI_LIB=%s is not a CUPTI library that this driver supports",
-				given);
+			tfh_gpu_why("TFHOOK_CUPTI_LIB=%s is not a CUPTI library that this driver "
+				    "supports",
+				    given);
 		return s.found ? 0 : -ENOENT;
 	}
 	prefer(&s, l.runtime, driver);

@@ -315,7 +315,8 @@ void tfh_forget_gains(const struct tfh_accounts *accounts, struct tfh_result *r)
 	static const char few[] =
 		"so few steps do not tell what every step takes and what only the first ones do";
 	static const char peer[] =
-		"another process of the run works step by step with this one, and may need that time itself";
+		"another process of the run works step by step with this one, and may need that "
+		"time itself";
 	uint64_t windows = 0;
 
 	TFH_EACH (i, accounts->step.n)
@@ -367,7 +368,8 @@ const char *tfh_no_bound(const struct tfh_accounts *accounts, enum tfh_remove wh
 	if ((host || part == TFH_PART_INPUT) && blocks(accounts, TFH_CAUSE_HOST_GIL))
 		return "all threads run differently once Python's lock is free";
 	if (crowds_itself(accounts))
-		return "the job's threads compete for CPUs: with less to do, the rest of the step gets faster, too";
+		return "the job's threads compete for CPUs: with less to do, the rest of the step "
+		       "gets faster, too";
 	return NULL;
 }
 

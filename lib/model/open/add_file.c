@@ -161,7 +161,8 @@ int tfh_run_add_file(struct tfh_run *run, const char *path, bool temporary, stru
 		tft_close(f.reader);
 		return tfh_err_set(
 			err, -EMEDIUMTYPE,
-			"%s: a digest, which `tfhook diff` and `report` read; this needs the recording",
+			"%s: a digest, which `tfhook diff` and `report` read; this needs the "
+			"recording",
 			path);
 	}
 	f.path = strdup(path);

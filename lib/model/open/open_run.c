@@ -505,7 +505,8 @@ static int open_paths(const char *const *paths, uint32_t n, const char *host, st
 	if (!n && !tfh_run_newest(newest, sizeof(newest)))
 		return tfh_err_set(
 			err, -ENODATA,
-			"no run directory of yours here; name one, or record one: tfhook run CMD...");
+			"no run directory of yours here; name one, or record one: tfhook run "
+			"CMD...");
 	paths = n ? paths : &found;
 	n = n ? n : 1;
 	struct tfh_run *run = new_run(host);

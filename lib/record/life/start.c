@@ -68,7 +68,8 @@ static bool have_memory(void)
 	}
 	if (tfh_tight_lock()) {
 		tfh_log_failure(
-			"not recording: all memory is to be locked, and there is none for the rings",
+			"not recording: all memory is to be locked, and there is none for the "
+			"rings",
 			"raise the limit of locked memory (ulimit -l)");
 		return false;
 	}

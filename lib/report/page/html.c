@@ -221,7 +221,7 @@ void tfh_html_bar(FILE *out, double share, const char *kind)
 
 	tfh_print(
 		out,
-		"<td class=\"b\"><svg viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\" aria-hidden=\"true\">"
-		"<rect class=\"%s\" width=\"%.2f\" height=\"10\"/></svg></td>",
+		"<td class=\"b\"><svg viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\" "
+		"aria-hidden=\"true\"><rect class=\"%s\" width=\"%.2f\" height=\"10\"/></svg></td>",
 		kind, width);
 }

@@ -87,8 +87,8 @@ void tfh_page_json(const struct tfh_html_page *s)
 	size_t size;
 	FILE *f = open_memstream(&text, &size);
 
-	tfh_put("<details><summary>The whole report as JSON, as <code>tfhook report --json</code> prints it"
-		"</summary>\n<pre id=\"report\">",
+	tfh_put("<details><summary>The whole report as JSON, as <code>tfhook report --json</code> "
+		"prints it</summary>\n<pre id=\"report\">",
 		s->out);
 	if (f && !tfh_report_json(f, s->words) && !fclose(f))
 		tfh_html_lines(s->out, text);

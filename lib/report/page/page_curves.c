@@ -116,15 +116,16 @@ void tfh_page_curves(const struct tfh_html_page *s)
 	double point = h.curves->wall_s / TFH_CURVE_POINTS;
 	tfh_html(
 		s->out,
-		"<h3>Ranks along the run</h3>\n<p class=\"note\">What a step takes without waiting for other ranks, from %s to %s after the start; "
-		"one row for each rank, rank %d at the top. Pale: %s or less, dark: %s or more.</p>\n",
+		"<h3>Ranks along the run</h3>\n<p class=\"note\">What a step takes without waiting "
+		"for other ranks, from %s to %s after the start; one row for each rank, rank %d at "
+		"the top. Pale: %s or less, dark: %s or more.</p>\n",
 		tfh_fmt_time(from, h.from * point), tfh_fmt_time(to, h.to * point),
 		s->r->rank[0].rank, tfh_fmt_time(low, h.low_s), tfh_fmt_time(high, h.high_s));
-	tfh_print(
-		s->out,
-		"<svg id=\"heat-ranks\" class=\"heatmap\" viewBox=\"0 0 %u %u\" height=\"%u\" preserveAspectRatio=\"none\" role=\"img\" "
-		"aria-label=\"Own time of each rank's steps along the run; the table below has the means\">\n",
-		h.columns, ranks, ranks * ROW_PX < MAP_PX ? ranks * ROW_PX : MAP_PX);
+	tfh_print(s->out,
+		  "<svg id=\"heat-ranks\" class=\"heatmap\" viewBox=\"0 0 %u %u\" height=\"%u\" "
+		  "preserveAspectRatio=\"none\" role=\"img\" aria-label=\"Own time of each rank's "
+		  "steps along the run; the table below has the means\">\n",
+		  h.columns, ranks, ranks * ROW_PX < MAP_PX ? ranks * ROW_PX : MAP_PX);
 	for (uint32_t i = 0; i < ranks; i++) {
 		const struct tfh_curve *course = curve_of(h.curves, s->r->rank[i].process);
 		if (course)

@@ -47,7 +47,8 @@ void tfh_page_ranks(const struct tfh_html_page *s)
 	tfh_page_curves(s);
 	tfh_html_table(
 		s->out, NULL,
-		"rank|<host|<class|<cause|share|<tier|steps|mean step|waits for others|late|waited for|silent at the end|<ended by|<");
+		"rank|<host|<class|<cause|share|<tier|steps|mean step|waits for others|late|waited "
+		"for|silent at the end|<ended by|<");
 	for (uint32_t i = 0; i < s->r->n_rank; i++) {
 		const struct tfh_rank *k = &s->r->rank[i];
 		char tier[2] = {k->tier, 0};
@@ -74,7 +75,8 @@ void tfh_page_ranks(const struct tfh_html_page *s)
 	tfh_html_table_end(s->out);
 	tfh_html_note(
 		s->out,
-		"Late: behind the first rank at exchanges, on average; waited for: of it, all others were there.");
+		"Late: behind the first rank at exchanges, on average; waited for: of it, all "
+		"others were there.");
 	write_rank_parts(s);
 }
 

@@ -28,7 +28,8 @@ void tfh_page_input(const struct tfh_html_page *s)
 		return;
 	tfh_html_table(
 		s->out, "Stages, beginning with the one that delivers to the steps",
-		"<stage|calls a step|of its own a step|can give a second|parallel|<in threads of its own|<");
+		"<stage|calls a step|of its own a step|can give a second|parallel|<in threads of "
+		"its own|<");
 	for (uint32_t i = 0; i < s->r->n_input; i++) {
 		const struct tfh_input_stage *k = &s->r->input[i];
 		tfh_html(s->out, "<tr%s><th scope=\"row\"><span title=\"%s\">%s</span></th>",
@@ -100,9 +101,9 @@ static const char *const dir_words[] = {"?", "H2D", "D2H", "D2D", "H2H", "P2P", 
 
 void tfh_page_transfers(const struct tfh_html_page *s)
 {
-	tfh_html_table(
-		s->out, NULL,
-		"<|<function|calls a step|bytes a step|rate|<host side|calls|of them blocking|<called at");
+	tfh_html_table(s->out, NULL,
+		       "<|<function|calls a step|bytes a step|rate|<host side|calls|of them "
+		       "blocking|<called at");
 	for (uint32_t i = 0; i < s->r->n_transfers; i++) {
 		const struct tfh_transfer *t = &s->r->transfers[i];
 		tfh_html_row(s->out, dir_words[t->dir]);

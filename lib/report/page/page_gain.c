@@ -33,7 +33,8 @@ void tfh_page_gain(const struct tfh_html_page *s)
 	tfh_html_table_end(s->out);
 	tfh_html_note(
 		s->out,
-		"Predicted: recorded steps replayed without the time charged to it, everything else as recorded; "
-		"from, to: its range. At best: without any of that time, and nothing else changed. Not below: "
-		"what the remaining work needs by itself. n/a: the data supports no such figure.");
+		"Predicted: recorded steps replayed without the time charged to it, everything "
+		"else as recorded; from, to: its range. At best: without any of that time, and "
+		"nothing else changed. Not below: what the remaining work needs by itself. n/a: "
+		"the data supports no such figure.");
 }

@@ -56,11 +56,11 @@ static void write_verdict(const struct tfh_html_page *s)
 	struct tfh_headline h;
 
 	tfh_headline_of(s->r, &h);
-	tfh_html(
-		s->out,
-		"<div class=\"verdict %s\">\n<h1><span class=\"class\">%s</span> "
-		"<span class=\"sure\">%s</span> <code>%s</code> <span class=\"share\">%s</span></h1>\n<dl>\n",
-		tone(s->r->verdict.cls), h.cls, h.sure, h.cause, h.share);
+	tfh_html(s->out,
+		 "<div class=\"verdict %s\">\n<h1><span class=\"class\">%s</span> "
+		 "<span class=\"sure\">%s</span> <code>%s</code> <span "
+		 "class=\"share\">%s</span></h1>\n<dl>\n",
+		 tone(s->r->verdict.cls), h.cls, h.sure, h.cause, h.share);
 	tfh_screen_rows(&page, SIZE_MAX);
 	for (uint32_t i = 0; i < w->n_evidence; i++)
 		if (w->tells[i] == TFH_TELLS_MORE)

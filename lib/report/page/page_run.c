@@ -129,7 +129,8 @@ static void write_discarded(const struct tfh_html_page *s)
 		return;
 	tfh_html_table(
 		s->out,
-		"Intervals whose records were discarded to save disk space; their steps are not judged; seconds since the first record",
+		"Intervals whose records were discarded to save disk space; their steps are not "
+		"judged; seconds since the first record",
 		"from|to|events|launches|steps|<steps are|mean step|median step");
 	for (uint32_t i = 0; i < s->r->n_discarded; i++) {
 		const struct tfh_discarded *g = &s->r->discarded[i];

@@ -46,7 +46,8 @@ static void write_stages(const struct tfh_html_page *s)
 {
 	tfh_html_table(
 		s->out,
-		"The stages of training: what of each stands in the way of a step, and what of it nobody waits for",
+		"The stages of training: what of each stands in the way of a step, and what of it "
+		"nobody waits for",
 		"<stage|exposed|hidden");
 	for (int k = 0; k < TFH_STAGE_COUNT; k++) {
 		tfh_html_row(s->out, tfh_stage_name((enum tfh_stage)k));
@@ -177,10 +178,10 @@ static void write_charts(const struct tfh_html_page *s)
 		 "<p class=\"note\">%s training steps along the run, by what their time went into",
 		 tfh_fmt_count(n, k->n));
 	if (k->together > 1)
-		tfh_html(
-			s->out,
-			"; every point is %s steps one after the other: their mean by part, and the shortest, median and longest of them",
-			tfh_fmt_count(each, k->together));
+		tfh_html(s->out,
+			 "; every point is %s steps one after the other: their mean by part, and "
+			 "the shortest, median and longest of them",
+			 tfh_fmt_count(each, k->together));
 	tfh_put(".</p>\n<div class=\"chart\" id=\"chart-steps\"></div>\n"
 		"<div class=\"chart\" id=\"chart-lengths\"></div>\n",
 		s->out);

@@ -126,9 +126,9 @@ void tfh_page_timeline(const struct tfh_html_page *s)
 	char time[TFH_TEXT], at[TFH_TEXT], shorter[TFH_TEXT], all[TFH_TEXT];
 
 	if (!s->shown->n) {
-		tfh_html_note(
-			s->out,
-			"The timeline is drawn from the recording, but only its digest was available.");
+		tfh_html_note(s->out,
+			      "The timeline is drawn from the recording, but only its digest was "
+			      "available.");
 		return;
 	}
 	tfh_put("<div id=\"legend\"></div>\n", s->out);
@@ -137,15 +137,15 @@ void tfh_page_timeline(const struct tfh_html_page *s)
 		const char *cause = tfh_cause_name((enum tfh_cause)k->step->cause), *title = "";
 		for (size_t w = 0; w < sizeof(words) / sizeof(words[0]); w++)
 			title = strcmp(words[w].kind, k->kind) ? title : words[w].words;
-		tfh_html(
-			s->out,
-			"<h3>%s</h3>\n<p class=\"note\">Step %llu, %s, longer than %s of %s; %s after the start%s%s.",
-			title, (unsigned long long)k->step->index,
-			tfh_fmt_time(time, k->step->dur_s),
-			tfh_fmt_count(shorter, tfh_along_below(s->along, k->step->dur_s)),
-			tfh_fmt_count(all, s->along->n),
-			tfh_fmt_time(at, tfh_into_run(s->r, k->step->start_s)), cause ? "; " : "",
-			cause ? cause : "");
+		tfh_html(s->out,
+			 "<h3>%s</h3>\n<p class=\"note\">Step %llu, %s, longer than %s of %s; %s "
+			 "after the start%s%s.",
+			 title, (unsigned long long)k->step->index,
+			 tfh_fmt_time(time, k->step->dur_s),
+			 tfh_fmt_count(shorter, tfh_along_below(s->along, k->step->dur_s)),
+			 tfh_fmt_count(all, s->along->n),
+			 tfh_fmt_time(at, tfh_into_run(s->r, k->step->start_s)), cause ? "; " : "",
+			 cause ? cause : "");
 		if (k->drawn.left_out)
 			tfh_html(s->out,
 				 " %s calls and ops of further threads and streams are not drawn.",
@@ -155,7 +155,8 @@ void tfh_page_timeline(const struct tfh_html_page *s)
 	}
 	tfh_html_note(
 		s->out,
-		"Top row: what the step waited for at each moment. Below: the calls of each thread, stages of the "
-		"input pipeline, streams of each device, and the waiting chain drawn through them. Neighbours that are too "
-		"short to be seen apart are drawn as one.");
+		"Top row: what the step waited for at each moment. Below: the calls of each "
+		"thread, stages of the input pipeline, streams of each device, and the waiting "
+		"chain drawn through them. Neighbours that are too short to be seen apart are "
+		"drawn as one.");
 }

@@ -40,8 +40,8 @@ static void advise_stage(struct tfh_wording *w, const struct tfh_input_stage *g,
 
 	if (cause == TFH_CAUSE_INPUT_MAP && tfh_runs_python(w->r))
 		m.todo =
-			"its functions are Python, of which one runs at a time, however many calls are in parallel: "
-			"use TensorFlow's ops, or do it once and store the result";
+			"its functions are Python, of which one runs at a time, however many calls "
+			"are in parallel: use TensorFlow's ops, or do it once and store the result";
 	tfh_advise(w, m.finding, why, m.todo, TFH_REMOVE_INPUT);
 }
 
@@ -240,11 +240,10 @@ static struct tfh_remedy explain_again(struct tfh_wording *w)
 				     "(their values may change)"
 				   : "in %" PRIu64 " steps the same device memory is fetched, %s",
 				a->steps, bytes));
-	m.todo =
-		up ? "if the values stay the same, keep them on the device; else use pinned memory, "
-		     "one step ahead"
-		   : "if these are weights, fetch them every n-th step only; else copy to "
-		     "pinned memory on a separate stream";
+	m.todo = up ? "if the values stay the same, keep them on the device; else use pinned "
+		      "memory, one step ahead"
+		    : "if these are weights, fetch them every n-th step only; else copy to "
+		      "pinned memory on a separate stream";
 	return m;
 }
 
@@ -300,8 +299,8 @@ static void explain_transfer(struct tfh_wording *w)
 	if (is_staged(r, t))
 		tfh_evidence(
 			w, TFH_TELLS_WHY,
-			"the data is in pageable memory: a thread of the library first copies it to pinned "
-			"memory, and the loop waits for that");
+			"the data is in pageable memory: a thread of the library first copies it "
+			"to pinned memory, and the loop waits for that");
 	if (v->cause == TFH_CAUSE_TRANSFER_D2H && few)
 		tfh_advise(w, "the host waits for small results", line,
 			   "read results (.item(), .numpy()) every n-th step only",
@@ -349,7 +348,8 @@ static const struct {
 	{TFH_CAUSE_HOST_CONTENTION, TFH_REMOVE_SYNC,
 	 "for %s of every step the program is ready to run but waits for a CPU"},
 	{TFH_CAUSE_HOST_ALLOC, TFH_REMOVE_HOST,
-	 "the host delays every step by %s, mostly by allocating and freeing device or pinned memory"},
+	 "the host delays every step by %s, mostly by allocating and freeing device or pinned "
+	 "memory"},
 	{TFH_CAUSE_HOST_COMPILE, TFH_REMOVE_HOST,
 	 "the host delays every step by %s, mostly by compiling or loading kernels or functions"},
 	{TFH_CAUSE_HOST_CHECKPOINT, TFH_REMOVE_HOST, "saving checkpoints delays every step by %s"},
@@ -416,7 +416,8 @@ static void explain_code(struct tfh_wording *w, const char *time)
 	if (cause == TFH_CAUSE_HOST_CONTENTION) {
 		tfh_evidence(w, TFH_TELLS_WHO, tfh_who_had_cpus(w));
 		if (tfh_own_crowd(r))
-			todo = "fewer loader workers or threads (OMP_NUM_THREADS, intra-op threads), or more CPUs";
+			todo = "fewer loader workers or threads (OMP_NUM_THREADS, intra-op "
+			       "threads), or more CPUs";
 	}
 	/* The input pipeline may then be a loader in plain code. */
 	if (!todo && cause == TFH_CAUSE_HOST_UNKNOWN && !w->r->found.input_visible)
@@ -443,11 +444,10 @@ static void explain_launches(struct tfh_wording *w, const char *time)
 					     : "issuing ops one by one takes %s of every step",
 				     time)
 		: r->found.replays
-			? tfh_phrase(
-				  w,
-				  "the steps launch captured graphs; preparing these and other calls takes "
-				  "%s of every step",
-				  time)
+			? tfh_phrase(w,
+				     "the steps launch captured graphs; preparing these and other "
+				     "calls takes %s of every step",
+				     time)
 			: tfh_phrase(w, "%s %.0f launch%s takes %s of every step",
 				     tfh_prepares_launches(r) ? "preparing" : "issuing", calls,
 				     calls == 1 ? "" : "es", time);
@@ -461,7 +461,8 @@ static void explain_callbacks(struct tfh_wording *w, const char *time)
 	if (w->r->found.calls_back && !queued) {
 		w->text = tfh_phrase(
 			w,
-			"for %s of every step the program waits for functions of its own that a library calls",
+			"for %s of every step the program waits for functions of its own that a "
+			"library calls",
 			time);
 		tfh_advise(w, "functions that a library calls delay the training loop", w->text,
 			   "make them cheaper, or let the framework compute the same",
@@ -470,9 +471,10 @@ static void explain_callbacks(struct tfh_wording *w, const char *time)
 	}
 	w->text = tfh_phrase(
 		w,
-		queued ? "for %s of every step the device waits for functions of the program that it "
-			 "queued in streams (cuLaunchHostFunc)"
-		       : "%s of every step is spent between the step's work and the request for the next batch: callbacks, metrics, logging",
+		queued ? "for %s of every step the device waits for functions of the program that "
+			 "it queued in streams (cuLaunchHostFunc)"
+		       : "%s of every step is spent between the step's work and the request for "
+			 "the next batch: callbacks, metrics, logging",
 		time);
 	advise(w, TFH_CAUSE_HOST_CALLBACK, w->text,
 	       queued ? "make them shorter, or let nothing in the stream wait for them" : NULL,

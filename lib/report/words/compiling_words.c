@@ -57,13 +57,14 @@ static const char *todo(const char *compiler)
 		const char *package, *todo;
 	} table[] = {
 		{"/torch/",
-		 "compile a model once rather than each new one, and keep shapes the same (or torch.compile(dynamic=True)); "
-		 "a short run may be faster without"},
+		 "compile a model once rather than each new one, and keep shapes the same (or "
+		 "torch.compile(dynamic=True)); a short run may be faster without"},
 		{"/jax/",
-		 "call jax.jit once, outside of loops, keep shapes the same, and keep what was compiled for later runs "
-		 "(jax_compilation_cache_dir)"},
+		 "call jax.jit once, outside of loops, keep shapes the same, and keep what was "
+		 "compiled for later runs (jax_compilation_cache_dir)"},
 		{"/tensorflow/",
-		 "make each tf.function once, outside of loops, and keep shapes and Python arguments the same (input_signature)"},
+		 "make each tf.function once, outside of loops, and keep shapes and Python "
+		 "arguments the same (input_signature)"},
 	};
 
 	for (size_t i = 0; compiler && i < sizeof(table) / sizeof(*table); i++)

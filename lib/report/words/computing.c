@@ -16,7 +16,8 @@ static const char *compute_advice(const struct tfh_result *r)
 		    r->families[i].family == TFH_FAMILY_CONVOLUTION_TENSOR)
 			dense += r->families[i].share_of_busy;
 	if (dense > TFH_REPORT_KERNEL_SHARE)
-		return "most of it runs on tensor cores already: smaller types (FP8), less to compute, or more devices";
+		return "most of it runs on tensor cores already: smaller types (FP8), less to "
+		       "compute, or more devices";
 	if (r->found.torch)
 		return "faster kernels (lower precision, torch.compile), or more devices";
 	return tfh_runs(r, "TensorFlow") || tfh_runs(r, "JAX")
@@ -77,13 +78,12 @@ static void advise_optimizer(struct tfh_wording *w)
 	if (!w->r->found.cpu_only || w->r->lead || !l->callee_file ||
 	    !strstr(l->callee_file, "/torch/optim/") || 2 * l->s_per_step < l->of_s)
 		return;
-	tfh_advise(
-		w, "the optimizer takes most of the computing",
-		tfh_phrase(w, "%s of %s per step", tfh_phrase_time(w, l->s_per_step),
-			   tfh_phrase_time(w, l->of_s)),
-		"large embeddings: gradients of the batch's rows only (sparse=True with SGD, Adagrad "
-		"or SparseAdam); else its fused form (fused=True), or fewer updates",
-		TFH_REMOVE_NONE);
+	tfh_advise(w, "the optimizer takes most of the computing",
+		   tfh_phrase(w, "%s of %s per step", tfh_phrase_time(w, l->s_per_step),
+			      tfh_phrase_time(w, l->of_s)),
+		   "large embeddings: gradients of the batch's rows only (sparse=True with SGD, "
+		   "Adagrad or SparseAdam); else its fused form (fused=True), or fewer updates",
+		   TFH_REMOVE_NONE);
 }
 
 static void explain_busy(struct tfh_wording *w)
@@ -96,12 +96,13 @@ static void explain_busy(struct tfh_wording *w)
 					       : few		    ? TFH_CAUSE_COMPUTE_UNDERFILLED
 								    : TFH_CAUSE_COMPUTE_DENSE);
 
-	w->text = tfh_phrase(
-		w,
-		w->r->found.cpu_only ? "computing on the CPU takes %.0f %% of the step"
-		: few		     ? "the device is busy for %.0f %% of the step, mostly with kernels too small to fill it: blocks for less than half of its multiprocessors"
-				     : "the device is busy for %.0f %% of the step",
-		busy);
+	w->text = tfh_phrase(w,
+			     w->r->found.cpu_only ? "computing on the CPU takes %.0f %% of the step"
+			     : few ? "the device is busy for %.0f %% of the step, mostly with "
+				     "kernels too small to fill it: blocks for less than half of "
+				     "its multiprocessors"
+				   : "the device is busy for %.0f %% of the step",
+			     busy);
 	tfh_explain_families(w);
 	advise_optimizer(w);
 	const char *todo = v->cause == TFH_CAUSE_COMPUTE_DENSE ? compute_advice(r) : NULL;
@@ -110,7 +111,8 @@ static void explain_busy(struct tfh_wording *w)
 	    !(v->cause == TFH_CAUSE_COMPUTE_DENSE && is_one_kernel(r)))
 		tfh_advise(
 			w, m.finding,
-			few ? "most of the computing is in kernels with blocks for less than half of the device's multiprocessors"
+			few ? "most of the computing is in kernels with blocks for less than half "
+			      "of the device's multiprocessors"
 			    : w->text,
 			todo ? todo : m.todo, TFH_REMOVE_NONE);
 }

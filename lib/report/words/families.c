@@ -13,32 +13,42 @@ static const struct {
 } remedies[] = {
 	{TFH_FAMILY_MATMUL_PLAIN,
 	 "matrix products run without tensor cores",
-	 {"compute in bfloat16 or float16 (autocast, mixed_float16), or allow TF32 where the device has it: torch.set_float32_matmul_precision(\"high\")",
+	 {"compute in bfloat16 or float16 (autocast, mixed_float16), or allow TF32 where the "
+	  "device has it: torch.set_float32_matmul_precision(\"high\")",
 	  "compute in bfloat16 or float16, or allow TF32 where the device has it",
-	  "compute in bfloat16 or float16 (autocast), or allow TF32 where the device has it: torch.set_float32_matmul_precision(\"high\")",
+	  "compute in bfloat16 or float16 (autocast), or allow TF32 where the device has it: "
+	  "torch.set_float32_matmul_precision(\"high\")",
 	  "compute in bfloat16 or float16 (mixed_float16), or allow TF32 where the device has it",
-	  "compute in bfloat16, or allow TF32 where the device has it (jax_default_matmul_precision)"}},
+	  "compute in bfloat16, or allow TF32 where the device has it "
+	  "(jax_default_matmul_precision)"}},
 	{TFH_FAMILY_CONVOLUTION_PLAIN,
 	 "convolutions run without tensor cores",
-	 {"compute in bfloat16 or float16 (autocast, mixed_float16), with channels last: memory_format=torch.channels_last, data_format=\"channels_last\"",
+	 {"compute in bfloat16 or float16 (autocast, mixed_float16), with channels last: "
+	  "memory_format=torch.channels_last, data_format=\"channels_last\"",
 	  "compute in bfloat16 or float16, with channels last",
 	  "compute in bfloat16 or float16 (autocast), with memory_format=torch.channels_last",
 	  "compute in bfloat16 or float16 (mixed_float16), with data_format=\"channels_last\"",
 	  "compute in bfloat16, with channels last (dimension_numbers)"}},
 	{TFH_FAMILY_LAYOUT,
 	 "much of the computing changes layouts",
-	 {"keep one layout: for convolutions memory_format=torch.channels_last or data_format=\"channels_last\"; views in place of transposed copies",
+	 {"keep one layout: for convolutions memory_format=torch.channels_last or "
+	  "data_format=\"channels_last\"; views in place of transposed copies",
 	  "keep one layout; views in place of transposed copies",
-	  "keep one layout: for convolutions memory_format=torch.channels_last; views in place of transposed copies",
+	  "keep one layout: for convolutions memory_format=torch.channels_last; views in place of "
+	  "transposed copies",
 	  "keep one layout: for convolutions data_format=\"channels_last\"; fewer transposes",
 	  "keep one layout: the same dimension_numbers in all convolutions; fewer transposes"}},
 	{TFH_FAMILY_COPY,
 	 "much of the computing copies tensors or converts their types",
-	 {"keep weights in the type that is computed with, and avoid contiguous() and casts within the step; compilers (torch.compile, XLA) fuse what is left",
+	 {"keep weights in the type that is computed with, and avoid contiguous() and casts within "
+	  "the step; compilers (torch.compile, XLA) fuse what is left",
 	  "keep data in the type that is computed with, and avoid copies and casts within the step",
-	  "keep weights in the type that is computed with, and avoid contiguous() and casts within the step; torch.compile fuses what is left",
-	  "keep weights in the type that is computed with, and avoid casts within the step; XLA (jit_compile=True) fuses what is left",
-	  "keep weights in the type that is computed with, and avoid casts within the step; one jax.jit around the step fuses what is left"}},
+	  "keep weights in the type that is computed with, and avoid contiguous() and casts within "
+	  "the step; torch.compile fuses what is left",
+	  "keep weights in the type that is computed with, and avoid casts within the step; XLA "
+	  "(jit_compile=True) fuses what is left",
+	  "keep weights in the type that is computed with, and avoid casts within the step; one "
+	  "jax.jit around the step fuses what is left"}},
 	{TFH_FAMILY_ELEMENTWISE,
 	 "much of the computing is elementwise operations, which wait for memory",
 	 {"let a compiler fuse them (torch.compile, jit_compile=True), or use fused layers",
@@ -55,19 +65,25 @@ static const struct {
 	  "put them and what comes before under one jax.jit, so that XLA fuses them"}},
 	{TFH_FAMILY_NORMALISATION,
 	 "much of the computing is normalisation, which waits for memory",
-	 {"use fused layers, or let a compiler fuse them; batch normalisation is faster with channels last and mixed precision"}},
+	 {"use fused layers, or let a compiler fuse them; batch normalisation is faster with "
+	  "channels last and mixed precision"}},
 	{TFH_FAMILY_OPTIMIZER,
 	 "much of the computing is the optimizer",
-	 {"use its fused form (fused=True in torch.optim, apex), or accumulate gradients over several batches",
+	 {"use its fused form (fused=True in torch.optim, apex), or accumulate gradients over "
+	  "several batches",
 	  "update all weights in one kernel, or accumulate gradients over several batches",
-	  "use its fused form (fused=True in torch.optim, apex), or accumulate gradients over several batches",
-	  "compile the training step (jit_compile=True), or accumulate gradients over several batches",
+	  "use its fused form (fused=True in torch.optim, apex), or accumulate gradients over "
+	  "several batches",
+	  "compile the training step (jit_compile=True), or accumulate gradients over several "
+	  "batches",
 	  "put the update under the step's jax.jit, or accumulate gradients over several batches"}},
 	{TFH_FAMILY_EMBEDDING,
 	 "much of the computing gathers and scatters rows",
-	 {"look up several tables at once (fbgemm), and use sparse gradients where tables are large",
+	 {"look up several tables at once (fbgemm), and use sparse gradients where tables are "
+	  "large",
 	  "look up several tables at once",
-	  "look up several tables at once (fbgemm), and use sparse gradients where tables are large",
+	  "look up several tables at once (fbgemm), and use sparse gradients where tables are "
+	  "large",
 	  "look up several tables at once, and use sparse gradients where tables are large",
 	  "look up several tables at once"}},
 };

@@ -359,7 +359,8 @@ static bool advise_other(struct tfh_wording *w, const struct next *next)
 		w,
 		tfh_phrase(w, "%s: %s, of which process %u works for %s", tfh_outside(w->r, kind),
 			   tfh_phrase_time(w, next->saved_s), p->pid, tfh_phrase_time(w, worked_s)),
-		"does this process have to wait for that one? its .tft file alone has a report, too",
+		"does this process have to wait for that one? its .tft file alone has a report, "
+		"too",
 		next->saved_s - worked_s);
 	return true;
 }
@@ -378,7 +379,8 @@ static void advise(struct tfh_wording *w, const struct next *next)
 		tfh_advise_gain(
 			w, tfh_phrase(w, "%s also takes time", name),
 			tfh_phrase(w, "%s per step", tfh_phrase_time(w, next->place->s_per_step)),
-			"do it less often, in another thread or process, or while the device computes",
+			"do it less often, in another thread or process, or while the device "
+			"computes",
 			&next->place->gain);
 		return;
 	}

@@ -15,8 +15,8 @@ const char *tfh_least_waiting(struct tfh_wording *w)
 	 * all are late in turns. */
 	if (least->process == r->process || least->cls == TFH_CLASS_NONE ||
 	    least->cls == TFH_CLASS_COMMUNICATION_BOUND)
-		return "the ranks are late in turns: give them batches of the same size, and do what only some "
-		       "steps do (saving, logging) in a thread";
+		return "the ranks are late in turns: give them batches of the same size, and do "
+		       "what only some steps do (saving, logging) in a thread";
 	return tfh_phrase(w, "rank %d waits least, and delays all: its steps are %s, %s",
 			  least->rank, tfh_class_name(least->cls), tfh_cause_name(least->cause));
 }

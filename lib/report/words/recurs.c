@@ -16,7 +16,8 @@ static const char *between_steps(struct tfh_wording *w, const struct tfh_recurri
 				  x->count, each);
 	return tfh_phrase(
 		w,
-		"between loops the program waits for work that its steps only issue, %s per step: %s",
+		"between loops the program waits for work that its steps only issue, %s per step: "
+		"%s",
 		tfh_phrase_time(w, x->total_s / (double)w->r->steps.count), share);
 }
 
@@ -46,8 +47,8 @@ static const char *what(struct tfh_wording *w, const struct tfh_recurring *x)
 		if (x->evaluates_s > 0)
 			return tfh_phrase(
 				w,
-				"a function that the library calls takes %s: %s, of which it evaluates "
-				"for %s",
+				"a function that the library calls takes %s: %s, of which it "
+				"evaluates for %s",
 				share, tfh_phrase_time(w, x->total_s),
 				tfh_phrase_time(w, x->evaluates_s));
 		if (x->cls == TFH_CLASS_COMPUTE_BOUND)
@@ -101,20 +102,21 @@ static struct tfh_remedy remedy_of(const struct tfh_result *r, const struct tfh_
 	struct tfh_remedy m = r->n_input ? tfh_remedy_of(x->cause) : tfh_remedy_in(r, x->cause);
 
 	if (x->kind == TFH_SEGMENT_EVAL && x->cause == TFH_CAUSE_HOST_COMPILE)
-		m.todo =
-			"keep shapes the same, and evaluate all examples in one call (each predict() of Keras makes a pipeline; model(x) does not)";
+		m.todo = "keep shapes the same, and evaluate all examples in one call (each "
+			 "predict() of Keras makes a pipeline; model(x) does not)";
 	if (x->kind != TFH_SEGMENT_BETWEEN)
 		return m;
 	if (x->cls == TFH_CLASS_INPUT_BOUND && r->n_input && r->input[0].guilty)
 		return tfh_stage_remedy(&r->input[0], x->cause);
 	if (x->cause == TFH_CAUSE_INPUT_DATALOADER)
 		m.todo =
-			"each epoch starts its workers again: keep them (persistent_workers=True), or use "
-			"fewer";
+			"each epoch starts its workers again: keep them (persistent_workers=True), "
+			"or use fewer";
 	if (x->cause == TFH_CAUSE_HOST_COMPILE)
 		m.todo =
-			"make functions and models once, before the loops, and assign what changes (a "
-			"learning rate): compile(), tf.function and jit start from scratch each time";
+			"make functions and models once, before the loops, and assign what changes "
+			"(a learning rate): compile(), tf.function and jit start from scratch each "
+			"time";
 	return m;
 }
 

@@ -128,7 +128,8 @@ static void note_lowered(struct tfh_wording *w, const struct tfh_gpu_findings *g
 			w,
 			tfh_phrase(
 				w,
-				"the clock of GPU %d was lowered %s in %s of the readings, one a second%s: %s",
+				"the clock of GPU %d was lowered %s in %s of the readings, one a "
+				"second%s: %s",
 				g->lowered_device, why[i][0], percent(w, g->lowered[i]), drawn,
 				why[i][1]));
 	}
@@ -194,7 +195,8 @@ void tfh_note_faults(struct tfh_wording *w)
 	double step_s = r->steps.total_s / (double)r->steps.count;
 	const char *text = tfh_phrase(
 		w,
-		"%.0f page faults cost a step of %s at least %s of CPU time: keep freed memory in the process (MALLOC_TOP_PAD_=64000000), or use another allocator",
+		"%.0f page faults cost a step of %s at least %s of CPU time: keep freed memory in "
+		"the process (MALLOC_TOP_PAD_=64000000), or use another allocator",
 		r->found.fault.pages, tfh_phrase_time(w, step_s),
 		tfh_phrase_time(w, r->found.fault.cost_s));
 	if (r->found.fault.cost_s >= TFH_REPORT_FAULT_SHARE * step_s)
@@ -263,8 +265,10 @@ static void patterns(struct tfh_wording *w)
 			tfh_phrase(
 				w,
 				accumulates(w->r)
-					? "the optimizer runs once in %u steps: gradients of several batches are accumulated"
-					: "the number of launches repeats every %u steps: one of them does more, or kinds of steps alternate",
+					? "the optimizer runs once in %u steps: gradients of "
+					  "several batches are accumulated"
+					: "the number of launches repeats every %u steps: one of "
+					  "them does more, or kinds of steps alternate",
 				p->per_update));
 	else if (p->n_kind > 1)
 		tfh_remark(w, tfh_phrase(w,
@@ -298,7 +302,8 @@ static void alike_loops(struct tfh_wording *w)
 			w,
 			tfh_phrase(
 				w,
-				"%u loops have equally many batches and feed functions of the same name: models trained one after the other, judged together",
+				"%u loops have equally many batches and feed functions of the same "
+				"name: models trained one after the other, judged together",
 				r->found.alike_loops));
 }
 
@@ -313,7 +318,8 @@ static void discarded(struct tfh_wording *w, const struct tfh_discarded *g)
 		w,
 		tfh_phrase(
 			w,
-			"records of %.1f s, from %.1f s after the start, were deleted to keep to TFHOOK_MAX_SIZE%s; they are not among the steps judged",
+			"records of %.1f s, from %.1f s after the start, were deleted to keep to "
+			"TFHOOK_MAX_SIZE%s; they are not among the steps judged",
 			g->end_s - g->start_s, tfh_into_run(w->r, g->start_s), steps));
 }
 
@@ -324,13 +330,11 @@ static void threads_in_turn(struct tfh_wording *w)
 
 	if (r->verdict.cls == TFH_CLASS_COMPUTE_BOUND && r->found.threads_turn)
 		tfh_remark_first(
-			w,
-			tfh_phrase(
-				w,
-				"the %" PRIu32
-				" threads that launch have streams of their own, but no two kernels run at "
-				"once: do they wait for a lock?",
-				r->found.threads_turn));
+			w, tfh_phrase(w,
+				      "the %" PRIu32
+				      " threads that launch have streams of their own, but no two "
+				      "kernels run at once: do they wait for a lock?",
+				      r->found.threads_turn));
 }
 
 /* Processes that may be ranks of one job that wait for each other, of which only one is judged. */
@@ -341,23 +345,26 @@ static void unjudged(struct tfh_wording *w)
 	if (found->unjudged && found->alike == found->unjudged)
 		tfh_remark_first(
 			w,
-			tfh_phrase(
-				w,
-				"this is process %u; %u more did the same before or after it: times are those of one, gains of the run those of all",
-				found->pid, found->unjudged));
+			tfh_phrase(w,
+				   "this is process %u; %u more did the same before or after it: "
+				   "times are those of one, gains of the run those of all",
+				   found->pid, found->unjudged));
 	else if (found->unjudged && found->in_turn == found->unjudged)
 		tfh_remark_first(
 			w,
-			tfh_phrase(
-				w,
-				"this is process %u; %u more did about as much work before or after it and %s not judged",
-				found->pid, found->unjudged, found->unjudged == 1 ? "is" : "are"));
+			tfh_phrase(w,
+				   "this is process %u; %u more did about as much work before or "
+				   "after it and %s not judged",
+				   found->pid, found->unjudged,
+				   found->unjudged == 1 ? "is" : "are"));
 	else if (found->unjudged)
 		tfh_remark_first(
 			w,
 			tfh_phrase(
 				w,
-				"this is process %u; %u more did about as much work and %s not judged: if they are ranks of one job, set TFHOOK_RANK, or RANK and WORLD_SIZE (in a spawned function, first of all: os.environ)",
+				"this is process %u; %u more did about as much work and %s not "
+				"judged: if they are ranks of one job, set TFHOOK_RANK, or RANK "
+				"and WORLD_SIZE (in a spawned function, first of all: os.environ)",
 				found->pid, found->unjudged, found->unjudged == 1 ? "is" : "are"));
 }
 

@@ -111,7 +111,8 @@ static const struct {
 	  "prefetch it a step ahead (cudaMemPrefetchAsync), or use device memory and copies"}},
 	{TFH_CAUSE_TRANSFER_FALLBACK,
 	 {"an op of the step runs on the CPU",
-	  "use an op or a type that the device has a kernel for, or move it into the input pipeline"}},
+	  "use an op or a type that the device has a kernel for, or move it into the input "
+	  "pipeline"}},
 	{TFH_CAUSE_COMPUTE_DENSE,
 	 {"computing takes most of the step",
 	  "faster kernels (lower precision, fewer passes over memory), or more devices"}},
@@ -119,13 +120,17 @@ static const struct {
 	 {"kernels too small to fill the device", "larger batches, or fused kernels"}},
 	{TFH_CAUSE_COMPUTE_DOMINANT_OP,
 	 {"one op takes most of the computing",
-	  "see what limits it (Nsight Compute), and look for a cheaper algorithm, another layout, or a fused kernel"}},
+	  "see what limits it (Nsight Compute), and look for a cheaper algorithm, another layout, "
+	  "or a fused kernel"}},
 	{TFH_CAUSE_COMPUTE_CPU,
 	 {"the step computes on the CPU",
-	  "if a GPU should do it, check that the framework finds one (tf.config.list_physical_devices(), jax.devices()); otherwise cheaper ops or more CPUs"}},
+	  "if a GPU should do it, check that the framework finds one "
+	  "(tf.config.list_physical_devices(), jax.devices()); otherwise cheaper ops or more "
+	  "CPUs"}},
 	{TFH_CAUSE_COMPUTE_CONTENTION,
 	 {"other processes use the GPU",
-	  "nvidia-smi lists them: stop them, or give this job a GPU of its own (CUDA_VISIBLE_DEVICES); jobs that must share one lose less under MPS"}},
+	  "nvidia-smi lists them: stop them, or give this job a GPU of its own "
+	  "(CUDA_VISIBLE_DEVICES); jobs that must share one lose less under MPS"}},
 	{TFH_CAUSE_HOST_LAUNCH,
 	 {"many small launches",
 	  "capture the step in a graph, fuse kernels (jit), or use larger batches"}},
@@ -134,7 +139,8 @@ static const struct {
 	  "read results (.item(), .numpy(), synchronize) every n-th step only"}},
 	{TFH_CAUSE_HOST_CONTENTION,
 	 {"the machine has too few CPUs for what runs on it",
-	  "stop other programs, or give this job CPUs of its own (taskset, cpuset, a larger share)"}},
+	  "stop other programs, or give this job CPUs of its own (taskset, cpuset, a larger "
+	  "share)"}},
 	{TFH_CAUSE_HOST_CALLBACK,
 	 {"callbacks, metrics or logging delay the training loop",
 	  "run them every n-th step, or in a thread"}},
@@ -164,11 +170,12 @@ static const struct {
 	  "ask it a step earlier, or in a thread; look at what it does meanwhile"}},
 	{TFH_CAUSE_HOST_CODE,
 	 {"the step waits for the program's own code",
-	  "see which functions run (record the job once under `perf record -g`), and call them less "
-	  "often, in another thread, or while the device computes"}},
+	  "see which functions run (record the job once under `perf record -g`), and call them "
+	  "less often, in another thread, or while the device computes"}},
 	{TFH_CAUSE_HOST_COMPILE,
 	 {"training steps compile or load kernels or functions",
-	  "keep shapes and static arguments (jit) the same from step to step, and cache what was compiled"}},
+	  "keep shapes and static arguments (jit) the same from step to step, and cache what was "
+	  "compiled"}},
 	{TFH_CAUSE_HOST_ALLOC,
 	 {"training steps allocate device or pinned memory",
 	  "allocate once and reuse, or take memory from a pool (cudaMallocAsync)"}},
@@ -241,7 +248,8 @@ static struct tfh_remedy plain_remedy(enum tfh_cause cause)
 		  "transform the next batches ahead, in other processes, or on the device"}},
 		{TFH_CAUSE_INPUT_BATCH,
 		 {"assembling batches is too slow",
-		  "assemble the next batches ahead, in other processes, from arrays rather than lists"}},
+		  "assemble the next batches ahead, in other processes, from arrays rather than "
+		  "lists"}},
 	};
 
 	for (size_t i = 0; i < sizeof(plain) / sizeof(*plain); i++)
@@ -278,16 +286,20 @@ struct tfh_remedy tfh_remedy_in(const struct tfh_result *r, enum tfh_cause cause
 {
 	static const struct tfh_remedy torch_cpu = {
 		"the step computes on the CPU",
-		"if a GPU should do it, check torch.cuda.is_available(), and that model and batches are on it; otherwise cheaper ops or more CPUs"};
+		"if a GPU should do it, check torch.cuda.is_available(), and that model and "
+		"batches are on it; otherwise cheaper ops or more CPUs"};
 
 	/* PyTorch's profiler shows no GPU, even a busy one, unless it was asked to. */
 	static const struct tfh_remedy torch_trace = {
 		"the step computes on the CPU",
-		"if a GPU did the work, record it, too (activities=[CPU, CUDA]); if one should, check torch.cuda.is_available(), and that model and batches are on it; otherwise cheaper ops or more CPUs"};
+		"if a GPU did the work, record it, too (activities=[CPU, CUDA]); if one should, "
+		"check torch.cuda.is_available(), and that model and batches are on it; otherwise "
+		"cheaper ops or more CPUs"};
 
 	static const struct tfh_remedy graphs = {
 		"steps make a graph instead of launching one again",
-		"keep the executable graph of each shape and launch it again, or update it (cuGraphExecUpdate)"};
+		"keep the executable graph of each shape and launch it again, or update it "
+		"(cuGraphExecUpdate)"};
 
 	bool long_calls = cause == TFH_CAUSE_HOST_COMPILE && !r->pattern.recompiles;
 	if ((cause == TFH_CAUSE_HOST_LAUNCH || long_calls) && tfh_makes_graphs(r))
@@ -311,8 +323,8 @@ struct tfh_remedy tfh_remedy_in(const struct tfh_result *r, enum tfh_cause cause
 	/* It may also be one that takes results, and hands back the memory for the next ones. */
 	static const struct tfh_remedy supposed = {
 		"the step waits for another thread before it copies its batch",
-		"top -H shows which thread is busy meanwhile: if it makes batches, make them in more "
-		"threads; if it takes results, make that cheaper"};
+		"top -H shows which thread is busy meanwhile: if it makes batches, make them in "
+		"more threads; if it takes results, make that cheaper"};
 
 	if (cause == TFH_CAUSE_INPUT_UNKNOWN && r->found.supposed)
 		return supposed;
@@ -348,7 +360,8 @@ struct tfh_remedy tfh_stage_remedy(const struct tfh_input_stage *stage, enum tfh
 			slow_map,
 			strstr(stage->name, "AndBatch")
 				? "batch() before map() where the function can take a whole batch; "
-				  "else make it cheaper or cache its result: it runs in parallel already"
+				  "else make it cheaper or cache its result: it runs in parallel "
+				  "already"
 				: "make the mapped function cheaper or cache its "
 				  "result; it runs in parallel already"};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
@@ -383,7 +396,8 @@ bool tfh_remedy_anew(const struct tfh_result *r, struct tfh_remedy *out)
 	} method[] = {
 		{".predict",
 		 {"each call of predict() makes an input pipeline, and compiles it again",
-		  "call the model itself, model(x), or predict_on_batch(x); or predict() once for all examples"}},
+		  "call the model itself, model(x), or predict_on_batch(x); or predict() once for "
+		  "all examples"}},
 		{".evaluate",
 		 {"each call of evaluate() makes an input pipeline, and compiles it again",
 		  "test_on_batch(x, y), or evaluate() once for all examples"}},
@@ -461,10 +475,10 @@ const char *tfh_launch_advice(struct tfh_wording *w)
 	if (tfh_makes_graphs(r))
 		return NULL; /* the remedy is about them */
 	if (r->found.cpu_only)
-		return r->found.torch ? "compile the step (torch.compile), or use larger batches"
-		       : r->found.graphs
-			       ? "use larger batches, or several steps per call (Keras: steps_per_execution)"
-			       : "run the step in one tf.function";
+		return r->found.torch	 ? "compile the step (torch.compile), or use larger batches"
+		       : r->found.graphs ? "use larger batches, or several steps per call (Keras: "
+					   "steps_per_execution)"
+					 : "run the step in one tf.function";
 	if (read)
 		return tfh_phrase(w,
 				  "read values (.item(), .numpy()) less often: after each of %.0f "
@@ -475,9 +489,12 @@ const char *tfh_launch_advice(struct tfh_wording *w)
 		return NULL; /* the remedy is about what is not in them */
 	if (is_compiled(r))
 		return optimizes(r)
-			       ? "it is compiled: capture more of it in a graph (mode=\"reduce-overhead\", the optimizer, too), or use larger batches"
-			       : "it is compiled: capture more of it in a graph (mode=\"reduce-overhead\"), or use larger batches";
-	return r->found.torch
-		       ? "compile the step into CUDA graphs (torch.compile, mode=\"reduce-overhead\"), or use larger batches"
-		       : NULL;
+			       ? "it is compiled: capture more of it in a graph "
+				 "(mode=\"reduce-overhead\", the optimizer, too), or use larger "
+				 "batches"
+			       : "it is compiled: capture more of it in a graph "
+				 "(mode=\"reduce-overhead\"), or use larger batches";
+	return r->found.torch ? "compile the step into CUDA graphs (torch.compile, "
+				"mode=\"reduce-overhead\"), or use larger batches"
+			      : NULL;
 }

@@ -262,10 +262,10 @@ void tfh_seen_line(struct tfh_wording *w)
 					     w->r->steady.cause == TFH_CAUSE_HOST_LOGGING))
 		tfh_evidence(
 			w, TFH_TELLS_WHY,
-			tfh_phrase(
-				w,
-				"%.0f %% of the job's CPU time is in the kernel: reading and writing files",
-				100 * w->r->found.kernel_share));
+			tfh_phrase(w,
+				   "%.0f %% of the job's CPU time is in the kernel: reading and "
+				   "writing files",
+				   100 * w->r->found.kernel_share));
 	if (line)
 		tfh_evidence(w, placed ? TFH_TELLS_MORE : TFH_TELLS_WHY,
 			     tfh_phrase(w, "between its calls the thread was %s; %llu samples",

@@ -179,10 +179,12 @@ const char *tfh_place_advice(struct tfh_wording *w, enum tfh_cause cause)
 			is_code(w, cause)
 				? "make %s faster, or do it less often, in another "
 				  "thread or process, or while the device computes"
-				: "see what %s waits for or prepares, and do it less often, beforehand, or while the device computes",
+				: "see what %s waits for or prepares, and do it less often, "
+				  "beforehand, or while the device computes",
 			short_name(code->function[0].name));
 	if (code->s_per_step * TFH_REPORT_CODE_PART >= w->r->found.cause_s[cause])
-		return "do less of it, or do it in another thread or process, or while the device computes; no function in the trace has a tenth of it";
+		return "do less of it, or do it in another thread or process, or while the device "
+		       "computes; no function in the trace has a tenth of it";
 	return tfh_phrase(w,
 			  "record once more with %s to see what that thread does, and do it less "
 			  "often, in another thread, or while the device computes",

@@ -29,10 +29,10 @@ static void remark_crowd(struct tfh_wording *w)
 	if (q->crowded)
 		tfh_remark(
 			w,
-			tfh_phrase(
-				w,
-				"its threads together waited for a CPU for %s of every second: other work, or too few CPUs, distorts the times",
-				tfh_phrase_time(w, q->run_delay_share)));
+			tfh_phrase(w,
+				   "its threads together waited for a CPU for %s of every second: "
+				   "other work, or too few CPUs, distorts the times",
+				   tfh_phrase_time(w, q->run_delay_share)));
 }
 
 /* A longer recording would allow a verdict. A job that failed must first be fixed. */
@@ -47,7 +47,8 @@ static const char *ask_for_more(struct tfh_wording *w)
 	if (r->end == TFH_END_EXIT && r->end_code)
 		return tfh_phrase(
 			w,
-			"the job ended early with exit code %d: record it again once it runs to its end",
+			"the job ended early with exit code %d: record it again once it runs to "
+			"its end",
 			r->end_code);
 	return "record a longer run";
 }
@@ -71,7 +72,8 @@ static void explain_none(struct tfh_wording *w)
 			w, "%" PRIu64 " of %" PRIu64 " step%s holes in the recording", holed,
 			r->steps.count, r->steps.count == 1 ? " touches" : "s touch");
 		w->missing_do =
-			"if records were dropped, raise TFHOOK_RING_TOTAL; if files are missing, restore them";
+			"if records were dropped, raise TFHOOK_RING_TOTAL; if files are missing, "
+			"restore them";
 	} else if (isnan(r->breakdown[TFH_PART_UNATTRIBUTED].share)) {
 		w->missing = "no step was completed after start-up";
 	} else {
@@ -94,9 +96,8 @@ static void explain_waits(struct tfh_wording *w)
 
 	if (r->found.device_times) {
 		if (r->steps.count)
-			tfh_remark(
-				w,
-				"device times are incomplete for every judged step: what the device did is inferred from waits");
+			tfh_remark(w, "device times are incomplete for every judged step: what the "
+				      "device did is inferred from waits");
 		return;
 	}
 	tfh_remark(w, why && *why ? tfh_phrase(w, "no device times: %s", why)
@@ -133,19 +134,22 @@ static void explain_base(struct tfh_wording *w)
 			w, TFH_TELLS_MORE,
 			tfh_phrase(
 				w,
-				"the host is %s ahead of the device at the end of a step: its work up to there is hidden",
+				"the host is %s ahead of the device at the end of a step: its work "
+				"up to there is hidden",
 				tfh_phrase_time(w, found->lead_s)));
 	if (found->before_s > 0)
 		tfh_remark(
 			w,
 			tfh_phrase(
 				w,
-				"the device was busy for %s with work from before the trace: not counted",
+				"the device was busy for %s with work from before the trace: not "
+				"counted",
 				tfh_phrase_time(w, found->before_s)));
 	if (r->steady.tier == 'B')
 		tfh_remark(
 			w,
-			"the calls that issued the device's ops are not known, and neither is what waited for what");
+			"the calls that issued the device's ops are not known, and neither is what "
+			"waited for what");
 	if (found->lost_ops)
 		tfh_remark(w, tfh_phrase(w, "the driver's profiler lost %" PRIu64 " op%s",
 					 found->lost_ops, found->lost_ops == 1 ? "" : "s"));
@@ -252,7 +256,8 @@ static void explain_straggler(struct tfh_wording *w)
 		double mine = k->breakdown[TFH_PART_COMPUTE], usual = r->found.others_compute_s;
 		const char *line = tfh_phrase(
 			w,
-			"this is rank %d of %u: it arrives at the exchanges %.3g ms after the first, and all others wait for it",
+			"this is rank %d of %u: it arrives at the exchanges %.3g ms after the "
+			"first, and all others wait for it",
 			k->rank, r->n_rank, k->late_s * 1e3);
 		if (mine - usual > k->late_s / TFH_REPORT_LATE_PART)
 			line = tfh_phrase(w,
