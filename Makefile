@@ -150,7 +150,7 @@ SIMULATORS := $(if $(filter no,$(SIM)),,$(foreach d,sim sim/old sim/future,$(B)/
 # The demo's scripts, where an installed command has them.
 SHARE := $(B)/share/tfhook
 # Made of the tables of commands and settings; tft(5) is written by hand.
-MAN := $(patsubst %,$(B)/man/tfhook-%.1,$(shell sed -n '/^static const struct tfh_command cmd_/{n;s/.*name = "\([a-z]*\)".*/\1/p}' $(wildcard lib/cli/commands.c) </dev/null)) \
+MAN := $(patsubst %,$(B)/man/tfhook-%.1,$(shell sed -n '/^const struct tfh_command tfh_cmd_/{n;s/.*name = "\([a-z]*\)".*/\1/p}' $(wildcard lib/cli/*.c) </dev/null)) \
 	$(B)/man/tfhook.7 $(B)/man/tft.5
 PRODUCTS := $(SHARE) $(HOOK_SO) $(NOEXPORT_SO) $(AUDIT_SO) $(CORE_A) $(TFT) $(TFHOOK) $(SIMULATORS) $(LIB_LINKS) $(MAN)
 

@@ -71,13 +71,13 @@ static int dispatch(int argc, char **argv)
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
 		help[0] = NULL;
 	else if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))
-		return tfh_cmd_version(NULL);
+		return tfh_cmd_version.run(NULL);
 	const struct tfh_command *command =
 		help[0] ? tfh_command_find(tfh_commands, help[0]) : NULL;
 	if (!command) {
 		args = (struct tfh_command_line){
 			.all = tfh_commands, .operand = help, .operands = help[0] != NULL};
-		return tfh_cmd_help(&args);
+		return tfh_cmd_help.run(&args);
 	}
 	if (wants_help(command, argv + 2)) {
 		tfh_help_command(stdout, command);

@@ -1,6 +1,6 @@
 /*
- * The `tfhook` command: one file per subcommand (cmd_<name>.c), one table of them (commands.c).
- * Parsing, help and shell completions use the table, so a flag is written down once.
+ * The `tfhook` command: one file per subcommand (cmd_<name>.c) with its flags, and a list of them
+ * (commands.c). Parsing, help and shell completions use these, so a flag is written down once.
  */
 #ifndef TFH_CLI_CLI_H
 #define TFH_CLI_CLI_H
@@ -42,6 +42,19 @@ struct tfh_flag {
 	const char *help;
 	bool twice; /* may be given a second time, with another value */
 };
+
+/* Flags of several commands. */
+#define TFH_FLAG_COLOR                                                                             \
+	{                                                                                          \
+		.name = "color", .arg = "WHEN", .choices = "auto always never",                    \
+		.help = "colour the output (auto: on a terminal, unless NO_COLOR is set)"          \
+	}
+
+#define TFH_FLAG_AUDIT                                                                             \
+	{                                                                                          \
+		.name = "audit",                                                                   \
+		.help = "also record GPU libraries opened with RTLD_DEEPBIND (taichi)"             \
+	}
 
 #define TFH_MAX_FLAGS 20
 
@@ -141,29 +154,29 @@ int tfh_exit_code(int error);
  * path tried in `path`. */
 int tfh_install_find(const char *part, char path[4096]);
 
-/* ---- commands ---- */
-int tfh_cmd_run(const struct tfh_command_line *args);
-int tfh_cmd_report(const struct tfh_command_line *args);
-int tfh_cmd_why(const struct tfh_command_line *args);
-int tfh_cmd_top(const struct tfh_command_line *args);
-int tfh_cmd_info(const struct tfh_command_line *args);
-int tfh_cmd_import(const struct tfh_command_line *args);
-int tfh_cmd_export(const struct tfh_command_line *args);
-int tfh_cmd_verify(const struct tfh_command_line *args);
-int tfh_cmd_diff(const struct tfh_command_line *args);
-int tfh_cmd_digest(const struct tfh_command_line *args);
-int tfh_cmd_repair(const struct tfh_command_line *args);
-int tfh_cmd_ctl(const struct tfh_command_line *args);
-int tfh_cmd_demo(const struct tfh_command_line *args);
-int tfh_cmd_doctor(const struct tfh_command_line *args);
-int tfh_cmd_env(const struct tfh_command_line *args);
-int tfh_cmd_collect(const struct tfh_command_line *args);
-int tfh_cmd_fleet(const struct tfh_command_line *args);
-int tfh_cmd_prune(const struct tfh_command_line *args);
-int tfh_cmd_mcp(const struct tfh_command_line *args);
-int tfh_cmd_completions(const struct tfh_command_line *args);
-int tfh_cmd_help(const struct tfh_command_line *args);
-int tfh_cmd_version(const struct tfh_command_line *args);
+/* ---- cmd_<name>.c ---- */
+extern const struct tfh_command tfh_cmd_run;
+extern const struct tfh_command tfh_cmd_report;
+extern const struct tfh_command tfh_cmd_why;
+extern const struct tfh_command tfh_cmd_top;
+extern const struct tfh_command tfh_cmd_diff;
+extern const struct tfh_command tfh_cmd_ctl;
+extern const struct tfh_command tfh_cmd_info;
+extern const struct tfh_command tfh_cmd_import;
+extern const struct tfh_command tfh_cmd_export;
+extern const struct tfh_command tfh_cmd_digest;
+extern const struct tfh_command tfh_cmd_collect;
+extern const struct tfh_command tfh_cmd_fleet;
+extern const struct tfh_command tfh_cmd_prune;
+extern const struct tfh_command tfh_cmd_verify;
+extern const struct tfh_command tfh_cmd_repair;
+extern const struct tfh_command tfh_cmd_doctor;
+extern const struct tfh_command tfh_cmd_demo;
+extern const struct tfh_command tfh_cmd_env;
+extern const struct tfh_command tfh_cmd_mcp;
+extern const struct tfh_command tfh_cmd_completions;
+extern const struct tfh_command tfh_cmd_help;
+extern const struct tfh_command tfh_cmd_version;
 
 /* The whole command, with main's argv. Returns the exit status. */
 int tfh_cli(int argc, char **argv);

@@ -171,7 +171,7 @@ static int each_of(const char *target, tft_found_fn fn, struct ctl_order *o)
 	return TFH_EXIT_GATE;
 }
 
-int tfh_cmd_ctl(const struct tfh_command_line *args)
+static int cmd_ctl(const struct tfh_command_line *args)
 {
 	const char *limit = tfh_line_get(args, "steps"), *at = tfh_line_get(args, "at-step");
 	struct ctl_order o = {.naps = NAPS};
@@ -212,3 +212,34 @@ int tfh_cmd_ctl(const struct tfh_command_line *args)
 			: "");
 	return o.failed || o.late ? TFH_EXIT_GATE : TFH_EXIT_OK;
 }
+
+const struct tfh_command tfh_cmd_ctl = {
+	.name = "ctl",
+	.operand_text = "DIR|PID start|stop|flush|gpu on|gpu off",
+	.summary = "control the recording of a running job",
+	.details =
+		"stop     record no more calls (handles and memory are still tracked, so start is "
+		"cheap)\n"
+		"start    resume recording\n"
+		"flush    write what is recorded so far, so that `tfhook report DIR` sees it\n"
+		"gpu on   record device times, whatever TFHOOK_CUPTI says\n"
+		"gpu off  record no device times\n\n"
+		"--at-step switches all processes of a job at the same step. Each process counts "
+		"its own steps, so run the same command on every host, some seconds before step N. "
+		"Steps are counted from 1 as for TFHOOK_WINDOW: by the job's step marks, otherwise "
+		"by the get-next calls of its iterators (the report counts from 0). For every "
+		"process the command prints when it will switch. If step N has already passed, "
+		"that is at once. A process that has recorded nothing yet cannot be controlled.",
+	.operands = TFH_OPERANDS_TRACES,
+	.usage_exit = TFH_EXIT_USAGE,
+	.run = cmd_ctl,
+	.flags =
+		{
+			{.name = "at-step",
+			 .arg = "N",
+			 .help = "with gpu on, gpu off: switch at step N"},
+			{.name = "steps",
+			 .arg = "N",
+			 .help = "with start: stop again after N steps; with gpu on: for N steps"},
+		},
+};

@@ -273,7 +273,7 @@ static enum outcome play(const struct demo *d, const struct scene *s)
 	return play_once(d, s, "-again");
 }
 
-int tfh_cmd_demo(const struct tfh_command_line *args)
+static int cmd_demo(const struct tfh_command_line *args)
 {
 	const char *name = args->operands ? args->operand[0] : "main";
 	struct demo d = {.color = tfh_use_color(tfh_line_get(args, "color"), stdout)};
@@ -313,3 +313,27 @@ int tfh_cmd_demo(const struct tfh_command_line *args)
 		return TFH_EXIT_TOOL;
 	return wrong ? TFH_EXIT_GATE : TFH_EXIT_OK;
 }
+
+const struct tfh_command tfh_cmd_demo = {
+	.name = "demo",
+	.operand_text = "[main|quick]",
+	.summary = "record a real training job on the simulated GPU and report on it",
+	.details = "main    tinygrad trains on the simulated GPU, fed by a tf.data pipeline with a "
+		   "slow map\n"
+		   "quick   the same without TensorFlow: copies ten times too large, then a slow "
+		   "loader\n\n"
+		   "Needs a python3 with tinygrad and numpy (main: tensorflow, too); `make demo` "
+		   "prepares one.",
+	.operands = TFH_OPERANDS_WORDS,
+	.words = "main quick",
+	.usage_exit = TFH_EXIT_USAGE,
+	.run = cmd_demo,
+	.flags =
+		{
+			{.name = "output",
+			 .letter = 'o',
+			 .arg = "DIR",
+			 .help = "keep the recordings below DIR"},
+			TFH_FLAG_COLOR,
+		},
+};

@@ -153,7 +153,7 @@ static int compare(const struct tfh_command_line *args, struct sides *s, struct 
 	return limit ? check(tfh_line_get(args, "fail-on"), limit, d) : TFH_EXIT_OK;
 }
 
-int tfh_cmd_diff(const struct tfh_command_line *args)
+static int cmd_diff(const struct tfh_command_line *args)
 {
 	const char *at = tfh_line_get(args, "at"), *fail_on = tfh_line_get(args, "fail-on");
 	struct tfh_run_diff *d = calloc(1, sizeof(*d));
@@ -183,3 +183,36 @@ int tfh_cmd_diff(const struct tfh_command_line *args)
 	free(d);
 	return rc < 0 ? tfh_exit_code(rc) : rc;
 }
+
+const struct tfh_command tfh_cmd_diff = {
+	.name = "diff",
+	.operand_text = "A B | A... -- B... | RUN",
+	.summary = "what changed from one run to another, and how sure that is",
+	.details =
+		"A and B are run directories, .tft files, digests or traces of other profilers. "
+		"Prints by how much steps became slower or faster, with a 95 % confidence "
+		"interval, which causes gained or lost time, and which lines, kernels, settings "
+		"and versions differ; or that no difference was found, and how large one could "
+		"still be. Several runs of each kind (A... -- B...) give a more reliable "
+		"result.\n\n"
+		"--at, given twice, compares two intervals of one run: --at 0-10m --at 50-60m.\n\n"
+		"--fail-on takes a part of a step (step, compute, or a cause) and the largest "
+		"change allowed: 'step>+5%', 'input.map>1ms', 'step<-2%'.\n\n"
+		"Exit code: 0 compared, 1 a change beyond --fail-on was found, 2 usage, 3 "
+		"unreadable, 5 no steps to compare.",
+	.operands = TFH_OPERANDS_TRACES,
+	.usage_exit = TFH_EXIT_USAGE,
+	.run = cmd_diff,
+	.flags =
+		{
+			{.name = "at",
+			 .arg = "START-END",
+			 .help = "an interval of RUN; give it twice to compare two intervals",
+			 .twice = true},
+			{.name = "fail-on",
+			 .arg = "LIMIT",
+			 .help = "exit 1 if a change beyond LIMIT was found"},
+			{.name = "all", .help = "print every row"},
+			{.name = "json", .help = "print JSON, schema tfhook.diff/1"},
+		},
+};

@@ -23,7 +23,7 @@ static int follow(const struct tfh_command_line *args, const char *path)
 	return tfh_follow_digests(path, interval);
 }
 
-int tfh_cmd_digest(const struct tfh_command_line *args)
+static int cmd_digest(const struct tfh_command_line *args)
 {
 	const char *out = tfh_line_get(args, "output"), *from = args->operand[0];
 	struct tfh_err err = {0};
@@ -56,3 +56,39 @@ int tfh_cmd_digest(const struct tfh_command_line *args)
 	}
 	return status;
 }
+
+const struct tfh_command tfh_cmd_digest = {
+	.name = "digest",
+	.operand_text = "[PATH...]",
+	.summary = "store the results of an analysis in a small file, for reports and diff",
+	.details =
+		"Analyses the recording in a run directory and writes DIR/digest.tft: for each "
+		"rank the time of each step by cause, the tree of loops, lines, kernels, copies, "
+		"machine, quality and verdict, in some 20 bytes per step. `tfhook report` and "
+		"`tfhook diff` read it instead of the recording; it is made again after the "
+		"recording or tfhook has changed. If processes on several hosts recorded into DIR, "
+		"each host has a digest of its own, DIR/HOST.digest.tft, and `tfhook report DIR` "
+		"reads all of them.\n\n"
+		"--follow keeps digests up to date while jobs run. Given a run directory, it exits "
+		"when the job ends. Given a folder, it covers all your runs on this host, "
+		"including future ones, until it gets a signal. One such process per host is "
+		"enough; it runs at the lowest priority and uses about 1 % of a CPU.\n\n"
+		"Exit code: 0 fine, 2 usage, 3 unreadable, 5 nothing to analyse.",
+	.operands = TFH_OPERANDS_TRACES,
+	.usage_exit = TFH_EXIT_USAGE,
+	.run = cmd_digest,
+	.flags =
+		{
+			{.name = "output",
+			 .letter = 'o',
+			 .arg = "FILE",
+			 .help = "write the digest of one PATH, which may be a trace, to FILE"},
+			{.name = "follow",
+			 .help = "keep it up to date: PATH is a run directory, or a folder of "
+				 "them"},
+			{.name = "interval",
+			 .arg = "S",
+			 .help = "with --follow: update a run's digest at most every S seconds, 60 "
+				 "by default"},
+		},
+};

@@ -283,7 +283,7 @@ static void check_command(struct tfh_doctor *d, const char *command)
 		tfh_finding(d, TFH_BAD, "%s", program.why);
 }
 
-int tfh_cmd_doctor(const struct tfh_command_line *args)
+static int cmd_doctor(const struct tfh_command_line *args)
 {
 	struct tfh_doctor d = {.color = tfh_use_color(tfh_line_get(args, "color"), stdout)};
 	const char *command = args->operands ? args->operand[0] : NULL;
@@ -308,3 +308,14 @@ int tfh_cmd_doctor(const struct tfh_command_line *args)
 			: "a job can be recorded here");
 	return d.bad ? TFH_EXIT_GATE : TFH_EXIT_OK;
 }
+
+const struct tfh_command tfh_cmd_doctor = {
+	.name = "doctor",
+	.operand_text = "[CMD]",
+	.summary = "check whether jobs here (or CMD) can be recorded, and what to do if not",
+	.details = "Exit code: 0 if a job can be recorded here, 1 if not.",
+	.operands = TFH_OPERANDS_COMMAND,
+	.usage_exit = TFH_EXIT_USAGE,
+	.run = cmd_doctor,
+	.flags = {TFH_FLAG_COLOR},
+};

@@ -187,7 +187,7 @@ static const struct {
 	{"sagemaker", print_sagemaker},
 };
 
-int tfh_cmd_env(const struct tfh_command_line *args)
+static int cmd_env(const struct tfh_command_line *args)
 {
 	const char *format = tfh_line_get(args, "format");
 	struct tfh_library library;
@@ -212,3 +212,26 @@ int tfh_cmd_env(const struct tfh_command_line *args)
 			return launchers[i].print(&library);
 	return print_shell(&library);
 }
+
+const struct tfh_command tfh_cmd_env = {
+	.name = "env",
+	.operand_text = "",
+	.summary = "print the variables for launchers that start the job themselves",
+	.details =
+		"eval \"$(tfhook env)\" sets them in this shell. All settings follow as comments.",
+	.operands = TFH_OPERANDS_NONE,
+	.usage_exit = TFH_EXIT_USAGE,
+	.run = cmd_env,
+	.flags =
+		{
+			{.name = "format",
+			 .arg = "FORM",
+			 .choices = "shell docker slurm k8s sagemaker",
+			 .help = "shell: export lines; docker: flags; slurm: a list for sbatch "
+				 "--export; k8s: a JSON patch for kubectl, of a pod whose "
+				 "container is called training and whose node has tfhook; "
+				 "sagemaker: the environment (JSON) of a job whose image has "
+				 "tfhook"},
+			TFH_FLAG_AUDIT,
+		},
+};

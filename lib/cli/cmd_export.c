@@ -231,7 +231,7 @@ static int export(struct export_order *o, const char *const *paths, uint32_t n, 
 	return rc;
 }
 
-int tfh_cmd_export(const struct tfh_command_line *args)
+static int cmd_export(const struct tfh_command_line *args)
 {
 	struct tfh_err err = {0};
 	struct export_order o;
@@ -245,3 +245,45 @@ int tfh_cmd_export(const struct tfh_command_line *args)
 		tfh_say("wrote %s", o.out);
 	return tfh_exit_code(rc);
 }
+
+/* " perfetto kineto", and a line for each. */
+#define FORMAT(name, blanks, suffix, by_rank, help) " " #name
+static const char format_names[] =
+#include "export/formats.def"
+	;
+#undef FORMAT
+
+const struct tfh_command tfh_cmd_export = {
+	.name = "export",
+	.operand_text = "--to FORMAT [PATH...]",
+	.summary = "write a run in another tool's format",
+#define FORMAT(name, blanks, suffix, by_rank, help) "\n" #name blanks help
+	.details =
+		"PATH is as in `tfhook report`: a run directory, .tft files, or a trace of another "
+		"profiler. The memory used does not grow with the number of calls. Formats:"
+#include "export/formats.def"
+		"\n\nExit code: 0 fine, 2 usage, 3 unreadable or not written, 5 nothing to export.",
+#undef FORMAT
+	.operands = TFH_OPERANDS_TRACES,
+	.usage_exit = TFH_EXIT_USAGE,
+	.run = cmd_export,
+	.flags =
+		{
+			{.name = "to",
+			 .arg = "FORMAT",
+			 .choices = format_names + 1,
+			 .help = "the output format, see below"},
+			{.name = "output",
+			 .letter = 'o',
+			 .arg = "OUT",
+			 .help = "the file to write, - for standard output; by default it is named "
+				 "after PATH"},
+			{.name = "steps",
+			 .arg = "A-B",
+			 .help = "export only steps A to B, and what overlaps them in time"},
+			{.name = "anonymize",
+			 .help = "for a trace that goes to others: pseudonyms for kernels, ranges, "
+				 "threads, programs and hosts"},
+			{.name = "force", .help = "replace OUT if it is a file"},
+		},
+};

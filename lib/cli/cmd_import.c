@@ -33,7 +33,7 @@ static int write_processes(struct tfh_run *run, const char *out, struct tfh_err 
 	return rc;
 }
 
-int tfh_cmd_import(const struct tfh_command_line *args)
+static int cmd_import(const struct tfh_command_line *args)
 {
 	const char *out = tfh_line_get(args, "output");
 	const char *const *paths = (const char *const *)args->operand;
@@ -68,3 +68,24 @@ int tfh_cmd_import(const struct tfh_command_line *args)
 	tfh_run_close(run);
 	return tfh_exit_code(code);
 }
+
+const struct tfh_command tfh_cmd_import = {
+	.name = "import",
+	.operand_text = "TRACE... -o OUT.tft",
+	.summary = "convert a trace of PyTorch's or TensorFlow's profiler, or of nsys, to .tft",
+	.details =
+		"TRACE is Kineto JSON (.json, .json.gz), XPlane (.xplane.pb), an SQLite export of "
+		"nsys, or a directory of them, such as TensorBoard's log directory. Several are "
+		"the ranks of one job; OUT is then a directory. report and info also read such "
+		"traces directly.",
+	.operands = TFH_OPERANDS_TRACES,
+	.usage_exit = TFH_EXIT_USAGE,
+	.run = cmd_import,
+	.flags =
+		{
+			{.name = "output",
+			 .letter = 'o',
+			 .arg = "OUT",
+			 .help = "the file to write, which must not exist"},
+		},
+};

@@ -366,7 +366,7 @@ static void print_journals(const char *dir)
 		tft_journals_of(real, print_journal, NULL);
 }
 
-int tfh_cmd_info(const struct tfh_command_line *args)
+static int cmd_info(const struct tfh_command_line *args)
 {
 	struct tfh_files files;
 	struct tfh_run *run = NULL;
@@ -403,3 +403,18 @@ int tfh_cmd_info(const struct tfh_command_line *args)
 	tfh_files_free(&files);
 	return TFH_EXIT_OK;
 }
+
+const struct tfh_command tfh_cmd_info = {
+	.name = "info",
+	.operand_text = "[PATH...]",
+	.summary = "what is in a recording: command, environment, files, gaps",
+	.details = "",
+	.operands = TFH_OPERANDS_TRACES,
+	.usage_exit = TFH_EXIT_USAGE,
+	.run = cmd_info,
+	.flags =
+		{
+			{.name = "chunks", .help = "list every chunk of every file"},
+			TFH_FLAG_COLOR,
+		},
+};

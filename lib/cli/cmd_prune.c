@@ -169,7 +169,7 @@ static void print_sum(const struct pruning *p)
 		tfh_say("prune: %zu runs of other users are left alone", p->others);
 }
 
-int tfh_cmd_prune(const struct tfh_command_line *args)
+static int cmd_prune(const struct tfh_command_line *args)
 {
 	struct pruning p = {.status = TFH_EXIT_OK};
 
@@ -198,3 +198,32 @@ int tfh_cmd_prune(const struct tfh_command_line *args)
 		close(p.at);
 	return p.status;
 }
+
+const struct tfh_command tfh_cmd_prune = {
+	.name = "prune",
+	.operand_text = "--older AGE|--size BYTES [--delete] FOLDER",
+	.summary = "delete the recordings of old runs, but keep their digests",
+	.details =
+		"Deletes the segments (*.tft) of your run directories in FOLDER, oldest first. "
+		"Their digests, run.json and end.json stay, and reports are made from those. "
+		"Without --delete it only prints what it would delete. With both --older and "
+		"--size it deletes old runs, and stops as soon as the rest fits. It keeps runs "
+		"that are being recorded, that may be recorded on another host, that have journals "
+		"to repair, or that have no digest of all their segments.\n\n"
+		"Exit code: 0 fine, 2 usage, 3 unreadable or not removed, 5 no runs.",
+	.operands = TFH_OPERANDS_TRACES,
+	.usage_exit = TFH_EXIT_USAGE,
+	.run = cmd_prune,
+	.flags =
+		{
+			{.name = "older",
+			 .arg = "AGE",
+			 .help = "delete runs that have not changed for AGE: 14d, 36h, 90m"},
+			{.name = "size",
+			 .arg = "BYTES",
+			 .help = "delete runs until the segments in FOLDER take BYTES at most: "
+				 "500G, 2T"},
+			{.name = "delete",
+			 .help = "delete, instead of printing what would be deleted"},
+		},
+};

@@ -404,7 +404,7 @@ static int repair_left(void)
 	return status;
 }
 
-int tfh_cmd_repair(const struct tfh_command_line *args)
+static int cmd_repair(const struct tfh_command_line *args)
 {
 	const char *out = tfh_line_get(args, "output");
 	int status = TFH_EXIT_OK;
@@ -424,3 +424,25 @@ int tfh_cmd_repair(const struct tfh_command_line *args)
 	}
 	return status;
 }
+
+const struct tfh_command tfh_cmd_repair = {
+	.name = "repair",
+	.operand_text = "PATH...",
+	.summary = "recover the intact part of damaged files and left-over journals",
+	.details = "PATH is a run directory, a .tft file or a journal. The originals are never "
+		   "changed. Without -o, the result is a new directory beside it, PATH.repaired; "
+		   "for a journal, it is one more file in the run directory that it names.",
+	.operands = TFH_OPERANDS_TRACES,
+	.usage_exit = TFH_EXIT_USAGE,
+	.run = cmd_repair,
+	.flags =
+		{
+			{.name = "output",
+			 .letter = 'o',
+			 .arg = "DIR",
+			 .help = "directory for the result, created if it does not exist"},
+			{.name = "left",
+			 .help = "without PATH: move the journals that your killed processes (as "
+				 "root: everybody's) left in /dev/shm to their run directories"},
+		},
+};

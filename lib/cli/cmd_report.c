@@ -131,7 +131,7 @@ static int exit_status(const struct tfh_command_line *args, const struct tfh_res
 	return TFH_EXIT_OK;
 }
 
-int tfh_cmd_report(const struct tfh_command_line *args)
+static int cmd_report(const struct tfh_command_line *args)
 {
 	struct tfh_page_parts parts = {.shown = {.n = 0}};
 	struct tfh_judged judged = {.run = NULL};
@@ -162,3 +162,63 @@ int tfh_cmd_report(const struct tfh_command_line *args)
 	tfh_judged_close(&judged);
 	return status;
 }
+
+const struct tfh_command tfh_cmd_report = {
+	.name = "report",
+	.operand_text = "[PATH...]",
+	.summary = "where each step's time goes, and what fixing it would gain",
+	.details =
+		"Prints at most one screen: the verdict, what is to blame, what to do next, and "
+		"how sure that is. --all prints everything; flags such as --kernels print single "
+		"parts, and may be combined.\n\n"
+		"PATH is a run directory or .tft files; the default is your newest run directory "
+		"here. It may also be a trace of another profiler: PyTorch's Kineto JSON (.json, "
+		".json.gz), TensorFlow's and JAX's XPlane (.xplane.pb, or TensorBoard's log "
+		"directory), the SQLite export of nsys, or rocprof's results.json. Several traces "
+		"are the ranks of one job.\n\n"
+		"If a directory holds digests of several hosts (see `tfhook digest`), the report "
+		"covers the whole job and is made from these alone: it names the ranks that the "
+		"others wait for, and those that are missing, died or hang. With --ranks --json: "
+		"schema tfhook.ranks/1.\n\n"
+		"Exit code: 0 fine, 2 usage, 3 unreadable, 4 incomplete (with --strict), 5 "
+		"nothing to analyse.",
+	.operands = TFH_OPERANDS_TRACES,
+	.usage_exit = TFH_EXIT_USAGE,
+	.run = cmd_report,
+	.flags =
+		{
+			{.name = "all",
+			 .help = "print the whole report, not only its first screen"},
+			{.name = "kernels", .help = "print all kernels by the time they take"},
+			{.name = "transfers", .help = "print all copies by the bytes they move"},
+			{.name = "input", .help = "print the stages of the input pipeline"},
+			{.name = "where",
+			 .help = "print the lines of Python where steps spend their time, as a "
+				 "tree"},
+			{.name = "folded",
+			 .help = "print those lines as folded stacks, for flame graphs"},
+			{.name = "memory", .help = "print the device memory in use over the run"},
+			{.name = "ranks", .help = "print one line per rank"},
+			{.name = "machine",
+			 .help = "print what processors, memory, disks and network did"},
+			{.name = "steps",
+			 .help = "print one line per step; with --json, one JSON object per line"},
+			{.name = "step",
+			 .arg = "N",
+			 .help = "print where step N went; with --ranks, which ranks the others "
+				 "waited for in it"},
+			{.name = "csv", .help = "print the steps as CSV"},
+			{.name = "json",
+			 .help = "print the whole report as JSON, schema tfhook.report/1"},
+			{.name = "html",
+			 .arg = "FILE",
+			 .help = "write everything as one page to FILE, which must be new or an "
+				 "earlier page; a browser shows it offline. With --ranks: a job of "
+				 "many ranks, from its hosts' digests"},
+			{.name = "wide",
+			 .letter = 'w',
+			 .help = "print names in full, whatever the terminal's width"},
+			{.name = "strict", .help = "exit 4 if the recording is incomplete"},
+			TFH_FLAG_COLOR,
+		},
+};

@@ -233,7 +233,7 @@ static bool prepare(const struct tfh_command_line *args, struct tfh_library *lib
 	return true;
 }
 
-int tfh_cmd_run(const struct tfh_command_line *args)
+static int cmd_run(const struct tfh_command_line *args)
 {
 	bool quiet = tfh_line_get(args, "quiet"), strict = tfh_line_get(args, "strict");
 	struct tfh_program program;
@@ -281,3 +281,35 @@ int tfh_cmd_run(const struct tfh_command_line *args)
 		return TFH_EXIT_TOOL;
 	return end_like(status, &before);
 }
+
+const struct tfh_command tfh_cmd_run = {
+	.name = "run",
+	.operand_text = "[--] CMD [ARG...]",
+	.summary = "record CMD and its children, and print a short verdict",
+	.details =
+		"Creates the directory tfhook-<exe>-<UTC>-<id>/ here, starts CMD with the "
+		"recorder preloaded, and waits. CMD's output, exit code and results do not "
+		"change; tfhook writes to stderr only. The environment variables that `tfhook env` "
+		"lists configure the recorder.\n\n"
+		"Exit code: CMD's own; if CMD died of a signal, so does tfhook. Before CMD "
+		"starts: 125 tfhook cannot record, 126 CMD is not executable, 127 CMD is not "
+		"found.",
+	.operands = TFH_OPERANDS_COMMAND,
+	.usage_exit = TFH_EXIT_TOOL,
+	.run = cmd_run,
+	.flags =
+		{
+			{.name = "output",
+			 .letter = 'o',
+			 .arg = "DIR",
+			 .help = "write the recording to DIR, which must be new or empty"},
+			{.name = "quiet",
+			 .letter = 'q',
+			 .help = "print nothing, not even the verdict"},
+			{.name = "strict",
+			 .help = "do not start CMD if it cannot be recorded; exit 125 if nothing "
+				 "was recorded"},
+			TFH_FLAG_AUDIT,
+			TFH_FLAG_COLOR,
+		},
+};

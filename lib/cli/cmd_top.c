@@ -255,7 +255,7 @@ static int open_ways(struct top_order *o)
 	return rc == -EINVAL ? TFH_EXIT_USAGE : TFH_EXIT_UNREADABLE;
 }
 
-int tfh_cmd_top(const struct tfh_command_line *args)
+static int cmd_top(const struct tfh_command_line *args)
 {
 	struct top_order o = {.args = args,
 			      .interval_s = INTERVAL_S,
@@ -290,3 +290,50 @@ int tfh_cmd_top(const struct tfh_command_line *args)
 	tfh_watch_close(o.w);
 	return status;
 }
+
+const struct tfh_command tfh_cmd_top = {
+	.name = "top",
+	.operand_text = "[PID|DIR]",
+	.summary = "watch a running job: what holds it back now, its steps, its calls",
+	.details =
+		"DIR is the run directory of a running job, PID one of its processes or a process "
+		"that started it; the default is your newest run directory here. tfhook judges the "
+		"last seconds of the recording at each refresh, with less than 1 % of a CPU, and "
+		"neither stops nor slows the job. q quits. If the output is not a terminal, each "
+		"refresh prints one line.\n\n"
+		"Exit code: 0 fine, 2 usage, 3 unreadable, 5 nothing to show: the job has ended, "
+		"or has not recorded yet (--once).",
+	.operands = TFH_OPERANDS_TRACES,
+	.usage_exit = TFH_EXIT_USAGE,
+	.run = cmd_top,
+	.flags =
+		{
+			{.name = "once", .help = "print one screen as text, and exit"},
+			{.name = "json",
+			 .help = "print JSON, schema tfhook.top/1: one document per line (with "
+				 "--once: one document)"},
+			{.name = "openmetrics",
+			 .arg = "FILE",
+			 .help = "also keep FILE up to date for node_exporter's textfile "
+				 "collector"},
+			{.name = "listen",
+			 .arg = "PORT",
+			 .help = "also serve metrics at http://127.0.0.1:PORT/metrics, to clients "
+				 "that send the token in --token FILE"},
+			{.name = "token",
+			 .arg = "FILE",
+			 .help = "file with the token for --listen, of mode 600; created if it "
+				 "does not exist"},
+			{.name = "otlp",
+			 .arg = "URL",
+			 .help = "also send the metrics to an OpenTelemetry collector "
+				 "(http://HOST:4318)"},
+			{.name = "window",
+			 .arg = "S",
+			 .help = "judge the last S seconds, 30 by default"},
+			{.name = "interval",
+			 .arg = "S",
+			 .help = "refresh every S seconds, 2 by default"},
+			TFH_FLAG_COLOR,
+		},
+};

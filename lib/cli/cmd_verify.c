@@ -188,7 +188,7 @@ static int verify(const struct tfh_files *files, const char *path, bool quiet,
 	return status ? status : before;
 }
 
-int tfh_cmd_verify(const struct tfh_command_line *args)
+static int cmd_verify(const struct tfh_command_line *args)
 {
 	bool quiet = tfh_line_get(args, "quiet"), mendable = false;
 	int status = TFH_EXIT_OK;
@@ -217,3 +217,18 @@ int tfh_cmd_verify(const struct tfh_command_line *args)
 	tfh_files_free(&files);
 	return status;
 }
+
+const struct tfh_command tfh_cmd_verify = {
+	.name = "verify",
+	.operand_text = "[PATH...]",
+	.summary = "check every chunk's checksum and that each file ended cleanly",
+	.details = "Exit code: 0 complete, 3 unreadable, 4 incomplete (damaged chunks, a truncated "
+		   "file, lost events).",
+	.operands = TFH_OPERANDS_TRACES,
+	.usage_exit = TFH_EXIT_USAGE,
+	.run = cmd_verify,
+	.flags =
+		{
+			{.name = "quiet", .letter = 'q', .help = "print only what is wrong"},
+		},
+};

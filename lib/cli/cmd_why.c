@@ -107,7 +107,7 @@ static int answer(const struct tfh_judged *j, const struct asked *a, const struc
 	return code;
 }
 
-int tfh_cmd_why(const struct tfh_command_line *args)
+static int cmd_why(const struct tfh_command_line *args)
 {
 	struct tfh_style style = {
 		.color = tfh_use_color(tfh_line_get(args, "color"), stdout),
@@ -132,3 +132,24 @@ int tfh_cmd_why(const struct tfh_command_line *args)
 	tfh_judged_close(&judged);
 	return code ? tfh_exit_code(code) : TFH_EXIT_OK;
 }
+
+const struct tfh_command tfh_cmd_why = {
+	.name = "why",
+	.operand_text = "[STEP|TOPIC] [PATH...]",
+	.summary = "what a step waited for, as a chain with times; where a figure comes from",
+	.details =
+		"STEP is a step's number, as in `tfhook report --steps`; the default is a step of "
+		"median length. Every moment of it is charged to what the step waited for: "
+		"computing, a call of the program, a pause, a copy. TOPIC is gain, verdict, tier, "
+		"or a cause such as input.map, and prints how the report arrived at that figure. "
+		"PATH is as in `tfhook report`.\n\n"
+		"Exit code: 0 fine, 2 usage, 3 unreadable, 5 no such step.",
+	.operands = TFH_OPERANDS_TRACES,
+	.usage_exit = TFH_EXIT_USAGE,
+	.run = cmd_why,
+	.flags =
+		{
+			{.name = "all", .help = "print every link by itself, however short"},
+			TFH_FLAG_COLOR,
+		},
+};

@@ -222,7 +222,7 @@ static const struct {
 	void (*write)(FILE *out, const struct tfh_command *const *all);
 } shells[] = {{"bash", bash_completions}, {"zsh", zsh_completions}, {"fish", fish_completions}};
 
-int tfh_cmd_completions(const struct tfh_command_line *args)
+static int cmd_completions(const struct tfh_command_line *args)
 {
 	if (args->operands != 1) {
 		tfh_say("completions: name a shell: bash, zsh or fish");
@@ -236,6 +236,18 @@ int tfh_cmd_completions(const struct tfh_command_line *args)
 	tfh_say("completions: no '%s', only bash, zsh and fish", args->operand[0]);
 	return TFH_EXIT_USAGE;
 }
+
+const struct tfh_command tfh_cmd_completions = {
+	.name = "completions",
+	.operand_text = "bash|zsh|fish",
+	.summary = "print the completion script of a shell",
+	.details = "",
+	.operands = TFH_OPERANDS_WORDS,
+	.words = "bash zsh fish",
+	.usage_exit = TFH_EXIT_USAGE,
+	.run = cmd_completions,
+	.flags = {{.name = NULL}},
+};
 
 static int unknown_command(const struct tfh_command *const *all, const char *word)
 {
@@ -256,7 +268,7 @@ static int unknown_command(const struct tfh_command *const *all, const char *wor
 	return TFH_EXIT_USAGE;
 }
 
-int tfh_cmd_help(const struct tfh_command_line *args)
+static int cmd_help(const struct tfh_command_line *args)
 {
 	/* `help` after an unknown word has no command line, and so no flags. */
 	bool man = args->command && tfh_line_get(args, "man");
@@ -272,9 +284,36 @@ int tfh_cmd_help(const struct tfh_command_line *args)
 	return TFH_EXIT_OK;
 }
 
-int tfh_cmd_version(const struct tfh_command_line *args)
+const struct tfh_command tfh_cmd_help = {
+	.name = "help",
+	.operand_text = "[COMMAND]",
+	.summary = "print the list of commands, or a command's help",
+	.details = "",
+	.operands = TFH_OPERANDS_WORDS,
+	.words = "",
+	.usage_exit = TFH_EXIT_USAGE,
+	.run = cmd_help,
+	.flags =
+		{
+			{.name = "man",
+			 .help = "print the source of a command's manual page, or of tfhook(7)"},
+		},
+};
+
+static int cmd_version(const struct tfh_command_line *args)
 {
 	(void)args;
 	tfh_put("tfhook " TFHOOK_VERSION "\n", stdout);
 	return TFH_EXIT_OK;
 }
+
+const struct tfh_command tfh_cmd_version = {
+	.name = "version",
+	.operand_text = "",
+	.summary = "print tfhook's version",
+	.details = "",
+	.operands = TFH_OPERANDS_NONE,
+	.usage_exit = TFH_EXIT_USAGE,
+	.run = cmd_version,
+	.flags = {{.name = NULL}},
+};
