@@ -1,20 +1,15 @@
 /*
  * The flusher's side of device times: when they are wanted (setting, control word, windows of
- * steps), the rows made from CUPTI's records, and the GPUS and DRVR chunks made from the rows.
- *
- * Memory is bounded: there are rows for one chunk of each table. When they are used up, the chunk
- * is written. While writing is paused, rows are counted as lost.
+ * steps), and its rounds. gpu_rows.c has the rows.
  */
 #include "record/gpu/gpu.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/proc.h"
 #include "record/gpu/gpu_plan.h"
+#include "record/gpu/gpu_rows.h"
 #include "record/process/lock.h"
 #include "record/process/sanitizer.h"
 #include "record/process/steady.h"
@@ -22,10 +17,6 @@
 #include "record/ring/switch.h"
 #include "record/write/write.h"
 
-#define ROWS 8192u
-#define HEAP_BYTES (256u << 10)
-#define TEXTS 1024u /* hash of texts in the heap, by address */
-#define PAIRS 128u
 /* The calling thread's stack: finding libcupti takes 80 KiB, and CUPTI is foreign code. A job's
  * thread may have 16 KiB in all, or run on a stack of its own making. In that case the flusher,
  * which has enough, begins within 100 ms. */
@@ -44,45 +35,20 @@ uint32_t tfh_gpu_storing;
 
 static const struct tfh_gpu_source *source;
 
-/* In a separate mapping, created when the first row comes. */
-struct rows {
-	struct tft_gpu_row gpu[ROWS];
-	struct tft_drvr_row drvr[ROWS];
-	char heap[HEAP_BYTES];
-	struct {
-		const char *text;
-		uint32_t at;
-	} text[TEXTS];
-};
-
 static struct {
-	struct rows *rows;
-	uint8_t *payload;
-	size_t payload_bytes;
-	uint32_t gpus, drvrs, heap;
-	struct tft_table_pair pair[PAIRS];
-	uint32_t pairs;
 	uint64_t end;	     /* device times are wanted up to here; 0: no end yet */
 	uint64_t end_ns;     /* when `end` was set */
-	uint64_t span_last;  /* every op up to here is written; the next span begins here */
 	uint64_t exit_ticks; /* when the last flush ended; 0: not yet */
 	uint64_t step_limit; /* steps at which `gpu on --steps` ends; 0: no end */
 	uint32_t off_before; /* TFT_CTL_GPU_OFF if that is what it ends with */
-	uint64_t ops_written, lost_written;
-	bool ahead; /* CUPTI was started for a step that is still to come */
-	bool no_nodes, dead, closed;
+	bool ahead;	     /* CUPTI was started for a step that is still to come */
+	bool dead, closed;
 } g; /* owned by turn_on() until tfh_gpu_storing is set, then by the flusher */
 
 static bool always;	   /* "auto" means on */
 static uint32_t windowed;  /* atomic: "on" means window, since the records cost too much */
-static uint64_t lost;	   /* atomic */
 static uint32_t new_clock; /* atomic */
 static uint64_t cut;	   /* atomic: ticks at which the provider was shut down; 0: it was not */
-
-/* How far the exit has come. FLUSHING: CUPTI may be called for the last time; CLOSED: CUPTI must
- * not be called. */
-enum { LIVE, FLUSHING, CLOSED };
-static uint32_t exiting; /* atomic */
 
 void tfh_gpu_attach(const struct tfh_gpu_source *s)
 {
@@ -91,12 +57,7 @@ void tfh_gpu_attach(const struct tfh_gpu_source *s)
 
 bool tfh_gpu_exiting(void)
 {
-	return __atomic_load_n(&exiting, __ATOMIC_ACQUIRE);
-}
-
-void tfh_gpu_lost(uint64_t n)
-{
-	__atomic_fetch_add(&lost, n, __ATOMIC_RELAXED);
+	return __atomic_load_n(&tfh_gpu_exit_phase, __ATOMIC_ACQUIRE);
 }
 
 void tfh_gpu_new_clock(void)
@@ -111,7 +72,7 @@ void tfh_gpu_cut(void)
 
 void tfh_gpu_resumed(void)
 {
-	g.span_last = tfh_ticks();
+	tfh_gpu_span_last = tfh_ticks();
 	__atomic_store_n(&cut, 0, __ATOMIC_RELEASE);
 }
 
@@ -173,17 +134,6 @@ bool tfh_gpu_counting(void)
 		(storing() || tfh_steps_seen() < WINDOW_FIRST + WINDOW_STEPS));
 }
 
-static void add_pair(void)
-{
-	struct tft_table_pair p;
-
-	if (!tfh_foreign_clock(source, &p))
-		return;
-	if (g.pairs == PAIRS) /* no rows for two minutes, or none could be written */
-		memmove(g.pair, g.pair + 1, --g.pairs * sizeof(*g.pair));
-	g.pair[g.pairs++] = p;
-}
-
 /* Called on the flusher or on a thread of the job, whichever comes first. */
 static void turn_on(void)
 {
@@ -196,12 +146,12 @@ static void turn_on(void)
 		g.dead |= err != -EAGAIN;
 		return;
 	}
-	g.pairs = 0;
-	add_pair();
+	tfh_gpu_forget_pairs();
+	tfh_gpu_add_pair(source);
 	/* Buffers are kept before the span begins: an op that runs in the span may come back at
 	 * once. */
 	__atomic_store_n(&tfh_gpu_storing, TFH_GPU_KEEPING, __ATOMIC_SEQ_CST);
-	g.span_last = tfh_ticks();
+	tfh_gpu_span_last = tfh_ticks();
 	__atomic_store_n(&tfh_gpu_storing, TFH_GPU_ON, __ATOMIC_RELEASE);
 }
 
@@ -233,216 +183,16 @@ void tfh_gpu_always(void)
 
 bool tfh_gpu_exit(void)
 {
-	uint32_t live = LIVE;
+	uint32_t live = TFH_GPU_LIVE;
 
 	return source && storing() &&
-	       __atomic_compare_exchange_n(&exiting, &live, FLUSHING, false, __ATOMIC_ACQ_REL,
-					   __ATOMIC_RELAXED);
+	       __atomic_compare_exchange_n(&tfh_gpu_exit_phase, &live, TFH_GPU_FLUSHING, false,
+					   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
 void tfh_gpu_close(void)
 {
-	__atomic_store_n(&exiting, CLOSED, __ATOMIC_RELEASE);
-}
-
-/* ---- rows ---- */
-
-static void write_gpus(uint64_t until);
-
-static bool have_rows(void)
-{
-	void *map;
-
-	if (g.rows)
-		return true;
-	g.payload_bytes = ROWS * 128u + HEAP_BYTES + (64u << 10);
-	map = mmap(NULL, sizeof(*g.rows) + g.payload_bytes, PROT_READ | PROT_WRITE,
-		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (map == MAP_FAILED)
-		return false;
-	g.rows = map;
-	g.payload = (uint8_t *)(g.rows + 1);
-	return true;
-}
-
-struct tft_gpu_row *tfh_gpu_row(void)
-{
-	/* 4 KiB is the longest name accepted. */
-	if (g.rows && (g.gpus == ROWS || g.heap + 4096 > HEAP_BYTES))
-		write_gpus(0);
-	if (!have_rows() || g.gpus == ROWS || g.heap + 4096 > HEAP_BYTES) {
-		tfh_gpu_lost(1);
-		return NULL;
-	}
-	memset(&g.rows->gpu[g.gpus], 0, sizeof(*g.rows->gpu));
-	return &g.rows->gpu[g.gpus++];
-}
-
-struct tft_drvr_row *tfh_gpu_drvr(void)
-{
-	if (g.rows && g.drvrs == ROWS)
-		write_gpus(0);
-	if (!have_rows() || g.drvrs == ROWS)
-		return NULL; /* an op without its call is not a lost op */
-	memset(&g.rows->drvr[g.drvrs], 0, sizeof(*g.rows->drvr));
-	return &g.rows->drvr[g.drvrs++];
-}
-
-uint32_t tfh_gpu_text(const char *text)
-{
-	size_t len = strnlen(text, 4000);
-	uint32_t slot = (uint32_t)(((uintptr_t)text >> 3) * 0x9e3779b1u) % TEXTS;
-
-	/* CUPTI hands out one address per name, but another name may occupy that address later. */
-	if (g.rows->text[slot].text == text && g.heap &&
-	    !strncmp(g.rows->heap + g.rows->text[slot].at, text, len) &&
-	    !g.rows->heap[g.rows->text[slot].at + len])
-		return g.rows->text[slot].at;
-	if (!g.heap)
-		g.heap = 1; /* offset 0 is the empty text */
-	g.rows->text[slot].text = text;
-	g.rows->text[slot].at = g.heap;
-	memcpy(g.rows->heap + g.heap, text, len);
-	g.rows->heap[g.heap + len] = '\0';
-	g.heap += (uint32_t)len + 1;
-	return g.rows->text[slot].at;
-}
-
-/* ---- writing ---- */
-
-uint64_t tfh_gpu_ticks(uint64_t ns)
-{
-	const struct tft_table_pair *p = g.pairs ? &g.pair[g.pairs - 1] : NULL;
-	double hz = (double)tfh_tick_hz();
-
-	if (!p || hz <= 0)
-		return 0;
-	return p->ticks + (uint64_t)(int64_t)((double)(int64_t)(ns - p->ns) * hz * 1e-9);
-}
-
-static int put(uint32_t type, const struct tft_table *t, const void *rows, uint32_t n,
-	       const struct tft_table_extra *extra, uint64_t first, uint64_t last)
-{
-	int err = tft_table_bound(t, n, extra) <= g.payload_bytes ? 0 : -E2BIG;
-	size_t len;
-
-	if (err)
-		return err;
-	len = tft_table_pack(t, rows, n, extra, g.payload);
-	return tft_write_chunk_at(tfh_seg.writer, type, g.payload, (uint32_t)len, first, last);
-}
-
-static int put_gpus(const struct tft_gpu_span *span)
-{
-	uint64_t first = UINT64_MAX, last = 0;
-	struct tft_table_extra extra = {.heap = g.rows->heap,
-					.heap_bytes = g.heap,
-					.pair = g.pair,
-					.pairs = g.pairs,
-					.span = span,
-					.spans = span->last > span->first};
-
-	for (uint32_t i = 0; i < g.gpus; i++) {
-		const struct tft_gpu_row *r = &g.rows->gpu[i];
-		first = r->start < first ? r->start : first;
-		last = r->end > last ? r->end : last;
-	}
-	return put(TFT_GPUS, &tft_gpus, g.rows->gpu, g.gpus, &extra,
-		   g.gpus ? tfh_gpu_ticks(first) : span->first,
-		   g.gpus ? tfh_gpu_ticks(last) : span->last);
-}
-
-static int put_drvr(void)
-{
-	uint64_t first = UINT64_MAX, last = 0;
-	struct tft_table_extra extra = {.pair = g.pair, .pairs = g.pairs};
-
-	for (uint32_t i = 0; i < g.drvrs; i++) {
-		const struct tft_drvr_row *r = &g.rows->drvr[i];
-		first = r->start < first ? r->start : first;
-		last = r->end > last ? r->end : last;
-	}
-	return g.drvrs ? put(TFT_DRVR, &tft_drvr, g.rows->drvr, g.drvrs, &extra,
-			     tfh_gpu_ticks(first), tfh_gpu_ticks(last))
-		       : 0;
-}
-
-static int put_lost(uint64_t first)
-{
-	uint64_t n = __atomic_load_n(&lost, __ATOMIC_RELAXED) - g.lost_written;
-	struct tft_loss loss = {.thread = UINT32_MAX,
-				.cause = TFT_LOSS_CUPTI,
-				.count = n,
-				.t_first = first,
-				.t_last = tfh_ticks()};
-	int err = n ? tft_write_loss(tfh_seg.writer, &loss, 1, tfh_j.head->dropped) : 0;
-
-	if (!err)
-		g.lost_written += n;
-	return err;
-}
-
-/* Writes all rows of one round to one place in the file. After a failure the rows are kept for the
- * next try. */
-static int put_all(uint64_t until)
-{
-	struct tft_gpu_span span = {g.span_last, until, g.no_nodes ? 0 : TFT_GPU_SPAN_NODES};
-	uint64_t before = g.span_last;
-	int err = tfh_segment_ready();
-
-	/* Chunks of events may follow half a minute later, or never: a killed process leaves them
-	 * to another file. Without a clock reading in this file, its ticks could not be related to
-	 * that one's. */
-	if (!err)
-		err = tfh_clocks_put(tfh_seg.writer);
-	if (!err)
-		err = tfh_gpu_put_notes(tfh_seg.writer, tfh_seg.opened, tfh_gpu_exiting());
-	/* DRVR comes first, so a reader that meets an op already has its call. */
-	if (!err && g.drvrs && !(err = put_drvr()))
-		g.drvrs = 0;
-	if (!err && (g.gpus || span.last > span.first) && have_rows()) {
-		err = put_gpus(&span);
-		if (!err) {
-			g.ops_written += g.gpus;
-			g.gpus = g.heap = 0;
-			memset(g.rows->text, 0, sizeof(g.rows->text));
-			if (span.last > span.first)
-				g.span_last = span.last;
-		}
-	}
-	if (!err)
-		err = put_lost(before);
-	return err;
-}
-
-/* Ops that are still to come were issued after the complete ones. */
-static void forget_pairs(void)
-{
-	uint32_t n = 0;
-
-	while (n + 2 < g.pairs && g.pair[n + 1].ticks <= g.span_last)
-		n++;
-	g.pairs -= n;
-	memmove(g.pair, g.pair + n, g.pairs * sizeof(*g.pair));
-}
-
-/* `until`: the end of the chunk's span; 0 for none. */
-static void write_gpus(uint64_t until)
-{
-	uint64_t now_ns = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
-	int err;
-
-	if (tfh_write_paused(now_ns))
-		return;
-	err = tfh_disk_check();
-	if (!err)
-		err = put_all(until);
-	if (err)
-		tfh_write_failed(err, now_ns);
-	if (err)
-		return;
-	forget_pairs();
-	tfh_segment_rotate_if_full();
+	__atomic_store_n(&tfh_gpu_exit_phase, TFH_GPU_CLOSED, __ATOMIC_RELEASE);
 }
 
 /* ---- the flusher's rounds ---- */
@@ -451,21 +201,21 @@ static void turn_off(void)
 {
 	__atomic_store_n(&tfh_gpu_storing, TFH_GPU_OFF, __ATOMIC_RELEASE);
 	tfh_foreign_rest(source);
-	g.pairs = 0;
+	tfh_gpu_forget_pairs();
 }
 
 /* Takes all rows that are available, and the time up to which they are complete. */
 static void take(void)
 {
 	uint64_t now = tfh_ticks(), until, gap;
-	uint32_t phase = __atomic_load_n(&exiting, __ATOMIC_ACQUIRE);
+	uint32_t phase = __atomic_load_n(&tfh_gpu_exit_phase, __ATOMIC_ACQUIRE);
 
-	if (phase == LIVE)
+	if (phase == TFH_GPU_LIVE)
 		tfh_foreign_flush(source, false);
-	else if (phase == FLUSHING && !g.exit_ticks && tfh_foreign_flush(source, true))
+	else if (phase == TFH_GPU_FLUSHING && !g.exit_ticks && tfh_foreign_flush(source, true))
 		g.exit_ticks = tfh_ticks();
-	if (phase != CLOSED)
-		add_pair();
+	if (phase != TFH_GPU_CLOSED)
+		tfh_gpu_add_pair(source);
 	source->collect();
 	until = g.exit_ticks ? g.exit_ticks : source->complete_until(now);
 	if (g.end && (int64_t)(until - g.end) > 0)
@@ -475,8 +225,8 @@ static void take(void)
 		until = gap;
 	until = tfh_gpu_plan_until(until);
 	if (g.ahead && tfh_gpu_plan_leads())
-		until = g.span_last;
-	write_gpus((int64_t)(until - g.span_last) > 0 ? until : 0);
+		until = tfh_gpu_span_last;
+	tfh_gpu_write_rows((int64_t)(until - tfh_gpu_span_last) > 0 ? until : 0);
 }
 
 /* Waits a while for ops that were under way at the end. */
@@ -487,7 +237,7 @@ static void go_off(uint64_t now_ns)
 		g.end_ns = now_ns;
 	}
 	take();
-	if (g.span_last == g.end || now_ns - g.end_ns > GO_OFF_NS) {
+	if (tfh_gpu_span_last == g.end || now_ns - g.end_ns > GO_OFF_NS) {
 		turn_off();
 		g.end = 0;
 	}
@@ -501,10 +251,10 @@ static void obey_plan(uint64_t now_ns)
 
 	if (event == TFH_GPU_EVENT_LEADS)
 		g.ahead = !storing();
-	if (event == TFH_GPU_EVENT_BEGINS && g.ahead && (int64_t)(tick - g.span_last) > 0)
-		g.span_last = tick;
+	if (event == TFH_GPU_EVENT_BEGINS && g.ahead && (int64_t)(tick - tfh_gpu_span_last) > 0)
+		tfh_gpu_span_last = tick;
 	if (event == TFH_GPU_EVENT_ENDS && storing() && !wanted(now_ns))
-		g.end = (int64_t)(tick - g.span_last) > 0 ? tick : g.span_last;
+		g.end = (int64_t)(tick - tfh_gpu_span_last) > 0 ? tick : tfh_gpu_span_last;
 }
 
 /* After `gpu on --steps`, an earlier `gpu off` is true again. */
@@ -547,9 +297,9 @@ void tfh_gpu_second(uint64_t now_ns)
 		return;
 	if (__atomic_exchange_n(&new_clock, 0, __ATOMIC_ACQ_REL)) {
 		source->collect();
-		write_gpus(0);
-		g.pairs = 0;
-		g.span_last = tfh_ticks(); /* ops that were under way have no clock */
+		tfh_gpu_write_rows(0);
+		tfh_gpu_forget_pairs();
+		tfh_gpu_span_last = tfh_ticks(); /* ops that were under way have no clock */
 	}
 	take();
 	if (tfh_gpu_exiting())
@@ -565,16 +315,11 @@ void tfh_gpu_write(bool last)
 		tfh_gpu_why("switched off by TFHOOK_CUPTI=off");
 	if (storing())
 		take();
-	else if (g.gpus || g.drvrs || !tfh_gpu_said(tfh_seg.opened))
-		write_gpus(0);
+	else if (tfh_gpu_rows_left() || !tfh_gpu_said(tfh_seg.opened))
+		tfh_gpu_write_rows(0);
 	g.closed = last;
 	if (last)
 		__atomic_store_n(&tfh_gpu_storing, TFH_GPU_OFF, __ATOMIC_RELEASE);
-}
-
-void tfh_gpu_no_nodes(void)
-{
-	g.no_nodes = true;
 }
 
 void tfh_gpu_windows(void)
@@ -589,12 +334,11 @@ bool tfh_gpu_windowed(void)
 
 void tfh_gpu_forget(void)
 {
-	if (g.rows)
-		munmap(g.rows, sizeof(*g.rows) + g.payload_bytes);
+	tfh_gpu_forget_rows();
 	memset(&g, 0, sizeof(g));
 	tfh_gpu_storing = TFH_GPU_OFF;
-	lost = cut = 0;
-	new_clock = exiting = windowed = 0;
+	cut = 0;
+	new_clock = tfh_gpu_exit_phase = windowed = 0;
 	tfh_gpu_forget_notes();
 	tfh_gpu_plan_forget();
 }
