@@ -1,4 +1,4 @@
-/* Data that look_shares.c collects and look_divide.c reads. */
+/* Data that sample_shares.c collects and sample_divide.c reads. */
 #ifndef TFH_JUDGE_FACTS_SAMPLE_GROUPS_H
 #define TFH_JUDGE_FACTS_SAMPLE_GROUPS_H
 
@@ -91,12 +91,34 @@ struct tfh_stack_samples {
 	uint32_t n_stepper;
 };
 
+/* ---- sample_groups.c; TFH_NO_GROUP: the table is full ---- */
+
+/* The group of a pause, from the most specific to the least: pauses at the same position of the
+ * program; of about the same duration; all pauses of the thread. */
+uint32_t tfh_group_of_pause(struct tfh_stack_samples *l, uint32_t thread, uint16_t before,
+			    uint16_t after, int64_t ns, enum tfh_feeds feeds);
+/* The group of all short pauses of a thread, created if necessary. */
+uint32_t tfh_make_group_of_brief(struct tfh_stack_samples *l, uint32_t thread);
+/* Adds times of samples to a group and to those that it is part of. */
+void tfh_group_add(struct tfh_stack_samples *l, uint32_t at, const double seen[TFH_AT_COUNT],
+		   uint32_t samples, int64_t wall, int64_t asleep);
+/* Whether there are samples of a thread's pauses. */
+bool tfh_has_groups(const struct tfh_stack_samples *l, uint32_t thread);
 /* The group of all short pauses of a thread; TFH_NO_GROUP: there are no samples of its pauses. */
 uint32_t tfh_group_of_brief(const struct tfh_stack_samples *l, uint32_t thread);
 
+/* ---- sample_role.c ---- */
+
+/* Decides what a thread was doing in its samples in [t0, t1), now that the call after them is
+ * known, and adds their times to `seen`. */
+void tfh_place_samples(struct tfh_stack_samples *l, uint32_t thread, int64_t t0, int64_t t1,
+		       const struct tfh_pause_end *to, double seen[TFH_AT_COUNT]);
+/* The same for those inside a call for a loader's next batch. Returns their number. */
+uint32_t tfh_place_samples_inside(struct tfh_stack_samples *l, const struct tfh_event *ev);
+
 /* sample_state.c: enum tft_state, or TFH_SEEN_... */
 uint8_t tfh_sample_state(const struct tfh_stack_samples *l, const struct tfh_event *ev);
-/* look_through.c: whether a system call waits for a file to be written through; and reassigns
+/* sample_through.c: whether a system call waits for a file to be written through; and reassigns
  * samples in which a thread ran in such a call. */
 bool tfh_writes_through(uint16_t call);
 void tfh_stack_samples_write_through(struct tfh_stack_samples *l);

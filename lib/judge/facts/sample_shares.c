@@ -1,14 +1,11 @@
-#include "judge/facts/sample_groups.h"
-#include "judge/facts/event_loop.h"
-#include "judge/facts/pause_role.h"
-
-#include <errno.h>
-#include <math.h>
+/* Collects the samples of a run, and assigns them to the pauses that they are in. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/text.h"
+#include "judge/facts/event_loop.h"
+#include "judge/facts/pause_role.h"
+#include "judge/facts/sample_groups.h"
 
 static bool has_software(const struct tfh_process *p, const char *name)
 {
@@ -47,250 +44,6 @@ void tfh_stack_samples_free(struct tfh_stack_samples *l)
 	free(l);
 }
 
-/* ---- groups ---- */
-
-/* Index of the group of a key, or of a free slot for it; TFH_NO_GROUP: the table is full. */
-static uint32_t place_of(const struct tfh_stack_samples *l, uint64_t key)
-{
-	uint32_t at = (uint32_t)(key % TFH_FACTS_SAMPLE_GROUPS);
-
-	for (uint32_t i = 0; i < TFH_FACTS_SAMPLE_GROUPS / 4;
-	     i++, at = (at + 1) % TFH_FACTS_SAMPLE_GROUPS)
-		if (!l->group[at].key || l->group[at].key == (key | 1))
-			return at;
-	return TFH_NO_GROUP;
-}
-
-/* The group of a key, created if necessary; TFH_NO_GROUP: the table is full. */
-static uint32_t group_of(struct tfh_stack_samples *l, uint64_t key, uint32_t parent)
-{
-	uint32_t at = place_of(l, key);
-
-	if (at != TFH_NO_GROUP && !l->group[at].key) {
-		l->group[at].key = key | 1;
-		l->group[at].parent = parent;
-	}
-	return at;
-}
-
-static uint32_t length_class(int64_t ns)
-{
-	uint32_t n = 0;
-
-	for (; ns >= TFH_FACTS_SAMPLE_PAUSE_NS * TFH_FACTS_SAMPLE_LENGTHS; n++)
-		ns /= TFH_FACTS_SAMPLE_LENGTHS;
-	return n;
-}
-
-/* The group of a pause, from the most specific to the least: pauses at the same position of the
- * program; of about the same duration; all pauses of the thread. */
-static uint32_t group_of_pause(struct tfh_stack_samples *l, uint32_t thread, uint16_t before,
-			       uint16_t after, int64_t ns, enum tfh_feeds feeds)
-{
-	uint64_t key = tfh_hash_u64(thread + 1);
-	uint32_t all = group_of(l, key, TFH_NO_GROUP);
-	uint64_t long_key = tfh_hash_add(key, length_class(ns) + 1);
-	uint32_t length = group_of(l, long_key, all);
-	uint64_t place_key =
-		tfh_hash_add(long_key, (uint64_t)before << 32 | (uint64_t)after << 8 | feeds);
-	uint32_t at = group_of(l, place_key, length);
-
-	if (at != TFH_NO_GROUP)
-		l->group[at].feeds = feeds;
-	return at == TFH_NO_GROUP ? length : at;
-}
-
-static uint32_t make_group_of_brief(struct tfh_stack_samples *l, uint32_t thread)
-{
-	uint64_t key = tfh_hash_u64(thread + 1);
-	uint32_t at = group_of(l, tfh_hash_add(key, 0), group_of(l, key, TFH_NO_GROUP));
-
-	if (at != TFH_NO_GROUP)
-		l->group[at].brief = true;
-	return at;
-}
-
-uint32_t tfh_group_of_brief(const struct tfh_stack_samples *l, uint32_t thread)
-{
-	uint32_t at = place_of(l, tfh_hash_add(tfh_hash_u64(thread + 1), 0));
-
-	return at != TFH_NO_GROUP && l->group[at].key ? at : TFH_NO_GROUP;
-}
-
-static void add_to(struct tfh_stack_samples *l, uint32_t at, const double seen[TFH_AT_COUNT],
-		   uint32_t samples, int64_t wall, int64_t asleep)
-{
-	for (; at != TFH_NO_GROUP; at = l->group[at].parent) {
-		struct tfh_sample_group *g = &l->group[at];
-		for (int i = 0; i < TFH_AT_COUNT; i++)
-			g->seen[i] += seen[i];
-		g->samples += samples;
-		g->wall += (double)wall;
-		g->asleep += (double)asleep;
-	}
-}
-
-/* ---- what a thread was doing ---- */
-
-/* The role of a place's functions, cached. */
-static enum tfh_role role_at(struct tfh_stack_samples *l, uint32_t place, enum tfh_order order,
-			     const struct tfh_model_line *frame, uint32_t n)
-{
-	size_t i = (size_t)place * TFH_ORDERS + order;
-
-	while (l->role.n <= i)
-		if (TFH_PUSH(l->role, UINT8_MAX))
-			return tfh_place_role(frame, n, order);
-	if (l->role.v[i] == UINT8_MAX)
-		l->role.v[i] = (uint8_t)tfh_place_role(frame, n, order);
-	return l->role.v[i];
-}
-
-static uint32_t frames_of(const struct tfh_stack_samples *l, const struct tfh_stack_sample *k,
-			  struct tfh_model_line frame[TFH_VERDICT_FRAMES])
-{
-	const struct tfh_feed *f = l->feed;
-
-	return f->place && k->place && k->place < TFH_FACTS_SAMPLE_PLACES
-		       ? f->place(f->arg, l->process, k->place, frame, TFH_VERDICT_FRAMES)
-		       : 0;
-}
-
-/* Whether a thread in such a state can have the role; `soon`: in a short pause, which is no copying
- * of much data. Computing uses the processor, or waits for the library's other threads or a page. */
-static bool can_be(enum tfh_role role, const struct tfh_stack_samples *l,
-		   const struct tfh_stack_sample *k, const struct tfh_model_line *frame, bool soon)
-{
-	if (role == TFH_ROLE_STAGE || role == TFH_ROLE_FETCH)
-		return l->driver && !soon;
-	if (role == TFH_ROLE_COMPUTE || role == TFH_ROLE_UPDATE)
-		return !l->device && (!tfh_is_asleep(k->state) || tfh_awaits_thread(k->state) ||
-				      k->state == TFT_STATE_PAGE);
-	/* Of a thread that waits, the state says what it writes to. */
-	if (role == TFH_ROLE_WRITE)
-		return k->state == TFT_STATE_RUNNING;
-	return role != TFH_ROLE_NONE && (!tfh_role_waits(role) || tfh_is_asleep(k->state) ||
-					 (TFH_DETECT_WOKEN && tfh_place_waits(frame)));
-}
-
-/* Whether the program's innermost function in a sample is also on the stack of the next call. */
-static bool goes_on(const struct tfh_model_line *frame, uint32_t n, const struct tfh_pause_end *to)
-{
-	const struct tfh_model_line *lead = n ? &frame[tfh_place_lead(frame, n)] : NULL;
-
-	for (uint32_t i = 0; lead && i < to->n; i++)
-		if (tfh_same_function(lead, &to->frame[i]))
-			return true;
-	return false;
-}
-
-/* Whether a thread that runs in a function of the program that a library called does so beside the
- * step, which is a function of TensorFlow's that the library executes: in a callback. */
-static bool is_beside_step(const struct tfh_stack_samples *l, const struct tfh_stack_sample *k,
-			   enum tfh_role role, const struct tfh_model_line *frame, uint32_t n)
-{
-	const struct tfh_model_line *called;
-	bool open = role == TFH_ROLE_NONE || role == TFH_ROLE_FIRST || role == TFH_ROLE_LATER ||
-		    role == TFH_ROLE_LAUNCH;
-
-	if (!TFH_DETECT_CALLED_BACK || !l->graphs || !open || k->state != TFT_STATE_RUNNING ||
-	    !(called = tfh_place_called(frame, n)))
-		return false;
-	for (uint32_t i = 0; i < l->n_stepper; i++)
-		if (tfh_same_function(called, &l->stepper[i]))
-			return false;
-	return true;
-}
-
-/* Whether a thread that waits for another one waits for JAX: a jitted function only queues its
- * work, and the program waits where it reads a result. That is a function in C, called by the
- * program itself, by NumPy or by a library on JAX. Waiting for the program's own threads is mostly
- * a function of the standard library. */
-static bool awaits_jax(const struct tfh_stack_samples *l, const struct tfh_stack_sample *k,
-		       const struct tfh_model_line *frame, uint32_t n)
-{
-	static const char *const packages[] = {"jax", "jaxlib", "numpy", "flax", "optax", "keras"};
-	char package[TFH_FACTS_PACKAGE];
-
-	if (!TFH_DETECT_JAX_WAIT || !l->jax || l->driver || !n || !tfh_awaits_thread(k->state))
-		return false;
-	if (!frame[0].library)
-		return true;
-	tfh_package_of(&frame[0], package);
-	for (size_t i = 0; i < sizeof(packages) / sizeof(*packages); i++)
-		if (!strcmp(package, packages[i]))
-			return true;
-	return false;
-}
-
-/* Sets what the thread was doing. Waiting for the GIL always counts as such. */
-static void place_sample(struct tfh_stack_samples *l, struct tfh_stack_sample *k,
-			 const struct tfh_pause_end *to)
-{
-	struct tfh_model_line frame[TFH_VERDICT_FRAMES] = {0};
-	uint32_t n = frames_of(l, k, frame);
-
-	tfh_place_in_loop(k, frame, n, to);
-	enum tfh_order order = tfh_order_of(frame, n, to->frame, to->n);
-	enum tfh_role role = n ? role_at(l, k->place, order, frame, n) : TFH_ROLE_NONE;
-
-	if (!can_be(role, l, k, frame, to->soon))
-		role = tfh_role_between(k->state, order,
-					to->soon || tfh_stack_samples_lead_to(frame, n, to),
-					tfh_stack_samples_copy(frame, n, to), to);
-	if (role == TFH_ROLE_FIRST || role == TFH_ROLE_LATER || role == TFH_ROLE_NONE)
-		if (k->state == TFT_STATE_RUNNING &&
-		    tfh_stack_samples_issue(frame, n, to, l->launcher))
-			role = TFH_ROLE_LAUNCH;
-	if (is_beside_step(l, k, role, frame, n))
-		role = TFH_ROLE_CALLED;
-	if (TFH_DETECT_HAND_FED && role == TFH_ROLE_NONE && !l->driver)
-		role = tfh_role_above(k->state, frame, n, to);
-	if ((role == TFH_ROLE_NONE || role == TFH_ROLE_LOCK || role == TFH_ROLE_MADE ||
-	     role == TFH_ROLE_GIVEN) &&
-	    awaits_jax(l, k, frame, n))
-		role = TFH_ROLE_AWAIT;
-	k->at = role == TFH_ROLE_NONE || k->state == TFT_STATE_GIL
-			? k->state
-			: (uint8_t)TFH_AT(role, tfh_is_asleep(k->state));
-	k->loops = !to->inside && goes_on(frame, n, to);
-	k->line = !to->inside && tfh_stack_samples_on_line(frame, n, to);
-	k->copy = to->after >> 3 == TFH_FAM_COPY;
-}
-
-/* Places the samples of a thread in [t0, t1), now that the call after them is known,
- * and adds them to `seen`. */
-static void place_samples(struct tfh_stack_samples *l, uint32_t thread, int64_t t0, int64_t t1,
-			  const struct tfh_pause_end *to, double seen[TFH_AT_COUNT])
-{
-	for (size_t i = l->sample.n; i-- > 0 && l->sample.v[i].t >= t0;) {
-		struct tfh_stack_sample *k = &l->sample.v[i];
-		if (k->thread != thread || k->t >= t1)
-			continue;
-		place_sample(l, k, to);
-		seen[k->at] += (double)k->ns;
-	}
-}
-
-/* Places the samples inside a call for a loader's next batch. Returns their number. */
-static uint32_t place_inside(struct tfh_stack_samples *l, const struct tfh_event *ev)
-{
-	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
-	uint32_t inside = 0;
-
-	for (size_t i = l->sample.n; i-- > 0 && l->sample.v[i].t >= ev->t0;) {
-		struct tfh_stack_sample *k = &l->sample.v[i];
-		if (k->thread != ev->thread)
-			continue;
-		enum tfh_role role = tfh_loader_role(frame, frames_of(l, k, frame), k->state);
-		k->at = k->state == TFT_STATE_GIL ? k->state
-						  : (uint8_t)TFH_AT(role, tfh_is_asleep(k->state));
-		k->group = TFH_IN_CALL;
-		inside++;
-	}
-	return inside;
-}
-
 /* ---- pauses ---- */
 
 static int close_pause(struct tfh_stack_samples *l, uint32_t thread, enum tfh_feeds feeds)
@@ -299,9 +52,10 @@ static int close_pause(struct tfh_stack_samples *l, uint32_t thread, enum tfh_fe
 
 	if (!s->open.t1)
 		return 0;
-	s->open.group =
-		group_of_pause(l, thread, s->open.group, s->after, s->open.t1 - s->open.t0, feeds);
-	add_to(l, s->open.group, s->open_seen, s->open_samples, s->open_wall, s->open_asleep);
+	s->open.group = tfh_group_of_pause(l, thread, s->open.group, s->after,
+					   s->open.t1 - s->open.t0, feeds);
+	tfh_group_add(l, s->open.group, s->open_seen, s->open_samples, s->open_wall,
+		      s->open_asleep);
 	for (size_t i = l->sample.n; i-- > 0 && l->sample.v[i].t >= s->open.t0;)
 		if (l->sample.v[i].thread == thread && l->sample.v[i].t < s->open.t1)
 			l->sample.v[i].group = s->open.group;
@@ -372,11 +126,11 @@ static int open_pause(struct tfh_stack_samples *l, uint32_t thread, const struct
 			.before = s->before, .after = after, .t0 = s->end, .t1 = ev->t0};
 		if (!l->driver)
 			to.n_last = lines_of(l, s->stack, to.last);
-		place_samples(l, thread, until, ev->t0, &to, s->open_seen);
+		tfh_place_samples(l, thread, until, ev->t0, &to, s->open_seen);
 		to.inside = inside;
 		to.stack = read || inside ? r->stack : 0;
 		to.n = lines_of(l, to.stack, to.frame);
-		place_samples(l, thread, s->end, until, &to, s->open_seen);
+		tfh_place_samples(l, thread, s->end, until, &to, s->open_seen);
 	}
 	s->stack = read && r->stack ? r->stack : s->stack;
 	s->open_wall = known ? ns : 0;
@@ -418,8 +172,8 @@ static void add_short(struct tfh_stack_samples *l, uint32_t thread, int64_t t1, 
 	const struct tfh_pause_end to = {.before = s->before, .after = after, .soon = true};
 	double seen[TFH_AT_COUNT] = {0};
 
-	place_samples(l, thread, s->end, t1, &to, seen);
-	add_to(l, make_group_of_brief(l, thread), seen, s->samples, 0, 0);
+	tfh_place_samples(l, thread, s->end, t1, &to, seen);
+	tfh_group_add(l, tfh_make_group_of_brief(l, thread), seen, s->samples, 0, 0);
 }
 
 static enum tfh_feeds feeds_of(const struct tfh_sample_line *s, const struct tfh_event *ev)
@@ -450,7 +204,7 @@ static int add_call(struct tfh_stack_samples *l, const struct tfh_event *ev)
 	l->driver |= ev->fn->family == TFH_FAM_LAUNCH || ev->fn->family == TFH_FAM_GRAPH_LAUNCH ||
 		     ev->fn->family == TFH_FAM_COPY;
 	if (s->samples && ev->fn->family == TFH_FAM_CONSUMER && strstr(ev->fn->name, "DataLoader"))
-		s->samples -= place_inside(l, ev);
+		s->samples -= tfh_place_samples_inside(l, ev);
 	if (s->end && ns >= TFH_FACTS_SAMPLE_PAUSE_NS)
 		rc = open_pause(l, ev->thread, ev, kind);
 	else if (s->samples)
@@ -553,10 +307,8 @@ void tfh_stack_samples_end(struct tfh_stack_samples *l, double delay_per_run)
 	l->delay_per_run = delay_per_run;
 	for (uint32_t i = 0; i < l->feed->n_threads; i++) {
 		close_pause(l, i, TFH_FEEDS_NOT);
-		/* Only if there are samples of its pauses. */
-		uint32_t all = place_of(l, tfh_hash_u64(i + 1));
-		if (all != TFH_NO_GROUP && l->group[all].key)
-			make_group_of_brief(l, i);
+		if (tfh_has_groups(l, i))
+			tfh_make_group_of_brief(l, i);
 	}
 	if (TFH_DETECT_THROUGH)
 		tfh_stack_samples_write_through(l);
