@@ -281,7 +281,7 @@ void tfh_ranks_step_text(FILE *out, const struct tfh_ranks *job,
 			 const struct tfh_ranks_style *style);
 /* ranks_map.c: own time against that of peers, ranks by time. */
 void tfh_ranks_map(FILE *out, const struct tfh_ranks *job, unsigned rows, unsigned columns);
-/* ranks_table.c: one line per rank. */
+/* ranks_text.c: one line per rank. */
 void tfh_ranks_table(FILE *out, const struct tfh_ranks *job);
 /* ranks_page.c: a page for a browser. 0 or -errno. */
 int tfh_ranks_page(FILE *out, const struct tfh_ranks *job);

@@ -64,7 +64,7 @@ enum tfh_branch tfh_branch_shown(const struct tfh_result *r, uint32_t i);
 bool tfh_branch_hidden(const struct tfh_result *r, uint32_t i);
 /* What the steps of such a part execute, by the user's name for it; "": unknown. */
 const char *tfh_branch_does(const struct tfh_part_of_run *p);
-/* text_verdict.c: time of the run, NAN if the trace covers only part of it. */
+/* run_gain.c: time of the run, NAN if the trace covers only part of it. */
 double tfh_run_s(const struct tfh_result *r);
 /* What the run saves if the judged process saves that much: processes alike,
  * before or after it, save as much. */

@@ -87,7 +87,7 @@ struct tfh_memory_calls {
 #pragma GCC visibility push(hidden)
 extern struct tfh_memory_calls tfh_memory_calls;
 extern uint32_t tfh_memory_watched;
-/* Cupti/footprint.c; atomic: the next graph launch is to query free memory. */
+/* cupti/footprint.c; atomic: the next graph launch is to query free memory. */
 extern uint32_t tfh_memory_due;
 #pragma GCC visibility pop
 void tfh_memory_query(void);

@@ -20,15 +20,16 @@ enum tfh_borne_out tfh_borne_out(const struct tfh_accounts *accounts, enum tfh_c
  * results, and hand back memory for the next ones. */
 bool tfh_is_supposed(const struct tfh_accounts *accounts, enum tfh_cause cause);
 
-/* classify.c */
+/* classify.c: the class and the cause of the steps. 0 or -ENOMEM. */
 int tfh_classify(const struct tfh_accounts *accounts, struct tfh_result *r);
-/* Runs after the what-ifs and needs device times and calls. Removing the class that blocks most may
- * gain nothing, as with code that runs while another thread or process makes the next batch. Then
- * another class becomes the verdict, also of the steps that it blocks, if it blocks at least 5 %
- * and at least half as much, and its removal gains at least 5 %. A class that blocks less than half
- * as much does not: the replay may not know everything that waits for the first. 0 or -ENOMEM. */
+/* reclassify.c: runs after the what-ifs and needs device times and calls. Removing the class that
+ * blocks most may gain nothing, as with code that runs while another thread or process makes the
+ * next batch. Then another class becomes the verdict, also of the steps that it blocks, if it
+ * blocks at least 5 % and at least half as much, and its removal gains at least 5 %. A class that
+ * blocks less than half as much does not: the replay may not know everything that waits for the
+ * first. 0 or -ENOMEM. */
 int tfh_prefer_gain(const struct tfh_accounts *accounts, struct tfh_result *r);
-/* The cause of computing of which nothing more specific is known. */
+/* class_cause.c: the cause of computing of which nothing more specific is known. */
 enum tfh_cause tfh_plain_computing(const struct tfh_facts *facts);
 
 /* changes.c: when steps became slower or faster. 0 or -ENOMEM. */
@@ -43,7 +44,6 @@ int tfh_settle_tree(const struct tfh_accounts *accounts, struct tfh_result *r);
 /* machine_findings.c: what samples of the machine show for the whole run */
 void tfh_find_machine(const struct tfh_run *run, struct tfh_result *r);
 
-/* findings.c: facts that belong to no table. Runs after steps, segments and accounts are final. */
 /* seen_lines.c: lines of Python. 0 or -ENOMEM. */
 int tfh_find_lines(const struct tfh_accounts *accounts, struct tfh_result *r);
 /* call_lines.c: the line of the calls that the verdict is about, where no sample gave one. Runs
@@ -87,6 +87,7 @@ int tfh_find_compiling(const struct tfh_accounts *accounts, struct tfh_result *r
 int tfh_find_called_work(const struct tfh_accounts *accounts, struct tfh_result *r);
 /* serving.c: whether the job serves requests. Runs after verdict, tree and kernels are final. */
 enum tfh_serves tfh_find_serving(const struct tfh_accounts *accounts, const struct tfh_result *r);
+/* findings.c: facts that belong to no table. Runs after steps, segments and accounts are final. */
 void tfh_find_rest(const struct tfh_accounts *accounts, struct tfh_result *r);
 
 /* loop_causes.c: adds the causes of the steps to the tree, if they were requested */

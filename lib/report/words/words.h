@@ -8,7 +8,7 @@
  *	crowd.c		who had the machine's CPUs
  *	families.c	the kinds of kernels
  *	remedy.c	what to do about it: tables
- *	look_lines.c	what samples of the thread have shown
+ *	sample_lines.c	what samples of the thread have shown
  *	where.c		where in the program the time goes
  *	run_time.c	the steps' share of the whole run
  *	start_words.c	what happened besides the steps
@@ -118,7 +118,7 @@ const char *tfh_place_advice(struct tfh_wording *w, enum tfh_cause cause);
  * as that profiler's users know it. */
 const char *tfh_code_events(const struct tfh_result *r);
 
-/* look_lines.c: "waiting for a lock", for a state that samples show; "": the state is not
+/* sample_lines.c: "waiting for a lock", for a state that samples show; "": the state is not
  * informative. */
 const char *tfh_state_words(int state);
 /* The program line with most of the verdict's cause, with two standard errors; NULL: unknown. */
