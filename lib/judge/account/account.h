@@ -385,6 +385,8 @@ int tfh_count_launches_of(struct tfh_accounts *accounts, struct tfh_use *use,
 
 /* sites.c: backtraces with the time of their calls */
 void tfh_site_count(struct tfh_site_use *site, const struct tfh_event *ev);
+/* The same in a table by function, without stacks. */
+void tfh_site_count_function(struct tfh_site_use *fn, const struct tfh_event *ev);
 /* Counts a pause of a driving thread; *ev has the pause's begin and end as its times. */
 void tfh_count_pause(struct tfh_accounts *accounts, const struct tfh_event *ev);
 /* A pause of a driving thread, [t0, t1), and the calls on both sides. `t2`: the end of that

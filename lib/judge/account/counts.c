@@ -75,21 +75,11 @@ static void count_bound(struct tfh_pause_bound *bound, const struct tfh_bound_ca
 			const struct tfh_event *pause)
 {
 	struct tfh_event known = *pause;
-	struct tfh_site_use *least = bound->fn;
 
 	known.fn = call->fn;
 	known.stack = call->stack;
 	tfh_site_count(bound->site, &known);
-	for (int i = 0; i < TFH_ACCOUNT_SITES; i++) {
-		if (bound->fn[i].fn == call->fn || !bound->fn[i].ns) {
-			least = &bound->fn[i];
-			break;
-		}
-		if (bound->fn[i].ns < least->ns)
-			least = &bound->fn[i];
-	}
-	least->fn = call->fn;
-	least->ns += pause->t1 - pause->t0;
+	tfh_site_count_function(bound->fn, &known);
 }
 
 void tfh_count_bounds(struct tfh_accounts *accounts, const struct tfh_bounded_pause *p)

@@ -2,25 +2,37 @@
  * calls. */
 #include "judge/account/account.h"
 
-/* If the table is full, the smallest entry is replaced, and its time is inherited, so that frequent
- * ones are never lost (Metwally and others, Space-Saving, 2005). */
-void tfh_site_count(struct tfh_site_use *site, const struct tfh_event *ev)
+/* Adds time to the entry of its stack or, without a stack, of its function. If the table is full,
+ * the smallest entry is replaced, and its time is inherited, so that frequent ones are never lost
+ * (Metwally and others, Space-Saving, 2005). */
+static void count(struct tfh_site_use *site, uint32_t stack, const struct tfh_fn_info *fn,
+		  int64_t ns)
 {
 	struct tfh_site_use *least = site;
 
-	if (!ev->stack)
-		return;
 	for (int i = 0; i < TFH_ACCOUNT_SITES; i++) {
-		if (site[i].stack == ev->stack || !site[i].stack) {
+		bool same = site[i].stack == stack && (stack || site[i].fn == fn);
+		if (same || (!site[i].stack && !site[i].ns)) {
 			least = &site[i];
 			break;
 		}
 		if (site[i].ns < least->ns)
 			least = &site[i];
 	}
-	least->stack = ev->stack;
-	least->fn = ev->fn;
-	least->ns += ev->t1 - ev->t0;
+	least->stack = stack;
+	least->fn = fn;
+	least->ns += ns;
+}
+
+void tfh_site_count(struct tfh_site_use *site, const struct tfh_event *ev)
+{
+	if (ev->stack)
+		count(site, ev->stack, ev->fn, ev->t1 - ev->t0);
+}
+
+void tfh_site_count_function(struct tfh_site_use *fn, const struct tfh_event *ev)
+{
+	count(fn, 0, ev->fn, ev->t1 - ev->t0);
 }
 
 void tfh_queued_count(struct tfh_queued_use *use, const struct tfh_event *ev)
