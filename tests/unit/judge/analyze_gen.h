@@ -211,6 +211,32 @@ static inline struct tfh_event *gen_call(struct gen *g, uint32_t thread, enum tf
 	return ev;
 }
 
+/* A sample at t ms of what a thread does, for `ms` of its time; `place`: of Python's frames. */
+static inline struct tfh_event *gen_sample(struct gen *g, uint32_t thread, double t,
+					   enum tft_state state, uint32_t place, double ms)
+{
+	struct tfh_event *ev = gen_call(g, thread, TFH_FN_NONE, t, t);
+
+	ev->kind = TFT_STATE;
+	ev->result = (uint16_t)state;
+	ev->stack = place;
+	ev->w[1] = (uint64_t)UINT32_MAX << 32; /* on no descriptor */
+	ev->w[2] = (uint64_t)gen_ns(ms);
+	return ev;
+}
+
+/* A reading at t ms of a thread's CPU clock: `cpu` ms. */
+static inline struct tfh_event *gen_cpu(struct gen *g, uint32_t thread, double t, double cpu,
+					uint32_t stack)
+{
+	struct tfh_event *ev = gen_call(g, thread, TFH_FN_NONE, t, t);
+
+	ev->kind = TFT_CPUTIME;
+	ev->stack = stack;
+	ev->w[0] = (uint64_t)gen_ns(cpu);
+	return ev;
+}
+
 static inline void gen_exec(struct gen *g, uint32_t name, double t0, double t1)
 {
 	gen_call(g, 0, TFH_FN_TFE_Execute, t0, t1)->w[0] = name;

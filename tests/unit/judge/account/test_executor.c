@@ -8,17 +8,6 @@ enum { MAIN, EXECUTOR, FEEDER };
 enum { NONE, TRAIN, ROOT = 1 };
 enum { OWN = 5, NUMPY = 6, CONSTANT = 7 }; /* places of samples */
 
-static void sample(struct gen *g, uint32_t thread, double t, enum tft_state state, uint32_t place)
-{
-	struct tfh_event *ev = gen_call(g, thread, TFH_FN_NONE, t, t);
-
-	ev->kind = TFT_STATE;
-	ev->result = (uint16_t)state;
-	ev->stack = place;
-	ev->w[1] = (uint64_t)0xffffffff << 32;
-	ev->w[2] = 10000000;
-}
-
 static uint32_t lines(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
 		      uint32_t most)
 {
@@ -67,8 +56,8 @@ static struct tfh_result *judge(uint32_t place, double code, double input)
 		dg_copy_blocking(d, MAIN, 1, TFH_DIR_D2H, 1 << 26, 1);
 		double at = d->now[MAIN] + fmod(i * 0.618, 1) * code;
 		if (code > 0)
-			sample(d->g, MAIN, at, TFT_STATE_RUNNING, place);
-		sample(d->g, EXECUTOR, at, TFT_STATE_LOCK, 0);
+			gen_sample(d->g, MAIN, at, TFT_STATE_RUNNING, place, 10);
+		gen_sample(d->g, EXECUTOR, at, TFT_STATE_LOCK, 0, 10);
 		dg_code(d, MAIN, code);
 	}
 	d->g->feed.place = lines;

@@ -6,16 +6,6 @@
 
 enum { DRIVER, OTHER };
 
-static void sample(struct gen *g, double t, enum tft_state state)
-{
-	struct tfh_event *ev = gen_call(g, DRIVER, TFH_FN_NONE, t, t);
-
-	ev->kind = TFT_STATE;
-	ev->result = (uint16_t)state;
-	ev->w[1] = (uint64_t)0xffffffff << 32;
-	ev->w[2] = 10000000;
-}
-
 static uint32_t line_of_loader(void *arg, uint32_t process, uint32_t stack,
 			       struct tfh_model_line *frame, uint32_t most)
 {
@@ -37,7 +27,7 @@ static struct tfh_result *judge(enum tft_state state, bool python)
 
 	for (int i = 0; i < 120; i++) {
 		double from = d->now[DRIVER];
-		sample(d->g, from + fmod(i * 0.618, 1) * 6, state);
+		gen_sample(d->g, DRIVER, from + fmod(i * 0.618, 1) * 6, state, 0, 10);
 		if (waits_first)
 			dg_sync(d, OTHER, 2);
 		dg_code_until(d, OTHER, from + 6);

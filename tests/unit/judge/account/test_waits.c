@@ -20,17 +20,6 @@ static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_m
 	return 2;
 }
 
-static struct tfh_event *sample(struct dg *d, double t, enum tft_kind kind, enum tft_state state)
-{
-	struct tfh_event *ev = gen_call(d->g, 0, TFH_FN_NONE, t, t);
-
-	ev->kind = kind;
-	ev->result = (uint16_t)state;
-	ev->w[1] = 0xffffffffull << 32;
-	ev->w[2] = 10000000;
-	return ev;
-}
-
 /* Steps that wait for 8 ms, copy a batch, compute for 2 ms and fetch 64 KiB. */
 static struct dg *job(enum tft_state state, bool maker)
 {
@@ -39,11 +28,11 @@ static struct dg *job(enum tft_state state, bool maker)
 	d->g->feed.place = d->g->feed.lines = places;
 	d->g->process.exe = "job";
 	for (int i = 0; i < STEPS; i++) {
-		sample(d, d->now[0] + 0.5 + fmod(i * 0.37, 7), TFT_STATE, state);
+		gen_sample(d->g, 0, d->now[0] + 0.5 + fmod(i * 0.37, 7), state, 0, 10);
 		if (maker) {
 			struct tfh_event *ev =
-				sample(d, d->now[0] + 1, TFT_CHILD, TFT_STATE_RUNNING);
-			ev->stack = MAKER;
+				gen_sample(d->g, 0, d->now[0] + 1, TFT_STATE_RUNNING, MAKER, 10);
+			ev->kind = TFT_CHILD;
 			ev->ctx = GEN_PID;
 			ev->stream = GEN_PID + 5;
 		}

@@ -45,22 +45,6 @@ static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_m
 	return place == AT_OWN ? 1 : place == AT_MAPPED ? 2 : 4;
 }
 
-static void mark_of(struct gen *g, uint32_t thread, enum tft_kind kind, double t, uint32_t place)
-{
-	struct tfh_event *ev = gen_call(g, thread, TFH_FN_NONE, t, t);
-
-	ev->kind = kind;
-	ev->stack = place;
-	ev->result = kind == TFT_STATE ? TFT_STATE_RUNNING : 0;
-	ev->w[0] = kind == TFT_CPUTIME ? (uint64_t)gen_ns(t) : 0;
-	ev->w[2] = kind == TFT_STATE ? 2500000 : 0;
-}
-
-static void mark(struct gen *g, enum tft_kind kind, double t, uint32_t place)
-{
-	mark_of(g, 0, kind, t, place);
-}
-
 static bool mapped; /* another thread runs a function of the program meanwhile */
 
 /* 100 steps: a batch (of `get` ms) and the step are one call of `step` ms; then come `ops` ops of 10 us with pauses of 30 us
@@ -75,18 +59,18 @@ static struct tfh_result *judge(double step, double get, int ops, uint32_t place
 	g->name[TFT_NAME_OP][OP_FIT] = "__inference_multi_step_on_iterator_311";
 	g->name[TFT_NAME_OP][OP_READ] = "ReadVariableOp";
 	for (int i = 0; i < 100; i++) {
-		mark(g, TFT_CPUTIME, t - 0.005, AT_STEP);
+		gen_cpu(g, 0, t - 0.005, t - 0.005, AT_STEP);
 		gen_get(g, 0, 1, 1, t + 0.01, t + 0.01 + get);
 		if (mapped)
-			mark_of(g, 1, TFT_STATE, t + get / 2, AT_MAPPED);
+			gen_sample(g, 1, t + get / 2, TFT_STATE_RUNNING, AT_MAPPED, 2.5);
 		gen_exec(g, OP_FIT, t, t + step);
 		t += step;
 		for (int k = 0; k < ops; k++, t += 0.04) {
 			if (k == ops / 2)
-				mark(g, TFT_STATE, t + 0.01, place);
+				gen_sample(g, 0, t + 0.01, TFT_STATE_RUNNING, place, 2.5);
 			gen_exec(g, OP_READ, t + 0.03, t + 0.04);
 		}
-		mark(g, TFT_STATE, t + 0.1 + 0.001 * (i % 7), AT_LIBRARY);
+		gen_sample(g, 0, t + 0.1 + 0.001 * (i % 7), TFT_STATE_RUNNING, AT_LIBRARY, 2.5);
 		t += 0.3;
 	}
 	return gen_judge(g);
@@ -136,7 +120,7 @@ static void test_asked(void **state)
 	assert_int_equal(r->verdict.cls, TFH_CLASS_INPUT_BOUND);
 	assert_string_equal(r->found.line.file, "/job/train.py");
 	assert_int_equal(r->found.line.line, 20);
-	assert_true(r->found.line.asks);
+	assert_int_equal(r->found.line.kind, TFH_LINE_ASKS);
 	assert_non_null(gen_says(r, "asked for in main, train.py:20"));
 	tfh_result_free(r);
 }

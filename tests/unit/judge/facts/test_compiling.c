@@ -6,18 +6,7 @@
 enum { PROGRAM, LIBRARY };
 
 static const char *called;	/* file of the function that the program's thread runs */
-static uint64_t stands_ms = 10; /* for how much time a sample stands */
-
-static void sample(struct dg *d, uint32_t thread, double t, uint32_t place)
-{
-	struct tfh_event *ev = gen_call(d->g, thread, TFH_FN_NONE, t, t);
-
-	ev->kind = TFT_STATE;
-	ev->result = TFT_STATE_LOCK;
-	ev->stack = place;
-	ev->w[1] = (uint64_t)0xffffffff << 32;
-	ev->w[2] = stands_ms * 1000000;
-}
+static double stands_ms = 10; /* for how much time a sample stands */
 
 static uint32_t line(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
 		     uint32_t most)
@@ -39,10 +28,10 @@ static struct tfh_result *judge(const char *file)
 	called = file;
 	for (int i = 0; i < 100; i++) {
 		double from = d->now[PROGRAM];
-		sample(d, PROGRAM, from + fmod(i * 0.618, 1) * 24, 7);
-		sample(d, PROGRAM, from + fmod(i * 0.382, 1) * 24, 7);
+		gen_sample(d->g, PROGRAM, from + fmod(i * 0.618, 1) * 24, TFT_STATE_LOCK, 7, stands_ms);
+		gen_sample(d->g, PROGRAM, from + fmod(i * 0.382, 1) * 24, TFT_STATE_LOCK, 7, stands_ms);
 		for (int k = 1; k <= 8; k++) {
-			sample(d, LIBRARY, from + 3 * k - 1.5, 0);
+			gen_sample(d->g, LIBRARY, from + 3 * k - 1.5, TFT_STATE_LOCK, 0, stands_ms);
 			dg_code_until(d, LIBRARY, from + 3 * k);
 			dg_launch(d, LIBRARY, 2, 0.05);
 		}
@@ -106,7 +95,8 @@ static struct tfh_result *two_models(bool imports)
 		double from = d->now[PROGRAM];
 		dg_copy(d, PROGRAM, 1, TFH_DIR_H2D, 1 << 20, 0.1);
 		for (int k = 0; first && k < 100; k++)
-			sample(d, PROGRAM, from + 1 + 10 * k, imports ? 4 : 1 + (uint32_t)k % 3);
+			gen_sample(d->g, PROGRAM, from + 1 + 10 * k, TFT_STATE_LOCK,
+				   imports ? 4 : 1 + (uint32_t)k % 3, stands_ms);
 		dg_code_until(d, PROGRAM, from + (first ? 1000 : 0.5));
 		for (int k = 0; k < 3; k++)
 			dg_launch(d, PROGRAM, 1, 1);
@@ -178,7 +168,7 @@ static void test_scheduling(void **state)
 		double from = d->now[PROGRAM];
 		dg_copy(d, PROGRAM, 1, TFH_DIR_H2D, 1 << 20, 0.1);
 		for (int k = 1; k <= 4; k++) {
-			sample(d, PROGRAM, from + 5 * k - 2, 7);
+			gen_sample(d->g, PROGRAM, from + 5 * k - 2, TFT_STATE_LOCK, 7, stands_ms);
 			dg_code_until(d, PROGRAM, from + 5 * k);
 			dg_launch(d, PROGRAM, 1, 1);
 		}

@@ -48,16 +48,6 @@ static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_m
 	return place == AT_CHILD ? 2 : 1;
 }
 
-static struct tfh_event *mark(struct gen *g, enum tft_kind kind, double t, uint32_t place)
-{
-	struct tfh_event *ev = gen_call(g, 0, TFH_FN_NONE, t, t);
-
-	ev->kind = kind;
-	ev->stack = place;
-	ev->w[2] = 2500000;
-	return ev;
-}
-
 static void range(struct gen *g, uint32_t name, double t0, double t1)
 {
 	struct tfh_event *ev = gen_call(g, 0, TFH_FN_torch_range, t0, t1);
@@ -80,23 +70,23 @@ static struct tfh_result *judge(uint32_t child, uint32_t place)
 	g->name[TFT_NAME_STRING][3] = "Optimizer.step#SGD.step";
 	g->name[TFT_NAME_OP][1] = "Engine::execute";
 	for (int i = 0; i < 120; i++, t += 6) {
-		mark(g, TFT_STATE, t + 0.5 + fmod(i * 0.37, 4), waits)->result = TFT_STATE_LOCK;
-		struct tfh_event *ev = mark(g, TFT_CHILD, t + 1, place);
-		ev->result = TFT_STATE_RUNNING;
+		gen_sample(g, 0, t + 0.5 + fmod(i * 0.37, 4), TFT_STATE_LOCK, waits, 2.5);
+		struct tfh_event *ev = gen_sample(g, 0, t + 1, TFT_STATE_RUNNING, place, 2.5);
+		ev->kind = TFT_CHILD;
 		ev->ctx = child;
 		ev->stream = GEN_PID + 5;
 		if (both) {
-			ev = mark(g, TFT_CHILD, t + 2, AT_CHILD);
-			ev->result = TFT_STATE_PIPE;
+			ev = gen_sample(g, 0, t + 2, TFT_STATE_PIPE, AT_CHILD, 2.5);
+			ev->kind = TFT_CHILD;
 			ev->ctx = GEN_PID;
 			ev->stream = GEN_PID + 6;
 		}
-		mark(g, TFT_CPUTIME, t + 5.5, AT_ZERO)->w[0] = (uint64_t)gen_ns(cpu += 0.1);
+		gen_cpu(g, 0, t + 5.5, cpu += 0.1, AT_ZERO);
 		range(g, 2, t + 5.51, t + 5.55);
 		if (i % 3 == 0) /* a stack at the call itself */
-			mark(g, TFT_CPUTIME, t + 5.745, AT_ZERO)->w[0] = (uint64_t)gen_ns(cpu);
+			gen_cpu(g, 0, t + 5.745, cpu, AT_ZERO);
 		gen_call(g, 0, TFH_FN_torch_backward, t + 5.75, t + 5.95)->w[0] = 1;
-		mark(g, TFT_CPUTIME, t + 5.95, 0)->w[0] = (uint64_t)gen_ns(cpu += 0.4);
+		gen_cpu(g, 0, t + 5.95, cpu += 0.4, 0);
 		range(g, 3, t + 5.96, t + 6);
 	}
 	return gen_judge(g);

@@ -55,15 +55,13 @@ static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_m
 
 static void sample(struct gen *g, double t, uint32_t place, enum tft_state state, uint32_t child)
 {
-	struct tfh_event *ev = gen_call(g, 0, TFH_FN_NONE, t, t);
+	struct tfh_event *ev = gen_sample(g, 0, t, state, place, 2.5);
 
-	ev->kind = child ? TFT_CHILD : TFT_STATE;
-	ev->stack = place;
-	ev->result = (uint16_t)state;
-	ev->ctx = child ? GEN_PID + 1 : 0;
+	if (!child)
+		return;
+	ev->kind = TFT_CHILD;
+	ev->ctx = GEN_PID + 1;
 	ev->stream = child;
-	ev->w[1] = child ? 0 : 0xffffffffull << 32;
-	ev->w[2] = 2500000;
 }
 
 /* 120 steps of 10 ms: 8 ms inside the loader's call, then a backward pass and an optimizer step. `asks`: where two of three samples

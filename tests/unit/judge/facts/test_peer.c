@@ -14,16 +14,6 @@ static void gpu_of(void *arg, uint32_t p, struct tfh_gpu_info *out)
 	out->ops = p ? ops_of_peer : ((struct dg *)arg)->n;
 }
 
-static void sample(struct gen *g, double t)
-{
-	struct tfh_event *ev = gen_call(g, 0, TFH_FN_NONE, t, t);
-
-	ev->kind = TFT_STATE;
-	ev->result = TFT_STATE_SOCKET;
-	ev->w[1] = (uint64_t)0xffffffff << 32;
-	ev->w[2] = 10000000;
-}
-
 /* Steps of 9 ms: 6 ms at the socket, a copy, 2 ms of computing, results. */
 static struct tfh_result *judge(bool fetches, double peer)
 {
@@ -32,7 +22,7 @@ static struct tfh_result *judge(bool fetches, double peer)
 	struct tfh_err err = {0};
 
 	for (int i = 0; i < 120; i++) {
-		sample(d->g, d->now[0] + fmod(i * 0.618, 1) * 6);
+		gen_sample(d->g, 0, d->now[0] + fmod(i * 0.618, 1) * 6, TFT_STATE_SOCKET, 0, 10);
 		dg_code(d, 0, 6);
 		dg_copy(d, 0, 1, TFH_DIR_H2D, 1 << 16, 0.1);
 		for (int k = 0; k < 4; k++)

@@ -336,22 +336,14 @@ static struct tfh_result *judge(enum tft_state state, double run)
 	g->feed.lines = places;
 	g->feed.samples = samples;
 	for (int i = 0; i < 200; i++) {
-		struct tfh_event *ev =
-			gen_call(g, 0, TFH_FN_NONE, t + fmod(i * 6.18, 10), t + fmod(i * 6.18, 10));
-		ev->kind = TFT_STATE;
-		ev->result =
-			(uint16_t)(runs_each && i % runs_each == 0 ? TFT_STATE_RUNNING : state);
-		ev->stack = 1;
-		ev->w[1] = 0xffffffffull << 32;
-		ev->w[2] = 10000000;
+		double at = t + fmod(i * 6.18, 10);
+		bool runs = runs_each && i % runs_each == 0;
+		gen_sample(g, 0, at, runs ? TFT_STATE_RUNNING : state, 1, 10);
 		if (made_by) {
-			ev = gen_call(g, 0, TFH_FN_NONE, ev->t1 / 1e6, ev->t1 / 1e6);
+			struct tfh_event *ev = gen_sample(g, 0, at, made_by, 3, 10);
 			ev->kind = TFT_CHILD;
 			ev->ctx = GEN_PID;
 			ev->stream = GEN_PID + 5;
-			ev->result = (uint16_t)made_by;
-			ev->stack = 3;
-			ev->w[2] = 10000000;
 		}
 		if (loads)
 			gen_call(g, 0, TFH_FN_cuModuleLoadData, t + 10.521, t + 10.525);
@@ -359,22 +351,15 @@ static struct tfh_result *judge(enum tft_state state, double run)
 			gen_get(g, 0, 1, 0, t, t + fetched);
 		t += fetched;
 		cpu += run;
-		ev = gen_call(g, 0, TFH_FN_NONE, t + 10, t + 10);
-		ev->kind = TFT_CPUTIME;
-		ev->stack = 2;
-		ev->w[0] = (uint64_t)gen_ns(cpu);
+		gen_cpu(g, 0, t + 10, cpu, 2);
 		/* a call that waits comes after the reading at its end */
 		cpu += 0.1;
-		ev = gen_call(g, 0, TFH_FN_NONE, t + 10.5, t + 10.5);
-		ev->kind = TFT_CPUTIME;
-		ev->w[0] = (uint64_t)gen_ns(cpu);
+		gen_cpu(g, 0, t + 10.5, cpu, 0);
 		gen_copy(g, TFH_FN_cuMemcpyHtoD_v2, t + 10.01, t + 10.5, 1 << 20, false);
 		gen_call(g, 0, TFH_FN_cuLaunchKernel, t + 10.51, t + 10.52)->w[0] = 1;
 		gen_call(g, 0, TFH_FN_cuStreamSynchronize, t + 10.53, t + 11);
 		cpu += 0.8;
-		ev = gen_call(g, 0, TFH_FN_NONE, t + 11, t + 11);
-		ev->kind = TFT_CPUTIME;
-		ev->w[0] = (uint64_t)gen_ns(cpu);
+		gen_cpu(g, 0, t + 11, cpu, 0);
 		t += 11;
 	}
 	return gen_judge(g);

@@ -26,16 +26,6 @@ static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_m
 	return n;
 }
 
-static struct tfh_event *mark(struct gen *g, enum tft_kind kind, double t, uint32_t place)
-{
-	struct tfh_event *ev = gen_call(g, 0, TFH_FN_NONE, t, t);
-
-	ev->kind = kind;
-	ev->stack = place;
-	ev->w[2] = 2500000;
-	return ev;
-}
-
 /* 120 steps of 6 ms, of which the program's line takes own_ms, and the backward pass almost all of the rest. */
 static void judge(double own_ms, bool torch, uint32_t at, enum tft_gil gil, enum tfh_class class,
 		  enum tfh_cause cause)
@@ -50,14 +40,12 @@ static void judge(double own_ms, bool torch, uint32_t at, enum tft_gil gil, enum
 	g->name[TFT_NAME_STRING][2] = "Optimizer.step#SGD.step";
 	g->name[TFT_NAME_OP][1] = "Engine::execute";
 	for (int i = 0; i < 120; i++, t += 6) {
-		struct tfh_event *ev =
-			mark(g, TFT_STATE, t + 0.2 + fmod(i * 0.37, own_ms - 0.4), at);
-		ev->result = TFT_STATE_RUNNING;
+		struct tfh_event *ev = gen_sample(g, 0, t + 0.2 + fmod(i * 0.37, own_ms - 0.4),
+						  TFT_STATE_RUNNING, at, 2.5);
 		ev->w[0] = gil;
-		mark(g, TFT_CPUTIME, t + own_ms - 0.01, AT_ZERO)->w[0] =
-			(uint64_t)gen_ns(cpu += own_ms);
+		gen_cpu(g, 0, t + own_ms - 0.01, cpu += own_ms, AT_ZERO);
 		gen_call(g, 0, TFH_FN_torch_backward, t + own_ms, t + 5.95)->w[0] = 1;
-		mark(g, TFT_CPUTIME, t + 5.95, 0)->w[0] = (uint64_t)gen_ns(cpu += 5.95 - own_ms);
+		gen_cpu(g, 0, t + 5.95, cpu += 5.95 - own_ms, 0);
 		ev = gen_call(g, 0, TFH_FN_torch_range, t + 5.96, t + 6);
 		ev->kind = TFT_RANGE;
 		ev->w[0] = 2;

@@ -9,21 +9,10 @@
 
 static void sample(struct gen *g, double t, enum tft_state state, uint32_t name, uint64_t fd)
 {
-	struct tfh_event *ev = gen_call(g, 0, TFH_FN_NONE, t, t);
+	struct tfh_event *ev = gen_sample(g, 0, t, state, 0, 10);
 
-	ev->kind = TFT_STATE;
-	ev->result = (uint16_t)state;
 	ev->stream = name;
 	ev->w[1] = fd << 32;
-	ev->w[2] = 10000000;
-}
-
-static void clock_at(struct gen *g, double t, double cpu)
-{
-	struct tfh_event *ev = gen_call(g, 0, TFH_FN_NONE, t, t);
-
-	ev->kind = TFT_CPUTIME;
-	ev->w[0] = (uint64_t)gen_ns(cpu);
 }
 
 /* What a step of 20 ms does before its copy and behind its launch: 10 ms each, of which the thread
@@ -43,7 +32,7 @@ static double seen_pause(struct gen *g, double t, struct part p, double *cpu, in
 		sample(g, t + at, at < 10 - p.run ? p.state : TFT_STATE_RUNNING, p.name,
 		       0xffffffff);
 	*cpu += p.run;
-	clock_at(g, t + 10, *cpu);
+	gen_cpu(g, 0, t + 10, *cpu, 0);
 	return t + 10;
 }
 
@@ -55,14 +44,14 @@ static struct tfh_result *judge(struct part before, struct part behind, bool sam
 
 	g->name[TFT_NAME_STRING][7] = "/logs/train.log";
 	g->name[TFT_NAME_STRING][8] = "/ckpt/model.pt";
-	clock_at(g, t - 1, 0);
+	gen_cpu(g, 0, t - 1, 0, 0);
 	for (int i = 0; i < 200; i++) {
 		t = seen_pause(g, t, before, &cpu, &phase);
 		gen_copy(g, TFH_FN_cuMemcpyHtoD_v2, t, t + 0.5, 1 << 20, false);
 		gen_call(g, 0, TFH_FN_cuLaunchKernel, t + 0.51, t + 0.52)->w[0] = 1;
 		gen_call(g, 0, TFH_FN_cuStreamSynchronize, t + 0.53, t + 1);
 		cpu += 0.9;
-		clock_at(g, t + 1, cpu);
+		gen_cpu(g, 0, t + 1, cpu, 0);
 		t = seen_pause(g, t + 1, behind, &cpu, &phase);
 		gen_call(g, 0, TFH_FN_cuLaunchKernel, t, t + 0.01)->w[0] = 2;
 		gen_call(g, 0, TFH_FN_cuStreamSynchronize, t + 0.02, t + 0.2);
@@ -335,14 +324,14 @@ static struct tfh_result *writing(uint64_t call, bool same_line, bool named)
 		double t = 100 + 12.0 * i;
 		gen_call(g, 0, TFH_FN_cuLaunchKernel, t, t + 0.01)->w[0] = 1;
 		gen_call(g, 0, TFH_FN_cuStreamSynchronize, t + 0.02, t + 8);
-		clock_at(g, t + 8.001, cpu);
+		gen_cpu(g, 0, t + 8.001, cpu, 0);
 		bool waits = i % 6 == 0;
 		sample(g, t + 8.3 + 0.3 * (i % 10), waits ? TFT_STATE_WRITE : TFT_STATE_RUNNING,
 		       waits ? 7 : 0, waits ? 3 : 0xffffffff);
 		g->ev[g->n - 1].w[1] |= waits ? call : 0xffff;
 		g->ev[g->n - 1].stack = waits || same_line ? 9 : 10;
 		cpu += 3;
-		clock_at(g, t + 12, cpu);
+		gen_cpu(g, 0, t + 12, cpu, 0);
 	}
 	return gen_judge(g);
 }
@@ -379,7 +368,7 @@ static void test_scopes(void **state)
 	double t = 100, cpu = 0;
 	int phase = 0;
 
-	clock_at(g, t - 1, 0);
+	gen_cpu(g, 0, t - 1, 0, 0);
 	for (int i = 0; i < 400; i++) {
 		double begin = t;
 		t = seen_pause(g, t, (struct part){TFT_STATE_LOCK, 2, 0}, &cpu, &phase);

@@ -34,15 +34,6 @@ static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_m
 	return n;
 }
 
-static struct tfh_event *mark(struct gen *g, enum tft_kind kind, double t, uint32_t place)
-{
-	struct tfh_event *ev = gen_call(g, 0, TFH_FN_NONE, t, t);
-
-	ev->kind = kind;
-	ev->stack = place;
-	return ev;
-}
-
 /* Steps of 14 ms that begin with a poll of 12 ms, or with several, with that time-out. */
 static struct tfh_result *judge(uint32_t timeout_ms, uint32_t place)
 {
@@ -51,16 +42,15 @@ static struct tfh_result *judge(uint32_t timeout_ms, uint32_t place)
 
 	g->feed.place = g->feed.lines = places;
 	for (int i = 0; i < 200; i++, t += 14) {
-		struct tfh_event *ev = mark(g, TFT_STATE, t + 0.1 + fmod(i * 6.18, 11.8), place);
-		ev->result = TFT_STATE_POLL;
+		struct tfh_event *ev =
+			gen_sample(g, 0, t + 0.1 + fmod(i * 6.18, 11.8), TFT_STATE_POLL, place, 10);
 		ev->w[0] = timeout_ms ? timeout_ms + 1 : 0;
 		ev->w[1] = 232 | 0xffffffffull << 32;
-		ev->w[2] = 10000000;
-		mark(g, TFT_CPUTIME, t + 12, AT_COPY)->w[0] = (uint64_t)gen_ns(cpu += 0.02);
+		gen_cpu(g, 0, t + 12, cpu += 0.02, AT_COPY);
 		gen_copy(g, TFH_FN_cuMemcpyHtoD_v2, t + 12, t + 12.1, 4096, false);
 		gen_call(g, 0, TFH_FN_cuLaunchKernel, t + 12.11, t + 12.12)->w[0] = 1;
 		gen_call(g, 0, TFH_FN_cuStreamSynchronize, t + 12.13, t + 13.98);
-		mark(g, TFT_CPUTIME, t + 13.98, AT_COPY)->w[0] = (uint64_t)gen_ns(cpu += 0.1);
+		gen_cpu(g, 0, t + 13.98, cpu += 0.1, AT_COPY);
 	}
 	return gen_judge(g);
 }

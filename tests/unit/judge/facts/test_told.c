@@ -40,22 +40,11 @@ static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_m
 	return n;
 }
 
-static struct tfh_event *mark(struct gen *g, enum tft_kind kind, double t, uint32_t place,
-			      enum tft_state state)
-{
-	struct tfh_event *ev = gen_call(g, 0, TFH_FN_NONE, t, t);
-
-	ev->kind = kind;
-	ev->stack = place;
-	ev->result = (int)state;
-	ev->w[2] = 2500000;
-	return ev;
-}
-
 static void child(struct gen *g, double t, uint32_t place, enum tft_state state)
 {
-	struct tfh_event *ev = mark(g, TFT_CHILD, t, place, state);
+	struct tfh_event *ev = gen_sample(g, 0, t, state, place, 2.5);
 
+	ev->kind = TFT_CHILD;
 	ev->ctx = GEN_PID + 1;
 	ev->stream = GEN_PID + 5;
 }
@@ -69,14 +58,14 @@ static struct tfh_result *judge_state(uint32_t waits, uint8_t state)
 	g->feed.place = g->feed.lines = places;
 	g->name[TFT_NAME_OP][1] = "Engine::execute";
 	for (int i = 0; i < 120; i++, t += 6) {
-		mark(g, TFT_STATE, t + 0.5 + fmod(i * 0.37, 4), AT_RECEIVES, state);
+		gen_sample(g, 0, t + 0.5 + fmod(i * 0.37, 4), state, AT_RECEIVES, 2.5);
 		if (waits && i % 2)
 			child(g, t + 1, waits, TFT_STATE_SOCKET);
 		else
 			child(g, t + 1, AT_WORKS, TFT_STATE_RUNNING);
-		mark(g, TFT_CPUTIME, t + 5.5, AT_STEP, 0)->w[0] = (uint64_t)gen_ns(cpu += runs);
+		gen_cpu(g, 0, t + 5.5, cpu += runs, AT_STEP);
 		gen_call(g, 0, TFH_FN_torch_backward, t + 5.55, t + 5.95)->w[0] = 1;
-		mark(g, TFT_CPUTIME, t + 5.96, 0, 0)->w[0] = (uint64_t)gen_ns(cpu += 0.4);
+		gen_cpu(g, 0, t + 5.96, cpu += 0.4, 0);
 	}
 	return gen_judge(g);
 }

@@ -253,17 +253,6 @@ static void copy_at(struct dg *d, enum tfh_dir dir, uint64_t host)
 	d->g->ev[d->g->n - 1].w[dir == TFH_DIR_H2D ? 1 : 2] = 0xd000000;
 }
 
-static void sample_library(struct dg *d, double t)
-{
-	struct tfh_event *ev = gen_call(d->g, 0, TFH_FN_NONE, t, t);
-
-	ev->kind = TFT_STATE;
-	ev->result = TFT_STATE_RUNNING;
-	ev->stack = 7;
-	ev->w[1] = (uint64_t)0xffffffff << 32;
-	ev->w[2] = 10000000;
-}
-
 static uint32_t in_library(void *arg, uint32_t process, uint32_t place,
 			   struct tfh_model_line *frame, uint32_t most)
 {
@@ -301,7 +290,8 @@ static void test_there_and_back(void **state)
 			dg_launches(d, 1, 5, 0.1);
 			copy_at(d, TFH_DIR_D2H, 0xa000000);
 			if (row[k].seen)
-				sample_library(d, d->now[0] + row[k].ms / 2);
+				gen_sample(d->g, 0, d->now[0] + row[k].ms / 2, TFT_STATE_RUNNING, 7,
+					   10);
 			dg_code(d, 0, row[k].ms);
 			copy_at(d, TFH_DIR_H2D, row[k].from);
 			dg_launches(d, 1, 5, 0.1);

@@ -279,10 +279,7 @@ static double without_sleep(double made_ms)
 
 	g->name[TFT_NAME_OP][1] = "__inference_score_12";
 	for (int i = 0; i < 200; i++) {
-		struct tfh_event *ev = gen_call(g, 0, TFH_FN_NONE, 20 * i + 9, 20 * i + 9);
-		ev->kind = TFT_STATE;
-		ev->result = TFT_STATE_SLEEP;
-		ev->w[2] = 10000000;
+		gen_sample(g, 0, 20 * i + 9, TFT_STATE_SLEEP, 0, 10);
 		gen_exec(g, 1, 20 * i + 19.5, 20 * i + 20);
 	}
 	for (int i = 0; i < 20; i++) {

@@ -132,26 +132,6 @@ static void test_work_beside_wait(void **state)
 /* ---- stretches of lines ---- */
 
 /* The frame of a stack is a line of the loop. */
-static void sample(struct gen *g, double at, uint32_t line, double ms)
-{
-	struct tfh_event *ev = gen_call(g, 0, TFH_FN_NONE, at, at);
-
-	ev->kind = TFT_STATE;
-	ev->result = TFT_STATE_RUNNING;
-	ev->stack = line;
-	ev->w[1] = 0xffffffffull << 32;
-	ev->w[2] = (uint64_t)(ms * 1e6);
-}
-
-static void clock_at(struct gen *g, double t, uint32_t line)
-{
-	struct tfh_event *ev = gen_call(g, 0, TFH_FN_NONE, t, t);
-
-	ev->kind = TFT_CPUTIME;
-	ev->stack = line;
-	ev->w[0] = (uint64_t)gen_ns(t);
-}
-
 /* Lines that follow each other without a call between them are removed together; a call ends the stretch. */
 static void test_stretch(void **state)
 {
@@ -161,15 +141,19 @@ static void test_stretch(void **state)
 
 	g->feed.place = g->feed.lines = line_of_stack;
 	for (int i = 0; i < 400; i++, t += 12) {
-		sample(g, t + 0.01 + fmod(i * 4.9, 7.9), i % 4 ? 12 : i % 8 ? 11 : 14, 8);
-		clock_at(g, t + 8, 16);
+		gen_sample(g, 0, t + 0.01 + fmod(i * 4.9, 7.9), TFT_STATE_RUNNING,
+			   i % 4   ? 12
+			   : i % 8 ? 11
+				   : 14,
+			   8);
+		gen_cpu(g, 0, t + 8, t + 8, 16);
 		gen_copy(g, TFH_FN_cuMemcpyHtoD_v2, t + 8.01, t + 8.1, 1 << 20, false);
 		gen_call(g, 0, TFH_FN_cuLaunchKernel, t + 8.11, t + 8.12)->w[0] = 1;
-		clock_at(g, t + 8.13, 0);
-		sample(g, t + 8.2 + fmod(i * 2.3, 3), 17, 3);
-		clock_at(g, t + 11.5, 18);
+		gen_cpu(g, 0, t + 8.13, t + 8.13, 0);
+		gen_sample(g, 0, t + 8.2 + fmod(i * 2.3, 3), TFT_STATE_RUNNING, 17, 3);
+		gen_cpu(g, 0, t + 11.5, t + 11.5, 18);
 		gen_call(g, 0, TFH_FN_cuStreamSynchronize, t + 11.51, t + 11.9);
-		clock_at(g, t + 11.95, 0);
+		gen_cpu(g, 0, t + 11.95, t + 11.95, 0);
 	}
 	struct tfh_result *r = gen_judge(g);
 	assert_int_equal(r->n_place, 2);

@@ -159,12 +159,7 @@ static void test_copying_code(void **state)
 			if (k != i % 60)
 				continue;
 			double t = d->now[0] - 0.05;
-			struct tfh_event *ev = gen_call(d->g, 0, TFH_FN_NONE, t, t);
-			ev->kind = TFT_STATE;
-			ev->result = TFT_STATE_RUNNING;
-			ev->stack = 1;
-			ev->w[1] = 0xffffffffull << 32;
-			ev->w[2] = 10000000;
+			gen_sample(d->g, 0, t, TFT_STATE_RUNNING, 1, 10);
 		}
 		dg_launch(d, 0, 1, 5);
 		dg_sync(d, 0, 1);

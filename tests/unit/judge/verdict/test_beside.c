@@ -35,16 +35,9 @@ static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_m
 /* A pause, in which a sample every 2.5 ms sees the thread run at `place`. */
 static double pause(struct gen *g, double t, double ms, uint32_t place)
 {
-	for (double s = t + 0.3; s < t + ms; s += 2.5) {
-		struct tfh_event *ev = gen_call(g, 0, TFH_FN_NONE, s, s);
-		ev->kind = TFT_STATE;
-		ev->stack = place;
-		ev->result = TFT_STATE_RUNNING;
-		ev->w[2] = 2500000;
-	}
-	struct tfh_event *ev = gen_call(g, 0, TFH_FN_NONE, t + ms - 0.01, t + ms - 0.01);
-	ev->kind = TFT_CPUTIME;
-	ev->w[0] = (uint64_t)gen_ns(t + ms);
+	for (double s = t + 0.3; s < t + ms; s += 2.5)
+		gen_sample(g, 0, s, TFT_STATE_RUNNING, place, 2.5);
+	gen_cpu(g, 0, t + ms - 0.01, t + ms, 0);
 	return t + ms;
 }
 

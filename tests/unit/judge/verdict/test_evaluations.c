@@ -15,16 +15,6 @@ static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_m
 	return 1;
 }
 
-static void sample(struct gen *g, double t, uint32_t place)
-{
-	struct tfh_event *ev = gen_call(g, 0, TFH_FN_NONE, t, t);
-
-	ev->kind = TFT_STATE;
-	ev->result = TFT_STATE_RUNNING;
-	ev->stack = place;
-	ev->w[2] = 4000000;
-}
-
 static void test_line(void **state)
 {
 	(void)state;
@@ -37,7 +27,7 @@ static void test_line(void **state)
 	for (int epoch = 0; epoch < 8; epoch++) {
 		for (int i = 0; i < 30; i++, t += 10) {
 			gen_call(g, 0, TFH_FN_torch_single, t, t + 0.5);
-			sample(g, t + 3, AT_STEP);
+			gen_sample(g, 0, t + 3, TFT_STATE_RUNNING, AT_STEP, 4);
 			gen_call(g, 0, TFH_FN_torch_backward, t + 5, t + 9.3)->w[0] = 1;
 			struct tfh_event *ev = gen_call(g, 0, TFH_FN_torch_range, t + 9.4, t + 9.9);
 			ev->kind = TFT_RANGE;
@@ -45,7 +35,7 @@ static void test_line(void **state)
 		}
 		for (int i = 0; i < 10; i++, t += 6) {
 			gen_call(g, 0, TFH_FN_torch_single, t, t + 0.5);
-			sample(g, t + 2, AT_METRIC);
+			gen_sample(g, 0, t + 2, TFT_STATE_RUNNING, AT_METRIC, 4);
 		}
 	}
 	struct tfh_result *r = gen_judge(g);

@@ -26,13 +26,8 @@ static struct tfh_result *judge(void)
 
 	g->feed.place = g->feed.lines = places;
 	for (uint32_t i = 0; i < 200; i++, t += 11) {
-		double at = t + fmod(i * 6.18, 10);
-		struct tfh_event *ev = gen_call(g, 0, TFH_FN_NONE, at, at);
-		ev->kind = TFT_STATE;
-		ev->result = TFT_STATE_RUNNING;
-		ev->stack = i % 10 < tenths ? 2 + i % spread : 1;
-		ev->w[1] = 0xffffffffull << 32;
-		ev->w[2] = 10000000;
+		gen_sample(g, 0, t + fmod(i * 6.18, 10), TFT_STATE_RUNNING,
+			   i % 10 < tenths ? 2 + i % spread : 1, 10);
 		gen_copy(g, TFH_FN_cuMemcpyHtoD_v2, t + 10, t + 10.5, 1 << 20, false);
 		gen_call(g, 0, TFH_FN_cuLaunchKernel, t + 10.51, t + 10.52)->w[0] = 1;
 		gen_call(g, 0, TFH_FN_cuStreamSynchronize, t + 10.53, t + 11);
@@ -76,17 +71,6 @@ static uint32_t passes(void *arg, uint32_t process, uint32_t place, struct tfh_m
 	return place ? 2 : 0;
 }
 
-static void sample(struct gen *g, double at, uint32_t place, double ms)
-{
-	struct tfh_event *ev = gen_call(g, 0, TFH_FN_NONE, at, at);
-
-	ev->kind = TFT_STATE;
-	ev->result = TFT_STATE_RUNNING;
-	ev->stack = place;
-	ev->w[1] = 0xffffffffull << 32;
-	ev->w[2] = (uint64_t)(ms * 1e6);
-}
-
 /* 100 steps of `forward`, `backward` and `update` ms. */
 static void computes(double forward, double backward, double update, uint32_t line)
 {
@@ -97,14 +81,14 @@ static void computes(double forward, double backward, double update, uint32_t li
 	g->name[TFT_NAME_OP][1] = "Engine::execute";
 	g->feed.place = g->feed.lines = passes;
 	for (int i = 0; i < 100; i++) {
-		sample(g, t + fmod(i * 0.618, forward), 1, forward);
+		gen_sample(g, 0, t + fmod(i * 0.618, forward), TFT_STATE_RUNNING, 1, forward);
 		t += forward;
 		struct tfh_event *ev = gen_call(g, 0, TFH_FN_torch_backward, t, t + backward);
 		ev->w[0] = 1;
 		ev->stack = 2;
 		t += backward;
 		if (update > 0)
-			sample(g, t + fmod(i * 0.618, update), 3, update);
+			gen_sample(g, 0, t + fmod(i * 0.618, update), TFT_STATE_RUNNING, 3, update);
 		t += update;
 		ev = gen_call(g, 0, TFH_FN_torch_range, t, t + 0.1);
 		ev->kind = TFT_RANGE;

@@ -40,18 +40,10 @@ static struct tfh_result *judge(double longer, int apart, uint32_t place)
 			random = random * 1103515245u + 12345;
 			next += 1 + (int)(random >> 16) % (2 * apart - 1);
 		}
-		for (double at = is_long ? 0.3 : i % 3 * 0.3; at < own; at += 5) {
-			struct tfh_event *ev = gen_call(g, 0, TFH_FN_NONE, t + at, t + at);
-			ev->kind = TFT_STATE;
-			ev->result = TFT_STATE_RUNNING;
-			ev->stack = is_long ? place : AT_STEP;
-			ev->w[2] = 5000000;
-		}
+		for (double at = is_long ? 0.3 : i % 3 * 0.3; at < own; at += 5)
+			gen_sample(g, 0, t + at, TFT_STATE_RUNNING, is_long ? place : AT_STEP, 5);
 		t += own;
-		struct tfh_event *ev = gen_call(g, 0, TFH_FN_NONE, t, t);
-		ev->kind = TFT_CPUTIME;
-		ev->stack = AT_COPY;
-		ev->w[0] = (uint64_t)gen_ns(cpu += own);
+		gen_cpu(g, 0, t, cpu += own, AT_COPY);
 		gen_copy(g, TFH_FN_cuMemcpyHtoD_v2, t, t + 0.1, 4096, false);
 		gen_call(g, 0, TFH_FN_cuLaunchKernel, t + 0.11, t + 0.12)->w[0] = 1;
 		gen_call(g, 0, TFH_FN_cuStreamSynchronize, t + 0.13, t + 2);
