@@ -336,51 +336,55 @@ static int analyze_feed(struct tfh_feed *f, const struct tfh_wish *wish, struct 
 	return rc;
 }
 
+/* The functions by which the phases read a recording. */
+static const struct tfh_feed reading = {
+	.rewind = rewind_run,
+	.next = next_event,
+	.borrow = borrow_event,
+	.peek = peek_events,
+	.advance = advance_events,
+	.row = row_of,
+	.row_times = times_of_row,
+	.take_row = take_row,
+	.error = pass_error,
+	.name = name_of,
+	.samples = samples_of,
+	.site = site_of,
+	.place = place_of,
+	.lines = lines_of,
+	.functions = functions_of,
+	.function_at = function_at,
+	.start = start_of,
+	.digests = digests_of,
+	.rewind_ops = rewind_ops,
+	.rewind_brief = rewind_brief,
+	.next_op = next_op,
+	.borrow_op = borrow_op,
+	.ops_error = ops_error,
+	.gpu = gpu_of,
+};
+
 static int analyze(struct tfh_run *run, tfh_rank_fn each, void *each_arg,
 		   const struct tfh_wish *wish, struct tfh_result **out, struct tfh_err *err)
 {
 	struct source s = {.run = run, .joined = UINT32_MAX};
-	struct tfh_feed feed = {.arg = &s,
-				.rewind = rewind_run,
-				.next = next_event,
-				.borrow = borrow_event,
-				.peek = peek_events,
-				.advance = advance_events,
-				.row = row_of,
-				.row_times = times_of_row,
-				.take_row = take_row,
-				.error = pass_error,
-				.name = name_of,
-				.samples = samples_of,
-				.site = site_of,
-				.place = place_of,
-				.lines = lines_of,
-				.functions = functions_of,
-				.function_at = function_at,
-				.start = start_of,
-				.digests = digests_of,
-				.rewind_ops = rewind_ops,
-				.rewind_brief = rewind_brief,
-				.next_op = next_op,
-				.borrow_op = borrow_op,
-				.ops_error = ops_error,
-				.gpu = gpu_of,
-				.wall_ns = tfh_run_wall_ns(run),
-				.end_ns = tfh_run_end_ns(run),
-				.imported = tfh_run_source(run) != TFH_SRC_TFT,
-				.kineto = tfh_run_source(run) == TFH_SRC_KINETO,
-				.judging = judging(),
-				.each = each,
-				.each_arg = each_arg};
-	int rc;
+	struct tfh_feed feed = reading;
 
 	s.feed = &feed;
+	feed.arg = &s;
+	feed.wall_ns = tfh_run_wall_ns(run);
+	feed.end_ns = tfh_run_end_ns(run);
+	feed.imported = tfh_run_source(run) != TFH_SRC_TFT;
+	feed.kineto = tfh_run_source(run) == TFH_SRC_KINETO;
+	feed.judging = judging();
+	feed.each = each;
+	feed.each_arg = each_arg;
 	tfh_run_decoders(run, feed.judging);
 	feed.n_processes = tfh_run_processes(run, &feed.processes);
 	feed.n_threads = tfh_run_threads(run, &feed.threads);
 	feed.n_holes = tfh_run_holes(run, &feed.holes);
 	feed.n_discarded = tfh_run_discarded_spans(run, &feed.discarded);
-	rc = analyze_feed(&feed, wish, out, err);
+	int rc = analyze_feed(&feed, wish, out, err);
 	tfh_merge_close(s.merge);
 	tfh_ops_close(s.join);
 	tfh_ops_close(s.ops);

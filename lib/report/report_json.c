@@ -369,7 +369,7 @@ static void write_input(struct tfh_json *j, const struct tfh_result *r)
 	tfh_json_end(j);
 }
 
-static void write_tables(struct tfh_json *j, const struct tfh_result *r)
+static void write_kernels(struct tfh_json *j, const struct tfh_result *r)
 {
 	tfh_json_key(j, "kernels");
 	tfh_json_array(j);
@@ -385,6 +385,10 @@ static void write_tables(struct tfh_json *j, const struct tfh_result *r)
 		tfh_json_end(j);
 	}
 	tfh_json_end(j);
+}
+
+static void write_families(struct tfh_json *j, const struct tfh_result *r)
+{
 	tfh_json_key(j, "families");
 	tfh_json_array(j);
 	for (uint32_t i = 0; i < r->n_families; i++) {
@@ -396,6 +400,10 @@ static void write_tables(struct tfh_json *j, const struct tfh_result *r)
 		tfh_json_end(j);
 	}
 	tfh_json_end(j);
+}
+
+static void write_transfers(struct tfh_json *j, const struct tfh_result *r)
+{
 	tfh_json_key(j, "transfers");
 	tfh_json_array(j);
 	for (uint32_t i = 0; i < r->n_transfers; i++) {
@@ -570,7 +578,9 @@ int tfh_report_json(FILE *out, const struct tfh_wording *words)
 	write_discarded(&j, r);
 	write_startup(&j, r);
 	write_input(&j, r);
-	write_tables(&j, r);
+	write_kernels(&j, r);
+	write_families(&j, r);
+	write_transfers(&j, r);
 	tfh_json_places(&j, r);
 	write_advice(&j, words);
 	write_quality(&j, &r->quality);

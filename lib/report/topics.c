@@ -25,11 +25,36 @@ static bool rest_is_faster(const struct tfh_result *r, const struct tfh_whatif *
 	return r->steady.tier == 'C' && tfh_least_step(r, w) < 0.99 * left;
 }
 
+/* The step without the part, and how far that is certain. */
+static const char *then_words(const struct tfh_result *r, const struct tfh_whatif *w,
+			      char text[320])
+{
+	char a[TFH_TEXT], range[TFH_RANGE];
+
+	if (tfh_gain_of(w) == TFH_GAIN_PREDICTED)
+		snprintf(text, 320,
+			 "%s a step (range %s): recorded steps replayed without the time charged "
+			 "to it, and everything else as recorded",
+			 tfh_fmt_time(a, w->step_s),
+			 isnan(w->low_s) ? TFH_NOT_MEASURED
+					 : tfh_fmt_times(range, w->low_s, w->high_s));
+	else if (tfh_is_range(r, w))
+		snprintf(text, 320,
+			 "%s a step: a range, since steps vary too much for a single time",
+			 tfh_fmt_times(range, w->low_s, w->high_s));
+	else if (w->no_bound)
+		snprintf(text, 320, "no estimate: %s", w->no_bound);
+	else
+		return "not predicted: without device times, or where steps vary too much, there "
+		       "is only the bound";
+	return text;
+}
+
 static void why_whatif(const struct tfh_page *page, const struct tfh_whatif *w)
 {
 	const struct tfh_result *r = page->r;
 	enum tfh_part part = tfh_remove_part(w->remove);
-	char text[320], a[TFH_TEXT], b[TFH_TEXT], c[TFH_TEXT], n[TFH_TEXT], range[TFH_RANGE];
+	char text[320], a[TFH_TEXT], b[TFH_TEXT], c[TFH_TEXT], n[TFH_TEXT];
 
 	tfh_heading(page, "WITHOUT %s",
 		    part < TFH_PART_COUNT ? tfh_part_words(part) : "anything but compute");
@@ -39,28 +64,7 @@ static void why_whatif(const struct tfh_page *page, const struct tfh_whatif *w)
 			 tfh_fmt_time(b, tfh_step_s(r)), tfh_fmt_count(n, r->steps.count));
 		line(page, "now", text);
 	}
-	if (tfh_gain_of(w) == TFH_GAIN_PREDICTED) {
-		snprintf(
-			text, sizeof(text),
-			"%s a step (range %s): recorded steps replayed without the time charged to "
-			"it, and everything else as recorded",
-			tfh_fmt_time(a, w->step_s),
-			isnan(w->low_s) ? TFH_NOT_MEASURED
-					: tfh_fmt_times(range, w->low_s, w->high_s));
-		line(page, "then", text);
-	} else if (tfh_is_range(r, w)) {
-		snprintf(text, sizeof(text),
-			 "%s a step: a range, since steps vary too much for a single time",
-			 tfh_fmt_times(range, w->low_s, w->high_s));
-		line(page, "then", text);
-	} else if (w->no_bound) {
-		snprintf(text, sizeof(text), "no estimate: %s", w->no_bound);
-		line(page, "then", text);
-	} else {
-		line(page, "then",
-		     "not predicted: without device times, or where steps vary too much, there is "
-		     "only the bound");
-	}
+	line(page, "then", then_words(r, w, text));
 	if (!isnan(w->ceiling_speedup)) {
 		snprintf(text, sizeof(text), "%s a step, %s: without any of that time, and %s",
 			 tfh_fmt_time(a, tfh_least_step(r, w)),

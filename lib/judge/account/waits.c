@@ -76,6 +76,7 @@ static double take_own(struct tfh_seen *seen)
 
 enum tfh_cause tfh_sample_cause(const struct tfh_facts *facts, int at, enum tfh_feeds feeds)
 {
+	enum tfh_role role = tfh_at_role(at);
 	bool place = at >= TFH_SEEN_COUNT;
 	/* What comes from outside between results and the next copy, while a process alike does the
 	 * same work, is its results. */
@@ -95,34 +96,33 @@ enum tfh_cause tfh_sample_cause(const struct tfh_facts *facts, int at, enum tfh_
 	else if (at == TFT_STATE_GIL && facts->lock_logs)
 		cause = TFH_CAUSE_HOST_LOGGING;
 	if (facts->much_kernel &&
-	    (tfh_at_role(at) == TFH_ROLE_FIRST ||
-	     (tfh_at_role(at) == TFH_ROLE_MAP && facts->loader && !facts->feed->imported)))
+	    (role == TFH_ROLE_FIRST ||
+	     (role == TFH_ROLE_MAP && facts->loader && !facts->feed->imported)))
 		cause = TFH_CAUSE_INPUT_READ;
-	else if (facts->writes && (tfh_at_role(at) == TFH_ROLE_WRITE ||
-				   (facts->much_kernel && tfh_at_role(at) == TFH_ROLE_LATER)))
+	else if (facts->writes &&
+		 (role == TFH_ROLE_WRITE || (facts->much_kernel && role == TFH_ROLE_LATER)))
 		cause = facts->writes == TFH_WRITES_BYTES ? TFH_CAUSE_HOST_CHECKPOINT
 							  : TFH_CAUSE_HOST_LOGGING;
 	/* No kernel was compiled in the second half of the launches, so rewriting there is part of
 	 * dispatch. */
-	if (tfh_at_role(at) == TFH_ROLE_REWRITE && facts->launches_loaded * 2 < facts->launches)
+	if (role == TFH_ROLE_REWRITE && facts->launches_loaded * 2 < facts->launches)
 		cause = TFH_CAUSE_HOST_LAUNCH;
 	/* A queue of the program itself, in addition to a pipeline that delivers its batches. */
-	if (facts->consumers && tfh_at_role(at) == TFH_ROLE_QUEUE)
+	if (facts->consumers && role == TFH_ROLE_QUEUE)
 		cause = TFH_CAUSE_HOST_LOCK;
-	if (facts->told && tfh_at_role(at) == TFH_ROLE_QUEUE)
+	if (facts->told && role == TFH_ROLE_QUEUE)
 		cause = TFH_CAUSE_HOST_WAIT;
-	if ((facts->consumers || facts->told) && tfh_at_role(at) == TFH_ROLE_SENT)
+	if ((facts->consumers || facts->told) && role == TFH_ROLE_SENT)
 		cause = TFH_CAUSE_HOST_WAIT;
 	/* No other thread or process was seen at work. */
-	if ((facts->consumers || !facts->makers) && tfh_at_role(at) == TFH_ROLE_MADE)
+	if ((facts->consumers || !facts->makers) && role == TFH_ROLE_MADE)
 		cause = TFH_CAUSE_HOST_LOCK;
-	if ((facts->consumers || !facts->workers || facts->threads) &&
-	    tfh_at_role(at) == TFH_ROLE_GIVEN)
+	if ((facts->consumers || !facts->workers || facts->threads) && role == TFH_ROLE_GIVEN)
 		cause = TFH_CAUSE_HOST_LOCK;
 	/* One of the program's own threads works: it may be that one. */
-	if (facts->makers && !facts->workers && tfh_at_role(at) == TFH_ROLE_AWAIT)
+	if (facts->makers && !facts->workers && role == TFH_ROLE_AWAIT)
 		cause = TFH_CAUSE_HOST_LOCK;
-	if (cause == TFH_CAUSE_HOST_LOCK && facts->calls_back && tfh_at_role(at) != TFH_ROLE_QUEUE)
+	if (cause == TFH_CAUSE_HOST_LOCK && facts->calls_back && role != TFH_ROLE_QUEUE)
 		cause = TFH_CAUSE_HOST_CALLBACK;
 	return cause == TFH_CAUSE_HOST_PYTHON && !tfh_stack_samples_python(facts->samples)
 		       ? TFH_CAUSE_HOST_CODE

@@ -142,6 +142,27 @@ static bool works(const struct tfh_piece *p)
 	       p->family == TFH_FAM_COMMUNICATION;
 }
 
+static int add_driver_call(struct tfh_facts *facts, const struct tfh_event *ev, struct tfh_piece *p,
+			   struct pending *q)
+{
+	struct tfh_thread_use *use = &facts->thread[ev->thread];
+	size_t kinds = facts->kind.n;
+
+	use->driver++;
+	use->driver_ns += ev->t1 - ev->t0;
+	use->launches += p->family == TFH_FAM_LAUNCH || p->family == TFH_FAM_GRAPH_LAUNCH;
+	/* Another profiler's trace is judged as a whole if nothing in it repeats for most of the
+	 * time: what it releases is a part of that. */
+	if (works(p) || facts->feed->imported)
+		use->last = ev->t1;
+	int rc = add_driver(facts, ev, p, q);
+	if (!rc && p->label == TFH_L_MODULE)
+		rc = TFH_PUSH_BIG(facts->rare, ((struct tfh_rare){ev->t0, ev->thread, false}));
+	if (!rc && tfh_piece_records(p))
+		rc = tfh_handles_add(&facts->recorded, p->handle);
+	return rc ? rc : tfh_note_loading(facts, p, facts->kind.n > kinds);
+}
+
 static int add_call(struct tfh_facts *facts, const struct tfh_event *ev, struct pending *q)
 {
 	struct tfh_thread_use *use = &facts->thread[ev->thread];
@@ -175,21 +196,7 @@ static int add_call(struct tfh_facts *facts, const struct tfh_event *ev, struct 
 			rc = rc ? rc : tfh_eager_event(facts, ev);
 		}
 	} else {
-		use->driver++;
-		use->driver_ns += ns;
-		use->launches += p.family == TFH_FAM_LAUNCH || p.family == TFH_FAM_GRAPH_LAUNCH;
-		/* Another profiler's trace is judged as a whole if nothing in it repeats for most
-		 * of the time: what it releases is a part of that. */
-		if (works(&p) || facts->feed->imported)
-			use->last = ev->t1;
-		size_t kinds = facts->kind.n;
-		rc = add_driver(facts, ev, &p, q);
-		if (!rc && p.label == TFH_L_MODULE)
-			rc = TFH_PUSH_BIG(facts->rare,
-					  ((struct tfh_rare){ev->t0, ev->thread, false}));
-		if (!rc && tfh_piece_records(&p))
-			rc = tfh_handles_add(&facts->recorded, p.handle);
-		rc = rc ? rc : tfh_note_loading(facts, &p, facts->kind.n > kinds);
+		rc = add_driver_call(facts, ev, &p, q);
 	}
 	return !rc && ns >= facts->long_ns ? keep_long(facts, ev, &p) : rc;
 }

@@ -304,6 +304,16 @@ static void find_again(const struct tfh_accounts *accounts, const struct tfh_res
 					 up.host == most.host ? up.back : 0};
 }
 
+static void count_windows(const struct tfh_accounts *accounts, struct tfh_findings *out)
+{
+	TFH_EACH (i, accounts->loops->window.n) {
+		const struct tfh_window *w = &accounts->loops->window.v[i];
+		out->windows += w->steps > 0;
+		if (accounts->use[i].segment == TFH_SEGMENT_TRAIN && w->hole)
+			out->holed_steps += w->steps;
+	}
+}
+
 void tfh_find_rest(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	const struct tfh_facts *facts = accounts->facts;
@@ -338,12 +348,7 @@ void tfh_find_rest(const struct tfh_accounts *accounts, struct tfh_result *r)
 	else if (r->steady.cause != TFH_CAUSE_NONE)
 		code_time(accounts, r->steady.cause, steps, &out->verdict);
 	out->functions = tfh_pauses_know(accounts->pauses);
-	TFH_EACH (i, accounts->loops->window.n)
-		out->windows += accounts->loops->window.v[i].steps > 0;
-	TFH_EACH (i, accounts->loops->window.n)
-		if (accounts->use[i].segment == TFH_SEGMENT_TRAIN &&
-		    accounts->loops->window.v[i].hole)
-			out->holed_steps += accounts->loops->window.v[i].steps;
+	count_windows(accounts, out);
 	out->alike_loops = accounts->loops->alike_loops;
 	out->no_python = facts->process < facts->feed->n_processes
 				 ? facts->feed->processes[facts->process].no_python
