@@ -2,7 +2,6 @@
 
 #include <stdbool.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/proc.h"

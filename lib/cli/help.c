@@ -1,5 +1,4 @@
 /* Help and completion scripts, both generated from the table of commands. */
-#include <errno.h>
 #include <string.h>
 
 #include "base/nearest.h"

@@ -1,8 +1,6 @@
 #include "cli/judged.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <sys/stat.h>
 
 #include "cli/digests.h"
 #include "digest/digest_restore.h"

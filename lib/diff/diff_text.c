@@ -1,5 +1,4 @@
 /* Prints a difference on one screen. */
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /* The content of a Perfetto file: per process steps, classes, threads, streams and counters. */
 #include "export/perfetto.h"
 
-#include <errno.h>
 #include <math.h>
 
 #include "export/writers.h"

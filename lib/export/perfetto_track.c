@@ -1,5 +1,4 @@
 #include <errno.h>
-#include <string.h>
 
 #include "base/hash.h"
 #include "export/perfetto.h"

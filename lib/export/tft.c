@@ -5,7 +5,6 @@
 #include "export/tft.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

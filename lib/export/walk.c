@@ -1,8 +1,5 @@
 #include "export/walk.h"
 
-#include <errno.h>
-#include <string.h>
-
 #include "export/by_begin.h"
 #include "model/big.h"
 

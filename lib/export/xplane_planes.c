@@ -1,7 +1,6 @@
 #include "export/xplane_planes.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* What a database without any table of nsys' may be. */
 static const char *other_database(struct tfh_tables *t)

@@ -6,7 +6,6 @@
 #include "import/nsys.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"

@@ -5,7 +5,6 @@
  * events. Field numbers: tsl/profiler/protobuf/xplane.proto.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -1,8 +1,6 @@
 /* The heat map: by how much a rank's own time exceeds its peers', ranks by time. A row of several
  * ranks shows the worst of them. */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/print.h"
 #include "ranks/ranks_parts.h"

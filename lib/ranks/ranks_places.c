@@ -1,7 +1,5 @@
 /* Where the ranks' devices are: PCIe switches, NVLink domains, and links that are down. */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/hash.h"
 #include "base/key_table.h"

@@ -1,5 +1,4 @@
 /* The slowest path of single steps, in words. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

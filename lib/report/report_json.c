@@ -1,6 +1,5 @@
 /* The report as JSON: schema tfhook.report/1 (docs/report.schema.json). Fields are only ever added.
  */
-#include <errno.h>
 #include <math.h>
 #include <string.h>
 #include <time.h>

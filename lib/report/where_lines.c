@@ -1,7 +1,6 @@
 /* Python lines where the job's threads were seen between their calls: as a tree, and as folded
  * stacks; and outside of the steps. */
 #include <stdio.h>
-#include <string.h>
 
 #include "base/print.h"
 #include "base/text.h"

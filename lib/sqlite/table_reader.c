@@ -1,7 +1,6 @@
 #include "sqlite/table_reader.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 /* Counts copies, kernels and pipeline stages over the training steps, call by call. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "judge/account/account.h"

@@ -9,7 +9,6 @@
  * take no time could wait for each other in a circle.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/bisect.h"
 #include "base/hash.h"

@@ -1,6 +1,5 @@
 /* Judges windows with device times: which windows, which of them together, and the results. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "judge/account/device.h"
 

@@ -4,8 +4,6 @@
  * completion are those of the Kineto TensorBoard plugin (device-adjusted ProfilerStep#);
  * attribution by the issuing call is HTA's.
  */
-#include <stdlib.h>
-#include <string.h>
 
 #include "judge/account/device.h"
 #include "base/hash.h"

@@ -14,7 +14,6 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "judge/account/inferred.h"
 #include "judge/copy_causes.h"

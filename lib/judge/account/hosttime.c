@@ -4,7 +4,6 @@
  * (TensorFlow's executor threads, PyTorch's autograd thread, a loader's thread).
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/bisect.h"
 #include "judge/account/device.h"

@@ -4,9 +4,6 @@
  * its consumer waited in it while its own thread was not waiting for input. So neither Prefetch nor
  * a ParallelMap without input is ever named.
  */
-#include <errno.h>
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "judge/account/account.h"

@@ -9,7 +9,6 @@
  * something made of what the stream had fetched. In a job of several ranks that is an exchange
  * through the host's memory (gloo, MPI without CUDA).
  */
-#include <string.h>
 
 #include "judge/account/device.h"
 

@@ -3,7 +3,6 @@
  * single disturbed steps.
  */
 #include <math.h>
-#include <string.h>
 
 #include "judge/account/account.h"
 

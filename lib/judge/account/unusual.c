@@ -6,7 +6,6 @@
  * other steps, so these are reported and counted separately. Steps that are slow at regular
  * intervals are a cost of training and stay.
  */
-#include <stdlib.h>
 
 #include "judge/account/device.h"
 

@@ -10,7 +10,6 @@
  * communicated with other ranks while none did.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/bisect.h"
 #include "judge/facts/cover.h"

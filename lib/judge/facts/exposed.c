@@ -5,7 +5,6 @@
  * soon as the one before it ends. Outside of executed calls, the thread that exchanges data waits
  * for the exchange.
  */
-#include <stdlib.h>
 
 #include "base/bisect.h"
 #include "judge/facts/exposed.h"

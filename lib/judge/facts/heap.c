@@ -3,7 +3,6 @@
  * requests with the requests just before them. Frameworks have memory pools of their own; memory in
  * a pool counts as used here.
  */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

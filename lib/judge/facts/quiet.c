@@ -3,7 +3,6 @@
  * to do or its times were lost. If there are too many, the shorter ones are dropped, and for those
  * it is unknown.
  */
-#include <errno.h>
 
 #include "base/bisect.h"
 #include "judge/facts/survey.h"

@@ -4,7 +4,6 @@
  * the same path (every epoch creates new ones) are one stage here.
  */
 #include <ctype.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,8 +1,6 @@
 /* The sequence of launches, copies and waits: each call is represented by the number of its kind
  * and its times. */
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/bisect.h"
 #include "base/hash.h"

@@ -9,7 +9,6 @@
  * anchor that covers clearly fewer launches than a later one is replaced by it.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/hash.h"
 

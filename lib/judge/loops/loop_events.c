@@ -2,7 +2,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <string.h>
 
 #include "base/hash.h"
 #include "judge/loops/fold.h"

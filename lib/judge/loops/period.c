@@ -2,8 +2,6 @@
  * Steps of a job that shows nothing but its driver calls: the period of its sequence of launches,
  * copies and waits, as found by anchor.c. Each step adds a mark, as if the job had set it.
  */
-#include <stdlib.h>
-#include <string.h>
 
 #include "judge/loops/anchor.h"
 #include "judge/loops/step_clock.h"

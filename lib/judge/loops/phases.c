@@ -1,6 +1,5 @@
 /* What each window is part of (warm-up, training, or the time between loops), and which windows are
  * incomplete. */
-#include <errno.h>
 
 #include "base/bisect.h"
 #include "judge/loops/step_clock.h"

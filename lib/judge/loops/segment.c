@@ -4,7 +4,6 @@
  * trust: the job's own marks, the training iterator, a repeated graph execution, the period of the
  * launches.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,7 +3,6 @@
  * epoch that was cut short remains separate from the others. This pass adds such iterations to
  * their loop. Innermost loops come first; no time is lost or counted twice.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "judge/loops/loop_events.h"

@@ -3,7 +3,6 @@
  * each k-th window, and no other, waits, and does so k times, k windows are one step. A series of
  * steps that ends with a wait has only one.
  */
-#include <errno.h>
 #include <stdlib.h>
 
 #include "judge/loops/unit.h"

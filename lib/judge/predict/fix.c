@@ -5,7 +5,6 @@
  * fix removes a cost without a rest.
  */
 #include <math.h>
-#include <string.h>
 
 #include "judge/predict/predict.h"
 

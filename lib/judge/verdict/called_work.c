@@ -5,7 +5,6 @@
  * one piece of work.
  */
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 
 #include "judge/verdict/line_tree.h"

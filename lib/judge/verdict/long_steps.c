@@ -1,6 +1,5 @@
 /* The line of the program that has the additional time of slow steps (periodic.c), by samples: a
  * timer's handler, a check, a log. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

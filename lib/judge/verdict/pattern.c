@@ -7,7 +7,6 @@
  */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/bisect.h"
 #include "judge/verdict/verdict.h"

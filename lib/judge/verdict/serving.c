@@ -1,6 +1,5 @@
 /* Whether the job serves requests. Then time without a request is idle, and not a defect. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "judge/verdict/verdict.h"

@@ -2,7 +2,6 @@
  * at a time. A thread decodes them ahead. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/bisect.h"
 #include "model/ahead.h"

@@ -2,7 +2,6 @@
 #include "model/symbols/demangle.h"
 
 #include <ctype.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

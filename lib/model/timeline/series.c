@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define KEPT_BYTES (64u << 20)
 

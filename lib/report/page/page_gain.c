@@ -1,5 +1,4 @@
 /* What fixing the cause would gain. */
-#include <math.h>
 
 #include "base/print.h"
 #include "report/page/page_parts.h"

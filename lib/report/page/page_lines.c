@@ -1,6 +1,5 @@
 /* Python lines: the verdict's own, those where threads and worker processes were seen, and those
  * that make calls. */
-#include <string.h>
 
 #include "base/print.h"
 #include "model/symbols/backtraces.h"

@@ -1,7 +1,5 @@
 /* Where the run's time went: its tree, segments, start-up, and intervals of which only sketches
  * remain. */
-#include <math.h>
-#include <string.h>
 
 #include "base/print.h"
 #include "model/symbols/pylines.h"

@@ -1,6 +1,5 @@
 /* Where a step's time goes: parts, stages, classes, kinds; what recurs beside the steps; when they
  * changed. */
-#include <math.h>
 #include <string.h>
 
 #include "base/print.h"

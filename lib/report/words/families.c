@@ -1,6 +1,5 @@
 /* The kinds of kernels that the computing consists of, and advice about those that take much
  * time. */
-#include <math.h>
 
 #include "report/words/remedy.h"
 #include "report/words/words.h"

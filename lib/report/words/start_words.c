@@ -1,7 +1,6 @@
 /* What the main thread did besides the steps: before the first recorded call, in start-up, between
  * loops, in evaluations. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "model/symbols/pylines.h"
