@@ -146,11 +146,10 @@ struct tfh_accounts {
 	uint32_t kernel_at[TFH_ACCOUNT_KERNEL_BUCKETS];
 	struct tfh_site_use wait_site[TFH_ACCOUNT_SITES], alloc_site[TFH_ACCOUNT_SITES],
 		load_site[TFH_ACCOUNT_SITES], pause_site[TFH_ACCOUNT_SITES],
-		input_site[TFH_ACCOUNT_SITES], launch_site[TFH_ACCOUNT_SITES],
-		graph_site[TFH_ACCOUNT_SITES], /* calls that make graphs */
-		executed_site
-			[TFH_ACCOUNT_SITES], /* executed calls, by the time that they compute */
-		exchange_site[TFH_ACCOUNT_SITES]; /* and by the time that they wait for exchanges */
+		input_site[TFH_ACCOUNT_SITES], launch_site[TFH_ACCOUNT_SITES];
+	struct tfh_site_use graph_site[TFH_ACCOUNT_SITES]; /* calls that make graphs */
+	/* Executed calls, by the time that they compute, and that they wait for exchanges. */
+	struct tfh_site_use executed_site[TFH_ACCOUNT_SITES], exchange_site[TFH_ACCOUNT_SITES];
 	struct tfh_queued_use queued[TFH_ACCOUNT_SITES];
 	int64_t *ran_ns; /* of the ops that a processor executed, by facts->tag */
 	struct tfh_pause_bound pauses_from, pauses_to; /* calls in front of pauses, and behind */
@@ -222,10 +221,8 @@ void tfh_host_line_free(struct tfh_host_line *h);
  * library made to pinned memory. */
 bool tfh_is_staged(const struct tfh_accounts *accounts, enum tfh_cause cause);
 
-/* waits.c: what samples show a thread did during [t0, t1) of a pause, as shares of causes.
- * TFH_ANY_THREAD: any driving thread with samples. `handed`: the time that the thread waited for
- * another thread is not part of [t0, t1). `usual`: the cause that the pause's position alone
- * suggests. False if there are no samples. */
+/* waits.c: causes of pauses, by samples. */
+/* Any driving thread that has samples. */
 #define TFH_ANY_THREAD UINT32_MAX
 /* Whether a thread at this place compiles; a scheduler may also prepare what is compiled already. */
 bool tfh_sample_compiles(const struct tfh_facts *facts, int at);
@@ -244,6 +241,9 @@ static inline bool tfh_may_exchange(enum tfh_cause cause)
 	return cause == TFH_CAUSE_HOST_LOCK || cause == TFH_CAUSE_HOST_WAIT ||
 	       cause == TFH_CAUSE_HOST_UNKNOWN || cause == TFH_CAUSE_INPUT_UNKNOWN;
 }
+/* What a thread (or TFH_ANY_THREAD) did during [t0, t1) of a pause, as shares of causes. `handed`:
+ * the time that the thread waited for another thread is not part of [t0, t1). `usual`: the cause
+ * that the pause's position alone suggests. False if there are no samples. */
 bool tfh_pause_causes(const struct tfh_accounts *accounts, uint32_t thread, int64_t t0, int64_t t1,
 		      bool handed, enum tfh_cause usual, double share[TFH_CAUSE_COUNT]);
 /* Cause of one part of an imported trace's cover; `usual` if its ranges show none. */
@@ -254,7 +254,7 @@ enum tfh_cause tfh_part_cause(const struct tfh_facts *facts, const struct tfh_co
 bool tfh_cover_causes(const struct tfh_accounts *accounts, enum tfh_covered by, uint32_t thread,
 		      int64_t t0, int64_t t1, enum tfh_cause usual, double share[TFH_CAUSE_COUNT]);
 
-/* brief.c: what pauses shorter than TFH_GAP_NS are charged to. Collects it; 0 or -ENOMEM. */
+/* brief.c: finds what pauses shorter than TFH_GAP_NS are charged to. 0 or -ENOMEM. */
 int tfh_brief_find(struct tfh_accounts *accounts);
 /* Shares of causes in such a pause of a thread (TFH_ANY_THREAD: of the one with most);
  * NULL: it is launching. */
@@ -275,9 +275,9 @@ int tfh_flat_add(struct tfh_flat *s, const struct tfh_piece *p);
 /* The same for a piece when no later piece begins before its end; usually its segment is passed on
  * at once. */
 int tfh_flat_next(struct tfh_flat *s, const struct tfh_piece *p);
-/* Whether consecutive calls may bypass this, with the caller charging them. Returns the time
- * at or before which they must end, and *at: the end of the last segment passed on. INT64_MIN: not
- * now, because a call is open or queued. */
+/* The caller may charge consecutive calls itself, without adding them, if they end at or before the
+ * returned time. INT64_MIN: not now, because a call is open or queued. *at: the end of the last
+ * segment passed on. */
 int64_t tfh_flat_passable(const struct tfh_flat *s, int64_t *at);
 /* The caller has charged such calls up to `to`. */
 void tfh_flat_pass(struct tfh_flat *s, int64_t to);
@@ -364,10 +364,10 @@ void tfh_input_judge(struct tfh_accounts *accounts);
  * prepare. */
 bool tfh_input_async(const struct tfh_accounts *accounts);
 
-/* again.c: counts a copy in a training window; the copies in that direction that were made in more
- * than `steps` steps: their bytes together (0: none), and the rest as of the copy that moved
- * most. */
+/* again.c: counts a copy in a training window. */
 void tfh_count_same(struct tfh_accounts *accounts, const struct tfh_event *ev, size_t window);
+/* The copies in a direction that were made in more than `steps` steps: the one that moved most, with
+ * the bytes of all of them; bytes 0: there are none. */
 struct tfh_same_copy tfh_most_same(const struct tfh_accounts *accounts, unsigned dir,
 				   uint64_t steps);
 
@@ -389,8 +389,8 @@ void tfh_site_count(struct tfh_site_use *site, const struct tfh_event *ev);
 void tfh_site_count_function(struct tfh_site_use *fn, const struct tfh_event *ev);
 /* Counts a pause of a driving thread; *ev has the pause's begin and end as its times. */
 void tfh_count_pause(struct tfh_accounts *accounts, const struct tfh_event *ev);
-/* A pause of a driving thread, [t0, t1), and the calls on both sides. `t2`: the end of that
- * behind. */
+/* A pause of a driving thread, [t0, t1), and the calls before and after it. t2: the end of the
+ * latter. */
 struct tfh_bounded_pause {
 	int64_t t0, t1, t2;
 	bool brief; /* shorter than 200 us */

@@ -227,11 +227,12 @@ struct tfh_facts {
 	TFH_VEC(struct tfh_token) token;   /* the first ones, by begin */
 	/* Stands for all kernels that are made for a single launch each; 0: none. */
 	uint32_t remade;
-	bool eager;			/* they are ops that a processor executed */
+	bool eager;			/* the launches are ops that a processor executed */
 	bool token_mixed;		/* they did not arrive in that order */
 	TFH_VEC(struct tfh_stop) stop;	/* in order; the last one represents the end */
 	TFH_VEC(struct tfh_token) late; /* later ones, without plain launches */
-	bool late_launch, late_lost;	/* launches are missing in both; other tokens are */
+	/* `token` and `late` together lack launches; other tokens. */
+	bool late_launch, late_lost;
 	/* A single thread makes the time line, and its outermost calls do not overlap. */
 	bool one_line;
 	TFH_VEC(struct tfh_stage_use) stage;
@@ -277,11 +278,11 @@ struct tfh_facts {
 	 * other than a pipeline's (JAX's pure_callback, py_function in a model): waiting for
 	 * another thread is waiting for such a callback. */
 	bool calls_back;
-	/* Other threads or child processes were often at work,
-	 * so that they may make the batches; child processes were. */
-	bool makers, workers;
-	/* Threads that the program started were often at work. They hold its locks,
-	 * rather than another process. */
+	/* Other threads or child processes were often at work, so that they may make the batches. */
+	bool makers;
+	bool workers; /* child processes were */
+	/* Threads that the program started were. If it waits for a lock, they hold it, rather than
+	 * another process. */
 	bool threads;
 	/* Child processes wait for the program for a considerable part of their time, each at a
 	 * pipe of its own. What they send depends on what they are sent (the actions of this step),
