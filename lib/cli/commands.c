@@ -1,4 +1,5 @@
-/* The list of subcommands, in the order of the help. Each file cmd_*.c defines one, with its flags. */
+/* The list of subcommands, in the order of the help. Each file cmd_*.c defines one, with its
+ * flags. */
 #include "cli/cli.h"
 
 const struct tfh_command *const tfh_commands[] = {

@@ -1,7 +1,7 @@
 /*
  * Digests of another job, which somebody copied beside those of this one. Most ranks have the job's
- * command and number of ranks, and ran at the same time. Others are of the job, too, if they share a
- * communicator with those: on a host whose clock is days off, or that left before the job was
+ * command and number of ranks, and ran at the same time. Others are of the job, too, if they share
+ * a communicator with those: on a host whose clock is days off, or that left before the job was
  * started again with fewer ranks.
  */
 #include <errno.h>

@@ -15,7 +15,8 @@ int tfh_ranks_fold(struct tfh_ranks_folding *x, struct tfh_run_digest *d,
 /* Doubles the width of a rank's intervals until it is at least that. */
 void tfh_ranks_widen(struct tfh_ranks_rank *r, double width_s);
 
-/* ranks_others.c: which digests are of another job than most ranks. `part`: ranks of each digest. */
+/* ranks_others.c: which digests are of another job than most ranks. `part`: ranks of each
+ * digest. */
 int tfh_ranks_find_others(struct tfh_ranks *job, char *const *path,
 			  struct tfh_ranks_rank *const *part, bool *other);
 

@@ -224,7 +224,8 @@ bool tfh_is_staged(const struct tfh_accounts *accounts, enum tfh_cause cause);
 /* waits.c: causes of pauses, by samples. */
 /* Any driving thread that has samples. */
 #define TFH_ANY_THREAD UINT32_MAX
-/* Whether a thread at this place compiles; a scheduler may also prepare what is compiled already. */
+/* Whether a thread at this place compiles; a scheduler may also prepare what is compiled
+ * already. */
 bool tfh_sample_compiles(const struct tfh_facts *facts, int at);
 /* Whether samples show compiling in a training step. */
 bool tfh_steps_compile(const struct tfh_accounts *accounts);
@@ -366,8 +367,8 @@ bool tfh_input_async(const struct tfh_accounts *accounts);
 
 /* again.c: counts a copy in a training window. */
 void tfh_count_same(struct tfh_accounts *accounts, const struct tfh_event *ev, size_t window);
-/* The copies in a direction that were made in more than `steps` steps: the one that moved most, with
- * the bytes of all of them; bytes 0: there are none. */
+/* The copies in a direction that were made in more than `steps` steps: the one that moved most,
+ * with the bytes of all of them; bytes 0: there are none. */
 struct tfh_same_copy tfh_most_same(const struct tfh_accounts *accounts, unsigned dir,
 				   uint64_t steps);
 

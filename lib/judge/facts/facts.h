@@ -278,7 +278,8 @@ struct tfh_facts {
 	 * other than a pipeline's (JAX's pure_callback, py_function in a model): waiting for
 	 * another thread is waiting for such a callback. */
 	bool calls_back;
-	/* Other threads or child processes were often at work, so that they may make the batches. */
+	/* Other threads or child processes were often at work, so that they may make the
+	 * batches. */
 	bool makers;
 	bool workers; /* child processes were */
 	/* Threads that the program started were. If it waits for a lock, they hold it, rather than
