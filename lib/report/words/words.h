@@ -107,13 +107,13 @@ const char *tfh_least_waiting(struct tfh_wording *w);
 
 /* where.c: the calls between which most of the verdict's pauses lie; NULL: unknown. */
 const char *tfh_calls_around(struct tfh_wording *w);
-/* Who makes the calls behind a cause on the host, and advice about it if a trace shows its
- * functions. NULL: unknown. */
+/* Who makes the calls behind a cause on the host; NULL: unknown. */
 const char *tfh_place_line(struct tfh_wording *w, enum tfh_cause cause);
+/* Advice about that if a trace shows its functions; NULL: it does not. */
+const char *tfh_place_advice(struct tfh_wording *w, enum tfh_cause cause);
 /* "FN called from LINE": the verdict's line if it comes from backtraces, else `where`.
  * NULL: neither is known. */
 const char *tfh_called_from(struct tfh_wording *w, const char *fn, const char *where);
-const char *tfh_place_advice(struct tfh_wording *w, enum tfh_cause cause);
 /* What another profiler's trace may have to show the program's code,
  * as that profiler's users know it. */
 const char *tfh_code_events(const struct tfh_result *r);
@@ -165,12 +165,12 @@ bool tfh_fixes_all(const struct tfh_result *r);
  * which prepares it. */
 double tfh_launches(const struct tfh_result *r);
 bool tfh_prepares_launches(const struct tfh_result *r);
-/* recurs.c: if something other than the steps delays the run most,
- * puts that first and the steps after it. */
-/* recurs.c: why the gain of what recurs beside the steps is unknown, as a part of a sentence;
- * NULL: it is known. */
-const char *tfh_lead_no_bound(const struct tfh_result *r);
+/* recurs.c: if something other than the steps delays the run most, puts that first and the steps
+ * after it. */
 void tfh_explain_lead(struct tfh_wording *w);
+/* Why the gain of what recurs beside the steps is unknown, as a part of a sentence; NULL: it is
+ * known. */
+const char *tfh_lead_no_bound(const struct tfh_result *r);
 /* run_time.c: the loop of the run's tree whose iterations are the verdict's steps although the tree
  * does not mark them as steps, either because calls recur within them (such as the batches over
  * which a gradient is accumulated) or because the tree recognises no step in them; 0: there is
@@ -195,8 +195,8 @@ const char *tfh_training_words(const struct tfh_result *r);
 bool tfh_tells_cause(const struct tfh_result *r);
 /* start_words.c: what happened besides the steps, if that is much of the run. */
 void tfh_note_start(struct tfh_wording *w);
-/* "71 % importing tensorflow (train.py:3), ..." for one of these parts, without its first `told`
- * lines; "": nothing was seen. */
+/* "71 % importing tensorflow (train.py:3), ..." for one of these parts; `told`: without its first
+ * line. "": nothing was seen. */
 const char *tfh_start_seen(struct tfh_wording *w, enum tfh_branch part, bool told);
 /* "71 % importing tensorflow", "62 % at train.py:3", for the line with the largest share; "": none
  * has a tenth. rest: of what is not importing. */
@@ -214,8 +214,9 @@ void tfh_explain_sampled(struct tfh_wording *w);
 const char *tfh_sampled_does(const struct tfh_sampled_line *l);
 const char *tfh_sampled_at(struct tfh_wording *w, const struct tfh_sampled_line *l);
 /* compiling_words.c: seconds of the run in which it compiles, outside of what the verdict is about;
- * 0: too little to report. The same in one kind of part. Advice about it. */
+ * 0: too little to report. */
 double tfh_compiling_s(const struct tfh_result *r);
+/* The same in one kind of part. */
 double tfh_compiled_in(const struct tfh_result *r, enum tfh_branch part);
 void tfh_advise_compiling(struct tfh_wording *w);
 /* next.c: advice about what else blocks the steps, and about what the run does besides them. */
@@ -224,17 +225,22 @@ void tfh_advise_rest(struct tfh_wording *w);
  * comes from other waits that are then hidden by computing, which depends on what the fix leaves of
  * the part. */
 bool tfh_hides_more(const struct tfh_result *r, const struct tfh_whatif *w);
-/* remarks.c: what the input pipeline could deliver; page faults; everything that is not part of the
- * verdict, in the order of the report. */
+/* remarks.c: what the input pipeline could deliver */
 void tfh_note_supply(struct tfh_wording *w);
+/* Shortages of the machine: CPUs, disk, memory. */
 void tfh_note_machine(struct tfh_wording *w);
+/* Devices: threads far from them, lowered clocks, errors. */
 void tfh_note_devices(struct tfh_wording *w);
-/* computing.c: a compute-bound verdict; other processes on the GPU, unless they are the verdict */
-void tfh_explain_compute(struct tfh_wording *w);
-void tfh_note_gpu_contention(struct tfh_wording *w);
+/* Settings that may be related to the verdict (base/priced.def). */
 void tfh_note_priced(struct tfh_wording *w);
+/* Page faults. */
 void tfh_note_faults(struct tfh_wording *w);
+/* Steps: memory, slow ones, and those left out. */
 void tfh_note_steps(struct tfh_wording *w);
+/* computing.c: a compute-bound verdict */
+void tfh_explain_compute(struct tfh_wording *w);
+/* Other processes on the GPU, unless they are the verdict. */
+void tfh_note_gpu_contention(struct tfh_wording *w);
 
 /* crowd.c: who had the machine's CPUs while the job waited for one;
  * whether that was mostly the job itself. */

@@ -5,7 +5,7 @@
 
 enum { PROGRAM, LIBRARY };
 
-static const char *called;	/* file of the function that the program's thread runs */
+static const char *called;    /* file of the function that the program's thread runs */
 static double stands_ms = 10; /* for how much time a sample stands */
 
 static uint32_t line(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
@@ -28,8 +28,10 @@ static struct tfh_result *judge(const char *file)
 	called = file;
 	for (int i = 0; i < 100; i++) {
 		double from = d->now[PROGRAM];
-		gen_sample(d->g, PROGRAM, from + fmod(i * 0.618, 1) * 24, TFT_STATE_LOCK, 7, stands_ms);
-		gen_sample(d->g, PROGRAM, from + fmod(i * 0.382, 1) * 24, TFT_STATE_LOCK, 7, stands_ms);
+		gen_sample(d->g, PROGRAM, from + fmod(i * 0.618, 1) * 24, TFT_STATE_LOCK, 7,
+			   stands_ms);
+		gen_sample(d->g, PROGRAM, from + fmod(i * 0.382, 1) * 24, TFT_STATE_LOCK, 7,
+			   stands_ms);
 		for (int k = 1; k <= 8; k++) {
 			gen_sample(d->g, LIBRARY, from + 3 * k - 1.5, TFT_STATE_LOCK, 0, stands_ms);
 			dg_code_until(d, LIBRARY, from + 3 * k);
