@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.environ["TFH_SRC"], "tests/jobs"))
 from looped import BUILD, LOOP, TOOL, begin, eventually, loop  # noqa: E402
