@@ -161,6 +161,7 @@ int tfh_exec_event(struct tfh_facts *facts, const struct tfh_event *ev)
 	struct tfh_series *s = &facts->series.v[facts->batch.v[facts->batch.n - 1].series];
 	if (!tag->getnext && tag->function)
 		tag_series(s, tag->name, ev->t1 - ev->t0);
+	s->ops += !tag->getnext && !tag->function;
 	return 0;
 }
 

@@ -67,6 +67,7 @@ struct tfh_series {
 	bool skipped; /* nothing was done with them, and training follows */
 	/* count: batches; contained: those inside executing calls; execs: such calls. */
 	uint64_t count, contained, execs;
+	uint64_t ops;	 /* executed one by one between its batches */
 	uint32_t before; /* hash chain: index + 1 of the previous one in its bucket; 0: none */
 	size_t last;	 /* index of its last batch among the batches */
 	int64_t exec_at; /* begin of the last executing call around a batch */

@@ -411,17 +411,45 @@ static bool in_one_go(const struct tfh_facts *facts, const struct tfh_loops *loo
 	return loops->group.v[group].runs <= n;
 }
 
-/* Joins iterators of other pipelines whose batches go to the training function itself: after the
- * first epoch, cache() reads from memory what it had read from files. */
+/* Ops that are executed one by one after each of a group's batches. */
+static double ops_per_batch(const struct tfh_facts *facts, const struct tfh_loops *loops,
+			    uint32_t group)
+{
+	uint64_t ops = 0;
+
+	for (size_t i = 0; i < facts->series.n; i++)
+		ops += loops->group_of[i] == group ? facts->series.v[i].ops : 0;
+	return (double)ops / (double)loops->group.v[group].count;
+}
+
+/* Whether the batches of a group go where those of the training group go: to the same function, or
+ * through as many ops if no function is executed. An evaluation has no backward pass, so it
+ * executes far fewer ops. */
+static bool fed_alike(const struct tfh_facts *facts, const struct tfh_loops *loops, uint32_t group)
+{
+	const struct tfh_group *train = &loops->group.v[loops->train_group],
+			       *other = &loops->group.v[group];
+	uint32_t a, b;
+
+	tag_text(facts, &facts->series.v[train->series], &a);
+	tag_text(facts, &facts->series.v[other->series], &b);
+	if (a || b || !other->count)
+		return a && a == b;
+	double x = ops_per_batch(facts, loops, (uint32_t)loops->train_group),
+	       y = ops_per_batch(facts, loops, group);
+	return x >= TFH_LOOPS_STEP_LAUNCHES && fabs(x - y) * TFH_LOOPS_AS_MANY_PART <= x &&
+	       facts->series.v[train->series].tests == facts->series.v[other->series].tests;
+}
+
+/* Joins iterators of other pipelines whose batches are trained with, too: after the first epoch,
+ * cache() reads from memory what it had read from files. */
 static void join_function(const struct tfh_facts *facts, struct tfh_loops *loops)
 {
-	uint32_t train = (uint32_t)loops->train_group, trained, name;
+	uint32_t train = (uint32_t)loops->train_group;
 	bool joined = false;
 
-	tag_text(facts, &facts->series.v[loops->group.v[train].series], &trained);
-	for (uint32_t k = 0; trained && k < loops->group.n; k++) {
-		tag_text(facts, &facts->series.v[loops->group.v[k].series], &name);
-		if (k == train || name != trained || !in_one_go(facts, loops, k))
+	for (uint32_t k = 0; k < loops->group.n; k++) {
+		if (k == train || !fed_alike(facts, loops, k) || !in_one_go(facts, loops, k))
 			continue;
 		for (size_t i = 0; i < facts->series.n; i++)
 			if (loops->group_of[i] == k)

@@ -478,7 +478,8 @@ const char *tfh_launch_advice(struct tfh_wording *w)
 		return r->found.torch	 ? "compile the step (torch.compile), or use larger batches"
 		       : r->found.graphs ? "use larger batches, or several steps per call (Keras: "
 					   "steps_per_execution)"
-					 : "run the step in one tf.function";
+					 : "run the step in one tf.function (Keras: "
+					   "run_eagerly=False)";
 	if (read)
 		return tfh_phrase(w,
 				  "read values (.item(), .numpy()) less often: after each of %.0f "
