@@ -271,6 +271,8 @@ struct tfh_findings {
 	struct tfh_retraced retraced;
 	double kernel_share; /* part of the job's CPU time spent in the kernel; 0: not much */
 	enum tfh_cause input_cause;
+	/* The thread that asks a loader's workers for batches does most of what they take. */
+	bool asker_works;
 	bool supposed;	  /* that the other thread which the steps wait for makes batches */
 	double graph_ran; /* share of the graph's execution in which the process had a CPU */
 	double code_ran;  /* the same of the pauses between calls */

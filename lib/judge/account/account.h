@@ -176,6 +176,8 @@ struct tfh_accounts {
 	/* set after the pass, by input.c */
 	enum tfh_cause input_cause, between_cause; /* the latter: between loops */
 	int32_t guilty;				   /* index of the slow stage, -1: none */
+	/* The thread that asks for batches does most of the work that they wait for. */
+	bool asker_works;
 	struct tfh_device *device;
 };
 

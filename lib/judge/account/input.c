@@ -121,7 +121,8 @@ bool tfh_input_async(const struct tfh_accounts *accounts)
 	int32_t at = first_stage(accounts);
 
 	if (at < 0)
-		return accounts->facts->loader && strstr(accounts->facts->loader, "MultiProcess");
+		return accounts->facts->loader && !accounts->asker_works &&
+		       strstr(accounts->facts->loader, "MultiProcess");
 	return accounts->facts->stage.v[slowest_below(accounts, at, false)].async;
 }
 
@@ -289,9 +290,21 @@ static enum tfh_cause most_of(const double seen[TFH_CAUSE_COUNT])
 	return (enum tfh_cause)best;
 }
 
+/* Whether the thread that asks for batches spends most of that time on work of its own: a sampler
+ * runs in it however many workers there are, and they wait for the indices. */
+static bool makes_itself(const double askers[TFH_CAUSE_COUNT], enum tfh_cause asked)
+{
+	double all = 0;
+
+	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
+		all += askers[c];
+	return asked != TFH_CAUSE_INPUT_DATALOADER && asked != TFH_CAUSE_INPUT_UNKNOWN &&
+	       2 * askers[asked] > all;
+}
+
 /* The cause of a loader's time in windows of a kind, by samples of its worker processes or, if it
  * has none, of the thread that asks for batches: other child processes do not make them. */
-static enum tfh_cause loader_cause(const struct tfh_accounts *accounts, enum tfh_segment kind)
+static enum tfh_cause loader_cause(struct tfh_accounts *accounts, enum tfh_segment kind)
 {
 	double workers[TFH_CAUSE_COUNT] = {0}, askers[TFH_CAUSE_COUNT] = {0};
 	bool alone = strstr(accounts->facts->loader, "SingleProcess") != NULL;
@@ -299,7 +312,10 @@ static enum tfh_cause loader_cause(const struct tfh_accounts *accounts, enum tfh
 	add_workers(accounts, kind, workers);
 	add_askers(accounts, kind, askers);
 	enum tfh_cause made = most_of(workers), asked = most_of(askers);
-	bool asks = alone ? askers[asked] > 0 : !(workers[made] > 0);
+	bool works = !alone && makes_itself(askers, asked);
+	bool asks = alone ? askers[asked] > 0 : works || !(workers[made] > 0);
+	if (kind == TFH_SEGMENT_TRAIN)
+		accounts->asker_works = works;
 	if (kind == TFH_SEGMENT_BETWEEN && !(asks ? askers[asked] > 0 : workers[made] > 0))
 		return accounts->input_cause;
 	return asks ? asked : made;

@@ -180,7 +180,7 @@ static void computed_time(const struct tfh_accounts *accounts, struct tfh_code_t
 	for (size_t i = 0; i < facts->tag.n && steps > 0; i++) {
 		double s = (double)accounts->ran_ns[i] / 1e9 / steps;
 		uint32_t at = out->n;
-		if (s <= 0)
+		if (s <= 0 || facts->tag.v[i].getnext) /* it waits for input */
 			continue;
 		out->s_per_step += s;
 		if (facts->tag.v[i].function)
@@ -328,6 +328,7 @@ void tfh_find_rest(const struct tfh_accounts *accounts, struct tfh_result *r)
 	out->mixed_copies = (double)accounts->mixed_bytes >
 			    TFH_VERDICT_MIXED_SHARE * (double)accounts->train_ns;
 	out->input_cause = accounts->input_cause;
+	out->asker_works = accounts->asker_works;
 	out->supposed = tfh_is_supposed(accounts, r->steady.cause);
 	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
 		out->cause_s[c] = (double)accounts->cause_ns[c] / 1e9 / steps;

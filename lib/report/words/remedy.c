@@ -329,6 +329,14 @@ struct tfh_remedy tfh_remedy_in(const struct tfh_result *r, enum tfh_cause cause
 	if (cause == TFH_CAUSE_INPUT_UNKNOWN && r->found.supposed)
 		return supposed;
 
+	static const struct tfh_remedy asker = {
+		"the thread that asks for batches is too slow",
+		"make what it does for each batch (a sampler, see the line) cheaper, or do it once "
+		"before the loop: it runs there, however many workers there are"};
+
+	if (tfh_cause_part(cause) == TFH_PART_INPUT && r->found.asker_works)
+		return asker;
+
 	static const struct tfh_remedy held = {
 		"the step waits for a lock that another thread holds",
 		"hold it for less: do what does not need it before taking it, or give each thread what "

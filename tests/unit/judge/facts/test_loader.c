@@ -9,7 +9,18 @@
 #define STD "/usr/lib/python3.11/"
 #define TORCH "/usr/lib/python3/site-packages/torch/"
 
-enum { DECODES = 1, WORKER_DECODES, MARKS, TRACKER, GENERATES, JOINS, WAITS, IMPORTS, PLACES };
+enum {
+	DECODES = 1,
+	WORKER_DECODES,
+	MARKS,
+	TRACKER,
+	GENERATES,
+	JOINS,
+	WAITS,
+	IMPORTS,
+	SAMPLES,
+	PLACES
+};
 
 static const struct tfh_model_line stacks[PLACES][5] = {
 	[DECODES] = {{STD "json/decoder.py", "JSONDecoder.decode", 337, true},
@@ -36,6 +47,12 @@ static const struct tfh_model_line stacks[PLACES][5] = {
 		     {"/job/train.py", "<module>", 2, false},
 		     {STD "multiprocessing/spawn.py", "prepare", 246, true},
 		     {"<string>", "<module>", 1, false}},
+	[SAMPLES] = {{"/job/train.py", "Balanced.__iter__", 60, false},
+		     {TORCH "utils/data/dataloader.py", "_BaseDataLoaderIter._next_index", 715,
+		      true},
+		     {TORCH "utils/data/dataloader.py", "_try_put_index", 1539, true},
+		     {TORCH "utils/data/dataloader.py", "_BaseDataLoaderIter.__next__", 725, true},
+		     {"/job/train.py", "main", 20, false}},
 	[WAITS] = {{STD "multiprocessing/queues.py", "Queue.get", 103, true},
 		   {TORCH "utils/data/dataloader.py", "_try_get_data", 1291, true},
 		   {"/job/train.py", "main", 20, false}},
@@ -118,6 +135,21 @@ static void test_workers(void **state)
 	is(TFH_FN_torch_multi, WAITS, TFT_STATE_PIPE, WORKER_DECODES, 0, TFH_CAUSE_INPUT_DECODE);
 	is(TFH_FN_torch_multi, WAITS, TFT_STATE_PIPE, WORKER_DECODES, TRACKER,
 	   TFH_CAUSE_INPUT_DECODE);
+}
+
+/* A sampler runs in the thread that asks for batches, however many workers there are: if most of
+ * that time is its own work, its line is the verdict's, and not the workers'. */
+static void test_sampler(void **state)
+{
+	(void)state;
+	struct tfh_result *r =
+		judge(TFH_FN_torch_multi, SAMPLES, TFT_STATE_RUNNING, WORKER_DECODES, 0);
+
+	gen_expect(r, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_MAP);
+	assert_true(r->found.asker_works);
+	assert_string_equal(r->found.line.function, "Balanced.__iter__");
+	assert_int_equal(r->found.line.line, 60);
+	tfh_result_free(r);
 }
 
 /* A process whose main thread waits for its other threads makes nothing itself. */
@@ -228,9 +260,9 @@ static void test_skipped(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_alone), cmocka_unit_test(test_workers),
-		cmocka_unit_test(test_epoch_beginnings), cmocka_unit_test(test_skipped),
-		cmocka_unit_test(test_waits)};
+		cmocka_unit_test(test_alone),	cmocka_unit_test(test_workers),
+		cmocka_unit_test(test_sampler), cmocka_unit_test(test_epoch_beginnings),
+		cmocka_unit_test(test_skipped), cmocka_unit_test(test_waits)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
