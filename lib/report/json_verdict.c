@@ -1,4 +1,5 @@
 #include "report/json_verdict.h"
+#include "report/text_parts.h"
 
 static void write_place(struct tfh_json *j, const struct tfh_seen_line *l)
 {
@@ -89,6 +90,8 @@ void tfh_json_verdict(struct tfh_json *j, const struct tfh_wording *w)
 	tfh_json_key(j, "verdict");
 	tfh_json_object(j);
 	tfh_json_class(j, v);
+	double share = tfh_cause_share(w->r);
+	tfh_json_kf64(j, "cause_share", share > 0 ? share : v->share);
 	tfh_json_key(j, "tier");
 	tfh_json_strn(j, &v->tier, 1);
 	tfh_json_kstr(j, "text", w->text);

@@ -7,6 +7,7 @@
 #include "report/text_parts.h"
 
 #define COLUMNS 40 /* of a table, including the gap to the next one */
+#define NAME_AND_BAR 21
 #define ROWS 16
 
 struct times {
@@ -19,6 +20,8 @@ struct times {
 	size_t n;
 	double all_s;
 	char title[48];
+	bool tells;    /* the rest, if it is large, has the name of what is most of it */
+	char rest[24]; /* the name of what is merged */
 	int name, bar; /* columns */
 };
 
@@ -62,21 +65,39 @@ static size_t least_row(const struct times *t)
 	return least;
 }
 
-/* Keeps at most that many rows: the smallest are merged as "other". */
+/* The rows of a step say what limits it, which is often not its largest part. */
+static void name_rest(struct times *t, const char *largest)
+{
+	snprintf(t->rest, sizeof(t->rest), "%s etc.", largest);
+	if ((int)strlen(t->rest) > t->name) {
+		t->name = (int)strlen(t->rest);
+		t->bar = NAME_AND_BAR - t->name;
+	}
+}
+
+/* Keeps at most that many rows: the smallest are merged in the last one. */
 static void close_up(struct times *t, size_t rows)
 {
 	const double shown = 0.005 * t->all_s; /* a smaller share would print as 0 % */
+	const char *largest = NULL;
+	double most = 0;
 	double share[ROWS];
 	int percent[ROWS];
 
 	for (size_t least = least_row(t); least < t->n; least = least_row(t)) {
 		if (t->n < rows + (left_over(t) < shown) && t->row[least].seconds >= shown)
 			break;
+		largest = t->row[least].name; /* the last one is */
+		most = t->row[least].seconds;
 		t->n--;
 		memmove(&t->row[least], &t->row[least + 1], (t->n - least) * sizeof(t->row[0]));
 	}
+	snprintf(t->rest, sizeof(t->rest), "other");
+	if (t->tells && left_over(t) >= TFH_REPORT_OTHER_SHARE * t->all_s &&
+	    2 * most > left_over(t))
+		name_rest(t, largest);
 	if (left_over(t) >= shown)
-		add_row(t, "other", left_over(t), false);
+		add_row(t, t->rest, left_over(t), false);
 	for (size_t i = 0; i < t->n; i++)
 		share[i] = t->row[i].seconds / t->all_s;
 	tfh_percents(share, t->n, percent);
@@ -125,7 +146,7 @@ static void run_times(const struct tfh_result *r, struct times *t, size_t rows, 
 	double seconds[TFH_BRANCH_COUNT];
 	char all[TFH_TEXT], of[24] = "";
 
-	*t = (struct times){.name = 15, .bar = 6};
+	*t = (struct times){.name = 15, .bar = NAME_AND_BAR - 15};
 	if (!r->n_tree || !(r->tree[0].wall_s > 0))
 		return;
 	t->all_s = r->tree[0].wall_s;
@@ -154,7 +175,7 @@ static void step_times(const struct tfh_result *r, struct times *t, size_t rows)
 {
 	char mean[TFH_TEXT];
 
-	*t = (struct times){.name = 13, .bar = 8};
+	*t = (struct times){.name = 13, .bar = NAME_AND_BAR - 13, .tells = true};
 	t->all_s = tfh_step_s(r);
 	snprintf(t->title, sizeof(t->title), "WHERE A STEP GOES (%s on average)",
 		 tfh_fmt_time(mean, t->all_s));
@@ -216,7 +237,13 @@ void tfh_screen_times(const struct tfh_page *page, size_t rows, bool merged)
 
 	run_times(page->r, &run, rows, merged);
 	step_times(page->r, &step, rows);
-	if (!run.n || !step.n || tfh_page_columns(page) < 2 * COLUMNS) {
+	bool beside = run.n && step.n && tfh_page_columns(page) >= 2 * COLUMNS;
+	/* the shorter one costs no more lines if it is as long as the other */
+	if (beside && run.n < step.n)
+		run_times(page->r, &run, step.n, merged);
+	else if (beside && step.n < run.n)
+		step_times(page->r, &step, run.n);
+	if (!beside) {
 		print_one(page, &run);
 		print_one(page, &step);
 		return;

@@ -126,6 +126,9 @@ struct tfh_headline {
 	char cls[32], sure[32], share[64];
 	const char *cause;
 };
+/* The share of the named cause, if it is not all of the host's. NAN: it is, or the class is
+ * another. */
+double tfh_cause_share(const struct tfh_result *r);
 void tfh_headline_of(const struct tfh_result *r, struct tfh_headline *h);
 void tfh_screen_rows(const struct tfh_page *page, size_t whys);
 /* screen_times.c: where the run's time went, beside where a step's time goes, with at most that

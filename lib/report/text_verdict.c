@@ -14,9 +14,7 @@ static enum tfh_tint class_tint(enum tfh_class cls)
 	return cls == TFH_CLASS_UNCLASSIFIED ? TFH_YELLOW : TFH_RED;
 }
 
-/* The share of the named cause, if it is not all of the host's. NAN: it is,
- * or the class is another. */
-static double cause_share(const struct tfh_result *r)
+double tfh_cause_share(const struct tfh_result *r)
 {
 	const struct tfh_verdict *v = &r->verdict;
 
@@ -38,7 +36,7 @@ void tfh_headline_of(const struct tfh_result *r, struct tfh_headline *h)
 	const char *name = tfh_class_name(v->cls), *cause = tfh_cause_name(v->cause);
 	bool judged = v->cls != TFH_CLASS_UNCLASSIFIED;
 	char share[TFH_TEXT];
-	double cause_part = cause_share(r);
+	double cause_part = tfh_cause_share(r);
 	size_t n = 0;
 
 	*h = (struct tfh_headline){.cause = cause ? cause : ""};
@@ -243,7 +241,7 @@ void tfh_text_verdict(const struct tfh_page *page)
 		tfh_wrap(page, "  ", "    ", w->text);
 	for (uint32_t i = 0; i < w->n_evidence; i++)
 		tfh_wrap(page, "  ", "    ", w->evidence[i]);
-	if (cause_share(page->r) > 0 && !page->r->found.sampled.samples)
+	if (tfh_cause_share(page->r) > 0 && !page->r->found.sampled.samples)
 		tfh_print(page->out, "  host in all: %s of %s\n",
 			  tfh_fmt_share(share, page->r->verdict.share),
 			  tfh_training_words(page->r));

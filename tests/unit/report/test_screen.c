@@ -1,5 +1,6 @@
 /* What must hold: if the first screen has no room for all, large rows of the run's table and further things to do are left out before
- * the first thing's instruction is. A part of the run is not merged with others into a row that is larger than the steps. The rows of a step come by their time, those of other processes on the GPU, too. */
+ * the first thing's instruction is. A part of the run is not merged with others into a row that is larger than the steps. The rows of a step come by their time, those of other processes on the GPU, too, and those
+ * merged have the name of the largest if that is most of it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -117,11 +118,47 @@ static void test_order(void **state)
 	free(text);
 }
 
+/* Of the third row, 24 %, computing is 16; then host code is 13. Where three are 8 each, the row has no such name. */
+static void test_named(void **state)
+{
+	(void)state;
+	struct tfh_result r = fixture();
+	static const double part[TFH_PART_COUNT] = {
+		[TFH_PART_INPUT] = 0.49, [TFH_PART_LAUNCH] = 0.27, [TFH_PART_COMPUTE] = 0.16,
+		[TFH_PART_HOST] = 0.05,	 [TFH_PART_SYNC] = 0.03,
+	};
+	struct tfh_part_of_run tree[] = {{.kind = TFH_BRANCH_RUN, .wall_s = 100},
+					 {.kind = TFH_BRANCH_TRAIN, .wall_s = 100, .count = 100}};
+
+	r.tree = tree;
+	r.n_tree = sizeof(tree) / sizeof(tree[0]);
+	r.steps.count = 100;
+	r.steps.total_s = 100;
+	for (int p = 0; p < TFH_PART_COUNT; p++)
+		r.breakdown[p].s_per_step = r.breakdown[p].share = part[p];
+	char *text = fixture_print(print_times, &r);
+	if (!strstr(text, "  compute etc.    240 ms  24 %"))
+		fail_msg("%s", text);
+	free(text);
+	r.breakdown[TFH_PART_COMPUTE].s_per_step = 0.08;
+	r.breakdown[TFH_PART_HOST].s_per_step = 0.13;
+	text = fixture_print(print_times, &r);
+	if (!strstr(text, "  host code etc. "))
+		fail_msg("%s", text);
+	free(text);
+	r.breakdown[TFH_PART_SYNC].s_per_step = 0.08;
+	r.breakdown[TFH_PART_HOST].s_per_step = 0.08;
+	text = fixture_print(print_times, &r);
+	if (!strstr(text, "  other           240 ms  24 %"))
+		fail_msg("%s", text);
+	free(text);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_instruction),
-					   cmocka_unit_test(test_merged),
-					   cmocka_unit_test(test_order)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_instruction), cmocka_unit_test(test_merged),
+		cmocka_unit_test(test_order), cmocka_unit_test(test_named)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
