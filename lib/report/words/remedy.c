@@ -282,6 +282,17 @@ bool tfh_seen_mostly(const struct tfh_result *r, bool work)
 			       part[TFT_STATE_LOCK] + part[TFH_SEEN_SIGNAL] + part[TFH_SEEN_END];
 }
 
+/* Whether workers mostly wait for work although the step waits for its batch, while the thread that
+ * takes it runs: unpacking what they send is what takes long. */
+static bool unpacks_batches(const struct tfh_result *r)
+{
+	const struct tfh_seen_workers *k = &r->found.workers;
+	const struct tfh_seen_sum *seen = &r->found.seen;
+
+	return k->processes && 2 * k->busy < 1 && !k->more.to &&
+	       seen->samples >= TFH_FACTS_SAMPLE_LEAST && 2 * seen->part[TFT_STATE_RUNNING] > 1;
+}
+
 struct tfh_remedy tfh_remedy_in(const struct tfh_result *r, enum tfh_cause cause)
 {
 	static const struct tfh_remedy torch_cpu = {
@@ -319,6 +330,13 @@ struct tfh_remedy tfh_remedy_in(const struct tfh_result *r, enum tfh_cause cause
 
 	if (cause == TFH_CAUSE_HOST_LAUNCH && tfh_prepares_launches(r))
 		return prepared;
+
+	static const struct tfh_remedy unpacks = {
+		"batches take long to unpack, not to make",
+		"return few large tensors from collate_fn (stack them): each is handed over by itself"};
+
+	if (cause == TFH_CAUSE_INPUT_DATALOADER && unpacks_batches(r))
+		return unpacks;
 
 	/* It may also be one that takes results, and hands back the memory for the next ones. */
 	static const struct tfh_remedy supposed = {

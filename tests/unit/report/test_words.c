@@ -264,6 +264,24 @@ static void test_torch(void **state)
 	tfh_wording_free(&w.said);
 }
 
+/* If workers mostly wait and the thread that takes their batches runs, more workers are no remedy; busy workers are. */
+static void test_unpacks(void **state)
+{
+	(void)state;
+	for (int idle = 0; idle < 2; idle++) {
+		struct words w;
+		begin(&w, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_DATALOADER);
+		w.r.found.workers.processes = 1;
+		w.r.found.workers.busy = idle ? 0.03 : 0.9;
+		w.r.found.seen =
+			(struct tfh_seen_sum){.part = {[TFT_STATE_RUNNING] = 0.74}, .samples = 92};
+		tfh_explain_cause(&w.said);
+		assert_int_equal(!strstr(w.said.advice[0].todo, "collate_fn"), !idle);
+		assert_int_equal(!strstr(w.said.advice[0].todo, "num_workers"), idle);
+		tfh_wording_free(&w.said);
+	}
+}
+
 static void test_times(void **state)
 {
 	(void)state;
@@ -539,25 +557,16 @@ static void test_more_of_a_run(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_more_of_a_run),
-		cmocka_unit_test(test_every_cause),
-		cmocka_unit_test(test_own_advice),
-		cmocka_unit_test(test_computing_line),
-		cmocka_unit_test(test_calls),
-		cmocka_unit_test(test_nameless),
-		cmocka_unit_test(test_slow_steps),
-		cmocka_unit_test(test_hides_more),
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_torch),
-		cmocka_unit_test(test_times),
-		cmocka_unit_test(test_launch_advice),
-		cmocka_unit_test(test_prepared_launches),
-		cmocka_unit_test(test_compute_advice),
-		cmocka_unit_test(test_same_line),
-		cmocka_unit_test(test_ordinals),
-		cmocka_unit_test(test_small_things),
-		cmocka_unit_test(test_spent_in_steps),
-		cmocka_unit_test(test_least_waiting),
+		cmocka_unit_test(test_more_of_a_run),  cmocka_unit_test(test_every_cause),
+		cmocka_unit_test(test_own_advice),     cmocka_unit_test(test_computing_line),
+		cmocka_unit_test(test_calls),	       cmocka_unit_test(test_nameless),
+		cmocka_unit_test(test_slow_steps),     cmocka_unit_test(test_hides_more),
+		cmocka_unit_test(test_names),	       cmocka_unit_test(test_torch),
+		cmocka_unit_test(test_unpacks),	       cmocka_unit_test(test_times),
+		cmocka_unit_test(test_launch_advice),  cmocka_unit_test(test_prepared_launches),
+		cmocka_unit_test(test_compute_advice), cmocka_unit_test(test_same_line),
+		cmocka_unit_test(test_ordinals),       cmocka_unit_test(test_small_things),
+		cmocka_unit_test(test_spent_in_steps), cmocka_unit_test(test_least_waiting),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
