@@ -226,6 +226,44 @@ static void test_anew(void **state)
 	}
 }
 
+/* Stacks formatted below many lines are one cost: detection of anomalies was left on. A few of them,
+ * and those of a program without PyTorch, are not. */
+static void test_anomalies(void **state)
+{
+	static const struct {
+		double s;
+		bool torch, advised;
+	} row[] = {{1e-3, true, true}, {1e-5, true, false}, {1e-3, false, false}};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(row) / sizeof(*row); k++) {
+		struct words w;
+		struct tfh_seen_node node[4];
+		for (uint32_t i = 0; i < 4; i++)
+			node[i] = i % 2 ? (struct tfh_seen_node){.file = "/usr/lib/traceback.py",
+								 .function = "format_stack",
+								 .line = 200,
+								 .parent = i - 1,
+								 .samples = 3,
+								 .s_per_step = row[k].s}
+					: (struct tfh_seen_node){.file = "/job/a.py",
+								 .function = "forward",
+								 .line = i + 1,
+								 .parent = i,
+								 .samples = 9,
+								 .s_per_step = 3 * row[k].s};
+		begin(&w, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU);
+		w.r.found.cpu_only = true;
+		w.r.found.torch = row[k].torch;
+		w.r.found.node = node;
+		w.r.found.n_node = 4;
+		tfh_wording_make(&w.said, &w.r);
+		assert_int_equal(advises(&w.said, "a stack is formatted for each operation"),
+				 row[k].advised);
+		tfh_wording_free(&w.said);
+	}
+}
+
 /* Functions of Python in a pipeline do not run in parallel, whatever the stage's calls do. */
 static void test_python_map(void **state)
 {
@@ -259,8 +297,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nested_places), cmocka_unit_test(test_imports),
 		cmocka_unit_test(test_compiling),     cmocka_unit_test(test_place_of_part),
-		cmocka_unit_test(test_optimizer),     cmocka_unit_test(test_anew),
-		cmocka_unit_test(test_python_map)};
+		cmocka_unit_test(test_optimizer),     cmocka_unit_test(test_anomalies),
+		cmocka_unit_test(test_anew),	      cmocka_unit_test(test_python_map)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
