@@ -115,48 +115,74 @@ int tfh_prefer_computing(const struct tfh_accounts *accounts, struct tfh_result 
 	return tfh_turn_steps(r, from, v->cls, v->cause);
 }
 
-/* What the what-ifs of a class gain, each by itself: *some: one certainly; *none: none of them. */
-static void gains(const struct tfh_result *r, enum tfh_class cls, double step, bool *some,
-		  bool *none)
+/* What the what-ifs of a class gain, each by itself: */
+struct gains {
+	bool some;  /* one certainly */
+	bool none;  /* none of them, even at best */
+	bool small; /* none likely as much as a step needs to be more than compute-bound */
+};
+
+static struct gains gains_of(const struct tfh_result *r, enum tfh_class cls, double step)
 {
+	struct gains g = {.none = true, .small = true};
 	bool any = false;
 
-	*some = false;
-	*none = true;
 	for (uint32_t i = 0; i < r->n_whatif; i++) {
 		const struct tfh_whatif *w = &r->whatif[i];
 		enum tfh_part part = tfh_remove_part(w->remove);
 		if (part >= TFH_PART_COUNT || tfh_part_class(part) != cls)
 			continue;
 		any = true;
-		*some |= w->high_s <= (1 - TFH_BLOCKING_SHARE) * step;
-		*none &= w->low_s >= (1 - TFH_BLOCKING_SHARE) * step;
+		g.some |= w->high_s <= (1 - TFH_BLOCKING_SHARE) * step;
+		g.none &= w->low_s >= (1 - TFH_BLOCKING_SHARE) * step;
+		g.small &= w->step_s > TFH_ACCOUNT_COMPUTE_SHARE * step;
 	}
-	*none &= any;
+	g.none &= any;
+	g.small &= any;
+	return g;
+}
+
+static enum tfh_class with_gain(const struct tfh_result *r, const double by_class[TFH_CLASS_COUNT],
+				double step)
+{
+	enum tfh_class to = TFH_CLASS_NONE;
+
+	for (int c = 0; c < TFH_CLASS_COUNT; c++)
+		if (tfh_class_blocks(c) && gains_of(r, c, step).some &&
+		    by_class[c] >= TFH_BLOCKING_SHARE * step &&
+		    by_class[c] * TFH_VERDICT_ALSO_PART >= by_class[r->steady.cls] &&
+		    (to == TFH_CLASS_NONE || by_class[c] > by_class[to]))
+			to = c;
+	return to;
+}
+
+/* The class that the verdict gives way to; NONE: to none. */
+static enum tfh_class better(const struct tfh_result *r, const double by_class[TFH_CLASS_COUNT],
+			     double step)
+{
+	struct gains g = gains_of(r, r->steady.cls, step);
+	enum tfh_class to =
+		TFH_DETECT_PREFER_GAIN && g.none ? with_gain(r, by_class, step) : TFH_CLASS_NONE;
+
+	if (TFH_DETECT_SMALL_GAIN && to == TFH_CLASS_NONE && g.small &&
+	    2 * by_class[TFH_CLASS_COMPUTE_BOUND] > step &&
+	    by_class[r->steady.cls] < TFH_VERDICT_FEW_STEPS_SHARE * step)
+		to = TFH_CLASS_COMPUTE_BOUND;
+	return to;
 }
 
 int tfh_prefer_gain(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	struct tfh_verdict *v = &r->steady;
 	double part[TFH_PART_COUNT], by_class[TFH_CLASS_COUNT], step = 0;
-	enum tfh_class from = v->cls, to = TFH_CLASS_NONE;
-	bool some, none;
+	enum tfh_class from = v->cls;
 
 	for (int p = 0; p < TFH_PART_COUNT; p++)
 		step += part[p] = r->breakdown[p].s_per_step;
-	if (!TFH_DETECT_PREFER_GAIN || v->tier != 'A' || !tfh_class_blocks(from))
-		return 0;
-	gains(r, from, step, &some, &none);
-	if (!none)
+	if (v->tier != 'A' || !tfh_class_blocks(from))
 		return 0;
 	tfh_blocking_of(part, by_class);
-	for (int c = 0; c < TFH_CLASS_COUNT; c++) {
-		gains(r, c, step, &some, &none);
-		if (some && tfh_class_blocks(c) && by_class[c] >= TFH_BLOCKING_SHARE * step &&
-		    by_class[c] * TFH_VERDICT_ALSO_PART >= by_class[from] &&
-		    (to == TFH_CLASS_NONE || by_class[c] > by_class[to]))
-			to = c;
-	}
+	enum tfh_class to = better(r, by_class, step);
 	if (to == TFH_CLASS_NONE)
 		return 0;
 	v->cls = to;

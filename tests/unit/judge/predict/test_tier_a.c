@@ -165,6 +165,34 @@ static void test_pinned_in_line(void **state)
 	tfh_result_free(r);
 }
 
+/* A copy of a sixth of the step, half of which the program needs in any case before it launches: no fix makes the step faster by more
+ * than a twelfth, so it is bound by computing. If the program needs no time, the whole sixth is to be gained. */
+static void test_small_gain(void **state)
+{
+	(void)state;
+	for (int code = 0; code < 2; code++) {
+		struct dg *d = dg_new();
+		for (int i = 0; i < 60; i++) {
+			dg_copy(d, 0, 1, TFH_DIR_H2D, 50 << 20, 2);
+			dg_code(d, 0, code ? 1 : 0.01);
+			for (int k = 0; k < 10; k++)
+				dg_launch(d, 0, 1, 1);
+			dg_sync(d, 0, 1);
+		}
+		struct tfh_result *r = dg_judge(d);
+		check(r);
+		if (code) {
+			gen_expect(r, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_DENSE);
+			assert_int_equal(r->verdict.confidence, TFH_CONFIDENCE_MEDIUM);
+			assert_int_equal(r->verdict.n_also, 1);
+			assert_int_equal(r->verdict.also[0], TFH_CLASS_TRANSFER_BOUND);
+		} else {
+			gen_expect(r, TFH_CLASS_TRANSFER_BOUND, TFH_CAUSE_TRANSFER_H2D_PINNED);
+		}
+		tfh_result_free(r);
+	}
+}
+
 static void test_launches(void **state)
 {
 	(void)state;
@@ -255,9 +283,9 @@ int main(void)
 		cmocka_unit_test(test_unused_device),	  cmocka_unit_test(test_input),
 		cmocka_unit_test(test_input_half_hidden), cmocka_unit_test(test_hidden_input),
 		cmocka_unit_test(test_pageable),	  cmocka_unit_test(test_cold_caches),
-		cmocka_unit_test(test_pinned_in_line),	  cmocka_unit_test(test_launches),
-		cmocka_unit_test(test_usual_launches),	  cmocka_unit_test(test_callback),
-		cmocka_unit_test(test_full_queue),
+		cmocka_unit_test(test_pinned_in_line),	  cmocka_unit_test(test_small_gain),
+		cmocka_unit_test(test_launches),	  cmocka_unit_test(test_usual_launches),
+		cmocka_unit_test(test_callback),	  cmocka_unit_test(test_full_queue),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
