@@ -107,6 +107,10 @@ void tfh_find_slow_line(const struct tfh_accounts *accounts, const struct tfh_sl
 /* pattern.c: kinds of steps, and micro-steps */
 void tfh_find_patterns(const struct tfh_accounts *accounts, struct tfh_result *r);
 
+/* uncached.c: seconds per step that the input pipeline works before a cache that keeps nothing;
+ * 0: there is none */
+double tfh_uncached_s(const struct tfh_accounts *accounts);
+
 /* discarded.c: spans whose records were discarded */
 int tfh_fill_discarded(const struct tfh_accounts *accounts, struct tfh_result *r);
 

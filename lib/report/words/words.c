@@ -224,7 +224,7 @@ static void explain_class(struct tfh_wording *w)
 					r->steps.count == 1 ? " is" : "s are", tfh_class_name(cls),
 					100 * r->steps.classes[cls].time_share,
 					tfh_training_words(r)));
-	tfh_advise_debugging(w);
+	tfh_advise_misuse(w);
 	if (cls == TFH_CLASS_BALANCED)
 		w->text = tfh_phrase(w,
 				     "compute takes %.0f %% of the step and nothing else blocks "

@@ -230,6 +230,45 @@ static struct tfh_result *pipeline(const char *upper, const char *lower, double 
 	return gen_judge(g);
 }
 
+/* Seconds per step before a cache: 4 epochs of 20 batches, of which the first one, or every one
+ * (`kept` false), calls what is before the cache. */
+static double before_cache(bool kept, uint32_t epochs)
+{
+	struct gen *g = tf();
+	double t = 100, s;
+
+	g->name[TFT_NAME_STAGE][PREFETCH] = "Iterator::Root::MemoryCacheImpl#id=2,parent_id=1#";
+	g->name[TFT_NAME_STAGE][MAP] = "Iterator::Root::MemoryCacheImpl::Map#id=3,parent_id=2#";
+	for (uint32_t epoch = 0; epoch < epochs; epoch++) {
+		for (int i = 0; i < 20; i++, t += 20) {
+			gen_get(g, 0, 1 + epoch, ROOT, t, t + 12);
+			gen_stage(g, 0, ROOT, t, t + 12, 0.01);
+			gen_stage(g, 0, PREFETCH, t, t + 12, 0.1);
+			if (!epoch || !kept)
+				gen_stage(g, 0, MAP, t, t + 11.8, 11.8);
+			gen_exec(g, OP_TRAIN, t + 12.1, t + 20);
+		}
+		gen_get(g, 0, 1 + epoch, ROOT, t, t + 0.02)->flags = TFT_F_OPTIONAL;
+		t += 20;
+	}
+	struct tfh_result *r = gen_judge(g);
+	s = r->found.uncached_s;
+	tfh_result_free(r);
+	return s;
+}
+
+/* A cache that take() never lets fill calls what is before it in every epoch; a filled one does in
+ * the first one only, and of a single epoch nothing is known. */
+static void test_cache_keeps_nothing(void **state)
+{
+	(void)state;
+	double s = before_cache(false, 4);
+
+	assert_true(s > 0.010 && s < 0.014);
+	assert_true(before_cache(true, 4) == 0);
+	assert_true(before_cache(false, 1) == 0);
+}
+
 static void test_guilty_stage(void **state)
 {
 	(void)state;
@@ -369,13 +408,21 @@ static void test_one_late_batch(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ceiling),		cmocka_unit_test(test_small_ceiling),
-		cmocka_unit_test(test_eager_input),	cmocka_unit_test(test_eager_compute),
-		cmocka_unit_test(test_eager_callback),	cmocka_unit_test(test_many_ops),
-		cmocka_unit_test(test_graph_input),	cmocka_unit_test(test_steps_per_execution),
-		cmocka_unit_test(test_loop_in_graph),	cmocka_unit_test(test_guilty_stage),
-		cmocka_unit_test(test_own_code),	cmocka_unit_test(test_waiting_graph),
-		cmocka_unit_test(test_disturbed_steps), cmocka_unit_test(test_one_late_batch),
+		cmocka_unit_test(test_ceiling),
+		cmocka_unit_test(test_small_ceiling),
+		cmocka_unit_test(test_eager_input),
+		cmocka_unit_test(test_eager_compute),
+		cmocka_unit_test(test_eager_callback),
+		cmocka_unit_test(test_many_ops),
+		cmocka_unit_test(test_graph_input),
+		cmocka_unit_test(test_steps_per_execution),
+		cmocka_unit_test(test_loop_in_graph),
+		cmocka_unit_test(test_guilty_stage),
+		cmocka_unit_test(test_cache_keeps_nothing),
+		cmocka_unit_test(test_own_code),
+		cmocka_unit_test(test_waiting_graph),
+		cmocka_unit_test(test_disturbed_steps),
+		cmocka_unit_test(test_one_late_batch),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,18 +1,18 @@
-/* Debugging aids that were left on: PyTorch's detection of anomalies formats the stack of every op
- * of the forward pass, and looks for NaNs in every gradient. No single line shows it, since every
- * line of the model pays. */
+/* Mistakes that the step's lines and stages do not show, each of which has one known remedy. */
 #include <string.h>
 
 #include "base/text.h"
 #include "report/words/words.h"
 
+/* PyTorch's detection of anomalies formats the stack of every op of the forward pass, and looks for
+ * NaNs in every gradient. Every line of the model pays for its own ops. */
 static bool formats(const struct tfh_seen_node *node)
 {
 	return node->file && node->function && !strcmp(node->function, "format_stack") &&
 	       tfh_ends_with(node->file, "/traceback.py");
 }
 
-void tfh_advise_debugging(struct tfh_wording *w)
+static void advise_anomalies(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
 	const struct tfh_seen_node *node = r->found.node;
@@ -31,4 +31,24 @@ void tfh_advise_debugging(struct tfh_wording *w)
 		   "if detection of anomalies is on (torch.autograd.set_detect_anomaly), switch it "
 		   "off: it looks for NaNs in each gradient, too",
 		   TFH_REMOVE_NONE);
+}
+
+/* tf.data says so itself, in a warning that many jobs suppress. */
+static void advise_cache(struct tfh_wording *w)
+{
+	double s = w->r->found.uncached_s;
+
+	if (s > 0 && s >= TFH_BLOCKING_SHARE * tfh_step_s(w->r))
+		tfh_advise(w, "cache() keeps nothing: every epoch makes its elements again",
+			   tfh_phrase(w, "the stages before it work for %s per step",
+				      tfh_phrase_time(w, s)),
+			   "read it to its end once: take() before cache(), not after it; one data "
+			   "set for all epochs",
+			   TFH_REMOVE_NONE);
+}
+
+void tfh_advise_misuse(struct tfh_wording *w)
+{
+	advise_anomalies(w);
+	advise_cache(w);
 }
