@@ -33,10 +33,9 @@ static const struct tfh_input_stage *guilty(const struct tfh_result *r)
 }
 
 /* Advice about the slow stage; `why` is the line that shows it. */
-static void advise_stage(struct tfh_wording *w, const struct tfh_input_stage *g,
-			 enum tfh_cause cause, const char *why)
+static void advise_stage(struct tfh_wording *w, enum tfh_cause cause, const char *why)
 {
-	struct tfh_remedy m = tfh_stage_remedy(g, cause);
+	struct tfh_remedy m = tfh_stage_remedy(w->r, cause);
 
 	if (cause == TFH_CAUSE_INPUT_MAP && tfh_runs_python(w->r))
 		m.todo =
@@ -158,7 +157,7 @@ static void explain_input(struct tfh_wording *w)
 	const char *place = r->lead ? NULL : tfh_verdict_line(w);
 	if (place)
 		tfh_evidence(w, TFH_TELLS_LINE, place);
-	advise_stage(w, g, v->cause, line);
+	advise_stage(w, v->cause, line);
 	for (uint32_t i = 0; i < r->n_input; i++)
 		prefetch |= strstr(r->input[i].name, "Prefetch") != NULL;
 	if (!prefetch)
@@ -173,7 +172,7 @@ void tfh_explain_also(struct tfh_wording *w)
 
 	for (uint32_t i = 0; g && i < r->steady.n_also; i++)
 		if (r->steady.also[i] == TFH_CLASS_INPUT_BOUND)
-			advise_stage(w, g, w->r->found.input_cause, stage_line(w, g));
+			advise_stage(w, w->r->found.input_cause, stage_line(w, g));
 }
 
 /* ---- transfers ---- */

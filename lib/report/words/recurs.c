@@ -107,7 +107,7 @@ static struct tfh_remedy remedy_of(const struct tfh_result *r, const struct tfh_
 	if (x->kind != TFH_SEGMENT_BETWEEN)
 		return m;
 	if (x->cls == TFH_CLASS_INPUT_BOUND && r->n_input && r->input[0].guilty)
-		return tfh_stage_remedy(&r->input[0], x->cause);
+		return tfh_stage_remedy(r, x->cause);
 	if (x->cause == TFH_CAUSE_INPUT_DATALOADER)
 		m.todo =
 			"each epoch starts its workers again: keep them (persistent_workers=True), "

@@ -378,8 +378,28 @@ struct tfh_remedy tfh_remedy_in(const struct tfh_result *r, enum tfh_cause cause
 	return r->n_input && r->input[0].guilty ? tfh_remedy_of(cause) : plain_remedy(cause);
 }
 
-struct tfh_remedy tfh_stage_remedy(const struct tfh_input_stage *stage, enum tfh_cause cause)
+/* Whether a flat_map() joins the rows of window()'s data sets. */
+static bool joins_windows(const struct tfh_result *r)
 {
+	const char *above = r->input[0].prefix;
+	size_t n = strlen(above);
+
+	for (uint32_t i = 1; i < r->n_input && strstr(r->input[0].name, "FlatMap"); i++)
+		if (!strncmp(r->input[i].prefix, above, n) && !strcmp(r->input[i].name, "Window"))
+			return true;
+	return false;
+}
+
+struct tfh_remedy tfh_stage_remedy(const struct tfh_result *r, enum tfh_cause cause)
+{
+	static const struct tfh_remedy windows = {
+		"every window is a data set of its own, whose rows are copied one by one",
+		"cut the windows from an array (timeseries_dataset_from_array, or tf.gather in a "
+		"map), or shift them by more than one row"};
+	const struct tfh_input_stage *stage = &r->input[0];
+
+	if (cause == TFH_CAUSE_INPUT_MAP && joins_windows(r))
+		return windows;
 	/* One call at a time is not parallel, even if asynchronous. */
 	if (cause == TFH_CAUSE_INPUT_MAP && stage->async && stage->parallelism != 1)
 		return (struct tfh_remedy){

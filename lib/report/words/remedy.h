@@ -19,8 +19,8 @@ struct tfh_remedy tfh_remedy_in(const struct tfh_result *r, enum tfh_cause cause
  * (work) until another thread has done something, rather than running. */
 bool tfh_seen_mostly(const struct tfh_result *r, bool work);
 
-/* The same if this stage of the input pipeline is slow for this cause. */
-struct tfh_remedy tfh_stage_remedy(const struct tfh_input_stage *stage, enum tfh_cause cause);
+/* The same if the first stage of the input pipeline, which is slow, is so for this cause. */
+struct tfh_remedy tfh_stage_remedy(const struct tfh_result *r, enum tfh_cause cause);
 
 /* If most of what was seen in steps is a method of Keras that makes an input pipeline in each call:
  * advice about it. */

@@ -292,13 +292,38 @@ static void test_python_map(void **state)
 	}
 }
 
+/* A flat_map() over window() copies each window's rows one by one: calling it for several windows
+ * at once is no remedy. */
+static void test_windows(void **state)
+{
+	struct tfh_input_stage stage[] = {
+		{.name = "FlatMap",
+		 .prefix = "Iterator::Root::FlatMap",
+		 .calls_per_step = 1,
+		 .guilty = true},
+		{.prefix = "Iterator::Root::FlatMap::Window", .calls_per_step = 1}};
+
+	(void)state;
+	for (int window = 0; window < 2; window++) {
+		struct words w;
+		begin(&w, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_MAP);
+		stage[1].name = window ? "Window" : "TensorSlice";
+		w.r.input = stage;
+		w.r.n_input = 2;
+		tfh_wording_make(&w.said, &w.r);
+		assert_int_equal(advises(&w.said, "every window is a data set"), window);
+		tfh_wording_free(&w.said);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nested_places), cmocka_unit_test(test_imports),
 		cmocka_unit_test(test_compiling),     cmocka_unit_test(test_place_of_part),
-		cmocka_unit_test(test_optimizer),     cmocka_unit_test(test_anomalies),
-		cmocka_unit_test(test_anew),	      cmocka_unit_test(test_python_map)};
+		cmocka_unit_test(test_optimizer),     cmocka_unit_test(test_windows),
+		cmocka_unit_test(test_anomalies),     cmocka_unit_test(test_anew),
+		cmocka_unit_test(test_python_map)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
