@@ -91,6 +91,10 @@ enum tfh_cause tfh_sample_cause(const struct tfh_facts *facts, int at, enum tfh_
 	    !tfh_stack_samples_python(facts->samples))
 		return TFH_CAUSE_HOST_CODE;
 
+	/* No thread or process of the job was seen making batches. */
+	if (TFH_DETECT_OVER_SOCKET && at == TFT_STATE_SOCKET && loads && !facts->makers &&
+	    !facts->workers)
+		cause = TFH_CAUSE_INPUT_REMOTE;
 	if (at == TFT_STATE_GIL && facts->lock_feeds)
 		cause = TFH_CAUSE_INPUT_UNKNOWN;
 	else if (at == TFT_STATE_GIL && facts->lock_logs)

@@ -27,7 +27,8 @@ int tfh_classify(const struct tfh_accounts *accounts, struct tfh_result *r);
  * next batch. Then another class becomes the verdict, also of the steps that it blocks, if it
  * blocks at least 5 % and at least half as much, and its removal gains at least 5 %. A class that
  * blocks less than half as much does not: the replay may not know everything that waits for the
- * first. 0 or -ENOMEM. */
+ * first. Otherwise a class that blocks little, and whose removal likely gains too little, gives way
+ * to computing that takes most of the step. 0 or -ENOMEM. */
 int tfh_prefer_gain(const struct tfh_accounts *accounts, struct tfh_result *r);
 /* class_cause.c: the cause of computing of which nothing more specific is known. */
 enum tfh_cause tfh_plain_computing(const struct tfh_facts *facts);

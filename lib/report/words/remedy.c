@@ -246,6 +246,10 @@ static struct tfh_remedy plain_remedy(enum tfh_cause cause)
 		{TFH_CAUSE_INPUT_MAP,
 		 {"transforming the data is too slow",
 		  "transform the next batches ahead, in other processes, or on the device"}},
+		{TFH_CAUSE_INPUT_REMOTE,
+		 {"batches come over a socket, later than they are needed",
+		  "ask for the next batch ahead, in a thread; find out whether the other end is slow, or the way "
+		  "there (some 40 ms each: TCP_NODELAY)"}},
 		{TFH_CAUSE_INPUT_BATCH,
 		 {"assembling batches is too slow",
 		  "assemble the next batches ahead, in other processes, from arrays rather than "

@@ -59,8 +59,12 @@ static void test_lock(void **state)
 	assert_int_equal(r->verdict.confidence, TFH_CONFIDENCE_HIGH);
 	assert_false(r->found.supposed);
 	tfh_result_free(r);
+	/* another program sends the batch, unless one of the job's was seen making it */
+	r = dg_judge(job(TFT_STATE_SOCKET, true));
+	gen_expect(r, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_MAP);
+	tfh_result_free(r);
 	r = dg_judge(job(TFT_STATE_SOCKET, false));
-	gen_expect(r, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_UNKNOWN);
+	gen_expect(r, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_REMOTE);
 	assert_int_equal(r->verdict.confidence, TFH_CONFIDENCE_HIGH);
 	assert_false(r->found.supposed);
 	tfh_result_free(r);

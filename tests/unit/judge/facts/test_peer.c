@@ -72,7 +72,7 @@ static void test_batches(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
 		struct tfh_result *r = judge(row[i].fetches, row[i].peer);
-		gen_expect(r, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_UNKNOWN);
+		gen_expect(r, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_REMOTE);
 		tfh_result_free(r);
 	}
 }

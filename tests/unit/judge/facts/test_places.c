@@ -396,7 +396,7 @@ static void test_causes(void **state)
 	see(LIB "/wandb/sdk/wandb_run.py", "Run.log", 21);
 	is(TFT_STATE_SOCKET, 0, TFH_CAUSE_HOST_LOGGING);
 	see(STD "/http/client.py", "HTTPConnection.getresponse", 19);
-	is(TFT_STATE_SOCKET, 0, TFH_CAUSE_INPUT_UNKNOWN);
+	is(TFT_STATE_SOCKET, 0, TFH_CAUSE_INPUT_REMOTE);
 	see(STD "/http/client.py", "HTTPConnection.getresponse", 21);
 	is(TFT_STATE_SOCKET, 0, TFH_CAUSE_HOST_WAIT);
 	see(STD "/threading.py", "Lock.acquire", 21);
