@@ -72,7 +72,8 @@ const struct tfh_command tfh_cmd_digest = {
 		"--follow keeps digests up to date while jobs run. Given a run directory, it exits "
 		"when the job ends. Given a folder, it covers all your runs on this host, "
 		"including future ones, until it gets a signal. One such process per host is "
-		"enough; it runs at the lowest priority and uses about 1 % of a CPU.\n\n"
+		"enough; it runs at the lowest priority and uses about 1 % of a CPU. It also gives "
+		"this host's processes what `tfhook ctl DIR` on another host asks of them.\n\n"
 		"Exit code: 0 fine, 2 usage, 3 unreadable, 5 nothing to analyse.",
 	.operands = TFH_OPERANDS_TRACES,
 	.usage_exit = TFH_EXIT_USAGE,

@@ -24,6 +24,7 @@
 #include "base/hash.h"
 #include "base/print.h"
 #include "base/text.h"
+#include "cli/ctl_request.h"
 #include "cli/digests.h"
 #include "cli/run.h"
 #include "format/journal_view.h"
@@ -93,8 +94,9 @@ struct run_files {
 	uint64_t hash; /* of sizes and times of all files except digests */
 	double age_s;  /* of the newest file */
 	bool has_end;
-	bool has_traces; /* or other files that may be traces */
-	bool has_own;	 /* traces of this host */
+	bool has_traces;  /* or other files that may be traces */
+	bool has_own;	  /* traces of this host */
+	bool has_request; /* of `tfhook ctl`, or an answer */
 };
 
 static bool is_about(const char *name)
@@ -114,6 +116,10 @@ static struct run_files look_at(const char *dir, const char *here)
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	while (d && (e = readdir(d))) {
+		if (tfh_ctl_is_name(e->d_name)) {
+			f.has_request = true;
+			continue;
+		}
 		if (!strncmp(e->d_name, TFH_DIGEST_NAME, strlen(TFH_DIGEST_NAME)) ||
 		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
 			continue;
@@ -172,12 +178,23 @@ static void remove_part(const char *dir, pid_t pid)
 	unlink(path);
 }
 
+/* Of a run that records on another host alone, no digest is made. */
+static void obey_all(const struct follower *f, const struct followed_run *present)
+{
+	for (uint32_t i = 0; i < f->n && !stopped; i++) {
+		const struct followed_run *r = &f->run[i];
+		if (r == present || (r->made_s && !r->ended))
+			tfh_ctl_obey(r->dir, f->host);
+	}
+}
+
 /* Waits for the child. Ends it if this process is asked to end, or if the child takes too long.
  * Returns its exit code. */
-static int wait_for(pid_t pid, const struct followed_run *r, double *cost_s)
+static int wait_for(const struct follower *f, pid_t pid, const struct followed_run *r,
+		    double *cost_s)
 {
 	const struct timespec nap = {0, 50000000};
-	double until = now_s() + LONGEST_S;
+	double until = now_s() + LONGEST_S, looked_s = now_s();
 	struct rusage used = {0};
 	int status = 0;
 	bool ended = false;
@@ -186,6 +203,11 @@ static int wait_for(pid_t pid, const struct followed_run *r, double *cost_s)
 		if ((stopped || now_s() > until) && !ended) {
 			kill(pid, SIGKILL);
 			ended = true;
+		}
+		/* Requests do not wait for a digest that takes long. */
+		if (now_s() - looked_s > LOOK_S && !stopped) {
+			obey_all(f, r);
+			looked_s = now_s();
 		}
 		nanosleep(&nap, NULL);
 	}
@@ -209,7 +231,7 @@ static void make_digest(const struct follower *f, struct followed_run *r)
 		signal(SIGTERM, SIG_DFL);
 		_exit(update(f, r));
 	}
-	r->status = pid < 0 ? TFH_EXIT_UNREADABLE : wait_for(pid, r, &r->cost_s);
+	r->status = pid < 0 ? TFH_EXIT_UNREADABLE : wait_for(f, pid, r, &r->cost_s);
 	r->told |= r->status && r->status != TFH_EXIT_NOTHING;
 	r->made_s = now_s();
 }
@@ -223,6 +245,8 @@ static void look_at_run(struct follower *f, struct followed_run *r)
 	if (stat(r->dir, &st) || (r->ended && time_of(&st) == r->listed))
 		return;
 	struct run_files files = look_at(r->dir, f->host);
+	if (files.has_request)
+		tfh_ctl_obey(r->dir, f->host);
 	bool over = files.has_end || files.age_s > QUIET_S;
 	bool ended = over && !records(r->dir);
 	double since = now_s() - r->made_s, least = r->cost_s / SHARE;
@@ -237,7 +261,7 @@ static void look_at_run(struct follower *f, struct followed_run *r)
 		make_digest(f, r);
 		r->files = files.hash;
 	}
-	r->ended = ended && files.hash == r->files;
+	r->ended = ended && files.hash == r->files && !(f->folder && files.has_request);
 	if (!stat(r->dir, &st))
 		r->listed = time_of(&st);
 }
