@@ -128,7 +128,7 @@ def good(name, path, cls, blame, why, todo):
 
 N = "60"
 path, said = record("input", [TRAIN, N, "get:12:0 h2d:1e5:pinned k:5 sync"])
-s = good("input", path, "input-bound", "no line of the program", "waits .* for its batch", "ahead, in other threads")
+s = good("input", path, "input-bound", r"asked for in main, train\.c:\d+|no line of the program", "waits .* for its batch", "ahead, in other threads")
 check(re.match(r"train   60 steps   .*exit 0", s.title), s.title)
 # What `run` prints at the end is the head of the same screen.
 told = [line[len("tfhook: "):] for line in said.splitlines() if line.startswith("tfhook: ")]
