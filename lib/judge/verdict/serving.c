@@ -33,7 +33,7 @@ static bool in_server(const struct tfh_model_line *frame, uint32_t n)
 static bool waits(enum tfh_cause cause)
 {
 	return cause == TFH_CAUSE_HOST_WAIT || cause == TFH_CAUSE_HOST_LOCK ||
-	       cause == TFH_CAUSE_INPUT_UNKNOWN;
+	       cause == TFH_CAUSE_INPUT_UNKNOWN || cause == TFH_CAUSE_INPUT_REMOTE;
 }
 
 /* Whether most of the waiting happens in a server's own code. Its event loop may have timers of its
