@@ -76,3 +76,12 @@ uint32_t tfh_crc32c(uint32_t crc, const void *data, size_t size)
 	return tfh_arch_has_crc32c() ? crc_by_instruction(crc, data, size)
 				     : tfh_crc32c_table(crc, data, size);
 }
+
+uint32_t tfh_crc32c_around(const void *data, size_t size, size_t at)
+{
+	static const uint32_t zero;
+	uint32_t crc = tfh_crc32c(tfh_crc32c(0, data, at), &zero, sizeof(zero));
+
+	at += sizeof(zero);
+	return tfh_crc32c(crc, (const uint8_t *)data + at, size - at);
+}

@@ -9,6 +9,9 @@
  * available. */
 uint32_t tfh_crc32c(uint32_t crc, const void *data, size_t size);
 
+/* CRC of `size` bytes of which the four at `at`, where this CRC is kept, count as 0. */
+uint32_t tfh_crc32c_around(const void *data, size_t size, size_t at);
+
 /* Like tfh_crc32c(), from a table, for any processor. */
 uint32_t tfh_crc32c_table(uint32_t crc, const void *data, size_t size);
 

@@ -189,6 +189,14 @@ void tfh_json_u64(struct tfh_json *json, uint64_t number)
 		fprintf(json->out, "%" PRIu64, number);
 }
 
+void tfh_json_u64s(struct tfh_json *json, const uint64_t *value, size_t n)
+{
+	tfh_json_array(json);
+	for (size_t i = 0; i < n; i++)
+		tfh_json_u64(json, value[i]);
+	tfh_json_end(json);
+}
+
 void tfh_json_i64(struct tfh_json *json, int64_t number)
 {
 	if (value(json))

@@ -53,6 +53,8 @@ void tfh_json_key(struct tfh_json *json, const char *key);
 void tfh_json_str(struct tfh_json *json, const char *text); /* NULL becomes null */
 void tfh_json_strn(struct tfh_json *json, const char *text, size_t length);
 void tfh_json_u64(struct tfh_json *json, uint64_t value);
+/* An array of n numbers. */
+void tfh_json_u64s(struct tfh_json *json, const uint64_t *value, size_t n);
 void tfh_json_i64(struct tfh_json *json, int64_t value);
 void tfh_json_f64(struct tfh_json *json, double value);
 void tfh_json_bool(struct tfh_json *json, bool value);

@@ -5,6 +5,7 @@
 #ifndef TFH_CLI_CLI_H
 #define TFH_CLI_CLI_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -127,6 +128,9 @@ bool tfh_use_utf8(void);
 unsigned tfh_use_columns(FILE *out);
 /* Lines above the prompt: of its terminal, else by LINES; 0: unknown. */
 unsigned tfh_use_rows(FILE *out);
+/* files.c: the names in a directory, from the first one on, to be read by readdir(). The caller
+ * closes it. NULL with errno. */
+DIR *tfh_list_names(int dir);
 /* files.c: reports files of a directory that could not be read beside readable ones. */
 struct tfh_run;
 void tfh_say_left_out(const struct tfh_run *run);

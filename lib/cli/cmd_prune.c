@@ -109,9 +109,8 @@ static int add_run(struct pruning *p, const char *name)
 /* The folder itself, or the runs in it. */
 static int find_runs(struct pruning *p)
 {
-	int rc = add_run(p, "."),
-	    fd = rc || p->n ? -1 : openat(p->at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	int rc = add_run(p, ".");
+	DIR *d = rc || p->n ? NULL : tfh_list_names(p->at);
 	struct dirent *e;
 
 	while (d && !rc && (e = readdir(d)))
@@ -119,8 +118,6 @@ static int find_runs(struct pruning *p)
 			rc = add_run(p, e->d_name);
 	if (d)
 		closedir(d);
-	else if (fd >= 0)
-		close(fd);
 	if (p->n)
 		qsort(p->run, p->n, sizeof(*p->run), oldest_first);
 	return rc;

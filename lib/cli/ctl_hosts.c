@@ -197,8 +197,7 @@ static void hear(const struct tfh_ctl_order *o, struct tfh_ctl_asked *a, const c
 /* Reads the answers, or removes them. */
 static void each_answer(const struct tfh_ctl_order *o, struct tfh_ctl_asked *a, bool remove)
 {
-	int fd = openat(a->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	DIR *d = tfh_list_names(a->dir);
 	char prefix[32], host[TFH_HOST_NAME], name[NAME_MAX + 1];
 	struct dirent *e;
 
@@ -218,8 +217,6 @@ static void each_answer(const struct tfh_ctl_order *o, struct tfh_ctl_asked *a, 
 	}
 	if (d)
 		closedir(d);
-	else if (fd >= 0)
-		close(fd);
 }
 
 static void say_missing(struct tfh_ctl_asked *a)

@@ -22,28 +22,18 @@
 
 /* ---- contents ---- */
 
-/* `check`: the offset of that member, which counts as 0. */
-static uint32_t check_of(const void *bytes, size_t n, size_t check)
-{
-	static const uint32_t zero;
-	uint32_t crc = tfh_crc32c(tfh_crc32c(0, bytes, check), &zero, sizeof(zero));
-
-	check += sizeof(zero);
-	return tfh_crc32c(crc, (const char *)bytes + check, n - check);
-}
-
 void tfh_ctl_request_seal(struct tfh_ctl_request *r)
 {
 	r->magic = REQUEST_MAGIC;
 	r->version = VERSION;
-	r->check = check_of(r, sizeof(*r), offsetof(struct tfh_ctl_request, check));
+	r->check = tfh_crc32c_around(r, sizeof(*r), offsetof(struct tfh_ctl_request, check));
 }
 
 void tfh_ctl_answer_seal(struct tfh_ctl_answer *a)
 {
 	a->magic = ANSWER_MAGIC;
 	a->version = VERSION;
-	a->check = check_of(a, sizeof(*a), offsetof(struct tfh_ctl_answer, check));
+	a->check = tfh_crc32c_around(a, sizeof(*a), offsetof(struct tfh_ctl_answer, check));
 }
 
 /* Both kinds begin with magic and version. */
@@ -71,7 +61,7 @@ int tfh_ctl_request_parse(const void *bytes, size_t n, struct tfh_ctl_request *r
 	if (code)
 		return code;
 	memcpy(r, bytes, sizeof(*r));
-	if (r->check != check_of(r, sizeof(*r), offsetof(struct tfh_ctl_request, check)) ||
+	if (r->check != tfh_crc32c_around(r, sizeof(*r), offsetof(struct tfh_ctl_request, check)) ||
 	    !memchr(r->host, '\0', sizeof(r->host)) || r->n_had > TFH_CTL_KEYS ||
 	    r->wait_s > TFH_CTL_WAIT_MOST_S || r->at > UINT32_MAX || r->verb >= TFH_CTL_VERBS ||
 	    !tfh_ctl_fits((enum tfh_ctl_verb)r->verb, r->steps, r->at))
@@ -86,7 +76,7 @@ int tfh_ctl_answer_parse(const void *bytes, size_t n, struct tfh_ctl_answer *a)
 	if (code)
 		return code;
 	memcpy(a, bytes, sizeof(*a));
-	return a->check == check_of(a, sizeof(*a), offsetof(struct tfh_ctl_answer, check))
+	return a->check == tfh_crc32c_around(a, sizeof(*a), offsetof(struct tfh_ctl_answer, check))
 		       ? 0
 		       : -EBADMSG;
 }
@@ -121,8 +111,7 @@ bool tfh_ctl_is_name(const char *name)
 
 uint32_t tfh_ctl_list(int dir, uid_t owner, uint64_t id[TFH_CTL_REQUESTS])
 {
-	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	DIR *d = tfh_list_names(dir);
 	char name[NAME_MAX + 1];
 	struct dirent *e;
 	struct stat st;
@@ -141,8 +130,6 @@ uint32_t tfh_ctl_list(int dir, uid_t owner, uint64_t id[TFH_CTL_REQUESTS])
 	}
 	if (d)
 		closedir(d);
-	else if (fd >= 0)
-		close(fd);
 	return n;
 }
 

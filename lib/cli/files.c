@@ -1,9 +1,11 @@
 /* The trace files that operands select. */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 #include "cli/files.h"
@@ -166,4 +168,17 @@ enum tfh_rest tfh_files_rest(const struct tfh_files *files, const char *path)
 		tft_close(r);
 	}
 	return rest;
+}
+
+DIR *tfh_list_names(int dir)
+{
+	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!d && fd >= 0) {
+		int error = errno;
+		close(fd);
+		errno = error;
+	}
+	return d;
 }

@@ -37,17 +37,13 @@ typedef int (*each_fn)(void *arg, int dir, const char *name, const struct stat *
 /* Calls `fn` for each regular file until it returns a value other than 0, which is returned. */
 static int each_file(int dir, each_fn fn, void *arg)
 {
-	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	DIR *d = tfh_list_names(dir);
 	struct dirent *e;
 	struct stat st;
+	int rc = 0;
 
-	if (!d) {
-		rc = -errno;
-		if (fd >= 0)
-			close(fd);
-		return rc;
-	}
+	if (!d)
+		return -errno;
 	while (!rc && (e = readdir(d)))
 		if (!fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode))
 			rc = fn(arg, dir, e->d_name, &st);

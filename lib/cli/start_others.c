@@ -70,16 +70,9 @@ void tfh_start_others_write(const struct tfh_start_others *o, uint32_t process, 
 	tfh_json_array(j);
 	for (uint32_t i = 0; i < o->n; i++) {
 		const struct tfh_other_sample *k = &o->sample[i];
-		if (k->process != process)
-			continue;
-		tfh_json_array(j);
-		tfh_json_u64(j, k->us);
-		tfh_json_u64(j, k->state);
-		tfh_json_u64(j, k->place);
-		tfh_json_u64(j, k->weight_us);
-		tfh_json_u64(j, k->tid);
-		tfh_json_u64(j, k->gil);
-		tfh_json_end(j);
+		const uint64_t of[] = {k->us, k->state, k->place, k->weight_us, k->tid, k->gil};
+		if (k->process == process)
+			tfh_json_u64s(j, of, sizeof(of) / sizeof(*of));
 	}
 	tfh_json_end(j);
 }

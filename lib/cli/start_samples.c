@@ -383,14 +383,9 @@ static void write_process(const struct tfh_start_samples *s, uint32_t at, struct
 	tfh_json_array(j);
 	for (uint32_t i = 0; i < s->n; i++) {
 		const struct start_sample *k = &s->sample[i];
-		if (k->process != at)
-			continue;
-		tfh_json_array(j);
-		tfh_json_u64(j, k->us);
-		tfh_json_u64(j, k->state);
-		tfh_json_u64(j, k->place);
-		tfh_json_u64(j, k->weight_us);
-		tfh_json_end(j);
+		const uint64_t of[] = {k->us, k->state, k->place, k->weight_us};
+		if (k->process == at)
+			tfh_json_u64s(j, of, sizeof(of) / sizeof(*of));
 	}
 	tfh_json_end(j);
 	write_gil(s, at, j);

@@ -47,7 +47,6 @@ static bool plausible(const struct tft_chunk_head *h)
 
 int tft_header_check(const uint8_t *header, size_t len)
 {
-	static const uint8_t zero[4];
 	struct tft_chunk_head h;
 	const size_t crc_at = offsetof(struct tft_chunk_head, header_crc);
 
@@ -57,10 +56,7 @@ int tft_header_check(const uint8_t *header, size_t len)
 	if (!plausible(&h) || h.zstd_length + 8ull > len)
 		return -EBADMSG;
 	size_t bytes = h.zstd_length + 8;
-	uint32_t crc = tfh_crc32c(0, header, crc_at);
-	crc = tfh_crc32c(crc, zero, sizeof(zero));
-	crc = tfh_crc32c(crc, header + crc_at + 4, bytes - crc_at - 4);
-	if (crc != h.header_crc)
+	if (tfh_crc32c_around(header, bytes, crc_at) != h.header_crc)
 		return -EBADMSG;
 	if (h.version > TFT_VERSION)
 		return -EPROTO;

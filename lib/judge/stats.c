@@ -67,6 +67,11 @@ static double least_of(const double *v, size_t n)
 }
 
 /* Type-7 quantile (linear between order statistics), numpy's default. NAN if n is 0. */
+double tfh_share_error(double share, double n)
+{
+	return 2 * sqrt((share * (1 - share) + 1 / n) / n);
+}
+
 double tfh_quantile(double *v, size_t n, double q)
 {
 	if (!n)

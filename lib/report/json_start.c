@@ -2,6 +2,16 @@
 
 #include "report/words/words.h"
 
+static void write_states(struct tfh_json *j, const double share[TFT_STATE_COUNT])
+{
+	tfh_json_key(j, "states");
+	tfh_json_object(j);
+	for (int i = 0; i < TFT_STATE_COUNT; i++)
+		if (share[i] > 0 && *tfh_state_words(i))
+			tfh_json_kf64(j, tfh_state_words(i), share[i]);
+	tfh_json_end(j);
+}
+
 static void write_part(struct tfh_json *j, const struct tfh_seen_start *s)
 {
 	tfh_json_object(j);
@@ -9,12 +19,7 @@ static void write_part(struct tfh_json *j, const struct tfh_seen_start *s)
 	tfh_json_kf64(j, "wall_s", s->wall_s);
 	tfh_json_ku64(j, "samples", s->samples);
 	tfh_json_kstr(j, "why", s->why);
-	tfh_json_key(j, "states");
-	tfh_json_object(j);
-	for (int i = 0; i < TFT_STATE_COUNT; i++)
-		if (s->state[i] > 0 && *tfh_state_words(i))
-			tfh_json_kf64(j, tfh_state_words(i), s->state[i]);
-	tfh_json_end(j);
+	write_states(j, s->state);
 	tfh_json_key(j, "lines");
 	tfh_json_array(j);
 	for (uint32_t i = 0; i < s->n_line; i++) {
@@ -111,12 +116,7 @@ void tfh_json_sampled(struct tfh_json *j, const struct tfh_result *r)
 	tfh_json_kf64(j, "wall_s", s->wall_s);
 	tfh_json_kf64(j, "start_s", s->start_s);
 	tfh_json_kf64(j, "running_without_gil", s->released);
-	tfh_json_key(j, "states");
-	tfh_json_object(j);
-	for (int i = 0; i < TFT_STATE_COUNT; i++)
-		if (s->state[i] > 0 && *tfh_state_words(i))
-			tfh_json_kf64(j, tfh_state_words(i), s->state[i]);
-	tfh_json_end(j);
+	write_states(j, s->state);
 	tfh_json_key(j, "causes");
 	tfh_json_object(j);
 	for (int c = 0; c < TFH_CAUSE_COUNT; c++)

@@ -90,8 +90,7 @@ class Held:
               "grows (KiB, descriptors)", looks[0], early[:3], late[-3:])
         check(len(looks) < 100 or statistics.median(kib for kib, _ in late) < 1.25 * statistics.median(kib for kib, _ in early), what,
               "grows (KiB)", early[:3], late[-3:])
-        most = tuple(map(max, *looks)) if len(looks) > 1 else looks[0]
-        return "%s %s KiB, %s descriptors at first, %s and %s at the end, %s and %s at most" % (what, *looks[0], *looks[-1], *most)
+        return "%s %s KiB, %s descriptors at first, %s and %s at the end, %s and %s at most" % (what, *looks[0], *looks[-1], *map(max, zip(*looks)))
 
 
 class Clock:

@@ -5,6 +5,7 @@
 
 #include "base/bisect.h"
 #include "judge/facts/sample_groups.h"
+#include "judge/stats.h"
 
 /* Shares of a group by its samples, smoothed with those of the less specific group, as if a few
  * more samples with its shares had been taken. */
@@ -46,7 +47,7 @@ static double asleep_share(const struct tfh_stack_samples *l, uint32_t at, const
 
 	for (int i = 0; i < TFH_AT_COUNT; i++)
 		seen += tfh_is_asleep(i) ? part[i] : 0;
-	most = seen + 2 * sqrt((seen * (1 - seen) + 1 / n) / n);
+	most = seen + tfh_share_error(seen, n);
 	if (g->brief)
 		return seen;
 	while (at != TFH_NO_GROUP && l->group[at].wall <= 0)

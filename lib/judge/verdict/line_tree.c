@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "judge/stats.h"
+
 static bool same(const char *a, const char *b)
 {
 	return a == b || !strcmp(a, b);
@@ -11,6 +13,53 @@ static bool same(const char *a, const char *b)
 bool tfh_same_line(const struct tfh_model_line *a, const struct tfh_model_line *b)
 {
 	return a->line == b->line && same(a->file, b->file) && same(a->function, b->function);
+}
+
+int tfh_line_sums_add(struct tfh_line_sums *sums, const struct tfh_model_line *line, double ns)
+{
+	struct tfh_line_sum *sum = NULL;
+
+	for (size_t i = 0; i < sums->of.n && !sum; i++)
+		if (tfh_same_line(&sums->of.v[i].line, line))
+			sum = &sums->of.v[i];
+	if (!sum) {
+		if (sums->of.n == TFH_VERDICT_LINES)
+			return 0;
+		if (TFH_PUSH(sums->of, ((struct tfh_line_sum){.line = *line})))
+			return -ENOMEM;
+		sum = &sums->of.v[sums->of.n - 1];
+	}
+	sum->ns += ns;
+	sum->samples++;
+	return 0;
+}
+
+void tfh_line_sum_keep(const struct tfh_line_sum *sum, double all_ns, uint64_t samples,
+		       struct tfh_seen_workers *out)
+{
+	double share = sum->ns / all_ns;
+
+	if (sum->samples < TFH_VERDICT_LINE_SAMPLES)
+		return;
+	out->line.file = sum->line.file;
+	out->line.function = sum->line.function;
+	out->line.line = sum->line.line;
+	out->line.share = share;
+	out->line.off = tfh_share_error(share, (double)samples);
+}
+
+void tfh_callee_vote(struct tfh_callee_votes *v, const struct tfh_model_line *callee, double ns)
+{
+	static const struct tfh_model_line none = {"", "", 0, false};
+
+	callee = callee ? callee : &none;
+	if (!v->callee.file)
+		v->callee = none;
+	v->votes += tfh_same_line(&v->callee, callee) ? ns : -ns;
+	if (v->votes >= 0)
+		return;
+	v->callee = *callee;
+	v->votes = -v->votes;
 }
 
 /* The child of a node for that line; UINT32_MAX: there is no room for more. */

@@ -1,4 +1,4 @@
-/* The sampled lines of Python, as a tree of calls. */
+/* The sampled lines of Python, as sums and as a tree of calls. */
 #ifndef TFH_JUDGE_VERDICT_LINE_TREE_H
 #define TFH_JUDGE_VERDICT_LINE_TREE_H
 
@@ -9,7 +9,31 @@ struct tfh_line_tree {
 	node; /* the caller frees it; times in ns until they are kept */
 };
 
+struct tfh_line_sum {
+	struct tfh_model_line line;
+	double ns;
+	uint64_t samples;
+};
+
+struct tfh_line_sums {
+	TFH_VEC(struct tfh_line_sum) of; /* the caller frees it */
+};
+
+/* The function that a line calls in most samples. */
+struct tfh_callee_votes {
+	struct tfh_model_line callee; /* "": none */
+	double votes;
+};
+
 bool tfh_same_line(const struct tfh_model_line *a, const struct tfh_model_line *b);
+/* At most TFH_VERDICT_LINES lines; others are left out. 0 or -ENOMEM. */
+int tfh_line_sums_add(struct tfh_line_sums *sums, const struct tfh_model_line *line, double ns);
+/* Makes `sum` the line of the workers, if it has enough samples: its share of `all_ns`, of
+ * `samples` samples. */
+void tfh_line_sum_keep(const struct tfh_line_sum *sum, double all_ns, uint64_t samples,
+		       struct tfh_seen_workers *out);
+/* Majority vote: a function with more than half of all votes wins. callee NULL: none is called. */
+void tfh_callee_vote(struct tfh_callee_votes *v, const struct tfh_model_line *callee, double ns);
 /* Adds `ns` to a stack, whose innermost frame comes first. */
 void tfh_tree_add(struct tfh_line_tree *tree, const struct tfh_model_line *frame, uint32_t n,
 		  double ns);

@@ -19,8 +19,9 @@
 #include "judge/verdict/sampled.h"
 
 struct sampled_lead {
-	struct tfh_model_line line, callee; /* callee: in most samples, by votes; "": none */
-	double votes, ns, cause[TFH_CAUSE_COUNT], state[TFT_STATE_COUNT];
+	struct tfh_model_line line;
+	struct tfh_callee_votes votes;
+	double ns, cause[TFH_CAUSE_COUNT], state[TFT_STATE_COUNT];
 	uint64_t samples;
 };
 
@@ -128,19 +129,9 @@ static int add_own(struct sampled_run *x, const struct tfh_model_line *frame, ui
 	return 0;
 }
 
-static void vote(struct sampled_lead *l, const struct tfh_model_line *callee, double ns)
-{
-	l->votes += tfh_same_line(&l->callee, callee) ? ns : -ns;
-	if (l->votes >= 0)
-		return;
-	l->callee = *callee;
-	l->votes = -l->votes;
-}
-
 static int add_lead(struct sampled_run *x, const struct tfh_start_sample *k,
 		    const struct tfh_model_line *frame, uint32_t n, enum tfh_cause cause)
 {
-	static const struct tfh_model_line none = {"", "", 0, false};
 	uint32_t callee, at = tfh_role_lead(frame, n, TFH_ROLE_NONE, &callee);
 	struct sampled_lead *l = NULL;
 
@@ -149,14 +140,14 @@ static int add_lead(struct sampled_run *x, const struct tfh_start_sample *k,
 			l = &x->lead.v[i];
 	if (!l && x->lead.n == TFH_VERDICT_LINES)
 		return 0;
-	if (!l && TFH_PUSH(x->lead, ((struct sampled_lead){.line = frame[at], .callee = none})))
+	if (!l && TFH_PUSH(x->lead, ((struct sampled_lead){.line = frame[at]})))
 		return -ENOMEM;
 	l = l ? l : &x->lead.v[x->lead.n - 1];
 	l->ns += k->ns;
 	l->samples++;
 	l->cause[cause] += k->ns;
 	l->state[k->state] += k->ns;
-	vote(l, callee < n ? &frame[callee] : &none, k->ns);
+	tfh_callee_vote(&l->votes, callee < n ? &frame[callee] : NULL, k->ns);
 	return 0;
 }
 
@@ -251,15 +242,15 @@ static int largest(const double *v, int n)
 
 static struct tfh_sampled_line line_of(const struct sampled_lead *l, double all)
 {
-	bool calls = l->callee.library;
+	bool calls = l->votes.callee.library;
 
 	return (struct tfh_sampled_line){
 		.file = l->line.file,
 		.function = l->line.function,
 		.line = l->line.line,
-		.callee = calls ? l->callee.function : NULL,
-		.callee_file = calls ? l->callee.file : "",
-		.callee_line = calls ? l->callee.line : 0,
+		.callee = calls ? l->votes.callee.function : NULL,
+		.callee_file = calls ? l->votes.callee.file : "",
+		.callee_line = calls ? l->votes.callee.line : 0,
 		.share = l->ns / all,
 		.samples = l->samples,
 		.cause = (enum tfh_cause)largest(l->cause, TFH_CAUSE_COUNT),

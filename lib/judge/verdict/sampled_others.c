@@ -3,7 +3,6 @@
  * thread waited, or the other processes of the job, such as the workers of a pool.
  */
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,14 +11,8 @@
 #include "judge/verdict/line_tree.h"
 #include "judge/verdict/sampled.h"
 
-struct line {
-	struct tfh_model_line line;
-	double ns;
-	uint64_t samples;
-};
-
 struct others {
-	TFH_VEC(struct line) line;
+	struct tfh_line_sums line;
 	TFH_VEC(uint32_t) id; /* of those seen at work */
 	struct tfh_line_tree tree;
 	double ns, busy_ns, running_ns, cause[TFH_CAUSE_COUNT];
@@ -35,23 +28,6 @@ bool tfh_sampled_launches(int state, const struct tfh_model_line *frame, uint32_
 			 strstr(frame[i].file, "/torch/distributed/elastic/") ||
 			 strstr(frame[i].file, "/torch/distributed/run.py");
 	return starts;
-}
-
-static int add_line(struct others *o, const struct tfh_model_line *line, double ns)
-{
-	struct line *l = NULL;
-
-	for (size_t i = 0; i < o->line.n && !l; i++)
-		if (tfh_same_line(&o->line.v[i].line, line))
-			l = &o->line.v[i];
-	if (!l && o->line.n == TFH_VERDICT_LINES)
-		return 0;
-	if (!l && TFH_PUSH(o->line, ((struct line){.line = *line})))
-		return -ENOMEM;
-	l = l ? l : &o->line.v[o->line.n - 1];
-	l->ns += ns;
-	l->samples++;
-	return 0;
 }
 
 static int add_id(struct others *o, uint32_t id)
@@ -80,7 +56,7 @@ static int add_sample(struct others *o, const struct tfh_start *s, uint32_t plac
 	o->cause[m.cause] += k->ns;
 	tfh_tree_add(&o->tree, m.frame, m.n, k->ns);
 	rc = add_id(o, k->id);
-	return rc ? rc : add_line(o, &m.frame[tfh_place_lead(m.frame, m.n)], k->ns);
+	return rc ? rc : tfh_line_sums_add(&o->line, &m.frame[tfh_place_lead(m.frame, m.n)], k->ns);
 }
 
 static int add_threads(struct others *o, const struct tfh_start *s)
@@ -113,20 +89,13 @@ static int add_processes(struct others *o, const struct tfh_feed *feed, uint32_t
 
 static void keep_line(const struct others *o, struct tfh_seen_workers *out)
 {
-	const struct line *best = NULL;
-	double n = (double)o->busy, share;
+	const struct tfh_line_sum *best = NULL;
 
-	for (size_t i = 0; i < o->line.n; i++)
-		if (!best || o->line.v[i].ns > best->ns)
-			best = &o->line.v[i];
-	if (!best || best->samples < TFH_VERDICT_LINE_SAMPLES)
-		return;
-	share = best->ns / o->busy_ns;
-	out->line.file = best->line.file;
-	out->line.function = best->line.function;
-	out->line.line = best->line.line;
-	out->line.share = share;
-	out->line.off = 2 * sqrt((share * (1 - share) + 1 / n) / n);
+	for (size_t i = 0; i < o->line.of.n; i++)
+		if (!best || o->line.of.v[i].ns > best->ns)
+			best = &o->line.of.v[i];
+	if (best)
+		tfh_line_sum_keep(best, o->busy_ns, o->busy, out);
 }
 
 static int keep(const struct others *o, bool threads, struct tfh_result *r,
@@ -154,7 +123,7 @@ static int keep(const struct others *o, bool threads, struct tfh_result *r,
 
 static void release(struct others *o)
 {
-	free(o->line.v);
+	free(o->line.of.v);
 	free(o->id.v);
 	free(o->tree.node.v);
 	*o = (struct others){.ns = 0};

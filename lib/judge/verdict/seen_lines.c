@@ -3,17 +3,17 @@
  * of the verdict's cause, and all of them as a tree of calls.
  */
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 
 #include "judge/facts/event_loop.h"
+#include "judge/stats.h"
 #include "judge/verdict/line_tree.h"
 
 struct lead {
 	struct tfh_model_line line;
-	struct tfh_model_line callee; /* the function that it calls in most samples, by votes */
-	struct tfh_model_line place;  /* the line that the thread itself was at */
-	double votes, ns;
+	struct tfh_callee_votes votes;
+	struct tfh_model_line place; /* the line that the thread itself was at */
+	double ns;
 	double own_ns; /* samples between calls that do not wait for Python's lock (code_place.c) */
 	uint64_t samples;
 };
@@ -29,22 +29,11 @@ struct lines {
 	double by_cause[TFH_CAUSE_COUNT]; /* ns of these samples by what each shows by itself */
 };
 
-/* Majority vote: a function with more than half of all votes wins. */
-static void vote(struct lead *l, const struct tfh_model_line *callee, double ns)
-{
-	l->votes += tfh_same_line(&l->callee, callee) ? ns : -ns;
-	if (l->votes >= 0)
-		return;
-	l->callee = *callee;
-	l->votes = -l->votes;
-}
-
 /* Adds a stack under the line of interest to the user, with the function it called. own: the line
  * that the thread was at, if that is another one. */
 static int add_lead(struct lines *x, const struct tfh_model_line *frame, uint32_t n,
 		    const struct tfh_seen_sample *k, const struct tfh_model_line *own)
 {
-	static const struct tfh_model_line none = {"", "", 0, false};
 	uint32_t callee, at = tfh_role_lead(frame, n, tfh_at_role(k->at), &callee);
 	struct lead *l = NULL;
 
@@ -54,16 +43,15 @@ static int add_lead(struct lines *x, const struct tfh_model_line *frame, uint32_
 	if (!l) {
 		if (x->lead.n == TFH_VERDICT_LINES)
 			return 0;
-		if (TFH_PUSH(x->lead, ((struct lead){.line = frame[at],
-						     .callee = none,
-						     .place = own ? *own : frame[at]})))
+		if (TFH_PUSH(x->lead,
+			     ((struct lead){.line = frame[at], .place = own ? *own : frame[at]})))
 			return -ENOMEM;
 		l = &x->lead.v[x->lead.n - 1];
 	}
 	l->ns += k->ns;
 	l->own_ns += tfh_sample_is_own(k) ? k->ns : 0;
 	l->samples++;
-	vote(l, callee < n ? &frame[callee] : &none, k->ns);
+	tfh_callee_vote(&l->votes, callee < n ? &frame[callee] : NULL, k->ns);
 	return 0;
 }
 
@@ -164,16 +152,16 @@ static void choose(struct lines *x)
 	out->function = best->line.function;
 	out->line = best->line.line;
 	out->samples = best->samples;
-	if (best->callee.library) {
-		out->callee = best->callee.function;
-		out->callee_file = best->callee.file;
-		out->callee_line = best->callee.line;
+	if (best->votes.callee.library) {
+		out->callee = best->votes.callee.function;
+		out->callee_file = best->votes.callee.file;
+		out->callee_line = best->votes.callee.line;
 	}
 	out->of_s = x->kind == TFH_SEGMENT_NONE
 			    ? x->r->found.cause_s[x->r->verdict.cause]
 			    : x->r->verdict.share * x->r->recurs_s / (double)x->r->steps.total;
 	out->s_per_step = share * out->of_s;
-	out->off_s = 2 * sqrt((share * (1 - share) + 1 / n) / n) * out->of_s;
+	out->off_s = tfh_share_error(share, n) * out->of_s;
 	/* Otherwise most of the verdict's time would remain without the place. */
 	bool removes = is_of_places(x) && best->own_ns * 2 > best->ns;
 	for (uint32_t i = x->r->n_place; i-- > 0 && removes;)

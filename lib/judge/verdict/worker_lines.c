@@ -8,12 +8,6 @@
 
 #include "judge/verdict/line_tree.h"
 
-struct worker_line {
-	struct tfh_model_line line;
-	double ns;
-	uint64_t samples;
-};
-
 struct worker_time {
 	uint32_t id;
 	int64_t first, last; /* times of its samples */
@@ -23,7 +17,7 @@ struct worker_time {
 struct workers {
 	const struct tfh_accounts *accounts;
 	struct tfh_seen_workers *out;
-	TFH_VEC(struct worker_line) lead;
+	struct tfh_line_sums lead;
 	TFH_VEC(struct worker_time) process;
 	struct tfh_line_tree tree;
 	double busy_ns, running_ns; /* running: a part of busy */
@@ -44,30 +38,11 @@ static struct worker_time *process_of(struct workers *w, const struct tfh_child_
 	return &w->process.v[w->process.n - 1];
 }
 
-static int add_lead(struct workers *w, const struct tfh_model_line *line, double ns)
-{
-	struct worker_line *l = NULL;
-
-	for (size_t i = 0; i < w->lead.n && !l; i++)
-		if (tfh_same_line(&w->lead.v[i].line, line))
-			l = &w->lead.v[i];
-	if (!l) {
-		if (w->lead.n == TFH_VERDICT_LINES)
-			return 0;
-		if (TFH_PUSH(w->lead, ((struct worker_line){.line = *line})))
-			return -ENOMEM;
-		l = &w->lead.v[w->lead.n - 1];
-	}
-	l->ns += ns;
-	l->samples++;
-	return 0;
-}
-
 static int add_about(struct workers *w, const struct tfh_child_sample *k, const struct tfh_maker *m)
 {
 	w->about++;
 	w->about_ns += k->ns;
-	return add_lead(w, &m->frame[tfh_place_lead(m->frame, m->n)], k->ns);
+	return tfh_line_sums_add(&w->lead, &m->frame[tfh_place_lead(m->frame, m->n)], k->ns);
 }
 
 /* judged: the sample is in a judged step; about: it is where the verdict's cause is searched. */
@@ -95,33 +70,33 @@ static int add_sample(struct workers *w, const struct tfh_child_sample *k, bool 
 }
 
 /* All samples of the function that a line is in. */
-static struct worker_line whole_function(const struct workers *w, const struct worker_line *of)
+static struct tfh_line_sum whole_function(const struct workers *w, const struct tfh_line_sum *of)
 {
-	struct worker_line all = {.line = of->line};
+	struct tfh_line_sum all = {.line = of->line};
 
-	for (size_t i = 0; i < w->lead.n; i++)
-		if (tfh_same_function(&w->lead.v[i].line, &of->line)) {
-			all.ns += w->lead.v[i].ns;
-			all.samples += w->lead.v[i].samples;
+	for (size_t i = 0; i < w->lead.of.n; i++)
+		if (tfh_same_function(&w->lead.of.v[i].line, &of->line)) {
+			all.ns += w->lead.of.v[i].ns;
+			all.samples += w->lead.of.v[i].samples;
 		}
 	return all;
 }
 
 /* The line of most samples. If it has few of them, as where the threads were seldom seen, the
  * function with most of them, by its own most frequent line. */
-static struct worker_line best_line(const struct workers *w)
+static struct tfh_line_sum best_line(const struct workers *w)
 {
-	struct worker_line best = {.ns = 0}, inside = {.ns = 0};
+	struct tfh_line_sum best = {.ns = 0}, inside = {.ns = 0};
 	double most = 0;
 
-	for (size_t i = 0; i < w->lead.n; i++)
-		if (w->lead.v[i].ns > best.ns)
-			best = w->lead.v[i];
+	for (size_t i = 0; i < w->lead.of.n; i++)
+		if (w->lead.of.v[i].ns > best.ns)
+			best = w->lead.of.v[i];
 	if (best.samples >= TFH_VERDICT_LINE_SAMPLES)
 		return best;
-	for (size_t i = 0; i < w->lead.n; i++) {
-		const struct worker_line *l = &w->lead.v[i];
-		struct worker_line all = whole_function(w, l);
+	for (size_t i = 0; i < w->lead.of.n; i++) {
+		const struct tfh_line_sum *l = &w->lead.of.v[i];
+		struct tfh_line_sum all = whole_function(w, l);
 		if (all.ns > inside.ns || (all.ns == inside.ns && l->ns > most)) {
 			inside = all;
 			most = l->ns;
@@ -132,8 +107,8 @@ static struct worker_line best_line(const struct workers *w)
 
 static void choose(struct workers *w)
 {
-	const struct worker_line best = best_line(w);
-	double all = 0, n = (double)w->about, share;
+	const struct tfh_line_sum best = best_line(w);
+	double all = 0;
 
 	for (size_t i = 0; i < w->process.n; i++) {
 		*(w->threads ? &w->out->threads : &w->out->processes) +=
@@ -142,14 +117,7 @@ static void choose(struct workers *w)
 	}
 	w->out->busy = all > 0 ? w->busy_ns / all : 0;
 	w->out->runs = all > 0 ? w->running_ns / all : 0;
-	if (best.samples < TFH_VERDICT_LINE_SAMPLES)
-		return;
-	share = best.ns / w->about_ns;
-	w->out->line.file = best.line.file;
-	w->out->line.function = best.line.function;
-	w->out->line.line = best.line.line;
-	w->out->line.share = share;
-	w->out->line.off = 2 * sqrt((share * (1 - share) + 1 / n) / n);
+	tfh_line_sum_keep(&best, w->about_ns, w->about, w->out);
 }
 
 /* If only workers make batches, their slowest line decides when a batch arrives, and becomes the
@@ -245,7 +213,7 @@ int tfh_find_workers(const struct tfh_accounts *accounts, struct tfh_result *r)
 	tfh_more_workers(accounts, &made, r);
 	if (!rc && accounts->judged_steps)
 		rc = tfh_tree_keep(&w.tree, accounts, &w.out->node, &w.out->n_node);
-	free(w.lead.v);
+	free(w.lead.of.v);
 	free(w.process.v);
 	free(w.tree.node.v);
 	return rc;

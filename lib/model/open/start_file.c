@@ -93,6 +93,12 @@ static void read_gil(const char *p, struct tfh_start_sample *sample, uint32_t n)
 		sample[i].gil = (uint8_t)(*p++ - '0');
 }
 
+/* Time, state, place and weight, with which samples of any thread begin. */
+static bool is_sample(const struct start_reading *r, const uint64_t n[4])
+{
+	return n[1] < TFT_STATE_COUNT && n[2] <= r->n_place && n[3] <= UINT32_MAX;
+}
+
 static int read_samples(struct start_reading *r, const char *p, const char *gil,
 			struct tfh_model_proc *proc)
 {
@@ -104,8 +110,7 @@ static int read_samples(struct start_reading *r, const char *p, const char *gil,
 	if (!sample)
 		return -ENOMEM;
 	while (p && i < room && element(&p) && numbers(&p, n, 4)) {
-		if (n[0] > INT64_MAX / 2000 || n[1] >= TFT_STATE_COUNT || n[2] > r->n_place ||
-		    n[3] > UINT32_MAX)
+		if (n[0] > INT64_MAX / 2000 || !is_sample(r, n))
 			break;
 		sample[i++] =
 			(struct tfh_start_sample){.t = proc->pub.born_ns + (int64_t)n[0] * 1000,
@@ -129,8 +134,7 @@ static int read_others(struct start_reading *r, const char *p, struct tfh_start 
 	if (!other)
 		return -ENOMEM;
 	while (p && i < room && element(&p) && numbers(&p, n, 6)) {
-		if (n[1] >= TFT_STATE_COUNT || n[2] > r->n_place || n[3] > UINT32_MAX ||
-		    n[4] > UINT32_MAX || n[5] > TFT_GIL_RELEASED)
+		if (!is_sample(r, n) || n[4] > UINT32_MAX || n[5] > TFT_GIL_RELEASED)
 			break;
 		other[i++] = (struct tfh_start_other){.ns = (double)n[3] * 1000,
 						      .tid = (uint32_t)n[4],

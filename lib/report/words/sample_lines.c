@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "judge/stats.h"
 #include "model/symbols/pylines.h"
 #include "report/format.h"
 #include "report/words/words.h"
@@ -248,8 +249,7 @@ void tfh_seen_line(struct tfh_wording *w)
 		if (!most || p < TFH_REPORT_NAMED_SHARE)
 			break;
 		told[most] = true;
-		double off = 200 * sqrt((p * (1 - p) + 1.0 / (double)seen->samples) /
-					(double)seen->samples); /* two standard errors */
+		double off = 100 * tfh_share_error(p, (double)seen->samples);
 		if (off >= 100 * p && !line)
 			return few_samples(w, placed, what[most]);
 		if (off >= 100 * p)

@@ -100,10 +100,8 @@ static void say_line(struct tfh_wording *w)
 				    tfh_short_file(l->callee_file), l->callee_line);
 	tfh_evidence(w, TFH_TELLS_LINE,
 		     tfh_phrase(w, "%s, %s:%u: %.0f %% of its time%s",
-				strcmp(l->function, "<module>") != 0
-					? tfh_function_of(w, l->function)
-					: "top level",
-				tfh_short_file(l->file), l->line, 100 * l->share, callee));
+				tfh_function_of(w, l->function), tfh_short_file(l->file), l->line,
+				100 * l->share, callee));
 }
 
 /* "running without the GIL 71 %, running 20 %, waiting for a lock 5 %" */
