@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "report/words/words.h"
 
-/* PyTorch's detection of anomalies formats the stack of every op of the forward pass, and looks for
+/* PyTorch's anomaly detection formats the stack of every op of the forward pass, and looks for
  * NaNs in every gradient. Every line of the model pays for its own ops. */
 static bool formats(const struct tfh_seen_node *node)
 {
@@ -28,7 +28,7 @@ static void advise_anomalies(struct tfh_wording *w)
 	const char *why = tfh_phrase(w, "formatting stacks (traceback.format_stack) takes %s of %s",
 				     tfh_phrase_time(w, s), tfh_phrase_time(w, step));
 	tfh_advise(w, "a stack is formatted for each operation", why,
-		   "if detection of anomalies is on (torch.autograd.set_detect_anomaly), switch it "
+		   "if anomaly detection is on (torch.autograd.set_detect_anomaly), switch it "
 		   "off: it looks for NaNs in each gradient, too",
 		   TFH_REMOVE_NONE);
 }

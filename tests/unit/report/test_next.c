@@ -226,7 +226,7 @@ static void test_anew(void **state)
 	}
 }
 
-/* Stacks formatted below many lines are one cost: detection of anomalies was left on. A few of them,
+/* Stacks formatted below many lines are one cost: anomaly detection was left on. A few of them,
  * and those of a program without PyTorch, are not. */
 static void test_anomalies(void **state)
 {
