@@ -36,6 +36,21 @@ static double clock_share(const struct tfh_stack_samples *l, const struct tfh_sa
 	return fmax(0, fmin(1 - ran, 1));
 }
 
+/* The clock's share for a group. A group without clock readings has that of the least general group
+ * that has some, which weighs as much as a few samples: what other pauses were like says little
+ * about those of which many samples are known. Negative: no group has readings. */
+static double clock_of(const struct tfh_stack_samples *l, uint32_t at, double seen)
+{
+	uint32_t n = l->group[at].wall > 0 ? 0 : l->group[at].samples;
+
+	while (at != TFH_NO_GROUP && l->group[at].wall <= 0)
+		at = l->group[at].parent;
+	if (at == TFH_NO_GROUP)
+		return -1;
+	return (TFH_FACTS_SAMPLE_PRIOR * clock_share(l, &l->group[at]) + n * seen) /
+	       (TFH_FACTS_SAMPLE_PRIOR + n);
+}
+
 /* Share of such pauses in which the thread was asleep. Samples give an upper bound, since the clock
  * does not show every wait for a CPU. But a thread that waits for the GIL wakes up whenever another
  * one releases it, which mostly takes it again at once, and a sample that meets a thread on its way
@@ -43,18 +58,14 @@ static double clock_share(const struct tfh_stack_samples *l, const struct tfh_sa
 static double asleep_share(const struct tfh_stack_samples *l, uint32_t at, const double *part)
 {
 	const struct tfh_sample_group *g = &l->group[at];
-	double seen = 0, n = g->samples + TFH_FACTS_SAMPLE_PRIOR, most;
+	double seen = 0, n = g->samples + TFH_FACTS_SAMPLE_PRIOR, most, clock;
 
 	for (int i = 0; i < TFH_AT_COUNT; i++)
 		seen += tfh_is_asleep(i) ? part[i] : 0;
 	most = seen + tfh_share_error(seen, n);
-	if (g->brief)
+	clock = g->brief ? -1 : clock_of(l, at, seen);
+	if (clock < 0)
 		return seen;
-	while (at != TFH_NO_GROUP && l->group[at].wall <= 0)
-		at = l->group[at].parent;
-	if (at == TFH_NO_GROUP)
-		return seen;
-	double clock = clock_share(l, &l->group[at]);
 	return clock < most || part[TFT_STATE_GIL] * 2 > seen ? clock : most < 1 ? most : 1;
 }
 

@@ -299,6 +299,48 @@ static void test_chain_as_account(void **state)
 	tfh_result_free(r);
 }
 
+/* Seconds of the 4 s by which the 51st step pauses that are charged to sleeping. In all other pauses the thread runs, by its CPU clock; it is read at a
+ * pause's end, at the long one's end `late` ms before the call (0: not at all). */
+static double slept_s(double late)
+{
+	struct gen *g = gen_new();
+	struct tfh_chain chain;
+	double t = 100, cpu = 0, sleep = 0;
+
+	tfh_chain_init(&chain, 0, 51);
+	for (int i = 0; i < 100; i++) {
+		double pause = i == 50 ? 4000 : 2;
+		gen_call(g, 0, TFH_FN_cuLaunchKernel, t, t + 0.01)->w[0] = 1;
+		gen_call(g, 0, TFH_FN_cuStreamSynchronize, t + 0.02, t + 8);
+		gen_cpu(g, 0, t + 8, cpu, 0);
+		for (int k = 0; i == 50 && k < 60; k++)
+			sample(g, t + 10 + 66.0 * k, TFT_STATE_SLEEP, 0, 0xffffffff);
+		if (i % 2)
+			sample(g, t + 9, TFT_STATE_RUNNING, 0, 0xffffffff);
+		t += 8 + pause;
+		cpu += 2;
+		if (i != 50 || late > 0)
+			gen_cpu(g, 0, t - (i == 50 ? late : 0.001), cpu, 0);
+	}
+	g->feed.chain = &chain;
+	struct tfh_result *r = gen_judge(g);
+	for (size_t i = 0; i < chain.link.n; i++)
+		if (chain.link.v[i].cause == TFH_CAUSE_HOST_SLEEP)
+			sleep += (double)(chain.link.v[i].t1 - chain.link.v[i].t0) / 1e9;
+	tfh_chain_free(&chain);
+	tfh_result_free(r);
+	return sleep;
+}
+
+/* What samples saw in a pause of another length than all others is not overruled by what the CPU clock tells of those, and the clock counts, too,
+ * if the thread lost its CPU for a moment between the reading and the call. */
+static void test_stall(void **state)
+{
+	(void)state;
+	about(slept_s(2), 4, 0.1);
+	about(slept_s(0), 4, 0.3);
+}
+
 static uint32_t fsync_of(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
 			 uint32_t max)
 {
@@ -390,6 +432,7 @@ int main(void)
 		cmocka_unit_test(test_without),	    cmocka_unit_test(test_written_through),
 		cmocka_unit_test(test_spread),	    cmocka_unit_test(test_chain_as_account),
 		cmocka_unit_test(test_few_samples), cmocka_unit_test(test_scopes),
+		cmocka_unit_test(test_stall),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
