@@ -52,6 +52,7 @@ static void rest(uint64_t ns)
 {
 	uint64_t now = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC), end = now + ns;
 
+	tfh_sampling_rest();
 	while (now < end) {
 		uint64_t sample = tfh_sampling_wait(now), most = end - now;
 

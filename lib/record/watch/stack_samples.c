@@ -24,8 +24,7 @@
 /* Used while steps have their first budget, since a short run has few. */
 #define MEAN_FIRST_NS 2500000ull
 #define MEAN_MOST_NS 1000000000ull
-#define SHARE 800u     /* samples may use 1/800 of the run's time: 0.125 % of one CPU */
-#define WAKE_NS 15000u /* time to fall asleep and wake up, measured on a virtual machine */
+#define SHARE 800u /* samples may use 1/800 of the run's time: 0.125 % of one CPU */
 #define COST_TIMES 4u
 #define COST_OF 4u /* samples over which the cost is averaged */
 /* CPU time, once. Imports and compilers, which have deep stacks, must leave the second budget to
@@ -64,9 +63,10 @@ static struct {
 	bool off;
 	char why[128], why_no_lines[128]; /* "": there are samples */
 	uint64_t next_ns, mean_ns, cost_ns, spent_ns, random, chosen_ns, workers_ns, begin_ns,
-		steps_ns; /* time of the last sample before which calls had been made */
-	bool steps;	  /* calls were made since the last sample */
-	bool waits;	  /* one of the drivers was seen waiting, perhaps for another thread */
+		rest_cpu_ns, /* this thread's CPU clock when it last went to sleep */
+		steps_ns;    /* time of the last sample before which calls had been made */
+	bool steps;	     /* calls were made since the last sample */
+	bool waits;	     /* one of the drivers was seen waiting, perhaps for another thread */
 	int status_fd;
 	uint32_t confined; /* how many system call filters the flusher is under */
 	uint32_t asked;	   /* how many the job had asked for when that was read */
@@ -452,12 +452,14 @@ static uint64_t mean_now(uint64_t now_ns)
 	return mean < MEAN_MOST_NS ? mean : MEAN_MOST_NS;
 }
 
-/* Accounts for `cost`: what this thread used since the last sample, having done nothing but
- * sampling in between. */
-static void pace(uint64_t now_ns, uint64_t cost)
+/* Accounts for a sample: the CPU time that this thread has used since it went to sleep, because
+ * waking up costs more than the sample on some virtual machines. */
+static void pace(uint64_t now_ns)
 {
-	uint64_t mean;
+	uint64_t cpu = (uint64_t)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID), cost, mean;
 
+	cost = cpu - samples.rest_cpu_ns;
+	samples.rest_cpu_ns = cpu;
 	samples.spent_ns += cost;
 	/* One sample that costs far more, as the first ones do, does not delay the next for
 	 * long. */
@@ -470,14 +472,17 @@ static void pace(uint64_t now_ns, uint64_t cost)
 		samples.mean_ns += samples.mean_ns / 4;
 }
 
+void tfh_sampling_rest(void)
+{
+	if (!samples.off && samples.mean_ns)
+		samples.rest_cpu_ns = (uint64_t)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
 void tfh_sampling_take(uint64_t now_ns)
 {
-	uint64_t before;
-
 	if (samples.off || !samples.mean_ns || now_ns < samples.next_ns)
 		return;
 	if (__atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE) == TFH_MODE_ON && tfh_tick_hz()) {
-		before = (uint64_t)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 		bool chooses = now_ns - samples.chosen_ns > CHOOSE_NS;
 
 		/* A filter that ends the process must not meet a sample. The kernel takes 7 us to
@@ -500,7 +505,7 @@ void tfh_sampling_take(uint64_t now_ns)
 				sample_other(samples.mean_ns);
 			tfh_workers_sample(tfh_draw(&samples.random), samples.mean_ns);
 		}
-		pace(now_ns, (uint64_t)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID) - before + WAKE_NS);
+		pace(now_ns);
 	}
 	plan((uint64_t)tfh_clock_ns(CLOCK_MONOTONIC));
 }

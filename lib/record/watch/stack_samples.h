@@ -19,6 +19,8 @@
 void tfh_sampling_begin(void);
 /* Time until the next sample, in ns; UINT64_MAX: there are none. */
 uint64_t tfh_sampling_wait(uint64_t now_ns);
+/* The flusher goes to sleep: what it uses from now on counts as the next sample's cost. */
+void tfh_sampling_rest(void);
 /* Takes a sample if it is due. */
 void tfh_sampling_take(uint64_t now_ns);
 /* Why there are no samples; NULL: there are. */
