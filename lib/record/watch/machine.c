@@ -22,6 +22,7 @@
 #define TEXT_BYTES (32u << 10)
 #define GROUP_BYTES 512u
 #define COST_SHARE 2000u      /* of one CPU: readings take at most 1 / 2000 */
+#define FIRST_NS 5000000u     /* and this once: the first readings find nothing in the caches */
 #define LEAST_NS 900000000ull /* once a second; the flusher's rounds are not exactly periodic */
 #define SECTOR_BYTES 512u
 #define UNLIMITED_BYTES (1ull << 60) /* cgroup v1 means "no limit" by any number above this */
@@ -34,7 +35,7 @@ struct readings {
 static char *text;		   /* [TEXT_BYTES] */
 static char group[2][GROUP_BYTES]; /* folders of the container's CPU and memory accounts */
 static bool group_v1;
-static uint64_t next_ns;
+static uint64_t begin_ns, spent_ns, next_ns; /* first reading, CPU time of all, next reading */
 
 static void put(struct readings *r, enum tfh_meter meter, uint64_t first, uint64_t second)
 {
@@ -285,16 +286,25 @@ static void read_thread(struct readings *r, const struct tft_sample_thread *of, 
 			   tfh_number_of_line(text, "nonvoluntary_ctxt_switches:"));
 }
 
+/* When the next reading is due, after one at `now` that took `cpu`. */
+static void plan(uint64_t now, uint64_t cpu)
+{
+	begin_ns = begin_ns ? begin_ns : now;
+	spent_ns += cpu;
+	next_ns = spent_ns > FIRST_NS ? begin_ns + (spent_ns - FIRST_NS) * COST_SHARE : 0;
+	next_ns = next_ns > now + LEAST_NS ? next_ns : now + LEAST_NS;
+}
+
 uint32_t tfh_machine_read(const struct tft_sample_thread *threads, uint32_t n,
 			  struct tft_sample_thread *out)
 {
 	struct readings r = {.out = out};
-	uint64_t begin = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
+	uint64_t now = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
 	uint64_t cpu = (uint64_t)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	struct rusage usage;
 	bool nodes;
 
-	if (begin < next_ns)
+	if (now < next_ns)
 		return 0;
 	if (!text) {
 		if (!tfh_memory(&text, TEXT_BYTES, "the state of the machine"))
@@ -316,7 +326,6 @@ uint32_t tfh_machine_read(const struct tft_sample_thread *threads, uint32_t n,
 		read_thread(&r, &threads[i], nodes);
 	if (nodes)
 		put(&r, TFH_METER_NEAR, tfh_near_ns(), tfh_far_ns());
-	cpu = (uint64_t)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
-	next_ns = begin + (cpu * COST_SHARE > LEAST_NS ? cpu * COST_SHARE : LEAST_NS);
+	plan(now, (uint64_t)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu);
 	return r.n;
 }
