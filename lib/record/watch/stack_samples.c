@@ -24,7 +24,7 @@
 /* Used while steps have their first budget, since a short run has few. */
 #define MEAN_FIRST_NS 2500000ull
 #define MEAN_MOST_NS 1000000000ull
-#define SHARE 800u /* samples may use 1/800 of the run's time: 0.125 % of one CPU */
+#define SHARE 500u /* samples may use 1/500 of the run's time: 0.2 % of one CPU */
 #define COST_TIMES 4u
 #define COST_OF 4u /* samples over which the cost is averaged */
 /* CPU time, once. Imports and compilers, which have deep stacks, must leave the second budget to

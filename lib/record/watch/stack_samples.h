@@ -2,7 +2,7 @@
  * Samples: at random moments, 10 ms apart on average, the flusher records what the driving threads
  * do outside of recorded calls, without stopping them. While one of them waits, it also samples
  * another thread that runs Python. A sample costs the flusher, which was asleep, 50 to 100 us of
- * CPU time. The mean interval grows so that all samples together stay below 1/8 percent of one CPU,
+ * CPU time. The mean interval grows so that all samples together stay below 0.2 percent of one CPU,
  * except for the first 20 ms: a short run needs samples, too, most of them in its steps.
  *
  * The intervals are those of a Poisson process, so the samples show a thread's states in proportion
