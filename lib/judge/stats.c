@@ -72,6 +72,11 @@ double tfh_share_error(double share, double n)
 	return 2 * sqrt((share * (1 - share) + 1 / n) / n);
 }
 
+double tfh_lead_error(double share, double other, double n)
+{
+	return 2 * sqrt((share + other - (share - other) * (share - other) + 1 / n) / n);
+}
+
 double tfh_quantile(double *v, size_t n, double q)
 {
 	if (!n)

@@ -12,6 +12,8 @@ double tfh_quantile(double *v, size_t n, double q);
 double tfh_select(double *v, size_t n, size_t k);
 /* Two standard errors of a share of n samples; above 0 for shares of 0 and 1, too. */
 double tfh_share_error(double share, double n);
+/* Two standard errors of the difference of two shares of the same n samples. */
+double tfh_lead_error(double share, double other, double n);
 /* Like qsort_r(); returns at once if the order is right. */
 void tfh_sort(void *v, size_t n, size_t size, int (*cmp)(const void *, const void *, void *),
 	      void *arg);

@@ -61,12 +61,7 @@ void tfh_eager_end(struct tfh_facts *facts)
 
 static bool loaded(const struct tfh_facts *facts, const char *software)
 {
-	const struct tfh_process *p = &facts->feed->processes[facts->process];
-
-	for (uint32_t i = 0; i < p->n_software; i++)
-		if (!strcmp(p->software[i].name, software))
-			return true;
-	return false;
+	return tfh_has_software(&facts->feed->processes[facts->process], software);
 }
 
 /* A loop that updates its weights by hand is seen by the library alone. */

@@ -7,14 +7,6 @@
 #include "judge/facts/pause_role.h"
 #include "judge/facts/sample_groups.h"
 
-static bool has_software(const struct tfh_process *p, const char *name)
-{
-	for (uint32_t i = 0; i < p->n_software; i++)
-		if (!strcmp(p->software[i].name, name))
-			return true;
-	return false;
-}
-
 struct tfh_stack_samples *tfh_stack_samples_new(const struct tfh_feed *feed, uint32_t process)
 {
 	struct tfh_stack_samples *l = calloc(1, sizeof(*l));
@@ -23,8 +15,8 @@ struct tfh_stack_samples *tfh_stack_samples_new(const struct tfh_feed *feed, uin
 		return NULL;
 	l->feed = feed;
 	l->process = process;
-	l->jax = has_software(&feed->processes[process], "JAX");
-	l->torch = has_software(&feed->processes[process], "PyTorch");
+	l->jax = tfh_has_software(&feed->processes[process], "JAX");
+	l->torch = tfh_has_software(&feed->processes[process], "PyTorch");
 	l->line = calloc(feed->n_threads + 1, sizeof(*l->line));
 	if (l->line)
 		return l;

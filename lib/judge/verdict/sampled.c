@@ -70,10 +70,19 @@ uint32_t tfh_sampled_process(const struct tfh_feed *feed)
 	return best;
 }
 
-/* JAX computes on threads of its own. */
-static bool is_jax(const struct tfh_model_line *frame, uint32_t n)
+static bool is_jax(const struct tfh_model_line *frame)
 {
-	return n && frame[0].library && strstr(frame[0].file, "/jax/_src/");
+	return frame->library && strstr(frame->file, "/jax/_src/");
+}
+
+/* Whether a thread that waits for another one waits for JAX, which computes on threads of its own:
+ * in a function of JAX, or in a jitted one, which is in C and called by the program itself. */
+static bool awaits_jax(const struct sampled_run *x, const struct tfh_start_sample *k,
+		       const struct tfh_model_line *frame, uint32_t n)
+{
+	if (k->state != TFT_STATE_LOCK || !n)
+		return false;
+	return frame[0].library ? is_jax(&frame[0]) : x->out->jax;
 }
 
 static enum tfh_cause cause_of(const struct sampled_run *x, const struct tfh_start_sample *k,
@@ -97,7 +106,7 @@ static enum tfh_cause cause_of(const struct sampled_run *x, const struct tfh_sta
 		return TFH_CAUSE_COMPUTE_CPU;
 	if (runs && !n)
 		return TFH_CAUSE_HOST_UNKNOWN;
-	if (k->state == TFT_STATE_LOCK && is_jax(frame, n))
+	if (awaits_jax(x, k, frame, n))
 		return TFH_CAUSE_COMPUTE_CPU;
 	return tfh_plain_cause(k->state);
 }
@@ -166,8 +175,8 @@ static bool is_import(const struct tfh_model_line *frame, uint32_t n)
 	return false;
 }
 
-/* What decides how single samples count: whether it goes on compiling, and whether it waits at a
- * queue. */
+/* What decides how single samples count: whether it goes on compiling, whether it waits at a queue,
+ * and whether it uses JAX. */
 static void look_ahead(struct sampled_run *x, const struct tfh_seen_workers *workers)
 {
 	const struct tfh_start *s = x->start;
@@ -180,6 +189,8 @@ static void look_ahead(struct sampled_run *x, const struct tfh_seen_workers *wor
 		uint32_t n = tfh_start_frames(s, k->place, frame, TFH_VERDICT_FRAMES);
 		enum tfh_role role =
 			n ? tfh_place_role(frame, n, TFH_ORDER_UNKNOWN) : TFH_ROLE_NONE;
+		for (uint32_t j = 0; j < n; j++)
+			x->out->jax |= is_jax(&frame[j]);
 		x->end = n ? k->t : x->end;
 		all += k->ns;
 		later += k->t > half ? k->ns : 0;
@@ -215,8 +226,6 @@ static int add_sample(struct sampled_run *x, const struct tfh_start_sample *k)
 	if (!n)
 		return 0;
 	x->placed++;
-	for (uint32_t i = 0; i < n; i++)
-		x->out->jax |= strstr(frame[i].file, "/jax/_src/") != NULL;
 	tfh_tree_add(&x->tree, frame, n, k->ns);
 	rc = add_own(x, frame, n, k->ns);
 	return rc ? rc : add_lead(x, k, frame, n, cause);
@@ -307,17 +316,25 @@ static void find_place(const struct sampled_run *x, struct tfh_result *r)
 }
 
 /* Unlike in steps with a device, nothing waits while the thread computes, so the class with most of
- * the time decides. */
+ * the time decides. Few samples must show clearly that it has most. */
 static enum tfh_class class_of(const double part[TFH_PART_COUNT],
-			       const double of_class[TFH_CLASS_COUNT], double all)
+			       const double of_class[TFH_CLASS_COUNT], double all, double n)
 {
 	int most = TFH_CLASS_COMPUTE_BOUND;
+	double next = 0;
 
-	if (all <= 0 || part[TFH_PART_UNATTRIBUTED] > TFH_UNATTRIBUTED_SHARE * all)
+	if (all <= 0 || n < TFH_FACTS_SAMPLE_LEAST ||
+	    part[TFH_PART_UNATTRIBUTED] > TFH_UNATTRIBUTED_SHARE * all)
 		return TFH_CLASS_UNCLASSIFIED;
 	for (int c = 0; c < TFH_CLASS_COUNT; c++)
 		if (tfh_class_blocks(c) && of_class[c] > of_class[most])
 			most = c;
+	for (int c = 0; c < TFH_CLASS_COUNT; c++)
+		if ((tfh_class_blocks(c) || c == TFH_CLASS_COMPUTE_BOUND) && c != most)
+			next = fmax(next, of_class[c]);
+	if (n < TFH_VERDICT_SAMPLED_LEAST &&
+	    of_class[most] - next < all * tfh_lead_error(of_class[most] / all, next / all, n))
+		return TFH_CLASS_UNCLASSIFIED;
 	return (enum tfh_class)most;
 }
 
@@ -339,8 +356,7 @@ static void decide(const struct sampled_run *x, struct tfh_result *r)
 				  .confidence = TFH_CONFIDENCE_LOW,
 				  .tier = 'C'};
 	tfh_blocking_of(part, of_class);
-	if (x->placed >= TFH_VERDICT_SAMPLED_LEAST)
-		v->cls = class_of(part, of_class, all);
+	v->cls = class_of(part, of_class, all, x->placed);
 	v->cause = tfh_largest_cause(cause, v->cls);
 	if (v->cause != TFH_CAUSE_NONE) {
 		v->share = of_class[v->cls] / all;

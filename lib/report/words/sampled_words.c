@@ -57,6 +57,8 @@ const char *tfh_sampled_does(const struct tfh_sampled_line *l)
 {
 	const char *state = tfh_state_words(l->state);
 
+	if (sleeps(l) && l->cause == TFH_CAUSE_COMPUTE_CPU)
+		return "waits for computing on other threads";
 	if (sleeps(l) && *state)
 		return state;
 	return l->cause == TFH_CAUSE_COMPUTE_CPU   ? "native code"

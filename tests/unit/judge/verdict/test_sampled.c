@@ -1,0 +1,109 @@
+/* A run in which no call was recorded is judged by samples of its main thread: by the class with most of them if there are many, or if it leads
+ * clearly; else by none. A thread that waits at a line of the program waits for JAX if a function of JAX was seen, and else for a lock. Rows that are taken
+ * from a sparse matrix are input, whether or not it holds Python's lock meanwhile. */
+#include "../analyze_gen.h"
+#include "judge/verdict/verdict.h"
+#include "model/start.h"
+
+enum { JOB = 1, SCIPY, LINEAR, JAX };
+enum { TRAIN = 1, TAKES, FITS, READS };
+
+static const struct tfh_start_function function[] = {
+	{"/job/train.py", "main", false},
+	{"/site-packages/scipy/sparse/_index.py", "IndexMixin.__getitem__", true},
+	{"/site-packages/sklearn/linear_model/_stochastic_gradient.py", "partial_fit", true},
+	{"/site-packages/jax/_src/array.py", "ArrayImpl.__float__", true}};
+static const struct tfh_start_place place[] = {
+	{0, JOB, 40}, {TRAIN, SCIPY, 46}, {TRAIN, LINEAR, 560}, {TRAIN, JAX, 300}};
+
+/* Of so many samples, of 100 ms each. */
+struct part {
+	uint32_t n;
+	uint32_t place;
+	enum tft_state state;
+	enum tft_gil gil;
+};
+
+static struct tfh_start start;
+
+static const struct tfh_start *start_of(void *arg, uint32_t process)
+{
+	(void)arg, (void)process;
+	return &start;
+}
+
+static struct tfh_result *judge(const struct part *part, uint32_t parts)
+{
+	static struct tfh_start_sample sample[256];
+	struct gen *g = gen_new();
+	uint32_t n = 0;
+
+	for (uint32_t p = 0; p < parts; p++)
+		for (uint32_t i = 0; i < part[p].n; i++, n++)
+			sample[n] = (struct tfh_start_sample){.t = gen_ns(100.0 * n),
+							      .ns = 1e8,
+							      .place = part[p].place,
+							      .state = (uint8_t)part[p].state,
+							      .gil = (uint8_t)part[p].gil};
+	start = (struct tfh_start){.sample = sample, .n = n, .place = place, .function = function};
+	g->feed.start = start_of;
+	return gen_judge(g);
+}
+
+static void expect(const struct part *part, uint32_t parts, enum tfh_class cls,
+		   enum tfh_cause cause)
+{
+	struct tfh_result *r = judge(part, parts);
+
+	if (r->verdict.cls != cls || r->verdict.cause != cause)
+		fail_msg("%s, cause %d", tfh_class_name(r->verdict.cls), (int)r->verdict.cause);
+	tfh_result_free(r);
+}
+
+static void test_enough(void **state)
+{
+	(void)state;
+	static const struct part few[] = {{9, TRAIN, TFT_STATE_SLEEP, 0}},
+				 clear[] = {{23, TRAIN, TFT_STATE_SLEEP, 0},
+					    {7, FITS, TFT_STATE_RUNNING, TFT_GIL_RELEASED}},
+				 open[] = {{17, TRAIN, TFT_STATE_SLEEP, 0},
+					   {13, FITS, TFT_STATE_RUNNING, TFT_GIL_RELEASED}},
+				 many[] = {{34, TRAIN, TFT_STATE_SLEEP, 0},
+					   {26, FITS, TFT_STATE_RUNNING, TFT_GIL_RELEASED}};
+
+	expect(few, 1, TFH_CLASS_UNCLASSIFIED, TFH_CAUSE_NONE);
+	expect(clear, 2, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_SLEEP);
+	expect(open, 2, TFH_CLASS_UNCLASSIFIED, TFH_CAUSE_NONE);
+	expect(many, 2, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_SLEEP);
+}
+
+static void test_jax(void **state)
+{
+	(void)state;
+	static const struct part waits[] = {{59, TRAIN, TFT_STATE_LOCK, 0},
+					    {1, READS, TFT_STATE_RUNNING, 0}};
+
+	expect(waits, 1, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_LOCK);
+	expect(waits, 2, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU);
+}
+
+static void test_rows(void **state)
+{
+	(void)state;
+	static const struct part part[] = {{40, TAKES, TFT_STATE_RUNNING, TFT_GIL_RELEASED},
+					   {10, TAKES, TFT_STATE_RUNNING, TFT_GIL_HELD},
+					   {20, FITS, TFT_STATE_RUNNING, TFT_GIL_RELEASED}};
+
+	expect(part, 3, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_BATCH);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_enough),
+		cmocka_unit_test(test_jax),
+		cmocka_unit_test(test_rows),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
