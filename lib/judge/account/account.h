@@ -366,6 +366,9 @@ void tfh_input_judge(struct tfh_accounts *accounts);
 /* Whether the training loop's get-next only waits for batches that other threads or processes
  * prepare. */
 bool tfh_input_async(const struct tfh_accounts *accounts);
+/* The work of all stages for one batch, ns; INT64_MAX: not known, since a stage's own threads do
+ * some of it. */
+int64_t tfh_input_work(const struct tfh_accounts *accounts);
 
 /* again.c: counts a copy in a training window. */
 void tfh_count_same(struct tfh_accounts *accounts, const struct tfh_event *ev, size_t window);

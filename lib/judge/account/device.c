@@ -67,6 +67,7 @@ int tfh_device_judge(struct tfh_device *d, struct tfh_call_feed *calls,
 	struct tfh_slices *q = rc ? NULL : tfh_slices_new(d, sampler);
 
 	d->async = tfh_input_async(d->accounts);
+	d->made = tfh_input_work(d->accounts);
 	if (!rc)
 		rc = q ? load_all(d, q, err) : -ENOMEM;
 	judged = q ? tfh_slices_end(q) : 0;

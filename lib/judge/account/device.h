@@ -235,6 +235,7 @@ struct tfh_device {
 	uint64_t met[TFH_ACCOUNT_DEVICES]; /* number of collectives read so far */
 	size_t next_long;
 	bool async;	/* other threads prepare the input */
+	int64_t made;	/* all their work for a batch, ns; INT64_MAX: not known */
 	int64_t own;	/* the recorder's own time in every pause; 0 for other tools' traces */
 	int64_t loaded; /* host calls are complete from here on */
 	/* results */

@@ -126,6 +126,30 @@ bool tfh_input_async(const struct tfh_accounts *accounts)
 	return accounts->facts->stage.v[slowest_below(accounts, at, false)].async;
 }
 
+/* Whether the stage that feeds this one was recorded. */
+static bool is_fed(const struct tfh_facts *facts, size_t at)
+{
+	TFH_EACH (i, facts->stage.n)
+		if (facts->stage.v[i].parent == (int32_t)at && facts->stage.v[i].time.calls)
+			return true;
+	return false;
+}
+
+int64_t tfh_input_work(const struct tfh_accounts *accounts)
+{
+	const struct tfh_facts *facts = accounts->facts;
+	int64_t ns = 0;
+
+	TFH_EACH (i, facts->stage.n) {
+		const struct tfh_stage_use *s = &facts->stage.v[i];
+		bool prefetch = has_type(s, "Prefetch");
+		if (prefetch ? !is_fed(facts, i) : s->async)
+			return INT64_MAX;
+		ns += prefetch ? 0 : s->time.self;
+	}
+	return facts->stage.n && facts->batch.n ? ns / (int64_t)facts->batch.n : INT64_MAX;
+}
+
 static int32_t starved_by(const struct tfh_accounts *accounts, int32_t at)
 {
 	int32_t best = -1;

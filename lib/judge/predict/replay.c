@@ -35,8 +35,10 @@ struct replay {
 	uint64_t same_woken;
 	/* Usual time from an op's end to the return of the call that waited for it. */
 	int64_t wake;
-	bool slept;	/* that time was measured on threads that slept */
-	uint64_t woken; /* waits that sleep only in the replay, if it was not */
+	bool slept;	 /* that time was measured on threads that slept */
+	uint64_t woken;	 /* waits that sleep only in the replay, if it was not */
+	int64_t waited;	 /* new end of the last get-next that waited for another thread */
+	int64_t batches; /* get-nexts since then */
 };
 
 static enum tfh_part part_of(const struct tfh_seg *s)
@@ -175,6 +177,30 @@ static bool fetches(const struct tfh_slice *sl, const struct tfh_seg *s)
 	       (s->label == TFH_L_SYNC && s->op != TFH_NO && sl->op.v[s->op].work == TFH_W_D2H);
 }
 
+/* New end of a get-next that other threads feed. If it waited, the batch is available when it was: a
+ * faster consumer does not speed up its makers. But if they could make all batches since the last
+ * such wait sooner, they had stopped in front of a full buffer, and this get-next was only late to
+ * be woken up: then it takes as long as it did. */
+static int64_t batch_end(struct replay *r, const struct tfh_seg *s, int64_t begin)
+{
+	int64_t made = r->sl->device->made, ns = s->t1 - s->t0, end = begin + ns;
+	int64_t usual = r->sl->accounts->loops->median / TFH_PREDICT_STARVED_PART;
+	bool first = r->waited == INT64_MIN;
+
+	r->batches++;
+	if (ns > tfh_max_ns(TFH_GAP_NS, usual)) {
+		int64_t ready = tfh_max_ns(begin, s->t1);
+		bool known = made < INT64_MAX && !first;
+		end = known ? tfh_min_ns(ready, tfh_max_ns(end, r->waited + r->batches * made))
+			    : ready;
+	} else if (!first) {
+		return end;
+	}
+	r->waited = end;
+	r->batches = 0;
+	return end;
+}
+
 static int64_t seg_end(struct replay *r, uint32_t i)
 {
 	const struct tfh_slice *sl = r->sl;
@@ -203,11 +229,8 @@ static int64_t seg_end(struct replay *r, uint32_t i)
 		return wait_end(r, s, begin, gone);
 	if (gone)
 		return begin;
-	/* A batch that other threads prepare is available when it was, unless it had been ready
-	 * before. */
-	if (s->label == TFH_L_INPUT && s->async &&
-	    ns > tfh_max_ns(TFH_GAP_NS, sl->accounts->loops->median / TFH_PREDICT_STARVED_PART))
-		return tfh_max_ns(begin, s->t1);
+	if (s->label == TFH_L_INPUT && s->async)
+		return batch_end(r, s, begin);
 	/* The predicted job runs without the recorder, whose own time is left out. */
 	if (s->label == TFH_L_GAP && r->what != TFH_REMOVE_COUNT)
 		ns = tfh_max_ns(0, ns - sl->device->own);
@@ -328,6 +351,8 @@ static void run(struct replay *r, const struct heap_node *v)
 	const struct tfh_slice *sl = r->sl;
 	size_t n = sl->seg.n + sl->op.n;
 
+	r->waited = INT64_MIN;
+	r->batches = 0;
 	for (size_t i = 0; i < sl->seg.n; i++)
 		r->seg[i] = INT64_MIN;
 	for (size_t i = 0; i < sl->op.n; i++)
