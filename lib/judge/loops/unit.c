@@ -138,11 +138,41 @@ static bool feeds_like(const struct tfh_node *v, const struct tfh_node *loop)
 	return feeds(v);
 }
 
+/* Whether an event is what an inner loop's iterations have at that place: the same copy or wait, or
+ * launches of mostly the same functions. */
+static bool is_like(const struct tfh_node *v, const struct tfh_node *of)
+{
+	int both = __builtin_popcountll(v->ops & of->ops), all = __builtin_popcountll(of->ops);
+
+	return v->kind == of->kind && !v->body &&
+	       (v->ops ? both >= TFH_LOOPS_ITERATION_SHARE * all : v->what == of->what);
+}
+
+/* Marks the events of an outer loop's body, from the inner loop on, that are iterations of the inner
+ * loop with a few other kernels: the first ones may start from constants. */
+static uint64_t find_irregular(const struct tfh_node *outer, const struct tfh_node *inner)
+{
+	uint32_t at = (uint32_t)(inner - outer->body), n = outer->n_body, k;
+	uint64_t found = 0;
+
+	for (uint32_t i = 1; i + inner->n_body <= n && n <= 64;) {
+		for (k = 0; k < inner->n_body; k++)
+			if (!is_like(&outer->body[(at + i + k) % n], &inner->body[k]))
+				break;
+		bool whole = k == inner->n_body && k > 1;
+		for (k = 0; k < inner->n_body && whole; k++)
+			found |= 1ull << (at + i + k) % n;
+		i += whole ? inner->n_body : 1;
+	}
+	return found;
+}
+
 /*
  * Whether each iteration of a loop is a fixed number of inner iterations followed by an update.
  * There must be fewer inner iterations per outer one than outer ones. The rest launches something
  * that the inner iterations do not, and is at most as large as one of them, by launches or by time.
- * The last inner iteration may be part of the rest, since no wait separates them.
+ * The last inner iteration may be part of the rest, since no wait separates them. If the inner ones
+ * take no data of their own, irregular ones are no part of the rest.
  */
 static bool accumulates(const struct units *u, const struct tfh_node *loop)
 {
@@ -153,9 +183,10 @@ static bool accumulates(const struct units *u, const struct tfh_node *loop)
 
 	if (!inner || inner->n % loop->n || inner->n > loop->n * loop->n)
 		return false;
+	uint64_t irregular = is_fed(inner) ? 0 : find_irregular(loop, inner);
 	for (uint32_t i = 0; i < loop->n_body; i++) {
 		const struct tfh_node *v = &loop->body[i];
-		if (v == inner)
+		if (v == inner || (i < 64 && irregular >> i & 1))
 			continue;
 		rest += v->ns;
 		ops |= v->ops;
