@@ -420,13 +420,28 @@ static const char *gain_besides(const struct tfh_page *page, double most, char *
 	return out;
 }
 
+/* "; DO NEXT 1 makes it cheaper", if there is such an advice. */
+static const char *cheaper(const struct tfh_page *page, char *out, size_t size)
+{
+	const struct tfh_wording *w = page->words;
+	const struct tfh_advice *order[TFH_REPORT_ADVICE];
+	size_t n = w->misuse ? tfh_next_order(w, order) : 0;
+
+	*out = '\0';
+	for (size_t i = 0; i < n; i++)
+		if (order[i] == &w->advice[w->misuse - 1])
+			snprintf(out, size, "; DO NEXT %zu makes it cheaper", i + 1);
+	return out;
+}
+
 /* If only computing takes long, this is all that can be gained. */
 static void little_to_gain(const struct tfh_page *page)
 {
 	const struct tfh_result *r = page->r;
 	double share = r->breakdown[TFH_PART_COMPUTE].share, step = tfh_step_s(r);
 	double fastest, most = most_of_steps(r, share, &fastest);
-	char line[240], factor[TFH_TEXT], both[TFH_RANGE], besides[TFH_RANGE + 64], also[80] = "";
+	char line[320], factor[TFH_TEXT], both[TFH_RANGE], besides[TFH_RANGE + 64], also[80] = "";
+	char mistake[64];
 
 	if (!(share > 0))
 		return;
@@ -440,10 +455,11 @@ static void little_to_gain(const struct tfh_page *page)
 		if (fastest > most * (1 + TFH_PREDICT_WORTH_SHARE))
 			snprintf(also, sizeof(also), " (%s if all steps were like the fastest)",
 				 tfh_fmt_factor(factor, fastest));
-		snprintf(line, sizeof(line), "%s%s%s%s without cheaper computing%s",
+		snprintf(line, sizeof(line), "%s%s%s%s without cheaper computing%s%s",
 			 gain_besides(page, fastest, besides, sizeof(besides)),
 			 none ? "none" : "at most ", none ? "" : tfh_fmt_factor(factor, most),
-			 in_the_steps(page, fastest), also);
+			 in_the_steps(page, fastest), also,
+			 cheaper(page, mistake, sizeof(mistake)));
 	}
 	tfh_row(page, "gain", line);
 }

@@ -49,6 +49,9 @@ static void advise_cache(struct tfh_wording *w)
 
 void tfh_advise_misuse(struct tfh_wording *w)
 {
+	uint32_t n = w->n_advice;
+
 	advise_anomalies(w);
 	advise_cache(w);
+	w->misuse = w->n_advice > n ? n + 1 : 0;
 }

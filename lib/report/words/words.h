@@ -60,6 +60,8 @@ struct tfh_wording {
 	const char *no_memory; /* which requests for device memory failed, or NULL */
 	struct tfh_advice advice[TFH_REPORT_ADVICE];
 	uint32_t n_advice;
+	/* Number in `advice` of a mistake that makes computing dearer; 0: none is known. */
+	uint32_t misuse;
 	/* Names of the result's places: "augment", "train.py:53". */
 	const char *place[TFH_PREDICT_PLACES];
 	const char *remark[TFH_REPORT_REMARKS]; /* "no input pipeline was visible", ... */

@@ -260,6 +260,7 @@ static void test_anomalies(void **state)
 		tfh_wording_make(&w.said, &w.r);
 		assert_int_equal(advises(&w.said, "a stack is formatted for each operation"),
 				 row[k].advised);
+		assert_int_equal(w.said.misuse > 0, row[k].advised);
 		tfh_wording_free(&w.said);
 	}
 }
