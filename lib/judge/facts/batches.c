@@ -39,6 +39,8 @@ static struct tfh_tag *tag_of(struct tfh_facts *facts, uint32_t name)
 	t.save = starts(s, "SaveV2") || starts(s, "MergeV2Checkpoints");
 	t.log = (starts(s, "Write") && strstr(s, "Summary")) || starts(s, "FlushSummaryWriter") ||
 		starts(s, "PrintV2");
+	t.updates = (starts(s, "Assign") && ends(s, "VariableOp")) || starts(s, "ResourceApply") ||
+		    starts(s, "ResourceScatter");
 	t.pipeline = TFH_DETECT_PIPELINES &&
 		     (starts(s, "MakeIterator") || ends(s, "Dataset") || ends(s, "DatasetV2"));
 	if (TFH_PUSH(facts->tag, t))
@@ -141,6 +143,8 @@ int tfh_exec_event(struct tfh_facts *facts, const struct tfh_event *ev)
 									  ev->thread, ev->stack})))
 		return -ENOMEM;
 	if (tag->save && TFH_PUSH_BIG(facts->rare, ((struct tfh_rare){ev->t0, ev->thread, true})))
+		return -ENOMEM;
+	if (tfh_logged_event(facts, ev, tag))
 		return -ENOMEM;
 	if (!facts->batch.n)
 		return 0;

@@ -42,6 +42,7 @@ struct tfh_piece {
 	bool pageable, passive, failed;
 	bool saves;    /* a checkpoint */
 	bool logs;     /* writes a summary, or prints */
+	bool eager;    /* a single op that assigns no variable */
 	bool makes;    /* compiles: first execution of a retraced function, or an input pipeline */
 	bool writes;   /* writes a value that a stream may wait for, at address `handle` */
 	float density; /* passive pieces: share of [t0, t1) spent in the stage */
@@ -81,6 +82,7 @@ struct tfh_series {
 struct tfh_tag {
 	uint32_t name;
 	bool function, getnext, save, log;
+	bool updates;  /* assigns a variable */
 	bool pipeline; /* makes a data set or an iterator, whose graph is optimised and compiled */
 	bool batches;  /* it fetches batches itself */
 	/* One of many functions with the same base name, retraced for each shape or value. Number
@@ -94,11 +96,18 @@ struct tfh_tag {
 	uint32_t thread;
 };
 
+/* A stretch of a thread in which it makes and writes summaries. */
+struct tfh_logged {
+	int64_t t0, t1;
+	uint32_t thread;
+};
+
 struct tfh_thread_use {
 	uint64_t launches, driver, execs, gets;
 	int64_t exec_ns, driver_ns, last; /* last: end of its last call that works or waits */
 	int64_t outermost;		  /* end of its last outermost call */
-	bool overlap;			  /* its outermost calls overlap */
+	int64_t updated; /* end of its last function or update since a batch, 0: none */
+	bool overlap;	 /* its outermost calls overlap */
 	/* A driving thread: its calls make the step's time line. */
 	bool drives;
 	bool python;	/* runs Python, by the stacks of its first calls that have one */
@@ -251,6 +260,7 @@ struct tfh_facts {
 	TFH_VEC(struct tfh_exec) program; /* executions of XLA's programs by one thread, by begin */
 	TFH_VEC(uint8_t) range_name;	  /* by string: what a range of this name is */
 	TFH_VEC(struct tfh_rare) rare;	  /* by end */
+	TFH_VEC(struct tfh_logged) logged; /* by end */
 	TFH_VEC(int64_t) loading; /* begins of long launches that were the first of their kernel */
 	TFH_VEC(int64_t) call_at; /* end of every TFH_FACTS_CALLS_APART-th event */
 	uint64_t launches_loaded; /* launches before the last module was loaded */
@@ -373,6 +383,13 @@ static inline bool tfh_is_launch(const struct tfh_token_kind *k)
  * it. */
 int tfh_note_loading(struct tfh_facts *facts, struct tfh_piece *p, bool first);
 void tfh_loading_piece(const struct tfh_facts *facts, struct tfh_piece *p);
+/* An executed op or function, with its tag; 0 or -ENOMEM. */
+int tfh_logged_event(struct tfh_facts *facts, const struct tfh_event *ev,
+		     const struct tfh_tag *tag);
+/* Whether an executed op makes what a summary then writes. */
+bool tfh_is_logged(const struct tfh_facts *facts, const struct tfh_piece *p);
+/* All events have been seen: marks the long calls. */
+void tfh_end_logged(struct tfh_facts *facts);
 /* Converts a call that executes ops; false unless it is outermost. An eagerly executed get-next
  * becomes input. */
 bool tfh_exec_piece(const struct tfh_facts *facts, const struct tfh_event *ev, struct tfh_piece *p);

@@ -110,7 +110,8 @@ bool tfh_exec_piece(const struct tfh_facts *facts, const struct tfh_event *ev, s
 		&facts->tag.v[facts->tag_of.v[name < facts->tag_of.n ? name : 0]];
 	p->label = tag->getnext ? TFH_L_INPUT : TFH_L_EXEC;
 	p->saves = tag->save;
-	p->logs = tag->log;
+	p->eager = !tag->function && !tag->updates && !tag->getnext;
+	p->logs = tag->log || tfh_is_logged(facts, p);
 	p->makes = tag->pipeline || (tag->retraced && !tag->batches && ev->t0 == tag->first);
 	return true;
 }

@@ -312,6 +312,7 @@ static int put_in_order(struct tfh_facts *facts)
 		tfh_sort(facts->mark.v, facts->mark.n, sizeof(*facts->mark.v), by_mark, NULL);
 	tfh_sort_tokens(facts);
 	tfh_end_batches(facts);
+	tfh_end_logged(facts);
 	rc = tfh_programs_end(facts);
 	rc = rc ? rc : tfh_torch_batches(facts);
 	TFH_EACH (i, facts->batch.n)
@@ -509,6 +510,7 @@ void tfh_facts_free(struct tfh_facts *facts)
 	tfh_big_free(facts->program.v);
 	free(facts->range_name.v);
 	tfh_big_free(facts->rare.v);
+	tfh_big_free(facts->logged.v);
 	free(facts->loading.v);
 	free(facts->quiet.v);
 	free(facts->call_at.v);

@@ -58,12 +58,19 @@ static bool leads(const struct seen *n, enum tfh_cause cause)
 	       n->of[cause] - next >= TFH_PREDICT_ERRORS * sqrt((double)n->of[cause] + next);
 }
 
+/* Whether most steps write summaries by ops, which are recorded. */
+static bool writes_summaries(const struct tfh_accounts *accounts)
+{
+	return 2 * accounts->facts->logged.n > accounts->step.n;
+}
+
 /* Whether the cause is proved by calls alone. */
 static bool proved_by_calls(const struct tfh_accounts *accounts, enum tfh_cause cause)
 {
 	return cause < 0 || tfh_cause_class(cause) != TFH_CLASS_HOST_BOUND ||
 	       (cause == TFH_CAUSE_HOST_LAUNCH && !accounts->facts->cpu_only) ||
 	       cause == TFH_CAUSE_HOST_SYNC || cause == TFH_CAUSE_HOST_ALLOC ||
+	       (cause == TFH_CAUSE_HOST_LOGGING && writes_summaries(accounts)) ||
 	       accounts->facts->feed->imported;
 }
 
