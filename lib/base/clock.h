@@ -60,7 +60,7 @@ static inline int64_t tfh_clock_ns(clockid_t id)
 /* Now, in ticks. Without a fence, since the measured calls are longer than any reordering. */
 static inline uint64_t tfh_ticks(void)
 {
-	if (__builtin_expect(__atomic_load_n(&tfh_clock_counter, __ATOMIC_RELAXED), 1))
+	if (__builtin_expect(tfh_clock_counter, 1))
 		return tfh_arch_ticks();
 	return (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
 }

@@ -99,13 +99,18 @@ static inline void tfh_guard_end(struct tfh_self *self)
 	self->guard--;
 }
 
-/* Whether a call can be entered in the usual way, if it also comes soon after the one before: it is
- * outermost, on a thread that is set up. */
+/* Whether a call can be entered in the usual way while recording, if it also comes soon after the
+ * one before: it is outermost, on a thread that is set up. */
+static tfh_hot bool tfh_set_up(const struct tfh_self *self)
+{
+	return tfh_likely(self->state == 0) && tfh_likely(tfh_up_to_date(self));
+}
+
 static tfh_hot bool tfh_at_ease(const struct tfh_self *self)
 {
 	/* acquire, free on x86: a thread that sees ON also sees the set-up that preceded it */
 	return tfh_likely(__atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE) == TFH_MODE_ON) &&
-	       tfh_likely(self->state == 0) && tfh_likely(tfh_up_to_date(self));
+	       tfh_set_up(self);
 }
 
 /* Enters such a call. If it comes after a pause, or a signal handler interferes,
@@ -256,6 +261,14 @@ static tfh_hot uint64_t tfh_what(uint16_t fn, uint8_t kind)
 static tfh_hot void tfh_say_what(struct tfh_rec *rec, uint64_t what)
 {
 	__builtin_memcpy((char *)rec + offsetof(struct tfh_rec, fn), &what, sizeof(what));
+}
+
+/* The context, and that there is no backtrace. */
+static tfh_hot void tfh_say_context(struct tfh_rec *rec, uint64_t ctx)
+{
+	static_assert(offsetof(struct tfh_rec, stack) == offsetof(struct tfh_rec, ctx) + 4,
+		      "one store");
+	__builtin_memcpy((char *)rec + offsetof(struct tfh_rec, ctx), &ctx, sizeof(ctx));
 }
 
 /* Fills a reserved record, except words, stream, ctx and result. */

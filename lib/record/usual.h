@@ -23,6 +23,15 @@ static tfh_hot bool tfh_alone(const struct tfh_self *self)
 	return self->state == tfh_state(1, 0);
 }
 
+/* With tfh_alone(): sets the guard to TFH_GUARD_CALL, by its highest byte, since the compiler would
+ * need a second instruction for a constant of eight. Nothing reads the state as a whole before it is
+ * written as a whole, but a signal handler. */
+static tfh_hot void tfh_guard_filling(struct tfh_self *self)
+{
+	static_assert(TFH_GUARD_CALL << 8 == 0, "one byte");
+	tfh_poke((uint8_t *)&self->guard + 3, (uint8_t)(TFH_GUARD_CALL >> 24));
+}
+
 /*
  * With tfh_alone(): closes the call that began at `begin` and fills its record except words;
  * tfh_publish_usual() must follow. If the open call is another one or there is no room, it does
@@ -34,7 +43,7 @@ static tfh_hot bool tfh_leave_usual(struct tfh_self *self, uint64_t begin, uint6
 {
 	/* First, so that calls of a signal handler leave ring,
 	 * place[0] and record alone from here on. */
-	self->state = tfh_state(1, TFH_GUARD_CALL);
+	tfh_guard_filling(self);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	f->number = self->head;
 	if (tfh_unlikely(self->ring->open[0].t_begin != begin) ||
@@ -51,9 +60,8 @@ static tfh_hot bool tfh_leave_usual(struct tfh_self *self, uint64_t begin, uint6
 	f->rec->t_end = end;
 	tfh_say_what(f->rec, what);
 	f->rec->seq = (uint32_t)f->number;
-	f->rec->stack = 0;
-	f->rec->ctx = ctx;
 	f->rec->stream = stream;
+	tfh_say_context(f->rec, ctx);
 	return true;
 }
 

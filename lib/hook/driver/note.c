@@ -82,9 +82,12 @@ void tfh_launch_unusual(struct tfh_self *self, uint64_t begin, uint64_t what, CU
 			CUstream stream, CUfunction function, uint64_t w0, uint64_t w1, uint64_t w2)
 {
 	self = tfh_back(self, (enum tfh_fn)(uint16_t)what, begin);
-	if (self)
-		tfh_words_unusual(self, begin, what, result, stream,
-				  w0 | tfh_function_of(self, function, result), w1, w2);
+	if (!self)
+		return;
+	w0 |= tfh_function_of(self, function, result);
+	if (result != TFH_CUDA_SUCCESS)
+		w1 = w2 = 0;
+	tfh_words_unusual(self, begin, what, result, stream, w0, w1, w2);
 }
 
 /* Appends the EXT records of a copy, reserved by tfh_close_call(), and publishes all records. */

@@ -166,12 +166,14 @@ static tfh_hot void tfh_words(const struct tfh_call *call, CUstream stream, uint
 				  stream, a, b, c);
 }
 
-/* Grid, block and shared memory of a launch, as in its record. */
+/* Grid, block and shared memory of a launch, as in its record; not masked as by tft_launch_w1(),
+ * since the driver refuses sizes that do not fit. A launch that failed is recorded without them. */
 struct tfh_shape {
 	uint64_t w1, w2;
 };
 #define TFH_SHAPE(gx, gy, gz, bx, by, bz, shared)                                                  \
-	((struct tfh_shape){tft_launch_w1(gx, gy, gz), tft_launch_w2(bx, by, bz, shared)})
+	((struct tfh_shape){(gx) | (uint64_t)((gy) | (gz) << 16) << 32,                            \
+			    (bx) | (((by) | (bz) << 11) << 11) | (uint64_t)(shared) << 32})
 
 static tfh_hot void tfh_launch(const struct tfh_call *call, CUfunction function,
 			       struct tfh_shape shape, CUstream stream, uint64_t w0)

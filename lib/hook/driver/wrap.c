@@ -31,23 +31,24 @@
 	FIRST(name, params, argv)
 #define REAL(name, params) ((CUresult(*) params)tfh_real[TFH_FN_##name])
 
-/* A usual call leaves the arguments where they are until it passes them on. Everything else is in a
- * function of its own, which takes them over by a jump. */
-#define RECORD(name, args, properties, params, argv, open_arg, before, note)                       \
-	static CUresult unusual_##name params __attribute__((cold, noinline));                     \
-	static CUresult unusual_##name params                                                      \
+/* Everything but a usual call is in a function of its own, so that a usual call leaves the arguments
+ * where they are until it passes them on. The function takes them over by a jump. */
+#define UNUSUAL(function, name, args, properties, all_params, params, argv, open_arg, place,       \
+		before, note)                                                                      \
+	__attribute__((cold, noinline)) CUresult function all_params                               \
 	{                                                                                          \
 		struct tfh_call call = {.fn = TFH_FN_##name,                                       \
 					.kind = KIND(args),                                        \
 					.props = properties | TFH_CALL_UNUSUAL};                   \
-		call.self = tfh_enter_slow(TFH_FN_##name, U64(open_arg), PLACE, &call.begin);      \
+		call.self = tfh_enter_slow(TFH_FN_##name, U64(open_arg), place, &call.begin);      \
 		if (!call.self)                                                                    \
 			return REAL(name, params) argv;                                            \
 		before;                                                                            \
 		call.result = REAL(name, params) argv;                                             \
 		note;                                                                              \
 		return call.result;                                                                \
-	}                                                                                          \
+	}
+#define USUAL(name, args, properties, unusual, params, argv, open_arg, before, note)               \
 	CUresult record_##name params __attribute__((flatten));                                    \
 	CUresult record_##name params                                                              \
 	{                                                                                          \
@@ -55,12 +56,12 @@
 					.fn = TFH_FN_##name,                                       \
 					.kind = KIND(args),                                        \
 					.props = properties};                                      \
-		if (tfh_unlikely(!tfh_at_ease(call.self)))                                         \
-			return unusual_##name argv;                                                \
+		if (tfh_unlikely(!tfh_set_up(call.self)))                                          \
+			return unusual;                                                            \
 		call.begin = tfh_ticks();                                                          \
 		if (tfh_unlikely(!tfh_enter_usual(call.self, TFH_FN_##name, U64(open_arg), PLACE,  \
 						  call.begin)))                                    \
-			return unusual_##name argv;                                                \
+			return unusual;                                                            \
 		before;                                                                            \
 		call.result = REAL(name, params) argv;                                             \
 		note;                                                                              \
@@ -68,13 +69,30 @@
 	}
 #define CUDA_FN(name, family, args, dir, properties, version, params, argv, open_arg, note)        \
 	FIRST(name, params, argv)                                                                  \
-	RECORD(name, args, properties, params, argv, open_arg, (void)0, note)
+	CUresult unusual_##name params;                                                            \
+	UNUSUAL(unusual_##name, name, args, properties, params, params, argv, open_arg, PLACE,     \
+		(void)0, note)                                                                     \
+	USUAL(name, args, properties, unusual_##name argv, params, argv, open_arg, (void)0, note)
+
+/* A launch has arguments on the stack. If a jump handed them over, the compiler would copy them to
+ * registers at the begin of every call. So its unusual way is called, with the place. */
+#define WITH_PLACE(...) (__VA_ARGS__, struct tfh_record_frame place)
+#define AND_PLACE(...) (__VA_ARGS__, PLACE)
 #define CUDA_FN_LAUNCH(name, family, args, dir, properties, version, params, argv, open_arg, note) \
 	FIRST(name, params, argv)                                                                  \
-	RECORD(name, args, properties, params, argv, open_arg,                                     \
-	       const struct tfh_shape shape = TFH_SHAPE(gridDimX, gridDimY, gridDimZ, blockDimX,   \
-							blockDimY, blockDimZ, sharedMemBytes),     \
-	       note)
+	static CUresult placed_##name WITH_PLACE params;                                           \
+	UNUSUAL(placed_##name, name, args, properties, WITH_PLACE params, params, argv, open_arg,  \
+		place, SHAPE_OF_LAUNCH, note)                                                      \
+	CUresult unusual_##name params;                                                            \
+	__attribute__((cold)) CUresult unusual_##name params                                       \
+	{                                                                                          \
+		return placed_##name AND_PLACE argv;                                               \
+	}                                                                                          \
+	USUAL(name, args, properties, placed_##name AND_PLACE argv, params, argv, open_arg,        \
+	      SHAPE_OF_LAUNCH, note)
+#define SHAPE_OF_LAUNCH                                                                            \
+	const struct tfh_shape shape = TFH_SHAPE(gridDimX, gridDimY, gridDimZ, blockDimX,          \
+						 blockDimY, blockDimZ, sharedMemBytes)
 
 #define PLACE                                                                                      \
 	((struct tfh_record_frame){tfh_stack(), (uint64_t)(uintptr_t)__builtin_return_address(0)})
@@ -90,4 +108,4 @@
 _Static_assert(TFH_FN_SYNC_COPY == 1 && TFH_FN_PTDS == 2 && TFH_FN_TRIGGER == 4 &&
 		       TFH_FN_ALWAYS == 8,
 	       "entry.S");
-_Static_assert(TFH_MODE_ON < TFH_MODE_OFF && TFH_MODE_OFF == 3 && TFH_MODE_DEAD == 4, "entry.S");
+_Static_assert(TFH_MODE_ON == 2 && TFH_MODE_OFF == 3 && TFH_MODE_DEAD == 4, "entry.S");
