@@ -213,11 +213,20 @@ void tfh_rows_forget(void)
 	n_pending = 0;
 }
 
-/* Duration of a call, rounded to 16 ns. It only has to identify the call, since our own record has
- * its times. The last four bits are noise that would cost half a byte per call in the file. */
-static uint64_t call_time(uint64_t ns)
+/* The times of a call, rounded to a power of two that is at most an eighth of its duration. They only
+ * have to identify the call, since our own record has its times; for this it is enough that the
+ * largest error, 3/16 of the duration, is less than half of it. The last bits are noise that would
+ * cost a byte per call in the file. */
+#define FINEST_NS 16u
+#define COARSEST_NS 256u /* clocks and calls are compared with a tolerance of 5 us */
+static void call_times(struct tft_drvr_row *row, uint64_t start, uint64_t end)
 {
-	return (ns + 8) & ~15ull;
+	uint64_t ns = end > start ? end - start : 0, step = FINEST_NS;
+
+	while (step < COARSEST_NS && 16 * step <= ns)
+		step *= 2;
+	row->start = (start + step / 2) & ~(step - 1);
+	row->end = row->start + ((ns + step / 2) & ~(step - 1));
 }
 
 static void call(const uint8_t *r)
@@ -231,8 +240,7 @@ static void call(const uint8_t *r)
 	if (!row)
 		return;
 	row->callback = u32(r, 4);
-	row->start = u64(r, 8);
-	row->end = row->start + call_time(u64(r, 16) - row->start);
+	call_times(row, u64(r, 8), u64(r, 16));
 	row->tid = u32(r, 28);
 	row->correlation = u32(r, 32);
 	row->result = u32(r, 36);

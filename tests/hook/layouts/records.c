@@ -192,8 +192,8 @@ static void others(void)
 		RECORD(API, TFH_ACT_DRIVER);
 		r.cbid = 307, r.threadId = 88, r.returnValue = 2;
 		one((const uint8_t *)&r);
-		IS("API", drvr.start, 0x1111111111);
-		IS("API", drvr.end, 0x2222222221); /* its length is kept to 16 ns */
+		IS("API", drvr.start, 0x1111111100); /* kept to 256 ns, like the length */
+		IS("API", drvr.end, 0x2222222200);
 		IS("API", drvr.correlation, 66);
 		IS("API", drvr.callback, 307);
 		IS("API", drvr.tid, 88);
