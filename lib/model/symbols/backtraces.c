@@ -154,88 +154,7 @@ void tfh_sites_free(struct tfh_sites *s)
 	free(s);
 }
 
-/* ---- queries ---- */
-
-/* The module that contained an address when its backtrace was written. */
-static struct traced_module *module_at(struct tfh_sites *s, uint64_t address, uint64_t t)
-{
-	struct traced_module *found = NULL;
-
-	for (uint32_t i = 0; i < s->n_module; i++) {
-		const struct tft_mods_row *m = &s->module[i].row;
-		if (address - m->start < m->end - m->start && m->loaded <= t &&
-		    (!m->unloaded || t < m->unloaded))
-			found = &s->module[i];
-	}
-	return found;
-}
-
-static int resolve(struct tfh_run *run, struct tfh_sites *s, const struct frame_row *row,
-		   struct tfh_model_frame *out)
-{
-	/* A return address may lie just after its function's end. */
-	uint64_t call = row->address - 1;
-	struct traced_module *m = module_at(s, call, row->t);
-	char name[1024], file[TFH_SYMBOLS_FILE];
-	uint64_t in_file;
-
-	*out = (struct tfh_model_frame){"", "", row->address, row->address, "", 0};
-	if (!m)
-		return 0;
-	out->module = m->file;
-	out->offset = row->address - m->row.start + m->row.offset;
-	if (!m->opened) {
-		m->symbols = tfh_symbols_open(m->path, m->build_id, m->trusted);
-		m->opened = true;
-	}
-	in_file = call - m->row.start + m->row.offset;
-	if (m->symbols && tfh_symbols_find(m->symbols, in_file, name, sizeof(name), &out->offset)) {
-		if (tfh_symbols_line(m->symbols, in_file, out->offset, file, sizeof(file),
-				     &out->line))
-			out->file = tfh_arena_strdup(&run->arena, file);
-		out->offset++;
-		out->function = tfh_arena_strdup(&run->arena, name);
-	}
-	return out->function && out->file ? 0 : -ENOMEM;
-}
-
-/* The first row of a backtrace, or where it would be inserted. */
-static uint32_t row_of(const struct tfh_sites *s, uint32_t stack)
-{
-	return (uint32_t)TFH_BISECT(i, 0, s->n_row, s->row[i].stack < stack);
-}
-
-uint32_t tfh_run_python(struct tfh_run *run, uint32_t process, uint32_t stack,
-			struct tfh_model_line *frame, uint32_t most)
-{
-	if (stack && run->known)
-		return tfh_known_python(run->known, process, stack, frame, most);
-	struct tfh_sites *s = stack ? sites_of(run, process) : NULL;
-	uint32_t at = s ? row_of(s, stack) : 0;
-
-	return s && at < s->n_row && s->row[at].stack == stack
-		       ? tfh_run_place(run, process, s->row[at].place, frame, most)
-		       : 0;
-}
-
-uint32_t tfh_run_stack(struct tfh_run *run, uint32_t process, uint32_t stack,
-		       struct tfh_model_frame *frame, uint32_t most)
-{
-	if (stack && run->known)
-		return tfh_known_frames(run->known, process, stack, frame, most);
-	struct tfh_sites *s = stack ? sites_of(run, process) : NULL;
-	uint32_t low = s ? row_of(s, stack) : 0, n = 0;
-
-	for (; s && low < s->n_row && s->row[low].stack == stack && n < most; low++) {
-		/* Repeated in a later segment, or only its Python frames are known. */
-		if (s->row[low].index < n || !s->row[low].address)
-			continue;
-		if (resolve(run, s, &s->row[low], &frame[n]))
-			break;
-		n++;
-	}
-	return n;
-}
+/* ---- frames that are not the program's ---- */
 
 static bool begins(const char *text, const char *with)
 {
@@ -277,6 +196,98 @@ static bool is_start(const struct tfh_model_frame *f)
 	       (begins(f->module, "libc.so") &&
 		(!*f->function || begins(f->function, "__libc_start") ||
 		 begins(f->function, "clone") || !strcmp(f->function, "start_thread")));
+}
+
+/* Such a frame is named by its function. Debug information of the libraries is not read for it: that
+ * takes longer than the rest of a small report. */
+static bool wants_line(const struct tfh_model_frame *f)
+{
+	return !is_way_in(f) && !is_python(f) && !is_start(f);
+}
+
+/* ---- queries ---- */
+
+/* The module that contained an address when its backtrace was written. */
+static struct traced_module *module_at(struct tfh_sites *s, uint64_t address, uint64_t t)
+{
+	struct traced_module *found = NULL;
+
+	for (uint32_t i = 0; i < s->n_module; i++) {
+		const struct tft_mods_row *m = &s->module[i].row;
+		if (address - m->start < m->end - m->start && m->loaded <= t &&
+		    (!m->unloaded || t < m->unloaded))
+			found = &s->module[i];
+	}
+	return found;
+}
+
+static int resolve(struct tfh_run *run, struct tfh_sites *s, const struct frame_row *row,
+		   struct tfh_model_frame *out)
+{
+	/* A return address may lie just after its function's end. */
+	uint64_t call = row->address - 1;
+	struct traced_module *m = module_at(s, call, row->t);
+	char name[1024], file[TFH_SYMBOLS_FILE];
+	uint64_t in_file;
+
+	*out = (struct tfh_model_frame){"", "", row->address, row->address, "", 0};
+	if (!m)
+		return 0;
+	out->module = m->file;
+	out->offset = row->address - m->row.start + m->row.offset;
+	if (!m->opened) {
+		m->symbols = tfh_symbols_open(m->path, m->build_id, m->trusted);
+		m->opened = true;
+	}
+	in_file = call - m->row.start + m->row.offset;
+	if (m->symbols && tfh_symbols_find(m->symbols, in_file, name, sizeof(name), &out->offset)) {
+		out->function = tfh_arena_strdup(&run->arena, name);
+		if (!out->function)
+			return -ENOMEM;
+		if (wants_line(out) && tfh_symbols_line(m->symbols, in_file, out->offset, file,
+							sizeof(file), &out->line))
+			out->file = tfh_arena_strdup(&run->arena, file);
+		out->offset++;
+	}
+	return out->file ? 0 : -ENOMEM;
+}
+
+/* The first row of a backtrace, or where it would be inserted. */
+static uint32_t row_of(const struct tfh_sites *s, uint32_t stack)
+{
+	return (uint32_t)TFH_BISECT(i, 0, s->n_row, s->row[i].stack < stack);
+}
+
+uint32_t tfh_run_python(struct tfh_run *run, uint32_t process, uint32_t stack,
+			struct tfh_model_line *frame, uint32_t most)
+{
+	if (stack && run->known)
+		return tfh_known_python(run->known, process, stack, frame, most);
+	struct tfh_sites *s = stack ? sites_of(run, process) : NULL;
+	uint32_t at = s ? row_of(s, stack) : 0;
+
+	return s && at < s->n_row && s->row[at].stack == stack
+		       ? tfh_run_place(run, process, s->row[at].place, frame, most)
+		       : 0;
+}
+
+uint32_t tfh_run_stack(struct tfh_run *run, uint32_t process, uint32_t stack,
+		       struct tfh_model_frame *frame, uint32_t most)
+{
+	if (stack && run->known)
+		return tfh_known_frames(run->known, process, stack, frame, most);
+	struct tfh_sites *s = stack ? sites_of(run, process) : NULL;
+	uint32_t low = s ? row_of(s, stack) : 0, n = 0;
+
+	for (; s && low < s->n_row && s->row[low].stack == stack && n < most; low++) {
+		/* Repeated in a later segment, or only its Python frames are known. */
+		if (s->row[low].index < n || !s->row[low].address)
+			continue;
+		if (resolve(run, s, &s->row[low], &frame[n]))
+			break;
+		n++;
+	}
+	return n;
 }
 
 static struct tfh_model_line line_of(const struct tfh_model_frame *f, bool library)
