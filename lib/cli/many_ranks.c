@@ -80,7 +80,7 @@ static bool find(const struct tfh_command_line *args, char *path, size_t size,
 /* The bytes of a host's segments that its digest was made from; UINT64_MAX: it has no digest. */
 static uint64_t digested(const struct tfh_ranks *job, const char *host)
 {
-	for (uint32_t h = 0; h < job->hosts; h++)
+	for (uint32_t h = 0; h < job->hosts_read; h++)
 		if (job->host[h].name && !strcmp(job->host[h].name, host))
 			return job->host[h].bytes;
 	return UINT64_MAX;

@@ -159,11 +159,20 @@ static void add_call(struct anchor_list *x, const struct tfh_event *ev)
 static void note_idle(struct tfh_digest_idle *idle, const struct tfh_event *ev)
 {
 	if (ev->kind == TFT_CALL && !ev->depth && ev->t1 >= idle->begin) {
-		*idle = (struct tfh_digest_idle){.begin = ev->t1, .thread = ev->thread};
+		idle->begin = ev->t1;
+		idle->thread = ev->thread;
+		idle->sample = 0;
+		idle->place = idle->state = 0;
 	} else if (ev->kind == TFT_STATE && ev->thread == idle->thread && ev->t1 > idle->begin) {
 		idle->sample = ev->t1;
 		idle->state = ev->result;
 		idle->place = ev->stack ? ev->stack : idle->place;
+	}
+	if (ev->stack && ev->thread == idle->thread && ev->t1 >= idle->seen &&
+	    (ev->kind == TFT_CALL || ev->kind == TFT_STATE)) {
+		idle->seen = ev->t1;
+		idle->line = ev->stack;
+		idle->of_call = ev->kind == TFT_CALL;
 	}
 }
 

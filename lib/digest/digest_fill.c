@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "digest/digest_out.h"
+#include "model/symbols/backtraces.h"
 #include "model/symbols/pylines.h"
 
 #define FRAMES 256u /* Python frames of a call */
@@ -184,6 +185,17 @@ static int put_meters(struct tfh_digest_out *o, const struct tfh_result *r)
 	return rc;
 }
 
+static void add_line(struct tfh_digest_out *o, const struct tfh_model_line *frame, uint32_t n,
+		     struct tfh_digest_open *out)
+{
+	if (!n)
+		return;
+	const struct tfh_model_line *lead = &frame[tfh_place_lead(frame, n)];
+	out->file = tfh_digest_add_text(o, lead->file);
+	out->function = tfh_digest_add_text(o, lead->function);
+	out->line = lead->line;
+}
+
 void tfh_digest_fill_open(struct tfh_digest_out *o, struct tfh_run *run,
 			  const struct tfh_in_flight *open, uint32_t rank,
 			  struct tfh_digest_open *out)
@@ -199,12 +211,24 @@ void tfh_digest_fill_open(struct tfh_digest_out *o, struct tfh_run *run,
 					.open_ns = ns_of(open->open_s),
 					.look_ns = open->look_ns > 0 ? (uint64_t)open->look_ns : 0,
 					.state = open->look_ns ? (uint8_t)open->state : 0};
-	if (!n)
-		return;
-	const struct tfh_model_line *lead = &frame[tfh_place_lead(frame, n)];
-	out->file = tfh_digest_add_text(o, lead->file);
-	out->function = tfh_digest_add_text(o, lead->function);
-	out->line = lead->line;
+	add_line(o, frame, n, out);
+}
+
+void tfh_digest_fill_seen(struct tfh_digest_out *o, struct tfh_run *run, uint32_t process,
+			  const struct tfh_digest_idle *idle, int64_t until,
+			  struct tfh_digest_open *out, uint32_t rank)
+{
+	struct tfh_model_line frame[FRAMES];
+	uint32_t n = idle->of_call ? tfh_run_python(run, process, idle->line, frame, FRAMES)
+				   : tfh_run_place(run, process, idle->line, frame, FRAMES);
+
+	*out = (struct tfh_digest_open){
+		.rank = rank,
+		.name = tfh_digest_add_text(o, ""),
+		.detail = tfh_digest_add_text(o, ""),
+		.begin_ns = (uint64_t)idle->seen,
+		.open_ns = until > idle->seen ? (uint64_t)(until - idle->seen) : 0};
+	add_line(o, frame, n, out);
 }
 
 int tfh_digest_fill(struct tfh_digest_out *o, const struct tfh_result *r)

@@ -34,6 +34,10 @@ struct tfh_digest_idle {
 	int64_t begin, sample; /* end of the call */
 	uint32_t thread, place;
 	uint16_t state;
+	/* Its last sample or call with a line of Python, during calls, too; line 0: none. */
+	int64_t seen;
+	uint32_t line; /* a place, or the stack of a call */
+	bool of_call;
 };
 
 /* digest_anchors.c: anchors of one process that is a rank; `rank`: its number in DRNK. At most one
@@ -47,6 +51,10 @@ int tfh_digest_put_anchors(struct tfh_digest_out *o, struct tfh_run *run, uint32
 void tfh_digest_fill_open(struct tfh_digest_out *o, struct tfh_run *run,
 			  const struct tfh_in_flight *open, uint32_t rank,
 			  struct tfh_digest_open *out);
+/* The same of a rank that failed, outside calls: where it was last seen. */
+void tfh_digest_fill_seen(struct tfh_digest_out *o, struct tfh_run *run, uint32_t process,
+			  const struct tfh_digest_idle *idle, int64_t until,
+			  struct tfh_digest_open *out, uint32_t rank);
 /* digest_result.c: the whole result, and what the outputs query of the run. 0 or -errno. */
 int tfh_digest_put_result(struct tfh_digest_out *o, const struct tfh_result *r);
 /* digest_facts.c. `critical`: number of the rank that the verdict is about. */

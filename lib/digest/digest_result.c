@@ -174,6 +174,10 @@ static bool is_sound(const struct tfh_kept *k)
 		ok &= k->flight[i].process < k->n_process;
 	for (uint32_t i = 0; i < r->n_rank; i++)
 		ok &= r->rank[i].process < k->n_process;
+	for (uint32_t i = 0; i < r->n_generation; i++) {
+		const struct tfh_generation *g = &r->generation[i];
+		ok &= g->process < k->n_process && both(g->file, g->function);
+	}
 	for (uint32_t i = 0; i < r->n_tree; i++)
 		ok &= r->tree[i].parent < i || (!i && !r->tree[i].parent);
 	return ok;

@@ -43,6 +43,9 @@ static const struct tft_table_column rank_columns[] = {
 	COLUMN(tfh_digest_rank, 23, nic, 4, TFT_RAW),
 	COLUMN(tfh_digest_rank, 24, fabric, 4, TFT_RAW),
 	COLUMN(tfh_digest_rank, 25, links, 1, TFT_RAW),
+	COLUMN(tfh_digest_rank, 26, begin_ns, 8, TFT_RAW),
+	COLUMN(tfh_digest_rank, 27, world, 4, TFT_RAW),
+	COLUMN(tfh_digest_rank, 28, generation, 4, TFT_RAW),
 };
 static const struct tft_table_column step_columns[] = {
 	COLUMN(tfh_digest_step, 1, gap, 8, TFT_RAW),

@@ -25,9 +25,12 @@ struct tfh_digest_rank {
 	uint64_t heard_ns;  /* last sign of life */
 	uint64_t exchanges; /* collectives and messages that it began */
 	uint32_t number, rank, pid, host;
-	uint32_t local;	    /* rank on its host + 1, 0 = not known */
-	uint32_t processes; /* that had this rank one after another */
-	int32_t code;	    /* of its end */
+	uint32_t local;	     /* rank on its host + 1, 0 = not known */
+	uint32_t processes;  /* that had this rank one after another */
+	int32_t code;	     /* of its end */
+	uint64_t begin_ns;   /* first record */
+	uint32_t world;	     /* ranks that there should be, 0 = not known */
+	uint32_t generation; /* on its host, from 1; 0: its ranks were started once */
 	uint32_t bus, pcie, nic,
 		fabric; /* texts: where its first device is (struct tfh_device_at) */
 	uint8_t links;	/* NVLinks that are up + 1, 0 = not known */

@@ -9,6 +9,7 @@
 #include "digest/digest.h"
 #include "digest/digest_out.h"
 #include "format/codec.h"
+#include "judge/generations.h"
 #include "judge/judge.h"
 #include "tfhook/version.h"
 
@@ -105,6 +106,7 @@ struct digest_run {
 	struct tfh_digest_out out;
 	const struct tfh_process *process;
 	uint32_t n_process;
+	struct tfh_generations generations;
 	struct tfh_digest_rank *rank;
 	uint32_t n_rank;
 	struct tfh_digest_idle *idle; /* [n_rank] */
@@ -179,6 +181,13 @@ static uint8_t state_of(const struct tfh_process *p)
 			 (p->live ? TFH_DIGEST_RECORDING : 0));
 }
 
+static uint32_t generation_of(const struct digest_run *x, uint32_t process)
+{
+	uint32_t of = x->generations.of[process];
+
+	return x->generations.n < 2 || of == TFH_NO_GENERATION ? 0 : of + 1;
+}
+
 static int add_rank(void *arg, const struct tfh_result *r, struct tfh_err *err)
 {
 	struct digest_run *x = arg;
@@ -209,7 +218,10 @@ static int add_rank(void *arg, const struct tfh_result *r, struct tfh_err *err)
 		.code = p->end_known ? p->end_code : 0,
 		.state = state_of(p),
 		.heard_ns = p->heard_ns > 0 ? (uint64_t)p->heard_ns : 0,
-		.exchanges = r->exchanges};
+		.exchanges = r->exchanges,
+		.begin_ns = p->start_ns > 0 ? (uint64_t)p->start_ns : 0,
+		.world = p->world > 0 ? (uint32_t)p->world : 0,
+		.generation = generation_of(x, r->process)};
 	int rc = add_gone(x, r, x->n_rank);
 	if (!rc)
 		rc = add_slow(x, r);
@@ -235,6 +247,11 @@ static int write_anchors(struct digest_run *x, const struct tfh_result *r)
 		  : tfh_digest_put(&x->out, TFT_DCOM, &tfh_digest_comms, x->out.comm, x->out.comms);
 }
 
+static bool has_failed(const struct tfh_digest_rank *row)
+{
+	return row->end && row->code;
+}
+
 /* Where a rank was that stopped outside calls. */
 static bool is_idle(const struct digest_run *x, uint32_t i, struct tfh_in_flight *out)
 {
@@ -249,14 +266,14 @@ static bool is_idle(const struct digest_run *x, uint32_t i, struct tfh_in_flight
 				      .look_ns = idle->sample,
 				      .place = idle->place,
 				      .state = idle->state};
-	return idle->sample && !(x->rank[i].state & TFH_DIGEST_CLOSED);
+	return idle->sample && (has_failed(&x->rank[i]) || !(x->rank[i].state & TFH_DIGEST_CLOSED));
 }
 
 /* Writes the calls that were open at the end. Must also run before `host` becomes a text. */
-static int write_opens(struct digest_run *x, struct tfh_run *run)
+static int write_opens(struct digest_run *x, const struct tfh_result *r)
 {
 	const struct tfh_in_flight *open;
-	uint32_t n = tfh_run_in_flight(run, &open), rows = 0;
+	uint32_t n = tfh_run_in_flight(r->run, &open), rows = 0;
 	struct tfh_digest_open *row = calloc(TFH_DIGEST_ROWS, sizeof(*row));
 
 	for (uint32_t i = 0; row && i < x->n_rank; i++) {
@@ -266,10 +283,15 @@ static int write_opens(struct digest_run *x, struct tfh_run *run)
 			if (open[k].process != x->rank[i].host)
 				continue;
 			calls = true;
-			tfh_digest_fill_open(&x->out, run, &open[k], i, &row[rows++]);
+			tfh_digest_fill_open(&x->out, r->run, &open[k], i, &row[rows++]);
 		}
-		if (!calls && rows < TFH_DIGEST_ROWS && is_idle(x, i, &idle))
-			tfh_digest_fill_open(&x->out, run, &idle, i, &row[rows++]);
+		if (calls || rows == TFH_DIGEST_ROWS)
+			continue;
+		if (is_idle(x, i, &idle))
+			tfh_digest_fill_open(&x->out, r->run, &idle, i, &row[rows++]);
+		else if (has_failed(&x->rank[i]) && x->idle[i].line)
+			tfh_digest_fill_seen(&x->out, r->run, x->rank[i].host, &x->idle[i],
+					     (int64_t)x->rank[i].heard_ns, &row[rows++], i);
 	}
 	int rc = row ? tfh_digest_put(&x->out, TFT_DOPN, &tfh_digest_opens, row, rows) : -ENOMEM;
 	free(row);
@@ -293,10 +315,11 @@ static void add_place(struct digest_run *x, struct tfh_digest_rank *row,
 static int write_ranks(struct digest_run *x, const struct tfh_result *r)
 {
 	for (uint32_t i = 0; i < x->n_rank; i++) {
-		add_place(x, &x->rank[i], &x->process[x->rank[i].host]);
-		x->rank[i].host = tfh_digest_add_text(&x->out, x->process[x->rank[i].host].host);
+		uint32_t process = x->rank[i].host;
+		add_place(x, &x->rank[i], &x->process[process]);
+		x->rank[i].host = tfh_digest_add_text(&x->out, x->process[process].host);
 		for (uint32_t k = 0; k < r->n_rank; k++) {
-			if ((uint32_t)r->rank[k].rank + 1 != x->rank[i].rank)
+			if (r->rank[k].process != process)
 				continue;
 			x->rank[i].late_s = r->rank[k].late_s;
 			x->rank[i].held_s = r->rank[k].held_s;
@@ -316,7 +339,7 @@ static int write_whole(struct digest_run *x, const struct tfh_result *r,
 		critical++;
 	int rc = write_anchors(x, r);
 	if (!rc)
-		rc = write_opens(x, r->run);
+		rc = write_opens(x, r);
 	if (!rc)
 		rc = write_ranks(x, r);
 	if (!rc)
@@ -352,7 +375,11 @@ static int begin_file(struct digest_run *x, struct tfh_run *run, int fd)
 
 	head.command = tfh_run_command(run, &argv) ? argv[0] : "";
 	x->n_process = tfh_run_processes(run, &x->process);
-	return tft_writer_on(fd, &head, &x->out.w);
+	int rc = tfh_generations_find(x->process, x->n_process, &x->generations);
+	if (!rc)
+		return tft_writer_on(fd, &head, &x->out.w);
+	close(fd);
+	return rc;
 }
 
 int tfh_digest_write(struct tfh_run *run, const struct tfh_inputs *in, int fd, struct tfh_err *err)
@@ -361,8 +388,10 @@ int tfh_digest_write(struct tfh_run *run, const struct tfh_inputs *in, int fd, s
 	struct tfh_result *r = NULL;
 	int rc = begin_file(&x, run, fd);
 
-	if (rc)
+	if (rc) {
+		tfh_generations_free(&x.generations);
 		return tfh_err_set(err, rc, "digest: %s", strerror(-rc));
+	}
 	rc = tfh_analyze_ranks(run, add_rank, &x, &r, err);
 	if (!rc && (rc = write_whole(&x, r, in)))
 		tfh_err_set(err, rc, "digest: %s", strerror(-rc));
@@ -371,6 +400,7 @@ int tfh_digest_write(struct tfh_run *run, const struct tfh_inputs *in, int fd, s
 		tfh_err_set(err, rc, "digest: %s", strerror(-rc));
 	tfh_result_free(r);
 	tfh_digest_out_free(&x.out);
+	tfh_generations_free(&x.generations);
 	free(x.rank);
 	free(x.idle);
 	free(x.slow);

@@ -387,6 +387,12 @@ TYPE(findings, N(1, cpu_only), N(2, torch), N(3, imported), N(4, device_times), 
      SUB(68, sampled, sampled), N(69, asker_works), N(70, uncached_s));
 #undef S
 
+#define S struct tfh_generation
+TYPE(generation, N(1, ranks), N(2, seen), N(3, begin_s), N(4, end_s), N(5, judged), N(6, failed),
+     N(7, process), N(8, rank), T(9, host), N(10, died_s), N(11, seen_s), TN(12, file),
+     TN(13, function), N(14, line));
+#undef S
+
 /* ---- the whole ---- */
 
 #define S struct tfh_result
@@ -405,7 +411,8 @@ TYPE(result, A(1, startup), SUB(2, pattern, pattern), SUB(3, supply, supply), N(
      LIST(35, kernels, n_kernels, kernel), SUBS(36, families, family_time),
      B(37, n_families, TFH_FAMILY_COUNT), LIST(38, transfers, n_transfers, transfer),
      SUB(39, found, findings), SUB(40, quality, quality),
-     LIST(41, discarded, n_discarded, discarded), N(42, exchanges), N(43, jitter_s), A(44, need_s));
+     LIST(41, discarded, n_discarded, discarded), N(42, exchanges), N(43, jitter_s), A(44, need_s),
+     LIST(45, generation, n_generation, generation));
 #undef S
 
 #define S struct tfh_kept

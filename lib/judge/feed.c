@@ -8,6 +8,7 @@
 #include "judge/verdict/verdict.h"
 #include "judge/chain.h"
 #include "judge/feed.h"
+#include "judge/generations.h"
 #include "model/symbols/backtraces.h"
 
 struct source {
@@ -154,11 +155,17 @@ static void gpu_of(void *arg, uint32_t process, struct tfh_gpu_info *out)
 	tfh_run_gpu(s->run, process, out);
 }
 
-static void count_world(struct tfh_result *r, const struct tfh_process *p, uint32_t n)
+static void count_world(struct tfh_result *r, const struct tfh_feed *f)
 {
-	for (uint32_t i = 0; i < n; i++) {
+	const struct tfh_process *p = f->processes;
+
+	for (uint32_t i = 0; i < f->n_processes; i++) {
 		bool first = true, new_rank = p[i].rank >= 0;
+		if (tfh_generations_other(f->generations, i))
+			continue;
 		for (uint32_t j = 0; j < i; j++) {
+			if (tfh_generations_other(f->generations, j))
+				continue;
 			first &= strcmp(p[j].host, p[i].host) != 0;
 			new_rank &= p[j].rank != p[i].rank;
 		}
@@ -364,10 +371,11 @@ static const struct tfh_feed reading = {
 	.gpu = gpu_of,
 };
 
-static int analyze(struct tfh_run *run, tfh_rank_fn each, void *each_arg,
+static int analyze(struct tfh_run *run, tfh_rank_fn each, void *each_arg, bool every_generation,
 		   const struct tfh_wish *wish, struct tfh_result **out, struct tfh_err *err)
 {
 	struct source s = {.run = run, .joined = UINT32_MAX};
+	struct tfh_generations generations;
 	struct tfh_feed feed = reading;
 
 	s.feed = &feed;
@@ -384,7 +392,20 @@ static int analyze(struct tfh_run *run, tfh_rank_fn each, void *each_arg,
 	feed.n_threads = tfh_run_threads(run, &feed.threads);
 	feed.n_holes = tfh_run_holes(run, &feed.holes);
 	feed.n_discarded = tfh_run_discarded_spans(run, &feed.discarded);
-	int rc = analyze_feed(&feed, wish, out, err);
+	int rc = tfh_generations_find(feed.processes, feed.n_processes, &generations);
+	feed.generations = generations.n > 1 ? &generations : NULL;
+	feed.every_generation = every_generation;
+	if (rc)
+		tfh_err_set(err, rc, "out of memory");
+	else
+		rc = analyze_feed(&feed, wish, out, err);
+	if (!rc && (rc = tfh_generations_fill(&feed, *out, err))) {
+		tfh_result_free(*out);
+		*out = NULL;
+	}
+	if (!rc)
+		count_world(*out, &feed);
+	tfh_generations_free(&generations);
 	tfh_merge_close(s.merge);
 	tfh_ops_close(s.join);
 	tfh_ops_close(s.ops);
@@ -392,7 +413,6 @@ static int analyze(struct tfh_run *run, tfh_rank_fn each, void *each_arg,
 		return rc;
 	(*out)->run = run;
 	(*out)->end = tfh_run_end(run, &(*out)->end_code);
-	count_world(*out, feed.processes, feed.n_processes);
 	add_quality(*out, run, feed.processes, feed.n_processes);
 	find_silent(*out, feed.processes);
 	tfh_find_machine(run, *out);
@@ -401,17 +421,17 @@ static int analyze(struct tfh_run *run, tfh_rank_fn each, void *each_arg,
 
 int tfh_analyze(struct tfh_run *run, struct tfh_result **out, struct tfh_err *err)
 {
-	return analyze(run, NULL, NULL, NULL, out, err);
+	return analyze(run, NULL, NULL, false, NULL, out, err);
 }
 
 int tfh_analyze_steps(struct tfh_run *run, const struct tfh_wish *wish, tfh_rank_fn fn, void *arg,
 		      struct tfh_result **out, struct tfh_err *err)
 {
-	return analyze(run, fn, arg, wish, out, err);
+	return analyze(run, fn, arg, false, wish, out, err);
 }
 
 int tfh_analyze_ranks(struct tfh_run *run, tfh_rank_fn fn, void *arg, struct tfh_result **out,
 		      struct tfh_err *err)
 {
-	return analyze(run, fn, arg, NULL, out, err);
+	return analyze(run, fn, arg, true, NULL, out, err);
 }

@@ -13,6 +13,7 @@
 #include "model/symbols/pylines.h"
 
 struct tfh_chain;
+struct tfh_generations;
 
 struct tfh_feed {
 	void *arg;
@@ -69,6 +70,8 @@ struct tfh_feed {
 	uint32_t (*samples)(void *arg, uint32_t process, const struct tfh_sample **out);
 	const struct tfh_process *processes;
 	uint32_t n_processes;
+	const struct tfh_generations *generations; /* NULL: the ranks were started once */
+	bool every_generation; /* `each` wants the ranks of those that are not judged, too */
 	const struct tfh_thread_info *threads;
 	uint32_t n_threads;
 	const struct tfh_hole *holes;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "judge/generations.h"
 #include "judge/result_make.h"
 #include "judge/verdict/verdict.h"
 
@@ -16,6 +17,8 @@ static uint32_t critical(const struct tfh_feed *f)
 
 	for (uint32_t i = 0; i < f->n_processes; i++) {
 		const struct tfh_process *p = &f->processes[i];
+		if (tfh_generations_other(f->generations, i))
+			continue;
 		if ((p->has_gpu || p->has_tf) &&
 		    (best == UINT32_MAX || p->events > f->processes[best].events))
 			best = i;
@@ -454,7 +457,26 @@ static uint32_t find_peers(const struct tfh_feed *f, uint32_t process[TFH_VERDIC
 	return n;
 }
 
-int tfh_analyze_feed(const struct tfh_feed *feed, struct tfh_result **out, struct tfh_err *err)
+/* Hands on the ranks of the generations that the verdict is not about. */
+static int judge_generations(const struct tfh_feed *f, struct tfh_err *err)
+{
+	struct tfh_generations g = *f->generations;
+	struct tfh_feed other = *f;
+	int rc = 0;
+
+	other.generations = &g;
+	for (g.judged = 0; g.judged < g.n && !rc; g.judged++) {
+		uint32_t process[TFH_VERDICT_RANKS], n = tfh_ranks_of(&other, process);
+		struct tfh_result *r = NULL;
+		if (g.judged == f->generations->judged)
+			continue;
+		rc = judge_ranks(&other, process, n, n, &r, err);
+		tfh_result_free(r);
+	}
+	return rc;
+}
+
+static int analyze_feed(const struct tfh_feed *feed, struct tfh_result **out, struct tfh_err *err)
 {
 	uint32_t process[TFH_VERDICT_RANKS], n = tfh_ranks_of(feed, process), top = critical(feed);
 
@@ -486,5 +508,19 @@ int tfh_analyze_feed(const struct tfh_feed *feed, struct tfh_result **out, struc
 		rc = tfh_find_sampled(feed, *out);
 	else if (!rc && !n)
 		count_others(feed, *out);
+	return rc;
+}
+
+int tfh_analyze_feed(const struct tfh_feed *feed, struct tfh_result **out, struct tfh_err *err)
+{
+	int rc = analyze_feed(feed, out, err);
+
+	if (rc || !feed->each || !feed->every_generation || !feed->generations)
+		return rc;
+	rc = judge_generations(feed, err);
+	if (rc) {
+		tfh_result_free(*out);
+		*out = NULL;
+	}
 	return rc;
 }

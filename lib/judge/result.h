@@ -26,6 +26,9 @@ struct tfh_result {
 	struct tfh_heap_sum heap;      /* allocations 0: none seen */
 	struct tfh_rank *rank;	       /* in order of their numbers; NULL if there is only one */
 	uint32_t n_rank;
+	/* In order of time; NULL if the ranks were started once. */
+	struct tfh_generation *generation;
+	uint32_t n_generation;
 	/* The verdict of everything that recurs: that of the steps (steady) unless something else
 	 * costs more. */
 	struct tfh_verdict verdict, steady;

@@ -154,6 +154,23 @@ struct tfh_rank {
 	double need_s[TFH_REMOVE_COUNT]; /* step without that class and without waits for others */
 };
 
+/* The ranks of a job from one start of all of them to the next (judge/generations.h). */
+struct tfh_generation {
+	uint32_t ranks, seen; /* that there should be; that recorded */
+	double begin_s,
+		end_s; /* first record and last sign of life, since the run's first record */
+	bool judged;
+	/* The first one that did not end well: its process, rank and host, and where it was last
+	 * seen, `seen_s` before its last sign of life. file NULL: not known. */
+	bool failed;
+	uint32_t process;
+	int32_t rank;	  /* -1: none failed */
+	const char *host; /* "": none failed */
+	double died_s, seen_s;
+	const char *file, *function;
+	uint32_t line;
+};
+
 /* How well a gain is known. */
 enum tfh_gain {
 	TFH_GAIN_PREDICTED, /* the step without that time: step_s */

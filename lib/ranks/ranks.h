@@ -74,7 +74,9 @@ struct tfh_ranks_rank {
 	enum tfh_end end; /* TFH_END_NONE: not known */
 	int code;
 	bool closed, recording;
-	int64_t heard_ns; /* last sign of life, since the host's start */
+	int64_t begin_ns, heard_ns; /* first record, last sign of life, since the host's start */
+	uint32_t world;		    /* number of ranks that there should be, 0: not known */
+	uint32_t generation;	    /* among those of its host, 0: its ranks were started once */
 
 	/* judged steps */
 	uint64_t steps;
@@ -220,18 +222,32 @@ struct tfh_ranks_step {
 	double transfer_s;
 };
 
+/* All ranks from one start of them to the next. */
+struct tfh_ranks_generation {
+	uint32_t world, ranks; /* that there should be, 0: not known; that have a digest */
+	uint64_t steps;	       /* of the rank that has most */
+	double begin_s, end_s; /* since the first host's start, by the hosts' own clocks */
+	bool judged;
+	struct tfh_ranks_rank *failed; /* the first that did not end well; NULL: none */
+	const char *failed_on;	       /* its host: `failed` has no index of it */
+	double failed_s;
+};
+
 struct tfh_ranks {
 	struct tfh_arena arena;
 	const char *command;
 	double wall_s;
 	int64_t epoch_ns; /* the first host's start, where the common axis of time begins */
 	struct tfh_ranks_host *host;
-	uint32_t hosts;
-	const char **rack; /* names */
+	uint32_t hosts, hosts_read; /* hosts_read: with those that only took part in other starts */
+	const char **rack;	    /* names */
 	uint32_t racks;
 	uint32_t pcies, fabrics; /* number of PCIe switches above ranks' devices; NVLink domains */
 	struct tfh_ranks_rank *rank; /* by number */
 	uint32_t n;
+	/* In order of time; NULL if the ranks were started once. `rank` are those of one. */
+	struct tfh_ranks_generation *generation;
+	uint32_t generations;
 	uint32_t world;	   /* number of ranks that there should be */
 	uint32_t *missing; /* their numbers */
 	uint32_t n_missing;

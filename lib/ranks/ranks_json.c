@@ -190,6 +190,55 @@ static void write_hosts(struct tfh_json *j, const struct tfh_ranks *job)
 	tfh_json_end(j);
 }
 
+static void write_failed(struct tfh_json *j, const struct tfh_ranks_generation *g)
+{
+	const struct tfh_ranks_rank *r = g->failed;
+
+	tfh_json_key(j, "failed");
+	if (!r) {
+		tfh_json_null(j);
+		return;
+	}
+	tfh_json_object(j);
+	tfh_json_ki64(j, "rank", r->rank);
+	tfh_json_kstr(j, "host", g->failed_on);
+	tfh_json_kf64(j, "at_s", g->failed_s);
+	tfh_json_kstr(j, "end", r->end == TFH_END_NONE ? NULL : tfh_end_name(r->end));
+	tfh_json_ki64(j, "code", r->code);
+	tfh_json_kstr(j, "call", r->open);
+	tfh_json_kf64(j, "call_s", r->open ? r->open_s : NAN);
+	tfh_json_kstr(j, "file", r->open_line ? r->open_file : NULL);
+	tfh_json_key(j, "line");
+	if (r->open_line)
+		tfh_json_u64(j, r->open_line);
+	else
+		tfh_json_null(j);
+	tfh_json_end(j);
+}
+
+static void write_generations(struct tfh_json *j, const struct tfh_ranks *job)
+{
+	char text[512];
+
+	tfh_json_key(j, "generations");
+	tfh_json_array(j);
+	for (uint32_t i = 0; i < job->generations; i++) {
+		const struct tfh_ranks_generation *g = &job->generation[i];
+		tfh_json_object(j);
+		tfh_ranks_generation_sentence(text, sizeof(text), job, i);
+		tfh_json_kstr(j, "text", text);
+		tfh_json_ku64(j, "ranks", g->world ? g->world : g->ranks);
+		tfh_json_ku64(j, "seen", g->ranks);
+		tfh_json_ku64(j, "steps", g->steps);
+		tfh_json_kf64(j, "begin_s", g->begin_s);
+		tfh_json_kf64(j, "end_s", g->end_s);
+		tfh_json_kbool(j, "judged", g->judged);
+		write_failed(j, g);
+		tfh_json_end(j);
+	}
+	tfh_json_end(j);
+}
+
 static void write_ranks(struct tfh_json *j, const struct tfh_ranks *job)
 {
 	tfh_json_key(j, "ranks");
@@ -251,6 +300,7 @@ int tfh_ranks_json(FILE *out, const struct tfh_ranks *job)
 	write_groups(&j, job);
 	write_hosts(&j, job);
 	write_ranks(&j, job);
+	write_generations(&j, job);
 	tfh_json_end(&j);
 	return tfh_json_finish(&j);
 }

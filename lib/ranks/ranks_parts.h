@@ -33,6 +33,10 @@ void tfh_ranks_choose_steps(struct tfh_ranks *job, char *const *digest, uint32_t
 void tfh_ranks_keep_exchange(struct tfh_ranks_rank *r, uint32_t steps, uint32_t *at,
 			     const struct tfh_ranks_sample *s);
 
+/* ranks_generations.c: keeps the ranks of one start of all ranks, and describes the others. 0 or
+ * -ENOMEM. */
+int tfh_ranks_split(struct tfh_ranks *job);
+
 /* ranks_read.c: reads all digests on a few threads. 0 or -errno with `err`. */
 int tfh_ranks_read(struct tfh_ranks *job, char *const *digest, uint32_t n, struct tfh_err *err);
 

@@ -12,6 +12,7 @@
 #include "report/report.h"
 
 #define THREADS 8
+#define GENERATIONS 4096u
 
 struct job_reading {
 	struct tfh_ranks *job;
@@ -36,7 +37,10 @@ static int fill_rank(struct tfh_ranks_rank *r, const struct tfh_digest_rank *row
 		.code = row->code,
 		.closed = row->state & TFH_DIGEST_CLOSED,
 		.recording = row->state & TFH_DIGEST_RECORDING,
+		.begin_ns = row->begin_ns < INT64_MAX / 4 ? (int64_t)row->begin_ns : 0,
 		.heard_ns = row->heard_ns < INT64_MAX / 4 ? (int64_t)row->heard_ns : 0,
+		.world = row->world <= TFH_RANKS_MOST ? row->world : 0,
+		.generation = row->generation <= GENERATIONS ? row->generation : GENERATIONS,
 		.late_s = NAN,
 		.held_s = NAN,
 		.last = NAN,
@@ -259,7 +263,7 @@ static void keep_hosts(struct job_reading *x, const bool *other)
 		job->world = host.world > job->world ? host.world : job->world;
 		job->wall_s = fmax(host.wall_s, job->wall_s);
 	}
-	job->hosts = kept;
+	job->hosts = job->hosts_read = kept;
 }
 
 /* Joins the ranks of all files. Processes without a rank are left out. Of a rank that was on
@@ -279,6 +283,8 @@ static int join_parts(struct job_reading *x)
 	if (!rc)
 		keep_hosts(x, other);
 	free(other);
+	if (!rc)
+		rc = tfh_ranks_split(job);
 	if (rc)
 		return rc;
 	qsort(job->rank, job->n, sizeof(*job->rank), by_rank);

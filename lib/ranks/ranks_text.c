@@ -60,7 +60,7 @@ static bool died(const struct tfh_ranks_rank *r)
 	return r->end == TFH_END_SIGNAL || (r->end == TFH_END_EXIT && r->code);
 }
 
-/* "rank 3 (a) died of signal 11, 1.20 s before the others" */
+/* "rank 3 (a) died of signal 11, 1.20 s before the others, in read for 1 s, at load.py:7" */
 static void dead_line(char *out, size_t size, const struct tfh_ranks *job, uint32_t rank,
 		      double sooner_s)
 {
@@ -73,6 +73,11 @@ static void dead_line(char *out, size_t size, const struct tfh_ranks *job, uint3
 	snprintf(out, size,
 		 r->end == TFH_END_SIGNAL ? "%s died of signal %d%s" : "%s failed: exit code %d%s",
 		 tfh_ranks_name(name, job, rank), r->code, sooner);
+	size_t at = strlen(out);
+	if (!r->open || at + 2 >= size)
+		return;
+	strcpy(out + at, ", ");
+	tfh_ranks_open_call(out + at + 2, size - at - 2, r);
 }
 
 static void print_dead(const struct tfh_page *page, const struct tfh_ranks *job)
@@ -123,6 +128,18 @@ static void print_restarted(const struct tfh_page *page, const struct tfh_ranks 
 	line(page, text);
 }
 
+static void print_generations(const struct tfh_page *page, const struct tfh_ranks *job)
+{
+	char text[512];
+
+	for (uint32_t i = 0; i < job->generations && i < LISTED; i++) {
+		tfh_ranks_generation_sentence(text, sizeof(text), job, i);
+		line(page, text);
+	}
+	if (job->generations > LISTED)
+		tfh_print(page->out, "  ... %u more starts\n", job->generations - LISTED);
+}
+
 static void print_missing(const struct tfh_page *page, const struct tfh_ranks *job)
 {
 	char text[512], some[160];
@@ -147,7 +164,7 @@ static void print_missing(const struct tfh_page *page, const struct tfh_ranks *j
 
 static bool any_lost(const struct tfh_ranks *job)
 {
-	bool any = job->hangs || job->n_missing || job->unread || job->others;
+	bool any = job->hangs || job->n_missing || job->unread || job->others || job->generations;
 
 	for (uint32_t i = 0; i < job->n && !any; i++)
 		any = died(&job->rank[i]) || job->rank[i].processes > 1;
@@ -169,7 +186,9 @@ static void lost(const struct tfh_page *page, const struct tfh_ranks *job)
 		tfh_print(page->out, "  ... %u more hang\n", job->hangs - LISTED);
 	print_dead(page, job);
 	print_missing(page, job);
-	print_restarted(page, job);
+	if (!job->generations)
+		print_restarted(page, job);
+	print_generations(page, job);
 }
 
 /* ---- who makes the others wait ---- */

@@ -8,6 +8,8 @@
 #include "report/format.h"
 #include "report/words/words.h"
 
+#define JUST_S 1e-3 /* outside calls: as if in the last one */
+
 const char *tfh_ranks_name(char out[TFH_RANKS_NAME], const struct tfh_ranks *job, uint32_t rank)
 {
 	const struct tfh_ranks_rank *r = &job->rank[rank];
@@ -198,6 +200,8 @@ void tfh_ranks_open_call(char *out, size_t size, const struct tfh_ranks_rank *r)
 	if (*r->open)
 		snprintf(out, size, "in %.60s for %s%s", r->open, tfh_fmt_time(time, r->open_s),
 			 place);
+	else if (r->open_s < JUST_S && *place)
+		snprintf(out, size, "%s", place + strlen(", "));
 	else
 		snprintf(out, size, "outside calls for %s%s", tfh_fmt_time(time, r->open_s), place);
 }
@@ -233,4 +237,29 @@ void tfh_ranks_hang_sentence(char *out, size_t size, const struct tfh_ranks *job
 		 name, tfh_fmt_count(n, h->number), tfh_ranks_group(group, job, h->comm),
 		 tfh_fmt_time(time, h->since_s), tfh_fmt_count(waiting, h->waiting),
 		 h->waiting == 1 ? "" : "s", h->waiting == 1 ? "s" : "", call);
+}
+
+void tfh_ranks_generation_sentence(char *out, size_t size, const struct tfh_ranks *job, uint32_t i)
+{
+	const struct tfh_ranks_generation *g = &job->generation[i];
+	const struct tfh_ranks_rank *r = g->failed;
+	char steps[TFH_TEXT], begin[TFH_TEXT], end[TFH_TEXT], failed[TFH_TEXT];
+	int at = snprintf(out, size, "start %u of %u, %u ranks: %s step%s, from %s to %s%s", i + 1,
+			  job->generations, g->world ? g->world : g->ranks,
+			  tfh_fmt_count(steps, g->steps), g->steps == 1 ? "" : "s",
+			  tfh_fmt_time(begin, g->begin_s), tfh_fmt_time(end, g->end_s),
+			  g->judged ? " (this report)" : "");
+
+	if (!r || at < 0 || (size_t)at >= size)
+		return;
+	at += snprintf(out + at, size - (size_t)at,
+		       r->end == TFH_END_SIGNAL ? "; first rank %d (%.60s) died of signal %d at %s"
+		       : r->end == TFH_END_EXIT
+			       ? "; first rank %d (%.60s) failed with exit code %d at %s"
+			       : "; first rank %d (%.60s) stopped (%d) at %s",
+		       r->rank, g->failed_on, r->code, tfh_fmt_time(failed, g->failed_s));
+	if (r->open && (size_t)at + 2 < size) {
+		at += snprintf(out + at, size - (size_t)at, ", ");
+		tfh_ranks_open_call(out + at, size - (size_t)at, r);
+	}
 }

@@ -21,4 +21,7 @@ void tfh_ranks_step_sentence(char *out, size_t size, const struct tfh_ranks *job
 /* The call in which a rank was at its end; it has one. */
 void tfh_ranks_open_call(char *out, size_t size, const struct tfh_ranks_rank *r);
 
+/* "start 1, of 4 ranks: 20 steps, from 0 s to 1m12s; first rank 0 (node0) died of signal 9 ..." */
+void tfh_ranks_generation_sentence(char *out, size_t size, const struct tfh_ranks *job, uint32_t i);
+
 #endif

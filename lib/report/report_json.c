@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "report/json_memory.h"
+#include "report/json_ranks.h"
 #include "report/json_recurs.h"
 #include "report/json_places.h"
 #include "report/json_start.h"
@@ -498,56 +499,6 @@ static void write_xprof(struct tfh_json *j, const struct tfh_result *r)
 	tfh_json_end(j);
 }
 
-/* A summary of each rank, if there are several. */
-static void write_rank_end(struct tfh_json *j, const struct tfh_result *r, const struct tfh_rank *k)
-{
-	const struct tfh_process *p;
-
-	tfh_run_processes(r->run, &p);
-	p += k->process;
-	tfh_json_kstr(j, "end", p->end_known ? tfh_end_name(p->end) : NULL);
-	if (p->end_known)
-		tfh_json_ki64(j, "end_code", p->end_code);
-	else
-		tfh_json_knull(j, "end_code");
-}
-
-static void write_ranks(struct tfh_json *j, const struct tfh_result *r)
-{
-	tfh_json_key(j, "ranks");
-	tfh_json_array(j);
-	for (uint32_t i = 0; i < r->n_rank; i++) {
-		const struct tfh_rank *k = &r->rank[i];
-		tfh_json_object(j);
-		tfh_json_ki64(j, "rank", k->rank);
-		tfh_json_kstr(j, "host", k->host);
-		tfh_json_kbool(j, "critical", k->process == r->process);
-		tfh_json_kbool(j, "straggler", k->straggler);
-		tfh_json_kstr(j, "class", tfh_class_name(k->cls));
-		tfh_json_kstr(j, "cause", tfh_cause_name(k->cause));
-		tfh_json_kf64(j, "share", k->share);
-		tfh_json_key(j, "tier");
-		tfh_json_strn(j, &k->tier, 1);
-		tfh_json_ku64(j, "steps", k->steps);
-		tfh_json_ku64(j, "all_steps", k->all_steps);
-		tfh_json_ku64(j, "exchanges", k->exchanges);
-		tfh_json_kf64(j, "step_s", k->step_s);
-		tfh_json_kf64(j, "waits_for_others_s", k->jitter_s);
-		tfh_json_kf64(j, "late_s", k->late_s);
-		tfh_json_kf64(j, "waited_for_s", k->held_s);
-		tfh_json_kf64(j, "silent_s", k->silent_s);
-		tfh_json_kbool(j, "closed", k->closed);
-		write_rank_end(j, r, k);
-		tfh_json_key(j, "breakdown");
-		tfh_json_object(j);
-		for (int p = 0; p < TFH_PART_COUNT; p++)
-			tfh_json_kf64(j, tfh_part_name((enum tfh_part)p), k->breakdown[p]);
-		tfh_json_end(j);
-		tfh_json_end(j);
-	}
-	tfh_json_end(j);
-}
-
 int tfh_report_json(FILE *out, const struct tfh_wording *words)
 {
 	const struct tfh_result *r = words->r;
@@ -587,7 +538,7 @@ int tfh_report_json(FILE *out, const struct tfh_wording *words)
 	tfh_json_memory(&j, r);
 	tfh_json_key(&j, "machine");
 	tfh_report_machine_json(&j, r);
-	write_ranks(&j, r);
+	tfh_json_ranks(&j, r);
 	tfh_json_end(&j);
 	return tfh_json_finish(&j);
 }

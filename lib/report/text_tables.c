@@ -30,10 +30,35 @@ static void more(const struct tfh_page *page, uint32_t n, const char *section)
 
 /* ---- ranks ---- */
 
+/* One row for each start of all ranks. */
+static void generations(const struct tfh_page *page)
+{
+	const struct tfh_result *r = page->r;
+	struct tfh_wording w = {.r = r};
+	char begin[TFH_TEXT], end[TFH_TEXT], text[512];
+
+	if (r->n_generation < 2)
+		return;
+	tfh_arena_init(&w.arena, 0);
+	tfh_heading(page, "STARTS OF ALL RANKS");
+	for (uint32_t i = 0; i < rows(page, r->n_generation); i++) {
+		const struct tfh_generation *g = &r->generation[i];
+		snprintf(text, sizeof(text), "%u: %u of %u ranks, from %s to %s%s%s%s", i + 1,
+			 g->seen, g->ranks, tfh_fmt_time(begin, g->begin_s),
+			 tfh_fmt_time(end, g->end_s), g->judged ? " <-" : "", g->failed ? "; " : "",
+			 g->failed ? tfh_failed_words(&w, g) : "");
+		tfh_wrap(page, "  ", "     ", text);
+	}
+	more(page, r->n_generation, "ranks");
+	tfh_put("  <- the one that this report is about\n", page->out);
+	tfh_arena_free(&w.arena);
+}
+
 void tfh_text_ranks(const struct tfh_page *page)
 {
 	const struct tfh_result *r = page->r;
 
+	generations(page);
 	if (r->n_rank < 2)
 		return;
 	tfh_heading(page, "%-6s %-14s %-22s %8s %10s %9s", "RANKS", "host", "cause", "step",

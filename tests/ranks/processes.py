@@ -181,6 +181,10 @@ def ended():
     said = run("again", 0, "100", "again=2:40:2")
     check(all(r["processes"] == 3 and r["closed"] for r in said["ranks"]) and not said["missing"] and not said["hangs"], "again",
           [(r["processes"], r["closed"]) for r in said["ranks"]], said["hangs"])
+    starts = [(g["ranks"], g["seen"], g["judged"]) for g in said["generations"]]
+    check(starts == [(8, 8, False), (8, 8, False), (8, 8, True)], "starts", said["generations"])
+    check([(g["failed"] or {}).get("rank") for g in said["generations"]] == [2, 2, None], "first to fail", said["generations"])
+    check([g["failed"]["code"] for g in said["generations"][:2]] == [7, 7], "first to fail", said["generations"])
 
 
 def lost():

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "judge/verdict/verdict.h"
+#include "judge/generations.h"
 #include "judge/result_make.h"
 
 /* Finds the process of each rank with the most calls (workers of data loaders have the same
@@ -18,7 +19,8 @@ uint32_t tfh_ranks_of(const struct tfh_feed *f, uint32_t process[TFH_VERDICT_RAN
 	for (uint32_t i = 0; i < f->n_processes; i++) {
 		const struct tfh_process *p = &f->processes[i];
 		uint32_t k = 0;
-		if (p->rank < 0 || (!p->has_gpu && !p->has_tf))
+		if (p->rank < 0 || (!p->has_gpu && !p->has_tf) ||
+		    tfh_generations_other(f->generations, i))
 			continue;
 		while (k < n && f->processes[process[k]].rank != p->rank)
 			k++;

@@ -1,5 +1,8 @@
 /* Which of the ranks that wait for each other delays the others. */
+#include "model/symbols/pylines.h"
 #include "report/words/words.h"
+
+#define JUST_S 1e-3 /* before its end: not worth telling */
 
 const char *tfh_least_waiting(struct tfh_wording *w)
 {
@@ -19,4 +22,59 @@ const char *tfh_least_waiting(struct tfh_wording *w)
 		       "what only some steps do (saving, logging) in a thread";
 	return tfh_phrase(w, "rank %d waits least, and delays all: its steps are %s, %s",
 			  least->rank, tfh_class_name(least->cls), tfh_cause_name(least->cause));
+}
+
+static const char *how_it_ended(struct tfh_wording *w, const struct tfh_generation *g)
+{
+	const struct tfh_process *p;
+
+	tfh_run_processes(w->r->run, &p);
+	p += g->process;
+	if (!p->end_known)
+		return "stopped";
+	return tfh_phrase(w,
+			  p->end == TFH_END_SIGNAL ? "died of signal %d" : "failed (exit code %d)",
+			  p->end_code);
+}
+
+static const char *when_it_ended(struct tfh_wording *w, const struct tfh_generation *g)
+{
+	const char *when =
+		tfh_phrase(w, "%s after the first record", tfh_phrase_time(w, g->died_s));
+
+	if (!g->file)
+		return when;
+	when = tfh_phrase(w, "%s, last seen at %s:%u %s", when, tfh_short_file(g->file), g->line,
+			  tfh_function_of(w, g->function));
+	return g->seen_s < JUST_S
+		       ? when
+		       : tfh_phrase(w, "%s %s before", when, tfh_phrase_time(w, g->seen_s));
+}
+
+const char *tfh_failed_words(struct tfh_wording *w, const struct tfh_generation *g)
+{
+	return tfh_phrase(w, "rank %d (%s) %s %s", g->rank, g->host, how_it_ended(w, g),
+			  when_it_ended(w, g));
+}
+
+void tfh_note_generations(struct tfh_wording *w)
+{
+	const struct tfh_result *r = w->r;
+	uint32_t judged = 0, failed = r->n_generation;
+
+	for (uint32_t i = 0; i < r->n_generation; i++) {
+		judged = r->generation[i].judged ? i : judged;
+		failed = r->generation[i].failed && failed == r->n_generation ? i : failed;
+	}
+	if (r->n_generation < 2)
+		return;
+	/* A narrow screen cuts notes at a comma or semicolon. */
+	const char *text = tfh_phrase(w, "start %u of %u", judged + 1, r->n_generation);
+	if (failed < r->n_generation) {
+		const struct tfh_generation *g = &r->generation[failed];
+		text = tfh_phrase(w, "%s; rank %d of %u (%s) %s in start %u, %s", text, g->rank,
+				  g->ranks, g->host, how_it_ended(w, g), failed + 1,
+				  when_it_ended(w, g));
+	}
+	tfh_remark_first(w, text);
 }

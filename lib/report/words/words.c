@@ -324,6 +324,7 @@ void tfh_wording_make(struct tfh_wording *w, const struct tfh_result *r)
 		tfh_explain_sampled(w);
 		return;
 	}
+	tfh_note_generations(w);
 	tfh_note_supply(w);
 	explain_class(w);
 	if (!remark_contention(w)) /* says it of the steps */

@@ -106,6 +106,10 @@ void tfh_advise_run(struct tfh_wording *w, const char *finding, const char *todo
 /* Of ranks that wait for each other: what delays the one that waits least.
  * NULL: they were not recorded together. */
 const char *tfh_least_waiting(struct tfh_wording *w);
+/* "rank 0 (node0) died of signal 9, ...": the first rank of a generation that failed. */
+const char *tfh_failed_words(struct tfh_wording *w, const struct tfh_generation *g);
+/* Which of several generations the verdict is about, and how the others ended. */
+void tfh_note_generations(struct tfh_wording *w);
 
 /* where.c: the calls between which most of the verdict's pauses lie; NULL: unknown. */
 const char *tfh_calls_around(struct tfh_wording *w);

@@ -185,6 +185,10 @@ static void make_sound(struct tfh_kept *k)
 		k->flight[i].process %= k->n_process;
 	for (uint32_t i = 0; i < r->n_rank; i++)
 		r->rank[i].process %= k->n_process;
+	for (uint32_t i = 0; i < r->n_generation; i++) {
+		r->generation[i].process %= k->n_process;
+		name(&r->generation[i].file, &r->generation[i].function);
+	}
 	for (uint32_t i = 0; i < r->n_tree; i++)
 		r->tree[i].parent = i ? r->tree[i].parent % i : 0;
 	for (uint32_t i = 0; i < r->n_whatif; i++)
