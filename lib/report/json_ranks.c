@@ -3,12 +3,29 @@
 
 #include <math.h>
 
+/* Its first device: -1, "": not known. */
+static void write_device(struct tfh_json *j, const struct tfh_process *p)
+{
+	static const struct tfh_device_at none = {-1, -1, -1, "", "", "", "", ""};
+	const struct tfh_device_at *at = p->n_device ? p->device : &none;
+
+	tfh_json_key(j, "device");
+	if (at->ordinal >= 0)
+		tfh_json_i64(j, at->ordinal);
+	else
+		tfh_json_null(j);
+	tfh_json_kstr(j, "bus", *at->bus ? at->bus : NULL);
+	tfh_json_kstr(j, "pcie_switch", *at->pcie ? at->pcie : NULL);
+	tfh_json_kstr(j, "nic", *at->nic ? at->nic : NULL);
+}
+
 static void write_process(struct tfh_json *j, const struct tfh_result *r, const struct tfh_rank *k)
 {
 	const struct tfh_process *p;
 
 	tfh_run_processes(r->run, &p);
 	p += k->process;
+	write_device(j, p);
 	tfh_json_kstr(j, "end", p->end_known ? tfh_end_name(p->end) : NULL);
 	if (p->end_known)
 		tfh_json_ki64(j, "end_code", p->end_code);

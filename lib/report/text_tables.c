@@ -54,6 +54,20 @@ static void generations(const struct tfh_page *page)
 	tfh_arena_free(&w.arena);
 }
 
+/* "node1 gpu3": host and device. */
+static void rank_place(const struct tfh_result *r, const struct tfh_rank *k, char out[64])
+{
+	const struct tfh_process *p;
+	char gpu[24] = "";
+
+	tfh_run_processes(r->run, &p);
+	p += k->process;
+	if (p->n_device && p->device->ordinal >= 0)
+		snprintf(gpu, sizeof(gpu), " gpu%d", p->device->ordinal);
+	tfh_fmt_cut(out, 64 - sizeof(gpu), k->host, 14 - (int)strlen(gpu));
+	strcat(out, gpu);
+}
+
 void tfh_text_ranks(const struct tfh_page *page)
 {
 	const struct tfh_result *r = page->r;
@@ -67,9 +81,10 @@ void tfh_text_ranks(const struct tfh_page *page)
 		const struct tfh_rank *k = &r->rank[i];
 		const char *cause = tfh_cause_name(k->cause);
 		char host[64], what[64], step[TFH_TEXT], waits[TFH_TEXT], late[TFH_TEXT];
+		rank_place(r, k, host);
 		tfh_print(
 			page->out, "  %4d %-14s %-22s %8s %10s %9s%s\n", k->rank,
-			tfh_fmt_cut(host, sizeof(host), k->host, 14),
+			host,
 			tfh_fmt_cut(what, sizeof(what), cause ? cause : tfh_class_name(k->cls), 22),
 			tfh_fmt_time(step, k->step_s), tfh_fmt_time(waits, k->jitter_s),
 			tfh_fmt_time(late, k->late_s),

@@ -26,6 +26,12 @@ def number(*names):
     return next(int(os.environ[name]) for name in names if name in os.environ)
 
 
+def ordinal():
+    """Of several devices the one of the rank's number on its host; DEVICES_REVERSED: from the last one on."""
+    local, devices = number("LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK"), int(os.environ.get("SIM_DEVICES", "1"))
+    return 0 if devices == 1 else devices - 1 - local if "DEVICES_REVERSED" in os.environ else local
+
+
 class Id(ctypes.Structure):
     _fields_ = [("bytes", ctypes.c_char * 128)]
 
@@ -79,7 +85,7 @@ def main():
         plan = [int(x) for x in plan.split(":")]
         if plan[0] == rank:
             plans[what] = plan
-    device = Device(1, number("LOCAL_RANK") if "SIM_DEVICES" in os.environ else 0)
+    device = Device(1, ordinal())
     exchange = Exchange(device, rendezvous, rank, ranks)
     odd = exchange.split(0, rank)
     stages = exchange.split(rank % (ranks // 2), rank) if staged else None

@@ -24,6 +24,17 @@ const char *tfh_least_waiting(struct tfh_wording *w)
 			  least->rank, tfh_class_name(least->cls), tfh_cause_name(least->cause));
 }
 
+const char *tfh_rank_device(struct tfh_wording *w, uint32_t process)
+{
+	const struct tfh_process *p;
+
+	if (!w->r->run || process >= tfh_run_processes(w->r->run, &p) || !p[process].n_device ||
+	    p[process].device->ordinal < 0)
+		return "";
+	const struct tfh_device_at *at = p[process].device;
+	return tfh_phrase(w, *at->bus ? ", on GPU %d (%s)" : ", on GPU %d", at->ordinal, at->bus);
+}
+
 static const char *how_it_ended(struct tfh_wording *w, const struct tfh_generation *g)
 {
 	const struct tfh_process *p;

@@ -257,9 +257,9 @@ static void explain_straggler(struct tfh_wording *w)
 		double mine = k->breakdown[TFH_PART_COMPUTE], usual = r->found.others_compute_s;
 		const char *line = tfh_phrase(
 			w,
-			"this is rank %d of %u: it arrives at the exchanges %.3g ms after the "
+			"this is rank %d of %u%s: it arrives at the exchanges %.3g ms after the "
 			"first, and all others wait for it",
-			k->rank, r->n_rank, k->late_s * 1e3);
+			k->rank, r->n_rank, tfh_rank_device(w, k->process), k->late_s * 1e3);
 		if (mine - usual > k->late_s / TFH_REPORT_LATE_PART)
 			line = tfh_phrase(w,
 					  "%s; it computes %.3g ms of every step, the others %.3g "

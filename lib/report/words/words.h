@@ -106,6 +106,8 @@ void tfh_advise_run(struct tfh_wording *w, const char *finding, const char *todo
 /* Of ranks that wait for each other: what delays the one that waits least.
  * NULL: they were not recorded together. */
 const char *tfh_least_waiting(struct tfh_wording *w);
+/* ", on GPU 5 (0000:06:00.0)": the first device of a process; "": not known. */
+const char *tfh_rank_device(struct tfh_wording *w, uint32_t process);
 /* "rank 0 (node0) died of signal 9, ...": the first rank of a generation that failed. */
 const char *tfh_failed_words(struct tfh_wording *w, const struct tfh_generation *g);
 /* Which of several generations the verdict is about, and how the others ended. */
