@@ -1,9 +1,12 @@
 /* `tfhook ctl`: controls running jobs through the control word of their journals. */
 #include <errno.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 #include "cli/ctl_request.h"
@@ -88,6 +91,30 @@ static int say_result(const struct tfh_ctl_order *o, const struct tfh_ctl_asked 
 	return o->failed || o->late || others->missing ? TFH_EXIT_GATE : TFH_EXIT_OK;
 }
 
+/* ---- a file system that hangs ---- */
+
+#define HUNG_S 20 /* beyond the time to wait: giving and hearing take five */
+
+struct watched {
+	const char *target;
+	double wait_s;
+};
+
+/* A call on a network file system whose server is gone may never return, but the process can be
+ * ended. */
+static void *watch(void *arg)
+{
+	const struct watched *x = arg;
+	struct timespec left = {(time_t)x->wait_s + HUNG_S, 0};
+
+	while (nanosleep(&left, &left))
+		;
+	tfh_say("ctl: the file system of %s has not answered for %.0f s: how far the command got "
+		"is not known",
+		x->target, x->wait_s + HUNG_S);
+	_exit(TFH_EXIT_GATE);
+}
+
 static int cmd_ctl(const struct tfh_command_line *args)
 {
 	struct tfh_ctl_asked others = {.dir = -1};
@@ -96,7 +123,11 @@ static int cmd_ctl(const struct tfh_command_line *args)
 	double wait_s = 10;
 	pid_t pid = 0;
 	int code = parse(args, &o, &wait_s);
+	struct watched watched = {args->operand[0], wait_s};
+	pthread_t watcher;
 
+	if (!code)
+		pthread_create(&watcher, NULL, watch, &watched);
 	if (!code)
 		code = find_target(args->operand[0], dir, &pid);
 	if (code)
