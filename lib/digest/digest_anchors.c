@@ -168,12 +168,7 @@ static void note_idle(struct tfh_digest_idle *idle, const struct tfh_event *ev)
 		idle->state = ev->result;
 		idle->place = ev->stack ? ev->stack : idle->place;
 	}
-	if (ev->stack && ev->thread == idle->thread && ev->t1 >= idle->seen &&
-	    (ev->kind == TFT_CALL || ev->kind == TFT_STATE)) {
-		idle->seen = ev->t1;
-		idle->line = ev->stack;
-		idle->of_call = ev->kind == TFT_CALL;
-	}
+	tfh_last_seen_note(&idle->seen, ev);
 }
 
 static bool is_kept(const struct anchor_list *x, const struct tfh_digest_anchor *a)

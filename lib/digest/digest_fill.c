@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "digest/digest_out.h"
-#include "model/symbols/backtraces.h"
 #include "model/symbols/pylines.h"
 
 #define FRAMES 256u /* Python frames of a call */
@@ -214,21 +213,22 @@ void tfh_digest_fill_open(struct tfh_digest_out *o, struct tfh_run *run,
 	add_line(o, frame, n, out);
 }
 
-void tfh_digest_fill_seen(struct tfh_digest_out *o, struct tfh_run *run, uint32_t process,
+bool tfh_digest_fill_seen(struct tfh_digest_out *o, struct tfh_run *run, uint32_t process,
 			  const struct tfh_digest_idle *idle, int64_t until,
 			  struct tfh_digest_open *out, uint32_t rank)
 {
-	struct tfh_model_line frame[FRAMES];
-	uint32_t n = idle->of_call ? tfh_run_python(run, process, idle->line, frame, FRAMES)
-				   : tfh_run_place(run, process, idle->line, frame, FRAMES);
+	struct tfh_model_line line;
+	int64_t at_ns;
 
-	*out = (struct tfh_digest_open){
-		.rank = rank,
-		.name = tfh_digest_add_text(o, ""),
-		.detail = tfh_digest_add_text(o, ""),
-		.begin_ns = (uint64_t)idle->seen,
-		.open_ns = until > idle->seen ? (uint64_t)(until - idle->seen) : 0};
-	add_line(o, frame, n, out);
+	if (!tfh_last_seen_line(run, process, &idle->seen, &line, &at_ns))
+		return false;
+	*out = (struct tfh_digest_open){.rank = rank,
+					.name = tfh_digest_add_text(o, ""),
+					.detail = tfh_digest_add_text(o, ""),
+					.begin_ns = at_ns > 0 ? (uint64_t)at_ns : 0,
+					.open_ns = until > at_ns ? (uint64_t)(until - at_ns) : 0};
+	add_line(o, &line, 1, out);
+	return true;
 }
 
 int tfh_digest_fill(struct tfh_digest_out *o, const struct tfh_result *r)

@@ -5,6 +5,7 @@
 #include "digest/digest.h"
 #include "digest/slow_steps.h"
 #include "format/tft_write.h"
+#include "model/symbols/last_seen.h"
 
 struct tfh_digest_out {
 	struct tft_writer *w;
@@ -34,10 +35,7 @@ struct tfh_digest_idle {
 	int64_t begin, sample; /* end of the call */
 	uint32_t thread, place;
 	uint16_t state;
-	/* Its last sample or call with a line of Python, during calls, too; line 0: none. */
-	int64_t seen;
-	uint32_t line; /* a place, or the stack of a call */
-	bool of_call;
+	struct tfh_last_seen seen;
 };
 
 /* digest_anchors.c: anchors of one process that is a rank; `rank`: its number in DRNK. At most one
@@ -51,8 +49,8 @@ int tfh_digest_put_anchors(struct tfh_digest_out *o, struct tfh_run *run, uint32
 void tfh_digest_fill_open(struct tfh_digest_out *o, struct tfh_run *run,
 			  const struct tfh_in_flight *open, uint32_t rank,
 			  struct tfh_digest_open *out);
-/* The same of a rank that failed, outside calls: where it was last seen. */
-void tfh_digest_fill_seen(struct tfh_digest_out *o, struct tfh_run *run, uint32_t process,
+/* The same of a rank that failed outside calls, by where it was last seen. False: not known. */
+bool tfh_digest_fill_seen(struct tfh_digest_out *o, struct tfh_run *run, uint32_t process,
 			  const struct tfh_digest_idle *idle, int64_t until,
 			  struct tfh_digest_open *out, uint32_t rank);
 /* digest_result.c: the whole result, and what the outputs query of the run. 0 or -errno. */

@@ -289,9 +289,9 @@ static int write_opens(struct digest_run *x, const struct tfh_result *r)
 			continue;
 		if (is_idle(x, i, &idle))
 			tfh_digest_fill_open(&x->out, r->run, &idle, i, &row[rows++]);
-		else if (has_failed(&x->rank[i]) && x->idle[i].line)
-			tfh_digest_fill_seen(&x->out, r->run, x->rank[i].host, &x->idle[i],
-					     (int64_t)x->rank[i].heard_ns, &row[rows++], i);
+		else if (has_failed(&x->rank[i]))
+			rows += tfh_digest_fill_seen(&x->out, r->run, x->rank[i].host, &x->idle[i],
+						     (int64_t)x->rank[i].heard_ns, &row[rows], i);
 	}
 	int rc = row ? tfh_digest_put(&x->out, TFT_DOPN, &tfh_digest_opens, row, rows) : -ENOMEM;
 	free(row);

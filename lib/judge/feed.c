@@ -399,7 +399,7 @@ static int analyze(struct tfh_run *run, tfh_rank_fn each, void *each_arg, bool e
 		tfh_err_set(err, rc, "out of memory");
 	else
 		rc = analyze_feed(&feed, wish, out, err);
-	if (!rc && (rc = tfh_generations_fill(&feed, *out, err))) {
+	if (!rc && (rc = tfh_generations_fill(&feed, run, *out, err))) {
 		tfh_result_free(*out);
 		*out = NULL;
 	}

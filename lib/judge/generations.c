@@ -5,9 +5,7 @@
 #include <string.h>
 
 #include "judge/result_make.h"
-#include "model/symbols/pylines.h"
-
-#define FRAMES 256u
+#include "model/symbols/last_seen.h"
 
 /* ---- which process is of which generation ---- */
 
@@ -166,45 +164,33 @@ static const char *kept(struct tfh_result *r, const char *text)
 	return copy ? strcpy(copy, text) : NULL;
 }
 
-/* Where a process was last seen: the last sample or call of the thread that it began with that has a
- * line. */
-static int find_place(const struct tfh_feed *f, struct tfh_result *r, struct tfh_generation *g,
+static int find_place(struct tfh_run *run, struct tfh_result *r, struct tfh_generation *g,
 		      struct tfh_err *err)
 {
-	struct tfh_model_line frame[FRAMES];
-	struct tfh_event room;
+	struct tfh_last_seen seen = {0};
+	struct tfh_model_line line;
 	const struct tfh_event *ev;
-	uint32_t thread = UINT32_MAX, stack = 0;
-	bool sample = false;
-	int64_t at = 0;
-	int rc = f->rewind(f->arg, g->process, err);
+	struct tfh_merge *m;
+	int64_t at_ns;
+	int rc = tfh_merge_open(run, g->process, &m, err);
 
-	while (!rc && (ev = tfh_feed_borrow(f, &room))) {
-		thread = thread == UINT32_MAX && ev->kind == TFT_CALL ? ev->thread : thread;
-		if (ev->thread != thread || !ev->stack ||
-		    (ev->kind != TFT_STATE && ev->kind != TFT_CALL))
-			continue;
-		stack = ev->stack;
-		sample = ev->kind == TFT_STATE;
-		at = ev->t1;
-	}
-	if (!rc && f->error)
-		rc = f->error(f->arg, err);
-	uint32_t n = rc || !stack ? 0
-		     : sample	  ? f->place(f->arg, g->process, stack, frame, FRAMES)
-				  : f->lines(f->arg, g->process, stack, frame, FRAMES);
-	if (!n)
+	if (rc)
 		return rc;
-	const struct tfh_model_line *lead = &frame[tfh_place_lead(frame, n)];
-	g->file = kept(r, lead->file);
-	g->function = kept(r, lead->function);
-	g->line = lead->line;
-	g->seen_s = g->died_s - (double)at * 1e-9;
+	while ((ev = tfh_merge_borrow(m)))
+		tfh_last_seen_note(&seen, ev);
+	rc = tfh_merge_error(m, err);
+	tfh_merge_close(m);
+	if (rc || !tfh_last_seen_line(run, g->process, &seen, &line, &at_ns))
+		return rc;
+	g->file = kept(r, line.file);
+	g->function = kept(r, line.function);
+	g->line = line.line;
+	g->seen_s = g->died_s - (double)at_ns * 1e-9;
 	return g->file && g->function ? 0 : tfh_err_set(err, -ENOMEM, "out of memory");
 }
 
-static int finish(const struct tfh_feed *f, struct tfh_result *r, struct tfh_generation *g,
-		  struct tfh_err *err)
+static int finish(const struct tfh_feed *f, struct tfh_run *run, struct tfh_result *r,
+		  struct tfh_generation *g, struct tfh_err *err)
 {
 	const struct tfh_process *p = &f->processes[g->process];
 
@@ -216,7 +202,7 @@ static int finish(const struct tfh_feed *f, struct tfh_result *r, struct tfh_gen
 	g->rank = p->rank;
 	g->host = p->host;
 	g->died_s = (double)p->heard_ns * 1e-9;
-	return find_place(f, r, g, err);
+	return find_place(run, r, g, err);
 }
 
 /* The process of each rank that counts: the first one. */
@@ -232,7 +218,8 @@ static bool is_first(const struct tfh_feed *f, const struct tfh_generations *g, 
 	return true;
 }
 
-int tfh_generations_fill(const struct tfh_feed *f, struct tfh_result *r, struct tfh_err *err)
+int tfh_generations_fill(const struct tfh_feed *f, struct tfh_run *run, struct tfh_result *r,
+			 struct tfh_err *err)
 {
 	const struct tfh_generations *g = f->generations;
 	int rc = 0;
@@ -248,6 +235,6 @@ int tfh_generations_fill(const struct tfh_feed *f, struct tfh_result *r, struct 
 	r->n_generation = g->n;
 	r->generation[g->judged].judged = true;
 	for (uint32_t i = 0; i < g->n && !rc; i++)
-		rc = finish(f, r, &r->generation[i], err);
+		rc = finish(f, run, r, &r->generation[i], err);
 	return rc;
 }

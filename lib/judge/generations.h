@@ -22,6 +22,7 @@ bool tfh_generations_other(const struct tfh_generations *g, uint32_t process);
 
 /* Describes them in a result, if there are several: when, how many ranks, which one failed first
  * and where. 0 or -errno. */
-int tfh_generations_fill(const struct tfh_feed *f, struct tfh_result *r, struct tfh_err *err);
+int tfh_generations_fill(const struct tfh_feed *f, struct tfh_run *run, struct tfh_result *r,
+			 struct tfh_err *err);
 
 #endif

@@ -83,8 +83,7 @@ void tfh_text_ranks(const struct tfh_page *page)
 		char host[64], what[64], step[TFH_TEXT], waits[TFH_TEXT], late[TFH_TEXT];
 		rank_place(r, k, host);
 		tfh_print(
-			page->out, "  %4d %-14s %-22s %8s %10s %9s%s\n", k->rank,
-			host,
+			page->out, "  %4d %-14s %-22s %8s %10s %9s%s\n", k->rank, host,
 			tfh_fmt_cut(what, sizeof(what), cause ? cause : tfh_class_name(k->cls), 22),
 			tfh_fmt_time(step, k->step_s), tfh_fmt_time(waits, k->jitter_s),
 			tfh_fmt_time(late, k->late_s),
