@@ -187,6 +187,19 @@ def ended():
     check([g["failed"]["code"] for g in said["generations"][:2]] == [7, 7], "first to fail", said["generations"])
 
 
+def shrunk():
+    """After a failure the job goes on with one host and half of the ranks, which still share a communicator of the first start with the
+    other host. The later start is judged: its late rank leads."""
+    said = run("shrunk", 0, "150", "again=6:40:1", "shrink=0:0", "late=1:0:20")
+    starts = [(g["ranks"], g["seen"], g["judged"], (g["failed"] or {}).get("rank")) for g in said["generations"]]
+    check(starts == [(8, 8, False, 6), (4, 4, True, None)], "shrunk", said["generations"])
+    check((said["world"], said["missing"], said["digests_of_others"], [r["host"] for r in said["ranks"]]) == (4, [], 0, ["node0"] * 4), "shrunk", said["world"], said["ranks"])
+    slow = slow_of(said)
+    check([(f["what"], f["rank"], f["cause"]) for f in slow] == [("slow-rank", 1, "host.sleep")], "shrunk", said["findings"])
+    whole = json.loads(subprocess.run([TOOL, "report", "--json", f"{TMP}/shrunk"], stdout=subprocess.PIPE, text=True, check=True).stdout)
+    check([(g["ranks"], g["judged"]) for g in whole["generations"]] == [(8, False), (4, True)] and len(whole["ranks"]) == 4, "shrunk", whole["generations"])
+
+
 def lost():
     """The files of one rank are gone: it is missing, and nothing else is said of it."""
     shutil.copytree(f"{TMP}/late", f"{TMP}/lost")
@@ -219,6 +232,7 @@ places()
 hang()
 stuck()
 ended()
+shrunk()
 lost()
 mpi()
 sys.exit(bad != 0)
