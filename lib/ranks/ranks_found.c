@@ -31,3 +31,9 @@ double tfh_ranks_cost(const struct tfh_ranks_finding *f)
 		return fabs(f->s) * (f->until - f->since);
 	}
 }
+
+void tfh_ranks_drop(struct tfh_ranks_rank *r)
+{
+	free(r->sample);
+	free(r->in_step);
+}

@@ -12,7 +12,7 @@
 #include "ranks/ranks_parts.h"
 
 /* The ranks of a host from one start. */
-struct part {
+struct host_part {
 	uint32_t host, up; /* up: to the first part of the same start, itself: it is the first */
 	uint32_t world, rows, set;
 	int64_t begin_ns, end_ns; /* by the host's clock */
@@ -20,7 +20,7 @@ struct part {
 
 struct splitting {
 	struct tfh_ranks *job;
-	struct part *part;
+	struct host_part *part;
 	uint32_t parts;
 	uint32_t *base; /* [hosts + 1]: first part of each host */
 	uint32_t *of;	/* [ranks]: part of each row */
@@ -108,7 +108,7 @@ static int make_parts(struct splitting *x)
 	if (!x->part)
 		return -ENOMEM;
 	for (uint32_t p = 0; p < x->parts; p++)
-		x->part[p] = (struct part){
+		x->part[p] = (struct host_part){
 			.up = p, .set = UINT32_MAX, .begin_ns = INT64_MAX, .end_ns = INT64_MIN};
 	for (uint32_t i = 0; i < job->n; i++)
 		x->of[i] = x->base[job->rank[i].host] + job->rank[i].generation;
@@ -121,7 +121,7 @@ static void sum_up(struct splitting *x)
 	for (uint32_t i = 0; i < x->job->n; i++) {
 		const struct tfh_ranks_rank *r = &x->job->rank[i];
 		int64_t start = x->job->host[r->host].start_ns;
-		struct part *p = &x->part[first_of(x, x->of[i])];
+		struct host_part *p = &x->part[first_of(x, x->of[i])];
 		x->part[x->of[i]].host = r->host;
 		p->rows++;
 		p->world = r->world > p->world ? r->world : p->world;
@@ -149,10 +149,10 @@ static bool has_its_hosts(struct splitting *x, uint32_t first, uint32_t set)
 /* The set that a part may join, `sets`: none. `in`: the first part of each set. */
 static uint32_t set_for(struct splitting *x, uint32_t first, const uint32_t *in)
 {
-	const struct part *p = &x->part[first];
+	const struct host_part *p = &x->part[first];
 
 	for (uint32_t s = 0; s < x->sets; s++) {
-		const struct part *q = &x->part[in[s]];
+		const struct host_part *q = &x->part[in[s]];
 		if (p->world == q->world && p->begin_ns <= q->end_ns && q->begin_ns <= p->end_ns &&
 		    !has_its_hosts(x, first, s))
 			return s;
@@ -162,7 +162,7 @@ static uint32_t set_for(struct splitting *x, uint32_t first, const uint32_t *in)
 
 static int by_begin(const void *a, const void *b)
 {
-	const struct part *const *x = a, *const *y = b;
+	const struct host_part *const *x = a, *const *y = b;
 
 	if ((*x)->begin_ns != (*y)->begin_ns)
 		return (*x)->begin_ns < (*y)->begin_ns ? -1 : 1;
@@ -172,7 +172,7 @@ static int by_begin(const void *a, const void *b)
 /* Sets in order of time. */
 static int make_sets(struct splitting *x)
 {
-	const struct part **order = malloc((x->parts + 1u) * sizeof(*order));
+	const struct host_part **order = malloc((x->parts + 1u) * sizeof(*order));
 	uint32_t *in = malloc((x->parts + 1u) * sizeof(*in)), n = 0;
 	int rc = order && in ? 0 : -ENOMEM;
 

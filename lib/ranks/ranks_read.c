@@ -223,12 +223,6 @@ static void *read_some(void *arg)
 
 /* ---- all ---- */
 
-void tfh_ranks_drop(struct tfh_ranks_rank *r)
-{
-	free(r->sample);
-	free(r->in_step);
-}
-
 static int by_rank(const void *a, const void *b)
 {
 	const struct tfh_ranks_rank *x = a, *y = b;
