@@ -63,7 +63,15 @@ check(f"start 2 of 2; rank 0 of {2 * EACH} ({lost}) died of signal 9 in start 1"
 text = " ".join(tfhook("report", "--all", f"{TMP}/run").split())
 check(f"1: {2 * EACH} of {2 * EACH} ranks" in text and f"2: {EACH} of {EACH} ranks" in text, "text", text)
 
+# The lake's GPU seconds: six until the second start, then three. With digests, of both hosts.
+sys.path.insert(0, f"{SRC}/lib/python")
+os.environ["PATH"] = f"{BUILD}/bin:" + os.environ["PATH"]
+from tfhook.collect import gpu_seconds, of_hosts  # noqa: E402
+
+held, wall, again = gpu_seconds(said, EACH), said["run"]["wall_s"], said["generations"][1]["begin_s"]
+check(abs(held - (2 * EACH * again + EACH * (wall - again))) < 1e-6 and EACH * wall < held < 2 * EACH * wall, "GPU seconds", held, wall, again)
 tfhook("digest", f"{TMP}/run")
+check(abs(gpu_seconds(of_hosts(f"{TMP}/run"), EACH) / held - 1) < 0.05, "GPU seconds by digests", held)
 check(sorted(n for n in os.listdir(f"{TMP}/run") if n.endswith("digest.tft")) == ["node0.digest.tft", "node1.digest.tft"], "digests")
 said = json.loads(tfhook("report", "--ranks", "--json", f"{TMP}/run"))
 check(check_starts("digests", said["generations"], "code") == lost, "digests", said["generations"])

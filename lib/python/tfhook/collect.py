@@ -132,10 +132,25 @@ def of_hosts(path: str) -> Dict[str, Any]:
     if digest not in facts_of.digests_of_hosts(path):
         raise TfhookError("%s: no %s in it" % (path, digest), 3)
     report: Dict[str, Any] = json.loads(output(["report", "--json", os.path.join(path, digest)], SECONDS))
+    report["generations"] = told.get("generations")
     report["world"].update(ranks=told["world"], seen=len(told["ranks"]), hosts=len({rank["host"] for rank in told["ranks"]}))
     report["ranks"] = [{**rank, "waits_for_others_s": None if rank["own_s"] is None else rank["step_s"] - rank["own_s"], "class": None,
                         "cause": None, "straggler": rank["rank"] in slow} for rank in told["ranks"]]
     return report
+
+
+def gpu_seconds(report: Mapping[str, Any], gpus: int) -> Optional[float]:
+    """An elastic job holds the GPUs of one start of its ranks until the next start begins, often with fewer."""
+    until = report["run"]["wall_s"]
+    if until is None:
+        return None
+    starts = report.get("generations") or [{"ranks": gpus}]
+    total = 0.0
+    for at, one in reversed(list(enumerate(starts))):
+        begin = one["begin_s"] if at else 0.0
+        total += one["ranks"] * max(until - begin, 0.0)
+        until = begin
+    return total
 
 
 def rows_of(path: str, facts: Facts, labels: Mapping[str, str]) -> Dict[str, List[Row]]:
@@ -154,7 +169,7 @@ def rows_of(path: str, facts: Facts, labels: Mapping[str, str]) -> Dict[str, Lis
         facts_of.attributes(facts, path, labels), framework=next((name for name in FRAMEWORKS if name in versions), None),
         software=", ".join("%s %s" % one for one in sorted(versions.items())) or None, versions=sorted(versions.items()),
         ranks=world["ranks"], seen=world["seen"], hosts=world["hosts"], gpus=gpus, start_utc=began, wall_s=wall,
-        gpu_s=_times(wall, gpus), steps=steps["total"], step_median_s=steps["median_s"], step_p95_s=steps["p95_s"],
+        gpu_s=gpu_seconds(report, gpus), steps=steps["total"], step_median_s=steps["median_s"], step_p95_s=steps["p95_s"],
         ended=end["how"], code=end["code"] if end["how"] == "exit" else end["signal"], cause=verdict["cause"],
         share=verdict["share"], confidence=verdict["confidence"], tier=verdict["tier"], lost_events=report["quality"]["dropped"],
         unattributed=report["quality"]["unattributed_share"])

@@ -2,7 +2,7 @@
 """Spark gives the same answers as DuckDB to the same queries, word by word, and finds what was planted: on a million ranks, or on as
 many as TFH_FLEET_RUNS runs of TFH_FLEET_HOSTS hosts at most have (from 6,000 runs on all that is planted is beyond chance). Prints how
 long each took and how much memory."""
-# timeout: 3600
+# timeout: 14400
 import concurrent.futures
 import json
 import os
