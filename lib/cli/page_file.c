@@ -113,9 +113,11 @@ static int curves_of(const struct tfh_judged *j, struct tfh_curves *out, struct 
 		return 0;
 	for (uint32_t i = 0; i < ranks->n && !rc; i++) {
 		struct tfh_result one = {.process = 0};
-		while (one.process < n && p[one.process].rank + 1 != (int32_t)rank[i].rank)
+		while (one.process < n && (p[one.process].rank + 1 != (int32_t)rank[i].rank ||
+					   p[one.process].pid != rank[i].pid))
 			one.process++;
-		if (one.process == n)
+		/* Those of other starts than the judged one come last. */
+		if (one.process == n || rank[i].generation != rank[0].generation)
 			continue;
 		rc = tfh_digest_steps_of(j->digest, i, &one, err);
 		if (!rc)
