@@ -207,7 +207,8 @@ static bool step_out(struct role_walk *w, const struct place_row *row, bool libr
 	bool yields = !library || tfh_role_waits(role) || role == TFH_ROLE_KEEP ||
 		      role == TFH_ROLE_WRITE || role == TFH_ROLE_COLLECT;
 
-	if (role == TFH_ROLE_COMPILE && w->found != TFH_ROLE_REWRITE) {
+	if ((role == TFH_ROLE_COMPILE && w->found != TFH_ROLE_REWRITE) ||
+	    role == TFH_ROLE_CONVERT) {
 		w->found = role;
 		return false;
 	}

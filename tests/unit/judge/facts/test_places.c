@@ -285,7 +285,7 @@ static void test_loads(void **state)
 }
 
 /* Place 1 is where looks see the thread, backtrace 2 where its pause ends, place 3 where they see another thread. */
-static struct tfh_model_line seen_at[2], made_at[3];
+static struct tfh_model_line seen_at[3], made_at[3];
 static uint32_t seen_n;
 static enum tft_state made_by; /* what the other thread does; 0: there is none */
 static int
@@ -439,6 +439,17 @@ static void test_rewriting(void **state)
 	is(TFT_STATE_RUNNING, 10, TFH_CAUSE_HOST_COMPILE);
 }
 
+/* Converting Python's values depends on the data, and is no part of dispatch, even in a file whose other functions rewrite. */
+static void test_converting(void **state)
+{
+	(void)state;
+	see(LIB "/tinygrad/uop/ops.py", "UOp._frompy.<locals>.<listcomp>", 19);
+	seen_at[2] = seen_at[1];
+	seen_at[1] = (struct tfh_model_line){LIB "/tinygrad/uop/ops.py", "UOp._frompy", 837, true};
+	seen_n = 3;
+	is(TFT_STATE_RUNNING, 10, TFH_CAUSE_HOST_PYTHON);
+}
+
 static void makes(const char *file, bool library, enum tft_state state)
 {
 	made_at[0] = (struct tfh_model_line){file, "work", 7, library};
@@ -560,13 +571,14 @@ static void test_kernel_time(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_roles),	     cmocka_unit_test(test_order),
-		cmocka_unit_test(test_fed_by_hand),  cmocka_unit_test(test_copies),
-		cmocka_unit_test(test_issues),	     cmocka_unit_test(test_causes),
-		cmocka_unit_test(test_kernel_time),  cmocka_unit_test(test_rewriting),
-		cmocka_unit_test(test_makers),	     cmocka_unit_test(test_woken_often),
-		cmocka_unit_test(test_taken_behind), cmocka_unit_test(test_place_of_line),
-		cmocka_unit_test(test_loads),	     cmocka_unit_test(test_lock_beside),
+		cmocka_unit_test(test_roles),	      cmocka_unit_test(test_order),
+		cmocka_unit_test(test_fed_by_hand),   cmocka_unit_test(test_copies),
+		cmocka_unit_test(test_issues),	      cmocka_unit_test(test_causes),
+		cmocka_unit_test(test_kernel_time),   cmocka_unit_test(test_rewriting),
+		cmocka_unit_test(test_converting),    cmocka_unit_test(test_makers),
+		cmocka_unit_test(test_woken_often),   cmocka_unit_test(test_taken_behind),
+		cmocka_unit_test(test_place_of_line), cmocka_unit_test(test_loads),
+		cmocka_unit_test(test_lock_beside),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
