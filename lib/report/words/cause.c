@@ -419,6 +419,8 @@ static void explain_code(struct tfh_wording *w, const char *time)
 			       "threads), or more CPUs";
 	}
 	/* The input pipeline may then be a loader in plain code. */
+	if (!todo)
+		todo = tfh_jax_ops_advice(w);
 	if (!todo && cause == TFH_CAUSE_HOST_UNKNOWN && !w->r->found.input_visible)
 		todo = "see what it does (while it runs: py-spy top, perf top): load batches "
 		       "ahead in other threads or processes, do the rest less often or while the "

@@ -170,6 +170,7 @@ static void explain(struct tfh_wording *w)
 		return;
 	}
 	w->text = tfh_phrase(w, "for %.0f %% of its time the main thread %s", 100 * share, does);
+	const char *ops = tfh_jax_ops_advice(w);
 	const char *finding = tfh_phrase(w, "the main thread %s", does);
 	if (fed && maker->line.file && maker->line.function)
 		finding = tfh_phrase(
@@ -181,7 +182,8 @@ static void explain(struct tfh_wording *w)
 	tfh_advise(
 		w, finding, w->text,
 		fed ? "make the data in more threads or processes, further ahead, or do less for each"
-		    : row->todo,
+		: ops ? ops
+		      : row->todo,
 		TFH_REMOVE_NONE);
 }
 

@@ -12,6 +12,7 @@
  *	where.c		where in the program the time goes
  *	run_time.c	the steps' share of the whole run
  *	start_words.c	what happened besides the steps
+ *	jax_ops.c	JAX's operations outside of jitted functions
  *	sampled_words.c	a run in which no call was recorded
  *	recurs.c	what recurs besides the steps, if that is the verdict
  *	next.c		what else would gain, besides what the verdict names
@@ -216,6 +217,9 @@ const char *tfh_start_waits(const struct tfh_result *r, enum tfh_branch part);
 double tfh_start_rest(const struct tfh_result *r);
 /* "tensorflow": the name of a module, or of its package, from its file. */
 const char *tfh_module_of(struct tfh_wording *w, const char *file);
+/* jax_ops.c: if Python makes JAX's operations one by one for most of the time at the verdict's line,
+ * adds evidence and returns what to do about it; else NULL. */
+const char *tfh_jax_ops_advice(struct tfh_wording *w);
 /* sampled_words.c: all sentences about a run in which no call was recorded; what the main thread did
  * at a line, "native code"; "train.py:12 main > MLP.fit". */
 void tfh_explain_sampled(struct tfh_wording *w);
