@@ -273,6 +273,8 @@ struct tfh_findings {
 	enum tfh_cause input_cause;
 	/* The thread that asks a loader's workers for batches does most of what they take. */
 	bool asker_works;
+	/* Each step starts the input pipeline anew: an iterator is made for its batch. */
+	bool restarts;
 	/* The input pipeline's work before a cache that keeps nothing, per step; 0: none. */
 	double uncached_s;
 	bool supposed;	  /* that the other thread which the steps wait for makes batches */

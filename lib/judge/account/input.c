@@ -120,6 +120,8 @@ bool tfh_input_async(const struct tfh_accounts *accounts)
 {
 	int32_t at = first_stage(accounts);
 
+	if (accounts->facts->restarts) /* nothing is made ahead */
+		return false;
 	if (at < 0)
 		return accounts->facts->loader && !accounts->asker_works &&
 		       strstr(accounts->facts->loader, "MultiProcess");
@@ -368,12 +370,28 @@ static enum tfh_cause maker_cause(const struct tfh_accounts *accounts)
 	return TFH_CAUSE_INPUT_UNKNOWN;
 }
 
+/* The cause if every batch starts the pipeline anew: no stage is slow. If half of what goes into a
+ * shuffle's buffer never leaves it, filling the buffer is what takes long. */
+static enum tfh_cause restart_cause(const struct tfh_accounts *accounts)
+{
+	const struct tfh_facts *facts = accounts->facts;
+
+	for (size_t i = 0; i < facts->stage.n; i++) {
+		int32_t up = facts->stage.v[i].parent;
+		if (up >= 0 && has_type(&facts->stage.v[up], "Shuffle") &&
+		    accounts->stage[up].time.calls &&
+		    accounts->stage[i].time.calls >= 2 * accounts->stage[up].time.calls)
+			return TFH_CAUSE_INPUT_SHUFFLE;
+	}
+	return TFH_CAUSE_INPUT_UNKNOWN;
+}
+
 void tfh_input_judge(struct tfh_accounts *accounts)
 {
 	const struct tfh_others *between = &accounts->other[TFH_SEGMENT_BETWEEN];
 	int64_t steps = accounts->cause_ns[TFH_CAUSE_INPUT_UNKNOWN];
 	int64_t waited = steps + between->sum.cause[TFH_CAUSE_INPUT_UNKNOWN];
-	int32_t at = first_stage(accounts);
+	int32_t at = accounts->facts->restarts ? -1 : first_stage(accounts);
 
 	accounts->guilty = -1;
 	accounts->input_cause = accounts->between_cause = TFH_CAUSE_INPUT_UNKNOWN;
@@ -396,7 +414,9 @@ void tfh_input_judge(struct tfh_accounts *accounts)
 			at = slow;
 		}
 	}
-	if (at < 0 && waited)
+	if (accounts->facts->restarts)
+		accounts->input_cause = restart_cause(accounts);
+	else if (at < 0 && waited)
 		accounts->input_cause = accounts->facts->loader
 						? loader_cause(accounts, TFH_SEGMENT_TRAIN)
 						: maker_cause(accounts);

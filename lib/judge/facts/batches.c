@@ -41,8 +41,9 @@ static struct tfh_tag *tag_of(struct tfh_facts *facts, uint32_t name)
 		starts(s, "PrintV2");
 	t.updates = (starts(s, "Assign") && ends(s, "VariableOp")) || starts(s, "ResourceApply") ||
 		    starts(s, "ResourceScatter");
-	t.pipeline = TFH_DETECT_PIPELINES &&
-		     (starts(s, "MakeIterator") || ends(s, "Dataset") || ends(s, "DatasetV2"));
+	t.iterator = TFH_DETECT_PIPELINES && starts(s, "MakeIterator");
+	t.pipeline = t.iterator ||
+		     (TFH_DETECT_PIPELINES && (ends(s, "Dataset") || ends(s, "DatasetV2")));
 	if (TFH_PUSH(facts->tag, t))
 		return NULL;
 	facts->tag_of.v[name] = (int32_t)facts->tag.n - 1;
@@ -78,6 +79,8 @@ int tfh_batch_event(struct tfh_facts *facts, const struct tfh_event *ev, bool lo
 	uint32_t iterator = loop ? 0 : (uint32_t)ev->w[0], stage = (uint32_t)ev->w[1];
 
 	t.end = ev->flags & TFT_F_OPTIONAL;
+	t.fresh = facts->iterator_made;
+	facts->iterator_made = false;
 	if (loop && !stage)
 		stage = ev->stream;
 	for (size_t i = facts->batch.n;
@@ -92,6 +95,7 @@ int tfh_batch_event(struct tfh_facts *facts, const struct tfh_event *ev, bool lo
 		if (!stage)
 			stage = facts->series.v[old->series].stage;
 		t.end |= old->end;
+		t.fresh |= old->fresh;
 		facts->series.v[old->series].count--;
 		memmove(old, old + 1, (facts->batch.n - i - 1) * sizeof(*old));
 		facts->batch.n--;
@@ -139,6 +143,7 @@ int tfh_exec_event(struct tfh_facts *facts, const struct tfh_event *ev)
 	tag->ns += ev->t1 - ev->t0;
 	tag->thread = ev->thread;
 	facts->execs++;
+	facts->iterator_made |= tag->iterator;
 	if (tag->function && TFH_PUSH_BIG(facts->exec, ((struct tfh_exec){ev->t0, ev->t1, tag->name,
 									  ev->thread, ev->stack})))
 		return -ENOMEM;
@@ -178,4 +183,23 @@ void tfh_end_batches(struct tfh_facts *facts)
 		n--;
 	if (n && facts->batch.v[facts->batch.n - 1].t0 > facts->token.v[n - 1].t0)
 		facts->batch.v[facts->batch.n - 1].end = true;
+}
+
+void tfh_find_restarts(struct tfh_facts *facts)
+{
+	uint64_t n = 0, fresh = 0, sets = 0;
+
+	TFH_EACH (i, facts->batch.n) {
+		n += !facts->batch.v[i].end;
+		fresh += !facts->batch.v[i].end && facts->batch.v[i].fresh;
+	}
+	for (size_t i = 0; i < facts->tag.n; i++)
+		sets += facts->tag.v[i].pipeline && !facts->tag.v[i].iterator
+				? facts->tag.v[i].count
+				: 0;
+	facts->restarts = fresh >= TFH_VERDICT_FEWEST_WINDOWS &&
+			  (double)fresh > TFH_VERDICT_MOST_SHARE * (double)n && 2 * sets < fresh;
+	for (size_t i = 0; i < facts->longs.n && facts->restarts; i++)
+		if (facts->longs.v[i].iterator)
+			facts->longs.v[i].label = TFH_L_INPUT;
 }

@@ -44,6 +44,7 @@ struct tfh_piece {
 	bool logs;     /* writes a summary, or prints */
 	bool eager;    /* a single op that assigns no variable */
 	bool makes;    /* compiles: first execution of a retraced function, or an input pipeline */
+	bool iterator; /* makes an iterator */
 	bool writes;   /* writes a value that a stream may wait for, at address `handle` */
 	float density; /* passive pieces: share of [t0, t1) spent in the stage */
 	uint64_t number; /* order of arrival, which keeps the sort stable */
@@ -54,9 +55,10 @@ struct tfh_boundary {
 	int64_t t0, t1; /* of the get-next */
 	int64_t x0, x1; /* of the call that executes a graph around it; 0: none */
 	uint32_t series, thread;
-	bool end;  /* "no more elements" instead of a batch */
-	bool eval; /* mark: the step does not train */
-	bool more; /* a further batch of the step that the previous batch began */
+	bool end;   /* "no more elements" instead of a batch */
+	bool eval;  /* mark: the step does not train */
+	bool more;  /* a further batch of the step that the previous batch began */
+	bool fresh; /* of an iterator that was made since the batch before */
 };
 
 /* One iterator object. */
@@ -84,6 +86,7 @@ struct tfh_tag {
 	bool function, getnext, save, log;
 	bool updates;  /* assigns a variable */
 	bool pipeline; /* makes a data set or an iterator, whose graph is optimised and compiled */
+	bool iterator; /* makes an iterator */
 	bool batches;  /* it fetches batches itself */
 	/* One of many functions with the same base name, retraced for each shape or value. Number
 	 * of calls of all of them, and the base name. */
@@ -219,7 +222,11 @@ struct tfh_facts {
 	struct tfh_thread_use *thread;	    /* by index of the thread in the run */
 	TFH_VEC(struct tfh_boundary) batch; /* batches in order of delivery */
 	TFH_VEC(struct tfh_boundary) mark;  /* step marks set by the job, by begin */
-	uint32_t mark_name;		    /* string id of the first mark, 0: none */
+	bool iterator_made;		    /* during the survey: since the last batch */
+	/* Most batches are the first of an iterator that is made for them, over a data set that is
+	 * kept: each starts the pipeline anew. */
+	bool restarts;
+	uint32_t mark_name; /* string id of the first mark, 0: none */
 	TFH_VEC(struct tfh_series) series;
 	/* Hash buckets by iterator: index + 1 of the last one. */
 	uint32_t series_at[TFH_FACTS_SERIES_BUCKETS];

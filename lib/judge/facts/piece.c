@@ -108,7 +108,8 @@ bool tfh_exec_piece(const struct tfh_facts *facts, const struct tfh_event *ev, s
 		return false;
 	const struct tfh_tag *tag =
 		&facts->tag.v[facts->tag_of.v[name < facts->tag_of.n ? name : 0]];
-	p->label = tag->getnext ? TFH_L_INPUT : TFH_L_EXEC;
+	p->iterator = tag->iterator;
+	p->label = tag->getnext || (tag->iterator && facts->restarts) ? TFH_L_INPUT : TFH_L_EXEC;
 	p->saves = tag->save;
 	p->eager = !tag->function && !tag->updates && !tag->getnext;
 	p->logs = tag->log || tfh_is_logged(facts, p);

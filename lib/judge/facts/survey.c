@@ -473,6 +473,8 @@ int tfh_find_facts(const struct tfh_feed *feed, uint32_t process, struct tfh_are
 		if (put_in_order(facts) || (TFH_DETECT_RETRACED && tfh_find_retraced(facts)) ||
 		    (TFH_DETECT_REMADE && tfh_find_remade(facts)) || tfh_find_stops(facts))
 			rc = tfh_err_set(err, -ENOMEM, "out of memory");
+		if (TFH_DETECT_RESTARTS)
+			tfh_find_restarts(facts);
 		choose_threads(facts);
 		tfh_find_crowd(facts);
 		if (facts->samples)

@@ -69,10 +69,10 @@ static struct copy_lines find_lines(const struct tfh_accounts *accounts,
 	return c;
 }
 
-/* Seconds per step that the program itself spends at the lines that copy, outside of calls:
- * conversions, and work on the results that were fetched. *off: two standard errors. */
-static double code_at_copies(const struct tfh_accounts *accounts, const struct copy_lines *c,
-			     double *off)
+/* Seconds per step that the program itself spends at these lines, and (`copies`) wherever the line
+ * goes on to copy, outside of calls. *off: two standard errors. */
+static double code_at(const struct tfh_accounts *accounts, const struct copy_lines *c, bool copies,
+		      double *off)
 {
 	const struct tfh_facts *facts = accounts->facts;
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
@@ -86,7 +86,7 @@ static double code_at_copies(const struct tfh_accounts *accounts, const struct c
 			continue;
 		const struct tfh_model_line *line =
 			own_line(frame, tfh_frames_at(facts, k.place, frame));
-		if (!k.copies && !(line && has(c, line)))
+		if (!(copies && k.copies) && !(line && has(c, line)))
 			continue;
 		ns += k.ns;
 		ns2 += k.ns * k.ns;
@@ -147,7 +147,7 @@ static void may_go_too(struct tfh_whatif *w, double s, double step)
 static void with_copies(const struct tfh_accounts *accounts, struct tfh_result *r, double step)
 {
 	const struct copy_lines c = find_lines(accounts, &r->found.line);
-	double off, code = code_at_copies(accounts, &c, &off);
+	double off, code = code_at(accounts, &c, true, &off); /* conversions, work on results */
 	double s = fmax(code + off, place_at_copies(r, &c)) + memory_for_copies(accounts, &c) +
 		   waits_for_copies(r);
 
@@ -239,6 +239,27 @@ static void beside_wait(struct tfh_result *r, double step)
 	w->step_s = w->speedup = NAN;
 }
 
+/* ---- with the iterators ---- */
+
+/* A step that starts the pipeline anew also ends it: the program's own code at the line that asks
+ * for batches makes and deletes an iterator each time. */
+static void with_iterators(const struct tfh_accounts *accounts, struct tfh_result *r, double step)
+{
+	const struct tfh_seen_line *asks = &r->found.line;
+	const struct copy_lines c = {.line = {{asks->file, asks->function, asks->line, false}},
+				     .n = asks->file ? 1 : 0};
+	double off, s = code_at(accounts, &c, false, &off);
+
+	for (uint32_t i = 0; i < r->n_whatif; i++) {
+		struct tfh_whatif *w = &r->whatif[i];
+		if (w->remove != TFH_REMOVE_INPUT)
+			continue;
+		w->about_s = w->about_s > 0 ? fmax(w->about_s - s, w->floor_s) : 0;
+		if (!w->no_bound && s >= TFH_BLOCKING_SHARE * step)
+			may_go_too(w, s, step);
+	}
+}
+
 /* ---- what is left ---- */
 
 /* A cost below 5 % of the step would not be reported, so a fix may leave that much. Extends the
@@ -266,6 +287,8 @@ void tfh_fix_gains(const struct tfh_accounts *accounts, struct tfh_result *r)
 		beside_wait(r, step);
 	}
 	enum tfh_part part = tfh_cause_part(r->verdict.cause);
+	if (accounts->facts->restarts && part == TFH_PART_INPUT && !r->lead)
+		with_iterators(accounts, r, step);
 	for (uint32_t i = 0; i < r->n_whatif; i++)
 		if (tfh_remove_part(r->whatif[i].remove) == part && !isnan(r->whatif[i].step_s))
 			leaves(&r->whatif[i], step);

@@ -329,6 +329,7 @@ void tfh_find_rest(const struct tfh_accounts *accounts, struct tfh_result *r)
 			    TFH_VERDICT_MIXED_SHARE * (double)accounts->train_ns;
 	out->input_cause = accounts->input_cause;
 	out->asker_works = accounts->asker_works;
+	out->restarts = facts->restarts;
 	out->uncached_s = tfh_uncached_s(accounts);
 	out->supposed = tfh_is_supposed(accounts, r->steady.cause);
 	for (int c = 0; c < TFH_CAUSE_COUNT; c++)

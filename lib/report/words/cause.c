@@ -145,6 +145,7 @@ static void explain_input(struct tfh_wording *w)
 		return;
 	}
 	if (!g) {
+		tfh_explain_restarts(w);
 		tfh_seen_line(w);
 		explain_chance(w);
 		struct tfh_remedy m = tfh_remedy_in(r, v->cause);
@@ -418,9 +419,9 @@ static void explain_code(struct tfh_wording *w, const char *time)
 			todo = "fewer loader workers or threads (OMP_NUM_THREADS, intra-op "
 			       "threads), or more CPUs";
 	}
-	/* The input pipeline may then be a loader in plain code. */
 	if (!todo)
 		todo = tfh_jax_ops_advice(w);
+	/* The input pipeline may then be a loader in plain code. */
 	if (!todo && cause == TFH_CAUSE_HOST_UNKNOWN && !w->r->found.input_visible)
 		todo = "see what it does (while it runs: py-spy top, perf top): load batches "
 		       "ahead in other threads or processes, do the rest less often or while the "

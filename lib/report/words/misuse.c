@@ -47,6 +47,33 @@ static void advise_cache(struct tfh_wording *w)
 			   TFH_REMOVE_NONE);
 }
 
+void tfh_explain_restarts(struct tfh_wording *w)
+{
+	const struct tfh_result *r = w->r;
+
+	if (!r->found.restarts)
+		return;
+	tfh_evidence(w, TFH_TELLS_WHY, "an iterator is made for the batch of each step");
+	for (uint32_t i = 0; i < r->n_input; i++) {
+		const struct tfh_input_stage *up = &r->input[i];
+		size_t n = strlen(up->prefix);
+		for (uint32_t k = 0; strstr(up->name, "Shuffle") && k < r->n_input; k++) {
+			const struct tfh_input_stage *from = &r->input[k];
+			if (k == i || strncmp(from->prefix, up->prefix, n) != 0 ||
+			    strstr(from->prefix + n + 2, "::") ||
+			    from->calls_per_step < 2 * up->calls_per_step)
+				continue;
+			tfh_evidence(w, TFH_TELLS_WHY,
+				     tfh_phrase(w,
+						"%.0f elements a step go into the buffer of %s, "
+						"which %.0f leave",
+						from->calls_per_step, tfh_stage_words(w, up->name),
+						up->calls_per_step));
+			return;
+		}
+	}
+}
+
 void tfh_advise_misuse(struct tfh_wording *w)
 {
 	uint32_t n = w->n_advice;

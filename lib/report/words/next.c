@@ -51,6 +51,19 @@ static enum tfh_cause largest_cause(const struct tfh_result *r, enum tfh_part pa
 	return most;
 }
 
+static const struct tfh_place_gain *place_of(const struct tfh_result *r, enum tfh_part part);
+
+/* Whether most of a part is at the line of the verdict, which starts the input pipeline anew. */
+static bool is_of_restarts(const struct tfh_result *r, enum tfh_part part)
+{
+	const struct tfh_place_gain *g = place_of(r, part);
+	const struct tfh_seen_line *l = &r->found.line;
+
+	return r->found.restarts && tfh_cause_part(r->steady.cause) == TFH_PART_INPUT && g &&
+	       l->file && !strcmp(g->file, l->file) && g->first_line <= l->line &&
+	       l->line <= g->last_line;
+}
+
 /* Whether it is a part of the steps that blocks enough to be a class,
  * and that no advice covers yet. */
 static bool worth_removing(const struct tfh_result *r, const struct tfh_whatif *w)
@@ -61,6 +74,8 @@ static bool worth_removing(const struct tfh_result *r, const struct tfh_whatif *
 
 	/* the verdict's advice is about that pipeline */
 	if (part == TFH_PART_INPUT && blamed == TFH_CAUSE_HOST_COMPILE && tfh_remedy_anew(r, &anew))
+		return false;
+	if (is_of_restarts(r, part))
 		return false;
 	if (w->remove == TFH_REMOVE_EVERYTHING_BUT_COMPUTE || !(w->saved_s > 0) ||
 	    !(r->breakdown[part].share >= TFH_BLOCKING_SHARE))

@@ -351,6 +351,14 @@ struct tfh_remedy tfh_remedy_in(const struct tfh_result *r, enum tfh_cause cause
 	if (cause == TFH_CAUSE_INPUT_UNKNOWN && r->found.supposed)
 		return supposed;
 
+	static const struct tfh_remedy restarts = {
+		"each step starts the input pipeline anew",
+		"make the iterator once, before the loop (batches = iter(data.repeat())), and call "
+		"next(batches) in each step"};
+
+	if (tfh_cause_part(cause) == TFH_PART_INPUT && r->found.restarts)
+		return restarts;
+
 	static const struct tfh_remedy asker = {
 		"the thread that asks for batches is too slow",
 		"make what it does for each batch (a sampler, see the line) cheaper, or do it once "

@@ -231,7 +231,8 @@ double tfh_compiling_s(const struct tfh_result *r);
 /* The same in one kind of part. */
 double tfh_compiled_in(const struct tfh_result *r, enum tfh_branch part);
 void tfh_advise_compiling(struct tfh_wording *w);
-/* misuse.c */
+/* misuse.c: evidence that steps start the input pipeline anew, if they do; advice */
+void tfh_explain_restarts(struct tfh_wording *w);
 void tfh_advise_misuse(struct tfh_wording *w);
 /* next.c: advice about what else blocks the steps, and about what the run does besides them. */
 void tfh_advise_rest(struct tfh_wording *w);
