@@ -18,15 +18,18 @@ static bool runs(const struct tfh_facts *facts, const struct tfh_seen_sample *k)
 	return k->state == TFT_STATE_RUNNING;
 }
 
-/* Whether PyTorch's sampler chooses the next items there: it runs in the training process, whatever
- * num_workers is. */
+/* Whether a sampler, PyTorch's or the program's, chooses the next items there: it runs in the training
+ * process, whatever num_workers is. */
 static bool samples_items(const struct tfh_facts *facts, const struct tfh_seen_sample *k)
 {
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
 	uint32_t n = tfh_frames_at(facts, k->place, frame);
 
 	for (uint32_t i = 0; i < n; i++)
-		if (frame[i].library && strstr(frame[i].file, "/torch/utils/data/sampler.py"))
+		if (frame[i].library &&
+		    (strstr(frame[i].file, "/torch/utils/data/sampler.py") ||
+		     (strstr(frame[i].file, "/torch/utils/data/dataloader.py") &&
+		      strstr(frame[i].function, "_next_index"))))
 			return true;
 	return false;
 }
@@ -110,7 +113,9 @@ static void predict(const struct tfh_accounts *accounts, const struct tfh_making
 
 	if (!(bound < (1 - TFH_BLOCKING_SHARE) * step))
 		return;
-	double workers = ceil((1 + TFH_VERDICT_WORKERS_SPARE) * m->work_s / bound);
+	double workers = ceil((1 + TFH_VERDICT_WORKERS_SPARE) * m->work_s / bound), used, allowed;
+	if (m->running > 0 && tfh_processors(accounts, &used, &allowed))
+		workers = fmin(workers, floor(allowed / m->running));
 	if (!(workers > m->workers && workers <= TFH_VERDICT_WORKERS_MOST))
 		return;
 	more->from = m->workers;
@@ -131,6 +136,10 @@ void tfh_more_workers(const struct tfh_accounts *accounts, const struct tfh_maki
 	if (!r->steps.count || accounts->facts->told || r->verdict.cls != TFH_CLASS_INPUT_BOUND)
 		return;
 	if (!m.workers && loader && strstr(loader, "SingleProcess")) {
+		r->found.asker_works =
+			share_of_wait(accounts, true, samples_items) > TFH_VERDICT_MOST_SHARE;
+		if (r->found.asker_works)
+			return;
 		m.work_s = input_s(r);
 		m.running = share_of_wait(accounts, false, runs);
 	}

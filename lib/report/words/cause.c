@@ -149,7 +149,7 @@ static void explain_input(struct tfh_wording *w)
 		tfh_seen_line(w);
 		explain_chance(w);
 		struct tfh_remedy m = tfh_remedy_in(r, v->cause);
-		const char *todo = workers_advice(w);
+		const char *todo = tfh_opens_anew(r) ? NULL : workers_advice(w);
 		tfh_advise(w, m.finding, w->text, todo ? todo : m.todo, TFH_REMOVE_INPUT);
 		return;
 	}

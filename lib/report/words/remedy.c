@@ -359,6 +359,11 @@ struct tfh_remedy tfh_remedy_in(const struct tfh_result *r, enum tfh_cause cause
 	if (tfh_cause_part(cause) == TFH_PART_INPUT && r->found.restarts)
 		return restarts;
 
+	struct tfh_remedy made;
+
+	if (tfh_cause_part(cause) == TFH_PART_INPUT && tfh_remedy_of_makers(r, &made))
+		return made;
+
 	static const struct tfh_remedy asker = {
 		"the thread that asks for batches is too slow",
 		"make what it does for each batch (a sampler, see the line) cheaper, or do it once "

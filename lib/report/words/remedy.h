@@ -19,6 +19,12 @@ struct tfh_remedy tfh_remedy_in(const struct tfh_result *r, enum tfh_cause cause
  * (work) until another thread has done something, rather than running. */
 bool tfh_seen_mostly(const struct tfh_result *r, bool work);
 
+/* makers.c: whether the line that makes batches mostly opens a file or an archive */
+bool tfh_opens_anew(const struct tfh_result *r);
+/* What to do about that, or about a pool to which sending takes longer than its work; false: it is
+ * neither. */
+bool tfh_remedy_of_makers(const struct tfh_result *r, struct tfh_remedy *out);
+
 /* The same if the first stage of the input pipeline, which is slow, is so for this cause. */
 struct tfh_remedy tfh_stage_remedy(const struct tfh_result *r, enum tfh_cause cause);
 

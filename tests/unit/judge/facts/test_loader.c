@@ -152,6 +152,22 @@ static void test_sampler(void **state)
 	tfh_result_free(r);
 }
 
+/* Without workers, too: more of them would not help. */
+static void test_own_sampler(void **state)
+{
+	(void)state;
+	struct tfh_result *r = judge(TFH_FN_torch_single, SAMPLES, TFT_STATE_RUNNING, 0, 0);
+
+	gen_expect(r, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_MAP);
+	assert_true(r->found.asker_works);
+	assert_int_equal(r->found.workers.more.to, 0);
+	tfh_result_free(r);
+	r = judge(TFH_FN_torch_single, DECODES, TFT_STATE_RUNNING, 0, 0);
+	assert_false(r->found.asker_works);
+	assert_true(r->found.workers.more.to > 0);
+	tfh_result_free(r);
+}
+
 /* A process whose main thread waits for its other threads makes nothing itself. */
 static void test_waits(void **state)
 {
@@ -259,10 +275,13 @@ static void test_skipped(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_alone),	cmocka_unit_test(test_workers),
-		cmocka_unit_test(test_sampler), cmocka_unit_test(test_epoch_beginnings),
-		cmocka_unit_test(test_skipped), cmocka_unit_test(test_waits)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_alone),
+					   cmocka_unit_test(test_workers),
+					   cmocka_unit_test(test_sampler),
+					   cmocka_unit_test(test_own_sampler),
+					   cmocka_unit_test(test_epoch_beginnings),
+					   cmocka_unit_test(test_skipped),
+					   cmocka_unit_test(test_waits)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

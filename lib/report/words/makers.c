@@ -1,0 +1,81 @@
+/* Batches that the program's own code makes, where something else takes longer than making them. */
+#include <string.h>
+
+#include "base/text.h"
+#include "report/words/remedy.h"
+#include "report/words/words.h"
+
+/* Whether the step waits for a pool's results although its processes have so little to do that they
+ * would not fill the wait even one after the other: what is between takes the time. */
+static bool sends_tasks(const struct tfh_result *r)
+{
+	const struct tfh_seen_workers *k = &r->found.workers;
+	const struct tfh_seen_line *l = &r->found.line;
+
+	return k->processes && l->callee && l->callee_file &&
+	       (strstr(l->callee_file, "/multiprocessing/pool.py") ||
+		strstr(l->callee_file, "/concurrent/futures/")) &&
+	       k->processes * k->busy * tfh_step_s(r) < r->breakdown[TFH_PART_INPUT].s_per_step;
+}
+
+static bool is_line(const struct tfh_seen_node *n, const struct tfh_seen_line *l)
+{
+	return n->file && l->file && n->line == l->line && !strcmp(n->file, l->file);
+}
+
+/* Whether a function opens a file or an archive and reads its directory or header. */
+static bool opens(const struct tfh_seen_node *n)
+{
+	static const struct {
+		const char *file, *function;
+	} open[] = {
+		{"/zipfile", "ZipFile.__init__"},   {"/tarfile.py", "TarFile.__init__"},
+		{"/h5py/_hl/files.py", "__init__"}, {"/numpy/lib/", "NpzFile.__init__"},
+		{"/pyarrow/parquet/", "__init__"},  {"/xarray/backends/api.py", "open_dataset"},
+		{"/rasterio/__init__.py", "open"},  {"/zarr/", "open_group"},
+	};
+
+	for (size_t i = 0; n->file && n->function && i < sizeof(open) / sizeof(*open); i++)
+		if (strstr(n->file, open[i].file) && tfh_ends_with(n->function, open[i].function))
+			return true;
+	return false;
+}
+
+bool tfh_opens_anew(const struct tfh_result *r)
+{
+	const struct tfh_seen_workers *k = &r->found.workers;
+	const struct tfh_seen_node *node = k->processes && k->n_node ? k->node : r->found.node;
+	uint32_t n = k->processes && k->n_node ? k->n_node : r->found.n_node;
+	double all = 0, opening = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		bool opened = false;
+		for (uint32_t at = i;; at = node[at].parent) {
+			opened |= opens(&node[at]);
+			if (is_line(&node[at], &r->found.line)) {
+				all += node[i].own_s;
+				opening += opened ? node[i].own_s : 0;
+				break;
+			}
+			if (node[at].parent == at)
+				break;
+		}
+	}
+	return tfh_cause_part(r->steady.cause) == TFH_PART_INPUT && 2 * opening > all;
+}
+
+bool tfh_remedy_of_makers(const struct tfh_result *r, struct tfh_remedy *out)
+{
+	static const struct tfh_remedy reopens = {
+		"a file is opened anew for each element",
+		"open it once, in each worker when it is first needed, and keep it open"};
+	static const struct tfh_remedy sends = {
+		"sending tasks to the pool's processes takes long, not their work",
+		"send less with each: large arrays once (the pool's initializer, shared memory), "
+		"then indices; arguments and results are pickled"};
+
+	if (!tfh_opens_anew(r) && !sends_tasks(r))
+		return false;
+	*out = tfh_opens_anew(r) ? reopens : sends;
+	return true;
+}

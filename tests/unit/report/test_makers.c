@@ -1,0 +1,92 @@
+/*
+ * An archive that is opened anew for each element should be opened once, however many workers there are; and a pool whose processes
+ * have next to nothing to do while the step waits for it needs smaller tasks, not more processes.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "report/words/remedy.h"
+#include "report/words/words.h"
+
+static struct tfh_result input_bound(void)
+{
+	struct tfh_result r = {
+		.steady = {.cls = TFH_CLASS_INPUT_BOUND, .cause = TFH_CAUSE_INPUT_MAP}};
+
+	r.steps.count = 100;
+	r.steps.total_s = 10;
+	r.found.line = (struct tfh_seen_line){
+		.file = "/job/train.py", .function = "Events.record", .line = 34};
+	return r;
+}
+
+/* Of 10 ms at the line, or at another one, `s` are in this function. */
+static bool opens(uint32_t line, const char *file, const char *function, double s)
+{
+	struct tfh_seen_node node[] = {
+		{.file = "/job/train.py",
+		 .function = "Events.record",
+		 .line = line,
+		 .own_s = 10e-3 - s},
+		{.file = file, .function = function, .line = 1300, .own_s = s / 2, .parent = 0},
+		{.file = "/lib/io.py", .function = "read", .line = 5, .own_s = s / 2, .parent = 1},
+	};
+	struct tfh_result r = input_bound();
+	struct tfh_remedy m;
+
+	r.found.workers.processes = 1;
+	r.found.workers.busy = 1;
+	r.found.workers.node = node;
+	r.found.workers.n_node = 3;
+	bool says = tfh_remedy_of_makers(&r, &m) && strstr(m.todo, "open it once");
+	assert_int_equal(says, tfh_opens_anew(&r));
+	return says;
+}
+
+static void test_opens(void **state)
+{
+	(void)state;
+	assert_true(opens(34, "/usr/lib/python3.11/zipfile.py", "ZipFile.__init__", 8e-3));
+	assert_true(opens(34, "/usr/lib/python3.13/zipfile/__init__.py", "ZipFile.__init__", 8e-3));
+	assert_false(opens(34, "/usr/lib/python3.11/zipfile.py", "ZipFile.__init__", 4e-3));
+	assert_false(opens(34, "/usr/lib/python3.11/zipfile.py", "ZipFile.read", 8e-3));
+	assert_false(opens(35, "/usr/lib/python3.11/zipfile.py", "ZipFile.__init__", 8e-3));
+}
+
+/* Two processes, for a share of steps of 100 ms that wait 60 ms for their batches. */
+static bool sends(const char *callee, double busy)
+{
+	struct tfh_result r = input_bound();
+	struct tfh_remedy m;
+
+	r.breakdown[TFH_PART_INPUT].s_per_step = 60e-3;
+	r.breakdown[TFH_PART_COMPUTE].s_per_step = 40e-3;
+	r.found.line.callee = "starmap";
+	r.found.line.callee_file = callee;
+	r.found.workers.processes = 2;
+	r.found.workers.busy = busy;
+	return tfh_remedy_of_makers(&r, &m) && strstr(m.todo, "send less");
+}
+
+static void test_sends(void **state)
+{
+	(void)state;
+	assert_true(sends("/usr/lib/python3.11/multiprocessing/pool.py", 0.15));
+	assert_false(sends("/usr/lib/python3.11/multiprocessing/pool.py", 0.4));
+	assert_false(sends("/usr/lib/python3.11/queue.py", 0.15));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_opens),
+		cmocka_unit_test(test_sends),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
