@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "judge/account/account.h"
 #include "judge/result_make.h"
 #include "judge/verdict/line_tree.h"
@@ -85,10 +86,31 @@ static bool awaits_jax(const struct sampled_run *x, const struct tfh_start_sampl
 	return frame[0].library ? is_jax(&frame[0]) : x->out->jax;
 }
 
+/* Whether a thread that waits for another one asks a library's iterator for its next element, which
+ * the other one makes, as if it took it from a queue. */
+static bool asks_iterator(const struct tfh_start_sample *k, const struct tfh_model_line *frame,
+			  uint32_t n)
+{
+	bool waits = k->state == TFT_STATE_LOCK || k->state == TFT_STATE_EVENT;
+
+	for (uint32_t i = 0; waits && i < n && frame[i].library; i++)
+		if (tfh_ends_with(frame[i].function, "__next__"))
+			return true;
+	return false;
+}
+
+static enum tfh_role role_of(const struct tfh_start_sample *k, const struct tfh_model_line *frame,
+			     uint32_t n)
+{
+	enum tfh_role role = n ? tfh_place_role(frame, n, TFH_ORDER_UNKNOWN) : TFH_ROLE_NONE;
+
+	return role == TFH_ROLE_NONE && asks_iterator(k, frame, n) ? TFH_ROLE_QUEUE : role;
+}
+
 static enum tfh_cause cause_of(const struct sampled_run *x, const struct tfh_start_sample *k,
 			       const struct tfh_model_line *frame, uint32_t n)
 {
-	enum tfh_role role = n ? tfh_place_role(frame, n, TFH_ORDER_UNKNOWN) : TFH_ROLE_NONE;
+	enum tfh_role role = role_of(k, frame, n);
 	bool runs = k->state == TFT_STATE_RUNNING;
 
 	/* What waits now for a queue, now for the GIL, waits for the thread that fills the queue. */
@@ -187,8 +209,7 @@ static void look_ahead(struct sampled_run *x, const struct tfh_seen_workers *wor
 		struct tfh_model_line frame[TFH_VERDICT_FRAMES];
 		const struct tfh_start_sample *k = &s->sample[i];
 		uint32_t n = tfh_start_frames(s, k->place, frame, TFH_VERDICT_FRAMES);
-		enum tfh_role role =
-			n ? tfh_place_role(frame, n, TFH_ORDER_UNKNOWN) : TFH_ROLE_NONE;
+		enum tfh_role role = role_of(k, frame, n);
 		for (uint32_t j = 0; j < n; j++)
 			x->out->jax |= is_jax(&frame[j]);
 		x->end = n ? k->t : x->end;

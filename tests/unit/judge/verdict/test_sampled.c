@@ -1,20 +1,25 @@
 /* A run in which no call was recorded is judged by samples of its main thread: by the class with most of them if there are many, or if it leads
  * clearly; else by none. A thread that waits at a line of the program waits for JAX if a function of JAX was seen, and else for a lock. Rows that are taken
- * from a sparse matrix are input, whether or not it holds Python's lock meanwhile. */
+ * from a sparse matrix are input, whether or not it holds Python's lock meanwhile. So is a wait in a library's iterator, if another
+ * thread was seen at work. */
 #include "../analyze_gen.h"
 #include "judge/verdict/verdict.h"
 #include "model/start.h"
 
-enum { JOB = 1, SCIPY, LINEAR, JAX };
-enum { TRAIN = 1, TAKES, FITS, READS };
+enum { JOB = 1, SCIPY, LINEAR, JAX, NEXT, RESULT, DECODE };
+enum { TRAIN = 1, TAKES, FITS, READS, ASKS, WAITS, MAKES };
 
 static const struct tfh_start_function function[] = {
 	{"/job/train.py", "main", false},
 	{"/site-packages/scipy/sparse/_index.py", "IndexMixin.__getitem__", true},
 	{"/site-packages/sklearn/linear_model/_stochastic_gradient.py", "partial_fit", true},
-	{"/site-packages/jax/_src/array.py", "ArrayImpl.__float__", true}};
+	{"/site-packages/jax/_src/array.py", "ArrayImpl.__float__", true},
+	{"/site-packages/loader/prefetch.py", "Prefetch.__next__", true},
+	{"/usr/lib/python3.11/concurrent/futures/_base.py", "Future.result", true},
+	{"/job/train.py", "decode", false}};
 static const struct tfh_start_place place[] = {
-	{0, JOB, 40}, {TRAIN, SCIPY, 46}, {TRAIN, LINEAR, 560}, {TRAIN, JAX, 300}};
+	{0, JOB, 40},	    {TRAIN, SCIPY, 46},	 {TRAIN, LINEAR, 560}, {TRAIN, JAX, 300},
+	{TRAIN, NEXT, 264}, {ASKS, RESULT, 451}, {0, DECODE, 12}};
 
 /* Of so many samples, of 100 ms each. */
 struct part {
@@ -25,6 +30,7 @@ struct part {
 };
 
 static struct tfh_start start;
+static uint32_t makers; /* samples of another thread */
 
 static const struct tfh_start *start_of(void *arg, uint32_t process)
 {
@@ -45,7 +51,15 @@ static struct tfh_result *judge(const struct part *part, uint32_t parts)
 							      .place = part[p].place,
 							      .state = (uint8_t)part[p].state,
 							      .gil = (uint8_t)part[p].gil};
-	start = (struct tfh_start){.sample = sample, .n = n, .place = place, .function = function};
+	static struct tfh_start_other other[256];
+	for (uint32_t i = 0; i < makers; i++)
+		other[i] = (struct tfh_start_other){.ns = 1e8, .tid = 7, .place = MAKES};
+	start = (struct tfh_start){.sample = sample,
+				   .n = n,
+				   .other = other,
+				   .n_other = makers,
+				   .place = place,
+				   .function = function};
 	g->feed.start = start_of;
 	return gen_judge(g);
 }
@@ -97,12 +111,27 @@ static void test_rows(void **state)
 	expect(part, 3, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_BATCH);
 }
 
+static void test_iterator(void **state)
+{
+	(void)state;
+	static const struct part part[] = {{50, WAITS, TFT_STATE_LOCK, 0},
+					   {20, FITS, TFT_STATE_RUNNING, TFT_GIL_RELEASED}};
+
+	expect(part, 2, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_LOCK);
+	makers = 40;
+	struct tfh_result *r = judge(part, 2);
+	makers = 0;
+	assert_int_equal(r->verdict.cls, TFH_CLASS_INPUT_BOUND);
+	tfh_result_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_enough),
 		cmocka_unit_test(test_jax),
 		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_iterator),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
