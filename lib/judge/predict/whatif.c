@@ -5,6 +5,7 @@
  * must hold, so the uncertainty of the mean is subtracted from the rest of the step.
  */
 #include <math.h>
+#include <stdlib.h>
 
 #include "judge/predict/predict.h"
 
@@ -205,6 +206,27 @@ static double may_shrink(const struct tfh_accounts *accounts, enum tfh_remove wh
 	return fmin(off, left / TFH_PREDICT_MOST_OFF_PART);
 }
 
+/* What a step takes that waited for no batch, as fast as one of the run's blocks in as many: nothing
+ * of the pipeline ran beside it, as its buffer was full. INFINITY: there are too few. */
+static double unwaited_s(const struct tfh_accounts *accounts)
+{
+	double *v = malloc((accounts->step.n + 1) * sizeof(*v)), s = INFINITY;
+	struct means m = by_block(accounts, TFH_REMOVE_INPUT);
+	size_t n = 0;
+
+	TFH_EACH (i, v && !differ(&m) ? accounts->step.n : 0) {
+		const struct tfh_step *x = &accounts->step.v[i];
+		double rest = kept(x, TFH_REMOVE_INPUT);
+		if (tfh_window_summed(accounts, i) &&
+		    x->dur_s - rest < TFH_BLOCKING_SHARE * x->dur_s)
+			v[n++] = rest / accounts->loops->window.v[i].steps;
+	}
+	if (n >= TFH_VERDICT_STEADY_STEPS)
+		s = tfh_quantile(v, n, 1.0 / TFH_PREDICT_RUN_BLOCKS);
+	free(v);
+	return s;
+}
+
 /* The lower end of the interval. Computing on a device stays, in the amount that the report shows;
  * it gains at most from warm caches. */
 static double at_best(const struct tfh_accounts *accounts, enum tfh_remove what, double left,
@@ -218,7 +240,9 @@ static double at_best(const struct tfh_accounts *accounts, enum tfh_remove what,
 		own += r->breakdown[TFH_PART_LAUNCH].s_per_step;
 	double shrunk = left - may_shrink(accounts, what, left, step, own);
 	if (cpu_only)
-		return shrunk;
+		return what == TFH_REMOVE_INPUT && tfh_input_async(accounts)
+			       ? fmin(shrunk, unwaited_s(accounts))
+			       : shrunk;
 	return fmax(shrunk, fmin(least * r->breakdown[TFH_PART_COMPUTE].s_per_step, left));
 }
 
@@ -364,6 +388,13 @@ static bool makes_one_graph(const struct tfh_accounts *accounts, enum tfh_remove
 	       !tfh_executes_graphs(accounts->facts);
 }
 
+/* Whether a graph leaves next to nothing of the removed time. A graph of TensorFlow's ops launches
+ * them itself; PyTorch's compiler may leave some of them, or compute more slowly. */
+static bool goes(const struct tfh_accounts *accounts, enum tfh_remove what)
+{
+	return what == TFH_REMOVE_LAUNCH && !tfh_uses_torch(accounts->facts);
+}
+
 const char *tfh_no_bound(const struct tfh_accounts *accounts, enum tfh_remove what)
 {
 	enum tfh_part part = tfh_remove_part(what);
@@ -423,7 +454,7 @@ void tfh_whatif(const struct tfh_accounts *accounts, struct tfh_result *r)
 		if (why)
 			forget(w, why);
 		/* Otherwise the time that goes is known better than the time that is left. */
-		if (why && !makes_one_graph(accounts, what) && left > 0)
+		if (why && left > 0 && (!makes_one_graph(accounts, what) || goes(accounts, what)))
 			w->about_s = left;
 	}
 }
