@@ -132,12 +132,19 @@ const char *tfh_lead_no_bound(const struct tfh_result *r)
 }
 
 /* What its removal saves at best; NAN: computing can only be made cheaper. Between loops only the
- * program's preparations run, and a fix may make the rest of them unnecessary, too. */
-static double saves(const struct tfh_recurring *x)
+ * program's preparations run, and a fix may make the rest of them unnecessary, too. What each loop
+ * waits for at its beginning, the first one waits for, too, if it took that long. */
+static double saves(const struct tfh_result *r, const struct tfh_recurring *x)
 {
+	double each = x->total_s / (double)x->count, first = 0;
+
 	if (x->cls == TFH_CLASS_COMPUTE_BOUND)
 		return NAN;
-	return x->kind == TFH_SEGMENT_BETWEEN ? x->total_s : x->blocked_s;
+	if (x->kind != TFH_SEGMENT_BETWEEN)
+		return x->blocked_s;
+	if (x->cls == TFH_CLASS_INPUT_BOUND)
+		first = tfh_spent(r, TFH_BRANCH_FIRST) + tfh_spent(r, TFH_BRANCH_STARTUP);
+	return x->total_s + (first >= each ? each : 0);
 }
 
 static void first_advice(struct tfh_wording *w, const struct tfh_recurring *x)
@@ -146,12 +153,13 @@ static void first_advice(struct tfh_wording *w, const struct tfh_recurring *x)
 	struct tfh_remedy m = remedy_of(w->r, x);
 
 	memmove(w->advice + 1, w->advice, n * sizeof(*w->advice));
-	w->advice[0] = (struct tfh_advice){.finding = placed(w, x, m.finding),
-					   .evidence = w->text,
-					   .todo = m.todo,
-					   .gain = NAN,
-					   .saved_s = tfh_lead_no_bound(w->r) ? NAN : saves(x),
-					   .how = "at best "};
+	w->advice[0] =
+		(struct tfh_advice){.finding = placed(w, x, m.finding),
+				    .evidence = w->text,
+				    .todo = m.todo,
+				    .gain = NAN,
+				    .saved_s = tfh_lead_no_bound(w->r) ? NAN : saves(w->r, x),
+				    .how = "at best "};
 }
 
 /* The sentence so far is about the steps. Puts another one before it. few: what to say of the

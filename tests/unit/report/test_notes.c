@@ -129,11 +129,13 @@ static void test_long_evaluation(void **state)
 	}
 }
 
-/* If the loop waits for a DataLoader before each epoch, more workers would make that longer. */
+/* If the loop waits for a DataLoader before each epoch, more workers would make that longer. The first epoch waits, too. */
 static void test_loader_between(void **state)
 {
 	(void)state;
 	struct words w;
+	struct tfh_part_of_run tree[] = {{.kind = TFH_BRANCH_RUN, .wall_s = 4, .count = 1},
+					 {.kind = TFH_BRANCH_STARTUP, .wall_s = 0.5, .count = 1}};
 
 	begin(&w, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU);
 	w.r.recurring[0] = (struct tfh_recurring){.kind = TFH_SEGMENT_BETWEEN,
@@ -144,9 +146,12 @@ static void test_loader_between(void **state)
 						  .blocked_s = 1};
 	w.r.n_recurring = w.r.lead = 1;
 	w.r.recurs_s = 2;
+	w.r.tree = tree;
+	w.r.n_tree = 2;
 	w.said.text = "computing takes long";
 	tfh_explain_lead(&w.said);
 	assert_true(w.said.n_advice > 0);
+	assert_float_equal(w.said.advice[0].saved_s, 14.0 / 13, 1e-9);
 	assert_non_null(strstr(w.said.advice[0].todo, "persistent_workers=True"));
 	tfh_wording_free(&w.said);
 }
