@@ -4,7 +4,7 @@ which lines of its program it was at, in about the shares that the job counts it
 holds it is Python code, and a sleep is one; what another thread or a worker process did while it waited; under a launcher that only
 waits, too; and which loop could be marked. There are no steps. The digest gives the same report. With -q it says nothing; where
 samples are switched off, and of a short job, nothing is left behind; what the job prints and its exit code are its own; a damaged
-start.json is no harm."""
+start.json is no harm. The page of `report --html` has the lines, too."""
 import json
 import os
 import subprocess
@@ -115,6 +115,11 @@ def right(name, out, err, report, text):
     if not report or not enough(name, report):
         return
     s, spent = report["sampled"], json.loads(out)
+    page = os.path.join(TMP, name + ".html")
+    subprocess.run([TOOL, "report", "--html", page, os.path.join(TMP, name)], check=True, capture_output=True)
+    with open(page) as f:
+        rows = f.read().split("Where the main thread&#39;s time went")[-1].split("</table>")[0]
+    check(rows.count("<tr>") > len([x for x in s["lines"] if x["samples"] >= 5]), name, "page", rows[:2000])
     print(name, s["samples"], {x["line"]: (round(x["share"], 2), x["cause"]) for x in s["lines"]}, spent)
     for part, line, cause in (("walks", line_of(JOB, "return walk"), "host.python"), ("hashes", line_of(JOB, "# hashes"), "compute.cpu"),
                               ("core", line_of(JOB, "# core"), "host.sleep")):

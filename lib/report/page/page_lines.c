@@ -43,6 +43,29 @@ static void write_blamed(const struct tfh_html_page *s)
 	tfh_html_table_end(s->out);
 }
 
+/* Of a run in which no call was recorded. */
+static void write_sampled(const struct tfh_html_page *s)
+{
+	const struct tfh_sampled *of = &s->r->found.sampled;
+	double all_s = of->wall_s - of->start_s;
+
+	if (!of->n_line)
+		return;
+	tfh_html_table(s->out, "Where the main thread's time went",
+		       "<line|<doing|in all|of the time|samples|<");
+	for (uint32_t i = 0; i < of->n_line; i++) {
+		const struct tfh_sampled_line *l = &of->line[i];
+		tfh_html_row(s->out, tfh_sampled_at(s->words, l));
+		tfh_html_text(s->out, tfh_sampled_does(l));
+		tfh_html_time(s->out, l->share * all_s);
+		tfh_html_share(s->out, l->share);
+		tfh_html_count(s->out, l->samples);
+		tfh_html_bar(s->out, l->share, "host");
+		tfh_html_row_end(s->out);
+	}
+	tfh_html_table_end(s->out);
+}
+
 static void write_workers(const struct tfh_html_page *s)
 {
 	const struct tfh_seen_workers *w = &s->r->found.workers;
@@ -131,7 +154,9 @@ static void write_tree(const struct tfh_html_page *s, const struct tfh_seen_node
 
 	if (!(t.all_s > 0))
 		return;
-	tfh_html_table(s->out, caption, "<function|<at|a step|its own|samples|<");
+	tfh_html_table(s->out, caption,
+		       s->r->found.sampled.samples ? "<function|<at|in all|its own|samples|<"
+						   : "<function|<at|a step|its own|samples|<");
 	write_below(s, &t, UINT32_MAX);
 	tfh_html_table_end(s->out);
 }
@@ -203,19 +228,25 @@ static void write_places(const struct tfh_html_page *s)
 void tfh_page_lines(const struct tfh_html_page *s)
 {
 	const struct tfh_findings *f = &s->r->found;
+	bool sampled = f->sampled.samples, threads = f->workers.threads;
 
+	write_sampled(s);
 	write_blamed(s);
 	write_workers(s);
 	write_more_workers(s);
 	if (f->n_node)
-		write_tree(s, f->node, f->n_node,
-			   "Lines at which the job's threads were sampled between their calls");
+		write_tree(
+			s, f->node, f->n_node,
+			sampled ? "Lines at which the main thread was"
+				: "Lines at which the job's threads were sampled between their calls");
 	else
 		tfh_html_note(s->out,
 			      s->words->no_line
 				      ? s->words->no_line
 				      : "No line of the program was seen between the job's calls.");
 	write_tree(s, f->workers.node, f->workers.n_node,
-		   "Lines at which its worker processes were busy, all added up");
+		   !sampled  ? "Lines at which its worker processes were busy, all added up"
+		   : threads ? "Lines at which other threads were busy meanwhile"
+			     : "Lines at which other processes were busy meanwhile");
 	write_places(s);
 }
