@@ -44,20 +44,6 @@ static void advise_stage(struct tfh_wording *w, enum tfh_cause cause, const char
 	tfh_advise(w, m.finding, why, m.todo, TFH_REMOVE_INPUT);
 }
 
-const char *tfh_stage_words(struct tfh_wording *w, const char *name)
-{
-	static const struct {
-		const char *fused, *parts;
-	} fusions[] = {{"MapAndBatch", "map + batch"},
-		       {"ShuffleAndRepeat", "shuffle + repeat"},
-		       {"MapAndFilter", "map + filter"}};
-
-	for (size_t i = 0; i < sizeof(fusions) / sizeof(*fusions); i++)
-		if (strstr(name, fusions[i].fused))
-			return tfh_phrase(w, "%s (%s)", fusions[i].parts, name);
-	return name;
-}
-
 /* The end of a stage's path: its sources are of less use than the stage itself,
  * and too long for a line. */
 static const char *path_end(struct tfh_wording *w, const char *path)

@@ -19,7 +19,7 @@ struct tfh_remedy tfh_remedy_in(const struct tfh_result *r, enum tfh_cause cause
  * (work) until another thread has done something, rather than running. */
 bool tfh_seen_mostly(const struct tfh_result *r, bool work);
 
-/* makers.c: whether the line that makes batches mostly opens a file or an archive */
+/* task_costs.c: whether the line that makes batches mostly opens a file or an archive */
 bool tfh_opens_anew(const struct tfh_result *r);
 /* What to do about that, or about a pool to which sending takes longer than its work; false: it is
  * neither. */

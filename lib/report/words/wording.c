@@ -147,3 +147,17 @@ void tfh_wording_free(struct tfh_wording *w)
 {
 	tfh_arena_free(&w->arena);
 }
+
+const char *tfh_stage_words(struct tfh_wording *w, const char *name)
+{
+	static const struct {
+		const char *fused, *parts;
+	} fusions[] = {{"MapAndBatch", "map + batch"},
+		       {"ShuffleAndRepeat", "shuffle + repeat"},
+		       {"MapAndFilter", "map + filter"}};
+
+	for (size_t i = 0; i < sizeof(fusions) / sizeof(*fusions); i++)
+		if (strstr(name, fusions[i].fused))
+			return tfh_phrase(w, "%s (%s)", fusions[i].parts, name);
+	return name;
+}

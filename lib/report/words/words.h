@@ -156,9 +156,6 @@ void tfh_explain_families(struct tfh_wording *w);
 
 /* cause.c: the sentence, evidence and advice for a class that has a cause; false for the others. */
 bool tfh_explain_cause(struct tfh_wording *w);
-/* A stage of tf.data; of one that TensorFlow fused,
- * also the stages of the program: "map + batch (MapAndBatch)". */
-const char *tfh_stage_words(struct tfh_wording *w, const char *name);
 /* What to do about launches in this job; NULL: the usual. */
 const char *tfh_launch_advice(struct tfh_wording *w);
 /* If input is the second class, adds a line about its stage. */
@@ -167,7 +164,10 @@ void tfh_explain_also(struct tfh_wording *w);
  * whatever the class. */
 void tfh_explain_kernels(struct tfh_wording *w);
 
-/* wording.c: whether a fix of the verdict removes its cause everywhere in the step, not at one
+/* wording.c: a stage of tf.data; of one that TensorFlow fused,
+ * also the stages of the program: "map + batch (MapAndBatch)". */
+const char *tfh_stage_words(struct tfh_wording *w, const char *name);
+/* Whether a fix of the verdict removes its cause everywhere in the step, not at one
  * line: one graph replaces all launches. */
 bool tfh_fixes_all(const struct tfh_result *r);
 /* remedy.c: the launches of a step, and whether each takes so long that the time is that of code
