@@ -148,20 +148,23 @@ static bool is_like(const struct tfh_node *v, const struct tfh_node *of)
 	       (v->ops ? both >= TFH_LOOPS_ITERATION_SHARE * all : v->what == of->what);
 }
 
-/* Marks the events of an outer loop's body, from the inner loop on, that are iterations of the inner
- * loop with a few other kernels: the first ones may start from constants. */
+/* Marks the events of an outer loop's body that are iterations of the inner loop with a few other
+ * kernels: the first ones may start from constants. What follows the inner loop at once may be its
+ * last iteration together with the update. */
 static uint64_t find_irregular(const struct tfh_node *outer, const struct tfh_node *inner)
 {
 	uint32_t at = (uint32_t)(inner - outer->body), n = outer->n_body, k;
 	uint64_t found = 0;
+	bool apart = false;
 
 	for (uint32_t i = 1; i + inner->n_body <= n && n <= 64;) {
 		for (k = 0; k < inner->n_body; k++)
 			if (!is_like(&outer->body[(at + i + k) % n], &inner->body[k]))
 				break;
 		bool whole = k == inner->n_body && k > 1;
-		for (k = 0; k < inner->n_body && whole; k++)
+		for (k = 0; k < inner->n_body && whole && apart; k++)
 			found |= 1ull << (at + i + k) % n;
+		apart |= !whole;
 		i += whole ? inner->n_body : 1;
 	}
 	return found;

@@ -55,11 +55,31 @@ static void test_fed(void **state)
 	tfh_result_free(r);
 }
 
+/* Four accumulated pieces, the last one with the update behind it and no wait between, are one step. */
+static void test_update(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	for (int f = 0; f < 80; f++) {
+		for (int i = 0; i < 4; i++) {
+			dg_copy(d, 0, 1, TFH_DIR_H2D, 1000, 10 * US);
+			launch(d, FLY);
+		}
+		launch(d, IMAGE);
+		dg_sync(d, 0, 1);
+	}
+	struct tfh_result *r = dg_judge(d);
+	assert_in_range(r->steps.total, 79, 81);
+	tfh_result_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_hops),
 		cmocka_unit_test(test_fed),
+		cmocka_unit_test(test_update),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
