@@ -2,8 +2,6 @@
 #include "model/symbols/pylines.h"
 #include "report/words/words.h"
 
-#define JUST_S 1e-3 /* before its end: not worth telling */
-
 const char *tfh_least_waiting(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
@@ -57,7 +55,7 @@ static const char *when_it_ended(struct tfh_wording *w, const struct tfh_generat
 		return when;
 	when = tfh_phrase(w, "%s, last seen at %s:%u %s", when, tfh_short_file(g->file), g->line,
 			  tfh_function_of(w, g->function));
-	return g->seen_s < JUST_S
+	return g->seen_s < TFH_REPORT_JUST_S
 		       ? when
 		       : tfh_phrase(w, "%s %s before", when, tfh_phrase_time(w, g->seen_s));
 }
