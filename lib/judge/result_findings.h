@@ -265,6 +265,9 @@ struct tfh_findings {
 	bool replays;	       /* most launches are of graphs that were captured */
 	uint32_t threads_turn; /* tfh_threads_in_turn() */
 	uint32_t devices_turn; /* devices that take turns: most of host.sync; 0: they do not */
+	/* Most copies from pinned memory that block began only when the kernels before them had
+	 * ended, because their stream waits for an event. */
+	bool copies_held;
 	/* the program waits for functions of its own that a library's threads call */
 	bool calls_back;
 	double cause_s[TFH_CAUSE_COUNT];

@@ -130,6 +130,16 @@ static void charge_meeting(struct tfh_blame *b, const struct tfh_dop *o, int64_t
 	b->depth--;
 }
 
+/* Whether a copy began when the kernels of another stream had ended, only because its stream waits
+ * for an event behind them: it had been issued before. */
+static bool is_held(const struct tfh_slice *sl, const struct tfh_dop *o)
+{
+	const struct tfh_dop *d = o->dep == TFH_NO || o->inferred ? NULL : &sl->op.v[o->dep];
+
+	return d && d->work == TFH_W_COMPUTE && d->lane != o->lane && o->issue1 < d->t1 &&
+	       o->ready <= d->t1;
+}
+
 /* Charges [t0, t1), in which op o ran. The time by which a collective exceeds its shortest
  * participant comes first and is a wait for the last one. */
 static void charge_op(struct tfh_blame *b, const struct tfh_dop *o, int64_t t0, int64_t t1)
@@ -151,6 +161,8 @@ static void charge_op(struct tfh_blame *b, const struct tfh_dop *o, int64_t t0, 
 		cause = TFH_CAUSE_HOST_SYNC;
 		b->sl->turns += t1 - t0;
 	}
+	if (cause == TFH_CAUSE_TRANSFER_H2D_PINNED && is_held(b->sl, o))
+		b->sl->held += t1 - t0;
 	tfh_blame_cause(b, t0, t1, cause, !o->inferred);
 }
 

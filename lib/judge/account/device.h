@@ -183,6 +183,7 @@ struct tfh_slice {
 	struct tfh_pauses *pauses;
 	int64_t called; /* host functions that streams ran, as part of callbacks */
 	int64_t turns;	/* part of host.sync: the devices took turns */
+	int64_t held;	/* of copies from pinned memory: an event let them wait for kernels */
 	bool sampled;	/* the sampler takes a sample of it */
 	void *sample;	/* the sample, NULL: none */
 	bool judged;
@@ -242,6 +243,7 @@ struct tfh_device {
 	uint64_t windows_a, windows_b;
 	int64_t called; /* host functions that streams ran, as part of callbacks */
 	int64_t turns;	/* part of host.sync: the devices took turns */
+	int64_t held;	/* of copies from pinned memory: an event let them wait for kernels */
 	int64_t lead;	/* how far the host was ahead: sum over judged windows */
 };
 

@@ -203,6 +203,7 @@ static void close_oldest(struct tfh_slices *q)
 		return;
 	q->device->called += sl->called;
 	q->device->turns += sl->turns;
+	q->device->held += sl->held;
 	for (size_t w = sl->w0; w < sl->w1; w++)
 		close_window(q->device, w, &sl->window.v[w - sl->w0].account);
 }
@@ -225,7 +226,7 @@ struct tfh_slice *tfh_slices_room(struct tfh_slices *q, size_t w0, size_t w1)
 		close_oldest(q);
 	struct tfh_slice *sl = &q->slot[q->given % q->slots];
 	sl->number = q->given;
-	sl->called = sl->turns = 0;
+	sl->called = sl->turns = sl->held = 0;
 	sl->sample = NULL;
 	sl->judged = false;
 	return q->rc ? NULL : sl;

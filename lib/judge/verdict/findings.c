@@ -220,6 +220,8 @@ static void find_device(const struct tfh_accounts *accounts, double steps, struc
 		d->called * TFH_VERDICT_QUEUED_PART > accounts->cause_ns[TFH_CAUSE_HOST_CALLBACK];
 	if (d->turns * TFH_VERDICT_QUEUED_PART > accounts->cause_ns[TFH_CAUSE_HOST_SYNC])
 		out->devices_turn = d->n_device;
+	out->copies_held = d->held * TFH_VERDICT_QUEUED_PART >
+			   accounts->cause_ns[TFH_CAUSE_TRANSFER_H2D_PINNED];
 }
 
 /* "__inference_train_step_1234" is the program's train_step. */

@@ -233,6 +233,18 @@ static struct tfh_remedy explain_again(struct tfh_wording *w)
 	return m;
 }
 
+/* Copies that were issued in time, but wait for kernels that need not be over. */
+static struct tfh_remedy explain_held(struct tfh_wording *w)
+{
+	tfh_evidence(w, TFH_TELLS_WHY,
+		     "the copies are issued in time, but their stream waits for an event behind "
+		     "all kernels of the step before");
+	return (struct tfh_remedy){
+		"copies wait until the kernels before them are done",
+		"let a copy wait only for the kernels that read its buffer last: two buffers or "
+		"more, each with an event of its own"};
+}
+
 /* Whether a library copies from pageable to pinned memory itself,
  * since the driver was not given any pageable memory. */
 static bool is_staged(const struct tfh_result *r, const struct tfh_transfer *t)
@@ -292,7 +304,8 @@ static void explain_transfer(struct tfh_wording *w)
 			   "read results (.item(), .numpy()) every n-th step only",
 			   TFH_REMOVE_TRANSFER);
 	else {
-		struct tfh_remedy m = explain_again(w);
+		bool held = r->found.copies_held && v->cause == TFH_CAUSE_TRANSFER_H2D_PINNED;
+		struct tfh_remedy m = held ? explain_held(w) : explain_again(w);
 		if (!r->found.again.steps && v->cause == TFH_CAUSE_TRANSFER_D2H && t &&
 		    t->pageable == 0)
 			m.todo = "copy on a stream of its own while the next step computes; copy "

@@ -75,6 +75,38 @@ static void test_value_of_others(void **state)
 	tfh_result_free(r);
 }
 
+/* Batches of 2 ms on a stream of their own, kernels of 3 ms on another. A copy waits by an event for the kernels of the step before (`held`), or
+ * is issued only when these are done. */
+static bool copies_held(bool held)
+{
+	struct dg *d = dg_new();
+	enum { DONE = 1, UP };
+
+	for (int i = 0; i < 60; i++) {
+		if (held && i)
+			dg_wait(d, 0, 2, DONE);
+		dg_copy(d, 0, 2, TFH_DIR_H2D, 6 << 20, 2);
+		dg_record(d, 0, UP, 2);
+		dg_wait(d, 0, 1, UP);
+		dg_launch(d, 0, 1, 3);
+		dg_record(d, 0, DONE, 1);
+		dg_sync_event(d, 0, held ? UP : DONE);
+	}
+	struct tfh_result *r = dg_judge(d);
+	dg_check(r, TFH_CLASS_TRANSFER_BOUND);
+	assert_int_equal(r->verdict.cause, TFH_CAUSE_TRANSFER_H2D_PINNED);
+	bool told = r->found.copies_held;
+	tfh_result_free(r);
+	return told;
+}
+
+static void test_held_copies(void **state)
+{
+	(void)state;
+	assert_true(copies_held(true));
+	assert_false(copies_held(false));
+}
+
 /* After every small layer a value is fetched, on which the next one depends. */
 static void values(struct dg *d, bool fetch)
 {
@@ -454,6 +486,7 @@ int main(void)
 		cmocka_unit_test(test_event_behind_wait),
 		cmocka_unit_test(test_value_of_others),
 		cmocka_unit_test(test_fetched_values),
+		cmocka_unit_test(test_held_copies),
 		cmocka_unit_test(test_naps_between_polls),
 		cmocka_unit_test(test_side_by_side),
 		cmocka_unit_test(test_follows_loader),
