@@ -52,12 +52,13 @@ def view_of_runs(db, runs, most_hosts):
               FROM range({runs}) AS r(n))""")
 
 
+# Starts are whole hours, so that several runs of a job began last: the engines must name the same one.
 RUNS = """
     SELECT run, batch, TIMESTAMPTZ '2026-12-01 00:00:00+00' AS collected, md5('s' || n) AS source, md5('c' || n) AS content,
            'job' || j AS job, 0::INT AS attempt, 'c1' AS cluster, 'u' || j % 30 AS owner, 'team' || j % 12 AS team, image,
            'h100' AS hardware, MAP {{'team': 'team' || j % 12}} AS labels, {framework} AS framework, NULL::VARCHAR AS software,
            MAP {{}}::MAP(VARCHAR, VARCHAR) AS versions, md5('j' || j) AS settings, ranks::INT AS ranks, ranks::INT AS seen, hosts,
-           ranks::INT AS gpus, TIMESTAMPTZ '{day} 00:00:00+00' + to_seconds((hash(n, 't') % 86400)::BIGINT) AS start_utc,
+           ranks::INT AS gpus, TIMESTAMPTZ '{day} 00:00:00+00' + to_hours((hash(n, 't') % 24)::BIGINT) AS start_utc,
            step_s * steps AS wall_s, step_s * steps * ranks AS gpu_s, steps, step_s AS step_median_s, step_s * 1.1 AS step_p95_s,
            'exit' AS ended, CASE WHEN hash(n, 'e') % 20 = 0 THEN 1 ELSE 0 END::INT AS code, 'balanced' AS class,
            NULL::VARCHAR AS cause, 0.1::DOUBLE AS share, 'high' AS confidence, 'A' AS tier, 0::BIGINT AS lost_events,

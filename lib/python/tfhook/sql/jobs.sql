@@ -1,8 +1,9 @@
--- Jobs to look at first: by what removing one cause is certain to gain, then by what it gains at best.
-WITH used AS (SELECT team, job, count(*) AS runs, sum(gpu_s) / 3600 AS gpu_h, max_by(path, start_utc) AS newest FROM runs GROUP BY team, job),
+-- Jobs to look at first: by what removing one cause is certain to gain, then by what it gains at best. Of equals, max_by() gives any; so the
+-- value itself decides, for all engines alike.
+WITH used AS (SELECT team, job, count(*) AS runs, sum(gpu_s) / 3600 AS gpu_h, max_by(path, (start_utc, path)) AS newest FROM runs GROUP BY team, job),
 by_cause AS (SELECT team, job, cause, sum(blocked_gpu_s) / 3600 AS lost_gpu_h, sum(gain_low_gpu_s) / 3600 AS gain_low_h,
                     sum(gain_gpu_s) / 3600 AS gain_h, sum(gain_high_gpu_s) / 3600 AS gain_high_h,
-                    max_by(confidence, gain_high_gpu_s) AS confidence
+                    max_by(confidence, (gain_high_gpu_s, confidence)) AS confidence
              FROM losses
              WHERE kind = 'cause' AND gain_high_gpu_s > 0
              GROUP BY team, job, cause),
