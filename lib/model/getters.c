@@ -1,15 +1,5 @@
 /* Queries of an opened run. */
-#include <string.h>
-
 #include "model/opened.h"
-
-bool tfh_has_software(const struct tfh_process *p, const char *name)
-{
-	for (uint32_t i = 0; i < p->n_software; i++)
-		if (!strcmp(p->software[i].name, name))
-			return true;
-	return false;
-}
 
 enum tfh_source tfh_run_source(const struct tfh_run *run)
 {

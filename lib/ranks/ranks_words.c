@@ -8,8 +8,6 @@
 #include "report/format.h"
 #include "report/words/words.h"
 
-#define JUST_S 1e-3 /* outside calls: as if in the last one */
-
 const char *tfh_ranks_name(char out[TFH_RANKS_NAME], const struct tfh_ranks *job, uint32_t rank)
 {
 	const struct tfh_ranks_rank *r = &job->rank[rank];
@@ -200,7 +198,7 @@ void tfh_ranks_open_call(char *out, size_t size, const struct tfh_ranks_rank *r)
 	if (*r->open)
 		snprintf(out, size, "in %.60s for %s%s", r->open, tfh_fmt_time(time, r->open_s),
 			 place);
-	else if (r->open_s < JUST_S && *place)
+	else if (r->open_s < TFH_REPORT_JUST_S && *place)
 		snprintf(out, size, "%s", place + strlen(", "));
 	else
 		snprintf(out, size, "outside calls for %s%s", tfh_fmt_time(time, r->open_s), place);

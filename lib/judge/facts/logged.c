@@ -28,9 +28,9 @@ int tfh_logged_event(struct tfh_facts *facts, const struct tfh_event *ev, const 
 bool tfh_is_logged(const struct tfh_facts *facts, const struct tfh_piece *p)
 {
 	const struct tfh_logged *l = facts->logged.v;
-	size_t at = TFH_BISECT(i, 0, facts->logged.n, l[i].t1 < p->t1);
+	size_t n = p->eager ? facts->logged.n : 0, at = TFH_BISECT(i, 0, n, l[i].t1 < p->t1);
 
-	return p->eager && at < facts->logged.n && l[at].thread == p->thread && l[at].t0 <= p->t0;
+	return at < n && l[at].thread == p->thread && l[at].t0 <= p->t0;
 }
 
 void tfh_end_logged(struct tfh_facts *facts)

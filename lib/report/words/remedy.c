@@ -197,10 +197,7 @@ bool tfh_runs(const struct tfh_result *r, const char *software)
 	const struct tfh_process *p;
 	uint32_t n = r->run ? tfh_run_processes(r->run, &p) : 0;
 
-	for (uint32_t i = 0; r->process < n && i < p[r->process].n_software; i++)
-		if (!strcmp(p[r->process].software[i].name, software))
-			return true;
-	return false;
+	return r->process < n && tfh_has_software(&p[r->process], software);
 }
 
 enum tfh_framework tfh_framework(const struct tfh_result *r)

@@ -74,8 +74,10 @@ bool tfh_remedy_of_makers(const struct tfh_result *r, struct tfh_remedy *out)
 		"send less with each: large arrays once (the pool's initializer, shared memory), "
 		"then indices; arguments and results are pickled"};
 
-	if (!tfh_opens_anew(r) && !sends_tasks(r))
+	bool anew = tfh_opens_anew(r);
+
+	if (!anew && !sends_tasks(r))
 		return false;
-	*out = tfh_opens_anew(r) ? reopens : sends;
+	*out = anew ? reopens : sends;
 	return true;
 }

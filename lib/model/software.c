@@ -1,0 +1,12 @@
+/* The libraries that a process had loaded. */
+#include "model/model.h"
+
+#include <string.h>
+
+bool tfh_has_software(const struct tfh_process *p, const char *name)
+{
+	for (uint32_t i = 0; i < p->n_software; i++)
+		if (!strcmp(p->software[i].name, name))
+			return true;
+	return false;
+}
