@@ -9,6 +9,8 @@
 
 #define TFH_ARCH_ELF EM_X86_64
 #define TFH_ARCH_CLOCK TFH_CLOCK_TSC
+/* The kernel's own clock_gettime(), vdso(7). */
+#define TFH_ARCH_KERNEL_CLOCK "__vdso_clock_gettime"
 #define TFH_ARCH_FOLDER "lib/x86_64-linux-gnu"
 /* The version of glibc's oldest symbols. */
 #define TFH_ARCH_GLIBC "GLIBC_2.2.5"
@@ -21,6 +23,7 @@
 
 #define TFH_ARCH_ELF EM_AARCH64
 #define TFH_ARCH_CLOCK TFH_CLOCK_CNTVCT
+#define TFH_ARCH_KERNEL_CLOCK "__kernel_clock_gettime"
 #define TFH_ARCH_FOLDER "lib/aarch64-linux-gnu"
 #define TFH_ARCH_GLIBC "GLIBC_2.17"
 #define TFH_ARCH_ARGS 8

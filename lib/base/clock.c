@@ -3,11 +3,36 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
+#include "base/elf_tables.h"
 #include "base/fd.h"
 
 uint8_t tfh_clock_counter;
+tfh_clock_read_fn tfh_clock_read = clock_gettime;
+
+/* The kernel maps its functions into every process, as an ELF object (vdso(7)). A debugger like
+ * valgrind hides it; in kernels before 3.16 it has addresses of its own, which table_at() does not
+ * expect. */
+static void find_kernel_clock(void)
+{
+	uintptr_t object = getauxval(AT_SYSINFO_EHDR);
+	const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)object;
+	const ElfW(Phdr) * headers;
+	struct tfh_elf_tables tables;
+	void *found;
+
+	if (!object)
+		return;
+	headers = (const ElfW(Phdr) *)(object + header->e_phoff);
+	if (!header->e_phnum || headers[0].p_type != PT_LOAD || headers[0].p_vaddr)
+		return;
+	tfh_elf_tables_of(&tables, object, headers, header->e_phnum);
+	found = tfh_elf_function(&tables, TFH_ARCH_KERNEL_CLOCK);
+	if (found)
+		__atomic_store_n(&tfh_clock_read, (tfh_clock_read_fn)found, __ATOMIC_RELAXED);
+}
 
 static void read_clocksource(char *text, size_t size)
 {
@@ -58,6 +83,7 @@ void tfh_clock_init(struct tfh_clock_info *info)
 	int saved = errno;
 
 	if (!__atomic_load_n(&there, __ATOMIC_ACQUIRE)) {
+		find_kernel_clock();
 		clock_decide(&mine);
 		if (__atomic_compare_exchange_n(&decided, &source, 1 + mine.source, false,
 						__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {

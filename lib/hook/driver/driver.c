@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/elf_tables.h"
 #include "base/environ.h"
 #include "base/text.h"
 #include "hook/within.h"
@@ -18,61 +19,6 @@ void *tfh_real[TFH_FN_COUNT];
 tfh_find_object_fn tfh_find_object;
 
 /* ---- libc's own dlvsym, without calling dlvsym: tfhook defines that name ---- */
-
-/* libc's dynamic tables as the loader left them: absolute addresses, except in objects it could not
- * write to. */
-struct tables {
-	ElfW(Addr) base;
-	const ElfW(Sym) * symbols;
-	const char *strings;
-	const uint32_t *gnu_hash;
-};
-
-static const void *table_at(ElfW(Addr) base, ElfW(Addr) value)
-{
-	return (const void *)(value < base ? base + value : value);
-}
-
-static void read_tables(struct tables *t, ElfW(Addr) base, const ElfW(Dyn) * dynamic)
-{
-	memset(t, 0, sizeof(*t));
-	t->base = base;
-	for (const ElfW(Dyn) *d = dynamic; d->d_tag != DT_NULL; d++) {
-		if (d->d_tag == DT_SYMTAB)
-			t->symbols = table_at(base, d->d_un.d_ptr);
-		else if (d->d_tag == DT_STRTAB)
-			t->strings = table_at(base, d->d_un.d_ptr);
-		else if (d->d_tag == DT_GNU_HASH)
-			t->gnu_hash = table_at(base, d->d_un.d_ptr);
-	}
-}
-
-/* The first defined function of that name in any version: all versions of dlsym and dlvsym are one
- * function. Variables are ignored: some libraries store pointers to the driver's functions under
- * their names. */
-static void *table_lookup(const struct tables *t, const char *name)
-{
-	if (!t->symbols || !t->strings || !t->gnu_hash)
-		return NULL;
-	uint32_t hash = 5381;
-	for (const unsigned char *p = (const unsigned char *)name; *p; p++)
-		hash = hash * 33 + *p;
-	uint32_t buckets = t->gnu_hash[0], first = t->gnu_hash[1], bloom = t->gnu_hash[2];
-	const uint32_t *bucket = t->gnu_hash + 4 + bloom * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
-	const uint32_t *chain = bucket + buckets;
-	uint32_t i = buckets ? bucket[hash % buckets] : 0;
-
-	for (; i >= first && i; i++) {
-		const ElfW(Sym) *symbol = &t->symbols[i];
-		bool same = (chain[i - first] | 1) == (hash | 1) && symbol->st_shndx != SHN_UNDEF &&
-			    ELF64_ST_TYPE(symbol->st_info) == STT_FUNC;
-		if (same && !strcmp(t->strings + symbol->st_name, name))
-			return (void *)(t->base + symbol->st_value);
-		if (chain[i - first] & 1)
-			break;
-	}
-	return NULL;
-}
 
 /* Only the loader modifies this list. dl_iterate_phdr may be a sanitizer's, which cannot be called
  * yet if the process's first dlsym is its own. */
@@ -103,34 +49,29 @@ static struct libc {
 
 static void *defined_in(const struct dl_phdr_info *info, const char *name)
 {
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		if (info->dlpi_phdr[i].p_type != PT_DYNAMIC)
-			continue;
-		struct tables t;
-		read_tables(&t, info->dlpi_addr,
-			    (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr));
-		return table_lookup(&t, name);
-	}
-	return NULL;
+	struct tfh_elf_tables t;
+
+	tfh_elf_tables_of(&t, info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum);
+	return tfh_elf_function(&t, name);
 }
 
 static void find_in_libc(struct libc *l, const char *path, ElfW(Addr) base,
 			 const ElfW(Dyn) * dynamic)
 {
 	const char *file = tfh_file_of(path);
-	struct tables t;
+	struct tfh_elf_tables t;
 
 	if (strncmp(file, "libc.so", 7) && strncmp(file, "libc-", 5) && strncmp(file, "libdl", 5))
 		return;
-	read_tables(&t, base, dynamic);
+	tfh_elf_tables(&t, base, dynamic);
 	if (!l->dlsym)
-		l->dlsym = table_lookup(&t, "dlsym");
+		l->dlsym = tfh_elf_function(&t, "dlsym");
 	if (!l->dlvsym)
-		l->dlvsym = table_lookup(&t, "dlvsym");
+		l->dlvsym = tfh_elf_function(&t, "dlvsym");
 	if (!l->dl_iterate_phdr)
-		l->dl_iterate_phdr = table_lookup(&t, "dl_iterate_phdr");
+		l->dl_iterate_phdr = tfh_elf_function(&t, "dl_iterate_phdr");
 	if (!tfh_find_object)
-		tfh_find_object = (tfh_find_object_fn)table_lookup(&t, "_dl_find_object");
+		tfh_find_object = (tfh_find_object_fn)tfh_elf_function(&t, "_dl_find_object");
 }
 
 void *(*tfh_next_dlsym)(void *, const char *);
@@ -206,12 +147,12 @@ static void *driver_handle(void)
 static void *exported(void *handle, const char *name)
 {
 	struct link_map *map;
-	struct tables t;
+	struct tfh_elf_tables t;
 
 	if (dlinfo(handle, RTLD_DI_LINKMAP, &map))
 		return NULL;
-	read_tables(&t, map->l_addr, map->l_ld);
-	return table_lookup(&t, name);
+	tfh_elf_tables(&t, map->l_addr, map->l_ld);
+	return tfh_elf_function(&t, name);
 }
 
 /* Whether another preload may replace the driver's functions. */

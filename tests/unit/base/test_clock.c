@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <cmocka.h>
 
 #include "base/clock.h"
@@ -32,6 +33,24 @@ static void test_init(void **state)
 	assert_memory_equal(&first, &second, sizeof(first));
 	assert_int_equal(tfh_clock_counter, first.source != TFH_CLOCK_MONOTONIC);
 	assert_int_equal(first.source != TFH_CLOCK_MONOTONIC, first.trust != TFH_TRUST_NONE);
+}
+
+/* Only a process without the kernel's functions, as under valgrind, reads the clock through libc. */
+static void test_kernel_clock(void **state)
+{
+	(void)state;
+	tfh_clock_init(NULL);
+	assert_int_equal(tfh_clock_read != clock_gettime, getauxval(AT_SYSINFO_EHDR) != 0);
+	for (int i = 0; i < 1000; i++) {
+		struct timespec before, after;
+		int64_t now;
+
+		clock_gettime(CLOCK_MONOTONIC, &before);
+		now = tfh_clock_ns(CLOCK_MONOTONIC);
+		clock_gettime(CLOCK_MONOTONIC, &after);
+		assert_in_range(now, before.tv_sec * 1000000000 + before.tv_nsec,
+				after.tv_sec * 1000000000 + after.tv_nsec);
+	}
 }
 
 static void test_ticks(void **state)
@@ -82,9 +101,9 @@ static void test_arithmetic(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_judge),	   cmocka_unit_test(test_init),
-		cmocka_unit_test(test_ticks),	   cmocka_unit_test(test_pairs),
-		cmocka_unit_test(test_arithmetic),
+		cmocka_unit_test(test_judge),	     cmocka_unit_test(test_init),
+		cmocka_unit_test(test_kernel_clock), cmocka_unit_test(test_ticks),
+		cmocka_unit_test(test_pairs),	     cmocka_unit_test(test_arithmetic),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
