@@ -17,11 +17,6 @@ static bool traces(const struct tfh_seen_node *n)
 	       strstr(n->file, "/jax/_src/linear_util.py");
 }
 
-static bool is_line(const struct tfh_seen_node *n, const struct tfh_seen_line *l)
-{
-	return n->line == l->line && !strcmp(n->file, l->file) && !strcmp(n->function, l->function);
-}
-
 /* Of the time at the verdict's line, the share in which Python makes operations one by one. */
 static double share(const struct tfh_result *r)
 {
@@ -33,7 +28,7 @@ static double share(const struct tfh_result *r)
 		bool op = false, traced = false, at = false;
 		for (uint32_t k = i;; k = node[k].parent) {
 			bool known = node[k].file && node[k].function;
-			at |= known && is_line(&node[k], l);
+			at |= known && tfh_is_at_line(&node[k], l);
 			op |= known && !at && makes_ops(&node[k]);
 			traced |= known && traces(&node[k]);
 			if (node[k].parent == k)

@@ -230,6 +230,11 @@ static void few_samples(struct tfh_wording *w, bool placed, const char *state)
 			samples > 1 ? "s" : ""));
 }
 
+bool tfh_is_at_line(const struct tfh_seen_node *n, const struct tfh_seen_line *l)
+{
+	return n->file && l->file && n->line == l->line && !strcmp(n->file, l->file);
+}
+
 void tfh_seen_line(struct tfh_wording *w)
 {
 	const struct tfh_seen_sum *seen = &w->r->found.seen;

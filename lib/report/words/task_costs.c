@@ -18,11 +18,6 @@ static bool sends_tasks(const struct tfh_result *r)
 	       k->processes * k->busy * tfh_step_s(r) < r->breakdown[TFH_PART_INPUT].s_per_step;
 }
 
-static bool is_line(const struct tfh_seen_node *n, const struct tfh_seen_line *l)
-{
-	return n->file && l->file && n->line == l->line && !strcmp(n->file, l->file);
-}
-
 /* Whether a function opens a file or an archive and reads its directory or header. */
 static bool opens(const struct tfh_seen_node *n)
 {
@@ -52,7 +47,7 @@ bool tfh_opens_anew(const struct tfh_result *r)
 		bool opened = false;
 		for (uint32_t at = i;; at = node[at].parent) {
 			opened |= opens(&node[at]);
-			if (is_line(&node[at], &r->found.line)) {
+			if (tfh_is_at_line(&node[at], &r->found.line)) {
 				all += node[i].own_s;
 				opening += opened ? node[i].own_s : 0;
 				break;

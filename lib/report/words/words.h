@@ -137,6 +137,8 @@ const char *tfh_verdict_line(struct tfh_wording *w);
 const char *tfh_lead_line(struct tfh_wording *w);
 /* Names the result's places. */
 void tfh_name_places(struct tfh_wording *w);
+/* Whether a node of the lines that samples show is at that line of the program. */
+bool tfh_is_at_line(const struct tfh_seen_node *n, const struct tfh_seen_line *l);
 /* What the thread was doing between its calls, as a line of evidence. */
 void tfh_seen_line(struct tfh_wording *w);
 /* The name of a function: for a nested one, its own name; for one without a name (a lambda, a list
