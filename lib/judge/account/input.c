@@ -328,6 +328,38 @@ static bool makes_itself(const double askers[TFH_CAUSE_COUNT], enum tfh_cause as
 	       2 * askers[asked] > all;
 }
 
+/* Whether a thread at this place waits for a batch that a worker makes. */
+static bool awaits_batch(const struct tfh_facts *facts, uint32_t place)
+{
+	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+	uint32_t n = tfh_frames_at(facts, place, frame);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (strstr(frame[i].file, "/queues.py") || strstr(frame[i].file, "/queue.py"))
+			return !strncmp(frame[i].function, "Queue.get", 9) ||
+			       !strcmp(frame[i].function, "get");
+	return false;
+}
+
+/* Whether the beginnings and ends of epochs mostly start and end the loader's workers, rather than
+ * wait for what these make: there, the thread that asks for batches is in the loader's own code. */
+static bool remakes_workers(const struct tfh_accounts *accounts)
+{
+	const struct tfh_facts *facts = accounts->facts;
+	double all = 0, own = 0;
+	size_t window = SIZE_MAX;
+
+	for (size_t i = 0; i < tfh_stack_samples_count(facts->samples); i++) {
+		struct tfh_seen_sample k = tfh_stack_samples_at(facts->samples, i);
+		if (!is_in(accounts, TFH_SEGMENT_BETWEEN, k.t, &window))
+			continue;
+		bool loads = tfh_sample_cause(facts, k.at, k.feeds) == TFH_CAUSE_INPUT_DATALOADER;
+		all += k.ns;
+		own += loads && !awaits_batch(facts, k.place) ? k.ns : 0;
+	}
+	return 2 * own > all;
+}
+
 /* The cause of a loader's time in windows of a kind, by samples of its worker processes or, if it
  * has none, of the thread that asks for batches: other child processes do not make them. */
 static enum tfh_cause loader_cause(struct tfh_accounts *accounts, enum tfh_segment kind)
@@ -335,6 +367,8 @@ static enum tfh_cause loader_cause(struct tfh_accounts *accounts, enum tfh_segme
 	double workers[TFH_CAUSE_COUNT] = {0}, askers[TFH_CAUSE_COUNT] = {0};
 	bool alone = strstr(accounts->facts->loader, "SingleProcess") != NULL;
 
+	if (kind == TFH_SEGMENT_BETWEEN && !alone && remakes_workers(accounts))
+		return TFH_CAUSE_INPUT_DATALOADER;
 	add_workers(accounts, kind, workers);
 	add_askers(accounts, kind, askers);
 	enum tfh_cause made = most_of(workers), asked = most_of(askers);

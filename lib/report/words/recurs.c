@@ -108,10 +108,10 @@ static struct tfh_remedy remedy_of(const struct tfh_result *r, const struct tfh_
 		return m;
 	if (x->cls == TFH_CLASS_INPUT_BOUND && r->n_input && r->input[0].guilty)
 		return tfh_stage_remedy(r, x->cause);
-	if (x->cause == TFH_CAUSE_INPUT_DATALOADER)
-		m.todo =
-			"each epoch starts its workers again: keep them (persistent_workers=True), "
-			"or use fewer";
+	if (x->cause == TFH_CAUSE_INPUT_DATALOADER) {
+		m.finding = "the DataLoader starts its workers again";
+		m.todo = "keep them (persistent_workers=True), or use fewer";
+	}
 	if (x->cause == TFH_CAUSE_HOST_COMPILE)
 		m.todo =
 			"make functions and models once, before the loops, and assign what changes "
@@ -131,20 +131,28 @@ const char *tfh_lead_no_bound(const struct tfh_result *r)
 	return all ? "what each step compiles again may run faster or slower once it stays" : NULL;
 }
 
+/* What loops wait for at their beginnings, the first one waits for, too, if it took that long, and
+ * what makes the batches faster may do so in their steps. */
+static double saves_of_batches(const struct tfh_result *r, double each)
+{
+	double first = tfh_spent(r, TFH_BRANCH_FIRST) + tfh_spent(r, TFH_BRANCH_STARTUP);
+	uint32_t train = tfh_recurring_of(r, TFH_SEGMENT_TRAIN);
+	bool also = train && r->recurring[train - 1].cls == TFH_CLASS_INPUT_BOUND;
+
+	return (first >= each ? each : 0) + (also ? r->recurring[train - 1].blocked_s : 0);
+}
+
 /* What its removal saves at best; NAN: computing can only be made cheaper. Between loops only the
- * program's preparations run, and a fix may make the rest of them unnecessary, too. What each loop
- * waits for at its beginning, the first one waits for, too, if it took that long. */
+ * program's preparations run, and a fix may make the rest of them unnecessary, too. */
 static double saves(const struct tfh_result *r, const struct tfh_recurring *x)
 {
-	double each = x->total_s / (double)x->count, first = 0;
-
 	if (x->cls == TFH_CLASS_COMPUTE_BOUND)
 		return NAN;
 	if (x->kind != TFH_SEGMENT_BETWEEN)
 		return x->blocked_s;
-	if (x->cls == TFH_CLASS_INPUT_BOUND)
-		first = tfh_spent(r, TFH_BRANCH_FIRST) + tfh_spent(r, TFH_BRANCH_STARTUP);
-	return x->total_s + (first >= each ? each : 0);
+	return x->total_s + (x->cls == TFH_CLASS_INPUT_BOUND
+				     ? saves_of_batches(r, x->total_s / (double)x->count)
+				     : 0);
 }
 
 static void first_advice(struct tfh_wording *w, const struct tfh_recurring *x)

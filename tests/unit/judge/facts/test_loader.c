@@ -1,7 +1,8 @@
 /*
  * What a DataLoader's batches wait for. With worker processes, these tell, and not a resource tracker. Without workers, the thread
  * that asks for batches tells, and no child process of the job does. Samples in the marking of the loader's range tell nothing.
- * Workers that import, at the beginning of each epoch, are being started: whatever they do in steps, that is the loader's time.
+ * Workers that import, at the beginning of each epoch, are being started: whatever they do in steps, that is the loader's time. So is the
+ * beginning of an epoch in which the thread that asks for batches starts or ends workers and does not wait for one of theirs.
  * Batches before the first training step are no evaluation if nothing is done with them: they are skipped.
  */
 #include "../analyze_gen.h"
@@ -19,6 +20,7 @@ enum {
 	WAITS,
 	IMPORTS,
 	SAMPLES,
+	FORKS,
 	PLACES
 };
 
@@ -53,6 +55,11 @@ static const struct tfh_model_line stacks[PLACES][5] = {
 		     {TORCH "utils/data/dataloader.py", "_try_put_index", 1539, true},
 		     {TORCH "utils/data/dataloader.py", "_BaseDataLoaderIter.__next__", 725, true},
 		     {"/job/train.py", "main", 20, false}},
+	[FORKS] = {{STD "multiprocessing/popen_fork.py", "Popen._launch", 66, true},
+		   {STD "multiprocessing/process.py", "BaseProcess.start", 121, true},
+		   {TORCH "utils/data/dataloader.py", "_MultiProcessingDataLoaderIter.__init__",
+		    1176, true},
+		   {"/job/train.py", "main", 20, false}},
 	[WAITS] = {{STD "multiprocessing/queues.py", "Queue.get", 103, true},
 		   {TORCH "utils/data/dataloader.py", "_try_get_data", 1291, true},
 		   {"/job/train.py", "main", 20, false}},
@@ -180,8 +187,9 @@ static void test_waits(void **state)
 	}
 }
 
-/* Epochs of 20 steps, at whose beginnings a worker does `first` for 400 ms. */
-static void begins_with(uint32_t first, enum tfh_cause cause)
+/* Epochs of 20 steps, at whose beginnings a worker does `first` for 400 ms; `asks`: where the thread
+ * that asks for batches is meanwhile, 0: unknown. */
+static void begins_with(uint32_t first, uint32_t asks, enum tfh_cause cause)
 {
 	struct gen *g = gen_new();
 	double t = 100;
@@ -193,8 +201,11 @@ static void begins_with(uint32_t first, enum tfh_cause cause)
 		for (int i = 0; i < 20; i++, t += 2.5) {
 			double wait = i ? 0.3 : 400;
 			gen_call(g, 0, TFH_FN_torch_multi, t, t + wait);
-			for (double at = 5; at < wait; at += 20)
+			for (double at = 5; at < wait; at += 20) {
 				sample(g, t + at, first, TFT_STATE_RUNNING, GEN_PID + 5);
+				if (asks)
+					sample(g, t + at + 8, asks, TFT_STATE_PIPE, 0);
+			}
 			if (i % 2)
 				sample(g, t + 0.2, WORKER_DECODES, TFT_STATE_RUNNING, GEN_PID + 5);
 			t += wait;
@@ -216,8 +227,10 @@ static void begins_with(uint32_t first, enum tfh_cause cause)
 static void test_epoch_beginnings(void **state)
 {
 	(void)state;
-	begins_with(IMPORTS, TFH_CAUSE_INPUT_DATALOADER);
-	begins_with(WORKER_DECODES, TFH_CAUSE_INPUT_DECODE);
+	begins_with(IMPORTS, 0, TFH_CAUSE_INPUT_DATALOADER);
+	begins_with(WORKER_DECODES, 0, TFH_CAUSE_INPUT_DECODE);
+	begins_with(WORKER_DECODES, WAITS, TFH_CAUSE_INPUT_DECODE);
+	begins_with(WORKER_DECODES, FORKS, TFH_CAUSE_INPUT_DATALOADER);
 }
 
 /* 60 batches without training, each used for so long, then 120 training steps. */
