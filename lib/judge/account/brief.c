@@ -32,6 +32,16 @@ static void count(struct tfh_accounts *accounts, const struct tfh_seen_sample *k
 						: TFH_CAUSE_HOST_LAUNCH] += k->ns;
 }
 
+/* Whether the samples say how short pauses divide. Five that all show other work are enough, too: if
+ * half of the time were launching, that would happen once in 32 times. */
+static bool tells(const struct tfh_brief *b)
+{
+	double launching = b->of[TFH_CAUSE_HOST_LAUNCH];
+
+	return launching > 0 ? b->samples >= TFH_FACTS_SAMPLE_LEAST && launching < b->all
+			     : b->samples >= TFH_VERDICT_LINE_SAMPLES;
+}
+
 int tfh_brief_find(struct tfh_accounts *accounts)
 {
 	const struct tfh_facts *facts = accounts->facts;
@@ -54,8 +64,7 @@ int tfh_brief_find(struct tfh_accounts *accounts)
 	}
 	for (uint32_t t = 0; t < threads; t++) {
 		struct tfh_brief *b = &accounts->brief[t];
-		b->divides = b->samples >= TFH_FACTS_SAMPLE_LEAST &&
-			     b->of[TFH_CAUSE_HOST_LAUNCH] < b->all;
+		b->divides = tells(b);
 		for (int c = 0; c < TFH_CAUSE_COUNT && b->divides; c++)
 			b->of[c] /= b->all;
 	}
