@@ -299,6 +299,21 @@ static uint32_t give_longer(const struct parts *p, struct tfh_part_of_run *out, 
 	return n;
 }
 
+/* A single loop of steps has as many of them as the verdict: the tree may have taken several for one,
+ * such as those between two waits, or one for several. */
+static void count_steps(struct tfh_result *r)
+{
+	uint32_t loops = 0, at = 0;
+
+	for (uint32_t i = 1; i < r->n_tree; i++)
+		if (owner_of(&r->tree[i]) == OWNER_STEPS) {
+			loops++;
+			at = i;
+		}
+	if (loops == 1 && r->tree[at].runs == 1)
+		r->tree[at].count = r->steps.total;
+}
+
 int tfh_settle_tree(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	struct parts p = {.tree = r->tree, .n = r->n_tree, .usual_s = usual_s(accounts)};
@@ -331,5 +346,6 @@ int tfh_settle_tree(const struct tfh_accounts *accounts, struct tfh_result *r)
 		n = give_longer(&p, out, n);
 	r->tree = out;
 	r->n_tree = n;
+	count_steps(r);
 	return 0;
 }

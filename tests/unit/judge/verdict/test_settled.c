@@ -39,6 +39,19 @@ static void adds_up(const struct tfh_result *r)
 	}
 }
 
+/* The tree's only loop of steps has as many of them as the verdict. */
+static void counts_alike(const struct tfh_result *r)
+{
+	uint32_t loops = 0;
+
+	for (uint32_t i = 1; i < r->n_tree; i++)
+		if (r->tree[i].kind == TFH_BRANCH_STEP || r->tree[i].kind == TFH_BRANCH_TRAIN) {
+			loops++;
+			assert_int_equal(r->tree[i].count, r->steps.total);
+		}
+	assert_int_equal(loops, 1);
+}
+
 /* Four steps are issued within a moment, then waited for. */
 static void test_issued_ahead(void **state)
 {
@@ -55,6 +68,26 @@ static void test_issued_ahead(void **state)
 	adds_up(r);
 	assert_true(seconds(r, TFH_BRANCH_BETWEEN) < 0.02 * 3.2);
 	assert_true(seconds(r, TFH_BRANCH_STEP) > 0.95 * 3.2);
+	counts_alike(r);
+	tfh_result_free(r);
+}
+
+/* A step launches one graph; forty are waited for together. */
+static void test_few_waits(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	for (int i = 0; i < 400; i++) {
+		struct tfh_op *op = dg_launch(d, 0, 1, 8);
+		op->name = i % 2 ? "back" : "forth";
+		d->g->ev[d->g->n - 1].w[0] = 1 + (uint64_t)i % 2;
+		if (i % 80 == 79)
+			dg_sync(d, 0, 1);
+	}
+	struct tfh_result *r = dg_judge(d);
+	assert_int_equal(r->steps.total, 200);
+	counts_alike(r);
 	tfh_result_free(r);
 }
 
@@ -182,9 +215,10 @@ static void test_silent_end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_issued_ahead),   cmocka_unit_test(test_checkpoints),
-		cmocka_unit_test(test_saved_by_steps), cmocka_unit_test(test_gap),
-		cmocka_unit_test(test_stalls),	       cmocka_unit_test(test_silent_end)};
+		cmocka_unit_test(test_issued_ahead), cmocka_unit_test(test_few_waits),
+		cmocka_unit_test(test_checkpoints),  cmocka_unit_test(test_saved_by_steps),
+		cmocka_unit_test(test_gap),	     cmocka_unit_test(test_stalls),
+		cmocka_unit_test(test_silent_end)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
