@@ -104,11 +104,6 @@ static int event(struct reader *r, uint8_t kind, uint64_t what, int64_t t, bool 
 	return rc;
 }
 
-static uint64_t op_of(const struct tfh_token_kind *k)
-{
-	return 1ull << (k->hash & 63);
-}
-
 static int take_token(struct reader *r, const struct tfh_token *t)
 {
 	const struct tfh_token_kind *k = tfh_kind_of(r->facts, t);
@@ -132,7 +127,7 @@ static int take_token(struct reader *r, const struct tfh_token *t)
 	}
 	if (tfh_is_launch(k)) {
 		r->event.launches++;
-		r->event.ops |= op_of(k);
+		r->event.ops |= tfh_op_of(k);
 	}
 	return rc;
 }
@@ -153,7 +148,7 @@ static void take_burst(struct reader *r, int64_t until)
 		const struct tfh_token_kind *k = tfh_kind_of(f, t);
 		if (k->family != TFH_FAM_LAUNCH || k->thread != r->thread)
 			break;
-		r->event.ops |= op_of(k);
+		r->event.ops |= tfh_op_of(k);
 		same = t;
 	}
 	r->event.launches += (size_t)(t - &f->token.v[r->token]);

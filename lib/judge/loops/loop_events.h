@@ -21,6 +21,12 @@ enum tfh_loop_event {
 	TFH_LOOP_EVENT_COUNT
 };
 
+/* A launch as a member of tfh_node.ops. */
+static inline uint64_t tfh_op_of(const struct tfh_token_kind *k)
+{
+	return 1ull << (k->hash & 63);
+}
+
 /* Calls `fn` for each event; an error of it ends the iteration. */
 struct tfh_node;
 typedef int (*tfh_loop_event_fn)(void *arg, const struct tfh_node *event);

@@ -115,15 +115,28 @@ static void take_leaves(struct units *u, const struct tfh_node *node)
 }
 
 /* Whether a function's name says that it applies what others have accumulated. */
-static bool updates(const struct units *u, const struct tfh_node *v)
+static bool updates(const char *name)
 {
-	static const char *const words[] = {"apply", "update", "optim"};
-	size_t n;
-	const char *name = tfh_function_name(u->facts, v->what, &n);
+	static const char *const words[] = {"apply", "update", "optim", "adam", "sgd"};
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+	for (size_t i = 0; name && i < sizeof(words) / sizeof(*words); i++)
 		if (strcasestr(name, words[i]))
 			return true;
+	return false;
+}
+
+/* Whether one of these kernels does, by its name. ops: as in struct tfh_node */
+static bool any_updates(const struct tfh_facts *facts, uint64_t ops)
+{
+	const struct tfh_feed *f = facts->feed;
+
+	for (size_t i = 0; i < facts->kind.n; i++) {
+		const struct tfh_token_kind *k = &facts->kind.v[i];
+		if (k->family == TFH_FAM_LAUNCH && ops & tfh_op_of(k) &&
+		    updates(f->name(f->arg, facts->process, TFT_NAME_FUNCTION, k->what, NULL,
+				    NULL)))
+			return true;
+	}
 	return false;
 }
 
@@ -170,6 +183,41 @@ static uint64_t find_irregular(const struct tfh_node *outer, const struct tfh_no
 	return found;
 }
 
+static bool waits(const struct tfh_node *v)
+{
+	return v->kind == TFH_LOOP_EVENT_WAIT ||
+	       (v->kind == TFH_LOOP_EVENT_COPY && v->what >> 8 == TFH_DIR_D2H);
+}
+
+static uint32_t fetches(const struct tfh_node *loop)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < loop->n_body; i++)
+		n += waits(&loop->body[i]) && loop->body[i].kind == TFH_LOOP_EVENT_COPY;
+	return n;
+}
+
+/*
+ * Whether the rest of an outer loop's body only reports how far the program is: what it launches
+ * besides is read at once, before anything else is launched, while an update is not read. Then each
+ * inner iteration is a step, if it ends with a wait of its own. The report may be part of an
+ * iteration (`whole`) or follow one that takes data of its own; then it reads only numbers, or it
+ * would be the result of them all (a picture of many tiles).
+ */
+static bool reports(const struct tfh_node *outer, const struct tfh_node *inner, bool whole)
+{
+	uint32_t at = (uint32_t)(inner - outer->body), n = outer->n_body;
+	const struct tfh_node *fetch = NULL, *v;
+
+	if (!waits(&inner->body[inner->n_body - 1]) ||
+	    fetches(outer) <= (whole ? fetches(inner) : 0))
+		return false;
+	for (uint32_t i = 1; i < n && waits(v = &outer->body[(at + n - i) % n]); i++)
+		fetch = v->kind == TFH_LOOP_EVENT_COPY ? v : fetch;
+	return fetch && (whole || (is_fed(inner) && fetch->what == TFH_DIR_D2H << 8));
+}
+
 /*
  * Whether each iteration of a loop is a fixed number of inner iterations followed by an update.
  * There must be fewer inner iterations per outer one than outer ones. The rest launches something
@@ -182,6 +230,7 @@ static bool accumulates(const struct units *u, const struct tfh_node *loop)
 	const struct tfh_node *inner = inner_loop(loop);
 	uint64_t ops = 0, fed = 0, launches = 0; /* a batch may be copied too: fed once */
 	int64_t rest = 0;
+	size_t length;
 	bool update = false;
 
 	if (!inner || inner->n % loop->n || inner->n > loop->n * loop->n)
@@ -195,20 +244,17 @@ static bool accumulates(const struct units *u, const struct tfh_node *loop)
 		ops |= v->ops;
 		launches += v->launches;
 		fed = feeds_like(v, inner) && v->n > fed ? v->n : fed;
-		update |= v->kind == TFH_LOOP_EVENT_FUNCTION && updates(u, v);
+		update |= v->kind == TFH_LOOP_EVENT_FUNCTION &&
+			  updates(tfh_function_name(u->facts, v->what, &length));
 	}
-	if (fed > loop->n)
+	bool whole = !(inner->ops & ~ops);
+	if (fed > loop->n ||
+	    (reports(loop, inner, whole) && !any_updates(u->facts, ops & ~inner->ops)))
 		return false;
-	update |= (ops & ~inner->ops) && (!fed || !(inner->ops & ~ops));
+	update |= (ops & ~inner->ops) && (!fed || whole);
 	double iterations = (double)loop->n * (fed ? 2 : 1) / (double)inner->n;
 	return update && ((double)launches <= iterations * (double)inner->launches ||
 			  (double)rest <= iterations * (double)inner->ns);
-}
-
-static bool waits(const struct tfh_node *v)
-{
-	return v->kind == TFH_LOOP_EVENT_WAIT ||
-	       (v->kind == TFH_LOOP_EVENT_COPY && v->what >> 8 == TFH_DIR_D2H);
 }
 
 /* The next event of the loop's body from *i on that is not a wait; NULL: there is none. */

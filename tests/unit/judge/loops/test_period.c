@@ -282,6 +282,36 @@ static void test_log(void **state)
 	}
 }
 
+/* Steps that are each waited for, and every tenth of which computes a number and reads it: before its wait, or behind it where the step
+ * has a batch. It is no update of the ten, unless its kernel is called one. A picture of ten parts is the step. */
+static void test_reports(void **state)
+{
+	(void)state;
+	enum { BEFORE, NO_BATCH, BEHIND, READ_TWICE, NAMED, TILES, KINDS };
+	for (int kind = 0; kind < KINDS; kind++) {
+		struct job j = job_new();
+		if (kind == NAMED)
+			j.g->name[TFT_NAME_FUNCTION][METRIC] = "sgd_step";
+		for (int i = 0; i < 400; i++) {
+			bool tenth = i % 10 == (kind == TILES ? 9 : 0);
+			if (kind != NO_BATCH)
+				up(&j, 65536);
+			train(&j, 4, 0.2);
+			if (kind == READ_TWICE)
+				fetch(&j, 4);
+			else if (kind >= BEHIND && kind != NAMED)
+				wait(&j);
+			if (tenth) {
+				kernel(&j, METRIC, 1, 0.1);
+				fetch(&j, kind == TILES ? 1000000 : 1024);
+			} else if (kind < BEHIND || kind == NAMED) {
+				wait(&j);
+			}
+		}
+		tfh_result_free(judge(&j, kind < NAMED ? 400 : 40, 0));
+	}
+}
+
 /* Each step is one graph, and the loss is read each fifteenth step. Before there was a graph, a step was launched kernel by kernel. */
 static void graph(struct job *j, uint64_t handle, uint64_t kernels)
 {
@@ -541,23 +571,15 @@ static void test_turns_and_checkpoints(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_server),
-		cmocka_unit_test(test_ragged),
-		cmocka_unit_test(test_waits_inside),
-		cmocka_unit_test(test_fetches_inside),
-		cmocka_unit_test(test_scalars),
-		cmocka_unit_test(test_changes),
-		cmocka_unit_test(test_launches),
-		cmocka_unit_test(test_log),
-		cmocka_unit_test(test_graphs),
-		cmocka_unit_test(test_few_functions),
-		cmocka_unit_test(test_inside_batches),
-		cmocka_unit_test(test_evaluation),
-		cmocka_unit_test(test_in_turn),
-		cmocka_unit_test(test_no_steps),
-		cmocka_unit_test(test_three),
-		cmocka_unit_test(test_picture),
-		cmocka_unit_test(test_turns_and_checkpoints),
+		cmocka_unit_test(test_server),	      cmocka_unit_test(test_ragged),
+		cmocka_unit_test(test_waits_inside),  cmocka_unit_test(test_fetches_inside),
+		cmocka_unit_test(test_scalars),	      cmocka_unit_test(test_changes),
+		cmocka_unit_test(test_launches),      cmocka_unit_test(test_log),
+		cmocka_unit_test(test_reports),	      cmocka_unit_test(test_graphs),
+		cmocka_unit_test(test_few_functions), cmocka_unit_test(test_inside_batches),
+		cmocka_unit_test(test_evaluation),    cmocka_unit_test(test_in_turn),
+		cmocka_unit_test(test_no_steps),      cmocka_unit_test(test_three),
+		cmocka_unit_test(test_picture),	      cmocka_unit_test(test_turns_and_checkpoints),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
