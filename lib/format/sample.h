@@ -40,6 +40,10 @@ enum {
 	/* of the thread whose index is the upper half: minor, major */
 	TFT_SAMPLE_THREAD_FAULTS = 32,
 	TFT_SAMPLE_THREAD_SWITCHES = 33, /* likewise: voluntary, forced */
+	/* Of the process, from /proc/self/io: bytes that its system calls read and wrote, wherever
+	 * from, and the number of these calls. */
+	TFT_SAMPLE_IO_BYTES = 34,
+	TFT_SAMPLE_IO_CALLS = 35,
 };
 
 #define TFT_SAMPLE_INDEX_SHIFT 16u

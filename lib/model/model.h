@@ -305,6 +305,8 @@ struct tfh_sample {
 	double fault_s;	 /* shortest duration of one page fault on this machine */
 	double system_s; /* part of cpu_s spent in the kernel */
 	uint64_t resident_bytes, page_bytes;
+	/* Reading and writing by system calls since the last sample; both 0 if not recorded. */
+	uint64_t io_bytes, io_calls;
 };
 /*
  * One value of a machine meter (base/meters.def) over a recording: time-weighted mean, smallest and

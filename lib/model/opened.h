@@ -74,7 +74,7 @@ struct tfh_model_proc {
 	struct tfh_sample *sample;
 	uint32_t n_sample, cap_sample;
 	uint64_t sample_cpu, sample_flusher, sample_delay, sample_write, sample_faults,
-		sample_system;
+		sample_io_bytes, sample_io_calls, sample_system;
 	struct tfh_meter_line *meter;
 	uint32_t n_meter, cap_meter;
 	struct tfh_meter_before *meter_before; /* NULL until there is a reading */

@@ -248,7 +248,7 @@ def http_batches(d, steps, spent):
             step(d)
 
 
-@job(*LOADED)
+@job(*LOADED, "host.sleep")  # samples of an event loop show only its timer
 def asyncio_store(d, steps, spent):
     async def load(q):
         for i in range(steps):
@@ -260,8 +260,8 @@ def asyncio_store(d, steps, spent):
         loader = asyncio.create_task(load(q))
         for _ in range(steps):
             with spent:
-                await q.get()
-            step(d)
+                await q.get()  # here
+            step(d)  # here: no stack holds the line of an await, but that of the next call
         await loader
     asyncio.run(train())  # here
 
@@ -373,7 +373,7 @@ def confusion(d, steps, spent):
                 sorted(words)  # here
 
 
-@job("host.python")
+@job("host.gc")
 def collections(d, steps, spent):
     kept = [[i] for i in range(150000)]
     for _ in range(steps):

@@ -42,7 +42,7 @@ def samples(folder):
             while at < len(payload):
                 ticks, n = struct.unpack_from("<Q", payload, at)[0], struct.unpack_from("<I", payload, at + 44)[0]
                 ids = [struct.unpack_from("<II", payload, at + 48 + 24 * i) for i in range(n)]
-                out.append((ticks, any(thread == 0xFFFFFFFF and 4 <= tid < 64 for thread, tid in ids)))
+                out.append((ticks, any(thread == 0xFFFFFFFF and 4 <= tid < 32 for thread, tid in ids)))
                 at += 48 + 24 * n
     return out
 

@@ -1,16 +1,33 @@
 /*
  * The share of its CPU time that a process spends in the kernel. Reading a file from the page
  * cache, or writing without waiting for the disk, looks like running code in a sample of the
- * thread; but much of the time is system time.
+ * thread; but much of the time is system time. So is that of waking threads or mapping memory, which
+ * neither reads nor writes.
  */
+#include <math.h>
+
 #include "judge/facts/facts.h"
+
+/* How long the kernel may have read and written since the last sample, at most; 0: not recorded. */
+static double io_s(const struct tfh_sample *s)
+{
+	return (double)s->io_calls * TFH_FACTS_IO_CALL_S + (double)s->io_bytes / TFH_FACTS_IO_RATE;
+}
+
+/* Page faults without those of memory into which something was read for the first time. */
+static double other_faults(const struct tfh_sample *s)
+{
+	double read_into = s->page_bytes ? (double)(s->io_bytes / s->page_bytes) : 0;
+
+	return fmax((double)s->faults - read_into, 0);
+}
 
 void tfh_find_kernel_time(struct tfh_facts *facts)
 {
 	const struct tfh_feed *f = facts->feed;
 	const struct tfh_sample *s = NULL;
 	uint32_t n = f->samples ? f->samples(f->arg, facts->process, &s) : 0;
-	double cpu = 0, kernel = 0, wall = 0;
+	double cpu = 0, kernel = 0, wall = 0, io = 0;
 	uint64_t written = 0;
 	int64_t from = 0;
 
@@ -22,11 +39,13 @@ void tfh_find_kernel_time(struct tfh_facts *facts)
 		wall += (double)(s[i].t - s[i - 1].t) / 1e9;
 		cpu += s[i].cpu_s;
 		kernel +=
-			s[i].system_s - TFH_FACTS_FAULT_TIMES * (double)s[i].faults * s[i].fault_s;
+			s[i].system_s - TFH_FACTS_FAULT_TIMES * other_faults(&s[i]) * s[i].fault_s;
 		written += s[i].write_bytes;
+		io += io_s(&s[i]);
 	}
-	facts->much_kernel =
-		kernel > TFH_BLOCKING_SHARE * wall && kernel > TFH_FACTS_KERNEL_SHARE * cpu;
+	facts->much_kernel = kernel > TFH_BLOCKING_SHARE * wall &&
+			     kernel > TFH_FACTS_KERNEL_SHARE * cpu &&
+			     (!(io > 0) || 2 * io > kernel);
 	if ((double)written > TFH_FACTS_LINES_RATE * kernel)
 		facts->writes = (double)written > TFH_FACTS_WRITE_RATE * kernel ? TFH_WRITES_BYTES
 										: TFH_WRITES_LINES;

@@ -39,9 +39,9 @@ static uint64_t since(uint64_t now, uint64_t *before)
 	return d;
 }
 
-/* Reads a sample's entry about the process' memory instead of a thread. */
-static void add_memory(struct tfh_model_proc *p, struct tfh_sample *s,
-		       const struct tft_sample_thread *t)
+/* Reads a sample's entry about the process instead of a thread. */
+static void add_process(struct tfh_model_proc *p, struct tfh_sample *s,
+			const struct tft_sample_thread *t)
 {
 	if (t->tid == TFT_SAMPLE_FAULTS) {
 		s->faults = since(t->run_ns, &p->sample_faults);
@@ -51,6 +51,10 @@ static void add_memory(struct tfh_model_proc *p, struct tfh_sample *s,
 	} else if (t->tid == TFT_SAMPLE_MEMORY && t->run_ns != UINT64_MAX) {
 		s->resident_bytes = t->run_ns;
 		s->page_bytes = t->delay_ns;
+	} else if (t->tid == TFT_SAMPLE_IO_BYTES && t->run_ns != UINT64_MAX) {
+		s->io_bytes = since(t->run_ns + t->delay_ns, &p->sample_io_bytes);
+	} else if (t->tid == TFT_SAMPLE_IO_CALLS && t->run_ns != UINT64_MAX) {
+		s->io_calls = since(t->run_ns + t->delay_ns, &p->sample_io_calls);
 	}
 }
 
@@ -131,7 +135,7 @@ static int add_samples(struct tfh_run *run, uint32_t file, const char *data, siz
 			if (again)
 				continue;
 			if (t.thread == TFT_SAMPLE_NO_THREAD) {
-				add_memory(p, &out, &t);
+				add_process(p, &out, &t);
 				take_counts(run, p, &t);
 			} else {
 				take_times(run, p, &t);

@@ -18,7 +18,7 @@
 #include "record/watch/nvml_thread.h"
 
 #define THREADS_MAX 256u
-#define EXTRAS 3u
+#define EXTRAS 5u
 #define BUFFER_BYTES (256u << 10)
 #define FAULT_PAGES 64u
 #define FAULT_BATCH 8u
@@ -113,7 +113,25 @@ static uint32_t sample_memory(struct tft_sample_thread *out)
 	out[2] = (struct tft_sample_thread){TFT_SAMPLE_NO_THREAD, TFT_SAMPLE_MEMORY,
 					    text[0] ? strtoull(end, NULL, 10) * page : UINT64_MAX,
 					    page};
-	return EXTRAS;
+	return 3;
+}
+
+/* Fills in what the kernel counts of the process' input and output, and appends the entries for it;
+ * returns their number. */
+static uint32_t sample_io(struct tft_sample *s, struct tft_sample_thread *out)
+{
+	char text[512];
+
+	tfh_read_small("/proc/self/io", text, sizeof(text));
+	s->read_bytes = tfh_number_of_line(text, "read_bytes: ");
+	s->write_bytes = tfh_number_of_line(text, "write_bytes: ");
+	out[0] = (struct tft_sample_thread){TFT_SAMPLE_NO_THREAD, TFT_SAMPLE_IO_BYTES,
+					    tfh_number_of_line(text, "rchar: "),
+					    tfh_number_of_line(text, "wchar: ")};
+	out[1] = (struct tft_sample_thread){TFT_SAMPLE_NO_THREAD, TFT_SAMPLE_IO_CALLS,
+					    tfh_number_of_line(text, "syscr: "),
+					    tfh_number_of_line(text, "syscw: ")};
+	return 2;
 }
 
 void tfh_sample(void)
@@ -122,19 +140,16 @@ void tfh_sample(void)
 					 TFH_DEVICES_MOST * TFH_DEVICE_ENTRIES];
 	struct tft_sample s = {.ticks = tfh_ticks()};
 	uint32_t bytes, own;
-	char text[512];
 	cpu_set_t cpus;
 
 	s.threads = own = sample_threads(threads);
 	s.threads += sample_memory(threads + s.threads);
+	s.threads += sample_io(&s, threads + s.threads);
 	s.threads += tfh_machine_read(threads, own, threads + s.threads);
 	s.threads += tfh_devices_take(threads + s.threads);
 	s.cpu_ns = (uint64_t)tfh_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	s.flusher_ns = (uint64_t)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	s.cpus = sched_getaffinity(0, sizeof(cpus), &cpus) ? 0 : (uint32_t)CPU_COUNT(&cpus);
-	tfh_read_small("/proc/self/io", text, sizeof(text));
-	s.read_bytes = tfh_number_of_line(text, "read_bytes: ");
-	s.write_bytes = tfh_number_of_line(text, "write_bytes: ");
 	bytes = (uint32_t)(sizeof(s) + s.threads * sizeof(threads[0]));
 	if (used + bytes > BUFFER_BYTES) /* writing is paused */
 		return;

@@ -146,17 +146,21 @@ static void first_segment(void)
 	assert_int_equal(tft_write_loss(w, &loss, 1, 7), 0);
 	struct {
 		struct tft_sample s;
-		struct tft_sample_thread t[4];
-	} sample = {{us(0), 1000, 0, 0, 0, 2, 4},
+		struct tft_sample_thread t[6];
+	} sample = {{us(0), 1000, 0, 0, 0, 2, 6},
 		    {{1, 101, 0, 500},
 		     {TFT_SAMPLE_NO_THREAD, TFT_SAMPLE_FAULTS, 100, 9000000000},
 		     {TFT_SAMPLE_NO_THREAD, TFT_SAMPLE_SYSTEM, 1000000, 800},
-		     {TFT_SAMPLE_NO_THREAD, TFT_SAMPLE_MEMORY, 5000000, 4096}}};
+		     {TFT_SAMPLE_NO_THREAD, TFT_SAMPLE_MEMORY, 5000000, 4096},
+		     {TFT_SAMPLE_NO_THREAD, TFT_SAMPLE_IO_BYTES, 7000, 800},
+		     {TFT_SAMPLE_NO_THREAD, TFT_SAMPLE_IO_CALLS, 70, 8}}};
 	assert_int_equal(tft_write_chunk(w, TFT_SAMP, &sample, sizeof(sample)), 0);
 	sample.s.ticks = us(1000000);
 	sample.s.cpu_ns = 500001000;
 	sample.t[1].run_ns = 350;
 	sample.t[2].run_ns = 21000000;
+	sample.t[4].run_ns = 9000;
+	sample.t[5].delay_ns = 11;
 	assert_int_equal(tft_write_chunk(w, TFT_SAMP, &sample, sizeof(sample)), 0);
 	static const char note[] =
 		"journal=x\nunhooked=cuNewThing\nunhooked=cuOther\nunhooked=cuNewThing\n";
@@ -268,6 +272,8 @@ static void test_what_is_said(void **state)
 	assert_int_equal(sample[1].faults, 250);
 	assert_float_equal(sample[1].fault_s, 800e-9, 1e-12);
 	assert_float_equal(sample[1].system_s, 0.02, 1e-9);
+	assert_int_equal(sample[1].io_bytes, 2000);
+	assert_int_equal(sample[1].io_calls, 3);
 	assert_int_equal(sample[1].resident_bytes, 5000000);
 	assert_int_equal(sample[1].page_bytes, 4096);
 	assert_true(sample[1].run_delay_s < 1); /* what is no thread's is no waiting */
