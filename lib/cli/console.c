@@ -103,11 +103,16 @@ unsigned tfh_use_columns(FILE *out)
 	return columns < NARROWEST ? NARROWEST : columns > WIDEST ? WIDEST : columns;
 }
 
+/* A file or pipe has no rows that scroll away: enough for the whole of nearly every first screen. */
+#define PIPED_ROWS 40
+
 unsigned tfh_use_rows(FILE *out)
 {
 	unsigned rows = size_of(out).ws_row;
 
-	return rows ? rows - 1 : 0;
+	if (rows)
+		return rows - 1;
+	return isatty(fileno(out)) ? 0 : PIPED_ROWS;
 }
 
 int tfh_exit_code(int error)

@@ -19,7 +19,7 @@ if os.environ.get("TFH_SAN") in ("address", "thread"):
 env = dict(os.environ, LD_LIBRARY_PATH=os.path.join(build, "sim"))
 run = subprocess.run([tool, "run", "-q", "-o", "rec", "--", sys.executable, job, "4", "2", "150"], env=env, timeout=50)
 assert run.returncode == 1, run.returncode
-screen = subprocess.run([tool, "report", "rec"], capture_output=True, text=True, check=True).stdout
+screen = subprocess.run([tool, "report", "rec"], env={**os.environ, "LINES": "24"}, capture_output=True, text=True, check=True).stdout
 lines = screen.splitlines()
 assert len(lines) <= 23 and max(map(len, lines)) <= 80, screen
 ends = [(r["end"], r["end_code"]) for r in json.loads(subprocess.run([tool, "report", "--json", "rec"], capture_output=True, text=True, check=True).stdout)["ranks"]]

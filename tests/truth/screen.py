@@ -55,7 +55,7 @@ def record(name, command, kill=None, **env):
 
 
 def ask(path, *flags, columns=None):
-    env = environment(**({"COLUMNS": str(columns)} if columns else {}))
+    env = environment(LINES="24", **({"COLUMNS": str(columns)} if columns else {}))
     done = subprocess.run([TOOL, "report", *flags, path], env=env, capture_output=True, text=True, timeout=120)
     check(done.returncode in (0, 5), path, flags, done.returncode, done.stderr)
     return done.stdout
