@@ -31,7 +31,7 @@ SHAPES = {
     "warm_compile": ("60 step", 60),
     "loss_fetch": ("90 step", 90),
     "ahead": ("120 step", 120),
-    "every_second": (None, 49),  # from copy to copy
+    "every_second": (None, 50),
     "seeded": (None, 80),
     "recompiled": ("40 step", 40),
     "rarely": (None, 100),

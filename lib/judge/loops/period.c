@@ -191,7 +191,8 @@ static int mark_steps(const struct tfh_facts *facts, struct tfh_loops *loops,
 	}
 	rc = mark_before(facts, &m);
 	rc = rc ? rc : mark_kept(&m);
-	return rc ? rc : mark_last(&m);
+	rc = rc ? rc : mark_last(&m);
+	return rc ? rc : tfh_mark_edges(facts, loops);
 }
 
 /* If steps begin with a copy of data, the few intervals that begin with a copy of numbers (a random

@@ -15,6 +15,9 @@ bool tfh_as_many(const struct tfh_group *a, const struct tfh_group *b);
  * it empty if nothing repeats. 0 or a negative errno. */
 int tfh_find_period(const struct tfh_facts *facts, struct tfh_loops *loops, struct tfh_err *err);
 
+/* edges.c: adds the step whose begin and end are at those of the run. 0 or -ENOMEM. */
+int tfh_mark_edges(const struct tfh_facts *facts, struct tfh_loops *loops);
+
 /* copies.c: the same for a program that only copies and waits. 0 or -ENOMEM. */
 int tfh_mark_copies(const struct tfh_facts *facts, struct tfh_loops *loops);
 

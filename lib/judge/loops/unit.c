@@ -327,12 +327,15 @@ static bool joins(const struct tfh_window *a, const struct tfh_window *b)
 void tfh_join_windows(struct tfh_loops *loops, const int64_t *step, size_t n)
 {
 	struct tfh_window *w = loops->window.v;
-	size_t at = 0, kept = 0, before = 0;
+	size_t at = 0, kept = 0, before = 0, begun = 0;
+	const size_t parts = n ? (loops->window.n + n / 2) / n : 0;
 
 	for (size_t i = 0; i < loops->window.n; i++) {
-		bool begins = false;
+		/* The last step may do less behind its last part, so that it is no unit. */
+		bool begins = at == n && i - begun == parts && i + parts <= loops->window.n;
 		for (; at < n && nearest(loops, step[at], before) == i; at++)
 			begins = true;
+		begun = begins ? i : begun;
 		before = i;
 		if (i && !begins && joins(&w[kept - 1], &w[i])) {
 			w[kept - 1].t1 = w[i].t1;
