@@ -91,6 +91,25 @@ static void copy_text(char *to, size_t cap, const struct tfh_scan *s)
 	to[n] = '\0';
 }
 
+/* A path of Windows, as PyTorch wrote it until 2023: with backslashes that are no escapes, so that
+ * "torch\nn" has a new line. Letters that were lost are put back. */
+static void path_of_windows(char *name, size_t cap)
+{
+	static const char lost[] = "\b\f\n\r\t", letter[] = "bfnrt";
+	char *p = strpbrk(name, "\\\b\f\n\r\t");
+
+	if (!p || !strstr(name, ".py("))
+		return;
+	for (size_t n = strlen(name); p; p = strpbrk(p, "\\\b\f\n\r\t")) {
+		const char *at = strchr(lost, *p);
+		*p++ = '/';
+		if (!at || n + 1 >= cap)
+			continue;
+		memmove(p + 1, p, (size_t)(name + ++n - p));
+		*p = letter[at - lost];
+	}
+}
+
 /* "25738", 25738, "stream 7", "GPU 0": the trailing number, if any. */
 static int64_t trailing_number(const char *text, bool *other)
 {
@@ -240,6 +259,7 @@ static void field(struct tfh_scan *s, const char *key, struct tfh_kineto_entry *
 	} else if (!strcmp(key, "name")) {
 		tfh_scan_text(s);
 		copy_text(e->name, sizeof(e->name), s);
+		path_of_windows(e->name, sizeof(e->name));
 	} else if (!strcmp(key, "ts")) {
 		e->ts = tfh_scan_thousandths(s);
 	} else if (!strcmp(key, "dur")) {

@@ -1,3 +1,4 @@
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -101,17 +102,30 @@ static uint32_t hex4(struct tfh_scan *s)
 	return v;
 }
 
+/* Whether no other than hexadecimal digits are next, as far as the block shows: PyTorch wrote paths
+ * of Windows as they are ("torch\utils\data"). */
+static bool digits_next(const struct tfh_scan *s)
+{
+	for (const uint8_t *p = s->p; p < s->end && p < s->p + 4; p++)
+		if (!isxdigit(*p))
+			return false;
+	return true;
+}
+
 static void escape(struct tfh_scan *s)
 {
-	static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";
+	static const char from[] = "bfnrt\"\\/", to[] = "\b\f\n\r\t\"\\/";
 	int c = get(s);
 	const char *at = c > 0 ? strchr(from, c) : NULL;
 
 	if (c < 0)
 		return;
-	if (c != 'u') {
-		char byte = at ? to[at - from] : (char)c;
-		add(s, &byte, 1);
+	if (c != 'u' || !digits_next(s)) {
+		char byte[] = {'\\', (char)c};
+		if (at)
+			add(s, &to[at - from], 1);
+		else
+			add(s, byte, 2);
 		return;
 	}
 	uint32_t code = hex4(s);

@@ -1,7 +1,7 @@
 /*
  * A pull scanner for JSON: the caller walks objects and arrays and takes or skips values; nothing
  * is stored. It tolerates what trace writers get wrong: NaN and Infinity are numbers, a trailing
- * comma is ignored, an unknown escape stands for itself.
+ * comma is ignored, what is no escape stands for itself.
  */
 #ifndef TFH_IMPORT_SCAN_H
 #define TFH_IMPORT_SCAN_H

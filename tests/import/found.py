@@ -102,3 +102,10 @@ out = subprocess.run("cat %s/piped/a.json >%s/piped/b.json & exec %s report --js
                      capture_output=True, timeout=60)
 assert out.returncode == 0 and json.loads(out.stdout)["world"]["seen"] == 1, out
 sys.exit(0)
+
+# PyTorch on Windows wrote paths with backslashes that are no escapes. Functions are named as they are elsewhere.
+windows = json.loads(trace(0))
+windows["traceEvents"].append(dict(ph="X", cat="python_function", name="torch#nn#modules#linear.py(113): forward", pid=7, tid=7, ts=BASE + 750, dur=240))
+windows["traceEvents"].append(dict(ph="X", cat="python_function", name="torch#utils#data#dataloader.py(20): __iter__", pid=7, tid=7, ts=BASE + 1750, dur=240))
+dump = subprocess.check_output([BUILD + "/tests/import/dump", put("windows.json", json.dumps(windows).replace("#", "\\"))]).decode()
+assert "torch/nn/modules/linear.py(113)" in dump and "torch/utils/data/dataloader.py(20)" in dump, dump

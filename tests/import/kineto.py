@@ -249,7 +249,7 @@ def names():
     nccl = [o for o in p["ops"] if o["device"] == 1]
     assert [o["communication"] for o in nccl] == [True, True, False], nccl
     assert len({o["stream"] for o in nccl} | {7}) == 2 and p["unissued"] == 3
-    assert 'caf\u00e9 \U0001f600 "x\\\nq' in {e["name"] for e in p["events"]}, {e["name"] for e in p["events"]}
+    assert 'caf\u00e9 \U0001f600 "x\\\n\\q' in {e["name"] for e in p["events"]}, {e["name"] for e in p["events"]}
 
 
 def refused():
