@@ -165,6 +165,26 @@ for name, ns, cause in (("cudaEventCreate_v3020", 240000000, None), ("cudaGetDev
     r = report(TMP + "/event.sqlite")
     assert r["verdict"]["cause"] == "host.alloc" and r["steps"]["median_s"] < 0.0052, (r["verdict"], r["steps"])
 
+def database_of(name, calls, ops=(), **how):
+    """A database of calls (begin and end in us, name) and of ops (table, begin, end, index of the call, columns)."""
+    db = Database(TMP + "/" + name, **how)
+    for c, (t0, t1, called) in enumerate(calls):
+        db.put("CUPTI_ACTIVITY_KIND_RUNTIME", start=t0 * 1000, end=t1 * 1000, globalTid=PID + 100, correlationId=106 + c, nameId=db.string(called))
+    for table, t0, t1, c, more in ops:
+        if "name" in more:
+            more = dict(shortName=db.string(more["name"]))
+        db.put("CUPTI_ACTIVITY_KIND_" + table, start=t0 * 1000, end=t1 * 1000, deviceId=0, streamId=7, globalPid=PID, correlationId=106 + c, **more)
+    return db.save()
+
+
+# The only step of a trace ends with its results on the host: the copy after the last kernel is part of it, what is copied long after is not.
+BACK = dict(bytes=1 << 22, copyKind=2, srcKind=2, dstKind=0)
+calls = [(0, 90000, "cudaMalloc_v3020"), (90010, 90030, "cudaLaunchKernel_v7000"), (90040, 92000, "cudaMemcpy_v3020"),
+         (190000, 190010, "cudaMemcpy_v3020"), (190020, 190030, "cudaFree_v3020")]
+r = report(database_of("results.sqlite", calls, [("KERNEL", 90040, 90140, 1, dict(name="add")), ("MEMCPY", 90150, 91990, 2, BACK),
+                                          ("MEMCPY", 190002, 190008, 3, BACK)]))
+assert r["verdict"]["cause"] == "transfer.d2h" and 0.0019 < r["steps"]["median_s"] < 0.0021, (r["verdict"], r["steps"])
+
 # Where the trace names no code, the report says what nsys could have recorded, rather than settings of PyTorch's profiler.
 db = Database(TMP + "/unnamed.sqlite")
 for i in range(30):

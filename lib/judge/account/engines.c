@@ -71,7 +71,8 @@ static int64_t held_back(struct tfh_device *d, uint8_t device, const struct tfh_
 /* Completion times while ops are read: of each device's computing, of communication, of any op. */
 struct ends {
 	int64_t *compute[TFH_ACCOUNT_DEVICES], *comm, *any; /* [window] */
-	int64_t computing[TFH_ACCOUNT_DEVICES];		    /* computing in training windows, ns */
+	int64_t results; /* of computing and of the copies that follow it at once */
+	int64_t computing[TFH_ACCOUNT_DEVICES]; /* computing in training windows, ns */
 	/* end of the computing counted so far */
 	int64_t until[TFH_ACCOUNT_DEVICES];
 	float fetched; /* bytes since the last computing in window `at` */
@@ -149,6 +150,10 @@ static int survey_op(struct tfh_device *d, struct ends *e, const struct tfh_op *
 	count_fetched(&d->win.v[w], e, op, work);
 	if (op->t1 > e->any[w])
 		e->any[w] = op->t1;
+	if (work == TFH_W_COMPUTE ||
+	    (op->kind == TFH_OP_COPY && op->issue0 > INT64_MIN && e->results > INT64_MIN &&
+	     op->t0 - e->results <= op->t1 - op->t0))
+		e->results = tfh_max_ns(e->results, op->t1);
 	if (work == TFH_W_COMPUTE && !e->compute[device] &&
 	    !(e->compute[device] = new_ends(accounts->loops->window.n)))
 		return -ENOMEM;
@@ -223,6 +228,9 @@ static void complete(struct tfh_device *d, const struct ends *e)
 		 * part of it. */
 		if (accounts->loops->window.n == 1 && accounts->loops->clock == TFH_STEP_CLOCK_MARK)
 			x->done = tfh_max_ns(x->done, w->t1);
+		/* Nor do its last copies belong to another step. */
+		if (accounts->loops->window.n == 1 && accounts->loops->clock == TFH_STEP_CLOCK_NONE)
+			x->done = tfh_max_ns(x->done, e->results);
 		if (x->done < x->from)
 			x->done = x->from;
 		c = x->to = x->done;
@@ -347,7 +355,7 @@ int tfh_device_survey(struct tfh_device *d, struct tfh_err *err)
 	size_t n = accounts->loops->window.n;
 	for (int i = 0; i < TFH_ACCOUNT_DEVICES; i++)
 		d->ran_until[i] = INT64_MIN;
-	struct ends e = {.comm = new_ends(n), .any = new_ends(n)};
+	struct ends e = {.comm = new_ends(n), .any = new_ends(n), .results = INT64_MIN};
 	const struct tfh_op *op;
 	struct tfh_op room;
 	int rc = e.comm && e.any ? 0 : -ENOMEM;
