@@ -265,7 +265,8 @@ static bool works(uint8_t family)
  * one (it depends on the version which those are); programs that call the driver leave much of that
  * to their first call, too. So the first call, if it is an allocation (or a free: `cudaFree(0)`),
  * does not count as allocating. Nor do calls that take as long as a context before the first one
- * that allocates or gives the device work: nothing else makes them slow. */
+ * that allocates or gives the device work: nothing else makes them slow. The first call of all may
+ * be a copy or a memset, which takes that long for no other reason. */
 static int note_first(struct tfh_nsys *n, struct tfh_nsys_process *p, int64_t correlation,
 		      const char *name, struct tfh_event *ev)
 {
@@ -273,8 +274,10 @@ static int note_first(struct tfh_nsys *n, struct tfh_nsys_process *p, int64_t co
 	bool from_start = correlation > 0 && correlation < FIRST_CALLS;
 	bool allocates = family == TFH_FAM_ALLOC || family == TFH_FAM_FREE;
 	bool runtime = !strncmp(name, "cuda", 4) && family != TFH_FAM_LOOKUP;
+	bool copies = works(family) && family != TFH_FAM_LAUNCH && family != TFH_FAM_GRAPH_LAUNCH;
 	bool first = !p->called && allocates;
-	bool slow = runtime && !works(family) && ev->t1 - ev->t0 >= CONTEXT_NS;
+	bool slow = runtime && (!works(family) || (!p->called && copies)) &&
+		    ev->t1 - ev->t0 >= CONTEXT_NS;
 	char text[300];
 
 	if (p->works || !(runtime || allocates || works(family)))

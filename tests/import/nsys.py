@@ -185,6 +185,18 @@ r = report(database_of("results.sqlite", calls, [("KERNEL", 90040, 90140, 1, dic
                                           ("MEMCPY", 190002, 190008, 3, BACK)]))
 assert r["verdict"]["cause"] == "transfer.d2h" and 0.0019 < r["steps"]["median_s"] < 0.0021, (r["verdict"], r["steps"])
 
+# A copy creates the context if it is the first call. The program launches all steps long before the device has run them; the wait after
+# them is theirs, so they cover most of the time, although its results take as long as the launches.
+calls = [(0, 77000, "cudaMemcpyToSymbol_v3020"), (77100, 77120, "cudaMalloc_v3020")]
+ops = [("MEMCPY", 76990, 76991, 0, dict(bytes=64, copyKind=1, srcKind=0, dstKind=2))]
+for i in range(400):
+    calls.append((77200 + i * 50, 77206 + i * 50, "cudaLaunchKernel_v7000"))
+    ops.append(("KERNEL", 77210 + i * 100, 77305 + i * 100, len(calls) - 1, dict(name=("force", "move")[i % 2])))
+calls += [(97210, 117300, "cudaDeviceSynchronize_v3020"), (117400, 118000, "cudaMemcpy_v3020"), (125000, 125010, "cudaFree_v3020")]
+ops.append(("MEMCPY", 117410, 117990, len(calls) - 2, BACK))
+r = report(database_of("symbol.sqlite", calls, ops))
+assert r["verdict"]["class"] == "compute-bound" and r["steps"]["total"] == 200, (r["verdict"], r["steps"])
+
 # Where the trace names no code, the report says what nsys could have recorded, rather than settings of PyTorch's profiler.
 db = Database(TMP + "/unnamed.sqlite")
 for i in range(30):

@@ -294,6 +294,17 @@ static bool one_holds_most(const struct tfh_facts *facts, const struct tfh_loops
 	return in && in * (last - 1) >= 2 * (all - in);
 }
 
+/* How long the program waited for the steps' work, if that is the first thing it waited for after
+ * them: it may have launched all of it long before. */
+static int64_t waited_after(const struct tfh_facts *facts, int64_t t)
+{
+	size_t i = TFH_BISECT(k, 0, facts->token.n, facts->token.v[k].t0 < t);
+
+	while (i < facts->token.n && tfh_kind_of(facts, &facts->token.v[i])->family != TFH_FAM_SYNC)
+		i++;
+	return i < facts->token.n ? tfh_token_end(&facts->token.v[i]) - facts->token.v[i].t0 : 0;
+}
+
 /* Whether the period covers the larger part of the time since the first launch;
  * otherwise it is a detail of it. */
 static bool covers(const struct tfh_facts *facts, const struct tfh_loops *loops,
@@ -302,7 +313,7 @@ static bool covers(const struct tfh_facts *facts, const struct tfh_loops *loops,
 	const struct tfh_boundary *first = &loops->mark.v[0],
 				  *last = &loops->mark.v[loops->mark.n - 1];
 
-	return TFH_LOOPS_COVERED_PART * (last->t1 - first->t0) >=
+	return TFH_LOOPS_COVERED_PART * (last->t1 - first->t0 + waited_after(facts, last->t1)) >=
 		       facts->last_work - f->first_launch &&
 	       !one_holds_most(facts, loops, f);
 }
