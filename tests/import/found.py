@@ -109,3 +109,12 @@ windows["traceEvents"].append(dict(ph="X", cat="python_function", name="torch#nn
 windows["traceEvents"].append(dict(ph="X", cat="python_function", name="torch#utils#data#dataloader.py(20): __iter__", pid=7, tid=7, ts=BASE + 1750, dur=240))
 dump = subprocess.check_output([BUILD + "/tests/import/dump", put("windows.json", json.dumps(windows).replace("#", "\\"))]).decode()
 assert "torch/nn/modules/linear.py(113)" in dump and "torch/utils/data/dataloader.py(20)" in dump, dump
+
+# The mark that PyTorch's profiler begins as it stops is no step: the trace is one.
+brief = json.loads(trace(0, steps=1))
+brief["traceEvents"][0].update(name="ProfilerStep#1", ts=BASE + 985, dur=6)
+for x in brief["traceEvents"][1:]:
+    x["dur"] *= 1.3
+code, out, err = run("report", "--json", put("brief.json", json.dumps(brief)))
+r = json.loads(out)
+assert r["steps"]["total"] == 1 and r["steps"]["median_s"] > 0.0008 and r["verdict"]["class"] == "compute-bound", (r["steps"], r["verdict"])
