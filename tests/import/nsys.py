@@ -197,6 +197,17 @@ ops.append(("MEMCPY", 117410, 117990, len(calls) - 2, BACK))
 r = report(database_of("symbol.sqlite", calls, ops))
 assert r["verdict"]["class"] == "compute-bound" and r["steps"]["total"] == 200, (r["verdict"], r["steps"])
 
+# Neither kernels nor copies were recorded: the context is start-up all the same, a launch that loads its kernel leaves work behind, and
+# copies are taken for what their place shows.
+calls = [(0, 9, "cuModuleGetLoadingMode"), (500000, 780000, "cudaMalloc_v3020"), (780010, 782000, "cudaMemcpy_v3020"),
+         (782010, 785000, "cudaLaunchKernel_v7000"), (785010, 795000, "cudaDeviceSynchronize_v3020"), (795010, 798000, "cudaMemcpy_v3020")]
+r = report(database_of("calls.sqlite", calls, leave_out=("CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_MEMCPY")))
+assert 0.0175 < r["steps"]["median_s"] < 0.0185, r["steps"]
+share = {b["name"]: b["share"] for b in r["breakdown"]}
+assert 0.5 < share["compute"] < 0.6 and 0.25 < share["transfer"] < 0.3, share
+cause = {c["cause"]: c["s_per_step"] for c in r["causes"]}
+assert cause["transfer.h2d-pageable"] > 0.0019 and cause["transfer.d2h"] > 0.0029 and not cause.get("transfer.d2d"), cause
+
 # Where the trace names no code, the report says what nsys could have recorded, rather than settings of PyTorch's profiler.
 db = Database(TMP + "/unnamed.sqlite")
 for i in range(30):

@@ -40,6 +40,7 @@ struct tfh_host_line {
 		uint32_t thread;
 	} row;
 	struct tfh_inferred device;
+	uint64_t fetched; /* launches before the last blocking copy */
 };
 
 /* Charges [t0, t1), a wait for the device to complete launches up to `upto`. */
@@ -62,6 +63,18 @@ static void waited(struct tfh_host_line *a, int64_t t0, int64_t t1, uint64_t upt
 	tfh_inferred_complete(d, upto);
 }
 
+/* A blocking copy whose direction is not known, as in an export without copies: one inside the
+ * device would not block. It fetches results if there are any, else it sends data; the runtime's
+ * function for that is mostly given pageable memory. */
+static enum tfh_cause copy_cause(struct tfh_host_line *a, const struct tfh_piece *p)
+{
+	bool results = a->device.launches > a->fetched;
+
+	a->fetched = a->device.launches;
+	return p->dir == TFH_DIR_ANY ? tfh_copy_cause(results ? TFH_DIR_D2H : TFH_DIR_H2D, true)
+				     : tfh_copy_cause(p->dir, p->pageable);
+}
+
 static void seg_copy(struct tfh_host_line *a, int64_t t0, int64_t t1, const struct tfh_piece *p)
 {
 	struct tfh_inferred *d = &a->device;
@@ -71,8 +84,19 @@ static void seg_copy(struct tfh_host_line *a, int64_t t0, int64_t t1, const stru
 		from = t1 - take;
 	if (from > t0 || tfh_inferred_outstanding(d))
 		waited(a, t0, from, d->launches);
-	tfh_charge(a->open, from, t1, tfh_copy_cause(p->dir, p->pageable), false, true);
+	tfh_charge(a->open, from, t1, copy_cause(a, p), false, true);
 	tfh_inferred_complete(d, d->launches);
+}
+
+/* The device has work from the end of this call on. */
+static void submitted(struct tfh_inferred *d, int64_t t1, const struct tfh_piece *p)
+{
+	if (!d->since)
+		d->since = t1;
+	if (p->family == TFH_FAM_COPY)
+		tfh_inferred_queued(d, p);
+	else if (t1 == p->t1)
+		*tfh_inferred_last(d, p->stream) = ++d->launches;
 }
 
 static void seg_launch(struct tfh_host_line *a, int64_t t0, int64_t t1, const struct tfh_piece *p)
@@ -90,12 +114,7 @@ static void seg_launch(struct tfh_host_line *a, int64_t t0, int64_t t1, const st
 	} else {
 		tfh_charge(a->open, t0, t1, TFH_CAUSE_HOST_LAUNCH, d->since != 0, true);
 	}
-	if (!d->since)
-		d->since = t1;
-	if (p->family == TFH_FAM_COPY)
-		tfh_inferred_queued(d, p);
-	else if (t1 == p->t1)
-		*tfh_inferred_last(d, p->stream) = ++d->launches;
+	submitted(d, t1, p);
 }
 
 static void seg_sync(struct tfh_host_line *a, int64_t t0, int64_t t1, const struct tfh_piece *p)
@@ -272,6 +291,8 @@ static void segment(void *arg, int64_t t0, int64_t t1, const struct tfh_piece *p
 		return;
 	case TFH_L_MODULE:
 		tfh_charge(l, t0, t1, TFH_CAUSE_HOST_COMPILE, hidden, true);
+		if (p->family == TFH_FAM_LAUNCH)
+			submitted(&a->device, t1, p);
 		return;
 	case TFH_L_COPY:
 		seg_copy(a, t0, t1, p);

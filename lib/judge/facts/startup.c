@@ -21,7 +21,8 @@ void tfh_startup_event(struct tfh_facts *facts, const struct tfh_event *ev)
 	if (!strcmp(name, "cuInit"))
 		first(facts, TFH_PHASE_DRIVER, ev->t1);
 	else if (!strncmp(name, "cuCtxCreate", 11) ||
-		 !strncmp(name, "cuDevicePrimaryCtxRetain", 24))
+		 !strncmp(name, "cuDevicePrimaryCtxRetain", 24) ||
+		 strstr(name, "(creates the context)")) /* nsys_rows.c */
 		first(facts, TFH_PHASE_CONTEXT, ev->t1);
 	else if (ev->fn->family == TFH_FAM_MODULE && strstr(name, "Load")) {
 		first(facts, TFH_PHASE_MODULE, ev->t1);

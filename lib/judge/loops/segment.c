@@ -156,7 +156,8 @@ static int from_whole(const struct tfh_facts *facts, struct tfh_loops *loops, st
 		f->gpu(f->arg, facts->process, &gpu);
 	if (!f->imported)
 		return 0;
-	int64_t t0 = gpu.n_span ? gpu.span[0].t0 : facts->first;
+	int64_t ready = facts->phase[TFH_PHASE_CONTEXT];
+	int64_t t0 = gpu.n_span ? gpu.span[0].t0 : ready > facts->first ? ready : facts->first;
 	int64_t t1 = gpu.n_span ? gpu.span[gpu.n_span - 1].t1 : facts->last;
 	loops->clock_name = "the whole trace";
 	int rc = tfh_one_window(facts, loops, t0, t1);
