@@ -271,8 +271,20 @@ static void judge_samples(const struct tfh_place *place, int status, bool color)
 	say_how_to_mark("steps can be marked: tfhook.step_scope() in Python");
 }
 
+/* Python was seen at work, but not for long enough. */
+static void say_if_short(const struct tfh_start_samples *samples)
+{
+	uint32_t n = tfh_start_samples_placed(samples);
+
+	if (n)
+		tfh_say("the job was too short to be judged by samples of its main thread: only %u "
+			"found it at a line of Python",
+			n);
+}
+
 static void say_why_nothing(const struct tfh_place *place, const struct tfh_program *program,
-			    int status, bool lost, bool audit)
+			    int status, bool lost, bool audit,
+			    const struct tfh_start_samples *samples)
 {
 	const char *enabled = getenv("TFHOOK");
 
@@ -311,6 +323,8 @@ static void say_why_nothing(const struct tfh_place *place, const struct tfh_prog
 			"PyTorch's, that tfhook could see");
 	bool failed = say_if_failed(status);
 	if (!failed)
+		say_if_short(samples);
+	if (!failed)
 		say_how_to_mark(
 			"to have its steps recorded, mark them: tfhook.step_scope() in Python");
 	if (!failed && !audit)
@@ -326,8 +340,10 @@ static void say_why_nothing(const struct tfh_place *place, const struct tfh_prog
 
 /* Prints the verdict, or why there is none; runs in a child. */
 static enum how print_verdict(const struct tfh_place *place, const struct tfh_program *program,
-			      int job, int left, bool traces, bool color, bool audit, bool sampled)
+			      int job, int left, bool traces, bool color, bool audit,
+			      const struct tfh_start_samples *samples)
 {
+	bool sampled = !traces && !(left & LOST) && tfh_start_samples_kept(samples);
 	unsigned live = (unsigned)left / LIVE;
 	int status = 0;
 	pid_t pid = fork();
@@ -347,7 +363,7 @@ static enum how print_verdict(const struct tfh_place *place, const struct tfh_pr
 		else if (sampled)
 			judge_samples(place, job, color);
 		else
-			say_why_nothing(place, program, job, left & LOST, audit);
+			say_why_nothing(place, program, job, left & LOST, audit, samples);
 		fflush(NULL);
 		_exit(0);
 	}
@@ -383,7 +399,7 @@ bool tfh_aftermath(const struct tfh_place *place, const struct tfh_program *prog
 	bool traces = tfh_place_traces(place->dir) > 0;
 	bool sampled = !traces && !(left & LOST) && tfh_start_samples_kept(samples);
 	if (how == DONE && !quiet)
-		how = print_verdict(place, program, job, left, traces, color, audit, sampled);
+		how = print_verdict(place, program, job, left, traces, color, audit, samples);
 	else if (how == LATE && !quiet)
 		tfh_say("saving the records of killed processes takes too long to wait for: tfhook "
 			"report %s",

@@ -26,9 +26,11 @@ extern char **environ;
 #define DOUBLED 2000u
 #define MOST_SAMPLES 16384u
 #define PROCESSES 64u
-/* Samples with a line, about half a second, that a process needs in order to be worth a report though
- * it recorded nothing. */
-#define WORTH 60u
+/* What a process needs in order to be worth a report though it recorded nothing: so much time at its
+ * lines, which few samples cover where each of them is expensive (deep stacks, a busy machine), and
+ * as many of them as say anything. */
+#define WORTH_US 600000u
+#define WORTH_LEAST 10u
 #define CHOOSE_NS 100000000u
 #define TICK_NS 10000000 /* resolution of times in /proc/PID/stat */
 /* First time between two searches for an interpreter, which a program does not have yet when it
@@ -44,7 +46,8 @@ struct start_process {
 	ino_t inode;
 	bool python, refused; /* its interpreter is known; it has none that can be read */
 	bool records, ended;
-	uint32_t placed;	    /* samples with a line */
+	uint32_t placed; /* samples with a line */
+	uint64_t placed_us;
 	int64_t search_ns, wait_ns; /* time of the next search, and the wait after it */
 	struct tfh_py_outside outside;
 	uint64_t state;
@@ -222,7 +225,7 @@ static void find_recording(struct tfh_start_samples *s)
 /* Whether the samples of a process may be written. */
 static bool is_worth(const struct start_process *p)
 {
-	return p->records || p->placed >= WORTH;
+	return p->records || (p->placed >= WORTH_LEAST && p->placed_us >= WORTH_US);
 }
 
 /* Removes a process that ended without recording, with its samples. */
@@ -330,6 +333,7 @@ static void look_at(struct tfh_start_samples *s, struct start_process *p, uint32
 	sample.state = state_of(p, &seen);
 	s->sample[s->n++] = sample;
 	p->placed += sample.place != 0;
+	p->placed_us += sample.place ? sample.weight_us : 0;
 	if (p->python && s->lines && seen.state != TFT_STATE_RUNNING)
 		tfh_start_others_take(&s->others, p->pid, &p->outside, s->places, &s->random,
 				      (struct tfh_other_sample){.us = sample.us,
@@ -502,6 +506,15 @@ const struct tfh_ends *tfh_start_samples_ends(const struct tfh_start_samples *s)
 bool tfh_start_samples_kept(const struct tfh_start_samples *s)
 {
 	return s && s->kept;
+}
+
+uint32_t tfh_start_samples_placed(const struct tfh_start_samples *s)
+{
+	uint32_t most = 0;
+
+	for (uint32_t i = 0; s && i < s->n_process; i++)
+		most = s->process[i].placed > most ? s->process[i].placed : most;
+	return most;
 }
 
 void tfh_start_samples_free(struct tfh_start_samples *s)
