@@ -19,7 +19,7 @@ static bool is_other_work(enum tfh_role role)
 {
 	return role == TFH_ROLE_LOG || role == TFH_ROLE_SAVE || role == TFH_ROLE_CALLED ||
 	       role == TFH_ROLE_READ || role == TFH_ROLE_DECODE || role == TFH_ROLE_MAP ||
-	       role == TFH_ROLE_BATCH || role == TFH_ROLE_LOADER;
+	       role == TFH_ROLE_BATCH || role == TFH_ROLE_REMOTE || role == TFH_ROLE_LOADER;
 }
 
 static void count(struct tfh_accounts *accounts, const struct tfh_seen_sample *k)

@@ -192,8 +192,9 @@ static bool writes_what(const struct place_row *row, enum tfh_role inner)
 }
 
 /* A walk from the innermost frame of a stack to the outermost. A queue inside a data loader belongs
- * to the loader, and what writes a file says less than the function that calls it. Whatever a
- * compiler does is compiling: it reads files and pipes, and runs the layers that it traces. */
+ * to the loader, a request to the tracker that makes it, and what writes a file says less than the
+ * function that calls it. Whatever a compiler does is compiling: it reads files and pipes, and runs
+ * the layers that it traces. */
 struct role_walk {
 	enum tfh_role weak, found;
 	bool outside; /* beyond the functions called by the program's innermost frame */
@@ -205,7 +206,7 @@ static bool step_out(struct role_walk *w, const struct place_row *row, bool libr
 	enum tfh_role role = role_of(row);
 	bool tells = !w->outside || roles[role].whole;
 	bool yields = !library || tfh_role_waits(role) || role == TFH_ROLE_KEEP ||
-		      role == TFH_ROLE_WRITE || role == TFH_ROLE_COLLECT;
+		      role == TFH_ROLE_WRITE || role == TFH_ROLE_COLLECT || role == TFH_ROLE_REMOTE;
 
 	if ((role == TFH_ROLE_COMPILE && w->found != TFH_ROLE_REWRITE) ||
 	    role == TFH_ROLE_CONVERT) {

@@ -133,7 +133,8 @@ void tfh_more_workers(const struct tfh_accounts *accounts, const struct tfh_maki
 	struct tfh_making m = *seen;
 
 	r->found.workers.more = (struct tfh_more_workers){0, 0, NAN, NAN, false};
-	if (!r->steps.count || accounts->facts->told || r->verdict.cls != TFH_CLASS_INPUT_BOUND)
+	if (!r->steps.count || accounts->facts->told || r->verdict.cls != TFH_CLASS_INPUT_BOUND ||
+	    r->verdict.cause == TFH_CAUSE_INPUT_REMOTE) /* its other end makes nothing ahead */
 		return;
 	if (!m.workers && loader && strstr(loader, "SingleProcess")) {
 		r->found.asker_works =

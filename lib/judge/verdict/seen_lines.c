@@ -129,13 +129,15 @@ static const struct lead *best_line(const struct lines *x)
 }
 
 /* Whether the verdict is about what places take: the host's own code, and the making of batches
- * that the loop does itself. */
+ * that the loop does itself. What comes over the network is asked for ahead as a whole, with what an
+ * event loop does for it beside the line. */
 static bool is_of_places(const struct lines *x)
 {
 	enum tfh_class cls = x->r->verdict.cls;
 
 	return cls == TFH_CLASS_HOST_BOUND ||
-	       (cls == TFH_CLASS_INPUT_BOUND && !x->accounts->facts->consumers);
+	       (cls == TFH_CLASS_INPUT_BOUND && !x->accounts->facts->consumers &&
+		x->r->verdict.cause != TFH_CAUSE_INPUT_REMOTE);
 }
 
 /* Chooses the line, and finds its share of the cause. */

@@ -91,6 +91,34 @@ static void test_roles(void **state)
 		{"/job/train.py", "Net.training_step", 26, false},
 		{LIB "/torch/optim/sgd.py", "SGD.step", 7, true},
 		{"/job/train.py", "main", 22, false}};
+	/* A request is input before the step, a report to a service behind it, and the tracker's own
+	 * elsewhere. */
+	const struct tfh_model_line asked[] = {
+		{STD "/asyncio/selector_events.py", "BaseSelectorEventLoop.sock_connect", 5, true},
+		{LIB "/aiohttp/connector.py", "TCPConnector.connect", 6, true},
+		{LIB "/aiohttp/client.py", "ClientSession._request", 7, true},
+		{"/job/train.py", "get", 12, false},
+		{"/job/train.py", "main", 19, false}};
+	const struct tfh_model_line told[] = {
+		{LIB "/urllib3/connectionpool.py", "HTTPConnectionPool.urlopen", 5, true},
+		{LIB "/requests/api.py", "post", 6, true},
+		{"/job/train.py", "main", 22, false}};
+	const struct tfh_model_line tracked[] = {
+		{LIB "/urllib3/connectionpool.py", "HTTPConnectionPool.urlopen", 5, true},
+		{LIB "/requests/sessions.py", "Session.send", 6, true},
+		{LIB "/mlflow/tracking/fluent.py", "log_metric", 7, true},
+		{"/job/train.py", "main", 22, false}};
+	/* A server parses what it is asked with the client's function. */
+	const struct tfh_model_line served[] = {
+		{STD "/http/client.py", "parse_headers", 5, true},
+		{STD "/http/server.py", "BaseHTTPRequestHandler.parse_request", 6, true},
+		{"/job/serve.py", "main", 22, false}};
+	assert_int_equal(tfh_place_role(served, COUNT(served), TFH_ORDER_UNKNOWN), TFH_ROLE_NONE);
+	assert_int_equal(tfh_place_role(asked, COUNT(asked), TFH_ORDER_BEFORE), TFH_ROLE_REMOTE);
+	assert_int_equal(tfh_place_role(asked, COUNT(asked), TFH_ORDER_BEHIND), TFH_ROLE_NONE);
+	assert_int_equal(tfh_place_role(told, COUNT(told), TFH_ORDER_BEFORE), TFH_ROLE_REMOTE);
+	assert_int_equal(tfh_place_role(told, COUNT(told), TFH_ORDER_BEHIND), TFH_ROLE_LOG);
+	assert_int_equal(tfh_place_role(tracked, COUNT(tracked), TFH_ORDER_UNKNOWN), TFH_ROLE_LOG);
 	/* A function in C without a frame of its own, by the name by which it is called. */
 	const struct tfh_model_line garbage[] = {{"<builtin>", "collect", 0, true},
 						 {LIB "/toolbox/memory.py", "release", 96, true},
