@@ -328,7 +328,7 @@ static void find_place(const struct sampled_run *x, struct tfh_result *r)
 				      .function = best->function,
 				      .line = best->line,
 				      .callee = best->callee,
-				      .callee_file = best->callee_file,
+				      .callee_file = best->callee ? best->callee_file : NULL,
 				      .callee_line = best->callee_line,
 				      .s_per_step = NAN,
 				      .off_s = NAN,

@@ -91,6 +91,24 @@ static void test_enough(void **state)
 	expect(many, 2, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_SLEEP);
 }
 
+/* A line has the function that it calls with its file, or neither: a digest is read only so. */
+static void test_line(void **state)
+{
+	(void)state;
+	static const struct part own = {60, TRAIN, TFT_STATE_SLEEP, 0},
+				 calls = {60, FITS, TFT_STATE_RUNNING, TFT_GIL_HELD};
+	struct tfh_result *r = judge(&own, 1);
+
+	assert_string_equal(r->found.line.function, "main");
+	assert_null(r->found.line.callee);
+	assert_null(r->found.line.callee_file);
+	tfh_result_free(r);
+	r = judge(&calls, 1);
+	assert_string_equal(r->found.line.callee, "partial_fit");
+	assert_non_null(r->found.line.callee_file);
+	tfh_result_free(r);
+}
+
 static void test_jax(void **state)
 {
 	(void)state;
@@ -128,9 +146,8 @@ static void test_iterator(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_enough),
-		cmocka_unit_test(test_jax),
-		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_enough),	 cmocka_unit_test(test_line),
+		cmocka_unit_test(test_jax),	 cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_iterator),
 	};
 
