@@ -87,6 +87,13 @@ bool tfh_stack_samples_copy(const struct tfh_model_line *seen, uint32_t n,
 	       to->after >> 3 == TFH_FAM_COPY && (to->soon || tfh_stack_samples_call(seen, n, to));
 }
 
+bool tfh_stack_samples_within(const struct tfh_model_line *seen, uint32_t n,
+			      const struct tfh_pause_end *to)
+{
+	return TFH_DETECT_WITHIN && to->before >> 3 != TFH_FAM_CONSUMER &&
+	       tfh_order_of(seen, n, to->last, to->n_last) == TFH_ORDER_BEHIND;
+}
+
 enum tfh_role tfh_role_between(int state, enum tfh_order order, bool dispatch, bool copies,
 			       const struct tfh_pause_end *to)
 {

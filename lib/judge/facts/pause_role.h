@@ -51,6 +51,10 @@ bool tfh_stack_samples_issue(const struct tfh_model_line *seen, uint32_t n,
  * or in a short pause. */
 bool tfh_stack_samples_copy(const struct tfh_model_line *seen, uint32_t n,
 			    const struct tfh_pause_end *to);
+/* Without a device: whether what runs above the next call is below the previous one, in the middle of
+ * the step. What follows a pipeline's call is still on the way to the step. */
+bool tfh_stack_samples_within(const struct tfh_model_line *seen, uint32_t n,
+			      const struct tfh_pause_end *to);
 /* The role by the calls before and after the pause. `state`: enum tft_state; dispatch: the thread
  * was on the way to the next call (tfh_stack_samples_lead_to), or the pause was short; copies:
  * tfh_stack_samples_copy(). */

@@ -41,6 +41,9 @@ static bool can_be(enum tfh_role role, const struct tfh_stack_samples *l,
 	if (role == TFH_ROLE_COMPUTE || role == TFH_ROLE_UPDATE)
 		return !l->device && (!tfh_is_asleep(k->state) || tfh_awaits_thread(k->state) ||
 				      k->state == TFT_STATE_PAGE);
+	/* What a thread waits for in an exchange is known from the ranks' exchanges. */
+	if (role == TFH_ROLE_EXCHANGE)
+		return !l->device && k->state == TFT_STATE_RUNNING;
 	/* Of a thread that waits, the state says what it writes to. */
 	if (role == TFH_ROLE_WRITE)
 		return k->state == TFT_STATE_RUNNING;
@@ -113,6 +116,8 @@ static void place_sample(struct tfh_stack_samples *l, struct tfh_stack_sample *k
 		role = tfh_role_between(k->state, order,
 					to->soon || tfh_stack_samples_lead_to(frame, n, to),
 					tfh_stack_samples_copy(frame, n, to), to);
+	if (role == TFH_ROLE_FIRST && tfh_stack_samples_within(frame, n, to))
+		role = TFH_ROLE_NONE;
 	if (role == TFH_ROLE_FIRST || role == TFH_ROLE_LATER || role == TFH_ROLE_NONE)
 		if (k->state == TFT_STATE_RUNNING &&
 		    tfh_stack_samples_issue(frame, n, to, l->launcher))

@@ -91,6 +91,14 @@ static void test_roles(void **state)
 		{"/job/train.py", "Net.training_step", 26, false},
 		{LIB "/torch/optim/sgd.py", "SGD.step", 7, true},
 		{"/job/train.py", "main", 22, false}};
+	/* Starting an exchange with other ranks is part of it. */
+	const struct tfh_model_line exchange[] = {
+		{LIB "/torch/distributed/distributed_c10d.py", "all_reduce", 5, true},
+		{LIB "/torch/distributed/c10d_logger.py", "_exception_logger.<locals>.wrapper", 6,
+		 true},
+		{"/job/train.py", "average_gradients", 37, false}};
+	assert_int_equal(tfh_place_role(exchange, COUNT(exchange), TFH_ORDER_UNKNOWN),
+			 TFH_ROLE_EXCHANGE);
 	/* A request is input before the step, a report to a service behind it, and the tracker's own
 	 * elsewhere. */
 	const struct tfh_model_line asked[] = {
@@ -208,7 +216,17 @@ static void test_fed_by_hand(void **state)
 	to.last[1].line = 20;
 	to.frame[1].line = 24;
 	assert_int_equal(tfh_role_above(TFT_STATE_PIPE, seen, 2, &to), TFH_ROLE_NONE);
+	/* What runs there is no reading before the step, unless a pipeline was just asked. */
+	to.before = TFH_FAM_EXECUTE << 3;
+	assert_true(tfh_stack_samples_within(seen, 2, &to));
+	to.before = TFH_FAM_CONSUMER << 3;
+	assert_false(tfh_stack_samples_within(seen, 2, &to));
+	to.before = TFH_FAM_EXECUTE << 3;
+	seen[1].line = 19;
+	assert_false(tfh_stack_samples_within(seen, 2, &to));
+	seen[1].line = 22;
 	to.n_last = 0;
+	assert_false(tfh_stack_samples_within(seen, 2, &to));
 	assert_int_equal(tfh_role_above(TFT_STATE_PIPE, seen, 2, &to), TFH_ROLE_NONE);
 }
 
