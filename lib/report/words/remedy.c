@@ -245,8 +245,9 @@ static struct tfh_remedy plain_remedy(enum tfh_cause cause)
 		  "transform the next batches ahead, in other processes, or on the device"}},
 		{TFH_CAUSE_INPUT_REMOTE,
 		 {"batches come over a socket, later than they are needed",
-		  "ask for the next batch ahead, in a thread; find out whether the other end is slow, or the way "
-		  "there (some 40 ms each: TCP_NODELAY)"}},
+		  "ask for the next batch ahead, in a thread, many records at once, over "
+		  "kept connections; or see why the other end or the way is slow (40 ms: "
+		  "TCP_NODELAY)"}},
 		{TFH_CAUSE_INPUT_BATCH,
 		 {"assembling batches is too slow",
 		  "assemble the next batches ahead, in other processes, from arrays rather than "
@@ -436,42 +437,63 @@ static bool is_called(const struct tfh_seen_node *node, const char *function)
 	       tfh_ends_with(node->function, function);
 }
 
-/* Seconds per step below a function of Keras. */
-static double below(const struct tfh_result *r, const char *function)
+/* Seconds per step in which a method of Keras makes pipelines. A callback may call predict() within fit(). */
+static double makes(const struct tfh_result *r, const char *method)
 {
+	static const char *const methods[] = {".predict", ".evaluate", ".fit"};
 	const struct tfh_seen_node *node = r->found.node;
 	double s = 0;
 
-	for (uint32_t i = 0; i < r->found.n_node; i++)
-		if (is_called(&node[i], function))
-			s += node[i].s_per_step;
+	for (uint32_t i = 0; i < r->found.n_node; i++) {
+		const char *by = NULL;
+		if (!is_called(&node[i], "EpochIterator.__init__"))
+			continue;
+		for (uint32_t k = i; !by && node[k].parent != k; k = node[k].parent)
+			for (size_t m = 0; m < sizeof(methods) / sizeof(*methods); m++)
+				if (is_called(&node[node[k].parent], methods[m]))
+					by = methods[m];
+		s += by && !strcmp(by, method) ? node[i].s_per_step : 0;
+	}
 	return s;
+}
+
+/* Whether most of the time is one method's, or that of two that both matter. */
+static bool make(const struct tfh_result *r, const char *const name[2], double all)
+{
+	double first = makes(r, name[0]), second = name[1] ? makes(r, name[1]) : 0;
+
+	if (name[1] && fmin(first, second) < TFH_REPORT_OTHER_SHARE * all)
+		return false;
+	return 2 * (first + second) > all;
 }
 
 bool tfh_remedy_anew(const struct tfh_result *r, struct tfh_remedy *out)
 {
 	static const struct {
-		const char *name;
+		const char *name[2];
 		struct tfh_remedy remedy;
 	} method[] = {
-		{".predict",
+		{{".predict", ".fit"},
+		 {"each call of predict() and of fit() makes an input pipeline, and compiles it "
+		  "again",
+		  "call the model itself, model(x), or predict_on_batch(x), and "
+		  "train_on_batch(x, y)"}},
+		{{".predict"},
 		 {"each call of predict() makes an input pipeline, and compiles it again",
 		  "call the model itself, model(x), or predict_on_batch(x); or predict() once for "
 		  "all examples"}},
-		{".evaluate",
+		{{".evaluate"},
 		 {"each call of evaluate() makes an input pipeline, and compiles it again",
 		  "test_on_batch(x, y), or evaluate() once for all examples"}},
-		{".fit",
+		{{".fit"},
 		 {"each call of fit() makes an input pipeline, and compiles it again",
 		  "train_on_batch(x, y), or fit() once, with epochs=..."}}};
 	double all = 0;
 
 	for (uint32_t i = 0; i < r->found.n_node; i++)
 		all += r->found.node[i].parent == i ? r->found.node[i].s_per_step : 0;
-	if (!(2 * below(r, "EpochIterator.__init__") > all))
-		return false;
 	for (size_t i = 0; i < sizeof(method) / sizeof(method[0]); i++)
-		if (2 * below(r, method[i].name) > all) {
+		if (make(r, method[i].name, all)) {
 			*out = method[i].remedy;
 			return true;
 		}

@@ -226,6 +226,38 @@ static void test_anew(void **state)
 	}
 }
 
+/* Two methods that both take much of that time are advised about together. */
+static void test_anew_both(void **state)
+{
+	(void)state;
+	for (int k = 0; k < 2; k++) {
+		struct words w;
+		struct tfh_seen_node node[] = {
+			{.file = "/job/dqn.py", .function = "replay", .s_per_step = 6e-3},
+			{.file = "/v/keras/src/trainer.py",
+			 .function = "TensorFlowTrainer.predict",
+			 .s_per_step = 4e-3},
+			{.file = "/v/keras/src/trainer.py",
+			 .function = "TFEpochIterator.__init__",
+			 .parent = 1,
+			 .s_per_step = 3e-3},
+			{.file = "/v/keras/src/trainer.py",
+			 .function = "TensorFlowTrainer.fit",
+			 .s_per_step = 2e-3},
+			{.file = "/v/keras/src/trainer.py",
+			 .function = "TFEpochIterator.__init__",
+			 .parent = k ? 3 : 1,
+			 .s_per_step = 1e-3}};
+		begin(&w, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_COMPILE);
+		w.r.found.node = node;
+		w.r.found.n_node = 5;
+		tfh_wording_make(&w.said, &w.r);
+		assert_int_equal(advises(&w.said, "each call of predict() and of fit()"), k);
+		assert_int_equal(advises(&w.said, "each call of predict() makes"), !k);
+		tfh_wording_free(&w.said);
+	}
+}
+
 /* Stacks formatted below many lines are one cost: anomaly detection was left on. A few of them,
  * and those of a program without PyTorch, are not. */
 static void test_anomalies(void **state)
@@ -324,7 +356,7 @@ int main(void)
 		cmocka_unit_test(test_compiling),     cmocka_unit_test(test_place_of_part),
 		cmocka_unit_test(test_optimizer),     cmocka_unit_test(test_windows),
 		cmocka_unit_test(test_anomalies),     cmocka_unit_test(test_anew),
-		cmocka_unit_test(test_python_map)};
+		cmocka_unit_test(test_anew_both),     cmocka_unit_test(test_python_map)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
