@@ -26,9 +26,12 @@ static const struct sampled_row {
 	{TFH_CAUSE_HOST_CHECKPOINT, "saves files", "save less often, or in a thread"},
 	{TFH_CAUSE_HOST_LOGGING, "writes a log", "log less often, or in a thread"},
 	{TFH_CAUSE_HOST_COMPILE, "compiles",
-	 "keep shapes and static arguments the same, and cache what was compiled"},
+	 "keep shapes and static arguments the same; what is compiled once, cache for the next run "
+	 "(JAX: jax_compilation_cache_dir)"},
 	{TFH_CAUSE_INPUT_READ, "reads files",
 	 "read ahead, in other threads or processes, or keep the data in memory or on a faster disk"},
+	{TFH_CAUSE_INPUT_REMOTE, "asks a service",
+	 "ask ahead, in a thread, for several things at once, over one connection"},
 	{TFH_CAUSE_INPUT_DECODE, "decodes data",
 	 "decode ahead, in other processes, or store the data decoded"},
 	{TFH_CAUSE_INPUT_MAP, "transforms data", "transform ahead, in other processes, or once"},
