@@ -76,9 +76,9 @@ static void why_whatif(const struct tfh_page *page, const struct tfh_whatif *w)
 		line(page, "at best", text);
 	}
 	if (w->saved_s > 0) {
-		snprintf(text, sizeof(text), "%s of %s, if all %s steps gain as much",
-			 tfh_fmt_time(a, w->saved_s),
-			 tfh_fmt_time(c, (double)tfh_run_wall_ns(r->run) * 1e-9),
+		double run_s = (double)tfh_run_wall_ns(r->run) * 1e-9;
+		snprintf(text, sizeof(text), "%s -> %s, if all %s steps gain as much",
+			 tfh_fmt_time(a, run_s), tfh_fmt_time(c, run_s - w->saved_s),
 			 tfh_fmt_count(n, r->steps.total));
 		line(page, "run", text);
 	}

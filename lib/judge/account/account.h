@@ -146,7 +146,8 @@ struct tfh_accounts {
 	uint32_t kernel_at[TFH_ACCOUNT_KERNEL_BUCKETS];
 	struct tfh_site_use wait_site[TFH_ACCOUNT_SITES], alloc_site[TFH_ACCOUNT_SITES],
 		load_site[TFH_ACCOUNT_SITES], pause_site[TFH_ACCOUNT_SITES],
-		input_site[TFH_ACCOUNT_SITES], launch_site[TFH_ACCOUNT_SITES];
+		input_site[TFH_ACCOUNT_SITES], launch_site[TFH_ACCOUNT_SITES],
+		managed_site[TFH_ACCOUNT_SITES];
 	struct tfh_site_use graph_site[TFH_ACCOUNT_SITES]; /* calls that make graphs */
 	/* Executed calls, by the time that they compute, and that they wait for exchanges. */
 	struct tfh_site_use executed_site[TFH_ACCOUNT_SITES], exchange_site[TFH_ACCOUNT_SITES];

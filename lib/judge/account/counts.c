@@ -205,6 +205,8 @@ int tfh_count_event(struct tfh_accounts *accounts, const struct tfh_event *ev,
 	}
 	if (p->family == TFH_FAM_GRAPH)
 		count_graph(accounts, ev);
+	if (p->family == TFH_FAM_MANAGED)
+		tfh_site_count(accounts->managed_site, ev);
 	if (p->family == TFH_FAM_LAUNCH || p->family == TFH_FAM_GRAPH_LAUNCH)
 		tfh_site_count(accounts->launch_site, ev);
 	if (p->label == TFH_L_SYNC)

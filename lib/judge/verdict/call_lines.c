@@ -183,6 +183,8 @@ static int add_calls(struct call_lines *x, const struct tfh_result *r)
 		return add_sites(x, x->accounts->alloc_site);
 	case TFH_CAUSE_HOST_COMPILE:
 		return add_sites(x, x->accounts->load_site);
+	case TFH_CAUSE_TRANSFER_MANAGED:
+		return add_sites(x, x->accounts->managed_site);
 	case TFH_CAUSE_HOST_LAUNCH:
 		return add_launches(x, r);
 	case TFH_CAUSE_HOST_CALLBACK:

@@ -291,7 +291,9 @@ static void explain_transfer(struct tfh_wording *w)
 		tfh_evidence(w, TFH_TELLS_COPIES, line);
 		other_copies(w, t);
 	}
-	const char *from = t ? tfh_called_from(w, t->fn, t->where) : NULL;
+	const char *from = t	     ? tfh_called_from(w, t->fn, t->where)
+			   : r->lead ? NULL
+				     : tfh_verdict_line(w); /* prefetches of managed memory */
 	if (from)
 		tfh_evidence(w, TFH_TELLS_LINE, from);
 	if (is_staged(r, t))

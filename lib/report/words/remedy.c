@@ -108,7 +108,8 @@ static const struct {
 	 {"very many small copies", "collect them in one buffer and copy that"}},
 	{TFH_CAUSE_TRANSFER_MANAGED,
 	 {"managed memory moves between host and device",
-	  "prefetch it a step ahead (cudaMemPrefetchAsync), or use device memory and copies"}},
+	  "leave it where it is used, prefetch it a step ahead (cudaMemPrefetchAsync), or use "
+	  "device memory and copies"}},
 	{TFH_CAUSE_TRANSFER_FALLBACK,
 	 {"an op of the step runs on the CPU",
 	  "use an op or a type that the device has a kernel for, or move it into the input "

@@ -422,18 +422,38 @@ static void test_exact_counts(void **state)
 	}
 }
 
+/* Prefetches of managed memory, which take 6 ms of a step, are made by one line. */
+static void test_managed(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+	struct tfh_result *r = NULL;
+	struct tfh_err err = {0};
+
+	for (int s = 0; s < 60; s++) {
+		dg_call(d, 0, TFH_FN_cuMemPrefetchAsync, 6)->stack = 1;
+		for (int k = 0; k < 4; k++)
+			dg_launch(d, 0, 1, 0.3);
+		dg_sync(d, 0, 1);
+	}
+	struct tfh_feed *f = dg_feed(d);
+	f->lines = lines;
+	assert_int_equal(tfh_analyze_feed(f, &r, &err), 0);
+	dg_free(d);
+	gen_expect(r, TFH_CLASS_TRANSFER_BOUND, TFH_CAUSE_TRANSFER_MANAGED);
+	assert_string_equal(r->found.line.file, "/home/u/device.py");
+	assert_int_equal(r->found.line.line, 12);
+	tfh_result_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_exact_counts),
-		cmocka_unit_test(test_sites),
-		cmocka_unit_test(test_none),
-		cmocka_unit_test(test_line_of_copies),
-		cmocka_unit_test(test_line_of_small_copies),
-		cmocka_unit_test(test_functions),
-		cmocka_unit_test(test_lines_of_functions),
-		cmocka_unit_test(test_around),
-		cmocka_unit_test(test_queued_functions),
+		cmocka_unit_test(test_exact_counts),   cmocka_unit_test(test_sites),
+		cmocka_unit_test(test_none),	       cmocka_unit_test(test_managed),
+		cmocka_unit_test(test_line_of_copies), cmocka_unit_test(test_line_of_small_copies),
+		cmocka_unit_test(test_functions),      cmocka_unit_test(test_lines_of_functions),
+		cmocka_unit_test(test_around),	       cmocka_unit_test(test_queued_functions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
