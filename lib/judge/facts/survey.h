@@ -43,6 +43,10 @@ int tfh_programs_end(struct tfh_facts *facts);
 /* torch_batches.c: after the survey, finds what the batches are for. 0 or -ENOMEM. */
 int tfh_torch_batches(struct tfh_facts *facts);
 
+/* loader_passes.c: sets in `tests`, for each batch, whether it is one of a pass that evaluates, if
+ * only launches show it. 1: some are; 0: none, or it is not known; or -ENOMEM. */
+int tfh_mark_tested(const struct tfh_facts *facts, bool *tests);
+
 /* quiet.c: records that nothing was launched between facts->launched and t1. 0 or -ENOMEM. */
 int tfh_quiet_keep(struct tfh_facts *facts, int64_t t1);
 static inline int tfh_quiet_until(struct tfh_facts *facts, int64_t t1)

@@ -15,6 +15,7 @@
  */
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "judge/facts/survey.h"
@@ -192,14 +193,32 @@ static int sort_batches(struct tfh_facts *facts, const struct behind *v)
 	return 0;
 }
 
+/* The same if no backward pass or optimizer of PyTorch's shows what batches are for. */
+static int sort_by_launches(struct tfh_facts *facts)
+{
+	struct behind *v = tfh_big_array(facts->batch.n, sizeof(*v));
+	bool *tests = calloc(facts->batch.n, sizeof(*tests));
+	int rc = v && tests ? tfh_mark_tested(facts, tests) : -ENOMEM;
+
+	TFH_EACH (i, rc > 0 ? facts->batch.n : 0)
+		v[i].trains = v[i].updates = !tests[i] && !facts->batch.v[i].end;
+	rc = rc > 0 ? sort_batches(facts, v) : rc;
+	tfh_big_free(v);
+	free(tests);
+	return rc;
+}
+
 int tfh_torch_batches(struct tfh_facts *facts)
 {
 	struct behind *v;
 	int rc;
 
-	if (!facts->loader || facts->feed->imported || !facts->batch.n ||
-	    !(facts->exec.n + facts->update.n) || !one_thread(facts))
+	if (!facts->loader || facts->feed->imported || !facts->batch.n || !one_thread(facts))
 		return 0;
+	if (!(facts->exec.n + facts->update.n))
+		return facts->late.n || facts->late_launch || facts->late_lost
+			       ? 0
+			       : sort_by_launches(facts);
 	v = look_behind(facts);
 	if (!v)
 		return -ENOMEM;
