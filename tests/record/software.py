@@ -2,7 +2,7 @@
 """A recording tells the versions of the libraries that the job had loaded: by the name of the file that a link leads to,
 else by the package that lies beside it, else by what the name has; those loaded late, too. Of the settings that are
 known to cost time it tells those that apply, also where the job set them itself before its first call to the device, and
-the report has a sentence for each that concerns its class, and for no other."""
+the report has a sentence for each that concerns its class and its frameworks, and for no other."""
 import json
 import os
 import shutil
@@ -41,7 +41,7 @@ os.symlink("libnccl.so.2.21.5", os.path.join(TMP, "libnccl.so.2"))
 paths = {key: os.path.join(TMP, name) for key, name in NAMES.items()}
 paths["nccl"] = os.path.join(TMP, "libnccl.so.2")
 settings = {"CUDA_LAUNCH_BLOCKING": "1", "NVIDIA_TF32_OVERRIDE": "0", "NCCL_P2P_DISABLE": "1", "PYTHONMALLOC": "default",
-            "XLA_FLAGS": "--xla_dump_to=/secret --xla_gpu_deterministic_ops=true"}
+            "TF_ENABLE_ONEDNN_OPTS": "0", "XLA_FLAGS": "--xla_dump_to=/secret --xla_gpu_deterministic_ops=true"}
 compute, host = os.path.join(TMP, "compute"), os.path.join(TMP, "host")
 
 
@@ -66,11 +66,12 @@ assert {name: versions.get(name) for name in EXPECTED} == EXPECTED, versions
 assert {s["path"] for s in found["software"]} >= set(paths.values()), found["software"]
 applies = {(s["variable"], s["value"]) for s in found["settings"] if s["variable"] != "cpu.governor"}
 assert applies == {("CUDA_LAUNCH_BLOCKING", "1"), ("NVIDIA_TF32_OVERRIDE", "0"), ("NCCL_P2P_DISABLE", "1"), ("OMP_NUM_THREADS", "1"),
-                   ("XLA_FLAGS", "--xla_gpu_deterministic_ops=true")}, applies
+                   ("TF_ENABLE_ONEDNN_OPTS", "0"), ("XLA_FLAGS", "--xla_gpu_deterministic_ops=true")}, applies
 info = report(compute, "info")
 assert "cuDNN          9.1.0.70" in info and "CUDA_LAUNCH_BLOCKING=1   <- every launch waits" in info, info
 text = report(compute, "report", "--all")
 assert "CUDA_LAUNCH_BLOCKING=1: " in text and "NVIDIA_TF32_OVERRIDE=0: " in text and "XLA_FLAGS with --xla_gpu_det" in text, text
 assert "OMP_NUM_THREADS" not in text and "NCCL_P2P" not in text, text
+assert "ONEDNN" not in text, text  # the job had no TensorFlow
 text = report(host, "report", "--all")
 assert "CUDA_LAUNCH_BLOCKING=1: " in text and "OMP_NUM_THREADS=1: " in text and "TF32" not in text, text

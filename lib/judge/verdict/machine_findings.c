@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/priced.h"
 #include "judge/verdict/verdict.h"
 
 /* The series of a row's first or second value, of the machine or of a device; NULL: not read. */
@@ -147,6 +148,33 @@ static void find_busy(const struct tfh_run *run, struct tfh_result *r, double bu
 	r->found.contended.own = own > 0 ? own : NAN;
 }
 
+/* Whether a setting is one of a framework that the process had not loaded. */
+static bool is_foreign(const struct tfh_process *p, const char *variable)
+{
+	static const struct {
+		const char *prefix, *software;
+	} of[] = {
+		{"TF_", "TensorFlow"}, {"TORCH", "PyTorch"},   {"PYTORCH", "PyTorch"},
+		{"JAX_", "JAX"},       {"XLA_PYTHON_", "JAX"},
+	};
+
+	for (size_t i = 0; p->n_software && i < sizeof(of) / sizeof(*of); i++)
+		if (!strncmp(variable, of[i].prefix, strlen(of[i].prefix)))
+			return !tfh_has_software(p, of[i].software);
+	return false;
+}
+
+/* The settings that cost the process time, as bits of base/priced.def. */
+static uint64_t priced_of(const struct tfh_process *p)
+{
+	uint64_t priced = p->priced;
+
+	for (uint32_t i = 0; i < tfh_priced_count; i++)
+		if (is_foreign(p, tfh_priced[i].variable))
+			priced &= ~(1ull << i);
+	return priced;
+}
+
 void tfh_find_machine(const struct tfh_run *run, struct tfh_result *r)
 {
 	uint32_t p = r->process;
@@ -175,5 +203,5 @@ void tfh_find_machine(const struct tfh_run *run, struct tfh_result *r)
 			  ? line_of(run, p, -1, TFH_METER_CPU, 0)->mean
 			  : NAN);
 	if (tfh_run_processes(run, &processes) > p)
-		r->found.priced = processes[p].priced;
+		r->found.priced = priced_of(&processes[p]);
 }
