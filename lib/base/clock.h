@@ -49,9 +49,8 @@ typedef int (*tfh_clock_read_fn)(clockid_t id, struct timespec *ts);
 
 #pragma GCC visibility push(hidden)
 extern uint8_t tfh_clock_counter; /* whether ticks come from the processor's counter */
-/* The kernel's own function for its clocks, which libc calls, too, or libc's. A reading takes 15.6
- * instead of 16.2 ns on the Intel machine of bench/README.md, and no library's clock_gettime()
- * takes its place (libfaketime). */
+/* The kernel's own function for its clocks, which libc calls, too, or libc's: for ticks that are no
+ * counter's. A reading takes 15.6 instead of 16.2 ns on the Intel machine of bench/README.md. */
 extern tfh_clock_read_fn tfh_clock_read;
 #pragma GCC visibility pop
 
@@ -59,16 +58,19 @@ static inline int64_t tfh_clock_ns(clockid_t id)
 {
 	struct timespec ts;
 
-	tfh_clock_read(id, &ts);
+	clock_gettime(id, &ts);
 	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
 /* Now, in ticks. Without a fence, since the measured calls are longer than any reordering. */
 static inline uint64_t tfh_ticks(void)
 {
+	struct timespec ts;
+
 	if (__builtin_expect(tfh_clock_counter, 1))
 		return tfh_arch_ticks();
-	return (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
+	tfh_clock_read(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
 /* Chooses the clock once per process and fills *info if not NULL. Must run before the first record,

@@ -40,6 +40,7 @@
 #define syscall sched_syscall
 #define sched_yield sched_pass
 #define nanosleep sched_nanosleep
+#define clock_gettime sched_clock_gettime
 #define tfh_clock_read (*sched_clock_read) /* base/clock.h */
 #define pthread_create sched_pthread_create
 /* What getpid says here may be another process' number. */

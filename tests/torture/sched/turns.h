@@ -64,6 +64,7 @@ void sched_note(const char *what);
 long sched_syscall(long number, ...);
 int sched_pass(void);
 int sched_nanosleep(const struct timespec *ts, struct timespec *left);
+int sched_clock_gettime(clockid_t id, struct timespec *ts);
 extern int (**sched_clock_read)(clockid_t, struct timespec *);
 /* Of the calling task's signals: all or none, by SIGALRM. */
 int sched_sigmask(int how, const sigset_t *set, sigset_t *old);
