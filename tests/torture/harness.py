@@ -92,9 +92,9 @@ def recorded(run):
 
 
 def default_signals():
-    """A shell's background jobs ignore these."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+    """nohup and a shell's background jobs ignore these."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def lives(group):

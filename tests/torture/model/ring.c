@@ -2,16 +2,16 @@
  * The ring's protocol, checked in every order that a memory allows.
  *
  * Bounds: two job threads with RECORDS1 and RECORDS2 records, the flusher, and a reader of the
- *living journal's staging area; two rings of SLOTS records (the first thread grows from the one
- *into the other, which the flusher meets first, and the second thread takes the place that the
- *first one left), staging of STAGED records, two rounds of the flusher at an end. A record has two
- *words. Memories: x86's (TSO: a store buffer for each thread) and release/acquire with views
+ * living journal's staging area; two rings of SLOTS records (the first thread grows from the one
+ * into the other, which the flusher meets first, and the second thread takes the place that the
+ * first one left), staging of STAGED records, two rounds of the flusher at an end. A record has two
+ * words. Memories: x86's (TSO: a store buffer for each thread) and release/acquire with views
  * (weaker than Arm's, but that no load sees a store that comes later: Kang et al., 2017, without
- *promises).
+ * promises).
  *
  * What must hold at every moment, as the process may be killed at any: each published record is in
- *a ring, in staging or in the file, whole (salvage.c reads them in this order); the flusher and the
- *reader meet no record that is not whole; and after a regular end all are in the file. Modelled are
+ * a ring, in staging or in the file, whole (salvage.c reads them in this order); the flusher and the
+ * reader meet no record that is not whole; and after a regular end all are in the file. Modelled are
  *
  *	publish		record.h tfh_fill, tfh_publish	record's words, then head (release)
  *	room		self.c tfh_reserve_slow			tail (acquire)
@@ -59,8 +59,7 @@ static enum order unless(int which)
 	return mutation == which ? RELAXED : ORDERED;
 }
 
-/* ---- job threads: r0 next number, r1 ring, r2 tail as last seen, r3 records of this thread ----
- */
+/* job threads: r0 next number, r1 ring, r2 tail as last seen, r3 records of this thread */
 
 static uint8_t id_of(int t, int number)
 {
