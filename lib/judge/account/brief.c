@@ -39,7 +39,8 @@ static bool tells(const struct tfh_brief *b)
 	double launching = b->of[TFH_CAUSE_HOST_LAUNCH];
 
 	return launching > 0 ? b->samples >= TFH_FACTS_SAMPLE_LEAST && launching < b->all
-			     : b->samples >= TFH_VERDICT_LINE_SAMPLES;
+			     : b->samples >= (TFH_DETECT_AGREED ? TFH_VERDICT_LINE_SAMPLES
+								: TFH_FACTS_SAMPLE_LEAST);
 }
 
 int tfh_brief_find(struct tfh_accounts *accounts)

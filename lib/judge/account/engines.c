@@ -229,7 +229,8 @@ static void complete(struct tfh_device *d, const struct ends *e)
 		if (accounts->loops->window.n == 1 && accounts->loops->clock == TFH_STEP_CLOCK_MARK)
 			x->done = tfh_max_ns(x->done, w->t1);
 		/* Nor do its last copies belong to another step. */
-		if (accounts->loops->window.n == 1 && accounts->loops->clock == TFH_STEP_CLOCK_NONE)
+		if (TFH_DETECT_LAST_COPIES && accounts->loops->window.n == 1 &&
+		    accounts->loops->clock == TFH_STEP_CLOCK_NONE)
 			x->done = tfh_max_ns(x->done, e->results);
 		if (x->done < x->from)
 			x->done = x->from;

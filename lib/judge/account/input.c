@@ -367,12 +367,13 @@ static enum tfh_cause loader_cause(struct tfh_accounts *accounts, enum tfh_segme
 	double workers[TFH_CAUSE_COUNT] = {0}, askers[TFH_CAUSE_COUNT] = {0};
 	bool alone = strstr(accounts->facts->loader, "SingleProcess") != NULL;
 
-	if (kind == TFH_SEGMENT_BETWEEN && !alone && remakes_workers(accounts))
+	if (TFH_DETECT_REMAKES && kind == TFH_SEGMENT_BETWEEN && !alone &&
+	    remakes_workers(accounts))
 		return TFH_CAUSE_INPUT_DATALOADER;
 	add_workers(accounts, kind, workers);
 	add_askers(accounts, kind, askers);
 	enum tfh_cause made = most_of(workers), asked = most_of(askers);
-	bool works = !alone && makes_itself(askers, asked);
+	bool works = TFH_DETECT_ASKERS && !alone && makes_itself(askers, asked);
 	bool asks = alone ? askers[asked] > 0 : works || !(workers[made] > 0);
 	if (kind == TFH_SEGMENT_TRAIN)
 		accounts->asker_works = works;

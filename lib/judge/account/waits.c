@@ -80,7 +80,7 @@ enum tfh_cause tfh_sample_cause(const struct tfh_facts *facts, int at, enum tfh_
 	bool place = at >= TFH_SEEN_COUNT;
 	/* What comes from outside between results and the next copy, while a process alike does the
 	 * same work, is its results. */
-	bool exchange = feeds == TFH_FEEDS_BACK && facts->peer && !place &&
+	bool exchange = TFH_DETECT_PEERS && feeds == TFH_FEEDS_BACK && facts->peer && !place &&
 			rows[at].cause == TFH_CAUSE_HOST_WAIT;
 	/* A thread that has ended made no batch if it could work on results. */
 	bool ended = feeds == TFH_FEEDS_BACK && at == TFH_SEEN_END;

@@ -17,7 +17,8 @@ static double io_s(const struct tfh_sample *s)
 /* Page faults without those of memory into which something was read for the first time. */
 static double other_faults(const struct tfh_sample *s)
 {
-	double read_into = s->page_bytes ? (double)(s->io_bytes / s->page_bytes) : 0;
+	double read_into =
+		TFH_DETECT_READ_INTO && s->page_bytes ? (double)(s->io_bytes / s->page_bytes) : 0;
 
 	return fmax((double)s->faults - read_into, 0);
 }
@@ -45,7 +46,7 @@ void tfh_find_kernel_time(struct tfh_facts *facts)
 	}
 	facts->much_kernel = kernel > TFH_BLOCKING_SHARE * wall &&
 			     kernel > TFH_FACTS_KERNEL_SHARE * cpu &&
-			     (!(io > 0) || 2 * io > kernel);
+			     (!TFH_DETECT_IO_CALLS || !(io > 0) || 2 * io > kernel);
 	if ((double)written > TFH_FACTS_LINES_RATE * kernel)
 		facts->writes = (double)written > TFH_FACTS_WRITE_RATE * kernel ? TFH_WRITES_BYTES
 										: TFH_WRITES_LINES;

@@ -145,7 +145,7 @@ int tfh_mark_tested(const struct tfh_facts *facts, bool *tests)
 		pass.v[i].tests = i > 1 && pass.v[i].what == pass.v[i - 2].what
 					  ? pass.v[i - 2].tests /* they take turns */
 					  : is_part(facts, &pass.v[i], train);
-	bool some = train && follow(pass.v, pass.n);
+	bool some = TFH_DETECT_PASSES && train && follow(pass.v, pass.n);
 	for (size_t i = 0; some && i < pass.n; i++)
 		for (size_t k = pass.v[i].first; k < pass.v[i].end; k++)
 			tests[k] = pass.v[i].tests;

@@ -181,6 +181,6 @@ void tfh_find_makers(struct tfh_facts *facts)
 	facts->makers = busy >= TFH_VERDICT_LINE_SAMPLES;
 	facts->workers = busy_children >= TFH_VERDICT_LINE_SAMPLES;
 	facts->threads = busy_threads >= TFH_VERDICT_LINE_SAMPLES;
-	facts->told = told.n >= TFH_VERDICT_LINE_SAMPLES &&
+	facts->told = TFH_DETECT_TOLD && told.n >= TFH_VERDICT_LINE_SAMPLES &&
 		      told.ns >= TFH_BLOCKING_SHARE * (told.ns + told.other_ns);
 }

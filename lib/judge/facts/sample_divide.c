@@ -41,7 +41,7 @@ static double clock_share(const struct tfh_stack_samples *l, const struct tfh_sa
  * about those of which many samples are known. Negative: no group has readings. */
 static double clock_of(const struct tfh_stack_samples *l, uint32_t at, double seen)
 {
-	uint32_t n = l->group[at].wall > 0 ? 0 : l->group[at].samples;
+	uint32_t n = !TFH_DETECT_OTHER_PAUSES || l->group[at].wall > 0 ? 0 : l->group[at].samples;
 
 	while (at != TFH_NO_GROUP && l->group[at].wall <= 0)
 		at = l->group[at].parent;

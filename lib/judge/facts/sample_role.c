@@ -43,7 +43,9 @@ static bool can_be(enum tfh_role role, const struct tfh_stack_samples *l,
 				      k->state == TFT_STATE_PAGE);
 	/* What a thread waits for in an exchange is known from the ranks' exchanges. */
 	if (role == TFH_ROLE_EXCHANGE)
-		return !l->device && k->state == TFT_STATE_RUNNING;
+		return TFH_DETECT_EXCHANGES && !l->device && k->state == TFT_STATE_RUNNING;
+	if (role == TFH_ROLE_REMOTE)
+		return TFH_DETECT_CLIENTS;
 	/* Of a thread that waits, the state says what it writes to. */
 	if (role == TFH_ROLE_WRITE)
 		return k->state == TFT_STATE_RUNNING;

@@ -95,7 +95,7 @@ static void note_stepper(struct tfh_stack_samples *l, uint16_t after, uint32_t s
  * Without a device, ranges begin inside of pauses, with readings of their own. */
 static int64_t ends_within(const struct tfh_stack_samples *l, int64_t ns)
 {
-	int64_t late = l->driver ? ns / TFH_FACTS_SAMPLE_LATE : 0;
+	int64_t late = TFH_DETECT_LATE_CLOCK && l->driver ? ns / TFH_FACTS_SAMPLE_LATE : 0;
 
 	return late > TFH_GAP_NS ? late : TFH_GAP_NS;
 }

@@ -165,7 +165,7 @@ static void try_waits(struct tfh_finder *f, uint64_t hash)
 	tfh_finder_cut(f, &a);
 	if (f->n < TFH_LOOPS_FEWEST_STEPS)
 		return;
-	bool small = !substantial(f), adds = small && others_add(f);
+	bool small = !substantial(f), adds = TFH_DETECT_ADDED && small && others_add(f);
 	if (small && !adds && offer_cycle(f, &a, true))
 		return;
 	struct tfh_score s = tfh_score_in_a_row(f);
@@ -218,7 +218,8 @@ static void try_remade(struct tfh_finder *f)
 {
 	struct tfh_anchor a = {.kind = TFH_ANCHOR_KERNEL, .cycle = 1, .what = f->facts->remade};
 
-	if (!a.what || !good(f) || f->best.kind != TFH_ANCHOR_WAIT || f->best.cycle > 1)
+	if (!TFH_DETECT_MADE_ANEW || !a.what || !good(f) || f->best.kind != TFH_ANCHOR_WAIT ||
+	    f->best.cycle > 1)
 		return;
 	take_finer(f, &a, TFH_LOOPS_REMADE_STEPS);
 }

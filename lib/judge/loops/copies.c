@@ -55,7 +55,8 @@ int tfh_mark_copies(const struct tfh_facts *facts, struct tfh_loops *loops)
 	size_t n = facts->token.n, period = 1;
 	int rc = 0;
 
-	if (facts->launches || facts->eager || facts->late.n || facts->late_lost)
+	if (!TFH_DETECT_ONLY_COPIES || facts->launches || facts->eager || facts->late.n ||
+	    facts->late_lost)
 		return 0;
 	while (period <= TFH_CYCLE_MOST && period * TFH_LOOPS_ENOUGH_STEPS <= n &&
 	       !repeats(facts, period))

@@ -68,7 +68,7 @@ int tfh_mark_edges(const struct tfh_facts *facts, struct tfh_loops *loops)
 {
 	const size_t n = loops->mark.n;
 
-	if (n < TFH_LOOPS_ENOUGH_STEPS || facts->feed->imported)
+	if (!TFH_DETECT_EDGES || n < TFH_LOOPS_ENOUGH_STEPS || facts->feed->imported)
 		return 0;
 	size_t first = end_of(facts, loops, 0), last = end_of(facts, loops, n - 2);
 	struct content one = content(facts, first, end_of(facts, loops, 1));

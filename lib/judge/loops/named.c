@@ -291,7 +291,7 @@ static bool one_holds_most(const struct tfh_facts *facts, const struct tfh_loops
 		if (TFH_LOOPS_COVERED_PART * (m[i + 1].t0 - m[i].t0) >
 		    facts->last_work - f->first_launch)
 			in = tfh_launches_in(facts, m[i].t0, m[i + 1].t0);
-	return in && in * (last - 1) >= 2 * (all - in);
+	return TFH_DETECT_ONE_PART && in && in * (last - 1) >= 2 * (all - in);
 }
 
 /* How long the program waited for the steps' work, if that is the first thing it waited for after
@@ -302,7 +302,9 @@ static int64_t waited_after(const struct tfh_facts *facts, int64_t t)
 
 	while (i < facts->token.n && tfh_kind_of(facts, &facts->token.v[i])->family != TFH_FAM_SYNC)
 		i++;
-	return i < facts->token.n ? tfh_token_end(&facts->token.v[i]) - facts->token.v[i].t0 : 0;
+	return TFH_DETECT_WAIT_BEHIND && i < facts->token.n
+		       ? tfh_token_end(&facts->token.v[i]) - facts->token.v[i].t0
+		       : 0;
 }
 
 /* Whether the period covers the larger part of the time since the first launch;

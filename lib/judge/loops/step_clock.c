@@ -433,7 +433,7 @@ static bool fed_alike(const struct tfh_facts *facts, const struct tfh_loops *loo
 
 	tag_text(facts, &facts->series.v[train->series], &a);
 	tag_text(facts, &facts->series.v[other->series], &b);
-	if (a || b || !other->count)
+	if (!TFH_DETECT_AS_MANY_OPS || a || b || !other->count)
 		return a && a == b;
 	double x = ops_per_batch(facts, loops, (uint32_t)loops->train_group),
 	       y = ops_per_batch(facts, loops, group);

@@ -210,7 +210,7 @@ static bool reports(const struct tfh_node *outer, const struct tfh_node *inner, 
 	uint32_t at = (uint32_t)(inner - outer->body), n = outer->n_body;
 	const struct tfh_node *fetch = NULL, *v;
 
-	if (!waits(&inner->body[inner->n_body - 1]) ||
+	if (!TFH_DETECT_REPORTS || !waits(&inner->body[inner->n_body - 1]) ||
 	    fetches(outer) <= (whole ? fetches(inner) : 0))
 		return false;
 	for (uint32_t i = 1; i < n && waits(v = &outer->body[(at + n - i) % n]); i++)
@@ -235,7 +235,8 @@ static bool accumulates(const struct units *u, const struct tfh_node *loop)
 
 	if (!inner || inner->n % loop->n || inner->n > loop->n * loop->n)
 		return false;
-	uint64_t irregular = is_fed(inner) ? 0 : find_irregular(loop, inner);
+	uint64_t irregular =
+		TFH_DETECT_IRREGULAR && !is_fed(inner) ? find_irregular(loop, inner) : 0;
 	for (uint32_t i = 0; i < loop->n_body; i++) {
 		const struct tfh_node *v = &loop->body[i];
 		if (v == inner || (i < 64 && irregular >> i & 1))
@@ -332,7 +333,8 @@ void tfh_join_windows(struct tfh_loops *loops, const int64_t *step, size_t n)
 
 	for (size_t i = 0; i < loops->window.n; i++) {
 		/* The last step may do less behind its last part, so that it is no unit. */
-		bool begins = at == n && i - begun == parts && i + parts <= loops->window.n;
+		bool begins = TFH_DETECT_LAST_PARTS && at == n && i - begun == parts &&
+			      i + parts <= loops->window.n;
 		for (; at < n && nearest(loops, step[at], before) == i; at++)
 			begins = true;
 		begun = begins ? i : begun;
@@ -442,7 +444,8 @@ static bool of_workers(const struct tfh_facts *facts, const struct tfh_loops *lo
 		most = n > most ? n : most;
 		alike++;
 	}
-	return (double)alike >= TFH_CYCLE_SURE_SHARE * (double)loops->window.n &&
+	return TFH_DETECT_SIDE_BY_SIDE &&
+	       (double)alike >= TFH_CYCLE_SURE_SHARE * (double)loops->window.n &&
 	       (double)most < (1 - TFH_LOOPS_BESIDES_SHARE) * (double)alike;
 }
 

@@ -253,8 +253,8 @@ bool tfh_part_intervals(const struct tfh_facts *facts, struct tfh_anchor *a, int
 		s.rc = close_interval(&s);
 	}
 	double odd = s.odd_first - (double)(s.first_steps * s.period);
-	bool sets_up =
-		s.intervals > TFH_LOOPS_FEWEST_STEPS || s.first_steps >= TFH_LOOPS_ENOUGH_STEPS;
+	bool sets_up = s.intervals > TFH_LOOPS_FEWEST_STEPS ||
+		       (TFH_DETECT_ODD_FIRST && s.first_steps >= TFH_LOOPS_ENOUGH_STEPS);
 	double all = s.all - (sets_up ? odd : 0);
 	bool several =
 		!s.rc && s.intervals && are_steps(&s) && s.whole >= TFH_CYCLE_SURE_SHARE * all;

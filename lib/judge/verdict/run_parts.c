@@ -310,7 +310,7 @@ static void count_steps(struct tfh_result *r)
 			loops++;
 			at = i;
 		}
-	if (loops == 1 && r->tree[at].runs == 1)
+	if (TFH_DETECT_ONE_LOOP && loops == 1 && r->tree[at].runs == 1)
 		r->tree[at].count = r->steps.total;
 }
 

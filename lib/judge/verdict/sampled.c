@@ -91,7 +91,8 @@ static bool awaits_jax(const struct sampled_run *x, const struct tfh_start_sampl
 static bool asks_iterator(const struct tfh_start_sample *k, const struct tfh_model_line *frame,
 			  uint32_t n)
 {
-	bool waits = k->state == TFT_STATE_LOCK || k->state == TFT_STATE_EVENT;
+	bool waits =
+		TFH_DETECT_ASKS_NEXT && (k->state == TFT_STATE_LOCK || k->state == TFT_STATE_EVENT);
 
 	for (uint32_t i = 0; waits && i < n && frame[i].library; i++)
 		if (tfh_ends_with(frame[i].function, "__next__"))
