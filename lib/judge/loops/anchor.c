@@ -103,9 +103,10 @@ static bool launches_all(const struct tfh_finder *f, const struct tfh_interval *
 	return true;
 }
 
-/* Whether more than half of the intervals launch the same functions, and the others launch these,
- * too: each is a step, and the program adds work to some. It is not so of large intervals, which
- * may be the parts of a step with an update in the last one. */
+/* Whether more than half of the intervals launch the same functions, and the others, of which no
+ * two follow each other, launch these, too: each is a step, and the program adds work to every n-th.
+ * Several of the others in a row are training, and the rest are its rollouts. It is not so of large
+ * intervals, either, which may be the parts of a step with an update in the last one. */
 static bool others_add(const struct tfh_finder *f)
 {
 	const struct tfh_interval *most = NULL;
@@ -115,9 +116,10 @@ static bool others_add(const struct tfh_finder *f)
 		most = lead ? most : &f->v[i];
 		lead += lead && f->v[i].rough != most->rough ? -(size_t)1 : 1;
 	}
-	for (size_t i = 0; i < f->n; i++) {
-		same += f->v[i].rough == most->rough;
-		if (f->v[i].rough != most->rough && !launches_all(f, &f->v[i], most))
+	for (size_t i = 0, in_a_row = 0; i < f->n; i++) {
+		in_a_row = f->v[i].rough == most->rough ? 0 : in_a_row + 1;
+		same += !in_a_row;
+		if (in_a_row > 1 || (in_a_row && !launches_all(f, &f->v[i], most)))
 			return false;
 	}
 	return 2 * same > f->n;

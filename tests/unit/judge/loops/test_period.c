@@ -410,6 +410,28 @@ static void test_picture(void **state)
 	tfh_result_free(judge(&j, 400, 4.1));
 }
 
+/* An agent plays sixteen moves with one kernel, and then trains three times with more: each training is a step, and no move is. */
+static void test_moves(void **state)
+{
+	(void)state;
+	struct job j = job_new();
+
+	for (int i = 0; i < 15; i++) {
+		for (int k = 0; k < 16; k++) {
+			kernel(&j, OTHER, 4, 0.1);
+			fetch(&j, 4096);
+			j.now += 1;
+		}
+		for (int k = 0; k < 3; k++) {
+			kernel(&j, F, 4, 1);
+			kernel(&j, B, 4, 2);
+			kernel(&j, OTHER, 4, 0.1);
+			wait(&j);
+		}
+	}
+	tfh_result_free(judge(&j, 45, 0));
+}
+
 /* A prompt goes up for each request, and each of its sixty tokens is a step. Gradients of sixteen parts, each with a loss that is read, are one
  * step with the update behind them; few waits between two batches make no steps. */
 static void test_inside_batches(void **state)
@@ -571,15 +593,25 @@ static void test_turns_and_checkpoints(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_server),	      cmocka_unit_test(test_ragged),
-		cmocka_unit_test(test_waits_inside),  cmocka_unit_test(test_fetches_inside),
-		cmocka_unit_test(test_scalars),	      cmocka_unit_test(test_changes),
-		cmocka_unit_test(test_launches),      cmocka_unit_test(test_log),
-		cmocka_unit_test(test_reports),	      cmocka_unit_test(test_graphs),
-		cmocka_unit_test(test_few_functions), cmocka_unit_test(test_inside_batches),
-		cmocka_unit_test(test_evaluation),    cmocka_unit_test(test_in_turn),
-		cmocka_unit_test(test_no_steps),      cmocka_unit_test(test_three),
-		cmocka_unit_test(test_picture),	      cmocka_unit_test(test_turns_and_checkpoints),
+		cmocka_unit_test(test_server),
+		cmocka_unit_test(test_ragged),
+		cmocka_unit_test(test_waits_inside),
+		cmocka_unit_test(test_fetches_inside),
+		cmocka_unit_test(test_scalars),
+		cmocka_unit_test(test_changes),
+		cmocka_unit_test(test_launches),
+		cmocka_unit_test(test_log),
+		cmocka_unit_test(test_reports),
+		cmocka_unit_test(test_graphs),
+		cmocka_unit_test(test_few_functions),
+		cmocka_unit_test(test_inside_batches),
+		cmocka_unit_test(test_evaluation),
+		cmocka_unit_test(test_in_turn),
+		cmocka_unit_test(test_no_steps),
+		cmocka_unit_test(test_three),
+		cmocka_unit_test(test_picture),
+		cmocka_unit_test(test_moves),
+		cmocka_unit_test(test_turns_and_checkpoints),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
