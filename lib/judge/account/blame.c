@@ -231,9 +231,12 @@ static void charge_copy(struct tfh_blame *b, const struct tfh_seg *s, int64_t t0
 
 	/* After the copy's op, its duration once more (the driver may copy on the host, too) or the
 	 * usual duration of a call belongs to the copy; the rest is a late wake-up. A call that
-	 * waited for computing has spent its usual duration by then. */
-	if (TFH_DETECT_LATE_WAKES && own && own->copy && own->seg == (uint32_t)(s - sl->seg.v) &&
-	    own->t1 <= s->t1) {
+	 * waited for computing has spent its usual duration by then. The driver takes the bytes of a
+	 * small copy to the device at once, so nothing wakes the thread: whatever its call takes is
+	 * the copy's. */
+	bool waits = s->dir != TFH_DIR_H2D || s->bytes >= TFH_ACCOUNT_SMALL_COPY;
+	if (TFH_DETECT_LATE_WAKES && waits && own && own->copy &&
+	    own->seg == (uint32_t)(s - sl->seg.v) && own->t1 <= s->t1) {
 		int64_t usual = s->value ? 0 : tfh_max_ns(sl->device->slow, TFH_GAP_NS);
 		int64_t done = own->t1 + tfh_max_ns(own->t1 - own->t0, usual);
 		charge_late(b, done, tfh_max_ns(t0, done), t1);
