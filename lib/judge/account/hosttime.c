@@ -160,11 +160,6 @@ static uint32_t handed_by(const struct tfh_slice *sl, const struct tfh_seg *s, b
 struct pause_place {
 	uint64_t key;
 	uint32_t sure, doubted;
-	/* For consecutive pauses of this kind: how often the rest after the other thread's call
-	 * changed less than half as much as the time before that call's end, and how often it did
-	 * not. */
-	uint32_t follows, differs;
-	int64_t before, rest;
 };
 
 static uint64_t what_call(uint64_t key, const struct tfh_seg *s)
@@ -190,41 +185,8 @@ static struct pause_place *place_of(struct pause_place *all, const struct tfh_sl
 	return NULL;
 }
 
-static int64_t change(int64_t a, int64_t b)
-{
-	return a > b ? a - b : b - a;
-}
-
-static void count_place(struct pause_place *p, const struct tfh_slice *sl, const struct tfh_seg *s,
-			uint32_t q, bool sure)
-{
-	int64_t before = sl->seg.v[q].t1 - s->t0, rest = s->t1 - sl->seg.v[q].t1;
-
-	if (p->sure + p->doubted) {
-		if (change(rest, p->rest) * TFH_ACCOUNT_FOLLOWS_PART < change(before, p->before))
-			p->follows++;
-		else
-			p->differs++;
-	}
-	p->before = before;
-	p->rest = rest;
-	p->sure += sure;
-	p->doubted += !sure;
-}
-
-static bool handed_over_at(const struct pause_place *p)
-{
-	return p->sure > p->doubted || (TFH_DETECT_FOLLOWS && p->follows >= TFH_ACCOUNT_FOLLOWS &&
-					p->follows > TFH_ACCOUNT_FOLLOWS_TIMES * p->differs);
-}
-
-/*
- * Finds the hand-overs. A pause whose thread woke up late, on a busy machine, is still a hand-over
- * if most pauses of its kind are. If the thread does work of its own after the other thread's call,
- * longer than a wake-up takes, then the pause still follows the call: it ends later by as much as
- * the call does. A pause that does not wait for the call has a length of its own, and the call ends
- * anywhere in it.
- */
+/* Finds the hand-overs. A pause whose thread woke up late, on a busy machine, is still a hand-over
+ * if most pauses of its kind are. */
 static void hand_over(struct tfh_slice *sl)
 {
 	struct pause_place all[TFH_ACCOUNT_PLACES] = {0};
@@ -236,8 +198,8 @@ static void hand_over(struct tfh_slice *sl)
 			uint32_t q = handed_by(sl, s, &sure);
 			struct pause_place *p = q == TFH_NO ? NULL : place_of(all, sl, s, q);
 			if (!turn && p)
-				count_place(p, sl, s, q, sure);
-			if (turn && (sure || (p && handed_over_at(p))))
+				*(sure ? &p->sure : &p->doubted) += 1;
+			if (turn && (sure || (p && p->sure > p->doubted)))
 				s->from = q;
 		}
 }

@@ -90,16 +90,6 @@ static void note_stepper(struct tfh_stack_samples *l, uint16_t after, uint32_t s
 	l->stepper[l->n_stepper++] = *called;
 }
 
-/* The recorder reads the clock at the begin of the call that ends a pause. On a crowded machine the
- * thread may lose its CPU between the two, after a long pause for longer than short ones take.
- * Without a device, ranges begin inside of pauses, with readings of their own. */
-static int64_t ends_within(const struct tfh_stack_samples *l, int64_t ns)
-{
-	int64_t late = TFH_DETECT_LATE_CLOCK && l->driver ? ns / TFH_FACTS_SAMPLE_LATE : 0;
-
-	return late > TFH_GAP_NS ? late : TFH_GAP_NS;
-}
-
 /* Opens the pause [s->end, t1) of a thread. It is closed when the following work is known. */
 static int open_pause(struct tfh_stack_samples *l, uint32_t thread, const struct tfh_event *ev,
 		      uint16_t after)
@@ -109,7 +99,7 @@ static int open_pause(struct tfh_stack_samples *l, uint32_t thread, const struct
 	int rc = close_pause(l, thread, TFH_FEEDS_NOT);
 	/* A CPU clock reading just before the following call belongs to the pause. */
 	const struct tfh_cpu_reading *r = s->last.t <= ev->t0 ? &s->last : &s->before_last;
-	bool read = r->t && r->t <= ev->t0 && ev->t0 - r->t < ends_within(l, ns);
+	bool read = r->t && r->t <= ev->t0 && ev->t0 - r->t < TFH_GAP_NS;
 	bool known = read && s->base.t && r->t > s->base.t;
 	int64_t wall = r->t - s->base.t, asleep = wall - (r->cpu - s->base.cpu);
 

@@ -199,11 +199,8 @@ static int find_ticks(const struct tfh_facts *facts, struct tfh_loops *loops, st
 		return rc;
 	}
 	rc = tfh_find_period(facts, loops, err);
-	rc = rc || loops->mark.n ? rc : tfh_mark_copies(facts, loops);
 	loops->clock = loops->mark.n ? TFH_STEP_CLOCK_PERIOD : TFH_STEP_CLOCK_NONE;
-	loops->clock_name = facts->eager      ? "period of the ops"
-			    : facts->launches ? "period of the launches"
-					      : "period of the copies";
+	loops->clock_name = facts->eager ? "period of the ops" : "period of the launches";
 	if (!rc && loops->mark.n && facts->feed->imported)
 		rc = tfh_check_period(facts, loops, err);
 	return rc;

@@ -18,9 +18,6 @@ int tfh_find_period(const struct tfh_facts *facts, struct tfh_loops *loops, stru
 /* edges.c: adds the step whose begin and end are at those of the run. 0 or -ENOMEM. */
 int tfh_mark_edges(const struct tfh_facts *facts, struct tfh_loops *loops);
 
-/* copies.c: the same for a program that only copies and waits. 0 or -ENOMEM. */
-int tfh_mark_copies(const struct tfh_facts *facts, struct tfh_loops *loops);
-
 /* rounds.c: the same for an imported trace, one entry per round of two threads. 0 or -ENOMEM. */
 int tfh_mark_rounds(const struct tfh_facts *facts, struct tfh_loops *loops);
 

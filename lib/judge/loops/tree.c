@@ -474,8 +474,7 @@ int tfh_find_tree(const struct tfh_facts *facts, struct tfh_loops *loops)
 	const struct tfh_feed *f = facts->feed;
 	int64_t born = f->processes[facts->process].born_ns, end = end_of(facts), last;
 	struct run_tree t = {.facts = facts, .loops = loops};
-	struct tfh_fold *fold = tfh_fold_new(f->each || tfh_counts_units(facts, loops) ||
-					     tfh_may_be_unmarked(facts, loops));
+	struct tfh_fold *fold = tfh_fold_new(f->each || tfh_counts_units(facts, loops));
 	struct tfh_node root;
 	int rc = fold ? tfh_loop_events(facts, loops, add_event, fold) : -ENOMEM;
 
@@ -487,7 +486,6 @@ int tfh_find_tree(const struct tfh_facts *facts, struct tfh_loops *loops)
 	tfh_fold_tidy(&root);
 	rc = TFH_DETECT_UNITS ? tfh_find_units(facts, loops, &root) : 0;
 	rc = rc ? rc : tfh_join_waited(facts, loops);
-	rc = rc ? rc : tfh_find_unmarked(facts, loops, &root);
 	rc = rc || !TFH_DETECT_UNITS ? rc : tfh_open_steps(loops, &root);
 	if (rc) {
 		tfh_node_clear(&root);

@@ -151,38 +151,6 @@ static bool feeds_like(const struct tfh_node *v, const struct tfh_node *loop)
 	return feeds(v);
 }
 
-/* Whether an event is what an inner loop's iterations have at that place: the same copy or wait, or
- * launches of mostly the same functions. */
-static bool is_like(const struct tfh_node *v, const struct tfh_node *of)
-{
-	int both = __builtin_popcountll(v->ops & of->ops), all = __builtin_popcountll(of->ops);
-
-	return v->kind == of->kind && !v->body &&
-	       (v->ops ? both >= TFH_LOOPS_ITERATION_SHARE * all : v->what == of->what);
-}
-
-/* Marks the events of an outer loop's body that are iterations of the inner loop with a few other
- * kernels: the first ones may start from constants. What follows the inner loop at once may be its
- * last iteration together with the update. */
-static uint64_t find_irregular(const struct tfh_node *outer, const struct tfh_node *inner)
-{
-	uint32_t at = (uint32_t)(inner - outer->body), n = outer->n_body, k;
-	uint64_t found = 0;
-	bool apart = false;
-
-	for (uint32_t i = 1; i + inner->n_body <= n && n <= 64;) {
-		for (k = 0; k < inner->n_body; k++)
-			if (!is_like(&outer->body[(at + i + k) % n], &inner->body[k]))
-				break;
-		bool whole = k == inner->n_body && k > 1;
-		for (k = 0; k < inner->n_body && whole && apart; k++)
-			found |= 1ull << (at + i + k) % n;
-		apart |= !whole;
-		i += whole ? inner->n_body : 1;
-	}
-	return found;
-}
-
 static bool waits(const struct tfh_node *v)
 {
 	return v->kind == TFH_LOOP_EVENT_WAIT ||
@@ -222,8 +190,7 @@ static bool reports(const struct tfh_node *outer, const struct tfh_node *inner, 
  * Whether each iteration of a loop is a fixed number of inner iterations followed by an update.
  * There must be fewer inner iterations per outer one than outer ones. The rest launches something
  * that the inner iterations do not, and is at most as large as one of them, by launches or by time.
- * The last inner iteration may be part of the rest, since no wait separates them. If the inner ones
- * take no data of their own, irregular ones are no part of the rest.
+ * The last inner iteration may be part of the rest, since no wait separates them.
  */
 static bool accumulates(const struct units *u, const struct tfh_node *loop)
 {
@@ -235,11 +202,9 @@ static bool accumulates(const struct units *u, const struct tfh_node *loop)
 
 	if (!inner || inner->n % loop->n || inner->n > loop->n * loop->n)
 		return false;
-	uint64_t irregular =
-		TFH_DETECT_IRREGULAR && !is_fed(inner) ? find_irregular(loop, inner) : 0;
 	for (uint32_t i = 0; i < loop->n_body; i++) {
 		const struct tfh_node *v = &loop->body[i];
-		if (v == inner || (i < 64 && irregular >> i & 1))
+		if (v == inner)
 			continue;
 		rest += v->ns;
 		ops |= v->ops;
@@ -391,7 +356,9 @@ static void take_fed(struct units *u)
 	u->iterations = u->begin.n == all || u->begin.n + 1 == all ? u->begin.n : 0;
 }
 
-int tfh_windows_at(struct tfh_loops *loops, const int64_t *begin, size_t n, int64_t t1)
+/* Replaces the windows by those that begin at these times, in order; the last one ends at t1. 0 or
+ * -ENOMEM. */
+static int windows_at(struct tfh_loops *loops, const int64_t *begin, size_t n, int64_t t1)
 {
 	int rc = 0;
 
@@ -472,7 +439,7 @@ int tfh_find_units(const struct tfh_facts *facts, struct tfh_loops *loops,
 		if (u.odd || u.begin.n != u.iterations)
 			take_fed(&u);
 		if (!u.rc && u.iterations)
-			u.rc = tfh_windows_at(loops, u.begin.v, u.begin.n, facts->last_work);
+			u.rc = windows_at(loops, u.begin.v, u.begin.n, facts->last_work);
 	}
 	free(u.begin.v);
 	return u.rc;

@@ -19,15 +19,6 @@ void tfh_join_windows(struct tfh_loops *loops, const int64_t *step, size_t n);
 /* waited.c: joins windows that are parts of a step, each of which is waited for at its end. 0 or
  * -ENOMEM. */
 int tfh_join_waited(const struct tfh_facts *facts, struct tfh_loops *loops);
-/* Replaces the windows by those that begin at these times, in order; the last one ends at t1. 0 or
- * -ENOMEM. */
-int tfh_windows_at(struct tfh_loops *loops, const int64_t *begin, size_t n, int64_t t1);
-
-/* unmarked.c: whether the iterations of another loop may be the steps, for which their begins must
- * be recorded; replaces the windows if they are. 0 or -ENOMEM. */
-bool tfh_may_be_unmarked(const struct tfh_facts *facts, const struct tfh_loops *loops);
-int tfh_find_unmarked(const struct tfh_facts *facts, struct tfh_loops *loops,
-		      struct tfh_node *root);
 
 /* inner.c: steps in which something repeats become iterations without an inner loop. 0 or
  * -ENOMEM. */

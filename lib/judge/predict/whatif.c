@@ -341,16 +341,8 @@ void tfh_forget_gains(const struct tfh_accounts *accounts, struct tfh_result *r)
 	static const char peer[] =
 		"another process of the run works step by step with this one, and may need that "
 		"time itself";
-	static const char only[] =
-		"the device does nothing but copy, so nothing shows what a step is without copies";
-	bool copies = accounts->device && !accounts->facts->launches &&
-		      !(r->breakdown[TFH_PART_COMPUTE].s_per_step > 0);
 	uint64_t windows = 0;
 
-	for (uint32_t i = 0; i < r->n_whatif; i++)
-		if (copies && (r->whatif[i].remove == TFH_REMOVE_TRANSFER ||
-			       r->whatif[i].remove == TFH_REMOVE_EVERYTHING_BUT_COMPUTE))
-			forget(&r->whatif[i], only);
 	TFH_EACH (i, accounts->step.n)
 		windows += tfh_window_counts(accounts, i);
 	if (windows < TFH_VERDICT_FEWEST_WINDOWS)
