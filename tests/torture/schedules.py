@@ -21,6 +21,7 @@ def cases(seed, count):
     return [Run("schedules, few", ["schedules", "-n", "1000"], quick=True),
             Run("schedules of several processes, few", ["schedules", "-m", "-n", "100"], quick=True),
             Run("two exits, each with a signal anywhere", ["schedules", "-x", "exit:exit"], quick=True),
+            Run("a call beside a failed exec", ["schedules", "-x", "call:exec"], quick=True),
             Run("a call beside a failed exec that loses its turn", ["schedules", "-x", "call:slow-exec"], quick=True),
             Run("two actions, each order, with a signal anywhere", ["schedules", "-x", ":"]),
             Run("the rings in every order of memory", ["ring"]),

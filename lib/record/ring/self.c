@@ -118,6 +118,7 @@ static void ring_adopt(struct tfh_self *self, struct tft_ring *ring, struct tfh_
 		       uint32_t mask)
 {
 	struct tft_ring *before = self->ring, *old = tfh_own_ring(self) ? before : NULL;
+	uint32_t open = self->depth < TFT_OPEN_SLOTS ? self->depth : TFT_OPEN_SLOTS;
 	/* If the claim fails, the flusher is moving the records itself. */
 	bool cold = old && tfh_ring_is_cold(old) && tfh_early_claim(old, false);
 
@@ -130,8 +131,10 @@ static void ring_adopt(struct tfh_self *self, struct tft_ring *ring, struct tfh_
 	ring->first = ring->head = ring->tail = self->head;
 	ring->dropped = ring->drop_seen = 0;
 	thread_name(ring->name, sizeof(ring->name));
-	if (self->depth && self->ring != ring) /* calls that began on the old ring go on */
-		memcpy(ring->open, self->ring->open, sizeof(ring->open));
+	/* Calls that began on the old ring go on. Behind them may be one that was being opened when
+	 * a failed exec emptied that ring: it did not find its own slot when it was over. */
+	if (self->depth && self->ring != ring)
+		memcpy(ring->open, self->ring->open, open * sizeof(ring->open[0]));
 	if (old) {
 		memcpy(ring->agg, old->agg, sizeof(ring->agg));
 		for (int i = 0; i < TFT_AGG_SLOTS; i++)
