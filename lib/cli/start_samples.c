@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "base/options.h"
 #include "base/proc.h"
+#include "cli/start_loops.h"
 #include "cli/start_others.h"
 #include "cli/start_places.h"
 #include "sampling/moments.h"
@@ -50,6 +51,7 @@ struct start_process {
 	uint64_t placed_us;
 	int64_t search_ns, wait_ns; /* time of the next search, and the wait after it */
 	struct tfh_py_outside outside;
+	struct tfh_py_types types;
 	uint64_t state;
 	char why[160];
 };
@@ -58,6 +60,7 @@ struct start_sample {
 	uint64_t us;
 	uint32_t process, place, weight_us;
 	uint8_t state, gil; /* enum tft_state, enum tft_gil */
+	struct tfh_sample_loops loops;
 };
 
 struct tfh_start_samples {
@@ -72,6 +75,7 @@ struct tfh_start_samples {
 	struct tfh_ends ends; /* of the children, in the end of those that record */
 	uint32_t n;
 	struct start_sample sample[MOST_SAMPLES];
+	struct tfh_start_loops loops;
 	struct tfh_start_others others;
 };
 
@@ -151,6 +155,7 @@ static void follow_exec(struct start_process *p)
 	p->inode = st.st_ino;
 	p->device = st.st_dev;
 	p->python = p->refused = false;
+	p->types.n = 0;
 	p->search_ns = 0;
 	p->wait_ns = SEARCH_NS;
 	p->why[0] = '\0';
@@ -263,7 +268,9 @@ static void choose(struct tfh_start_samples *s)
 
 /* ---- samples ---- */
 
-static uint32_t place_of(struct tfh_start_samples *s, struct start_process *p, uint8_t *gil)
+/* Fills in the sample's place, its loops, and who held the GIL. */
+static void read_frames(struct tfh_start_samples *s, struct start_process *p,
+			struct start_sample *out)
 {
 	struct tfh_py_target t = {.py = &p->outside.py,
 				  .pid = p->pid,
@@ -276,7 +283,7 @@ static uint32_t place_of(struct tfh_start_samples *s, struct start_process *p, u
 	int err;
 
 	if (!s->lines || p->refused || (!p->python && now_ns() < p->search_ns))
-		return 0;
+		return;
 	if (!p->python) {
 		err = tfh_py_find_outside(p->pid, &p->outside, &why);
 		p->python = !err;
@@ -288,16 +295,18 @@ static uint32_t place_of(struct tfh_start_samples *s, struct start_process *p, u
 		p->search_ns = now_ns() + p->wait_ns;
 		p->wait_ns = p->wait_ns < SEARCH_MOST_NS ? 2 * p->wait_ns : p->wait_ns;
 		if (err)
-			return 0;
+			return;
 	}
 	n = tfh_py_sample_frames(&t, &frame, &copies);
 	p->state = t.state;
-	*gil = (uint8_t)t.gil;
+	out->gil = (uint8_t)t.gil;
 	/* A program that has just started may not show its interpreter yet. */
 	p->python = n || now_ns() < p->search_ns;
-	if (n)
-		tfh_py_fetch_codes(&p->outside.py, copies, frame, n);
-	return n ? tfh_start_place(s->places, &p->outside.py, copies, frame, n) : 0;
+	if (!n)
+		return;
+	tfh_py_fetch_codes(&p->outside.py, copies, frame, n);
+	out->loops = tfh_start_loops_take(&s->loops, &p->outside.py, &p->types, copies, frame, n);
+	out->place = tfh_start_place(s->places, &p->outside.py, copies, frame, n);
 }
 
 /* The GIL is a lock inside of the interpreter's own data. */
@@ -324,7 +333,7 @@ static void look_at(struct tfh_start_samples *s, struct start_process *p, uint32
 		leave(p);
 		return;
 	}
-	sample.place = place_of(s, p, &sample.gil);
+	read_frames(s, p, &sample);
 	/* Still the same process? Its pid may have been reused. */
 	if (tfh_waiting_sample(p->fd, p->pid, (uint32_t)p->pid, &after))
 		return;
@@ -374,6 +383,19 @@ static void write_gil(const struct tfh_start_samples *s, uint32_t at, struct tfh
 	tfh_json_strn(j, text, n);
 }
 
+/* How far loops had come; samples are numbered as in `looks`. */
+static void write_loops(const struct tfh_start_samples *s, uint32_t at, struct tfh_json *j)
+{
+	uint32_t number = 0;
+
+	tfh_json_key(j, "loops");
+	tfh_json_array(j);
+	for (uint32_t i = 0; i < s->n; i++)
+		if (s->sample[i].process == at)
+			tfh_start_loops_write(&s->loops, s->sample[i].loops, number++, j);
+	tfh_json_end(j);
+}
+
 static void write_process(const struct tfh_start_samples *s, uint32_t at, struct tfh_json *j)
 {
 	const struct start_process *p = &s->process[at];
@@ -393,6 +415,7 @@ static void write_process(const struct tfh_start_samples *s, uint32_t at, struct
 	}
 	tfh_json_end(j);
 	write_gil(s, at, j);
+	write_loops(s, at, j);
 	tfh_start_others_write(&s->others, at, j);
 	tfh_json_end(j);
 }

@@ -356,10 +356,15 @@ TYPE(sampled_line, T(1, file), T(2, function), N(3, line), TN(4, callee), T(5, c
      N(6, callee_line), N(7, share), N(8, samples), V(9, cause, TFH_CAUSE_COUNT), N(10, state));
 #undef S
 
+#define S struct tfh_step_loop
+TYPE(step_loop, TN(1, file), T(2, function), N(3, first), N(4, last), N(5, times), N(6, exact));
+#undef S
+
 #define S struct tfh_sampled
 TYPE(sampled, N(1, samples), N(2, pid), N(3, wall_s), N(4, start_s), A(5, state), N(6, released),
      A(7, cause), SUBS(8, line, sampled_line), B(9, n_line, ELEMENTS(line)), TN(10, file),
-     T(11, function), N(12, first), N(13, last), N(14, jax), TN(15, why), N(16, compiles_first));
+     T(11, function), N(12, first), N(13, last), N(14, jax), TN(15, why), N(16, compiles_first),
+     SUB(17, loop, step_loop));
 #undef S
 
 #define S struct tfh_contended

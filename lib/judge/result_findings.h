@@ -206,14 +206,22 @@ struct tfh_sampled_line {
 	int state;	      /* enum tft_state, likewise */
 };
 
+/* The loop of Python whose iterations are the steps, by its iterator. file NULL: none was found. */
+struct tfh_step_loop {
+	const char *file, *function;
+	uint32_t first, last; /* lines that were seen in it */
+	uint64_t times;	      /* how often it was entered */
+	bool exact;	      /* its iterations were counted, rather than estimated by time */
+};
+
 /* A run in which no call was recorded: what samples of its main thread show, taken from outside by
  * `tfhook run`. Shares are of its time without `start_s`. */
 struct tfh_sampled {
 	uint64_t samples; /* 0: calls were recorded */
 	uint32_t pid;
 	double wall_s; /* of the process, as far as it was sampled */
-	/* Starting and ending the interpreter, importing modules, and compiling that is over in the
-	 * first half. */
+	/* Starting and ending the interpreter, importing modules, what is before and after the loop
+	 * over steps, and compiling that is over in its first iterations or in the first half. */
 	double start_s;
 	bool compiles_first; /* some of it is compiling */
 	double state[TFT_STATE_COUNT];
@@ -222,9 +230,10 @@ struct tfh_sampled {
 	struct tfh_sampled_line line[TFH_VERDICT_START_LINES]; /* the largest shares first */
 	uint32_t n_line;
 	/* The innermost function of the program with most of the time, and the lines of it that were
-	 * seen, where a loop may be; NULL: none. */
+	 * seen, where a loop may be; NULL: none. Of no use if `loop` is known. */
 	const char *file, *function;
 	uint32_t first, last;
+	struct tfh_step_loop loop;
 	bool jax;	 /* JAX was seen at work */
 	const char *why; /* why lines are missing; NULL: they are not */
 };

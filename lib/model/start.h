@@ -12,6 +12,14 @@ struct tfh_start_sample {
 	uint8_t state, gil; /* enum tft_state, enum tft_gil */
 };
 
+/* How far a `for` loop on the main thread's stack had come when a sample was taken. */
+struct tfh_start_loop {
+	uint32_t sample; /* index */
+	uint32_t depth;	 /* of its frame, counted from the outermost one, 1 */
+	uint64_t done;	 /* iterations, including the running one */
+	int64_t left;	 /* further ones; -1: not known */
+};
+
 /* Another Python thread of the process, chosen at random while the main thread waited. */
 struct tfh_start_other {
 	double ns; /* time of such a thread that this sample represents */
@@ -33,6 +41,8 @@ struct tfh_start_function {
 struct tfh_start {
 	const struct tfh_start_sample *sample; /* in time order */
 	uint32_t n;
+	const struct tfh_start_loop *loop; /* in order of samples, then from the outermost on */
+	uint32_t n_loop;
 	const struct tfh_start_other *other;
 	uint32_t n_other;
 	const char *why; /* why there are no places; NULL: they could be read */

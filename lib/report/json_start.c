@@ -101,6 +101,23 @@ static void write_loop(struct tfh_json *j, const struct tfh_sampled *s)
 	tfh_json_end(j);
 }
 
+static void write_step_loop(struct tfh_json *j, const struct tfh_step_loop *l)
+{
+	tfh_json_key(j, "step_loop");
+	if (!l->file) {
+		tfh_json_null(j);
+		return;
+	}
+	tfh_json_object(j);
+	tfh_json_kstr(j, "file", l->file);
+	tfh_json_kstr(j, "function", l->function);
+	tfh_json_ku64(j, "first_line", l->first);
+	tfh_json_ku64(j, "last_line", l->last);
+	tfh_json_ku64(j, "times", l->times);
+	tfh_json_kbool(j, "exact", l->exact);
+	tfh_json_end(j);
+}
+
 void tfh_json_sampled(struct tfh_json *j, const struct tfh_result *r)
 {
 	const struct tfh_sampled *s = &r->found.sampled;
@@ -129,6 +146,7 @@ void tfh_json_sampled(struct tfh_json *j, const struct tfh_result *r)
 		write_line(j, &s->line[i]);
 	tfh_json_end(j);
 	write_loop(j, s);
+	write_step_loop(j, &s->loop);
 	tfh_json_kstr(j, "why", s->why);
 	tfh_json_end(j);
 }

@@ -102,8 +102,11 @@ void tfh_sure_words(const struct tfh_result *r, char out[TFH_SURE])
 	char share[TFH_TEXT];
 
 	if (r->found.sampled.samples) {
-		say(&s, "%s samples of the main thread, from outside; they do not tell steps",
-		    tfh_fmt_count(share, r->found.sampled.samples));
+		say(&s, "%s samples of the main thread, from outside; %s",
+		    tfh_fmt_count(share, r->found.sampled.samples),
+		    !r->found.sampled.loop.file	  ? "they do not tell steps"
+		    : r->found.sampled.loop.exact ? "steps are counted by its loop's iterator"
+						  : "steps are estimated by its loop's iterator");
 		memcpy(out, s.text, sizeof(s.text));
 		return;
 	}

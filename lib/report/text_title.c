@@ -59,9 +59,10 @@ void tfh_title_fields(const struct tfh_result *r, void (*put)(void *arg, const c
 			 r->hosts == 1 ? "" : "s");
 		put(arg, field);
 	}
-	snprintf(field, sizeof(field), "%s step%s", tfh_fmt_count(a, r->steps.total),
-		 r->steps.total == 1 ? "" : "s");
-	if (r->found.sampled.samples)
+	snprintf(field, sizeof(field), "%s%s step%s",
+		 r->found.sampled.loop.file && !r->found.sampled.loop.exact ? "about " : "",
+		 tfh_fmt_count(a, r->steps.total), r->steps.total == 1 ? "" : "s");
+	if (r->found.sampled.samples && !r->steps.total)
 		snprintf(field, sizeof(field), "no steps recorded");
 	put(arg, field);
 	put(arg, tfh_fmt_time(a, (double)tfh_run_wall_ns(r->run) * 1e-9));

@@ -113,7 +113,7 @@ static uint32_t walk_straight(const struct tfh_py *py, uint64_t state, struct tf
 		if (!code ||
 		    tfh_py_word((const uint8_t *)code + TFH_PY_OBJECT_TYPE) != py->code_type)
 			continue;
-		out[n++] = (struct tfh_py_frame){code, instruction(at, f, code)};
+		out[n++] = (struct tfh_py_frame){code, instruction(at, f, code), (uintptr_t)f};
 	}
 	return n;
 }
@@ -143,7 +143,7 @@ static uint32_t walk_copies(const struct tfh_py *py, uint64_t state, tfh_py_view
 		if (at->frame_owner >= 0 && f[at->frame_owner] >= at->owner_shim)
 			continue;
 		code = tfh_py_word(f + at->frame_code) & ~TAGS;
-		out[n++] = (struct tfh_py_frame){code, instruction(at, f, code)};
+		out[n++] = (struct tfh_py_frame){code, instruction(at, f, code), above};
 	}
 	return n;
 }

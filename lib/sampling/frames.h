@@ -11,6 +11,7 @@
  *	callee.c	the name of the function that a frame calls, which may have no frame
  *	copied.c	copies made by the kernel, of memory that may change meanwhile
  *	walks.c		the frames of a thread that keeps running meanwhile
+ *	iterators.c	how far its loops have come
  *	outside.c	the interpreter of another process, found in its files
  *
  * Memory is read through a "view" (tfh_py_view). The calling thread's own stack is read directly,
@@ -86,8 +87,9 @@ static inline int32_t tfh_py_int(const uint8_t *at)
 /* ---- frames.c ---- */
 
 struct tfh_py_frame {
-	uint64_t code; /* address of the code object */
-	int32_t at;    /* offset of the instruction in bytes of bytecode; negative: not begun */
+	uint64_t code;	/* address of the code object */
+	int32_t at;	/* offset of the instruction in bytes of bytecode; negative: not begun */
+	uint64_t frame; /* its own address */
 };
 
 /* Puts the frames of the thread with this state into `frame`, innermost first, at most `most`.

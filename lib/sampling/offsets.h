@@ -35,6 +35,9 @@ struct tfh_py_layout {
 	int16_t frame_owner;
 	uint8_t owner_shim;
 	uint8_t instr; /* enum tfh_py_instr */
+	/* Its locals, with the evaluation stack behind them; up to 3.10 the address of that stack.
+	 * In a generator: its frame, or up to 3.10 the frame's address. */
+	uint16_t frame_locals, generator_frame;
 	/* Code object; code_name is the qualified name from 3.11 on. */
 	uint16_t code_first, code_file, code_name, code_lines, code_bytecode;
 	uint8_t lines; /* enum tfh_py_lines */
@@ -55,6 +58,8 @@ struct tfh_py_layout {
 /* From 3.11 on, the kernel's thread id follows the thread's pthread_self(). */
 #define TFH_PY_TIDS 11
 #define TFH_PY_STATE_TID(at) ((at)->state_thread + 8u)
+/* From 3.11 on, what shows where a frame's evaluation stack ends while it does not execute. */
+#define TFH_PY_FRAME_TOP 64
 #define TFH_PY_BYTES_SIZE 16
 #define TFH_PY_BYTES_DATA 32
 #define TFH_PY_TEXT_LENGTH 16

@@ -1,12 +1,12 @@
 /*
- * A run in which no call was recorded, by samples of its main thread from outside. There are no
- * steps; but the thread's time divides by what it did, with the same tables as the pauses between
+ * A run in which no call was recorded, by samples of its main thread from outside. Its steps are
+ * the iterations of a loop of Python, if one is seen (sampled_steps.c). The thread's time divides by what it did, with the same tables as the pauses between
  * recorded calls. While it runs, Python's lock shows more: code that runs without it is native code
  * that computes (NumPy, BLAS, XLA, PyTorch); code that holds it is Python, or native code that is as
  * good as Python to all other threads. What other threads or processes did meanwhile is in
  * sampled_others.c. Start and end are left out, since a longer run has no more of them: imports,
- * compiling that is over in the first half of the time, and the interpreter's end, when no frames
- * are left.
+ * what is before and after the loop over steps, compiling that is over in its first iterations (or
+ * in the first half of the time), and the interpreter's end, when no frames are left.
  */
 #include <errno.h>
 #include <math.h>
@@ -18,6 +18,7 @@
 #include "judge/result_make.h"
 #include "judge/verdict/line_tree.h"
 #include "judge/verdict/sampled.h"
+#include "judge/verdict/sampled_loops.h"
 
 struct sampled_lead {
 	struct tfh_model_line line;
@@ -41,9 +42,12 @@ struct sampled_run {
 	TFH_VEC(struct own_function) own;
 	struct tfh_line_tree tree;
 	double ns, start_ns, placed; /* placed: samples with a line */
+	double loop_ns;		     /* of the loop over steps, without start_ns */
 	int64_t end;		     /* of the last one */
 	bool compiles_on;	     /* in the second half, too */
 	bool fed;		     /* by a queue that another thread fills */
+	struct tfh_sampled_steps steps;
+	bool only_loop; /* what is outside of the loop over steps is start and end */
 };
 
 uint32_t tfh_sampled_process(const struct tfh_feed *feed)
@@ -198,12 +202,21 @@ static bool is_import(const struct tfh_model_line *frame, uint32_t n)
 	return false;
 }
 
-/* What decides how single samples count: whether it goes on compiling, whether it waits at a queue,
- * and whether it uses JAX. */
+/* Whether a sample is late enough for compiling to be more than a part of the start. */
+static bool is_later(const struct sampled_run *x, uint32_t sample)
+{
+	const struct tfh_start *s = x->start;
+
+	if (x->steps.steps > TFH_VERDICT_SAMPLED_FIRST)
+		return x->steps.step[sample] > TFH_VERDICT_SAMPLED_FIRST;
+	return s->sample[sample].t > s->sample[0].t / 2 + s->sample[s->n - 1].t / 2;
+}
+
+/* What decides how single samples count: whether it goes on compiling, and whether it waits at a
+ * queue. */
 static void look_ahead(struct sampled_run *x, const struct tfh_seen_workers *workers)
 {
 	const struct tfh_start *s = x->start;
-	int64_t half = s->n ? s->sample[0].t / 2 + s->sample[s->n - 1].t / 2 : 0;
 	double later = 0, compiles = 0, all = 0, queue = 0;
 
 	for (uint32_t i = 0; i < s->n; i++) {
@@ -211,20 +224,90 @@ static void look_ahead(struct sampled_run *x, const struct tfh_seen_workers *wor
 		const struct tfh_start_sample *k = &s->sample[i];
 		uint32_t n = tfh_start_frames(s, k->place, frame, TFH_VERDICT_FRAMES);
 		enum tfh_role role = role_of(k, frame, n);
-		for (uint32_t j = 0; j < n; j++)
-			x->out->jax |= is_jax(&frame[j]);
+		bool is_late = is_later(x, i);
 		x->end = n ? k->t : x->end;
 		all += k->ns;
-		later += k->t > half ? k->ns : 0;
-		compiles += k->t > half && tfh_role_compiles(role) ? k->ns : 0;
+		later += is_late ? k->ns : 0;
+		compiles += is_late && tfh_role_compiles(role) ? k->ns : 0;
 		queue += role == TFH_ROLE_QUEUE && k->state != TFT_STATE_RUNNING ? k->ns : 0;
 	}
 	x->compiles_on = compiles >= TFH_BLOCKING_SHARE * later;
 	x->fed = x->making.busy && workers->threads && queue >= TFH_BLOCKING_SHARE * all;
 }
 
-static int add_sample(struct sampled_run *x, const struct tfh_start_sample *k)
+/* What samples count when loops are compared: nothing for imports; nor for compiling, which is in
+ * loops of its own, as long as there is enough else. Returns the sum. */
+static double weigh(const struct sampled_run *x, bool compiling, struct tfh_loop_weight *w,
+		    uint32_t *samples)
 {
+	const struct tfh_start *s = x->start;
+	double all = 0;
+
+	*samples = 0;
+	for (uint32_t i = 0; i < s->n; i++) {
+		struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+		const struct tfh_start_sample *k = &s->sample[i];
+		uint32_t n = tfh_start_frames(s, k->place, frame, TFH_VERDICT_FRAMES);
+		bool counts = n && !is_import(frame, n) &&
+			      (compiling || !tfh_role_compiles(role_of(k, frame, n)));
+		w[i] = (struct tfh_loop_weight){.ns = counts ? k->ns : 0,
+						.waits = k->state != TFT_STATE_RUNNING &&
+							 cause_of(x, k, frame, n) ==
+								 TFH_CAUSE_COMPUTE_CPU};
+		all += w[i].ns;
+		*samples += counts;
+	}
+	return all;
+}
+
+static void find_jax(struct sampled_run *x)
+{
+	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+	const struct tfh_start *s = x->start;
+
+	for (uint32_t i = 0; i < s->n && !x->out->jax; i++) {
+		uint32_t n = tfh_start_frames(s, s->sample[i].place, frame, TFH_VERDICT_FRAMES);
+		for (uint32_t j = 0; j < n; j++)
+			x->out->jax |= is_jax(&frame[j]);
+	}
+}
+
+/* Finds the loop over steps. What is outside of it is start and end, unless that is most of the
+ * time. */
+static int find_steps(struct sampled_run *x, double end_ns)
+{
+	const struct tfh_start *s = x->start;
+	struct tfh_loop_weight *w = calloc(s->n ? s->n : 1, sizeof(*w));
+	double all = 0, inside = 0;
+	uint32_t samples;
+	int rc = w ? 0 : -ENOMEM;
+
+	if (!rc) {
+		all = weigh(x, false, w, &samples);
+		if (samples < TFH_FACTS_SAMPLE_LEAST)
+			all = weigh(x, true, w, &samples);
+		rc = tfh_sampled_steps(s, w, end_ns, &x->steps);
+	}
+	for (uint32_t i = x->steps.first; x->steps.steps && i <= x->steps.last; i++)
+		inside += w[i].ns;
+	x->only_loop = inside >= TFH_VERDICT_MOST_SHARE * all;
+	free(w);
+	return rc;
+}
+
+/* Whether a sample is from before or after what the verdict is about. */
+static bool is_outside(const struct sampled_run *x, uint32_t sample,
+		       const struct tfh_model_line *frame, uint32_t n)
+{
+	if (is_import(frame, n) || (!n && (!x->placed || x->start->sample[sample].t > x->end)))
+		return true;
+	return x->steps.steps && x->only_loop &&
+	       (sample < x->steps.first || sample > x->steps.last);
+}
+
+static int add_sample(struct sampled_run *x, uint32_t sample)
+{
+	const struct tfh_start_sample *k = &x->start->sample[sample];
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
 	uint32_t n = tfh_start_frames(x->start, k->place, frame, TFH_VERDICT_FRAMES);
 	enum tfh_cause cause;
@@ -232,7 +315,7 @@ static int add_sample(struct sampled_run *x, const struct tfh_start_sample *k)
 
 	x->out->samples++;
 	x->ns += k->ns;
-	if (is_import(frame, n) || (!n && (!x->placed || k->t > x->end))) {
+	if (is_outside(x, sample, frame, n)) {
 		x->start_ns += k->ns;
 		return 0;
 	}
@@ -242,6 +325,7 @@ static int add_sample(struct sampled_run *x, const struct tfh_start_sample *k)
 		x->out->compiles_first = true;
 		return 0;
 	}
+	x->loop_ns += x->steps.steps && x->steps.step[sample] ? k->ns : 0;
 	x->out->state[k->state] += k->ns;
 	x->out->cause[cause] += k->ns;
 	x->out->released += k->state == TFT_STATE_RUNNING && k->gil == TFT_GIL_RELEASED ? k->ns : 0;
@@ -308,12 +392,12 @@ static void find_loop(const struct sampled_run *x, double all)
 	x->out->last = best->last;
 }
 
-/* The line with most of the verdict's cause. */
-static void find_place(const struct sampled_run *x, struct tfh_result *r)
+/* The line with most of the verdict's cause. Returns its time, ns. */
+static double find_place(const struct sampled_run *x, struct tfh_result *r)
 {
 	const struct tfh_sampled_line *best = NULL;
 	struct tfh_seen_line *out = &r->found.line;
-	double most = 0;
+	double most = 0, ns = 0;
 
 	for (size_t i = 0; i < x->lead.n && r->verdict.cause != TFH_CAUSE_NONE; i++) {
 		const struct sampled_lead *l = &x->lead.v[i];
@@ -321,10 +405,11 @@ static void find_place(const struct sampled_run *x, struct tfh_result *r)
 		    l->cause[r->verdict.cause] <= most)
 			continue;
 		most = l->cause[r->verdict.cause];
+		ns = l->ns;
 		best = &x->out->line[i];
 	}
 	if (!best)
-		return;
+		return 0;
 	*out = (struct tfh_seen_line){.file = best->file,
 				      .function = best->function,
 				      .line = best->line,
@@ -335,6 +420,7 @@ static void find_place(const struct sampled_run *x, struct tfh_result *r)
 				      .off_s = NAN,
 				      .of_s = NAN,
 				      .samples = best->samples};
+	return ns;
 }
 
 /* Unlike in steps with a device, nothing waits while the thread computes, so the class with most of
@@ -360,11 +446,12 @@ static enum tfh_class class_of(const double part[TFH_PART_COUNT],
 	return (enum tfh_class)most;
 }
 
-static void decide(const struct sampled_run *x, struct tfh_result *r)
+/* Sums up the time by part of a step, too. */
+static void decide(const struct sampled_run *x, struct tfh_result *r, double part[TFH_PART_COUNT])
 {
 	struct tfh_verdict *v = &r->verdict;
 	int64_t cause[TFH_CAUSE_COUNT];
-	double part[TFH_PART_COUNT] = {0}, of_class[TFH_CLASS_COUNT], all = 0;
+	double of_class[TFH_CLASS_COUNT], all = 0;
 
 	for (int c = 0; c < TFH_CAUSE_COUNT; c++) {
 		bool known = c != TFH_CAUSE_HOST_UNKNOWN;
@@ -392,18 +479,20 @@ static void decide(const struct sampled_run *x, struct tfh_result *r)
 static int finish(struct sampled_run *x, const struct tfh_feed *feed, struct tfh_result *r)
 {
 	struct tfh_sampled *out = x->out;
-	double all = x->ns - x->start_ns;
+	double all = x->ns - x->start_ns, part[TFH_PART_COUNT] = {0}, line;
 	int64_t born = feed->processes[r->process].born_ns;
 
 	out->wall_s = (double)(x->start->sample[x->start->n - 1].t - born) / 1e9;
 	out->start_s = x->ns > 0 ? out->wall_s * x->start_ns / x->ns : 0;
-	decide(x, r);
+	decide(x, r, part);
 	if (x->lead.n)
 		qsort(x->lead.v, x->lead.n, sizeof(*x->lead.v), by_time);
 	for (size_t i = 0; i < x->lead.n && i < TFH_VERDICT_START_LINES; i++)
 		out->line[out->n_line++] = line_of(&x->lead.v[i], all);
 	find_loop(x, all);
-	find_place(x, r);
+	line = find_place(x, r);
+	if (x->steps.steps)
+		tfh_sampled_gains(&x->steps, part, line, x->loop_ns, x->placed, r);
 	for (int i = 0; i < TFT_STATE_COUNT && all > 0; i++)
 		out->state[i] /= all;
 	for (int c = 0; c < TFH_CAUSE_COUNT && all > 0; c++)
@@ -419,6 +508,16 @@ static int finish(struct sampled_run *x, const struct tfh_feed *feed, struct tfh
 	return 0;
 }
 
+/* When the process ended, run time: it may have gone on after its last sample. */
+static double end_of(const struct sampled_run *x, const struct tfh_feed *feed,
+		     const struct tfh_result *r)
+{
+	double run = (double)feed->processes[r->process].born_ns +
+		     (r->n_tree ? r->tree[0].wall_s * 1e9 : 0);
+
+	return x->start->n ? fmax(run, (double)x->start->sample[x->start->n - 1].t) : run;
+}
+
 int tfh_find_sampled(const struct tfh_feed *feed, struct tfh_result *r)
 {
 	struct sampled_run x = {.start = feed->start(feed->arg, r->process),
@@ -430,11 +529,15 @@ int tfh_find_sampled(const struct tfh_feed *feed, struct tfh_result *r)
 	x.out->function = "";
 	r->found.pid = x.out->pid;
 	r->n_tree = r->n_tree ? 1 : 0; /* the run, in which no part is known */
-	look_ahead(&x, &r->found.workers);
+	find_jax(&x);
+	rc = rc ? rc : find_steps(&x, end_of(&x, feed, r));
+	if (!rc)
+		look_ahead(&x, &r->found.workers);
 	for (uint32_t i = 0; i < x.start->n && !rc; i++)
-		rc = add_sample(&x, &x.start->sample[i]);
+		rc = add_sample(&x, i);
 	if (!rc)
 		rc = finish(&x, feed, r);
+	free(x.steps.step);
 	free(x.lead.v);
 	free(x.own.v);
 	free(x.tree.node.v);

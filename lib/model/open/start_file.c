@@ -124,6 +124,32 @@ static int read_samples(struct start_reading *r, const char *p, const char *gil,
 	return 0;
 }
 
+/* More iterations than a loop can have. */
+#define ITERATIONS (1ull << 48)
+
+static int read_loops(struct start_reading *r, const char *p, struct tfh_start *start)
+{
+	size_t room = p ? strlen(p) / strlen("[0,0,0,0]") + 1 : 1;
+	struct tfh_start_loop *loop = tfh_arena_array(&r->run->arena, room, sizeof(*loop));
+	uint64_t n[4];
+	uint32_t i = 0;
+
+	if (!loop)
+		return -ENOMEM;
+	while (p && i < room && element(&p) && numbers(&p, n, 4)) {
+		if (n[0] >= start->n || (i && n[0] < loop[i - 1].sample) || !n[1] ||
+		    n[1] > UINT32_MAX || n[2] > ITERATIONS || n[3] > ITERATIONS)
+			break;
+		loop[i++] = (struct tfh_start_loop){.sample = (uint32_t)n[0],
+						    .depth = (uint32_t)n[1],
+						    .done = n[2],
+						    .left = (int64_t)n[3] - 1};
+	}
+	start->loop = loop;
+	start->n_loop = i;
+	return 0;
+}
+
 static int read_others(struct start_reading *r, const char *p, struct tfh_start *start)
 {
 	size_t room = p ? strlen(p) / strlen("[0,0,0,0,0,0]") + 1 : 1;
@@ -194,6 +220,7 @@ static int read_process(struct start_reading *r, const char *object)
 		proc->start.why = tfh_facts_string(&r->run->arena, &why);
 	int rc = read_samples(r, tfh_facts_value(object, "looks"), tfh_facts_value(object, "gil"),
 			      proc);
+	rc = rc ? rc : read_loops(r, tfh_facts_value(object, "loops"), &proc->start);
 	return rc ? rc : read_others(r, tfh_facts_value(object, "others"), &proc->start);
 }
 

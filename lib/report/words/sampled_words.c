@@ -93,6 +93,25 @@ static const struct tfh_sampled_line *verdict_line(const struct tfh_result *r)
 	return NULL;
 }
 
+/* "16.1 ms each: iterations of the loop in main, train.py:40 to 47, entered 3 times" */
+static void say_steps(struct tfh_wording *w)
+{
+	const struct tfh_sampled *s = &w->r->found.sampled;
+	const char *times = "";
+
+	if (!s->loop.file)
+		return;
+	if (s->loop.times > 1)
+		times = tfh_phrase(w, ", entered %llu times", (unsigned long long)s->loop.times);
+	tfh_evidence(w, TFH_TELLS_WHY,
+		     tfh_phrase(w, "steps of %s: iterations of the loop in %s, %s:%u to %u%s",
+				tfh_phrase_time(w, w->r->steps.median_s),
+				strcmp(s->loop.function, "<module>") != 0
+					? tfh_function_of(w, s->loop.function)
+					: "the program",
+				tfh_short_file(s->loop.file), s->loop.first, s->loop.last, times));
+}
+
 static void say_line(struct tfh_wording *w)
 {
 	const struct tfh_sampled_line *l = verdict_line(w->r);
@@ -220,9 +239,10 @@ void tfh_explain_sampled(struct tfh_wording *w)
 
 	say_line(w);
 	explain(w);
+	say_steps(w);
 	say_states(w);
 	say_others(w);
-	if (s->jax)
+	if (s->jax && !s->loop.file)
 		tfh_remark(
 			w,
 			"JAX on the CPU does not show its steps; on a GPU, or with input from tf.data or a PyTorch DataLoader, they can be found");
@@ -231,10 +251,12 @@ void tfh_explain_sampled(struct tfh_wording *w)
 			w,
 			tfh_phrase(
 				w,
-				"%s are left out: imports%s, and the interpreter's start and end",
+				"%s are left out: imports%s%s, and the interpreter's start and end",
 				tfh_phrase_time(w, s->start_s),
-				s->compiles_first ? ", compiling at the start" : ""));
+				s->compiles_first ? ", compiling at the start" : "",
+				s->loop.file ? ", what is before and after the steps" : ""));
 	if (s->why)
 		tfh_remark(w, tfh_phrase(w, "no lines of Python were seen: %s", s->why));
-	say_how_to_mark(w);
+	if (!s->loop.file)
+		say_how_to_mark(w);
 }

@@ -1,0 +1,189 @@
+#include <stdlib.h>
+
+#include "base/text.h"
+#include "judge/facts/place_role.h"
+#include "judge/verdict/sampled_loops.h"
+
+/* What the last sample showed of an entry. */
+struct progress {
+	uint32_t changed;  /* sample at which its iteration was first seen to differ */
+	double changed_ns; /* between that sample and the one before; negative: not seen */
+	uint64_t done;
+};
+
+struct entry_walk {
+	const struct tfh_start *s;
+	const struct tfh_loop_weight *weight;
+	struct tfh_loop_samples *out;
+	TFH_VEC(struct progress) progress; /* of each entry */
+	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+	uint32_t sample, n; /* frames */
+};
+
+/* A context manager that decorates a function only passes its call on. */
+static bool passes_on(const struct tfh_model_line *f)
+{
+	return tfh_ends_with(f->file, "contextlib.py");
+}
+
+/* Whether a library has called the frame at depth `to` from within a frame of the program, at depth
+ * `from` or deeper. */
+static bool called_back(const struct entry_walk *w, uint32_t from, uint32_t to)
+{
+	bool own = from, back = false;
+
+	for (uint32_t d = from + 1; d < to; d++) {
+		const struct tfh_model_line *f = &w->frame[w->n - d];
+		back |= own && f->library && !passes_on(f);
+		own |= !f->library;
+	}
+	return back;
+}
+
+/* The number of a path; 0: there are too many, or out of memory. */
+static uint32_t path_of(struct entry_walk *w, const struct tfh_loop_path *want)
+{
+	struct tfh_loop_samples *l = w->out;
+
+	for (size_t i = 0; i < l->path.n; i++)
+		if (l->path.v[i].parent == want->parent && l->path.v[i].ordinal == want->ordinal &&
+		    tfh_same_function(&l->path.v[i].line, &want->line))
+			return (uint32_t)i + 1;
+	return l->path.n == TFH_VERDICT_LINES || TFH_PUSH(l->path, *want) ? 0 : (uint32_t)l->path.n;
+}
+
+/* Halfway between a sample and the one before, where what changed did so. */
+static double between(const struct tfh_start *s, uint32_t sample)
+{
+	double t = (double)s->sample[sample].t;
+
+	return sample ? t / 2 + (double)s->sample[sample - 1].t / 2 : t;
+}
+
+/* Whether the entry goes on: the loop around it is in the same iteration, and it did not go back,
+ * or to another end. */
+static bool goes_on(const struct tfh_loop_entry *e, const struct tfh_start_loop *l, uint32_t parent,
+		    uint64_t parent_done)
+{
+	bool known = e->left >= 0 && l->left >= 0;
+
+	return e->parent == parent && e->parent_done == parent_done && l->done >= e->done &&
+	       (!known || l->done + (uint64_t)l->left == e->done + (uint64_t)e->left);
+}
+
+static int new_entry(struct entry_walk *w, uint32_t path, const struct tfh_start_loop *l,
+		     uint32_t parent, uint64_t parent_done)
+{
+	/* In its first iteration it has just begun; otherwise it is not known when. */
+	struct progress p = {.changed_ns = l->done == 1 ? between(w->s, w->sample) : -1,
+			     .done = l->done};
+	uint32_t line = w->frame[w->n - l->depth].line;
+	int rc = TFH_PUSH(w->out->entry, ((struct tfh_loop_entry){.path = path - 1,
+								  .parent = parent,
+								  .parent_done = parent_done,
+								  .done = l->done,
+								  .first = w->sample,
+								  .lo = line,
+								  .hi = line}));
+
+	if (!rc)
+		rc = TFH_PUSH(w->progress, p);
+	w->out->path.v[path - 1].open = (uint32_t)w->out->entry.n;
+	return rc;
+}
+
+/* Keeps how long the iterations took since their number last changed. */
+static int add_progress(struct entry_walk *w, uint32_t entry, uint64_t done)
+{
+	struct progress *p = &w->progress.v[entry - 1];
+	double now = between(w->s, w->sample);
+	int rc = 0;
+
+	if (done == p->done)
+		return 0;
+	if (p->changed_ns >= 0)
+		rc = TFH_PUSH(w->out->span,
+			      ((struct tfh_loop_span){.entry = entry - 1,
+						      .iterations = (double)(done - p->done),
+						      .ns = now - p->changed_ns}));
+	p->changed_ns = now;
+	p->done = done;
+	return rc;
+}
+
+/* Adds one loop of the sample. *parent: the entry of the loop around it; then its own. */
+static int add_loop(struct entry_walk *w, const struct tfh_start_loop *l, uint32_t ordinal,
+		    uint32_t *parent, uint32_t *depth)
+{
+	const struct tfh_model_line *frame = &w->frame[w->n - l->depth];
+	struct tfh_loop_entry *of = *parent ? &w->out->entry.v[*parent - 1] : NULL;
+	struct tfh_loop_path want = {.parent = of ? of->path + 1 : 0,
+				     .line = *frame,
+				     .ordinal = ordinal,
+				     .called_back = called_back(w, of ? *depth : 0, l->depth)};
+	uint64_t parent_done = of ? of->done : 0;
+	uint32_t path = path_of(w, &want), open = path ? w->out->path.v[path - 1].open : 0;
+	struct tfh_loop_entry *e = open ? &w->out->entry.v[open - 1] : NULL;
+	int rc = 0;
+
+	if (!path)
+		return w->out->path.n == TFH_VERDICT_LINES ? 0 : -ENOMEM;
+	if (!e || !goes_on(e, l, *parent, parent_done))
+		rc = new_entry(w, path, l, *parent, parent_done);
+	if (rc)
+		return rc;
+	open = w->out->path.v[path - 1].open;
+	e = &w->out->entry.v[open - 1];
+	e->done = l->done;
+	e->left = l->left;
+	e->last = w->sample;
+	e->lo = frame->line < e->lo ? frame->line : e->lo;
+	e->hi = frame->line > e->hi ? frame->line : e->hi;
+	e->ns += w->weight[w->sample].ns;
+	e->waits += w->weight[w->sample].waits ? w->weight[w->sample].ns : 0;
+	*parent = open;
+	*depth = l->depth;
+	rc = TFH_PUSH(w->out->at, ((struct tfh_loop_sample){w->sample, open - 1, l->done}));
+	return rc ? rc : add_progress(w, open, l->done);
+}
+
+/* Loops of libraries are theirs. */
+static int add_sample(struct entry_walk *w, const struct tfh_start_loop *l, uint32_t n)
+{
+	uint32_t parent = 0, depth = 0, ordinal = 0;
+	int rc = 0;
+
+	w->n = tfh_start_frames(w->s, w->s->sample[w->sample].place, w->frame, TFH_VERDICT_FRAMES);
+	for (uint32_t i = 0; i < n && !rc; i++) {
+		ordinal = i && l[i].depth == l[i - 1].depth ? ordinal + 1 : 0;
+		if (l[i].depth <= w->n && !w->frame[w->n - l[i].depth].library)
+			rc = add_loop(w, &l[i], ordinal, &parent, &depth);
+	}
+	return rc;
+}
+
+int tfh_loop_entries(const struct tfh_start *s, const struct tfh_loop_weight *weight,
+		     struct tfh_loop_samples *out)
+{
+	struct entry_walk w = {.s = s, .weight = weight, .out = out};
+	int rc = 0;
+
+	*out = (struct tfh_loop_samples){.path = {.n = 0}};
+	for (uint32_t i = 0, n; i < s->n_loop && !rc; i += n) {
+		w.sample = s->loop[i].sample;
+		for (n = 1; i + n < s->n_loop && s->loop[i + n].sample == w.sample; n++)
+			;
+		rc = add_sample(&w, &s->loop[i], n);
+	}
+	free(w.progress.v);
+	return rc;
+}
+
+void tfh_loop_samples_free(struct tfh_loop_samples *l)
+{
+	free(l->path.v);
+	free(l->at.v);
+	free(l->entry.v);
+	free(l->span.v);
+	*l = (struct tfh_loop_samples){.path = {.n = 0}};
+}

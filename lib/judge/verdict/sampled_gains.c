@@ -1,0 +1,102 @@
+/* The steps of a run in which no call was recorded: their number and length, their time by cause,
+ * and what they would take without the verdict's part of it, or without its line. Nothing is known
+ * of what would remain of it after a fix, nor of what other threads do meanwhile. */
+#include <math.h>
+
+#include "judge/verdict/sampled_loops.h"
+
+/* Two standard errors of a share, as a share. */
+static double off_by(double share, double samples)
+{
+	return samples > 0 ? 2 * sqrt(share * (1 - share) / samples) : 1;
+}
+
+static struct tfh_whatif without(enum tfh_remove what, double share, double step, double off,
+				 uint64_t steps)
+{
+	double left = (1 - share) * step;
+	struct tfh_whatif w = {.remove = what,
+			       .step_s = NAN,
+			       .about_s = left,
+			       .low_s = fmax(left - off * step, 0),
+			       .high_s = fmin(left + (off + TFH_PREDICT_LEFT_SHARE) * step, step),
+			       .speedup = NAN,
+			       .ceiling_speedup = NAN,
+			       .saved_s = share * step * (double)steps};
+
+	if (w.low_s > 0)
+		w.ceiling_speedup = step / w.low_s;
+	return w;
+}
+
+static void add_line(struct tfh_result *r, double step, double samples)
+{
+	struct tfh_seen_line *l = &r->found.line;
+	double share = l->s_per_step / step, off = off_by(share, samples);
+
+	r->place[0] = (struct tfh_place_gain){
+		.file = l->file,
+		.function = l->function,
+		.line = l->line,
+		.first_line = l->line,
+		.last_line = l->line,
+		.s_per_step = l->s_per_step,
+		.off_s = off * step,
+		.gain = without(TFH_REMOVE_HOST, share, step, off, r->steps.total)};
+	r->n_place = r->line_place = 1;
+	l->off_s = off * step;
+}
+
+/* What removes the part of the step that the verdict is about; TFH_REMOVE_COUNT: nothing does. */
+static enum tfh_remove removal(const struct tfh_verdict *v)
+{
+	int what = 0;
+
+	while (what < TFH_REMOVE_COUNT &&
+	       (v->cause == TFH_CAUSE_NONE || tfh_remove_part(what) != tfh_cause_part(v->cause)))
+		what++;
+	return (enum tfh_remove)what;
+}
+
+void tfh_sampled_gains(const struct tfh_sampled_steps *s, const double part[TFH_PART_COUNT],
+		       double line, double in_loop, double samples, struct tfh_result *r)
+{
+	enum tfh_remove what = removal(&r->verdict);
+	double all = 0, step;
+
+	for (int p = 0; p < TFH_PART_COUNT; p++)
+		all += part[p];
+	/* Compiling that recurs is in few steps, which are much longer than the others. */
+	step = isnan(s->step_s) || r->verdict.cause == TFH_CAUSE_HOST_COMPILE
+		       ? in_loop / 1e9 / (double)s->steps
+		       : s->step_s;
+	r->found.sampled.loop = (struct tfh_step_loop){.file = s->line.file,
+						       .function = s->line.function,
+						       .first = s->line.line,
+						       .last = s->last_line,
+						       .times = s->times,
+						       .exact = s->exact};
+	r->steps = (struct tfh_steps){.count = s->steps,
+				      .total = s->steps,
+				      .median_s = step,
+				      .p95_s = NAN,
+				      .total_s = all / 1e9,
+				      .clock = TFH_STEP_CLOCK_LOOP,
+				      .clock_name = s->line.function,
+				      .per_execution = 1};
+	if (!(all > 0))
+		return;
+	for (int p = 0; p < TFH_PART_COUNT; p++)
+		r->breakdown[p] = (struct tfh_share){part[p] / all * step, part[p] / all};
+	if (r->found.line.file) {
+		r->found.line.s_per_step = line / all * step;
+		r->found.line.of_s = step;
+		if (r->verdict.cls != TFH_CLASS_COMPUTE_BOUND)
+			add_line(r, step, samples);
+	}
+	if (what == TFH_REMOVE_COUNT || r->verdict.cls == TFH_CLASS_COMPUTE_BOUND)
+		return;
+	double share = r->breakdown[tfh_remove_part(what)].share;
+	r->whatif[0] = without(what, share, step, off_by(share, samples), s->steps);
+	r->n_whatif = 1;
+}

@@ -1,0 +1,389 @@
+/*
+ * Which of the sampled loops is the one over steps: the outermost loop of the program that takes
+ * most of the time, or the one inside of it, if that makes up nearly all of it and its iterations
+ * are what a user would call steps. A loop in a function that a library calls is part of a step
+ * (layers of a model), and so are loops of very short iterations, and a few passes of each iteration
+ * (micro-batches).
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "judge/verdict/sampled_loops.h"
+
+struct candidate {
+	uint32_t path, parent; /* parent: index of the loop around it, plus 1; 0: none */
+	uint32_t lo, hi, first, last;
+	uint32_t entries, samples;
+	double ns, waits, caused; /* caused: by its iterations, also outside of it */
+	double pace, fast;	  /* ns of an iteration: usually, and of the fastest tenth */
+	double seen, per_entry, iterations;
+	bool exact;
+};
+
+struct choice {
+	const struct tfh_start *s;
+	struct tfh_loop_samples of;
+	TFH_VEC(struct candidate) loop;
+	double end_ns; /* of the process, run time */
+};
+
+/* ---- loops of a path ---- */
+
+static int by_lines(const void *a, const void *b)
+{
+	const struct tfh_loop_entry *x = *(struct tfh_loop_entry *const *)a,
+				    *y = *(struct tfh_loop_entry *const *)b;
+
+	return x->path != y->path ? (x->path < y->path ? -1 : 1)
+	       : x->lo != y->lo	  ? (x->lo < y->lo ? -1 : 1)
+				  : 0;
+}
+
+static int64_t total_of(const struct tfh_loop_entry *e)
+{
+	return e->left < 0 ? -1 : (int64_t)e->done + e->left;
+}
+
+/* Whether two loops of one path, whose lines do not overlap, may be one of which each entry shows
+ * only some lines: they have equally many iterations, and never follow each other within one
+ * iteration of the loop around them. */
+static bool may_be_one(const struct choice *c, uint32_t a, uint32_t b)
+{
+	const struct tfh_loop_entry *e = c->of.entry.v;
+	int64_t total = -1;
+
+	for (size_t i = 0; i < c->of.entry.n; i++) {
+		if (e[i].loop != a && e[i].loop != b)
+			continue;
+		if (total_of(&e[i]) < 0 || (total >= 0 && total_of(&e[i]) != total))
+			return false;
+		total = total_of(&e[i]);
+		for (size_t k = i > TFH_VERDICT_ENTRIES ? i - TFH_VERDICT_ENTRIES : 0; k < i; k++)
+			if (e[k].loop != e[i].loop && (e[k].loop == a || e[k].loop == b) &&
+			    e[k].parent == e[i].parent && e[k].parent_done == e[i].parent_done)
+				return false;
+	}
+	return true;
+}
+
+/* Tells loops of one path apart: lines of their bodies do not overlap. */
+static int split(struct choice *c)
+{
+	size_t n = c->of.entry.n;
+	struct tfh_loop_entry **e = calloc(n ? n : 1, sizeof(*e));
+	int rc = e ? 0 : -ENOMEM;
+
+	for (size_t i = 0; e && i < n; i++)
+		e[i] = &c->of.entry.v[i];
+	if (e)
+		qsort(e, n, sizeof(*e), by_lines);
+	for (size_t i = 0; i < n && !rc; i++) {
+		struct candidate *l = c->loop.n ? &c->loop.v[c->loop.n - 1] : NULL;
+		if (!l || l->path != e[i]->path || e[i]->lo > l->hi)
+			rc = TFH_PUSH(c->loop,
+				      ((struct candidate){.path = e[i]->path, .lo = e[i]->lo}));
+		if (rc)
+			break;
+		l = &c->loop.v[c->loop.n - 1];
+		l->hi = e[i]->hi > l->hi ? e[i]->hi : l->hi;
+		e[i]->loop = (uint32_t)c->loop.n - 1;
+	}
+	free(e);
+	return rc;
+}
+
+static void join(struct choice *c)
+{
+	for (uint32_t a = 0; a + 1 < c->loop.n; a++) {
+		uint32_t b = a + 1;
+		if (c->loop.v[a].path != c->loop.v[b].path || !may_be_one(c, a, b))
+			continue;
+		for (size_t i = 0; i < c->of.entry.n; i++)
+			if (c->of.entry.v[i].loop == a)
+				c->of.entry.v[i].loop = b;
+		c->loop.v[b].lo = c->loop.v[a].lo;
+	}
+}
+
+/* ---- counting ---- */
+
+static int by_pace(const void *a, const void *b)
+{
+	const struct tfh_loop_span *x = a, *y = b;
+	double p = x->ns / x->iterations, q = y->ns / y->iterations;
+
+	return p < q ? -1 : p > q;
+}
+
+/* The mean of a loop's iterations, ns, without those that took much longer than most, such as the
+ * first one; NAN: not known. The spans are sorted by pace. */
+static double usual_ns(const struct choice *c, uint32_t loop)
+{
+	double all = 0, half = 0, most = 0, ns = 0, iterations = 0;
+	const struct tfh_loop_span *v = c->of.span.v;
+
+	for (size_t i = 0; i < c->of.span.n; i++)
+		all += c->of.entry.v[v[i].entry].loop == loop ? v[i].iterations : 0;
+	for (size_t i = 0; i < c->of.span.n; i++) {
+		double pace = v[i].ns / v[i].iterations;
+		if (c->of.entry.v[v[i].entry].loop != loop)
+			continue;
+		if (half <= all / 2)
+			most = TFH_VERDICT_SAMPLED_SLOW * pace;
+		half += v[i].iterations;
+		if (pace > most)
+			break;
+		ns += v[i].ns;
+		iterations += v[i].iterations;
+	}
+	return iterations >= TFH_LOOPS_FEWEST_STEPS ? ns / iterations : NAN;
+}
+
+static double pace_of(const struct choice *c, uint32_t loop)
+{
+	double usual = usual_ns(c, loop), iterations = 0;
+
+	for (size_t i = 0; i < c->of.entry.n; i++)
+		if (c->of.entry.v[i].loop == loop)
+			iterations += (double)c->of.entry.v[i].done;
+	return usual > 0 ? usual : iterations > 0 ? c->loop.v[loop].ns / iterations : 0;
+}
+
+/* The tenth of a loop's iterations that are fastest take at most this long, ns. */
+static double fast_of(const struct choice *c, uint32_t loop)
+{
+	const struct tfh_loop_span *v = c->of.span.v;
+	double all = 0, sum = 0;
+
+	for (size_t i = 0; i < c->of.span.n; i++)
+		all += c->of.entry.v[v[i].entry].loop == loop ? v[i].iterations : 0;
+	for (size_t i = 0; i < c->of.span.n; i++) {
+		sum += c->of.entry.v[v[i].entry].loop == loop ? v[i].iterations : 0;
+		if (sum > 0 && sum >= all / 10)
+			return v[i].ns / v[i].iterations;
+	}
+	return c->loop.v[loop].pace;
+}
+
+static uint64_t most_done(const struct choice *c, uint32_t loop)
+{
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < c->of.entry.n; i++)
+		if (c->of.entry.v[i].loop == loop && c->of.entry.v[i].done > most)
+			most = c->of.entry.v[i].done;
+	return most;
+}
+
+/* How many iterations an entry had when it was left, some time after its last sample. */
+static double iterations_of(const struct choice *c, const struct tfh_loop_entry *e, bool *exact)
+{
+	double pace = c->loop.v[e->loop].pace, more, done = (double)e->done;
+	double least = (double)e->left * c->loop.v[e->loop].fast;
+	double until = e->last + 1 < c->s->n ? (double)c->s->sample[e->last + 1].t : c->end_ns;
+	double gap = until - (double)c->s->sample[e->last].t;
+
+	if (e->left == 0)
+		return done;
+	/* It may have gone to its end since. If there was no time for that, it was left early. */
+	if (e->left > 0 && least <= 2 * gap + pace)
+		return done + (double)e->left;
+	more = pace > 0 ? gap / pace : 0;
+	if (e->left < 0) {
+		double most = (double)most_done(c, e->loop);
+		*exact = false;
+		return done + more + 1 >= most ? most : done + floor(more / 2);
+	}
+	*exact &= gap < c->loop.v[e->loop].fast / 2;
+	return done + floor(more / 2);
+}
+
+static int by_size(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Sums up a loop's entries. */
+static int add_entries(struct choice *c, uint32_t loop)
+{
+	struct candidate *l = &c->loop.v[loop];
+	double *each = calloc(c->of.entry.n, sizeof(*each));
+	uint32_t n = 0;
+
+	if (!each)
+		return -ENOMEM;
+	l->exact = true;
+	l->first = UINT32_MAX;
+	for (size_t i = 0; i < c->of.entry.n; i++) {
+		const struct tfh_loop_entry *e = &c->of.entry.v[i];
+		if (e->loop != loop)
+			continue;
+		l->ns += e->ns;
+		l->waits += e->waits;
+		l->first = e->first < l->first ? e->first : l->first;
+		l->last = e->last > l->last ? e->last : l->last;
+		l->parent = e->parent ? c->of.entry.v[e->parent - 1].loop + 1 : 0;
+	}
+	for (size_t i = 0; i < c->of.at.n; i++)
+		l->samples += c->of.entry.v[c->of.at.v[i].entry].loop == loop;
+	l->caused = l->ns;
+	l->pace = pace_of(c, loop);
+	l->fast = fast_of(c, loop);
+	for (size_t i = 0; i < c->of.entry.n; i++)
+		if (c->of.entry.v[i].loop == loop) {
+			each[n] = iterations_of(c, &c->of.entry.v[i], &l->exact);
+			l->seen += each[n++];
+		}
+	qsort(each, n, sizeof(*each), by_size);
+	l->entries = n;
+	l->per_entry = n ? each[n / 2] : 0;
+	l->exact &= n && each[0] >= each[n - 1];
+	l->iterations = l->seen;
+	free(each);
+	return 0;
+}
+
+/* The time that the iterations of a loop cause: its own, and what the loop around it waits for, which
+ * this one has queued (JAX executes while the program goes on). */
+static double caused_ns(const struct candidate *l, const struct candidate *around)
+{
+	return l->ns + around->waits - l->waits;
+}
+
+/* Short entries may fall between two samples. A loop that fills the one around it is entered in each
+ * of its iterations. */
+static void add_unseen(struct candidate *l, const struct candidate *around)
+{
+	double missing = round(around->iterations) - l->entries;
+
+	if (caused_ns(l, around) < TFH_VERDICT_LOOP_SHARE * around->ns)
+		return;
+	l->exact &= around->exact;
+	if (missing > 0)
+		l->iterations = l->seen + missing * l->per_entry;
+}
+
+/* ---- choosing ---- */
+
+static uint32_t largest_in(const struct choice *c, uint32_t parent)
+{
+	uint32_t best = UINT32_MAX;
+
+	for (uint32_t i = 0; i < c->loop.n; i++)
+		if (c->loop.v[i].entries && c->loop.v[i].parent == parent &&
+		    (best == UINT32_MAX || c->loop.v[i].ns > c->loop.v[best].ns))
+			best = i;
+	return best;
+}
+
+/* Whether the iterations of the loop inside, rather than those of the loop around it, are steps. */
+static bool has_steps(const struct choice *c, struct candidate *in, const struct candidate *around)
+{
+	double caused = caused_ns(in, around);
+
+	in->caused = caused;
+	if (caused < TFH_VERDICT_LOOP_SHARE * around->ns || c->of.path.v[in->path].called_back ||
+	    fmax(in->pace, caused / in->iterations) < TFH_VERDICT_SAMPLED_STEP_S * 1e9)
+		return false;
+	return in->per_entry >= around->iterations ||
+	       (in->per_entry > TFH_VERDICT_SAMPLED_MICRO &&
+		around->pace >= TFH_VERDICT_SAMPLED_EPOCH_S * 1e9);
+}
+
+/* Whether an outermost loop may be the one over steps, or over epochs. One that is entered again and
+ * again is in a loop that no iterator shows (`while`), whose iterations may be the steps, or which
+ * may enter it between two samples. */
+static bool is_whole(const struct choice *c, const struct candidate *l)
+{
+	return l->entries == 1 ||
+	       (!c->of.path.v[l->path].called_back &&
+		l->samples >= TFH_VERDICT_SAMPLED_SEEN * l->entries &&
+		(l->per_entry > TFH_VERDICT_SAMPLED_MICRO || l->per_entry >= l->entries));
+}
+
+/* The loop over steps; UINT32_MAX: there is none. */
+static uint32_t choose(struct choice *c, double all_ns)
+{
+	uint32_t at = largest_in(c, 0), in;
+
+	if (at == UINT32_MAX || !is_whole(c, &c->loop.v[at]) ||
+	    c->loop.v[at].ns < TFH_VERDICT_SAMPLED_LOOP_SHARE * all_ns)
+		return UINT32_MAX;
+	for (; (in = largest_in(c, at + 1)) != UINT32_MAX; at = in) {
+		add_unseen(&c->loop.v[in], &c->loop.v[at]);
+		if (!has_steps(c, &c->loop.v[in], &c->loop.v[at]))
+			break;
+	}
+	double ns = c->loop.v[at].ns / c->loop.v[at].iterations;
+	return fmax(c->loop.v[at].pace, ns) < TFH_VERDICT_SAMPLED_STEP_S * 1e9 ? UINT32_MAX : at;
+}
+
+/* The iteration of the whole run that each sample is in. */
+static int number(const struct choice *c, uint32_t loop, struct tfh_sampled_steps *out)
+{
+	double *before = calloc(c->of.entry.n, sizeof(*before)), sum = 0;
+	bool exact = true;
+
+	out->step = calloc(c->s->n, sizeof(*out->step));
+	for (size_t i = 0; before && i < c->of.entry.n; i++)
+		if (c->of.entry.v[i].loop == loop) {
+			before[i] = sum;
+			sum += iterations_of(c, &c->of.entry.v[i], &exact);
+		}
+	for (size_t i = 0; before && out->step && i < c->of.at.n; i++) {
+		const struct tfh_loop_sample *at = &c->of.at.v[i];
+		if (c->of.entry.v[at->entry].loop == loop)
+			out->step[at->sample] =
+				(uint32_t)fmin(before[at->entry] + (double)at->done, UINT32_MAX);
+	}
+	free(before);
+	return before && out->step ? 0 : -ENOMEM;
+}
+
+static int describe(struct choice *c, uint32_t loop, struct tfh_sampled_steps *out)
+{
+	const struct candidate *l = &c->loop.v[loop];
+
+	out->line = c->of.path.v[l->path].line;
+	out->line.line = l->lo;
+	out->last_line = l->hi;
+	out->steps = (uint64_t)fmax(round(l->iterations), 1);
+	out->exact = l->exact;
+	out->times = l->entries;
+	out->first = l->first;
+	out->last = l->last;
+	/* What is only queued takes its time later. */
+	out->step_s = l->caused > (1 + TFH_BLOCKING_SHARE) * l->ns ? l->caused / l->iterations / 1e9
+								   : usual_ns(c, loop) / 1e9;
+	return number(c, loop, out);
+}
+
+int tfh_sampled_steps(const struct tfh_start *s, const struct tfh_loop_weight *weight,
+		      double end_ns, struct tfh_sampled_steps *out)
+{
+	double all_ns = 0;
+	struct choice c = {.s = s, .end_ns = end_ns};
+	int rc = tfh_loop_entries(s, weight, &c.of);
+	uint32_t at;
+
+	*out = (struct tfh_sampled_steps){.step_s = NAN};
+	if (!rc)
+		rc = split(&c);
+	if (!rc)
+		join(&c);
+	if (c.of.span.n)
+		qsort(c.of.span.v, c.of.span.n, sizeof(*c.of.span.v), by_pace);
+	for (uint32_t i = 0; i < c.loop.n && !rc; i++)
+		rc = add_entries(&c, i);
+	for (uint32_t i = 0; i < s->n; i++)
+		all_ns += weight[i].ns;
+	at = rc ? UINT32_MAX : choose(&c, all_ns);
+	if (at != UINT32_MAX)
+		rc = describe(&c, at, out);
+	free(c.loop.v);
+	tfh_loop_samples_free(&c.of);
+	return rc;
+}

@@ -1,0 +1,303 @@
+#include <string.h>
+
+#include "sampling/iterators.h"
+
+/* Only the outer frames are searched: a program's main loop is among them. */
+#define FRAMES_MOST 32u
+/* Loops, context managers and half-evaluated expressions of one frame that are searched. */
+#define SLOTS 8u
+/* Nested iterators: enumerate of a zip of a generator over a range. */
+#define NESTED 5
+#define TAGS 7ull
+/* More elements than a loop can have given. */
+#define COUNT_MOST (1ull << 48)
+#define NAME_BYTES 24u
+
+#define TYPE_NAME 24 /* offset of tp_name in a type */
+#define FIELD 16     /* of the first field behind an object's head */
+#define TUPLE_ITEMS 24
+#define GROWS_RANGE 12	   /* from this minor version on, a range's iterator moves its start */
+#define FRAME_OF_OBJECT 11 /* up to the one before, frames are objects of their own */
+#define STACK_POINTER 14   /* from this one on, frames keep their stack's end as an address */
+
+enum kind { UNKNOWN, RANGE, INDEX_OF, COUNTS_DOWN, ENUMERATE, FIRST_OF, GENERATOR, ISLICE, DICT };
+
+/* By the type's name. */
+static const struct {
+	const char *name;
+	enum kind kind;
+} kinds[] = {
+	{"range_iterator", RANGE},
+	{"list_iterator", INDEX_OF},
+	{"tuple_iterator", INDEX_OF},
+	{"iterator", INDEX_OF}, /* of a sequence's __getitem__ */
+	{"list_reverseiterator", COUNTS_DOWN},
+	{"enumerate", ENUMERATE},
+	{"zip", FIRST_OF},
+	{"map", FIRST_OF},
+	{"generator", GENERATOR},
+	{"itertools.islice", ISLICE},
+	{"dict_keyiterator", DICT},
+	{"dict_valueiterator", DICT},
+	{"dict_itemiterator", DICT},
+};
+
+struct loop_reading {
+	const struct tfh_py *py;
+	struct tfh_py_types *types;
+	struct tfh_py_copies *c;
+};
+
+static bool word_at(const struct loop_reading *r, uint64_t from, uint64_t *to)
+{
+	const uint8_t *p = tfh_py_copied(r->c, from, sizeof(*to));
+
+	if (p)
+		*to = tfh_py_word(p);
+	return p;
+}
+
+static enum kind name_kind(const struct loop_reading *r, uint64_t type)
+{
+	uint64_t name;
+	const uint8_t *p =
+		word_at(r, type + TYPE_NAME, &name) ? tfh_py_copied(r->c, name, NAME_BYTES) : NULL;
+
+	for (size_t i = 0; p && i < sizeof(kinds) / sizeof(*kinds); i++)
+		if (!strncmp((const char *)p, kinds[i].name, NAME_BYTES))
+			return kinds[i].kind;
+	return UNKNOWN;
+}
+
+static enum kind kind_of(const struct loop_reading *r, uint64_t object)
+{
+	struct tfh_py_types *t = r->types;
+	uint64_t type;
+	enum kind kind;
+
+	if (object < TFH_PY_PAGE || object % 8 || !word_at(r, object + TFH_PY_OBJECT_TYPE, &type) ||
+	    type < TFH_PY_PAGE || type % 8)
+		return UNKNOWN;
+	for (uint32_t i = 0; i < t->n; i++)
+		if (t->type[i] == type)
+			return (enum kind)t->kind[i];
+	kind = name_kind(r, type);
+	/* What is on a stack is of many types; those of iterators are few. */
+	if (t->n < TFH_PY_TYPES && (kind != UNKNOWN || t->n < TFH_PY_TYPES / 2)) {
+		t->type[t->n] = type;
+		t->kind[t->n++] = (uint8_t)kind;
+	}
+	return kind;
+}
+
+static bool loop_of(const struct loop_reading *r, uint64_t object, int depth,
+		    struct tfh_py_loop *out);
+
+/* `long` start, step, length; before that, up to 3.11, an index, and the start stays. */
+static bool range_loop(const struct loop_reading *r, uint64_t object, struct tfh_py_loop *out)
+{
+	const uint8_t *p = tfh_py_copied(r->c, object + FIELD, 4 * sizeof(uint64_t));
+	bool grows = r->py->minor >= GROWS_RANGE;
+	int64_t first, step, length;
+
+	if (!p)
+		return false;
+	first = (int64_t)tfh_py_word(p);
+	step = (int64_t)tfh_py_word(p + (grows ? 8 : 16));
+	length = (int64_t)tfh_py_word(p + (grows ? 16 : 24));
+	if (!step || length < 0 || first == INT64_MIN)
+		return false;
+	/* What the range began with is not kept; most begin with 0, or with 1 below the step. */
+	out->done = grows ? (uint64_t)(first / step < 0 ? 0 : first / step) : (uint64_t)first;
+	out->left = grows ? (uint64_t)length : (uint64_t)length - (uint64_t)first;
+	return grows || first <= length;
+}
+
+static bool index_loop(const struct loop_reading *r, uint64_t object, bool down,
+		       struct tfh_py_loop *out)
+{
+	uint64_t index, of, size;
+
+	if (!word_at(r, object + FIELD, &index) || !word_at(r, object + FIELD + 8, &of) || !of)
+		return false;
+	if (!word_at(r, of + FIELD, &size) || size > COUNT_MOST)
+		size = UINT64_MAX;
+	if (down) {
+		out->left = index + 1;
+		out->done = size - out->left;
+		return size != UINT64_MAX && index + 1 <= size;
+	}
+	out->done = index;
+	out->left = size >= index && size != UINT64_MAX ? size - index : TFH_PY_LEFT_UNKNOWN;
+	return true;
+}
+
+static bool enumerate_loop(const struct loop_reading *r, uint64_t object, int depth,
+			   struct tfh_py_loop *out)
+{
+	uint64_t inner;
+
+	if (word_at(r, object + FIELD + 8, &inner) && loop_of(r, inner, depth + 1, out))
+		return true;
+	out->left = TFH_PY_LEFT_UNKNOWN;
+	return word_at(r, object + FIELD, &out->done);
+}
+
+/* Of several iterators in step, the first that is known. `at`: the field that has their tuple. */
+static bool first_loop(const struct loop_reading *r, uint64_t object, int depth,
+		       struct tfh_py_loop *out)
+{
+	uint64_t field, n, tuple, item;
+
+	/* A zip begins with their number, a map does not. */
+	if (!word_at(r, object + FIELD, &field) ||
+	    (field < TFH_PY_PAGE && !word_at(r, object + FIELD + 8, &field)))
+		return false;
+	tuple = field;
+	if (!word_at(r, tuple + FIELD, &n) || n > SLOTS)
+		return false;
+	for (uint64_t i = 0; i < n; i++)
+		if (word_at(r, tuple + TUPLE_ITEMS + 8 * i, &item) &&
+		    loop_of(r, item, depth + 1, out))
+			return true;
+	return false;
+}
+
+static bool islice_loop(const struct loop_reading *r, uint64_t object, struct tfh_py_loop *out)
+{
+	const uint8_t *p = tfh_py_copied(r->c, object + FIELD + 16, 3 * sizeof(uint64_t));
+	int64_t stop, step;
+
+	if (!p)
+		return false;
+	stop = (int64_t)tfh_py_word(p);
+	step = (int64_t)tfh_py_word(p + 8);
+	out->done = tfh_py_word(p + 16);
+	if (step != 1 || out->done > COUNT_MOST)
+		return false;
+	out->left = stop < 0 || (uint64_t)stop < out->done ? TFH_PY_LEFT_UNKNOWN
+							   : (uint64_t)stop - out->done;
+	return true;
+}
+
+static bool dict_loop(const struct loop_reading *r, uint64_t object, struct tfh_py_loop *out)
+{
+	const uint8_t *p = tfh_py_copied(r->c, object + FIELD + 8, 4 * sizeof(uint64_t));
+	uint64_t size = p ? tfh_py_word(p) : 0;
+
+	out->left = p ? tfh_py_word(p + 24) : 0;
+	out->done = size - out->left;
+	return p && out->left <= size;
+}
+
+/* Slots of a frame's evaluation stack: their address and number, at most SLOTS. While the frame
+ * executes, its stack's end is in a register: above it, there may be references to what is gone. */
+static uint64_t slots_of(const struct loop_reading *r, uint64_t frame, uint32_t *n)
+{
+	const struct tfh_py_layout *at = &r->py->at;
+	const uint8_t *f = tfh_py_copied(r->c, frame, at->frame_locals + sizeof(uint64_t));
+	const uint8_t *code;
+	uint64_t begin, end = 0;
+
+	*n = SLOTS;
+	if (!f)
+		return 0;
+	if (r->py->minor < FRAME_OF_OBJECT)
+		return tfh_py_word(f + at->frame_locals);
+	code = tfh_py_copied(r->c, tfh_py_word(f + at->frame_code) & ~TAGS, at->code_bytecode);
+	if (!code)
+		return 0;
+	begin = 8ull * (uint32_t)tfh_py_int(code + at->code_first + sizeof(int32_t));
+	if (r->py->minor >= STACK_POINTER && tfh_py_word(f + TFH_PY_FRAME_TOP))
+		end = tfh_py_word(f + TFH_PY_FRAME_TOP) - frame - at->frame_locals;
+	else if (r->py->minor < STACK_POINTER && tfh_py_int(f + TFH_PY_FRAME_TOP) > 0)
+		end = 8ull * (uint32_t)tfh_py_int(f + TFH_PY_FRAME_TOP);
+	if (end)
+		*n = end < begin	       ? 0
+		     : end - begin < 8 * SLOTS ? (uint32_t)(end - begin) / 8
+					       : SLOTS;
+	return frame + at->frame_locals + begin;
+}
+
+/* The loops of one frame, outermost first. */
+static uint32_t frame_loops(const struct loop_reading *r, uint64_t frame, int depth,
+			    struct tfh_py_loop *out, uint32_t most)
+{
+	uint32_t slots, n = 0;
+	uint64_t begin = slots_of(r, frame, &slots), object;
+
+	for (uint32_t i = 0; begin && i < slots && n < most; i++)
+		if (word_at(r, begin + 8ull * i, &object) &&
+		    loop_of(r, object & ~TAGS, depth, &out[n]))
+			n++;
+	return n;
+}
+
+/* A generator gives an element in each iteration of its own innermost loop, as a rule. */
+static bool generator_loop(const struct loop_reading *r, uint64_t object, int depth,
+			   struct tfh_py_loop *out)
+{
+	struct tfh_py_loop loop[SLOTS];
+	uint64_t frame = object + r->py->at.generator_frame;
+	uint32_t n;
+
+	if (r->py->minor < FRAME_OF_OBJECT && !word_at(r, frame, &frame))
+		return false;
+	n = frame ? frame_loops(r, frame, depth + 1, loop, SLOTS) : 0;
+	if (!n)
+		return false;
+	*out = loop[n - 1];
+	return true;
+}
+
+static bool loop_of(const struct loop_reading *r, uint64_t object, int depth,
+		    struct tfh_py_loop *out)
+{
+	enum kind kind = depth < NESTED ? kind_of(r, object) : UNKNOWN;
+
+	out->iterator = object; /* or what it is made of */
+	bool found = kind == RANGE	   ? range_loop(r, object, out)
+		     : kind == INDEX_OF	   ? index_loop(r, object, false, out)
+		     : kind == COUNTS_DOWN ? index_loop(r, object, true, out)
+		     : kind == ENUMERATE   ? enumerate_loop(r, object, depth, out)
+		     : kind == FIRST_OF	   ? first_loop(r, object, depth, out)
+		     : kind == GENERATOR   ? generator_loop(r, object, depth, out)
+		     : kind == ISLICE	   ? islice_loop(r, object, out)
+					   : kind == DICT && dict_loop(r, object, out);
+
+	return found && out->done < COUNT_MOST;
+}
+
+/* Removes the iterators that a frame only passes on: up to 3.10, arguments stay on the caller's
+ * stack. The loop is in the innermost frame that has them. */
+static uint32_t without_passed(struct tfh_py_loop *loop, uint32_t n)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t k = i + 1;
+
+		while (k < n && loop[k].iterator != loop[i].iterator)
+			k++;
+		if (k == n)
+			loop[kept++] = loop[i];
+	}
+	return kept;
+}
+
+uint32_t tfh_py_loops(const struct tfh_py *py, struct tfh_py_types *types, struct tfh_py_copies *c,
+		      const struct tfh_py_frame *frame, uint32_t n, struct tfh_py_loop *out,
+		      uint32_t most)
+{
+	struct loop_reading r = {py, types, c};
+	uint32_t found = 0;
+
+	for (uint32_t i = n; i-- > 0 && n - i <= FRAMES_MOST && found < most;) {
+		uint32_t of = frame_loops(&r, frame[i].frame, 0, out + found, most - found);
+
+		for (uint32_t k = 0; k < of; k++)
+			out[found + k].frame = i;
+		found += of;
+	}
+	return without_passed(out, found);
+}

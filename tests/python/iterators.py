@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""What must hold, with every CPython that is here: of a job that records nothing, `tfhook run` reads how far Python's `for` loops have
+come, and the report counts their iterations: in epochs over a range, a list, a tuple, a dict, enumerate of a generator, zip, map,
+islice and a reversed list; as many as the job makes, exactly (but where a range that begins with 1 is all that is known, from 3.12 on:
+one more). A `while` loop shows no steps. The digest gives the same report."""
+import json
+import os
+import subprocess
+import sys
+
+here = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, here)
+import interpreters  # noqa: E402
+
+if os.environ.get("TFH_SAN"):
+    sys.exit(77)
+TOOL, TMP = os.path.join(os.environ["TFH_BUILD"], "bin", "tfhook"), os.environ["TFH_TMP"]
+JOB = """
+import itertools, sys, time
+N = %d
+def work():
+    end = time.perf_counter() + 0.005
+    while time.perf_counter() < end: sum(range(200))
+def batches(n):
+    for i in range(0, 32 * n, 32):
+        yield i
+def epoch(over):
+    for i in over:
+        work()
+def main():
+    for e in range(3):
+        epoch(%s)
+    print(3 * N)
+main()
+"""
+WHILE = """
+import time
+end, n = time.perf_counter() + 3, 0
+while time.perf_counter() < end:
+    for layer in range(4):
+        sum(range(20000))
+    n += 1
+"""
+LOOPS = ["range(N)", "list(range(N))", "tuple(range(N))", "{i: i for i in range(N)}.items()", "enumerate(batches(N))", "zip(batches(N), [0] * N)",
+         "map(str, range(N))", "itertools.islice(itertools.count(), N)", "reversed(list(range(N)))", "range(1, N + 1)"]
+failures = 0
+
+
+def check(condition, *what):
+    global failures
+    if not condition:
+        failures += 1
+        print("FAIL", *what)
+
+
+def judged(name, job, python):
+    directory, path = os.path.join(TMP, name), os.path.join(TMP, name + ".py")
+    with open(path, "w") as f:
+        f.write(job)
+    done = subprocess.run([TOOL, "run", "-q", "-o", directory, "--", python, path], capture_output=True, text=True, timeout=200)
+    check(done.returncode == 0 and not done.stderr, name, done)
+    if not os.path.exists(directory):
+        return None, done.stdout
+    report = subprocess.run([TOOL, "report", "--json", directory], capture_output=True, text=True)
+    check(report.returncode in (0, 3), name, report)
+    return json.loads(report.stdout), done.stdout
+
+
+every = interpreters.every()
+for number, (version, python) in enumerate(every.items() if isinstance(every, dict) else every):
+    # Each interpreter runs three of the loops, and together they run all of them.
+    for over in (LOOPS[(3 * number + k) % len(LOOPS)] for k in range(3)):
+        name = "%s_%d" % (version, LOOPS.index(over))
+        report, out = judged(name, JOB % (100, over), python)
+        if not report or report["sampled"]["samples"] < 40:
+            print(name, "too few samples on this machine")
+            continue
+        loop, steps = report["sampled"]["step_loop"], report["steps"]["total"]
+        first = over.startswith("range(1") and tuple(map(int, version.split(".")[:2])) >= (3, 12)
+        check(loop and loop["function"] == "epoch" and report["steps"]["clock"] == "loop", name, over, loop, report["steps"])
+        check(steps == int(out) or (first and steps == int(out) + 3), name, over, steps, out)
+        check(0.003 < (report["steps"]["median_s"] or 0) < 0.05, name, over, report["steps"])
+
+report, out = judged("while", WHILE, sys.executable)
+check(not report or (report["steps"]["total"] == 0 and not report["sampled"]["step_loop"]), "while", report and report["steps"])
+
+report, out = judged("digest", JOB % (100, "range(N)"), sys.executable)
+if report:
+    subprocess.run([TOOL, "digest", os.path.join(TMP, "digest")], check=True, capture_output=True)
+    os.remove(os.path.join(TMP, "digest", "start.json"))
+    again = subprocess.run([TOOL, "report", "--json", os.path.join(TMP, "digest")], capture_output=True, text=True)
+    check(json.loads(again.stdout) == report, "digest")
+sys.exit(bool(failures))

@@ -1,0 +1,199 @@
+/* What must hold of a run in which no call was recorded: its steps are the iterations of the loop of Python that the samples show,
+ * counted exactly where iterators know how many are left, also in epochs of which no sample is left; a loop in a function that a
+ * library calls, a few passes of each iteration, and very short iterations are parts of steps; a loop that is left early counts
+ * as far as it came; loops that follow each other in a function are two; a loop inside of one that no iterator shows has no
+ * steps that could be counted. What is before the loop, and compiling in its first iterations, is the start. The line's
+ * gain is of a step. */
+#include "../analyze_gen.h"
+#include "judge/verdict/verdict.h"
+#include "model/start.h"
+
+enum { JOB = 1, EPOCH, CALL, LAYERS, COMPILER };
+static const struct tfh_start_function function[] = {
+	{"/job/train.py", "main", false},
+	{"/job/train.py", "epoch", false},
+	{"/site-packages/layers/model.py", "Model.call", true},
+	{"/job/train.py", "Net.forward", false},
+	{"/site-packages/jax/_src/compiler.py", "backend_compile", true}};
+enum { MAIN = 1, IN_EPOCH, CALLS, FORWARD, COMPILES, EVALUATES, LATER };
+static const struct tfh_start_place place[] = {
+	{0, JOB, 40},	     {MAIN, EPOCH, 50},	      {IN_EPOCH, CALL, 1},
+	{CALLS, LAYERS, 20}, {IN_EPOCH, COMPILER, 9}, {0, JOB, 44},
+	{0, JOB, 30}};
+
+#define SAMPLES 4096
+static struct tfh_start start;
+static struct tfh_start_sample sample[SAMPLES];
+static struct tfh_start_loop loop[4 * SAMPLES];
+static uint32_t samples, loops;
+
+static const struct tfh_start *start_of(void *arg, uint32_t process)
+{
+	(void)arg, (void)process;
+	return &start;
+}
+
+/* A sample of 10 ms; the loops follow. */
+static void at(uint32_t where)
+{
+	assert_true(samples < SAMPLES);
+	sample[samples] = (struct tfh_start_sample){
+		.t = gen_ns(10.0 * samples), .ns = 1e7, .place = where, .state = TFT_STATE_RUNNING};
+	sample[samples++].gil = TFT_GIL_HELD;
+}
+
+static void in(uint32_t depth, uint64_t done, int64_t left)
+{
+	loop[loops++] = (struct tfh_start_loop){samples - 1, depth, done, left};
+}
+
+static struct tfh_result *judge(void)
+{
+	struct gen *g = gen_new();
+
+	start = (struct tfh_start){.sample = sample,
+				   .n = samples,
+				   .loop = loop,
+				   .n_loop = loops,
+				   .place = place,
+				   .function = function};
+	g->feed.start = start_of;
+	samples = loops = 0;
+	return gen_judge(g);
+}
+
+static void expect(uint64_t steps, bool exact)
+{
+	struct tfh_result *r = judge();
+
+	assert_int_equal(r->steps.total, steps);
+	if (steps) {
+		assert_int_equal(r->steps.clock, TFH_STEP_CLOCK_LOOP);
+		assert_int_equal(r->found.sampled.loop.exact, exact);
+	}
+	tfh_result_free(r);
+}
+
+/* 6 epochs of 25 steps of 20 ms; of the fourth epoch there is no sample. */
+static void epochs(bool known)
+{
+	for (uint32_t e = 1; e <= 6; e++)
+		for (uint32_t i = 0; i < 50 && e != 4; i++) {
+			at(i % 3 ? IN_EPOCH : CALLS);
+			in(1, e, 6 - e);
+			in(2, i / 2 + 1, known ? 24 - (int64_t)i / 2 : -1);
+		}
+}
+
+static void test_epochs(void **state)
+{
+	(void)state;
+	epochs(true);
+	expect(150, true);
+	epochs(false);
+	expect(150, false);
+}
+
+/* 300 steps of 40 ms, in each of which 12 layers of a model follow each other, or 4 micro-batches. */
+static void test_inner_loops(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 1200; i++) {
+		at(FORWARD);
+		in(2, i / 4 + 1, 299 - i / 4);
+		in(4, i % 4 * 3 + 1, 11 - i % 4 * 3);
+	}
+	expect(300, true);
+	for (uint32_t i = 0; i < 1200; i++) {
+		at(IN_EPOCH);
+		in(1, i / 4 + 1, 299 - i / 4);
+		in(2, i % 4 + 1, 3 - i % 4);
+	}
+	expect(300, true);
+	for (uint32_t i = 0; i < 1200; i++) {
+		at(IN_EPOCH);
+		in(1, i / 4 + 1, 299 - i / 4);
+		in(2, i % 4 * 100000 + 1, 399999 - i % 4 * 100000);
+	}
+	expect(300, true);
+}
+
+/* Of 1,000 steps, 200 were made; then 40 samples of something else follow. */
+static void test_left_early(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 400; i++) {
+		at(MAIN);
+		in(1, i / 2 + 1, 999 - i / 2);
+	}
+	for (uint32_t i = 0; i < 40; i++)
+		at(LATER);
+	expect(200, false);
+}
+
+static void test_two_loops(void **state)
+{
+	(void)state;
+	for (uint32_t e = 1; e <= 3; e++) {
+		for (uint32_t i = 0; i < 80; i++) {
+			at(MAIN);
+			in(1, e, 3 - e);
+			in(1, i / 2 + 1, 39 - i / 2);
+		}
+		for (uint32_t i = 0; i < 10; i++) {
+			at(EVALUATES);
+			in(1, e, 3 - e);
+			in(1, i + 1, 9 - i);
+		}
+	}
+	expect(120, true);
+}
+
+/* `while` around 5 passes each time: there are no steps that could be counted. */
+static void test_unseen_loop(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 400; i++) {
+		at(MAIN);
+		in(1, i % 5 + 1, 4 - i % 5);
+	}
+	expect(0, false);
+}
+
+/* 2 s of preparation, 1 s of compiling in the first of 100 steps of 50 ms, of which the model's line takes 4/5. */
+static void test_start_and_gain(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 200; i++)
+		at(LATER);
+	for (uint32_t i = 0; i < 100; i++) {
+		at(COMPILES);
+		in(2, 1, 99);
+	}
+	for (uint32_t i = 0; i < 500; i++) {
+		at(i % 5 ? CALLS : IN_EPOCH);
+		in(2, i / 5 + 1, 99 - i / 5);
+	}
+	struct tfh_result *r = judge();
+
+	assert_int_equal(r->steps.total, 100);
+	assert_true(fabs(r->steps.median_s - 0.05) < 0.001);
+	assert_true(fabs(r->found.sampled.start_s - 3) < 0.1);
+	assert_int_equal(r->verdict.cause, TFH_CAUSE_HOST_PYTHON);
+	assert_int_equal(r->line_place, 1);
+	assert_true(fabs(r->place[0].s_per_step - 0.05) <
+		    0.002); /* both lines are one line of main */
+	assert_true(r->place[0].gain.high_s >= r->place[0].gain.about_s);
+	tfh_result_free(r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_epochs),	    cmocka_unit_test(test_inner_loops),
+		cmocka_unit_test(test_left_early),  cmocka_unit_test(test_two_loops),
+		cmocka_unit_test(test_unseen_loop), cmocka_unit_test(test_start_and_gain),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
