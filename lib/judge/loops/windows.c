@@ -49,16 +49,18 @@ static bool mine(const struct tfh_loops *loops, const struct tfh_boundary *t)
 }
 
 /* Batches of an evaluation occur in runs; an iterator that alternates with the training one belongs
- * to the step. Threads of replicas run slightly ahead of each other, so if a group has as many
- * batches as the training loop, runs must be long. */
-static bool evaluates(const struct tfh_loops *loops, const struct tfh_boundary *t)
+ * to the step. Threads of replicas run slightly ahead of each other, so if a group of another thread
+ * has as many batches as the training loop, runs must be long. */
+static bool evaluates(const struct window_builder *b, const struct tfh_boundary *t)
 {
+	const struct tfh_loops *loops = b->loops;
 	const struct tfh_group *g = &loops->group.v[tfh_group_of(loops, t)];
 	const struct tfh_group *train = &loops->group.v[loops->train_group];
+	uint32_t thread = b->facts->batch.v[train->first].thread;
 
 	if (mine(loops, t))
 		return false;
-	if (tfh_as_many(g, train))
+	if (tfh_as_many(g, train) && t->thread != thread)
 		return g->runs * TFH_LOOPS_REPLICA_RUN <= g->count;
 	return g->runs * TFH_LOOPS_EVAL_RUN <= g->count ||
 	       g->runs * TFH_LOOPS_EVAL_PART <= train->count;
@@ -152,7 +154,7 @@ static void cut_at_batches(struct window_builder *b)
 
 	for (size_t i = 0; i < facts->batch.n; tfh_big_pass(++i)) {
 		const struct tfh_boundary *t = &facts->batch.v[i];
-		if (evaluates(loops, t)) {
+		if (evaluates(b, t)) {
 			if (series == UINT32_MAX && tried(facts, loops, t))
 				continue;
 			eval_batch(b, t, &eval, &idle);

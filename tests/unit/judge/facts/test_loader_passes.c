@@ -1,10 +1,10 @@
 /* Passes through PyTorch's loaders whose batches go to kernels that are no work of PyTorch's: those behind which only a part of the
- * training is launched evaluate. The same launches, others only, or fewer in the same pass are steps like the others. */
+ * training is launched evaluate, also as many as train. The same launches, others only, or fewer in the same pass are steps like the others. */
 #include "../analyze_gen.h"
 
 enum { EPOCHS = 12, BATCHES = 10, TESTED = 3 };
 enum { FORWARD = 1, LOSS, BACKWARD, UPDATE, METRIC, OTHER };
-enum kind { EVALUATES, THE_SAME, OTHER_ONLY, ACCUMULATES, ONCE, KINDS };
+enum kind { EVALUATES, AS_MANY, THE_SAME, OTHER_ONLY, ACCUMULATES, ONCE, KINDS };
 
 static double t;
 
@@ -49,7 +49,9 @@ static void test_passes(void **state)
 			for (int i = 0; i < BATCHES; i++)
 				batch(g, false, kind != ACCUMULATES || i % 2);
 			end(g);
-			for (int i = 0; i < TESTED && (kind != ONCE || !epoch); i++) {
+			for (int i = 0;
+			     i < (kind == AS_MANY ? BATCHES : TESTED) && (kind != ONCE || !epoch);
+			     i++) {
 				if (kind == OTHER_ONLY) {
 					gen_call(g, 0, TFH_FN_torch_single, t, t + 2);
 					t += 2.01;
@@ -57,20 +59,20 @@ static void test_passes(void **state)
 					gen_call(g, 0, TFH_FN_cuStreamSynchronize, t, t + 4);
 					t += 4.01;
 				} else {
-					batch(g, kind == EVALUATES || kind == ONCE, true);
+					batch(g, kind <= AS_MANY || kind == ONCE, true);
 				}
 			}
 			if (kind != ONCE || !epoch)
 				end(g);
 		}
 		struct tfh_result *r = gen_judge(g);
-		uint64_t more = kind == EVALUATES ? 0 : kind == ONCE ? TESTED : EPOCHS * TESTED;
+		uint64_t more = kind <= AS_MANY ? 0 : kind == ONCE ? TESTED : EPOCHS * TESTED;
 		assert_int_equal(r->steps.clock, TFH_STEP_CLOCK_ITERATOR);
 		assert_int_equal(r->steps.total, EPOCHS * BATCHES + more);
+		uint64_t evals = 0;
 		for (uint32_t i = 0; i < r->n_segments; i++)
-			if (r->segments[i].kind == TFH_SEGMENT_EVAL)
-				assert_int_equal(r->segments[i].count,
-						 kind == EVALUATES ? EPOCHS : 0);
+			evals += r->segments[i].kind == TFH_SEGMENT_EVAL ? r->segments[i].count : 0;
+		assert_int_equal(evals, kind <= AS_MANY ? EPOCHS : 0);
 		gen_closed(r);
 		tfh_result_free(r);
 	}
