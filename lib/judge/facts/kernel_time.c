@@ -18,7 +18,7 @@ static double io_s(const struct tfh_sample *s)
 static double other_faults(const struct tfh_sample *s)
 {
 	double read_into =
-		TFH_DETECT_READ_INTO && s->page_bytes ? (double)(s->io_bytes / s->page_bytes) : 0;
+		TFH_DETECT_IO_CALLS && s->page_bytes ? (double)(s->io_bytes / s->page_bytes) : 0;
 
 	return fmax((double)s->faults - read_into, 0);
 }

@@ -165,14 +165,13 @@ static int from_whole(const struct tfh_facts *facts, struct tfh_loops *loops, st
 }
 
 /* Uses the job's own marks if they show its steps. A mark with a duration is the one step of a
- * short trace in which nothing else repeats, unless it is a moment of it. */
+ * short trace in which nothing else repeats, if it covers most of it. */
 static int own_marks(const struct tfh_facts *facts, struct tfh_loops *loops)
 {
 	const struct tfh_boundary *m = facts->mark.v;
 	bool one = facts->mark.n == 1 && m[0].t1 > m[0].t0 &&
 		   facts->batch.n < TFH_LOOPS_MARK_BATCHES &&
-		   (!TFH_DETECT_MOMENT ||
-		    TFH_LOOPS_MARK_PART * (m[0].t1 - m[0].t0) >= facts->last - facts->first);
+		   TFH_LOOPS_COVERED_PART * (m[0].t1 - m[0].t0) >= facts->last - facts->first;
 	int rc = 0;
 
 	for (size_t i = 0; i < facts->mark.n && (facts->mark.n >= 2 || one) && !rc;
