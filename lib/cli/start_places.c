@@ -101,6 +101,7 @@ uint32_t tfh_start_place(struct tfh_start_places *p, const struct tfh_py *py,
 		struct start_place want = {.caller = place};
 		struct tfh_py_code code;
 		uint32_t next;
+		int32_t line;
 
 		if (!tfh_py_code(py, frame[n].code, tfh_py_copied, copies, &code))
 			continue;
@@ -109,7 +110,9 @@ uint32_t tfh_start_place(struct tfh_start_places *p, const struct tfh_py *py,
 			break;
 		if (n && p->function[want.function - 1].importing)
 			continue;
-		want.line = (uint32_t)tfh_py_line_at(py, &code, frame[n].at);
+		/* A frame that changed while it was read may have any line. */
+		line = tfh_py_line_at(py, &code, frame[n].at);
+		want.line = line > 0 ? (uint32_t)line : 0;
 		next = place_of(p, &want);
 		if (!next)
 			break;

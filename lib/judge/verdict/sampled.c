@@ -46,6 +46,7 @@ struct sampled_run {
 	int64_t end;		     /* of the last one */
 	bool compiles_on;	     /* in the second half, too */
 	bool fed;		     /* by a queue that another thread fills */
+	struct tfh_libraries libraries;
 	struct tfh_sampled_steps steps;
 	bool only_loop; /* what is outside of the loop over steps is start and end */
 };
@@ -75,11 +76,6 @@ uint32_t tfh_sampled_process(const struct tfh_feed *feed)
 	return best;
 }
 
-static bool is_jax(const struct tfh_model_line *frame)
-{
-	return frame->library && strstr(frame->file, "/jax/_src/");
-}
-
 /* Whether a thread that waits for another one waits for JAX, which computes on threads of its own:
  * in a function of JAX, or in a jitted one, which is in C and called by the program itself. */
 static bool awaits_jax(const struct sampled_run *x, const struct tfh_start_sample *k,
@@ -87,7 +83,7 @@ static bool awaits_jax(const struct sampled_run *x, const struct tfh_start_sampl
 {
 	if (k->state != TFT_STATE_LOCK || !n)
 		return false;
-	return frame[0].library ? is_jax(&frame[0]) : x->out->jax;
+	return frame[0].library ? tfh_is_jax(&frame[0]) : x->out->jax;
 }
 
 /* Whether a thread that waits for another one asks a library's iterator for its next element, which
@@ -130,7 +126,8 @@ static enum tfh_cause cause_of(const struct sampled_run *x, const struct tfh_sta
 	if (role != TFH_ROLE_NONE)
 		return tfh_role_cause(role);
 	if (runs && k->gil == TFT_GIL_RELEASED)
-		return TFH_CAUSE_COMPUTE_CPU;
+		return tfh_prepares_arrays(&x->libraries, frame, n) ? TFH_CAUSE_HOST_PYTHON
+								    : TFH_CAUSE_COMPUTE_CPU;
 	if (runs && !n)
 		return TFH_CAUSE_HOST_UNKNOWN;
 	if (awaits_jax(x, k, frame, n))
@@ -260,18 +257,6 @@ static double weigh(const struct sampled_run *x, bool compiling, struct tfh_loop
 	return all;
 }
 
-static void find_jax(struct sampled_run *x)
-{
-	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
-	const struct tfh_start *s = x->start;
-
-	for (uint32_t i = 0; i < s->n && !x->out->jax; i++) {
-		uint32_t n = tfh_start_frames(s, s->sample[i].place, frame, TFH_VERDICT_FRAMES);
-		for (uint32_t j = 0; j < n; j++)
-			x->out->jax |= is_jax(&frame[j]);
-	}
-}
-
 /* Finds the loop over steps. What is outside of it is start and end, unless that is most of the
  * time. */
 static int find_steps(struct sampled_run *x, double end_ns)
@@ -392,8 +377,31 @@ static void find_loop(const struct sampled_run *x, double all)
 	x->out->last = best->last;
 }
 
-/* The line with most of the verdict's cause. Returns its time, ns. */
-static double find_place(const struct sampled_run *x, struct tfh_result *r)
+/* What to remove: the line; or its function, if that takes much longer and is not that of the loop
+ * over steps. */
+static struct tfh_sampled_place place_of(const struct sampled_run *x,
+					 const struct tfh_sampled_line *line, double ns)
+{
+	struct tfh_sampled_place place = {
+		.line_ns = ns, .ns = ns, .first = line->line, .last = line->line};
+
+	for (size_t i = 0; i < x->own.n && x->steps.steps; i++) {
+		const struct own_function *o = &x->own.v[i];
+		if (strcmp(o->line.file, line->file) != 0 ||
+		    strcmp(o->line.function, line->function) != 0 ||
+		    tfh_same_function(&o->line, &x->steps.line) ||
+		    o->ns < TFH_VERDICT_FUNCTION_TIMES * ns)
+			continue;
+		place.ns = o->ns;
+		place.first = o->first;
+		place.last = o->last;
+		place.whole = true;
+	}
+	return place;
+}
+
+/* The line with most of the verdict's cause, and what to remove. */
+static struct tfh_sampled_place find_place(const struct sampled_run *x, struct tfh_result *r)
 {
 	const struct tfh_sampled_line *best = NULL;
 	struct tfh_seen_line *out = &r->found.line;
@@ -409,7 +417,7 @@ static double find_place(const struct sampled_run *x, struct tfh_result *r)
 		best = &x->out->line[i];
 	}
 	if (!best)
-		return 0;
+		return (struct tfh_sampled_place){.ns = 0};
 	*out = (struct tfh_seen_line){.file = best->file,
 				      .function = best->function,
 				      .line = best->line,
@@ -420,7 +428,7 @@ static double find_place(const struct sampled_run *x, struct tfh_result *r)
 				      .off_s = NAN,
 				      .of_s = NAN,
 				      .samples = best->samples};
-	return ns;
+	return place_of(x, best, ns);
 }
 
 /* Unlike in steps with a device, nothing waits while the thread computes, so the class with most of
@@ -479,7 +487,8 @@ static void decide(const struct sampled_run *x, struct tfh_result *r, double par
 static int finish(struct sampled_run *x, const struct tfh_feed *feed, struct tfh_result *r)
 {
 	struct tfh_sampled *out = x->out;
-	double all = x->ns - x->start_ns, part[TFH_PART_COUNT] = {0}, line;
+	double all = x->ns - x->start_ns, part[TFH_PART_COUNT] = {0};
+	struct tfh_sampled_place place;
 	int64_t born = feed->processes[r->process].born_ns;
 
 	out->wall_s = (double)(x->start->sample[x->start->n - 1].t - born) / 1e9;
@@ -490,9 +499,9 @@ static int finish(struct sampled_run *x, const struct tfh_feed *feed, struct tfh
 	for (size_t i = 0; i < x->lead.n && i < TFH_VERDICT_START_LINES; i++)
 		out->line[out->n_line++] = line_of(&x->lead.v[i], all);
 	find_loop(x, all);
-	line = find_place(x, r);
+	place = find_place(x, r);
 	if (x->steps.steps)
-		tfh_sampled_gains(&x->steps, part, line, x->loop_ns, x->placed, r);
+		tfh_sampled_gains(&x->steps, part, &place, x->loop_ns, x->placed, r);
 	for (int i = 0; i < TFT_STATE_COUNT && all > 0; i++)
 		out->state[i] /= all;
 	for (int c = 0; c < TFH_CAUSE_COUNT && all > 0; c++)
@@ -529,7 +538,8 @@ int tfh_find_sampled(const struct tfh_feed *feed, struct tfh_result *r)
 	x.out->function = "";
 	r->found.pid = x.out->pid;
 	r->n_tree = r->n_tree ? 1 : 0; /* the run, in which no part is known */
-	find_jax(&x);
+	rc = rc ? rc : tfh_find_libraries(x.start, &x.libraries);
+	x.out->jax = x.libraries.jax;
 	rc = rc ? rc : find_steps(&x, end_of(&x, feed, r));
 	if (!rc)
 		look_ahead(&x, &r->found.workers);
@@ -538,6 +548,7 @@ int tfh_find_sampled(const struct tfh_feed *feed, struct tfh_result *r)
 	if (!rc)
 		rc = finish(&x, feed, r);
 	free(x.steps.step);
+	free(x.libraries.use.v);
 	free(x.lead.v);
 	free(x.own.v);
 	free(x.tree.node.v);

@@ -3,6 +3,8 @@
 #define TFH_JUDGE_VERDICT_SAMPLED_H
 
 #include "judge/verdict/verdict.h"
+#include "model/start.h"
+#include "model/vec.h"
 
 /* Whether a thread only waits for a process that it has started. */
 bool tfh_sampled_launches(int state, const struct tfh_model_line *frame, uint32_t n);
@@ -17,5 +19,25 @@ struct tfh_making_seen {
  * thread waited; if none was busy, with the other processes. 0 or -ENOMEM. */
 int tfh_sampled_others(const struct tfh_feed *feed, struct tfh_result *r,
 		       struct tfh_making_seen *out);
+
+bool tfh_is_jax(const struct tfh_model_line *frame);
+
+/* What a function of the program was seen to call. */
+struct tfh_library_use {
+	struct tfh_model_line function;
+	bool framework, arrays; /* arrays: NumPy and what is built on it */
+};
+
+struct tfh_libraries {
+	bool jax, framework; /* anywhere in the run */
+	TFH_VEC(struct tfh_library_use) use;
+};
+
+/* sampled_libraries.c; 0 or -ENOMEM. use.v is freed with free(), also after an error. */
+int tfh_find_libraries(const struct tfh_start *s, struct tfh_libraries *out);
+/* Whether the innermost function of the program in this stack works on arrays for a model that is a
+ * framework's. */
+bool tfh_prepares_arrays(const struct tfh_libraries *l, const struct tfh_model_line *frame,
+			 uint32_t n);
 
 #endif

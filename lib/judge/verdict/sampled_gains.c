@@ -18,7 +18,7 @@ static struct tfh_whatif without(enum tfh_remove what, double share, double step
 	struct tfh_whatif w = {.remove = what,
 			       .step_s = NAN,
 			       .about_s = left,
-			       .low_s = fmax(left - off * step, 0),
+			       .low_s = fmax(left - off * step, left / TFH_PREDICT_COOLED_PART),
 			       .high_s = fmin(left + (off + TFH_PREDICT_LEFT_SHARE) * step, step),
 			       .speedup = NAN,
 			       .ceiling_speedup = NAN,
@@ -29,22 +29,24 @@ static struct tfh_whatif without(enum tfh_remove what, double share, double step
 	return w;
 }
 
-static void add_line(struct tfh_result *r, double step, double samples)
+static void add_line(struct tfh_result *r, const struct tfh_sampled_place *place, double share,
+		     double step, double samples)
 {
 	struct tfh_seen_line *l = &r->found.line;
-	double share = l->s_per_step / step, off = off_by(share, samples);
+	double off = off_by(share, samples);
 
 	r->place[0] = (struct tfh_place_gain){
 		.file = l->file,
 		.function = l->function,
 		.line = l->line,
-		.first_line = l->line,
-		.last_line = l->line,
-		.s_per_step = l->s_per_step,
+		.first_line = place->first,
+		.last_line = place->last,
+		.whole = place->whole,
+		.s_per_step = share * step,
 		.off_s = off * step,
 		.gain = without(TFH_REMOVE_HOST, share, step, off, r->steps.total)};
 	r->n_place = r->line_place = 1;
-	l->off_s = off * step;
+	l->off_s = off_by(l->s_per_step / step, samples) * step;
 }
 
 /* What removes the part of the step that the verdict is about; TFH_REMOVE_COUNT: nothing does. */
@@ -59,7 +61,8 @@ static enum tfh_remove removal(const struct tfh_verdict *v)
 }
 
 void tfh_sampled_gains(const struct tfh_sampled_steps *s, const double part[TFH_PART_COUNT],
-		       double line, double in_loop, double samples, struct tfh_result *r)
+		       const struct tfh_sampled_place *place, double in_loop, double samples,
+		       struct tfh_result *r)
 {
 	enum tfh_remove what = removal(&r->verdict);
 	double all = 0, step;
@@ -89,10 +92,10 @@ void tfh_sampled_gains(const struct tfh_sampled_steps *s, const double part[TFH_
 	for (int p = 0; p < TFH_PART_COUNT; p++)
 		r->breakdown[p] = (struct tfh_share){part[p] / all * step, part[p] / all};
 	if (r->found.line.file) {
-		r->found.line.s_per_step = line / all * step;
+		r->found.line.s_per_step = place->line_ns / all * step;
 		r->found.line.of_s = step;
 		if (r->verdict.cls != TFH_CLASS_COMPUTE_BOUND)
-			add_line(r, step, samples);
+			add_line(r, place, place->ns / all, step, samples);
 	}
 	if (what == TFH_REMOVE_COUNT || r->verdict.cls == TFH_CLASS_COMPUTE_BOUND)
 		return;

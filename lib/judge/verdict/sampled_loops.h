@@ -81,10 +81,18 @@ struct tfh_sampled_steps {
 int tfh_sampled_steps(const struct tfh_start *s, const struct tfh_loop_weight *weight,
 		      double end_ns, struct tfh_sampled_steps *out);
 
+/* What the gain is of: the verdict's line, or its whole function. */
+struct tfh_sampled_place {
+	double line_ns, ns; /* of the main thread's time; ns: of what is removed */
+	uint32_t first, last;
+	bool whole; /* the function, which takes much more than its largest line */
+};
+
 /* sampled_gains.c: fills the result's steps, breakdown and gains. `part`: what the verdict is about,
- * the main thread's time by part, ns; `line`: that of the verdict's line; `in_loop`: that of the
+ * the main thread's time by part, ns; `place`: that of the verdict's line; `in_loop`: that of the
  * loop over steps; `samples`: their number. */
 void tfh_sampled_gains(const struct tfh_sampled_steps *s, const double part[TFH_PART_COUNT],
-		       double line, double in_loop, double samples, struct tfh_result *r);
+		       const struct tfh_sampled_place *place, double in_loop, double samples,
+		       struct tfh_result *r);
 
 #endif

@@ -250,7 +250,7 @@ static int add_entries(struct choice *c, uint32_t loop)
  * this one has queued (JAX executes while the program goes on). */
 static double caused_ns(const struct candidate *l, const struct candidate *around)
 {
-	return l->ns + around->waits - l->waits;
+	return TFH_DETECT_ASYNC ? l->ns + around->waits - l->waits : l->ns;
 }
 
 /* Short entries may fall between two samples. A loop that fills the one around it is entered in each

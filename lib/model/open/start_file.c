@@ -76,10 +76,10 @@ static int read_places(struct start_reading *r, const char *p)
 		return -ENOMEM;
 	r->place = place;
 	while (p && r->n_place < PLACES && element(&p) && numbers(&p, n, 3)) {
-		if (n[0] > r->n_place || !n[1] || n[1] > r->n_function || n[2] > INT32_MAX)
+		if (n[0] > r->n_place || !n[1] || n[1] > r->n_function)
 			break;
-		place[r->n_place++] =
-			(struct tfh_start_place){(uint32_t)n[0], (uint32_t)n[1], (uint32_t)n[2]};
+		place[r->n_place++] = (struct tfh_start_place){
+			(uint32_t)n[0], (uint32_t)n[1], n[2] <= INT32_MAX ? (uint32_t)n[2] : 0};
 	}
 	return 0;
 }

@@ -1,13 +1,14 @@
 /* A run in which no call was recorded is judged by samples of its main thread: by the class with most of them if there are many, or if it leads
  * clearly; else by none. A thread that waits at a line of the program waits for JAX if a function of JAX was seen, and else for a lock. Rows that are taken
  * from a sparse matrix are input, whether or not it holds Python's lock meanwhile. So is a wait in a library's iterator, if another
- * thread was seen at work. */
+ * thread was seen at work. In a program that uses a framework, native code of a function that only calls NumPy is the
+ * program's own, and so is making a model; without a framework, NumPy computes. */
 #include "../analyze_gen.h"
 #include "judge/verdict/verdict.h"
 #include "model/start.h"
 
-enum { JOB = 1, SCIPY, LINEAR, JAX, NEXT, RESULT, DECODE };
-enum { TRAIN = 1, TAKES, FITS, READS, ASKS, WAITS, MAKES };
+enum { JOB = 1, SCIPY, LINEAR, JAX, NEXT, RESULT, DECODE, AUGMENT, PAD, LAYER };
+enum { TRAIN = 1, TAKES, FITS, READS, ASKS, WAITS, MAKES, PADS, FLIPS, BUILDS };
 
 static const struct tfh_start_function function[] = {
 	{"/job/train.py", "main", false},
@@ -16,10 +17,14 @@ static const struct tfh_start_function function[] = {
 	{"/site-packages/jax/_src/array.py", "ArrayImpl.__float__", true},
 	{"/site-packages/loader/prefetch.py", "Prefetch.__next__", true},
 	{"/usr/lib/python3.11/concurrent/futures/_base.py", "Future.result", true},
-	{"/job/train.py", "decode", false}};
+	{"/job/train.py", "decode", false},
+	{"/job/train.py", "augment", false},
+	{"/site-packages/numpy/lib/_arraypad_impl.py", "pad", true},
+	{"/site-packages/torch/nn/modules/linear.py", "Linear.__init__", true}};
 static const struct tfh_start_place place[] = {
 	{0, JOB, 40},	    {TRAIN, SCIPY, 46},	 {TRAIN, LINEAR, 560}, {TRAIN, JAX, 300},
-	{TRAIN, NEXT, 264}, {ASKS, RESULT, 451}, {0, DECODE, 12}};
+	{TRAIN, NEXT, 264}, {ASKS, RESULT, 451}, {0, DECODE, 12},      {11, PAD, 875},
+	{0, AUGMENT, 36},   {TRAIN, LAYER, 100}, {0, AUGMENT, 31}};
 
 /* Of so many samples, of 100 ms each. */
 struct part {
@@ -143,12 +148,25 @@ static void test_iterator(void **state)
 	tfh_result_free(r);
 }
 
+static void test_arrays(void **state)
+{
+	(void)state;
+	static const struct part part[] = {{20, PADS, TFT_STATE_RUNNING, TFT_GIL_HELD},
+					   {40, FLIPS, TFT_STATE_RUNNING, TFT_GIL_RELEASED},
+					   {1, READS, TFT_STATE_RUNNING, 0}};
+	static const struct part builds = {60, BUILDS, TFT_STATE_RUNNING, TFT_GIL_RELEASED};
+
+	expect(part, 2, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU);
+	expect(part, 3, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_PYTHON);
+	expect(&builds, 1, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_PYTHON);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_enough),	 cmocka_unit_test(test_line),
 		cmocka_unit_test(test_jax),	 cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_iterator),
+		cmocka_unit_test(test_iterator), cmocka_unit_test(test_arrays),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

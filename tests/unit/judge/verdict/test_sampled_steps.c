@@ -2,24 +2,25 @@
  * counted exactly where iterators know how many are left, also in epochs of which no sample is left; a loop in a function that a
  * library calls, a few passes of each iteration, and very short iterations are parts of steps; a loop that is left early counts
  * as far as it came; loops that follow each other in a function are two; a loop inside of one that no iterator shows has no
- * steps that could be counted. What is before the loop, and compiling in its first iterations, is the start. The line's
+ * steps that could be counted. What an outer loop waits for belongs to the inner one that has queued it (JAX). What is before the loop, and compiling in its first iterations, is the start. The line's
  * gain is of a step. */
 #include "../analyze_gen.h"
 #include "judge/verdict/verdict.h"
 #include "model/start.h"
 
-enum { JOB = 1, EPOCH, CALL, LAYERS, COMPILER };
+enum { JOB = 1, EPOCH, CALL, LAYERS, COMPILER, RESULT };
 static const struct tfh_start_function function[] = {
 	{"/job/train.py", "main", false},
 	{"/job/train.py", "epoch", false},
 	{"/site-packages/layers/model.py", "Model.call", true},
 	{"/job/train.py", "Net.forward", false},
-	{"/site-packages/jax/_src/compiler.py", "backend_compile", true}};
-enum { MAIN = 1, IN_EPOCH, CALLS, FORWARD, COMPILES, EVALUATES, LATER };
+	{"/site-packages/jax/_src/compiler.py", "backend_compile", true},
+	{"/site-packages/jax/_src/array.py", "ArrayImpl.__float__", true}};
+enum { MAIN = 1, IN_EPOCH, CALLS, FORWARD, COMPILES, EVALUATES, LATER, READS };
 static const struct tfh_start_place place[] = {
 	{0, JOB, 40},	     {MAIN, EPOCH, 50},	      {IN_EPOCH, CALL, 1},
 	{CALLS, LAYERS, 20}, {IN_EPOCH, COMPILER, 9}, {0, JOB, 44},
-	{0, JOB, 30}};
+	{0, JOB, 30},	     {MAIN, RESULT, 300}};
 
 #define SAMPLES 4096
 static struct tfh_start start;
@@ -149,6 +150,25 @@ static void test_two_loops(void **state)
 	expect(120, true);
 }
 
+/* 8 epochs of 46 steps, which are queued within 100 ms; then 900 ms of waiting for the last one's result. */
+static void test_queued(void **state)
+{
+	(void)state;
+	for (uint32_t e = 1; e <= 8; e++)
+		for (uint32_t i = 0; i < 100; i++) {
+			at(i < 10 ? MAIN : READS);
+			sample[samples - 1].state = i < 10 ? TFT_STATE_RUNNING : TFT_STATE_LOCK;
+			in(1, e, 8 - e);
+			if (i < 10)
+				in(1, 4 * i + 5, 41 - 4 * (int64_t)i);
+		}
+	struct tfh_result *r = judge();
+
+	assert_int_equal(r->steps.total, 368);
+	assert_true(fabs(r->steps.median_s - 1.0 / 46) < 0.001);
+	tfh_result_free(r);
+}
+
 /* `while` around 5 passes each time: there are no steps that could be counted. */
 static void test_unseen_loop(void **state)
 {
@@ -190,9 +210,10 @@ static void test_start_and_gain(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_epochs),	    cmocka_unit_test(test_inner_loops),
-		cmocka_unit_test(test_left_early),  cmocka_unit_test(test_two_loops),
-		cmocka_unit_test(test_unseen_loop), cmocka_unit_test(test_start_and_gain),
+		cmocka_unit_test(test_epochs),	       cmocka_unit_test(test_inner_loops),
+		cmocka_unit_test(test_left_early),     cmocka_unit_test(test_two_loops),
+		cmocka_unit_test(test_unseen_loop),    cmocka_unit_test(test_queued),
+		cmocka_unit_test(test_start_and_gain),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,93 @@
+/*
+ * Which libraries do the work of a program's functions, for runs in which no call was recorded. A
+ * function from which NumPy was seen to be called, and no framework, works on arrays in a program
+ * whose model is a framework's: its native code is not the step's computing, though it runs without
+ * Python's lock as well.
+ */
+#include <string.h>
+
+#include "judge/facts/place_role.h"
+#include "judge/verdict/sampled.h"
+
+static bool is_of(const struct tfh_model_line *frame, const char *const *folders, size_t n)
+{
+	for (size_t i = 0; frame->library && i < n; i++)
+		if (strstr(frame->file, folders[i]))
+			return true;
+	return false;
+}
+
+static bool is_framework(const struct tfh_model_line *frame)
+{
+	static const char *const folders[] = {"/jax/", "/torch/", "/tensorflow/", "/flax/",
+					      "/optax/"};
+
+	return is_of(frame, folders, sizeof(folders) / sizeof(*folders));
+}
+
+static bool works_on_arrays(const struct tfh_model_line *frame)
+{
+	static const char *const folders[] = {"/numpy/", "/scipy/", "/pandas/"};
+
+	return is_of(frame, folders, sizeof(folders) / sizeof(*folders));
+}
+
+bool tfh_is_jax(const struct tfh_model_line *frame)
+{
+	return frame->library && strstr(frame->file, "/jax/_src/");
+}
+
+/* The number of library frames inside of the program's innermost function; n: there is none. */
+static uint32_t inside(const struct tfh_model_line *frame, uint32_t n)
+{
+	uint32_t i = 0;
+
+	while (i < n && frame[i].library)
+		i++;
+	return i;
+}
+
+static struct tfh_library_use *use_of(const struct tfh_libraries *l,
+				      const struct tfh_model_line *function)
+{
+	for (size_t i = 0; i < l->use.n; i++)
+		if (tfh_same_function(&l->use.v[i].function, function))
+			return &l->use.v[i];
+	return NULL;
+}
+
+int tfh_find_libraries(const struct tfh_start *s, struct tfh_libraries *out)
+{
+	*out = (struct tfh_libraries){.jax = false};
+	for (uint32_t i = 0; i < s->n; i++) {
+		struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+		uint32_t n = tfh_start_frames(s, s->sample[i].place, frame, TFH_VERDICT_FRAMES);
+		uint32_t own = inside(frame, n);
+		struct tfh_library_use *u = own < n ? use_of(out, &frame[own]) : NULL;
+
+		for (uint32_t k = 0; k < n; k++) {
+			out->jax |= tfh_is_jax(&frame[k]);
+			out->framework |= is_framework(&frame[k]);
+		}
+		if (own == n || (!u && out->use.n == TFH_VERDICT_LINES))
+			continue;
+		if (!u && TFH_PUSH(out->use, ((struct tfh_library_use){.function = frame[own]})))
+			return -ENOMEM;
+		u = u ? u : &out->use.v[out->use.n - 1];
+		for (uint32_t k = 0; k < own; k++) {
+			u->framework |= is_framework(&frame[k]);
+			u->arrays |= works_on_arrays(&frame[k]);
+		}
+	}
+	return 0;
+}
+
+bool tfh_prepares_arrays(const struct tfh_libraries *l, const struct tfh_model_line *frame,
+			 uint32_t n)
+{
+	uint32_t own = inside(frame, n);
+	const struct tfh_library_use *u =
+		TFH_DETECT_ARRAYS && l->framework && own < n ? use_of(l, &frame[own]) : NULL;
+
+	return u && u->arrays && !u->framework;
+}
