@@ -187,11 +187,11 @@ void tfh_note_start(struct tfh_wording *w)
 
 	for (int i = 0; i < TFH_SEEN_STARTS; i++) {
 		const struct tfh_seen_start *s = &w->r->found.start[i];
-		const char *part = s->kind == TFH_BRANCH_BEFORE ? tfh_outside(w->r, s->kind)
-								: tfh_branch_words(s->kind);
-		const char *what;
+		const char *part, *what;
 		if (s->kind <= TFH_BRANCH_RUN || s->wall_s < TFH_REPORT_OTHER_SHARE * wall)
 			continue;
+		part = s->kind == TFH_BRANCH_BEFORE ? tfh_outside(w->r, s->kind)
+						    : tfh_branch_words(s->kind);
 		/* advice about a whole run says it, too */
 		what = w->r->end == TFH_END_EXIT && w->r->steps.count ? "" : seen(w, s, false);
 		if (*what)
