@@ -350,7 +350,8 @@ static int describe(struct choice *c, uint32_t loop, struct tfh_sampled_steps *o
 	out->line = c->of.path.v[l->path].line;
 	out->line.line = l->lo;
 	out->last_line = l->hi;
-	out->steps = (uint64_t)fmax(round(l->iterations), 1);
+	/* of a damaged file, it may be any number */
+	out->steps = (uint64_t)fmin(fmax(round(l->iterations), 1), UINT32_MAX);
 	out->exact = l->exact;
 	out->times = l->entries;
 	out->first = l->first;
