@@ -104,12 +104,13 @@ static void explain_serving(struct tfh_wording *w, const char *idle)
 {
 	const struct tfh_result *r = w->r;
 	double step = tfh_step_s(r);
+	double idle_s = r->steady.cause >= 0 ? r->found.cause_s[r->steady.cause] : 0;
 
 	w->text = tfh_phrase(w, "%s of %s it waits for the next request: idle time, no defect",
 			     idle, tfh_phrase_time(w, step));
 	tfh_advise(w, "it serves, and waits for requests most of the time", w->text,
 		   tfh_phrase(w, "nothing, unless answers are slow: a request takes %s",
-			      tfh_phrase_time(w, step - r->found.cause_s[r->steady.cause])),
+			      tfh_phrase_time(w, step - idle_s)),
 		   TFH_REMOVE_NONE);
 }
 

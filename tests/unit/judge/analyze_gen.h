@@ -291,7 +291,8 @@ static inline struct tfh_result *gen_judge(struct gen *g)
 	struct tfh_result *r = NULL;
 	struct tfh_err err = {0};
 
-	qsort(g->ev, g->n, sizeof(*g->ev), gen_order);
+	if (g->n)
+		qsort(g->ev, g->n, sizeof(*g->ev), gen_order);
 	g->feed.n_holes = g->n_hole;
 	g->feed.holes = g->hole;
 	g->feed.wall_ns = g->n ? g->ev[g->n - 1].t1 : 0;

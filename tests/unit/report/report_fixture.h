@@ -14,7 +14,7 @@
 static const char *fixture_argv[] = {"python3", "-u", "/data/my job/train.py", "--lr", "0.1"};
 static struct tfh_thread_info fixture_threads[] = {
 	{.process = 0, .tid = 4711, .index = 0, .name = "python3"}};
-static struct tfh_process fixture_processes[] = {
+static struct tfh_process fixture_processes[8] = {
 	{.host = "node1", .exe = "python3", .pid = 4711, .rank = 3}};
 static struct tfh_in_flight fixture_open[] = {
 	{.fn = "cuCtxSynchronize", .thread = 0, .open_s = 12.3, .detail = "stream 7"}};

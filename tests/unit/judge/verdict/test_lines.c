@@ -59,7 +59,6 @@ static uint32_t passes(void *arg, uint32_t process, uint32_t place, struct tfh_m
 {
 	(void)arg;
 	(void)process;
-	(void)most;
 	frame[0] = place == 3
 			   ? (struct
 			      tfh_model_line){"/usr/lib/python3/dist-packages/torch/optim/sgd.py",
@@ -67,8 +66,9 @@ static uint32_t passes(void *arg, uint32_t process, uint32_t place, struct tfh_m
 			   : (struct tfh_model_line){
 				     "/usr/lib/python3/dist-packages/torch/nn/functional.py",
 				     "linear", 70, true};
-	frame[1] = (struct tfh_model_line){"/job/train.py", "train", place, false};
-	return place ? 2 : 0;
+	if (most > 1)
+		frame[1] = (struct tfh_model_line){"/job/train.py", "train", place, false};
+	return place ? most < 2 ? most : 2 : 0;
 }
 
 /* 100 steps of `forward`, `backward` and `update` ms. */
