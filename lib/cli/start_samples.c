@@ -305,8 +305,9 @@ static void read_frames(struct tfh_start_samples *s, struct start_process *p,
 	if (!n)
 		return;
 	tfh_py_fetch_codes(&p->outside.py, copies, frame, n);
-	out->loops = tfh_start_loops_take(&s->loops, &p->outside.py, &p->types, copies, frame, n);
 	out->place = tfh_start_place(s->places, &p->outside.py, copies, frame, n);
+	/* Last: what is on the stack may lead anywhere, and use up the room for copies. */
+	out->loops = tfh_start_loops_take(&s->loops, &p->outside.py, &p->types, copies, frame, n);
 }
 
 /* The GIL is a lock inside of the interpreter's own data. */

@@ -154,7 +154,7 @@ void tfh_text_classes(const struct tfh_page *page)
 	const struct tfh_steps *s = &page->r->steps;
 	bool shown[COLUMNS];
 
-	if (!s->count)
+	if (!s->count || page->r->found.sampled.samples)
 		return;
 	tfh_put("\n", page->out);
 	tfh_tint(page, TFH_BOLD);

@@ -16,7 +16,7 @@
 #define TYPE_NAME 24 /* offset of tp_name in a type */
 #define FIELD 16     /* of the first field behind an object's head */
 #define TUPLE_ITEMS 24
-#define GROWS_RANGE 12	   /* from this minor version on, a range's iterator moves its start */
+#define MOVES_START 12	   /* from this minor version on, a range's iterator moves its start */
 #define FRAME_OF_OBJECT 11 /* up to the one before, frames are objects of their own */
 #define STACK_POINTER 14   /* from this one on, frames keep their stack's end as an address */
 
@@ -97,20 +97,20 @@ static bool loop_of(const struct loop_reading *r, uint64_t object, int depth,
 static bool range_loop(const struct loop_reading *r, uint64_t object, struct tfh_py_loop *out)
 {
 	const uint8_t *p = tfh_py_copied(r->c, object + FIELD, 4 * sizeof(uint64_t));
-	bool grows = r->py->minor >= GROWS_RANGE;
+	bool moves = r->py->minor >= MOVES_START;
 	int64_t first, step, length;
 
 	if (!p)
 		return false;
 	first = (int64_t)tfh_py_word(p);
-	step = (int64_t)tfh_py_word(p + (grows ? 8 : 16));
-	length = (int64_t)tfh_py_word(p + (grows ? 16 : 24));
+	step = (int64_t)tfh_py_word(p + (moves ? 8 : 16));
+	length = (int64_t)tfh_py_word(p + (moves ? 16 : 24));
 	if (!step || length < 0 || first == INT64_MIN)
 		return false;
-	/* What the range began with is not kept; most begin with 0, or with 1 below the step. */
-	out->done = grows ? (uint64_t)(first / step < 0 ? 0 : first / step) : (uint64_t)first;
-	out->left = grows ? (uint64_t)length : (uint64_t)length - (uint64_t)first;
-	return grows || first <= length;
+	/* Where a range began is not kept; most begin with 0. */
+	out->done = moves ? (uint64_t)(first / step < 0 ? 0 : first / step) : (uint64_t)first;
+	out->left = moves ? (uint64_t)length : (uint64_t)length - (uint64_t)first;
+	return moves || first <= length;
 }
 
 static bool index_loop(const struct loop_reading *r, uint64_t object, bool down,

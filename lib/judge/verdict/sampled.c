@@ -507,6 +507,8 @@ static int finish(struct sampled_run *x, const struct tfh_feed *feed, struct tfh
 	for (int c = 0; c < TFH_CAUSE_COUNT && all > 0; c++)
 		out->cause[c] /= all;
 	out->released /= all > 0 ? all : 1;
+	if (x->steps.steps && r->n_tree && tfh_sampled_tree(x->start, &x->steps, born, r))
+		return -ENOMEM;
 	if (!x->tree.node.n)
 		return 0;
 	r->found.node = tfh_result_alloc(r, x->tree.node.n, sizeof(*r->found.node));

@@ -1,8 +1,10 @@
 /* The steps of a run in which no call was recorded: their number and length, their time by cause,
  * and what they would take without the verdict's part of it, or without its line. Nothing is known
  * of what would remain of it after a fix, nor of what other threads do meanwhile. */
+#include <errno.h>
 #include <math.h>
 
+#include "judge/result_make.h"
 #include "judge/verdict/sampled_loops.h"
 
 /* Two standard errors of a share, as a share. */
@@ -58,6 +60,37 @@ static enum tfh_remove removal(const struct tfh_verdict *v)
 	       (v->cause == TFH_CAUSE_NONE || tfh_remove_part(what) != tfh_cause_part(v->cause)))
 		what++;
 	return (enum tfh_remove)what;
+}
+
+int tfh_sampled_tree(const struct tfh_start *s, const struct tfh_sampled_steps *steps, int64_t born,
+		     struct tfh_result *r)
+{
+	double first = (double)(s->sample[steps->first].t - born) / 1e9,
+	       last = (double)(s->sample[steps->last].t - born) / 1e9;
+	struct tfh_part_of_run *tree = tfh_result_alloc(r, 4, sizeof(*tree));
+
+	if (!tree)
+		return -ENOMEM;
+	first = fmin(fmax(first, 0), r->tree[0].wall_s);
+	last = fmin(fmax(last, first), r->tree[0].wall_s);
+	tree[0] = r->tree[0];
+	tree[1] = (struct tfh_part_of_run){
+		.kind = TFH_BRANCH_STARTUP, .name = "", .count = 1, .runs = 1, .wall_s = first};
+	tree[2] = (struct tfh_part_of_run){.kind = TFH_BRANCH_TRAIN,
+					   .name = steps->line.function,
+					   .count = steps->steps,
+					   .runs = steps->times,
+					   .begin_s = first,
+					   .wall_s = last - first};
+	tree[3] = (struct tfh_part_of_run){.kind = TFH_BRANCH_AFTER,
+					   .name = "",
+					   .count = 1,
+					   .runs = 1,
+					   .begin_s = last,
+					   .wall_s = tree[0].wall_s - last};
+	r->tree = tree;
+	r->n_tree = 4;
+	return 0;
 }
 
 void tfh_sampled_gains(const struct tfh_sampled_steps *s, const double part[TFH_PART_COUNT],

@@ -94,11 +94,12 @@ const char *tfh_training_words(const struct tfh_result *r)
 const char *tfh_outside(const struct tfh_result *r, enum tfh_branch kind)
 {
 	/* Without a GPU, batches are the first and last that is recorded. */
-	static const char *const words[2][2] = {
-		{"before the first GPU call", "before the first batch"},
-		{"after the last GPU call", "after the last batch"}};
+	static const char *const words[2][3] = {
+		{"before the first GPU call", "before the first batch", "before the steps"},
+		{"after the last GPU call", "after the last batch", "after the steps"}};
+	int what = r->found.sampled.samples ? 2 : r->found.cpu_only;
 
-	return words[kind == TFH_BRANCH_AFTER][r->found.cpu_only];
+	return words[kind == TFH_BRANCH_AFTER][what];
 }
 
 static const char *part(struct tfh_wording *w, enum tfh_branch kind)

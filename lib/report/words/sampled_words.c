@@ -96,20 +96,22 @@ static const struct tfh_sampled_line *verdict_line(const struct tfh_result *r)
 /* "16.1 ms each: iterations of the loop in main, train.py:40 to 47, entered 3 times" */
 static void say_steps(struct tfh_wording *w)
 {
-	const struct tfh_sampled *s = &w->r->found.sampled;
-	const char *times = "";
+	const struct tfh_step_loop *l = &w->r->found.sampled.loop;
+	const char *to = "", *times = "";
 
-	if (!s->loop.file)
+	if (!l->file)
 		return;
-	if (s->loop.times > 1)
-		times = tfh_phrase(w, ", entered %llu times", (unsigned long long)s->loop.times);
+	if (l->last > l->first)
+		to = tfh_phrase(w, " to %u", l->last);
+	if (l->times > 1)
+		times = tfh_phrase(w, ", entered %llu times", (unsigned long long)l->times);
 	tfh_evidence(w, TFH_TELLS_WHY,
-		     tfh_phrase(w, "steps of %s: iterations of the loop in %s, %s:%u to %u%s",
+		     tfh_phrase(w, "steps of %s: iterations of the loop in %s, %s:%u%s%s",
 				tfh_phrase_time(w, w->r->steps.median_s),
-				strcmp(s->loop.function, "<module>") != 0
-					? tfh_function_of(w, s->loop.function)
+				strcmp(l->function, "<module>") != 0
+					? tfh_function_of(w, l->function)
 					: "the program",
-				tfh_short_file(s->loop.file), s->loop.first, s->loop.last, times));
+				tfh_short_file(l->file), l->first, to, times));
 }
 
 static void say_line(struct tfh_wording *w)
