@@ -10,7 +10,7 @@ fail() {
 
 bin=$TFH_TMP/bin
 mkdir "$bin"
-for tool in bash sh env true cat tail sed tr sort printf mktemp rm grep gcc g++ make nm flock python3; do
+for tool in bash sh env true cat tail sed tr sort printf mktemp rm grep gcc g++ make nm flock git python3; do
 	path=$(type -P "$tool") && ln -s "$path" "$bin/$tool"
 done
 printf '#!/bin/sh\necho 1000\n' >"$bin/id"
