@@ -86,33 +86,33 @@ static void write_line(struct tfh_json *j, const struct tfh_sampled_line *l)
 	tfh_json_end(j);
 }
 
-static void write_loop(struct tfh_json *j, const struct tfh_sampled *s)
+/* Begins the object of a function and some of its lines; false: there is none, and null is written. */
+static bool begin_lines(struct tfh_json *j, const char *key, const char *file, const char *function,
+			uint32_t first, uint32_t last)
 {
-	tfh_json_key(j, "loop");
-	if (!s->file) {
+	tfh_json_key(j, key);
+	if (!file) {
 		tfh_json_null(j);
-		return;
+		return false;
 	}
 	tfh_json_object(j);
-	tfh_json_kstr(j, "file", s->file);
-	tfh_json_kstr(j, "function", s->function);
-	tfh_json_ku64(j, "first_line", s->first);
-	tfh_json_ku64(j, "last_line", s->last);
-	tfh_json_end(j);
+	tfh_json_kstr(j, "file", file);
+	tfh_json_kstr(j, "function", function);
+	tfh_json_ku64(j, "first_line", first);
+	tfh_json_ku64(j, "last_line", last);
+	return true;
+}
+
+static void write_loop(struct tfh_json *j, const struct tfh_sampled *s)
+{
+	if (begin_lines(j, "loop", s->file, s->function, s->first, s->last))
+		tfh_json_end(j);
 }
 
 static void write_step_loop(struct tfh_json *j, const struct tfh_step_loop *l)
 {
-	tfh_json_key(j, "step_loop");
-	if (!l->file) {
-		tfh_json_null(j);
+	if (!begin_lines(j, "step_loop", l->file, l->function, l->first, l->last))
 		return;
-	}
-	tfh_json_object(j);
-	tfh_json_kstr(j, "file", l->file);
-	tfh_json_kstr(j, "function", l->function);
-	tfh_json_ku64(j, "first_line", l->first);
-	tfh_json_ku64(j, "last_line", l->last);
 	tfh_json_ku64(j, "times", l->times);
 	tfh_json_kbool(j, "exact", l->exact);
 	tfh_json_end(j);

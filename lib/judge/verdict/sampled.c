@@ -380,17 +380,18 @@ static void find_loop(const struct sampled_run *x, double all)
 /* What to remove: the line; or its function, if that takes much longer and is not that of the loop
  * over steps. */
 static struct tfh_sampled_place place_of(const struct sampled_run *x,
-					 const struct tfh_sampled_line *line, double ns)
+					 const struct sampled_lead *lead)
 {
-	struct tfh_sampled_place place = {
-		.line_ns = ns, .ns = ns, .first = line->line, .last = line->line};
+	struct tfh_sampled_place place = {.line_ns = lead->ns,
+					  .ns = lead->ns,
+					  .first = lead->line.line,
+					  .last = lead->line.line};
 
 	for (size_t i = 0; i < x->own.n && x->steps.steps; i++) {
 		const struct own_function *o = &x->own.v[i];
-		if (strcmp(o->line.file, line->file) != 0 ||
-		    strcmp(o->line.function, line->function) != 0 ||
+		if (!tfh_same_function(&o->line, &lead->line) ||
 		    tfh_same_function(&o->line, &x->steps.line) ||
-		    o->ns < TFH_VERDICT_FUNCTION_TIMES * ns)
+		    o->ns < TFH_VERDICT_FUNCTION_TIMES * lead->ns)
 			continue;
 		place.ns = o->ns;
 		place.first = o->first;
@@ -403,21 +404,20 @@ static struct tfh_sampled_place place_of(const struct sampled_run *x,
 /* The line with most of the verdict's cause, and what to remove. */
 static struct tfh_sampled_place find_place(const struct sampled_run *x, struct tfh_result *r)
 {
-	const struct tfh_sampled_line *best = NULL;
+	const struct tfh_sampled_line *best;
+	const struct sampled_lead *lead = NULL;
 	struct tfh_seen_line *out = &r->found.line;
-	double most = 0, ns = 0;
 
 	for (size_t i = 0; i < x->lead.n && r->verdict.cause != TFH_CAUSE_NONE; i++) {
 		const struct sampled_lead *l = &x->lead.v[i];
 		if (i >= x->out->n_line || l->samples < TFH_VERDICT_LINE_SAMPLES ||
-		    l->cause[r->verdict.cause] <= most)
+		    l->cause[r->verdict.cause] <= (lead ? lead->cause[r->verdict.cause] : 0))
 			continue;
-		most = l->cause[r->verdict.cause];
-		ns = l->ns;
-		best = &x->out->line[i];
+		lead = l;
 	}
-	if (!best)
+	if (!lead)
 		return (struct tfh_sampled_place){.ns = 0};
+	best = &x->out->line[lead - x->lead.v];
 	*out = (struct tfh_seen_line){.file = best->file,
 				      .function = best->function,
 				      .line = best->line,
@@ -428,7 +428,7 @@ static struct tfh_sampled_place find_place(const struct sampled_run *x, struct t
 				      .off_s = NAN,
 				      .of_s = NAN,
 				      .samples = best->samples};
-	return place_of(x, best, ns);
+	return place_of(x, lead);
 }
 
 /* Unlike in steps with a device, nothing waits while the thread computes, so the class with most of

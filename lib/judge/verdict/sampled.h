@@ -20,6 +20,7 @@ struct tfh_making_seen {
 int tfh_sampled_others(const struct tfh_feed *feed, struct tfh_result *r,
 		       struct tfh_making_seen *out);
 
+/* Whether it is a function of JAX itself. */
 bool tfh_is_jax(const struct tfh_model_line *frame);
 
 /* What a function of the program was seen to call. */

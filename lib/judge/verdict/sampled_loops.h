@@ -22,13 +22,14 @@ struct tfh_loop_path {
 
 /* One time that a loop was entered, as far as samples show it. */
 struct tfh_loop_entry {
-	uint32_t path, loop;	      /* indices; loop: set by tfh_loops_of() */
+	uint32_t path, loop;	      /* indices; loop: set by tfh_sampled_steps() */
 	uint32_t parent;	      /* entry of the loop around it, from 1; 0: none */
 	uint64_t parent_done;	      /* the iteration of that one */
 	uint64_t done;		      /* at its last sample */
 	int64_t left;		      /* likewise; -1: unknown */
 	uint32_t first, last, lo, hi; /* samples; lines of the loop's frame */
 	double ns, waits;	      /* waits: the part that waits for computing elsewhere */
+	double iterations;	      /* when it was left; set by tfh_sampled_steps() */
 };
 
 /* From one change of an entry's iteration to the next: that many iterations took this long. */

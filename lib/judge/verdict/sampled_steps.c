@@ -16,7 +16,9 @@ struct candidate {
 	uint32_t lo, hi, first, last;
 	uint32_t entries, samples;
 	double ns, waits, caused; /* caused: by its iterations, also outside of it */
-	double pace, fast;	  /* ns of an iteration: usually, and of the fastest tenth */
+	double usual, fast; /* ns of an iteration: usually (NAN: unknown), of the fastest tenth */
+	double pace;	    /* usual, or the mean of all; 0: unknown */
+	uint64_t most;	    /* most iterations of an entry that were seen */
 	double seen, per_entry, iterations;
 	bool exact;
 };
@@ -140,16 +142,6 @@ static double usual_ns(const struct choice *c, uint32_t loop)
 	return iterations >= TFH_LOOPS_FEWEST_STEPS ? ns / iterations : NAN;
 }
 
-static double pace_of(const struct choice *c, uint32_t loop)
-{
-	double usual = usual_ns(c, loop), iterations = 0;
-
-	for (size_t i = 0; i < c->of.entry.n; i++)
-		if (c->of.entry.v[i].loop == loop)
-			iterations += (double)c->of.entry.v[i].done;
-	return usual > 0 ? usual : iterations > 0 ? c->loop.v[loop].ns / iterations : 0;
-}
-
 /* The tenth of a loop's iterations that are fastest take at most this long, ns. */
 static double fast_of(const struct choice *c, uint32_t loop)
 {
@@ -166,36 +158,27 @@ static double fast_of(const struct choice *c, uint32_t loop)
 	return c->loop.v[loop].pace;
 }
 
-static uint64_t most_done(const struct choice *c, uint32_t loop)
-{
-	uint64_t most = 0;
-
-	for (size_t i = 0; i < c->of.entry.n; i++)
-		if (c->of.entry.v[i].loop == loop && c->of.entry.v[i].done > most)
-			most = c->of.entry.v[i].done;
-	return most;
-}
-
 /* How many iterations an entry had when it was left, some time after its last sample. */
 static double iterations_of(const struct choice *c, const struct tfh_loop_entry *e, bool *exact)
 {
-	double pace = c->loop.v[e->loop].pace, more, done = (double)e->done;
-	double least = (double)e->left * c->loop.v[e->loop].fast;
+	const struct candidate *l = &c->loop.v[e->loop];
+	double more, done = (double)e->done;
 	double until = e->last + 1 < c->s->n ? (double)c->s->sample[e->last + 1].t : c->end_ns;
 	double gap = until - (double)c->s->sample[e->last].t;
 
 	if (e->left == 0)
 		return done;
-	/* It may have gone to its end since. If there was no time for that, it was left early. */
-	if (e->left > 0 && least <= 2 * gap + pace)
+	/* It may have gone to its end since. If there was no time for that, even at twice the pace
+	 * of the fastest iterations, it was left early. */
+	if (e->left > 0 && (double)e->left * l->fast <= 2 * gap + l->pace)
 		return done + (double)e->left;
-	more = pace > 0 ? gap / pace : 0;
+	more = l->pace > 0 ? gap / l->pace : 0;
 	if (e->left < 0) {
-		double most = (double)most_done(c, e->loop);
 		*exact = false;
-		return done + more + 1 >= most ? most : done + floor(more / 2);
+		return done + more + 1 >= (double)l->most ? (double)l->most
+							  : done + floor(more / 2);
 	}
-	*exact &= gap < c->loop.v[e->loop].fast / 2;
+	*exact &= gap < l->fast / 2;
 	return done + floor(more / 2);
 }
 
@@ -210,7 +193,7 @@ static int by_size(const void *a, const void *b)
 static int add_entries(struct choice *c, uint32_t loop)
 {
 	struct candidate *l = &c->loop.v[loop];
-	double *each = calloc(c->of.entry.n, sizeof(*each));
+	double *each = calloc(c->of.entry.n, sizeof(*each)), done = 0;
 	uint32_t n = 0;
 
 	if (!each)
@@ -223,6 +206,8 @@ static int add_entries(struct choice *c, uint32_t loop)
 			continue;
 		l->ns += e->ns;
 		l->waits += e->waits;
+		l->most = e->done > l->most ? e->done : l->most;
+		done += (double)e->done;
 		l->first = e->first < l->first ? e->first : l->first;
 		l->last = e->last > l->last ? e->last : l->last;
 		l->parent = e->parent ? c->of.entry.v[e->parent - 1].loop + 1 : 0;
@@ -230,13 +215,17 @@ static int add_entries(struct choice *c, uint32_t loop)
 	for (size_t i = 0; i < c->of.at.n; i++)
 		l->samples += c->of.entry.v[c->of.at.v[i].entry].loop == loop;
 	l->caused = l->ns;
-	l->pace = pace_of(c, loop);
+	l->usual = usual_ns(c, loop);
+	l->pace = l->usual > 0 ? l->usual : done > 0 ? l->ns / done : 0;
 	l->fast = fast_of(c, loop);
-	for (size_t i = 0; i < c->of.entry.n; i++)
-		if (c->of.entry.v[i].loop == loop) {
-			each[n] = iterations_of(c, &c->of.entry.v[i], &l->exact);
-			l->seen += each[n++];
-		}
+	for (size_t i = 0; i < c->of.entry.n; i++) {
+		struct tfh_loop_entry *e = &c->of.entry.v[i];
+		if (e->loop != loop)
+			continue;
+		e->iterations = iterations_of(c, e, &l->exact);
+		each[n++] = e->iterations;
+		l->seen += e->iterations;
+	}
 	qsort(each, n, sizeof(*each), by_size);
 	l->entries = n;
 	l->per_entry = n ? each[n / 2] : 0;
@@ -325,13 +314,12 @@ static uint32_t choose(struct choice *c, double all_ns)
 static int number(const struct choice *c, uint32_t loop, struct tfh_sampled_steps *out)
 {
 	double *before = calloc(c->of.entry.n, sizeof(*before)), sum = 0;
-	bool exact = true;
 
 	out->step = calloc(c->s->n, sizeof(*out->step));
 	for (size_t i = 0; before && i < c->of.entry.n; i++)
 		if (c->of.entry.v[i].loop == loop) {
 			before[i] = sum;
-			sum += iterations_of(c, &c->of.entry.v[i], &exact);
+			sum += c->of.entry.v[i].iterations;
 		}
 	for (size_t i = 0; before && out->step && i < c->of.at.n; i++) {
 		const struct tfh_loop_sample *at = &c->of.at.v[i];
@@ -350,15 +338,15 @@ static int describe(struct choice *c, uint32_t loop, struct tfh_sampled_steps *o
 	out->line = c->of.path.v[l->path].line;
 	out->line.line = l->lo;
 	out->last_line = l->hi;
-	/* of a damaged file, it may be any number */
+	/* A damaged file may hold any number. */
 	out->steps = (uint64_t)fmin(fmax(round(l->iterations), 1), UINT32_MAX);
 	out->exact = l->exact;
 	out->times = l->entries;
 	out->first = l->first;
 	out->last = l->last;
-	/* What is only queued takes its time later. */
+	/* Work that is only queued takes its time later. */
 	out->step_s = l->caused > (1 + TFH_BLOCKING_SHARE) * l->ns ? l->caused / l->iterations / 1e9
-								   : usual_ns(c, loop) / 1e9;
+								   : l->usual / 1e9;
 	return number(c, loop, out);
 }
 
