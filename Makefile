@@ -109,7 +109,7 @@ explain = || { echo 'tfhook needs no glibc newer than 2.17: what is undefined ab
 # --- sources and products ----------------------------------------------------------------------------------------
 # A sanitizer of ours is to see what is copied.
 # Other processes' interpreters are the command's matter.
-SRC_job := $(filter-out lib/sampling/outside.c lib/sampling/iterators.c $(if $(SAN),lib/hook/string_functions.c),$(call sources,base format sampling record hook))
+SRC_job := $(filter-out lib/sampling/outside.c $(if $(SAN),lib/hook/string_functions.c),$(call sources,base format sampling record hook))
 SRC_core := $(filter-out lib/cli/main.c,$(call sources,base format sampling record sqlite model import judge report export digest ranks diff top cli))
 SRC_main := lib/cli/main.c
 SRC_shared := $(call sources,base format)

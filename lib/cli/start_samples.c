@@ -155,7 +155,7 @@ static void follow_exec(struct start_process *p)
 	p->inode = st.st_ino;
 	p->device = st.st_dev;
 	p->python = p->refused = false;
-	p->types.n = 0;
+	p->types = (struct tfh_py_types){0};
 	p->search_ns = 0;
 	p->wait_ns = SEARCH_NS;
 	p->why[0] = '\0';

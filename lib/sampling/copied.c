@@ -71,6 +71,24 @@ static void read_copies(struct tfh_py_copies *c, uint32_t first)
 	}
 }
 
+void tfh_py_words(int32_t pid, const uint64_t *from, uint64_t *to, uint32_t n)
+{
+	memset(to, 0, n * sizeof(*to));
+	for (uint32_t first = 0; first < n;) {
+		uint32_t some = n - first < BATCH ? n - first : BATCH;
+		struct iovec at[BATCH], out = {to + first, some * sizeof(*to)};
+		ssize_t got;
+
+		for (uint32_t i = 0; i < some; i++)
+			at[i] = (struct iovec){(void *)(uintptr_t)from[first + i], sizeof(*to)};
+		got = tfh_copy_memory(pid, &out, 1, at, some);
+		/* The kernel stops at one that it cannot read. */
+		if (got != (ssize_t)out.iov_len)
+			some = got > 0 ? (uint32_t)got / sizeof(*to) + 1 : 1;
+		first += some;
+	}
+}
+
 void tfh_py_fetch(struct tfh_py_copies *c, const struct tfh_py_piece *piece, uint32_t n)
 {
 	uint32_t first = c->n;

@@ -184,6 +184,8 @@ struct tfh_py_piece {
 /* Copies those of these pieces that it lacks, with one system call per 64. Pieces that are not
  * mapped are left out. */
 void tfh_py_fetch(struct tfh_py_copies *c, const struct tfh_py_piece *piece, uint32_t n);
+/* Copies words of memory, 64 with one system call; 0 where nothing is mapped. */
+void tfh_py_words(int32_t pid, const uint64_t *from, uint64_t *to, uint32_t n);
 /* Fetches the code objects of these frames, without texts and lines, in one round. */
 void tfh_py_fetch_heads(const struct tfh_py *py, struct tfh_py_copies *c,
 			const struct tfh_py_frame *frame, uint32_t n);

@@ -69,25 +69,31 @@ static enum kind name_kind(const struct loop_reading *r, uint64_t type)
 	return UNKNOWN;
 }
 
+static enum kind kind_of_type(const struct loop_reading *r, uint64_t type)
+{
+	uint32_t i = (uint32_t)(type * 0x9e3779b97f4a7c15ull >> 32) % TFH_PY_TYPES;
+
+	if (type < TFH_PY_PAGE || type % 8)
+		return UNKNOWN;
+	if (r->types->type[i] != type) {
+		r->types->kind[i] = (uint8_t)name_kind(r, type);
+		r->types->type[i] = type;
+	}
+	return (enum kind)r->types->kind[i];
+}
+
+static bool may_be_object(uint64_t address)
+{
+	return address >= TFH_PY_PAGE && address % 8 == 0;
+}
+
 static enum kind kind_of(const struct loop_reading *r, uint64_t object)
 {
-	struct tfh_py_types *t = r->types;
 	uint64_t type;
-	enum kind kind;
 
-	if (object < TFH_PY_PAGE || object % 8 || !word_at(r, object + TFH_PY_OBJECT_TYPE, &type) ||
-	    type < TFH_PY_PAGE || type % 8)
-		return UNKNOWN;
-	for (uint32_t i = 0; i < t->n; i++)
-		if (t->type[i] == type)
-			return (enum kind)t->kind[i];
-	kind = name_kind(r, type);
-	/* What is on a stack is of many types; those of iterators are few. */
-	if (t->n < TFH_PY_TYPES && (kind != UNKNOWN || t->n < TFH_PY_TYPES / 2)) {
-		t->type[t->n] = type;
-		t->kind[t->n++] = (uint8_t)kind;
-	}
-	return kind;
+	return may_be_object(object) && word_at(r, object + TFH_PY_OBJECT_TYPE, &type)
+		       ? kind_of_type(r, type)
+		       : UNKNOWN;
 }
 
 static bool loop_of(const struct loop_reading *r, uint64_t object, int depth,
@@ -250,11 +256,9 @@ static bool generator_loop(const struct loop_reading *r, uint64_t object, int de
 	return true;
 }
 
-static bool loop_of(const struct loop_reading *r, uint64_t object, int depth,
-		    struct tfh_py_loop *out)
+static bool loop_of_kind(const struct loop_reading *r, uint64_t object, enum kind kind, int depth,
+			 struct tfh_py_loop *out)
 {
-	enum kind kind = depth < NESTED ? kind_of(r, object) : UNKNOWN;
-
 	out->iterator = object; /* or what it is made of */
 	bool found = kind == RANGE	   ? range_loop(r, object, out)
 		     : kind == INDEX_OF	   ? index_loop(r, object, false, out)
@@ -266,6 +270,12 @@ static bool loop_of(const struct loop_reading *r, uint64_t object, int depth,
 					   : kind == DICT && dict_loop(r, object, out);
 
 	return found && out->done < COUNT_MOST;
+}
+
+static bool loop_of(const struct loop_reading *r, uint64_t object, int depth,
+		    struct tfh_py_loop *out)
+{
+	return depth < NESTED && loop_of_kind(r, object, kind_of(r, object), depth, out);
 }
 
 /* Removes the iterators that a frame only passes on: up to 3.10, arguments stay on the caller's
@@ -285,19 +295,55 @@ static uint32_t without_passed(struct tfh_py_loop *loop, uint32_t n)
 	return kept;
 }
 
+/* What is on the stacks of the searched frames, the outermost first. */
+struct stacked {
+	uint32_t n, frame[FRAMES_MOST * SLOTS];
+	uint64_t object[FRAMES_MOST * SLOTS], type[FRAMES_MOST * SLOTS]; /* type 0: not known */
+};
+
+/* Fetches all of it at once: a system call for each object would cost more than the walk. */
+static void read_stacks(const struct loop_reading *r, const struct tfh_py_frame *frame, uint32_t n,
+			struct stacked *out)
+{
+	struct tfh_py_piece piece[FRAMES_MOST];
+	uint64_t at[FRAMES_MOST * SLOTS];
+	uint32_t slots[FRAMES_MOST], frames = n < FRAMES_MOST ? n : FRAMES_MOST;
+
+	for (uint32_t i = 0; i < frames; i++) {
+		piece[i].from = slots_of(r, frame[n - 1 - i].frame, &slots[i]);
+		piece[i].bytes = 8 * slots[i];
+	}
+	tfh_py_fetch(r->c, piece, frames);
+	out->n = 0;
+	for (uint32_t i = 0; i < frames; i++)
+		for (uint32_t k = 0; piece[i].from && k < slots[i]; k++) {
+			uint64_t object;
+
+			if (!word_at(r, piece[i].from + 8ull * k, &object) ||
+			    !may_be_object(object &= ~TAGS))
+				continue;
+			at[out->n] = object + TFH_PY_OBJECT_TYPE;
+			out->object[out->n] = object;
+			out->frame[out->n++] = n - 1 - i;
+		}
+	tfh_py_words(r->c->pid, at, out->type, out->n);
+}
+
 uint32_t tfh_py_loops(const struct tfh_py *py, struct tfh_py_types *types, struct tfh_py_copies *c,
 		      const struct tfh_py_frame *frame, uint32_t n, struct tfh_py_loop *out,
 		      uint32_t most)
 {
 	struct loop_reading r = {py, types, c};
+	struct stacked on;
 	uint32_t found = 0;
 
-	for (uint32_t i = n; i-- > 0 && n - i <= FRAMES_MOST && found < most;) {
-		uint32_t of = frame_loops(&r, frame[i].frame, 0, out + found, most - found);
-
-		for (uint32_t k = 0; k < of; k++)
-			out[found + k].frame = i;
-		found += of;
+	if (!n)
+		return 0;
+	read_stacks(&r, frame, n, &on);
+	for (uint32_t i = 0; i < on.n && found < most; i++) {
+		if (!loop_of_kind(&r, on.object[i], kind_of_type(&r, on.type[i]), 0, &out[found]))
+			continue;
+		out[found++].frame = on.frame[i];
 	}
 	return without_passed(out, found);
 }

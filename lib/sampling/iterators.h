@@ -18,12 +18,12 @@ struct tfh_py_loop {
 };
 #define TFH_PY_LEFT_UNKNOWN UINT64_MAX
 
-/* Types that were met, by address. They are valid for one process; begin with zeros. */
-#define TFH_PY_TYPES 32u
+/* Types that were met, each at a place that its address gives. They are valid for one process;
+ * begin with zeros. */
+#define TFH_PY_TYPES 256u
 struct tfh_py_types {
 	uint64_t type[TFH_PY_TYPES];
 	uint8_t kind[TFH_PY_TYPES];
-	uint32_t n;
 };
 
 /* The loops of the outer frames among these (innermost first), at most `most`, outermost first.

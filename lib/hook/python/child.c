@@ -114,6 +114,8 @@ uint32_t tfh_py_child(struct tfh_place_child *c)
 	of_child = *py;
 	of_child.code_type += (uint64_t)c->shift;
 	of_child.own_seed = c->own_seed;
-	return tfh_py_sample(&(struct tfh_py_target){
-		.py = &of_child, .pid = c->pid, .interpreter = c->interpreter});
+	return tfh_py_sample(&(struct tfh_py_target){.py = &of_child,
+						     .pid = c->pid,
+						     .interpreter = c->interpreter},
+			     NULL);
 }

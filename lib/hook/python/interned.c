@@ -35,11 +35,12 @@ static uint32_t read_place(const struct tfh_py *py, tfh_py_view view, void *how,
 }
 
 uint32_t tfh_py_place_of(const struct tfh_py *py, tfh_py_view view, void *how,
-			 const struct tfh_py_frame *frame, uint32_t n, uint64_t *innermost)
+			 const struct tfh_py_frame *frame, uint32_t n, struct tfh_py_placed *out)
 {
 	bool copied = view != tfh_py_straight, has_texts = !copied;
 	uint32_t place = 0;
 
+	*out = (struct tfh_py_placed){0};
 	if (copied)
 		tfh_py_fetch_heads(py, how, frame, n);
 	while (n--) {
@@ -53,13 +54,14 @@ uint32_t tfh_py_place_of(const struct tfh_py *py, tfh_py_view view, void *how,
 				tfh_py_fetch_codes(py, how, frame, n + 1);
 			has_texts = true;
 			known = read_place(py, view, how, &frame[n], place, &none, &marked);
+			out->gap |= none;
 			if (none)
 				continue;
 			mark = marked ? mark : 0;
 			if (mark && known)
 				tfh_place_keep(mark, known);
 		}
-		*innermost = mark;
+		out->mark = mark;
 		place = known;
 		if (!place)
 			break; /* the table is full: a partial stack would be taken for the whole */

@@ -5,9 +5,12 @@
 #include "sampling/frames.h"
 
 /* The place of these frames, innermost first. 0: the tables are full, or no frame has code. `how`:
- * with copies, a struct tfh_py_copies, which fetches what it lacks. *innermost: the mark under
- * which the innermost frame is known, if any. */
+ * with copies, a struct tfh_py_copies, which fetches what it lacks. */
+struct tfh_py_placed {
+	uint64_t mark; /* under which the innermost frame is known, if any */
+	bool gap;      /* a frame was left out: it has no code */
+};
 uint32_t tfh_py_place_of(const struct tfh_py *py, tfh_py_view view, void *how,
-			 const struct tfh_py_frame *frame, uint32_t n, uint64_t *innermost);
+			 const struct tfh_py_frame *frame, uint32_t n, struct tfh_py_placed *out);
 
 #endif

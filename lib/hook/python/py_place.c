@@ -85,9 +85,9 @@ static uint32_t __attribute__((noinline)) read_stack(const struct reading *r)
 {
 	struct tfh_py_frame frame[FRAMES];
 	uint32_t n = tfh_py_frames(r->py, r->state, r->view, r->how, frame, FRAMES);
-	uint64_t mark;
+	struct tfh_py_placed placed;
 
-	return tfh_py_place_of(r->py, r->view, r->how, frame, n, &mark);
+	return tfh_py_place_of(r->py, r->view, r->how, frame, n, &placed);
 }
 
 /* Number of threads that can read at the same time. Each room takes at most 550 KB, as far as used.

@@ -13,6 +13,7 @@
 #include "hook/python/interned.h"
 #include "hook/python/there.h"
 #include "hook/python/version.h"
+#include "sampling/iterators.h"
 #include "record/stacks/pyplaces.h"
 
 #define OTHERS 64u   /* the newest threads, from which one is chosen */
@@ -104,18 +105,39 @@ static uint32_t with_called(const struct tfh_py_target *t, struct tfh_py_copies 
 	return place;
 }
 
-uint32_t tfh_py_sample(struct tfh_py_target *t)
+/* The loops of the process's own threads. What is on their stacks may lead anywhere, and use up the
+ * room for copies, so they come last. */
+static void read_loops(const struct tfh_py *py, struct tfh_py_copies *copies,
+		       const struct tfh_py_frame *frame, uint32_t n, struct tfh_place_seen *seen)
+{
+	static struct tfh_py_types types;
+	struct tfh_py_loop loop[TFT_LOOPS];
+
+	seen->loops = tfh_py_loops(py, &types, copies, frame, n, loop, TFT_LOOPS);
+	for (uint32_t i = 0; i < seen->loops; i++)
+		seen->loop[i] = (struct tft_loop){
+			.depth = n - loop[i].frame,
+			.done = loop[i].done,
+			.left = loop[i].left == TFH_PY_LEFT_UNKNOWN ? 0 : loop[i].left + 1};
+}
+
+uint32_t tfh_py_sample(struct tfh_py_target *t, struct tfh_place_seen *seen)
 {
 	const struct tfh_py_frame *frame;
 	struct tfh_py_copies *copies;
 	uint32_t n = tfh_py_sample_frames(t, &frame, &copies), place;
-	uint64_t mark = 0;
+	struct tfh_py_placed placed;
 
 	if (!n)
 		return 0;
-	place = tfh_py_place_of(t->py, tfh_py_copied, copies, frame, n, &mark);
-	place = with_called(t, copies, frame, place, mark);
-	return copies->full ? 0 : place;
+	place = tfh_py_place_of(t->py, tfh_py_copied, copies, frame, n, &placed);
+	place = with_called(t, copies, frame, place, placed.mark);
+	if (copies->full)
+		return 0;
+	/* Frames are counted from the outermost one, and none may be missing. */
+	if (place && seen && seen->wants_loops && !placed.gap)
+		read_loops(t->py, copies, frame, n, seen);
+	return place;
 }
 
 /* As in py_place.c: with several interpreters, nothing shows which one a thread is in. */
@@ -124,7 +146,7 @@ static bool several(const struct tfh_py *py)
 	return py->minor < TFH_PY_PER_THREAD && py->newest_interpreter() != py->main_interpreter();
 }
 
-uint32_t tfh_py_there(uint32_t tid, uint64_t pthread, enum tft_gil *gil)
+uint32_t tfh_py_there(uint32_t tid, uint64_t pthread, struct tfh_place_seen *seen)
 {
 	const struct tfh_py *py = tfh_py();
 	struct tfh_py_target t = {.py = py, .pid = tfh_p.pid, .pthread = pthread};
@@ -134,10 +156,10 @@ uint32_t tfh_py_there(uint32_t tid, uint64_t pthread, enum tft_gil *gil)
 		return 0;
 	t.interpreter = (uint64_t)(uintptr_t)py->main_interpreter();
 	t.state = state_of(tid);
-	place = tfh_py_sample(&t);
+	place = tfh_py_sample(&t, seen);
 	if (place) {
 		tfh_py_note_state(tid, t.state);
-		*gil = t.gil;
+		seen->gil = t.gil;
 	}
 	return place;
 }
@@ -170,5 +192,5 @@ uint32_t tfh_py_other(uint64_t random, const uint32_t *but, uint32_t n_but,
 	t.state = all[random % k].state;
 	t.pthread = all[random % k].pthread;
 	*out = (struct tfh_place_other){all[random % k].tid, k};
-	return tfh_py_sample(&t);
+	return tfh_py_sample(&t, NULL);
 }

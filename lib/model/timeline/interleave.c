@@ -273,6 +273,22 @@ static const struct tft_ext_copy *copy_ext(const struct tfh_rec *rec,
 					     offsetof(struct tfh_rec, stream));
 }
 
+/* The EXT record of a sample, likewise; those of more samples than a block has room for are left
+ * out. */
+static const struct tfh_packed_loops *loops_ext(const struct tfh_event *ev, struct tfh_block *b,
+						const struct tfh_model_series *s, bool more)
+{
+	struct tfh_packed_loops *to = &b->loops[b->n_loops];
+
+	if (!(ev->flags & TFT_F_EXT) || !more || s->plain || s->rec.kind != TFT_EXT ||
+	    b->n_loops == TFH_BLOCK_NOTES)
+		return NULL;
+	to->bytes = (uint8_t)(s->rec.result < TFT_EXT_BYTES ? s->rec.result : TFT_EXT_BYTES);
+	memcpy(to->byte, (const char *)&s->rec + offsetof(struct tfh_rec, stream), TFT_EXT_BYTES);
+	b->n_loops++;
+	return to;
+}
+
 /* Reads the pairs of a batch, which follow its first part, and advances the series past them. */
 static bool take_batch(const struct tfh_model_side *side, struct tfh_model_series *s,
 		       struct tfh_event *ev)
@@ -463,6 +479,8 @@ static bool take_event(struct tfh_interleave *m, struct tfh_model_series *s, str
 	if (copy)
 		rec = s->rec;
 	more = tfh_series_next(s);
+	if (ev->kind == TFT_STATE)
+		ev->loops = loops_ext(ev, b, s, more);
 	e->t0 = tfh_series_ns(s, t_begin);
 	scale(s, ev);
 	if (copy) {
@@ -535,7 +553,7 @@ bool tfh_interleave_fill(struct tfh_interleave *m, struct tfh_block *b, bool row
 {
 	bool full = false;
 
-	b->n = b->n_notes = b->n_rows = 0;
+	b->n = b->n_notes = b->n_loops = b->n_rows = 0;
 	take_back(m);
 	if (rows && m->unpack)
 		tfh_unpack_sums(m->unpack);

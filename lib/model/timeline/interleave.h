@@ -23,12 +23,13 @@ struct tfh_block_row {
 
 /* Events and names, or rows. */
 struct tfh_block {
-	uint32_t n, n_notes;
+	uint32_t n, n_notes, n_loops;
 	struct tfh_entry entry[TFH_BLOCK_EVENTS];
 	/* Event of the entry with the same index, if it shares none. */
 	struct tfh_event own[TFH_BLOCK_EVENTS];
 	struct tfh_rec note[TFH_BLOCK_NOTES];
 	uint32_t note_process[TFH_BLOCK_NOTES];
+	struct tfh_packed_loops loops[TFH_BLOCK_NOTES]; /* of samples */
 	uint32_t n_rows;
 	struct tfh_block_row row[TFH_BLOCK_ROWS];
 };

@@ -166,6 +166,7 @@ static inline void tfh_series_event(struct tfh_event *ev, const struct tfh_rec *
 	memcpy(ev->w, rec->w, sizeof(ev->w));
 	ev->dir = 0;
 	ev->pageable = false;
+	ev->loops = NULL;
 }
 
 /* For the shapes of a chunk, reusing the memory of `t` if possible; NULL when out of memory. */

@@ -84,9 +84,9 @@ static bool has_room(void)
 	       __atomic_load_n(&codes, __ATOMIC_RELAXED) < CODES / 4 * 3;
 }
 
-uint32_t tfh_place_there(uint32_t tid, uint64_t pthread, enum tft_gil *gil)
+uint32_t tfh_place_there(uint32_t tid, uint64_t pthread, struct tfh_place_seen *seen)
 {
-	return has_room() ? source->there(tid, pthread, gil) : 0;
+	return has_room() ? source->there(tid, pthread, seen) : 0;
 }
 
 uint32_t tfh_place_other(uint64_t random, const uint32_t *but, uint32_t n_but,

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "format/sample_loops.h"
 #include "record/record.h"
 
 /* Stored bytes of a file's and a function's name. */
@@ -23,6 +24,14 @@ struct tfh_place_child {
 	bool own_seed; /* its strings have different hashes */
 	int64_t shift; /* offset of its interpreter from this process's */
 	uint64_t interpreter; /* address of its interpreter's state */
+};
+
+/* What else a sample of a thread shows. */
+struct tfh_place_seen {
+	bool wants_loops; /* in: whether loops are read */
+	enum tft_gil gil; /* whether it held the GIL */
+	uint32_t loops;
+	struct tft_loop loop[TFT_LOOPS]; /* its `for` loops, from the outermost one on */
 };
 
 /* A thread of the process that runs Python, and the number of threads it was drawn from. */
@@ -40,9 +49,9 @@ struct tfh_place_source {
 	bool (*exists)(void);
 	/* The calling thread's place; 0: none. Uses no lock of the job and no malloc. */
 	uint32_t (*here)(const struct tfh_self *self);
-	/* Another thread's place (pthread: its pthread_self()), and whether it held the GIL; called
-	 * on the flusher. 0: unknown. */
-	uint32_t (*there)(uint32_t tid, uint64_t pthread, enum tft_gil *gil);
+	/* Another thread's place (pthread: its pthread_self()); called on the flusher. 0:
+	 * unknown. */
+	uint32_t (*there)(uint32_t tid, uint64_t pthread, struct tfh_place_seen *seen);
 	/* The place of a thread drawn by `random` from those not in `but`; called on the
 	 * flusher. */
 	uint32_t (*other)(uint64_t random, const uint32_t *but, uint32_t n_but,
@@ -79,9 +88,9 @@ void tfh_place_keep(uint64_t mark, uint32_t place);
 
 /* ---- called on the flusher ---- */
 
-/* Another thread's place; 0: unknown, or samples have used their part of the tables. *gil is set
- * only with a place. */
-uint32_t tfh_place_there(uint32_t tid, uint64_t pthread, enum tft_gil *gil);
+/* Another thread's place; 0: unknown, or samples have used their part of the tables. The
+ * rest of *seen, which is 0, is set only with a place. */
+uint32_t tfh_place_there(uint32_t tid, uint64_t pthread, struct tfh_place_seen *seen);
 uint32_t tfh_place_other(uint64_t random, const uint32_t *but, uint32_t n_but,
 			 struct tfh_place_other *out);
 uint32_t tfh_place_child(struct tfh_place_child *c);

@@ -41,7 +41,11 @@
 #define IDLE_NS 1000000000ull
 #define IDLE_TIMES 64u
 #define SAME 100u /* samples of an unchanged thread after which they get rarer */
-#define BACK 16u  /* records that show whether a thread drives the device */
+/* Loops, which cost half as much as the rest of a sample, are read in each sample until so many had
+ * some, then in one of LOOPS_OF. */
+#define LOOPS_FIRST 64u
+#define LOOPS_OF 4u
+#define BACK 16u /* records that show whether a thread drives the device */
 #define NAMES 256u
 #define SECOND_NS 1000000000ull
 #define RECENT_NS                                                                                  \
@@ -72,6 +76,7 @@ static struct {
 	uint32_t asked;	   /* how many the job had asked for when that was read */
 	struct driver driver[DRIVERS];
 	uint32_t drivers;
+	uint32_t loops;	      /* samples with loops */
 	uint64_t name[NAMES]; /* hashes of texts whose names have been recorded */
 } samples;
 
@@ -295,22 +300,27 @@ static uint32_t shown(const struct tfh_waiting *w)
 static void keep(const struct driver *d, uint64_t t, const struct tfh_waiting *w, uint16_t fn,
 		 uint64_t ns)
 {
-	enum tft_gil gil = TFT_GIL_UNKNOWN;
+	struct tfh_place_seen seen = {.wants_loops = samples.loops < LOOPS_FIRST ||
+						     tfh_draw(&samples.random) % LOOPS_OF == 0};
 	uint32_t place =
-		*samples.why_no_lines ? 0 : tfh_place_there(d->ring->tid, d->ring->pthread, &gil);
-	const struct tfh_rec r = {.t_begin = t,
-				  .t_end = t,
-				  .kind = TFT_STATE,
-				  .result = (uint16_t)w->state,
-				  .depth = fn != 0,
-				  .stream = name_id(w->name),
-				  .ctx = d->thread,
-				  .stack = place,
-				  .w = {w->state == TFT_STATE_RUNNING ? gil : w->what,
-					w->call | (uint64_t)fn << 16 | (uint64_t)shown(w) << 32,
-					ns}};
+		*samples.why_no_lines ? 0 : tfh_place_there(d->ring->tid, d->ring->pthread, &seen);
+	struct tfh_rec r[] = {{.t_begin = t,
+			       .t_end = t,
+			       .kind = TFT_STATE,
+			       .flags = seen.loops ? TFT_F_EXT : 0,
+			       .result = (uint16_t)w->state,
+			       .depth = fn != 0,
+			       .stream = name_id(w->name),
+			       .ctx = d->thread,
+			       .stack = place,
+			       .w = {w->state == TFT_STATE_RUNNING ? seen.gil : w->what,
+				     w->call | (uint64_t)fn << 16 | (uint64_t)shown(w) << 32, ns}},
+			      {.t_begin = t, .t_end = t, .kind = TFT_EXT}};
 
-	tfh_stage_own(&r, 1);
+	r[1].result = (uint16_t)tft_loops_pack(seen.loop, seen.loops,
+					       (uint8_t *)&r[1] + offsetof(struct tfh_rec, stream));
+	samples.loops += seen.loops != 0;
+	tfh_stage_own(r, seen.loops ? 2 : 1);
 }
 
 /* The innermost call that the thread is in; 0: none. *since: begin of the outermost one. */

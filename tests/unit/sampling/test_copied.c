@@ -68,9 +68,31 @@ static void many_at_once(void **state)
 	munmap(memory, PIECES * PAGE);
 }
 
+static void words(void **state)
+{
+	uint64_t *memory = mmap(NULL, PIECES * PAGE, PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t from[PIECES], to[PIECES];
+
+	(void)state;
+	assert_ptr_not_equal(memory, MAP_FAILED);
+	for (uint32_t gone = 0; gone <= PIECES; gone += gone % 64 == 63 ? 1 : 21) {
+		for (uint32_t i = 0; i < PIECES; i++) {
+			uint64_t *at = memory + (size_t)i * PAGE / sizeof(*at);
+			*at = i + 1;
+			from[i] = i % 100 == gone % 100 ? 8 : (uint64_t)(uintptr_t)at;
+			to[i] = 77;
+		}
+		tfh_py_words(getpid(), from, to, gone);
+		for (uint32_t i = 0; i < PIECES; i++)
+			assert_int_equal(to[i], i >= gone ? 77 : i % 100 == gone % 100 ? 0 : i + 1);
+	}
+	munmap(memory, PIECES * PAGE);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(many_at_once)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(words), cmocka_unit_test(many_at_once)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
