@@ -23,9 +23,6 @@ PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
 DESTDIR ?=
 O ?= build
-# The processor that CC compiles for, and the name of its dynamic loader.
-ARCH := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
-LOADER := $(if $(filter aarch64,$(ARCH)),ld-linux-aarch64.so.1,ld-linux-x86-64.so.2)
 SAN ?=
 CUDA_GEN ?=
 SIM ?= yes
@@ -69,6 +66,9 @@ ifneq ($(USES_CUDA),)
 endif
 endif
 
+# The processor that CC compiles for, and the name of its dynamic loader; CC may have been installed just now.
+ARCH := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine 2>/dev/null)))
+LOADER := $(if $(filter aarch64,$(ARCH)),ld-linux-aarch64.so.1,ld-linux-x86-64.so.2)
 
 # --- flags -------------------------------------------------------------------------------------------------------
 WARN := -Wall -Wextra -Wshadow -Werror

@@ -75,7 +75,9 @@ enum ptx_op {
 };
 
 enum ptx_kind { PTX_ALU, PTX_LOAD, PTX_STORE, PTX_PARAM, PTX_BRANCH, PTX_RETURN, PTX_NOTHING };
-enum { PTX_NONE = 0xffffffffu, PTX_VECTOR = 4 };
+enum { PTX_NONE = 0xffffffffu };
+/* Of its own, to be an int: newer compilers give all of an enum one type. */
+enum { PTX_VECTOR = 4 };
 
 struct ptx_frame;
 struct ptx_ins;
