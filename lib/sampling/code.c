@@ -32,7 +32,7 @@ static inline __attribute__((always_inline)) bool read_code(const struct tfh_py 
 	const uint8_t *c = view(how, code, at->code_bytecode), *table;
 	uint64_t object, bytes;
 
-	if (!c || tfh_py_word(c + TFH_PY_OBJECT_TYPE) != py->code_type ||
+	if (!c || tfh_py_word(c + TFH_PY_OBJECT_TYPE) != py->code_type || tfh_py_own_code(at, c) ||
 	    !text(py, tfh_py_word(c + at->code_file), view, how, &out->file) ||
 	    !text(py, tfh_py_word(c + at->code_name), view, how, &out->name))
 		return false;

@@ -109,8 +109,17 @@ struct tfh_py_code {
 	uint32_t table_bytes;
 };
 
+/* Whether this code object, or its copy, is of no program: from 3.13 on, a class that is called may
+ * run its __init__ above a frame of the interpreter's own. That has no line, and one str is its
+ * file and its name. Python's tracebacks leave it out, too. */
+static inline bool tfh_py_own_code(const struct tfh_py_layout *at, const uint8_t *code)
+{
+	return !tfh_py_int(code + at->code_first) &&
+	       tfh_py_word(code + at->code_file) == tfh_py_word(code + at->code_name);
+}
+
 /* Reads a code object. The result is valid as long as the view's memory. Returns false if the
- * address has none. */
+ * address has none, or the interpreter's own. */
 bool tfh_py_code(const struct tfh_py *py, uint64_t code, tfh_py_view view, void *how,
 		 struct tfh_py_code *out);
 

@@ -44,11 +44,16 @@ uint32_t tfh_py_place_of(const struct tfh_py *py, tfh_py_view view, void *how,
 	if (copied)
 		tfh_py_fetch_heads(py, how, frame, n);
 	while (n--) {
-		uint64_t mark = copied ? tfh_py_copied_mark(py, &frame[n], how, place)
-				       : tfh_py_mark(py, &frame[n], place);
-		uint32_t known = mark ? tfh_place_known(mark) : 0;
+		const uint8_t *code = view(how, frame[n].code, py->at.code_bytecode);
+		uint64_t mark;
+		uint32_t known;
 		bool none = false, marked = false;
 
+		if (code && tfh_py_own_code(&py->at, code))
+			continue; /* before anything else is read of it */
+		mark = copied ? tfh_py_copied_mark(py, &frame[n], how, place)
+			      : tfh_py_mark(py, &frame[n], place);
+		known = mark ? tfh_place_known(mark) : 0;
 		if (!known) {
 			if (!has_texts)
 				tfh_py_fetch_codes(py, how, frame, n + 1);

@@ -95,6 +95,11 @@ subject = Driver(sys.argv[2]) if sys.argv[1] == "driver" else Reader(sys.argv[1]
 check = subject.check
 
 
+class Made:
+    def __init__(self):
+        check("__init__")
+
+
 def recurse(n):
     if n:
         return recurse(n - 1)
@@ -262,6 +267,8 @@ def everything():
     for _ in generator(3):
         check("for")
     list(delegating(3))
+    for _ in range(20):  # from 3.13 on, the interpreter has a frame of its own between a call that it knows and an __init__
+        Made()
     exceptions()
     many_lines(1, 2, 3)
     gaps()  # noqa: F821

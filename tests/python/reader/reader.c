@@ -71,10 +71,8 @@ int reader_take(int copied)
 		char file[NAME], name[NAME];
 		struct tfh_py_code code;
 
-		if (!tfh_py_code(py, room->frame[i].code, view, &room->copies, &code)) {
-			at += (size_t)sprintf(room->text + at, "none\t0\tnone\n");
-			continue;
-		}
+		if (!tfh_py_code(py, room->frame[i].code, view, &room->copies, &code))
+			continue; /* as tfh_py_place_of does */
 		at += (size_t)sprintf(room->text + at, "%.*s\t%d\t%.*s\n",
 				      (int)tfh_py_utf8(&code.file, file, NAME), file,
 				      (int)tfh_py_line_at(py, &code, room->frame[i].at),
