@@ -60,6 +60,8 @@ struct tfh_py_layout {
 #define TFH_PY_STATE_TID(at) ((at)->state_thread + 8u)
 /* From 3.11 on, what shows where a frame's evaluation stack ends while it does not execute. */
 #define TFH_PY_FRAME_TOP 64
+#define TFH_PY_TUPLE_SIZE 16
+#define TFH_PY_TUPLE_ITEMS(minor) ((minor) < 14 ? 24u : 32u) /* 3.14: behind its hash */
 #define TFH_PY_BYTES_SIZE 16
 #define TFH_PY_BYTES_DATA 32
 #define TFH_PY_TEXT_LENGTH 16
