@@ -16,6 +16,7 @@ struct tfh_sample_loops tfh_start_loops_take(struct tfh_start_loops *l, const st
 	for (uint32_t i = 0; i < of.n; i++) {
 		l->loop[l->n].done = loop[i].done;
 		l->loop[l->n].left = loop[i].left;
+		l->loop[l->n].count = (uint8_t)loop[i].count;
 		l->loop[l->n++].depth = n - loop[i].frame;
 	}
 	return of;
@@ -30,4 +31,12 @@ void tfh_start_loops_write(const struct tfh_start_loops *l, struct tfh_sample_lo
 
 		tfh_json_u64s(j, (uint64_t[]){sample, l->loop[i].depth, l->loop[i].done, left}, 4);
 	}
+}
+
+uint32_t tfh_start_loops_counts(const struct tfh_start_loops *l, struct tfh_sample_loops of,
+				char *text)
+{
+	for (uint32_t i = 0; i < of.n; i++)
+		text[i] = (char)('0' + l->loop[of.first + i].count);
+	return of.n;
 }

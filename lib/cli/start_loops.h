@@ -11,6 +11,7 @@ struct tfh_start_loops {
 	struct {
 		uint64_t done, left;
 		uint32_t depth;
+		uint8_t count; /* enum tfh_py_count */
 	} loop[TFH_START_LOOPS];
 	uint32_t n; /* no further ones are taken if it is full */
 };
@@ -28,5 +29,8 @@ struct tfh_sample_loops tfh_start_loops_take(struct tfh_start_loops *l, const st
 /* Writes the elements of the member `loops` for the sample with this number. */
 void tfh_start_loops_write(const struct tfh_start_loops *l, struct tfh_sample_loops of,
 			   uint32_t sample, struct tfh_json *j);
+/* Puts what counted each of the sample's loops into `text`, a digit each. Returns their number. */
+uint32_t tfh_start_loops_counts(const struct tfh_start_loops *l, struct tfh_sample_loops of,
+				char *text);
 
 #endif

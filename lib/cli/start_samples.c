@@ -52,6 +52,7 @@ struct start_process {
 	int64_t search_ns, wait_ns; /* time of the next search, and the wait after it */
 	struct tfh_py_outside outside;
 	struct tfh_py_types types;
+	struct tfh_py_counters counters;
 	uint64_t state;
 	char why[160];
 };
@@ -156,6 +157,7 @@ static void follow_exec(struct start_process *p)
 	p->device = st.st_dev;
 	p->python = p->refused = false;
 	p->types = (struct tfh_py_types){0};
+	p->counters = (struct tfh_py_counters){.n = 0};
 	p->search_ns = 0;
 	p->wait_ns = SEARCH_NS;
 	p->why[0] = '\0';
@@ -306,6 +308,7 @@ static void read_frames(struct tfh_start_samples *s, struct start_process *p,
 		return;
 	tfh_py_fetch_codes(&p->outside.py, copies, frame, n);
 	out->place = tfh_start_place(s->places, &p->outside.py, copies, frame, n);
+	p->types.counters = &p->counters;
 	/* Last: what is on the stack may lead anywhere, and use up the room for copies. */
 	out->loops = tfh_start_loops_take(&s->loops, &p->outside.py, &p->types, copies, frame, n);
 }
@@ -397,6 +400,19 @@ static void write_loops(const struct tfh_start_samples *s, uint32_t at, struct t
 	tfh_json_end(j);
 }
 
+/* What counted each of these, one digit each: enum tfh_py_count. */
+static void write_counts(const struct tfh_start_samples *s, uint32_t at, struct tfh_json *j)
+{
+	static char text[TFH_START_LOOPS];
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < s->n; i++)
+		if (s->sample[i].process == at)
+			n += tfh_start_loops_counts(&s->loops, s->sample[i].loops, text + n);
+	tfh_json_key(j, "counted");
+	tfh_json_strn(j, text, n);
+}
+
 static void write_process(const struct tfh_start_samples *s, uint32_t at, struct tfh_json *j)
 {
 	const struct start_process *p = &s->process[at];
@@ -417,6 +433,7 @@ static void write_process(const struct tfh_start_samples *s, uint32_t at, struct
 	tfh_json_end(j);
 	write_gil(s, at, j);
 	write_loops(s, at, j);
+	write_counts(s, at, j);
 	tfh_start_others_write(&s->others, at, j);
 	tfh_json_end(j);
 }

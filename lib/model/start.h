@@ -12,12 +12,23 @@ struct tfh_start_sample {
 	uint8_t state, gil; /* enum tft_state, enum tft_gil */
 };
 
-/* How far a `for` loop on the main thread's stack had come when a sample was taken. */
+/* What counted a loop's iterations. The values are those of start.json, as enum tfh_py_count. */
+enum tfh_start_count {
+	TFH_START_ITERATOR,
+	TFH_START_COUNTER,	/* a variable that begins anew each time that the loop is entered */
+	TFH_START_COUNTER_ON,	/* one that goes on, having begun with 0 */
+	TFH_START_COUNTER_FROM, /* like the first one, but it is not known with which number */
+	TFH_START_COUNTER_ON_FROM, /* like the second one, likewise */
+	TFH_START_COUNTS
+};
+
+/* How far a loop on the main thread's stack had come when a sample was taken. */
 struct tfh_start_loop {
 	uint32_t sample; /* index */
 	uint32_t depth;	 /* of its frame, counted from the outermost one, 1 */
 	uint64_t done;	 /* iterations, including the running one */
 	int64_t left;	 /* further ones; -1: not known */
+	uint8_t count;	 /* enum tfh_start_count */
 };
 
 /* Another Python thread of the process, chosen at random while the main thread waited. */

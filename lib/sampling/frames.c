@@ -18,16 +18,6 @@ extern inline const uint8_t *tfh_py_straight(void *how, uint64_t from, uint32_t 
 /* Frames of one walk that turn out to have been left. If there are more, the walk starts again. */
 #define LEFT_MOST 8
 
-static inline __attribute__((always_inline)) int32_t
-instruction(const struct tfh_py_layout *at, const uint8_t *frame, uint64_t code)
-{
-	if (at->instr == TFH_PY_POINTER)
-		return (int32_t)(tfh_py_word(frame + at->frame_instr) - (code + at->code_bytecode));
-	/* may be any number if the copy is no longer a frame */
-	uint32_t n = (uint32_t)tfh_py_int(frame + at->frame_instr);
-	return (int32_t)(at->instr == TFH_PY_UNITS ? 2 * n : n);
-}
-
 /*
  * Whether this frame, which has no caller, is the thread's first. Otherwise the thread left a frame
  * while it was being followed. From 3.12 on, a thread begins with an entry frame of the
@@ -54,7 +44,7 @@ static bool may_be_frame(const struct tfh_py *py, const uint8_t *f)
 {
 	const struct tfh_py_layout *at = &py->at;
 	uint64_t code = tfh_py_word(f + at->frame_code) & ~TAGS;
-	int32_t i = instruction(at, f, code);
+	int32_t i = tfh_py_instruction(at, f, code);
 
 	if (tfh_py_word(f + at->frame_back) % 8)
 		return false;
@@ -113,7 +103,8 @@ static uint32_t walk_straight(const struct tfh_py *py, uint64_t state, struct tf
 		if (!code ||
 		    tfh_py_word((const uint8_t *)code + TFH_PY_OBJECT_TYPE) != py->code_type)
 			continue;
-		out[n++] = (struct tfh_py_frame){code, instruction(at, f, code), (uintptr_t)f};
+		out[n++] =
+			(struct tfh_py_frame){code, tfh_py_instruction(at, f, code), (uintptr_t)f};
 	}
 	return n;
 }
@@ -143,7 +134,7 @@ static uint32_t walk_copies(const struct tfh_py *py, uint64_t state, tfh_py_view
 		if (at->frame_owner >= 0 && f[at->frame_owner] >= at->owner_shim)
 			continue;
 		code = tfh_py_word(f + at->frame_code) & ~TAGS;
-		out[n++] = (struct tfh_py_frame){code, instruction(at, f, code), above};
+		out[n++] = (struct tfh_py_frame){code, tfh_py_instruction(at, f, code), above};
 	}
 	return n;
 }

@@ -12,6 +12,9 @@
  *	copied.c	copies made by the kernel, of memory that may change meanwhile
  *	walks.c		the frames of a thread that keeps running meanwhile
  *	iterators.c	how far its loops have come
+ *	opcodes.def	what the opcodes of each version do
+ *	bytecode.c	the loops of a function, and the variables that count them
+ *	counters.c	the values of these
  *	outside.c	the interpreter of another process, found in its files
  *
  * Memory is read through a "view" (tfh_py_view). The calling thread's own stack is read directly,
@@ -91,6 +94,17 @@ struct tfh_py_frame {
 	int32_t at;	/* offset of the instruction in bytes of bytecode; negative: not begun */
 	uint64_t frame; /* its own address */
 };
+
+/* Offset of the instruction of a copied frame of this code object. */
+static inline __attribute__((always_inline)) int32_t
+tfh_py_instruction(const struct tfh_py_layout *at, const uint8_t *frame, uint64_t code)
+{
+	if (at->instr == TFH_PY_POINTER)
+		return (int32_t)(tfh_py_word(frame + at->frame_instr) - (code + at->code_bytecode));
+	/* may be any number if the copy is no longer a frame */
+	uint32_t n = (uint32_t)tfh_py_int(frame + at->frame_instr);
+	return (int32_t)(at->instr == TFH_PY_UNITS ? 2 * n : n);
+}
 
 /* Puts the frames of the thread with this state into `frame`, innermost first, at most `most`.
  * Returns their number, or 0 if the memory is not available or shows that the thread ran on

@@ -13,14 +13,26 @@
 #define COUNT_MOST (1ull << 48)
 #define NAME_BYTES 24u
 
-#define TYPE_NAME 24 /* offset of tp_name in a type */
-#define FIELD 16     /* of the first field behind an object's head */
-#define TUPLE_ITEMS 24
+#define FIELD 16	   /* of the first field behind an object's head */
+#define TAGGED_INT 3	   /* lowest bits of a number on the stack */
 #define MOVES_START 12	   /* from this minor version on, a range's iterator moves its start */
 #define FRAME_OF_OBJECT 11 /* up to the one before, frames are objects of their own */
 #define STACK_POINTER 14   /* from this one on, frames keep their stack's end as an address */
+#define CONTEXT_OBJECT 14  /* from this one on, a context manager follows the function of its end */
 
-enum kind { UNKNOWN, RANGE, INDEX_OF, COUNTS_DOWN, ENUMERATE, FIRST_OF, GENERATOR, ISLICE, DICT };
+enum kind {
+	UNKNOWN,
+	CALLABLE, /* such as the end of a context manager */
+	RANGE,
+	INDEX_OF,
+	COUNTS_DOWN,
+	ENUMERATE,
+	FIRST_OF,
+	GENERATOR,
+	ISLICE,
+	DICT,
+	SEQUENCE /* from 3.15 on, a loop over it has no iterator */
+};
 
 /* By the type's name. */
 static const struct {
@@ -40,6 +52,12 @@ static const struct {
 	{"dict_keyiterator", DICT},
 	{"dict_valueiterator", DICT},
 	{"dict_itemiterator", DICT},
+	{"list", SEQUENCE},
+	{"tuple", SEQUENCE},
+	{"method", CALLABLE},
+	{"builtin_function_or_method", CALLABLE},
+	{"function", CALLABLE},
+	{"method_descriptor", CALLABLE},
 };
 
 struct loop_reading {
@@ -60,8 +78,9 @@ static bool word_at(const struct loop_reading *r, uint64_t from, uint64_t *to)
 static enum kind name_kind(const struct loop_reading *r, uint64_t type)
 {
 	uint64_t name;
-	const uint8_t *p =
-		word_at(r, type + TYPE_NAME, &name) ? tfh_py_copied(r->c, name, NAME_BYTES) : NULL;
+	const uint8_t *p = word_at(r, type + TFH_PY_TYPE_NAME, &name)
+				   ? tfh_py_copied(r->c, name, NAME_BYTES)
+				   : NULL;
 
 	for (size_t i = 0; p && i < sizeof(kinds) / sizeof(*kinds); i++)
 		if (!strncmp((const char *)p, kinds[i].name, NAME_BYTES))
@@ -98,6 +117,8 @@ static enum kind kind_of(const struct loop_reading *r, uint64_t object)
 
 static bool loop_of(const struct loop_reading *r, uint64_t object, int depth,
 		    struct tfh_py_loop *out);
+static bool loop_of_kind(const struct loop_reading *r, uint64_t object, enum kind kind, int depth,
+			 struct tfh_py_loop *out);
 
 /* `long` start, step, length; before that, up to 3.11, an index, and the start stays. */
 static bool range_loop(const struct loop_reading *r, uint64_t object, struct tfh_py_loop *out)
@@ -163,7 +184,7 @@ static bool first_loop(const struct loop_reading *r, uint64_t object, int depth,
 	if (!word_at(r, tuple + FIELD, &n) || n > SLOTS)
 		return false;
 	for (uint64_t i = 0; i < n; i++)
-		if (word_at(r, tuple + TUPLE_ITEMS + 8 * i, &item) &&
+		if (word_at(r, tuple + TFH_PY_TUPLE_ITEMS(r->py->minor) + 8 * i, &item) &&
 		    loop_of(r, item, depth + 1, out))
 			return true;
 	return false;
@@ -225,17 +246,36 @@ static uint64_t slots_of(const struct loop_reading *r, uint64_t frame, uint32_t 
 	return frame + at->frame_locals + begin;
 }
 
+/* `index`: what is behind the object on the stack; 0: nothing. */
+static bool indexed_loop(const struct loop_reading *r, uint64_t object, enum kind kind,
+			 uint64_t index, int depth, struct tfh_py_loop *out)
+{
+	uint64_t size;
+
+	if ((index & TAGGED_INT) != TAGGED_INT || kind != SEQUENCE)
+		return loop_of_kind(r, object, kind, depth, out);
+	index >>= 2;
+	if (!word_at(r, object + FIELD, &size) || index > size || size > COUNT_MOST)
+		return false;
+	*out = (struct tfh_py_loop){.done = index, .left = size - index, .iterator = object};
+	return true;
+}
+
 /* The loops of one frame, outermost first. */
 static uint32_t frame_loops(const struct loop_reading *r, uint64_t frame, int depth,
 			    struct tfh_py_loop *out, uint32_t most)
 {
 	uint32_t slots, n = 0;
-	uint64_t begin = slots_of(r, frame, &slots), object;
+	uint64_t begin = slots_of(r, frame, &slots), object, index;
 
-	for (uint32_t i = 0; begin && i < slots && n < most; i++)
-		if (word_at(r, begin + 8ull * i, &object) &&
-		    loop_of(r, object & ~TAGS, depth, &out[n]))
-			n++;
+	for (uint32_t i = 0; begin && i < slots && n < most; i++) {
+		if (!word_at(r, begin + 8ull * i, &object))
+			continue;
+		if (i + 1 == slots || !word_at(r, begin + 8ull * (i + 1), &index))
+			index = 0;
+		object &= ~TAGS;
+		n += indexed_loop(r, object, kind_of(r, object), index, depth, &out[n]);
+	}
 	return n;
 }
 
@@ -259,6 +299,7 @@ static bool generator_loop(const struct loop_reading *r, uint64_t object, int de
 static bool loop_of_kind(const struct loop_reading *r, uint64_t object, enum kind kind, int depth,
 			 struct tfh_py_loop *out)
 {
+	out->count = TFH_PY_ITERATOR;
 	out->iterator = object; /* or what it is made of */
 	bool found = kind == RANGE	   ? range_loop(r, object, out)
 		     : kind == INDEX_OF	   ? index_loop(r, object, false, out)
@@ -299,6 +340,7 @@ static uint32_t without_passed(struct tfh_py_loop *loop, uint32_t n)
 struct stacked {
 	uint32_t n, frame[FRAMES_MOST * SLOTS];
 	uint64_t object[FRAMES_MOST * SLOTS], type[FRAMES_MOST * SLOTS]; /* type 0: not known */
+	uint64_t behind[FRAMES_MOST * SLOTS];				 /* 0: nothing */
 };
 
 /* Fetches all of it at once: a system call for each object would cost more than the walk. */
@@ -317,16 +359,67 @@ static void read_stacks(const struct loop_reading *r, const struct tfh_py_frame 
 	out->n = 0;
 	for (uint32_t i = 0; i < frames; i++)
 		for (uint32_t k = 0; piece[i].from && k < slots[i]; k++) {
-			uint64_t object;
+			uint64_t object, behind, from = piece[i].from + 8ull * k;
 
-			if (!word_at(r, piece[i].from + 8ull * k, &object) ||
+			if (!word_at(r, from, &object) || (object & TAGGED_INT) == TAGGED_INT ||
 			    !may_be_object(object &= ~TAGS))
 				continue;
+			out->behind[out->n] =
+				k + 1 < slots[i] && word_at(r, from + 8, &behind) ? behind : 0;
 			at[out->n] = object + TFH_PY_OBJECT_TYPE;
 			out->object[out->n] = object;
 			out->frame[out->n++] = n - 1 - i;
 		}
 	tfh_py_words(r->c->pid, at, out->type, out->n);
+}
+
+/* The loop that an object on a stack stands for. */
+static bool stacked_loop(const struct loop_reading *r, const struct stacked *on, uint32_t i,
+			 struct tfh_py_loop *out)
+{
+	return indexed_loop(r, on->object[i], kind_of_type(r, on->type[i]), on->behind[i], 0, out);
+}
+
+/* The iterator of the frame's next `for` loop, of those from *at to `end` on the stacks: the first
+ * that does not belong to a context manager. */
+static bool next_loop(const struct loop_reading *r, const struct stacked *on, uint32_t *at,
+		      uint32_t end, struct tfh_py_loop *out)
+{
+	while (*at < end && kind_of_type(r, on->type[*at]) == CALLABLE)
+		*at += 1 + (r->py->minor >= CONTEXT_OBJECT && on->behind[*at]);
+	return *at < end && stacked_loop(r, on, (*at)++, out);
+}
+
+/* Adds the loops of a frame, outermost first: those that iterators on the stack count, and others
+ * by the program's counters. Returns their number. *cut: one of them changed meanwhile, and was
+ * left out with all that is inside of it. */
+static uint32_t add_loops(const struct loop_reading *r, const struct tfh_py_frame *frame,
+			  const struct stacked *on, uint32_t at, uint32_t end,
+			  struct tfh_py_loop *out, uint32_t most, bool *cut)
+{
+	struct tfh_py_counters *k = r->types->counters;
+	uint16_t loop[TFH_PY_CODE_LOOPS];
+	uint32_t of = k ? tfh_py_loops_at(r->py, k, r->c, frame, loop) : 0, n = 0;
+
+	for (uint32_t i = 0; i < of && n < most; i++) {
+		struct tfh_py_counted l;
+
+		if (k->loop[loop[i]].is_for && next_loop(r, on, &at, end, &out[n])) {
+			n++;
+			continue;
+		}
+		*cut = !tfh_py_counted(r->py, k, r->c, frame, loop[i], &l);
+		if (*cut)
+			return n;
+		if (l.known && l.done < COUNT_MOST)
+			out[n++] = (struct tfh_py_loop){.done = l.done,
+							.left = l.left,
+							.iterator = frame->frame + 2 * i + 1,
+							.count = l.count};
+	}
+	for (; at < end && n < most; at++)
+		n += stacked_loop(r, on, at, &out[n]);
+	return n;
 }
 
 uint32_t tfh_py_loops(const struct tfh_py *py, struct tfh_py_types *types, struct tfh_py_copies *c,
@@ -335,15 +428,20 @@ uint32_t tfh_py_loops(const struct tfh_py *py, struct tfh_py_types *types, struc
 {
 	struct loop_reading r = {py, types, c};
 	struct stacked on;
-	uint32_t found = 0;
+	uint32_t found = 0, at = 0, end = 0;
+	bool cut = false;
 
 	if (!n)
 		return 0;
 	read_stacks(&r, frame, n, &on);
-	for (uint32_t i = 0; i < on.n && found < most; i++) {
-		if (!loop_of_kind(&r, on.object[i], kind_of_type(&r, on.type[i]), 0, &out[found]))
-			continue;
-		out[found++].frame = on.frame[i];
+	for (uint32_t i = n; i-- > 0 && n - i <= FRAMES_MOST && found < most && !cut; at = end) {
+		uint32_t of;
+
+		while (end < on.n && on.frame[end] == i)
+			end++;
+		of = add_loops(&r, &frame[i], &on, at, end, out + found, most - found, &cut);
+		for (uint32_t k = 0; k < of; k++)
+			out[found++].frame = i;
 	}
 	return without_passed(out, found);
 }

@@ -1,11 +1,13 @@
 /*
- * How far Python's `for` loops have come. A frame that is in such a loop keeps the loop's iterator
- * on its evaluation stack, and an iterator knows how many elements it has given and often how many
- * are left. Reading it counts a loop's iterations exactly, though the program reports none.
+ * How far Python's loops have come. A frame that is in a `for` loop keeps the loop's iterator on
+ * its evaluation stack, and an iterator knows how many elements it has given and often how many are
+ * left. Other loops are counted by the program's own variables (counters.h). Reading them counts a
+ * loop's iterations exactly, though the program reports none.
  */
 #ifndef TFH_SAMPLING_ITERATORS_H
 #define TFH_SAMPLING_ITERATORS_H
 
+#include "sampling/counters.h"
 #include "sampling/frames.h"
 
 /* A loop of a frame. Loops of one frame are reported from the outermost on. */
@@ -15,6 +17,7 @@ struct tfh_py_loop {
 	uint64_t left;	/* elements that remain; TFH_PY_LEFT_UNKNOWN: not known */
 	uint64_t
 		iterator; /* address of the one that counts, maybe inside of an enumerate or a zip */
+	enum tfh_py_count count;
 };
 #define TFH_PY_LEFT_UNKNOWN UINT64_MAX
 
@@ -24,11 +27,13 @@ struct tfh_py_loop {
 struct tfh_py_types {
 	uint64_t type[TFH_PY_TYPES];
 	uint8_t kind[TFH_PY_TYPES];
+	struct tfh_py_counters *counters; /* NULL: loops that only the program counts are unknown */
 };
 
 /* The loops of the outer frames among these (innermost first), at most `most`, outermost first.
- * Returns their number. Iterators of classes written in Python are unknown, and so are `while`
- * loops. The frames' code objects must have been fetched. */
+ * Returns their number. Unknown are: iterators of classes written in Python, unless the loop
+ * has a counter; `while` loops that have none; and what is inside of one that has changed
+ * meanwhile. The frames' code objects must have been fetched. */
 uint32_t tfh_py_loops(const struct tfh_py *py, struct tfh_py_types *types, struct tfh_py_copies *c,
 		      const struct tfh_py_frame *frame, uint32_t n, struct tfh_py_loop *out,
 		      uint32_t most);

@@ -54,6 +54,7 @@ struct tfh_py_layout {
 
 /* The same in all versions. */
 #define TFH_PY_OBJECT_TYPE 8
+#define TFH_PY_TYPE_NAME 24
 #define TFH_PY_STATE_NEXT 8
 /* From 3.11 on, the kernel's thread id follows the thread's pthread_self(). */
 #define TFH_PY_TIDS 11

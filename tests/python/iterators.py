@@ -2,7 +2,9 @@
 """What must hold, with every CPython that is here: of a job that records nothing, `tfhook run` reads how far Python's `for` loops have
 come, and the report counts their iterations: in epochs over a range, a list, a tuple, a dict, enumerate of a generator, zip, map,
 islice and a reversed list; as many as the job makes, exactly (but where a range that begins with 1 is all that is known, from 3.12 on:
-one more). A `while` loop shows no steps. The digest gives the same report."""
+one more). So it does with loops that the program counts itself, in a variable that grows by 1 in every iteration: local, global, of
+a closure, with `continue` and `break`, also over batches of a class's own iterator. A variable that grows only sometimes, and a `while`
+loop without any, show no steps. The digest gives the same report."""
 import json
 import os
 import subprocess
@@ -35,12 +37,107 @@ main()
 """
 WHILE = """
 import time
-end, n = time.perf_counter() + 3, 0
+end = time.perf_counter() + 3
 while time.perf_counter() < end:
     for layer in range(4):
         sum(range(20000))
-    n += 1
 """
+HEAD = """
+import random, time
+N, step, seen = 100, 0, 0
+def work():
+    end = time.perf_counter() + 0.01
+    while time.perf_counter() < end: sum(range(200))
+class Loader:
+    def __init__(self): self.left = N // 4
+    def __iter__(self): return self
+    def __next__(self):
+        if not self.left: raise StopIteration
+        self.left -= 1
+        return self.left
+def good(i):
+    return i % 3 > 0
+"""
+# What the loop is, and whether its end is known: then the steps are exact.
+COUNTED = [
+    ("""
+def epoch(n):
+    i = 0
+    while i < n:
+        work()
+        i += 1
+    print(i)
+epoch(N)
+""", True),
+    ("""
+while step < N:
+    work()
+    step += 1
+print(step)
+""", True),
+    ("""
+def epoch():
+    i = j = 0
+    while True:
+        i = i + 1
+        work()
+        j += good(i)
+        if i >= 100: break
+    print(i)
+epoch()
+""", True),
+    ("""
+def epoch():
+    steps = 0
+    for e in range(4):
+        for batch in Loader():
+            work()
+            steps += 1
+    print(steps)
+epoch()
+""", False),
+    ("""
+def epoch(n):
+    i = 1
+    def last(): return i == n
+    while i <= n:
+        work()
+        i += 1
+        if good(i): continue
+        last()
+    print(i - 1)
+epoch(N)
+""", True),
+    ("""
+def epoch():
+    global step
+    while time.perf_counter() < end:
+        work()
+        with open("/dev/null") as f: f.read()
+        step += 1
+end = time.perf_counter() + 1.2
+epoch()
+print(step)
+""", False),
+    ("""
+def epoch(n):
+    i = t = 0
+    while t < 10 * n:
+        work()
+        t += 10
+        if good(t): i += 1
+    print(0)
+epoch(N)
+""", True),
+    ("""
+end = time.perf_counter() + 1.2
+while time.perf_counter() < end:
+    seen += 10
+    work()
+    if good(seen): continue
+    step += 1
+print(0)
+""", True)]
 LOOPS = ["range(N)", "list(range(N))", "tuple(range(N))", "{i: i for i in range(N)}.items()", "enumerate(batches(N))", "zip(batches(N), [0] * N)",
          "map(str, range(N))", "itertools.islice(itertools.count(), N)", "reversed(list(range(N)))", "range(1, N + 1)"]
 failures = 0
@@ -80,6 +177,14 @@ for number, (version, python) in enumerate(every.items() if isinstance(every, di
         check(loop and loop["function"] == "epoch" and report["steps"]["clock"] == "loop", name, over, loop, report["steps"])
         check(steps == int(out) or (first and steps == int(out) + 3), name, over, steps, out)
         check(0.003 < (report["steps"]["median_s"] or 0) < 0.05, name, over, report["steps"])
+    for kind in (2 * number % len(COUNTED), (2 * number + 1) % len(COUNTED)):
+        name, (loop, exact) = "%s_counted_%d" % (version, kind), COUNTED[kind]
+        report, out = judged(name, HEAD + loop, python)
+        if not report or report["sampled"]["samples"] < 40:
+            print(name, "too few samples on this machine")
+            continue
+        steps = report["steps"]["total"]
+        check(steps == int(out) or (not exact and 0.8 * int(out) < steps < 1.1 * int(out)), name, steps, out)
 
 report, out = judged("while", WHILE, sys.executable)
 check(not report or (report["steps"]["total"] == 0 and not report["sampled"]["step_loop"]), "while", report and report["steps"])

@@ -66,26 +66,56 @@ static bool goes_on(const struct tfh_loop_entry *e, const struct tfh_start_loop 
 		    uint64_t parent_done)
 {
 	bool known = e->left >= 0 && l->left >= 0;
+	uint64_t done = e->base + e->done;
 
-	return e->parent == parent && e->parent_done == parent_done && l->done >= e->done &&
-	       (!known || l->done + (uint64_t)l->left == e->done + (uint64_t)e->left);
+	return e->parent == parent && e->parent_done == parent_done && l->done >= done &&
+	       (!known || l->done + (uint64_t)l->left == done + (uint64_t)e->left);
+}
+
+/* What the loop's counter was before this entry. One that goes on was last seen in the entry before,
+ * of which the last iterations may be counted here. If it is not known with which number one began,
+ * it was 0 if there may have been so many steps since the last sample that shows where the program
+ * was. */
+static void find_base(struct entry_walk *w, struct tfh_loop_entry *before,
+		      const struct tfh_start_loop *l, struct tfh_loop_entry *e)
+{
+	uint32_t last = w->sample;
+	double since;
+
+	while (last && (last == w->sample || !w->s->sample[last].place))
+		last--;
+	since = (double)(w->s->sample[w->sample].t - w->s->sample[last].t);
+	e->goes_on = l->count == TFH_START_COUNTER_ON || l->count == TFH_START_COUNTER_ON_FROM;
+	if (e->goes_on && before && l->done >= before->base + before->done) {
+		e->base = before->base + before->done;
+		before->followed = true;
+		return;
+	}
+	e->base_guessed =
+		l->count == TFH_START_COUNTER_FROM || l->count == TFH_START_COUNTER_ON_FROM;
+	if (e->base_guessed && (double)l->done > 1 + since / (TFH_VERDICT_SAMPLED_STEP_S * 1e9))
+		e->base = l->done - 1;
 }
 
 static int new_entry(struct entry_walk *w, uint32_t path, const struct tfh_start_loop *l,
 		     uint32_t parent, uint64_t parent_done)
 {
-	/* In its first iteration it has just begun; otherwise it is not known when. */
-	struct progress p = {.changed_ns = l->done == 1 ? between(w->s, w->sample) : -1,
-			     .done = l->done};
-	uint32_t line = w->frame[w->n - l->depth].line;
-	int rc = TFH_PUSH(w->out->entry, ((struct tfh_loop_entry){.path = path - 1,
-								  .parent = parent,
-								  .parent_done = parent_done,
-								  .done = l->done,
-								  .first = w->sample,
-								  .lo = line,
-								  .hi = line}));
+	uint32_t line = w->frame[w->n - l->depth].line, open = w->out->path.v[path - 1].open;
+	struct tfh_loop_entry e = {.path = path - 1,
+				   .parent = parent,
+				   .parent_done = parent_done,
+				   .first = w->sample,
+				   .lo = line,
+				   .hi = line};
+	struct progress p;
+	int rc;
 
+	find_base(w, open ? &w->out->entry.v[open - 1] : NULL, l, &e);
+	e.done = l->done - e.base;
+	/* In its first iteration it has just begun; otherwise it is not known when. */
+	p = (struct progress){.changed_ns = e.done == 1 ? between(w->s, w->sample) : -1,
+			      .done = e.done};
+	rc = TFH_PUSH(w->out->entry, e);
 	if (!rc)
 		rc = TFH_PUSH(w->progress, p);
 	w->out->path.v[path - 1].open = (uint32_t)w->out->entry.n;
@@ -134,7 +164,7 @@ static int add_loop(struct entry_walk *w, const struct tfh_start_loop *l, uint32
 		return rc;
 	open = w->out->path.v[path - 1].open;
 	e = &w->out->entry.v[open - 1];
-	e->done = l->done;
+	e->done = l->done - e->base;
 	e->left = l->left;
 	e->last = w->sample;
 	e->lo = frame->line < e->lo ? frame->line : e->lo;
@@ -143,8 +173,8 @@ static int add_loop(struct entry_walk *w, const struct tfh_start_loop *l, uint32
 	e->waits += w->weight[w->sample].waits ? w->weight[w->sample].ns : 0;
 	*parent = open;
 	*depth = l->depth;
-	rc = TFH_PUSH(w->out->at, ((struct tfh_loop_sample){w->sample, open - 1, l->done}));
-	return rc ? rc : add_progress(w, open, l->done);
+	rc = TFH_PUSH(w->out->at, ((struct tfh_loop_sample){w->sample, open - 1, e->done}));
+	return rc ? rc : add_progress(w, open, w->out->entry.v[open - 1].done);
 }
 
 /* Loops of libraries are theirs. */

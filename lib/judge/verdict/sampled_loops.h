@@ -1,6 +1,6 @@
 /*
- * The loops of a run in which no call was recorded, from how far Python's iterators had come at
- * each sample (sampling/iterators.h). sampled_entries.c collects when each loop was entered and how
+ * The loops of a run in which no call was recorded, from how far Python's iterators, or the
+ * program's own counters, had come at each sample (sampling/iterators.h). sampled_entries.c collects when each loop was entered and how
  * far it went, sampled_steps.c chooses the loop over steps, and counts and times its iterations.
  */
 #ifndef TFH_JUDGE_VERDICT_SAMPLED_LOOPS_H
@@ -22,10 +22,13 @@ struct tfh_loop_path {
 
 /* One time that a loop was entered, as far as samples show it. */
 struct tfh_loop_entry {
-	uint32_t path, loop;	      /* indices; loop: set by tfh_sampled_steps() */
-	uint32_t parent;	      /* entry of the loop around it, from 1; 0: none */
-	uint64_t parent_done;	      /* the iteration of that one */
-	uint64_t done;		      /* at its last sample */
+	uint32_t path, loop;  /* indices; loop: set by tfh_sampled_steps() */
+	uint32_t parent;      /* entry of the loop around it, from 1; 0: none */
+	uint64_t parent_done; /* the iteration of that one */
+	uint64_t done;	      /* at its last sample, without `base` */
+	uint64_t base;	      /* what its counter was before it was entered */
+	bool base_guessed;
+	bool goes_on, followed;	      /* so does its counter; in another entry */
 	int64_t left;		      /* likewise; -1: unknown */
 	uint32_t first, last, lo, hi; /* samples; lines of the loop's frame */
 	double ns, waits;	      /* waits: the part that waits for computing elsewhere */

@@ -21,6 +21,7 @@ struct candidate {
 	uint64_t most;	    /* most iterations of an entry that were seen */
 	double seen, per_entry, iterations;
 	bool exact;
+	bool goes_on; /* its counter counts all entries */
 };
 
 struct choice {
@@ -166,19 +167,20 @@ static double iterations_of(const struct choice *c, const struct tfh_loop_entry 
 	double until = e->last + 1 < c->s->n ? (double)c->s->sample[e->last + 1].t : c->end_ns;
 	double gap = until - (double)c->s->sample[e->last].t;
 
-	if (e->left == 0)
+	*exact &= !e->base_guessed;
+	if (e->left == 0 || e->followed)
 		return done;
 	/* It may have gone to its end since. If there was no time for that, even at twice the pace
 	 * of the fastest iterations, it was left early. */
 	if (e->left > 0 && (double)e->left * l->fast <= 2 * gap + l->pace)
 		return done + (double)e->left;
 	more = l->pace > 0 ? gap / l->pace : 0;
-	if (e->left < 0) {
+	/* Where the end is not known, most entries come as far as others did. */
+	if (e->left < 0 && l->entries > 1 && !l->goes_on && done + more + 1 >= (double)l->most) {
 		*exact = false;
-		return done + more + 1 >= (double)l->most ? (double)l->most
-							  : done + floor(more / 2);
+		return (double)l->most;
 	}
-	*exact &= gap < l->fast / 2;
+	*exact &= e->left >= 0 && gap < l->fast / 2;
 	return done + floor(more / 2);
 }
 
@@ -198,12 +200,14 @@ static int add_entries(struct choice *c, uint32_t loop)
 
 	if (!each)
 		return -ENOMEM;
-	l->exact = true;
+	l->exact = l->goes_on = true;
 	l->first = UINT32_MAX;
 	for (size_t i = 0; i < c->of.entry.n; i++) {
 		const struct tfh_loop_entry *e = &c->of.entry.v[i];
 		if (e->loop != loop)
 			continue;
+		l->entries++;
+		l->goes_on &= e->goes_on;
 		l->ns += e->ns;
 		l->waits += e->waits;
 		l->most = e->done > l->most ? e->done : l->most;
@@ -227,9 +231,8 @@ static int add_entries(struct choice *c, uint32_t loop)
 		l->seen += e->iterations;
 	}
 	qsort(each, n, sizeof(*each), by_size);
-	l->entries = n;
 	l->per_entry = n ? each[n / 2] : 0;
-	l->exact &= n && each[0] >= each[n - 1];
+	l->exact &= n && (l->goes_on || each[0] >= each[n - 1]);
 	l->iterations = l->seen;
 	free(each);
 	return 0;
@@ -249,6 +252,8 @@ static void add_unseen(struct candidate *l, const struct candidate *around)
 	double missing = round(around->iterations) - l->entries;
 
 	if (caused_ns(l, around) < TFH_VERDICT_LOOP_SHARE * around->ns)
+		return;
+	if (l->goes_on)
 		return;
 	l->exact &= around->exact;
 	if (missing > 0)

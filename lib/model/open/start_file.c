@@ -127,7 +127,17 @@ static int read_samples(struct start_reading *r, const char *p, const char *gil,
 /* More iterations than a loop can have. */
 #define ITERATIONS (1ull << 48)
 
-static int read_loops(struct start_reading *r, const char *p, struct tfh_start *start)
+/* The digit of each loop in `counted`. Older files have none. */
+static void read_counts(const char *p, struct tfh_start_loop *loop, uint32_t n)
+{
+	if (!p || *p++ != '"')
+		return;
+	for (uint32_t i = 0; i < n && *p >= '0' && *p < '0' + TFH_START_COUNTS; i++)
+		loop[i].count = (uint8_t)(*p++ - '0');
+}
+
+static int read_loops(struct start_reading *r, const char *p, const char *counted,
+		      struct tfh_start *start)
 {
 	size_t room = p ? strlen(p) / strlen("[0,0,0,0]") + 1 : 1;
 	struct tfh_start_loop *loop = tfh_arena_array(&r->run->arena, room, sizeof(*loop));
@@ -145,6 +155,7 @@ static int read_loops(struct start_reading *r, const char *p, struct tfh_start *
 						    .done = n[2],
 						    .left = (int64_t)n[3] - 1};
 	}
+	read_counts(counted, loop, i);
 	start->loop = loop;
 	start->n_loop = i;
 	return 0;
@@ -220,7 +231,9 @@ static int read_process(struct start_reading *r, const char *object)
 		proc->start.why = tfh_facts_string(&r->run->arena, &why);
 	int rc = read_samples(r, tfh_facts_value(object, "looks"), tfh_facts_value(object, "gil"),
 			      proc);
-	rc = rc ? rc : read_loops(r, tfh_facts_value(object, "loops"), &proc->start);
+	rc = rc ? rc
+		: read_loops(r, tfh_facts_value(object, "loops"),
+			     tfh_facts_value(object, "counted"), &proc->start);
 	return rc ? rc : read_others(r, tfh_facts_value(object, "others"), &proc->start);
 }
 

@@ -45,7 +45,14 @@ static void at(uint32_t where)
 
 static void in(uint32_t depth, uint64_t done, int64_t left)
 {
-	loop[loops++] = (struct tfh_start_loop){samples - 1, depth, done, left};
+	loop[loops++] = (struct tfh_start_loop){samples - 1, depth, done, left, 0};
+}
+
+/* The same by a variable of the program. */
+static void counted(uint32_t depth, uint64_t done, int64_t left, enum tfh_start_count count)
+{
+	in(depth, done, left);
+	loop[loops - 1].count = (uint8_t)count;
 }
 
 static struct tfh_result *judge(void)
@@ -180,6 +187,43 @@ static void test_unseen_loop(void **state)
 	expect(0, false);
 }
 
+/* 200 iterations of `while`, of which the last one is seen or the end is known; from 5,000 on, or from where it is not known: as many
+ * as were seen. */
+static void test_while(void **state)
+{
+	(void)state;
+	for (uint32_t from = 0; from <= 5000; from += 5000)
+		for (int known = 0; known < 2; known++) {
+			for (uint32_t i = 0; i < 400; i++) {
+				at(MAIN);
+				counted(1, from + i / 2 + 1, known ? 199 - (int64_t)i / 2 : -1,
+					TFH_START_COUNTER_FROM);
+			}
+			expect(200, false);
+		}
+	for (uint32_t i = 0; i < 399; i++) {
+		at(MAIN);
+		counted(1, i / 2 + 1, 199 - (int64_t)i / 2, TFH_START_COUNTER);
+	}
+	expect(200, true);
+}
+
+/* 6 epochs of 25 steps, counted by a variable that goes on: of the fourth epoch and of the first steps of all there is no sample. */
+static void test_goes_on(void **state)
+{
+	(void)state;
+	for (int from = 0; from < 2; from++) {
+		for (uint32_t e = 1; e <= 6; e++)
+			for (uint32_t i = 20; i < 50 && e != 4; i++) {
+				at(IN_EPOCH);
+				in(1, e, 6 - e);
+				counted(2, 25 * (e - 1) + i / 2 + 1, -1,
+					from ? TFH_START_COUNTER_ON_FROM : TFH_START_COUNTER_ON);
+			}
+		expect(from ? 140 : 150, false);
+	}
+}
+
 /* 2 s of preparation, 1 s of compiling in the first of 100 steps of 50 ms, of which the model's line takes 4/5. */
 static void test_start_and_gain(void **state)
 {
@@ -217,7 +261,8 @@ int main(void)
 		cmocka_unit_test(test_epochs),	       cmocka_unit_test(test_inner_loops),
 		cmocka_unit_test(test_left_early),     cmocka_unit_test(test_two_loops),
 		cmocka_unit_test(test_unseen_loop),    cmocka_unit_test(test_queued),
-		cmocka_unit_test(test_start_and_gain),
+		cmocka_unit_test(test_start_and_gain), cmocka_unit_test(test_while),
+		cmocka_unit_test(test_goes_on),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

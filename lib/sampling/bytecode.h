@@ -1,0 +1,57 @@
+/*
+ * The loops of a function, from its bytecode, and the variables that count their iterations. A
+ * variable counts a loop if it grows by 1 exactly once in each iteration: between two beginnings of
+ * an iteration, every way through the code passes the one place that stores it.
+ */
+#ifndef TFH_SAMPLING_BYTECODE_H
+#define TFH_SAMPLING_BYTECODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TFH_PY_UNITS_MOST 12288u /* of bytecode that is searched, two bytes each */
+#define TFH_PY_CODE_LOOPS 16u
+
+enum tfh_py_where {
+	TFH_PY_NOWHERE,
+	TFH_PY_CONST, /* index: the value */
+	TFH_PY_FAST,
+	TFH_PY_NAME,
+	TFH_PY_GLOBAL,
+	TFH_PY_CELL,
+};
+
+struct tfh_py_var {
+	uint8_t where; /* enum tfh_py_where */
+	int32_t index;
+};
+
+struct tfh_py_code_loop {
+	uint16_t lo, hi; /* from its first unit to behind its last one */
+	uint16_t store;	 /* of the counter, which has one more behind it */
+	bool is_for;
+	bool goes_on;	/* the counter is not set to a number when the loop begins again */
+	bool has_start; /* it begins with `start`, in the first loop if it goes on */
+	int32_t start;
+	struct tfh_py_var counter; /* NOWHERE: there is none */
+	struct tfh_py_var end;	   /* the loop ends when the counter has reached it ... */
+	uint8_t end_more;	   /* ... plus this */
+};
+
+/* A function. */
+struct tfh_py_function {
+	unsigned minor;
+	const uint8_t *unit;
+	uint32_t units, arguments;
+	/* An int among its constants; false: it is something else. The line of a unit. */
+	bool (*constant)(void *arg, uint32_t index, int32_t *value);
+	int32_t (*line)(void *arg, uint32_t unit);
+	void *arg;
+};
+
+/* Finds loops, those around others first. Returns their number; 0: none has a counter. To be used
+ * by one thread only. */
+uint32_t tfh_py_code_loops(const struct tfh_py_function *f,
+			   struct tfh_py_code_loop loop[TFH_PY_CODE_LOOPS]);
+
+#endif

@@ -1,0 +1,426 @@
+/*
+ * A counter is read together with the frame's instruction, which tells whether the running
+ * iteration is in it yet, and read again after its value: a small int lives until the variable gets
+ * another one, and its memory may then become another int's.
+ */
+#include "sampling/counters.h"
+
+#include <string.h>
+#include <sys/uio.h>
+
+#include "base/refused.h"
+#include "sampling/iterators.h"
+
+#define TAGS 7ull
+#define TRIES 2
+#define PROBES 4u
+
+/* Code objects. Up to 3.10 the bytecode is an object of its own. */
+#define LOCATED 11	       /* from this version on, it is the end of the code object */
+#define ARGUMENTS_BEFORE_10 24 /* bytes before the first line: arguments, those by position, and */
+#define ARGUMENTS_BEFORE 16    /* those by name */
+#define ARGUMENTS_BYTES 12
+#define VARIABLE_ARGUMENTS 2
+#define CODE_BYTES_10 48
+#define CODE_UNITS 16
+#define CODE_CONSTANTS_10 56
+#define CODE_CONSTANTS 24
+#define CODE_NAMES_10 64
+#define CODE_NAMES 32
+
+/* Frames: their dicts of globals and, in modules, of names. */
+#define FRAME_GLOBALS_10 48
+#define FRAME_NAMES_10 56
+#define FRAME_GLOBALS_11 8
+#define FRAME_NAMES_11 24
+#define FRAME_GLOBALS 24
+#define FRAME_NAMES 40
+#define CODE_LOCALS_10 28
+#define FRAME_FAST_9 360 /* up to 3.9; of 3.10: */
+#define FRAME_FAST_10 352
+#define FRAME_BYTES_MOST 128u
+
+#define CELL_VALUE 16
+#define INT_HEAD 16 /* its sign and number of digits, from 3.12 on in another way */
+#define INT_DIGITS 24
+#define INT_BITS 30
+#define INT_COMPACT 12
+
+/* A dict and its keys. */
+#define DICT_KEYS 32
+#define DICT_VALUES 40
+#define DICT_BYTES 48
+#define KEYS_SIZE_10 8
+#define KEYS_ENTRIES_10 32
+#define KEYS_INDEX_10 40
+#define KEYS_INDEX_BYTES 9
+#define KEYS_KIND 10 /* 0: any keys, with hashes; 1: only str */
+#define KEYS_ENTRIES 24
+#define KEYS_INDEX 32
+#define KEYS_BYTES 40u
+#define ENTRIES_MOST 4096u
+#define ENTRIES_READ 128u
+
+struct counter_reading {
+	const struct tfh_py *py;
+	struct tfh_py_copies *c;
+	const struct tfh_py_frame *frame;
+	uint64_t constants, names; /* tuples' items */
+	uint32_t n_constants, n_names;
+	struct tfh_py_code code;
+};
+
+static bool word_of(struct tfh_py_copies *c, uint64_t from, uint64_t *to)
+{
+	const uint8_t *p = tfh_py_copied(c, from, sizeof(*to));
+
+	if (p)
+		*to = tfh_py_word(p);
+	return p;
+}
+
+/* As it is now; copies may be older. */
+static bool fresh(const struct counter_reading *r, uint64_t from, void *to, size_t bytes)
+{
+	struct iovec into = {to, bytes}, at = {(void *)(uintptr_t)from, bytes};
+
+	return from >= TFH_PY_PAGE &&
+	       tfh_copy_memory(r->c->pid, &into, 1, &at, 1) == (ssize_t)bytes;
+}
+
+/* The items of a tuple that the code object refers to. */
+static bool tuple_of(const struct counter_reading *r, uint32_t offset, uint64_t *items, uint32_t *n)
+{
+	uint64_t tuple, size;
+
+	if (!word_of(r->c, r->frame->code + offset, &tuple) ||
+	    !word_of(r->c, tuple + TFH_PY_TUPLE_SIZE, &size) || size > INT32_MAX)
+		return false;
+	*items = tuple + TFH_PY_TUPLE_ITEMS(r->py->minor);
+	*n = (uint32_t)size;
+	return true;
+}
+
+/* ---- ints ---- */
+
+/* Whether the object's type has this name. */
+static bool is_a(const struct counter_reading *r, uint64_t type, const char *name)
+{
+	uint64_t at;
+	const uint8_t *p = word_of(r->c, type + TFH_PY_TYPE_NAME, &at)
+				   ? tfh_py_copied(r->c, at, (uint32_t)strlen(name) + 1)
+				   : NULL;
+
+	return p && !strcmp((const char *)p, name);
+}
+
+/* Bytes of an int with up to two digits. */
+#define INT_BYTES 32u
+
+static bool int_of(const struct counter_reading *r, const uint8_t object[INT_BYTES], int64_t *value)
+{
+	uint64_t head = tfh_py_word(object + INT_HEAD), digits, low, high;
+	bool compact = r->py->minor >= INT_COMPACT,
+	     negative = compact ? (head & 3) == 2 : (int64_t)head < 0;
+
+	if (!is_a(r, tfh_py_word(object + TFH_PY_OBJECT_TYPE), "int"))
+		return false;
+	digits = compact ? head >> 3 : negative ? -head : head;
+	if (digits > 2)
+		return false;
+	low = (uint32_t)tfh_py_int(object + INT_DIGITS);
+	high = digits == 2 ? (uint32_t)tfh_py_int(object + INT_DIGITS + sizeof(int32_t)) : 0;
+	*value = digits ? (int64_t)(low | high << INT_BITS) : 0;
+	*value = negative ? -*value : *value;
+	return true;
+}
+
+static bool constant(void *arg, uint32_t index, int32_t *value)
+{
+	const struct counter_reading *r = arg;
+	const uint8_t *p;
+	uint64_t object;
+	int64_t v;
+
+	if (index >= r->n_constants || !word_of(r->c, r->constants + 8ull * index, &object))
+		return false;
+	p = tfh_py_copied(r->c, object, INT_BYTES);
+	if (!p || !int_of(r, p, &v) || v < INT32_MIN || v > INT32_MAX)
+		return false;
+	*value = (int32_t)v;
+	return true;
+}
+
+/* ---- what loops a function has ---- */
+
+static int32_t line(void *arg, uint32_t unit)
+{
+	const struct counter_reading *r = arg;
+
+	return tfh_py_line_at(r->py, &r->code, (int32_t)(2 * unit));
+}
+
+static uint32_t find(struct counter_reading *r, struct tfh_py_code_loop loop[TFH_PY_CODE_LOOPS])
+{
+	bool located = r->py->minor >= LOCATED;
+	uint64_t code = r->frame->code, at = code + r->py->at.code_bytecode, size;
+	struct tfh_py_function f = {
+		.minor = r->py->minor, .constant = constant, .line = line, .arg = r};
+	uint32_t before = located ? ARGUMENTS_BEFORE : ARGUMENTS_BEFORE_10;
+	const uint8_t *p =
+		tfh_py_copied(r->c, code + r->py->at.code_first - before, ARGUMENTS_BYTES);
+
+	if (p)
+		f.arguments =
+			(uint32_t)tfh_py_int(p) + (uint32_t)tfh_py_int(p + 8) + VARIABLE_ARGUMENTS;
+	if (!p || !tfh_py_code(r->py, code, tfh_py_copied, r->c, &r->code) ||
+	    !tuple_of(r, located ? CODE_CONSTANTS : CODE_CONSTANTS_10, &r->constants,
+		      &r->n_constants))
+		return 0;
+	if (located && !word_of(r->c, code + CODE_UNITS, &size))
+		return 0;
+	if (!located) {
+		if (!word_of(r->c, code + CODE_BYTES_10, &at) ||
+		    !word_of(r->c, at + TFH_PY_BYTES_SIZE, &size))
+			return 0;
+		at += TFH_PY_BYTES_DATA;
+		size /= 2;
+	}
+	if (size > TFH_PY_UNITS_MOST)
+		return 0;
+	f.units = (uint32_t)size;
+	f.unit = tfh_py_copied(r->c, at, 2 * f.units);
+	return f.unit ? tfh_py_code_loops(&f, loop) : 0;
+}
+
+/* The loops of the frame's function, found once. Returns the number of the first one. */
+static uint32_t loops_of(struct counter_reading *r, struct tfh_py_counters *k, uint32_t *n)
+{
+	struct tfh_py_frame head = {.code = r->frame->code};
+	uint64_t mark = tfh_py_copied_mark(r->py, &head, r->c, 0);
+	uint32_t slot = (uint32_t)(mark >> 32) % TFH_PY_COUNTED_CODES, free = slot;
+	struct tfh_py_code_loop loop[TFH_PY_CODE_LOOPS];
+
+	*n = 0;
+	if (!mark)
+		return 0;
+	for (uint32_t i = 0; i < PROBES; i++) {
+		uint32_t at = (slot + i) % TFH_PY_COUNTED_CODES;
+
+		if (k->code[at].mark == mark) {
+			*n = k->code[at].n;
+			return k->code[at].first;
+		}
+		if (!k->code[at].mark)
+			free = at;
+	}
+	*n = find(r, loop);
+	if (k->n + *n > TFH_PY_COUNTED_LOOPS)
+		memset(k, 0, sizeof(*k)); /* many functions: they are looked at again */
+	k->code[free].mark = mark;
+	k->code[free].first = k->n;
+	k->code[free].n = (uint16_t)*n;
+	memcpy(k->loop + k->n, loop, *n * sizeof(*loop));
+	memset(k->entry + k->n, 0, *n * sizeof(*k->entry));
+	k->n = (uint16_t)(k->n + *n);
+	return k->code[free].first;
+}
+
+/* ---- values ---- */
+
+/* Where the entries of a dict are, and of how many bytes each. */
+static bool entries_of(const struct counter_reading *r, uint64_t dict, uint64_t *at, uint32_t *n,
+		       uint32_t *bytes)
+{
+	uint8_t head[DICT_BYTES], keys[KEYS_BYTES];
+	uint64_t size, count;
+
+	if (!fresh(r, dict, head, sizeof(head)) || tfh_py_word(head + DICT_VALUES) ||
+	    !fresh(r, tfh_py_word(head + DICT_KEYS), keys, sizeof(keys)))
+		return false;
+	*at = tfh_py_word(head + DICT_KEYS);
+	if (r->py->minor < LOCATED) {
+		size = tfh_py_word(keys + KEYS_SIZE_10);
+		count = tfh_py_word(keys + KEYS_ENTRIES_10);
+		*at += KEYS_INDEX_10 + size * (size <= UINT8_MAX ? 1 : size <= UINT16_MAX ? 2 : 4);
+		*bytes = 24;
+	} else {
+		count = tfh_py_word(keys + KEYS_ENTRIES);
+		*at += KEYS_INDEX + (1ull << (keys[KEYS_INDEX_BYTES] & 31));
+		*bytes = keys[KEYS_KIND] == 0 ? 24 : 16;
+	}
+	*n = count < ENTRIES_MOST ? (uint32_t)count : ENTRIES_MOST;
+	return true;
+}
+
+/* The address of the value of a name in a dict, whose keys are the very strings of the code. 0: it
+ * has none. *hint: the number of the entry last time. */
+static uint64_t entry_of(const struct counter_reading *r, uint64_t dict, uint64_t name,
+			 uint32_t *hint)
+{
+	uint64_t at, key, read[3 * ENTRIES_READ];
+	uint32_t n, bytes, into;
+
+	if (!entries_of(r, dict, &at, &n, &bytes))
+		return 0;
+	into = bytes - 16; /* the hash, if there is one */
+	if (*hint < n && fresh(r, at + (uint64_t)*hint * bytes + into, &key, sizeof(key)) &&
+	    key == name)
+		return at + (uint64_t)*hint * bytes + into + 8;
+	for (uint32_t i = 0; i < n; i += ENTRIES_READ) {
+		uint32_t m = n - i < ENTRIES_READ ? n - i : ENTRIES_READ;
+
+		if (!fresh(r, at + (uint64_t)i * bytes, read, (size_t)m * bytes))
+			return 0;
+		for (uint32_t k = 0; k < m; k++)
+			if (read[(k * bytes + into) / 8] == name) {
+				*hint = i + k;
+				return at + (uint64_t)(i + k) * bytes + into + 8;
+			}
+	}
+	return 0;
+}
+
+/* The address of the reference to the variable's value; 0: there is none. */
+static uint64_t place_of(struct counter_reading *r, const uint8_t *f, struct tfh_py_var v,
+			 uint32_t *hint)
+{
+	unsigned minor = r->py->minor;
+	uint64_t fast = r->frame->frame + (minor >= LOCATED ? r->py->at.frame_locals
+					   : minor == 10    ? FRAME_FAST_10
+							    : FRAME_FAST_9);
+	uint32_t names, globals;
+	uint64_t name, cell;
+
+	if (v.index < 0)
+		return 0;
+	if (v.where == TFH_PY_FAST)
+		return fast + 8ull * (uint32_t)v.index;
+	if (v.where == TFH_PY_CELL) {
+		/* Up to 3.10, cells follow the locals. */
+		if (minor < LOCATED) {
+			const uint8_t *p = tfh_py_copied(r->c, r->frame->code + CODE_LOCALS_10, 4);
+
+			fast += p ? 8ull * (uint32_t)tfh_py_int(p) : 0;
+		}
+		return fresh(r, fast + 8ull * (uint32_t)v.index, &cell, sizeof(cell))
+			       ? (cell & ~TAGS) + CELL_VALUE
+			       : 0;
+	}
+	if (!tuple_of(r, minor < LOCATED ? CODE_NAMES_10 : CODE_NAMES, &r->names, &r->n_names) ||
+	    (uint32_t)v.index >= r->n_names ||
+	    !word_of(r->c, r->names + 8ull * (uint32_t)v.index, &name))
+		return 0;
+	globals = minor < LOCATED ? FRAME_GLOBALS_10
+		  : minor == 11	  ? FRAME_GLOBALS_11
+				  : FRAME_GLOBALS;
+	names = minor < LOCATED ? FRAME_NAMES_10 : minor == 11 ? FRAME_NAMES_11 : FRAME_NAMES;
+	return entry_of(r, tfh_py_word(f + (v.where == TFH_PY_NAME ? names : globals)) & ~TAGS,
+			name, hint);
+}
+
+/* Where in a loop a frame is. */
+enum progress { OUTSIDE, BEFORE_STORE, STORING, BEHIND_STORE };
+
+static enum progress progress_in(const struct tfh_py_code_loop *l, int32_t at)
+{
+	int32_t unit = at / 2;
+
+	if (at < 0 || unit < l->lo || unit >= l->hi)
+		return OUTSIDE;
+	return unit < l->store ? BEFORE_STORE : unit > l->store ? BEHIND_STORE : STORING;
+}
+
+/* The same for the frame as it is now, which is copied to `frame`. */
+static enum progress progress_now(const struct counter_reading *r, const struct tfh_py_code_loop *l,
+				  uint8_t frame[FRAME_BYTES_MOST])
+{
+	const struct tfh_py_layout *at = &r->py->at;
+
+	if (at->frame_bytes > FRAME_BYTES_MOST ||
+	    !fresh(r, r->frame->frame, frame, at->frame_bytes) ||
+	    (tfh_py_word(frame + at->frame_code) & ~TAGS) != r->frame->code)
+		return OUTSIDE;
+	return progress_in(l, tfh_py_instruction(at, frame, r->frame->code));
+}
+
+/* The value of a variable; 0: it is no int; -1: it changed meanwhile. */
+static int value_of(struct counter_reading *r, const uint8_t *frame, struct tfh_py_var v,
+		    uint32_t *hint, int64_t *value)
+{
+	uint8_t object[INT_BYTES];
+	uint64_t place, before, after;
+
+	*value = v.index;
+	if (v.where == TFH_PY_CONST)
+		return 1;
+	place = v.where ? place_of(r, frame, v, hint) : 0;
+	if (!place || !fresh(r, place, &before, sizeof(before)))
+		return 0;
+	before &= ~TAGS;
+	if (!fresh(r, before, object, sizeof(object)) || !int_of(r, object, value))
+		return 0;
+	return fresh(r, place, &after, sizeof(after)) && (after & ~TAGS) == before ? 1 : -1;
+}
+
+static enum tfh_py_count count_of(const struct tfh_py_code_loop *l)
+{
+	if (l->has_start)
+		return l->goes_on ? TFH_PY_COUNTER_ON : TFH_PY_COUNTER;
+	return l->goes_on ? TFH_PY_COUNTER_ON_FROM : TFH_PY_COUNTER_FROM;
+}
+
+/* `value`, `end`: of the counter, without its start. `runs`: the running iteration is not in it
+ * yet. The condition of the loop's end comes before the iteration. */
+static struct tfh_py_counted counted(const struct tfh_py_code_loop *l, int64_t value, int64_t end,
+				     bool runs)
+{
+	struct tfh_py_counted out = {.known = value >= 0,
+				     .count = count_of(l),
+				     .done = (uint64_t)value + (runs && value != end),
+				     .left = TFH_PY_LEFT_UNKNOWN};
+
+	if (end >= value)
+		out.left = (uint64_t)end - out.done;
+	return out;
+}
+
+uint32_t tfh_py_loops_at(const struct tfh_py *py, struct tfh_py_counters *k,
+			 struct tfh_py_copies *c, const struct tfh_py_frame *frame,
+			 uint16_t loop[TFH_PY_CODE_LOOPS])
+{
+	struct counter_reading r = {.py = py, .c = c, .frame = frame};
+	uint32_t of, first = loops_of(&r, k, &of), n = 0;
+
+	for (uint32_t i = first; i < first + of; i++)
+		if (progress_in(&k->loop[i], frame->at) != OUTSIDE)
+			loop[n++] = (uint16_t)i;
+	return n;
+}
+
+bool tfh_py_counted(const struct tfh_py *py, struct tfh_py_counters *k, struct tfh_py_copies *c,
+		    const struct tfh_py_frame *frame, uint16_t loop, struct tfh_py_counted *out)
+{
+	struct counter_reading r = {.py = py, .c = c, .frame = frame};
+	const struct tfh_py_code_loop *l = &k->loop[loop];
+	int64_t start = l->has_start ? l->start : 0, value, end;
+	uint8_t now[FRAME_BYTES_MOST];
+	int got = l->counter.where ? -1 : 0, ends = 0;
+
+	*out = (struct tfh_py_counted){.known = false};
+	for (int try = 0; try < TRIES && got < 0; try++) {
+		enum progress p = progress_now(&r, l, now);
+
+		/* While it is stored, it is not known whether it has been. */
+		if (p == OUTSIDE || p == STORING)
+			continue;
+		got = value_of(&r, now, l->counter, &k->entry[loop][0], &value);
+		ends = got > 0 ? value_of(&r, now, l->end, &k->entry[loop][1], &end) : 0;
+		if (progress_now(&r, l, now) != p || ends < 0)
+			got = -1;
+		if (got > 0)
+			*out = counted(l, value - start, ends ? end + l->end_more - start : -1,
+				       p == BEFORE_STORE);
+	}
+	return got >= 0;
+}

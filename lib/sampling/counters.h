@@ -1,0 +1,47 @@
+/* Variables of a program that count the iterations of its loops (bytecode.h): their values. */
+#ifndef TFH_SAMPLING_COUNTERS_H
+#define TFH_SAMPLING_COUNTERS_H
+
+#include "sampling/bytecode.h"
+#include "sampling/frames.h"
+
+/* What counts a loop's iterations. The values are those of start.json. */
+enum tfh_py_count {
+	TFH_PY_ITERATOR,
+	TFH_PY_COUNTER,		/* a variable that begins anew each time that the loop is entered */
+	TFH_PY_COUNTER_ON,	/* one that goes on, having begun with 0 or a known number */
+	TFH_PY_COUNTER_FROM,	/* like the first one, but it is not known with which number */
+	TFH_PY_COUNTER_ON_FROM, /* like the second one, likewise */
+	TFH_PY_COUNTS
+};
+
+/* The loops of code objects that were met. They are valid for one process; begin with zeros. */
+#define TFH_PY_COUNTED_CODES 64u
+#define TFH_PY_COUNTED_LOOPS 64u
+struct tfh_py_counters {
+	struct {
+		uint64_t mark;
+		uint16_t first, n;
+	} code[TFH_PY_COUNTED_CODES];
+	struct tfh_py_code_loop loop[TFH_PY_COUNTED_LOOPS];
+	uint32_t entry[TFH_PY_COUNTED_LOOPS][2]; /* where globals were found in their dict */
+	uint16_t n;
+};
+
+/* Puts the numbers of the loops that the frame is in into `loop`, outermost first: all `for` loops,
+ * and those that have a counter, if any loop of the function has one. Returns how many. */
+uint32_t tfh_py_loops_at(const struct tfh_py *py, struct tfh_py_counters *k,
+			 struct tfh_py_copies *c, const struct tfh_py_frame *frame,
+			 uint16_t loop[TFH_PY_CODE_LOOPS]);
+
+/* How far a loop has come. */
+struct tfh_py_counted {
+	bool known; /* it has a counter */
+	enum tfh_py_count count;
+	uint64_t done, left;
+};
+/* Reads the counter of one of these loops. Returns false if it changed meanwhile. */
+bool tfh_py_counted(const struct tfh_py *py, struct tfh_py_counters *k, struct tfh_py_copies *c,
+		    const struct tfh_py_frame *frame, uint16_t loop, struct tfh_py_counted *out);
+
+#endif
