@@ -1,6 +1,5 @@
 #include "format/sample_loops.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 /* Bytes of three numbers. */
@@ -26,7 +25,7 @@ uint32_t tft_loops_pack(const struct tft_loop *loop, uint32_t n, uint8_t out[TFT
 
 	for (uint32_t i = 0; i < n; i++) {
 		uint8_t one[LOOP];
-		uint32_t bytes = put(loop[i].depth, one);
+		uint32_t bytes = put(2ull * loop[i].depth + !loop[i].sure, one);
 
 		bytes += put(loop[i].done, one + bytes);
 		bytes += put(loop[i].left, one + bytes);
@@ -57,10 +56,12 @@ uint32_t tft_loops_unpack(const uint8_t *from, uint32_t bytes, struct tft_loop o
 	uint32_t n = 0, at = 0;
 	uint64_t depth;
 
-	for (; n < TFT_LOOPS && get(from, bytes, &at, DEPTH_MOST, &depth) && depth &&
+	for (; n < TFT_LOOPS && get(from, bytes, &at, 2 * DEPTH_MOST + 1, &depth) && depth > 1 &&
 	       get(from, bytes, &at, COUNT_MOST, &out[n].done) &&
 	       get(from, bytes, &at, COUNT_MOST, &out[n].left);
-	     n++)
-		out[n].depth = (uint32_t)depth;
+	     n++) {
+		out[n].depth = (uint32_t)depth / 2;
+		out[n].sure = depth % 2 == 0;
+	}
 	return n;
 }

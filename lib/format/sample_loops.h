@@ -4,6 +4,7 @@
 #ifndef TFH_FORMAT_SAMPLE_LOOPS_H
 #define TFH_FORMAT_SAMPLE_LOOPS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "format/layout.h"
@@ -13,6 +14,7 @@
 
 struct tft_loop {
 	uint32_t depth; /* of its frame in the sample's place, from 1 at the outermost one */
+	bool sure;	/* whether `done` counts from the loop's first iteration */
 	uint64_t done;	/* iterations, including the running one */
 	uint64_t left;	/* 1 more than those that remained; 0: not known */
 };

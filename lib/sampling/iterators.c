@@ -137,6 +137,7 @@ static bool range_loop(const struct loop_reading *r, uint64_t object, struct tfh
 	/* Where a range began is not kept; most begin with 0. */
 	out->done = moves ? (uint64_t)(first / step < 0 ? 0 : first / step) : (uint64_t)first;
 	out->left = moves ? (uint64_t)length : (uint64_t)length - (uint64_t)first;
+	out->sure = !moves;
 	return moves || first <= length;
 }
 
@@ -167,6 +168,7 @@ static bool enumerate_loop(const struct loop_reading *r, uint64_t object, int de
 	if (word_at(r, object + FIELD + 8, &inner) && loop_of(r, inner, depth + 1, out))
 		return true;
 	out->left = TFH_PY_LEFT_UNKNOWN;
+	out->sure = false;
 	return word_at(r, object + FIELD, &out->done);
 }
 
@@ -257,7 +259,8 @@ static bool indexed_loop(const struct loop_reading *r, uint64_t object, enum kin
 	index >>= 2;
 	if (!word_at(r, object + FIELD, &size) || index > size || size > COUNT_MOST)
 		return false;
-	*out = (struct tfh_py_loop){.done = index, .left = size - index, .iterator = object};
+	*out = (struct tfh_py_loop){
+		.done = index, .sure = true, .left = size - index, .iterator = object};
 	return true;
 }
 
@@ -301,6 +304,7 @@ static bool loop_of_kind(const struct loop_reading *r, uint64_t object, enum kin
 {
 	out->count = TFH_PY_ITERATOR;
 	out->iterator = object; /* or what it is made of */
+	out->sure = true;
 	bool found = kind == RANGE	   ? range_loop(r, object, out)
 		     : kind == INDEX_OF	   ? index_loop(r, object, false, out)
 		     : kind == COUNTS_DOWN ? index_loop(r, object, true, out)

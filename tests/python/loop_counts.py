@@ -72,7 +72,7 @@ def numbers(data):
             if data[at - 1] < 128:
                 break
         out.append(value)
-    return [tuple(out[k:k + 3]) for k in range(0, len(out), 3)]
+    return [(out[k] // 2, *out[k + 1:k + 3]) for k in range(0, len(out), 3)]
 
 
 class Recording:

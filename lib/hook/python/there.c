@@ -117,6 +117,7 @@ static void read_loops(const struct tfh_py *py, struct tfh_py_copies *copies,
 	for (uint32_t i = 0; i < seen->loops; i++)
 		seen->loop[i] = (struct tft_loop){
 			.depth = n - loop[i].frame,
+			.sure = loop[i].sure,
 			.done = loop[i].done,
 			.left = loop[i].left == TFH_PY_LEFT_UNKNOWN ? 0 : loop[i].left + 1};
 }

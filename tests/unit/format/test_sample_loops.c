@@ -12,8 +12,10 @@
 
 static void round_trip(void **state)
 {
-	const struct tft_loop loop[] = {
-		{1, 3, 0}, {7, 1000000, 24}, {65536, 1ull << 48, 1}, {9, 0, 1ull << 48}};
+	const struct tft_loop loop[] = {{1, true, 3, 0},
+					{7, false, 1000000, 24},
+					{65536, true, 1ull << 48, 1},
+					{9, true, 0, 1ull << 48}};
 	struct tft_loop out[TFT_LOOPS];
 	uint8_t byte[TFT_EXT_BYTES];
 
@@ -22,6 +24,7 @@ static void round_trip(void **state)
 	assert_int_equal(tft_loops_unpack(byte, bytes, out), 4);
 	for (int i = 0; i < 4; i++) {
 		assert_int_equal(out[i].depth, loop[i].depth);
+		assert_int_equal(out[i].sure, loop[i].sure);
 		assert_int_equal(out[i].done, loop[i].done);
 		assert_int_equal(out[i].left, loop[i].left);
 	}
@@ -36,7 +39,7 @@ static void those_with_room(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < TFT_LOOPS; i++)
-		loop[i] = (struct tft_loop){i + 1, 1ull << 20, 1ull << 40};
+		loop[i] = (struct tft_loop){i + 1, true, 1ull << 20, 1ull << 40};
 	uint32_t bytes = tft_loops_pack(loop, TFT_LOOPS, byte);
 	assert_in_range(bytes, 1, TFT_EXT_BYTES);
 	uint32_t n = tft_loops_unpack(byte, bytes, out);
@@ -54,7 +57,7 @@ static void damaged(void **state)
 	assert_int_equal(tft_loops_unpack(byte, sizeof(byte), out), 0);
 	memset(byte, 0, sizeof(byte));
 	assert_int_equal(tft_loops_unpack(byte, sizeof(byte), out), 0);
-	memset(byte, 1, sizeof(byte));
+	memset(byte, 2, sizeof(byte));
 	assert_int_equal(tft_loops_unpack(byte, sizeof(byte), out), TFT_LOOPS);
 	assert_int_equal(tft_loops_unpack(byte, 5, out), 1); /* cut off */
 	for (uint32_t seed = 1; seed < 20000; seed++) {
