@@ -54,6 +54,34 @@ out=$(run) || fail "apt-get was not enough: $out"
 out=$(run) || fail "second run failed: $out"
 [[ -z $out ]] || fail "nothing is missing, yet it says: $out"
 
+# a name that differs between releases: the one that this release has
+printf '#!/bin/sh\n[ "$2" = libmimalloc3 ] && echo Package: "$2"\nexit 0\n' >"$bin/apt-cache"
+printf '#!/bin/sh\necho "$*" >"%s/named"\n' "$TFH_TMP" >"$bin/apt-get"
+chmod +x "$bin"/{apt-cache,apt-get}
+run allocators >/dev/null
+if ! compgen -G '/usr/lib/*/libmimalloc.so.[23]*' >/dev/null; then
+	[[ $(cat "$TFH_TMP/named") == *" libmimalloc3"* && $(cat "$TFH_TMP/named") != *libmimalloc2* ]] ||
+		fail "mimalloc: $(cat "$TFH_TMP/named")"
+fi
+printf '#!/bin/sh\n[ "$2" = chromium-browser ] && echo "  Candidate: 2:1snap1"\n' >"$bin/apt-cache"
+out=$(run page)
+[[ $? == 3 && $out == *snap* ]] || fail "Chromium as a snap: $out"
+
+# what ends the one that asked does not end what installs
+if type -P setsid >/dev/null; then
+	ln -sf "$(type -P setsid)" "$bin/setsid"
+	ln -sf "$(type -P sleep)" "$bin/sleep"
+	rm "$bin/zstd"
+	printf '#!/bin/sh\ntouch "%s/begun"\nsleep 1\ntouch "%s/through"\n' "$TFH_TMP" "$TFH_TMP" >"$bin/apt-get"
+	PATH=$bin HOME=$TFH_TMP setsid bash "$TFH_SRC/scripts/bootstrap" >/dev/null 2>&1 </dev/null &
+	asked=$!
+	while [[ ! -e $TFH_TMP/begun ]]; do sleep 0.05; done
+	kill -9 -- -$asked
+	for _ in {1..100}; do [[ -e $TFH_TMP/through ]] || sleep 0.1; done
+	[[ -e $TFH_TMP/through ]] || fail "apt-get was killed with the one that asked"
+	ln -s "$bin/cat" "$bin/zstd"
+fi
+
 # another distribution
 rm "$bin/zstd" "$bin/apt-get"
 printf '#!/bin/sh\necho "$*" >"%s/dnf"\n' "$TFH_TMP" >"$bin/dnf"

@@ -13,10 +13,10 @@ sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.path.dirname(os.p
 import runs  # noqa: E402
 import shown  # noqa: E402
 
-shown.begin()
 VIEWER = os.path.abspath(runs.BUILD) + "/speedscope"
 if subprocess.run([runs.SRC + "/scripts/speedscope", VIEWER]).returncode:
     sys.exit(77)
+shown.begin()
 from playwright.sync_api import sync_playwright  # noqa: E402
 
 

@@ -16,7 +16,9 @@ def begin():
         print("needs client_loop, and a recorder that can be preloaded")
         sys.exit(77)
     if "TFH_PAGE" not in os.environ:
-        subprocess.run([SRC + "/scripts/bootstrap", "page"], check=True)
+        status = subprocess.run([SRC + "/scripts/bootstrap", "page"]).returncode
+        if status:
+            sys.exit(77 if status == 3 else 1)  # 3: it can be had only as what does not do
         python = subprocess.run([SRC + "/scripts/python-env", "page"], check=True, stdout=subprocess.PIPE, text=True).stdout.split()[-1]
         os.execve(python, [python, *sys.argv], dict(os.environ, TFH_PAGE="1"))
     os.chdir(TMP)

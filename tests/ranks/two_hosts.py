@@ -21,6 +21,7 @@ if subprocess.run([*APART, "mount -t tmpfs none /dev/shm"], stderr=subprocess.DE
     print("no right to make namespaces: skipped")
     sys.exit(77)
 ENV = {**os.environ, "LD_LIBRARY_PATH": f"{BUILD}/sim", "TFHOOK_CUPTI_LIB": f"{BUILD}/sim/libcupti.so.13", "TFHOOK_CUPTI": "off", "TOOL": TOOL, "LIB": f"{BUILD}/lib/libtfhook.so",
+       "container": "oci",  # so that a rank's journal is in the folder, not in the /dev/shm of its own
        "LOOP": f"{BUILD}/tests/jobs/client_loop", "TFHOOK_DIR": SHARED, "TFHOOK_JOB": "77", "FOLLOW": f"{TMP}/follow"}
 # Steps are 5 ms at least, so the command is given seconds ahead.
 HOST = """

@@ -67,7 +67,7 @@ go plain TFHOOK_RUN="/$(printf 'x%.0s' {1..4090})"
 [[ $rc == 7 && $(wc -l <<<"$out") == 1 && $out =~ 'File name too long' ]] || fail "a name that is too long"
 
 # Other preloads, before us and behind us.
-for name in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2.0 libmimalloc.so.2; do
+for name in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2.0 libmimalloc.so.2 libmimalloc.so.3; do
 	other=$(ldconfig -p | awk -v n="$name" '$1 == n { print $NF; exit }')
 	[[ $other ]] || continue
 	complete plain 100 LD_PRELOAD="$lib:$other"

@@ -305,7 +305,7 @@ def doors():
 def company():
     every = ["ends", "plain", "20000"]
     for name, path in (("jemalloc", library("libjemalloc.so.2")), ("tcmalloc", library("libtcmalloc_minimal.so.4")),
-                       ("mimalloc", library("libmimalloc.so.2*")), ("faketime", library("faketime/libfaketime.so.1")),
+                       ("mimalloc", library("libmimalloc.so.[23]*")), ("faketime", library("faketime/libfaketime.so.1")),
                        ("another interposer", "{bin}/libother.so"), ("a clock that is set", "{bin}/libclock.so")):
         needs = [] if path.startswith("{") else [path]
         env = {"FAKETIME": "+1y"} if name == "faketime" else {}
