@@ -357,7 +357,8 @@ TYPE(sampled_line, T(1, file), T(2, function), N(3, line), TN(4, callee), T(5, c
 #undef S
 
 #define S struct tfh_step_loop
-TYPE(step_loop, TN(1, file), T(2, function), N(3, first), N(4, last), N(5, times), N(6, exact));
+TYPE(step_loop, TN(1, file), T(2, function), N(3, first), N(4, last), N(5, times), N(6, exact),
+     N(7, counter));
 #undef S
 
 #define S struct tfh_sampled

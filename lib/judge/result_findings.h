@@ -206,12 +206,13 @@ struct tfh_sampled_line {
 	int state;	      /* enum tft_state, likewise */
 };
 
-/* The loop of Python whose iterations are the steps, by its iterator. file NULL: none was found. */
+/* The loop of Python whose iterations are the steps. file NULL: none was found. */
 struct tfh_step_loop {
 	const char *file, *function;
 	uint32_t first, last; /* lines that were seen in it */
 	uint64_t times;	      /* how often it was entered */
 	bool exact;	      /* its iterations were counted, rather than estimated by time */
+	bool counter;	      /* by a variable of the program, rather than by its iterator */
 };
 
 /* A run in which no call was recorded: what samples of its main thread show, taken from outside by

@@ -115,6 +115,7 @@ static void write_step_loop(struct tfh_json *j, const struct tfh_step_loop *l)
 		return;
 	tfh_json_ku64(j, "times", l->times);
 	tfh_json_kbool(j, "exact", l->exact);
+	tfh_json_kbool(j, "counter", l->counter);
 	tfh_json_end(j);
 }
 

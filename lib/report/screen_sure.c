@@ -102,11 +102,15 @@ void tfh_sure_words(const struct tfh_result *r, char out[TFH_SURE])
 	char share[TFH_TEXT];
 
 	if (r->found.sampled.samples) {
-		say(&s, "%s samples of the main thread, from outside; %s",
-		    tfh_fmt_count(share, r->found.sampled.samples),
-		    !r->found.sampled.loop.file	  ? "they do not tell steps"
-		    : r->found.sampled.loop.exact ? "steps are counted by its loop's iterator"
-						  : "steps are estimated by its loop's iterator");
+		const struct tfh_step_loop *l = &r->found.sampled.loop;
+		const char *by = l->counter ? "a variable of its loop" : "its loop's iterator";
+
+		say(&s, "%s samples of the main thread, from outside",
+		    tfh_fmt_count(share, r->found.sampled.samples));
+		if (l->file)
+			say(&s, "steps are %s by %s", l->exact ? "counted" : "estimated", by);
+		else
+			say(&s, "they do not tell steps");
 		memcpy(out, s.text, sizeof(s.text));
 		return;
 	}

@@ -450,11 +450,12 @@ static void find_end(const struct bytecode *b, struct tfh_py_code_loop *l)
 			return;
 }
 
-/* Of several counters of a loop, the one that its end depends on, or whose start is known. */
+/* Of several counters of a loop, the one that its end depends on; one that goes on also counts what
+ * no sample shows. */
 static bool is_better(const struct tfh_py_code_loop *a, const struct tfh_py_code_loop *than)
 {
-	int x = 4 * (a->end.where != 0) + 2 * a->has_start + !a->goes_on;
-	int y = 4 * (than->end.where != 0) + 2 * than->has_start + !than->goes_on;
+	int x = 4 * (a->end.where != 0) + 2 * a->goes_on + a->has_start;
+	int y = 4 * (than->end.where != 0) + 2 * than->goes_on + than->has_start;
 
 	return !than->counter.where || x > y;
 }

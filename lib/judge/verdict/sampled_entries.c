@@ -85,14 +85,16 @@ static void find_base(struct entry_walk *w, struct tfh_loop_entry *before,
 	while (last && (last == w->sample || !w->s->sample[last].place))
 		last--;
 	since = (double)(w->s->sample[w->sample].t - w->s->sample[last].t);
+	e->counter = l->count != TFH_START_ITERATOR;
 	e->goes_on = l->count == TFH_START_COUNTER_ON || l->count == TFH_START_COUNTER_ON_FROM;
 	if (e->goes_on && before && l->done >= before->base + before->done) {
 		e->base = before->base + before->done;
 		before->followed = true;
 		return;
 	}
-	e->base_guessed =
-		l->count == TFH_START_COUNTER_FROM || l->count == TFH_START_COUNTER_ON_FROM;
+	/* In the first iteration of all there is no doubt. */
+	e->base_guessed = l->done > 1 && (l->count == TFH_START_COUNTER_FROM ||
+					  l->count == TFH_START_COUNTER_ON_FROM);
 	if (e->base_guessed && (double)l->done > 1 + since / (TFH_VERDICT_SAMPLED_STEP_S * 1e9))
 		e->base = l->done - 1;
 }

@@ -111,7 +111,8 @@ void tfh_sampled_gains(const struct tfh_sampled_steps *s, const double part[TFH_
 						       .first = s->line.line,
 						       .last = s->last_line,
 						       .times = s->times,
-						       .exact = s->exact};
+						       .exact = s->exact,
+						       .counter = s->counter};
 	r->steps = (struct tfh_steps){.count = s->steps,
 				      .total = s->steps,
 				      .median_s = step,

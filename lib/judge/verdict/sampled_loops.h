@@ -28,11 +28,11 @@ struct tfh_loop_entry {
 	uint64_t done;	      /* at its last sample, without `base` */
 	uint64_t base;	      /* what its counter was before it was entered */
 	bool base_guessed;
-	bool goes_on, followed;	      /* so does its counter; in another entry */
-	int64_t left;		      /* likewise; -1: unknown */
-	uint32_t first, last, lo, hi; /* samples; lines of the loop's frame */
-	double ns, waits;	      /* waits: the part that waits for computing elsewhere */
-	double iterations;	      /* when it was left; set by tfh_sampled_steps() */
+	bool counter, goes_on, followed; /* it has a counter; that goes on; in another entry */
+	int64_t left;			 /* likewise; -1: unknown */
+	uint32_t first, last, lo, hi;	 /* samples; lines of the loop's frame */
+	double ns, waits;		 /* waits: the part that waits for computing elsewhere */
+	double iterations;		 /* when it was left; set by tfh_sampled_steps() */
 };
 
 /* From one change of an entry's iteration to the next: that many iterations took this long. */
@@ -72,6 +72,7 @@ struct tfh_sampled_steps {
 	uint32_t last_line;
 	uint64_t steps;	      /* 0: no such loop was found */
 	bool exact;	      /* every iteration is known of, rather than estimated by time */
+	bool counter;	      /* by a variable of the program */
 	uint64_t times;	      /* how often the loop was entered */
 	double step_s;	      /* mean of the iterations but exceptional ones; NAN: not known */
 	uint32_t first, last; /* its first and last sample */

@@ -21,7 +21,8 @@ struct candidate {
 	uint64_t most;	    /* most iterations of an entry that were seen */
 	double seen, per_entry, iterations;
 	bool exact;
-	bool goes_on; /* its counter counts all entries */
+	bool counter; /* of the program */
+	bool goes_on; /* it counts all entries */
 };
 
 struct choice {
@@ -207,6 +208,7 @@ static int add_entries(struct choice *c, uint32_t loop)
 		if (e->loop != loop)
 			continue;
 		l->entries++;
+		l->counter |= e->counter;
 		l->goes_on &= e->goes_on;
 		l->ns += e->ns;
 		l->waits += e->waits;
@@ -273,7 +275,8 @@ static uint32_t largest_in(const struct choice *c, uint32_t parent)
 	return best;
 }
 
-/* Whether the iterations of the loop inside, rather than those of the loop around it, are steps. */
+/* Whether the iterations of the loop inside, rather than those of the loop around it, are steps. The
+ * program may count them over all passes. */
 static bool has_steps(const struct choice *c, struct candidate *in, const struct candidate *around)
 {
 	double caused = caused_ns(in, around);
@@ -284,7 +287,7 @@ static bool has_steps(const struct choice *c, struct candidate *in, const struct
 		return false;
 	return in->per_entry >= around->iterations ||
 	       (in->per_entry > TFH_VERDICT_SAMPLED_MICRO &&
-		around->pace >= TFH_VERDICT_SAMPLED_EPOCH_S * 1e9);
+		(in->goes_on || around->pace >= TFH_VERDICT_SAMPLED_EPOCH_S * 1e9));
 }
 
 /* Whether an outermost loop may be the one over steps, or over epochs. One that is entered again and
@@ -346,6 +349,7 @@ static int describe(struct choice *c, uint32_t loop, struct tfh_sampled_steps *o
 	/* A damaged file may hold any number. */
 	out->steps = (uint64_t)fmin(fmax(round(l->iterations), 1), UINT32_MAX);
 	out->exact = l->exact;
+	out->counter = l->counter;
 	out->times = l->entries;
 	out->first = l->first;
 	out->last = l->last;
