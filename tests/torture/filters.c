@@ -38,7 +38,7 @@ static const int own[] = {
 	SYS_exit_group,	  SYS_write,	  SYS_clone3,	       SYS_clone,
 	SYS_wait4,	  SYS_futex,	  SYS_rt_sigprocmask,  SYS_rt_sigreturn,
 	SYS_madvise,	  SYS_ftruncate,  SYS_clock_nanosleep, SYS_getpid,
-	SYS_rt_sigaction,
+	SYS_rt_sigaction, SYS_fstat,
 #ifdef __x86_64__
 	SYS_access,	  SYS_arch_prctl,
 #else
