@@ -151,6 +151,7 @@ static int add_loop(struct entry_walk *w, const struct tfh_start_loop *l, uint32
 	struct tfh_loop_entry *of = *parent ? &w->out->entry.v[*parent - 1] : NULL;
 	struct tfh_loop_path want = {.parent = of ? of->path + 1 : 0,
 				     .line = *frame,
+				     .depth = l->depth,
 				     .ordinal = ordinal,
 				     .called_back = called_back(w, of ? *depth : 0, l->depth)};
 	uint64_t parent_done = of ? of->done : 0;
@@ -162,6 +163,8 @@ static int add_loop(struct entry_walk *w, const struct tfh_start_loop *l, uint32
 		return w->out->path.n == TFH_VERDICT_LINES ? 0 : -ENOMEM;
 	if (!e || !goes_on(e, l, *parent, parent_done))
 		rc = new_entry(w, path, l, *parent, parent_done);
+	else if (e->last + 1 < w->sample)
+		tfh_note_resumed(w->out, path);
 	if (rc)
 		return rc;
 	open = w->out->path.v[path - 1].open;
@@ -208,7 +211,7 @@ int tfh_loop_entries(const struct tfh_start *s, const struct tfh_loop_weight *we
 		rc = add_sample(&w, &s->loop[i], n);
 	}
 	free(w.progress.v);
-	return rc;
+	return rc ? rc : tfh_join_generators(out);
 }
 
 void tfh_loop_samples_free(struct tfh_loop_samples *l)

@@ -18,6 +18,9 @@ struct tfh_loop_path {
 	uint32_t ordinal; /* among the loops that the frame is in, from the outermost one, 0 */
 	bool called_back; /* a library is between it and the loop around it, or the program */
 	uint32_t open;	  /* its newest entry, from 1 */
+	uint32_t depth;	  /* of its frame, at first */
+	uint32_t twin;	  /* the loop over this generator, from 1; 0: none */
+	uint32_t twins;	  /* how often samples showed it to be that one */
 };
 
 /* One time that a loop was entered, as far as samples show it. */
@@ -65,6 +68,11 @@ struct tfh_loop_weight {
 int tfh_loop_entries(const struct tfh_start *s, const struct tfh_loop_weight *weight,
 		     struct tfh_loop_samples *out);
 void tfh_loop_samples_free(struct tfh_loop_samples *l);
+
+/* sampled_generators.c: notes that an entry of the path, from 1, goes on after samples outside of
+ * its loop; then joins loops over generators with those inside of these, 0 or -ENOMEM. */
+void tfh_note_resumed(struct tfh_loop_samples *l, uint32_t path);
+int tfh_join_generators(struct tfh_loop_samples *l);
 
 /* The loop over steps. */
 struct tfh_sampled_steps {

@@ -102,6 +102,37 @@ static void test_epochs(void **state)
 	expect(150, false);
 }
 
+/* 6 epochs of 25 steps over a generator: of three samples of each, some see it run, so that its own loop is seen, and the others the
+ * loop over it. In the first epoch and at the ends of the others, only one is seen. Then, by turns, a loop of as many steps
+ * follows each epoch in a function: it is another one. */
+static void test_generator(void **state)
+{
+	(void)state;
+	for (uint32_t runs = 1; runs < 3; runs++) {
+		for (uint32_t e = 1; e <= 6; e++)
+			for (uint32_t i = 0; i < 75; i++) {
+				bool running = e == 1 || i > 60 || i % 3 < runs;
+				at(running ? IN_EPOCH : MAIN);
+				in(1, e, 6 - e);
+				in(running ? 2 : 1, i / 3 + 1, 24 - (int64_t)i / 3);
+			}
+		struct tfh_result *r = judge();
+
+		assert_int_equal(r->steps.total, 150);
+		assert_true(r->found.sampled.loop.exact);
+		assert_int_equal(r->found.sampled.loop.first, 40);
+		tfh_result_free(r);
+	}
+	for (uint32_t e = 1; e <= 6; e++)
+		for (uint32_t i = 0; i < 60; i++) {
+			at(i < 10 ? IN_EPOCH : MAIN);
+			in(1, e, 6 - e);
+			in(i < 10 ? 2 : 1, i < 10 ? i * 2 + 1 : i / 2 - 4,
+			   i < 10 ? 24 - (int64_t)i * 2 : 29 - (int64_t)i / 2);
+		}
+	expect(150, true);
+}
+
 /* 300 steps of 40 ms, in each of which 12 layers of a model follow each other, or 4 micro-batches. */
 static void test_inner_loops(void **state)
 {
@@ -262,7 +293,7 @@ int main(void)
 		cmocka_unit_test(test_left_early),     cmocka_unit_test(test_two_loops),
 		cmocka_unit_test(test_unseen_loop),    cmocka_unit_test(test_queued),
 		cmocka_unit_test(test_start_and_gain), cmocka_unit_test(test_while),
-		cmocka_unit_test(test_goes_on),
+		cmocka_unit_test(test_goes_on),	       cmocka_unit_test(test_generator),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
