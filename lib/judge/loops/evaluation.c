@@ -3,6 +3,7 @@
  * and occur in runs.
  */
 #include "judge/loops/finder.h"
+#include "judge/loops/loops.h"
 
 /* Intervals with the same content. */
 struct interval_kind {
@@ -51,15 +52,39 @@ static uint32_t shared(const struct tfh_finder *f, const struct tfh_interval *a,
 	return n;
 }
 
+/* Whether it computes gradients or applies them, by the names of its kernels. */
+static bool trains(const struct tfh_finder *f, const struct tfh_interval *a)
+{
+	const struct tfh_feed *feed = f->facts->feed;
+	const struct tfh_token_kind *k;
+
+	for (uint32_t i = a->from; i < a->to; i++)
+		if ((k = tfh_launch_at(f, i)) && k->family == TFH_FAM_LAUNCH &&
+		    tfh_name_trains(feed->name(feed->arg, f->facts->process, TFT_NAME_FUNCTION,
+					       k->what, NULL, NULL)))
+			return true;
+	return false;
+}
+
+/* Whether interval a launches the forward pass of b: most of its functions are also launched by b.
+ * If names show that b trains and a does not, one is enough: others compute its metrics. */
+static bool is_pass_of(const struct tfh_finder *f, const struct tfh_interval *a,
+		       const struct tfh_interval *b)
+{
+	uint32_t n = shared(f, b, a);
+
+	return (double)n >= TFH_LOOPS_EVAL_KNOWN_SHARE * a->launches ||
+	       (TFH_DETECT_METRIC_KERNELS && n && trains(f, b) && !trains(f, a));
+}
+
 /* Whether runs of the two alternate, epoch after epoch. */
 static bool in_turn(const struct interval_kind *e, const struct interval_kind *train)
 {
 	return e->runs > 1 && train->runs > 1;
 }
 
-/* An evaluation is the forward pass without the backward pass and the update: most of its functions
- * are also launched by the neighbouring steps, but at least a third of what those launch is
- * missing. It occurs in runs. Unless it alternates with training it takes less time, because a run
+/* An evaluation is the forward pass without the backward pass and the update: at least a third of
+ * what the neighbouring steps launch is missing. It occurs in runs. Unless it alternates with training it takes less time, because a run
  * spends most of its time on its purpose. If only one or two steps launch more, they are the first
  * ones, from before the work became a graph. */
 static bool evaluates(const struct tfh_finder *f, const struct interval_kind *e,
@@ -69,7 +94,7 @@ static bool evaluates(const struct tfh_finder *f, const struct interval_kind *e,
 
 	return train->n >= TFH_LOOPS_FEWEST_STEPS && e->runs * TFH_LOOPS_EVAL_RUN <= e->n &&
 	       (e->ns < train->ns || in_turn(e, train)) && a->launches < b->launches &&
-	       (double)shared(f, b, a) >= TFH_LOOPS_EVAL_KNOWN_SHARE * a->launches &&
+	       is_pass_of(f, a, b) &&
 	       (double)shared(f, a, b) <= TFH_LOOPS_EVAL_TRAIN_SHARE * b->launches;
 }
 

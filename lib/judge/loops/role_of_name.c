@@ -50,3 +50,25 @@ enum tfh_branch tfh_role_of_name(const char *name)
 			return words[i].role;
 	return TFH_BRANCH_STEP;
 }
+
+static bool contains_any(const char *name, const char *const word[], size_t n)
+{
+	for (size_t i = 0; name && i < n; i++)
+		if (strcasestr(name, word[i]))
+			return true;
+	return false;
+}
+
+bool tfh_name_updates(const char *name)
+{
+	static const char *const word[] = {"apply", "update", "optim", "adam", "sgd"};
+
+	return contains_any(name, word, sizeof(word) / sizeof(*word));
+}
+
+bool tfh_name_trains(const char *name)
+{
+	static const char *const word[] = {"backward", "bwd", "grad"};
+
+	return tfh_name_updates(name) || contains_any(name, word, sizeof(word) / sizeof(*word));
+}

@@ -107,8 +107,18 @@ static bool fed_by_both(const struct run_tree *t, const struct tfh_node *loop)
 	return training && others;
 }
 
-/* What the program reports about a leaf loop's steps: by a mark, the name of the executed function,
- * or the iterator that feeds them. */
+/* Whether the windows of a leaf loop's iterations evaluate: that of its second one, for an event of the
+ * first may belong to what was before. */
+static bool in_evaluation(const struct run_tree *t, const struct tfh_node *loop)
+{
+	int64_t each = loop->ns / (int64_t)loop->n;
+	size_t at = tfh_window_of(t->loops, loop->t0 + each + each / 2, 0);
+
+	return at != SIZE_MAX && t->loops->window.v[at].segment == TFH_SEGMENT_EVAL;
+}
+
+/* What is known about a leaf loop's steps: by a mark, the name of the executed function, the iterator
+ * that feeds them, or the windows. */
 static enum tfh_branch said(const struct run_tree *t, const struct tfh_node *loop)
 {
 	enum tfh_branch role = trains_by_name(t, loop) ? TFH_BRANCH_TRAIN : TFH_BRANCH_STEP;
@@ -126,7 +136,7 @@ static enum tfh_branch said(const struct run_tree *t, const struct tfh_node *loo
 		    (int32_t)v->feeds - 1 != t->loops->train_group)
 			role = role_of_group(t->loops, t->facts, v->feeds - 1);
 	}
-	return role;
+	return role == TFH_BRANCH_STEP && in_evaluation(t, loop) ? TFH_BRANCH_EVALUATE : role;
 }
 
 /* Whether a launches everything that b does and more: the backward pass and the update. */

@@ -114,17 +114,6 @@ static void take_leaves(struct units *u, const struct tfh_node *node)
 	}
 }
 
-/* Whether a function's name says that it applies what others have accumulated. */
-static bool updates(const char *name)
-{
-	static const char *const words[] = {"apply", "update", "optim", "adam", "sgd"};
-
-	for (size_t i = 0; name && i < sizeof(words) / sizeof(*words); i++)
-		if (strcasestr(name, words[i]))
-			return true;
-	return false;
-}
-
 /* Whether one of these kernels does, by its name. ops: as in struct tfh_node */
 static bool any_updates(const struct tfh_facts *facts, uint64_t ops)
 {
@@ -133,8 +122,8 @@ static bool any_updates(const struct tfh_facts *facts, uint64_t ops)
 	for (size_t i = 0; i < facts->kind.n; i++) {
 		const struct tfh_token_kind *k = &facts->kind.v[i];
 		if (k->family == TFH_FAM_LAUNCH && ops & tfh_op_of(k) &&
-		    updates(f->name(f->arg, facts->process, TFT_NAME_FUNCTION, k->what, NULL,
-				    NULL)))
+		    tfh_name_updates(f->name(f->arg, facts->process, TFT_NAME_FUNCTION, k->what,
+					     NULL, NULL)))
 			return true;
 	}
 	return false;
@@ -211,7 +200,7 @@ static bool accumulates(const struct units *u, const struct tfh_node *loop)
 		launches += v->launches;
 		fed = feeds_like(v, inner) && v->n > fed ? v->n : fed;
 		update |= v->kind == TFH_LOOP_EVENT_FUNCTION &&
-			  updates(tfh_function_name(u->facts, v->what, &length));
+			  tfh_name_updates(tfh_function_name(u->facts, v->what, &length));
 	}
 	bool whole = !(inner->ops & ~ops);
 	if (fed > loop->n ||
