@@ -179,7 +179,8 @@ static bool reports(const struct tfh_node *outer, const struct tfh_node *inner, 
  * Whether each iteration of a loop is a fixed number of inner iterations followed by an update.
  * There must be fewer inner iterations per outer one than outer ones. The rest launches something
  * that the inner iterations do not, and is at most as large as one of them, by launches or by time.
- * The last inner iteration may be part of the rest, since no wait separates them.
+ * The last inner iteration may be part of the rest, since no wait separates them. If the rest has a
+ * batch of its own and is no such iteration, names must show that it updates another model.
  */
 static bool accumulates(const struct units *u, const struct tfh_node *loop)
 {
@@ -206,7 +207,8 @@ static bool accumulates(const struct units *u, const struct tfh_node *loop)
 	if (fed > loop->n ||
 	    (reports(loop, inner, whole) && !any_updates(u->facts, ops & ~inner->ops)))
 		return false;
-	update |= (ops & ~inner->ops) && (!fed || whole);
+	update |= (ops & ~inner->ops) &&
+		  (!fed || whole || (TFH_DETECT_TURNS && any_updates(u->facts, ops & ~inner->ops)));
 	double iterations = (double)loop->n * (fed ? 2 : 1) / (double)inner->n;
 	return update && ((double)launches <= iterations * (double)inner->launches ||
 			  (double)rest <= iterations * (double)inner->ns);

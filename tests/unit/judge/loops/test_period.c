@@ -431,6 +431,33 @@ static void test_metric(void **state)
 	}
 }
 
+/* Two phases of one network, one of the other, which takes noise of its own, and is read: they are one
+ * step if names show that each updates a model. */
+static void test_phases(void **state)
+{
+	(void)state;
+	for (int named = 0; named < 2; named++) {
+		struct job j = job_new();
+		if (named) {
+			j.g->name[TFT_NAME_FUNCTION][UPDATE] = "g_adam";
+			j.g->name[TFT_NAME_FUNCTION][OTHER] = "d_adam";
+		}
+		for (int i = 0; i < 40; i++) {
+			for (int k = 0; k < 2; k++) {
+				up(&j, 100000);
+				there(&j, 4, 0.2);
+				kernel(&j, OTHER, 64, 0.1);
+				wait(&j);
+			}
+			up(&j, 8000);
+			there(&j, 3, 0.2);
+			kernel(&j, UPDATE, 64, 0.1);
+			fetch(&j, 4);
+		}
+		tfh_result_free(judge(&j, named ? 40 : 120, 0));
+	}
+}
+
 /* Two updates of one network, one of the other: they are one step of the three, and four
  * batches whose gradients are gathered are one, too. */
 static void test_in_turn(void **state)
@@ -543,6 +570,7 @@ int main(void)
 		cmocka_unit_test(test_inside_batches),
 		cmocka_unit_test(test_evaluation),
 		cmocka_unit_test(test_metric),
+		cmocka_unit_test(test_phases),
 		cmocka_unit_test(test_in_turn),
 		cmocka_unit_test(test_no_steps),
 		cmocka_unit_test(test_three),
