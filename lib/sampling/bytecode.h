@@ -36,6 +36,8 @@ struct tfh_py_code_loop {
 	struct tfh_py_var counter; /* NOWHERE: there is none */
 	struct tfh_py_var end;	   /* the loop ends when the counter has reached it ... */
 	uint8_t end_more;	   /* ... plus this */
+	bool of_range; /* a `for` loop over range(from, ...) with step 1, from 3.12 on */
+	int32_t from;
 };
 
 /* A function. */
@@ -46,11 +48,14 @@ struct tfh_py_function {
 	/* An int among its constants; false: it is something else. The line of a unit. */
 	bool (*constant)(void *arg, uint32_t index, int32_t *value);
 	int32_t (*line)(void *arg, uint32_t unit);
+	/* The unit that loads what a call calls, -1: not known. Whether a name is "range". */
+	int32_t (*callee)(void *arg, uint32_t unit);
+	bool (*is_range)(void *arg, uint32_t name);
 	void *arg;
 };
 
-/* Finds loops, those around others first. Returns their number; 0: none has a counter. To be used
- * by one thread only. */
+/* Finds loops, those around others first. Returns their number; 0: of none it is known what counts
+ * it, or where its range begins. To be used by one thread only. */
 uint32_t tfh_py_code_loops(const struct tfh_py_function *f,
 			   struct tfh_py_code_loop loop[TFH_PY_CODE_LOOPS]);
 

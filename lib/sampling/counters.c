@@ -10,6 +10,7 @@
 
 #include "base/refused.h"
 #include "sampling/iterators.h"
+#include "sampling/lines.h"
 
 #define TAGS 7ull
 #define TRIES 2
@@ -160,12 +161,39 @@ static int32_t line(void *arg, uint32_t unit)
 	return tfh_py_line_at(r->py, &r->code, (int32_t)(2 * unit));
 }
 
+static int32_t callee(void *arg, uint32_t unit)
+{
+	const struct counter_reading *r = arg;
+	int32_t at =
+		r->py->at.lines == TFH_PY_LOCATIONS
+			? tfh_py_callee_at(r->code.table, r->code.table_bytes, (int32_t)(2 * unit))
+			: -1;
+
+	return at < 0 ? at : at / 2;
+}
+
+static bool is_range(void *arg, uint32_t name)
+{
+	static const char range[] = "range";
+	const struct counter_reading *r = arg;
+	struct tfh_py_text text;
+	uint64_t object;
+
+	return name < r->n_names && word_of(r->c, r->names + 8ull * name, &object) &&
+	       tfh_py_text_at(r->py, object, tfh_py_copied, r->c, &text) && text.width == 1 &&
+	       text.length == sizeof(range) - 1 && !memcmp(text.data, range, sizeof(range) - 1);
+}
+
 static uint32_t find(struct counter_reading *r, struct tfh_py_code_loop loop[TFH_PY_CODE_LOOPS])
 {
 	bool located = r->py->minor >= LOCATED;
 	uint64_t code = r->frame->code, at = code + r->py->at.code_bytecode, size;
-	struct tfh_py_function f = {
-		.minor = r->py->minor, .constant = constant, .line = line, .arg = r};
+	struct tfh_py_function f = {.minor = r->py->minor,
+				    .constant = constant,
+				    .line = line,
+				    .callee = callee,
+				    .is_range = is_range,
+				    .arg = r};
 	uint32_t before = located ? ARGUMENTS_BEFORE : ARGUMENTS_BEFORE_10;
 	const uint8_t *p =
 		tfh_py_copied(r->c, code + r->py->at.code_first - before, ARGUMENTS_BYTES);
@@ -175,7 +203,8 @@ static uint32_t find(struct counter_reading *r, struct tfh_py_code_loop loop[TFH
 			(uint32_t)tfh_py_int(p) + (uint32_t)tfh_py_int(p + 8) + VARIABLE_ARGUMENTS;
 	if (!p || !tfh_py_code(r->py, code, tfh_py_copied, r->c, &r->code) ||
 	    !tuple_of(r, located ? CODE_CONSTANTS : CODE_CONSTANTS_10, &r->constants,
-		      &r->n_constants))
+		      &r->n_constants) ||
+	    !tuple_of(r, located ? CODE_NAMES : CODE_NAMES_10, &r->names, &r->n_names))
 		return 0;
 	if (located && !word_of(r->c, code + CODE_UNITS, &size))
 		return 0;

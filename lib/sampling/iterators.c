@@ -394,6 +394,15 @@ static bool next_loop(const struct loop_reading *r, const struct stacked *on, ui
 	return *at < end && stacked_loop(r, on, (*at)++, out);
 }
 
+/* The code may show where a range begins whose iterator does not. */
+static void begin_at(const struct tfh_py_code_loop *l, struct tfh_py_loop *out)
+{
+	if (!l->of_range || out->sure || l->from < 0 || (int64_t)out->done < l->from)
+		return;
+	out->done -= (uint64_t)(int64_t)l->from;
+	out->sure = true;
+}
+
 /* Adds the loops of a frame, outermost first: those that iterators on the stack count, and others
  * by the program's counters. Returns their number. *cut: one of them changed meanwhile, and was
  * left out with all that is inside of it. */
@@ -409,7 +418,7 @@ static uint32_t add_loops(const struct loop_reading *r, const struct tfh_py_fram
 		struct tfh_py_counted l;
 
 		if (k->loop[loop[i]].is_for && next_loop(r, on, &at, end, &out[n])) {
-			n++;
+			begin_at(&k->loop[loop[i]], &out[n++]);
 			continue;
 		}
 		*cut = !tfh_py_counted(r->py, k, r->c, frame, loop[i], &l);

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """What must hold, with every CPython that is here: of a job that records nothing, `tfhook run` reads how far Python's `for` loops have
 come, and the report counts their iterations: in epochs over a range, a list, a tuple, a dict, enumerate of a generator, zip, map,
-islice and a reversed list; as many as the job makes, exactly (but where a range that begins with 1 is all that is known, from 3.12 on:
-one more). So it does with loops that the program counts itself, in a variable that grows by 1 in every iteration: local, global, of
-a closure, with `continue` and `break`, also over batches of a class's own iterator. A variable that grows only sometimes, and a `while`
+islice and a reversed list; as many as the job makes, exactly (but where a range that begins with 1 is made elsewhere, from 3.12 on: one
+more). So it does with loops that the program counts itself, in a variable that grows by 1 in every iteration: local, global, of a
+closure, with `continue` and `break`, also over batches of a class's own iterator. A variable that grows only sometimes, and a `while`
 loop without any, show no steps. The digest gives the same report."""
 import json
 import os
@@ -74,6 +74,13 @@ while step < N:
     work()
     step += 1
 print(step)
+""", True),
+    ("""
+def epoch(n):
+    for i in range(1, n + 1):
+        work()
+    print(n)
+epoch(N)
 """, True),
     ("""
 def epoch():
