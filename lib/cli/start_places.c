@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/installed.h"
 
 #define FUNCTIONS 2048u
 #define PLACES 8192u
@@ -29,6 +30,7 @@ struct tfh_start_places {
 	uint32_t functions, places, text_bytes;
 	uint32_t function_slot[SLOTS], place_slot[SLOTS]; /* numbers from 1, 0: free */
 	char text[TEXT_BYTES];
+	struct tfh_installed installed;
 };
 
 struct tfh_start_places *tfh_start_places_new(void)
@@ -52,15 +54,17 @@ static uint32_t keep(struct tfh_start_places *p, const char *s, uint32_t bytes)
 static uint32_t new_function(struct tfh_start_places *p, const struct tfh_py_code *code)
 {
 	struct start_function *f = &p->function[p->functions];
-	char text[4096];
-	uint32_t n = tfh_py_utf8(&code->file, text, sizeof(text));
-	uint32_t from = n > FILE_BYTES ? n - FILE_BYTES : 0;
+	char text[4096], path[sizeof(text) + sizeof(TFH_INSTALLED_MARK)];
+	uint32_t n = tfh_py_utf8(&code->file, text, sizeof(text) - 1), from;
 
 	if (p->functions == FUNCTIONS)
 		return 0;
+	text[n] = '\0';
+	n = (uint32_t)tfh_installed_path(&p->installed, text, path);
+	from = n > FILE_BYTES ? n - FILE_BYTES : 0;
 	f->key = code->key;
-	f->file = keep(p, text + from, n - from);
-	f->importing = n > 17 && !memcmp(text, "<frozen importlib", 17);
+	f->file = keep(p, path + from, n - from);
+	f->importing = n > 17 && !memcmp(path, "<frozen importlib", 17);
 	f->name = keep(p, text, tfh_py_utf8(&code->name, text, NAME_BYTES));
 	if (f->file == UINT32_MAX || f->name == UINT32_MAX)
 		return 0;

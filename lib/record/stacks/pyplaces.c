@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include "base/hash.h"
+#include "base/installed.h"
 #include "base/map.h"
 #include "format/table.h"
 #include "format/tft_write.h"
@@ -19,7 +20,8 @@
 #define TEXT_BYTES (2u << 20)
 #define CODE_ROWS 256u
 #define FRAME_ROWS 4096u
-#define HEAP_BYTES (1u + CODE_ROWS * (TFH_PLACE_FILE + TFH_PLACE_NAME + 2))
+#define HEAP_BYTES                                                                                 \
+	(1u + CODE_ROWS * (TFH_PLACE_FILE + sizeof(TFH_INSTALLED_MARK) + TFH_PLACE_NAME + 2))
 
 /* Numbers are assigned in order, from 1. An entry is filled before its number can be found by its
  * key. */
@@ -49,7 +51,8 @@ struct places {
 	/* of the chunk that is being written */
 	struct tft_pyco_row code_row[CODE_ROWS];
 	struct tft_pyfr_row frame_row[FRAME_ROWS];
-	char heap[HEAP_BYTES];
+	char heap[HEAP_BYTES], path[TFH_PLACE_FILE + sizeof(TFH_INSTALLED_MARK)];
+	struct tfh_installed installed;
 	uint8_t payload[sizeof(struct tft_pyfr_row) * FRAME_ROWS + HEAP_BYTES + 4096];
 };
 
@@ -279,7 +282,8 @@ static uint32_t code_rows(uint32_t *heap_bytes)
 		table->code_row[n] = (struct tft_pyco_row){.code = i + 1, .first = c->first};
 		if (c->text != NO_TEXT) {
 			const char *file = table->text + c->text;
-			table->code_row[n].file = add_text(heap_bytes, file);
+			tfh_installed_path(&table->installed, file, table->path);
+			table->code_row[n].file = add_text(heap_bytes, table->path);
 			table->code_row[n].name = add_text(heap_bytes, file + strlen(file) + 1);
 		}
 	}

@@ -1,0 +1,34 @@
+/* Installed Python packages outside of site-packages: in a folder that `pip install --target`, a build
+ * system or PEP 582 filled. Beside each package lies a list of its files (RECORD). Source trees have
+ * none, so a package that is being developed is the program's own. */
+#ifndef TFH_BASE_INSTALLED_H
+#define TFH_BASE_INSTALLED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/packages.h"
+
+#define TFH_INSTALLED_FOLDERS 128u
+#define TFH_INSTALLED_NAMES 2048u
+
+/* What was found. Begins with all 0. */
+struct tfh_installed {
+	struct tfh_installed_folder {
+		uint64_t key;
+		uint32_t first, names; /* in `name` */
+	} folder[TFH_INSTALLED_FOLDERS];
+	uint64_t name[TFH_INSTALLED_NAMES]; /* hashes of modules' and packages' names */
+	uint32_t folders, names;
+};
+
+/* The position of the package's part in an absolute path, as in "numpy/lib/npyio.py"; 0: the file
+ * belongs to no package, or its path shows that it does. Reads each folder once, without malloc. */
+size_t tfh_installed_part(struct tfh_installed *in, const char *path);
+
+/* Copies a path, with the mark before the package if only the folder shows it. Returns the length,
+ * without the NUL: at most the path's + sizeof(TFH_INSTALLED_MARK) - 1. */
+size_t tfh_installed_path(struct tfh_installed *in, const char *path, char *to);
+
+#endif
