@@ -95,6 +95,7 @@ static const char *in_framework(const char *path)
 		"/tinygrad/nn/",
 		"/tinygrad/schedule/",
 		"/tinygrad/mixin/",
+		"/python/tfhook/",
 	};
 	const char *found;
 
