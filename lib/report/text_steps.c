@@ -286,9 +286,7 @@ static void removed_words(enum tfh_remove what, char *out, size_t size)
 
 double tfh_least_step(const struct tfh_result *r, const struct tfh_whatif *w)
 {
-	double mean = r->steps.total_s / (double)(r->steps.count ? r->steps.count : 1);
-
-	return (isnan(w->low_s) ? r->steps.median_s : mean) / w->ceiling_speedup;
+	return (isnan(w->low_s) ? r->steps.median_s : tfh_step_s(r)) / w->ceiling_speedup;
 }
 
 /* Rows of the what-if: of parts of a step, then of places of the program. */
