@@ -1,5 +1,6 @@
 #include "base/proc.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -13,6 +14,8 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+
+#define CHILD_THREADS 64
 
 static int read_small(int at, const char *name, int flags, char *text, size_t size)
 {
@@ -88,6 +91,35 @@ uint64_t tfh_process_start(pid_t pid)
 	for (int field = 2; at && field < 22; field++)
 		at = strchr(at + 1, ' ');
 	return at ? strtoull(at + 1, NULL, 10) : 0;
+}
+
+uint32_t tfh_children(pid_t pid, uint32_t tid, int32_t *child, uint32_t most)
+{
+	char path[64], text[1024], *at = text, *end;
+	uint32_t n = 0;
+	long number;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%u/children", (int)pid, tid);
+	tfh_read_small(path, text, sizeof(text));
+	for (; n < most && (number = strtol(at, &end, 10)) > 0 && *end == ' '; at = end)
+		child[n++] = (int32_t)number;
+	return n;
+}
+
+uint32_t tfh_all_children(pid_t pid, int32_t *child, uint32_t most)
+{
+	uint32_t n = 0, threads = 0;
+	struct dirent *e;
+	char path[64];
+	DIR *d;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	d = opendir(path);
+	for (; d && threads < CHILD_THREADS && (e = readdir(d)); threads++)
+		n += tfh_children(pid, (uint32_t)strtoul(e->d_name, NULL, 10), child + n, most - n);
+	if (d)
+		closedir(d);
+	return n;
 }
 
 bool tfh_last_threads(unsigned n)

@@ -32,6 +32,12 @@ int tfh_raise_fd(int fd);
  * distinguishes a reused pid; 0 if there is no such process. */
 uint64_t tfh_process_start(pid_t pid);
 
+/* The processes that a thread has started and that still exist: at most `most`, and those that the
+ * kernel lists in 1 KiB. Returns their number. */
+uint32_t tfh_children(pid_t pid, uint32_t tid, int32_t *child, uint32_t most);
+/* The same of all threads of a process, at most 64 of them. Allocates memory. */
+uint32_t tfh_all_children(pid_t pid, int32_t *child, uint32_t most);
+
 /* True if the main thread has ended (pthread_exit) and only `n` threads are left, which are the
  * caller's own. */
 bool tfh_last_threads(unsigned n);

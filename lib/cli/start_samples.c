@@ -22,7 +22,7 @@
 extern char **environ;
 
 #define MEAN_NS 10000000ull
-#define SHARE 400u	     /* one part in SHARE of the interval is the sampler's processor time */
+#define SHARE 200u	     /* one part in SHARE of the interval is the sampler's processor time */
 #define FIRST_NS 10000000ull /* plus this much processor time, once */
 #define DOUBLED 2000u
 #define MOST_SAMPLES 16384u
@@ -33,6 +33,12 @@ extern char **environ;
 #define WORTH_US 600000u
 #define WORTH_LEAST 10u
 #define CHOOSE_NS 100000000u
+/* Every so many searches for children, those of other threads than the main one are looked for. */
+#define SEARCHES 10u
+/* A process whose last so many samples show it waiting is sampled IDLE_TIMES less often: trackers
+ * and managers of a pool do nothing, and would have as many samples as its workers. */
+#define IDLE_LEAST 8u
+#define IDLE_TIMES 4u
 #define TICK_NS 10000000 /* resolution of times in /proc/PID/stat */
 /* First time between two searches for an interpreter, which a program does not have yet when it
  * starts. */
@@ -47,6 +53,7 @@ struct start_process {
 	ino_t inode;
 	bool python, refused; /* its interpreter is known; it has none that can be read */
 	bool records, ended;
+	uint32_t idle;	 /* last samples in a row in which it did not run */
 	uint32_t placed; /* samples with a line */
 	uint64_t placed_us;
 	int64_t search_ns, wait_ns; /* time of the next search, and the wait after it */
@@ -72,7 +79,7 @@ struct tfh_start_samples {
 	uint64_t mean_ns, cost_ns, spent_ns, random;
 	uint64_t late_ns; /* delay of this sample: a busy job delays it, an idle one does not */
 	struct start_process process[PROCESSES];
-	uint32_t n_process;
+	uint32_t n_process, searches;
 	struct tfh_ends ends; /* of the children, in the end of those that record */
 	uint32_t n;
 	struct start_sample sample[MOST_SAMPLES];
@@ -181,23 +188,24 @@ static void add_child(struct tfh_start_samples *s, int32_t pid)
 	tfh_ends_add(&s->ends, p->pid, p->start);
 }
 
-/* Adds children of main threads, which is how launchers start processes. Children of a process that
- * records are its workers, which the recorder samples. */
+/* Adds children: mostly of main threads, which is how launchers start processes; a pool's manager
+ * thread may start its workers. Children of a process that records are its workers, which the
+ * recorder samples. */
 static void add_children(struct tfh_start_samples *s)
 {
-	for (uint32_t i = 0; i < s->n_process; i++) {
-		char path[64], text[1024], *at = text, *end;
-		int32_t pid = s->process[i].pid;
-		long child;
+	bool all = s->searches++ % SEARCHES == SEARCHES - 1;
+	int32_t child[PROCESSES];
 
-		if (s->process[i].records || s->process[i].ended)
-			continue;
-		snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
-		tfh_read_small(path, text, sizeof(text));
-		for (;
-		     s->n_process < PROCESSES && (child = strtol(at, &end, 10)) > 0 && *end == ' ';
-		     at = end)
-			add_child(s, (int32_t)child);
+	for (uint32_t i = 0; i < s->n_process; i++) {
+		const struct start_process *p = &s->process[i];
+		int32_t pid = p->pid;
+		uint32_t n = 0;
+
+		if (!p->records && !p->ended)
+			n = all && p->python ? tfh_all_children(pid, child, PROCESSES)
+					     : tfh_children(pid, (uint32_t)pid, child, PROCESSES);
+		for (uint32_t k = 0; k < n && s->n_process < PROCESSES; k++)
+			add_child(s, child[k]);
 	}
 }
 
@@ -323,10 +331,17 @@ static uint8_t state_of(const struct start_process *p, const struct tfh_waiting 
 	return gil ? TFT_STATE_GIL : (uint8_t)seen->state;
 }
 
-static void look_at(struct tfh_start_samples *s, struct start_process *p, uint32_t of)
+/* How often a process is sampled, relative to others. */
+static uint32_t turns_of(const struct start_process *p)
+{
+	return p->idle < IDLE_LEAST ? IDLE_TIMES : 1;
+}
+
+/* `of`: one sample in so many is of this process. */
+static void look_at(struct tfh_start_samples *s, struct start_process *p, double of)
 {
 	int64_t since = now_ns() - (int64_t)(p->start * TICK_NS);
-	uint64_t weight = (s->mean_ns + s->late_ns) * of / 1000;
+	double weight = (double)(s->mean_ns + s->late_ns) * of / 1000;
 	struct start_sample sample = {.process = (uint32_t)(p - s->process)};
 	struct tfh_waiting seen, after;
 	int err = tfh_waiting_sample(p->fd, p->pid, (uint32_t)p->pid, &seen);
@@ -343,6 +358,7 @@ static void look_at(struct tfh_start_samples *s, struct start_process *p, uint32
 		return;
 	sample.us = since > 0 ? (uint64_t)since / 1000 : 0;
 	sample.weight_us = weight < UINT32_MAX ? (uint32_t)weight : UINT32_MAX;
+	p->idle = seen.state == TFT_STATE_RUNNING ? 0 : p->idle + 1;
 	sample.state = state_of(p, &seen);
 	s->sample[s->n++] = sample;
 	p->placed += sample.place != 0;
@@ -362,14 +378,22 @@ static bool is_open(const struct start_process *p)
 /* Samples one process at random; false: there is none. */
 static bool look_at_one(struct tfh_start_samples *s)
 {
-	uint32_t open[PROCESSES], n = 0;
+	uint32_t turns = 0, at;
 
 	for (uint32_t i = 0; i < s->n_process; i++)
-		if (is_open(&s->process[i]))
-			open[n++] = i;
-	if (n)
-		look_at(s, &s->process[open[tfh_draw(&s->random) % n]], n);
-	return n;
+		turns += is_open(&s->process[i]) ? turns_of(&s->process[i]) : 0;
+	if (!turns)
+		return false;
+	at = (uint32_t)(tfh_draw(&s->random) % turns);
+	for (uint32_t i = 0; i < s->n_process; i++) {
+		uint32_t own = is_open(&s->process[i]) ? turns_of(&s->process[i]) : 0;
+		if (at < own) {
+			look_at(s, &s->process[i], (double)turns / own);
+			break;
+		}
+		at -= own;
+	}
+	return true;
 }
 
 /* ---- start.json ---- */

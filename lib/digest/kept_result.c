@@ -361,11 +361,15 @@ TYPE(step_loop, TN(1, file), T(2, function), N(3, first), N(4, last), N(5, times
      N(7, counter));
 #undef S
 
+#define S struct tfh_pool_wait
+TYPE(pool_wait, TN(1, file), T(2, function), N(3, line), N(4, share));
+#undef S
+
 #define S struct tfh_sampled
 TYPE(sampled, N(1, samples), N(2, pid), N(3, wall_s), N(4, start_s), A(5, state), N(6, released),
      A(7, cause), SUBS(8, line, sampled_line), B(9, n_line, ELEMENTS(line)), TN(10, file),
      T(11, function), N(12, first), N(13, last), N(14, jax), TN(15, why), N(16, compiles_first),
-     SUB(17, loop, step_loop));
+     SUB(17, loop, step_loop), SUB(18, pool, pool_wait));
 #undef S
 
 #define S struct tfh_contended

@@ -215,8 +215,17 @@ struct tfh_step_loop {
 	bool counter;	      /* by a variable of the program, rather than by its iterator */
 };
 
+/* Where a main thread waits for the threads or processes that do the work, and for how much of its
+ * time without imports. file NULL: it does not, the work is its own. */
+struct tfh_pool_wait {
+	const char *file, *function;
+	uint32_t line;
+	double share;
+};
+
 /* A run in which no call was recorded: what samples of its main thread show, taken from outside by
- * `tfhook run`. Shares are of its time without `start_s`. */
+ * `tfhook run`; if that only waits for `workers`, what samples of these show. Shares are of this time
+ * without `start_s`. */
 struct tfh_sampled {
 	uint64_t samples; /* 0: calls were recorded */
 	uint32_t pid;
@@ -235,6 +244,7 @@ struct tfh_sampled {
 	const char *file, *function;
 	uint32_t first, last;
 	struct tfh_step_loop loop;
+	struct tfh_pool_wait pool;
 	bool jax;	 /* JAX was seen at work */
 	const char *why; /* why lines are missing; NULL: they are not */
 };

@@ -33,9 +33,8 @@ struct tfh_start_loop {
 
 /* Another Python thread of the process, chosen at random while the main thread waited. */
 struct tfh_start_other {
-	double ns; /* time of such a thread that this sample represents */
-	uint32_t tid, place;
-	uint8_t state, gil;
+	struct tfh_start_sample at; /* ns: time of such a thread that this sample represents */
+	uint32_t tid;
 };
 
 struct tfh_start_place {

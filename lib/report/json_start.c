@@ -119,6 +119,21 @@ static void write_step_loop(struct tfh_json *j, const struct tfh_step_loop *l)
 	tfh_json_end(j);
 }
 
+static void write_pool(struct tfh_json *j, const struct tfh_pool_wait *p)
+{
+	tfh_json_key(j, "pool");
+	if (!p->file) {
+		tfh_json_null(j);
+		return;
+	}
+	tfh_json_object(j);
+	tfh_json_kstr(j, "file", p->file);
+	tfh_json_kstr(j, "function", p->function);
+	tfh_json_ku64(j, "line", p->line);
+	tfh_json_kf64(j, "share", p->share);
+	tfh_json_end(j);
+}
+
 void tfh_json_sampled(struct tfh_json *j, const struct tfh_result *r)
 {
 	const struct tfh_sampled *s = &r->found.sampled;
@@ -148,6 +163,7 @@ void tfh_json_sampled(struct tfh_json *j, const struct tfh_result *r)
 	tfh_json_end(j);
 	write_loop(j, s);
 	write_step_loop(j, &s->loop);
+	write_pool(j, &s->pool);
 	tfh_json_kstr(j, "why", s->why);
 	tfh_json_end(j);
 }

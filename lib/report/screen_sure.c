@@ -105,10 +105,12 @@ void tfh_sure_words(const struct tfh_result *r, char out[TFH_SURE])
 		const struct tfh_step_loop *l = &r->found.sampled.loop;
 		const char *by = l->counter ? "a variable of its loop" : "its loop's iterator";
 
-		say(&s, "%s samples of the main thread, from outside",
-		    tfh_fmt_count(share, r->found.sampled.samples));
+		say(&s, "%s samples of %s, from outside",
+		    tfh_fmt_count(share, r->found.sampled.samples),
+		    r->found.sampled.pool.file ? "the workers" : "the main thread");
 		if (l->file)
-			say(&s, "steps are %s by %s", l->exact ? "counted" : "estimated", by);
+			say(&s, "steps are %s by %s%s", l->exact ? "counted" : "estimated",
+			    r->found.sampled.pool.file ? "the main thread: " : "", by);
 		else
 			say(&s, "they do not tell steps");
 		memcpy(out, s.text, sizeof(s.text));

@@ -23,8 +23,9 @@ void tfh_screen_sampled(const struct tfh_page *page, size_t rows)
 	if (!s->samples || !rows)
 		return;
 	tfh_arena_init(&w.arena, 0);
-	tfh_heading(page, "WHERE THE MAIN THREAD'S TIME WENT (%s, %s samples)",
-		    tfh_fmt_time(a, all_s), tfh_fmt_count(b, s->samples));
+	tfh_heading(page, "WHERE %s TIME WENT (%s, %s samples)",
+		    !s->pool.file ? "THE MAIN THREAD'S" : "THE WORKERS'", tfh_fmt_time(a, all_s),
+		    tfh_fmt_count(b, s->samples));
 	for (uint32_t i = 0; i < s->n_line && i < rows; i++) {
 		if (s->line[i].samples < TFH_VERDICT_LINE_SAMPLES)
 			break;

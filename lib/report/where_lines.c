@@ -76,11 +76,12 @@ void tfh_report_where_text(FILE *out, const struct tfh_result *r, const struct t
 
 	if (r->found.n_node)
 		print_tree(out, r->found.node, r->found.n_node, style->wide, per,
-			   sampled ? "LINE WHERE THE MAIN THREAD WAS"
-				   : "LINE WHERE THREADS WERE BETWEEN RECORDED CALLS");
+			   r->found.sampled.pool.file ? "LINE WHERE THE WORKERS WERE"
+			   : sampled		      ? "LINE WHERE THE MAIN THREAD WAS"
+				     : "LINE WHERE THREADS WERE BETWEEN RECORDED CALLS");
 	else
 		tfh_put("no line of Python was sampled between the job's calls\n", out);
-	if (w->n_node) {
+	if (w->n_node && !r->found.sampled.pool.file) {
 		tfh_put("\n", out);
 		print_tree(out, w->node, w->n_node, style->wide, per,
 			   w->threads ? "LINE WHERE OTHER THREADS WERE BUSY MEANWHILE"

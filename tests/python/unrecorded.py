@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """What must hold: of a job that records nothing, `tfhook run` keeps samples of its main thread, and the report has a verdict by them:
 which lines of its program it was at, in about the shares that the job counts itself; what runs without Python's lock computes, what
-holds it is Python code, and a sleep is one; what another thread or a worker process did while it waited; under a launcher that only
-waits, too; and which loop could be marked. There are no steps. The digest gives the same report. With -q it says nothing; where
+holds it is Python code, and a sleep is one; what another thread did while it waited; if it only waits for processes that do the work,
+these are judged, whichever thread started them; under a launcher that only waits, too; and which loop could be marked. There are no steps. The digest gives the same report. With -q it says nothing; where
 samples are switched off, and of a short job, nothing is left behind; what the job prints and its exit code are its own; a damaged
 start.json is no harm. The page of `report --html` has the lines, too."""
 import json
@@ -51,7 +51,7 @@ def main():
     q = queue.Queue(2)
     threading.Thread(target=fill, args=(q, time.perf_counter() + 5), daemon=True).start()
     while q.get() is not None:  # waits
-        pass
+        sum(range(20000))
 main()
 sys.exit(3)
 """
@@ -62,6 +62,21 @@ def work(end):
 def main():
     with multiprocessing.get_context("fork").Pool(2) as pool:
         pool.map(work, [time.perf_counter() + 3] * 2)  # waits
+main()
+sys.exit(3)
+"""
+# Its processes are started by one of its threads.
+FUTURES = """
+import concurrent.futures, hashlib, multiprocessing, sys, threading, time
+def work(end):
+    while time.perf_counter() < end: hashlib.sha256(bytes(8 << 20)).digest()
+def main():
+    def start():
+        with concurrent.futures.ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("fork")) as pool:
+            list(pool.map(work, [time.perf_counter() + 5] * 2))
+    t = threading.Thread(target=start)
+    t.start()
+    while t.is_alive(): time.sleep(0.01)  # waits
 main()
 sys.exit(3)
 """
@@ -159,14 +174,20 @@ if report and enough("queue", report):
     if sys.version_info >= (3, 11):  # earlier ones do not show their threads
         check(workers and workers["threads"] == 1 and workers["place"]["function"].startswith(("make", "fill")), "queue", workers)
 
-out, err, report, text = run("pool", POOL)
-if report and enough("pool", report):
-    check(report["sampled"]["lines"][0]["line"] == line_of(POOL, "# waits"), "pool", report["sampled"])
+for name, job, cause in ("pool", POOL, "host.python"), ("futures", FUTURES, "compute.cpu"):
+    out, err, report, text = run(name, job)
+    if not report or not enough(name, report):
+        continue
+    print(name, report["verdict"]["workers"], report["sampled"]["pool"], report["sampled"]["lines"])
+    check(report["verdict"]["cause"] == cause and report["verdict"]["place"]["function"] == "work", name, report["verdict"])
+    check(report["sampled"]["pool"]["line"] == line_of(job, "# waits"), name, report["sampled"])
     workers = report["verdict"]["workers"]
-    check(workers and workers["processes"] == 2 and workers["place"]["function"] == "work", "pool", workers)
-    where = told(os.path.join(TMP, "pool"), "--where")
-    check("work" in where and "WORKER PROCESSES" in where, "pool", where)
+    check(workers and workers["processes"] == 2 and workers["busy"] > 0.7, name, workers)
+    where = told(os.path.join(TMP, name), "--where")
+    check("work" in where and "WHERE THE WORKERS WERE" in where, name, where)
+    check("WHERE THE WORKERS' TIME WENT" in text and "a worker process" in text, name, text)
 
+report = os.path.exists(os.path.join(TMP, "pool"))
 if report:
     before = told(os.path.join(TMP, "pool"), "--json"), told(os.path.join(TMP, "pool"), "--all")
     subprocess.run([TOOL, "digest", os.path.join(TMP, "pool")], check=True, capture_output=True)
@@ -183,7 +204,7 @@ if report:
         odd = json.loads(whole)
         odd["places"][0][2] = 4294267028
         json.dump(odd, f)
-    check(json.loads(told(os.path.join(TMP, "pool"), "--json"))["sampled"]["samples"] == report["sampled"]["samples"], "odd line")
+    check(json.loads(told(os.path.join(TMP, "pool"), "--json"))["sampled"]["samples"] == json.loads(before[0])["sampled"]["samples"], "odd line")
     for broken in "", "{", whole[:len(whole) // 2], whole.replace("[1,", "[9999,"), whole.replace('"looks"', '"x"'), whole.replace('"gil":"', '"gil":"9'):
         with open(os.path.join(TMP, "pool", "start.json"), "w") as f:
             f.write(broken)

@@ -51,25 +51,35 @@ struct sampled_run {
 	bool only_loop; /* what is outside of the loop over steps is start and end */
 };
 
-uint32_t tfh_sampled_process(const struct tfh_feed *feed)
+/* Time of a process's main thread at its lines, unless it only waits for a process that it has
+ * started, as a launcher does. *square: the square of its standard error. */
+static double own_time(const struct tfh_start *s, double *square)
 {
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
-	uint32_t best = UINT32_MAX;
-	double most = 0;
+	double ns = 0;
 
-	/* A launcher only waits for the process that it has started. */
+	*square = 0;
+	for (uint32_t k = 0; k < s->n; k++) {
+		uint32_t n = tfh_start_frames(s, s->sample[k].place, frame, TFH_VERDICT_FRAMES);
+		if (!n || tfh_sampled_launches(s->sample[k].state, frame, n))
+			continue;
+		ns += s->sample[k].ns;
+		*square += s->sample[k].ns * s->sample[k].ns;
+	}
+	return ns;
+}
+
+uint32_t tfh_sampled_process(const struct tfh_feed *feed)
+{
+	uint32_t best = UINT32_MAX;
+	double most = 0, square = 0, of;
+
+	/* Of two that may have taken equally long, the first one started the other. */
 	for (uint32_t i = 0; feed->start && i < feed->n_processes; i++) {
-		const struct tfh_start *s = feed->start(feed->arg, i);
-		double ns = 0;
-		for (uint32_t k = 0; k < s->n; k++) {
-			uint32_t n =
-				tfh_start_frames(s, s->sample[k].place, frame, TFH_VERDICT_FRAMES);
-			ns += n && !tfh_sampled_launches(s->sample[k].state, frame, n)
-				      ? s->sample[k].ns
-				      : 0;
-		}
-		if (ns > most * (1 + TFH_BLOCKING_SHARE)) {
+		double ns = own_time(feed->start(feed->arg, i), &of);
+		if (ns > most * (1 + TFH_BLOCKING_SHARE) && ns - most > 2 * sqrt(of + square)) {
 			most = ns;
+			square = of;
 			best = i;
 		}
 	}
@@ -86,32 +96,10 @@ static bool awaits_jax(const struct sampled_run *x, const struct tfh_start_sampl
 	return frame[0].library ? tfh_is_jax(&frame[0]) : x->out->jax;
 }
 
-/* Whether a thread that waits for another one asks a library's iterator for its next element, which
- * the other one makes, as if it took it from a queue. */
-static bool asks_iterator(const struct tfh_start_sample *k, const struct tfh_model_line *frame,
-			  uint32_t n)
-{
-	bool waits =
-		TFH_DETECT_ASKS_NEXT && (k->state == TFT_STATE_LOCK || k->state == TFT_STATE_EVENT);
-
-	for (uint32_t i = 0; waits && i < n && frame[i].library; i++)
-		if (tfh_ends_with(frame[i].function, "__next__"))
-			return true;
-	return false;
-}
-
-static enum tfh_role role_of(const struct tfh_start_sample *k, const struct tfh_model_line *frame,
-			     uint32_t n)
-{
-	enum tfh_role role = n ? tfh_place_role(frame, n, TFH_ORDER_UNKNOWN) : TFH_ROLE_NONE;
-
-	return role == TFH_ROLE_NONE && asks_iterator(k, frame, n) ? TFH_ROLE_QUEUE : role;
-}
-
 static enum tfh_cause cause_of(const struct sampled_run *x, const struct tfh_start_sample *k,
 			       const struct tfh_model_line *frame, uint32_t n)
 {
-	enum tfh_role role = role_of(k, frame, n);
+	enum tfh_role role = tfh_sampled_role(k, frame, n);
 	bool runs = k->state == TFT_STATE_RUNNING;
 
 	/* What waits now for a queue, now for the GIL, waits for the thread that fills the queue. */
@@ -156,7 +144,8 @@ static int add_own(struct sampled_run *x, const struct tfh_model_line *frame, ui
 		o = o ? o : &x->own.v[x->own.n - 1];
 		o->ns += ns;
 		o->depth = n - i > o->depth ? n - i : o->depth;
-		o->first = frame[i].line < o->first ? frame[i].line : o->first;
+		o->first = !o->first || (frame[i].line && frame[i].line < o->first) ? frame[i].line
+										    : o->first;
 		o->last = frame[i].line > o->last ? frame[i].line : o->last;
 	}
 	return 0;
@@ -184,21 +173,6 @@ static int add_lead(struct sampled_run *x, const struct tfh_start_sample *k,
 	return 0;
 }
 
-/* Also a library's function that imports when it is used. */
-static bool is_import(const struct tfh_model_line *frame, uint32_t n)
-{
-	const char *file;
-	uint32_t at = n ? tfh_start_lead(frame, n) : 0;
-
-	if (n && (!strcmp(frame[at].file, "<frozen site>") || tfh_line_imports(frame, at, &file)))
-		return true;
-	for (uint32_t i = 0; i < at; i++)
-		if (frame[i].library && (!strcmp(frame[i].function, "<module>") ||
-					 strstr(frame[i].file, "/importlib/__init__.py")))
-			return true;
-	return false;
-}
-
 /* Whether a sample is late enough for compiling to be more than a part of the start. */
 static bool is_later(const struct sampled_run *x, uint32_t sample)
 {
@@ -220,7 +194,7 @@ static void look_ahead(struct sampled_run *x, const struct tfh_seen_workers *wor
 		struct tfh_model_line frame[TFH_VERDICT_FRAMES];
 		const struct tfh_start_sample *k = &s->sample[i];
 		uint32_t n = tfh_start_frames(s, k->place, frame, TFH_VERDICT_FRAMES);
-		enum tfh_role role = role_of(k, frame, n);
+		enum tfh_role role = tfh_sampled_role(k, frame, n);
 		bool is_late = is_later(x, i);
 		x->end = n ? k->t : x->end;
 		all += k->ns;
@@ -245,8 +219,8 @@ static double weigh(const struct sampled_run *x, bool compiling, struct tfh_loop
 		struct tfh_model_line frame[TFH_VERDICT_FRAMES];
 		const struct tfh_start_sample *k = &s->sample[i];
 		uint32_t n = tfh_start_frames(s, k->place, frame, TFH_VERDICT_FRAMES);
-		bool counts = n && !is_import(frame, n) &&
-			      (compiling || !tfh_role_compiles(role_of(k, frame, n)));
+		bool counts = n && !tfh_sampled_imports(frame, n) &&
+			      (compiling || !tfh_role_compiles(tfh_sampled_role(k, frame, n)));
 		w[i] = (struct tfh_loop_weight){.ns = counts ? k->ns : 0,
 						.waits = k->state != TFT_STATE_RUNNING &&
 							 cause_of(x, k, frame, n) ==
@@ -284,7 +258,8 @@ static int find_steps(struct sampled_run *x, double end_ns)
 static bool is_outside(const struct sampled_run *x, uint32_t sample,
 		       const struct tfh_model_line *frame, uint32_t n)
 {
-	if (is_import(frame, n) || (!n && (!x->placed || x->start->sample[sample].t > x->end)))
+	if (tfh_sampled_imports(frame, n) ||
+	    (!n && (!x->placed || x->start->sample[sample].t > x->end)))
 		return true;
 	return x->steps.steps && x->only_loop &&
 	       (sample < x->steps.first || sample > x->steps.last);
@@ -507,8 +482,6 @@ static int finish(struct sampled_run *x, const struct tfh_feed *feed, struct tfh
 	for (int c = 0; c < TFH_CAUSE_COUNT && all > 0; c++)
 		out->cause[c] /= all;
 	out->released /= all > 0 ? all : 1;
-	if (x->steps.steps && r->n_tree && tfh_sampled_tree(x->start, &x->steps, born, r))
-		return -ENOMEM;
 	if (!x->tree.node.n)
 		return 0;
 	r->found.node = tfh_result_alloc(r, x->tree.node.n, sizeof(*r->found.node));
@@ -529,8 +502,24 @@ static double end_of(const struct sampled_run *x, const struct tfh_feed *feed,
 	return x->start->n ? fmax(run, (double)x->start->sample[x->start->n - 1].t) : run;
 }
 
+/* Goes on with the time of those that do the work. Steps are still those of the main thread's loop:
+ * others' samples are of several threads. */
+static int be_pool(struct sampled_run *x, struct tfh_start *pool)
+{
+	const struct tfh_start *main_thread = x->start;
+
+	*pool = *main_thread;
+	pool->sample = x->making.work;
+	pool->n = x->making.n_work;
+	pool->n_loop = pool->n_other = 0;
+	x->start = pool;
+	x->making.busy = false;
+	return tfh_sampled_carry(main_thread, pool, &x->steps);
+}
+
 int tfh_find_sampled(const struct tfh_feed *feed, struct tfh_result *r)
 {
+	struct tfh_start pool;
 	struct sampled_run x = {.start = feed->start(feed->arg, r->process),
 				.out = &r->found.sampled};
 	int rc = tfh_sampled_others(feed, r, &x.making);
@@ -543,12 +532,18 @@ int tfh_find_sampled(const struct tfh_feed *feed, struct tfh_result *r)
 	rc = rc ? rc : tfh_find_libraries(x.start, &x.libraries);
 	x.out->jax = x.libraries.jax;
 	rc = rc ? rc : find_steps(&x, end_of(&x, feed, r));
+	if (!rc && x.steps.steps && r->n_tree)
+		rc = tfh_sampled_tree(x.start, &x.steps, feed->processes[r->process].born_ns, r);
+	rc = rc ? rc : tfh_sampled_pool(x.start, &x.making, &x.out->pool);
+	if (!rc && x.out->pool.file)
+		rc = be_pool(&x, &pool);
 	if (!rc)
 		look_ahead(&x, &r->found.workers);
 	for (uint32_t i = 0; i < x.start->n && !rc; i++)
 		rc = add_sample(&x, i);
 	if (!rc)
 		rc = finish(&x, feed, r);
+	free(x.making.work);
 	free(x.steps.step);
 	free(x.libraries.use.v);
 	free(x.lead.v);

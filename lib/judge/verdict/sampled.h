@@ -9,16 +9,32 @@
 /* Whether a thread only waits for a process that it has started. */
 bool tfh_sampled_launches(int state, const struct tfh_model_line *frame, uint32_t n);
 
+/* sampled_roles.c: whether a thread imports a module; also in a library's function that imports when it is used. */
+bool tfh_sampled_imports(const struct tfh_model_line *frame, uint32_t n);
+/* What a sample's stack is about; waiting in a library's iterator is waiting at a queue. */
+enum tfh_role tfh_sampled_role(const struct tfh_start_sample *k, const struct tfh_model_line *frame,
+			       uint32_t n);
+
 /* What other threads of the process, or other processes, were doing. */
 struct tfh_making_seen {
 	bool busy;	      /* enough samples show one at work */
 	enum tfh_cause cause; /* of most of that work: input.*, input.unknown if not known */
+	double ns;	      /* of all of that work, and its samples in order of time */
+	struct tfh_start_sample *work;
+	uint32_t n_work;
 };
 
 /* sampled_others.c: fills r->found.workers with the other threads of the process while its main
- * thread waited; if none was busy, with the other processes. 0 or -ENOMEM. */
+ * thread waited; if none was busy, with the other processes. 0 or -ENOMEM. out->work is freed with
+ * free(), also after an error. */
 int tfh_sampled_others(const struct tfh_feed *feed, struct tfh_result *r,
 		       struct tfh_making_seen *out);
+
+/* sampled_pool.c: whether the main thread has given all the work to others and waits for what they
+ * return: the line where it waits most, or none. Others' samples then have, together, the main thread's
+ * time. 0 or -ENOMEM. */
+int tfh_sampled_pool(const struct tfh_start *s, struct tfh_making_seen *others,
+		     struct tfh_pool_wait *out);
 
 /* Whether it is a function of JAX itself. */
 bool tfh_is_jax(const struct tfh_model_line *frame);

@@ -94,6 +94,10 @@ struct tfh_sampled_steps {
 int tfh_sampled_steps(const struct tfh_start *s, const struct tfh_loop_weight *weight,
 		      double end_ns, struct tfh_sampled_steps *out);
 
+/* sampled_pool.c: makes the steps' samples those of other threads, by time. 0 or -ENOMEM. */
+int tfh_sampled_carry(const struct tfh_start *from, const struct tfh_start *to,
+		      struct tfh_sampled_steps *steps);
+
 /* What the gain is of: the verdict's line, or its whole function. */
 struct tfh_sampled_place {
 	double line_ns, ns; /* of the main thread's time; ns: of what is removed */

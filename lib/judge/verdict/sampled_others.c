@@ -13,7 +13,8 @@
 
 struct others {
 	struct tfh_line_sums line;
-	TFH_VEC(uint32_t) id; /* of those seen at work */
+	TFH_VEC(struct tfh_start_sample) work; /* those at work */
+	TFH_VEC(uint32_t) id;		       /* of those seen at work */
 	struct tfh_line_tree tree;
 	double ns, busy_ns, running_ns, cause[TFH_CAUSE_COUNT];
 	uint64_t samples, busy;
@@ -38,16 +39,18 @@ static int add_id(struct others *o, uint32_t id)
 	return o->id.n < TFH_VERDICT_WORKERS ? TFH_PUSH(o->id, id) : 0;
 }
 
-static int add_sample(struct others *o, const struct tfh_start *s, uint32_t place,
-		      const struct tfh_child_sample *k)
+static int add_sample(struct others *o, const struct tfh_start *s, const struct tfh_start_sample *k,
+		      uint32_t id, bool thread)
 {
+	struct tfh_child_sample child = {
+		.ns = k->ns, .id = id, .state = k->state, .thread = thread};
 	struct tfh_maker m;
-	uint32_t n = tfh_start_frames(s, place, m.frame, TFH_VERDICT_FRAMES);
+	uint32_t n = tfh_start_frames(s, k->place, m.frame, TFH_VERDICT_FRAMES);
 	int rc;
 
 	o->samples++;
 	o->ns += k->ns;
-	if (!tfh_maker_of(k, n, &m) || !m.busy || k->state == TFT_STATE_SLEEP ||
+	if (!tfh_maker_of(&child, n, &m) || !m.busy || k->state == TFT_STATE_SLEEP ||
 	    k->state == TFT_STATE_POLL || tfh_sampled_launches(k->state, m.frame, m.n))
 		return 0;
 	o->busy++;
@@ -55,7 +58,8 @@ static int add_sample(struct others *o, const struct tfh_start *s, uint32_t plac
 	o->running_ns += k->state == TFT_STATE_RUNNING ? k->ns : 0;
 	o->cause[m.cause] += k->ns;
 	tfh_tree_add(&o->tree, m.frame, m.n, k->ns);
-	rc = add_id(o, k->id);
+	rc = TFH_PUSH(o->work, *k);
+	rc = rc ? rc : add_id(o, id);
 	return rc ? rc : tfh_line_sums_add(&o->line, &m.frame[tfh_place_lead(m.frame, m.n)], k->ns);
 }
 
@@ -64,25 +68,25 @@ static int add_threads(struct others *o, const struct tfh_start *s)
 	int rc = 0;
 
 	for (uint32_t i = 0; i < s->n_other && !rc; i++)
-		rc = add_sample(o, s, s->other[i].place,
-				&(struct tfh_child_sample){.ns = s->other[i].ns,
-							   .id = s->other[i].tid,
-							   .state = s->other[i].state,
-							   .thread = true});
+		rc = add_sample(o, s, &s->other[i].at, s->other[i].tid, true);
 	return rc;
 }
 
+/* Those that were never seen at work do not count: trackers and managers only wait. */
 static int add_processes(struct others *o, const struct tfh_feed *feed, uint32_t but)
 {
 	int rc = 0;
 
 	for (uint32_t p = 0; p < feed->n_processes; p++) {
 		const struct tfh_start *s = feed->start(feed->arg, p);
+		uint64_t samples = o->samples, busy = o->busy;
+		double ns = o->ns;
 		for (uint32_t i = 0; p != but && i < s->n && !rc; i++)
-			rc = add_sample(o, s, s->sample[i].place,
-					&(struct tfh_child_sample){.ns = s->sample[i].ns,
-								   .id = feed->processes[p].pid,
-								   .state = s->sample[i].state});
+			rc = add_sample(o, s, &s->sample[i], feed->processes[p].pid, false);
+		if (o->busy == busy) {
+			o->samples = samples;
+			o->ns = ns;
+		}
 	}
 	return rc;
 }
@@ -98,8 +102,15 @@ static void keep_line(const struct others *o, struct tfh_seen_workers *out)
 		tfh_line_sum_keep(best, o->busy_ns, o->busy, out);
 }
 
-static int keep(const struct others *o, bool threads, struct tfh_result *r,
-		struct tfh_making_seen *out)
+static int by_start(const void *a, const void *b)
+{
+	const struct tfh_start_sample *x = a, *y = b;
+
+	return x->t < y->t ? -1 : x->t > y->t;
+}
+
+/* out->work takes the samples over. */
+static int keep(struct others *o, bool threads, struct tfh_result *r, struct tfh_making_seen *out)
 {
 	struct tfh_seen_workers *w = &r->found.workers;
 	int most = TFH_CAUSE_INPUT_UNKNOWN;
@@ -107,7 +118,13 @@ static int keep(const struct others *o, bool threads, struct tfh_result *r,
 	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
 		if (o->cause[c] > o->cause[most])
 			most = c;
-	*out = (struct tfh_making_seen){.busy = true, .cause = (enum tfh_cause)most};
+	*out = (struct tfh_making_seen){.busy = true,
+					.cause = (enum tfh_cause)most,
+					.ns = o->busy_ns,
+					.work = o->work.v,
+					.n_work = (uint32_t)o->work.n};
+	qsort(out->work, out->n_work, sizeof(*out->work), by_start);
+	o->work.v = NULL;
 	*(threads ? &w->threads : &w->processes) = (uint32_t)o->id.n;
 	w->samples = o->samples;
 	w->busy = o->busy_ns / o->ns;
@@ -125,6 +142,7 @@ static void release(struct others *o)
 {
 	free(o->line.of.v);
 	free(o->id.v);
+	free(o->work.v);
 	free(o->tree.node.v);
 	*o = (struct others){.ns = 0};
 }

@@ -96,7 +96,16 @@ static void read_gil(const char *p, struct tfh_start_sample *sample, uint32_t n)
 /* Time, state, place and weight, with which samples of any thread begin. */
 static bool is_sample(const struct start_reading *r, const uint64_t n[4])
 {
-	return n[1] < TFT_STATE_COUNT && n[2] <= r->n_place && n[3] <= UINT32_MAX;
+	return n[0] <= INT64_MAX / 2000 && n[1] < TFT_STATE_COUNT && n[2] <= r->n_place &&
+	       n[3] <= UINT32_MAX;
+}
+
+static struct tfh_start_sample sample_of(const uint64_t n[4], int64_t born_ns)
+{
+	return (struct tfh_start_sample){.t = born_ns + (int64_t)n[0] * 1000,
+					 .ns = (double)n[3] * 1000,
+					 .place = (uint32_t)n[2],
+					 .state = (uint8_t)n[1]};
 }
 
 static int read_samples(struct start_reading *r, const char *p, const char *gil,
@@ -110,13 +119,9 @@ static int read_samples(struct start_reading *r, const char *p, const char *gil,
 	if (!sample)
 		return -ENOMEM;
 	while (p && i < room && element(&p) && numbers(&p, n, 4)) {
-		if (n[0] > INT64_MAX / 2000 || !is_sample(r, n))
+		if (!is_sample(r, n))
 			break;
-		sample[i++] =
-			(struct tfh_start_sample){.t = proc->pub.born_ns + (int64_t)n[0] * 1000,
-						  .ns = (double)n[3] * 1000,
-						  .place = (uint32_t)n[2],
-						  .state = (uint8_t)n[1]};
+		sample[i++] = sample_of(n, proc->pub.born_ns);
 	}
 	read_gil(gil, sample, i);
 	proc->start.sample = sample;
@@ -161,7 +166,8 @@ static int read_loops(struct start_reading *r, const char *p, const char *counte
 	return 0;
 }
 
-static int read_others(struct start_reading *r, const char *p, struct tfh_start *start)
+static int read_others(struct start_reading *r, const char *p, int64_t born_ns,
+		       struct tfh_start *start)
 {
 	size_t room = p ? strlen(p) / strlen("[0,0,0,0,0,0]") + 1 : 1;
 	struct tfh_start_other *other = tfh_arena_array(&r->run->arena, room, sizeof(*other));
@@ -173,11 +179,9 @@ static int read_others(struct start_reading *r, const char *p, struct tfh_start 
 	while (p && i < room && element(&p) && numbers(&p, n, 6)) {
 		if (!is_sample(r, n) || n[4] > UINT32_MAX || n[5] > TFT_GIL_RELEASED)
 			break;
-		other[i++] = (struct tfh_start_other){.ns = (double)n[3] * 1000,
-						      .tid = (uint32_t)n[4],
-						      .place = (uint32_t)n[2],
-						      .state = (uint8_t)n[1],
-						      .gil = (uint8_t)n[5]};
+		other[i] = (struct tfh_start_other){.at = sample_of(n, born_ns),
+						    .tid = (uint32_t)n[4]};
+		other[i++].at.gil = (uint8_t)n[5];
 	}
 	start->other = other;
 	start->n_other = i;
@@ -234,7 +238,9 @@ static int read_process(struct start_reading *r, const char *object)
 	rc = rc ? rc
 		: read_loops(r, tfh_facts_value(object, "loops"),
 			     tfh_facts_value(object, "counted"), &proc->start);
-	return rc ? rc : read_others(r, tfh_facts_value(object, "others"), &proc->start);
+	return rc ? rc
+		  : read_others(r, tfh_facts_value(object, "others"), proc->pub.born_ns,
+				&proc->start);
 }
 
 /* The text of start.json; NULL: there is none of a known format. */

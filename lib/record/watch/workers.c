@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/fd.h"
+#include "base/proc.h"
 #include "record/process/log.h"
 #include "record/process/recorder.h"
 #include "record/ring/staging.h"
@@ -84,14 +85,11 @@ static void add_child(int32_t pid, struct worker *old, uint32_t n_old)
 /* Adds the children of a thread and, one level down, the children of those. */
 static void add_children(int32_t pid, uint32_t tid, struct worker *old, uint32_t n_old)
 {
-	char path[64], text[1024], *at = text, *end;
-	uint32_t first = workers.n;
-	long child;
+	int32_t child[WORKERS];
+	uint32_t first = workers.n, n = tfh_children(pid, tid, child, WORKERS);
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%u/children", pid, tid);
-	tfh_read_small(path, text, sizeof(text));
-	for (; workers.n < WORKERS && (child = strtol(at, &end, 10)) > 0 && *end == ' '; at = end)
-		add_child((int32_t)child, old, n_old);
+	for (uint32_t i = 0; i < n && workers.n < WORKERS; i++)
+		add_child(child[i], old, n_old);
 	for (uint32_t i = first, last = workers.n; pid == tfh_p.pid && i < last; i++)
 		add_children(workers.worker[i].child.pid, (uint32_t)workers.worker[i].child.pid,
 			     old, n_old);

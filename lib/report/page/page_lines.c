@@ -51,7 +51,9 @@ static void write_sampled(const struct tfh_html_page *s)
 
 	if (!of->n_line)
 		return;
-	tfh_html_table(s->out, "Where the main thread's time went",
+	tfh_html_table(s->out,
+		       of->pool.file ? "Where the workers' time went"
+				     : "Where the main thread's time went",
 		       "<line|<doing|in all|of the time|samples|<");
 	for (uint32_t i = 0; i < of->n_line; i++) {
 		const struct tfh_sampled_line *l = &of->line[i];
@@ -237,7 +239,9 @@ void tfh_page_lines(const struct tfh_html_page *s)
 	if (f->n_node)
 		write_tree(
 			s, f->node, f->n_node,
-			sampled ? "Lines at which the main thread was"
+			f->sampled.pool.file ? "Lines at which the workers were"
+			: sampled
+				? "Lines at which the main thread was"
 				: "Lines at which the job's threads were sampled between their calls");
 	else
 		tfh_html_note(s->out,

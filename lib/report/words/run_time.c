@@ -82,7 +82,7 @@ const char *tfh_training_words(const struct tfh_result *r)
 	double seconds[TFH_BRANCH_COUNT];
 
 	if (r->found.sampled.samples)
-		return "the main thread's time";
+		return r->found.sampled.pool.file ? "the workers' time" : "the main thread's time";
 	tfh_spent_all(r, seconds);
 	double train = seconds[TFH_BRANCH_TRAIN] + seconds[TFH_BRANCH_STEP];
 	return seconds[TFH_BRANCH_EVALUATE] > 0 && train > 0 &&

@@ -1,12 +1,12 @@
 /* The words about a run in which no call was recorded, of which there are only samples of its main
- * thread. */
+ * thread, or of the threads or processes that it waits for. */
 #include <math.h>
 #include <string.h>
 
 #include "model/symbols/pylines.h"
 #include "report/words/words.h"
 
-/* For each cause: what the main thread does, and what to do about it. */
+/* For each cause: what the thread does, and what to do about it. */
 static const struct sampled_row {
 	enum tfh_cause cause;
 	const char *does, *todo;
@@ -54,6 +54,13 @@ static bool sleeps(const struct tfh_sampled_line *l)
 	return l->state != TFT_STATE_RUNNING && l->state != TFT_STATE_MEMORY &&
 	       l->state != TFT_STATE_READ && l->state != TFT_STATE_PAGE &&
 	       l->state != TFT_STATE_NAMES && l->state != TFT_STATE_WRITE;
+}
+
+static const char *who(const struct tfh_result *r)
+{
+	return !r->found.sampled.pool.file ? "the main thread"
+	       : r->found.workers.threads  ? "a worker thread"
+					   : "a worker process";
 }
 
 const char *tfh_sampled_does(const struct tfh_sampled_line *l)
@@ -157,7 +164,7 @@ static void say_others(struct tfh_wording *w)
 
 	if (!n)
 		return;
-	if (k->line.file && k->line.function)
+	if (k->line.file && k->line.function && !w->r->found.sampled.pool.file)
 		line = tfh_phrase(w, ", %.0f %% of it in %s", 100 * k->line.share,
 				  tfh_at_words(w, k->line.function, k->line.file, k->line.line));
 	tfh_evidence(w, TFH_TELLS_WHO,
@@ -167,6 +174,21 @@ static void say_others(struct tfh_wording *w)
 					     : "es",
 				100 * k->busy,
 				k->threads ? "the time in which it waits" : "the time", line));
+}
+
+/* For a job whose main thread has given all the work to others. */
+static void say_pool(struct tfh_wording *w)
+{
+	const struct tfh_pool_wait *p = &w->r->found.sampled.pool;
+
+	if (p->file)
+		tfh_evidence(
+			w, TFH_TELLS_WHY,
+			tfh_phrase(w, "the main thread waits for %s for %.0f %% of its time, at %s",
+				   w->r->found.workers.threads + w->r->found.workers.processes == 1
+					   ? "it"
+					   : "them",
+				   100 * p->share, tfh_at_words(w, p->function, p->file, p->line)));
 }
 
 static void explain(struct tfh_wording *w)
@@ -188,14 +210,15 @@ static void explain(struct tfh_wording *w)
 			s->why ? s->why
 			: placed < TFH_VERDICT_SAMPLED_LEAST
 				? "there are too few samples with a line of Python"
-				: "what its main thread did is not known for a fifth of the time";
+				: tfh_phrase(w, "what %s did is not known for a fifth of the time",
+					     who(w->r));
 		w->missing_do = "record a longer run";
 		w->text = "not enough evidence for a verdict";
 		return;
 	}
-	w->text = tfh_phrase(w, "for %.0f %% of its time the main thread %s", 100 * share, does);
+	w->text = tfh_phrase(w, "for %.0f %% of its time %s %s", 100 * share, who(w->r), does);
 	const char *ops = tfh_jax_ops_advice(w);
-	const char *finding = tfh_phrase(w, "the main thread %s", does);
+	const char *finding = tfh_phrase(w, "%s %s", who(w->r), does);
 	if (fed && maker->line.file && maker->line.function)
 		finding = tfh_phrase(
 			w, "%s that %s makes", finding,
@@ -244,6 +267,7 @@ void tfh_explain_sampled(struct tfh_wording *w)
 	say_steps(w);
 	say_states(w);
 	say_others(w);
+	say_pool(w);
 	if (s->jax && !s->loop.file)
 		tfh_remark(
 			w,

@@ -222,8 +222,8 @@ const char *tfh_module_of(struct tfh_wording *w, const char *file);
 /* jax_ops.c: if Python makes JAX's operations one by one for most of the time at the verdict's line,
  * adds evidence and returns what to do about it; else NULL. */
 const char *tfh_jax_ops_advice(struct tfh_wording *w);
-/* sampled_words.c: all sentences about a run in which no call was recorded; what the main thread did
- * at a line, "native code"; "train.py:12 main > MLP.fit". */
+/* sampled_words.c: all sentences about a run in which no call was recorded; what a thread
+ * was doing at a line, "native code"; "train.py:12 main > MLP.fit". */
 void tfh_explain_sampled(struct tfh_wording *w);
 const char *tfh_sampled_does(const struct tfh_sampled_line *l);
 const char *tfh_sampled_at(struct tfh_wording *w, const struct tfh_sampled_line *l);

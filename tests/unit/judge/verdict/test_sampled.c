@@ -1,7 +1,7 @@
 /* A run in which no call was recorded is judged by samples of its main thread: by the class with most of them if there are many, or if it leads
  * clearly; else by none. A thread that waits at a line of the program waits for JAX if a function of JAX was seen, and else for a lock. Rows that are taken
  * from a sparse matrix are input, whether or not it holds Python's lock meanwhile. So is a wait in a library's iterator, if another
- * thread was seen at work. In a program that uses a framework, native code of a function that only calls NumPy is the
+ * thread was seen at work. If the thread only waits for another one, the other one is judged. In a program that uses a framework, native code of a function that only calls NumPy is the
  * program's own, and so is making a model; without a framework, NumPy computes. */
 #include "../analyze_gen.h"
 #include "judge/verdict/verdict.h"
@@ -58,7 +58,8 @@ static struct tfh_result *judge(const struct part *part, uint32_t parts)
 							      .gil = (uint8_t)part[p].gil};
 	static struct tfh_start_other other[256];
 	for (uint32_t i = 0; i < makers; i++)
-		other[i] = (struct tfh_start_other){.ns = 1e8, .tid = 7, .place = MAKES};
+		other[i] = (struct tfh_start_other){
+			.at = {.ns = 1e8, .place = MAKES, .state = TFT_STATE_RUNNING}, .tid = 7};
 	start = (struct tfh_start){.sample = sample,
 				   .n = n,
 				   .other = other,
@@ -148,6 +149,30 @@ static void test_iterator(void **state)
 	tfh_result_free(r);
 }
 
+/* The thread waits for all of its time while another one works: the other one is judged. If it takes
+ * batches from there and works on them, it waits for them. */
+static void test_pool(void **state)
+{
+	(void)state;
+	static const struct part all = {50, TRAIN, TFT_STATE_SLEEP, 0},
+				 some[] = {{50, TRAIN, TFT_STATE_SLEEP, 0},
+					   {20, FITS, TFT_STATE_RUNNING, TFT_GIL_RELEASED}};
+	struct tfh_result *r;
+
+	expect(&all, 1, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_SLEEP);
+	makers = 40;
+	r = judge(&all, 1);
+	assert_int_equal(r->verdict.cause, TFH_CAUSE_HOST_PYTHON);
+	assert_string_equal(r->found.line.function, "decode");
+	assert_string_equal(r->found.sampled.pool.function, "main");
+	tfh_result_free(r);
+	r = judge(some, 2);
+	assert_int_equal(r->verdict.cause, TFH_CAUSE_HOST_SLEEP);
+	assert_null(r->found.sampled.pool.file);
+	makers = 0;
+	tfh_result_free(r);
+}
+
 static void test_arrays(void **state)
 {
 	(void)state;
@@ -167,6 +192,7 @@ int main(void)
 		cmocka_unit_test(test_enough),	 cmocka_unit_test(test_line),
 		cmocka_unit_test(test_jax),	 cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_iterator), cmocka_unit_test(test_arrays),
+		cmocka_unit_test(test_pool),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
