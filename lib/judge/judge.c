@@ -140,10 +140,14 @@ static void fill_quality(const struct tfh_accounts *accounts, struct tfh_result 
 }
 
 /* Fills in what each prediction would save in the run if all its steps gained as much as the judged
- * ones. */
+ * ones. What every step compiles the first ones have to compile still. */
 static void fill_saved(struct tfh_result *r)
 {
+	uint64_t steps = r->steps.total;
 	double mean = 0;
+
+	if (r->steady.cause == TFH_CAUSE_HOST_COMPILE)
+		steps -= r->steps.warmup < steps ? r->steps.warmup : steps;
 
 	for (int p = 0; p < TFH_PART_COUNT; p++)
 		mean += r->breakdown[p].s_per_step;
@@ -154,8 +158,7 @@ static void fill_saved(struct tfh_result *r)
 		double without = gain == TFH_GAIN_PREDICTED   ? w->step_s
 				 : gain == TFH_GAIN_ESTIMATED ? w->about_s
 							      : mean / w->ceiling_speedup;
-		w->saved_s =
-			isnan(without) ? NAN : fmax((mean - without) * (double)r->steps.total, 0);
+		w->saved_s = isnan(without) ? NAN : fmax((mean - without) * (double)steps, 0);
 	}
 }
 

@@ -48,6 +48,8 @@ struct parts {
 	uint64_t saves;		     /* checkpoints, if they recur */
 	uint64_t firsts;	     /* windows that compile or warm up */
 	uint64_t stalls;	     /* windows that stood still */
+	double early;		     /* training steps before the tree's first loop, seconds */
+	uint64_t early_steps;
 };
 
 static bool is_leaf(const struct tfh_part_of_run *tree, uint32_t n, uint32_t i)
@@ -66,8 +68,8 @@ static enum run_owner owner_of(const struct tfh_part_of_run *part)
 									       : OWNER_COUNT;
 }
 
-/* Where the first loop begins, in seconds. What windows contain of the time before it is
- * start-up. */
+/* Where the first loop begins, in seconds. What windows contain of the time before it is start-up,
+ * but for training steps. */
 static double loops_begin(const struct parts *p)
 {
 	double begin = INFINITY;
@@ -103,6 +105,10 @@ static void take_window(struct parts *p, const struct tfh_accounts *accounts, si
 	double compute = (double)s->breakdown[TFH_PART_COMPUTE];
 	double from = fmax(s->start_s, begin_s), all = s->start_s + s->dur_s - from;
 
+	if (s->segment == TFH_SEGMENT_TRAIN && s->start_s < begin_s) {
+		p->early += fmin(begin_s - s->start_s, s->dur_s);
+		p->early_steps += all > 0 ? 0 : steps;
+	}
 	if (!(all > 0) || s->segment == TFH_SEGMENT_BETWEEN)
 		return;
 	if (s->segment == TFH_SEGMENT_EVAL) {
@@ -299,6 +305,21 @@ static uint32_t give_longer(const struct parts *p, struct tfh_part_of_run *out, 
 	return n;
 }
 
+/* Steps may differ so much that no loop shows until they repeat. What was start-up until then are
+ * steps, if the windows say so. */
+static uint32_t give_early(const struct parts *p, struct tfh_part_of_run *out, uint32_t n)
+{
+	for (uint32_t i = 1; i < n; i++) {
+		double s = fmin(p->early, out[i].wall_s);
+		if (out[i].parent || out[i].kind != TFH_BRANCH_STARTUP ||
+		    s * TFH_LOOPS_LEAST_PART < out[0].wall_s)
+			continue;
+		move_time(out, &n, i, i + 1, OWNER_STEPS, s)->count += p->early_steps;
+		break;
+	}
+	return n;
+}
+
 /* A single loop of steps has as many of them as the verdict: the tree may have taken several for one,
  * such as those between two waits, or one for several. */
 static void count_steps(struct tfh_result *r)
@@ -334,8 +355,9 @@ int tfh_settle_tree(const struct tfh_accounts *accounts, struct tfh_result *r)
 	if (!TFH_DETECT_SETTLED || !accounts->judged_steps || !n)
 		return 0;
 	double given = shares(&p);
-	struct tfh_part_of_run *out = tfh_arena_array(
-		accounts->facts->arena, n + (size_t)(leaves + gaps) * OWNER_COUNT, sizeof(*out));
+	struct tfh_part_of_run *out =
+		tfh_arena_array(accounts->facts->arena,
+				n + (size_t)(leaves + gaps + 1) * OWNER_COUNT, sizeof(*out));
 	if (!out)
 		return -ENOMEM;
 	memcpy(out, r->tree, n * sizeof(*out));
@@ -344,6 +366,8 @@ int tfh_settle_tree(const struct tfh_accounts *accounts, struct tfh_result *r)
 			n = give(&p, out, n, i);
 	if (share_longer(&p))
 		n = give_longer(&p, out, n);
+	if (TFH_DETECT_EARLY_STEPS)
+		n = give_early(&p, out, n);
 	r->tree = out;
 	r->n_tree = n;
 	count_steps(r);

@@ -20,7 +20,7 @@ static struct job job_new(void)
 	return (struct job){.g = gen_new(), .now = 100, .seed = 1};
 }
 
-static uint32_t draw(struct job *j, uint32_t n)
+static inline uint32_t draw(struct job *j, uint32_t n)
 {
 	j->seed = j->seed * 1664525 + 1013904223;
 	return (j->seed >> 16) % n;
