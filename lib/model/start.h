@@ -29,6 +29,7 @@ struct tfh_start_loop {
 	uint64_t done;	 /* iterations, including the running one */
 	int64_t left;	 /* further ones; -1: not known */
 	uint8_t count;	 /* enum tfh_start_count */
+	bool sure;	 /* of an iterator: it is known to have begun with its first element */
 };
 
 /* Another Python thread of the process, chosen at random while the main thread waited. */

@@ -208,6 +208,12 @@ struct tfh_rare {
 	bool saves;
 };
 
+/* A sample that shows loops. */
+struct tfh_looped_sample {
+	int64_t t;
+	uint32_t thread, place, n; /* n: loops */
+};
+
 /* Time between the ends of two launches. */
 struct tfh_quiet {
 	int64_t t0, t1;
@@ -284,6 +290,11 @@ struct tfh_facts {
 	 * or so little that the calls take it, as with lines of a log. */
 	enum { TFH_WRITES_NOTHING, TFH_WRITES_BYTES, TFH_WRITES_LINES } writes;
 	struct tfh_stack_samples *samples; /* samples of threads; NULL: there are none */
+	/* Samples of driving threads that show loops of Python, in order of time, and the loops;
+	 * of very many, every `looped_every`-th. */
+	TFH_VEC(struct tfh_looped_sample) looped;
+	TFH_VEC(struct tfh_start_loop) loop;
+	uint32_t looped_every, looped_skip;
 	/* Samples of other threads and of child processes, in order of time. */
 	TFH_VEC(struct tfh_child_sample) child;
 	/* Threads that hold Python's global lock mostly run functions of the input pipeline

@@ -338,6 +338,8 @@ static int note_called(struct tfh_facts *facts, const struct tfh_event *ev)
 /* Creates the table of samples with the first one. */
 static int note_sample(struct tfh_facts *facts, const struct tfh_event *ev)
 {
+	if (ev->kind == TFT_STATE && tfh_loops_event(facts, ev))
+		return -ENOMEM;
 	if (!facts->samples && ev->kind == TFT_STATE)
 		facts->samples = tfh_stack_samples_new(facts->feed, facts->process);
 	if (ev->kind == TFT_STATE && tfh_is_called(facts, ev->stack) && note_called(facts, ev))
@@ -502,6 +504,8 @@ void tfh_facts_free(struct tfh_facts *facts)
 	free(facts->tag.v);
 	free(facts->tag_of.v);
 	tfh_big_free(facts->longs.v);
+	free(facts->looped.v);
+	free(facts->loop.v);
 	free(facts->kind.v);
 	free(facts->kind_at);
 	free(facts->token.v);

@@ -51,7 +51,8 @@ struct tfh_loops {
 	bool mark_ends;			   /* each mark is at the end of its step */
 	bool several;			   /* several steps precede each wait */
 	TFH_VEC(struct tfh_window) window; /* in order; they tile the judged time */
-	uint32_t micro; /* parts of a step that the clock mistook for steps; 0: none */
+	uint32_t micro;	  /* parts of a step that the clock mistook for steps; 0: none */
+	uint32_t divided; /* steps that the clock took for one; 0: none */
 	int64_t segment_ns[TFH_SEGMENT_COUNT];
 	uint32_t segment_n[TFH_SEGMENT_COUNT];
 	int64_t lead_in;	      /* a trace as one step: time of earlier work */

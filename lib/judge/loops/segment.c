@@ -254,7 +254,8 @@ int tfh_find_loops(const struct tfh_facts *facts, struct tfh_loops *loops, struc
 	rc = tfh_find_tree(facts, loops);
 	if (rc)
 		return tfh_err_set(err, rc, "out of memory");
-	rc = tfh_finish_windows(facts, loops);
+	rc = tfh_take_iterations(facts, loops);
+	rc = rc ? rc : tfh_finish_windows(facts, loops);
 	return rc ? tfh_err_set(err, rc, "out of memory") : 0;
 }
 

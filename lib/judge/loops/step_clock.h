@@ -31,6 +31,10 @@ int tfh_windows_at_batches(const struct tfh_facts *facts, struct tfh_loops *loop
 int tfh_windows_at_marks(const struct tfh_facts *facts, struct tfh_loops *loops);
 int tfh_one_window(const struct tfh_facts *facts, struct tfh_loops *loops, int64_t t0, int64_t t1);
 
+/* iterated.c: where a loop of Python over the steps has a few iterations more or less than the
+ * clock found, or several in each window, its iterations are the steps. 0 or -ENOMEM. */
+int tfh_take_iterations(const struct tfh_facts *facts, struct tfh_loops *loops);
+
 /* phases.c: separates warm-up from training, adds windows for the time between loops, and marks
  * incomplete windows. Fills in loops->median and the sums by segment. 0 or -ENOMEM. */
 int tfh_finish_windows(const struct tfh_facts *facts, struct tfh_loops *loops);

@@ -235,5 +235,11 @@ void tfh_find_patterns(const struct tfh_accounts *accounts, struct tfh_result *r
 		p->inner = accounts->loops->micro;
 		p->per_update = 1;
 	}
+	if (accounts->loops->divided) {
+		for (uint32_t i = 0; i < p->n_kind; i++)
+			p->kind[i].launches /= accounts->loops->divided;
+		p->per_update *= p->per_update > 1 ? accounts->loops->divided : 1;
+		p->inner = 1;
+	}
 	tfh_big_free(v);
 }

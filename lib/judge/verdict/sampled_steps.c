@@ -359,12 +359,24 @@ static int describe(struct choice *c, uint32_t loop, struct tfh_sampled_steps *o
 	return number(c, loop, out);
 }
 
+static uint32_t frames_at(const void *arg, uint32_t place,
+			  struct tfh_model_line frame[TFH_VERDICT_FRAMES])
+{
+	return tfh_start_frames(arg, place, frame, TFH_VERDICT_FRAMES);
+}
+
 int tfh_sampled_steps(const struct tfh_start *s, const struct tfh_loop_weight *weight,
 		      double end_ns, struct tfh_sampled_steps *out)
 {
 	double all_ns = 0;
 	struct choice c = {.s = s, .end_ns = end_ns};
-	int rc = tfh_loop_entries(s, weight, &c.of);
+	const struct tfh_loop_source from = {.sample = s->sample,
+					     .loop = s->loop,
+					     .n_loop = s->n_loop,
+					     .weight = weight,
+					     .arg = s,
+					     .frames = frames_at};
+	int rc = tfh_loop_entries(&from, &c.of);
 	uint32_t at;
 
 	*out = (struct tfh_sampled_steps){.step_s = NAN};

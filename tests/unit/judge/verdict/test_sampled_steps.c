@@ -45,7 +45,7 @@ static void at(uint32_t where)
 
 static void in(uint32_t depth, uint64_t done, int64_t left)
 {
-	loop[loops++] = (struct tfh_start_loop){samples - 1, depth, done, left, 0};
+	loop[loops++] = (struct tfh_start_loop){samples - 1, depth, done, left, 0, false};
 }
 
 /* The same by a variable of the program. */

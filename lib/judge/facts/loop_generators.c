@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "judge/verdict/sampled_loops.h"
+#include "judge/facts/loop_entries.h"
 
 static bool same_iteration(const struct tfh_loop_entry *a, const struct tfh_loop_entry *b)
 {

@@ -1,8 +1,8 @@
 #include <stdlib.h>
 
 #include "base/text.h"
+#include "judge/facts/loop_entries.h"
 #include "judge/facts/place_role.h"
-#include "judge/verdict/sampled_loops.h"
 
 /* What the last sample showed of an entry. */
 struct progress {
@@ -12,8 +12,7 @@ struct progress {
 };
 
 struct entry_walk {
-	const struct tfh_start *s;
-	const struct tfh_loop_weight *weight;
+	const struct tfh_loop_source *s;
 	struct tfh_loop_samples *out;
 	TFH_VEC(struct progress) progress; /* of each entry */
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
@@ -53,7 +52,7 @@ static uint32_t path_of(struct entry_walk *w, const struct tfh_loop_path *want)
 }
 
 /* Halfway between a sample and the one before, where what changed did so. */
-static double between(const struct tfh_start *s, uint32_t sample)
+static double between(const struct tfh_loop_source *s, uint32_t sample)
 {
 	double t = (double)s->sample[sample].t;
 
@@ -72,8 +71,8 @@ static bool goes_on(const struct tfh_loop_entry *e, const struct tfh_start_loop 
 	       (!known || l->done + (uint64_t)l->left == done + (uint64_t)e->left);
 }
 
-/* What the loop's counter was before this entry. One that goes on was last seen in the entry before,
- * of which the last iterations may be counted here. If it is not known with which number one began,
+/* What the loop's counter was before this entry. One that goes on was last seen in the entry
+ * before, of which the last iterations may be counted here. If it is not known with which number one began,
  * it was 0 if there may have been so many steps since the last sample that shows where the program
  * was. */
 static void find_base(struct entry_walk *w, struct tfh_loop_entry *before,
@@ -171,11 +170,15 @@ static int add_loop(struct entry_walk *w, const struct tfh_start_loop *l, uint32
 	e = &w->out->entry.v[open - 1];
 	e->done = l->done - e->base;
 	e->left = l->left;
+	e->sure |= l->sure || l->done == 1;
 	e->last = w->sample;
 	e->lo = frame->line < e->lo ? frame->line : e->lo;
 	e->hi = frame->line > e->hi ? frame->line : e->hi;
-	e->ns += w->weight[w->sample].ns;
-	e->waits += w->weight[w->sample].waits ? w->weight[w->sample].ns : 0;
+	if (w->s->weight) {
+		const struct tfh_loop_weight *k = &w->s->weight[w->sample];
+		e->ns += k->ns;
+		e->waits += k->waits ? k->ns : 0;
+	}
 	*parent = open;
 	*depth = l->depth;
 	rc = TFH_PUSH(w->out->at, ((struct tfh_loop_sample){w->sample, open - 1, e->done}));
@@ -188,7 +191,7 @@ static int add_sample(struct entry_walk *w, const struct tfh_start_loop *l, uint
 	uint32_t parent = 0, depth = 0, ordinal = 0;
 	int rc = 0;
 
-	w->n = tfh_start_frames(w->s, w->s->sample[w->sample].place, w->frame, TFH_VERDICT_FRAMES);
+	w->n = w->s->frames(w->s->arg, w->s->sample[w->sample].place, w->frame);
 	for (uint32_t i = 0; i < n && !rc; i++) {
 		ordinal = i && l[i].depth == l[i - 1].depth ? ordinal + 1 : 0;
 		if (l[i].depth <= w->n && !w->frame[w->n - l[i].depth].library)
@@ -197,10 +200,9 @@ static int add_sample(struct entry_walk *w, const struct tfh_start_loop *l, uint
 	return rc;
 }
 
-int tfh_loop_entries(const struct tfh_start *s, const struct tfh_loop_weight *weight,
-		     struct tfh_loop_samples *out)
+int tfh_loop_entries(const struct tfh_loop_source *s, struct tfh_loop_samples *out)
 {
-	struct entry_walk w = {.s = s, .weight = weight, .out = out};
+	struct entry_walk w = {.s = s, .out = out};
 	int rc = 0;
 
 	*out = (struct tfh_loop_samples){.path = {.n = 0}};
