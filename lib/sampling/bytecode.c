@@ -6,7 +6,8 @@
 #include "sampling/units.h"
 
 #define HEADS 256u /* loops, and places that jump back to their conditions */
-#define RANGES 12  /* from this version on, a range's iterator does not show where it began */
+#define NOWHERE (NONE - 1)
+#define RANGES 12 /* from this version on, a range's iterator does not show where it began */
 
 static struct tfh_units *bytecode; /* of the one thread that samples */
 
@@ -78,6 +79,15 @@ static bool leads(struct tfh_units *b, const struct head *h, uint16_t from, uint
 		}
 	}
 	return false;
+}
+
+/* Leaves what no way through the loop leads to, such as the handlers of exceptions, which may be far
+ * behind the loop. */
+static void leave_handlers(struct tfh_units *b, const struct head *h)
+{
+	leads(b, h, h->body, NOWHERE, NONE);
+	for (uint32_t i = 0; i < b->n; i++)
+		b->in[i] &= b->seen[i] || i == h->body || (i >= h->condition && i < h->body);
 }
 
 /* Whether the store is passed exactly once in each iteration, and nothing else in the loop stores
@@ -242,6 +252,7 @@ static struct tfh_py_code_loop look_at(struct tfh_units *b, const struct head *h
 				       .is_for = b->op[h->body] == TFH_PY_OP_FOR};
 
 	find_body(b, h);
+	leave_handlers(b, h);
 	for (uint32_t i = 0; i < b->n; i++)
 		if (b->in[i])
 			out.hi = (uint16_t)(i + 1);
@@ -266,10 +277,23 @@ static struct tfh_py_code_loop look_at(struct tfh_units *b, const struct head *h
 
 /* ---- all loops ---- */
 
-/* The condition to which `continue` jumps, if it is at the line of a jump back to the body. */
+/* Whether there may be a condition before the body, which may be jumped over. */
+static bool follows_condition(const struct tfh_units *b, uint16_t body, uint16_t before)
+{
+	if (b->op[before] == TFH_PY_OP_BACK && b->before[before] != NONE &&
+	    b->target[b->before[before]] == body)
+		before = b->before[before];
+	return b->op[before] >= TFH_PY_OP_BRANCH;
+}
+
+/* The condition to which `continue` jumps, if it is at the line of a jump back to the body, and
+ * before the body is a jump to the end, or nothing else than that condition (True). */
 static uint16_t condition_of(const struct tfh_units *b, uint16_t body)
 {
-	for (uint32_t i = body; i < b->n; i++) {
+	uint16_t before = b->before[body];
+	bool follows = before != NONE && follows_condition(b, body, before);
+
+	for (uint32_t i = body; i < b->n && before != NONE; i++) {
 		int32_t line;
 
 		if (!tfh_units_is_instruction(b, i) || b->target[i] != body)
@@ -277,6 +301,7 @@ static uint16_t condition_of(const struct tfh_units *b, uint16_t body)
 		line = b->f->line(b->f->arg, i);
 		for (uint32_t k = body; k < b->n; k++)
 			if (tfh_units_is_instruction(b, k) && b->target[k] < body &&
+			    (follows || b->target[k] == before) &&
 			    b->op[b->target[k]] != TFH_PY_OP_FOR &&
 			    b->f->line(b->f->arg, b->target[k]) == line)
 				return b->target[k];

@@ -64,8 +64,9 @@ COUNTED = [
 def epoch(n):
     i = 0
     while i < n:
-        work()
-        i += 1
+        with open("/dev/null"):
+            work()
+            i += 1
     print(i)
 epoch(N)
 """, True),
