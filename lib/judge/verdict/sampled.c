@@ -46,6 +46,7 @@ struct sampled_run {
 	int64_t end;		     /* of the last one */
 	bool compiles_on;	     /* in the second half, too */
 	bool fed;		     /* by a queue that another thread fills */
+	bool starved;		     /* that thread is the bottleneck: it has hardly a pause */
 	struct tfh_libraries libraries;
 	struct tfh_sampled_steps steps;
 	bool only_loop; /* what is outside of the loop over steps is start and end */
@@ -96,8 +97,8 @@ static bool awaits_jax(const struct sampled_run *x, const struct tfh_start_sampl
 	return frame[0].library ? tfh_is_jax(&frame[0]) : x->out->jax;
 }
 
-static enum tfh_cause cause_of(const struct sampled_run *x, const struct tfh_start_sample *k,
-			       const struct tfh_model_line *frame, uint32_t n)
+static enum tfh_cause seen_cause(const struct sampled_run *x, const struct tfh_start_sample *k,
+				 const struct tfh_model_line *frame, uint32_t n)
 {
 	enum tfh_role role = tfh_sampled_role(k, frame, n);
 	bool runs = k->state == TFT_STATE_RUNNING;
@@ -121,6 +122,16 @@ static enum tfh_cause cause_of(const struct sampled_run *x, const struct tfh_sta
 	if (awaits_jax(x, k, frame, n))
 		return TFH_CAUSE_COMPUTE_CPU;
 	return tfh_plain_cause(k->state);
+}
+
+static enum tfh_cause cause_of(const struct sampled_run *x, const struct tfh_start_sample *k,
+			       const struct tfh_model_line *frame, uint32_t n)
+{
+	enum tfh_cause cause = seen_cause(x, k, frame, n);
+	bool waits = cause == TFH_CAUSE_COMPUTE_CPU && k->state != TFT_STATE_RUNNING;
+
+	/* Results that came sooner would only be followed by a longer wait at the queue. */
+	return waits && x->starved ? x->making.cause : cause;
 }
 
 static int add_own(struct sampled_run *x, const struct tfh_model_line *frame, uint32_t n, double ns)
@@ -204,6 +215,7 @@ static void look_ahead(struct sampled_run *x, const struct tfh_seen_workers *wor
 	}
 	x->compiles_on = compiles >= TFH_BLOCKING_SHARE * later;
 	x->fed = x->making.busy && workers->threads && queue >= TFH_BLOCKING_SHARE * all;
+	x->starved = x->fed && workers->threads == 1 && workers->busy >= TFH_VERDICT_WORKERS_BUSY;
 }
 
 /* What samples count when loops are compared: nothing for imports; nor for compiling, which is in
@@ -376,6 +388,26 @@ static struct tfh_sampled_place place_of(const struct sampled_run *x,
 	return place;
 }
 
+/* The main thread's own line only waits, at a queue or for Python's lock, if one other thread works for
+ * most of that time: that thread's line is the one to change. */
+static bool names_maker(const struct sampled_run *x, struct tfh_result *r)
+{
+	const struct tfh_seen_workers *k = &r->found.workers;
+
+	if (!x->fed || k->threads != 1 || k->busy < TFH_VERDICT_MOST_SHARE || !k->line.file ||
+	    r->verdict.cause != x->making.cause)
+		return false;
+	r->found.line = (struct tfh_seen_line){
+		.file = k->line.file,
+		.function = k->line.function,
+		.line = k->line.line,
+		.s_per_step = NAN,
+		.off_s = NAN,
+		.of_s = NAN,
+		.samples = (uint64_t)(k->line.share * k->busy * (double)k->samples)};
+	return true;
+}
+
 /* The line with most of the verdict's cause, and what to remove. */
 static struct tfh_sampled_place find_place(const struct sampled_run *x, struct tfh_result *r)
 {
@@ -391,6 +423,8 @@ static struct tfh_sampled_place find_place(const struct sampled_run *x, struct t
 		lead = l;
 	}
 	if (!lead)
+		return (struct tfh_sampled_place){.ns = 0};
+	if (names_maker(x, r))
 		return (struct tfh_sampled_place){.ns = 0};
 	best = &x->out->line[lead - x->lead.v];
 	*out = (struct tfh_seen_line){.file = best->file,

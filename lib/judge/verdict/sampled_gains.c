@@ -125,7 +125,7 @@ void tfh_sampled_gains(const struct tfh_sampled_steps *s, const double part[TFH_
 		return;
 	for (int p = 0; p < TFH_PART_COUNT; p++)
 		r->breakdown[p] = (struct tfh_share){part[p] / all * step, part[p] / all};
-	if (r->found.line.file) {
+	if (r->found.line.file && place->ns > 0) {
 		r->found.line.s_per_step = place->line_ns / all * step;
 		r->found.line.of_s = step;
 		if (r->verdict.cls != TFH_CLASS_COMPUTE_BOUND)

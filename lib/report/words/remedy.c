@@ -341,6 +341,13 @@ struct tfh_remedy tfh_remedy_in(const struct tfh_result *r, enum tfh_cause cause
 	if (cause == TFH_CAUSE_INPUT_DATALOADER && unpacks_batches(r))
 		return unpacks;
 
+	static const struct tfh_remedy images = {
+		"saving images holds up the training loop",
+		"save fewer or smaller ones, or do it in a process of its own"};
+
+	if (cause == TFH_CAUSE_HOST_LOGGING && tfh_writes_images(r))
+		return images;
+
 	/* It may also be one that takes results, and hands back the memory for the next ones. */
 	static const struct tfh_remedy supposed = {
 		"the step waits for another thread before it copies its batch",

@@ -25,6 +25,9 @@ bool tfh_opens_anew(const struct tfh_result *r);
  * neither. */
 bool tfh_remedy_of_makers(const struct tfh_result *r, struct tfh_remedy *out);
 
+/* Whether the verdict's line mostly encodes images or draws figures. */
+bool tfh_writes_images(const struct tfh_result *r);
+
 /* The same if the first stage of the input pipeline, which is slow, is so for this cause. */
 struct tfh_remedy tfh_stage_remedy(const struct tfh_result *r, enum tfh_cause cause);
 

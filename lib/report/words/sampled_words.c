@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/symbols/pylines.h"
+#include "report/words/remedy.h"
 #include "report/words/words.h"
 
 /* For each cause: what the thread does, and what to do about it. */
@@ -121,12 +122,29 @@ static void say_steps(struct tfh_wording *w)
 				tfh_short_file(l->file), l->first, to, times));
 }
 
+/* Whether the verdict's line is that of the other thread which the main thread waits for. */
+static bool is_makers(const struct tfh_result *r)
+{
+	const struct tfh_seen_line *l = &r->found.line;
+
+	return r->found.workers.threads == 1 && l->file && l->file == r->found.workers.line.file &&
+	       l->line == r->found.workers.line.line &&
+	       l->function == r->found.workers.line.function;
+}
+
 static void say_line(struct tfh_wording *w)
 {
 	const struct tfh_sampled_line *l = verdict_line(w->r);
+	const struct tfh_seen_workers *k = &w->r->found.workers;
 	const char *callee = "";
 
-	if (!l)
+	if (is_makers(w->r))
+		tfh_evidence(
+			w, TFH_TELLS_LINE,
+			tfh_phrase(w, "%s: %.0f %% of the other thread's work",
+				   tfh_at_words(w, k->line.function, k->line.file, k->line.line),
+				   100 * k->line.share));
+	if (!l || is_makers(w->r))
 		return;
 	if (l->callee)
 		callee = tfh_phrase(w, ", in %s (%s:%u)", tfh_function_of(w, l->callee),
@@ -164,7 +182,7 @@ static void say_others(struct tfh_wording *w)
 
 	if (!n)
 		return;
-	if (k->line.file && k->line.function && !w->r->found.sampled.pool.file)
+	if (k->line.file && k->line.function && !w->r->found.sampled.pool.file && !is_makers(w->r))
 		line = tfh_phrase(w, ", %.0f %% of it in %s", 100 * k->line.share,
 				  tfh_at_words(w, k->line.function, k->line.file, k->line.line));
 	tfh_evidence(w, TFH_TELLS_WHO,
@@ -198,8 +216,9 @@ static void explain(struct tfh_wording *w)
 	const struct tfh_sampled_line *l = verdict_line(w->r);
 	const struct tfh_seen_workers *maker = &w->r->found.workers;
 	const struct sampled_row *row = row_of(v->cause);
-	bool fed = v->cls == TFH_CLASS_INPUT_BOUND && l && sleeps(l);
-	const char *does = fed ? "waits for data" : row->does;
+	bool fed = v->cls == TFH_CLASS_INPUT_BOUND && (is_makers(w->r) || (l && sleeps(l)));
+	bool images = v->cause == TFH_CAUSE_HOST_LOGGING && tfh_writes_images(w->r);
+	const char *does = fed ? "waits for data" : images ? "saves images" : row->does;
 	double share = v->cause == TFH_CAUSE_NONE ? NAN : s->cause[v->cause];
 
 	if (v->cause == TFH_CAUSE_NONE) {
@@ -228,7 +247,8 @@ static void explain(struct tfh_wording *w)
 				     tfh_at_words(w, l->function, l->file, l->line));
 	tfh_advise(
 		w, finding, w->text,
-		fed ? "make the data in more threads or processes, further ahead, or do less for each"
+		images ? "save fewer or smaller images, or do it in a process of its own"
+		: fed ? "make the data in more threads or processes, further ahead, or do less for each"
 		: ops ? ops
 		      : row->todo,
 		TFH_REMOVE_NONE);

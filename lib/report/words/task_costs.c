@@ -18,6 +18,18 @@ static bool sends_tasks(const struct tfh_result *r)
 	       k->processes * k->busy * tfh_step_s(r) < r->breakdown[TFH_PART_INPUT].s_per_step;
 }
 
+bool tfh_writes_images(const struct tfh_result *r)
+{
+	static const char *const encoders[] = {"/PIL/", "/matplotlib/", "/imageio/",
+					       "/torchvision/utils.py", "/torchvision/io/"};
+	const char *file = r->found.line.callee ? r->found.line.callee_file : NULL;
+	bool found = false;
+
+	for (size_t i = 0; file && i < sizeof(encoders) / sizeof(*encoders); i++)
+		found |= strstr(file, encoders[i]) != NULL;
+	return found;
+}
+
 /* Whether a function opens a file or an archive and reads its directory or header. */
 static bool opens(const struct tfh_seen_node *n)
 {

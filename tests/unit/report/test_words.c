@@ -82,6 +82,28 @@ static void test_least_waiting(void **state)
 	}
 }
 
+/* What encodes images is told from what logs by the function that the line calls. */
+static void test_images(void **state)
+{
+	static const char *const file[] = {"/site-packages/PIL/Image.py",
+					   "/lib/logging/__init__.py"};
+	struct words w;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		begin(&w, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_LOGGING);
+		w.r.found.line = (struct tfh_seen_line){.file = "/job/gan.py",
+							.function = "step",
+							.line = 41,
+							.callee = "save",
+							.callee_file = file[i]};
+		tfh_explain_cause(&w.said);
+		assert_true((strstr(w.said.text, "saving images") == NULL) == i);
+		assert_true((strstr(w.said.advice[0].todo, "smaller ones") == NULL) == i);
+		tfh_wording_free(&w.said);
+	}
+}
+
 /* If the CPU computes, its line is reported where samples saw it. */
 static void test_computing_line(void **state)
 {
@@ -557,16 +579,27 @@ static void test_more_of_a_run(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_more_of_a_run),  cmocka_unit_test(test_every_cause),
-		cmocka_unit_test(test_own_advice),     cmocka_unit_test(test_computing_line),
-		cmocka_unit_test(test_calls),	       cmocka_unit_test(test_nameless),
-		cmocka_unit_test(test_slow_steps),     cmocka_unit_test(test_hides_more),
-		cmocka_unit_test(test_names),	       cmocka_unit_test(test_torch),
-		cmocka_unit_test(test_unpacks),	       cmocka_unit_test(test_times),
-		cmocka_unit_test(test_launch_advice),  cmocka_unit_test(test_prepared_launches),
-		cmocka_unit_test(test_compute_advice), cmocka_unit_test(test_same_line),
-		cmocka_unit_test(test_ordinals),       cmocka_unit_test(test_small_things),
-		cmocka_unit_test(test_spent_in_steps), cmocka_unit_test(test_least_waiting),
+		cmocka_unit_test(test_images),
+		cmocka_unit_test(test_more_of_a_run),
+		cmocka_unit_test(test_every_cause),
+		cmocka_unit_test(test_own_advice),
+		cmocka_unit_test(test_computing_line),
+		cmocka_unit_test(test_calls),
+		cmocka_unit_test(test_nameless),
+		cmocka_unit_test(test_slow_steps),
+		cmocka_unit_test(test_hides_more),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_torch),
+		cmocka_unit_test(test_unpacks),
+		cmocka_unit_test(test_times),
+		cmocka_unit_test(test_launch_advice),
+		cmocka_unit_test(test_prepared_launches),
+		cmocka_unit_test(test_compute_advice),
+		cmocka_unit_test(test_same_line),
+		cmocka_unit_test(test_ordinals),
+		cmocka_unit_test(test_small_things),
+		cmocka_unit_test(test_spent_in_steps),
+		cmocka_unit_test(test_least_waiting),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

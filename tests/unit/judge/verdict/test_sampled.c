@@ -186,13 +186,36 @@ static void test_arrays(void **state)
 	expect(&builds, 1, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_PYTHON);
 }
 
+/* A queue runs empty although the thread that fills it never pauses: what is waited for, also results that JAX computes meanwhile, is
+ * that thread's work, and its line is the verdict's. */
+static void test_starved(void **state)
+{
+	const struct part part[] = {{80, READS, TFT_STATE_LOCK, TFT_GIL_UNKNOWN},
+				    {20, ASKS, TFT_STATE_LOCK, TFT_GIL_UNKNOWN},
+				    {20, READS, TFT_STATE_GIL, TFT_GIL_UNKNOWN},
+				    {20, TRAIN, TFT_STATE_RUNNING, TFT_GIL_HELD}};
+
+	(void)state;
+	makers = 120;
+	struct tfh_result *r = judge(part, sizeof(part) / sizeof(*part));
+	assert_int_equal(r->verdict.cls, TFH_CLASS_INPUT_BOUND);
+	assert_string_equal(r->found.line.function, "decode");
+	assert_int_equal(r->found.line.line, 12);
+	tfh_result_free(r);
+	makers = 0;
+	r = judge(part, sizeof(part) / sizeof(*part));
+	assert_int_equal(r->verdict.cls, TFH_CLASS_COMPUTE_BOUND);
+	assert_string_equal(r->found.line.function, "main");
+	tfh_result_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_enough),	 cmocka_unit_test(test_line),
 		cmocka_unit_test(test_jax),	 cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_iterator), cmocka_unit_test(test_arrays),
-		cmocka_unit_test(test_pool),
+		cmocka_unit_test(test_pool),	 cmocka_unit_test(test_starved),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
