@@ -31,7 +31,7 @@ done
 for page in man1/tfhook-report.1 man7/tfhook.7 man5/tft.5; do
 	[[ -s $TFH_TMP/root/usr/share/man/$page ]] || fail "$page is not installed"
 done
-man -M "$TFH_TMP/root/usr/share/man" tfhook-report 2>&1 | grep -q 'where each' || fail 'man does not find tfhook-report(1)'
+man -M "$TFH_TMP/root/usr/share/man" tfhook-report 2>&1 | tr -s '[:space:]' ' ' | grep -q 'where each' || fail 'man does not find tfhook-report(1)'
 (cd "$TFH_SRC" && make -s uninstall PREFIX=/usr DESTDIR="$TFH_TMP/root" >"$TFH_TMP/log" 2>&1) || fail "$(cat "$TFH_TMP/log")"
 left=$(find "$TFH_TMP/root" -name '*tfhook*' -o -name 'tft*')
 [[ -z $left ]] || fail "left behind: $left"
