@@ -216,7 +216,7 @@ static int describe_run(const struct tfh_accounts *accounts, struct tfh_result *
 	tfh_find_recurring(accounts, r);
 	r->tree = accounts->loops->tree;
 	r->n_tree = accounts->loops->n_tree;
-	int rc = tfh_find_changes(r);
+	int rc = tfh_find_changes(accounts, r);
 	if (rc)
 		return rc;
 	r->jitter_s = accounts->judged_steps

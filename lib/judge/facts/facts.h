@@ -452,6 +452,8 @@ bool tfh_launched_in(const struct tfh_facts *facts, int64_t t0, int64_t t1);
  * sampled, in which the job's threads together were runnable but not on a CPU; 0 if too little of
  * the run was sampled. */
 double tfh_processor_wait(const struct tfh_facts *facts, int64_t t0, int64_t t1);
+/* The largest share of [t0, t1) in which one driving thread was so; 0 if too little was sampled. */
+double tfh_driver_wait(const struct tfh_facts *facts, int64_t t0, int64_t t1);
 /* Whether the thread with this index in the process drives the job. */
 bool tfh_index_drives(const struct tfh_facts *facts, uint32_t index);
 /* CPU seconds of the driving threads between two samples. */

@@ -1,5 +1,7 @@
 /* How long the job's threads waited for a CPU, from samples: one per second, five per second in the
  * first ten seconds. */
+#include <math.h>
+
 #include "judge/facts/facts.h"
 
 /* The wait between samples in [t0, t1), in seconds; *wall: the time between them. */
@@ -39,6 +41,29 @@ bool tfh_index_drives(const struct tfh_facts *facts, uint32_t index)
 		if (f->threads[i].process == facts->process && f->threads[i].index == index)
 			return facts->thread[i].drives;
 	return false;
+}
+
+double tfh_driver_wait(const struct tfh_facts *facts, int64_t t0, int64_t t1)
+{
+	const struct tfh_sample *s = NULL, *from = NULL, *to = NULL;
+	uint32_t n = facts->feed->samples
+			     ? facts->feed->samples(facts->feed->arg, facts->process, &s)
+			     : 0;
+	double most = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (s[i].t < t0 || s[i].t > t1)
+			continue;
+		from = from ? from : &s[i];
+		to = &s[i];
+	}
+	double wall = from ? (double)(to->t - from->t) / 1e9 : 0;
+	for (uint32_t k = 0; wall >= TFH_FACTS_STEPS_SAMPLED_S && k < to->threads; k++)
+		for (uint32_t i = 0; i < from->threads; i++)
+			if (from->thread[i].thread == to->thread[k].thread &&
+			    tfh_index_drives(facts, to->thread[k].thread))
+				most = fmax(most, to->thread[k].delay_s - from->thread[i].delay_s);
+	return most > 0 ? fmin(most / wall, 1) : 0;
 }
 
 double tfh_drivers_between(const struct tfh_facts *facts, const struct tfh_sample *from,

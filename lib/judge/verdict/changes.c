@@ -143,10 +143,12 @@ static void search(struct tfh_result *r, const struct step_block *v, size_t n, s
 /* A range of steps: their mean duration, and what it consists of. */
 struct step_range {
 	double s, part[TFH_PART_COUNT];
+	double own_s; /* without the share of the time in which the thread waited for a CPU */
 };
 
 /* Of the training steps [a, b). */
-static struct step_range mean_of(const struct tfh_result *r, size_t a, size_t b)
+static struct step_range mean_of(const struct tfh_accounts *accounts, const struct tfh_result *r,
+				 size_t a, size_t b)
 {
 	struct step_range m = {0};
 	size_t n = 0;
@@ -161,11 +163,17 @@ static struct step_range mean_of(const struct tfh_result *r, size_t a, size_t b)
 		for (int p = 0; p < TFH_PART_COUNT; p++)
 			m.part[p] += (double)s->breakdown[p] / (double)n;
 	}
+	const struct tfh_step *last = b > a ? &r->step[b - 1] : NULL;
+	double waits = last ? tfh_driver_wait(accounts->facts, (int64_t)(r->step[a].start_s * 1e9),
+					      (int64_t)((last->start_s + last->dur_s) * 1e9))
+			    : 0;
+	m.own_s = m.s * (1 - waits);
 	return m;
 }
 
-/* Durations before and after the change at index k, and the part that changed most. */
-static void describe(struct tfh_result *r, uint32_t k)
+/* Durations before and after the change at index k, and the part that changed most. False: other
+ * programs' use of the CPUs explains it. */
+static bool describe(const struct tfh_accounts *accounts, struct tfh_result *r, uint32_t k)
 {
 	struct tfh_change *x = &r->change[k];
 	size_t a = 0, b = x->step, c = b, d = r->n_step;
@@ -183,7 +191,7 @@ static void describe(struct tfh_result *r, uint32_t k)
 				d = r->change[i].step;
 		}
 	}
-	struct step_range from = mean_of(r, a, b), to = mean_of(r, c, d);
+	struct step_range from = mean_of(accounts, r, a, b), to = mean_of(accounts, r, c, d);
 	x->from_s = from.s;
 	x->to_s = to.s;
 	x->at_s = tfh_into_run(r, r->step[x->step].start_s);
@@ -195,11 +203,16 @@ static void describe(struct tfh_result *r, uint32_t k)
 		most = off;
 		x->part = p;
 	}
+	return !TFH_DETECT_CONTENTION ||
+	       (differ(from.own_s, to.own_s) &&
+		fabs(to.own_s - from.own_s) > TFH_VERDICT_MOST_SHARE * fabs(to.s - from.s));
 }
 
-int tfh_find_changes(struct tfh_result *r)
+int tfh_find_changes(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	size_t n = r->steps.count / TFH_CHANGE_STEPS, per = TFH_CHANGE_STEPS, m = 0, in = 0;
+	bool real[TFH_CHANGES];
+	uint32_t kept = 0;
 	double room[TFH_CHANGE_BLOCKS];
 	struct step_block *v, *sorted;
 
@@ -229,7 +242,11 @@ int tfh_find_changes(struct tfh_result *r)
 	}
 	search(r, v, m, r->n_step, sorted, room);
 	for (uint32_t i = 0; i < r->n_change; i++)
-		describe(r, i);
+		real[i] = describe(accounts, r, i);
+	for (uint32_t i = 0; i < r->n_change; i++)
+		if (real[i])
+			r->change[kept++] = r->change[i];
+	r->n_change = kept;
 	free(v);
 	free(steps);
 	return 0;

@@ -34,7 +34,7 @@ int tfh_prefer_gain(const struct tfh_accounts *accounts, struct tfh_result *r);
 enum tfh_cause tfh_plain_computing(const struct tfh_facts *facts);
 
 /* changes.c: when steps became slower or faster. 0 or -ENOMEM. */
-int tfh_find_changes(struct tfh_result *r);
+int tfh_find_changes(const struct tfh_accounts *accounts, struct tfh_result *r);
 /* recurring.c: what recurs in the run, and the verdict of all of it.
  * Runs after the verdict of the steps is final. */
 void tfh_find_recurring(const struct tfh_accounts *accounts, struct tfh_result *r);

@@ -1,16 +1,32 @@
 /* Steps that grow or shrink steadily are one change, from the first to the last; levels are changes at their borders; a short
- * ramp, or noise, is neither. */
+ * ramp, or noise, is neither. A level at which the threads waited for a CPU for as long as the steps took longer is none. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <cmocka.h>
 
 #include "judge/verdict/verdict.h"
 
-enum { STEPS = 400 };
+enum { STEPS = 400, SAMPLES = 40 };
+
+static struct tfh_sample sample[SAMPLES];
+
+static uint32_t samples(void *arg, uint32_t process, const struct tfh_sample **out)
+{
+	(void)arg, (void)process;
+	*out = sample;
+	return SAMPLES;
+}
+
+static struct tfh_thread_info info;
+static const struct tfh_feed feed = {.samples = samples, .threads = &info, .n_threads = 1};
+static struct tfh_thread_use thread[] = {{.drives = true}};
+static struct tfh_facts facts = {.feed = &feed, .thread = thread};
+static const struct tfh_accounts accounts = {.facts = &facts};
 
 /* A result whose steps last length(i) seconds, of which `host` grows. */
 static struct tfh_result *steps(double (*length)(int))
@@ -21,10 +37,11 @@ static struct tfh_result *steps(double (*length)(int))
 	r->n_step = r->steps.count = STEPS;
 	for (int i = 0; i < STEPS; i++) {
 		r->step[i].segment = TFH_SEGMENT_TRAIN;
+		r->step[i].start_s = i ? r->step[i - 1].start_s + r->step[i - 1].dur_s : 0;
 		r->step[i].dur_s = length(i);
 		r->step[i].breakdown[TFH_PART_HOST] = (float)length(i);
 	}
-	assert_int_equal(tfh_find_changes(r), 0);
+	assert_int_equal(tfh_find_changes(&accounts, r), 0);
 	return r;
 }
 
@@ -106,9 +123,33 @@ static void test_changes(void **state)
 	}
 }
 
+static double two_long_levels(int i)
+{
+	return 10 * two_levels(i);
+}
+
+/* The first 3.6 s, in which steps take three times as long as later. */
+static void test_contended(void **state)
+{
+	(void)state;
+	for (int waits = 0; waits < 2; waits++) {
+		for (int i = 0; i < SAMPLES; i++)
+			sample[i] = (struct tfh_sample){.t = i * 200000000ll, .threads = 1};
+		for (int i = 1; i < SAMPLES && waits; i++)
+			sample[i].thread[0].delay_s =
+				sample[i - 1].thread[0].delay_s + (i <= 18 ? 0.13 : 0);
+		struct tfh_result *r = steps(two_long_levels);
+		assert_int_equal(r->n_change, !waits);
+		free(r->step);
+		free(r);
+	}
+	memset(sample, 0, sizeof(sample));
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_changes)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_changes),
+					   cmocka_unit_test(test_contended)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
