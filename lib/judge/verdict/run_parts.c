@@ -305,6 +305,25 @@ static uint32_t give_longer(const struct parts *p, struct tfh_part_of_run *out, 
 	return n;
 }
 
+/* If the verdict is about the time between loops, what is missing of it in the tree are waits at the
+ * beginnings of loops, which are part of first steps there. */
+static uint32_t give_waits(const struct tfh_result *r, struct tfh_part_of_run *out, uint32_t n)
+{
+	const struct tfh_recurring *lead = r->lead ? &r->recurring[r->lead - 1] : NULL;
+	double missing = lead && lead->kind == TFH_SEGMENT_BETWEEN ? lead->total_s : 0;
+
+	for (uint32_t i = 1; i < n; i++)
+		missing -= out[i].kind == TFH_BRANCH_BETWEEN ? out[i].wall_s : 0;
+	for (uint32_t i = 1; i < n && missing * TFH_LOOPS_LEAST_PART > out[0].wall_s; i++) {
+		double s = fmin(missing, out[i].wall_s);
+		if (out[i].kind != TFH_BRANCH_FIRST || !(s > 0))
+			continue;
+		move_time(out, &n, i, i + 1, OWNER_BETWEEN, s)->count += out[i].count;
+		missing -= s;
+	}
+	return n;
+}
+
 /* Steps may differ so much that no loop shows until they repeat. What was start-up until then are
  * steps, if the windows say so. */
 static uint32_t give_early(const struct parts *p, struct tfh_part_of_run *out, uint32_t n)
@@ -368,6 +387,8 @@ int tfh_settle_tree(const struct tfh_accounts *accounts, struct tfh_result *r)
 		n = give_longer(&p, out, n);
 	if (TFH_DETECT_EARLY_STEPS)
 		n = give_early(&p, out, n);
+	if (TFH_DETECT_LOOP_WAITS)
+		n = give_waits(r, out, n);
 	r->tree = out;
 	r->n_tree = n;
 	count_steps(r);

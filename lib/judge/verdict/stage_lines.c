@@ -78,7 +78,7 @@ static int add_stack(struct stage_lines *m, const struct tfh_model_line *frame, 
 		at = &m->at.v[m->at.n - 1];
 	}
 	for (uint32_t k = i; k-- > 0 && !at->function;)
-		if (!frame[k].library) {
+		if (!frame[k].library || is_generated(&frame[k])) {
 			at->function = own_name(frame[k].function);
 			break;
 		}

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 
 #include "model/open/opening.h"
+#include "model/symbols/pylines.h"
 
 #define FUNCTIONS 2048u
 #define PLACES 8192u
@@ -326,6 +327,7 @@ uint32_t tfh_start_frames(const struct tfh_start *s, uint32_t place, struct tfh_
 		const struct tfh_start_function *f = &s->function[at->function - 1];
 		frame[n++] = (struct tfh_model_line){f->file, f->name, at->line, f->library};
 	}
+	tfh_own_generated(frame, n);
 	return n;
 }
 

@@ -226,14 +226,17 @@ void tfh_places_free(struct tfh_places *p)
 	free(p);
 }
 
-/* Code that a library generates and runs belongs to the library; generated code that no library
- * called belongs to the program. */
-static void own_generated(struct tfh_model_line *frame, uint32_t n)
+static bool made_by_library(const char *file)
+{
+	return !strcmp(file, "<string>") || strstr(file, "__autograph_generated_file");
+}
+
+void tfh_own_generated(struct tfh_model_line *frame, uint32_t n)
 {
 	bool program = false; /* a frame further out is the program's */
 
 	for (uint32_t i = n; i-- > 0;) {
-		if (program && frame[i + 1].library && !strcmp(frame[i].file, "<string>"))
+		if (program && frame[i + 1].library && made_by_library(frame[i].file))
 			frame[i].library = true;
 		program |= !frame[i].library;
 	}
@@ -256,7 +259,7 @@ uint32_t tfh_run_place(struct tfh_run *run, uint32_t process, uint32_t place,
 				(struct tfh_model_line){c->file, c->name, at->line, c->library};
 		place = at->caller;
 	}
-	own_generated(frame, n);
+	tfh_own_generated(frame, n);
 	return n;
 }
 

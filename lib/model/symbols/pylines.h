@@ -15,6 +15,10 @@ struct tfh_model_line {
 uint32_t tfh_run_place(struct tfh_run *run, uint32_t process, uint32_t place,
 		       struct tfh_model_line *frame, uint32_t most);
 
+/* Code that a library generates and runs belongs to the library; generated code that no library
+ * called belongs to the program. Innermost frame first. */
+void tfh_own_generated(struct tfh_model_line *frame, uint32_t n);
+
 /* The most informative frame: the innermost one outside the standard library and installed
  * packages, or else the innermost. n is at least 1. */
 uint32_t tfh_place_lead(const struct tfh_model_line *frame, uint32_t n);

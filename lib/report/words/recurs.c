@@ -95,9 +95,25 @@ static const char *placed(struct tfh_wording *w, const struct tfh_recurring *x, 
 	}
 }
 
+/* Whether the slow stage feeds a shuffle(), which gives nothing before its buffer is full. */
+static bool shuffles(const struct tfh_result *r)
+{
+	const struct tfh_input_stage *s = r->input;
+
+	for (uint32_t i = 1; i < r->n_input; i++)
+		if (strstr(s[i].name, "Shuffle") &&
+		    !strncmp(s[0].prefix, s[i].prefix, strlen(s[i].prefix)))
+			return true;
+	return false;
+}
+
 /* What to do about it, where that differs from what the cause needs in steps. */
 static struct tfh_remedy remedy_of(const struct tfh_result *r, const struct tfh_recurring *x)
 {
+	static const struct tfh_remedy filled = {
+		"shuffle() fills its buffer with what is made too slowly",
+		"cache() before shuffle(), or shuffle the names of files, before they are read"};
+
 	/* Without stages of a pipeline, the batches come from another framework. */
 	struct tfh_remedy m = r->n_input ? tfh_remedy_of(x->cause) : tfh_remedy_in(r, x->cause);
 
@@ -107,7 +123,7 @@ static struct tfh_remedy remedy_of(const struct tfh_result *r, const struct tfh_
 	if (x->kind != TFH_SEGMENT_BETWEEN)
 		return m;
 	if (x->cls == TFH_CLASS_INPUT_BOUND && r->n_input && r->input[0].guilty)
-		return tfh_stage_remedy(r, x->cause);
+		return shuffles(r) ? filled : tfh_stage_remedy(r, x->cause);
 	if (x->cause == TFH_CAUSE_INPUT_DATALOADER) {
 		m.finding = "the DataLoader starts its workers again";
 		m.todo = "keep them (persistent_workers=True), or use fewer";

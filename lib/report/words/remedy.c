@@ -398,7 +398,7 @@ struct tfh_remedy tfh_remedy_in(const struct tfh_result *r, enum tfh_cause cause
 						   ? "the framework's own work around each step"
 						   : "many small ops",
 					   tfh_remedy_of(cause).todo};
-	return r->n_input && r->input[0].guilty ? tfh_remedy_of(cause) : plain_remedy(cause);
+	return r->n_input && r->input[0].guilty ? tfh_stage_remedy(r, cause) : plain_remedy(cause);
 }
 
 /* Whether a flat_map() joins the rows of window()'s data sets. */

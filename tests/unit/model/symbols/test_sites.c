@@ -200,10 +200,28 @@ static void test_libraries(void **state)
 	assert_false(tfh_file_of_library("/home/u/tensorflow/examples/mnist.py"));
 }
 
+/* What AutoGraph makes of a function belongs to TensorFlow, which calls it; the place is the program's line. */
+static void test_generated(void **state)
+{
+	struct tfh_model_line frame[] = {
+		{"/tmp/__autograph_generated_fileab.py", "tf__step", 12, false},
+		{"/v/tensorflow/python/eager/api.py", "call", 9, true},
+		{"/job/train.py", "main", 58, false}};
+
+	(void)state;
+	tfh_own_generated(frame, 3);
+	assert_int_equal(tfh_place_lead(frame, 3), 2);
+	tfh_own_generated(frame, 1);
+	frame[0].library = false;
+	tfh_own_generated(frame, 1);
+	assert_int_equal(frame[0].library, false);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_modules),
-					   cmocka_unit_test(test_libraries)};
+					   cmocka_unit_test(test_libraries),
+					   cmocka_unit_test(test_generated)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
