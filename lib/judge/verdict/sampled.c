@@ -1,7 +1,7 @@
 /*
  * A run in which no call was recorded, by samples of its main thread from outside. Its steps are
- * the iterations of a loop of Python, if one is seen (sampled_steps.c). The thread's time divides by what it did, with the same tables as the pauses between
- * recorded calls. While it runs, Python's lock shows more: code that runs without it is native code
+ * the iterations of a loop of Python, if one is seen (sampled_steps.c). The thread's time divides
+ * by what it did, with the same tables as the pauses between recorded calls. While it runs, Python's lock shows more: code that runs without it is native code
  * that computes (NumPy, BLAS, XLA, PyTorch); code that holds it is Python, or native code that is as
  * good as Python to all other threads. What other threads or processes did meanwhile is in
  * sampled_others.c. Start and end are left out, since a longer run has no more of them: imports,
@@ -31,7 +31,7 @@ struct sampled_lead {
 struct own_function {
 	struct tfh_model_line line;
 	uint32_t first, last, depth;
-	double ns;
+	double ns, cause[TFH_CAUSE_COUNT];
 };
 
 struct sampled_run {
@@ -134,7 +134,8 @@ static enum tfh_cause cause_of(const struct sampled_run *x, const struct tfh_sta
 	return waits && x->starved ? x->making.cause : cause;
 }
 
-static int add_own(struct sampled_run *x, const struct tfh_model_line *frame, uint32_t n, double ns)
+static int add_own(struct sampled_run *x, const struct tfh_model_line *frame, uint32_t n, double ns,
+		   enum tfh_cause cause)
 {
 	for (uint32_t i = n; i-- > 0;) {
 		struct own_function *o = NULL;
@@ -154,6 +155,7 @@ static int add_own(struct sampled_run *x, const struct tfh_model_line *frame, ui
 			return -ENOMEM;
 		o = o ? o : &x->own.v[x->own.n - 1];
 		o->ns += ns;
+		o->cause[cause] += ns;
 		o->depth = n - i > o->depth ? n - i : o->depth;
 		o->first = !o->first || (frame[i].line && frame[i].line < o->first) ? frame[i].line
 										    : o->first;
@@ -305,11 +307,9 @@ static int add_sample(struct sampled_run *x, uint32_t sample)
 		return 0;
 	x->placed++;
 	tfh_tree_add(&x->tree, frame, n, k->ns);
-	rc = add_own(x, frame, n, k->ns);
+	rc = add_own(x, frame, n, k->ns, cause);
 	return rc ? rc : add_lead(x, k, frame, n, cause);
 }
-
-/* ---- the result ---- */
 
 static int by_time(const void *a, const void *b)
 {
@@ -364,10 +364,23 @@ static void find_loop(const struct sampled_run *x, double all)
 	x->out->last = best->last;
 }
 
-/* What to remove: the line; or its function, if that takes much longer and is not that of the loop
- * over steps. */
+/* The time that goes with a function of the program; 0: no more than the line's. One that takes much longer
+ * goes as a whole, one that mostly does what the verdict is about loses that. */
+static double function_ns(const struct own_function *o, double line_ns, enum tfh_cause cause,
+			  double loop_ns)
+{
+	bool more = o->cause[cause] > (1 + TFH_BLOCKING_SHARE) * line_ns,
+	     mostly = o->cause[cause] >= TFH_VERDICT_LOOP_SHARE * o->ns;
+
+	mostly &= o->ns < (1 - TFH_BLOCKING_SHARE) * loop_ns; /* else it is the loop's body */
+	return o->ns >= TFH_VERDICT_FUNCTION_TIMES * line_ns ? o->ns
+	       : more && mostly				     ? o->cause[cause]
+							     : 0;
+}
+
+/* What to remove: the line, or its function. */
 static struct tfh_sampled_place place_of(const struct sampled_run *x,
-					 const struct sampled_lead *lead)
+					 const struct sampled_lead *lead, enum tfh_cause cause)
 {
 	struct tfh_sampled_place place = {.line_ns = lead->ns,
 					  .ns = lead->ns,
@@ -376,11 +389,11 @@ static struct tfh_sampled_place place_of(const struct sampled_run *x,
 
 	for (size_t i = 0; i < x->own.n && x->steps.steps; i++) {
 		const struct own_function *o = &x->own.v[i];
+		double ns = function_ns(o, lead->ns, cause, x->loop_ns);
 		if (!tfh_same_function(&o->line, &lead->line) ||
-		    tfh_same_function(&o->line, &x->steps.line) ||
-		    o->ns < TFH_VERDICT_FUNCTION_TIMES * lead->ns)
+		    tfh_same_function(&o->line, &x->steps.line) || !(ns > 0))
 			continue;
-		place.ns = o->ns;
+		place.ns = ns;
 		place.first = o->first;
 		place.last = o->last;
 		place.whole = true;
@@ -422,9 +435,7 @@ static struct tfh_sampled_place find_place(const struct sampled_run *x, struct t
 			continue;
 		lead = l;
 	}
-	if (!lead)
-		return (struct tfh_sampled_place){.ns = 0};
-	if (names_maker(x, r))
+	if (!lead || names_maker(x, r))
 		return (struct tfh_sampled_place){.ns = 0};
 	best = &x->out->line[lead - x->lead.v];
 	*out = (struct tfh_seen_line){.file = best->file,
@@ -437,7 +448,7 @@ static struct tfh_sampled_place find_place(const struct sampled_run *x, struct t
 				      .off_s = NAN,
 				      .of_s = NAN,
 				      .samples = best->samples};
-	return place_of(x, lead);
+	return place_of(x, lead, r->verdict.cause);
 }
 
 /* Unlike in steps with a device, nothing waits while the thread computes, so the class with most of

@@ -16,11 +16,11 @@ static const struct tfh_start_function function[] = {
 	{"/job/train.py", "Net.forward", false},
 	{"/site-packages/jax/_src/compiler.py", "backend_compile", true},
 	{"/site-packages/jax/_src/array.py", "ArrayImpl.__float__", true}};
-enum { MAIN = 1, IN_EPOCH, CALLS, FORWARD, COMPILES, EVALUATES, LATER, READS };
+enum { MAIN = 1, IN_EPOCH, CALLS, FORWARD, COMPILES, EVALUATES, LATER, READS, BELOW };
 static const struct tfh_start_place place[] = {
 	{0, JOB, 40},	     {MAIN, EPOCH, 50},	      {IN_EPOCH, CALL, 1},
 	{CALLS, LAYERS, 20}, {IN_EPOCH, COMPILER, 9}, {0, JOB, 44},
-	{0, JOB, 30},	     {MAIN, RESULT, 300}};
+	{0, JOB, 30},	     {MAIN, RESULT, 300},     {MAIN, EPOCH, 51}};
 
 #define SAMPLES 4096
 static struct tfh_start start;
@@ -286,14 +286,31 @@ static void test_start_and_gain(void **state)
 	tfh_result_free(r);
 }
 
+/* A function of two lines, one of which has most of it, goes with both; the line is the larger one. */
+static void test_function(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 1000; i++) {
+		at(i % 10 < 5 ? IN_EPOCH : i % 10 < 8 ? BELOW : MAIN);
+		in(1, i / 10 + 1, 99 - i / 10);
+	}
+	struct tfh_result *r = judge();
+
+	assert_int_equal(r->found.line.line, 50);
+	assert_true(r->place[0].whole);
+	assert_true(fabs(r->place[0].s_per_step - 0.08) < 0.002);
+	tfh_result_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_epochs),	       cmocka_unit_test(test_inner_loops),
-		cmocka_unit_test(test_left_early),     cmocka_unit_test(test_two_loops),
-		cmocka_unit_test(test_unseen_loop),    cmocka_unit_test(test_queued),
-		cmocka_unit_test(test_start_and_gain), cmocka_unit_test(test_while),
-		cmocka_unit_test(test_goes_on),	       cmocka_unit_test(test_generator),
+		cmocka_unit_test(test_function),    cmocka_unit_test(test_epochs),
+		cmocka_unit_test(test_inner_loops), cmocka_unit_test(test_left_early),
+		cmocka_unit_test(test_two_loops),   cmocka_unit_test(test_unseen_loop),
+		cmocka_unit_test(test_queued),	    cmocka_unit_test(test_start_and_gain),
+		cmocka_unit_test(test_while),	    cmocka_unit_test(test_goes_on),
+		cmocka_unit_test(test_generator),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
