@@ -203,9 +203,7 @@ static bool describe(const struct tfh_accounts *accounts, struct tfh_result *r, 
 		most = off;
 		x->part = p;
 	}
-	return !TFH_DETECT_CONTENTION ||
-	       (differ(from.own_s, to.own_s) &&
-		fabs(to.own_s - from.own_s) > TFH_VERDICT_MOST_SHARE * fabs(to.s - from.s));
+	return !TFH_DETECT_CONTENTION || differ(from.own_s, to.own_s);
 }
 
 int tfh_find_changes(const struct tfh_accounts *accounts, struct tfh_result *r)

@@ -147,7 +147,7 @@ const char *tfh_lead_no_bound(const struct tfh_result *r)
 	return all ? "what each step compiles again may run faster or slower once it stays" : NULL;
 }
 
-/* What loops wait for at their beginnings, the first one waits for, too, if it took that long, and
+/* What loops wait for at their beginnings, the first one waits for, too, if it took about that long, and
  * what makes the batches faster may do so in their steps. */
 static double saves_of_batches(const struct tfh_result *r, double each)
 {
@@ -155,7 +155,8 @@ static double saves_of_batches(const struct tfh_result *r, double each)
 	uint32_t train = tfh_recurring_of(r, TFH_SEGMENT_TRAIN);
 	bool also = train && r->recurring[train - 1].cls == TFH_CLASS_INPUT_BOUND;
 
-	return (first >= each ? each : 0) + (also ? r->recurring[train - 1].blocked_s : 0);
+	return (first >= (1 - TFH_BLOCKING_SHARE) * each ? each : 0) +
+	       (also ? r->recurring[train - 1].blocked_s : 0);
 }
 
 /* What its removal saves at best; NAN: computing can only be made cheaper. Between loops only the
