@@ -185,7 +185,7 @@ static int add_loop(struct entry_walk *w, const struct tfh_start_loop *l, uint32
 	return rc ? rc : add_progress(w, open, w->out->entry.v[open - 1].done);
 }
 
-/* Loops of libraries are theirs. */
+/* Either the program's loops or the outermost one of a library. */
 static int add_sample(struct entry_walk *w, const struct tfh_start_loop *l, uint32_t n)
 {
 	uint32_t parent = 0, depth = 0, ordinal = 0;
@@ -194,8 +194,11 @@ static int add_sample(struct entry_walk *w, const struct tfh_start_loop *l, uint
 	w->n = w->s->frames(w->s->arg, w->s->sample[w->sample].place, w->frame);
 	for (uint32_t i = 0; i < n && !rc; i++) {
 		ordinal = i && l[i].depth == l[i - 1].depth ? ordinal + 1 : 0;
-		if (l[i].depth <= w->n && !w->frame[w->n - l[i].depth].library)
-			rc = add_loop(w, &l[i], ordinal, &parent, &depth);
+		if (l[i].depth > w->n || w->frame[w->n - l[i].depth].library != w->s->libraries)
+			continue;
+		rc = add_loop(w, &l[i], ordinal, &parent, &depth);
+		if (w->s->libraries)
+			break;
 	}
 	return rc;
 }

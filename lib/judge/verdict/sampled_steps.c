@@ -365,8 +365,26 @@ static uint32_t frames_at(const void *arg, uint32_t place,
 	return tfh_start_frames(arg, place, frame, TFH_VERDICT_FRAMES);
 }
 
-int tfh_sampled_steps(const struct tfh_start *s, const struct tfh_loop_weight *weight,
-		      double end_ns, struct tfh_sampled_steps *out)
+/* A loop of a library (boosting rounds, epochs of fit()): entered once, it takes nearly all of the
+ * time. */
+static uint32_t choose_library(const struct choice *c, double all_ns)
+{
+	uint32_t at = largest_in(c, 0);
+	const struct candidate *l;
+
+	if (at == UINT32_MAX)
+		return at;
+	l = &c->loop.v[at];
+	if (l->entries != 1 || l->ns < TFH_VERDICT_LOOP_SHARE * all_ns ||
+	    l->iterations <= TFH_VERDICT_SAMPLED_MICRO ||
+	    fmax(l->pace, l->ns / l->iterations) < TFH_VERDICT_SAMPLED_STEP_S * 1e9)
+		return UINT32_MAX;
+	return at;
+}
+
+/* Of the program's loops, or those of libraries. Leaves out->steps 0 if there is none. */
+static int find(const struct tfh_start *s, const struct tfh_loop_weight *weight, double end_ns,
+		bool libraries, struct tfh_sampled_steps *out)
 {
 	double all_ns = 0;
 	struct choice c = {.s = s, .end_ns = end_ns};
@@ -374,12 +392,12 @@ int tfh_sampled_steps(const struct tfh_start *s, const struct tfh_loop_weight *w
 					     .loop = s->loop,
 					     .n_loop = s->n_loop,
 					     .weight = weight,
+					     .libraries = libraries,
 					     .arg = s,
 					     .frames = frames_at};
 	int rc = tfh_loop_entries(&from, &c.of);
-	uint32_t at;
+	uint32_t at = UINT32_MAX;
 
-	*out = (struct tfh_sampled_steps){.step_s = NAN};
 	if (!rc)
 		rc = split(&c);
 	if (!rc)
@@ -390,10 +408,22 @@ int tfh_sampled_steps(const struct tfh_start *s, const struct tfh_loop_weight *w
 		rc = add_entries(&c, i);
 	for (uint32_t i = 0; i < s->n; i++)
 		all_ns += weight[i].ns;
-	at = rc ? UINT32_MAX : choose(&c, all_ns);
+	if (!rc)
+		at = libraries ? choose_library(&c, all_ns) : choose(&c, all_ns);
 	if (at != UINT32_MAX)
 		rc = describe(&c, at, out);
 	free(c.loop.v);
 	tfh_loop_samples_free(&c.of);
+	return rc;
+}
+
+int tfh_sampled_steps(const struct tfh_start *s, const struct tfh_loop_weight *weight,
+		      double end_ns, struct tfh_sampled_steps *out)
+{
+	*out = (struct tfh_sampled_steps){.step_s = NAN};
+	int rc = find(s, weight, end_ns, false, out);
+
+	if (!rc && !out->steps && TFH_DETECT_FIT)
+		rc = find(s, weight, end_ns, true, out);
 	return rc;
 }

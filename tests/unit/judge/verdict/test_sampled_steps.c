@@ -2,7 +2,7 @@
  * counted exactly where iterators know how many are left, also in epochs of which no sample is left; a loop in a function that a
  * library calls, a few passes of each iteration, and very short iterations are parts of steps; a loop that is left early counts
  * as far as it came; loops that follow each other in a function are two; a loop inside of one that no iterator shows has no
- * steps that could be counted. What an outer loop waits for belongs to the inner one that has queued it (JAX). What is before the loop, and compiling in its first iterations, is the start. The line's
+ * steps that could be counted; a program without a loop that calls a library's has the steps of that one. What an outer loop waits for belongs to the inner one that has queued it (JAX). What is before the loop, and compiling in its first iterations, is the start. The line's
  * gain is of a step. */
 #include "../analyze_gen.h"
 #include "judge/verdict/verdict.h"
@@ -256,6 +256,29 @@ static void test_goes_on(void **state)
 }
 
 /* 2 s of preparation, 1 s of compiling in the first of 100 steps of 50 ms, of which the model's line takes 4/5. */
+/* A program that calls one function of a library (fit) has the steps of the library's loop. Of two
+ * such calls neither has all the steps, nor has one that takes half of the time. */
+static void test_fit(void **state)
+{
+	(void)state;
+	for (uint64_t i = 1; i <= 120; i++) {
+		at(CALLS);
+		in(3, i, 120 - (int64_t)i);
+	}
+	expect(120, true);
+	for (uint64_t i = 0; i < 240; i++) {
+		at(CALLS);
+		in(3, i % 120 + 1, 119 - (int64_t)i % 120);
+	}
+	expect(0, false);
+	for (uint64_t i = 1; i <= 120; i++) {
+		at(CALLS);
+		in(3, i, 120 - (int64_t)i);
+		at(LATER);
+	}
+	expect(0, false);
+}
+
 static void test_start_and_gain(void **state)
 {
 	(void)state;
@@ -310,7 +333,7 @@ int main(void)
 		cmocka_unit_test(test_two_loops),   cmocka_unit_test(test_unseen_loop),
 		cmocka_unit_test(test_queued),	    cmocka_unit_test(test_start_and_gain),
 		cmocka_unit_test(test_while),	    cmocka_unit_test(test_goes_on),
-		cmocka_unit_test(test_generator),
+		cmocka_unit_test(test_fit),	    cmocka_unit_test(test_generator),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
