@@ -20,7 +20,7 @@ void tfh_screen_sampled(const struct tfh_page *page, size_t rows)
 	struct tfh_wording w = {.r = page->r};
 	char a[TFH_TEXT], b[TFH_TEXT];
 
-	if (!s->samples || !rows)
+	if (!s->samples || !rows || !(all_s > 0))
 		return;
 	tfh_arena_init(&w.arena, 0);
 	tfh_heading(page, "WHERE %s TIME WENT (%s, %s samples)",

@@ -209,6 +209,35 @@ static void say_pool(struct tfh_wording *w)
 				   100 * p->share, tfh_at_words(w, p->function, p->file, p->line)));
 }
 
+/* Why there is no class. */
+static const char *missing(struct tfh_wording *w)
+{
+	const struct tfh_sampled *s = &w->r->found.sampled;
+	double of[TFH_CLASS_COUNT] = {0};
+	int first = 0, second = 0;
+	uint64_t placed = 0;
+
+	for (uint32_t i = 0; i < s->n_line; i++)
+		placed += s->line[i].samples;
+	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
+		of[tfh_cause_class((enum tfh_cause)c)] += s->cause[c];
+	for (int c = 1; c < TFH_CLASS_COUNT; c++)
+		first = of[c] > of[first] ? c : first;
+	second = !first;
+	for (int c = 0; c < TFH_CLASS_COUNT; c++)
+		second = c != first && of[c] > of[second] ? c : second;
+	if (s->why)
+		return s->why;
+	if (placed >= TFH_VERDICT_SAMPLED_LEAST)
+		return tfh_phrase(w, "what %s did is not known for a fifth of the time", who(w->r));
+	if (placed < TFH_FACTS_SAMPLE_LEAST || !(of[second] > 0))
+		return "there are too few samples with a line of Python";
+	return tfh_phrase(w, "%llu samples leave open whether it is %s (%.0f %%) or %s (%.0f %%)",
+			  (unsigned long long)placed, tfh_class_name((enum tfh_class)first),
+			  100 * of[first], tfh_class_name((enum tfh_class)second),
+			  100 * of[second]);
+}
+
 static void explain(struct tfh_wording *w)
 {
 	const struct tfh_verdict *v = &w->r->verdict;
@@ -222,15 +251,7 @@ static void explain(struct tfh_wording *w)
 	double share = v->cause == TFH_CAUSE_NONE ? NAN : s->cause[v->cause];
 
 	if (v->cause == TFH_CAUSE_NONE) {
-		uint64_t placed = 0;
-		for (uint32_t i = 0; i < s->n_line; i++)
-			placed += s->line[i].samples;
-		w->missing =
-			s->why ? s->why
-			: placed < TFH_VERDICT_SAMPLED_LEAST
-				? "there are too few samples with a line of Python"
-				: tfh_phrase(w, "what %s did is not known for a fifth of the time",
-					     who(w->r));
+		w->missing = missing(w);
 		w->missing_do = "record a longer run";
 		w->text = "not enough evidence for a verdict";
 		return;
