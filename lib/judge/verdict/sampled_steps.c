@@ -160,13 +160,44 @@ static double fast_of(const struct choice *c, uint32_t loop)
 	return c->loop.v[loop].pace;
 }
 
+static int by_sample(const void *key, const void *element)
+{
+	uint32_t sample = *(const uint32_t *)key;
+	const struct tfh_loop_sample *at = element;
+
+	return sample < at->sample ? -1 : sample > at->sample;
+}
+
+/* Whether a sample without any loop is nevertheless at the lines of this one: a loop that goes on
+ * while it is read is not in the sample. */
+static bool may_be_in(const struct choice *c, const struct tfh_loop_entry *e, uint32_t sample)
+{
+	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+	const struct tfh_loop_path *path = &c->of.path.v[e->path];
+	uint32_t n = tfh_start_frames(c->s, c->s->sample[sample].place, frame, TFH_VERDICT_FRAMES);
+	const struct tfh_model_line *f = &frame[n >= path->depth ? n - path->depth : 0];
+
+	return n >= path->depth && tfh_same_function(f, &path->line) && f->line >= e->lo &&
+	       f->line <= e->hi &&
+	       !bsearch(&sample, c->of.at.v, c->of.at.n, sizeof(*c->of.at.v), by_sample);
+}
+
+/* The time of the first sample that shows that it was left. */
+static double seen_left(const struct choice *c, const struct tfh_loop_entry *e)
+{
+	uint32_t next = e->last + 1;
+
+	while (next < c->s->n && may_be_in(c, e, next))
+		next++;
+	return next < c->s->n ? (double)c->s->sample[next].t : c->end_ns;
+}
+
 /* How many iterations an entry had when it was left, some time after its last sample. */
 static double iterations_of(const struct choice *c, const struct tfh_loop_entry *e, bool *exact)
 {
 	const struct candidate *l = &c->loop.v[e->loop];
 	double more, done = (double)e->done;
-	double until = e->last + 1 < c->s->n ? (double)c->s->sample[e->last + 1].t : c->end_ns;
-	double gap = until - (double)c->s->sample[e->last].t;
+	double gap = seen_left(c, e) - (double)c->s->sample[e->last].t;
 
 	*exact &= !e->base_guessed;
 	if (e->left == 0 || e->followed)

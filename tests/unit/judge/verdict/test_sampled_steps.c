@@ -168,6 +168,16 @@ static void test_left_early(void **state)
 	for (uint32_t i = 0; i < 40; i++)
 		at(LATER);
 	expect(200, false);
+	/* Samples at its line in which it could not be read do not show that it was left. */
+	for (uint32_t i = 0; i < 200; i++) {
+		at(MAIN);
+		in(1, i / 2 + 1, 102 - i / 2);
+	}
+	for (uint32_t i = 0; i < 3; i++)
+		at(MAIN);
+	for (uint32_t i = 0; i < 40; i++)
+		at(LATER);
+	expect(103, true);
 }
 
 static void test_two_loops(void **state)
