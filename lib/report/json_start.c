@@ -86,9 +86,9 @@ static void write_line(struct tfh_json *j, const struct tfh_sampled_line *l)
 	tfh_json_end(j);
 }
 
-/* Begins the object of a function and some of its lines; false: there is none, and null is written. */
-static bool begin_lines(struct tfh_json *j, const char *key, const char *file, const char *function,
-			uint32_t first, uint32_t last)
+/* Begins the object of a function; false: there is none, and null is written. */
+static bool begin_function(struct tfh_json *j, const char *key, const char *file,
+			   const char *function)
 {
 	tfh_json_key(j, key);
 	if (!file) {
@@ -98,6 +98,15 @@ static bool begin_lines(struct tfh_json *j, const char *key, const char *file, c
 	tfh_json_object(j);
 	tfh_json_kstr(j, "file", file);
 	tfh_json_kstr(j, "function", function);
+	return true;
+}
+
+/* The same, with some of its lines. */
+static bool begin_lines(struct tfh_json *j, const char *key, const char *file, const char *function,
+			uint32_t first, uint32_t last)
+{
+	if (!begin_function(j, key, file, function))
+		return false;
 	tfh_json_ku64(j, "first_line", first);
 	tfh_json_ku64(j, "last_line", last);
 	return true;
@@ -121,14 +130,8 @@ static void write_step_loop(struct tfh_json *j, const struct tfh_step_loop *l)
 
 static void write_pool(struct tfh_json *j, const struct tfh_pool_wait *p)
 {
-	tfh_json_key(j, "pool");
-	if (!p->file) {
-		tfh_json_null(j);
+	if (!begin_function(j, "pool", p->file, p->function))
 		return;
-	}
-	tfh_json_object(j);
-	tfh_json_kstr(j, "file", p->file);
-	tfh_json_kstr(j, "function", p->function);
 	tfh_json_ku64(j, "line", p->line);
 	tfh_json_kf64(j, "share", p->share);
 	tfh_json_end(j);
