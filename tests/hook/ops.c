@@ -51,6 +51,22 @@ static int check_again(struct tfh_run *run, uint32_t process, const struct tfh_o
 	return bad || i != n;
 }
 
+/* A thread's name, by which its calls are found, is written with its first flush. Where the machine is busy that comes
+ * after ops which it issued, so a pass over the calls reads all names first, as in a report. */
+static int read_names(struct tfh_run *run, uint32_t process)
+{
+	struct tfh_merge *merge;
+	struct tfh_event ev;
+	struct tfh_err err;
+
+	if (tfh_merge_open(run, process, &merge, &err))
+		return 1;
+	while (tfh_merge_next(merge, &ev))
+		;
+	tfh_merge_close(merge);
+	return 0;
+}
+
 static int print_process(struct tfh_run *run, uint32_t process, const struct tfh_process *p)
 {
 	const struct tfh_thread_info *threads;
@@ -59,7 +75,8 @@ static int print_process(struct tfh_run *run, uint32_t process, const struct tfh
 	struct tfh_err err;
 	struct tfh_op op, *v = NULL;
 	size_t n = 0;
-	int rc = tfh_ops_open(run, process, &ops, &err);
+
+	int rc = read_names(run, process) || tfh_ops_open(run, process, &ops, &err);
 
 	tfh_run_threads(run, &threads);
 	while (!rc && tfh_ops_next(ops, &op)) {
