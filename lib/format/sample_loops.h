@@ -17,6 +17,7 @@ struct tft_loop {
 	bool sure;	/* whether `done` counts from the loop's first iteration */
 	uint64_t done;	/* iterations, including the running one */
 	uint64_t left;	/* 1 more than those that remained; 0: not known */
+	uint8_t count;	/* what counted them: a digit of start.json's `counted` */
 };
 
 /* Fills an EXT record's bytes with as many of the loops as they have room for. Returns the number

@@ -427,6 +427,8 @@ static uint32_t add_loops(const struct loop_reading *r, const struct tfh_py_fram
 		if (l.known && l.done < COUNT_MOST)
 			out[n++] = (struct tfh_py_loop){.done = l.done,
 							.left = l.left,
+							.sure = l.count == TFH_PY_COUNTER ||
+								l.count == TFH_PY_COUNTER_ON,
 							.iterator = frame->frame + 2 * i + 1,
 							.count = l.count};
 	}

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """What must hold, with every CPython that is here: the samples that a recording takes of the thread that drives the device show how far
-its `for` loops have come, as the job itself counts, also while it makes and drops iterators all the time, in another thread too; a
-process that it forks meanwhile, and its end, do it no harm."""
+its loops have come, as the job itself counts: `for` loops, and `while` loops and loops over a class's own iterator that have a variable
+which counts; also while it makes and drops iterators all the time, in another thread too; a process that it forks meanwhile, and its
+end, do it no harm."""
 import os
 import struct
 import subprocess
@@ -31,18 +32,24 @@ def churn(ms):
     while time.perf_counter() < end:
         for i, (a, b) in enumerate(zip(range(3), [4, 5, 6])):
             for k in {a: b}: sum(x for x in range(i))
+def work(e, n):
+    device.up(16 * (1000 * e + n))
+    churn(2)
+    if n == 30 and hasattr(os, "fork"):
+        pid = os.fork()
+        if not pid:
+            churn(5)
+            os._exit(0)
+        os.waitpid(pid, 0)
+class Batches:
+    def __init__(self, n): self.n = n
+    def __iter__(self): return self
+    def __next__(self):
+        self.n -= 1
+        if self.n < 0: raise StopIteration
 def epoch(over, e):
     n = 0
-    for i in over:
-        n += 1
-        device.up(16 * (1000 * e + n))
-        churn(2)
-        if n == 30 and hasattr(os, "fork"):
-            pid = os.fork()
-            if not pid:
-                churn(5)
-                os._exit(0)
-            os.waitpid(pid, 0)
+    %s
 def main():
     for e in range(3):
         epoch(%s, e)
@@ -51,6 +58,18 @@ main()
 """
 LOOPS = ["range(N)", "list(range(N))", "tuple(range(N))", "{i: i for i in range(N)}.items()", "enumerate(counted(N))",
          "zip(counted(N), [0] * N)", "map(str, range(N))", "itertools.islice(itertools.count(), N)", "reversed(list(range(N)))"]
+FOR = """k = [0]
+    for i in over:
+        k[0] += 1
+        work(e, k[0])"""
+COUNTED = [("""while n < over:
+        work(e, n + 1)
+        n += 1""", "N"), ("""while True:
+        n = n + 1
+        work(e, n)
+        if n >= over: break""", "N"), ("""for batch in over:
+        work(e, n + 1)
+        n += 1""", "Batches(N)")]
 failures = 0
 
 
@@ -72,7 +91,12 @@ def numbers(data):
             if data[at - 1] < 128:
                 break
         out.append(value)
-    return [(out[k] // 2, *out[k + 1:k + 3]) for k in range(0, len(out), 3)]
+    loops, at = [], 0
+    while at < len(out):
+        at += 0 if out[at] else 2  # what counts it
+        loops.append((out[at] // 2, *out[at + 1:at + 3]))
+        at += 3
+    return loops
 
 
 class Recording:
@@ -134,11 +158,12 @@ def compare(name, run):
 
 best = 0
 for number, (version, python) in enumerate(interpreters.every()):
-    # Each interpreter runs two of the loops, and together they run all of them.
-    for over in (LOOPS[(2 * number + k) % len(LOOPS)] for k in range(2)):
-        name = "%s_%d_%d" % (version, number, LOOPS.index(over))
+    # Each interpreter runs three of the loops, and together they run all of them.
+    loops = [(FOR, LOOPS[(2 * number + k) % len(LOOPS)]) for k in range(2)] + [COUNTED[number % len(COUNTED)]]
+    for k, (body, over) in enumerate(loops):
+        name = "%s_%d_%d" % (version, number, k)
         done = subprocess.run([BUILD + "/bin/tfhook", "run", "-q", "-o", f"{TMP}/{name}", "--", python, "-c",
-                               JOB % (SRC + "/tests/jobs", N, over)], capture_output=True, text=True, timeout=200,
+                               JOB % (SRC + "/tests/jobs", N, body, over)], capture_output=True, text=True, timeout=200,
                               env={**os.environ, "LD_LIBRARY_PATH": f"{BUILD}/sim", "TFHOOK_CUPTI": "off"})
         check(done.returncode == 0, name, done.stderr[-500:])
         best = max(best, compare(name + " " + over, Recording(f"{TMP}/{name}")))

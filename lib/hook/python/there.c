@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/map.h"
 #include "hook/python/interned.h"
 #include "hook/python/there.h"
 #include "hook/python/version.h"
@@ -113,13 +114,15 @@ static void read_loops(const struct tfh_py *py, struct tfh_py_copies *copies,
 	static struct tfh_py_types types;
 	struct tfh_py_loop loop[TFT_LOOPS];
 
+	tfh_map_once(&types.counters, sizeof(*types.counters));
 	seen->loops = tfh_py_loops(py, &types, copies, frame, n, loop, TFT_LOOPS);
 	for (uint32_t i = 0; i < seen->loops; i++)
 		seen->loop[i] = (struct tft_loop){
 			.depth = n - loop[i].frame,
 			.sure = loop[i].sure,
 			.done = loop[i].done,
-			.left = loop[i].left == TFH_PY_LEFT_UNKNOWN ? 0 : loop[i].left + 1};
+			.left = loop[i].left == TFH_PY_LEFT_UNKNOWN ? 0 : loop[i].left + 1,
+			.count = (uint8_t)loop[i].count};
 }
 
 uint32_t tfh_py_sample(struct tfh_py_target *t, struct tfh_place_seen *seen)

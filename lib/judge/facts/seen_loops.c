@@ -24,11 +24,15 @@ int tfh_loops_event(struct tfh_facts *facts, const struct tfh_event *ev)
 {
 	struct tft_loop loop[TFT_LOOPS];
 	uint32_t n = ev->loops ? tft_loops_unpack(ev->loops->byte, ev->loops->bytes, loop) : 0;
-	struct tfh_looped_sample s = {ev->t1, ev->thread, ev->stack, n};
+	struct tfh_looped_sample s = {ev->t1, ev->thread, ev->stack, 0};
 	int rc = 0;
 
+	/* A later version may have more kinds. */
+	for (uint32_t i = 0; i < n; i++)
+		n = loop[i].count < TFH_START_COUNTS ? n : i;
 	if (!n || !ev->stack)
 		return 0;
+	s.n = n;
 	facts->looped_every = facts->looped_every ? facts->looped_every : 1;
 	if (facts->looped_skip++ % facts->looped_every)
 		return 0;
@@ -39,6 +43,7 @@ int tfh_loops_event(struct tfh_facts *facts, const struct tfh_event *ev)
 			      ((struct tfh_start_loop){.depth = loop[i].depth,
 						       .done = loop[i].done,
 						       .left = (int64_t)loop[i].left - 1,
+						       .count = loop[i].count,
 						       .sure = loop[i].sure}));
 	return rc ? rc : TFH_PUSH(facts->looped, s);
 }

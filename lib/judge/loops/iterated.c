@@ -32,6 +32,7 @@ struct fit {
 	int64_t least, most;
 	int64_t first; /* time of its first sample */
 	bool sure;     /* `total` counts from the loop's first iteration */
+	bool open;     /* it may have had more */
 };
 
 /* ---- samples ---- */
@@ -135,7 +136,14 @@ struct nest {
 	uint32_t path, entry, outer; /* entry: with most samples; outer: UINT32_MAX: none */
 	uint64_t each, times;	     /* iterations of an entry, entries */
 	bool sure;
+	bool open; /* `each` is what its last sample shows: its end is not known */
 };
+
+/* A counter that begins with an unknown number, or counts what was before, tells nothing. */
+static bool counts(const struct tfh_loop_entry *e)
+{
+	return !e->counter || (e->sure && !e->base);
+}
 
 static bool nest_of(const struct iterated *x, uint32_t path, struct nest *out)
 {
@@ -144,21 +152,23 @@ static bool nest_of(const struct iterated *x, uint32_t path, struct nest *out)
 
 	*out = (struct nest){
 		.path = path, .entry = main_entry(x, path, &share), .outer = UINT32_MAX};
-	if (out->entry == UINT32_MAX)
+	if (out->entry == UINT32_MAX || !counts(&all[out->entry]))
 		return false;
 	e = &all[out->entry];
-	out->each = total_of(e);
+	out->open = e->counter && e->left < 0;
+	out->each = out->open ? e->done : total_of(e);
 	out->times = 1;
 	out->sure = e->sure;
 	if (!e->parent)
 		return out->each && out->each < UINT32_MAX && share >= TFH_CYCLE_SURE_SHARE;
 	out->outer = main_entry(x, all[e->parent - 1].path, &outer_share);
 	if (out->outer == UINT32_MAX || outer_share < TFH_CYCLE_SURE_SHARE ||
-	    all[out->outer].parent)
+	    all[out->outer].parent || !counts(&all[out->outer]))
 		return false;
 	out->times = total_of(&all[out->outer]);
 	out->sure = e->sure && all[out->outer].sure;
-	return out->each && out->times && out->each < UINT32_MAX / out->times;
+	return out->each && out->times && out->each < UINT32_MAX / out->times &&
+	       (out->times == 1 || !(out->open || e->goes_on));
 }
 
 /* Which of all iterations a sample is in, from 1; 0: it is in another loop. */
@@ -166,7 +176,7 @@ static uint64_t iteration_at(const struct iterated *x, const struct nest *l,
 			     const struct tfh_loop_sample *s)
 {
 	const struct tfh_loop_entry *e = &x->of.entry.v[s->entry];
-	bool belongs = l->outer == UINT32_MAX
+	bool belongs = l->outer == UINT32_MAX || l->open
 			       ? s->entry == l->entry
 			       : e->parent == l->outer + 1 && total_of(e) == l->each &&
 					 e->parent_done - 1 < l->times;
@@ -213,8 +223,11 @@ static int compare(const struct iterated *x, uint32_t path, struct fit *f)
 
 	if (!nest_of(x, path, &l))
 		return 0;
-	*f = (struct fit){.total = l.each * l.times, .per = 1, .sure = l.sure};
+	*f = (struct fit){.total = l.each * l.times, .per = 1, .sure = l.sure, .open = l.open};
 	f->first = x->sample.v[x->of.entry.v[l.outer == UINT32_MAX ? l.entry : l.outer].first].t;
+	/* Iterations that were seen can only show that the clock has fewer. */
+	if (f->open && (f->total <= windows || f->total > windows + TFH_LOOPS_MISCOUNTED))
+		return 0;
 	if (f->total > windows + TFH_LOOPS_MISCOUNTED)
 		f->per = (f->total + windows / 2) / windows;
 	width = (int64_t)f->per + TFH_LOOPS_MISCOUNTED;
@@ -235,7 +248,8 @@ static int compare(const struct iterated *x, uint32_t path, struct fit *f)
 	free(off);
 	return !off ? -ENOMEM
 		    : agree >= TFH_LOOPS_LOOPED && hi - lo >= TFH_LOOPS_LOOPED * (uint64_t)width &&
-			       (double)agree >= TFH_CYCLE_SURE_SHARE * (double)all;
+			       (double)agree >= TFH_CYCLE_SURE_SHARE * (double)all &&
+			       (!f->open || f->most + (int64_t)(f->total - windows) <= 0);
 }
 
 /* ---- one step more or less ---- */
@@ -288,7 +302,7 @@ static int add(struct iterated *x, const struct fit *f, uint32_t steps)
 	bool in_last = (double)(last->t1 - last->t0) * TFH_LOOPS_USUAL_PART >
 		       x->median * (TFH_LOOPS_USUAL_PART + 1);
 
-	if (!f->sure || loops->clock != TFH_STEP_CLOCK_PERIOD ||
+	if (!f->sure || loops->clock == TFH_STEP_CLOCK_EXEC ||
 	    !facts->feed->processes[facts->process].clean_end)
 		return 0;
 	if (loops->window.v[0].segment == TFH_SEGMENT_TRAIN &&
@@ -307,7 +321,7 @@ static int correct(struct iterated *x, const struct fit *f)
 
 	if (f->total > n)
 		return add(x, f, (uint32_t)(f->total - n));
-	for (; n > f->total; n--)
+	for (; n > f->total && x->loops->clock != TFH_STEP_CLOCK_ITERATOR; n--)
 		drop(x, behind ? n - 1 : 0);
 	return 0;
 }
@@ -373,7 +387,8 @@ static bool may_count(const struct tfh_facts *facts, const struct tfh_loops *loo
 	return TFH_DETECT_ITERATIONS && facts->looped.n && loops->window.n &&
 	       loops->window.n < UINT32_MAX && !loops->grouped && !facts->feed->imported &&
 	       !facts->feed->n_discarded &&
-	       (loops->clock == TFH_STEP_CLOCK_PERIOD || loops->clock == TFH_STEP_CLOCK_EXEC);
+	       (loops->clock == TFH_STEP_CLOCK_PERIOD || loops->clock == TFH_STEP_CLOCK_EXEC ||
+		loops->clock == TFH_STEP_CLOCK_ITERATOR);
 }
 
 /* Takes the first loop that goes together with the windows. */

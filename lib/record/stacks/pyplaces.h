@@ -31,7 +31,7 @@ struct tfh_place_seen {
 	bool wants_loops; /* in: whether loops are read */
 	enum tft_gil gil; /* whether it held the GIL */
 	uint32_t loops;
-	struct tft_loop loop[TFT_LOOPS]; /* its `for` loops, from the outermost one on */
+	struct tft_loop loop[TFT_LOOPS]; /* its loops, from the outermost one on */
 };
 
 /* A thread of the process that runs Python, and the number of threads it was drawn from. */

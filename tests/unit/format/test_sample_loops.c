@@ -12,10 +12,10 @@
 
 static void round_trip(void **state)
 {
-	const struct tft_loop loop[] = {{1, true, 3, 0},
-					{7, false, 1000000, 24},
-					{65536, true, 1ull << 48, 1},
-					{9, true, 0, 1ull << 48}};
+	const struct tft_loop loop[] = {{1, true, 3, 0, 0},
+					{7, false, 1000000, 24, 4},
+					{65536, true, 1ull << 48, 1, 0},
+					{9, true, 0, 1ull << 48, 9}};
 	struct tft_loop out[TFT_LOOPS];
 	uint8_t byte[TFT_EXT_BYTES];
 
@@ -27,6 +27,7 @@ static void round_trip(void **state)
 		assert_int_equal(out[i].sure, loop[i].sure);
 		assert_int_equal(out[i].done, loop[i].done);
 		assert_int_equal(out[i].left, loop[i].left);
+		assert_int_equal(out[i].count, loop[i].count);
 	}
 	assert_int_equal(tft_loops_pack(loop, 0, byte), 0);
 	assert_int_equal(tft_loops_unpack(byte, 0, out), 0);
@@ -39,7 +40,7 @@ static void those_with_room(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < TFT_LOOPS; i++)
-		loop[i] = (struct tft_loop){i + 1, true, 1ull << 20, 1ull << 40};
+		loop[i] = (struct tft_loop){i + 1, true, 1ull << 20, 1ull << 40, 0};
 	uint32_t bytes = tft_loops_pack(loop, TFT_LOOPS, byte);
 	assert_in_range(bytes, 1, TFT_EXT_BYTES);
 	uint32_t n = tft_loops_unpack(byte, bytes, out);

@@ -1,6 +1,7 @@
 /* What must hold: if samples show the loop over steps, its iterations are the steps where the clock lost
  * one, found one outside of the loop, or saw only those that wait. Iterations that are micro-batches,
- * epochs or a library's, or whose number is not certain, change nothing. */
+ * epochs or a library's, or whose number is not certain, change nothing. Where a variable of the program
+ * counts them and their end is not known, those that were seen are the least that there were. */
 #include "../analyze_gen.h"
 
 #include "format/sample_loops.h"
@@ -10,6 +11,8 @@ enum { PROGRAM = 1, LIBRARY };
 static struct tfh_packed_loops packed[4096];
 static size_t used;
 static double t;
+static uint8_t count; /* of the inner loop */
+static bool open;     /* its end is not known */
 
 static uint32_t frames_of(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
 			  uint32_t most)
@@ -30,6 +33,8 @@ static struct gen *job(void)
 	g->feed.place = frames_of;
 	t = 100;
 	used = 0;
+	count = TFH_START_ITERATOR;
+	open = false;
 	return g;
 }
 
@@ -37,8 +42,8 @@ static struct gen *job(void)
 static void look(struct gen *g, uint32_t place, bool sure, uint64_t done, uint64_t all,
 		 uint64_t outer, uint64_t outers)
 {
-	const struct tft_loop loop[] = {{1, sure, outer, outers - outer + 1},
-					{2, sure, done, all - done + 1}};
+	const struct tft_loop loop[] = {{1, sure, outer, outers - outer + 1, 0},
+					{2, sure, done, open ? 0 : all - done + 1, count}};
 	struct tfh_packed_loops *p = &packed[used++ % 4096];
 
 	p->bytes = (uint8_t)tft_loops_pack(outers ? loop : loop + 1, outers ? 2 : 1, p->byte);
@@ -165,6 +170,41 @@ static uint64_t first_differs(bool sure, uint64_t skip, uint64_t from, bool ends
 	return judged(g);
 }
 
+/* The same for a loop that a variable counts, up to sample `last`. */
+static uint64_t counted(uint8_t by, bool ends, uint64_t last)
+{
+	struct gen *g = job();
+
+	g->process.clean_end = true;
+	count = by;
+	open = !ends;
+	for (uint64_t i = 1; i <= 60; i++) {
+		if (i <= last && i % 5 == 0)
+			look(g, PROGRAM, by == TFH_START_COUNTER || by == TFH_START_COUNTER_ON, i,
+			     60, 0, 0);
+		if (i == 1) {
+			t += 100;
+			continue;
+		}
+		launch(g, 1);
+		launch(g, 2);
+		wait(g);
+	}
+	return judged(g);
+}
+
+static void test_counted(void **state)
+{
+	(void)state;
+	assert_int_equal(counted(TFH_START_COUNTER, true, 55), 60);
+	assert_int_equal(counted(TFH_START_COUNTER_ON, true, 60), 60);
+	assert_int_equal(counted(TFH_START_COUNTER, false, 60), 60);
+	assert_int_equal(counted(TFH_START_COUNTER_ON, false, 60), 60);
+	assert_int_equal(counted(TFH_START_COUNTER_ON, false, 55), 59);
+	assert_int_equal(counted(TFH_START_COUNTER_FROM, true, 60), 59);
+	assert_int_equal(counted(TFH_START_COUNTER_ON_FROM, false, 60), 59);
+}
+
 static void test_lost(void **state)
 {
 	(void)state;
@@ -202,7 +242,8 @@ static void test_damaged(void **state)
 					(int)(x >> 50) % 16 < width ? edge[(x >> 33) % 10]
 								    : (uint64_t)i,
 					(int)(x >> 46) % 16 < width ? edge[(x >> 37) % 10]
-								    : (uint64_t)(101 - i)};
+								    : (uint64_t)(101 - i),
+					(uint8_t)(x >> 55 & 7)};
 			}
 			p->bytes =
 				(uint8_t)tft_loops_pack(loop, (uint32_t)(seed >> 62) + 1, p->byte);
@@ -225,7 +266,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_some_wait), cmocka_unit_test(test_micro_batches),
 		cmocka_unit_test(test_outside),	  cmocka_unit_test(test_lost),
-		cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_counted),	  cmocka_unit_test(test_damaged),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
