@@ -1,6 +1,6 @@
 /*
  * Python's door to lib/hook/python, for tests/python/frames.py: the calling thread's stack as text, one line a frame,
- * "file TAB line TAB function", read straight or from copies.
+ * "file TAB line TAB function", read straight or from copies. For tests/python/counted.py: what counts the loops of a frame.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "sampling/counters.h"
 #include "sampling/frames.h"
+#include "sampling/iterators.h"
 #include "hook/python/there.h"
 #include "hook/python/version.h"
 
@@ -22,11 +24,13 @@ EXPORT int reader_take(int copied);
 EXPORT const char *reader_text(void);
 EXPORT void reader_spin(int us, int copied);
 EXPORT double reader_cost(int copied, int times);
+EXPORT int reader_counted(int frame, int64_t *out);
 EXPORT int reader_watch(unsigned long pthread, int times, int out);
 
 static __thread struct room {
 	struct tfh_py_frame frame[FRAMES];
 	struct tfh_py_copies copies;
+	struct tfh_py_counters counters;
 	char text[TEXT];
 } * room;
 
@@ -124,6 +128,36 @@ double reader_cost(int copied, int times)
 		}
 	}
 	return (now(CLOCK_THREAD_CPUTIME_ID) - begin) / times;
+}
+
+/* The loops that a frame of the calling thread (0: the innermost) is in, as struct tfh_py_code_loop and struct tfh_py_counted
+ * have them, 8 numbers each; `left` -1: unknown. Returns how many, -1: something changed meanwhile. */
+int reader_counted(int of, int64_t *out)
+{
+	const struct tfh_py *py = tfh_py();
+	uint16_t loop[TFH_PY_CODE_LOOPS];
+	uint32_t n = prepare() ? frames(py, 1) : 0, loops;
+
+	if (of < 0 || (uint32_t)of >= n)
+		return 0;
+	loops = tfh_py_loops_at(py, &room->counters, &room->copies, &room->frame[of], loop);
+	for (uint32_t i = 0; i < loops; i++, out += 8) {
+		const struct tfh_py_code_loop *l = &room->counters.loop[loop[i]];
+		struct tfh_py_counted c;
+
+		if (!tfh_py_counted(py, &room->counters, &room->copies, &room->frame[of], loop[i],
+				    &c))
+			return -1;
+		out[0] = l->lo;
+		out[1] = l->hi;
+		out[2] = l->counter.where;
+		out[3] = l->counter.index;
+		out[4] = c.known;
+		out[5] = c.count;
+		out[6] = (int64_t)c.done;
+		out[7] = c.left == TFH_PY_LEFT_UNKNOWN ? -1 : (int64_t)c.left;
+	}
+	return (int)loops;
 }
 
 /* Looks at another thread so many times, up to 0.2 ms apart, as the recorder does; writes each stack as a line, frames
