@@ -414,6 +414,21 @@ static void charge_contention(struct tfh_blame *b, uint32_t k, int64_t lo, int64
 		tfh_blame_cause(b, lo, hi, TFH_CAUSE_COMPUTE_CONTENTION, false);
 }
 
+/* Charges [lo, hi), in which op k could have run, but nothing known shows why it did not. */
+static void unexplained(struct tfh_blame *b, uint32_t k, int64_t lo, int64_t hi)
+{
+	uint32_t thread;
+
+	if (b->depth <= TFH_ACCOUNT_CHAIN && !b->sl->device->contended) {
+		int64_t hidden = tfh_hidden_stall(b->sl, k, lo, hi, &thread);
+		b->depth++;
+		walk_back(b, thread, hi - hidden, hi);
+		b->depth--;
+		hi -= hidden;
+	}
+	charge_contention(b, k, lo, hi);
+}
+
 /* Charges [lo, hi): the late launch of op k delayed its start until hi. */
 static void late_launch(struct tfh_blame *b, const struct tfh_dop *k, int64_t lo, int64_t hi)
 {
@@ -427,7 +442,7 @@ static void late_launch(struct tfh_blame *b, const struct tfh_dop *k, int64_t lo
 		if (k->outside)
 			tfh_blame_cause(b, from, hi, TFH_CAUSE_HOST_UNKNOWN, false);
 		else
-			charge_contention(b, (uint32_t)(k - sl->op.v), from, hi);
+			unexplained(b, (uint32_t)(k - sl->op.v), from, hi);
 		hi = from;
 	}
 	/* For consecutive launches, the pause before the call, and the recorder's own time in it,
@@ -473,7 +488,7 @@ static void device_gap(struct tfh_blame *b, const struct tfh_dop *k, int64_t lo,
 	else if (k->function != TFH_NO) /* the driver's thread woke up late for it */
 		tfh_blame_cause(b, lo, hi, TFH_CAUSE_HOST_CALLBACK, false);
 	else
-		charge_contention(b, (uint32_t)(k - b->sl->op.v), lo, hi);
+		unexplained(b, (uint32_t)(k - b->sl->op.v), lo, hi);
 }
 
 /* Charges [lo, hi), which ended when op k started at hi. */

@@ -1,4 +1,4 @@
-/* Private to blame.c and blame_causes.c: charging the moments of one window. */
+/* Private to blame.c, blame_causes.c and stalls.c: charging the moments of one window. */
 #ifndef TFH_JUDGE_ACCOUNT_BLAME_H
 #define TFH_JUDGE_ACCOUNT_BLAME_H
 
@@ -24,6 +24,11 @@ void tfh_blame_pause(struct tfh_blame *b, uint32_t thread, int64_t from, int64_t
 /* Charges the end of [t0, t1) to host function f, which something may have waited for, back to the
  * function's begin. Returns the end of the remaining time before it. */
 int64_t tfh_blame_function(struct tfh_blame *b, uint32_t f, int64_t t0, int64_t t1);
+
+/* How much of [lo, hi), in which nothing known held op k, the device would have waited for the host
+ * anyway (stalls.c); `thread`: the one that it waited for. */
+int64_t tfh_hidden_stall(const struct tfh_slice *sl, uint32_t k, int64_t lo, int64_t hi,
+			 uint32_t *thread);
 
 /* Cause of the time that an op runs, that submitting it takes, and that a copying call takes. */
 enum tfh_cause tfh_cause_of_work(const struct tfh_dop *o);

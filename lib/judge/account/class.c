@@ -1,6 +1,7 @@
 /* Derives classes from charged time: unclassified; compute-bound if compute takes at least 85 %, or
  * more than half and no class blocks 15 %; the class with the most blocking time if that is at
  * least 5 %; otherwise balanced. */
+#include <math.h>
 #include <string.h>
 
 #include "judge/account/account.h"
@@ -18,26 +19,35 @@ bool tfh_class_blocks(enum tfh_class cls)
 	       cls != TFH_CLASS_BALANCED && cls != TFH_CLASS_UNCLASSIFIED;
 }
 
-static enum tfh_class worst(const double by_class[TFH_CLASS_COUNT])
+/* The class that blocks most; `next`: how long the one behind it does. */
+static enum tfh_class worst(const double by_class[TFH_CLASS_COUNT], double *next)
 {
 	enum tfh_class best = TFH_CLASS_INPUT_BOUND;
 
-	for (int c = 0; c < TFH_CLASS_COUNT; c++)
-		if (tfh_class_blocks(c) && by_class[c] > by_class[best])
+	*next = 0;
+	for (int c = best + 1; c < TFH_CLASS_COUNT; c++) {
+		if (!tfh_class_blocks(c))
+			continue;
+		*next = fmax(*next, fmin(by_class[c], by_class[best]));
+		if (by_class[c] > by_class[best])
 			best = c;
+	}
 	return best;
 }
 
 enum tfh_class tfh_class_of(const double part[TFH_PART_COUNT], double total)
 {
-	double by_class[TFH_CLASS_COUNT];
+	double by_class[TFH_CLASS_COUNT], next, unknown = part[TFH_PART_UNATTRIBUTED];
 
-	if (total <= 0 || part[TFH_PART_UNATTRIBUTED] > TFH_UNATTRIBUTED_SHARE * total)
+	tfh_blocking_of(part, by_class);
+	enum tfh_class c = worst(by_class, &next);
+	/* Much time without a cause leaves the class open, unless none of the others would have
+	 * more even with all of it. */
+	if (total <= 0 ||
+	    (unknown > TFH_UNATTRIBUTED_SHARE * total && by_class[c] <= next + unknown))
 		return TFH_CLASS_UNCLASSIFIED;
 	if (part[TFH_PART_COMPUTE] >= TFH_ACCOUNT_COMPUTE_SHARE * total)
 		return TFH_CLASS_COMPUTE_BOUND;
-	tfh_blocking_of(part, by_class);
-	enum tfh_class c = worst(by_class);
 	if (by_class[c] < (1 - TFH_ACCOUNT_COMPUTE_SHARE) * total &&
 	    part[TFH_PART_COMPUTE] > total / 2)
 		return TFH_CLASS_COMPUTE_BOUND;
