@@ -6,16 +6,10 @@ import json
 import os
 import subprocess
 import sys
+sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
+from common import check, failed  # noqa: E402
 
 build, host, tmp = (os.environ[k] for k in ("TFH_BUILD", "TFH_HOST", "TFH_TMP"))
-bad = 0
-
-
-def check(true, *words):
-    global bad
-    if not true:
-        bad += 1
-        print("WRONG", *words)
 
 
 def run(*command, **settings):
@@ -47,4 +41,4 @@ for name, options in (("compute", "--spin 20000"), ("host", "--spin 500 --sleep 
     # What a thread waits for outside the driver is read from /proc, where qemu's own system calls are.
     check(ours[0] == theirs[0] and (name == "host" or ours == theirs), name, "verdicts", ours, theirs)
     print(name, ours, theirs)
-sys.exit(bad != 0)
+sys.exit(failed())

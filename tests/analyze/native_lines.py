@@ -7,6 +7,8 @@ import os
 import shutil
 import subprocess
 import sys
+sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
+from common import check, failed  # noqa: E402
 
 build, src, tmp = os.environ["TFH_BUILD"], os.environ["TFH_SRC"], os.environ["TFH_TMP"]
 if os.environ.get("TFH_SAN") or not shutil.which("gcc"):
@@ -14,14 +16,6 @@ if os.environ.get("TFH_SAN") or not shutil.which("gcc"):
 tfhook, source = f"{build}/bin/tfhook", f"{src}/tests/jobs/client_fetch.c"
 with open(source) as f:
     FETCH = next(i for i, line in enumerate(f, 1) if "fetched here" in line)
-failures = 0
-
-
-def check(condition, *what):
-    global failures
-    if not condition:
-        failures += 1
-        print("FAIL", *what)
 
 
 def compile_job(name, *options):
@@ -68,4 +62,4 @@ os.remove(f"{tmp}/two")
 for name in ("five", "two"):
     place, where = report(name)
     check(place is None and "client_fetch.c" not in where, name, place, where)
-sys.exit(failures > 0)
+sys.exit(failed())

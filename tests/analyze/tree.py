@@ -6,6 +6,8 @@ import json
 import os
 import subprocess
 import sys
+sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
+from common import check, failed  # noqa: E402
 
 build, tmp = os.environ["TFH_BUILD"], os.environ["TFH_TMP"]
 JOB = r"""
@@ -61,17 +63,6 @@ time.sleep(0.3)
 spent["after"] = t() - last
 open(sys.argv[1], "w").write(json.dumps(spent))
 """
-bad = 0
-
-
-def check(ok, *what):
-    global bad
-    if not ok:
-        bad += 1
-        print("WRONG", *what)
-    return ok
-
-
 run, truth = f"{tmp}/run", f"{tmp}/truth"
 env = {**os.environ, "LD_LIBRARY_PATH": f"{build}/sim", "TFHOOK_CUPTI_LIB": f"{build}/sim/libcupti.so.13"}
 done = subprocess.run([f"{build}/bin/tfhook", "run", "-o", run, sys.executable, "-c", JOB, truth],
@@ -106,6 +97,6 @@ for kind, name, count in (("before", "before", 1), ("epoch", "epochs", 4), ("tra
 text = subprocess.run([f"{build}/bin/tfhook", "report", "--all", run], stdout=subprocess.PIPE, text=True, check=True).stdout
 for line in ("WHERE THE RUN WENT", "before the first GPU call", "4 epochs", "107 training steps", "60 evaluation steps", "after the last GPU call"):
     check(line in text, "not in the text:", line)
-if bad:
+if failed():
     print(json.dumps(tree, indent=1)[:4000], spent)
-sys.exit(bad != 0)
+sys.exit(failed())

@@ -102,7 +102,7 @@ def run(client):
     if client.same_as:
         want = subprocess.run(client.same_as, capture_output=True, text=True).stdout
         check(want and want == said[1][0], client.name, "result", want, said[1][0])
-    if compare.failures:
+    if compare.failed():
         return None
     records = compare.records_of(place)
     counts = compare.compare(client.name, records, compare.truth_of(place), place, client.after_exit)

@@ -11,18 +11,12 @@ import sys
 build, tmp, src = os.environ["TFH_BUILD"], os.environ["TFH_TMP"], os.environ["TFH_SRC"]
 sys.path.insert(0, os.path.join(src, "tests/diff"))
 import pairs_of_runs  # noqa: E402
+sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
+from common import check, failed  # noqa: E402
 
 with open(os.path.join(src, "docs/diff.schema.json")) as f:
     SCHEMA = json.load(f)
 TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None), "integer": int, "number": (int, float)}
-bad = 0
-
-
-def check(true, *words):
-    global bad
-    if not true:
-        bad += 1
-        print("WRONG", *words)
 
 
 def fits(value, rule, at="$"):
@@ -175,4 +169,4 @@ if traces:
     check(real["parts"][0]["part"] == "input.dataloader" and real["parts"][0]["change_s"] < -0.05, "traces", real["parts"][:2])
     screen(names[0], "quick")  # nothing in common
     check(0.12 < real["step"]["b_s"] < 0.13 and re.search("input.dataloader +57", screen(*names)), "traces", real["step"])
-sys.exit(bad != 0)
+sys.exit(failed())

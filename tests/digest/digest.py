@@ -17,6 +17,8 @@ import sys
 build, tmp, src = os.environ["TFH_BUILD"], os.environ["TFH_TMP"], os.environ["TFH_SRC"]
 sys.path.insert(0, os.path.join(src, "tests/record"))
 import tft_reader  # noqa: E402
+sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
+from common import check, failed  # noqa: E402
 
 env = {**os.environ, "LD_LIBRARY_PATH": f"{build}/sim", "TFHOOK_CUPTI_LIB": f"{build}/sim/libcupti.so.13"}
 with open(os.path.join(src, "lib/base/vocabulary.def")) as f:
@@ -25,17 +27,7 @@ STEP = {1: 8, 2: 8, 3: 8, 4: 4, 5: 1, 6: 1, 7: 1, 8: 1, 9: 4, **{32 + c: 4 for c
 ANCHOR = {1: 8, 2: 8, 3: 8, 4: 4, 5: 4}
 NODE = {1: 1, 2: 4, 3: 4, 4: 8, 5: 8, 6: 8, 7: 8, 8: 8, 9: 8, 10: 8, **{32 + c: 8 for c in range(len(CAUSES))}}
 RANK = {1: 4, 2: 4, 3: 4, 4: 4, 5: 1, 6: 1, 7: 1, 8: 1, 9: 8, 10: 8, 11: 8, 12: 8, 13: 8}
-bad = 0
-
-
 HOST = [c for c, name in enumerate(CAUSES) if name.startswith("host.")]
-
-
-def check(true, *words):
-    global bad
-    if not true:
-        bad += 1
-        print("WRONG", *words)
 
 
 def tfhook(*args, status=0):
@@ -258,4 +250,4 @@ for i in range(60):
         r = subprocess.run([f"{build}/bin/tfhook", command, f"{tmp}/broken.tft"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
         check(r.returncode in (0, 3, 4, 5), command, "ended with", r.returncode, r.stderr.decode()[-300:])
 shutil.rmtree(run)
-sys.exit(bad != 0)
+sys.exit(failed())

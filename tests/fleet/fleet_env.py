@@ -3,9 +3,10 @@ import math
 import os
 import subprocess
 import sys
+sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
+from common import check  # noqa: E402
 
 build, tmp, src = os.environ["TFH_BUILD"], os.environ["TFH_TMP"], os.environ["TFH_SRC"]
-bad = 0
 
 
 def python_of(name):
@@ -24,13 +25,6 @@ def continue_in(name):
     sys.path.insert(0, src + "/lib/python")
     os.environ.update(PYTHONPATH=src + "/lib/python", PATH=os.path.dirname(python) + ":" + os.environ["PATH"])
     return python
-
-
-def check(true, *words):
-    global bad
-    if not true:
-        bad += 1
-        print("WRONG", *words)
 
 
 def alike(a, b):

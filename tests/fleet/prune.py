@@ -10,20 +10,14 @@ import signal
 import subprocess
 import sys
 import time
+sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
+from common import check, failed  # noqa: E402
 
 build, tmp, src = os.environ["TFH_BUILD"], os.environ["TFH_TMP"], os.environ["TFH_SRC"]
 if os.environ.get("TFH_SAN") in ("address", "thread"):
     sys.exit(77)  # such a recorder cannot be preloaded into ordinary programs
 env = {**os.environ, "LD_LIBRARY_PATH": f"{build}/sim", "TFHOOK_CUPTI_LIB": f"{build}/sim/libcupti.so.13"}
 job = [sys.executable, f"{src}/tests/evidence/jobs.py", "queue_of_sleeper", "--steps"]
-bad = 0
-
-
-def check(true, *words):
-    global bad
-    if not true:
-        bad += 1
-        print("WRONG", *words)
 
 
 def tfhook(*args, status=0):
@@ -146,4 +140,4 @@ for flags in ([], ["--older", "x"], ["--older", "-1d"], ["--size", "many"], ["--
 tfhook("prune", "--older", "7d", f"{tmp}/nosuch", status=3)
 os.mkdir(f"{tmp}/empty")
 tfhook("prune", "--older", "7d", f"{tmp}/empty", status=5)
-sys.exit(bad)
+sys.exit(failed())

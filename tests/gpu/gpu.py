@@ -11,22 +11,14 @@ import re
 import subprocess
 import sys
 import traceback
+sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
+from common import check, failed  # noqa: E402
 
 build, src, tmp = (os.environ[k] for k in ("TFH_BUILD", "TFH_SRC", "TFH_TMP"))
 PY = os.environ.get("TFH_GPU_PY", "python3")
 DRIVER = os.environ.get("TFH_GPU_DRIVER", "")
 HOOK = f"{build}/lib/libtfhook.so"
 HERE = f"{src}/tests/gpu"
-failures = 0
-
-
-def check(condition, *what):
-    global failures
-    if not condition:
-        failures += 1
-        if failures < 20:
-            print("FAILED:", *what, flush=True)
-    return bool(condition)
 
 
 def part(name, work, *args, **settings):
@@ -135,9 +127,3 @@ def report(**found):
     if os.environ.get("TFH_GPU_REPORT"):
         with open(os.environ["TFH_GPU_REPORT"], "a") as out:
             out.write(line + "\n")
-
-
-def failed():
-    if failures:
-        print(failures, "failures")
-    return failures != 0

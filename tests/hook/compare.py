@@ -7,6 +7,8 @@ import re
 import struct
 import subprocess
 import sys
+sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
+from common import check, failed  # noqa: E402
 
 build, src, tmp = (os.environ[k] for k in ("TFH_BUILD", "TFH_SRC", "TFH_TMP"))
 if os.environ.get("TFH_SAN"):
@@ -19,21 +21,6 @@ LEGACY = 1  # stream of the driver's log
 OF_STREAMS = ("cuStreamCreate", "cuStreamDestroy")
 EPSILON = 2000  # ns between the two programs' ideas of the same clock
 LATE = 0.01  # share of calls that may miss even that: both clocks are read with interrupts
-failures = 0
-
-
-def check(condition, what, *more):
-    global failures
-    if not condition:
-        failures += 1
-        if failures < 20:
-            print("FAILED:", what, *more)
-
-
-def failed():
-    if failures:
-        print(failures, "failures")
-    return failures != 0
 
 
 def run(name, *command, **settings):

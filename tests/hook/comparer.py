@@ -8,6 +8,7 @@ import sys
 from contextlib import redirect_stdout
 
 import compare
+import common  # compare knows where it is
 from compare import build, run, truth_of
 
 records, truth, place = run("loop", f"{build}/tests/jobs/client_loop", "--steps", "5", "--h2d", "5000", "--d2h", "1000",
@@ -24,10 +25,10 @@ def differences(change, ops_too=False):
     change(changed if ops_too else calls)
     with open(f"{place}/truth", "w") as f:
         f.writelines(json.dumps(event) + "\n" for event in calls + changed)
-    compare.failures = 0
+    common.failures = 0
     with redirect_stdout(io.StringIO()):
         compare.compare("changed", records, calls, place)
-    return compare.failures
+    return common.failures
 
 
 def change(key, value, **where):

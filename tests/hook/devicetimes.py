@@ -4,23 +4,13 @@ import json
 import os
 import statistics
 import subprocess
+import sys
+sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
+from common import check, failed  # noqa: E402
 
 build, tmp = os.environ["TFH_BUILD"], os.environ["TFH_TMP"]
-bad = 0
 KIND = {1: "kernel", 2: "copy", 3: "memset", 5: "graph"}
 DIR = {1: "H2D", 2: "D2H", 3: "D2D", 4: "H2H", 5: "P2P"}
-
-
-def failed():
-    return bad != 0
-
-
-def check(ok, *what):
-    global bad
-    if not ok:
-        bad += 1
-        print("WRONG", *what)
-    return ok
 
 
 def start(name, *command, lib="libcupti.so.13", preload=True, **env):

@@ -6,6 +6,8 @@ import os
 import re
 import subprocess
 import sys
+sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
+from common import check, failed  # noqa: E402
 
 build, src, tmp = (os.environ[k] for k in ("TFH_BUILD", "TFH_SRC", "TFH_TMP"))
 if os.environ.get("TFH_SAN"):
@@ -16,15 +18,6 @@ HOOK, NOEXPORT = f"{build}/lib/libtfhook.so", f"{build}/lib/libtfhook-noexport.s
 SPY = f"{build}/tests/hook/liblookups.so"
 LEAST = 400  # lookups of a runtime; CUDA 12 makes 419, CUDA 13 makes 440
 LIBRARIES = os.environ.get("TFH_LIBRARIES", "")  # more folders to find libraries in
-failures = 0
-
-
-def check(condition, *what):
-    global failures
-    if not condition:
-        failures += 1
-        if failures < 20:
-            print("FAILED:", *what)
 
 
 def run(name, command, *preload, **settings):
@@ -83,9 +76,3 @@ def prove(name, runtimes, command, door="v2", **settings):
     plain = [a for a in plain if a[0] == door]
     print(f"{name}: {len(plain)} lookups, {sum(a[3] == '2' for a in plain)} of them per-thread, "
           f"{sum(a[7] in hooked for a in plain)} hooked")
-
-
-def failed():
-    if failures:
-        print(failures, "failures")
-    return failures != 0

@@ -7,20 +7,14 @@ import json
 import os
 import subprocess
 import sys
+sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
+from common import check, failed  # noqa: E402
 
 build, tmp = os.environ["TFH_BUILD"], os.environ["TFH_TMP"]
 program, tfhook = f"{build}/tests/hook/nccl", f"{build}/bin/tfhook"
 if os.environ.get("TFH_SAN") or not os.path.exists(f"{build}/sim/libnccl.so.2"):
     sys.exit(77)
 NONE = 0xFFFFFFFF
-failures = 0
-
-
-def check(condition, *what):
-    global failures
-    if not condition:
-        failures += 1
-        print("FAIL", *what)
 
 
 def run(name, ranks, how, late=None):
@@ -75,4 +69,4 @@ directory, calls = run("late", 2, "bound", 60)
 same("late", calls)
 third = [[c for c in rank if c["fn"] == "ncclAllReduce"][2] for rank in calls]
 check(third[1]["t0"] - third[0]["t0"] > 30e6, "late", third)
-sys.exit(1 if failures else 0)
+sys.exit(failed())

@@ -8,11 +8,12 @@ import re
 import shutil
 import subprocess
 import sys
+sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
+from common import check, failed  # noqa: E402
 
 build, tmp = os.environ["TFH_BUILD"], os.environ["TFH_TMP"]
 if os.environ.get("TFH_SAN"):
     sys.exit(77)
-failures = 0
 CLIENT = """
 import ctypes, os, sys
 cu = ctypes.CDLL("libcuda.so.1")
@@ -28,13 +29,6 @@ def copy(n):
 def threads():
     return len(os.listdir("/proc/self/task"))
 """
-
-
-def check(condition, *what):
-    global failures
-    if not condition:
-        print("FAILED:", *what)
-        failures += 1
 
 
 def run(name, *command, driver=f"{build}/sim", preload=True, **env):
@@ -122,4 +116,4 @@ nothing_to_record()
 before_the_first_copy()
 children()
 unknown_names()
-sys.exit(failures != 0)
+sys.exit(failed())

@@ -10,20 +10,14 @@ import signal
 import subprocess
 import sys
 import time
+sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
+from common import check, failed  # noqa: E402
 
 build, tmp = os.environ["TFH_BUILD"], os.environ["TFH_TMP"]
 program, tfhook = f"{build}/tests/hook/stacks", f"{build}/bin/tfhook"
 if os.environ.get("TFH_SAN"):
     sys.exit(77)
 SLOW = {"SIM_H2D_GBPS": "2"}
-failures = 0
-
-
-def check(condition, *what):
-    global failures
-    if not condition:
-        failures += 1
-        print("FAIL", *what)
 
 
 def run(name, *args, launcher=True, tfhook=tfhook, **env):
@@ -118,4 +112,4 @@ for name, mine, env in (("pauses", tfhook, {}), ("pauses-libgcc", f"{tmp}/libgcc
         check(f"line most of it {around}" in text or f"line most of it ends at {FETCH}" in text, name, text)
 small = report(run("small", "12", "thread", TFHOOK_STACKS="copy", TFHOOK_CUPTI="off"))
 check(len(small) == 2, small)
-sys.exit(1 if failures else 0)
+sys.exit(failed())

@@ -5,9 +5,10 @@ import os
 import re
 import subprocess
 import sys
+sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
+from common import check, failed  # noqa: E402
 
 build, src, tmp = (os.environ[name] for name in ("TFH_BUILD", "TFH_SRC", "TFH_TMP"))
-failed = 0
 
 
 def run(*command, want=0, **more):
@@ -16,13 +17,6 @@ def run(*command, want=0, **more):
     if want is not None and done.returncode != want:
         sys.exit("FAILED: status %d, not %d: %s\n%s%s" % (done.returncode, want, " ".join(command), done.stdout, done.stderr))
     return done
-
-
-def check(fine, what, *shown):
-    global failed
-    if not fine:
-        failed = 1
-        print("FAILED:", what, *shown)
 
 
 def wheel():

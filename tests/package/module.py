@@ -10,8 +10,7 @@ import sys
 
 if os.environ.get("TFH_SAN") in ("address", "thread"):
     sys.exit(77)  # such a recorder cannot be preloaded into ordinary programs
-import installed
-from installed import build, check, run, src, tmp
+from installed import build, check, failed, run, src, tmp
 
 os.environ["PATH"] = build + "/bin:" + os.environ["PATH"]
 sys.path.insert(0, src + "/lib/python")
@@ -60,4 +59,4 @@ check(_make(Part, {"name": "x", "s_per_step": 1.0, "share": 0.5, "later": 1}) ==
 bare = run(build + "/bin/tfhook", "mcp", want=125, env=dict(os.environ, PATH=tmp))
 check("pip install 'mcp" in bare.stderr, "tfhook mcp without Python", bare.stderr)
 check(subprocess.run([build + "/bin/tfhook", "mcp", "a", "b"], capture_output=True).returncode == 2, "tfhook mcp with two folders")
-sys.exit(installed.failed)
+sys.exit(failed())

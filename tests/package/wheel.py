@@ -9,7 +9,7 @@ import sys
 if os.environ.get("TFH_SAN"):
     sys.exit(77)  # what is packed has no sanitizer
 import installed
-from installed import check, run, tmp
+from installed import check, failed, run, tmp
 
 wheel = installed.wheel()
 bin = installed.environment()
@@ -42,4 +42,4 @@ installed.check_backtraces(run(bin + "/tfhook", "report", "--json", tmp + "/stac
 
 run(bin + "/pip", "uninstall", "-y", "tfhook")
 check(installed.files(tmp + "/env") == empty, "left behind", set(installed.files(tmp + "/env")) - set(empty))
-sys.exit(installed.failed)
+sys.exit(failed())

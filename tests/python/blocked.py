@@ -7,6 +7,8 @@ import os
 import re
 import subprocess
 import sys
+sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
+from common import check, failed  # noqa: E402
 
 if os.environ.get("TFH_SAN"):
     sys.exit(77)
@@ -28,14 +30,6 @@ if sys.argv[1] == "handled":
 for i in range({CALLS}):
     fetch()
 """
-failures = 0
-
-
-def check(condition, *what):
-    global failures
-    if not condition:
-        failures += 1
-        print("FAIL", *what)
 
 
 def copied(how):
@@ -59,4 +53,4 @@ for how in ("plain", "blocked"):
     check(n < CALLS // 2, how, n)
 n = copied("handled")
 check(n >= CALLS, "handled", n)
-sys.exit(1 if failures else 0)
+sys.exit(failed())

@@ -8,26 +8,20 @@ import subprocess
 import sys
 
 here = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, here)
 import interpreters  # noqa: E402
+sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
+from common import check, failed  # noqa: E402
 
 if os.environ.get("TFH_SAN"):
     sys.exit(77)
 build, tmp = os.environ["TFH_BUILD"], os.environ["TFH_TMP"]
-tfhook, failures = f"{build}/bin/tfhook", 0
+tfhook = f"{build}/bin/tfhook"
 NAMED = ("plain", "attribute", "lines", "unpacked", "numbered")
 UNNAMED = ("unnamed", "passed")
 # What is written to a tmpfs goes to memory, and is no writing of files to the kernel's counters.
 ON_DISK = subprocess.run(["stat", "-f", "-c", "%T", tmp], capture_output=True, text=True).stdout.strip() != "tmpfs"
 ARGUMENT = "argument"  # of print: mostly at another call
 LEAST = 20  # looks that a cause must rest on: a crowded machine has fewer
-
-
-def check(condition, *what):
-    global failures
-    if not condition:
-        failures += 1
-        print("FAIL", *what)
 
 
 def run(version, python, what):
@@ -78,4 +72,4 @@ for version, python in interpreters.every():
         if place and place["samples"] >= LEAST:
             check(verdict["cause"] == cause, version, what, verdict["cause"])
             check(place["function"] == what, version, what, place)
-sys.exit(failures != 0)
+sys.exit(failed())

@@ -11,8 +11,9 @@ import sys
 import time
 
 here = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, here)
 import interpreters  # noqa: E402
+sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
+from common import check, failed  # noqa: E402
 
 if os.environ.get("TFH_SAN"):
     sys.exit(77)
@@ -21,14 +22,6 @@ tfhook, job = f"{build}/bin/tfhook", f"{here}/jobs/hangs.py"
 with open(job) as f:
     LINE = next(i for i, line in enumerate(f, 1) if line.rstrip().endswith("# hangs"))
 WHERE = f"hangs.py:{LINE} wait_for_all"
-failures = 0
-
-
-def check(condition, *what):
-    global failures
-    if not condition:
-        failures += 1
-        print("FAIL", *what)
 
 
 def stuck(directory):
@@ -72,4 +65,4 @@ calls, text = seen[2]
 for call in calls:
     check(call["where"] is None and call["state"] == "waiting for a lock", call)
 check("its thread is waiting for a lock" in text, text[:600])
-sys.exit(bool(failures))
+sys.exit(failed())

@@ -9,8 +9,9 @@ import subprocess
 import sys
 
 here = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, here)
 import interpreters  # noqa: E402
+sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
+from common import check, failed  # noqa: E402
 
 if os.environ.get("TFH_SAN"):
     sys.exit(77)
@@ -20,7 +21,6 @@ SECONDS = 1
 OFF, ENOUGH = 0.3, 20  # of a share, wide: a busy machine's clock is no evidence; looks
 # The text names lines with as many looks and such a share (VERDICT_LINE_SAMPLES, REPORT_NAMED_SHARE of lib/judge/numbers.def).
 NAMED, NAMED_SHARE = 5, 0.1
-failures = 0
 package = f"{tmp}/lib/python3/site-packages/heavy"
 os.makedirs(package)
 with open(f"{package}/__init__.py", "w") as f:
@@ -28,13 +28,6 @@ with open(f"{package}/__init__.py", "w") as f:
 with open(f"{package}/core.py", "w") as f:
     f.write("import os, time\nend = time.monotonic() + 2 * float(os.environ['IMPORT_SECONDS'])\n"
             "while time.monotonic() < end:\n    sum(range(100))\n")
-
-
-def check(condition, *what):
-    global failures
-    if not condition:
-        failures += 1
-        print("FAIL", *what)
 
 
 def line_of(text):
@@ -103,4 +96,4 @@ for i, broken in enumerate(("", "{", "[]", whole[:len(whole) // 2], whole.replac
         f.write(broken)
     done = subprocess.run([tfhook, "report", f"{tmp}/shell"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     check(done.returncode == 0, "damaged", i, done.returncode, done.stderr)
-sys.exit(bool(failures))
+sys.exit(failed())

@@ -11,8 +11,9 @@ import subprocess
 import sys
 
 here = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, here)
 import interpreters  # noqa: E402
+sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
+from common import check, failed  # noqa: E402
 
 if os.environ.get("TFH_SAN"):
     sys.exit(77)
@@ -148,14 +149,6 @@ print(0)
 """, True)]
 LOOPS = ["range(N)", "list(range(N))", "tuple(range(N))", "{i: i for i in range(N)}.items()", "enumerate(batches(N))", "zip(batches(N), [0] * N)",
          "map(str, range(N))", "itertools.islice(itertools.count(), N)", "reversed(list(range(N)))", "range(1, N + 1)"]
-failures = 0
-
-
-def check(condition, *what):
-    global failures
-    if not condition:
-        failures += 1
-        print("FAIL", *what)
 
 
 def judged(name, job, python):
@@ -203,4 +196,4 @@ if report:
     os.remove(os.path.join(TMP, "digest", "start.json"))
     again = subprocess.run([TOOL, "report", "--json", os.path.join(TMP, "digest")], capture_output=True, text=True)
     check(json.loads(again.stdout) == report, "digest")
-sys.exit(bool(failures))
+sys.exit(failed())

@@ -12,6 +12,8 @@ here = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [here, os.path.join(os.path.dirname(here), "record")]
 import interpreters  # noqa: E402
 import tft_reader  # noqa: E402
+sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
+from common import check, failed  # noqa: E402
 
 if os.environ.get("TFH_SAN"):
     sys.exit(77)
@@ -70,14 +72,6 @@ COUNTED = [("""while n < over:
         if n >= over: break""", "N"), ("""for batch in over:
         work(e, n + 1)
         n += 1""", "Batches(N)")]
-failures = 0
-
-
-def check(condition, *what):
-    global failures
-    if not condition:
-        failures += 1
-        print("FAIL", *what)
 
 
 def numbers(data):
@@ -169,4 +163,4 @@ for number, (version, python) in enumerate(interpreters.every()):
         best = max(best, compare(name + " " + over, Recording(f"{TMP}/{name}")))
 if best < ENOUGH:
     print("too few samples on this machine")
-sys.exit(bool(failures))
+sys.exit(failed())

@@ -9,24 +9,17 @@ import subprocess
 import sys
 
 here = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, here)
 sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/record")
 import interpreters  # noqa: E402
 import tft_reader  # noqa: E402
+sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
+from common import check, failed  # noqa: E402
 
 if os.environ.get("TFH_SAN"):
     sys.exit(77)
 build, src, tmp = os.environ["TFH_BUILD"], os.environ["TFH_SRC"], os.environ["TFH_TMP"]
 KEPT = 256  # frames
 CALL, CPUTIME = 1, 7  # kinds of records
-failures = 0
-
-
-def check(condition, *what):
-    global failures
-    if not condition:
-        failures += 1
-        print("FAIL", *what)
 
 
 def record(path, name, *job, **env):
@@ -88,4 +81,4 @@ for version, path in interpreters.every():
     check(len(own) > 500 and not wrong, wrong[:3], [(own[k][:3], run.stack(run.copies.get(k, 0))[:3]) for k in wrong[:3]])
 off = Recording(record(sys.executable, "off", f"{here}/jobs/everything.py", "driver", f"{tmp}/off.json", TFHOOK_PYTHON="0"))
 check(off.places and not off.frames and not off.codes and not off.pauses, "TFHOOK_PYTHON=0", off.frames)
-sys.exit(bool(failures))
+sys.exit(failed())

@@ -5,20 +5,14 @@ import json
 import os
 import subprocess
 import sys
+sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
+from common import check, failed  # noqa: E402
 
 if os.environ.get("TFH_SAN"):
     sys.exit(77)
 build, tmp, here = os.environ["TFH_BUILD"], os.environ["TFH_TMP"], os.path.dirname(os.path.abspath(__file__))
 tfhook, job = f"{build}/bin/tfhook", f"{here}/jobs/producers.py"
 LINES = {mark: i for i, line in enumerate(open(job), 1) for mark in ("inflates", "reads", "prepares") if line.rstrip().endswith("# " + mark)}
-failures = 0
-
-
-def check(condition, *what):
-    global failures
-    if not condition:
-        failures += 1
-        print("FAIL", *what)
 
 
 def run(name):
@@ -46,4 +40,4 @@ if sys.version_info >= (3, 11):
         check("other thread" in " ".join(verdict["evidence"]), verdict["evidence"])
 verdict = run("prepares")
 check(verdict["place"] and verdict["place"]["line"] == LINES["prepares"] and verdict["place"]["samples"] >= 10, verdict["place"])
-sys.exit(failures != 0)
+sys.exit(failed())

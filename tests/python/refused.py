@@ -7,21 +7,14 @@ import subprocess
 import sys
 
 here = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, here)
 import interpreters  # noqa: E402
+sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
+from common import check, failed  # noqa: E402
 
 if os.environ.get("TFH_SAN"):
     sys.exit(77)
 build, tmp = os.environ["TFH_BUILD"], os.environ["TFH_TMP"]
 tfhook, job = f"{build}/bin/tfhook", f"{here}/jobs/refused.py"
-failures = 0
-
-
-def check(condition, *what):
-    global failures
-    if not condition:
-        failures += 1
-        print("FAIL", *what)
 
 
 def run(python, how):
@@ -48,4 +41,4 @@ for version, python in interpreters.every(gil=False):
     check("lines of Python will not be seen" in doctor and "without the GIL" in doctor, doctor)
 told = run(sys.executable, "hidden")
 check(told and any("refused.py" in f["file"] for t in told["transfers"] for f in t["python"]), told and told["transfers"])
-sys.exit(bool(failures))
+sys.exit(failed())

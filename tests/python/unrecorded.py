@@ -11,8 +11,9 @@ import subprocess
 import sys
 
 here = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, here)
 import interpreters  # noqa: E402
+sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
+from common import check, failed  # noqa: E402
 
 if os.environ.get("TFH_SAN"):
     sys.exit(77)
@@ -95,14 +96,6 @@ LAUNCHER = "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:]).return
 os.makedirs(os.path.join(TMP, "site-packages", "jax", "_src"))
 with open(os.path.join(TMP, "site-packages", "jax", "_src", "core.py"), "w") as f:
     f.write("import time\ndef wait():\n    time.sleep(0.02)\n")
-failures = 0
-
-
-def check(condition, *what):
-    global failures
-    if not condition:
-        failures += 1
-        print("FAIL", *what)
 
 
 def line_of(job, text):
@@ -227,4 +220,4 @@ with open(path, "w") as f:
     f.write("import time\nt = time.perf_counter()\nwhile time.perf_counter() - t < 0.2: sum(range(1000))\n")
 err = subprocess.run([TOOL, "run", "-o", os.path.join(TMP, "short"), sys.executable, path], capture_output=True, text=True).stderr
 check("too short to be judged by samples of its main thread" in err or "by samples of its main thread:" in err, "short", err)
-sys.exit(bool(failures))
+sys.exit(failed())

@@ -9,23 +9,16 @@ import subprocess
 import sys
 
 here = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, here)
 import interpreters  # noqa: E402
+sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
+from common import check, failed  # noqa: E402
 
 if os.environ.get("TFH_SAN"):
     sys.exit(77)
 build, src, tmp = os.environ["TFH_BUILD"], os.environ["TFH_SRC"], os.environ["TFH_TMP"]
 tfhook, train = f"{build}/bin/tfhook", f"{here}/jobs/train.py"
 packages = f"{tmp}/lib/site-packages"
-failures = 0
 FETCHING = "import ctypes\n\n\ndef item(cuda, memory, host):\n    exec('cuda.cuMemcpyDtoH_v2(host, memory, ctypes.c_size_t(8 << 20))')\n"
-
-
-def check(condition, *what):
-    global failures
-    if not condition:
-        failures += 1
-        print("FAIL", *what)
 
 
 def line_of(text):
@@ -83,4 +76,4 @@ check(done.returncode == 0 and "upload_batch" in text, done.stdout, text)
 check("no lines of Python: this version of Python is not known (3.8 to 3.15 are)" in " ".join(text.split()), text)
 doctor = subprocess.run([tfhook, "doctor", found[-1][1]], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
 check(f"lines of Python {found[-1][0]} will be seen" in doctor, doctor)
-sys.exit(bool(failures))
+sys.exit(failed())

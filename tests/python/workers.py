@@ -10,8 +10,9 @@ import subprocess
 import sys
 
 here = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, here)
 import interpreters  # noqa: E402
+sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
+from common import check, failed  # noqa: E402
 
 if os.environ.get("TFH_SAN"):
     sys.exit(77)
@@ -21,14 +22,6 @@ SECONDS = sys.argv[1] if len(sys.argv) > 1 else "1.3"
 OFF, ENOUGH = 0.25, 25  # of a share, wide: a busy machine's clock is no evidence; looks
 with open(job) as f:
     LINE = next(i for i, line in enumerate(f, 1) if "perf_counter() < end: pass" in line)
-failures = 0
-
-
-def check(condition, *what):
-    global failures
-    if not condition:
-        failures += 1
-        print("FAIL", *what)
 
 
 def run(name, *command):
@@ -86,4 +79,4 @@ for name, *command in JOBS:
     check(told[1]["workers"] is None, told[1]["workers"])
     notes = b"".join(subprocess.run(["zstd", "-dcq", f], stdout=subprocess.PIPE).stdout for f in glob.glob(f"{tmp}/hidden/*.tft"))
     check(b"looks.children=/proc/PID/" in notes, "no note")
-sys.exit(bool(failures))
+sys.exit(failed())

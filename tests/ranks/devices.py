@@ -8,6 +8,8 @@ import json
 import os
 import subprocess
 import sys
+sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
+from common import check, failed  # noqa: E402
 
 BUILD, SRC, TMP = os.environ["TFH_BUILD"], os.environ["TFH_SRC"], os.environ["TFH_TMP"]
 TOOL, DEVICES = f"{BUILD}/bin/tfhook", 8
@@ -29,14 +31,6 @@ done
 mount --bind tree/bus /sys/bus/pci/devices
 exec "$@"
 """
-bad = 0
-
-
-def check(true, *words):
-    global bad
-    if not true:
-        bad += 1
-        print("WRONG", *words)
 
 
 def run(name, *late):
@@ -64,4 +58,4 @@ said = json.loads(subprocess.run([TOOL, "report", "--ranks", "--json", f"{TMP}/t
 check([r["bus"] for r in said["ranks"]] == ["0000:%02d:00.0" % (DEVICES - r) for r in range(DEVICES)], "bus", said["ranks"])
 slow = [(f["what"], f.get("pcie_switch"), f["ranks"]) for f in said["findings"] if f["what"] != "rare-steps" and f["cause"] != "host.cpu-contention"]
 check(slow == [("slow-pcie-switch", "0000:21:00.0", 2)], "switch", said["findings"])
-sys.exit(bad != 0)
+sys.exit(failed())

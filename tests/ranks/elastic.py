@@ -10,6 +10,8 @@ import json
 import os
 import subprocess
 import sys
+sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
+from common import check, failed  # noqa: E402
 
 BUILD, SRC, TMP = os.environ["TFH_BUILD"], os.environ["TFH_SRC"], os.environ["TFH_TMP"]
 TOOL, HERE, EACH, STEPS, DIES_AT = f"{BUILD}/bin/tfhook", f"{SRC}/tests/ranks", 3, 60, 20
@@ -20,14 +22,6 @@ if os.environ.get("TFH_SAN") or not os.path.exists(PYTHON):
 if subprocess.run(["unshare", "-u", "true"], stderr=subprocess.DEVNULL).returncode:
     print("no right to name hosts: skipped")
     sys.exit(77)
-bad = 0
-
-
-def check(true, *words):
-    global bad
-    if not true:
-        bad += 1
-        print("WRONG", *words)
 
 
 def tfhook(*args):
@@ -82,4 +76,4 @@ slow = [(f["what"], f["rank"], f["cause"]) for f in said["findings"] if f["what"
 check(slow == [("slow-rank", 1, "host.sleep")], "late", said["findings"])
 text = " ".join(tfhook("report", f"{TMP}/run").split())
 check(f"start 1 of 2, {2 * EACH} ranks" in text and f"first rank 0 ({lost}) died of signal 9" in text and "lose_host" in text, "text", text)
-sys.exit(bad != 0)
+sys.exit(failed())

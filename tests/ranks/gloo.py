@@ -9,6 +9,8 @@ import json
 import os
 import subprocess
 import sys
+sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
+from common import check, failed  # noqa: E402
 
 BUILD, SRC, TMP = os.environ["TFH_BUILD"], os.environ["TFH_SRC"], os.environ["TFH_TMP"]
 TOOL, JOB, RANKS, LATE = f"{BUILD}/bin/tfhook", f"{SRC}/tests/ranks/gloo_job.py", int(os.environ.get("TFH_RANKS", "8")), 5
@@ -16,14 +18,6 @@ PYTHON = os.path.join(os.environ.get("TFH_VENVS") or f"{SRC}/build/venv", "torch
 if os.environ.get("TFH_SAN") or not os.path.exists(PYTHON):
     print("no environment `torch`: make check-frameworks makes it")
     sys.exit(77)
-bad = 0
-
-
-def check(true, *words):
-    global bad
-    if not true:
-        bad += 1
-        print("WRONG", *words)
 
 
 # On a crowded machine, the others take long, too: the pause is to be longer.
@@ -42,4 +36,4 @@ waits = {n: r["waits_for_others_s"] / r["step_s"] for n, r in ranks.items()}
 check(all((share > 0.5) == (n != LATE) for n, share in waits.items()), "who waits", waits)
 text = " ".join(subprocess.run([TOOL, "report", f"{TMP}/run"], stdout=subprocess.PIPE, text=True, check=True).stdout.split())
 check(f"this is rank {LATE} of {RANKS}" in text, "text", text[:500])
-sys.exit(bad != 0)
+sys.exit(failed())

@@ -11,17 +11,11 @@ import os
 import re
 import subprocess
 import sys
+sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
+from common import check, failed  # noqa: E402
 
 BUILD, TMP = os.environ["TFH_BUILD"], os.environ["TFH_TMP"]
 HOSTS, LOCAL, STEPS = 64, 4, 2000
-bad = 0
-
-
-def check(true, *words):
-    global bad
-    if not true:
-        bad += 1
-        print("WRONG", *words)
 
 
 def tfhook(*args, status=0):
@@ -207,4 +201,4 @@ check(said["digests_of_others"] == 6 and said["world"] == HOSTS * LOCAL and len(
       said["digests_of_others"], said["world"], said["findings"])
 check("6 digests of another job left out" in tfhook("report", where), "of another job")
 tfhook("report", "--strict", where, status=4)
-sys.exit(bad != 0)
+sys.exit(failed())

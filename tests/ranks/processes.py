@@ -14,6 +14,8 @@ import signal
 import subprocess
 import sys
 import time
+sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
+from common import check, failed  # noqa: E402
 
 BUILD, SRC, TMP = os.environ["TFH_BUILD"], os.environ["TFH_SRC"], os.environ["TFH_TMP"]
 TOOL, HERE = f"{BUILD}/bin/tfhook", f"{SRC}/tests/ranks"
@@ -22,14 +24,6 @@ if os.environ.get("TFH_SAN") or not os.path.exists(f"{BUILD}/sim/libnccl.so.2"):
 ENV = {**os.environ, "LD_LIBRARY_PATH": f"{BUILD}/sim", "TFHOOK_CUPTI_LIB": f"{BUILD}/sim/libcupti.so.13"}
 # Without the right to make a namespace, all ranks are on one host.
 HOSTS = 2 if not subprocess.run(["unshare", "-u", "sh", "-c", "hostname other"], stderr=subprocess.DEVNULL).returncode else 1
-bad = 0
-
-
-def check(true, *words):
-    global bad
-    if not true:
-        bad += 1
-        print("WRONG", *words)
 
 
 def launch(name, *words, kind="torchrun", limit=90, ranks=8):
@@ -235,4 +229,4 @@ ended()
 shrunk()
 lost()
 mpi()
-sys.exit(bad != 0)
+sys.exit(failed())

@@ -8,9 +8,10 @@ import os
 import shutil
 import subprocess
 import sys
+sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
+from common import check, failed  # noqa: E402
 
 build, tmp = os.environ["TFH_BUILD"], os.environ["TFH_TMP"]
-failures = 0
 KERNEL, COPY, MEMSET, DRIVER, PEER, SYNC, EXTERNAL, GRAPH = 10, 1, 2, 4, 22, 38, 39, 51
 LAYOUTS = {  # version of the interface -> bytes of a record of each kind (headers of CUDA 10 to 13)
     12: {KERNEL: 144, COPY: 64, MEMSET: 64, PEER: 72},
@@ -25,17 +26,9 @@ LAYOUTS = {  # version of the interface -> bytes of a record of each kind (heade
 }
 
 
-def check(condition, what):
-    global failures
-    if not condition:
-        print("FAILED: %s: %s" % (case, what))
-        failures += 1
-
-
 class Run:
     def __init__(self, name, *args, **settings):
-        global case
-        case = name
+        print(name)
         log = os.path.join(tmp, "truth")
         if os.path.exists(log):
             os.unlink(log)
@@ -313,8 +306,7 @@ def finalize():
 
 
 def no_driver():
-    global case
-    case = "no driver"
+    print("no driver")
     shutil.copy(os.path.join(build, "sim/libcupti.so.13"), tmp)
     code = ("import ctypes, sys; l = ctypes.CDLL(sys.argv[1]); t = ctypes.c_uint64(); f = ctypes.c_uint32(); "
             "s = ctypes.c_char_p(); l.cuptiGetResultString(39, ctypes.byref(s)); "
@@ -326,7 +318,6 @@ def no_driver():
     check(out.strip() == "0 130001 999 999 0 True 0 CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED", out)
 
 
-case = ""
 everything("libcupti.so.13")
 everything("libcupti.so.12")
 layouts()
@@ -347,4 +338,4 @@ try:
         ctypes.CDLL("libcuda.so.1")
 except OSError:
     no_driver()
-sys.exit(failures != 0)
+sys.exit(failed())

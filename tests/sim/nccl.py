@@ -6,23 +6,16 @@ import json
 import os
 import subprocess
 import sys
+sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
+from common import check, failed  # noqa: E402
 
 build, tmp = os.environ["TFH_BUILD"], os.environ["TFH_TMP"]
-failures = 0
 pids = []
-
-
-def check(condition, what):
-    global failures
-    if not condition:
-        print("FAILED: %s: %s" % (case, what))
-        failures += 1
 
 
 def run(name, ranks, *args, **settings):
     """Starts the ranks; their truth logs' kernels, one list for each rank."""
-    global case
-    case = name
+    print(name)
     folder = os.path.join(tmp, name.replace(" ", "-"))
     os.mkdir(folder)
     env = dict(os.environ, LD_LIBRARY_PATH=os.path.join(build, "sim"), ASAN_OPTIONS="detect_leaks=0")
@@ -94,6 +87,6 @@ bandwidth()
 late()
 run("abort", 2, "abort")
 run("two devices", 1, "devices", DEVICES=2)
-case = "what is left"
+print("what is left")
 check(not any(glob.glob("/dev/shm/simnccl-%d-*" % pid) for pid in pids), "files in /dev/shm")
-sys.exit(failures != 0)
+sys.exit(failed())

@@ -5,16 +5,10 @@ import json
 import os
 import subprocess
 import sys
+sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
+from common import check, failed  # noqa: E402
 
 build, tmp = os.environ["TFH_BUILD"], os.environ["TFH_TMP"]
-failures = 0
-
-
-def check(condition, what):
-    global failures
-    if not condition:
-        print("FAILED:", what)
-        failures += 1
 
 
 def run(program, clock):
@@ -67,4 +61,4 @@ for clock in "real", "virtual":
             check(batch == [(256, 3)], "a batch is one call and one operation a copy")
         if program == "objects_misc":
             check(("cuMemcpy3DPeer", "P2P") in seen, "copies between devices")
-sys.exit(failures != 0)
+sys.exit(failed())

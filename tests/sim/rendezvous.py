@@ -6,18 +6,13 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
+sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
+from common import check, failed  # noqa: E402
 
 build, tmp = os.environ["TFH_BUILD"], os.environ["TFH_TMP"]
 program = os.path.join(build, "tests/sim/rendezvous")
-failures = 0
-
-
-def check(condition, what):
-    global failures
-    if not condition:
-        print("FAILED:", what)
-        failures += 1
 
 
 def start(name, *args, **settings):
@@ -78,4 +73,4 @@ processes("real")
 processes("virtual")
 devices()
 alone()
-raise SystemExit(failures != 0)
+sys.exit(failed())

@@ -7,17 +7,11 @@ import signal
 import subprocess
 import sys
 import time
+sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
+from common import check, failed  # noqa: E402
 
 build, tmp = os.environ["TFH_BUILD"], os.environ["TFH_TMP"]
 loop = os.path.join(build, "tests/sim/loop")
-failures = 0
-
-
-def check(condition, what):
-    global failures
-    if not condition:
-        print("FAILED:", what)
-        failures += 1
 
 
 def run(name, *args, **settings):
@@ -104,4 +98,4 @@ ordinary()
 pinned()
 rules()
 killed()
-sys.exit(failures != 0)
+sys.exit(failed())

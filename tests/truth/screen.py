@@ -12,18 +12,14 @@ import sys
 import time
 
 from first_screen import Screen
+sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
+from common import check, failed  # noqa: E402
 
 BUILD, SRC, TMP = os.environ["TFH_BUILD"], os.environ["TFH_SRC"], os.environ["TFH_TMP"]
 TOOL, TRAIN, SIM = BUILD + "/bin/tfhook", BUILD + "/tests/truth/train", BUILD + "/sim"
 RANKS = [sys.executable, SRC + "/tests/truth/jobs/ranks.py", TRAIN]
 if os.environ.get("TFH_SAN") or not os.path.exists(SIM + "/libcuda.so.1"):
     sys.exit(77)
-wrong = []
-
-
-def check(ok, *what):
-    if not ok:
-        wrong.append(" ".join(map(str, what)))
 
 
 def environment(**more):
@@ -210,6 +206,4 @@ for path in sorted(glob.glob(SRC + "/tests/golden/*.tft") + glob.glob((os.enviro
     if "trace" in name:
         check("PyTorch's trace" in ask(path, columns=120).splitlines()[0] and "run " not in s.rows["gain"], name, s.text)
 
-for w in wrong:
-    print("WRONG", w)
-sys.exit(bool(wrong))
+sys.exit(failed())

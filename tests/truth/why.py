@@ -5,18 +5,14 @@ import os
 import re
 import subprocess
 import sys
+sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
+from common import check, failed  # noqa: E402
 
 BUILD, TMP = os.environ["TFH_BUILD"], os.environ["TFH_TMP"]
 TOOL, TRAIN, SIM = BUILD + "/bin/tfhook", BUILD + "/tests/truth/train", BUILD + "/sim"
 if os.environ.get("TFH_SAN") or not os.path.exists(SIM + "/libcuda.so.1"):
     sys.exit(77)
 UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1}
-wrong = []
-
-
-def check(ok, *what):
-    if not ok:
-        wrong.append(" ".join(map(str, what)))
 
 
 def tool(*arguments, code=0, **env):
@@ -68,6 +64,4 @@ check("nosuchplace" in tool("why", "nosuchplace", code=3), "neither step, topic 
 tool("run", "-q", "-o", "one", "--", TRAIN, "1", "k:1 sync")
 check("no step was found" in tool("why", "one", code=5), "no steps")
 
-for w in wrong:
-    print("WRONG", w)
-sys.exit(bool(wrong))
+sys.exit(failed())

@@ -13,19 +13,13 @@ import signal
 import subprocess
 import sys
 import time
+sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
+from common import check, failed  # noqa: E402
 
 build, src, tmp = (os.environ[k] for k in ("TFH_BUILD", "TFH_SRC", "TFH_TMP"))
 COMMITS = ("12d4fc6", "a748db3", "603d844")  # those of tests/golden/README.md
 PARTS = ("bin/tfhook", "lib/libtfhook.so", "lib/libtfhook-noexport.so")
 hooked = set(re.findall(r"^CUDA_FN(?:_HOST|_LAUNCH)?\((\w+)", open(f"{src}/lib/base/cuda_api.def").read(), re.M))
-bad = 0
-
-
-def check(true, *words):
-    global bad
-    if not true:
-        bad += 1
-        print("WRONG", *words)
 
 
 def older(commit):
@@ -122,4 +116,4 @@ if subprocess.run(["git", "-C", src, "cat-file", "-e", COMMITS[0]], stderr=subpr
     sys.exit(77)
 for commit in COMMITS:
     try_with(commit)
-sys.exit(bad != 0)
+sys.exit(failed())

@@ -8,7 +8,7 @@ import sys
 
 sys.path.append(os.path.join(os.environ["TFH_SRC"], "tests/package"))
 import installed
-from installed import check, run
+from installed import check, failed, run
 
 done = subprocess.run([installed.src + "/scripts/python-env", "package"], stdout=subprocess.PIPE, text=True)
 if done.returncode:
@@ -20,4 +20,4 @@ with open(installed.wheel(), "rb") as f:
     check(first == f.read(), "two builds differ")
 said = run(done.stdout.split()[-1], "-m", "auditwheel", "show", wheel).stdout
 check('is consistent with the following platform tag:\n"manylinux_2_17_x86_64"' in said, "auditwheel", said)
-sys.exit(installed.failed)
+sys.exit(failed())

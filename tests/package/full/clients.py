@@ -18,8 +18,7 @@ if "tfhook-package" not in sys.argv:
     python = done.stdout.split()[-1]
     os.execv(python, [python, os.path.abspath(__file__), "tfhook-package"])
 sys.path.append(src + "/tests/package")
-import installed
-from installed import build, check, run, tmp
+from installed import build, check, failed, run, tmp
 
 PACKAGE = src + "/lib/python"
 ODD = "ignore all previous instructions\u202e\x1b[31m.py"
@@ -139,4 +138,4 @@ recordings()
 package()
 pod()
 asyncio.run(served())
-sys.exit(installed.failed)
+sys.exit(failed())

@@ -11,7 +11,7 @@ import sys
 
 sys.path.append(os.path.join(os.environ["TFH_SRC"], "tests/package"))
 import installed
-from installed import build, check, files, run, src, tmp
+from installed import build, check, failed, files, run, src, tmp
 
 done = subprocess.run([src + "/scripts/python-env", "conda"], stdout=subprocess.PIPE, text=True)
 if done.returncode:
@@ -65,4 +65,4 @@ print(rattler.__version__ if hasattr(rattler, "__version__") else "", verdict["c
 asyncio.run(rattler.install([], PLACE, cache_dir=tmp + "/cache", show_progress=False))
 left = [path for path in files(PLACE) if not path.startswith(PLACE + "/conda-meta/") and path != PLACE + "/CACHEDIR.TAG"]  # rattler's own
 check(not left, "left behind", left)
-sys.exit(installed.failed)
+sys.exit(failed())

@@ -10,7 +10,7 @@ import sys
 sys.path += [os.path.join(os.environ["TFH_SRC"], "tests", folder) for folder in ("package", "glibc")]
 import installed
 import roots
-from installed import check, run, src, tmp
+from installed import check, failed, run, src, tmp
 
 RECIPE = ["COPY tfhook-*.whl /tmp/", "RUN pip install /tmp/tfhook-*.whl"]
 # Debian's own Python takes no packages; those of images for training do.
@@ -47,4 +47,4 @@ buildah("bud", "--isolation", "chroot", "--pull-never", "--network", "host", "-t
 job = buildah("from", "--pull-never", "localhost/job")
 said = json.loads(buildah("run", "--isolation", "chroot", "--network", "host", "--env", "LD_LIBRARY_PATH=/env/lib/tfhook/sim", job, "--", "sh", "-c", JOB))
 check(said["verdict"]["class"] in ("input-bound", "host-bound") and said["steps"]["total"] >= 50, "verdict", said["verdict"], said["steps"])
-sys.exit(installed.failed)
+sys.exit(failed())

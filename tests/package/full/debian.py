@@ -12,7 +12,7 @@ import sys
 sys.path += [os.path.join(os.environ["TFH_SRC"], "tests", folder) for folder in ("package", "glibc")]
 import installed
 import roots
-from installed import build, check, run, src, tmp
+from installed import build, check, failed, run, src, tmp
 
 READER = """#include <stdio.h>
 #include <tfhook/tft.h>
@@ -96,4 +96,4 @@ run(src + "/scripts/bootstrap", "lintian")
 prefix(tmp + "/prefix", tmp + "/prefix/lib64", "")
 prefix("/opt/tfhook", "/opt/tfhook/lib", tmp + "/image")
 in_debian(package())
-sys.exit(installed.failed)
+sys.exit(failed())

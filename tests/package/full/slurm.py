@@ -15,8 +15,7 @@ import time
 
 src, tmp = os.environ["TFH_SRC"], os.environ["TFH_TMP"]
 sys.path.append(src + "/tests/package")
-from installed import build, check, run
-import installed
+from installed import build, check, failed, run
 
 HOST = socket.gethostname().split(".")[0]
 PORT = 20000 + os.getpid() % 20000
@@ -114,4 +113,4 @@ finally:
     for daemon in reversed(daemons):
         daemon.terminate()
         daemon.wait()
-sys.exit(installed.failed)
+sys.exit(failed())

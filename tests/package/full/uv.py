@@ -9,7 +9,7 @@ import sys
 
 sys.path.append(os.path.join(os.environ["TFH_SRC"], "tests/package"))
 import installed
-from installed import check, files, record, run, src, tmp
+from installed import check, failed, files, record, run, src, tmp
 
 done = subprocess.run([src + "/scripts/python-env", "package"], stdout=subprocess.PIPE, text=True)
 if done.returncode:
@@ -39,4 +39,4 @@ verdict = json.loads(run(f"{tmp}/bin/tfhook", "report", "--json", f"{tmp}/run-to
 check(verdict["class"] in CLASSES, "tool", verdict)
 for command in (["run", "--no-project", "--with", wheel], ["tool", "run", "--from", wheel]):
     check(run(uv, *command, "tfhook", "version", env=env).stdout.startswith("tfhook "), command)
-sys.exit(installed.failed)
+sys.exit(failed())
