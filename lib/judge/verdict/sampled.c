@@ -17,37 +17,18 @@
 #include "judge/account/account.h"
 #include "judge/result_make.h"
 #include "judge/verdict/line_tree.h"
-#include "judge/verdict/sampled.h"
-#include "judge/verdict/sampled_loops.h"
-
-struct sampled_lead {
-	struct tfh_model_line line;
-	struct tfh_callee_votes votes;
-	double ns, cause[TFH_CAUSE_COUNT], state[TFT_STATE_COUNT];
-	uint64_t samples;
-};
-
-/* A function of the program, with all that it calls. */
-struct own_function {
-	struct tfh_model_line line;
-	uint32_t first, last, depth;
-	double ns, cause[TFH_CAUSE_COUNT];
-};
+#include "judge/verdict/sampled_lines.h"
 
 struct sampled_run {
 	const struct tfh_start *start;
 	struct tfh_sampled *out;
-	struct tfh_making_seen making;
-	TFH_VEC(struct sampled_lead) lead;
-	TFH_VEC(struct own_function) own;
+	struct tfh_sampled_causes causes;
+	struct tfh_sampled_lines lines;
 	struct tfh_line_tree tree;
 	double ns, start_ns, placed; /* placed: samples with a line */
 	double loop_ns;		     /* of the loop over steps, without start_ns */
 	int64_t end;		     /* of the last one */
 	bool compiles_on;	     /* in the second half, too */
-	bool fed;		     /* by a queue that another thread fills */
-	bool starved;		     /* that thread is the bottleneck: it has hardly a pause */
-	struct tfh_libraries libraries;
 	struct tfh_sampled_steps steps;
 	bool only_loop; /* what is outside of the loop over steps is start and end */
 };
@@ -87,105 +68,6 @@ uint32_t tfh_sampled_process(const struct tfh_feed *feed)
 	return best;
 }
 
-/* Whether a thread that waits for another one waits for JAX, which computes on threads of its own:
- * in a function of JAX, or in a jitted one, which is in C and called by the program itself. */
-static bool awaits_jax(const struct sampled_run *x, const struct tfh_start_sample *k,
-		       const struct tfh_model_line *frame, uint32_t n)
-{
-	if (k->state != TFT_STATE_LOCK || !n)
-		return false;
-	return frame[0].library ? tfh_is_jax(&frame[0]) : x->out->jax;
-}
-
-static enum tfh_cause seen_cause(const struct sampled_run *x, const struct tfh_start_sample *k,
-				 const struct tfh_model_line *frame, uint32_t n)
-{
-	enum tfh_role role = tfh_sampled_role(k, frame, n);
-	bool runs = k->state == TFT_STATE_RUNNING;
-
-	/* What waits now for a queue, now for the GIL, waits for the thread that fills the queue. */
-	if (k->state == TFT_STATE_GIL)
-		return x->fed ? x->making.cause : TFH_CAUSE_HOST_GIL;
-	if (runs && tfh_role_waits(role))
-		role = TFH_ROLE_NONE;
-	if (role == TFH_ROLE_QUEUE && !x->making.busy)
-		return TFH_CAUSE_HOST_LOCK; /* nothing that would fill it was seen at work */
-	if (role == TFH_ROLE_QUEUE)
-		return x->making.cause;
-	if (role != TFH_ROLE_NONE)
-		return tfh_role_cause(role);
-	if (runs && k->gil == TFT_GIL_RELEASED)
-		return tfh_prepares_arrays(&x->libraries, frame, n) ? TFH_CAUSE_HOST_PYTHON
-								    : TFH_CAUSE_COMPUTE_CPU;
-	if (runs && !n)
-		return TFH_CAUSE_HOST_UNKNOWN;
-	if (awaits_jax(x, k, frame, n))
-		return TFH_CAUSE_COMPUTE_CPU;
-	return tfh_plain_cause(k->state);
-}
-
-static enum tfh_cause cause_of(const struct sampled_run *x, const struct tfh_start_sample *k,
-			       const struct tfh_model_line *frame, uint32_t n)
-{
-	enum tfh_cause cause = seen_cause(x, k, frame, n);
-	bool waits = cause == TFH_CAUSE_COMPUTE_CPU && k->state != TFT_STATE_RUNNING;
-
-	/* Results that came sooner would only be followed by a longer wait at the queue. */
-	return waits && x->starved ? x->making.cause : cause;
-}
-
-static int add_own(struct sampled_run *x, const struct tfh_model_line *frame, uint32_t n, double ns,
-		   enum tfh_cause cause)
-{
-	for (uint32_t i = n; i-- > 0;) {
-		struct own_function *o = NULL;
-		bool again = frame[i].library;
-		for (uint32_t k = i + 1; k < n && !again; k++)
-			again = tfh_same_function(&frame[k], &frame[i]); /* recursion counts once */
-		if (again)
-			continue;
-		for (size_t k = 0; k < x->own.n && !o; k++)
-			if (tfh_same_function(&x->own.v[k].line, &frame[i]))
-				o = &x->own.v[k];
-		if (!o && x->own.n == TFH_VERDICT_LINES)
-			continue;
-		if (!o && TFH_PUSH(x->own, ((struct own_function){.line = frame[i],
-								  .first = frame[i].line,
-								  .last = frame[i].line})))
-			return -ENOMEM;
-		o = o ? o : &x->own.v[x->own.n - 1];
-		o->ns += ns;
-		o->cause[cause] += ns;
-		o->depth = n - i > o->depth ? n - i : o->depth;
-		o->first = !o->first || (frame[i].line && frame[i].line < o->first) ? frame[i].line
-										    : o->first;
-		o->last = frame[i].line > o->last ? frame[i].line : o->last;
-	}
-	return 0;
-}
-
-static int add_lead(struct sampled_run *x, const struct tfh_start_sample *k,
-		    const struct tfh_model_line *frame, uint32_t n, enum tfh_cause cause)
-{
-	uint32_t callee, at = tfh_role_lead(frame, n, TFH_ROLE_NONE, &callee);
-	struct sampled_lead *l = NULL;
-
-	for (size_t i = 0; i < x->lead.n && !l; i++)
-		if (tfh_same_line(&x->lead.v[i].line, &frame[at]))
-			l = &x->lead.v[i];
-	if (!l && x->lead.n == TFH_VERDICT_LINES)
-		return 0;
-	if (!l && TFH_PUSH(x->lead, ((struct sampled_lead){.line = frame[at]})))
-		return -ENOMEM;
-	l = l ? l : &x->lead.v[x->lead.n - 1];
-	l->ns += k->ns;
-	l->samples++;
-	l->cause[cause] += k->ns;
-	l->state[k->state] += k->ns;
-	tfh_callee_vote(&l->votes, callee < n ? &frame[callee] : NULL, k->ns);
-	return 0;
-}
-
 /* Whether a sample is late enough for compiling to be more than a part of the start. */
 static bool is_later(const struct sampled_run *x, uint32_t sample)
 {
@@ -216,8 +98,10 @@ static void look_ahead(struct sampled_run *x, const struct tfh_seen_workers *wor
 		queue += role == TFH_ROLE_QUEUE && k->state != TFT_STATE_RUNNING ? k->ns : 0;
 	}
 	x->compiles_on = compiles >= TFH_BLOCKING_SHARE * later;
-	x->fed = x->making.busy && workers->threads && queue >= TFH_BLOCKING_SHARE * all;
-	x->starved = x->fed && workers->threads == 1 && workers->busy >= TFH_VERDICT_WORKERS_BUSY;
+	x->causes.fed =
+		x->causes.making.busy && workers->threads && queue >= TFH_BLOCKING_SHARE * all;
+	x->causes.starved =
+		x->causes.fed && workers->threads == 1 && workers->busy >= TFH_VERDICT_WORKERS_BUSY;
 }
 
 /* What samples count when loops are compared: nothing for imports; nor for compiling, which is in
@@ -235,10 +119,11 @@ static double weigh(const struct sampled_run *x, bool compiling, struct tfh_loop
 		uint32_t n = tfh_start_frames(s, k->place, frame, TFH_VERDICT_FRAMES);
 		bool counts = n && !tfh_sampled_imports(frame, n) &&
 			      (compiling || !tfh_role_compiles(tfh_sampled_role(k, frame, n)));
-		w[i] = (struct tfh_loop_weight){.ns = counts ? k->ns : 0,
-						.waits = k->state != TFT_STATE_RUNNING &&
-							 cause_of(x, k, frame, n) ==
-								 TFH_CAUSE_COMPUTE_CPU};
+		w[i] = (struct tfh_loop_weight){
+			.ns = counts ? k->ns : 0,
+			.waits = k->state != TFT_STATE_RUNNING &&
+				 tfh_sampled_cause(&x->causes, k, frame, n) ==
+					 TFH_CAUSE_COMPUTE_CPU};
 		all += w[i].ns;
 		*samples += counts;
 	}
@@ -285,7 +170,6 @@ static int add_sample(struct sampled_run *x, uint32_t sample)
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
 	uint32_t n = tfh_start_frames(x->start, k->place, frame, TFH_VERDICT_FRAMES);
 	enum tfh_cause cause;
-	int rc;
 
 	x->out->samples++;
 	x->ns += k->ns;
@@ -293,7 +177,7 @@ static int add_sample(struct sampled_run *x, uint32_t sample)
 		x->start_ns += k->ns;
 		return 0;
 	}
-	cause = cause_of(x, k, frame, n);
+	cause = tfh_sampled_cause(&x->causes, k, frame, n);
 	if (cause == TFH_CAUSE_HOST_COMPILE && !x->compiles_on) {
 		x->start_ns += k->ns;
 		x->out->compiles_first = true;
@@ -307,98 +191,7 @@ static int add_sample(struct sampled_run *x, uint32_t sample)
 		return 0;
 	x->placed++;
 	tfh_tree_add(&x->tree, frame, n, k->ns);
-	rc = add_own(x, frame, n, k->ns, cause);
-	return rc ? rc : add_lead(x, k, frame, n, cause);
-}
-
-static int by_time(const void *a, const void *b)
-{
-	const struct sampled_lead *x = a, *y = b;
-
-	return x->ns < y->ns ? 1 : x->ns > y->ns ? -1 : 0;
-}
-
-static int largest(const double *v, int n)
-{
-	int most = 0;
-
-	for (int i = 1; i < n; i++)
-		most = v[i] > v[most] ? i : most;
-	return most;
-}
-
-static struct tfh_sampled_line line_of(const struct sampled_lead *l, double all)
-{
-	bool calls = l->votes.callee.library;
-
-	return (struct tfh_sampled_line){
-		.file = l->line.file,
-		.function = l->line.function,
-		.line = l->line.line,
-		.callee = calls ? l->votes.callee.function : NULL,
-		.callee_file = calls ? l->votes.callee.file : "",
-		.callee_line = calls ? l->votes.callee.line : 0,
-		.share = l->ns / all,
-		.samples = l->samples,
-		.cause = (enum tfh_cause)largest(l->cause, TFH_CAUSE_COUNT),
-		.state = largest(l->state, TFT_STATE_COUNT),
-	};
-}
-
-/* The innermost function of the program that has nearly all of the time: it has the loop, or calls
- * it. */
-static void find_loop(const struct sampled_run *x, double all)
-{
-	const struct own_function *best = NULL;
-
-	for (size_t i = 0; i < x->own.n; i++) {
-		const struct own_function *o = &x->own.v[i];
-		if (o->ns >= TFH_VERDICT_LOOP_SHARE * all && (!best || o->depth > best->depth))
-			best = o;
-	}
-	if (!best)
-		return;
-	x->out->file = best->line.file;
-	x->out->function = best->line.function;
-	x->out->first = best->first;
-	x->out->last = best->last;
-}
-
-/* The time that goes with a function of the program; 0: no more than the line's. One that takes much longer
- * goes as a whole, one that mostly does what the verdict is about loses that. */
-static double function_ns(const struct own_function *o, double line_ns, enum tfh_cause cause,
-			  double loop_ns)
-{
-	bool more = o->cause[cause] > (1 + TFH_BLOCKING_SHARE) * line_ns,
-	     mostly = o->cause[cause] >= TFH_VERDICT_LOOP_SHARE * o->ns;
-
-	mostly &= o->ns < (1 - TFH_BLOCKING_SHARE) * loop_ns; /* else it is the loop's body */
-	return o->ns >= TFH_VERDICT_FUNCTION_TIMES * line_ns ? o->ns
-	       : more && mostly				     ? o->cause[cause]
-							     : 0;
-}
-
-/* What to remove: the line, or its function. */
-static struct tfh_sampled_place place_of(const struct sampled_run *x,
-					 const struct sampled_lead *lead, enum tfh_cause cause)
-{
-	struct tfh_sampled_place place = {.line_ns = lead->ns,
-					  .ns = lead->ns,
-					  .first = lead->line.line,
-					  .last = lead->line.line};
-
-	for (size_t i = 0; i < x->own.n && x->steps.steps; i++) {
-		const struct own_function *o = &x->own.v[i];
-		double ns = function_ns(o, lead->ns, cause, x->loop_ns);
-		if (!tfh_same_function(&o->line, &lead->line) ||
-		    tfh_same_function(&o->line, &x->steps.line) || !(ns > 0))
-			continue;
-		place.ns = ns;
-		place.first = o->first;
-		place.last = o->last;
-		place.whole = true;
-	}
-	return place;
+	return tfh_sampled_lines_add(&x->lines, k, frame, n, cause);
 }
 
 /* The main thread's own line only waits, at a queue or for Python's lock, if one other thread works for
@@ -407,8 +200,8 @@ static bool names_maker(const struct sampled_run *x, struct tfh_result *r)
 {
 	const struct tfh_seen_workers *k = &r->found.workers;
 
-	if (!x->fed || k->threads != 1 || k->busy < TFH_VERDICT_MOST_SHARE || !k->line.file ||
-	    r->verdict.cause != x->making.cause)
+	if (!x->causes.fed || k->threads != 1 || k->busy < TFH_VERDICT_MOST_SHARE ||
+	    !k->line.file || r->verdict.cause != x->causes.making.cause)
 		return false;
 	r->found.line = (struct tfh_seen_line){
 		.file = k->line.file,
@@ -419,36 +212,6 @@ static bool names_maker(const struct sampled_run *x, struct tfh_result *r)
 		.of_s = NAN,
 		.samples = (uint64_t)(k->line.share * k->busy * (double)k->samples)};
 	return true;
-}
-
-/* The line with most of the verdict's cause, and what to remove. */
-static struct tfh_sampled_place find_place(const struct sampled_run *x, struct tfh_result *r)
-{
-	const struct tfh_sampled_line *best;
-	const struct sampled_lead *lead = NULL;
-	struct tfh_seen_line *out = &r->found.line;
-
-	for (size_t i = 0; i < x->lead.n && r->verdict.cause != TFH_CAUSE_NONE; i++) {
-		const struct sampled_lead *l = &x->lead.v[i];
-		if (i >= x->out->n_line || l->samples < TFH_VERDICT_LINE_SAMPLES ||
-		    l->cause[r->verdict.cause] <= (lead ? lead->cause[r->verdict.cause] : 0))
-			continue;
-		lead = l;
-	}
-	if (!lead || names_maker(x, r))
-		return (struct tfh_sampled_place){.ns = 0};
-	best = &x->out->line[lead - x->lead.v];
-	*out = (struct tfh_seen_line){.file = best->file,
-				      .function = best->function,
-				      .line = best->line,
-				      .callee = best->callee,
-				      .callee_file = best->callee ? best->callee_file : NULL,
-				      .callee_line = best->callee_line,
-				      .s_per_step = NAN,
-				      .off_s = NAN,
-				      .of_s = NAN,
-				      .samples = best->samples};
-	return place_of(x, lead, r->verdict.cause);
 }
 
 /* Unlike in steps with a device, nothing waits while the thread computes, so the class with most of
@@ -514,12 +277,10 @@ static int finish(struct sampled_run *x, const struct tfh_feed *feed, struct tfh
 	out->wall_s = (double)(x->start->sample[x->start->n - 1].t - born) / 1e9;
 	out->start_s = x->ns > 0 ? out->wall_s * x->start_ns / x->ns : 0;
 	decide(x, r, part);
-	if (x->lead.n)
-		qsort(x->lead.v, x->lead.n, sizeof(*x->lead.v), by_time);
-	for (size_t i = 0; i < x->lead.n && i < TFH_VERDICT_START_LINES; i++)
-		out->line[out->n_line++] = line_of(&x->lead.v[i], all);
-	find_loop(x, all);
-	place = find_place(x, r);
+	tfh_sampled_lines_list(&x->lines, all, out);
+	place = tfh_sampled_place(&x->lines, &x->steps, x->loop_ns, r);
+	if (place.ns > 0 && names_maker(x, r))
+		place.ns = 0;
 	if (x->steps.steps)
 		tfh_sampled_gains(&x->steps, part, &place, x->loop_ns, x->placed, r);
 	for (int i = 0; i < TFT_STATE_COUNT && all > 0; i++)
@@ -554,11 +315,11 @@ static int be_pool(struct sampled_run *x, struct tfh_start *pool)
 	const struct tfh_start *main_thread = x->start;
 
 	*pool = *main_thread;
-	pool->sample = x->making.work;
-	pool->n = x->making.n_work;
+	pool->sample = x->causes.making.work;
+	pool->n = x->causes.making.n_work;
 	pool->n_loop = pool->n_other = 0;
 	x->start = pool;
-	x->making.busy = false;
+	x->causes.making.busy = false;
 	return tfh_sampled_carry(main_thread, pool, &x->steps);
 }
 
@@ -567,19 +328,19 @@ int tfh_find_sampled(const struct tfh_feed *feed, struct tfh_result *r)
 	struct tfh_start pool;
 	struct sampled_run x = {.start = feed->start(feed->arg, r->process),
 				.out = &r->found.sampled};
-	int rc = tfh_sampled_others(feed, r, &x.making);
+	int rc = tfh_sampled_others(feed, r, &x.causes.making);
 
 	x.out->pid = feed->processes[r->process].pid;
 	x.out->why = x.start->why;
 	x.out->function = "";
 	r->found.pid = x.out->pid;
 	r->n_tree = r->n_tree ? 1 : 0; /* the run, in which no part is known */
-	rc = rc ? rc : tfh_find_libraries(x.start, &x.libraries);
-	x.out->jax = x.libraries.jax;
+	rc = rc ? rc : tfh_find_libraries(x.start, &x.causes.libraries);
+	x.out->jax = x.causes.libraries.jax;
 	rc = rc ? rc : find_steps(&x, end_of(&x, feed, r));
 	if (!rc && x.steps.steps && r->n_tree)
 		rc = tfh_sampled_tree(x.start, &x.steps, feed->processes[r->process].born_ns, r);
-	rc = rc ? rc : tfh_sampled_pool(x.start, &x.making, &x.out->pool);
+	rc = rc ? rc : tfh_sampled_pool(x.start, &x.causes.making, &x.out->pool);
 	if (!rc && x.out->pool.file)
 		rc = be_pool(&x, &pool);
 	if (!rc)
@@ -588,11 +349,11 @@ int tfh_find_sampled(const struct tfh_feed *feed, struct tfh_result *r)
 		rc = add_sample(&x, i);
 	if (!rc)
 		rc = finish(&x, feed, r);
-	free(x.making.work);
+	free(x.causes.making.work);
 	free(x.steps.step);
-	free(x.libraries.use.v);
-	free(x.lead.v);
-	free(x.own.v);
+	free(x.causes.libraries.use.v);
+	free(x.lines.lead.v);
+	free(x.lines.own.v);
 	free(x.tree.node.v);
 	return rc;
 }

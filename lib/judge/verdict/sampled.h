@@ -57,4 +57,17 @@ int tfh_find_libraries(const struct tfh_start *s, struct tfh_libraries *out);
 bool tfh_prepares_arrays(const struct tfh_libraries *l, const struct tfh_model_line *frame,
 			 uint32_t n);
 
+/* What decides about the causes of all samples of a thread. */
+struct tfh_sampled_causes {
+	struct tfh_making_seen making;
+	struct tfh_libraries libraries;
+	bool fed;     /* by a queue that another thread fills */
+	bool starved; /* that thread is the bottleneck: it has hardly a pause */
+};
+
+/* sampled_causes.c */
+enum tfh_cause tfh_sampled_cause(const struct tfh_sampled_causes *x,
+				 const struct tfh_start_sample *k,
+				 const struct tfh_model_line *frame, uint32_t n);
+
 #endif

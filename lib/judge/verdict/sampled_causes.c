@@ -1,0 +1,54 @@
+/*
+ * The cause of what a thread does in a sample. What it waits for may be what another thread makes
+ * (sampled_others.c); code that runs without Python's lock computes, unless it only prepares arrays.
+ */
+#include "judge/verdict/sampled.h"
+
+/* Whether a thread that waits for another one waits for JAX, which computes on threads of its own:
+ * in a function of JAX, or in a jitted one, which is in C and called by the program itself. */
+static bool awaits_jax(const struct tfh_sampled_causes *x, const struct tfh_start_sample *k,
+		       const struct tfh_model_line *frame, uint32_t n)
+{
+	if (k->state != TFT_STATE_LOCK || !n)
+		return false;
+	return frame[0].library ? tfh_is_jax(&frame[0]) : x->libraries.jax;
+}
+
+static enum tfh_cause seen_cause(const struct tfh_sampled_causes *x,
+				 const struct tfh_start_sample *k,
+				 const struct tfh_model_line *frame, uint32_t n)
+{
+	enum tfh_role role = tfh_sampled_role(k, frame, n);
+	bool runs = k->state == TFT_STATE_RUNNING;
+
+	/* What waits now for a queue, now for the GIL, waits for the thread that fills the queue. */
+	if (k->state == TFT_STATE_GIL)
+		return x->fed ? x->making.cause : TFH_CAUSE_HOST_GIL;
+	if (runs && tfh_role_waits(role))
+		role = TFH_ROLE_NONE;
+	if (role == TFH_ROLE_QUEUE && !x->making.busy)
+		return TFH_CAUSE_HOST_LOCK; /* nothing that would fill it was seen at work */
+	if (role == TFH_ROLE_QUEUE)
+		return x->making.cause;
+	if (role != TFH_ROLE_NONE)
+		return tfh_role_cause(role);
+	if (runs && k->gil == TFT_GIL_RELEASED)
+		return tfh_prepares_arrays(&x->libraries, frame, n) ? TFH_CAUSE_HOST_PYTHON
+								    : TFH_CAUSE_COMPUTE_CPU;
+	if (runs && !n)
+		return TFH_CAUSE_HOST_UNKNOWN;
+	if (awaits_jax(x, k, frame, n))
+		return TFH_CAUSE_COMPUTE_CPU;
+	return tfh_plain_cause(k->state);
+}
+
+enum tfh_cause tfh_sampled_cause(const struct tfh_sampled_causes *x,
+				 const struct tfh_start_sample *k,
+				 const struct tfh_model_line *frame, uint32_t n)
+{
+	enum tfh_cause cause = seen_cause(x, k, frame, n);
+	bool waits = cause == TFH_CAUSE_COMPUTE_CPU && k->state != TFT_STATE_RUNNING;
+
+	/* Results that came sooner would only be followed by a longer wait at the queue. */
+	return waits && x->starved ? x->making.cause : cause;
+}

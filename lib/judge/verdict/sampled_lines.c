@@ -1,0 +1,201 @@
+/*
+ * The lines of a sampled run: how long the program is at each of them and in each of its functions,
+ * and which of them the verdict is about.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "judge/result_make.h"
+#include "judge/verdict/sampled_lines.h"
+
+static int add_own(struct tfh_sampled_lines *x, const struct tfh_model_line *frame, uint32_t n,
+		   double ns, enum tfh_cause cause)
+{
+	for (uint32_t i = n; i-- > 0;) {
+		struct tfh_own_function *o = NULL;
+		bool again = frame[i].library;
+		for (uint32_t k = i + 1; k < n && !again; k++)
+			again = tfh_same_function(&frame[k], &frame[i]); /* recursion counts once */
+		if (again)
+			continue;
+		for (size_t k = 0; k < x->own.n && !o; k++)
+			if (tfh_same_function(&x->own.v[k].line, &frame[i]))
+				o = &x->own.v[k];
+		if (!o && x->own.n == TFH_VERDICT_LINES)
+			continue;
+		if (!o && TFH_PUSH(x->own, ((struct tfh_own_function){.line = frame[i],
+								      .first = frame[i].line,
+								      .last = frame[i].line})))
+			return -ENOMEM;
+		o = o ? o : &x->own.v[x->own.n - 1];
+		o->ns += ns;
+		o->cause[cause] += ns;
+		o->depth = n - i > o->depth ? n - i : o->depth;
+		o->first = !o->first || (frame[i].line && frame[i].line < o->first) ? frame[i].line
+										    : o->first;
+		o->last = frame[i].line > o->last ? frame[i].line : o->last;
+	}
+	return 0;
+}
+
+static int add_lead(struct tfh_sampled_lines *x, const struct tfh_start_sample *k,
+		    const struct tfh_model_line *frame, uint32_t n, enum tfh_cause cause)
+{
+	uint32_t callee, at = tfh_role_lead(frame, n, TFH_ROLE_NONE, &callee);
+	struct tfh_sampled_lead *l = NULL;
+
+	for (size_t i = 0; i < x->lead.n && !l; i++)
+		if (tfh_same_line(&x->lead.v[i].line, &frame[at]))
+			l = &x->lead.v[i];
+	if (!l && x->lead.n == TFH_VERDICT_LINES)
+		return 0;
+	if (!l && TFH_PUSH(x->lead, ((struct tfh_sampled_lead){.line = frame[at]})))
+		return -ENOMEM;
+	l = l ? l : &x->lead.v[x->lead.n - 1];
+	l->ns += k->ns;
+	l->samples++;
+	l->cause[cause] += k->ns;
+	l->state[k->state] += k->ns;
+	tfh_callee_vote(&l->votes, callee < n ? &frame[callee] : NULL, k->ns);
+	return 0;
+}
+
+int tfh_sampled_lines_add(struct tfh_sampled_lines *x, const struct tfh_start_sample *k,
+			  const struct tfh_model_line *frame, uint32_t n, enum tfh_cause cause)
+{
+	int rc = add_own(x, frame, n, k->ns, cause);
+
+	return rc ? rc : add_lead(x, k, frame, n, cause);
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct tfh_sampled_lead *x = a, *y = b;
+
+	return x->ns < y->ns ? 1 : x->ns > y->ns ? -1 : 0;
+}
+
+static int largest(const double *v, int n)
+{
+	int most = 0;
+
+	for (int i = 1; i < n; i++)
+		most = v[i] > v[most] ? i : most;
+	return most;
+}
+
+static struct tfh_sampled_line line_of(const struct tfh_sampled_lead *l, double all)
+{
+	bool calls = l->votes.callee.library;
+
+	return (struct tfh_sampled_line){
+		.file = l->line.file,
+		.function = l->line.function,
+		.line = l->line.line,
+		.callee = calls ? l->votes.callee.function : NULL,
+		.callee_file = calls ? l->votes.callee.file : "",
+		.callee_line = calls ? l->votes.callee.line : 0,
+		.share = l->ns / all,
+		.samples = l->samples,
+		.cause = (enum tfh_cause)largest(l->cause, TFH_CAUSE_COUNT),
+		.state = largest(l->state, TFT_STATE_COUNT),
+	};
+}
+
+/* The innermost function of the program that has nearly all of the time: it has the loop, or calls
+ * it. */
+static void find_loop(const struct tfh_sampled_lines *x, double all, struct tfh_sampled *out)
+{
+	const struct tfh_own_function *best = NULL;
+
+	for (size_t i = 0; i < x->own.n; i++) {
+		const struct tfh_own_function *o = &x->own.v[i];
+		if (o->ns >= TFH_VERDICT_LOOP_SHARE * all && (!best || o->depth > best->depth))
+			best = o;
+	}
+	if (!best)
+		return;
+	out->file = best->line.file;
+	out->function = best->line.function;
+	out->first = best->first;
+	out->last = best->last;
+}
+
+void tfh_sampled_lines_list(struct tfh_sampled_lines *x, double all, struct tfh_sampled *out)
+{
+	if (x->lead.n)
+		qsort(x->lead.v, x->lead.n, sizeof(*x->lead.v), by_time);
+	for (size_t i = 0; i < x->lead.n && i < TFH_VERDICT_START_LINES; i++)
+		out->line[out->n_line++] = line_of(&x->lead.v[i], all);
+	find_loop(x, all, out);
+}
+
+/* The time that goes with a function of the program; 0: no more than the line's. One that takes much longer
+ * goes as a whole, one that mostly does what the verdict is about loses that. */
+static double function_ns(const struct tfh_own_function *o, double line_ns, enum tfh_cause cause,
+			  double loop_ns)
+{
+	bool more = o->cause[cause] > (1 + TFH_BLOCKING_SHARE) * line_ns,
+	     mostly = o->cause[cause] >= TFH_VERDICT_LOOP_SHARE * o->ns;
+
+	mostly &= o->ns < (1 - TFH_BLOCKING_SHARE) * loop_ns; /* else it is the loop's body */
+	return o->ns >= TFH_VERDICT_FUNCTION_TIMES * line_ns ? o->ns
+	       : more && mostly				     ? o->cause[cause]
+							     : 0;
+}
+
+/* What to remove: the line, or its function. */
+static struct tfh_sampled_place place_of(const struct tfh_sampled_lines *x,
+					 const struct tfh_sampled_steps *steps, double loop_ns,
+					 const struct tfh_sampled_lead *lead, enum tfh_cause cause)
+{
+	struct tfh_sampled_place place = {.line_ns = lead->ns,
+					  .ns = lead->ns,
+					  .first = lead->line.line,
+					  .last = lead->line.line};
+
+	for (size_t i = 0; i < x->own.n && steps->steps; i++) {
+		const struct tfh_own_function *o = &x->own.v[i];
+		double ns = function_ns(o, lead->ns, cause, loop_ns);
+		if (!tfh_same_function(&o->line, &lead->line) ||
+		    tfh_same_function(&o->line, &steps->line) || !(ns > 0))
+			continue;
+		place.ns = ns;
+		place.first = o->first;
+		place.last = o->last;
+		place.whole = true;
+	}
+	return place;
+}
+
+struct tfh_sampled_place tfh_sampled_place(const struct tfh_sampled_lines *x,
+					   const struct tfh_sampled_steps *steps, double loop_ns,
+					   struct tfh_result *r)
+{
+	const struct tfh_sampled_line *best;
+	const struct tfh_sampled_lead *lead = NULL;
+	struct tfh_seen_line *out = &r->found.line;
+
+	for (size_t i = 0; i < x->lead.n && r->verdict.cause != TFH_CAUSE_NONE; i++) {
+		const struct tfh_sampled_lead *l = &x->lead.v[i];
+		if (i >= r->found.sampled.n_line || l->samples < TFH_VERDICT_LINE_SAMPLES ||
+		    l->cause[r->verdict.cause] <= (lead ? lead->cause[r->verdict.cause] : 0))
+			continue;
+		lead = l;
+	}
+	if (!lead)
+		return (struct tfh_sampled_place){.ns = 0};
+	best = &r->found.sampled.line[lead - x->lead.v];
+	*out = (struct tfh_seen_line){.file = best->file,
+				      .function = best->function,
+				      .line = best->line,
+				      .callee = best->callee,
+				      .callee_file = best->callee ? best->callee_file : NULL,
+				      .callee_line = best->callee_line,
+				      .s_per_step = NAN,
+				      .off_s = NAN,
+				      .of_s = NAN,
+				      .samples = best->samples};
+	return place_of(x, steps, loop_ns, lead, r->verdict.cause);
+}
