@@ -226,6 +226,20 @@ static void test_unseen_loop(void **state)
 		in(1, i % 5 + 1, 4 - i % 5);
 	}
 	expect(0, false);
+	/* Nor are there where 20 passes take two samples: some may be entered between two. */
+	for (uint32_t i = 0; i < 100; i++)
+		for (uint32_t k = 0; k < 2; k++) {
+			at(IN_EPOCH);
+			in(2, 10 * k + 5, 15 - 10 * (int64_t)k);
+		}
+	expect(0, false);
+	/* Nor where the loop is a tenth of the run. */
+	for (uint32_t i = 0; i < 500; i++) {
+		at(i < 50 ? MAIN : LATER);
+		if (i < 50)
+			in(1, i + 1, 49 - i);
+	}
+	expect(0, false);
 }
 
 /* 200 iterations of `while`, of which the last one is seen or the end is known; from 5,000 on, or from where it is not known: as many
