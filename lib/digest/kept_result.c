@@ -372,6 +372,19 @@ TYPE(sampled, N(1, samples), N(2, pid), N(3, wall_s), N(4, start_s), A(5, state)
      SUB(17, loop, step_loop), SUB(18, pool, pool_wait));
 #undef S
 
+#define S struct tfh_computed_line
+TYPE(computed_line, TN(1, file), TN(2, function), N(3, line), N(4, s_per_step), N(5, samples));
+#undef S
+
+#define S __typeof__(((struct tfh_computed *)0)->part[0])
+TYPE(computed_part, N(1, s_per_step), N(2, off_s), N(3, samples));
+#undef S
+
+#define S struct tfh_computed
+TYPE(computed, SUBS(1, part, computed_part), SUBS(2, forward, computed_line),
+     SUBS(3, backward, computed_line), SUBS(4, layer, computed_line), TN(5, function));
+#undef S
+
 #define S struct tfh_contended
 TYPE(contended, N(1, share), N(2, s_per_step), N(3, busy), N(4, own));
 #undef S
@@ -395,7 +408,7 @@ TYPE(findings, N(1, cpu_only), N(2, torch), N(3, imported), N(4, device_times), 
      N(59, replays), N(60, threads_turn), SUB(61, before, call_site), N(62, slow.n),
      TN(63, slow.file), TN(64, slow.function), N(65, slow.line), N(66, alike), N(67, around),
      SUB(68, sampled, sampled), N(69, asker_works), N(70, uncached_s), N(71, restarts),
-     N(72, copies_held));
+     N(72, copies_held), SUB(73, computed, computed));
 #undef S
 
 #define S struct tfh_generation

@@ -249,6 +249,8 @@ static int find_places(const struct tfh_accounts *accounts, struct tfh_result *r
 		rc = tfh_find_lines(accounts, r);
 	if (!rc)
 		rc = tfh_find_call_lines(accounts, r);
+	if (!rc)
+		rc = tfh_find_computed(accounts, r);
 	if (!rc && accounts->facts->restarts)
 		rc = tfh_find_asked_line(accounts, r);
 	tfh_fix_gains(accounts, r);

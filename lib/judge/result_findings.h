@@ -121,6 +121,34 @@ struct tfh_seen_line {
 	const char *given; /* function of the program that the stage calls; NULL: none is known */
 };
 
+/* The parts of what a job computes on a CPU. Recorded calls and ranges tell the time of backward
+ * passes, optimizers and functions, samples the rest. */
+enum tfh_computes {
+	TFH_COMPUTES_BACKWARD, /* PyTorch's backward passes */
+	TFH_COMPUTES_FORWARD,  /* calls of PyTorch's modules, except in a backward pass */
+	TFH_COMPUTES_UPDATE,   /* PyTorch's optimizers */
+	TFH_COMPUTES_FUNCTION, /* functions that TensorFlow executes */
+	TFH_COMPUTES_OTHER,
+	TFH_COMPUTES_COUNT
+};
+struct tfh_computed_line {
+	const char *file, *function; /* file NULL: none */
+	uint32_t line;
+	double s_per_step;
+	uint64_t samples; /* 0: it was measured */
+};
+struct tfh_computed {
+	struct {
+		double s_per_step, off_s; /* off_s: two standard errors */
+		uint64_t samples;	  /* 0: it was measured */
+	} part[TFH_COMPUTES_COUNT];
+	/* Where the program calls modules, and where backward passes; the functions in which most
+	 * of the forward passes' time was spent, without those that they call. */
+	struct tfh_computed_line forward[TFH_COMPUTED_LINES], backward[TFH_COMPUTED_LINES],
+		layer[TFH_COMPUTED_LINES];
+	const char *function; /* that TensorFlow executed, with the most time; NULL: none */
+};
+
 /* Copies that account for most of the verdict's bytes and repeat: from or to the same memory in
  * `steps` steps. */
 struct tfh_copied_again {
@@ -307,6 +335,7 @@ struct tfh_findings {
 	struct tfh_seen_line line;  /* the line with most of the verdict's cause */
 	struct tfh_seen_node *node; /* a parent before its children */
 	uint32_t n_node;
+	struct tfh_computed computed; /* all 0: not known */
 	struct tfh_seen_workers workers;
 	struct tfh_copied_again again;
 	enum tfh_serves serves;

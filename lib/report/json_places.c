@@ -88,3 +88,58 @@ void tfh_json_places(struct tfh_json *j, const struct tfh_result *r)
 	}
 	tfh_json_end(j);
 }
+
+static void write_lines(struct tfh_json *j, const char *name, const struct tfh_computed_line *line)
+{
+	tfh_json_key(j, name);
+	tfh_json_array(j);
+	for (int i = 0; i < TFH_COMPUTED_LINES && line[i].file; i++) {
+		tfh_json_object(j);
+		tfh_json_kstr(j, "file", line[i].file);
+		if (line[i].line)
+			tfh_json_ku64(j, "line", line[i].line);
+		tfh_json_kstr(j, "function", line[i].function);
+		tfh_json_kf64(j, "s_per_step", line[i].s_per_step);
+		tfh_json_ku64(j, "samples", line[i].samples);
+		tfh_json_end(j);
+	}
+	tfh_json_end(j);
+}
+
+void tfh_json_computed(struct tfh_json *j, const struct tfh_result *r)
+{
+	static const char *const name[TFH_COMPUTES_COUNT] = {
+		[TFH_COMPUTES_BACKWARD] = "backward", [TFH_COMPUTES_FORWARD] = "forward",
+		[TFH_COMPUTES_UPDATE] = "optimizer",  [TFH_COMPUTES_FUNCTION] = "tf.function",
+		[TFH_COMPUTES_OTHER] = "other",
+	};
+	const struct tfh_computed *c = &r->found.computed;
+	double all_s = 0;
+
+	for (int k = 0; k < TFH_COMPUTES_COUNT; k++)
+		all_s += c->part[k].s_per_step;
+	tfh_json_key(j, "computing");
+	if (!(all_s > 0)) {
+		tfh_json_null(j);
+		return;
+	}
+	tfh_json_object(j);
+	tfh_json_key(j, "parts");
+	tfh_json_array(j);
+	for (int k = 0; k < TFH_COMPUTES_COUNT; k++) {
+		if (!(c->part[k].s_per_step > 0))
+			continue;
+		tfh_json_object(j);
+		tfh_json_kstr(j, "part", name[k]);
+		tfh_json_kf64(j, "s_per_step", c->part[k].s_per_step);
+		tfh_json_kf64(j, "off_s", c->part[k].off_s);
+		tfh_json_ku64(j, "samples", c->part[k].samples);
+		tfh_json_end(j);
+	}
+	tfh_json_end(j);
+	write_lines(j, "forward", c->forward);
+	write_lines(j, "backward", c->backward);
+	write_lines(j, "layers", c->layer);
+	tfh_json_kstr(j, "function", c->function);
+	tfh_json_end(j);
+}

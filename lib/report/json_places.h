@@ -12,6 +12,9 @@ void tfh_json_frames(struct tfh_json *j, const struct tfh_result *r, uint32_t st
 void tfh_json_open_place(struct tfh_json *j, const struct tfh_result *r,
 			 const struct tfh_in_flight *open);
 
+/* The field "computing": the parts of what is computed on a CPU. */
+void tfh_json_computed(struct tfh_json *j, const struct tfh_result *r);
+
 /* The field "places": where most of the time of calls other than copies is spent, and where pauses
  * end. */
 void tfh_json_places(struct tfh_json *j, const struct tfh_result *r);

@@ -520,6 +520,7 @@ int tfh_report_json(FILE *out, const struct tfh_wording *words)
 	tfh_json_recurs(&j, r);
 	write_steps(&j, r);
 	write_parts(&j, r);
+	tfh_json_computed(&j, r);
 	write_whatif(&j, r);
 	tfh_json_tree(&j, r);
 	tfh_json_start(&j, r);

@@ -171,6 +171,34 @@ static void run_times(const struct tfh_result *r, struct times *t, size_t rows, 
 		close_up(t, rows);
 }
 
+/* Whether there is room for the parts of what the CPU computes, beside what else takes a step. */
+static bool shows_parts(const struct tfh_result *r, size_t rows)
+{
+	const double least = TFH_BLOCKING_SHARE * tfh_step_s(r);
+	size_t n = 1; /* the rest */
+
+	for (int p = 0; p < TFH_PART_COUNT; p++)
+		n += p != TFH_PART_COMPUTE && r->breakdown[p].s_per_step >= least;
+	for (int k = 0; k < TFH_COMPUTES_COUNT; k++)
+		n += r->found.computed.part[k].s_per_step >= least;
+	return tfh_computed_in_parts(r) && r->steady.cls == TFH_CLASS_COMPUTE_BOUND && n <= rows;
+}
+
+static void add_compute(const struct tfh_result *r, struct times *t, size_t rows)
+{
+	/* The device computed, but for others. */
+	double others = r->found.cause_s[TFH_CAUSE_COMPUTE_CONTENTION];
+	bool parts = shows_parts(r, rows);
+
+	for (int k = 0; k < TFH_COMPUTES_COUNT && parts; k++)
+		add_row(t, tfh_computes_words((enum tfh_computes)k),
+			r->found.computed.part[k].s_per_step, false);
+	if (!parts)
+		add_row(t, tfh_part_words(TFH_PART_COMPUTE),
+			r->breakdown[TFH_PART_COMPUTE].s_per_step - others, false);
+	add_row(t, "others on GPU", others, false);
+}
+
 static void step_times(const struct tfh_result *r, struct times *t, size_t rows)
 {
 	char mean[TFH_TEXT];
@@ -182,12 +210,11 @@ static void step_times(const struct tfh_result *r, struct times *t, size_t rows)
 	for (int p = 0; p < TFH_PART_COUNT; p++) {
 		if (isnan(r->breakdown[p].share))
 			continue;
-		/* The device computed, but for others. */
-		double others =
-			p == TFH_PART_COMPUTE ? r->found.cause_s[TFH_CAUSE_COMPUTE_CONTENTION] : 0;
-		add_row(t, tfh_part_words((enum tfh_part)p), r->breakdown[p].s_per_step - others,
-			false);
-		add_row(t, "others on GPU", others, false);
+		if (p == TFH_PART_COMPUTE)
+			add_compute(r, t, rows);
+		else
+			add_row(t, tfh_part_words((enum tfh_part)p), r->breakdown[p].s_per_step,
+				false);
 	}
 	sort_rows(t);
 	close_up(t, rows);

@@ -234,6 +234,26 @@ static void xprof_line(const struct tfh_page *page)
 		tfh_wrap(page, "  ", "    ", line);
 }
 
+/* On a CPU, the parts of computing. */
+static void computed_rows(const struct tfh_page *page, double step_s)
+{
+	const struct tfh_computed *c = &page->r->found.computed;
+
+	for (int k = 0; k < TFH_COMPUTES_COUNT && tfh_computed_in_parts(page->r); k++) {
+		char time[TFH_TEXT], error[TFH_TEXT];
+		double s = c->part[k].s_per_step;
+		if (s < 0.005 * step_s)
+			continue;
+		tfh_print(page->out, "    %-12s %9s %3.0f %%",
+			  tfh_computes_words((enum tfh_computes)k), tfh_fmt_time(time, s),
+			  100 * s / step_s);
+		if (c->part[k].samples)
+			tfh_print(page->out, "  (sampled, +-%s)",
+				  tfh_fmt_time(error, c->part[k].off_s));
+		tfh_put("\n", page->out);
+	}
+}
+
 void tfh_text_breakdown(const struct tfh_page *page)
 {
 	const struct tfh_result *r = page->r;
@@ -269,6 +289,8 @@ void tfh_text_breakdown(const struct tfh_page *page)
 		if (most == TFH_PART_COMPUTE && others > 0)
 			tfh_print(page->out, "  (%s for others)", tfh_fmt_time(hidden, others));
 		tfh_put("\n", page->out);
+		if (most == TFH_PART_COMPUTE)
+			computed_rows(page, seconds);
 		share[most] = NAN;
 	}
 	xprof_line(page);

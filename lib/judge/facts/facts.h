@@ -201,6 +201,11 @@ struct tfh_exec {
 	uint32_t thread, stack; /* stack: of a backward pass, where it was read; 0: unknown */
 };
 
+/* An optimizer's step, as PyTorch names it. */
+struct tfh_update {
+	int64_t t0, t1;
+};
+
 /* A call that makes its step unusual: loads kernels, or saves the model. */
 struct tfh_rare {
 	int64_t t0;
@@ -268,8 +273,8 @@ struct tfh_facts {
 	const char *loader;		/* name of a PyTorch DataLoader's get-next, NULL: none */
 	/* last launch into each stream */
 	struct tfh_last_call last_launch[TFH_FACTS_LAST_LAUNCHES];
-	TFH_VEC(struct tfh_exec) exec;	  /* by end */
-	TFH_VEC(int64_t) update;	  /* ends of optimizers' steps, as PyTorch names them */
+	TFH_VEC(struct tfh_exec) exec;	   /* by end */
+	TFH_VEC(struct tfh_update) update; /* by end */
 	TFH_VEC(struct tfh_exec) program; /* executions of XLA's programs by one thread, by begin */
 	TFH_VEC(uint8_t) range_name;	  /* by string: what a range of this name is */
 	TFH_VEC(struct tfh_rare) rare;	  /* by end */
@@ -337,6 +342,8 @@ void tfh_facts_free(struct tfh_facts *facts);
 bool tfh_event_label(const struct tfh_event *ev, struct tfh_piece *p);
 /* range_names.c: the name of an executed function or program, and its length */
 const char *tfh_function_name(const struct tfh_facts *facts, uint32_t name, size_t *n);
+/* The same without TensorFlow's prefix. */
+const char *tfh_graph_name(const struct tfh_facts *facts, uint32_t name, size_t *n);
 /* token.c: the kind of a driver call in the sequence of launches, copies and waits;
  * false if it is not part of the sequence. */
 bool tfh_token_kind(const struct tfh_event *ev, const struct tfh_piece *p,

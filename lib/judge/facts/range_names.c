@@ -53,7 +53,9 @@ int tfh_range_event(struct tfh_facts *facts, const struct tfh_event *ev)
 		facts->range_name.v[name] = (uint8_t)kind_of(text_of(facts, name));
 	switch (facts->range_name.v[name]) {
 	case R_UPDATE:
-		return facts->feed->imported ? 0 : TFH_PUSH_BIG(facts->update, ev->t1);
+		return facts->feed->imported
+			       ? 0
+			       : TFH_PUSH_BIG(facts->update, ((struct tfh_update){ev->t0, ev->t1}));
 	case R_PROGRAM:
 		return TFH_PUSH_BIG(facts->program,
 				    ((struct tfh_exec){ev->t0, ev->t1, name | TFH_FACTS_PROGRAM,
@@ -117,4 +119,16 @@ const char *tfh_function_name(const struct tfh_facts *facts, uint32_t name, size
 		*n = s ? strlen(s) : 0;
 	}
 	return s ? s : "";
+}
+
+const char *tfh_graph_name(const struct tfh_facts *facts, uint32_t name, size_t *n)
+{
+	static const char inference[] =
+		"__inference_"; /* TensorFlow's prefix of every function name */
+	const char *s = tfh_function_name(facts, name, n);
+
+	if (strncmp(s, inference, sizeof(inference) - 1))
+		return s;
+	*n -= sizeof(inference) - 1;
+	return s + sizeof(inference) - 1;
 }

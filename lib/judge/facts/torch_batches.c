@@ -38,8 +38,8 @@ static struct behind *look_behind(const struct tfh_facts *facts)
 		v[i] = (struct behind){0};
 		for (; exec < facts->exec.n && facts->exec.v[exec].t1 <= until; ++exec)
 			v[i].passes += facts->exec.v[exec].t1 > from;
-		for (; up < facts->update.n && facts->update.v[up] <= until; ++up)
-			v[i].updates |= facts->update.v[up] > from;
+		for (; up < facts->update.n && facts->update.v[up].t1 <= until; ++up)
+			v[i].updates |= facts->update.v[up].t1 > from;
 		v[i].trains = v[i].passes || v[i].updates;
 	}
 	return v;

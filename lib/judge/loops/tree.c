@@ -60,19 +60,6 @@ static void add_to(struct run_tree *t, enum tfh_branch kind, uint32_t parent, in
 
 /* ---- what a loop does ---- */
 
-/* *n: its length */
-static const char *exec_name(const struct run_tree *t, uint32_t name, size_t *n)
-{
-	static const char inference[] =
-		"__inference_"; /* TensorFlow's prefix of every function name */
-	const char *s = tfh_function_name(t->facts, name, n);
-
-	if (strncmp(s, inference, sizeof(inference) - 1))
-		return s;
-	*n -= sizeof(inference) - 1;
-	return s + sizeof(inference) - 1;
-}
-
 /* What a loop does whose batches are not those of the training. */
 static enum tfh_branch role_of_group(const struct tfh_loops *loops, const struct tfh_facts *facts,
 				     uint32_t group)
@@ -89,7 +76,8 @@ static bool trains_by_name(const struct run_tree *t, const struct tfh_node *loop
 
 	for (uint32_t i = 0; i < loop->n_body && !trains; i++)
 		trains = loop->body[i].kind == TFH_LOOP_EVENT_FUNCTION &&
-			 tfh_role_of_name(exec_name(t, loop->body[i].what, &n)) == TFH_BRANCH_TRAIN;
+			 tfh_role_of_name(tfh_graph_name(t->facts, loop->body[i].what, &n)) ==
+				 TFH_BRANCH_TRAIN;
 	return trains;
 }
 
@@ -129,7 +117,7 @@ static enum tfh_branch said(const struct run_tree *t, const struct tfh_node *loo
 	for (uint32_t i = 0; i < loop->n_body && role == TFH_BRANCH_STEP; i++) {
 		const struct tfh_node *v = &loop->body[i];
 		if (v->kind == TFH_LOOP_EVENT_FUNCTION)
-			role = tfh_role_of_name(exec_name(t, v->what, &n));
+			role = tfh_role_of_name(tfh_graph_name(t->facts, v->what, &n));
 		else if (v->kind == TFH_LOOP_EVENT_MARK && v->what)
 			role = TFH_BRANCH_EVALUATE;
 		if (role == TFH_BRANCH_STEP && v->feeds && t->loops->train_group >= 0 &&
@@ -176,7 +164,7 @@ static const char *name_of(struct run_tree *t, const struct tfh_node *loop)
 			best = &loop->body[i];
 	if (!best)
 		return "";
-	const char *s = exec_name(t, best->what, &all);
+	const char *s = tfh_graph_name(t->facts, best->what, &all);
 	for (n = all; n && s[n - 1] >= '0' && s[n - 1] <= '9';)
 		n--;
 	n -= n && s[n - 1] == '_' && n < all;

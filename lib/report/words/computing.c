@@ -103,6 +103,8 @@ static void explain_busy(struct tfh_wording *w)
 				     "its multiprocessors"
 				   : "the device is busy for %.0f %% of the step",
 			     busy);
+	const char *parts = r->found.cpu_only ? tfh_computed_shares(w) : NULL;
+	w->text = parts ? parts : w->text;
 	tfh_explain_families(w);
 	advise_optimizer(w);
 	const char *todo = v->cause == TFH_CAUSE_COMPUTE_DENSE ? compute_advice(r) : NULL;
@@ -169,7 +171,8 @@ static void explain_computing(struct tfh_wording *w)
 		tfh_evidence(w, TFH_TELLS_LINE, line);
 	else if (ops)
 		tfh_evidence(w, TFH_TELLS_OPS, ops);
-	else
+	bool known = w->r->found.cpu_only && tfh_explain_computed(w, line || ops);
+	if (!known && !line && !ops)
 		tfh_evidence(w, TFH_TELLS_KERNEL,
 			     w->r->found.cpu_only
 				     ? "not known: the CPU computes, and nothing shows which op"

@@ -7,6 +7,7 @@
  *	cause.c		what each cause means in this job
  *	crowd.c		who had the machine's CPUs
  *	families.c	the kinds of kernels
+ *	computed_words.c	the parts of what is computed on a CPU
  *	remedy.c	what to do about it: tables
  *	sample_lines.c	what samples of the thread have shown
  *	where.c		where in the program the time goes
@@ -254,6 +255,15 @@ void tfh_note_priced(struct tfh_wording *w);
 void tfh_note_faults(struct tfh_wording *w);
 /* Steps: memory, slow ones, and those left out. */
 void tfh_note_steps(struct tfh_wording *w);
+/* computed_words.c: "backward" */
+const char *tfh_computes_words(enum tfh_computes part);
+/* Whether more than one part of what is computed on the CPU is known. */
+bool tfh_computed_in_parts(const struct tfh_result *r);
+/* "backward 50 %, forward 41 % (mostly Linear) of a step"; NULL: not known. */
+const char *tfh_computed_shares(struct tfh_wording *w);
+/* What takes most of these parts. Unless the verdict has a line (`placed`): their lines, or the
+ * function that is all of it; false: neither is known. */
+bool tfh_explain_computed(struct tfh_wording *w, bool placed);
 /* computing.c: a compute-bound verdict */
 void tfh_explain_compute(struct tfh_wording *w);
 /* Other processes on the GPU, unless they are the verdict. */

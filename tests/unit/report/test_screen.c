@@ -118,6 +118,33 @@ static void test_order(void **state)
 	free(text);
 }
 
+/* On a CPU, computing is shown in its parts if there is room for all that take 5 %: not beside a wait for input of that size. */
+static void test_parts(void **state)
+{
+	(void)state;
+	struct tfh_result r = fixture();
+
+	r.steady.cls = TFH_CLASS_COMPUTE_BOUND;
+	for (int p = 0; p < TFH_PART_COUNT; p++)
+		r.breakdown[p].s_per_step = 0;
+	r.breakdown[TFH_PART_COMPUTE].s_per_step = 0.09;
+	r.breakdown[TFH_PART_INPUT].s_per_step = 0.004;
+	r.found.computed.part[TFH_COMPUTES_BACKWARD].s_per_step = 0.05;
+	r.found.computed.part[TFH_COMPUTES_FORWARD].s_per_step = 0.03;
+	r.found.computed.part[TFH_COMPUTES_UPDATE].s_per_step = 0.01;
+	char *text = fixture_print(print_step, &r);
+	if (!strstr(text, "  backward       50.0 ms") ||
+	    !strstr(text, "  forward        30.0 ms") ||
+	    !strstr(text, "  optimizer      10.0 ms") || strstr(text, "compute"))
+		fail_msg("%s", text);
+	free(text);
+	r.breakdown[TFH_PART_INPUT].s_per_step = 0.02;
+	text = fixture_print(print_step, &r);
+	if (!strstr(text, "  compute        90.0 ms") || strstr(text, "backward"))
+		fail_msg("%s", text);
+	free(text);
+}
+
 /* Of the third row, 24 %, computing is 16; then host code is 13. Where three are 8 each, the row has no such name. */
 static void test_named(void **state)
 {
@@ -158,7 +185,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_instruction), cmocka_unit_test(test_merged),
-		cmocka_unit_test(test_order), cmocka_unit_test(test_named)};
+		cmocka_unit_test(test_order), cmocka_unit_test(test_named),
+		cmocka_unit_test(test_parts)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

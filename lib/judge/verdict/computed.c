@@ -1,0 +1,295 @@
+/*
+ * What a job computes on a CPU, by its parts: backward passes and functions of TensorFlow, whose
+ * calls are recorded; optimizers' steps, which have ranges; and, between these, calls of PyTorch's
+ * modules (forward passes) and the rest, by samples.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "judge/facts/exposed.h"
+#include "judge/stats.h"
+#include "judge/verdict/line_tree.h"
+
+struct computed {
+	const struct tfh_accounts *accounts;
+	struct tfh_line_sums forward, backward, layer; /* layer: functions, without lines */
+	double ns[TFH_COMPUTES_COUNT];		       /* of calls and ranges */
+	double seen_ns[TFH_COMPUTES_COUNT];	       /* of samples elsewhere */
+	uint64_t samples[TFH_COMPUTES_COUNT], all_samples;
+	int64_t *function_ns; /* by tag */
+	bool closures;	      /* an optimizer's step runs backward passes */
+};
+
+static const struct tfh_tag *tag_of(const struct tfh_facts *facts, uint32_t name)
+{
+	return name < facts->tag_of.n && facts->tag_of.v[name] >= 0
+		       ? &facts->tag.v[facts->tag_of.v[name]]
+		       : NULL;
+}
+
+static bool is_backward(const struct tfh_facts *facts, uint32_t name)
+{
+	size_t n;
+
+	return !strncmp(tfh_function_name(facts, name, &n), "Engine::execute", 15);
+}
+
+/* The line of the program that calls frame i, directly or through functions of PyTorch's that only
+ * pass the call on; NULL: another library does. */
+static const struct tfh_model_line *caller_of(const struct tfh_model_line *frame, uint32_t n,
+					      uint32_t i)
+{
+	while (i < n && frame[i].library && strstr(frame[i].file, "/torch/"))
+		i++;
+	return i < n && !frame[i].library ? &frame[i] : NULL;
+}
+
+/* Time of call i without the calls inside it: a backward pass may compute parts of the forward pass
+ * again, and run a backward pass of them. */
+static int64_t own_ns(const struct computed *x, size_t i)
+{
+	const struct tfh_exec *all = x->accounts->facts->exec.v, *e = &all[i];
+	int64_t ns = e->t1 - e->t0 - tfh_exposed_ns(x->accounts->exposed, e->t0, e->t1),
+		until = e->t1;
+
+	for (size_t k = i; k-- > 0 && all[k].t1 > e->t0;) {
+		if (all[k].thread != e->thread || all[k].t0 < e->t0 || all[k].t1 > until)
+			continue;
+		ns -= all[k].t1 - all[k].t0;
+		until = all[k].t0;
+	}
+	return ns;
+}
+
+static int add_call(struct computed *x, size_t i)
+{
+	const struct tfh_facts *facts = x->accounts->facts;
+	const struct tfh_exec *e = &facts->exec.v[i];
+	const struct tfh_tag *tag = tag_of(facts, e->name);
+	int64_t ns = own_ns(x, i);
+
+	if (!tag || tag->save || tag->log || ns <= 0)
+		return 0;
+	if (!is_backward(facts, e->name)) {
+		x->ns[TFH_COMPUTES_FUNCTION] += (double)ns;
+		x->function_ns[tag - facts->tag.v] += ns;
+		return 0;
+	}
+	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+	const struct tfh_feed *f = facts->feed;
+	uint32_t n = f->lines && e->stack
+			     ? f->lines(f->arg, facts->process, e->stack, frame, TFH_VERDICT_FRAMES)
+			     : 0;
+	const struct tfh_model_line *line = n ? caller_of(frame, n, 0) : NULL;
+	x->ns[TFH_COMPUTES_BACKWARD] += (double)ns;
+	return line ? tfh_line_sums_add(&x->backward, line, (double)ns) : 0;
+}
+
+static int add_calls(struct computed *x)
+{
+	const struct tfh_facts *facts = x->accounts->facts;
+	size_t window = 0;
+	int rc = 0;
+
+	TFH_EACH (i, facts->exec.n) {
+		const struct tfh_exec *e = &facts->exec.v[i];
+		if (!rc && facts->thread[e->thread].drives &&
+		    tfh_judged_at(x->accounts, e->t1 - 1, &window))
+			rc = add_call(x, i);
+	}
+	return rc;
+}
+
+/* The ranges of optimizers' steps tell their time, unless the program's closure computes in them. */
+static void add_updates(struct computed *x)
+{
+	const struct tfh_facts *facts = x->accounts->facts;
+	size_t window = 0, at = 0;
+
+	TFH_EACH (i, facts->update.n) {
+		const struct tfh_update *u = &facts->update.v[i];
+		while (at < facts->exec.n && facts->exec.v[at].t1 < u->t0)
+			at++;
+		x->closures |= at < facts->exec.n && facts->exec.v[at].t1 <= u->t1;
+		if (tfh_judged_at(x->accounts, u->t1 - 1, &window))
+			x->ns[TFH_COMPUTES_UPDATE] += (double)(u->t1 - u->t0);
+	}
+	if (x->closures)
+		x->ns[TFH_COMPUTES_UPDATE] = 0;
+}
+
+/* The outermost call of a module on a stack; n: there is none. */
+static uint32_t module_at(const struct tfh_model_line *frame, uint32_t n)
+{
+	uint32_t at = n;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (frame[i].library && strstr(frame[i].file, "/torch/nn/modules/module.py") &&
+		    !fnmatch("*_call*", frame[i].function, 0))
+			at = i;
+	return at;
+}
+
+/* A function that is known by its name: a layer, or one of PyTorch's. */
+static bool is_layer(const struct tfh_model_line *frame)
+{
+	return frame->library ? strstr(frame->file, "/torch/nn/") != NULL
+			      : strchr(frame->function, '.') != NULL;
+}
+
+/* Whether the innermost frame asks for a backward pass: before the engine starts, or while it
+ * releases what the pass leaves behind. */
+static bool asks_backward(const struct tfh_model_line *frame, uint32_t n)
+{
+	return n && frame->library &&
+	       ((strstr(frame->file, "/torch/_tensor.py") &&
+		 !fnmatch("*.backward", frame->function, 0)) ||
+		(strstr(frame->file, "/torch/autograd/") &&
+		 (!fnmatch("*backward", frame->function, 0) || !strcmp(frame->function, "grad"))));
+}
+
+static int add_sample(struct computed *x, const struct tfh_seen_sample *k)
+{
+	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+	uint32_t n = tfh_frames_at(x->accounts->facts, k->place, frame), at = module_at(frame, n);
+	int of = tfh_at_role(k->at) == TFH_ROLE_UPDATE ? TFH_COMPUTES_UPDATE
+		 : asks_backward(frame, n)	       ? TFH_COMPUTES_BACKWARD
+		 : at < n			       ? TFH_COMPUTES_FORWARD
+						       : TFH_COMPUTES_OTHER;
+	int rc = 0;
+
+	x->seen_ns[of] += k->ns;
+	x->samples[of]++;
+	if (of != TFH_COMPUTES_FORWARD)
+		return 0;
+	const struct tfh_model_line *line = caller_of(frame, n, at);
+	if (line)
+		rc = tfh_line_sums_add(&x->forward, line, k->ns);
+	if (!rc && is_layer(&frame[0])) {
+		struct tfh_model_line layer = frame[0];
+		layer.line = 0;
+		rc = tfh_line_sums_add(&x->layer, &layer, k->ns);
+	}
+	return rc;
+}
+
+static int add_samples(struct computed *x)
+{
+	const struct tfh_facts *facts = x->accounts->facts;
+	size_t window = 0, up = 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < tfh_stack_samples_count(facts->samples) && !rc; i++) {
+		struct tfh_seen_sample k = tfh_stack_samples_at(facts->samples, i);
+		while (up < facts->update.n && facts->update.v[up].t1 <= k.t)
+			up++;
+		bool told = !x->closures && up < facts->update.n && facts->update.v[up].t0 <= k.t;
+		if (told || !tfh_judged_at(x->accounts, k.t, &window) ||
+		    !facts->thread[k.thread].drives ||
+		    tfh_seen_cause(x->accounts, &k) != TFH_CAUSE_COMPUTE_CPU)
+			continue;
+		x->all_samples++;
+		rc = add_sample(x, &k);
+	}
+	return rc;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct tfh_line_sum *x = a, *y = b;
+
+	return x->ns > y->ns ? -1 : x->ns < y->ns;
+}
+
+/* Keeps the lines with the most time. s_per_ns: what a nanosecond of a sum is in a step. */
+static void keep_lines(struct tfh_line_sums *sums, double s_per_ns, bool sampled,
+		       struct tfh_computed_line *out)
+{
+	size_t n = 0;
+
+	if (sums->of.n)
+		qsort(sums->of.v, sums->of.n, sizeof(*sums->of.v), by_time);
+	for (size_t i = 0; i < sums->of.n && n < TFH_COMPUTED_LINES; i++) {
+		const struct tfh_line_sum *s = &sums->of.v[i];
+		if (sampled && s->samples < TFH_VERDICT_LINE_SAMPLES)
+			continue;
+		out[n++] = (struct tfh_computed_line){.file = s->line.file,
+						      .function = s->line.function,
+						      .line = s->line.line,
+						      .s_per_step = s->ns * s_per_ns,
+						      .samples = sampled ? s->samples : 0};
+	}
+}
+
+/* The executed function with most time. */
+static const char *keep_function(const struct computed *x)
+{
+	const struct tfh_facts *facts = x->accounts->facts;
+	size_t best = 0, n;
+
+	TFH_EACH (i, facts->tag.n)
+		best = x->function_ns[i] > x->function_ns[best] ? i : best;
+	if (!facts->tag.n || !x->function_ns[best])
+		return NULL;
+	const char *s = tfh_graph_name(facts, facts->tag.v[best].name, &n);
+	/* without its number: train_step_1234 */
+	for (size_t k = n; k > 1 && (isdigit((unsigned char)s[k - 1]) || s[k - 1] == '_'); k--)
+		if (s[k - 1] == '_')
+			n = k - 1;
+	return tfh_arena_text(facts->arena, "%.*s", (int)n, s);
+}
+
+/* Samples divide what neither calls nor ranges took of the steps' computing. */
+static void divide(struct computed *x, struct tfh_result *r)
+{
+	struct tfh_computed *out = &r->found.computed;
+	double all_s = r->breakdown[TFH_PART_COMPUTE].s_per_step,
+	       per_ns = 1 / (1e9 * (double)x->accounts->judged_steps), known_s = 0, seen = 0;
+
+	for (int k = 0; k < TFH_COMPUTES_COUNT; k++) {
+		known_s += x->ns[k] * per_ns;
+		seen += x->seen_ns[k];
+	}
+	if (!(all_s > 0) || known_s > (1 + TFH_BLOCKING_SHARE) * all_s)
+		return;
+	double rest_s = all_s > known_s ? all_s - known_s : 0;
+	per_ns *= all_s < known_s ? all_s / known_s : 1;
+	for (int k = 0; k < TFH_COMPUTES_COUNT; k++) {
+		double share = seen > 0 ? x->seen_ns[k] / seen : k == TFH_COMPUTES_OTHER;
+		out->part[k].s_per_step = x->ns[k] * per_ns + share * rest_s;
+		out->part[k].samples = x->samples[k];
+		out->part[k].off_s =
+			x->samples[k] ? rest_s * tfh_share_error(share, (double)x->all_samples) : 0;
+	}
+	double per_seen = seen > 0 ? rest_s / seen : 0;
+	keep_lines(&x->forward, per_seen, true, out->forward);
+	keep_lines(&x->backward, per_ns, false, out->backward);
+	keep_lines(&x->layer, per_seen, true, out->layer);
+	out->function = keep_function(x);
+}
+
+int tfh_find_computed(const struct tfh_accounts *accounts, struct tfh_result *r)
+{
+	const struct tfh_facts *facts = accounts->facts;
+	struct computed x = {.accounts = accounts};
+	int rc = 0;
+
+	if (!facts->cpu_only || facts->feed->imported || !accounts->judged_steps)
+		return 0;
+	x.function_ns = calloc(facts->tag.n + 1, sizeof(*x.function_ns));
+	rc = x.function_ns ? add_calls(&x) : -ENOMEM;
+	if (!rc) {
+		add_updates(&x);
+		rc = add_samples(&x);
+	}
+	if (!rc)
+		divide(&x, r);
+	free(x.forward.of.v);
+	free(x.backward.of.v);
+	free(x.layer.of.v);
+	free(x.function_ns);
+	return rc;
+}
