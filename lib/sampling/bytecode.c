@@ -151,7 +151,7 @@ static void find_start(struct tfh_units *b, const struct head *h, struct tfh_py_
 		first++;
 	/* It has been set before this code began. */
 	if ((b->seen[first] || is_head(h, (uint16_t)first)) &&
-	    (l->counter.where == TFH_PY_GLOBAL || l->counter.where == TFH_PY_CELL ||
+	    (l->counter.where == TFH_PY_GLOBAL || l->counter.where >= TFH_PY_CELL ||
 	     (l->counter.where == TFH_PY_FAST && (uint32_t)l->counter.index < b->f->arguments))) {
 		other = true;
 		l->goes_on |= l->counter.where != TFH_PY_FAST;
@@ -170,7 +170,8 @@ static const uint8_t swapped[] = {GREATER, GREATER_EQUAL, EQUAL, NOT_EQUAL, LESS
 /* What the instruction compares; false: it is no comparison of two variables. */
 static bool compared(const struct tfh_units *b, uint16_t i, struct tfh_py_var v[2], uint32_t *order)
 {
-	uint16_t second = tfh_units_only_before(b, i), first = tfh_units_only_before(b, second);
+	uint16_t second = tfh_units_only_before(b, i),
+		 first = tfh_units_only_before(b, tfh_units_begin(b, second));
 
 	if (i == NONE || b->op[i] != TFH_PY_OP_COMPARE || second == NONE)
 		return false;
@@ -182,10 +183,13 @@ static bool compared(const struct tfh_units *b, uint16_t i, struct tfh_py_var v[
 	v[0] = tfh_units_variable(b, first);
 	v[1] = tfh_units_variable(b, second);
 	if (b->op[second] == TFH_PY_OP_LOAD_2) {
-		v[0] = (struct tfh_py_var){TFH_PY_FAST, (int32_t)(b->arg[second] >> 4)};
-		v[1] = (struct tfh_py_var){TFH_PY_FAST, (int32_t)(b->arg[second] & 15)};
+		v[0] = (struct tfh_py_var){.where = TFH_PY_FAST,
+					   .index = (int32_t)(b->arg[second] >> 4)};
+		v[1] = (struct tfh_py_var){.where = TFH_PY_FAST,
+					   .index = (int32_t)(b->arg[second] & 15)};
 	} else if (first != NONE && b->op[first] == TFH_PY_OP_STORE_LOAD) {
-		v[0] = (struct tfh_py_var){TFH_PY_FAST, (int32_t)(b->arg[first] & 15)};
+		v[0] = (struct tfh_py_var){.where = TFH_PY_FAST,
+					   .index = (int32_t)(b->arg[first] & 15)};
 	}
 	return v[0].where && v[1].where;
 }
@@ -237,11 +241,13 @@ static void find_end(const struct tfh_units *b, struct tfh_py_code_loop *l)
 }
 
 /* Of several counters of a loop, the one that its end depends on; one that goes on also counts what
- * no sample shows. */
+ * no sample shows. Others than this function may store attributes. */
 static bool is_better(const struct tfh_py_code_loop *a, const struct tfh_py_code_loop *than)
 {
-	int x = 4 * (a->end.where != 0) + 2 * a->goes_on + a->has_start;
-	int y = 4 * (than->end.where != 0) + 2 * than->goes_on + than->has_start;
+	int x = 8 * (a->counter.where != TFH_PY_ATTR) + 4 * (a->end.where != 0) + 2 * a->goes_on +
+		a->has_start;
+	int y = 8 * (than->counter.where != TFH_PY_ATTR) + 4 * (than->end.where != 0) +
+		2 * than->goes_on + than->has_start;
 
 	return !than->counter.where || x > y;
 }

@@ -19,11 +19,12 @@ enum tfh_py_where {
 	TFH_PY_NAME,
 	TFH_PY_GLOBAL,
 	TFH_PY_CELL,
+	TFH_PY_ATTR, /* of the object in another variable; index: its name */
 };
 
 struct tfh_py_var {
-	uint8_t where; /* enum tfh_py_where */
-	int32_t index;
+	uint8_t where, of; /* enum tfh_py_where; of: where the object is */
+	int32_t index, of_index;
 };
 
 struct tfh_py_code_loop {

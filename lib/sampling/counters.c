@@ -6,9 +6,8 @@
 #include "sampling/counters.h"
 
 #include <string.h>
-#include <sys/uio.h>
 
-#include "base/refused.h"
+#include "sampling/dicts.h"
 #include "sampling/iterators.h"
 #include "sampling/lines.h"
 
@@ -47,21 +46,6 @@
 #define INT_BITS 30
 #define INT_COMPACT 12
 
-/* A dict and its keys. */
-#define DICT_KEYS 32
-#define DICT_VALUES 40
-#define DICT_BYTES 48
-#define KEYS_SIZE_10 8
-#define KEYS_ENTRIES_10 32
-#define KEYS_INDEX_10 40
-#define KEYS_INDEX_BYTES 9
-#define KEYS_KIND 10 /* 0: any keys, with hashes; 1: only str */
-#define KEYS_ENTRIES 24
-#define KEYS_INDEX 32
-#define KEYS_BYTES 40u
-#define ENTRIES_MOST 4096u
-#define ENTRIES_READ 128u
-
 struct counter_reading {
 	const struct tfh_py *py;
 	struct tfh_py_copies *c;
@@ -80,13 +64,9 @@ static bool word_of(struct tfh_py_copies *c, uint64_t from, uint64_t *to)
 	return p;
 }
 
-/* As it is now; copies may be older. */
 static bool fresh(const struct counter_reading *r, uint64_t from, void *to, size_t bytes)
 {
-	struct iovec into = {to, bytes}, at = {(void *)(uintptr_t)from, bytes};
-
-	return from >= TFH_PY_PAGE &&
-	       tfh_copy_memory(r->c->pid, &into, 1, &at, 1) == (ssize_t)bytes;
+	return tfh_py_fresh(r->c->pid, from, to, bytes);
 }
 
 /* The items of a tuple that the code object refers to. */
@@ -257,62 +237,23 @@ static uint32_t loops_of(struct counter_reading *r, struct tfh_py_counters *k, u
 
 /* ---- values ---- */
 
-/* Where the entries of a dict are, and of how many bytes each. */
-static bool entries_of(const struct counter_reading *r, uint64_t dict, uint64_t *at, uint32_t *n,
-		       uint32_t *bytes)
+/* The address of a str among the code's names; 0: there is none. */
+static uint64_t name_of(struct counter_reading *r, int32_t index)
 {
-	uint8_t head[DICT_BYTES], keys[KEYS_BYTES];
-	uint64_t size, count;
+	uint64_t name;
 
-	if (!fresh(r, dict, head, sizeof(head)) || tfh_py_word(head + DICT_VALUES) ||
-	    !fresh(r, tfh_py_word(head + DICT_KEYS), keys, sizeof(keys)))
-		return false;
-	*at = tfh_py_word(head + DICT_KEYS);
-	if (r->py->minor < LOCATED) {
-		size = tfh_py_word(keys + KEYS_SIZE_10);
-		count = tfh_py_word(keys + KEYS_ENTRIES_10);
-		*at += KEYS_INDEX_10 + size * (size <= UINT8_MAX ? 1 : size <= UINT16_MAX ? 2 : 4);
-		*bytes = 24;
-	} else {
-		count = tfh_py_word(keys + KEYS_ENTRIES);
-		*at += KEYS_INDEX + (1ull << (keys[KEYS_INDEX_BYTES] & 31));
-		*bytes = keys[KEYS_KIND] == 0 ? 24 : 16;
-	}
-	*n = count < ENTRIES_MOST ? (uint32_t)count : ENTRIES_MOST;
-	return true;
+	return index >= 0 &&
+			       tuple_of(r, r->py->minor < LOCATED ? CODE_NAMES_10 : CODE_NAMES,
+					&r->names, &r->n_names) &&
+			       (uint32_t)index < r->n_names &&
+			       word_of(r->c, r->names + 8ull * (uint32_t)index, &name)
+		       ? name
+		       : 0;
 }
 
-/* The address of the value of a name in a dict, whose keys are the very strings of the code. 0: it
- * has none. *hint: the number of the entry last time. */
-static uint64_t entry_of(const struct counter_reading *r, uint64_t dict, uint64_t name,
-			 uint32_t *hint)
-{
-	uint64_t at, key, read[3 * ENTRIES_READ];
-	uint32_t n, bytes, into;
-
-	if (!entries_of(r, dict, &at, &n, &bytes))
-		return 0;
-	into = bytes - 16; /* the hash, if there is one */
-	if (*hint < n && fresh(r, at + (uint64_t)*hint * bytes + into, &key, sizeof(key)) &&
-	    key == name)
-		return at + (uint64_t)*hint * bytes + into + 8;
-	for (uint32_t i = 0; i < n; i += ENTRIES_READ) {
-		uint32_t m = n - i < ENTRIES_READ ? n - i : ENTRIES_READ;
-
-		if (!fresh(r, at + (uint64_t)i * bytes, read, (size_t)m * bytes))
-			return 0;
-		for (uint32_t k = 0; k < m; k++)
-			if (read[(k * bytes + into) / 8] == name) {
-				*hint = i + k;
-				return at + (uint64_t)(i + k) * bytes + into + 8;
-			}
-	}
-	return 0;
-}
-
-/* The address of the reference to the variable's value; 0: there is none. */
-static uint64_t place_of(struct counter_reading *r, const uint8_t *f, struct tfh_py_var v,
-			 uint32_t *hint)
+/* The address of the reference to the value of a variable that is no attribute; 0: there is none. */
+static uint64_t plain_place(struct counter_reading *r, const uint8_t *f, enum tfh_py_where where,
+			    int32_t index, uint32_t *hint)
 {
 	unsigned minor = r->py->minor;
 	uint64_t fast = r->frame->frame + (minor >= LOCATED ? r->py->at.frame_locals
@@ -321,31 +262,45 @@ static uint64_t place_of(struct counter_reading *r, const uint8_t *f, struct tfh
 	uint32_t names, globals;
 	uint64_t name, cell;
 
-	if (v.index < 0)
+	if (index < 0)
 		return 0;
-	if (v.where == TFH_PY_FAST)
-		return fast + 8ull * (uint32_t)v.index;
-	if (v.where == TFH_PY_CELL) {
+	if (where == TFH_PY_FAST)
+		return fast + 8ull * (uint32_t)index;
+	if (where == TFH_PY_CELL) {
 		/* Up to 3.10, cells follow the locals. */
 		if (minor < LOCATED) {
 			const uint8_t *p = tfh_py_copied(r->c, r->frame->code + CODE_LOCALS_10, 4);
 
 			fast += p ? 8ull * (uint32_t)tfh_py_int(p) : 0;
 		}
-		return fresh(r, fast + 8ull * (uint32_t)v.index, &cell, sizeof(cell))
+		return fresh(r, fast + 8ull * (uint32_t)index, &cell, sizeof(cell))
 			       ? (cell & ~TAGS) + CELL_VALUE
 			       : 0;
 	}
-	if (!tuple_of(r, minor < LOCATED ? CODE_NAMES_10 : CODE_NAMES, &r->names, &r->n_names) ||
-	    (uint32_t)v.index >= r->n_names ||
-	    !word_of(r->c, r->names + 8ull * (uint32_t)v.index, &name))
-		return 0;
+	name = name_of(r, index);
 	globals = minor < LOCATED ? FRAME_GLOBALS_10
 		  : minor == 11	  ? FRAME_GLOBALS_11
 				  : FRAME_GLOBALS;
 	names = minor < LOCATED ? FRAME_NAMES_10 : minor == 11 ? FRAME_NAMES_11 : FRAME_NAMES;
-	return entry_of(r, tfh_py_word(f + (v.where == TFH_PY_NAME ? names : globals)) & ~TAGS,
-			name, hint);
+	return name ? tfh_py_item(r->py, r->c->pid,
+				  tfh_py_word(f + (where == TFH_PY_NAME ? names : globals)) & ~TAGS,
+				  name, hint)
+		    : 0;
+}
+
+/* hint: of the variable, and of the attribute. */
+static uint64_t place_of(struct counter_reading *r, const uint8_t *f, struct tfh_py_var v,
+			 uint32_t hint[2])
+{
+	uint64_t place, object, name;
+
+	if (v.where != TFH_PY_ATTR)
+		return plain_place(r, f, (enum tfh_py_where)v.where, v.index, &hint[0]);
+	place = plain_place(r, f, (enum tfh_py_where)v.of, v.of_index, &hint[0]);
+	name = name_of(r, v.index);
+	return place && name && fresh(r, place, &object, sizeof(object))
+		       ? tfh_py_attribute(r->py, r->c->pid, object & ~TAGS, name, &hint[1])
+		       : 0;
 }
 
 /* Where in a loop a frame is. */
@@ -375,7 +330,7 @@ static enum progress progress_now(const struct counter_reading *r, const struct 
 
 /* The value of a variable; 0: it is no int; -1: it changed meanwhile. */
 static int value_of(struct counter_reading *r, const uint8_t *frame, struct tfh_py_var v,
-		    uint32_t *hint, int64_t *value)
+		    uint32_t hint[2], int64_t *value)
 {
 	uint8_t object[INT_BYTES];
 	uint64_t place, before, after;
@@ -389,6 +344,9 @@ static int value_of(struct counter_reading *r, const uint8_t *frame, struct tfh_
 	before &= ~TAGS;
 	if (!fresh(r, before, object, sizeof(object)) || !int_of(r, object, value))
 		return 0;
+	/* An object may be gone meanwhile, or have its attributes elsewhere. */
+	if (v.where == TFH_PY_ATTR && place_of(r, frame, v, hint) != place)
+		return -1;
 	return fresh(r, place, &after, sizeof(after)) && (after & ~TAGS) == before ? 1 : -1;
 }
 
@@ -443,8 +401,8 @@ bool tfh_py_counted(const struct tfh_py *py, struct tfh_py_counters *k, struct t
 		/* While it is stored, it is not known whether it has been. */
 		if (p == OUTSIDE || p == STORING)
 			continue;
-		got = value_of(&r, now, l->counter, &k->entry[loop][0], &value);
-		ends = got > 0 ? value_of(&r, now, l->end, &k->entry[loop][1], &end) : 0;
+		got = value_of(&r, now, l->counter, k->entry[loop][0], &value);
+		ends = got > 0 ? value_of(&r, now, l->end, k->entry[loop][1], &end) : 0;
 		if (progress_now(&r, l, now) != p || ends < 0)
 			got = -1;
 		if (got > 0)

@@ -24,7 +24,8 @@ struct tfh_py_counters {
 		uint16_t first, n;
 	} code[TFH_PY_COUNTED_CODES];
 	struct tfh_py_code_loop loop[TFH_PY_COUNTED_LOOPS];
-	uint32_t entry[TFH_PY_COUNTED_LOOPS][2]; /* where globals were found in their dict */
+	/* Where globals and attributes of the counter and of its end were found in their dicts. */
+	uint32_t entry[TFH_PY_COUNTED_LOOPS][2][2];
 	uint16_t n;
 };
 

@@ -25,7 +25,9 @@ enum tfh_py_op {
 	TFH_PY_OP_STORE_DEREF,
 	TFH_PY_OP_STORE_2,    /* two fast ones */
 	TFH_PY_OP_STORE_LOAD, /* stores one, loads another */
+	TFH_PY_OP_STORE_ATTR, /* the argument is a name */
 	TFH_PY_OP_COPY,	      /* of what is on the stack */
+	TFH_PY_OP_SWAP,	      /* of the two uppermost on the stack, if the argument is at most 2 */
 	TFH_PY_OP_ADD,
 	TFH_PY_OP_BINARY, /* the argument says which operator */
 	TFH_PY_OP_COMPARE,

@@ -92,7 +92,21 @@ void tfh_units_followers(const struct tfh_units *b, uint32_t i, uint16_t to[2])
 
 /* ---- variables ---- */
 
-struct tfh_py_var tfh_units_variable(const struct tfh_units *b, uint16_t i)
+uint16_t tfh_units_only_before(const struct tfh_units *b, uint16_t i)
+{
+	return i == NONE || b->is_target[i] || b->before[i] == NONE ||
+			       !falls_through((enum tfh_py_op)b->op[b->before[i]])
+		       ? NONE
+		       : b->before[i];
+}
+
+static bool is_store(enum tfh_py_op op)
+{
+	return op >= TFH_PY_OP_STORE_FAST && op <= TFH_PY_OP_STORE_LOAD;
+}
+
+/* A variable that is no attribute. */
+static struct tfh_py_var plain_variable(const struct tfh_units *b, uint16_t i)
 {
 	uint8_t where = TFH_PY_NOWHERE;
 	uint32_t index = i == NONE ? 0 : b->arg[i];
@@ -133,34 +147,89 @@ struct tfh_py_var tfh_units_variable(const struct tfh_units *b, uint16_t i)
 		where = TFH_PY_CELL;
 		break;
 	}
-	return (struct tfh_py_var){where, (int32_t)index};
+	return (struct tfh_py_var){.where = where, .index = (int32_t)index};
+}
+
+static const struct tfh_py_var nowhere;
+
+/* The attribute of the object that the instruction `object` loads. */
+static struct tfh_py_var attribute_of(const struct tfh_units *b, uint16_t object, uint32_t name)
+{
+	struct tfh_py_var of = plain_variable(b, object);
+
+	return of.where <= TFH_PY_CONST || is_store((enum tfh_py_op)b->op[object])
+		       ? nowhere
+		       : (struct tfh_py_var){.where = TFH_PY_ATTR,
+					     .of = of.where,
+					     .index = (int32_t)name,
+					     .of_index = of.index};
+}
+
+/* The instruction that loads the object whose attribute this one loads. It may be loaded once for the
+ * attribute and for storing it again. */
+static uint16_t object_of(const struct tfh_units *b, uint16_t i)
+{
+	uint16_t at = tfh_units_only_before(b, i);
+
+	return at != NONE && b->op[at] == TFH_PY_OP_COPY && b->arg[at] <= 1
+		       ? tfh_units_only_before(b, at)
+		       : at;
+}
+
+uint16_t tfh_units_begin(const struct tfh_units *b, uint16_t i)
+{
+	return i != NONE && (b->op[i] == TFH_PY_OP_ATTR || b->op[i] == TFH_PY_OP_ATTR_2)
+		       ? object_of(b, i)
+		       : i;
+}
+
+/* What an attribute is stored to, behind an addition: `object.name += 1` has the object below the sum,
+ * `object.name = object.name + 1` loads it again. */
+static struct tfh_py_var stored_attribute(const struct tfh_units *b, uint16_t store, uint16_t *add)
+{
+	uint16_t at = tfh_units_only_before(b, store), load;
+
+	*add = tfh_units_only_before(b, at);
+	if (at == NONE)
+		return nowhere;
+	if (b->op[at] != TFH_PY_OP_SWAP)
+		return attribute_of(b, at, b->arg[store]);
+	load = tfh_units_only_before(b, tfh_units_only_before(b, *add));
+	return b->arg[at] <= 2 ? attribute_of(b, tfh_units_begin(b, load), b->arg[store]) : nowhere;
+}
+
+struct tfh_py_var tfh_units_variable(const struct tfh_units *b, uint16_t i)
+{
+	uint16_t add;
+
+	switch (i == NONE ? TFH_PY_OP_PLAIN : b->op[i]) {
+	case TFH_PY_OP_ATTR:
+		return attribute_of(b, object_of(b, i), b->arg[i]);
+	case TFH_PY_OP_ATTR_2:
+		return b->arg[i] & 1 ? nowhere : attribute_of(b, object_of(b, i), b->arg[i] >> 1);
+	case TFH_PY_OP_STORE_ATTR:
+		return stored_attribute(b, i, &add);
+	}
+	return plain_variable(b, i);
 }
 
 bool tfh_units_same(struct tfh_py_var a, struct tfh_py_var b)
 {
-	return a.where == b.where && a.index == b.index;
-}
-
-static bool is_store(enum tfh_py_op op)
-{
-	return op >= TFH_PY_OP_STORE_FAST && op <= TFH_PY_OP_STORE_LOAD;
+	return a.where == b.where && a.index == b.index && a.of == b.of && a.of_index == b.of_index;
 }
 
 bool tfh_units_stores(const struct tfh_units *b, uint32_t i, struct tfh_py_var v)
 {
+	/* Two variables may be the same object. */
+	if (v.where == TFH_PY_ATTR && b->op[i] == TFH_PY_OP_STORE_ATTR)
+		return b->arg[i] == (uint32_t)v.index;
+	if (v.where == TFH_PY_ATTR)
+		v = (struct tfh_py_var){.where = v.of, .index = v.of_index};
 	if (!is_store((enum tfh_py_op)b->op[i]))
 		return false;
 	return tfh_units_same(tfh_units_variable(b, (uint16_t)i), v) ||
 	       (b->op[i] == TFH_PY_OP_STORE_2 && v.where == TFH_PY_FAST &&
 		(b->arg[i] & 15) == (uint32_t)v.index);
-}
-
-uint16_t tfh_units_only_before(const struct tfh_units *b, uint16_t i)
-{
-	return i == NONE || b->is_target[i] || b->before[i] == NONE ||
-			       !falls_through((enum tfh_py_op)b->op[b->before[i]])
-		       ? NONE
-		       : b->before[i];
 }
 
 static bool adds(const struct tfh_units *b, uint16_t i)
@@ -172,37 +241,46 @@ static bool adds(const struct tfh_units *b, uint16_t i)
 
 bool tfh_units_counts(const struct tfh_units *b, uint16_t store)
 {
-	uint16_t add = tfh_units_only_before(b, store), one = tfh_units_only_before(b, add),
-		 load = tfh_units_only_before(b, one);
-	struct tfh_py_var amount = tfh_units_variable(b, one);
+	uint16_t add = tfh_units_only_before(b, store), one, load;
+	bool attribute = b->op[store] == TFH_PY_OP_STORE_ATTR;
+	struct tfh_py_var v = attribute ? stored_attribute(b, store, &add)
+					: tfh_units_variable(b, store),
+			  amount;
 
-	return is_store((enum tfh_py_op)b->op[store]) && b->op[store] <= TFH_PY_OP_STORE_DEREF &&
+	one = tfh_units_only_before(b, add);
+	load = tfh_units_only_before(b, one);
+	amount = tfh_units_variable(b, one);
+	return v.where &&
+	       (attribute || (is_store((enum tfh_py_op)b->op[store]) &&
+			      b->op[store] <= TFH_PY_OP_STORE_DEREF)) &&
 	       adds(b, add) && amount.where == TFH_PY_CONST && amount.index == 1 && load != NONE &&
 	       !is_store((enum tfh_py_op)b->op[load]) &&
-	       tfh_units_same(tfh_units_variable(b, load), tfh_units_variable(b, store));
+	       tfh_units_same(tfh_units_variable(b, load), v);
 }
 
 struct tfh_py_var tfh_units_stored(const struct tfh_units *b, uint16_t store, struct tfh_py_var v)
 {
 	uint16_t at = tfh_units_only_before(b, store);
 
-	/* The second one of two stores gets what was below. */
+	/* What it is set to elsewhere, and by whom, is not known. The second one of two stores gets what
+	 * was below. */
+	if (v.where == TFH_PY_ATTR)
+		return nowhere;
 	if (!tfh_units_same(tfh_units_variable(b, store), v) &&
 	    (at == NONE || b->op[at] != TFH_PY_OP_COPY))
-		return (struct tfh_py_var){TFH_PY_NOWHERE, 0};
+		return nowhere;
 
 	while (at != NONE && is_store((enum tfh_py_op)b->op[at]) &&
 	       b->op[at] <= TFH_PY_OP_STORE_DEREF) {
 		at = tfh_units_only_before(b, at);
 		if (at == NONE || b->op[at] != TFH_PY_OP_COPY)
-			return (struct tfh_py_var){TFH_PY_NOWHERE, 0};
+			return nowhere;
 		at = tfh_units_only_before(b, at);
 	}
 	while (at != NONE && b->op[at] == TFH_PY_OP_COPY)
 		at = tfh_units_only_before(b, at);
-	return at != NONE && !is_store((enum tfh_py_op)b->op[at])
-		       ? tfh_units_variable(b, at)
-		       : (struct tfh_py_var){TFH_PY_NOWHERE, 0};
+	return at != NONE && !is_store((enum tfh_py_op)b->op[at]) ? tfh_units_variable(b, at)
+								  : nowhere;
 }
 
 /* ---- ranges ---- */

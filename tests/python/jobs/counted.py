@@ -1,11 +1,11 @@
 """Random programs, whose loops are counted in random ways, or in none, and which look at themselves: whatever is said to count a loop
-must count it. Arguments: the reader's library, a seed, how many programs."""
+must count it, be it a variable, or an attribute of an object of any kind. Arguments: the reader's library, a seed, how many programs."""
 import ctypes
 import dis
 import random
 import sys
+import types
 
-VARIABLES = ["a", "b", "c"]
 ITERATOR, COUNTER, ON, FROM, ON_FROM = range(5)
 library, seed, programs = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 reader = ctypes.CDLL(library)
@@ -22,7 +22,8 @@ class Text:
     def __init__(self):
         self.line, self.loops, self.at, self.left = [], 0, {}, 26
         self.plain = {}  # whether a loop's condition is a comparison, and nothing else
-        self.module = choose.random() < .3
+        self.module, self.arguments = choose.random() < .3, choose.random() < .5
+        self.variables = [choose.choice([name, name, "o." + name, "p." + name]) for name in "abc"]
 
     def add(self, depth, text):
         self.line.append("    " * depth + text)
@@ -31,9 +32,11 @@ class Text:
         return choose.choice(["r()<.5", "r()<.2", "r()<.8", "not r()<.5", "r()<.5 and r()<.7", "r()<.3 or r()<.3"])
 
     def change(self, depth):
-        name = choose.choice(VARIABLES)
+        name = choose.choice(self.variables)
+        if (self.module or self.arguments) and choose.random() < .05:
+            self.add(depth, choose.choice(["o = p", "o, p = p, o", "p = o"]))
         self.add(depth, choose.choice([name + choose.choice([" += 1"] * 5 + [" += 2", " = 0", " -= 1", " = 1", " = t()"])] * 4 +
-                                      [name + " = " + choose.choice(VARIABLES) + " + 1"]))
+                                      [name + " = " + choose.choice(self.variables) + " + 1"]))
 
     def statement(self, depth, inside):
         self.left -= 1
@@ -69,7 +72,7 @@ class Text:
             self.add(depth, "s()")
 
     def loop(self, depth):
-        k, kind, name = self.loops, choose.random(), choose.choice(VARIABLES)
+        k, kind, name = self.loops, choose.random(), choose.choice(self.variables)
         self.loops += 1
         self.plain[k] = .5 <= kind < .7
         self.add(depth, "e(%d)" % k)
@@ -78,7 +81,7 @@ class Text:
         elif kind < .5:
             self.add(depth, "while %s:" % self.condition())
         elif kind < .7:
-            self.add(depth, "while %s %s %d:" % (name, choose.choice(["<", "<=", "!="]), choose.randint(2, 9)))
+            self.add(depth, "while %s %s %s:" % (name, choose.choice(["<", "<=", "!="]), choose.choice([choose.randint(2, 9)] * 3 + ["o.end"])))
         elif kind < .8:
             self.add(depth, "while r()<.9 and %s < 9:" % name)
         else:
@@ -101,8 +104,9 @@ class Text:
             self.statement(depth, inside)
 
     def make(self):
-        self.add(0, "if 1:" if self.module else "def f():")
-        for line in choose.choice([["a = b = c = 0"], ["a = 0; b = 0; c = 1"], ["a = 0", "b = 0", "c = 0"]]):
+        self.add(0, "if 1:" if self.module else "def f(o, p):" if self.arguments else "def f(o_=0, p_=0):")
+        a, b, c = self.variables
+        for line in choose.choice([["%s = %s = %s = 0" % (a, b, c)], ["%s = 0; %s = 0; %s = 1" % (a, b, c)], [x + " = 0" for x in (a, b, c)]]):
             self.add(1, line)
         for _ in range(2):
             self.loop(1)
@@ -133,6 +137,97 @@ class Some:
         if self.n < 0:
             raise StopIteration
         return self.n
+
+
+class Plain:
+    def __init__(self):
+        self.end = choose.randint(2, 9)
+
+
+class Shown(Plain):
+    """Its dict is an object already."""
+    def __init__(self):
+        super().__init__()
+        self.dict = self.__dict__
+
+
+class Large(Plain):
+    def __init__(self):
+        super().__init__()
+        for i in range(choose.randint(20, 200)):
+            setattr(self, "field%d" % i, i)
+
+
+class Other(Plain):
+    """Its objects have their attributes in another order each."""
+    def __init__(self):
+        for name in choose.sample(["a", "b", "c", "d", "end", "x", "y", "z"], 8):
+            setattr(self, name, 0)
+        for name in choose.sample(["a", "b", "x", "y"], 2):
+            delattr(self, name)
+        self.end = 5
+
+
+class Default(Plain):
+    a = b = c = 0
+    end = 5
+
+
+class Slots:
+    __slots__ = ("a", "b", "c", "end")
+
+    def __init__(self):
+        self.end = 4
+
+
+class Both(Slots):
+    a = 3
+
+
+class Property(Plain):
+    """What is stored is not what is read."""
+    b = property(lambda self: self.hidden, lambda self, value: setattr(self, "hidden", min(value, 3)))
+
+
+class Sets(Plain):
+    def __setattr__(self, name, value):
+        object.__setattr__(self, name, value + 1 if value == 3 else value)
+
+
+class Gets(Plain):
+    def __getattribute__(self, name):
+        value = object.__getattribute__(self, name)
+        return value - 1 if name in "abc" and value == 3 else value
+
+
+class Lacks(Plain):
+    def __getattr__(self, name):
+        return 0
+
+
+class Failure(Plain, ValueError):
+    pass
+
+
+class Table(Plain, dict):
+    pass
+
+
+def named():
+    return types.SimpleNamespace(end=3)
+
+
+def module():
+    made = types.ModuleType("m")
+    made.end = 4
+    return made
+
+
+def of_class():
+    return type("Made", (Default,), {})
+
+
+READ, REFUSED = [Plain, Shown, Large, Other, Default, Failure, Table], [Slots, Both, Property, Sets, Gets, Lacks, named, module, of_class]
 
 
 class Run:
@@ -174,7 +269,11 @@ class Run:
             self.count()
             return self.chance.random()
 
-        return dict(e=e, m=m, s=s, z=z, r=r, t=lambda: self.chance.randint(0, 9), q=lambda: r() < .12, Some=Some, context=Context)
+        o, other = (choose.choice(READ * 2 + REFUSED)() for _ in range(2))
+        p = choose.choice([o, other])
+        for thing, name in zip((o, p) * 3, "abcabc"):
+            setattr(thing, name, 0)
+        return dict(kinds=READ + REFUSED, o=o, p=p, e=e, m=m, s=s, z=z, r=r, t=lambda: self.chance.randint(0, 9), q=lambda: r() < .12, Some=Some, context=Context)
 
     def look(self, n):
         if n < 0:
@@ -204,22 +303,42 @@ class Run:
         self.last[k] = (done, (begun - passes, passes), passes + left if left >= 0 else -1)
 
 
-kept, loops, read, wrong = [], 0, 0, 0
-for number in range(programs):
-    text = Text()
-    source = text.make()
+def execute(text, source, number):
+    """What a program's run was."""
     code = compile(source, "p", "exec")
     kept.append(code)  # no other one comes to its address
     inner = [c for c in code.co_consts if hasattr(c, "co_code") and c.co_name == "f"]
     run = Run(text, inner[0] if inner else code, number)
     space = run.names()
-    exec(code, space) if not text.module else None
+    if not text.module:
+        exec(code, space)
     for _ in range(1 if text.module else 3):
         run.calls, run.passes, run.begun, run.last = 0, {}, {}, {}
         try:
-            exec(code, space) if text.module else space["f"]()
+            exec(code, space) if text.module else space["f"](space["o"], space["p"])
         except Stop:
             pass
+    return run
+
+
+def each_kind():
+    """Which objects' attributes are read at all."""
+    text = Text()
+    text.module, text.at, text.plain = False, {5: 0}, {0: True}
+    for kind in READ + REFUSED:
+        source = "def f(_, p):\n    e(0); o = kind()\n    o.b = 0\n    while o.b < 3:\n        m(0)\n        s(); o.b += 1\n    z(0)\n"
+        run = execute(text, source.replace("kind", "kinds[%d]" % (READ + REFUSED).index(kind)), 0)
+        if bool(run.read) != (kind in READ) or run.wrong:
+            yield "attributes of %s: read %s, %s" % (kind.__name__, run.read, run.wrong)
+
+
+kept, loops, read, wrong = [], 0, 0, 0
+for text in each_kind():
+    print(text)
+    wrong += 1
+for number in range(programs):
+    text = Text()
+    run = execute(text, text.make(), number)
     loops += text.loops
     read += len(run.read)
     if run.wrong:

@@ -1,0 +1,19 @@
+/* Where the value of a name is, in a dict or in an object, whose keys are the very strings of the code. */
+#ifndef TFH_SAMPLING_DICTS_H
+#define TFH_SAMPLING_DICTS_H
+
+#include "sampling/frames.h"
+
+/* Memory as it is now; copies may be older. */
+bool tfh_py_fresh(int32_t pid, uint64_t from, void *to, size_t bytes);
+
+/* The address of the reference to the value of a name in a dict. 0: it has none. *hint: the number
+ * of the entry last time. */
+uint64_t tfh_py_item(const struct tfh_py *py, int32_t pid, uint64_t dict, uint64_t name,
+		     uint32_t *hint);
+/* The same for an attribute that is the object's own, and no other is read or stored by that name:
+ * 0 also if the class has slots, or decides itself what its attributes are. */
+uint64_t tfh_py_attribute(const struct tfh_py *py, int32_t pid, uint64_t object, uint64_t name,
+			  uint32_t *hint);
+
+#endif
