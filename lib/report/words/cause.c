@@ -377,7 +377,7 @@ static const char *what_of(const struct tfh_result *r, size_t row)
 		return "for %s of every step the program waits for a lock that another of its threads holds";
 	if (code_rows[row].cause == TFH_CAUSE_HOST_CODE && tfh_seen_mostly(r, true))
 		return "for %s of every step the program waits for the work of another of its threads";
-	if (code_rows[row].cause == TFH_CAUSE_HOST_LOGGING && tfh_writes_images(r))
+	if (tfh_saves_images(r, code_rows[row].cause))
 		return "saving images delays every step by %s";
 	return code_rows[row].what;
 }

@@ -162,13 +162,13 @@ static const struct {
 	  "set-up exempts what was made until then"}},
 	{TFH_CAUSE_HOST_LOCK,
 	 {"the training loop waits for another thread",
-	  "let that thread work a step ahead, or do less while it holds the lock"}},
+	  "let that thread work ahead, or do less while it holds the lock"}},
 	{TFH_CAUSE_HOST_SLEEP,
 	 {"the training loop sleeps",
-	  "look for sleeps and polling in the loop, and wait for the event itself"}},
+	  "look for sleeps and polling, and wait for the event itself"}},
 	{TFH_CAUSE_HOST_WAIT,
 	 {"the training loop waits for another process or machine",
-	  "ask it a step earlier, or in a thread; look at what it does meanwhile"}},
+	  "ask it earlier, or in a thread; look at what it does meanwhile"}},
 	{TFH_CAUSE_HOST_CODE,
 	 {"the step waits for the program's own code",
 	  "see which functions run (record the job once under `perf record -g`), and call them "
@@ -227,8 +227,7 @@ struct tfh_remedy tfh_remedy_of(enum tfh_cause cause)
 	return of_cause[i].remedy;
 }
 
-/* If no stage of a pipeline is known. */
-static struct tfh_remedy plain_remedy(enum tfh_cause cause)
+struct tfh_remedy tfh_plain_remedy(enum tfh_cause cause)
 {
 	static const struct {
 		enum tfh_cause cause;
@@ -259,146 +258,6 @@ static struct tfh_remedy plain_remedy(enum tfh_cause cause)
 		if (plain[i].cause == cause)
 			return plain[i].remedy;
 	return tfh_remedy_of(cause);
-}
-
-double tfh_launches(const struct tfh_result *r)
-{
-	double calls = 0;
-
-	for (uint32_t i = 0; i < r->n_kernels; i++)
-		calls += r->kernels[i].calls_per_step;
-	return calls;
-}
-
-bool tfh_prepares_launches(const struct tfh_result *r)
-{
-	return !r->found.cpu_only && 1e9 * r->found.cause_s[TFH_CAUSE_HOST_LAUNCH] >=
-					     TFH_FACTS_SAMPLE_PAUSE_NS * fmax(tfh_launches(r), 1);
-}
-
-bool tfh_seen_mostly(const struct tfh_result *r, bool work)
-{
-	const double *part = r->found.seen.part;
-
-	return work ? part[TFH_SEEN_SIGNAL] + part[TFH_SEEN_END] > part[TFT_STATE_RUNNING]
-		    : part[TFH_SEEN_MUTEX] >
-			       part[TFT_STATE_LOCK] + part[TFH_SEEN_SIGNAL] + part[TFH_SEEN_END];
-}
-
-/* Whether workers mostly wait for work although the step waits for its batch, while the thread that
- * takes it runs: unpacking what they send is what takes long. */
-static bool unpacks_batches(const struct tfh_result *r)
-{
-	const struct tfh_seen_workers *k = &r->found.workers;
-	const struct tfh_seen_sum *seen = &r->found.seen;
-
-	return k->processes && 2 * k->busy < 1 && !k->more.to &&
-	       seen->samples >= TFH_FACTS_SAMPLE_LEAST && 2 * seen->part[TFT_STATE_RUNNING] > 1;
-}
-
-struct tfh_remedy tfh_remedy_in(const struct tfh_result *r, enum tfh_cause cause)
-{
-	static const struct tfh_remedy torch_cpu = {
-		"the step computes on the CPU",
-		"if a GPU should do it, check torch.cuda.is_available(), and that model and "
-		"batches are on it; otherwise cheaper ops or more CPUs"};
-
-	/* PyTorch's profiler shows no GPU, even a busy one, unless it was asked to. */
-	static const struct tfh_remedy torch_trace = {
-		"the step computes on the CPU",
-		"if a GPU did the work, record it, too (activities=[CPU, CUDA]); if one should, "
-		"check torch.cuda.is_available(), and that model and batches are on it; otherwise "
-		"cheaper ops or more CPUs"};
-
-	static const struct tfh_remedy graphs = {
-		"steps make a graph instead of launching one again",
-		"keep the executable graph of each shape and launch it again, or update it "
-		"(cuGraphExecUpdate)"};
-
-	bool long_calls = cause == TFH_CAUSE_HOST_COMPILE && !r->pattern.recompiles;
-	if ((cause == TFH_CAUSE_HOST_LAUNCH || long_calls) && tfh_makes_graphs(r))
-		return graphs;
-
-	/* Its kernels are captured already. */
-	static const struct tfh_remedy planned = {
-		"what is not in the graph is prepared anew in each step",
-		"capture it, too, or copy into memory that is kept (see the line)"};
-
-	if (cause == TFH_CAUSE_HOST_LAUNCH && r->found.replays)
-		return planned;
-
-	static const struct tfh_remedy prepared = {
-		"each step prepares its launches anew",
-		"let the framework keep what it prepared (jit), or capture the step in a graph and launch that"};
-
-	if (cause == TFH_CAUSE_HOST_LAUNCH && tfh_prepares_launches(r))
-		return prepared;
-
-	static const struct tfh_remedy unpacks = {
-		"batches take long to unpack, not to make",
-		"return few large tensors from collate_fn (stack them): each is handed over by itself"};
-
-	if (cause == TFH_CAUSE_INPUT_DATALOADER && unpacks_batches(r))
-		return unpacks;
-
-	static const struct tfh_remedy images = {
-		"saving images holds up the training loop",
-		"save fewer or smaller ones, or do it in a process of its own"};
-
-	if (cause == TFH_CAUSE_HOST_LOGGING && tfh_writes_images(r))
-		return images;
-
-	/* It may also be one that takes results, and hands back the memory for the next ones. */
-	static const struct tfh_remedy supposed = {
-		"the step waits for another thread before it copies its batch",
-		"top -H shows which thread is busy meanwhile: if it makes batches, make them in "
-		"more threads; if it takes results, make that cheaper"};
-
-	if (cause == TFH_CAUSE_INPUT_UNKNOWN && r->found.supposed)
-		return supposed;
-
-	static const struct tfh_remedy restarts = {
-		"each step starts the input pipeline anew",
-		"make the iterator once, before the loop (batches = iter(data.repeat())), and call "
-		"next(batches) in each step"};
-
-	if (tfh_cause_part(cause) == TFH_PART_INPUT && r->found.restarts)
-		return restarts;
-
-	struct tfh_remedy made;
-
-	if (tfh_cause_part(cause) == TFH_PART_INPUT && tfh_remedy_of_makers(r, &made))
-		return made;
-
-	static const struct tfh_remedy asker = {
-		"the thread that asks for batches is too slow",
-		"make what it does for each batch (a sampler, see the line) cheaper, or do it once "
-		"before the loop: it runs there, however many workers there are"};
-
-	if (tfh_cause_part(cause) == TFH_PART_INPUT && r->found.asker_works)
-		return asker;
-
-	static const struct tfh_remedy held = {
-		"the step waits for a lock that another thread holds",
-		"hold it for less: do what does not need it before taking it, or give each thread what "
-		"it needs of its own"};
-	static const struct tfh_remedy awaited = {
-		"the step waits for the work of another thread",
-		"see what it runs (top -H; record the job once under `perf record -g`): make that "
-		"cheaper, divide it among more threads, or wait for it a step later"};
-
-	if (cause == TFH_CAUSE_HOST_LOCK && tfh_seen_mostly(r, false))
-		return held;
-	if (cause == TFH_CAUSE_HOST_CODE && tfh_seen_mostly(r, true))
-		return awaited;
-	if (cause == TFH_CAUSE_COMPUTE_CPU && r->found.torch)
-		return r->found.imported ? torch_trace : torch_cpu;
-	if (cause == TFH_CAUSE_HOST_LAUNCH && r->found.cpu_only) /* nothing is launched there */
-		return (struct tfh_remedy){r->found.graphs
-						   ? "the framework's own work around each step"
-						   : "many small ops",
-					   tfh_remedy_of(cause).todo};
-	return r->n_input && r->input[0].guilty ? tfh_stage_remedy(r, cause) : plain_remedy(cause);
 }
 
 /* Whether a flat_map() joins the rows of window()'s data sets. */

@@ -12,21 +12,22 @@ struct tfh_remedy {
  * TFH_CAUSE_NONE: advice about the program's own code. */
 struct tfh_remedy tfh_remedy_of(enum tfh_cause cause);
 
-/* The same for this job: in PyTorch's terms where they apply; if no pipeline stage is known, the
- * program's own code makes the batches. */
+/* The same if no stage of an input pipeline is known: the program's own code makes the batches. */
+struct tfh_remedy tfh_plain_remedy(enum tfh_cause cause);
+
+/* kind_remedies.c: finding and advice for this cause in this job. */
 struct tfh_remedy tfh_remedy_in(const struct tfh_result *r, enum tfh_cause cause);
 /* Whether samples show the thread mostly waiting for a lock that another thread holds, among its waits for threads; or
  * (work) until another thread has done something, rather than running. */
 bool tfh_seen_mostly(const struct tfh_result *r, bool work);
+/* Whether logging for this cause mostly encodes images or draws figures. */
+bool tfh_saves_images(const struct tfh_result *r, enum tfh_cause cause);
 
-/* task_costs.c: whether the line that makes batches mostly opens a file or an archive */
+/* task_costs.c: whether the line that makes batches mostly opens a file or an archive. */
 bool tfh_opens_anew(const struct tfh_result *r);
-/* What to do about that, or about a pool to which sending takes longer than its work; false: it is
- * neither. */
-bool tfh_remedy_of_makers(const struct tfh_result *r, struct tfh_remedy *out);
-
-/* Whether the verdict's line mostly encodes images or draws figures. */
-bool tfh_writes_images(const struct tfh_result *r);
+/* Whether the step waits for a pool's results although its processes have so little to do that they
+ * would not fill the wait even one after the other: what is between takes the time. */
+bool tfh_sends_tasks(const struct tfh_result *r);
 
 /* The same if the first stage of the input pipeline, which is slow, is so for this cause. */
 struct tfh_remedy tfh_stage_remedy(const struct tfh_result *r, enum tfh_cause cause);

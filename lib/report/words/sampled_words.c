@@ -7,7 +7,8 @@
 #include "report/words/remedy.h"
 #include "report/words/words.h"
 
-/* For each cause: what the thread does, and what to do about it. */
+/* For each cause: what the thread does, and what to do about it where that is not the same as in a
+ * step of a job that records. */
 static const struct sampled_row {
 	enum tfh_cause cause;
 	const char *does, *todo;
@@ -16,28 +17,22 @@ static const struct sampled_row {
 	 "if a GPU should do it, check that the framework finds one; otherwise fewer or cheaper operations, or more CPUs"},
 	{TFH_CAUSE_HOST_PYTHON, "runs Python code",
 	 "make the line cheaper: call functions that work on whole arrays, keep what does not change, or do it less often"},
-	{TFH_CAUSE_HOST_GIL, "waits for the GIL, which another thread holds",
-	 "move the Python code of other threads to processes of their own, or to native code that releases the GIL"},
-	{TFH_CAUSE_HOST_LOCK, "waits for another thread",
-	 "let that thread work ahead, or do less while it holds the lock"},
-	{TFH_CAUSE_HOST_SLEEP, "sleeps",
-	 "look for sleeps and polling, and wait for the event itself"},
-	{TFH_CAUSE_HOST_WAIT, "waits for another process or machine",
-	 "ask it earlier, or in a thread; look at what it does meanwhile"},
-	{TFH_CAUSE_HOST_CHECKPOINT, "saves files", "save less often, or in a thread"},
-	{TFH_CAUSE_HOST_LOGGING, "writes a log", "log less often, or in a thread"},
+	{TFH_CAUSE_HOST_GIL, "waits for the GIL, which another thread holds", NULL},
+	{TFH_CAUSE_HOST_LOCK, "waits for another thread", NULL},
+	{TFH_CAUSE_HOST_SLEEP, "sleeps", NULL},
+	{TFH_CAUSE_HOST_WAIT, "waits for another process or machine", NULL},
+	{TFH_CAUSE_HOST_CHECKPOINT, "saves files", NULL},
+	{TFH_CAUSE_HOST_LOGGING, "writes a log", NULL},
+	{TFH_CAUSE_HOST_GC, "collects garbage", NULL},
 	{TFH_CAUSE_HOST_COMPILE, "compiles",
 	 "keep shapes and static arguments the same; what is compiled once, cache for the next run "
 	 "(JAX: jax_compilation_cache_dir)"},
-	{TFH_CAUSE_INPUT_READ, "reads files",
-	 "read ahead, in other threads or processes, or keep the data in memory or on a faster disk"},
+	{TFH_CAUSE_INPUT_READ, "reads files", NULL},
 	{TFH_CAUSE_INPUT_REMOTE, "asks a service",
 	 "ask ahead, in a thread, for several things at once, over one connection"},
-	{TFH_CAUSE_INPUT_DECODE, "decodes data",
-	 "decode ahead, in other processes, or store the data decoded"},
+	{TFH_CAUSE_INPUT_DECODE, "decodes data", NULL},
 	{TFH_CAUSE_INPUT_MAP, "transforms data", "transform ahead, in other processes, or once"},
-	{TFH_CAUSE_INPUT_BATCH, "assembles batches",
-	 "assemble ahead, in other processes, from arrays rather than lists"},
+	{TFH_CAUSE_INPUT_BATCH, "assembles batches", NULL},
 	{TFH_CAUSE_NONE, "waits", "look at the line"},
 };
 
@@ -246,8 +241,9 @@ static void explain(struct tfh_wording *w)
 	const struct tfh_seen_workers *maker = &w->r->found.workers;
 	const struct sampled_row *row = row_of(v->cause);
 	bool fed = v->cls == TFH_CLASS_INPUT_BOUND && (is_makers(w->r) || (l && sleeps(l)));
-	bool images = v->cause == TFH_CAUSE_HOST_LOGGING && tfh_writes_images(w->r);
-	const char *does = fed ? "waits for data" : images ? "saves images" : row->does;
+	const char *does = fed				      ? "waits for data"
+			   : tfh_saves_images(w->r, v->cause) ? "saves images"
+							      : row->does;
 	double share = v->cause == TFH_CAUSE_NONE ? NAN : s->cause[v->cause];
 
 	if (v->cause == TFH_CAUSE_NONE) {
@@ -268,10 +264,10 @@ static void explain(struct tfh_wording *w)
 				     tfh_at_words(w, l->function, l->file, l->line));
 	tfh_advise(
 		w, finding, w->text,
-		images ? "save fewer or smaller images, or do it in a process of its own"
-		: fed ? "make the data in more threads or processes, further ahead, or do less for each"
-		: ops ? ops
-		      : row->todo,
+		fed ? "make the data in more threads or processes, further ahead, or do less for each"
+		: ops	    ? ops
+		: row->todo ? row->todo
+			    : tfh_remedy_in(w->r, v->cause).todo,
 		TFH_REMOVE_NONE);
 }
 

@@ -5,9 +5,7 @@
 #include "report/words/remedy.h"
 #include "report/words/words.h"
 
-/* Whether the step waits for a pool's results although its processes have so little to do that they
- * would not fill the wait even one after the other: what is between takes the time. */
-static bool sends_tasks(const struct tfh_result *r)
+bool tfh_sends_tasks(const struct tfh_result *r)
 {
 	const struct tfh_seen_workers *k = &r->found.workers;
 	const struct tfh_seen_line *l = &r->found.line;
@@ -16,18 +14,6 @@ static bool sends_tasks(const struct tfh_result *r)
 	       (strstr(l->callee_file, "/multiprocessing/pool.py") ||
 		strstr(l->callee_file, "/concurrent/futures/")) &&
 	       k->processes * k->busy * tfh_step_s(r) < r->breakdown[TFH_PART_INPUT].s_per_step;
-}
-
-bool tfh_writes_images(const struct tfh_result *r)
-{
-	static const char *const encoders[] = {"/PIL/", "/matplotlib/", "/imageio/",
-					       "/torchvision/utils.py", "/torchvision/io/"};
-	const char *file = r->found.line.callee ? r->found.line.callee_file : NULL;
-	bool found = false;
-
-	for (size_t i = 0; file && i < sizeof(encoders) / sizeof(*encoders); i++)
-		found |= strstr(file, encoders[i]) != NULL;
-	return found;
 }
 
 /* Whether a function opens a file or an archive and reads its directory or header. */
@@ -69,22 +55,4 @@ bool tfh_opens_anew(const struct tfh_result *r)
 		}
 	}
 	return tfh_cause_part(r->steady.cause) == TFH_PART_INPUT && 2 * opening > all;
-}
-
-bool tfh_remedy_of_makers(const struct tfh_result *r, struct tfh_remedy *out)
-{
-	static const struct tfh_remedy reopens = {
-		"a file is opened anew for each element",
-		"open it once, in each worker when it is first needed, and keep it open"};
-	static const struct tfh_remedy sends = {
-		"sending tasks to the pool's processes takes long, not their work",
-		"send less with each: large arrays once (the pool's initializer, shared memory), "
-		"then indices; arguments and results are pickled"};
-
-	bool anew = tfh_opens_anew(r);
-
-	if (!anew && !sends_tasks(r))
-		return false;
-	*out = anew ? reopens : sends;
-	return true;
 }

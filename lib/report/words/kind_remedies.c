@@ -1,0 +1,198 @@
+/*
+ * Advice for jobs of a kind, in which the usual advice for the cause would not help.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "report/words/remedy.h"
+#include "report/words/words.h"
+
+double tfh_launches(const struct tfh_result *r)
+{
+	double calls = 0;
+
+	for (uint32_t i = 0; i < r->n_kernels; i++)
+		calls += r->kernels[i].calls_per_step;
+	return calls;
+}
+
+bool tfh_prepares_launches(const struct tfh_result *r)
+{
+	return !r->found.cpu_only && 1e9 * r->found.cause_s[TFH_CAUSE_HOST_LAUNCH] >=
+					     TFH_FACTS_SAMPLE_PAUSE_NS * fmax(tfh_launches(r), 1);
+}
+
+bool tfh_seen_mostly(const struct tfh_result *r, bool work)
+{
+	const double *part = r->found.seen.part;
+
+	return work ? part[TFH_SEEN_SIGNAL] + part[TFH_SEEN_END] > part[TFT_STATE_RUNNING]
+		    : part[TFH_SEEN_MUTEX] >
+			       part[TFT_STATE_LOCK] + part[TFH_SEEN_SIGNAL] + part[TFH_SEEN_END];
+}
+
+/* Whether workers mostly wait for work although the step waits for its batch, while the thread that
+ * takes it runs: unpacking what they send is what takes long. */
+static bool unpacks_batches(const struct tfh_result *r, enum tfh_cause cause)
+{
+	const struct tfh_seen_workers *k = &r->found.workers;
+	const struct tfh_seen_sum *seen = &r->found.seen;
+
+	return cause == TFH_CAUSE_INPUT_DATALOADER && k->processes && 2 * k->busy < 1 &&
+	       !k->more.to && seen->samples >= TFH_FACTS_SAMPLE_LEAST &&
+	       2 * seen->part[TFT_STATE_RUNNING] > 1;
+}
+
+bool tfh_saves_images(const struct tfh_result *r, enum tfh_cause cause)
+{
+	static const char *const encoders[] = {"/PIL/", "/matplotlib/", "/imageio/",
+					       "/torchvision/utils.py", "/torchvision/io/"};
+	const char *file = cause == TFH_CAUSE_HOST_LOGGING && r->found.line.callee
+				   ? r->found.line.callee_file
+				   : NULL;
+	bool found = false;
+
+	for (size_t i = 0; file && i < sizeof(encoders) / sizeof(*encoders); i++)
+		found |= strstr(file, encoders[i]) != NULL;
+	return found;
+}
+
+static bool is_input(enum tfh_cause cause)
+{
+	return tfh_cause_part(cause) == TFH_PART_INPUT;
+}
+
+static bool makes_graphs(const struct tfh_result *r, enum tfh_cause cause)
+{
+	bool long_calls = cause == TFH_CAUSE_HOST_COMPILE && !r->pattern.recompiles;
+
+	return (cause == TFH_CAUSE_HOST_LAUNCH || long_calls) && tfh_makes_graphs(r);
+}
+
+/* Its kernels are captured already. */
+static bool replays_graphs(const struct tfh_result *r, enum tfh_cause cause)
+{
+	return cause == TFH_CAUSE_HOST_LAUNCH && r->found.replays;
+}
+
+static bool prepares_launches(const struct tfh_result *r, enum tfh_cause cause)
+{
+	return cause == TFH_CAUSE_HOST_LAUNCH && tfh_prepares_launches(r);
+}
+
+/* The other thread may also be one that takes results, and hands back the memory for the next ones. */
+static bool supposes_maker(const struct tfh_result *r, enum tfh_cause cause)
+{
+	return cause == TFH_CAUSE_INPUT_UNKNOWN && r->found.supposed;
+}
+
+static bool restarts_pipeline(const struct tfh_result *r, enum tfh_cause cause)
+{
+	return is_input(cause) && r->found.restarts;
+}
+
+static bool opens_anew(const struct tfh_result *r, enum tfh_cause cause)
+{
+	return is_input(cause) && tfh_opens_anew(r);
+}
+
+static bool sends_tasks(const struct tfh_result *r, enum tfh_cause cause)
+{
+	return is_input(cause) && tfh_sends_tasks(r);
+}
+
+static bool asker_works(const struct tfh_result *r, enum tfh_cause cause)
+{
+	return is_input(cause) && r->found.asker_works;
+}
+
+static bool waits_for_lock(const struct tfh_result *r, enum tfh_cause cause)
+{
+	return cause == TFH_CAUSE_HOST_LOCK && tfh_seen_mostly(r, false);
+}
+
+static bool waits_for_work(const struct tfh_result *r, enum tfh_cause cause)
+{
+	return cause == TFH_CAUSE_HOST_CODE && tfh_seen_mostly(r, true);
+}
+
+/* PyTorch's profiler shows no GPU, even a busy one, unless it was asked to. */
+static bool is_torch_trace(const struct tfh_result *r, enum tfh_cause cause)
+{
+	return cause == TFH_CAUSE_COMPUTE_CPU && r->found.torch && r->found.imported;
+}
+
+static bool is_torch_on_cpu(const struct tfh_result *r, enum tfh_cause cause)
+{
+	return cause == TFH_CAUSE_COMPUTE_CPU && r->found.torch;
+}
+
+/* The first row that applies. */
+static const struct {
+	bool (*applies)(const struct tfh_result *r, enum tfh_cause cause);
+	struct tfh_remedy remedy;
+} kinds[] = {
+	{makes_graphs,
+	 {"steps make a graph instead of launching one again",
+	  "keep the executable graph of each shape and launch it again, or update it (cuGraphExecUpdate)"}},
+	{replays_graphs,
+	 {"what is not in the graph is prepared anew in each step",
+	  "capture it, too, or copy into memory that is kept (see the line)"}},
+	{prepares_launches,
+	 {"each step prepares its launches anew",
+	  "let the framework keep what it prepared (jit), or capture the step in a graph and launch that"}},
+	{unpacks_batches,
+	 {"batches take long to unpack, not to make",
+	  "return few large tensors from collate_fn (stack them): each is handed over by itself"}},
+	{tfh_saves_images,
+	 {"saving images holds up the training loop",
+	  "save fewer or smaller ones, or do it in a process of its own"}},
+	{supposes_maker,
+	 {"the step waits for another thread before it copies its batch",
+	  "top -H shows which thread is busy meanwhile: if it makes batches, make them in "
+	  "more threads; if it takes results, make that cheaper"}},
+	{restarts_pipeline,
+	 {"each step starts the input pipeline anew",
+	  "make the iterator once, before the loop (batches = iter(data.repeat())), and call next(batches) in each step"}},
+	{opens_anew,
+	 {"a file is opened anew for each element",
+	  "open it once, in each worker when it is first needed, and keep it open"}},
+	{sends_tasks,
+	 {"sending tasks to the pool's processes takes long, not their work",
+	  "send less with each: large arrays once (the pool's initializer, shared memory), "
+	  "then indices; arguments and results are pickled"}},
+	{asker_works,
+	 {"the thread that asks for batches is too slow",
+	  "make what it does for each batch (a sampler, see the line) cheaper, or do it once "
+	  "before the loop: it runs there, however many workers there are"}},
+	{waits_for_lock,
+	 {"the step waits for a lock that another thread holds",
+	  "hold it for less: do what does not need it before taking it, or give each thread what it needs of its own"}},
+	{waits_for_work,
+	 {"the step waits for the work of another thread",
+	  "see what it runs (top -H; record the job once under `perf record -g`): make that "
+	  "cheaper, divide it among more threads, or wait for it a step later"}},
+	{is_torch_trace,
+	 {"the step computes on the CPU",
+	  "if a GPU did the work, record it, too (activities=[CPU, CUDA]); if one should, "
+	  "check torch.cuda.is_available(), and that model and batches are on it; otherwise "
+	  "cheaper ops or more CPUs"}},
+	{is_torch_on_cpu,
+	 {"the step computes on the CPU",
+	  "if a GPU should do it, check torch.cuda.is_available(), and that model and "
+	  "batches are on it; otherwise cheaper ops or more CPUs"}},
+};
+
+struct tfh_remedy tfh_remedy_in(const struct tfh_result *r, enum tfh_cause cause)
+{
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (kinds[i].applies(r, cause))
+			return kinds[i].remedy;
+	if (cause == TFH_CAUSE_HOST_LAUNCH && r->found.cpu_only) /* nothing is launched there */
+		return (struct tfh_remedy){r->found.graphs
+						   ? "the framework's own work around each step"
+						   : "many small ops",
+					   tfh_remedy_of(cause).todo};
+	return r->n_input && r->input[0].guilty ? tfh_stage_remedy(r, cause)
+						: tfh_plain_remedy(cause);
+}
