@@ -126,24 +126,6 @@ uint32_t tfh_start_place(struct tfh_start_places *p, const struct tfh_py *py,
 	return place;
 }
 
-uint32_t tfh_start_place_frames(const struct tfh_start_places *p, uint32_t place,
-				struct tfh_model_line *frame, uint32_t most)
-{
-	uint32_t n = 0;
-
-	for (; place && n < most; place = p->place[place - 1].caller, n++) {
-		const struct start_place *at = &p->place[place - 1];
-		const struct start_function *f = &p->function[at->function - 1];
-
-		frame[n] =
-			(struct tfh_model_line){.file = p->text + f->file,
-						.function = p->text + f->name,
-						.line = at->line,
-						.library = tfh_file_of_library(p->text + f->file)};
-	}
-	return n;
-}
-
 void tfh_start_places_write(const struct tfh_start_places *p, struct tfh_json *j)
 {
 	tfh_json_key(j, "functions");

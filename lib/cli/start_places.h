@@ -4,7 +4,6 @@
 
 #include "base/json.h"
 #include "sampling/walks.h"
-#include "model/symbols/pylines.h"
 
 struct tfh_start_places;
 /* NULL: out of memory. Freed with free(). */
@@ -13,10 +12,6 @@ struct tfh_start_places *tfh_start_places_new(void);
 uint32_t tfh_start_place(struct tfh_start_places *p, const struct tfh_py *py,
 			 struct tfh_py_copies *copies, const struct tfh_py_frame *frame,
 			 uint32_t n);
-/* The frames of a place, innermost first, at most `most`. Returns their number. Texts live as long
- * as `p`. */
-uint32_t tfh_start_place_frames(const struct tfh_start_places *p, uint32_t place,
-				struct tfh_model_line *frame, uint32_t most);
 /* Writes the members `functions` and `places`. */
 void tfh_start_places_write(const struct tfh_start_places *p, struct tfh_json *j);
 

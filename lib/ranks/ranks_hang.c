@@ -35,8 +35,8 @@ static const struct tfh_ranks_member *member_in(const struct tfh_ranks_rank *r, 
 
 /* A communicator's last exchange, if not all ranks have entered it. */
 struct unfinished {
-	uint32_t behind, entered; /* members */
-	double entered_s;	  /* when the last one that did, did: on the common axis */
+	uint32_t behind;  /* members that have not entered it */
+	double entered_s; /* when the last one that did, did: on the common axis */
 };
 
 static struct unfinished look_at(const struct tfh_ranks *job, uint32_t c)
@@ -50,7 +50,6 @@ static struct unfinished look_at(const struct tfh_ranks *job, uint32_t c)
 		if (m && m->last < comm->top) {
 			u.behind++;
 		} else if (m) {
-			u.entered++;
 			u.entered_s = fmax(u.entered_s, tfh_ranks_time(job, r->host, m->last_ns));
 		}
 	}

@@ -116,7 +116,7 @@ def good(name, path, cls, blame, why, todo):
     check(s.next and re.search(todo, " ".join(s.text[s.text.index("DO NEXT"):].split())), name, "what to do", s.next)
     check(re.search(r"\d+ of \d+ steps? agree", s.sure) and re.search(r"tier [ABC]", s.sure) and "lost" in s.sure, name, s.sure)
     if cls in ("compute-bound", "balanced"):
-        check(re.search(r"(at most 1\.\d\dx|none) without cheaper computing", s.rows.get("gain", "")), name, "gain", s.rows.get("gain"))
+        check(re.search(r"(at most 1\.\d\dx( in the steps)?|none) without cheaper computing", s.rows.get("gain", "")), name, "gain", s.rows.get("gain"))
     else:
         gain(name, s)
     return s

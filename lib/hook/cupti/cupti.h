@@ -180,9 +180,9 @@ bool tfh_row_of_record(const uint8_t *record, struct tft_gpu_row *row, const cha
 void tfh_rows_forget(void);
 /* Records are wanted from `now` on, by the records' clock. Thread-safe. */
 void tfh_rows_since(uint64_t now);
-/* Counts of ops, graph nodes, ops without times, and CUPTI's overhead. */
+/* Counts of ops and graph nodes, and CUPTI's overhead. */
 struct tfh_rows_count {
-	uint64_t ops, nodes, untimed, overhead_ns;
+	uint64_t ops, nodes, overhead_ns;
 };
 const struct tfh_rows_count *tfh_rows_count(void);
 /* Ticks of the oldest call whose op has not arrived; `now` if there is none. */

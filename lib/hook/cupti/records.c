@@ -277,7 +277,6 @@ static void one(const uint8_t *r)
 	/* An op cut off by the forced flush has no end. An op without device memory has no times;
 	 * nor has one that got another op's clock by a bug of some releases. */
 	if (!row.start || row.end < row.start) {
-		counts.untimed++;
 		tfh_gpu_lost(1);
 		return;
 	}
