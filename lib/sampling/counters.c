@@ -299,7 +299,7 @@ static uint64_t place_of(struct counter_reading *r, const uint8_t *f, struct tfh
 	place = plain_place(r, f, (enum tfh_py_where)v.of, v.of_index, &hint[0]);
 	name = name_of(r, v.index);
 	return place && name && fresh(r, place, &object, sizeof(object))
-		       ? tfh_py_attribute(r->py, r->c->pid, object & ~TAGS, name, &hint[1])
+		       ? tfh_py_attribute(r->py, r->c, object & ~TAGS, name, &hint[1])
 		       : 0;
 }
 

@@ -46,6 +46,8 @@
 /* The keys of its objects in a class. */
 static const uint16_t type_keys[] = {[11] = 872, [12] = 880, [13] = 880, [14] = 880, [15] = 888};
 
+_Static_assert(sizeof(type_keys) / sizeof(*type_keys) == TFH_PY_LAST + 1, "of each version");
+
 struct dict_reading {
 	const struct tfh_py *py;
 	int32_t pid;
@@ -167,25 +169,28 @@ static uint64_t values_of(const struct dict_reading *r, uint64_t object, const u
 	return minor == EITHER && *dict & 1 ? *dict + 1 : 0;
 }
 
-uint64_t tfh_py_attribute(const struct tfh_py *py, int32_t pid, uint64_t object, uint64_t name,
-			  uint32_t *hint)
+uint64_t tfh_py_attribute(const struct tfh_py *py, struct tfh_py_copies *c, uint64_t object,
+			  uint64_t name, uint32_t *hint)
 {
-	const struct dict_reading r = {py, pid};
-	uint8_t type[TYPE_BYTES], usual[TYPE_BYTES];
+	const struct dict_reading r = {py, c->pid};
 	uint64_t at = object ? word_at(&r, object + TFH_PY_OBJECT_TYPE) : 0, values, dict;
+	/* Classes stay as they are. */
+	const uint8_t *type = tfh_py_copied(c, at, TYPE_BYTES);
+	const uint8_t *usual = tfh_py_copied(c, py->code_type, TYPE_BYTES), *keys;
 	int64_t offset;
 
-	if (py->minor > TFH_PY_LAST || !tfh_py_fresh(pid, at, type, sizeof(type)) ||
-	    !tfh_py_fresh(pid, py->code_type, usual, sizeof(usual)) ||
+	if (py->minor > TFH_PY_LAST || !type || !usual ||
 	    !(tfh_py_word(type + TYPE_FLAGS) & HEAP_TYPE) ||
 	    tfh_py_word(type + TYPE_GETS) != tfh_py_word(usual + TYPE_GETS) ||
 	    tfh_py_word(type + TYPE_SETS) != tfh_py_word(usual + TYPE_SETS))
 		return 0;
 	values = values_of(&r, object, type, &dict);
-	if (values)
-		return item(&r, word_at(&r, at + type_keys[py->minor]), values, name, hint);
+	if (values) {
+		keys = tfh_py_copied(c, at + type_keys[py->minor], sizeof(uint64_t));
+		return keys ? item(&r, tfh_py_word(keys), values, name, hint) : 0;
+	}
 	offset = (int64_t)tfh_py_word(type + TYPE_DICT_OFFSET);
 	if (!dict && offset > 0)
 		dict = word_at(&r, object + (uint64_t)offset);
-	return dict ? tfh_py_item(py, pid, dict, name, hint) : 0;
+	return dict ? tfh_py_item(py, c->pid, dict, name, hint) : 0;
 }
