@@ -421,6 +421,29 @@ static enum tfh_cause restart_cause(const struct tfh_accounts *accounts)
 	return TFH_CAUSE_INPUT_UNKNOWN;
 }
 
+/* The slow stage, from the first stage up: one that only hands on what a stage above it is late with is
+ * not it. */
+static int32_t slow_stage(const struct tfh_accounts *accounts, int32_t at, int64_t waited)
+{
+	for (int depth = 0; at >= 0 && depth < TFH_ACCOUNT_STAGES_UP; depth++) {
+		if (!accounts->facts->stage.v[at].async) {
+			int32_t slow = slowest_below(accounts, at, true);
+			if (slow == at || !accounts->facts->stage.v[slow].async)
+				return slow;
+			at = slow;
+			continue;
+		}
+		int32_t up = starved_by(accounts, at);
+		bool starved = up >= 0 && ((double)accounts->stage[up].waited >=
+						   TFH_ACCOUNT_STARVED_SHARE * (double)waited ||
+					   starved_beyond(accounts, at, up, waited));
+		if (!starved && !has_type(&accounts->facts->stage.v[at], "Prefetch"))
+			return at;
+		at = up;
+	}
+	return at;
+}
+
 void tfh_input_judge(struct tfh_accounts *accounts)
 {
 	const struct tfh_others *between = &accounts->other[TFH_SEGMENT_BETWEEN];
@@ -430,25 +453,8 @@ void tfh_input_judge(struct tfh_accounts *accounts)
 
 	accounts->guilty = -1;
 	accounts->input_cause = accounts->between_cause = TFH_CAUSE_INPUT_UNKNOWN;
-	for (int depth = 0; at >= 0 && waited > 0 && depth < TFH_ACCOUNT_STAGES_UP; depth++) {
-		if (accounts->facts->stage.v[at].async) {
-			int32_t up = starved_by(accounts, at);
-			bool starved =
-				up >= 0 && ((double)accounts->stage[up].waited >=
-						    TFH_ACCOUNT_STARVED_SHARE * (double)waited ||
-					    starved_beyond(accounts, at, up, waited));
-			if (!starved && !has_type(&accounts->facts->stage.v[at], "Prefetch"))
-				break;
-			at = up;
-		} else {
-			int32_t slow = slowest_below(accounts, at, true);
-			if (slow == at || !accounts->facts->stage.v[slow].async) {
-				at = slow;
-				break;
-			}
-			at = slow;
-		}
-	}
+	if (waited > 0)
+		at = slow_stage(accounts, at, waited);
 	if (accounts->facts->restarts)
 		accounts->input_cause = restart_cause(accounts);
 	else if (at < 0 && waited)

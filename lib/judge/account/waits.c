@@ -74,6 +74,54 @@ static double take_own(struct tfh_seen *seen)
 	return !TFH_DETECT_HELD || held <= 0 ? 0 : held < own ? held / own : 1;
 }
 
+static enum tfh_cause cause_of_writing(const struct tfh_facts *facts)
+{
+	return facts->writes == TFH_WRITES_BYTES ? TFH_CAUSE_HOST_CHECKPOINT
+						 : TFH_CAUSE_HOST_LOGGING;
+}
+
+/* The cause of what the program was seen to do. `cause`: by the place alone; the rest of the run may show
+ * another one. */
+static enum tfh_cause cause_at_place(const struct tfh_facts *facts, enum tfh_role role,
+				     enum tfh_cause cause)
+{
+	switch (role) {
+	case TFH_ROLE_FIRST:
+		return facts->much_kernel ? TFH_CAUSE_INPUT_READ : cause;
+	case TFH_ROLE_MAP:
+		return facts->much_kernel && facts->loader && !facts->feed->imported
+			       ? TFH_CAUSE_INPUT_READ
+			       : cause;
+	case TFH_ROLE_WRITE:
+		return facts->writes ? cause_of_writing(facts) : cause;
+	case TFH_ROLE_LATER:
+		return facts->writes && facts->much_kernel ? cause_of_writing(facts) : cause;
+	case TFH_ROLE_REWRITE:
+		/* No kernel was compiled in the second half of the launches, so rewriting there is
+		 * part of dispatch. */
+		return facts->launches_loaded * 2 < facts->launches ? TFH_CAUSE_HOST_LAUNCH : cause;
+	case TFH_ROLE_QUEUE:
+		/* A queue of the program itself, in addition to a pipeline that delivers its
+		 * batches. */
+		return facts->told	  ? TFH_CAUSE_HOST_WAIT
+		       : facts->consumers ? TFH_CAUSE_HOST_LOCK
+					  : cause;
+	case TFH_ROLE_SENT:
+		return facts->consumers || facts->told ? TFH_CAUSE_HOST_WAIT : cause;
+	case TFH_ROLE_MADE:
+		/* No other thread or process was seen at work. */
+		return facts->consumers || !facts->makers ? TFH_CAUSE_HOST_LOCK : cause;
+	case TFH_ROLE_GIVEN:
+		return facts->consumers || !facts->workers || facts->threads ? TFH_CAUSE_HOST_LOCK
+									     : cause;
+	case TFH_ROLE_AWAIT:
+		/* One of the program's own threads works: it may be that one. */
+		return facts->makers && !facts->workers ? TFH_CAUSE_HOST_LOCK : cause;
+	default:
+		return cause;
+	}
+}
+
 enum tfh_cause tfh_sample_cause(const struct tfh_facts *facts, int at, enum tfh_feeds feeds)
 {
 	enum tfh_role role = tfh_at_role(at);
@@ -99,33 +147,7 @@ enum tfh_cause tfh_sample_cause(const struct tfh_facts *facts, int at, enum tfh_
 		cause = TFH_CAUSE_INPUT_UNKNOWN;
 	else if (at == TFT_STATE_GIL && facts->lock_logs)
 		cause = TFH_CAUSE_HOST_LOGGING;
-	if (facts->much_kernel &&
-	    (role == TFH_ROLE_FIRST ||
-	     (role == TFH_ROLE_MAP && facts->loader && !facts->feed->imported)))
-		cause = TFH_CAUSE_INPUT_READ;
-	else if (facts->writes &&
-		 (role == TFH_ROLE_WRITE || (facts->much_kernel && role == TFH_ROLE_LATER)))
-		cause = facts->writes == TFH_WRITES_BYTES ? TFH_CAUSE_HOST_CHECKPOINT
-							  : TFH_CAUSE_HOST_LOGGING;
-	/* No kernel was compiled in the second half of the launches, so rewriting there is part of
-	 * dispatch. */
-	if (role == TFH_ROLE_REWRITE && facts->launches_loaded * 2 < facts->launches)
-		cause = TFH_CAUSE_HOST_LAUNCH;
-	/* A queue of the program itself, in addition to a pipeline that delivers its batches. */
-	if (facts->consumers && role == TFH_ROLE_QUEUE)
-		cause = TFH_CAUSE_HOST_LOCK;
-	if (facts->told && role == TFH_ROLE_QUEUE)
-		cause = TFH_CAUSE_HOST_WAIT;
-	if ((facts->consumers || facts->told) && role == TFH_ROLE_SENT)
-		cause = TFH_CAUSE_HOST_WAIT;
-	/* No other thread or process was seen at work. */
-	if ((facts->consumers || !facts->makers) && role == TFH_ROLE_MADE)
-		cause = TFH_CAUSE_HOST_LOCK;
-	if ((facts->consumers || !facts->workers || facts->threads) && role == TFH_ROLE_GIVEN)
-		cause = TFH_CAUSE_HOST_LOCK;
-	/* One of the program's own threads works: it may be that one. */
-	if (facts->makers && !facts->workers && role == TFH_ROLE_AWAIT)
-		cause = TFH_CAUSE_HOST_LOCK;
+	cause = cause_at_place(facts, role, cause);
 	if (cause == TFH_CAUSE_HOST_LOCK && facts->calls_back && role != TFH_ROLE_QUEUE)
 		cause = TFH_CAUSE_HOST_CALLBACK;
 	return cause == TFH_CAUSE_HOST_PYTHON && !tfh_stack_samples_python(facts->samples)

@@ -355,6 +355,10 @@ struct line_change {
 	int64_t t;
 	int32_t own, exchange; /* +1: one begins, -1: one ends */
 };
+struct line_changes {
+	struct line_change *v;
+	size_t n, cap;
+};
 
 static int by_time(const void *a, const void *b, void *arg)
 {
@@ -364,27 +368,31 @@ static int by_time(const void *a, const void *b, void *arg)
 	return x->t != y->t ? (x->t < y->t ? -1 : 1) : 0;
 }
 
+/* A part that begins at t0 and ends at t1: of a thread's ops (own), or of communication. */
+static int add_changes(struct line_changes *of, int64_t t0, int64_t t1, bool own)
+{
+	int32_t exchange = !own;
+
+	return TFH_PUSH(*of, (struct line_change){t0, own, exchange}) ||
+			       TFH_PUSH(*of, (struct line_change){t1, -own, -exchange})
+		       ? -ENOMEM
+		       : 0;
+}
+
 /* Merges the ops of all threads into one line; communication counts while no thread executes
  * ops. */
 static int make_line(struct maker *m)
 {
-	TFH_VEC(struct line_change) change = {0};
+	struct line_changes change = {0};
 	int32_t own = 0, exchange = 0;
 	int rc = 0;
 
 	for (size_t i = 0; i < m->cover->line.n && !rc; i++)
-		rc = TFH_PUSH(change, (struct line_change){m->cover->line.v[i].t0, 1, 0}) ||
-				     TFH_PUSH(change,
-					      (struct line_change){m->cover->line.v[i].t1, -1, 0})
-			     ? -ENOMEM
-			     : 0;
+		rc = add_changes(&change, m->cover->line.v[i].t0, m->cover->line.v[i].t1, true);
 	for (size_t i = 0; i < m->range.n && !rc; i++) {
 		const struct range *r = &m->range.v[i];
 		if (r->kind == TFT_RANGE_EXCHANGE)
-			rc = TFH_PUSH(change, (struct line_change){r->t0, 0, 1}) ||
-					     TFH_PUSH(change, (struct line_change){r->t1, 0, -1})
-				     ? -ENOMEM
-				     : 0;
+			rc = add_changes(&change, r->t0, r->t1, false);
 	}
 	m->cover->line.n = 0;
 	if (change.n)

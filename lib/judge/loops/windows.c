@@ -144,6 +144,13 @@ static void go_on(struct window_builder *b, const struct tfh_boundary *t, uint32
 	b->w.steps = 0;
 }
 
+/* The first batch of training behind an evaluation, or the end of the run at `end`. */
+static void end_evaluation(const struct window_builder *b, int64_t *eval, int64_t end)
+{
+	b->loops->segment_ns[TFH_SEGMENT_EVAL] += tfh_recorded_ns(b->facts, *eval, end);
+	*eval = 0;
+}
+
 static void cut_at_batches(struct window_builder *b)
 {
 	const struct tfh_facts *facts = b->facts;
@@ -166,9 +173,7 @@ static void cut_at_batches(struct window_builder *b)
 			if (!ended)
 				go_on(b, t, series, idle);
 			close_window(b, begin_of(t), true);
-			loops->segment_ns[TFH_SEGMENT_EVAL] +=
-				tfh_recorded_ns(facts, eval, begin_of(t));
-			eval = 0;
+			end_evaluation(b, &eval, begin_of(t));
 		}
 		ended = t->end;
 		if (t->end) {
@@ -193,8 +198,7 @@ static void cut_at_batches(struct window_builder *b)
 			take_group(b, &i);
 	}
 	if (eval)
-		loops->segment_ns[TFH_SEGMENT_EVAL] += tfh_recorded_ns(
-			facts, eval, idle > facts->last_work ? idle : facts->last_work);
+		end_evaluation(b, &eval, idle > facts->last_work ? idle : facts->last_work);
 	close_window(b, facts->last_work, true);
 }
 

@@ -467,6 +467,51 @@ static const int64_t *time_anew(struct replay *r, const struct heap_node *v, int
 	return nothing ? r->same : c;
 }
 
+/* Removes one kind of cost, or nothing but in another way. */
+static void remove_cost(struct replay *r, int what)
+{
+	r->what = what == TFH_REPLAY_CROWDED	? TFH_REMOVE_INPUT
+		  : what == TFH_REPLAY_FETCHING ? TFH_REMOVE_SYNC
+						: what;
+	r->gone = parts_of(r->what);
+	r->host = what == TFH_REPLAY_CROWDED ? TFH_PREDICT_CROWDING : 1;
+	r->fetches = what == TFH_REPLAY_FETCHING;
+}
+
+static int replay_costs(struct replay *r, const struct heap_node *v, int64_t *c,
+			struct tfh_samples *all)
+{
+	const struct tfh_slice *sl = r->sl;
+	int rc = 0;
+
+	for (int what = 0; what < TFH_REPLAY_COUNT && !rc; what++) {
+		remove_cost(r, what);
+		const int64_t *done = time_anew(r, v, c);
+		all->replay[what].woken += r->woken;
+		all->replay[what].windows += sl->w1 - (sl->w0 ? sl->w0 - 1 : 0);
+		rc = add_up(sl, done, &all->replay[what]);
+	}
+	return rc;
+}
+
+/* Removes what is done at one place of the program. */
+static int replay_places(struct replay *r, const struct heap_node *v, int64_t *c,
+			 struct tfh_samples *all)
+{
+	int rc = 0;
+
+	r->what = TFH_REMOVE_NONE;
+	r->gone = 0;
+	r->fetches = false;
+	for (uint32_t i = 0; i < all->n_place && !rc; i++) {
+		r->place = &all->place[i];
+		run(r, v);
+		completions(r, c);
+		rc = add_up(r->sl, c, &all->without[i]);
+	}
+	return rc;
+}
+
 static int replay(struct tfh_samples *all, const struct tfh_slice *sl)
 {
 	struct replay r = {.sl = sl, .slept = sl->wake.n >= TFH_PREDICT_WAKES};
@@ -482,30 +527,11 @@ static int replay(struct tfh_samples *all, const struct tfh_slice *sl)
 	r.lane = malloc((sl->lane.n + 1) * sizeof(*r.lane));
 	r.part = malloc(sl->seg.n + 1);
 	if (v && c && r.seg && r.op0 && r.op1 && r.lane && r.part) {
-		rc = 0;
 		r.same = c + (sl->w1 - sl->w0 + 2);
 		find_parts(&r);
-		for (int what = 0; what < TFH_REPLAY_COUNT && !rc; what++) {
-			r.what = what == TFH_REPLAY_CROWDED    ? TFH_REMOVE_INPUT
-				 : what == TFH_REPLAY_FETCHING ? TFH_REMOVE_SYNC
-							       : what;
-			r.gone = parts_of(r.what);
-			r.host = what == TFH_REPLAY_CROWDED ? TFH_PREDICT_CROWDING : 1;
-			r.fetches = what == TFH_REPLAY_FETCHING;
-			const int64_t *done = time_anew(&r, v, c);
-			all->replay[what].woken += r.woken;
-			all->replay[what].windows += sl->w1 - (sl->w0 ? sl->w0 - 1 : 0);
-			rc = add_up(sl, done, &all->replay[what]);
-		}
-		r.what = TFH_REMOVE_NONE;
-		r.gone = 0;
-		r.fetches = false;
-		for (uint32_t i = 0; i < all->n_place && !rc; i++) {
-			r.place = &all->place[i];
-			run(&r, v);
-			completions(&r, c);
-			rc = add_up(sl, c, &all->without[i]);
-		}
+		rc = replay_costs(&r, v, c, all);
+		if (!rc)
+			rc = replay_places(&r, v, c, all);
 	}
 	free(v);
 	free(c);
