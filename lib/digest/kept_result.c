@@ -373,7 +373,8 @@ TYPE(sampled, N(1, samples), N(2, pid), N(3, wall_s), N(4, start_s), A(5, state)
 #undef S
 
 #define S struct tfh_computed_line
-TYPE(computed_line, TN(1, file), TN(2, function), N(3, line), N(4, s_per_step), N(5, samples));
+TYPE(computed_line, TN(1, file), TN(2, function), N(3, line), N(4, s_per_step), N(5, samples),
+     N(6, steps));
 #undef S
 
 #define S __typeof__(((struct tfh_computed *)0)->part[0])
@@ -382,7 +383,8 @@ TYPE(computed_part, N(1, s_per_step), N(2, off_s), N(3, samples));
 
 #define S struct tfh_computed
 TYPE(computed, SUBS(1, part, computed_part), SUBS(2, forward, computed_line),
-     SUBS(3, backward, computed_line), SUBS(4, layer, computed_line), TN(5, function));
+     SUBS(3, backward, computed_line), SUBS(4, layer, computed_line), TN(5, function),
+     SUBS(6, evaluate, computed_line));
 #undef S
 
 #define S struct tfh_contended

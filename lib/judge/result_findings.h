@@ -124,10 +124,11 @@ struct tfh_seen_line {
 /* The parts of what a job computes on a CPU. Recorded calls and ranges tell the time of backward
  * passes, optimizers and functions, samples the rest. */
 enum tfh_computes {
-	TFH_COMPUTES_BACKWARD, /* PyTorch's backward passes */
-	TFH_COMPUTES_FORWARD,  /* calls of PyTorch's modules, except in a backward pass */
-	TFH_COMPUTES_UPDATE,   /* PyTorch's optimizers */
-	TFH_COMPUTES_FUNCTION, /* functions that TensorFlow executes */
+	TFH_COMPUTES_BACKWARD,	 /* PyTorch's backward passes */
+	TFH_COMPUTES_FORWARD,	 /* calls of PyTorch's modules, except in a backward pass */
+	TFH_COMPUTES_UPDATE,	 /* PyTorch's optimizers */
+	TFH_COMPUTES_FUNCTION,	 /* functions that TensorFlow executes */
+	TFH_COMPUTES_EVALUATION, /* calls of modules from lines that run in few steps */
 	TFH_COMPUTES_OTHER,
 	TFH_COMPUTES_COUNT
 };
@@ -136,16 +137,17 @@ struct tfh_computed_line {
 	uint32_t line;
 	double s_per_step;
 	uint64_t samples; /* 0: it was measured */
+	uint64_t steps;	  /* of evaluation: in which it was seen */
 };
 struct tfh_computed {
 	struct {
 		double s_per_step, off_s; /* off_s: two standard errors */
 		uint64_t samples;	  /* 0: it was measured */
 	} part[TFH_COMPUTES_COUNT];
-	/* Where the program calls modules, and where backward passes; the functions in which most
-	 * of the forward passes' time was spent, without those that they call. */
-	struct tfh_computed_line forward[TFH_COMPUTED_LINES], backward[TFH_COMPUTED_LINES],
-		layer[TFH_COMPUTED_LINES];
+	/* Where the program calls modules to train and to evaluate, and where backward passes; the
+	 * functions in which most of the time of modules was spent, without those that they call. */
+	struct tfh_computed_line forward[TFH_COMPUTED_LINES], evaluate[TFH_COMPUTED_LINES],
+		backward[TFH_COMPUTED_LINES], layer[TFH_COMPUTED_LINES];
 	const char *function; /* that TensorFlow executed, with the most time; NULL: none */
 };
 

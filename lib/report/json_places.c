@@ -101,6 +101,8 @@ static void write_lines(struct tfh_json *j, const char *name, const struct tfh_c
 		tfh_json_kstr(j, "function", line[i].function);
 		tfh_json_kf64(j, "s_per_step", line[i].s_per_step);
 		tfh_json_ku64(j, "samples", line[i].samples);
+		if (line[i].steps)
+			tfh_json_ku64(j, "steps", line[i].steps);
 		tfh_json_end(j);
 	}
 	tfh_json_end(j);
@@ -111,7 +113,7 @@ void tfh_json_computed(struct tfh_json *j, const struct tfh_result *r)
 	static const char *const name[TFH_COMPUTES_COUNT] = {
 		[TFH_COMPUTES_BACKWARD] = "backward", [TFH_COMPUTES_FORWARD] = "forward",
 		[TFH_COMPUTES_UPDATE] = "optimizer",  [TFH_COMPUTES_FUNCTION] = "tf.function",
-		[TFH_COMPUTES_OTHER] = "other",
+		[TFH_COMPUTES_OTHER] = "other",	      [TFH_COMPUTES_EVALUATION] = "evaluation",
 	};
 	const struct tfh_computed *c = &r->found.computed;
 	double all_s = 0;
@@ -138,6 +140,7 @@ void tfh_json_computed(struct tfh_json *j, const struct tfh_result *r)
 	}
 	tfh_json_end(j);
 	write_lines(j, "forward", c->forward);
+	write_lines(j, "evaluate", c->evaluate);
 	write_lines(j, "backward", c->backward);
 	write_lines(j, "layers", c->layer);
 	tfh_json_kstr(j, "function", c->function);

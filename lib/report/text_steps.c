@@ -244,7 +244,7 @@ static void computed_rows(const struct tfh_page *page, double step_s)
 		double s = c->part[k].s_per_step;
 		if (s < 0.005 * step_s)
 			continue;
-		tfh_print(page->out, "    %-12s %9s %3.0f %%",
+		tfh_print(page->out, "    %-13s %8s %3.0f %%",
 			  tfh_computes_words((enum tfh_computes)k), tfh_fmt_time(time, s),
 			  100 * s / step_s);
 		if (c->part[k].samples)

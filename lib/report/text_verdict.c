@@ -434,6 +434,24 @@ static const char *cheaper(const struct tfh_page *page, char *out, size_t size)
 	return out;
 }
 
+/* What steps that take as long as the fastest would gain. On a crowded machine the others are slow
+ * because they wait for a CPU; that wait is what CPUs of its own would save. */
+static void like_the_fastest(const struct tfh_result *r, double most, double fastest, char *out,
+			     size_t size)
+{
+	double waits = r->found.contended.share, own = 1 / (1 - waits);
+	char factor[TFH_TEXT];
+
+	*out = '\0';
+	if (!(fastest > most * (1 + TFH_PREDICT_WORTH_SHARE)))
+		return;
+	if (waits < TFH_CROWDED_SHARE && !r->quality.crowded)
+		snprintf(out, size, " (%s if all steps were like the fastest)",
+			 tfh_fmt_factor(factor, fastest));
+	else if (waits < 1 && own > 1 + TFH_BLOCKING_SHARE)
+		snprintf(out, size, " (about %s with own CPUs)", tfh_fmt_factor(factor, own));
+}
+
 /* If only computing takes long, this is all that can be gained. */
 static void little_to_gain(const struct tfh_page *page)
 {
@@ -452,9 +470,7 @@ static void little_to_gain(const struct tfh_page *page)
 			 tfh_fmt_factor(factor, step / alone));
 	} else {
 		bool none = most < 1 + TFH_PREDICT_WORTH_SHARE;
-		if (fastest > most * (1 + TFH_PREDICT_WORTH_SHARE))
-			snprintf(also, sizeof(also), " (%s if all steps were like the fastest)",
-				 tfh_fmt_factor(factor, fastest));
+		like_the_fastest(r, most, fastest, also, sizeof(also));
 		snprintf(line, sizeof(line), "%s%s%s%s without cheaper computing%s%s",
 			 gain_besides(page, fastest, besides, sizeof(besides)),
 			 none ? "none" : "at most ", none ? "" : tfh_fmt_factor(factor, most),

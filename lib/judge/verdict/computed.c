@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fnmatch.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,11 +14,21 @@
 #include "judge/stats.h"
 #include "judge/verdict/line_tree.h"
 
+/* A line that calls modules. */
+struct caller {
+	struct tfh_line_sum sum;
+	size_t steps, window; /* in which it was seen, and the last of them */
+	size_t asks; /* backward passes before which it was the last such line that was seen */
+};
+
 struct computed {
 	const struct tfh_accounts *accounts;
-	struct tfh_line_sums forward, backward, layer; /* layer: functions, without lines */
-	double ns[TFH_COMPUTES_COUNT];		       /* of calls and ranges */
-	double seen_ns[TFH_COMPUTES_COUNT];	       /* of samples elsewhere */
+	TFH_VEC(struct caller) caller;
+	size_t last, pass; /* the last caller that was seen, + 1, and the call that followed */
+	/* Of these, what trains and what evaluates; layer: functions, without lines. */
+	struct tfh_line_sums forward, evaluate, backward, layer;
+	double ns[TFH_COMPUTES_COUNT];	    /* of calls and ranges */
+	double seen_ns[TFH_COMPUTES_COUNT]; /* of samples elsewhere */
 	uint64_t samples[TFH_COMPUTES_COUNT], all_samples;
 	int64_t *function_ns; /* by tag */
 	bool closures;	      /* an optimizer's step runs backward passes */
@@ -151,7 +162,79 @@ static bool asks_backward(const struct tfh_model_line *frame, uint32_t n)
 		 (!fnmatch("*backward", frame->function, 0) || !strcmp(frame->function, "grad"))));
 }
 
-static int add_sample(struct computed *x, const struct tfh_seen_sample *k)
+/* The last line before a call. */
+static void settle_caller(struct computed *x)
+{
+	if (x->last)
+		x->caller.v[x->last - 1].asks++;
+}
+
+/* pass: number of the call that follows. */
+static int add_caller(struct computed *x, const struct tfh_model_line *line, double ns,
+		      size_t window, size_t pass)
+{
+	struct caller *c = NULL;
+
+	for (size_t i = 0; i < x->caller.n && !c; i++)
+		if (tfh_same_line(&x->caller.v[i].sum.line, line))
+			c = &x->caller.v[i];
+	if (!c) {
+		if (x->caller.n == TFH_VERDICT_LINES)
+			return 0;
+		if (TFH_PUSH(x->caller, ((struct caller){.sum.line = *line, .window = SIZE_MAX})))
+			return -ENOMEM;
+		c = &x->caller.v[x->caller.n - 1];
+	}
+	c->sum.ns += ns;
+	c->sum.samples++;
+	c->steps += c->window != window;
+	c->window = window;
+	if (x->pass != pass)
+		settle_caller(x);
+	x->last = (size_t)(c - x->caller.v) + 1;
+	x->pass = pass;
+	return 0;
+}
+
+/* Whether a line calls modules in few steps, each of which has many of its samples: at random, they
+ * would be in twice as many steps or more. Another line of which that is true has just been slow in
+ * these steps, if a backward pass mostly follows it. */
+static bool evaluates(const struct computed *x, const struct caller *c)
+{
+	double steps = (double)x->accounts->judged_steps, n = (double)c->sum.samples;
+	double expected = steps * (1 - pow(1 - 1 / steps, n));
+
+	return c->sum.samples >= TFH_VERDICT_LINE_SAMPLES && c->steps &&
+	       (double)c->steps <= TFH_COMPUTED_EVALUATES * steps &&
+	       2 * (double)c->steps <= expected && 2 * c->asks <= c->steps;
+}
+
+/* Divides the lines that call modules between training and evaluation, if any trains. */
+static int divide_callers(struct computed *x)
+{
+	bool trains = false;
+	int rc = 0;
+
+	TFH_EACH (i, x->caller.n)
+		trains |= !evaluates(x, &x->caller.v[i]);
+	TFH_EACH (i, x->caller.n) {
+		struct caller *c = &x->caller.v[i];
+		bool e = trains && evaluates(x, c);
+		struct tfh_line_sums *to = e ? &x->evaluate : &x->forward;
+		if (!rc)
+			rc = TFH_PUSH(to->of, c->sum) ? -ENOMEM : 0;
+		if (!e)
+			continue;
+		x->seen_ns[TFH_COMPUTES_FORWARD] -= c->sum.ns;
+		x->samples[TFH_COMPUTES_FORWARD] -= c->sum.samples;
+		x->seen_ns[TFH_COMPUTES_EVALUATION] += c->sum.ns;
+		x->samples[TFH_COMPUTES_EVALUATION] += c->sum.samples;
+	}
+	return rc;
+}
+
+static int add_sample(struct computed *x, const struct tfh_seen_sample *k, size_t window,
+		      size_t pass)
 {
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
 	uint32_t n = tfh_frames_at(x->accounts->facts, k->place, frame), at = module_at(frame, n);
@@ -167,7 +250,7 @@ static int add_sample(struct computed *x, const struct tfh_seen_sample *k)
 		return 0;
 	const struct tfh_model_line *line = caller_of(frame, n, at);
 	if (line)
-		rc = tfh_line_sums_add(&x->forward, line, k->ns);
+		rc = add_caller(x, line, k->ns, window, pass);
 	if (!rc && is_layer(&frame[0])) {
 		struct tfh_model_line layer = frame[0];
 		layer.line = 0;
@@ -179,11 +262,13 @@ static int add_sample(struct computed *x, const struct tfh_seen_sample *k)
 static int add_samples(struct computed *x)
 {
 	const struct tfh_facts *facts = x->accounts->facts;
-	size_t window = 0, up = 0;
+	size_t window = 0, up = 0, pass = 0;
 	int rc = 0;
 
 	for (size_t i = 0; i < tfh_stack_samples_count(facts->samples) && !rc; i++) {
 		struct tfh_seen_sample k = tfh_stack_samples_at(facts->samples, i);
+		while (pass < facts->exec.n && facts->exec.v[pass].t1 <= k.t)
+			pass++;
 		while (up < facts->update.n && facts->update.v[up].t1 <= k.t)
 			up++;
 		bool told = !x->closures && up < facts->update.n && facts->update.v[up].t0 <= k.t;
@@ -192,8 +277,9 @@ static int add_samples(struct computed *x)
 		    tfh_seen_cause(x->accounts, &k) != TFH_CAUSE_COMPUTE_CPU)
 			continue;
 		x->all_samples++;
-		rc = add_sample(x, &k);
+		rc = add_sample(x, &k, window, pass);
 	}
+	settle_caller(x);
 	return rc;
 }
 
@@ -221,6 +307,17 @@ static void keep_lines(struct tfh_line_sums *sums, double s_per_ns, bool sampled
 						      .line = s->line.line,
 						      .s_per_step = s->ns * s_per_ns,
 						      .samples = sampled ? s->samples : 0};
+	}
+}
+
+static void count_steps(const struct computed *x, struct tfh_computed_line *out)
+{
+	TFH_EACH (i, x->caller.n) {
+		const struct tfh_model_line *l = &x->caller.v[i].sum.line;
+		for (int k = 0; k < TFH_COMPUTED_LINES && out[k].file; k++)
+			if (out[k].line == l->line && !strcmp(out[k].file, l->file) &&
+			    !strcmp(out[k].function, l->function))
+				out[k].steps = x->caller.v[i].steps;
 	}
 }
 
@@ -266,6 +363,8 @@ static void divide(struct computed *x, struct tfh_result *r)
 	}
 	double per_seen = seen > 0 ? rest_s / seen : 0;
 	keep_lines(&x->forward, per_seen, true, out->forward);
+	keep_lines(&x->evaluate, per_seen, true, out->evaluate);
+	count_steps(x, out->evaluate);
 	keep_lines(&x->backward, per_ns, false, out->backward);
 	keep_lines(&x->layer, per_seen, true, out->layer);
 	out->function = keep_function(x);
@@ -286,8 +385,12 @@ int tfh_find_computed(const struct tfh_accounts *accounts, struct tfh_result *r)
 		rc = add_samples(&x);
 	}
 	if (!rc)
+		rc = divide_callers(&x);
+	if (!rc)
 		divide(&x, r);
+	free(x.caller.v);
 	free(x.forward.of.v);
+	free(x.evaluate.of.v);
 	free(x.backward.of.v);
 	free(x.layer.of.v);
 	free(x.function_ns);

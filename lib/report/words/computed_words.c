@@ -1,4 +1,5 @@
 /* What a job computes on a CPU: its parts, and the lines and layers that take most of them. */
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -8,9 +9,9 @@
 const char *tfh_computes_words(enum tfh_computes part)
 {
 	static const char *const words[TFH_COMPUTES_COUNT] = {
-		[TFH_COMPUTES_BACKWARD] = "backward",	[TFH_COMPUTES_FORWARD] = "forward",
-		[TFH_COMPUTES_UPDATE] = "optimizer",	[TFH_COMPUTES_FUNCTION] = "tf.function",
-		[TFH_COMPUTES_OTHER] = "other compute",
+		[TFH_COMPUTES_BACKWARD] = "backward",	  [TFH_COMPUTES_FORWARD] = "forward",
+		[TFH_COMPUTES_UPDATE] = "optimizer",	  [TFH_COMPUTES_FUNCTION] = "tf.function",
+		[TFH_COMPUTES_EVALUATION] = "evaluation", [TFH_COMPUTES_OTHER] = "other compute",
 	};
 
 	return words[part];
@@ -24,6 +25,13 @@ bool tfh_computed_in_parts(const struct tfh_result *r)
 	       c->part[TFH_COMPUTES_UPDATE].s_per_step > 0;
 }
 
+/* Time per step in modules, whether they train or evaluate. */
+static double modules_s(const struct tfh_result *r)
+{
+	return r->found.computed.part[TFH_COMPUTES_FORWARD].s_per_step +
+	       r->found.computed.part[TFH_COMPUTES_EVALUATION].s_per_step;
+}
+
 /* The layer in which most of the forward passes' time is spent: "Linear" of Linear.forward; NULL: there
  * is none. */
 static const char *main_layer(struct tfh_wording *w)
@@ -31,7 +39,7 @@ static const char *main_layer(struct tfh_wording *w)
 	const struct tfh_computed *c = &w->r->found.computed;
 	const struct tfh_computed_line *l = &c->layer[0];
 
-	if (!l->file || 2 * l->s_per_step < c->part[TFH_COMPUTES_FORWARD].s_per_step)
+	if (!l->file || 2 * l->s_per_step < modules_s(w->r))
 		return NULL;
 	const char *name = tfh_function_of(w, l->function), *dot = strstr(name, "forward");
 	dot = dot ? strchr(name, '.') : NULL;
@@ -107,7 +115,7 @@ static bool name_lines(struct tfh_wording *w)
 static void name_layers(struct tfh_wording *w)
 {
 	const struct tfh_computed *c = &w->r->found.computed;
-	const double all_s = c->part[TFH_COMPUTES_FORWARD].s_per_step;
+	const double all_s = modules_s(w->r);
 	const char *line = NULL;
 
 	if (all_s < TFH_REPORT_NAMED_SHARE * w->r->breakdown[TFH_PART_COMPUTE].s_per_step)
@@ -124,6 +132,22 @@ static void name_layers(struct tfh_wording *w)
 	}
 	if (line)
 		tfh_evidence(w, TFH_TELLS_MORE, line);
+}
+
+/* Evaluation inside the steps, which nothing else tells apart from them. */
+static void name_evaluation(struct tfh_wording *w)
+{
+	const struct tfh_computed *c = &w->r->found.computed;
+	const struct tfh_computed_line *l = &c->evaluate[0];
+
+	if (!l->file || !l->steps)
+		return;
+	double all_s = l->s_per_step * (double)w->r->steps.count;
+	tfh_evidence(w, TFH_TELLS_MORE,
+		     tfh_phrase(w, "evaluation in %" PRIu64 " of %" PRIu64 " steps, %s there: %s",
+				l->steps, w->r->steps.count,
+				tfh_phrase_error(w, all_s / (double)l->steps),
+				tfh_at_words(w, l->function, l->file, l->line)));
 }
 
 /* What one call executes has neither lines nor ops. */
@@ -149,5 +173,6 @@ bool tfh_explain_computed(struct tfh_wording *w, bool placed)
 	bool told = !placed && (name_lines(w) || name_function(w));
 
 	name_layers(w);
+	name_evaluation(w);
 	return told;
 }

@@ -14,7 +14,7 @@ static const struct sampled_row {
 	const char *does, *todo;
 } rows[] = {
 	{TFH_CAUSE_COMPUTE_CPU, "computes in native code",
-	 "if a GPU should do it, check that the framework finds one; otherwise fewer or cheaper operations, or more CPUs"},
+	 "if a GPU should do it, check that the library finds one; otherwise fewer or cheaper operations, or more CPUs"},
 	{TFH_CAUSE_HOST_PYTHON, "runs Python code",
 	 "make the line cheaper: call functions that work on whole arrays, keep what does not change, or do it less often"},
 	{TFH_CAUSE_HOST_GIL, "waits for the GIL, which another thread holds", NULL},
@@ -43,6 +43,20 @@ static const struct sampled_row *row_of(enum tfh_cause cause)
 	while (rows[i].cause != TFH_CAUSE_NONE && rows[i].cause != cause)
 		i++;
 	return &rows[i];
+}
+
+/* Whether samples show a library that may use a GPU. */
+static bool could_use_gpu(const struct tfh_result *r)
+{
+	static const char *const folders[] = {
+		"/torch/",   "/jax/",	   "/jaxlib/",	 "/tensorflow/", "/keras/", "/cupy/",
+		"/xgboost/", "/lightgbm/", "/catboost/", "/tinygrad/",	 "/mxnet/", "/paddle/"};
+
+	for (uint32_t i = 0; i < r->found.n_node; i++)
+		for (size_t k = 0; k < sizeof(folders) / sizeof(*folders); k++)
+			if (strstr(r->found.node[i].file, folders[k]))
+				return true;
+	return false;
 }
 
 static bool sleeps(const struct tfh_sampled_line *l)
@@ -265,7 +279,9 @@ static void explain(struct tfh_wording *w)
 	tfh_advise(
 		w, finding, w->text,
 		fed ? "make the data in more threads or processes, further ahead, or do less for each"
-		: ops	    ? ops
+		: ops ? ops
+		: row->cause == TFH_CAUSE_COMPUTE_CPU && !could_use_gpu(w->r)
+			? "fewer or cheaper operations, or more CPUs"
 		: row->todo ? row->todo
 			    : tfh_remedy_in(w->r, v->cause).todo,
 		TFH_REMOVE_NONE);

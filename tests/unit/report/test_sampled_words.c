@@ -35,10 +35,33 @@ static void test_open_class(void **state)
 	}
 }
 
+/* A job that computes is asked whether a GPU should do it only if samples show a library that can use one. */
+static void test_gpu(void **state)
+{
+	static const char *const file[] = {"/usr/lib/python3/site-packages/sklearn/svm/_base.py",
+					   "/usr/lib/python3/site-packages/xgboost/core.py"};
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct words w;
+		struct tfh_seen_node node = {.file = file[i], .function = "fit", .line = 368};
+		begin(&w, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU);
+		w.r.verdict = w.r.steady;
+		w.r.found.sampled = (struct tfh_sampled){.samples = 400, .function = ""};
+		w.r.found.node = &node;
+		w.r.found.n_node = 1;
+		tfh_explain_sampled(&w.said);
+		assert_true(w.said.n_advice > 0);
+		assert_int_equal(strstr(w.said.advice[0].todo, "GPU") != NULL, i);
+		tfh_wording_free(&w.said);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_open_class),
+		cmocka_unit_test(test_gpu),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,13 @@
 /* What a job computes on a CPU, by its parts: calls and ranges give the time of backward passes and optimizers, samples divide the rest
  * between calls of modules (with the program's line that makes them, and the layer), what belongs to a backward pass outside of its
  * recorded call, and the rest. A backward pass inside another one is not counted twice. An optimizer's step whose closure runs the
- * backward pass is not all optimizer. The function that TensorFlow executes is named without its number. Not with a GPU. */
+ * backward pass is not all optimizer. A line that calls modules in few steps evaluates. The function that TensorFlow executes is named without its number. Not with a GPU. */
 #include "../analyze_gen.h"
 
 #define TORCH "/usr/lib/python3/dist-packages/torch/"
 
 enum { OP_BACKWARD = 1, OP_TRAIN, OP_GET };
-enum { FORWARD = 1, NORM, LEFT, OWN, ZERO, STEP, AT_BACKWARD };
+enum { FORWARD = 1, NORM, LEFT, OWN, ZERO, STEP, AT_BACKWARD, EVALUATION };
 
 /* Frames of these places, innermost first; the outermost is a line of the program. */
 static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
@@ -23,6 +23,8 @@ static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_m
 			[ZERO] = {{TORCH "optim/optimizer.py", "Optimizer.zero_grad", 900, true}},
 			[STEP] = {{TORCH "optim/sgd.py", "SGD.step", 80, true}},
 			[AT_BACKWARD] = {{TORCH "_tensor.py", "Tensor.backward", 623, true}},
+			[EVALUATION] = {{TORCH "nn/modules/linear.py", "Linear.forward", 134,
+					 true}},
 		};
 	uint32_t n = 0;
 
@@ -31,7 +33,7 @@ static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_m
 	if (!place || most < 3)
 		return 0;
 	frame[n++] = inner[place][0];
-	if (place == FORWARD || place == NORM)
+	if (place == FORWARD || place == NORM || place == EVALUATION)
 		frame[n++] = call;
 	frame[n++] = (struct tfh_model_line){"/job/train.py", "train", 10 + place, false};
 	return n;
@@ -129,6 +131,43 @@ static void test_closure(void **state)
 	tfh_result_free(r);
 }
 
+/* In every 50th step, 60 ms of modules at another line. If the line that trains follows, it evaluates; a line that is directly followed
+ * by the backward pass, and only seen where it is slow, does not. */
+static double evaluation_ms(bool slow)
+{
+	struct gen *g = start();
+	double t = 100;
+
+	for (int i = 0; i < 200; i++, t += 20) {
+		bool here = i % 50 == 20;
+		for (int k = 0; here && k < 12; k++)
+			gen_sample(g, 0, t + 5 * k + 2 + (slow ? 10 : 0), TFT_STATE_RUNNING,
+				   EVALUATION, 5);
+		t += here && !slow ? 60 : 0;
+		gen_sample(g, 0, t + 2, TFT_STATE_RUNNING, FORWARD, 5);
+		gen_sample(g, 0, t + 7, TFT_STATE_RUNNING, FORWARD, 5);
+		t += here && slow ? 60 : 0;
+		backward(g, t + 10, t + 19);
+		range(g, t + 19, t + 20);
+	}
+	struct tfh_result *r = gen_judge(g);
+	double ms = 1e3 * r->found.computed.part[TFH_COMPUTES_EVALUATION].s_per_step;
+	if (ms > 0) {
+		assert_int_equal(r->found.computed.evaluate[0].line, 10 + EVALUATION);
+		assert_int_equal(r->found.computed.evaluate[0].steps, 4);
+		assert_non_null(gen_says(r, "evaluation in 4 of 199 steps, "));
+	}
+	tfh_result_free(r);
+	return ms;
+}
+
+static void test_evaluation(void **state)
+{
+	(void)state;
+	assert_float_equal(evaluation_ms(false), 1.2, 0.3);
+	assert_float_equal(evaluation_ms(true), 0, 0);
+}
+
 static void test_function(void **state)
 {
 	struct gen *g = start();
@@ -170,7 +209,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_torch), cmocka_unit_test(test_closure),
-		cmocka_unit_test(test_function), cmocka_unit_test(test_device)};
+		cmocka_unit_test(test_evaluation), cmocka_unit_test(test_function),
+		cmocka_unit_test(test_device)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
