@@ -259,6 +259,7 @@ static void print_source(struct tfh_run *run)
 		[TFH_SRC_XPLANE] = "TensorFlow's or JAX's profiler (XPlane)",
 		[TFH_SRC_NSYS] = "Nsight Systems (nsys)",
 		[TFH_SRC_ROCPROF] = "rocprof",
+		[TFH_SRC_TIMELINE] = "TensorFlow's timeline",
 	};
 	const struct tfh_process *p;
 	uint32_t n = tfh_run_processes(run, &p);

@@ -424,7 +424,8 @@ static int write_notes(struct export *x)
 					     [TFH_SRC_KINETO] = "kineto",
 					     [TFH_SRC_XPLANE] = "xplane",
 					     [TFH_SRC_NSYS] = "nsys",
-					     [TFH_SRC_ROCPROF] = "rocprof"};
+					     [TFH_SRC_ROCPROF] = "rocprof",
+					     [TFH_SRC_TIMELINE] = "timeline"};
 	const struct tfh_process *p;
 	struct tfh_gpu_info gpu;
 	char text[128];

@@ -1,6 +1,6 @@
 /*
  * Traces recorded by other tools: PyTorch's profiler (Kineto JSON, plain or gzip), TensorFlow's or
- * JAX's (XPlane, TensorBoard's log directory, or the JSON for a viewer), Nsight Systems (its SQLite
+ * JAX's (XPlane, TensorBoard's log directory, the JSON for a viewer, or TensorFlow 1's), Nsight Systems (its SQLite
  * export) and rocprof (results.json).
  */
 #ifndef TFH_IMPORT_IMPORT_H
@@ -33,6 +33,10 @@ struct tfh_bytes;
 int tfh_import_viewer(struct tfh_builder *b, struct tfh_bytes *bytes, const char *path,
 		      struct tfh_err *err);
 bool tfh_viewer_plane(const char *name);
+/* timeline.c: the same for the timeline of one call of TensorFlow 1's session. */
+int tfh_import_timeline(struct tfh_builder *b, struct tfh_bytes *bytes, const char *path,
+			struct tfh_err *err);
+bool tfh_timeline_process(const char *name);
 
 /* The same for a pipe whose first bytes were already read; takes ownership of the descriptor. */
 int tfh_import_kineto_stream(struct tfh_builder *b, int fd, const void *head, size_t n,

@@ -387,10 +387,9 @@ static int whole(struct tfh_scan *s, struct tfh_kineto *k, struct tfh_kineto_ent
 	return rc;
 }
 
-/* `viewers` (NULL: nobody can read the file again) becomes true for a file of
- * tfh_import_viewer(). */
-static int import(struct tfh_builder *b, struct tfh_bytes *bytes, const char *path, bool *viewers,
-		  struct tfh_err *err)
+/* `other` (NULL: nobody can read the file again): who reads it instead. */
+static int import(struct tfh_builder *b, struct tfh_bytes *bytes, const char *path,
+		  tfh_reads_json **other, struct tfh_err *err)
 {
 	struct tfh_kineto_facts facts = {.rank = -1, .world = -1};
 	struct tfh_scan *s = malloc(sizeof(*s));
@@ -411,8 +410,8 @@ static int import(struct tfh_builder *b, struct tfh_bytes *bytes, const char *pa
 		if (!rc && !known)
 			rc = tfh_err_set(err, -ENOMSG, "%s: JSON, but no trace: no traceEvents%s",
 					 path, facts.other ? facts.other : "");
-		if (!rc && viewers && tfh_kineto_is_viewers(k))
-			*viewers = true, rc = -ENODATA;
+		if (!rc && other && (*other = tfh_kineto_other(k)))
+			rc = -ENODATA;
 		else if (!rc && !tfh_kineto_count(k))
 			rc = tfh_err_set(err, -ENODATA, "%s: %s", path, tfh_kineto_nothing(k));
 		if (!rc && (rc = tfh_kineto_end(k, &facts)))
@@ -429,16 +428,16 @@ static int import(struct tfh_builder *b, struct tfh_bytes *bytes, const char *pa
 int tfh_import_kineto(struct tfh_builder *b, const char *path, struct tfh_err *err)
 {
 	struct tfh_bytes *bytes;
-	bool viewers = false;
+	tfh_reads_json *other = NULL;
 	int rc = tfh_bytes_open(path, &bytes, err);
 
 	if (rc)
 		return rc;
-	rc = import(b, bytes, path, &viewers, err);
+	rc = import(b, bytes, path, &other, err);
 	tfh_bytes_close(bytes);
-	if (!viewers || (rc = tfh_bytes_open(path, &bytes, err)))
+	if (!other || (rc = tfh_bytes_open(path, &bytes, err)))
 		return rc;
-	rc = tfh_import_viewer(b, bytes, path, err);
+	rc = other(b, bytes, path, err);
 	tfh_bytes_close(bytes);
 	return rc;
 }
@@ -462,16 +461,16 @@ int tfh_import_kineto_bytes(struct tfh_builder *b, const void *data, size_t n, c
 			    struct tfh_err *err)
 {
 	struct tfh_bytes *bytes;
-	bool viewers = false;
+	tfh_reads_json *other = NULL;
 	int rc = tfh_bytes_of(data, n, &bytes, err);
 
 	if (rc)
 		return rc;
-	rc = import(b, bytes, path, &viewers, err);
+	rc = import(b, bytes, path, &other, err);
 	tfh_bytes_close(bytes);
-	if (!viewers || (rc = tfh_bytes_of(data, n, &bytes, err)))
+	if (!other || (rc = tfh_bytes_of(data, n, &bytes, err)))
 		return rc;
-	rc = tfh_import_viewer(b, bytes, path, err);
+	rc = other(b, bytes, path, err);
 	tfh_bytes_close(bytes);
 	return rc;
 }

@@ -62,9 +62,11 @@ struct tfh_kineto *tfh_kineto_new(struct tfh_builder *b);
  * for memory. */
 int tfh_kineto_add(struct tfh_kineto *k, struct tfh_kineto_entry *e);
 uint64_t tfh_kineto_count(const struct tfh_kineto *k); /* entries used so far */
-/* Whether its processes are planes of TensorFlow's or JAX's profiler, and nothing in it is
- * PyTorch's. */
-bool tfh_kineto_is_viewers(const struct tfh_kineto *k);
+/* Who reads the file if its processes are those of TensorFlow's or JAX's profilers, and nothing in
+ * it is PyTorch's; else NULL. */
+typedef int tfh_reads_json(struct tfh_builder *b, struct tfh_bytes *bytes, const char *path,
+			   struct tfh_err *err);
+tfh_reads_json *tfh_kineto_other(const struct tfh_kineto *k);
 /* If there were none: a text that says what the file may be. */
 const char *tfh_kineto_nothing(const struct tfh_kineto *k);
 /* Contents of the file besides traceEvents. */

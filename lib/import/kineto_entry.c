@@ -144,11 +144,6 @@ static int begin_event(struct tfh_kineto *k, const struct tfh_kineto_entry *e, s
 	return 0;
 }
 
-static bool starts(const char *s, const char *with)
-{
-	return !strncmp(s, with, strlen(with));
-}
-
 /* Until 2022 annotations had the category of ops. */
 static int add_host(struct tfh_kineto *k, const struct tfh_kineto_entry *e)
 {
@@ -365,19 +360,22 @@ int tfh_kineto_add(struct tfh_kineto *k, struct tfh_kineto_entry *e)
 	return add_op(k, e, op_kind[e->category]);
 }
 
-bool tfh_kineto_is_viewers(const struct tfh_kineto *k)
+tfh_reads_json *tfh_kineto_other(const struct tfh_kineto *k)
 {
-	for (uint32_t i = 0; i < k->labels && !k->entries; i++)
+	for (uint32_t i = 0; i < k->labels && !k->entries; i++) {
+		if (tfh_timeline_process(k->label[i].text))
+			return tfh_import_timeline;
 		if (tfh_viewer_plane(k->label[i].text))
-			return true;
-	return false;
+			return tfh_import_viewer;
+	}
+	return NULL;
 }
 
 /* Why a file contains nothing. */
 const char *tfh_kineto_nothing(const struct tfh_kineto *k)
 {
 	for (uint32_t i = 0; i < k->labels; i++)
-		if (tfh_viewer_plane(k->label[i].text) || starts(k->label[i].text, "/job:"))
+		if (tfh_viewer_plane(k->label[i].text) || tfh_timeline_process(k->label[i].text))
 			return "written by TensorFlow's or JAX's profiler for a viewer: give the "
 			       "file itself, or the .xplane.pb beside it";
 	if (k->entries)

@@ -15,7 +15,8 @@
 #include "report/machine_table.h"
 #include "report/report.h"
 
-static const char *const source_names[] = {"tft", "kineto", "xplane", "nsys", "rocprof"};
+static const char *const source_names[] = {"tft",  "kineto",  "xplane",
+					   "nsys", "rocprof", "timeline"};
 static const char *const dir_names[] = {NULL, "h2d", "d2h", "d2d", "h2h", "p2p", NULL};
 
 static void write_run(struct tfh_json *j, const struct tfh_result *r)

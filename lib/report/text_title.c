@@ -33,7 +33,8 @@ static const char *end_words(const struct tfh_result *r, char *out, size_t size)
 					     [TFH_SRC_KINETO] = "PyTorch's trace",
 					     [TFH_SRC_XPLANE] = "XProf's trace",
 					     [TFH_SRC_NSYS] = "nsys' export",
-					     [TFH_SRC_ROCPROF] = "rocprof's trace"};
+					     [TFH_SRC_ROCPROF] = "rocprof's trace",
+					     [TFH_SRC_TIMELINE] = "TensorFlow's timeline"};
 
 	out[0] = '\0';
 	if (r->end == TFH_END_EXIT)

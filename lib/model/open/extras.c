@@ -208,6 +208,8 @@ static int take_source(struct tfh_run *run, uint32_t file, const char *name, siz
 		run->source = TFH_SRC_NSYS;
 	else if (n == 7 && !memcmp(name, "rocprof", 7))
 		run->source = TFH_SRC_ROCPROF;
+	else if (n == 8 && !memcmp(name, "timeline", 8))
+		run->source = TFH_SRC_TIMELINE;
 	return 0;
 }
 

@@ -191,7 +191,8 @@ static void write_job(const struct tfh_html_page *s)
 					     [TFH_SRC_KINETO] = "PyTorch's trace",
 					     [TFH_SRC_XPLANE] = "XProf's trace",
 					     [TFH_SRC_NSYS] = "nsys' export",
-					     [TFH_SRC_ROCPROF] = "rocprof's trace"};
+					     [TFH_SRC_ROCPROF] = "rocprof's trace",
+					     [TFH_SRC_TIMELINE] = "TensorFlow's timeline"};
 	const struct tfh_result *r = s->r;
 	const char *const *argv;
 	uint32_t argc = tfh_run_command(r->run, &argv);
