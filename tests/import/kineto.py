@@ -206,6 +206,19 @@ def on_the_cpu():
     assert "if a GPU did the work, record it, too" in said and "the trace shows no device" in said, said
 
 
+def last_batch():
+    """Without a device, too, a loader's last answer begins no step: that there are no more batches, after which nothing is computed."""
+    events = []
+    for i in range(9):
+        at = BASE + i * 20000
+        events.append(dict(ph="X", cat="user_annotation", name="enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", pid=1, tid=1, ts=at,
+                           dur=500 if i < 8 else 400000))
+        if i < 8:
+            events.append(dict(ph="X", cat="cpu_op", name="aten::conv2d", pid=1, tid=1, ts=at + 600, dur=19000))
+    r = json.loads(subprocess.check_output([TFHOOK, "report", "--json", write("last.json", doc(events))]))
+    assert r["steps"]["total"] == 8 and r["steps"]["clock"] == "iterator" and r["verdict"]["cause"] == "compute.cpu", (r["steps"], r["verdict"])
+
+
 def joins():
     check(dump(write("arrows.json", doc(loop(NEW, correlation=False)))))
     check(dump(write("order.json", doc(loop(NEW, correlation=False, arrows=False)))))
@@ -357,6 +370,6 @@ def rounds():
 
 
 first = {}
-for part in (ages, halves, first_profiler, on_the_cpu, joins, ranks, names, refused, odd, exchanges, processors, without_kernels, loading, rounds):
+for part in (ages, halves, first_profiler, on_the_cpu, last_batch, joins, ranks, names, refused, odd, exchanges, processors, without_kernels, loading, rounds):
     part()
 print("ok")

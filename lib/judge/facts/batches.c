@@ -143,6 +143,8 @@ int tfh_exec_event(struct tfh_facts *facts, const struct tfh_event *ev)
 	tag->ns += ev->t1 - ev->t0;
 	tag->thread = ev->thread;
 	facts->execs++;
+	if (!tag->getnext && ev->t0 > facts->last_exec)
+		facts->last_exec = ev->t0;
 	facts->iterator_made |= tag->iterator;
 	if (tag->function && TFH_PUSH_BIG(facts->exec, ((struct tfh_exec){ev->t0, ev->t1, tag->name,
 									  ev->thread, ev->stack})))
@@ -174,15 +176,24 @@ int tfh_exec_event(struct tfh_facts *facts, const struct tfh_event *ev)
 	return 0;
 }
 
-void tfh_end_batches(struct tfh_facts *facts)
+/* When the last launch began; without a device, the last op. INT64_MAX: not known. */
+static int64_t last_work(const struct tfh_facts *facts)
 {
-	size_t n =
-		facts->feed->imported && facts->batch.n && !facts->late_launch ? facts->token.n : 0;
+	size_t n = facts->token.n;
 
 	while (n && !tfh_is_launch(tfh_kind_of(facts, &facts->token.v[n - 1])))
 		n--;
-	if (n && facts->batch.v[facts->batch.n - 1].t0 > facts->token.v[n - 1].t0)
-		facts->batch.v[facts->batch.n - 1].end = true;
+	if (n)
+		return facts->token.v[n - 1].t0;
+	return facts->launches || !facts->execs ? INT64_MAX : facts->last_exec;
+}
+
+void tfh_end_batches(struct tfh_facts *facts)
+{
+	if (!facts->feed->imported || !facts->batch.n || facts->late_launch)
+		return;
+	struct tfh_boundary *last = &facts->batch.v[facts->batch.n - 1];
+	last->end |= last->t0 > last_work(facts);
 }
 
 void tfh_find_restarts(struct tfh_facts *facts)

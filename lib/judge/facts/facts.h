@@ -256,6 +256,7 @@ struct tfh_facts {
 	/* Stands for all kernels that are made for a single launch each; 0: none. */
 	uint32_t remade;
 	bool eager;			/* the launches are ops that a processor executed */
+	int64_t last_exec;		/* when the last op that takes no batch began */
 	bool token_mixed;		/* they did not arrive in that order */
 	TFH_VEC(struct tfh_stop) stop;	/* in order; the last one represents the end */
 	TFH_VEC(struct tfh_token) late; /* later ones, without plain launches */
