@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
-from common import check, failed  # noqa: E402
+from common import check, failed, tool  # noqa: E402
 
 build, src, tmp = os.environ["TFH_BUILD"], os.environ["TFH_SRC"], os.environ["TFH_TMP"]
 if os.environ.get("TFH_SAN") or not shutil.which("gcc"):
@@ -45,7 +45,7 @@ for name, options in {"two": ["-gdwarf-2"], "four": ["-gdwarf-4"], "five": ["-gd
     check(place == LINE, name, place)
     check(where.startswith(f"client_fetch.c:{FETCH} fetch [{name}] < client_fetch.c:"), name, where)
 
-text = subprocess.run([tfhook, "report", f"{tmp}/five.rec"], stdout=subprocess.PIPE, text=True).stdout
+text = tool("report", f"{tmp}/five.rec")
 check(f"called from client_fetch.c:{FETCH} fetch" in text, text)
 
 record("plain", compile_job("plain"))

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
-from common import check, failed  # noqa: E402
+from common import check, failed, report_of, tool  # noqa: E402
 
 build, tmp = os.environ["TFH_BUILD"], os.environ["TFH_TMP"]
 JOB = r"""
@@ -68,7 +68,7 @@ env = {**os.environ, "LD_LIBRARY_PATH": f"{build}/sim", "TFHOOK_CUPTI_LIB": f"{b
 done = subprocess.run([f"{build}/bin/tfhook", "run", "-o", run, sys.executable, "-c", JOB, truth],
                       env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 check(done.returncode == 0, "the job ended with", done.returncode, done.stderr[-500:])
-report = json.loads(subprocess.run([f"{build}/bin/tfhook", "report", "--json", run], stdout=subprocess.PIPE, check=True).stdout)
+report = report_of(run)
 spent, tree = json.load(open(truth)), report["tree"]
 found = {}
 
@@ -94,7 +94,7 @@ for kind, name, count in (("before", "before", 1), ("epoch", "epochs", 4), ("tra
         more = 2 if kind == "after" else off
         check(-off < took - spent[name] < more, kind, "took", spent[name], "found", took)
         check(count is None or parts[0]["count"] == count, kind, "came", count, "times, found", parts[0]["count"])
-text = subprocess.run([f"{build}/bin/tfhook", "report", "--all", run], stdout=subprocess.PIPE, text=True, check=True).stdout
+text = tool("report", "--all", run)
 for line in ("WHERE THE RUN WENT", "before the first GPU call", "4 epochs", "107 training steps", "60 evaluation steps", "after the last GPU call"):
     check(line in text, "not in the text:", line)
 if failed():

@@ -18,7 +18,7 @@ build, tmp, src = os.environ["TFH_BUILD"], os.environ["TFH_TMP"], os.environ["TF
 sys.path.insert(0, os.path.join(src, "tests/record"))
 import tft_reader  # noqa: E402
 sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
-from common import check, failed  # noqa: E402
+from common import check, failed, tool  # noqa: E402
 
 env = {**os.environ, "LD_LIBRARY_PATH": f"{build}/sim", "TFHOOK_CUPTI_LIB": f"{build}/sim/libcupti.so.13"}
 with open(os.path.join(src, "lib/base/vocabulary.def")) as f:
@@ -31,9 +31,7 @@ HOST = [c for c, name in enumerate(CAUSES) if name.startswith("host.")]
 
 
 def tfhook(*args, status=0):
-    r = subprocess.run([f"{build}/bin/tfhook", *args], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
-    check(r.returncode == status, args, "ended with", r.returncode, "not", status, r.stderr.decode()[-300:])
-    return r.stdout.decode()
+    return tool(*args, status=status, env=env)
 
 
 def record(name, *job):

@@ -2,7 +2,6 @@
 """Calls that hurt carry where they were made: under `tfhook run` slow ones, others as TFHOOK_STACKS says; the report
 names the program's own functions and lines, by libunwind or by what every C++ program has, and of a killed process, too. Pauses have a
 place by the calls around them. None of that takes a descriptor of the job's. Without it no call has a backtrace, and a thread with hardly any stack is let be."""
-import json
 import os
 import re
 import shutil
@@ -11,7 +10,7 @@ import subprocess
 import sys
 import time
 sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
-from common import check, failed  # noqa: E402
+from common import check, failed, report_of, tool  # noqa: E402
 
 build, tmp = os.environ["TFH_BUILD"], os.environ["TFH_TMP"]
 program, tfhook = f"{build}/tests/hook/stacks", f"{build}/bin/tfhook"
@@ -56,7 +55,7 @@ def killed():
 
 
 def result(directory):
-    return json.loads(subprocess.run([tfhook, "report", "--json", directory], stdout=subprocess.PIPE, text=True).stdout)
+    return report_of(directory)
 
 
 def report(directory):
@@ -101,7 +100,7 @@ for name, mine, env in (("pauses", tfhook, {}), ("pauses-libgcc", f"{tmp}/libgcc
     directory = run(name, "50", "code", tfhook=mine, SIM_H2D_GBPS="0.5", **env)
     js = result(directory)
     places = {p["of"]: p for p in js["places"]}
-    text = " ".join(subprocess.run([tfhook, "report", directory], stdout=subprocess.PIPE, text=True).stdout.split())
+    text = " ".join(tool("report", directory).split())
     if env:
         check(not places, name, places)
     elif js["verdict"]["cause"] == "host.code":  # not if a crowded machine hardly let the copies run

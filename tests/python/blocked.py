@@ -2,13 +2,12 @@
 """The main thread's Python frames are read in place, not copied by the kernel (27 us a call), also when the job's launcher left a
 signal blocked that has no handler. In a handler of a signal, which may have interrupted the interpreter anywhere, they are copied. Either
 way the calls have their line."""
-import json
 import os
 import re
 import subprocess
 import sys
 sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
-from common import check, failed  # noqa: E402
+from common import check, failed, report_of  # noqa: E402
 
 if os.environ.get("TFH_SAN"):
     sys.exit(77)
@@ -42,7 +41,7 @@ def copied(how):
     done = subprocess.run([tfhook, "run", "-q", "-o", directory, "--", sys.executable, script, how], env=env, stderr=subprocess.PIPE,
                           text=True, timeout=100)
     check(done.returncode == 0, how, done.stderr)
-    js = json.loads(subprocess.run([tfhook, "report", "--json", directory], stdout=subprocess.PIPE, text=True).stdout)
+    js = report_of(directory)
     where = {t["fn"]: t["where"] for t in js["transfers"]}
     check("device.py" in where.get("cuMemcpyDtoHAsync_v2", ""), how, where)
     return max(int(n) for n in re.findall(r"process_vm_readv: (\d+)", done.stderr))

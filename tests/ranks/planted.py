@@ -12,16 +12,10 @@ import re
 import subprocess
 import sys
 sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
-from common import check, failed  # noqa: E402
+from common import check, failed, report_of, tool  # noqa: E402
 
 BUILD, TMP = os.environ["TFH_BUILD"], os.environ["TFH_TMP"]
 HOSTS, LOCAL, STEPS = 64, 4, 2000
-
-
-def tfhook(*args, status=0):
-    done = subprocess.run([f"{BUILD}/bin/tfhook", *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=300)
-    check(done.returncode == status, args, "ended with", done.returncode, done.stderr[-300:])
-    return done.stdout
 
 
 def made(name, seed, *defects, steps=STEPS, hosts=HOSTS):
@@ -67,15 +61,15 @@ def check_steps(name, where, planted, said):
         rank, number = planted["stall"]
         s = said["slowest_steps"][0]
         check((s["index"], s["rank"], s["cause"]) == (number, rank, "input.read") and near(s["cause_s"], 2, 0.01), name, s)
-        text = " ".join(tfhook("report", where).split())
+        text = " ".join(tool("report", where).split())
         check(s["text"] in text and "SLOWEST STEPS" in text, name, text)
-        one = json.loads(tfhook("report", "--ranks", "--json", "--step", str(number), where))["slowest_steps"]
+        one = report_of(where, "--ranks", "--step", str(number))["slowest_steps"]
         check(one == [s], name, "asked for", one)
-        lines = tfhook("report", "--ranks", "--step", str(number), where).splitlines()
+        lines = tool("report", "--ranks", "--step", str(number), where).splitlines()
         rows = [line.split() for line in lines[1 + next(i for i, line in enumerate(lines) if "LONGER" in line):]]
         check(len(rows) == 17 and rows[0][0] == str(rank) and rows[0][-1] == "input.read" and float(rows[0][5]) > 1.9, name, rows[:2])
-        tfhook("report", "--ranks", "--step", str(STEPS), where, status=2)
-        usual = json.loads(tfhook("report", "--ranks", "--json", "--step", "77", where))["slowest_steps"]
+        tool("report", "--ranks", "--step", str(STEPS), where, status=2)
+        usual = report_of(where, "--ranks", "--step", "77")["slowest_steps"]
         check(len(usual) == 1 and not usual[0]["path"] and usual[0]["rank"] is None and usual[0]["ranks"] == HOSTS * LOCAL, name, "a usual step", usual)
     if "jam" in planted:
         rank, number = planted["jam"]
@@ -86,7 +80,7 @@ def check_steps(name, where, planted, said):
 
 def judge(name, seed, *defects):
     where, planted = made(name, seed, *defects)
-    said = json.loads(tfhook("report", "--ranks", "--json", where))
+    said = report_of(where, "--ranks")
     check(said["schema"] == "tfhook.ranks/1" and said["world"] == HOSTS * LOCAL, name, "world", said["world"])
     left = list(said["findings"])
 
@@ -150,15 +144,15 @@ def judge(name, seed, *defects):
 
 
 where, planted, said = judge("all", 1, "all")
-text = tfhook("report", where)
+text = tool("report", where)
 check(all(len(line) <= 80 for line in text.splitlines()), "lines", text)
 check(re.search(r"rank %d .*has not\s+entered exchange" % planted["hung"], text) and "MISSING, DEAD OR HANGING" in text, text)
-ranks = tfhook("report", "--ranks", where).splitlines()
+ranks = tool("report", "--ranks", where).splitlines()
 check(len(ranks) == HOSTS * LOCAL, "one line a rank, and a heading", len(ranks))
-tfhook("report", "--strict", where, status=4)
+tool("report", "--strict", where, status=4)
 
 where, _, said = judge("sound", 2)
-check("no rank, host, rail or switch stands out" in tfhook("report", where), "a sound job")
+check("no rank, host, rail or switch stands out" in tool("report", where), "a sound job")
 size = sum(os.path.getsize(f"{where}/{n}") for n in os.listdir(where)) / (HOSTS * LOCAL * STEPS)
 print("%.1f bytes a step and rank" % size)
 check(size <= 17, "size", size)
@@ -174,7 +168,7 @@ with open(f"{where}/{torn}", "r+b") as f:
 os.truncate(f"{where}/{short}", 3000)
 with open(f"{where}/torn.digest.tft", "wb") as f:
     f.write(b"nothing of the kind")
-said = json.loads(tfhook("report", "--ranks", "--json", where))
+said = report_of(where, "--ranks")
 check(said["digests_unread"] == 3 and len(said["missing"]) == 2 * LOCAL and [f["what"] for f in said["findings"]] == ["clock"], "damaged", said["digests_unread"],
       said["missing"], said["findings"])
 check({h["host"] for h in said["hosts"]} == {n[: -len(".digest.tft")] for n in names} - {n[: -len(".digest.tft")] for n in (torn, short)} | {planted["days"]},
@@ -188,7 +182,7 @@ check(done.returncode == 0 and f"1 of {HOSTS} digests are of another version" in
 # The host of a slow device has no digest: its data groups seem to take long, but their last rank is not known.
 where, planted = made("unseen", 30, "device", steps=500)
 os.remove("%s/rack%03d-node%02d.digest.tft" % (where, planted["device"] // LOCAL // 16, planted["device"] // LOCAL % 16))
-said = json.loads(tfhook("report", "--ranks", "--json", where))
+said = report_of(where, "--ranks")
 check(not said["findings"] and len(said["missing"]) == LOCAL, "unseen", said["findings"], said["missing"])
 check(all((g["transfer_s"] is None) == (g["ranks"] in (15, (HOSTS - 1) * LOCAL)) for g in said["groups"]), "unseen", said["groups"])
 
@@ -196,9 +190,9 @@ check(all((g["transfer_s"] is None) == (g["ranks"] in (15, (HOSTS - 1) * LOCAL))
 fewer, _ = made("fewer", 31, "host", steps=500, hosts=32)
 for name in sorted(os.listdir(fewer))[:6]:
     os.rename(f"{fewer}/{name}", f"{where}/other-{name}")
-said = json.loads(tfhook("report", "--ranks", "--json", where))
+said = report_of(where, "--ranks")
 check(said["digests_of_others"] == 6 and said["world"] == HOSTS * LOCAL and len(said["missing"]) == LOCAL and not said["findings"], "of another job",
       said["digests_of_others"], said["world"], said["findings"])
-check("6 digests of another job left out" in tfhook("report", where), "of another job")
-tfhook("report", "--strict", where, status=4)
+check("6 digests of another job left out" in tool("report", where), "of another job")
+tool("report", "--strict", where, status=4)
 sys.exit(failed())
