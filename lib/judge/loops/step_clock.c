@@ -422,10 +422,11 @@ static double ops_per_batch(const struct tfh_facts *facts, const struct tfh_loop
 	return (double)ops / (double)loops->group.v[group].count;
 }
 
-/* Whether the batches of a group go where those of the training group go: to the same function, or
- * through as many ops if no function is executed. An evaluation has no backward pass, so it
- * executes far fewer ops. */
-static bool fed_alike(const struct tfh_facts *facts, const struct tfh_loops *loops, uint32_t group)
+/* Whether the batches of a group go where those of the training group go: to the same function; if
+ * the functions differ, or none is executed, to the same launches, or through as many ops. An
+ * evaluation has no backward pass, so it executes far fewer ops. */
+static bool fed_alike(const struct tfh_facts *facts, const struct tfh_loops *loops, uint32_t group,
+		      const struct tfh_launched *launched)
 {
 	const struct tfh_group *train = &loops->group.v[loops->train_group],
 			       *other = &loops->group.v[group];
@@ -433,23 +434,35 @@ static bool fed_alike(const struct tfh_facts *facts, const struct tfh_loops *loo
 
 	tag_text(facts, &facts->series.v[train->series], &a);
 	tag_text(facts, &facts->series.v[other->series], &b);
-	if (!TFH_DETECT_AS_MANY_OPS || a || b || !other->count)
-		return a && a == b;
+	if (a && a == b)
+		return true;
+	if (!other->count ||
+	    facts->series.v[train->series].tests != facts->series.v[other->series].tests)
+		return false;
+	if (TFH_DETECT_SAME_LAUNCHES && ((!a && !b) || same_name(train, other)) &&
+	    tfh_launched_alike(&launched[loops->train_group], &launched[group]))
+		return true;
+	if (!TFH_DETECT_AS_MANY_OPS || a || b)
+		return false;
 	double x = ops_per_batch(facts, loops, (uint32_t)loops->train_group),
 	       y = ops_per_batch(facts, loops, group);
-	return x >= TFH_LOOPS_STEP_LAUNCHES && fabs(x - y) * TFH_LOOPS_AS_MANY_PART <= x &&
-	       facts->series.v[train->series].tests == facts->series.v[other->series].tests;
+	return x >= TFH_LOOPS_STEP_LAUNCHES && fabs(x - y) * TFH_LOOPS_AS_MANY_PART <= x;
 }
 
 /* Joins iterators of other pipelines whose batches are trained with, too: after the first epoch,
  * cache() reads from memory what it had read from files. */
-static void join_function(const struct tfh_facts *facts, struct tfh_loops *loops)
+static int join_function(const struct tfh_facts *facts, struct tfh_loops *loops)
 {
 	uint32_t train = (uint32_t)loops->train_group;
+	struct tfh_launched *launched = NULL;
 	bool joined = false;
 
-	for (uint32_t k = 0; k < loops->group.n; k++) {
-		if (k == train || !fed_alike(facts, loops, k) || !in_one_go(facts, loops, k))
+	if (loops->group.n < 2)
+		return 0;
+	int rc = tfh_count_launched(facts, loops, &launched);
+	for (uint32_t k = 0; k < loops->group.n && !rc; k++) {
+		if (k == train || !fed_alike(facts, loops, k, launched) ||
+		    !in_one_go(facts, loops, k))
 			continue;
 		for (size_t i = 0; i < facts->series.n; i++)
 			if (loops->group_of[i] == k)
@@ -458,6 +471,8 @@ static void join_function(const struct tfh_facts *facts, struct tfh_loops *loops
 	}
 	if (joined)
 		measure(facts, loops);
+	tfh_big_free(launched);
+	return rc;
 }
 
 int tfh_choose_iterator(const struct tfh_facts *facts, struct tfh_loops *loops)
@@ -473,11 +488,10 @@ int tfh_choose_iterator(const struct tfh_facts *facts, struct tfh_loops *loops)
 	split_by_turns(facts, loops);
 	measure(facts, loops);
 	loops->train_group = choose(facts, loops);
-	if (loops->train_group >= 0) {
-		join_sweep(facts, loops);
-		join_function(facts, loops);
-	}
-	return 0;
+	if (loops->train_group < 0)
+		return 0;
+	join_sweep(facts, loops);
+	return join_function(facts, loops);
 }
 
 static int by_begin(const void *a, const void *b, void *arg)

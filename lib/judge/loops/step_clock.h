@@ -11,6 +11,19 @@ void tfh_sort_marks(struct tfh_loops *loops);
 /* Whether both have about the same number of batches. */
 bool tfh_as_many(const struct tfh_group *a, const struct tfh_group *b);
 
+/* Launches that follow the batches of a group, by function. */
+struct tfh_launched {
+	uint64_t batches, all;
+	uint32_t n[TFH_LOOPS_LAUNCHED_BUCKETS];
+};
+
+/* launched_alike.c: *out: of each group; the caller frees it with tfh_big_free(). 0 or -ENOMEM. */
+int tfh_count_launched(const struct tfh_facts *facts, const struct tfh_loops *loops,
+		       struct tfh_launched **out);
+/* Whether both launch the same functions equally often, or mostly the same of those whose names say
+ * that they train. */
+bool tfh_launched_alike(const struct tfh_launched *a, const struct tfh_launched *b);
+
 /* period.c: fills loops->mark with one entry per step, as if the job had marked its steps; leaves
  * it empty if nothing repeats. 0 or a negative errno. */
 int tfh_find_period(const struct tfh_facts *facts, struct tfh_loops *loops, struct tfh_err *err);
