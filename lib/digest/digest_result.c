@@ -146,11 +146,14 @@ static bool nodes_are_sound(const struct tfh_seen_node *node, uint32_t n)
 static bool places_are_sound(const struct tfh_findings *f)
 {
 	bool ok = both(f->line.file, f->line.function) &&
+		  both(f->line.through.file, f->line.through.function) &&
 		  both(f->line.callee, f->line.callee_file) &&
 		  both(f->workers.line.file, f->workers.line.function) &&
 		  nodes_are_sound(f->node, f->n_node) &&
 		  nodes_are_sound(f->workers.node, f->workers.n_node);
 
+	for (uint32_t i = 0; i < f->line.n_caller; i++)
+		ok &= f->line.caller[i].file && f->line.caller[i].function;
 	for (size_t i = 0; i < sizeof(f->start) / sizeof(*f->start); i++)
 		for (uint32_t k = 0; k < f->start[i].n_line; k++)
 			ok &= both(f->start[i].line[k].file, f->start[i].line[k].function);

@@ -307,10 +307,15 @@ TYPE(machine, N(1, processors), N(2, limit), N(3, busy), N(4, steal), N(5, throt
      N(16, gpu.ecc_device), N(17, gpu.ecc), N(18, gpu.processes), N(19, far), N(20, device_node));
 #undef S
 
+#define S struct tfh_caller_line
+TYPE(caller_line, TN(1, file), TN(2, function), N(3, line), N(4, share));
+#undef S
+
 #define S struct tfh_seen_line
 TYPE(seen_line, TN(1, file), TN(2, function), N(3, line), TN(4, callee), TN(5, callee_file),
      N(6, callee_line), N(7, s_per_step), N(8, off_s), N(9, of_s), N(10, samples),
-     B(11, kind, TFH_LINE_KINDS - 1), TN(12, given));
+     B(11, kind, TFH_LINE_KINDS - 1), TN(12, given), SUB(13, through, caller_line),
+     SUBS(14, caller, caller_line), B(15, n_caller, ELEMENTS(caller)));
 #undef S
 
 #define S struct tfh_copied_again

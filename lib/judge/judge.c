@@ -262,6 +262,8 @@ static int find_places(const struct tfh_accounts *accounts, struct tfh_result *r
 	if (!rc)
 		rc = tfh_find_asked_line(accounts, r);
 	if (!rc)
+		rc = tfh_find_callers(accounts, r);
+	if (!rc)
 		r->found.serves = tfh_find_serving(accounts, r);
 	return rc;
 }

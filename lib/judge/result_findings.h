@@ -108,6 +108,13 @@ enum tfh_line_kind {
 	TFH_LINE_KINDS
 };
 
+/* A line that calls another one, with its share of the calls' time. */
+struct tfh_caller_line {
+	const char *file, *function; /* NULL: none */
+	uint32_t line;
+	double share;
+};
+
 /* A line of Python at which threads were sampled between their calls. */
 struct tfh_seen_line {
 	const char *file, *function; /* NULL: none is known */
@@ -119,6 +126,10 @@ struct tfh_seen_line {
 	uint64_t samples;
 	enum tfh_line_kind kind;
 	const char *given; /* function of the program that the stage calls; NULL: none is known */
+	/* The program's wrapper around the driver that the line calls; else, if the line itself is
+	 * in a wrapper that no line calls most, those that do. */
+	struct tfh_caller_line through, caller[TFH_VERDICT_CALLERS];
+	uint32_t n_caller;
 };
 
 /* The parts of what a job computes on a CPU. Recorded calls and ranges tell the time of backward

@@ -1,6 +1,16 @@
 #include "report/json_verdict.h"
 #include "report/text_parts.h"
 
+static void write_caller(struct tfh_json *j, const struct tfh_caller_line *c)
+{
+	tfh_json_object(j);
+	tfh_json_kstr(j, "file", c->file);
+	tfh_json_ku64(j, "line", c->line);
+	tfh_json_kstr(j, "function", c->function);
+	tfh_json_kf64(j, "share", c->share);
+	tfh_json_end(j);
+}
+
 static void write_place(struct tfh_json *j, const struct tfh_seen_line *l)
 {
 	tfh_json_key(j, "place");
@@ -15,6 +25,16 @@ static void write_place(struct tfh_json *j, const struct tfh_seen_line *l)
 	tfh_json_kf64(j, "s_per_step", l->s_per_step);
 	tfh_json_kf64(j, "off_s", l->off_s);
 	tfh_json_ku64(j, "samples", l->samples);
+	tfh_json_key(j, "through");
+	if (l->through.file)
+		write_caller(j, &l->through);
+	else
+		tfh_json_null(j);
+	tfh_json_key(j, "callers");
+	tfh_json_array(j);
+	for (uint32_t i = 0; i < l->n_caller; i++)
+		write_caller(j, &l->caller[i]);
+	tfh_json_end(j);
 	tfh_json_key(j, "calls");
 	if (l->callee) {
 		tfh_json_object(j);

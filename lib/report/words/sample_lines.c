@@ -96,6 +96,20 @@ static const char *called_text(struct tfh_wording *w, const struct tfh_seen_line
 			      : tfh_phrase(w, ", in %s()", l->callee);
 }
 
+const char *tfh_caller_words(struct tfh_wording *w, const struct tfh_seen_line *l)
+{
+	const char *s = "";
+
+	if (l->through.file)
+		return tfh_phrase(w, ", through %s:%u %s", tfh_file_words(w, l->through.file),
+				  l->through.line, tfh_function_of(w, l->through.function));
+	for (uint32_t i = 0; i < l->n_caller; i++)
+		s = tfh_phrase(w, "%s%s%s:%u (%.0f %%)", s, i ? ", " : ", from ",
+			       tfh_file_words(w, l->caller[i].file), l->caller[i].line,
+			       100 * l->caller[i].share);
+	return s;
+}
+
 /* "4.2 ms of 5 ms (sampled, +-67 us)" */
 static const char *times_text(struct tfh_wording *w, const struct tfh_seen_line *l)
 {
@@ -126,7 +140,8 @@ static const char *line_text(struct tfh_wording *w, bool share)
 
 	if (!l->file || l->s_per_step < TFH_REPORT_NAMED_SHARE * l->of_s)
 		return NULL;
-	const char *at = tfh_at_words(w, l->function, l->file, l->line),
+	const char *at = tfh_phrase(w, "%s%s", tfh_at_words(w, l->function, l->file, l->line),
+				    tfh_caller_words(w, l)),
 		   *called = called_text(w, l);
 
 	if (l->kind == TFH_LINE_MAKES)

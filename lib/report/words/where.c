@@ -131,10 +131,11 @@ const char *tfh_called_from(struct tfh_wording *w, const char *fn, const char *w
 				  tfh_at_words(w, l->function, l->file, 0));
 	/* Built-in functions have no line. */
 	bool callee = l->callee && l->callee_line;
-	return tfh_phrase(w,
-			  callee ? "%s called from %s:%u %s > %s:%u %s" : "%s called from %s:%u %s",
-			  fn, tfh_file_words(w, l->file), l->line, tfh_function_of(w, l->function),
-			  callee ? tfh_short_file(l->callee_file) : "", l->callee_line, l->callee);
+	return tfh_phrase(
+		w, callee ? "%s called from %s:%u %s%s > %s:%u %s" : "%s called from %s:%u %s%s",
+		fn, tfh_file_words(w, l->file), l->line, tfh_function_of(w, l->function),
+		tfh_caller_words(w, l), callee ? tfh_short_file(l->callee_file) : "",
+		l->callee_line, l->callee);
 }
 
 const char *tfh_place_line(struct tfh_wording *w, enum tfh_cause cause)

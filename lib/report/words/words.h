@@ -150,6 +150,8 @@ const char *tfh_function_of(struct tfh_wording *w, const char *name);
 const char *tfh_file_words(struct tfh_wording *w, const char *path);
 
 /* "load, train.py:12"; without a line, a function of machine code: "make_graph [server]". */
+/* ", through device.py:35 Device.upload"; ", from train.py:4 (50 %), test.py:7 (45 %)"; "" */
+const char *tfh_caller_words(struct tfh_wording *w, const struct tfh_seen_line *l);
 const char *tfh_at_words(struct tfh_wording *w, const char *function, const char *file,
 			 uint32_t line);
 

@@ -202,6 +202,12 @@ static void make_sound(struct tfh_kept *k)
 	set_node(r->found.workers.node, r->found.workers.n_node);
 	name(&r->found.line.file, &r->found.line.function);
 	name(&r->found.line.callee, &r->found.line.callee_file);
+	name(&r->found.line.through.file, &r->found.line.through.function);
+	for (uint32_t i = 0; i < r->found.line.n_caller; i++) {
+		name(&r->found.line.caller[i].file, &r->found.line.caller[i].function);
+		if (!r->found.line.caller[i].file)
+			r->found.line.n_caller = i;
+	}
 	name(&r->found.workers.line.file, &r->found.workers.line.function);
 	for (uint32_t i = 0; i < 2; i++)
 		for (uint32_t l = 0; l < r->found.start[i].n_line; l++)

@@ -138,6 +138,81 @@ static void test_line_of_copies(void **state)
 	tfh_result_free(r);
 }
 
+/* Device.upload copies for two lines of train.py and, at stack 9, launches at a line far from the copy. */
+static uint32_t uploads(void *arg, uint32_t process, uint32_t stack, struct tfh_model_line *frame,
+			uint32_t most)
+{
+	static const struct tfh_model_line caller[] = {
+		{"/home/u/train.py", "Table.cuda", 28, false},
+		{"/home/u/train.py", "Net.forward", 43, false},
+		{"/usr/lib/net/module.py", "call", 7, true}};
+
+	(void)arg;
+	(void)process;
+	if (!stack || most < 2)
+		return 0;
+	frame[0] = (struct tfh_model_line){"/home/u/device.py", "Device.upload",
+					   stack == 9 ? 60 : 35, false};
+	frame[1] = caller[stack == 9 ? 0 : stack - 1];
+	return 2;
+}
+
+/* Steps of two copies; a wait at stack `wait`. */
+static struct tfh_result *uploaded(double first_ms, uint32_t second, double second_ms,
+				   uint32_t wait)
+{
+	struct dg *d = dg_new();
+	struct tfh_result *r = NULL;
+	struct tfh_err err = {0};
+
+	for (int s = 0; s < 60; s++) {
+		dg_copy_blocking(d, 0, 1, TFH_DIR_H2D, 1 << 24, first_ms);
+		d->g->ev[d->g->n - 1].stack = 1;
+		dg_copy_blocking(d, 0, 1, TFH_DIR_H2D, 1 << 22, second_ms);
+		d->g->ev[d->g->n - 1].stack = second;
+		for (int k = 0; k < 4; k++)
+			dg_launch(d, 0, 1, 0.3);
+		dg_sync(d, 0, 1);
+		d->g->ev[d->g->n - 1].stack = wait;
+	}
+	struct tfh_feed *f = dg_feed(d);
+	f->lines = uploads;
+	if (tfh_analyze_feed(f, &r, &err))
+		print_error("%s\n", err.text);
+	dg_free(d);
+	assert_non_null(r);
+	assert_int_equal(r->verdict.cls, TFH_CLASS_TRANSFER_BOUND);
+	return r;
+}
+
+/* A wrapper around the driver: the line is its caller's with most of the time. */
+static void test_callers_of_a_wrapper(void **state)
+{
+	(void)state;
+	struct tfh_result *r = uploaded(6, 2, 1, 0);
+
+	assert_string_equal(r->found.line.function, "Table.cuda");
+	assert_int_equal(r->found.line.line, 28);
+	assert_int_equal(r->found.line.through.line, 35);
+	assert_non_null(gen_says(
+		r, "called from train.py:28 Table.cuda, through device.py:35 Device.upload"));
+	tfh_result_free(r);
+	r = uploaded(3, 2, 3, 0);
+	assert_int_equal(r->found.line.line, 35);
+	assert_int_equal(r->found.line.n_caller, 2);
+	assert_non_null(gen_says(r, "called from device.py:35 Device.upload, from train.py:"));
+	tfh_result_free(r);
+	/* One caller; a function that does more elsewhere; one that a library calls. */
+	const uint32_t not [][2] = {{1, 0}, {2, 9}, {3, 0}};
+	for (size_t i = 0; i < sizeof(not ) / sizeof(*not ); i++) {
+		r = uploaded(6, not [i][0], 1, not [i][1]);
+		assert_int_equal(r->found.line.line, 35);
+		assert_null(r->found.line.through.file);
+		assert_int_equal(r->found.line.n_caller, 0);
+		tfh_result_free(r);
+	}
+}
+
 /* Steps of 40 small copies to the device, of which the first has a stack if it is given, and a fetch with a stack of its own. */
 static struct tfh_result *small_copies(uint32_t sent)
 {
@@ -449,11 +524,17 @@ static void test_managed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_exact_counts),   cmocka_unit_test(test_sites),
-		cmocka_unit_test(test_none),	       cmocka_unit_test(test_managed),
-		cmocka_unit_test(test_line_of_copies), cmocka_unit_test(test_line_of_small_copies),
-		cmocka_unit_test(test_functions),      cmocka_unit_test(test_lines_of_functions),
-		cmocka_unit_test(test_around),	       cmocka_unit_test(test_queued_functions),
+		cmocka_unit_test(test_exact_counts),
+		cmocka_unit_test(test_sites),
+		cmocka_unit_test(test_none),
+		cmocka_unit_test(test_managed),
+		cmocka_unit_test(test_callers_of_a_wrapper),
+		cmocka_unit_test(test_line_of_copies),
+		cmocka_unit_test(test_line_of_small_copies),
+		cmocka_unit_test(test_functions),
+		cmocka_unit_test(test_lines_of_functions),
+		cmocka_unit_test(test_around),
+		cmocka_unit_test(test_queued_functions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
