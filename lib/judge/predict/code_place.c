@@ -17,8 +17,11 @@ struct seen_place {
 	uint32_t first, last;	    /* the stretch of lines around it */
 	double ns, line_ns;	    /* line_ns: of that line alone */
 	uint64_t samples;
-	uint32_t pauses; /* the kind of pause that most samples are in, and by how much */
-	double more_ns;
+	/* The kinds of pauses that samples are in (0: none), and their time. */
+	struct {
+		uint32_t kind;
+		double ns;
+	} pauses[TFH_PREDICT_PLACE_PAUSES];
 	/* Its function also makes the next call, so removing all of it would remove the loop. */
 	bool loops;
 };
@@ -94,10 +97,12 @@ static int add_sample(struct seen_places *all, const struct tfh_model_line *line
 	p->line_ns += k->ns;
 	p->samples++;
 	p->loops |= k->loops;
-	p->more_ns += k->pauses == p->pauses ? k->ns : -k->ns;
-	if (p->more_ns < 0) {
-		p->more_ns = -p->more_ns;
-		p->pauses = k->pauses;
+	for (int i = 0; i < TFH_PREDICT_PLACE_PAUSES && k->pauses; i++) {
+		if (p->pauses[i].kind && p->pauses[i].kind != k->pauses)
+			continue;
+		p->pauses[i].kind = k->pauses;
+		p->pauses[i].ns += k->ns;
+		break;
 	}
 	return 0;
 }
@@ -143,13 +148,43 @@ static void join_functions(struct seen_places *all)
 	}
 }
 
-/* Whether q continues p: the same function, the same kind of pause, at most one line without
- * samples between them. */
+/* The share of a place's time in kinds of pauses that the other place has part of, too. */
+static double shared(const struct seen_place *p, const struct seen_place *q)
+{
+	double ns = 0;
+
+	for (int i = 0; i < TFH_PREDICT_PLACE_PAUSES; i++)
+		for (int k = 0; k < TFH_PREDICT_PLACE_PAUSES && p->pauses[i].kind; k++)
+			if (p->pauses[i].kind == q->pauses[k].kind &&
+			    q->pauses[k].ns >= TFH_BLOCKING_SHARE * q->ns)
+				ns += p->pauses[i].ns;
+	return ns / p->ns;
+}
+
+/* Whether most of the time of both is in the same pauses: no call is between them. A function that
+ * a step calls several times has several kinds of pauses. */
+static bool in_same_pauses(const struct seen_place *p, const struct seen_place *q)
+{
+	return shared(p, q) > TFH_VERDICT_MOST_SHARE && shared(q, p) > TFH_VERDICT_MOST_SHARE;
+}
+
+/* Whether q continues p: the same function, the same pauses, at most one line without samples
+ * between them. */
 static bool continues(const struct seen_place *p, const struct seen_place *q)
 {
-	return p->loops && q->loops && p->samples && q->samples && p->pauses &&
-	       p->pauses == q->pauses && same(&p->line, &q->line, true) &&
-	       within(q->first, p->last + 1, p->last + 2);
+	return p->loops && q->loops && p->samples && q->samples && same(&p->line, &q->line, true) &&
+	       within(q->first, p->last + 1, p->last + 2) && in_same_pauses(p, q);
+}
+
+static void add_pauses(struct seen_place *p, const struct seen_place *q)
+{
+	for (int i = 0; i < TFH_PREDICT_PLACE_PAUSES; i++)
+		for (int k = 0; k < TFH_PREDICT_PLACE_PAUSES && q->pauses[i].kind; k++)
+			if (!p->pauses[k].kind || p->pauses[k].kind == q->pauses[i].kind) {
+				p->pauses[k].kind = q->pauses[i].kind;
+				p->pauses[k].ns += q->pauses[i].ns;
+				break;
+			}
 }
 
 static void absorb(struct seen_place *p, struct seen_place *q)
@@ -159,6 +194,7 @@ static void absorb(struct seen_place *p, struct seen_place *q)
 		p->line_ns = q->line_ns;
 	}
 	p->last = q->last;
+	add_pauses(p, q);
 	p->ns += q->ns;
 	p->samples += q->samples;
 	q->ns = 0;
