@@ -338,6 +338,7 @@ struct tfh_findings {
 	/* The thread that asks a loader's workers for batches does most of what they take. */
 	bool asker_works;
 	/* Each step starts the input pipeline anew: an iterator is made for its batch. */
+	uint32_t made_anew; /* kernels of one name that replaced each other; 0: none */
 	bool restarts;
 	/* The input pipeline's work before a cache that keeps nothing, per step; 0: none. */
 	double uncached_s;

@@ -140,6 +140,16 @@ static void keep_larger(struct times *t)
 	}
 }
 
+/* Loops whose first steps take longer than others. */
+static uint64_t first_steps(const struct tfh_result *r)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 1; i < r->n_tree; i++)
+		n += r->tree[i].kind == TFH_BRANCH_FIRST ? r->tree[i].count : 0;
+	return n;
+}
+
 /* Parts of the run that have no parts, by what they are. */
 static void run_times(const struct tfh_result *r, struct times *t, size_t rows, bool merged)
 {
@@ -159,8 +169,11 @@ static void run_times(const struct tfh_result *r, struct times *t, size_t rows, 
 		 tfh_fmt_time(all, t->all_s));
 	tfh_spent_all(r, seconds);
 	for (int k = 0; k < TFH_BRANCH_COUNT; k++)
-		add_row(t, tfh_branch_words((enum tfh_branch)k), seconds[k],
-			k == TFH_BRANCH_TRAIN || k == TFH_BRANCH_STEP);
+		add_row(t,
+			k == TFH_BRANCH_FIRST && first_steps(r) > 1
+				? "long 1st steps"
+				: tfh_branch_words((enum tfh_branch)k),
+			seconds[k], k == TFH_BRANCH_TRAIN || k == TFH_BRANCH_STEP);
 	if (!merged)
 		keep_larger(t);
 	/* If the steps were not found by the tree, the tree does not show them. */

@@ -255,6 +255,8 @@ struct tfh_facts {
 	TFH_VEC(struct tfh_token) token;   /* the first ones, by begin */
 	/* Stands for all kernels that are made for a single launch each; 0: none. */
 	uint32_t remade;
+	/* Kernels of nearly one name that replaced each other, at most; 0: none. */
+	uint32_t made_anew;
 	bool eager;			/* the launches are ops that a processor executed */
 	int64_t last_exec;		/* when the last op that takes no batch began */
 	bool token_mixed;		/* they did not arrive in that order */

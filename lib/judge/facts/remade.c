@@ -195,6 +195,11 @@ static void join(struct tfh_facts *facts, struct remade *m, const struct launche
 	}
 }
 
+static void note_anew(struct tfh_facts *facts, size_t n)
+{
+	facts->made_anew = n > facts->made_anew ? (uint32_t)n : facts->made_anew;
+}
+
 /* Joins functions of one name, and moves the others to the front. Returns their number. */
 static size_t join_names(struct tfh_facts *facts, struct remade *m, struct launched *v, size_t n)
 {
@@ -206,6 +211,7 @@ static size_t join_names(struct tfh_facts *facts, struct remade *m, struct launc
 			end++;
 		if (v[i].name && in_turn(v + i, end - i)) {
 			join(facts, m, v + i, end - i);
+			note_anew(facts, end - i);
 			continue;
 		}
 		memmove(v + kept, v + i, (end - i) * sizeof(*v));
@@ -221,6 +227,8 @@ static void join_stems(struct tfh_facts *facts, struct remade *m, struct launche
 		for (end = i + 1; end < n && v[end].stem == v[i].stem;)
 			end++;
 		size_t some = end - i;
+		if (v[i].stem && in_turn(v + i, some))
+			note_anew(facts, some);
 		if (v[i].stem && !replace(v + i, some)) {
 			some = leave_out(v + i, some);
 			some = throughout(facts, v + i, some) ? some : 0;

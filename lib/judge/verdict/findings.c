@@ -332,6 +332,7 @@ void tfh_find_rest(const struct tfh_accounts *accounts, struct tfh_result *r)
 	out->input_cause = accounts->input_cause;
 	out->asker_works = accounts->asker_works;
 	out->restarts = facts->restarts;
+	out->made_anew = facts->made_anew;
 	out->uncached_s = tfh_uncached_s(accounts);
 	out->supposed = tfh_is_supposed(accounts, r->steady.cause);
 	for (int c = 0; c < TFH_CAUSE_COUNT; c++)

@@ -108,8 +108,10 @@ static bool shuffles(const struct tfh_result *r)
 }
 
 /* What to do about it, where that differs from what the cause needs in steps. */
-static struct tfh_remedy remedy_of(const struct tfh_result *r, const struct tfh_recurring *x)
+static struct tfh_remedy remedy_of(struct tfh_wording *w, const struct tfh_recurring *x)
 {
+	const struct tfh_result *r = w->r;
+
 	static const struct tfh_remedy filled = {
 		"shuffle() fills its buffer with what is made too slowly",
 		"cache() before shuffle(), or shuffle the names of files, before they are read"};
@@ -117,6 +119,12 @@ static struct tfh_remedy remedy_of(const struct tfh_result *r, const struct tfh_
 	/* Without stages of a pipeline, the batches come from another framework. */
 	struct tfh_remedy m = r->n_input ? tfh_remedy_of(x->cause) : tfh_remedy_in(r, x->cause);
 
+	if (x->kind == TFH_SEGMENT_COMPILE && x->cause == TFH_CAUSE_HOST_COMPILE &&
+	    r->found.made_anew)
+		m.todo = tfh_phrase(w,
+				    "kernels of one name are made %u times: define them once, "
+				    "and keep shapes and static arguments (jit) the same",
+				    r->found.made_anew);
 	if (x->kind == TFH_SEGMENT_EVAL && x->cause == TFH_CAUSE_HOST_COMPILE)
 		m.todo = "keep shapes the same, and evaluate all examples in one call (each "
 			 "predict() of Keras makes a pipeline; model(x) does not)";
@@ -175,7 +183,7 @@ static double saves(const struct tfh_result *r, const struct tfh_recurring *x)
 static void first_advice(struct tfh_wording *w, const struct tfh_recurring *x)
 {
 	uint32_t n = w->n_advice < TFH_REPORT_ADVICE ? w->n_advice++ : w->n_advice - 1;
-	struct tfh_remedy m = remedy_of(w->r, x);
+	struct tfh_remedy m = remedy_of(w, x);
 
 	memmove(w->advice + 1, w->advice, n * sizeof(*w->advice));
 	w->advice[0] =

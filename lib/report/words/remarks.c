@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/priced.h"
 #include "report/words/words.h"
@@ -47,8 +48,13 @@ static const char *percent(struct tfh_wording *w, double share)
 
 /* Says that more threads will not help, if they would be the usual remedy and the advice does not
  * recommend them. */
-static const char *no_more_threads(const struct tfh_result *r)
+static const char *no_more_threads(const struct tfh_wording *w)
 {
+	const struct tfh_result *r = w->r;
+
+	for (uint32_t i = 0; i < w->n_advice; i++)
+		if (strstr(w->advice[i].todo, "num_parallel_calls"))
+			return "";
 	if (r->steady.cls == TFH_CLASS_INPUT_BOUND && !r->found.workers.more.to)
 		return ": more threads or loader workers will not help";
 	return r->steady.cls == TFH_CLASS_HOST_BOUND || r->steady.cause == TFH_CAUSE_COMPUTE_CPU
@@ -63,7 +69,7 @@ void tfh_note_machine(struct tfh_wording *w)
 	if (m->busy > 0)
 		tfh_remark(w,
 			   tfh_phrase(w, "the machine's CPUs were busy, %.3g of %.0f on average%s",
-				      m->busy, m->processors, no_more_threads(w->r)));
+				      m->busy, m->processors, no_more_threads(w)));
 	if (m->throttled > 0)
 		tfh_remark(w, tfh_phrase(w,
 					 "the container had used up its limit of %.3g CPUs "
@@ -210,15 +216,20 @@ static void stalls(struct tfh_wording *w)
 	const struct tfh_findings *found = &w->r->found;
 	uint32_t n = found->stall.n;
 
-	if (n)
-		tfh_remark(w, tfh_phrase(w,
-					 "%u step%s took %s%s, over %d times the usual (%s): a "
-					 "pause, or work that no other step does; not counted "
-					 "above",
-					 n, n == 1 ? "" : "s",
-					 tfh_phrase_time(w, found->stall.total_s),
-					 n == 1 ? "" : " in all", TFH_ACCOUNT_STALL_TIMES,
-					 tfh_part_name(found->stall.most)));
+	if (!n)
+		return;
+	const char *text = tfh_phrase(
+		w,
+		"%u step%s took %s%s, over %d times the usual (%s): a "
+		"pause, or work that no other step does; not counted "
+		"above",
+		n, n == 1 ? "" : "s", tfh_phrase_time(w, found->stall.total_s),
+		n == 1 ? "" : " in all", TFH_ACCOUNT_STALL_TIMES, tfh_part_name(found->stall.most));
+	/* The first screen's table has them. */
+	if (w->r->n_tree && found->stall.total_s >= TFH_REPORT_OTHER_SHARE * w->r->tree[0].wall_s)
+		tfh_remark_first(w, text);
+	else
+		tfh_remark(w, text);
 }
 
 static void slow_in_turn(struct tfh_wording *w)

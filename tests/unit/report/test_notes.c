@@ -77,17 +77,19 @@ static void test_busy_machine(void **state)
 		enum tfh_class cls;
 		enum tfh_cause cause;
 		uint32_t workers;
-		const char *end;
+		const char *end, *todo;
 	} row[] = {
 		{TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_MAP, 0,
-		 "average: more threads or loader workers will not help"},
-		{TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_MAP, 2, "average"},
+		 "average: more threads or loader workers will not help", "cache() it"},
+		{TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_MAP, 0, "average",
+		 "map(..., num_parallel_calls=tf.data.AUTOTUNE)"},
+		{TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_MAP, 2, "average", NULL},
 		{TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_CODE, 0,
-		 "average: more threads will not help"},
+		 "average: more threads will not help", NULL},
 		{TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU, 0,
-		 "average: more threads will not help"},
-		{TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_DENSE, 0, "average"},
-		{TFH_CLASS_TRANSFER_BOUND, TFH_CAUSE_TRANSFER_D2H, 0, "average"},
+		 "average: more threads will not help", NULL},
+		{TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_DENSE, 0, "average", NULL},
+		{TFH_CLASS_TRANSFER_BOUND, TFH_CAUSE_TRANSFER_D2H, 0, "average", NULL},
 	};
 	struct words w;
 
@@ -95,10 +97,31 @@ static void test_busy_machine(void **state)
 		begin(&w, row[i].cls, row[i].cause);
 		w.r.found.machine.busy = w.r.found.machine.processors = 2;
 		w.r.found.workers.more.to = row[i].workers;
+		if (row[i].todo)
+			tfh_advise(&w.said, "slow", "why", row[i].todo, TFH_REMOVE_INPUT);
 		tfh_note_machine(&w.said);
 		assert_int_equal(w.said.n_remark, 1);
 		const char *end = strstr(w.said.remark[0], "average");
 		assert_string_equal(end, row[i].end);
+		tfh_wording_free(&w.said);
+	}
+}
+
+/* Stalls that the first screen's table shows are explained there. */
+static void test_stalls(void **state)
+{
+	(void)state;
+	struct tfh_part_of_run run = {.kind = TFH_BRANCH_RUN, .wall_s = 20};
+	struct words w;
+
+	for (int much = 0; much < 2; much++) {
+		begin(&w, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_DENSE);
+		w.r.tree = &run;
+		w.r.n_tree = 1;
+		w.r.found.stall.n = 8;
+		w.r.found.stall.total_s = much ? 2.3 : 0.3;
+		tfh_note_steps(&w.said);
+		assert_int_equal(w.said.n_first, much);
 		tfh_wording_free(&w.said);
 	}
 }
@@ -243,10 +266,15 @@ static void test_accumulates(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_supply),	       cmocka_unit_test(test_first_notes),
-		cmocka_unit_test(test_busy_machine),   cmocka_unit_test(test_long_evaluation),
-		cmocka_unit_test(test_loader_between), cmocka_unit_test(test_compiled_again),
-		cmocka_unit_test(test_accumulates),    cmocka_unit_test(test_line_of_checkpoints),
+		cmocka_unit_test(test_supply),
+		cmocka_unit_test(test_first_notes),
+		cmocka_unit_test(test_busy_machine),
+		cmocka_unit_test(test_stalls),
+		cmocka_unit_test(test_long_evaluation),
+		cmocka_unit_test(test_loader_between),
+		cmocka_unit_test(test_compiled_again),
+		cmocka_unit_test(test_accumulates),
+		cmocka_unit_test(test_line_of_checkpoints),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -66,6 +66,7 @@ static unsigned loops_of_steps(bool loaded)
 		}
 	struct tfh_result *r = gen_judge(g);
 	assert_in_range(r->steps.total, TRIALS * 25 - 2, TRIALS * 25);
+	assert_int_equal(r->found.made_anew, loaded ? TRIALS : 0);
 	for (uint32_t i = 0; i < r->n_tree; i++)
 		loops += r->tree[i].kind == TFH_BRANCH_STEP;
 	tfh_result_free(r);
