@@ -105,7 +105,7 @@ static void look_ahead(struct sampled_run *x, const struct tfh_seen_workers *wor
 }
 
 /* What samples count when loops are compared: nothing for imports; nor for compiling, which is in
- * loops of its own, as long as there is enough else. Returns the sum. */
+ * loops of its own, unless there is not enough else to find the one over steps. Returns the sum. */
 static double weigh(const struct sampled_run *x, bool compiling, struct tfh_loop_weight *w,
 		    uint32_t *samples)
 {
@@ -140,11 +140,10 @@ static int find_steps(struct sampled_run *x, double end_ns)
 	uint32_t samples;
 	int rc = w ? 0 : -ENOMEM;
 
-	if (!rc) {
-		all = weigh(x, false, w, &samples);
-		if (samples < TFH_FACTS_SAMPLE_LEAST)
-			all = weigh(x, true, w, &samples);
-		rc = tfh_sampled_steps(s, w, end_ns, &x->steps);
+	for (int compiling = 0; compiling < 2 && !rc && !x->steps.steps; compiling++) {
+		all = weigh(x, compiling, w, &samples);
+		if (compiling || samples >= TFH_FACTS_SAMPLE_LEAST)
+			rc = tfh_sampled_steps(s, w, end_ns, &x->steps);
 	}
 	for (uint32_t i = x->steps.first; x->steps.steps && i <= x->steps.last; i++)
 		inside += w[i].ns;

@@ -303,6 +303,19 @@ static void test_fit(void **state)
 	expect(0, false);
 }
 
+/* 20 steps, each of which compiles nearly all of the time: what little else there is, is before. */
+static void test_compiles_on(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 100; i++)
+		at(LATER);
+	for (uint32_t i = 0; i < 400; i++) {
+		at(i % 20 ? COMPILES : IN_EPOCH);
+		in(2, i / 20 + 1, 19 - i / 20);
+	}
+	expect(20, true);
+}
+
 static void test_start_and_gain(void **state)
 {
 	(void)state;
@@ -352,12 +365,13 @@ static void test_function(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_function),    cmocka_unit_test(test_epochs),
-		cmocka_unit_test(test_inner_loops), cmocka_unit_test(test_left_early),
-		cmocka_unit_test(test_two_loops),   cmocka_unit_test(test_unseen_loop),
-		cmocka_unit_test(test_queued),	    cmocka_unit_test(test_start_and_gain),
-		cmocka_unit_test(test_while),	    cmocka_unit_test(test_goes_on),
-		cmocka_unit_test(test_fit),	    cmocka_unit_test(test_generator),
+		cmocka_unit_test(test_function),       cmocka_unit_test(test_epochs),
+		cmocka_unit_test(test_inner_loops),    cmocka_unit_test(test_left_early),
+		cmocka_unit_test(test_two_loops),      cmocka_unit_test(test_unseen_loop),
+		cmocka_unit_test(test_queued),	       cmocka_unit_test(test_compiles_on),
+		cmocka_unit_test(test_start_and_gain), cmocka_unit_test(test_while),
+		cmocka_unit_test(test_goes_on),	       cmocka_unit_test(test_fit),
+		cmocka_unit_test(test_generator),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
