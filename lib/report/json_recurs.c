@@ -11,6 +11,20 @@ static void write_steady(struct tfh_json *j, const struct tfh_verdict *v)
 	tfh_json_end(j);
 }
 
+static void write_line(struct tfh_json *j, const struct tfh_change *x)
+{
+	tfh_json_key(j, "line");
+	if (!x->file) {
+		tfh_json_null(j);
+		return;
+	}
+	tfh_json_object(j);
+	tfh_json_kstr(j, "file", x->file);
+	tfh_json_ku64(j, "line", x->line);
+	tfh_json_kstr(j, "function", x->function);
+	tfh_json_end(j);
+}
+
 void tfh_json_recurs(struct tfh_json *j, const struct tfh_result *r)
 {
 	write_steady(j, &r->steady);
@@ -29,6 +43,7 @@ void tfh_json_recurs(struct tfh_json *j, const struct tfh_result *r)
 			tfh_json_u64(j, x->until);
 		else
 			tfh_json_null(j);
+		write_line(j, x);
 		tfh_json_end(j);
 	}
 	tfh_json_end(j);

@@ -2,10 +2,9 @@
  * When the steps of a run became slower or faster: change points of their duration. Pettitt's rank
  * test (Pettitt, 1979, A non-parametric approach to the change-point problem) finds the likeliest
  * change point of a series and the probability that it is due to chance. The parts before and after
- * it are searched in turn. Where steps grow or shrink steadily (Kendall's rank correlation with
- * time, as in Mann 1945, Nonparametric tests against trend), any change point would be arbitrary:
- * such a part is one change. The tests use medians of blocks of steps, so that single steps have no
- * effect.
+ * it are searched in turn. Where steps grow or shrink steadily, any change point would be
+ * arbitrary: if a straight line explains a part better than all levels found in it, it is one
+ * change. The tests use medians of blocks of steps, so that single steps have no effect.
  */
 #include <errno.h>
 #include <math.h>
@@ -72,40 +71,58 @@ static size_t change_in(const struct step_block *v, size_t n, struct step_block 
 	return p < TFH_VERDICT_CHANGE_CHANCE ? at : 0;
 }
 
-/* Sum of squared distances from the mean of v[a, b). */
-static double spread_of(const struct step_block *v, size_t a, size_t b)
+/* A description of blocks: the squared distances that it leaves, and how many numbers it takes. */
+struct level_fit {
+	double left;
+	uint32_t numbers;
+};
+
+/* Their mean. */
+static struct level_fit level_of(const struct step_block *v, size_t n)
 {
 	double mean = 0, sum = 0;
 
-	for (size_t i = a; i < b; i++)
-		mean += v[i].s / (double)(b - a);
-	for (size_t i = a; i < b; i++)
+	for (size_t i = 0; i < n; i++)
+		mean += v[i].s / (double)n;
+	for (size_t i = 0; i < n; i++)
 		sum += (v[i].s - mean) * (v[i].s - mean);
-	return sum;
+	return (struct level_fit){sum, 1};
 }
 
-/* Whether a straight line describes all of v better than two constants that meet at `at` do. */
-static bool is_line(const struct step_block *v, size_t n, size_t at)
+static struct level_fit line_of(const struct step_block *v, size_t n)
 {
-	double all = spread_of(v, 0, n), middle = (double)(n - 1) / 2, with = 0, square = 0;
+	double middle = (double)(n - 1) / 2, with = 0, square = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		with += ((double)i - middle) * v[i].s;
 		square += ((double)i - middle) * ((double)i - middle);
 	}
-	return all - with * with / square < spread_of(v, 0, at) + spread_of(v, at, n);
+	return (struct level_fit){fmax(level_of(v, n).left - with * with / square, 0), 2};
 }
 
-/* Whether nearly every later block is longer than every earlier one, or nearly every one
- * shorter. */
-static bool is_steady(const struct step_block *v, size_t n)
+/* By the Bayesian information criterion (Schwarz, 1978, Estimating the dimension of a model), which
+ * weighs what a description leaves against the numbers that it takes. */
+static bool explains_better(const struct level_fit *a, const struct level_fit *b, size_t n)
 {
-	double sum = 0;
+	double blocks = (double)n;
+
+	return blocks * log(a->left) + a->numbers * log(blocks) + TFH_VERDICT_TREND <
+	       blocks * log(b->left) + b->numbers * log(blocks);
+}
+
+/* The best two levels. */
+static struct level_fit two_levels_of(const struct step_block *v, size_t n)
+{
+	double all = 0, before = 0, most = 0;
 
 	for (size_t i = 0; i < n; i++)
-		for (size_t j = i + 1; j < n; j++)
-			sum += (v[j].s > v[i].s) - (v[j].s < v[i].s);
-	return fabs(sum) >= TFH_VERDICT_TREND * (double)n * (double)(n - 1) / 2;
+		all += v[i].s;
+	for (size_t i = 1; i < n; i++) {
+		before += v[i - 1].s;
+		double off = before / (double)i - (all - before) / (double)(n - i);
+		most = fmax(most, off * off * (double)i * (double)(n - i) / (double)n);
+	}
+	return (struct level_fit){fmax(level_of(v, n).left - most, 0), 3};
 }
 
 static bool differ(double from, double to)
@@ -119,30 +136,37 @@ static void add_change(struct tfh_result *r, uint64_t step, uint64_t until)
 		r->change[r->n_change++] = (struct tfh_change){.step = step, .until = until};
 }
 
-/* The blocks v[0, n) end before step `end`. */
-static void search(struct tfh_result *r, const struct step_block *v, size_t n, size_t end,
-		   struct step_block *sorted, double *room)
+/* The blocks v[0, n) end before step `end`. Returns the levels found in them. Steps that grow steadily
+ * can be cut into as many as one likes. */
+static struct level_fit search(struct tfh_result *r, const struct step_block *v, size_t n,
+			       size_t end, struct step_block *sorted, double *room)
 {
 	size_t at = n >= TFH_VERDICT_CHANGE_BLOCKS ? change_in(v, n, sorted, room) : 0;
+	struct level_fit line = line_of(v, n), two = two_levels_of(v, n), levels = level_of(v, n);
+	uint32_t before = r->n_change;
 
 	if (!at)
-		return;
-	if (is_line(v, n, at) && is_steady(v, n)) {
+		return levels;
+	if (differ(median_of(v, at, room), median_of(v + at, n - at, room))) {
+		struct level_fit part = search(r, v, at, v[at].first, sorted, room);
+		add_change(r, v[at].first, 0);
+		struct level_fit rest = search(r, v + at, n - at, end, sorted, room);
+		levels.left = part.left + rest.left;
+		levels.numbers = part.numbers + rest.numbers + 1;
+	}
+	if (explains_better(&line, &levels, n) && explains_better(&line, &two, n)) {
+		r->n_change = before;
 		if (differ(median_of(v, n / 10 + 1, room),
 			   median_of(v + n - n / 10 - 1, n / 10 + 1, room)))
 			add_change(r, v[0].first, end);
-		return;
 	}
-	if (!differ(median_of(v, at, room), median_of(v + at, n - at, room)))
-		return;
-	search(r, v, at, v[at].first, sorted, room);
-	add_change(r, v[at].first, 0);
-	search(r, v + at, n - at, end, sorted, room);
+	return levels;
 }
 
 /* A range of steps: their mean duration, and what it consists of. */
 struct step_range {
-	double s, part[TFH_PART_COUNT];
+	struct tfh_steps_at at;
+	double part[TFH_PART_COUNT];
 	double own_s; /* without the share of the time in which the thread waited for a CPU */
 };
 
@@ -150,28 +174,28 @@ struct step_range {
 static struct step_range mean_of(const struct tfh_accounts *accounts, const struct tfh_result *r,
 				 size_t a, size_t b)
 {
-	struct step_range m = {0};
-	size_t n = 0;
+	struct step_range m = {.at = {.begin = a, .end = b}};
 
 	for (size_t i = a; i < b; i++)
-		n += r->step[i].segment == TFH_SEGMENT_TRAIN;
+		m.at.n += r->step[i].segment == TFH_SEGMENT_TRAIN;
+	double n = (double)m.at.n;
 	for (size_t i = a; i < b; i++) {
 		const struct tfh_step *s = &r->step[i];
 		if (s->segment != TFH_SEGMENT_TRAIN)
 			continue;
-		m.s += s->dur_s / (double)n;
+		m.at.mean_s += s->dur_s / n;
 		for (int p = 0; p < TFH_PART_COUNT; p++)
-			m.part[p] += (double)s->breakdown[p] / (double)n;
+			m.part[p] += (double)s->breakdown[p] / n;
 	}
 	const struct tfh_step *last = b > a ? &r->step[b - 1] : NULL;
 	double waits = last ? tfh_driver_wait(accounts->facts, (int64_t)(r->step[a].start_s * 1e9),
 					      (int64_t)((last->start_s + last->dur_s) * 1e9))
 			    : 0;
-	m.own_s = m.s * (1 - waits);
+	m.own_s = m.at.mean_s * (1 - waits);
 	return m;
 }
 
-/* Durations before and after the change at index k, and the part that changed most. False: other
+/* Durations before and after the change at index k, the part and the line that changed most. False: other
  * programs' use of the CPUs explains it. */
 static bool describe(const struct tfh_accounts *accounts, struct tfh_result *r, uint32_t k)
 {
@@ -192,18 +216,26 @@ static bool describe(const struct tfh_accounts *accounts, struct tfh_result *r, 
 		}
 	}
 	struct step_range from = mean_of(accounts, r, a, b), to = mean_of(accounts, r, c, d);
-	x->from_s = from.s;
-	x->to_s = to.s;
+	x->from_s = from.at.mean_s;
+	x->to_s = to.at.mean_s;
 	x->at_s = tfh_into_run(r, r->step[x->step].start_s);
 	for (int p = 0; p < TFH_PART_COUNT; p++) {
 		double off = to.part[p] - from.part[p];
-		off = to.s > from.s ? off : -off;
+		off = x->to_s > x->from_s ? off : -off;
 		if (off <= most)
 			continue;
 		most = off;
 		x->part = p;
 	}
-	return !TFH_DETECT_CONTENTION || differ(from.own_s, to.own_s);
+	if (TFH_DETECT_CONTENTION && !differ(from.own_s, to.own_s))
+		return false;
+	if (x->until) { /* halves hold more samples */
+		size_t half = a + (d - a) / 2;
+		from = mean_of(accounts, r, a, half);
+		to = mean_of(accounts, r, half, d);
+	}
+	tfh_find_changed_line(accounts, r, &from.at, &to.at, x);
+	return true;
 }
 
 int tfh_find_changes(const struct tfh_accounts *accounts, struct tfh_result *r)

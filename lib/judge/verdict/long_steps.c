@@ -1,5 +1,7 @@
-/* The line of the program that has the additional time of slow steps (periodic.c), by samples: a
- * timer's handler, a check, a log. */
+/* The line of the program that has the additional time of slow steps, by samples: of single ones
+ * (periodic.c) a timer's handler, a check, a log; of those before or after a change (changes.c) what
+ * goes through something that grows. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +10,7 @@
 struct line_share {
 	struct tfh_model_line line;
 	double long_ns, other_ns;
-	uint64_t samples; /* in long steps */
+	uint64_t samples, others; /* in long steps, in others */
 };
 
 struct slow_lines {
@@ -16,10 +18,18 @@ struct slow_lines {
 	double long_ns, other_ns;
 };
 
-static void add(struct slow_lines *x, const struct tfh_model_line *at, bool is_long, double ns)
+/* Adds a sample under the line of the program. */
+static void add(struct slow_lines *x, const struct tfh_facts *facts,
+		const struct tfh_seen_sample *k, bool is_long)
 {
+	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+	uint32_t n = tfh_frames_at(facts, k->place, frame);
+	const struct tfh_model_line *at = &frame[n ? tfh_place_lead(frame, n) : 0];
 	struct line_share *l = NULL;
 
+	*(is_long ? &x->long_ns : &x->other_ns) += k->ns;
+	if (!n)
+		return;
 	/* A generator in a line is a function of its own. */
 	for (size_t i = 0; i < x->line.n && !l; i++)
 		if (x->line.v[i].line.line == at->line && !strcmp(x->line.v[i].line.file, at->file))
@@ -32,8 +42,8 @@ static void add(struct slow_lines *x, const struct tfh_model_line *at, bool is_l
 	}
 	if (strlen(at->function) < strlen(l->line.function))
 		l->line.function = at->function;
-	*(is_long ? &l->long_ns : &l->other_ns) += ns;
-	l->samples += is_long;
+	*(is_long ? &l->long_ns : &l->other_ns) += k->ns;
+	*(is_long ? &l->samples : &l->others) += 1;
 }
 
 /* The line that has most of the long steps' time, and less than half of that share in others. */
@@ -59,7 +69,6 @@ void tfh_find_slow_line(const struct tfh_accounts *accounts, const struct tfh_sl
 			size_t n, struct tfh_result *r)
 {
 	const struct tfh_facts *facts = accounts->facts;
-	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
 	struct slow_lines x = {0};
 	size_t window = 0, at = 0;
 
@@ -72,12 +81,63 @@ void tfh_find_slow_line(const struct tfh_accounts *accounts, const struct tfh_sl
 		       r->step[slow[at].index].start_s + r->step[slow[at].index].dur_s <= t)
 			at++;
 		bool is_long = at < n && r->step[slow[at].index].start_s <= t;
-		*(is_long ? &x.long_ns : &x.other_ns) += k.ns;
-		uint32_t m = tfh_frames_at(facts, k.place, frame);
-		if (m)
-			add(&x, &frame[tfh_place_lead(frame, m)], is_long, k.ns);
+		add(&x, facts, &k, is_long);
 	}
 	if (x.long_ns > 0)
 		choose(&x, &r->found.slow);
+	free(x.line.v);
+}
+
+static bool is_in(const struct tfh_result *r, const struct tfh_steps_at *x, int64_t t)
+{
+	const struct tfh_step *last = &r->step[x->end - 1];
+	double s = (double)t / 1e9;
+
+	return s >= r->step[x->begin].start_s && s < last->start_s + last->dur_s;
+}
+
+/* By how much a line takes longer in a long step, if these ranges have so many steps. */
+static double longer(const struct line_share *l, double long_steps, double other_steps)
+{
+	return l->long_ns / long_steps - l->other_ns / other_steps;
+}
+
+/* Two standard errors of it, as each sample stands for about the same time. */
+static double longer_off(const struct line_share *l, double long_steps, double other_steps)
+{
+	double a = l->long_ns / long_steps, b = l->other_ns / other_steps;
+
+	return 2 * sqrt(a * a / fmax((double)l->samples, 1) + b * b / fmax((double)l->others, 1));
+}
+
+void tfh_find_changed_line(const struct tfh_accounts *accounts, const struct tfh_result *r,
+			   const struct tfh_steps_at *before, const struct tfh_steps_at *after,
+			   struct tfh_change *out)
+{
+	const struct tfh_facts *facts = accounts->facts;
+	bool grow = after->mean_s > before->mean_s;
+	const struct tfh_steps_at *slower = grow ? after : before, *other = grow ? before : after;
+	const struct line_share *best = NULL;
+	struct slow_lines x = {0};
+	double n = (double)slower->n, m = (double)other->n;
+	size_t window = 0;
+
+	for (size_t i = 0; i < tfh_stack_samples_count(facts->samples); i++) {
+		struct tfh_seen_sample k = tfh_stack_samples_at(facts->samples, i);
+		bool is_long = is_in(r, slower, k.t);
+		if (tfh_judged_at(accounts, k.t, &window) && facts->thread[k.thread].drives &&
+		    (is_long || is_in(r, other, k.t)))
+			add(&x, facts, &k, is_long);
+	}
+	for (size_t i = 0; i < x.line.n; i++)
+		if (!best || longer(&x.line.v[i], n, m) > longer(best, n, m))
+			best = &x.line.v[i];
+	if (best && best->samples >= TFH_VERDICT_LINE_SAMPLES &&
+	    longer(best, n, m) > longer_off(best, n, m) &&
+	    longer(best, n, m) / 1e9 > TFH_VERDICT_MOST_SHARE * (slower->mean_s - other->mean_s)) {
+		out->file = best->line.file;
+		out->function = best->line.function;
+		out->line = best->line.line;
+	}
 	free(x.line.v);
 }

@@ -109,6 +109,15 @@ struct tfh_slow_step_at {
 };
 void tfh_find_slow_line(const struct tfh_accounts *accounts, const struct tfh_slow_step_at *slow,
 			size_t n, struct tfh_result *r);
+/* The line that has most of what steps take longer in one of two ranges. */
+struct tfh_steps_at {
+	size_t begin, end; /* indices */
+	size_t n;	   /* training steps of these */
+	double mean_s;	   /* of them */
+};
+void tfh_find_changed_line(const struct tfh_accounts *accounts, const struct tfh_result *r,
+			   const struct tfh_steps_at *before, const struct tfh_steps_at *after,
+			   struct tfh_change *out);
 
 /* pattern.c: kinds of steps, and micro-steps */
 void tfh_find_patterns(const struct tfh_accounts *accounts, struct tfh_result *r);

@@ -39,7 +39,7 @@ static const char *main_layer(struct tfh_wording *w)
 	const struct tfh_computed *c = &w->r->found.computed;
 	const struct tfh_computed_line *l = &c->layer[0];
 
-	if (!l->file || 2 * l->s_per_step < modules_s(w->r))
+	if (!l->function || 2 * l->s_per_step < modules_s(w->r))
 		return NULL;
 	const char *name = tfh_function_of(w, l->function), *dot = strstr(name, "forward");
 	dot = dot ? strchr(name, '.') : NULL;
@@ -83,7 +83,7 @@ static const struct tfh_computed_line *next_line(const struct tfh_result *r, dou
 		bool back = i >= TFH_COMPUTED_LINES;
 		const struct tfh_computed_line *l =
 			back ? &c->backward[i - TFH_COMPUTED_LINES] : &c->forward[i];
-		if (!l->file || l->s_per_step >= below || l->s_per_step < least ||
+		if (!l->file || !(l->s_per_step < below && l->s_per_step >= least) ||
 		    (best && l->s_per_step <= best->s_per_step))
 			continue;
 		best = l;
@@ -120,7 +120,7 @@ static void name_layers(struct tfh_wording *w)
 
 	if (all_s < TFH_REPORT_NAMED_SHARE * w->r->breakdown[TFH_PART_COMPUTE].s_per_step)
 		return;
-	for (int i = 0; i < TFH_COMPUTED_LINES && c->layer[i].file; i++) {
+	for (int i = 0; i < TFH_COMPUTED_LINES && c->layer[i].function; i++) {
 		const struct tfh_computed_line *l = &c->layer[i];
 		double share = l->s_per_step / all_s;
 		if (share < TFH_REPORT_NAMED_SHARE)

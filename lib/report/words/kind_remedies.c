@@ -57,6 +57,11 @@ bool tfh_saves_images(const struct tfh_result *r, enum tfh_cause cause)
 	return found;
 }
 
+static bool logs_more_and_more(const struct tfh_result *r, enum tfh_cause cause)
+{
+	return cause == TFH_CAUSE_HOST_LOGGING && tfh_line_grows(r);
+}
+
 static bool is_input(enum tfh_cause cause)
 {
 	return tfh_cause_part(cause) == TFH_PART_INPUT;
@@ -147,6 +152,9 @@ static const struct {
 	{tfh_saves_images,
 	 {"saving images holds up the training loop",
 	  "save fewer or smaller ones, or do it in a process of its own"}},
+	{logs_more_and_more,
+	 {"what is logged in a step grows from step to step",
+	  "write only what is new (append it to the file) instead of all so far, or write every n-th step"}},
 	{supposes_maker,
 	 {"the step waits for another thread before it copies its batch",
 	  "top -H shows which thread is busy meanwhile: if it makes batches, make them in "

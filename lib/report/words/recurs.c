@@ -265,12 +265,21 @@ static double times(const struct tfh_change *x)
 	return fmax(x->from_s, x->to_s) / fmin(x->from_s, x->to_s);
 }
 
+/* What has most of it. */
+static const char *of_change(struct tfh_wording *w, const struct tfh_change *x)
+{
+	if (!x->file || !x->function)
+		return tfh_part_name(x->part);
+	return tfh_phrase(w, "%s, mostly at %s", tfh_part_name(x->part),
+			  tfh_at_words(w, x->function, x->file, x->line));
+}
+
 static const char *steadily(struct tfh_wording *w, const struct tfh_change *x)
 {
 	bool grow = x->to_s > x->from_s;
 	const char *how = tfh_phrase(w, "%s steadily from %s to %s (%s)%s",
 				     grow ? "grow" : "shrink", tfh_phrase_time(w, x->from_s),
-				     tfh_phrase_time(w, x->to_s), tfh_part_name(x->part),
+				     tfh_phrase_time(w, x->to_s), of_change(w, x),
 				     grow ? ": they may go through something that grows" : "");
 
 	if (w->r->n_change == 1)
@@ -284,7 +293,7 @@ static const char *suddenly(struct tfh_wording *w, const struct tfh_change *x)
 	return tfh_phrase(
 		w, "from step %" PRIu64 " on, %s into the run, steps take %s, %s before (%s)",
 		x->step, tfh_phrase_time(w, x->at_s), tfh_phrase_time(w, x->to_s),
-		tfh_phrase_time(w, x->from_s), tfh_part_name(x->part));
+		tfh_phrase_time(w, x->from_s), of_change(w, x));
 }
 
 /* When steps became slower or faster. Where they changed most, the mean step of the whole run may

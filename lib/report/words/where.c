@@ -164,10 +164,29 @@ const char *tfh_code_events(const struct tfh_result *r)
 	return events[tfh_run_source(r->run)];
 }
 
+bool tfh_line_grows(const struct tfh_result *r)
+{
+	const struct tfh_seen_line *l = &r->found.line;
+
+	for (uint32_t i = 0; i < r->n_change && l->file; i++) {
+		const struct tfh_change *x = &r->change[i];
+		if (x->until && x->to_s > x->from_s && x->file && x->line == l->line &&
+		    !strcmp(x->file, l->file))
+			return true;
+	}
+	return false;
+}
+
 const char *tfh_place_advice(struct tfh_wording *w, enum tfh_cause cause)
 {
 	const struct tfh_code_time *code = code_of(w, cause);
 
+	if (cause == TFH_CAUSE_HOST_PYTHON && tfh_line_grows(w->r))
+		return tfh_phrase(
+			w,
+			"what %s:%u goes through grows from step to step: keep the result "
+			"of the step before, and add only what is new",
+			tfh_file_words(w, w->r->found.line.file), w->r->found.line.line);
 	if (cause == TFH_CAUSE_HOST_PYTHON && w->r->found.line.line)
 		return tfh_phrase(w,
 				  "make %s:%u faster, or do it less often, in another thread or "

@@ -119,6 +119,8 @@ void tfh_note_generations(struct tfh_wording *w);
 const char *tfh_calls_around(struct tfh_wording *w);
 /* Who makes the calls behind a cause on the host; NULL: unknown. */
 const char *tfh_place_line(struct tfh_wording *w, enum tfh_cause cause);
+/* Whether steps grow steadily, mostly at the verdict's line. */
+bool tfh_line_grows(const struct tfh_result *r);
 /* Advice about that if a trace shows its functions; NULL: it does not. */
 const char *tfh_place_advice(struct tfh_wording *w, enum tfh_cause cause);
 /* "FN called from LINE": the verdict's line if it comes from backtraces, else `where`.

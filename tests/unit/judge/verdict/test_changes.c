@@ -71,6 +71,18 @@ static double jump(int i)
 	return (i < 200 ? 1e-3 : 2e-3) + 5e-7 * i;
 }
 
+/* Other programs disturb some steps, in spells: the rank correlation is low, but no level is one. */
+static double disturbed(int i)
+{
+	return rising(i) * (i * 2654435761u % 7 < 2 ? 1.5 : 1) * (i / 16 % 3 ? 1 : 1.2);
+}
+
+/* Long first steps, and then equal ones. */
+static double settles(int i)
+{
+	return i < 80 ? 3e-3 * noise(i) : 1e-3 * noise(i);
+}
+
 static double two_levels(int i)
 {
 	return (i < 120 ? 3e-3 : 1e-3) * noise(i);
@@ -97,6 +109,8 @@ static void test_changes(void **state)
 		   {falling, 1, 0, STEPS, 4.8e-3, 1.2e-3},
 		   {slightly, 0, 0, 0, 0, 0},
 		   {jump, 1, 200, 0, 1.05e-3, 2.15e-3},
+		   {disturbed, 1, 0, STEPS, 1.45e-3, 5.8e-3},
+		   {settles, 1, 80, 0, 3e-3, 1e-3},
 		   {two_levels, 1, 120, 0, 3e-3, 1e-3},
 		   {flat, 0, 0, 0, 0, 0},
 		   {then_rising, 2, 200, 0, 1e-3, 8e-3}};

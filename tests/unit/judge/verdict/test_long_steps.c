@@ -88,9 +88,39 @@ static void test_others(void **state)
 	tfh_result_free(r);
 }
 
+/* Own code of 1 ms a step at one line, and of 0 to 8 ms at another, which grows. */
+static void test_grows(void **state)
+{
+	struct gen *g = gen_new();
+	double t = 100, cpu = 0;
+
+	(void)state;
+	g->feed.place = g->feed.lines = places;
+	for (int i = 0; i < STEPS; i++) {
+		double own = 1 + 8.0 * i / STEPS;
+		for (double at = 0.3 + i % 3 * 0.2; at < own; at += 1)
+			gen_sample(g, 0, t + at, TFT_STATE_RUNNING, at < 1 ? AT_STEP : AT_ALARM, 1);
+		t += own;
+		gen_cpu(g, 0, t, cpu += own, AT_COPY);
+		gen_copy(g, TFH_FN_cuMemcpyHtoD_v2, t, t + 0.1, 4096, false);
+		gen_call(g, 0, TFH_FN_cuLaunchKernel, t + 0.11, t + 0.12)->w[0] = 1;
+		gen_call(g, 0, TFH_FN_cuStreamSynchronize, t + 0.13, t + 2);
+		t += 2;
+		cpu += 0.2;
+	}
+	struct tfh_result *r = gen_judge(g);
+	assert_int_equal(r->n_change, 1);
+	assert_true(r->change[0].until >= STEPS - 2);
+	assert_string_equal(r->change[0].function, "on_alarm");
+	assert_int_equal(r->change[0].line, 11);
+	assert_non_null(
+		gen_remark(r, "(host, mostly at on_alarm, train.py:11): they may go through"));
+	tfh_result_free(r);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_few),
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_few), cmocka_unit_test(test_grows),
 					   cmocka_unit_test(test_where_always),
 					   cmocka_unit_test(test_others)};
 
