@@ -114,7 +114,10 @@ static void predict(const struct tfh_accounts *accounts, const struct tfh_making
 	if (!(bound < (1 - TFH_BLOCKING_SHARE) * step))
 		return;
 	double workers = ceil((1 + TFH_VERDICT_WORKERS_SPARE) * m->work_s / bound), used, allowed;
-	if (m->running > 0 && tfh_processors(accounts, &used, &allowed))
+	bool known = tfh_processors(accounts, &used, &allowed);
+	if (m->workers && m->running > 0 && !known) /* they may have the processors already */
+		return;
+	if (m->running > 0 && known)
 		workers = fmin(workers, floor(allowed / m->running));
 	if (!(workers > m->workers && workers <= TFH_VERDICT_WORKERS_MOST))
 		return;

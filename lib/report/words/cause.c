@@ -75,7 +75,7 @@ static const char *workers_advice(struct tfh_wording *w)
 {
 	const struct tfh_more_workers *m = &w->r->found.workers.more;
 
-	if (!m->to)
+	if (!m->to || (m->from && w->r->found.machine.busy > 0))
 		return NULL;
 	if (m->from)
 		return tfh_phrase(w, "%u workers instead of %u: a step then takes %s to %s", m->to,

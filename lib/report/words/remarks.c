@@ -55,7 +55,8 @@ static const char *no_more_threads(const struct tfh_wording *w)
 	for (uint32_t i = 0; i < w->n_advice; i++)
 		if (strstr(w->advice[i].todo, "num_parallel_calls"))
 			return "";
-	if (r->steady.cls == TFH_CLASS_INPUT_BOUND && !r->found.workers.more.to)
+	if (r->steady.cls == TFH_CLASS_INPUT_BOUND &&
+	    (!r->found.workers.more.to || r->found.workers.more.from))
 		return ": more threads or loader workers will not help";
 	return r->steady.cls == TFH_CLASS_HOST_BOUND || r->steady.cause == TFH_CAUSE_COMPUTE_CPU
 		       ? ": more threads will not help"
@@ -179,6 +180,15 @@ void tfh_note_devices(struct tfh_wording *w)
 	note_errors(w, &w->r->found.machine.gpu);
 }
 
+/* Whether a setting of the number of threads cannot matter: other programs have the CPUs that they
+ * would need, or the program only waits. */
+static bool lacks_no_threads(const struct tfh_result *r, const struct tfh_priced *row)
+{
+	return strstr(row->variable, "_NUM_THREADS") &&
+	       (r->found.machine.busy > 0 || r->steady.cause == TFH_CAUSE_HOST_WAIT ||
+		r->steady.cause == TFH_CAUSE_HOST_SLEEP);
+}
+
 /* Settings that may be related to the verdict. */
 void tfh_note_priced(struct tfh_wording *w)
 {
@@ -186,7 +196,8 @@ void tfh_note_priced(struct tfh_wording *w)
 
 	for (uint32_t i = 0; i < tfh_priced_count && w->r->steady.cls != TFH_CLASS_NONE; i++) {
 		const struct tfh_priced *row = &tfh_priced[i];
-		if (set >> i & 1 && row->classes >> w->r->steady.cls & 1)
+		if (set >> i & 1 && row->classes >> w->r->steady.cls & 1 &&
+		    !lacks_no_threads(w->r, row))
 			tfh_remark(w, tfh_phrase(w, row->part ? "%s with %s: %s" : "%s=%s: %s",
 						 row->variable, row->value, row->sentence));
 	}

@@ -2,6 +2,8 @@
  * machine means for the remedy; and why no line is named where checkpoints are to blame. */
 #include "report_job.h"
 
+#include "base/priced.h"
+
 /* The report says what an input pipeline could deliver where that is the next limit; where it is the limit, what reading ahead gains. */
 static void test_supply(void **state)
 {
@@ -122,6 +124,32 @@ static void test_stalls(void **state)
 		w.r.found.stall.total_s = much ? 2.3 : 0.3;
 		tfh_note_steps(&w.said);
 		assert_int_equal(w.said.n_first, much);
+		tfh_wording_free(&w.said);
+	}
+}
+
+/* A setting of the number of threads is no remedy where the CPUs are busy, nor where the program waits. */
+static void test_threads(void **state)
+{
+	(void)state;
+	static const struct {
+		enum tfh_cause cause;
+		double busy;
+		uint32_t said;
+	} row[] = {{TFH_CAUSE_HOST_PYTHON, 0, 1},
+		   {TFH_CAUSE_HOST_PYTHON, 2, 0},
+		   {TFH_CAUSE_HOST_WAIT, 0, 0}};
+	struct words w;
+	uint64_t threads = 0;
+
+	for (uint32_t i = 0; i < tfh_priced_count; i++)
+		threads |= (uint64_t)!strcmp(tfh_priced[i].variable, "OMP_NUM_THREADS") << i;
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		begin(&w, TFH_CLASS_HOST_BOUND, row[i].cause);
+		w.r.found.machine.busy = row[i].busy;
+		w.r.found.priced = threads;
+		tfh_note_priced(&w.said);
+		assert_int_equal(w.said.n_remark, row[i].said);
 		tfh_wording_free(&w.said);
 	}
 }
@@ -270,6 +298,7 @@ int main(void)
 		cmocka_unit_test(test_first_notes),
 		cmocka_unit_test(test_busy_machine),
 		cmocka_unit_test(test_stalls),
+		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_long_evaluation),
 		cmocka_unit_test(test_loader_between),
 		cmocka_unit_test(test_compiled_again),
