@@ -374,7 +374,7 @@ TYPE(pool_wait, TN(1, file), T(2, function), N(3, line), N(4, share));
 TYPE(sampled, N(1, samples), N(2, pid), N(3, wall_s), N(4, start_s), A(5, state), N(6, released),
      A(7, cause), SUBS(8, line, sampled_line), B(9, n_line, ELEMENTS(line)), TN(10, file),
      T(11, function), N(12, first), N(13, last), N(14, jax), TN(15, why), N(16, compiles_first),
-     SUB(17, loop, step_loop), SUB(18, pool, pool_wait));
+     SUB(17, loop, step_loop), SUB(18, pool, pool_wait), N(19, traced));
 #undef S
 
 #define S struct tfh_computed_line

@@ -25,10 +25,11 @@ struct sampled_run {
 	struct tfh_sampled_causes causes;
 	struct tfh_sampled_lines lines;
 	struct tfh_line_tree tree;
-	double ns, start_ns, placed; /* placed: samples with a line */
-	double loop_ns;		     /* of the loop over steps, without start_ns */
-	int64_t end;		     /* of the last one */
-	bool compiles_on;	     /* in the second half, too */
+	double ns, start_ns, placed;   /* placed: samples with a line */
+	double loop_ns;		       /* of the loop over steps, without start_ns */
+	double traced_ns, compiled_ns; /* later in the run */
+	int64_t end;		       /* of the last one */
+	bool compiles_on;	       /* in the second half, too */
 	struct tfh_sampled_steps steps;
 	bool only_loop; /* what is outside of the loop over steps is start and end */
 };
@@ -185,6 +186,8 @@ static int add_sample(struct sampled_run *x, uint32_t sample)
 	x->loop_ns += x->steps.steps && x->steps.step[sample] ? k->ns : 0;
 	x->out->state[k->state] += k->ns;
 	x->out->cause[cause] += k->ns;
+	if (cause == TFH_CAUSE_HOST_COMPILE && is_later(x, sample))
+		*(tfh_sampled_traces(frame, n) ? &x->traced_ns : &x->compiled_ns) += k->ns;
 	x->out->released += k->state == TFT_STATE_RUNNING && k->gil == TFT_GIL_RELEASED ? k->ns : 0;
 	if (!n)
 		return 0;
@@ -287,6 +290,7 @@ static int finish(struct sampled_run *x, const struct tfh_feed *feed, struct tfh
 	for (int c = 0; c < TFH_CAUSE_COUNT && all > 0; c++)
 		out->cause[c] /= all;
 	out->released /= all > 0 ? all : 1;
+	out->traced = x->traced_ns / fmax(x->traced_ns + x->compiled_ns, 1);
 	if (!x->tree.node.n)
 		return 0;
 	r->found.node = tfh_result_alloc(r, x->tree.node.n, sizeof(*r->found.node));

@@ -57,6 +57,9 @@ int tfh_find_libraries(const struct tfh_start *s, struct tfh_libraries *out);
 bool tfh_prepares_arrays(const struct tfh_libraries *l, const struct tfh_model_line *frame,
 			 uint32_t n);
 
+/* Whether a function of JAX is traced there, and not compiled. */
+bool tfh_sampled_traces(const struct tfh_model_line *frame, uint32_t n);
+
 /* What decides about the causes of all samples of a thread. */
 struct tfh_sampled_causes {
 	struct tfh_making_seen making;

@@ -2,6 +2,8 @@
  * The cause of what a thread does in a sample. What it waits for may be what another thread makes
  * (sampled_others.c); code that runs without Python's lock computes, unless it only prepares arrays.
  */
+#include <string.h>
+
 #include "judge/verdict/sampled.h"
 
 /* Whether a thread that waits for another one waits for JAX, which computes on threads of its own:
@@ -51,4 +53,19 @@ enum tfh_cause tfh_sampled_cause(const struct tfh_sampled_causes *x,
 
 	/* Results that came sooner would only be followed by a longer wait at the queue. */
 	return waits && x->starved ? x->making.cause : cause;
+}
+
+bool tfh_sampled_traces(const struct tfh_model_line *frame, uint32_t n)
+{
+	bool traces = false;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const char *file = frame[i].file;
+		if (strstr(file, "/jax/_src/compiler.py") ||
+		    strstr(file, "/jax/_src/interpreters/mlir.py") ||
+		    strstr(file, "/jax/_src/interpreters/pxla.py"))
+			return false;
+		traces |= strstr(file, "/jax/_src/interpreters/partial_eval.py") != NULL;
+	}
+	return traces;
 }

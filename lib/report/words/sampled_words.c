@@ -66,6 +66,13 @@ static bool sleeps(const struct tfh_sampled_line *l)
 	       l->state != TFT_STATE_NAMES && l->state != TFT_STATE_WRITE;
 }
 
+/* Compilers' functions that only trace: what a step calls is not jitted as a whole, and no cache or
+ * equal shapes would help. */
+static bool only_traces(const struct tfh_result *r, enum tfh_cause cause)
+{
+	return cause == TFH_CAUSE_HOST_COMPILE && r->found.sampled.traced > 1 - TFH_BLOCKING_SHARE;
+}
+
 static const char *who(const struct tfh_result *r)
 {
 	return !r->found.sampled.pool.file ? "the main thread"
@@ -253,7 +260,11 @@ static void explain(struct tfh_wording *w)
 	const struct tfh_sampled *s = &w->r->found.sampled;
 	const struct tfh_sampled_line *l = verdict_line(w->r);
 	const struct tfh_seen_workers *maker = &w->r->found.workers;
-	const struct sampled_row *row = row_of(v->cause);
+	static const struct sampled_row traces = {
+		TFH_CAUSE_HOST_COMPILE, "traces functions of JAX anew",
+		"wrap what the step calls there as a whole in jax.jit, once, before the loop: what is "
+		"called op by op traces parts of itself in each call"};
+	const struct sampled_row *row = only_traces(w->r, v->cause) ? &traces : row_of(v->cause);
 	bool fed = v->cls == TFH_CLASS_INPUT_BOUND && (is_makers(w->r) || (l && sleeps(l)));
 	const char *does = fed				      ? "waits for data"
 			   : tfh_saves_images(w->r, v->cause) ? "saves images"

@@ -7,8 +7,22 @@
 #include "judge/verdict/verdict.h"
 #include "model/start.h"
 
-enum { JOB = 1, SCIPY, LINEAR, JAX, NEXT, RESULT, DECODE, AUGMENT, PAD, LAYER };
-enum { TRAIN = 1, TAKES, FITS, READS, ASKS, WAITS, MAKES, PADS, FLIPS, BUILDS };
+enum { JOB = 1, SCIPY, LINEAR, JAX, NEXT, RESULT, DECODE, AUGMENT, PAD, LAYER, TRACE, XLA };
+enum {
+	TRAIN = 1,
+	TAKES,
+	FITS,
+	READS,
+	ASKS,
+	WAITS,
+	MAKES,
+	PADS,
+	FLIPS,
+	BUILDS,
+	FLIPPED,
+	TRACES,
+	COMPILES
+};
 
 static const struct tfh_start_function function[] = {
 	{"/job/train.py", "main", false},
@@ -20,11 +34,14 @@ static const struct tfh_start_function function[] = {
 	{"/job/train.py", "decode", false},
 	{"/job/train.py", "augment", false},
 	{"/site-packages/numpy/lib/_arraypad_impl.py", "pad", true},
-	{"/site-packages/torch/nn/modules/linear.py", "Linear.__init__", true}};
+	{"/site-packages/torch/nn/modules/linear.py", "Linear.__init__", true},
+	{"/site-packages/jax/_src/interpreters/partial_eval.py", "trace_to_jaxpr", true},
+	{"/site-packages/jax/_src/compiler.py", "compile_or_get_cached", true}};
 static const struct tfh_start_place place[] = {
 	{0, JOB, 40},	    {TRAIN, SCIPY, 46},	 {TRAIN, LINEAR, 560}, {TRAIN, JAX, 300},
-	{TRAIN, NEXT, 264}, {ASKS, RESULT, 451}, {0, DECODE, 12},      {11, PAD, 875},
-	{0, AUGMENT, 36},   {TRAIN, LAYER, 100}, {0, AUGMENT, 31}};
+	{TRAIN, NEXT, 264}, {ASKS, RESULT, 451}, {0, DECODE, 12},      {FLIPPED, PAD, 875},
+	{0, AUGMENT, 36},   {TRAIN, LAYER, 100}, {0, AUGMENT, 31},     {TRAIN, TRACE, 90},
+	{TRAIN, XLA, 7}};
 
 /* Of so many samples, of 100 ms each. */
 struct part {
@@ -125,6 +142,26 @@ static void test_jax(void **state)
 	expect(waits, 2, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU);
 }
 
+/* JAX that goes on tracing after its last compilation is told from JAX that goes on compiling. */
+static void test_traces(void **state)
+{
+	(void)state;
+	static const struct part first[] = {{20, COMPILES, TFT_STATE_RUNNING, 0},
+					    {60, TRACES, TFT_STATE_RUNNING, 0}},
+				 always[] = {{20, COMPILES, TFT_STATE_RUNNING, 0},
+					     {40, TRACES, TFT_STATE_RUNNING, 0},
+					     {20, COMPILES, TFT_STATE_RUNNING, 0}};
+	struct tfh_result *r = judge(first, 2);
+
+	assert_int_equal(r->verdict.cause, TFH_CAUSE_HOST_COMPILE);
+	assert_true(r->found.sampled.traced > 0.99);
+	tfh_result_free(r);
+	r = judge(always, 3);
+	assert_int_equal(r->verdict.cause, TFH_CAUSE_HOST_COMPILE);
+	assert_true(fabs(r->found.sampled.traced - 0.5) < 0.02);
+	tfh_result_free(r);
+}
+
 static void test_rows(void **state)
 {
 	(void)state;
@@ -212,10 +249,11 @@ static void test_starved(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_enough),	 cmocka_unit_test(test_line),
-		cmocka_unit_test(test_jax),	 cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_iterator), cmocka_unit_test(test_arrays),
-		cmocka_unit_test(test_pool),	 cmocka_unit_test(test_starved),
+		cmocka_unit_test(test_enough),	cmocka_unit_test(test_line),
+		cmocka_unit_test(test_jax),	cmocka_unit_test(test_traces),
+		cmocka_unit_test(test_rows),	cmocka_unit_test(test_iterator),
+		cmocka_unit_test(test_arrays),	cmocka_unit_test(test_pool),
+		cmocka_unit_test(test_starved),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
