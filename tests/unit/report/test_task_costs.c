@@ -56,6 +56,20 @@ static void test_opens(void **state)
 	assert_false(opens(35, "/usr/lib/python3.11/zipfile.py", "ZipFile.__init__", 8e-3));
 }
 
+/* What is loaded from a file in each step may be the same each time; what workers load for a batch is not. */
+static void test_loads(void **state)
+{
+	(void)state;
+	for (uint32_t workers = 0; workers < 2; workers++) {
+		struct tfh_result r = input_bound();
+		r.found.line.callee = "load";
+		r.found.line.callee_file = "/usr/lib/python3.11/json/__init__.py";
+		r.found.workers.processes = workers;
+		const char *todo = tfh_remedy_in(&r, TFH_CAUSE_INPUT_DECODE).todo;
+		assert_int_equal(!strncmp(todo, "load once", 9), !workers);
+	}
+}
+
 /* Two processes, for a share of steps of 100 ms that wait 60 ms for their batches. */
 static bool sends(const char *callee, double busy)
 {
@@ -82,6 +96,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_opens),
 		cmocka_unit_test(test_sends),
+		cmocka_unit_test(test_loads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
