@@ -57,6 +57,8 @@ const char *tfh_function_of(struct tfh_wording *w, const char *name)
 	static const char inner[] = ".<locals>.";
 	const char *at = name, *before = name;
 
+	if (!name) /* a damaged digest */
+		return "?";
 	for (const char *next; (next = strstr(at, inner)); at = next + strlen(inner))
 		before = at;
 	if (*at == '<' && before != at)
