@@ -294,16 +294,11 @@ static void test_accumulates(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_supply),
-		cmocka_unit_test(test_first_notes),
-		cmocka_unit_test(test_busy_machine),
-		cmocka_unit_test(test_stalls),
-		cmocka_unit_test(test_threads),
-		cmocka_unit_test(test_long_evaluation),
-		cmocka_unit_test(test_loader_between),
-		cmocka_unit_test(test_compiled_again),
-		cmocka_unit_test(test_accumulates),
-		cmocka_unit_test(test_line_of_checkpoints),
+		cmocka_unit_test(test_supply),	       cmocka_unit_test(test_first_notes),
+		cmocka_unit_test(test_busy_machine),   cmocka_unit_test(test_stalls),
+		cmocka_unit_test(test_threads),	       cmocka_unit_test(test_long_evaluation),
+		cmocka_unit_test(test_loader_between), cmocka_unit_test(test_compiled_again),
+		cmocka_unit_test(test_accumulates),    cmocka_unit_test(test_line_of_checkpoints),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
