@@ -30,7 +30,7 @@ void tfh_screen_sampled(const struct tfh_page *page, size_t rows)
 		if (s->line[i].samples < TFH_VERDICT_LINE_SAMPLES)
 			break;
 		row(page, s->line[i].share, all_s, tfh_sampled_at(&w, &s->line[i]),
-		    tfh_sampled_does(&s->line[i]));
+		    tfh_sampled_does(page->r, &s->line[i]));
 		rest -= s->line[i].share;
 	}
 	if (rest >= 0.005)

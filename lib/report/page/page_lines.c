@@ -58,7 +58,7 @@ static void write_sampled(const struct tfh_html_page *s)
 	for (uint32_t i = 0; i < of->n_line; i++) {
 		const struct tfh_sampled_line *l = &of->line[i];
 		tfh_html_row(s->out, tfh_sampled_at(s->words, l));
-		tfh_html_text(s->out, tfh_sampled_does(l));
+		tfh_html_text(s->out, tfh_sampled_does(s->r, l));
 		tfh_html_time(s->out, l->share * all_s);
 		tfh_html_share(s->out, l->share);
 		tfh_html_count(s->out, l->samples);

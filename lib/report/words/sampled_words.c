@@ -36,13 +36,20 @@ static const struct sampled_row {
 	{TFH_CAUSE_NONE, "waits", "look at the line"},
 };
 
-static const struct sampled_row *row_of(enum tfh_cause cause)
+/* What a step calls is not jitted as a whole, so no cache and no equal shapes would help. */
+static const struct sampled_row traces = {
+	TFH_CAUSE_HOST_COMPILE, "traces functions of JAX anew",
+	"wrap what the step calls there as a whole in jax.jit, once, before the loop: what is "
+	"called op by op traces parts of itself in each call"};
+
+static const struct sampled_row *row_of(const struct tfh_result *r, enum tfh_cause cause)
 {
 	size_t i = 0;
 
 	while (rows[i].cause != TFH_CAUSE_NONE && rows[i].cause != cause)
 		i++;
-	return &rows[i];
+	return cause == traces.cause && r->found.sampled.traced > 1 - TFH_BLOCKING_SHARE ? &traces
+											 : &rows[i];
 }
 
 /* Whether samples show a library that may use a GPU. */
@@ -66,13 +73,6 @@ static bool sleeps(const struct tfh_sampled_line *l)
 	       l->state != TFT_STATE_NAMES && l->state != TFT_STATE_WRITE;
 }
 
-/* Compilers' functions that only trace: what a step calls is not jitted as a whole, and no cache or
- * equal shapes would help. */
-static bool only_traces(const struct tfh_result *r, enum tfh_cause cause)
-{
-	return cause == TFH_CAUSE_HOST_COMPILE && r->found.sampled.traced > 1 - TFH_BLOCKING_SHARE;
-}
-
 static const char *who(const struct tfh_result *r)
 {
 	return !r->found.sampled.pool.file ? "the main thread"
@@ -80,7 +80,7 @@ static const char *who(const struct tfh_result *r)
 					   : "a worker process";
 }
 
-const char *tfh_sampled_does(const struct tfh_sampled_line *l)
+const char *tfh_sampled_does(const struct tfh_result *r, const struct tfh_sampled_line *l)
 {
 	const char *state = tfh_state_words(l->state);
 
@@ -90,7 +90,7 @@ const char *tfh_sampled_does(const struct tfh_sampled_line *l)
 		return state;
 	return l->cause == TFH_CAUSE_COMPUTE_CPU   ? "native code"
 	       : l->cause == TFH_CAUSE_HOST_PYTHON ? "Python code"
-						   : row_of(l->cause)->does;
+						   : row_of(r, l->cause)->does;
 }
 
 const char *tfh_sampled_at(struct tfh_wording *w, const struct tfh_sampled_line *l)
@@ -260,11 +260,7 @@ static void explain(struct tfh_wording *w)
 	const struct tfh_sampled *s = &w->r->found.sampled;
 	const struct tfh_sampled_line *l = verdict_line(w->r);
 	const struct tfh_seen_workers *maker = &w->r->found.workers;
-	static const struct sampled_row traces = {
-		TFH_CAUSE_HOST_COMPILE, "traces functions of JAX anew",
-		"wrap what the step calls there as a whole in jax.jit, once, before the loop: what is "
-		"called op by op traces parts of itself in each call"};
-	const struct sampled_row *row = only_traces(w->r, v->cause) ? &traces : row_of(v->cause);
+	const struct sampled_row *row = row_of(w->r, v->cause);
 	bool fed = v->cls == TFH_CLASS_INPUT_BOUND && (is_makers(w->r) || (l && sleeps(l)));
 	const char *does = fed				      ? "waits for data"
 			   : tfh_saves_images(w->r, v->cause) ? "saves images"

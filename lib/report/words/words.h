@@ -230,7 +230,7 @@ const char *tfh_jax_ops_advice(struct tfh_wording *w);
 /* sampled_words.c: all sentences about a run in which no call was recorded; what a thread
  * was doing at a line, "native code"; "train.py:12 main > MLP.fit". */
 void tfh_explain_sampled(struct tfh_wording *w);
-const char *tfh_sampled_does(const struct tfh_sampled_line *l);
+const char *tfh_sampled_does(const struct tfh_result *r, const struct tfh_sampled_line *l);
 const char *tfh_sampled_at(struct tfh_wording *w, const struct tfh_sampled_line *l);
 /* compiling_words.c: seconds of the run in which it compiles, outside of what the verdict is about;
  * 0: too little to report. */

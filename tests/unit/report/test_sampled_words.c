@@ -57,11 +57,33 @@ static void test_gpu(void **state)
 	}
 }
 
+/* What goes on tracing is told from what compiles, in the verdict and at its lines: a cache would not help it. */
+static void test_traces(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct words w;
+		begin(&w, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_COMPILE);
+		w.r.verdict = w.r.steady;
+		struct tfh_sampled *s = &w.r.found.sampled;
+		*s = (struct tfh_sampled){.samples = 400, .function = "", .traced = i ? 0.99 : 0.5};
+		s->line[0].cause = TFH_CAUSE_HOST_COMPILE;
+		s->line[0].state = TFT_STATE_RUNNING;
+		tfh_explain_sampled(&w.said);
+		assert_true(w.said.n_advice > 0);
+		assert_int_equal(strstr(w.said.advice[0].todo, "in jax.jit") != NULL, i);
+		assert_int_equal(strstr(w.said.text, "traces") != NULL, i);
+		assert_int_equal(strstr(tfh_sampled_does(&w.r, &s->line[0]), "traces") != NULL, i);
+		tfh_wording_free(&w.said);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_open_class),
 		cmocka_unit_test(test_gpu),
+		cmocka_unit_test(test_traces),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
