@@ -148,7 +148,7 @@ static void every_second(uint64_t now_ns)
 	uint64_t begin = device_times_begin();
 	tfh_gpu_second(now_ns);
 	device_times_end(begin);
-	tfh_seal_stacks();
+	tfh_seal_early();
 }
 
 static void seal_if_due(uint64_t now_ns)
@@ -209,7 +209,7 @@ static void answer_flush(void)
 	uint64_t begin = device_times_begin();
 	tfh_gpu_write(false);
 	device_times_end(begin);
-	tfh_seal_stacks();
+	tfh_seal_early();
 	heartbeat((uint64_t)tfh_clock_ns(CLOCK_MONOTONIC));
 	__atomic_store_n(&r->flush_done, want, __ATOMIC_RELEASE);
 	tfh_futex_wake(&r->flush_done);
@@ -228,7 +228,7 @@ static void close_all(bool clean)
 	if (err == -EBADF) /* the job closed our descriptor: open another segment */
 		err = tfh_seal();
 	tfh_gpu_write(true);
-	tfh_seal_stacks();
+	tfh_seal_early();
 	if (!err)
 		err = tfh_segment_ready();
 	if (!err) {

@@ -17,12 +17,15 @@
 #define PAUSE_NS 30000000000ull
 #define LOSSES_MAX 256u
 #define SEAL_NS 30000000000ull
-#define SEAL_MEMORY_NS 1000000000ull /* records in plain memory die with the process */
+/* after which samples are written that no sealing has taken along */
+#define SAMPLES_NS 5000000000ull
+#define SAMPLES_IDLE_NS 60000000000ull /* of a process that makes no calls */
+#define SEAL_MEMORY_NS 1000000000ull   /* records in plain memory die with the process */
 
 static struct {
 	uint64_t pause_until_ns, paused_since_ns; /* 0: not paused */
 	bool pause_told;
-	uint64_t sealed_ns;
+	uint64_t sealed_ns, samples_ns; /* when records and samples were last written */
 } f;
 
 /* Losses not yet written. settle_losses() settles the rings' counters once they are. */
@@ -343,20 +346,36 @@ int tfh_seal(void)
 	return tfh_segment_rotate_if_full();
 }
 
-void tfh_seal_stacks(void)
+/* Samples wait in the flusher's memory, and die with the process. They are what shows why it was
+ * killed: memory, above all. */
+static bool samples_due(uint64_t now_ns)
+{
+	uint64_t after = tfh_j.staging->n_batches ? SAMPLES_NS : SAMPLES_IDLE_NS;
+
+	if (!f.samples_ns)
+		f.samples_ns = now_ns;
+	return now_ns - f.samples_ns >= after && now_ns - f.sealed_ns >= after;
+}
+
+void tfh_seal_early(void)
 {
 	uint64_t now_ns = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
+	bool samples = samples_due(now_ns);
 	int err;
 
 	tfh_places_look();
 	tfh_stacks_look();
-	if (!tfh_stacks_waiting(tfh_seg.opened) || tfh_write_paused(now_ns))
+	if (!(samples || tfh_stacks_waiting(tfh_seg.opened)) || tfh_write_paused(now_ns))
 		return;
 	err = tfh_disk_check();
 	if (!err)
 		err = tfh_segment_ready();
 	if (!err)
 		err = tfh_stacks_put(tfh_seg.writer, tfh_seg.opened);
+	if (!err && samples) {
+		f.samples_ns = now_ns;
+		err = tfh_sample_write(tfh_seg.writer);
+	}
 	if (err)
 		tfh_write_failed(err, now_ns);
 }

@@ -76,8 +76,9 @@ void tfh_take_early_losses(void);
 int tfh_seal(void);
 /* Whether sealing is due; true once for each time. */
 bool tfh_seal_due(uint64_t now_ns);
-/* Writes new backtraces, if any, with the modules of their addresses. */
-void tfh_seal_stacks(void);
+/* Writes what a killed process would take along, and what does not wait for records to be sealed:
+ * new backtraces with the modules of their addresses, and samples from time to time. */
+void tfh_seal_early(void);
 /* After a failed write: truncates the file to its last complete chunk and pauses writing. */
 void tfh_write_failed(int err, uint64_t now_ns);
 /* Whether writing is paused. It is tried again after half a minute, or now. */
