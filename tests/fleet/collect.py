@@ -14,8 +14,7 @@ import sys
 
 if os.environ.get("TFH_SAN") in ("address", "thread"):
     sys.exit(77)  # such a recorder cannot be preloaded into ordinary programs
-import fleet_env
-from fleet_env import alike, build, check, continue_in, src, tfhook, tmp
+from fleet_env import alike, build, check, continue_in, failed, src, tfhook, tmp
 
 python = continue_in("fleet")
 import pyarrow.parquet as pq
@@ -235,4 +234,4 @@ for name in there:
     if name != "lake":
         check(alike(there[name], local[name]), name, there[name], local[name])
 server.kill()
-sys.exit(fleet_env.bad)
+sys.exit(failed())

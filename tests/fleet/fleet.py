@@ -6,8 +6,7 @@ host is slow once, and a job has stages. Its text is at most 80 columns wide, an
 import json
 import sys
 
-import fleet_env
-from fleet_env import check, continue_in, tfhook, tmp
+from fleet_env import check, continue_in, failed, tfhook, tmp
 
 continue_in("fleet")
 import synthetic
@@ -42,4 +41,4 @@ check("not a tfhook page" in tfhook("fleet", "--html", tmp + "/other.html", lake
 check(open(tmp + "/other.html").read() == "mine", "another file stays")
 some = json.loads(tfhook("fleet", "--json", "--since", "2026-11-02", "--until", "2026-11-03", lake)[0])["total"][0]
 check((some["first_day"], some["last_day"]) == ("2026-11-02", "2026-11-03") and 0 < some["runs"] < 600, "days", some)
-sys.exit(fleet_env.bad)
+sys.exit(failed())

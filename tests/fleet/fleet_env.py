@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
-from common import check  # noqa: E402
+from common import check, failed  # noqa: E402, F401
 
 build, tmp, src = os.environ["TFH_BUILD"], os.environ["TFH_TMP"], os.environ["TFH_SRC"]
 

@@ -10,8 +10,7 @@ import sys
 
 if os.environ.get("TFH_SAN") in ("address", "thread"):
     sys.exit(77)  # such a recorder cannot be preloaded into ordinary programs
-import fleet_env
-from fleet_env import build, check, continue_in, src, tfhook, tmp
+from fleet_env import build, check, continue_in, failed, src, tfhook, tmp
 
 KNOWN_S, RUNS, COLLECTORS = 5, 4, 3
 if subprocess.run(["unshare", "-m", "true"], stderr=subprocess.DEVNULL).returncode or subprocess.run([src + "/scripts/bootstrap", "lost-mounts"]).returncode \
@@ -56,4 +55,4 @@ for n, host in enumerate(hosts):
 names = [name for _, _, files in os.walk(behind) for name in files]
 check(names and all(name.endswith(".parquet") for name in names), "unfinished", names)
 check(json.loads(tfhook("fleet", "--json", behind)[0])["total"][0]["runs"] == RUNS, "behind")
-sys.exit(fleet_env.bad)
+sys.exit(failed())

@@ -165,4 +165,4 @@ for module, program in FRAMEWORKS.items():
         ran += part(module, same, module, [PY, file.name], **settings) or 0
     else:
         print(f"{PY} has no {module}")
-sys.exit(failed() if ran or gpu.failures else 77)
+sys.exit(failed() if ran or failed() else 77)

@@ -70,7 +70,7 @@ cases = {
 }
 for what, (how, expected) in cases.items():
     if (differences(how) > 0) != expected:
-        sys.exit(f"FAILED: {what}: {compare.failures} differences found")
+        sys.exit(f"FAILED: {what}: {common.failures} differences found")
 for key, value in (("grid", lambda g: [g[0] + 1, *g[1:]]), ("block", lambda b: [b[0] + 1, *b[1:]])):
     if not differences(change(key, value, kind="kernel"), ops_too=True):
         sys.exit(f"FAILED: {key}: no difference found")

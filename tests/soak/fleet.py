@@ -106,4 +106,4 @@ if lost and lost.possible:
     said.append(f"{lost.jobs} jobs on a mount that hung, {lost.gone} times for good; {lost.partly} recordings lack steps and say so; {lost.none} made a few steps and have none; {lost.left} journals stayed in memory "
                 f"and were repaired; a job took {lost.longest:.1f} s more at most, start-up included")
 print(*said, sep="\n")
-sys.exit(fleet_env.bad)
+sys.exit(fleet_env.failed())

@@ -12,8 +12,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-import fleet_env
-from fleet_env import alike, build, check, continue_in, src, tmp
+from fleet_env import alike, build, check, continue_in, failed, src, tmp
 
 if subprocess.run([src + "/scripts/bootstrap", "spark"]).returncode:
     print("no Java")
@@ -69,4 +68,4 @@ for name in duck:
 for rows in (duck, spark):
     for line in synthetic.wrong(rows):
         check(False, line)
-sys.exit(fleet_env.bad)
+sys.exit(failed())

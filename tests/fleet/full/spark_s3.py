@@ -11,8 +11,7 @@ import tarfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-import fleet_env
-from fleet_env import alike, build, check, continue_in, python_of, src, tmp
+from fleet_env import alike, build, check, continue_in, failed, python_of, src, tmp
 
 if subprocess.run([src + "/scripts/bootstrap", "spark"]).returncode:
     print("no Java")
@@ -77,4 +76,4 @@ try:
         check(alike(here[name], spark[name]), "Spark", name, here[name][:2], spark[name][:2])
 finally:
     server.kill()
-sys.exit(fleet_env.bad)
+sys.exit(failed())
