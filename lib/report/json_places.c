@@ -6,15 +6,33 @@
 #define PYTHON_FRAMES 256
 #define NATIVE_FRAMES 64
 
+void tfh_json_line(struct tfh_json *j, const char *file, uint32_t line, const char *function)
+{
+	tfh_json_kstr(j, "file", file);
+	tfh_json_ku64(j, "line", line);
+	tfh_json_kstr(j, "function", function);
+}
+
+bool tfh_json_begin_line(struct tfh_json *j, const char *key, const char *file, uint32_t line,
+			 const char *function)
+{
+	tfh_json_key(j, key);
+	if (!file) {
+		tfh_json_null(j);
+		return false;
+	}
+	tfh_json_object(j);
+	tfh_json_line(j, file, line, function);
+	return true;
+}
+
 static void write_python(struct tfh_json *j, const struct tfh_model_line *frame, uint32_t n)
 {
 	tfh_json_key(j, "python");
 	tfh_json_array(j);
 	for (uint32_t i = 0; i < n; i++) {
 		tfh_json_object(j);
-		tfh_json_kstr(j, "file", frame[i].file);
-		tfh_json_ku64(j, "line", frame[i].line);
-		tfh_json_kstr(j, "function", frame[i].function);
+		tfh_json_line(j, frame[i].file, frame[i].line, frame[i].function);
 		tfh_json_kbool(j, "library", frame[i].library);
 		tfh_json_end(j);
 	}

@@ -5,6 +5,12 @@
 #include "base/json.h"
 #include "judge/result.h"
 
+/* The fields of a line of the program, in an object that is open. */
+void tfh_json_line(struct tfh_json *j, const char *file, uint32_t line, const char *function);
+/* Begins the object `key` of such a line. False: there is none (file NULL), and null is written. */
+bool tfh_json_begin_line(struct tfh_json *j, const char *key, const char *file, uint32_t line,
+			 const char *function);
+
 /* The fields "python" and "native" of an object: the frames of a backtrace, innermost first. */
 void tfh_json_frames(struct tfh_json *j, const struct tfh_result *r, uint32_t stack);
 

@@ -1,6 +1,7 @@
 /* What recurs in a run, in JSON. */
 #include "report/json_recurs.h"
 
+#include "report/json_places.h"
 #include "report/json_verdict.h"
 
 static void write_steady(struct tfh_json *j, const struct tfh_verdict *v)
@@ -8,20 +9,6 @@ static void write_steady(struct tfh_json *j, const struct tfh_verdict *v)
 	tfh_json_key(j, "steady");
 	tfh_json_object(j);
 	tfh_json_class(j, v);
-	tfh_json_end(j);
-}
-
-static void write_line(struct tfh_json *j, const struct tfh_change *x)
-{
-	tfh_json_key(j, "line");
-	if (!x->file) {
-		tfh_json_null(j);
-		return;
-	}
-	tfh_json_object(j);
-	tfh_json_kstr(j, "file", x->file);
-	tfh_json_ku64(j, "line", x->line);
-	tfh_json_kstr(j, "function", x->function);
 	tfh_json_end(j);
 }
 
@@ -43,7 +30,8 @@ void tfh_json_recurs(struct tfh_json *j, const struct tfh_result *r)
 			tfh_json_u64(j, x->until);
 		else
 			tfh_json_null(j);
-		write_line(j, x);
+		if (tfh_json_begin_line(j, "line", x->file, x->line, x->function))
+			tfh_json_end(j);
 		tfh_json_end(j);
 	}
 	tfh_json_end(j);

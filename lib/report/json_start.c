@@ -1,3 +1,4 @@
+#include "report/json_places.h"
 #include "report/json_start.h"
 
 #include "report/words/words.h"
@@ -25,9 +26,7 @@ static void write_part(struct tfh_json *j, const struct tfh_seen_start *s)
 	for (uint32_t i = 0; i < s->n_line; i++) {
 		const struct tfh_start_line *l = &s->line[i];
 		tfh_json_object(j);
-		tfh_json_kstr(j, "file", l->file);
-		tfh_json_ku64(j, "line", l->line);
-		tfh_json_kstr(j, "function", l->function);
+		tfh_json_line(j, l->file, l->line, l->function);
 		tfh_json_kstr(j, "imports", l->imports);
 		tfh_json_kf64(j, "share", l->share);
 		tfh_json_ku64(j, "samples", l->samples);
@@ -54,9 +53,7 @@ static void write_compiling(struct tfh_json *j, const struct tfh_compiling *c)
 		if (c->s[i] > 0)
 			tfh_json_kf64(j, tfh_segment_name(i), c->s[i]);
 	tfh_json_end(j);
-	tfh_json_kstr(j, "file", c->file);
-	tfh_json_ku64(j, "line", c->line);
-	tfh_json_kstr(j, "function", c->function);
+	tfh_json_line(j, c->file, c->line, c->function);
 	tfh_json_kstr(j, "compiler", c->callee_file);
 	tfh_json_end(j);
 }
@@ -75,9 +72,7 @@ void tfh_json_start(struct tfh_json *j, const struct tfh_result *r)
 static void write_line(struct tfh_json *j, const struct tfh_sampled_line *l)
 {
 	tfh_json_object(j);
-	tfh_json_kstr(j, "file", l->file);
-	tfh_json_ku64(j, "line", l->line);
-	tfh_json_kstr(j, "function", l->function);
+	tfh_json_line(j, l->file, l->line, l->function);
 	tfh_json_kstr(j, "calls", l->callee);
 	tfh_json_kf64(j, "share", l->share);
 	tfh_json_ku64(j, "samples", l->samples);

@@ -1,50 +1,32 @@
 #include "report/json_verdict.h"
+#include "report/json_places.h"
 #include "report/text_parts.h"
-
-static void write_caller(struct tfh_json *j, const struct tfh_caller_line *c)
-{
-	tfh_json_object(j);
-	tfh_json_kstr(j, "file", c->file);
-	tfh_json_ku64(j, "line", c->line);
-	tfh_json_kstr(j, "function", c->function);
-	tfh_json_kf64(j, "share", c->share);
-	tfh_json_end(j);
-}
 
 static void write_place(struct tfh_json *j, const struct tfh_seen_line *l)
 {
-	tfh_json_key(j, "place");
-	if (!l->file) {
-		tfh_json_null(j);
+	const struct tfh_caller_line *c = &l->through;
+
+	if (!tfh_json_begin_line(j, "place", l->file, l->line, l->function))
 		return;
-	}
-	tfh_json_object(j);
-	tfh_json_kstr(j, "file", l->file);
-	tfh_json_ku64(j, "line", l->line);
-	tfh_json_kstr(j, "function", l->function);
 	tfh_json_kf64(j, "s_per_step", l->s_per_step);
 	tfh_json_kf64(j, "off_s", l->off_s);
 	tfh_json_ku64(j, "samples", l->samples);
-	tfh_json_key(j, "through");
-	if (l->through.file)
-		write_caller(j, &l->through);
-	else
-		tfh_json_null(j);
+	if (tfh_json_begin_line(j, "through", c->file, c->line, c->function)) {
+		tfh_json_kf64(j, "share", c->share);
+		tfh_json_end(j);
+	}
 	tfh_json_key(j, "callers");
 	tfh_json_array(j);
-	for (uint32_t i = 0; i < l->n_caller; i++)
-		write_caller(j, &l->caller[i]);
-	tfh_json_end(j);
-	tfh_json_key(j, "calls");
-	if (l->callee) {
+	for (c = l->caller; c < l->caller + l->n_caller; c++) {
 		tfh_json_object(j);
-		tfh_json_kstr(j, "file", l->callee_file);
-		tfh_json_ku64(j, "line", l->callee_line);
-		tfh_json_kstr(j, "function", l->callee);
+		tfh_json_line(j, c->file, c->line, c->function);
+		tfh_json_kf64(j, "share", c->share);
 		tfh_json_end(j);
-	} else {
-		tfh_json_null(j);
 	}
+	tfh_json_end(j);
+	if (tfh_json_begin_line(j, "calls", l->callee ? l->callee_file : NULL, l->callee_line,
+				l->callee))
+		tfh_json_end(j);
 	tfh_json_end(j);
 }
 
@@ -60,17 +42,10 @@ static void write_workers(struct tfh_json *j, const struct tfh_seen_workers *w)
 	tfh_json_ku64(j, "threads", w->threads);
 	tfh_json_kf64(j, "busy", w->busy);
 	tfh_json_ku64(j, "samples", w->samples);
-	tfh_json_key(j, "place");
-	if (w->line.file) {
-		tfh_json_object(j);
-		tfh_json_kstr(j, "file", w->line.file);
-		tfh_json_ku64(j, "line", w->line.line);
-		tfh_json_kstr(j, "function", w->line.function);
+	if (tfh_json_begin_line(j, "place", w->line.file, w->line.line, w->line.function)) {
 		tfh_json_kf64(j, "share", w->line.share);
 		tfh_json_kf64(j, "off", w->line.off);
 		tfh_json_end(j);
-	} else {
-		tfh_json_null(j);
 	}
 	tfh_json_end(j);
 }

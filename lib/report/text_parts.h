@@ -75,6 +75,8 @@ void tfh_text_title(const struct tfh_page *page);
 /* The job's name (its script or module, else its program), owned by the run; the fields of the
  * title that follow it. */
 const char *tfh_job_name(const struct tfh_run *run);
+/* "PyTorch's trace": what the run was read from. */
+const char *tfh_source_words(enum tfh_source source);
 void tfh_title_fields(const struct tfh_result *r, void (*put)(void *arg, const char *field),
 		      void *arg);
 void tfh_text_end(const struct tfh_page *page);

@@ -26,15 +26,22 @@ const char *tfh_job_name(const struct tfh_run *run)
 	return tfh_run_is_built(run) ? base_name(tfh_run_path(run)) : "(unknown command)";
 }
 
+const char *tfh_source_words(enum tfh_source source)
+{
+	static const char *const words[] = {[TFH_SRC_TFT] = "tfhook's recording",
+					    [TFH_SRC_KINETO] = "PyTorch's trace",
+					    [TFH_SRC_XPLANE] = "XProf's trace",
+					    [TFH_SRC_NSYS] = "nsys' export",
+					    [TFH_SRC_ROCPROF] = "rocprof's trace",
+					    [TFH_SRC_TIMELINE] = "TensorFlow's timeline"};
+
+	return words[source];
+}
+
 /* "exit 0", "signal 11", "killed"; for another profiler's trace, that profiler. */
 static const char *end_words(const struct tfh_result *r, char *out, size_t size)
 {
-	static const char *const source[] = {[TFH_SRC_TFT] = "",
-					     [TFH_SRC_KINETO] = "PyTorch's trace",
-					     [TFH_SRC_XPLANE] = "XProf's trace",
-					     [TFH_SRC_NSYS] = "nsys' export",
-					     [TFH_SRC_ROCPROF] = "rocprof's trace",
-					     [TFH_SRC_TIMELINE] = "TensorFlow's timeline"};
+	enum tfh_source source = tfh_run_source(r->run);
 
 	out[0] = '\0';
 	if (r->end == TFH_END_EXIT)
@@ -42,7 +49,7 @@ static const char *end_words(const struct tfh_result *r, char *out, size_t size)
 	else if (r->end == TFH_END_SIGNAL)
 		snprintf(out, size, "signal %d", r->end_code);
 	else if (r->end == TFH_END_NONE)
-		snprintf(out, size, "%s", source[tfh_run_source(r->run)]);
+		snprintf(out, size, "%s", source == TFH_SRC_TFT ? "" : tfh_source_words(source));
 	else
 		snprintf(out, size, "%s", r->end == TFH_END_RUNNING ? "still running" : "killed");
 	return out;

@@ -6,6 +6,7 @@
 #include "base/priced.h"
 #include "base/print.h"
 #include "report/page/page_parts.h"
+#include "report/text_parts.h"
 
 /* ---- ranks ---- */
 
@@ -187,12 +188,6 @@ static void write_quality(const struct tfh_html_page *s)
 
 static void write_job(const struct tfh_html_page *s)
 {
-	static const char *const source[] = {[TFH_SRC_TFT] = "tfhook's recording",
-					     [TFH_SRC_KINETO] = "PyTorch's trace",
-					     [TFH_SRC_XPLANE] = "XProf's trace",
-					     [TFH_SRC_NSYS] = "nsys' export",
-					     [TFH_SRC_ROCPROF] = "rocprof's trace",
-					     [TFH_SRC_TIMELINE] = "TensorFlow's timeline"};
 	const struct tfh_result *r = s->r;
 	const char *const *argv;
 	uint32_t argc = tfh_run_command(r->run, &argv);
@@ -205,7 +200,7 @@ static void write_job(const struct tfh_html_page *s)
 	tfh_put("</code></td>", s->out);
 	tfh_html_row_end(s->out);
 	text_row(s, "host", tfh_run_host(r->run));
-	text_row(s, "read from", source[tfh_run_source(r->run)]);
+	text_row(s, "read from", tfh_source_words(tfh_run_source(r->run)));
 	tfh_html_row(s->out, "wall time");
 	tfh_html_time(s->out, (double)tfh_run_wall_ns(r->run) * 1e-9);
 	tfh_html_row_end(s->out);
