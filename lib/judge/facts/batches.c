@@ -18,7 +18,7 @@ static bool ends(const char *s, const char *with)
 }
 
 /* NULL when out of memory */
-static struct tfh_tag *tag_of(struct tfh_facts *facts, uint32_t name)
+static struct tfh_tag *add_tag(struct tfh_facts *facts, uint32_t name)
 {
 	struct tfh_tag t = {.name = name};
 	const char *s;
@@ -33,8 +33,9 @@ static struct tfh_tag *tag_of(struct tfh_facts *facts, uint32_t name)
 	s = name ? facts->feed->name(facts->feed->arg, facts->process, TFT_NAME_OP, name, NULL,
 				     NULL)
 		 : "";
+	t.backward = starts(s, "Engine::execute");
 	t.function = starts(s, "__inference_") || starts(s, "__forward_") ||
-		     starts(s, "__backward_") || starts(s, "Engine::execute");
+		     starts(s, "__backward_") || t.backward;
 	t.getnext = starts(s, "IteratorGetNext");
 	t.save = starts(s, "SaveV2") || starts(s, "MergeV2Checkpoints");
 	t.log = (starts(s, "Write") && strstr(s, "Summary")) || starts(s, "FlushSummaryWriter") ||
@@ -130,7 +131,7 @@ static void tag_series(struct tfh_series *s, uint32_t name, int64_t ns)
 /* What is executed after a batch shows what the batch was for. */
 int tfh_exec_event(struct tfh_facts *facts, const struct tfh_event *ev)
 {
-	struct tfh_tag *tag = tag_of(facts, (uint32_t)ev->w[0]);
+	struct tfh_tag *tag = add_tag(facts, (uint32_t)ev->w[0]);
 
 	if (!tag)
 		return -ENOMEM;

@@ -13,13 +13,10 @@ bool tfh_eager_kind(const struct tfh_facts *facts, const struct tfh_event *ev,
 		    struct tfh_token_kind *out)
 {
 	uint32_t name = (uint32_t)ev->w[0];
-	const struct tfh_tag *tag;
+	const struct tfh_tag *tag = tfh_tag_of(facts, name);
 
 	if (ev->kind != TFT_CALL || ev->fn->family != TFH_FAM_EXECUTE || ev->depth || !name ||
-	    name >= facts->tag_of.n || facts->tag_of.v[name] < 0)
-		return false;
-	tag = &facts->tag.v[facts->tag_of.v[name]];
-	if (tag->function || tag->getnext)
+	    !tag || tag->function || tag->getnext)
 		return false;
 	*out = (struct tfh_token_kind){.family = TFH_FAM_LAUNCH,
 				       .thread = tfh_token_thread(ev->thread),

@@ -84,6 +84,7 @@ struct tfh_series {
 struct tfh_tag {
 	uint32_t name;
 	bool function, getnext, save, log;
+	bool backward; /* PyTorch's backward pass */
 	bool updates;  /* assigns a variable */
 	bool pipeline; /* makes a data set or an iterator, whose graph is optimised and compiled */
 	bool iterator; /* makes an iterator */
@@ -343,6 +344,13 @@ void tfh_facts_free(struct tfh_facts *facts);
 
 /* piece.c: converts a call for the time line; false if it is of no interest. */
 bool tfh_event_label(const struct tfh_event *ev, struct tfh_piece *p);
+/* What is known of an executed op or function; NULL: nothing. */
+static inline const struct tfh_tag *tfh_tag_of(const struct tfh_facts *facts, uint32_t name)
+{
+	return name < facts->tag_of.n && facts->tag_of.v[name] >= 0
+		       ? &facts->tag.v[facts->tag_of.v[name]]
+		       : NULL;
+}
 /* range_names.c: the name of an executed function or program, and its length */
 const char *tfh_function_name(const struct tfh_facts *facts, uint32_t name, size_t *n);
 /* The same without TensorFlow's prefix. */

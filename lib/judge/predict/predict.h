@@ -46,8 +46,11 @@ struct tfh_samples {
 	double xprof[TFH_XPROF_COUNT]; /* ns, by XProf's kinds */
 };
 
-/* replay.c: replays slices once for each entry of the list of removals. *all must live as long as
- * the sampler. */
+/* replay.c: replays a slice once for each entry of the list of removals, and once without each
+ * place. 0 or -ENOMEM. */
+int tfh_replay(struct tfh_samples *all, const struct tfh_slice *sl);
+/* replayed_slices.c: replays slices, and joins what they gave. *all must live as long as the
+ * sampler. */
 struct tfh_sampler tfh_sampler_of(struct tfh_samples *all);
 void tfh_samples_free(struct tfh_samples *all);
 

@@ -78,13 +78,6 @@ static void add_samples(struct caller_sums *x)
 	}
 }
 
-static int by_time(const void *a, const void *b)
-{
-	const struct tfh_line_sum *x = a, *y = b;
-
-	return x->ns != y->ns ? (x->ns > y->ns ? -1 : 1) : 0;
-}
-
 /* The caller with most of the time takes the line's place. If none has most of it, the line keeps
  * it, and the largest ones are listed. */
 static void take(const struct caller_sums *x, struct tfh_seen_line *line)
@@ -134,7 +127,7 @@ static bool name_caller(const struct tfh_accounts *accounts, struct tfh_seen_lin
 	bool passes = !x.rc && !x.hidden && x.caller.of.n > 1 &&
 		      x.last - x.first < TFH_VERDICT_WRAPPER_LINES;
 	if (passes) {
-		qsort(x.caller.of.v, x.caller.of.n, sizeof(*x.caller.of.v), by_time);
+		tfh_line_sums_sort(&x.caller);
 		take(&x, line);
 	}
 	free(x.caller.of.v);

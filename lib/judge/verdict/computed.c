@@ -34,20 +34,6 @@ struct computed {
 	bool closures;	      /* an optimizer's step runs backward passes */
 };
 
-static const struct tfh_tag *tag_of(const struct tfh_facts *facts, uint32_t name)
-{
-	return name < facts->tag_of.n && facts->tag_of.v[name] >= 0
-		       ? &facts->tag.v[facts->tag_of.v[name]]
-		       : NULL;
-}
-
-static bool is_backward(const struct tfh_facts *facts, uint32_t name)
-{
-	size_t n;
-
-	return !strncmp(tfh_function_name(facts, name, &n), "Engine::execute", 15);
-}
-
 /* The line of the program that calls frame i, directly or through functions of PyTorch's that only
  * pass the call on; NULL: another library does. */
 static const struct tfh_model_line *caller_of(const struct tfh_model_line *frame, uint32_t n,
@@ -79,12 +65,12 @@ static int add_call(struct computed *x, size_t i)
 {
 	const struct tfh_facts *facts = x->accounts->facts;
 	const struct tfh_exec *e = &facts->exec.v[i];
-	const struct tfh_tag *tag = tag_of(facts, e->name);
+	const struct tfh_tag *tag = tfh_tag_of(facts, e->name);
 	int64_t ns = own_ns(x, i);
 
 	if (!tag || tag->save || tag->log || ns <= 0)
 		return 0;
-	if (!is_backward(facts, e->name)) {
+	if (!tag->backward) {
 		x->ns[TFH_COMPUTES_FUNCTION] += (double)ns;
 		x->function_ns[tag - facts->tag.v] += ns;
 		return 0;
@@ -283,21 +269,13 @@ static int add_samples(struct computed *x)
 	return rc;
 }
 
-static int by_time(const void *a, const void *b)
-{
-	const struct tfh_line_sum *x = a, *y = b;
-
-	return x->ns > y->ns ? -1 : x->ns < y->ns;
-}
-
 /* Keeps the lines with the most time. s_per_ns: what a nanosecond of a sum is in a step. */
 static void keep_lines(struct tfh_line_sums *sums, double s_per_ns, bool sampled,
 		       struct tfh_computed_line *out)
 {
 	size_t n = 0;
 
-	if (sums->of.n)
-		qsort(sums->of.v, sums->of.n, sizeof(*sums->of.v), by_time);
+	tfh_line_sums_sort(sums);
 	for (size_t i = 0; i < sums->of.n && n < TFH_COMPUTED_LINES; i++) {
 		const struct tfh_line_sum *s = &sums->of.v[i];
 		if (sampled && s->samples < TFH_VERDICT_LINE_SAMPLES)

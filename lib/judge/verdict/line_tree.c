@@ -1,6 +1,7 @@
 #include "judge/verdict/line_tree.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "judge/stats.h"
@@ -32,6 +33,19 @@ int tfh_line_sums_add(struct tfh_line_sums *sums, const struct tfh_model_line *l
 	sum->ns += ns;
 	sum->samples++;
 	return 0;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct tfh_line_sum *x = a, *y = b;
+
+	return x->ns > y->ns ? -1 : x->ns < y->ns;
+}
+
+void tfh_line_sums_sort(struct tfh_line_sums *sums)
+{
+	if (sums->of.n)
+		qsort(sums->of.v, sums->of.n, sizeof(*sums->of.v), by_time);
 }
 
 void tfh_line_sum_keep(const struct tfh_line_sum *sum, double all_ns, uint64_t samples,

@@ -28,6 +28,8 @@ struct tfh_callee_votes {
 bool tfh_same_line(const struct tfh_model_line *a, const struct tfh_model_line *b);
 /* At most TFH_VERDICT_LINES lines; others are left out. 0 or -ENOMEM. */
 int tfh_line_sums_add(struct tfh_line_sums *sums, const struct tfh_model_line *line, double ns);
+/* The lines with most time come first. */
+void tfh_line_sums_sort(struct tfh_line_sums *sums);
 /* Makes `sum` the line of the workers, if it has enough samples: its share of `all_ns`, of
  * `samples` samples. */
 void tfh_line_sum_keep(const struct tfh_line_sum *sum, double all_ns, uint64_t samples,
