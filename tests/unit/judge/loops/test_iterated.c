@@ -149,6 +149,18 @@ static void test_outside(void **state)
 	assert_int_equal(executions(1, 8, false), 201);
 }
 
+/* The first one shows no launch. */
+static void one_step(struct gen *g, uint64_t i)
+{
+	if (i == 1) {
+		t += 100;
+		return;
+	}
+	launch(g, 1);
+	launch(g, 2);
+	wait(g);
+}
+
 /* The first step is computed in another way, which shows no launch. `skip`: iterations that pass before
  * the first sample; `from`: the number with which the loop begins; `ends`: the job does, by itself. */
 static uint64_t first_differs(bool sure, uint64_t skip, uint64_t from, bool ends)
@@ -159,13 +171,7 @@ static uint64_t first_differs(bool sure, uint64_t skip, uint64_t from, bool ends
 	for (uint64_t i = 1; i <= 60; i++) {
 		if (i > skip && (i < 4 || i % 5 == 0))
 			look(g, PROGRAM, sure, i + from, 60 + from, 0, 0);
-		if (i == 1) {
-			t += 100;
-			continue;
-		}
-		launch(g, 1);
-		launch(g, 2);
-		wait(g);
+		one_step(g, i);
 	}
 	return judged(g);
 }
@@ -182,13 +188,7 @@ static uint64_t counted(uint8_t by, bool ends, uint64_t last)
 		if (i <= last && i % 5 == 0)
 			look(g, PROGRAM, by == TFH_START_COUNTER || by == TFH_START_COUNTER_ON, i,
 			     60, 0, 0);
-		if (i == 1) {
-			t += 100;
-			continue;
-		}
-		launch(g, 1);
-		launch(g, 2);
-		wait(g);
+		one_step(g, i);
 	}
 	return judged(g);
 }

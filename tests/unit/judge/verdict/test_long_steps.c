@@ -23,6 +23,19 @@ static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_m
 	return n;
 }
 
+/* What follows the own code of a step: a copy, a launch and a wait, of 2 ms. */
+static void end_step(struct gen *g, double own, double *t, double *cpu)
+{
+	double at = *t += own;
+
+	gen_cpu(g, 0, at, *cpu += own, AT_COPY);
+	gen_copy(g, TFH_FN_cuMemcpyHtoD_v2, at, at + 0.1, 4096, false);
+	gen_call(g, 0, TFH_FN_cuLaunchKernel, at + 0.11, at + 0.12)->w[0] = 1;
+	gen_call(g, 0, TFH_FN_cuStreamSynchronize, at + 0.13, at + 2);
+	*t += 2;
+	*cpu += 0.2;
+}
+
 /* Steps of 3 ms; long ones of `longer` ms more, `apart` steps on average. */
 static struct tfh_result *judge(double longer, int apart, uint32_t place)
 {
@@ -42,13 +55,7 @@ static struct tfh_result *judge(double longer, int apart, uint32_t place)
 		}
 		for (double at = is_long ? 0.3 : i % 3 * 0.3; at < own; at += 5)
 			gen_sample(g, 0, t + at, TFT_STATE_RUNNING, is_long ? place : AT_STEP, 5);
-		t += own;
-		gen_cpu(g, 0, t, cpu += own, AT_COPY);
-		gen_copy(g, TFH_FN_cuMemcpyHtoD_v2, t, t + 0.1, 4096, false);
-		gen_call(g, 0, TFH_FN_cuLaunchKernel, t + 0.11, t + 0.12)->w[0] = 1;
-		gen_call(g, 0, TFH_FN_cuStreamSynchronize, t + 0.13, t + 2);
-		t += 2;
-		cpu += 0.2;
+		end_step(g, own, &t, &cpu);
 	}
 	return gen_judge(g);
 }
@@ -100,13 +107,7 @@ static void test_grows(void **state)
 		double own = 1 + 8.0 * i / STEPS;
 		for (double at = 0.3 + i % 3 * 0.2; at < own; at += 1)
 			gen_sample(g, 0, t + at, TFT_STATE_RUNNING, at < 1 ? AT_STEP : AT_ALARM, 1);
-		t += own;
-		gen_cpu(g, 0, t, cpu += own, AT_COPY);
-		gen_copy(g, TFH_FN_cuMemcpyHtoD_v2, t, t + 0.1, 4096, false);
-		gen_call(g, 0, TFH_FN_cuLaunchKernel, t + 0.11, t + 0.12)->w[0] = 1;
-		gen_call(g, 0, TFH_FN_cuStreamSynchronize, t + 0.13, t + 2);
-		t += 2;
-		cpu += 0.2;
+		end_step(g, own, &t, &cpu);
 	}
 	struct tfh_result *r = gen_judge(g);
 	assert_int_equal(r->n_change, 1);

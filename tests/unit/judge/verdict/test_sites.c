@@ -86,12 +86,37 @@ static uint32_t lines(void *arg, uint32_t process, uint32_t stack, struct tfh_mo
 	return 2;
 }
 
+/* The rest of a step: four launches and a wait at stack `wait`. */
+static void launch_and_wait(struct dg *d, uint32_t wait)
+{
+	for (int k = 0; k < 4; k++)
+		dg_launch(d, 0, 1, 0.3);
+	dg_sync(d, 0, 1);
+	d->g->ev[d->g->n - 1].stack = wait;
+}
+
+static struct tfh_result *
+judge_transfers(struct dg *d, const char *(*site_of)(void *, uint32_t, uint32_t),
+		uint32_t (*lines_of)(void *, uint32_t, uint32_t, struct tfh_model_line *, uint32_t))
+{
+	struct tfh_feed *f = dg_feed(d);
+	struct tfh_result *r = NULL;
+	struct tfh_err err = {0};
+
+	f->site = site_of;
+	f->lines = lines_of;
+	if (tfh_analyze_feed(f, &r, &err))
+		print_error("%s\n", err.text);
+	dg_free(d);
+	assert_non_null(r);
+	assert_int_equal(r->verdict.cls, TFH_CLASS_TRANSFER_BOUND);
+	return r;
+}
+
 /* Steps of a blocking copy of 6 ms, before which the CPU clock was read at the same line, and a wait at that stack. */
 static struct tfh_result *copies(uint32_t wait)
 {
 	struct dg *d = dg_new();
-	struct tfh_result *r = NULL;
-	struct tfh_err err = {0};
 
 	for (int s = 0; s < 60; s++) {
 		dg_code(d, 0, 0.3);
@@ -101,20 +126,9 @@ static struct tfh_result *copies(uint32_t wait)
 		ev->w[0] = (uint64_t)gen_ns(s);
 		dg_copy_blocking(d, 0, 1, TFH_DIR_H2D, 1 << 24, 6);
 		d->g->ev[d->g->n - 1].stack = 1;
-		for (int k = 0; k < 4; k++)
-			dg_launch(d, 0, 1, 0.3);
-		dg_sync(d, 0, 1);
-		d->g->ev[d->g->n - 1].stack = wait;
+		launch_and_wait(d, wait);
 	}
-	struct tfh_feed *f = dg_feed(d);
-	f->site = site;
-	f->lines = lines;
-	if (tfh_analyze_feed(f, &r, &err))
-		print_error("%s\n", err.text);
-	dg_free(d);
-	assert_non_null(r);
-	assert_int_equal(r->verdict.cls, TFH_CLASS_TRANSFER_BOUND);
-	return r;
+	return judge_transfers(d, site, lines);
 }
 
 static void test_line_of_copies(void **state)
@@ -162,27 +176,15 @@ static struct tfh_result *uploaded(double first_ms, uint32_t second, double seco
 				   uint32_t wait)
 {
 	struct dg *d = dg_new();
-	struct tfh_result *r = NULL;
-	struct tfh_err err = {0};
 
 	for (int s = 0; s < 60; s++) {
 		dg_copy_blocking(d, 0, 1, TFH_DIR_H2D, 1 << 24, first_ms);
 		d->g->ev[d->g->n - 1].stack = 1;
 		dg_copy_blocking(d, 0, 1, TFH_DIR_H2D, 1 << 22, second_ms);
 		d->g->ev[d->g->n - 1].stack = second;
-		for (int k = 0; k < 4; k++)
-			dg_launch(d, 0, 1, 0.3);
-		dg_sync(d, 0, 1);
-		d->g->ev[d->g->n - 1].stack = wait;
+		launch_and_wait(d, wait);
 	}
-	struct tfh_feed *f = dg_feed(d);
-	f->lines = uploads;
-	if (tfh_analyze_feed(f, &r, &err))
-		print_error("%s\n", err.text);
-	dg_free(d);
-	assert_non_null(r);
-	assert_int_equal(r->verdict.cls, TFH_CLASS_TRANSFER_BOUND);
-	return r;
+	return judge_transfers(d, NULL, uploads);
 }
 
 /* A wrapper around the driver: the line is its caller's with most of the time. */
