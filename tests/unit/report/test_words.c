@@ -324,83 +324,6 @@ static void test_times(void **state)
 	tfh_wording_free(&w.said);
 }
 
-/* The advice for a launch-bound step fits the job: PyTorch's has a compiler, a compiled one has used it, and a step that reads
- * values back cannot be queued ahead. Where the kernels are in captured graphs, it is about what is not in them. */
-static void test_launch_advice(void **state)
-{
-	(void)state;
-	struct words w;
-	struct tfh_transfer t = {.fn = "cuMemcpyDtoHAsync_v2", .dir = TFH_DIR_D2H};
-
-	for (int k = 0; k < 6; k++) {
-		begin(&w, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_LAUNCH);
-		w.r.found.torch = k > 0;
-		w.r.found.replays = k == 5;
-		w.r.transfers = &t;
-		w.r.n_transfers = 1;
-		t.calls_per_step = k == 3 ? 40 : 1;
-		t.bytes_per_step = 4 * t.calls_per_step;
-		if (k == 2)
-			w.kernel[1].name = "triton_poi_fused_relu_0";
-		if (k == 4)
-			w.r.found.cpu_only = true;
-		tfh_explain_cause(&w.said);
-		const char *todo = w.said.advice[0].todo;
-		assert_true((strstr(todo, "torch.compile") != NULL) == (k == 1 || k == 4));
-		assert_true((strstr(todo, "it is compiled: ") != NULL) == (k == 2));
-		assert_true((strstr(todo, ".item()") && strstr(todo, "each of 40 a step")) ==
-			    (k == 3));
-		assert_true((strstr(todo, "capture it, too") != NULL) == (k == 5));
-		assert_true((strstr(w.said.text, "captured graphs") != NULL) == (k == 5));
-		assert_null(strstr(todo, "tf."));
-		assert_true(strlen(todo) <= 160);
-		tfh_wording_free(&w.said);
-	}
-}
-
-/* Launches that take long each are prepared by some code, and the advice is to keep what it makes. */
-static void test_prepared_launches(void **state)
-{
-	(void)state;
-	struct words w;
-
-	for (int k = 0; k < 2; k++) {
-		begin(&w, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_LAUNCH);
-		w.r.found.cause_s[TFH_CAUSE_HOST_LAUNCH] = k ? 6e-5 : 6e-3; /* for 6 launches */
-		tfh_explain_cause(&w.said);
-		assert_non_null(
-			strstr(w.said.text, k ? "issuing 6 launches" : "preparing 6 launches"));
-		assert_int_equal(strstr(w.said.advice[0].finding, "anew") != NULL, !k);
-		tfh_wording_free(&w.said);
-	}
-}
-
-/* Computing that is matrix products on tensor cores is not sent to a compiler, nor is PyTorch's to XLA, nor a program
- * without a framework to either; of one kernel, the advice is about that kernel. */
-static void test_compute_advice(void **state)
-{
-	(void)state;
-	struct words w;
-
-	for (int k = 0; k < 4; k++) {
-		begin(&w, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_DENSE);
-		w.r.found.torch = k > 0;
-		w.kernel[0].share_of_busy = k == 3 ? 1 : 0.3;
-		w.r.n_kernels = k == 3 ? 1 : 2;
-		w.r.families[0] = (struct tfh_family_time){TFH_FAMILY_MATMUL_TENSOR, 2, 6e-3, 0.6};
-		w.r.n_families = k == 2;
-		tfh_explain_cause(&w.said);
-		tfh_explain_kernels(&w.said);
-		assert_int_equal(w.said.n_advice, 1);
-		const char *todo = w.said.advice[0].todo;
-		assert_null(strstr(todo, "XLA"));
-		assert_true((strstr(todo, "torch.compile") != NULL) == (k == 1));
-		assert_true((strstr(todo, "tensor cores already") != NULL) == (k == 2));
-		assert_true((strstr(todo, "Nsight Compute") != NULL) == (k == 3));
-		tfh_wording_free(&w.said);
-	}
-}
-
 /* A line that workers have in common with the main thread is named once. */
 static void test_same_line(void **state)
 {
@@ -579,27 +502,15 @@ static void test_more_of_a_run(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_images),
-		cmocka_unit_test(test_more_of_a_run),
-		cmocka_unit_test(test_every_cause),
-		cmocka_unit_test(test_own_advice),
-		cmocka_unit_test(test_computing_line),
-		cmocka_unit_test(test_calls),
-		cmocka_unit_test(test_nameless),
-		cmocka_unit_test(test_slow_steps),
-		cmocka_unit_test(test_hides_more),
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_torch),
-		cmocka_unit_test(test_unpacks),
-		cmocka_unit_test(test_times),
-		cmocka_unit_test(test_launch_advice),
-		cmocka_unit_test(test_prepared_launches),
-		cmocka_unit_test(test_compute_advice),
-		cmocka_unit_test(test_same_line),
-		cmocka_unit_test(test_ordinals),
-		cmocka_unit_test(test_small_things),
-		cmocka_unit_test(test_spent_in_steps),
-		cmocka_unit_test(test_least_waiting),
+		cmocka_unit_test(test_images),	       cmocka_unit_test(test_more_of_a_run),
+		cmocka_unit_test(test_every_cause),    cmocka_unit_test(test_own_advice),
+		cmocka_unit_test(test_computing_line), cmocka_unit_test(test_calls),
+		cmocka_unit_test(test_nameless),       cmocka_unit_test(test_slow_steps),
+		cmocka_unit_test(test_hides_more),     cmocka_unit_test(test_names),
+		cmocka_unit_test(test_torch),	       cmocka_unit_test(test_unpacks),
+		cmocka_unit_test(test_times),	       cmocka_unit_test(test_same_line),
+		cmocka_unit_test(test_ordinals),       cmocka_unit_test(test_small_things),
+		cmocka_unit_test(test_spent_in_steps), cmocka_unit_test(test_least_waiting),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
