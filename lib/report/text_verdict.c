@@ -449,7 +449,8 @@ static void like_the_fastest(const struct tfh_result *r, double most, double fas
 		snprintf(out, size, " (%s if all steps were like the fastest)",
 			 tfh_fmt_factor(factor, fastest));
 	else if (waits < 1 && own > 1 + TFH_BLOCKING_SHARE)
-		snprintf(out, size, " (about %s with own CPUs)", tfh_fmt_factor(factor, own));
+		snprintf(out, size, " (about %s with CPUs of its own)",
+			 tfh_fmt_factor(factor, own));
 }
 
 /* If only computing takes long, this is all that can be gained. */

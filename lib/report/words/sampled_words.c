@@ -38,9 +38,9 @@ static const struct sampled_row {
 
 /* What a step calls is not jitted as a whole, so no cache and no equal shapes would help. */
 static const struct sampled_row traces = {
-	TFH_CAUSE_HOST_COMPILE, "traces functions of JAX anew",
-	"wrap what the step calls there as a whole in jax.jit, once, before the loop: what is "
-	"called op by op traces parts of itself in each call"};
+	TFH_CAUSE_HOST_COMPILE, "retraces JAX functions",
+	"wrap the whole function that the step calls there in jax.jit, once, before the loop: "
+	"called op by op, it retraces parts of itself in each call"};
 
 static const struct sampled_row *row_of(const struct tfh_result *r, enum tfh_cause cause)
 {
