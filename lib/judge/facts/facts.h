@@ -355,6 +355,8 @@ static inline const struct tfh_tag *tfh_tag_of(const struct tfh_facts *facts, ui
 const char *tfh_function_name(const struct tfh_facts *facts, uint32_t name, size_t *n);
 /* The same without TensorFlow's prefix. */
 const char *tfh_graph_name(const struct tfh_facts *facts, uint32_t name, size_t *n);
+/* Nor its number: "train_step" of __inference_train_step_1234. Lives as long as the facts. */
+const char *tfh_graph_base(const struct tfh_facts *facts, uint32_t name);
 /* token.c: the kind of a driver call in the sequence of launches, copies and waits;
  * false if it is not part of the sequence. */
 bool tfh_token_kind(const struct tfh_event *ev, const struct tfh_piece *p,

@@ -132,3 +132,14 @@ const char *tfh_graph_name(const struct tfh_facts *facts, uint32_t name, size_t 
 	*n -= sizeof(inference) - 1;
 	return s + sizeof(inference) - 1;
 }
+
+const char *tfh_graph_base(const struct tfh_facts *facts, uint32_t name)
+{
+	size_t n, all;
+	const char *s = tfh_graph_name(facts, name, &all);
+
+	for (n = all; n && s[n - 1] >= '0' && s[n - 1] <= '9';)
+		n--;
+	n -= n && s[n - 1] == '_' && n < all;
+	return tfh_arena_text(facts->arena, "%.*s", (int)n, s);
+}

@@ -156,19 +156,12 @@ static enum tfh_branch role_of(const struct run_tree *t, const struct tfh_node *
 static const char *name_of(struct run_tree *t, const struct tfh_node *loop)
 {
 	const struct tfh_node *best = NULL;
-	size_t n, all;
 
 	for (uint32_t i = 0; i < loop->n_body; i++)
 		if (loop->body[i].kind == TFH_LOOP_EVENT_FUNCTION &&
 		    (!best || loop->body[i].ns > best->ns))
 			best = &loop->body[i];
-	if (!best)
-		return "";
-	const char *s = tfh_graph_name(t->facts, best->what, &all);
-	for (n = all; n && s[n - 1] >= '0' && s[n - 1] <= '9';)
-		n--;
-	n -= n && s[n - 1] == '_' && n < all;
-	return tfh_arena_text(t->facts->arena, "%.*s", (int)n, s);
+	return best ? tfh_graph_base(t->facts, best->what) : "";
 }
 
 /* ---- parts ---- */

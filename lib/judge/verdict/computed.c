@@ -3,7 +3,6 @@
  * calls are recorded; optimizers' steps, which have ranges; and, between these, calls of PyTorch's
  * modules (forward passes) and the rest, by samples.
  */
-#include <ctype.h>
 #include <errno.h>
 #include <fnmatch.h>
 #include <math.h>
@@ -303,18 +302,13 @@ static void count_steps(const struct computed *x, struct tfh_computed_line *out)
 static const char *keep_function(const struct computed *x)
 {
 	const struct tfh_facts *facts = x->accounts->facts;
-	size_t best = 0, n;
+	size_t best = 0;
 
 	TFH_EACH (i, facts->tag.n)
 		best = x->function_ns[i] > x->function_ns[best] ? i : best;
 	if (!facts->tag.n || !x->function_ns[best])
 		return NULL;
-	const char *s = tfh_graph_name(facts, facts->tag.v[best].name, &n);
-	/* without its number: train_step_1234 */
-	for (size_t k = n; k > 1 && (isdigit((unsigned char)s[k - 1]) || s[k - 1] == '_'); k--)
-		if (s[k - 1] == '_')
-			n = k - 1;
-	return tfh_arena_text(facts->arena, "%.*s", (int)n, s);
+	return tfh_graph_base(facts, facts->tag.v[best].name);
 }
 
 /* Samples divide what neither calls nor ranges took of the steps' computing. */
