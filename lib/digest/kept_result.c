@@ -169,7 +169,7 @@ TYPE(class_count, N(1, count), N(2, time_share), N(3, median_s), N(4, p95_s), A(
 #define S struct tfh_steps
 TYPE(steps, N(1, count), N(2, warmup), N(3, unclassified), N(4, total), N(5, median_s), N(6, p95_s),
      N(7, total_s), V(8, clock, TFH_STEP_CLOCK_COUNT), TN(9, clock_name), N(10, per_execution),
-     SUBS(11, classes, class_count));
+     SUBS(11, classes, class_count), N(12, rounds), N(13, per_round));
 #undef S
 
 #define S struct tfh_share

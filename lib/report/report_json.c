@@ -129,6 +129,8 @@ static void write_steps(struct tfh_json *j, const struct tfh_result *r)
 	tfh_json_kstr(j, "clock", tfh_step_clock_name(s->clock));
 	tfh_json_kstr(j, "clock_name", s->clock_name);
 	tfh_json_kf64(j, "per_execution", s->per_execution);
+	tfh_json_ku64(j, "rounds", s->rounds);
+	tfh_json_ku64(j, "steps_per_round", s->per_round);
 	tfh_json_ku64(j, "batches_per_update", p->per_update);
 	tfh_json_ku64(j, "micro_steps", p->inner);
 	tfh_json_key(j, "kinds");

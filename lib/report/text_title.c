@@ -1,5 +1,6 @@
 /* The first line of a report: the job, its ranks, steps and run time, how it ended, and when it
  * ran. */
+#include <inttypes.h>
 #include <string.h>
 #include <time.h>
 
@@ -70,6 +71,11 @@ void tfh_title_fields(const struct tfh_result *r, void (*put)(void *arg, const c
 	snprintf(field, sizeof(field), "%s%s step%s",
 		 r->found.sampled.loop.file && !r->found.sampled.loop.exact ? "about " : "",
 		 tfh_fmt_count(a, r->steps.total), r->steps.total == 1 ? "" : "s");
+	if (r->steps.rounds) {
+		size_t n = strlen(field);
+		snprintf(field + n, sizeof(field) - n, " (%s rounds of %" PRIu64 ")",
+			 tfh_fmt_count(a, r->steps.rounds), r->steps.per_round);
+	}
 	if (r->found.sampled.samples && !r->steps.total)
 		snprintf(field, sizeof(field), "no steps recorded");
 	put(arg, field);

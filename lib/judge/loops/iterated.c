@@ -4,7 +4,8 @@
  * many as the iterations, but for one or two in all, then the clock has lost a step at an end of
  * the run, or found one outside of the loop. If each window has several iterations, and launches the
  * same that many times, then the clock has found only every n-th step: the one that waits. A loop
- * with several windows in each iteration has epochs, or steps of several parts; it decides nothing.
+ * with several windows in each iteration has epochs, rounds, or steps of several parts; it decides
+ * nothing, but its iterations are kept if each has equally many windows.
  */
 #include <stdlib.h>
 
@@ -211,6 +212,14 @@ static size_t agreeing(int64_t *off, size_t n, int64_t width, struct fit *f)
 	return best;
 }
 
+/* Windows begun at a sample. */
+static int64_t begun_at(const struct iterated *x, const struct tfh_loop_sample *s)
+{
+	int64_t t = x->sample.v[s->sample].t;
+
+	return (int64_t)TFH_BISECT(k, 0, x->begin.n, x->begin.v[k] <= t);
+}
+
 /* Compares the loop's iterations with the windows. Returns 1 if they go together, 0 if not, or
  * -ENOMEM. */
 static int compare(const struct iterated *x, uint32_t path, struct fit *f)
@@ -234,13 +243,11 @@ static int compare(const struct iterated *x, uint32_t path, struct fit *f)
 	off = calloc(x->of.at.n, sizeof(*off));
 	for (size_t i = 0; off && i < x->of.at.n; i++) {
 		const struct tfh_loop_sample *s = &x->of.at.v[i];
-		int64_t t = x->sample.v[s->sample].t;
 		uint64_t at = iteration_at(x, &l, s);
 		all += x->of.entry.v[s->entry].path == path;
 		if (!at)
 			continue;
-		size_t begun = TFH_BISECT(k, 0, x->begin.n, x->begin.v[k] <= t);
-		off[n++] = (int64_t)(begun * f->per) - (int64_t)at;
+		off[n++] = begun_at(x, s) * (int64_t)f->per - (int64_t)at;
 		lo = at < lo ? at : lo;
 		hi = at > hi ? at : hi;
 	}
@@ -380,15 +387,65 @@ static void divide(struct iterated *x, const struct fit *f)
 	}
 }
 
+/* ---- several windows in each iteration ---- */
+
+/* How many windows an iteration of this loop has, if each has equally many; 0: they do not go into
+ * them. The last sample shows nearly all iterations of a loop whose end is not known. */
+static uint64_t windows_of_each(const struct tfh_loop_entry *e, uint64_t windows)
+{
+	uint64_t n = e->left < 0 ? e->done : total_of(e), each, off;
+
+	if (!n || n > windows || !counts(e))
+		return 0;
+	each = (windows + n / 2) / n;
+	off = each * n > windows ? each * n - windows : windows - each * n;
+	return each > 1 && off <= TFH_LOOPS_MISCOUNTED + (e->left < 0 ? each : 0) ? each : 0;
+}
+
+/* Keeps the iterations of the program's outermost loop if each of them has equally many windows. */
+static int find_rounds(struct iterated *x, uint32_t path)
+{
+	double share;
+	uint32_t entry = main_entry(x, path, &share);
+	uint64_t lo = UINT64_MAX, hi = 0, windows = x->begin.n, each;
+	struct fit f;
+	size_t n = 0, agree;
+
+	if (entry == UINT32_MAX || x->of.path.v[path].parent || share < TFH_CYCLE_SURE_SHARE ||
+	    !(each = windows_of_each(&x->of.entry.v[entry], windows)))
+		return 0;
+	int64_t *off = calloc(x->of.at.n, sizeof(*off));
+	for (size_t i = 0; off && i < x->of.at.n; i++) {
+		const struct tfh_loop_sample *s = &x->of.at.v[i];
+		if (s->entry != entry || s->done > windows)
+			continue;
+		off[n++] = begun_at(x, s) - (int64_t)(s->done * each);
+		lo = s->done < lo ? s->done : lo;
+		hi = s->done > hi ? s->done : hi;
+	}
+	agree = off ? agreeing(off, n, (int64_t)each + TFH_LOOPS_MISCOUNTED, &f) : 0;
+	if (agree >= TFH_LOOPS_LOOPED && hi - lo >= TFH_LOOPS_LOOPED &&
+	    (double)agree >= TFH_CYCLE_SURE_SHARE * (double)n) {
+		x->loops->rounds = (windows + each / 2) / each;
+		x->loops->per_round = each;
+	}
+	free(off);
+	return off ? 0 : -ENOMEM;
+}
+
 /* ---- choosing ---- */
 
-static bool may_count(const struct tfh_facts *facts, const struct tfh_loops *loops)
+static bool may_look(const struct tfh_facts *facts, const struct tfh_loops *loops)
 {
 	return TFH_DETECT_ITERATIONS && facts->looped.n && loops->window.n &&
 	       loops->window.n < UINT32_MAX && !loops->grouped && !facts->feed->imported &&
-	       !facts->feed->n_discarded &&
-	       (loops->clock == TFH_STEP_CLOCK_PERIOD || loops->clock == TFH_STEP_CLOCK_EXEC ||
-		loops->clock == TFH_STEP_CLOCK_ITERATOR);
+	       !facts->feed->n_discarded;
+}
+
+static bool may_count(const struct tfh_loops *loops)
+{
+	return loops->clock == TFH_STEP_CLOCK_PERIOD || loops->clock == TFH_STEP_CLOCK_EXEC ||
+	       loops->clock == TFH_STEP_CLOCK_ITERATOR;
 }
 
 /* Takes the first loop that goes together with the windows. */
@@ -414,7 +471,7 @@ int tfh_take_iterations(const struct tfh_facts *facts, struct tfh_loops *loops)
 	struct tfh_loop_source from = {.arg = facts, .frames = frames_at};
 	int rc;
 
-	if (!may_count(facts, loops))
+	if (!may_look(facts, loops))
 		return 0;
 	rc = take_samples(&x);
 	rc = rc ? rc : take_windows(&x);
@@ -422,8 +479,10 @@ int tfh_take_iterations(const struct tfh_facts *facts, struct tfh_loops *loops)
 	from.loop = x.loop.v;
 	from.n_loop = (uint32_t)x.loop.n;
 	rc = rc ? rc : tfh_loop_entries(&from, &x.of);
-	if (!rc && x.begin.n)
+	if (!rc && x.begin.n && may_count(loops))
 		rc = choose(&x);
+	for (uint32_t i = 0; !rc && i < x.of.path.n && !loops->rounds; i++)
+		rc = find_rounds(&x, i);
 	tfh_loop_samples_free(&x.of);
 	free(x.sample.v);
 	free(x.loop.v);

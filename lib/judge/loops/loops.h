@@ -53,6 +53,8 @@ struct tfh_loops {
 	TFH_VEC(struct tfh_window) window; /* in order; they tile the judged time */
 	uint32_t micro;	  /* parts of a step that the clock mistook for steps; 0: none */
 	uint32_t divided; /* steps that the clock took for one; 0: none */
+	/* Iterations of a loop of the program, if each has equally many windows; 0: none. */
+	uint64_t rounds, per_round;
 	int64_t segment_ns[TFH_SEGMENT_COUNT];
 	uint32_t segment_n[TFH_SEGMENT_COUNT];
 	int64_t lead_in;	      /* a trace as one step: time of earlier work */

@@ -178,6 +178,57 @@ struct slow {
 	TFH_VEC(struct tfh_slow_step_at) at;
 };
 
+/* Steps at one place of each round. */
+struct at_place {
+	uint64_t n, slow;
+	double extra;
+};
+
+/* Which place of the rounds has the long steps; SIZE_MAX: none, or out of memory. */
+static size_t slow_place(const struct tfh_result *r, uint64_t each, double limit, double median)
+{
+	struct at_place *p = tfh_big_array(each, sizeof(*p));
+	size_t best = SIZE_MAX;
+	uint64_t k = 0;
+
+	TFH_EACH (i, p ? r->n_step : 0) {
+		const struct tfh_step *s = &r->step[i];
+		struct at_place *at = &p[k % each];
+		k += s->segment != TFH_SEGMENT_EVAL;
+		if (s->segment != TFH_SEGMENT_TRAIN)
+			continue;
+		at->n++;
+		at->slow += s->dur_s > limit;
+		at->extra += s->dur_s - median;
+	}
+	for (size_t i = 0; p && i < each; i++)
+		if (p[i].slow >= TFH_VERDICT_SLOW_STEPS &&
+		    (double)p[i].slow >= TFH_REGULAR_SHARE * (double)p[i].n &&
+		    (best == SIZE_MAX || p[i].extra > p[best].extra))
+			best = i;
+	tfh_big_free(p);
+	return best;
+}
+
+/* Leaves the steps at that place, each as long as it is: the others may be long for other reasons. */
+static size_t in_rounds(const struct tfh_result *r, uint64_t each, double limit, double median,
+			struct slow *slow)
+{
+	size_t place = each ? slow_place(r, each, limit, median) : SIZE_MAX;
+	uint64_t k = 0;
+
+	slow->at.n = 0;
+	TFH_EACH (i, place < SIZE_MAX ? r->n_step : 0) {
+		const struct tfh_step *s = &r->step[i];
+		if (s->segment == TFH_SEGMENT_EVAL || k++ % each != place ||
+		    s->segment != TFH_SEGMENT_TRAIN)
+			continue;
+		if (TFH_PUSH_BIG(slow->at, ((struct tfh_slow_step_at){i, s->dur_s - median})))
+			break;
+	}
+	return slow->at.n;
+}
+
 static void collect(const struct tfh_result *r, double limit, double median, struct slow *slow)
 {
 	slow->at.n = 0;
@@ -192,11 +243,16 @@ static void collect(const struct tfh_result *r, double limit, double median, str
 
 void tfh_find_slow_steps(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
+	uint64_t each = accounts->loops->per_round;
 	struct slow slow = {0};
-	double median = 0, limit = limit_of(r, &median), extra = 0, every;
+	double median = 0, limit = limit_of(r, &median), extra = 0, every = (double)each;
+	size_t n = isfinite(limit) ? in_rounds(r, each, limit, median, &slow) : 0;
+	bool rounds = n;
 
-	collect(r, limit, median, &slow);
-	size_t n = in_turn(slow.at.v, slow.at.n, r->n_step, &every);
+	if (!n) {
+		collect(r, limit, median, &slow);
+		n = in_turn(slow.at.v, slow.at.n, r->n_step, &every);
+	}
 	if (!n) {
 		collect(r, limit, median, &slow); /* the search moved them */
 		n = few_long(r, median, slow.at.v, slow.at.n);
@@ -213,6 +269,10 @@ void tfh_find_slow_steps(const struct tfh_accounts *accounts, struct tfh_result 
 							.share = extra / r->steps.total_s,
 							.part = part};
 		tfh_find_slow_line(accounts, slow.at.v, n, r);
+	}
+	if (rounds && r->found.slow.share >= TFH_BLOCKING_SHARE) {
+		r->steps.rounds = accounts->loops->rounds;
+		r->steps.per_round = each;
 	}
 	tfh_big_free(slow.at.v);
 }

@@ -249,8 +249,9 @@ static void slow_in_turn(struct tfh_wording *w)
 
 	if (found->slow.every > 0 && found->slow.share > TFH_REPORT_SLOW_SHARE)
 		tfh_remark(w, tfh_phrase(w,
-					 "every %s step takes %.1f ms longer than usual (%s), "
+					 "%severy %s step takes %.1f ms longer than usual (%s), "
 					 "%.1f %% of training time",
+					 w->r->steps.rounds ? "once a round, " : "",
 					 tfh_phrase_ordinal(w, found->slow.every),
 					 1e3 * found->slow.longer_s,
 					 tfh_part_name(found->slow.part), 100 * found->slow.share));

@@ -180,18 +180,31 @@ static uint64_t steps_with_it(const struct tfh_result *r)
 	return n;
 }
 
-/* "; every 10th step takes 38.0 ms longer", if these steps are slow for the verdict's cause. */
+/* Whether regular slow steps are slow for the verdict's cause. */
+static bool slow_for_it(const struct tfh_result *r)
+{
+	enum tfh_cause cause = r->steady.cause;
+
+	return r->found.slow.every > 0 && cause != TFH_CAUSE_NONE &&
+	       tfh_cause_part(cause) == r->found.slow.part;
+}
+
+/* "; every 10th step takes 38.0 ms longer", "; 40.1 ms a round: every ...", "" if such steps are slow
+ * for another cause. */
 static const char *in_turn(struct tfh_wording *w)
 {
-	const struct tfh_findings *f = &w->r->found;
-	enum tfh_cause cause = w->r->steady.cause;
+	const struct tfh_result *r = w->r;
+	const char *round = "";
 
-	if (!(f->slow.every > 0) || cause == TFH_CAUSE_NONE ||
-	    tfh_cause_part(cause) != f->slow.part)
+	if (!slow_for_it(r))
 		return "";
-	return tfh_phrase(w, "; every %s step takes %s longer",
-			  tfh_phrase_ordinal(w, f->slow.every),
-			  tfh_phrase_time(w, f->slow.longer_s));
+	if (r->steps.rounds && r->found.cause_s[r->steady.cause] > 0)
+		round = tfh_phrase(w, "%s a round: ",
+				   tfh_phrase_time(w, r->found.cause_s[r->steady.cause] *
+							      (double)r->steps.per_round));
+	return tfh_phrase(w, "; %severy %s step takes %s longer", round,
+			  tfh_phrase_ordinal(w, r->found.slow.every),
+			  tfh_phrase_time(w, r->found.slow.longer_s));
 }
 
 /* Times are means, so a sentence says "every step" only if nearly all steps have the cause. */
@@ -202,7 +215,8 @@ static void moderate(struct tfh_wording *w)
 	const char *old = w->text, *at = strstr(old, every);
 
 	if (r->steady.cls == TFH_CLASS_NONE || !at ||
-	    (double)steps_with_it(r) >= TFH_REPORT_EVERY_SHARE * (double)r->steps.count)
+	    (!(r->steps.rounds && slow_for_it(r)) &&
+	     (double)steps_with_it(r) >= TFH_REPORT_EVERY_SHARE * (double)r->steps.count))
 		return;
 	w->text = tfh_phrase(w, "%.*san average step%s%s", (int)(at - old), old,
 			     at + sizeof(every) - 1, in_turn(w));

@@ -1,7 +1,8 @@
 /* What must hold: if samples show the loop over steps, its iterations are the steps where the clock lost
  * one, found one outside of the loop, or saw only those that wait. Iterations that are micro-batches,
  * epochs or a library's, or whose number is not certain, change nothing. Where a variable of the program
- * counts them and their end is not known, those that were seen are the least that there were. */
+ * counts them and their end is not known, those that were seen are the least that there were. A loop with
+ * equally many steps in each iteration has rounds, if something else is done once in each. */
 #include "../analyze_gen.h"
 
 #include "format/sample_loops.h"
@@ -149,6 +150,43 @@ static void test_outside(void **state)
 	assert_int_equal(executions(1, 8, false), 201);
 }
 
+/* Rounds of so many executions, each round after a pause. `more`: so many further ones in every second
+ * round. Busy: another program delays every 7th one. Returns the rounds; the steps do not depend on them. */
+static uint64_t rounds_of(uint64_t all, uint64_t each, uint64_t more, double pause, bool busy)
+{
+	struct gen *g = job();
+	struct tfh_result *r;
+	uint64_t n = 0, rounds;
+
+	g->name[TFT_NAME_OP][1] = "__inference_update_12";
+	for (uint64_t e = 1; e <= all; e++) {
+		look(g, PROGRAM, true, e, all, 0, 0);
+		t += pause;
+		for (uint64_t i = 0; i < each + more * (e & 1); i++, t += 3) {
+			gen_exec(g, 1, t, t + 2);
+			t += busy && ++n % 7 == 3 ? pause * 2 / 3 : 0;
+		}
+	}
+	g->process.clean_end = true;
+	r = gen_judge(g);
+	assert_int_equal(r->steps.total, all * each + (all + 1) / 2 * more);
+	rounds = r->steps.rounds;
+	assert_int_equal(r->steps.per_round, rounds ? each : 0);
+	assert_true(!rounds || (r->found.slow.every == each && r->found.slow.n >= rounds - 2));
+	tfh_result_free(r);
+	return rounds;
+}
+
+static void test_rounds(void **state)
+{
+	(void)state;
+	assert_int_equal(rounds_of(30, 8, 0, 60, false), 30);
+	assert_int_equal(rounds_of(30, 8, 0, 60, true), 30);
+	assert_int_equal(rounds_of(30, 8, 3, 60, false), 0);  /* unequal */
+	assert_int_equal(rounds_of(30, 8, 0, 0.1, false), 0); /* nothing else is done in them */
+	assert_int_equal(rounds_of(3, 80, 0, 60, false), 0);  /* too few to tell */
+}
+
 /* The first one shows no launch. */
 static void one_step(struct gen *g, uint64_t i)
 {
@@ -267,6 +305,7 @@ int main(void)
 		cmocka_unit_test(test_some_wait), cmocka_unit_test(test_micro_batches),
 		cmocka_unit_test(test_outside),	  cmocka_unit_test(test_lost),
 		cmocka_unit_test(test_counted),	  cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_rounds),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
