@@ -22,6 +22,8 @@ def machine():
     return None
 
 
+if os.environ.get("TFH_SAN") or not os.path.exists(f"{build}/sim/libcuda.so.1"):
+    sys.exit(77)
 env = {**os.environ, "LD_LIBRARY_PATH": f"{build}/sim", "TFHOOK_RUN": run, "LD_PRELOAD": f"{build}/lib/libtfhook.so"}
 job = subprocess.Popen(JOB, env=env, stdout=subprocess.DEVNULL)
 began = time.monotonic()

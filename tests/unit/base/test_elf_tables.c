@@ -26,7 +26,9 @@ static void tables_of(struct tfh_elf_tables *t, const char *library)
 
 static void test_libc(void **state)
 {
-	static const char *const names[] = {"dlsym", "dl_iterate_phdr", "atoi", "qsort_r", "abort"};
+	/* of which no sanitizer has its own */
+	static const char *const names[] = {"gnu_get_libc_version", "lfind", "l64a", "wcwidth",
+					    "swab"};
 	struct tfh_elf_tables t;
 
 	(void)state;
