@@ -36,9 +36,6 @@ int tfh_sampled_others(const struct tfh_feed *feed, struct tfh_result *r,
 int tfh_sampled_pool(const struct tfh_start *s, struct tfh_making_seen *others,
 		     struct tfh_pool_wait *out);
 
-/* Whether it is a function of JAX itself. */
-bool tfh_is_jax(const struct tfh_model_line *frame);
-
 /* What a function of the program was seen to call. */
 struct tfh_library_use {
 	struct tfh_model_line function;
@@ -56,6 +53,15 @@ int tfh_find_libraries(const struct tfh_start *s, struct tfh_libraries *out);
  * framework's. */
 bool tfh_prepares_arrays(const struct tfh_libraries *l, const struct tfh_model_line *frame,
 			 uint32_t n);
+
+/* Whether a thread that waits for another one there waits for JAX, which computes on threads of its
+ * own: in a function of JAX or of a library built on it, or in a jitted function, which is in C and
+ * called by the program itself. */
+bool tfh_awaits_jax(const struct tfh_libraries *l, const struct tfh_model_line *frame, uint32_t n);
+/* Whether the program's innermost function makes operations of JAX's, one by one, outside of a jitted
+ * function; also by mapping a function over arrays, if that runs native code. Tracing and compiling look
+ * the same, but have a role (sampled_roles.c). */
+bool tfh_launches_jax_ops(const struct tfh_model_line *frame, uint32_t n, bool native);
 
 /* Whether a function of JAX is traced there, and not compiled. */
 bool tfh_sampled_traces(const struct tfh_model_line *frame, uint32_t n);

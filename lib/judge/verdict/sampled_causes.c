@@ -6,22 +6,12 @@
 
 #include "judge/verdict/sampled.h"
 
-/* Whether a thread that waits for another one waits for JAX, which computes on threads of its own:
- * in a function of JAX, or in a jitted one, which is in C and called by the program itself. */
-static bool awaits_jax(const struct tfh_sampled_causes *x, const struct tfh_start_sample *k,
-		       const struct tfh_model_line *frame, uint32_t n)
-{
-	if (k->state != TFT_STATE_LOCK || !n)
-		return false;
-	return frame[0].library ? tfh_is_jax(&frame[0]) : x->libraries.jax;
-}
-
 static enum tfh_cause seen_cause(const struct tfh_sampled_causes *x,
 				 const struct tfh_start_sample *k,
 				 const struct tfh_model_line *frame, uint32_t n)
 {
 	enum tfh_role role = tfh_sampled_role(k, frame, n);
-	bool runs = k->state == TFT_STATE_RUNNING;
+	bool runs = k->state == TFT_STATE_RUNNING, native = runs && k->gil == TFT_GIL_RELEASED;
 
 	/* What waits now for a queue, now for the GIL, waits for the thread that fills the queue. */
 	if (k->state == TFT_STATE_GIL)
@@ -34,12 +24,14 @@ static enum tfh_cause seen_cause(const struct tfh_sampled_causes *x,
 		return x->making.cause;
 	if (role != TFH_ROLE_NONE)
 		return tfh_role_cause(role);
-	if (runs && k->gil == TFT_GIL_RELEASED)
+	if (runs && TFH_DETECT_JAX_OPS && tfh_launches_jax_ops(frame, n, native))
+		return TFH_CAUSE_HOST_LAUNCH;
+	if (native)
 		return tfh_prepares_arrays(&x->libraries, frame, n) ? TFH_CAUSE_HOST_PYTHON
 								    : TFH_CAUSE_COMPUTE_CPU;
 	if (runs && !n)
 		return TFH_CAUSE_HOST_UNKNOWN;
-	if (awaits_jax(x, k, frame, n))
+	if (k->state == TFT_STATE_LOCK && tfh_awaits_jax(&x->libraries, frame, n))
 		return TFH_CAUSE_COMPUTE_CPU;
 	return tfh_plain_cause(k->state);
 }

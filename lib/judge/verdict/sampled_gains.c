@@ -13,14 +13,15 @@ static double off_by(double share, double samples)
 	return samples > 0 ? 2 * sqrt(share * (1 - share) / samples) : 1;
 }
 
-static struct tfh_whatif without(enum tfh_remove what, double share, double step, double off,
-				 uint64_t steps)
+/* `most`: the share that may be gone at best. */
+static struct tfh_whatif without(enum tfh_remove what, double share, double most, double step,
+				 double off, uint64_t steps)
 {
-	double left = (1 - share) * step;
+	double left = (1 - share) * step, least = (1 - most) * step;
 	struct tfh_whatif w = {.remove = what,
 			       .step_s = NAN,
 			       .about_s = left,
-			       .low_s = fmax(left - off * step, left / TFH_PREDICT_COOLED_PART),
+			       .low_s = fmax(least - off * step, least / TFH_PREDICT_COOLED_PART),
 			       .high_s = fmin(left + (off + TFH_PREDICT_LEFT_SHARE) * step, step),
 			       .speedup = NAN,
 			       .ceiling_speedup = NAN,
@@ -35,7 +36,7 @@ static void add_line(struct tfh_result *r, const struct tfh_sampled_place *place
 		     double step, double samples)
 {
 	struct tfh_seen_line *l = &r->found.line;
-	double off = off_by(share, samples);
+	double off = off_by(share, samples), most = fmax(share, place->line_ns / place->ns * share);
 
 	r->place[0] = (struct tfh_place_gain){
 		.file = l->file,
@@ -46,7 +47,7 @@ static void add_line(struct tfh_result *r, const struct tfh_sampled_place *place
 		.whole = place->whole,
 		.s_per_step = share * step,
 		.off_s = off * step,
-		.gain = without(TFH_REMOVE_HOST, share, step, off, r->steps.total)};
+		.gain = without(TFH_REMOVE_HOST, share, most, step, off, r->steps.total)};
 	r->n_place = r->line_place = 1;
 	l->off_s = off_by(l->s_per_step / step, samples) * step;
 }
@@ -134,6 +135,6 @@ void tfh_sampled_gains(const struct tfh_sampled_steps *s, const double part[TFH_
 	if (what == TFH_REMOVE_COUNT || r->verdict.cls == TFH_CLASS_COMPUTE_BOUND)
 		return;
 	double share = r->breakdown[tfh_remove_part(what)].share;
-	r->whatif[0] = without(what, share, step, off_by(share, samples), s->steps);
+	r->whatif[0] = without(what, share, share, step, off_by(share, samples), s->steps);
 	r->n_whatif = 1;
 }

@@ -17,12 +17,20 @@ static bool is_of(const struct tfh_model_line *frame, const char *const *folders
 	return false;
 }
 
-static bool is_framework(const struct tfh_model_line *frame)
+/* JAX, and what is built on it. */
+static bool uses_jax(const struct tfh_model_line *frame)
 {
-	static const char *const folders[] = {"/jax/", "/torch/", "/tensorflow/", "/flax/",
-					      "/optax/"};
+	static const char *const folders[] = {"/jax/",	   "/flax/",	"/optax/",   "/haiku/",
+					      "/equinox/", "/numpyro/", "/diffrax/", "/blackjax/"};
 
 	return is_of(frame, folders, sizeof(folders) / sizeof(*folders));
+}
+
+static bool is_framework(const struct tfh_model_line *frame)
+{
+	static const char *const folders[] = {"/torch/", "/tensorflow/"};
+
+	return uses_jax(frame) || is_of(frame, folders, sizeof(folders) / sizeof(*folders));
 }
 
 static bool works_on_arrays(const struct tfh_model_line *frame)
@@ -32,9 +40,11 @@ static bool works_on_arrays(const struct tfh_model_line *frame)
 	return is_of(frame, folders, sizeof(folders) / sizeof(*folders));
 }
 
-bool tfh_is_jax(const struct tfh_model_line *frame)
+/* Whether it applies a function to each array of a tree. */
+static bool maps_tree(const struct tfh_model_line *frame)
 {
-	return frame->library && strstr(frame->file, "/jax/_src/");
+	return frame->library && strstr(frame->file, "/jax/_src/tree_util.py") &&
+	       !strncmp(frame->function, "tree_map", sizeof("tree_map") - 1);
 }
 
 /* The number of library frames inside of the program's innermost function; n: there is none. */
@@ -66,7 +76,7 @@ int tfh_find_libraries(const struct tfh_start *s, struct tfh_libraries *out)
 		struct tfh_library_use *u = own < n ? use_of(out, &frame[own]) : NULL;
 
 		for (uint32_t k = 0; k < n; k++) {
-			out->jax |= tfh_is_jax(&frame[k]);
+			out->jax |= uses_jax(&frame[k]);
 			out->framework |= is_framework(&frame[k]);
 		}
 		if (own == n || (!u && out->use.n == TFH_VERDICT_LINES))
@@ -90,4 +100,25 @@ bool tfh_prepares_arrays(const struct tfh_libraries *l, const struct tfh_model_l
 		TFH_DETECT_ARRAYS && l->framework && own < n ? use_of(l, &frame[own]) : NULL;
 
 	return u && u->arrays && !u->framework;
+}
+
+bool tfh_awaits_jax(const struct tfh_libraries *l, const struct tfh_model_line *frame, uint32_t n)
+{
+	uint32_t own = inside(frame, n);
+
+	for (uint32_t i = 0; i < own; i++)
+		if (uses_jax(&frame[i]))
+			return true;
+	return n && !own && l->jax;
+}
+
+bool tfh_launches_jax_ops(const struct tfh_model_line *frame, uint32_t n, bool native)
+{
+	uint32_t own = inside(frame, n);
+
+	for (uint32_t i = 0; i < own; i++)
+		if (tfh_makes_jax_ops(frame[i].file, frame[i].function) ||
+		    (native && maps_tree(&frame[i])))
+			return true;
+	return false;
 }

@@ -155,6 +155,9 @@ static struct tfh_sampled_place place_of(const struct tfh_sampled_lines *x,
 					  .first = lead->line.line,
 					  .last = lead->line.line};
 
+	/* What JAX computes meanwhile on threads of its own remains to be waited for. */
+	if (cause == TFH_CAUSE_HOST_LAUNCH)
+		place.ns -= lead->cause[TFH_CAUSE_COMPUTE_CPU];
 	for (size_t i = 0; i < x->own.n && steps->steps; i++) {
 		const struct tfh_own_function *o = &x->own.v[i];
 		double ns = function_ns(o, lead->ns, cause, loop_ns);

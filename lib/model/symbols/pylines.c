@@ -141,6 +141,21 @@ bool tfh_file_of_library(const char *path)
 	return in_library(path);
 }
 
+bool tfh_makes_jax_ops(const char *file, const char *function)
+{
+	static const char *const parts[] = {"/jax/_src/numpy/", "/jax/_src/lax/", "/jax/_src/nn/",
+					    "/jax/_src/scipy/", "/jax/_src/random.py"};
+
+	if (strstr(file, "/jax/_src/array.py"))
+		return strstr(function, "__getitem__") || strstr(function, "__iter__");
+	if (strstr(file, "/jax/_src/numpy/array_constructors.py"))
+		return false;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+		if (strstr(file, parts[i]))
+			return true;
+	return false;
+}
+
 static int take_codes(struct tfh_run *run, struct tfh_places *p, const struct tft_table_view *v)
 {
 	struct tft_pyco_row *rows = calloc(v->rows + 1, sizeof(*rows));

@@ -25,6 +25,9 @@ uint32_t tfh_place_lead(const struct tfh_model_line *frame, uint32_t n);
 
 /* Whether a file belongs to the standard library or an installed package. */
 bool tfh_file_of_library(const char *path);
+/* Whether a function belongs to the parts of JAX that make operations, of which none runs in a jitted
+ * function once that is compiled. What makes arrays of other data is not among them. */
+bool tfh_makes_jax_ops(const char *file, const char *function);
 /* A short form of a file's path: below its package for a module, else the file name, with its
  * folder if the name is common. */
 const char *tfh_short_file(const char *path);

@@ -1,14 +1,8 @@
 /* JAX's operations that Python calls one by one, outside of a jitted function. */
 #include <string.h>
 
+#include "model/symbols/pylines.h"
 #include "report/words/words.h"
-
-/* Whether a function belongs to the part of JAX that makes operations from those of NumPy and lax. A
- * jitted function runs none of it once it is compiled. */
-static bool makes_ops(const struct tfh_seen_node *n)
-{
-	return strstr(n->file, "/jax/_src/numpy/") || strstr(n->file, "/jax/_src/lax/");
-}
 
 /* Whether it traces a function, or calls one that is jitted for the first time. */
 static bool traces(const struct tfh_seen_node *n)
@@ -29,7 +23,7 @@ static double share(const struct tfh_result *r)
 		for (uint32_t k = i;; k = node[k].parent) {
 			bool known = node[k].file && node[k].function;
 			at |= known && tfh_is_at_line(&node[k], l);
-			op |= known && !at && makes_ops(&node[k]);
+			op |= known && !at && tfh_makes_jax_ops(node[k].file, node[k].function);
 			traced |= known && traces(&node[k]);
 			if (node[k].parent == k)
 				break;

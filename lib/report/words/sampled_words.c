@@ -17,6 +17,8 @@ static const struct sampled_row {
 	 "if a GPU should do it, check that the library finds one; otherwise fewer or cheaper operations, or more CPUs"},
 	{TFH_CAUSE_HOST_PYTHON, "runs Python code",
 	 "make the line cheaper: call functions that work on whole arrays, keep what does not change, or do it less often"},
+	{TFH_CAUSE_HOST_LAUNCH, "makes JAX's operations one by one",
+	 "jax.jit around what the line calls, or around the whole step: one call then does all of its operations"},
 	{TFH_CAUSE_HOST_GIL, "waits for the GIL, which another thread holds", NULL},
 	{TFH_CAUSE_HOST_LOCK, "waits for another thread", NULL},
 	{TFH_CAUSE_HOST_SLEEP, "sleeps", NULL},
@@ -274,7 +276,6 @@ static void explain(struct tfh_wording *w)
 		return;
 	}
 	w->text = tfh_phrase(w, "for %.0f %% of its time %s %s", 100 * share, who(w->r), does);
-	const char *ops = tfh_jax_ops_advice(w);
 	const char *finding = tfh_phrase(w, "%s %s", who(w->r), does);
 	if (fed && maker->line.file && maker->line.function)
 		finding = tfh_phrase(
@@ -286,7 +287,6 @@ static void explain(struct tfh_wording *w)
 	tfh_advise(
 		w, finding, w->text,
 		fed ? "make the data in more threads or processes, further ahead, or do less for each"
-		: ops ? ops
 		: row->cause == TFH_CAUSE_COMPUTE_CPU && !could_use_gpu(w->r)
 			? "fewer or cheaper operations, or more CPUs"
 		: row->todo ? row->todo

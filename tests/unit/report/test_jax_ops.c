@@ -53,6 +53,7 @@ static void test_advice(void **state)
 	assert_true(advised("/v/optax/transform.py", JAX "numpy/ufunc_api.py", 40));
 	assert_true(advised("/v/optax/transform.py", JAX "lax/lax.py", 40));
 	assert_false(advised("/v/optax/transform.py", "/v/numpy/core.py", 40));
+	assert_false(advised("/v/optax/transform.py", JAX "numpy/array_constructors.py", 40));
 	assert_false(advised(JAX "interpreters/partial_eval.py", JAX "lax/lax.py", 40));
 	assert_false(advised("/v/optax/transform.py", JAX "lax/lax.py", 41));
 }

@@ -2,12 +2,30 @@
  * clearly; else by none. A thread that waits at a line of the program waits for JAX if a function of JAX was seen, and else for a lock. Rows that are taken
  * from a sparse matrix are input, whether or not it holds Python's lock meanwhile. So is a wait in a library's iterator, if another
  * thread was seen at work. If the thread only waits for another one, the other one is judged. In a program that uses a framework, native code of a function that only calls NumPy is the
- * program's own, and so is making a model; without a framework, NumPy computes. */
+ * program's own, and so is making a model; without a framework, NumPy computes. JAX that makes operations one by one launches. */
 #include "../analyze_gen.h"
 #include "judge/verdict/verdict.h"
 #include "model/start.h"
 
-enum { JOB = 1, SCIPY, LINEAR, JAX, NEXT, RESULT, DECODE, AUGMENT, PAD, LAYER, TRACE, XLA };
+enum {
+	JOB = 1,
+	SCIPY,
+	LINEAR,
+	JAX,
+	NEXT,
+	RESULT,
+	DECODE,
+	AUGMENT,
+	PAD,
+	LAYER,
+	TRACE,
+	XLA,
+	ADD,
+	ITEM,
+	MAKE,
+	TREE,
+	DECAY
+};
 enum {
 	TRAIN = 1,
 	TAKES,
@@ -21,7 +39,12 @@ enum {
 	BUILDS,
 	FLIPPED,
 	TRACES,
-	COMPILES
+	COMPILES,
+	ADDS,
+	INDEXES,
+	CONVERTS,
+	MAPS,
+	DECAYS
 };
 
 static const struct tfh_start_function function[] = {
@@ -36,12 +59,18 @@ static const struct tfh_start_function function[] = {
 	{"/site-packages/numpy/lib/_arraypad_impl.py", "pad", true},
 	{"/site-packages/torch/nn/modules/linear.py", "Linear.__init__", true},
 	{"/site-packages/jax/_src/interpreters/partial_eval.py", "trace_to_jaxpr", true},
-	{"/site-packages/jax/_src/compiler.py", "compile_or_get_cached", true}};
+	{"/site-packages/jax/_src/compiler.py", "compile_or_get_cached", true},
+	{"/site-packages/jax/_src/numpy/array_methods.py", "_operator_add", true},
+	{"/site-packages/jax/_src/array.py", "ArrayImpl.__getitem__", true},
+	{"/site-packages/jax/_src/numpy/array_constructors.py", "asarray", true},
+	{"/site-packages/jax/_src/tree_util.py", "tree_map.<locals>.<genexpr>", true},
+	{"/site-packages/optax/transforms/_adding.py", "update_fn.<locals>.<lambda>", true}};
 static const struct tfh_start_place place[] = {
 	{0, JOB, 40},	    {TRAIN, SCIPY, 46},	 {TRAIN, LINEAR, 560}, {TRAIN, JAX, 300},
 	{TRAIN, NEXT, 264}, {ASKS, RESULT, 451}, {0, DECODE, 12},      {FLIPPED, PAD, 875},
 	{0, AUGMENT, 36},   {TRAIN, LAYER, 100}, {0, AUGMENT, 31},     {TRAIN, TRACE, 90},
-	{TRAIN, XLA, 7}};
+	{TRAIN, XLA, 7},    {TRAIN, ADD, 732},	 {TRAIN, ITEM, 342},   {TRAIN, MAKE, 453},
+	{TRAIN, TREE, 399}, {MAPS, DECAY, 73}};
 
 /* Of so many samples, of 100 ms each. */
 struct part {
@@ -162,6 +191,46 @@ static void test_traces(void **state)
 	tfh_result_free(r);
 }
 
+/* Operations outside of a jitted function are launching, in Python and in native code. What waits for
+ * their results, or makes arrays of other data, is not. */
+static void test_jax_ops(void **state)
+{
+	(void)state;
+	static const struct {
+		struct part part;
+		enum tfh_class cls;
+		enum tfh_cause cause;
+	} rows[] = {
+		{{60, ADDS, TFT_STATE_RUNNING, TFT_GIL_RELEASED},
+		 TFH_CLASS_HOST_BOUND,
+		 TFH_CAUSE_HOST_LAUNCH},
+		{{60, ADDS, TFT_STATE_RUNNING, TFT_GIL_HELD},
+		 TFH_CLASS_HOST_BOUND,
+		 TFH_CAUSE_HOST_LAUNCH},
+		{{60, INDEXES, TFT_STATE_RUNNING, TFT_GIL_RELEASED},
+		 TFH_CLASS_HOST_BOUND,
+		 TFH_CAUSE_HOST_LAUNCH},
+		{{60, DECAYS, TFT_STATE_RUNNING, TFT_GIL_RELEASED},
+		 TFH_CLASS_HOST_BOUND,
+		 TFH_CAUSE_HOST_LAUNCH},
+		{{60, DECAYS, TFT_STATE_RUNNING, TFT_GIL_HELD},
+		 TFH_CLASS_HOST_BOUND,
+		 TFH_CAUSE_HOST_PYTHON},
+		{{60, DECAYS, TFT_STATE_LOCK, TFT_GIL_UNKNOWN},
+		 TFH_CLASS_COMPUTE_BOUND,
+		 TFH_CAUSE_COMPUTE_CPU},
+		{{60, READS, TFT_STATE_RUNNING, TFT_GIL_RELEASED},
+		 TFH_CLASS_COMPUTE_BOUND,
+		 TFH_CAUSE_COMPUTE_CPU},
+		{{60, CONVERTS, TFT_STATE_RUNNING, TFT_GIL_RELEASED},
+		 TFH_CLASS_COMPUTE_BOUND,
+		 TFH_CAUSE_COMPUTE_CPU},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		expect(&rows[i].part, 1, rows[i].cls, rows[i].cause);
+}
+
 static void test_rows(void **state)
 {
 	(void)state;
@@ -253,7 +322,7 @@ int main(void)
 		cmocka_unit_test(test_jax),	cmocka_unit_test(test_traces),
 		cmocka_unit_test(test_rows),	cmocka_unit_test(test_iterator),
 		cmocka_unit_test(test_arrays),	cmocka_unit_test(test_pool),
-		cmocka_unit_test(test_starved),
+		cmocka_unit_test(test_starved), cmocka_unit_test(test_jax_ops),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
