@@ -9,6 +9,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "import/kineto.h"
 
 /* The category of an entry, from the text in `cat`. All versions: 2020 (Operator, Runtime, Kernel),
@@ -127,6 +128,19 @@ static int64_t trailing_number(const char *text, bool *other)
 		v = -v, p--;
 	*other = p != text || p == end;
 	return p == end ? -1 : v;
+}
+
+/* A process' number. Where ranks were joined into one file it may follow the rank's name
+ * ("[TP01] 25738"), which keeps equal numbers apart. */
+static int64_t process_number(const char *text, bool *named)
+{
+	const char *end = *text == '[' ? strstr(text, "] ") : NULL;
+	int64_t pid = trailing_number(end ? end + 2 : text, named);
+
+	if (!end || *named || pid < 0)
+		return pid;
+	return (int64_t)(tfh_hash_bytes(text, (size_t)(end - text)) >> 33 << 32) |
+	       (pid & UINT32_MAX);
 }
 
 /* [x, y, z] */
@@ -265,7 +279,7 @@ static void field(struct tfh_scan *s, const char *key, struct tfh_kineto_entry *
 	} else if (!strcmp(key, "dur")) {
 		e->dur = tfh_scan_thousandths(s);
 	} else if (!strcmp(key, "pid")) {
-		e->pid = trailing_number(tfh_scan_text(s), &e->named_pid);
+		e->pid = process_number(tfh_scan_text(s), &e->named_pid);
 		e->home = e->named_pid ? home_of(s->text) : TFH_KINETO_OTHER;
 	} else if (!strcmp(key, "tid")) {
 		e->tid = trailing_number(tfh_scan_text(s), &other);
@@ -278,7 +292,7 @@ static void field(struct tfh_scan *s, const char *key, struct tfh_kineto_entry *
 
 /* ---- the file ---- */
 
-static int entries(struct tfh_scan *s, struct tfh_kineto *k, struct tfh_kineto_entry *e)
+static int entries(struct tfh_scan *s, struct tfh_kineto_ranks *k, struct tfh_kineto_entry *e)
 {
 	const char *key;
 	int rc = 0;
@@ -294,7 +308,7 @@ static int entries(struct tfh_scan *s, struct tfh_kineto *k, struct tfh_kineto_e
 		else if (e->category == TFH_KINETO_UNIT)
 			e->category = category_of_unit(e->name);
 		if (!s->error)
-			rc = tfh_kineto_add(k, e);
+			rc = tfh_kineto_ranks_add(k, e);
 	}
 	return rc;
 }
@@ -357,7 +371,7 @@ static const char *other_format(const char *key)
 	return NULL;
 }
 
-static int whole(struct tfh_scan *s, struct tfh_kineto *k, struct tfh_kineto_entry *e,
+static int whole(struct tfh_scan *s, struct tfh_kineto_ranks *k, struct tfh_kineto_entry *e,
 		 struct tfh_kineto_facts *facts, bool *known)
 {
 	const char *key;
@@ -394,7 +408,7 @@ static int import(struct tfh_builder *b, struct tfh_bytes *bytes, const char *pa
 	struct tfh_kineto_facts facts = {.rank = -1, .world = -1};
 	struct tfh_scan *s = malloc(sizeof(*s));
 	struct tfh_kineto_entry *e = malloc(sizeof(*e));
-	struct tfh_kineto *k = tfh_kineto_new(b);
+	struct tfh_kineto_ranks *k = tfh_kineto_ranks_new(b);
 	bool known = false;
 	int rc = -ENOMEM;
 
@@ -410,16 +424,17 @@ static int import(struct tfh_builder *b, struct tfh_bytes *bytes, const char *pa
 		if (!rc && !known)
 			rc = tfh_err_set(err, -ENOMSG, "%s: JSON, but no trace: no traceEvents%s",
 					 path, facts.other ? facts.other : "");
-		if (!rc && other && (*other = tfh_kineto_other(k)))
+		if (!rc && other && (*other = tfh_kineto_other(tfh_kineto_ranks_first(k))))
 			rc = -ENODATA;
-		else if (!rc && !tfh_kineto_count(k))
-			rc = tfh_err_set(err, -ENODATA, "%s: %s", path, tfh_kineto_nothing(k));
-		if (!rc && (rc = tfh_kineto_end(k, &facts)))
+		else if (!rc && !tfh_kineto_ranks_count(k))
+			rc = tfh_err_set(err, -ENODATA, "%s: %s", path,
+					 tfh_kineto_nothing(tfh_kineto_ranks_first(k)));
+		if (!rc && (rc = tfh_kineto_ranks_end(k, &facts)))
 			tfh_err_set(err, rc, "out of memory");
 	} else {
 		tfh_err_set(err, rc, "out of memory");
 	}
-	tfh_kineto_free(k);
+	tfh_kineto_ranks_free(k);
 	free(e);
 	free(s);
 	return rc;

@@ -56,7 +56,7 @@ int tfh_kineto_pair(struct tfh_kineto_open *o, struct tfh_kineto_entry *e);
 
 struct tfh_kineto;
 
-/* kineto_entry.c */
+/* kineto_entry.c: one process */
 struct tfh_kineto *tfh_kineto_new(struct tfh_builder *b);
 /* Adds an entry and clamps its times. Returns 0, -ENOMEM, or -E2BIG if there are too many entries
  * for memory. */
@@ -78,5 +78,14 @@ struct tfh_kineto_facts {
 };
 int tfh_kineto_end(struct tfh_kineto *k, const struct tfh_kineto_facts *facts);
 void tfh_kineto_free(struct tfh_kineto *k);
+
+/* kineto_ranks.c: the same for a file, which may hold several ranks */
+struct tfh_kineto_ranks;
+struct tfh_kineto_ranks *tfh_kineto_ranks_new(struct tfh_builder *b);
+int tfh_kineto_ranks_add(struct tfh_kineto_ranks *r, struct tfh_kineto_entry *e);
+uint64_t tfh_kineto_ranks_count(const struct tfh_kineto_ranks *r);
+const struct tfh_kineto *tfh_kineto_ranks_first(const struct tfh_kineto_ranks *r);
+int tfh_kineto_ranks_end(struct tfh_kineto_ranks *r, const struct tfh_kineto_facts *facts);
+void tfh_kineto_ranks_free(struct tfh_kineto_ranks *r);
 
 #endif
