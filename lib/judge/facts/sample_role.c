@@ -5,6 +5,14 @@
 #include "judge/facts/event_loop.h"
 #include "judge/facts/pause_role.h"
 #include "judge/facts/sample_groups.h"
+#include "judge/facts/served.h"
+
+static enum tfh_role role_of(const struct tfh_model_line *frame, uint32_t n, enum tfh_order order)
+{
+	enum tfh_role role = tfh_place_role(frame, n, order);
+
+	return tfh_in_server(frame, n) ? tfh_served_role(role, frame, n) : role;
+}
 
 /* The role of a place's functions, cached. */
 static enum tfh_role role_at(struct tfh_stack_samples *l, uint32_t place, enum tfh_order order,
@@ -14,9 +22,9 @@ static enum tfh_role role_at(struct tfh_stack_samples *l, uint32_t place, enum t
 
 	while (l->role.n <= i)
 		if (TFH_PUSH(l->role, UINT8_MAX))
-			return tfh_place_role(frame, n, order);
+			return role_of(frame, n, order);
 	if (l->role.v[i] == UINT8_MAX)
-		l->role.v[i] = (uint8_t)tfh_place_role(frame, n, order);
+		l->role.v[i] = (uint8_t)role_of(frame, n, order);
 	return l->role.v[i];
 }
 

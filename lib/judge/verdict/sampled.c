@@ -279,7 +279,7 @@ static int finish(struct sampled_run *x, const struct tfh_feed *feed, struct tfh
 	out->wall_s = (double)(x->start->sample[x->start->n - 1].t - born) / 1e9;
 	out->start_s = x->ns > 0 ? out->wall_s * x->start_ns / x->ns : 0;
 	decide(x, r, part);
-	tfh_sampled_lines_list(&x->lines, all, out);
+	tfh_sampled_lines_list(&x->lines, x->start, all, out);
 	place = tfh_sampled_place(&x->lines, &x->steps, x->loop_ns, r);
 	if (place.ns > 0 && names_maker(x, r))
 		place.ns = 0;

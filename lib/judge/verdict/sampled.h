@@ -44,6 +44,7 @@ struct tfh_library_use {
 
 struct tfh_libraries {
 	bool jax, framework; /* anywhere in the run */
+	bool serves;	     /* the program answers requests */
 	TFH_VEC(struct tfh_library_use) use;
 };
 

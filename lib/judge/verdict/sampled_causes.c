@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "judge/facts/served.h"
 #include "judge/verdict/sampled.h"
 
 static enum tfh_cause seen_cause(const struct tfh_sampled_causes *x,
@@ -13,6 +14,8 @@ static enum tfh_cause seen_cause(const struct tfh_sampled_causes *x,
 	enum tfh_role role = tfh_sampled_role(k, frame, n);
 	bool runs = k->state == TFT_STATE_RUNNING, native = runs && k->gil == TFT_GIL_RELEASED;
 
+	if (x->libraries.serves)
+		role = tfh_served_role(role, frame, n);
 	/* What waits now for a queue, now for the GIL, waits for the thread that fills the queue. */
 	if (k->state == TFT_STATE_GIL)
 		return x->fed ? x->making.cause : TFH_CAUSE_HOST_GIL;

@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "judge/facts/place_role.h"
+#include "judge/facts/served.h"
 #include "judge/verdict/sampled.h"
 
 static bool is_of(const struct tfh_model_line *frame, const char *const *folders, size_t n)
@@ -68,6 +68,8 @@ static struct tfh_library_use *use_of(const struct tfh_libraries *l,
 
 int tfh_find_libraries(const struct tfh_start *s, struct tfh_libraries *out)
 {
+	uint32_t connection = 0;
+
 	*out = (struct tfh_libraries){.jax = false};
 	for (uint32_t i = 0; i < s->n; i++) {
 		struct tfh_model_line frame[TFH_VERDICT_FRAMES];
@@ -75,6 +77,8 @@ int tfh_find_libraries(const struct tfh_start *s, struct tfh_libraries *out)
 		uint32_t own = inside(frame, n);
 		struct tfh_library_use *u = own < n ? use_of(out, &frame[own]) : NULL;
 
+		connection |= tfh_on_connection(frame, n);
+		out->serves |= tfh_in_server(frame, n);
 		for (uint32_t k = 0; k < n; k++) {
 			out->jax |= uses_jax(&frame[k]);
 			out->framework |= is_framework(&frame[k]);
@@ -89,6 +93,7 @@ int tfh_find_libraries(const struct tfh_start *s, struct tfh_libraries *out)
 			u->arrays |= works_on_arrays(&frame[k]);
 		}
 	}
+	out->serves |= connection == TFH_CONNECTION_BOTH;
 	return 0;
 }
 

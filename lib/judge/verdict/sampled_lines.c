@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "judge/result_make.h"
 #include "judge/verdict/sampled_lines.h"
@@ -29,6 +30,7 @@ static int add_own(struct tfh_sampled_lines *x, const struct tfh_model_line *fra
 								      .last = frame[i].line})))
 			return -ENOMEM;
 		o = o ? o : &x->own.v[x->own.n - 1];
+		o->is_main |= i + 1 < n && !strcmp(frame[i + 1].function, "<module>");
 		o->ns += ns;
 		o->cause[cause] += ns;
 		o->depth = n - i > o->depth ? n - i : o->depth;
@@ -103,9 +105,26 @@ static struct tfh_sampled_line line_of(const struct tfh_sampled_lead *l, double 
 	};
 }
 
+/* Whether the function has a loop: one was seen there, or nothing but the program itself calls it. */
+static bool loops_in(const struct tfh_start *s, const struct tfh_own_function *o)
+{
+	bool found = o->is_main || !strcmp(o->line.function, "<module>");
+
+	for (uint32_t i = 0; i < s->n_loop && !found; i++) {
+		struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+		const struct tfh_start_loop *l = &s->loop[i];
+		uint32_t n =
+			tfh_start_frames(s, s->sample[l->sample].place, frame, TFH_VERDICT_FRAMES);
+		found = l->depth && l->depth <= n &&
+			tfh_same_function(&frame[n - l->depth], &o->line);
+	}
+	return found;
+}
+
 /* The innermost function of the program that has nearly all of the time: it has the loop, or calls
- * it. */
-static void find_loop(const struct tfh_sampled_lines *x, double all, struct tfh_sampled *out)
+ * it, or is called by it. */
+static void find_loop(const struct tfh_sampled_lines *x, const struct tfh_start *s, double all,
+		      struct tfh_sampled *out)
 {
 	const struct tfh_own_function *best = NULL;
 
@@ -119,16 +138,17 @@ static void find_loop(const struct tfh_sampled_lines *x, double all, struct tfh_
 	out->file = best->line.file;
 	out->function = best->line.function;
 	out->first = best->first;
-	out->last = best->last;
+	out->last = loops_in(s, best) ? best->last : best->first;
 }
 
-void tfh_sampled_lines_list(struct tfh_sampled_lines *x, double all, struct tfh_sampled *out)
+void tfh_sampled_lines_list(struct tfh_sampled_lines *x, const struct tfh_start *s, double all,
+			    struct tfh_sampled *out)
 {
 	if (x->lead.n)
 		qsort(x->lead.v, x->lead.n, sizeof(*x->lead.v), by_time);
 	for (size_t i = 0; i < x->lead.n && i < TFH_VERDICT_START_LINES; i++)
 		out->line[out->n_line++] = line_of(&x->lead.v[i], all);
-	find_loop(x, all, out);
+	find_loop(x, s, all, out);
 }
 
 /* The time that goes with a function of the program; 0: no more than the line's. One that takes much longer

@@ -19,6 +19,7 @@ struct tfh_own_function {
 	struct tfh_model_line line;
 	uint32_t first, last, depth;
 	double ns, cause[TFH_CAUSE_COUNT];
+	bool is_main; /* called by the program itself */
 };
 
 /* lead.v and own.v are freed with free(), also after an error. */
@@ -32,7 +33,8 @@ int tfh_sampled_lines_add(struct tfh_sampled_lines *x, const struct tfh_start_sa
 			  const struct tfh_model_line *frame, uint32_t n, enum tfh_cause cause);
 /* When all are counted: sorts the lines by time, fills the result's table of them, and names the
  * function that has the loop. `all`: the time of all samples, ns. */
-void tfh_sampled_lines_list(struct tfh_sampled_lines *x, double all, struct tfh_sampled *out);
+void tfh_sampled_lines_list(struct tfh_sampled_lines *x, const struct tfh_start *s, double all,
+			    struct tfh_sampled *out);
 /* The line with most of the verdict's cause, in r->found.line, and what to remove; its ns is 0: no line has
  * enough samples. `loop_ns`: time of the loop over steps. */
 struct tfh_sampled_place tfh_sampled_place(const struct tfh_sampled_lines *x,

@@ -2,33 +2,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "judge/facts/served.h"
 #include "judge/verdict/verdict.h"
-
-/* Where Python servers wait for requests, by a part of the file's path. */
-static const char *const servers[] = {"/socketserver.py",
-				      "/http/server.py",
-				      "/wsgiref/",
-				      "/grpc/_server.py",
-				      "/grpc/aio/_server.py",
-				      "/uvicorn/",
-				      "/hypercorn/",
-				      "/gunicorn/",
-				      "/werkzeug/serving.py",
-				      "/waitress/",
-				      "/aiohttp/web",
-				      "/xmlrpc/server.py",
-				      "/ray/serve/",
-				      "/bentoml/",
-				      "/multiprocessing/managers.py"};
-
-static bool in_server(const struct tfh_model_line *frame, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++)
-		for (size_t s = 0; frame[i].library && s < sizeof(servers) / sizeof(*servers); s++)
-			if (strstr(frame[i].file, servers[s]))
-				return true;
-	return false;
-}
 
 static bool waits(enum tfh_cause cause)
 {
@@ -54,7 +29,7 @@ static bool waits_in_server(const struct tfh_accounts *accounts, enum tfh_cause 
 			continue;
 		uint32_t n = tfh_frames_at(facts, k.place, frame);
 		all += k.ns;
-		there += idle && in_server(frame, n) ? k.ns : 0;
+		there += idle && tfh_in_server(frame, n) ? k.ns : 0;
 	}
 	return all > 0 && there > TFH_VERDICT_MOST_SHARE * all;
 }

@@ -106,15 +106,6 @@ static bool sends_tasks(const struct tfh_result *r, enum tfh_cause cause)
 	return is_input(cause) && tfh_sends_tasks(r);
 }
 
-/* A whole file is loaded where batches or requests are answered: json.load(), pickle.load(), np.load(). */
-static bool loads_files(const struct tfh_result *r, enum tfh_cause cause)
-{
-	const char *callee = r->found.line.callee;
-
-	return (cause == TFH_CAUSE_INPUT_DECODE || cause == TFH_CAUSE_INPUT_READ) &&
-	       !r->found.workers.processes && callee && !strcmp(callee, "load");
-}
-
 static bool asker_works(const struct tfh_result *r, enum tfh_cause cause)
 {
 	return is_input(cause) && r->found.asker_works;
@@ -174,7 +165,7 @@ static const struct {
 	{opens_anew,
 	 {"a file is opened anew for each element",
 	  "open it once, in each worker when it is first needed, and keep it open"}},
-	{loads_files,
+	{tfh_loads_files,
 	 {"loading files takes long",
 	  "load once, before the loop, what is the same each time; load the rest ahead, in other processes, or store it decoded"}},
 	{sends_tasks,

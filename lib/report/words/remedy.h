@@ -25,6 +25,8 @@ bool tfh_saves_images(const struct tfh_result *r, enum tfh_cause cause);
 
 /* task_costs.c: whether the line that makes batches mostly opens a file or an archive. */
 bool tfh_opens_anew(const struct tfh_result *r);
+/* Whether the time of this cause is mostly that of loading whole files. */
+bool tfh_loads_files(const struct tfh_result *r, enum tfh_cause cause);
 /* Whether the step waits for a pool's results although its processes have so little to do that they
  * would not fill the wait even one after the other: what is between takes the time. */
 bool tfh_sends_tasks(const struct tfh_result *r);

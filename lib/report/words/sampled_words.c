@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "judge/facts/served.h"
 #include "model/symbols/pylines.h"
 #include "report/words/remedy.h"
 #include "report/words/words.h"
@@ -90,6 +91,8 @@ const char *tfh_sampled_does(const struct tfh_result *r, const struct tfh_sample
 		return "waits for computing on other threads";
 	if (sleeps(l) && *state)
 		return state;
+	if (l->callee && l->cause == TFH_CAUSE_HOST_PYTHON && tfh_loads_file_by(l->callee))
+		return "loads files";
 	return l->cause == TFH_CAUSE_COMPUTE_CPU   ? "native code"
 	       : l->cause == TFH_CAUSE_HOST_PYTHON ? "Python code"
 						   : row_of(r, l->cause)->does;
@@ -263,10 +266,14 @@ static void explain(struct tfh_wording *w)
 	const struct tfh_sampled_line *l = verdict_line(w->r);
 	const struct tfh_seen_workers *maker = &w->r->found.workers;
 	const struct sampled_row *row = row_of(w->r, v->cause);
+	bool loads = tfh_loads_files(w->r, v->cause);
 	bool fed = v->cls == TFH_CLASS_INPUT_BOUND && (is_makers(w->r) || (l && sleeps(l)));
 	const char *does = fed				      ? "waits for data"
 			   : tfh_saves_images(w->r, v->cause) ? "saves images"
-							      : row->does;
+			   : loads && row->cause == TFH_CAUSE_HOST_PYTHON
+				   ? "runs Python code, mostly to load files"
+			   : loads ? "loads files"
+				   : row->does;
 	double share = v->cause == TFH_CAUSE_NONE ? NAN : s->cause[v->cause];
 
 	if (v->cause == TFH_CAUSE_NONE) {
@@ -289,8 +296,8 @@ static void explain(struct tfh_wording *w)
 		fed ? "make the data in more threads or processes, further ahead, or do less for each"
 		: row->cause == TFH_CAUSE_COMPUTE_CPU && !could_use_gpu(w->r)
 			? "fewer or cheaper operations, or more CPUs"
-		: row->todo ? row->todo
-			    : tfh_remedy_in(w->r, v->cause).todo,
+		: row->todo && !loads ? row->todo
+				      : tfh_remedy_in(w->r, v->cause).todo,
 		TFH_REMOVE_NONE);
 }
 

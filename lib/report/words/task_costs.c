@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "judge/facts/served.h"
 #include "report/words/remedy.h"
 #include "report/words/words.h"
 
@@ -55,4 +56,14 @@ bool tfh_opens_anew(const struct tfh_result *r)
 		}
 	}
 	return tfh_cause_part(r->steady.cause) == TFH_PART_INPUT && 2 * opening > all;
+}
+
+/* json.load(), np.load(), pd.read_csv(), where batches are made or requests answered. */
+bool tfh_loads_files(const struct tfh_result *r, enum tfh_cause cause)
+{
+	const char *callee = r->found.line.callee;
+
+	return (cause == TFH_CAUSE_INPUT_DECODE || cause == TFH_CAUSE_INPUT_READ ||
+		cause == TFH_CAUSE_HOST_PYTHON) &&
+	       !r->found.workers.processes && callee && tfh_loads_file_by(callee);
 }

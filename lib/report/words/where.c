@@ -1,6 +1,7 @@
 /* Where in the program the time goes. */
 #include "model/symbols/pylines.h"
 #include "report/format.h"
+#include "report/words/remedy.h"
 #include "report/words/words.h"
 
 #include <string.h>
@@ -181,6 +182,8 @@ const char *tfh_place_advice(struct tfh_wording *w, enum tfh_cause cause)
 {
 	const struct tfh_code_time *code = code_of(w, cause);
 
+	if (tfh_loads_files(w->r, cause))
+		return NULL;
 	if (cause == TFH_CAUSE_HOST_PYTHON && tfh_line_grows(w->r))
 		return tfh_phrase(
 			w,

@@ -24,7 +24,11 @@ enum {
 	ITEM,
 	MAKE,
 	TREE,
-	DECAY
+	DECAY,
+	LOAD,
+	LOADS,
+	TAKE,
+	ANSWER
 };
 enum {
 	TRAIN = 1,
@@ -44,7 +48,11 @@ enum {
 	INDEXES,
 	CONVERTS,
 	MAPS,
-	DECAYS
+	DECAYS,
+	LOADS_FILE,
+	DECODES_TEXT,
+	TAKES_REQUEST,
+	ANSWERS
 };
 
 static const struct tfh_start_function function[] = {
@@ -64,13 +72,18 @@ static const struct tfh_start_function function[] = {
 	{"/site-packages/jax/_src/array.py", "ArrayImpl.__getitem__", true},
 	{"/site-packages/jax/_src/numpy/array_constructors.py", "asarray", true},
 	{"/site-packages/jax/_src/tree_util.py", "tree_map.<locals>.<genexpr>", true},
-	{"/site-packages/optax/transforms/_adding.py", "update_fn.<locals>.<lambda>", true}};
+	{"/site-packages/optax/transforms/_adding.py", "update_fn.<locals>.<lambda>", true},
+	{"/usr/lib/python3.11/json/__init__.py", "load", true},
+	{"/usr/lib/python3.11/json/__init__.py", "loads", true},
+	{"/usr/lib/python3.11/socket.py", "SocketIO.readinto", true},
+	{"/usr/lib/python3.11/socket.py", "SocketIO.write", true}};
 static const struct tfh_start_place place[] = {
 	{0, JOB, 40},	    {TRAIN, SCIPY, 46},	 {TRAIN, LINEAR, 560}, {TRAIN, JAX, 300},
 	{TRAIN, NEXT, 264}, {ASKS, RESULT, 451}, {0, DECODE, 12},      {FLIPPED, PAD, 875},
 	{0, AUGMENT, 36},   {TRAIN, LAYER, 100}, {0, AUGMENT, 31},     {TRAIN, TRACE, 90},
 	{TRAIN, XLA, 7},    {TRAIN, ADD, 732},	 {TRAIN, ITEM, 342},   {TRAIN, MAKE, 453},
-	{TRAIN, TREE, 399}, {MAPS, DECAY, 73}};
+	{TRAIN, TREE, 399}, {MAPS, DECAY, 73},	 {TRAIN, LOAD, 293},   {TRAIN, LOADS, 346},
+	{TRAIN, TAKE, 706}, {TRAIN, ANSWER, 724}};
 
 /* Of so many samples, of 100 ms each. */
 struct part {
@@ -241,6 +254,24 @@ static void test_rows(void **state)
 	expect(part, 3, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_BATCH);
 }
 
+/* A file that is loaded for each request is none of the request's data, which may have to be decoded. */
+static void test_served(void **state)
+{
+	(void)state;
+	static const struct part load[] = {{60, LOADS_FILE, TFT_STATE_RUNNING, 0},
+					   {2, TAKES_REQUEST, TFT_STATE_RUNNING, 0},
+					   {2, ANSWERS, TFT_STATE_RUNNING, 0}},
+				 text[] = {{60, DECODES_TEXT, TFT_STATE_RUNNING, 0},
+					   {2, TAKES_REQUEST, TFT_STATE_RUNNING, 0},
+					   {2, ANSWERS, TFT_STATE_RUNNING, 0}};
+
+	expect(load, 1, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_DECODE);
+	expect(load, 2, TFH_CLASS_INPUT_BOUND,
+	       TFH_CAUSE_INPUT_DECODE); /* it may be asked for batches */
+	expect(load, 3, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_PYTHON);
+	expect(text, 3, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_DECODE);
+}
+
 static void test_iterator(void **state)
 {
 	(void)state;
@@ -323,6 +354,7 @@ int main(void)
 		cmocka_unit_test(test_rows),	cmocka_unit_test(test_iterator),
 		cmocka_unit_test(test_arrays),	cmocka_unit_test(test_pool),
 		cmocka_unit_test(test_starved), cmocka_unit_test(test_jax_ops),
+		cmocka_unit_test(test_served),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
