@@ -35,16 +35,24 @@ static enum tft_range range_of(const char *name)
 	return at && !strpbrk(name, " #.(") ? TFT_RANGE_OP : TFT_RANGE_NOTE;
 }
 
+bool tfh_import_step(const char *name, uint64_t *number)
+{
+	static const char step[] = "ProfilerStep#";
+
+	if (!starts(name, step))
+		return false;
+	*number = strtoull(name + sizeof(step) - 1, NULL, 10);
+	return true;
+}
+
 int tfh_import_host_event(struct tfh_builder *b, const char *name, enum tft_range kind,
 			  struct tfh_event *ev)
 {
-	static const char step[] = "ProfilerStep#";
 	enum tft_range known = kind == TFT_RANGE_PYTHON ? kind : range_of(name);
 
-	if (starts(name, step)) {
+	if (tfh_import_step(name, &ev->w[0])) {
 		ev->kind = TFT_MARK;
 		ev->fn = &tfh_fn_table[TFH_FN_mark_step];
-		ev->w[0] = strtoull(name + sizeof(step) - 1, NULL, 10);
 		return name_word(b, ev->process, TFT_NAME_STRING, "ProfilerStep", &ev->w[1]);
 	}
 	if (starts(name, "enumerate(DataLoader)") || starts(name, "enumerate(DataPipe)")) {

@@ -63,6 +63,8 @@ void tfh_import_copy_name(const char *name, struct tfh_op *op);
  * source does not give it. 0 or -ENOMEM. */
 int tfh_import_host_event(struct tfh_builder *b, const char *name, enum tft_range kind,
 			  struct tfh_event *ev);
+/* host_event.c: whether this is the name of a step of PyTorch's profiler; *number: which. */
+bool tfh_import_step(const char *name, uint64_t *number);
 /* host_event.c: the row of a call by its name, remembered in `known`;
  * NULL if the analysis does not know it. 0 or -ENOMEM. */
 int tfh_import_fn(struct tfh_builder *b, struct tfh_map *known, const char *name,

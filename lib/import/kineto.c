@@ -44,6 +44,7 @@ static uint8_t category_of(const char *text)
 		{"memset", TFH_KINETO_MEMSET},
 		{"cuda_sync", TFH_KINETO_SYNC},
 		{"cuda_event", TFH_KINETO_SYNC},
+		{"gpu_user_annotation", TFH_KINETO_NOTE},
 		{"ac2g", TFH_KINETO_ARROW},
 		{"async_cpu_to_gpu", TFH_KINETO_ARROW},
 		{"async", TFH_KINETO_ARROW},

@@ -38,6 +38,7 @@ enum tfh_kineto_category {
 	TFH_KINETO_MEMSET,
 	TFH_KINETO_SYNC,  /* a wait in a stream, recorded on the device */
 	TFH_KINETO_ARROW, /* an arrow from a call to its op */
+	TFH_KINETO_NOTE,  /* an annotation, from the first to the last op that was launched in it */
 };
 
 /* rocprof_entry.c: completes an entry of rocprof's `results.json`, in the dialect that

@@ -5,6 +5,7 @@
  * order in the stream.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,11 @@ struct wait {
 	uint32_t stream, on;
 };
 
+struct step { /* as the device's rows have it */
+	uint64_t number;
+	int64_t t0, t1;
+};
+
 struct tfh_kineto {
 	struct tfh_builder *b;
 	struct tfh_kineto_open *open;
@@ -47,6 +53,8 @@ struct tfh_kineto {
 	TFH_VEC(struct late_call) call;
 	TFH_VEC(struct late_op) op;
 	TFH_VEC(struct wait) waits;
+	struct tfh_map step; /* number -> index in `steps` + 1 */
+	TFH_VEC(struct step) steps;
 	int64_t host_pid, device; /* host_pid: -1 until known; device: likewise */
 	bool rocprof;		  /* written by rocprof, not by PyTorch */
 	bool gpu;		  /* the trace has an op, or a call that issues ops */
@@ -88,9 +96,11 @@ void tfh_kineto_free(struct tfh_kineto *k)
 	tfh_map_free(&k->fn);
 	tfh_map_free(&k->arrow);
 	tfh_map_free(&k->wait);
+	tfh_map_free(&k->step);
 	free(k->call.v);
 	free(k->op.v);
 	free(k->waits.v);
+	free(k->steps.v);
 	free(k);
 }
 
@@ -261,6 +271,25 @@ static int add_wait(struct tfh_kineto *k, const struct tfh_kineto_entry *e)
 	return 0;
 }
 
+/* A step's annotation on the device, one of each stream. */
+static int add_note(struct tfh_kineto *k, const struct tfh_kineto_entry *e)
+{
+	struct step s = {.t0 = e->ts, .t1 = e->ts + e->dur};
+	uint64_t *index;
+
+	if (!tfh_import_step(e->name, &s.number))
+		return 0;
+	index = tfh_map_put(&k->step, tfh_hash_u64(s.number) | 1, NULL);
+	if (!index || (!*index && TFH_PUSH(k->steps, s)))
+		return -ENOMEM;
+	if (!*index)
+		*index = k->steps.n;
+	struct step *known = &k->steps.v[*index - 1];
+	known->t0 = s.t0 < known->t0 ? s.t0 : known->t0;
+	known->t1 = s.t1 > known->t1 ? s.t1 : known->t1;
+	return 0;
+}
+
 /* ---- entries ---- */
 
 static int add_label(struct tfh_kineto *k, const struct tfh_kineto_entry *e)
@@ -333,6 +362,8 @@ int tfh_kineto_add(struct tfh_kineto *k, struct tfh_kineto_entry *e)
 		if (rc <= 0)
 			return rc;
 	}
+	if (e->phase == 'X' && e->category == TFH_KINETO_NOTE)
+		return e->dur > TFH_IMPORT_LENGTH ? 0 : add_note(k, e);
 	if (e->phase != 'X' || e->category == TFH_KINETO_OTHER || e->category == TFH_KINETO_ARROW) {
 		k->others++;
 		return 0;
@@ -450,6 +481,26 @@ static int late_ops(struct tfh_kineto *k)
 	return rc;
 }
 
+/* Steps of a trace that has only the device's rows. */
+static int device_steps(struct tfh_kineto *k)
+{
+	int64_t thread = k->steps.n ? thread_of(k, 0) : 0;
+	int rc = thread < 0 ? -ENOMEM : 0;
+
+	for (uint32_t i = 0; i < k->steps.n && !rc; i++) {
+		const struct step *s = &k->steps.v[i];
+		struct tfh_event ev = {.t0 = s->t0,
+				       .t1 = s->t1,
+				       .process = k->process,
+				       .thread = (uint32_t)thread};
+		char name[64];
+		snprintf(name, sizeof(name), "ProfilerStep#%" PRIu64, s->number);
+		rc = tfh_import_host_event(k->b, name, TFT_RANGE_NOTE, &ev);
+		rc = rc ? rc : tfh_build_event(k->b, &ev, 0);
+	}
+	return rc;
+}
+
 static int32_t small(int64_t v)
 {
 	return v >= 0 && v < 1 << 24 ? (int32_t)v : -1;
@@ -460,6 +511,8 @@ int tfh_kineto_end(struct tfh_kineto *k, const struct tfh_kineto_facts *facts)
 	const char *exe = "";
 	int rc = late_calls(k);
 
+	if (!rc && k->entries && !k->threads)
+		rc = device_steps(k);
 	if (!rc)
 		rc = late_ops(k);
 	if (!rc && k->stop < INT64_MAX)

@@ -286,3 +286,12 @@ for freed in 200, 5000:
     t.add("cuda_runtime", "cudaFree", end, freed, correlation=900)
     d = t.report("freed%d" % freed)
     assert (d["steps"]["clock"] == "period") == (freed == 200), (freed, d["steps"])
+
+# The device's rows alone show steps by their annotations, one for each stream.
+t = Trace()
+for i in range(6):
+    for stream, at, dur in ((7, 0, 800), (20, 300, 650)):
+        t.add("kernel", f"gemm{stream}", i * 1000 + at, dur, pid=0, tid=stream, device=0, stream=stream)
+        t.add("gpu_user_annotation", f"ProfilerStep#{i + 3}", i * 1000 + at, dur, pid=0, tid=stream)
+d = t.report("device")
+assert (d["steps"]["clock"], d["steps"]["total"], d["verdict"]["class"]) == ("mark", 6, "compute-bound"), (d["steps"], d["verdict"])
