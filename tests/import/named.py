@@ -295,3 +295,17 @@ for i in range(6):
         t.add("gpu_user_annotation", f"ProfilerStep#{i + 3}", i * 1000 + at, dur, pid=0, tid=stream)
 d = t.report("device")
 assert (d["steps"]["clock"], d["steps"]["total"], d["verdict"]["class"]) == ("mark", 6, "compute-bound"), (d["steps"], d["verdict"])
+
+# Numbers that are left out show that the profiler was off: no time of a step, whether it is short or long.
+for off in 5000, 30000, 400000:
+    t = Trace()
+    for i in range(8):
+        at = i * 10000 + off * (i > 3)
+        t.add("user_annotation", f"ProfilerStep#{i + 20 * (i > 3)}", at, 9990)
+        for k in range(8):
+            t.launch(f"gemm{k}", at + k * 1000, at + k * 1000 + 20, 900)
+    d = t.report(f"off{off}")
+    parts = {p["kind"]: p["wall_s"] for p in d["tree"]["parts"]}
+    mean = d["steps"]["total_s"] / d["steps"]["count"]
+    assert d["steps"]["total"] == 8 and 0.0095 < mean < 0.0101, (off, d["steps"])
+    assert parts["step"] < 0.081 and abs(parts["between"] - off / 1e6) < 0.003, (off, parts)

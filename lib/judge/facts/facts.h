@@ -57,6 +57,7 @@ struct tfh_boundary {
 	uint32_t series, thread;
 	bool end;   /* "no more elements" instead of a batch */
 	bool eval;  /* mark: the step does not train */
+	bool left;  /* mark: the next mark's number is higher by more than one */
 	bool more;  /* a further batch of the step that the previous batch began */
 	bool fresh; /* of an iterator that was made since the batch before */
 };
@@ -238,7 +239,9 @@ struct tfh_facts {
 	/* Most batches are the first of an iterator that is made for them, over a data set that is
 	 * kept: each starts the pipeline anew. */
 	bool restarts;
-	uint32_t mark_name; /* string id of the first mark, 0: none */
+	uint32_t mark_name;   /* string id of the first mark, 0: none */
+	uint64_t mark_number; /* of the last mark */
+	size_t marks_left;    /* how many marks have `left` */
 	TFH_VEC(struct tfh_series) series;
 	/* Hash buckets by iterator: index + 1 of the last one. */
 	uint32_t series_at[TFH_FACTS_SERIES_BUCKETS];

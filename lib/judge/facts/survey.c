@@ -377,6 +377,20 @@ static void note_python(struct tfh_facts *facts, struct tfh_thread_use *use, uin
 	use->python = f->lines && f->lines(f->arg, facts->process, stack, &frame, 1) > 0;
 }
 
+static int add_mark(struct tfh_facts *facts, const struct tfh_event *ev)
+{
+	struct tfh_boundary t = {.t0 = ev->t0, .t1 = ev->t1, .thread = ev->thread};
+
+	if (!facts->mark.n) {
+		facts->mark_name = (uint32_t)ev->w[1];
+	} else if (ev->w[0] > facts->mark_number + 1) {
+		facts->mark.v[facts->mark.n - 1].left = true;
+		facts->marks_left++;
+	}
+	facts->mark_number = ev->w[0];
+	return TFH_PUSH_BIG(facts->mark, t);
+}
+
 static int add_event(struct tfh_facts *facts, const struct tfh_event *ev, struct pending *q,
 		     struct tfh_heap *heap)
 {
@@ -399,11 +413,8 @@ static int add_event(struct tfh_facts *facts, const struct tfh_event *ev, struct
 		facts->ranges++;
 		return tfh_range_event(facts, ev);
 	}
-	if (ev->kind == TFT_MARK) {
-		struct tfh_boundary t = {.t0 = ev->t0, .t1 = ev->t1, .thread = ev->thread};
-		facts->mark_name = facts->mark.n ? facts->mark_name : (uint32_t)ev->w[1];
-		return TFH_PUSH_BIG(facts->mark, t);
-	}
+	if (ev->kind == TFT_MARK)
+		return add_mark(facts, ev);
 	note_python(facts, &facts->thread[ev->thread], ev->stack);
 	rc = add_call(facts, ev, q);
 	return !rc && ev->kind == TFT_ALLOC ? tfh_heap_event(heap, ev, facts->feed->wall_ns) : rc;

@@ -49,6 +49,7 @@ struct tfh_loops {
 	uint32_t alike_loops;		   /* loops joined in the training group; 0: one */
 	TFH_VEC(struct tfh_boundary) mark; /* events of the clock, unless it is an iterator */
 	bool mark_ends;			   /* each mark is at the end of its step */
+	bool apart;			   /* the marks' numbers show gaps between steps */
 	bool several;			   /* several steps precede each wait */
 	TFH_VEC(struct tfh_window) window; /* in order; they tile the judged time */
 	uint32_t micro;	  /* parts of a step that the clock mistook for steps; 0: none */

@@ -202,14 +202,25 @@ static void cut_at_batches(struct window_builder *b)
 	close_window(b, facts->last_work, true);
 }
 
+/* Whether numbers that are left out show that a profiler did not record the steps in between (its
+ * schedule repeats): few, if the program counts its steps one by one. */
+static bool recorded_apart(const struct tfh_facts *facts, const struct tfh_loops *loops)
+{
+	return TFH_DETECT_APART && facts->feed->imported && facts->marks_left &&
+	       loops->clock == TFH_STEP_CLOCK_MARK && 2 * facts->marks_left < facts->mark.n;
+}
+
 static void cut_at_marks(struct window_builder *b)
 {
 	const struct tfh_facts *facts = b->facts;
 	struct tfh_loops *loops = b->loops;
 	int64_t eval = 0;
 
+	loops->apart = recorded_apart(facts, loops);
 	TFH_EACH (i, loops->mark.n) {
 		const struct tfh_boundary *m = &loops->mark.v[i];
+		if (loops->apart && i && m[-1].left)
+			close_window(b, m[-1].t1, false);
 		/* A step before an evaluation has not waited for another batch. */
 		close_window(b, m->t0, m->eval && !eval && !loops->mark_ends);
 		if (eval && !m->eval)

@@ -370,7 +370,8 @@ int tfh_settle_tree(const struct tfh_accounts *accounts, struct tfh_result *r)
 		}
 		gaps += p.tree[i].kind == TFH_BRANCH_BETWEEN;
 	}
-	p.marked = accounts->facts->feed->imported && accounts->loops->clock == TFH_STEP_CLOCK_MARK;
+	p.marked = accounts->facts->feed->imported && !accounts->loops->apart &&
+		   accounts->loops->clock == TFH_STEP_CLOCK_MARK;
 	if (!TFH_DETECT_SETTLED || !accounts->judged_steps || !n)
 		return 0;
 	double given = shares(&p);
