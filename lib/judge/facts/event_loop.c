@@ -4,8 +4,9 @@
 
 static bool is_loop(const struct tfh_model_line *f)
 {
-	return f->library && (strstr(f->file, "/asyncio/") || strstr(f->file, "/uvloop/") ||
-			      strstr(f->file, "/trio/"));
+	return f->library &&
+	       (tfh_is_in_package(f->file, "/asyncio/") || tfh_is_in_package(f->file, "/uvloop/") ||
+		tfh_is_in_package(f->file, "/trio/"));
 }
 
 uint32_t tfh_event_loop_of(const struct tfh_model_line *frame, uint32_t n)

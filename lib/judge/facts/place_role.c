@@ -128,7 +128,7 @@ static bool in_file(const struct place_row *r, const struct tfh_model_line *fram
 	if (!r->file)
 		return !frame->library;
 	if (path == TFH_PATH_WHOLE)
-		return frame->library && strstr(frame->file, r->file);
+		return frame->library && tfh_is_in_package(frame->file, r->file);
 	if (!*r->file || !strcmp(frame->function, "<module>"))
 		return false;
 	if (path == TFH_PATH_NAME)
@@ -136,7 +136,7 @@ static bool in_file(const struct place_row *r, const struct tfh_model_line *fram
 		       strcmp(frame->file, "__init__.py") != 0 &&
 		       !strcmp(frame->file, tfh_file_of(r->file));
 	return *r->file == '/' ? !strncmp(frame->file, r->file + 1, strlen(r->file + 1))
-			       : frame->library && strstr(frame->file, r->file);
+			       : frame->library && tfh_is_in_package(frame->file, r->file);
 }
 
 static const struct place_row *row_of(const struct tfh_model_line *frame, enum tfh_path path,
@@ -288,8 +288,8 @@ static bool is_one_of(const struct function_row *row, size_t n, const struct tfh
 	const char *name = last_part(frame->function);
 
 	for (size_t i = 0; i < n && frame->library; i++)
-		if (may_match(row[i].function, name) && strstr(frame->file, row[i].file) &&
-		    !fnmatch(row[i].function, name, 0))
+		if (may_match(row[i].function, name) && !fnmatch(row[i].function, name, 0) &&
+		    tfh_is_in_package(frame->file, row[i].file))
 			return true;
 	return false;
 }

@@ -29,7 +29,7 @@ bool tfh_in_server(const struct tfh_model_line *frame, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
 		for (size_t s = 0; frame[i].library && s < sizeof(servers) / sizeof(*servers); s++)
-			if (strstr(frame[i].file, servers[s]))
+			if (tfh_is_in_package(frame[i].file, servers[s]))
 				return true;
 	return false;
 }

@@ -38,7 +38,7 @@ struct computed {
 static const struct tfh_model_line *caller_of(const struct tfh_model_line *frame, uint32_t n,
 					      uint32_t i)
 {
-	while (i < n && frame[i].library && strstr(frame[i].file, "/torch/"))
+	while (i < n && frame[i].library && tfh_is_in_package(frame[i].file, "/torch/"))
 		i++;
 	return i < n && !frame[i].library ? &frame[i] : NULL;
 }

@@ -12,7 +12,7 @@
 static bool is_of(const struct tfh_model_line *frame, const char *const *folders, size_t n)
 {
 	for (size_t i = 0; frame->library && i < n; i++)
-		if (strstr(frame->file, folders[i]))
+		if (tfh_is_in_package(frame->file, folders[i]))
 			return true;
 	return false;
 }

@@ -141,6 +141,14 @@ bool tfh_file_of_library(const char *path)
 	return in_library(path);
 }
 
+bool tfh_is_in_package(const char *path, const char *part)
+{
+	const char *module = *part == '/' && strstr(path, part) ? in_library(path) : NULL;
+
+	/* the part of a library's path begins behind a slash */
+	return strstr(module && module > path ? module - 1 : path, part);
+}
+
 bool tfh_makes_jax_ops(const char *file, const char *function)
 {
 	static const char *const parts[] = {"/jax/_src/numpy/", "/jax/_src/lax/", "/jax/_src/nn/",

@@ -25,6 +25,9 @@ uint32_t tfh_place_lead(const struct tfh_model_line *frame, uint32_t n);
 
 /* Whether a file belongs to the standard library or an installed package. */
 bool tfh_file_of_library(const char *path);
+/* Whether a part of a path ("/torch/nn/") occurs in it from the package's name on: the folder of an
+ * environment may have a library's name. One that does not begin with a slash may be anywhere. */
+bool tfh_is_in_package(const char *path, const char *part);
 /* Whether a function belongs to the parts of JAX that make operations, of which none runs in a jitted
  * function once that is compiled. What makes arrays of other data is not among them. */
 bool tfh_makes_jax_ops(const char *file, const char *function);

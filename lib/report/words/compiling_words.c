@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/symbols/pylines.h"
 #include "report/words/words.h"
 
 static double sum(const struct tfh_compiling *c)
@@ -68,7 +69,7 @@ static const char *todo(const char *compiler)
 	};
 
 	for (size_t i = 0; compiler && i < sizeof(table) / sizeof(*table); i++)
-		if (strstr(compiler, table[i].package))
+		if (tfh_is_in_package(compiler, table[i].package))
 			return table[i].todo;
 	return "compile once, outside of loops, and keep what was compiled for later runs";
 }

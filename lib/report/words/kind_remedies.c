@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/symbols/pylines.h"
 #include "report/words/remedy.h"
 #include "report/words/words.h"
 
@@ -53,7 +54,7 @@ bool tfh_saves_images(const struct tfh_result *r, enum tfh_cause cause)
 	bool found = false;
 
 	for (size_t i = 0; file && i < sizeof(encoders) / sizeof(*encoders); i++)
-		found |= strstr(file, encoders[i]) != NULL;
+		found |= tfh_is_in_package(file, encoders[i]);
 	return found;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "model/symbols/pylines.h"
 #include "report/words/remedy.h"
 #include "report/words/words.h"
 
@@ -300,7 +301,7 @@ struct tfh_remedy tfh_stage_remedy(const struct tfh_result *r, enum tfh_cause ca
 
 static bool is_called(const struct tfh_seen_node *node, const char *function)
 {
-	return node->file && strstr(node->file, "/keras/") &&
+	return node->file && tfh_is_in_package(node->file, "/keras/") &&
 	       tfh_ends_with(node->function, function);
 }
 

@@ -64,7 +64,7 @@ static bool could_use_gpu(const struct tfh_result *r)
 
 	for (uint32_t i = 0; i < r->found.n_node; i++)
 		for (size_t k = 0; k < sizeof(folders) / sizeof(*folders); k++)
-			if (strstr(r->found.node[i].file, folders[k]))
+			if (tfh_is_in_package(r->found.node[i].file, folders[k]))
 				return true;
 	return false;
 }
