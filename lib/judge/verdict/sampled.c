@@ -197,13 +197,15 @@ static int add_sample(struct sampled_run *x, uint32_t sample)
 }
 
 /* The main thread's own line only waits, at a queue or for Python's lock, if one other thread works for
- * most of that time: that thread's line is the one to change. */
+ * most of that time, or for functions that a library calls in threads of its own: their line is the one
+ * to change. */
 static bool names_maker(const struct sampled_run *x, struct tfh_result *r)
 {
 	const struct tfh_seen_workers *k = &r->found.workers;
+	bool feeds = x->causes.fed && k->threads == 1 && r->verdict.cause == x->causes.making.cause,
+	     called = r->verdict.cause == TFH_CAUSE_HOST_CALLBACK;
 
-	if (!x->causes.fed || k->threads != 1 || k->busy < TFH_VERDICT_MOST_SHARE ||
-	    !k->line.file || r->verdict.cause != x->causes.making.cause)
+	if (!(feeds || called) || k->busy < TFH_VERDICT_MOST_SHARE || !k->line.file)
 		return false;
 	r->found.line = (struct tfh_seen_line){
 		.file = k->line.file,

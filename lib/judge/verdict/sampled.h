@@ -17,7 +17,8 @@ enum tfh_role tfh_sampled_role(const struct tfh_start_sample *k, const struct tf
 
 /* What other threads of the process, or other processes, were doing. */
 struct tfh_making_seen {
-	bool busy;	      /* enough samples show one at work */
+	bool busy;	 /* enough samples show one at work */
+	bool calls_back; /* mostly threads of a library, which calls functions of the program */
 	enum tfh_cause cause; /* of most of that work: input.*, input.unknown if not known */
 	double ns;	      /* of all of that work, and its samples in order of time */
 	struct tfh_start_sample *work;

@@ -46,6 +46,9 @@ enum tfh_cause tfh_sampled_cause(const struct tfh_sampled_causes *x,
 	enum tfh_cause cause = seen_cause(x, k, frame, n);
 	bool waits = cause == TFH_CAUSE_COMPUTE_CPU && k->state != TFT_STATE_RUNNING;
 
+	/* JAX computes with them (pure_callback). */
+	if (waits && x->making.calls_back)
+		return TFH_CAUSE_HOST_CALLBACK;
 	/* Results that came sooner would only be followed by a longer wait at the queue. */
 	return waits && x->starved ? x->making.cause : cause;
 }

@@ -16,7 +16,7 @@ struct others {
 	TFH_VEC(struct tfh_start_sample) work; /* those at work */
 	TFH_VEC(uint32_t) id;		       /* of those seen at work */
 	struct tfh_line_tree tree;
-	double ns, busy_ns, running_ns, cause[TFH_CAUSE_COUNT];
+	double ns, busy_ns, running_ns, called_ns, cause[TFH_CAUSE_COUNT];
 	uint64_t samples, busy;
 };
 
@@ -55,6 +55,7 @@ static int add_sample(struct others *o, const struct tfh_start *s, const struct 
 		return 0;
 	o->busy++;
 	o->busy_ns += k->ns;
+	o->called_ns += thread && m.outside ? k->ns : 0;
 	o->running_ns += k->state == TFT_STATE_RUNNING ? k->ns : 0;
 	o->cause[m.cause] += k->ns;
 	tfh_tree_add(&o->tree, m.frame, m.n, k->ns);
@@ -119,6 +120,8 @@ static int keep(struct others *o, bool threads, struct tfh_result *r, struct tfh
 		if (o->cause[c] > o->cause[most])
 			most = c;
 	*out = (struct tfh_making_seen){.busy = true,
+					.calls_back = TFH_DETECT_LOCK_CALLS_BACK &&
+						      2 * o->called_ns > o->busy_ns,
 					.cause = (enum tfh_cause)most,
 					.ns = o->busy_ns,
 					.work = o->work.v,

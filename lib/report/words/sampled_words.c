@@ -22,6 +22,8 @@ static const struct sampled_row {
 	 "jax.jit around what the line calls, or around the whole step: one call then does all of its operations"},
 	{TFH_CAUSE_HOST_GIL, "waits for the GIL, which another thread holds", NULL},
 	{TFH_CAUSE_HOST_LOCK, "waits for another thread", NULL},
+	{TFH_CAUSE_HOST_CALLBACK, "waits for functions of the program that a library calls",
+	 "make them cheaper, or let the framework compute the same"},
 	{TFH_CAUSE_HOST_SLEEP, "sleeps", NULL},
 	{TFH_CAUSE_HOST_WAIT, "waits for another process or machine", NULL},
 	{TFH_CAUSE_HOST_CHECKPOINT, "saves files", NULL},
@@ -143,12 +145,12 @@ static void say_steps(struct tfh_wording *w)
 				tfh_short_file(l->file), l->first, to, times));
 }
 
-/* Whether the verdict's line is that of the other thread which the main thread waits for. */
+/* Whether the verdict's line is that of the other threads which the main thread waits for. */
 static bool is_makers(const struct tfh_result *r)
 {
 	const struct tfh_seen_line *l = &r->found.line;
 
-	return r->found.workers.threads == 1 && l->file && l->file == r->found.workers.line.file &&
+	return r->found.workers.threads && l->file && l->file == r->found.workers.line.file &&
 	       l->line == r->found.workers.line.line &&
 	       l->function == r->found.workers.line.function;
 }
@@ -162,9 +164,9 @@ static void say_line(struct tfh_wording *w)
 	if (is_makers(w->r))
 		tfh_evidence(
 			w, TFH_TELLS_LINE,
-			tfh_phrase(w, "%s: %.0f %% of the other thread's work",
+			tfh_phrase(w, "%s: %.0f %% of the other %s work",
 				   tfh_at_words(w, k->line.function, k->line.file, k->line.line),
-				   100 * k->line.share));
+				   100 * k->line.share, k->threads == 1 ? "thread's" : "threads'"));
 	if (!l || is_makers(w->r))
 		return;
 	if (l->callee)

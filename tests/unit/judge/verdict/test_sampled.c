@@ -28,7 +28,8 @@ enum {
 	LOAD,
 	LOADS,
 	TAKE,
-	ANSWER
+	ANSWER,
+	BOOT
 };
 enum {
 	TRAIN = 1,
@@ -52,7 +53,9 @@ enum {
 	LOADS_FILE,
 	DECODES_TEXT,
 	TAKES_REQUEST,
-	ANSWERS
+	ANSWERS,
+	STARTS,
+	CALLED
 };
 
 static const struct tfh_start_function function[] = {
@@ -76,14 +79,15 @@ static const struct tfh_start_function function[] = {
 	{"/usr/lib/python3.11/json/__init__.py", "load", true},
 	{"/usr/lib/python3.11/json/__init__.py", "loads", true},
 	{"/usr/lib/python3.11/socket.py", "SocketIO.readinto", true},
-	{"/usr/lib/python3.11/socket.py", "SocketIO.write", true}};
+	{"/usr/lib/python3.11/socket.py", "SocketIO.write", true},
+	{"/usr/lib/python3.11/threading.py", "Thread._bootstrap", true}};
 static const struct tfh_start_place place[] = {
-	{0, JOB, 40},	    {TRAIN, SCIPY, 46},	 {TRAIN, LINEAR, 560}, {TRAIN, JAX, 300},
-	{TRAIN, NEXT, 264}, {ASKS, RESULT, 451}, {0, DECODE, 12},      {FLIPPED, PAD, 875},
-	{0, AUGMENT, 36},   {TRAIN, LAYER, 100}, {0, AUGMENT, 31},     {TRAIN, TRACE, 90},
-	{TRAIN, XLA, 7},    {TRAIN, ADD, 732},	 {TRAIN, ITEM, 342},   {TRAIN, MAKE, 453},
-	{TRAIN, TREE, 399}, {MAPS, DECAY, 73},	 {TRAIN, LOAD, 293},   {TRAIN, LOADS, 346},
-	{TRAIN, TAKE, 706}, {TRAIN, ANSWER, 724}};
+	{0, JOB, 40},	    {TRAIN, SCIPY, 46},	  {TRAIN, LINEAR, 560}, {TRAIN, JAX, 300},
+	{TRAIN, NEXT, 264}, {ASKS, RESULT, 451},  {STARTS, DECODE, 12}, {FLIPPED, PAD, 875},
+	{0, AUGMENT, 36},   {TRAIN, LAYER, 100},  {0, AUGMENT, 31},	{TRAIN, TRACE, 90},
+	{TRAIN, XLA, 7},    {TRAIN, ADD, 732},	  {TRAIN, ITEM, 342},	{TRAIN, MAKE, 453},
+	{TRAIN, TREE, 399}, {MAPS, DECAY, 73},	  {TRAIN, LOAD, 293},	{TRAIN, LOADS, 346},
+	{TRAIN, TAKE, 706}, {TRAIN, ANSWER, 724}, {0, BOOT, 1002},	{0, DECODE, 12}};
 
 /* Of so many samples, of 100 ms each. */
 struct part {
@@ -94,7 +98,8 @@ struct part {
 };
 
 static struct tfh_start start;
-static uint32_t makers; /* samples of another thread */
+static uint32_t makers,
+	called; /* samples of another thread: of the program's, of a library's that calls the program */
 
 static const struct tfh_start *start_of(void *arg, uint32_t process)
 {
@@ -116,13 +121,15 @@ static struct tfh_result *judge(const struct part *part, uint32_t parts)
 							      .state = (uint8_t)part[p].state,
 							      .gil = (uint8_t)part[p].gil};
 	static struct tfh_start_other other[256];
-	for (uint32_t i = 0; i < makers; i++)
-		other[i] = (struct tfh_start_other){
-			.at = {.ns = 1e8, .place = MAKES, .state = TFT_STATE_RUNNING}, .tid = 7};
+	for (uint32_t i = 0; i < makers + called; i++)
+		other[i] = (struct tfh_start_other){.at = {.ns = 1e8,
+							   .place = i < makers ? MAKES : CALLED,
+							   .state = TFT_STATE_RUNNING},
+						    .tid = 7};
 	start = (struct tfh_start){.sample = sample,
 				   .n = n,
 				   .other = other,
-				   .n_other = makers,
+				   .n_other = makers + called,
 				   .place = place,
 				   .function = function};
 	g->feed.start = start_of;
@@ -244,6 +251,22 @@ static void test_jax_ops(void **state)
 		expect(&rows[i].part, 1, rows[i].cls, rows[i].cause);
 }
 
+/* Functions of the program that JAX calls in threads of its own while the main thread waits. */
+static void test_calls_back(void **state)
+{
+	(void)state;
+	static const struct part part[] = {{50, READS, TFT_STATE_LOCK, TFT_GIL_UNKNOWN},
+					   {20, ADDS, TFT_STATE_RUNNING, TFT_GIL_HELD}};
+
+	expect(part, 2, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU);
+	called = 40;
+	struct tfh_result *r = judge(part, 2);
+	called = 0;
+	assert_int_equal(r->verdict.cause, TFH_CAUSE_HOST_CALLBACK);
+	assert_string_equal(r->found.line.function, "decode");
+	tfh_result_free(r);
+}
+
 static void test_rows(void **state)
 {
 	(void)state;
@@ -354,7 +377,7 @@ int main(void)
 		cmocka_unit_test(test_rows),	cmocka_unit_test(test_iterator),
 		cmocka_unit_test(test_arrays),	cmocka_unit_test(test_pool),
 		cmocka_unit_test(test_starved), cmocka_unit_test(test_jax_ops),
-		cmocka_unit_test(test_served),
+		cmocka_unit_test(test_served),	cmocka_unit_test(test_calls_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
