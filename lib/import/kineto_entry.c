@@ -33,7 +33,7 @@ struct wait {
 	uint32_t stream, on;
 };
 
-struct step { /* as the device's rows have it */
+struct device_step { /* as the device's rows have it */
 	uint64_t number;
 	int64_t t0, t1;
 };
@@ -54,7 +54,7 @@ struct tfh_kineto {
 	TFH_VEC(struct late_op) op;
 	TFH_VEC(struct wait) waits;
 	struct tfh_map step; /* number -> index in `steps` + 1 */
-	TFH_VEC(struct step) steps;
+	TFH_VEC(struct device_step) steps;
 	int64_t host_pid, device; /* host_pid: -1 until known; device: likewise */
 	bool rocprof;		  /* written by rocprof, not by PyTorch */
 	bool gpu;		  /* the trace has an op, or a call that issues ops */
@@ -274,7 +274,7 @@ static int add_wait(struct tfh_kineto *k, const struct tfh_kineto_entry *e)
 /* A step's annotation on the device, one of each stream. */
 static int add_note(struct tfh_kineto *k, const struct tfh_kineto_entry *e)
 {
-	struct step s = {.t0 = e->ts, .t1 = e->ts + e->dur};
+	struct device_step s = {.t0 = e->ts, .t1 = e->ts + e->dur};
 	uint64_t *index;
 
 	if (!tfh_import_step(e->name, &s.number))
@@ -284,7 +284,7 @@ static int add_note(struct tfh_kineto *k, const struct tfh_kineto_entry *e)
 		return -ENOMEM;
 	if (!*index)
 		*index = k->steps.n;
-	struct step *known = &k->steps.v[*index - 1];
+	struct device_step *known = &k->steps.v[*index - 1];
 	known->t0 = s.t0 < known->t0 ? s.t0 : known->t0;
 	known->t1 = s.t1 > known->t1 ? s.t1 : known->t1;
 	return 0;
@@ -488,7 +488,7 @@ static int device_steps(struct tfh_kineto *k)
 	int rc = thread < 0 ? -ENOMEM : 0;
 
 	for (uint32_t i = 0; i < k->steps.n && !rc; i++) {
-		const struct step *s = &k->steps.v[i];
+		const struct device_step *s = &k->steps.v[i];
 		struct tfh_event ev = {.t0 = s->t0,
 				       .t1 = s->t1,
 				       .process = k->process,
