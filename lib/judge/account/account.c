@@ -96,7 +96,7 @@ int tfh_find_accounts(struct tfh_accounts *accounts, const struct tfh_sampler *s
 
 	if (rc)
 		return tfh_err_set(err, rc, "out of memory");
-	accounts->compiles = tfh_steps_compile(accounts);
+	tfh_find_compiling_steps(accounts);
 	if ((rc = tfh_brief_find(accounts)))
 		return tfh_err_set(err, rc, "out of memory");
 	if (TFH_DETECT_SPECIAL)

@@ -131,6 +131,7 @@ struct tfh_accounts {
 	struct tfh_pauses *pauses;	   /* functions in which the pauses were spent, or NULL */
 	bool timed;    /* some training windows have device times; sums are over those */
 	bool compiles; /* samples show compiling in training windows */
+	bool evaluates; /* in all of them, and more of it for predict() or evaluate() in callbacks than else */
 	/* A step longer than this that hardly computed is a stall; 0: there are none. */
 	int64_t stall_ns;
 	/* filled by the pass over calls and ops */
@@ -230,8 +231,8 @@ bool tfh_is_staged(const struct tfh_accounts *accounts, enum tfh_cause cause);
 /* Whether a thread at this place compiles; a scheduler may also prepare what is compiled
  * already. */
 bool tfh_sample_compiles(const struct tfh_facts *facts, int at);
-/* Whether samples show compiling in a training step. */
-bool tfh_steps_compile(const struct tfh_accounts *accounts);
+/* Fills in whether samples show compiling, and for what. */
+void tfh_find_compiling_steps(struct tfh_accounts *accounts);
 /* Cause of a state or role (an index of struct tfh_seen's parts) wherever in the run it is. */
 enum tfh_cause tfh_plain_cause(int at);
 /* Cause of the time that one sample represents. */
@@ -267,7 +268,8 @@ const double *tfh_brief_shares(const struct tfh_accounts *accounts, uint32_t thr
 /* call_causes.c: causes of calls that are charged for what they do, at every tier */
 /* Cause of an executed function that saves a model, makes kernels or functions, or writes a log, or
  * of one that does none of these. */
-enum tfh_cause tfh_exec_cause(bool saves, bool makes, bool logs);
+enum tfh_cause tfh_exec_cause(const struct tfh_accounts *accounts, bool saves, bool makes,
+			      bool logs);
 /* Cause of a call that took `ns`, of a family without a label of its own. */
 enum tfh_cause tfh_other_cause(enum tfh_family family, int64_t ns);
 

@@ -278,7 +278,8 @@ static void charge_seg(struct tfh_blame *b, const struct tfh_seg *s, int64_t t0,
 			tfh_blame_pause(b, s->thread, s->t0, t0, t1, s->t1, false);
 		break;
 	case TFH_L_EXEC:
-		tfh_blame_cause(b, t0, t1, tfh_exec_cause(s->saves, s->makes, s->logs), true);
+		tfh_blame_cause(b, t0, t1,
+				tfh_exec_cause(b->sl->accounts, s->saves, s->makes, s->logs), true);
 		break;
 	case TFH_L_INPUT:
 		tfh_blame_cause(b, t0, t1, TFH_CAUSE_INPUT_UNKNOWN, true);

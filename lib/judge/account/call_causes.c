@@ -1,11 +1,13 @@
 #include "judge/account/account.h"
 
-enum tfh_cause tfh_exec_cause(bool saves, bool makes, bool logs)
+enum tfh_cause tfh_exec_cause(const struct tfh_accounts *accounts, bool saves, bool makes,
+			      bool logs)
 {
-	return saves   ? TFH_CAUSE_HOST_CHECKPOINT
-	       : makes ? TFH_CAUSE_HOST_COMPILE
-	       : logs  ? TFH_CAUSE_HOST_LOGGING
-		       : TFH_CAUSE_HOST_LAUNCH;
+	if (makes && !saves)
+		return accounts->evaluates ? TFH_CAUSE_HOST_CALLBACK : TFH_CAUSE_HOST_COMPILE;
+	return saves  ? TFH_CAUSE_HOST_CHECKPOINT
+	       : logs ? TFH_CAUSE_HOST_LOGGING
+		      : TFH_CAUSE_HOST_LAUNCH;
 }
 
 enum tfh_cause tfh_other_cause(enum tfh_family family, int64_t ns)

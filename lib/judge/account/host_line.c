@@ -269,7 +269,7 @@ static void segment(void *arg, int64_t t0, int64_t t1, const struct tfh_piece *p
 			seg_pause(a, t0, t1, hidden);
 		return;
 	case TFH_L_EXEC:
-		cause = tfh_exec_cause(p->saves, p->makes, p->logs);
+		cause = tfh_exec_cause(a->accounts, p->saves, p->makes, p->logs);
 		if (cause == TFH_CAUSE_HOST_LAUNCH && a->accounts->facts->cpu_only)
 			seg_exec(a, t0, t1);
 		else

@@ -194,20 +194,26 @@ bool tfh_sample_compiles(const struct tfh_facts *facts, int at)
 	       tfh_sample_cause(facts, at, TFH_FEEDS_NOT) == TFH_CAUSE_HOST_COMPILE;
 }
 
-bool tfh_steps_compile(const struct tfh_accounts *accounts)
+void tfh_find_compiling_steps(struct tfh_accounts *accounts)
 {
 	const struct tfh_loops *loops = accounts->loops;
 	size_t at = SIZE_MAX;
-	uint32_t n = 0;
+	uint32_t train = 0, compile = 0, evaluate = 0;
 
 	for (size_t i = 0; i < tfh_stack_samples_count(accounts->facts->samples); i++) {
 		struct tfh_seen_sample k = tfh_stack_samples_at(accounts->facts->samples, i);
-		if (!tfh_sample_compiles(accounts->facts, k.at))
+		bool evaluates = tfh_at_role(k.at) == TFH_ROLE_EVALUATE;
+		if (!evaluates && !tfh_sample_compiles(accounts->facts, k.at))
 			continue;
 		at = tfh_window_of(loops, k.t, at);
-		n += at != SIZE_MAX && loops->window.v[at].segment == TFH_SEGMENT_TRAIN;
+		if (at == SIZE_MAX || loops->window.v[at].segment == TFH_SEGMENT_WARMUP)
+			continue;
+		evaluate += evaluates;
+		compile += !evaluates;
+		train += !evaluates && loops->window.v[at].segment == TFH_SEGMENT_TRAIN;
 	}
-	return n >= TFH_ACCOUNT_COMPILING_SAMPLES;
+	accounts->compiles = train >= TFH_ACCOUNT_COMPILING_SAMPLES;
+	accounts->evaluates = evaluate >= TFH_ACCOUNT_COMPILING_SAMPLES && evaluate > compile;
 }
 
 /* Samples of short pauses are pooled over the whole run. Compiling that was seen only at its

@@ -41,6 +41,9 @@ enum tfh_order tfh_order_of(const struct tfh_model_line *seen, uint32_t n_seen,
  * innermost one; NULL: none, the program itself called it. */
 const struct tfh_model_line *tfh_place_called(const struct tfh_model_line *frame, uint32_t n);
 
+/* Whether a library's function of this name passes data through a model that it does not train. */
+bool tfh_makes_pass(const char *function);
+
 /* Role of a stack of frames, innermost first. */
 enum tfh_role tfh_place_role(const struct tfh_model_line *frame, uint32_t n, enum tfh_order order);
 

@@ -72,6 +72,20 @@ static bool goes_on(const struct tfh_model_line *frame, uint32_t n, const struct
 	return false;
 }
 
+/* Whether a function of the program that a library called makes another pass over data: it calls
+ * predict() or evaluate() of a library. What these trace anew for each pass belongs to it. */
+static bool evaluates(const struct tfh_model_line *frame, uint32_t n)
+{
+	enum { OUTSIDE, PROGRAM, LIBRARY, CALLED } in = OUTSIDE;
+
+	for (uint32_t i = n; i-- > 0;) {
+		if (in == CALLED && frame[i].library && tfh_makes_pass(frame[i].function))
+			return true;
+		in += in != CALLED && frame[i].library == (in == PROGRAM);
+	}
+	return false;
+}
+
 /* Whether a thread that runs in a function of the program that a library called does so beside the
  * step, which is a function of TensorFlow's that the library executes: in a callback. */
 static bool is_beside_step(const struct tfh_stack_samples *l, const struct tfh_stack_sample *k,
@@ -134,6 +148,8 @@ static void place_sample(struct tfh_stack_samples *l, struct tfh_stack_sample *k
 			role = TFH_ROLE_LAUNCH;
 	if (is_beside_step(l, k, role, frame, n))
 		role = TFH_ROLE_CALLED;
+	if (TFH_DETECT_CALLED_BACK && role == TFH_ROLE_COMPILE && evaluates(frame, n))
+		role = TFH_ROLE_EVALUATE;
 	if (TFH_DETECT_HAND_FED && role == TFH_ROLE_NONE && !l->driver)
 		role = tfh_role_above(k->state, frame, n, to);
 	if ((role == TFH_ROLE_NONE || role == TFH_ROLE_LOCK || role == TFH_ROLE_MADE ||

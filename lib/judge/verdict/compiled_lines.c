@@ -123,7 +123,9 @@ static int add_own(struct compiles *c, int64_t from)
 
 	for (size_t i = 0; i < tfh_stack_samples_count(facts->samples) && !rc; i++) {
 		struct tfh_seen_sample k = tfh_stack_samples_at(facts->samples, i);
-		if (k.t > from && feed->threads[k.thread].tid == main)
+		/* What predict() compiles in a callback is a part of evaluating. */
+		if (k.t > from && feed->threads[k.thread].tid == main &&
+		    tfh_at_role(k.at) != TFH_ROLE_EVALUATE)
 			rc = add_sample(c, k.t, tfh_frames_at(facts, k.place, frame), frame, k.ns);
 	}
 	return rc;

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "judge/facts/place_role.h"
 #include "model/symbols/pylines.h"
 #include "report/words/remedy.h"
 #include "report/words/words.h"
@@ -61,6 +62,12 @@ bool tfh_saves_images(const struct tfh_result *r, enum tfh_cause cause)
 static bool logs_more_and_more(const struct tfh_result *r, enum tfh_cause cause)
 {
 	return cause == TFH_CAUSE_HOST_LOGGING && tfh_line_grows(r);
+}
+
+bool tfh_callback_evaluates(const struct tfh_result *r, enum tfh_cause cause)
+{
+	return cause == TFH_CAUSE_HOST_CALLBACK && r->found.line.callee &&
+	       r->found.line.callee_file && tfh_makes_pass(r->found.line.callee);
 }
 
 static bool is_input(enum tfh_cause cause)
@@ -195,8 +202,25 @@ static const struct {
 	  "batches are on it; otherwise cheaper ops or more CPUs"}},
 };
 
+bool tfh_remedy_evaluates(const struct tfh_result *r, enum tfh_cause cause, struct tfh_remedy *out)
+{
+	if (!tfh_callback_evaluates(r, cause))
+		return false;
+	bool keras = strstr(r->found.line.callee_file, "/keras/") != NULL;
+	*out = (struct tfh_remedy){
+		"a callback evaluates between training steps",
+		keras ? "evaluate less often, or fewer samples; each predict() and evaluate() of Keras makes a "
+			"pipeline and compiles it, which model(x) and predict_on_batch(x) do not"
+		      : "evaluate less often, or on fewer samples"};
+	return true;
+}
+
 struct tfh_remedy tfh_remedy_in(const struct tfh_result *r, enum tfh_cause cause)
 {
+	struct tfh_remedy m;
+
+	if (!r->lead && tfh_remedy_evaluates(r, cause, &m))
+		return m;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (kinds[i].applies(r, cause))
 			return kinds[i].remedy;

@@ -177,6 +177,11 @@ static double besides_lead(const struct tfh_result *r, enum tfh_branch kind)
 	enum tfh_branch own = lead ? lead_branch(lead->kind) : TFH_BRANCH_RUN;
 	double s = fmax(tfh_spent(r, kind) - tfh_compiled_in(r, kind), 0);
 
+	/* What a callback evaluates is part of the steps, and of the tree's evaluation. */
+	if (kind == TFH_BRANCH_EVALUATE && !lead && r->line_place &&
+	    tfh_callback_evaluates(r, r->verdict.cause) &&
+	    r->place[r->line_place - 1].gain.saved_s > 0)
+		s = fmax(s - r->place[r->line_place - 1].gain.saved_s, 0);
 	if (own == TFH_BRANCH_RUN)
 		return s;
 	if (kind == TFH_BRANCH_EVALUATE && lead->evaluates_s > 0)

@@ -78,7 +78,8 @@ static void first_line(struct tfh_wording *w, enum tfh_tells tells, const char *
 /* Advice about the same cause in the steps may follow, so this one says first where it applies. */
 static const char *placed(struct tfh_wording *w, const struct tfh_recurring *x, const char *finding)
 {
-	if (x->cls == TFH_CLASS_COMPUTE_BOUND || x->evaluates_s > 0)
+	if (x->cls == TFH_CLASS_COMPUTE_BOUND || x->evaluates_s > 0 ||
+	    tfh_callback_evaluates(w->r, x->cause))
 		return finding;
 	switch (x->kind) {
 	case TFH_SEGMENT_CHECKPOINT:
@@ -119,6 +120,8 @@ static struct tfh_remedy remedy_of(struct tfh_wording *w, const struct tfh_recur
 	/* Without stages of a pipeline, the batches come from another framework. */
 	struct tfh_remedy m = r->n_input ? tfh_remedy_of(x->cause) : tfh_remedy_in(r, x->cause);
 
+	if (tfh_remedy_evaluates(r, x->cause, &m))
+		return m;
 	if (x->kind == TFH_SEGMENT_COMPILE && x->cause == TFH_CAUSE_HOST_COMPILE &&
 	    r->found.made_anew)
 		m.todo = tfh_phrase(w,

@@ -23,6 +23,10 @@ bool tfh_seen_mostly(const struct tfh_result *r, bool work);
 /* Whether logging for this cause mostly encodes images or draws figures. */
 bool tfh_saves_images(const struct tfh_result *r, enum tfh_cause cause);
 
+/* Whether the callback that the verdict is about mostly evaluates; advice about it. */
+bool tfh_callback_evaluates(const struct tfh_result *r, enum tfh_cause cause);
+bool tfh_remedy_evaluates(const struct tfh_result *r, enum tfh_cause cause, struct tfh_remedy *out);
+
 /* task_costs.c: whether the line that makes batches mostly opens a file or an archive. */
 bool tfh_opens_anew(const struct tfh_result *r);
 /* Whether the time of this cause is mostly that of loading whole files. */

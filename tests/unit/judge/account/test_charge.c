@@ -63,8 +63,11 @@ static void calls(void **state)
 	assert_int_equal(tfh_other_cause(TFH_FAM_GRAPH, 2 * TFH_ACCOUNT_GRAPH_NS),
 			 TFH_CAUSE_HOST_COMPILE);
 	assert_int_equal(tfh_other_cause(TFH_FAM_EVENT, 1000), TFH_CAUSE_HOST_LAUNCH);
-	assert_int_equal(tfh_exec_cause(true, true, true), TFH_CAUSE_HOST_CHECKPOINT);
-	assert_int_equal(tfh_exec_cause(false, false, false), TFH_CAUSE_HOST_LAUNCH);
+	static const struct tfh_accounts none, evaluates = {.evaluates = true};
+	assert_int_equal(tfh_exec_cause(&none, false, true, false), TFH_CAUSE_HOST_COMPILE);
+	assert_int_equal(tfh_exec_cause(&evaluates, false, true, false), TFH_CAUSE_HOST_CALLBACK);
+	assert_int_equal(tfh_exec_cause(&none, true, true, true), TFH_CAUSE_HOST_CHECKPOINT);
+	assert_int_equal(tfh_exec_cause(&none, false, false, false), TFH_CAUSE_HOST_LAUNCH);
 }
 
 int main(void)

@@ -130,6 +130,60 @@ static void test_between_steps(void **state)
 	tfh_result_free(r);
 }
 
+/* What a callback calls compiles. */
+static const char *calls;
+
+static uint32_t callback(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
+			 uint32_t most)
+{
+	(void)arg;
+	(void)process;
+	if (place != 7 || most < 5)
+		return 0;
+	frame[0] = (struct tfh_model_line){
+		"/lib/python3.12/site-packages/jax/_src/interpreters/mlir.py", "lower_jaxpr", 9,
+		true};
+	frame[1] = (struct tfh_model_line){"/lib/python3.12/site-packages/keras/src/trainer.py",
+					   calls, 526, true};
+	frame[2] =
+		(struct tfh_model_line){"/home/me/train.py", "Show.on_train_batch_end", 12, false};
+	frame[3] = (struct tfh_model_line){"/lib/python3.12/site-packages/keras/src/trainer.py",
+					   "Trainer.fit", 400, true};
+	frame[4] = (struct tfh_model_line){"/home/me/train.py", "<module>", 30, false};
+	return 5;
+}
+
+/* Steps of some 14 ms, 10 of them in the callback. */
+static void in_callback(const char *function, enum tfh_cause cause)
+{
+	struct dg *d = dg_new();
+
+	calls = function;
+	for (int i = 0; i < 100; i++) {
+		double from = d->now[PROGRAM];
+		for (int k = 0; k < 4; k++)
+			dg_launch(d, PROGRAM, 1, 1);
+		dg_sync(d, PROGRAM, 1);
+		from = d->now[PROGRAM];
+		gen_sample(d->g, PROGRAM, from + fmod(i * 0.618, 1) * 10, TFT_STATE_RUNNING, 7, 10);
+		dg_code_until(d, PROGRAM, from + 10);
+	}
+	d->g->feed.place = callback;
+	struct tfh_result *r = dg_judge(d);
+	gen_expect(r, TFH_CLASS_HOST_BOUND, cause);
+	assert_in_range(r->found.compiling.samples, 0, 4); /* before the steps */
+	tfh_result_free(r);
+}
+
+/* predict() in a callback compiles what it needs, and is a callback's work all the same. */
+static void test_evaluates(void **state)
+{
+	(void)state;
+	in_callback("Trainer.predict", TFH_CAUSE_HOST_CALLBACK);
+	in_callback("Trainer.evaluate", TFH_CAUSE_HOST_CALLBACK);
+	in_callback("Trainer.compile", TFH_CAUSE_HOST_COMPILE);
+}
+
 /* Samples that stand for three times as much as they were apart. */
 static void test_within(void **state)
 {
@@ -189,7 +243,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_compiler),      cmocka_unit_test(test_other_work),
 		cmocka_unit_test(test_between_steps), cmocka_unit_test(test_within),
-		cmocka_unit_test(test_scheduling),
+		cmocka_unit_test(test_evaluates),     cmocka_unit_test(test_scheduling),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
