@@ -97,6 +97,12 @@ static void test_roles(void **state)
 		{"/job/train.py", "average_gradients", 37, false}};
 	assert_int_equal(tfh_place_role(exchange, COUNT(exchange), TFH_ORDER_UNKNOWN),
 			 TFH_ROLE_EXCHANGE);
+	/* What fills pinned memory for a copy. */
+	const struct tfh_model_line staged[] = {
+		{LIB "/tinygrad/runtime/ops_cuda.py", "CUDAAllocator._copyin", 82, true},
+		{LIB "/tinygrad/engine/realize.py", "exec_copy", 177, true},
+		{"/job/train.py", "Data.tensors", 32, false}};
+	assert_int_equal(tfh_place_role(staged, COUNT(staged), TFH_ORDER_UNKNOWN), TFH_ROLE_STAGE);
 	/* A request is input before the step, a report to a service behind it, and the tracker's own
 	 * elsewhere. */
 	const struct tfh_model_line asked[] = {
