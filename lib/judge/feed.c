@@ -177,9 +177,9 @@ static void count_world(struct tfh_result *r, const struct tfh_feed *f)
 			r->ranks = (uint32_t)p[i].world;
 	}
 	if (!r->ranks_seen)
-		r->ranks_seen = 1;
+		r->ranks_seen = r->found.unnumbered ? r->found.unnumbered : 1;
 	if (!r->ranks)
-		r->ranks = 1;
+		r->ranks = r->ranks_seen;
 }
 
 static void add_quality(struct tfh_result *r, struct tfh_run *run, const struct tfh_process *p,

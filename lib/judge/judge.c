@@ -381,20 +381,69 @@ static void put_late_first(const struct tfh_matches *m, uint32_t *process, uint3
 		}
 }
 
-/* Judges n processes, and matches their exchanges with those of all. */
+static int by_birth(const void *a, const void *b, void *arg)
+{
+	const struct tfh_process *p = arg, *x = &p[*(const uint32_t *)a],
+				 *y = &p[*(const uint32_t *)b];
+
+	return x->born_ns != y->born_ns ? (x->born_ns < y->born_ns ? -1 : 1)
+	       : x->pid != y->pid	? (x->pid < y->pid ? -1 : 1)
+					: 0;
+}
+
+/* Whether one process started the other, or a third one started both. */
+static bool are_kin(const struct tfh_process *a, const struct tfh_process *b)
+{
+	return !strcmp(a->host, b->host) && a->exe && b->exe && !strcmp(a->exe, b->exe) &&
+	       (a->ppid == b->ppid || a->ppid == b->pid || b->ppid == a->pid);
+}
+
+/* Puts those of n processes without a rank first, in the order of their start, that are ranks of
+ * one job: they do nothing together but exchanging. Returns their number; 0: there are none.
+ * Programs mostly start rank 0 first, and give the number to a function, where only PyTorch's
+ * libraries learn it (torch.multiprocessing.spawn). */
+static uint32_t find_unnumbered(const struct tfh_feed *f, const struct tfh_matches *m,
+				uint32_t *process, uint32_t n)
+{
+	uint32_t found = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t p = process[i];
+		if (!tfh_matches_all(m, p) ||
+		    (found && !are_kin(&f->processes[process[0]], &f->processes[p])))
+			continue;
+		process[i] = process[found];
+		process[found++] = p;
+	}
+	if (found < 2)
+		return 0;
+	tfh_sort(process, found, sizeof(*process), by_birth, (void *)f->processes);
+	return found;
+}
+
+/* Judges n processes, and matches their exchanges with those of all; if the others are ranks like
+ * them, all. */
 static int judge_ranks(const struct tfh_feed *f, uint32_t *process, uint32_t n, uint32_t all,
 		       struct tfh_result **out, struct tfh_err *err)
 {
 	struct tfh_matches *matches = tfh_matches_new();
-	struct tfh_result **r = calloc(n, sizeof(*r));
+	struct tfh_result **r = calloc(all, sizeof(*r));
+	struct tfh_feed each = *f;
 	int rc = matches && r ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; i < all && !rc; i++)
 		rc = tfh_matches_add(matches, f, process[i], n == 1, err);
 	if (!rc)
 		rc = tfh_matches_find(matches);
-	if (!rc && all > n)
+	uint32_t unnumbered = !rc && all > n ? find_unnumbered(f, matches, process, all) : 0;
+	if (unnumbered) {
+		n = unnumbered;
+		each.chain = f->likely ? NULL : f->chain; /* likely steps are those of one */
+		each.likely = NULL;
+		f = &each;
+	} else if (!rc && all > n) {
 		put_late_first(matches, process, all);
+	}
 	for (uint32_t i = 0; i < n && !rc; i++)
 		rc = judge(f, process[i], matches, &r[i], err);
 	if (!rc)
@@ -515,7 +564,7 @@ static int analyze_feed(const struct tfh_feed *feed, struct tfh_result **out, st
 	int rc = judge_ranks(feed, process, 1, n ? 1 : find_peers(feed, process), out, err);
 	if (!rc && sampled)
 		rc = tfh_find_sampled(feed, *out);
-	else if (!rc && !n)
+	else if (!rc && !n && !(*out)->n_rank)
 		count_others(feed, *out);
 	return rc;
 }

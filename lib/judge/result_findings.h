@@ -388,7 +388,8 @@ struct tfh_findings {
 	uint64_t priced;	 /* settings that cost time: base/priced.def, as bits */
 	double others_compute_s; /* compute time: the median of the other ranks */
 	uint32_t pid;		 /* of the judged process */
-	uint32_t unjudged;	 /* other processes without a rank that did about as much work */
+	uint32_t unnumbered;	 /* ranks that no launcher numbers, found by their exchanges */
+	uint32_t unjudged;	 /* other processes without a rank that made about as many calls */
 	uint32_t in_turn;	 /* of these, those that ran before or after it */
 	uint32_t alike; /* of these, those that run the same program and made as many calls */
 };

@@ -458,13 +458,16 @@ static void little_to_gain(const struct tfh_page *page)
 {
 	const struct tfh_result *r = page->r;
 	double share = r->breakdown[TFH_PART_COMPUTE].share, step = tfh_step_s(r);
-	double fastest, most = most_of_steps(r, share, &fastest);
+	double fastest, most = most_of_steps(r, share, &fastest), even = tfh_even_step_s(r);
 	char line[320], factor[TFH_TEXT], both[TFH_RANGE], besides[TFH_RANGE + 64], also[80] = "";
 	char mistake[64];
 
 	if (!(share > 0))
 		return;
-	if (r->verdict.cause == TFH_CAUSE_COMPUTE_CONTENTION) {
+	if (even > 0) {
+		snprintf(line, sizeof(line), "if all ranks computed as long: step %s, %s",
+			 change(both, step, even, "about "), tfh_fmt_factor(factor, step / even));
+	} else if (r->verdict.cause == TFH_CAUSE_COMPUTE_CONTENTION) {
 		double alone = step - r->found.cause_s[r->verdict.cause];
 		snprintf(line, sizeof(line), "alone on the GPU: step %s, %s",
 			 change(both, step, alone, "at best "),

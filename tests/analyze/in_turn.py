@@ -21,7 +21,7 @@ assert report["steps"]["total"] == 80, report["steps"]["total"]
 assert abs(tree["wall_s"] - sum(part["wall_s"] for part in tree["parts"])) < 1e-3, tree
 assert tree["wall_s"] < wall - PAUSE, (tree["wall_s"], wall)
 text = subprocess.check_output([TOOL, "report", TMP + "/run"], text=True)
-assert "1 more did about as much work before or after" in text and "ranks" not in text, text
+assert "1 more made about as many calls before or after" in text and "ranks" not in text, text
 
 # the same program again, for as much work: what one process saves, all do
 subprocess.run([TOOL, "run", "-q", "-o", TMP + "/same", "sh", "-c", f"{LOOP} 80; {LOOP} 80; {LOOP} 80"], env=env, stdout=subprocess.DEVNULL, check=True)

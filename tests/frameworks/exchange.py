@@ -48,3 +48,10 @@ for job, cause in (("gradients", "communication.transfer"), ("averaged_by_hand",
     check(all(r["breakdown"]["communication"] > 0 for r in ranks.values()), "%s: %s" % (job, ranks))
     if job == "quota" and verdict["cause"] == cause:
         check(ranks[1]["straggler"] and ranks[0]["cause"] in BUSY, "quota: %s" % ranks)
+
+# Ranks that no launcher numbers.
+found = judged("spawned")
+verdict, ranks = found["verdict"], {r["rank"]: r for r in found["ranks"]}
+check(sorted(ranks) == [0, 1] and found["world"]["ranks"] == 2 and found["steps"]["total"] == 80, "spawned: %s, %s" % (ranks, found["steps"]["total"]))
+if verdict["cause"] != BUSY[1]:
+    check(verdict["cause"] == "compute.cpu" and ranks[1]["straggler"], "spawned: %s, %s" % (verdict, ranks))

@@ -8,6 +8,7 @@
  * collectives (in graphs, or of a library with its own NCCL) are matched by their order. So are
  * those of a job on the CPU (gloo, MPI), by the ranges that PyTorch names after them.
  */
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,10 @@ struct party {
 	int64_t late;
 	int64_t held; /* and, if it was the last, how long after the second-last */
 	uint64_t matched;
+	/* Over all matched ones, also the first: their number, and how long after the first
+	 * participant it ended. */
+	uint64_t met;
+	int64_t apart;
 };
 
 struct tfh_matches {
@@ -111,15 +116,20 @@ static int by_begin(const void *a, const void *b, void *arg)
 static int read_exchanges(struct tfh_matches *m, const struct tfh_feed *f, uint32_t process,
 			  struct tfh_err *err)
 {
-	struct party *p = party_of(m, process, HOST);
+	struct party *p = NULL;
 	struct tfh_event ev;
-	int rc = p ? f->rewind(f->arg, process, err) : -ENOMEM;
+	int rc = f->rewind(f->arg, process, err);
 
-	while (!rc && f->next(f->arg, &ev))
-		if (ev.kind == TFT_RANGE && ev.w[1] == TFT_RANGE_EXCHANGE &&
-		    p->at.n < TFH_FACTS_COLLECTIVES)
+	while (!rc && f->next(f->arg, &ev)) {
+		if (ev.kind != TFT_RANGE || ev.w[1] != TFT_RANGE_EXCHANGE)
+			continue;
+		p = p ? p : party_of(m, process, HOST);
+		if (!p)
+			rc = -ENOMEM;
+		else if (p->at.n < TFH_FACTS_COLLECTIVES)
 			rc = TFH_PUSH_BIG(p->at, ((struct tfh_collective){ev.t0, ev.t1, -1,
 									  is_message(f, &ev)}));
+	}
 	if (p && p->at.n)
 		tfh_sort(p->at.v, p->at.n, sizeof(*p->at.v), by_begin, NULL);
 	return rc ? rc : f->error(f->arg, err);
@@ -201,6 +211,8 @@ static void arrive(struct arrivals *a, const struct tfh_collective *x)
 static void settle(const struct arrivals *a, struct party *p, struct tfh_collective *x)
 {
 	x->shared = a->shared;
+	p->met++;
+	p->apart += x->t1 - a->end;
 	/* Ranks start at different times, and the first one may wait for seconds: leaves out as
 	 * many collectives as there may be warm-up steps. */
 	size_t cold = p->at.n / TFH_WARMUP_PART;
@@ -361,4 +373,27 @@ double tfh_matches_late(const struct tfh_matches *m, uint32_t process)
 double tfh_matches_held(const struct tfh_matches *m, uint32_t process)
 {
 	return mean_of(m, process, true);
+}
+
+static const struct party *on_host(const struct tfh_matches *m, uint32_t process)
+{
+	for (size_t i = 0; i < m->party.n; i++)
+		if (m->party.v[i].process == process && m->party.v[i].device == HOST)
+			return &m->party.v[i];
+	return NULL;
+}
+
+bool tfh_matches_all(const struct tfh_matches *m, uint32_t process)
+{
+	const struct party *p = on_host(m, process);
+	uint64_t n = 0;
+
+	for (size_t i = 0; p && i < p->at.n; i++)
+		n += !p->at.v[i].set;
+	if (n < TFH_FACTS_MET)
+		return false;
+	double span = (double)(p->at.v[p->at.n - 1].t1 - p->at.v[0].t0);
+
+	return (double)p->met >= TFH_CYCLE_SURE_SHARE * (double)n &&
+	       (double)p->apart <= TFH_FACTS_APART * span;
 }

@@ -22,6 +22,9 @@ int64_t tfh_matches_shared(const struct tfh_matches *m, uint32_t process, uint32
 /* The exchanges of a process on the CPU, by their begin. NULL: there are none. */
 const struct tfh_collective *tfh_matches_exchanges(const struct tfh_matches *m, uint32_t process,
 						   size_t *n);
+/* Whether nearly all exchanges of a process on the CPU have a counterpart in every other one that
+ * exchanges, and end together with it: they are ranks of one job, whoever numbers them. */
+bool tfh_matches_all(const struct tfh_matches *m, uint32_t process);
 double tfh_matches_late(const struct tfh_matches *m, uint32_t process);
 double tfh_matches_held(const struct tfh_matches *m, uint32_t process);
 

@@ -54,11 +54,11 @@ static double without(const struct tfh_rank *k, enum tfh_remove what)
 }
 
 static void sum_up(struct tfh_rank *k, const struct tfh_feed *f, const struct tfh_matches *matches,
-		   const struct tfh_result *r)
+		   const struct tfh_result *r, uint32_t number)
 {
 	const struct tfh_process *p = &f->processes[r->process];
 
-	*k = (struct tfh_rank){.rank = p->rank,
+	*k = (struct tfh_rank){.rank = p->rank < 0 ? (int32_t)number : p->rank,
 			       .process = r->process,
 			       .host = p->host,
 			       .cls = r->verdict.cls,
@@ -171,13 +171,14 @@ int tfh_join_ranks(const struct tfh_feed *f, const struct tfh_matches *matches,
 	if (!k)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++) {
-		sum_up(&k[i], f, matches, r[i]);
+		sum_up(&k[i], f, matches, r[i], i);
 		if (own_time(&k[i]) > own_time(&k[best]))
 			best = i;
 	}
 	*out = r[best];
 	if (n > 1) {
 		find_stragglers(k, n);
+		(*out)->found.unnumbered = f->processes[r[0]->process].rank < 0 ? n : 0;
 		if ((*out)->steady.tier == 'C')
 			limit_host_only(*out);
 		else

@@ -129,6 +129,11 @@ static bool waits_for_work(const struct tfh_result *r, enum tfh_cause cause)
 	return cause == TFH_CAUSE_HOST_CODE && tfh_seen_mostly(r, true);
 }
 
+static bool computes_more(const struct tfh_result *r, enum tfh_cause cause)
+{
+	return tfh_cause_part(cause) == TFH_PART_COMPUTE && tfh_computes_more_s(r) > 0;
+}
+
 /* PyTorch's profiler shows no GPU, even a busy one, unless it was asked to. */
 static bool is_torch_trace(const struct tfh_result *r, enum tfh_cause cause)
 {
@@ -191,6 +196,10 @@ static const struct {
 	 {"the step waits for the work of another thread",
 	  "see what it runs (top -H; record the job once under `perf record -g`): make that "
 	  "cheaper, divide it among more threads, or wait for it a step later"}},
+	{computes_more,
+	 {"this rank computes longer than the others in each step, and they wait for it",
+	  "give all ranks as much work in each step: batches of as many tokens, shards that are "
+	  "shuffled before they are divided, layers divided by their cost"}},
 	{is_torch_trace,
 	 {"the step computes on the CPU",
 	  "if a GPU did the work, record it, too (activities=[CPU, CUDA]); if one should, "

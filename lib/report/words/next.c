@@ -349,7 +349,7 @@ static const struct tfh_process *works_beside(const struct tfh_result *r, enum t
 	uint32_t n = r->run ? tfh_run_processes(r->run, &p) : 0;
 
 	*worked_s = TFH_VERDICT_MOST_SHARE * s;
-	if (!n || r->process >= n || p[r->process].rank >= 0 ||
+	if (!n || r->process >= n || p[r->process].rank >= 0 || r->found.unnumbered ||
 	    (kind != TFH_BRANCH_BEFORE && kind != TFH_BRANCH_AFTER))
 		return NULL;
 	double t0 = (double)p[r->process].born_ns / 1e9;

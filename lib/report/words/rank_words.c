@@ -1,4 +1,6 @@
 /* Which of the ranks that wait for each other delays the others. */
+#include <math.h>
+
 #include "model/symbols/pylines.h"
 #include "report/words/words.h"
 
@@ -20,6 +22,29 @@ const char *tfh_least_waiting(struct tfh_wording *w)
 		       "what only some steps do (saving, logging) in a thread";
 	return tfh_phrase(w, "rank %d waits least, and delays all: its steps are %s, %s",
 			  least->rank, tfh_class_name(least->cls), tfh_cause_name(least->cause));
+}
+
+const struct tfh_rank *tfh_late_rank(const struct tfh_result *r)
+{
+	for (uint32_t i = 0; i < r->n_rank; i++)
+		if (r->rank[i].process == r->process && r->rank[i].straggler)
+			return &r->rank[i];
+	return NULL;
+}
+
+double tfh_computes_more_s(const struct tfh_result *r)
+{
+	const struct tfh_rank *k = tfh_late_rank(r);
+	double more = k ? k->breakdown[TFH_PART_COMPUTE] - r->found.others_compute_s : 0;
+
+	return k && more > k->late_s / TFH_REPORT_LATE_PART ? more : 0;
+}
+
+double tfh_even_step_s(const struct tfh_result *r)
+{
+	double more = tfh_computes_more_s(r), others = r->n_rank - 1;
+
+	return more > 0 ? tfh_step_s(r) - more * others / r->n_rank : NAN;
 }
 
 const char *tfh_rank_device(struct tfh_wording *w, uint32_t process)

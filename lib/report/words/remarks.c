@@ -365,6 +365,9 @@ static void unjudged(struct tfh_wording *w)
 {
 	const struct tfh_findings *found = &w->r->found;
 
+	if (found->unnumbered)
+		tfh_remark(w, "no launcher numbers the ranks, which are known by their exchanges: "
+			      "their numbers here are the order in which they started");
 	if (found->unjudged && found->alike == found->unjudged)
 		tfh_remark_first(
 			w,
@@ -376,7 +379,7 @@ static void unjudged(struct tfh_wording *w)
 		tfh_remark_first(
 			w,
 			tfh_phrase(w,
-				   "this is process %u; %u more did about as much work before or "
+				   "this is process %u; %u more made about as many calls before or "
 				   "after it and %s not judged",
 				   found->pid, found->unjudged,
 				   found->unjudged == 1 ? "is" : "are"));
@@ -385,7 +388,7 @@ static void unjudged(struct tfh_wording *w)
 			w,
 			tfh_phrase(
 				w,
-				"this is process %u; %u more did about as much work and %s not "
+				"this is process %u; %u more made about as many calls and %s not "
 				"judged: if they are ranks of one job, set TFHOOK_RANK, or RANK "
 				"and WORLD_SIZE (in a spawned function, first of all: os.environ)",
 				found->pid, found->unjudged, found->unjudged == 1 ? "is" : "are"));

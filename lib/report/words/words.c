@@ -263,24 +263,20 @@ static void explain_class(struct tfh_wording *w)
 static void explain_straggler(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
+	const struct tfh_rank *k = tfh_late_rank(r);
 
-	for (uint32_t i = 0; i < r->n_rank; i++) {
-		const struct tfh_rank *k = &r->rank[i];
-		if (k->process != r->process || !k->straggler)
-			continue;
-		double mine = k->breakdown[TFH_PART_COMPUTE], usual = r->found.others_compute_s;
-		const char *line = tfh_phrase(
-			w,
-			"this is rank %d of %u%s: it arrives at the exchanges %.3g ms after the "
-			"first, and all others wait for it",
-			k->rank, r->n_rank, tfh_rank_device(w, k->process), k->late_s * 1e3);
-		if (mine - usual > k->late_s / TFH_REPORT_LATE_PART)
-			line = tfh_phrase(w,
-					  "%s; it computes %.3g ms of every step, the others %.3g "
-					  "ms",
-					  line, mine * 1e3, usual * 1e3);
-		tfh_evidence(w, TFH_TELLS_RANK, line);
-	}
+	if (!k)
+		return;
+	const char *line = tfh_phrase(
+		w,
+		"this is rank %d of %u%s: it arrives at the exchanges %.3g ms after the first, and "
+		"all others wait for it",
+		k->rank, r->n_rank, tfh_rank_device(w, k->process), k->late_s * 1e3);
+	if (tfh_computes_more_s(r) > 0)
+		line = tfh_phrase(w, "%s; it computes %.3g ms of every step, the others %.3g ms",
+				  line, k->breakdown[TFH_PART_COMPUTE] * 1e3,
+				  r->found.others_compute_s * 1e3);
+	tfh_evidence(w, TFH_TELLS_RANK, line);
 }
 
 static const char *why_no_line(struct tfh_wording *w)

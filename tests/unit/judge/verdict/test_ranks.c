@@ -362,7 +362,7 @@ static void test_no_ranks(void **state)
 	}
 	struct tfh_result *r = judge_some(&w, false);
 	assert_int_equal(r->n_rank, 0);
-	assert_non_null(gen_remark(r, "1 more did about as much work and is not judged"));
+	assert_non_null(gen_remark(r, "1 more made about as many calls and is not judged"));
 	tfh_result_free(r);
 }
 
@@ -483,12 +483,60 @@ static void test_late_on_cpu(void **state)
 	assert_int_equal(r->rank[0].cause, TFH_CAUSE_COMMUNICATION_JITTER);
 	assert_true(fabs(r->rank[0].jitter_s * 1e3 - 12.9) < 0.2);
 	tfh_result_free(r);
-	for (uint32_t late = 0; late < 2; late++) { /* so it is if they have no ranks */
+	for (uint32_t late = 0; late < 2; late++) { /* so it is if nobody numbers them */
 		r = on_cpus(2, late, 15, false);
 		gen_expect(r, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_UNKNOWN);
 		assert_int_equal(r->process, late);
+		assert_int_equal(r->n_rank, 2);
+		assert_true(r->rank[late].straggler && r->rank[late].rank == (int32_t)late);
+		assert_non_null(gen_remark(r, "no launcher numbers the ranks"));
 		tfh_result_free(r);
 	}
+}
+
+/* Two jobs that exchange, each for itself, are no ranks of one, although their exchanges overlap. */
+static void test_two_jobs(void **state)
+{
+	(void)state;
+	struct world w = {.n = 2};
+
+	for (uint32_t i = 0; i < 2; i++) {
+		double t = 100 + 3 * i, step = i ? 10.3 : 10;
+		w.d[i] = on_cpu();
+		for (int s = 0; s < 60; s++, t += step) {
+			gen_get(w.d[i]->g, 0, 1, 0, t, t + 0.1)->depth = 0;
+			gen_exec(w.d[i]->g, BACKWARD, t + 0.1, t + step);
+			exchange(w.d[i], 1, ALL_REDUCE, t + 3, t + 9.9);
+		}
+	}
+	struct tfh_result *r = judge_some(&w, false);
+	assert_int_equal(r->n_rank, 0);
+	assert_non_null(gen_remark(r, "1 more made about as many calls and is not judged"));
+	tfh_result_free(r);
+}
+
+/* One of two ranks has longer batches: it is said what its step would be if both had equally long ones. */
+static void test_uneven_on_cpu(void **state)
+{
+	(void)state;
+	struct world w = {.n = 3};
+	const double compute[] = {4, 4, 10};
+
+	for (uint32_t i = 0; i < w.n; i++)
+		w.d[i] = on_cpu();
+	for (int s = 0; s < 60; s++)
+		for (uint32_t i = 0; i < w.n; i++) {
+			double t = 100 + 12 * s;
+			gen_get(w.d[i]->g, 0, 1, 0, t, t + 0.1)->depth = 0;
+			gen_exec(w.d[i]->g, BACKWARD, t + 0.1, t + 11.9);
+			exchange(w.d[i], 1, ALL_REDUCE, t + 0.1 + compute[i], t + 11.5);
+		}
+	struct tfh_result *r = judge_some(&w, false);
+	assert_int_equal(r->n_rank, 3);
+	assert_int_equal(r->process, 2);
+	assert_true(r->rank[2].straggler);
+	assert_non_null(gen_says(r, "computes 10.4 ms of every step, the others 4.4 ms"));
+	tfh_result_free(r);
 }
 
 /* Messages between two ranks, on which the others wait for nobody, are transferred all the time. */
@@ -522,6 +570,7 @@ int main(void)
 		cmocka_unit_test(test_uneven_work),	  cmocka_unit_test(test_no_ranks),
 		cmocka_unit_test(test_late_start),	  cmocka_unit_test(test_exposed_exchange),
 		cmocka_unit_test(test_late_on_cpu),	  cmocka_unit_test(test_messages),
+		cmocka_unit_test(test_two_jobs),	  cmocka_unit_test(test_uneven_on_cpu),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
