@@ -141,7 +141,8 @@ static const char *place_of(const struct tfh_page *page)
 
 	if (removes_other_copies(r, w))
 		return "any copies";
-	if (!part || !w || w == part || !(part->low_s < w->low_s))
+	if (!w || w == part || (part && !(part->low_s < w->low_s)) ||
+	    (!part && r->verdict.cls != TFH_CLASS_COMPUTE_BOUND))
 		return NULL;
 	return page->words->place[r->line_place - 1];
 }
@@ -290,7 +291,7 @@ static void put_step_gain(const struct tfh_result *r, const struct tfh_whatif *w
 }
 
 /* "step 20.9 -> 2.88 ms (2.77 to 3.14 ms), 7.24x; run 5.17 -> 4.09 s" */
-static void gain_row(const struct tfh_page *page)
+static void gain_row(const struct tfh_page *page, const char *label)
 {
 	const struct tfh_result *r = page->r;
 	const struct tfh_whatif *w = whatif_of(r);
@@ -301,7 +302,7 @@ static void gain_row(const struct tfh_page *page)
 
 	if (w && w->no_bound) {
 		put_unbound(r, w, line, sizeof(line));
-		tfh_row(page, "gain", line);
+		tfh_row(page, label, line);
 	}
 	if (!w || isnan(w->ceiling_speedup))
 		return;
@@ -320,7 +321,7 @@ static void gain_row(const struct tfh_page *page)
 		strlen("  gain     ") + n + strlen("; ") + strlen(run) <= tfh_page_columns(page);
 	if (*run && fits)
 		snprintf(line + n, sizeof(line) - n, "; %s", run);
-	tfh_row(page, "gain", line);
+	tfh_row(page, label, line);
 	if (*run && !fits)
 		tfh_row(page, "", run);
 }
@@ -532,10 +533,13 @@ void tfh_screen_rows(const struct tfh_page *page, size_t whys)
 		tfh_row(page, "also", also);
 	if (page->r->lead)
 		lead_row(page);
-	else if (cls == TFH_CLASS_COMPUTE_BOUND || cls == TFH_CLASS_BALANCED)
+	else if (cls != TFH_CLASS_COMPUTE_BOUND && cls != TFH_CLASS_BALANCED)
+		gain_row(page, "gain");
+	else {
 		little_to_gain(page);
-	else
-		gain_row(page);
+		if (page->r->line_place)
+			gain_row(page, "");
+	}
 }
 
 void tfh_screen_verdict(const struct tfh_page *page, size_t whys)

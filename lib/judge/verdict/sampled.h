@@ -37,6 +37,10 @@ int tfh_sampled_others(const struct tfh_feed *feed, struct tfh_result *r,
 int tfh_sampled_pool(const struct tfh_start *s, struct tfh_making_seen *others,
 		     struct tfh_pool_wait *out);
 
+/* Whether a library's function that computes is only a part of a step that others may do without: no
+ * framework's, none that trains a model or applies one, and not arithmetic of arrays. */
+bool tfh_may_leave_out(const struct tfh_model_line *callee);
+
 /* What a function of the program was seen to call. */
 struct tfh_library_use {
 	struct tfh_model_line function;

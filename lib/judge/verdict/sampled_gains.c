@@ -129,7 +129,7 @@ void tfh_sampled_gains(const struct tfh_sampled_steps *s, const double part[TFH_
 	if (r->found.line.file && place->ns > 0) {
 		r->found.line.s_per_step = place->line_ns / all * step;
 		r->found.line.of_s = step;
-		if (r->verdict.cls != TFH_CLASS_COMPUTE_BOUND)
+		if (r->verdict.cls != TFH_CLASS_COMPUTE_BOUND || place->aside)
 			add_line(r, place, place->ns / all, step, samples);
 	}
 	if (what == TFH_REMOVE_COUNT || r->verdict.cls == TFH_CLASS_COMPUTE_BOUND)

@@ -4,6 +4,7 @@
  * whose model is a framework's: its native code is not the step's computing, though it runs without
  * Python's lock as well.
  */
+#include <fnmatch.h>
 #include <string.h>
 
 #include "judge/facts/served.h"
@@ -38,6 +39,21 @@ static bool works_on_arrays(const struct tfh_model_line *frame)
 	static const char *const folders[] = {"/numpy/", "/scipy/", "/pandas/"};
 
 	return is_of(frame, folders, sizeof(folders) / sizeof(*folders));
+}
+
+bool tfh_may_leave_out(const struct tfh_model_line *callee)
+{
+	static const char *const trains[] = {"*fit*",	  "*train*",	 "update*", "step*",
+					     "*predict*", "*transform*", "forward", "__call__"};
+	static const char *const others[] = {"/keras/",	   "/xgboost/", "/lightgbm/", "/catboost/",
+					     "/tinygrad/", "/mxnet/",	"/paddle/",   "/cupy/"};
+	const char *dot = strrchr(callee->function, '.');
+
+	for (size_t i = 0; i < sizeof(trains) / sizeof(*trains); i++)
+		if (!fnmatch(trains[i], dot ? dot + 1 : callee->function, 0))
+			return false;
+	return callee->library && !is_framework(callee) && !works_on_arrays(callee) &&
+	       !is_of(callee, others, sizeof(others) / sizeof(*others));
 }
 
 /* Whether it applies a function to each array of a tree. */

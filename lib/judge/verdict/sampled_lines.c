@@ -192,6 +192,17 @@ static struct tfh_sampled_place place_of(const struct tfh_sampled_lines *x,
 	return place;
 }
 
+/* Whether a line that computes does so in a library, for a step that has to compute other things: it may
+ * be done less often, or be left out. */
+static bool is_aside(const struct tfh_sampled_lead *lead, const struct tfh_result *r)
+{
+	double all = r->found.sampled.cause[TFH_CAUSE_COMPUTE_CPU],
+	       here = lead->cause[TFH_CAUSE_COMPUTE_CPU];
+
+	return TFH_DETECT_ASIDE && r->verdict.cause == TFH_CAUSE_COMPUTE_CPU &&
+	       all - here >= TFH_VERDICT_ASIDE_REST * all && tfh_may_leave_out(&lead->votes.callee);
+}
+
 struct tfh_sampled_place tfh_sampled_place(const struct tfh_sampled_lines *x,
 					   const struct tfh_sampled_steps *steps, double loop_ns,
 					   struct tfh_result *r)
@@ -220,5 +231,7 @@ struct tfh_sampled_place tfh_sampled_place(const struct tfh_sampled_lines *x,
 				      .off_s = NAN,
 				      .of_s = NAN,
 				      .samples = best->samples};
-	return place_of(x, steps, loop_ns, lead, r->verdict.cause);
+	struct tfh_sampled_place place = place_of(x, steps, loop_ns, lead, r->verdict.cause);
+	place.aside = best->callee && is_aside(lead, r);
+	return place;
 }

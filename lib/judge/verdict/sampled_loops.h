@@ -38,6 +38,8 @@ struct tfh_sampled_place {
 	double line_ns, ns; /* of the main thread's time; ns: of what is removed */
 	uint32_t first, last;
 	bool whole; /* the function, which takes much more than its largest line */
+	/* It computes in a library that does not train, beside other computing. */
+	bool aside;
 };
 
 /* sampled_gains.c: divides the run into what is before the steps, the steps, and what is after them. 0
