@@ -307,16 +307,17 @@ static int64_t waited_after(const struct tfh_facts *facts, int64_t t)
 		       : 0;
 }
 
-/* Whether the period covers the larger part of the time since the first launch;
- * otherwise it is a detail of it. */
+/* Whether the period covers the larger part of the time since the first launch, and without its
+ * first interval, which may load what the work needs, of the rest; otherwise it is a detail of it. */
 static bool covers(const struct tfh_facts *facts, const struct tfh_loops *loops,
 		   const struct found *f)
 {
-	const struct tfh_boundary *first = &loops->mark.v[0],
-				  *last = &loops->mark.v[loops->mark.n - 1];
+	const struct tfh_boundary *m = loops->mark.v, *last = &m[loops->mark.n - 1];
+	int64_t behind = last->t1 + waited_after(facts, last->t1), end = facts->last_work;
 
-	return TFH_LOOPS_COVERED_PART * (last->t1 - first->t0 + waited_after(facts, last->t1)) >=
-		       facts->last_work - f->first_launch &&
+	return TFH_LOOPS_COVERED_PART * (behind - m[0].t0) >= end - f->first_launch &&
+	       (loops->mark.n < 2 ||
+		TFH_LOOPS_COVERED_PART * (behind - m[1].t0) >= end - m[1].t0) &&
 	       !one_holds_most(facts, loops, f);
 }
 

@@ -54,7 +54,8 @@ static int mark_last(struct marker *m)
 
 	bool last = tfh_cut_last(&m->cutter, &s);
 
-	if (m->ends && last && s.launches < TFH_LOOPS_SUBSTANTIAL_SHARE * m->usual)
+	/* the first launch of them is the call that ends the last step */
+	if (m->ends && last && s.launches < 1 + TFH_LOOPS_SUBSTANTIAL_SHARE * m->usual)
 		return 0;
 	return last ? mark_interval(m, &s) : 0;
 }
