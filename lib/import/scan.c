@@ -141,6 +141,13 @@ static void escape(struct tfh_scan *s)
 	add_code(s, code >= 0xd800 && code < 0xe000 ? 0xfffd : code ? code : 0xfffd);
 }
 
+/* Whether the quote before s->p ends its string. PyTorch does not escape quotes in the names of
+ * functions (`validator.py(0): "combo_kernels""`). */
+static bool closes(struct tfh_scan *s)
+{
+	return (s->p == s->end && !refill(s)) || strchr(",:}] \t\r\n", *s->p);
+}
+
 /* After the opening quote. `keep`: copy into s->text. The next quote is searched once, not after
  * every backslash. */
 static void string(struct tfh_scan *s, bool keep)
@@ -173,8 +180,12 @@ static void string(struct tfh_scan *s, bool keep)
 				get(s);
 		} else if (quote) {
 			s->p++;
-			s->text[s->length] = '\0';
-			return;
+			if (closes(s)) {
+				s->text[s->length] = '\0';
+				return;
+			}
+			if (keep)
+				add(s, "\"", 1);
 		}
 	}
 }
