@@ -21,4 +21,7 @@ static inline const char *tfh_file_of(const char *path)
 	return slash ? slash + 1 : path ? path : "";
 }
 
+/* Whether a range or an op is named after compiling, not after what was compiled or compiles. */
+bool tfh_names_compiling(const char *name);
+
 #endif

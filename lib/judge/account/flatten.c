@@ -31,6 +31,16 @@ struct tfh_flat {
 	uint64_t added;
 };
 
+/* The line begins with the first call. The only step of another profiler's trace may begin before
+ * it: with a range that shows what the host did then. */
+static int64_t start_of_line(const struct tfh_accounts *accounts)
+{
+	const struct tfh_loops *loops = accounts->loops;
+	bool whole = accounts->facts->feed->imported && loops->clock == TFH_STEP_CLOCK_NONE;
+
+	return whole && loops->window.n ? loops->window.v[0].t0 : INT64_MIN;
+}
+
 struct tfh_flat *tfh_flat_new(struct tfh_accounts *accounts, tfh_seg_fn fn, void *arg)
 {
 	struct tfh_flat *s = calloc(1, sizeof(*s));
@@ -39,7 +49,7 @@ struct tfh_flat *tfh_flat_new(struct tfh_accounts *accounts, tfh_seg_fn fn, void
 		s->accounts = accounts;
 		s->fn = fn;
 		s->arg = arg;
-		s->cur = INT64_MIN;
+		s->cur = start_of_line(accounts);
 	}
 	return s;
 }

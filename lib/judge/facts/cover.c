@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "base/bisect.h"
+#include "base/text.h"
 #include "judge/facts/cover.h"
 #include "judge/facts/sample_shares.h"
 #include "judge/stats.h"

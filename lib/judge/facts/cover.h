@@ -81,7 +81,5 @@ enum tfh_frame tfh_frame_of(const char *name);
 struct tfh_role_frame tfh_frame_role(const char *name);
 /* Whether a function that waits only sleeps for a given time. */
 bool tfh_frame_sleeps(const char *name);
-/* Whether a range or an op is named after compiling, not after what was compiled or compiles. */
-bool tfh_names_compiling(const char *name);
 
 #endif

@@ -144,15 +144,3 @@ struct tfh_role_frame tfh_frame_role(const char *name)
 				      : *file == '/' ? TFH_PATH_WHOLE
 						     : TFH_PATH_BELOW);
 }
-
-bool tfh_names_compiling(const char *name)
-{
-	for (const char *at = name; (at = strcasestr(at, "compil")); at++) {
-		const char *rest = at + 6;
-		if (!strncasecmp(rest, "ing", 3) || !strncasecmp(rest, "ation", 5))
-			return true;
-		if ((*rest | 32) == 'e' && rest[1] != 'd' && rest[1] != 'r')
-			return true;
-	}
-	return false;
-}

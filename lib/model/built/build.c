@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/text.h"
 
 #include "model/built/built.h"
 
@@ -217,9 +218,10 @@ int tfh_build_host_only(struct tfh_builder *b, uint32_t process)
 		if (i && ev->thread == p->ev[at[i - 1]].thread && ev->t1 <= end)
 			continue;
 		end = ev->t1;
-		int64_t id = tfh_build_name(
-			b, process, TFT_NAME_OP,
-			tfh_build_text(b, process, TFT_NAME_STRING, (uint32_t)ev->w[0]));
+		const char *name = tfh_build_text(b, process, TFT_NAME_STRING, (uint32_t)ev->w[0]);
+		if (tfh_names_compiling(name))
+			continue; /* computes nothing of the program's, nor do ops in it */
+		int64_t id = tfh_build_name(b, process, TFT_NAME_OP, name);
 		ev->fn = tfh_build_fn(b, "op", &tfh_fn_table[TFH_FN_TFE_Execute]);
 		if (id < 0 || !ev->fn) {
 			free(at);

@@ -5,6 +5,7 @@
  * not after what was compiled.
  */
 #include "../analyze_gen.h"
+#include "base/text.h"
 #include "judge/facts/cover.h"
 
 static enum tfh_role role(const char *const *name)
@@ -68,11 +69,19 @@ static void test_file_names(void **state)
 static void test_names(void **state)
 {
 	(void)state;
-	const char *const yes[] = {"KernelExecutor::compileFusion", "backend_compile_and_load",
-				   "_compile.compile_inner (dynamo_timed)", "XlaCompile",
-				   "JIT compilation"},
-			  *const no[] = {"Torch-Compiled Region: 0/0", "aten::mm", "PjRtCompiler",
-					 "## Call CompiledFxGraph f ##", "comp"};
+	const char *const yes[] = {"KernelExecutor::compileFusion",
+				   "backend_compile_and_load",
+				   "_compile.compile_inner (dynamo_timed)",
+				   "XlaCompile",
+				   "JIT compilation",
+				   "dynamo",
+				   "create_aot_dispatcher_function (dynamo_timed)"},
+			  *const no[] = {"Torch-Compiled Region: 0/0",
+					 "aten::mm",
+					 "PjRtCompiler",
+					 "## Call CompiledFxGraph f ##",
+					 "comp",
+					 "TorchDynamo Cache Lookup"};
 
 	for (size_t i = 0; i < sizeof(yes) / sizeof(*yes); i++)
 		assert_true(tfh_names_compiling(yes[i]));
