@@ -309,3 +309,42 @@ for off in 5000, 30000, 400000:
     mean = d["steps"]["total_s"] / d["steps"]["count"]
     assert d["steps"]["total"] == 8 and 0.0095 < mean < 0.0101, (off, d["steps"])
     assert parts["step"] < 0.081 and abs(parts["between"] - off / 1e6) < 0.003, (off, parts)
+
+
+def on_processor(name, around=None, updates=False):
+    """Eight steps of unequal ops on a processor."""
+    t, at = Trace(), 0
+    t.add("cpu_op", "aten::randn", at, 900)
+    for i in range(8):
+        at = 1000 + i * 10000
+        if around:
+            t.add("user_annotation", around, at, 9900)
+        for k in range(3 + i % 3):
+            t.add("cpu_op", "aten::mm", at + k * 1000, 950)
+        t.add("cpu_op", "aten::sum", at + 7000, 2000)
+        if updates:
+            t.add("user_annotation", "Optimizer.step#SGD.step", at + 9000, 900)
+    return t.report(name)["steps"]
+
+
+# On a processor, too, optimizers end steps; so does what the program named, if it takes most of the time.
+plain, updated, annotated = on_processor("cpu0"), on_processor("cpu1", updates=True), on_processor("cpu2", around="inference")
+assert (plain["clock"], updated["clock_name"], updated["total"]) == (None, "Optimizer.step", 8), (plain, updated)
+assert (annotated["clock"], annotated["clock_name"], annotated["total"]) == ("mark", "inference", 8), annotated
+
+# What TorchDynamo does is compiling, not computing.
+t = Trace()
+t.add("cpu_op", "dynamo", 0, 900000)
+t.add("cpu_op", "entire_frame_compile", 1000, 890000)
+t.add("cpu_op", "aten::empty", 5000, 500000)
+t.add("cpu_op", "aten::mm", 900100, 90000)
+d = t.report("dynamo")
+assert d["verdict"]["cause"] == "host.compile", d["verdict"]
+
+# PyTorch does not escape the quotes in the names of functions.
+t, path, quoted = Trace(), TMP + "/quotes.json", 'config.py(0): "combo_kernels"'
+t.add("cpu_op", "aten::mm", 0, 90000)
+with open(path, "w") as f:
+    f.write(json.dumps({"traceEvents": t.events}).replace("aten::mm", quoted))
+r = subprocess.run([TFHOOK, "report", path], capture_output=True, text=True, env={**os.environ, "COLUMNS": "200"})
+assert r.returncode == 0 and quoted in r.stdout, r

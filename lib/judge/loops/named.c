@@ -28,6 +28,7 @@ struct found {
 	TFH_VEC(uint8_t) kind; /* by name: enum name_kind */
 	int64_t first_launch;
 	bool updates;	/* search only for steps of optimizers */
+	bool notes;	/* search only for ranges that the program named */
 	bool exchanges; /* there are exchanges with other ranks */
 };
 
@@ -94,8 +95,10 @@ static int add(const struct tfh_facts *facts, struct tfh_loops *loops, struct fo
 	enum name_kind kind = kind_of(facts, f, r.name);
 	if (kind == K_NEW)
 		return -ENOMEM;
-	if (f->updates)
-		return kind == K_UPDATE ? TFH_PUSH(f->range, r) : 0;
+	if (f->updates || f->notes) {
+		bool wanted = f->updates ? kind == K_UPDATE : ev->w[1] == TFT_RANGE_NOTE;
+		return wanted ? TFH_PUSH(f->range, r) : 0;
+	}
 	if (ev->w[1] == TFT_RANGE_PYTHON && kind != K_MODULE)
 		return 0;
 	r.holds = mark_at(loops, r.t1) >= mark_at(loops, r.t0) + 2;
@@ -186,7 +189,7 @@ int tfh_find_updates(const struct tfh_facts *facts, struct tfh_loops *loops, str
 {
 	bool device = facts->launches > 0, imported = facts->feed->imported;
 	struct found f = {.first_launch = device ? INT64_MAX : facts->first, .updates = true};
-	int rc = device || !imported ? look(facts, loops, &f, err) : 0;
+	int rc = look(facts, loops, &f, err);
 
 	rc = rc ? rc : mark_updates(facts, loops, &f);
 	if (!rc && !imported)
@@ -194,6 +197,54 @@ int tfh_find_updates(const struct tfh_facts *facts, struct tfh_loops *loops, str
 				    f.exchanges ? TFH_TURNS_OF_RANKS : TFH_TURNS_OF_SIZES);
 	if (loops->mark.n)
 		loops->clock_name = "Optimizer.step";
+	drop(&f);
+	return rc;
+}
+
+/* Leaves only ranges that are in no other one. Returns the name that takes the larger part of the
+ * trace in several of them; 0: none, or out of memory (*rc). */
+static uint32_t longest_name(const struct tfh_facts *facts, struct found *f, int *rc)
+{
+	struct {
+		int64_t ns;
+		size_t n;
+	} *of = calloc(f->kind.n + 1, sizeof(*of));
+	int64_t end = INT64_MIN;
+	uint32_t best = 0, kept = 0;
+
+	*rc = *rc ? *rc : of ? 0 : -ENOMEM;
+	for (size_t i = 0; i < f->range.n && !*rc; i++) {
+		const struct named_range r = f->range.v[i];
+		if (r.t0 < end)
+			continue;
+		end = r.t1;
+		f->range.v[kept++] = r;
+		of[r.name].n++;
+		of[r.name].ns += r.t1 - r.t0;
+		best = of[r.name].ns > of[best].ns ? r.name : best;
+	}
+	f->range.n = kept;
+	if (*rc || of[best].n < TFH_LOOPS_FEWEST_STEPS ||
+	    TFH_LOOPS_COVERED_PART * of[best].ns < facts->last - facts->first)
+		best = 0;
+	free(of);
+	return best;
+}
+
+int tfh_find_annotated(const struct tfh_facts *facts, struct tfh_loops *loops, struct tfh_err *err)
+{
+	struct found f = {.notes = true};
+	int rc = look(facts, loops, &f, err);
+	uint32_t name = longest_name(facts, &f, &rc);
+
+	for (size_t i = 0; i < f.range.n && name && !rc; i++) {
+		const struct named_range *r = &f.range.v[i];
+		if (r->name == name)
+			rc = TFH_PUSH_BIG(loops->mark,
+					  ((struct tfh_boundary){.t0 = r->t0, .t1 = r->t1}));
+	}
+	if (loops->mark.n)
+		loops->clock_name = short_name(facts, name);
 	drop(&f);
 	return rc;
 }

@@ -202,6 +202,10 @@ static int find_ticks(const struct tfh_facts *facts, struct tfh_loops *loops, st
 	loops->clock_name = facts->eager ? "period of the ops" : "period of the launches";
 	if (!rc && loops->mark.n && facts->feed->imported)
 		rc = tfh_check_period(facts, loops, err);
+	if (!rc && !loops->mark.n && imported && facts->eager && TFH_DETECT_ANNOTATED)
+		rc = tfh_find_annotated(facts, loops, err);
+	if (loops->mark.n && loops->clock == TFH_STEP_CLOCK_NONE)
+		loops->clock = TFH_STEP_CLOCK_MARK;
 	return rc;
 }
 

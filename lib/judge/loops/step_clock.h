@@ -62,6 +62,7 @@ int tfh_join_ahead(const struct tfh_facts *facts, struct tfh_loops *loops, struc
 int tfh_find_updates(const struct tfh_facts *facts, struct tfh_loops *loops, struct tfh_err *err);
 /* Checks whether the period in loops->mark is one of steps; if not, replaces it with the enclosing
  * calls or with nothing, and sets loops->clock. */
+int tfh_find_annotated(const struct tfh_facts *facts, struct tfh_loops *loops, struct tfh_err *err);
 int tfh_check_period(const struct tfh_facts *facts, struct tfh_loops *loops, struct tfh_err *err);
 
 #endif
