@@ -443,7 +443,7 @@ TYPE(result, A(1, startup), SUB(2, pattern, pattern), SUB(3, supply, supply), N(
      B(37, n_families, TFH_FAMILY_COUNT), LIST(38, transfers, n_transfers, transfer),
      SUB(39, found, findings), SUB(40, quality, quality),
      LIST(41, discarded, n_discarded, discarded), N(42, exchanges), N(43, jitter_s), A(44, need_s),
-     LIST(45, generation, n_generation, generation));
+     LIST(45, generation, n_generation, generation), SUB(46, uncrowded, whatif));
 #undef S
 
 #define S struct tfh_kept

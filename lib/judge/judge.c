@@ -151,9 +151,11 @@ static void fill_saved(struct tfh_result *r)
 
 	for (int p = 0; p < TFH_PART_COUNT; p++)
 		mean += r->breakdown[p].s_per_step;
-	for (uint32_t i = 0; i < r->n_whatif + r->n_place; i++) {
-		struct tfh_whatif *w =
-			i < r->n_whatif ? &r->whatif[i] : &r->place[i - r->n_whatif].gain;
+	for (uint32_t i = 0; i <= r->n_whatif + r->n_place; i++) {
+		struct tfh_whatif *w = i < r->n_whatif ? &r->whatif[i]
+				       : i < r->n_whatif + r->n_place
+					       ? &r->place[i - r->n_whatif].gain
+					       : &r->uncrowded;
 		enum tfh_gain gain = tfh_gain_of(w);
 		double without = gain == TFH_GAIN_PREDICTED   ? w->step_s
 				 : gain == TFH_GAIN_ESTIMATED ? w->about_s

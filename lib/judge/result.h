@@ -43,6 +43,9 @@ struct tfh_result {
 	struct tfh_job_stage stages[TFH_STAGE_COUNT];
 	struct tfh_whatif whatif[TFH_REMOVE_COUNT];
 	uint32_t n_whatif;
+	/* With CPUs for all: no thread waits for one; `remove` is not used. ceiling_speedup NAN:
+	 * none does. */
+	struct tfh_whatif uncrowded;
 	struct tfh_place_gain place[TFH_PREDICT_PLACES];
 	uint32_t n_place;
 	uint32_t line_place;	      /* index + 1 in `place`: the one that contains found.line */

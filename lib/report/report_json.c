@@ -222,6 +222,14 @@ static void write_whatif(struct tfh_json *j, const struct tfh_result *r)
 		tfh_json_end(j);
 	}
 	tfh_json_end(j);
+	tfh_json_key(j, "whatif_uncrowded");
+	if (r->uncrowded.ceiling_speedup > 0) {
+		tfh_json_object(j);
+		write_gain(j, &r->uncrowded);
+		tfh_json_end(j);
+	} else {
+		tfh_json_null(j);
+	}
 	tfh_json_key(j, "whatif_places");
 	tfh_json_array(j);
 	for (uint32_t i = 0; i < r->n_place; i++) {

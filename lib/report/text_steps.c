@@ -311,7 +311,13 @@ double tfh_least_step(const struct tfh_result *r, const struct tfh_whatif *w)
 	return (isnan(w->low_s) ? r->steps.median_s : tfh_step_s(r)) / w->ceiling_speedup;
 }
 
-/* Rows of the what-if: of parts of a step, then of places of the program. */
+/* Rows of the what-if: of parts of a step, of places of the program, then of waiting for a CPU. */
+static uint32_t n_rows(const struct tfh_result *r)
+{
+	return r->n_whatif + r->n_place +
+	       (r->found.contended.share >= TFH_BLOCKING_SHARE && r->uncrowded.ceiling_speedup > 0);
+}
+
 static const struct tfh_whatif *row_of(const struct tfh_page *page, uint32_t i, char *label,
 				       size_t size)
 {
@@ -320,6 +326,10 @@ static const struct tfh_whatif *row_of(const struct tfh_page *page, uint32_t i, 
 	if (i < r->n_whatif) {
 		removed_words(r->whatif[i].remove, label, size);
 		return &r->whatif[i];
+	}
+	if (i == r->n_whatif + r->n_place) {
+		snprintf(label, size, "no wait for a CPU");
+		return &r->uncrowded;
 	}
 	char name[48];
 	snprintf(label, size, "no %s",
@@ -343,7 +353,7 @@ static void bounds_only(const struct tfh_page *page)
 	const struct tfh_result *r = page->r;
 
 	tfh_heading(page, "%-26s %11s %9s", "WHAT IF THERE WERE", "per step", "at best");
-	for (uint32_t i = 0; i < r->n_whatif + r->n_place; i++) {
+	for (uint32_t i = 0; i < n_rows(r); i++) {
 		char step[TFH_TEXT], best[TFH_TEXT], label[48];
 		const struct tfh_whatif *w = row_of(page, i, label, sizeof(label));
 		if (says_nothing(r, w))
@@ -361,6 +371,8 @@ void tfh_text_whatif(const struct tfh_page *page)
 
 	for (uint32_t i = 0; i < r->n_whatif; i++)
 		replayed |= tfh_gain_of(&r->whatif[i]) == TFH_GAIN_PREDICTED;
+	replayed |= n_rows(r) > r->n_whatif + r->n_place &&
+		    tfh_gain_of(&r->uncrowded) == TFH_GAIN_PREDICTED;
 	if (!r->n_whatif)
 		return;
 	if (!replayed) {
@@ -369,7 +381,7 @@ void tfh_text_whatif(const struct tfh_page *page)
 	}
 	tfh_heading(page, "%-26s %9s   %-21s %8s %9s", "WHAT IF THERE WERE", "per step",
 		    "likely range", "faster", "at best");
-	for (uint32_t i = 0; i < r->n_whatif + r->n_place; i++) {
+	for (uint32_t i = 0; i < n_rows(r); i++) {
 		char step[TFH_TEXT], factor[TFH_TEXT], best[TFH_TEXT], label[48],
 			range[TFH_RANGE] = "";
 		const struct tfh_whatif *w = row_of(page, i, label, sizeof(label));

@@ -102,6 +102,8 @@ static const struct tfh_whatif *whatif_of_part(const struct tfh_result *r)
 				       ? TFH_PART_NONE
 				       : tfh_cause_part(r->verdict.cause);
 
+	if (!r->lead && r->verdict.cause == TFH_CAUSE_HOST_CONTENTION)
+		return r->uncrowded.ceiling_speedup > 0 ? &r->uncrowded : NULL;
 	for (uint32_t i = 0; !r->lead && i < r->n_whatif; i++)
 		if (blamed != TFH_PART_NONE && tfh_remove_part(r->whatif[i].remove) == blamed)
 			return &r->whatif[i];

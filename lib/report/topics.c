@@ -19,8 +19,9 @@ static void line(const struct tfh_page *page, const char *label, const char *tex
 static bool rest_is_faster(const struct tfh_result *r, const struct tfh_whatif *w)
 {
 	enum tfh_part part = tfh_remove_part(w->remove);
-	double left = part < TFH_PART_COUNT ? tfh_step_s(r) - r->breakdown[part].s_per_step
-					    : r->breakdown[TFH_PART_COMPUTE].s_per_step;
+	double left = part == TFH_PART_NONE   ? w->about_s
+		      : part < TFH_PART_COUNT ? tfh_step_s(r) - r->breakdown[part].s_per_step
+					      : r->breakdown[TFH_PART_COMPUTE].s_per_step;
 
 	return r->steady.tier == 'C' && tfh_least_step(r, w) < 0.99 * left;
 }
@@ -56,9 +57,13 @@ static void why_whatif(const struct tfh_page *page, const struct tfh_whatif *w)
 	enum tfh_part part = tfh_remove_part(w->remove);
 	char text[320], a[TFH_TEXT], b[TFH_TEXT], c[TFH_TEXT], n[TFH_TEXT];
 
+	bool is_part = part >= 0 && part < TFH_PART_COUNT;
+
 	tfh_heading(page, "WITHOUT %s",
-		    part < TFH_PART_COUNT ? tfh_part_words(part) : "anything but compute");
-	if (part < TFH_PART_COUNT) {
+		    is_part		 ? tfh_part_words(part)
+		    : w == &r->uncrowded ? "waiting for a CPU"
+					 : "anything but compute");
+	if (is_part) {
 		snprintf(text, sizeof(text), "%s of a step of %s, on average of %s steps",
 			 tfh_fmt_time(a, r->breakdown[part].s_per_step),
 			 tfh_fmt_time(b, tfh_step_s(r)), tfh_fmt_count(n, r->steps.count));
@@ -91,6 +96,9 @@ static void why_gain(const struct tfh_page *page)
 			page->out);
 	for (uint32_t i = 0; i < page->r->n_whatif; i++)
 		why_whatif(page, &page->r->whatif[i]);
+	if (page->r->found.contended.share >= TFH_BLOCKING_SHARE &&
+	    page->r->uncrowded.ceiling_speedup > 0)
+		why_whatif(page, &page->r->uncrowded);
 }
 
 /* ---- verdict ---- */

@@ -227,18 +227,9 @@ static void charge_copy(struct tfh_blame *b, const struct tfh_seg *s, int64_t t0
 	const struct tfh_slice *sl = b->sl;
 	int64_t end = INT64_MIN;
 	uint32_t x = TFH_NO;
-	const struct tfh_dop *own = s->op == TFH_NO ? NULL : &sl->op.v[s->op];
 
-	/* After the copy's op, its duration once more (the driver may copy on the host, too) or the
-	 * usual duration of a call belongs to the copy; the rest is a late wake-up. A call that
-	 * waited for computing has spent its usual duration by then. The driver takes the bytes of a
-	 * small copy to the device at once, so nothing wakes the thread: whatever its call takes is
-	 * the copy's. */
-	bool waits = s->dir != TFH_DIR_H2D || s->bytes >= TFH_ACCOUNT_SMALL_COPY;
-	if (TFH_DETECT_LATE_WAKES && waits && own && own->copy &&
-	    own->seg == (uint32_t)(s - sl->seg.v) && own->t1 <= s->t1) {
-		int64_t usual = s->value ? 0 : tfh_max_ns(sl->device->slow, TFH_GAP_NS);
-		int64_t done = own->t1 + tfh_max_ns(own->t1 - own->t0, usual);
+	int64_t done = tfh_woken_from(sl, s);
+	if (done < INT64_MAX) {
 		charge_late(b, done, tfh_max_ns(t0, done), t1);
 		tfh_pauses_count(b->sl->pauses, s->thread, tfh_max_ns(t0, done), t1,
 				 TFH_CAUSE_HOST_SYNC);

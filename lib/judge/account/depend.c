@@ -414,6 +414,34 @@ static void count_wake(struct tfh_slice *sl, const struct tfh_seg *s)
 		tfh_hist_add(&sl->after, s->t1 - (o->t1 > s->t0 ? o->t1 : s->t0));
 }
 
+int64_t tfh_woken_from(const struct tfh_slice *sl, const struct tfh_seg *s)
+{
+	const struct tfh_dop *o = s->op == TFH_NO ? NULL : &sl->op.v[s->op];
+
+	if (!o || o->t1 > s->t1 || s->spin)
+		return INT64_MAX;
+	if (s->label != TFH_L_COPY)
+		return tfh_max_ns(o->t1, s->t0);
+	/* After the copy's op, its duration once more (the driver may copy on the host, too) or the
+	 * usual duration of a call belongs to the copy. A call that waited for computing has spent
+	 * its usual duration by then. The driver takes the bytes of a small copy to the device at
+	 * once, so nothing wakes the thread: whatever its call takes is the copy's. */
+	bool waits = s->dir != TFH_DIR_H2D || s->bytes >= TFH_ACCOUNT_SMALL_COPY;
+	if (!TFH_DETECT_LATE_WAKES || !waits || !o->copy || o->seg != (uint32_t)(s - sl->seg.v))
+		return INT64_MAX;
+	int64_t usual = s->value ? 0 : tfh_max_ns(sl->device->slow, TFH_GAP_NS);
+	return o->t1 + tfh_max_ns(o->t1 - o->t0, usual);
+}
+
+/* Counts how long a thread took to wake up that did not wait for a CPU meanwhile. */
+static void count_prompt(struct tfh_slice *sl, const struct tfh_seg *s)
+{
+	int64_t from = tfh_woken_from(sl, s);
+
+	if (from < s->t1 && s->t1 - from <= TFH_WOKEN_NS)
+		tfh_hist_add(&sl->prompt, s->t1 - from);
+}
+
 /* When the computing that op o had to wait for had ended. */
 static int64_t computed_until(const struct tfh_slice *sl, const struct tfh_dop *o)
 {
@@ -467,6 +495,8 @@ static int find_waits(struct tfh_slice *sl)
 	}
 	for (size_t i = 0; i < sl->seg.n && sl->families & 1ull << TFH_FAM_SYNC; i++)
 		count_wake(sl, &sl->seg.v[i]);
+	for (size_t i = 0; i < sl->seg.n && sl->accounts->facts->crowded; i++)
+		count_prompt(sl, &sl->seg.v[i]);
 	free(issues);
 	return 0;
 }

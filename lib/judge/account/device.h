@@ -177,9 +177,10 @@ struct tfh_slice {
 	size_t first_op;	/* earlier ops ended before the window */
 	/* The slice's own names of streams and wake-up times and, after its turn (slices.c), also
 	 * those of all slices before. Wake-up times are from an op's end to the return of the call
-	 * that waited for it: wake if the thread slept, after if it hardly waited. */
+	 * that waited for it: wake if the thread slept, after if it hardly waited; on a crowded
+	 * machine, prompt: of waits and copies whose thread did not wait for a CPU then. */
 	TFH_VEC(struct tfh_stream_name) stream;
-	struct tfh_hist wake, after;
+	struct tfh_hist wake, after, prompt;
 	struct tfh_pauses *pauses;
 	int64_t called; /* host functions that streams ran, as part of callbacks */
 	int64_t turns;	/* part of host.sync: the devices took turns */
@@ -329,6 +330,9 @@ uint32_t tfh_last_call(const struct tfh_slice *sl, int64_t t, uint32_t not_threa
 /* depend.c */
 int tfh_find_issuers(struct tfh_slice *sl); /* first: each op's call; names of streams */
 int tfh_depend(struct tfh_slice *sl);
+/* When a waiting call's thread began to be woken up, since what it waited for had ended; INT64_MAX:
+ * it is not known to have waited. */
+int64_t tfh_woken_from(const struct tfh_slice *sl, const struct tfh_seg *s);
 /* index in op_ends of the last op with end <= t */
 uint32_t tfh_op_ended(const struct tfh_slice *sl, int64_t t);
 /* The host function that ended last before t, if it ended just before; otherwise TFH_NO. */

@@ -32,7 +32,7 @@ struct tfh_slices {
 	int rc;
 	/* what was passed on, owned by the slice whose turn it is */
 	TFH_VEC(struct tfh_stream_name) stream;
-	struct tfh_hist wake, after;
+	struct tfh_hist wake, after, prompt;
 	pthread_mutex_t lock; /* of all below, and of tfh_slice.judged */
 	pthread_cond_t changed;
 	uint64_t given, taken; /* slices so far */
@@ -66,6 +66,7 @@ static int pass_wakes(struct tfh_slices *q, struct tfh_slice *sl)
 {
 	pass_times(&q->wake, &sl->wake);
 	pass_times(&q->after, &sl->after);
+	pass_times(&q->prompt, &sl->prompt);
 	return 0;
 }
 
@@ -129,6 +130,7 @@ static void judge(struct tfh_slices *q, struct tfh_slice *sl)
 	rc = in_turn(q, sl, STREAMS, rc, pass_streams);
 	memset(&sl->wake, 0, sizeof(sl->wake));
 	memset(&sl->after, 0, sizeof(sl->after));
+	memset(&sl->prompt, 0, sizeof(sl->prompt));
 	if (!rc)
 		rc = tfh_depend(sl);
 	rc = in_turn(q, sl, WAKES, rc, pass_wakes);

@@ -390,6 +390,29 @@ static void no_more(struct tfh_whatif *all, const struct tfh_whatif *one)
 	all->low_s = fmin(all->low_s, one->low_s);
 }
 
+/*
+ * The step on a machine with CPUs for all: waiting threads continue as soon as others did that found
+ * a CPU. Their waits stay, as does the device's idle time until the next launch. Of other work, the
+ * time in which it was interrupted goes, which is known as a sum over some steps only.
+ */
+static void uncrowded(const struct tfh_device *d, struct tfh_samples *all, struct tfh_result *r,
+		      double step)
+{
+	const struct tfh_replays *s = &all->replay[TFH_REPLAY_UNCROWDED];
+	struct tfh_whatif *w = &r->uncrowded;
+
+	if (!s->of.n || isnan(model_error(all)))
+		return;
+	double left = for_all(s, step), half = left * (model_error(all) + TFH_PREDICT_MEASURED) +
+					       TFH_PREDICT_ERRORS * s->error;
+	tfh_set_uncrowded(d->accounts, step, left, tfh_contended_s(d->accounts, TFH_PART_SYNC),
+			  half, w);
+	half = fmax(w->about_s - w->low_s, w->high_s - w->about_s);
+	w->floor_s = fmin(resource_floor(d, TFH_REMOVE_NONE, true), w->about_s);
+	w->step_s = is_narrow(all, r, w->about_s, half, step) ? w->about_s : NAN;
+	tidy(w, step);
+}
+
 void tfh_device_whatif(const struct tfh_device *d, struct tfh_samples *all, struct tfh_result *r)
 {
 	double step = 0;
@@ -415,6 +438,7 @@ void tfh_device_whatif(const struct tfh_device *d, struct tfh_samples *all, stru
 			no_more(w, &r->whatif[k]);
 		tidy(w, step);
 	}
+	uncrowded(d, all, r, step);
 }
 
 void tfh_place_point(const struct tfh_device *d, struct tfh_samples *all, uint32_t place,

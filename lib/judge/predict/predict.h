@@ -34,6 +34,7 @@ struct tfh_code_place {
 enum tfh_replay {
 	TFH_REPLAY_SAME = TFH_REMOVE_COUNT, /* nothing removed */
 	TFH_REPLAY_CROWDED,		    /* input removed, on a busy machine */
+	TFH_REPLAY_UNCROWDED,		    /* nothing removed, on a machine that is not crowded */
 	TFH_REPLAY_FETCHING, /* waits removed, but not those that fetch a result from the device */
 	TFH_REPLAY_COUNT,
 };
@@ -92,6 +93,11 @@ const char *tfh_no_bound(const struct tfh_accounts *accounts, enum tfh_remove wh
 /* By how much the code after a pause of that duration may have been slower because of it, in
  * seconds. */
 double tfh_cooled_s(const struct tfh_accounts *accounts, double removed_s, double left_s);
+/* Sets the step with CPUs for all its threads: `left`, give or take `off`, less about `cut`, the time in
+ * which its work was interrupted; but for late waits, no less than the fastest steps, of which
+ * some were hardly disturbed. */
+void tfh_set_uncrowded(const struct tfh_accounts *accounts, double step, double left, double cut,
+		       double off, struct tfh_whatif *w);
 /* Removes all gains of a run with too few steps. */
 void tfh_forget_gains(const struct tfh_accounts *accounts, struct tfh_result *r);
 /* If one thread does a whole step, and the rest of it needs `left` seconds: sets the step after the

@@ -23,6 +23,7 @@ struct replay {
 	enum tfh_remove what;		    /* what is removed; TFH_REMOVE_COUNT: nothing */
 	uint32_t gone;			    /* one bit for each part that it removes */
 	bool fetches;			    /* waits that fetch a result are kept */
+	bool uncrowded;			    /* no thread waits for a CPU when it is woken up */
 	double host;			    /* factor on the host's own work */
 	const struct tfh_code_place *place; /* removed from pauses; NULL: nothing */
 	int64_t *seg, *op0, *op1; /* new times: end of each segment; start and end of each op */
@@ -34,6 +35,7 @@ struct replay {
 	uint64_t same_woken;
 	/* Usual time from an op's end to the return of the call that waited for it. */
 	int64_t wake;
+	int64_t prompt;	 /* usual time to wake up of a thread that does not wait for a CPU */
 	bool slept;	 /* that time was measured on threads that slept */
 	uint64_t woken;	 /* waits that sleep only in the replay, if it was not */
 	int64_t waited;	 /* new end of the last get-next that waited for another thread */
@@ -144,6 +146,15 @@ static int64_t polled_since(const struct tfh_slice *sl, const struct tfh_seg *s)
 	return s->t0;
 }
 
+/* The rest of the time `after` an op without what the thread that waited for it then waited for a CPU. */
+static int64_t promptly(const struct replay *r, const struct tfh_seg *s, int64_t after)
+{
+	int64_t from = tfh_woken_from(r->sl, s);
+
+	return from < s->t1 && s->t1 - from > TFH_WOKEN_NS ? after - (s->t1 - from) + r->prompt
+							   : after;
+}
+
 /* New end of a call that waits for op o: its time before the op's end and its wake-up are kept. If
  * the call had found the op complete, or nearly, and must sleep in the replay, the usual wake-up is
  * added. */
@@ -161,6 +172,8 @@ static int64_t wait_end(struct replay *r, const struct tfh_seg *s, int64_t begin
 		after = r->wake;
 		r->woken += !r->slept;
 	}
+	if (r->uncrowded)
+		after = promptly(r, s, after);
 	/* Without its bytes, a blocking copy still waits for earlier work. */
 	if (gone)
 		after = s->label == TFH_L_COPY && end - begin >= TFH_GAP_NS
@@ -469,8 +482,10 @@ static const int64_t *time_anew(struct replay *r, const struct heap_node *v, int
 /* Removes one kind of cost, or nothing but in another way. */
 static void remove_cost(struct replay *r, int what)
 {
+	r->uncrowded = what == TFH_REPLAY_UNCROWDED;
 	r->what = what == TFH_REPLAY_CROWDED	? TFH_REMOVE_INPUT
 		  : what == TFH_REPLAY_FETCHING ? TFH_REMOVE_SYNC
+		  : r->uncrowded		? TFH_REMOVE_COUNT
 						: what;
 	r->gone = parts_of(r->what);
 	r->host = what == TFH_REPLAY_CROWDED ? TFH_PREDICT_CROWDING : 1;
@@ -484,6 +499,8 @@ static int replay_costs(struct replay *r, const struct heap_node *v, int64_t *c,
 	int rc = 0;
 
 	for (int what = 0; what < TFH_REPLAY_COUNT && !rc; what++) {
+		if (what == TFH_REPLAY_UNCROWDED && !sl->accounts->facts->crowded)
+			continue;
 		remove_cost(r, what);
 		const int64_t *done = time_anew(r, v, c);
 		all->replay[what].woken += r->woken;
@@ -501,7 +518,7 @@ static int replay_places(struct replay *r, const struct heap_node *v, int64_t *c
 
 	r->what = TFH_REMOVE_NONE;
 	r->gone = 0;
-	r->fetches = false;
+	r->fetches = r->uncrowded = false;
 	for (uint32_t i = 0; i < all->n_place && !rc; i++) {
 		r->place = &all->place[i];
 		run(r, v);
@@ -520,6 +537,7 @@ int tfh_replay(struct tfh_samples *all, const struct tfh_slice *sl)
 
 	r.wake = (int64_t)tfh_hist_quantile(r.slept ? &sl->wake : &sl->after, 0.5);
 	r.wake = r.slept ? r.wake : tfh_min_ns(r.wake, TFH_WOKEN_NS);
+	r.prompt = sl->prompt.n ? (int64_t)tfh_hist_quantile(&sl->prompt, 0.5) : TFH_WOKEN_NS;
 	r.seg = malloc((sl->seg.n + 1) * sizeof(*r.seg));
 	r.op0 = malloc((sl->op.n + 1) * sizeof(*r.op0));
 	r.op1 = malloc((sl->op.n + 1) * sizeof(*r.op1));

@@ -417,6 +417,47 @@ static double rest_of(const struct tfh_accounts *accounts, enum tfh_remove what,
 			: step - gone;
 }
 
+/* What the fastest tenth of the steps takes, seconds; NAN: there are too few. */
+static double fastest_s(const struct tfh_accounts *accounts)
+{
+	double *v = malloc((accounts->step.n + 1) * sizeof(*v)), s = NAN;
+	size_t n = 0;
+
+	TFH_EACH (i, v ? accounts->step.n : 0)
+		if (tfh_window_summed(accounts, i))
+			v[n++] = accounts->step.v[i].dur_s / accounts->loops->window.v[i].steps;
+	if (n >= TFH_VERDICT_STEADY_STEPS)
+		s = tfh_quantile(v, n, 1.0 / TFH_PREDICT_RUN_BLOCKS);
+	free(v);
+	return s;
+}
+
+void tfh_set_uncrowded(const struct tfh_accounts *accounts, double step, double left, double cut,
+		       double off, struct tfh_whatif *w)
+{
+	double fastest = fastest_s(accounts),
+	       least = isnan(fastest) ? left - cut : fmin(left, fastest);
+
+	w->about_s = fmax(left - cut, least);
+	w->low_s = fmin(w->about_s - off - cut / 2, least);
+	w->high_s = fmin(fmax(w->about_s + off + cut / 2, isnan(fastest) ? 0 : fastest), step);
+	w->ceiling_speedup = step / w->low_s;
+}
+
+/* The step without the time in which its threads waited for a CPU, from the accounts alone. */
+static void uncrowded(const struct tfh_accounts *accounts, double step, struct tfh_whatif *w)
+{
+	double waited = tfh_contended_s(accounts, TFH_PART_NONE);
+
+	*w = (struct tfh_whatif){.remove = TFH_REMOVE_NONE,
+				 .step_s = NAN,
+				 .speedup = NAN,
+				 .saved_s = NAN,
+				 .ceiling_speedup = NAN};
+	if (waited > 0 && !crowds_itself(accounts))
+		tfh_set_uncrowded(accounts, step, step, waited, 0, w);
+}
+
 void tfh_whatif(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	double step = 0, compute = r->breakdown[TFH_PART_COMPUTE].s_per_step;
@@ -426,6 +467,7 @@ void tfh_whatif(const struct tfh_accounts *accounts, struct tfh_result *r)
 		step += r->breakdown[p].s_per_step;
 	if (!(step > 0))
 		return;
+	uncrowded(accounts, step, &r->uncrowded);
 	for (int what = 0; what < TFH_REMOVE_COUNT; what++) {
 		double s = removed(r, what);
 		/* A gain below 1 % is not reported. From host calls alone, the bound is less exact:

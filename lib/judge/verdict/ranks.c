@@ -146,6 +146,7 @@ static void limit_host_only(struct tfh_result *r)
 
 	for (uint32_t i = 0; i < r->n_whatif; i++)
 		widen(&r->whatif[i], step);
+	widen(&r->uncrowded, step);
 	for (uint32_t i = 0; i < r->n_place; i++)
 		widen(&r->place[i].gain, step);
 }

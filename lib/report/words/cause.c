@@ -419,9 +419,7 @@ static void explain_code(struct tfh_wording *w, const char *time)
 		todo = explain_retraced(w);
 	if (cause == TFH_CAUSE_HOST_CONTENTION) {
 		tfh_evidence(w, TFH_TELLS_WHO, tfh_who_had_cpus(w));
-		if (tfh_own_crowd(r))
-			todo = "fewer loader workers or threads (OMP_NUM_THREADS, intra-op "
-			       "threads), or more CPUs";
+		todo = tfh_own_crowd_advice(r);
 	}
 	if (!todo)
 		todo = tfh_jax_ops_advice(w);

@@ -10,9 +10,12 @@ static double job_used(const struct tfh_result *r)
 	return r->found.contended.own + r->found.workers.processes * r->found.workers.runs;
 }
 
-bool tfh_own_crowd(const struct tfh_result *r)
+const char *tfh_own_crowd_advice(const struct tfh_result *r)
 {
-	return 2 * job_used(r) > r->found.contended.busy;
+	return 2 * job_used(r) > r->found.contended.busy
+		       ? "fewer loader workers or threads (OMP_NUM_THREADS, intra-op threads), or "
+			 "more CPUs"
+		       : NULL;
 }
 
 const char *tfh_who_had_cpus(struct tfh_wording *w)

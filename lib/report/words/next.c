@@ -45,7 +45,8 @@ static enum tfh_cause largest_cause(const struct tfh_result *r, enum tfh_part pa
 	enum tfh_cause most = TFH_CAUSE_NONE;
 
 	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
-		if (tfh_cause_part(c) == part && r->found.cause_s[c] > 0 &&
+		if (tfh_cause_part(c) == part && c != TFH_CAUSE_HOST_CONTENTION &&
+		    r->found.cause_s[c] > 0 &&
 		    (most == TFH_CAUSE_NONE || r->found.cause_s[c] > r->found.cause_s[most]))
 			most = c;
 	return most;
@@ -64,6 +65,13 @@ static bool is_of_restarts(const struct tfh_result *r, enum tfh_part part)
 	       l->line <= g->last_line;
 }
 
+/* Seconds per step of a part of the steps, without waiting for a CPU. */
+static double own_s(const struct tfh_result *r, enum tfh_part part)
+{
+	return r->breakdown[part].s_per_step -
+	       (part == TFH_PART_SYNC ? r->found.cause_s[TFH_CAUSE_HOST_CONTENTION] : 0);
+}
+
 /* Whether it is a part of the steps that blocks enough to be a class,
  * and that no advice covers yet. */
 static bool worth_removing(const struct tfh_result *r, const struct tfh_whatif *w)
@@ -77,13 +85,17 @@ static bool worth_removing(const struct tfh_result *r, const struct tfh_whatif *
 		return false;
 	if (is_of_restarts(r, part))
 		return false;
+	/* on a crowded machine, of the step that its own work takes */
+	double step = tfh_step_s(r) -
+		      (blamed == TFH_CAUSE_HOST_CONTENTION ? r->found.contended.s_per_step : 0);
 	if (w->remove == TFH_REMOVE_EVERYTHING_BUT_COMPUTE || !(w->saved_s > 0) ||
-	    !(r->breakdown[part].share >= TFH_BLOCKING_SHARE))
+	    !(own_s(r, part) >= TFH_BLOCKING_SHARE * step))
 		return false;
 	for (uint32_t i = 0; i < r->steady.n_also && r->n_input && r->input[0].guilty; i++)
 		if (part == TFH_PART_INPUT && r->steady.also[i] == TFH_CLASS_INPUT_BOUND)
 			return false;
-	return blamed == TFH_CAUSE_NONE || tfh_cause_part(blamed) != part;
+	return blamed == TFH_CAUSE_NONE || blamed == TFH_CAUSE_HOST_CONTENTION ||
+	       tfh_cause_part(blamed) != part;
 }
 
 /* Whether its gain is the verdict's: then it is a bound that says nothing about this place. */
@@ -225,6 +237,9 @@ static size_t candidates(const struct tfh_wording *w, struct next *next)
 		if (worth_removing(r, &r->whatif[i]))
 			next[n++] = (struct next){.whatif = &r->whatif[i],
 						  .saved_s = part_gain(r, &r->whatif[i])->saved_s};
+	if (r->steady.cause != TFH_CAUSE_HOST_CONTENTION && r->steady.tier != 'C' &&
+	    r->uncrowded.saved_s >= TFH_BLOCKING_SHARE * r->steps.total_s)
+		next[n++] = (struct next){.whatif = &r->uncrowded, .saved_s = r->uncrowded.saved_s};
 	for (uint32_t i = 0; i < r->n_place && r->line_place; i++)
 		if (r->place[i].gain.saved_s > 0 && !gains_the_same(w, &r->place[i]) &&
 		    !is_told(r, &r->place[i], next, n))
@@ -304,10 +319,12 @@ static void advise_part(struct tfh_wording *w, const struct tfh_whatif *all)
 			   : cause == TFH_CAUSE_COMMUNICATION_JITTER ? tfh_least_waiting(w)
 			   : r->found.imported			     ? tfh_place_advice(w, cause)
 								     : NULL;
-	double s = g ? g->s_per_step : r->breakdown[part].s_per_step;
+	double s = g ? g->s_per_step : own_s(r, part);
 	const char *finding = m.finding,
 		   *time = tfh_phrase(w, "%s per step", tfh_phrase_time(w, s));
 
+	if (cause == TFH_CAUSE_HOST_SYNC)
+		finding = tfh_phrase(w, "%s%s", finding, tfh_site_at(w, &r->found.wait));
 	if (g) {
 		const char *name = w->place[g - r->place];
 		finding = g->whole ? tfh_phrase(w, "%s (%s:%u) also takes time", name,
@@ -318,6 +335,18 @@ static void advise_part(struct tfh_wording *w, const struct tfh_whatif *all)
 	tfh_advise_gain(w, finding, time, todo ? todo : m.todo, gain);
 	if (gain == all && tfh_hides_more(r, all))
 		w->advice[w->n_advice - 1].how = "at best ";
+}
+
+static void advise_uncrowded(struct tfh_wording *w)
+{
+	const struct tfh_result *r = w->r;
+	struct tfh_remedy m = tfh_remedy_in(r, TFH_CAUSE_HOST_CONTENTION);
+	const char *own = tfh_own_crowd_advice(r);
+
+	tfh_advise_gain(
+		w, m.finding,
+		tfh_phrase(w, "%s per step", tfh_phrase_time(w, r->found.contended.s_per_step)),
+		own ? own : m.todo, &r->uncrowded);
 }
 
 /* What to do about a line that was seen in a part of the run. */
@@ -390,6 +419,10 @@ static void advise(struct tfh_wording *w, const struct next *next)
 	const struct tfh_result *r = w->r;
 	const char *seen;
 
+	if (next->whatif == &r->uncrowded) {
+		advise_uncrowded(w);
+		return;
+	}
 	if (next->whatif) {
 		advise_part(w, next->whatif);
 		return;
@@ -428,7 +461,7 @@ static void advise(struct tfh_wording *w, const struct next *next)
 
 void tfh_advise_rest(struct tfh_wording *w)
 {
-	struct next next[TFH_REMOVE_COUNT + TFH_PREDICT_PLACES + 1 + BESIDES];
+	struct next next[TFH_REMOVE_COUNT + TFH_PREDICT_PLACES + 2 + BESIDES];
 	size_t n = candidates(w, next);
 
 	if (slow_steps_matter(w->r))

@@ -84,6 +84,16 @@ static int own_part(const char *a, const char *b)
 	return (int)(own - a);
 }
 
+const char *tfh_site_at(struct tfh_wording *w, const struct tfh_call_site *site)
+{
+	const char *callee = known(site) ? strstr(site->where, " > ") : NULL;
+	size_t n = known(site) ? innermost(site->where) : 0;
+
+	if (callee && (size_t)(callee - site->where) < n)
+		n = (size_t)(callee - site->where);
+	return n ? tfh_phrase(w, ": %s at %.*s", site->fn, (int)n, site->where) : "";
+}
+
 const char *tfh_calls_around(struct tfh_wording *w)
 {
 	const struct tfh_call_site *from = &w->r->found.before, *to = &w->r->found.pause;

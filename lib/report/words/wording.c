@@ -123,6 +123,8 @@ static const struct tfh_whatif *gain_of(const struct tfh_result *r, enum tfh_rem
 		return NULL;
 	if (blamed && !r->lead && r->line_place && !tfh_fixes_all(r))
 		return &r->place[r->line_place - 1].gain;
+	if (blamed && cause == TFH_CAUSE_HOST_CONTENTION)
+		return r->uncrowded.ceiling_speedup > 0 ? &r->uncrowded : NULL;
 	for (uint32_t i = 0; i < r->n_whatif; i++)
 		if (r->whatif[i].remove == remove)
 			return &r->whatif[i];

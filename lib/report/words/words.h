@@ -124,6 +124,8 @@ void tfh_note_generations(struct tfh_wording *w);
 /* where.c: the calls between which most of the verdict's pauses lie; NULL: unknown. */
 const char *tfh_calls_around(struct tfh_wording *w);
 /* Who makes the calls behind a cause on the host; NULL: unknown. */
+/* ": cuCtxSynchronize at train.py:52 Model.step", "" if the place is not known */
+const char *tfh_site_at(struct tfh_wording *w, const struct tfh_call_site *site);
 const char *tfh_place_line(struct tfh_wording *w, enum tfh_cause cause);
 /* Whether steps grow steadily, mostly at the verdict's line. */
 bool tfh_line_grows(const struct tfh_result *r);
@@ -280,8 +282,8 @@ void tfh_explain_compute(struct tfh_wording *w);
 void tfh_note_gpu_contention(struct tfh_wording *w);
 
 /* crowd.c: who had the machine's CPUs while the job waited for one;
- * whether that was mostly the job itself. */
+ * what to do if that was mostly the job itself (NULL: it was not). */
 const char *tfh_who_had_cpus(struct tfh_wording *w);
-bool tfh_own_crowd(const struct tfh_result *r);
+const char *tfh_own_crowd_advice(const struct tfh_result *r);
 
 #endif

@@ -187,6 +187,45 @@ static void test_late_functions(void **state)
 	}
 }
 
+/* Steps of ten short kernels, each waited for; the thread continues late after one wait of 16. */
+static struct tfh_result *many_waits(double late, double waits)
+{
+	struct dg *d = dg_new();
+
+	for (int i = 0; i < 320; i++) {
+		if (i % 10 == 0)
+			dg_get(d, 0, 3 * US);
+		dg_launches(d, 1, 1, 0.1);
+		double took = d->end[1] + 30 * US + (i % 16 ? 0 : late) - d->now[0];
+		dg_call(d, 0, TFH_FN_cuStreamSynchronize, took)->stream = 1;
+		dg_code(d, 0, 40 * US);
+	}
+	shares(d, 0.3, waits);
+	return dg_judge(d);
+}
+
+/* With CPUs for all, the job still waits for each kernel, for as long as it did where it found a CPU. That it does is told, too, with
+ * the larger gain of not doing it. */
+static void test_own_waits_stay(void **state)
+{
+	(void)state;
+	struct tfh_result *alone = many_waits(0, 1e-4), *r = many_waits(4, 0.5);
+	double step = alone->steps.median_s;
+	struct tfh_wording w;
+
+	assert_int_equal(r->verdict.cause, TFH_CAUSE_HOST_CONTENTION);
+	assert_true(isnan(alone->uncrowded.ceiling_speedup));
+	assert_true(r->uncrowded.low_s < step && r->uncrowded.high_s > step);
+	assert_true(fabs(r->uncrowded.about_s - step) < 0.05 * step);
+	tfh_wording_make(&w, r);
+	assert_non_null(strstr(w.advice[0].finding, "too few CPUs"));
+	assert_non_null(strstr(w.advice[1].finding, "waits for the device too often"));
+	assert_true(w.advice[0].saved_s > 0 && w.advice[1].saved_s > w.advice[0].saved_s);
+	tfh_wording_free(&w);
+	tfh_result_free(alone);
+	tfh_result_free(r);
+}
+
 /* Whose threads had the CPUs decides what to do about it. */
 static void test_words(void **state)
 {
@@ -217,10 +256,11 @@ static void test_words(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_late),	    cmocka_unit_test(test_less_than_computing),
-		cmocka_unit_test(test_interrupted), cmocka_unit_test(test_less_crowded_later),
-		cmocka_unit_test(test_own_defect),  cmocka_unit_test(test_polls),
-		cmocka_unit_test(test_words),	    cmocka_unit_test(test_late_functions),
+		cmocka_unit_test(test_late),	       cmocka_unit_test(test_less_than_computing),
+		cmocka_unit_test(test_interrupted),    cmocka_unit_test(test_less_crowded_later),
+		cmocka_unit_test(test_own_defect),     cmocka_unit_test(test_polls),
+		cmocka_unit_test(test_words),	       cmocka_unit_test(test_late_functions),
+		cmocka_unit_test(test_own_waits_stay),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
