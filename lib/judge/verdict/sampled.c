@@ -193,7 +193,7 @@ static int add_sample(struct sampled_run *x, uint32_t sample)
 		return 0;
 	x->placed++;
 	tfh_tree_add(&x->tree, frame, n, k->ns);
-	return tfh_sampled_lines_add(&x->lines, k, frame, n, cause);
+	return tfh_sampled_lines_add(&x->lines, &x->steps, k, frame, n, cause);
 }
 
 /* The main thread's own line only waits, at a queue or for Python's lock, if one other thread works for

@@ -41,6 +41,30 @@ static int add_own(struct tfh_sampled_lines *x, const struct tfh_model_line *fra
 	return 0;
 }
 
+/* Whether the cause is that of a call as a whole, whatever it calls. */
+static bool is_call(enum tfh_cause cause)
+{
+	return cause == TFH_CAUSE_HOST_COMPILE || cause == TFH_CAUSE_HOST_LAUNCH;
+}
+
+/* How many inner frames to leave out, so that the line is the one of the step at which a library is called that
+ * calls functions of the program in turn, as flax does a model's layers: what traces them op by op, or
+ * compiles them, is that call. 0: no library calls back, or the steps are in what it calls. */
+static uint32_t below_call(const struct tfh_sampled_steps *steps,
+			   const struct tfh_model_line *frame, uint32_t n)
+{
+	while (n && frame[n - 1].library) /* what runs the program */
+		n--;
+	while (n && !frame[n - 1].library)
+		n--;
+	while (n && frame[n - 1].library)
+		n--;
+	for (uint32_t i = 0; i < n; i++)
+		if (tfh_same_function(&frame[i], &steps->line))
+			return 0;
+	return n;
+}
+
 static int add_lead(struct tfh_sampled_lines *x, const struct tfh_start_sample *k,
 		    const struct tfh_model_line *frame, uint32_t n, enum tfh_cause cause)
 {
@@ -63,12 +87,16 @@ static int add_lead(struct tfh_sampled_lines *x, const struct tfh_start_sample *
 	return 0;
 }
 
-int tfh_sampled_lines_add(struct tfh_sampled_lines *x, const struct tfh_start_sample *k,
-			  const struct tfh_model_line *frame, uint32_t n, enum tfh_cause cause)
+int tfh_sampled_lines_add(struct tfh_sampled_lines *x, const struct tfh_sampled_steps *steps,
+			  const struct tfh_start_sample *k, const struct tfh_model_line *frame,
+			  uint32_t n, enum tfh_cause cause)
 {
+	bool whole = cause == TFH_CAUSE_HOST_COMPILE || cause == TFH_CAUSE_HOST_LAUNCH;
+	uint32_t out =
+		TFH_DETECT_MODEL_CALL && whole && steps->steps ? below_call(steps, frame, n) : 0;
 	int rc = add_own(x, frame, n, k->ns, cause);
 
-	return rc ? rc : add_lead(x, k, frame, n, cause);
+	return rc ? rc : add_lead(x, k, frame + out, n - out, cause);
 }
 
 static int by_time(const void *a, const void *b)
@@ -160,6 +188,9 @@ static double function_ns(const struct tfh_own_function *o, double line_ns, enum
 	     mostly = o->cause[cause] >= TFH_VERDICT_LOOP_SHARE * o->ns;
 
 	mostly &= o->ns < (1 - TFH_BLOCKING_SHARE) * loop_ns; /* else it is the loop's body */
+	/* All that a call of a model does op by op, in whatever it calls, is one call once it is jitted. */
+	if (TFH_DETECT_MODEL_CALL && is_call(cause) && o->first == o->last)
+		return o->ns > line_ns ? o->ns : 0;
 	return o->ns >= TFH_VERDICT_FUNCTION_TIMES * line_ns ? o->ns
 	       : more && mostly				     ? o->cause[cause]
 							     : 0;

@@ -29,8 +29,9 @@ struct tfh_sampled_lines {
 };
 
 /* Counts a sample; 0 or -ENOMEM. */
-int tfh_sampled_lines_add(struct tfh_sampled_lines *x, const struct tfh_start_sample *k,
-			  const struct tfh_model_line *frame, uint32_t n, enum tfh_cause cause);
+int tfh_sampled_lines_add(struct tfh_sampled_lines *x, const struct tfh_sampled_steps *steps,
+			  const struct tfh_start_sample *k, const struct tfh_model_line *frame,
+			  uint32_t n, enum tfh_cause cause);
 /* When all are counted: sorts the lines by time, fills the result's table of them, and names the
  * function that has the loop. `all`: the time of all samples, ns. */
 void tfh_sampled_lines_list(struct tfh_sampled_lines *x, const struct tfh_start *s, double all,

@@ -8,7 +8,7 @@
 #include "judge/verdict/verdict.h"
 #include "model/start.h"
 
-enum { JOB = 1, EPOCH, CALL, LAYERS, COMPILER, RESULT, DISTANCES, FIT, PARTITION };
+enum { JOB = 1, EPOCH, CALL, LAYERS, COMPILER, RESULT, DISTANCES, FIT, PARTITION, TRACER };
 static const struct tfh_start_function function[] = {
 	{"/job/train.py", "main", false},
 	{"/job/train.py", "epoch", false},
@@ -18,7 +18,8 @@ static const struct tfh_start_function function[] = {
 	{"/site-packages/jax/_src/array.py", "ArrayImpl.__float__", true},
 	{"/site-packages/sklearn/metrics/pairwise.py", "pairwise_distances", true},
 	{"/site-packages/sklearn/linear_model/_base.py", "Classifier.fit", true},
-	{"/site-packages/numpy/_core/fromnumeric.py", "partition", true}};
+	{"/site-packages/numpy/_core/fromnumeric.py", "partition", true},
+	{"/site-packages/jax/_src/interpreters/partial_eval.py", "trace_to_jaxpr", true}};
 enum {
 	MAIN = 1,
 	IN_EPOCH,
@@ -31,7 +32,8 @@ enum {
 	BELOW,
 	MEASURES,
 	FITS,
-	SORTS
+	SORTS,
+	RETRACES
 };
 static const struct tfh_start_place place[] = {{0, JOB, 40},
 					       {MAIN, EPOCH, 50},
@@ -44,7 +46,8 @@ static const struct tfh_start_place place[] = {{0, JOB, 40},
 					       {MAIN, EPOCH, 51},
 					       {IN_EPOCH, DISTANCES, 9},
 					       {LATER, FIT, 9},
-					       {IN_EPOCH, PARTITION, 9}};
+					       {IN_EPOCH, PARTITION, 9},
+					       {FORWARD, TRACER, 9}};
 
 #define SAMPLES 4096
 static struct tfh_start start;
@@ -413,6 +416,23 @@ static void test_beside(void **state)
 	assert_true(beside(9, MEASURES, FITS) == 0);
 }
 
+/* 100 steps of 100 ms, 80 of which a library's call takes, most of them to trace the program's model. */
+static void test_model_call(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 1000; i++) {
+		at(i % 10 < 6 ? RETRACES : i % 10 < 8 ? FORWARD : LATER);
+		in(1, i / 10 + 1, 99 - i / 10);
+	}
+	struct tfh_result *r = judge();
+
+	assert_int_equal(r->verdict.cause, TFH_CAUSE_HOST_COMPILE);
+	assert_string_equal(r->found.line.function, "epoch");
+	assert_int_equal(r->found.line.line, 50);
+	assert_true(fabs(r->place[0].s_per_step - 0.08) < 0.002); /* with what it runs there */
+	tfh_result_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -423,6 +443,7 @@ int main(void)
 		cmocka_unit_test(test_start_and_gain), cmocka_unit_test(test_while),
 		cmocka_unit_test(test_goes_on),	       cmocka_unit_test(test_fit),
 		cmocka_unit_test(test_generator),      cmocka_unit_test(test_beside),
+		cmocka_unit_test(test_model_call),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
