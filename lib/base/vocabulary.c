@@ -84,12 +84,29 @@ static const char *const end_names[] = {
 };
 LIST(end, END)
 
+static const char *const source_names[] = {
+#define SOURCE(id, name) name,
+#include "base/vocabulary.def"
+#undef SOURCE
+};
+LIST(source, SRC)
+
+static int find(const char *const *names, int count, const char *name)
+{
+	for (int i = 0; name && i < count; i++)
+		if (!strcmp(names[i], name))
+			return i;
+	return -1;
+}
+
 enum tfh_end tfh_end_find(const char *name)
 {
-	for (int i = 0; name && i < TFH_END_COUNT; i++)
-		if (!strcmp(end_names[i], name))
-			return (enum tfh_end)i;
-	return TFH_END_NONE;
+	return (enum tfh_end)find(end_names, TFH_END_COUNT, name);
+}
+
+enum tfh_source tfh_source_find(const char *name)
+{
+	return (enum tfh_source)find(source_names, TFH_SRC_COUNT, name);
 }
 
 enum tfh_class tfh_cause_class(enum tfh_cause cause)

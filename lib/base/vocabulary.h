@@ -85,6 +85,14 @@ enum tfh_end {
 	TFH_END_COUNT
 };
 
+enum tfh_source {
+	TFH_SRC_NONE = -1,
+#define SOURCE(id, name) TFH_SRC_##id,
+#include "base/vocabulary.def"
+#undef SOURCE
+	TFH_SRC_COUNT
+};
+
 /* Name of a member, NULL if it is none. */
 const char *tfh_class_name(enum tfh_class x);
 const char *tfh_part_name(enum tfh_part x);
@@ -96,9 +104,11 @@ const char *tfh_remove_name(enum tfh_remove x);
 const char *tfh_step_clock_name(enum tfh_step_clock x);
 const char *tfh_confidence_name(enum tfh_confidence x);
 const char *tfh_end_name(enum tfh_end x);
+const char *tfh_source_name(enum tfh_source x);
 
 /* Member of that name, _NONE if there is none (or name is NULL). */
 enum tfh_end tfh_end_find(const char *name);
+enum tfh_source tfh_source_find(const char *name);
 
 /* The class that a cause indicates, and the part of a step's time where it appears. */
 enum tfh_class tfh_cause_class(enum tfh_cause cause);

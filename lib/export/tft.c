@@ -420,12 +420,6 @@ static int add_ops(struct export *x, struct tfh_err *err)
 
 static int write_notes(struct export *x)
 {
-	static const char *const source[] = {[TFH_SRC_TFT] = "",
-					     [TFH_SRC_KINETO] = "kineto",
-					     [TFH_SRC_XPLANE] = "xplane",
-					     [TFH_SRC_NSYS] = "nsys",
-					     [TFH_SRC_ROCPROF] = "rocprof",
-					     [TFH_SRC_TIMELINE] = "timeline"};
 	const struct tfh_process *p;
 	struct tfh_gpu_info gpu;
 	char text[128];
@@ -433,7 +427,7 @@ static int write_notes(struct export *x)
 	tfh_run_processes(x->run, &p);
 	tfh_run_gpu(x->run, x->process, &gpu);
 	int n = snprintf(text, sizeof(text), "source=%s\ngpu.processors=%u\nlast=%llu\n",
-			 source[tfh_run_source(x->run)], gpu.processors,
+			 tfh_source_name(tfh_run_source(x->run)), gpu.processors,
 			 (unsigned long long)ticks(p[x->process].last_ns));
 	return tft_write_chunk(x->w, TFT_NOTE, text, (uint32_t)n);
 }

@@ -19,15 +19,6 @@
 
 struct tfh_run; /* opened run directory, file list or foreign trace */
 
-enum tfh_source {
-	TFH_SRC_TFT,
-	TFH_SRC_KINETO,
-	TFH_SRC_XPLANE,
-	TFH_SRC_NSYS,
-	TFH_SRC_ROCPROF,
-	TFH_SRC_TIMELINE
-};
-
 struct tfh_in_flight {
 	const char *fn;
 	uint32_t thread; /* index among the run's threads (tfh_run_thread) */

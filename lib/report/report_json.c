@@ -15,8 +15,6 @@
 #include "report/machine_table.h"
 #include "report/report.h"
 
-static const char *const source_names[] = {"tft",  "kineto",  "xplane",
-					   "nsys", "rocprof", "timeline"};
 static const char *const dir_names[] = {NULL, "h2d", "d2h", "d2d", "h2h", "p2p", NULL};
 
 static void write_run(struct tfh_json *j, const struct tfh_result *r)
@@ -42,7 +40,7 @@ static void write_run(struct tfh_json *j, const struct tfh_result *r)
 	tfh_json_kstr(j, "host", tfh_run_host(r->run));
 	tfh_json_kf64(j, "wall_s", (double)tfh_run_wall_ns(r->run) * 1e-9);
 	tfh_json_kstr(j, "start_utc", start > 0 ? when : NULL);
-	tfh_json_kstr(j, "source", source_names[tfh_run_source(r->run)]);
+	tfh_json_kstr(j, "source", tfh_source_name(tfh_run_source(r->run)));
 	tfh_json_end(j);
 }
 

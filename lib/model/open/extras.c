@@ -199,17 +199,13 @@ static int take_last(struct tfh_run *run, uint32_t file, const char *text, size_
 
 static int take_source(struct tfh_run *run, uint32_t file, const char *name, size_t n)
 {
+	char text[16];
+
 	(void)file;
-	if (n == 6 && !memcmp(name, "kineto", 6))
-		run->source = TFH_SRC_KINETO;
-	else if (n == 6 && !memcmp(name, "xplane", 6))
-		run->source = TFH_SRC_XPLANE;
-	else if (n == 4 && !memcmp(name, "nsys", 4))
-		run->source = TFH_SRC_NSYS;
-	else if (n == 7 && !memcmp(name, "rocprof", 7))
-		run->source = TFH_SRC_ROCPROF;
-	else if (n == 8 && !memcmp(name, "timeline", 8))
-		run->source = TFH_SRC_TIMELINE;
+	snprintf(text, sizeof(text), "%.*s", (int)(n < sizeof(text) ? n : 0), name);
+	enum tfh_source source = tfh_source_find(text);
+	if (source != TFH_SRC_NONE)
+		run->source = source;
 	return 0;
 }
 
