@@ -6,8 +6,9 @@
 #include "digest/digest_restore.h"
 #include "model/model.h"
 
-int tfh_judged_from_digest(const char *const *paths, uint32_t n, bool stale, struct tfh_judged *out,
-			   struct tfh_err *err)
+/* `stale`: the digest need not be up to date. -ENOENT without a message: there is none. */
+static int from_digest(const char *const *paths, uint32_t n, bool stale, struct tfh_judged *out,
+		       struct tfh_err *err)
 {
 	char newest[4096];
 	const char *path = n ? paths[0] : newest;
@@ -43,7 +44,7 @@ int tfh_judged_open(const char *const *paths, uint32_t n, bool calls, tfh_judge_
 {
 	struct tfh_err unused;
 	/* While the recording exists, a digest of an earlier version of tfhook is not used. */
-	int rc = calls ? -ENOENT : tfh_judged_from_digest(paths, n, false, out, &unused);
+	int rc = calls ? -ENOENT : from_digest(paths, n, false, out, &unused);
 
 	if (!rc)
 		return 0;
@@ -51,7 +52,7 @@ int tfh_judged_open(const char *const *paths, uint32_t n, bool calls, tfh_judge_
 	if (!rc || (rc != -ENODATA && rc != -EMEDIUMTYPE))
 		return rc;
 	struct tfh_judged old = {.run = NULL};
-	int from = tfh_judged_from_digest(paths, n, true, &old, err);
+	int from = from_digest(paths, n, true, &old, err);
 	if (from == -ENOENT)
 		return rc;
 	tfh_judged_close(out);

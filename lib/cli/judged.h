@@ -13,12 +13,7 @@ struct tfh_judged {
 };
 
 /* Reads the digest that PATHS name, the one in the run directory that they name, or the newest one
- * below ".". 0 or -errno with `err`. `stale`: it need not be up to date. -ENOENT without a message:
- * there is no such digest. */
-int tfh_judged_from_digest(const char *const *paths, uint32_t n, bool stale, struct tfh_judged *out,
-			   struct tfh_err *err);
-
-/* The same, but calls `judge` (with `arg`) if no digest is up to date. If the recording is gone, a
+ * below "."; calls `judge` (with `arg`) if no digest is up to date. If the recording is gone, a
  * stale digest is used, with a message on stderr. `calls`: the output needs the recording, if it
  * still exists. */
 typedef int (*tfh_judge_fn)(void *arg, struct tfh_run *run, struct tfh_result **out,

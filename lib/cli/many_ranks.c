@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/text.h"
+#include "cli/digests.h"
 #include "cli/many_ranks.h"
 #include "cli/page_file.h"
 #include "model/host_files.h"
@@ -14,12 +15,18 @@
 
 #define MOST 65536u /* digests */
 
+/* The digests of a run directory's hosts, by name. */
+struct host_digests {
+	char **path;
+	uint32_t n;
+};
+
 static int by_text(const void *a, const void *b)
 {
 	return strverscmp(*(char *const *)a, *(char *const *)b);
 }
 
-static int add(struct tfh_host_digests *x, const char *dir, const char *name)
+static int add(struct host_digests *x, const char *dir, const char *name)
 {
 	char path[8192], **grown = realloc(x->path, (x->n + 1) * sizeof(*grown));
 
@@ -34,13 +41,13 @@ static int add(struct tfh_host_digests *x, const char *dir, const char *name)
 	return 0;
 }
 
-int tfh_host_digests_find(const char *dir, struct tfh_host_digests *out)
+static int find_digests(const char *dir, struct host_digests *out)
 {
 	DIR *d = opendir(dir);
 	struct dirent *e;
 	int rc = 0;
 
-	*out = (struct tfh_host_digests){.n = 0};
+	*out = (struct host_digests){.n = 0};
 	while (d && !rc && (e = readdir(d)))
 		if (*e->d_name != '.' && tfh_ends_with(e->d_name, "." TFH_DIGEST_NAME))
 			rc = out->n < MOST ? add(out, dir, e->d_name) : -E2BIG;
@@ -51,16 +58,16 @@ int tfh_host_digests_find(const char *dir, struct tfh_host_digests *out)
 	return rc;
 }
 
-void tfh_host_digests_free(struct tfh_host_digests *x)
+static void free_digests(struct host_digests *x)
 {
 	for (uint32_t i = 0; i < x->n; i++)
 		free(x->path[i]);
 	free(x->path);
-	*x = (struct tfh_host_digests){.n = 0};
+	*x = (struct host_digests){.n = 0};
 }
 
 static bool find(const struct tfh_command_line *args, char *path, size_t size,
-		 struct tfh_host_digests *out)
+		 struct host_digests *out)
 {
 	struct stat st;
 
@@ -70,8 +77,8 @@ static bool find(const struct tfh_command_line *args, char *path, size_t size,
 		snprintf(path, size, "%s", args->operand[0]);
 	if (stat(path, &st) || !S_ISDIR(st.st_mode))
 		return false;
-	if (tfh_host_digests_find(path, out) || !out->n) {
-		tfh_host_digests_free(out);
+	if (find_digests(path, out) || !out->n) {
+		free_digests(out);
 		return false;
 	}
 	return true;
@@ -160,7 +167,7 @@ static bool is_short(const struct tfh_ranks *job)
 
 bool tfh_report_many(const struct tfh_command_line *args, int *status)
 {
-	struct tfh_host_digests x;
+	struct host_digests x;
 	struct tfh_ranks *job;
 	struct tfh_err err = {0};
 	char dir[4096];
@@ -185,6 +192,6 @@ bool tfh_report_many(const struct tfh_command_line *args, int *status)
 									  : TFH_EXIT_OK;
 		tfh_ranks_free(job);
 	}
-	tfh_host_digests_free(&x);
+	free_digests(&x);
 	return true;
 }

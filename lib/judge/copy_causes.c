@@ -28,7 +28,9 @@ enum tfh_cause tfh_copy_cause(unsigned dir, bool pageable)
 	return TFH_CAUSE_TRANSFER_D2D;
 }
 
-bool tfh_cause_names_copy(enum tfh_cause cause, unsigned dir, int pageable)
+/* Whether a transfer cause covers such copies: those of its direction and memory, or all if it
+ * names none. `pageable`: 1, 0, -1 unknown. */
+static bool names_copy(enum tfh_cause cause, unsigned dir, int pageable)
 {
 	for (size_t i = 0; i < ROWS; i++)
 		if (rows[i].cause == cause)
@@ -46,7 +48,7 @@ const struct tfh_transfer *tfh_copies_of(const struct tfh_result *r, enum tfh_ca
 			best = !best || t->calls_per_step > best->calls_per_step ? t : best;
 			continue;
 		}
-		if (tfh_cause_names_copy(cause, t->dir, t->pageable))
+		if (names_copy(cause, t->dir, t->pageable))
 			return t;
 		if (cause == TFH_CAUSE_TRANSFER_H2D_PAGEABLE && t->dir == TFH_DIR_H2D && !best)
 			best = t; /* all are from pinned memory: a library stages them */

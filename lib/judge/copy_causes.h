@@ -4,11 +4,8 @@
 
 #include "judge/result.h"
 
-/* The cause of a copy's time; and whether a transfer cause covers such copies: those of its
- * direction and memory, or all if it names none. `dir`: enum tfh_dir; pageable: 1, 0, -1
- * unknown. */
+/* The cause of a copy's time. `dir`: enum tfh_dir. */
 enum tfh_cause tfh_copy_cause(unsigned dir, bool pageable);
-bool tfh_cause_names_copy(enum tfh_cause cause, unsigned dir, int pageable);
 /* The copies that a cause is about: of that kind, those that move most; for small copies, the most
  * frequent ones. NULL: none. */
 const struct tfh_transfer *tfh_copies_of(const struct tfh_result *r, enum tfh_cause cause);

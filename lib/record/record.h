@@ -42,13 +42,8 @@
  * or refuses. */
 struct tfh_self *tfh_enter_slow(enum tfh_fn fn, uint64_t arg, struct tfh_record_frame place,
 				uint64_t *begin);
-/* Closes abandoned calls, as seen from `place`; returns the number still open. */
-uint32_t tfh_drop_left(struct tfh_self *self, uint64_t place);
-/* Does the same for everything the calling thread holds, including abandoned code of ours. */
+/* Closes abandoned calls of the calling thread, including abandoned code of ours. */
 void tfh_self_settle(struct tfh_self *self);
-/* Reopens a call after a signal handler interrupted it. */
-void tfh_enter_again(struct tfh_self *self, struct tft_ring *old, uint32_t depth,
-		     struct tfh_record_frame place, struct tft_open_slot call);
 /* Entering and leaving calls that are within others or unusual. tfh_leave_inner() returns false if
  * the call is not to be recorded. */
 struct tfh_self *tfh_enter_inner(struct tfh_self *self, enum tfh_fn fn, uint64_t arg,

@@ -56,7 +56,7 @@ void tfh_stream_made(struct tfh_self *self, CUstream stream)
 
 /* A stream first seen here: created on another thread, before recording, or by an unhooked
  * function. */
-uint32_t tfh_stream_id(struct tfh_self *self, CUstream stream)
+static uint32_t stream_id(struct tfh_self *self, CUstream stream)
 {
 	tfh_ask_STREAM_CTX ask = TFH_ASK(STREAM_CTX);
 	CUcontext context = NULL;
@@ -158,10 +158,10 @@ uint32_t tfh_stream_of(struct tfh_self *self, CUstream stream, CUresult result)
 
 	/* A call may have failed because the handle is invalid, so the driver is not asked about
 	 * it. */
-	return id || result != TFH_CUDA_SUCCESS ? id : tfh_stream_id(self, stream);
+	return id || result != TFH_CUDA_SUCCESS ? id : stream_id(self, stream);
 }
 
-uint32_t tfh_function_id(struct tfh_self *self, CUfunction function)
+static uint32_t function_id(struct tfh_self *self, CUfunction function)
 {
 	uint64_t owner;
 	const char *name = tfh_function_name(function, &owner);
@@ -182,7 +182,7 @@ uint32_t tfh_function_of(struct tfh_self *self, CUfunction function, CUresult re
 	uint32_t id = tfh_handle_known(self, TFT_NAME_FUNCTION, U64(function));
 
 	if (!id && result == TFH_CUDA_SUCCESS)
-		id = tfh_function_id(self, function);
+		id = function_id(self, function);
 	if (id)
 		*tfh_function_slot(self, U64(function)) = (struct tfh_function){U64(function), id};
 	return id;

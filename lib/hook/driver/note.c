@@ -18,7 +18,9 @@ static uint32_t notable(struct tfh_self *self, uint16_t fn, uint64_t t_begin, ui
 	return ticks >= tfh_peek(&tfh_stack_ticks) ? tfh_stack_of(self, fn, ticks) : 0;
 }
 
-struct tfh_rec *tfh_close_call(const struct tfh_call *call, CUstream stream, uint32_t n)
+/* Ends a call that returned on `call->self` and reserves n records, with the first one filled; NULL
+ * if the ring is full. */
+static struct tfh_rec *close_call(const struct tfh_call *call, CUstream stream, uint32_t n)
 {
 	struct tfh_self *self = call->self;
 	uint8_t flags = 0;
@@ -64,7 +66,7 @@ void tfh_words_unusual(struct tfh_self *self, uint64_t begin, uint64_t what, CUr
 
 	if (!tfh_returned(&call))
 		return;
-	struct tfh_rec *rec = tfh_close_call(&call, stream, 1);
+	struct tfh_rec *rec = close_call(&call, stream, 1);
 
 	if (call.kind == TFT_ALLOC && tfh_peek(&tfh_memory_watched) && result == TFH_CUDA_SUCCESS) {
 		__atomic_fetch_add(&tfh_memory_calls.taken, a, __ATOMIC_RELAXED);
@@ -90,7 +92,7 @@ void tfh_launch_unusual(struct tfh_self *self, uint64_t begin, uint64_t what, CU
 	tfh_words_unusual(self, begin, what, result, stream, w0, w1, w2);
 }
 
-/* Appends the EXT records of a copy, reserved by tfh_close_call(), and publishes all records. */
+/* Appends the EXT records of a copy, reserved by close_call(), and publishes all records. */
 static void publish_copy(const struct tfh_call *call, struct tfh_rec *rec, const void *details,
 			 uint32_t length)
 {
@@ -112,7 +114,7 @@ static void publish_copy(const struct tfh_call *call, struct tfh_rec *rec, const
 static void close_copy(const struct tfh_call *call, CUstream stream, uint64_t bytes, uint64_t dst,
 		       uint64_t src, const struct tft_ext_copy *details)
 {
-	struct tfh_rec *rec = tfh_close_call(call, stream, 2);
+	struct tfh_rec *rec = close_call(call, stream, 2);
 
 	if (!rec)
 		return;
@@ -273,7 +275,7 @@ static void close_batch(const struct tfh_call *call, const struct batch *b, CUst
 	uint32_t pairs = b->head.count < TFT_EXT_PAIRS ? b->head.count : TFT_EXT_PAIRS;
 	uint32_t length = (uint32_t)(sizeof(b->head) + pairs * sizeof(b->pair[0]));
 	struct tfh_rec *rec =
-		tfh_close_call(call, stream, 1 + (length + TFT_EXT_BYTES - 1) / TFT_EXT_BYTES);
+		close_call(call, stream, 1 + (length + TFT_EXT_BYTES - 1) / TFT_EXT_BYTES);
 
 	if (!rec)
 		return;

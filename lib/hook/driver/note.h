@@ -35,8 +35,6 @@ extern uint32_t tfh_captures; /* stream captures in progress in the process */
 /* handles.c. Ids of a context, stream or function not yet named by this thread; may publish NAME
  * records. */
 uint32_t tfh_context_id(struct tfh_self *self);
-uint32_t tfh_stream_id(struct tfh_self *self, CUstream stream);
-uint32_t tfh_function_id(struct tfh_self *self, CUfunction function);
 /* The same, whether or not this thread has named it, for a call with this result. */
 uint32_t tfh_stream_of(struct tfh_self *self, CUstream stream, CUresult result);
 uint32_t tfh_function_of(struct tfh_self *self, CUfunction function, CUresult result);
@@ -97,9 +95,6 @@ static inline void tfh_memory_unknown(void)
 	__atomic_fetch_add(&tfh_memory_calls.unknown, 1, __ATOMIC_RELAXED);
 }
 
-/* note.c: ends a call that returned on `call->self` and reserves n records, with the first one
- * filled; NULL if the ring is full. */
-struct tfh_rec *tfh_close_call(const struct tfh_call *call, CUstream stream, uint32_t n);
 /* Before a call is passed to a function: whether it is to be recorded,
  * on the thread that it returned on. */
 static inline bool tfh_returned(struct tfh_call *call)

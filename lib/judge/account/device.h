@@ -322,7 +322,6 @@ int tfh_host_time(struct tfh_slice *sl);
 void tfh_mark_staging(struct tfh_slice *sl);
 /* fallback.c: marks ops without an implementation for the device */
 void tfh_mark_fallbacks(struct tfh_slice *sl);
-int64_t tfh_own_pause(const struct tfh_slice *sl, const struct tfh_seg *s);
 /* The segment that contains t - 1. */
 uint32_t tfh_seg_at(const struct tfh_slice *sl, uint32_t thread, int64_t t);
 uint32_t tfh_last_call(const struct tfh_slice *sl, int64_t t, uint32_t not_thread);

@@ -373,7 +373,7 @@ static int mark_disturbed(struct tfh_slice *sl, uint32_t thread)
 }
 
 /* The part of a pause after what it waited for. */
-int64_t tfh_own_pause(const struct tfh_slice *sl, const struct tfh_seg *s)
+static int64_t own_pause(const struct tfh_slice *sl, const struct tfh_seg *s)
 {
 	return s->from == TFH_NO ? s->t0 : sl->seg.v[s->from].t1;
 }
@@ -383,7 +383,7 @@ static void mark_dispatch(struct tfh_slice *sl)
 {
 	for (size_t i = 0; i < sl->seg.n && sl->accounts->cover; i++) {
 		struct tfh_seg *s = &sl->seg.v[i];
-		int64_t t0 = tfh_own_pause(sl, s);
+		int64_t t0 = own_pause(sl, s);
 		if (s->label == TFH_L_GAP && !s->spin && !s->copying && s->t1 - t0 >= TFH_GAP_NS)
 			s->launching |= tfh_covered_by(sl->accounts->cover, s->thread, t0, s->t1) ==
 					TFH_COVERED_LAUNCH;

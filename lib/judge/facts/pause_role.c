@@ -44,8 +44,10 @@ bool tfh_stack_samples_on_line(const struct tfh_model_line *seen, uint32_t n,
 	return to->soon || same_line(seen, n, to);
 }
 
-bool tfh_stack_samples_call(const struct tfh_model_line *seen, uint32_t n,
-			    const struct tfh_pause_end *to)
+/* Whether the sample was also in the library function, called from the program, that makes that
+ * call. */
+static bool samples_call(const struct tfh_model_line *seen, uint32_t n,
+			 const struct tfh_pause_end *to)
 {
 	uint32_t a = n ? tfh_place_lead(seen, n) : 0,
 		 b = to->n ? tfh_place_lead(to->frame, to->n) : 0;
@@ -75,8 +77,7 @@ bool tfh_stack_samples_issue(const struct tfh_model_line *seen, uint32_t n,
 	if (strcmp(package, launcher) != 0)
 		return false;
 	if (to->after >> 3 == TFH_FAM_COPY)
-		return to->soon ||
-		       (tfh_stack_samples_call(seen, n, to) && !is_own_work(seen, n, to));
+		return to->soon || (samples_call(seen, n, to) && !is_own_work(seen, n, to));
 	return tfh_kind_launches(to->after) && (to->soon || tfh_stack_samples_lead_to(seen, n, to));
 }
 
@@ -84,7 +85,7 @@ bool tfh_stack_samples_copy(const struct tfh_model_line *seen, uint32_t n,
 			    const struct tfh_pause_end *to)
 {
 	return n && seen[0].library && to->before >> 3 == TFH_FAM_COPY &&
-	       to->after >> 3 == TFH_FAM_COPY && (to->soon || tfh_stack_samples_call(seen, n, to));
+	       to->after >> 3 == TFH_FAM_COPY && (to->soon || samples_call(seen, n, to));
 }
 
 bool tfh_stack_samples_within(const struct tfh_model_line *seen, uint32_t n,

@@ -38,10 +38,6 @@ bool tfh_stack_samples_lead_to(const struct tfh_model_line *seen, uint32_t n,
  * short. */
 bool tfh_stack_samples_on_line(const struct tfh_model_line *seen, uint32_t n,
 			       const struct tfh_pause_end *to);
-/* Whether the sample was also in the library function, called from the program, that makes that
- * call. */
-bool tfh_stack_samples_call(const struct tfh_model_line *seen, uint32_t n,
-			    const struct tfh_pause_end *to);
 /* Whether a sample in the package `launcher`, which launches, was on the way to a driver call: to a
  * launch, or, in the function that makes it, to a copy. (In other functions before a copy it may
  * convert the data.) */
@@ -51,8 +47,8 @@ bool tfh_stack_samples_issue(const struct tfh_model_line *seen, uint32_t n,
  * or in a short pause. */
 bool tfh_stack_samples_copy(const struct tfh_model_line *seen, uint32_t n,
 			    const struct tfh_pause_end *to);
-/* Without a device: whether what runs above the next call is below the previous one, in the middle of
- * the step. What follows a pipeline's call is still on the way to the step. */
+/* Without a device: whether what runs above the next call is below the previous one, in the middle
+ * of the step. What follows a pipeline's call is still on the way to the step. */
 bool tfh_stack_samples_within(const struct tfh_model_line *seen, uint32_t n,
 			      const struct tfh_pause_end *to);
 /* The role by the calls before and after the pause. `state`: enum tft_state; dispatch: the thread

@@ -30,7 +30,8 @@ static uint32_t place_of(const struct tfh_streams *s, uint32_t device)
 	return (uint32_t)tfh_hash_u64(device) % (sizeof(s->v) / sizeof(*s->v));
 }
 
-uint32_t tfh_streams_get(const struct tfh_streams *s, uint32_t device)
+/* The host's handle of a device's stream, +1; 0: unknown. */
+static uint32_t host_stream(const struct tfh_streams *s, uint32_t device)
 {
 	uint32_t at = place_of(s, device);
 
@@ -147,7 +148,7 @@ static uint32_t unmatched_streams(const struct tfh_calls *k, const struct tfh_st
 
 	*last = 0;
 	for (uint32_t i = 0; i < k->n_by_stream; i++) {
-		uint32_t known = tfh_streams_get(s, k->by_stream[i].stream);
+		uint32_t known = host_stream(s, k->by_stream[i].stream);
 		if (known && known != host)
 			continue;
 		*last = i;
@@ -224,7 +225,7 @@ static bool may_be_next(const struct tfh_calls *k, uint32_t i, uint32_t *ended)
 static bool only_one(const struct tfh_calls *k, const struct tfh_streams *s,
 		     const struct tfh_sought *q, uint32_t *found)
 {
-	uint32_t host = q->stream ? tfh_streams_get(s, *q->stream) : 0;
+	uint32_t host = q->stream ? host_stream(s, *q->stream) : 0;
 	uint32_t n = 0, of_stream = 0, ended = 0, last;
 	bool one_thread = true;
 

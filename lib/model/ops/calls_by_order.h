@@ -15,8 +15,6 @@ struct tfh_streams {
 		uint32_t device, host; /* device's and host's id, each +1; 0: unknown */
 	} v[256];
 };
-/* The host's handle of a device's stream, +1; 0: unknown. */
-uint32_t tfh_streams_get(const struct tfh_streams *s, uint32_t device);
 void tfh_streams_set(struct tfh_streams *s, uint32_t device, uint32_t host);
 
 struct tfh_made {

@@ -81,7 +81,8 @@ const char *tfh_dm_digits(struct tfh_dm_parser *p)
 	return out;
 }
 
-unsigned long tfh_dm_number(struct tfh_dm_parser *p)
+/* Reads a number of at most six digits. */
+static unsigned long number(struct tfh_dm_parser *p)
 {
 	const char *text = tfh_dm_digits(p);
 
@@ -134,7 +135,7 @@ const char *tfh_dm_flat(struct tfh_dm_parser *p, struct tfh_dm_text t)
 
 const char *tfh_dm_source_name(struct tfh_dm_parser *p)
 {
-	size_t n = tfh_dm_number(p);
+	size_t n = number(p);
 
 	if (p->failed || !n || n > (size_t)(p->end - p->at))
 		return tfh_dm_fail(p);

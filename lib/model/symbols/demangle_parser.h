@@ -49,8 +49,6 @@ char tfh_dm_peek2(const struct tfh_dm_parser *p);
 bool tfh_dm_take(struct tfh_dm_parser *p, const char *what);
 void tfh_dm_expect(struct tfh_dm_parser *p, const char *what);
 const char *tfh_dm_digits(struct tfh_dm_parser *p);
-/* Reads a number of at most six digits. */
-unsigned long tfh_dm_number(struct tfh_dm_parser *p);
 unsigned long tfh_dm_sequence(struct tfh_dm_parser *p, int base);
 /* Adds the next substitution. */
 void tfh_dm_remember(struct tfh_dm_parser *p, struct tfh_dm_text t);

@@ -55,7 +55,7 @@ void tfh_gpu_attach(const struct tfh_gpu_source *s)
 	source = s;
 }
 
-bool tfh_gpu_exiting(void)
+static bool exiting(void)
 {
 	return __atomic_load_n(&tfh_gpu_exit_phase, __ATOMIC_ACQUIRE);
 }
@@ -161,7 +161,7 @@ void tfh_gpu_begin(void)
 	struct tfh_steady steady;
 	uint64_t now_ns = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
 
-	if (!source || g.dead || tfh_gpu_exiting() || !tfh_j.head || storing() ||
+	if (!source || g.dead || exiting() || !tfh_j.head || storing() ||
 	    __atomic_load_n(&tfh_p.start_state, __ATOMIC_ACQUIRE) != TFH_START_DONE)
 		return;
 	tfh_steady_begin(&steady);
@@ -283,7 +283,7 @@ void tfh_gpu_poll(uint64_t now_ns)
 	} else if (g.end && tfh_gpu_plan_trails()) {
 		g.end_ns = now_ns;
 		source->collect();
-	} else if (wanted(now_ns) || tfh_gpu_exiting()) {
+	} else if (wanted(now_ns) || exiting()) {
 		g.end = 0;
 		source->collect();
 	} else {
@@ -302,7 +302,7 @@ void tfh_gpu_second(uint64_t now_ns)
 		tfh_gpu_span_last = tfh_ticks(); /* ops that were under way have no clock */
 	}
 	take();
-	if (tfh_gpu_exiting())
+	if (exiting())
 		return;
 	tfh_foreign_second(source, now_ns);
 }

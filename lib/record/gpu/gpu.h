@@ -57,7 +57,6 @@ void tfh_start_aside(void);
 bool tfh_gpu_exit(void);
 /* CUPTI must not be called any more. */
 void tfh_gpu_close(void);
-bool tfh_gpu_exiting(void);
 
 /* For collect: returns the next row to fill, or NULL (counted) if there is no space. */
 struct tft_gpu_row *tfh_gpu_row(void);

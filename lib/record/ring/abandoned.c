@@ -48,7 +48,7 @@ static void close_to(struct tfh_self *self, uint32_t n)
 }
 
 /* Calls nested too deep to have a recorded frame are closed with the last call that has one. */
-uint32_t tfh_drop_left(struct tfh_self *self, uint64_t at)
+static uint32_t drop_left(struct tfh_self *self, uint64_t at)
 {
 	uint32_t known = self->depth < TFH_OPEN_MOST ? self->depth : TFH_OPEN_MOST;
 	uint32_t n = known;
@@ -94,7 +94,7 @@ void tfh_settle_at(struct tfh_self *self, uint64_t at)
 	if (self->guard)
 		drop_guard(self, at);
 	if (self->depth && !self->guard)
-		tfh_drop_left(self, at);
+		drop_left(self, at);
 }
 
 void tfh_self_settle(struct tfh_self *self)
@@ -119,8 +119,9 @@ static void close_slot(struct tft_ring *ring, uint64_t begin)
 			__atomic_store_n(&ring->open[i].fn, 0, __ATOMIC_RELEASE);
 }
 
-void tfh_enter_again(struct tfh_self *self, struct tft_ring *old, uint32_t depth,
-		     struct tfh_record_frame place, struct tft_open_slot call)
+/* Reopens a call after a signal handler interrupted it. */
+static void enter_again(struct tfh_self *self, struct tft_ring *old, uint32_t depth,
+			struct tfh_record_frame place, struct tft_open_slot call)
 {
 	struct tft_open_slot *slot;
 	struct tfh_steady steady;
@@ -166,7 +167,7 @@ static void open_slot(struct tfh_self *self, uint32_t depth, struct tfh_record_f
 	/* A signal handler may have run in between. It may have moved the ring, or mistaken this
 	 * call, which was not visible yet, for an abandoned one. */
 	if (tfh_unlikely(tfh_peek(&self->ring) != ring || tfh_peek(&self->depth) != depth + 1))
-		tfh_enter_again(self, ring, depth, place, call);
+		enter_again(self, ring, depth, place, call);
 }
 
 struct tfh_self *tfh_enter_inner(struct tfh_self *self, enum tfh_fn fn, uint64_t arg,
@@ -176,7 +177,7 @@ struct tfh_self *tfh_enter_inner(struct tfh_self *self, enum tfh_fn fn, uint64_t
 	uint32_t depth = self->depth;
 
 	if (tfh_unlikely(depth && doubtful(self, depth - 1, place.at)))
-		depth = tfh_drop_left(self, place.at);
+		depth = drop_left(self, place.at);
 	if (tfh_unlikely(depth == 0 && now - self->last_end > tfh_peek(&tfh_long_ticks)))
 		now = tfh_pause_over(self, now);
 	*begin = now;

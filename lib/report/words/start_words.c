@@ -8,7 +8,7 @@
 #include "report/words/words.h"
 
 /* "tensorflow" of ".../site-packages/tensorflow/__init__.py", "slow" of ".../slow.py" */
-const char *tfh_module_of(struct tfh_wording *w, const char *file)
+static const char *module_of(struct tfh_wording *w, const char *file)
 {
 	const char *name = tfh_short_file(file);
 	int n = (int)strcspn(name, "/");
@@ -74,7 +74,7 @@ static const char *one_line(struct tfh_wording *w, const struct tfh_start_line *
 		return tfh_phrase(w, "%.0f %% starting the interpreter", percent);
 	if (l->imports)
 		return tfh_phrase(w, "%.0f %% importing %s (%s)", percent,
-				  *l->imports ? tfh_module_of(w, l->imports) : "something", at);
+				  *l->imports ? module_of(w, l->imports) : "something", at);
 	if (!strcmp(l->function, "<module>"))
 		return tfh_phrase(w, "%.0f %% at %s", percent, at);
 	return tfh_phrase(w, "%.0f %% in %s (%s)", percent, tfh_function_of(w, l->function), at);
@@ -161,8 +161,7 @@ const char *tfh_start_mostly(struct tfh_wording *w, enum tfh_branch part, bool r
 	    !strcmp(l->file, "<frozen site>"))
 		return "";
 	if (l->imports && *l->imports)
-		return tfh_phrase(w, "%.0f %% importing %s", f.percent,
-				  tfh_module_of(w, l->imports));
+		return tfh_phrase(w, "%.0f %% importing %s", f.percent, module_of(w, l->imports));
 	if (l->share <= TFH_REPORT_RUN_PART * of && strcmp(l->function, "<module>") != 0)
 		return tfh_phrase(w, "%.0f %% in %s (%s:%u)", fmin(f.percent / of, 100),
 				  tfh_function_of(w, l->function), tfh_file_words(w, l->file),

@@ -230,10 +230,8 @@ const char *tfh_start_mostly(struct tfh_wording *w, enum tfh_branch part, bool r
 const char *tfh_start_waits(const struct tfh_result *r, enum tfh_branch part);
 /* Seconds before the first call in which no module was imported, as far as was seen. */
 double tfh_start_rest(const struct tfh_result *r);
-/* "tensorflow": the name of a module, or of its package, from its file. */
-const char *tfh_module_of(struct tfh_wording *w, const char *file);
-/* jax_ops.c: if Python makes JAX's operations one by one for most of the time at the verdict's line,
- * adds evidence and returns what to do about it; else NULL. */
+/* jax_ops.c: if Python makes JAX's operations one by one for most of the time at the verdict's
+ * line, adds evidence and returns what to do about it; else NULL. */
 const char *tfh_jax_ops_advice(struct tfh_wording *w);
 /* sampled_words.c: all sentences about a run in which no call was recorded; what a thread
  * was doing at a line, "native code"; "train.py:12 main > MLP.fit". */

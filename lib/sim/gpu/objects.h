@@ -79,7 +79,6 @@ CUresult sim_share_open(const struct sim_share *h, enum sim_share_kind kind, cha
 CUresult sim_mem_share(const void *p, struct sim_share *h);
 
 /* ---- pools (memory/pool.c) ---- */
-bool sim_pool_is(const struct sim_pool *p);
 unsigned sim_pool_handles(const struct sim_pool *p);
 /* n bytes of the pool were freed. */
 void sim_pool_return(struct sim_pool *p, size_t n);
@@ -154,7 +153,6 @@ typedef struct {
 	int Format;
 	unsigned NumChannels, Flags;
 } CUDA_ARRAY3D_DESCRIPTOR;
-CUresult sim_array_create(struct sim_call *c, CUarray *out, const CUDA_ARRAY3D_DESCRIPTOR *d);
 
 /* ---- shared types ---- */
 enum { SIM_LOC_DEVICE = 1, SIM_LOC_HOST = 2, SIM_LOC_NUMA = 3, SIM_LOC_NUMA_CURRENT = 4 };

@@ -22,7 +22,7 @@ struct sim_pool {
 };
 static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;
 
-bool sim_pool_is(const struct sim_pool *p)
+static bool is_pool(const struct sim_pool *p)
 {
 	return p && p->magic == SIM_MAGIC_POOL;
 }
@@ -114,7 +114,7 @@ static CUresult alloc_from(struct sim_call *c, CUdeviceptr *out, size_t n, CUmem
 	CUresult r = sim_stream_get(c, h, &s);
 	if (r)
 		return r;
-	if (!out || (pool && (!sim_pool_is(pool) || pool->imported)))
+	if (!out || (pool && (!is_pool(pool) || pool->imported)))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (s->capture) {
 		c->captured = true;
@@ -198,7 +198,7 @@ static CUresult set_pool(struct sim_call *c, CUdevice d, CUmemoryPool pool)
 {
 	CUmemoryPool was;
 	CUresult r = get_default_pool(c, &was, d);
-	if (!r && (!sim_pool_is(pool) || pool->host || pool->dev != &sim_dev[d] || pool->imported))
+	if (!r && (!is_pool(pool) || pool->host || pool->dev != &sim_dev[d] || pool->imported))
 		r = CUDA_ERROR_INVALID_VALUE;
 	if (!r)
 		sim_dev[d].current_pool = pool;
@@ -268,7 +268,7 @@ static CUresult pool_create(struct sim_call *c, CUmemoryPool *out, const CUmemPo
 static CUresult pool_destroy(struct sim_call *c, CUmemoryPool p)
 {
 	(void)c;
-	if (!sim_pool_is(p) || p == p->dev->pool)
+	if (!is_pool(p) || p == p->dev->pool)
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&mu);
 	if (p->dev->current_pool == p)
@@ -283,7 +283,7 @@ static CUresult pool_trim(struct sim_call *c, CUmemoryPool p, size_t n)
 {
 	(void)c;
 	(void)n;
-	return sim_pool_is(p) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	return is_pool(p) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 enum {
@@ -299,7 +299,7 @@ enum {
 static CUresult pool_get(struct sim_call *c, CUmemoryPool p, int what, void *v)
 {
 	(void)c;
-	if (!sim_pool_is(p) || !v)
+	if (!is_pool(p) || !v)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (what >= REUSE_FIRST && what <= REUSE_LAST) {
 		*(int *)v = p->reuse[what - REUSE_FIRST];
@@ -319,7 +319,7 @@ static CUresult pool_get(struct sim_call *c, CUmemoryPool p, int what, void *v)
 static CUresult pool_set(struct sim_call *c, CUmemoryPool p, int what, const void *v)
 {
 	(void)c;
-	if (!sim_pool_is(p) || !v)
+	if (!is_pool(p) || !v)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (what >= REUSE_FIRST && what <= REUSE_LAST)
 		p->reuse[what - REUSE_FIRST] = *(const int *)v != 0;
@@ -335,7 +335,7 @@ static CUresult pool_set(struct sim_call *c, CUmemoryPool p, int what, const voi
 static CUresult set_access(struct sim_call *c, CUmemoryPool p, const CUmemAccessDesc *d, size_t n)
 {
 	(void)c;
-	if (!sim_pool_is(p) || (n && !d))
+	if (!is_pool(p) || (n && !d))
 		return CUDA_ERROR_INVALID_VALUE;
 	for (size_t i = 0; i < n; i++) {
 		if (d[i].location.type != SIM_LOC_DEVICE)
@@ -355,7 +355,7 @@ static CUresult get_access(struct sim_call *c, unsigned *out, CUmemoryPool p,
 			   const CUmemLocation *l)
 {
 	(void)c;
-	if (!out || !sim_pool_is(p) || !l || l->type != SIM_LOC_DEVICE)
+	if (!out || !is_pool(p) || !l || l->type != SIM_LOC_DEVICE)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!sim_is_device(l->id))
 		return CUDA_ERROR_INVALID_DEVICE;
@@ -367,7 +367,7 @@ static CUresult get_access(struct sim_call *c, unsigned *out, CUmemoryPool p,
 static CUresult export_pool(struct sim_call *c, int *out, CUmemoryPool p, int type, uint64_t flags)
 {
 	(void)c;
-	if (!out || !sim_pool_is(p) || flags || !((unsigned)type & p->handle_types))
+	if (!out || !is_pool(p) || flags || !((unsigned)type & p->handle_types))
 		return CUDA_ERROR_INVALID_VALUE;
 	struct sim_share about = {
 		.kind = SIM_SHARE_POOL, .device = p->dev->index, .id = (uintptr_t)p};
@@ -420,7 +420,7 @@ static CUresult import_pointer(struct sim_call *c, CUdeviceptr *out, CUmemoryPoo
 	struct sim_share h;
 	char *at;
 	(void)c;
-	if (!out || !data || !sim_pool_is(p) || !p->imported)
+	if (!out || !data || !is_pool(p) || !p->imported)
 		return CUDA_ERROR_INVALID_VALUE;
 	memcpy(&h, data, sizeof(h));
 	CUresult r = sim_share_open(&h, SIM_SHARE_MEMORY, &at);

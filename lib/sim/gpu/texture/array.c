@@ -76,7 +76,7 @@ static size_t size_of(const struct sim_array *a)
 	return a->slice * (a->depth ? a->depth : 1);
 }
 
-CUresult sim_array_create(struct sim_call *c, CUarray *out, const CUDA_ARRAY3D_DESCRIPTOR *d)
+static CUresult create(struct sim_call *c, CUarray *out, const CUDA_ARRAY3D_DESCRIPTOR *d)
 {
 	unsigned elem;
 	if (!out || !d)
@@ -103,7 +103,7 @@ static CUresult create_2d(struct sim_call *c, CUarray *out, const CUDA_ARRAY_DES
 	if (!d)
 		return CUDA_ERROR_INVALID_VALUE;
 	CUDA_ARRAY3D_DESCRIPTOR d3 = {d->Width, d->Height, 0, d->Format, d->NumChannels, 0};
-	return sim_array_create(c, out, &d3);
+	return create(c, out, &d3);
 }
 
 static CUresult give_back(struct sim_array *a)
@@ -166,7 +166,7 @@ static CUresult create_v1(struct sim_call *c, CUarray *out, const CUDA_ARRAY3D_D
 		return CUDA_ERROR_INVALID_VALUE;
 	CUDA_ARRAY3D_DESCRIPTOR d3 = {d->Width,	 d->Height,	 d->Depth,
 				      d->Format, d->NumChannels, d->Flags};
-	return sim_array_create(c, out, &d3);
+	return create(c, out, &d3);
 }
 
 static CUresult create_2d_v1(struct sim_call *c, CUarray *out, const CUDA_ARRAY_DESCRIPTOR_v1 *d)
@@ -174,7 +174,7 @@ static CUresult create_2d_v1(struct sim_call *c, CUarray *out, const CUDA_ARRAY_
 	if (!d)
 		return CUDA_ERROR_INVALID_VALUE;
 	CUDA_ARRAY3D_DESCRIPTOR d3 = {d->Width, d->Height, 0, d->Format, d->NumChannels, 0};
-	return sim_array_create(c, out, &d3);
+	return create(c, out, &d3);
 }
 
 static CUresult descriptor_v1(struct sim_call *c, CUDA_ARRAY3D_DESCRIPTOR_v1 *d, CUarray a)
@@ -363,8 +363,8 @@ SIM_API(cuArrayCreate_v2, SIM_NEED_CTX, create_2d, (CUarray * a, const CUDA_ARRA
 	(a, d))
 SIM_API(cuArray3DCreate, SIM_NEED_CTX, create_v1,
 	(CUarray * a, const CUDA_ARRAY3D_DESCRIPTOR_v1 *d), (a, d))
-SIM_API(cuArray3DCreate_v2, SIM_NEED_CTX, sim_array_create,
-	(CUarray * a, const CUDA_ARRAY3D_DESCRIPTOR *d), (a, d))
+SIM_API(cuArray3DCreate_v2, SIM_NEED_CTX, create, (CUarray * a, const CUDA_ARRAY3D_DESCRIPTOR *d),
+	(a, d))
 SIM_API(cuArrayGetDescriptor, SIM_NEED_INIT, descriptor_2d_v1,
 	(CUDA_ARRAY_DESCRIPTOR_v1 * d, CUarray a), (d, a))
 SIM_API(cuArrayGetDescriptor_v2, SIM_NEED_INIT, descriptor_2d,
