@@ -12,7 +12,7 @@ build, tmp, src = os.environ["TFH_BUILD"], os.environ["TFH_TMP"], os.environ["TF
 sys.path.insert(0, os.path.join(src, "tests/diff"))
 import pairs_of_runs  # noqa: E402
 sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
-from common import check, failed  # noqa: E402
+from common import check, failed, tool  # noqa: E402
 
 with open(os.path.join(src, "docs/diff.schema.json")) as f:
     SCHEMA = json.load(f)
@@ -38,9 +38,7 @@ def fits(value, rule, at="$"):
 
 
 def tfhook(*args, status=0):
-    r = subprocess.run([f"{build}/bin/tfhook", *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, cwd=tmp)
-    check(r.returncode == status, args, "ended with", r.returncode, "not", status, r.stderr.decode()[-300:])
-    return r.stdout.decode()
+    return tool(*args, status=status, cwd=tmp)
 
 
 def diff(*args):

@@ -10,7 +10,7 @@ import sys
 here = os.path.dirname(os.path.abspath(__file__))
 import interpreters  # noqa: E402
 sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
-from common import check, failed  # noqa: E402
+from common import check, failed, tool  # noqa: E402
 
 if os.environ.get("TFH_SAN"):
     sys.exit(77)
@@ -33,7 +33,7 @@ def run(version, python, what):
 
 
 def told(out, *flags):
-    return subprocess.run([tfhook, "report", *flags, out], capture_output=True, text=True).stdout
+    return tool("report", *flags, out)
 
 
 def stacks(out):

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 """What must hold: where the main thread waits for batches that other threads of the job make, the report names what those do, by
 line, and the cause is that of what they do, also behind a queue in C (queue.SimpleQueue); a start-up that lasts long and has deep stacks leaves enough looks to the steps."""
-import json
 import os
 import subprocess
 import sys
 sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
-from common import check, failed  # noqa: E402
+from common import check, failed, report_of  # noqa: E402
 
 if os.environ.get("TFH_SAN"):
     sys.exit(77)
@@ -20,7 +19,7 @@ def run(name):
     done = subprocess.run([tfhook, "run", "-q", "-o", out, "--", sys.executable, job, name], text=True, capture_output=True,
                           env={**os.environ, "LD_LIBRARY_PATH": f"{build}/sim", "TFH_TMP": tmp})
     check(done.returncode == 0, name, done.stderr)
-    verdict = json.loads(subprocess.run([tfhook, "report", "--json", out], capture_output=True, text=True).stdout)["verdict"]
+    verdict = report_of(out)["verdict"]
     print(name, verdict["cause"], verdict["place"], verdict["workers"])
     return verdict
 

@@ -3,7 +3,6 @@
 called, also where that one runs code that it made; of pauses, where they end; of calls that are short but many, too; the JSON
 has the whole stacks, as its schema says. Without them (TFHOOK_PYTHON=0), or where the interpreter may not be read, the rest of the
 report is the same. The doctor says what will be seen."""
-import json
 import os
 import subprocess
 import sys
@@ -11,7 +10,7 @@ import sys
 here = os.path.dirname(os.path.abspath(__file__))
 import interpreters  # noqa: E402
 sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
-from common import check, failed  # noqa: E402
+from common import check, failed, report_of, tool  # noqa: E402
 
 if os.environ.get("TFH_SAN"):
     sys.exit(77)
@@ -32,9 +31,8 @@ def report(name, python, **env):
     done = subprocess.run([tfhook, "run", "-q", "-o", directory, "--", python, train, packages], env=env,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=100)
     check(done.returncode == 0, name, done.stdout)
-    text = subprocess.run([tfhook, "report", "--all", "--color", "never", directory], stdout=subprocess.PIPE, text=True).stdout
-    js = subprocess.run([tfhook, "report", "--json", directory], stdout=subprocess.PIPE, text=True).stdout
-    return json.loads(js), text
+    text = tool("report", "--all", "--color", "never", directory)
+    return report_of(directory), text
 
 
 os.makedirs(packages)
@@ -59,7 +57,7 @@ for version, python in dict.fromkeys([found[0], found[-1]]):
 directory, job = f"{tmp}/allocates", f"{here}/jobs/allocates.py"
 subprocess.run([tfhook, "run", "-q", "-o", directory, "--", sys.executable, job, f"{src}/tests/jobs"], check=True,
                env={**os.environ, "LD_LIBRARY_PATH": f"{build}/sim", "SIM_ALLOC_COST": "200us"})
-js = json.loads(subprocess.run([tfhook, "report", "--json", directory], stdout=subprocess.PIPE, text=True).stdout)
+js = report_of(directory)
 with open(job) as f:
     line = next(i for i, text in enumerate(f, 1) if text.rstrip().endswith("# allocate"))
 check(any(p["of"] == "allocation" and p["where"] in (f"allocates.py:{line} scratch", f"allocates.py:{line + 1} scratch") for p in js["places"]), js["places"])
@@ -71,7 +69,7 @@ directory = f"{tmp}/other"
 done = subprocess.run([tfhook, "run", "-q", "-o", directory, "--", f"{build}/tests/hook/stacks"], stdout=subprocess.PIPE,
                       stderr=subprocess.STDOUT, text=True, env={**os.environ, "LD_PRELOAD": other, "SIM_H2D_GBPS": "2",
                                                                 "LD_LIBRARY_PATH": f"{build}/sim"})
-text = subprocess.run([tfhook, "report", "--all", "--color", "never", directory], stdout=subprocess.PIPE, text=True).stdout
+text = tool("report", "--all", "--color", "never", directory)
 check(done.returncode == 0 and "upload_batch" in text, done.stdout, text)
 check("no lines of Python: this version of Python is not known (3.8 to 3.15 are)" in " ".join(text.split()), text)
 doctor = subprocess.run([tfhook, "doctor", found[-1][1]], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout

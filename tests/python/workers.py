@@ -12,7 +12,7 @@ import sys
 here = os.path.dirname(os.path.abspath(__file__))
 import interpreters  # noqa: E402
 sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
-from common import check, failed  # noqa: E402
+from common import check, failed, tool  # noqa: E402
 
 if os.environ.get("TFH_SAN"):
     sys.exit(77)
@@ -31,7 +31,7 @@ def run(name, *command):
     check(done.returncode == 0, name, done.stdout)
 
     def report(*flags):
-        return subprocess.run([tfhook, "report", *flags, directory], stdout=subprocess.PIPE, text=True).stdout
+        return tool("report", *flags, directory)
 
     return done.stdout, json.loads(report("--json"))["verdict"], report("--folded"), report("--all", "--color", "never")
 

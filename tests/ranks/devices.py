@@ -4,12 +4,11 @@ the recording and from the host's digest, has each rank's device, bus address an
 both ranks below a switch are late, the switch.
 timeout: 600
 """
-import json
 import os
 import subprocess
 import sys
 sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
-from common import check, failed  # noqa: E402
+from common import check, failed, report_of, tool  # noqa: E402
 
 BUILD, SRC, TMP = os.environ["TFH_BUILD"], os.environ["TFH_SRC"], os.environ["TFH_TMP"]
 TOOL, DEVICES = f"{BUILD}/bin/tfhook", 8
@@ -37,7 +36,7 @@ def run(name, *late):
     os.makedirs(f"{TMP}/{name}.dir")
     subprocess.run(["unshare", "-m", "sh", "-c", MACHINE, "sh", TOOL, "run", "-q", "-o", f"{TMP}/{name}", sys.executable, f"{SRC}/tests/ranks/launch.py", "torchrun",
                     "1", str(DEVICES), "200", "150", *late], env=ENV, cwd=f"{TMP}/{name}.dir", check=True, stdout=subprocess.DEVNULL)
-    said = json.loads(subprocess.run([TOOL, "report", "--json", f"{TMP}/{name}"], stdout=subprocess.PIPE, check=True).stdout)
+    said = report_of(f"{TMP}/{name}")
     for r in said["ranks"]:
         gpu = DEVICES - 1 - r["rank"]
         check((r["device"], r["bus"], r["pcie_switch"]) == (gpu, "0000:%02d:00.0" % (gpu + 1), "0000:2%d:00.0" % (gpu // 2)), name, r)
@@ -46,15 +45,15 @@ def run(name, *late):
 
 said = run("one", "late=5:0:30")
 check([r["rank"] for r in said["ranks"] if r["straggler"]][-1:] == [5] and said["verdict"]["cause"] == "host.sleep", "late", said["ranks"])
-text = " ".join(subprocess.run([TOOL, "report", f"{TMP}/one"], stdout=subprocess.PIPE, text=True, check=True).stdout.split())
+text = " ".join(tool("report", f"{TMP}/one").split())
 check("this is rank 5 of 8, on GPU 2 (0000:03:00.0)" in text, "text", text[:500])
-text = subprocess.run([TOOL, "report", "--ranks", f"{TMP}/one"], stdout=subprocess.PIPE, text=True, check=True).stdout
+text = tool("report", "--ranks", f"{TMP}/one")
 check(any(line.split()[0] == "5" and " gpu2 " in line for line in text.splitlines() if line.split()), "table", text)
 run("two", "late=4:0:30", "late=5:0:30")
 # One host's digest under the name that it has among others'.
 subprocess.run([TOOL, "digest", f"{TMP}/two"], stdout=subprocess.DEVNULL, check=True)
 os.rename(f"{TMP}/two/digest.tft", f"{TMP}/two/here.digest.tft")
-said = json.loads(subprocess.run([TOOL, "report", "--ranks", "--json", f"{TMP}/two"], stdout=subprocess.PIPE, check=True).stdout)
+said = report_of(f"{TMP}/two", "--ranks")
 check([r["bus"] for r in said["ranks"]] == ["0000:%02d:00.0" % (DEVICES - r) for r in range(DEVICES)], "bus", said["ranks"])
 slow = [(f["what"], f.get("pcie_switch"), f["ranks"]) for f in said["findings"] if f["what"] != "rare-steps" and f["cause"] != "host.cpu-contention"]
 check(slow == [("slow-pcie-switch", "0000:21:00.0", 2)], "switch", said["findings"])

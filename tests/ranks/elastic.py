@@ -6,12 +6,11 @@ which rank died first, of what, when, and at which line, and judges the later st
 Where the environment `torch` exists already.
 timeout: 1800
 """
-import json
 import os
 import subprocess
 import sys
 sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
-from common import check, failed  # noqa: E402
+from common import check, failed, report_of, tool  # noqa: E402
 
 BUILD, SRC, TMP = os.environ["TFH_BUILD"], os.environ["TFH_SRC"], os.environ["TFH_TMP"]
 TOOL, HERE, EACH, STEPS, DIES_AT = f"{BUILD}/bin/tfhook", f"{SRC}/tests/ranks", 3, 60, 20
@@ -22,10 +21,6 @@ if os.environ.get("TFH_SAN") or not os.path.exists(PYTHON):
 if subprocess.run(["unshare", "-u", "true"], stderr=subprocess.DEVNULL).returncode:
     print("no right to name hosts: skipped")
     sys.exit(77)
-
-
-def tfhook(*args):
-    return subprocess.run([TOOL, *args], stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
 def line_of(mark):
@@ -44,7 +39,7 @@ def check_starts(what, starts, code):
 
 subprocess.run([TOOL, "run", "-q", "-o", f"{TMP}/run", "--", PYTHON, f"{HERE}/elastic_launch.py", str(EACH), f"{HERE}/elastic_job.py", str(STEPS),
                 str(2 * EACH), str(DIES_AT), "300"], check=True, stderr=subprocess.DEVNULL)
-said = json.loads(tfhook("report", "--json", f"{TMP}/run"))
+said = report_of(f"{TMP}/run")
 lost = check_starts("report", said["generations"], "end_code")
 stays = {"node0": "node1", "node1": "node0"}[lost]
 check(said["world"] == {"ranks": EACH, "seen": EACH, "hosts": 1}, "world", said["world"])
@@ -52,9 +47,9 @@ check([(r["rank"], r["host"], r["straggler"]) for r in said["ranks"]] == [(n, st
 check(all(STEPS - 10 < r["all_steps"] <= STEPS for r in said["ranks"]), "steps", said["ranks"])
 place = said["verdict"]["place"] or {}
 check((said["verdict"]["cause"], place.get("line")) == ("host.sleep", line_of("# late here")), "verdict", said["verdict"])
-text = " ".join(tfhook("report", f"{TMP}/run").split())
+text = " ".join(tool("report", f"{TMP}/run").split())
 check(f"start 2 of 2; rank 0 of {2 * EACH} ({lost}) died of signal 9 in start 1" in text, "text", text)
-text = " ".join(tfhook("report", "--all", f"{TMP}/run").split())
+text = " ".join(tool("report", "--all", f"{TMP}/run").split())
 check(f"1: {2 * EACH} of {2 * EACH} ranks" in text and f"2: {EACH} of {EACH} ranks" in text, "text", text)
 
 # The lake's GPU seconds: six until the second start, then three. With digests, of both hosts.
@@ -64,16 +59,16 @@ from tfhook.collect import gpu_seconds, of_hosts  # noqa: E402
 
 held, wall, again = gpu_seconds(said, EACH), said["run"]["wall_s"], said["generations"][1]["begin_s"]
 check(abs(held - (2 * EACH * again + EACH * (wall - again))) < 1e-6 and EACH * wall < held < 2 * EACH * wall, "GPU seconds", held, wall, again)
-tfhook("digest", f"{TMP}/run")
+tool("digest", f"{TMP}/run")
 check(abs(gpu_seconds(of_hosts(f"{TMP}/run"), EACH) / held - 1) < 0.05, "GPU seconds by digests", held)
 check(sorted(n for n in os.listdir(f"{TMP}/run") if n.endswith("digest.tft")) == ["node0.digest.tft", "node1.digest.tft"], "digests")
-said = json.loads(tfhook("report", "--ranks", "--json", f"{TMP}/run"))
+said = report_of(f"{TMP}/run", "--ranks")
 check(check_starts("digests", said["generations"], "code") == lost, "digests", said["generations"])
 check(abs(said["generations"][0]["steps"] - DIES_AT) < 5, "steps", said["generations"])
 check((said["world"], said["missing"], said["hangs"], said["digests_of_others"]) == (EACH, [], [], 0), "digests", said)
 check([(r["rank"], r["host"]) for r in said["ranks"]] == [(n, stays) for n in range(EACH)], "ranks", said["ranks"])
 slow = [(f["what"], f["rank"], f["cause"]) for f in said["findings"] if f["what"] == "slow-rank" and f["cause"] != "host.cpu-contention"]
 check(slow == [("slow-rank", 1, "host.sleep")], "late", said["findings"])
-text = " ".join(tfhook("report", f"{TMP}/run").split())
+text = " ".join(tool("report", f"{TMP}/run").split())
 check(f"start 1 of 2, {2 * EACH} ranks" in text and f"first rank 0 ({lost}) died of signal 9" in text and "lose_host" in text, "text", text)
 sys.exit(failed())

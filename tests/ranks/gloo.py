@@ -5,12 +5,11 @@ late leads with its cause and line, and the others wait for it.
 Where the environment `torch` exists already.
 timeout: 1800
 """
-import json
 import os
 import subprocess
 import sys
 sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
-from common import check, failed  # noqa: E402
+from common import check, failed, report_of, tool  # noqa: E402
 
 BUILD, SRC, TMP = os.environ["TFH_BUILD"], os.environ["TFH_SRC"], os.environ["TFH_TMP"]
 TOOL, JOB, RANKS, LATE = f"{BUILD}/bin/tfhook", f"{SRC}/tests/ranks/gloo_job.py", int(os.environ.get("TFH_RANKS", "8")), 5
@@ -23,7 +22,7 @@ if os.environ.get("TFH_SAN") or not os.path.exists(PYTHON):
 # On a crowded machine, the others take long, too: the pause is to be longer.
 subprocess.run([TOOL, "run", "-q", "-o", f"{TMP}/run", "--", PYTHON, "-m", "torch.distributed.run", "--nproc-per-node", str(RANKS), JOB, "40", str(LATE), "1000"],
                env=dict(os.environ, OMP_NUM_THREADS="1"), check=True, stderr=subprocess.DEVNULL)
-said = json.loads(subprocess.run([TOOL, "report", "--json", f"{TMP}/run"], stdout=subprocess.PIPE, check=True).stdout)
+said = report_of(f"{TMP}/run")
 ranks, verdict = {r["rank"]: r for r in said["ranks"]}, said["verdict"]
 check(sorted(ranks) == list(range(RANKS)) and said["world"]["ranks"] == said["world"]["seen"] == RANKS, "ranks", sorted(ranks), said["world"])
 check({r["steps"] for r in ranks.values()} <= set(range(30, 41)), "steps", {n: r["steps"] for n, r in ranks.items()})
@@ -34,6 +33,6 @@ check((verdict["cause"], place.get("line")) == ("host.sleep", line) and place.ge
 check([n for n, r in ranks.items() if r["straggler"]] == [LATE] and ranks[LATE]["cause"] == "host.sleep", "late", ranks[LATE])
 waits = {n: r["waits_for_others_s"] / r["step_s"] for n, r in ranks.items()}
 check(all((share > 0.5) == (n != LATE) for n, share in waits.items()), "who waits", waits)
-text = " ".join(subprocess.run([TOOL, "report", f"{TMP}/run"], stdout=subprocess.PIPE, text=True, check=True).stdout.split())
+text = " ".join(tool("report", f"{TMP}/run").split())
 check(f"this is rank {LATE} of {RANKS}" in text, "text", text[:500])
 sys.exit(failed())

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 sys.path.insert(0, os.environ["TFH_SRC"] + "/tests/common")
-from common import check, failed  # noqa: E402
+from common import check, failed, report_of, tool  # noqa: E402
 
 BUILD, SRC, TMP = os.environ["TFH_BUILD"], os.environ["TFH_SRC"], os.environ["TFH_TMP"]
 TOOL, HERE = f"{BUILD}/bin/tfhook", f"{SRC}/tests/ranks"
@@ -38,8 +38,7 @@ def report(name):
     check(made.returncode == 0, name, made)
     digests = [n for n in os.listdir(f"{TMP}/{name}") if n.endswith("digest.tft")]
     check(sorted(digests) == ["node0.digest.tft", "node1.digest.tft"], name, digests)
-    said = subprocess.run([TOOL, "report", "--ranks", "--json", f"{TMP}/{name}"], stdout=subprocess.PIPE, text=True, check=True).stdout
-    return json.loads(said)
+    return report_of(f"{TMP}/{name}", "--ranks")
 
 
 def run(name, code, *words, **more):
@@ -73,7 +72,7 @@ def late():
     kinds = sorted((g["kind"], g["ranks"]) for g in said["groups"] if g["ranks"] > 1)
     check(kinds == [("all", 8)] * 2 + [("tensor", 2)] * 4, "groups", kinds)
     check(all(abs(h["clock_offset_s"]) < 0.001 for h in said["hosts"]), "clocks", said["hosts"])
-    whole = json.loads(subprocess.run([TOOL, "report", "--json", f"{TMP}/late"], stdout=subprocess.PIPE, text=True, check=True).stdout)
+    whole = report_of(f"{TMP}/late")
     check(whole["schema"] == "tfhook.report/1" and len(whole["ranks"]) == 8, "--json alone is the report of the recording", whole["schema"])
     check([r["local_rank"] for r in said["ranks"]] == [0, 1, 2, 3] * 2, "local ranks", said["ranks"])
     # A digest from before the second host recorded goes once both have theirs.
@@ -90,7 +89,7 @@ def pause():
     path = s["path"]
     # Its pair waits for it; of the two, either may then be the last one of all.
     check(path and path[-1]["rank"] == 5 and path[0]["group"] == "all" and all(l["rank"] in (4, 5) and abs(l["wait_s"] - 4) < 1 for l in path), "pause", path)
-    shown = subprocess.run([TOOL, "report", "--ranks", "--step", str(s["index"]), f"{TMP}/pause"], stdout=subprocess.PIPE, text=True).stdout
+    shown = tool("report", "--ranks", "--step", str(s["index"]), f"{TMP}/pause")
     check("rank 5 (node1, local rank 1)" in " ".join(shown.split()) and "host.sleep" in shown, "pause", shown)
 
 
@@ -170,7 +169,7 @@ def stuck():
 def ended():
     said = run("kill", 128 + signal.SIGKILL, "100", "kill=1:40", kind="slurm")
     check(all(r["end"] == "signal" and r["code"] == 9 for r in said["ranks"]), "kill", [(r["end"], r["code"]) for r in said["ranks"]])
-    text = subprocess.run([TOOL, "report", f"{TMP}/kill"], stdout=subprocess.PIPE, text=True).stdout
+    text = tool("report", f"{TMP}/kill")
     check("rank 1 (node0, local rank 1) died of signal 9" in " ".join(text.split()), "kill", text)
     said = run("again", 0, "100", "again=2:40:2")
     check(all(r["processes"] == 3 and r["closed"] for r in said["ranks"]) and not said["missing"] and not said["hangs"], "again",
@@ -190,7 +189,7 @@ def shrunk():
     check((said["world"], said["missing"], said["digests_of_others"], [r["host"] for r in said["ranks"]]) == (4, [], 0, ["node0"] * 4), "shrunk", said["world"], said["ranks"])
     slow = slow_of(said)
     check([(f["what"], f["rank"], f["cause"]) for f in slow] == [("slow-rank", 1, "host.sleep")], "shrunk", said["findings"])
-    whole = json.loads(subprocess.run([TOOL, "report", "--json", f"{TMP}/shrunk"], stdout=subprocess.PIPE, text=True, check=True).stdout)
+    whole = report_of(f"{TMP}/shrunk")
     check([(g["ranks"], g["judged"]) for g in whole["generations"]] == [(8, False), (4, True)] and len(whole["ranks"]) == 4, "shrunk", whole["generations"])
 
 
@@ -212,7 +211,7 @@ def mpi():
     done = subprocess.run([TOOL, "run", "-q", "-o", f"{TMP}/mpi", "mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "8", sys.executable,
                            f"{HERE}/job.py", "rendezvous", "100", "late=5:0:20"], env=ENV, cwd=f"{TMP}/mpi.dir", stderr=subprocess.PIPE, timeout=200)
     check(done.returncode == 0, "mpi", done)
-    said = json.loads(subprocess.run([TOOL, "report", "--json", f"{TMP}/mpi"], stdout=subprocess.PIPE, text=True, check=True).stdout)
+    said = report_of(f"{TMP}/mpi")
     check(said["schema"] == "tfhook.report/1" and [r["rank"] for r in said["ranks"]] == list(range(8)), "mpi", said.get("ranks"))
 
 
