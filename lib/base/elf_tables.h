@@ -1,5 +1,5 @@
-/* Looking up functions by name in an ELF object that is in memory, without the loader: its functions
- * may be hooked, and take its lock. */
+/* Looking up functions by name in an ELF object that is in memory, without the loader: its
+ * functions may be hooked, and take its lock. */
 #ifndef TFH_BASE_ELF_TABLES_H
 #define TFH_BASE_ELF_TABLES_H
 
@@ -22,9 +22,9 @@ void tfh_elf_tables(struct tfh_elf_tables *t, ElfW(Addr) base, const ElfW(Dyn) *
 void tfh_elf_tables_of(struct tfh_elf_tables *t, ElfW(Addr) base, const ElfW(Phdr) * headers,
 		       uint32_t n);
 
-/* The first defined function of that name in any version; NULL if there is none, or if the object has
- * no hash table in GNU's form. Variables are ignored: some libraries store pointers to the driver's
- * functions under their names. */
+/* The first defined function of that name in any version; NULL if there is none, or if the object
+ * has no hash table in GNU's form. Variables are ignored: some libraries store pointers to the
+ * driver's functions under their names. */
 void *tfh_elf_function(const struct tfh_elf_tables *t, const char *name);
 
 #endif

@@ -1,6 +1,6 @@
-/* Installed Python packages outside of site-packages: in a folder that `pip install --target`, a build
- * system or PEP 582 filled. Beside each package lies a list of its files (RECORD). Source trees have
- * none, so a package that is being developed is the program's own. */
+/* Installed Python packages outside of site-packages: in a folder that `pip install --target`, a
+ * build system or PEP 582 filled. Beside each package lies a list of its files (RECORD). Source
+ * trees have none, so a package that is being developed is the program's own. */
 #ifndef TFH_BASE_INSTALLED_H
 #define TFH_BASE_INSTALLED_H
 

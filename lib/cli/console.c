@@ -103,7 +103,8 @@ unsigned tfh_use_columns(FILE *out)
 	return columns < NARROWEST ? NARROWEST : columns > WIDEST ? WIDEST : columns;
 }
 
-/* A file or pipe has no rows that scroll away: enough for the whole of nearly every first screen. */
+/* A file or pipe has no rows that scroll away: enough for the whole of nearly every first
+ * screen. */
 #define PIPED_ROWS 40
 
 unsigned tfh_use_rows(FILE *out)

@@ -23,8 +23,8 @@ struct tfh_start_others {
 };
 
 /* Samples one of the other threads, chosen at random, of process `pid` with the interpreter `py`.
- * `sample` has `us` and `process` filled in, and as `weight_us` the time of the main thread that the
- * sample represents. */
+ * `sample` has `us` and `process` filled in, and as `weight_us` the time of the main thread that
+ * the sample represents. */
 void tfh_start_others_take(struct tfh_start_others *o, int32_t pid, const struct tfh_py_outside *py,
 			   struct tfh_start_places *places, uint64_t *random,
 			   struct tfh_other_sample sample);

@@ -27,9 +27,9 @@ extern char **environ;
 #define DOUBLED 2000u
 #define MOST_SAMPLES 16384u
 #define PROCESSES 64u
-/* What a process needs in order to be worth a report though it recorded nothing: so much time at its
- * lines, which few samples cover where each of them is expensive (deep stacks, a busy machine), and
- * as many of them as say anything. */
+/* What a process needs in order to be worth a report though it recorded nothing: so much time at
+ * its lines, which few samples cover where each of them is expensive (deep stacks, a busy machine),
+ * and as many of them as say anything. */
 #define WORTH_US 600000u
 #define WORTH_LEAST 10u
 #define CHOOSE_NS 100000000u

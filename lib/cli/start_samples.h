@@ -25,7 +25,8 @@ void tfh_start_samples_take(struct tfh_start_samples *s);
 void tfh_start_samples_end(struct tfh_start_samples *s);
 /* Call it after that: how the processes that recorded ended, if known; NULL for NULL. */
 const struct tfh_ends *tfh_start_samples_ends(const struct tfh_start_samples *s);
-/* Likewise: whether they were written, which for a job that recorded nothing are all that is known. */
+/* Likewise: whether they were written, which for a job that recorded nothing are all that is
+ * known. */
 bool tfh_start_samples_kept(const struct tfh_start_samples *s);
 /* Otherwise: the most samples with a line that a process has. */
 uint32_t tfh_start_samples_placed(const struct tfh_start_samples *s);

@@ -1,7 +1,7 @@
 /*
  * Traces recorded by other tools: PyTorch's profiler (Kineto JSON, plain or gzip), TensorFlow's or
- * JAX's (XPlane, TensorBoard's log directory, the JSON for a viewer, or TensorFlow 1's), Nsight Systems (its SQLite
- * export) and rocprof (results.json).
+ * JAX's (XPlane, TensorBoard's log directory, the JSON for a viewer, or TensorFlow 1's), Nsight
+ * Systems (its SQLite export) and rocprof (results.json).
  */
 #ifndef TFH_IMPORT_IMPORT_H
 #define TFH_IMPORT_IMPORT_H

@@ -16,10 +16,10 @@ int tfh_analyze(struct tfh_run *run, struct tfh_result **out, struct tfh_err *er
 typedef int (*tfh_rank_fn)(void *arg, const struct tfh_result *r, struct tfh_err *err);
 int tfh_analyze_ranks(struct tfh_run *run, tfh_rank_fn fn, void *arg, struct tfh_result **out,
 		      struct tfh_err *err);
-/* Like tfh_analyze_ranks(), with `fn` optional (NULL) and for the judged generation alone, and with what some steps waited for: those
- * of the chains (judge/chain.h) that `choose` creates once all steps are judged. It returns the
- * first of several linked chains, or NULL. `likely`: a step that it will choose, TFH_NO_STEP:
- * unknown. */
+/* Like tfh_analyze_ranks(), with `fn` optional (NULL) and for the judged generation alone, and with
+ * what some steps waited for: those of the chains (judge/chain.h) that `choose` creates once all
+ * steps are judged. It returns the first of several linked chains, or NULL. `likely`: a step that
+ * it will choose, TFH_NO_STEP: unknown. */
 struct tfh_chain;
 struct tfh_wish {
 	struct tfh_chain *(*choose)(void *arg, const struct tfh_result *r);

@@ -47,9 +47,10 @@ struct tfh_code_time {
 	double s_per_step; /* sum over all functions */
 };
 
-/* What threads do between their calls, by samples: enum tft_state; writing a log or similar file, which is not a
- * checkpoint; waiting in an event loop for a timer; and of the waits for a lock, where that is known, for one that another
- * thread holds, for another thread's signal, for its end. */
+/* What threads do between their calls, by samples: enum tft_state; writing a log or similar file,
+ * which is not a checkpoint; waiting in an event loop for a timer; and of the waits for a lock,
+ * where that is known, for one that another thread holds, for another thread's signal, for its
+ * end. */
 enum {
 	TFH_SEEN_LOG = TFT_STATE_COUNT,
 	TFH_SEEN_TIMER,
@@ -156,7 +157,8 @@ struct tfh_computed {
 		uint64_t samples;	  /* 0: it was measured */
 	} part[TFH_COMPUTES_COUNT];
 	/* Where the program calls modules to train and to evaluate, and where backward passes; the
-	 * functions in which most of the time of modules was spent, without those that they call. */
+	 * functions in which most of the time of modules was spent, without those that they
+	 * call. */
 	struct tfh_computed_line forward[TFH_COMPUTED_LINES], evaluate[TFH_COMPUTED_LINES],
 		backward[TFH_COMPUTED_LINES], layer[TFH_COMPUTED_LINES];
 	const char *function; /* that TensorFlow executed, with the most time; NULL: none */
@@ -265,8 +267,8 @@ struct tfh_pool_wait {
 };
 
 /* A run in which no call was recorded: what samples of its main thread show, taken from outside by
- * `tfhook run`; if that only waits for `workers`, what samples of these show. Shares are of this time
- * without `start_s`. */
+ * `tfhook run`; if that only waits for `workers`, what samples of these show. Shares are of this
+ * time without `start_s`. */
 struct tfh_sampled {
 	uint64_t samples; /* 0: calls were recorded */
 	uint32_t pid;
@@ -281,8 +283,8 @@ struct tfh_sampled {
 	double traced; /* share of host.compile that only traces functions of JAX, later in the run */
 	struct tfh_sampled_line line[TFH_VERDICT_START_LINES]; /* the largest shares first */
 	uint32_t n_line;
-	/* The innermost function of the program with most of the time, and the lines of it that were
-	 * seen, where a loop may be; NULL: none. Of no use if `loop` is known. */
+	/* The innermost function of the program with most of the time, and the lines of it that
+	 * were seen, where a loop may be; NULL: none. Of no use if `loop` is known. */
 	const char *file, *function;
 	uint32_t first, last;
 	struct tfh_step_loop loop;

@@ -124,8 +124,8 @@ struct tfh_event {
 	uint8_t dir;	 /* copies: direction, TFH_DIR_ANY resolved by address */
 	bool pageable;	 /* copies: a host side is not pinned */
 	uint64_t number; /* record number in its thread */
-	/* Of a sample: how far loops had come, as in its EXT record (format/sample_loops.h), valid as long
-	 * as the event; NULL: not known. */
+	/* Of a sample: how far loops had come, as in its EXT record (format/sample_loops.h), valid
+	 * as long as the event; NULL: not known. */
 	const struct tfh_packed_loops *loops;
 };
 

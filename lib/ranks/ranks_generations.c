@@ -1,9 +1,9 @@
 /*
- * Starts of all ranks, one after another (judge/generations.h). Each host's digest tells apart those
- * that the host took part in. Those of different hosts are the same start if ranks in them share a
- * communicator, which no rank keeps when it is started again; without communicators, if they are of
- * as many ranks and at the same time. The ranks of one start are reported on: the one that made most
- * steps.
+ * Starts of all ranks, one after another (judge/generations.h). Each host's digest tells apart
+ * those that the host took part in. Those of different hosts are the same start if ranks in them
+ * share a communicator, which no rank keeps when it is started again; without communicators, if
+ * they are of as many ranks and at the same time. The ranks of one start are reported on: the one
+ * that made most steps.
  */
 #include <errno.h>
 #include <math.h>

@@ -24,8 +24,8 @@ static tfh_hot bool tfh_alone(const struct tfh_self *self)
 }
 
 /* With tfh_alone(): sets the guard to TFH_GUARD_CALL, by its highest byte, since the compiler would
- * need a second instruction for a constant of eight. Nothing reads the state as a whole before it is
- * written as a whole, but a signal handler. */
+ * need a second instruction for a constant of eight. Nothing reads the state as a whole before it
+ * is written as a whole, but a signal handler. */
 static tfh_hot void tfh_guard_filling(struct tfh_self *self)
 {
 	static_assert(TFH_GUARD_CALL << 8 == 0, "one byte");

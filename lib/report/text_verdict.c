@@ -377,7 +377,8 @@ static void lead_row(const struct tfh_page *page)
 
 /* The factor by which steps that only compute may become faster, at most: without everything else,
  * or without any part that the report itself predicts to gain more. *like_fastest: the same if a
- * processor also computes as fast as in its fastest steps, which nothing in the program promises. */
+ * processor also computes as fast as in its fastest steps, which nothing in the program
+ * promises. */
 static double most_of_steps(const struct tfh_result *r, double share, double *like_fastest)
 {
 	double step = tfh_step_s(r), most = 1 / share, bound = most;

@@ -81,8 +81,8 @@ static bool leads(struct tfh_units *b, const struct head *h, uint16_t from, uint
 	return false;
 }
 
-/* Leaves what no way through the loop leads to, such as the handlers of exceptions, which may be far
- * behind the loop. */
+/* Leaves what no way through the loop leads to, such as the handlers of exceptions, which may be
+ * far behind the loop. */
 static void leave_handlers(struct tfh_units *b, const struct head *h)
 {
 	leads(b, h, h->body, NOWHERE, NONE);

@@ -251,7 +251,8 @@ static uint64_t name_of(struct counter_reading *r, int32_t index)
 		       : 0;
 }
 
-/* The address of the reference to the value of a variable that is no attribute; 0: there is none. */
+/* The address of the reference to the value of a variable that is no attribute; 0: there is
+ * none. */
 static uint64_t plain_place(struct counter_reading *r, const uint8_t *f, enum tfh_py_where where,
 			    int32_t index, uint32_t *hint)
 {

@@ -33,8 +33,8 @@
 #define MANAGED_DICT (1u << 4)
 
 /* What is before an object with MANAGED_DICT: its dict, and in 3.11 its values before that; in 3.12
- * either of them, values with the lowest bit set and one less. From 3.13 on, values begin with a head,
- * and may be the end of the object. */
+ * either of them, values with the lowest bit set and one less. From 3.13 on, values begin with a
+ * head, and may be the end of the object. */
 #define MANAGED 11
 #define EITHER 12
 #define HEADED 13

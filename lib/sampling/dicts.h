@@ -1,4 +1,5 @@
-/* Where the value of a name is, in a dict or in an object, whose keys are the very strings of the code. */
+/* Where the value of a name is, in a dict or in an object, whose keys are the very strings of the
+ * code. */
 #ifndef TFH_SAMPLING_DICTS_H
 #define TFH_SAMPLING_DICTS_H
 
@@ -11,8 +12,8 @@ bool tfh_py_fresh(int32_t pid, uint64_t from, void *to, size_t bytes);
  * of the entry last time. */
 uint64_t tfh_py_item(const struct tfh_py *py, int32_t pid, uint64_t dict, uint64_t name,
 		     uint32_t *hint);
-/* The same for an attribute that an object keeps in its own dict. 0 also if its class decides itself
- * what reading or storing attributes means. */
+/* The same for an attribute that an object keeps in its own dict. 0 also if its class decides
+ * itself what reading or storing attributes means. */
 uint64_t tfh_py_attribute(const struct tfh_py *py, struct tfh_py_copies *c, uint64_t object,
 			  uint64_t name, uint32_t *hint);
 

@@ -127,7 +127,7 @@ void tfh_futex_begin(void)
  * glibc's functions (2.25 to 2.42):
  *   mutexes               FUTEX_WAIT for 2; robust ones for the owner's number and the highest bit
  *   with priorities       FUTEX_LOCK_PI, also of a condition's mutex
- *   conditions            FUTEX_WAIT_BITSET (up to 2.30 FUTEX_WAIT) for 0, or for a number that counts up
+ *   conditions            FUTEX_WAIT_BITSET (up to 2.30 FUTEX_WAIT) for 0, or for a count
  *   semaphores            the same for 0
  *   pthread_join()        the same for the number of the thread, mostly not private
  *   rwlocks, timed locks  FUTEX_WAIT_BITSET for 2 or 3: not told from a condition that counts

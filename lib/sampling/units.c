@@ -165,8 +165,8 @@ static struct tfh_py_var attribute_of(const struct tfh_units *b, uint16_t object
 					     .of_index = of.index};
 }
 
-/* The instruction that loads the object whose attribute this one loads. It may be loaded once for the
- * attribute and for storing it again. */
+/* The instruction that loads the object whose attribute this one loads. It may be loaded once for
+ * the attribute and for storing it again. */
 static uint16_t object_of(const struct tfh_units *b, uint16_t i)
 {
 	uint16_t at = tfh_units_only_before(b, i);
@@ -183,8 +183,8 @@ uint16_t tfh_units_begin(const struct tfh_units *b, uint16_t i)
 		       : i;
 }
 
-/* What an attribute is stored to, behind an addition: `object.name += 1` has the object below the sum,
- * `object.name = object.name + 1` loads it again. */
+/* What an attribute is stored to, behind an addition: `object.name += 1` has the object below the
+ * sum, `object.name = object.name + 1` loads it again. */
 static struct tfh_py_var stored_attribute(const struct tfh_units *b, uint16_t store, uint16_t *add)
 {
 	uint16_t at = tfh_units_only_before(b, store), load;
@@ -262,8 +262,8 @@ struct tfh_py_var tfh_units_stored(const struct tfh_units *b, uint16_t store, st
 {
 	uint16_t at = tfh_units_only_before(b, store);
 
-	/* What it is set to elsewhere, and by whom, is not known. The second one of two stores gets what
-	 * was below. */
+	/* What it is set to elsewhere, and by whom, is not known. The second one of two stores gets
+	 * what was below. */
 	if (v.where == TFH_PY_ATTR)
 		return nowhere;
 	if (!tfh_units_same(tfh_units_variable(b, store), v) &&
@@ -285,8 +285,8 @@ struct tfh_py_var tfh_units_stored(const struct tfh_units *b, uint16_t store, st
 
 /* ---- ranges ---- */
 
-/* What is on the stack behind this instruction, which was `depth` before, not touching the lowest of
- * them; 0: that is not known. */
+/* What is on the stack behind this instruction, which was `depth` before, not touching the lowest
+ * of them; 0: that is not known. */
 static uint32_t depth_after(const struct tfh_units *b, uint16_t i, uint32_t depth)
 {
 	enum tfh_py_op op = (enum tfh_py_op)b->op[i];

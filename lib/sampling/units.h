@@ -42,8 +42,8 @@ uint16_t tfh_units_only_before(const struct tfh_units *b, uint16_t i);
 
 /* The instruction with which loading what this one loads begins: the object, for an attribute. */
 uint16_t tfh_units_begin(const struct tfh_units *b, uint16_t i);
-/* The variable that an instruction loads or stores, or the int. A stored attribute: only one that has
- * grown. */
+/* The variable that an instruction loads or stores, or the int. A stored attribute: only one that
+ * has grown. */
 struct tfh_py_var tfh_units_variable(const struct tfh_units *b, uint16_t i);
 bool tfh_units_same(struct tfh_py_var a, struct tfh_py_var b);
 bool tfh_units_stores(const struct tfh_units *b, uint32_t i, struct tfh_py_var v);

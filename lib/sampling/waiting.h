@@ -18,8 +18,8 @@ struct tfh_waiting {
 	enum tft_wait wait; /* of a lock, in this process */
 	uint16_t call;	    /* its number in base/system_calls.def; 0xffff: none of them */
 	int32_t fd;	    /* descriptor that it reads, writes or polls; -1: none */
-	/* Address of the lock, number of the thread whose end it waits for, or of the pipe or socket;
-	 * of a poll, its time-out in ms plus 1. 0: none. */
+	/* Address of the lock, number of the thread whose end it waits for, or of the pipe or
+	 * socket; of a poll, its time-out in ms plus 1. 0: none. */
 	uint64_t what;
 	/* name of the file or device, cut at its beginning; "": none. */
 	char name[TFH_WAITING_NAME];

@@ -213,10 +213,10 @@ void tfh_rows_forget(void)
 	n_pending = 0;
 }
 
-/* The times of a call, rounded to a power of two that is at most an eighth of its duration. They only
- * have to identify the call, since our own record has its times; for this it is enough that the
- * largest error, 3/16 of the duration, is less than half of it. The last bits are noise that would
- * cost a byte per call in the file. */
+/* The times of a call, rounded to a power of two that is at most an eighth of its duration. They
+ * only have to identify the call, since our own record has its times; for this it is enough that
+ * the largest error, 3/16 of the duration, is less than half of it. The last bits are noise that
+ * would cost a byte per call in the file. */
 #define FINEST_NS 16u
 #define COARSEST_NS 256u /* clocks and calls are compared with a tolerance of 5 us */
 static void call_times(struct tft_drvr_row *row, uint64_t start, uint64_t end)

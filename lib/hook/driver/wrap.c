@@ -31,8 +31,8 @@
 	FIRST(name, params, argv)
 #define REAL(name, params) ((CUresult(*) params)tfh_real[TFH_FN_##name])
 
-/* Everything but a usual call is in a function of its own, so that a usual call leaves the arguments
- * where they are until it passes them on. The function takes them over by a jump. */
+/* Everything but a usual call is in a function of its own, so that a usual call leaves the
+ * arguments where they are until it passes them on. The function takes them over by a jump. */
 #define UNUSUAL(function, name, args, properties, all_params, params, argv, open_arg, place,       \
 		before, note)                                                                      \
 	__attribute__((cold, noinline)) CUresult function all_params                               \

@@ -32,8 +32,8 @@ static void count(struct tfh_accounts *accounts, const struct tfh_seen_sample *k
 						: TFH_CAUSE_HOST_LAUNCH] += k->ns;
 }
 
-/* Whether the samples say how short pauses divide. Five that all show other work are enough, too: if
- * half of the time were launching, that would happen once in 32 times. */
+/* Whether the samples say how short pauses divide. Five that all show other work are enough, too:
+ * if half of the time were launching, that would happen once in 32 times. */
 static bool tells(const struct tfh_brief *b)
 {
 	double launching = b->of[TFH_CAUSE_HOST_LAUNCH];

@@ -421,8 +421,8 @@ static enum tfh_cause restart_cause(const struct tfh_accounts *accounts)
 	return TFH_CAUSE_INPUT_UNKNOWN;
 }
 
-/* The slow stage, from the first stage up: one that only hands on what a stage above it is late with is
- * not it. */
+/* The slow stage, from the first stage up: one that only hands on what a stage above it is late
+ * with is not it. */
 static int32_t slow_stage(const struct tfh_accounts *accounts, int32_t at, int64_t waited)
 {
 	for (int depth = 0; at >= 0 && depth < TFH_ACCOUNT_STAGES_UP; depth++) {

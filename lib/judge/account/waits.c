@@ -80,8 +80,8 @@ static enum tfh_cause cause_of_writing(const struct tfh_facts *facts)
 						 : TFH_CAUSE_HOST_LOGGING;
 }
 
-/* The cause of what the program was seen to do. `cause`: by the place alone; the rest of the run may show
- * another one. */
+/* The cause of what the program was seen to do. `cause`: by the place alone; the rest of the run
+ * may show another one. */
 static enum tfh_cause cause_at_place(const struct tfh_facts *facts, enum tfh_role role,
 				     enum tfh_cause cause)
 {

@@ -330,8 +330,8 @@ struct tfh_facts {
 	 * pipe of its own. What they send depends on what they are sent (the actions of this step),
 	 * so they cannot work ahead as a loader's workers do. */
 	bool told;
-	/* While a driving thread waited until another thread had done something, other threads than the driving ones
-	 * mostly ran: its wait is their work. */
+	/* While a driving thread waited until another thread had done something, other threads than
+	 * the driving ones mostly ran: its wait is their work. */
 	bool others_run;
 	bool peer;	      /* the device of another process of the run does as much */
 	bool crowded;	      /* the driving threads were often ready to run without a CPU */

@@ -1,8 +1,8 @@
 /*
  * The share of its CPU time that a process spends in the kernel. Reading a file from the page
  * cache, or writing without waiting for the disk, looks like running code in a sample of the
- * thread; but much of the time is system time. So is that of waking threads or mapping memory, which
- * neither reads nor writes.
+ * thread; but much of the time is system time. So is that of waking threads or mapping memory,
+ * which neither reads nor writes.
  */
 #include <math.h>
 

@@ -72,9 +72,9 @@ static bool goes_on(const struct tfh_loop_entry *e, const struct tfh_start_loop 
 }
 
 /* What the loop's counter was before this entry. One that goes on was last seen in the entry
- * before, of which the last iterations may be counted here. If it is not known with which number one began,
- * it was 0 if there may have been so many steps since the last sample that shows where the program
- * was. */
+ * before, of which the last iterations may be counted here. If it is not known with which number
+ * one began, it was 0 if there may have been so many steps since the last sample that shows where
+ * the program was. */
 static void find_base(struct entry_walk *w, struct tfh_loop_entry *before,
 		      const struct tfh_start_loop *l, struct tfh_loop_entry *e)
 {

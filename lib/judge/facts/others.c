@@ -1,10 +1,12 @@
-/* Whether other threads work while a driving thread waits until one of them has done something. The samples are only of
- * the driving threads, but the process' CPU clock counts the others, too, and threads that live for less than a step. */
+/* Whether other threads work while a driving thread waits until one of them has done something. The
+ * samples are only of the driving threads, but the process' CPU clock counts the others, too, and
+ * threads that live for less than a step. */
 #include <stdlib.h>
 
 #include "judge/facts/facts.h"
 
-/* The time between t0 and t1 for which the driving thread that waited longest did so. -1: out of memory. */
+/* The time between t0 and t1 for which the driving thread that waited longest did so. -1: out of
+ * memory. */
 static double waited(const struct tfh_facts *facts, int64_t t0, int64_t t1)
 {
 	double *of = calloc(facts->feed->n_threads + 1, sizeof(*of)), most = of ? 0 : -1;

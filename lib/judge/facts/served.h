@@ -11,8 +11,8 @@ bool tfh_loads_file_by(const char *function);
 /* The role of a stack in a program that serves requests: loading a file is none of their data. */
 enum tfh_role tfh_served_role(enum tfh_role role, const struct tfh_model_line *frame, uint32_t n);
 
-/* What the program itself does with a connection there; 0: nothing. One that does both serves what is
- * at its other end. */
+/* What the program itself does with a connection there; 0: nothing. One that does both serves what
+ * is at its other end. */
 enum { TFH_CONNECTION_TAKES = 1, TFH_CONNECTION_ANSWERS = 2, TFH_CONNECTION_BOTH = 3 };
 uint32_t tfh_on_connection(const struct tfh_model_line *frame, uint32_t n);
 

@@ -104,9 +104,9 @@ static bool launches_all(const struct tfh_finder *f, const struct tfh_interval *
 }
 
 /* Whether more than half of the intervals launch the same functions, and the others, of which no
- * two follow each other, launch these, too: each is a step, and the program adds work to every n-th.
- * Several of the others in a row are training, and the rest are its rollouts. It is not so of large
- * intervals, either, which may be the parts of a step with an update in the last one. */
+ * two follow each other, launch these, too: each is a step, and the program adds work to every
+ * n-th. Several of the others in a row are training, and the rest are its rollouts. It is not so of
+ * large intervals, either, which may be the parts of a step with an update in the last one. */
 static bool others_add(const struct tfh_finder *f)
 {
 	const struct tfh_interval *most = NULL;

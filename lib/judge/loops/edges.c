@@ -1,8 +1,8 @@
 /*
- * A step that the ends of a run share. Where a program's loop begins before the call that begins the
- * steps, or works one batch ahead, the launches before the second step and those from the last one
- * on may be those of three steps. Then there is one step more than such calls, or than intervals
- * between them.
+ * A step that the ends of a run share. Where a program's loop begins before the call that begins
+ * the steps, or works one batch ahead, the launches before the second step and those from the last
+ * one on may be those of three steps. Then there is one step more than such calls, or than
+ * intervals between them.
  */
 #include "base/bisect.h"
 #include "base/hash.h"

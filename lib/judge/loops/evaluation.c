@@ -84,9 +84,9 @@ static bool in_turn(const struct interval_kind *e, const struct interval_kind *t
 }
 
 /* An evaluation is the forward pass without the backward pass and the update: at least a third of
- * what the neighbouring steps launch is missing. It occurs in runs. Unless it alternates with training it takes less time, because a run
- * spends most of its time on its purpose. If only one or two steps launch more, they are the first
- * ones, from before the work became a graph. */
+ * what the neighbouring steps launch is missing. It occurs in runs. Unless it alternates with
+ * training it takes less time, because a run spends most of its time on its purpose. If only one or
+ * two steps launch more, they are the first ones, from before the work became a graph. */
 static bool evaluates(const struct tfh_finder *f, const struct interval_kind *e,
 		      const struct interval_kind *train)
 {

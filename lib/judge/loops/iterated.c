@@ -2,10 +2,10 @@
  * The number of steps by the program's own loop. Samples show which iteration of a Python loop the
  * driving thread was in (facts/seen_loops.c). If, at each of them, the windows begun so far are as
  * many as the iterations, but for one or two in all, then the clock has lost a step at an end of
- * the run, or found one outside of the loop. If each window has several iterations, and launches the
- * same that many times, then the clock has found only every n-th step: the one that waits. A loop
- * with several windows in each iteration has epochs, rounds, or steps of several parts; it decides
- * nothing, but its iterations are kept if each has equally many windows.
+ * the run, or found one outside of the loop. If each window has several iterations, and launches
+ * the same that many times, then the clock has found only every n-th step: the one that waits. A
+ * loop with several windows in each iteration has epochs, rounds, or steps of several parts; it
+ * decides nothing, but its iterations are kept if each has equally many windows.
  */
 #include <stdlib.h>
 
@@ -299,8 +299,8 @@ static int add_before(struct iterated *x, const struct fit *f, uint32_t steps)
 }
 
 /* Adds steps that the clock has lost: before the first window if there was time for one, else to
- * the last window if that is so long, else to the first one. A run that was ended before its loop was
- * has lost none. */
+ * the last window if that is so long, else to the first one. A run that was ended before its loop
+ * was has lost none. */
 static int add(struct iterated *x, const struct fit *f, uint32_t steps)
 {
 	const struct tfh_facts *facts = x->facts;

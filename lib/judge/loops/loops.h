@@ -73,8 +73,8 @@ void tfh_loops_free(struct tfh_loops *loops);
 
 /* role_of_name.c: what a function of this name does: TRAIN, EVALUATE or PREDICT; STEP: unknown. */
 enum tfh_branch tfh_role_of_name(const char *name);
-/* Whether a kernel's or function's name says that it applies gradients; that it also computes them. NULL:
- * no. */
+/* Whether a kernel's or function's name says that it applies gradients; that it also computes them.
+ * NULL: no. */
 bool tfh_name_updates(const char *name);
 bool tfh_name_trains(const char *name);
 

@@ -359,7 +359,8 @@ static int64_t waited_after(const struct tfh_facts *facts, int64_t t)
 }
 
 /* Whether the period covers the larger part of the time since the first launch, and without its
- * first interval, which may load what the work needs, of the rest; otherwise it is a detail of it. */
+ * first interval, which may load what the work needs, of the rest; otherwise it is a detail of
+ * it. */
 static bool covers(const struct tfh_facts *facts, const struct tfh_loops *loops,
 		   const struct found *f)
 {

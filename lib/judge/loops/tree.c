@@ -95,8 +95,8 @@ static bool fed_by_both(const struct run_tree *t, const struct tfh_node *loop)
 	return training && others;
 }
 
-/* Whether the windows of a leaf loop's iterations evaluate: that of its second one, for an event of the
- * first may belong to what was before. */
+/* Whether the windows of a leaf loop's iterations evaluate: that of its second one, for an event of
+ * the first may belong to what was before. */
 static bool in_evaluation(const struct run_tree *t, const struct tfh_node *loop)
 {
 	int64_t each = loop->ns / (int64_t)loop->n;
@@ -105,8 +105,8 @@ static bool in_evaluation(const struct run_tree *t, const struct tfh_node *loop)
 	return at != SIZE_MAX && t->loops->window.v[at].segment == TFH_SEGMENT_EVAL;
 }
 
-/* What is known about a leaf loop's steps: by a mark, the name of the executed function, the iterator
- * that feeds them, or the windows. */
+/* What is known about a leaf loop's steps: by a mark, the name of the executed function, the
+ * iterator that feeds them, or the windows. */
 static enum tfh_branch said(const struct run_tree *t, const struct tfh_node *loop)
 {
 	enum tfh_branch role = trains_by_name(t, loop) ? TFH_BRANCH_TRAIN : TFH_BRANCH_STEP;

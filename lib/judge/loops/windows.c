@@ -49,8 +49,8 @@ static bool mine(const struct tfh_loops *loops, const struct tfh_boundary *t)
 }
 
 /* Batches of an evaluation occur in runs; an iterator that alternates with the training one belongs
- * to the step. Threads of replicas run slightly ahead of each other, so if a group of another thread
- * has as many batches as the training loop, runs must be long. */
+ * to the step. Threads of replicas run slightly ahead of each other, so if a group of another
+ * thread has as many batches as the training loop, runs must be long. */
 static bool evaluates(const struct window_builder *b, const struct tfh_boundary *t)
 {
 	const struct tfh_loops *loops = b->loops;

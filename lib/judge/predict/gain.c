@@ -391,9 +391,9 @@ static void no_more(struct tfh_whatif *all, const struct tfh_whatif *one)
 }
 
 /*
- * The step on a machine with CPUs for all: waiting threads continue as soon as others did that found
- * a CPU. Their waits stay, as does the device's idle time until the next launch. Of other work, the
- * time in which it was interrupted goes, which is known as a sum over some steps only.
+ * The step on a machine with CPUs for all: waiting threads continue as soon as others did that
+ * found a CPU. Their waits stay, as does the device's idle time until the next launch. Of other
+ * work, the time in which it was interrupted goes, which is known as a sum over some steps only.
  */
 static void uncrowded(const struct tfh_device *d, struct tfh_samples *all, struct tfh_result *r,
 		      double step)

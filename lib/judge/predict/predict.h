@@ -93,9 +93,9 @@ const char *tfh_no_bound(const struct tfh_accounts *accounts, enum tfh_remove wh
 /* By how much the code after a pause of that duration may have been slower because of it, in
  * seconds. */
 double tfh_cooled_s(const struct tfh_accounts *accounts, double removed_s, double left_s);
-/* Sets the step with CPUs for all its threads: `left`, give or take `off`, less about `cut`, the time in
- * which its work was interrupted; but for late waits, no less than the fastest steps, of which
- * some were hardly disturbed. */
+/* Sets the step with CPUs for all its threads: `left`, give or take `off`, less about `cut`, the
+ * time in which its work was interrupted; but for late waits, no less than the fastest steps, of
+ * which some were hardly disturbed. */
 void tfh_set_uncrowded(const struct tfh_accounts *accounts, double step, double left, double cut,
 		       double off, struct tfh_whatif *w);
 /* Removes all gains of a run with too few steps. */

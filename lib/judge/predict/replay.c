@@ -146,7 +146,8 @@ static int64_t polled_since(const struct tfh_slice *sl, const struct tfh_seg *s)
 	return s->t0;
 }
 
-/* The rest of the time `after` an op without what the thread that waited for it then waited for a CPU. */
+/* The rest of the time `after` an op without what the thread that waited for it then waited for a
+ * CPU. */
 static int64_t promptly(const struct replay *r, const struct tfh_seg *s, int64_t after)
 {
 	int64_t from = tfh_woken_from(r->sl, s);
@@ -189,8 +190,8 @@ static bool fetches(const struct tfh_slice *sl, const struct tfh_seg *s)
 	       (s->label == TFH_L_SYNC && s->op != TFH_NO && sl->op.v[s->op].work == TFH_W_D2H);
 }
 
-/* New end of a get-next that other threads feed. If it waited, the batch is available when it was: a
- * faster consumer does not speed up its makers. But if they could make all batches since the last
+/* New end of a get-next that other threads feed. If it waited, the batch is available when it was:
+ * a faster consumer does not speed up its makers. But if they could make all batches since the last
  * such wait sooner, they had stopped in front of a full buffer, and this get-next was only late to
  * be woken up: then it takes as long as it did. */
 static int64_t batch_end(struct replay *r, const struct tfh_seg *s, int64_t begin)

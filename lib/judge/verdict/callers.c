@@ -1,8 +1,8 @@
 /*
  * Where the verdict's line is a program's own wrapper around the driver (a method that copies an
  * array to the device), the line that calls it decides what is copied, and how often. A function
- * passes calls on if it was only ever seen at a few lines in a row, and is called from several lines
- * of the program.
+ * passes calls on if it was only ever seen at a few lines in a row, and is called from several
+ * lines of the program.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -136,8 +136,8 @@ static void add_change(struct tfh_result *r, uint64_t step, uint64_t until)
 		r->change[r->n_change++] = (struct tfh_change){.step = step, .until = until};
 }
 
-/* The blocks v[0, n) end before step `end`. Returns the levels found in them. Steps that grow steadily
- * can be cut into as many as one likes. */
+/* The blocks v[0, n) end before step `end`. Returns the levels found in them. Steps that grow
+ * steadily can be cut into as many as one likes. */
 static struct level_fit search(struct tfh_result *r, const struct step_block *v, size_t n,
 			       size_t end, struct step_block *sorted, double *room)
 {
@@ -195,8 +195,8 @@ static struct step_range mean_of(const struct tfh_accounts *accounts, const stru
 	return m;
 }
 
-/* Durations before and after the change at index k, the part and the line that changed most. False: other
- * programs' use of the CPUs explains it. */
+/* Durations before and after the change at index k, the part and the line that changed most. False:
+ * other programs' use of the CPUs explains it. */
 static bool describe(const struct tfh_accounts *accounts, struct tfh_result *r, uint32_t k)
 {
 	struct tfh_change *x = &r->change[k];

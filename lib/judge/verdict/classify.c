@@ -2,8 +2,8 @@
  * From charged time to the closed vocabulary of classes, per step and for the run. The first rule
  * that applies decides: unclassified; compute with a share of at least 85 %, or half if no class
  * blocks 15 %; the class whose parts together block most, if they block at least 5 %; balanced.
- * Last, where device times allow a replay of the steps, a class whose removal gains too little gives
- * way (reclassify.c).
+ * Last, where device times allow a replay of the steps, a class whose removal gains too little
+ * gives way (reclassify.c).
  */
 #include <math.h>
 #include <string.h>

@@ -99,7 +99,8 @@ static int add_calls(struct computed *x)
 	return rc;
 }
 
-/* The ranges of optimizers' steps tell their time, unless the program's closure computes in them. */
+/* The ranges of optimizers' steps tell their time, unless the program's closure computes in
+ * them. */
 static void add_updates(struct computed *x)
 {
 	const struct tfh_facts *facts = x->accounts->facts;

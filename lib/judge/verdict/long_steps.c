@@ -1,6 +1,6 @@
 /* The line of the program that has the additional time of slow steps, by samples: of single ones
- * (periodic.c) a timer's handler, a check, a log; of those before or after a change (changes.c) what
- * goes through something that grows. */
+ * (periodic.c) a timer's handler, a check, a log; of those before or after a change (changes.c)
+ * what goes through something that grows. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -18,8 +18,8 @@ static bool runs(const struct tfh_facts *facts, const struct tfh_seen_sample *k)
 	return k->state == TFT_STATE_RUNNING;
 }
 
-/* Whether a sampler, PyTorch's or the program's, chooses the next items there: it runs in the training
- * process, whatever num_workers is. */
+/* Whether a sampler, PyTorch's or the program's, chooses the next items there: it runs in the
+ * training process, whatever num_workers is. */
 static bool samples_items(const struct tfh_facts *facts, const struct tfh_seen_sample *k)
 {
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES];

@@ -210,7 +210,8 @@ static size_t slow_place(const struct tfh_result *r, uint64_t each, double limit
 	return best;
 }
 
-/* Leaves the steps at that place, each as long as it is: the others may be long for other reasons. */
+/* Leaves the steps at that place, each as long as it is: the others may be long for other
+ * reasons. */
 static size_t in_rounds(const struct tfh_result *r, uint64_t each, double limit, double median,
 			struct slow *slow)
 {

@@ -305,8 +305,8 @@ static uint32_t give_longer(const struct parts *p, struct tfh_part_of_run *out, 
 	return n;
 }
 
-/* If the verdict is about the time between loops, what is missing of it in the tree are waits at the
- * beginnings of loops, which are part of first steps there. */
+/* If the verdict is about the time between loops, what is missing of it in the tree are waits at
+ * the beginnings of loops, which are part of first steps there. */
 static uint32_t give_waits(const struct tfh_result *r, struct tfh_part_of_run *out, uint32_t n)
 {
 	const struct tfh_recurring *lead = r->lead ? &r->recurring[r->lead - 1] : NULL;
@@ -339,8 +339,8 @@ static uint32_t give_early(const struct parts *p, struct tfh_part_of_run *out, u
 	return n;
 }
 
-/* A single loop of steps has as many of them as the verdict: the tree may have taken several for one,
- * such as those between two waits, or one for several. */
+/* A single loop of steps has as many of them as the verdict: the tree may have taken several for
+ * one, such as those between two waits, or one for several. */
 static void count_steps(struct tfh_result *r)
 {
 	uint32_t loops = 0, at = 0;

@@ -1,12 +1,13 @@
 /*
  * A run in which no call was recorded, by samples of its main thread from outside. Its steps are
  * the iterations of a loop of Python, if one is seen (sampled_steps.c). The thread's time divides
- * by what it did, with the same tables as the pauses between recorded calls. While it runs, Python's lock shows more: code that runs without it is native code
- * that computes (NumPy, BLAS, XLA, PyTorch); code that holds it is Python, or native code that is as
- * good as Python to all other threads. What other threads or processes did meanwhile is in
- * sampled_others.c. Start and end are left out, since a longer run has no more of them: imports,
- * what is before and after the loop over steps, compiling that is over in its first iterations (or
- * in the first half of the time), and the interpreter's end, when no frames are left.
+ * by what it did, with the same tables as the pauses between recorded calls. While it runs,
+ * Python's lock shows more: code that runs without it is native code that computes (NumPy, BLAS,
+ * XLA, PyTorch); code that holds it is Python, or native code that is as good as Python to all
+ * other threads. What other threads or processes did meanwhile is in sampled_others.c. Start and
+ * end are left out, since a longer run has no more of them: imports, what is before and after the
+ * loop over steps, compiling that is over in its first iterations (or in the first half of the
+ * time), and the interpreter's end, when no frames are left.
  */
 #include <errno.h>
 #include <math.h>
@@ -196,9 +197,9 @@ static int add_sample(struct sampled_run *x, uint32_t sample)
 	return tfh_sampled_lines_add(&x->lines, &x->steps, k, frame, n, cause);
 }
 
-/* The main thread's own line only waits, at a queue or for Python's lock, if one other thread works for
- * most of that time, or for functions that a library calls in threads of its own: their line is the one
- * to change. */
+/* The main thread's own line only waits, at a queue or for Python's lock, if one other thread works
+ * for most of that time, or for functions that a library calls in threads of its own: their line is
+ * the one to change. */
 static bool names_maker(const struct sampled_run *x, struct tfh_result *r)
 {
 	const struct tfh_seen_workers *k = &r->found.workers;

@@ -9,7 +9,8 @@
 /* Whether a thread only waits for a process that it has started. */
 bool tfh_sampled_launches(int state, const struct tfh_model_line *frame, uint32_t n);
 
-/* sampled_roles.c: whether a thread imports a module; also in a library's function that imports when it is used. */
+/* sampled_roles.c: whether a thread imports a module; also in a library's function that imports
+ * when it is used. */
 bool tfh_sampled_imports(const struct tfh_model_line *frame, uint32_t n);
 /* What a sample's stack is about; waiting in a library's iterator is waiting at a queue. */
 enum tfh_role tfh_sampled_role(const struct tfh_start_sample *k, const struct tfh_model_line *frame,
@@ -32,13 +33,13 @@ int tfh_sampled_others(const struct tfh_feed *feed, struct tfh_result *r,
 		       struct tfh_making_seen *out);
 
 /* sampled_pool.c: whether the main thread has given all the work to others and waits for what they
- * return: the line where it waits most, or none. Others' samples then have, together, the main thread's
- * time. 0 or -ENOMEM. */
+ * return: the line where it waits most, or none. Others' samples then have, together, the main
+ * thread's time. 0 or -ENOMEM. */
 int tfh_sampled_pool(const struct tfh_start *s, struct tfh_making_seen *others,
 		     struct tfh_pool_wait *out);
 
-/* Whether a library's function that computes is only a part of a step that others may do without: no
- * framework's, none that trains a model or applies one, and not arithmetic of arrays. */
+/* Whether a library's function that computes is only a part of a step that others may do without:
+ * no framework's, none that trains a model or applies one, and not arithmetic of arrays. */
 bool tfh_may_leave_out(const struct tfh_model_line *callee);
 
 /* What a function of the program was seen to call. */
@@ -64,9 +65,9 @@ bool tfh_prepares_arrays(const struct tfh_libraries *l, const struct tfh_model_l
  * own: in a function of JAX or of a library built on it, or in a jitted function, which is in C and
  * called by the program itself. */
 bool tfh_awaits_jax(const struct tfh_libraries *l, const struct tfh_model_line *frame, uint32_t n);
-/* Whether the program's innermost function makes operations of JAX's, one by one, outside of a jitted
- * function; also by mapping a function over arrays, if that runs native code. Tracing and compiling look
- * the same, but have a role (sampled_roles.c). */
+/* Whether the program's innermost function makes operations of JAX's, one by one, outside of a
+ * jitted function; also by mapping a function over arrays, if that runs native code. Tracing and
+ * compiling look the same, but have a role (sampled_roles.c). */
 bool tfh_launches_jax_ops(const struct tfh_model_line *frame, uint32_t n, bool native);
 
 /* Whether a function of JAX is traced there, and not compiled. */

@@ -1,6 +1,7 @@
 /*
  * The cause of what a thread does in a sample. What it waits for may be what another thread makes
- * (sampled_others.c); code that runs without Python's lock computes, unless it only prepares arrays.
+ * (sampled_others.c); code that runs without Python's lock computes, unless it only prepares
+ * arrays.
  */
 #include <string.h>
 
@@ -16,7 +17,8 @@ static enum tfh_cause seen_cause(const struct tfh_sampled_causes *x,
 
 	if (x->libraries.serves)
 		role = tfh_served_role(role, frame, n);
-	/* What waits now for a queue, now for the GIL, waits for the thread that fills the queue. */
+	/* What waits now for a queue, now for the GIL, waits for the thread that fills the
+	 * queue. */
 	if (k->state == TFT_STATE_GIL)
 		return x->fed ? x->making.cause : TFH_CAUSE_HOST_GIL;
 	if (runs && tfh_role_waits(role))

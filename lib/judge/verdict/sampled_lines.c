@@ -47,9 +47,10 @@ static bool is_call(enum tfh_cause cause)
 	return cause == TFH_CAUSE_HOST_COMPILE || cause == TFH_CAUSE_HOST_LAUNCH;
 }
 
-/* How many inner frames to leave out, so that the line is the one of the step at which a library is called that
- * calls functions of the program in turn, as flax does a model's layers: what traces them op by op, or
- * compiles them, is that call. 0: no library calls back, or the steps are in what it calls. */
+/* How many inner frames to leave out, so that the line is the one of the step at which a library is
+ * called that calls functions of the program in turn, as flax does a model's layers: what traces
+ * them op by op, or compiles them, is that call. 0: no library calls back, or the steps are in what
+ * it calls. */
 static uint32_t below_call(const struct tfh_sampled_steps *steps,
 			   const struct tfh_model_line *frame, uint32_t n)
 {
@@ -133,7 +134,8 @@ static struct tfh_sampled_line line_of(const struct tfh_sampled_lead *l, double 
 	};
 }
 
-/* Whether the function has a loop: one was seen there, or nothing but the program itself calls it. */
+/* Whether the function has a loop: one was seen there, or nothing but the program itself calls
+ * it. */
 static bool loops_in(const struct tfh_start *s, const struct tfh_own_function *o)
 {
 	bool found = o->is_main || !strcmp(o->line.function, "<module>");
@@ -179,8 +181,8 @@ void tfh_sampled_lines_list(struct tfh_sampled_lines *x, const struct tfh_start 
 	find_loop(x, s, all, out);
 }
 
-/* The time that goes with a function of the program; 0: no more than the line's. One that takes much longer
- * goes as a whole, one that mostly does what the verdict is about loses that. */
+/* The time that goes with a function of the program; 0: no more than the line's. One that takes
+ * much longer goes as a whole, one that mostly does what the verdict is about loses that. */
 static double function_ns(const struct tfh_own_function *o, double line_ns, enum tfh_cause cause,
 			  double loop_ns)
 {
@@ -188,7 +190,8 @@ static double function_ns(const struct tfh_own_function *o, double line_ns, enum
 	     mostly = o->cause[cause] >= TFH_VERDICT_LOOP_SHARE * o->ns;
 
 	mostly &= o->ns < (1 - TFH_BLOCKING_SHARE) * loop_ns; /* else it is the loop's body */
-	/* All that a call of a model does op by op, in whatever it calls, is one call once it is jitted. */
+	/* All that a call of a model does op by op, in whatever it calls, is one call once it is
+	 * jitted. */
 	if (TFH_DETECT_MODEL_CALL && is_call(cause) && o->first == o->last)
 		return o->ns > line_ns ? o->ns : 0;
 	return o->ns >= TFH_VERDICT_FUNCTION_TIMES * line_ns ? o->ns
@@ -223,8 +226,8 @@ static struct tfh_sampled_place place_of(const struct tfh_sampled_lines *x,
 	return place;
 }
 
-/* Whether a line that computes does so in a library, for a step that has to compute other things: it may
- * be done less often, or be left out. */
+/* Whether a line that computes does so in a library, for a step that has to compute other things:
+ * it may be done less often, or be left out. */
 static bool is_aside(const struct tfh_sampled_lead *lead, const struct tfh_result *r)
 {
 	double all = r->found.sampled.cause[TFH_CAUSE_COMPUTE_CPU],

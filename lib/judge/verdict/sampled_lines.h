@@ -1,4 +1,5 @@
-/* The lines and functions of the program at which a sampled run spends its time (sampled_lines.c). */
+/* The lines and functions of the program at which a sampled run spends its time
+ * (sampled_lines.c). */
 #ifndef TFH_JUDGE_VERDICT_SAMPLED_LINES_H
 #define TFH_JUDGE_VERDICT_SAMPLED_LINES_H
 
@@ -36,8 +37,8 @@ int tfh_sampled_lines_add(struct tfh_sampled_lines *x, const struct tfh_sampled_
  * function that has the loop. `all`: the time of all samples, ns. */
 void tfh_sampled_lines_list(struct tfh_sampled_lines *x, const struct tfh_start *s, double all,
 			    struct tfh_sampled *out);
-/* The line with most of the verdict's cause, in r->found.line, and what to remove; its ns is 0: no line has
- * enough samples. `loop_ns`: time of the loop over steps. */
+/* The line with most of the verdict's cause, in r->found.line, and what to remove; its ns is 0: no
+ * line has enough samples. `loop_ns`: time of the loop over steps. */
 struct tfh_sampled_place tfh_sampled_place(const struct tfh_sampled_lines *x,
 					   const struct tfh_sampled_steps *steps, double loop_ns,
 					   struct tfh_result *r);

@@ -42,13 +42,13 @@ struct tfh_sampled_place {
 	bool aside;
 };
 
-/* sampled_gains.c: divides the run into what is before the steps, the steps, and what is after them. 0
- * or -ENOMEM. */
+/* sampled_gains.c: divides the run into what is before the steps, the steps, and what is after
+ * them. 0 or -ENOMEM. */
 int tfh_sampled_tree(const struct tfh_start *s, const struct tfh_sampled_steps *steps, int64_t born,
 		     struct tfh_result *r);
-/* sampled_gains.c: fills the result's steps, breakdown and gains. `part`: what the verdict is about,
- * the main thread's time by part, ns; `place`: that of the verdict's line; `in_loop`: that of the
- * loop over steps; `samples`: their number. */
+/* sampled_gains.c: fills the result's steps, breakdown and gains. `part`: what the verdict is
+ * about, the main thread's time by part, ns; `place`: that of the verdict's line; `in_loop`: that
+ * of the loop over steps; `samples`: their number. */
 void tfh_sampled_gains(const struct tfh_sampled_steps *s, const double part[TFH_PART_COUNT],
 		       const struct tfh_sampled_place *place, double in_loop, double samples,
 		       struct tfh_result *r);

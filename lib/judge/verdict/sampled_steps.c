@@ -2,8 +2,8 @@
  * Which of the sampled loops is the one over steps: the outermost loop of the program that takes
  * most of the time, or the one inside of it, if that makes up nearly all of it and its iterations
  * are what a user would call steps. A loop in a function that a library calls is part of a step
- * (layers of a model), and so are loops of very short iterations, and a few passes of each iteration
- * (micro-batches).
+ * (layers of a model), and so are loops of very short iterations, and a few passes of each
+ * iteration (micro-batches).
  */
 #include <errno.h>
 #include <math.h>
@@ -271,15 +271,15 @@ static int add_entries(struct choice *c, uint32_t loop)
 	return 0;
 }
 
-/* The time that the iterations of a loop cause: its own, and what the loop around it waits for, which
- * this one has queued (JAX executes while the program goes on). */
+/* The time that the iterations of a loop cause: its own, and what the loop around it waits for,
+ * which this one has queued (JAX executes while the program goes on). */
 static double caused_ns(const struct candidate *l, const struct candidate *around)
 {
 	return TFH_DETECT_ASYNC ? l->ns + around->waits - l->waits : l->ns;
 }
 
-/* Short entries may fall between two samples. A loop that fills the one around it is entered in each
- * of its iterations. */
+/* Short entries may fall between two samples. A loop that fills the one around it is entered in
+ * each of its iterations. */
 static void add_unseen(struct candidate *l, const struct candidate *around)
 {
 	double missing = round(around->iterations) - l->entries;
@@ -306,8 +306,8 @@ static uint32_t largest_in(const struct choice *c, uint32_t parent)
 	return best;
 }
 
-/* Whether the iterations of the loop inside, rather than those of the loop around it, are steps. The
- * program may count them over all passes. */
+/* Whether the iterations of the loop inside, rather than those of the loop around it, are steps.
+ * The program may count them over all passes. */
 static bool has_steps(const struct choice *c, struct candidate *in, const struct candidate *around)
 {
 	double caused = caused_ns(in, around);
@@ -321,9 +321,9 @@ static bool has_steps(const struct choice *c, struct candidate *in, const struct
 		(in->goes_on || around->pace >= TFH_VERDICT_SAMPLED_EPOCH_S * 1e9));
 }
 
-/* Whether an outermost loop may be the one over steps, or over epochs. One that is entered again and
- * again is in a loop that no iterator shows (`while`), whose iterations may be the steps, or which
- * may enter it between two samples. */
+/* Whether an outermost loop may be the one over steps, or over epochs. One that is entered again
+ * and again is in a loop that no iterator shows (`while`), whose iterations may be the steps, or
+ * which may enter it between two samples. */
 static bool is_whole(const struct choice *c, const struct candidate *l)
 {
 	return l->entries == 1 ||

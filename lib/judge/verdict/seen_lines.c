@@ -129,8 +129,8 @@ static const struct lead *best_line(const struct lines *x)
 }
 
 /* Whether the verdict is about what places take: the host's own code, and the making of batches
- * that the loop does itself. What comes over the network is asked for ahead as a whole, with what an
- * event loop does for it beside the line. */
+ * that the loop does itself. What comes over the network is asked for ahead as a whole, with what
+ * an event loop does for it beside the line. */
 static bool is_of_places(const struct lines *x)
 {
 	enum tfh_class cls = x->r->verdict.cls;

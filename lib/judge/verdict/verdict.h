@@ -137,8 +137,8 @@ void tfh_fill_last(const struct tfh_accounts *accounts, struct tfh_result *r);
 
 /* ranks.c */
 uint32_t tfh_ranks_of(const struct tfh_feed *f, uint32_t process[TFH_VERDICT_RANKS]);
-/* Returns the result of the critical rank, completed with what concerns all ranks; processes without
- * a number get their place in `r`. The caller keeps the others. */
+/* Returns the result of the critical rank, completed with what concerns all ranks; processes
+ * without a number get their place in `r`. The caller keeps the others. */
 int tfh_join_ranks(const struct tfh_feed *f, const struct tfh_matches *matches,
 		   struct tfh_result **r, uint32_t n, struct tfh_result **out);
 

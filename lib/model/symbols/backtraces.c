@@ -198,8 +198,8 @@ static bool is_start(const struct tfh_model_frame *f)
 		 begins(f->function, "clone") || !strcmp(f->function, "start_thread")));
 }
 
-/* Such a frame is named by its function. Debug information of the libraries is not read for it: that
- * takes longer than the rest of a small report. */
+/* Such a frame is named by its function. Debug information of the libraries is not read for it:
+ * that takes longer than the rest of a small report. */
 static bool wants_line(const struct tfh_model_frame *f)
 {
 	return !is_way_in(f) && !is_python(f) && !is_start(f);

@@ -28,8 +28,8 @@ bool tfh_file_of_library(const char *path);
 /* Whether a part of a path ("/torch/nn/") occurs in it from the package's name on: the folder of an
  * environment may have a library's name. One that does not begin with a slash may be anywhere. */
 bool tfh_is_in_package(const char *path, const char *part);
-/* Whether a function belongs to the parts of JAX that make operations, of which none runs in a jitted
- * function once that is compiled. What makes arrays of other data is not among them. */
+/* Whether a function belongs to the parts of JAX that make operations, of which none runs in a
+ * jitted function once that is compiled. What makes arrays of other data is not among them. */
 bool tfh_makes_jax_ops(const char *file, const char *function);
 /* A short form of a file's path: below its package for a module, else the file name, with its
  * folder if the name is common. */

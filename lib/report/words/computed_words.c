@@ -32,8 +32,8 @@ static double modules_s(const struct tfh_result *r)
 	       r->found.computed.part[TFH_COMPUTES_EVALUATION].s_per_step;
 }
 
-/* The layer in which most of the forward passes' time is spent: "Linear" of Linear.forward; NULL: there
- * is none. */
+/* The layer in which most of the forward passes' time is spent: "Linear" of Linear.forward; NULL:
+ * there is none. */
 static const char *main_layer(struct tfh_wording *w)
 {
 	const struct tfh_computed *c = &w->r->found.computed;

@@ -93,7 +93,8 @@ static bool prepares_launches(const struct tfh_result *r, enum tfh_cause cause)
 	return cause == TFH_CAUSE_HOST_LAUNCH && tfh_prepares_launches(r);
 }
 
-/* The other thread may also be one that takes results, and hands back the memory for the next ones. */
+/* The other thread may also be one that takes results, and hands back the memory for the next
+ * ones. */
 static bool supposes_maker(const struct tfh_result *r, enum tfh_cause cause)
 {
 	return cause == TFH_CAUSE_INPUT_UNKNOWN && r->found.supposed;

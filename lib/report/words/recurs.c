@@ -158,8 +158,8 @@ const char *tfh_lead_no_bound(const struct tfh_result *r)
 	return all ? "what each step compiles again may run faster or slower once it stays" : NULL;
 }
 
-/* What loops wait for at their beginnings, the first one waits for, too, if it took about that long, and
- * what makes the batches faster may do so in their steps. */
+/* What loops wait for at their beginnings, the first one waits for, too, if it took about that
+ * long, and what makes the batches faster may do so in their steps. */
 static double saves_of_batches(const struct tfh_result *r, double each)
 {
 	double first = tfh_spent(r, TFH_BRANCH_FIRST) + tfh_spent(r, TFH_BRANCH_STARTUP);

@@ -305,7 +305,8 @@ static bool is_called(const struct tfh_seen_node *node, const char *function)
 	       tfh_ends_with(node->function, function);
 }
 
-/* Seconds per step in which a method of Keras makes pipelines. A callback may call predict() within fit(). */
+/* Seconds per step in which a method of Keras makes pipelines. A callback may call predict() within
+ * fit(). */
 static double makes(const struct tfh_result *r, const char *method)
 {
 	static const char *const methods[] = {".predict", ".evaluate", ".fit"};

@@ -17,8 +17,8 @@ struct tfh_remedy tfh_plain_remedy(enum tfh_cause cause);
 
 /* kind_remedies.c: finding and advice for this cause in this job. */
 struct tfh_remedy tfh_remedy_in(const struct tfh_result *r, enum tfh_cause cause);
-/* Whether samples show the thread mostly waiting for a lock that another thread holds, among its waits for threads; or
- * (work) until another thread has done something, rather than running. */
+/* Whether samples show the thread mostly waiting for a lock that another thread holds, among its
+ * waits for threads; or (work) until another thread has done something, rather than running. */
 bool tfh_seen_mostly(const struct tfh_result *r, bool work);
 /* Whether logging for this cause mostly encodes images or draws figures. */
 bool tfh_saves_images(const struct tfh_result *r, enum tfh_cause cause);

@@ -189,8 +189,8 @@ static bool slow_for_it(const struct tfh_result *r)
 	       tfh_cause_part(cause) == r->found.slow.part;
 }
 
-/* "; every 10th step takes 38.0 ms longer", "; 40.1 ms a round: every ...", "" if such steps are slow
- * for another cause. */
+/* "; every 10th step takes 38.0 ms longer", "; 40.1 ms a round: every ...", "" if such steps are
+ * slow for another cause. */
 static const char *in_turn(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;

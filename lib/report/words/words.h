@@ -110,7 +110,8 @@ void tfh_advise_run(struct tfh_wording *w, const char *finding, const char *todo
 const char *tfh_least_waiting(struct tfh_wording *w);
 /* The judged rank, if the others wait for it alone. NULL: they do not. */
 const struct tfh_rank *tfh_late_rank(const struct tfh_result *r);
-/* What it computes longer than the others, if that is why they wait, seconds a step; 0: it is not. */
+/* What it computes longer than the others, if that is why they wait, seconds a step; 0: it is
+ * not. */
 double tfh_computes_more_s(const struct tfh_result *r);
 /* Its step if all ranks computed as long; NAN: that is not why they wait. */
 double tfh_even_step_s(const struct tfh_result *r);
