@@ -1,3 +1,4 @@
+/* The other side of ctl_hosts.c: `tfhook digest --follow` does what a request asks for on its host. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

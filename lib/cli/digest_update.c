@@ -1,3 +1,4 @@
+/* Makes the digests of a run directory that are missing or out of date. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

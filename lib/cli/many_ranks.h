@@ -1,3 +1,4 @@
+/* `tfhook report` on the digests of the hosts of one job. */
 #ifndef TFH_CLI_MANY_RANKS_H
 #define TFH_CLI_MANY_RANKS_H
 

@@ -1,3 +1,4 @@
+/* The slowest steps of a rank, with their times. */
 #ifndef TFH_DIGEST_SLOW_STEPS_H
 #define TFH_DIGEST_SLOW_STEPS_H
 

@@ -1,3 +1,4 @@
+/* The packets of a Perfetto file: tracks, slices and counters. */
 #include <errno.h>
 
 #include "base/hash.h"

@@ -1,3 +1,4 @@
+/* Copies what is intact in a damaged trace file. */
 #include "format/journal_view.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* The findings about a job of many ranks, and what each costs. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* Sentences about a job of many ranks, for the text and for JSON. */
 #ifndef TFH_RANKS_RANKS_WORDS_H
 #define TFH_RANKS_RANKS_WORDS_H
 

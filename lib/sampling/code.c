@@ -1,3 +1,4 @@
+/* A code object of CPython: its identity, its texts, and the line of an instruction. */
 #include "base/hash.h"
 #include "base/map.h"
 #include "sampling/lines.h"

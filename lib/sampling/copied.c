@@ -1,3 +1,4 @@
+/* Copies of an interpreter's memory, which may change or go away meanwhile: the kernel makes them. */
 #include <string.h>
 #include <sys/uio.h>
 

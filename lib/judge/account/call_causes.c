@@ -1,3 +1,4 @@
+/* The causes of calls that are charged for what they do. */
 #include "judge/account/account.h"
 
 enum tfh_cause tfh_exec_cause(const struct tfh_accounts *accounts, bool saves, bool makes,

@@ -1,3 +1,4 @@
+/* Memory that only some jobs need, mapped at its first use. */
 #include <stdio.h>
 
 #include "base/map.h"
