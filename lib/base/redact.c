@@ -1,7 +1,6 @@
 #include "base/redact.h"
 
 #include <ctype.h>
-#include <stdint.h>
 #include <string.h>
 #include <strings.h>
 

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/print.h"
 #include "cli/digests.h"
 #include "diff/diff.h"
 

@@ -1,5 +1,4 @@
 /* `tfhook info`: lists the contents of a recording. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,7 +13,6 @@
 #include "cli/files.h"
 #include "format/journal_view.h"
 #include "format/tft_read.h"
-#include "import/import.h"
 #include "model/model.h"
 #include "model/ops/ops.h"
 #include "report/format.h"

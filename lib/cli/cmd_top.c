@@ -9,7 +9,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/print.h"
 #include "cli/cli.h"
 #include "cli/job_dir.h"
 #include "model/model.h"

@@ -1,6 +1,7 @@
+/* `tfhook ctl` on a run directory of several hosts: leaves a request for the others there, and
+ * gathers their answers. */
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* The other side of ctl_hosts.c: `tfhook digest --follow` does what a request asks for on its host. */
+/* The other side of ctl_hosts.c: `tfhook digest --follow` does what a request asks for on its
+ * host. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/print.h"
-#include "import/import.h"
 #include "model/big.h"
 #include "report/format.h"
 

@@ -22,14 +22,12 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "base/print.h"
 #include "base/text.h"
 #include "cli/ctl_request.h"
 #include "cli/digests.h"
 #include "cli/run.h"
 #include "format/journal_view.h"
 #include "model/host_files.h"
-#include "model/open/opening.h"
 
 #define RUNS 65536u
 /* Time between two scans of the runs. Scanning very many costs processor time, too, and is then

@@ -19,7 +19,6 @@
 #include "base/text.h"
 #include "cli/digests.h"
 #include "format/journal_view.h"
-#include "format/tft_read.h"
 #include "model/host_files.h"
 
 /* A recording that has gone on for this long without writing is hung rather than running.

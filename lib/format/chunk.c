@@ -7,7 +7,6 @@
 
 #include "base/crc32c.h"
 #include "base/fd.h"
-#include "format/encode.h"
 
 #include <zstd.h>
 

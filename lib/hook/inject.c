@@ -4,8 +4,6 @@
  * NVTX_INJECTION64_PATH. The first works where LD_PRELOAD is removed; it gives only device times
  * and CUPTI's records of host calls. The second gives the names of ranges.
  */
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

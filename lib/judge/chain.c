@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "judge/drawn.h"
-#include "judge/result.h"
 
 void tfh_chain_init(struct tfh_chain *c, uint32_t process, uint64_t step)
 {

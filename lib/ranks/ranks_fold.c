@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/sort.h"
 #include "format/codec.h"
 #include "ranks/ranks_parts.h"
 

@@ -1,4 +1,5 @@
-/* Copies of an interpreter's memory, which may change or go away meanwhile: the kernel makes them. */
+/* Copies of an interpreter's memory, which may change or go away meanwhile: the kernel makes
+ * them. */
 #include <string.h>
 #include <sys/uio.h>
 

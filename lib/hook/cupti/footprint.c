@@ -14,7 +14,6 @@
 
 #include "hook/driver/note.h"
 #include "record/gpu/gpu.h"
-#include "record/process/settings.h"
 
 #define DEVICES 32u
 #define RISES 3u /* seconds of growth, at least */

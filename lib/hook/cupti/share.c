@@ -12,7 +12,6 @@
  */
 #include "hook/cupti/cupti.h"
 
-#include <dlfcn.h>
 #include <string.h>
 
 #include "hook/driver/driver.h"

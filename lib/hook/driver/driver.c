@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 #include <elf.h>
-#include <errno.h>
 #include <link.h>
 #include <stdlib.h>
 #include <string.h>

@@ -12,7 +12,6 @@
 #include <signal.h>
 #include <string.h>
 
-#include "base/map.h"
 #include "hook/python/interned.h"
 #include "hook/python/there.h"
 #include "hook/python/version.h"

@@ -6,7 +6,6 @@
  */
 #include "hook/tf/tf.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -1,7 +1,5 @@
 #include "record/process/sanitizer.h"
 
-#include <stddef.h>
-
 /* The runtimes' own functions, which the loader resolves if there is a runtime. */
 #define RUNTIME __attribute__((weak, visibility("default")))
 RUNTIME void AnnotateIgnoreReadsBegin(const char *file, int line);

@@ -14,7 +14,6 @@
 #include "base/map.h"
 #include "base/redact.h"
 #include "base/runjson.h"
-#include "record/process/requests.h"
 #include "record/process/recorder.h"
 
 #define ARGS_BYTES 65536

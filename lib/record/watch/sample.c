@@ -2,7 +2,6 @@
 #include "record/watch/samples.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,6 @@
  * remain. */
 
 #include "base/print.h"
-#include "model/symbols/pylines.h"
 #include "report/page/page_parts.h"
 #include "report/words/words.h"
 

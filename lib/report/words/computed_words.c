@@ -3,7 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "report/format.h"
 #include "report/words/words.h"
 
 const char *tfh_computes_words(enum tfh_computes part)

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "model/symbols/kernel_name.h"
-#include "report/format.h"
 #include "report/words/remedy.h"
 #include "report/words/words.h"
 

@@ -7,7 +7,6 @@
  */
 #include "sim/cupti/sim_cupti.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

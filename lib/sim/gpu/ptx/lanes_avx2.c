@@ -3,7 +3,6 @@
 
 #ifdef __x86_64__
 #include <math.h>
-#include <string.h>
 #ifdef __clang__
 #pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
 #else
