@@ -10,6 +10,7 @@
 #ifndef TFH_BASE_FN_H
 #define TFH_BASE_FN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* What a call does, which decides how the analysis reads it. Values are in trace files: only
@@ -44,6 +45,18 @@ enum tfh_family {
 	TFH_FAM_SESSION = 36, /* one TF_SessionRun */
 	TFH_FAM_MARK = 48,    /* tfhook.h marks */
 };
+
+/* Whether calls of a family launch kernels. */
+static inline bool tfh_family_launches(unsigned family)
+{
+	return family == TFH_FAM_LAUNCH || family == TFH_FAM_GRAPH_LAUNCH;
+}
+
+/* Whether they issue device ops: kernels, copies, memsets. */
+static inline bool tfh_family_issues(unsigned family)
+{
+	return tfh_family_launches(family) || family == TFH_FAM_COPY || family == TFH_FAM_MEMSET;
+}
 
 /* Meaning of a CALL record's three argument words. Values are in trace files: only append. */
 enum tfh_args {

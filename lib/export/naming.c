@@ -6,11 +6,8 @@
 
 bool tfh_export_issues(const struct tfh_event *ev)
 {
-	uint8_t family = ev->fn->family;
-
 	return ev->kind == TFT_CALL && !(ev->flags & TFT_F_CAPTURED) &&
-	       (family == TFH_FAM_LAUNCH || family == TFH_FAM_COPY || family == TFH_FAM_MEMSET ||
-		family == TFH_FAM_GRAPH_LAUNCH);
+	       tfh_family_issues(ev->fn->family);
 }
 
 int64_t tfh_export_call_bytes(const struct tfh_event *ev)

@@ -87,12 +87,6 @@ int tfh_import_fn(struct tfh_builder *b, struct tfh_map *known, const char *name
 	return 0;
 }
 
-bool tfh_import_issues_ops(const struct tfh_fn_info *fn)
-{
-	return fn->family == TFH_FAM_LAUNCH || fn->family == TFH_FAM_COPY ||
-	       fn->family == TFH_FAM_MEMSET || fn->family == TFH_FAM_GRAPH_LAUNCH;
-}
-
 uint32_t tfh_import_stream(int64_t *first, int64_t device, int64_t stream)
 {
 	if (*first < 0)

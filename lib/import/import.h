@@ -69,7 +69,6 @@ bool tfh_import_step(const char *name, uint64_t *number);
  * NULL if the analysis does not know it. 0 or -ENOMEM. */
 int tfh_import_fn(struct tfh_builder *b, struct tfh_map *known, const char *name,
 		  const struct tfh_fn_info **fn);
-bool tfh_import_issues_ops(const struct tfh_fn_info *fn);
 /* host_event.c: numbers of streams may start again on each device, so those of any but the first
  * device have the device's number above them. `first` is the number of the first, -1 until it is
  * known. */

@@ -181,7 +181,7 @@ static int add_call(struct tfh_kineto *k, const struct tfh_kineto_entry *e)
 
 	if (rc || !fn)
 		return rc ? rc : add_host(k, e);
-	bool issues = tfh_import_issues_ops(fn);
+	bool issues = tfh_family_issues(fn->family);
 	k->gpu |= issues;
 	k->count += fn->family != TFH_FAM_SYNC;
 	rc = begin_event(k, e, &late.ev);

@@ -255,12 +255,6 @@ static void add_wait(const struct tfh_nsys *n, struct tfh_nsys_process *p, int64
 }
 
 /* Whether a call gives the device work. */
-static bool works(uint8_t family)
-{
-	return family == TFH_FAM_LAUNCH || family == TFH_FAM_GRAPH_LAUNCH ||
-	       family == TFH_FAM_COPY || family == TFH_FAM_MEMSET;
-}
-
 /* CUDA's runtime creates a context, which takes from 30 ms to seconds, in the first call that needs
  * one (it depends on the version which those are); programs that call the driver leave much of that
  * to their first call, too. So the first call, if it is an allocation (or a free: `cudaFree(0)`),
@@ -274,16 +268,16 @@ static int note_first(struct tfh_nsys *n, struct tfh_nsys_process *p, int64_t co
 	bool from_start = correlation > 0 && correlation < FIRST_CALLS;
 	bool allocates = family == TFH_FAM_ALLOC || family == TFH_FAM_FREE;
 	bool runtime = !strncmp(name, "cuda", 4) && family != TFH_FAM_LOOKUP;
-	bool copies = works(family) && family != TFH_FAM_LAUNCH && family != TFH_FAM_GRAPH_LAUNCH;
+	bool copies = family == TFH_FAM_COPY || family == TFH_FAM_MEMSET;
 	bool first = !p->called && allocates;
-	bool slow = runtime && (!works(family) || (!p->called && copies)) &&
+	bool slow = runtime && (!tfh_family_issues(family) || (!p->called && copies)) &&
 		    ev->t1 - ev->t0 >= CONTEXT_NS;
 	char text[300];
 
-	if (p->works || !(runtime || allocates || works(family)))
+	if (p->works || !(runtime || allocates || tfh_family_issues(family)))
 		return 0;
 	p->called = true;
-	p->works = allocates || works(family);
+	p->works = allocates || tfh_family_issues(family);
 	if (!from_start || !(first || slow))
 		return 0;
 	snprintf(text, sizeof(text), "%s (creates the context)", name);
@@ -326,7 +320,7 @@ static int row_call(void *arg, const struct tfh_table_row *row)
 		ev.flags |= TFT_F_FAILED;
 		ev.result = (uint16_t)(result > 0 && result < UINT16_MAX ? result : UINT16_MAX);
 	}
-	n->work |= works(ev.fn->family);
+	n->work |= tfh_family_issues(ev.fn->family);
 	ev.dir = ev.fn->dir;
 	add_wait(n, p, correlation, &ev);
 	return tfh_build_event(n->b, &ev,

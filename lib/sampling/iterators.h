@@ -15,7 +15,7 @@ struct tfh_py_loop {
 	uint32_t frame; /* index of the frame, as passed in */
 	uint64_t done;	/* elements given so far, including that of the running iteration */
 	bool sure; /* of that; not where the iterator may have begun with another number than 0 */
-	uint64_t left; /* elements that remain; TFH_PY_LEFT_UNKNOWN: not known */
+	uint64_t left;	   /* elements that remain; TFH_PY_LEFT_UNKNOWN: not known */
 	uint64_t iterator; /* address of the one that counts, maybe inside of an enumerate or zip */
 	enum tfh_py_count count;
 };

@@ -198,7 +198,7 @@ int tfh_count_event(struct tfh_accounts *accounts, const struct tfh_event *ev,
 	if (stage >= 0 || !use)
 		return 0;
 	count_input(accounts, ev, p);
-	use->launches += p->family == TFH_FAM_LAUNCH || p->family == TFH_FAM_GRAPH_LAUNCH;
+	use->launches += tfh_family_launches(p->family);
 	if (p->label == TFH_L_MODULE && strstr(ev->fn->name, "Load")) {
 		accounts->recompiles++;
 		accounts->recompile_ns += ev->t1 - ev->t0;
@@ -207,7 +207,7 @@ int tfh_count_event(struct tfh_accounts *accounts, const struct tfh_event *ev,
 		count_graph(accounts, ev);
 	if (p->family == TFH_FAM_MANAGED)
 		tfh_site_count(accounts->managed_site, ev);
-	if (p->family == TFH_FAM_LAUNCH || p->family == TFH_FAM_GRAPH_LAUNCH)
+	if (tfh_family_launches(p->family))
 		tfh_site_count(accounts->launch_site, ev);
 	if (p->label == TFH_L_SYNC)
 		tfh_site_count(accounts->wait_site, ev);

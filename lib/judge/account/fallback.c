@@ -5,11 +5,6 @@
  */
 #include "judge/account/device.h"
 
-static bool launches(const struct tfh_seg *s)
-{
-	return s->family == TFH_FAM_LAUNCH || s->family == TFH_FAM_GRAPH_LAUNCH;
-}
-
 /* The copy to the device that follows a fetch in the same window, with no launch and no get-next
  * between; TFH_NO if there is none, or if it has another size. */
 static uint32_t copy_back(const struct tfh_slice *sl, uint32_t i, size_t window)
@@ -20,7 +15,7 @@ static uint32_t copy_back(const struct tfh_slice *sl, uint32_t i, size_t window)
 	for (uint32_t k = i + 1; k < last; k++) {
 		const struct tfh_seg *s = &sl->seg.v[k];
 		if (s->t0 >= sl->accounts->loops->window.v[window].t1 || s->label == TFH_L_INPUT ||
-		    launches(s))
+		    tfh_family_launches(s->family))
 			return TFH_NO;
 		if (s->family == TFH_FAM_COPY && s->dir == TFH_DIR_H2D)
 			return s->bytes <= TFH_ACCOUNT_FALLBACK_TIMES * from->bytes &&
@@ -34,7 +29,7 @@ static uint32_t copy_back(const struct tfh_slice *sl, uint32_t i, size_t window)
 /* Whether the call launches in the window, into this stream unless it is TFH_NO. */
 static bool launches_in(const struct tfh_seg *s, const struct tfh_window *w, uint32_t stream)
 {
-	return s->t0 >= w->t0 && s->t0 < w->t1 && launches(s) &&
+	return s->t0 >= w->t0 && s->t0 < w->t1 && tfh_family_launches(s->family) &&
 	       (stream == TFH_NO || s->stream == stream);
 }
 
@@ -65,7 +60,7 @@ static bool returns(const struct tfh_slice *sl, const struct tfh_seg *fetch, uin
 {
 	uint32_t last = sl->thread_seg[fetch->thread + 1];
 
-	for (uint32_t k = back; k < last && !launches(&sl->seg.v[k]); k++) {
+	for (uint32_t k = back; k < last && !tfh_family_launches(sl->seg.v[k].family); k++) {
 		const struct tfh_seg *s = &sl->seg.v[k];
 		if (s->family == TFH_FAM_COPY && s->dir == TFH_DIR_H2D && fetch->handle &&
 		    s->handle == fetch->handle && s->bytes == fetch->bytes)

@@ -102,7 +102,7 @@ static void submitted(struct tfh_inferred *d, int64_t t1, const struct tfh_piece
 static void seg_launch(struct tfh_host_line *a, int64_t t0, int64_t t1, const struct tfh_piece *p)
 {
 	struct tfh_inferred *d = &a->device;
-	bool launch = p->family == TFH_FAM_LAUNCH || p->family == TFH_FAM_GRAPH_LAUNCH;
+	bool launch = tfh_family_launches(p->family);
 	bool slow = t1 - t0 > TFH_GAP_NS;
 
 	if (launch)

@@ -138,9 +138,7 @@ static int add_event(struct maker *m, const struct tfh_event *ev)
 	}
 	if (!tfh_event_label(ev, &p) || p.passive)
 		return 0;
-	struct cover_call x = {p.t0, p.t1, p.thread,
-			       p.family == TFH_FAM_LAUNCH || p.family == TFH_FAM_GRAPH_LAUNCH ||
-				       p.family == TFH_FAM_COPY || p.family == TFH_FAM_MEMSET,
+	struct cover_call x = {p.t0, p.t1, p.thread, tfh_family_issues(p.family),
 			       p.label == TFH_L_INPUT || p.label == TFH_L_SYNC ||
 				       p.label == TFH_L_ALLOC || p.label == TFH_L_COPY};
 	if (m->facts->cpu_only && p.label == TFH_L_EXEC) {

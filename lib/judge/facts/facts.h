@@ -417,7 +417,7 @@ static inline const struct tfh_token_kind *tfh_kind_of(const struct tfh_facts *f
 }
 static inline bool tfh_is_launch(const struct tfh_token_kind *k)
 {
-	return k->family == TFH_FAM_LAUNCH || k->family == TFH_FAM_GRAPH_LAUNCH;
+	return tfh_family_launches(k->family);
 }
 /* A driver loads a kernel's code when the kernel is launched for the first time, which makes that
  * launch a long one. The first function notes such a launch, the second recognises it; both label

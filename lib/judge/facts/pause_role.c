@@ -12,8 +12,8 @@ bool tfh_kind_is_graph(uint16_t kind)
 
 bool tfh_kind_launches(uint16_t kind)
 {
-	return kind >> 3 == TFH_FAM_LAUNCH || kind >> 3 == TFH_FAM_GRAPH_LAUNCH ||
-	       kind == (TFH_FAM_EXECUTE << 3 | TFH_EAGER_OP) || tfh_kind_is_graph(kind);
+	return tfh_family_launches(kind >> 3) || kind == (TFH_FAM_EXECUTE << 3 | TFH_EAGER_OP) ||
+	       tfh_kind_is_graph(kind);
 }
 
 void tfh_package_of(const struct tfh_model_line *frame, char out[TFH_FACTS_PACKAGE])

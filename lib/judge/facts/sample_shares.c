@@ -153,9 +153,7 @@ static uint16_t kind_of(const struct tfh_stack_samples *l, const struct tfh_even
 
 static bool is_work(uint8_t family)
 {
-	return family == TFH_FAM_COPY || family == TFH_FAM_LAUNCH ||
-	       family == TFH_FAM_GRAPH_LAUNCH || family == TFH_FAM_MEMSET ||
-	       family == TFH_FAM_SYNC || family == TFH_FAM_CONSUMER;
+	return tfh_family_issues(family) || family == TFH_FAM_SYNC || family == TFH_FAM_CONSUMER;
 }
 
 static void add_short(struct tfh_stack_samples *l, uint32_t thread, int64_t t1, uint16_t after)
@@ -193,8 +191,7 @@ static int add_call(struct tfh_stack_samples *l, const struct tfh_event *ev)
 	int rc = 0;
 
 	l->device |= tfh_kind_launches(kind);
-	l->driver |= ev->fn->family == TFH_FAM_LAUNCH || ev->fn->family == TFH_FAM_GRAPH_LAUNCH ||
-		     ev->fn->family == TFH_FAM_COPY;
+	l->driver |= tfh_family_launches(ev->fn->family) || ev->fn->family == TFH_FAM_COPY;
 	if (s->samples && ev->fn->family == TFH_FAM_CONSUMER && strstr(ev->fn->name, "DataLoader"))
 		s->samples -= tfh_place_samples_inside(l, ev);
 	if (s->end && ns >= TFH_FACTS_SAMPLE_PAUSE_NS)

@@ -62,7 +62,7 @@ static int keep_token(struct tfh_facts *facts, const struct tfh_event *ev,
 static int add_driver(struct tfh_facts *facts, const struct tfh_event *ev,
 		      const struct tfh_piece *p, struct pending *q)
 {
-	bool launch = p->family == TFH_FAM_LAUNCH || p->family == TFH_FAM_GRAPH_LAUNCH;
+	bool launch = tfh_family_launches(p->family);
 
 	facts->launches += launch;
 	facts->graph_launches += p->family == TFH_FAM_GRAPH_LAUNCH;
@@ -150,7 +150,7 @@ static int add_driver_call(struct tfh_facts *facts, const struct tfh_event *ev, 
 
 	use->driver++;
 	use->driver_ns += ev->t1 - ev->t0;
-	use->launches += p->family == TFH_FAM_LAUNCH || p->family == TFH_FAM_GRAPH_LAUNCH;
+	use->launches += tfh_family_launches(p->family);
 	/* Another profiler's trace is judged as a whole if nothing in it repeats for most of the
 	 * time: what it releases is a part of that. */
 	if (works(p) || facts->feed->imported)

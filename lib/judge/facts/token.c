@@ -36,7 +36,7 @@ static struct tfh_token_kind launch_kind(const struct tfh_event *ev, uint32_t th
 bool tfh_token_kind(const struct tfh_event *ev, const struct tfh_piece *p,
 		    struct tfh_token_kind *out)
 {
-	if (p->family == TFH_FAM_LAUNCH || p->family == TFH_FAM_GRAPH_LAUNCH) {
+	if (tfh_family_launches(p->family)) {
 		*out = launch_kind(ev, ev->thread);
 		return true;
 	}

@@ -84,8 +84,7 @@ static int add(const struct tfh_facts *facts, struct tfh_loops *loops, struct fo
 {
 	struct named_range r = {ev->t0, ev->t1, (uint32_t)ev->w[0], false};
 
-	if (ev->kind == TFT_CALL && ev->t0 < f->first_launch &&
-	    (ev->fn->family == TFH_FAM_LAUNCH || ev->fn->family == TFH_FAM_GRAPH_LAUNCH))
+	if (ev->kind == TFT_CALL && ev->t0 < f->first_launch && tfh_family_launches(ev->fn->family))
 		f->first_launch = ev->t0;
 	f->exchanges |= ev->kind == TFT_RANGE && ev->w[1] == TFT_RANGE_EXCHANGE;
 

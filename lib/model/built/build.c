@@ -350,10 +350,7 @@ static bool captures(const struct tfh_built_proc *p)
 /* Whether a call submits work to the device. */
 static bool issues(const struct tfh_event *ev)
 {
-	uint8_t f = ev->fn->family;
-
-	return ev->kind == TFT_CALL && (f == TFH_FAM_LAUNCH || f == TFH_FAM_GRAPH_LAUNCH ||
-					f == TFH_FAM_COPY || f == TFH_FAM_MEMSET);
+	return ev->kind == TFT_CALL && tfh_family_issues(ev->fn->family);
 }
 
 /* Launches and copies that a thread makes while it captures a graph submit nothing. Marks those

@@ -242,12 +242,6 @@ static void join(struct tfh_op *op, struct tfh_event *ev)
 	complete_call(ev, op);
 }
 
-static bool launches(uint8_t family)
-{
-	return family == TFH_FAM_LAUNCH || family == TFH_FAM_GRAPH_LAUNCH ||
-	       family == TFH_FAM_COPY || family == TFH_FAM_MEMSET;
-}
-
 /* Index of events by correlation id. If several have the same id (a runtime call and the driver
  * call inside it), takes the one that launches; of several such, the outermost, which ends last. */
 static uint32_t *index_calls(const struct tfh_built_proc *p, uint32_t *mask)
@@ -265,8 +259,8 @@ static uint32_t *index_calls(const struct tfh_built_proc *p, uint32_t *mask)
 		uint32_t at = (uint32_t)tfh_hash_u64(p->correlation[i]) & *mask;
 		while (v[at] && p->correlation[v[at] - 1] != p->correlation[i])
 			at = (at + 1) & *mask;
-		if (!v[at] || launches(p->ev[i].fn->family) ||
-		    !launches(p->ev[v[at] - 1].fn->family))
+		if (!v[at] || tfh_family_issues(p->ev[i].fn->family) ||
+		    !tfh_family_issues(p->ev[v[at] - 1].fn->family))
 			v[at] = i + 1;
 	}
 	return v;

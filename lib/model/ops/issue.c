@@ -110,9 +110,7 @@ static bool issues(const struct tfh_event *ev)
 {
 	uint8_t family = ev->fn->family;
 
-	return ev->kind == TFT_CALL &&
-	       (family == TFH_FAM_COPY || family == TFH_FAM_MEMSET || family == TFH_FAM_LAUNCH ||
-		family == TFH_FAM_GRAPH_LAUNCH || family == TFH_FAM_MANAGED);
+	return ev->kind == TFT_CALL && (tfh_family_issues(family) || family == TFH_FAM_MANAGED);
 }
 
 /* Hash of what an op and its call have in common. */

@@ -95,7 +95,7 @@ static bool wanted(uint16_t fn, uint64_t ticks)
 		return true;
 	if (family == TFH_FAM_COPY || family == TFH_FAM_SYNC)
 		return rule.copies;
-	return rule.launches && (family == TFH_FAM_LAUNCH || family == TFH_FAM_GRAPH_LAUNCH);
+	return rule.launches && tfh_family_launches(family);
 }
 
 static bool on_main_stack(const struct tfh_self *self, const void *here)
