@@ -5,6 +5,11 @@
 #include <stdbool.h>
 #include <string.h>
 
+static inline bool tfh_starts_with(const char *text, const char *start)
+{
+	return !strncmp(text, start, strlen(start));
+}
+
 /* Whether the text ends with `end`; also true if it is equal to it. */
 static inline bool tfh_ends_with(const char *text, const char *end)
 {

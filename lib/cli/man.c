@@ -7,6 +7,7 @@
 
 #include "base/options.h"
 #include "base/print.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include "tfhook/version.h"
 
@@ -122,11 +123,6 @@ static void put_details_line(FILE *out, const char *text, size_t len)
 	put_line(out, gap, len - (size_t)(gap - text));
 }
 
-static bool starts(const char *text, const char *with)
-{
-	return !strncmp(text, with, strlen(with));
-}
-
 /* Paragraphs. The one about exit codes gets its own section. */
 static void details(FILE *out, const struct tfh_command *command)
 {
@@ -139,7 +135,7 @@ static void details(FILE *out, const struct tfh_command *command)
 	}
 	for (const char *text = command->details; *text;) {
 		size_t len = strcspn(text, "\n");
-		if (starts(text, "Exit code: ")) {
+		if (tfh_starts_with(text, "Exit code: ")) {
 			flags(out, command);
 			tfh_put(".SH EXIT STATUS\n", out);
 			put_line(out, text + strlen("Exit code: "), len - strlen("Exit code: "));

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/text.h"
 
 #include "import/xplane.h"
 #include "model/symbols/kernel_name.h"
@@ -101,11 +102,6 @@ void tfh_xplane_processors(struct tfh_xplane *x, uint32_t n)
 	tfh_build_processors(x->b, x->process, n);
 }
 
-static bool starts(const char *s, const char *with)
-{
-	return !strncmp(s, with, strlen(with));
-}
-
 /* The number after "key:" in a details text; 0 if missing. */
 static uint64_t detail(const char *text, const char *key)
 {
@@ -137,7 +133,7 @@ static bool xla_collective(const char *name)
 
 	name += *name == '%';
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
-		if (starts(name, all[i]))
+		if (tfh_starts_with(name, all[i]))
 			return true;
 	return false;
 }
@@ -146,9 +142,10 @@ static bool xla_collective(const char *name)
 
 static int add_op(struct tfh_xplane *x, const struct tfh_xevent *e)
 {
-	bool moved = starts(e->name, "%copy-start") || starts(e->name, "%copy-done"); /* TPU */
-	bool copy = *e->copy || starts(e->name, "Memcpy") || moved;
-	bool set = !copy && (*e->memset || starts(e->name, "Memset"));
+	bool moved = tfh_starts_with(e->name, "%copy-start") ||
+		     tfh_starts_with(e->name, "%copy-done"); /* TPU */
+	bool copy = *e->copy || tfh_starts_with(e->name, "Memcpy") || moved;
+	bool set = !copy && (*e->memset || tfh_starts_with(e->name, "Memset"));
 	uint32_t grid[3] = {0}, block[3] = {0};
 	struct tfh_op op = {
 		.t0 = e->t0,
@@ -299,9 +296,9 @@ static const struct tfh_fn_info *driver_call(const struct tfh_xevent *e)
 
 	if (fn || e->number[TFH_XSTAT_CORRELATION] <= 0)
 		return fn;
-	if (*e->memset || starts(e->name, "Memset"))
+	if (*e->memset || tfh_starts_with(e->name, "Memset"))
 		return &tfh_fn_table[async ? TFH_FN_cuMemsetD8Async : TFH_FN_cuMemsetD8_v2];
-	if (!*e->copy && !starts(e->name, "Memcpy"))
+	if (!*e->copy && !tfh_starts_with(e->name, "Memcpy"))
 		return &tfh_fn_table[TFH_FN_cuLaunchKernel];
 	tfh_import_copy_name(e->name, &op);
 	switch (op.dir) {
@@ -322,8 +319,8 @@ static const struct tfh_fn_info *driver_call(const struct tfh_xevent *e)
 static bool is_step(const struct tfh_xevent *e)
 {
 	return e->number[TFH_XSTAT_STEP] >= 0 &&
-	       (starts(e->name, "train") || starts(e->name, "test") ||
-		starts(e->name, "TraceContext") || !strchr(e->name, ':'));
+	       (tfh_starts_with(e->name, "train") || tfh_starts_with(e->name, "test") ||
+		tfh_starts_with(e->name, "TraceContext") || !strchr(e->name, ':'));
 }
 
 static int tensorflow_call(struct tfh_xplane *x, const struct tfh_xevent *e, struct tfh_event *ev)
@@ -339,16 +336,16 @@ static int tensorflow_call(struct tfh_xplane *x, const struct tfh_xevent *e, str
 		ev->fn = &tfh_fn_table[TFH_FN_tf_getnext_op];
 	else if (!strcmp(e->name, "IteratorGetNextAsOptionalOp::DoCompute"))
 		ev->fn = &tfh_fn_table[TFH_FN_tf_getnext_optional_op];
-	else if (starts(e->name, "tf_data_iterator_get_next"))
+	else if (tfh_starts_with(e->name, "tf_data_iterator_get_next"))
 		ev->fn = &tfh_fn_table[TFH_FN_user_getnext];
 	if (ev->fn)
 		return name_word(x, TFT_NAME_ITERATOR, "tf.data", &ev->w[0]);
-	if (starts(e->name, "Iterator::")) {
+	if (tfh_starts_with(e->name, "Iterator::")) {
 		ev->fn = &tfh_fn_table[TFH_FN_tf_stage_getnext];
 		return name_word(x, TFT_NAME_STAGE, e->name, &ev->w[1]);
 	}
 	for (size_t i = 0; i < sizeof(executes) / sizeof(*executes); i++)
-		if (starts(e->name, executes[i].prefix)) {
+		if (tfh_starts_with(e->name, executes[i].prefix)) {
 			ev->fn = &tfh_fn_table[executes[i].fn];
 			return name_word(x, TFT_NAME_OP, e->name + strlen(executes[i].prefix),
 					 &ev->w[0]);

@@ -92,15 +92,10 @@ static struct torch_range *find(uint64_t range)
 
 /* ---- what a range is ---- */
 
-static bool starts(const char *s, const char *with)
-{
-	return !strncmp(s, with, strlen(with));
-}
-
 /* TFH_FN_NONE: it is not a get-next. */
 static uint16_t get_next(const char *name)
 {
-	if (!starts(name, "enumerate(Data"))
+	if (!tfh_starts_with(name, "enumerate(Data"))
 		return TFH_FN_NONE;
 	return strstr(name, "_SingleProcess")  ? TFH_FN_torch_single
 	       : strstr(name, "_MultiProcess") ? TFH_FN_torch_multi
@@ -110,8 +105,9 @@ static uint16_t get_next(const char *name)
 static enum tft_range kind_of(const char *name)
 {
 #define EXCHANGE_NAME(start, kind)                                                                 \
-	if (starts(name, start))                                                                   \
+	if (tfh_starts_with(name, start))                                                          \
 		return TFT_RANGE_##kind;
+#include "base/text.h"
 #include "base/exchange_names.def"
 #undef EXCHANGE_NAME
 	return TFT_RANGE_NOTE;
@@ -121,7 +117,7 @@ static enum tft_range kind_of(const char *name)
  * loader's worker do not. */
 static bool trains(const struct torch_range *r, const char *name)
 {
-	return r->fn || starts(name, "Optimizer.step#");
+	return r->fn || tfh_starts_with(name, "Optimizer.step#");
 }
 
 /* Like a mark, a range is not an open call: calls inside have the same depth as without it, and

@@ -3,19 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "judge/facts/survey.h"
-
-static bool starts(const char *s, const char *with)
-{
-	return !strncmp(s, with, strlen(with));
-}
-
-static bool ends(const char *s, const char *with)
-{
-	size_t n = strlen(s), m = strlen(with);
-
-	return n >= m && !strcmp(s + n - m, with);
-}
 
 /* NULL when out of memory */
 static struct tfh_tag *add_tag(struct tfh_facts *facts, uint32_t name)
@@ -33,18 +22,18 @@ static struct tfh_tag *add_tag(struct tfh_facts *facts, uint32_t name)
 	s = name ? facts->feed->name(facts->feed->arg, facts->process, TFT_NAME_OP, name, NULL,
 				     NULL)
 		 : "";
-	t.backward = starts(s, "Engine::execute");
-	t.function = starts(s, "__inference_") || starts(s, "__forward_") ||
-		     starts(s, "__backward_") || t.backward;
-	t.getnext = starts(s, "IteratorGetNext");
-	t.save = starts(s, "SaveV2") || starts(s, "MergeV2Checkpoints");
-	t.log = (starts(s, "Write") && strstr(s, "Summary")) || starts(s, "FlushSummaryWriter") ||
-		starts(s, "PrintV2");
-	t.updates = (starts(s, "Assign") && ends(s, "VariableOp")) || starts(s, "ResourceApply") ||
-		    starts(s, "ResourceScatter");
-	t.iterator = TFH_DETECT_PIPELINES && starts(s, "MakeIterator");
-	t.pipeline = t.iterator ||
-		     (TFH_DETECT_PIPELINES && (ends(s, "Dataset") || ends(s, "DatasetV2")));
+	t.backward = tfh_starts_with(s, "Engine::execute");
+	t.function = tfh_starts_with(s, "__inference_") || tfh_starts_with(s, "__forward_") ||
+		     tfh_starts_with(s, "__backward_") || t.backward;
+	t.getnext = tfh_starts_with(s, "IteratorGetNext");
+	t.save = tfh_starts_with(s, "SaveV2") || tfh_starts_with(s, "MergeV2Checkpoints");
+	t.log = (tfh_starts_with(s, "Write") && strstr(s, "Summary")) ||
+		tfh_starts_with(s, "FlushSummaryWriter") || tfh_starts_with(s, "PrintV2");
+	t.updates = (tfh_starts_with(s, "Assign") && tfh_ends_with(s, "VariableOp")) ||
+		    tfh_starts_with(s, "ResourceApply") || tfh_starts_with(s, "ResourceScatter");
+	t.iterator = TFH_DETECT_PIPELINES && tfh_starts_with(s, "MakeIterator");
+	t.pipeline = t.iterator || (TFH_DETECT_PIPELINES &&
+				    (tfh_ends_with(s, "Dataset") || tfh_ends_with(s, "DatasetV2")));
 	if (TFH_PUSH(facts->tag, t))
 		return NULL;
 	facts->tag_of.v[name] = (int32_t)facts->tag.n - 1;

@@ -8,13 +8,9 @@
 #include <string.h>
 
 #include "base/packages.h"
+#include "base/text.h"
 #include "judge/facts/cover.h"
 #include "model/symbols/pylines.h"
-
-static bool starts(const char *s, const char *with)
-{
-	return !strncmp(s, with, strlen(with));
-}
 
 /* The name of a builtin; NULL: it is another function. */
 static const char *builtin_in(const char *s)
@@ -23,7 +19,7 @@ static const char *builtin_in(const char *s)
 					     "$builtins ", "$time "};
 
 	for (size_t i = 0; i < sizeof(before) / sizeof(*before); i++)
-		if (starts(s, before[i]))
+		if (tfh_starts_with(s, before[i]))
 			return s + strlen(before[i]);
 	return NULL;
 }
@@ -33,7 +29,8 @@ static bool is_named(const char *builtin, const char *name)
 {
 	size_t n = strlen(name);
 
-	return starts(builtin, name) && (!builtin[n] || builtin[n] == ' ' || builtin[n] == '>');
+	return tfh_starts_with(builtin, name) &&
+	       (!builtin[n] || builtin[n] == ' ' || builtin[n] == '>');
 }
 
 /* Whether a builtin waits for another thread, process or machine. A waiting `get` is a queue's. */
@@ -70,17 +67,17 @@ static bool is_library(const char *s)
 
 	s += *s == '$'; /* JAX's tracer */
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (starts(s, names[i]))
+		if (tfh_starts_with(s, names[i]))
 			return true;
 	s = tfh_in_packages(s);
-	return s && (starts(s, "torch/") || starts(s, "numpy/"));
+	return s && (tfh_starts_with(s, "torch/") || tfh_starts_with(s, "numpy/"));
 }
 
 static bool is_loader(const char *s)
 {
 	const char *in = tfh_in_packages(s);
 
-	return starts(in ? in : s, "torch/utils/data/");
+	return tfh_starts_with(in ? in : s, "torch/utils/data/");
 }
 
 enum tfh_frame tfh_frame_of(const char *name)
@@ -120,7 +117,7 @@ static const char *number_in(const char *s)
 {
 	for (const char *at = s; (at = strpbrk(at, "(:")); at++) {
 		size_t n = strspn(at + 1, "0123456789");
-		if (n && (*at == '(' ? starts(at + 1 + n, "): ") : at[1 + n] == ' '))
+		if (n && (*at == '(' ? tfh_starts_with(at + 1 + n, "): ") : at[1 + n] == ' '))
 			return at;
 	}
 	return NULL;

@@ -156,11 +156,6 @@ void tfh_sites_free(struct tfh_sites *s)
 
 /* ---- frames that are not the program's ---- */
 
-static bool begins(const char *text, const char *with)
-{
-	return !strncmp(text, with, strlen(with));
-}
-
 /* Frames of tfhook, the driver and the CUDA runtime: they say nothing about the program. */
 static bool is_way_in(const struct tfh_model_frame *f)
 {
@@ -168,12 +163,12 @@ static bool is_way_in(const struct tfh_model_frame *f)
 	const char *name = f->function;
 
 	for (size_t i = 0; i < sizeof(file) / sizeof(*file); i++)
-		if (begins(f->module, file[i]))
+		if (tfh_starts_with(f->module, file[i]))
 			return true;
 	/* A CUDA runtime linked statically into another library. */
-	return (begins(name, "cuda") && name[4] >= 'A' && name[4] <= 'Z') ||
-	       (begins(name, "cu") && name[2] >= 'A' && name[2] <= 'Z') || begins(name, "__cuda") ||
-	       begins(name, "cudart::");
+	return (tfh_starts_with(name, "cuda") && name[4] >= 'A' && name[4] <= 'Z') ||
+	       (tfh_starts_with(name, "cu") && name[2] >= 'A' && name[2] <= 'Z') ||
+	       tfh_starts_with(name, "__cuda") || tfh_starts_with(name, "cudart::");
 }
 
 /* Frames of the Python interpreter and of its calls into C: there are many, and they only say that
@@ -184,7 +179,7 @@ static bool is_python(const struct tfh_model_frame *f)
 					   "_cffi_backend"};
 
 	for (size_t i = 0; i < sizeof(file) / sizeof(*file); i++)
-		if (begins(f->module, file[i]))
+		if (tfh_starts_with(f->module, file[i]))
 			return true;
 	return false;
 }
@@ -193,9 +188,9 @@ static bool is_python(const struct tfh_model_frame *f)
 static bool is_start(const struct tfh_model_frame *f)
 {
 	return !strcmp(f->function, "_start") ||
-	       (begins(f->module, "libc.so") &&
-		(!*f->function || begins(f->function, "__libc_start") ||
-		 begins(f->function, "clone") || !strcmp(f->function, "start_thread")));
+	       (tfh_starts_with(f->module, "libc.so") &&
+		(!*f->function || tfh_starts_with(f->function, "__libc_start") ||
+		 tfh_starts_with(f->function, "clone") || !strcmp(f->function, "start_thread")));
 }
 
 /* Such a frame is named by its function. Debug information of the libraries is not read for it:

@@ -483,6 +483,10 @@ struct sim_func {
 	sim_body_fn body; /* of another library (native.h), or NULL */
 	struct sim_func *next;
 };
+static inline bool sim_func_is(const struct sim_func *f)
+{
+	return f && f->magic == SIM_MAGIC_FUNC;
+}
 struct sim_var {
 	char *name;
 	size_t size;

@@ -4,11 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_func(const struct sim_func *f)
-{
-	return f && f->magic == SIM_MAGIC_FUNC;
-}
-
 static void pack(struct sim_launch *l, void **params, void **extra)
 {
 	const struct sim_func *f = l->func;
@@ -39,7 +34,7 @@ CUresult sim_launch_set(struct sim_work *w, struct sim_ctx *ctx, const CUDA_KERN
 {
 	struct sim_func *f = p->func;
 	uint64_t threads = (uint64_t)p->blockDimX * p->blockDimY * p->blockDimZ;
-	if (!is_func(f))
+	if (!sim_func_is(f))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (!p->gridDimX || !p->gridDimY || !p->gridDimZ || !threads || threads > f->max_threads ||
 	    p->gridDimY > 65535 || p->gridDimZ > 65535)
@@ -163,7 +158,7 @@ enum {
 static CUresult get_attribute(struct sim_call *c, int *v, int what, CUfunction f)
 {
 	(void)c;
-	if (!is_func(f))
+	if (!sim_func_is(f))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (!v)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -190,7 +185,7 @@ static CUresult get_attribute(struct sim_call *c, int *v, int what, CUfunction f
 static CUresult set_attribute(struct sim_call *c, CUfunction f, int what, int v)
 {
 	(void)c;
-	if (!is_func(f))
+	if (!sim_func_is(f))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (what == MAX_DYNAMIC)
 		f->max_dynamic = v;
@@ -213,7 +208,7 @@ static CUresult set_config(struct sim_call *c, CUfunction f, int config)
 {
 	(void)c;
 	(void)config;
-	return is_func(f) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+	return sim_func_is(f) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
 static CUresult set_kernel_config(struct sim_call *c, CUkernel k, int config, CUdevice d)
@@ -225,7 +220,7 @@ static CUresult set_kernel_config(struct sim_call *c, CUkernel k, int config, CU
 static CUresult get_name(struct sim_call *c, const char **name, CUfunction f)
 {
 	(void)c;
-	if (!is_func(f))
+	if (!sim_func_is(f))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (!name)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -236,7 +231,7 @@ static CUresult get_name(struct sim_call *c, const char **name, CUfunction f)
 static CUresult get_module(struct sim_call *c, CUmodule *m, CUfunction f)
 {
 	(void)c;
-	if (!is_func(f))
+	if (!sim_func_is(f))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (!m)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -247,7 +242,7 @@ static CUresult get_module(struct sim_call *c, CUmodule *m, CUfunction f)
 static CUresult param_info(struct sim_call *c, CUfunction f, size_t i, size_t *off, size_t *size)
 {
 	(void)c;
-	if (!is_func(f))
+	if (!sim_func_is(f))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (!off)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -262,7 +257,7 @@ static CUresult param_info(struct sim_call *c, CUfunction f, size_t i, size_t *o
 static CUresult loaded(struct sim_call *c, int *state, CUfunction f)
 {
 	(void)c;
-	if (!is_func(f) || !state)
+	if (!sim_func_is(f) || !state)
 		return CUDA_ERROR_INVALID_VALUE;
 	*state = f->loaded || !sim_cfg.lazy_load_ns;
 	return CUDA_SUCCESS;
@@ -271,7 +266,7 @@ static CUresult loaded(struct sim_call *c, int *state, CUfunction f)
 static CUresult load(struct sim_call *c, CUfunction f)
 {
 	(void)c;
-	if (!is_func(f))
+	if (!sim_func_is(f))
 		return CUDA_ERROR_INVALID_HANDLE;
 	load_now(f);
 	return CUDA_SUCCESS;

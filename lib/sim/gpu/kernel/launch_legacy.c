@@ -5,15 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_func(const struct sim_func *f)
-{
-	return f && f->magic == SIM_MAGIC_FUNC;
-}
-
 static CUresult block_shape(struct sim_call *c, CUfunction f, int x, int y, int z)
 {
 	(void)c;
-	if (!is_func(f))
+	if (!sim_func_is(f))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (x < 1 || y < 1 || z < 1)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -26,7 +21,7 @@ static CUresult block_shape(struct sim_call *c, CUfunction f, int x, int y, int 
 static CUresult shared_size(struct sim_call *c, CUfunction f, unsigned n)
 {
 	(void)c;
-	if (!is_func(f))
+	if (!sim_func_is(f))
 		return CUDA_ERROR_INVALID_HANDLE;
 	f->legacy_shared = n;
 	return CUDA_SUCCESS;
@@ -37,7 +32,7 @@ enum { MAX_PARAMS = 4096 };
 static CUresult param_bytes(struct sim_call *c, CUfunction f, int off, const void *p, unsigned n)
 {
 	(void)c;
-	if (!is_func(f))
+	if (!sim_func_is(f))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (off < 0 || !p || n > MAX_PARAMS || (unsigned)off > MAX_PARAMS - n)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -60,7 +55,7 @@ static CUresult param_float(struct sim_call *c, CUfunction f, int off, float v)
 static CUresult param_size(struct sim_call *c, CUfunction f, unsigned n)
 {
 	(void)c;
-	if (!is_func(f))
+	if (!sim_func_is(f))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (n > MAX_PARAMS)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -71,7 +66,7 @@ static CUresult param_size(struct sim_call *c, CUfunction f, unsigned n)
 static CUresult grid_async(struct sim_call *c, CUfunction f, int x, int y, CUstream h)
 {
 	static char none[MAX_PARAMS];
-	if (!is_func(f))
+	if (!sim_func_is(f))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (x < 1 || y < 1)
 		return CUDA_ERROR_INVALID_VALUE;

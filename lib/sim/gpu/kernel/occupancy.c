@@ -5,11 +5,6 @@
 
 enum { WARP = 32, BLOCKS_PER_SM = 32, RESERVED_SHARED = 1024, MAX_SHARED = 166912 };
 
-static bool is_func(const struct sim_func *f)
-{
-	return f && f->magic == SIM_MAGIC_FUNC;
-}
-
 static int blocks_per_sm(const struct sim_func *f, int block, size_t shared)
 {
 	int warps = (block + WARP - 1) / WARP;
@@ -27,7 +22,7 @@ static CUresult blocks_flags(struct sim_call *c, int *n, CUfunction f, int block
 	(void)c;
 	if (!n || block < 1 || flags > 1)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!is_func(f))
+	if (!sim_func_is(f))
 		return CUDA_ERROR_INVALID_HANDLE;
 	*n = blocks_per_sm(f, block, shared);
 	return CUDA_SUCCESS;
@@ -46,7 +41,7 @@ static CUresult best_block_flags(struct sim_call *c, int *grid, int *block, CUfu
 	(void)c;
 	if (!grid || !block || flags > 1 || limit < 0)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!is_func(f))
+	if (!sim_func_is(f))
 		return CUDA_ERROR_INVALID_HANDLE;
 	int size = (int)f->max_threads;
 	if (limit && limit < size)
@@ -73,7 +68,7 @@ static CUresult best_block(struct sim_call *c, int *grid, int *block, CUfunction
 static CUresult dynamic_shared(struct sim_call *c, size_t *out, CUfunction f, int n, int block)
 {
 	(void)c;
-	if (!is_func(f))
+	if (!sim_func_is(f))
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (!out || n < 1 || block < 1 || n > blocks_per_sm(f, block, 0))
 		return CUDA_ERROR_INVALID_VALUE;
@@ -91,7 +86,7 @@ static CUresult potential_cluster(struct sim_call *c, int *out, CUfunction f,
 	(void)c;
 	if (!out || !k)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!is_func(f))
+	if (!sim_func_is(f))
 		return CUDA_ERROR_INVALID_HANDLE;
 	*out = sim_cfg.cc_major >= 9 ? LARGEST_CLUSTER : 1;
 	return CUDA_SUCCESS;

@@ -322,7 +322,7 @@ static CUresult set_param(struct sim_call *c, CUfunction f, int unit, CUtexref t
 {
 	enum { DEFAULT_UNIT = -1 };
 	(void)c;
-	if (!f || f->magic != SIM_MAGIC_FUNC)
+	if (!sim_func_is(f))
 		return CUDA_ERROR_INVALID_HANDLE;
 	return unit == DEFAULT_UNIT && is(t, false) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
