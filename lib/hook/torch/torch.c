@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "hook/driver/driver.h"
 #include "hook/python/handled.h"
 #include "record/process/settings.h"
@@ -107,7 +108,6 @@ static enum tft_range kind_of(const char *name)
 #define EXCHANGE_NAME(start, kind)                                                                 \
 	if (tfh_starts_with(name, start))                                                          \
 		return TFT_RANGE_##kind;
-#include "base/text.h"
 #include "base/exchange_names.def"
 #undef EXCHANGE_NAME
 	return TFT_RANGE_NOTE;

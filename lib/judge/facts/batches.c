@@ -118,36 +118,28 @@ static void tag_series(struct tfh_series *s, uint32_t name, int64_t ns)
 }
 
 /* What is executed after a batch shows what the batch was for. */
-int tfh_exec_event(struct tfh_facts *facts, const struct tfh_event *ev)
+static void count_call(struct tfh_facts *facts, const struct tfh_event *ev, struct tfh_tag *tag)
 {
-	struct tfh_tag *tag = add_tag(facts, (uint32_t)ev->w[0]);
-
-	if (!tag)
-		return -ENOMEM;
-	if (ev->fn->family == TFH_FAM_SESSION)
-		tag->function = true;
 	if (!tag->count++) {
 		tag->first = ev->t0;
 		tag->first_ns = ev->t1 - ev->t0;
 	}
 	tag->ns += ev->t1 - ev->t0;
 	tag->thread = ev->thread;
+	tag->function |= ev->fn->family == TFH_FAM_SESSION;
 	facts->execs++;
 	if (!tag->getnext && ev->t0 > facts->last_exec)
 		facts->last_exec = ev->t0;
 	facts->iterator_made |= tag->iterator;
-	if (tag->function && TFH_PUSH_BIG(facts->exec, ((struct tfh_exec){ev->t0, ev->t1, tag->name,
-									  ev->thread, ev->stack})))
-		return -ENOMEM;
-	if (tag->save && TFH_PUSH_BIG(facts->rare, ((struct tfh_rare){ev->t0, ev->thread, true})))
-		return -ENOMEM;
-	if (tfh_logged_event(facts, ev, tag))
-		return -ENOMEM;
-	if (!facts->batch.n)
-		return 0;
+}
+
+/* Notes at the batches that came during a call that it executed them. */
+static void contain_batches(struct tfh_facts *facts, const struct tfh_event *ev,
+			    struct tfh_tag *tag)
+{
 	for (size_t i = facts->batch.n; i-- > 0 && facts->batch.v[i].t1 >= ev->t0;) {
 		struct tfh_boundary *t = &facts->batch.v[i];
-		if (t->t0 < ev->t0 || tag->getnext)
+		if (t->t0 < ev->t0)
 			continue;
 		t->x0 = ev->t0;
 		t->x1 = ev->t1;
@@ -159,10 +151,30 @@ int tfh_exec_event(struct tfh_facts *facts, const struct tfh_event *ev)
 		in->exec_at = ev->t0;
 		in->contained++;
 	}
+}
+
+int tfh_exec_event(struct tfh_facts *facts, const struct tfh_event *ev)
+{
+	struct tfh_tag *tag = add_tag(facts, (uint32_t)ev->w[0]);
+
+	if (!tag)
+		return -ENOMEM;
+	count_call(facts, ev, tag);
+	if (tag->function && TFH_PUSH_BIG(facts->exec, ((struct tfh_exec){ev->t0, ev->t1, tag->name,
+									  ev->thread, ev->stack})))
+		return -ENOMEM;
+	if (tag->save && TFH_PUSH_BIG(facts->rare, ((struct tfh_rare){ev->t0, ev->thread, true})))
+		return -ENOMEM;
+	if (tfh_logged_event(facts, ev, tag))
+		return -ENOMEM;
+	if (tag->getnext || !facts->batch.n)
+		return 0;
+	contain_batches(facts, ev, tag);
 	struct tfh_series *s = &facts->series.v[facts->batch.v[facts->batch.n - 1].series];
-	if (!tag->getnext && tag->function)
+	if (tag->function)
 		tag_series(s, tag->name, ev->t1 - ev->t0);
-	s->ops += !tag->getnext && !tag->function;
+	else
+		s->ops++;
 	return 0;
 }
 
