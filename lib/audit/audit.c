@@ -1,5 +1,5 @@
 /*
- * libtfhook-audit.so, for LD_AUDIT beside the preload: applies the hooks where the preload cannot.
+ * libtfhook-audit.so, for LD_AUDIT with the preload: applies the hooks where the preload cannot.
  * A library opened with RTLD_DEEPBIND finds libc's dlsym and the driver's functions before
  * tfhook's; the dynamic linker reports each such binding to an auditor and lets it answer.
  *

@@ -2,7 +2,7 @@
  * ns.
  *
  * The length of a tick is not fixed. Bracketed readings of (ticks, MONOTONIC, REALTIME) are stored
- * beside the records from time to time and give the length afterwards, so nothing has to be
+ * with the records from time to time and give the length afterwards, so nothing has to be
  * calibrated by waiting. */
 #ifndef TFH_BASE_CLOCK_H
 #define TFH_BASE_CLOCK_H

@@ -1,4 +1,4 @@
-/* An error message beside a negative errno: the code is for the program, the text for the user.
+/* An error message for a negative errno: the code is for the program, the text for the user.
  *
  * A function whose failure needs an explanation takes a `struct tfh_err *` (may be NULL), fills it
  * and returns the negative errno. */

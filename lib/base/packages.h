@@ -10,7 +10,7 @@
 #define TFH_INSTALLED_MARK "/././"
 
 /* The part of a path below site-packages or dist-packages (Debian, NVIDIA's containers), below the
- * last one if there are several, or behind the mark; NULL: the path has none of them. */
+ * last one if there are several, or after the mark; NULL: the path has none of them. */
 static inline const char *tfh_in_packages(const char *path)
 {
 	static const char end[] = "-packages/";

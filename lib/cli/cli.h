@@ -131,7 +131,7 @@ unsigned tfh_use_rows(FILE *out);
 /* files.c: the names in a directory, from the first one on, to be read by readdir(). The caller
  * closes it. NULL with errno. */
 DIR *tfh_list_names(int dir);
-/* files.c: reports files of a directory that could not be read beside readable ones. */
+/* files.c: reports files of a directory that could not be read, among readable ones. */
 struct tfh_run;
 void tfh_say_left_out(const struct tfh_run *run);
 /* progress.c: shows on a terminal how much of a run has been read; NULL if nothing will be shown.

@@ -68,9 +68,9 @@ static struct tfh_chain *choose(void *arg, const struct tfh_result *r)
 static int judge(void *arg, struct tfh_run *run, struct tfh_result **out, struct tfh_err *err)
 {
 	struct asked *a = arg;
-	struct tfh_wish wish = {choose, a, a->q.numbered ? a->q.step : TFH_NO_STEP};
+	struct tfh_steps_wanted wanted = {choose, a, a->q.numbered ? a->q.step : TFH_NO_STEP};
 
-	return tfh_analyze_steps(run, a->q.topic ? NULL : &wish, NULL, NULL, out, err);
+	return tfh_analyze_steps(run, a->q.topic ? NULL : &wanted, NULL, NULL, out, err);
 }
 
 static int answer(const struct tfh_judged *j, const struct asked *a, const struct tfh_style *style,

@@ -1,6 +1,6 @@
 /*
  * A command of `tfhook ctl` for the other hosts of a run: a request in the run directory, which
- * the follower of each host (`tfhook digest --follow`) obeys, and beside it an answer for each
+ * the follower of each host (`tfhook digest --follow`) obeys, and next to it an answer for each
  * host. Both are removed by the `ctl` that asked. Each host's answer is created, exclusively,
  * before the command is given, so that it is given there at most once.
  *

@@ -91,11 +91,11 @@ static int write_text(void *arg, FILE *out)
 int tfh_page_analyze(struct tfh_run *run, struct tfh_page_parts *parts, struct tfh_result **out,
 		     struct tfh_err *err)
 {
-	struct tfh_wish wish = {tfh_shown_choose, &parts->shown, TFH_NO_STEP};
+	struct tfh_steps_wanted wanted = {tfh_shown_choose, &parts->shown, TFH_NO_STEP};
 	bool ranks = tfh_curves_wanted(run);
 
 	parts->curves.wall_s = (double)tfh_run_wall_ns(run) * 1e-9;
-	return tfh_analyze_steps(run, &wish, ranks ? tfh_curves_add : NULL, &parts->curves, out,
+	return tfh_analyze_steps(run, &wanted, ranks ? tfh_curves_add : NULL, &parts->curves, out,
 				 err);
 }
 

@@ -12,7 +12,7 @@
  * message on stderr. */
 bool tfh_page_allowed(const struct tfh_command_line *args, int *status);
 
-/* What the page shows beside the result: single steps, and the course of each rank if there are
+/* What the page shows besides the result: single steps, and the course of each rank if there are
  * several. */
 struct tfh_page_parts {
 	struct tfh_shown shown;

@@ -302,10 +302,10 @@ static bool is_alone(const struct tfh_feed *f)
 }
 
 /* Finds what the chosen steps waited for, from the first analysis or from a second one. */
-static int find_chains(struct tfh_feed *f, const struct tfh_wish *wish, const struct tfh_result *r,
-		       struct tfh_err *err)
+static int find_chains(struct tfh_feed *f, const struct tfh_steps_wanted *wanted,
+		       const struct tfh_result *r, struct tfh_err *err)
 {
-	struct tfh_chain *chosen = wish->choose(wish->arg, r);
+	struct tfh_chain *chosen = wanted->choose(wanted->arg, r);
 	struct tfh_result *again = NULL;
 	int rc = 0;
 
@@ -321,19 +321,19 @@ static int find_chains(struct tfh_feed *f, const struct tfh_wish *wish, const st
 	return rc ? rc : tfh_chain_finish(chosen, f, err);
 }
 
-/* Analyses a feed, with the chains that `wish` requests (NULL: none). */
-static int analyze_feed(struct tfh_feed *f, const struct tfh_wish *wish, struct tfh_result **out,
-			struct tfh_err *err)
+/* Analyses a feed, with the chains that `wanted` requests (NULL: none). */
+static int analyze_feed(struct tfh_feed *f, const struct tfh_steps_wanted *wanted,
+			struct tfh_result **out, struct tfh_err *err)
 {
-	struct tfh_likely *likely = wish && is_alone(f) ? malloc(sizeof(*likely)) : NULL;
+	struct tfh_likely *likely = wanted && is_alone(f) ? malloc(sizeof(*likely)) : NULL;
 
 	if (likely) {
-		tfh_likely_init(likely, wish->likely);
+		tfh_likely_init(likely, wanted->likely);
 		f->likely = likely;
 		f->chain = likely->chain;
 	}
 	int rc = tfh_analyze_feed(f, out, err);
-	if (!rc && wish && (rc = find_chains(f, wish, *out, err))) {
+	if (!rc && wanted && (rc = find_chains(f, wanted, *out, err))) {
 		tfh_result_free(*out);
 		*out = NULL;
 	}
@@ -372,7 +372,8 @@ static const struct tfh_feed reading = {
 };
 
 static int analyze(struct tfh_run *run, tfh_rank_fn each, void *each_arg, bool every_generation,
-		   const struct tfh_wish *wish, struct tfh_result **out, struct tfh_err *err)
+		   const struct tfh_steps_wanted *wanted, struct tfh_result **out,
+		   struct tfh_err *err)
 {
 	struct source s = {.run = run, .joined = UINT32_MAX};
 	struct tfh_generations generations;
@@ -398,7 +399,7 @@ static int analyze(struct tfh_run *run, tfh_rank_fn each, void *each_arg, bool e
 	if (rc)
 		tfh_err_set(err, rc, "out of memory");
 	else
-		rc = analyze_feed(&feed, wish, out, err);
+		rc = analyze_feed(&feed, wanted, out, err);
 	if (!rc && (rc = tfh_generations_fill(&feed, run, *out, err))) {
 		tfh_result_free(*out);
 		*out = NULL;
@@ -424,10 +425,10 @@ int tfh_analyze(struct tfh_run *run, struct tfh_result **out, struct tfh_err *er
 	return analyze(run, NULL, NULL, false, NULL, out, err);
 }
 
-int tfh_analyze_steps(struct tfh_run *run, const struct tfh_wish *wish, tfh_rank_fn fn, void *arg,
-		      struct tfh_result **out, struct tfh_err *err)
+int tfh_analyze_steps(struct tfh_run *run, const struct tfh_steps_wanted *wanted, tfh_rank_fn fn,
+		      void *arg, struct tfh_result **out, struct tfh_err *err)
 {
-	return analyze(run, fn, arg, false, wish, out, err);
+	return analyze(run, fn, arg, false, wanted, out, err);
 }
 
 int tfh_analyze_ranks(struct tfh_run *run, tfh_rank_fn fn, void *arg, struct tfh_result **out,

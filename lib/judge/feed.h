@@ -1,6 +1,6 @@
 /*
  * Input of the analysis: one process' events in order of end time, as often as needed, and names. A
- * run (tfh_feed_of_run) is one source; tests provide others, with events whose correct results are
+ * run (feed.c) is one source; tests provide others, with events whose correct results are
  * known.
  */
 #ifndef TFH_JUDGE_FEED_H

@@ -21,12 +21,12 @@ int tfh_analyze_ranks(struct tfh_run *run, tfh_rank_fn fn, void *arg, struct tfh
  * steps are judged. It returns the first of several linked chains, or NULL. `likely`: a step that
  * it will choose, TFH_NO_STEP: unknown. */
 struct tfh_chain;
-struct tfh_wish {
+struct tfh_steps_wanted {
 	struct tfh_chain *(*choose)(void *arg, const struct tfh_result *r);
 	void *arg;
 	uint64_t likely;
 };
-int tfh_analyze_steps(struct tfh_run *run, const struct tfh_wish *wish, tfh_rank_fn fn, void *arg,
-		      struct tfh_result **out, struct tfh_err *err);
+int tfh_analyze_steps(struct tfh_run *run, const struct tfh_steps_wanted *wanted, tfh_rank_fn fn,
+		      void *arg, struct tfh_result **out, struct tfh_err *err);
 
 #endif

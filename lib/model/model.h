@@ -21,7 +21,7 @@ struct tfh_run; /* opened run directory, file list or foreign trace */
 
 struct tfh_in_flight {
 	const char *fn;
-	uint32_t thread; /* index among the run's threads (tfh_run_thread) */
+	uint32_t thread; /* index among the run's threads (tfh_run_threads) */
 	double open_s;
 	const char *detail; /* of the event: "stream 7", bytes, a stage's name, or "" */
 	uint64_t handle;    /* of a wait: the stream or event waited for, 0: all */

@@ -34,7 +34,7 @@ static int by_key(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* Where those of the job that most ranks are of begin. `end`: behind the last one. */
+/* Where those of the job that most ranks are of begin. `end`: after the last one. */
 static uint32_t largest(const struct digest_of *v, uint32_t n, uint32_t *end)
 {
 	uint32_t best = 0, most = 0;

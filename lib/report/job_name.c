@@ -1,4 +1,4 @@
-/* What a job is called: its script or module, else its program, behind the programs that only start
+/* What a job is called: its script or module, else its program, after the programs that only start
  * it. */
 #include <ctype.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Machine meters (base/meters.def) beside the job, read once a second. */
+/* Machine meters (base/meters.def) during the job, read once a second. */
 #ifndef TFH_REPORT_MACHINE_TABLE_H
 #define TFH_REPORT_MACHINE_TABLE_H
 

@@ -83,7 +83,7 @@ void tfh_report_where_text(FILE *out, const struct tfh_result *r, const struct t
 void tfh_report_where_folded(FILE *out, const struct tfh_result *r);
 
 /* The name of a job, from its command of at least one word: its script or module, else its program,
- * behind programs that only start it (`timeout`, `nice`, `env`). Valid until the thread's next
+ * after programs that only start it (`timeout`, `nice`, `env`). Valid until the thread's next
  * call. */
 const char *tfh_report_job(const char *const *argv, uint32_t argc);
 /* Whether the command runs the job under `timeout`. */

@@ -14,7 +14,7 @@ static struct tfh_units *bytecode; /* of the one thread that samples */
 /* ---- a loop ---- */
 
 /* Where its iterations begin. In 3.10 to 3.13, the condition of a `while` loop is also at the end
- * of its body, from where the next iteration begins behind the first condition; `continue` jumps to
+ * of its body, from where the next iteration begins after the first condition; `continue` jumps to
  * the first one. */
 struct head {
 	uint16_t body, condition; /* condition: NONE if it is the same */
@@ -52,7 +52,7 @@ static void find_body(struct tfh_units *b, const struct head *h)
 		b->in[i] = tfh_units_is_instruction(b, i);
 }
 
-/* Whether a way through the loop leads from behind `from` to `to`, or to the next iteration if that
+/* Whether a way through the loop leads from after `from` to `to`, or to the next iteration if that
  * is NONE, without passing `avoid` or beginning another iteration. */
 static bool leads(struct tfh_units *b, const struct head *h, uint16_t from, uint16_t to,
 		  uint16_t avoid)
@@ -82,7 +82,7 @@ static bool leads(struct tfh_units *b, const struct head *h, uint16_t from, uint
 }
 
 /* Leaves what no way through the loop leads to, such as the handlers of exceptions, which may be
- * far behind the loop. */
+ * far after the loop. */
 static void leave_handlers(struct tfh_units *b, const struct head *h)
 {
 	leads(b, h, h->body, NOWHERE, NONE);

@@ -28,8 +28,8 @@ struct tfh_py_var {
 };
 
 struct tfh_py_code_loop {
-	uint16_t lo, hi; /* from its first unit to behind its last one */
-	uint16_t store;	 /* of the counter, which has one more behind it */
+	uint16_t lo, hi; /* from its first unit to after its last one */
+	uint16_t store;	 /* of the counter, which has one more after it */
 	bool is_for;
 	bool goes_on;	/* the counter is not set to a number when the loop begins again */
 	bool has_start; /* it begins with `start`, in the first loop if it goes on */

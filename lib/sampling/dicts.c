@@ -93,7 +93,7 @@ static bool entries_of(const struct dict_reading *r, uint64_t keys, struct entri
 		e->at = keys + KEYS_INDEX + (1ull << (head[KEYS_INDEX_BYTES] & 31));
 		e->bytes = head[KEYS_KIND] == 0 ? 24 : 16;
 	}
-	e->key = e->bytes - 16; /* behind the hash, if there is one */
+	e->key = e->bytes - 16; /* after the hash, if there is one */
 	e->n = count < ENTRIES_MOST ? (uint32_t)count : ENTRIES_MOST;
 	return true;
 }

@@ -13,7 +13,7 @@
 #define COUNT_MOST (1ull << 48)
 #define NAME_BYTES 24u
 
-#define FIELD 16	   /* of the first field behind an object's head */
+#define FIELD 16	   /* of the first field after an object's head */
 #define TAGGED_INT 3	   /* lowest bits of a number on the stack */
 #define MOVES_START 12	   /* from this minor version on, a range's iterator moves its start */
 #define FRAME_OF_OBJECT 11 /* up to the one before, frames are objects of their own */
@@ -248,7 +248,7 @@ static uint64_t slots_of(const struct loop_reading *r, uint64_t frame, uint32_t 
 	return frame + at->frame_locals + begin;
 }
 
-/* `index`: what is behind the object on the stack; 0: nothing. */
+/* `index`: what is after the object on the stack; 0: nothing. */
 static bool indexed_loop(const struct loop_reading *r, uint64_t object, enum kind kind,
 			 uint64_t index, int depth, struct tfh_py_loop *out)
 {

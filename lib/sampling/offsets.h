@@ -35,7 +35,7 @@ struct tfh_py_layout {
 	int16_t frame_owner;
 	uint8_t owner_shim;
 	uint8_t instr; /* enum tfh_py_instr */
-	/* Its locals, with the evaluation stack behind them; up to 3.10 the address of that stack.
+	/* Its locals, with the evaluation stack after them; up to 3.10 the address of that stack.
 	 * In a generator: its frame, or up to 3.10 the frame's address. */
 	uint16_t frame_locals, generator_frame;
 	/* Code object; code_name is the qualified name from 3.11 on. */
@@ -62,7 +62,7 @@ struct tfh_py_layout {
 /* From 3.11 on, what shows where a frame's evaluation stack ends while it does not execute. */
 #define TFH_PY_FRAME_TOP 64
 #define TFH_PY_TUPLE_SIZE 16
-#define TFH_PY_TUPLE_ITEMS(minor) ((minor) < 14 ? 24u : 32u) /* 3.14: behind its hash */
+#define TFH_PY_TUPLE_ITEMS(minor) ((minor) < 14 ? 24u : 32u) /* 3.14: after its hash */
 #define TFH_PY_BYTES_SIZE 16
 #define TFH_PY_BYTES_DATA 32
 #define TFH_PY_TEXT_LENGTH 16

@@ -50,7 +50,7 @@ enum tfh_py_op {
 
 /* Of one version, by opcode. */
 struct tfh_py_ops {
-	uint8_t op[256], caches[256]; /* enum tfh_py_op; units behind the instruction */
+	uint8_t op[256], caches[256]; /* enum tfh_py_op; units after the instruction */
 };
 
 void tfh_py_ops(unsigned minor, struct tfh_py_ops *out);

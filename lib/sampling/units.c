@@ -183,7 +183,7 @@ uint16_t tfh_units_begin(const struct tfh_units *b, uint16_t i)
 		       : i;
 }
 
-/* What an attribute is stored to, behind an addition: `object.name += 1` has the object below the
+/* What an attribute is stored to, after an addition: `object.name += 1` has the object below the
  * sum, `object.name = object.name + 1` loads it again. */
 static struct tfh_py_var stored_attribute(const struct tfh_units *b, uint16_t store, uint16_t *add)
 {
@@ -285,7 +285,7 @@ struct tfh_py_var tfh_units_stored(const struct tfh_units *b, uint16_t store, st
 
 /* ---- ranges ---- */
 
-/* What is on the stack behind this instruction, which was `depth` before, not touching the lowest
+/* What is on the stack after this instruction, which was `depth` before, not touching the lowest
  * of them; 0: that is not known. */
 static uint32_t depth_after(const struct tfh_units *b, uint16_t i, uint32_t depth)
 {

@@ -154,7 +154,7 @@ struct tfh_accounts {
 	struct tfh_site_use executed_site[TFH_ACCOUNT_SITES], exchange_site[TFH_ACCOUNT_SITES];
 	struct tfh_queued_use queued[TFH_ACCOUNT_SITES];
 	int64_t *ran_ns; /* of the ops that a processor executed, by facts->tag */
-	struct tfh_pause_bound pauses_from, pauses_to; /* calls in front of pauses, and behind */
+	struct tfh_pause_bound pauses_from, pauses_to; /* calls before and after pauses */
 	int64_t pauses_ns;			       /* of all these pauses, of 200 us and more */
 	int64_t gaps_ns; /* of shorter ones, except between launches in a row */
 	/* The last pause with a stack; stack 0: the call after it has ended. */

@@ -131,7 +131,7 @@ static void charge_meeting(struct tfh_blame *b, const struct tfh_dop *o, int64_t
 }
 
 /* Whether a copy began when the kernels of another stream had ended, only because its stream waits
- * for an event behind them: it had been issued before. */
+ * for an event after them: it had been issued before. */
 static bool is_held(const struct tfh_slice *sl, const struct tfh_dop *o)
 {
 	const struct tfh_dop *d = o->dep == TFH_NO || o->inferred ? NULL : &sl->op.v[o->dep];

@@ -19,7 +19,7 @@ bool tfh_class_blocks(enum tfh_class cls)
 	       cls != TFH_CLASS_BALANCED && cls != TFH_CLASS_UNCLASSIFIED;
 }
 
-/* The class that blocks most; `next`: how long the one behind it does. */
+/* The class that blocks most; `next`: how long the second one does. */
 static enum tfh_class worst(const double by_class[TFH_CLASS_COUNT], double *next)
 {
 	enum tfh_class best = TFH_CLASS_INPUT_BOUND;

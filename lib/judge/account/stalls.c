@@ -2,7 +2,7 @@
  * Ops that start late although nothing known held them: the device's clocks rise, the profiler
  * empties its buffers, or the trace has not recorded what they wait for.
  *
- * How much of that matters shows at the ops behind it. Without the stall, each could have started
+ * How much of that matters shows at the ops after it. Without the stall, each could have started
  * earlier by the stall's length, but none before its own launch. If the host still launches when
  * the device continues, the device soon has to wait for it as if there had been no stall, so the
  * time belongs to what the host did meanwhile.

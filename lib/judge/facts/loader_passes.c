@@ -12,7 +12,7 @@
 
 /* From one call without a batch to the next. */
 struct pass {
-	size_t from, to;   /* tokens behind a batch of the usual content */
+	size_t from, to;   /* tokens after a batch of the usual content */
 	uint64_t what;	   /* that content, independent of order */
 	uint64_t launches; /* in that content */
 	size_t first, end; /* batches */
@@ -32,7 +32,7 @@ static const struct tfh_token_kind *launch_at(const struct tfh_facts *facts, siz
 	return tfh_is_launch(k) ? k : NULL;
 }
 
-/* The launches behind a batch, until the next one is delivered. */
+/* The launches after a batch, until the next one is delivered. */
 static struct pass behind(const struct tfh_facts *facts, size_t i)
 {
 	const struct tfh_boundary *t = &facts->batch.v[i];
@@ -48,7 +48,7 @@ static struct pass behind(const struct tfh_facts *facts, size_t i)
 	return p;
 }
 
-/* The pass that begins with batch *i, and leaves *i behind it. Its content is that of most of its
+/* The pass that begins with batch *i, and sets *i after it. Its content is that of most of its
  * batches, if there is one; otherwise `launches` is 0. */
 static struct pass take_pass(const struct tfh_facts *facts, size_t *i)
 {

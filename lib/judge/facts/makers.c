@@ -15,7 +15,7 @@ static bool begins(const struct tfh_model_line *f)
 		(tfh_ends_with(f->function, ".run") || strstr(f->function, "_bootstrap")));
 }
 
-/* Processes that multiprocessing keeps beside the workers. They wake up now and then, and make
+/* Processes that multiprocessing keeps besides the workers. They wake up now and then, and make
  * nothing; a worker that was forked there begins further in. */
 static bool is_helper(const struct tfh_model_line *frame, uint32_t n)
 {

@@ -112,7 +112,7 @@ static struct tfh_role_frame builtin_role(const char *at)
 	return (struct tfh_role_frame){.library = true};
 }
 
-/* Where the line number behind a file's name begins: at the bracket or colon; NULL: nowhere. */
+/* Where the line number after a file's name begins: at the bracket or colon; NULL: nowhere. */
 static const char *number_in(const char *s)
 {
 	for (const char *at = s; (at = strpbrk(at, "(:")); at++) {

@@ -207,7 +207,7 @@ static double may_shrink(const struct tfh_accounts *accounts, enum tfh_remove wh
 }
 
 /* What a step takes that waited for no batch, as fast as one of the run's blocks in as many:
- * nothing of the pipeline ran beside it, as its buffer was full. INFINITY: there are too few. */
+ * nothing of the pipeline ran meanwhile, as its buffer was full. INFINITY: there are too few. */
 static double unwaited_s(const struct tfh_accounts *accounts)
 {
 	double *v = malloc((accounts->step.n + 1) * sizeof(*v)), s = INFINITY;

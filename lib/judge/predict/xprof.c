@@ -9,7 +9,7 @@
 
 #include "judge/predict/predict.h"
 
-/* Rank of a kind of op, the most important first; an index in struct tfh_xprof. */
+/* Rank of a kind of op, the most important first; enum tfh_xprof_part. */
 static int rank_of(uint8_t work)
 {
 	switch (work) {

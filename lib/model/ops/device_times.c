@@ -43,7 +43,7 @@ static void count_losses(struct tfh_gpu *g, const char *data, size_t len)
 }
 
 /* The rest of a line after `key`; NULL if the line begins with something else. */
-static const char *behind(const char *key, const char *line, size_t n)
+static const char *after(const char *key, const char *line, size_t n)
 {
 	size_t len = strlen(key);
 
@@ -61,22 +61,22 @@ static int take_note(struct tfh_run *run, struct tfh_gpu *g, const char *line, s
 {
 	const char *v;
 
-	if ((v = behind("gpu.processors=", line, n))) {
+	if ((v = after("gpu.processors=", line, n))) {
 		uint32_t count = (uint32_t)strtoul(v, NULL, 10);
 		g->processors = count > g->processors ? count : g->processors;
-	} else if ((v = behind("gpu.memory=", line, n))) {
+	} else if ((v = after("gpu.memory=", line, n))) {
 		g->memory = strtoull(v, NULL, 10);
-	} else if ((v = behind("gpu.overhead_ns=", line, n))) {
+	} else if ((v = after("gpu.overhead_ns=", line, n))) {
 		uint64_t ns = strtoull(v, NULL, 10);
 		g->overhead_ns = ns > g->overhead_ns ? ns : g->overhead_ns;
-	} else if ((v = behind("gpu.recorder_ns=", line, n))) {
+	} else if ((v = after("gpu.recorder_ns=", line, n))) {
 		uint64_t ns = strtoull(v, NULL, 10);
 		g->recorder_ns = ns > g->recorder_ns ? ns : g->recorder_ns;
-	} else if ((v = behind("gpu.library=", line, n))) {
+	} else if ((v = after("gpu.library=", line, n))) {
 		return take_text(run, &g->library, v, line + n);
-	} else if ((v = behind("gpu.graphs=", line, n))) {
+	} else if ((v = after("gpu.graphs=", line, n))) {
 		return take_text(run, &g->graphs, v, line + n);
-	} else if ((v = behind("gpu.why=", line, n))) {
+	} else if ((v = after("gpu.why=", line, n))) {
 		return take_text(run, &g->why, v, line + n);
 	}
 	return 0;

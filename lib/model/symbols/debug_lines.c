@@ -64,7 +64,7 @@ static size_t held; /* bytes of all tables; used only by the thread that resolve
 /* ---- units ---- */
 
 /* Reads the head of the unit at a place in the section; `next` is that of the next one. False: it
- * is damaged, or of an unknown version; without `next` nothing can be read behind it. */
+ * is damaged, or of an unknown version; without `next` nothing can be read after it. */
 static bool read_unit(const struct tfh_debug_lines *d, size_t place, struct unit *u, size_t *next)
 {
 	struct tfh_dwarf_span s = {d->line + place, d->line + d->line_bytes, false};
@@ -420,7 +420,7 @@ static bool name_file(const struct tfh_debug_lines *d, const struct unit *u, uin
 
 /* ---- answers ---- */
 
-/* The last row in front of an address that is behind it. */
+/* The last row at or before an address, if the sequence covers it. */
 static bool row_at(struct tfh_debug_lines *d, const struct unit *u, const struct dwarf_sequence *s,
 		   uint64_t address, struct dwarf_row *out)
 {

@@ -54,7 +54,7 @@ enum {
 	FORM_ADDRX4
 };
 
-/* Where something is read, up to its end. What would be behind it reads as 0, and marks it. */
+/* Where something is read, up to its end. Anything after that reads as 0, and sets `bad`. */
 struct tfh_dwarf_span {
 	const uint8_t *at, *end;
 	bool bad;

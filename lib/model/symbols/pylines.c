@@ -50,7 +50,7 @@ static int make_room(void **v, uint32_t *n, uint32_t i, size_t size)
 }
 
 /* The position after the last occurrence of `with`; NULL if there is none. */
-static const char *behind(const char *path, const char *with)
+static const char *after(const char *path, const char *with)
 {
 	const char *found = NULL;
 
@@ -100,7 +100,7 @@ static const char *in_framework(const char *path)
 	const char *found;
 
 	for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++)
-		if ((found = behind(path, folders[i])))
+		if ((found = after(path, folders[i])))
 			return found - strlen(folders[i]) + 1;
 	return NULL;
 }
@@ -131,7 +131,7 @@ static const char *in_library(const char *path)
 	if ((found = tfh_in_packages(path)))
 		return found;
 	for (size_t i = 0; i < sizeof(standard) / sizeof(*standard); i++)
-		if ((found = behind(path, standard[i])) && (found = strchr(found, '/')))
+		if ((found = after(path, standard[i])) && (found = strchr(found, '/')))
 			return found + 1;
 	return in_framework(path);
 }

@@ -21,7 +21,7 @@ void tfh_symbols_close(struct tfh_symbols *s);
 bool tfh_symbols_find(const struct tfh_symbols *s, uint64_t file_offset, char *name, size_t size,
 		      uint64_t *into);
 
-/* The line of the instruction at an offset in the file, `into` bytes behind its function's begin,
+/* The line of the instruction at an offset in the file, `into` bytes after its function's begin,
  * from debug information in the file or in its separate file below /usr/lib/debug. False: unknown;
  * so it is without a build id, which tells that it is the file that the process had loaded. Where
  * the compiler has put a function of another source file into this one, it is the line that calls

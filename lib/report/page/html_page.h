@@ -33,7 +33,7 @@ struct tfh_shown {
 };
 
 /* Chooses a slow, a median and a fast step for a struct tfh_shown, as a callback for
- * tfh_wish.choose; their drawings are filled in the same pass. Free them with tfh_shown_free(). */
+ * tfh_steps_wanted.choose; their drawings are filled in the same pass. Free them with tfh_shown_free(). */
 struct tfh_chain *tfh_shown_choose(void *shown, const struct tfh_result *r);
 void tfh_shown_free(struct tfh_shown *shown);
 

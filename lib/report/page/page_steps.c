@@ -1,4 +1,4 @@
-/* Where a step's time goes: parts, stages, classes, kinds; what recurs beside the steps; when they
+/* Where a step's time goes: parts, stages, classes, kinds; what recurs besides the steps; when they
  * changed. */
 #include <string.h>
 

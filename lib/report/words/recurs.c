@@ -251,7 +251,7 @@ static const char *longer_evaluation(struct tfh_wording *w)
 		evaluation / train, tfh_phrase_time(w, evaluation), tfh_phrase_time(w, train));
 }
 
-/* Remarks on what costs much time beside the steps, when the verdict is about the steps. */
+/* Remarks on what costs much time besides the steps, when the verdict is about the steps. */
 static void besides(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;

@@ -193,7 +193,7 @@ bool tfh_prepares_launches(const struct tfh_result *r);
 /* recurs.c: if something other than the steps delays the run most, puts that first and the steps
  * after it. */
 void tfh_explain_lead(struct tfh_wording *w);
-/* Why the gain of what recurs beside the steps is unknown, as a part of a sentence; NULL: it is
+/* Why the gain of what recurs besides the steps is unknown, as a part of a sentence; NULL: it is
  * known. */
 const char *tfh_lead_no_bound(const struct tfh_result *r);
 /* run_time.c: the loop of the run's tree whose iterations are the verdict's steps although the tree
