@@ -1,7 +1,7 @@
 /*
  * The environment of a process whose other threads may change it at any time. setenv() frees the
- * array that `environ` pointed to, so a getenv() meanwhile may read freed memory and crash. Here, the
- * kernel copies: what is no memory any more is left out.
+ * array that `environ` pointed to, so a getenv() meanwhile may read freed memory and crash. Here,
+ * the kernel copies: what is no memory any more is left out.
  */
 #ifndef TFH_BASE_ENVIRON_H
 #define TFH_BASE_ENVIRON_H

@@ -280,7 +280,7 @@ struct tfh_sampled {
 	double state[TFT_STATE_COUNT];
 	double released; /* running without Python's lock: native code that computes */
 	double cause[TFH_CAUSE_COUNT];
-	double traced; /* share of host.compile that only traces functions of JAX, later in the run */
+	double traced; /* share of host.compile later in the run that only traces JAX */
 	struct tfh_sampled_line line[TFH_VERDICT_START_LINES]; /* the largest shares first */
 	uint32_t n_line;
 	/* The innermost function of the program with most of the time, and the lines of it that

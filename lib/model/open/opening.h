@@ -22,8 +22,8 @@ int tfh_run_read_notes(struct tfh_run *run, uint32_t file);
  * 0 or -ENOMEM. */
 int tfh_run_look_at_flight(struct tfh_run *run);
 
-/* meter_lines.c: adds a sample's entry, in time order, if it is about the machine; other entries are
- * ignored. 0 or -ENOMEM. At the end, the lines are sorted in the table's order. */
+/* meter_lines.c: adds a sample's entry, in time order, if it is about the machine; other entries
+ * are ignored. 0 or -ENOMEM. At the end, the lines are sorted in the table's order. */
 struct tft_sample_thread;
 int tfh_run_add_reading(struct tfh_model_proc *p, int64_t t, const struct tft_sample_thread *entry);
 void tfh_run_sort_meters(struct tfh_model_proc *p);

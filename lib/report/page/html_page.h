@@ -6,7 +6,8 @@
  *	html.c		escapes, tables, cells
  *	html_page.c	the page around the sections, their order
  *	page_*.c	the sections; page_drawing.c: data for the script
- *	along.c	steps sorted and as points; curves.c	steps of each rank along the run
+ *	along.c		steps sorted and as points
+ *	curves.c	steps of each rank along the run
  *	page.css page.js timeline.js	the page's style and scripts
  */
 #ifndef TFH_REPORT_PAGE_HTML_PAGE_H
@@ -33,7 +34,8 @@ struct tfh_shown {
 };
 
 /* Chooses a slow, a median and a fast step for a struct tfh_shown, as a callback for
- * tfh_steps_wanted.choose; their drawings are filled in the same pass. Free them with tfh_shown_free(). */
+ * tfh_steps_wanted.choose; their drawings are filled in the same pass. Free them with
+ * tfh_shown_free(). */
 struct tfh_chain *tfh_shown_choose(void *shown, const struct tfh_result *r);
 void tfh_shown_free(struct tfh_shown *shown);
 
