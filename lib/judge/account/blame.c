@@ -248,6 +248,36 @@ static void charge_copy(struct tfh_blame *b, const struct tfh_seg *s, int64_t t0
 	b->depth--;
 }
 
+static enum tfh_cause call_cause(const struct tfh_blame *b, const struct tfh_seg *s)
+{
+	switch (s->label) {
+	case TFH_L_EXEC:
+		return tfh_exec_cause(b->sl->accounts, s->saves, s->makes, s->logs);
+	case TFH_L_INPUT:
+		return TFH_CAUSE_INPUT_UNKNOWN;
+	case TFH_L_LAUNCH: /* coalesced copies would need fewer calls */
+		return s->family == TFH_FAM_COPY ? tfh_cause_of_copy(s) : TFH_CAUSE_HOST_LAUNCH;
+	case TFH_L_ALLOC:
+		return TFH_CAUSE_HOST_ALLOC;
+	case TFH_L_MODULE:
+		return TFH_CAUSE_HOST_COMPILE;
+	default:
+		return tfh_other_cause(s->family, s->t1 - s->t0);
+	}
+}
+
+static void charge_gap(struct tfh_blame *b, const struct tfh_seg *s, int64_t t0, int64_t t1)
+{
+	if (s->spin)
+		charge_wait(b, s, t0, t1);
+	else if (s->copying)
+		tfh_blame_cause(b, t0, t1, tfh_cause_of_copy(s - 1), true);
+	else if (s->launching)
+		tfh_blame_cause(b, t0, t1, TFH_CAUSE_HOST_LAUNCH, true);
+	else
+		tfh_blame_pause(b, s->thread, s->t0, t0, t1, s->t1, false);
+}
+
 static void charge_seg(struct tfh_blame *b, const struct tfh_seg *s, int64_t t0, int64_t t1)
 {
 	/* Time that the recorder itself takes between two calls stays unattributed. */
@@ -255,51 +285,17 @@ static void charge_seg(struct tfh_blame *b, const struct tfh_seg *s, int64_t t0,
 		t0 = tfh_max_ns(t0, tfh_min_ns(t1, s->t0 + b->sl->device->own));
 	if (s->fallback) {
 		tfh_blame_cause(b, t0, t1, TFH_CAUSE_TRANSFER_FALLBACK, true);
-		return;
-	}
-	switch (s->label) {
-	case TFH_L_GAP:
-		if (s->spin)
-			charge_wait(b, s, t0, t1);
-		else if (s->copying)
-			tfh_blame_cause(b, t0, t1, tfh_cause_of_copy(s - 1), true);
-		else if (s->launching)
-			tfh_blame_cause(b, t0, t1, TFH_CAUSE_HOST_LAUNCH, true);
-		else
-			tfh_blame_pause(b, s->thread, s->t0, t0, t1, s->t1, false);
-		break;
-	case TFH_L_EXEC:
-		tfh_blame_cause(b, t0, t1,
-				tfh_exec_cause(b->sl->accounts, s->saves, s->makes, s->logs), true);
-		break;
-	case TFH_L_INPUT:
-		tfh_blame_cause(b, t0, t1, TFH_CAUSE_INPUT_UNKNOWN, true);
-		tfh_pauses_count(b->sl->pauses, s->thread, t0, t1, TFH_CAUSE_INPUT_UNKNOWN);
-		break;
-	case TFH_L_LAUNCH:
-		if (s->full)
-			charge_wait(b, s, t0, t1);
-		else /* coalesced copies would need fewer calls */
-			tfh_blame_cause(b, t0, t1,
-					s->family == TFH_FAM_COPY ? tfh_cause_of_copy(s)
-								  : TFH_CAUSE_HOST_LAUNCH,
-					true);
-		break;
-	case TFH_L_ALLOC:
-		tfh_blame_cause(b, t0, t1, TFH_CAUSE_HOST_ALLOC, true);
-		tfh_pauses_count(b->sl->pauses, s->thread, t0, t1, TFH_CAUSE_HOST_ALLOC);
-		break;
-	case TFH_L_MODULE:
-		tfh_blame_cause(b, t0, t1, TFH_CAUSE_HOST_COMPILE, true);
-		break;
-	case TFH_L_COPY:
+	} else if (s->label == TFH_L_GAP) {
+		charge_gap(b, s, t0, t1);
+	} else if (s->label == TFH_L_COPY) {
 		charge_copy(b, s, t0, t1);
-		break;
-	case TFH_L_SYNC:
+	} else if (s->label == TFH_L_SYNC || (s->label == TFH_L_LAUNCH && s->full)) {
 		charge_wait(b, s, t0, t1);
-		break;
-	default:
-		tfh_blame_cause(b, t0, t1, tfh_other_cause(s->family, s->t1 - s->t0), true);
+	} else {
+		enum tfh_cause cause = call_cause(b, s);
+		tfh_blame_cause(b, t0, t1, cause, true);
+		if (s->label == TFH_L_INPUT || s->label == TFH_L_ALLOC)
+			tfh_pauses_count(b->sl->pauses, s->thread, t0, t1, cause);
 	}
 }
 
