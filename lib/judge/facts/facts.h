@@ -360,6 +360,9 @@ const char *tfh_function_name(const struct tfh_facts *facts, uint32_t name, size
 const char *tfh_graph_name(const struct tfh_facts *facts, uint32_t name, size_t *n);
 /* Nor its number: "train_step" of __inference_train_step_1234. Lives as long as the facts. */
 const char *tfh_graph_base(const struct tfh_facts *facts, uint32_t name);
+/* Length of a name of n bytes without the number at its end, which differs between the functions
+ * that TensorFlow makes of one of Python, as when it is retraced for a smaller last batch. */
+size_t tfh_unnumbered(const char *name, size_t n);
 /* token.c: the kind of a driver call in the sequence of launches, copies and waits;
  * false if it is not part of the sequence. */
 bool tfh_token_kind(const struct tfh_event *ev, const struct tfh_piece *p,

@@ -133,13 +133,19 @@ const char *tfh_graph_name(const struct tfh_facts *facts, uint32_t name, size_t 
 	return s + sizeof(inference) - 1;
 }
 
+size_t tfh_unnumbered(const char *name, size_t n)
+{
+	while (n && name[n - 1] >= '0' && name[n - 1] <= '9')
+		n--;
+	return n;
+}
+
 const char *tfh_graph_base(const struct tfh_facts *facts, uint32_t name)
 {
 	size_t n, all;
 	const char *s = tfh_graph_name(facts, name, &all);
 
-	for (n = all; n && s[n - 1] >= '0' && s[n - 1] <= '9';)
-		n--;
+	n = tfh_unnumbered(s, all);
 	n -= n && s[n - 1] == '_' && n < all;
 	return tfh_arena_text(facts->arena, "%.*s", (int)n, s);
 }

@@ -13,14 +13,9 @@ struct tag_name {
 	uint32_t tag;
 };
 
-/* Hash of the base name: "__inference_train_step_1234" without its last part. */
 static uint64_t base_of(const char *name)
 {
-	size_t n = strlen(name);
-
-	while (n && name[n - 1] >= '0' && name[n - 1] <= '9')
-		n--;
-	return tfh_hash_bytes(name, n);
+	return tfh_hash_bytes(name, tfh_unnumbered(name, strlen(name)));
 }
 
 static int by_hash(const void *a, const void *b)

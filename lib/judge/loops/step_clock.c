@@ -46,15 +46,9 @@ static const char *tag_text(const struct tfh_facts *facts, const struct tfh_seri
 		     : "";
 }
 
-/* TF2's functions of one Python function differ in the number at the end, as when one is retraced
- * for a smaller last batch. */
 static size_t base_length(const char *text)
 {
-	size_t n = strlen(text);
-
-	while (n && text[n - 1] >= '0' && text[n - 1] <= '9')
-		n--;
-	return n;
+	return tfh_unnumbered(text, strlen(text));
 }
 
 /* Signature of the pipeline below a root: the count of each stage type. Only ids below this root
