@@ -123,15 +123,17 @@ static int new_entry(struct entry_walk *w, uint32_t path, const struct tfh_start
 	return rc;
 }
 
-/* Keeps how long the iterations took since their number last changed. */
-static int add_progress(struct entry_walk *w, uint32_t entry, uint64_t done)
+/* Keeps how long the iterations took since their number last changed. `before`: the last sample that
+ * shows the number until then. Of several changes since, the last one is that much nearer to now. */
+static int add_progress(struct entry_walk *w, uint32_t entry, uint64_t done, uint32_t before)
 {
 	struct progress *p = &w->progress.v[entry - 1];
-	double now = between(w->s, w->sample);
+	double now = (double)w->s->sample[w->sample].t, last = (double)w->s->sample[before].t;
 	int rc = 0;
 
 	if (done == p->done)
 		return 0;
+	now -= (now - last) / (double)(done - p->done + 1);
 	if (p->changed_ns >= 0)
 		rc = TFH_PUSH(w->out->span,
 			      ((struct tfh_loop_span){.entry = entry - 1,
@@ -156,6 +158,7 @@ static int add_loop(struct entry_walk *w, const struct tfh_start_loop *l, uint32
 	uint64_t parent_done = of ? of->done : 0;
 	uint32_t path = path_of(w, &want), open = path ? w->out->path.v[path - 1].open : 0;
 	struct tfh_loop_entry *e = open ? &w->out->entry.v[open - 1] : NULL;
+	uint32_t before = e ? e->last : w->sample;
 	int rc = 0;
 
 	if (!path)
@@ -182,7 +185,7 @@ static int add_loop(struct entry_walk *w, const struct tfh_start_loop *l, uint32
 	*parent = open;
 	*depth = l->depth;
 	rc = TFH_PUSH(w->out->at, ((struct tfh_loop_sample){w->sample, open - 1, e->done}));
-	return rc ? rc : add_progress(w, open, w->out->entry.v[open - 1].done);
+	return rc ? rc : add_progress(w, open, w->out->entry.v[open - 1].done, before);
 }
 
 /* Either the program's loops or the outermost one of a library. */

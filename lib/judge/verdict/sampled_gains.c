@@ -13,10 +13,14 @@ static double off_by(double share, double samples)
 	return samples > 0 ? 2 * sqrt(share * (1 - share) / samples) : 1;
 }
 
-/* `most`: the share that may be gone at best. */
+/* `most`: the share that may be gone at best. That all of `samples` were there does not show that
+ * nothing else takes time, but that it hardly takes more than one of them. */
 static struct tfh_whatif without(enum tfh_remove what, double share, double most, double step,
-				 double off, uint64_t steps)
+				 double samples, uint64_t steps)
 {
+	double all = 1 - 1 / (samples + 2), off = off_by(fmin(share, all), samples);
+	share = fmin(share, all);
+	most = fmin(most, all);
 	double left = (1 - share) * step, least = (1 - most) * step;
 	struct tfh_whatif w = {.remove = what,
 			       .step_s = NAN,
@@ -47,7 +51,7 @@ static void add_line(struct tfh_result *r, const struct tfh_sampled_place *place
 		.whole = place->whole,
 		.s_per_step = share * step,
 		.off_s = off * step,
-		.gain = without(TFH_REMOVE_HOST, share, most, step, off, r->steps.total)};
+		.gain = without(TFH_REMOVE_HOST, share, most, step, samples, r->steps.total)};
 	r->n_place = r->line_place = 1;
 	l->off_s = off_by(l->s_per_step / step, samples) * step;
 }
@@ -135,6 +139,6 @@ void tfh_sampled_gains(const struct tfh_sampled_steps *s, const double part[TFH_
 	if (what == TFH_REMOVE_COUNT || r->verdict.cls == TFH_CLASS_COMPUTE_BOUND)
 		return;
 	double share = r->breakdown[tfh_remove_part(what)].share;
-	r->whatif[0] = without(what, share, share, step, off_by(share, samples), s->steps);
+	r->whatif[0] = without(what, share, share, step, samples, s->steps);
 	r->n_whatif = 1;
 }

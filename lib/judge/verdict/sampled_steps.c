@@ -223,11 +223,17 @@ static int by_size(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+/* The longest time that an entry can have taken. */
+static double most_ns(const struct choice *c, const struct tfh_loop_entry *e)
+{
+	return seen_left(c, e) - (e->first ? (double)c->s->sample[e->first - 1].t : 0);
+}
+
 /* Sums up a loop's entries. */
 static int add_entries(struct choice *c, uint32_t loop)
 {
 	struct candidate *l = &c->loop.v[loop];
-	double *each = calloc(c->of.entry.n, sizeof(*each)), done = 0;
+	double *each = calloc(c->of.entry.n, sizeof(*each)), done = 0, most = 0;
 	uint32_t n = 0;
 
 	if (!each)
@@ -262,7 +268,11 @@ static int add_entries(struct choice *c, uint32_t loop)
 		e->iterations = iterations_of(c, e, &l->exact);
 		each[n++] = e->iterations;
 		l->seen += e->iterations;
+		most += most_ns(c, e);
 	}
+	/* Where few samples show their pace, all iterations together may show that it is less. */
+	if (l->seen > 0)
+		l->usual = l->usual > most / l->seen ? most / l->seen : l->usual;
 	qsort(each, n, sizeof(*each), by_size);
 	l->per_entry = n ? each[n / 2] : 0;
 	l->exact &= n && (l->goes_on || each[0] >= each[n - 1]);

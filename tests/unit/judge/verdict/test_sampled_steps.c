@@ -160,6 +160,28 @@ static void test_generator(void **state)
 	expect(150, true);
 }
 
+/* 500 steps of 22 ms, of which few samples, now close together and now far apart, show how far the loop has come: a step is as long as
+ * those between the samples, whichever of these are near each other. All samples are at one line, so its part of a step is not known to
+ * be all of it. */
+static void test_few_samples(void **state)
+{
+	(void)state;
+	double t = 5;
+
+	for (uint32_t i = 0; i < 44; i++) {
+		at(LATER);
+		sample[samples - 1].t = gen_ns(t);
+		sample[samples - 1].state = TFT_STATE_SLEEP;
+		counted(1, (uint64_t)(t / 22) + 1, -1, TFH_START_COUNTER);
+		t += i % 4 == 0 ? 880 : i % 4 == 1 ? 70 : i % 4 == 2 ? 11 : 40;
+	}
+	struct tfh_result *r = judge();
+
+	assert_true(fabs(r->steps.median_s * 1e3 - 22) < 1);
+	assert_true(r->place[0].gain.about_s > 0.1e-3 && r->place[0].gain.about_s < 1e-3);
+	tfh_result_free(r);
+}
+
 /* 300 steps of 40 ms, in each of which 12 layers of a model follow each other, or 4 micro-batches. */
 static void test_inner_loops(void **state)
 {
@@ -443,7 +465,7 @@ int main(void)
 		cmocka_unit_test(test_start_and_gain), cmocka_unit_test(test_while),
 		cmocka_unit_test(test_goes_on),	       cmocka_unit_test(test_fit),
 		cmocka_unit_test(test_generator),      cmocka_unit_test(test_beside),
-		cmocka_unit_test(test_model_call),
+		cmocka_unit_test(test_model_call),     cmocka_unit_test(test_few_samples),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
