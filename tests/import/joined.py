@@ -49,3 +49,25 @@ for form, pid in (("numbers", lambda rank, pid: rank * 100000000 + pid), ("names
     assert joined == apart, (form, joined, apart)
 one = report(write("one.json", of_rank(1)))
 assert one["verdict"]["class"] == "host-bound", one["verdict"]
+
+
+def on_processor(rank):
+    """The same on processors: exchanges of a thread of gloo's, which nothing matches with the other rank's."""
+    events = []
+
+    def add(cat, name, at, dur, tid=77):
+        events.append(dict(ph="X", cat=cat, name=name, pid=70 + rank, tid=tid, ts=BASE + at, dur=dur, args={}))
+
+    for step in range(8):
+        at, late = step * 5000, 2000 * rank
+        add("user_annotation", f"ProfilerStep#{step}", at, 4990)
+        add("cpu_op", "aten::mm", at + 50 + late, 1000)
+        add("user_annotation", "gloo:all_reduce", at + 1050 + late, 2100 - late, tid=78)
+        add("cpu_op", "aten::add_", at + 3200, 1000)
+    return events
+
+
+for order in (0, 1), (1, 0):
+    r = report(*(write(f"cpu{i}.json", on_processor(i), distributedInfo={"rank": i, "world_size": 2}) for i in order))
+    assert [k["critical"] for k in sorted(r["ranks"], key=lambda k: k["rank"])] == [False, True], r["ranks"]
+    assert r["verdict"]["class"] == "host-bound", r["verdict"]

@@ -79,11 +79,20 @@ static void sum_up(struct tfh_rank *k, const struct tfh_feed *f, const struct tf
 		k->need_s[i] = isnan(r->need_s[i]) ? without(k, i) : r->need_s[i];
 }
 
-/* Time that a rank spends on its own work. Of ranks that wait for each other, the one that waits
- * least is to blame. */
-static double own_time(const struct tfh_rank *k)
+/* Whether exchanges of several ranks were matched, or at least called for. */
+static bool matched(const struct tfh_rank *k, uint32_t n)
 {
-	return k->step_s - k->jitter_s;
+	for (uint32_t i = 0; i < n; i++)
+		if (k[i].exchanges || k[i].jitter_s > 0 || k[i].late_s > 0 || k[i].held_s > 0)
+			return true;
+	return false;
+}
+
+/* Time that a rank spends on its own work. Of ranks that wait for each other, the one that waits
+ * least is to blame; if no exchange was matched, the one whose exchanges take least. */
+static double own_time(const struct tfh_rank *k, bool matched)
+{
+	return k->step_s - (matched ? k->jitter_s : k->breakdown[TFH_PART_COMMUNICATION]);
 }
 
 /* Finds stragglers: among three or more ranks, one that arrives far later than usual; or one that
@@ -171,11 +180,12 @@ int tfh_join_ranks(const struct tfh_feed *f, const struct tfh_matches *matches,
 
 	if (!k)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++)
 		sum_up(&k[i], f, matches, r[i], i);
-		if (own_time(&k[i]) > own_time(&k[best]))
+	bool known = matched(k, n);
+	for (uint32_t i = 1; i < n; i++)
+		if (own_time(&k[i], known) > own_time(&k[best], known))
 			best = i;
-	}
 	*out = r[best];
 	if (n > 1) {
 		find_stragglers(k, n);
