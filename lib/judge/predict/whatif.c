@@ -206,23 +206,28 @@ static double may_shrink(const struct tfh_accounts *accounts, enum tfh_remove wh
 	return fmin(off, left / TFH_PREDICT_MOST_OFF_PART);
 }
 
-/* What a step takes that waited for no batch, as fast as one of the run's blocks in as many:
- * nothing of the pipeline ran meanwhile, as its buffer was full. INFINITY: there are too few. */
-static double unwaited_s(const struct tfh_accounts *accounts)
+/* What a step takes that waited for no batch, as fast as one of the run's blocks in as many: nothing
+ * of the pipeline ran meanwhile, as its buffer was full. What the program's own code takes in some
+ * of the steps only (checkpoints) stays. INFINITY: there are too few. */
+static double unwaited_s(const struct tfh_accounts *accounts, double own)
 {
-	double *v = malloc((accounts->step.n + 1) * sizeof(*v)), s = INFINITY;
+	double *v = malloc(2 * (accounts->step.n + 1) * sizeof(*v)), s = INFINITY;
+	double *host = v ? v + accounts->step.n + 1 : NULL;
 	struct means m = by_block(accounts, TFH_REMOVE_INPUT);
 	size_t n = 0;
 
 	TFH_EACH (i, v && !differ(&m) ? accounts->step.n : 0) {
 		const struct tfh_step *x = &accounts->step.v[i];
-		double rest = kept(x, TFH_REMOVE_INPUT);
-		if (tfh_window_summed(accounts, i) &&
-		    x->dur_s - rest < TFH_BLOCKING_SHARE * x->dur_s)
-			v[n++] = rest / accounts->loops->window.v[i].steps;
+		double rest = kept(x, TFH_REMOVE_INPUT), steps = accounts->loops->window.v[i].steps;
+		if (!tfh_window_summed(accounts, i) ||
+		    x->dur_s - rest >= TFH_BLOCKING_SHARE * x->dur_s)
+			continue;
+		v[n] = rest / steps;
+		host[n++] = (double)x->breakdown[TFH_PART_HOST] / steps;
 	}
 	if (n >= TFH_VERDICT_STEADY_STEPS)
-		s = tfh_quantile(v, n, 1.0 / TFH_PREDICT_RUN_BLOCKS);
+		s = tfh_quantile(v, n, 1.0 / TFH_PREDICT_RUN_BLOCKS) +
+		    fmax(own - tfh_quantile(host, n, 0.5), 0);
 	free(v);
 	return s;
 }
@@ -233,7 +238,7 @@ static double at_best(const struct tfh_accounts *accounts, enum tfh_remove what,
 		      double step, const struct tfh_result *r)
 {
 	double least = is_waiting(what) ? 1 - TFH_PREDICT_WARMER : 1;
-	double own = r->breakdown[TFH_PART_HOST].s_per_step;
+	double host = r->breakdown[TFH_PART_HOST].s_per_step, own = host;
 	bool cpu_only = accounts->facts->cpu_only;
 
 	if (cpu_only) /* nothing is launched: that is the loop's Python, too */
@@ -241,7 +246,7 @@ static double at_best(const struct tfh_accounts *accounts, enum tfh_remove what,
 	double shrunk = left - may_shrink(accounts, what, left, step, own);
 	if (cpu_only)
 		return what == TFH_REMOVE_INPUT && tfh_input_async(accounts)
-			       ? fmin(shrunk, unwaited_s(accounts))
+			       ? fmin(shrunk, unwaited_s(accounts, host))
 			       : shrunk;
 	return fmax(shrunk, fmin(least * r->breakdown[TFH_PART_COMPUTE].s_per_step, left));
 }
@@ -435,9 +440,12 @@ static double fastest_s(const struct tfh_accounts *accounts)
 void tfh_set_uncrowded(const struct tfh_accounts *accounts, double step, double left, double cut,
 		       double off, struct tfh_whatif *w)
 {
-	double fastest = fastest_s(accounts),
-	       least = isnan(fastest) ? left - cut : fmin(left, fastest);
+	double fastest = fastest_s(accounts), least;
 
+	/* steps so much faster do other work */
+	if (step - fastest > TFH_PREDICT_MOST_OFF_PART * tfh_contended_s(accounts, TFH_PART_NONE))
+		fastest = NAN;
+	least = isnan(fastest) ? left - cut : fmin(left, fastest);
 	w->about_s = fmax(left - cut, least);
 	w->low_s = fmin(w->about_s - off - cut / 2, least);
 	w->high_s = fmin(fmax(w->about_s + off + cut / 2, isnan(fastest) ? 0 : fastest), step);
