@@ -34,6 +34,25 @@ static bool waits_in_server(const struct tfh_accounts *accounts, enum tfh_cause 
 	return all > 0 && there > TFH_VERDICT_MOST_SHARE * all;
 }
 
+/* Whether the waiting is mostly for a mutex: a thread of the same process holds it, and no request
+ * comes through it. */
+static bool is_held_up(const struct tfh_accounts *accounts)
+{
+	const struct tfh_facts *facts = accounts->facts;
+	double all = 0, held = 0;
+	size_t window = 0;
+
+	for (size_t i = 0; i < tfh_stack_samples_count(facts->samples); i++) {
+		struct tfh_seen_sample k = tfh_stack_samples_at(facts->samples, i);
+		if (!tfh_judged_at(accounts, k.t, &window) || !facts->thread[k.thread].drives ||
+		    !waits(tfh_sample_cause(facts, k.at, k.feeds)))
+			continue;
+		all += k.ns;
+		held += k.at == TFH_SEEN_MUTEX ? k.ns : 0;
+	}
+	return all > 0 && held > TFH_VERDICT_MOST_SHARE * all;
+}
+
 /* Whether anything shows that the steps train: marks and names, a backward pass, an optimizer's
  * kernels, simulators that the program tells what to do. */
 static bool trains(const struct tfh_accounts *accounts, const struct tfh_result *r)
@@ -92,7 +111,8 @@ enum tfh_serves tfh_find_serving(const struct tfh_accounts *accounts, const stru
 		return TFH_SERVES_NOT;
 	if (waits_in_server(accounts, cause))
 		return TFH_SERVES;
-	return waits(cause) && !trains(accounts, r) && by_chance(accounts, tfh_cause_part(cause))
+	return waits(cause) && !is_held_up(accounts) && !trains(accounts, r) &&
+			       by_chance(accounts, tfh_cause_part(cause))
 		       ? TFH_SERVES_MAYBE
 		       : TFH_SERVES_NOT;
 }

@@ -199,7 +199,8 @@ void tfh_explain_kernels(struct tfh_wording *w)
 	const char *line = kernel_share(w);
 
 	tfh_evidence(w, blamed ? TFH_TELLS_KERNEL : TFH_TELLS_MORE, line);
-	if (!most)
+	/* of steps that hardly compute, it is no cost */
+	if (!most || (!blamed && r->breakdown[TFH_PART_COMPUTE].share < TFH_VERDICT_MOST_SHARE))
 		return;
 	tfh_advise(w, m.finding, line, m.todo, TFH_REMOVE_NONE);
 }

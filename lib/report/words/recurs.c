@@ -294,9 +294,9 @@ static const char *steadily(struct tfh_wording *w, const struct tfh_change *x)
 static const char *suddenly(struct tfh_wording *w, const struct tfh_change *x)
 {
 	return tfh_phrase(
-		w, "from step %" PRIu64 " on, %s into the run, steps take %s, %s before (%s)",
-		x->step, tfh_phrase_time(w, x->at_s), tfh_phrase_time(w, x->to_s),
-		tfh_phrase_time(w, x->from_s), of_change(w, x));
+		w, "%s from step %" PRIu64 " on, %s into the run: steps take %s, %s before (%s)",
+		x->to_s > x->from_s ? "slower" : "faster", x->step, tfh_phrase_time(w, x->at_s),
+		tfh_phrase_time(w, x->to_s), tfh_phrase_time(w, x->from_s), of_change(w, x));
 }
 
 /* When steps became slower or faster. Where they changed most, the mean step of the whole run may

@@ -78,12 +78,29 @@ static void test_compute_advice(void **state)
 	}
 }
 
+/* A kernel that takes most of little computing is named, but no advice. */
+static void test_dominant(void **state)
+{
+	(void)state;
+	struct words w;
+
+	for (int much = 0; much < 2; much++) {
+		begin(&w, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_PYTHON);
+		w.r.breakdown[TFH_PART_COMPUTE].share = much ? 0.6 : 0.4;
+		tfh_explain_kernels(&w.said);
+		assert_int_equal(w.said.n_evidence, 1);
+		assert_int_equal(w.said.n_advice, much);
+		tfh_wording_free(&w.said);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_launch_advice),
 		cmocka_unit_test(test_prepared_launches),
 		cmocka_unit_test(test_compute_advice),
+		cmocka_unit_test(test_dominant),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

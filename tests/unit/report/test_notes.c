@@ -63,7 +63,8 @@ static void test_first_notes(void **state)
 		w.said.text = "";
 		tfh_explain_lead(&w.said);
 		assert_int_equal(w.said.n_first, much);
-		assert_non_null(strstr(w.said.remark[0], "from step 122 on, 2.00 s into the run"));
+		assert_non_null(strstr(w.said.remark[0],
+				       "slower from step 122 on, 2.00 s into the run: steps take"));
 		w.r.change[0].until = 400;
 		tfh_explain_lead(&w.said);
 		assert_non_null(strstr(w.said.remark[1], "steps grow steadily from 2.00 ms to"));

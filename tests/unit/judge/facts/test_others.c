@@ -132,11 +132,43 @@ static void test_turns(void **state)
 	tfh_result_free(r);
 }
 
+/* Whether waits as random as those for requests may be such. */
+static enum tfh_serves served(enum tft_wait wait)
+{
+	struct dg *d = dg_new();
+	uint32_t seed = 7;
+
+	d->g->process.exe = "/opt/job";
+	for (int i = 0; i < 400; i++) {
+		seed = seed * 1664525 + 1013904223;
+		double t = d->now[0], idle = -6 * log(1 - (seed >> 8) / 16777216.0);
+		for (double at = 0.5; at < idle; at += 2)
+			sample(d->g, 0, t + at, TFT_STATE_LOCK, wait);
+		dg_code(d, 0, idle);
+		dg_launches(d, 0, 2, 1);
+		dg_sync(d, 0, 0);
+	}
+	struct tfh_result *r = dg_judge(d);
+	enum tfh_serves serves = r->found.serves;
+	assert_int_equal(r->steady.cause, TFH_CAUSE_HOST_LOCK);
+	tfh_result_free(r);
+	return serves;
+}
+
+/* A mutex is held by a thread of the process: no request comes through it. */
+static void test_served(void **state)
+{
+	(void)state;
+	assert_int_equal(served(TFT_WAIT_MUTEX), TFH_SERVES_NOT);
+	assert_int_equal(served(TFT_WAIT_ANY), TFH_SERVES_MAYBE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_waits),
 		cmocka_unit_test(test_turns),
+		cmocka_unit_test(test_served),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
