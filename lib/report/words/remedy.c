@@ -273,14 +273,32 @@ static bool joins_windows(const struct tfh_result *r)
 	return false;
 }
 
+/* Whether most elements that a map in front of the slow filter makes are dropped there. */
+static bool drops_most(const struct tfh_result *r)
+{
+	const struct tfh_input_stage *filter = &r->input[0], *s = filter + 1;
+
+	for (; strstr(filter->name, "Filter") && s < filter + r->n_input; s++)
+		if (strstr(s->name, "Map") && !strstr(s->name, "FlatMap") &&
+		    !strncmp(s->prefix, filter->prefix, strlen(filter->prefix)) &&
+		    s->calls_per_step > 2 * filter->calls_per_step)
+			return true;
+	return false;
+}
+
 struct tfh_remedy tfh_stage_remedy(const struct tfh_result *r, enum tfh_cause cause)
 {
 	static const struct tfh_remedy windows = {
 		"every window is a data set of its own, whose rows are copied one by one",
 		"cut the windows from an array (timeseries_dataset_from_array, or tf.gather in a "
 		"map), or shift them by more than one row"};
+	static const struct tfh_remedy dropped = {
+		"elements that filter() drops go through the map first",
+		"call filter() before map(), with a function that makes only what the condition needs"};
 	const struct tfh_input_stage *stage = &r->input[0];
 
+	if (cause == TFH_CAUSE_INPUT_MAP && drops_most(r))
+		return dropped;
 	if (cause == TFH_CAUSE_INPUT_MAP && joins_windows(r))
 		return windows;
 	/* One call at a time is not parallel, even if asynchronous. */

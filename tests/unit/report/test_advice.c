@@ -1,4 +1,5 @@
 /* The advice of a launch-bound or compute-bound job fits the job. */
+#include "report/words/remedy.h"
 #include "report_job.h"
 
 /* The advice for a launch-bound step fits the job: PyTorch's has a compiler, a compiled one has used it, and a step that reads
@@ -78,6 +79,26 @@ static void test_compute_advice(void **state)
 	}
 }
 
+/* Where a filter drops most of what a map makes, it comes too late; where it keeps them, its condition is what takes time. */
+static void test_filter(void **state)
+{
+	(void)state;
+	struct words w;
+
+	for (int drops = 0; drops < 2; drops++) {
+		struct tfh_input_stage stage[] = {
+			{"Filter", "Iterator::Root::Filter", 8e-3, 32, 40, 0, false, true},
+			{"ParallelMapV2", "Iterator::Root::Filter::ParallelMapV2", NAN,
+			 drops ? 314 : 40, NAN, 2, true, false}};
+		begin(&w, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_MAP);
+		w.r.input = stage;
+		w.r.n_input = 2;
+		struct tfh_remedy m = tfh_stage_remedy(&w.r, TFH_CAUSE_INPUT_MAP);
+		assert_int_equal(strstr(m.todo, "filter() before map()") != NULL, drops);
+		tfh_wording_free(&w.said);
+	}
+}
+
 /* A kernel that takes most of little computing is named, but no advice. */
 static void test_dominant(void **state)
 {
@@ -97,10 +118,9 @@ static void test_dominant(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_launch_advice),
-		cmocka_unit_test(test_prepared_launches),
-		cmocka_unit_test(test_compute_advice),
-		cmocka_unit_test(test_dominant),
+		cmocka_unit_test(test_launch_advice),  cmocka_unit_test(test_prepared_launches),
+		cmocka_unit_test(test_compute_advice), cmocka_unit_test(test_dominant),
+		cmocka_unit_test(test_filter),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
