@@ -152,12 +152,13 @@ static bool in_file(const struct place_row *r, const struct tfh_model_line *fram
 static const struct place_row *row_of(const struct tfh_model_line *frame, enum tfh_path path,
 				      enum tfh_order order)
 {
-	const char *name = last_part(frame->function);
+	const char *last = last_part(frame->function);
 
-	if (frame->library && !strcmp(name, "<module>")) /* is imported, not used */
+	if (frame->library && !strcmp(last, "<module>")) /* is imported, not used */
 		return NULL;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		const struct place_row *r = &rows[i];
+		const char *name = strchr(r->function, '.') ? frame->function : last;
 		if (in_time(r->when, order) && may_match(r->function, name) &&
 		    in_file(r, frame, path) && !fnmatch(r->function, name, 0))
 			return r;
@@ -187,6 +188,13 @@ static enum tfh_role role_of(const struct place_row *row)
 static enum tfh_role role_of_frame(const struct tfh_model_line *frame, enum tfh_order order)
 {
 	return role_of(row_of_frame(frame, order));
+}
+
+bool tfh_profiles(const char *file, const char *function)
+{
+	const struct tfh_model_line frame = {.file = file, .function = function, .library = true};
+
+	return file && function && role_of_frame(&frame, TFH_ORDER_UNKNOWN) == TFH_ROLE_PROFILE;
 }
 
 /* Whether a library's function, by its own name, writes or shows what its callees read, decode or
@@ -219,7 +227,7 @@ static bool step_out(struct role_walk *w, const struct place_row *row, bool libr
 		      role == TFH_ROLE_WRITE || role == TFH_ROLE_COLLECT || role == TFH_ROLE_REMOTE;
 
 	if ((role == TFH_ROLE_COMPILE && w->found != TFH_ROLE_REWRITE) ||
-	    role == TFH_ROLE_CONVERT) {
+	    role == TFH_ROLE_CONVERT || role == TFH_ROLE_PROFILE) {
 		w->found = role;
 		return false;
 	}
@@ -314,13 +322,19 @@ bool tfh_place_waits(const struct tfh_model_line *frame)
 	return is_one_of(waits, sizeof(waits) / sizeof(*waits), frame);
 }
 
+/* Whether what it calls of the program is only shown by the line that called it. */
+static bool owns(enum tfh_role role)
+{
+	return tfh_role_compiles(role) || role == TFH_ROLE_PROFILE;
+}
+
 uint32_t tfh_role_lead(const struct tfh_model_line *frame, uint32_t n, enum tfh_role role,
 		       uint32_t *callee)
 {
 	uint32_t from = 0, lead;
 
-	for (uint32_t i = 0; i < n && tfh_role_compiles(role); i++)
-		if (tfh_role_compiles(role_of_frame(&frame[i], TFH_ORDER_UNKNOWN)))
+	for (uint32_t i = 0; i < n && owns(role); i++)
+		if (owns(role_of_frame(&frame[i], TFH_ORDER_UNKNOWN)))
 			from = i;
 	lead = n > from ? from + tfh_place_lead(frame + from, n - from) : 0;
 	*callee = from ? from : lead ? lead - 1 : n;

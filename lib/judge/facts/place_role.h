@@ -22,6 +22,8 @@ bool tfh_role_waits(
 	enum tfh_role
 		role); /* only a thread that sleeps, or is in a function that only waits, has it */
 bool tfh_place_waits(const struct tfh_model_line *frame); /* whether the function only waits */
+/* Whether a library's function is a profiler's, or measures the machine. */
+bool tfh_profiles(const char *file, const char *function);
 bool tfh_role_takes(enum tfh_role role); /* the thread takes a result or the next batch */
 
 bool tfh_same_function(const struct tfh_model_line *a, const struct tfh_model_line *b);
@@ -66,8 +68,9 @@ enum tfh_role tfh_role_of_frames(const struct tfh_role_frame *frame, uint32_t n)
 enum tfh_role tfh_loader_role(const struct tfh_model_line *frame, uint32_t n, int state);
 
 /* Index of the frame to show (tfh_place_lead); for compiling, the frame that triggered it, not a
- * function that is being compiled. *callee: the frame it called (for compiling, the compiler's
- * outermost function), without those that only pass the call on; n if none. */
+ * function that is being compiled; for a profiler, the one that called it, not its handler of
+ * traces. *callee: the frame it called (the compiler's or profiler's outermost function), without
+ * those that only pass the call on; n if none. */
 uint32_t tfh_role_lead(const struct tfh_model_line *frame, uint32_t n, enum tfh_role role,
 		       uint32_t *callee);
 

@@ -379,6 +379,8 @@ static const char *what_of(const struct tfh_result *r, size_t row)
 		return "for %s of every step the program waits for the work of another of its threads";
 	if (tfh_saves_images(r, code_rows[row].cause))
 		return "saving images delays every step by %s";
+	if (tfh_measures_itself(r, code_rows[row].cause))
+		return "a profiler or meter delays every step by %s";
 	return code_rows[row].what;
 }
 

@@ -59,6 +59,13 @@ bool tfh_saves_images(const struct tfh_result *r, enum tfh_cause cause)
 	return found;
 }
 
+bool tfh_measures_itself(const struct tfh_result *r, enum tfh_cause cause)
+{
+	const struct tfh_seen_line *l = &r->found.line;
+
+	return cause == TFH_CAUSE_HOST_LOGGING && tfh_profiles(l->callee_file, l->callee);
+}
+
 static bool logs_more_and_more(const struct tfh_result *r, enum tfh_cause cause)
 {
 	return cause == TFH_CAUSE_HOST_LOGGING && tfh_line_grows(r);
@@ -166,6 +173,10 @@ static const struct {
 	{tfh_saves_images,
 	 {"saving images holds up the training loop",
 	  "save fewer or smaller ones, or do it in a process of its own"}},
+	{tfh_measures_itself,
+	 {"a profiler or meter is on",
+	  "switch it off, or let it record a few steps only (schedule(..., repeat=1)): it slows down "
+	  "what it records, too"}},
 	{logs_more_and_more,
 	 {"what is logged in a step grows from step to step",
 	  "write only what is new (append it to the file) instead of all so far, or write every n-th step"}},

@@ -270,8 +270,9 @@ static void explain(struct tfh_wording *w)
 	const struct sampled_row *row = row_of(w->r, v->cause);
 	bool loads = tfh_loads_files(w->r, v->cause);
 	bool fed = v->cls == TFH_CLASS_INPUT_BOUND && (is_makers(w->r) || (l && sleeps(l)));
-	const char *does = fed				      ? "waits for data"
-			   : tfh_saves_images(w->r, v->cause) ? "saves images"
+	const char *does = fed					 ? "waits for data"
+			   : tfh_saves_images(w->r, v->cause)	 ? "saves images"
+			   : tfh_measures_itself(w->r, v->cause) ? "runs a profiler or meter"
 			   : loads && row->cause == TFH_CAUSE_HOST_PYTHON
 				   ? "runs Python code, mostly to load files"
 			   : loads ? "loads files"

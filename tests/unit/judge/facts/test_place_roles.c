@@ -178,6 +178,37 @@ static void test_roles(void **state)
 			 TFH_ROLE_NONE);
 }
 
+static void test_profilers(void **state)
+{
+	/* A profiler's own work is no computing, whatever it calls, and its line is the one that calls
+	 * it; what it wraps is not its own. */
+	const struct tfh_model_line stops[] = {
+		{LIB "/torch/autograd/profiler.py", "profile.export_chrome_trace", 545, true},
+		{"/job/train.py", "save", 25, false},
+		{LIB "/torch/profiler/profiler.py", "profile._trace_ready", 1256, true},
+		{LIB "/torch/profiler/profiler.py", "profile.step", 1227, true},
+		{"/job/train.py", "main", 46, false}};
+	const struct tfh_model_line wraps[] = {
+		{LIB "/torch/autograd/profiler.py", "record_function.__exit__", 932, true},
+		{"/job/train.py", "main", 44, false}};
+	const struct tfh_model_line runs[] = {
+		{"/job/train.py", "main", 44, false},
+		{"/v/lib/python3.11/cProfile.py", "Profile.runcall", 110, true},
+		{"/job/train.py", "<module>", 60, false}};
+	uint32_t callee;
+
+	(void)state;
+	assert_int_equal(tfh_place_role(stops, COUNT(stops), TFH_ORDER_UNKNOWN), TFH_ROLE_PROFILE);
+	assert_int_equal(tfh_role_lead(stops, COUNT(stops), TFH_ROLE_PROFILE, &callee), 4);
+	assert_int_equal(callee, 3);
+	assert_int_equal(tfh_role_cause(TFH_ROLE_PROFILE), TFH_CAUSE_HOST_LOGGING);
+	assert_true(tfh_profiles(stops[3].file, stops[3].function));
+	assert_false(tfh_profiles(wraps[0].file, wraps[0].function));
+	assert_int_not_equal(tfh_place_role(wraps, COUNT(wraps), TFH_ORDER_UNKNOWN),
+			     TFH_ROLE_PROFILE);
+	assert_int_equal(tfh_place_role(runs, COUNT(runs), TFH_ORDER_UNKNOWN), TFH_ROLE_NONE);
+}
+
 static void test_order(void **state)
 {
 	(void)state;
@@ -337,9 +368,10 @@ static void test_loads(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_roles),	    cmocka_unit_test(test_order),
-		cmocka_unit_test(test_fed_by_hand), cmocka_unit_test(test_copies),
-		cmocka_unit_test(test_issues),	    cmocka_unit_test(test_loads),
+		cmocka_unit_test(test_roles),	  cmocka_unit_test(test_order),
+		cmocka_unit_test(test_profilers), cmocka_unit_test(test_fed_by_hand),
+		cmocka_unit_test(test_copies),	  cmocka_unit_test(test_issues),
+		cmocka_unit_test(test_loads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
