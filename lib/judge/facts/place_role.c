@@ -317,6 +317,27 @@ static bool passes_on(const struct tfh_model_line *frame)
 	return is_one_of(passes, sizeof(passes) / sizeof(*passes), frame);
 }
 
+const struct tfh_model_line *tfh_place_evaluates(const struct tfh_model_line *frame, uint32_t n)
+{
+	const struct tfh_model_line *last = NULL, *called = NULL;
+	bool computes = false;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct tfh_model_line *f = &frame[i];
+		computes |= f->library && (strstr(f->file, "/torch/nn/modules/module.py") ||
+					   strstr(f->file, "/torch/utils/_contextlib.py"));
+		if (f->library)
+			continue;
+		called = last ? last
+			      : called; /* its caller's program frame is this one, or further out */
+		last = computes && i + 1 < n && frame[i + 1].library && !passes_on(&frame[i + 1]) &&
+				       !strstr(frame[i + 1].file, "/torch/")
+			       ? f
+			       : NULL;
+	}
+	return called;
+}
+
 bool tfh_place_waits(const struct tfh_model_line *frame)
 {
 	return is_one_of(waits, sizeof(waits) / sizeof(*waits), frame);

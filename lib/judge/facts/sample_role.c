@@ -104,6 +104,25 @@ static bool is_beside_step(const struct tfh_stack_samples *l, const struct tfh_s
 	return true;
 }
 
+/* Whether a function of the program that a library calls uses the model beside the step of PyTorch's:
+ * between the backward pass and the request for the next batch, so no backward pass follows. The
+ * program's own loop, which may be called by a library, too, makes that request itself. */
+static bool evaluates_beside(const struct tfh_stack_samples *l, const struct tfh_stack_sample *k,
+			     const struct tfh_model_line *frame, uint32_t n,
+			     const struct tfh_pause_end *to)
+{
+	const struct tfh_model_line *called;
+
+	if (!TFH_DETECT_CALLED_BACK || !l->torch || l->device || !to->n ||
+	    k->state != TFT_STATE_RUNNING || to->before != TFH_FAM_EXECUTE << 3 ||
+	    to->after >> 3 != TFH_FAM_CONSUMER || !(called = tfh_place_evaluates(frame, n)))
+		return false;
+	for (uint32_t i = 0; i < to->n; i++)
+		if (tfh_same_function(called, &to->frame[i]))
+			return false;
+	return true;
+}
+
 /* Whether a thread that waits for another one waits for JAX: a jitted function only queues its
  * work, and the program waits where it reads a result. That is a function in C, called by the
  * program itself, by NumPy or by a library on JAX. Waiting for the program's own threads is mostly
@@ -146,7 +165,7 @@ static void place_sample(struct tfh_stack_samples *l, struct tfh_stack_sample *k
 		if (k->state == TFT_STATE_RUNNING &&
 		    tfh_stack_samples_issue(frame, n, to, l->launcher))
 			role = TFH_ROLE_LAUNCH;
-	if (is_beside_step(l, k, role, frame, n))
+	if (is_beside_step(l, k, role, frame, n) || evaluates_beside(l, k, frame, n, to))
 		role = TFH_ROLE_CALLED;
 	if (TFH_DETECT_CALLED_BACK && role == TFH_ROLE_COMPILE && evaluates(frame, n))
 		role = TFH_ROLE_EVALUATE;

@@ -209,6 +209,29 @@ static void test_profilers(void **state)
 	assert_int_equal(tfh_place_role(runs, COUNT(runs), TFH_ORDER_UNKNOWN), TFH_ROLE_NONE);
 }
 
+static void test_evaluates(void **state)
+{
+	/* A function of the program that a trainer calls, and that uses the model. */
+	const struct tfh_model_line generates[] = {
+		{LIB "/torch/nn/modules/module.py", "Module._call_impl", 1789, true},
+		{LIB "/transformers/generation/utils.py", "GenerationMixin.generate", 3007, true},
+		{"/job/train.py", "Texts.on_step_end", 34, false},
+		{LIB "/transformers/trainer.py", "Trainer.train", 1576, true},
+		{"/job/train.py", "<module>", 50, false}};
+	/* The program's own module below its own loop. */
+	const struct tfh_model_line forward[] = {
+		{LIB "/torch/nn/modules/module.py", "Module._call_impl", 1789, true},
+		{"/job/train.py", "Block.forward", 20, false},
+		{LIB "/torch/nn/modules/container.py", "Sequential.forward", 253, true},
+		{"/job/train.py", "main", 42, false}};
+
+	(void)state;
+	assert_ptr_equal(tfh_place_evaluates(generates, COUNT(generates)), &generates[2]);
+	assert_null(tfh_place_evaluates(generates, 4));	    /* nothing of the program called it */
+	assert_null(tfh_place_evaluates(generates + 1, 4)); /* uses no module */
+	assert_null(tfh_place_evaluates(forward, COUNT(forward)));
+}
+
 static void test_order(void **state)
 {
 	(void)state;
@@ -368,10 +391,10 @@ static void test_loads(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_roles),	  cmocka_unit_test(test_order),
-		cmocka_unit_test(test_profilers), cmocka_unit_test(test_fed_by_hand),
-		cmocka_unit_test(test_copies),	  cmocka_unit_test(test_issues),
-		cmocka_unit_test(test_loads),
+		cmocka_unit_test(test_roles),	    cmocka_unit_test(test_order),
+		cmocka_unit_test(test_profilers),   cmocka_unit_test(test_evaluates),
+		cmocka_unit_test(test_fed_by_hand), cmocka_unit_test(test_copies),
+		cmocka_unit_test(test_issues),	    cmocka_unit_test(test_loads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
