@@ -188,7 +188,7 @@ static int add_loop(struct entry_walk *w, const struct tfh_start_loop *l, uint32
 	return rc ? rc : add_progress(w, open, w->out->entry.v[open - 1].done, before);
 }
 
-/* Either the program's loops or the outermost one of a library. */
+/* Either the program's loops or a library's outermost one, with those in the same frame. */
 static int add_sample(struct entry_walk *w, const struct tfh_start_loop *l, uint32_t n)
 {
 	uint32_t parent = 0, depth = 0, ordinal = 0;
@@ -200,7 +200,7 @@ static int add_sample(struct entry_walk *w, const struct tfh_start_loop *l, uint
 		if (l[i].depth > w->n || w->frame[w->n - l[i].depth].library != w->s->libraries)
 			continue;
 		rc = add_loop(w, &l[i], ordinal, &parent, &depth);
-		if (w->s->libraries)
+		if (w->s->libraries && (i + 1 == n || l[i + 1].depth != l[i].depth))
 			break;
 	}
 	return rc;

@@ -69,7 +69,7 @@ struct tfh_loop_source {
 	const struct tfh_start_loop *loop;     /* in order of samples, then from the outermost on */
 	uint32_t n_loop;
 	const struct tfh_loop_weight *weight; /* of each sample; NULL: they count nothing */
-	bool libraries; /* the outermost loop of a library, instead of the program's loops */
+	bool libraries; /* the outermost frame of a library with loops, instead of the program's */
 	const void *arg;
 	/* The frames of a place, innermost first; returns their number. */
 	uint32_t (*frames)(const void *arg, uint32_t place,

@@ -407,17 +407,22 @@ static uint32_t frames_at(const void *arg, uint32_t place,
 }
 
 /* A loop of a library (boosting rounds, epochs of fit()): entered once, it takes nearly all of the
- * time. */
-static uint32_t choose_library(const struct choice *c, double all_ns)
+ * time. The function may have the loop over the batches of an epoch, too. */
+static uint32_t choose_library(struct choice *c, double all_ns)
 {
-	uint32_t at = largest_in(c, 0);
+	uint32_t at = largest_in(c, 0), in;
 	const struct candidate *l;
 
-	if (at == UINT32_MAX)
-		return at;
+	if (at == UINT32_MAX || c->loop.v[at].entries != 1 ||
+	    c->loop.v[at].ns < TFH_VERDICT_LOOP_SHARE * all_ns)
+		return UINT32_MAX;
+	for (; (in = largest_in(c, at + 1)) != UINT32_MAX; at = in) {
+		add_unseen(&c->loop.v[in], &c->loop.v[at]);
+		if (!has_steps(c, &c->loop.v[in], &c->loop.v[at]))
+			break;
+	}
 	l = &c->loop.v[at];
-	if (l->entries != 1 || l->ns < TFH_VERDICT_LOOP_SHARE * all_ns ||
-	    l->iterations <= TFH_VERDICT_SAMPLED_MICRO ||
+	if (l->iterations <= TFH_VERDICT_SAMPLED_MICRO ||
 	    fmax(l->pace, l->ns / l->iterations) < TFH_VERDICT_SAMPLED_STEP_S * 1e9)
 		return UINT32_MAX;
 	return at;

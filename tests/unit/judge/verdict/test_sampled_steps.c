@@ -339,6 +339,13 @@ static void test_fit(void **state)
 		in(3, i, 120 - (int64_t)i);
 	}
 	expect(120, true);
+	/* Three epochs of 80 batches in one function of the library. */
+	for (uint64_t i = 0; i < 240; i++) {
+		at(CALLS);
+		in(3, i / 80 + 1, 2 - (int64_t)i / 80);
+		in(3, i % 80 + 1, 79 - (int64_t)i % 80);
+	}
+	expect(240, true);
 	for (uint64_t i = 0; i < 240; i++) {
 		at(CALLS);
 		in(3, i % 120 + 1, 119 - (int64_t)i % 120);
