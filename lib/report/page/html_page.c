@@ -20,7 +20,7 @@ static bool has_steps(const struct tfh_result *r)
 
 static bool has_whatif(const struct tfh_result *r)
 {
-	return r->n_whatif > 0;
+	return r->n_whatif > 0 || r->uncrowded.ceiling_speedup > 0;
 }
 
 static bool has_input(const struct tfh_result *r)
