@@ -123,8 +123,9 @@ static int new_entry(struct entry_walk *w, uint32_t path, const struct tfh_start
 	return rc;
 }
 
-/* Keeps how long the iterations took since their number last changed. `before`: the last sample that
- * shows the number until then. Of several changes since, the last one is that much nearer to now. */
+/* Keeps how long the iterations took since their number last changed. `before`: the last sample
+ * that shows the number until then. Of several changes since, the last one is that much nearer to
+ * now. */
 static int add_progress(struct entry_walk *w, uint32_t entry, uint64_t done, uint32_t before)
 {
 	struct progress *p = &w->progress.v[entry - 1];

@@ -47,8 +47,8 @@ const struct tfh_model_line *tfh_place_called(const struct tfh_model_line *frame
 bool tfh_makes_pass(const char *function);
 
 /* The outermost function of the program that a library other than PyTorch calls, and that calls
- * PyTorch's modules, or what computes without gradients (torch.no_grad() as a decorator); NULL: there
- * is none, or no line of the program called that library. */
+ * PyTorch's modules, or what computes without gradients (torch.no_grad() as a decorator); NULL:
+ * there is none, or no line of the program called that library. */
 const struct tfh_model_line *tfh_place_evaluates(const struct tfh_model_line *frame, uint32_t n);
 
 /* Role of a stack of frames, innermost first. */

@@ -104,9 +104,10 @@ static bool is_beside_step(const struct tfh_stack_samples *l, const struct tfh_s
 	return true;
 }
 
-/* Whether a function of the program that a library calls uses the model beside the step of PyTorch's:
- * between the backward pass and the request for the next batch, so no backward pass follows. The
- * program's own loop, which may be called by a library, too, makes that request itself. */
+/* Whether a function of the program that a library calls uses the model besides the step of
+ * PyTorch's: between the backward pass and the request for the next batch, so no backward pass
+ * follows. The program's own loop, which may be called by a library, too, makes that request
+ * itself. */
 static bool evaluates_beside(const struct tfh_stack_samples *l, const struct tfh_stack_sample *k,
 			     const struct tfh_model_line *frame, uint32_t n,
 			     const struct tfh_pause_end *to)

@@ -206,9 +206,9 @@ static double may_shrink(const struct tfh_accounts *accounts, enum tfh_remove wh
 	return fmin(off, left / TFH_PREDICT_MOST_OFF_PART);
 }
 
-/* What a step takes that waited for no batch, as fast as one of the run's blocks in as many: nothing
- * of the pipeline ran meanwhile, as its buffer was full. What the program's own code takes in some
- * of the steps only (checkpoints) stays. INFINITY: there are too few. */
+/* What a step takes that waited for no batch, as fast as one of the run's blocks in as many:
+ * nothing of the pipeline ran meanwhile, as its buffer was full. What the program's own code takes
+ * in some of the steps only (checkpoints) stays. INFINITY: there are too few. */
 static double unwaited_s(const struct tfh_accounts *accounts, double own)
 {
 	double *v = malloc(2 * (accounts->step.n + 1) * sizeof(*v)), s = INFINITY;
