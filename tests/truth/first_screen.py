@@ -40,7 +40,7 @@ class Screen:
 
     def blamed(self):
         """What is to blame, or why that is not known: label and words."""
-        return {k: self.rows[k] for k in ("who", "stage", "line", "copies", "kernel", "rank") if k in self.rows}
+        return {k: self.rows[k] for k in ("who", "stage", "line", "copies", "kernel", "ops", "rank") if k in self.rows}
 
     def unanswered(self):
         """Which of the questions it leaves open: class, line or stage, gain, certainty."""

@@ -199,8 +199,9 @@ void tfh_explain_kernels(struct tfh_wording *w)
 	const char *line = kernel_share(w);
 
 	tfh_evidence(w, blamed ? TFH_TELLS_KERNEL : TFH_TELLS_MORE, line);
-	/* of steps that hardly compute, it is no cost */
-	if (!most || (!blamed && r->breakdown[TFH_PART_COMPUTE].share < TFH_VERDICT_MOST_SHARE))
+	/* where computing takes much less than what the verdict is about, it is no cost */
+	if (!most || (!blamed && TFH_VERDICT_ALSO_PART * r->breakdown[TFH_PART_COMPUTE].share <
+					 r->verdict.share))
 		return;
 	tfh_advise(w, m.finding, line, m.todo, TFH_REMOVE_NONE);
 }
