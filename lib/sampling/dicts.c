@@ -26,7 +26,6 @@
 #define TYPE_GETS 144
 #define TYPE_SETS 152
 #define TYPE_FLAGS 168
-#define TYPE_NEXT 224
 #define TYPE_DICT_OFFSET 288
 #define TYPE_BYTES 296
 #define HEAP_TYPE (1u << 9)
@@ -194,45 +193,4 @@ uint64_t tfh_py_attribute(const struct tfh_py *py, struct tfh_py_copies *c, uint
 	if (!dict && offset > 0)
 		dict = word_at(&r, object + (uint64_t)offset);
 	return dict ? tfh_py_item(py, c->pid, dict, name, hint) : 0;
-}
-
-bool tfh_py_class_iterates(struct tfh_py_copies *c, uint64_t type)
-{
-	const uint8_t *p = tfh_py_copied(c, type, TYPE_BYTES);
-
-	return p && (tfh_py_word(p + TYPE_FLAGS) & HEAP_TYPE) && tfh_py_word(p + TYPE_NEXT);
-}
-
-uint32_t tfh_py_attributes(const struct tfh_py *py, struct tfh_py_copies *c, uint64_t object,
-			   uint64_t *value, uint32_t most)
-{
-	const struct dict_reading r = {py, c->pid};
-	uint64_t at = object ? word_at(&r, object + TFH_PY_OBJECT_TYPE) : 0, values, dict, keys;
-	const uint8_t *type = tfh_py_copied(c, at, TYPE_BYTES), *p;
-	uint8_t head[DICT_BYTES];
-	struct entries e;
-	uint32_t n = 0;
-
-	if (py->minor < MANAGED || py->minor > TFH_PY_LAST || !type ||
-	    !(tfh_py_word(type + TYPE_FLAGS) & HEAP_TYPE))
-		return 0;
-	values = values_of(&r, object, type, &dict);
-	if (values) {
-		p = tfh_py_copied(c, at + type_keys[py->minor], sizeof(uint64_t));
-		keys = p ? tfh_py_word(p) : 0;
-	} else {
-		if (!dict || !tfh_py_fresh(c->pid, dict, head, sizeof(head)))
-			return 0;
-		keys = tfh_py_word(head + DICT_KEYS);
-		values = tfh_py_word(head + DICT_VALUES);
-		values += values && py->minor >= HEADED ? VALUES_HEAD : 0;
-	}
-	if (!keys || !entries_of(&r, keys, &e))
-		return 0;
-	for (uint32_t i = 0; i < e.n && n < most; i++) {
-		value[n] = word_at(&r, values ? values + 8ull * i
-					      : e.at + (uint64_t)i * e.bytes + e.key + 8);
-		n += value[n] != 0;
-	}
-	return n;
 }

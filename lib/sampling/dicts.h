@@ -17,11 +17,4 @@ uint64_t tfh_py_item(const struct tfh_py *py, int32_t pid, uint64_t dict, uint64
 uint64_t tfh_py_attribute(const struct tfh_py *py, struct tfh_py_copies *c, uint64_t object,
 			  uint64_t name, uint32_t *hint);
 
-/* Whether this is a class written in Python whose objects are iterators. */
-bool tfh_py_class_iterates(struct tfh_py_copies *c, uint64_t type);
-/* The references that an object keeps in its own dict, whatever their names, at most `most`.
- * Returns their number. */
-uint32_t tfh_py_attributes(const struct tfh_py *py, struct tfh_py_copies *c, uint64_t object,
-			   uint64_t *value, uint32_t most);
-
 #endif

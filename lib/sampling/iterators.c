@@ -1,6 +1,5 @@
 #include <string.h>
 
-#include "sampling/dicts.h"
 #include "sampling/iterators.h"
 
 /* Only the outer frames are searched: a program's main loop is among them. */
@@ -13,7 +12,6 @@
 /* More elements than a loop can have given. */
 #define COUNT_MOST (1ull << 48)
 #define NAME_BYTES 24u
-#define ATTRIBUTES 32u
 
 #define FIELD 16	   /* of the first field after an object's head */
 #define TAGGED_INT 3	   /* lowest bits of a number on the stack */
@@ -33,7 +31,6 @@ enum kind {
 	GENERATOR,
 	ISLICE,
 	DICT,
-	OBJECT,	 /* an iterator of a class written in Python */
 	SEQUENCE /* from 3.15 on, a loop over it has no iterator */
 };
 
@@ -88,7 +85,7 @@ static enum kind name_kind(const struct loop_reading *r, uint64_t type)
 	for (size_t i = 0; p && i < sizeof(kinds) / sizeof(*kinds); i++)
 		if (!strncmp((const char *)p, kinds[i].name, NAME_BYTES))
 			return kinds[i].kind;
-	return tfh_py_class_iterates(r->c, type) ? OBJECT : UNKNOWN;
+	return UNKNOWN;
 }
 
 static enum kind kind_of_type(const struct loop_reading *r, uint64_t type)
@@ -302,21 +299,6 @@ static bool generator_loop(const struct loop_reading *r, uint64_t object, int de
 	return true;
 }
 
-/* An iterator of a class written in Python mostly passes on what a generator gives, which it keeps
- * (Keras' epochs). */
-static bool object_loop(const struct loop_reading *r, uint64_t object, int depth,
-			struct tfh_py_loop *out)
-{
-	uint64_t value[ATTRIBUTES];
-	uint32_t n = tfh_py_attributes(r->py, r->c, object, value, ATTRIBUTES);
-
-	for (uint32_t i = 0; i < n; i++)
-		if (kind_of(r, value[i] & ~TAGS) == GENERATOR &&
-		    loop_of(r, value[i] & ~TAGS, depth + 1, out))
-			return true;
-	return false;
-}
-
 static bool loop_of_kind(const struct loop_reading *r, uint64_t object, enum kind kind, int depth,
 			 struct tfh_py_loop *out)
 {
@@ -330,7 +312,6 @@ static bool loop_of_kind(const struct loop_reading *r, uint64_t object, enum kin
 		     : kind == FIRST_OF	   ? first_loop(r, object, depth, out)
 		     : kind == GENERATOR   ? generator_loop(r, object, depth, out)
 		     : kind == ISLICE	   ? islice_loop(r, object, out)
-		     : kind == OBJECT	   ? object_loop(r, object, depth, out)
 					   : kind == DICT && dict_loop(r, object, out);
 
 	return found && out->done < COUNT_MOST;

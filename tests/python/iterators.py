@@ -27,12 +27,6 @@ def work():
 def batches(n):
     for i in range(0, 32 * n, 32):
         yield i
-class Passes:
-    def __init__(self, n): self.n, self.kept = n, None
-    def __iter__(self):
-        self.kept = batches(self.n)
-        return self
-    def __next__(self): return next(self.kept)
 def epoch(over):
     for i in over:
         work()
@@ -195,9 +189,6 @@ for number, (version, python) in enumerate(every.items() if isinstance(every, di
         check(loop and loop["function"] == "epoch" and report["steps"]["clock"] == "loop", name, over, loop, report["steps"])
         check(steps == int(out) or (first and steps == int(out) + 3), name, over, steps, out)
         check(0.003 < (report["steps"]["median_s"] or 0) < 0.05, name, over, report["steps"])
-    if tuple(map(int, version.split(".")[:2])) >= (3, 11):  # an iterator of a class that keeps a generator
-        report, out = judged(version + "_passes", JOB % (100, "Passes(N)"), python)
-        check(not report or report["sampled"]["samples"] < 40 or report["steps"]["total"] == int(out), version, "passes", report["steps"])
     for kind in (2 * number % len(COUNTED), (2 * number + 1) % len(COUNTED)):
         name, (loop, exact) = "%s_counted_%d" % (version, kind), COUNTED[kind]
         report, out = judged(name, HEAD + loop, python)
