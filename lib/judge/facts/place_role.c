@@ -331,7 +331,7 @@ const struct tfh_model_line *tfh_place_evaluates(const struct tfh_model_line *fr
 		called = last ? last
 			      : called; /* its caller's program frame is this one, or further out */
 		last = computes && i + 1 < n && frame[i + 1].library && !passes_on(&frame[i + 1]) &&
-				       !strstr(frame[i + 1].file, "/torch/")
+				       !tfh_is_in_package(frame[i + 1].file, "/torch/")
 			       ? f
 			       : NULL;
 	}

@@ -227,7 +227,7 @@ bool tfh_remedy_evaluates(const struct tfh_result *r, enum tfh_cause cause, stru
 {
 	if (!tfh_callback_evaluates(r, cause))
 		return false;
-	bool keras = strstr(r->found.line.callee_file, "/keras/") != NULL;
+	bool keras = tfh_is_in_package(r->found.line.callee_file, "/keras/");
 	*out = (struct tfh_remedy){
 		"a callback evaluates between training steps",
 		keras ? "evaluate less often, or fewer samples; each predict() and evaluate() of Keras makes a "

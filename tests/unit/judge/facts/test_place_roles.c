@@ -218,6 +218,14 @@ static void test_evaluates(void **state)
 		{"/job/train.py", "Texts.on_step_end", 34, false},
 		{LIB "/transformers/trainer.py", "Trainer.train", 1576, true},
 		{"/job/train.py", "<module>", 50, false}};
+	/* The same in an environment that has PyTorch's name. */
+	const struct tfh_model_line named[] = {
+		generates[0],
+		generates[1],
+		generates[2],
+		{"/envs/torch/lib/python3.11/site-packages/transformers/trainer.py",
+		 "Trainer.train", 1576, true},
+		generates[4]};
 	/* The program's own module below its own loop. */
 	const struct tfh_model_line forward[] = {
 		{LIB "/torch/nn/modules/module.py", "Module._call_impl", 1789, true},
@@ -227,6 +235,7 @@ static void test_evaluates(void **state)
 
 	(void)state;
 	assert_ptr_equal(tfh_place_evaluates(generates, COUNT(generates)), &generates[2]);
+	assert_ptr_equal(tfh_place_evaluates(named, COUNT(named)), &named[2]);
 	assert_null(tfh_place_evaluates(generates, 4));	    /* nothing of the program called it */
 	assert_null(tfh_place_evaluates(generates + 1, 4)); /* uses no module */
 	assert_null(tfh_place_evaluates(forward, COUNT(forward)));
