@@ -107,19 +107,12 @@ static bool in_time(enum when when, enum tfh_order order)
 	return when == ANY || (when == BEFORE) == (order == TFH_ORDER_BEFORE);
 }
 
-static const char *last_part(const char *name)
-{
-	const char *dot = strrchr(name, '.');
-
-	return dot ? dot + 1 : name;
-}
-
 bool tfh_makes_pass(const char *function)
 {
 	static const char *const names[] = {"predict", "evaluate", "validate", "test"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (!strcmp(last_part(function), names[i]))
+		if (!strcmp(tfh_last_name(function), names[i]))
 			return true;
 	return false;
 }
@@ -152,7 +145,7 @@ static bool in_file(const struct place_row *r, const struct tfh_model_line *fram
 static const struct place_row *row_of(const struct tfh_model_line *frame, enum tfh_path path,
 				      enum tfh_order order)
 {
-	const char *last = last_part(frame->function);
+	const char *last = tfh_last_name(frame->function);
 
 	if (frame->library && !strcmp(last, "<module>")) /* is imported, not used */
 		return NULL;
@@ -270,7 +263,7 @@ enum tfh_role tfh_role_of_frames(const struct tfh_role_frame *frame, uint32_t n)
  * function. */
 static bool calls_collate(const struct tfh_model_line *frame, uint32_t i)
 {
-	const char *called = i ? last_part(frame[i - 1].function) : NULL;
+	const char *called = i ? tfh_last_name(frame[i - 1].function) : NULL;
 
 	return called && !strcmp(frame[i].function, "_MapDatasetFetcher.fetch") &&
 	       fnmatch("__getitem*", called, 0) != 0 && strcmp(called, "<listcomp>") != 0;
@@ -291,8 +284,8 @@ enum tfh_role tfh_loader_role(const struct tfh_model_line *frame, uint32_t n, in
 			break;
 		}
 		own |= !frame[i].library;
-		puts_together |=
-			!frame[i].library && !fnmatch("*collate*", last_part(frame[i].function), 0);
+		puts_together |= !frame[i].library &&
+				 !fnmatch("*collate*", tfh_last_name(frame[i].function), 0);
 	}
 	if (puts_together || (!own && role == TFH_ROLE_BATCH))
 		return TFH_ROLE_BATCH;
@@ -303,7 +296,7 @@ enum tfh_role tfh_loader_role(const struct tfh_model_line *frame, uint32_t n, in
 
 static bool is_one_of(const struct function_row *row, size_t n, const struct tfh_model_line *frame)
 {
-	const char *name = last_part(frame->function);
+	const char *name = tfh_last_name(frame->function);
 
 	for (size_t i = 0; i < n && frame->library; i++)
 		if (may_match(row[i].function, name) && !fnmatch(row[i].function, name, 0) &&

@@ -36,8 +36,7 @@ bool tfh_in_server(const struct tfh_model_line *frame, uint32_t n)
 
 bool tfh_loads_file_by(const char *function)
 {
-	const char *dot = strrchr(function, '.');
-	const char *name = dot ? dot + 1 : function;
+	const char *name = tfh_last_name(function);
 
 	return !strcmp(name, "load") || !strcmp(name, "load_file") || !strncmp(name, "read_", 5);
 }
@@ -54,10 +53,8 @@ enum tfh_role tfh_served_role(enum tfh_role role, const struct tfh_model_line *f
 
 uint32_t tfh_on_connection(const struct tfh_model_line *frame, uint32_t n)
 {
-	uint32_t own = 0;
+	uint32_t own = tfh_library_frames(frame, n);
 
-	while (own < n && frame[own].library)
-		own++;
 	if (!own || own == n || !tfh_ends_with(frame[own - 1].file, "/socket.py"))
 		return 0;
 	return !strcmp(frame[own - 1].function, "SocketIO.readinto") ? TFH_CONNECTION_TAKES

@@ -47,10 +47,9 @@ bool tfh_may_leave_out(const struct tfh_model_line *callee)
 					     "*predict*", "*transform*", "forward", "__call__"};
 	static const char *const others[] = {"/keras/",	   "/xgboost/", "/lightgbm/", "/catboost/",
 					     "/tinygrad/", "/mxnet/",	"/paddle/",   "/cupy/"};
-	const char *dot = strrchr(callee->function, '.');
 
 	for (size_t i = 0; i < sizeof(trains) / sizeof(*trains); i++)
-		if (!fnmatch(trains[i], dot ? dot + 1 : callee->function, 0))
+		if (!fnmatch(trains[i], tfh_last_name(callee->function), 0))
 			return false;
 	return callee->library && !is_framework(callee) && !works_on_arrays(callee) &&
 	       !is_of(callee, others, sizeof(others) / sizeof(*others));
@@ -61,16 +60,6 @@ static bool maps_tree(const struct tfh_model_line *frame)
 {
 	return frame->library && strstr(frame->file, "/jax/_src/tree_util.py") &&
 	       !strncmp(frame->function, "tree_map", sizeof("tree_map") - 1);
-}
-
-/* The number of library frames inside of the program's innermost function; n: there is none. */
-static uint32_t inside(const struct tfh_model_line *frame, uint32_t n)
-{
-	uint32_t i = 0;
-
-	while (i < n && frame[i].library)
-		i++;
-	return i;
 }
 
 static struct tfh_library_use *use_of(const struct tfh_libraries *l,
@@ -90,7 +79,7 @@ int tfh_find_libraries(const struct tfh_start *s, struct tfh_libraries *out)
 	for (uint32_t i = 0; i < s->n; i++) {
 		struct tfh_model_line frame[TFH_VERDICT_FRAMES];
 		uint32_t n = tfh_start_frames(s, s->sample[i].place, frame, TFH_VERDICT_FRAMES);
-		uint32_t own = inside(frame, n);
+		uint32_t own = tfh_library_frames(frame, n);
 		struct tfh_library_use *u = own < n ? use_of(out, &frame[own]) : NULL;
 
 		connection |= tfh_on_connection(frame, n);
@@ -116,7 +105,7 @@ int tfh_find_libraries(const struct tfh_start *s, struct tfh_libraries *out)
 bool tfh_prepares_arrays(const struct tfh_libraries *l, const struct tfh_model_line *frame,
 			 uint32_t n)
 {
-	uint32_t own = inside(frame, n);
+	uint32_t own = tfh_library_frames(frame, n);
 	const struct tfh_library_use *u =
 		TFH_DETECT_ARRAYS && l->framework && own < n ? use_of(l, &frame[own]) : NULL;
 
@@ -125,7 +114,7 @@ bool tfh_prepares_arrays(const struct tfh_libraries *l, const struct tfh_model_l
 
 bool tfh_awaits_jax(const struct tfh_libraries *l, const struct tfh_model_line *frame, uint32_t n)
 {
-	uint32_t own = inside(frame, n);
+	uint32_t own = tfh_library_frames(frame, n);
 
 	for (uint32_t i = 0; i < own; i++)
 		if (uses_jax(&frame[i]))
@@ -135,7 +124,7 @@ bool tfh_awaits_jax(const struct tfh_libraries *l, const struct tfh_model_line *
 
 bool tfh_launches_jax_ops(const struct tfh_model_line *frame, uint32_t n, bool native)
 {
-	uint32_t own = inside(frame, n);
+	uint32_t own = tfh_library_frames(frame, n);
 
 	for (uint32_t i = 0; i < own; i++)
 		if (tfh_makes_jax_ops(frame[i].file, frame[i].function) ||

@@ -136,6 +136,22 @@ static const char *in_library(const char *path)
 	return in_framework(path);
 }
 
+uint32_t tfh_library_frames(const struct tfh_model_line *frame, uint32_t n)
+{
+	uint32_t i = 0;
+
+	while (i < n && frame[i].library)
+		i++;
+	return i;
+}
+
+const char *tfh_last_name(const char *function)
+{
+	const char *dot = strrchr(function, '.');
+
+	return dot ? dot + 1 : function;
+}
+
 bool tfh_file_of_library(const char *path)
 {
 	return in_library(path);

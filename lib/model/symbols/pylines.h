@@ -23,6 +23,13 @@ void tfh_own_generated(struct tfh_model_line *frame, uint32_t n);
  * packages, or else the innermost. n is at least 1. */
 uint32_t tfh_place_lead(const struct tfh_model_line *frame, uint32_t n);
 
+/* The number of library frames inside the program's innermost function; n: no frame is the
+ * program's. */
+uint32_t tfh_library_frames(const struct tfh_model_line *frame, uint32_t n);
+
+/* "step" of "Trainer.step". Points into the name. */
+const char *tfh_last_name(const char *function);
+
 /* Whether a file belongs to the standard library or an installed package. */
 bool tfh_file_of_library(const char *path);
 /* Whether a part of a path ("/torch/nn/") occurs in it from the package's name on: the folder of an

@@ -1,5 +1,6 @@
 /* A library is found in a file's path from the package's name on: an environment, a project or a home may have the same name. The parts
- * of JAX that make operations are told from those that only hand on data. */
+ * of JAX that make operations are told from those that only hand on data. Of a name the last part counts, of a stack the frames of
+ * libraries inside the program's innermost function. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,6 +34,21 @@ static void test_package(void **state)
 			fail_msg("%s in %s", rows[i].part, rows[i].path);
 }
 
+static void test_names(void **state)
+{
+	static const struct tfh_model_line frame[] = {{"/v/a.py", "f", 1, true},
+						      {"/v/b.py", "g", 2, true},
+						      {"/job/t.py", "Net.step", 3, false},
+						      {"/v/c.py", "run", 4, true}};
+
+	(void)state;
+	assert_string_equal(tfh_last_name("Trainer.fit.<locals>.step"), "step");
+	assert_string_equal(tfh_last_name("main"), "main");
+	assert_int_equal(tfh_library_frames(frame, 4), 2);
+	assert_int_equal(tfh_library_frames(frame, 2), 2);
+	assert_int_equal(tfh_library_frames(frame + 2, 2), 0);
+}
+
 static void test_jax_ops(void **state)
 {
 	(void)state;
@@ -47,6 +63,7 @@ static void test_jax_ops(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_package),
+					   cmocka_unit_test(test_names),
 					   cmocka_unit_test(test_jax_ops)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
