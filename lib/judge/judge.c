@@ -394,7 +394,7 @@ static int by_birth(const void *a, const void *b, void *arg)
 }
 
 /* Whether one process started the other, or a third one started both. */
-static bool are_kin(const struct tfh_process *a, const struct tfh_process *b)
+static bool are_related(const struct tfh_process *a, const struct tfh_process *b)
 {
 	return !strcmp(a->host, b->host) && a->exe && b->exe && !strcmp(a->exe, b->exe) &&
 	       (a->ppid == b->ppid || a->ppid == b->pid || b->ppid == a->pid);
@@ -412,7 +412,7 @@ static uint32_t find_unnumbered(const struct tfh_feed *f, const struct tfh_match
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t p = process[i];
 		if (!tfh_matches_all(m, p) ||
-		    (found && !are_kin(&f->processes[process[0]], &f->processes[p])))
+		    (found && !are_related(&f->processes[process[0]], &f->processes[p])))
 			continue;
 		process[i] = process[found];
 		process[found++] = p;

@@ -8,7 +8,6 @@
  * collectives (in graphs, or of a library with its own NCCL) are matched by their order. So are
  * those of a job on the CPU (gloo, MPI), by the ranges that PyTorch names after them.
  */
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,8 +27,8 @@ struct party {
 	uint64_t matched;
 	/* Over all matched ones, also the first: their number, and how long after the first
 	 * participant it ended. */
-	uint64_t met;
-	int64_t apart;
+	uint64_t shared;
+	int64_t spread;
 };
 
 struct tfh_matches {
@@ -211,8 +210,8 @@ static void arrive(struct arrivals *a, const struct tfh_collective *x)
 static void settle(const struct arrivals *a, struct party *p, struct tfh_collective *x)
 {
 	x->shared = a->shared;
-	p->met++;
-	p->apart += x->t1 - a->end;
+	p->shared++;
+	p->spread += x->t1 - a->end;
 	/* Ranks start at different times, and the first one may wait for seconds: leaves out as
 	 * many collectives as there may be warm-up steps. */
 	size_t cold = p->at.n / TFH_WARMUP_PART;
@@ -390,10 +389,10 @@ bool tfh_matches_all(const struct tfh_matches *m, uint32_t process)
 
 	for (size_t i = 0; p && i < p->at.n; i++)
 		n += !p->at.v[i].set;
-	if (n < TFH_FACTS_MET)
+	if (n < TFH_FACTS_SHARED_EXCHANGES)
 		return false;
 	double span = (double)(p->at.v[p->at.n - 1].t1 - p->at.v[0].t0);
 
-	return (double)p->met >= TFH_CYCLE_SURE_SHARE * (double)n &&
-	       (double)p->apart <= TFH_FACTS_APART * span;
+	return (double)p->shared >= TFH_CYCLE_SURE_SHARE * (double)n &&
+	       (double)p->spread <= TFH_FACTS_EXCHANGE_SPREAD * span;
 }
