@@ -270,20 +270,20 @@ const double *tfh_brief_shares(const struct tfh_accounts *accounts, uint32_t thr
  * of one that does none of these. */
 enum tfh_cause tfh_exec_cause(const struct tfh_accounts *accounts, bool saves, bool makes,
 			      bool logs);
-/* Cause of a call that took `ns`, of a family without a label of its own. */
+/* Cause of a call that took `ns`, of a family without an activity of its own. */
 enum tfh_cause tfh_other_cause(enum tfh_family family, int64_t ns);
 
-/* flatten.c: merges calls of several threads into one line of segments, which are passed to fn. */
-typedef void (*tfh_seg_fn)(void *arg, int64_t t0, int64_t t1, const struct tfh_piece *p);
+/* flatten.c: merges calls of several threads into one line of spans, which are passed to fn. */
+typedef void (*tfh_span_fn)(void *arg, int64_t t0, int64_t t1, const struct tfh_piece *p);
 struct tfh_flat;
-struct tfh_flat *tfh_flat_new(struct tfh_accounts *accounts, tfh_seg_fn fn, void *arg);
+struct tfh_flat *tfh_flat_new(struct tfh_accounts *accounts, tfh_span_fn fn, void *arg);
 int tfh_flat_add(struct tfh_flat *s, const struct tfh_piece *p);
-/* The same for a piece when no later piece begins before its end; usually its segment is passed on
+/* The same for a piece when no later piece begins before its end; usually its span is passed on
  * at once. */
 int tfh_flat_next(struct tfh_flat *s, const struct tfh_piece *p);
 /* The caller may charge consecutive calls itself, without adding them, if they end at or before the
  * returned time. INT64_MIN: not now, because a call is open or queued. *at: the end of the last
- * segment passed on. */
+ * span passed on. */
 int64_t tfh_flat_passable(const struct tfh_flat *s, int64_t *at);
 /* The caller has charged such calls up to `to`. */
 void tfh_flat_pass(struct tfh_flat *s, int64_t to);

@@ -12,7 +12,7 @@
 static void explain(struct tfh_blame *b, uint32_t k, int64_t lo, int64_t hi);
 
 /* The op whose end delayed k longest; TFH_NO: k's launch delayed it longest. */
-static uint32_t binding(const struct tfh_slice *sl, const struct tfh_dop *k, int64_t *end)
+static uint32_t binding(const struct tfh_slice *sl, const struct tfh_device_op *k, int64_t *end)
 {
 	uint32_t x = k->prev;
 	int64_t issue = k->inner ? INT64_MIN : k->issue0 + sl->device->floor;
@@ -35,12 +35,13 @@ static uint32_t binding(const struct tfh_slice *sl, const struct tfh_dop *k, int
 
 /* The participant of collective o on another device of this process that started last, if its start
  * is when the waiting ended. TFH_NO: it is in another process, or was not found. */
-static uint32_t last_to_come(const struct tfh_slice *sl, const struct tfh_dop *o, int64_t turn)
+static uint32_t last_to_come(const struct tfh_slice *sl, const struct tfh_device_op *o,
+			     int64_t turn)
 {
 	int64_t near = sl->device->slow + TFH_GAP_NS;
 
 	for (uint32_t i = (uint32_t)(o - sl->op.v) + 1; i < sl->op.n; i++) {
-		const struct tfh_dop *x = &sl->op.v[i];
+		const struct tfh_device_op *x = &sl->op.v[i];
 		if (x->t0 > turn + near)
 			break;
 		if (x->work == TFH_W_COMM && x->device != o->device && x->t0 >= turn - near &&
@@ -51,7 +52,7 @@ static uint32_t last_to_come(const struct tfh_slice *sl, const struct tfh_dop *o
 }
 
 /* When the device stopped computing before op o; if not in memory, before these windows. */
-static int64_t idle_since(const struct tfh_blame *b, const struct tfh_dop *o)
+static int64_t idle_since(const struct tfh_blame *b, const struct tfh_device_op *o)
 {
 	const struct tfh_slice *sl = b->sl;
 	uint32_t i = (uint32_t)(o - sl->op.v),
@@ -72,7 +73,7 @@ static int64_t idle_since(const struct tfh_blame *b, const struct tfh_dop *o)
  */
 static void charge_elsewhere(struct tfh_blame *b, uint32_t k, int64_t t0, int64_t t1)
 {
-	const struct tfh_dop *o = &b->sl->op.v[k];
+	const struct tfh_device_op *o = &b->sl->op.v[k];
 	int64_t since = idle_since(b, o), late = 0;
 
 	if (since < o->t0 && b->depth <= TFH_ACCOUNT_CHAIN)
@@ -93,16 +94,16 @@ static void charge_elsewhere(struct tfh_blame *b, uint32_t k, int64_t t0, int64_
  * Whether the devices take turns because of wait s: the thread that launched the other device's op
  * waited before it did, and then sent that device nothing that the wait could have been needed for.
  */
-static bool takes_turns(const struct tfh_blame *b, const struct tfh_seg *s)
+static bool takes_turns(const struct tfh_blame *b, const struct tfh_host_span *s)
 {
 	const struct tfh_slice *sl = b->sl;
-	const struct tfh_dop *k = b->beside == TFH_NO ? NULL : &sl->op.v[b->beside];
+	const struct tfh_device_op *k = b->beside == TFH_NO ? NULL : &sl->op.v[b->beside];
 	uint32_t i = b->beside > TFH_ACCOUNT_NEARBY ? b->beside - TFH_ACCOUNT_NEARBY : 0;
 
 	if (!k || k->thread != s->thread || k->issue0 < s->t1)
 		return false;
 	for (; i < b->beside; i++) {
-		const struct tfh_dop *x = &sl->op.v[i];
+		const struct tfh_device_op *x = &sl->op.v[i];
 		bool inside =
 			x->work == TFH_W_COMPUTE || x->work == TFH_W_D2H || x->work == TFH_W_D2D;
 		if (x->device == k->device && x->issue0 >= s->t1 && !inside)
@@ -113,8 +114,8 @@ static bool takes_turns(const struct tfh_blame *b, const struct tfh_seg *s)
 
 /* Charges [t0, t1) before a collective could start: waiting for the last participant or, if that is
  * in this process, what delayed it. */
-static void charge_meeting(struct tfh_blame *b, const struct tfh_dop *o, int64_t t0, int64_t t1,
-			   int64_t turn)
+static void charge_meeting(struct tfh_blame *b, const struct tfh_device_op *o, int64_t t0,
+			   int64_t t1, int64_t turn)
 {
 	uint32_t x =
 		t1 > t0 && b->depth <= TFH_ACCOUNT_CHAIN ? last_to_come(b->sl, o, turn) : TFH_NO;
@@ -132,9 +133,9 @@ static void charge_meeting(struct tfh_blame *b, const struct tfh_dop *o, int64_t
 
 /* Whether a copy began when the kernels of another stream had ended, only because its stream waits
  * for an event after them: it had been issued before. */
-static bool is_held(const struct tfh_slice *sl, const struct tfh_dop *o)
+static bool is_held(const struct tfh_slice *sl, const struct tfh_device_op *o)
 {
-	const struct tfh_dop *d = o->dep == TFH_NO || o->inferred ? NULL : &sl->op.v[o->dep];
+	const struct tfh_device_op *d = o->dep == TFH_NO || o->inferred ? NULL : &sl->op.v[o->dep];
 
 	return d && d->work == TFH_W_COMPUTE && d->lane != o->lane && o->issue1 < d->t1 &&
 	       o->ready <= d->t1;
@@ -142,7 +143,7 @@ static bool is_held(const struct tfh_slice *sl, const struct tfh_dop *o)
 
 /* Charges [t0, t1), in which op o ran. The time by which a collective exceeds its shortest
  * participant comes first and is a wait for the last one. */
-static void charge_op(struct tfh_blame *b, const struct tfh_dop *o, int64_t t0, int64_t t1)
+static void charge_op(struct tfh_blame *b, const struct tfh_device_op *o, int64_t t0, int64_t t1)
 {
 	if (t1 <= t0)
 		return;
@@ -155,7 +156,7 @@ static void charge_op(struct tfh_blame *b, const struct tfh_dop *o, int64_t t0, 
 		charge_meeting(b, o, t0, tfh_min_ns(t1, turn), turn);
 		t0 = tfh_max_ns(t0, turn);
 	}
-	bool fallback = o->seg != TFH_NO && b->sl->seg.v[o->seg].fallback;
+	bool fallback = o->span != TFH_NO && b->sl->span.v[o->span].fallback;
 	enum tfh_cause cause = fallback ? TFH_CAUSE_TRANSFER_FALLBACK : tfh_cause_of_work(o);
 	if (cause == TFH_CAUSE_NONE && b->turns) {
 		cause = TFH_CAUSE_HOST_SYNC;
@@ -181,9 +182,10 @@ static void charge_late(struct tfh_blame *b, int64_t ended, int64_t t0, int64_t 
 
 /* Charges the part of [t0, t1) before the end of the op that s waited for: to that op, or to what
  * delayed it. */
-static void charge_waited(struct tfh_blame *b, const struct tfh_seg *s, int64_t t0, int64_t t1)
+static void charge_waited(struct tfh_blame *b, const struct tfh_host_span *s, int64_t t0,
+			  int64_t t1)
 {
-	const struct tfh_dop *o = &b->sl->op.v[s->op];
+	const struct tfh_device_op *o = &b->sl->op.v[s->op];
 	bool turns = b->turns;
 	uint32_t beside = b->beside;
 
@@ -198,9 +200,9 @@ static void charge_waited(struct tfh_blame *b, const struct tfh_seg *s, int64_t 
 
 /* Charges [t0, t1) of a wait on an idle device. Until the op it waited for ended, the time is
  * charged to that op, or to what delayed it; after that, to the wake-up of the thread. */
-static void charge_wait(struct tfh_blame *b, const struct tfh_seg *s, int64_t t0, int64_t t1)
+static void charge_wait(struct tfh_blame *b, const struct tfh_host_span *s, int64_t t0, int64_t t1)
 {
-	const struct tfh_dop *o = s->op == TFH_NO ? NULL : &b->sl->op.v[s->op];
+	const struct tfh_device_op *o = s->op == TFH_NO ? NULL : &b->sl->op.v[s->op];
 
 	uint32_t f = tfh_function_before(b->sl, s->t1);
 	if (f != TFH_NO && (!o || b->sl->function.v[f].t0 >= o->t1))
@@ -222,7 +224,7 @@ static void charge_wait(struct tfh_blame *b, const struct tfh_seg *s, int64_t t0
 
 /* Charges [t0, t1) of a copying call on a device that does not compute. While its own op had to
  * wait for another op, the time is charged to that one, or to what delayed it. */
-static void charge_copy(struct tfh_blame *b, const struct tfh_seg *s, int64_t t0, int64_t t1)
+static void charge_copy(struct tfh_blame *b, const struct tfh_host_span *s, int64_t t0, int64_t t1)
 {
 	const struct tfh_slice *sl = b->sl;
 	int64_t end = INT64_MIN;
@@ -248,25 +250,25 @@ static void charge_copy(struct tfh_blame *b, const struct tfh_seg *s, int64_t t0
 	b->depth--;
 }
 
-static enum tfh_cause call_cause(const struct tfh_blame *b, const struct tfh_seg *s)
+static enum tfh_cause call_cause(const struct tfh_blame *b, const struct tfh_host_span *s)
 {
-	switch (s->label) {
-	case TFH_L_EXEC:
+	switch (s->activity) {
+	case TFH_ACTIVITY_EXEC:
 		return tfh_exec_cause(b->sl->accounts, s->saves, s->makes, s->logs);
-	case TFH_L_INPUT:
+	case TFH_ACTIVITY_INPUT:
 		return TFH_CAUSE_INPUT_UNKNOWN;
-	case TFH_L_LAUNCH: /* coalesced copies would need fewer calls */
+	case TFH_ACTIVITY_LAUNCH: /* coalesced copies would need fewer calls */
 		return s->family == TFH_FAM_COPY ? tfh_cause_of_copy(s) : TFH_CAUSE_HOST_LAUNCH;
-	case TFH_L_ALLOC:
+	case TFH_ACTIVITY_ALLOC:
 		return TFH_CAUSE_HOST_ALLOC;
-	case TFH_L_MODULE:
+	case TFH_ACTIVITY_MODULE:
 		return TFH_CAUSE_HOST_COMPILE;
 	default:
 		return tfh_other_cause(s->family, s->t1 - s->t0);
 	}
 }
 
-static void charge_gap(struct tfh_blame *b, const struct tfh_seg *s, int64_t t0, int64_t t1)
+static void charge_gap(struct tfh_blame *b, const struct tfh_host_span *s, int64_t t0, int64_t t1)
 {
 	if (s->spin)
 		charge_wait(b, s, t0, t1);
@@ -278,23 +280,24 @@ static void charge_gap(struct tfh_blame *b, const struct tfh_seg *s, int64_t t0,
 		tfh_blame_pause(b, s->thread, s->t0, t0, t1, s->t1, false);
 }
 
-static void charge_seg(struct tfh_blame *b, const struct tfh_seg *s, int64_t t0, int64_t t1)
+static void charge_span(struct tfh_blame *b, const struct tfh_host_span *s, int64_t t0, int64_t t1)
 {
 	/* Time that the recorder itself takes between two calls stays unattributed. */
-	if (s->label == TFH_L_GAP)
+	if (s->activity == TFH_ACTIVITY_GAP)
 		t0 = tfh_max_ns(t0, tfh_min_ns(t1, s->t0 + b->sl->device->own));
 	if (s->fallback) {
 		tfh_blame_cause(b, t0, t1, TFH_CAUSE_TRANSFER_FALLBACK, true);
-	} else if (s->label == TFH_L_GAP) {
+	} else if (s->activity == TFH_ACTIVITY_GAP) {
 		charge_gap(b, s, t0, t1);
-	} else if (s->label == TFH_L_COPY) {
+	} else if (s->activity == TFH_ACTIVITY_COPY) {
 		charge_copy(b, s, t0, t1);
-	} else if (s->label == TFH_L_SYNC || (s->label == TFH_L_LAUNCH && s->full)) {
+	} else if (s->activity == TFH_ACTIVITY_SYNC ||
+		   (s->activity == TFH_ACTIVITY_LAUNCH && s->full)) {
 		charge_wait(b, s, t0, t1);
 	} else {
 		enum tfh_cause cause = call_cause(b, s);
 		tfh_blame_cause(b, t0, t1, cause, true);
-		if (s->label == TFH_L_INPUT || s->label == TFH_L_ALLOC)
+		if (s->activity == TFH_ACTIVITY_INPUT || s->activity == TFH_ACTIVITY_ALLOC)
 			tfh_pauses_count(b->sl->pauses, s->thread, t0, t1, cause);
 	}
 }
@@ -302,11 +305,11 @@ static void charge_seg(struct tfh_blame *b, const struct tfh_seg *s, int64_t t0,
 /* If the thread waited, up to hi, for an op that was already running when the wait began, the op
  * delayed the host, whatever the thread did meanwhile. Charges all of [lo, hi) in that case and
  * returns true. */
-static bool held_by(struct tfh_blame *b, const struct tfh_seg *s, int64_t lo, int64_t hi)
+static bool held_by(struct tfh_blame *b, const struct tfh_host_span *s, int64_t lo, int64_t hi)
 {
-	const struct tfh_dop *o = s->op == TFH_NO ? NULL : &b->sl->op.v[s->op];
+	const struct tfh_device_op *o = s->op == TFH_NO ? NULL : &b->sl->op.v[s->op];
 
-	if (s->label != TFH_L_SYNC || s->spin || !o || b->depth > TFH_ACCOUNT_CHAIN ||
+	if (s->activity != TFH_ACTIVITY_SYNC || s->spin || !o || b->depth > TFH_ACCOUNT_CHAIN ||
 	    s->t0 <= lo || o->t0 >= s->t0 || o->t1 > hi || o->t1 - s->t0 < TFH_GAP_NS ||
 	    tfh_function_before(b->sl, s->t1) != TFH_NO)
 		return false;
@@ -315,17 +318,17 @@ static bool held_by(struct tfh_blame *b, const struct tfh_seg *s, int64_t lo, in
 	return true;
 }
 
-/* Charges [t0, t1) of segment s, the part after the call that its thread waited for. */
-static void charge_after(struct tfh_blame *b, const struct tfh_seg *s, int64_t t0, int64_t t1)
+/* Charges [t0, t1) of span s, the part after the call that its thread waited for. */
+static void charge_after(struct tfh_blame *b, const struct tfh_host_span *s, int64_t t0, int64_t t1)
 {
 	if (t1 <= t0)
 		return;
 	if (s->library != TFH_CAUSE_NONE)
 		tfh_blame_cause(b, t0, t1, s->library, true);
-	else if (s->label == TFH_L_EXEC)
-		charge_seg(b, s, t0, t1);
+	else if (s->activity == TFH_ACTIVITY_EXEC)
+		charge_span(b, s, t0, t1);
 	else
-		tfh_blame_pause(b, s->thread, b->sl->seg.v[s->from].t1, t0, t1, s->t1, true);
+		tfh_blame_pause(b, s->thread, b->sl->span.v[s->from].t1, t0, t1, s->t1, true);
 }
 
 /* The host was late at hi: charges what its thread did, back to lo; before a hand-over, what the
@@ -333,30 +336,30 @@ static void charge_after(struct tfh_blame *b, const struct tfh_seg *s, int64_t t
 static void walk_back(struct tfh_blame *b, uint32_t thread, int64_t lo, int64_t hi)
 {
 	const struct tfh_slice *sl = b->sl;
-	uint32_t at = tfh_seg_at(sl, thread, hi);
+	uint32_t at = tfh_span_at(sl, thread, hi);
 	/* Visits each call at most twice: in a malformed trace, calls of zero length at the same
 	 * time on several threads could form a cycle. */
-	size_t left = 2 * sl->seg.n + 2;
+	size_t left = 2 * sl->span.n + 2;
 
 	for (; hi > lo && left; left--) {
 		if (at == TFH_NO) { /* before this thread's first call */
 			at = tfh_last_call(sl, hi, thread);
-			int64_t t = at == TFH_NO ? lo : tfh_max_ns(lo, sl->seg.v[at].t1);
+			int64_t t = at == TFH_NO ? lo : tfh_max_ns(lo, sl->span.v[at].t1);
 			tfh_blame_pause(b, thread, t, t, hi, hi, false);
 			if (at == TFH_NO || t == lo)
 				return;
-			thread = sl->seg.v[at].thread;
+			thread = sl->span.v[at].thread;
 			hi = t;
 			continue;
 		}
-		const struct tfh_seg *s = &sl->seg.v[at];
+		const struct tfh_host_span *s = &sl->span.v[at];
 		if (s->asked != TFH_NO) {
 			at = s->asked;
-			thread = sl->seg.v[at].thread;
+			thread = sl->span.v[at].thread;
 			continue;
 		}
 		if (s->from != TFH_NO) {
-			const struct tfh_seg *q = &sl->seg.v[s->from];
+			const struct tfh_host_span *q = &sl->span.v[s->from];
 			int64_t t = tfh_max_ns(lo, q->t1);
 			charge_after(b, s, t, hi);
 			hi = tfh_min_ns(hi, t);
@@ -372,9 +375,9 @@ static void walk_back(struct tfh_blame *b, uint32_t thread, int64_t lo, int64_t 
 		hi = tfh_min_ns(hi, s->t1);
 		if (held_by(b, s, lo, hi))
 			return;
-		charge_seg(b, s, tfh_max_ns(lo, s->t0), hi);
+		charge_span(b, s, tfh_max_ns(lo, s->t0), hi);
 		hi = tfh_min_ns(hi, s->t0);
-		at = at > sl->thread_seg[thread] ? at - 1 : TFH_NO;
+		at = at > sl->thread_span[thread] ? at - 1 : TFH_NO;
 	}
 	if (hi > lo)
 		tfh_blame_cause(b, lo, hi, TFH_CAUSE_HOST_UNKNOWN, false);
@@ -390,7 +393,7 @@ static void charge_contention(struct tfh_blame *b, uint32_t k, int64_t lo, int64
 	if (!sl->device->contended || hi - lo < TFH_ACCOUNT_HELD_NS)
 		return;
 	for (; i < k && lo < hi; i++) {
-		const struct tfh_dop *o = &sl->op.v[i];
+		const struct tfh_device_op *o = &sl->op.v[i];
 		if (o->device != sl->op.v[k].device || o->t1 <= lo)
 			continue;
 		if (o->t0 > lo)
@@ -418,7 +421,7 @@ static void unexplained(struct tfh_blame *b, uint32_t k, int64_t lo, int64_t hi)
 }
 
 /* Charges [lo, hi): the late launch of op k delayed its start until hi. */
-static void late_launch(struct tfh_blame *b, const struct tfh_dop *k, int64_t lo, int64_t hi)
+static void late_launch(struct tfh_blame *b, const struct tfh_device_op *k, int64_t lo, int64_t hi)
 {
 	const struct tfh_slice *sl = b->sl;
 	int64_t usual =
@@ -448,7 +451,7 @@ static void exposed(struct tfh_blame *b, uint32_t k, int64_t lo, int64_t hi)
 	uint32_t n = tfh_op_ended(sl, hi);
 
 	for (; n > 0 && hi > lo; n--) {
-		const struct tfh_dop *o = &sl->op.v[sl->op_ends.v[n - 1]];
+		const struct tfh_device_op *o = &sl->op.v[sl->op_ends.v[n - 1]];
 		if (o->t1 <= lo)
 			break;
 		if (o->t0 >= hi || sl->op_ends.v[n - 1] == k)
@@ -463,7 +466,7 @@ static void exposed(struct tfh_blame *b, uint32_t k, int64_t lo, int64_t hi)
 }
 
 /* Charges the time between the end of the op that k followed and k's own start. */
-static void device_gap(struct tfh_blame *b, const struct tfh_dop *k, int64_t lo, int64_t hi)
+static void device_gap(struct tfh_blame *b, const struct tfh_device_op *k, int64_t lo, int64_t hi)
 {
 	if (k->inner)
 		tfh_blame_cause(b, lo, hi, TFH_CAUSE_NONE, true); /* a running graph computes */
@@ -485,7 +488,7 @@ static void explain(struct tfh_blame *b, uint32_t k, int64_t lo, int64_t hi)
 	const struct tfh_slice *sl = b->sl;
 
 	while (hi > lo) {
-		const struct tfh_dop *o = &sl->op.v[k];
+		const struct tfh_device_op *o = &sl->op.v[k];
 		int64_t end;
 		bool follows = o->prev != TFH_NO && hi - sl->op.v[o->prev].t1 <= sl->device->tau;
 		if (o->issue0 == INT64_MIN && !follows) {
@@ -514,7 +517,7 @@ static void explain(struct tfh_blame *b, uint32_t k, int64_t lo, int64_t hi)
 	}
 }
 
-static bool computes(const struct tfh_dop *o, uint8_t device)
+static bool computes(const struct tfh_device_op *o, uint8_t device)
 {
 	return o->work == TFH_W_COMPUTE && o->device == device;
 }
@@ -524,12 +527,12 @@ static uint32_t last_thread(const struct tfh_slice *sl, int64_t t)
 {
 	uint32_t at = tfh_last_call(sl, t, TFH_NO);
 
-	return at == TFH_NO ? 0 : sl->seg.v[at].thread;
+	return at == TFH_NO ? 0 : sl->span.v[at].thread;
 }
 
 void tfh_blame_window(struct tfh_slice *sl, size_t window, struct tfh_account *a)
 {
-	const struct tfh_dwin *w = &sl->device->win.v[window];
+	const struct tfh_device_window *w = &sl->device->win.v[window];
 	struct tfh_blame b = {.sl = sl, .a = a, .window = window, .beside = TFH_NO};
 	int64_t t = w->from;
 
@@ -537,7 +540,7 @@ void tfh_blame_window(struct tfh_slice *sl, size_t window, struct tfh_account *a
 	while (sl->first_op < sl->op.n && sl->op.v[sl->first_op].t1 <= t)
 		sl->first_op++;
 	for (uint32_t i = (uint32_t)sl->first_op; i < sl->op.n && t < w->to; i++) {
-		const struct tfh_dop *o = &sl->op.v[i];
+		const struct tfh_device_op *o = &sl->op.v[i];
 		if (!computes(o, sl->device->critical) || o->t1 <= t)
 			continue;
 		if (o->t0 >= w->to)

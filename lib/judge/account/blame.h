@@ -31,8 +31,8 @@ int64_t tfh_hidden_stall(const struct tfh_slice *sl, uint32_t k, int64_t lo, int
 			 uint32_t *thread);
 
 /* Cause of the time that an op runs, that submitting it takes, and that a copying call takes. */
-enum tfh_cause tfh_cause_of_work(const struct tfh_dop *o);
-enum tfh_cause tfh_cause_of_launch(const struct tfh_slice *sl, const struct tfh_dop *o);
-enum tfh_cause tfh_cause_of_copy(const struct tfh_seg *s);
+enum tfh_cause tfh_cause_of_work(const struct tfh_device_op *o);
+enum tfh_cause tfh_cause_of_launch(const struct tfh_slice *sl, const struct tfh_device_op *o);
+enum tfh_cause tfh_cause_of_copy(const struct tfh_host_span *s);
 
 #endif

@@ -16,7 +16,7 @@ void tfh_blame_cause(struct tfh_blame *b, int64_t t0, int64_t t1, enum tfh_cause
 			   cause, direct);
 }
 
-enum tfh_cause tfh_cause_of_work(const struct tfh_dop *o)
+enum tfh_cause tfh_cause_of_work(const struct tfh_device_op *o)
 {
 	switch (o->work) {
 	case TFH_W_H2D:
@@ -38,14 +38,14 @@ enum tfh_cause tfh_cause_of_work(const struct tfh_dop *o)
 }
 
 /* Cause of the time that submitting an op takes. */
-enum tfh_cause tfh_cause_of_launch(const struct tfh_slice *sl, const struct tfh_dop *o)
+enum tfh_cause tfh_cause_of_launch(const struct tfh_slice *sl, const struct tfh_device_op *o)
 {
-	if (o->seg != TFH_NO && sl->seg.v[o->seg].label == TFH_L_MODULE)
+	if (o->span != TFH_NO && sl->span.v[o->span].activity == TFH_ACTIVITY_MODULE)
 		return TFH_CAUSE_HOST_COMPILE; /* its first launch loaded it */
 	return o->copy ? tfh_cause_of_work(o) : TFH_CAUSE_HOST_LAUNCH;
 }
 
-enum tfh_cause tfh_cause_of_copy(const struct tfh_seg *s)
+enum tfh_cause tfh_cause_of_copy(const struct tfh_host_span *s)
 {
 	return tfh_copy_cause(s->dir, s->pageable);
 }
@@ -138,7 +138,7 @@ int tfh_blame_start(struct tfh_slice *sl)
 		rc = TFH_PUSH(sl->issued, INT64_MAX);
 	for (int turn = 0; turn < 2 && !rc; turn++) {
 		for (size_t i = 0; i < sl->op.n; i++) {
-			const struct tfh_dop *o = &sl->op.v[i];
+			const struct tfh_device_op *o = &sl->op.v[i];
 			if (o->work != TFH_W_COMPUTE || o->window < first || o->window >= sl->w1)
 				continue;
 			int64_t *l = &largest[o->window - first],

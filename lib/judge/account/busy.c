@@ -78,7 +78,7 @@ static void count_side(struct tfh_side *s, int64_t t0, int64_t t1)
 
 /* Whether an op belongs to training. Ops that a window issues but that run after its end are in the
  * next window; for a checkpoint, those are its copies to the host. */
-static bool trains(const struct tfh_device *d, const struct tfh_dop *x)
+static bool trains(const struct tfh_device *d, const struct tfh_device_op *x)
 {
 	const struct tfh_use *use = d->accounts->use;
 	size_t w = x->window;
@@ -88,7 +88,7 @@ static bool trains(const struct tfh_device *d, const struct tfh_dop *x)
 		use[w + 1].segment != TFH_SEGMENT_CHECKPOINT);
 }
 
-int tfh_busy_add(struct tfh_device *d, const struct tfh_op *op, const struct tfh_dop *x)
+int tfh_busy_add(struct tfh_device *d, const struct tfh_op *op, const struct tfh_device_op *x)
 {
 	struct tfh_lane *l = &d->lane.v[x->lane];
 	uint8_t device = x->device, work = x->work;

@@ -19,7 +19,7 @@ static int count_copy(struct tfh_accounts *accounts, const struct tfh_event *ev,
 	accounts->copy.v[i].calls++;
 	accounts->copy.v[i].bytes += p->bytes;
 	accounts->copy.v[i].ns += p->t1 - p->t0;
-	accounts->copy.v[i].blocking += p->label == TFH_L_COPY;
+	accounts->copy.v[i].blocking += p->activity == TFH_ACTIVITY_COPY;
 	if (p->bytes && p->bytes < TFH_ACCOUNT_SMALL_COPY) { /* 0: unknown */
 		accounts->copy.v[i].small++;
 		accounts->copy.v[i].small_ns += p->t1 - p->t0;
@@ -103,7 +103,7 @@ static void count_input(struct tfh_accounts *accounts, const struct tfh_event *e
 {
 	struct tfh_event *asked = &accounts->asked;
 
-	if (p->label == TFH_L_INPUT)
+	if (p->activity == TFH_ACTIVITY_INPUT)
 		accounts->asked_ns += ev->t1 - ev->t0;
 	if (ev->depth || ev->thread != asked->thread)
 		return;
@@ -199,7 +199,7 @@ int tfh_count_event(struct tfh_accounts *accounts, const struct tfh_event *ev,
 		return 0;
 	count_input(accounts, ev, p);
 	use->launches += tfh_family_launches(p->family);
-	if (p->label == TFH_L_MODULE && strstr(ev->fn->name, "Load")) {
+	if (p->activity == TFH_ACTIVITY_MODULE && strstr(ev->fn->name, "Load")) {
 		accounts->recompiles++;
 		accounts->recompile_ns += ev->t1 - ev->t0;
 	}
@@ -209,13 +209,13 @@ int tfh_count_event(struct tfh_accounts *accounts, const struct tfh_event *ev,
 		tfh_site_count(accounts->managed_site, ev);
 	if (tfh_family_launches(p->family))
 		tfh_site_count(accounts->launch_site, ev);
-	if (p->label == TFH_L_SYNC)
+	if (p->activity == TFH_ACTIVITY_SYNC)
 		tfh_site_count(accounts->wait_site, ev);
-	else if (p->label == TFH_L_ALLOC)
+	else if (p->activity == TFH_ACTIVITY_ALLOC)
 		tfh_site_count(accounts->alloc_site, ev);
-	else if (p->label == TFH_L_MODULE)
+	else if (p->activity == TFH_ACTIVITY_MODULE)
 		tfh_site_count(accounts->load_site, ev);
-	else if (p->label == TFH_L_EXEC)
+	else if (p->activity == TFH_ACTIVITY_EXEC)
 		count_executed(accounts, ev);
 	if (p->family == TFH_FAM_COPY)
 		return count_copy(accounts, ev, p);

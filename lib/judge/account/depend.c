@@ -18,7 +18,7 @@
 struct event_order {
 	int64_t t;
 	uint64_t handle; /* the event; DRAIN: lane of the stream that is waited for */
-	uint32_t index;	 /* the op, the stream's lane, or the host's segment */
+	uint32_t index;	 /* the op, the stream's lane, or the host's span */
 	uint8_t what;	 /* enum */
 };
 enum { RECORD, WAIT, SYNC, DRAIN, ISSUE };
@@ -55,7 +55,8 @@ static uint32_t lane_named(const struct tfh_slice *sl, uint32_t host)
 
 static int by_op_end(const void *a, const void *b, void *ops)
 {
-	const struct tfh_dop *o = ops, *x = &o[*(const uint32_t *)a], *y = &o[*(const uint32_t *)b];
+	const struct tfh_device_op *o = ops, *x = &o[*(const uint32_t *)a],
+				   *y = &o[*(const uint32_t *)b];
 
 	return x->t1 != y->t1 ? (x->t1 < y->t1 ? -1 : 1) : (x < y ? -1 : x > y);
 }
@@ -66,7 +67,7 @@ int tfh_find_issuers(struct tfh_slice *sl)
 
 	sl->op_ends.n = sl->stream.n = 0;
 	for (uint32_t i = 0; i < sl->op.n && !rc; i++) {
-		sl->op.v[i].prev = sl->op.v[i].dep = sl->op.v[i].seg = TFH_NO;
+		sl->op.v[i].prev = sl->op.v[i].dep = sl->op.v[i].span = TFH_NO;
 		sl->op.v[i].depc = sl->op.v[i].function = TFH_NO;
 		sl->op.v[i].inferred = sl->op.v[i].outside = false;
 		rc = TFH_PUSH(sl->op_ends, i);
@@ -75,15 +76,15 @@ int tfh_find_issuers(struct tfh_slice *sl)
 		tfh_sort(sl->op_ends.v, sl->op_ends.n, sizeof(*sl->op_ends.v), by_op_end, sl->op.v);
 
 	for (size_t i = 0; i < sl->op.n && !rc; i++) {
-		struct tfh_dop *o = &sl->op.v[i];
+		struct tfh_device_op *o = &sl->op.v[i];
 		if (o->issue0 == INT64_MIN)
 			continue;
-		o->seg = tfh_seg_at(sl, o->thread, o->issue0 + 1);
-		if (o->seg == TFH_NO)
+		o->span = tfh_span_at(sl, o->thread, o->issue0 + 1);
+		if (o->span == TFH_NO)
 			continue;
-		const struct tfh_seg *s = &sl->seg.v[o->seg];
-		if (s->label == TFH_L_GAP || s->t0 > o->issue0 || s->t1 <= o->issue0)
-			o->seg = TFH_NO;
+		const struct tfh_host_span *s = &sl->span.v[o->span];
+		if (s->activity == TFH_ACTIVITY_GAP || s->t0 > o->issue0 || s->t1 <= o->issue0)
+			o->span = TFH_NO;
 		else if (!o->graph)
 			rc = learn_stream(sl, s->stream, o->lane);
 		/* Pages moved by a prefetch are not a copy that the program requested. */
@@ -120,7 +121,7 @@ static int gather(struct pairing *p)
 			continue;
 		p->records += record;
 		o.what = record ? RECORD : sync ? SYNC : drain ? DRAIN : WAIT;
-		o.index = sync || drain ? tfh_seg_at(sl, c->thread, c->t0 + 1)
+		o.index = sync || drain ? tfh_span_at(sl, c->thread, c->t0 + 1)
 					: lane_named(sl, c->stream);
 		o.handle = drain ? lane_named(sl, c->stream) : c->handle;
 		if (o.index != TFH_NO && o.handle != TFH_NO)
@@ -168,7 +169,7 @@ static struct event *event_of(const struct pairing *p, uint64_t handle)
 /* An op is issued into its stream, after what the stream waits for. */
 static void pair_op(struct tfh_slice *sl, uint32_t op)
 {
-	struct tfh_dop *o = &sl->op.v[op];
+	struct tfh_device_op *o = &sl->op.v[op];
 	struct tfh_lane *l = &sl->lane.v[o->lane];
 
 	if (l->wait < op)
@@ -209,12 +210,12 @@ static void pair_wait(struct pairing *p, const struct event_order *o)
 	if (o->what == SYNC) {
 		const struct event *e = event_of(p, o->handle);
 		if (e->handle && e->op != TFH_NO)
-			sl->seg.v[o->index].op = e->op;
+			sl->span.v[o->index].op = e->op;
 		return;
 	}
 	const struct tfh_lane *l = &sl->lane.v[o->handle];
 	if (l->wait != TFH_NO)
-		sl->seg.v[o->index].op = later(sl, l->last, l->wait);
+		sl->span.v[o->index].op = later(sl, l->last, l->wait);
 }
 
 /* Pairs event records and waits, and finds for each op what its stream waited for.
@@ -255,7 +256,7 @@ static void pair(struct pairing *p)
  * follow the graph's launch. Ops come in order. */
 static void chain(struct tfh_slice *sl, uint32_t i)
 {
-	struct tfh_dop *o = &sl->op.v[i];
+	struct tfh_device_op *o = &sl->op.v[i];
 	struct tfh_lane *l = &sl->lane.v[o->lane];
 
 	o->prev = l->last;
@@ -273,7 +274,7 @@ uint32_t tfh_op_ended(const struct tfh_slice *sl, int64_t t)
 	return (uint32_t)TFH_BISECT(i, 0, sl->op_ends.n, sl->op.v[sl->op_ends.v[i]].t1 <= t);
 }
 
-static int64_t known_ready(const struct tfh_slice *sl, const struct tfh_dop *o)
+static int64_t known_ready(const struct tfh_slice *sl, const struct tfh_device_op *o)
 {
 	int64_t t = sl->lane.v[o->lane].past_end;
 
@@ -299,7 +300,7 @@ uint32_t tfh_function_before(const struct tfh_slice *sl, int64_t t)
 /* The host function that op o waited for: the last one before it in its stream or, however streams
  * depend on each other, one that ended just before it. On a crowded machine the driver's thread may
  * tell the device late that a function has ended. */
-static uint32_t awaited_function(const struct tfh_slice *sl, const struct tfh_dop *o)
+static uint32_t awaited_function(const struct tfh_slice *sl, const struct tfh_device_op *o)
 {
 	uint32_t f = tfh_function_before(sl, o->t0);
 	size_t n = TFH_BISECT(i, 0, sl->function.n, sl->function.v[i].t1 <= o->t0);
@@ -316,7 +317,7 @@ static uint32_t awaited_function(const struct tfh_slice *sl, const struct tfh_do
  * against 3 on AMD's MI300), up to the latency of a launch from the host. */
 static void infer(struct tfh_slice *sl, uint32_t i)
 {
-	struct tfh_dop *o = &sl->op.v[i];
+	struct tfh_device_op *o = &sl->op.v[i];
 	int64_t far = TFH_ACCOUNT_INFER_TIMES * sl->device->tau,
 		near = far > sl->device->slow ? far : sl->device->slow;
 	uint32_t n;
@@ -329,7 +330,7 @@ static void infer(struct tfh_slice *sl, uint32_t i)
 	n = tfh_op_ended(sl, o->t0);
 	while (n-- > 0) {
 		uint32_t x = sl->op_ends.v[n];
-		const struct tfh_dop *e = &sl->op.v[x];
+		const struct tfh_device_op *e = &sl->op.v[x];
 		if (o->t0 - e->t1 > near)
 			return;
 		if (x >= i || e->issue0 >= o->issue0 || e->t1 <= o->ready)
@@ -345,20 +346,21 @@ static void infer(struct tfh_slice *sl, uint32_t i)
  * call names one. A synchronising call has such an op even if the op was over before the call,
  * since the call would wait for it if the host came earlier. For other calls the op must have ended
  * during the wait. */
-static uint32_t waited_op(const struct tfh_slice *sl, const struct tfh_seg *s)
+static uint32_t waited_op(const struct tfh_slice *sl, const struct tfh_host_span *s)
 {
 	uint32_t n = tfh_op_ended(sl, s->t1), lane = TFH_NO;
 	int64_t since = s->t0;
 	bool any = s->family == TFH_FAM_SYNC;
 
 	/* Polling began with the first poll of a series. */
-	for (const struct tfh_seg *p = s; p > sl->seg.v && p[-1].spin && p[-1].thread == s->thread;)
+	for (const struct tfh_host_span *p = s;
+	     p > sl->span.v && p[-1].spin && p[-1].thread == s->thread;)
 		since = (--p)->t0;
 	if (s->stream)
 		lane = lane_named(sl, s->stream);
 	for (uint32_t looked = 0; n-- > 0 && looked < TFH_ACCOUNT_LOOK_BACK; looked++) {
 		uint32_t x = sl->op_ends.v[n];
-		const struct tfh_dop *o = &sl->op.v[x];
+		const struct tfh_device_op *o = &sl->op.v[x];
 		if (o->t1 <= since && !any)
 			return TFH_NO;
 		if (o->issue0 <= since && (lane == TFH_NO || o->lane == lane))
@@ -395,16 +397,17 @@ static uint64_t outstanding(const struct tfh_slice *sl, const int64_t *issues, i
 }
 
 /* Whether all ops issued before a call had ended when it returned. */
-static bool drained(const struct tfh_slice *sl, const int64_t *issues, const struct tfh_seg *s)
+static bool drained(const struct tfh_slice *sl, const int64_t *issues,
+		    const struct tfh_host_span *s)
 {
 	return tfh_op_ended(sl, s->t1) >= TFH_BISECT(i, 0, sl->op.n, issues[i] < s->t0);
 }
 
 /* Counts how long after the end of the op a waiting thread continues: separately for waits long
  * enough for the thread to sleep, and for short ones. */
-static void count_wake(struct tfh_slice *sl, const struct tfh_seg *s)
+static void count_wake(struct tfh_slice *sl, const struct tfh_host_span *s)
 {
-	const struct tfh_dop *o = s->op == TFH_NO ? NULL : &sl->op.v[s->op];
+	const struct tfh_device_op *o = s->op == TFH_NO ? NULL : &sl->op.v[s->op];
 
 	if (!o || s->family != TFH_FAM_SYNC || o->t1 > s->t1)
 		return;
@@ -414,27 +417,27 @@ static void count_wake(struct tfh_slice *sl, const struct tfh_seg *s)
 		tfh_hist_add(&sl->after, s->t1 - (o->t1 > s->t0 ? o->t1 : s->t0));
 }
 
-int64_t tfh_woken_from(const struct tfh_slice *sl, const struct tfh_seg *s)
+int64_t tfh_woken_from(const struct tfh_slice *sl, const struct tfh_host_span *s)
 {
-	const struct tfh_dop *o = s->op == TFH_NO ? NULL : &sl->op.v[s->op];
+	const struct tfh_device_op *o = s->op == TFH_NO ? NULL : &sl->op.v[s->op];
 
 	if (!o || o->t1 > s->t1 || s->spin)
 		return INT64_MAX;
-	if (s->label != TFH_L_COPY)
+	if (s->activity != TFH_ACTIVITY_COPY)
 		return tfh_max_ns(o->t1, s->t0);
 	/* After the copy's op, its duration once more (the driver may copy on the host, too) or the
 	 * usual duration of a call belongs to the copy. A call that waited for computing has spent
 	 * its usual duration by then. The driver takes the bytes of a small copy to the device at
 	 * once, so nothing wakes the thread: whatever its call takes is the copy's. */
 	bool waits = s->dir != TFH_DIR_H2D || s->bytes >= TFH_ACCOUNT_SMALL_COPY;
-	if (!TFH_DETECT_LATE_WAKES || !waits || !o->copy || o->seg != (uint32_t)(s - sl->seg.v))
+	if (!TFH_DETECT_LATE_WAKES || !waits || !o->copy || o->span != (uint32_t)(s - sl->span.v))
 		return INT64_MAX;
 	int64_t usual = s->value ? 0 : tfh_max_ns(sl->device->slow, TFH_GAP_NS);
 	return o->t1 + tfh_max_ns(o->t1 - o->t0, usual);
 }
 
 /* Counts how long a thread took to wake up that did not wait for a CPU meanwhile. */
-static void count_prompt(struct tfh_slice *sl, const struct tfh_seg *s)
+static void count_prompt(struct tfh_slice *sl, const struct tfh_host_span *s)
 {
 	int64_t from = tfh_woken_from(sl, s);
 
@@ -443,7 +446,7 @@ static void count_prompt(struct tfh_slice *sl, const struct tfh_seg *s)
 }
 
 /* When the computing that op o had to wait for had ended. */
-static int64_t computed_until(const struct tfh_slice *sl, const struct tfh_dop *o)
+static int64_t computed_until(const struct tfh_slice *sl, const struct tfh_device_op *o)
 {
 	int64_t t = INT64_MIN;
 
@@ -458,10 +461,10 @@ static int find_waits(struct tfh_slice *sl)
 {
 	int64_t *issues = NULL;
 
-	for (size_t i = 0; i < sl->seg.n; i++) {
-		struct tfh_seg *s = &sl->seg.v[i];
+	for (size_t i = 0; i < sl->span.n; i++) {
+		struct tfh_host_span *s = &sl->span.v[i];
 		bool query = s->family == TFH_FAM_QUERY && !s->failed;
-		if (s->label == TFH_L_LAUNCH && s->t1 - s->t0 > TFH_GAP_NS) {
+		if (s->activity == TFH_ACTIVITY_LAUNCH && s->t1 - s->t0 > TFH_GAP_NS) {
 			if (!issues && !(issues = all_issues(sl)))
 				return -ENOMEM;
 			s->full = outstanding(sl, issues, s->t0) >= TFH_ACCOUNT_DEEP_QUEUE;
@@ -472,31 +475,31 @@ static int find_waits(struct tfh_slice *sl)
 			return -ENOMEM;
 		if (frees && drained(sl, issues, s))
 			s->op = waited_op(sl, s);
-		if (s->label == TFH_L_COPY || s->full || query ||
-		    (s->label == TFH_L_SYNC && s->family == TFH_FAM_SYNC))
+		if (s->activity == TFH_ACTIVITY_COPY || s->full || query ||
+		    (s->activity == TFH_ACTIVITY_SYNC && s->family == TFH_FAM_SYNC))
 			s->op = s->op == TFH_NO ? waited_op(sl, s) : s->op;
 	}
 	/* All polls of a series wait for the op of the poll that succeeds. */
-	for (size_t i = sl->families & 1ull << TFH_FAM_QUERY ? sl->seg.n : 0; i-- > 1;) {
-		struct tfh_seg *s = &sl->seg.v[i - 1], *next = &sl->seg.v[i];
+	for (size_t i = sl->families & 1ull << TFH_FAM_QUERY ? sl->span.n : 0; i-- > 1;) {
+		struct tfh_host_span *s = &sl->span.v[i - 1], *next = &sl->span.v[i];
 		if (s->spin && s->thread == next->thread &&
 		    (next->spin || next->family == TFH_FAM_QUERY))
 			s->op = next->op;
 	}
 	/* A blocking copy waits for its own op before anything else. */
 	for (uint32_t i = 0; i < sl->op.n; i++) {
-		const struct tfh_dop *o = &sl->op.v[i];
-		struct tfh_seg *s = o->seg == TFH_NO ? NULL : &sl->seg.v[o->seg];
-		if (!s || s->label != TFH_L_COPY || o->t1 > s->t1)
+		const struct tfh_device_op *o = &sl->op.v[i];
+		struct tfh_host_span *s = o->span == TFH_NO ? NULL : &sl->span.v[o->span];
+		if (!s || s->activity != TFH_ACTIVITY_COPY || o->t1 > s->t1)
 			continue;
 		s->op = i;
 		s->value = o->work == TFH_W_D2H && s->bytes < TFH_VALUE_BYTES &&
 			   computed_until(sl, o) > s->t0;
 	}
-	for (size_t i = 0; i < sl->seg.n && sl->families & 1ull << TFH_FAM_SYNC; i++)
-		count_wake(sl, &sl->seg.v[i]);
-	for (size_t i = 0; i < sl->seg.n && sl->accounts->facts->crowded; i++)
-		count_prompt(sl, &sl->seg.v[i]);
+	for (size_t i = 0; i < sl->span.n && sl->families & 1ull << TFH_FAM_SYNC; i++)
+		count_wake(sl, &sl->span.v[i]);
+	for (size_t i = 0; i < sl->span.n && sl->accounts->facts->crowded; i++)
+		count_prompt(sl, &sl->span.v[i]);
 	free(issues);
 	return 0;
 }

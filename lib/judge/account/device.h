@@ -26,7 +26,7 @@
 #define TFH_NO UINT32_MAX
 
 /* A window as seen from the device. */
-struct tfh_dwin {
+struct tfh_device_window {
 	int64_t done; /* completion: end of its last op on the critical device */
 	/* time that is judged: from completion to completion; if a neighbour has no device times,
 	 * to the cut of the host's windows */
@@ -60,7 +60,7 @@ struct tfh_lane {
 	bool issued, outside;
 };
 
-struct tfh_dop {
+struct tfh_device_op {
 	int64_t t0, t1, issue0, issue1;
 	int64_t ready;	/* earliest possible start by all known constraints */
 	int64_t shared; /* collectives: duration of the shortest participant, -1 unknown */
@@ -68,7 +68,7 @@ struct tfh_dop {
 	/* ops that it follows: prev in its stream, dep by an event or by inference */
 	uint32_t prev, dep;
 	uint32_t depc;	   /* by event: the last op that computes */
-	uint32_t seg;	   /* segment of the call that issued it */
+	uint32_t span;	   /* span of the call that issued it */
 	uint32_t function; /* host function that it waited for; TFH_NO: none */
 	uint8_t work;	   /* enum tfh_work */
 	uint8_t device;
@@ -77,25 +77,25 @@ struct tfh_dop {
 	bool outside; /* its stream waits for a value, or for another process' event */
 };
 
-/* Host time of one thread: the innermost call, or a pause. A thread's segments tile its time. */
-struct tfh_seg {
+/* Host time of one thread: the innermost call, or a pause. A thread's spans tile its time. */
+struct tfh_host_span {
 	int64_t t0, t1;
 	uint64_t handle, bytes; /* as of struct tfh_piece */
 	uint32_t thread, stream;
-	/* Pauses: segment of another thread that this one waited for; TFH_NO: none. */
+	/* Pauses: span of another thread that this one waited for; TFH_NO: none. */
 	uint32_t from;
 	/* Pauses of a library's thread: the pause of the thread that requested its work; TFH_NO:
 	 * none. */
 	uint32_t asked;
 	uint32_t op; /* waits: the op that ended it, TFH_NO: none */
-	uint8_t label, family, dir;
+	uint8_t activity, family, dir;
 	bool pageable, failed, saves, makes, logs,
 		async; /* async: get-next fed by another thread */
 	/* full: launch into a full queue; spin: polling. */
 	bool full, spin;
 	bool value;	/* fetch of a value that had to be computed first */
 	bool fallback;	/* between a fetch and the copy back of its result */
-	bool end;	/* last segment of its call */
+	bool end;	/* last span of its call */
 	bool copying;	/* short pause between two copies */
 	bool copy_code; /* longer, of code that makes many small copies, or part of a large one */
 	bool launching; /* pause that belongs to launching, although long */
@@ -158,22 +158,22 @@ struct tfh_slice {
 	size_t w0, w1;
 	TFH_VEC(struct tfh_slice_window) window; /* from w0 */
 	/* loaded */
-	TFH_VEC(struct tfh_dop) op;		      /* by start */
+	TFH_VEC(struct tfh_device_op) op;	      /* by start */
 	TFH_VEC(struct tfh_piece) call;		      /* by thread and begin */
 	TFH_VEC(struct tfh_run_of_function) function; /* by end */
 	TFH_VEC(struct tfh_lane) lane;
 	int64_t until; /* the ops of these windows ended by then */
 	/* computed from these, in memory lent by the judging thread */
-	TFH_VEC(struct tfh_seg) seg; /* by thread and begin */
-	TFH_VEC(uint32_t) ends;	     /* segments of calls by end */
+	TFH_VEC(struct tfh_host_span) span; /* by thread and begin */
+	TFH_VEC(uint32_t) ends;		    /* spans of calls by end */
 	/* by index in `ends`: how many calls directly before end on the same thread */
 	TFH_VEC(uint32_t) others;
 	TFH_VEC(uint32_t) op_ends; /* ops by end */
 	TFH_VEC(int64_t) issued;   /* by window from w0 - 1: when its main work had been issued */
-	uint64_t families;	   /* families of the calls in `seg`, one bit each */
-	/* By thread: first segment; has an element more than there are threads. */
-	uint32_t *thread_seg;
-	TFH_VEC(uint32_t) near; /* by thread: the segment found last */
+	uint64_t families;	   /* families of the calls in `span`, one bit each */
+	/* By thread: first span; has an element more than there are threads. */
+	uint32_t *thread_span;
+	TFH_VEC(uint32_t) near; /* by thread: the span found last */
 	size_t first_op;	/* earlier ops ended before the window */
 	/* The slice's own names of streams and wake-up times and, after its turn (slices.c), also
 	 * those of all slices before. Wake-up times are from an op's end to the return of the call
@@ -194,7 +194,7 @@ struct tfh_slice {
 struct tfh_device {
 	struct tfh_accounts *accounts;
 	struct tfh_gpu_info gpu;
-	TFH_VEC(struct tfh_dwin) win; /* by window */
+	TFH_VEC(struct tfh_device_window) win; /* by window */
 	TFH_VEC(struct tfh_lane) lane;
 	uint32_t id[TFH_ACCOUNT_DEVICES], n_device;
 	/* gap: start after the previous op of the stream; latency: start after the launch's begin;
@@ -220,7 +220,7 @@ struct tfh_device {
 	TFH_VEC(struct tfh_kernel_time) kernel;
 	struct tfh_near_kernel near_kernel[TFH_ACCOUNT_NEAR_KERNELS];
 	/* read for the next slice, and kept from the slices before */
-	TFH_VEC(struct tfh_dop) op; /* by start */
+	TFH_VEC(struct tfh_device_op) op; /* by start */
 	TFH_VEC(struct tfh_piece) call;
 	TFH_VEC(struct tfh_piece) later; /* calls already read that begin after the horizon */
 	int64_t horizon;
@@ -289,7 +289,7 @@ uint32_t tfh_lane_of(struct tfh_device *d, const struct tfh_op *op);
 
 /* busy.c: counts an op in the second pass; x has its window, lane and kind of work. 0 or
  * -ENOMEM. */
-int tfh_busy_add(struct tfh_device *d, const struct tfh_op *op, const struct tfh_dop *x);
+int tfh_busy_add(struct tfh_device *d, const struct tfh_op *op, const struct tfh_device_op *x);
 
 /* span.c: from and until when windows [w0, w1) need calls and ops, and whether they fit into
  * memory. */
@@ -316,14 +316,14 @@ void tfh_slices_give(struct tfh_slices *q, bool sample);
 int tfh_slices_end(struct tfh_slices *q);
 void tfh_slices_free(struct tfh_slices *q);
 
-/* hosttime.c: makes segments of calls, and finds which threads waited for each other */
+/* hosttime.c: makes spans of calls, and finds which threads waited for each other */
 int tfh_host_time(struct tfh_slice *sl);
 /* staged_copies.c: marks the pauses in which a library copied pageable memory. */
 void tfh_mark_staging(struct tfh_slice *sl);
 /* fallback.c: marks ops without an implementation for the device */
 void tfh_mark_fallbacks(struct tfh_slice *sl);
-/* The segment that contains t - 1. */
-uint32_t tfh_seg_at(const struct tfh_slice *sl, uint32_t thread, int64_t t);
+/* The span that contains t - 1. */
+uint32_t tfh_span_at(const struct tfh_slice *sl, uint32_t thread, int64_t t);
 uint32_t tfh_last_call(const struct tfh_slice *sl, int64_t t, uint32_t not_thread);
 
 /* depend.c */
@@ -331,7 +331,7 @@ int tfh_find_issuers(struct tfh_slice *sl); /* first: each op's call; names of s
 int tfh_depend(struct tfh_slice *sl);
 /* When a waiting call's thread began to be woken up, since what it waited for had ended; INT64_MAX:
  * it is not known to have waited. */
-int64_t tfh_woken_from(const struct tfh_slice *sl, const struct tfh_seg *s);
+int64_t tfh_woken_from(const struct tfh_slice *sl, const struct tfh_host_span *s);
 /* index in op_ends of the last op with end <= t */
 uint32_t tfh_op_ended(const struct tfh_slice *sl, int64_t t);
 /* The host function that ended last before t, if it ended just before; otherwise TFH_NO. */

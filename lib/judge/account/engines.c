@@ -80,7 +80,8 @@ struct ends {
 };
 
 /* Saving a model fetches all of it in a row; an agent that plays fetches an action at a time. */
-static void count_fetched(struct tfh_dwin *w, struct ends *e, const struct tfh_op *op, uint8_t work)
+static void count_fetched(struct tfh_device_window *w, struct ends *e, const struct tfh_op *op,
+			  uint8_t work)
 {
 	if (work == TFH_W_COMPUTE)
 		e->fetched = 0;
@@ -218,7 +219,7 @@ static void complete(struct tfh_device *d, const struct ends *e)
 	d->critical = critical_device(d, e);
 	TFH_EACH (i, accounts->loops->window.n) {
 		const struct tfh_window *w = &accounts->loops->window.v[i];
-		struct tfh_dwin *x = &d->win.v[i];
+		struct tfh_device_window *x = &d->win.v[i];
 		bool next = adjacent(accounts, i) && c > INT64_MIN;
 		x->from = next || c > w->t0 ? c : w->t0 + (i ? 0 : accounts->loops->lead_in);
 		x->done = end_of(d, e, i);
@@ -250,7 +251,7 @@ static bool launches(const struct tfh_accounts *accounts, size_t i)
 static bool complete_ops(const struct tfh_device *d, size_t i)
 {
 	const struct tfh_window *w = &d->accounts->loops->window.v[i];
-	const struct tfh_dwin *x = &d->win.v[i];
+	const struct tfh_device_window *x = &d->win.v[i];
 
 	return (x->ops || !launches(d->accounts, i)) && !w->hole &&
 	       in_span(&d->gpu, x->from < w->t0 ? x->from : w->t0, x->done);
@@ -288,7 +289,7 @@ static void share_cuts(struct tfh_device *d)
 	const struct tfh_window *w = d->accounts->loops->window.v;
 
 	for (size_t i = d->win.n; i-- > 1; tfh_big_pass(i)) {
-		struct tfh_dwin *a = &d->win.v[i - 1], *b = &d->win.v[i];
+		struct tfh_device_window *a = &d->win.v[i - 1], *b = &d->win.v[i];
 		struct tfh_use *use = &d->accounts->use[i - 1];
 		if (!adjacent(d->accounts, i) || (use[0].tier == 'C') == (use[1].tier == 'C'))
 			continue;
@@ -362,7 +363,7 @@ int tfh_device_survey(struct tfh_device *d, struct tfh_err *err)
 	int rc = e.comm && e.any ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < n && !rc; i++)
-		rc = TFH_PUSH_BIG(d->win, (struct tfh_dwin){0});
+		rc = TFH_PUSH_BIG(d->win, (struct tfh_device_window){0});
 	if (!rc)
 		rc = tfh_feed_rewind_brief(f, accounts->facts->process, err);
 	for (size_t i = 0; !rc && (op = tfh_feed_borrow_op(f, &room)); tfh_big_pass(++i))

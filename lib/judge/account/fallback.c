@@ -9,13 +9,13 @@
  * between; TFH_NO if there is none, or if it has another size. */
 static uint32_t copy_back(const struct tfh_slice *sl, uint32_t i, size_t window)
 {
-	const struct tfh_seg *from = &sl->seg.v[i];
-	uint32_t last = sl->thread_seg[from->thread + 1];
+	const struct tfh_host_span *from = &sl->span.v[i];
+	uint32_t last = sl->thread_span[from->thread + 1];
 
 	for (uint32_t k = i + 1; k < last; k++) {
-		const struct tfh_seg *s = &sl->seg.v[k];
-		if (s->t0 >= sl->accounts->loops->window.v[window].t1 || s->label == TFH_L_INPUT ||
-		    tfh_family_launches(s->family))
+		const struct tfh_host_span *s = &sl->span.v[k];
+		if (s->t0 >= sl->accounts->loops->window.v[window].t1 ||
+		    s->activity == TFH_ACTIVITY_INPUT || tfh_family_launches(s->family))
 			return TFH_NO;
 		if (s->family == TFH_FAM_COPY && s->dir == TFH_DIR_H2D)
 			return s->bytes <= TFH_ACCOUNT_FALLBACK_TIMES * from->bytes &&
@@ -27,7 +27,7 @@ static uint32_t copy_back(const struct tfh_slice *sl, uint32_t i, size_t window)
 }
 
 /* Whether the call launches in the window, into this stream unless it is TFH_NO. */
-static bool launches_in(const struct tfh_seg *s, const struct tfh_window *w, uint32_t stream)
+static bool launches_in(const struct tfh_host_span *s, const struct tfh_window *w, uint32_t stream)
 {
 	return s->t0 >= w->t0 && s->t0 < w->t1 && tfh_family_launches(s->family) &&
 	       (stream == TFH_NO || s->stream == stream);
@@ -39,29 +39,29 @@ static bool launches_in(const struct tfh_seg *s, const struct tfh_window *w, uin
 static bool goes_on(const struct tfh_slice *sl, uint32_t fetch, uint32_t back,
 		    const struct tfh_window *w)
 {
-	uint32_t thread = sl->seg.v[fetch].thread, at = fetch;
-	uint32_t first = sl->thread_seg[thread], last = sl->thread_seg[thread + 1];
+	uint32_t thread = sl->span.v[fetch].thread, at = fetch;
+	uint32_t first = sl->thread_span[thread], last = sl->thread_span[thread + 1];
 
 	first = fetch > first + TFH_ACCOUNT_FALLBACK_REACH ? fetch - TFH_ACCOUNT_FALLBACK_REACH
 							   : first;
 	last = back + TFH_ACCOUNT_FALLBACK_REACH < last ? back + TFH_ACCOUNT_FALLBACK_REACH : last;
-	while (at > first && !launches_in(&sl->seg.v[at - 1], w, TFH_NO))
+	while (at > first && !launches_in(&sl->span.v[at - 1], w, TFH_NO))
 		at--;
 	if (at == first)
 		return false;
 	for (uint32_t k = back + 1; k < last; k++)
-		if (launches_in(&sl->seg.v[k], w, sl->seg.v[at - 1].stream))
+		if (launches_in(&sl->span.v[k], w, sl->span.v[at - 1].stream))
 			return true;
 	return false;
 }
 
 /* Whether one of the copies up to the next launch sends from where this one was fetched to. */
-static bool returns(const struct tfh_slice *sl, const struct tfh_seg *fetch, uint32_t back)
+static bool returns(const struct tfh_slice *sl, const struct tfh_host_span *fetch, uint32_t back)
 {
-	uint32_t last = sl->thread_seg[fetch->thread + 1];
+	uint32_t last = sl->thread_span[fetch->thread + 1];
 
-	for (uint32_t k = back; k < last && !tfh_family_launches(sl->seg.v[k].family); k++) {
-		const struct tfh_seg *s = &sl->seg.v[k];
+	for (uint32_t k = back; k < last && !tfh_family_launches(sl->span.v[k].family); k++) {
+		const struct tfh_host_span *s = &sl->span.v[k];
 		if (s->family == TFH_FAM_COPY && s->dir == TFH_DIR_H2D && fetch->handle &&
 		    s->handle == fetch->handle && s->bytes == fetch->bytes)
 			return true;
@@ -76,7 +76,7 @@ static bool comes_and_goes(const struct tfh_slice *sl, uint32_t fetch, uint32_t 
 	bool same = false;
 
 	for (uint32_t k = fetch; k <= back; k++) {
-		const struct tfh_seg *s = &sl->seg.v[k];
+		const struct tfh_host_span *s = &sl->span.v[k];
 		bool copy = s->family == TFH_FAM_COPY;
 		*(copy ? &copies : &between) += s->t1 - s->t0;
 		same |= copy && s->dir == TFH_DIR_D2H && returns(sl, s, back);
@@ -90,7 +90,7 @@ static bool comes_and_goes(const struct tfh_slice *sl, uint32_t fetch, uint32_t 
  * host memory (numba, PyCUDA) copies it there and back around each of its launches. */
 static bool python_works(const struct tfh_slice *sl, uint32_t fetch, uint32_t back)
 {
-	const struct tfh_seg *from = &sl->seg.v[fetch], *to = &sl->seg.v[back];
+	const struct tfh_host_span *from = &sl->span.v[fetch], *to = &sl->span.v[back];
 	double share[TFH_CAUSE_COUNT], python;
 
 	if (!tfh_pause_causes(sl->accounts, from->thread, from->t1, to->t0, false,
@@ -106,8 +106,8 @@ void tfh_mark_fallbacks(struct tfh_slice *sl)
 {
 	size_t w = sl->w0;
 
-	for (uint32_t i = 0; i < sl->seg.n; i++) {
-		const struct tfh_seg *s = &sl->seg.v[i];
+	for (uint32_t i = 0; i < sl->span.n; i++) {
+		const struct tfh_host_span *s = &sl->span.v[i];
 		if (s->family != TFH_FAM_COPY || s->dir != TFH_DIR_D2H || s->fallback ||
 		    s->bytes < TFH_VALUE_BYTES)
 			continue;
@@ -119,6 +119,6 @@ void tfh_mark_fallbacks(struct tfh_slice *sl)
 		    python_works(sl, i, back))
 			continue;
 		for (uint32_t k = i; k <= back; k++)
-			sl->seg.v[k].fallback = true;
+			sl->span.v[k].fallback = true;
 	}
 }

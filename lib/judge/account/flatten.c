@@ -1,10 +1,10 @@
 /*
- * Merges calls of several threads into one line of segments: at every moment the innermost or most
+ * Merges calls of several threads into one line of spans: at every moment the innermost or most
  * informative open call, or a gap. Calls arrive in order of end time and are at most
  * tfh_facts.long_ns long (longer ones are known from the first pass), so a queue ordered by begin
  * time needs to reach back only that far.
  *
- * Passive pieces (producers of a pipeline) make no segments. For each stage, the time is summed
+ * Passive pieces (producers of a pipeline) make no spans. For each stage, the time is summed
  * during which a producer was in it while the training loop waited for input.
  */
 #include <errno.h>
@@ -15,7 +15,7 @@
 
 struct tfh_flat {
 	struct tfh_accounts *accounts;
-	tfh_seg_fn fn;
+	tfh_span_fn fn;
 	void *arg;
 	struct tfh_piece *queue; /* [head, end), ordered by begin time */
 	size_t head, end, cap, next_long, window;
@@ -24,7 +24,7 @@ struct tfh_flat {
 	int64_t waited_at_begin[TFH_ACCOUNT_ACTIVE];
 	size_t n_active;
 	int64_t cur, waited; /* waited: exposed input time in training windows so far */
-	/* last segment, not passed on yet, as it may continue */
+	/* last span, not passed on yet, as it may continue */
 	struct tfh_piece last;
 	int64_t last_t0;
 	bool has_last, last_gap;
@@ -41,7 +41,7 @@ static int64_t start_of_line(const struct tfh_accounts *accounts)
 	return whole && loops->window.n ? loops->window.v[0].t0 : INT64_MIN;
 }
 
-struct tfh_flat *tfh_flat_new(struct tfh_accounts *accounts, tfh_seg_fn fn, void *arg)
+struct tfh_flat *tfh_flat_new(struct tfh_accounts *accounts, tfh_span_fn fn, void *arg)
 {
 	struct tfh_flat *s = calloc(1, sizeof(*s));
 
@@ -192,23 +192,23 @@ static void advance(struct tfh_flat *s, int64_t to)
 			const struct tfh_piece *p = &s->active[i];
 			if (p->t1 < end)
 				end = p->t1;
-			if (!p->passive && (!best || p->label > best->label ||
-					    (p->label == best->label && p->t0 > best->t0)))
+			if (!p->passive && (!best || p->activity > best->activity ||
+					    (p->activity == best->activity && p->t0 > best->t0)))
 				best = p;
 		}
 		emit(s, best);
-		if (best && best->label == TFH_L_INPUT)
+		if (best && best->activity == TFH_ACTIVITY_INPUT)
 			wait_for_input(s, s->cur, end);
 		s->cur = end;
 		drop_ended(s);
 	}
 }
 
-/* Passes on a piece whose segment is complete, because nothing overlaps it. */
+/* Passes on a piece whose span is complete, because nothing overlaps it. */
 static void take_alone(struct tfh_flat *s, const struct tfh_piece *p)
 {
 	flush(s, s->cur);
-	if (p->label == TFH_L_INPUT)
+	if (p->activity == TFH_ACTIVITY_INPUT)
 		wait_for_input(s, s->cur, p->t1);
 	s->fn(s->arg, s->cur, p->t1, p);
 	s->cur = p->t1;

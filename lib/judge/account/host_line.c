@@ -75,7 +75,7 @@ static enum tfh_cause copy_cause(struct tfh_host_line *a, const struct tfh_piece
 				     : tfh_copy_cause(p->dir, p->pageable);
 }
 
-static void seg_copy(struct tfh_host_line *a, int64_t t0, int64_t t1, const struct tfh_piece *p)
+static void charge_copy(struct tfh_host_line *a, int64_t t0, int64_t t1, const struct tfh_piece *p)
 {
 	struct tfh_inferred *d = &a->device;
 	int64_t take = tfh_inferred_copy_ns(d, p), from = t0;
@@ -99,7 +99,8 @@ static void submitted(struct tfh_inferred *d, int64_t t1, const struct tfh_piece
 		*tfh_inferred_last(d, p->stream) = ++d->launches;
 }
 
-static void seg_launch(struct tfh_host_line *a, int64_t t0, int64_t t1, const struct tfh_piece *p)
+static void charge_launch(struct tfh_host_line *a, int64_t t0, int64_t t1,
+			  const struct tfh_piece *p)
 {
 	struct tfh_inferred *d = &a->device;
 	bool launch = tfh_family_launches(p->family);
@@ -117,7 +118,7 @@ static void seg_launch(struct tfh_host_line *a, int64_t t0, int64_t t1, const st
 	submitted(d, t1, p);
 }
 
-static void seg_sync(struct tfh_host_line *a, int64_t t0, int64_t t1, const struct tfh_piece *p)
+static void charge_sync(struct tfh_host_line *a, int64_t t0, int64_t t1, const struct tfh_piece *p)
 {
 	struct tfh_inferred *d = &a->device;
 	uint64_t upto = tfh_inferred_covered(d, p);
@@ -163,7 +164,7 @@ static void charge_covered(struct tfh_host_line *a, int64_t t0, int64_t t1, bool
 
 /* Charges [t0, t1), in which no driving thread was in a call. Ranges of an imported trace may show
  * what it was. */
-static void charge_pause(struct tfh_host_line *a, int64_t t0, int64_t t1, bool hidden)
+static void charge_no_call(struct tfh_host_line *a, int64_t t0, int64_t t1, bool hidden)
 {
 	struct tfh_accounts *accounts = a->accounts;
 	enum tfh_covered by = TFH_COVERED_NOT;
@@ -196,7 +197,7 @@ static double waiting_part(const struct tfh_accounts *accounts, int64_t t0, int6
 }
 
 /* Charges a pause in which the process exchanged data with other ranks. */
-static void seg_exchanges(struct tfh_host_line *a, int64_t t0, int64_t t1, int64_t exchanges)
+static void charge_exchanges(struct tfh_host_line *a, int64_t t0, int64_t t1, int64_t exchanges)
 {
 	double part = waiting_part(a->accounts, t0, t1, exchanges);
 	int64_t until, own;
@@ -210,7 +211,7 @@ static void seg_exchanges(struct tfh_host_line *a, int64_t t0, int64_t t1, int64
 }
 
 /* Charges an executed call of a job on the CPU. */
-static void seg_exec(struct tfh_host_line *a, int64_t t0, int64_t t1)
+static void charge_exec(struct tfh_host_line *a, int64_t t0, int64_t t1)
 {
 	int64_t until;
 
@@ -222,19 +223,19 @@ static void seg_exec(struct tfh_host_line *a, int64_t t0, int64_t t1)
 
 /* Charges a pause in which other threads may have computed or communicated meanwhile: without a
  * device, that is the job's work. */
-static void seg_pause(struct tfh_host_line *a, int64_t t0, int64_t t1, bool hidden)
+static void charge_pause(struct tfh_host_line *a, int64_t t0, int64_t t1, bool hidden)
 {
 	enum tfh_covered by;
 	int64_t until, exchanges = tfh_exposed_ns(a->accounts->exposed, t0, t1);
 
 	if (exchanges) {
-		seg_exchanges(a, t0, t1, exchanges);
+		charge_exchanges(a, t0, t1, exchanges);
 		return;
 	}
 	for (; t0 < t1; t0 = until) {
 		by = tfh_covered_line(a->accounts->cover, t0, t1, &until);
 		if (by == TFH_COVERED_NOT)
-			charge_pause(a, t0, until, hidden);
+			charge_no_call(a, t0, until, hidden);
 		else
 			tfh_charge(a->open, t0, until,
 				   by == TFH_COVERED_EXCHANGE ? TFH_CAUSE_COMMUNICATION_TRANSFER
@@ -244,7 +245,7 @@ static void seg_pause(struct tfh_host_line *a, int64_t t0, int64_t t1, bool hidd
 }
 
 /* Charges a short pause. */
-static void seg_brief(struct tfh_host_line *a, int64_t t0, int64_t t1, bool hidden)
+static void charge_brief(struct tfh_host_line *a, int64_t t0, int64_t t1, bool hidden)
 {
 	struct tfh_share_end part[TFH_CAUSE_COUNT] = {{t1, TFH_CAUSE_HOST_LAUNCH}};
 	uint32_t n = a->brief ? tfh_divide(t0, t1, a->brief, part) : 1;
@@ -253,52 +254,52 @@ static void seg_brief(struct tfh_host_line *a, int64_t t0, int64_t t1, bool hidd
 		tfh_charge(a->open, t0, part[i].t1, part[i].cause, hidden, true);
 }
 
-/* Charges one segment of the merged line. */
-static void segment(void *arg, int64_t t0, int64_t t1, const struct tfh_piece *p)
+/* Charges one span of the merged line. */
+static void charge_span(void *arg, int64_t t0, int64_t t1, const struct tfh_piece *p)
 {
 	struct tfh_host_line *a = arg;
 	struct tfh_open_accounts *l = a->open;
 	bool hidden = a->device.since != 0;
 	enum tfh_cause cause;
 
-	switch (p ? p->label : TFH_L_GAP) {
-	case TFH_L_GAP:
+	switch (p ? p->activity : TFH_ACTIVITY_GAP) {
+	case TFH_ACTIVITY_GAP:
 		if (t1 - t0 < TFH_GAP_NS)
-			seg_brief(a, t0, t1, hidden);
+			charge_brief(a, t0, t1, hidden);
 		else
-			seg_pause(a, t0, t1, hidden);
+			charge_pause(a, t0, t1, hidden);
 		return;
-	case TFH_L_EXEC:
+	case TFH_ACTIVITY_EXEC:
 		cause = tfh_exec_cause(a->accounts, p->saves, p->makes, p->logs);
 		if (cause == TFH_CAUSE_HOST_LAUNCH && a->accounts->facts->cpu_only)
-			seg_exec(a, t0, t1);
+			charge_exec(a, t0, t1);
 		else
 			tfh_charge(l, t0, t1, cause, hidden, true);
 		break;
-	case TFH_L_INPUT:
+	case TFH_ACTIVITY_INPUT:
 		tfh_charge(l, t0, t1, TFH_CAUSE_INPUT_UNKNOWN, hidden, true);
 		return;
-	case TFH_L_OTHER:
+	case TFH_ACTIVITY_OTHER:
 		if (p->family == TFH_FAM_EVENT && p->handle)
 			tfh_inferred_recorded(&a->device, p->handle);
 		tfh_charge(l, t0, t1, tfh_other_cause(p->family, t1 - t0), hidden, true);
 		return;
-	case TFH_L_LAUNCH:
-		seg_launch(a, t0, t1, p);
+	case TFH_ACTIVITY_LAUNCH:
+		charge_launch(a, t0, t1, p);
 		break;
-	case TFH_L_ALLOC:
+	case TFH_ACTIVITY_ALLOC:
 		tfh_charge(l, t0, t1, TFH_CAUSE_HOST_ALLOC, hidden, true);
 		return;
-	case TFH_L_MODULE:
+	case TFH_ACTIVITY_MODULE:
 		tfh_charge(l, t0, t1, TFH_CAUSE_HOST_COMPILE, hidden, true);
 		if (p->family == TFH_FAM_LAUNCH)
 			submitted(&a->device, t1, p);
 		return;
-	case TFH_L_COPY:
-		seg_copy(a, t0, t1, p);
+	case TFH_ACTIVITY_COPY:
+		charge_copy(a, t0, t1, p);
 		break;
-	case TFH_L_SYNC:
-		seg_sync(a, t0, t1, p);
+	case TFH_ACTIVITY_SYNC:
+		charge_sync(a, t0, t1, p);
 		break;
 	}
 	if (t1 == p->t1)
@@ -377,7 +378,7 @@ static int add_launch(struct tfh_host_line *a, const struct tfh_event *ev)
 	if (rc || ev->t1 - ev->t0 >= accounts->facts->long_ns ||
 	    !accounts->facts->thread[ev->thread].drives)
 		return rc;
-	tfh_event_label(ev, &p);
+	tfh_piece_of(ev, &p);
 	if (!accounts->facts->one_line)
 		return tfh_flat_add(a->flat, &p);
 	rc = tfh_flat_next(a->flat, &p);
@@ -390,7 +391,7 @@ static int add_event(struct tfh_host_line *a, const struct tfh_event *ev)
 	struct tfh_accounts *accounts = a->accounts;
 	struct tfh_piece p;
 
-	if (!tfh_event_label(ev, &p))
+	if (!tfh_piece_of(ev, &p))
 		return 0;
 	if (tfh_count_event(accounts, ev, &p))
 		return -ENOMEM;
@@ -413,7 +414,7 @@ struct tfh_host_line *tfh_host_line_new(struct tfh_accounts *accounts)
 	a->flattened = a->row.until = INT64_MIN;
 	a->brief = tfh_brief_shares(accounts, TFH_ANY_THREAD);
 	a->open = tfh_open_accounts_new(accounts);
-	a->flat = tfh_flat_new(accounts, segment, a);
+	a->flat = tfh_flat_new(accounts, charge_span, a);
 	a->last = calloc(accounts->facts->feed->n_threads + 1, sizeof(*a->last));
 	if (a->open && a->flat && a->last)
 		return a;

@@ -11,9 +11,9 @@
 static double length_of(const struct tfh_accounts *accounts, size_t i)
 {
 	const struct tfh_window *w = &accounts->loops->window.v[i];
-	const struct tfh_dwin *d = accounts->timed && accounts->use[i].tier != 'C'
-					   ? &accounts->device->win.v[i]
-					   : NULL;
+	const struct tfh_device_window *d = accounts->timed && accounts->use[i].tier != 'C'
+						    ? &accounts->device->win.v[i]
+						    : NULL;
 
 	return (double)(d ? d->to - d->from : w->t1 - w->t0) / 1e9;
 }

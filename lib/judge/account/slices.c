@@ -95,7 +95,7 @@ static int charge(struct tfh_slice *sl)
 
 	for (size_t w = sl->w0; w < sl->w1 && !rc; w++) {
 		struct tfh_slice_window *x = &sl->window.v[w - sl->w0];
-		const struct tfh_dwin *win = &sl->device->win.v[w];
+		const struct tfh_device_window *win = &sl->device->win.v[w];
 		tfh_blame_window(sl, w, &x->account);
 		x->counts = tfh_window_counts(accounts, w) &&
 			    !tfh_is_stall(accounts, w, win->to - win->from, x->account.compute);
@@ -107,16 +107,16 @@ static int charge(struct tfh_slice *sl)
 /* Lends a slice the memory for the data made while it is judged, and takes it back. */
 static void swap_room(struct tfh_slice *sl, struct tfh_slice *room)
 {
-	uint32_t *thread_seg = sl->thread_seg;
+	uint32_t *thread_span = sl->thread_span;
 
-	TFH_SWAP(sl->seg, room->seg);
+	TFH_SWAP(sl->span, room->span);
 	TFH_SWAP(sl->ends, room->ends);
 	TFH_SWAP(sl->others, room->others);
 	TFH_SWAP(sl->op_ends, room->op_ends);
 	TFH_SWAP(sl->issued, room->issued);
 	TFH_SWAP(sl->near, room->near);
-	sl->thread_seg = room->thread_seg;
-	room->thread_seg = thread_seg;
+	sl->thread_span = room->thread_span;
+	room->thread_span = thread_span;
 }
 
 static void judge(struct tfh_slices *q, struct tfh_slice *sl)
@@ -172,7 +172,7 @@ static void *work(void *arg)
 
 static void close_window(struct tfh_device *d, size_t i, const struct tfh_account *a)
 {
-	const struct tfh_dwin *w = &d->win.v[i];
+	const struct tfh_device_window *w = &d->win.v[i];
 
 	tfh_account_close(d->accounts, i, a, w->from, w->to);
 	if (d->accounts->loops->window.v[i].steps) {
@@ -306,8 +306,8 @@ struct tfh_slices *tfh_slices_new(struct tfh_device *d, const struct tfh_sampler
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		q->room[i].of = q;
-		q->room[i].thread_seg = calloc(f->n_threads + 2, sizeof(*q->room->thread_seg));
-		room &= q->room[i].thread_seg != NULL;
+		q->room[i].thread_span = calloc(f->n_threads + 2, sizeof(*q->room->thread_span));
+		room &= q->room[i].thread_span != NULL;
 	}
 	if (room)
 		start_workers(q, n - 1);
@@ -324,12 +324,12 @@ static void free_slice(struct tfh_slice *sl)
 	free(sl->call.v);
 	free(sl->function.v);
 	free(sl->lane.v);
-	free(sl->seg.v);
+	free(sl->span.v);
 	free(sl->ends.v);
 	free(sl->others.v);
 	free(sl->op_ends.v);
 	free(sl->issued.v);
-	free(sl->thread_seg);
+	free(sl->thread_span);
 	free(sl->near.v);
 	free(sl->stream.v);
 	tfh_pauses_free(sl->pauses);

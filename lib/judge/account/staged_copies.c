@@ -22,13 +22,13 @@ static bool is_library(const struct tfh_facts *facts, uint32_t thread)
 
 /* The copy of data from pinned memory to the device that follows the pause i; NULL: there is
  * none. */
-static const struct tfh_seg *copied_next(const struct tfh_slice *sl, uint32_t i)
+static const struct tfh_host_span *copied_next(const struct tfh_slice *sl, uint32_t i)
 {
-	const struct tfh_seg *s = &sl->seg.v[i];
-	uint32_t last = sl->thread_seg[s->thread + 1];
+	const struct tfh_host_span *s = &sl->span.v[i];
+	uint32_t last = sl->thread_span[s->thread + 1];
 
-	for (uint32_t k = i + 1; k < last && sl->seg.v[k].t0 - s->t1 < TFH_GAP_NS; k++) {
-		const struct tfh_seg *c = &sl->seg.v[k];
+	for (uint32_t k = i + 1; k < last && sl->span.v[k].t0 - s->t1 < TFH_GAP_NS; k++) {
+		const struct tfh_host_span *c = &sl->span.v[k];
 		if (c->family == TFH_FAM_COPY && c->dir == TFH_DIR_H2D)
 			return !c->pageable && c->bytes >= TFH_ACCOUNT_STAGED_BYTES ? c : NULL;
 	}
@@ -36,17 +36,18 @@ static const struct tfh_seg *copied_next(const struct tfh_slice *sl, uint32_t i)
 }
 
 /* Whether pause i, before copy c, is an exchange with other ranks. */
-static bool exchanges(const struct tfh_slice *sl, uint32_t i, const struct tfh_seg *c)
+static bool exchanges(const struct tfh_slice *sl, uint32_t i, const struct tfh_host_span *c)
 {
 	const struct tfh_facts *facts = sl->accounts->facts;
-	const struct tfh_seg *before = i > sl->thread_seg[c->thread] ? &sl->seg.v[i - 1] : NULL;
+	const struct tfh_host_span *before =
+		i > sl->thread_span[c->thread] ? &sl->span.v[i - 1] : NULL;
 
 	return facts->feed->processes[facts->process].world > 1 && before &&
-	       before->label == TFH_L_SYNC && before->stream == c->stream;
+	       before->activity == TFH_ACTIVITY_SYNC && before->stream == c->stream;
 }
 
 /* Whether samples show that the thread mostly waited for others in its pause. */
-static bool waited(const struct tfh_facts *facts, const struct tfh_seg *pause)
+static bool waited(const struct tfh_facts *facts, const struct tfh_host_span *pause)
 {
 	struct tfh_seen seen;
 	double share = 0;
@@ -61,16 +62,16 @@ static bool waited(const struct tfh_facts *facts, const struct tfh_seg *pause)
 }
 
 /* The pause of a driving thread at the end of s, TFH_NO: there is none. */
-static uint32_t asked_in(const struct tfh_slice *sl, const struct tfh_seg *s)
+static uint32_t asked_in(const struct tfh_slice *sl, const struct tfh_host_span *s)
 {
 	const struct tfh_facts *facts = sl->accounts->facts;
 
 	for (uint32_t t = 0; t < facts->feed->n_threads; t++) {
-		uint32_t at = facts->thread[t].drives && t != s->thread ? tfh_seg_at(sl, t, s->t1)
+		uint32_t at = facts->thread[t].drives && t != s->thread ? tfh_span_at(sl, t, s->t1)
 									: TFH_NO;
-		const struct tfh_seg *pause = at == TFH_NO ? NULL : &sl->seg.v[at];
-		if (pause && pause->label == TFH_L_GAP && pause->t1 >= s->t1 &&
-		    at > sl->thread_seg[t])
+		const struct tfh_host_span *pause = at == TFH_NO ? NULL : &sl->span.v[at];
+		if (pause && pause->activity == TFH_ACTIVITY_GAP && pause->t1 >= s->t1 &&
+		    at > sl->thread_span[t])
 			return at;
 	}
 	return TFH_NO;
@@ -79,10 +80,10 @@ static uint32_t asked_in(const struct tfh_slice *sl, const struct tfh_seg *s)
 /* The last call of the thread of pause i that ended by t. */
 static uint32_t last_by(const struct tfh_slice *sl, uint32_t i, int64_t t)
 {
-	uint32_t last = sl->thread_seg[sl->seg.v[i].thread + 1], best = TFH_NO;
+	uint32_t last = sl->thread_span[sl->span.v[i].thread + 1], best = TFH_NO;
 
-	for (uint32_t k = i + 1; k < last && sl->seg.v[k].t1 <= t; k++)
-		best = sl->seg.v[k].label == TFH_L_GAP ? best : k;
+	for (uint32_t k = i + 1; k < last && sl->span.v[k].t1 <= t; k++)
+		best = sl->span.v[k].activity == TFH_ACTIVITY_GAP ? best : k;
 	return best;
 }
 
@@ -100,10 +101,10 @@ void tfh_mark_staging(struct tfh_slice *sl)
 {
 	const struct tfh_facts *facts = sl->accounts->facts;
 
-	for (uint32_t i = 0; i < sl->seg.n && facts->samples; i++) {
-		struct tfh_seg *s = &sl->seg.v[i];
-		const struct tfh_seg *copy = NULL;
-		if (s->label == TFH_L_GAP && s->t1 - s->t0 >= TFH_GAP_NS &&
+	for (uint32_t i = 0; i < sl->span.n && facts->samples; i++) {
+		struct tfh_host_span *s = &sl->span.v[i];
+		const struct tfh_host_span *copy = NULL;
+		if (s->activity == TFH_ACTIVITY_GAP && s->t1 - s->t0 >= TFH_GAP_NS &&
 		    is_library(facts, s->thread))
 			copy = copied_next(sl, i);
 		if (!copy)
@@ -111,7 +112,7 @@ void tfh_mark_staging(struct tfh_slice *sl)
 		uint32_t asked = asked_in(sl, s);
 		if (asked == TFH_NO)
 			continue;
-		struct tfh_seg *pause = &sl->seg.v[asked];
+		struct tfh_host_span *pause = &sl->span.v[asked];
 		if (pause->t1 - s->t1 < TFH_WOKEN_NS && waited(facts, pause)) {
 			s->library = exchanges(sl, i, copy) ? TFH_CAUSE_COMMUNICATION_TRANSFER
 							    : TFH_CAUSE_TRANSFER_H2D_PAGEABLE;
@@ -121,7 +122,7 @@ void tfh_mark_staging(struct tfh_slice *sl)
 		}
 		s->asked = asked;
 		s->feeding = false;
-		if (pause->from != TFH_NO && is_library(facts, sl->seg.v[pause->from].thread))
+		if (pause->from != TFH_NO && is_library(facts, sl->span.v[pause->from].thread))
 			pause->from = TFH_NO;
 	}
 }

@@ -11,7 +11,7 @@
 
 /* When op o could have started at the earliest: a long call, such as the first launch of a kernel,
  * submits it at its end. */
-static int64_t launched(const struct tfh_slice *sl, const struct tfh_dop *o)
+static int64_t launched(const struct tfh_slice *sl, const struct tfh_device_op *o)
 {
 	bool late = o->issue1 - o->issue0 > tfh_max_ns(sl->device->slow, sl->device->tau) &&
 		    o->t0 + sl->device->floor >= o->issue1;
@@ -20,29 +20,31 @@ static int64_t launched(const struct tfh_slice *sl, const struct tfh_dop *o)
 }
 
 /* Whether the thread that launched o waited for the device before it did, beyond hi: then it would
- * have launched o earlier, too. Segments of the same thread up to `*seen` were looked at. */
-static bool waited(const struct tfh_slice *sl, const struct tfh_dop *o, int64_t hi, uint32_t *seen)
+ * have launched o earlier, too. Spans of the same thread up to `*seen` were looked at. */
+static bool waited(const struct tfh_slice *sl, const struct tfh_device_op *o, int64_t hi,
+		   uint32_t *seen)
 {
-	uint32_t first = sl->thread_seg[o->thread];
+	uint32_t first = sl->thread_span[o->thread];
 
-	if (o->seg == TFH_NO)
+	if (o->span == TFH_NO)
 		return true;
-	if (*seen != TFH_NO && *seen >= first && *seen <= o->seg)
+	if (*seen != TFH_NO && *seen >= first && *seen <= o->span)
 		first = *seen;
-	for (uint32_t i = o->seg; i-- > first;) {
-		const struct tfh_seg *s = &sl->seg.v[i];
+	for (uint32_t i = o->span; i-- > first;) {
+		const struct tfh_host_span *s = &sl->span.v[i];
 		if (s->t1 <= hi)
 			break;
-		if (s->label == TFH_L_SYNC || s->label == TFH_L_COPY || s->full || s->spin)
+		if (s->activity == TFH_ACTIVITY_SYNC || s->activity == TFH_ACTIVITY_COPY ||
+		    s->full || s->spin)
 			return true;
 	}
-	*seen = o->seg;
+	*seen = o->span;
 	return false;
 }
 
 /* By how much o could have started earlier without the stall that ended at hi. A stall of its own
  * that began later, when what it follows had ended and it had been launched, would be the same. */
-static int64_t slack(const struct tfh_slice *sl, const struct tfh_dop *o, int64_t hi)
+static int64_t slack(const struct tfh_slice *sl, const struct tfh_device_op *o, int64_t hi)
 {
 	int64_t issue = launched(sl, o), end = sl->lane.v[o->lane].past_end;
 
@@ -65,7 +67,7 @@ int64_t tfh_hidden_stall(const struct tfh_slice *sl, uint32_t k, int64_t lo, int
 	if (n - k > TFH_ACCOUNT_STALLED)
 		n = k + TFH_ACCOUNT_STALLED;
 	for (uint32_t i = k + 1; i < n && late > 0; i++) {
-		const struct tfh_dop *o = &sl->op.v[i];
+		const struct tfh_device_op *o = &sl->op.v[i];
 		if (o->device != sl->op.v[k].device || o->inner)
 			continue;
 		if (o->issue0 == INT64_MIN || waited(sl, o, hi, &seen))

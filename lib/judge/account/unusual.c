@@ -92,7 +92,7 @@ void tfh_find_checkpoints(struct tfh_accounts *accounts)
 static int64_t length(const struct tfh_accounts *accounts, size_t i)
 {
 	const struct tfh_window *w = &accounts->loops->window.v[i];
-	const struct tfh_dwin *d = accounts->timed ? &accounts->device->win.v[i] : NULL;
+	const struct tfh_device_window *d = accounts->timed ? &accounts->device->win.v[i] : NULL;
 
 	if (!tfh_window_counts(accounts, i) || (d && accounts->use[i].tier == 'C'))
 		return 0;

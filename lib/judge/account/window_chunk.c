@@ -18,8 +18,9 @@ static bool call_wanted(const struct tfh_accounts *accounts, const struct tfh_pi
 	bool orders = p->family == TFH_FAM_EVENT || p->family == TFH_FAM_STREAM_WAIT;
 
 	if (!p->passive)
-		return accounts->facts->thread[p->thread].drives || p->label == TFH_L_INPUT ||
-		       orders || (p->label >= TFH_L_LAUNCH && p->family != TFH_FAM_QUERY);
+		return accounts->facts->thread[p->thread].drives ||
+		       p->activity == TFH_ACTIVITY_INPUT || orders ||
+		       (p->activity >= TFH_ACTIVITY_LAUNCH && p->family != TFH_FAM_QUERY);
 	return tfh_stage_is_loop_child(accounts->facts, p->stage);
 }
 
@@ -100,12 +101,12 @@ static int add_call(struct tfh_device *d, const struct tfh_event *ev, int64_t fr
 		return d->function.n < TFH_ACCOUNT_CALLS ? TFH_PUSH(d->function, x) : 0;
 	}
 	if (ev->thread >= accounts->facts->feed->n_threads || ev->t1 < from ||
-	    !tfh_event_label(ev, &p) || ev->t1 - ev->t0 >= TFH_LONG_NS ||
+	    !tfh_piece_of(ev, &p) || ev->t1 - ev->t0 >= TFH_LONG_NS ||
 	    !tfh_exec_piece(accounts->facts, ev, &p) || !call_wanted(accounts, &p))
 		return 0;
 	if (p.passive) {
 		p.passive = false;
-		p.label = TFH_L_INPUT;
+		p.activity = TFH_ACTIVITY_INPUT;
 	}
 	tfh_loading_piece(accounts->facts, &p);
 	return keep_call(d, &p);
@@ -124,8 +125,8 @@ static int read_calls(struct tfh_device *d, int64_t from, int64_t to)
 	       accounts->facts->longs.v[d->next_long].t0 <= to && !rc;
 	     d->next_long++) {
 		const struct tfh_piece *p = &accounts->facts->longs.v[d->next_long];
-		if (p->t1 - p->t0 >= TFH_LONG_NS && p->t1 >= from && p->label != TFH_L_GAP &&
-		    !p->passive && call_wanted(accounts, p))
+		if (p->t1 - p->t0 >= TFH_LONG_NS && p->t1 >= from &&
+		    p->activity != TFH_ACTIVITY_GAP && !p->passive && call_wanted(accounts, p))
 			rc = TFH_PUSH(d->call, *p);
 	}
 	return rc;
@@ -133,21 +134,21 @@ static int read_calls(struct tfh_device *d, int64_t from, int64_t to)
 
 static int add_op(struct tfh_device *d, const struct tfh_op *o)
 {
-	struct tfh_dop x = {.t0 = o->t0,
-			    .t1 = o->t1,
-			    .issue0 = o->issue0,
-			    .issue1 = o->issue1,
-			    .lane = tfh_lane_of(d, o),
-			    .thread = o->thread,
-			    .graph = o->graph,
-			    .correlation = o->correlation,
-			    .prev = TFH_NO,
-			    .dep = TFH_NO,
-			    .seg = TFH_NO,
-			    .shared = -1,
-			    .work = tfh_work_of(o),
-			    .copy = o->kind == TFH_OP_COPY,
-			    .pageable = o->pageable};
+	struct tfh_device_op x = {.t0 = o->t0,
+				  .t1 = o->t1,
+				  .issue0 = o->issue0,
+				  .issue1 = o->issue1,
+				  .lane = tfh_lane_of(d, o),
+				  .thread = o->thread,
+				  .graph = o->graph,
+				  .correlation = o->correlation,
+				  .prev = TFH_NO,
+				  .dep = TFH_NO,
+				  .span = TFH_NO,
+				  .shared = -1,
+				  .work = tfh_work_of(o),
+				  .copy = o->kind == TFH_OP_COPY,
+				  .pageable = o->pageable};
 	struct tfh_lane *l;
 	size_t w;
 
@@ -197,7 +198,7 @@ static int hand_on(struct tfh_device *d, struct tfh_slice *sl, int64_t from)
 	TFH_SWAP(d->function, sl->function);
 	d->op.n = d->call.n = d->function.n = 0;
 	for (size_t i = 0; i < sl->op.n && !rc; i++) {
-		const struct tfh_dop *o = &sl->op.v[i];
+		const struct tfh_device_op *o = &sl->op.v[i];
 		struct tfh_lane *l = &d->lane.v[o->lane];
 		if (o->t1 >= from)
 			rc = TFH_PUSH(d->op, *o);

@@ -214,5 +214,5 @@ void tfh_find_restarts(struct tfh_facts *facts)
 			  (double)fresh > TFH_VERDICT_MOST_SHARE * (double)n && 2 * sets < fresh;
 	for (size_t i = 0; i < facts->longs.n && facts->restarts; i++)
 		if (facts->longs.v[i].iterator)
-			facts->longs.v[i].label = TFH_L_INPUT;
+			facts->longs.v[i].activity = TFH_ACTIVITY_INPUT;
 }

@@ -136,12 +136,13 @@ static int add_event(struct maker *m, const struct tfh_event *ev)
 			m->cover->names = r.name + 1;
 		return ev->t1 - ev->t0 >= m->least ? TFH_PUSH(m->range, r) : 0;
 	}
-	if (!tfh_event_label(ev, &p) || p.passive)
+	if (!tfh_piece_of(ev, &p) || p.passive)
 		return 0;
-	struct cover_call x = {p.t0, p.t1, p.thread, tfh_family_issues(p.family),
-			       p.label == TFH_L_INPUT || p.label == TFH_L_SYNC ||
-				       p.label == TFH_L_ALLOC || p.label == TFH_L_COPY};
-	if (m->facts->cpu_only && p.label == TFH_L_EXEC) {
+	struct cover_call x = {
+		p.t0, p.t1, p.thread, tfh_family_issues(p.family),
+		p.activity == TFH_ACTIVITY_INPUT || p.activity == TFH_ACTIVITY_SYNC ||
+			p.activity == TFH_ACTIVITY_ALLOC || p.activity == TFH_ACTIVITY_COPY};
+	if (m->facts->cpu_only && p.activity == TFH_ACTIVITY_EXEC) {
 		struct tfh_cover_part e = {p.t0, p.t1, 0, 0, TFH_COVER_OWN, 0};
 		if (TFH_PUSH(m->cover->line, e))
 			return -ENOMEM;

@@ -17,16 +17,16 @@
 
 /* The activity of a thread. If several threads are active at the same time, the higher value
  * counts. */
-enum tfh_label {
-	TFH_L_GAP = 0,
-	TFH_L_EXEC,   /* TFE_Execute, TF_SessionRun */
-	TFH_L_INPUT,  /* get-next of a consumer */
-	TFH_L_OTHER,  /* any other driver call */
-	TFH_L_LAUNCH, /* launch, memset, copy that only queues */
-	TFH_L_ALLOC,
-	TFH_L_MODULE,
-	TFH_L_COPY, /* copy that may block */
-	TFH_L_SYNC, /* waits for the device */
+enum tfh_activity {
+	TFH_ACTIVITY_GAP = 0,
+	TFH_ACTIVITY_EXEC,   /* TFE_Execute, TF_SessionRun */
+	TFH_ACTIVITY_INPUT,  /* get-next of a consumer */
+	TFH_ACTIVITY_OTHER,  /* any other driver call */
+	TFH_ACTIVITY_LAUNCH, /* launch, memset, copy that only queues */
+	TFH_ACTIVITY_ALLOC,
+	TFH_ACTIVITY_MODULE,
+	TFH_ACTIVITY_COPY, /* copy that may block */
+	TFH_ACTIVITY_SYNC, /* waits for the device */
 };
 
 /* One call on the time line. */
@@ -36,8 +36,8 @@ struct tfh_piece {
 	/* of calls that record or wait for an event; copies: the address in host memory */
 	uint64_t handle;
 	uint32_t thread, stream;
-	uint32_t stage; /* passive pieces: the stage's id; on the line, its index */
-	uint8_t label;	/* enum tfh_label */
+	uint32_t stage;	  /* passive pieces: the stage's id; on the line, its index */
+	uint8_t activity; /* enum tfh_activity */
 	uint8_t family, dir;
 	bool pageable, passive, failed;
 	bool saves;    /* a checkpoint */
@@ -346,7 +346,7 @@ int tfh_find_facts(const struct tfh_feed *feed, uint32_t process, struct tfh_are
 void tfh_facts_free(struct tfh_facts *facts);
 
 /* piece.c: converts a call for the time line; false if it is of no interest. */
-bool tfh_event_label(const struct tfh_event *ev, struct tfh_piece *p);
+bool tfh_piece_of(const struct tfh_event *ev, struct tfh_piece *p);
 /* What is known of an executed op or function; NULL: nothing. */
 static inline const struct tfh_tag *tfh_tag_of(const struct tfh_facts *facts, uint32_t name)
 {
@@ -423,8 +423,8 @@ static inline bool tfh_is_launch(const struct tfh_token_kind *k)
 	return tfh_family_launches(k->family);
 }
 /* A driver loads a kernel's code when the kernel is launched for the first time, which makes that
- * launch a long one. The first function notes such a launch, the second recognises it; both label
- * it. */
+ * launch a long one. The first function notes such a launch, the second recognises it; both make
+ * it an ACTIVITY_MODULE. */
 int tfh_note_loading(struct tfh_facts *facts, struct tfh_piece *p, bool first);
 void tfh_loading_piece(const struct tfh_facts *facts, struct tfh_piece *p);
 /* An executed op or function, with its tag; 0 or -ENOMEM. */

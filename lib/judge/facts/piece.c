@@ -3,27 +3,28 @@
 
 #include "judge/facts/facts.h"
 
-static const uint8_t label_of_family[64] = {
-	[TFH_FAM_MEMSET] = TFH_L_LAUNCH,       [TFH_FAM_LAUNCH] = TFH_L_LAUNCH,
-	[TFH_FAM_GRAPH_LAUNCH] = TFH_L_LAUNCH, [TFH_FAM_GRAPH] = TFH_L_OTHER,
-	[TFH_FAM_CAPTURE] = TFH_L_OTHER,       [TFH_FAM_SYNC] = TFH_L_SYNC,
-	[TFH_FAM_QUERY] = TFH_L_SYNC,	       [TFH_FAM_EVENT] = TFH_L_OTHER,
-	[TFH_FAM_STREAM_WAIT] = TFH_L_OTHER,   [TFH_FAM_STREAM] = TFH_L_OTHER,
-	[TFH_FAM_HOST_FUNC] = TFH_L_OTHER,     [TFH_FAM_ALLOC] = TFH_L_ALLOC,
-	[TFH_FAM_FREE] = TFH_L_ALLOC,	       [TFH_FAM_MANAGED] = TFH_L_OTHER,
-	[TFH_FAM_MODULE] = TFH_L_MODULE,       [TFH_FAM_LOOKUP] = TFH_L_OTHER,
-	[TFH_FAM_CONTEXT] = TFH_L_OTHER,       [TFH_FAM_PROFILER] = TFH_L_OTHER,
-	[TFH_FAM_COMMUNICATION] = TFH_L_OTHER, [TFH_FAM_CONSUMER] = TFH_L_INPUT,
-	[TFH_FAM_EXECUTE] = TFH_L_EXEC,	       [TFH_FAM_SESSION] = TFH_L_EXEC,
+static const uint8_t activity_of_family[64] = {
+	[TFH_FAM_MEMSET] = TFH_ACTIVITY_LAUNCH,	      [TFH_FAM_LAUNCH] = TFH_ACTIVITY_LAUNCH,
+	[TFH_FAM_GRAPH_LAUNCH] = TFH_ACTIVITY_LAUNCH, [TFH_FAM_GRAPH] = TFH_ACTIVITY_OTHER,
+	[TFH_FAM_CAPTURE] = TFH_ACTIVITY_OTHER,	      [TFH_FAM_SYNC] = TFH_ACTIVITY_SYNC,
+	[TFH_FAM_QUERY] = TFH_ACTIVITY_SYNC,	      [TFH_FAM_EVENT] = TFH_ACTIVITY_OTHER,
+	[TFH_FAM_STREAM_WAIT] = TFH_ACTIVITY_OTHER,   [TFH_FAM_STREAM] = TFH_ACTIVITY_OTHER,
+	[TFH_FAM_HOST_FUNC] = TFH_ACTIVITY_OTHER,     [TFH_FAM_ALLOC] = TFH_ACTIVITY_ALLOC,
+	[TFH_FAM_FREE] = TFH_ACTIVITY_ALLOC,	      [TFH_FAM_MANAGED] = TFH_ACTIVITY_OTHER,
+	[TFH_FAM_MODULE] = TFH_ACTIVITY_MODULE,	      [TFH_FAM_LOOKUP] = TFH_ACTIVITY_OTHER,
+	[TFH_FAM_CONTEXT] = TFH_ACTIVITY_OTHER,	      [TFH_FAM_PROFILER] = TFH_ACTIVITY_OTHER,
+	[TFH_FAM_COMMUNICATION] = TFH_ACTIVITY_OTHER, [TFH_FAM_CONSUMER] = TFH_ACTIVITY_INPUT,
+	[TFH_FAM_EXECUTE] = TFH_ACTIVITY_EXEC,	      [TFH_FAM_SESSION] = TFH_ACTIVITY_EXEC,
 };
 
 /* A copy blocks the caller unless it is the asynchronous form with only pinned host memory.
  * Device-to-device copies never block (CUDA driver API, synchronisation behaviour). */
-static uint8_t copy_label(const struct tfh_event *ev)
+static uint8_t copy_activity(const struct tfh_event *ev)
 {
 	if (ev->dir == TFH_DIR_D2D || ev->dir == TFH_DIR_P2P)
-		return TFH_L_LAUNCH;
-	return (ev->fn->props & TFH_FN_SYNC_COPY) || ev->pageable ? TFH_L_COPY : TFH_L_LAUNCH;
+		return TFH_ACTIVITY_LAUNCH;
+	return (ev->fn->props & TFH_FN_SYNC_COPY) || ev->pageable ? TFH_ACTIVITY_COPY
+								  : TFH_ACTIVITY_LAUNCH;
 }
 
 /* The address in host memory of a copy between host and device, 0: unknown. */
@@ -34,7 +35,7 @@ static uint64_t host_address(const struct tfh_event *ev)
 	return ev->dir == TFH_DIR_H2D ? ev->w[2] : ev->dir == TFH_DIR_D2H ? ev->w[1] : 0;
 }
 
-bool tfh_event_label(const struct tfh_event *ev, struct tfh_piece *p)
+bool tfh_piece_of(const struct tfh_event *ev, struct tfh_piece *p)
 {
 	uint8_t family = ev->fn->family;
 
@@ -55,10 +56,10 @@ bool tfh_event_label(const struct tfh_event *ev, struct tfh_piece *p)
 		return false;
 	if (ev->flags & TFT_F_CAPTURED) { /* it adds a node to a graph, and nothing runs */
 		p->family = TFH_FAM_GRAPH;
-		p->label = TFH_L_OTHER;
+		p->activity = TFH_ACTIVITY_OTHER;
 		return true;
 	}
-	p->label = family == TFH_FAM_COPY ? copy_label(ev) : label_of_family[family];
+	p->activity = family == TFH_FAM_COPY ? copy_activity(ev) : activity_of_family[family];
 	p->stream = ev->stream;
 	p->dir = ev->dir;
 	p->pageable = ev->pageable;
@@ -69,7 +70,7 @@ bool tfh_event_label(const struct tfh_event *ev, struct tfh_piece *p)
 	bool names = family != TFH_FAM_EVENT || strstr(ev->fn->name, "Record");
 	p->handle = names && ev->fn->args == TFH_ARGS_HANDLE ? ev->w[0] : host_address(ev);
 	p->writes = family == TFH_FAM_STREAM_WAIT && strstr(ev->fn->name, "Write");
-	return p->label != TFH_L_GAP;
+	return p->activity != TFH_ACTIVITY_GAP;
 }
 
 bool tfh_piece_records(const struct tfh_piece *p)
@@ -87,7 +88,7 @@ int tfh_note_loading(struct tfh_facts *facts, struct tfh_piece *p, bool first)
 {
 	if (!first || !may_load(p))
 		return 0;
-	p->label = TFH_L_MODULE;
+	p->activity = TFH_ACTIVITY_MODULE;
 	return TFH_PUSH(facts->loading, p->t0);
 }
 
@@ -95,21 +96,22 @@ void tfh_loading_piece(const struct tfh_facts *facts, struct tfh_piece *p)
 {
 	for (size_t i = 0; may_load(p) && i < facts->loading.n; i++)
 		if (facts->loading.v[i] == p->t0)
-			p->label = TFH_L_MODULE;
+			p->activity = TFH_ACTIVITY_MODULE;
 }
 
 bool tfh_exec_piece(const struct tfh_facts *facts, const struct tfh_event *ev, struct tfh_piece *p)
 {
 	uint32_t name = (uint32_t)ev->w[0];
 
-	if (p->label != TFH_L_EXEC || p->passive)
+	if (p->activity != TFH_ACTIVITY_EXEC || p->passive)
 		return true;
 	if (ev->depth)
 		return false;
 	const struct tfh_tag *tag =
 		&facts->tag.v[facts->tag_of.v[name < facts->tag_of.n ? name : 0]];
 	p->iterator = tag->iterator;
-	p->label = tag->getnext || (tag->iterator && facts->restarts) ? TFH_L_INPUT : TFH_L_EXEC;
+	p->activity = tag->getnext || (tag->iterator && facts->restarts) ? TFH_ACTIVITY_INPUT
+									 : TFH_ACTIVITY_EXEC;
 	p->saves = tag->save;
 	p->eager = !tag->function && !tag->updates && !tag->getnext;
 	p->logs = tag->log || tfh_is_logged(facts, p);
@@ -120,13 +122,13 @@ bool tfh_exec_piece(const struct tfh_facts *facts, const struct tfh_event *ev, s
 bool tfh_line_piece(const struct tfh_facts *facts, struct tfh_piece *p)
 {
 	if (!p->passive)
-		return facts->thread[p->thread].drives || p->label == TFH_L_INPUT;
+		return facts->thread[p->thread].drives || p->activity == TFH_ACTIVITY_INPUT;
 	int32_t stage = tfh_stage_index(facts, p->stage);
 	if (stage < 0)
 		return false;
 	if (tfh_stage_is_loop_child(facts, p->stage)) {
 		p->passive = false;
-		p->label = TFH_L_INPUT;
+		p->activity = TFH_ACTIVITY_INPUT;
 		return true;
 	}
 	p->stage = (uint32_t)stage;

@@ -32,7 +32,8 @@ static void mark_long(struct tfh_facts *facts, const struct tfh_tag *tag)
 	size_t lo = TFH_BISECT(i, 0, facts->longs.n, facts->longs.v[i].t0 < tag->first);
 
 	for (; lo < facts->longs.n && facts->longs.v[lo].t0 == tag->first; lo++)
-		facts->longs.v[lo].makes |= facts->longs.v[lo].label == TFH_L_EXEC && !tag->batches;
+		facts->longs.v[lo].makes |=
+			facts->longs.v[lo].activity == TFH_ACTIVITY_EXEC && !tag->batches;
 }
 
 /* Marks n functions of the same base name. */

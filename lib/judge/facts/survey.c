@@ -74,14 +74,14 @@ static int add_driver(struct tfh_facts *facts, const struct tfh_event *ev,
 			(struct tfh_last_call){p->stream, (uint32_t)ev->w[0], ev->t1};
 	if (launch)
 		q->launches++;
-	else if (p->label == TFH_L_COPY && !q->launches && !q->since)
+	else if (p->activity == TFH_ACTIVITY_COPY && !q->launches && !q->since)
 		bandwidth(facts, p->dir, p->pageable, p->bytes, p->t1 - p->t0);
 	else if (p->family == TFH_FAM_COPY && !q->bytes[p->dir & 7])
 		q->since = q->since ? q->since : p->t0;
-	if (p->label == TFH_L_LAUNCH && p->family == TFH_FAM_COPY)
+	if (p->activity == TFH_ACTIVITY_LAUNCH && p->family == TFH_FAM_COPY)
 		q->bytes[p->dir & 7] += p->bytes;
 	/* A blocking copy waits for earlier work, like a synchronising call. */
-	if (p->label == TFH_L_COPY)
+	if (p->activity == TFH_ACTIVITY_COPY)
 		memset(q, 0, sizeof(*q));
 	if (p->family == TFH_FAM_SYNC) {
 		for (uint8_t d = 1; d < 6 && !q->launches; d++)
@@ -138,8 +138,8 @@ static int keep_long(struct tfh_facts *facts, const struct tfh_event *ev, struct
  * at a process' end may come long after the last of these. */
 static bool works(const struct tfh_piece *p)
 {
-	return p->label == TFH_L_LAUNCH || p->label == TFH_L_COPY || p->label == TFH_L_SYNC ||
-	       p->family == TFH_FAM_COMMUNICATION;
+	return p->activity == TFH_ACTIVITY_LAUNCH || p->activity == TFH_ACTIVITY_COPY ||
+	       p->activity == TFH_ACTIVITY_SYNC || p->family == TFH_FAM_COMMUNICATION;
 }
 
 static int add_driver_call(struct tfh_facts *facts, const struct tfh_event *ev, struct tfh_piece *p,
@@ -156,7 +156,7 @@ static int add_driver_call(struct tfh_facts *facts, const struct tfh_event *ev, 
 	if (works(p) || facts->feed->imported)
 		use->last = ev->t1;
 	int rc = add_driver(facts, ev, p, q);
-	if (!rc && p->label == TFH_L_MODULE)
+	if (!rc && p->activity == TFH_ACTIVITY_MODULE)
 		rc = TFH_PUSH_BIG(facts->rare, ((struct tfh_rare){ev->t0, ev->thread, false}));
 	if (!rc && tfh_piece_records(p))
 		rc = tfh_handles_add(&facts->recorded, p->handle);
@@ -171,7 +171,7 @@ static int add_call(struct tfh_facts *facts, const struct tfh_event *ev, struct 
 	int rc = 0;
 
 	cpu_clock(use, ev);
-	if (!tfh_event_label(ev, &p))
+	if (!tfh_piece_of(ev, &p))
 		return 0;
 	if (p.family == TFH_FAM_CONTEXT || p.family == TFH_FAM_MODULE)
 		tfh_startup_event(facts, ev);
@@ -181,13 +181,13 @@ static int add_call(struct tfh_facts *facts, const struct tfh_event *ev, struct 
 			tfh_stage_count(&facts->stage.v[stage].time, ev);
 		if (stage >= 0 && ev->kind == TFT_CALL && tfh_stage_is_loop_child(facts, p.stage))
 			rc = tfh_batch_event(facts, ev, true);
-	} else if (p.label == TFH_L_INPUT) {
+	} else if (p.activity == TFH_ACTIVITY_INPUT) {
 		facts->consumers++;
 		use->gets++;
 		if (ev->fn->name != facts->loader && strstr(ev->fn->name, "DataLoader"))
 			facts->loader = ev->fn->name;
 		rc = tfh_batch_event(facts, ev, false);
-	} else if (p.label == TFH_L_EXEC) {
+	} else if (p.activity == TFH_ACTIVITY_EXEC) {
 		if (ev->depth == 0) {
 			use->execs++;
 			use->exec_ns += ns;

@@ -90,7 +90,7 @@ static int mark_all(const struct tfh_facts *facts, struct tfh_loops *loops,
 	int rc = f->rewind(f->arg, facts->process, err);
 
 	while (!rc && f->next(f->arg, &ev))
-		if (tfh_event_label(&ev, &p) && !p.passive &&
+		if (tfh_piece_of(&ev, &p) && !p.passive &&
 		    (facts->eager ? tfh_eager_kind(facts, &ev, &kind)
 				  : tfh_token_kind(&ev, &p, &kind)) &&
 		    tfh_cut(&m.cutter, &kind, ev.t0, ev.t1, &s))

@@ -26,10 +26,10 @@ struct replay {
 	bool uncrowded;			    /* no thread waits for a CPU when it is woken up */
 	double host;			    /* factor on the host's own work */
 	const struct tfh_code_place *place; /* removed from pauses; NULL: nothing */
-	int64_t *seg, *op0, *op1; /* new times: end of each segment; start and end of each op */
-	int64_t *lane;		  /* by lane: end of the ops before the windows */
-	uint8_t *part;		  /* part of each segment, enum tfh_part */
-	uint32_t parts;		  /* bit mask of the parts of all segments and ops */
+	int64_t *span_end, *op0, *op1; /* new times: end of each span; start and end of each op */
+	int64_t *lane;		       /* by lane: end of the ops before the windows */
+	uint8_t *part;		       /* part of each span, enum tfh_part */
+	uint32_t parts;		       /* bit mask of the parts of all spans and ops */
 	int64_t *same; /* completions of the replay that removed nothing, once computed */
 	bool has_same;
 	uint64_t same_woken;
@@ -42,14 +42,14 @@ struct replay {
 	int64_t batches; /* get-nexts since then */
 };
 
-static enum tfh_part part_of(const struct tfh_seg *s)
+static enum tfh_part part_of(const struct tfh_host_span *s)
 {
 	int64_t ns = s->t1 - s->t0;
 
 	if (s->fallback)
 		return TFH_PART_TRANSFER;
-	switch (s->label) {
-	case TFH_L_GAP:
+	switch (s->activity) {
+	case TFH_ACTIVITY_GAP:
 		if (s->library != TFH_CAUSE_NONE)
 			return tfh_cause_part(s->library);
 		if (s->copying || s->copy_code)
@@ -57,18 +57,18 @@ static enum tfh_part part_of(const struct tfh_seg *s)
 		if (s->feeding)
 			return TFH_PART_INPUT;
 		return ns < TFH_GAP_NS || s->launching ? TFH_PART_LAUNCH : TFH_PART_HOST;
-	case TFH_L_INPUT:
+	case TFH_ACTIVITY_INPUT:
 		return TFH_PART_INPUT;
-	case TFH_L_COPY: /* fetching a value is a wait, like a synchronising call */
+	case TFH_ACTIVITY_COPY: /* fetching a value is a wait, like a synchronising call */
 		return s->value ? TFH_PART_SYNC : TFH_PART_TRANSFER;
-	case TFH_L_SYNC:
+	case TFH_ACTIVITY_SYNC:
 		return TFH_PART_SYNC;
-	case TFH_L_ALLOC:
-	case TFH_L_MODULE:
+	case TFH_ACTIVITY_ALLOC:
+	case TFH_ACTIVITY_MODULE:
 		return TFH_PART_HOST;
-	case TFH_L_EXEC:
+	case TFH_ACTIVITY_EXEC:
 		return s->makes ? TFH_PART_HOST : TFH_PART_LAUNCH;
-	case TFH_L_OTHER:
+	case TFH_ACTIVITY_OTHER:
 		if (s->family == TFH_FAM_MANAGED)
 			return TFH_PART_TRANSFER;
 		return ns < TFH_GAP_NS ? TFH_PART_LAUNCH : TFH_PART_HOST;
@@ -90,34 +90,36 @@ static bool removed(const struct replay *r, enum tfh_part part)
 	return r->gone >> part & 1;
 }
 
-static enum tfh_part part_of_op(const struct tfh_dop *o)
+static enum tfh_part part_of_op(const struct tfh_device_op *o)
 {
 	return o->work == TFH_W_COMPUTE ? TFH_PART_COMPUTE
 	       : o->work == TFH_W_COMM	? TFH_PART_COMMUNICATION
 					: TFH_PART_TRANSFER;
 }
 
-static bool op_removed(const struct replay *r, const struct tfh_dop *o)
+static bool op_removed(const struct replay *r, const struct tfh_device_op *o)
 {
 	return o->work != TFH_W_COMPUTE && removed(r, part_of_op(o));
 }
 
-/* New end of the segment before segment i on its thread; i's recorded begin if there is none. */
+/* New end of the span before span i on its thread; i's recorded begin if there is none. */
 static int64_t begins(const struct replay *r, uint32_t i)
 {
 	const struct tfh_slice *sl = r->sl;
-	const struct tfh_seg *s = &sl->seg.v[i];
+	const struct tfh_host_span *s = &sl->span.v[i];
 
-	if (i > sl->thread_seg[s->thread])
-		return r->seg[i - 1];
+	if (i > sl->thread_span[s->thread])
+		return r->span_end[i - 1];
 	uint32_t q = tfh_last_call(sl, s->t0, s->thread);
-	return q == TFH_NO || r->seg[q] == INT64_MIN ? s->t0 : r->seg[q] + s->t0 - sl->seg.v[q].t1;
+	return q == TFH_NO || r->span_end[q] == INT64_MIN
+		       ? s->t0
+		       : r->span_end[q] + s->t0 - sl->span.v[q].t1;
 }
 
 /* The part of a pause that is spent at the removed place. */
-static int64_t at_place(const struct replay *r, const struct tfh_seg *s)
+static int64_t at_place(const struct replay *r, const struct tfh_host_span *s)
 {
-	if (!r->place || s->label != TFH_L_GAP || s->spin || s->t1 - s->t0 < TFH_GAP_NS)
+	if (!r->place || s->activity != TFH_ACTIVITY_GAP || s->spin || s->t1 - s->t0 < TFH_GAP_NS)
 		return 0;
 	return (int64_t)((double)(s->t1 - s->t0) *
 			 tfh_sample_part_of(r->place->part, s->thread, s->t0, s->t1));
@@ -137,18 +139,18 @@ static int64_t without_function(const struct tfh_slice *sl, uint32_t f, int64_t 
 }
 
 /* When a thread began to poll for the op that s found complete. */
-static int64_t polled_since(const struct tfh_slice *sl, const struct tfh_seg *s)
+static int64_t polled_since(const struct tfh_slice *sl, const struct tfh_host_span *s)
 {
 	uint32_t thread = s->thread;
 
-	while (s > sl->seg.v && s[-1].spin && s[-1].thread == thread)
+	while (s > sl->span.v && s[-1].spin && s[-1].thread == thread)
 		s--;
 	return s->t0;
 }
 
 /* The rest of the time `after` an op without what the thread that waited for it then waited for a
  * CPU. */
-static int64_t promptly(const struct replay *r, const struct tfh_seg *s, int64_t after)
+static int64_t promptly(const struct replay *r, const struct tfh_host_span *s, int64_t after)
 {
 	int64_t from = tfh_woken_from(r->sl, s);
 
@@ -159,9 +161,9 @@ static int64_t promptly(const struct replay *r, const struct tfh_seg *s, int64_t
 /* New end of a call that waits for op o: its time before the op's end and its wake-up are kept. If
  * the call had found the op complete, or nearly, and must sleep in the replay, the usual wake-up is
  * added. */
-static int64_t wait_end(struct replay *r, const struct tfh_seg *s, int64_t begin, bool gone)
+static int64_t wait_end(struct replay *r, const struct tfh_host_span *s, int64_t begin, bool gone)
 {
-	const struct tfh_dop *o = &r->sl->op.v[s->op];
+	const struct tfh_device_op *o = &r->sl->op.v[s->op];
 	int64_t end = r->op1[s->op], since = polled_since(r->sl, s);
 	int64_t after = s->t1 - tfh_max_ns(o->t1, since);
 
@@ -177,24 +179,24 @@ static int64_t wait_end(struct replay *r, const struct tfh_seg *s, int64_t begin
 		after = promptly(r, s, after);
 	/* Without its bytes, a blocking copy still waits for earlier work. */
 	if (gone)
-		after = s->label == TFH_L_COPY && end - begin >= TFH_GAP_NS
+		after = s->activity == TFH_ACTIVITY_COPY && end - begin >= TFH_GAP_NS
 				? tfh_min_ns(after, r->slept ? r->wake : TFH_GAP_NS)
 				: 0;
 	return tfh_max_ns(begin, end) + (after > 0 ? after : 0);
 }
 
 /* Whether a wait's result is the program's own: what it fetched from the device. */
-static bool fetches(const struct tfh_slice *sl, const struct tfh_seg *s)
+static bool fetches(const struct tfh_slice *sl, const struct tfh_host_span *s)
 {
-	return s->value ||
-	       (s->label == TFH_L_SYNC && s->op != TFH_NO && sl->op.v[s->op].work == TFH_W_D2H);
+	return s->value || (s->activity == TFH_ACTIVITY_SYNC && s->op != TFH_NO &&
+			    sl->op.v[s->op].work == TFH_W_D2H);
 }
 
 /* New end of a get-next that other threads feed. If it waited, the batch is available when it was:
  * a faster consumer does not speed up its makers. But if they could make all batches since the last
  * such wait sooner, they had stopped in front of a full buffer, and this get-next was only late to
  * be woken up: then it takes as long as it did. */
-static int64_t batch_end(struct replay *r, const struct tfh_seg *s, int64_t begin)
+static int64_t batch_end(struct replay *r, const struct tfh_host_span *s, int64_t begin)
 {
 	int64_t made = r->sl->device->made, ns = s->t1 - s->t0, end = begin + ns;
 	int64_t usual = r->sl->accounts->loops->median / TFH_PREDICT_STARVED_PART;
@@ -214,21 +216,21 @@ static int64_t batch_end(struct replay *r, const struct tfh_seg *s, int64_t begi
 	return end;
 }
 
-static int64_t seg_end(struct replay *r, uint32_t i)
+static int64_t end_of_span(struct replay *r, uint32_t i)
 {
 	const struct tfh_slice *sl = r->sl;
-	const struct tfh_seg *s = &sl->seg.v[i];
+	const struct tfh_host_span *s = &sl->span.v[i];
 	int64_t begin = begins(r, i), ns = s->t1 - s->t0;
 	enum tfh_part part = r->part[i];
 	bool gone = removed(r, part) && !(r->fetches && fetches(sl, s));
 
 	if (s->from != TFH_NO) {
-		int64_t q = r->seg[s->from], own = s->t1 - sl->seg.v[s->from].t1;
+		int64_t q = r->span_end[s->from], own = s->t1 - sl->span.v[s->from].t1;
 		if (q == INT64_MIN)
 			return begin + ns;
 		if (s->library == TFH_CAUSE_NONE)
 			part = own < TFH_GAP_NS || s->launching ||
-					       (s->label == TFH_L_EXEC && !s->makes)
+					       (s->activity == TFH_ACTIVITY_EXEC && !s->makes)
 				       ? TFH_PART_LAUNCH
 				       : TFH_PART_HOST;
 		own = tfh_max_ns(0, own - at_place(r, s));
@@ -236,16 +238,17 @@ static int64_t seg_end(struct replay *r, uint32_t i)
 	}
 	if (s->spin)
 		return begin;
-	if ((s->label == TFH_L_SYNC || s->label == TFH_L_ALLOC || s->value) && gone)
+	if ((s->activity == TFH_ACTIVITY_SYNC || s->activity == TFH_ACTIVITY_ALLOC || s->value) &&
+	    gone)
 		return begin;
-	if (s->op != TFH_NO && (s->label != TFH_L_LAUNCH || s->full))
+	if (s->op != TFH_NO && (s->activity != TFH_ACTIVITY_LAUNCH || s->full))
 		return wait_end(r, s, begin, gone);
 	if (gone)
 		return begin;
-	if (s->label == TFH_L_INPUT && s->async)
+	if (s->activity == TFH_ACTIVITY_INPUT && s->async)
 		return batch_end(r, s, begin);
 	/* The predicted job runs without the recorder, whose own time is left out. */
-	if (s->label == TFH_L_GAP && r->what != TFH_REMOVE_COUNT)
+	if (s->activity == TFH_ACTIVITY_GAP && r->what != TFH_REMOVE_COUNT)
 		ns = tfh_max_ns(0, ns - sl->device->own);
 	ns = tfh_max_ns(0, ns - at_place(r, s));
 	return begin + scaled(r, ns);
@@ -253,7 +256,8 @@ static int64_t seg_end(struct replay *r, uint32_t i)
 
 /* The rest of an op's delay if launching takes no time: removes the time of its own call and the
  * usual time from the call to the start, which blame.c charges to launching. */
-static int64_t without_launch(const struct tfh_slice *sl, const struct tfh_dop *o, int64_t late)
+static int64_t without_launch(const struct tfh_slice *sl, const struct tfh_device_op *o,
+			      int64_t late)
 {
 	int64_t usual = tfh_max_ns(sl->device->tau, sl->device->slow),
 		left = o->t0 - tfh_max_ns(o->issue1, o->issue0 + usual);
@@ -266,7 +270,7 @@ static int64_t without_launch(const struct tfh_slice *sl, const struct tfh_dop *
 static void time_op(struct replay *r, uint32_t i)
 {
 	const struct tfh_slice *sl = r->sl;
-	const struct tfh_dop *o = &sl->op.v[i];
+	const struct tfh_device_op *o = &sl->op.v[i];
 	int64_t t = r->lane[o->lane], ns = o->t1 - o->t0, late = o->t0 - o->ready;
 
 	if (o->prev != TFH_NO && r->op1[o->prev] > INT64_MIN)
@@ -283,8 +287,8 @@ static void time_op(struct replay *r, uint32_t i)
 		r->op0[i] = r->op1[i] = t;
 		return;
 	}
-	if (!o->inner && o->seg != TFH_NO && sl->seg.v[o->seg].t0 <= o->issue0)
-		t = tfh_max_ns(t, begins(r, o->seg) + sl->device->floor);
+	if (!o->inner && o->span != TFH_NO && sl->span.v[o->span].t0 <= o->issue0)
+		t = tfh_max_ns(t, begins(r, o->span) + sl->device->floor);
 	else if (!o->inner && o->issue0 > INT64_MIN)
 		t = tfh_max_ns(t, o->issue0 + sl->device->floor);
 	if (t == INT64_MIN)
@@ -309,14 +313,14 @@ static void time_op(struct replay *r, uint32_t i)
 static void leave_together(struct replay *r, uint32_t i)
 {
 	const struct tfh_slice *sl = r->sl;
-	const struct tfh_dop *x = &sl->op.v[i];
+	const struct tfh_device_op *x = &sl->op.v[i];
 	int64_t near = sl->device->slow + TFH_GAP_NS;
 
 	if (sl->device->n_device < 2 || r->what == TFH_REMOVE_COUNT || x->work != TFH_W_COMM ||
 	    x->shared < 0 || op_removed(r, x))
 		return;
 	for (uint32_t k = i; k-- > 0 && i - k <= TFH_PREDICT_NEARBY;) {
-		const struct tfh_dop *o = &sl->op.v[k];
+		const struct tfh_device_op *o = &sl->op.v[k];
 		if (o->work != TFH_W_COMM || o->device == x->device || o->t1 <= x->t0 ||
 		    o->t1 < x->t1 - near || o->t1 > x->t1 + near)
 			continue;
@@ -325,7 +329,7 @@ static void leave_together(struct replay *r, uint32_t i)
 	}
 }
 
-static int by_seg_end(const void *a, const void *b, void *arg)
+static int by_span_end(const void *a, const void *b, void *arg)
 {
 	const struct heap_node *x = a, *y = b;
 
@@ -334,20 +338,20 @@ static int by_seg_end(const void *a, const void *b, void *arg)
 				: (x->index < y->index ? -1 : x->index > y->index);
 }
 
-/* Segments by end and ops by start, merged; at equal times segments first. */
+/* Spans by end and ops by start, merged; at equal times spans first. */
 static struct heap_node *order(const struct tfh_slice *sl)
 {
-	size_t n = sl->seg.n, m = sl->op.n, at = 0, i = 0, k = 0;
-	struct heap_node *seg = malloc((n + 1) * sizeof(*seg)),
+	size_t n = sl->span.n, m = sl->op.n, at = 0, i = 0, k = 0;
+	struct heap_node *span = malloc((n + 1) * sizeof(*span)),
 			 *v = malloc((n + m + 1) * sizeof(*v));
 
-	for (; seg && i < n; i++)
-		seg[i] = (struct heap_node){sl->seg.v[i].t1, (uint32_t)i, false};
-	if (seg && v) {
-		tfh_sort(seg, n, sizeof(*seg), by_seg_end, NULL);
+	for (; span && i < n; i++)
+		span[i] = (struct heap_node){sl->span.v[i].t1, (uint32_t)i, false};
+	if (span && v) {
+		tfh_sort(span, n, sizeof(*span), by_span_end, NULL);
 		for (i = 0; i < n || k < m;)
-			if (k == m || (i < n && seg[i].key <= sl->op.v[k].t0))
-				v[at++] = seg[i++];
+			if (k == m || (i < n && span[i].key <= sl->op.v[k].t0))
+				v[at++] = span[i++];
 			else
 				v[at++] = (struct heap_node){sl->op.v[k].t0, (uint32_t)k, true},
 				k++;
@@ -355,19 +359,19 @@ static struct heap_node *order(const struct tfh_slice *sl)
 		free(v);
 		v = NULL;
 	}
-	free(seg);
+	free(span);
 	return v;
 }
 
 static void run(struct replay *r, const struct heap_node *v)
 {
 	const struct tfh_slice *sl = r->sl;
-	size_t n = sl->seg.n + sl->op.n;
+	size_t n = sl->span.n + sl->op.n;
 
 	r->waited = INT64_MIN;
 	r->batches = 0;
-	for (size_t i = 0; i < sl->seg.n; i++)
-		r->seg[i] = INT64_MIN;
+	for (size_t i = 0; i < sl->span.n; i++)
+		r->span_end[i] = INT64_MIN;
 	for (size_t i = 0; i < sl->op.n; i++)
 		r->op0[i] = r->op1[i] = INT64_MIN;
 	for (size_t i = 0; i < sl->lane.n; i++)
@@ -377,7 +381,7 @@ static void run(struct replay *r, const struct heap_node *v)
 			time_op(r, v[i].index);
 			leave_together(r, v[i].index);
 		} else {
-			r->seg[v[i].index] = seg_end(r, v[i].index);
+			r->span_end[v[i].index] = end_of_span(r, v[i].index);
 		}
 }
 
@@ -390,7 +394,7 @@ static void completions(const struct replay *r, int64_t *c)
 	for (size_t i = 0; i < sl->w1 - first; i++)
 		c[i] = INT64_MIN;
 	for (size_t i = 0; i < sl->op.n; i++) {
-		const struct tfh_dop *o = &sl->op.v[i];
+		const struct tfh_device_op *o = &sl->op.v[i];
 		if (o->window < first || o->window >= sl->w1 ||
 		    o->t1 > sl->device->win.v[o->window].done)
 			continue;
@@ -443,8 +447,8 @@ static void find_parts(struct replay *r)
 {
 	const struct tfh_slice *sl = r->sl;
 
-	for (size_t i = 0; i < sl->seg.n; i++) {
-		r->part[i] = (uint8_t)part_of(&sl->seg.v[i]);
+	for (size_t i = 0; i < sl->span.n; i++) {
+		r->part[i] = (uint8_t)part_of(&sl->span.v[i]);
 		r->parts |= 1u << r->part[i];
 	}
 	for (size_t i = 0; i < sl->op.n; i++)
@@ -539,12 +543,12 @@ int tfh_replay(struct tfh_samples *all, const struct tfh_slice *sl)
 	r.wake = (int64_t)tfh_hist_quantile(r.slept ? &sl->wake : &sl->after, 0.5);
 	r.wake = r.slept ? r.wake : tfh_min_ns(r.wake, TFH_WOKEN_NS);
 	r.prompt = sl->prompt.n ? (int64_t)tfh_hist_quantile(&sl->prompt, 0.5) : TFH_WOKEN_NS;
-	r.seg = malloc((sl->seg.n + 1) * sizeof(*r.seg));
+	r.span_end = malloc((sl->span.n + 1) * sizeof(*r.span_end));
 	r.op0 = malloc((sl->op.n + 1) * sizeof(*r.op0));
 	r.op1 = malloc((sl->op.n + 1) * sizeof(*r.op1));
 	r.lane = malloc((sl->lane.n + 1) * sizeof(*r.lane));
-	r.part = malloc(sl->seg.n + 1);
-	if (v && c && r.seg && r.op0 && r.op1 && r.lane && r.part) {
+	r.part = malloc(sl->span.n + 1);
+	if (v && c && r.span_end && r.op0 && r.op1 && r.lane && r.part) {
 		r.same = c + (sl->w1 - sl->w0 + 2);
 		find_parts(&r);
 		rc = replay_costs(&r, v, c, all);
@@ -553,7 +557,7 @@ int tfh_replay(struct tfh_samples *all, const struct tfh_slice *sl)
 	}
 	free(v);
 	free(c);
-	free(r.seg);
+	free(r.span_end);
 	free(r.op0);
 	free(r.op1);
 	free(r.lane);

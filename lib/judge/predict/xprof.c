@@ -36,7 +36,7 @@ void tfh_xprof_add(struct tfh_samples *all, const struct tfh_slice *sl)
 		for (int k = 0; k < TFH_XPROF_OTHER; k++)
 			end[k] = INT64_MIN;
 		for (size_t i = 0; i < sl->op.n; i++) {
-			const struct tfh_dop *o = &sl->op.v[i];
+			const struct tfh_device_op *o = &sl->op.v[i];
 			if (o->window != w)
 				continue;
 			first = o->t0 < first ? o->t0 : first;
