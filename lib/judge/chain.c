@@ -114,7 +114,7 @@ static double alike(const struct tfh_link *l, int64_t t0, int64_t t1)
 }
 
 /* The first link that ends after t. */
-static size_t first_behind(const struct tfh_chain *c, int64_t t)
+static size_t first_after(const struct tfh_chain *c, int64_t t)
 {
 	return TFH_BISECT(i, 0, c->link.n, c->link.v[i].t1 <= t);
 }
@@ -138,7 +138,7 @@ static void offer(struct naming *n, int64_t t0, int64_t t1, bool device, const c
 		  const char *where)
 {
 	struct tfh_chain *c = n->c;
-	size_t first = first_behind(c, t0);
+	size_t first = first_after(c, t0);
 
 	for (size_t i = first; i < c->link.n && c->link.v[i].t0 < t1 && i - first < TFH_CHAIN_REACH;
 	     i++) {

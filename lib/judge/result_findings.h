@@ -222,7 +222,7 @@ struct tfh_start_line {
 	uint64_t samples;
 };
 
-/* What samples show in a part of the run besides its steps: before the first call, in start-up, or
+/* What samples show in a part of the run outside its steps: before the first call, in start-up, or
  * between loops, where that took longest. */
 enum { TFH_SEEN_BEFORE, TFH_SEEN_STARTUP, TFH_SEEN_BETWEEN, TFH_SEEN_EVALUATE, TFH_SEEN_STARTS };
 struct tfh_seen_start {

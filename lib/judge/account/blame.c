@@ -79,14 +79,14 @@ static void charge_elsewhere(struct tfh_blame *b, uint32_t k, int64_t t0, int64_
 	if (since < o->t0 && b->depth <= TFH_ACCOUNT_CHAIN)
 		late = tfh_min_ns(t1 - t0, o->t0 - since);
 	tfh_blame_cause(b, t0, t1 - late, TFH_CAUSE_NONE, !o->inferred);
-	uint32_t before = b->beside;
+	uint32_t before = b->other_op;
 	bool turns = b->turns;
-	b->beside = k;
+	b->other_op = k;
 	b->turns = false;
 	b->depth++;
 	explain(b, k, o->t0 - late, o->t0);
 	b->depth--;
-	b->beside = before;
+	b->other_op = before;
 	b->turns = turns;
 }
 
@@ -97,12 +97,12 @@ static void charge_elsewhere(struct tfh_blame *b, uint32_t k, int64_t t0, int64_
 static bool takes_turns(const struct tfh_blame *b, const struct tfh_host_span *s)
 {
 	const struct tfh_slice *sl = b->sl;
-	const struct tfh_device_op *k = b->beside == TFH_NO ? NULL : &sl->op.v[b->beside];
-	uint32_t i = b->beside > TFH_ACCOUNT_NEARBY ? b->beside - TFH_ACCOUNT_NEARBY : 0;
+	const struct tfh_device_op *k = b->other_op == TFH_NO ? NULL : &sl->op.v[b->other_op];
+	uint32_t i = b->other_op > TFH_ACCOUNT_NEARBY ? b->other_op - TFH_ACCOUNT_NEARBY : 0;
 
 	if (!k || k->thread != s->thread || k->issue0 < s->t1)
 		return false;
-	for (; i < b->beside; i++) {
+	for (; i < b->other_op; i++) {
 		const struct tfh_device_op *x = &sl->op.v[i];
 		bool inside =
 			x->work == TFH_W_COMPUTE || x->work == TFH_W_D2H || x->work == TFH_W_D2D;
@@ -187,7 +187,7 @@ static void charge_waited(struct tfh_blame *b, const struct tfh_host_span *s, in
 {
 	const struct tfh_device_op *o = &b->sl->op.v[s->op];
 	bool turns = b->turns;
-	uint32_t beside = b->beside;
+	uint32_t other_op = b->other_op;
 
 	b->turns = turns || takes_turns(b, s);
 	charge_op(b, o, tfh_max_ns(t0, o->t0), tfh_min_ns(t1, o->t1));
@@ -195,7 +195,7 @@ static void charge_waited(struct tfh_blame *b, const struct tfh_host_span *s, in
 	explain(b, s->op, t0, tfh_max_ns(t0, tfh_min_ns(t1, o->t0)));
 	b->depth--;
 	b->turns = turns;
-	b->beside = beside;
+	b->other_op = other_op;
 }
 
 /* Charges [t0, t1) of a wait on an idle device. Until the op it waited for ended, the time is
@@ -512,7 +512,7 @@ static void explain(struct tfh_blame *b, uint32_t k, int64_t lo, int64_t hi)
 		charge_op(b, &sl->op.v[x], tfh_max_ns(lo, sl->op.v[x].t0), hi);
 		hi = tfh_min_ns(hi, sl->op.v[x].t0);
 		if (sl->op.v[x].device == sl->device->critical)
-			b->beside = TFH_NO; /* what is explained needs that device's result */
+			b->other_op = TFH_NO; /* what is explained needs that device's result */
 		k = x;
 	}
 }
@@ -533,7 +533,7 @@ static uint32_t last_thread(const struct tfh_slice *sl, int64_t t)
 void tfh_blame_window(struct tfh_slice *sl, size_t window, struct tfh_account *a)
 {
 	const struct tfh_device_window *w = &sl->device->win.v[window];
-	struct tfh_blame b = {.sl = sl, .a = a, .window = window, .beside = TFH_NO};
+	struct tfh_blame b = {.sl = sl, .a = a, .window = window, .other_op = TFH_NO};
 	int64_t t = w->from;
 
 	/* Windows come in order: ops that ended before this one also ended before the next. */

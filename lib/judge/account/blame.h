@@ -9,7 +9,7 @@ struct tfh_blame {
 	struct tfh_account *a;
 	size_t window;
 	int depth;
-	uint32_t beside; /* an op of another device whose delay is being charged; TFH_NO: none */
+	uint32_t other_op; /* an op of another device whose delay is being charged; TFH_NO: none */
 	bool turns; /* its launch came late because its thread waited for the critical device */
 };
 

@@ -141,7 +141,7 @@ void tfh_device_free(struct tfh_device *d)
 	free(d->op.v);
 	free(d->call.v);
 	free(d->later.v);
-	free(d->behind);
+	free(d->first_later);
 	free(d->function.v);
 	free(d);
 }

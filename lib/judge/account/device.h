@@ -225,7 +225,7 @@ struct tfh_device {
 	TFH_VEC(struct tfh_piece) later; /* calls already read that begin after the horizon */
 	int64_t horizon;
 	/* By thread: begin of the first call in `call` that lies after the horizon. */
-	int64_t *behind;
+	int64_t *first_later;
 	TFH_VEC(struct tfh_run_of_function) function; /* by end */
 	size_t near_window;			      /* window of the op read last */
 	/* feed of calls, read ahead; NULL: none is left. And an empty feed for processes without

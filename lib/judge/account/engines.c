@@ -316,7 +316,7 @@ static void latencies(struct tfh_device *d)
 
 	d->tau = gaps ? (int64_t)tfh_hist_quantile(&d->gap, TFH_ACCOUNT_DELAY_LONG)
 		      : TFH_ACCOUNT_DELAY_NS;
-	/* If no op was queued behind another, the delay between queued ops is unknown. It is at
+	/* If no op was queued after another, the delay between queued ops is unknown. It is at
 	 * most that of a launch on an idle device. */
 	d->next = gaps	     ? (int64_t)tfh_hist_quantile(&d->gap, TFH_ACCOUNT_NEXT_SHORT)
 		  : launches ? (int64_t)tfh_hist_quantile(&d->start, 0.5)

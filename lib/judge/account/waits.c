@@ -244,8 +244,7 @@ static bool is_library_thread(const struct tfh_seen *seen)
 
 /* A compiler lets other threads work and wait: what these do meanwhile is part of compiling.
  * Returns the share of [t0, t1) in which another thread of the program compiles. */
-static double compiling_beside(const struct tfh_facts *facts, uint32_t thread, int64_t t0,
-			       int64_t t1)
+static double others_compile(const struct tfh_facts *facts, uint32_t thread, int64_t t0, int64_t t1)
 {
 	struct tfh_seen seen;
 	double most = 0;
@@ -272,10 +271,10 @@ bool tfh_pause_causes(const struct tfh_accounts *accounts, uint32_t thread, int6
 	memset(share, 0, TFH_CAUSE_COUNT * sizeof(*share));
 	if (!facts->samples || !seen_of(facts, thread, t0, t1, &seen))
 		return false;
-	double beside = TFH_DETECT_COMPILING_BESIDE && accounts->compiles &&
-					thread != TFH_ANY_THREAD && is_library_thread(&seen)
-				? compiling_beside(facts, thread, t0, t1)
-				: 0;
+	double compiling = TFH_DETECT_OTHERS_COMPILE && accounts->compiles &&
+					   thread != TFH_ANY_THREAD && is_library_thread(&seen)
+				   ? others_compile(facts, thread, t0, t1)
+				   : 0;
 	if (!accounts->compiles && !leave_compiling(facts, &seen))
 		return false;
 	if (handed)
@@ -283,9 +282,9 @@ bool tfh_pause_causes(const struct tfh_accounts *accounts, uint32_t thread, int6
 	for (int i = 0; i < TFH_AT_COUNT; i++) {
 		bool place_tells = usual == TFH_CAUSE_HOST_CALLBACK && is_plain(facts, i);
 		share[place_tells ? usual : tfh_sample_cause(facts, i, seen.feeds)] +=
-			seen.part[i] * (1 - beside);
+			seen.part[i] * (1 - compiling);
 	}
-	share[TFH_CAUSE_HOST_COMPILE] += beside;
+	share[TFH_CAUSE_HOST_COMPILE] += compiling;
 	share[TFH_CAUSE_HOST_LOCK] += share[TFH_CAUSE_HOST_CODE] * held;
 	share[TFH_CAUSE_HOST_CODE] *= 1 - held;
 	return true;

@@ -34,9 +34,9 @@ int tfh_chunk_start(struct tfh_device *d, struct tfh_call_feed *calls, struct tf
 	d->calls = calls;
 	d->next_ev = tfh_call_feed_next(calls);
 	d->next_op = tfh_feed_borrow_op(f, &d->op_room);
-	d->behind = calloc(f->n_threads + 1, sizeof(*d->behind));
+	d->first_later = calloc(f->n_threads + 1, sizeof(*d->first_later));
 	d->horizon = INT64_MIN;
-	return d->behind ? 0 : -ENOMEM;
+	return d->first_later ? 0 : -ENOMEM;
 }
 
 /* Calls stay in memory if they begin before the horizon, or are the next one of their thread, which
@@ -45,9 +45,9 @@ static bool is_near(struct tfh_device *d, const struct tfh_piece *p)
 {
 	if (p->t0 <= d->horizon)
 		return true;
-	if (p->t0 >= d->behind[p->thread])
+	if (p->t0 >= d->first_later[p->thread])
 		return false;
-	d->behind[p->thread] = p->t0;
+	d->first_later[p->thread] = p->t0;
 	return true;
 }
 
@@ -68,7 +68,7 @@ static int look_further(struct tfh_device *d, int64_t to)
 		return 0;
 	d->horizon = to + TFH_ACCOUNT_AHEAD_NS;
 	for (uint32_t i = 0; i < d->accounts->facts->feed->n_threads; i++)
-		d->behind[i] = INT64_MAX;
+		d->first_later[i] = INT64_MAX;
 	for (size_t i = 0; i < d->call.n; i++)
 		is_near(d, &d->call.v[i]);
 	for (size_t i = 0; i < d->later.n && !rc; i++) {

@@ -26,11 +26,11 @@ static void weigh(const struct tfh_cover *c, uint32_t thread, int64_t t0, int64_
 			i < end && c->part.v[i].t0 < t1 ? &c->part.v[i] : NULL;
 		int64_t a = p && p->t0 > t0 ? p->t0 : p ? t0 : t1, b = p && p->t1 < t1 ? p->t1 : t1;
 		if (!p || p->kind == TFH_COVER_ISSUES) {
-			bool beside = (p || ns[TFH_COVER_ISSUES]) && a - from < TFH_GAP_NS &&
-				      !between[TFH_COVER_WAITS];
-			if (beside)
+			bool overhead = (p || ns[TFH_COVER_ISSUES]) && a - from < TFH_GAP_NS &&
+					!between[TFH_COVER_WAITS];
+			if (overhead)
 				ns[TFH_COVER_ISSUES] += a - from;
-			for (int k = 0; k < TFH_COVER_KINDS && !beside; k++)
+			for (int k = 0; k < TFH_COVER_KINDS && !overhead; k++)
 				ns[k] += between[k];
 			memset(between, 0, sizeof(between));
 			if (!p)

@@ -1,7 +1,7 @@
 /*
  * Exchanges with other ranks run on threads of their own. In a backward pass they overlap computing
  * until its gradients are complete: from then on, the thread that runs it only waits. The last
- * exchange of a pass begins at that moment, unless it was queued behind others; then each begins as
+ * exchange of a pass begins at that moment, unless it was queued after others; then each begins as
  * soon as the one before it ends. Outside of executed calls, the thread that exchanges data waits
  * for the exchange.
  */

@@ -33,7 +33,7 @@ static const struct tfh_token_kind *launch_at(const struct tfh_facts *facts, siz
 }
 
 /* The launches after a batch, until the next one is delivered. */
-static struct pass behind(const struct tfh_facts *facts, size_t i)
+static struct pass launches_after(const struct tfh_facts *facts, size_t i)
 {
 	const struct tfh_boundary *t = &facts->batch.v[i];
 	int64_t end = i + 1 < facts->batch.n ? t[1].t1 : INT64_MAX;
@@ -56,14 +56,14 @@ static struct pass take_pass(const struct tfh_facts *facts, size_t *i)
 	size_t lead = 0, same = 0, first = *i;
 
 	for (; *i < facts->batch.n && !facts->batch.v[*i].end; ++*i) {
-		struct pass p = behind(facts, *i);
+		struct pass p = launches_after(facts, *i);
 		most = lead ? most : p;
 		lead += lead && p.what != most.what ? -(size_t)1 : 1;
 	}
 	most.first = first;
 	most.end = *i;
 	for (size_t k = first; k < *i; k++)
-		same += behind(facts, k).what == most.what;
+		same += launches_after(facts, k).what == most.what;
 	if (2 * same <= most.end - most.first)
 		most.launches = 0;
 	while (*i < facts->batch.n && facts->batch.v[*i].end)

@@ -92,7 +92,7 @@ bool tfh_stack_samples_within(const struct tfh_model_line *seen, uint32_t n,
 			      const struct tfh_pause_end *to)
 {
 	return TFH_DETECT_WITHIN && to->before >> 3 != TFH_FAM_CONSUMER &&
-	       tfh_order_of(seen, n, to->last, to->n_last) == TFH_ORDER_BEHIND;
+	       tfh_order_of(seen, n, to->last, to->n_last) == TFH_ORDER_AFTER;
 }
 
 enum tfh_role tfh_role_between(int state, enum tfh_order order, bool dispatch, bool copies,
@@ -108,21 +108,21 @@ enum tfh_role tfh_role_between(int state, enum tfh_order order, bool dispatch, b
 			return TFH_ROLE_LAUNCH;
 		if (TFH_DETECT_DISPATCH && copies)
 			return TFH_ROLE_COPY;
-		return order == TFH_ORDER_BEFORE   ? TFH_ROLE_FIRST
-		       : order == TFH_ORDER_BEHIND ? TFH_ROLE_LATER
-						   : TFH_ROLE_NONE;
+		return order == TFH_ORDER_BEFORE  ? TFH_ROLE_FIRST
+		       : order == TFH_ORDER_AFTER ? TFH_ROLE_LATER
+						  : TFH_ROLE_NONE;
 	case TFT_STATE_LOCK:
 	case TFT_STATE_EVENT:
 	case TFH_SEEN_MUTEX:
 	case TFH_SEEN_SIGNAL:
 	case TFH_SEEN_END:
-		return order == TFH_ORDER_BEHIND ? TFH_ROLE_LOCK : TFH_ROLE_NONE;
+		return order == TFH_ORDER_AFTER ? TFH_ROLE_LOCK : TFH_ROLE_NONE;
 	case TFT_STATE_PIPE:
 	case TFT_STATE_SOCKET:
 	case TFT_STATE_POLL:
-		return order == TFH_ORDER_BEHIND ? TFH_ROLE_WAIT : TFH_ROLE_NONE;
+		return order == TFH_ORDER_AFTER ? TFH_ROLE_WAIT : TFH_ROLE_NONE;
 	case TFT_STATE_NAMES:
-		return order == TFH_ORDER_BEHIND ? TFH_ROLE_SAVE : TFH_ROLE_NONE;
+		return order == TFH_ORDER_AFTER ? TFH_ROLE_SAVE : TFH_ROLE_NONE;
 	default:
 		return TFH_ROLE_NONE;
 	}

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "format/layout.h"
 
-enum when { ANY, NOT_BEFORE, BEFORE, NOT_BEHIND };
+enum when { ANY, NOT_BEFORE, BEFORE, NOT_AFTER };
 
 static const struct {
 	enum tfh_cause cause;
@@ -84,7 +84,7 @@ enum tfh_order tfh_order_of(const struct tfh_model_line *seen, uint32_t n_seen,
 		if (!tfh_same_function(a, b))
 			return TFH_ORDER_UNKNOWN;
 		if (a->line != b->line)
-			return a->line < b->line ? TFH_ORDER_BEFORE : TFH_ORDER_BEHIND;
+			return a->line < b->line ? TFH_ORDER_BEFORE : TFH_ORDER_AFTER;
 	}
 	return TFH_ORDER_UNKNOWN;
 }
@@ -102,8 +102,8 @@ const struct tfh_model_line *tfh_place_called(const struct tfh_model_line *frame
 
 static bool in_time(enum when when, enum tfh_order order)
 {
-	if (when == NOT_BEHIND)
-		return order != TFH_ORDER_BEHIND;
+	if (when == NOT_AFTER)
+		return order != TFH_ORDER_AFTER;
 	return when == ANY || (when == BEFORE) == (order == TFH_ORDER_BEFORE);
 }
 

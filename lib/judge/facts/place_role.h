@@ -32,7 +32,7 @@ bool tfh_same_function(const struct tfh_model_line *a, const struct tfh_model_li
 bool tfh_is_import(const struct tfh_model_line *f);
 
 /* Position of a line in a loop's body. */
-enum tfh_order { TFH_ORDER_UNKNOWN, TFH_ORDER_BEFORE, TFH_ORDER_BEHIND, TFH_ORDERS };
+enum tfh_order { TFH_ORDER_UNKNOWN, TFH_ORDER_BEFORE, TFH_ORDER_AFTER, TFH_ORDERS };
 /* Compares two stacks, innermost frame first, by the lines of the innermost function that both
  * contain: of a sample, and of the call that the thread made next. A line above that call's runs
  * before it; a line below it ran after the previous iteration's call. */

@@ -86,10 +86,10 @@ static bool evaluates(const struct tfh_model_line *frame, uint32_t n)
 	return false;
 }
 
-/* Whether a thread that runs in a function of the program that a library called does so beside the
- * step, which is a function of TensorFlow's that the library executes: in a callback. */
-static bool is_beside_step(const struct tfh_stack_samples *l, const struct tfh_stack_sample *k,
-			   enum tfh_role role, const struct tfh_model_line *frame, uint32_t n)
+/* Whether a thread that runs in a function of the program that a library called does so outside
+ * the step, which is a function of TensorFlow's that the library executes: in a callback. */
+static bool is_outside_step(const struct tfh_stack_samples *l, const struct tfh_stack_sample *k,
+			    enum tfh_role role, const struct tfh_model_line *frame, uint32_t n)
 {
 	const struct tfh_model_line *called;
 	bool open = role == TFH_ROLE_NONE || role == TFH_ROLE_FIRST || role == TFH_ROLE_LATER ||
@@ -104,13 +104,13 @@ static bool is_beside_step(const struct tfh_stack_samples *l, const struct tfh_s
 	return true;
 }
 
-/* Whether a function of the program that a library calls uses the model besides the step of
+/* Whether a function of the program that a library calls uses the model outside the step of
  * PyTorch's: between the backward pass and the request for the next batch, so no backward pass
  * follows. The program's own loop, which may be called by a library, too, makes that request
  * itself. */
-static bool evaluates_beside(const struct tfh_stack_samples *l, const struct tfh_stack_sample *k,
-			     const struct tfh_model_line *frame, uint32_t n,
-			     const struct tfh_pause_end *to)
+static bool evaluates_outside(const struct tfh_stack_samples *l, const struct tfh_stack_sample *k,
+			      const struct tfh_model_line *frame, uint32_t n,
+			      const struct tfh_pause_end *to)
 {
 	const struct tfh_model_line *called;
 
@@ -166,7 +166,7 @@ static void place_sample(struct tfh_stack_samples *l, struct tfh_stack_sample *k
 		if (k->state == TFT_STATE_RUNNING &&
 		    tfh_stack_samples_issue(frame, n, to, l->launcher))
 			role = TFH_ROLE_LAUNCH;
-	if (is_beside_step(l, k, role, frame, n) || evaluates_beside(l, k, frame, n, to))
+	if (is_outside_step(l, k, role, frame, n) || evaluates_outside(l, k, frame, n, to))
 		role = TFH_ROLE_CALLED;
 	if (TFH_DETECT_CALLED_BACK && role == TFH_ROLE_COMPILE && evaluates(frame, n))
 		role = TFH_ROLE_EVALUATE;

@@ -21,21 +21,21 @@
 #include "judge/facts/survey.h"
 
 /* What followed a batch before the next one. */
-struct behind {
+struct after_batch {
 	uint32_t passes; /* backward */
 	bool trains, updates;
 };
 
 /* For each batch; NULL: out of memory. */
-static struct behind *look_behind(const struct tfh_facts *facts)
+static struct after_batch *find_after_batches(const struct tfh_facts *facts)
 {
-	struct behind *v = tfh_big_array(facts->batch.n, sizeof(*v));
+	struct after_batch *v = tfh_big_array(facts->batch.n, sizeof(*v));
 	size_t exec = 0, up = 0;
 
 	TFH_EACH (i, v ? facts->batch.n : 0) {
 		int64_t from = facts->batch.v[i].t1,
 			until = i + 1 < facts->batch.n ? facts->batch.v[i + 1].t1 : INT64_MAX;
-		v[i] = (struct behind){0};
+		v[i] = (struct after_batch){0};
 		for (; exec < facts->exec.n && facts->exec.v[exec].t1 <= until; ++exec)
 			v[i].passes += facts->exec.v[exec].t1 > from;
 		for (; up < facts->update.n && facts->update.v[up].t1 <= until; ++up)
@@ -47,7 +47,7 @@ static struct behind *look_behind(const struct tfh_facts *facts)
 
 /* Whether a batch and those directly before it, which nothing trains with,
  * are as many as the passes that follow. */
-static bool taken_together(const struct tfh_facts *facts, const struct behind *v, size_t i)
+static bool taken_together(const struct tfh_facts *facts, const struct after_batch *v, size_t i)
 {
 	size_t n = v[i].passes;
 
@@ -61,7 +61,7 @@ static bool taken_together(const struct tfh_facts *facts, const struct behind *v
 
 /* If most batches that are followed by passes are the last of such a group,
  * all batches of the groups train. */
-static void find_groups(const struct tfh_facts *facts, struct behind *v)
+static void find_groups(const struct tfh_facts *facts, struct after_batch *v)
 {
 	size_t trained = 0, together = 0;
 
@@ -93,7 +93,7 @@ static bool one_thread(const struct tfh_facts *facts)
 }
 
 /* Batches per optimizer's step, 1 if there is no usual number. */
-static uint64_t accumulated(const struct tfh_facts *facts, const struct behind *v)
+static uint64_t accumulated(const struct tfh_facts *facts, const struct after_batch *v)
 {
 	uint64_t trained = 0, updated = 0;
 
@@ -163,9 +163,9 @@ static void mark_skipped(struct tfh_facts *facts)
 		facts->series.v[facts->batch.v[i].series].skipped = true;
 }
 
-static int sort_batches(struct tfh_facts *facts, const struct behind *v)
+static int sort_batches(struct tfh_facts *facts, const struct after_batch *v)
 {
-	struct behind now, before = {0};
+	struct after_batch now, before = {0};
 	bool began = false, marked = false, accumulates = accumulated(facts, v) > 1;
 
 	TFH_EACH (i, facts->series.n)
@@ -196,7 +196,7 @@ static int sort_batches(struct tfh_facts *facts, const struct behind *v)
 /* The same if no backward pass or optimizer of PyTorch's shows what batches are for. */
 static int sort_by_launches(struct tfh_facts *facts)
 {
-	struct behind *v = tfh_big_array(facts->batch.n, sizeof(*v));
+	struct after_batch *v = tfh_big_array(facts->batch.n, sizeof(*v));
 	bool *tests = calloc(facts->batch.n, sizeof(*tests));
 	int rc = v && tests ? tfh_mark_tested(facts, tests) : -ENOMEM;
 
@@ -210,7 +210,7 @@ static int sort_by_launches(struct tfh_facts *facts)
 
 int tfh_torch_batches(struct tfh_facts *facts)
 {
-	struct behind *v;
+	struct after_batch *v;
 	int rc;
 
 	if (!facts->loader || facts->feed->imported || !facts->batch.n || !one_thread(facts))
@@ -219,7 +219,7 @@ int tfh_torch_batches(struct tfh_facts *facts)
 		return facts->late.n || facts->late_launch || facts->late_lost
 			       ? 0
 			       : sort_by_launches(facts);
-	v = look_behind(facts);
+	v = find_after_batches(facts);
 	if (!v)
 		return -ENOMEM;
 	find_groups(facts, v);

@@ -99,8 +99,9 @@ static bool evaluates(const struct tfh_finder *f, const struct interval_kind *e,
 }
 
 /* The kind just before the first interval of kind e; NULL: none. */
-static const struct interval_kind *before(const struct tfh_finder *f, const struct interval_kind *v,
-					  uint32_t n, const struct interval_kind *e)
+static const struct interval_kind *kind_before(const struct tfh_finder *f,
+					       const struct interval_kind *v, uint32_t n,
+					       const struct interval_kind *e)
 {
 	size_t at = e->first;
 
@@ -114,8 +115,9 @@ static const struct interval_kind *before(const struct tfh_finder *f, const stru
 
 /* The kind just after the first run of kind e, if it occurs in runs itself: an agent acts before it
  * learns. A single interval with more launches ends what the intervals before it accumulated. */
-static const struct interval_kind *behind(const struct tfh_finder *f, const struct interval_kind *v,
-					  uint32_t n, const struct interval_kind *e)
+static const struct interval_kind *kind_after(const struct tfh_finder *f,
+					      const struct interval_kind *v, uint32_t n,
+					      const struct interval_kind *e)
 {
 	size_t at = e->first;
 
@@ -138,8 +140,8 @@ void tfh_find_evaluation(struct tfh_finder *f)
 	for (uint32_t i = 0; i < n; i++)
 		all += v[i].ns;
 	for (uint32_t i = 0; i < n && f->best.n_eval < TFH_LOOPS_EVALS; i++) {
-		const struct interval_kind *train = before(f, v, n, &v[i]);
-		train = train ? train : behind(f, v, n, &v[i]);
+		const struct interval_kind *train = kind_before(f, v, n, &v[i]);
+		train = train ? train : kind_after(f, v, n, &v[i]);
 		if (!train || !evaluates(f, &v[i], train))
 			continue;
 		eval += in_turn(&v[i], train) ? 0 : v[i].ns;

@@ -25,7 +25,7 @@ struct iterated {
 	double median; /* length of a window, ns */
 };
 
-/* A loop beside the windows. */
+/* A loop compared with the windows. */
 struct fit {
 	uint64_t total; /* iterations */
 	uint64_t per;	/* iterations of a window */
@@ -103,7 +103,7 @@ static int take_windows(struct iterated *x)
 	return rc;
 }
 
-/* ---- a loop beside the windows ---- */
+/* ---- a loop compared with the windows ---- */
 
 /* The entry of a path with most samples, as an index; UINT32_MAX: none, or out of memory. *of_all:
  * what share of the path's samples it has. An iterator that changes while it is read may look like
@@ -323,13 +323,13 @@ static int add(struct iterated *x, const struct fit *f, uint32_t steps)
  * iteration. */
 static int correct(struct iterated *x, const struct fit *f)
 {
-	bool behind = f->most <= 0 && f->least < 0;
+	bool late = f->most <= 0 && f->least < 0;
 	size_t n = x->begin.n;
 
 	if (f->total > n)
 		return add(x, f, (uint32_t)(f->total - n));
 	for (; n > f->total && x->loops->clock != TFH_STEP_CLOCK_ITERATOR; n--)
-		drop(x, behind ? n - 1 : 0);
+		drop(x, late ? n - 1 : 0);
 	return 0;
 }
 
@@ -338,7 +338,7 @@ static int correct(struct iterated *x, const struct fit *f)
 /* Whether the launches from token `from` to `to` are the same ones `times` times. */
 static bool repeats(const struct tfh_facts *facts, size_t from, size_t to, uint64_t times)
 {
-	size_t launches = 0, k = 0, behind = from;
+	size_t launches = 0, k = 0, first = from;
 
 	for (size_t i = from; i < to; i++)
 		launches += tfh_is_launch(tfh_kind_of(facts, &facts->token.v[i]));
@@ -348,9 +348,9 @@ static bool repeats(const struct tfh_facts *facts, size_t from, size_t to, uint6
 		const struct tfh_token_kind *a = tfh_kind_of(facts, &facts->token.v[i]), *b;
 		if (!tfh_is_launch(a) || k++ < launches / times)
 			continue;
-		while (!tfh_is_launch(b = tfh_kind_of(facts, &facts->token.v[behind])))
-			behind++;
-		behind++;
+		while (!tfh_is_launch(b = tfh_kind_of(facts, &facts->token.v[first])))
+			first++;
+		first++;
 		if (a->rough != b->rough)
 			return false;
 	}

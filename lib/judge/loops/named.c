@@ -352,7 +352,7 @@ static int64_t waited_after(const struct tfh_facts *facts, int64_t t)
 
 	while (i < facts->token.n && tfh_kind_of(facts, &facts->token.v[i])->family != TFH_FAM_SYNC)
 		i++;
-	return TFH_DETECT_WAIT_BEHIND && i < facts->token.n
+	return TFH_DETECT_WAIT_AFTER && i < facts->token.n
 		       ? tfh_token_end(&facts->token.v[i]) - facts->token.v[i].t0
 		       : 0;
 }
@@ -364,11 +364,10 @@ static bool covers(const struct tfh_facts *facts, const struct tfh_loops *loops,
 		   const struct found *f)
 {
 	const struct tfh_boundary *m = loops->mark.v, *last = &m[loops->mark.n - 1];
-	int64_t behind = last->t1 + waited_after(facts, last->t1), end = facts->last_work;
+	int64_t until = last->t1 + waited_after(facts, last->t1), end = facts->last_work;
 
-	return TFH_LOOPS_COVERED_PART * (behind - m[0].t0) >= end - f->first_launch &&
-	       (loops->mark.n < 2 ||
-		TFH_LOOPS_COVERED_PART * (behind - m[1].t0) >= end - m[1].t0) &&
+	return TFH_LOOPS_COVERED_PART * (until - m[0].t0) >= end - f->first_launch &&
+	       (loops->mark.n < 2 || TFH_LOOPS_COVERED_PART * (until - m[1].t0) >= end - m[1].t0) &&
 	       !one_holds_most(facts, loops, f);
 }
 

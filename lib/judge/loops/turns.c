@@ -38,8 +38,8 @@ struct update {
 struct callers {
 	size_t n, known;
 	uint32_t stack[TFH_LOOPS_CALLERS];
-	size_t behind[TFH_LOOPS_CALLERS][TFH_LOOPS_CALLERS]; /* [a][b]: b directly behind a */
-	size_t first[TFH_LOOPS_CALLERS];		     /* its first pass */
+	size_t after[TFH_LOOPS_CALLERS][TFH_LOOPS_CALLERS]; /* [a][b]: b directly after a */
+	size_t first[TFH_LOOPS_CALLERS];		    /* its first pass */
 	uint8_t before[TFH_LOOPS_CALLERS]; /* the one that it always follows; itself: none */
 };
 
@@ -55,15 +55,15 @@ static uint8_t number_of(struct callers *c, uint32_t stack)
 	return (uint8_t)c->n++;
 }
 
-/* Whether b comes behind a each time, and so often that it would have followed itself by chance, if
+/* Whether b comes after a each time, and so often that it would have followed itself by chance, if
  * the order meant nothing. */
-static bool always_behind(const struct callers *c, size_t a, size_t b)
+static bool always_after(const struct callers *c, size_t a, size_t b)
 {
 	size_t all = 0;
 
 	for (size_t i = 0; i < c->n; i++)
-		all += c->behind[i][b];
-	return (double)c->behind[a][b] >= TFH_CYCLE_SURE_SHARE * (double)all &&
+		all += c->after[i][b];
+	return (double)c->after[a][b] >= TFH_CYCLE_SURE_SHARE * (double)all &&
 	       all * all >= TFH_LOOPS_TURNS_BY_CHANCE * c->known;
 }
 
@@ -75,12 +75,12 @@ static void find_callers(struct callers *c, struct update *v, size_t n)
 		v[i].caller = number_of(c, v[i].passes.caller);
 		c->known += v[i].caller != UNKNOWN;
 		if (v[i].caller != UNKNOWN && last != UNKNOWN)
-			c->behind[last][v[i].caller]++;
+			c->after[last][v[i].caller]++;
 	}
 	for (uint8_t b = 0; b < c->n; b++) {
 		c->before[b] = b;
 		for (uint8_t a = 0; a < c->n; a++)
-			if (a != b && always_behind(c, a, b))
+			if (a != b && always_after(c, a, b))
 				c->before[b] = a;
 	}
 }

@@ -144,7 +144,7 @@ static void go_on(struct window_builder *b, const struct tfh_boundary *t, uint32
 	b->w.steps = 0;
 }
 
-/* The first batch of training behind an evaluation, or the end of the run at `end`. */
+/* The first batch of training after an evaluation, or the end of the run at `end`. */
 static void end_evaluation(const struct window_builder *b, int64_t *eval, int64_t end)
 {
 	b->loops->segment_ns[TFH_SEGMENT_EVAL] += tfh_recorded_ns(b->facts, *eval, end);

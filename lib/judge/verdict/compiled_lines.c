@@ -60,7 +60,7 @@ static int64_t start_end(const struct tfh_result *r)
 	return end > -INFINITY ? (int64_t)(end * 1e9) : INT64_MIN;
 }
 
-/* Windows tile the judged time; what lies before the first one is start-up, what lies behind the
+/* Windows tile the judged time; what lies before the first one is start-up, what lies after the
  * last is not between steps either. */
 static enum tfh_segment segment_at(struct compiles *c, int64_t t)
 {

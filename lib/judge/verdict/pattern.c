@@ -163,7 +163,7 @@ static size_t repeats(const uint64_t *v, size_t n, size_t p)
 
 /* The first token that ends after t. Tokens are sorted by begin, and so are the ends of one
  * thread's tokens. */
-static const struct tfh_token *first_behind(const struct tfh_facts *facts, int64_t t)
+static const struct tfh_token *first_after(const struct tfh_facts *facts, int64_t t)
 {
 	size_t lo = TFH_BISECT(i, 0, facts->token.n, facts->token.v[i].t0 < t);
 
@@ -190,7 +190,7 @@ static uint32_t inner_of(const struct tfh_accounts *accounts)
 		at++;
 	if (at >= known)
 		return 1;
-	t = first_behind(facts, w[at].t0);
+	t = first_after(facts, w[at].t0);
 	v = malloc(TFH_VERDICT_INNER_TOKENS * sizeof(*v));
 	for (; v && t < end && n < TFH_VERDICT_INNER_TOKENS && tfh_token_end(t) <= w[at].t1; t++)
 		if (tfh_is_launch(tfh_kind_of(facts, t)))

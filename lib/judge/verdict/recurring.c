@@ -1,7 +1,7 @@
 /*
- * What a run does again and again: besides its steady steps, which may be the smaller part, these
- * are evaluations, checkpoints, compilation for new shapes, and starts of epochs. The verdict
- * covers all of them: it is that of the steps unless another part holds the run up for longer.
+ * What a run does again and again outside its steady steps, which may be the smaller part:
+ * evaluations, checkpoints, compilation for new shapes, and starts of epochs. The verdict covers
+ * all of them: it is that of the steps unless another part holds the run up for longer.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -218,9 +218,9 @@ static bool share_longer(struct parts *p)
 	return all > 0;
 }
 
-/* The largest part of this kind beside part `at`; NULL: none. */
-static struct tfh_part_of_run *beside(struct tfh_part_of_run *out, uint32_t n, uint32_t parent,
-				      enum run_owner owner)
+/* The largest part of this kind among the parts of `parent`; NULL: none. */
+static struct tfh_part_of_run *largest_part(struct tfh_part_of_run *out, uint32_t n,
+					    uint32_t parent, enum run_owner owner)
 {
 	struct tfh_part_of_run *best = NULL;
 
@@ -231,13 +231,13 @@ static struct tfh_part_of_run *beside(struct tfh_part_of_run *out, uint32_t n, u
 	return best;
 }
 
-/* Moves seconds of part `at` to the owner's part beside it. A new one gets the index `place`,
- * and *n grows. */
+/* Moves seconds of part `at` to the owner's part of the same parent. A new one gets the index
+ * `place`, and *n grows. */
 static struct tfh_part_of_run *move_time(struct tfh_part_of_run *out, uint32_t *n, uint32_t at,
 					 uint32_t place, enum run_owner owner, double s)
 {
 	const struct tfh_part_of_run from = out[at];
-	struct tfh_part_of_run *to = beside(out, *n, from.parent, owner);
+	struct tfh_part_of_run *to = largest_part(out, *n, from.parent, owner);
 
 	out[at].wall_s -= s;
 	if (!to) {

@@ -38,7 +38,7 @@ struct tfh_sampled_place {
 	double line_ns, ns; /* of the main thread's time; ns: of what is removed */
 	uint32_t first, last;
 	bool whole; /* the function, which takes much more than its largest line */
-	/* It computes in a library that does not train, beside other computing. */
+	/* It computes in a library that does not train, in addition to other computing. */
 	bool aside;
 };
 

@@ -130,7 +130,7 @@ static const struct lead *best_line(const struct lines *x)
 
 /* Whether the verdict is about what places take: the host's own code, and the making of batches
  * that the loop does itself. What comes over the network is asked for ahead as a whole, with what
- * an event loop does for it beside the line. */
+ * an event loop does for it outside the line. */
 static bool is_of_places(const struct lines *x)
 {
 	enum tfh_class cls = x->r->verdict.cls;
@@ -172,7 +172,7 @@ static void choose(struct lines *x)
 }
 
 /* With few samples only the thread's clock divides a pause: it ran. If the samples of what recurs
- * beside the steps mostly show the same known work, that is the cause. */
+ * outside the steps mostly show the same known work, that is the cause. */
 static void name_work(const struct lines *x)
 {
 	struct tfh_result *r = x->r;

@@ -1,5 +1,5 @@
 /*
- * What the main thread did besides the steps: before the first recorded call (sampled by `tfhook
+ * What the main thread did outside the steps: before the first recorded call (sampled by `tfhook
  * run` from outside), during start-up (sampled from outside or by the process itself), in the
  * longest time between loops, and in all evaluations. A line of the program that imports a module
  * is charged with everything the module does: "importing tensorflow (train.py:3)". Shares of lines

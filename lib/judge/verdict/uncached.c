@@ -1,6 +1,6 @@
 /*
  * Caches of tf.data that keep nothing. A cache in memory is only kept once an iterator has read its
- * input to the end; with take() behind it, every epoch makes all elements again. Then what is
+ * input to the end; with take() after it, every epoch makes all elements again. Then what is
  * before the cache is called as often as the cache itself, and not in the first epoch only.
  */
 #include <string.h>

@@ -73,7 +73,7 @@ struct tfh_making {
 double tfh_mean_step_s(const struct tfh_result *r);
 void tfh_more_workers(const struct tfh_accounts *accounts, const struct tfh_making *seen,
 		      struct tfh_result *r);
-/* start_lines.c: what samples show besides the steps. Needs r->tree. 0 or -ENOMEM. */
+/* start_lines.c: what samples show outside the steps. Needs r->tree. 0 or -ENOMEM. */
 int tfh_find_start(const struct tfh_accounts *accounts, struct tfh_result *r);
 /* The innermost frame of the program's own code, else the outermost one with a file. What the
  * interpreter does before it runs the program starts in its site module and counts for that. */

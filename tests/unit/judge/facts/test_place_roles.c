@@ -127,9 +127,9 @@ static void test_roles(void **state)
 		{"/job/serve.py", "main", 22, false}};
 	assert_int_equal(tfh_place_role(served, COUNT(served), TFH_ORDER_UNKNOWN), TFH_ROLE_NONE);
 	assert_int_equal(tfh_place_role(asked, COUNT(asked), TFH_ORDER_BEFORE), TFH_ROLE_REMOTE);
-	assert_int_equal(tfh_place_role(asked, COUNT(asked), TFH_ORDER_BEHIND), TFH_ROLE_NONE);
+	assert_int_equal(tfh_place_role(asked, COUNT(asked), TFH_ORDER_AFTER), TFH_ROLE_NONE);
 	assert_int_equal(tfh_place_role(told, COUNT(told), TFH_ORDER_BEFORE), TFH_ROLE_REMOTE);
-	assert_int_equal(tfh_place_role(told, COUNT(told), TFH_ORDER_BEHIND), TFH_ROLE_LOG);
+	assert_int_equal(tfh_place_role(told, COUNT(told), TFH_ORDER_AFTER), TFH_ROLE_LOG);
 	assert_int_equal(tfh_place_role(tracked, COUNT(tracked), TFH_ORDER_UNKNOWN), TFH_ROLE_LOG);
 	/* A function in C without a frame of its own, by the name by which it is called. */
 	const struct tfh_model_line garbage[] = {{"<builtin>", "collect", 0, true},
@@ -139,10 +139,10 @@ static void test_roles(void **state)
 		{"<builtin>", "collect", 0, true},
 		{LIB "/polars/lazyframe/frame.py", "LazyFrame.collect", 90, true},
 		{"/job/train.py", "main", 19, false}};
-	assert_int_equal(tfh_place_role(garbage, COUNT(garbage), TFH_ORDER_BEHIND),
+	assert_int_equal(tfh_place_role(garbage, COUNT(garbage), TFH_ORDER_AFTER),
 			 TFH_ROLE_COLLECT);
 	assert_int_equal(tfh_place_role(table, COUNT(table), TFH_ORDER_BEFORE), TFH_ROLE_MAP);
-	assert_int_equal(tfh_place_role(table, COUNT(table), TFH_ORDER_BEHIND), TFH_ROLE_LATER);
+	assert_int_equal(tfh_place_role(table, COUNT(table), TFH_ORDER_AFTER), TFH_ROLE_LATER);
 	assert_int_equal(tfh_role_cause(TFH_ROLE_COLLECT), TFH_CAUSE_HOST_GC);
 	assert_int_equal(tfh_place_role(closure, COUNT(closure), TFH_ORDER_UNKNOWN), TFH_ROLE_NONE);
 	assert_int_equal(tfh_place_role(closure + 2, 2, TFH_ORDER_UNKNOWN), TFH_ROLE_UPDATE);
@@ -171,11 +171,10 @@ static void test_roles(void **state)
 	assert_int_equal(tfh_place_role(queued, COUNT(queued), TFH_ORDER_UNKNOWN), TFH_ROLE_LOADER);
 	assert_int_equal(tfh_place_role(arrays, COUNT(arrays), TFH_ORDER_UNKNOWN), TFH_ROLE_NONE);
 	assert_int_equal(tfh_place_role(queued, 2, TFH_ORDER_UNKNOWN), TFH_ROLE_QUEUE);
-	assert_int_equal(tfh_place_role(queued, 2, TFH_ORDER_BEHIND), TFH_ROLE_TAKE);
-	assert_int_equal(tfh_place_role(saves, COUNT(saves), TFH_ORDER_BEHIND), TFH_ROLE_SAVE);
+	assert_int_equal(tfh_place_role(queued, 2, TFH_ORDER_AFTER), TFH_ROLE_TAKE);
+	assert_int_equal(tfh_place_role(saves, COUNT(saves), TFH_ORDER_AFTER), TFH_ROLE_SAVE);
 	assert_int_equal(tfh_place_role(saves, COUNT(saves), TFH_ORDER_BEFORE), TFH_ROLE_NONE);
-	assert_int_equal(tfh_place_role(callback, COUNT(callback), TFH_ORDER_BEHIND),
-			 TFH_ROLE_NONE);
+	assert_int_equal(tfh_place_role(callback, COUNT(callback), TFH_ORDER_AFTER), TFH_ROLE_NONE);
 }
 
 static void test_profilers(void **state)
@@ -250,7 +249,7 @@ static void test_order(void **state)
 	seen[1].line = 19;
 	assert_int_equal(tfh_order_of(seen, 2, call, 2), TFH_ORDER_BEFORE);
 	seen[1].line = 21;
-	assert_int_equal(tfh_order_of(seen, 2, call, 2), TFH_ORDER_BEHIND);
+	assert_int_equal(tfh_order_of(seen, 2, call, 2), TFH_ORDER_AFTER);
 	seen[1].line = 20; /* the same statement, another function in it */
 	assert_int_equal(tfh_order_of(seen, 2, call, 2), TFH_ORDER_UNKNOWN);
 	assert_int_equal(tfh_order_of(seen, 2, call, 0), TFH_ORDER_UNKNOWN);

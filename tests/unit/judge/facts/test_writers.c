@@ -30,7 +30,7 @@ static void test_writes(void **state)
 
 	for (size_t i = 0; i < COUNT(by); i++) {
 		const struct tfh_model_line frame[] = {write, by[i].from, own};
-		assert_int_equal(tfh_place_role(frame, COUNT(frame), TFH_ORDER_BEHIND), by[i].role);
+		assert_int_equal(tfh_place_role(frame, COUNT(frame), TFH_ORDER_AFTER), by[i].role);
 	}
 }
 
@@ -83,7 +83,7 @@ static void test_writers_own(void **state)
 
 	for (size_t i = 0; i < COUNT(by); i++) {
 		const struct tfh_model_line frame[] = {by[i].inner, by[i].outer, main_line};
-		assert_int_equal(tfh_place_role(frame, COUNT(frame), TFH_ORDER_BEHIND), by[i].role);
+		assert_int_equal(tfh_place_role(frame, COUNT(frame), TFH_ORDER_AFTER), by[i].role);
 	}
 }
 
@@ -96,7 +96,7 @@ static void test_copied_parameter(void **state)
 		{STD "/copy.py", "deepcopy", 6, true},
 		main_line};
 
-	assert_int_equal(tfh_place_role(frame, COUNT(frame), TFH_ORDER_BEHIND), TFH_ROLE_KEEP);
+	assert_int_equal(tfh_place_role(frame, COUNT(frame), TFH_ORDER_AFTER), TFH_ROLE_KEEP);
 }
 
 int main(void)
