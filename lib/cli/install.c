@@ -1,6 +1,5 @@
 /* Finds the parts of the installation relative to the command. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -2,7 +2,6 @@
  * empty. */
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
 #include <stdio.h>

@@ -1,6 +1,5 @@
 /* The untranslated name of a signal: since 2.32 a function, before that a table. */
 #include <signal.h>
-#include <string.h>
 
 extern const char *const table[65] __asm__("sys_siglist");
 

@@ -5,7 +5,6 @@
  * the thread that started the interpreter.
  */
 #include <dlfcn.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>

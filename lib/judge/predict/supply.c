@@ -6,7 +6,6 @@
  * it had to wait again, the batches made in that time can be counted. Without any of these the rate
  * is unknown.
  */
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 

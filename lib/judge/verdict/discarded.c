@@ -4,7 +4,6 @@
  * took. The judgement never uses it. Steps are counted by the step clock of the rest of the run,
  * else by the number of launches.
  */
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 

@@ -9,7 +9,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "judge/verdict/line_tree.h"
 #include "judge/verdict/verdict.h"
 
 struct fault_sums {

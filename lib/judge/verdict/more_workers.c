@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "judge/verdict/line_tree.h"
+#include "judge/verdict/verdict.h"
 
 static bool runs(const struct tfh_facts *facts, const struct tfh_seen_sample *k)
 {

@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "judge/account/account.h"
 #include "judge/result_make.h"
 #include "judge/verdict/line_tree.h"

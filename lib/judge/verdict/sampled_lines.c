@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "judge/result_make.h"
 #include "judge/verdict/sampled_lines.h"
 
 static int add_own(struct tfh_sampled_lines *x, const struct tfh_model_line *frame, uint32_t n,

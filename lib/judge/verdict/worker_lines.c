@@ -2,7 +2,6 @@
  * Child processes that make batches, or other threads if there are none: how busy they are, and at
  * which line of Python.
  */
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 

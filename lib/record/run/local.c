@@ -5,7 +5,6 @@
  */
 #include "record/run/rundir.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>

@@ -7,7 +7,6 @@
 
 #include <link.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "format/table.h"

@@ -1,6 +1,5 @@
 #include "report/page/html_page.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 /* Where in the program the time goes. */
 #include "model/symbols/pylines.h"
-#include "report/format.h"
 #include "report/words/remedy.h"
 #include "report/words/words.h"
 

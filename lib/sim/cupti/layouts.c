@@ -5,7 +5,6 @@
  */
 #include "sim/cupti/sim_cupti.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 struct kernel { /* CUpti_ActivityKernel4 (144 bytes) to Kernel10 */

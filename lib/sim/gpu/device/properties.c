@@ -2,7 +2,6 @@
 #include "sim/gpu/device/context.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static CUresult count(struct sim_call *c, int *n)
