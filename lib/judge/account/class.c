@@ -1,6 +1,5 @@
-/* Derives classes from charged time: unclassified; compute-bound if compute takes at least 85 %, or
- * more than half and no class blocks 15 %; the class with the most blocking time if that is at
- * least 5 %; otherwise balanced. */
+/* The class of some charged time (tfh_class_of()): of a step, or of the run. docs/judging_class.md
+ * has the rules in words. */
 #include <math.h>
 #include <string.h>
 

@@ -1,10 +1,4 @@
-/*
- * From charged time to the closed vocabulary of classes, per step and for the run. The first rule
- * that applies decides: unclassified; compute with a share of at least 85 %, or half if no class
- * blocks 15 %; the class whose parts together block most, if they block at least 5 %; balanced.
- * Last, where device times allow a replay of the steps, a class whose removal gains too little
- * gives way (reclassify.c).
- */
+/* The verdict about the steady steps: their class, its cause, and how certain both are. */
 #include <math.h>
 #include <string.h>
 
@@ -149,7 +143,7 @@ static enum tfh_class class_of_all(const struct tfh_class_totals *t)
 	return cls;
 }
 
-/* What lowers the confidence besides: `blocked`: the time that the verdict refers to. */
+/* What lowers the confidence further; blocked: the time that the verdict refers to. */
 static void limit_confidence(const struct tfh_accounts *accounts, struct tfh_verdict *v,
 			     const struct tfh_class_totals *t, double blocked)
 {
