@@ -139,6 +139,17 @@ static void fill_quality(const struct tfh_accounts *accounts, struct tfh_result 
 	r->quality.crowded = waited > TFH_CROWDED_SHARE;
 }
 
+/* What a prediction would save in that many steps of `mean` seconds. */
+static void save(struct tfh_whatif *w, double mean, uint64_t steps)
+{
+	enum tfh_gain gain = tfh_gain_of(w);
+	double without = gain == TFH_GAIN_PREDICTED   ? w->step_s
+			 : gain == TFH_GAIN_ESTIMATED ? w->about_s
+						      : mean / w->ceiling_speedup;
+
+	w->saved_s = isnan(without) ? NAN : fmax((mean - without) * (double)steps, 0);
+}
+
 /* Fills in what each prediction would save in the run if all its steps gained as much as the judged
  * ones. What every step compiles the first ones have to compile still. */
 static void fill_saved(struct tfh_result *r)
@@ -148,20 +159,13 @@ static void fill_saved(struct tfh_result *r)
 
 	if (r->steady.cause == TFH_CAUSE_HOST_COMPILE)
 		steps -= r->steps.warmup < steps ? r->steps.warmup : steps;
-
 	for (int p = 0; p < TFH_PART_COUNT; p++)
 		mean += r->breakdown[p].s_per_step;
-	for (uint32_t i = 0; i <= r->n_whatif + r->n_place; i++) {
-		struct tfh_whatif *w = i < r->n_whatif ? &r->whatif[i]
-				       : i < r->n_whatif + r->n_place
-					       ? &r->place[i - r->n_whatif].gain
-					       : &r->uncrowded;
-		enum tfh_gain gain = tfh_gain_of(w);
-		double without = gain == TFH_GAIN_PREDICTED   ? w->step_s
-				 : gain == TFH_GAIN_ESTIMATED ? w->about_s
-							      : mean / w->ceiling_speedup;
-		w->saved_s = isnan(without) ? NAN : fmax((mean - without) * (double)steps, 0);
-	}
+	for (uint32_t i = 0; i < r->n_whatif; i++)
+		save(&r->whatif[i], mean, steps);
+	for (uint32_t i = 0; i < r->n_place; i++)
+		save(&r->place[i].gain, mean, steps);
+	save(&r->uncrowded, mean, steps);
 }
 
 /* Class, cause, and the tables behind them. */
