@@ -151,54 +151,61 @@ static void end_evaluation(const struct window_builder *b, int64_t *eval, int64_
 	*eval = 0;
 }
 
+/* Where cutting at batches has come to. */
+struct batch_cut {
+	uint32_t series;    /* of the last step; UINT32_MAX: none yet */
+	int64_t eval, idle; /* begin of an evaluation, 0: none; the last activity of its thread */
+	bool one;	    /* single() */
+	bool ended;	    /* the last batch was an iterator's end */
+};
+
+/* Takes a batch, or the end, of the training's iterator. Returns whether a step begins with it. */
+static bool train_batch(struct window_builder *b, struct batch_cut *c, const struct tfh_boundary *t)
+{
+	if (c->eval) {
+		if (!c->ended)
+			go_on(b, t, c->series, c->idle);
+		close_window(b, begin_of(t), true);
+		end_evaluation(b, &c->eval, begin_of(t));
+	}
+	c->ended = t->end;
+	if (t->end) {
+		if (!c->one)
+			close_window(b, t->t1, true);
+		c->idle = t->t1;
+		return false;
+	}
+	/* A new iterator is a new epoch: the wait for its first batch is before its first step. */
+	if (c->series != UINT32_MAX && t->series != c->series && !c->one)
+		close_window(b, begin_of(t), true);
+	if (t->more) {
+		b->must = t->t1;
+		return false;
+	}
+	close_window(b, t->t1, false);
+	c->series = t->series;
+	open_window(b, t->t1, TFH_SEGMENT_TRAIN);
+	b->must = t->x1;
+	return true;
+}
+
 static void cut_at_batches(struct window_builder *b)
 {
 	const struct tfh_facts *facts = b->facts;
 	struct tfh_loops *loops = b->loops;
-	uint32_t series = UINT32_MAX;
-	int64_t eval = 0, idle = 0;
-	bool one = single(loops), ended = false;
+	struct batch_cut c = {.series = UINT32_MAX, .one = single(loops)};
 
 	for (size_t i = 0; i < facts->batch.n; tfh_big_pass(++i)) {
 		const struct tfh_boundary *t = &facts->batch.v[i];
 		if (evaluates(b, t)) {
-			if (series == UINT32_MAX && tried(facts, loops, t))
-				continue;
-			eval_batch(b, t, &eval, &idle);
-			continue;
-		}
-		if (!mine(loops, t))
-			continue;
-		if (eval) {
-			if (!ended)
-				go_on(b, t, series, idle);
-			close_window(b, begin_of(t), true);
-			end_evaluation(b, &eval, begin_of(t));
-		}
-		ended = t->end;
-		if (t->end) {
-			if (!one)
-				close_window(b, t->t1, true);
-			idle = t->t1;
-			continue;
-		}
-		/* A new iterator is a new epoch: the wait for its first batch is before its first
-		 * step. */
-		if (series != UINT32_MAX && t->series != series && !one)
-			close_window(b, begin_of(t), true);
-		if (t->more) {
-			b->must = t->t1;
-			continue;
-		}
-		close_window(b, t->t1, false);
-		series = t->series;
-		open_window(b, t->t1, TFH_SEGMENT_TRAIN);
-		b->must = t->x1;
-		if (loops->grouped)
+			if (c.series != UINT32_MAX || !tried(facts, loops, t))
+				eval_batch(b, t, &c.eval, &c.idle);
+		} else if (mine(loops, t) && train_batch(b, &c, t) && loops->grouped) {
 			take_group(b, &i);
+		}
 	}
-	if (eval)
-		end_evaluation(b, &eval, idle > facts->last_work ? idle : facts->last_work);
+	if (c.eval)
+		end_evaluation(b, &c.eval, c.idle > facts->last_work ? c.idle : facts->last_work);
 	close_window(b, facts->last_work, true);
 }
 

@@ -311,6 +311,20 @@ static double fetching(const struct tfh_samples *all, double got, double step)
 	return (step - s) * TFH_PREDICT_FETCHING_PART >= step - got ? s : NAN;
 }
 
+/* Predicts a step that still waits for what it fetches, if the waits are mostly for that. */
+static void keep_fetching(const struct tfh_samples *all, struct tfh_whatif *w, double error,
+			  double step)
+{
+	double fetched = fetching(all, w->step_s, step);
+
+	if (!(fetched > w->step_s))
+		return;
+	w->high_s = fmax(w->high_s, fetched * (1 + error + TFH_PREDICT_MEASURED) +
+					    TFH_PREDICT_ERRORS * all->replay[w->remove].error +
+					    woken_s(&all->replay[TFH_REPLAY_FETCHING]));
+	w->step_s = fetched;
+}
+
 static void point(const struct tfh_device *d, const struct tfh_samples *all,
 		  const struct tfh_result *r, struct tfh_whatif *w, double step)
 {
@@ -351,13 +365,8 @@ static void point(const struct tfh_device *d, const struct tfh_samples *all,
 	}
 	w->high_s = fmin(high, got * (1 + TFH_PREDICT_WIDEST_EVER));
 	w->step_s = got;
-	double fetched = w->remove == TFH_REMOVE_SYNC ? fetching(all, got, step) : NAN;
-	if (fetched > got) {
-		w->high_s = fmax(w->high_s, fetched * (1 + error + TFH_PREDICT_MEASURED) +
-						    TFH_PREDICT_ERRORS * s->error +
-						    woken_s(&all->replay[TFH_REPLAY_FETCHING]));
-		w->step_s = fetched;
-	}
+	if (w->remove == TFH_REMOVE_SYNC)
+		keep_fetching(all, w, error, step);
 }
 
 /* Makes a prediction consistent: floor, interval and point in order, and none above the present

@@ -229,15 +229,13 @@ static double most_ns(const struct choice *c, const struct tfh_loop_entry *e)
 	return seen_left(c, e) - (e->first ? (double)c->s->sample[e->first - 1].t : 0);
 }
 
-/* Sums up a loop's entries. */
-static int add_entries(struct choice *c, uint32_t loop)
+/* Sums up what samples showed of a loop's entries. Returns the iterations that they were seen to
+ * end. */
+static double sum_entries(struct choice *c, uint32_t loop)
 {
 	struct candidate *l = &c->loop.v[loop];
-	double *each = calloc(c->of.entry.n, sizeof(*each)), done = 0, most = 0;
-	uint32_t n = 0;
+	double done = 0;
 
-	if (!each)
-		return -ENOMEM;
 	l->exact = l->goes_on = true;
 	l->first = UINT32_MAX;
 	for (size_t i = 0; i < c->of.entry.n; i++) {
@@ -258,6 +256,19 @@ static int add_entries(struct choice *c, uint32_t loop)
 	for (size_t i = 0; i < c->of.at.n; i++)
 		l->samples += c->of.entry.v[c->of.at.v[i].entry].loop == loop;
 	l->caused = l->ns;
+	return done;
+}
+
+/* Finds how many iterations a loop had, and how long they took. */
+static int count_iterations(struct choice *c, uint32_t loop)
+{
+	struct candidate *l = &c->loop.v[loop];
+	double *each = calloc(c->of.entry.n, sizeof(*each)), most = 0;
+	double done = sum_entries(c, loop);
+	uint32_t n = 0;
+
+	if (!each)
+		return -ENOMEM;
 	l->usual = usual_ns(c, loop);
 	l->pace = l->usual > 0 ? l->usual : done > 0 ? l->ns / done : 0;
 	l->fast = fast_of(c, loop);
@@ -451,7 +462,7 @@ static int find(const struct tfh_start *s, const struct tfh_loop_weight *weight,
 	if (c.of.span.n)
 		qsort(c.of.span.v, c.of.span.n, sizeof(*c.of.span.v), by_pace);
 	for (uint32_t i = 0; i < c.loop.n && !rc; i++)
-		rc = add_entries(&c, i);
+		rc = count_iterations(&c, i);
 	for (uint32_t i = 0; i < s->n; i++)
 		all_ns += weight[i].ns;
 	if (!rc)
