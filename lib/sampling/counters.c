@@ -164,10 +164,43 @@ static bool is_range(void *arg, uint32_t name)
 	       text.length == sizeof(range) - 1 && !memcmp(text.data, range, sizeof(range) - 1);
 }
 
+/* The bytecode's address and number of units. */
+static bool bytecode_of(const struct counter_reading *r, uint64_t *at, uint64_t *units)
+{
+	uint64_t code = r->frame->code;
+
+	*at = code + r->py->at.code_bytecode;
+	if (r->py->minor >= LOCATED)
+		return word_of(r->c, code + CODE_UNITS, units);
+	if (!word_of(r->c, code + CODE_BYTES_10, at) ||
+	    !word_of(r->c, *at + TFH_PY_BYTES_SIZE, units))
+		return false;
+	*at += TFH_PY_BYTES_DATA;
+	*units /= 2;
+	return true;
+}
+
+/* Most tuples are no longer; of longer ones, the rest is fetched when it is needed. */
+#define TUPLE_GUESS 160u
+
+/* Copies with one system call what the function's loops are found in. */
+static void fetch_parts(const struct counter_reading *r, uint64_t bytecode, uint32_t units)
+{
+	bool located = r->py->minor >= LOCATED;
+	uint64_t code = r->frame->code, constants = 0, names = 0;
+
+	word_of(r->c, code + (located ? CODE_CONSTANTS : CODE_CONSTANTS_10), &constants);
+	word_of(r->c, code + (located ? CODE_NAMES : CODE_NAMES_10), &names);
+	tfh_py_fetch(r->c,
+		     (struct tfh_py_piece[]){
+			     {constants, TUPLE_GUESS}, {names, TUPLE_GUESS}, {bytecode, 2 * units}},
+		     3);
+}
+
 static uint32_t find(struct counter_reading *r, struct tfh_py_code_loop loop[TFH_PY_CODE_LOOPS])
 {
 	bool located = r->py->minor >= LOCATED;
-	uint64_t code = r->frame->code, at = code + r->py->at.code_bytecode, size;
+	uint64_t code = r->frame->code, at, units;
 	struct tfh_py_function f = {.minor = r->py->minor,
 				    .constant = constant,
 				    .line = line,
@@ -175,9 +208,13 @@ static uint32_t find(struct counter_reading *r, struct tfh_py_code_loop loop[TFH
 				    .is_range = is_range,
 				    .arg = r};
 	uint32_t before = located ? ARGUMENTS_BEFORE : ARGUMENTS_BEFORE_10;
-	const uint8_t *p =
-		tfh_py_copied(r->c, code + r->py->at.code_first - before, ARGUMENTS_BYTES);
+	const uint8_t *p;
 
+	if (!bytecode_of(r, &at, &units) || units > TFH_PY_UNITS_MOST)
+		return 0;
+	f.units = (uint32_t)units;
+	fetch_parts(r, at, f.units);
+	p = tfh_py_copied(r->c, code + r->py->at.code_first - before, ARGUMENTS_BYTES);
 	if (p)
 		f.arguments =
 			(uint32_t)tfh_py_int(p) + (uint32_t)tfh_py_int(p + 8) + VARIABLE_ARGUMENTS;
@@ -186,18 +223,6 @@ static uint32_t find(struct counter_reading *r, struct tfh_py_code_loop loop[TFH
 		      &r->n_constants) ||
 	    !tuple_of(r, located ? CODE_NAMES : CODE_NAMES_10, &r->names, &r->n_names))
 		return 0;
-	if (located && !word_of(r->c, code + CODE_UNITS, &size))
-		return 0;
-	if (!located) {
-		if (!word_of(r->c, code + CODE_BYTES_10, &at) ||
-		    !word_of(r->c, at + TFH_PY_BYTES_SIZE, &size))
-			return 0;
-		at += TFH_PY_BYTES_DATA;
-		size /= 2;
-	}
-	if (size > TFH_PY_UNITS_MOST)
-		return 0;
-	f.units = (uint32_t)size;
 	f.unit = tfh_py_copied(r->c, at, 2 * f.units);
 	return f.unit ? tfh_py_code_loops(&f, loop) : 0;
 }

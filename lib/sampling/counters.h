@@ -16,8 +16,8 @@ enum tfh_py_count {
 };
 
 /* The loops of code objects that were met. They are valid for one process; begin with zeros. */
-#define TFH_PY_COUNTED_CODES 64u
-#define TFH_PY_COUNTED_LOOPS 64u
+#define TFH_PY_COUNTED_CODES 512u
+#define TFH_PY_COUNTED_LOOPS 128u
 struct tfh_py_counters {
 	struct {
 		uint64_t mark;

@@ -12,6 +12,8 @@
 /* More elements than a loop can have given. */
 #define COUNT_MOST (1ull << 48)
 #define NAME_BYTES 24u
+#define PROBES 4u
+#define TYPES_AT_ONCE 64u
 
 #define FIELD 16	   /* of the first field after an object's head */
 #define TAGGED_INT 3	   /* lowest bits of a number on the stack */
@@ -75,35 +77,79 @@ static bool word_at(const struct loop_reading *r, uint64_t from, uint64_t *to)
 	return p;
 }
 
-static enum kind name_kind(const struct loop_reading *r, uint64_t type)
+/* The place of a type in the table; `free`: of one that is not in it yet. */
+static uint32_t slot_of(const struct tfh_py_types *types, uint64_t type, bool *free)
 {
-	uint64_t name;
-	const uint8_t *p = word_at(r, type + TFH_PY_TYPE_NAME, &name)
-				   ? tfh_py_copied(r->c, name, NAME_BYTES)
-				   : NULL;
+	uint32_t first = (uint32_t)(type * 0x9e3779b97f4a7c15ull >> 32);
 
-	for (size_t i = 0; p && i < sizeof(kinds) / sizeof(*kinds); i++)
-		if (!strncmp((const char *)p, kinds[i].name, NAME_BYTES))
-			return kinds[i].kind;
-	return UNKNOWN;
-}
-
-static enum kind kind_of_type(const struct loop_reading *r, uint64_t type)
-{
-	uint32_t i = (uint32_t)(type * 0x9e3779b97f4a7c15ull >> 32) % TFH_PY_TYPES;
-
-	if (type < TFH_PY_PAGE || type % 8)
-		return UNKNOWN;
-	if (r->types->type[i] != type) {
-		r->types->kind[i] = (uint8_t)name_kind(r, type);
-		r->types->type[i] = type;
-	}
-	return (enum kind)r->types->kind[i];
+	*free = false;
+	for (uint32_t k = 0; k < PROBES; k++)
+		if (types->type[(first + k) % TFH_PY_TYPES] == type)
+			return (first + k) % TFH_PY_TYPES;
+	*free = true;
+	for (uint32_t k = 0; k < PROBES; k++)
+		if (!types->type[(first + k) % TFH_PY_TYPES])
+			return (first + k) % TFH_PY_TYPES;
+	return first % TFH_PY_TYPES;
 }
 
 static bool may_be_object(uint64_t address)
 {
 	return address >= TFH_PY_PAGE && address % 8 == 0;
+}
+
+static enum kind kind_named(const uint8_t *name)
+{
+	for (size_t i = 0; name && i < sizeof(kinds) / sizeof(*kinds); i++)
+		if (!strncmp((const char *)name, kinds[i].name, NAME_BYTES))
+			return kinds[i].kind;
+	return UNKNOWN;
+}
+
+/* Finds out the kinds of the types that were not met before: of all at once, since a system call
+ * costs more than what it copies. */
+static void learn(const struct loop_reading *r, const uint64_t *type, uint32_t n)
+{
+	uint64_t new[TYPES_AT_ONCE], at[TYPES_AT_ONCE], name[TYPES_AT_ONCE];
+	struct tfh_py_piece piece[TYPES_AT_ONCE];
+	uint32_t found = 0;
+	bool free;
+
+	for (uint32_t i = 0; i < n && found < TYPES_AT_ONCE; i++) {
+		uint32_t slot = slot_of(r->types, type[i], &free);
+
+		if (!free || !may_be_object(type[i]))
+			continue;
+		r->types->type[slot] = type[i];
+		r->types->kind[slot] = UNKNOWN;
+		at[found] = type[i] + TFH_PY_TYPE_NAME;
+		new[found++] = type[i];
+	}
+	if (!found)
+		return;
+	tfh_py_words(r->c->pid, at, name, found);
+	for (uint32_t i = 0; i < found; i++)
+		piece[i] = (struct tfh_py_piece){name[i], NAME_BYTES};
+	tfh_py_fetch(r->c, piece, found);
+	for (uint32_t i = 0; i < found; i++) {
+		const uint8_t *p = name[i] ? tfh_py_copied(r->c, name[i], NAME_BYTES) : NULL;
+		uint32_t slot = slot_of(r->types, new[i], &free);
+
+		if (!free)
+			r->types->kind[slot] = (uint8_t)kind_named(p);
+	}
+}
+
+static enum kind kind_of_type(const struct loop_reading *r, uint64_t type)
+{
+	bool free;
+	uint32_t slot = slot_of(r->types, type, &free);
+
+	if (free && may_be_object(type)) {
+		learn(r, &type, 1);
+		slot = slot_of(r->types, type, &free);
+	}
+	return free ? UNKNOWN : (enum kind)r->types->kind[slot];
 }
 
 static enum kind kind_of(const struct loop_reading *r, uint64_t object)
@@ -375,6 +421,7 @@ static void read_stacks(const struct loop_reading *r, const struct tfh_py_frame 
 			out->frame[out->n++] = n - 1 - i;
 		}
 	tfh_py_words(r->c->pid, at, out->type, out->n);
+	learn(r, out->type, out->n);
 }
 
 /* The loop that an object on a stack stands for. */

@@ -243,19 +243,20 @@ bool tfh_units_counts(const struct tfh_units *b, uint16_t store)
 {
 	uint16_t add = tfh_units_only_before(b, store), one, load;
 	bool attribute = b->op[store] == TFH_PY_OP_STORE_ATTR;
-	struct tfh_py_var v = attribute ? stored_attribute(b, store, &add)
-					: tfh_units_variable(b, store),
-			  amount;
+	struct tfh_py_var v, amount;
 
+	/* Most instructions are neither, and a constant has to be copied. */
+	if (!attribute && (!is_store((enum tfh_py_op)b->op[store]) ||
+			   b->op[store] > TFH_PY_OP_STORE_DEREF || !adds(b, add)))
+		return false;
+	v = attribute ? stored_attribute(b, store, &add) : tfh_units_variable(b, store);
 	one = tfh_units_only_before(b, add);
 	load = tfh_units_only_before(b, one);
+	if (!v.where || !adds(b, add) || load == NONE || is_store((enum tfh_py_op)b->op[load]) ||
+	    !tfh_units_same(tfh_units_variable(b, load), v))
+		return false;
 	amount = tfh_units_variable(b, one);
-	return v.where &&
-	       (attribute || (is_store((enum tfh_py_op)b->op[store]) &&
-			      b->op[store] <= TFH_PY_OP_STORE_DEREF)) &&
-	       adds(b, add) && amount.where == TFH_PY_CONST && amount.index == 1 && load != NONE &&
-	       !is_store((enum tfh_py_op)b->op[load]) &&
-	       tfh_units_same(tfh_units_variable(b, load), v);
+	return amount.where == TFH_PY_CONST && amount.index == 1;
 }
 
 struct tfh_py_var tfh_units_stored(const struct tfh_units *b, uint16_t store, struct tfh_py_var v)

@@ -82,6 +82,7 @@ static bool search(struct tfh_py_target *t, struct tfh_py_copies *c)
 	uint64_t at = t->interpreter;
 	uint32_t offset = t->py->at.threads;
 
+	t->state = t->pthread ? t->state : 0;
 	for (uint32_t i = 0; at && i < STATES_MOST; i++, offset = TFH_PY_STATE_NEXT) {
 		const uint8_t *p = tfh_py_copied(c, at + offset, sizeof(uint64_t));
 

@@ -1,5 +1,6 @@
-/* Counts calls of process_vm_readv(), and prints their number at exit. */
+/* Counts calls of process_vm_readv(), and prints their number and the program's name at exit. */
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdio.h>
 #include <sys/uio.h>
 
@@ -18,5 +19,5 @@ ssize_t process_vm_readv(pid_t pid, const struct iovec *to, unsigned long n_to,
 
 __attribute__((destructor)) static void report(void)
 {
-	fprintf(stderr, "process_vm_readv: %u\n", reads);
+	fprintf(stderr, "process_vm_readv: %u in %s\n", reads, program_invocation_short_name);
 }

@@ -103,6 +103,8 @@ uint32_t tfh_py_child(struct tfh_place_child *c)
 {
 	const struct tfh_py *py = tfh_py();
 	struct tfh_py of_child;
+	struct tfh_py_target t;
+	uint32_t place;
 
 	if (!py || py->finalizing())
 		return 0;
@@ -113,8 +115,9 @@ uint32_t tfh_py_child(struct tfh_place_child *c)
 	of_child = *py;
 	of_child.code_type += (uint64_t)c->shift;
 	of_child.own_seed = c->own_seed;
-	return tfh_py_sample(&(struct tfh_py_target){.py = &of_child,
-						     .pid = c->pid,
-						     .interpreter = c->interpreter},
-			     NULL);
+	t = (struct tfh_py_target){
+		.py = &of_child, .pid = c->pid, .interpreter = c->interpreter, .state = c->state};
+	place = tfh_py_sample(&t, NULL);
+	c->state = t.state;
+	return place;
 }

@@ -24,6 +24,7 @@ struct tfh_place_child {
 	bool own_seed; /* its strings have different hashes */
 	int64_t shift; /* offset of its interpreter from this process's */
 	uint64_t interpreter; /* address of its interpreter's state */
+	uint64_t state;	      /* that of its main thread; 0: not known yet */
 };
 
 /* What else a sample of a thread shows. */
