@@ -201,7 +201,8 @@ TYPE(part_of_run, W(1, kind, TFH_BRANCH_COUNT), N(2, parent), T(3, name), N(4, c
 
 #define S struct tfh_input_stage
 TYPE(input_stage, T(1, name), T(2, prefix), N(3, self_s_per_step), N(4, calls_per_step),
-     N(5, capacity_per_s), N(6, parallelism), N(7, async), N(8, guilty));
+     N(5, capacity_per_s), N(6, parallelism), N(7, async), N(8, guilty), TN(9, file),
+     TN(10, function), N(11, line));
 #undef S
 
 #define S struct tfh_kernel

@@ -17,6 +17,8 @@ struct tfh_input_stage {
 	double self_s_per_step, calls_per_step, capacity_per_s;
 	uint32_t parallelism; /* 0 unknown */
 	bool async, guilty;
+	const char *file, *function; /* that make it; NULL: not known */
+	uint32_t line;
 };
 
 struct tfh_kernel {

@@ -77,7 +77,7 @@ struct tfh_room {
 	struct tfh_record_frame place[TFH_OPEN_MOST];
 	uint64_t deep[TFH_DEEP_SLOTS]; /* begin times of calls beyond the open slots */
 	/* For the hooks; zero at first. record/ does not know the layout. */
-	uint64_t ranges[128], op_names[256], stages[256], tf_calls[192];
+	uint64_t ranges[128], op_names[384], stages[256], tf_calls[192];
 };
 
 /* What changes for all threads at once. A fork wipes the page that it is in,

@@ -372,6 +372,8 @@ static void write_input(struct tfh_json *j, const struct tfh_result *r)
 			tfh_json_null(j);
 		tfh_json_kbool(j, "async", s->async);
 		tfh_json_kbool(j, "guilty", s->guilty);
+		if (tfh_json_begin_line(j, "made_at", s->file, s->line, s->function))
+			tfh_json_end(j);
 		tfh_json_end(j);
 	}
 	tfh_json_end(j);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/print.h"
+#include "base/text.h"
 #include "model/symbols/kernel_name.h"
 #include "report/text_parts.h"
 
@@ -117,6 +118,17 @@ static void supply_line(const struct tfh_page *page)
 	tfh_wrap(page, "  ", "    ", line);
 }
 
+/* "ParallelMapV2, train.py:47": with the line that makes it. */
+static const char *stage_words(const struct tfh_page *page, char name[1024],
+			       const struct tfh_input_stage *s)
+{
+	char words[1024];
+
+	if (s->file)
+		snprintf(words, sizeof(words), "%s, %s:%u", s->name, tfh_file_of(s->file), s->line);
+	return tfh_fmt_cut(name, 1024, s->file ? words : s->name, name_columns(page));
+}
+
 void tfh_text_input(const struct tfh_page *page)
 {
 	const struct tfh_result *r = page->r;
@@ -140,8 +152,7 @@ void tfh_text_input(const struct tfh_page *page)
 			snprintf(self, sizeof(self), "-");
 		if (s->parallelism)
 			snprintf(par, sizeof(par), "%u", s->parallelism);
-		tfh_print(page->out, "  %-34s %10s %10s %10s %4s",
-			  tfh_fmt_cut(name, sizeof(name), s->name, name_columns(page)),
+		tfh_print(page->out, "  %-34s %10s %10s %10s %4s", stage_words(page, name, s),
 			  tfh_fmt_mean(calls, s->calls_per_step), self, capacity, par);
 		if (s->guilty)
 			tfh_tinted(page, TFH_RED, " <-");

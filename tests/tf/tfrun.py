@@ -12,6 +12,7 @@ BUILD = os.environ.get("TFH_BUILD") or os.path.join(SRC, "build")
 TMP = os.environ.get("TFH_TMP") or tempfile.mkdtemp(prefix="tfhook-test-")
 PYTHON = os.environ.get("TFH_PY")
 LIBRARY = os.path.join(BUILD, "lib", "libtfhook.so")
+TFHOOK = os.path.join(BUILD, "bin", "tfhook")
 HERE = os.path.join(BUILD, "tests", "tf")
 SKIP = 77
 
@@ -91,6 +92,16 @@ def check(true, text):
     if not true:
         print("FAILED:", text)
         sys.exit(1)
+
+
+def check_made(run, stage, text):
+    """The report gives the line of the program that made the stage; the line contains `text`."""
+    report = json.loads(subprocess.run([TFHOOK, "report", "--json"] + run.files, check=True, stdout=subprocess.PIPE).stdout)
+    made = {s["name"]: s["made_at"] for s in report["input"]["stages"]}
+    check(made.get(stage), "%s is made nowhere: %s" % (stage, made))
+    with open(made[stage]["file"]) as f:
+        line = f.read().splitlines()[made[stage]["line"] - 1]
+    check(text in line, "%s is made by %r" % (stage, line))
 
 
 def check_job(run, stage, batches=None):

@@ -180,7 +180,7 @@ void *tfh_tf_enter(unsigned row, struct tfh_tf_frame *frame)
 	frame->children = frame->iterator = 0;
 	frame->stage = 0;
 	frame->place = TFH_PLACE_PIPELINE;
-	frame->end = false;
+	frame->end = frame->makes_stage = false;
 	outer = outer_of(frame->level);
 	if (row == TFH_ROW_tf_iterator_resource && outer && is_consumer(outer->row)) {
 		track(frame); /* tfh_tf_leave passes `this` on */
@@ -197,7 +197,9 @@ void *tfh_tf_enter(unsigned row, struct tfh_tf_frame *frame)
 	if (tfh_likely(row == TFH_ROW_tf_stage_getnext)) {
 		enter_stage(self, frame);
 	} else if (row == TFH_ROW_TFE_Execute) {
-		frame->iterator = tfh_tf_op_name(self, frame->arg);
+		struct tfh_tf_op op = tfh_tf_op(self, frame->arg);
+		frame->iterator = op.id;
+		frame->makes_stage = op.makes_stage;
 		announce(self, frame->iterator, self->stage);
 	} else if (row == TFH_ROW_TF_SessionRun) {
 		frame->iterator = tfh_tf_session_name(self, frame);
@@ -233,12 +235,21 @@ static uint32_t iterator_id(struct tfh_self *self, const struct tfh_tf_frame *fr
 	return id;
 }
 
+/* Whose line of the program is recorded: a stage runs on TensorFlow's threads, but the program's
+ * thread makes it. */
+static bool is_placed(const struct tfh_tf_frame *frame, uint64_t ticks)
+{
+	uint64_t least = tfh_peek(&tfh_stack_ticks);
+
+	return frame->makes_stage ? least != UINT64_MAX
+				  : frame->row == TFH_ROW_torch_backward && ticks >= least;
+}
+
 /* Like tfh_leave(), for a call that tfh_leave_quiet() has closed. */
 static void publish(struct tfh_self *self, const struct tfh_tf_frame *frame, uint64_t end,
 		    const uint64_t w[3], bool failed)
 {
-	bool placed = frame->row == TFH_ROW_torch_backward &&
-		      end - frame->begin >= tfh_peek(&tfh_stack_ticks);
+	bool placed = is_placed(frame, end - frame->begin);
 	uint32_t stack = tfh_unlikely(placed) ? tfh_stack_of_pause(self) : 0;
 	struct tfh_rec *rec = tfh_reserve(self, 1);
 

@@ -25,7 +25,7 @@ static struct {
 struct cached_name {
 	uint64_t hash;
 	uint32_t journal;
-	uint32_t id;
+	struct tfh_tf_op op;
 };
 
 _Static_assert(CACHE * sizeof(struct cached_name) <= sizeof(((struct tfh_room *)0)->op_names),
@@ -58,8 +58,19 @@ static uint32_t intern(struct tfh_self *self, struct cached_name *c, const char 
 	uint32_t id = tfh_text_id(self, TFT_NAME_OP, text, length);
 
 	if (self->ring->dropped == lost)
-		c->id = id;
+		c->op.id = id;
 	return id;
+}
+
+/* Ops that make a stage of a pipeline: RangeDataset, ParallelMapDatasetV2. */
+static bool makes_stage(const char *text, size_t length)
+{
+	static const char word[] = "Dataset";
+	size_t n = sizeof(word) - 1;
+
+	if (length > 2 && text[length - 2] == 'V')
+		length -= 2;
+	return length >= n && !memcmp(text + length - n, word, n);
 }
 
 static inline struct cached_name *slot_of(struct tfh_self *self, uint64_t hash)
@@ -71,18 +82,23 @@ static inline struct cached_name *slot_of(struct tfh_self *self, uint64_t hash)
 	return c;
 }
 
-uint32_t tfh_tf_op_name(struct tfh_self *self, const uint64_t *arg)
+struct tfh_tf_op tfh_tf_op(struct tfh_self *self, const uint64_t *arg)
 {
+	struct tfh_tf_op unknown = {.id = 0};
+
 	if (tfh_unlikely(!ready()))
-		return 0;
+		return unknown;
 	if (tfh_unlikely(!own_status))
 		own_status = api.new_status();
 	const char *text = api.op_name((void *)arg[0], own_status);
 	if (!text)
-		return 0;
+		return unknown;
 	size_t length = strnlen(text, NAME_MAX_);
 	struct cached_name *c = slot_of(self, tfh_hash_bytes(text, length));
-	return tfh_likely(c->id) ? c->id : intern(self, c, text, length);
+	if (tfh_likely(c->op.id))
+		return c->op;
+	c->op.makes_stage = makes_stage(text, length);
+	return (struct tfh_tf_op){intern(self, c, text, length), c->op.makes_stage};
 }
 
 /* TF_Output of TensorFlow's C API. */
@@ -124,8 +140,8 @@ uint32_t tfh_tf_session_name(struct tfh_self *self, const struct tfh_tf_frame *f
 	for (int i = 0; i < output_count && i < FETCHES; i++)
 		hash = tfh_hash_add(hash, (uint64_t)(uintptr_t)outputs[i].operation);
 	struct cached_name *c = slot_of(self, hash);
-	if (c->id)
-		return c->id;
+	if (c->op.id)
+		return c->op.id;
 	for (int i = 0; i < target_count && i < FETCHES; i++)
 		used = append(text, used, targets[i]);
 	for (int i = 0; i < output_count && i < FETCHES; i++)

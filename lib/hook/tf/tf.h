@@ -49,6 +49,7 @@ struct tfh_tf_frame {
 	uint16_t level; /* wrapped calls of this thread that enclose this one */
 	uint8_t place;	/* stages: enum tfh_tf_place */
 	bool end;	/* the iterator reported its end */
+	bool makes_stage;
 };
 _Static_assert(sizeof(struct tfh_tf_frame) <= TFH_TF_FRAME, "the wrapper's frame");
 _Static_assert(offsetof(struct tfh_tf_frame, kept) == 8 * TFH_ARCH_ARGS, "hook/entries.h");
@@ -142,9 +143,14 @@ void tfh_tf_stage_gone(const void *object);
 
 /* ---- op_names.c ---- */
 
-/* Name ids (TFT_NAME_OP) of an eager call and of a session run, from their arguments; 0 if unknown.
- */
-uint32_t tfh_tf_op_name(struct tfh_self *self, const uint64_t *arg);
+/* An eager op. */
+struct tfh_tf_op {
+	uint32_t id;	  /* of its name (TFT_NAME_OP); 0: unknown */
+	bool makes_stage; /* of a pipeline */
+};
+
+/* The op of an eager call, and the name's id of a session run (0: unknown), from the arguments. */
+struct tfh_tf_op tfh_tf_op(struct tfh_self *self, const uint64_t *arg);
 uint32_t tfh_tf_session_name(struct tfh_self *self, const struct tfh_tf_frame *frame);
 
 #endif

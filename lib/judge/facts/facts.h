@@ -136,7 +136,15 @@ struct tfh_stage_use {
 	int32_t parent;	    /* index of the stage that consumes its elements, -1: root */
 	bool async;
 	uint32_t parallelism;
+	const char *maker;	    /* the op that made it; NULL: not known */
+	uint32_t number;	    /* stages that were made before it */
 	struct tfh_stage_time time; /* over the whole run */
+};
+
+/* An op that made a stage. */
+struct tfh_made_stage {
+	const char *op;
+	uint32_t stack; /* of the program */
 };
 
 /* The common properties of all calls in the sequence of launches,
@@ -272,6 +280,7 @@ struct tfh_facts {
 	bool one_line;
 	TFH_VEC(struct tfh_stage_use) stage;
 	TFH_VEC(int32_t) stage_of; /* by stage id: index in stage, -1 not looked up, -2 unknown */
+	TFH_VEC(struct tfh_made_stage) made; /* in order */
 	/* Best bandwidth seen, bytes/ns, by direction, pageable and log2 of size. */
 	double best_bw[8][2][TFH_BINS];
 	bool cpu_only; /* no launch in the whole run: graphs are computed on the CPU */
@@ -463,6 +472,8 @@ int32_t tfh_stage_index(const struct tfh_facts *facts, uint32_t id);
 /* Whether this is the stage that delivers the batch to the body of a dataset loop inside a
  * graph. */
 bool tfh_stage_is_loop_child(const struct tfh_facts *facts, uint32_t id);
+/* made_stages.c: number of the stack at which the program made a stage; 0: not known. */
+uint32_t tfh_stage_stack(const struct tfh_facts *facts, const struct tfh_stage_use *s);
 
 /* recorded.c: the part of [t0, t1), ns, outside of spans whose records were discarded. */
 int64_t tfh_recorded_ns(const struct tfh_facts *facts, int64_t t0, int64_t t1);

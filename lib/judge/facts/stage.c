@@ -136,6 +136,7 @@ static int32_t place(struct tfh_facts *facts, uint32_t id, uint32_t *consumer)
 
 	*consumer = (uint32_t)delivers_to;
 	if (at >= 0) {
+		tfh_note_maker(facts, &facts->stage.v[at], text);
 		uint32_t k = number_after(text, "parallelism");
 		if (!k)
 			k = number_after(text, "cycle_length");

@@ -195,6 +195,7 @@ static int add_call(struct tfh_facts *facts, const struct tfh_event *ev, struct 
 			rc = tfh_exec_event(facts, ev);
 			rc = rc ? rc : tfh_eager_event(facts, ev);
 		}
+		rc = rc ? rc : tfh_note_made_stage(facts, ev);
 	} else {
 		rc = add_driver_call(facts, ev, &p, q);
 	}
@@ -533,6 +534,7 @@ void tfh_facts_free(struct tfh_facts *facts)
 	free(facts->call_at.v);
 	free(facts->stage.v);
 	free(facts->stage_of.v);
+	free(facts->made.v);
 	free(facts->recorded.v);
 	tfh_stack_samples_free(facts->samples);
 	tfh_big_free(facts->child.v);

@@ -9,6 +9,11 @@ int32_t tfh_stage_learn(struct tfh_facts *facts, uint32_t id);
 /* The same without caching the result for the id. */
 int32_t tfh_stage_place(struct tfh_facts *facts, uint32_t id);
 
+/* made_stages.c: notes an op if it made a stage. 0 or -ENOMEM */
+int tfh_note_made_stage(struct tfh_facts *facts, const struct tfh_event *ev);
+/* Notes the op that made a stage, from TensorFlow's name of the stage. */
+void tfh_note_maker(struct tfh_facts *facts, struct tfh_stage_use *s, const char *text);
+
 /* batches.c: adds a get-next of a consumer, or (`loop`) of a dataset loop inside a graph;
  * tfh_exec_event() adds a call that executed an op or a graph. 0 or -ENOMEM. */
 int tfh_batch_event(struct tfh_facts *facts, const struct tfh_event *ev, bool loop);

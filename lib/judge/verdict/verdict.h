@@ -55,9 +55,9 @@ int tfh_find_call_lines(const struct tfh_accounts *accounts, struct tfh_result *
 int tfh_find_callers(const struct tfh_accounts *accounts, struct tfh_result *r);
 /* computed.c: the parts of what is computed on the CPU. Needs r->breakdown. 0 or -ENOMEM. */
 int tfh_find_computed(const struct tfh_accounts *accounts, struct tfh_result *r);
-/* stage_lines.c: the line that makes the slow stage, where its function has none. Runs after
- * tfh_find_workers(). */
-int tfh_find_stage_line(const struct tfh_accounts *accounts, struct tfh_result *r);
+/* stage_lines.c: the lines that make the stages of the pipeline; that of the slow one leads where
+ * what it runs has none. Runs after tfh_find_workers(). */
+void tfh_find_stage_lines(const struct tfh_accounts *accounts, struct tfh_result *r);
 /* The line at which batches are asked for, where nothing else of a verdict about input has one.
  * Runs after tfh_find_workers(). */
 int tfh_find_asked_line(const struct tfh_accounts *accounts, struct tfh_result *r);

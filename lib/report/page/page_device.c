@@ -4,6 +4,7 @@
 
 #include "base/print.h"
 #include "model/symbols/kernel_name.h"
+#include "base/text.h"
 #include "report/page/page_parts.h"
 
 /* ---- input ---- */
@@ -29,7 +30,7 @@ void tfh_page_input(const struct tfh_html_page *s)
 	tfh_html_table(
 		s->out, "Stages, beginning with the one that delivers to the steps",
 		"<stage|calls a step|of its own a step|can give a second|parallel|<in threads of "
-		"its own|<");
+		"its own|<|<made at");
 	for (uint32_t i = 0; i < s->r->n_input; i++) {
 		const struct tfh_input_stage *k = &s->r->input[i];
 		tfh_html(s->out, "<tr%s><th scope=\"row\"><span title=\"%s\">%s</span></th>",
@@ -44,6 +45,11 @@ void tfh_page_input(const struct tfh_html_page *s)
 		tfh_html_yes(s->out, k->async);
 		tfh_html(s->out, "<td class=\"t\">%s</td>",
 			 k->guilty ? "the stage that the others wait for" : "");
+		if (k->file)
+			tfh_html(s->out, "<td class=\"t\"><span title=\"%s\">%s, %s:%u</span>",
+				 k->file, k->function, tfh_file_of(k->file), k->line);
+		else
+			tfh_put("<td class=\"na\">-</td>", s->out);
 		tfh_html_row_end(s->out);
 	}
 	tfh_html_table_end(s->out);

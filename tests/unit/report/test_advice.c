@@ -87,9 +87,10 @@ static void test_filter(void **state)
 
 	for (int drops = 0; drops < 2; drops++) {
 		struct tfh_input_stage stage[] = {
-			{"Filter", "Iterator::Root::Filter", 8e-3, 32, 40, 0, false, true},
+			{"Filter", "Iterator::Root::Filter", 8e-3, 32, 40, 0, false, true, NULL,
+			 NULL, 0},
 			{"ParallelMapV2", "Iterator::Root::Filter::ParallelMapV2", NAN,
-			 drops ? 314 : 40, NAN, 2, true, false}};
+			 drops ? 314 : 40, NAN, 2, true, false, NULL, NULL, 0}};
 		begin(&w, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_MAP);
 		w.r.input = stage;
 		w.r.n_input = 2;
