@@ -263,6 +263,32 @@ void tfh_json_knull(struct tfh_json *json, const char *key)
 	tfh_json_null(json);
 }
 
+void tfh_json_ku64_if(struct tfh_json *json, const char *key, bool known, uint64_t number)
+{
+	if (known)
+		tfh_json_ku64(json, key, number);
+	else
+		tfh_json_knull(json, key);
+}
+
+void tfh_json_ki64_if(struct tfh_json *json, const char *key, bool known, int64_t number)
+{
+	if (known)
+		tfh_json_ki64(json, key, number);
+	else
+		tfh_json_knull(json, key);
+}
+
+bool tfh_json_kobject_if(struct tfh_json *json, const char *key, bool known)
+{
+	tfh_json_key(json, key);
+	if (known)
+		tfh_json_object(json);
+	else
+		tfh_json_null(json);
+	return known;
+}
+
 int tfh_json_finish(struct tfh_json *json)
 {
 	if (json->depth || !json->root_done)

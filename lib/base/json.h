@@ -67,6 +67,11 @@ void tfh_json_ki64(struct tfh_json *json, const char *key, int64_t value);
 void tfh_json_kf64(struct tfh_json *json, const char *key, double value);
 void tfh_json_kbool(struct tfh_json *json, const char *key, bool value);
 void tfh_json_knull(struct tfh_json *json, const char *key);
+/* The same for what may not be known: otherwise the value is null. */
+void tfh_json_ku64_if(struct tfh_json *json, const char *key, bool known, uint64_t value);
+void tfh_json_ki64_if(struct tfh_json *json, const char *key, bool known, int64_t value);
+/* Begins an object, which the caller ends, and returns true; otherwise the value is null. */
+bool tfh_json_kobject_if(struct tfh_json *json, const char *key, bool known);
 
 /* Ends the document with a newline. Returns 0, -EINVAL for an incomplete document or calls in a
  * wrong order, or -EIO if `out` failed. init() starts the next document (JSON lines). */

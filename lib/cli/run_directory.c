@@ -244,13 +244,8 @@ int tfh_place_write_end(const struct tfh_place *place, pid_t pid, int status, in
 	tfh_json_init(&j, out, 2);
 	tfh_json_object(&j);
 	tfh_json_kstr(&j, "how", WIFSIGNALED(status) ? "signal" : "exit");
-	if (WIFSIGNALED(status)) {
-		tfh_json_knull(&j, "code");
-		tfh_json_ki64(&j, "signal", WTERMSIG(status));
-	} else {
-		tfh_json_ki64(&j, "code", WEXITSTATUS(status));
-		tfh_json_knull(&j, "signal");
-	}
+	tfh_json_ki64_if(&j, "code", !WIFSIGNALED(status), WEXITSTATUS(status));
+	tfh_json_ki64_if(&j, "signal", WIFSIGNALED(status), WTERMSIG(status));
 	tfh_json_ki64(&j, "pid", pid);
 	tfh_json_kstr(&j, "end_utc", when);
 	tfh_json_kf64(&j, "wall_s", (double)(end_ns - start_ns) * 1e-9);

@@ -16,11 +16,7 @@ static void write_place(struct tfh_json *j, const struct tfh_ranks_rank *r)
 	tfh_json_kstr(j, "pcie_switch", known(r->pcie_name));
 	tfh_json_kstr(j, "nic", known(r->nic));
 	tfh_json_kstr(j, "nvlink_domain", known(r->fabric_name));
-	tfh_json_key(j, "nvlinks");
-	if (r->links >= 0)
-		tfh_json_i64(j, r->links);
-	else
-		tfh_json_null(j);
+	tfh_json_ki64_if(j, "nvlinks", r->links >= 0, r->links);
 }
 
 static void write_findings(struct tfh_json *j, const struct tfh_ranks *job)
@@ -79,11 +75,7 @@ static void write_hangs(struct tfh_json *j, const struct tfh_ranks *job)
 		tfh_json_object(j);
 		tfh_ranks_hang_sentence(text, sizeof(text), job, h);
 		tfh_json_kstr(j, "text", text);
-		tfh_json_key(j, "rank");
-		if (r || h->missing >= 0)
-			tfh_json_i64(j, r ? r->rank : h->missing);
-		else
-			tfh_json_null(j);
+		tfh_json_ki64_if(j, "rank", r || h->missing >= 0, r ? r->rank : h->missing);
 		tfh_json_kstr(j, "group", tfh_ranks_kind_name(job->comm[h->comm].kind));
 		tfh_json_ku64(j, "exchange", h->number);
 		tfh_json_ku64(j, "waiting", h->waiting);
@@ -91,11 +83,7 @@ static void write_hangs(struct tfh_json *j, const struct tfh_ranks *job)
 		tfh_json_kstr(j, "call", r ? r->open : NULL);
 		tfh_json_kf64(j, "call_s", r && r->open ? r->open_s : NAN);
 		tfh_json_kstr(j, "file", r && r->open_line ? r->open_file : NULL);
-		tfh_json_key(j, "line");
-		if (r && r->open_line)
-			tfh_json_u64(j, r->open_line);
-		else
-			tfh_json_null(j);
+		tfh_json_ku64_if(j, "line", r && r->open_line, r ? r->open_line : 0);
 		tfh_json_end(j);
 	}
 	tfh_json_end(j);
@@ -138,11 +126,7 @@ static void write_steps(struct tfh_json *j, const struct tfh_ranks *job)
 		tfh_json_kf64(j, "s", s->wall_s);
 		tfh_json_kf64(j, "usual_s", job->usual_s);
 		write_links(j, job, s);
-		tfh_json_key(j, "rank");
-		if (slow)
-			tfh_json_i64(j, job->rank[s->rank].rank);
-		else
-			tfh_json_null(j);
+		tfh_json_ki64_if(j, "rank", slow, slow ? job->rank[s->rank].rank : 0);
 		tfh_json_kf64(j, "longer_s", slow ? s->over_s : NAN);
 		tfh_json_kstr(j, "cause", slow ? tfh_ranks_cause_name(s->cause) : NULL);
 		tfh_json_kf64(j, "cause_s", slow && s->cause >= 0 ? s->cause_s : NAN);
@@ -194,12 +178,8 @@ static void write_failed(struct tfh_json *j, const struct tfh_ranks_generation *
 {
 	const struct tfh_ranks_rank *r = g->failed;
 
-	tfh_json_key(j, "failed");
-	if (!r) {
-		tfh_json_null(j);
+	if (!tfh_json_kobject_if(j, "failed", r))
 		return;
-	}
-	tfh_json_object(j);
 	tfh_json_ki64(j, "rank", r->rank);
 	tfh_json_kstr(j, "host", g->failed_on);
 	tfh_json_kf64(j, "at_s", g->failed_s);
@@ -208,11 +188,7 @@ static void write_failed(struct tfh_json *j, const struct tfh_ranks_generation *
 	tfh_json_kstr(j, "call", r->open);
 	tfh_json_kf64(j, "call_s", r->open ? r->open_s : NAN);
 	tfh_json_kstr(j, "file", r->open_line ? r->open_file : NULL);
-	tfh_json_key(j, "line");
-	if (r->open_line)
-		tfh_json_u64(j, r->open_line);
-	else
-		tfh_json_null(j);
+	tfh_json_ku64_if(j, "line", r->open_line, r->open_line);
 	tfh_json_end(j);
 }
 
@@ -249,11 +225,7 @@ static void write_ranks(struct tfh_json *j, const struct tfh_ranks *job)
 		tfh_json_object(j);
 		tfh_json_ki64(j, "rank", r->rank);
 		tfh_json_kstr(j, "host", job->host[r->host].name);
-		tfh_json_key(j, "local_rank");
-		if (r->local >= 0)
-			tfh_json_i64(j, r->local);
-		else
-			tfh_json_null(j);
+		tfh_json_ki64_if(j, "local_rank", r->local >= 0, r->local);
 		write_place(j, r);
 		tfh_json_ku64(j, "steps", r->steps);
 		tfh_json_kf64(j, "step_s", r->wall_s / n);

@@ -5,25 +5,14 @@ void tfh_json_memory(struct tfh_json *j, const struct tfh_result *r)
 {
 	const struct tfh_heap_sum *h = &r->heap;
 
-	tfh_json_key(j, "memory");
-	if (!h->allocations && !h->failed) {
-		tfh_json_null(j);
+	if (!tfh_json_kobject_if(j, "memory", h->allocations || h->failed))
 		return;
-	}
-	tfh_json_object(j);
 	tfh_json_ku64(j, "peak_bytes", h->peak);
 	tfh_json_kf64(j, "peak_at_s", (double)h->peak_t / 1e9);
 	tfh_json_ku64(j, "end_bytes", h->in_use);
-	tfh_json_key(j, "capacity_bytes");
-	if (h->capacity)
-		tfh_json_u64(j, h->capacity);
-	else
-		tfh_json_null(j);
-	tfh_json_key(j, "headroom_bytes");
-	if (h->capacity)
-		tfh_json_u64(j, h->capacity > h->peak ? h->capacity - h->peak : 0);
-	else
-		tfh_json_null(j);
+	tfh_json_ku64_if(j, "capacity_bytes", h->capacity, h->capacity);
+	tfh_json_ku64_if(j, "headroom_bytes", h->capacity,
+			 h->capacity > h->peak ? h->capacity - h->peak : 0);
 	tfh_json_ku64(j, "allocations", h->allocations);
 	tfh_json_ku64(j, "failed", h->failed);
 	tfh_json_key(j, "line");

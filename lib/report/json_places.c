@@ -16,12 +16,8 @@ void tfh_json_line(struct tfh_json *j, const char *file, uint32_t line, const ch
 bool tfh_json_begin_line(struct tfh_json *j, const char *key, const char *file, uint32_t line,
 			 const char *function)
 {
-	tfh_json_key(j, key);
-	if (!file) {
-		tfh_json_null(j);
+	if (!tfh_json_kobject_if(j, key, file))
 		return false;
-	}
-	tfh_json_object(j);
 	tfh_json_line(j, file, line, function);
 	return true;
 }
@@ -71,10 +67,7 @@ void tfh_json_frames(struct tfh_json *j, const struct tfh_result *r, uint32_t st
 		tfh_json_kstr(j, "module", native[i].module);
 		tfh_json_ku64(j, "offset", native[i].offset);
 		tfh_json_kstr(j, "file", native[i].line ? native[i].file : NULL);
-		if (native[i].line)
-			tfh_json_ku64(j, "line", native[i].line);
-		else
-			tfh_json_knull(j, "line");
+		tfh_json_ku64_if(j, "line", native[i].line, native[i].line);
 		tfh_json_end(j);
 	}
 	tfh_json_end(j);
@@ -138,12 +131,8 @@ void tfh_json_computed(struct tfh_json *j, const struct tfh_result *r)
 
 	for (int k = 0; k < TFH_COMPUTES_COUNT; k++)
 		all_s += c->part[k].s_per_step;
-	tfh_json_key(j, "computing");
-	if (!(all_s > 0)) {
-		tfh_json_null(j);
+	if (!tfh_json_kobject_if(j, "computing", all_s > 0))
 		return;
-	}
-	tfh_json_object(j);
 	tfh_json_key(j, "parts");
 	tfh_json_array(j);
 	for (int k = 0; k < TFH_COMPUTES_COUNT; k++) {

@@ -9,11 +9,7 @@ static void write_device(struct tfh_json *j, const struct tfh_process *p)
 	static const struct tfh_device_at none = {-1, -1, -1, "", "", "", "", ""};
 	const struct tfh_device_at *at = p->n_device ? p->device : &none;
 
-	tfh_json_key(j, "device");
-	if (at->ordinal >= 0)
-		tfh_json_i64(j, at->ordinal);
-	else
-		tfh_json_null(j);
+	tfh_json_ki64_if(j, "device", at->ordinal >= 0, at->ordinal);
 	tfh_json_kstr(j, "bus", *at->bus ? at->bus : NULL);
 	tfh_json_kstr(j, "pcie_switch", *at->pcie ? at->pcie : NULL);
 	tfh_json_kstr(j, "nic", *at->nic ? at->nic : NULL);
@@ -27,10 +23,7 @@ static void write_process(struct tfh_json *j, const struct tfh_result *r, const 
 	p += k->process;
 	write_device(j, p);
 	tfh_json_kstr(j, "end", p->end_known ? tfh_end_name(p->end) : NULL);
-	if (p->end_known)
-		tfh_json_ki64(j, "end_code", p->end_code);
-	else
-		tfh_json_knull(j, "end_code");
+	tfh_json_ki64_if(j, "end_code", p->end_known, p->end_code);
 }
 
 static void write_generations(struct tfh_json *j, const struct tfh_result *r)
@@ -49,26 +42,17 @@ static void write_generations(struct tfh_json *j, const struct tfh_result *r)
 		tfh_json_kf64(j, "begin_s", g->begin_s);
 		tfh_json_kf64(j, "end_s", g->end_s);
 		tfh_json_kbool(j, "judged", g->judged);
-		tfh_json_key(j, "failed");
-		if (!g->failed) {
-			tfh_json_null(j);
+		if (!tfh_json_kobject_if(j, "failed", g->failed)) {
 			tfh_json_end(j);
 			continue;
 		}
-		tfh_json_object(j);
 		tfh_json_ki64(j, "rank", g->rank);
 		tfh_json_kstr(j, "host", g->host);
 		tfh_json_kf64(j, "at_s", g->died_s);
 		tfh_json_kstr(j, "end", known ? tfh_end_name(p[g->process].end) : NULL);
-		if (known)
-			tfh_json_ki64(j, "end_code", p[g->process].end_code);
-		else
-			tfh_json_knull(j, "end_code");
+		tfh_json_ki64_if(j, "end_code", known, known ? p[g->process].end_code : 0);
 		tfh_json_kstr(j, "file", g->file);
-		if (place)
-			tfh_json_ku64(j, "line", g->line);
-		else
-			tfh_json_knull(j, "line");
+		tfh_json_ku64_if(j, "line", place, g->line);
 		tfh_json_kstr(j, "function", g->function);
 		tfh_json_kf64(j, "seen_before_s", place ? g->seen_s : NAN);
 		tfh_json_end(j);

@@ -25,11 +25,7 @@ void tfh_json_recurs(struct tfh_json *j, const struct tfh_result *r)
 		tfh_json_kf64(j, "from_s", x->from_s);
 		tfh_json_kf64(j, "to_s", x->to_s);
 		tfh_json_kstr(j, "part", tfh_part_name(x->part));
-		tfh_json_key(j, "until_step");
-		if (x->until)
-			tfh_json_u64(j, x->until);
-		else
-			tfh_json_null(j);
+		tfh_json_ku64_if(j, "until_step", x->until, x->until);
 		if (tfh_json_begin_line(j, "line", x->file, x->line, x->function))
 			tfh_json_end(j);
 		tfh_json_end(j);

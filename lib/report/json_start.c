@@ -85,12 +85,8 @@ static void write_line(struct tfh_json *j, const struct tfh_sampled_line *l)
 static bool begin_function(struct tfh_json *j, const char *key, const char *file,
 			   const char *function)
 {
-	tfh_json_key(j, key);
-	if (!file) {
-		tfh_json_null(j);
+	if (!tfh_json_kobject_if(j, key, file))
 		return false;
-	}
-	tfh_json_object(j);
 	tfh_json_kstr(j, "file", file);
 	tfh_json_kstr(j, "function", function);
 	return true;
@@ -136,12 +132,8 @@ void tfh_json_sampled(struct tfh_json *j, const struct tfh_result *r)
 {
 	const struct tfh_sampled *s = &r->found.sampled;
 
-	tfh_json_key(j, "sampled");
-	if (!s->samples) {
-		tfh_json_null(j);
+	if (!tfh_json_kobject_if(j, "sampled", s->samples))
 		return;
-	}
-	tfh_json_object(j);
 	tfh_json_ku64(j, "pid", s->pid);
 	tfh_json_ku64(j, "samples", s->samples);
 	tfh_json_kf64(j, "wall_s", s->wall_s);

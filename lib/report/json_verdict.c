@@ -32,12 +32,8 @@ static void write_place(struct tfh_json *j, const struct tfh_seen_line *l)
 
 static void write_workers(struct tfh_json *j, const struct tfh_seen_workers *w)
 {
-	tfh_json_key(j, "workers");
-	if (!w->processes && !w->threads) {
-		tfh_json_null(j);
+	if (!tfh_json_kobject_if(j, "workers", w->processes || w->threads))
 		return;
-	}
-	tfh_json_object(j);
 	tfh_json_ku64(j, "processes", w->processes);
 	tfh_json_ku64(j, "threads", w->threads);
 	tfh_json_kf64(j, "busy", w->busy);
@@ -52,12 +48,8 @@ static void write_workers(struct tfh_json *j, const struct tfh_seen_workers *w)
 
 static void write_more_workers(struct tfh_json *j, const struct tfh_more_workers *m)
 {
-	tfh_json_key(j, "more_workers");
-	if (!m->to) {
-		tfh_json_null(j);
+	if (!tfh_json_kobject_if(j, "more_workers", m->to))
 		return;
-	}
-	tfh_json_object(j);
 	tfh_json_ku64(j, "from", m->from);
 	tfh_json_ku64(j, "to", m->to);
 	tfh_json_kf64(j, "low_s", m->low_s);

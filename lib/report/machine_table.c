@@ -116,14 +116,6 @@ static void write_bound(struct tfh_json *j, const char *key, const char *text)
 	tfh_json_kstr(j, key, text && strcmp(text, "?") ? text : NULL);
 }
 
-static void write_count(struct tfh_json *j, const char *key, bool known, uint64_t n)
-{
-	if (known)
-		tfh_json_ku64(j, key, n);
-	else
-		tfh_json_knull(j, key);
-}
-
 /* Threads with recorded calls, with the kernel's counts for each since it began. */
 static void write_threads(struct tfh_json *j, const struct tfh_result *r)
 {
@@ -139,10 +131,10 @@ static void write_threads(struct tfh_json *j, const struct tfh_result *r)
 		tfh_json_kstr(j, "name", t->name);
 		tfh_json_kf64(j, "cpu_s", t->timed ? t->run_s : NAN);
 		tfh_json_kf64(j, "run_delay_s", t->timed ? t->delay_s : NAN);
-		write_count(j, "minor_faults", t->faults_known, t->minor_faults);
-		write_count(j, "major_faults", t->faults_known, t->major_faults);
-		write_count(j, "voluntary_switches", t->switches_known, t->voluntary_switches);
-		write_count(j, "forced_switches", t->switches_known, t->forced_switches);
+		tfh_json_ku64_if(j, "minor_faults", t->faults_known, t->minor_faults);
+		tfh_json_ku64_if(j, "major_faults", t->faults_known, t->major_faults);
+		tfh_json_ku64_if(j, "voluntary_switches", t->switches_known, t->voluntary_switches);
+		tfh_json_ku64_if(j, "forced_switches", t->switches_known, t->forced_switches);
 		tfh_json_end(j);
 	}
 	tfh_json_end(j);

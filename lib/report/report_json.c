@@ -54,32 +54,17 @@ static void write_end(struct tfh_json *j, const struct tfh_result *r)
 	tfh_json_key(j, "end");
 	tfh_json_object(j);
 	tfh_json_kstr(j, "how", tfh_end_name(r->end));
-	tfh_json_key(j, "code");
-	if (r->end == TFH_END_EXIT)
-		tfh_json_i64(j, r->end_code);
-	else
-		tfh_json_null(j);
-	tfh_json_key(j, "signal");
-	if (r->end == TFH_END_SIGNAL)
-		tfh_json_i64(j, r->end_code);
-	else
-		tfh_json_null(j);
+	tfh_json_ki64_if(j, "code", r->end == TFH_END_EXIT, r->end_code);
+	tfh_json_ki64_if(j, "signal", r->end == TFH_END_SIGNAL, r->end_code);
 	tfh_json_key(j, "in_flight");
 	tfh_json_array(j);
 	for (uint32_t i = 0; i < n; i++) {
+		bool known = open[i].thread < n_threads;
+		int32_t rank = tfh_report_rank(r, open[i].process);
 		tfh_json_object(j);
 		tfh_json_kstr(j, "fn", open[i].fn);
-		tfh_json_key(j, "thread");
-		if (open[i].thread < n_threads)
-			tfh_json_u64(j, threads[open[i].thread].tid);
-		else
-			tfh_json_null(j);
-		tfh_json_key(j, "rank");
-		int32_t rank = tfh_report_rank(r, open[i].process);
-		if (rank >= 0)
-			tfh_json_i64(j, rank);
-		else
-			tfh_json_null(j);
+		tfh_json_ku64_if(j, "thread", known, known ? threads[open[i].thread].tid : 0);
+		tfh_json_ki64_if(j, "rank", rank >= 0, rank);
 		tfh_json_kf64(j, "open_s", open[i].open_s);
 		tfh_json_kstr(j, "detail", open[i].detail);
 		const struct tfh_last_launch *last = tfh_report_last(r, &open[i]);
@@ -220,13 +205,9 @@ static void write_whatif(struct tfh_json *j, const struct tfh_result *r)
 		tfh_json_end(j);
 	}
 	tfh_json_end(j);
-	tfh_json_key(j, "whatif_uncrowded");
-	if (r->uncrowded.ceiling_speedup > 0) {
-		tfh_json_object(j);
+	if (tfh_json_kobject_if(j, "whatif_uncrowded", r->uncrowded.ceiling_speedup > 0)) {
 		write_gain(j, &r->uncrowded);
 		tfh_json_end(j);
-	} else {
-		tfh_json_null(j);
 	}
 	tfh_json_key(j, "whatif_places");
 	tfh_json_array(j);
@@ -350,11 +331,7 @@ static void write_input(struct tfh_json *j, const struct tfh_result *r)
 	tfh_json_object(j);
 	tfh_json_kf64(j, "period_s", r->supply.period_s);
 	tfh_json_kf64(j, "headroom", r->supply.headroom);
-	tfh_json_key(j, "buffer");
-	if (r->supply.buffer)
-		tfh_json_u64(j, r->supply.buffer);
-	else
-		tfh_json_null(j);
+	tfh_json_ku64_if(j, "buffer", r->supply.buffer, r->supply.buffer);
 	tfh_json_key(j, "stages");
 	tfh_json_array(j);
 	for (uint32_t i = 0; i < r->n_input; i++) {
@@ -365,11 +342,7 @@ static void write_input(struct tfh_json *j, const struct tfh_result *r)
 		tfh_json_kf64(j, "self_s_per_step", s->self_s_per_step);
 		tfh_json_kf64(j, "calls_per_step", s->calls_per_step);
 		tfh_json_kf64(j, "capacity_per_s", s->capacity_per_s);
-		tfh_json_key(j, "parallelism");
-		if (s->parallelism)
-			tfh_json_u64(j, s->parallelism);
-		else
-			tfh_json_null(j);
+		tfh_json_ku64_if(j, "parallelism", s->parallelism, s->parallelism);
 		tfh_json_kbool(j, "async", s->async);
 		tfh_json_kbool(j, "guilty", s->guilty);
 		if (tfh_json_begin_line(j, "made_at", s->file, s->line, s->function))
@@ -499,12 +472,8 @@ static void write_xprof(struct tfh_json *j, const struct tfh_result *r)
 							  [TFH_XPROF_INPUT] = "input",
 							  [TFH_XPROF_OTHER] = "other"};
 
-	tfh_json_key(j, "xprof");
-	if (isnan(r->xprof[0])) {
-		tfh_json_null(j);
+	if (!tfh_json_kobject_if(j, "xprof", !isnan(r->xprof[0])))
 		return;
-	}
-	tfh_json_object(j);
 	for (int k = 0; k < TFH_XPROF_COUNT; k++)
 		tfh_json_kf64(j, name[k], r->xprof[k]);
 	tfh_json_end(j);

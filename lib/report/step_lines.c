@@ -121,10 +121,7 @@ int tfh_report_steps_json(FILE *out, const struct tfh_result *r)
 		struct tfh_json j;
 		tfh_json_init(&j, out, 0);
 		tfh_json_object(&j);
-		if (rank >= 0)
-			tfh_json_ki64(&j, "rank", rank);
-		else
-			tfh_json_knull(&j, "rank");
+		tfh_json_ki64_if(&j, "rank", rank >= 0, rank);
 		tfh_json_ku64(&j, "index", s->index);
 		tfh_json_kf64(&j, "start_s", to_ns(s->start_s));
 		tfh_json_kf64(&j, "dur_s", to_ns(s->dur_s));

@@ -27,16 +27,12 @@ static void put_verdict(struct tfh_json *j, const struct tfh_watch *w)
 	char tier[2] = {r->verdict.tier, '\0'};
 	tfh_json_kstr(j, "tier", tier);
 	tfh_json_kstr(j, "text", w->words.text);
-	tfh_json_key(j, "line");
-	if (line->file) {
-		tfh_json_object(j);
+	if (tfh_json_kobject_if(j, "line", line->file)) {
 		tfh_json_kstr(j, "file", line->file);
 		tfh_json_ku64(j, "line", line->line);
 		tfh_json_kstr(j, "function", line->function);
 		tfh_json_kf64(j, "s_per_step", line->s_per_step);
 		tfh_json_end(j);
-	} else {
-		tfh_json_null(j);
 	}
 	tfh_json_end(j);
 }
@@ -88,11 +84,7 @@ static void put_process(struct tfh_json *j, const struct tfh_watch *w, const str
 	tfh_json_object(j);
 	tfh_json_kstr(j, "host", s->host);
 	tfh_json_ku64(j, "pid", s->pid);
-	tfh_json_key(j, "rank");
-	if (s->rank >= 0)
-		tfh_json_i64(j, s->rank);
-	else
-		tfh_json_null(j);
+	tfh_json_ki64_if(j, "rank", s->rank >= 0, s->rank);
 	tfh_json_kbool(j, "records", s->alive);
 	tfh_json_ku64(j, "batches", s->steps);
 	tfh_json_ku64(j, "lost", s->dropped);

@@ -63,11 +63,17 @@ static void test_document(void **state)
 	tfh_json_str(&json, NULL);
 	tfh_json_end(&json);
 	tfh_json_knull(&json, "none");
+	tfh_json_ku64_if(&json, "known", true, 7);
+	tfh_json_ki64_if(&json, "unknown", false, 7);
+	assert_false(tfh_json_kobject_if(&json, "nothing", false));
+	assert_true(tfh_json_kobject_if(&json, "something", true));
+	tfh_json_end(&json);
 	tfh_json_end(&json);
 	assert_int_equal(finish(&json), 0);
 	assert_string_equal(text, "{\"class\":\"input-bound\",\"also\":[],\"steps\":[1,{\"s\":0.25,"
 				  "\"ok\":true},null],"
-				  "\"none\":null}\n");
+				  "\"none\":null,\"known\":7,\"unknown\":null,\"nothing\":null,"
+				  "\"something\":{}}\n");
 }
 
 static void test_indent(void **state)
