@@ -42,21 +42,31 @@ static uint32_t caller_of(const struct tfh_model_line *frame, uint32_t n, uint32
 	return i;
 }
 
-static const struct tfh_stage_use *use_of(const struct tfh_facts *facts,
-					  const struct tfh_input_stage *stage)
+/* A stage that a function of the program returned for an element has no op of its own: the program
+ * made the stage that calls the function. */
+static uint32_t stack_of(const struct tfh_facts *facts, const struct tfh_input_stage *stage)
 {
-	for (size_t i = 0; i < facts->stage.n; i++)
+	int32_t at = -1;
+
+	for (size_t i = 0; i < facts->stage.n && at < 0; i++)
 		if (facts->stage.v[i].prefix == stage->prefix)
-			return &facts->stage.v[i];
-	return NULL;
+			at = (int32_t)i;
+	for (; at >= 0; at = facts->stage.v[at].parent) {
+		const struct tfh_stage_use *s = &facts->stage.v[at],
+					   *up = s->parent < 0 ? NULL : &facts->stage.v[s->parent];
+		uint32_t stack = tfh_stage_stack(facts, s);
+		if (stack || !up ||
+		    !(strstr(up->type, "FlatMap") || strstr(up->type, "Interleave")))
+			return stack;
+	}
+	return 0;
 }
 
 static void find_line(const struct tfh_facts *facts, struct tfh_input_stage *stage)
 {
 	const struct tfh_feed *f = facts->feed;
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
-	const struct tfh_stage_use *use = use_of(facts, stage);
-	uint32_t stack = use && f->lines ? tfh_stage_stack(facts, use) : 0;
+	uint32_t stack = f->lines ? stack_of(facts, stage) : 0;
 	uint32_t n = stack ? f->lines(f->arg, facts->process, stack, frame, TFH_VERDICT_FRAMES) : 0;
 	uint32_t at = caller_of(frame, n, 0);
 
@@ -117,14 +127,20 @@ static const char *given_function(const struct tfh_facts *facts,
 	return given;
 }
 
+/* Between loops the line is that of the thread that waits: it calls a library to get a batch. */
+static bool only_waits(const struct tfh_accounts *accounts, const struct tfh_result *r)
+{
+	return r->lead && accounts->facts->consumers && r->found.line.callee;
+}
+
 /* Without a line of what the slow stage runs, the verdict's line is where the stage is made. */
 static void lead(const struct tfh_accounts *accounts, struct tfh_result *r,
 		 const struct tfh_input_stage *slow)
 {
 	enum tfh_cause cause = r->verdict.cause;
 
-	if (!slow->file || r->found.line.file || cause == TFH_CAUSE_NONE ||
-	    tfh_cause_part(cause) != TFH_PART_INPUT)
+	if (!slow->file || (r->found.line.file && !only_waits(accounts, r)) ||
+	    cause == TFH_CAUSE_NONE || tfh_cause_part(cause) != TFH_PART_INPUT)
 		return;
 	double s = r->found.cause_s[cause];
 	r->found.line = (struct tfh_seen_line){.file = slow->file,

@@ -8,7 +8,7 @@
 
 #define OPS "/lib/python3.11/site-packages/tensorflow/python/data/ops/"
 
-enum { OP_GET = 1, OP_TRAIN, OP_RANGE, OP_MAP, OP_BATCH };
+enum { OP_GET = 1, OP_TRAIN, OP_RANGE, OP_MAP, OP_BATCH, OP_FLAT_MAP };
 enum { ROOT = 1, UPPER, LOWER };
 enum { MADE_44 = 1, MADE_45, MADE_46, ROWS }; /* ROWS + k: line k of a generator */
 
@@ -72,6 +72,7 @@ static struct tfh_result *judge(const char *upper, const char *lower, bool slow_
 	g->name[TFT_NAME_OP][OP_RANGE] = "RangeDataset";
 	g->name[TFT_NAME_OP][OP_MAP] = "MapDataset";
 	g->name[TFT_NAME_OP][OP_BATCH] = "BatchDatasetV2";
+	g->name[TFT_NAME_OP][OP_FLAT_MAP] = "FlatMapDataset";
 	g->name[TFT_NAME_STAGE][ROOT] = "Iterator::Root#id=1,parent_id=0#";
 	g->name[TFT_NAME_STAGE][UPPER] = upper;
 	g->name[TFT_NAME_STAGE][LOWER] = lower;
@@ -143,6 +144,11 @@ static void test_between(void **state)
 
 	is(judge(MAP "8#", "Iterator::Root::Map::Range#name=RangeDataset:7#", true, made, true, 0),
 	   46, "photo");
+	/* what the flat_map made has its line */
+	const uint32_t flat[] = {OP_RANGE, OP_FLAT_MAP, 0};
+	is(judge("Iterator::Root::FlatMap#name=FlatMapDataset:1#",
+		 "Iterator::Root::FlatMap[0]::Map#name=MapDataset:2#", false, flat, false, 0),
+	   45, NULL);
 	/* a single stage says nothing about the others */
 	is(judge(MAP "8#", "Iterator::Root::Map::Range#id=3#", true, made, true, 0), 0, NULL);
 }
