@@ -252,6 +252,21 @@ static bool is_better(const struct tfh_py_code_loop *a, const struct tfh_py_code
 	return !than->counter.where || x > y;
 }
 
+/* Whether a generator gives one element in each iteration of the loop. */
+static bool yields_once(struct tfh_units *b, const struct head *h, uint32_t lo, uint32_t hi)
+{
+	uint16_t at = NONE;
+
+	for (uint32_t i = lo; i < hi; i++) {
+		if (!b->in[i] || b->op[i] != TFH_PY_OP_YIELD)
+			continue;
+		if (at != NONE)
+			return false;
+		at = (uint16_t)i;
+	}
+	return at != NONE && !leads(b, h, h->body, NONE, at) && !leads(b, h, at, at, NONE);
+}
+
 static struct tfh_py_code_loop look_at(struct tfh_units *b, const struct head *h)
 {
 	struct tfh_py_code_loop out = {.lo = h->condition != NONE ? h->condition : h->body,
@@ -262,6 +277,7 @@ static struct tfh_py_code_loop look_at(struct tfh_units *b, const struct head *h
 	for (uint32_t i = 0; i < b->n; i++)
 		if (b->in[i])
 			out.hi = (uint16_t)(i + 1);
+	out.yields = yields_once(b, h, out.lo, out.hi);
 	if (out.is_for && b->f->minor >= RANGES)
 		out.of_range = tfh_units_range(b, h->body, &out.from);
 	for (uint32_t i = 0; i < b->stores; i++) {
@@ -364,7 +380,7 @@ static uint32_t find_loops(struct tfh_units *b, struct tfh_py_code_loop loop[TFH
 			continue;
 		if (n == TFH_PY_CODE_LOOPS)
 			return 0;
-		any |= l.counter.where || l.of_range;
+		any |= l.counter.where || l.of_range || l.yields;
 		for (; at && is_before(&l, &loop[at - 1]); at--)
 			loop[at] = loop[at - 1];
 		loop[at] = l;
@@ -389,5 +405,7 @@ uint32_t tfh_py_code_loops(const struct tfh_py_function *f,
 	for (uint32_t i = 0; i < b->n && b->stores < COUNTERS; i++)
 		if (tfh_units_is_instruction(b, i) && tfh_units_counts(b, (uint16_t)i))
 			b->store[b->stores++] = (uint16_t)i;
-	return b->stores || f->minor >= RANGES ? find_loops(b, loop) : 0;
+	return b->stores || f->minor >= RANGES || memchr(b->op, TFH_PY_OP_YIELD, b->n)
+		       ? find_loops(b, loop)
+		       : 0;
 }

@@ -31,6 +31,7 @@ struct tfh_py_code_loop {
 	uint16_t lo, hi; /* from its first unit to after its last one */
 	uint16_t store;	 /* of the counter, which has one more after it */
 	bool is_for;
+	bool yields;	/* once in each iteration */
 	bool goes_on;	/* the counter is not set to a number when the loop begins again */
 	bool has_start; /* it begins with `start`, in the first loop if it goes on */
 	int32_t start;
@@ -56,7 +57,7 @@ struct tfh_py_function {
 };
 
 /* Finds loops, those around others first. Returns their number; 0: of none it is known what counts
- * it, or where its range begins. To be used by one thread only. */
+ * it, or where its range begins, and none yields. To be used by one thread only. */
 uint32_t tfh_py_code_loops(const struct tfh_py_function *f,
 			   struct tfh_py_code_loop loop[TFH_PY_CODE_LOOPS]);
 

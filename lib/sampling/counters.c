@@ -411,6 +411,15 @@ uint32_t tfh_py_loops_at(const struct tfh_py *py, struct tfh_py_counters *k,
 	return n;
 }
 
+bool tfh_py_yields_at(const struct tfh_py *py, struct tfh_py_counters *k, struct tfh_py_copies *c,
+		      const struct tfh_py_frame *frame)
+{
+	uint16_t loop[TFH_PY_CODE_LOOPS];
+	uint32_t n = tfh_py_loops_at(py, k, c, frame, loop);
+
+	return n && k->loop[loop[n - 1]].yields;
+}
+
 bool tfh_py_counted(const struct tfh_py *py, struct tfh_py_counters *k, struct tfh_py_copies *c,
 		    const struct tfh_py_frame *frame, uint16_t loop, struct tfh_py_counted *out)
 {

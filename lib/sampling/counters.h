@@ -35,6 +35,10 @@ uint32_t tfh_py_loops_at(const struct tfh_py *py, struct tfh_py_counters *k,
 			 struct tfh_py_copies *c, const struct tfh_py_frame *frame,
 			 uint16_t loop[TFH_PY_CODE_LOOPS]);
 
+/* Whether the innermost loop that a generator's frame is in yields once in each iteration. */
+bool tfh_py_yields_at(const struct tfh_py *py, struct tfh_py_counters *k, struct tfh_py_copies *c,
+		      const struct tfh_py_frame *frame);
+
 /* How far a loop has come. */
 struct tfh_py_counted {
 	bool known; /* it has a counter */

@@ -25,7 +25,7 @@
 #define TYPE_OBJECT_BYTES 32
 #define TYPE_GETS 144
 #define TYPE_SETS 152
-#define TYPE_FLAGS 168
+#define TYPE_FLAGS TFH_PY_TYPE_FLAGS
 #define TYPE_DICT_OFFSET 288
 #define TYPE_BYTES 296
 #define HEAP_TYPE (1u << 9)
@@ -193,4 +193,53 @@ uint64_t tfh_py_attribute(const struct tfh_py *py, struct tfh_py_copies *c, uint
 	if (!dict && offset > 0)
 		dict = word_at(&r, object + (uint64_t)offset);
 	return dict ? tfh_py_item(py, c->pid, dict, name, hint) : 0;
+}
+
+bool tfh_py_keeps(const struct tfh_py *py, uint64_t flags)
+{
+	return py->minor >= MANAGED && py->minor <= TFH_PY_LAST && flags & HEAP_TYPE &&
+	       flags & MANAGED_DICT;
+}
+
+/* Where the object's keys are, and its values, if they are an array of their own. */
+static uint64_t keys_of(const struct dict_reading *r, struct tfh_py_copies *c, uint64_t object,
+			uint64_t *values)
+{
+	uint64_t at = word_at(r, object + TFH_PY_OBJECT_TYPE), dict;
+	const uint8_t *type = tfh_py_copied(c, at, TYPE_BYTES), *keys;
+	uint8_t head[DICT_BYTES];
+
+	if (!type || !tfh_py_keeps(r->py, tfh_py_word(type + TYPE_FLAGS)))
+		return 0;
+	*values = values_of(r, object, type, &dict);
+	if (*values) {
+		keys = tfh_py_copied(c, at + type_keys[r->py->minor], sizeof(uint64_t));
+		return keys ? tfh_py_word(keys) : 0;
+	}
+	if (!dict || !tfh_py_fresh(r->pid, dict, head, sizeof(head)))
+		return 0;
+	*values = tfh_py_word(head + DICT_VALUES);
+	*values += *values && r->py->minor >= HEADED ? VALUES_HEAD : 0;
+	return tfh_py_word(head + DICT_KEYS);
+}
+
+uint32_t tfh_py_attributes(const struct tfh_py *py, struct tfh_py_copies *c, uint64_t object,
+			   uint64_t *value, uint32_t most)
+{
+	const struct dict_reading r = {py, c->pid};
+	uint64_t entry[3 * TFH_PY_ATTRIBUTES], values = 0, keys = keys_of(&r, c, object, &values);
+	struct entries e;
+	uint32_t n;
+
+	if (!keys || !entries_of(&r, keys, &e))
+		return 0;
+	n = e.n < most ? e.n : most;
+	n = n < TFH_PY_ATTRIBUTES ? n : TFH_PY_ATTRIBUTES;
+	if (values)
+		return tfh_py_fresh(r.pid, values, value, n * sizeof(*value)) ? n : 0;
+	if (!tfh_py_fresh(r.pid, e.at, entry, (size_t)n * e.bytes))
+		return 0;
+	for (uint32_t i = 0; i < n; i++)
+		value[i] = entry[(i * e.bytes + e.key) / 8 + 1];
+	return n;
 }

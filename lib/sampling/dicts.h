@@ -17,4 +17,16 @@ uint64_t tfh_py_item(const struct tfh_py *py, int32_t pid, uint64_t dict, uint64
 uint64_t tfh_py_attribute(const struct tfh_py *py, struct tfh_py_copies *c, uint64_t object,
 			  uint64_t name, uint32_t *hint);
 
+/* Where a class has its flags and the function that gives its objects' next element. */
+#define TFH_PY_TYPE_FLAGS 168
+#define TFH_PY_TYPE_NEXT 224
+/* Whether the objects of a class with these flags keep their attributes where they are known:
+ * classes that programs make do. From 3.11 on. */
+bool tfh_py_keeps(const struct tfh_py *py, uint64_t flags);
+/* Copies what such an object's attributes refer to, at most `most`, in the order in which they were
+ * made; 0: it has none of that number. Returns their number. */
+uint32_t tfh_py_attributes(const struct tfh_py *py, struct tfh_py_copies *c, uint64_t object,
+			   uint64_t *value, uint32_t most);
+#define TFH_PY_ATTRIBUTES 32u
+
 #endif

@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "sampling/dicts.h"
 #include "sampling/iterators.h"
 
 /* Only the outer frames are searched: a program's main loop is among them. */
@@ -14,6 +15,7 @@
 #define NAME_BYTES 24u
 #define PROBES 4u
 #define TYPES_AT_ONCE 64u
+#define VAIN_MOST 4u
 
 #define FIELD 16	   /* of the first field after an object's head */
 #define TAGGED_INT 3	   /* lowest bits of a number on the stack */
@@ -33,6 +35,7 @@ enum kind {
 	GENERATOR,
 	ISLICE,
 	DICT,
+	OBJECT,	 /* an iterator of a class written in Python */
 	SEQUENCE /* from 3.15 on, a loop over it has no iterator */
 };
 
@@ -106,12 +109,26 @@ static enum kind kind_named(const uint8_t *name)
 	return UNKNOWN;
 }
 
+/* What is read of a type: its name, its flags, and whether its objects are iterators. */
+enum { NAME, FLAGS, NEXT, TYPE_WORDS };
+
+static enum kind kind_of_words(const struct loop_reading *r, const uint64_t word[TYPE_WORDS])
+{
+	const uint8_t *name = word[NAME] ? tfh_py_copied(r->c, word[NAME], NAME_BYTES) : NULL;
+	enum kind kind = kind_named(name);
+
+	return kind == UNKNOWN && name && word[NEXT] && tfh_py_keeps(r->py, word[FLAGS]) ? OBJECT
+											 : kind;
+}
+
 /* Finds out the kinds of the types that were not met before: of all at once, since a system call
  * costs more than what it copies. */
 static void learn(const struct loop_reading *r, const uint64_t *type, uint32_t n)
 {
-	uint64_t new[TYPES_AT_ONCE], at[TYPES_AT_ONCE], name[TYPES_AT_ONCE];
-	struct tfh_py_piece piece[TYPES_AT_ONCE];
+	static const uint16_t offset[TYPE_WORDS] = {
+		[NAME] = TFH_PY_TYPE_NAME, [FLAGS] = TFH_PY_TYPE_FLAGS, [NEXT] = TFH_PY_TYPE_NEXT};
+	uint64_t at[TYPES_AT_ONCE * TYPE_WORDS], word[TYPES_AT_ONCE * TYPE_WORDS];
+	struct tfh_py_piece name[TYPES_AT_ONCE];
 	uint32_t found = 0;
 	bool free;
 
@@ -122,21 +139,23 @@ static void learn(const struct loop_reading *r, const uint64_t *type, uint32_t n
 			continue;
 		r->types->type[slot] = type[i];
 		r->types->kind[slot] = UNKNOWN;
-		at[found] = type[i] + TFH_PY_TYPE_NAME;
-		new[found++] = type[i];
+		r->types->kept[slot] = r->types->vain[slot] = 0;
+		for (uint32_t k = 0; k < TYPE_WORDS; k++)
+			at[TYPE_WORDS * found + k] = type[i] + offset[k];
+		found++;
 	}
 	if (!found)
 		return;
-	tfh_py_words(r->c->pid, at, name, found);
+	tfh_py_words(r->c->pid, at, word, TYPE_WORDS * found);
 	for (uint32_t i = 0; i < found; i++)
-		piece[i] = (struct tfh_py_piece){name[i], NAME_BYTES};
-	tfh_py_fetch(r->c, piece, found);
+		name[i] = (struct tfh_py_piece){word[TYPE_WORDS * i + NAME], NAME_BYTES};
+	tfh_py_fetch(r->c, name, found);
 	for (uint32_t i = 0; i < found; i++) {
-		const uint8_t *p = name[i] ? tfh_py_copied(r->c, name[i], NAME_BYTES) : NULL;
-		uint32_t slot = slot_of(r->types, new[i], &free);
+		uint64_t new = at[TYPE_WORDS * i + NAME] - offset[NAME];
+		uint32_t slot = slot_of(r->types, new, &free);
 
 		if (!free)
-			r->types->kind[slot] = (uint8_t)kind_named(p);
+			r->types->kind[slot] = (uint8_t)kind_of_words(r, &word[TYPE_WORDS * i]);
 	}
 }
 
@@ -222,7 +241,8 @@ static bool enumerate_loop(const struct loop_reading *r, uint64_t object, int de
 static bool first_loop(const struct loop_reading *r, uint64_t object, int depth,
 		       struct tfh_py_loop *out)
 {
-	uint64_t field, n, tuple, item;
+	uint64_t field, n, tuple, item, before = 0;
+	bool found = false;
 
 	/* A zip begins with their number, a map does not. */
 	if (!word_at(r, object + FIELD, &field) ||
@@ -231,11 +251,15 @@ static bool first_loop(const struct loop_reading *r, uint64_t object, int depth,
 	tuple = field;
 	if (!word_at(r, tuple + FIELD, &n) || n > SLOTS)
 		return false;
-	for (uint64_t i = 0; i < n; i++)
-		if (word_at(r, tuple + TFH_PY_TUPLE_ITEMS(r->py->minor) + 8 * i, &item) &&
-		    loop_of(r, item, depth + 1, out))
-			return true;
-	return false;
+	for (uint64_t i = 0; i < n; i++, before = item) {
+		if (!word_at(r, tuple + TFH_PY_TUPLE_ITEMS(r->py->minor) + 8 * i, &item))
+			return false;
+		/* One iterator that is taken from several times: zip(*[it] * 8). */
+		if (item == before)
+			return false;
+		found = found || loop_of(r, item, depth + 1, out);
+	}
+	return found;
 }
 
 static bool islice_loop(const struct loop_reading *r, uint64_t object, struct tfh_py_loop *out)
@@ -345,6 +369,66 @@ static bool generator_loop(const struct loop_reading *r, uint64_t object, int de
 	return true;
 }
 
+/* Whether the generator gives an element in each iteration of the loop that it is in. */
+static bool gives_each(const struct loop_reading *r, uint64_t object)
+{
+	const struct tfh_py_layout *at = &r->py->at;
+	struct tfh_py_frame f = {.frame = object + at->generator_frame};
+	const uint8_t *p = tfh_py_copied(r->c, f.frame, at->frame_bytes);
+
+	if (!p || !r->types->counters)
+		return false;
+	f.code = tfh_py_word(p + at->frame_code) & ~TAGS;
+	f.at = tfh_py_instruction(at, p, f.code);
+	return tfh_py_copied(r->c, f.code, at->code_bytecode) &&
+	       tfh_py_yields_at(r->py, r->types->counters, r->c, &f);
+}
+
+/* Which of these references is to a generator, from 1 on; 0: none. */
+static uint32_t generator_among(const struct loop_reading *r, const uint64_t *value, uint32_t n)
+{
+	uint64_t at[TFH_PY_ATTRIBUTES], type[TFH_PY_ATTRIBUTES];
+
+	for (uint32_t i = 0; i < n; i++)
+		at[i] = (value[i] & ~TAGS) + TFH_PY_OBJECT_TYPE;
+	tfh_py_words(r->c->pid, at, type, n);
+	learn(r, type, n);
+	for (uint32_t i = 0; i < n; i++)
+		if (kind_of_type(r, type[i]) == GENERATOR)
+			return i + 1;
+	return 0;
+}
+
+/* An iterator of a class written in Python mostly passes on what a generator gives, which it keeps
+ * (Keras' epochs). Which attribute that is, is looked for once in each class: to look at all of
+ * them in each sample would cost more than the rest of it. */
+static bool object_loop(const struct loop_reading *r, uint64_t object, int depth,
+			struct tfh_py_loop *out)
+{
+	uint64_t value[TFH_PY_ATTRIBUTES], type, generator;
+	uint32_t n = tfh_py_attributes(r->py, r->c, object, value, TFH_PY_ATTRIBUTES), slot, kept;
+	bool free;
+
+	if (!n || !word_at(r, object + TFH_PY_OBJECT_TYPE, &type))
+		return false;
+	slot = slot_of(r->types, type, &free);
+	kept = free ? 0 : r->types->kept[slot];
+	if (!kept) {
+		kept = generator_among(r, value, n);
+		slot = slot_of(r->types, type, &free); /* what was met may have taken its place */
+		if (free)
+			return false;
+		r->types->kept[slot] = (uint8_t)kept;
+		if (!kept && ++r->types->vain[slot] == VAIN_MOST)
+			r->types->kind[slot] = UNKNOWN;
+	}
+	if (!kept || kept > n)
+		return false;
+	generator = value[kept - 1] & ~TAGS;
+	return kind_of(r, generator) == GENERATOR && gives_each(r, generator) &&
+	       generator_loop(r, generator, depth, out);
+}
+
 static bool loop_of_kind(const struct loop_reading *r, uint64_t object, enum kind kind, int depth,
 			 struct tfh_py_loop *out)
 {
@@ -358,6 +442,7 @@ static bool loop_of_kind(const struct loop_reading *r, uint64_t object, enum kin
 		     : kind == FIRST_OF	   ? first_loop(r, object, depth, out)
 		     : kind == GENERATOR   ? generator_loop(r, object, depth, out)
 		     : kind == ISLICE	   ? islice_loop(r, object, out)
+		     : kind == OBJECT	   ? object_loop(r, object, depth, out)
 					   : kind == DICT && dict_loop(r, object, out);
 
 	return found && out->done < COUNT_MOST;

@@ -27,12 +27,15 @@ struct tfh_py_loop {
 struct tfh_py_types {
 	uint64_t type[TFH_PY_TYPES];
 	uint8_t kind[TFH_PY_TYPES];
+	/* Of a class written in Python: the number of the attribute that counts, from 1 on; and
+	 * how often it was looked for in vain. */
+	uint8_t kept[TFH_PY_TYPES], vain[TFH_PY_TYPES];
 	struct tfh_py_counters *counters; /* NULL: loops that only the program counts are unknown */
 };
 
 /* The loops of the outer frames among these (innermost first), at most `most`, outermost first.
- * Returns their number. Unknown are: iterators of classes written in Python, unless the loop
- * has a counter; `while` loops that have none; and what is inside of one that has changed
+ * Returns their number. Unknown are: iterators of classes written in Python, unless they keep a
+ * generator that gives an element in each iteration of its loop, or the loop has a counter; `while` loops that have none; and what is inside of one that has changed
  * meanwhile. The frames' code objects must have been fetched. */
 uint32_t tfh_py_loops(const struct tfh_py *py, struct tfh_py_types *types, struct tfh_py_copies *c,
 		      const struct tfh_py_frame *frame, uint32_t n, struct tfh_py_loop *out,

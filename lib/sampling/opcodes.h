@@ -31,8 +31,9 @@ enum tfh_py_op {
 	TFH_PY_OP_ADD,
 	TFH_PY_OP_BINARY, /* the argument says which operator */
 	TFH_PY_OP_COMPARE,
-	TFH_PY_OP_ENDS, /* returns or raises */
-	TFH_PY_OP_FOR,	/* begins an iteration, or jumps forward to the loop's end */
+	TFH_PY_OP_YIELD, /* a generator gives an element */
+	TFH_PY_OP_ENDS,	 /* returns or raises */
+	TFH_PY_OP_FOR,	 /* begins an iteration, or jumps forward to the loop's end */
 	/* Jumps: always; or perhaps, on true, on false; forward, or back, or to an offset. */
 	TFH_PY_OP_FORWARD,
 	TFH_PY_OP_BACK,

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What must hold, with every CPython that is here: of a job that records nothing, `tfhook run` reads how far Python's `for` loops have
 come, and the report counts their iterations: in epochs over a range, a list, a tuple, a dict, enumerate of a generator, zip, map,
-islice and a reversed list; as many as the job makes, exactly (but where a range that begins with 1 is made elsewhere, from 3.12 on: one
+islice, a reversed list, and objects that keep a generator; as many as the job makes, exactly (but where a range that begins with 1 is made elsewhere, from 3.12 on: one
 more). So it does with loops that the program counts itself, in a variable that grows by 1 in every iteration: local, global, of a
 closure, an attribute, with `continue` and `break`, also over batches of a class's own iterator. A variable that grows only sometimes,
 and a `while` loop without any, show no steps. The digest gives the same report."""
@@ -27,6 +27,23 @@ def work():
 def batches(n):
     for i in range(0, 32 * n, 32):
         yield i
+class Passes:
+    def __init__(self, n): self.n, self.kept = n, None
+    def __iter__(self):
+        self.kept = batches(self.n)
+        return self
+    def __next__(self): return next(self.kept)
+class Groups(Passes):
+    def __iter__(self):
+        self.kept = groups(self.n)
+        return self
+def groups(n):
+    group = []
+    for i in range(4 * n):
+        group.append(i)
+        if len(group) == 4:
+            yield group
+            group = []
 def epoch(over):
     for i in over:
         work()
@@ -189,6 +206,12 @@ for number, (version, python) in enumerate(every.items() if isinstance(every, di
         check(loop and loop["function"] == "epoch" and report["steps"]["clock"] == "loop", name, over, loop, report["steps"])
         check(steps == int(out) or (first and steps == int(out) + 3), name, over, steps, out)
         check(0.003 < (report["steps"]["median_s"] or 0) < 0.05, name, over, report["steps"])
+    # An iterator of a class that keeps a generator: what that one gives in each iteration of its loop is counted, and nothing else.
+    for over in ("Passes(N)", "Groups(N)") if tuple(map(int, version.split(".")[:2])) >= (3, 11) else ():
+        report, out = judged(version + over[:6], JOB % (100, over), python)
+        if report and report["sampled"]["samples"] >= 40:
+            steps = report["steps"]["total"]
+            check(steps == int(out) if over[0] == "P" else steps <= int(out), version, over, report["steps"])
     for kind in (2 * number % len(COUNTED), (2 * number + 1) % len(COUNTED)):
         name, (loop, exact) = "%s_counted_%d" % (version, kind), COUNTED[kind]
         report, out = judged(name, HEAD + loop, python)
