@@ -205,6 +205,10 @@ TYPE(input_stage, T(1, name), T(2, prefix), N(3, self_s_per_step), N(4, calls_pe
      TN(10, function), N(11, line));
 #undef S
 
+#define S struct tfh_device_time
+TYPE(device_time, N(1, device), N(2, compute_s));
+#undef S
+
 #define S struct tfh_kernel
 TYPE(kernel, T(1, name), N(2, calls_per_step), N(3, median_s), N(4, s_per_step),
      N(5, share_of_busy));
@@ -444,7 +448,8 @@ TYPE(result, A(1, startup), SUB(2, pattern, pattern), SUB(3, supply, supply), N(
      B(37, n_families, TFH_FAMILY_COUNT), LIST(38, transfers, n_transfers, transfer),
      SUB(39, found, findings), SUB(40, quality, quality),
      LIST(41, discarded, n_discarded, discarded), N(42, exchanges), N(43, jitter_s), A(44, need_s),
-     LIST(45, generation, n_generation, generation), SUB(46, uncrowded, whatif));
+     LIST(45, generation, n_generation, generation), SUB(46, uncrowded, whatif),
+     LIST(47, devices, n_devices, device_time));
 #undef S
 
 #define S struct tfh_kept

@@ -55,6 +55,8 @@ struct tfh_result {
 	uint32_t n_segments;
 	struct tfh_input_stage *input;
 	uint32_t n_input;
+	struct tfh_device_time *devices; /* in order of their numbers; empty without device times */
+	uint32_t n_devices;
 	struct tfh_kernel *kernels;
 	uint32_t n_kernels;
 	/* The most time first; empty without device times. */

@@ -21,6 +21,12 @@ struct tfh_input_stage {
 	uint32_t line;
 };
 
+/* A device that the process computes on. */
+struct tfh_device_time {
+	uint32_t device;  /* its number in the process */
+	double compute_s; /* per step: time in which it computes */
+};
+
 struct tfh_kernel {
 	const char *name;
 	double calls_per_step, median_s, s_per_step, share_of_busy;

@@ -371,6 +371,19 @@ static void write_kernels(struct tfh_json *j, const struct tfh_result *r)
 	tfh_json_end(j);
 }
 
+static void write_devices(struct tfh_json *j, const struct tfh_result *r)
+{
+	tfh_json_key(j, "devices");
+	tfh_json_array(j);
+	for (uint32_t i = 0; i < r->n_devices; i++) {
+		tfh_json_object(j);
+		tfh_json_ku64(j, "device", r->devices[i].device);
+		tfh_json_kf64(j, "compute_s", r->devices[i].compute_s);
+		tfh_json_end(j);
+	}
+	tfh_json_end(j);
+}
+
 static void write_families(struct tfh_json *j, const struct tfh_result *r)
 {
 	tfh_json_key(j, "families");
@@ -509,6 +522,7 @@ int tfh_report_json(FILE *out, const struct tfh_wording *words)
 	write_discarded(&j, r);
 	write_startup(&j, r);
 	write_input(&j, r);
+	write_devices(&j, r);
 	write_kernels(&j, r);
 	write_families(&j, r);
 	write_transfers(&j, r);

@@ -183,7 +183,7 @@ static void kernel_row(const struct tfh_page *page, const struct tfh_kernel *k, 
 			  tfh_fmt_cut(name, sizeof(name), brief, TFH_KERNEL_NAME));
 	tfh_print(page->out, " %10s", tfh_fmt_mean(calls, k->calls_per_step));
 	if (timed)
-		tfh_print(page->out, " %8s %8s %7s", tfh_fmt_time(median, k->median_s),
+		tfh_print(page->out, " %8s %8s %7s", tfh_fmt_time(median, tfh_kernel_call_s(k)),
 			  tfh_fmt_time(step, k->s_per_step), tfh_fmt_share(busy, k->share_of_busy));
 	if (wide)
 		tfh_print(page->out, "  %s",
@@ -224,7 +224,7 @@ void tfh_text_kernels(const struct tfh_page *page)
 			  : UNTIMED_NAME + 2,
 		  wide ? "" : "TOP KERNELS", "calls/step");
 	if (timed)
-		tfh_print(page->out, " %8s %8s %7s", "median", "per step", "busy");
+		tfh_print(page->out, " %8s %8s %7s", "each", "per step", "busy");
 	tfh_put(wide ? "  KERNELS" : "", page->out);
 	tfh_tint(page, TFH_PLAIN);
 	tfh_put("\n", page->out);

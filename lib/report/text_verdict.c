@@ -463,14 +463,17 @@ static void little_to_gain(const struct tfh_page *page)
 	const struct tfh_result *r = page->r;
 	double share = r->breakdown[TFH_PART_COMPUTE].share, step = tfh_step_s(r);
 	double fastest, most = most_of_steps(r, share, &fastest), even = tfh_even_step_s(r);
+	bool ranks = even > 0;
 	char line[320], factor[TFH_TEXT], both[TFH_RANGE], besides[TFH_RANGE + 64], also[80] = "";
 	char mistake[64];
 
 	if (!(share > 0))
 		return;
+	even = ranks ? even : tfh_even_devices_s(r);
 	if (even > 0) {
-		snprintf(line, sizeof(line), "if all ranks computed as long: step %s, %s",
-			 change(both, step, even, "about "), tfh_fmt_factor(factor, step / even));
+		snprintf(line, sizeof(line), "if all %s computed as long: step %s, %s",
+			 ranks ? "ranks" : "devices", change(both, step, even, "about "),
+			 tfh_fmt_factor(factor, step / even));
 	} else if (r->verdict.cause == TFH_CAUSE_COMPUTE_CONTENTION) {
 		double alone = step - r->found.cause_s[r->verdict.cause];
 		snprintf(line, sizeof(line), "alone on the GPU: step %s, %s",
@@ -505,10 +508,10 @@ static void blame_rows(const struct tfh_page *page)
 	static const struct {
 		enum tfh_tells tells;
 		const char *label;
-	} rows[] = {{TFH_TELLS_RANK, "rank"},	  {TFH_TELLS_WHO, "who"},
-		    {TFH_TELLS_STAGE, "stage"},	  {TFH_TELLS_LINE, "line"},
-		    {TFH_TELLS_COPIES, "copies"}, {TFH_TELLS_KERNEL, "kernel"},
-		    {TFH_TELLS_OPS, "ops"}};
+	} rows[] = {{TFH_TELLS_RANK, "rank"},	  {TFH_TELLS_DEVICES, "devices"},
+		    {TFH_TELLS_WHO, "who"},	  {TFH_TELLS_STAGE, "stage"},
+		    {TFH_TELLS_LINE, "line"},	  {TFH_TELLS_COPIES, "copies"},
+		    {TFH_TELLS_KERNEL, "kernel"}, {TFH_TELLS_OPS, "ops"}};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		/* Kernels belong to the steps. If something else is to blame, they are left out. */

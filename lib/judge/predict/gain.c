@@ -531,6 +531,29 @@ static void fill_families(struct tfh_result *r)
 	qsort(r->families, r->n_families, sizeof(*r->families), by_family_time);
 }
 
+static int by_number(const void *a, const void *b)
+{
+	const struct tfh_device_time *x = a, *y = b;
+
+	return x->device < y->device ? -1 : x->device > y->device;
+}
+
+/* How long each device computes. */
+static int fill_devices(const struct tfh_device *d, struct tfh_result *r, double steps)
+{
+	r->devices =
+		tfh_arena_array(d->accounts->facts->arena, d->n_device + 1, sizeof(*r->devices));
+	if (!r->devices)
+		return -ENOMEM;
+	r->n_devices = 0;
+	for (uint32_t i = 0; i < d->n_device; i++)
+		if (d->busy[i][TFH_W_COMPUTE])
+			r->devices[r->n_devices++] = (struct tfh_device_time){
+				d->id[i], (double)d->busy[i][TFH_W_COMPUTE] / 1e9 / steps};
+	qsort(r->devices, r->n_devices, sizeof(*r->devices), by_number);
+	return 0;
+}
+
 int tfh_device_tables(const struct tfh_device *d, struct tfh_result *r)
 {
 	const struct tfh_accounts *accounts = d->accounts;
@@ -543,6 +566,8 @@ int tfh_device_tables(const struct tfh_device *d, struct tfh_result *r)
 			t->bytes_per_s = (double)d->copied[t->dir][t->pageable == 1].bytes * 1e9 /
 					 (double)d->copied[t->dir][t->pageable == 1].ns;
 	}
+	if (fill_devices(d, r, steps))
+		return -ENOMEM;
 	if (!d->kernel.n)
 		return 0;
 	r->kernels = tfh_arena_array(accounts->facts->arena, d->kernel.n, sizeof(*r->kernels));

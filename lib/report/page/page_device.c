@@ -84,15 +84,14 @@ void tfh_page_kernels(const struct tfh_html_page *s)
 	char brief[TFH_KERNEL_NAME];
 
 	write_families(s);
-	tfh_html_table(s->out, "By name",
-		       "<kernel|<kind|calls a step|median|a step|of busy time|<");
+	tfh_html_table(s->out, "By name", "<kernel|<kind|calls a step|each|a step|of busy time|<");
 	for (uint32_t i = 0; i < s->r->n_kernels; i++) {
 		const struct tfh_kernel *k = &s->r->kernels[i];
 		tfh_html(s->out, "<tr><th scope=\"row\"><code title=\"%s\">%s</code></th>", k->name,
 			 tfh_kernel_short(brief, k->name, 64));
 		tfh_html_text(s->out, tfh_family_name(tfh_kernel_family(k->name)));
 		tfh_html_mean(s->out, k->calls_per_step);
-		tfh_html_time(s->out, k->median_s);
+		tfh_html_time(s->out, tfh_kernel_call_s(k));
 		tfh_html_time(s->out, k->s_per_step);
 		tfh_html_share(s->out, k->share_of_busy);
 		tfh_html_bar(s->out, k->share_of_busy, "compute");

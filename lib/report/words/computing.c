@@ -1,4 +1,5 @@
 /* Compute-bound jobs: what the device computes, and whether it computes for others. */
+#include <math.h>
 #include <string.h>
 
 #include "model/symbols/kernel_name.h"
@@ -85,6 +86,21 @@ static void advise_optimizer(struct tfh_wording *w)
 		   TFH_REMOVE_NONE);
 }
 
+/* A step is as long as the device that computes longest. */
+static void advise_even_devices(struct tfh_wording *w, double even)
+{
+	double step = tfh_step_s(w->r);
+	const struct tfh_whatif gain = {.step_s = NAN,
+					.about_s = even,
+					.ceiling_speedup = step / even,
+					.saved_s = (step - even) * (double)w->r->steps.total};
+
+	tfh_advise_gain(w, "the devices compute for unequal times", w->text,
+			"give the device that computes longest less of each batch (or fewer "
+			"layers), and the others more",
+			&gain);
+}
+
 static void explain_busy(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
@@ -95,20 +111,24 @@ static void explain_busy(struct tfh_wording *w)
 					       : few		    ? TFH_CAUSE_COMPUTE_UNDERFILLED
 								    : TFH_CAUSE_COMPUTE_DENSE);
 
-	w->text = tfh_phrase(w,
-			     w->r->found.cpu_only ? "computing on the CPU takes %.0f %% of the step"
-			     : few ? "the device is busy for %.0f %% of the step, mostly with "
-				     "kernels too small to fill it: blocks for less than half of "
-				     "its multiprocessors"
-				   : "the device is busy for %.0f %% of the step",
-			     busy);
+	double even = tfh_even_devices_s(r);
+	w->text = r->found.cpu_only
+			  ? tfh_phrase(w, "computing on the CPU takes %.0f %% of the step", busy)
+			  : tfh_phrase(w, "the %sdevice is busy for %.0f %% of the step%s",
+				       even > 0 ? "busiest " : "", busy,
+				       few ? ", mostly with kernels too small to fill it: blocks "
+					     "for less than half of its multiprocessors"
+					   : "");
 	const char *parts = r->found.cpu_only ? tfh_computed_shares(w) : NULL;
 	w->text = parts ? parts : w->text;
+	if (even > 0)
+		advise_even_devices(w, even);
 	tfh_explain_families(w);
 	advise_optimizer(w);
 	const char *todo = v->cause == TFH_CAUSE_COMPUTE_DENSE ? compute_advice(r) : NULL;
-	/* A dominant op has its own line. */
-	if (v->cause != TFH_CAUSE_COMPUTE_DOMINANT_OP &&
+	/* A dominant op has its own line; more devices would not help where one is idle. */
+	if (!(even > 0 && v->cause == TFH_CAUSE_COMPUTE_DENSE) &&
+	    v->cause != TFH_CAUSE_COMPUTE_DOMINANT_OP &&
 	    !(v->cause == TFH_CAUSE_COMPUTE_DENSE && is_one_kernel(r)))
 		tfh_advise(
 			w, m.finding,
@@ -131,11 +151,12 @@ static const char *kernel_share(struct tfh_wording *w)
 	const struct tfh_result *r = w->r;
 	char name[TFH_KERNEL_NAME];
 
-	return tfh_phrase(w, "%s takes %.0f %% of the computing, %s per step, %s each",
+	return tfh_phrase(w, "%s takes %.0f %% of the computing, %s per step, %s each%s",
 			  tfh_kernel_short(name, r->kernels[0].name, 60),
 			  100 * r->kernels[0].share_of_busy,
 			  tfh_phrase_calls(w, r->kernels[0].calls_per_step),
-			  tfh_phrase_time(w, r->kernels[0].median_s));
+			  tfh_phrase_time(w, tfh_kernel_call_s(&r->kernels[0])),
+			  tfh_kernel_is_mixed(&r->kernels[0]) ? " on average" : "");
 }
 
 /* The ops that take most of the computing on the CPU, or NULL. */

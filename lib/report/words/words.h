@@ -44,6 +44,7 @@ enum tfh_tells {
 	TFH_TELLS_KERNEL,
 	TFH_TELLS_OPS,
 	TFH_TELLS_RANK,
+	TFH_TELLS_DEVICES,
 	TFH_TELLS_WHO /* had the CPUs */
 };
 
@@ -115,6 +116,16 @@ const struct tfh_rank *tfh_late_rank(const struct tfh_result *r);
 double tfh_computes_more_s(const struct tfh_result *r);
 /* Its step if all ranks computed as long; NAN: that is not why they wait. */
 double tfh_even_step_s(const struct tfh_result *r);
+/* Its step if all devices of the process computed as long; NAN: they do, or in succession, or there
+ * is only one. */
+double tfh_even_devices_s(const struct tfh_result *r);
+/* How long each device computes, if some are idle meanwhile. NULL: all compute as long. */
+const char *tfh_devices_line(struct tfh_wording *w);
+/* How long a call of a kernel takes: the median, or the mean where its calls are of several kinds,
+ * so that the median is far from what they take together. */
+double tfh_kernel_call_s(const struct tfh_kernel *k);
+bool tfh_kernel_is_mixed(const struct tfh_kernel *k);
+
 /* ", on GPU 5 (0000:06:00.0)": the first device of a process; "": not known. */
 const char *tfh_rank_device(struct tfh_wording *w, uint32_t process);
 /* "rank 0 (node0) died of signal 9, ...": the first rank of a generation that failed. */

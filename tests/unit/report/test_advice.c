@@ -79,6 +79,53 @@ static void test_compute_advice(void **state)
 	}
 }
 
+/* Of two devices of which one computes longer, the step is as long as that one's; more devices would not help. Where they compute in
+ * succession, nothing is said about equal parts, and where they compute equally long, nothing at all. */
+static void test_devices(void **state)
+{
+	(void)state;
+	struct words w;
+
+	for (int k = 0; k < 3; k++) {
+		struct tfh_device_time device[] = {{0, k < 2 ? 9e-3 : 5e-3}, {1, 5e-3}};
+		begin(&w, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_DENSE);
+		for (int p = 0; p < TFH_PART_COUNT; p++)
+			w.r.breakdown[p] = (struct tfh_share){0, 0};
+		w.r.breakdown[TFH_PART_COMPUTE] =
+			(struct tfh_share){k == 1 ? 10e-3 : device[0].compute_s, 0.9};
+		w.r.breakdown[TFH_PART_HOST].s_per_step =
+			10e-3 - w.r.breakdown[TFH_PART_COMPUTE].s_per_step;
+		w.r.devices = device;
+		w.r.n_devices = 2;
+		w.r.steps.total = 100;
+		tfh_explain_cause(&w.said);
+		const char *line = tfh_devices_line(&w.said);
+		assert_int_equal(line != NULL, k < 2);
+		if (line)
+			assert_string_equal(line,
+					    "device 0 computes for 9.00 ms of a step of 10.0 ms, "
+					    "device 1 for 5.00 ms");
+		assert_int_equal(w.said.n_advice, 1);
+		assert_int_equal(strstr(w.said.advice[0].todo, "more devices") != NULL, k > 0);
+		assert_true(k > 0 || fabs(w.said.advice[0].saved_s - 0.2) < 1e-9);
+		assert_true(k > 0 || fabs(tfh_even_devices_s(&w.r) - 8e-3) < 1e-9);
+		tfh_wording_free(&w.said);
+	}
+}
+
+/* The median of calls of two kinds is that of neither: their mean is given. */
+static void test_mixed_calls(void **state)
+{
+	(void)state;
+	struct tfh_kernel k = {.calls_per_step = 2, .median_s = 3.2e-3, .s_per_step = 12.8e-3};
+
+	assert_true(tfh_kernel_is_mixed(&k) && fabs(tfh_kernel_call_s(&k) - 6.4e-3) < 1e-9);
+	k.s_per_step = 6.5e-3;
+	assert_true(!tfh_kernel_is_mixed(&k) && tfh_kernel_call_s(&k) == 3.2e-3);
+	k.median_s = k.s_per_step = NAN; /* no device times */
+	assert_true(!tfh_kernel_is_mixed(&k) && isnan(tfh_kernel_call_s(&k)));
+}
+
 /* Where a filter drops most of what a map makes, it comes too late; where it keeps them, its condition is what takes time. */
 static void test_filter(void **state)
 {
@@ -123,7 +170,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_launch_advice),  cmocka_unit_test(test_prepared_launches),
 		cmocka_unit_test(test_compute_advice), cmocka_unit_test(test_dominant),
-		cmocka_unit_test(test_filter),
+		cmocka_unit_test(test_filter),	       cmocka_unit_test(test_devices),
+		cmocka_unit_test(test_mixed_calls),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
