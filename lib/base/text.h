@@ -18,6 +18,15 @@ static inline bool tfh_ends_with(const char *text, const char *end)
 	return n >= m && !strcmp(text + n - m, end);
 }
 
+/* Copies the first n bytes of a text, at most as many as fit, and ends the copy. */
+static inline void tfh_copy_text(char *to, size_t cap, const char *from, size_t n)
+{
+	n = n < cap ? n : cap - 1;
+	if (n)
+		memcpy(to, from, n);
+	to[n] = '\0';
+}
+
 /* The last part of a path, all of it if it has no slash; "" for NULL. Not a copy. */
 static inline const char *tfh_file_of(const char *path)
 {

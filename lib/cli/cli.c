@@ -25,7 +25,7 @@ static bool strip_own_preload(char *out, size_t size)
 		size_t len = strcspn(value, " :");
 		char entry[4096];
 		snprintf(entry, sizeof(entry), "%.*s", (int)len, value);
-		if (!strncmp(tfh_file_of(entry), "libtfhook", 9))
+		if (tfh_starts_with(tfh_file_of(entry), "libtfhook"))
 			found = true;
 		else if (len && used + len + 2 < size)
 			used += (size_t)snprintf(out + used, size - used, "%s%s", used ? ":" : "",

@@ -269,7 +269,7 @@ static void check_audit(struct tfh_doctor *d)
 
 static bool is_python(const char *path)
 {
-	return !strncmp(tfh_file_of(path), "python", 6);
+	return tfh_starts_with(tfh_file_of(path), "python");
 }
 
 static void check_command(struct tfh_doctor *d, const char *command)

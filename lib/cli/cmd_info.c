@@ -64,7 +64,7 @@ static void print_environment(const char *dir)
 		return;
 	while (fgets(line, sizeof(line), f)) {
 		char *p = line + strspn(line, " \t");
-		if (!strncmp(p, "\"env\": {", 8)) {
+		if (tfh_starts_with(p, "\"env\": {")) {
 			tfh_put("environment\n", stdout);
 			inside = true;
 			continue;

@@ -284,7 +284,7 @@ static bool directory_gone(const struct tft_journal *j)
 
 static bool is_left(const struct tft_view *view)
 {
-	return !strncmp(tft_view_path(view), "/dev/shm/tfhook.", 16);
+	return tfh_starts_with(tft_view_path(view), "/dev/shm/tfhook.");
 }
 
 /* Repairs one of the user's own journals. */

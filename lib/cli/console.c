@@ -10,6 +10,7 @@
 
 #include "base/clean.h"
 #include "base/print.h"
+#include "base/text.h"
 #include "cli/cli.h"
 
 void tfh_say(const char *fmt, ...)
@@ -38,7 +39,7 @@ const char *tfh_reason(const struct tfh_err *err, int code, const char *path)
 
 	if (!*err->text)
 		return strerror(-code);
-	bool named = !strncmp(err->text, path, len) && !strncmp(err->text + len, ": ", 2);
+	bool named = !strncmp(err->text, path, len) && tfh_starts_with(err->text + len, ": ");
 	return err->text + (named ? len + 2 : 0);
 }
 

@@ -104,7 +104,7 @@ bool tfh_ctl_name(char name[NAME_MAX + 1], uint64_t id, const char *host)
 
 bool tfh_ctl_is_name(const char *name)
 {
-	return !strncmp(name, PREFIX, sizeof(PREFIX) - 1) &&
+	return tfh_starts_with(name, PREFIX) &&
 	       (tfh_ends_with(name, ".request") || tfh_ends_with(name, ".answer") ||
 		tfh_ends_with(name, ".part"));
 }

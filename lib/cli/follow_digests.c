@@ -118,7 +118,7 @@ static struct run_files look_at(const char *dir, const char *here)
 			f.has_request = true;
 			continue;
 		}
-		if (!strncmp(e->d_name, TFH_DIGEST_NAME, strlen(TFH_DIGEST_NAME)) ||
+		if (tfh_starts_with(e->d_name, TFH_DIGEST_NAME) ||
 		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
 			continue;
 		double age = (double)(now.tv_sec - st.st_mtim.tv_sec);

@@ -243,8 +243,7 @@ static const char *fact_words(const char *name, char *out, size_t size)
 		   {"verdict.", ""}};
 	size_t i = 0;
 
-	while (i < sizeof(row) / sizeof(row[0]) &&
-	       strncmp(name, row[i].begin, strlen(row[i].begin)))
+	while (i < sizeof(row) / sizeof(row[0]) && !tfh_starts_with(name, row[i].begin))
 		i++;
 	bool found = i < sizeof(row) / sizeof(row[0]);
 	snprintf(out, size, "%s%s", found ? row[i].words : "",

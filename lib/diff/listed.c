@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+
 static double change_of(const struct tfh_diff_item *x)
 {
 	double a = isnan(x->a_s) ? 0 : x->a_s, b = isnan(x->b_s) ? 0 : x->b_s;
@@ -188,10 +190,10 @@ static bool is_setting(const char *name)
 					 "env.SHLVL",	"env.SLURM_JOB_ID", "env.SLURM_JOBID"};
 
 	for (size_t i = 0; i < sizeof(no) / sizeof(*no); i++)
-		if (!strncmp(name, no[i], strlen(no[i])))
+		if (tfh_starts_with(name, no[i]))
 			return false;
 	for (size_t i = 0; i < sizeof(yes) / sizeof(*yes); i++)
-		if (!strncmp(name, yes[i], strlen(yes[i])))
+		if (tfh_starts_with(name, yes[i]))
 			return true;
 	return false;
 }
@@ -218,7 +220,7 @@ static bool has_versions(const struct tfh_diff_side *s)
 	const struct tfh_digest_key *key = p->row;
 
 	for (uint32_t i = 0; i < p->n; i++)
-		if (!strncmp(tfh_digest_text(p, key[i].name), "software.", 9))
+		if (tfh_starts_with(tfh_digest_text(p, key[i].name), "software."))
 			return true;
 	return false;
 }
@@ -246,7 +248,7 @@ void tfh_diff_find_facts(struct tfh_run_diff *d)
 		const struct tfh_digest_key *key = p->row;
 		for (uint32_t i = 0; i < p->n; i++) {
 			const char *name = tfh_digest_text(p, key[i].name);
-			if (is_setting(name) && (versions || strncmp(name, "software.", 9)))
+			if (is_setting(name) && (versions || !tfh_starts_with(name, "software.")))
 				list_fact(d, name);
 		}
 		judge[k] = tfh_digest_fact(d->side[k].digest[0], "judge");

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/text.h"
 #include "digest/digest_out.h"
 #include "model/ops/collectives.h"
 
@@ -135,7 +136,7 @@ static void add_anchor(struct anchor_list *x, struct communicator *c, const stru
 
 static void add_call(struct anchor_list *x, const struct tfh_event *ev)
 {
-	bool begins = !strncmp(ev->fn->name, "ncclCommInit", strlen("ncclCommInit"));
+	bool begins = tfh_starts_with(ev->fn->name, "ncclCommInit");
 	struct communicator *c;
 
 	if (ev->fn->family != TFH_FAM_COMMUNICATION || ev->kind != TFT_CALL || !ev->w[1])

@@ -6,11 +6,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/json.h"
 #include "base/key_table.h"
 #include "base/print.h"
+#include "base/text.h"
 #include "base/vocabulary.h"
 #include "export/naming.h"
 #include "export/walk.h"
@@ -147,7 +147,7 @@ static const char *call_category(const struct tfh_walk_call *call)
 		return "cpu_op";
 	if (family >= TFH_FAM_CONSUMER)
 		return "user_annotation";
-	return strncmp(call->name, "cuda", 4) != 0 && !strncmp(call->name, "cu", 2)
+	return !tfh_starts_with(call->name, "cuda") && tfh_starts_with(call->name, "cu")
 		       ? "cuda_driver"
 		       : "cuda_runtime";
 }

@@ -1,7 +1,7 @@
 #include "export/naming.h"
 
-#include <string.h>
 
+#include "base/text.h"
 #include "model/symbols/demangle.h"
 
 bool tfh_export_issues(const struct tfh_event *ev)
@@ -79,7 +79,7 @@ void tfh_export_rank_name(const struct tfh_export *x, uint32_t process, char out
 
 const char *tfh_export_batch_name(char room[256], const char *name)
 {
-	if (!strncmp(name, "enumerate(DataLoader)", 21))
+	if (tfh_starts_with(name, "enumerate(DataLoader)"))
 		return name;
 	snprintf(room, 256, "enumerate(DataLoader)#%.200s.__next__", name);
 	return room;

@@ -6,8 +6,8 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "base/text.h"
 #include "export/naming.h"
 #include "export/walk.h"
 #include "export/writers.h"
@@ -111,7 +111,7 @@ static const char *op_name(char room[TFH_EXPORT_NAME], const struct tfh_op *op)
 {
 	const char *name = tfh_export_op_name(op);
 
-	if (op->kind == TFH_OP_COPY && !strncmp(name, "Memcpy ", 7)) {
+	if (op->kind == TFH_OP_COPY && tfh_starts_with(name, "Memcpy ")) {
 		snprintf(room, TFH_EXPORT_NAME, "Memcpy%.4s", name + 7);
 		return room;
 	}

@@ -1,6 +1,7 @@
 /* Names of calls and copies in other tools' traces, and their meaning. */
 #include <string.h>
 
+#include "base/text.h"
 #include "import/import.h"
 
 /* CUDA runtime calls and the equivalent driver functions; HIP's names are the same after "hip".
@@ -108,9 +109,9 @@ static const struct tfh_fn_info *memory_call(const char *rest)
 {
 	bool async = strstr(rest, "Async") != NULL;
 
-	if (!strncmp(rest, "Memcpy", 6))
+	if (tfh_starts_with(rest, "Memcpy"))
 		return &tfh_fn_table[async ? TFH_FN_cuMemcpyAsync : TFH_FN_cuMemcpy];
-	if (!strncmp(rest, "Memset", 6))
+	if (tfh_starts_with(rest, "Memset"))
 		return &tfh_fn_table[async ? TFH_FN_cuMemsetD8Async : TFH_FN_cuMemsetD8_v2];
 	return NULL;
 }
@@ -127,16 +128,16 @@ const struct tfh_fn_info *tfh_import_call(const char *name)
 {
 	const char *rest;
 
-	if (!strncmp(name, "cuda", 4))
+	if (tfh_starts_with(name, "cuda"))
 		rest = name + 4;
-	else if (!strncmp(name, "hip", 3))
+	else if (tfh_starts_with(name, "hip"))
 		rest = name + 3;
-	else if (!strncmp(name, "cu", 2))
+	else if (tfh_starts_with(name, "cu"))
 		return driver_call(name);
 	else
 		return NULL;
 	for (size_t i = 0; i < sizeof(runtime) / sizeof(*runtime); i++)
-		if (!strncmp(rest, runtime[i].prefix, strlen(runtime[i].prefix)))
+		if (tfh_starts_with(rest, runtime[i].prefix))
 			return &tfh_fn_table[runtime[i].fn];
 	return memory_call(rest);
 }

@@ -4,12 +4,8 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/text.h"
 #include "import/import.h"
-
-static bool starts(const char *s, const char *with)
-{
-	return !strncmp(s, with, strlen(with));
-}
 
 static int name_word(struct tfh_builder *b, uint32_t process, enum tft_name kind, const char *text,
 		     uint64_t *word)
@@ -25,7 +21,7 @@ static int name_word(struct tfh_builder *b, uint32_t process, enum tft_name kind
 static enum tft_range range_of(const char *name)
 {
 #define EXCHANGE_NAME(start, kind)                                                                 \
-	if (starts(name, start))                                                                   \
+	if (tfh_starts_with(name, start))                                                          \
 		return TFT_RANGE_##kind;
 #include "base/exchange_names.def"
 #undef EXCHANGE_NAME
@@ -39,7 +35,7 @@ bool tfh_import_step(const char *name, uint64_t *number)
 {
 	static const char step[] = "ProfilerStep#";
 
-	if (!starts(name, step))
+	if (!tfh_starts_with(name, step))
 		return false;
 	*number = strtoull(name + sizeof(step) - 1, NULL, 10);
 	return true;
@@ -55,7 +51,8 @@ int tfh_import_host_event(struct tfh_builder *b, const char *name, enum tft_rang
 		ev->fn = &tfh_fn_table[TFH_FN_mark_step];
 		return name_word(b, ev->process, TFT_NAME_STRING, "ProfilerStep", &ev->w[1]);
 	}
-	if (starts(name, "enumerate(DataLoader)") || starts(name, "enumerate(DataPipe)")) {
+	if (tfh_starts_with(name, "enumerate(DataLoader)") ||
+	    tfh_starts_with(name, "enumerate(DataPipe)")) {
 		ev->kind = TFT_CALL;
 		ev->fn = tfh_build_fn(b, name, &tfh_fn_table[TFH_FN_user_getnext]);
 		return ev->fn ? name_word(b, ev->process, TFT_NAME_ITERATOR, name, &ev->w[0])
@@ -76,7 +73,7 @@ int tfh_import_fn(struct tfh_builder *b, struct tfh_map *known, const char *name
 		return -ENOMEM;
 	if (!*row) {
 		const struct tfh_fn_info *like = tfh_import_call(name);
-		if (!like && strncmp(name, "cu", 2) != 0 && !starts(name, "hip"))
+		if (!like && !tfh_starts_with(name, "cu") && !tfh_starts_with(name, "hip"))
 			like = tfh_import_other_call(name);
 		*fn = like ? tfh_build_fn(b, name, like) : NULL;
 		if (like && !*fn)

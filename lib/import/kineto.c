@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "base/text.h"
 #include "import/kineto.h"
 
 /* The category of an entry, from the text in `cat`. All versions: 2020 (Operator, Runtime, Kernel),
@@ -70,28 +71,20 @@ static uint8_t category_at_home(const struct tfh_kineto_entry *e)
 {
 	if (e->home != TFH_KINETO_KERNEL)
 		return e->home;
-	return !strncmp(e->name, "Memcpy", 6)	? TFH_KINETO_COPY
-	       : !strncmp(e->name, "Memset", 6) ? TFH_KINETO_MEMSET
-						: TFH_KINETO_KERNEL;
+	return tfh_starts_with(e->name, "Memcpy")   ? TFH_KINETO_COPY
+	       : tfh_starts_with(e->name, "Memset") ? TFH_KINETO_MEMSET
+						    : TFH_KINETO_KERNEL;
 }
 
 /* Categories of Meta's accelerator units; "events" are its own bookkeeping. */
 static uint8_t category_of_unit(const char *name)
 {
-	return !strncmp(name, "event_", 6) ? TFH_KINETO_OTHER
-	       : !strncmp(name, "dma_", 4) ? TFH_KINETO_COPY
-					   : TFH_KINETO_KERNEL;
+	return tfh_starts_with(name, "event_") ? TFH_KINETO_OTHER
+	       : tfh_starts_with(name, "dma_") ? TFH_KINETO_COPY
+					       : TFH_KINETO_KERNEL;
 }
 
 /* ---- one entry ---- */
-
-static void copy_text(char *to, size_t cap, const struct tfh_scan *s)
-{
-	size_t n = s->length < cap ? s->length : cap - 1;
-
-	memcpy(to, s->text, n);
-	to[n] = '\0';
-}
 
 /* A path of Windows, as PyTorch wrote it until 2023: with backslashes that are no escapes, so that
  * "torch\nn" has a new line. Letters that were lost are put back. */
@@ -235,7 +228,7 @@ static void argument(struct tfh_scan *s, const char *key, struct tfh_kineto_entr
 	}
 	case A_NAME:
 		tfh_scan_text(s);
-		copy_text(e->label, sizeof(e->label), s);
+		tfh_copy_text(e->label, sizeof(e->label), s->text, s->length);
 		break;
 	default:
 		*number[arguments[i].what] = tfh_scan_int(s);
@@ -273,7 +266,7 @@ static void field(struct tfh_scan *s, const char *key, struct tfh_kineto_entry *
 		e->category = category_of(tfh_scan_text(s));
 	} else if (!strcmp(key, "name")) {
 		tfh_scan_text(s);
-		copy_text(e->name, sizeof(e->name), s);
+		tfh_copy_text(e->name, sizeof(e->name), s->text, s->length);
 		path_of_windows(e->name, sizeof(e->name));
 	} else if (!strcmp(key, "ts")) {
 		e->ts = tfh_scan_thousandths(s);

@@ -3,6 +3,7 @@
  * thread: 16 bits, 24 and 24. Texts are numbers of rows of StringIds, or themselves. Numbers of
  * kinds are CUPTI's.
  */
+#include "base/text.h"
 #include "import/nsys.h"
 
 #include <errno.h>
@@ -223,10 +224,10 @@ static const char *call_name(const char *text, char *room, size_t cap)
 	memcpy(room, text, length);
 	room[length] = '\0';
 	char *at = strrchr(room, '_');
-	if (at && !strncmp(room, "cuda", 4) && at[1] == 'v' && at[2] &&
+	if (at && tfh_starts_with(room, "cuda") && at[1] == 'v' && at[2] &&
 	    strspn(at + 2, "0123456789") == strlen(at + 2))
 		*at = '\0';
-	if (at && !strncmp(room, "cu", 2) && (!strcmp(at, "_ptsz") || !strcmp(at, "_ptds")))
+	if (at && tfh_starts_with(room, "cu") && (!strcmp(at, "_ptsz") || !strcmp(at, "_ptds")))
 		*at = '\0';
 	return room;
 }
@@ -267,7 +268,7 @@ static int note_first(struct tfh_nsys *n, struct tfh_nsys_process *p, int64_t co
 	uint8_t family = ev->fn ? ev->fn->family : TFH_FAM_NONE;
 	bool from_start = correlation > 0 && correlation < FIRST_CALLS;
 	bool allocates = family == TFH_FAM_ALLOC || family == TFH_FAM_FREE;
-	bool runtime = !strncmp(name, "cuda", 4) && family != TFH_FAM_LOOKUP;
+	bool runtime = tfh_starts_with(name, "cuda") && family != TFH_FAM_LOOKUP;
 	bool copies = family == TFH_FAM_COPY || family == TFH_FAM_MEMSET;
 	bool first = !p->called && allocates;
 	bool slow = runtime && (!tfh_family_issues(family) || (!p->called && copies)) &&

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "base/text.h"
 #include "import/kineto.h"
 
 bool tfh_rocprof_is(const struct tfh_kineto_entry *e)
@@ -14,13 +15,13 @@ bool tfh_rocprof_is(const struct tfh_kineto_entry *e)
 
 static uint8_t category_of(const char *label, bool hip)
 {
-	if (!strncmp(label, "GPU", 3))
+	if (tfh_starts_with(label, "GPU"))
 		return TFH_KINETO_KERNEL;
 	if (!strcmp(label, "COPY"))
 		return TFH_KINETO_COPY;
 	if (!strcmp(label, "CPU HIP API") || (!hip && !strcmp(label, "CPU HSA API")))
 		return TFH_KINETO_CALL;
-	return strncmp(label, "CPU ", 4) != 0 && strcmp(label, "Markers and Ranges") != 0
+	return !tfh_starts_with(label, "CPU ") && strcmp(label, "Markers and Ranges") != 0
 		       ? TFH_KINETO_OTHER
 		       : TFH_KINETO_HOST;
 }

@@ -14,6 +14,7 @@
 
 #include "base/bisect.h"
 #include "base/hash.h"
+#include "base/text.h"
 #include "import/scan.h"
 #include "import/import.h"
 
@@ -218,7 +219,8 @@ static int add_op(struct timeline *t, const struct tf_event *e)
 			    .process = t->process,
 			    .device = e->at.device,
 			    .stream = e->at.stream,
-			    .kind = strncmp(e->name, "MEMCPY", 6) ? TFH_OP_KERNEL : TFH_OP_COPY,
+			    .kind = !tfh_starts_with(e->name, "MEMCPY") ? TFH_OP_KERNEL
+									: TFH_OP_COPY,
 			    .correlation = e->launched,
 			    .name = e->name};
 
@@ -316,19 +318,11 @@ static int build(struct timeline *t)
 
 /* ---- the text ---- */
 
-static void copy(char *to, size_t cap, const struct tfh_scan *s)
-{
-	size_t n = s->length < cap ? s->length : cap - 1;
-
-	memcpy(to, s->text, n);
-	to[n] = '\0';
-}
-
 /* A copy's node is "edge_17_loss": the 17th tensor, made by the node "loss". */
 static uint64_t node_of(const char *name)
 {
 	const char *at =
-		strncmp(name, "edge_", 5) ? NULL : name + 5 + strspn(name + 5, "0123456789");
+		!tfh_starts_with(name, "edge_") ? NULL : name + 5 + strspn(name + 5, "0123456789");
 
 	return tfh_hash_str(at && *at == '_' ? at + 1 : name);
 }
@@ -343,7 +337,7 @@ static void arguments(struct tfh_scan *s, struct timeline *t)
 		bool name = !strcmp(key, "name");
 		tfh_scan_text(s);
 		if (name) {
-			copy(t->label, sizeof(t->label), s);
+			tfh_copy_text(t->label, sizeof(t->label), s->text, s->length);
 			t->now.node = node_of(s->text);
 		}
 	}
@@ -364,7 +358,7 @@ static void field(struct tfh_scan *s, const char *key, struct timeline *t)
 	else if (strcmp(key, "name") != 0)
 		tfh_scan_skip(s);
 	else if (tfh_scan_text(s))
-		copy(t->now.name, sizeof(t->now.name), s);
+		tfh_copy_text(t->now.name, sizeof(t->now.name), s->text, s->length);
 }
 
 static int entries(struct tfh_scan *s, struct timeline *t)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/text.h"
 #include "import/scan.h"
 #include "import/xplane.h"
 
@@ -36,7 +37,7 @@ struct viewer {
 
 bool tfh_viewer_plane(const char *name)
 {
-	return !strncmp(name, "/device:", 8) || !strncmp(name, "/host:", 6);
+	return tfh_starts_with(name, "/device:") || tfh_starts_with(name, "/host:");
 }
 
 static struct viewer_line *line_of(struct viewer *v, int64_t pid, int64_t tid)
@@ -124,14 +125,6 @@ static int add_event(struct viewer *v)
 
 /* ---- the text ---- */
 
-static void copy(char *to, size_t cap, const struct tfh_scan *s)
-{
-	size_t n = s->length < cap ? s->length : cap - 1;
-
-	memcpy(to, s->text, n);
-	to[n] = '\0';
-}
-
 static void argument(struct tfh_scan *s, const char *key, struct viewer *v)
 {
 	enum tfh_xstat what = tfh_xplane_stat(key);
@@ -140,13 +133,13 @@ static void argument(struct tfh_scan *s, const char *key, struct viewer *v)
 
 	tfh_scan_text(s);
 	if (name)
-		copy(v->label, sizeof(v->label), s);
+		tfh_copy_text(v->label, sizeof(v->label), s->text, s->length);
 	else if (what == TFH_XSTAT_KERNEL)
-		copy(e->kernel, sizeof(e->kernel), s);
+		tfh_copy_text(e->kernel, sizeof(e->kernel), s->text, s->length);
 	else if (what == TFH_XSTAT_COPY)
-		copy(e->copy, sizeof(e->copy), s);
+		tfh_copy_text(e->copy, sizeof(e->copy), s->text, s->length);
 	else if (what == TFH_XSTAT_MEMSET)
-		copy(e->memset, sizeof(e->memset), s);
+		tfh_copy_text(e->memset, sizeof(e->memset), s->text, s->length);
 	else if (what != TFH_XSTAT_OTHER) /* "$$5" and the like */
 		e->number[what] =
 			s->text[strcspn(s->text, "0123456789")]
@@ -164,7 +157,7 @@ static void field(struct tfh_scan *s, const char *key, struct viewer *v)
 		v->phase = *tfh_scan_text(s);
 	} else if (!strcmp(key, "name")) {
 		tfh_scan_text(s);
-		copy(v->event.name, sizeof(v->event.name), s);
+		tfh_copy_text(v->event.name, sizeof(v->event.name), s->text, s->length);
 	} else if (!strcmp(key, "ts")) {
 		v->event.t0 = tfh_scan_thousandths(s);
 	} else if (!strcmp(key, "dur")) {

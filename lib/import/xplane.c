@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "base/text.h"
 #include "import/bytes.h"
 
 #include "import/xplane.h"
@@ -28,13 +29,7 @@ struct plane {
 
 static void copy_text(char *to, size_t cap, struct tfh_wire w)
 {
-	size_t n = w.p ? (size_t)(w.end - w.p) : 0;
-
-	if (n >= cap)
-		n = cap - 1;
-	if (n)
-		memcpy(to, w.p, n);
-	to[n] = '\0';
+	tfh_copy_text(to, cap, (const char *)w.p, w.p ? (size_t)(w.end - w.p) : 0);
 }
 
 static struct tfh_wire text_field(struct tfh_wire w, uint32_t number)
@@ -225,7 +220,7 @@ bool tfh_xplane_kind(const char *name, int64_t device, bool tpu, enum tfh_xline 
 	*what = TFH_XLINE_HOST;
 	if (device < 0)
 		return device == TFH_XPLANE_CPU;
-	if (tpu ? tpu_stream(name, id) : !strncmp(name, "Stream", 6))
+	if (tpu ? tpu_stream(name, id) : tfh_starts_with(name, "Stream"))
 		*what = TFH_XLINE_STREAM;
 	else if (!strcmp(name, "Steps"))
 		*what = TFH_XLINE_STEPS;
@@ -267,10 +262,10 @@ int64_t tfh_xplane_device(const char *name)
 {
 	static const char gpu[] = "/device:GPU:", tpu[] = "/device:TPU:";
 
-	if (!strncmp(name, "/host:CPU", 9) || !strncmp(name, "/host:CUPTI", 11) ||
-	    !strncmp(name, "/host:ROCTRACER", 15))
+	if (tfh_starts_with(name, "/host:CPU") || tfh_starts_with(name, "/host:CUPTI") ||
+	    tfh_starts_with(name, "/host:ROCTRACER"))
 		return TFH_XPLANE_CPU;
-	if (strncmp(name, gpu, sizeof(gpu) - 1) && strncmp(name, tpu, sizeof(tpu) - 1))
+	if (!tfh_starts_with(name, gpu) && !tfh_starts_with(name, tpu))
 		return TFH_XPLANE_OTHER;
 	return (int64_t)(strtoul(name + sizeof(gpu) - 1, NULL, 10) & 0xffff);
 }

@@ -75,9 +75,9 @@ int tfh_xplane_line(struct tfh_xplane *x, enum tfh_xline what, const char *name,
 {
 	x->at.what = what;
 	x->at.device = device;
-	x->at.stream = what != TFH_XLINE_STREAM	    ? 0
-		       : strncmp(name, "Stream", 6) ? (uint32_t)id
-						    : first_number(name);
+	x->at.stream = what != TFH_XLINE_STREAM		  ? 0
+		       : !tfh_starts_with(name, "Stream") ? (uint32_t)id
+							  : first_number(name);
 	if (what == TFH_XLINE_HOST && x->threads++ < TFH_IMPORT_THREADS) {
 		int64_t t = tfh_build_thread(x->b, x->process, (uint32_t)id, name);
 		if (t < 0)
@@ -361,8 +361,8 @@ static enum tft_range range_of(const char *name)
 		return TFT_RANGE_PYTHON;
 	if (strstr(name, "SequencingEvent") || strstr(name, "BlockHostUntil"))
 		return TFT_RANGE_NOTE; /* waits for the device */
-	return strstr(name, "::") || !strncmp(name, "PjitFunction", 12) ? TFT_RANGE_OP
-									: TFT_RANGE_NOTE;
+	return strstr(name, "::") || tfh_starts_with(name, "PjitFunction") ? TFT_RANGE_OP
+									   : TFT_RANGE_NOTE;
 }
 
 static int add_host(struct tfh_xplane *x, const struct tfh_xevent *e)

@@ -75,7 +75,7 @@ static bool is_python(const char *program)
 {
 	const char *base = tfh_file_of(program);
 
-	return !strncmp(base, "python", 6) || !strncmp(base, "pypy", 4);
+	return tfh_starts_with(base, "python") || tfh_starts_with(base, "pypy");
 }
 
 static const char *script(const char *const *argv, uint32_t argc)

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/print.h"
 #include "base/priced.h"
+#include "base/text.h"
 #include "report/format.h"
 #include "report/machine_table.h"
 
@@ -71,7 +72,7 @@ void tfh_report_machine_text(FILE *out, const struct tfh_result *r, bool utf8)
 		const char *unit = tfh_meters[l->meter].value[l->value].unit;
 		if (l->most <= 0)
 			continue;
-		bool scaled = !strncmp(unit, "bytes", 5) || !strcmp(unit, "share");
+		bool scaled = tfh_starts_with(unit, "bytes") || !strcmp(unit, "share");
 		tfh_print(out, "%-30s %9s %9s  ", name_of(name, l), value(mean, unit, l->mean),
 			  value(most, unit, l->most));
 		draw(out, l, utf8);

@@ -46,6 +46,7 @@ static const struct waiting_row {
 #if defined(__x86_64__)
 #define SYSTEM_CALL(name, number, ...) _Static_assert(SYS_##name == number, #name);
 #include "base/system_calls.def"
+#include "base/text.h"
 #endif
 
 static const char *python;
@@ -98,11 +99,6 @@ void tfh_waiting_parse(const char *text, struct tfh_waiting *out, uint64_t arg[T
 	}
 }
 
-static bool begins(const char *text, const char *with)
-{
-	return !strncmp(text, with, strlen(with));
-}
-
 /* Keeps the end of a path, which is more informative than its beginning. */
 static void take_name(struct tfh_waiting *out, const char *path)
 {
@@ -117,18 +113,18 @@ void tfh_waiting_link(const char *link, struct tfh_waiting *out)
 {
 	bool writes = out->state == TFT_STATE_WRITE;
 
-	if (begins(link, "pipe:[")) {
+	if (tfh_starts_with(link, "pipe:[")) {
 		out->state = writes ? TFT_STATE_PIPE_FULL : TFT_STATE_PIPE;
 		out->what = strtoull(link + strlen("pipe:["), NULL, 10);
-	} else if (begins(link, "socket:[")) {
+	} else if (tfh_starts_with(link, "socket:[")) {
 		out->state = writes ? TFT_STATE_SOCKET_FULL : TFT_STATE_SOCKET;
 		out->what = strtoull(link + strlen("socket:["), NULL, 10);
-	} else if (begins(link, "anon_inode:")) {
+	} else if (tfh_starts_with(link, "anon_inode:")) {
 		out->state = TFT_STATE_EVENT;
-	} else if (begins(link, "/dev/pts/") || begins(link, "/dev/tty") ||
-		   begins(link, "/dev/console")) {
+	} else if (tfh_starts_with(link, "/dev/pts/") || tfh_starts_with(link, "/dev/tty") ||
+		   tfh_starts_with(link, "/dev/console")) {
 		out->state = writes ? TFT_STATE_TERMINAL_OUT : TFT_STATE_TERMINAL;
-	} else if (begins(link, "/dev/") && !begins(link, "/dev/shm/")) {
+	} else if (tfh_starts_with(link, "/dev/") && !tfh_starts_with(link, "/dev/shm/")) {
 		out->state = TFT_STATE_DEVICE;
 		take_name(out, link);
 	} else {

@@ -21,6 +21,7 @@
 
 #include "base/clock.h"
 #include "base/print.h"
+#include "base/text.h"
 
 #define TOKEN_LEAST 16u
 #define TOKEN_MOST 512u
@@ -164,9 +165,9 @@ static const char *status_of(const struct tfh_listener *l, const char *request)
 		return "403 Forbidden";
 	if (!is_allowed(l, request))
 		return "401 Unauthorized";
-	if (strncmp(request, "GET ", 4))
+	if (!tfh_starts_with(request, "GET "))
 		return "405 Method Not Allowed";
-	if (strncmp(request + 4, "/metrics ", 9))
+	if (!tfh_starts_with(request + 4, "/metrics "))
 		return "404 Not Found";
 	return "200 OK";
 }

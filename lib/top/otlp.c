@@ -217,9 +217,9 @@ static void add_headers(struct tfh_otlp *o)
 /* The address, with the protocol's path appended if it has none. */
 static int address_of(const char *url, char out[2048], struct tfh_err *err)
 {
-	const char *host = !strncmp(url, "http://", 7)	  ? url + 7
-			   : !strncmp(url, "https://", 8) ? url + 8
-							  : NULL;
+	const char *host = tfh_starts_with(url, "http://")    ? url + 7
+			   : tfh_starts_with(url, "https://") ? url + 8
+							      : NULL;
 
 	if (!host || !*host || *host == '/' || strlen(url) > 2000)
 		return tfh_err_set(

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "judge/judge.h"
 #include "model/open/opening.h"
 #include "model/symbols/pylines.h"
@@ -86,7 +87,7 @@ static bool of_this_host(const char *prefix)
 	const char *dot = strchr(prefix, '.');
 
 	gethostname(host, sizeof(host) - 1);
-	return dot && !strncmp(dot + 1, host, strlen(host)) && dot[1 + strlen(host)] == '.';
+	return dot && tfh_starts_with(dot + 1, host) && dot[1 + strlen(host)] == '.';
 }
 
 /* Processes on other machines have no journal here. Their files show them, somewhat later. */

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "base/text.h"
 #include "judge/account/account.h"
 
 static bool has_type(const struct tfh_stage_use *s, const char *word)
@@ -336,7 +337,7 @@ static bool awaits_batch(const struct tfh_facts *facts, uint32_t place)
 
 	for (uint32_t i = 0; i < n; i++)
 		if (strstr(frame[i].file, "/queues.py") || strstr(frame[i].file, "/queue.py"))
-			return !strncmp(frame[i].function, "Queue.get", 9) ||
+			return tfh_starts_with(frame[i].function, "Queue.get") ||
 			       !strcmp(frame[i].function, "get");
 	return false;
 }

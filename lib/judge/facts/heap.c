@@ -4,10 +4,10 @@
  * a pool counts as used here.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/hash.h"
 
+#include "base/text.h"
 #include "judge/facts/survey.h"
 
 enum { OUT_OF_MEMORY = 2 }; /* CUDA_ERROR_OUT_OF_MEMORY */
@@ -49,10 +49,10 @@ static bool of_device(const char *name)
 					    "cuArrayDestroy",
 					    "cuMipmappedArrayDestroy"};
 
-	if (!strncmp(name, "cuMemAllocHost", 14) || !strncmp(name, "cuMemFreeHost", 13))
+	if (tfh_starts_with(name, "cuMemAllocHost") || tfh_starts_with(name, "cuMemFreeHost"))
 		return false;
 	for (size_t i = 0; i < sizeof(takes) / sizeof(*takes); i++)
-		if (!strncmp(name, takes[i], strlen(takes[i])))
+		if (tfh_starts_with(name, takes[i]))
 			return true;
 	return false;
 }

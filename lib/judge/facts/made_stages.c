@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "judge/facts/survey.h"
 
 #define WORD "Dataset" /* in the names of all such ops */
@@ -37,7 +38,7 @@ void tfh_note_maker(struct tfh_facts *facts, struct tfh_stage_use *s, const char
 	if (!at || s->maker)
 		return;
 	at += sizeof(name) - 1;
-	if (!strncmp(at, fused, sizeof(fused) - 1))
+	if (tfh_starts_with(at, fused))
 		at += sizeof(fused) - 1;
 	n = strcspn(at, ":,)#");
 	if (at[n] != ':' || !n)

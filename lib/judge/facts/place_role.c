@@ -73,7 +73,7 @@ bool tfh_same_function(const struct tfh_model_line *a, const struct tfh_model_li
 
 bool tfh_is_import(const struct tfh_model_line *f)
 {
-	return !strncmp(f->file, "<frozen importlib", 17);
+	return tfh_starts_with(f->file, "<frozen importlib");
 }
 
 enum tfh_order tfh_order_of(const struct tfh_model_line *seen, uint32_t n_seen,
@@ -138,7 +138,7 @@ static bool in_file(const struct place_row *r, const struct tfh_model_line *fram
 		return *frame->file && strcmp(r->function, "*") != 0 &&
 		       strcmp(frame->file, "__init__.py") != 0 &&
 		       !strcmp(frame->file, tfh_file_of(r->file));
-	return *r->file == '/' ? !strncmp(frame->file, r->file + 1, strlen(r->file + 1))
+	return *r->file == '/' ? tfh_starts_with(frame->file, r->file + 1)
 			       : frame->library && tfh_is_in_package(frame->file, r->file);
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "judge/facts/survey.h"
 #include "judge/stats.h"
 
@@ -30,14 +31,14 @@ static const char *program_in(const char *s)
 {
 	const char *at = strstr(s, module);
 
-	if (!strncmp(s, jitted, sizeof(jitted) - 1))
+	if (tfh_starts_with(s, jitted))
 		return s + sizeof(jitted) - 1;
 	return at && strstr(at, number) ? at + sizeof(module) - 1 : NULL;
 }
 
 static enum range_name kind_of(const char *s)
 {
-	if (!strncmp(s, update, sizeof(update) - 1))
+	if (tfh_starts_with(s, update))
 		return R_UPDATE;
 	return program_in(s) ? R_PROGRAM : R_OTHER;
 }
@@ -127,7 +128,7 @@ const char *tfh_graph_name(const struct tfh_facts *facts, uint32_t name, size_t 
 		"__inference_"; /* TensorFlow's prefix of every function name */
 	const char *s = tfh_function_name(facts, name, n);
 
-	if (strncmp(s, inference, sizeof(inference) - 1))
+	if (!tfh_starts_with(s, inference))
 		return s;
 	*n -= sizeof(inference) - 1;
 	return s + sizeof(inference) - 1;

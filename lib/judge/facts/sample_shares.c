@@ -136,10 +136,10 @@ static uint16_t executed(const struct tfh_stack_samples *l, const struct tfh_eve
 	const char *op = l->feed->name(l->feed->arg, l->process, TFT_NAME_OP, (uint32_t)ev->w[0],
 				       NULL, NULL);
 
-	if (!op || !*op || !strncmp(op, "Iterator", 8) ||
+	if (!op || !*op || tfh_starts_with(op, "Iterator") ||
 	    !strcmp(op, "Engine::execute")) /* PyTorch's backward pass */
 		return 0;
-	return !strncmp(op, "__", 2) ? TFH_GRAPH_OF_OPS : TFH_EAGER_OP;
+	return tfh_starts_with(op, "__") ? TFH_GRAPH_OF_OPS : TFH_EAGER_OP;
 }
 
 static uint16_t kind_of(const struct tfh_stack_samples *l, const struct tfh_event *ev)
@@ -229,7 +229,7 @@ static bool marks_range(const struct tfh_stack_samples *l, uint32_t place)
 	uint32_t n = f->place && place ? f->place(f->arg, l->process, place, frame, INNERMOST) : 0;
 
 	for (uint32_t i = 0; i < n && frame[i].library; i++)
-		if (!strncmp(frame[i].function, scope, strlen(scope)))
+		if (tfh_starts_with(frame[i].function, scope))
 			return true;
 	return false;
 }
@@ -301,7 +301,7 @@ void tfh_stack_samples_end(struct tfh_stack_samples *l, double delay_per_run)
 	}
 	if (TFH_DETECT_THROUGH)
 		tfh_stack_samples_write_through(l);
-	l->python |= !strncmp(tfh_file_of(exe), "python", strlen("python"));
+	l->python |= tfh_starts_with(tfh_file_of(exe), "python");
 }
 
 bool tfh_stack_samples_python(const struct tfh_stack_samples *l)

@@ -38,7 +38,8 @@ bool tfh_loads_file_by(const char *function)
 {
 	const char *name = tfh_last_name(function);
 
-	return !strcmp(name, "load") || !strcmp(name, "load_file") || !strncmp(name, "read_", 5);
+	return !strcmp(name, "load") || !strcmp(name, "load_file") ||
+	       tfh_starts_with(name, "read_");
 }
 
 enum tfh_role tfh_served_role(enum tfh_role role, const struct tfh_model_line *frame, uint32_t n)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "judge/facts/survey.h"
 
 /* Stages with threads between them and their input (XProf's asynchronous set, all versions of a
@@ -59,8 +60,7 @@ static bool has_branches(const char *path, size_t n)
 	while (from && path[from - 1] != ':')
 		from--;
 	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
-		if (n - from >= strlen(types[i]) &&
-		    !strncmp(path + from, types[i], strlen(types[i])))
+		if (n - from >= strlen(types[i]) && tfh_starts_with(path + from, types[i]))
 			return true;
 	return false;
 }
@@ -189,7 +189,7 @@ bool tfh_stage_is_loop_child(const struct tfh_facts *facts, uint32_t id)
 {
 	int32_t at = tfh_stage_index(facts, id);
 
-	if (at < 0 || strncmp(facts->stage.v[at].prefix, "ReduceIterator", 14))
+	if (at < 0 || !tfh_starts_with(facts->stage.v[at].prefix, "ReduceIterator"))
 		return false;
 	at = facts->stage.v[at].parent;
 	if (at < 0 || !type_is(facts->stage.v[at].type, "Scan"))

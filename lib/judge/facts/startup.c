@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "base/text.h"
 #include "judge/facts/survey.h"
 
 static void first(struct tfh_facts *facts, enum tfh_phase phase, int64_t t)
@@ -20,8 +21,8 @@ void tfh_startup_event(struct tfh_facts *facts, const struct tfh_event *ev)
 		return;
 	if (!strcmp(name, "cuInit"))
 		first(facts, TFH_PHASE_DRIVER, ev->t1);
-	else if (!strncmp(name, "cuCtxCreate", 11) ||
-		 !strncmp(name, "cuDevicePrimaryCtxRetain", 24) ||
+	else if (tfh_starts_with(name, "cuCtxCreate") ||
+		 tfh_starts_with(name, "cuDevicePrimaryCtxRetain") ||
 		 strstr(name, "(creates the context)")) /* nsys_rows.c */
 		first(facts, TFH_PHASE_CONTEXT, ev->t1);
 	else if (ev->fn->family == TFH_FAM_MODULE && strstr(name, "Load")) {

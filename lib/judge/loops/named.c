@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/bisect.h"
+#include "base/text.h"
 #include "judge/loops/step_clock.h"
 #include "judge/loops/turns.h"
 #include "judge/stats.h"
@@ -50,9 +51,9 @@ static enum name_kind kind_of(const struct tfh_facts *facts, struct found *f, ui
 			return K_NEW;
 	if (f->kind.v[name] == K_NEW) {
 		const char *s = text_of(facts, name);
-		f->kind.v[name] = !strncmp(s, "nn.Module: ", 11)	    ? K_MODULE
-				  : !strncmp(s, update, sizeof(update) - 1) ? K_UPDATE
-									    : K_OTHER;
+		f->kind.v[name] = tfh_starts_with(s, "nn.Module: ") ? K_MODULE
+				  : tfh_starts_with(s, update)	    ? K_UPDATE
+								    : K_OTHER;
 	}
 	return f->kind.v[name];
 }

@@ -2,6 +2,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "judge/loops/loops.h"
 
 /* The first one that the name contains decides. */
@@ -43,7 +44,7 @@ enum tfh_branch tfh_role_of_name(const char *name)
 	static const char inference[] =
 		"__inference_"; /* TensorFlow's prefix of every function name */
 
-	if (!strncmp(name, inference, sizeof(inference) - 1))
+	if (tfh_starts_with(name, inference))
 		name += sizeof(inference) - 1;
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
 		if (contains(name, words[i].word))

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "judge/predict/predict.h"
 
 /* A line of the program with samples, or several. */
@@ -71,7 +72,7 @@ bool tfh_is_at_place(const struct tfh_place_gain *g, const struct tfh_model_line
 		return false;
 	return line->function[n]
 		       ? is_part(line->function) &&
-				 !strncmp(line->function + n, ".<locals>.<", 11) &&
+				 tfh_starts_with(line->function + n, ".<locals>.<") &&
 				 (g->whole || within(line->line, g->first_line, g->last_line))
 		       : g->whole || within(line->line, g->first_line, g->last_line);
 }

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "judge/verdict/verdict.h"
 
 struct fault_sums {
@@ -230,7 +231,7 @@ static const char *plain_name(const struct tfh_facts *facts, uint32_t name)
 		facts->feed->name(facts->feed->arg, facts->process, TFT_NAME_OP, name, NULL, NULL);
 	size_t n;
 
-	if (!strncmp(s, "__", 2) && strchr(s + 2, '_'))
+	if (tfh_starts_with(s, "__") && strchr(s + 2, '_'))
 		s = strchr(s + 2, '_') + 1;
 	n = strlen(s);
 	while (n && ((s[n - 1] >= '0' && s[n - 1] <= '9') || s[n - 1] == '_'))

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/priced.h"
+#include "base/text.h"
 #include "judge/verdict/verdict.h"
 
 /* The series of a row's first or second value, of the machine or of a device; NULL: not read. */
@@ -159,7 +160,7 @@ static bool is_foreign(const struct tfh_process *p, const char *variable)
 	};
 
 	for (size_t i = 0; p->n_software && i < sizeof(of) / sizeof(*of); i++)
-		if (!strncmp(variable, of[i].prefix, strlen(of[i].prefix)))
+		if (tfh_starts_with(variable, of[i].prefix))
 			return !tfh_has_software(p, of[i].software);
 	return false;
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "judge/verdict/line_tree.h"
 
 struct start_lead {
@@ -34,7 +35,7 @@ static bool is_module(const struct tfh_model_line *f)
 /* Whether the frame belongs to the interpreter's own machinery, whose files have this prefix. */
 static bool is_frozen(const struct tfh_model_line *f)
 {
-	return !strncmp(f->file, "<frozen ", 8);
+	return tfh_starts_with(f->file, "<frozen ");
 }
 
 uint32_t tfh_start_lead(const struct tfh_model_line *frame, uint32_t n)

@@ -316,7 +316,7 @@ bool tfh_run_newest(char *out, size_t cap)
 
 	while (d && (e = readdir(d))) {
 		struct stat st;
-		if (strncmp(e->d_name, "tfhook-", 7) ||
+		if (!tfh_starts_with(e->d_name, "tfhook-") ||
 		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
 		    !S_ISDIR(st.st_mode) || st.st_uid != geteuid())
 			continue;

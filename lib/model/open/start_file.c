@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/text.h"
 #include "model/open/opening.h"
 #include "model/symbols/pylines.h"
 
@@ -250,7 +251,7 @@ static const char *start_text(struct tfh_run *run, const char *dir)
 	const char *text = tfh_facts_text(&run->arena, dir, "start.json");
 	const char *format = text ? tfh_facts_value(text, "format") : NULL;
 
-	return format && !strncmp(format, "\"tfhook.start/1\"", 16) ? text : NULL;
+	return format && tfh_starts_with(format, "\"tfhook.start/1\"") ? text : NULL;
 }
 
 int tfh_run_add_sampled(struct tfh_run *run, const char *dir, const char *host)
@@ -267,7 +268,7 @@ int tfh_run_add_sampled(struct tfh_run *run, const char *dir, const char *host)
 		p = end;
 		if (!pid || !start)
 			break;
-		if (!recorded || strncmp(recorded, "false", 5) != 0)
+		if (!recorded || !tfh_starts_with(recorded, "false"))
 			continue; /* its segments were there */
 		if (tfh_room_for((void **)&run->proc, &run->cap_proc, run->n_proc,
 				 sizeof(*run->proc)))

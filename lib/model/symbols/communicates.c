@@ -2,6 +2,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "model/symbols/kernel_name.h"
 
 #define LONGEST 4096 /* longer names are cut here */
@@ -42,7 +43,7 @@ bool tfh_kernel_communicates(const char *name)
 	char flat[LONGEST];
 
 	for (size_t i = 0; i < COUNT(begins); i++)
-		if (!strncmp(name, begins[i], strlen(begins[i])))
+		if (tfh_starts_with(name, begins[i]))
 			return true;
 	flatten(flat, name);
 	if (one_of(flat, holds, COUNT(holds)))
@@ -50,5 +51,5 @@ bool tfh_kernel_communicates(const char *name)
 	/* TorchInductor names a fused kernel after all ops around it, including collectives; the
 	 * kernel itself only computes. */
 	return one_of(flat, operations, COUNT(operations)) &&
-	       !(!strncmp(name, "triton_", 7) && strstr(name, "_fused_"));
+	       !(tfh_starts_with(name, "triton_") && strstr(name, "_fused_"));
 }

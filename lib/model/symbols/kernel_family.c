@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "model/symbols/demangle.h"
 #include "model/symbols/kernel_name.h"
 
@@ -77,7 +78,7 @@ static size_t before_parameters(const char *name)
 			depth++;
 		else if (name[i] == '>' && depth)
 			depth--;
-		else if (name[i] == '(' && !depth && strncmp(name + i, "(anonymous", 10) != 0)
+		else if (name[i] == '(' && !depth && !tfh_starts_with(name + i, "(anonymous"))
 			break;
 	}
 	return i;
@@ -90,9 +91,9 @@ static size_t reduce(char out[LONGEST], const char *name)
 	char text[LONGEST];
 	size_t n;
 
-	if (strncmp(name, "_Z", 2) || !tfh_demangle(name, text, sizeof(text)))
+	if (!tfh_starts_with(name, "_Z") || !tfh_demangle(name, text, sizeof(text)))
 		snprintf(text, sizeof(text), "%s", name);
-	name = strncmp(text, "void ", 5) ? text : text + 5;
+	name = !tfh_starts_with(text, "void ") ? text : text + 5;
 	n = before_parameters(name);
 	for (size_t i = 0; i < n; i++)
 		out[i] = (char)tolower((unsigned char)name[i]);

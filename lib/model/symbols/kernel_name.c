@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "model/symbols/demangle.h"
 
 #define LONGEST 8192 /* longer names are cut here */
@@ -208,15 +209,15 @@ static void take_apart(struct pieces *p, const char *name)
 		snprintf(p->text, LONGEST, "%s", name);
 	erase(p->text, "(anonymous namespace)::");
 	/* numba: its prefix, and "<locals>" with its escapes */
-	if (!strncmp(p->text, "cudapy::", strlen("cudapy::")))
+	if (tfh_starts_with(p->text, "cudapy::"))
 		memmove(p->text, p->text + strlen("cudapy::"),
 			strlen(p->text + strlen("cudapy::")) + 1);
 	erase(p->text, "_3clocals_3e::");
 	erase_abi_tags(p->text);
 	bool cut = cut_parameters(p->text);
 	/* The name of a template instance is preceded by its result type. */
-	for (char *c = p->text; (cut || !strncmp(p->text, "void ", 5)) && *c; c++) {
-		if (depth == 0 && *c == ' ' && c[1] && strncmp(c + 1, "const", 5))
+	for (char *c = p->text; (cut || tfh_starts_with(p->text, "void ")) && *c; c++) {
+		if (depth == 0 && *c == ' ' && c[1] && !tfh_starts_with(c + 1, "const"))
 			begin = c + 1;
 		depth += bracket(p->text, c);
 	}

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/packages.h"
+#include "base/text.h"
 #include "format/table.h"
 #include "model/known.h"
 #include "model/opened.h"
@@ -114,7 +115,7 @@ static bool is_generated(const char *path)
 	static const char *const program[] = {"<string>", "<stdin>", "<console>", "<ipython-input"};
 
 	for (size_t i = 0; i < sizeof(program) / sizeof(*program); i++)
-		if (!strncmp(path, program[i], strlen(program[i])))
+		if (tfh_starts_with(path, program[i]))
 			return false;
 	return *path == '<' || strstr(path, "/torchinductor_");
 }
@@ -318,7 +319,7 @@ const char *tfh_short_file(const char *path)
 		return name;
 	if (!slash)
 		return path;
-	if (strncmp(slash, "/__", 3))
+	if (!tfh_starts_with(slash, "/__"))
 		return slash + 1;
 	while (slash > path && slash[-1] != '/')
 		slash--;

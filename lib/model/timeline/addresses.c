@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/bisect.h"
+#include "base/text.h"
 #include "model/opened.h"
 
 struct tfh_span {
@@ -36,7 +37,7 @@ static enum tfh_place_kind kind_of(const char *name)
 	};
 
 	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
-		if (!strncmp(name, table[i].prefix, strlen(table[i].prefix)))
+		if (tfh_starts_with(name, table[i].prefix))
 			return table[i].kind;
 	return TFH_PLACE_UNKNOWN;
 }

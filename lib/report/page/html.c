@@ -8,6 +8,7 @@
 #include "base/clean.h"
 #include "base/json.h"
 #include "base/print.h"
+#include "base/text.h"
 #include "report/format.h"
 
 /* ---- escapes ---- */
@@ -80,7 +81,7 @@ void tfh_html(FILE *out, const char *fmt, ...)
 		} else if (fmt[1] == 'c') {
 			char c = (char)va_arg(args, int);
 			escape(out, &c, 1);
-		} else if (!strncmp(fmt, "%llu", 4)) {
+		} else if (tfh_starts_with(fmt, "%llu")) {
 			tfh_print(out, "%llu", va_arg(args, unsigned long long));
 			n = 4;
 		} else if (fmt[1] == '%') {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/print.h"
+#include "base/text.h"
 #include "report/page/page_parts.h"
 
 static bool always(const struct tfh_result *r)
@@ -109,7 +110,7 @@ bool tfh_is_page(const char *begin)
 {
 	static const char doctype[] = "<!DOCTYPE html>", generator[] = "\"tfhook report --html\"";
 
-	return !strncmp(begin, doctype, sizeof(doctype) - 1) && strstr(begin, generator);
+	return tfh_starts_with(begin, doctype) && strstr(begin, generator);
 }
 
 void tfh_page_top(FILE *out, const char *title)

@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "base/print.h"
+#include "base/text.h"
 #include "report/page/along.h"
 #include "report/page/page_parts.h"
 
@@ -108,7 +109,7 @@ static void write_track_name(struct tfh_json *j, const struct tfh_html_page *s,
 		/* other profilers name threads by their numbers */
 		snprintf(name, sizeof(name), "%s%s%.96s",
 			 t->kind == TFH_TRACK_STAGES ? "stages, " : "",
-			 strncmp(own, "thread ", strlen("thread ")) ? tid : "", own);
+			 !tfh_starts_with(own, "thread ") ? tid : "", own);
 	} else {
 		snprintf(name, sizeof(name), "a thread");
 	}

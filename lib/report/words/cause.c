@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "judge/copy_causes.h"
 #include "report/format.h"
 #include "report/words/remedy.h"
@@ -53,7 +54,7 @@ static const char *path_end(struct tfh_wording *w, const char *path)
 
 	if (n <= TFH_REPORT_PATH)
 		return path;
-	for (end = path + n - TFH_REPORT_PATH; *end && strncmp(end, "::", 2) != 0;)
+	for (end = path + n - TFH_REPORT_PATH; *end && !tfh_starts_with(end, "::");)
 		end++;
 	return *end ? tfh_phrase(w, "..%s", end) : path;
 }

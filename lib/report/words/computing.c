@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "model/symbols/kernel_name.h"
 #include "report/words/remedy.h"
 #include "report/words/words.h"
@@ -171,7 +172,7 @@ static const char *computing_ops(struct tfh_wording *w)
 		double share = ops->function[i].s_per_step / ops->s_per_step;
 		if (share < TFH_REPORT_NAMED_SHARE)
 			break;
-		if (!strncmp(name, backward, sizeof(backward) - 1))
+		if (tfh_starts_with(name, backward))
 			name += sizeof(backward) - 1;
 		line = line ? tfh_phrase(w, "%s, %.0f %% in %s", line, 100 * share, name)
 			    : tfh_phrase(w, "%.0f %% of the computing in %s", 100 * share, name);

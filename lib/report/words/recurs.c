@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "report/words/remedy.h"
 #include "report/words/words.h"
 
@@ -102,8 +103,7 @@ static bool shuffles(const struct tfh_result *r)
 	const struct tfh_input_stage *s = r->input;
 
 	for (uint32_t i = 1; i < r->n_input; i++)
-		if (strstr(s[i].name, "Shuffle") &&
-		    !strncmp(s[0].prefix, s[i].prefix, strlen(s[i].prefix)))
+		if (strstr(s[i].name, "Shuffle") && tfh_starts_with(s[0].prefix, s[i].prefix))
 			return true;
 	return false;
 }

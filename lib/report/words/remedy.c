@@ -280,7 +280,7 @@ static bool drops_most(const struct tfh_result *r)
 
 	for (; strstr(filter->name, "Filter") && s < filter + r->n_input; s++)
 		if (strstr(s->name, "Map") && !strstr(s->name, "FlatMap") &&
-		    !strncmp(s->prefix, filter->prefix, strlen(filter->prefix)) &&
+		    tfh_starts_with(s->prefix, filter->prefix) &&
 		    s->calls_per_step > 2 * filter->calls_per_step)
 			return true;
 	return false;
@@ -408,7 +408,7 @@ bool tfh_runs_python(const struct tfh_result *r)
 static bool is_compiled(const struct tfh_result *r)
 {
 	for (uint32_t i = 0; i < r->n_kernels; i++)
-		if (!strncmp(r->kernels[i].name, "triton_", 7) &&
+		if (tfh_starts_with(r->kernels[i].name, "triton_") &&
 		    strstr(r->kernels[i].name, "_fused_"))
 			return true;
 	return false;
