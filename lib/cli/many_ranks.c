@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/sort.h"
 #include "base/text.h"
 #include "cli/digests.h"
 #include "cli/many_ranks.h"
@@ -20,11 +21,6 @@ struct host_digests {
 	char **path;
 	uint32_t n;
 };
-
-static int by_text(const void *a, const void *b)
-{
-	return strverscmp(*(char *const *)a, *(char *const *)b);
-}
 
 static int add(struct host_digests *x, const char *dir, const char *name)
 {
@@ -54,7 +50,7 @@ static int find_digests(const char *dir, struct host_digests *out)
 	if (d)
 		closedir(d);
 	if (out->n)
-		qsort(out->path, out->n, sizeof(*out->path), by_text);
+		qsort(out->path, out->n, sizeof(*out->path), tfh_by_version);
 	return rc;
 }
 

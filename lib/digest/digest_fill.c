@@ -15,19 +15,14 @@ static uint32_t at_most(uint64_t n)
 	return n < TFH_DIGEST_ROWS ? (uint32_t)n : TFH_DIGEST_ROWS;
 }
 
-static uint64_t ns_of(double s)
-{
-	return s > 0 ? (uint64_t)llround(s * 1e9) : 0;
-}
-
 static struct tfh_digest_node node_of(const struct tfh_part_of_run *t)
 {
 	struct tfh_digest_node n = {.kind = (uint8_t)(t->kind + 1),
 				    .parent = t->parent,
 				    .count = t->count,
 				    .runs = t->runs,
-				    .begin_ns = ns_of(t->begin_s),
-				    .wall_ns = ns_of(t->wall_s),
+				    .begin_ns = tfh_digest_ns(t->begin_s),
+				    .wall_ns = tfh_digest_ns(t->wall_s),
 				    .steps = t->steps,
 				    .compute_s = t->compute_s,
 				    .rest_s = t->steps_s};
@@ -207,7 +202,7 @@ void tfh_digest_fill_open(struct tfh_digest_out *o, struct tfh_run *run,
 					.detail = tfh_digest_add_text(o, open->detail),
 					.begin_ns =
 						open->begin_ns > 0 ? (uint64_t)open->begin_ns : 0,
-					.open_ns = ns_of(open->open_s),
+					.open_ns = tfh_digest_ns(open->open_s),
 					.look_ns = open->look_ns > 0 ? (uint64_t)open->look_ns : 0,
 					.state = open->look_ns ? (uint8_t)open->state : 0};
 	add_line(o, frame, n, out);

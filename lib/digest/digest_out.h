@@ -2,6 +2,8 @@
 #ifndef TFH_DIGEST_DIGEST_OUT_H
 #define TFH_DIGEST_DIGEST_OUT_H
 
+#include <math.h>
+
 #include "digest/digest.h"
 #include "digest/slow_steps.h"
 #include "format/tft_write.h"
@@ -17,6 +19,12 @@ struct tfh_digest_out {
 	uint32_t comms;
 	bool full; /* out of memory for a text */
 };
+
+/* Seconds as a column of nanoseconds; what is unknown or before the run's start is 0. */
+static inline uint64_t tfh_digest_ns(double s)
+{
+	return s > 0 ? (uint64_t)llround(s * 1e9) : 0;
+}
 
 /* Adds a text of the next table, cut at 4,095 bytes, and returns its offset; 0 for NULL and "". */
 uint32_t tfh_digest_add_text(struct tfh_digest_out *o, const char *text);

@@ -115,11 +115,6 @@ struct digest_run {
 	uint32_t n_gone;
 };
 
-static uint64_t ns_of(double s)
-{
-	return s > 0 ? (uint64_t)llround(s * 1e9) : 0;
-}
-
 static int add_gone(struct digest_run *x, const struct tfh_result *r, uint32_t rank)
 {
 	uint32_t room = TFH_DIGEST_ROWS - x->n_gone,
@@ -131,15 +126,16 @@ static int add_gone(struct digest_run *x, const struct tfh_result *r, uint32_t r
 	x->gone = grown;
 	for (uint32_t i = 0; i < n; i++) {
 		const struct tfh_discarded *d = &r->discarded[i];
-		x->gone[x->n_gone++] = (struct tfh_digest_gone){.rank = rank,
-								.begin_ns = ns_of(d->start_s),
-								.end_ns = ns_of(d->end_s),
-								.steps = d->steps,
-								.counted = !d->estimated,
-								.mean_s = d->mean_s,
-								.median_s = d->median_s,
-								.records = d->events,
-								.launches = d->launches};
+		x->gone[x->n_gone++] =
+			(struct tfh_digest_gone){.rank = rank,
+						 .begin_ns = tfh_digest_ns(d->start_s),
+						 .end_ns = tfh_digest_ns(d->end_s),
+						 .steps = d->steps,
+						 .counted = !d->estimated,
+						 .mean_s = d->mean_s,
+						 .median_s = d->median_s,
+						 .records = d->events,
+						 .launches = d->launches};
 	}
 	return 0;
 }

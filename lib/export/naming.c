@@ -1,6 +1,5 @@
 #include "export/naming.h"
 
-
 #include "base/text.h"
 #include "model/symbols/demangle.h"
 

@@ -39,6 +39,11 @@ static const char *not_measured(char out[TFH_TEXT])
 	return strcpy(out, TFH_NOT_MEASURED);
 }
 
+double tfh_whole_ns(double seconds)
+{
+	return round(seconds * 1e9) / 1e9;
+}
+
 const char *tfh_fmt_time(char out[TFH_TEXT], double seconds)
 {
 	static const char *const units[] = {"ns", "us", "ms", "s"};

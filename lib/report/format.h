@@ -10,7 +10,10 @@
 #define TFH_RANGE 72
 #define TFH_NOT_MEASURED "n/a"
 
-/* All return `out`. NAN becomes "n/a": what was not measured is never printed as 0. */
+/* Rounded to the nanosecond: for floats in JSON, whose further digits would be noise. */
+double tfh_whole_ns(double seconds);
+
+/* All others return `out`. NAN becomes "n/a": what was not measured is never printed as 0. */
 
 /* "850 ns" "71.6 ms" "1.40 s" "6m12s" "3h05m" */
 const char *tfh_fmt_time(char out[TFH_TEXT], double seconds);

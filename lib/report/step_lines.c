@@ -15,12 +15,6 @@ static int32_t rank_of(const struct tfh_result *r)
 	return r->process < n ? processes[r->process].rank : -1;
 }
 
-/* Rounded to the nanosecond: the value is a float, whose further digits would be noise. */
-static double to_ns(double seconds)
-{
-	return round(seconds * 1e9) / 1e9;
-}
-
 const struct tfh_step *tfh_report_step(const struct tfh_result *r, uint64_t index)
 {
 	TFH_EACH (i, r->n_step)
@@ -123,8 +117,8 @@ int tfh_report_steps_json(FILE *out, const struct tfh_result *r)
 		tfh_json_object(&j);
 		tfh_json_ki64_if(&j, "rank", rank >= 0, rank);
 		tfh_json_ku64(&j, "index", s->index);
-		tfh_json_kf64(&j, "start_s", to_ns(s->start_s));
-		tfh_json_kf64(&j, "dur_s", to_ns(s->dur_s));
+		tfh_json_kf64(&j, "start_s", tfh_whole_ns(s->start_s));
+		tfh_json_kf64(&j, "dur_s", tfh_whole_ns(s->dur_s));
 		tfh_json_kstr(&j, "segment",
 			      tfh_segment_name((enum tfh_segment)(int8_t)s->segment));
 		tfh_json_kstr(&j, "class", tfh_class_name((enum tfh_class)(int8_t)s->cls));
@@ -132,7 +126,8 @@ int tfh_report_steps_json(FILE *out, const struct tfh_result *r)
 		tfh_json_key(&j, "breakdown");
 		tfh_json_object(&j);
 		for (int p = 0; p < TFH_PART_COUNT; p++)
-			tfh_json_kf64(&j, tfh_part_name((enum tfh_part)p), to_ns(s->breakdown[p]));
+			tfh_json_kf64(&j, tfh_part_name((enum tfh_part)p),
+				      tfh_whole_ns(s->breakdown[p]));
 		tfh_json_end(&j);
 		tfh_json_end(&j);
 		int err = tfh_json_finish(&j);

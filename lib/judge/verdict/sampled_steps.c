@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/sort.h"
 #include "judge/verdict/sampled_loops.h"
 
 struct candidate {
@@ -216,13 +217,6 @@ static double iterations_of(const struct choice *c, const struct tfh_loop_entry 
 	return done + floor(more / 2);
 }
 
-static int by_size(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* The longest time that an entry can have taken. */
 static double most_ns(const struct choice *c, const struct tfh_loop_entry *e)
 {
@@ -284,7 +278,7 @@ static int count_iterations(struct choice *c, uint32_t loop)
 	/* Where few samples show their pace, all iterations together may show that it is less. */
 	if (l->seen > 0)
 		l->usual = l->usual > most / l->seen ? most / l->seen : l->usual;
-	qsort(each, n, sizeof(*each), by_size);
+	qsort(each, n, sizeof(*each), tfh_by_value);
 	l->per_entry = n ? each[n / 2] : 0;
 	l->exact &= n && (l->goes_on || each[0] >= each[n - 1]);
 	l->iterations = l->seen;

@@ -11,8 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/text.h"
 #include "base/hash.h"
+#include "base/sort.h"
+#include "base/text.h"
 
 #include "model/host_files.h"
 #include "model/symbols/pylines.h"
@@ -234,12 +235,6 @@ static void order_chunks(struct tfh_run *run)
 
 /* ---- paths ---- */
 
-/* Segment 2 comes before segment 10. */
-static int by_text(const void *a, const void *b)
-{
-	return strverscmp(*(char *const *)a, *(char *const *)b);
-}
-
 static bool is_wanted(const struct tfh_run *run, const char *name)
 {
 	char host[TFH_HOST_NAME];
@@ -269,7 +264,7 @@ static int names_in(const struct tfh_run *run, const char *dir, char ***out, uin
 	}
 	closedir(d);
 	if (!rc && *n)
-		qsort(*out, *n, sizeof(**out), by_text);
+		qsort(*out, *n, sizeof(**out), tfh_by_version);
 	while (rc && *n)
 		free((*out)[--*n]);
 	if (rc)

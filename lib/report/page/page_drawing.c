@@ -12,12 +12,6 @@
 #include "report/page/along.h"
 #include "report/page/page_parts.h"
 
-/* Nanoseconds are precise enough and have fewer digits. */
-static double to_ns(double seconds)
-{
-	return round(seconds * 1e9) / 1e9;
-}
-
 static void write_parts(struct tfh_json *j)
 {
 	tfh_json_key(j, "parts");
@@ -63,13 +57,13 @@ static void write_points(struct tfh_json *j, const struct tfh_along *s)
 		tfh_json_key(j, what < 5 ? name[what] : tfh_part_name((enum tfh_part)(what - 5)));
 		tfh_json_array(j);
 		for (uint32_t i = 0; i < s->n_point; i++)
-			tfh_json_f64(j, to_ns(value_of(&s->point[i], what)));
+			tfh_json_f64(j, tfh_whole_ns(value_of(&s->point[i], what)));
 		tfh_json_end(j);
 	}
 	tfh_json_end(j);
 	tfh_json_key(j, "lengths");
 	tfh_json_object(j);
-	tfh_json_kf64(j, "low", to_ns(s->low_s));
+	tfh_json_kf64(j, "low", tfh_whole_ns(s->low_s));
 	tfh_json_kf64(j, "width", s->width_s);
 	tfh_json_key(j, "count");
 	tfh_json_array(j);
