@@ -35,8 +35,9 @@ struct tfh_py_types {
 
 /* The loops of the outer frames among these (innermost first), at most `most`, outermost first.
  * Returns their number. Unknown are: iterators of classes written in Python, unless they keep a
- * generator that gives an element in each iteration of its loop, or the loop has a counter; `while` loops that have none; and what is inside of one that has changed
- * meanwhile. The frames' code objects must have been fetched. */
+ * generator that gives an element in each iteration of its loop, or the loop has a counter; `while`
+ * loops that have none; and what is inside of one that has changed meanwhile. The frames' code
+ * objects must have been fetched. */
 uint32_t tfh_py_loops(const struct tfh_py *py, struct tfh_py_types *types, struct tfh_py_copies *c,
 		      const struct tfh_py_frame *frame, uint32_t n, struct tfh_py_loop *out,
 		      uint32_t most);
