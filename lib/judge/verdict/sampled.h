@@ -12,7 +12,8 @@ bool tfh_sampled_launches(int state, const struct tfh_model_line *frame, uint32_
 /* sampled_roles.c: whether a thread imports a module; also in a library's function that imports
  * when it is used. */
 bool tfh_sampled_imports(const struct tfh_model_line *frame, uint32_t n);
-/* What a sample's stack is about; waiting in a library's iterator is waiting at a queue. */
+/* What a sample's stack is about. In a library's iterator, waiting for another thread is waiting at
+ * a queue, and all else a loader's work. */
 enum tfh_role tfh_sampled_role(const struct tfh_start_sample *k, const struct tfh_model_line *frame,
 			       uint32_t n);
 
@@ -38,6 +39,9 @@ int tfh_sampled_others(const struct tfh_feed *feed, struct tfh_result *r,
 int tfh_sampled_pool(const struct tfh_start *s, struct tfh_making_seen *others,
 		     struct tfh_pool_wait *out);
 
+/* Whether a function is of a framework that computes, and does not only apply functions to trees of
+ * arrays. */
+bool tfh_computes_in(const struct tfh_model_line *frame);
 /* Whether a library's function that computes is only a part of a step that others may do without:
  * no framework's, none that trains a model or applies one, and not arithmetic of arrays. */
 bool tfh_may_leave_out(const struct tfh_model_line *callee);

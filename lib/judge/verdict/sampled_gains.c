@@ -131,10 +131,15 @@ void tfh_sampled_gains(const struct tfh_sampled_steps *s, const double part[TFH_
 	for (int p = 0; p < TFH_PART_COUNT; p++)
 		r->breakdown[p] = (struct tfh_share){part[p] / all * step, part[p] / all};
 	if (r->found.line.file && place->ns > 0) {
+		/* Whoever makes batches elsewhere moves all that makes them. */
+		bool moves = r->verdict.cls == TFH_CLASS_INPUT_BOUND &&
+			     part[TFH_PART_INPUT] > (1 + TFH_BLOCKING_SHARE) * place->ns;
 		r->found.line.s_per_step = place->line_ns / all * step;
 		r->found.line.of_s = step;
 		if (r->verdict.cls != TFH_CLASS_COMPUTE_BOUND || place->aside)
 			add_line(r, place, place->ns / all, step, samples);
+		if (moves)
+			r->line_place = 0;
 	}
 	if (what == TFH_REMOVE_COUNT || r->verdict.cls == TFH_CLASS_COMPUTE_BOUND)
 		return;

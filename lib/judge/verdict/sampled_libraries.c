@@ -34,6 +34,11 @@ static bool is_framework(const struct tfh_model_line *frame)
 	return uses_jax(frame) || is_of(frame, folders, sizeof(folders) / sizeof(*folders));
 }
 
+bool tfh_computes_in(const struct tfh_model_line *frame)
+{
+	return is_framework(frame) && !strstr(frame->file, "/jax/_src/tree_util.py");
+}
+
 static bool works_on_arrays(const struct tfh_model_line *frame)
 {
 	static const char *const folders[] = {"/numpy/", "/scipy/", "/pandas/"};

@@ -1,7 +1,7 @@
 /* A run in which no call was recorded is judged by samples of its main thread: by the class with most of them if there are many, or if it leads
  * clearly; else by none. A thread that waits at a line of the program waits for JAX if a function of JAX was seen, and else for a lock. Rows that are taken
  * from a sparse matrix are input, whether or not it holds Python's lock meanwhile. So is a wait in a library's iterator, if another
- * thread was seen at work. If the thread only waits for another one, the other one is judged. In a program that uses a framework, native code of a function that only calls NumPy is the
+ * thread was seen at work, and all else that it does there. If the thread only waits for another one, the other one is judged. In a program that uses a framework, native code of a function that only calls NumPy is the
  * program's own, and so is making a model; without a framework, NumPy computes. JAX that makes operations one by one launches. */
 #include "../analyze_gen.h"
 #include "judge/verdict/verdict.h"
@@ -55,7 +55,9 @@ enum {
 	TAKES_REQUEST,
 	ANSWERS,
 	STARTS,
-	CALLED
+	CALLED,
+	PREPARES,
+	NEXT_ADDS
 };
 
 static const struct tfh_start_function function[] = {
@@ -82,12 +84,13 @@ static const struct tfh_start_function function[] = {
 	{"/usr/lib/python3.11/socket.py", "SocketIO.write", true},
 	{"/usr/lib/python3.11/threading.py", "Thread._bootstrap", true}};
 static const struct tfh_start_place place[] = {
-	{0, JOB, 40},	    {TRAIN, SCIPY, 46},	  {TRAIN, LINEAR, 560}, {TRAIN, JAX, 300},
-	{TRAIN, NEXT, 264}, {ASKS, RESULT, 451},  {STARTS, DECODE, 12}, {FLIPPED, PAD, 875},
-	{0, AUGMENT, 36},   {TRAIN, LAYER, 100},  {0, AUGMENT, 31},	{TRAIN, TRACE, 90},
-	{TRAIN, XLA, 7},    {TRAIN, ADD, 732},	  {TRAIN, ITEM, 342},	{TRAIN, MAKE, 453},
-	{TRAIN, TREE, 399}, {MAPS, DECAY, 73},	  {TRAIN, LOAD, 293},	{TRAIN, LOADS, 346},
-	{TRAIN, TAKE, 706}, {TRAIN, ANSWER, 724}, {0, BOOT, 1002},	{0, DECODE, 12}};
+	{0, JOB, 40},	      {TRAIN, SCIPY, 46},   {TRAIN, LINEAR, 560}, {TRAIN, JAX, 300},
+	{TRAIN, NEXT, 264},   {ASKS, RESULT, 451},  {STARTS, DECODE, 12}, {FLIPPED, PAD, 875},
+	{0, AUGMENT, 36},     {TRAIN, LAYER, 100},  {0, AUGMENT, 31},	  {TRAIN, TRACE, 90},
+	{TRAIN, XLA, 7},      {TRAIN, ADD, 732},    {TRAIN, ITEM, 342},	  {TRAIN, MAKE, 453},
+	{TRAIN, TREE, 399},   {MAPS, DECAY, 73},    {TRAIN, LOAD, 293},	  {TRAIN, LOADS, 346},
+	{TRAIN, TAKE, 706},   {TRAIN, ANSWER, 724}, {0, BOOT, 1002},	  {0, DECODE, 12},
+	{WAITS, AUGMENT, 36}, {WAITS, ADD, 732}};
 
 /* Of so many samples, of 100 ms each. */
 struct part {
@@ -309,6 +312,21 @@ static void test_iterator(void **state)
 	tfh_result_free(r);
 }
 
+/* A library's iterator that makes the batch in the thread that asks for it: also where it calls
+ * functions of the program, with and without Python's lock; but not where a framework computes. */
+static void test_makes(void **state)
+{
+	(void)state;
+	static const struct part part[] = {{30, WAITS, TFT_STATE_RUNNING, TFT_GIL_HELD},
+					   {20, PREPARES, TFT_STATE_RUNNING, TFT_GIL_HELD},
+					   {20, PREPARES, TFT_STATE_RUNNING, TFT_GIL_RELEASED},
+					   {20, FITS, TFT_STATE_RUNNING, TFT_GIL_RELEASED}},
+				 own = {50, NEXT_ADDS, TFT_STATE_RUNNING, TFT_GIL_HELD};
+
+	expect(part, 4, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_MAP);
+	expect(&own, 1, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_LAUNCH);
+}
+
 /* The thread waits for all of its time while another one works: the other one is judged. If it takes
  * batches from there and works on them, it waits for them. */
 static void test_pool(void **state)
@@ -372,12 +390,13 @@ static void test_starved(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_enough),	cmocka_unit_test(test_line),
-		cmocka_unit_test(test_jax),	cmocka_unit_test(test_traces),
-		cmocka_unit_test(test_rows),	cmocka_unit_test(test_iterator),
-		cmocka_unit_test(test_arrays),	cmocka_unit_test(test_pool),
-		cmocka_unit_test(test_starved), cmocka_unit_test(test_jax_ops),
-		cmocka_unit_test(test_served),	cmocka_unit_test(test_calls_back),
+		cmocka_unit_test(test_enough),	   cmocka_unit_test(test_line),
+		cmocka_unit_test(test_jax),	   cmocka_unit_test(test_traces),
+		cmocka_unit_test(test_rows),	   cmocka_unit_test(test_iterator),
+		cmocka_unit_test(test_makes),	   cmocka_unit_test(test_arrays),
+		cmocka_unit_test(test_pool),	   cmocka_unit_test(test_starved),
+		cmocka_unit_test(test_jax_ops),	   cmocka_unit_test(test_served),
+		cmocka_unit_test(test_calls_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
