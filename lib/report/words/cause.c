@@ -82,6 +82,9 @@ static const char *workers_advice(struct tfh_wording *w)
 		return tfh_phrase(w, "%u workers instead of %u: a step then takes %s to %s", m->to,
 				  m->from, tfh_phrase_time(w, m->low_s),
 				  tfh_phrase_time(w, m->high_s));
+	const char *own = tfh_loader_workers(w, m->to);
+	if (own)
+		return tfh_phrase(w, "%s: at best %s a step", own, tfh_phrase_time(w, m->low_s));
 	return tfh_phrase(
 		w, "num_workers=%u%s%s: at best %s a step%s", m->to,
 		tfh_runs(w->r, "JAX") /* its threads hold locks that a forked child never gets */

@@ -38,6 +38,8 @@ static const struct sampled_row {
 	{TFH_CAUSE_INPUT_DECODE, "decodes data", NULL},
 	{TFH_CAUSE_INPUT_MAP, "transforms data", "transform ahead, in other processes, or once"},
 	{TFH_CAUSE_INPUT_BATCH, "assembles batches", NULL},
+	{TFH_CAUSE_INPUT_DATALOADER, "makes batches",
+	 "make them ahead, in other processes (the loader's workers)"},
 	{TFH_CAUSE_NONE, "waits", "look at the line"},
 };
 
@@ -278,6 +280,7 @@ static void explain(struct tfh_wording *w)
 			   : loads ? "loads files"
 				   : row->does;
 	double share = v->cause == TFH_CAUSE_NONE ? NAN : s->cause[v->cause];
+	const char *workers = v->cls == TFH_CLASS_INPUT_BOUND ? tfh_loader_workers(w, 1) : NULL;
 
 	if (v->cause == TFH_CAUSE_NONE) {
 		w->missing = missing(w);
@@ -297,6 +300,10 @@ static void explain(struct tfh_wording *w)
 	tfh_advise(
 		w, finding, w->text,
 		fed ? "make the data in more threads or processes, further ahead, or do less for each"
+		: workers ? tfh_phrase(
+				    w,
+				    "%s, or more: processes make the batches; and do less for each",
+				    workers)
 		: row->cause == TFH_CAUSE_COMPUTE_CPU && !could_use_gpu(w->r)
 			? "fewer or cheaper operations, or more CPUs"
 		: row->todo && !loads ? row->todo

@@ -291,6 +291,10 @@ void tfh_explain_compute(struct tfh_wording *w);
 /* Other processes on the GPU, unless they are the verdict. */
 void tfh_note_gpu_contention(struct tfh_wording *w);
 
+/* loaders.c: how to have that many processes make the batches that a library's loader now makes in
+ * the calling thread; NULL: no loader with words of its own. */
+const char *tfh_loader_workers(struct tfh_wording *w, uint32_t workers);
+
 /* crowd.c: who had the machine's CPUs while the job waited for one;
  * what to do if that was mostly the job itself (NULL: it was not). */
 const char *tfh_who_had_cpus(struct tfh_wording *w);
