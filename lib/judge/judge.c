@@ -259,6 +259,7 @@ static int find_places(const struct tfh_accounts *accounts, struct tfh_result *r
 		rc = tfh_find_computed(accounts, r);
 	if (!rc && accounts->facts->restarts)
 		rc = tfh_find_asked_line(accounts, r);
+	tfh_find_late_line(accounts, r);
 	tfh_fix_gains(accounts, r);
 	fill_saved(r);
 	if (!rc)

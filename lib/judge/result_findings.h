@@ -348,8 +348,10 @@ struct tfh_findings {
 	bool supposed;	  /* that the other thread which the steps wait for makes batches */
 	double graph_ran; /* share of the graph's execution in which the process had a CPU */
 	double code_ran;  /* the same of the pauses between calls */
-	struct tfh_seen_sum seen;   /* samples of the judged steps */
-	struct tfh_seen_line line;  /* the line with most of the verdict's cause */
+	struct tfh_seen_sum seen;  /* samples of the judged steps */
+	struct tfh_seen_line line; /* the line with most of the verdict's cause */
+	/* That with most of the time in which all other ranks wait for this one alone. */
+	struct tfh_seen_line late;
 	struct tfh_seen_node *node; /* a parent before its children */
 	uint32_t n_node;
 	struct tfh_computed computed; /* all 0: not known */

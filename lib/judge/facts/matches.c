@@ -88,8 +88,10 @@ static int read_ops(struct tfh_matches *m, const struct tfh_feed *f, uint32_t pr
 		if (!p)
 			rc = -ENOMEM;
 		else if (p->at.n < TFH_FACTS_COLLECTIVES)
-			rc = TFH_PUSH_BIG(
-				p->at, (struct tfh_collective){op.t0, op.t1, op.issue0, op.thread});
+			rc = TFH_PUSH_BIG(p->at, ((struct tfh_collective){.t0 = op.t0,
+									  .t1 = op.t1,
+									  .shared = op.issue0,
+									  .set = op.thread}));
 	}
 	return rc ? rc : f->ops_error(f->arg, err);
 }
@@ -126,8 +128,11 @@ static int read_exchanges(struct tfh_matches *m, const struct tfh_feed *f, uint3
 		if (!p)
 			rc = -ENOMEM;
 		else if (p->at.n < TFH_FACTS_COLLECTIVES)
-			rc = TFH_PUSH_BIG(p->at, ((struct tfh_collective){ev.t0, ev.t1, -1,
-									  is_message(f, &ev)}));
+			rc = TFH_PUSH_BIG(p->at,
+					  ((struct tfh_collective){.t0 = ev.t0,
+								   .t1 = ev.t1,
+								   .shared = -1,
+								   .set = is_message(f, &ev)}));
 	}
 	if (p && p->at.n)
 		tfh_sort(p->at.v, p->at.n, sizeof(*p->at.v), by_begin, NULL);
@@ -210,6 +215,7 @@ static void arrive(struct arrivals *a, const struct tfh_collective *x)
 static void settle(const struct arrivals *a, struct party *p, struct tfh_collective *x)
 {
 	x->shared = a->shared;
+	x->alone = x->t0 == a->last && a->before_last > INT64_MIN ? a->last - a->before_last : 0;
 	p->shared++;
 	p->spread += x->t1 - a->end;
 	/* Ranks start at different times, and the first one may wait for seconds: leaves out as
@@ -220,7 +226,7 @@ static void settle(const struct arrivals *a, struct party *p, struct tfh_collect
 	if (x < p->at.v + cold)
 		return;
 	p->late += x->t0 - a->first;
-	p->held += x->t0 == a->last ? a->last - a->before_last : 0;
+	p->held += x->alone;
 	p->matched++;
 }
 

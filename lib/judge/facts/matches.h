@@ -8,7 +8,8 @@ struct tfh_collective {
 	int64_t t0, t1;
 	/* Duration of the shortest participant, -1 unknown; while matching: when it was issued. */
 	int64_t shared;
-	uint64_t set; /* id common to all participants, 0 unknown; while matching: its thread */
+	int64_t alone; /* how long all others had waited for this participant alone */
+	uint64_t set;  /* id common to all participants, 0 unknown; while matching: its thread */
 };
 
 struct tfh_matches *tfh_matches_new(void);

@@ -149,6 +149,35 @@ static void widen(struct tfh_whatif *w, double step)
 	w->high_s = step;
 }
 
+/* The rank that the others wait for, if it is not the judged one: its own steps lack what makes it
+ * late. NULL: there is none. */
+static const struct tfh_rank *late_elsewhere(const struct tfh_result *r, const struct tfh_rank *k,
+					     uint32_t n)
+{
+	const struct tfh_rank *late = NULL;
+
+	for (uint32_t i = 0; i < n && r->verdict.cause == TFH_CAUSE_COMMUNICATION_JITTER; i++)
+		if (k[i].straggler && (!late || k[i].held_s > late->held_s))
+			late = &k[i];
+	return late && late->process != r->process ? late : NULL;
+}
+
+/* Without the wait for a late rank a step takes what it takes without, or what that rank's own
+ * steps take; a fix may leave a part. */
+static void without_late(struct tfh_result *r, const struct tfh_rank *late)
+{
+	double step = tfh_mean_step_s(r), own = late->step_s < step ? late->step_s : 0;
+
+	for (uint32_t i = 0; i < r->n_whatif; i++) {
+		struct tfh_whatif *w = &r->whatif[i];
+		if (w->remove != TFH_REMOVE_COMMUNICATION || w->no_bound)
+			continue;
+		w->about_s = fmin(fmax(step - r->jitter_s, own), step);
+		w->high_s = fmin(w->about_s + TFH_PREDICT_LEFT_SHARE * step, step);
+		w->saved_s = (step - w->about_s) * (double)r->steps.total;
+	}
+}
+
 static void limit_host_only(struct tfh_result *r)
 {
 	double step = tfh_mean_step_s(r);
@@ -194,6 +223,12 @@ int tfh_join_ranks(const struct tfh_feed *f, const struct tfh_matches *matches,
 			limit_host_only(*out);
 		else
 			limit(*out, k, n);
+		const struct tfh_rank *late = late_elsewhere(*out, k, n);
+		for (uint32_t i = 0; i < n && late; i++)
+			if (r[i]->process == late->process && r[i]->found.late.file)
+				(*out)->found.line = r[i]->found.late;
+		if (late && (*out)->steady.tier == 'C')
+			without_late(*out, late);
 		(*out)->found.others_compute_s = others_compute(k, n, best);
 		qsort(k, n, sizeof(*k), by_rank);
 		(*out)->rank = tfh_result_alloc(*out, n, sizeof(*k));

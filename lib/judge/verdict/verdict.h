@@ -50,6 +50,8 @@ int tfh_find_lines(const struct tfh_accounts *accounts, struct tfh_result *r);
 /* call_lines.c: the line of the calls that the verdict is about, where no sample gave one. Runs
  * after tfh_find_lines(). 0 or -ENOMEM. */
 int tfh_find_call_lines(const struct tfh_accounts *accounts, struct tfh_result *r);
+/* late_lines.c: what this rank does while all others wait for it alone. */
+void tfh_find_late_line(const struct tfh_accounts *accounts, struct tfh_result *r);
 /* callers.c: the line that calls a wrapper around the driver, instead of that in the wrapper. Runs
  * after what needs the innermost line. 0 or -ENOMEM. */
 int tfh_find_callers(const struct tfh_accounts *accounts, struct tfh_result *r);

@@ -546,8 +546,10 @@ static void explain_communication(struct tfh_wording *w)
 				     : "the exchange between ranks delays every step by %s",
 			     tfh_phrase_time(w, per_step(r, TFH_PART_COMMUNICATION)));
 	const char *line = r->lead ? NULL : tfh_verdict_line(w);
+	const struct tfh_rank *late = tfh_rank_waited_for(r);
 	if (line)
-		tfh_evidence(w, TFH_TELLS_LINE, line);
+		tfh_evidence(w, TFH_TELLS_LINE,
+			     late ? tfh_phrase(w, "in rank %d: %s", late->rank, line) : line);
 	advise(w, v->cause, w->text,
 	       v->cause == TFH_CAUSE_COMMUNICATION_JITTER ? tfh_least_waiting(w) : NULL,
 	       TFH_REMOVE_COMMUNICATION);

@@ -14,6 +14,13 @@ const char *tfh_least_waiting(struct tfh_wording *w)
 			least = &r->rank[i];
 	if (!least || r->n_rank < 2)
 		return NULL;
+	const struct tfh_rank *late = tfh_rank_waited_for(r);
+	if (late)
+		return tfh_phrase(w,
+				  "see what rank %d does that the others do not (evaluation, "
+				  "saving): do it less often, in a thread, or a part of it on each "
+				  "rank",
+				  late->rank);
 	/* The judged rank is the one that is busy itself for longest. If it waits, too,
 	 * all are late in turns. */
 	if (least->process == r->process || least->cls == TFH_CLASS_NONE ||
@@ -22,6 +29,17 @@ const char *tfh_least_waiting(struct tfh_wording *w)
 		       "what only some steps do (saving, logging) in a thread";
 	return tfh_phrase(w, "rank %d waits least, and delays all: its steps are %s, %s",
 			  least->rank, tfh_class_name(least->cls), tfh_cause_name(least->cause));
+}
+
+const struct tfh_rank *tfh_rank_waited_for(const struct tfh_result *r)
+{
+	const struct tfh_rank *late = NULL;
+
+	for (uint32_t i = 0; i < r->n_rank && r->steady.cause == TFH_CAUSE_COMMUNICATION_JITTER;
+	     i++)
+		if (r->rank[i].straggler && (!late || r->rank[i].held_s > late->held_s))
+			late = &r->rank[i];
+	return late && late->process != r->process ? late : NULL;
 }
 
 const struct tfh_rank *tfh_late_rank(const struct tfh_result *r)

@@ -265,6 +265,14 @@ static void explain_straggler(struct tfh_wording *w)
 	const struct tfh_result *r = w->r;
 	const struct tfh_rank *k = tfh_late_rank(r);
 
+	const struct tfh_rank *late = tfh_rank_waited_for(r);
+	if (late)
+		tfh_evidence(w, TFH_TELLS_RANK,
+			     tfh_phrase(w,
+					"rank %d of %u%s makes all others wait: it arrives at the "
+					"exchanges %.3g ms after the first",
+					late->rank, r->n_rank, tfh_rank_device(w, late->process),
+					late->late_s * 1e3));
 	if (!k)
 		return;
 	const char *line = tfh_phrase(

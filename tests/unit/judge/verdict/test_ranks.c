@@ -539,6 +539,79 @@ static void test_uneven_on_cpu(void **state)
 	tfh_result_free(r);
 }
 
+enum { AT_LOOP = 1, AT_VALIDATION, TRAINS = 1, VALIDATES, FORWARD = 3 };
+
+static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
+		       uint32_t most)
+{
+	uint32_t n = 0;
+
+	(void)arg;
+	(void)process;
+	if (!place || most < 4)
+		return 0;
+	frame[n++] = (struct tfh_model_line){"/job/model.py", "forward", 7, false};
+	if (place == AT_VALIDATION) {
+		frame[n++] = (struct tfh_model_line){"/job/train.py", "validate", 11, false};
+		frame[n++] = (struct tfh_model_line){"/lib/torch/decorate.py", "decorate", 1, true};
+	}
+	frame[n++] = (struct tfh_model_line){"/job/train.py", "main",
+					     place == AT_VALIDATION ? 23 : 21, false};
+	return n;
+}
+
+/* One of two ranks evaluates every fourth step, and the other waits for it: it is that one that is named, with the line
+ * at which it is meanwhile, and a step is predicted with what it takes without. */
+static void test_late_evaluation(void **state)
+{
+	(void)state;
+	struct world w = {.n = 2};
+	double t = 100;
+
+	for (uint32_t i = 0; i < w.n; i++)
+		w.d[i] = on_cpu();
+	w.feed.place = w.feed.lines = places;
+	for (int s = 0; s < 80; s++, t += 11) {
+		for (uint32_t i = 0; i < w.n; i++) {
+			gen_get(w.d[i]->g, 0, TRAINS, 0, t, t + 0.1)->depth = 0;
+			gen_sample(w.d[i]->g, 0, t + 0.4, TFT_STATE_RUNNING, AT_LOOP, 5);
+			gen_exec(w.d[i]->g, BACKWARD, t + 1, t + 10);
+			exchange(w.d[i], 1, ALL_REDUCE, t + 9 + 0.1 * i, t + 9.9);
+		}
+		if (s % 4 != 3)
+			continue;
+		double met = t + 11 + 50;
+		for (int e = 0; e < 5; e++) {
+			double at = t + 11 + 10 * e;
+			gen_get(w.d[0]->g, 0, VALIDATES, 0, at, at + 0.1)->depth = 0;
+			gen_sample(w.d[0]->g, 0, at + 1, TFT_STATE_RUNNING, AT_VALIDATION, 5);
+			gen_exec(w.d[0]->g, FORWARD, at + 2, at + 9.9);
+		}
+		gen_exec(w.d[1]->g, FORWARD, t + 11, met + 0.5);
+		exchange(w.d[0], 1, ALL_REDUCE, met, met + 0.5);
+		exchange(w.d[1], 1, ALL_REDUCE, t + 11, met + 0.5);
+		t = met + 0.5;
+	}
+	for (uint32_t i = 0; i < w.n; i++) {
+		w.d[i]->g->name[TFT_NAME_OP][FORWARD] = "__inference_forward_2";
+		w.d[i]->g->process.has_gpu = false; /* samples are calls of no library */
+	}
+	struct tfh_result *r = judge_some(&w, true);
+	gen_expect(r, TFH_CLASS_COMMUNICATION_BOUND, TFH_CAUSE_COMMUNICATION_JITTER);
+	assert_int_equal(r->process, 1);
+	assert_true(r->rank[0].straggler && !r->rank[1].straggler);
+	assert_string_equal(r->found.line.function, "main");
+	assert_int_equal(r->found.line.line, 23);
+	assert_string_equal(r->found.line.callee, "validate");
+	assert_non_null(gen_says(r, "rank 0 of 2 makes all others wait"));
+	for (uint32_t i = 0; i < r->n_whatif; i++)
+		if (r->whatif[i].remove == TFH_REMOVE_COMMUNICATION)
+			assert_true(r->whatif[i].about_s > 10e-3 && r->whatif[i].about_s < 14e-3 &&
+				    r->whatif[i].high_s > r->whatif[i].about_s &&
+				    r->whatif[i].high_s < 20e-3);
+	tfh_result_free(r);
+}
+
 /* Messages between two ranks, on which the others wait for nobody, are transferred all the time. */
 static void test_messages(void **state)
 {
@@ -571,6 +644,7 @@ int main(void)
 		cmocka_unit_test(test_late_start),	  cmocka_unit_test(test_exposed_exchange),
 		cmocka_unit_test(test_late_on_cpu),	  cmocka_unit_test(test_messages),
 		cmocka_unit_test(test_two_jobs),	  cmocka_unit_test(test_uneven_on_cpu),
+		cmocka_unit_test(test_late_evaluation),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
