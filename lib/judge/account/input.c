@@ -445,6 +445,29 @@ static int32_t slow_stage(const struct tfh_accounts *accounts, int32_t at, int64
 	return at;
 }
 
+/* Whether the stage feeds a shuffle(), which gives nothing before its buffer is full. */
+static bool fills_buffer(const struct tfh_facts *facts, int32_t at)
+{
+	for (int depth = 0; at >= 0 && depth < TFH_ACCOUNT_STAGES_UP && TFH_DETECT_BUFFERS;
+	     depth++) {
+		at = facts->stage.v[at].parent;
+		if (at >= 0 && has_type(&facts->stage.v[at], "Shuffle"))
+			return true;
+	}
+	return false;
+}
+
+/* Whether loops wait at their beginnings only because a shuffle's buffer is filled then: while
+ * their steps run, there is time enough to make what is waited for. */
+static bool could_hide(const struct tfh_accounts *accounts, int64_t steps, int64_t between)
+{
+	double scale = accounts->judged_steps
+			       ? (double)accounts->train_steps / (double)accounts->judged_steps
+			       : 0;
+
+	return (double)between < scale * (double)(accounts->train_ns - steps);
+}
+
 void tfh_input_judge(struct tfh_accounts *accounts)
 {
 	const struct tfh_others *between = &accounts->other[TFH_SEGMENT_BETWEEN];
@@ -464,9 +487,11 @@ void tfh_input_judge(struct tfh_accounts *accounts)
 						: maker_cause(accounts);
 	else if (at >= 0 && waited)
 		accounts->input_cause = cause_of(accounts, at);
-	accounts->between_cause = at < 0 && accounts->facts->loader
-					  ? loader_cause(accounts, TFH_SEGMENT_BETWEEN)
-					  : accounts->input_cause;
+	accounts->between_cause =
+		at < 0 && accounts->facts->loader ? loader_cause(accounts, TFH_SEGMENT_BETWEEN)
+		: fills_buffer(accounts->facts, at) && could_hide(accounts, steps, waited - steps)
+			? TFH_CAUSE_INPUT_SHUFFLE
+			: accounts->input_cause;
 	if (!waited)
 		return;
 	/* A stage is only named if the waiting for it could decide the class. */

@@ -145,6 +145,14 @@ static double keep(const struct tfh_accounts *accounts, struct tfh_result *r, en
 	return kind == TFH_SEGMENT_TRAIN || may_lead(r, x) ? about_s(p, x->cls) : 0;
 }
 
+/* Whether the steps' verdict is about time that a fix would save, as in a step (tfh_class_of()):
+ * computing holds nothing up, so what blocks elsewhere is the verdict before it. */
+static bool holds_up(enum tfh_cause cause)
+{
+	return !TFH_DETECT_NOT_HELD_UP || tfh_class_blocks(tfh_cause_class(cause)) ||
+	       cause == TFH_CAUSE_COMPUTE_CONTENTION;
+}
+
 /* The part whose verdict is about the most time decides for the run. */
 static void choose(struct tfh_result *r, enum tfh_segment kind, double about)
 {
@@ -179,8 +187,9 @@ void tfh_find_recurring(const struct tfh_accounts *accounts, struct tfh_result *
 	if (!accounts->judged_steps)
 		return;
 	p = of_steps(accounts);
+	double about = keep(accounts, r, TFH_SEGMENT_TRAIN, &p);
 	/* Sums of a damaged file's times may be negative. */
-	double about = fmax(keep(accounts, r, TFH_SEGMENT_TRAIN, &p), 0);
+	about = holds_up(r->steady.cause) ? fmax(about, 0) : 0;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
 		double s = of_others(accounts, kinds[i], step_s, &p)
 				   ? keep(accounts, r, kinds[i], &p)

@@ -305,12 +305,14 @@ static uint32_t give_longer(const struct parts *p, struct tfh_part_of_run *out, 
 	return n;
 }
 
-/* If the verdict is about the time between loops, what is missing of it in the tree are waits at
- * the beginnings of loops, which are part of first steps there. */
+/* If the verdict is about the time between loops, or calls show that most of it are waits for
+ * input, what is missing of it in the tree is part of first steps there. */
 static uint32_t give_waits(const struct tfh_result *r, struct tfh_part_of_run *out, uint32_t n)
 {
-	const struct tfh_recurring *lead = r->lead ? &r->recurring[r->lead - 1] : NULL;
-	double missing = lead && lead->kind == TFH_SEGMENT_BETWEEN ? lead->total_s : 0;
+	uint32_t between = tfh_recurring_of(r, TFH_SEGMENT_BETWEEN);
+	const struct tfh_recurring *x = between ? &r->recurring[between - 1] : NULL;
+	bool waits = x && (r->lead == between || x->cls == TFH_CLASS_INPUT_BOUND);
+	double missing = waits ? x->total_s : 0;
 
 	for (uint32_t i = 1; i < n; i++)
 		missing -= out[i].kind == TFH_BRANCH_BETWEEN ? out[i].wall_s : 0;

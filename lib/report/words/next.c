@@ -441,6 +441,8 @@ static void advise(struct tfh_wording *w, const struct next *next)
 		tfh_advise_compiling(w);
 		return;
 	}
+	if (besides[next->row].kind == TFH_BRANCH_BETWEEN && tfh_advise_waits(w, next->saved_s))
+		return;
 	const char *mostly = tfh_start_mostly(w, besides[next->row].kind, next->rest);
 	if (!*mostly && advise_other(w, next))
 		return;

@@ -97,15 +97,19 @@ static const char *placed(struct tfh_wording *w, const struct tfh_recurring *x, 
 	}
 }
 
-/* Whether the slow stage feeds a shuffle(), which gives nothing before its buffer is full. */
-static bool shuffles(const struct tfh_result *r)
+/* The slow stage that feeds a shuffle(), which gives nothing before its buffer is full, if loops
+ * wait for that; NULL: they do not. */
+static const struct tfh_input_stage *fills(const struct tfh_result *r,
+					   const struct tfh_recurring *x)
 {
 	const struct tfh_input_stage *s = r->input;
+	bool waits = x->kind == TFH_SEGMENT_BETWEEN && x->cls == TFH_CLASS_INPUT_BOUND &&
+		     r->n_input && s[0].guilty;
 
-	for (uint32_t i = 1; i < r->n_input; i++)
+	for (uint32_t i = 1; i < r->n_input && waits; i++)
 		if (strstr(s[i].name, "Shuffle") && tfh_starts_with(s[0].prefix, s[i].prefix))
-			return true;
-	return false;
+			return s;
+	return NULL;
 }
 
 /* What to do about it, where that differs from what the cause needs in steps. */
@@ -134,7 +138,7 @@ static struct tfh_remedy remedy_of(struct tfh_wording *w, const struct tfh_recur
 	if (x->kind != TFH_SEGMENT_BETWEEN)
 		return m;
 	if (x->cls == TFH_CLASS_INPUT_BOUND && r->n_input && r->input[0].guilty)
-		return shuffles(r) ? filled : tfh_stage_remedy(r, x->cause);
+		return fills(r, x) ? filled : tfh_stage_remedy(r, x->cause);
 	if (x->cause == TFH_CAUSE_INPUT_DATALOADER) {
 		m.finding = "the DataLoader starts its workers again";
 		m.todo = "keep them (persistent_workers=True), or use fewer";
@@ -181,6 +185,21 @@ static double saves(const struct tfh_result *r, const struct tfh_recurring *x)
 	return x->total_s + (x->cls == TFH_CLASS_INPUT_BOUND
 				     ? saves_of_batches(r, x->total_s / (double)x->count)
 				     : 0);
+}
+
+bool tfh_advise_waits(struct tfh_wording *w, double s)
+{
+	uint32_t i = tfh_recurring_of(w->r, TFH_SEGMENT_BETWEEN);
+	const struct tfh_recurring *x = i ? &w->r->recurring[i - 1] : NULL;
+
+	if (!x || x->cls != TFH_CLASS_INPUT_BOUND || x->blocked_s * TFH_VERDICT_ALSO_PART < s)
+		return false;
+	struct tfh_remedy m = remedy_of(w, x);
+	tfh_advise_run(w,
+		       tfh_phrase(w, "%s, %" PRIu64 " times %s", placed(w, x, m.finding), x->count,
+				  tfh_phrase_time(w, x->total_s / (double)x->count)),
+		       m.todo, s);
+	return true;
 }
 
 static void first_advice(struct tfh_wording *w, const struct tfh_recurring *x)
@@ -339,6 +358,10 @@ void tfh_explain_lead(struct tfh_wording *w)
 	put_first(w, what(w, x), NULL);
 	if ((place = tfh_lead_line(w)))
 		first_line(w, TFH_TELLS_LINE, place);
+	if (fills(r, x))
+		first_line(w, TFH_TELLS_STAGE,
+			   tfh_phrase(w, "Shuffle: its buffer is filled with what %s makes",
+				      tfh_stage_words(w, r->input[0].name)));
 	if (longer)
 		first_line(w, TFH_TELLS_WHY, longer);
 	first_advice(w, x);

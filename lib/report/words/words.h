@@ -206,6 +206,9 @@ bool tfh_prepares_launches(const struct tfh_result *r);
 /* recurs.c: if something other than the steps delays the run most, puts that first and the steps
  * after it. */
 void tfh_explain_lead(struct tfh_wording *w);
+/* Advice about `s` seconds between loops, if most of them are waits for input; false: they are
+ * not. */
+bool tfh_advise_waits(struct tfh_wording *w, double s);
 /* Why the gain of what recurs besides the steps is unknown, as a part of a sentence; NULL: it is
  * known. */
 const char *tfh_lead_no_bound(const struct tfh_result *r);

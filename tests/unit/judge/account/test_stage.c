@@ -95,12 +95,10 @@ static void test_skip(void **state)
 	gen_expect_stage(r, TFH_CAUSE_INPUT_MAP, "FiniteSkip");
 }
 
-/* A shuffle buffer of a whole epoch behind the map: the map works only for the first batch of each epoch, steps take theirs
- * from the buffer. The stage that takes most time in steps is not the one that epochs begin with. At best all of the time between
- * epochs goes, and not only the wait in it, and as much at the first epoch's beginning. */
-static void test_epoch_beginnings(void **state)
+/* A shuffle buffer of a whole epoch behind the map: the map works only for the first batch of each of 8 epochs (for `fill` ms), steps take
+ * theirs from the buffer and compute for `compute` ms. */
+static struct tfh_result *filled(double fill, double compute)
 {
-	(void)state;
 	struct gen *g =
 		pipeline("Iterator::Root::BatchV2#id=2#", "Iterator::Root::BatchV2::Shuffle#id=3#",
 			 "Iterator::Root::BatchV2::Shuffle::Map#id=4#");
@@ -108,7 +106,7 @@ static void test_epoch_beginnings(void **state)
 
 	for (int epoch = 0; epoch < 8; epoch++) {
 		for (int i = 0; i < 20; i++) {
-			double wait = i ? 0.3 : 300, map = i ? 0 : 298;
+			double wait = i ? 0.3 : fill, map = i ? 0 : fill - 2;
 			gen_get(g, 0, 1, ROOT, t, t + wait);
 			gen_exec(g, OP_GET, t, t + wait);
 			if (map > 0)
@@ -116,15 +114,25 @@ static void test_epoch_beginnings(void **state)
 			gen_stage(g, 0, HALF, t, t + map + 0.05, 0.05);
 			gen_stage(g, 0, UPPER, t, t + map + 0.25, 0.2);
 			gen_stage(g, 0, ROOT, t, t + wait, 0.01);
-			gen_exec(g, OP_TRAIN, t + wait + 0.02, t + wait + 2);
-			t += wait + 2;
+			gen_exec(g, OP_TRAIN, t + wait + 0.02, t + wait + compute);
+			t += wait + compute;
 		}
 		gen_get(g, 0, 1, ROOT, t, t + 0.02)->flags = TFT_F_OPTIONAL;
 		gen_exec(g, OP_GET, t, t + 0.03);
 		t += 0.1;
 	}
-	struct tfh_result *r = gen_judge(g);
-	assert_int_equal(r->verdict.cause, TFH_CAUSE_INPUT_MAP);
+	return gen_judge(g);
+}
+
+/* The stage that takes most time in steps is not the one that epochs begin with. At best all of the time between epochs goes, and not
+ * only the wait in it, and as much at the first epoch's beginning. */
+static void test_epoch_beginnings(void **state)
+{
+	(void)state;
+	struct tfh_result *r = filled(300, 2);
+
+	assert_int_equal(r->verdict.cause,
+			 TFH_CAUSE_INPUT_MAP); /* the steps are too short for the map */
 	assert_true(r->input[0].guilty);
 	assert_string_equal(r->input[0].name, "Map");
 	assert_int_equal(r->lead, 1);
@@ -134,6 +142,34 @@ static void test_epoch_beginnings(void **state)
 	tfh_wording_make(&w, r);
 	double all = r->recurring[0].total_s, each = all / (double)r->recurring[0].count;
 	assert_float_equal(w.advice[0].saved_s, all + each, 1e-9);
+	assert_int_equal(w.tells[0], TFH_TELLS_STAGE);
+	assert_non_null(strstr(w.evidence[0], "Shuffle: its buffer is filled with what Map makes"));
+	tfh_wording_free(&w);
+	tfh_result_free(r);
+}
+
+/* Steps that only compute, for twice as long, delay nothing: what the epochs wait for is the verdict, and the cause is the buffer, as the map
+ * could work during the steps. If it is too little for that, the
+ * tree shows it as time between loops, and no advice supposes that these first steps compile. */
+static void test_computing_steps(void **state)
+{
+	(void)state;
+	struct tfh_result *r = filled(200, 20);
+	struct tfh_wording w;
+
+	assert_int_equal(r->steady.cls, TFH_CLASS_COMPUTE_BOUND);
+	gen_expect(r, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_SHUFFLE);
+	tfh_result_free(r);
+	r = filled(70, 20);
+	gen_expect(r, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU);
+	assert_true(tfh_spent(r, TFH_BRANCH_BETWEEN) > 6 * 0.06);
+	tfh_wording_make(&w, r);
+	bool told = false;
+	for (uint32_t i = 0; i < w.n_advice; i++) {
+		told |= strstr(w.advice[i].finding, "shuffle() fills its buffer") != NULL;
+		assert_null(strstr(w.advice[i].todo, "if they compile"));
+	}
+	assert_true(told);
 	tfh_wording_free(&w);
 	tfh_result_free(r);
 }
@@ -312,11 +348,17 @@ static void test_branches(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_interleaved), cmocka_unit_test(test_cache),
-		cmocka_unit_test(test_functions),   cmocka_unit_test(test_readers),
-		cmocka_unit_test(test_skip),	    cmocka_unit_test(test_epoch_beginnings),
-		cmocka_unit_test(test_files),	    cmocka_unit_test(test_pause),
-		cmocka_unit_test(test_replica),	    cmocka_unit_test(test_circle),
+		cmocka_unit_test(test_interleaved),
+		cmocka_unit_test(test_cache),
+		cmocka_unit_test(test_functions),
+		cmocka_unit_test(test_readers),
+		cmocka_unit_test(test_skip),
+		cmocka_unit_test(test_epoch_beginnings),
+		cmocka_unit_test(test_computing_steps),
+		cmocka_unit_test(test_files),
+		cmocka_unit_test(test_pause),
+		cmocka_unit_test(test_replica),
+		cmocka_unit_test(test_circle),
 		cmocka_unit_test(test_branches),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
