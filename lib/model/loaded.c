@@ -3,10 +3,10 @@
 
 #include <string.h>
 
-bool tfh_has_software(const struct tfh_process *p, const char *name)
+const struct tfh_software *tfh_find_software(const struct tfh_process *p, const char *name)
 {
 	for (uint32_t i = 0; i < p->n_software; i++)
 		if (!strcmp(p->software[i].name, name))
-			return true;
-	return false;
+			return &p->software[i];
+	return NULL;
 }

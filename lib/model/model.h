@@ -93,8 +93,8 @@ struct tfh_process {
 	uint64_t clock_residual_ns;
 };
 
-/* Whether the process had loaded a library. */
-bool tfh_has_software(const struct tfh_process *p, const char *name);
+/* A library that the process had loaded; NULL: it had not. */
+const struct tfh_software *tfh_find_software(const struct tfh_process *p, const char *name);
 
 struct tfh_thread_info {
 	uint32_t process, tid, index;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What must hold: of a PyTorch job on the CPU, part of whose computing only samples see (`compute.cpu`), a digest has the parts of the
-steps that the recording has, and `diff` has no time that is less than nothing.
+steps that the recording has, and `diff` has no time that is less than nothing. Where the build of PyTorch uses no GPU, both say so.
 
 timeout: 1200
 """
@@ -46,5 +46,10 @@ assert len(recorded) == len(restored)
 for a, b in zip(recorded, restored):
     for part, s in a["breakdown"].items():
         assert abs(s - b["breakdown"][part]) < 0.002 * a["dur_s"] + 1e-6, (a, b)
+for folder in (run, kept):
+    report = json.loads(tfhook("report", "--json", folder))
+    version = next(s["version"] for s in report["software"] if s["name"] == "PyTorch")
+    says = any("(+cpu) uses no GPU" in a["do"] for a in report["advice"])
+    assert says == (version.endswith("+cpu") and report["verdict"]["cause"] == "compute.cpu"), (version, report["advice"])
 for part in json.loads(tfhook("diff", "--json", run, run))["parts"]:
     assert part["a_s"] > -1e-6, part

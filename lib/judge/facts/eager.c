@@ -58,7 +58,7 @@ void tfh_eager_end(struct tfh_facts *facts)
 
 static bool loaded(const struct tfh_facts *facts, const char *software)
 {
-	return tfh_has_software(&facts->feed->processes[facts->process], software);
+	return tfh_find_software(&facts->feed->processes[facts->process], software);
 }
 
 /* A loop that updates its weights by hand is seen by the library alone. */

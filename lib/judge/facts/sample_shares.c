@@ -15,8 +15,8 @@ struct tfh_stack_samples *tfh_stack_samples_new(const struct tfh_feed *feed, uin
 		return NULL;
 	l->feed = feed;
 	l->process = process;
-	l->jax = tfh_has_software(&feed->processes[process], "JAX");
-	l->torch = tfh_has_software(&feed->processes[process], "PyTorch");
+	l->jax = tfh_find_software(&feed->processes[process], "JAX");
+	l->torch = tfh_find_software(&feed->processes[process], "PyTorch");
 	l->line = calloc(feed->n_threads + 1, sizeof(*l->line));
 	if (l->line)
 		return l;

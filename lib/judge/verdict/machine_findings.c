@@ -161,7 +161,7 @@ static bool is_foreign(const struct tfh_process *p, const char *variable)
 
 	for (size_t i = 0; p->n_software && i < sizeof(of) / sizeof(*of); i++)
 		if (tfh_starts_with(variable, of[i].prefix))
-			return !tfh_has_software(p, of[i].software);
+			return !tfh_find_software(p, of[i].software);
 	return false;
 }
 

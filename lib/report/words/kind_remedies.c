@@ -153,6 +153,11 @@ static bool is_torch_on_cpu(const struct tfh_result *r, enum tfh_cause cause)
 	return cause == TFH_CAUSE_COMPUTE_CPU && r->found.torch;
 }
 
+static bool is_torch_for_cpu(const struct tfh_result *r, enum tfh_cause cause)
+{
+	return is_torch_on_cpu(r, cause) && tfh_torch_lacks_cuda(r);
+}
+
 /* The first row that applies. */
 static const struct {
 	bool (*applies)(const struct tfh_result *r, enum tfh_cause cause);
@@ -217,6 +222,10 @@ static const struct {
 	  "if a GPU did the work, record it, too (activities=[CPU, CUDA]); if one should, "
 	  "check torch.cuda.is_available(), and that model and batches are on it; otherwise "
 	  "cheaper ops or more CPUs"}},
+	{is_torch_for_cpu,
+	 {"the step computes on the CPU",
+	  "this build of PyTorch (+cpu) uses no GPU: if one should compute, install a build with CUDA; "
+	  "otherwise bfloat16 (autocast), cheaper ops or more CPUs"}},
 	{is_torch_on_cpu,
 	 {"the step computes on the CPU",
 	  "if a GPU should do it, check torch.cuda.is_available(), and that model and "

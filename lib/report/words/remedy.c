@@ -194,12 +194,24 @@ static const struct {
 	  "often, in another thread, or while the device computes"}},
 };
 
-bool tfh_runs(const struct tfh_result *r, const char *software)
+static const struct tfh_software *loaded(const struct tfh_result *r, const char *software)
 {
 	const struct tfh_process *p;
 	uint32_t n = r->run ? tfh_run_processes(r->run, &p) : 0;
 
-	return r->process < n && tfh_has_software(&p[r->process], software);
+	return r->process < n ? tfh_find_software(&p[r->process], software) : NULL;
+}
+
+bool tfh_runs(const struct tfh_result *r, const char *software)
+{
+	return loaded(r, software) != NULL;
+}
+
+bool tfh_torch_lacks_cuda(const struct tfh_result *r)
+{
+	const struct tfh_software *torch = loaded(r, "PyTorch");
+
+	return torch && tfh_ends_with(torch->version, "+cpu");
 }
 
 enum tfh_framework tfh_framework(const struct tfh_result *r)

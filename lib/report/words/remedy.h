@@ -67,5 +67,7 @@ const char *tfh_family_todo(enum tfh_kernel_family family, enum tfh_framework in
 
 /* Whether the judged process has loaded that software, "JAX" for example. */
 bool tfh_runs(const struct tfh_result *r, const char *software);
+/* Whether it runs a build of PyTorch for CPUs only. */
+bool tfh_torch_lacks_cuda(const struct tfh_result *r);
 
 #endif
