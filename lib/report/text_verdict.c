@@ -278,7 +278,7 @@ static void put_step_gain(const struct tfh_result *r, const struct tfh_whatif *w
 
 	if (between || (point && !isnan(w->low_s)))
 		tfh_fmt_times(range, w->low_s, w->high_s);
-	if (between && !about) {
+	if (between && (!about || w->high_s > TFH_REPORT_WIDE_TIMES * then)) {
 		snprintf(out, size, "%s -> %s", tfh_fmt_time(text, step), range);
 		return;
 	}

@@ -233,6 +233,10 @@ bool tfh_is_staged(const struct tfh_accounts *accounts, enum tfh_cause cause);
 bool tfh_sample_compiles(const struct tfh_facts *facts, int at);
 /* Fills in whether samples show compiling, and for what. */
 void tfh_find_compiling_steps(struct tfh_accounts *accounts);
+/* How much of an executed call of a thread is compiling, ns: long calls are sampled like pauses,
+ * and a backward pass compiles what torch.compile left for it. */
+int64_t tfh_compiles_in(const struct tfh_accounts *accounts, uint32_t thread, int64_t t0,
+			int64_t t1);
 /* Cause of a state or role (an index of struct tfh_seen's parts) wherever in the run it is. */
 enum tfh_cause tfh_plain_cause(int at);
 /* Cause of the time that one sample represents. */

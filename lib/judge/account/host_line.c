@@ -211,11 +211,13 @@ static void charge_exchanges(struct tfh_host_line *a, int64_t t0, int64_t t1, in
 }
 
 /* Charges an executed call of a job on the CPU. */
-static void charge_exec(struct tfh_host_line *a, int64_t t0, int64_t t1)
+static void charge_exec(struct tfh_host_line *a, int64_t t0, int64_t t1, uint32_t thread)
 {
-	int64_t until;
+	int64_t until, computes = t0 + tfh_compiles_in(a->accounts, thread, t0, t1);
 
-	for (; t0 < t1; t0 = until) {
+	if (computes > t0)
+		tfh_charge(a->open, t0, computes, TFH_CAUSE_HOST_COMPILE, false, true);
+	for (t0 = computes; t0 < t1; t0 = until) {
 		enum tfh_cause cause = tfh_exposed_at(a->accounts->exposed, t0, t1, &until);
 		tfh_charge(a->open, t0, until, cause, false, true);
 	}
@@ -272,7 +274,7 @@ static void charge_span(void *arg, int64_t t0, int64_t t1, const struct tfh_piec
 	case TFH_ACTIVITY_EXEC:
 		cause = tfh_exec_cause(a->accounts, p->saves, p->makes, p->logs);
 		if (cause == TFH_CAUSE_HOST_LAUNCH && a->accounts->facts->cpu_only)
-			charge_exec(a, t0, t1);
+			charge_exec(a, t0, t1, p->thread);
 		else
 			tfh_charge(l, t0, t1, cause, hidden, true);
 		break;

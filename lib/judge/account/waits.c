@@ -1,6 +1,7 @@
 /* Converts samples of threads during pauses to causes. */
 #include <string.h>
 
+#include "base/bisect.h"
 #include "judge/account/account.h"
 
 /* Cause of each kind of wait. Waiting before a batch is copied to the device is waiting for the
@@ -214,6 +215,31 @@ void tfh_find_compiling_steps(struct tfh_accounts *accounts)
 	}
 	accounts->compiles = train >= TFH_ACCOUNT_COMPILING_SAMPLES;
 	accounts->evaluates = evaluate >= TFH_ACCOUNT_COMPILING_SAMPLES && evaluate > compile;
+}
+
+int64_t tfh_compiles_in(const struct tfh_accounts *accounts, uint32_t thread, int64_t t0,
+			int64_t t1)
+{
+	const struct tfh_facts *facts = accounts->facts;
+	const struct tfh_stack_samples *s = facts->samples;
+	size_t n = tfh_samples_within_count(s);
+	double all = 0, compiling = 0;
+
+	if (!accounts->compiles)
+		return 0;
+	for (size_t i = TFH_BISECT(k, 0, n, tfh_samples_within_at(s, k).t < t0); i < n; i++) {
+		struct tfh_seen_sample k = tfh_samples_within_at(s, i);
+		struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+		if (k.t >= t1)
+			break;
+		if (k.thread != thread)
+			continue;
+		enum tfh_role role = tfh_place_role(frame, tfh_frames_at(facts, k.place, frame),
+						    TFH_ORDER_UNKNOWN);
+		all += k.ns;
+		compiling += tfh_role_compiles(role) ? k.ns : 0;
+	}
+	return all > 0 ? (int64_t)(compiling / all * (double)(t1 - t0)) : 0;
 }
 
 /* Samples of short pauses are pooled over the whole run. Compiling that was seen only at its

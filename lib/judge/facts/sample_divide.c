@@ -162,6 +162,24 @@ struct tfh_seen_sample tfh_stack_samples_at(const struct tfh_stack_samples *l, s
 					.op = k->released && l->torch && !l->driver};
 }
 
+size_t tfh_samples_within_count(const struct tfh_stack_samples *l)
+{
+	return l ? l->within.n : 0;
+}
+
+struct tfh_seen_sample tfh_samples_within_at(const struct tfh_stack_samples *l, size_t i)
+{
+	const struct tfh_stack_sample *k = &l->within.v[i];
+
+	return (struct tfh_seen_sample){.t = k->t,
+					.ns = (double)k->ns,
+					.place = k->place,
+					.thread = k->thread,
+					.state = k->state,
+					.at = k->state,
+					.inside = true};
+}
+
 /* ---- the part of some samples ---- */
 
 struct tfh_sample_part {

@@ -76,6 +76,7 @@ struct tfh_stack_samples {
 	struct tfh_sample_line *line; /* by thread */
 	struct tfh_sample_group group[TFH_FACTS_SAMPLE_GROUPS];
 	TFH_VEC(struct tfh_stack_sample) sample;
+	TFH_VEC(struct tfh_stack_sample) within; /* taken inside calls that last long */
 	TFH_VEC(uint8_t) role; /* by place and order; UINT8_MAX: not determined yet */
 	double delay_per_run;  /* as in struct tfh_facts */
 	bool any, python;

@@ -31,6 +31,7 @@ void tfh_stack_samples_free(struct tfh_stack_samples *l)
 	for (uint32_t i = 0; i < l->feed->n_threads; i++)
 		tfh_big_free(l->line[i].pause.v);
 	tfh_big_free(l->sample.v);
+	tfh_big_free(l->within.v);
 	free(l->role.v);
 	free(l->line);
 	free(l);
@@ -252,8 +253,9 @@ static int add_sample(struct tfh_stack_samples *l, const struct tfh_event *ev)
 
 	l->any = true;
 	l->python |= sample.state == TFT_STATE_GIL;
-	if (ev->w[1] >> 16 & 0xffff || /* taken inside a call */
-	    marks_range(l, ev->stack))
+	if (ev->w[1] >> 16 & 0xffff) /* taken inside a call */
+		return ev->stack ? TFH_PUSH_BIG(l->within, sample) : 0;
+	if (marks_range(l, ev->stack))
 		return 0;
 	s->samples++;
 	return TFH_PUSH_BIG(l->sample, sample);

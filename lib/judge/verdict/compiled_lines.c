@@ -25,6 +25,8 @@ struct compiles {
 	size_t window; /* of the last sample */
 	size_t seen;   /* window of the last sample that compiles; SIZE_MAX: none */
 	bool any;
+	size_t first;	 /* window of the first step that compiles; SIZE_MAX: none */
+	double again_ns; /* of the first steps after that one */
 };
 
 static int add_line(struct compiles *c, const struct tfh_model_line *frame, uint32_t n,
@@ -76,8 +78,9 @@ static enum tfh_segment segment_at(struct compiles *c, int64_t t)
 							    : TFH_SEGMENT_BETWEEN;
 }
 
+/* within: it is inside a call, of a step that compiles outside of calls, too. */
 static int add_sample(struct compiles *c, int64_t t, uint32_t n, const struct tfh_model_line *frame,
-		      double ns)
+		      double ns, bool within)
 {
 	enum tfh_role role = tfh_place_role(frame, n, TFH_ORDER_UNKNOWN);
 	enum tfh_segment kind = segment_at(c, t);
@@ -92,8 +95,12 @@ static int add_sample(struct compiles *c, int64_t t, uint32_t n, const struct tf
 	if (!n || !compiles || (kind == TFH_SEGMENT_TRAIN && !c->in_steps))
 		return 0;
 	c->out->s[kind] += ns / 1e9;
+	if (kind == TFH_SEGMENT_WARMUP && c->first == SIZE_MAX)
+		c->first = c->window;
+	else if (kind == TFH_SEGMENT_WARMUP && c->window > c->first)
+		c->again_ns += ns;
 	c->out->samples++;
-	c->out->times += !c->any || c->seen != c->window;
+	c->out->times += !within && (!c->any || c->seen != c->window);
 	c->seen = c->window;
 	c->any = true;
 	return add_line(c, frame, n, role, ns);
@@ -108,7 +115,7 @@ static int add_outside(struct compiles *c, const struct tfh_start *s)
 	for (uint32_t i = 0; i < s->n && !rc; i++) {
 		const struct tfh_start_sample *k = &s->sample[i];
 		uint32_t n = tfh_start_frames(s, k->place, frame, TFH_VERDICT_FRAMES);
-		rc = add_sample(c, k->t, n, frame, k->ns);
+		rc = add_sample(c, k->t, n, frame, k->ns, false);
 	}
 	return rc;
 }
@@ -126,7 +133,17 @@ static int add_own(struct compiles *c, int64_t from)
 		/* What predict() compiles in a callback is a part of evaluating. */
 		if (k.t > from && feed->threads[k.thread].tid == main &&
 		    tfh_at_role(k.at) != TFH_ROLE_EVALUATE)
-			rc = add_sample(c, k.t, tfh_frames_at(facts, k.place, frame), frame, k.ns);
+			rc = add_sample(c, k.t, tfh_frames_at(facts, k.place, frame), frame, k.ns,
+					false);
+	}
+	/* A backward pass compiles its own graph. */
+	c->window = SIZE_MAX;
+	for (size_t i = 0; i < tfh_samples_within_count(facts->samples) && !rc; i++) {
+		struct tfh_seen_sample k = tfh_samples_within_at(facts->samples, i);
+		uint32_t n = tfh_frames_at(facts, k.place, frame);
+		if (k.t > from && feed->threads[k.thread].tid == main &&
+		    tfh_role_compiles(tfh_place_role(frame, n, TFH_ORDER_UNKNOWN)))
+			rc = add_sample(c, k.t, n, frame, k.ns, true);
 	}
 	return rc;
 }
@@ -154,14 +171,16 @@ static void add_walls(const struct compiles *c, double wall_ns[TFH_SEGMENT_COUNT
 
 /* Each sample stands for the mean interval at that time. A few long intervals are enough for their
  * sum to be far from the time in which they were taken: it is no more than that. */
-static void keep_within(const struct compiles *c)
+static void keep_within(struct compiles *c)
 {
 	double wall_ns[TFH_SEGMENT_COUNT] = {0};
 
 	add_walls(c, wall_ns);
 	for (int i = 0; i < TFH_SEGMENT_COUNT; i++)
-		if (c->all_ns[i] > wall_ns[i])
+		if (c->all_ns[i] > wall_ns[i]) {
 			c->out->s[i] *= wall_ns[i] / c->all_ns[i];
+			c->again_ns *= i == TFH_SEGMENT_WARMUP ? wall_ns[i] / c->all_ns[i] : 1;
+		}
 }
 
 static void keep_line(const struct compiles *c)
@@ -179,6 +198,45 @@ static void keep_line(const struct compiles *c)
 	c->out->callee_file = most->callee_file;
 }
 
+/* What first steps after the first one that compiles take beyond a usual step: they compile no
+ * longer than that. */
+static double longer_s(const struct compiles *c, double step_s)
+{
+	const struct tfh_loops *loops = c->accounts->loops;
+	double s = 0;
+
+	TFH_EACH (i, loops->window.n) {
+		const struct tfh_window *w = &loops->window.v[i];
+		if (i > c->first && c->accounts->use[i].segment == TFH_SEGMENT_WARMUP)
+			s += fmax((double)(w->t1 - w->t0) / 1e9 - step_s * w->steps, 0);
+	}
+	return s;
+}
+
+/* Where steps compile, a fix also saves what first steps compile again, for other shapes. Where
+ * nothing shows how fast the rest will run, it is the compiling that goes, at whichever line. */
+static void save_compiling(struct tfh_result *r)
+{
+	double again = r->found.compiling.again_s, step = tfh_mean_step_s(r);
+	struct tfh_whatif *of[] = {NULL, r->line_place ? &r->place[r->line_place - 1].gain : NULL};
+
+	if (r->steady.cause != TFH_CAUSE_HOST_COMPILE)
+		return;
+	for (uint32_t i = 0; i < r->n_whatif; i++)
+		of[0] = r->whatif[i].remove == TFH_REMOVE_HOST ? &r->whatif[i] : of[0];
+	for (size_t i = 0; i < 2; i++) {
+		double saved = of[i] ? of[i]->saved_s : NAN,
+		       rest = step - r->found.cause_s[TFH_CAUSE_HOST_COMPILE];
+		if (!(saved >= 0))
+			continue;
+		if (of[i]->no_bound && of[i]->about_s > rest && rest > 0) {
+			of[i]->saved_s *= (step - rest) / fmax(step - of[i]->about_s, 1e-9);
+			of[i]->about_s = rest;
+		}
+		of[i]->saved_s += again;
+	}
+}
+
 int tfh_find_compiling(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	const struct tfh_feed *feed = accounts->facts->feed;
@@ -190,14 +248,17 @@ int tfh_find_compiling(const struct tfh_accounts *accounts, struct tfh_result *r
 			     .begin = INT64_MAX,
 			     .started = start_end(r),
 			     .end = INT64_MIN,
-			     .window = SIZE_MAX};
+			     .window = SIZE_MAX,
+			     .first = SIZE_MAX};
 	int rc = s ? add_outside(&c, s) : 0;
 
 	if (!rc)
 		rc = add_own(&c, s && s->n ? s->sample[s->n - 1].t : INT64_MIN);
 	if (c.begin <= c.end)
 		keep_within(&c);
+	r->found.compiling.again_s = fmin(c.again_ns / 1e9, longer_s(&c, r->steps.median_s));
 	keep_line(&c);
+	save_compiling(r);
 	free(c.at.v);
 	return rc;
 }

@@ -48,7 +48,8 @@ static const struct tfh_model_line *caller_of(const struct tfh_model_line *frame
 static int64_t own_ns(const struct computed *x, size_t i)
 {
 	const struct tfh_exec *all = x->accounts->facts->exec.v, *e = &all[i];
-	int64_t ns = e->t1 - e->t0 - tfh_exposed_ns(x->accounts->exposed, e->t0, e->t1),
+	int64_t ns = e->t1 - e->t0 - tfh_exposed_ns(x->accounts->exposed, e->t0, e->t1) -
+		     tfh_compiles_in(x->accounts, e->thread, e->t0, e->t1),
 		until = e->t1;
 
 	for (size_t k = i; k-- > 0 && all[k].t1 > e->t0;) {

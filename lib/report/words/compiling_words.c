@@ -27,6 +27,15 @@ double tfh_compiling_s(const struct tfh_result *r)
 		       : 0;
 }
 
+bool tfh_compiling_is_told(const struct tfh_result *r)
+{
+	const struct tfh_compiling *c = &r->found.compiling;
+	const struct tfh_seen_line *l = &r->found.line;
+
+	return !r->lead && r->steady.cause == TFH_CAUSE_HOST_COMPILE && l->file && c->file &&
+	       !strcmp(l->file, c->file) && l->line == c->line;
+}
+
 double tfh_compiled_in(const struct tfh_result *r, enum tfh_branch part)
 {
 	const double *s = r->found.compiling.s;

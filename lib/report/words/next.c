@@ -246,7 +246,8 @@ static size_t candidates(const struct tfh_wording *w, struct next *next)
 			next[n++] = (struct next){.place = &r->place[i],
 						  .saved_s = r->place[i].gain.saved_s};
 	/* A run that was killed, or another profiler's trace, is not the whole run. */
-	if (r->end == TFH_END_EXIT && r->steps.count && tfh_compiling_s(r) > 0)
+	if (r->end == TFH_END_EXIT && r->steps.count && tfh_compiling_s(r) > 0 &&
+	    !tfh_compiling_is_told(r))
 		next[n++] = (struct next){.compiling = true, .saved_s = tfh_compiling_s(r)};
 	for (size_t i = 0; i < BESIDES && r->end == TFH_END_EXIT && r->steps.count; i++) {
 		double s = besides_lead(r, besides[i].kind);

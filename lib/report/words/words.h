@@ -258,6 +258,8 @@ const char *tfh_sampled_at(struct tfh_wording *w, const struct tfh_sampled_line 
 /* compiling_words.c: seconds of the run in which it compiles, outside of what the verdict is about;
  * 0: too little to report. */
 double tfh_compiling_s(const struct tfh_result *r);
+/* Whether it is at the line of a verdict about compiling, whose advice is about both. */
+bool tfh_compiling_is_told(const struct tfh_result *r);
 /* The same in one kind of part. */
 double tfh_compiled_in(const struct tfh_result *r, enum tfh_branch part);
 void tfh_advise_compiling(struct tfh_wording *w);

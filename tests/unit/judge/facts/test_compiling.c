@@ -238,12 +238,47 @@ static void test_scheduling(void **state)
 	tfh_result_free(r);
 }
 
+enum { BACKWARD = 1 };
+
+/* A job on the CPU, of which every tenth step has another shape: its forward pass compiles for 100 ms, and its backward pass, a call,
+ * for 200 ms before it computes. Samples inside the call show that. */
+static void test_backward(void **state)
+{
+	(void)state;
+	struct gen *g = gen_new();
+	double t = 100;
+
+	called = "/lib/python3.12/site-packages/torch/_dynamo/convert_frame.py";
+	g->name[TFT_NAME_OP][BACKWARD] = "__inference_backward_1";
+	for (int i = 0; i < 120; i++) {
+		bool compiles = i % 10 == 9;
+		gen_get(g, 0, 1, 0, t, t + 0.1)->depth = 0;
+		double from = t + 0.1 + (compiles ? 100 : 0),
+		       until = from + 9 + (compiles ? 200 : 0);
+		for (int k = 0; k < 10 && compiles; k++) {
+			gen_sample(g, 0, t + 5 + 9 * k, TFT_STATE_RUNNING, 7, 10);
+			gen_sample(g, 0, from + 5 + 19 * k, TFT_STATE_RUNNING, 7, 20)->w[1] |=
+				(uint64_t)TFH_FN_TFE_Execute << 16;
+		}
+		gen_exec(g, BACKWARD, from, until);
+		t = until + 0.1;
+	}
+	g->process.has_gpu = false; /* samples are calls of no library */
+	g->feed.place = g->feed.lines = line;
+	struct tfh_result *r = gen_judge(g);
+	gen_closed(r);
+	gen_expect(r, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_COMPILE);
+	assert_true(fabs(1e3 * r->found.cause_s[TFH_CAUSE_HOST_COMPILE] - 30) < 3);
+	tfh_result_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_compiler),      cmocka_unit_test(test_other_work),
 		cmocka_unit_test(test_between_steps), cmocka_unit_test(test_within),
 		cmocka_unit_test(test_evaluates),     cmocka_unit_test(test_scheduling),
+		cmocka_unit_test(test_backward),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
