@@ -226,7 +226,10 @@ enum tfh_framework tfh_framework(const struct tfh_result *r)
 		return tf + jax + tfh_runs(r, "PyTorch") > 1 ? TFH_FRAMEWORK_UNKNOWN
 		       : tf				     ? TFH_FRAMEWORK_TENSORFLOW
 							     : TFH_FRAMEWORK_JAX;
-	return r->found.imported || r->process >= n || !p[r->process].n_software
+	/* PyTorch and TensorFlow are known by their calls, even where no list of software was
+	 * recorded. */
+	return r->found.imported || r->process >= n ||
+			       (!p[r->process].n_software && p[r->process].has_tf)
 		       ? TFH_FRAMEWORK_UNKNOWN
 		       : TFH_FRAMEWORK_OTHER;
 }

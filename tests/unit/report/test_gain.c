@@ -8,6 +8,7 @@
 
 #include "report_fixture.h"
 #include "report/text_parts.h"
+#include "report/words/remedy.h"
 
 /* Where not even a bound of the gain is known, the screen says so and why; if the time that goes is known, about what the run
  * would take, as DO NEXT does. */
@@ -233,6 +234,43 @@ static void second_thing(void **state)
 	free(text);
 }
 
+/* An estimate in an interval many times as wide is no figure: the interval is given alone. */
+static void wide_interval(void **state)
+{
+	(void)state;
+	for (int wide = 0; wide < 2; wide++) {
+		struct tfh_result r = fixture();
+		uint32_t i = 0;
+		while (tfh_remove_part(r.whatif[i].remove) != tfh_cause_part(r.verdict.cause))
+			i++;
+		r.whatif[i].step_s = r.whatif[i].speedup = NAN;
+		r.whatif[i].about_s = 0.01;
+		r.whatif[i].low_s = 0.004;
+		r.whatif[i].high_s = wide ? 0.06 : 0.03;
+		char *text = fixture_print(fixture_screen, &r);
+		assert_int_equal(strstr(text, " ms -> 4.00 to 60.0 ms") != NULL, wide);
+		assert_int_equal(strstr(text, "about 10.0 ms (4.00 to 30.0 ms)") != NULL, !wide);
+		free(text);
+	}
+}
+
+/* PyTorch and TensorFlow are known by their calls: where none was seen, advice is not in their terms, although no list of software was
+ * recorded. */
+static void framework_by_calls(void **state)
+{
+	(void)state;
+	struct tfh_result r = fixture();
+
+	r.run = (struct tfh_run *)&r; /* never read */
+	r.found.torch = r.found.imported = false;
+	assert_int_equal(tfh_framework(&r), TFH_FRAMEWORK_OTHER);
+	fixture_processes[0].has_tf = true;
+	assert_int_equal(tfh_framework(&r), TFH_FRAMEWORK_UNKNOWN);
+	fixture_processes[0].has_tf = false;
+	r.found.torch = true;
+	assert_int_equal(tfh_framework(&r), TFH_FRAMEWORK_TORCH);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -240,6 +278,7 @@ int main(void)
 		cmocka_unit_test(bound_of_processor), cmocka_unit_test(about_that_time),
 		cmocka_unit_test(larger_gain_first),  cmocka_unit_test(second_thing),
 		cmocka_unit_test(bounds_that_tell),   cmocka_unit_test(bound_of_all),
+		cmocka_unit_test(wide_interval),      cmocka_unit_test(framework_by_calls),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
