@@ -339,7 +339,7 @@ TYPE(more_workers, N(1, from), N(2, to), N(3, low_s), N(4, high_s), N(5, splits)
 #define S struct tfh_seen_workers
 TYPE(seen_workers, N(1, processes), N(2, threads), N(3, samples), N(4, busy), TN(5, line.file),
      TN(6, line.function), N(7, line.line), N(8, line.share), N(9, line.off),
-     LIST(10, node, n_node, seen_node), SUB(11, more, more_workers), N(12, runs));
+     LIST(10, node, n_node, seen_node), SUB(11, more, more_workers), N(12, runs), N(13, holds));
 #undef S
 
 #define S struct tfh_retraced

@@ -197,6 +197,7 @@ struct tfh_seen_workers {
 	uint64_t samples;
 	double busy; /* share of their time in which they did not wait for work */
 	double runs; /* share of it in which they ran, or waited for a processor */
+	bool holds; /* these threads hold the mutex that the steps wait for; line: where they began */
 	struct {
 		const char *file, *function; /* NULL: none is known */
 		uint32_t line;

@@ -38,6 +38,7 @@ static void write_workers(struct tfh_json *j, const struct tfh_seen_workers *w)
 	tfh_json_ku64(j, "threads", w->threads);
 	tfh_json_kf64(j, "busy", w->busy);
 	tfh_json_ku64(j, "samples", w->samples);
+	tfh_json_kbool(j, "holds", w->holds);
 	if (tfh_json_begin_line(j, "place", w->line.file, w->line.line, w->line.function)) {
 		tfh_json_kf64(j, "share", w->line.share);
 		tfh_json_kf64(j, "off", w->line.off);

@@ -91,6 +91,11 @@ static uint32_t number_at(void)
 	return 0;
 }
 
+uint32_t tfh_futex_number_at(void)
+{
+	return libc.known ? libc.tid_at : 0;
+}
+
 static bool is_new_enough(const char *version)
 {
 	char *minor;

@@ -22,6 +22,8 @@ void tfh_futex_begin(void);
 /* How a thread of this process waits, by the numbers of its call. Of TFT_WAIT_END, the third
  * argument is the thread whose end it waits for. */
 enum tft_wait tfh_futex_kind(const uint64_t call[TFH_CALL_WORDS], uint32_t tid);
+/* Where in a thread's structure its number is; 0: not known. */
+uint32_t tfh_futex_number_at(void);
 
 /* ---- for tests ---- */
 

@@ -12,6 +12,7 @@
 
 #include "base/fd.h"
 #include "base/refused.h"
+#include "sampling/holder.h"
 
 /* System calls newer than the headers of the build. */
 #ifndef SYS_io_uring_enter
@@ -229,6 +230,8 @@ int tfh_waiting_sample(int fd, int32_t pid, uint32_t tid, struct tfh_waiting *ou
 		take_polled(out, pid, arg, row->how);
 	if (!pid && row && row->how == FUTEX && out->state == TFT_STATE_LOCK)
 		out->wait = tfh_futex_kind(arg, tid);
+	if (out->wait == TFT_WAIT_MUTEX)
+		tfh_holder_of(arg, tid, out->name, sizeof(out->name));
 	if (out->wait == TFT_WAIT_END)
 		out->what = arg[2];
 	if (out->fd >= 0)

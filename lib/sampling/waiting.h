@@ -21,7 +21,8 @@ struct tfh_waiting {
 	/* Address of the lock, number of the thread whose end it waits for, or of the pipe or
 	 * socket; of a poll, its time-out in ms plus 1. 0: none. */
 	uint64_t what;
-	/* name of the file or device, cut at its beginning; "": none. */
+	/* name of the file or device, cut at its beginning, or who holds a mutex (holder.h); "":
+	 * none. */
 	char name[TFH_WAITING_NAME];
 };
 

@@ -234,6 +234,15 @@ struct tfh_quiet {
 	int64_t t0, t1;
 };
 
+/* A thread that held a mutex while another one waited for it: whether it ran, the address at which
+ * that one asked for it, and the function with which the thread began; 0: not known. */
+struct tfh_held_lock {
+	uint32_t name, tid;
+	bool runs;
+	uint64_t caller, begins, samples;
+	double ns;
+};
+
 struct tfh_facts {
 	const struct tfh_feed *feed;
 	uint32_t process;
@@ -318,6 +327,7 @@ struct tfh_facts {
 	uint32_t looped_every, looped_skip;
 	/* Samples of other threads and of child processes, in order of time. */
 	TFH_VEC(struct tfh_child_sample) child;
+	TFH_VEC(struct tfh_held_lock) held;
 	/* Threads that hold Python's global lock mostly run functions of the input pipeline
 	 * (py_function, generators): waiting for the lock is waiting for input. */
 	bool lock_feeds;

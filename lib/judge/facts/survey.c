@@ -339,7 +339,7 @@ static int note_called(struct tfh_facts *facts, const struct tfh_event *ev)
 /* Creates the table of samples with the first one. */
 static int note_sample(struct tfh_facts *facts, const struct tfh_event *ev)
 {
-	if (ev->kind == TFT_STATE && tfh_loops_event(facts, ev))
+	if (ev->kind == TFT_STATE && (tfh_loops_event(facts, ev) || tfh_lock_event(facts, ev)))
 		return -ENOMEM;
 	if (!facts->samples && ev->kind == TFT_STATE)
 		facts->samples = tfh_stack_samples_new(facts->feed, facts->process);
@@ -518,6 +518,7 @@ void tfh_facts_free(struct tfh_facts *facts)
 	tfh_big_free(facts->longs.v);
 	free(facts->looped.v);
 	free(facts->loop.v);
+	free(facts->held.v);
 	free(facts->kind.v);
 	free(facts->kind_at);
 	free(facts->token.v);

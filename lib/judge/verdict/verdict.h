@@ -65,6 +65,9 @@ void tfh_find_stage_lines(const struct tfh_accounts *accounts, struct tfh_result
 int tfh_find_asked_line(const struct tfh_accounts *accounts, struct tfh_result *r);
 /* worker_lines.c: lines of the child processes that make batches. 0 or -ENOMEM. */
 int tfh_find_workers(const struct tfh_accounts *accounts, struct tfh_result *r);
+/* lock_holder.c: who holds the mutex that the steps wait for, and the line that asks for it. Runs
+ * after tfh_find_workers(). */
+void tfh_find_lock_holder(const struct tfh_accounts *accounts, struct tfh_result *r);
 /* more_workers.c: how many workers would keep up. Needs the steps, breakdown and verdict of r. */
 struct tfh_making {
 	uint32_t workers; /* that work at the same time; 0: the training thread makes its batches */

@@ -283,6 +283,8 @@ static void give_up(void)
 	answer_all();
 }
 
+static void *flusher_main(void *arg);
+
 /* First round. A few ms after the start, the clock rate is known to about 10 ppm, and HEAD can be
  * written. Returns false if there is no run directory. */
 static bool begin(void)
@@ -296,7 +298,7 @@ static bool begin(void)
 	tfh_flusher_sleep(2 * POLL_LEAST_NS);
 	tfh_take_clock();
 	tfh_stacks_open();
-	tfh_sampling_begin();
+	tfh_sampling_begin((uint64_t)(uintptr_t)flusher_main);
 	if (open_directory && !open_directory())
 		return false;
 	if (!tfh_disk_check() && tfh_segment_ready())

@@ -16,6 +16,7 @@
 #include "record/ring/rings.h"
 #include "record/ring/staging.h"
 #include "record/stacks/pyplaces.h"
+#include "sampling/holder.h"
 #include "sampling/moments.h"
 #include "sampling/waiting.h"
 #include "record/watch/workers.h"
@@ -111,7 +112,7 @@ static void look_at_own_memory(void)
 			 strerror(errno));
 }
 
-void tfh_sampling_begin(void)
+void tfh_sampling_begin(uint64_t function)
 {
 	int fd;
 
@@ -132,6 +133,7 @@ void tfh_sampling_begin(void)
 	tfh_close(fd);
 	look_at_own_memory();
 	tfh_futex_begin();
+	tfh_holder_begin(function);
 	samples.status_fd = tfh_call_filters_open();
 	samples.asked = tfh_filters_asked();
 	samples.confined = tfh_call_filters(samples.status_fd);

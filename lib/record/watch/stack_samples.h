@@ -15,8 +15,8 @@
 
 /* All functions are called on the flusher. */
 
-/* Called once, before the first round. */
-void tfh_sampling_begin(void);
+/* Called once, before the first round. function: with which this thread began. */
+void tfh_sampling_begin(uint64_t function);
 /* Time until the next sample, in ns; UINT64_MAX: there are none. */
 uint64_t tfh_sampling_wait(uint64_t now_ns);
 /* The flusher goes to sleep: what it uses from now on counts as the next sample's cost. */

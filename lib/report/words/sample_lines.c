@@ -193,6 +193,23 @@ static bool place_line(struct tfh_wording *w)
 	return line != NULL;
 }
 
+/* Who holds the mutex that the steps wait for. */
+static const char *holder_text(struct tfh_wording *w)
+{
+	const struct tfh_seen_workers *k = &w->r->found.workers;
+	const char *began =
+		k->line.file
+			? tfh_phrase(w, " that began in %s",
+				     tfh_at_words(w, k->line.function, k->line.file, k->line.line))
+			: "";
+
+	if (k->threads == 1)
+		return tfh_phrase(w, "%s thread%s holds the lock and runs %.0f %% of that time",
+				  *began ? "the" : "one other", began, 100 * k->runs);
+	return tfh_phrase(w, "%u threads hold the lock by turns and run %.0f %% of that time%s%s",
+			  k->threads, 100 * k->runs, *began ? ", mostly those" : "", began);
+}
+
 /* A thread that waits for a batch or a lock waits for the threads that make or hold it, one that
  * waits for another process perhaps for the workers. */
 static void workers_line(struct tfh_wording *w, bool placed)
@@ -207,6 +224,10 @@ static void workers_line(struct tfh_wording *w, bool placed)
 	      : tfh_cause_part(cause) == TFH_PART_INPUT ? k->processes || k->threads
 							: lock && k->threads))
 		return;
+	if (k->holds) {
+		tfh_evidence(w, TFH_TELLS_LINE, holder_text(w));
+		return;
+	}
 	/* One that itself mostly waits is not busy. */
 	bool waits = k->runs * 2 < k->busy;
 	const char *does = tfh_phrase(w, waits ? "%.0f %% waiting" : "%.0f %% busy",
