@@ -231,10 +231,11 @@ static struct tfh_remedy explain_again(struct tfh_wording *w)
 				     "(their values may change)"
 				   : "in %" PRIu64 " steps the same device memory is fetched, %s",
 				a->steps, bytes));
-	m.todo = up ? "if the values stay the same, keep them on the device; else use pinned "
-		      "memory, one step ahead"
-		    : "if these are weights, fetch them every n-th step only; else copy to "
-		      "pinned memory on a separate stream";
+	m.todo =
+		up ? "if the values stay the same, keep them on the device; else use pinned "
+		     "memory, one step ahead"
+		   : "weights: fetch them every n-th step only; what becomes a sum or a decision: "
+		     "reduce it on the device, fetch that; else pinned memory, a stream of its own";
 	return m;
 }
 

@@ -25,11 +25,13 @@ const char *tfh_who_had_cpus(struct tfh_wording *w)
 	if (isnan(c->busy) || isnan(c->own))
 		return "the machine's CPUs were taken by other threads";
 	double workers = w->r->found.workers.processes * w->r->found.workers.runs;
+	double all = w->r->found.machine.processors;
+	const char *of = all > 0 ? tfh_phrase(w, ", of %.0f", all) : "";
 	double others = fmax(0, c->busy - c->own - workers);
 	return workers > 0 ? tfh_phrase(w,
 					"CPUs in use: %.2f by this job, about %.2f by its worker "
-					"processes, %.2f by other programs",
-					c->own, workers, others)
-			   : tfh_phrase(w, "CPUs in use: %.2f by this job, %.2f by others", c->own,
-					others);
+					"processes, %.2f by other programs%s",
+					c->own, workers, others, of)
+			   : tfh_phrase(w, "CPUs in use: %.2f by this job, %.2f by others%s",
+					c->own, others, of);
 }

@@ -46,9 +46,7 @@ static const char *percent(struct tfh_wording *w, double share)
 	return tfh_phrase(w, "%.0f %%", share * 100);
 }
 
-/* Says that more threads will not help, if they would be the usual remedy and the advice does not
- * recommend them. */
-static const char *no_more_threads(const struct tfh_wording *w)
+const char *tfh_no_more_threads(const struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
 
@@ -67,10 +65,13 @@ void tfh_note_machine(struct tfh_wording *w)
 {
 	const struct tfh_machine_findings *m = &w->r->found.machine;
 
-	if (m->busy > 0)
+	/* Who had the CPUs while the steps waited for one says as much. */
+	bool told = w->r->found.contended.share >= TFH_CROWDED_SHARE &&
+		    !isnan(w->r->found.contended.busy);
+	if (m->busy > 0 && !told)
 		tfh_remark(w,
 			   tfh_phrase(w, "the machine's CPUs were busy, %.3g of %.0f on average%s",
-				      m->busy, m->processors, no_more_threads(w)));
+				      m->busy, m->processors, tfh_no_more_threads(w)));
 	if (m->throttled > 0)
 		tfh_remark(w, tfh_phrase(w,
 					 "the container had used up its limit of %.3g CPUs "

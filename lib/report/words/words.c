@@ -17,8 +17,9 @@ static bool remark_contention(struct tfh_wording *w)
 	tfh_remark(w,
 		   tfh_phrase(w,
 			      "for %.0f %% of the steps' time its threads were ready to run, but "
-			      "waited for a CPU (%s)",
-			      100 * r->found.contended.share, tfh_who_had_cpus(w)));
+			      "waited for a CPU (%s)%s",
+			      100 * r->found.contended.share, tfh_who_had_cpus(w),
+			      r->found.machine.busy > 0 ? tfh_no_more_threads(w) : ""));
 	return true;
 }
 

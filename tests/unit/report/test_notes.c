@@ -110,6 +110,48 @@ static void test_busy_machine(void **state)
 	}
 }
 
+/* Who had the CPUs while the steps waited for one is said once, with the machine's number of them. */
+static void test_busy_told(void **state)
+{
+	(void)state;
+	struct words w;
+
+	begin(&w, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_PYTHON);
+	w.r.found.machine.busy = w.r.found.machine.processors = 2;
+	w.r.found.contended = (struct tfh_contended){0.2, 2e-3, 1.9, 0.3};
+	tfh_note_machine(&w.said);
+	assert_int_equal(w.said.n_remark, 0);
+	assert_string_equal(tfh_who_had_cpus(&w.said),
+			    "CPUs in use: 0.30 by this job, 1.60 by others, of 2");
+	tfh_wording_free(&w.said);
+}
+
+/* Where the gain is that of a whole function, the row of its line has the function's time, too. */
+static void test_whole_function(void **state)
+{
+	(void)state;
+	struct words w;
+
+	for (int whole = 0; whole < 2; whole++) {
+		begin(&w, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_PYTHON);
+		w.r.found.line = (struct tfh_seen_line){.file = "/job/env.py",
+							.function = "Env.step",
+							.line = 19,
+							.s_per_step = 1.2e-3,
+							.of_s = 5e-3,
+							.samples = 40};
+		w.r.place[0] = (struct tfh_place_gain){.file = "/job/env.py",
+						       .function = "Env.step",
+						       .whole = whole,
+						       .s_per_step = 4e-3};
+		w.r.n_place = w.r.line_place = 1;
+		assert_int_equal(strstr(tfh_verdict_line(&w.said), "; all of Env.step: 4.00 ms") !=
+					 NULL,
+				 whole);
+		tfh_wording_free(&w.said);
+	}
+}
+
 /* Stalls that the first screen's table shows are explained there. */
 static void test_stalls(void **state)
 {
@@ -296,7 +338,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_supply),	       cmocka_unit_test(test_first_notes),
-		cmocka_unit_test(test_busy_machine),   cmocka_unit_test(test_stalls),
+		cmocka_unit_test(test_busy_machine),   cmocka_unit_test(test_busy_told),
+		cmocka_unit_test(test_whole_function), cmocka_unit_test(test_stalls),
 		cmocka_unit_test(test_threads),	       cmocka_unit_test(test_long_evaluation),
 		cmocka_unit_test(test_loader_between), cmocka_unit_test(test_compiled_again),
 		cmocka_unit_test(test_accumulates),    cmocka_unit_test(test_line_of_checkpoints),
