@@ -83,6 +83,17 @@ static bool in_turn(const struct interval_kind *e, const struct interval_kind *t
 	return e->runs > 1 && train->runs > 1;
 }
 
+/* Whether names show that it is only the forward pass of steps that train, of which there are
+ * several for each: a picture that is rendered, a sample that is drawn. These may come singly. */
+static bool is_picture(const struct tfh_finder *f, const struct interval_kind *e,
+		       const struct interval_kind *train)
+{
+	const struct tfh_interval *a = &f->v[e->first], *b = &f->v[train->first];
+
+	return TFH_DETECT_LONE_PASSES && e->n * TFH_LOOPS_EVAL_RUN <= train->n &&
+	       shared(f, b, a) == a->launches && trains(f, b) && !trains(f, a);
+}
+
 /* An evaluation is the forward pass without the backward pass and the update: at least a third of
  * what the neighbouring steps launch is missing. It occurs in runs. Unless it alternates with
  * training it takes less time, because a run spends most of its time on its purpose. If only one or
@@ -92,10 +103,12 @@ static bool evaluates(const struct tfh_finder *f, const struct interval_kind *e,
 {
 	const struct tfh_interval *a = &f->v[e->first], *b = &f->v[train->first];
 
-	return train->n >= TFH_LOOPS_FEWEST_STEPS && e->runs * TFH_LOOPS_EVAL_RUN <= e->n &&
-	       (e->ns < train->ns || in_turn(e, train)) && a->launches < b->launches &&
-	       is_pass_of(f, a, b) &&
-	       (double)shared(f, a, b) <= TFH_LOOPS_EVAL_TRAIN_SHARE * b->launches;
+	if (train->n < TFH_LOOPS_FEWEST_STEPS || a->launches >= b->launches ||
+	    (e->ns >= train->ns && !in_turn(e, train)))
+		return false;
+	return is_picture(f, e, train) ||
+	       (e->runs * TFH_LOOPS_EVAL_RUN <= e->n && is_pass_of(f, a, b) &&
+		(double)shared(f, a, b) <= TFH_LOOPS_EVAL_TRAIN_SHARE * b->launches);
 }
 
 /* The kind just before the first interval of kind e; NULL: none. */

@@ -486,10 +486,45 @@ static void test_turns_and_checkpoints(void **state)
 	tfh_result_free(r);
 }
 
+/* After every `every` steps a picture is rendered: a forward pass, read and written for 30 ms. Only names show that it is no step: without
+ * them, it may be one whose update was skipped. */
+static void pictures(int every, bool named, uint64_t steps)
+{
+	struct job j = job_new();
+
+	for (uint32_t l = 0; l < 3; l++)
+		j.g->name[TFT_NAME_FUNCTION][F + l] = "hash_encode";
+	j.g->name[TFT_NAME_FUNCTION][B] = named ? "grad_scatter" : "scatter";
+	j.g->name[TFT_NAME_FUNCTION][UPDATE] = named ? "adam" : "kernel_7";
+	for (int i = 1; i <= 200; i++) {
+		there(&j, 3, 0.5);
+		kernel(&j, B, 64, 1);
+		kernel(&j, UPDATE, 64, 0.3);
+		fetch(&j, 4);
+		if (i % every)
+			continue;
+		there(&j, 3, 0.5);
+		fetch(&j, 5000000);
+		j.now += 30;
+	}
+	struct tfh_result *r = gen_judge(j.g);
+	assert_int_equal(r->steps.total, steps);
+	tfh_result_free(r);
+}
+
+static void test_pictures(void **state)
+{
+	(void)state;
+	pictures(10, true, 200);
+	pictures(4, true, 200);
+	pictures(10, false, 220);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_server),
+		cmocka_unit_test(test_pictures),
 		cmocka_unit_test(test_ragged),
 		cmocka_unit_test(test_waits_inside),
 		cmocka_unit_test(test_fetches_inside),
