@@ -384,6 +384,8 @@ static int analyze(struct tfh_run *run, tfh_rank_fn each, void *each_arg, bool e
 	feed.wall_ns = tfh_run_wall_ns(run);
 	feed.end_ns = tfh_run_end_ns(run);
 	feed.imported = tfh_run_source(run) != TFH_SRC_TFT;
+	int code = 0;
+	feed.failed = tfh_run_end(run, &code) == TFH_END_EXIT && code;
 	feed.kineto = tfh_run_source(run) == TFH_SRC_KINETO;
 	feed.judging = judging();
 	feed.each = each;

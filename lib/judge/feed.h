@@ -79,6 +79,7 @@ struct tfh_feed {
 	int64_t wall_ns, end_ns; /* like tfh_run_wall_ns and tfh_run_end_ns */
 	bool imported;		 /* another profiler's trace */
 	bool kineto;		 /* PyTorch's */
+	bool failed;		 /* the job ended with an exit code other than 0 */
 	tfh_rank_fn each;	 /* as in tfh_analyze_ranks(), NULL: not requested */
 	void *each_arg;
 	uint32_t judging;	 /* threads that judge; 0: as many as there are processors */

@@ -68,7 +68,7 @@ int tfh_batch_event(struct tfh_facts *facts, const struct tfh_event *ev, bool lo
 	struct tfh_boundary t = {.t0 = ev->t0, .t1 = ev->t1, .thread = ev->thread};
 	uint32_t iterator = loop ? 0 : (uint32_t)ev->w[0], stage = (uint32_t)ev->w[1];
 
-	t.end = ev->flags & TFT_F_OPTIONAL;
+	t.end = ev->flags & (TFT_F_OPTIONAL | TFT_F_FAILED); /* either way there is no batch */
 	t.fresh = facts->iterator_made;
 	facts->iterator_made = false;
 	if (loop && !stage)
@@ -192,7 +192,8 @@ static int64_t last_work(const struct tfh_facts *facts)
 
 void tfh_end_batches(struct tfh_facts *facts)
 {
-	if (!facts->feed->imported || !facts->batch.n || facts->late_launch)
+	if (!(facts->feed->imported || facts->feed->failed) || !facts->batch.n ||
+	    facts->late_launch)
 		return;
 	struct tfh_boundary *last = &facts->batch.v[facts->batch.n - 1];
 	last->end |= last->t0 > last_work(facts);

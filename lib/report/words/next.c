@@ -251,6 +251,9 @@ static size_t candidates(const struct tfh_wording *w, struct next *next)
 		next[n++] = (struct next){.compiling = true, .saved_s = tfh_compiling_s(r)};
 	for (size_t i = 0; i < BESIDES && r->end == TFH_END_EXIT && r->steps.count; i++) {
 		double s = besides_lead(r, besides[i].kind);
+		/* a job that failed saves nothing: what follows is its end */
+		if (besides[i].kind == TFH_BRANCH_AFTER && r->end_code)
+			continue;
 		/* a framework is imported once, however long the job runs */
 		bool rest = besides[i].kind == TFH_BRANCH_BEFORE &&
 			    s < TFH_REPORT_RUN_PART * wall && 2 * tfh_start_rest(r) < s;

@@ -349,14 +349,35 @@ static void test_windows(void **state)
 	}
 }
 
+/* What comes after the last call is worth advice, but not in a job that failed: nothing saves or uploads there. */
+static void test_failed(void **state)
+{
+	(void)state;
+	for (int code = 0; code < 2; code++) {
+		struct tfh_part_of_run tree[] = {{.kind = TFH_BRANCH_RUN, .wall_s = 10},
+						 {.kind = TFH_BRANCH_STEP, .wall_s = 6},
+						 {.kind = TFH_BRANCH_AFTER, .wall_s = 4}};
+		struct words w;
+		begin(&w, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU);
+		w.r.end = TFH_END_EXIT;
+		w.r.end_code = code;
+		w.r.tree = tree;
+		w.r.n_tree = 3;
+		tfh_advise_rest(&w.said);
+		assert_int_equal(advises(&w.said, "after the last"), !code);
+		tfh_wording_free(&w.said);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nested_places), cmocka_unit_test(test_imports),
-		cmocka_unit_test(test_compiling),     cmocka_unit_test(test_place_of_part),
-		cmocka_unit_test(test_optimizer),     cmocka_unit_test(test_windows),
-		cmocka_unit_test(test_anomalies),     cmocka_unit_test(test_anew),
-		cmocka_unit_test(test_anew_both),     cmocka_unit_test(test_python_map)};
+		cmocka_unit_test(test_failed),	      cmocka_unit_test(test_compiling),
+		cmocka_unit_test(test_place_of_part), cmocka_unit_test(test_optimizer),
+		cmocka_unit_test(test_windows),	      cmocka_unit_test(test_anomalies),
+		cmocka_unit_test(test_anew),	      cmocka_unit_test(test_anew_both),
+		cmocka_unit_test(test_python_map)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

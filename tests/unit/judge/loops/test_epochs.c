@@ -513,6 +513,33 @@ static void test_queued(void **state)
 	}
 }
 
+/* The data ends the job with an error: the get-next that fails delivers no batch, and is no step. TensorFlow's reports the error in a status
+ * that is not recorded, so what shows it is the end of the job. */
+static struct tfh_result *end_with(uint8_t flags, bool failed)
+{
+	struct gen *g = tf();
+	double t = 100;
+
+	for (int i = 0; i < 30; i++)
+		t = eager_step(g, t, 4, 6, 0);
+	gen_get(g, 0, 1, ROOT, t, t + 4)->flags = flags;
+	gen_exec(g, OP_GET, t, t + 4);
+	g->feed.failed = failed;
+	return gen_judge(g);
+}
+
+static void test_failed_batch(void **state)
+{
+	(void)state;
+	struct tfh_result *r = end_with(TFT_F_FAILED, false);
+
+	assert_int_equal(r->steps.total, 30);
+	tfh_result_free(r);
+	r = end_with(0, true);
+	assert_int_equal(r->steps.total, 30);
+	tfh_result_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -530,6 +557,7 @@ int main(void)
 		cmocka_unit_test(test_pause_cools),
 		cmocka_unit_test(test_checkpoint),
 		cmocka_unit_test(test_cut_off),
+		cmocka_unit_test(test_failed_batch),
 		cmocka_unit_test(test_library),
 		cmocka_unit_test(test_holes),
 		cmocka_unit_test(test_few_steps),
