@@ -279,7 +279,7 @@ TYPE(discarded, N(1, start_s), N(2, end_s), N(3, events), N(4, launches), N(5, s
 
 #define S struct tfh_pattern
 TYPE(pattern, SUBS(1, kind, kind), B(2, n_kind, TFH_KINDS), N(3, per_update), N(4, inner),
-     N(5, recompiles), N(6, recompile_s), N(7, graph_steps));
+     N(5, recompiles), N(6, recompile_s), N(7, graph_steps), N(8, unloads));
 #undef S
 
 #define S struct tfh_supply

@@ -132,7 +132,7 @@ struct tfh_pattern {
 	uint32_t n_kind;
 	uint32_t per_update; /* batches until the sequence of kinds repeats, 1: every batch */
 	uint32_t inner;	     /* repetitions of the launches inside one step, 1: none */
-	uint64_t recompiles; /* modules loaded by training steps */
+	uint64_t recompiles, unloads; /* modules that training steps load, and unload */
 	double recompile_s;
 	uint64_t graph_steps; /* training steps in which a graph was instantiated */
 };

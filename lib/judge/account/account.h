@@ -165,6 +165,7 @@ struct tfh_accounts {
 	uint64_t train_steps;  /* in windows of segment TRAIN */
 	uint64_t judged_steps; /* training steps that the sums above are over */
 	uint64_t recompiles;   /* modules loaded in training steps */
+	uint64_t unloads;      /* and unloaded there */
 	int64_t recompile_ns;
 	uint64_t graph_steps; /* training windows in which a graph was made executable */
 	size_t graph_window;  /* the last of them */

@@ -203,6 +203,7 @@ int tfh_count_event(struct tfh_accounts *accounts, const struct tfh_event *ev,
 		accounts->recompiles++;
 		accounts->recompile_ns += ev->t1 - ev->t0;
 	}
+	accounts->unloads += p->activity == TFH_ACTIVITY_MODULE && strstr(ev->fn->name, "Unload");
 	if (p->family == TFH_FAM_GRAPH)
 		count_graph(accounts, ev);
 	if (p->family == TFH_FAM_MANAGED)

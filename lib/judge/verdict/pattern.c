@@ -223,6 +223,7 @@ void tfh_find_patterns(const struct tfh_accounts *accounts, struct tfh_result *r
 
 	p->per_update = p->inner = 1;
 	p->recompiles = accounts->recompiles;
+	p->unloads = accounts->unloads;
 	p->graph_steps = accounts->graph_steps;
 	p->recompile_s = (double)accounts->recompile_ns / 1e9;
 	if (accounts->facts->launches) {

@@ -89,6 +89,17 @@ static bool makes_graphs(const struct tfh_result *r, enum tfh_cause cause)
 	return (cause == TFH_CAUSE_HOST_LAUNCH || long_calls) && tfh_makes_graphs(r);
 }
 
+bool tfh_unloads(const struct tfh_result *r)
+{
+	return r->pattern.recompiles && 2 * r->pattern.unloads >= r->pattern.recompiles;
+}
+
+/* A compiler's cache keeps what it loaded. */
+static bool loads_again(const struct tfh_result *r, enum tfh_cause cause)
+{
+	return cause == TFH_CAUSE_HOST_COMPILE && tfh_unloads(r);
+}
+
 /* Its kernels are captured already. */
 static bool replays_graphs(const struct tfh_result *r, enum tfh_cause cause)
 {
@@ -166,6 +177,9 @@ static const struct {
 	{makes_graphs,
 	 {"steps make a graph instead of launching one again",
 	  "keep the executable graph of each shape and launch it again, or update it (cuGraphExecUpdate)"}},
+	{loads_again,
+	 {"training steps load modules, and unload them again",
+	  "load each module once, before the loop, and keep it until the end"}},
 	{replays_graphs,
 	 {"what is not in the graph is prepared anew in each step",
 	  "capture it, too, or copy into memory that is kept (see the line)"}},

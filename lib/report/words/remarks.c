@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/priced.h"
+#include "report/words/remedy.h"
 #include "report/words/words.h"
 
 void tfh_note_supply(struct tfh_wording *w)
@@ -310,11 +311,14 @@ static void patterns(struct tfh_wording *w)
 					 "micro-steps or equal layers",
 					 p->inner));
 	if (p->recompiles && p->recompile_s > TFH_REPORT_RUN_SHARE * w->r->steps.total_s)
-		tfh_remark(w, tfh_phrase(w,
-					 "%" PRIu64 " module%s loaded or compiled after start-up, "
-					 "%s in all: new shapes, or functions traced again",
-					 p->recompiles, p->recompiles == 1 ? " was" : "s were",
-					 tfh_phrase_time(w, p->recompile_s)));
+		tfh_remark(w,
+			   tfh_phrase(w,
+				      "%" PRIu64 " module%s loaded or compiled after start-up, "
+				      "%s in all: %s",
+				      p->recompiles, p->recompiles == 1 ? " was" : "s were",
+				      tfh_phrase_time(w, p->recompile_s),
+				      tfh_unloads(w->r) ? "steps unload them again"
+							: "new shapes, or functions traced again"));
 }
 
 static void alike_loops(struct tfh_wording *w)

@@ -20,6 +20,8 @@ struct tfh_remedy tfh_remedy_in(const struct tfh_result *r, enum tfh_cause cause
 /* Whether samples show the thread mostly waiting for a lock that another thread holds, among its
  * waits for threads; or (work) until another thread has done something, rather than running. */
 bool tfh_seen_mostly(const struct tfh_result *r, bool work);
+/* Whether training steps unload most of the modules that they load: a compiler keeps them. */
+bool tfh_unloads(const struct tfh_result *r);
 /* Whether logging for this cause is a profiler's work, or measuring the machine. */
 bool tfh_measures_itself(const struct tfh_result *r, enum tfh_cause cause);
 /* Whether logging for this cause mostly encodes images or draws figures. */

@@ -3,6 +3,7 @@
 #include <ctype.h>
 
 #include "report_job.h"
+#include "report/words/remedy.h"
 
 static bool has_figure(const char *text)
 {
@@ -385,6 +386,9 @@ static void test_small_things(void **state)
 		assert_int_equal(w.said.n_remark, k);
 		if (k)
 			assert_non_null(strstr(w.said.remark[0], "1 module was loaded"));
+		assert_non_null(strstr(tfh_remedy_in(&w.r, TFH_CAUSE_HOST_COMPILE).todo, "shapes"));
+		w.r.pattern.unloads = 1; /* no compiler does that */
+		assert_non_null(strstr(tfh_remedy_in(&w.r, TFH_CAUSE_HOST_COMPILE).todo, "once"));
 		w.r.found.start[0] = (struct tfh_seen_start){
 			.kind = TFH_BRANCH_STARTUP, .wall_s = 1, .samples = 100, .n_line = 1};
 		w.r.found.start[0].line[0] = (struct tfh_start_line){.file = "/job/a.py",

@@ -397,6 +397,8 @@ static void test_startup(void **state)
 		if (i == 30 || i == 40)
 			dg_call(d, 0, TFH_FN_cuModuleLoadData, 25);
 		kernels(d, 10, i ? 1 : 20);
+		if (i == 40)
+			dg_call(d, 0, TFH_FN_cuModuleUnload, 0.1);
 		dg_sync(d, 0, 1);
 	}
 	struct tfh_result *r = dg_judge(d);
@@ -407,6 +409,7 @@ static void test_startup(void **state)
 	assert_true(r->startup[TFH_PHASE_STEADY] >= r->startup[TFH_PHASE_STEP]);
 	assert_true(r->startup[TFH_PHASE_STEADY] < 1.25);
 	assert_int_equal(r->pattern.recompiles, 2);
+	assert_int_equal(r->pattern.unloads, 1);
 	assert_true(fabs(r->pattern.recompile_s - 0.05) < 1e-6);
 	tfh_result_free(r);
 }
