@@ -320,7 +320,7 @@ TYPE(caller_line, TN(1, file), TN(2, function), N(3, line), N(4, share));
 TYPE(seen_line, TN(1, file), TN(2, function), N(3, line), TN(4, callee), TN(5, callee_file),
      N(6, callee_line), N(7, s_per_step), N(8, off_s), N(9, of_s), N(10, samples),
      B(11, kind, TFH_LINE_KINDS - 1), TN(12, given), SUB(13, through, caller_line),
-     SUBS(14, caller, caller_line), B(15, n_caller, ELEMENTS(caller)));
+     SUBS(14, caller, caller_line), B(15, n_caller, ELEMENTS(caller)), B(16, not_own, 1));
 #undef S
 
 #define S struct tfh_copied_again

@@ -268,6 +268,8 @@ static int find_places(const struct tfh_accounts *accounts, struct tfh_result *r
 	tfh_find_stage_lines(accounts, r);
 	if (!rc)
 		rc = tfh_find_asked_line(accounts, r);
+	if (!r->found.line.file && r->found.all_steps.file)
+		r->found.line = r->found.all_steps;
 	if (!rc)
 		rc = tfh_find_callers(accounts, r);
 	if (!rc)
@@ -311,6 +313,8 @@ static int weigh(struct tfh_accounts *accounts, struct tfh_result *r, struct tfh
 		tfh_err_set(err, rc, "out of memory");
 	else
 		rc = tfh_find_accounts(accounts, &sampler, err);
+	if (!rc)
+		tfh_find_through(accounts);
 	if (!rc && (rc = conclude(accounts, &samples, r)))
 		tfh_err_set(err, rc, "out of memory");
 	/* Long arrays pass to the result. */

@@ -182,6 +182,8 @@ struct tfh_accounts {
 	/* The thread that asks for batches does most of the work that they wait for. */
 	bool asker_works;
 	struct tfh_device *device;
+	struct tfh_model_line through[TFH_ACCOUNT_THROUGH]; /* see tfh_find_through() */
+	uint32_t n_through;
 };
 
 /* Whether a window represents usual steps: steady, complete, and closed by the next batch. (The
@@ -202,6 +204,14 @@ static inline bool tfh_window_summed(const struct tfh_accounts *accounts, size_t
 /* steps.c: whether t is in a step that counts. *window starts at 0 and advances from call to call,
  * so t must not decrease. */
 bool tfh_judged_at(const struct tfh_accounts *accounts, int64_t t, size_t *window);
+
+/* through.c: finds the lines through which all steps run, from samples and calls that ask for
+ * batches; and whether a line is one. */
+void tfh_find_through(struct tfh_accounts *accounts);
+/* Whether nearly all samples of judged steps are in that function, and batches are asked for in it,
+ * if it is known where. */
+bool tfh_in_all_steps(const struct tfh_accounts *accounts, const struct tfh_model_line *line);
+bool tfh_runs_through(const struct tfh_accounts *accounts, const struct tfh_model_line *line);
 
 /* likely.c: assigns steps to the chains of the feed's `likely`. Runs after steps.c. 0 or
  * -ENOMEM. */

@@ -374,5 +374,6 @@ void tfh_place_gains(const struct tfh_accounts *accounts, struct tfh_samples *al
 	for (int p = 0; p < TFH_PART_COUNT; p++)
 		step += r->breakdown[p].s_per_step;
 	for (uint32_t i = 0; i < all->n_place && step > 0; i++)
-		fill(accounts, all, i, r, step);
+		if (!tfh_runs_through(accounts, &all->place[i].line))
+			fill(accounts, all, i, r, step);
 }

@@ -4,8 +4,10 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "judge/facts/event_loop.h"
+#include "judge/facts/pause_role.h"
 #include "judge/stats.h"
 #include "judge/verdict/line_tree.h"
 
@@ -23,11 +25,25 @@ struct lines {
 	struct tfh_result *r;
 	TFH_VEC(struct lead) lead;
 	struct tfh_line_tree tree;
+	/* What is below lines through which all steps run, and one of these. */
+	struct tfh_line_tree below;
+	struct lead runs_all;
 	enum tfh_segment kind; /* windows that the verdict is about; NONE: the judged steps */
+	bool only_class;       /* of these, only samples of the verdict's class count */
 	double cause_ns;       /* of all samples of the cause, with or without a line */
 	uint64_t cause_samples;
 	double by_cause[TFH_CAUSE_COUNT]; /* ns of these samples by what each shows by itself */
 };
+
+static void count(struct lead *l, const struct tfh_model_line *line,
+		  const struct tfh_model_line *callee, const struct tfh_seen_sample *k)
+{
+	l->line = *line;
+	l->ns += k->ns;
+	l->own_ns += tfh_sample_is_own(k) ? k->ns : 0;
+	l->samples++;
+	tfh_callee_vote(&l->votes, callee, k->ns);
+}
 
 /* Adds a stack under the line of interest to the user, with the function it called. own: the line
  * that the thread was at, if that is another one. */
@@ -37,6 +53,13 @@ static int add_lead(struct lines *x, const struct tfh_model_line *frame, uint32_
 	uint32_t callee, at = tfh_role_lead(frame, n, tfh_at_role(k->at), &callee);
 	struct lead *l = NULL;
 
+	if (tfh_runs_through(x->accounts, &frame[at])) {
+		uint32_t under = callee;
+		callee = tfh_role_compiles(tfh_at_role(k->at)) ? callee : 0;
+		tfh_tree_add(&x->below, frame + callee, at - callee, k->ns);
+		count(&x->runs_all, &frame[at], under < n ? &frame[under] : NULL, k);
+		return 0;
+	}
 	for (size_t i = 0; i < x->lead.n && !l; i++)
 		if (tfh_same_line(&x->lead.v[i].line, &frame[at]))
 			l = &x->lead.v[i];
@@ -48,10 +71,7 @@ static int add_lead(struct lines *x, const struct tfh_model_line *frame, uint32_
 			return -ENOMEM;
 		l = &x->lead.v[x->lead.n - 1];
 	}
-	l->ns += k->ns;
-	l->own_ns += tfh_sample_is_own(k) ? k->ns : 0;
-	l->samples++;
-	tfh_callee_vote(&l->votes, callee < n ? &frame[callee] : NULL, k->ns);
+	count(l, &frame[at], callee < n ? &frame[callee] : NULL, k);
 	return 0;
 }
 
@@ -74,15 +94,24 @@ static uint32_t resumed(const struct tfh_facts *facts, const struct tfh_seen_sam
 	return 2;
 }
 
+/* Whether a sample of this cause is one of what the verdict is about, if its time is. */
+static bool is_about(const struct lines *x, enum tfh_cause of)
+{
+	enum tfh_cause cause = x->r->verdict.cause;
+
+	if (x->kind != TFH_SEGMENT_NONE)
+		return !x->only_class || tfh_cause_class(of) == x->r->verdict.cls;
+	return cause == TFH_CAUSE_HOST_CALLBACK ||
+	       (of == TFH_CAUSE_INPUT_UNKNOWN ? x->accounts->input_cause : of) == cause;
+}
+
 /* judged: the sample is in a judged step; about: it is where the verdict's cause is searched. */
 static int add_sample(struct lines *x, const struct tfh_seen_sample *k, bool judged, bool about)
 {
 	const struct tfh_facts *facts = x->accounts->facts;
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
-	enum tfh_cause cause = x->r->verdict.cause;
 	enum tfh_cause of = tfh_seen_cause(x->accounts, k);
-	bool counts = x->kind != TFH_SEGMENT_NONE || cause == TFH_CAUSE_HOST_CALLBACK ||
-		      (of == TFH_CAUSE_INPUT_UNKNOWN ? x->accounts->input_cause : of) == cause;
+	bool counts = is_about(x, of);
 	uint32_t n = tfh_frames_at(facts, k->place, frame);
 
 	x->cause_ns += counts && about ? k->ns : 0;
@@ -128,6 +157,83 @@ static const struct lead *best_line(const struct lines *x)
 	return inside ? inside : best;
 }
 
+/* The heaviest call of a node, or of none (parent: UINT32_MAX); UINT32_MAX: it calls nothing. */
+static uint32_t heaviest(const struct tfh_line_tree *tree, uint32_t parent)
+{
+	const struct tfh_seen_node *v = tree->node.v;
+	uint32_t best = UINT32_MAX;
+
+	for (uint32_t i = 0; i < tree->node.n; i++) {
+		bool top = v[i].parent == i;
+		if ((parent == UINT32_MAX ? top : !top && v[i].parent == parent) &&
+		    (best == UINT32_MAX || v[i].s_per_step > v[best].s_per_step))
+			best = i;
+	}
+	return best;
+}
+
+static struct tfh_model_line line_at(const struct tfh_seen_node *n)
+{
+	return (struct tfh_model_line){n->file, n->function, n->line, true};
+}
+
+/* Whether the search for what runs below a library's loop ends above a function: the standard
+ * library and the framework do what their caller wants, a loader is asked for batches, and what is named for what it
+ * does (saves, logs) is, too, unless its caller is the library's loop itself, in `engine`. */
+static bool ends_above(const struct tfh_seen_node *n, const struct tfh_seen_node *caller,
+		       const char *engine)
+{
+	const struct tfh_model_line line = line_at(n);
+	enum tfh_role role = tfh_place_role(&line, 1, TFH_ORDER_UNKNOWN);
+	char package[TFH_FACTS_PACKAGE];
+
+	tfh_package_of(&line, package);
+	return !*package || tfh_is_in_package(n->file, "/torch/") ||
+	       tfh_is_in_package(n->file, "/tensorflow/python/") ||
+	       (role != TFH_ROLE_NONE &&
+		(tfh_cause_class(tfh_role_cause(role)) == TFH_CLASS_INPUT_BOUND ||
+		 strcmp(caller->file, engine) != 0));
+}
+
+/* Whether a library's function says what it does. */
+static bool tells(const struct tfh_seen_node *n)
+{
+	const struct tfh_model_line line = line_at(n);
+
+	return tfh_place_role(&line, 1, TFH_ORDER_UNKNOWN) != TFH_ROLE_NONE;
+}
+
+/* Where all steps run through a library, the innermost of its functions that has most of the
+ * cause's time and does not run all steps itself: one of its callbacks, or what it prepares. */
+static const struct lead *find_below(struct lines *x, struct lead *out)
+{
+	const struct tfh_seen_node *v = x->below.node.v;
+	uint32_t at = UINT32_MAX, next;
+	const char *engine = "";
+	bool runs_all = true;
+
+	while ((next = heaviest(&x->below, at)) != UINT32_MAX &&
+	       v[next].s_per_step > TFH_VERDICT_MOST_SHARE * x->cause_ns) {
+		const struct tfh_model_line line = line_at(&v[next]);
+		runs_all = runs_all && tfh_in_all_steps(x->accounts, &line);
+		engine = runs_all ? line.file : engine;
+		if (!runs_all && at != UINT32_MAX &&
+		    (tells(&v[at]) || ends_above(&v[next], &v[at], engine)))
+			break;
+		at = next;
+	}
+	if (at == UINT32_MAX || runs_all)
+		return NULL;
+	*out = (struct lead){
+		.line = line_at(&v[at]), .ns = v[at].s_per_step, .samples = v[at].samples};
+	out->place = out->line;
+	if (next != UINT32_MAX) {
+		struct tfh_model_line callee = line_at(&v[next]);
+		tfh_callee_vote(&out->votes, &callee, v[next].s_per_step);
+	}
+	return out;
+}
+
 /* Whether the verdict is about what places take: the host's own code, and the making of batches
  * that the loop does itself. What comes over the network is asked for ahead as a whole, with what
  * an event loop does for it outside the line. */
@@ -140,30 +246,47 @@ static bool is_of_places(const struct lines *x)
 		x->r->verdict.cause != TFH_CAUSE_INPUT_REMOTE);
 }
 
-/* Chooses the line, and finds its share of the cause. */
-static void choose(struct lines *x)
+/* Keeps a line with its share of the cause, if it has enough samples. */
+static void keep(const struct lines *x, const struct lead *l, struct tfh_seen_line *out)
 {
-	struct tfh_seen_line *out = &x->r->found.line;
-	const struct lead *best = best_line(x);
-	double n = (double)x->cause_samples, share;
+	double share = l->ns / x->cause_ns;
 
-	if (!best || best->samples < TFH_VERDICT_LINE_SAMPLES)
+	if (l->samples < TFH_VERDICT_LINE_SAMPLES)
 		return;
-	share = best->ns / x->cause_ns;
-	out->file = best->line.file;
-	out->function = best->line.function;
-	out->line = best->line.line;
-	out->samples = best->samples;
-	if (best->votes.callee.library) {
-		out->callee = best->votes.callee.function;
-		out->callee_file = best->votes.callee.file;
-		out->callee_line = best->votes.callee.line;
+	out->file = l->line.file;
+	out->function = l->line.function;
+	out->line = l->line.line;
+	out->samples = l->samples;
+	if (l->votes.callee.library) {
+		out->callee = l->votes.callee.function;
+		out->callee_file = l->votes.callee.file;
+		out->callee_line = l->votes.callee.line;
 	}
 	out->of_s = x->kind == TFH_SEGMENT_NONE
 			    ? x->r->found.cause_s[x->r->verdict.cause]
 			    : x->r->verdict.share * x->r->recurs_s / (double)x->r->steps.total;
 	out->s_per_step = share * out->of_s;
-	out->off_s = tfh_share_error(share, n) * out->of_s;
+	out->off_s = tfh_share_error(share, (double)x->cause_samples) * out->of_s;
+}
+
+static void choose(struct lines *x)
+{
+	struct tfh_seen_line *out = &x->r->found.line;
+	const struct lead *best = best_line(x), *below;
+	struct lead found;
+
+	below = find_below(x, &found);
+	if (below && (!best || below->ns > best->ns)) {
+		keep(x, below, out);
+		out->not_own = true;
+		return;
+	}
+	if (!best || best->samples < TFH_VERDICT_LINE_SAMPLES) {
+		keep(x, &x->runs_all, &x->r->found.all_steps);
+		x->r->found.all_steps.not_own = true;
+		return;
+	}
+	keep(x, best, out);
 	/* Otherwise most of the verdict's time would remain without the place. */
 	bool removes = is_of_places(x) && best->own_ns * 2 > best->ns;
 	for (uint32_t i = x->r->n_place; i-- > 0 && removes;)
@@ -186,6 +309,32 @@ static void name_work(const struct lines *x)
 			r->verdict.cause = r->recurring[r->lead - 1].cause = c;
 }
 
+/* Whether a sample is where the verdict's cause is searched. */
+static bool is_where(const struct lines *x, bool judged, size_t window)
+{
+	const struct tfh_accounts *a = x->accounts;
+
+	return x->kind == TFH_SEGMENT_NONE
+		       ? judged
+		       : window < a->step.n && a->use[window].segment == x->kind;
+}
+
+/* Of what recurs outside the steps, the samples of the verdict's class count, if there are
+ * enough. */
+static void find_class(struct lines *x)
+{
+	const struct tfh_facts *facts = x->accounts->facts;
+	size_t window = 0, n = 0;
+
+	for (size_t i = 0; i < tfh_stack_samples_count(facts->samples); i++) {
+		struct tfh_seen_sample k = tfh_stack_samples_at(facts->samples, i);
+		bool judged = tfh_judged_at(x->accounts, k.t, &window);
+		n += facts->thread[k.thread].drives && is_where(x, judged, window) &&
+		     tfh_cause_class(tfh_seen_cause(x->accounts, &k)) == x->r->verdict.cls;
+	}
+	x->only_class = x->kind != TFH_SEGMENT_NONE && n >= (size_t)TFH_FACTS_SAMPLE_LEAST;
+}
+
 int tfh_find_lines(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	const struct tfh_stack_samples *samples = accounts->facts->samples;
@@ -195,13 +344,11 @@ int tfh_find_lines(const struct tfh_accounts *accounts, struct tfh_result *r)
 	size_t window = 0;
 	int rc = 0;
 
+	find_class(&x);
 	for (size_t i = 0; i < tfh_stack_samples_count(samples) && !rc; i++) {
 		struct tfh_seen_sample k = tfh_stack_samples_at(samples, i);
 		bool judged = tfh_judged_at(accounts, k.t, &window);
-		bool about = x.kind == TFH_SEGMENT_NONE
-				     ? judged
-				     : window < accounts->step.n &&
-					       accounts->use[window].segment == x.kind;
+		bool about = is_where(&x, judged, window);
 		if ((judged || about) && accounts->facts->thread[k.thread].drives)
 			rc = add_sample(&x, &k, judged, about);
 	}
@@ -212,5 +359,6 @@ int tfh_find_lines(const struct tfh_accounts *accounts, struct tfh_result *r)
 		rc = tfh_tree_keep(&x.tree, accounts, &r->found.node, &r->found.n_node);
 	free(x.lead.v);
 	free(x.tree.node.v);
+	free(x.below.node.v);
 	return rc;
 }

@@ -126,6 +126,8 @@ static struct tfh_remedy remedy_of(struct tfh_wording *w, const struct tfh_recur
 
 	if (tfh_remedy_evaluates(r, x->cause, &m))
 		return m;
+	const char *line = tfh_loads_files(r, x->cause) ? NULL : tfh_line_advice(w, x->cause);
+	m.todo = line ? line : m.todo;
 	if (x->kind == TFH_SEGMENT_COMPILE && x->cause == TFH_CAUSE_HOST_COMPILE &&
 	    r->found.made_anew)
 		m.todo = tfh_phrase(w,

@@ -187,6 +187,18 @@ bool tfh_line_grows(const struct tfh_result *r)
 	return false;
 }
 
+const char *tfh_line_advice(struct tfh_wording *w, enum tfh_cause cause)
+{
+	const struct tfh_seen_line *l = &w->r->found.line;
+
+	if (cause != TFH_CAUSE_HOST_PYTHON || !l->file || !l->line || l->not_own)
+		return NULL;
+	return tfh_phrase(w,
+			  "make %s:%u faster, or do it less often, in another thread or process, "
+			  "or while the device computes",
+			  tfh_file_words(w, l->file), l->line);
+}
+
 const char *tfh_place_advice(struct tfh_wording *w, enum tfh_cause cause)
 {
 	const struct tfh_code_time *code = code_of(w, cause);
@@ -199,11 +211,9 @@ const char *tfh_place_advice(struct tfh_wording *w, enum tfh_cause cause)
 			"what %s:%u goes through grows from step to step: keep the result "
 			"of the step before, and add only what is new",
 			tfh_file_words(w, w->r->found.line.file), w->r->found.line.line);
-	if (cause == TFH_CAUSE_HOST_PYTHON && w->r->found.line.line)
-		return tfh_phrase(w,
-				  "make %s:%u faster, or do it less often, in another thread or "
-				  "process, or while the device computes",
-				  tfh_file_words(w, w->r->found.line.file), w->r->found.line.line);
+	const char *line = w->r->lead ? NULL : tfh_line_advice(w, cause);
+	if (line)
+		return line;
 	if (!w->r->found.imported || (!is_code(w, cause) && cause != TFH_CAUSE_HOST_UNKNOWN))
 		return NULL;
 	if (code->n && worth_naming(w, code->function[0].s_per_step, cause))

@@ -143,6 +143,8 @@ const char *tfh_site_at(struct tfh_wording *w, const struct tfh_call_site *site)
 const char *tfh_place_line(struct tfh_wording *w, enum tfh_cause cause);
 /* Whether steps grow steadily, mostly at the verdict's line. */
 bool tfh_line_grows(const struct tfh_result *r);
+/* Advice about the verdict's line, for this cause; NULL: none. */
+const char *tfh_line_advice(struct tfh_wording *w, enum tfh_cause cause);
 /* Advice about that if a trace shows its functions; NULL: it does not. */
 const char *tfh_place_advice(struct tfh_wording *w, enum tfh_cause cause);
 /* "FN called from LINE": the verdict's line if it comes from backtraces, else `where`.
