@@ -159,7 +159,8 @@ TYPE(recurring, W(1, kind, TFH_SEGMENT_COUNT), N(2, count), N(3, total_s), N(4, 
 
 #define S struct tfh_change
 TYPE(change, N(1, step), N(2, at_s), N(3, from_s), N(4, to_s), W(5, part, TFH_PART_COUNT),
-     N(6, until), TN(7, file), TN(8, function), N(9, line));
+     N(6, until), TN(7, file), TN(8, function), N(9, line), N(10, evaluates),
+     N(11, until_evaluates));
 #undef S
 
 #define S struct tfh_class_count

@@ -36,11 +36,12 @@ struct tfh_recurring {
 /* A point at which steps became slower or faster,
  * or a part of the run in which they did so steadily. */
 struct tfh_change {
-	uint64_t step;		     /* the first step after the change, or of that part */
-	uint64_t until;		     /* the step after that part; 0: a sudden change */
-	double at_s;		     /* when `step` began, since the run's start */
-	double from_s, to_s;	     /* mean step before and after */
-	enum tfh_part part;	     /* the part that changed most */
+	uint64_t step;			     /* the first step after the change, or of that part */
+	uint64_t until;			     /* the step after that part; 0: a sudden change */
+	uint64_t evaluates, until_evaluates; /* steps of evaluations before these */
+	double at_s;			     /* when `step` began, since the run's start */
+	double from_s, to_s;		     /* mean step before and after */
+	enum tfh_part part;		     /* the part that changed most */
 	const char *file, *function; /* the line that has most of the change; NULL: not known */
 	uint32_t line;
 };

@@ -195,6 +195,16 @@ static struct step_range mean_of(const struct tfh_accounts *accounts, const stru
 	return m;
 }
 
+/* Steps of evaluations before a step, which are no steps of training. */
+static uint64_t evaluates_before(const struct tfh_result *r, uint64_t step)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < step && i < r->n_step; i++)
+		n += r->step[i].segment == TFH_SEGMENT_EVAL;
+	return n;
+}
+
 /* Durations before and after the change at index k, the part and the line that changed most. False:
  * other programs' use of the CPUs explains it. */
 static bool describe(const struct tfh_accounts *accounts, struct tfh_result *r, uint32_t k)
@@ -218,6 +228,8 @@ static bool describe(const struct tfh_accounts *accounts, struct tfh_result *r, 
 	struct step_range from = mean_of(accounts, r, a, b), to = mean_of(accounts, r, c, d);
 	x->from_s = from.at.mean_s;
 	x->to_s = to.at.mean_s;
+	x->evaluates = evaluates_before(r, x->step);
+	x->until_evaluates = evaluates_before(r, x->until);
 	x->at_s = tfh_into_run(r, r->step[x->step].start_s);
 	for (int p = 0; p < TFH_PART_COUNT; p++) {
 		double off = to.part[p] - from.part[p];

@@ -112,6 +112,52 @@ static const struct tfh_input_stage *fills(const struct tfh_result *r,
 	return NULL;
 }
 
+/* How many times as many steps evaluation has as training. */
+static double times_as_many(const struct tfh_result *r)
+{
+	uint64_t batches = 0, steps = r->steps.total;
+
+	if (r->pattern.per_update > 1)
+		steps *= r->pattern.per_update;
+	for (uint32_t i = 0; i < r->n_tree; i++)
+		batches += r->tree[i].kind == TFH_BRANCH_EVALUATE ? r->tree[i].count : 0;
+	return steps ? (double)batches / (double)steps : 0;
+}
+
+/* Evaluation that takes longer than training, whatever bounds it, even if all steps of unknown
+ * contents train. If nothing but computing takes time in the steps, also one that takes over half
+ * as long: less of it gains more than any change of a step. */
+static const char *longer_evaluation(struct tfh_wording *w)
+{
+	double train = tfh_spent(w->r, TFH_BRANCH_TRAIN);
+	double evaluation = tfh_spent(w->r, TFH_BRANCH_EVALUATE);
+	double steps = train + tfh_spent(w->r, TFH_BRANCH_STEP);
+	bool computes = w->r->steady.cls == TFH_CLASS_COMPUTE_BOUND && !w->r->lead;
+
+	train = train > 0 ? train : steps;
+	if (!(train > 0) || evaluation <= (computes ? TFH_VERDICT_MOST_SHARE : 1) * steps)
+		return NULL;
+	if (evaluation <= steps)
+		return tfh_phrase(w, "evaluation takes %s of this run, the training itself %s",
+				  tfh_phrase_time(w, evaluation), tfh_phrase_time(w, train));
+	double times = times_as_many(w->r);
+	return tfh_phrase(
+		w, "evaluation takes %.1f times as long as training: %s of this run against %s%s",
+		evaluation / train, tfh_phrase_time(w, evaluation), tfh_phrase_time(w, train),
+		times >= TFH_REPORT_TIMES_STEPS
+			? tfh_phrase(w, "; it has %.1f times as many steps", times)
+			: "");
+}
+
+/* Whether evaluation takes longer than training, and no line of the program has what it takes:
+ * only less of it helps, or a faster way for all of it. */
+static bool is_all_of_it(struct tfh_wording *w, const struct tfh_recurring *x)
+{
+	const struct tfh_seen_line *l = &w->r->found.line;
+
+	return x->kind == TFH_SEGMENT_EVAL && (!l->file || l->not_own) && longer_evaluation(w);
+}
+
 /* What to do about it, where that differs from what the cause needs in steps. */
 static struct tfh_remedy remedy_of(struct tfh_wording *w, const struct tfh_recurring *x)
 {
@@ -128,6 +174,12 @@ static struct tfh_remedy remedy_of(struct tfh_wording *w, const struct tfh_recur
 		return m;
 	const char *line = tfh_loads_files(r, x->cause) ? NULL : tfh_line_advice(w, x->cause);
 	m.todo = line ? line : m.todo;
+	if (is_all_of_it(w, x))
+		m.todo =
+			tfh_phrase(w,
+				   "evaluate less often, on fewer batches, or once for all that is "
+				   "computed of it; or %s",
+				   m.todo);
 	if (x->kind == TFH_SEGMENT_COMPILE && x->cause == TFH_CAUSE_HOST_COMPILE &&
 	    r->found.made_anew)
 		m.todo = tfh_phrase(w,
@@ -178,8 +230,13 @@ static double saves_of_batches(const struct tfh_result *r, double each)
 
 /* What its removal saves at best; NAN: computing can only be made cheaper. Between loops only the
  * program's preparations run, and a fix may make the rest of them unnecessary, too. */
-static double saves(const struct tfh_result *r, const struct tfh_recurring *x)
+static double saves(struct tfh_wording *w, const struct tfh_recurring *x)
 {
+	const struct tfh_result *r = w->r;
+
+	if (is_all_of_it(w, x)) /* with what is between its loops */
+		return fmax(x->total_s, tfh_spent(r, TFH_BRANCH_EVALUATE)) +
+		       tfh_spent(r, TFH_BRANCH_BETWEEN);
 	if (x->cls == TFH_CLASS_COMPUTE_BOUND)
 		return NAN;
 	if (x->kind != TFH_SEGMENT_BETWEEN)
@@ -210,13 +267,12 @@ static void first_advice(struct tfh_wording *w, const struct tfh_recurring *x)
 	struct tfh_remedy m = remedy_of(w, x);
 
 	memmove(w->advice + 1, w->advice, n * sizeof(*w->advice));
-	w->advice[0] =
-		(struct tfh_advice){.finding = placed(w, x, m.finding),
-				    .evidence = w->text,
-				    .todo = m.todo,
-				    .gain = NAN,
-				    .saved_s = tfh_lead_no_bound(w->r) ? NAN : saves(w->r, x),
-				    .how = "at best "};
+	w->advice[0] = (struct tfh_advice){.finding = placed(w, x, m.finding),
+					   .evidence = w->text,
+					   .todo = m.todo,
+					   .gain = NAN,
+					   .saved_s = tfh_lead_no_bound(w->r) ? NAN : saves(w, x),
+					   .how = "at best "};
 }
 
 /* The sentence so far is about the steps. Puts another one before it. few: what to say of the
@@ -250,26 +306,6 @@ static const char *few_steps(struct tfh_wording *w)
 		few->count, s->count, tfh_class_name(w->r->steady.cls), cause ? ", " : "",
 		cause ? cause : "", tfh_phrase_time(w, few->median_s), s->classes[most].count,
 		tfh_class_name(most), tfh_phrase_time(w, s->classes[most].median_s));
-}
-
-/* Evaluation that takes longer than training, whatever bounds it, even if all steps of unknown
- * contents train. If nothing but computing takes time in the steps, also one that takes over half
- * as long: less of it gains more than any change of a step. */
-static const char *longer_evaluation(struct tfh_wording *w)
-{
-	double train = tfh_spent(w->r, TFH_BRANCH_TRAIN);
-	double evaluation = tfh_spent(w->r, TFH_BRANCH_EVALUATE);
-	double steps = train + tfh_spent(w->r, TFH_BRANCH_STEP);
-	bool computes = w->r->steady.cls == TFH_CLASS_COMPUTE_BOUND && !w->r->lead;
-
-	if (!(train > 0) || evaluation <= (computes ? TFH_VERDICT_MOST_SHARE : 1) * steps)
-		return NULL;
-	if (evaluation <= steps)
-		return tfh_phrase(w, "evaluation takes %s of this run, the training itself %s",
-				  tfh_phrase_time(w, evaluation), tfh_phrase_time(w, train));
-	return tfh_phrase(
-		w, "evaluation takes %.1f times as long as training: %s of this run against %s",
-		evaluation / train, tfh_phrase_time(w, evaluation), tfh_phrase_time(w, train));
 }
 
 /* Remarks on what costs much time besides the steps, when the verdict is about the steps. */
@@ -308,16 +344,18 @@ static const char *steadily(struct tfh_wording *w, const struct tfh_change *x)
 
 	if (w->r->n_change == 1)
 		return tfh_phrase(w, "steps %s", how);
-	return tfh_phrase(w, "from step %" PRIu64 " to %" PRIu64 ", %s into the run, steps %s",
-			  x->step, x->until, tfh_phrase_time(w, x->at_s), how);
+	return tfh_phrase(w, "from %s %" PRIu64 " to %" PRIu64 ", %s into the run, steps %s",
+			  x->until_evaluates ? "training step" : "step", x->step - x->evaluates,
+			  x->until - x->until_evaluates, tfh_phrase_time(w, x->at_s), how);
 }
 
 static const char *suddenly(struct tfh_wording *w, const struct tfh_change *x)
 {
 	return tfh_phrase(
-		w, "%s from step %" PRIu64 " on, %s into the run: steps take %s, %s before (%s)",
-		x->to_s > x->from_s ? "slower" : "faster", x->step, tfh_phrase_time(w, x->at_s),
-		tfh_phrase_time(w, x->to_s), tfh_phrase_time(w, x->from_s), of_change(w, x));
+		w, "%s from %s %" PRIu64 " on, %s into the run: steps take %s, %s before (%s)",
+		x->to_s > x->from_s ? "slower" : "faster", x->evaluates ? "training step" : "step",
+		x->step - x->evaluates, tfh_phrase_time(w, x->at_s), tfh_phrase_time(w, x->to_s),
+		tfh_phrase_time(w, x->from_s), of_change(w, x));
 }
 
 /* When steps became slower or faster. Where they changed most, the mean step of the whole run may

@@ -37,6 +37,14 @@ static void test_supply(void **state)
 
 /* Page faults that are much of a step, and a change that makes the mean step one that never happened, are notes for any
  * first screen, before the others; a small share or a small change is not. */
+static bool said(const struct words *w, const char *text)
+{
+	for (uint32_t i = 0; i < w->said.n_evidence; i++)
+		if (!strcmp(w->said.evidence[i], text))
+			return true;
+	return false;
+}
+
 static void test_first_notes(void **state)
 {
 	(void)state;
@@ -68,6 +76,10 @@ static void test_first_notes(void **state)
 		w.r.change[0].until = 400;
 		tfh_explain_lead(&w.said);
 		assert_non_null(strstr(w.said.remark[1], "steps grow steadily from 2.00 ms to"));
+		w.r.change[0].until = 0;
+		w.r.change[0].evaluates = 100; /* which training does not count */
+		tfh_explain_lead(&w.said);
+		assert_non_null(strstr(w.said.remark[2], "slower from training step 22 on"));
 		tfh_wording_free(&w.said);
 	}
 }
@@ -250,6 +262,46 @@ static void test_loader_between(void **state)
 	tfh_wording_free(&w.said);
 }
 
+/* Evaluation that takes longer than training: if a line of the program has what blocks it, the line is the one to change, and that
+ * time is saved at best; otherwise all of the evaluation may be left out. */
+static void test_evaluation(void **state)
+{
+	(void)state;
+	struct words w;
+	struct tfh_part_of_run tree[] = {
+		{.kind = TFH_BRANCH_RUN, .wall_s = 20, .count = 1},
+		{.kind = TFH_BRANCH_STEP, .wall_s = 4, .count = 100, .runs = 1},
+		{.kind = TFH_BRANCH_EVALUATE, .wall_s = 10, .count = 500, .runs = 1},
+		{.kind = TFH_BRANCH_BETWEEN, .wall_s = 1, .count = 4, .runs = 1}};
+
+	for (int own = 0; own < 2; own++) {
+		begin(&w, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU);
+		w.r.recurring[0] = (struct tfh_recurring){.kind = TFH_SEGMENT_EVAL,
+							  .cls = TFH_CLASS_HOST_BOUND,
+							  .cause = TFH_CAUSE_HOST_PYTHON,
+							  .count = 4,
+							  .total_s = 10,
+							  .blocked_s = 6};
+		w.r.n_recurring = w.r.lead = 1;
+		w.r.recurs_s = 15;
+		w.r.steps.total = 100;
+		w.r.tree = tree;
+		w.r.n_tree = 4;
+		w.r.found.line = (struct tfh_seen_line){
+			.file = "/job/train.py", .function = "score", .line = 7, .not_own = !own};
+		w.said.text = "computing takes long";
+		tfh_explain_lead(&w.said);
+		assert_true(w.said.n_advice > 0);
+		assert_float_equal(w.said.advice[0].saved_s, own ? 6 : 11, 1e-9);
+		assert_non_null(strstr(w.said.advice[0].todo,
+				       own ? "make train.py:7 faster" : "evaluate less often"));
+		assert_true(said(&w,
+				 "evaluation takes 2.5 times as long as training: 10.0 s of this "
+				 "run against 4.00 s; it has 5.0 times as many steps"));
+		tfh_wording_free(&w.said);
+	}
+}
+
 /* Steps that compile save what they take longer than the others at best; if the others compile nearly as much, no figure is
  * given: what they take once it stays is unknown. */
 static void test_compiled_again(void **state)
@@ -337,12 +389,19 @@ static void test_accumulates(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_supply),	       cmocka_unit_test(test_first_notes),
-		cmocka_unit_test(test_busy_machine),   cmocka_unit_test(test_busy_told),
-		cmocka_unit_test(test_whole_function), cmocka_unit_test(test_stalls),
-		cmocka_unit_test(test_threads),	       cmocka_unit_test(test_long_evaluation),
-		cmocka_unit_test(test_loader_between), cmocka_unit_test(test_compiled_again),
-		cmocka_unit_test(test_accumulates),    cmocka_unit_test(test_line_of_checkpoints),
+		cmocka_unit_test(test_supply),
+		cmocka_unit_test(test_first_notes),
+		cmocka_unit_test(test_busy_machine),
+		cmocka_unit_test(test_busy_told),
+		cmocka_unit_test(test_whole_function),
+		cmocka_unit_test(test_stalls),
+		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_long_evaluation),
+		cmocka_unit_test(test_loader_between),
+		cmocka_unit_test(test_evaluation),
+		cmocka_unit_test(test_compiled_again),
+		cmocka_unit_test(test_accumulates),
+		cmocka_unit_test(test_line_of_checkpoints),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
