@@ -131,7 +131,7 @@ struct tfh_seen_line {
 	 * in a wrapper that no line calls most, those that do. */
 	struct tfh_caller_line through, caller[TFH_VERDICT_CALLERS];
 	uint32_t n_caller;
-	/* All steps run through it, or it is in the library that has the loop: nothing to change. */
+	/* All steps run through it, or it is in the library that has the loop. */
 	bool not_own;
 };
 
@@ -361,6 +361,7 @@ struct tfh_findings {
 	struct tfh_seen_node *node; /* a parent before its children */
 	uint32_t n_node;
 	struct tfh_computed computed;	/* all 0: not known */
+	bool host_guessed;		/* too few samples show what the host's time of steps is */
 	struct tfh_seen_line all_steps; /* the line, if no other is found */
 	struct tfh_seen_workers workers;
 	struct tfh_copied_again again;

@@ -10,6 +10,7 @@
 /* Samples of driving threads between their calls in judged steps, by cause. */
 struct seen {
 	uint32_t all, of[TFH_CAUSE_COUNT];
+	double ns[TFH_CAUSE_COUNT], ns2[TFH_CAUSE_COUNT]; /* their times, and the squares */
 	/* of host.python: at a line of the program, in what may be an op of PyTorch */
 	uint32_t ops;
 	uint32_t takes; /* where a thread may be waiting for a result or for the next batch */
@@ -38,6 +39,8 @@ static struct seen count(const struct tfh_accounts *accounts)
 		n.all++;
 		enum tfh_cause cause = tfh_seen_cause(accounts, &k);
 		n.of[cause]++;
+		n.ns[cause] += k.ns;
+		n.ns2[cause] += k.ns * k.ns;
 		n.ops += cause == TFH_CAUSE_HOST_PYTHON && k.op && at_program(facts, k.place);
 		n.locks += cause == TFH_CAUSE_INPUT_UNKNOWN && tfh_awaits_thread(k.at);
 		n.takes += tfh_role_takes(tfh_at_role(k.at));
@@ -56,6 +59,13 @@ static bool leads(const struct seen *n, enum tfh_cause cause)
 			next = n->of[c];
 	return n->of[cause] > next &&
 	       n->of[cause] - next >= TFH_PREDICT_ERRORS * sqrt((double)n->of[cause] + next);
+}
+
+/* How many samples of equal times would tell as much (Kish, 1965, Survey Sampling): of samples of
+ * which one represents most of the time, hardly more than that one. */
+static double as_many_as(const struct seen *n, enum tfh_cause cause)
+{
+	return n->ns2[cause] > 0 ? n->ns[cause] * n->ns[cause] / n->ns2[cause] : 0;
 }
 
 /* Whether most steps write summaries by ops, which are recorded. */
@@ -94,6 +104,8 @@ enum tfh_borne_out tfh_borne_out(const struct tfh_accounts *accounts, enum tfh_c
 	if (!n.of[cause] && !code)
 		return TFH_BORNE_OUT; /* its calls prove it, or the position of its pauses */
 	if (n.of[cause] < TFH_VERDICT_LINE_SAMPLES && !placed_by_calls(cause))
+		return TFH_BORNE_OUT_NOT;
+	if (code && TFH_DETECT_FEW_TELL && as_many_as(&n, cause) < TFH_VERDICT_LINE_SAMPLES)
 		return TFH_BORNE_OUT_NOT;
 	/* The program's own Python holds the lock. Ops that it calls itself may be the forward
 	 * pass. */

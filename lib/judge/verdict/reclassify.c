@@ -106,6 +106,7 @@ int tfh_prefer_computing(const struct tfh_accounts *accounts, struct tfh_result 
 	    (borne_out != TFH_BORNE_OUT_NOT && borne_out != TFH_BORNE_OUT_AS_OPS &&
 	     !is_usual_launching(v->cause, blocked) && !is_spread(accounts, v->cause, blocked)))
 		return 0;
+	r->found.host_guessed = borne_out == TFH_BORNE_OUT_NOT;
 	v->cls = TFH_CLASS_COMPUTE_BOUND;
 	v->cause = tfh_cause_of(accounts, v->cls);
 	v->share = tfh_share_of(by_class[v->cls], t->total);

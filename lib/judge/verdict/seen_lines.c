@@ -178,8 +178,9 @@ static struct tfh_model_line line_at(const struct tfh_seen_node *n)
 }
 
 /* Whether the search for what runs below a library's loop ends above a function: the standard
- * library and the framework do what their caller wants, a loader is asked for batches, and what is named for what it
- * does (saves, logs) is, too, unless its caller is the library's loop itself, in `engine`. */
+ * library and the framework do what their caller wants, a loader is asked for batches, and so is
+ * what is named for what it does (saves, logs), unless the library's loop itself calls it, in
+ * `engine`. */
 static bool ends_above(const struct tfh_seen_node *n, const struct tfh_seen_node *caller,
 		       const char *engine)
 {

@@ -83,7 +83,7 @@ static bool worth_removing(const struct tfh_result *r, const struct tfh_whatif *
 	/* the verdict's advice is about that pipeline */
 	if (part == TFH_PART_INPUT && blamed == TFH_CAUSE_HOST_COMPILE && tfh_remedy_anew(r, &anew))
 		return false;
-	if (is_of_restarts(r, part))
+	if (is_of_restarts(r, part) || (part == TFH_PART_HOST && r->found.host_guessed))
 		return false;
 	/* on a crowded machine, of the step that its own work takes */
 	double step = tfh_step_s(r) -

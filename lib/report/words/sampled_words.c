@@ -93,6 +93,8 @@ const char *tfh_sampled_does(const struct tfh_result *r, const struct tfh_sample
 
 	if (sleeps(l) && l->cause == TFH_CAUSE_COMPUTE_CPU)
 		return "waits for computing on other threads";
+	if (sleeps(l) && l->cause == TFH_CAUSE_HOST_COMPILE)
+		return "waits for the compiler";
 	if (sleeps(l) && *state)
 		return state;
 	if (l->callee && l->cause == TFH_CAUSE_HOST_PYTHON && tfh_loads_file_by(l->callee))

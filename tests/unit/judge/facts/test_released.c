@@ -2,7 +2,7 @@
  * A PyTorch job on the CPU whose samples run at a line of the program before the backward pass. Without Python's lock the line may be
  * the forward pass, if the step computes for longer in all; with the lock, where the recording does not say, where PyTorch is not
  * loaded, in a function of a package, or where computing takes less, it is the host's own code. A package's forward() computes either
- * way.
+ * way. Where one sample represents most of the time, nothing is known of the host's own code.
  */
 #include "../analyze_gen.h"
 
@@ -26,6 +26,8 @@ static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_m
 	return n;
 }
 
+static bool one_tells; /* one sample represents more time than all others */
+
 /* 120 steps of 6 ms, of which the program's line takes own_ms, and the backward pass almost all of the rest. */
 static void judge(double own_ms, bool torch, uint32_t at, enum tft_gil gil, enum tfh_class class,
 		  enum tfh_cause cause)
@@ -40,8 +42,9 @@ static void judge(double own_ms, bool torch, uint32_t at, enum tft_gil gil, enum
 	g->name[TFT_NAME_STRING][2] = "Optimizer.step#SGD.step";
 	g->name[TFT_NAME_OP][1] = "Engine::execute";
 	for (int i = 0; i < 120; i++, t += 6) {
-		struct tfh_event *ev = gen_sample(g, 0, t + 0.2 + fmod(i * 0.37, own_ms - 0.4),
-						  TFT_STATE_RUNNING, at, 2.5);
+		struct tfh_event *ev =
+			gen_sample(g, 0, t + 0.2 + fmod(i * 0.37, own_ms - 0.4), TFT_STATE_RUNNING,
+				   at, one_tells && i != 60 ? 0.01 : 2.5);
 		ev->w[0] = gil;
 		gen_cpu(g, 0, t + own_ms - 0.01, cpu += own_ms, AT_ZERO);
 		gen_call(g, 0, TFH_FN_torch_backward, t + own_ms, t + 5.95)->w[0] = 1;
@@ -73,6 +76,16 @@ static void test_released(void **state)
 	is_host(5.5, true, AT_OWN, TFT_GIL_RELEASED);
 }
 
+/* Where one sample represents most of the time, it is as if there was only that one. */
+static void test_one_tells(void **state)
+{
+	(void)state;
+	one_tells = true;
+	judge(2.4, true, AT_OWN, TFT_GIL_HELD, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU);
+	is_host(5.5, true, AT_OWN, TFT_GIL_HELD); /* it computes hardly */
+	one_tells = false;
+}
+
 static void test_forward(void **state)
 {
 	(void)state;
@@ -82,6 +95,7 @@ static void test_forward(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_released),
+					   cmocka_unit_test(test_one_tells),
 					   cmocka_unit_test(test_forward)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
