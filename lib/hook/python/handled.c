@@ -15,7 +15,7 @@ uint64_t tfh_py_stop_iteration(const struct tfh_self *self)
 	const struct tfh_py *py = tfh_py();
 	uint64_t state, record, exception;
 
-	if (!py || !py->stop_iteration || self->ring->tid != (uint32_t)tfh_p.pid)
+	if (!py || !py->stop_iteration || self->ring->tid != (uint32_t)tfh_recorder.pid)
 		return 0;
 	state = (uint64_t)(uintptr_t)py->state_of_thread();
 	record = state ? word(state + py->at.state_handled) : 0;

@@ -65,7 +65,7 @@ static bool in_handler(void)
 static uint64_t state_of(const struct tfh_py *py, const struct tfh_self *self, bool *straight)
 {
 	void *state = py->state_of_thread(), *attached = state ? py->state_attached() : NULL;
-	bool main = self->ring->tid == (uint32_t)tfh_p.pid;
+	bool main = self->ring->tid == (uint32_t)tfh_recorder.pid;
 	bool holds = py->minor >= TFH_PY_PER_THREAD ? attached != NULL : attached == state;
 
 	if (!state || (!holds && !main && py->finalizing()))
@@ -109,7 +109,7 @@ static uint32_t read_copied(struct reading *r)
 		i = ROOMS;
 	}
 	if (i < ROOMS) {
-		tfh_py_copies_begin(&copies[i], tfh_p.pid);
+		tfh_py_copies_begin(&copies[i], tfh_recorder.pid);
 		r->view = tfh_py_copied;
 		r->how = &copies[i];
 		place = read_stack(r);

@@ -153,7 +153,7 @@ static bool several(const struct tfh_py *py)
 uint32_t tfh_py_there(uint32_t tid, uint64_t pthread, struct tfh_place_seen *seen)
 {
 	const struct tfh_py *py = tfh_py();
-	struct tfh_py_target t = {.py = py, .pid = tfh_p.pid, .pthread = pthread};
+	struct tfh_py_target t = {.py = py, .pid = tfh_recorder.pid, .pthread = pthread};
 	uint32_t place;
 
 	if (!py || py->finalizing() || several(py))
@@ -181,7 +181,7 @@ uint32_t tfh_py_other(uint64_t random, const uint32_t *but, uint32_t n_but,
 {
 	const struct tfh_py *py = tfh_py();
 	struct tfh_py_thread all[OTHERS];
-	struct tfh_py_target t = {.py = py, .pid = tfh_p.pid};
+	struct tfh_py_target t = {.py = py, .pid = tfh_recorder.pid};
 	uint32_t n, k = 0;
 
 	if (!py || py->finalizing() || several(py))

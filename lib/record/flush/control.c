@@ -43,7 +43,7 @@ static void poll_plan(const uint64_t *control)
 
 void tfh_control_poll(uint64_t now_ns)
 {
-	uint64_t *control = &tfh_j.head->control;
+	uint64_t *control = &tfh_journal.head->control;
 
 	tfh_window_poll(now_ns);
 	poll_steps(control);

@@ -76,7 +76,7 @@ static uint32_t drain_ring(struct tft_ring *ring, const struct tfh_rec *records,
 	if (state == TFT_RING_FREE)
 		return 0;
 	if (!records)
-		records = (const struct tfh_rec *)(tfh_j.base + ring->records_off);
+		records = (const struct tfh_rec *)(tfh_journal.base + ring->records_off);
 	head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
 	if (head == ring->tail)
 		return 0;
@@ -115,12 +115,12 @@ static void maybe_free(struct tft_ring *ring, uint32_t slot)
 	    ring->drop_seen != __atomic_load_n(&ring->dropped, __ATOMIC_ACQUIRE))
 		return;
 	__atomic_store_n(&ring->state, TFT_RING_FREE, __ATOMIC_RELEASE);
-	tfh_slot_free(&tfh_j, slot);
+	tfh_slot_free(&tfh_journal, slot);
 }
 
 static uint32_t drain_all(bool force, bool *blocked)
 {
-	struct tfh_journal *j = &tfh_j;
+	struct tfh_journal *j = &tfh_journal;
 	uint32_t n, moved = 0;
 
 	for (uint32_t i = 0; i < tfh_early_count() && !*blocked; i++) {

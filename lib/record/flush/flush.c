@@ -66,7 +66,7 @@ static void rest(uint64_t ns)
 /* Fill of the fullest ring in 64ths. It decides how soon to poll again. */
 static uint32_t fullest(void)
 {
-	struct tfh_journal *j = &tfh_j;
+	struct tfh_journal *j = &tfh_journal;
 	uint32_t n = __atomic_load_n(&j->head->slot_count, __ATOMIC_ACQUIRE), most = 0, retired = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
@@ -104,12 +104,12 @@ static void adapt_poll(uint32_t full)
 static void prepare_ring(void)
 {
 	if (tfh_drain_grows() && !f.at_limit)
-		f.at_limit = !tfh_slot_prepare(&tfh_j);
+		f.at_limit = !tfh_slot_prepare(&tfh_journal);
 }
 
 static void heartbeat(uint64_t now_ns)
 {
-	struct tft_journal *head = tfh_j.head;
+	struct tft_journal *head = tfh_journal.head;
 
 	__atomic_store_n(&head->heartbeat_ns, now_ns, __ATOMIC_RELAXED);
 	head->flusher_cpu_ns = (uint64_t)tfh_clock_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -173,8 +173,8 @@ void tfh_find_rank(void)
 					 __ATOMIC_RELAXED))
 		return;
 	f.late.rank = -1;
-	if (tfh_p.rank.rank < 0 && tfh_env_take(&now)) {
-		tfh_rank_detect(&f.late, &tfh_p.options, &now);
+	if (tfh_recorder.rank.rank < 0 && tfh_env_take(&now)) {
+		tfh_rank_detect(&f.late, &tfh_recorder.options, &now);
 		tfh_env_drop(&now);
 	}
 	/* release: a flusher that reads 2 sees the rank */
@@ -183,7 +183,7 @@ void tfh_find_rank(void)
 
 static void take_rank(void)
 {
-	struct tfh_job_rank *rank = &tfh_p.rank;
+	struct tfh_job_rank *rank = &tfh_recorder.rank;
 
 	if (__atomic_load_n(&f.late_state, __ATOMIC_ACQUIRE) != 2)
 		return;
@@ -232,15 +232,15 @@ static void close_all(bool clean)
 	if (!err)
 		err = tfh_segment_ready();
 	if (!err) {
-		tfh_notes_last(tfh_seg.writer);
+		tfh_notes_last(tfh_segments.writer);
 		err = tfh_segment_close(clean);
 	}
 	/* If anything is unwritten, the journal is the only copy and stays. */
 	if (!err)
-		tfh_journal_unlink(&tfh_j);
+		tfh_journal_unlink(&tfh_journal);
 	tfh_log(1, "closed: %llu events, %llu dropped, status %d",
-		(unsigned long long)tfh_j.head->events_written,
-		(unsigned long long)tfh_j.head->dropped, err);
+		(unsigned long long)tfh_journal.head->events_written,
+		(unsigned long long)tfh_journal.head->dropped, err);
 }
 
 /* The recording is over, and whoever waits is told. From here on, requests may be those of the next
@@ -279,7 +279,7 @@ static void give_up(void)
 {
 	__atomic_store_n(&tfh_mode, TFH_MODE_DEAD, __ATOMIC_RELEASE);
 	tfh_gpu_close();
-	tfh_journal_unlink(&tfh_j);
+	tfh_journal_unlink(&tfh_journal);
 	answer_all();
 }
 
@@ -426,8 +426,8 @@ static bool set_up_apart(struct tfh_helper **helper)
 		return ready;
 	}
 	tfh_futex_wake(&turn);
-	while (__atomic_load_n(&tfh_p.start_state, __ATOMIC_ACQUIRE) == TFH_START_BUSY)
-		tfh_futex_wait(&tfh_p.start_state, TFH_START_BUSY, SECOND_NS);
+	while (__atomic_load_n(&tfh_recorder.start_state, __ATOMIC_ACQUIRE) == TFH_START_BUSY)
+		tfh_futex_wait(&tfh_recorder.start_state, TFH_START_BUSY, SECOND_NS);
 	return ready;
 }
 
@@ -447,8 +447,8 @@ static void *flusher_main(void *arg)
 	if (number)
 		ready = set_up_apart(&helper);
 	else
-		helper = tfh_apart_begin(tfh_j.anonymous || tfh_j.populates,
-					 tfh_j.anonymous ? -1 : tfh_j.fd);
+		helper = tfh_apart_begin(tfh_journal.anonymous || tfh_journal.populates,
+					 tfh_journal.anonymous ? -1 : tfh_journal.fd);
 	if (ready && begin())
 		alone = record();
 	else if (ready)

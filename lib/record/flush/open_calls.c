@@ -41,7 +41,7 @@ static void look_at(struct tft_ring *ring, uint64_t now, uint64_t long_ticks)
 
 void tfh_sample_open_calls(uint64_t now_ns)
 {
-	struct tfh_journal *j = &tfh_j;
+	struct tfh_journal *j = &tfh_journal;
 	uint64_t hz = tfh_tick_hz();
 	uint32_t n = __atomic_load_n(&j->head->slot_count, __ATOMIC_ACQUIRE);
 

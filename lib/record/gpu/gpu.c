@@ -86,8 +86,8 @@ static bool storing(void)
 
 static enum tfh_option_cupti setting(void)
 {
-	int64_t value = tfh_opt_int(&tfh_p.options, TFH_OPT_CUPTI);
-	bool run = always || *tfh_opt_str(&tfh_p.options, TFH_OPT_RUN);
+	int64_t value = tfh_opt_int(&tfh_recorder.options, TFH_OPT_CUPTI);
+	bool run = always || *tfh_opt_str(&tfh_recorder.options, TFH_OPT_RUN);
 
 	if (value == TFH_CUPTI_AUTO)
 		value = run ? TFH_CUPTI_ON : TFH_CUPTI_WINDOW;
@@ -99,7 +99,7 @@ static enum tfh_option_cupti setting(void)
 static bool in_window(uint64_t now_ns)
 {
 	uint64_t steps = tfh_steps_seen();
-	uint64_t since = now_ns - tfh_p.first.monotonic_ns;
+	uint64_t since = now_ns - tfh_recorder.first.monotonic_ns;
 
 	if (steps)
 		return steps % WINDOW_EVERY - WINDOW_FIRST < WINDOW_STEPS;
@@ -108,7 +108,7 @@ static bool in_window(uint64_t now_ns)
 
 static bool wanted(uint64_t now_ns)
 {
-	uint64_t control = __atomic_load_n(&tfh_j.head->control, __ATOMIC_ACQUIRE);
+	uint64_t control = __atomic_load_n(&tfh_journal.head->control, __ATOMIC_ACQUIRE);
 	enum tfh_option_cupti how = setting();
 
 	if (__atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE) != TFH_MODE_ON || source->yields())
@@ -121,7 +121,7 @@ static bool wanted(uint64_t now_ns)
 
 bool tfh_gpu_take_steps(uint64_t steps)
 {
-	if (!(__atomic_load_n(&tfh_j.head->control, __ATOMIC_ACQUIRE) & TFT_CTL_GPU_ON))
+	if (!(__atomic_load_n(&tfh_journal.head->control, __ATOMIC_ACQUIRE) & TFT_CTL_GPU_ON))
 		return false;
 	g.step_limit = tfh_steps_seen() + steps;
 	return true;
@@ -161,8 +161,8 @@ void tfh_gpu_begin(void)
 	struct tfh_steady steady;
 	uint64_t now_ns = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
 
-	if (!source || g.dead || exiting() || !tfh_j.head || storing() ||
-	    __atomic_load_n(&tfh_p.start_state, __ATOMIC_ACQUIRE) != TFH_START_DONE)
+	if (!source || g.dead || exiting() || !tfh_journal.head || storing() ||
+	    __atomic_load_n(&tfh_recorder.start_state, __ATOMIC_ACQUIRE) != TFH_START_DONE)
 		return;
 	tfh_steady_begin(&steady);
 	tfh_steady_long(&steady);
@@ -275,7 +275,7 @@ void tfh_gpu_poll(uint64_t now_ns)
 {
 	if (!source)
 		return;
-	end_steps(&tfh_j.head->control);
+	end_steps(&tfh_journal.head->control);
 	obey_plan(now_ns);
 	if (!storing()) {
 		if (wanted(now_ns) && source->possible())
@@ -315,7 +315,7 @@ void tfh_gpu_write(bool last)
 		tfh_gpu_why("switched off by TFHOOK_CUPTI=off");
 	if (storing())
 		take();
-	else if (tfh_gpu_rows_left() || !tfh_gpu_said(tfh_seg.opened))
+	else if (tfh_gpu_rows_left() || !tfh_gpu_said(tfh_segments.opened))
 		tfh_gpu_write_rows(0);
 	g.closed = last;
 	if (last)

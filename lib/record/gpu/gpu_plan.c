@@ -51,7 +51,7 @@ static void await(uint64_t begin, uint64_t end)
 
 void tfh_gpu_plan_take(void)
 {
-	struct tft_journal *head = tfh_j.head;
+	struct tft_journal *head = tfh_journal.head;
 	uint64_t control = __atomic_load_n(&head->control, __ATOMIC_ACQUIRE), next;
 	uint64_t count = __atomic_load_n(&head->at_count, __ATOMIC_RELAXED), since;
 
@@ -66,7 +66,7 @@ void tfh_gpu_plan_take(void)
 	head->steps = tfh_steps_seen();
 	plan.pace_ns = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
 	plan.pace_steps = tfh_steps_seen();
-	since = plan.pace_ns - tfh_p.first.monotonic_ns;
+	since = plan.pace_ns - tfh_recorder.first.monotonic_ns;
 	plan.pace = plan.pace_steps / (since / SECOND_NS + 1);
 	enter(WAITING);
 	__atomic_store_n(&head->at_answer, plan.first, __ATOMIC_RELEASE);
@@ -90,7 +90,7 @@ static bool near(uint64_t now_ns)
 /* From now on the control word itself says what was requested for step N. */
 static void keep(uint32_t set, uint32_t clear)
 {
-	uint64_t *control = &tfh_j.head->control;
+	uint64_t *control = &tfh_journal.head->control;
 
 	__atomic_and_fetch(control, ~(uint64_t)clear, __ATOMIC_ACQ_REL);
 	__atomic_or_fetch(control, set, __ATOMIC_ACQ_REL);
@@ -132,7 +132,7 @@ enum tfh_gpu_event tfh_gpu_plan_poll(uint64_t now_ns, uint64_t *tick)
 
 	if (plan.state == NONE)
 		return TFH_GPU_EVENT_NONE;
-	if (__atomic_load_n(&tfh_j.head->at_step, __ATOMIC_ACQUIRE) != plan.asked) {
+	if (__atomic_load_n(&tfh_journal.head->at_step, __ATOMIC_ACQUIRE) != plan.asked) {
 		enter(NONE); /* withdrawn */
 		return TFH_GPU_EVENT_NONE;
 	}

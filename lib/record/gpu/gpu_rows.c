@@ -140,7 +140,7 @@ static int put(uint32_t type, const struct tft_table *t, const void *rows, uint3
 	if (err)
 		return err;
 	len = tft_table_pack(t, rows, n, extra, g.payload);
-	return tft_write_chunk_at(tfh_seg.writer, type, g.payload, (uint32_t)len, first, last);
+	return tft_write_chunk_at(tfh_segments.writer, type, g.payload, (uint32_t)len, first, last);
 }
 
 static int put_gpus(const struct tft_gpu_span *span)
@@ -186,7 +186,7 @@ static int put_lost(uint64_t first)
 				.count = n,
 				.t_first = first,
 				.t_last = tfh_ticks()};
-	int err = n ? tft_write_loss(tfh_seg.writer, &loss, 1, tfh_j.head->dropped) : 0;
+	int err = n ? tft_write_loss(tfh_segments.writer, &loss, 1, tfh_journal.head->dropped) : 0;
 
 	if (!err)
 		g.lost_written += n;
@@ -205,9 +205,9 @@ static int put_all(uint64_t until)
 	 * to another file. Without a clock reading in this file, its ticks could not be related to
 	 * that one's. */
 	if (!err)
-		err = tfh_clocks_put(tfh_seg.writer);
+		err = tfh_clocks_put(tfh_segments.writer);
 	if (!err)
-		err = tfh_gpu_put_notes(tfh_seg.writer, tfh_seg.opened,
+		err = tfh_gpu_put_notes(tfh_segments.writer, tfh_segments.opened,
 					__atomic_load_n(&tfh_gpu_exit_phase, __ATOMIC_ACQUIRE));
 	/* DRVR comes first, so a reader that meets an op already has its call. */
 	if (!err && g.drvrs && !(err = put_drvr()))

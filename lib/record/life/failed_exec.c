@@ -26,8 +26,8 @@ static bool exec_closes(const char *path)
 		return false;
 	tfh_start_wait(1000);
 	mode = __atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE);
-	return (mode == TFH_MODE_ON || mode == TFH_MODE_OFF) && tfh_raw_getpid() == tfh_p.pid &&
-	       (!path || !access(path, X_OK));
+	return (mode == TFH_MODE_ON || mode == TFH_MODE_OFF) &&
+	       tfh_raw_getpid() == tfh_recorder.pid && (!path || !access(path, X_OK));
 }
 
 void tfh_exec_begin(const char *path)
@@ -51,7 +51,7 @@ static void begin_anew(void)
 		tfh_log(1, "recording ended at an exec that failed: a thread was just beginning");
 		return;
 	}
-	tfh_journal_release(&tfh_j);
+	tfh_journal_release(&tfh_journal);
 	tfh_early_renew();
 	tfh_forget_recording();
 	__atomic_store_n(&tfh_mode, TFH_MODE_COLD, __ATOMIC_RELEASE);
@@ -64,7 +64,8 @@ void tfh_exec_failed(void)
 	int saved = errno;
 
 	/* If nothing was recorded, no system call is made. */
-	if (!__atomic_load_n(&exec_closed, __ATOMIC_ACQUIRE) || tfh_raw_getpid() != tfh_p.pid)
+	if (!__atomic_load_n(&exec_closed, __ATOMIC_ACQUIRE) ||
+	    tfh_raw_getpid() != tfh_recorder.pid)
 		return;
 	tfh_steady_begin(&steady);
 	if (tfh_lock(&lock)) {

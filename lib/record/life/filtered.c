@@ -49,7 +49,7 @@ static void close_recording(void)
 	__atomic_store_n(&tfh_mode, TFH_MODE_DEAD, __ATOMIC_SEQ_CST);
 	/* From here on nothing checks whether this is the recorded process, which would take a
 	 * system call. */
-	__atomic_store_n(&tfh_p.start_state, TFH_START_FAILED, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&tfh_recorder.start_state, TFH_START_FAILED, __ATOMIC_SEQ_CST);
 	wait_for_threads();
 }
 

@@ -23,7 +23,7 @@ static bool stuck(uint64_t now)
 /* Whether the recording that had this generation is over, and its memory belongs to another one. */
 static bool is_over(uint32_t generation)
 {
-	return __atomic_load_n(&tfh_p.generation, __ATOMIC_ACQUIRE) != generation;
+	return __atomic_load_n(&tfh_recorder.generation, __ATOMIC_ACQUIRE) != generation;
 }
 
 /* Waits until *word is no longer `old`, or everything is closed. Another preload may make the clock
@@ -49,7 +49,8 @@ int tfh_flush_by(uint64_t end)
 {
 	struct tfh_requests *r = &tfh_requests;
 	int saved = errno, err = 0;
-	uint32_t ticket, done, generation = __atomic_load_n(&tfh_p.generation, __ATOMIC_ACQUIRE);
+	uint32_t ticket, done,
+		generation = __atomic_load_n(&tfh_recorder.generation, __ATOMIC_ACQUIRE);
 
 	tfh_self_settle(&tfh_self);
 	if (!tfh_recording() || tfh_self.guard & ~TFH_GUARD_FILLING)
@@ -86,7 +87,7 @@ void tfh_finish_by(bool clean, enum tfh_mode mode, uint64_t end)
 	struct tfh_requests *r = &tfh_requests;
 	struct tfh_self *self = &tfh_self;
 	bool first;
-	uint32_t none = 0, generation = __atomic_load_n(&tfh_p.generation, __ATOMIC_ACQUIRE);
+	uint32_t none = 0, generation = __atomic_load_n(&tfh_recorder.generation, __ATOMIC_ACQUIRE);
 	int saved = errno;
 
 	tfh_self_settle(self);

@@ -12,11 +12,11 @@
 
 static void count_beyond(void)
 {
-	struct tft_journal *j = __atomic_load_n(&tfh_j.head, __ATOMIC_ACQUIRE);
+	struct tft_journal *j = __atomic_load_n(&tfh_journal.head, __ATOMIC_ACQUIRE);
 	uint64_t now = tfh_ticks(), zero = 0;
 
 	if (!j) {
-		__atomic_fetch_add(&tfh_p.beyond_early, 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&tfh_recorder.beyond_early, 1, __ATOMIC_RELAXED);
 		return;
 	}
 	__atomic_compare_exchange_n(&j->beyond_first, &zero, now, false, __ATOMIC_RELAXED,
@@ -34,8 +34,8 @@ static void count_step_off(enum tfh_fn fn)
 	if (fn != TFH_FN_mark_step &&
 	    (tfh_fn_table[fn].family != TFH_FAM_CONSUMER || tfh_self.depth > 0))
 		return;
-	n = __atomic_add_fetch(&tfh_p.steps_off, 1, __ATOMIC_RELAXED);
-	if (tfh_p.window_off && tfh_p.window_first && n >= tfh_p.window_first)
+	n = __atomic_add_fetch(&tfh_recorder.steps_off, 1, __ATOMIC_RELAXED);
+	if (tfh_recorder.window_off && tfh_recorder.window_first && n >= tfh_recorder.window_first)
 		tfh_window_begin();
 }
 

@@ -57,7 +57,7 @@ static bool make_generation(void)
 	tfh_clock_init(NULL);
 	tfh_clock_read_pair(&page->first);
 	page->epoch.handles = 1;
-	page->epoch.generation = __atomic_load_n(&tfh_p.generation, __ATOMIC_RELAXED);
+	page->epoch.generation = __atomic_load_n(&tfh_recorder.generation, __ATOMIC_RELAXED);
 	if (!__atomic_compare_exchange_n(&generation_page, &none, page, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_RELAXED))
 		munmap(page, TFH_PAGE);
@@ -80,7 +80,7 @@ static void after_fork_in_parent(void)
 
 static void forget_threads(void)
 {
-	tfh_p.paused = 0; /* even if nothing has been called yet */
+	tfh_recorder.paused = 0; /* even if nothing has been called yet */
 	tfh_locks_forked();
 	tfh_devices_forked();
 	tfh_forks_forked();
@@ -93,7 +93,7 @@ static void atfork_child(void)
 	/* Otherwise the first call finds out that this is a child. */
 	if (!tfh_filters_allowed())
 		return;
-	tfh_p.pid = tfh_raw_getpid();
+	tfh_recorder.pid = tfh_raw_getpid();
 	if (generation_page)
 		after_fork();
 }
@@ -101,15 +101,15 @@ static void atfork_child(void)
 static void read_settings(void)
 {
 	tfh_env_started_with(environ);
-	tfh_options_read(&tfh_p.options, environ);
-	if (getauxval(AT_SECURE) || !tfh_opt_bool(&tfh_p.options, TFH_OPT_ENABLED))
+	tfh_options_read(&tfh_recorder.options, environ);
+	if (getauxval(AT_SECURE) || !tfh_opt_bool(&tfh_recorder.options, TFH_OPT_ENABLED))
 		tfh_mode = TFH_MODE_DEAD;
 }
 
 static void identify(void)
 {
-	sched_getaffinity(0, sizeof(tfh_p.processors), &tfh_p.processors);
-	tfh_p.pid = tfh_raw_getpid();
+	sched_getaffinity(0, sizeof(tfh_recorder.processors), &tfh_recorder.processors);
+	tfh_recorder.pid = tfh_raw_getpid();
 }
 
 /* No lock and no pthread_once: a hook that runs inside this must pass through, not wait. */
@@ -136,12 +136,12 @@ bool tfh_may_begin(void)
 {
 	tfh_init();
 	if (!tfh_filters_allowed()) /* only rank 0 reports a failure */
-		tfh_rank_detect(&tfh_p.rank, &tfh_p.options, NULL);
+		tfh_rank_detect(&tfh_recorder.rank, &tfh_recorder.options, NULL);
 	if (!tfh_filters_allow()) {
 		__atomic_store_n(&tfh_mode, TFH_MODE_DEAD, __ATOMIC_RELEASE);
 		return false;
 	}
-	if (!tfh_p.pid)
+	if (!tfh_recorder.pid)
 		identify();
 	return true;
 }
@@ -164,7 +164,7 @@ static int adopt(pid_t pid)
 	forget_threads();
 	after_fork();
 	tfh_self.guard++; /* this is our own code, which has yet to end */
-	__atomic_store_n(&tfh_p.pid, pid, __ATOMIC_RELEASE);
+	__atomic_store_n(&tfh_recorder.pid, pid, __ATOMIC_RELEASE);
 	return 0;
 }
 
@@ -175,7 +175,7 @@ int tfh_process_check(void)
 
 	if (__atomic_load_n(&init_state, __ATOMIC_ACQUIRE) != 2)
 		return -EAGAIN;
-	if (pid != tfh_p.pid) {
+	if (pid != tfh_recorder.pid) {
 		/* A vfork child runs in its parent's memory, where the page is not wiped. */
 		if (!page || page->epoch.generation)
 			return -ECHILD;
@@ -203,25 +203,25 @@ void tfh_forget_recording(void)
 {
 	/* From here on, requests to the old recording find that there is none. Earlier callers see
 	 * from the generation that it is over. */
-	__atomic_store_n(&tfh_p.start_state, TFH_START_FAILED, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&tfh_p.generation, tfh_p.generation + 2, __ATOMIC_RELEASE);
+	__atomic_store_n(&tfh_recorder.start_state, TFH_START_FAILED, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&tfh_recorder.generation, tfh_recorder.generation + 2, __ATOMIC_RELEASE);
 	tfh_flusher_forget();
 	tfh_intern_forget();
-	generation_page->epoch.generation = tfh_p.generation;
-	tfh_p.next_thread = 0;
-	tfh_p.beyond_early = 0;
-	tfh_p.steps_off = 0;
-	tfh_p.window_off = 0;
+	generation_page->epoch.generation = tfh_recorder.generation;
+	tfh_recorder.next_thread = 0;
+	tfh_recorder.beyond_early = 0;
+	tfh_recorder.steps_off = 0;
+	tfh_recorder.window_off = 0;
 	if (!tfh_confined(&tfh_self)) /* otherwise the parent's reading serves */
 		tfh_clock_read_pair(&generation_page->first);
-	__atomic_store_n(&tfh_p.start_state, TFH_START_NOT, __ATOMIC_RELEASE);
+	__atomic_store_n(&tfh_recorder.start_state, TFH_START_NOT, __ATOMIC_RELEASE);
 }
 
 /* Returns to COLD with everything new. The parent writes what it recorded. */
 static void after_fork(void)
 {
 	tfh_rings_forked();
-	tfh_journal_disown(&tfh_j);
+	tfh_journal_disown(&tfh_journal);
 	tfh_early_forget();
 	tfh_forget_recording();
 	tfh_self_forked(&tfh_self);

@@ -38,19 +38,20 @@
 
 static void who_am_i(void)
 {
-	ssize_t n = readlink("/proc/self/exe", tfh_p.exe, sizeof(tfh_p.exe) - 1);
+	ssize_t n = readlink("/proc/self/exe", tfh_recorder.exe, sizeof(tfh_recorder.exe) - 1);
 
-	tfh_p.exe[n > 0 ? n : 0] = '\0';
-	if (gethostname(tfh_p.host, sizeof(tfh_p.host)))
-		strcpy(tfh_p.host, "unknown");
-	tfh_p.host[sizeof(tfh_p.host) - 1] = '\0';
-	for (char *c = tfh_p.host; *c; c++)
+	tfh_recorder.exe[n > 0 ? n : 0] = '\0';
+	if (gethostname(tfh_recorder.host, sizeof(tfh_recorder.host)))
+		strcpy(tfh_recorder.host, "unknown");
+	tfh_recorder.host[sizeof(tfh_recorder.host) - 1] = '\0';
+	for (char *c = tfh_recorder.host; *c; c++)
 		if (*c == '/')
 			*c = '_';
-	tfh_command_line(tfh_p.command, sizeof(tfh_p.command));
-	tfh_read_small("/proc/sys/kernel/random/boot_id", tfh_p.boot_id, sizeof(tfh_p.boot_id));
-	tfh_p.boot_id[strcspn(tfh_p.boot_id, "\n")] = '\0';
-	tfh_p.process_start = tfh_process_start(tfh_p.pid);
+	tfh_command_line(tfh_recorder.command, sizeof(tfh_recorder.command));
+	tfh_read_small("/proc/sys/kernel/random/boot_id", tfh_recorder.boot_id,
+		       sizeof(tfh_recorder.boot_id));
+	tfh_recorder.boot_id[strcspn(tfh_recorder.boot_id, "\n")] = '\0';
+	tfh_recorder.process_start = tfh_process_start(tfh_recorder.pid);
 }
 
 /* Returns whether what a recording takes leaves enough to the job; if not, stderr says why. */
@@ -83,14 +84,15 @@ static bool look(void)
 	struct tft_clock_triple first = tfh_first_clock();
 
 	if (first.monotonic_ns)
-		tfh_p.first = first;
+		tfh_recorder.first = first;
 	who_am_i();
 	tfh_env_renew();
-	tfh_rank_detect(&tfh_p.rank, &tfh_p.options, NULL);
-	if (!tfh_filter_program(&tfh_p) ||
-	    !tfh_ranks_match(tfh_opt_str(&tfh_p.options, TFH_OPT_RANKS), tfh_p.rank.rank))
+	tfh_rank_detect(&tfh_recorder.rank, &tfh_recorder.options, NULL);
+	if (!tfh_filter_program(&tfh_recorder) ||
+	    !tfh_ranks_match(tfh_opt_str(&tfh_recorder.options, TFH_OPT_RANKS),
+			     tfh_recorder.rank.rank))
 		return false;
-	tfh_p.priced = tfh_priced_here();
+	tfh_recorder.priced = tfh_priced_here();
 	tfh_dir.of_sagemaker = tfh_env("SM_CURRENT_HOST") != NULL;
 	tfh_in_container();
 	return have_memory();
@@ -113,8 +115,9 @@ static bool have_directory(int err)
 /* Returns whether there is a journal; if not, stderr says why. */
 static bool open_journal(void)
 {
-	int err = tfh_journal_open(&tfh_j, &tfh_dir,
-				   (uint64_t)tfh_opt_int(&tfh_p.options, TFH_OPT_RING_TOTAL));
+	int err =
+		tfh_journal_open(&tfh_journal, &tfh_dir,
+				 (uint64_t)tfh_opt_int(&tfh_recorder.options, TFH_OPT_RING_TOTAL));
 
 	if (err) {
 		snprintf(what, sizeof(what), "not recording: no memory for the rings: %s",
@@ -127,9 +130,9 @@ static bool open_journal(void)
 	tfh_describe_journal();
 	tfh_window_setup();
 	tfh_log(1, "recording to %s, journal %s", tfh_dir.path,
-		tfh_j.anonymous ? "in memory" : tfh_j.path);
+		tfh_journal.anonymous ? "in memory" : tfh_journal.path);
 	for (int id = 0; id < TFH_OPT_COUNT; id++)
-		if (tfh_p.options.error[id])
+		if (tfh_recorder.options.error[id])
 			tfh_log(1, "%s has an invalid value and is ignored",
 				tfh_option_specs[id].name);
 	return true;
@@ -148,9 +151,11 @@ static void begin_with_journal(void)
 	tfh_drain(true);
 	tfh_take_early_losses();
 	tfh_register_exit(TFH_EXIT_AFTER_START);
-	__atomic_store_n(&tfh_p.start_state, TFH_START_DONE, __ATOMIC_RELEASE);
-	__atomic_store_n(&tfh_epoch->generation, tfh_p.generation | 1, __ATOMIC_RELEASE);
-	__atomic_store_n(&tfh_mode, tfh_p.window_off || tfh_p.paused ? TFH_MODE_OFF : TFH_MODE_ON,
+	__atomic_store_n(&tfh_recorder.start_state, TFH_START_DONE, __ATOMIC_RELEASE);
+	__atomic_store_n(&tfh_epoch->generation, tfh_recorder.generation | 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&tfh_mode,
+			 tfh_recorder.window_off || tfh_recorder.paused ? TFH_MODE_OFF
+									: TFH_MODE_ON,
 			 __ATOMIC_SEQ_CST);
 	/* The request may come from a thread whose exec failed and that meant the previous
 	 * recording. One of the two threads sees the other. */
@@ -161,10 +166,10 @@ static void begin_with_journal(void)
 
 static bool make_recording(void)
 {
-	int err = tfh_rundir_plan(&tfh_dir, &tfh_p, false);
+	int err = tfh_rundir_plan(&tfh_dir, &tfh_recorder, false);
 
 	if (!err)
-		err = tfh_rundir_open(&tfh_dir, &tfh_p);
+		err = tfh_rundir_open(&tfh_dir, &tfh_recorder);
 	if (!have_directory(err) || !open_journal()) {
 		give_up();
 		return false;
@@ -175,7 +180,7 @@ static bool make_recording(void)
 /* The journal first: nothing here touches the run directory's file system. */
 static bool make_ahead(void)
 {
-	if (!have_directory(tfh_rundir_plan(&tfh_dir, &tfh_p, true)) || !open_journal()) {
+	if (!have_directory(tfh_rundir_plan(&tfh_dir, &tfh_recorder, true)) || !open_journal()) {
 		give_up();
 		return false;
 	}
@@ -186,7 +191,7 @@ static bool make_ahead(void)
 /* Called on the flusher after make_ahead(), for as long as the file system takes. */
 static bool open_directory(void)
 {
-	if (!have_directory(tfh_rundir_open(&tfh_dir, &tfh_p)))
+	if (!have_directory(tfh_rundir_open(&tfh_dir, &tfh_recorder)))
 		return false;
 	tfh_describe_directory();
 	tfh_write_retry();
@@ -198,15 +203,15 @@ static void open_without_flusher(void)
 	if (open_directory())
 		return;
 	__atomic_store_n(&tfh_mode, TFH_MODE_DEAD, __ATOMIC_RELEASE);
-	tfh_journal_unlink(&tfh_j);
+	tfh_journal_unlink(&tfh_journal);
 }
 
 /* The flusher has taken the journal's descriptor along to its own table, so it is closed in the
  * job's. */
 static void hand_over(void)
 {
-	if (!tfh_j.anonymous && tfh_j.populates && tfh_apart_decided())
-		tfh_journal_handed_over(&tfh_j);
+	if (!tfh_journal.anonymous && tfh_journal.populates && tfh_apart_decided())
+		tfh_journal_handed_over(&tfh_journal);
 }
 
 /* The flusher makes the journal. The thread that waits for it then begins, so that device times
@@ -215,7 +220,7 @@ static void begin_when_made(void)
 {
 	if (!tfh_flusher_has_set_up(TFH_START_MS * 1000000ull)) {
 		__atomic_store_n(&tfh_requests.start_waited, true, __ATOMIC_RELAXED);
-	} else if (__atomic_load_n(&tfh_p.start_state, __ATOMIC_ACQUIRE) == TFH_START_BUSY) {
+	} else if (__atomic_load_n(&tfh_recorder.start_state, __ATOMIC_ACQUIRE) == TFH_START_BUSY) {
 		begin_with_journal();
 		tfh_gpu_begin();
 	}
@@ -227,7 +232,7 @@ void tfh_start(const struct tfh_steady *steady)
 	enum tfh_reach reach = TFH_REACH_UNKNOWN;
 	bool remote, made;
 
-	if (!__atomic_compare_exchange_n(&tfh_p.start_state, &none, TFH_START_BUSY, false,
+	if (!__atomic_compare_exchange_n(&tfh_recorder.start_state, &none, TFH_START_BUSY, false,
 					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
 		tfh_wait_for_journal(TFH_START_MS);
 		return;
@@ -239,7 +244,7 @@ void tfh_start(const struct tfh_steady *steady)
 	}
 	/* A signal stack, often only 8 KiB, is too small for this. */
 	if (!tfh_on_signal_stack())
-		reach = tfh_rundir_reach(&tfh_dir, &tfh_p.options);
+		reach = tfh_rundir_reach(&tfh_dir, &tfh_recorder.options);
 	remote = reach == TFH_REACH_REMOTE;
 	made = tfh_flusher_start(steady, remote ? make_ahead : make_recording, begin_with_journal,
 				 remote ? open_directory : NULL);

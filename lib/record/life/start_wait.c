@@ -29,8 +29,8 @@ static void wait_while(uint32_t *word, uint32_t value, unsigned ms)
  */
 void tfh_wait_for_journal(unsigned ms)
 {
-	if (__atomic_load_n(&tfh_p.start_state, __ATOMIC_ACQUIRE) == TFH_START_BUSY)
-		wait_while(&tfh_p.start_state, TFH_START_BUSY, ms);
+	if (__atomic_load_n(&tfh_recorder.start_state, __ATOMIC_ACQUIRE) == TFH_START_BUSY)
+		wait_while(&tfh_recorder.start_state, TFH_START_BUSY, ms);
 }
 
 void tfh_start_wait(unsigned ms)
@@ -40,14 +40,15 @@ void tfh_start_wait(unsigned ms)
 	int saved = errno;
 
 	/* If nothing is recorded, no system call is made. */
-	if ((!begins && __atomic_load_n(&tfh_p.start_state, __ATOMIC_ACQUIRE) != TFH_START_BUSY) ||
-	    tfh_self.guard & ~TFH_GUARD_FILLING || tfh_raw_getpid() != tfh_p.pid)
+	if ((!begins &&
+	     __atomic_load_n(&tfh_recorder.start_state, __ATOMIC_ACQUIRE) != TFH_START_BUSY) ||
+	    tfh_self.guard & ~TFH_GUARD_FILLING || tfh_raw_getpid() != tfh_recorder.pid)
 		return;
 	tfh_steady_begin(&steady); /* a signal would end the wait */
 	tfh_steady_long(&steady);
 	/* Waits for its end, not only for the journal: device times and the flusher come after
 	 * that. */
-	if (begins == (uint32_t)tfh_p.pid)
+	if (begins == (uint32_t)tfh_recorder.pid)
 		wait_while(&aside, begins, ms);
 	else
 		tfh_wait_for_journal(ms);
@@ -59,7 +60,7 @@ void tfh_start_never(void)
 {
 	uint32_t none = TFH_START_NOT;
 
-	if (__atomic_compare_exchange_n(&tfh_p.start_state, &none, TFH_START_FAILED, false,
+	if (__atomic_compare_exchange_n(&tfh_recorder.start_state, &none, TFH_START_FAILED, false,
 					__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		__atomic_store_n(&tfh_mode, TFH_MODE_DEAD, __ATOMIC_RELEASE);
 	else if (none == TFH_START_BUSY)
@@ -74,7 +75,7 @@ static void set_and_wake(uint32_t *word, uint32_t value)
 
 void tfh_start_ended(uint32_t state)
 {
-	set_and_wake(&tfh_p.start_state, state);
+	set_and_wake(&tfh_recorder.start_state, state);
 }
 
 void tfh_aside(uint32_t pid)

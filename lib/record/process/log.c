@@ -28,8 +28,8 @@ static void expand_pid(const char *pattern, char *path, size_t size)
 	const char *at = strstr(pattern, "%p");
 
 	if (at)
-		snprintf(path, size, "%.*s%d%s", (int)(at - pattern), pattern, (int)tfh_p.pid,
-			 at + 2);
+		snprintf(path, size, "%.*s%d%s", (int)(at - pattern), pattern,
+			 (int)tfh_recorder.pid, at + 2);
 	else
 		snprintf(path, size, "%s", pattern);
 }
@@ -42,7 +42,7 @@ static const char *log_path(const char *pattern)
 {
 	static char path[PATH_MAX];
 	static int32_t made_for; /* atomic: pid; -pid: being made */
-	int32_t pid = (int32_t)tfh_p.pid;
+	int32_t pid = (int32_t)tfh_recorder.pid;
 	int32_t was = __atomic_load_n(&made_for, __ATOMIC_ACQUIRE);
 
 	if (was == pid)
@@ -136,7 +136,7 @@ static void refuse(const char *path)
 	static const char what[] = "tfhook: TFHOOK_LOG is neither a file nor a terminal: ",
 			  remedy[] = "; name a file that need not exist\n";
 
-	if (tfh_p.rank.rank > 0 || __atomic_exchange_n(&told, 1, __ATOMIC_RELAXED))
+	if (tfh_recorder.rank.rank > 0 || __atomic_exchange_n(&told, 1, __ATOMIC_RELAXED))
 		return;
 	to_stderr(what, sizeof(what) - 1);
 	to_stderr(path, strlen(path));
@@ -166,7 +166,7 @@ static int open_log(const char *path)
 
 static void append(const char *line, size_t len)
 {
-	const char *pattern = tfh_opt_str(&tfh_p.options, TFH_OPT_LOG);
+	const char *pattern = tfh_opt_str(&tfh_recorder.options, TFH_OPT_LOG);
 	const char *path = pattern[0] ? log_path(pattern) : NULL;
 	int fd;
 
@@ -187,8 +187,8 @@ void tfh_log(int level, const char *fmt, ...)
 	int n;
 
 	/* With a file but no level, only important lines are written. */
-	if (level > tfh_opt_int(&tfh_p.options, TFH_OPT_VERBOSE) &&
-	    !(level == 1 && tfh_opt_str(&tfh_p.options, TFH_OPT_LOG)[0]))
+	if (level > tfh_opt_int(&tfh_recorder.options, TFH_OPT_VERBOSE) &&
+	    !(level == 1 && tfh_opt_str(&tfh_recorder.options, TFH_OPT_LOG)[0]))
 		return;
 	if (__atomic_fetch_add(&lines, 1, __ATOMIC_RELAXED) >= LOG_LINES_MAX)
 		return;
@@ -196,7 +196,7 @@ void tfh_log(int level, const char *fmt, ...)
 	n = vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
 	if (n >= 0) {
-		n = snprintf(line, sizeof(line), "tfhook[%d]: ", (int)tfh_p.pid);
+		n = snprintf(line, sizeof(line), "tfhook[%d]: ", (int)tfh_recorder.pid);
 		n += (int)tfh_clean(line + n, sizeof(line) - (size_t)n - 1, text, strlen(text));
 		line[n++] = '\n';
 		append(line, (size_t)n);
@@ -211,7 +211,7 @@ void tfh_log_failure(const char *what, const char *remedy)
 	size_t n;
 
 	/* Once per job: printed by rank 0, or by a process without a rank. */
-	if (tfh_p.rank.rank <= 0 && !__atomic_fetch_add(&failures, 1, __ATOMIC_RELAXED)) {
+	if (tfh_recorder.rank.rank <= 0 && !__atomic_fetch_add(&failures, 1, __ATOMIC_RELAXED)) {
 		snprintf(text, sizeof(text), "tfhook: %s; %s", what, remedy);
 		n = tfh_clean(line, sizeof(line) - 1, text, strlen(text));
 		line[n++] = '\n';

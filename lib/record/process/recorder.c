@@ -5,7 +5,7 @@
 
 #include "record/process/settings.h"
 
-struct tfh_record_proc tfh_p = {.generation = 2, .rank.rank = -1};
+struct tfh_recorder tfh_recorder = {.generation = 2, .rank.rank = -1};
 uint32_t tfh_mode = TFH_MODE_COLD;
 __thread struct tfh_self tfh_self
 	__attribute__((tls_model("initial-exec"))) = {.seen.generation = TFH_NO_RING};
@@ -26,18 +26,18 @@ bool tfh_recording(void)
 {
 	/* The order matters: in a job that records nothing, tfhook makes no system call, which a
 	 * sandbox might answer with a signal. */
-	return __atomic_load_n(&tfh_p.start_state, __ATOMIC_ACQUIRE) == TFH_START_DONE &&
-	       tfh_raw_getpid() == tfh_p.pid;
+	return __atomic_load_n(&tfh_recorder.start_state, __ATOMIC_ACQUIRE) == TFH_START_DONE &&
+	       tfh_raw_getpid() == tfh_recorder.pid;
 }
 
 int64_t tfh_setting(enum tfh_option id)
 {
-	return tfh_opt_int(&tfh_p.options, id);
+	return tfh_opt_int(&tfh_recorder.options, id);
 }
 
 const char *tfh_setting_text(enum tfh_option id)
 {
-	return tfh_opt_str(&tfh_p.options, id);
+	return tfh_opt_str(&tfh_recorder.options, id);
 }
 
 uint64_t tfh_tick_hz(void)

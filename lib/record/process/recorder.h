@@ -39,7 +39,7 @@ struct tfh_job_rank {
 	const char *source;
 };
 
-struct tfh_record_proc {
+struct tfh_recorder {
 	pid_t pid;
 	uint32_t start_state; /* atomic, enum tfh_start_state */
 	uint32_t generation;  /* value of tfh_generation() in this process */
@@ -62,7 +62,7 @@ struct tfh_record_proc {
 	uint32_t paused;       /* atomic: pauses by the job minus its resumes */
 };
 
-extern struct tfh_record_proc tfh_p;
+extern struct tfh_recorder tfh_recorder;
 
 pid_t tfh_raw_getpid(void);
 

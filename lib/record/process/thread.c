@@ -34,8 +34,8 @@ static void leave_pinned_processor(void)
 	cpu_set_t now;
 
 	if (!sched_getaffinity(0, sizeof(now), &now) && CPU_COUNT(&now) == 1 &&
-	    CPU_COUNT(&tfh_p.processors) > 1)
-		sched_setaffinity(0, sizeof(tfh_p.processors), &tfh_p.processors);
+	    CPU_COUNT(&tfh_recorder.processors) > 1)
+		sched_setaffinity(0, sizeof(tfh_recorder.processors), &tfh_recorder.processors);
 }
 
 void tfh_thread_begin(const char *name)

@@ -222,13 +222,13 @@ bool tfh_leave_inner(struct tfh_self *self, uint64_t begin)
 
 void tfh_close_elsewhere(uint64_t begin)
 {
-	const struct tfh_journal *j = &tfh_j;
+	const struct tfh_journal *j = &tfh_journal;
 	struct tfh_rec *records;
 	uint32_t n;
 
 	for (uint32_t i = 0; i < tfh_early_count(); i++)
 		close_slot(tfh_early_at(i, &records), begin);
-	if (__atomic_load_n(&tfh_p.start_state, __ATOMIC_ACQUIRE) != TFH_START_DONE)
+	if (__atomic_load_n(&tfh_recorder.start_state, __ATOMIC_ACQUIRE) != TFH_START_DONE)
 		return;
 	n = __atomic_load_n(&j->head->slot_count, __ATOMIC_ACQUIRE);
 	for (uint32_t i = 0; i < n; i++)

@@ -37,7 +37,7 @@ void tfh_confined_call(struct tfh_self *self)
 	if (tfh_own_ring(self))
 		__atomic_fetch_add(&self->ring->dropped, 1, __ATOMIC_RELEASE);
 	else
-		__atomic_fetch_add(&tfh_p.beyond_early, 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&tfh_recorder.beyond_early, 1, __ATOMIC_RELAXED);
 }
 
 bool tfh_counter_refused(void)

@@ -15,7 +15,7 @@
 #include "record/process/requests.h"
 #include "record/run/place.h"
 
-struct tfh_journal tfh_j;
+struct tfh_journal tfh_journal;
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23

@@ -34,7 +34,7 @@ struct tfh_journal {
 	char path[PATH_MAX]; /* "" when anonymous */
 };
 
-extern struct tfh_journal tfh_j;
+extern struct tfh_journal tfh_journal;
 
 /* Returns the limit of address space or data in bytes if it is so low that memory mapped by the
  * recorder could make the job's own requests fail; 0 otherwise. */

@@ -124,8 +124,8 @@ static void ring_adopt(struct tfh_self *self, struct tft_ring *ring, struct tfh_
 
 	ring->mask = mask;
 	ring->tid = old ? old->tid : (uint32_t)syscall(SYS_gettid);
-	ring->thread =
-		old ? old->thread : __atomic_add_fetch(&tfh_p.next_thread, 1, __ATOMIC_RELAXED);
+	ring->thread = old ? old->thread
+			   : __atomic_add_fetch(&tfh_recorder.next_thread, 1, __ATOMIC_RELAXED);
 	ring->t_created = tfh_ticks();
 	ring->pthread = (uint64_t)(uintptr_t)pthread_self();
 	ring->first = ring->head = ring->tail = self->head;
@@ -159,7 +159,7 @@ static void ring_adopt(struct tfh_self *self, struct tft_ring *ring, struct tfh_
 
 bool tfh_ring_in_journal(struct tfh_self *self, bool large)
 {
-	struct tfh_journal *j = &tfh_j;
+	struct tfh_journal *j = &tfh_journal;
 	struct tft_ring *ring = tfh_slot_alloc(j, large);
 	uint32_t bytes = large ? TFT_RING_LARGE : TFT_RING_SMALL;
 
@@ -209,7 +209,7 @@ static bool make_room(struct tfh_self *self, uint32_t n)
 		tfh_flusher_wake();
 		bool late = used * 4 > self->mask * 3ull || !tfh_room(self, n);
 		if (self->mask < TFT_RING_LARGE / sizeof(struct tfh_rec) - 1 &&
-		    (late || tfh_peek(&tfh_j.spare))) {
+		    (late || tfh_peek(&tfh_journal.spare))) {
 			uint64_t now = tfh_ticks();
 
 			saved = errno;

@@ -11,7 +11,7 @@ static uint64_t own_number; /* next number of the flusher's own series, thread 0
  * staging is full. */
 static struct tft_staged *batch_for(uint32_t thread, uint32_t tid, uint64_t first)
 {
-	struct tft_staging *s = tfh_j.staging;
+	struct tft_staging *s = tfh_journal.staging;
 	struct tft_staged *b = s->n_batches ? &s->batch[s->n_batches - 1] : NULL;
 
 	if (s->used >= s->capacity)
@@ -28,7 +28,7 @@ static struct tft_staged *batch_for(uint32_t thread, uint32_t tid, uint64_t firs
 /* Appends n records to batch b. Post-mortem readers rely on the order of stores. */
 static void batch_grow(struct tft_staged *b, uint32_t n)
 {
-	struct tft_staging *s = tfh_j.staging;
+	struct tft_staging *s = tfh_journal.staging;
 
 	__atomic_store_n(&b->count, b->count + n, __ATOMIC_RELEASE);
 	s->used += n;
@@ -38,21 +38,21 @@ static void batch_grow(struct tft_staged *b, uint32_t n)
 
 static bool staging_room(void)
 {
-	const struct tft_staging *s = tfh_j.staging;
+	const struct tft_staging *s = tfh_journal.staging;
 
 	return s->used < s->capacity && s->n_batches < TFT_STAGING_BATCHES;
 }
 
 bool tfh_stage_own(const struct tfh_rec *records, uint32_t n)
 {
-	struct tft_staging *s = tfh_j.staging;
+	struct tft_staging *s = tfh_journal.staging;
 	struct tft_staged *b;
 
 	if (s->capacity - s->used < n || !staging_room())
 		return false;
 	b = batch_for(0, 0, own_number);
 	for (uint32_t i = 0; i < n; i++) {
-		struct tfh_rec *r = &tfh_j.staged[s->used + i];
+		struct tfh_rec *r = &tfh_journal.staged[s->used + i];
 
 		*r = records[i];
 		r->seq = (uint32_t)(own_number + i);
@@ -72,7 +72,7 @@ uint64_t tfh_own_numbers(uint32_t n)
 
 uint32_t tfh_stage_ring(struct tft_ring *ring, const struct tfh_rec *records, uint64_t head)
 {
-	struct tft_staging *s = tfh_j.staging;
+	struct tft_staging *s = tfh_journal.staging;
 	uint64_t tail = ring->tail;
 	uint32_t at = (uint32_t)(tail & ring->mask);
 	uint64_t n = head - tail;
@@ -85,7 +85,7 @@ uint32_t tfh_stage_ring(struct tft_ring *ring, const struct tfh_rec *records, ui
 		n = ring->mask + 1u - at;
 	if (n > s->capacity - s->used)
 		n = s->capacity - s->used;
-	to = &tfh_j.staged[s->used];
+	to = &tfh_journal.staged[s->used];
 	memcpy(to, &records[at], n * sizeof(*to));
 	batch_grow(b, (uint32_t)n);
 	/* release: the producer may overwrite the copied records */

@@ -18,17 +18,17 @@ static struct {
 
 void tfh_mode_update(void)
 {
-	struct tft_journal *head = tfh_j.head;
+	struct tft_journal *head = tfh_journal.head;
 	uint32_t mode = __atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE), want;
 
 	if ((mode != TFH_MODE_ON && mode != TFH_MODE_OFF) || !head || tfh_confined(&tfh_self))
 		return; /* the flusher checks again */
 	/* A child created without fork handlers has its parent's mode but not its journal. */
-	if (tfh_raw_getpid() != tfh_p.pid)
+	if (tfh_raw_getpid() != tfh_recorder.pid)
 		return;
 	want = __atomic_load_n(&head->control, __ATOMIC_ACQUIRE) & TFT_CTL_STOP ||
-			       __atomic_load_n(&tfh_p.paused, __ATOMIC_ACQUIRE) ||
-			       __atomic_load_n(&tfh_p.window_off, __ATOMIC_ACQUIRE)
+			       __atomic_load_n(&tfh_recorder.paused, __ATOMIC_ACQUIRE) ||
+			       __atomic_load_n(&tfh_recorder.window_off, __ATOMIC_ACQUIRE)
 		       ? TFH_MODE_OFF
 		       : TFH_MODE_ON;
 	if (want != mode) /* never overwrite DEAD, which another thread may set */
@@ -38,36 +38,36 @@ void tfh_mode_update(void)
 
 void tfh_pause(void)
 {
-	__atomic_fetch_add(&tfh_p.paused, 1, __ATOMIC_ACQ_REL);
+	__atomic_fetch_add(&tfh_recorder.paused, 1, __ATOMIC_ACQ_REL);
 	tfh_mode_update();
 }
 
 void tfh_resume(void)
 {
-	uint32_t n = __atomic_load_n(&tfh_p.paused, __ATOMIC_RELAXED);
+	uint32_t n = __atomic_load_n(&tfh_recorder.paused, __ATOMIC_RELAXED);
 
-	while (n && !__atomic_compare_exchange_n(&tfh_p.paused, &n, n - 1, true, __ATOMIC_ACQ_REL,
-						 __ATOMIC_RELAXED))
+	while (n && !__atomic_compare_exchange_n(&tfh_recorder.paused, &n, n - 1, true,
+						 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		;
 	tfh_mode_update();
 }
 
 void tfh_window_begin(void)
 {
-	__atomic_store_n(&tfh_p.window_off, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&tfh_recorder.window_off, 0, __ATOMIC_RELEASE);
 	tfh_mode_update();
 }
 
 static void window_end(void)
 {
-	__atomic_store_n(&tfh_p.window_off, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&tfh_recorder.window_off, 1, __ATOMIC_RELEASE);
 	tfh_mode_update();
 }
 
 static void on_signal(int signal)
 {
 	(void)signal;
-	__atomic_xor_fetch(&tfh_p.window_off, 1, __ATOMIC_ACQ_REL);
+	__atomic_xor_fetch(&tfh_recorder.window_off, 1, __ATOMIC_ACQ_REL);
 	tfh_mode_update();
 }
 
@@ -75,11 +75,11 @@ void tfh_window_setup(void)
 {
 	struct tfh_rule_window *w = &window;
 
-	tfh_window_parse(tfh_opt_str(&tfh_p.options, TFH_OPT_WINDOW), w);
-	tfh_p.window_first = w->kind == TFH_WINDOW_STEPS ? w->first : 0;
-	tfh_p.window_off = w->kind != TFH_WINDOW_ALL &&
-			   !(w->kind == TFH_WINDOW_TIME && !w->first) &&
-			   !(w->kind == TFH_WINDOW_STEPS && w->first <= 1);
+	tfh_window_parse(tfh_opt_str(&tfh_recorder.options, TFH_OPT_WINDOW), w);
+	tfh_recorder.window_first = w->kind == TFH_WINDOW_STEPS ? w->first : 0;
+	tfh_recorder.window_off = w->kind != TFH_WINDOW_ALL &&
+				  !(w->kind == TFH_WINDOW_TIME && !w->first) &&
+				  !(w->kind == TFH_WINDOW_STEPS && w->first <= 1);
 	if (w->kind == TFH_WINDOW_SIGNAL) {
 		struct sigaction sa = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
 
@@ -89,13 +89,13 @@ void tfh_window_setup(void)
 
 bool tfh_window_counting(void)
 {
-	return window.kind == TFH_WINDOW_STEPS && !tfh_p.window_off;
+	return window.kind == TFH_WINDOW_STEPS && !tfh_recorder.window_off;
 }
 
 uint64_t tfh_steps_seen(void)
 {
 	return (marks_on ? marks_on : consumers_on) +
-	       __atomic_load_n(&tfh_p.steps_off, __ATOMIC_RELAXED);
+	       __atomic_load_n(&tfh_recorder.steps_off, __ATOMIC_RELAXED);
 }
 
 void tfh_count_steps(const struct tfh_rec *records, uint32_t n)
@@ -141,17 +141,18 @@ uint64_t tfh_count_after(uint64_t step)
 void tfh_window_poll(uint64_t now_ns)
 {
 	const struct tfh_rule_window *w = &window;
-	uint64_t since = now_ns - tfh_p.first.monotonic_ns;
+	uint64_t since = now_ns - tfh_recorder.first.monotonic_ns;
 
-	if (w->kind == TFH_WINDOW_STEPS && !tfh_p.window_off && tfh_steps_seen() >= w->last) {
-		tfh_p.window_first = 0;
+	if (w->kind == TFH_WINDOW_STEPS && !tfh_recorder.window_off &&
+	    tfh_steps_seen() >= w->last) {
+		tfh_recorder.window_first = 0;
 		window_end();
 	}
 	if (w->kind != TFH_WINDOW_TIME)
 		return;
-	if (tfh_p.window_off && since >= w->first && since < w->last)
+	if (tfh_recorder.window_off && since >= w->first && since < w->last)
 		tfh_window_begin();
-	else if (!tfh_p.window_off && since >= w->last)
+	else if (!tfh_recorder.window_off && since >= w->last)
 		window_end();
 }
 

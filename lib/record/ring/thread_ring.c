@@ -85,7 +85,7 @@ bool tfh_thread_ring(struct tfh_self *self)
 	/* Read before the state: the starter stores them in the other order, so a ring in plain
 	 * memory never passes for one in the journal. */
 	uint32_t generation = __atomic_load_n(&tfh_peek(&tfh_epoch)->generation, __ATOMIC_ACQUIRE);
-	bool hot = __atomic_load_n(&tfh_p.start_state, __ATOMIC_ACQUIRE) == TFH_START_DONE;
+	bool hot = __atomic_load_n(&tfh_recorder.start_state, __ATOMIC_ACQUIRE) == TFH_START_DONE;
 	uint64_t now = tfh_ticks();
 	bool done;
 

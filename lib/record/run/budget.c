@@ -107,7 +107,7 @@ static int quotas_check(void)
 static uint64_t run_size(void)
 {
 	if (!budget.run)
-		budget.run = (uint64_t)tfh_opt_int(&tfh_p.options, TFH_OPT_RUN_SIZE);
+		budget.run = (uint64_t)tfh_opt_int(&tfh_recorder.options, TFH_OPT_RUN_SIZE);
 	if (!budget.run)
 		budget.run = tfh_in_container() ? RUN_BYTES_CONTAINER : RUN_BYTES;
 	return budget.run;
@@ -117,9 +117,9 @@ static uint64_t run_size(void)
 static bool of_this_host(const char *name)
 {
 	const char *host = strchr(name, '.');
-	size_t n = strlen(tfh_p.host);
+	size_t n = strlen(tfh_recorder.host);
 
-	return host && !strncmp(host + 1, tfh_p.host, n) && host[n + 1] == '.';
+	return host && !strncmp(host + 1, tfh_recorder.host, n) && host[n + 1] == '.';
 }
 
 static bool of_this_process(const char *name)
@@ -196,7 +196,7 @@ uint64_t tfh_budget_segment(uint64_t own, uint64_t *limit)
 {
 	uint64_t run = run_size(), share;
 
-	*limit = (uint64_t)tfh_opt_int(&tfh_p.options, TFH_OPT_MAX_SIZE);
+	*limit = (uint64_t)tfh_opt_int(&tfh_recorder.options, TFH_OPT_MAX_SIZE);
 	if (run_bytes(own) > run / 2) {
 		share = run / (budget.processes < SHARE_LEAST ? budget.processes : SHARE_LEAST);
 		if (*limit > share)

@@ -6,7 +6,7 @@
 #include "base/rules.h"
 
 /* 1: matches, 0: does not match, -1: there is no valid pattern. */
-static int matches(const char *pattern, const struct tfh_record_proc *p)
+static int matches(const char *pattern, const struct tfh_recorder *p)
 {
 	regex_t re;
 	int hit;
@@ -19,7 +19,7 @@ static int matches(const char *pattern, const struct tfh_record_proc *p)
 	return hit;
 }
 
-bool tfh_filter_program(const struct tfh_record_proc *p)
+bool tfh_filter_program(const struct tfh_recorder *p)
 {
 	return matches(tfh_opt_str(&p->options, TFH_OPT_ONLY), p) != 0 &&
 	       matches(tfh_opt_str(&p->options, TFH_OPT_SKIP), p) != 1;

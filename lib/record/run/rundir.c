@@ -109,7 +109,7 @@ enum tfh_reach tfh_rundir_reach(const struct tfh_rundir *d, const struct tfh_opt
  * them. */
 static void find_launch(struct tfh_rundir *d)
 {
-	const struct tfh_job_rank *r = &tfh_p.rank;
+	const struct tfh_job_rank *r = &tfh_recorder.rank;
 
 	if (r->job[0]) {
 		snprintf(d->job, sizeof(d->job), "%s%s%s", r->job, r->restart[0] ? "." : "",
@@ -239,11 +239,12 @@ static int open_given(struct tfh_rundir *d)
 
 static void make_prefix(struct tfh_rundir *d)
 {
-	if (tfh_p.rank.rank >= 0)
-		snprintf(d->prefix, sizeof(d->prefix), "r%d.%s.%d", tfh_p.rank.rank, tfh_p.host,
-			 (int)tfh_p.pid);
+	if (tfh_recorder.rank.rank >= 0)
+		snprintf(d->prefix, sizeof(d->prefix), "r%d.%s.%d", tfh_recorder.rank.rank,
+			 tfh_recorder.host, (int)tfh_recorder.pid);
 	else
-		snprintf(d->prefix, sizeof(d->prefix), "p.%s.%d", tfh_p.host, (int)tfh_p.pid);
+		snprintf(d->prefix, sizeof(d->prefix), "p.%s.%d", tfh_recorder.host,
+			 (int)tfh_recorder.pid);
 }
 
 static void find_access(struct tfh_rundir *d, const struct tfh_options *options)
@@ -262,7 +263,7 @@ static void find_access(struct tfh_rundir *d, const struct tfh_options *options)
 				      : "name another; only the owner can read the recording");
 }
 
-int tfh_rundir_plan(struct tfh_rundir *d, const struct tfh_record_proc *p, bool ahead)
+int tfh_rundir_plan(struct tfh_rundir *d, const struct tfh_recorder *p, bool ahead)
 {
 	const char *given = tfh_opt_str(&p->options, TFH_OPT_RUN);
 
@@ -286,7 +287,7 @@ static bool is_gone(int err)
 	       err == -EHOSTUNREACH;
 }
 
-int tfh_rundir_open(struct tfh_rundir *d, const struct tfh_record_proc *p)
+int tfh_rundir_open(struct tfh_rundir *d, const struct tfh_recorder *p)
 {
 	const char *given = tfh_opt_str(&p->options, TFH_OPT_RUN);
 	int err = given[0] ? open_given(d) : 1;

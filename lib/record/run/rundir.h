@@ -25,10 +25,10 @@ extern struct tfh_rundir tfh_dir;
 /* Finds out whatever the job's environment decides, path and prefix among it, without touching the
  * directory's file system. `ahead`: the job's threads will not wait for tfh_rundir_open(), which
  * then must not read the environment. Returns 0 or -errno. */
-int tfh_rundir_plan(struct tfh_rundir *dir, const struct tfh_record_proc *p, bool ahead);
+int tfh_rundir_plan(struct tfh_rundir *dir, const struct tfh_recorder *p, bool ahead);
 /* Creates or joins the planned directory, or one like it if that belongs to another launch. Returns
  * 0 or -errno, with the failing path in dir->path. */
-int tfh_rundir_open(struct tfh_rundir *dir, const struct tfh_record_proc *p);
+int tfh_rundir_open(struct tfh_rundir *dir, const struct tfh_recorder *p);
 /* Opens a temporary descriptor of the directory, which the caller closes; the job could close or
  * use a permanent one. Checks the directory's owner again. Returns -errno on failure. */
 int tfh_rundir_fd(const struct tfh_rundir *dir);
@@ -51,7 +51,7 @@ enum tfh_reach tfh_path_reach(char path[PATH_MAX]);
 /* ---- filter.c ---- */
 
 /* Whether TFHOOK_ONLY and TFHOOK_SKIP allow this program to be recorded. */
-bool tfh_filter_program(const struct tfh_record_proc *p);
+bool tfh_filter_program(const struct tfh_recorder *p);
 
 /* ---- budget.c; `own`: bytes that this process has written so far ---- */
 

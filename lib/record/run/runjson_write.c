@@ -63,8 +63,10 @@ void tfh_command_line(char *text, size_t size)
 /* The whole document is made before any of it is written. A file system may block. */
 int tfh_runjson_make(struct tfh_runjson *document, const char *launch)
 {
-	struct tfh_run_facts facts = {
-		.launch = launch, .exe = tfh_p.exe, .argv = arguments(), .world = tfh_p.rank.world};
+	struct tfh_run_facts facts = {.launch = launch,
+				      .exe = tfh_recorder.exe,
+				      .argv = arguments(),
+				      .world = tfh_recorder.rank.world};
 	FILE *out = open_memstream(&document->text, &document->len);
 	int err;
 
@@ -115,8 +117,8 @@ int tfh_runjson_write(int dir, const struct tfh_runjson *document, const struct 
 
 	if (too_large())
 		return -EFBIG;
-	snprintf(temp, sizeof(temp), ".run.json.%s.%d.%llx", tfh_p.host, (int)tfh_p.pid,
-		 (unsigned long long)tfh_clock_ns(CLOCK_REALTIME));
+	snprintf(temp, sizeof(temp), ".run.json.%s.%d.%llx", tfh_recorder.host,
+		 (int)tfh_recorder.pid, (unsigned long long)tfh_clock_ns(CLOCK_REALTIME));
 	fd = tfh_make_file(dir, temp, access);
 	if (fd < 0)
 		return fd;

@@ -196,7 +196,7 @@ static uint32_t text(uint32_t *bytes, const char *s)
 static const char *full_path(const char *path, char buf[PATH_MAX])
 {
 	if (!*path)
-		return tfh_p.exe;
+		return tfh_recorder.exe;
 	return *path == '/' ? path : realpath(path, buf) ? buf : path;
 }
 

@@ -224,7 +224,7 @@ void tfh_places_open(void)
 {
 	struct places *map;
 
-	if (!source || table || !tfh_opt_bool(&tfh_p.options, TFH_OPT_PYTHON))
+	if (!source || table || !tfh_opt_bool(&tfh_recorder.options, TFH_OPT_PYTHON))
 		return;
 	source->look();
 	map = tfh_map(sizeof(*table));
@@ -235,7 +235,7 @@ void tfh_places_open(void)
 void tfh_places_look(void)
 {
 	/* without places, too: PyTorch's ranges ask for the interpreter (hook/python/handled.h) */
-	if (source && tfh_opt_bool(&tfh_p.options, TFH_OPT_PYTHON))
+	if (source && tfh_opt_bool(&tfh_recorder.options, TFH_OPT_PYTHON))
 		source->look();
 }
 

@@ -251,8 +251,8 @@ uint32_t tfh_stacks_unplaced(void)
 
 void tfh_stacks_open(void)
 {
-	const char *text = tfh_opt_str(&tfh_p.options, TFH_OPT_STACKS);
-	bool run = *tfh_opt_str(&tfh_p.options, TFH_OPT_RUN) != '\0';
+	const char *text = tfh_opt_str(&tfh_recorder.options, TFH_OPT_STACKS);
+	bool run = *tfh_opt_str(&tfh_recorder.options, TFH_OPT_RUN) != '\0';
 	void *map;
 	int err;
 
@@ -270,7 +270,7 @@ void tfh_stacks_open(void)
 		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (map == MAP_FAILED)
 		return;
-	owner = tfh_p.pid;
+	owner = tfh_recorder.pid;
 	walk_ahead = (uint64_t)((double)WALK_AHEAD_NS * (double)tfh_tick_hz() / 1e9);
 	/* release: a thread that sees the table may use it */
 	__atomic_store_n(&table, map, __ATOMIC_RELEASE);
@@ -378,9 +378,9 @@ int tfh_stacks_put(struct tft_writer *w, uint32_t segment)
  * have been about to fill an entry. So the child reads only Python frames, into empty tables. */
 void tfh_stacks_forget(void)
 {
-	if (table && owner != tfh_p.pid) {
+	if (table && owner != tfh_recorder.pid) {
 		by = NULL;
-		owner = tfh_p.pid;
+		owner = tfh_recorder.pid;
 		madvise(table, sizeof(*table), MADV_DONTNEED);
 		used = made = unplaced = 0;
 		tfh_places_forget();

@@ -66,7 +66,7 @@ static bool next_piece(struct stack_scan *s)
 		return false;
 	to = (struct iovec){s->word, s->end - at < sizeof(s->word) ? s->end - at : sizeof(s->word)};
 	from = (struct iovec){(void *)at, to.iov_len};
-	got = tfh_copy_memory(tfh_p.pid, &to, 1, &from, 1);
+	got = tfh_copy_memory(tfh_recorder.pid, &to, 1, &from, 1);
 	s->n = got > 0 ? (uint32_t)((size_t)got / sizeof(uintptr_t)) : 0;
 	return s->n > 0;
 }

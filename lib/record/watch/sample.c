@@ -35,7 +35,7 @@ static bool thread_times(uint32_t tid, struct tft_sample_thread *t)
 	snprintf(path, sizeof(path), "/proc/self/task/%u/schedstat", tid);
 	tfh_read_small(path, text, sizeof(text));
 	if (!text[0])
-		return !syscall(SYS_tgkill, tfh_p.pid, tid, 0) || errno != ESRCH;
+		return !syscall(SYS_tgkill, tfh_recorder.pid, tid, 0) || errno != ESRCH;
 	t->run_ns = strtoull(text, &end, 10);
 	t->delay_ns = strtoull(end, NULL, 10);
 	return true;
@@ -43,7 +43,7 @@ static bool thread_times(uint32_t tid, struct tft_sample_thread *t)
 
 static uint32_t sample_threads(struct tft_sample_thread *out)
 {
-	struct tfh_journal *j = &tfh_j;
+	struct tfh_journal *j = &tfh_journal;
 	uint32_t slots = __atomic_load_n(&j->head->slot_count, __ATOMIC_ACQUIRE), n = 0;
 
 	for (uint32_t i = 0; i < slots && n < THREADS_MAX; i++) {

@@ -107,7 +107,7 @@ static void look_at_own_memory(void)
 	uint64_t from = 1, to = 0;
 	struct iovec here = {&to, sizeof(to)}, there = {&from, sizeof(from)};
 
-	if (tfh_copy_memory(tfh_p.pid, &here, 1, &there, 1) != (ssize_t)sizeof(to))
+	if (tfh_copy_memory(tfh_recorder.pid, &here, 1, &there, 1) != (ssize_t)sizeof(to))
 		snprintf(samples.why_no_lines, sizeof(samples.why_no_lines), "process_vm_readv: %s",
 			 strerror(errno));
 }
@@ -116,7 +116,7 @@ void tfh_sampling_begin(uint64_t function)
 {
 	int fd;
 
-	if (!tfh_opt_bool(&tfh_p.options, TFH_OPT_SAMPLES)) {
+	if (!tfh_opt_bool(&tfh_recorder.options, TFH_OPT_SAMPLES)) {
 		stop("TFHOOK_SAMPLES=0");
 		return;
 	}
@@ -139,7 +139,7 @@ void tfh_sampling_begin(uint64_t function)
 	samples.confined = tfh_call_filters(samples.status_fd);
 	samples.mean_ns = MEAN_NS;
 	samples.cost_ns = MEAN_NS / SHARE;
-	samples.random = tfh_ticks() ^ (uint64_t)tfh_p.pid << 40;
+	samples.random = tfh_ticks() ^ (uint64_t)tfh_recorder.pid << 40;
 	samples.random = samples.random ? samples.random : 1;
 	samples.begin_ns = (uint64_t)tfh_clock_ns(CLOCK_MONOTONIC);
 	plan(samples.begin_ns);
@@ -180,10 +180,11 @@ static bool opens(const struct tft_ring *ring)
  * calls, too. */
 static bool drives(const struct tft_ring *ring)
 {
-	const struct tfh_rec *records = (const struct tfh_rec *)(tfh_j.base + ring->records_off);
+	const struct tfh_rec *records =
+		(const struct tfh_rec *)(tfh_journal.base + ring->records_off);
 	uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
 
-	if ((pid_t)ring->tid == tfh_p.pid || opens(ring))
+	if ((pid_t)ring->tid == tfh_recorder.pid || opens(ring))
 		return true;
 	for (uint64_t n = 1; n <= BACK && n <= head - ring->first; n++) {
 		const struct tfh_rec *r = &records[(head - n) & ring->mask];
@@ -206,13 +207,13 @@ static struct driver *known(struct driver *of, uint32_t n, const struct tft_ring
  * idle: its pauses may be long, and are what matters. */
 static bool idle(const struct driver *d, uint64_t now_ns)
 {
-	return (pid_t)d->ring->tid != tfh_p.pid && now_ns - d->moved_ns > IDLE_NS &&
+	return (pid_t)d->ring->tid != tfh_recorder.pid && now_ns - d->moved_ns > IDLE_NS &&
 	       !opens(d->ring);
 }
 
 static void choose(uint64_t now_ns)
 {
-	struct tfh_journal *j = &tfh_j;
+	struct tfh_journal *j = &tfh_journal;
 	uint32_t slots = __atomic_load_n(&j->head->slot_count, __ATOMIC_ACQUIRE), n = 0;
 	struct driver old[DRIVERS];
 	uint32_t n_old = samples.drivers;
@@ -244,7 +245,7 @@ static void choose(uint64_t now_ns)
 
 static void choose_workers(void)
 {
-	uint32_t tid[DRIVERS + 1] = {(uint32_t)tfh_p.pid}, n = 1;
+	uint32_t tid[DRIVERS + 1] = {(uint32_t)tfh_recorder.pid}, n = 1;
 
 	for (uint32_t i = 0; i < samples.drivers; i++)
 		if (samples.driver[i].ring->tid != tid[0])
@@ -410,7 +411,7 @@ static void sample_other(uint64_t ns)
 	uint32_t but[DRIVERS];
 	struct tfh_place_other other = {0};
 	struct tfh_waiting w;
-	struct tfh_rec r = {.kind = TFT_CHILD, .ctx = (uint32_t)tfh_p.pid};
+	struct tfh_rec r = {.kind = TFT_CHILD, .ctx = (uint32_t)tfh_recorder.pid};
 	int fd;
 
 	for (uint32_t i = 0; i < samples.drivers; i++)

@@ -90,7 +90,7 @@ static void add_children(int32_t pid, uint32_t tid, struct worker *old, uint32_t
 
 	for (uint32_t i = 0; i < n && workers.n < WORKERS; i++)
 		add_child(child[i], old, n_old);
-	for (uint32_t i = first, last = workers.n; pid == tfh_p.pid && i < last; i++)
+	for (uint32_t i = first, last = workers.n; pid == tfh_recorder.pid && i < last; i++)
 		add_children(workers.worker[i].child.pid, (uint32_t)workers.worker[i].child.pid,
 			     old, n_old);
 }
@@ -103,7 +103,7 @@ void tfh_workers_choose(const uint32_t *tid, uint32_t n)
 	memcpy(old, workers.worker, sizeof(old));
 	workers.n = 0;
 	for (uint32_t i = 0; i < n; i++)
-		add_children(tfh_p.pid, tid[i], old, n_old);
+		add_children(tfh_recorder.pid, tid[i], old, n_old);
 	for (uint32_t i = 0; i < n_old; i++)
 		if (old[i].fd >= 0)
 			tfh_close(old[i].fd);

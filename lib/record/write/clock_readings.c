@@ -11,7 +11,7 @@ void tfh_take_clock(void)
 {
 	struct tfh_clock_pair pair;
 	struct tft_clock_triple t;
-	struct tft_journal *head = tfh_j.head;
+	struct tft_journal *head = tfh_journal.head;
 
 	tfh_clock_read_pair(&pair);
 	t.ticks = pair.ticks;
@@ -23,7 +23,7 @@ void tfh_take_clock(void)
 		for (n_clocks = 0; n_clocks < CLOCKS_MAX / 2; n_clocks++)
 			clocks[n_clocks] = clocks[n_clocks * 2];
 	clocks[n_clocks++] = t;
-	if (tfh_tick_hz_set(&tfh_p.first, &t))
+	if (tfh_tick_hz_set(&tfh_recorder.first, &t))
 		head->tick_hz = tfh_tick_hz();
 }
 

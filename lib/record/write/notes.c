@@ -83,14 +83,14 @@ static void add_options(struct text *t)
 	for (int i = 0; i < TFH_OPT_COUNT; i++) {
 		const struct tfh_option_spec *spec = &tfh_option_specs[i];
 
-		if (!tfh_p.options.given[i])
+		if (!tfh_recorder.options.given[i])
 			continue;
 		if (tfh_option_is_text(spec))
 			add(t, "option.%s=%s\n", spec->name,
-			    tfh_opt_str(&tfh_p.options, (enum tfh_option)i));
+			    tfh_opt_str(&tfh_recorder.options, (enum tfh_option)i));
 		else
 			add(t, "option.%s=%lld\n", spec->name,
-			    (long long)tfh_opt_int(&tfh_p.options, (enum tfh_option)i));
+			    (long long)tfh_opt_int(&tfh_recorder.options, (enum tfh_option)i));
 	}
 }
 
@@ -101,7 +101,7 @@ static void add_priced(struct text *t)
 	tfh_bound_here(bound, sizeof(bound));
 	add(t, "bound=%s\n", bound);
 	for (uint32_t i = 0; i < tfh_priced_count; i++)
-		if (tfh_p.priced >> i & 1)
+		if (tfh_recorder.priced >> i & 1)
 			add(t, "priced=%s=%s\n", tfh_priced[i].variable, tfh_priced[i].value);
 }
 
@@ -226,10 +226,10 @@ int tfh_notes_write(struct tft_writer *w)
 	tfh_clock_init(&clock);
 	if (!begin_text())
 		return -ENOMEM;
-	add(text, "journal=%s\n", tfh_j.anonymous ? "memory" : tfh_j.path);
+	add(text, "journal=%s\n", tfh_journal.anonymous ? "memory" : tfh_journal.path);
 	add(text, "clock=%s\n", clock.source == TFH_CLOCK_MONOTONIC ? "monotonic" : "counter");
 	add(text, "clocksource=%s\nclock_trust=%d\n", clock.clocksource, (int)clock.trust);
-	add(text, "rank_source=%s\n", tfh_p.rank.source ? tfh_p.rank.source : "none");
+	add(text, "rank_source=%s\n", tfh_recorder.rank.source ? tfh_recorder.rank.source : "none");
 	if (tfh_sampling_why())
 		add(text, "looks.why=%s\n", tfh_sampling_why());
 	if (tfh_sampling_why_no_lines())
@@ -266,7 +266,7 @@ int tfh_notes_more(struct tft_writer *w)
 
 int tfh_notes_last(struct tft_writer *w)
 {
-	const struct tft_journal *head = tfh_j.head;
+	const struct tft_journal *head = tfh_journal.head;
 
 	if (!begin_text())
 		return -ENOMEM;

@@ -73,17 +73,17 @@ static void ring_loss(struct tft_ring *ring)
  * nothing. */
 void tfh_take_early_losses(void)
 {
-	uint64_t early = __atomic_load_n(&tfh_p.beyond_early, __ATOMIC_RELAXED);
+	uint64_t early = __atomic_load_n(&tfh_recorder.beyond_early, __ATOMIC_RELAXED);
 
 	if (!early)
 		return;
-	__atomic_fetch_add(&tfh_j.head->beyond, early, __ATOMIC_RELEASE);
-	__atomic_fetch_sub(&tfh_p.beyond_early, early, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&tfh_journal.head->beyond, early, __ATOMIC_RELEASE);
+	__atomic_fetch_sub(&tfh_recorder.beyond_early, early, __ATOMIC_RELAXED);
 }
 
 static void collect_losses(void)
 {
-	struct tfh_journal *j = &tfh_j;
+	struct tfh_journal *j = &tfh_journal;
 	uint32_t n = __atomic_load_n(&j->head->slot_count, __ATOMIC_ACQUIRE);
 	uint64_t beyond;
 
@@ -137,10 +137,11 @@ static void release_cold(void)
  * twice. */
 static void announce_losses(void)
 {
-	uint64_t mark = tft_loss_mark(tfh_j.head->segment, tft_writer_bytes(tfh_seg.writer));
+	uint64_t mark =
+		tft_loss_mark(tfh_journal.head->segment, tft_writer_bytes(tfh_segments.writer));
 
-	tfh_j.head->beyond_mark = mark;
-	__atomic_store_n(&tfh_j.head->beyond_writing, losses.beyond, __ATOMIC_RELEASE);
+	tfh_journal.head->beyond_mark = mark;
+	__atomic_store_n(&tfh_journal.head->beyond_writing, losses.beyond, __ATOMIC_RELEASE);
 	for (uint32_t i = 0; i < losses.n; i++) {
 		if (!losses.of[i].ring)
 			continue;
@@ -157,8 +158,8 @@ static void settle_losses(void)
 			__atomic_store_n(&losses.of[i].ring->drop_seen, losses.of[i].seen,
 					 __ATOMIC_RELEASE);
 	release_cold();
-	tfh_j.head->beyond_seen = losses.beyond;
-	tfh_j.head->dropped += losses_sum();
+	tfh_journal.head->beyond_seen = losses.beyond;
+	tfh_journal.head->dropped += losses_sum();
 	losses.n = 0;
 }
 
@@ -200,7 +201,7 @@ static void pause_writing(int err, uint64_t now_ns)
 	f.pause_until_ns = now_ns + PAUSE_NS;
 	if (!f.paused_since_ns) {
 		f.paused_since_ns = now_ns;
-		__atomic_store_n(&tfh_j.head->paused_ns, now_ns, __ATOMIC_RELAXED);
+		__atomic_store_n(&tfh_journal.head->paused_ns, now_ns, __ATOMIC_RELAXED);
 	}
 	if (!f.pause_told) {
 		char what[PATH_MAX + 100], remedy[128];
@@ -220,16 +221,16 @@ static void resume_writing(void)
 	if (!f.paused_since_ns)
 		return;
 	f.paused_since_ns = f.pause_until_ns = 0;
-	__atomic_store_n(&tfh_j.head->paused_ns, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&tfh_journal.head->paused_ns, 0, __ATOMIC_RELAXED);
 	tfh_log(1, "writing again");
 }
 
 static int write_staged(uint64_t dropped)
 {
 	static struct tft_batch *batches;
-	struct tft_staging *s = tfh_j.staging;
+	struct tft_staging *s = tfh_journal.staging;
 	uint32_t n = s->n_batches;
-	uint64_t before = tft_writer_bytes(tfh_seg.writer);
+	uint64_t before = tft_writer_bytes(tfh_segments.writer);
 	int err;
 
 	if (!tfh_map_once(&batches, TFT_STAGING_BATCHES * sizeof(*batches)))
@@ -237,19 +238,19 @@ static int write_staged(uint64_t dropped)
 	for (uint32_t i = 0; i < n; i++) {
 		const struct tft_staged *b = &s->batch[i];
 
-		batches[i] = (struct tft_batch){.records = &tfh_j.staged[b->offset],
+		batches[i] = (struct tft_batch){.records = &tfh_journal.staged[b->offset],
 						.count = b->count,
 						.thread = b->thread,
 						.tid = b->tid,
 						.first = b->first};
 	}
-	err = tft_write_events(tfh_seg.writer, batches, n, dropped);
+	err = tft_write_events(tfh_segments.writer, batches, n, dropped);
 	if (err)
 		return err;
 	for (uint32_t i = 0; i < n; i++)
 		tft_live_see(&tfh_live, batches[i].thread, batches[i].records, batches[i].count);
-	tfh_j.head->events_written += s->used;
-	tfh_j.head->bytes_written += tft_writer_bytes(tfh_seg.writer) - before;
+	tfh_journal.head->events_written += s->used;
+	tfh_journal.head->bytes_written += tft_writer_bytes(tfh_segments.writer) - before;
 	/* The write has returned, so the copies here are no longer needed. */
 	__atomic_store_n(&s->epoch, s->epoch + 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&s->n_batches, 0, __ATOMIC_RELEASE);
@@ -259,8 +260,8 @@ static int write_staged(uint64_t dropped)
 
 static int write_all(void)
 {
-	struct tft_staging *s = tfh_j.staging;
-	struct tft_journal *head = tfh_j.head;
+	struct tft_staging *s = tfh_journal.staging;
+	struct tft_journal *head = tfh_journal.head;
 	uint64_t dropped = head->dropped + losses_sum();
 	int err = tfh_segment_ready();
 
@@ -273,26 +274,26 @@ static int write_all(void)
 	}
 	if (losses.n) {
 		announce_losses();
-		err = tft_write_loss(tfh_seg.writer, losses.loss, losses.n, dropped);
+		err = tft_write_loss(tfh_segments.writer, losses.loss, losses.n, dropped);
 		if (err)
 			return err;
 		settle_losses();
 	}
-	err = tfh_clocks_put(tfh_seg.writer);
+	err = tfh_clocks_put(tfh_segments.writer);
 	if (!err)
-		err = tfh_notes_more(tfh_seg.writer);
+		err = tfh_notes_more(tfh_segments.writer);
 	if (!err)
-		err = tfh_stacks_put(tfh_seg.writer, tfh_seg.opened);
-	return err ? err : tfh_sample_write(tfh_seg.writer);
+		err = tfh_stacks_put(tfh_segments.writer, tfh_segments.opened);
+	return err ? err : tfh_sample_write(tfh_segments.writer);
 }
 
 void tfh_write_failed(int err, uint64_t now_ns)
 {
-	if (tfh_seg.writer && tft_writer_rewind(tfh_seg.writer) == -EBADF) {
+	if (tfh_segments.writer && tft_writer_rewind(tfh_segments.writer) == -EBADF) {
 		/* The job closed all descriptors, as daemons do. The next round opens another
 		 * segment. */
-		tft_writer_abandon(tfh_seg.writer);
-		tfh_seg.writer = NULL;
+		tft_writer_abandon(tfh_segments.writer);
+		tfh_segments.writer = NULL;
 		return;
 	}
 	pause_writing(err, now_ns);
@@ -315,7 +316,7 @@ void tfh_write_hold(void)
 
 bool tfh_seal_due(uint64_t now_ns)
 {
-	if (now_ns - f.sealed_ns < (tfh_j.anonymous ? SEAL_MEMORY_NS : SEAL_NS))
+	if (now_ns - f.sealed_ns < (tfh_journal.anonymous ? SEAL_MEMORY_NS : SEAL_NS))
 		return false;
 	f.sealed_ns = now_ns;
 	return true;
@@ -330,7 +331,7 @@ int tfh_seal(void)
 		return -EAGAIN;
 	f.sealed_ns = now_ns;
 	collect_losses();
-	if (!tfh_j.staging->n_batches && !losses.n)
+	if (!tfh_journal.staging->n_batches && !losses.n)
 		return 0;
 	tfh_take_clock();
 	err = tfh_disk_check();
@@ -349,7 +350,7 @@ int tfh_seal(void)
  * killed: memory, above all. */
 static bool samples_due(uint64_t now_ns)
 {
-	uint64_t after = tfh_j.staging->n_batches ? SAMPLES_NS : SAMPLES_IDLE_NS;
+	uint64_t after = tfh_journal.staging->n_batches ? SAMPLES_NS : SAMPLES_IDLE_NS;
 
 	if (!f.samples_ns)
 		f.samples_ns = now_ns;
@@ -364,16 +365,16 @@ void tfh_seal_early(void)
 
 	tfh_places_look();
 	tfh_stacks_look();
-	if (!(samples || tfh_stacks_waiting(tfh_seg.opened)) || tfh_write_paused(now_ns))
+	if (!(samples || tfh_stacks_waiting(tfh_segments.opened)) || tfh_write_paused(now_ns))
 		return;
 	err = tfh_disk_check();
 	if (!err)
 		err = tfh_segment_ready();
 	if (!err)
-		err = tfh_stacks_put(tfh_seg.writer, tfh_seg.opened);
+		err = tfh_stacks_put(tfh_segments.writer, tfh_segments.opened);
 	if (!err && samples) {
 		f.samples_ns = now_ns;
-		err = tfh_sample_write(tfh_seg.writer);
+		err = tfh_sample_write(tfh_segments.writer);
 	}
 	if (err)
 		tfh_write_failed(err, now_ns);

@@ -20,7 +20,7 @@
 
 #define SEGMENT_BYTES (256ull << 20)
 
-struct tfh_segments tfh_seg;
+struct tfh_segments tfh_segments;
 
 static void segment_name(char *name, size_t size, uint32_t n)
 {
@@ -58,7 +58,7 @@ static uint64_t remove_segment(const char *name)
 
 static int make_segment(void)
 {
-	struct tfh_segments *s = &tfh_seg;
+	struct tfh_segments *s = &tfh_segments;
 	int dir = tfh_rundir_fd(&tfh_dir), fd, err;
 	struct tft_head head;
 
@@ -95,7 +95,7 @@ static int repeat_live(void)
 
 		for (uint32_t i = 0; i < n; i++)
 			r[i].seq = (uint32_t)(batch.first + i);
-		err = tft_write_events(tfh_seg.writer, &batch, 1, tfh_j.head->dropped);
+		err = tft_write_events(tfh_segments.writer, &batch, 1, tfh_journal.head->dropped);
 	}
 	munmap(r, bytes);
 	return err;
@@ -103,8 +103,8 @@ static int repeat_live(void)
 
 int tfh_segment_ready(void)
 {
-	struct tfh_segments *s = &tfh_seg;
-	struct tft_journal *journal = tfh_j.head;
+	struct tfh_segments *s = &tfh_segments;
+	struct tft_journal *journal = tfh_journal.head;
 	int err = -EEXIST;
 
 	if (s->writer)
@@ -126,7 +126,7 @@ int tfh_segment_ready(void)
 	__atomic_store_n(&journal->segment, s->next, __ATOMIC_RELAXED);
 	__atomic_store_n(&journal->segments, journal->segments + 1, __ATOMIC_RELEASE);
 	s->next++;
-	tft_writer_level(s->writer, (int)tfh_opt_int(&tfh_p.options, TFH_OPT_LEVEL));
+	tft_writer_level(s->writer, (int)tfh_opt_int(&tfh_recorder.options, TFH_OPT_LEVEL));
 	if (!tfh_clocks_waiting())
 		tfh_take_clock();
 	s->opened++;
@@ -137,7 +137,7 @@ int tfh_segment_ready(void)
 
 void tfh_segment_renew(void)
 {
-	struct tfh_segments *s = &tfh_seg;
+	struct tfh_segments *s = &tfh_segments;
 
 	if (!s->writer)
 		return;
@@ -151,12 +151,12 @@ void tfh_segment_renew(void)
 		return;
 	s->next--;
 	s->any = s->next != s->first;
-	tfh_j.head->segments--;
+	tfh_journal.head->segments--;
 }
 
 int tfh_segment_close(bool clean)
 {
-	struct tfh_segments *s = &tfh_seg;
+	struct tfh_segments *s = &tfh_segments;
 	int err, dir;
 
 	if (!s->writer)
@@ -179,7 +179,7 @@ static int keep_sketches(const char *path)
 
 	if (tft_open(path, &r, &text))
 		return 0; /* unreadable: there is nothing to keep */
-	err = tft_write_digest(tfh_seg.writer, r);
+	err = tft_write_digest(tfh_segments.writer, r);
 	tft_close(r);
 	return err;
 }
@@ -187,7 +187,7 @@ static int keep_sketches(const char *path)
 /* Copies the sketches of a segment's event chunks into the open segment and deletes its file. */
 static int drop_segment(uint32_t n)
 {
-	struct tfh_segments *s = &tfh_seg;
+	struct tfh_segments *s = &tfh_segments;
 	char name[300], path[PATH_MAX + 300];
 	uint64_t bytes;
 	int err;
@@ -208,7 +208,7 @@ static int drop_segment(uint32_t n)
 /* The open segment may grow to `most`. The first segment and the one closed last are kept. */
 static int keep_to(uint64_t limit, uint64_t most)
 {
-	struct tfh_segments *s = &tfh_seg;
+	struct tfh_segments *s = &tfh_segments;
 	int err = 0;
 
 	while (!err && s->closed_bytes + most > limit && s->oldest_middle + 2 < s->next) {
@@ -222,7 +222,8 @@ static int keep_to(uint64_t limit, uint64_t most)
 
 static uint64_t own_bytes(void)
 {
-	return tfh_seg.closed_bytes + (tfh_seg.writer ? tft_writer_bytes(tfh_seg.writer) : 0);
+	return tfh_segments.closed_bytes +
+	       (tfh_segments.writer ? tft_writer_bytes(tfh_segments.writer) : 0);
 }
 
 /* Returns the size limit of a segment, and in `limit` that of all segments of this process. */
@@ -235,7 +236,7 @@ static uint64_t size_limit(uint64_t *limit)
 
 int tfh_segment_rotate_if_full(void)
 {
-	struct tfh_segments *s = &tfh_seg;
+	struct tfh_segments *s = &tfh_segments;
 	uint64_t limit, most = size_limit(&limit);
 	struct rlimit files;
 	int err = 0;
@@ -252,11 +253,11 @@ int tfh_segment_rotate_if_full(void)
 /* Deletes middle segments beyond this process's share. Returns whether there were any. */
 static bool shrink(void)
 {
-	uint64_t limit, most = size_limit(&limit), before = tfh_seg.closed_bytes;
+	uint64_t limit, most = size_limit(&limit), before = tfh_segments.closed_bytes;
 
-	if (tfh_seg.writer)
+	if (tfh_segments.writer)
 		keep_to(limit, most);
-	return tfh_seg.closed_bytes != before;
+	return tfh_segments.closed_bytes != before;
 }
 
 int tfh_disk_check(void)
@@ -273,7 +274,7 @@ void tfh_segments_forget(void)
 {
 	/* The parent process goes on writing to it, perhaps in a table that the child does not
 	 * have. */
-	if (tfh_seg.writer && !tfh_is_apart())
-		tft_writer_abandon(tfh_seg.writer);
-	memset(&tfh_seg, 0, sizeof(tfh_seg));
+	if (tfh_segments.writer && !tfh_is_apart())
+		tft_writer_abandon(tfh_segments.writer);
+	memset(&tfh_segments, 0, sizeof(tfh_segments));
 }

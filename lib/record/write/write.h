@@ -23,7 +23,7 @@ struct tfh_segments {
 	uint64_t opened_bytes; /* size of the open file when it was created */
 	char name[300];	       /* of the open one */
 };
-extern struct tfh_segments tfh_seg;
+extern struct tfh_segments tfh_segments;
 
 int tfh_segment_ready(void);
 int tfh_segment_close(bool clean);
@@ -50,7 +50,7 @@ void tfh_clocks_forget(void);
 
 /* ---- describe.c: who recorded ---- */
 
-/* HEAD payload of segment n; its strings are in tfh_p. */
+/* HEAD payload of segment n; its strings are in tfh_recorder. */
 void tfh_head_fill(struct tft_head *head, uint32_t segment);
 /* Updates the journal's copy of HEAD, and its rank. */
 void tfh_head_copy(void);

@@ -30,7 +30,7 @@ void tfh_clock_read_pair(struct tfh_clock_pair *pair)
 	*pair = (struct tfh_clock_pair){sched_now(), (int64_t)sched_now(), (int64_t)sched_now(), 1};
 }
 
-int tfh_rundir_plan(struct tfh_rundir *dir, const struct tfh_record_proc *p, bool ahead)
+int tfh_rundir_plan(struct tfh_rundir *dir, const struct tfh_recorder *p, bool ahead)
 {
 	(void)p, (void)ahead;
 	work_begins();
@@ -40,7 +40,7 @@ int tfh_rundir_plan(struct tfh_rundir *dir, const struct tfh_record_proc *p, boo
 	return 0;
 }
 
-int tfh_rundir_open(struct tfh_rundir *dir, const struct tfh_record_proc *p)
+int tfh_rundir_open(struct tfh_rundir *dir, const struct tfh_recorder *p)
 {
 	(void)p;
 	dir->opened = true;
@@ -150,7 +150,7 @@ void tfh_among_job(void (*call)(void *), void *arg)
 
 /* ---- segments ---- */
 
-struct tfh_segments tfh_seg;
+struct tfh_segments tfh_segments;
 struct tfh_rundir tfh_dir;
 
 int tfh_disk_check(void)
@@ -160,14 +160,14 @@ int tfh_disk_check(void)
 
 int tfh_segment_ready(void)
 {
-	tfh_seg.writer = &writer;
+	tfh_segments.writer = &writer;
 	return 0;
 }
 
 int tfh_segment_close(bool clean)
 {
 	(void)clean;
-	tfh_seg.writer = NULL;
+	tfh_segments.writer = NULL;
 	return 0;
 }
 
@@ -182,7 +182,7 @@ void tfh_segment_renew(void)
 
 void tfh_segments_forget(void)
 {
-	tfh_seg.writer = NULL;
+	tfh_segments.writer = NULL;
 }
 
 /* ---- the writer ---- */

@@ -61,7 +61,7 @@ static void settings(void)
 {
 	static char total[] = "TFHOOK_RING_TOTAL=1M", *own[] = {total, NULL};
 
-	tfh_options_read(&tfh_p.options, own);
+	tfh_options_read(&tfh_recorder.options, own);
 	sched_failed = failed;
 }
 

@@ -230,7 +230,7 @@ static void control(uint64_t bits, bool on)
 	struct tft_journal *j;
 
 	sched_point();
-	j = tfh_recording() ? tfh_j.head : NULL;
+	j = tfh_recording() ? tfh_journal.head : NULL;
 	if (!j)
 		return;
 	w.may_refuse |= on && bits & TFT_CTL_STOP;
@@ -354,7 +354,7 @@ static bool in_a_cut(const struct fate *f)
 
 static void check(void)
 {
-	bool started = tfh_p.start_state == TFH_START_DONE;
+	bool started = tfh_recorder.start_state == TFH_START_DONE;
 
 	work_sums->points += sched_count();
 	work_sums->refused += w.refused;
@@ -454,7 +454,7 @@ static void begin(uint64_t seed, bool several)
 	forget(seed, several);
 	if (several || !sched_pid)
 		sched_pid = getpid();
-	if (tfh_p.pid != sched_pid) /* this process was forked by the fuzzer itself */
+	if (tfh_recorder.pid != sched_pid) /* this process was forked by the fuzzer itself */
 		sched_fork_child();
 	sched_signal = signalled;
 	sched_begin(seed);

@@ -98,8 +98,8 @@ static void test_part_of_time(void **state)
 	tfh_stacks_attach(&stacks);
 	tfh_places_attach(&places);
 	assert_int_equal(tfh_stack_of_pause(&self), 0); /* not opened yet */
-	assert_int_equal(tfh_options_read(&tfh_p.options, environ), 0);
-	assert_int_equal(tfh_options_set(&tfh_p.options, TFH_OPT_STACKS, "slow"), 0);
+	assert_int_equal(tfh_options_read(&tfh_recorder.options, environ), 0);
+	assert_int_equal(tfh_options_set(&tfh_recorder.options, TFH_OPT_STACKS, "slow"), 0);
 	tfh_stacks_open();
 	python = true;
 	assert_int_equal(tfh_stack_of_pause(&self), 0);

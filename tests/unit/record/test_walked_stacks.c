@@ -47,7 +47,7 @@ static void know(const struct made *m, uint32_t place, uint32_t number)
 static int fresh(void **state)
 {
 	(void)state;
-	tfh_p.pid = getpid();
+	tfh_recorder.pid = getpid();
 	memset(known, 0, sizeof(known));
 	return 0;
 }
