@@ -282,36 +282,37 @@ static void say_if_short(const struct tfh_start_samples *samples)
 			n);
 }
 
+/* What prevented the recording; false: nothing that is known. */
+static bool say_obstacle(const struct tfh_place *place, const struct tfh_program *program,
+			 bool lost)
+{
+	const char *enabled = getenv("TFHOOK");
+
+	if (access(place->dir, F_OK))
+		tfh_say("nothing is left of the recording: %s was removed while the job ran; name "
+			"a permanent directory with -o or TFHOOK_DIR",
+			place->dir);
+	else if (lost)
+		tfh_say("nothing of the recording could be written to %s: see above", place->dir);
+	else if (is_full(place->dir))
+		tfh_say("nothing was recorded: the file system of %s is full (2 GiB or 5 %% stay "
+			"free); free some space, or name another directory with -o or TFHOOK_DIR",
+			place->dir);
+	else if (enabled && !strcmp(enabled, "0"))
+		tfh_say("nothing was recorded: TFHOOK=0 switches the recorder off");
+	else if (program->state != TFH_PROGRAM_OK)
+		tfh_say("nothing was recorded: see the first message");
+	else
+		return false;
+	return true;
+}
+
 static void say_why_nothing(const struct tfh_place *place, const struct tfh_program *program,
 			    int status, bool lost, bool audit,
 			    const struct tfh_start_samples *samples)
 {
-	const char *enabled = getenv("TFHOOK");
-
-	if (access(place->dir, F_OK)) {
-		tfh_say("nothing is left of the recording: %s was removed while the job ran; name "
-			"a permanent directory with -o or TFHOOK_DIR",
-			place->dir);
+	if (say_obstacle(place, program, lost))
 		return;
-	}
-	if (lost) {
-		tfh_say("nothing of the recording could be written to %s: see above", place->dir);
-		return;
-	}
-	if (is_full(place->dir)) {
-		tfh_say("nothing was recorded: the file system of %s is full (2 GiB or 5 %% stay "
-			"free); free some space, or name another directory with -o or TFHOOK_DIR",
-			place->dir);
-		return;
-	}
-	if (enabled && !strcmp(enabled, "0")) {
-		tfh_say("nothing was recorded: TFHOOK=0 switches the recorder off");
-		return;
-	}
-	if (program->state != TFH_PROGRAM_OK) {
-		tfh_say("nothing was recorded: see the first message");
-		return;
-	}
 	if (getenv("TFHOOK_ONLY") || getenv("TFHOOK_SKIP") || getenv("TFHOOK_RANKS") ||
 	    getenv("TFHOOK_WINDOW"))
 		tfh_say("nothing was recorded: TFHOOK_ONLY, _SKIP, _RANKS or _WINDOW excluded "

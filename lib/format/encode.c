@@ -470,14 +470,35 @@ static uint32_t lay_out(struct tft_encoder *e, size_t directory, uint32_t *cuts,
 	return n;
 }
 
+/* Writes the sections of the events after space for the longest possible directory, and closes the
+ * gap that is left. Returns the directory's size. */
+static size_t add_sections(struct tft_encoder *e)
+{
+	const size_t directory =
+		sizeof(struct tft_events_head) + MAX_SECTIONS * sizeof(struct tft_section);
+	uint8_t id_bytes = e->shapes.n > 256 ? 2 : 1;
+
+	e->raw_size = directory;
+	add_dictionary(e);
+	tft_planes_u16(add_section(e, TFT_SEC_IDS, 0, id_bytes, TFT_RAW, e->events,
+				   (size_t)e->events * id_bytes),
+		       e->ids, e->events, id_bytes);
+	add_times(e, TFT_SEC_GAP, TFT_SEC_GAP_BIG, e->gap, &e->gap_big);
+	add_times(e, TFT_SEC_SPAN, TFT_SEC_SPAN_BIG, e->span, &e->span_big);
+	add_columns(e);
+	add_bigs(e, TFT_SEC_SEQ, 0, e->seq, e->n_seq, 4);
+	size_t real = sizeof(struct tft_events_head) + e->sections * sizeof(struct tft_section);
+	memmove(e->raw + real, e->raw + directory, e->raw_size - directory);
+	e->raw_size -= directory - real;
+	return real;
+}
+
 int tft_encode_events(struct tft_encoder *e, const struct tft_batch *batches, uint32_t n,
 		      uint64_t dropped, uint64_t number, const void **out, size_t *len)
 {
 	struct tft_chunk_head *head = (struct tft_chunk_head *)e->out;
 	struct tft_chunk_run *runs = (struct tft_chunk_run *)(head + 1);
 	uint32_t cuts[MAX_CUTS];
-	size_t directory =
-		sizeof(struct tft_events_head) + MAX_SECTIONS * sizeof(struct tft_section);
 	size_t header, packed;
 
 	long kept = sort_batches(e, batches, n);
@@ -490,22 +511,7 @@ int tft_encode_events(struct tft_encoder *e, const struct tft_batch *batches, ui
 	memset(head, 0, sizeof(*head));
 	add_batches(e, (uint32_t)kept, head, runs);
 	tft_shapes_learn(&e->shapes);
-
-	/* Sections were built after space for the longest possible directory; this closes the
-	 * gap. */
-	e->raw_size = directory;
-	add_dictionary(e);
-	tft_planes_u16(add_section(e, TFT_SEC_IDS, 0, e->shapes.n > 256 ? 2 : 1, TFT_RAW, e->events,
-				   (size_t)e->events * (e->shapes.n > 256 ? 2 : 1)),
-		       e->ids, e->events, e->shapes.n > 256 ? 2 : 1);
-	add_times(e, TFT_SEC_GAP, TFT_SEC_GAP_BIG, e->gap, &e->gap_big);
-	add_times(e, TFT_SEC_SPAN, TFT_SEC_SPAN_BIG, e->span, &e->span_big);
-	add_columns(e);
-	add_bigs(e, TFT_SEC_SEQ, 0, e->seq, e->n_seq, 4);
-	size_t real = sizeof(struct tft_events_head) + e->sections * sizeof(struct tft_section);
-	memmove(e->raw + real, e->raw + directory, e->raw_size - directory);
-	e->raw_size -= directory - real;
-	uint32_t n_cuts = lay_out(e, real, cuts, MAX_CUTS);
+	uint32_t n_cuts = lay_out(e, add_sections(e), cuts, MAX_CUTS);
 
 	head->type = TFT_EVNT;
 	head->raw_bytes = e->raw_size;

@@ -327,6 +327,34 @@ static uint32_t get_count(struct input *in, uint32_t cap)
 	return (uint32_t)n;
 }
 
+static void unpack_clocks(struct tft_sketch *s, struct input *in)
+{
+	s->n_clock = get_count(in, TFT_SKETCH_CLOCKS);
+	for (uint32_t i = 0; i < s->n_clock; i++) {
+		struct tft_sketch_clock *c = &s->clock[i];
+		c->fn = (uint16_t)get(in);
+		c->key = (uint32_t)get(in);
+		c->count = (uint32_t)get(in);
+		c->threads = (uint32_t)get(in);
+		c->t_first = get(in);
+		c->t_last = c->t_first + get(in);
+		c->ticks = get(in);
+	}
+}
+
+static void unpack_bins(struct tft_sketch *s, struct input *in)
+{
+	s->n_bin = get_count(in, TFT_SKETCH_BINS);
+	for (uint32_t i = 0; i < s->n_bin; i++) {
+		s->bin[i].dir = (uint8_t)get(in);
+		s->bin[i].bin = (uint8_t)get(in);
+		s->bin[i].fn = (uint16_t)get(in);
+		s->bin[i].count = (uint32_t)get(in);
+		s->bin[i].bytes = get(in);
+		s->bin[i].best_bytes_per_tick_q32 = get(in);
+	}
+}
+
 static void unpack_anchors(struct tft_sketch *s, struct input *in)
 {
 	uint64_t n;
@@ -371,26 +399,8 @@ int tft_sketch_unpack(struct tft_sketch *s, const uint8_t *data, size_t len)
 		s->stage[i].total = get(&in);
 		s->stage[i].self = get(&in);
 	}
-	s->n_clock = get_count(&in, TFT_SKETCH_CLOCKS);
-	for (uint32_t i = 0; i < s->n_clock; i++) {
-		struct tft_sketch_clock *c = &s->clock[i];
-		c->fn = (uint16_t)get(&in);
-		c->key = (uint32_t)get(&in);
-		c->count = (uint32_t)get(&in);
-		c->threads = (uint32_t)get(&in);
-		c->t_first = get(&in);
-		c->t_last = c->t_first + get(&in);
-		c->ticks = get(&in);
-	}
-	s->n_bin = get_count(&in, TFT_SKETCH_BINS);
-	for (uint32_t i = 0; i < s->n_bin; i++) {
-		s->bin[i].dir = (uint8_t)get(&in);
-		s->bin[i].bin = (uint8_t)get(&in);
-		s->bin[i].fn = (uint16_t)get(&in);
-		s->bin[i].count = (uint32_t)get(&in);
-		s->bin[i].bytes = get(&in);
-		s->bin[i].best_bytes_per_tick_q32 = get(&in);
-	}
+	unpack_clocks(s, &in);
+	unpack_bins(s, &in);
 	if (!in.bad)
 		unpack_anchors(s, &in);
 	if (!in.bad)

@@ -331,12 +331,43 @@ static void prefer(struct cupti_search *s, uint32_t runtime, uint32_t driver)
 			s->major[n++] = m;
 }
 
-int tfh_cupti_load(void)
+/* Loads the library that the job uses or names, else the best of the places where one may be.
+ * Returns whether there is one, and reports why not. */
+static bool search(const struct loaded *l)
 {
 	const char *given = tfh_setting_text(TFH_OPT_CUPTI_LIB);
-	struct loaded l = {0};
 	struct cupti_search s = {.found = false};
 	uint32_t driver = driver_major();
+
+	if (l->cupti[0])
+		s.found = try(l->cupti, RTLD_NOLOAD);
+	if (!s.found && *given) {
+		s.found = try(given, 0);
+		if (!s.found)
+			tfh_gpu_why("TFHOOK_CUPTI_LIB=%s is not a CUPTI library that this driver "
+				    "supports",
+				    given);
+		return s.found;
+	}
+	prefer(&s, l->runtime, driver);
+	if (!s.found && l->cuda_dir[0])
+		try_in(&s, l->cuda_dir, "");
+	if (!s.found)
+		try_runtime(&s);
+	if (!s.found)
+		try_python(&s);
+	if (!s.found)
+		try_system(&s);
+	if (!s.found)
+		tfh_gpu_why("no libcupti was found: install the package nvidia-cuda-cupti-cu%u, or "
+			    "name the library in TFHOOK_CUPTI_LIB",
+			    driver > 12 ? 13 : 12);
+	return s.found;
+}
+
+int tfh_cupti_load(void)
+{
+	struct loaded l = {0};
 
 	if (handle) {
 		tfh_gpu_fact("gpu.library=%s", library);
@@ -351,32 +382,8 @@ int tfh_cupti_load(void)
 		return -ENOEXEC;
 	}
 	tfh_lookup_init();
-	if (l.cupti[0])
-		s.found = try(l.cupti, RTLD_NOLOAD);
-	if (!s.found && *given) {
-		s.found = try(given, 0);
-		if (s.found)
-			tfh_gpu_fact("gpu.library=%s", library);
-		else
-			tfh_gpu_why("TFHOOK_CUPTI_LIB=%s is not a CUPTI library that this driver "
-				    "supports",
-				    given);
-		return s.found ? 0 : -ENOENT;
-	}
-	prefer(&s, l.runtime, driver);
-	if (!s.found && l.cuda_dir[0])
-		try_in(&s, l.cuda_dir, "");
-	if (!s.found)
-		try_runtime(&s);
-	if (!s.found)
-		try_python(&s);
-	if (!s.found)
-		try_system(&s);
-	if (!s.found)
-		tfh_gpu_why("no libcupti was found: install the package nvidia-cuda-cupti-cu%u, or "
-			    "name the library in TFHOOK_CUPTI_LIB",
-			    driver > 12 ? 13 : 12);
-	if (s.found)
-		tfh_gpu_fact("gpu.library=%s", library);
-	return s.found ? 0 : -ENOENT;
+	if (!search(&l))
+		return -ENOENT;
+	tfh_gpu_fact("gpu.library=%s", library);
+	return 0;
 }

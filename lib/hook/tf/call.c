@@ -156,6 +156,23 @@ static bool begin_backward(void)
 	return tfh_torch_wanted();
 }
 
+/* The name of what a call executes. */
+static inline void name_executed(struct tfh_self *self, struct tfh_tf_frame *frame, unsigned row)
+{
+	if (row == TFH_ROW_TFE_Execute) {
+		struct tfh_tf_op op = tfh_tf_op(self, frame->arg);
+		frame->iterator = op.id;
+		frame->makes_stage = op.makes_stage;
+	} else if (row == TFH_ROW_TF_SessionRun) {
+		frame->iterator = tfh_tf_session_name(self, frame);
+	} else if (row == TFH_ROW_torch_backward) {
+		frame->iterator = tfh_torch_backward_name(self);
+	} else {
+		return;
+	}
+	announce(self, frame->iterator, self->stage);
+}
+
 void *tfh_tf_enter(unsigned row, struct tfh_tf_frame *frame)
 {
 	void *real = __atomic_load_n(&tfh_tf_real[row], __ATOMIC_ACQUIRE);
@@ -194,20 +211,10 @@ void *tfh_tf_enter(unsigned row, struct tfh_tf_frame *frame)
 	if (!self)
 		return real;
 	frame->self = self;
-	if (tfh_likely(row == TFH_ROW_tf_stage_getnext)) {
+	if (tfh_likely(row == TFH_ROW_tf_stage_getnext))
 		enter_stage(self, frame);
-	} else if (row == TFH_ROW_TFE_Execute) {
-		struct tfh_tf_op op = tfh_tf_op(self, frame->arg);
-		frame->iterator = op.id;
-		frame->makes_stage = op.makes_stage;
-		announce(self, frame->iterator, self->stage);
-	} else if (row == TFH_ROW_TF_SessionRun) {
-		frame->iterator = tfh_tf_session_name(self, frame);
-		announce(self, frame->iterator, self->stage);
-	} else if (row == TFH_ROW_torch_backward) {
-		frame->iterator = tfh_torch_backward_name(self);
-		announce(self, frame->iterator, self->stage);
-	}
+	else
+		name_executed(self, frame, row);
 	return real;
 }
 

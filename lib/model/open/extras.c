@@ -112,6 +112,21 @@ static void take_counts(struct tfh_run *run, const struct tfh_model_proc *p,
 	}
 }
 
+/* Reads a sample's entry: of the process, or of a thread, whose delay is added to *delay. */
+static int add_entry(struct tfh_run *run, struct tfh_model_proc *p, struct tfh_sample *out,
+		     const struct tft_sample_thread *t, uint64_t *delay)
+{
+	if (t->thread == TFT_SAMPLE_NO_THREAD) {
+		add_process(p, out, t);
+		take_counts(run, p, t);
+		return tfh_run_add_reading(p, out->t, t) ? -ENOMEM : 0;
+	}
+	take_times(run, p, t);
+	add_thread(out, t);
+	*delay += t->delay_ns != UINT64_MAX ? t->delay_ns : 0;
+	return 0;
+}
+
 static int add_samples(struct tfh_run *run, uint32_t file, const char *data, size_t len)
 {
 	struct tfh_model_proc *p = &run->proc[run->file[file].process];
@@ -132,20 +147,8 @@ static int add_samples(struct tfh_run *run, uint32_t file, const char *data, siz
 			memcpy(&t, data, sizeof(t));
 			data += sizeof(t);
 			len -= sizeof(t);
-			if (again)
-				continue;
-			if (t.thread == TFT_SAMPLE_NO_THREAD) {
-				add_process(p, &out, &t);
-				take_counts(run, p, &t);
-			} else {
-				take_times(run, p, &t);
-			}
-			if (t.thread == TFT_SAMPLE_NO_THREAD && tfh_run_add_reading(p, out.t, &t))
+			if (!again && add_entry(run, p, &out, &t, &delay))
 				return -ENOMEM;
-			if (t.thread != TFT_SAMPLE_NO_THREAD)
-				add_thread(&out, &t);
-			if (t.thread != TFT_SAMPLE_NO_THREAD)
-				delay += t.delay_ns != UINT64_MAX ? t.delay_ns : 0;
 		}
 		if (again)
 			continue;

@@ -75,13 +75,38 @@ static int prepare(struct tfh_self *self, enum tfh_fn fn, const struct tfh_stead
 	return err;
 }
 
+/* A call during the recorder's own work on this thread, or where the thread may not be recorded. */
+static void count_unrecorded(struct tfh_self *self, uint32_t mode)
+{
+	if (tfh_confined(self) && (mode == TFH_MODE_ON || mode == TFH_MODE_COLD))
+		tfh_confined_call(self);
+	else if (self->guard & TFH_GUARD_FILLING && tfh_own_ring(self))
+		tfh_count_drop(self->ring);
+}
+
+/* Sets this thread up, and begins the recording if it is time. Returns whether the call is to be
+ * recorded. */
+static bool set_up(struct tfh_self *self, enum tfh_fn fn)
+{
+	struct tfh_steady steady;
+	int err;
+
+	tfh_steady_begin(&steady);
+	tfh_guard_begin(self);
+	tfh_sanitizer_ignore_begin();
+	err = prepare(self, fn, &steady);
+	tfh_sanitizer_ignore_end();
+	tfh_guard_end(self);
+	tfh_steady_end(&steady);
+	return !err;
+}
+
 struct tfh_self *tfh_enter_slow(enum tfh_fn fn, uint64_t arg, struct tfh_record_frame place,
 				uint64_t *begin)
 {
 	struct tfh_self *self = tfh_here();
 	uint32_t mode = __atomic_load_n(&tfh_mode, __ATOMIC_ACQUIRE);
-	struct tfh_steady steady;
-	int saved = errno, err;
+	int saved = errno;
 	bool may;
 
 	/* Within another call, or after a pause. */
@@ -93,10 +118,7 @@ struct tfh_self *tfh_enter_slow(enum tfh_fn fn, uint64_t arg, struct tfh_record_
 		tfh_settle_at(self, place.at);
 	errno = saved;
 	if (self->guard) {
-		if (tfh_confined(self) && (mode == TFH_MODE_ON || mode == TFH_MODE_COLD))
-			tfh_confined_call(self);
-		else if (self->guard & TFH_GUARD_FILLING && tfh_own_ring(self))
-			tfh_count_drop(self->ring);
+		count_unrecorded(self, mode);
 		return NULL;
 	}
 	if (mode == TFH_MODE_HOLD)
@@ -125,15 +147,9 @@ struct tfh_self *tfh_enter_slow(enum tfh_fn fn, uint64_t arg, struct tfh_record_
 		tfh_confined_call(self);
 		return NULL;
 	}
-	tfh_steady_begin(&steady);
-	tfh_guard_begin(self);
-	tfh_sanitizer_ignore_begin();
-	err = prepare(self, fn, &steady);
-	tfh_sanitizer_ignore_end();
-	tfh_guard_end(self);
-	tfh_steady_end(&steady);
+	bool ready = set_up(self, fn);
 	errno = saved;
-	return err ? NULL : tfh_enter_inner(self, fn, arg, place, begin);
+	return ready ? tfh_enter_inner(self, fn, arg, place, begin) : NULL;
 }
 
 struct tfh_self *tfh_back_elsewhere(enum tfh_fn fn, uint64_t begin)
