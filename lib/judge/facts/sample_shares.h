@@ -91,8 +91,8 @@ static inline bool tfh_sample_is_own(const struct tfh_seen_sample *k)
 }
 size_t tfh_stack_samples_count(const struct tfh_stack_samples *l);
 struct tfh_seen_sample tfh_stack_samples_at(const struct tfh_stack_samples *l, size_t i);
-/* Samples with a place inside calls that last long, in order of time: when, where, and for how long.
- * Calls have causes of their own; only what a place adds to them is of interest. */
+/* Samples with a place inside calls that last long, in order of time: when, where, and for how
+ * long. Calls have causes of their own; only what a place adds to them is of interest. */
 size_t tfh_samples_within_count(const struct tfh_stack_samples *l);
 struct tfh_seen_sample tfh_samples_within_at(const struct tfh_stack_samples *l, size_t i);
 /* Some of the samples, to find their part of a pause. */
