@@ -14,8 +14,8 @@
 
 #define OWNER_AT 8u   /* in a mutex, in 2.25 to 2.42 */
 #define FREE_VALUE 2u /* of a locked mutex that is not robust: its word has no owner */
-/* The list of threads is in front of the number in a thread's structure, and the function with which
- * it began behind it. */
+/* In a thread's structure, the list of threads is in front of its number, and the function with
+ * which it began after it. */
 #define LIST_BEFORE 16u
 #define THREAD_BYTES 0x6c0u
 #define THREADS_MOST 1024u

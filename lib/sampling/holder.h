@@ -1,8 +1,8 @@
 /*
  * Who holds the mutex that a thread of this process waits for, and where the program asked for it.
- * glibc's mutexes have the number of their owner. The stack of a thread that sleeps in a system call
- * stays as it is, so the call of pthread_mutex_lock() can be found on it. Nothing is stopped, and
- * memory is only copied by the kernel, since all of this may change meanwhile.
+ * glibc's mutexes have the number of their owner. The stack of a thread that sleeps in a system
+ * call stays as it is, so the call of pthread_mutex_lock() can be found on it. Nothing is stopped,
+ * and memory is only copied by the kernel, since all of this may change meanwhile.
  */
 #ifndef TFH_SAMPLING_HOLDER_H
 #define TFH_SAMPLING_HOLDER_H

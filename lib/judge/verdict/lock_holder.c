@@ -1,6 +1,6 @@
 /*
- * Without Python, samples of a thread that waits for a mutex tell the call that asks for it, and the
- * function with which the thread began that holds it: what that one does meanwhile holds up the
+ * Without Python, samples of a thread that waits for a mutex tell the call that asks for it, and
+ * with which function the thread that holds it began: what that thread does meanwhile holds up the
  * steps.
  */
 #include <math.h>
