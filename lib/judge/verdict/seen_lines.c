@@ -270,6 +270,22 @@ static void keep(const struct lines *x, const struct lead *l, struct tfh_seen_li
 	out->off_s = tfh_share_error(share, (double)x->cause_samples) * out->of_s;
 }
 
+/* What a library does below a line through which all steps run is what that line calls: the line
+ * is the program's own, and tells where the library is used. */
+static void keep_below(const struct lines *x, const struct lead *below, struct tfh_seen_line *out)
+{
+	keep(x, below, out);
+	out->not_own = true;
+	if (!out->file || !below->line.library)
+		return;
+	out->callee = below->line.function;
+	out->callee_file = below->line.file;
+	out->callee_line = below->line.line;
+	out->file = x->runs_all.line.file;
+	out->function = x->runs_all.line.function;
+	out->line = x->runs_all.line.line;
+}
+
 static void choose(struct lines *x)
 {
 	struct tfh_seen_line *out = &x->r->found.line;
@@ -278,8 +294,7 @@ static void choose(struct lines *x)
 
 	below = find_below(x, &found);
 	if (below && (!best || below->ns > best->ns)) {
-		keep(x, below, out);
-		out->not_own = true;
+		keep_below(x, below, out);
 		return;
 	}
 	if (!best || best->samples < TFH_VERDICT_LINE_SAMPLES) {

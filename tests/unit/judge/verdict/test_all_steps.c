@@ -1,7 +1,7 @@
 /*
- * A library has the loop over the steps, and the program calls it in one line: that line runs all steps, so it is not what the verdict
- * names, has no gain of its own and no advice. What a callback of the library's does has the callback's line. If the program has the
- * loop, and calls the library for each step, its line is the verdict's.
+ * A library has the loop over the steps, and the program calls it in one line: that line runs all steps, so it has no gain of its own
+ * and no advice, and the verdict also names the library's callback that takes the time. If the program has the loop, and calls the
+ * library for each step, its line is the verdict's.
  */
 #include "../analyze_gen.h"
 
@@ -71,8 +71,9 @@ static void test_engine(void **state)
 	struct tfh_result *r = judge(ASKS);
 
 	gen_expect(r, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_PYTHON);
-	assert_string_equal(r->found.line.function, "Histogram.__call__");
-	assert_int_equal(r->found.line.line, 7);
+	assert_string_equal(r->found.line.callee, "Histogram.__call__");
+	assert_int_equal(r->found.line.callee_line, 7);
+	assert_string_equal(r->found.line.function, "main");
 	assert_true(r->found.line.not_own);
 	assert_int_equal(r->n_place, 0);
 	assert_null(gen_says(r, "make handlers.py:7 faster"));
