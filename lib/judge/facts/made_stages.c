@@ -52,7 +52,7 @@ static uint32_t agreeing(const struct tfh_facts *facts, uint32_t before)
 {
 	uint32_t n = 0;
 
-	for (size_t i = 0; i < facts->stage.n; i++) {
+	for (size_t i = 0; i < facts->stage.n && i < TFH_FACTS_NUMBERED; i++) {
 		const struct tfh_stage_use *s = &facts->stage.v[i];
 		n += s->maker && s->number >= before && s->number - before < facts->made.n &&
 		     !strcmp(facts->made.v[s->number - before].op, s->maker);
