@@ -146,7 +146,8 @@ static double keep(const struct tfh_accounts *accounts, struct tfh_result *r, en
 }
 
 /* Whether the steps' verdict is about time that a fix would save, as in a step (tfh_class_of()):
- * computing holds nothing up, so what blocks elsewhere is the verdict before it. */
+ * computing holds nothing up, so what blocks between loops is the verdict before it. Checkpoints
+ * and compiling are work of the program's choice: they lead if they take longer than computing. */
 static bool holds_up(enum tfh_cause cause)
 {
 	return !TFH_DETECT_NOT_HELD_UP || tfh_class_blocks(tfh_cause_class(cause)) ||
@@ -187,13 +188,15 @@ void tfh_find_recurring(const struct tfh_accounts *accounts, struct tfh_result *
 	if (!accounts->judged_steps)
 		return;
 	p = of_steps(accounts);
-	double about = keep(accounts, r, TFH_SEGMENT_TRAIN, &p);
 	/* Sums of a damaged file's times may be negative. */
-	about = holds_up(r->steady.cause) ? fmax(about, 0) : 0;
+	double about = fmax(keep(accounts, r, TFH_SEGMENT_TRAIN, &p), 0);
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
 		double s = of_others(accounts, kinds[i], step_s, &p)
 				   ? keep(accounts, r, kinds[i], &p)
 				   : 0;
+		if (kinds[i] == TFH_SEGMENT_BETWEEN && most == TFH_SEGMENT_TRAIN &&
+		    !holds_up(r->steady.cause))
+			about = 0;
 		most = s > about ? kinds[i] : most;
 		about = fmax(about, s);
 	}
