@@ -9,18 +9,13 @@
 
 #include "judge/account/account.h"
 
-static bool is_line(const struct tfh_model_line *a, const struct tfh_model_line *b)
-{
-	return a->line == b->line && tfh_same_function(a, b);
-}
-
 /* Index of the innermost frame of a function, or at a line; n: none. */
 static uint32_t find(const struct tfh_model_line *frame, uint32_t n,
 		     const struct tfh_model_line *what, bool line)
 {
 	uint32_t i = 0;
 
-	while (i < n && !(line ? is_line(&frame[i], what) : tfh_same_function(&frame[i], what)))
+	while (i < n && !(line ? tfh_same_line(&frame[i], what) : tfh_same_function(&frame[i], what)))
 		i++;
 	return i;
 }
@@ -184,7 +179,7 @@ bool tfh_in_all_steps(const struct tfh_accounts *accounts, const struct tfh_mode
 bool tfh_runs_through(const struct tfh_accounts *accounts, const struct tfh_model_line *line)
 {
 	for (uint32_t i = 0; i < accounts->n_through; i++)
-		if (is_line(&accounts->through[i], line))
+		if (tfh_same_line(&accounts->through[i], line))
 			return true;
 	return false;
 }

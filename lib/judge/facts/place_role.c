@@ -71,6 +71,11 @@ bool tfh_same_function(const struct tfh_model_line *a, const struct tfh_model_li
 	return !strcmp(a->function, b->function) && !strcmp(a->file, b->file);
 }
 
+bool tfh_same_line(const struct tfh_model_line *a, const struct tfh_model_line *b)
+{
+	return a->line == b->line && tfh_same_function(a, b);
+}
+
 bool tfh_is_import(const struct tfh_model_line *f)
 {
 	return tfh_starts_with(f->file, "<frozen importlib");

@@ -27,6 +27,7 @@ bool tfh_profiles(const char *file, const char *function);
 bool tfh_role_takes(enum tfh_role role); /* the thread takes a result or the next batch */
 
 bool tfh_same_function(const struct tfh_model_line *a, const struct tfh_model_line *b);
+bool tfh_same_line(const struct tfh_model_line *a, const struct tfh_model_line *b);
 
 /* Whether it is a frame of CPython's own import of a module. */
 bool tfh_is_import(const struct tfh_model_line *f);

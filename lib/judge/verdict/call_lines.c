@@ -39,15 +39,10 @@ static uint32_t frames_of(const struct tfh_accounts *accounts, uint32_t stack,
 		       : f->functions(f->arg, process, stack, frame, TFH_VERDICT_FRAMES);
 }
 
-static bool same_function(const struct tfh_model_line *a, const struct tfh_model_line *b)
-{
-	return !strcmp(a->file, b->file) && !strcmp(a->function, b->function);
-}
-
 /* A wrapper of C is a function with a line for each call. */
 static bool same_caller(const struct tfh_model_line *a, const struct tfh_model_line *b, bool native)
 {
-	return native ? same_function(a, b) : tfh_same_line(a, b);
+	return native ? tfh_same_function(a, b) : tfh_same_line(a, b);
 }
 
 /* Whether a line, called from another line than here, itself calls a function other than fn.
@@ -223,7 +218,7 @@ static struct made whole_function(const struct call_lines *x, size_t of)
 
 	all.line.line = 0;
 	TFH_EACH (i, x->made.n)
-		if (x->made.v[i].native && same_function(&x->made.v[i].line, &all.line))
+		if (x->made.v[i].native && tfh_same_function(&x->made.v[i].line, &all.line))
 			all.ns += x->made.v[i].ns;
 	return all;
 }

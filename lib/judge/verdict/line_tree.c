@@ -6,16 +6,6 @@
 
 #include "judge/stats.h"
 
-static bool same(const char *a, const char *b)
-{
-	return a == b || !strcmp(a, b);
-}
-
-bool tfh_same_line(const struct tfh_model_line *a, const struct tfh_model_line *b)
-{
-	return a->line == b->line && same(a->file, b->file) && same(a->function, b->function);
-}
-
 int tfh_line_sums_add(struct tfh_line_sums *sums, const struct tfh_model_line *line, double ns)
 {
 	struct tfh_line_sum *sum = NULL;
@@ -90,7 +80,7 @@ static uint32_t node_of(struct tfh_line_tree *tree, uint32_t parent,
 		bool top = n->parent == i;
 		if (n->line == line->line &&
 		    (parent == UINT32_MAX ? top : !top && n->parent == parent) &&
-		    same(n->file, line->file) && same(n->function, line->function))
+		    !strcmp(n->file, line->file) && !strcmp(n->function, line->function))
 			return (uint32_t)i;
 	}
 	if (parent == UINT32_MAX)

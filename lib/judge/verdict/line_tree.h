@@ -25,7 +25,6 @@ struct tfh_callee_votes {
 	double votes;
 };
 
-bool tfh_same_line(const struct tfh_model_line *a, const struct tfh_model_line *b);
 /* At most TFH_VERDICT_LINES lines; others are left out. 0 or -ENOMEM. */
 int tfh_line_sums_add(struct tfh_line_sums *sums, const struct tfh_model_line *line, double ns);
 /* The lines with most time come first. */
