@@ -78,6 +78,8 @@ struct tfh_result {
 	double need_s[TFH_REMOVE_COUNT];
 };
 
+/* If the judged rank mostly waits for another one, which makes all others wait: that one. */
+const struct tfh_rank *tfh_rank_waited_for(const struct tfh_result *r);
 /* Seconds since the start of the judged process, of a time since the first record. */
 double tfh_into_run(const struct tfh_result *r, double s);
 /* The index of that kind in `recurring`, plus 1, as in `lead`; 0: it does not recur. */

@@ -149,16 +149,14 @@ static void widen(struct tfh_whatif *w, double step)
 	w->high_s = step;
 }
 
-/* The rank that the others wait for, if it is not the judged one: its own steps lack what makes it
- * late. NULL: there is none. */
-static const struct tfh_rank *late_elsewhere(const struct tfh_result *r, const struct tfh_rank *k,
-					     uint32_t n)
+const struct tfh_rank *tfh_rank_waited_for(const struct tfh_result *r)
 {
 	const struct tfh_rank *late = NULL;
 
-	for (uint32_t i = 0; i < n && r->verdict.cause == TFH_CAUSE_COMMUNICATION_JITTER; i++)
-		if (k[i].straggler && (!late || k[i].held_s > late->held_s))
-			late = &k[i];
+	for (uint32_t i = 0; i < r->n_rank && r->steady.cause == TFH_CAUSE_COMMUNICATION_JITTER;
+	     i++)
+		if (r->rank[i].straggler && (!late || r->rank[i].held_s > late->held_s))
+			late = &r->rank[i];
 	return late && late->process != r->process ? late : NULL;
 }
 
@@ -201,6 +199,21 @@ static double others_compute(const struct tfh_rank *k, uint32_t n, uint32_t but)
 	return tfh_quantile(v, m, 0.5);
 }
 
+/* The steps of the rank that makes the others wait lack what makes it late: its line is that of the
+ * verdict on the judged one. */
+static void name_late(struct tfh_result *out, struct tfh_result *const *r, uint32_t n)
+{
+	const struct tfh_rank *late = out->verdict.cause == TFH_CAUSE_COMMUNICATION_JITTER
+					      ? tfh_rank_waited_for(out)
+					      : NULL;
+
+	for (uint32_t i = 0; i < n && late; i++)
+		if (r[i]->process == late->process && r[i]->found.late.file)
+			out->found.line = r[i]->found.late;
+	if (late && out->steady.tier == 'C')
+		without_late(out, late);
+}
+
 int tfh_join_ranks(const struct tfh_feed *f, const struct tfh_matches *matches,
 		   struct tfh_result **r, uint32_t n, struct tfh_result **out)
 {
@@ -223,12 +236,6 @@ int tfh_join_ranks(const struct tfh_feed *f, const struct tfh_matches *matches,
 			limit_host_only(*out);
 		else
 			limit(*out, k, n);
-		const struct tfh_rank *late = late_elsewhere(*out, k, n);
-		for (uint32_t i = 0; i < n && late; i++)
-			if (r[i]->process == late->process && r[i]->found.late.file)
-				(*out)->found.line = r[i]->found.late;
-		if (late && (*out)->steady.tier == 'C')
-			without_late(*out, late);
 		(*out)->found.others_compute_s = others_compute(k, n, best);
 		qsort(k, n, sizeof(*k), by_rank);
 		(*out)->rank = tfh_result_alloc(*out, n, sizeof(*k));
@@ -236,6 +243,7 @@ int tfh_join_ranks(const struct tfh_feed *f, const struct tfh_matches *matches,
 			memcpy((*out)->rank, k, n * sizeof(*k));
 			(*out)->n_rank = n;
 		}
+		name_late(*out, r, n);
 	}
 	free(k);
 	return 0;

@@ -31,17 +31,6 @@ const char *tfh_least_waiting(struct tfh_wording *w)
 			  least->rank, tfh_class_name(least->cls), tfh_cause_name(least->cause));
 }
 
-const struct tfh_rank *tfh_rank_waited_for(const struct tfh_result *r)
-{
-	const struct tfh_rank *late = NULL;
-
-	for (uint32_t i = 0; i < r->n_rank && r->steady.cause == TFH_CAUSE_COMMUNICATION_JITTER;
-	     i++)
-		if (r->rank[i].straggler && (!late || r->rank[i].held_s > late->held_s))
-			late = &r->rank[i];
-	return late && late->process != r->process ? late : NULL;
-}
-
 const struct tfh_rank *tfh_late_rank(const struct tfh_result *r)
 {
 	for (uint32_t i = 0; i < r->n_rank; i++)

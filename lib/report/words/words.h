@@ -111,8 +111,6 @@ void tfh_advise_run(struct tfh_wording *w, const char *finding, const char *todo
 const char *tfh_least_waiting(struct tfh_wording *w);
 /* The judged rank, if the others wait for it alone. NULL: they do not. */
 const struct tfh_rank *tfh_late_rank(const struct tfh_result *r);
-/* If the judged rank mostly waits for another one, which makes all others wait: that one. */
-const struct tfh_rank *tfh_rank_waited_for(const struct tfh_result *r);
 /* What it computes longer than the others, if that is why they wait, seconds a step; 0: it is
  * not. */
 double tfh_computes_more_s(const struct tfh_result *r);
