@@ -15,7 +15,8 @@ static uint32_t find(const struct tfh_model_line *frame, uint32_t n,
 {
 	uint32_t i = 0;
 
-	while (i < n && !(line ? tfh_same_line(&frame[i], what) : tfh_same_function(&frame[i], what)))
+	while (i < n &&
+	       !(line ? tfh_same_line(&frame[i], what) : tfh_same_function(&frame[i], what)))
 		i++;
 	return i;
 }

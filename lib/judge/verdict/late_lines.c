@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "judge/stats.h"
 #include "judge/verdict/line_tree.h"
 
 struct late_sum {
@@ -20,6 +21,7 @@ struct late_sum {
 struct late_lines {
 	TFH_VEC(struct late_sum) of;
 	double late_ns, other_ns;
+	uint64_t late; /* samples */
 };
 
 static struct late_sum *sum_of(struct late_lines *x, const struct tfh_model_line *line)
@@ -58,6 +60,7 @@ static void add(struct late_lines *x, const struct tfh_facts *facts,
 	uint32_t n = tfh_frames_at(facts, k->place, frame);
 
 	*(late ? &x->late_ns : &x->other_ns) += k->ns;
+	x->late += late;
 	for (uint32_t i = 0; i < n; i++) {
 		struct late_sum *s =
 			frame[i].library || is_again(frame, i) ? NULL : sum_of(x, &frame[i]);
@@ -107,8 +110,7 @@ static void keep(const struct late_lines *x, const struct late_sum *s, double wa
 		.callee_file = calls ? s->callee.callee.file : NULL,
 		.callee_line = calls ? s->callee.callee.line : 0,
 		.s_per_step = share * waited_s,
-		.off_s = TFH_PREDICT_ERRORS * waited_s *
-			 sqrt(share * (1 - share) / (double)s->samples),
+		.off_s = tfh_share_error(share, (double)x->late) * waited_s,
 		.of_s = waited_s,
 		.samples = s->samples,
 	};

@@ -32,7 +32,7 @@ static double find_most(const struct tfh_facts *facts, bool caller, double all,
 	double most = 0;
 
 	for (size_t i = 0; i < facts->held.n; i++) {
-		/* A return address is behind its call. */
+		/* A return address comes after its call. */
 		uint64_t n, at = caller ? facts->held.v[i].caller - 1 : facts->held.v[i].begins;
 		double ns = part_of(facts, i, caller, &n);
 

@@ -3,13 +3,15 @@
 
 #include "report/words/words.h"
 
-static double longest(const struct tfh_result *r)
+/* Of at least one device, the one that computes longest, or for the shortest time. */
+static const struct tfh_device_time *extreme(const struct tfh_result *r, bool most)
 {
-	double most = 0;
+	const struct tfh_device_time *d = r->devices;
 
-	for (uint32_t i = 0; i < r->n_devices; i++)
-		most = fmax(most, r->devices[i].compute_s);
-	return most;
+	for (uint32_t i = 1; i < r->n_devices; i++)
+		if ((r->devices[i].compute_s > d->compute_s) == most)
+			d = &r->devices[i];
+	return d;
 }
 
 /* Seconds a step that the busiest device computes longer than the devices on average. */
@@ -19,7 +21,7 @@ static double uneven_s(const struct tfh_result *r)
 
 	for (uint32_t i = 0; i < r->n_devices; i++)
 		all += r->devices[i].compute_s;
-	return r->n_devices > 1 ? longest(r) - all / r->n_devices : 0;
+	return r->n_devices > 1 ? extreme(r, true)->compute_s - all / r->n_devices : 0;
 }
 
 double tfh_even_devices_s(const struct tfh_result *r)
@@ -29,19 +31,10 @@ double tfh_even_devices_s(const struct tfh_result *r)
 	/* Where something computes longer than the busiest device does, the devices compute in
 	 * succession, and a step takes their sum however that is divided. */
 	return more > 0 && more >= least &&
-			       r->breakdown[TFH_PART_COMPUTE].s_per_step <= longest(r) + least
+			       r->breakdown[TFH_PART_COMPUTE].s_per_step <=
+				       extreme(r, true)->compute_s + least
 		       ? step - more
 		       : NAN;
-}
-
-static const struct tfh_device_time *extreme(const struct tfh_result *r, bool most)
-{
-	const struct tfh_device_time *d = r->devices;
-
-	for (uint32_t i = 1; i < r->n_devices; i++)
-		if ((r->devices[i].compute_s > d->compute_s) == most)
-			d = &r->devices[i];
-	return d;
 }
 
 const char *tfh_devices_line(struct tfh_wording *w)

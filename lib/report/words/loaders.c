@@ -7,7 +7,7 @@
 
 /* Where it makes them in the calling thread. */
 static const struct {
-	const char *file, *before, *behind; /* the number */
+	const char *file, *before, *after; /* the number */
 } loaders[] = {
 	{"/keras/src/trainers/data_adapters/py_dataset",
 	 "workers=", ", use_multiprocessing=True for the PyDataset"},
@@ -33,6 +33,6 @@ const char *tfh_loader_workers(struct tfh_wording *w, uint32_t workers)
 	for (size_t i = 0; i < sizeof(loaders) / sizeof(*loaders); i++)
 		if (makes(w->r, loaders[i].file))
 			return tfh_phrase(w, "%s%u%s", loaders[i].before, workers,
-					  loaders[i].behind);
+					  loaders[i].after);
 	return NULL;
 }
