@@ -234,8 +234,8 @@ static struct tfh_remedy explain_again(struct tfh_wording *w)
 	m.todo =
 		up ? "if the values stay the same, keep them on the device; else use pinned "
 		     "memory, one step ahead"
-		   : "weights: fetch them every n-th step only; what becomes a sum or a decision: "
-		     "reduce it on the device, fetch that; else pinned memory, a stream of its own";
+		   : "fetch weights every n-th step only; reduce sums and decisions on the device, and "
+		     "fetch the result; else use pinned memory and a stream of its own";
 	return m;
 }
 

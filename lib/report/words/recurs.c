@@ -175,11 +175,9 @@ static struct tfh_remedy remedy_of(struct tfh_wording *w, const struct tfh_recur
 	const char *line = tfh_loads_files(r, x->cause) ? NULL : tfh_line_advice(w, x->cause);
 	m.todo = line ? line : m.todo;
 	if (is_all_of_it(w, x))
-		m.todo =
-			tfh_phrase(w,
-				   "evaluate less often, on fewer batches, or once for all that is "
-				   "computed of it; or %s",
-				   m.todo);
+		m.todo = tfh_phrase(
+			w, "evaluate less often, on fewer batches, or once for all metrics; or %s",
+			m.todo);
 	if (x->kind == TFH_SEGMENT_COMPILE && x->cause == TFH_CAUSE_HOST_COMPILE &&
 	    r->found.made_anew)
 		m.todo = tfh_phrase(w,
