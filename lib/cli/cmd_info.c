@@ -258,6 +258,7 @@ static void print_source(struct tfh_run *run)
 		[TFH_SRC_NSYS] = "Nsight Systems (nsys)",
 		[TFH_SRC_ROCPROF] = "rocprof",
 		[TFH_SRC_TIMELINE] = "TensorFlow's timeline",
+		[TFH_SRC_ASCEND] = "Ascend's profiler",
 	};
 	const struct tfh_process *p;
 	uint32_t n = tfh_run_processes(run, &p);

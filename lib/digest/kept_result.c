@@ -457,7 +457,7 @@ TYPE(result, A(1, startup), SUB(2, pattern, pattern), SUB(3, supply, supply), N(
 #define S struct tfh_kept
 static const struct tfh_kept_field fields[] = {
 	SUB(1, r, result),
-	B(2, source, TFH_SRC_TIMELINE),
+	B(2, source, TFH_SRC_ASCEND),
 	N(3, built),
 	T(4, path),
 	T(5, host),

@@ -80,6 +80,14 @@ static const struct {
 	{"memory_pool_allocate", TFH_FN_cuMemAlloc_v2},
 	{"hsa_memory_free", TFH_FN_cuMemFree_v2},
 	{"memory_pool_free", TFH_FN_cuMemFree_v2},
+	{"aclrtSynchronizeDevice", TFH_FN_cuCtxSynchronize}, /* Ascend */
+	{"aclrtSynchronizeEvent", TFH_FN_cuEventSynchronize},
+	{"aclrtSynchronizeStream", TFH_FN_cuStreamSynchronize},
+	{"aclrtMemcpy", TFH_FN_cuStreamSynchronize}, /* waits for its copy, which has a launch */
+	{"aclrtMallocHost", TFH_FN_cuMemHostAlloc},
+	{"aclrtMalloc", TFH_FN_cuMemAlloc_v2},
+	{"aclrtFreeHost", TFH_FN_cuMemFreeHost},
+	{"aclrtFree", TFH_FN_cuMemFree_v2},
 	{"KernelLaunch", TFH_FN_cuLaunchKernel},
 	{"AppendLaunch", TFH_FN_cuLaunchKernel},
 	{"runFunction", TFH_FN_cuLaunchKernel},

@@ -50,6 +50,8 @@ static uint8_t category_of(const char *text)
 		{"async_cpu_to_gpu", TFH_KINETO_ARROW},
 		{"async", TFH_KINETO_ARROW},
 		{"cpu_to_cuda", TFH_KINETO_ARROW},
+		{"HostToDevice", TFH_KINETO_NPU_ARROW}, /* Ascend's */
+		{"dequeue", TFH_KINETO_OP},
 	};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
@@ -168,7 +170,8 @@ enum argument {
 	A_SHARED,
 	A_GRID,
 	A_BLOCK,
-	A_NAME
+	A_NAME,
+	A_TASK
 };
 static const struct {
 	const char *key;
@@ -197,6 +200,8 @@ static const struct {
 	{"gpu-id", A_DEVICE},
 	{"dev-id", A_DEVICE},
 	{"queue-id", A_STREAM},
+	{"Task Type", A_TASK}, /* these are Ascend's */
+	{"task type", A_TASK},
 	{"stream-id", A_STREAM},
 };
 
@@ -230,6 +235,10 @@ static void argument(struct tfh_scan *s, const char *key, struct tfh_kineto_entr
 		tfh_scan_text(s);
 		tfh_copy_text(e->label, sizeof(e->label), s->text, s->length);
 		break;
+	case A_TASK:
+		e->task = true;
+		tfh_scan_skip(s);
+		break;
 	default:
 		*number[arguments[i].what] = tfh_scan_int(s);
 	}
@@ -239,7 +248,7 @@ static void begin_entry(struct tfh_kineto_entry *e)
 {
 	e->phase = '\0';
 	e->category = TFH_KINETO_OTHER;
-	e->named_pid = false;
+	e->named_pid = e->task = false;
 	e->home = TFH_KINETO_OTHER;
 	e->ts = e->dur = 0;
 	e->pid = e->tid = e->id = -1;

@@ -13,6 +13,7 @@ struct tfh_kineto_entry {
 	/* X: complete; B and E: begin and end; M: metadata; s and f: start and end of an arrow. */
 	char phase;
 	uint8_t category; /* enum tfh_kineto_category */
+	bool task;	  /* Ascend's: it says of which type its task is */
 	bool named_pid;	  /* `pid` was a text without a number */
 	uint8_t home;	  /* enum tfh_kineto_category of this pid's text, before Kineto */
 	int64_t ts, dur;  /* ns */
@@ -36,9 +37,10 @@ enum tfh_kineto_category {
 	TFH_KINETO_KERNEL,
 	TFH_KINETO_COPY,
 	TFH_KINETO_MEMSET,
-	TFH_KINETO_SYNC,  /* a wait in a stream, recorded on the device */
-	TFH_KINETO_ARROW, /* an arrow from a call to its op */
-	TFH_KINETO_NOTE,  /* an annotation, from the first to the last op that was launched in it */
+	TFH_KINETO_SYNC,      /* a wait in a stream, recorded on the device */
+	TFH_KINETO_ARROW,     /* an arrow from a call to its op */
+	TFH_KINETO_NPU_ARROW, /* the same of an NPU: its begin is all that is recorded of the call */
+	TFH_KINETO_NOTE, /* an annotation, from the first to the last op that was launched in it */
 };
 
 /* rocprof_entry.c: completes an entry of rocprof's `results.json`, in the dialect that
@@ -46,6 +48,10 @@ enum tfh_kineto_category {
  * calls of HIP were recorded, so those of HSA below them are only ranges. */
 bool tfh_rocprof_is(const struct tfh_kineto_entry *e);
 void tfh_rocprof_entry(struct tfh_kineto_entry *e, const char *label, bool hip);
+
+/* ascend_entry.c: the same for a process of Ascend's profiler, which are the rows of the NPU and
+ * of its runtime. False: `label` is none of these. */
+bool tfh_ascend_entry(struct tfh_kineto_entry *e, const char *label);
 
 /* kineto_open.c: entries that mark a begin and an end */
 struct tfh_kineto_open;

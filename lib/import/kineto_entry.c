@@ -18,6 +18,7 @@
 
 #define MAX_ENTRIES 40000000u /* limit on entries, about 5 GB */
 #define MAX_LABELS 64
+#define NPU_LAUNCH 1000 /* ns that a launch is taken to last: less than any does */
 
 struct late_call { /* a call whose op, or whose awaited event, is known at the end of the file */
 	struct tfh_event ev;
@@ -49,6 +50,7 @@ struct tfh_kineto {
 	uint64_t others;      /* number of unused entries */
 	struct tfh_map fn;    /* hash of a call's name -> row, 1: unknown */
 	struct tfh_map arrow; /* either end of an arrow -> id */
+	struct tfh_map npu;   /* id of an NPU's arrow -> correlation */
 	struct tfh_map wait;  /* correlation of a wait -> index in `waits` + 1 */
 	TFH_VEC(struct late_call) call;
 	TFH_VEC(struct late_op) op;
@@ -57,6 +59,7 @@ struct tfh_kineto {
 	TFH_VEC(struct device_step) steps;
 	int64_t host_pid, device; /* host_pid: -1 until known; device: likewise */
 	bool rocprof;		  /* written by rocprof, not by PyTorch */
+	bool ascend;		  /* has rows of an NPU */
 	bool gpu;		  /* the trace has an op, or a call that issues ops */
 	/* Latest begin of the program's ops, ranges, launches and waits. */
 	int64_t last_begin;
@@ -95,6 +98,7 @@ void tfh_kineto_free(struct tfh_kineto *k)
 	tfh_map_free(&k->thread);
 	tfh_map_free(&k->fn);
 	tfh_map_free(&k->arrow);
+	tfh_map_free(&k->npu);
 	tfh_map_free(&k->wait);
 	tfh_map_free(&k->step);
 	free(k->call.v);
@@ -104,9 +108,20 @@ void tfh_kineto_free(struct tfh_kineto *k)
 	free(k);
 }
 
+/* Whether the file is one of those in which Ascend's profiler writes the device's tasks, or the
+ * exchanges, once more. The whole trace has rows of the runtime, or of what overlaps. */
+static bool is_part(const struct tfh_kineto *k)
+{
+	for (uint32_t i = 0; i < k->labels; i++)
+		if (!strcmp(k->label[i].text, "CANN") ||
+		    !strcmp(k->label[i].text, "Overlap Analysis"))
+			return false;
+	return k->ascend && !k->threads;
+}
+
 uint64_t tfh_kineto_count(const struct tfh_kineto *k)
 {
-	return k->count;
+	return is_part(k) ? 0 : k->count;
 }
 
 /* ---- the host ---- */
@@ -322,6 +337,55 @@ static int add_arrow(struct tfh_kineto *k, const struct tfh_kineto_entry *e)
 	return 0;
 }
 
+static void add_ascend(struct tfh_kineto *k)
+{
+	if (!k->ascend)
+		tfh_build_source(k->b, TFH_SRC_ASCEND);
+	k->ascend = true;
+}
+
+static int begin_process(struct tfh_kineto *k)
+{
+	int64_t process;
+
+	if (k->entries++)
+		return k->entries > MAX_ENTRIES ? -E2BIG : 0;
+	process = tfh_build_process(k->b, "", "", 0, -1);
+	k->process = process < 0 ? 0 : (uint32_t)process;
+	return process < 0 ? -ENOMEM : 0;
+}
+
+/* An NPU's arrow: nothing else is recorded of the call that it begins at. Its ids take 64 bits. */
+static int add_npu_arrow(struct tfh_kineto *k, struct tfh_kineto_entry *e)
+{
+	const struct tfh_fn_info *launch = &tfh_fn_table[TFH_FN_cuLaunchKernel];
+	uint64_t *id = tfh_map_put(&k->npu, tfh_hash_u64((uint64_t)e->id) | 1, NULL);
+	struct tfh_event ev;
+	int rc;
+
+	launch = tfh_build_fn(k->b, "launch", launch);
+	if (!launch || !id)
+		return -ENOMEM;
+	*id = *id ? *id : k->npu.n;
+	e->id = (int64_t)*id;
+	e->category = TFH_KINETO_ARROW;
+	rc = add_arrow(k, e);
+	if (rc || e->phase != 's')
+		return rc;
+	e->named_pid = true; /* the runtime's */
+	e->dur = NPU_LAUNCH;
+	rc = begin_process(k);
+	rc = rc ? rc : begin_event(k, e, &ev);
+	if (rc)
+		return rc;
+	k->gpu = true;
+	k->count++;
+	k->last_begin = ev.t0 > k->last_begin ? ev.t0 : k->last_begin;
+	ev.fn = launch;
+	ev.kind = TFT_CALL;
+	return tfh_build_event(k->b, &ev, (uint32_t)*id);
+}
+
 static const char *label_of(const struct tfh_kineto *k, int64_t pid)
 {
 	for (uint32_t i = 0; i < k->labels; i++)
@@ -347,18 +411,24 @@ int tfh_kineto_add(struct tfh_kineto *k, struct tfh_kineto_entry *e)
 	static const uint8_t op_kind[] = {[TFH_KINETO_KERNEL] = TFH_OP_KERNEL,
 					  [TFH_KINETO_COPY] = TFH_OP_COPY,
 					  [TFH_KINETO_MEMSET] = TFH_OP_MEMSET};
+	int rc;
 
 	if (e->phase == 'M')
 		return add_label(k, e);
 	e->arrow_ts = e->ts;
 	if (tfh_rocprof_is(e))
 		add_rocprof(k, e);
+	else if (e->phase == 'X' && e->category == TFH_KINETO_OTHER && !k->rocprof &&
+		 tfh_ascend_entry(e, label_of(k, e->pid)))
+		add_ascend(k);
 	if (e->ts < -TFH_IMPORT_TIME || e->ts > TFH_IMPORT_TIME)
 		return 0;
+	if (e->category == TFH_KINETO_NPU_ARROW)
+		return add_npu_arrow(k, e);
 	if (e->phase == 's' || e->phase == 'f' || (e->phase == 't' && k->rocprof))
 		return add_arrow(k, e);
 	if (e->phase == 'B' || e->phase == 'E') {
-		int rc = tfh_kineto_pair(k->open, e);
+		rc = tfh_kineto_pair(k->open, e);
 		if (rc <= 0)
 			return rc;
 	}
@@ -372,14 +442,9 @@ int tfh_kineto_add(struct tfh_kineto *k, struct tfh_kineto_entry *e)
 		return 0; /* an impossible time */
 	if (e->dur < 0)
 		e->dur = 0;
-	if (!k->entries++) {
-		int64_t process = tfh_build_process(k->b, "", "", 0, -1);
-		if (process < 0)
-			return -ENOMEM;
-		k->process = (uint32_t)process;
-	}
-	if (k->entries > MAX_ENTRIES)
-		return -E2BIG;
+	rc = begin_process(k);
+	if (rc)
+		return rc;
 	if (e->category == TFH_KINETO_CALL)
 		return add_call(k, e);
 	if (e->category == TFH_KINETO_SYNC)
@@ -409,12 +474,16 @@ const char *tfh_kineto_nothing(const struct tfh_kineto *k)
 		if (tfh_viewer_plane(k->label[i].text) || tfh_timeline_process(k->label[i].text))
 			return "written by TensorFlow's or JAX's profiler for a viewer: give the "
 			       "file itself, or the .xplane.pb beside it";
+	if (is_part(k))
+		return "a part of what Ascend's profiler writes, the device's tasks or the "
+		       "exchanges alone: give the whole trace (trace_view.json, msprof_*.json)";
 	if (k->entries)
 		return "a trace without a single launch, op or kernel: the program did nothing "
 		       "while the profiler ran, or worked in a thread or process that the profiler "
 		       "does not see";
 	return k->others ? "a trace without a single call, op or kernel: of Chrome's format, but "
-			   "not of PyTorch's profiler"
+			   "not of PyTorch's profiler or another one that tfhook reads: record "
+			   "the job with `tfhook run`"
 			 : "a trace without a single call, op or kernel";
 }
 

@@ -17,6 +17,9 @@ static const char *other_database(struct tfh_tables *t)
 		{"STR_TABLE", "rocprof's database: use the results.json written with it"},
 		{"StringTable",
 		 "nvprof's database: not supported; record the job with nsys or `tfhook run`"},
+		{"CANN_API",
+		 "the database of Ascend's profiler: use the trace_view.json or msprof_*.json "
+		 "written with it"},
 		{"dl_ops", "DLProf's database: use the nsys export that it was made from"},
 	};
 

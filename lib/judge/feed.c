@@ -386,7 +386,8 @@ static int analyze(struct tfh_run *run, tfh_rank_fn each, void *each_arg, bool e
 	feed.imported = tfh_run_source(run) != TFH_SRC_TFT;
 	int code = 0;
 	feed.failed = tfh_run_end(run, &code) == TFH_END_EXIT && code;
-	feed.kineto = tfh_run_source(run) == TFH_SRC_KINETO;
+	feed.kineto =
+		tfh_run_source(run) == TFH_SRC_KINETO || tfh_run_source(run) == TFH_SRC_ASCEND;
 	feed.judging = judging();
 	feed.each = each;
 	feed.each_arg = each_arg;

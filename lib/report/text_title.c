@@ -29,12 +29,11 @@ const char *tfh_job_name(const struct tfh_run *run)
 
 const char *tfh_source_words(enum tfh_source source)
 {
-	static const char *const words[] = {[TFH_SRC_TFT] = "tfhook's recording",
-					    [TFH_SRC_KINETO] = "PyTorch's trace",
-					    [TFH_SRC_XPLANE] = "XProf's trace",
-					    [TFH_SRC_NSYS] = "nsys' export",
-					    [TFH_SRC_ROCPROF] = "rocprof's trace",
-					    [TFH_SRC_TIMELINE] = "TensorFlow's timeline"};
+	static const char *const words[] = {
+		[TFH_SRC_TFT] = "tfhook's recording",  [TFH_SRC_KINETO] = "PyTorch's trace",
+		[TFH_SRC_XPLANE] = "XProf's trace",    [TFH_SRC_NSYS] = "nsys' export",
+		[TFH_SRC_ROCPROF] = "rocprof's trace", [TFH_SRC_TIMELINE] = "TensorFlow's timeline",
+		[TFH_SRC_ASCEND] = "Ascend's trace"};
 
 	return words[source];
 }

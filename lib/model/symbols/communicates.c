@@ -9,7 +9,7 @@
 
 /* Prefixes of libraries whose kernels all communicate. The last two are namespaces of DeepEP
  * (experts on other devices). */
-static const char *const begins[] = {"nccl", "rccl", "msccl", "nvshmem"};
+static const char *const begins[] = {"nccl", "rccl", "msccl", "nvshmem", "hcom_"};
 static const char *const holds[] = {"nccldevkernel", "ncclkernel", "nvshmem",
 				    "deepep::", "dpsk::ep::"};
 

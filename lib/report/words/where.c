@@ -169,7 +169,8 @@ const char *tfh_code_events(const struct tfh_result *r)
 		[TFH_SRC_XPLANE] = "functions of Python (python_tracer_level=1)",
 		[TFH_SRC_NSYS] = "NVTX ranges",
 		[TFH_SRC_ROCPROF] = "roctx ranges",
-		[TFH_SRC_TIMELINE] = "functions of Python (TensorFlow 2: tf.profiler)"};
+		[TFH_SRC_TIMELINE] = "functions of Python (TensorFlow 2: tf.profiler)",
+		[TFH_SRC_ASCEND] = "functions of Python (with_stack=True)"};
 
 	return events[tfh_run_source(r->run)];
 }
