@@ -9,11 +9,12 @@
 #include <string.h>
 
 #include "judge/stats.h"
+#include "judge/verdict/callees.h"
 #include "judge/verdict/line_tree.h"
 
 struct late_sum {
 	struct tfh_model_line line;
-	struct tfh_callee_votes callee;
+	struct tfh_callees calls;
 	double late_ns, other_ns;
 	uint64_t samples; /* of the former */
 };
@@ -69,7 +70,7 @@ static void add(struct late_lines *x, const struct tfh_facts *facts,
 		*(late ? &s->late_ns : &s->other_ns) += k->ns;
 		s->samples += late;
 		if (late)
-			tfh_callee_vote(&s->callee, called(frame, i), k->ns);
+			tfh_callee_add(&s->calls, called(frame, i), k->ns);
 	}
 }
 
@@ -100,15 +101,15 @@ static void keep(const struct late_lines *x, const struct late_sum *s, double wa
 		 struct tfh_seen_line *out)
 {
 	double share = s->late_ns / x->late_ns;
-	bool calls = s->callee.votes > 0 && *s->callee.callee.function;
+	const struct tfh_model_line *calls = tfh_callee_most(&s->calls);
 
 	*out = (struct tfh_seen_line){
 		.file = s->line.file,
 		.function = s->line.function,
 		.line = s->line.line,
-		.callee = calls ? s->callee.callee.function : NULL,
-		.callee_file = calls ? s->callee.callee.file : NULL,
-		.callee_line = calls ? s->callee.callee.line : 0,
+		.callee = calls ? calls->function : NULL,
+		.callee_file = calls ? calls->file : NULL,
+		.callee_line = calls ? calls->line : 0,
 		.s_per_step = share * waited_s,
 		.off_s = tfh_share_error(share, (double)x->late) * waited_s,
 		.of_s = waited_s,

@@ -52,20 +52,6 @@ void tfh_line_sum_keep(const struct tfh_line_sum *sum, double all_ns, uint64_t s
 	out->line.off = tfh_share_error(share, (double)samples);
 }
 
-void tfh_callee_vote(struct tfh_callee_votes *v, const struct tfh_model_line *callee, double ns)
-{
-	static const struct tfh_model_line none = {"", "", 0, false};
-
-	callee = callee ? callee : &none;
-	if (!v->callee.file)
-		v->callee = none;
-	v->votes += tfh_same_line(&v->callee, callee) ? ns : -ns;
-	if (v->votes >= 0)
-		return;
-	v->callee = *callee;
-	v->votes = -v->votes;
-}
-
 /* The child of a node for that line; UINT32_MAX: there is no room for more. */
 static uint32_t node_of(struct tfh_line_tree *tree, uint32_t parent,
 			const struct tfh_model_line *line)

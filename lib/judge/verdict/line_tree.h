@@ -19,12 +19,6 @@ struct tfh_line_sums {
 	TFH_VEC(struct tfh_line_sum) of; /* the caller frees it */
 };
 
-/* The function that a line calls in most samples. */
-struct tfh_callee_votes {
-	struct tfh_model_line callee; /* "": none */
-	double votes;
-};
-
 /* At most TFH_VERDICT_LINES lines; others are left out. 0 or -ENOMEM. */
 int tfh_line_sums_add(struct tfh_line_sums *sums, const struct tfh_model_line *line, double ns);
 /* The lines with most time come first. */
@@ -33,8 +27,6 @@ void tfh_line_sums_sort(struct tfh_line_sums *sums);
  * `samples` samples. */
 void tfh_line_sum_keep(const struct tfh_line_sum *sum, double all_ns, uint64_t samples,
 		       struct tfh_seen_workers *out);
-/* Majority vote: a function with more than half of all votes wins. callee NULL: none is called. */
-void tfh_callee_vote(struct tfh_callee_votes *v, const struct tfh_model_line *callee, double ns);
 /* Adds `ns` to a stack, whose innermost frame comes first. */
 void tfh_tree_add(struct tfh_line_tree *tree, const struct tfh_model_line *frame, uint32_t n,
 		  double ns);

@@ -83,7 +83,7 @@ static int add_lead(struct tfh_sampled_lines *x, const struct tfh_start_sample *
 	l->samples++;
 	l->cause[cause] += k->ns;
 	l->state[k->state] += k->ns;
-	tfh_callee_vote(&l->votes, callee < n ? &frame[callee] : NULL, k->ns);
+	tfh_callee_add(&l->calls, callee < n ? &frame[callee] : NULL, k->ns);
 	return 0;
 }
 
@@ -117,15 +117,16 @@ static int largest(const double *v, int n)
 
 static struct tfh_sampled_line line_of(const struct tfh_sampled_lead *l, double all)
 {
-	bool calls = l->votes.callee.library;
+	const struct tfh_model_line *most = tfh_callee_most(&l->calls);
+	bool calls = most && most->library;
 
 	return (struct tfh_sampled_line){
 		.file = l->line.file,
 		.function = l->line.function,
 		.line = l->line.line,
-		.callee = calls ? l->votes.callee.function : NULL,
-		.callee_file = calls ? l->votes.callee.file : "",
-		.callee_line = calls ? l->votes.callee.line : 0,
+		.callee = calls ? most->function : NULL,
+		.callee_file = calls ? most->file : "",
+		.callee_line = calls ? most->line : 0,
 		.share = l->ns / all,
 		.samples = l->samples,
 		.cause = (enum tfh_cause)largest(l->cause, TFH_CAUSE_COUNT),
@@ -229,11 +230,12 @@ static struct tfh_sampled_place place_of(const struct tfh_sampled_lines *x,
  * it may be done less often, or be left out. */
 static bool is_aside(const struct tfh_sampled_lead *lead, const struct tfh_result *r)
 {
+	const struct tfh_model_line *calls = tfh_callee_most(&lead->calls);
 	double all = r->found.sampled.cause[TFH_CAUSE_COMPUTE_CPU],
 	       here = lead->cause[TFH_CAUSE_COMPUTE_CPU];
 
-	return TFH_DETECT_ASIDE && r->verdict.cause == TFH_CAUSE_COMPUTE_CPU &&
-	       all - here >= TFH_VERDICT_ASIDE_REST * all && tfh_may_leave_out(&lead->votes.callee);
+	return TFH_DETECT_ASIDE && calls && r->verdict.cause == TFH_CAUSE_COMPUTE_CPU &&
+	       all - here >= TFH_VERDICT_ASIDE_REST * all && tfh_may_leave_out(calls);
 }
 
 struct tfh_sampled_place tfh_sampled_place(const struct tfh_sampled_lines *x,

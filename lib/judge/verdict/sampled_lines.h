@@ -3,6 +3,7 @@
 #ifndef TFH_JUDGE_VERDICT_SAMPLED_LINES_H
 #define TFH_JUDGE_VERDICT_SAMPLED_LINES_H
 
+#include "judge/verdict/callees.h"
 #include "judge/verdict/line_tree.h"
 #include "judge/verdict/sampled.h"
 #include "judge/verdict/sampled_loops.h"
@@ -10,7 +11,7 @@
 /* A line of the program: the innermost one of a stack. */
 struct tfh_sampled_lead {
 	struct tfh_model_line line;
-	struct tfh_callee_votes votes;
+	struct tfh_callees calls;
 	double ns, cause[TFH_CAUSE_COUNT], state[TFT_STATE_COUNT];
 	uint64_t samples;
 };

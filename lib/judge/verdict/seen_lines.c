@@ -9,11 +9,12 @@
 #include "judge/facts/event_loop.h"
 #include "judge/facts/pause_role.h"
 #include "judge/stats.h"
+#include "judge/verdict/callees.h"
 #include "judge/verdict/line_tree.h"
 
 struct lead {
 	struct tfh_model_line line;
-	struct tfh_callee_votes votes;
+	struct tfh_callees calls;
 	struct tfh_model_line place; /* the line that the thread itself was at */
 	double ns;
 	double own_ns; /* samples between calls that do not wait for Python's lock (code_place.c) */
@@ -42,7 +43,7 @@ static void count(struct lead *l, const struct tfh_model_line *line,
 	l->ns += k->ns;
 	l->own_ns += tfh_sample_is_own(k) ? k->ns : 0;
 	l->samples++;
-	tfh_callee_vote(&l->votes, callee, k->ns);
+	tfh_callee_add(&l->calls, callee, k->ns);
 }
 
 /* Adds a stack under the line of interest to the user, with the function it called. own: the line
@@ -230,7 +231,7 @@ static const struct lead *find_below(struct lines *x, struct lead *out)
 	out->place = out->line;
 	if (next != UINT32_MAX) {
 		struct tfh_model_line callee = line_at(&v[next]);
-		tfh_callee_vote(&out->votes, &callee, v[next].s_per_step);
+		tfh_callee_add(&out->calls, &callee, v[next].s_per_step);
 	}
 	return out;
 }
@@ -250,6 +251,7 @@ static bool is_of_places(const struct lines *x)
 /* Keeps a line with its share of the cause, if it has enough samples. */
 static void keep(const struct lines *x, const struct lead *l, struct tfh_seen_line *out)
 {
+	const struct tfh_model_line *calls = tfh_callee_most(&l->calls);
 	double share = l->ns / x->cause_ns;
 
 	if (l->samples < TFH_VERDICT_LINE_SAMPLES)
@@ -258,10 +260,10 @@ static void keep(const struct lines *x, const struct lead *l, struct tfh_seen_li
 	out->function = l->line.function;
 	out->line = l->line.line;
 	out->samples = l->samples;
-	if (l->votes.callee.library) {
-		out->callee = l->votes.callee.function;
-		out->callee_file = l->votes.callee.file;
-		out->callee_line = l->votes.callee.line;
+	if (calls && calls->library) {
+		out->callee = calls->function;
+		out->callee_file = calls->file;
+		out->callee_line = calls->line;
 	}
 	out->of_s = x->kind == TFH_SEGMENT_NONE
 			    ? x->r->found.cause_s[x->r->verdict.cause]
