@@ -1,7 +1,7 @@
 /*
- * Ascend's profiler (trace_view.json of torch_npu, msprof's JSON) writes Chrome's format. Entries of
- * PyTorch have the categories of its own profiler; those of the NPU and of its runtime have none:
- * their process shows what they are.
+ * Ascend's profiler (trace_view.json of torch_npu, msprof's JSON) writes Chrome's format. Entries
+ * of PyTorch have the categories of its own profiler; those of the NPU and of its runtime have
+ * none: their process shows what they are.
  */
 #include <ctype.h>
 #include <stdio.h>

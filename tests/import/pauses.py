@@ -115,6 +115,9 @@ v, part, do = judge("host_op", lambda t: [event("cpu_op", "aten::normal_", t + 1
 assert v["cause"] == "host.code" and "make aten::normal_ faster" in do, (v, do)
 v, part, do = judge("native", lambda t: [event("user_annotation", "Scheduler::prepare", t + 1200, 7000)])
 assert v["cause"] == "host.code" and "make Scheduler::prepare faster" in do, (v, do)
+# Waiting for another rank in MPI, whose calls nsys writes as ranges.
+v, part, do = judge("mpi", lambda t: [event("user_annotation", "MPI: MPI_Recv", t + 1200, 7000)])
+assert v["cause"] == "communication.transfer", v
 # Compiling, unless the range launches something.
 v, part, do = judge("compiles", lambda t: [event("user_annotation", "KernelExecutor::compileFusion", t + 1200, 7000),
                                            event("cpu_op", "aten::empty", t + 3000, 2000)])

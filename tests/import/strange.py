@@ -134,6 +134,32 @@ r = report(t.save("signal.json"))
 assert r["verdict"]["class"] == "communication-bound" and r["verdict"]["tier"] == "A", r["verdict"]
 assert part(r, "unattributed") < 0.02, r["breakdown"]
 
+# A solver's sweeps, in one order and the other by turns: loops inside of a step, of which none trains and none evaluates.
+t, now = Trace(), 0
+
+
+def wait_for(name, dur):
+    global now
+    if name == "kernel":
+        t.launch(now, now + 8, dur, name="k%d" % dur)
+        t.add("cuda_runtime", "cudaDeviceSynchronize", now + 6, dur + 4, correlation=t.n + 100000)
+    else:
+        t.n += 1
+        t.add("cuda_runtime", "cudaMemcpy", now, dur + 10, correlation=t.n)
+        t.add("gpu_memcpy", "Memcpy %s (Pageable -> Device)" % name, now + 5, dur, tid=3, pid=0, device=0, correlation=t.n, stream=3)
+    now += dur + 12
+
+
+A, B, H = ("kernel", 60), ("kernel", 61), ("HtoD", 10)
+for i in range(8):
+    sweeps = [(4, [B]), (16, [H, A]), (1, [B, H, H]), (16, [B, A, A])]
+    for n, body in sweeps if i % 2 == 0 else sweeps[::-1]:
+        for what in body * n:
+            wait_for(*what)
+    wait_for("DtoH", 3)
+r = report(t.save("sweeps.json"))
+assert '"evaluate"' not in json.dumps(r["tree"]), r["tree"]
+
 # Other tools' files in Chrome's format, and other JSON.
 for name, data, words in (
         ("tf.json", {"traceEvents": [dict(ph="M", pid=1, name="process_name", args={"name": "/device:GPU:0"}),

@@ -134,11 +134,26 @@ static bool does_more(const struct tfh_node *a, const struct tfh_node *b)
 	       a->launches * b->n > b->launches * a->n;
 }
 
+/* Whether a loop goes round inside of a step: its iterations are parts of one, whatever they
+ * launch. Only a step that is a period of launches holds loops that nothing names, and if no
+ * evaluation interrupts the steps. */
+static bool in_a_step(const struct run_tree *t, const struct tfh_node *loop)
+{
+	int64_t each = loop->ns / (int64_t)loop->n;
+	size_t at = tfh_window_of(t->loops, loop->t0 + each / 2, 0);
+	const struct tfh_window *w = at == SIZE_MAX ? NULL : &t->loops->window.v[at];
+
+	return w && t->loops->clock == TFH_STEP_CLOCK_PERIOD &&
+	       !t->loops->segment_n[TFH_SEGMENT_EVAL] && 2 * each < w->t1 - w->t0;
+}
+
 static enum tfh_branch role_of(const struct run_tree *t, const struct tfh_node *parent,
 			       const struct tfh_node *loop)
 {
 	enum tfh_branch role = said(t, loop);
 
+	if (role == TFH_BRANCH_STEP && in_a_step(t, loop))
+		return role;
 	for (uint32_t i = 0; i < parent->n_body && role == TFH_BRANCH_STEP; i++) {
 		const struct tfh_node *other = &parent->body[i];
 		if (!tfh_node_is_leaf(other) || tfh_nodes_alike(other, loop))
