@@ -264,6 +264,8 @@ static int find_places(const struct tfh_accounts *accounts, struct tfh_result *r
 	fill_saved(r);
 	if (!rc)
 		rc = tfh_find_workers(accounts, r);
+	if (!rc)
+		rc = tfh_find_new_pools(accounts, r);
 	tfh_find_lock_holder(accounts, r);
 	tfh_find_stage_lines(accounts, r);
 	if (!rc)

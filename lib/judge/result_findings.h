@@ -358,6 +358,9 @@ struct tfh_findings {
 	struct tfh_seen_line line; /* the line with most of the verdict's cause */
 	/* That with most of the time in which all other ranks wait for this one alone. */
 	struct tfh_seen_line late;
+	/* The line that makes a pool of processes or threads anew in many steps, with what starting
+	 * and ending it takes; file NULL: none. */
+	struct tfh_seen_line new_pool;
 	struct tfh_seen_node *node; /* a parent before its children */
 	uint32_t n_node;
 	struct tfh_computed computed;	/* all 0: not known */

@@ -47,6 +47,16 @@ static void write_workers(struct tfh_json *j, const struct tfh_seen_workers *w)
 	tfh_json_end(j);
 }
 
+static void write_new_pool(struct tfh_json *j, const struct tfh_seen_line *l)
+{
+	if (!tfh_json_begin_line(j, "new_pool", l->file, l->line, l->function))
+		return;
+	tfh_json_kf64(j, "s_per_step", l->s_per_step);
+	tfh_json_kf64(j, "off_s", l->off_s);
+	tfh_json_ku64(j, "samples", l->samples);
+	tfh_json_end(j);
+}
+
 static void write_more_workers(struct tfh_json *j, const struct tfh_more_workers *m)
 {
 	if (!tfh_json_kobject_if(j, "more_workers", m->to))
@@ -91,6 +101,7 @@ void tfh_json_verdict(struct tfh_json *j, const struct tfh_wording *w)
 	write_place(j, &w->r->found.line);
 	write_workers(j, &w->r->found.workers);
 	write_more_workers(j, &w->r->found.workers.more);
+	write_new_pool(j, &w->r->found.new_pool);
 	tfh_json_kstr(j, "missing", w->missing);
 	tfh_json_kstr(j, "missing_do", w->missing_do);
 	tfh_json_end(j);

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """What must hold: where a job waits for worker processes that make its batches, forked, started anew or by a fork server, the
 report names the line of Python that they spend their time in, in about the shares that they count themselves; workers that
-may not be read are no harm, and a note says so."""
+may not be read are no harm, and a note says so. A pool that each step makes anew is named with its line, and its processes, which
+live for a fraction of a second, are found, and counted as those that live at once."""
 import glob
 import json
 import os
@@ -22,6 +23,8 @@ SECONDS = sys.argv[1] if len(sys.argv) > 1 else "1.3"
 OFF, ENOUGH = 0.25, 25  # of a share, wide: a busy machine's clock is no evidence; looks
 with open(job) as f:
     LINE = next(i for i, line in enumerate(f, 1) if "perf_counter() < end: pass" in line)
+    f.seek(0)
+    MADE = next(i for i, line in enumerate(f, 1) if "multiprocessing.Pool(2)" in line)
 
 
 def run(name, *command):
@@ -71,8 +74,14 @@ JOBS = [("fork", [found[0][1], job, "fork", SECONDS]), ("spawn", [found[-1][1], 
          [sys.executable, job, "fork", "0.7", "hidden"])]
 if os.getuid() or subprocess.run([*JOBS[-1][1:-1], "true"], stderr=subprocess.DEVNULL).returncode:
     JOBS[-1] = ("hidden", JOBS[-1][-1])  # without the right to read all processes anyway
-for name, *command in JOBS:
+for name, *command in [*JOBS, ("anew", [sys.executable, job, "fork", SECONDS, "anew"])]:
     told = run(name, *command)
+    if name == "anew":
+        anew, workers = told[1]["new_pool"], told[1]["workers"]
+        print(name, told[1]["cause"], anew, workers)
+        check(anew and anew["line"] == MADE and "a pool is made anew again and again" in told[3], anew, told[3][:800])
+        check(workers and workers["processes"] <= 2 and workers["samples"] >= ENOUGH, workers)
+        continue
     if name != "hidden":
         right(name, *told)
         continue

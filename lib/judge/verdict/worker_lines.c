@@ -104,16 +104,33 @@ static struct tfh_line_sum best_line(const struct workers *w)
 	return inside;
 }
 
+/* Workers may change with each epoch, or each step: this is the largest number that was seen at the
+ * same time. */
+static uint32_t at_once(const struct workers *w)
+{
+	uint32_t most = 0;
+
+	for (size_t i = 0; i < w->process.n; i++) {
+		uint32_t n = 0;
+		for (size_t k = 0; k < w->process.n; k++)
+			n += w->process.v[k].busy_ns > 0 &&
+			     w->process.v[k].first <= w->process.v[i].first &&
+			     w->process.v[k].last >= w->process.v[i].first;
+		most = n > most ? n : most;
+	}
+	return most;
+}
+
 static void choose(struct workers *w)
 {
 	const struct tfh_line_sum best = best_line(w);
 	double all = 0;
 
 	for (size_t i = 0; i < w->process.n; i++) {
-		*(w->threads ? &w->out->threads : &w->out->processes) +=
-			w->process.v[i].busy_ns > 0;
+		w->out->threads += w->threads && w->process.v[i].busy_ns > 0;
 		all += w->process.v[i].busy_ns > 0 ? w->process.v[i].ns : 0;
 	}
+	w->out->processes = w->threads ? 0 : at_once(w);
 	w->out->busy = all > 0 ? w->busy_ns / all : 0;
 	w->out->runs = all > 0 ? w->running_ns / all : 0;
 	tfh_line_sum_keep(&best, w->about_ns, w->about, w->out);
@@ -145,22 +162,6 @@ static void place_of_verdict(const struct workers *w, struct tfh_result *r)
 			    : r->verdict.share * r->recurs_s / (double)r->steps.total;
 	out->s_per_step = k->line.share * out->of_s;
 	out->off_s = k->line.off * out->of_s;
-}
-
-/* Workers may change with each epoch: this is the largest number at the same time. */
-static uint32_t at_once(const struct workers *w)
-{
-	uint32_t most = 0;
-
-	for (size_t i = 0; i < w->process.n; i++) {
-		uint32_t n = 0;
-		for (size_t k = 0; k < w->process.n; k++)
-			n += w->process.v[k].busy_ns > 0 &&
-			     w->process.v[k].first <= w->process.v[i].first &&
-			     w->process.v[k].last >= w->process.v[i].first;
-		most = n > most ? n : most;
-	}
-	return most;
 }
 
 /* If workers wait for work, there are enough of them. */

@@ -49,6 +49,7 @@
 #define BACK 16u /* records that show whether a thread drives the device */
 #define NAMES 256u
 #define SECOND_NS 1000000000ull
+#define AGAIN_NS 20000000ull
 #define RECENT_NS                                                                                  \
 	100000000ull /* steps are running: a single sample may find a thread twice in one call */
 
@@ -68,6 +69,7 @@ static struct {
 	bool off;
 	char why[128], why_no_lines[128]; /* "": there are samples */
 	uint64_t next_ns, mean_ns, cost_ns, spent_ns, random, chosen_ns, workers_ns, begin_ns,
+		ended_ns,    /* when a worker was last found to have ended */
 		rest_cpu_ns, /* this thread's CPU clock when it last went to sleep */
 		steps_ns;    /* time of the last sample before which calls had been made */
 	bool steps;	     /* calls were made since the last sample */
@@ -243,10 +245,17 @@ static void choose(uint64_t now_ns)
 			tfh_close(old[i].fd);
 }
 
-static void choose_workers(void)
+/* Once a second; more often in the second after one has ended, as the processes of a pool may live
+ * for less than that. */
+static void choose_workers(uint64_t now_ns)
 {
 	uint32_t tid[DRIVERS + 1] = {(uint32_t)tfh_recorder.pid}, n = 1;
 
+	samples.ended_ns = tfh_workers_ended() ? now_ns : samples.ended_ns;
+	bool again = samples.ended_ns && now_ns - samples.ended_ns < SECOND_NS;
+	if (now_ns - samples.workers_ns < (again ? AGAIN_NS : SECOND_NS))
+		return;
+	samples.workers_ns = now_ns;
 	for (uint32_t i = 0; i < samples.drivers; i++)
 		if (samples.driver[i].ring->tid != tid[0])
 			tid[n++] = samples.driver[i].ring->tid;
@@ -507,10 +516,7 @@ void tfh_sampling_take(uint64_t now_ns)
 			samples.chosen_ns = now_ns;
 			choose(now_ns);
 		}
-		if (now_ns - samples.workers_ns > SECOND_NS) {
-			samples.workers_ns = now_ns;
-			choose_workers();
-		}
+		choose_workers(now_ns);
 		if (!samples.off) {
 			samples.steps = samples.waits = false;
 			look_at_some(now_ns);

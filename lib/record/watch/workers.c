@@ -26,6 +26,7 @@ struct worker {
 static struct {
 	struct worker worker[WORKERS];
 	uint32_t n;
+	bool ended; /* one of them, since they were chosen */
 	char why[128];
 } workers;
 
@@ -102,6 +103,7 @@ void tfh_workers_choose(const uint32_t *tid, uint32_t n)
 
 	memcpy(old, workers.worker, sizeof(old));
 	workers.n = 0;
+	workers.ended = false;
 	for (uint32_t i = 0; i < n; i++)
 		add_children(tfh_recorder.pid, tid[i], old, n_old);
 	for (uint32_t i = 0; i < n_old; i++)
@@ -126,6 +128,7 @@ void tfh_workers_sample(uint64_t random, uint64_t ns)
 	err = tfh_waiting_sample(w->fd, pid, (uint32_t)pid, &seen);
 	if (err) { /* usually it has ended; the next choice notices that */
 		refused("syscall", err);
+		workers.ended = true;
 		return;
 	}
 	r.result = (uint16_t)seen.state;
@@ -138,6 +141,11 @@ void tfh_workers_sample(uint64_t random, uint64_t ns)
 	r.w[1] = seen.call | (uint64_t)(uint32_t)seen.fd << 32;
 	r.w[2] = ns * workers.n;
 	tfh_stage_own(&r, 1);
+}
+
+bool tfh_workers_ended(void)
+{
+	return workers.ended;
 }
 
 const char *tfh_workers_why(void)

@@ -28,6 +28,11 @@ const char *tfh_who_had_cpus(struct tfh_wording *w)
 	double all = w->r->found.machine.processors;
 	const char *of = all > 0 ? tfh_phrase(w, ", of %.0f", all) : "";
 	double others = fmax(0, c->busy - c->own - workers);
+	if (w->r->found.new_pool.file) /* most of them were too short-lived to be seen */
+		return tfh_phrase(w,
+				  "CPUs in use: %.2f by this job, %.2f by its worker processes and "
+				  "others%s",
+				  c->own, fmax(0, c->busy - c->own), of);
 	return workers > 0 ? tfh_phrase(w,
 					"CPUs in use: %.2f by this job, about %.2f by its worker "
 					"processes, %.2f by other programs%s",

@@ -118,6 +118,11 @@ static bool supposes_maker(const struct tfh_result *r, enum tfh_cause cause)
 	return cause == TFH_CAUSE_INPUT_UNKNOWN && r->found.supposed;
 }
 
+static bool waits_for_pool(const struct tfh_result *r, enum tfh_cause cause)
+{
+	return cause == TFH_CAUSE_INPUT_UNKNOWN && tfh_waits_for_pool(r);
+}
+
 static bool restarts_pipeline(const struct tfh_result *r, enum tfh_cause cause)
 {
 	return is_input(cause) && r->found.restarts;
@@ -199,6 +204,16 @@ static const struct {
 	{logs_more_and_more,
 	 {"what is logged in a step grows from step to step",
 	  "write only what is new (append it to the file) instead of all so far, or write every n-th step"}},
+	{tfh_makes_pools,
+	 {"the steps make a pool of processes or threads anew",
+	  "make it once, before the loop, and have it make the next batch meanwhile (map_async, imap, submit)"}},
+	{sends_tasks,
+	 {"sending tasks to the pool's processes takes long, not their work",
+	  "send less with each: large arrays once (the pool's initializer, shared memory), "
+	  "then indices; arguments and results are pickled"}},
+	{waits_for_pool,
+	 {"the step waits for what it has a pool make",
+	  "have it make the next batch meanwhile (map_async, imap, submit); more processes, or less work for each"}},
 	{supposes_maker,
 	 {"the step waits for another thread before it copies its batch",
 	  "top -H shows which thread is busy meanwhile: if it makes batches, make them in "
@@ -212,10 +227,6 @@ static const struct {
 	{tfh_loads_files,
 	 {"loading files takes long",
 	  "load once, before the loop, what is the same each time; load the rest ahead, in other processes, or store it decoded"}},
-	{sends_tasks,
-	 {"sending tasks to the pool's processes takes long, not their work",
-	  "send less with each: large arrays once (the pool's initializer, shared memory), "
-	  "then indices; arguments and results are pickled"}},
 	{asker_works,
 	 {"the thread that asks for batches is too slow",
 	  "make what it does for each batch (a sampler, see the line) cheaper, or do it once "

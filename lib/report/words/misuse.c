@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "report/words/remedy.h"
 #include "report/words/words.h"
 
 /* PyTorch's anomaly detection formats the stack of every op of the forward pass, and looks for
@@ -47,6 +48,25 @@ static void advise_cache(struct tfh_wording *w)
 			   TFH_REMOVE_NONE);
 }
 
+/* Part of what the verdict is about, or besides it. */
+static void advise_pool(struct tfh_wording *w)
+{
+	const struct tfh_seen_line *l = &w->r->found.new_pool;
+
+	if (!l->file)
+		return;
+	const char *text = tfh_phrase(
+		w,
+		"a pool is made anew again and again: starting and ending it takes %s (sampled, "
+		"+-%s) of an average step, at %s",
+		tfh_phrase_time(w, l->s_per_step), tfh_phrase_error(w, l->off_s),
+		tfh_at_words(w, l->function, l->file, l->line));
+	tfh_evidence(w, TFH_TELLS_WHY, text);
+	if (!tfh_makes_pools(w->r, w->r->steady.cause))
+		tfh_advise(w, "the steps make a pool of processes or threads anew", text,
+			   "make it once, before the loop", TFH_REMOVE_NONE);
+}
+
 void tfh_explain_restarts(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
@@ -80,5 +100,6 @@ void tfh_advise_misuse(struct tfh_wording *w)
 
 	advise_anomalies(w);
 	advise_cache(w);
+	advise_pool(w);
 	w->misuse = w->n_advice > n ? n + 1 : 0;
 }

@@ -83,6 +83,9 @@ static bool worth_removing(const struct tfh_result *r, const struct tfh_whatif *
 	/* the verdict's advice is about that pipeline */
 	if (part == TFH_PART_INPUT && blamed == TFH_CAUSE_HOST_COMPILE && tfh_remedy_anew(r, &anew))
 		return false;
+	if (part == TFH_PART_HOST && tfh_makes_pools(r, blamed) &&
+	    2 * r->found.new_pool.s_per_step > own_s(r, part))
+		return false;
 	if (is_of_restarts(r, part) || (part == TFH_PART_HOST && r->found.host_guessed))
 		return false;
 	/* on a crowded machine, of the step that its own work takes */

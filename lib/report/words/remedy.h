@@ -38,6 +38,10 @@ bool tfh_loads_files(const struct tfh_result *r, enum tfh_cause cause);
 /* Whether the step waits for a pool's results although its processes have so little to do that they
  * would not fill the wait even one after the other: what is between takes the time. */
 bool tfh_sends_tasks(const struct tfh_result *r);
+/* Whether most of the verdict's time at its line is a wait for a pool of processes or threads. */
+bool tfh_waits_for_pool(const struct tfh_result *r);
+/* Whether the steps make a pool anew, and that is what the cause is about, or has the pool do. */
+bool tfh_makes_pools(const struct tfh_result *r, enum tfh_cause cause);
 
 /* The same if the first stage of the input pipeline, which is slow, is so for this cause. */
 struct tfh_remedy tfh_stage_remedy(const struct tfh_result *r, enum tfh_cause cause);

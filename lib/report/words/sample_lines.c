@@ -248,10 +248,14 @@ static void workers_line(struct tfh_wording *w, bool placed)
 	bool waits = k->runs * 2 < k->busy;
 	const char *does = tfh_phrase(w, waits ? "%.0f %% waiting" : "%.0f %% busy",
 				      100 * (waits ? k->busy - k->runs : k->busy));
-	const char *who = k->threads ? tfh_phrase(w, "%u other thread%s, %s meanwhile", k->threads,
-						  k->threads == 1 ? "" : "s", does)
-				     : tfh_phrase(w, "%u worker process%s, %s", k->processes,
-						  k->processes == 1 ? "" : "es", does);
+	bool anew = w->r->found.new_pool.file;
+	const char *who =
+		k->threads ? tfh_phrase(w, "%u other thread%s, %s meanwhile", k->threads,
+					k->threads == 1 ? "" : "s", does)
+		: anew && k->samples < TFH_FACTS_SAMPLE_LEAST
+			? "worker processes, which live only for a short time"
+			: tfh_phrase(w, "%u worker process%s%s, %s", k->processes,
+				     k->processes == 1 ? "" : "es", anew ? " at a time" : "", does);
 	const struct tfh_seen_line *l = &w->r->found.line;
 	bool same = placed && k->line.file && l->file && l->samples && k->line.line == l->line &&
 		    !strcmp(k->line.file, l->file);

@@ -6,14 +6,35 @@
 #include "report/words/remedy.h"
 #include "report/words/words.h"
 
+static bool is_pool(const char *file)
+{
+	return file &&
+	       (strstr(file, "/multiprocessing/pool.py") || strstr(file, "/concurrent/futures/"));
+}
+
+bool tfh_waits_for_pool(const struct tfh_result *r)
+{
+	return r->found.line.callee && is_pool(r->found.line.callee_file);
+}
+
+bool tfh_makes_pools(const struct tfh_result *r, enum tfh_cause cause)
+{
+	const struct tfh_seen_line *pool = &r->found.new_pool;
+
+	if (!pool->file || cause == TFH_CAUSE_NONE)
+		return false;
+	if (tfh_cause_part(cause) == TFH_PART_INPUT)
+		return tfh_waits_for_pool(r);
+	return (cause == TFH_CAUSE_HOST_PYTHON || cause == TFH_CAUSE_HOST_WAIT ||
+		cause == TFH_CAUSE_HOST_LOCK || cause == TFH_CAUSE_HOST_UNKNOWN) &&
+	       2 * pool->s_per_step > r->found.cause_s[cause];
+}
+
 bool tfh_sends_tasks(const struct tfh_result *r)
 {
 	const struct tfh_seen_workers *k = &r->found.workers;
-	const struct tfh_seen_line *l = &r->found.line;
 
-	return k->processes && l->callee && l->callee_file &&
-	       (strstr(l->callee_file, "/multiprocessing/pool.py") ||
-		strstr(l->callee_file, "/concurrent/futures/")) &&
+	return k->processes && tfh_waits_for_pool(r) && !r->found.new_pool.file &&
 	       k->processes * k->busy * tfh_step_s(r) < r->breakdown[TFH_PART_INPUT].s_per_step;
 }
 

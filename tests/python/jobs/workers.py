@@ -1,7 +1,8 @@
 """Batches come from a pool of worker processes, which sleep in one function and compute in another. The last line of
 output is JSON: seconds that the workers spent in each, and for how long they could have run and had no processor ("waited").
 
-usage: workers.py fork|spawn|forkserver SECONDS [hidden]    hidden: the workers may not be read by others
+usage: workers.py fork|spawn|forkserver SECONDS [hidden | anew]    hidden: the workers may not be read by others;
+anew: each step makes a pool of its own
 """
 import ctypes
 import json
@@ -43,6 +44,15 @@ def main():
     sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "jobs"))
     from device import Device
     d, total = Device(), {}
+    if sys.argv[3:] == ["anew"]:
+        end = time.perf_counter() + float(sys.argv[2])
+        while time.perf_counter() < end:
+            with multiprocessing.Pool(2) as pool:
+                pool.map(item, range(4))
+            d.up()
+            d.train(1)
+            d.down()
+        return
     how = multiprocessing.get_context(sys.argv[1])
     with how.Pool(2, hide, (how.Barrier(2),)) as pool:
         pool.apply(int)  # both are at work: on a crowded machine one needs seconds to start

@@ -91,12 +91,39 @@ static void test_sends(void **state)
 	assert_false(sends("/usr/lib/python3.11/queue.py", 0.15));
 }
 
+/* What is said of a pool: `anew`, the steps make it, which takes that long. */
+static const char *pool(enum tfh_cause cause, const char *callee, double anew)
+{
+	struct tfh_result r = input_bound();
+	r.found.line.callee = "map";
+	r.found.line.callee_file = callee;
+	r.found.new_pool.file = anew > 0 ? "/job/train.py" : NULL;
+	r.found.new_pool.s_per_step = anew;
+	r.found.cause_s[cause] = 10e-3;
+	r.found.supposed = true;
+	return tfh_remedy_in(&r, cause).todo;
+}
+
+static void test_new_pools(void **state)
+{
+	const char *one = "/usr/lib/python3.11/multiprocessing/pool.py", *no = "/usr/lib/x.py";
+
+	(void)state;
+	assert_non_null(strstr(pool(TFH_CAUSE_INPUT_UNKNOWN, one, 1e-3), "make it once"));
+	assert_non_null(strstr(pool(TFH_CAUSE_INPUT_UNKNOWN, one, 0), "meanwhile"));
+	assert_non_null(strstr(pool(TFH_CAUSE_INPUT_UNKNOWN, no, 1e-3), "top -H"));
+	assert_non_null(strstr(pool(TFH_CAUSE_HOST_PYTHON, no, 6e-3), "make it once"));
+	assert_null(strstr(pool(TFH_CAUSE_HOST_PYTHON, no, 4e-3), "make it once"));
+	assert_null(strstr(pool(TFH_CAUSE_HOST_CONTENTION, no, 6e-3), "make it once"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_opens),
 		cmocka_unit_test(test_sends),
 		cmocka_unit_test(test_loads),
+		cmocka_unit_test(test_new_pools),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,136 @@
+/*
+ * A pool of processes or threads that the program makes anew in many steps. What it takes to start
+ * and end its members is neither making batches nor computing, and none of it is left if the
+ * program makes one pool before its loop.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "judge/stats.h"
+#include "judge/verdict/verdict.h"
+
+/* Functions of the standard library that start or end a pool, or one of its members. Not those that
+ * wait until all tasks are done, as join() and shutdown() may. */
+static bool starts_or_ends(const struct tfh_model_line *f)
+{
+	static const struct {
+		const char *file, *name;
+	} rows[] = {
+		{"/multiprocessing/context.py", "Pool"},
+		{"/multiprocessing/pool.py", "__init__"},
+		{"/multiprocessing/pool.py", "terminate"},
+		{"/multiprocessing/pool.py", "__exit__"},
+		{"/multiprocessing/process.py", "start"},
+		{"/concurrent/futures/process.py", "__init__"},
+		{"/concurrent/futures/process.py", "_start_executor_manager_thread"},
+		{"/concurrent/futures/process.py", "_adjust_process_count"},
+		{"/concurrent/futures/process.py", "_launch_processes"},
+		{"/concurrent/futures/thread.py", "_adjust_thread_count"},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		if (tfh_ends_with(f->file, rows[i].file) &&
+		    !strcmp(tfh_last_name(f->function), rows[i].name))
+			return true;
+	return false;
+}
+
+/* The program's line that makes or ends a pool there; NULL: it does not. Frames outside the first
+ * function of a forked process are its parent's; a data loader's workers have rules of their
+ * own. */
+static const struct tfh_model_line *pool_line(const struct tfh_model_line *frame, uint32_t n)
+{
+	bool pool = false;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (tfh_ends_with(frame[i].function, "_bootstrap") ||
+		    strstr(frame[i].file, "/torch/utils/data/"))
+			return NULL;
+		if (!frame[i].library)
+			return pool ? &frame[i] : NULL;
+		pool |= starts_or_ends(&frame[i]);
+	}
+	return NULL;
+}
+
+struct pool {
+	struct tfh_model_line line;
+	double ns;
+	uint64_t samples, steps;
+	size_t window; /* that of its last sample */
+};
+
+struct pools {
+	TFH_VEC(struct pool) of;
+	double all_ns; /* all samples of the judged steps */
+	uint64_t samples;
+};
+
+static int add(struct pools *p, const struct tfh_model_line *line, double ns, size_t window)
+{
+	struct pool *of = NULL;
+
+	for (size_t i = 0; i < p->of.n && !of; i++)
+		if (tfh_same_line(&p->of.v[i].line, line))
+			of = &p->of.v[i];
+	if (!of) {
+		if (p->of.n == TFH_VERDICT_LINES)
+			return 0;
+		if (TFH_PUSH(p->of, ((struct pool){.line = *line, .window = SIZE_MAX})))
+			return -ENOMEM;
+		of = &p->of.v[p->of.n - 1];
+	}
+	of->ns += ns;
+	of->samples++;
+	of->steps += of->window != window;
+	of->window = window;
+	return 0;
+}
+
+static int read_samples(const struct tfh_accounts *accounts, struct pools *p)
+{
+	const struct tfh_facts *facts = accounts->facts;
+	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+	size_t window = 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < tfh_stack_samples_count(facts->samples) && !rc; i++) {
+		struct tfh_seen_sample k = tfh_stack_samples_at(facts->samples, i);
+		if (!facts->thread[k.thread].drives || !tfh_judged_at(accounts, k.t, &window))
+			continue;
+		uint32_t n = tfh_frames_at(facts, k.place, frame);
+		const struct tfh_model_line *line = pool_line(frame, n);
+		p->all_ns += k.ns;
+		p->samples++;
+		rc = line ? add(p, line, k.ns, window) : 0;
+	}
+	return rc;
+}
+
+int tfh_find_new_pools(const struct tfh_accounts *accounts, struct tfh_result *r)
+{
+	struct tfh_seen_line *out = &r->found.new_pool;
+	struct pools p = {.all_ns = 0};
+	const struct pool *best = NULL;
+	double steps = (double)accounts->judged_steps;
+	int rc = TFH_DETECT_NEW_POOLS ? read_samples(accounts, &p) : 0;
+
+	for (size_t i = 0; i < p.of.n; i++)
+		if (!best || p.of.v[i].ns > best->ns)
+			best = &p.of.v[i];
+	if (best && best->samples >= TFH_VERDICT_LINE_SAMPLES &&
+	    best->steps >= TFH_VERDICT_RECURS &&
+	    best->ns >= 1e9 * steps * TFH_BLOCKING_SHARE * tfh_mean_step_s(r)) {
+		double share = best->ns / p.all_ns;
+		out->file = best->line.file;
+		out->function = best->line.function;
+		out->line = best->line.line;
+		out->samples = best->samples;
+		out->s_per_step = best->ns / 1e9 / steps;
+		out->off_s = tfh_share_error(share, (double)p.samples) * p.all_ns / 1e9 / steps;
+	}
+	free(p.of.v);
+	return rc;
+}
