@@ -2,6 +2,8 @@
  * Which intervals are steps of an evaluation: they launch a part of what a training step launches,
  * and occur in runs.
  */
+#include <stdlib.h>
+
 #include "judge/loops/finder.h"
 #include "judge/loops/loops.h"
 
@@ -36,20 +38,42 @@ static uint32_t kinds_of(const struct tfh_finder *f, struct interval_kind *v, ui
 	return n;
 }
 
+static int by_hash(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* The functions that an interval launches, in order of their hashes; NULL: no memory. */
+static uint64_t *functions_of(const struct tfh_finder *f, const struct tfh_interval *a, size_t *n)
+{
+	uint64_t *v = calloc(a->to - a->from + 1u, sizeof(*v));
+	const struct tfh_token_kind *k;
+
+	*n = 0;
+	for (uint32_t i = a->from; v && i < a->to; i++)
+		if ((k = tfh_launch_at(f, i)))
+			v[(*n)++] = k->rough;
+	if (v)
+		qsort(v, *n, sizeof(*v), by_hash);
+	return v;
+}
+
 /* Launches of b whose function a launches too. */
 static uint32_t shared(const struct tfh_finder *f, const struct tfh_interval *a,
 		       const struct tfh_interval *b)
 {
 	const struct tfh_token_kind *k;
-	bool has[256] = {false};
-	uint32_t n = 0;
+	uint32_t shared = 0;
+	size_t n;
+	uint64_t *has = functions_of(f, a, &n);
 
-	for (uint32_t i = a->from; i < a->to; i++)
-		if ((k = tfh_launch_at(f, i)))
-			has[k->bucket] = true;
 	for (uint32_t i = b->from; i < b->to; i++)
-		n += (k = tfh_launch_at(f, i)) && has[k->bucket];
-	return n;
+		shared += (k = tfh_launch_at(f, i)) &&
+			  bsearch(&k->rough, has, n, sizeof(*has), by_hash);
+	free(has);
+	return shared;
 }
 
 /* Whether it computes gradients or applies them, by the names of its kernels. */
@@ -66,21 +90,25 @@ static bool trains(const struct tfh_finder *f, const struct tfh_interval *a)
 	return false;
 }
 
-/* Whether interval a launches the forward pass of b: most of its functions are also launched by b.
- * If names show that b trains and a does not, one is enough: others compute its metrics. */
-static bool is_pass_of(const struct tfh_finder *f, const struct tfh_interval *a,
-		       const struct tfh_interval *b)
-{
-	uint32_t n = shared(f, b, a);
-
-	return (double)n >= TFH_LOOPS_EVAL_KNOWN_SHARE * a->launches ||
-	       (TFH_DETECT_METRIC_KERNELS && n && trains(f, b) && !trains(f, a));
-}
-
 /* Whether runs of the two alternate, epoch after epoch. */
 static bool in_turn(const struct interval_kind *e, const struct interval_kind *train)
 {
 	return e->runs > 1 && train->runs > 1;
+}
+
+/* Whether e launches the forward pass of steps that train: most of its functions are also launched
+ * by these. If names show that these train and e does not, one is enough: others compute its
+ * metrics. None is needed if the two come by turns: a function of its own computes the forward pass
+ * without gradients, or acts. */
+static bool is_pass_of(const struct tfh_finder *f, const struct interval_kind *e,
+		       const struct interval_kind *train)
+{
+	const struct tfh_interval *a = &f->v[e->first], *b = &f->v[train->first];
+	uint32_t n = shared(f, b, a);
+
+	return (double)n >= TFH_LOOPS_EVAL_KNOWN_SHARE * a->launches ||
+	       (TFH_DETECT_METRIC_KERNELS && (n || in_turn(e, train)) && trains(f, b) &&
+		!trains(f, a));
 }
 
 /* Whether names show that it is only the forward pass of steps that train, of which there are
@@ -107,7 +135,7 @@ static bool evaluates(const struct tfh_finder *f, const struct interval_kind *e,
 	    (e->ns >= train->ns && !in_turn(e, train)))
 		return false;
 	return is_picture(f, e, train) ||
-	       (e->runs * TFH_LOOPS_EVAL_RUN <= e->n && is_pass_of(f, a, b) &&
+	       (e->runs * TFH_LOOPS_EVAL_RUN <= e->n && is_pass_of(f, e, train) &&
 		(double)shared(f, a, b) <= TFH_LOOPS_EVAL_TRAIN_SHARE * b->launches);
 }
 

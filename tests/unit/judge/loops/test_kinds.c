@@ -70,6 +70,29 @@ static void test_metric(void **state)
 	}
 }
 
+/* Between series of steps that train, an agent acts, by a kernel of its own that training does not launch, whichever number it has. */
+static void test_acting(void **state)
+{
+	(void)state;
+	for (uint32_t k = 0; k < 40; k++) {
+		struct job j = job_new();
+		j.g->name[TFT_NAME_FUNCTION][UPDATE] = "momentum_sgd";
+		for (uint32_t round = 0; round < 5; round++) {
+			for (int i = 0; i < 20; i++) {
+				up(&j, 4000);
+				kernel(&j, METRIC + k, 64, 0.1);
+				fetch(&j, 64);
+			}
+			for (int i = 0; i < 10; i++) {
+				up(&j, 100000);
+				train(&j, 1, 0.3);
+				fetch(&j, 4);
+			}
+		}
+		tfh_result_free(judge(&j, 50, 0));
+	}
+}
+
 /* Two phases of one network, one of the other, which takes noise of its own, and is read: they are one
  * step if names show that each updates a model. */
 static void test_phases(void **state)
@@ -101,6 +124,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_metric),
+		cmocka_unit_test(test_acting),
 		cmocka_unit_test(test_early),
 		cmocka_unit_test(test_phases),
 	};
