@@ -353,6 +353,31 @@ static void find_class(struct lines *x)
 	x->only_class = x->kind != TFH_SEGMENT_NONE && n >= (size_t)TFH_FACTS_SAMPLE_LEAST;
 }
 
+/* A verdict about compiling is also about what backward passes compile, inside of their calls. */
+static int add_within(struct lines *x)
+{
+	const struct tfh_facts *facts = x->accounts->facts;
+	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+	size_t window = 0;
+	int rc = 0;
+
+	if (x->kind != TFH_SEGMENT_NONE || x->r->verdict.cause != TFH_CAUSE_HOST_COMPILE)
+		return 0;
+	for (size_t i = 0; i < tfh_samples_within_count(facts->samples) && !rc; i++) {
+		struct tfh_seen_sample k = tfh_samples_within_at(facts->samples, i);
+		uint32_t n = tfh_frames_at(facts, k.place, frame);
+		enum tfh_role role = tfh_place_role(frame, n, TFH_ORDER_UNKNOWN);
+		if (!n || !tfh_role_compiles(role) || !facts->thread[k.thread].drives ||
+		    !tfh_judged_at(x->accounts, k.t, &window))
+			continue;
+		k.at = TFH_AT(role, 0);
+		x->cause_ns += k.ns;
+		x->cause_samples++;
+		rc = add_lead(x, frame, n, &k, NULL);
+	}
+	return rc;
+}
+
 int tfh_find_lines(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	const struct tfh_stack_samples *samples = accounts->facts->samples;
@@ -370,6 +395,8 @@ int tfh_find_lines(const struct tfh_accounts *accounts, struct tfh_result *r)
 		if ((judged || about) && accounts->facts->thread[k.thread].drives)
 			rc = add_sample(&x, &k, judged, about);
 	}
+	if (!rc)
+		rc = add_within(&x);
 	if (!rc && r->verdict.cause != TFH_CAUSE_NONE && x.cause_ns > 0)
 		choose(&x);
 	name_work(&x);

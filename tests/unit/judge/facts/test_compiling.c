@@ -13,10 +13,10 @@ static uint32_t line(void *arg, uint32_t process, uint32_t place, struct tfh_mod
 {
 	(void)arg;
 	(void)process;
-	if (place != 7 || most < 2)
+	if ((place != 7 && place != 8) || most < 2)
 		return 0;
 	frame[0] = (struct tfh_model_line){called, "backend_compile_and_load", 395, true};
-	frame[1] = (struct tfh_model_line){"/home/me/train.py", "train", 12, false};
+	frame[1] = (struct tfh_model_line){"/home/me/train.py", "train", place + 5, false};
 	return 2;
 }
 
@@ -241,7 +241,7 @@ static void test_scheduling(void **state)
 enum { BACKWARD = 1 };
 
 /* A job on the CPU, of which every tenth step has another shape: its forward pass compiles for 100 ms, and its backward pass, a call,
- * for 200 ms before it computes. Samples inside the call show that. */
+ * for 200 ms before it computes. Samples inside the call show that, and at which line. */
 static void test_backward(void **state)
 {
 	(void)state;
@@ -257,7 +257,7 @@ static void test_backward(void **state)
 		       until = from + 9 + (compiles ? 200 : 0);
 		for (int k = 0; k < 10 && compiles; k++) {
 			gen_sample(g, 0, t + 5 + 9 * k, TFT_STATE_RUNNING, 7, 10);
-			gen_sample(g, 0, from + 5 + 19 * k, TFT_STATE_RUNNING, 7, 20)->w[1] |=
+			gen_sample(g, 0, from + 5 + 19 * k, TFT_STATE_RUNNING, 8, 20)->w[1] |=
 				(uint64_t)TFH_FN_TFE_Execute << 16;
 		}
 		gen_exec(g, BACKWARD, from, until);
@@ -269,6 +269,8 @@ static void test_backward(void **state)
 	gen_closed(r);
 	gen_expect(r, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_COMPILE);
 	assert_true(fabs(1e3 * r->found.cause_s[TFH_CAUSE_HOST_COMPILE] - 30) < 3);
+	assert_int_equal(r->found.line.line, 13);
+	assert_true(fabs(1e3 * r->found.line.s_per_step - 20) < 2);
 	tfh_result_free(r);
 }
 
