@@ -30,6 +30,13 @@ static bool is_directory(const char *path)
 	return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
+static bool is_empty(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && !st.st_size;
+}
+
 /* A file that can be read only once: a pipe, a terminal, "-". */
 static bool is_stream(const char *path)
 {
@@ -97,8 +104,8 @@ static enum trace_kind kind_of(const char *path)
 		       : kind;
 }
 
-/* Describes a file that is neither a readable trace nor tfhook's own; NULL if unknown. */
-static const char *other_format(const char *path, const uint8_t *head, size_t n)
+/* Describes a file that is no trace, whatever its name says, by its first bytes; NULL if unknown. */
+static const char *other_bytes(const uint8_t *head, size_t n)
 {
 	static const struct {
 		const char *bytes, *what;
@@ -112,11 +119,23 @@ static const char *other_format(const char *path, const uint8_t *head, size_t n)
 		{"\x80\4\x95",
 		 "a Python pickle, such as PyTorch's memory snapshot: it holds no times; use the "
 		 "profiler's trace"},
+		{"version https://git-lfs.",
+		 "a pointer of Git LFS to the file: `git lfs pull` brings it"},
 	};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
 		if (n >= strlen(all[i].bytes) && !memcmp(head, all[i].bytes, strlen(all[i].bytes)))
 			return all[i].what;
+	return NULL;
+}
+
+/* The same for a file that is neither a readable trace nor tfhook's own. */
+static const char *other_format(const char *path, const uint8_t *head, size_t n)
+{
+	const char *what = other_bytes(head, n);
+
+	if (what)
+		return what;
 	if (tfh_ends_with(path, ".nsys-rep") || tfh_ends_with(path, ".qdrep"))
 		return "a report of Nsight Systems: export it with `nsys export --type sqlite "
 		       "FILE`, and give tfhook the .sqlite file";
@@ -230,12 +249,16 @@ static int add_session(struct trace_list *l, const char *dir)
 	return add_files(l, path);
 }
 
-/* Adds the traces of a directory; none if it is a run directory. */
+/* Adds the traces of a directory; none if it is a run directory. Ascend's profiler puts its trace
+ * into a directory below, beside files without any. */
 static int add_directory(struct trace_list *l, const char *dir)
 {
+	char below[4096];
 	uint32_t before = l->n;
-	int rc = add_files(l, dir);
+	int rc;
 
+	snprintf(below, sizeof(below), "%s/ASCEND_PROFILER_OUTPUT", dir);
+	rc = add_files(l, is_directory(below) ? below : dir);
 	if (!rc && l->n == before)
 		rc = add_session(l, dir);
 	if (rc != -EEXIST)
@@ -334,7 +357,16 @@ static int read_stream(struct tfh_builder *b, const char *path, struct tfh_err *
 /* A pipe is read only if the user named it; one found in a directory may never have a writer. */
 static int read_file(struct tfh_builder *b, const char *path, bool asked, struct tfh_err *err)
 {
-	switch (kind_of(path)) {
+	enum trace_kind kind = kind_of(path);
+	uint8_t head[256];
+	size_t n = kind == STREAM ? 0 : head_of(path, head, sizeof(head));
+	const char *other = other_bytes(head, n);
+
+	if (!other && kind == KINETO && kind_of_bytes(head, n) != KINETO) /* but for its name */
+		other = n ? "no JSON" : is_empty(path) ? "empty" : NULL;
+	if (other)
+		return tfh_err_set(err, -ENOMSG, "%s: %s", path, other);
+	switch (kind) {
 	case STREAM:
 		return asked ? read_stream(b, path, err)
 			     : tfh_err_set(err, -ENOMSG, "%s: not a regular file", path);

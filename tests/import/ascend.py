@@ -83,6 +83,13 @@ got = report(ascend(trace, "msprof_1.json", host=False))
 assert got["steps"]["clock"] == "mark" and got["steps"]["count"] == want["steps"]["count"], got["steps"]
 assert abs(parts(got)["compute"] / parts(want)["compute"] - 1) < 0.02, (parts(got), parts(want))
 
+# As it is written to a directory.
+os.makedirs(TMP + "/host_1_ascend_pt/ASCEND_PROFILER_OUTPUT")
+with open(TMP + "/host_1_ascend_pt/profiler_info.json", "w") as f:
+    f.write("{}")
+os.rename(path, TMP + "/host_1_ascend_pt/ASCEND_PROFILER_OUTPUT/trace_view.json")
+assert report(TMP + "/host_1_ascend_pt")["verdict"] == again["verdict"]
+
 for row in ("Ascend Hardware", "Communication"):
     said = tfhook("report", ascend(trace, "part.json", host=False, rows=(row,)), status=5).stderr.decode()
     assert "trace_view.json" in said and said.count("\n") == 1, said

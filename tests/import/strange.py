@@ -172,6 +172,18 @@ for name, data, words in (
     code, _, err = run("report", os.path.join(TMP, name))
     assert code in (3, 5) and words in err and err.count("\n") == 1, (name, code, err)
 
+# Files of which only the name is a trace's, and what they are instead.
+for name in ("a.json", "a.json.gz", "a.xplane.pb", "a.sqlite"):
+    with open(os.path.join(TMP, name), "w") as f:
+        f.write("version https://git-lfs.github.com/spec/v1\noid sha256:12\nsize 5\n")
+    code, _, err = run("report", os.path.join(TMP, name))
+    assert code == 3 and "git lfs pull" in err and err.count("\n") == 1, (name, code, err)
+for name, text, words in ("b.json", "", "empty"), ("c.json", "<!DOCTYPE html>", "no JSON"), ("d.json", "PK\3\4", "unpack"):
+    with open(os.path.join(TMP, name), "w") as f:
+        f.write(text)
+    code, _, err = run("report", os.path.join(TMP, name))
+    assert code == 3 and words in err and err.count("\n") == 1, (name, code, err)
+
 # More threads than any process has do not cost memory for each.
 t = Trace()
 for i in range(70000):
