@@ -337,13 +337,6 @@ static int add_arrow(struct tfh_kineto *k, const struct tfh_kineto_entry *e)
 	return 0;
 }
 
-static void add_ascend(struct tfh_kineto *k)
-{
-	if (!k->ascend)
-		tfh_build_source(k->b, TFH_SRC_ASCEND);
-	k->ascend = true;
-}
-
 static int begin_process(struct tfh_kineto *k)
 {
 	int64_t process;
@@ -419,8 +412,10 @@ int tfh_kineto_add(struct tfh_kineto *k, struct tfh_kineto_entry *e)
 	if (tfh_rocprof_is(e))
 		add_rocprof(k, e);
 	else if (e->phase == 'X' && e->category == TFH_KINETO_OTHER && !k->rocprof &&
-		 tfh_ascend_entry(e, label_of(k, e->pid)))
-		add_ascend(k);
+		 tfh_ascend_entry(e, label_of(k, e->pid))) {
+		tfh_build_source(k->b, TFH_SRC_ASCEND);
+		k->ascend = true;
+	}
 	if (e->ts < -TFH_IMPORT_TIME || e->ts > TFH_IMPORT_TIME)
 		return 0;
 	if (e->category == TFH_KINETO_NPU_ARROW)

@@ -12,8 +12,6 @@ static const char *other_database(struct tfh_tables *t)
 	static const struct {
 		const char *table, *what;
 	} all[] = {
-		{"rocpd_string",
-		 "rocprofv3's database: not supported; use PyTorch's or JAX's profile"},
 		{"STR_TABLE", "rocprof's database: use the results.json written with it"},
 		{"StringTable",
 		 "nvprof's database: not supported; record the job with nsys or `tfhook run`"},
@@ -27,23 +25,6 @@ static const char *other_database(struct tfh_tables *t)
 		if (tfh_tables_have(t, all[i].table))
 			return all[i].what;
 	return "an SQLite database, but not exported by nsys";
-}
-
-static int read_tables(struct tfh_nsys *n, struct tfh_tables *t, struct tfh_err *err)
-{
-	int rc = 0;
-
-	for (const struct tfh_nsys_table *table = tfh_nsys_tables; table->name && !rc; table++) {
-		uint32_t columns = 0;
-		while (columns < TFH_TABLE_COLUMNS && table->column[columns])
-			columns++;
-		rc = tfh_tables_each(t, table->name, table->column, columns, table->where,
-				     table->row, n, err);
-		if (rc && !err->code)
-			tfh_err_set(err, rc, "%s",
-				    rc == -E2BIG ? "too many processes" : "out of memory");
-	}
-	return rc;
 }
 
 static int by_rank(const void *a, const void *b)
@@ -100,20 +81,17 @@ static void drop(struct tfh_nsys *n)
 	tfh_arena_free(&n->arena);
 }
 
-int tfh_import_nsys(struct tfh_builder *b, const char *path, struct tfh_err *err)
+static int read_export(struct tfh_builder *b, struct tfh_tables *t, const char *path,
+		       struct tfh_err *err)
 {
 	struct tfh_nsys n = {.b = b, .host = ""};
-	struct tfh_tables *t;
-	int rc = tfh_tables_open(path, &t, err);
+	int rc;
 
-	if (rc)
-		return rc;
 	tfh_arena_init(&n.arena, 0);
-	*err = (struct tfh_err){0};
 	if (!tfh_tables_have(t, "StringIds"))
 		rc = tfh_err_set(err, -ENOMSG, "%s: %s", path, other_database(t));
 	else
-		rc = read_tables(&n, t, err);
+		rc = tfh_nsys_read(tfh_nsys_tables, t, &n, err);
 	if (!rc && !n.work)
 		rc = tfh_err_set(
 			err, -ENODATA,
@@ -126,6 +104,19 @@ int tfh_import_nsys(struct tfh_builder *b, const char *path, struct tfh_err *err
 	if (!rc && (rc = finish(&n)))
 		tfh_err_set(err, rc, "out of memory");
 	drop(&n);
+	return rc;
+}
+
+int tfh_import_nsys(struct tfh_builder *b, const char *path, struct tfh_err *err)
+{
+	struct tfh_tables *t;
+	int rc = tfh_tables_open(path, &t, err);
+
+	if (rc)
+		return rc;
+	*err = (struct tfh_err){0};
+	rc = tfh_tables_have(t, "rocpd_string") ? tfh_import_rocpd(b, t, path, err)
+						: read_export(b, t, path, err);
 	tfh_tables_close(t);
 	return rc;
 }

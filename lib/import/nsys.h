@@ -53,9 +53,17 @@ struct tfh_nsys_table {
 	const char *name;
 	const char *column[TFH_TABLE_COLUMNS];
 	const char *where;
-	int (*row)(void *nsys, const struct tfh_table_row *row);
+	int (*row)(void *arg, const struct tfh_table_row *row);
 };
 extern const struct tfh_nsys_table
 	tfh_nsys_tables[]; /* in the order in which they are to be read; name NULL: the end */
+
+/* Reads tables; `arg` is the first argument of their rows. 0 or a negative errno with err. */
+int tfh_nsys_read(const struct tfh_nsys_table *table, struct tfh_tables *t, void *arg,
+		  struct tfh_err *err);
+
+/* rocpd.c: reads rocprofv3's database. */
+int tfh_import_rocpd(struct tfh_builder *b, struct tfh_tables *t, const char *path,
+		     struct tfh_err *err);
 
 #endif

@@ -559,3 +559,21 @@ const struct tfh_nsys_table tfh_nsys_tables[] = {
 	{"ThreadNames", {"globalTid", "nameId", "name"}, NULL, row_thread_name},
 	{NULL, {NULL}, NULL, NULL},
 };
+
+int tfh_nsys_read(const struct tfh_nsys_table *table, struct tfh_tables *t, void *arg,
+		  struct tfh_err *err)
+{
+	int rc = 0;
+
+	for (; table->name && !rc; table++) {
+		uint32_t columns = 0;
+		while (columns < TFH_TABLE_COLUMNS && table->column[columns])
+			columns++;
+		rc = tfh_tables_each(t, table->name, table->column, columns, table->where,
+				     table->row, arg, err);
+		if (rc && !err->code)
+			tfh_err_set(err, rc, "%s",
+				    rc == -E2BIG ? "too many processes" : "out of memory");
+	}
+	return rc;
+}

@@ -104,7 +104,8 @@ static enum trace_kind kind_of(const char *path)
 		       : kind;
 }
 
-/* Describes a file that is no trace, whatever its name says, by its first bytes; NULL if unknown. */
+/* Describes a file that is no trace, whatever its name says, by its first bytes; NULL if
+ * unknown. */
 static const char *other_bytes(const uint8_t *head, size_t n)
 {
 	static const struct {
