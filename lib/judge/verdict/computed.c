@@ -313,6 +313,25 @@ static const char *keep_function(const struct computed *x)
 	return tfh_graph_base(facts, facts->tag.v[best].name);
 }
 
+/* A part that only samples show, and whose share has an error that includes 0, counts with the
+ * others: samples tell that there is one, but not how long it takes. */
+static void join_unsure(struct computed *x)
+{
+	double seen = 0, n = (double)x->all_samples;
+
+	for (int k = 0; k < TFH_COMPUTES_COUNT; k++)
+		seen += x->seen_ns[k];
+	for (int k = 0; k < TFH_COMPUTES_OTHER; k++) {
+		double share = seen > 0 ? x->seen_ns[k] / seen : 0;
+		if (x->ns[k] > 0 || !x->samples[k] || share > tfh_share_error(share, n))
+			continue;
+		x->seen_ns[TFH_COMPUTES_OTHER] += x->seen_ns[k];
+		x->samples[TFH_COMPUTES_OTHER] += x->samples[k];
+		x->seen_ns[k] = 0;
+		x->samples[k] = 0;
+	}
+}
+
 /* Samples divide what neither calls nor ranges took of the steps' computing. */
 static void divide(struct computed *x, struct tfh_result *r)
 {
@@ -360,6 +379,7 @@ int tfh_find_computed(const struct tfh_accounts *accounts, struct tfh_result *r)
 	}
 	if (!rc)
 		rc = divide_callers(&x);
+	join_unsure(&x);
 	if (!rc)
 		divide(&x, r);
 	free(x.caller.v);

@@ -187,6 +187,27 @@ static void test_function(void **state)
 	tfh_result_free(r);
 }
 
+/* Of the time between backward passes, 4 samples in modules stand for a hundredth: that is no figure. */
+static void test_hardly_seen(void **state)
+{
+	struct gen *g = start();
+	double t = 100;
+
+	(void)state;
+	for (int i = 0; i < 40; i++, t += 40) {
+		gen_sample(g, 0, t + 5, TFT_STATE_RUNNING, OWN, 18);
+		if (i % 10 == 9)
+			gen_sample(g, 0, t + 10, TFT_STATE_RUNNING, FORWARD, 2);
+		backward(g, t + 18, t + 31);
+		range(g, t + 34, t + 39);
+	}
+	struct tfh_result *r = gen_judge(g);
+	part(r, TFH_COMPUTES_FORWARD, 0, 0);
+	assert_true(r->found.computed.part[TFH_COMPUTES_OTHER].s_per_step > 15e-3);
+	assert_int_equal(r->found.computed.part[TFH_COMPUTES_FORWARD].samples, 0);
+	tfh_result_free(r);
+}
+
 static void test_device(void **state)
 {
 	struct gen *g = start();
@@ -208,9 +229,9 @@ static void test_device(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_torch), cmocka_unit_test(test_closure),
+		cmocka_unit_test(test_torch),	   cmocka_unit_test(test_closure),
 		cmocka_unit_test(test_evaluation), cmocka_unit_test(test_function),
-		cmocka_unit_test(test_device)};
+		cmocka_unit_test(test_device),	   cmocka_unit_test(test_hardly_seen)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
