@@ -1,4 +1,5 @@
 /* Where in the program the time goes. */
+#include "base/text.h"
 #include "model/symbols/pylines.h"
 #include "report/words/remedy.h"
 #include "report/words/words.h"
@@ -148,6 +149,17 @@ const char *tfh_called_from(struct tfh_wording *w, const char *fn, const char *w
 		l->callee_line, l->callee);
 }
 
+/* Whether the call's place begins with the line that samples show, which has a row of its own. */
+static bool is_sampled(struct tfh_wording *w, const struct tfh_call_site *site)
+{
+	const struct tfh_seen_line *l = &w->r->found.line;
+
+	if (!l->file || !l->samples || w->r->lead || !site->where)
+		return false;
+	const char *at = tfh_phrase(w, "%s:%u ", tfh_file_words(w, l->file), l->line);
+	return tfh_starts_with(site->where, at);
+}
+
 const char *tfh_place_line(struct tfh_wording *w, enum tfh_cause cause)
 {
 	const struct tfh_findings *found = &w->r->found;
@@ -158,7 +170,7 @@ const char *tfh_place_line(struct tfh_wording *w, enum tfh_cause cause)
 	if (is_code(w, cause) || cause == TFH_CAUSE_HOST_UNKNOWN ||
 	    cause == TFH_CAUSE_HOST_CALLBACK || names_verdict(w, cause))
 		return pause_line(w, cause);
-	return site ? tfh_called_from(w, site->fn, site->where) : NULL;
+	return site && !is_sampled(w, site) ? tfh_called_from(w, site->fn, site->where) : NULL;
 }
 
 const char *tfh_code_events(const struct tfh_result *r)

@@ -353,6 +353,24 @@ static void test_same_line(void **state)
 	}
 }
 
+/* So is a line that both samples and the stacks of calls name. */
+static void test_called_line(void **state)
+{
+	(void)state;
+	struct words w;
+
+	for (uint32_t line = 7; line < 9; line++) {
+		begin(&w, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_COMPILE);
+		w.r.found.load = (struct tfh_call_site){
+			.fn = "cuModuleLoadData", .where = "a.py:7 draw > tinygrad/tensor.py:7 f"};
+		w.r.found.line = (struct tfh_seen_line){
+			.file = "/job/a.py", .function = "draw", .line = line, .samples = 9};
+		const char *text = tfh_place_line(&w.said, TFH_CAUSE_HOST_COMPILE);
+		assert_int_equal(text != NULL, line != 7);
+		tfh_wording_free(&w.said);
+	}
+}
+
 static void test_ordinals(void **state)
 {
 	(void)state;
@@ -514,7 +532,8 @@ int main(void)
 		cmocka_unit_test(test_torch),	       cmocka_unit_test(test_unpacks),
 		cmocka_unit_test(test_times),	       cmocka_unit_test(test_same_line),
 		cmocka_unit_test(test_ordinals),       cmocka_unit_test(test_small_things),
-		cmocka_unit_test(test_spent_in_steps), cmocka_unit_test(test_least_waiting),
+		cmocka_unit_test(test_called_line),    cmocka_unit_test(test_spent_in_steps),
+		cmocka_unit_test(test_least_waiting),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
