@@ -196,6 +196,7 @@ static int predict(const struct tfh_accounts *accounts, struct tfh_samples *samp
 		tfh_device_whatif(accounts->device, samples, r);
 		tfh_xprof_fill(samples, r->xprof);
 		rc = tfh_prefer_gain(accounts, r);
+		tfh_find_uneven_devices(r);
 	}
 	if (rc)
 		return rc;

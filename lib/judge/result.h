@@ -84,6 +84,12 @@ const struct tfh_rank *tfh_rank_waited_for(const struct tfh_result *r);
 double tfh_into_run(const struct tfh_result *r, double s);
 /* The index of that kind in `recurring`, plus 1, as in `lead`; 0: it does not recur. */
 uint32_t tfh_recurring_of(const struct tfh_result *r, enum tfh_segment kind);
+/* Seconds a step that the busiest device of the process computes longer than its devices do on
+ * average. */
+double tfh_uneven_devices_s(const struct tfh_result *r);
+/* The step if all devices of the process computed as long; NAN: they do, or in succession, or there
+ * is only one. */
+double tfh_even_devices_s(const struct tfh_result *r);
 /* Whether most steps instantiate a graph, rather than launch the one they have. */
 bool tfh_makes_graphs(const struct tfh_result *r);
 void tfh_result_free(struct tfh_result *r);

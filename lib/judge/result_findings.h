@@ -104,8 +104,9 @@ struct tfh_machine_findings {
 /* What a line is to the verdict's cause. */
 enum tfh_line_kind {
 	TFH_LINE_IS,
-	TFH_LINE_ASKS,	/* where batches are asked for; what makes them has no line */
-	TFH_LINE_MAKES, /* where the slow stage is made */
+	TFH_LINE_ASKS,	 /* where batches are asked for; what makes them has no line */
+	TFH_LINE_MAKES,	 /* where the slow stage is made */
+	TFH_LINE_AWAITS, /* where the program waits for its devices */
 	TFH_LINE_KINDS
 };
 

@@ -173,6 +173,7 @@ static int add_calls(struct call_lines *x, const struct tfh_result *r)
 {
 	switch (x->cause) {
 	case TFH_CAUSE_HOST_SYNC:
+	case TFH_CAUSE_COMPUTE_IMBALANCE:
 		return add_waits(x);
 	case TFH_CAUSE_HOST_ALLOC:
 		return add_sites(x, x->accounts->alloc_site);
@@ -305,6 +306,8 @@ int tfh_find_call_lines(const struct tfh_accounts *accounts, struct tfh_result *
 		choose_computing(&x, r);
 	else if (!rc)
 		choose(&x, r);
+	if (x.cause == TFH_CAUSE_COMPUTE_IMBALANCE && r->found.line.file)
+		r->found.line.kind = TFH_LINE_AWAITS;
 	free(x.made.v);
 	return rc;
 }

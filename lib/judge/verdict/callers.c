@@ -112,8 +112,10 @@ static void take(const struct caller_sums *x, struct tfh_seen_line *line)
 	line->s_per_step *= share;
 }
 
-/* Whether another caller may take the place of what is there now; 0 or -ENOMEM in *rc. */
-static bool name_caller(const struct tfh_accounts *accounts, struct tfh_seen_line *line, int *rc)
+/* Whether another caller may take the place of what is there now; 0 or -ENOMEM in *rc. *callers:
+ * how many lines call its function, of which there have to be `least`. */
+static bool name_caller(const struct tfh_accounts *accounts, struct tfh_seen_line *line,
+			size_t least, size_t *callers, int *rc)
 {
 	struct caller_sums x = {.accounts = accounts,
 				.line = {line->file, line->function, line->line, false},
@@ -124,7 +126,8 @@ static bool name_caller(const struct tfh_accounts *accounts, struct tfh_seen_lin
 	add_calls(&x);
 	add_samples(&x);
 	*rc = x.rc;
-	bool passes = !x.rc && !x.hidden && x.caller.of.n > 1 &&
+	*callers = x.caller.of.n;
+	bool passes = !x.rc && !x.hidden && x.caller.of.n >= least &&
 		      x.last - x.first < TFH_VERDICT_WRAPPER_LINES;
 	if (passes) {
 		tfh_line_sums_sort(&x.caller);
@@ -138,18 +141,39 @@ static bool name_caller(const struct tfh_accounts *accounts, struct tfh_seen_lin
 static bool is_of_calls(enum tfh_cause cause)
 {
 	return cause == TFH_CAUSE_HOST_SYNC || cause == TFH_CAUSE_HOST_ALLOC ||
-	       cause == TFH_CAUSE_HOST_LAUNCH || tfh_cause_part(cause) == TFH_PART_TRANSFER;
+	       cause == TFH_CAUSE_HOST_LAUNCH || cause == TFH_CAUSE_COMPUTE_IMBALANCE ||
+	       tfh_cause_part(cause) == TFH_PART_TRANSFER;
+}
+
+/* Each device may have a wait of its own, in a loop over all of them: functions with one caller are
+ * passed, too, if a later one has several. */
+static int find_awaiting(const struct tfh_accounts *accounts, struct tfh_seen_line *line)
+{
+	struct tfh_seen_line at = *line;
+	size_t callers;
+	int rc = 0;
+
+	for (int i = 0; i < TFH_VERDICT_WRAPPERS && name_caller(accounts, &at, 1, &callers, &rc);
+	     i++)
+		if (callers > 1)
+			*line = at;
+	return rc;
 }
 
 int tfh_find_callers(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	struct tfh_seen_line *line = &r->found.line;
+	bool awaits = line->kind == TFH_LINE_AWAITS;
+	size_t callers;
 	int rc = 0;
 
-	if (!TFH_DETECT_WRAPPERS || !line->file || !line->line || line->kind != TFH_LINE_IS ||
-	    r->lead || r->verdict.cause == TFH_CAUSE_NONE || !is_of_calls(r->verdict.cause))
+	if (!TFH_DETECT_WRAPPERS || !line->file || !line->line ||
+	    (line->kind != TFH_LINE_IS && !awaits) || r->lead ||
+	    r->verdict.cause == TFH_CAUSE_NONE || !is_of_calls(r->verdict.cause))
 		return 0;
-	for (int i = 0; i < TFH_VERDICT_WRAPPERS && name_caller(accounts, line, &rc);)
+	if (awaits)
+		return find_awaiting(accounts, line);
+	for (int i = 0; i < TFH_VERDICT_WRAPPERS && name_caller(accounts, line, 2, &callers, &rc);)
 		i++;
 	return rc;
 }

@@ -65,6 +65,8 @@ void tfh_find_stage_lines(const struct tfh_accounts *accounts, struct tfh_result
 int tfh_find_asked_line(const struct tfh_accounts *accounts, struct tfh_result *r);
 /* worker_lines.c: lines of the child processes that make batches. 0 or -ENOMEM. */
 int tfh_find_workers(const struct tfh_accounts *accounts, struct tfh_result *r);
+/* uneven_devices.c: computing for unequal times is a cause of its own. Needs the tables. */
+void tfh_find_uneven_devices(struct tfh_result *r);
 /* new_pools.c: a pool that is made anew in many steps. 0 or -ENOMEM. */
 int tfh_find_new_pools(const struct tfh_accounts *accounts, struct tfh_result *r);
 /* lock_holder.c: who holds the mutex that the steps wait for, and the line that asks for it. Runs

@@ -87,7 +87,8 @@ static void advise_optimizer(struct tfh_wording *w)
 		   TFH_REMOVE_NONE);
 }
 
-/* A step is as long as the device that computes longest. */
+/* A step is as long as the device that computes longest. even: its length if all computed as long;
+ * NAN: not known. */
 static void advise_even_devices(struct tfh_wording *w, double even)
 {
 	double step = tfh_step_s(w->r);
@@ -96,10 +97,11 @@ static void advise_even_devices(struct tfh_wording *w, double even)
 					.ceiling_speedup = step / even,
 					.saved_s = (step - even) * (double)w->r->steps.total};
 
-	tfh_advise_gain(w, "the devices compute for unequal times", w->text,
-			"give the device that computes longest less of each batch (or fewer "
-			"layers), and the others more",
-			&gain);
+	struct tfh_remedy m = tfh_remedy_of(TFH_CAUSE_COMPUTE_IMBALANCE);
+	if (even > 0)
+		tfh_advise_gain(w, m.finding, w->text, m.todo, &gain);
+	else
+		tfh_advise(w, m.finding, w->text, m.todo, TFH_REMOVE_NONE);
 }
 
 static void explain_busy(struct tfh_wording *w)
@@ -120,16 +122,19 @@ static void explain_busy(struct tfh_wording *w)
 				       few ? ", mostly with kernels too small to fill it: blocks "
 					     "for less than half of its multiprocessors"
 					   : "");
+	const char *line = v->cause == TFH_CAUSE_COMPUTE_IMBALANCE ? tfh_verdict_line(w) : NULL;
+	if (line)
+		tfh_evidence(w, TFH_TELLS_LINE, line);
 	const char *parts = r->found.cpu_only ? tfh_computed_shares(w) : NULL;
 	w->text = parts ? parts : w->text;
-	if (even > 0)
+	if (even > 0 || v->cause == TFH_CAUSE_COMPUTE_IMBALANCE)
 		advise_even_devices(w, even);
 	tfh_explain_families(w);
 	advise_optimizer(w);
 	const char *todo = v->cause == TFH_CAUSE_COMPUTE_DENSE ? compute_advice(r) : NULL;
 	/* A dominant op has its own line; more devices would not help where one is idle. */
 	if (!(even > 0 && v->cause == TFH_CAUSE_COMPUTE_DENSE) &&
-	    v->cause != TFH_CAUSE_COMPUTE_DOMINANT_OP &&
+	    v->cause != TFH_CAUSE_COMPUTE_IMBALANCE && v->cause != TFH_CAUSE_COMPUTE_DOMINANT_OP &&
 	    !(v->cause == TFH_CAUSE_COMPUTE_DENSE && is_one_kernel(r)))
 		tfh_advise(
 			w, m.finding,

@@ -14,35 +14,12 @@ static const struct tfh_device_time *extreme(const struct tfh_result *r, bool mo
 	return d;
 }
 
-/* Seconds a step that the busiest device computes longer than the devices on average. */
-static double uneven_s(const struct tfh_result *r)
-{
-	double all = 0;
-
-	for (uint32_t i = 0; i < r->n_devices; i++)
-		all += r->devices[i].compute_s;
-	return r->n_devices > 1 ? extreme(r, true)->compute_s - all / r->n_devices : 0;
-}
-
-double tfh_even_devices_s(const struct tfh_result *r)
-{
-	double step = tfh_step_s(r), least = TFH_BLOCKING_SHARE * step, more = uneven_s(r);
-
-	/* Where something computes longer than the busiest device does, the devices compute in
-	 * succession, and a step takes their sum however that is divided. */
-	return more > 0 && more >= least &&
-			       r->breakdown[TFH_PART_COMPUTE].s_per_step <=
-				       extreme(r, true)->compute_s + least
-		       ? step - more
-		       : NAN;
-}
-
 const char *tfh_devices_line(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
 	double step = tfh_step_s(r);
 
-	if (r->n_devices < 2 || !(uneven_s(r) >= TFH_BLOCKING_SHARE * step))
+	if (r->n_devices < 2 || !(tfh_uneven_devices_s(r) >= TFH_BLOCKING_SHARE * step))
 		return NULL;
 	const struct tfh_device_time *most = extreme(r, true), *least = extreme(r, false);
 	return tfh_phrase(

@@ -124,6 +124,10 @@ static const struct {
 	 {"one op takes most of the computing",
 	  "see what limits it (Nsight Compute), and look for a cheaper algorithm, another layout, "
 	  "or a fused kernel"}},
+	{TFH_CAUSE_COMPUTE_IMBALANCE,
+	 {"the devices compute for unequal times",
+	  "give the device that computes longest less of each batch (or fewer layers), and the "
+	  "others more"}},
 	{TFH_CAUSE_COMPUTE_CPU,
 	 {"the step computes on the CPU",
 	  "if a GPU should do it, check that the framework finds one "

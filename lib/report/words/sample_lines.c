@@ -167,8 +167,11 @@ static const char *line_text(struct tfh_wording *w, bool share)
 				  l->given ? ", given to its stage" : " is made", at);
 	/* Backtraces of calls measure nothing where the cause is more than these calls. */
 	if (!l->samples && w->r->verdict.cause != TFH_CAUSE_COMPUTE_CPU)
-		return tfh_phrase(w, "%s%s%s", l->kind == TFH_LINE_ASKS ? "asked for in " : "", at,
-				  called);
+		return tfh_phrase(w, "%s%s%s",
+				  l->kind == TFH_LINE_ASKS     ? "asked for in "
+				  : l->kind == TFH_LINE_AWAITS ? "the devices are awaited in "
+							       : "",
+				  at, called);
 	return tfh_phrase(w, "%s: %s%s%s", at, share ? share_text(w, l) : times_text(w, l), called,
 			  share ? "" : function_text(w, l));
 }

@@ -116,9 +116,6 @@ const struct tfh_rank *tfh_late_rank(const struct tfh_result *r);
 double tfh_computes_more_s(const struct tfh_result *r);
 /* Its step if all ranks computed as long; NAN: that is not why they wait. */
 double tfh_even_step_s(const struct tfh_result *r);
-/* Its step if all devices of the process computed as long; NAN: they do, or in succession, or there
- * is only one. */
-double tfh_even_devices_s(const struct tfh_result *r);
 /* How long each device computes, if some are idle meanwhile. NULL: all compute as long. */
 const char *tfh_devices_line(struct tfh_wording *w);
 /* How long a call of a kernel takes: the median, or the mean where its calls are of several kinds,

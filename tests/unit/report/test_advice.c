@@ -1,4 +1,5 @@
 /* The advice of a launch-bound or compute-bound job fits the job. */
+#include "judge/verdict/verdict.h"
 #include "report/words/remedy.h"
 #include "report_job.h"
 
@@ -98,6 +99,11 @@ static void test_devices(void **state)
 		w.r.devices = device;
 		w.r.n_devices = 2;
 		w.r.steps.total = 100;
+		w.r.steady.cls = TFH_CLASS_COMPUTE_BOUND;
+		w.r.steady.cause = TFH_CAUSE_COMPUTE_DENSE;
+		tfh_find_uneven_devices(&w.r);
+		assert_int_equal(w.r.steady.cause,
+				 k ? TFH_CAUSE_COMPUTE_DENSE : TFH_CAUSE_COMPUTE_IMBALANCE);
 		tfh_explain_cause(&w.said);
 		const char *line = tfh_devices_line(&w.said);
 		assert_int_equal(line != NULL, k < 2);
