@@ -245,6 +245,15 @@ static void stalls(struct tfh_wording *w)
 		tfh_remark(w, text);
 }
 
+/* Whether only an optimizer's updates show the steps, and most of the time is what comes before
+ * each n-th of them: the user of an agent that acts and then learns counts something else. */
+static bool are_updates(const struct tfh_result *r)
+{
+	return !r->steps.rounds && r->steps.clock_name &&
+	       !strcmp(r->steps.clock_name, "Optimizer.step") &&
+	       r->found.slow.share > TFH_VERDICT_MOST_SHARE;
+}
+
 static void slow_in_turn(struct tfh_wording *w)
 {
 	const struct tfh_findings *found = &w->r->found;
@@ -253,7 +262,11 @@ static void slow_in_turn(struct tfh_wording *w)
 		tfh_remark(w, tfh_phrase(w,
 					 "%severy %s step takes %.1f ms longer than usual (%s), "
 					 "%.1f %% of training time",
-					 w->r->steps.rounds ? "once a round, " : "",
+					 w->r->steps.rounds ? "once a round, "
+					 : are_updates(w->r)
+						 ? "steps are updates by the optimizer; with what "
+						   "comes before it (acting, evaluation), "
+						 : "",
 					 tfh_phrase_ordinal(w, found->slow.every),
 					 1e3 * found->slow.longer_s,
 					 tfh_part_name(found->slow.part), 100 * found->slow.share));

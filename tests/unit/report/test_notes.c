@@ -386,22 +386,38 @@ static void test_accumulates(void **state)
 	}
 }
 
+/* Where only an optimizer's updates show the steps, and most of the time is what comes before each n-th, the note says what is counted. */
+static void test_updates(void **state)
+{
+	(void)state;
+	struct words w;
+
+	for (int k = 0; k < 3; k++) {
+		begin(&w, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_PYTHON);
+		w.r.found.slow.every = 20;
+		w.r.found.slow.longer_s = 0.57;
+		w.r.found.slow.share = k ? 0.9 : 0.2;
+		w.r.steps.clock_name = k == 2 ? "train" : "Optimizer.step";
+		tfh_note_steps(&w.said);
+		bool says = false;
+		for (uint32_t i = 0; i < w.said.n_remark; i++)
+			says |= strstr(w.said.remark[i], "steps are updates by the optimizer") !=
+				NULL;
+		assert_int_equal(says, k == 1);
+		tfh_wording_free(&w.said);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_supply),
-		cmocka_unit_test(test_first_notes),
-		cmocka_unit_test(test_busy_machine),
-		cmocka_unit_test(test_busy_told),
-		cmocka_unit_test(test_whole_function),
-		cmocka_unit_test(test_stalls),
-		cmocka_unit_test(test_threads),
-		cmocka_unit_test(test_long_evaluation),
-		cmocka_unit_test(test_loader_between),
-		cmocka_unit_test(test_evaluation),
-		cmocka_unit_test(test_compiled_again),
-		cmocka_unit_test(test_accumulates),
-		cmocka_unit_test(test_line_of_checkpoints),
+		cmocka_unit_test(test_supply),		cmocka_unit_test(test_updates),
+		cmocka_unit_test(test_first_notes),	cmocka_unit_test(test_busy_machine),
+		cmocka_unit_test(test_busy_told),	cmocka_unit_test(test_whole_function),
+		cmocka_unit_test(test_stalls),		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_long_evaluation), cmocka_unit_test(test_loader_between),
+		cmocka_unit_test(test_evaluation),	cmocka_unit_test(test_compiled_again),
+		cmocka_unit_test(test_accumulates),	cmocka_unit_test(test_line_of_checkpoints),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
