@@ -74,14 +74,18 @@ JOBS = [("fork", [found[0][1], job, "fork", SECONDS]), ("spawn", [found[-1][1], 
          [sys.executable, job, "fork", "0.7", "hidden"])]
 if os.getuid() or subprocess.run([*JOBS[-1][1:-1], "true"], stderr=subprocess.DEVNULL).returncode:
     JOBS[-1] = ("hidden", JOBS[-1][-1])  # without the right to read all processes anyway
-for name, *command in [*JOBS, ("anew", [sys.executable, job, "fork", SECONDS, "anew"])]:
+# The first look for children may miss all of them, and the next one comes a second later: on a busy machine a run may have few looks.
+for attempt in range(3):
+    told = run(f"anew{attempt}", [sys.executable, job, "fork", "3", "anew"])
+    anew, workers = told[1]["new_pool"], told[1]["workers"]
+    print("anew", told[1]["cause"], anew, workers)
+    check(not workers or workers["processes"] <= 2, workers)
+    if anew and workers and workers["samples"] >= ENOUGH:
+        break
+check(anew and anew["line"] == MADE and "a pool is made anew again and again" in told[3], anew, told[3][:800])
+check(workers and workers["samples"] >= ENOUGH, workers)
+for name, *command in JOBS:
     told = run(name, *command)
-    if name == "anew":
-        anew, workers = told[1]["new_pool"], told[1]["workers"]
-        print(name, told[1]["cause"], anew, workers)
-        check(anew and anew["line"] == MADE and "a pool is made anew again and again" in told[3], anew, told[3][:800])
-        check(workers and workers["processes"] <= 2 and workers["samples"] >= ENOUGH, workers)
-        continue
     if name != "hidden":
         right(name, *told)
         continue
