@@ -197,7 +197,8 @@ TYPE(segment_sum, W(1, kind, TFH_SEGMENT_COUNT), N(2, count), N(3, total_s), N(4
 
 #define S struct tfh_part_of_run
 TYPE(part_of_run, W(1, kind, TFH_BRANCH_COUNT), N(2, parent), T(3, name), N(4, count), N(5, runs),
-     N(6, begin_s), N(7, wall_s), N(8, steps), N(9, steps_s), N(10, compute_s), A(11, cause_s));
+     N(6, begin_s), N(7, wall_s), N(8, steps), N(9, steps_s), N(10, compute_s), A(11, cause_s),
+     N(12, ends));
 #undef S
 
 #define S struct tfh_input_stage

@@ -228,7 +228,14 @@ struct tfh_start_line {
 
 /* What samples show in a part of the run outside its steps: before the first call, in start-up, or
  * between loops, where that took longest. */
-enum { TFH_SEEN_BEFORE, TFH_SEEN_STARTUP, TFH_SEEN_BETWEEN, TFH_SEEN_EVALUATE, TFH_SEEN_STARTS };
+enum {
+	TFH_SEEN_BEFORE,
+	TFH_SEEN_STARTUP,
+	TFH_SEEN_BETWEEN,
+	TFH_SEEN_EVALUATE,
+	TFH_SEEN_AFTER,
+	TFH_SEEN_STARTS
+};
 struct tfh_seen_start {
 	enum tfh_branch kind; /* NONE, or RUN in older digests: no such part */
 	double wall_s;

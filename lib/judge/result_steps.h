@@ -96,6 +96,7 @@ struct tfh_segment_sum {
 struct tfh_part_of_run {
 	enum tfh_branch kind;
 	uint32_t parent;  /* a smaller index; the root is its own parent */
+	bool ends;	  /* between loops: no loop follows it */
 	const char *name; /* the executed function, "": unknown */
 	uint64_t count;	  /* iterations of a loop; otherwise the number of such parts */
 	uint64_t runs;	  /* loops: how many times they were entered */

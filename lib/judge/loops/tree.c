@@ -15,6 +15,7 @@ struct run_tree {
 	struct tfh_part_of_run part[TFH_LOOPS_PARTS];
 	uint32_t n;
 	bool work;     /* some loops launch */
+	bool ended;    /* no loop of the run follows what is added */
 	int64_t least; /* ns: shorter loops do not become parts of their own */
 	TFH_VEC(struct tfh_iteration) iteration;
 	int rc;
@@ -35,26 +36,30 @@ static uint32_t add(struct run_tree *t, enum tfh_branch kind, uint32_t parent, i
 	return t->n++;
 }
 
-/* Adds time that belongs to a parent and to none of its loops: one part of each kind. If there is
- * no room for another part, the time goes to the parent's last one. */
+/* Adds time that belongs to a parent and to none of its loops: one part of each kind, and another
+ * one for what follows the run's last loop. If there is no room for another part, the time goes to
+ * the parent's last one. */
 static void add_to(struct run_tree *t, enum tfh_branch kind, uint32_t parent, int64_t t0,
 		   int64_t ns, uint64_t count)
 {
+	bool ends = t->ended && !parent && kind == TFH_BRANCH_BETWEEN;
 	uint32_t last = parent;
 
 	for (uint32_t i = parent + 1; i < t->n; i++) {
 		if (t->part[i].parent != parent)
 			continue;
 		last = i;
-		if (t->part[i].kind == kind) {
+		if (t->part[i].kind == kind && t->part[i].ends == ends) {
 			t->part[i].wall_s += (double)ns * 1e-9;
 			t->part[i].count += count;
 			return;
 		}
 	}
-	if (t->n < TFH_LOOPS_PARTS - 1)
-		t->part[add(t, kind, parent, t0, ns)].count = count;
-	else if (last > parent)
+	if (t->n < TFH_LOOPS_PARTS - 1) {
+		last = add(t, kind, parent, t0, ns);
+		t->part[last].count = count;
+		t->part[last].ends = ends;
+	} else if (last > parent)
 		t->part[last].wall_s += (double)ns * 1e-9;
 }
 
@@ -345,13 +350,18 @@ static bool prepares(const struct run_tree *t, const struct tfh_node *loop)
 	       (loop->t0 + loop->ns <= first && loop->n * TFH_LOOPS_PREPARE_PART <= l->window.n);
 }
 
+/* Whether it is a loop of its own, rather than time between loops. */
+static bool is_loop(const struct run_tree *t, const struct tfh_node *v)
+{
+	return v->body && v->ns >= t->least && !(t->work && tfh_node_is_leaf(v) && carries(v));
+}
+
 static void add_part(struct run_tree *t, const struct tfh_node *node, struct tfh_node *v,
 		     uint32_t parent, enum tfh_branch *rest)
 {
 	if (v->kind == TFH_LOOP_EVENT_SAVE) {
 		add_to(t, TFH_BRANCH_CHECKPOINT, parent, v->t0, v->ns, v->n);
-	} else if (!v->body || v->ns < t->least || t->n >= TFH_LOOPS_PARTS / 2 ||
-		   (t->work && tfh_node_is_leaf(v) && carries(v)) ||
+	} else if (!is_loop(t, v) || t->n >= TFH_LOOPS_PARTS / 2 ||
 		   (*rest == TFH_BRANCH_STARTUP && prepares(t, v))) {
 		add_to(t, *rest, parent, v->t0, v->ns, v->body ? 1 : v->n);
 	} else {
@@ -367,15 +377,19 @@ static void add_parts(struct run_tree *t, struct tfh_node *node, uint32_t parent
 {
 	struct same same[TFH_LOOPS_PARTS];
 	int64_t left;
-	uint32_t n = gather(node, same, &left), k = 0;
+	uint32_t n = gather(node, same, &left), k = 0, end = node->n_body;
 
+	while (end && !is_loop(t, &node->body[end - 1]))
+		end--;
 	for (uint32_t i = 0; i < node->n_body; i++) {
 		struct tfh_node *v = &node->body[i];
+		t->ended = i >= end;
 		if (!tfh_node_is_leaf(v))
 			add_part(t, node, v, parent, &rest);
 		else if (k < n && same[k].first == i)
 			add_part(t, node, &same[k++].sum, parent, &rest);
 	}
+	t->ended = false;
 	if (left)
 		add_to(t, rest, parent, node->t0, left, 1);
 }

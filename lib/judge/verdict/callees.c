@@ -25,9 +25,9 @@ static double take_off(struct tfh_callees *to, double ns)
 {
 	double least = ns;
 
-	for (int i = 0; i < TFH_CALLEES; i++)
+	for (int i = 0; i < TFH_VERDICT_CALLEES; i++)
 		least = fmin(least, to->of[i].ns);
-	for (int i = 0; i < TFH_CALLEES; i++)
+	for (int i = 0; i < TFH_VERDICT_CALLEES; i++)
 		to->of[i].ns -= least;
 	return ns - least;
 }
@@ -39,11 +39,11 @@ void tfh_callee_add(struct tfh_callees *to, const struct tfh_model_line *callee,
 
 	callee = callee ? callee : &none;
 	to->ns += ns;
-	for (int i = 0; i < TFH_CALLEES && !c; i++)
+	for (int i = 0; i < TFH_VERDICT_CALLEES && !c; i++)
 		if (to->of[i].ns > 0 && tfh_same_function(&to->of[i].line, callee))
 			c = &to->of[i];
 	for (int tries = 0; tries < 2 && !c; tries++) {
-		for (int i = 0; i < TFH_CALLEES && !c; i++)
+		for (int i = 0; i < TFH_VERDICT_CALLEES && !c; i++)
 			if (to->of[i].ns <= 0) {
 				to->of[i] = (struct tfh_callee){.line = *callee};
 				c = &to->of[i];
@@ -56,7 +56,7 @@ void tfh_callee_add(struct tfh_callees *to, const struct tfh_model_line *callee,
 
 const struct tfh_model_line *tfh_callee_most(const struct tfh_callees *of)
 {
-	for (int i = 0; i < TFH_CALLEES; i++)
+	for (int i = 0; i < TFH_VERDICT_CALLEES; i++)
 		if (of->of[i].ns > of->ns / 2)
 			return *of->of[i].line.function ? &of->of[i].line : NULL;
 	return NULL;

@@ -2,9 +2,8 @@
 #ifndef TFH_JUDGE_VERDICT_CALLEES_H
 #define TFH_JUDGE_VERDICT_CALLEES_H
 
+#include "judge/numbers.h"
 #include "model/symbols/pylines.h"
-
-#define TFH_CALLEES 8
 
 struct tfh_callee {
 	struct tfh_model_line
@@ -14,7 +13,7 @@ struct tfh_callee {
 };
 
 struct tfh_callees {
-	struct tfh_callee of[TFH_CALLEES];
+	struct tfh_callee of[TFH_VERDICT_CALLEES];
 	double ns; /* of all */
 };
 

@@ -356,6 +356,23 @@ static void count_steps(struct tfh_result *r)
 		r->tree[at].count = r->steps.total;
 }
 
+/* What follows the last loop, and is none of the steps', is no time between loops: with what
+ * follows the last call it is the run's end. Returns the number of all parts. */
+static uint32_t join_end(struct tfh_part_of_run *out, uint32_t n)
+{
+	for (uint32_t i = 1; i + 1 < n; i++) {
+		if (!out[i].ends || out[n - 1].kind != TFH_BRANCH_AFTER)
+			continue;
+		out[n - 1].begin_s -= out[i].wall_s;
+		out[n - 1].wall_s += out[i].wall_s;
+		memmove(&out[i], &out[i + 1], (--n - i) * sizeof(*out));
+		for (uint32_t k = i; k < n; k++)
+			out[k].parent -= out[k].parent > i;
+		break;
+	}
+	return n;
+}
+
 int tfh_settle_tree(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	struct parts p = {.tree = r->tree, .n = r->n_tree, .usual_s = usual_s(accounts)};
@@ -374,9 +391,10 @@ int tfh_settle_tree(const struct tfh_accounts *accounts, struct tfh_result *r)
 	}
 	p.marked = accounts->facts->feed->imported && !accounts->loops->apart &&
 		   accounts->loops->clock == TFH_STEP_CLOCK_MARK;
-	if (!TFH_DETECT_SETTLED || !accounts->judged_steps || !n)
+	if (!n)
 		return 0;
-	double given = shares(&p);
+	bool settles = TFH_DETECT_SETTLED && accounts->judged_steps;
+	double given = settles ? shares(&p) : 0;
 	struct tfh_part_of_run *out =
 		tfh_arena_array(accounts->facts->arena,
 				n + (size_t)(leaves + gaps + 1) * OWNER_COUNT, sizeof(*out));
@@ -386,14 +404,16 @@ int tfh_settle_tree(const struct tfh_accounts *accounts, struct tfh_result *r)
 	for (uint32_t i = 1; i < n && given > 0; i++)
 		if (out[i].kind == TFH_BRANCH_BETWEEN)
 			n = give(&p, out, n, i);
-	if (share_longer(&p))
+	if (settles && share_longer(&p))
 		n = give_longer(&p, out, n);
-	if (TFH_DETECT_EARLY_STEPS)
+	if (settles && TFH_DETECT_EARLY_STEPS)
 		n = give_early(&p, out, n);
-	if (TFH_DETECT_LOOP_WAITS)
+	if (settles && TFH_DETECT_LOOP_WAITS)
 		n = give_waits(r, out, n);
+	n = join_end(out, n);
 	r->tree = out;
 	r->n_tree = n;
-	count_steps(r);
+	if (settles)
+		count_steps(r);
 	return 0;
 }

@@ -264,6 +264,8 @@ int tfh_find_start(const struct tfh_accounts *accounts, struct tfh_result *r)
 			rc = find_part(accounts, p, &r->found.start[TFH_SEEN_BEFORE]);
 		else if (p->kind == TFH_BRANCH_STARTUP)
 			rc = find_part(accounts, p, &r->found.start[TFH_SEEN_STARTUP]);
+		else if (p->kind == TFH_BRANCH_AFTER)
+			rc = find_part(accounts, p, &r->found.start[TFH_SEEN_AFTER]);
 		else if (p->kind == TFH_BRANCH_BETWEEN && p->runs == 1 &&
 			 (!between || p->wall_s > between->wall_s))
 			between = p;

@@ -130,7 +130,8 @@ const char *tfh_start_seen(struct tfh_wording *w, enum tfh_branch part, bool tol
 {
 	const struct tfh_seen_start *s = seen_in(w->r, part);
 
-	return s ? seen(w, s, told) : "";
+	/* At the end, libraries and the interpreter clean up, which has no line. */
+	return s && (told || part != TFH_BRANCH_AFTER) ? seen(w, s, told) : "";
 }
 
 /* Share of a part of the run in which modules were imported. */
@@ -154,11 +155,11 @@ const char *tfh_start_mostly(struct tfh_wording *w, enum tfh_branch part, bool r
 {
 	const struct tfh_seen_start *s = seen_in(w->r, part);
 	double of = rest ? 1 - importing(s) : 1;
+	double least = part == TFH_BRANCH_AFTER ? TFH_VERDICT_MOST_SHARE : TFH_REPORT_NAMED_SHARE;
 	struct lines_of f = s ? largest(s, rest) : (struct lines_of){0};
 	const struct tfh_start_line *l = f.most;
 
-	if (!l || f.percent < 100 * TFH_REPORT_NAMED_SHARE * of ||
-	    !strcmp(l->file, "<frozen site>"))
+	if (!l || f.percent < 100 * least * of || !strcmp(l->file, "<frozen site>"))
 		return "";
 	if (l->imports && *l->imports)
 		return tfh_phrase(w, "%.0f %% importing %s", f.percent, module_of(w, l->imports));

@@ -116,6 +116,30 @@ static const struct tfh_part_of_run *only(const struct tfh_result *r, enum tfh_b
 	return found;
 }
 
+/* What follows the last loop is the run's end, also if something is called in it. */
+static void test_ended(void **state)
+{
+	(void)state;
+	struct gen *g = gen_new();
+
+	t = 100;
+	for (int i = 0; i < STEPS; i++) {
+		part(g);
+		call(g, TFH_FN_cuLaunchKernel, 7);
+		call(g, TFH_FN_cuMemcpyDtoH_v2, 4);
+	}
+	double end = t;
+	t += 2000;
+	call(g, TFH_FN_cuCtxSynchronize, 1);
+	g->feed.end_ns = gen_ns(t + 500);
+	struct tfh_result *r = gen_judge(g);
+	assert_int_equal(r->steps.total, STEPS);
+	assert_null(only(r, TFH_BRANCH_BETWEEN));
+	assert_true(only(r, TFH_BRANCH_AFTER)->wall_s >= 2.5);
+	assert_true(fabs(only(r, TFH_BRANCH_AFTER)->begin_s - end * 1e-3) < 0.02);
+	tfh_result_free(r);
+}
+
 /* Each step logs ten values, each computed and read by itself. */
 static void test_logged(void **state)
 {
@@ -148,7 +172,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_streams), cmocka_unit_test(test_workers),
-		cmocka_unit_test(test_made_anew), cmocka_unit_test(test_logged)};
+		cmocka_unit_test(test_made_anew), cmocka_unit_test(test_logged),
+		cmocka_unit_test(test_ended)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
