@@ -161,3 +161,10 @@ double tfh_hist_quantile(const struct tfh_hist *h, double q)
 	}
 	return 0;
 }
+
+double tfh_hist_median(const struct tfh_hist *h, int64_t ns)
+{
+	double median = tfh_hist_quantile(h, 0.5), mean = h->n ? (double)ns / (double)h->n : 0;
+
+	return bin_of((int64_t)mean) == bin_of((int64_t)median) ? mean : median;
+}

@@ -25,5 +25,8 @@ struct tfh_hist {
 };
 void tfh_hist_add(struct tfh_hist *h, int64_t ns);
 double tfh_hist_quantile(const struct tfh_hist *h, double q); /* 0 if empty */
+/* The median of durations whose sum is `ns`. Bins are up to an eighth wide, the mean is exact: it
+ * is taken if it is in the median's bin. */
+double tfh_hist_median(const struct tfh_hist *h, int64_t ns);
 
 #endif

@@ -579,7 +579,7 @@ int tfh_device_tables(const struct tfh_device *d, struct tfh_result *r)
 		r->kernels[r->n_kernels++] = (struct tfh_kernel){
 			.name = *k->name ? k->name : "graph",
 			.calls_per_step = (double)k->calls / steps,
-			.median_s = tfh_hist_quantile(&k->hist, 0.5) / 1e9,
+			.median_s = tfh_hist_median(&k->hist, k->ns) / 1e9,
 			.s_per_step = (double)k->ns / 1e9 / steps,
 			.share_of_busy = (double)k->ns / (double)d->compute_ns,
 		};

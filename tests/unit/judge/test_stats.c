@@ -99,12 +99,30 @@ static void room(void **state)
 	free(list.v);
 }
 
+/* A histogram's bins are an eighth wide: equal durations have their exact median, long ones among short ones do not move it. */
+static void medians(void **state)
+{
+	struct tfh_hist equal = {0}, mixed = {0};
+	int64_t sum = 0;
+	(void)state;
+
+	for (int i = 0; i < 9; i++) {
+		tfh_hist_add(&equal, 3180048);
+		tfh_hist_add(&mixed, i < 5 ? 1000000 : 9000000);
+		sum += i < 5 ? 1000000 : 9000000;
+	}
+	assert_true(tfh_hist_median(&equal, 9 * 3180048) == 3180048);
+	assert_true(fabs(tfh_hist_median(&mixed, sum) - 1000000) < 1000000 / 15.);
+	assert_true(tfh_hist_median(&(struct tfh_hist){0}, 0) == 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(selected),
 		cmocka_unit_test(quantiles),
 		cmocka_unit_test(room),
+		cmocka_unit_test(medians),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
