@@ -49,7 +49,8 @@ bool tfh_may_leave_out(const struct tfh_model_line *callee);
 /* What a function of the program was seen to call. */
 struct tfh_library_use {
 	struct tfh_model_line function;
-	bool framework, arrays; /* arrays: NumPy and what is built on it */
+	bool framework, arrays;	     /* arrays: NumPy and what is built on it */
+	double held_ns, released_ns; /* of what it does itself, with and without Python's lock */
 };
 
 struct tfh_libraries {
@@ -64,6 +65,13 @@ int tfh_find_libraries(const struct tfh_start *s, struct tfh_libraries *out);
  * framework's. */
 bool tfh_prepares_arrays(const struct tfh_libraries *l, const struct tfh_model_line *frame,
 			 uint32_t n);
+
+/* Whether native code that a function of the program calls itself is one of many short calls: the
+ * function, which a step calls, is in Python code about as long. */
+bool tfh_calls_briefly(const struct tfh_libraries *l, const struct tfh_model_line *frame,
+		       uint32_t n);
+/* Whether a module of PyTorch's computes there. */
+bool tfh_in_module(const struct tfh_model_line *frame, uint32_t n);
 
 /* Whether a thread that waits for another one there waits for JAX, which computes on threads of its
  * own: in a function of JAX or of a library built on it, or in a jitted function, which is in C and

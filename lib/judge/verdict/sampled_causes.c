@@ -1,7 +1,7 @@
 /*
  * The cause of what a thread does in a sample. What it waits for may be what another thread makes
  * (sampled_others.c); code that runs without Python's lock computes, unless it only prepares
- * arrays.
+ * arrays, or is called by Python code that takes about as long.
  */
 #include <string.h>
 
@@ -32,8 +32,10 @@ static enum tfh_cause seen_cause(const struct tfh_sampled_causes *x,
 	if (runs && TFH_DETECT_JAX_OPS && tfh_launches_jax_ops(frame, n, native))
 		return TFH_CAUSE_HOST_LAUNCH;
 	if (native)
-		return tfh_prepares_arrays(&x->libraries, frame, n) ? TFH_CAUSE_HOST_PYTHON
-								    : TFH_CAUSE_COMPUTE_CPU;
+		return tfh_prepares_arrays(&x->libraries, frame, n) ||
+				       tfh_calls_briefly(&x->libraries, frame, n)
+			       ? TFH_CAUSE_HOST_PYTHON
+			       : TFH_CAUSE_COMPUTE_CPU;
 	if (runs && !n)
 		return TFH_CAUSE_HOST_UNKNOWN;
 	if (k->state == TFT_STATE_LOCK && tfh_awaits_jax(&x->libraries, frame, n))

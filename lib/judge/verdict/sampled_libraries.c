@@ -98,6 +98,9 @@ int tfh_find_libraries(const struct tfh_start *s, struct tfh_libraries *out)
 		if (!u && TFH_PUSH(out->use, ((struct tfh_library_use){.function = frame[own]})))
 			return -ENOMEM;
 		u = u ? u : &out->use.v[out->use.n - 1];
+		if (!own && s->sample[i].state == TFT_STATE_RUNNING)
+			*(s->sample[i].gil == TFT_GIL_RELEASED ? &u->released_ns : &u->held_ns) +=
+				s->sample[i].ns;
 		for (uint32_t k = 0; k < own; k++) {
 			u->framework |= is_framework(&frame[k]);
 			u->arrays |= works_on_arrays(&frame[k]);
@@ -115,6 +118,27 @@ bool tfh_prepares_arrays(const struct tfh_libraries *l, const struct tfh_model_l
 		TFH_DETECT_ARRAYS && l->framework && own < n ? use_of(l, &frame[own]) : NULL;
 
 	return u && u->arrays && !u->framework;
+}
+
+bool tfh_calls_briefly(const struct tfh_libraries *l, const struct tfh_model_line *frame,
+		       uint32_t n)
+{
+	/* The program itself, and what it calls first, call everything. */
+	bool inner = TFH_DETECT_BRIEF_CALLS && n > 1 && !frame[0].library &&
+		     strcmp(frame[0].function, "<module>") != 0 &&
+		     strcmp(frame[1].function, "<module>") != 0;
+	const struct tfh_library_use *u = inner ? use_of(l, &frame[0]) : NULL;
+
+	return u && u->held_ns >= TFH_VERDICT_BRIEF_CALLS * (u->held_ns + u->released_ns);
+}
+
+bool tfh_in_module(const struct tfh_model_line *frame, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (frame[i].library && strstr(frame[i].file, "/torch/nn/modules/module.py") &&
+		    !fnmatch("*_call*", frame[i].function, 0))
+			return true;
+	return false;
 }
 
 bool tfh_awaits_jax(const struct tfh_libraries *l, const struct tfh_model_line *frame, uint32_t n)

@@ -12,6 +12,8 @@
 static int add_own(struct tfh_sampled_lines *x, const struct tfh_model_line *frame, uint32_t n,
 		   double ns, enum tfh_cause cause)
 {
+	bool in_module = tfh_in_module(frame, n);
+
 	for (uint32_t i = n; i-- > 0;) {
 		struct tfh_own_function *o = NULL;
 		bool again = frame[i].library;
@@ -29,6 +31,8 @@ static int add_own(struct tfh_sampled_lines *x, const struct tfh_model_line *fra
 								      .last = frame[i].line})))
 			return -ENOMEM;
 		o = o ? o : &x->own.v[x->own.n - 1];
+		o->caller = i + 1 < n ? frame[i + 1] : o->caller;
+		o->module_ns += in_module ? ns : 0;
 		o->is_main |= i + 1 < n && !strcmp(frame[i + 1].function, "<module>");
 		o->ns += ns;
 		o->cause[cause] += ns;
@@ -82,6 +86,7 @@ static int add_lead(struct tfh_sampled_lines *x, const struct tfh_start_sample *
 	l->ns += k->ns;
 	l->samples++;
 	l->cause[cause] += k->ns;
+	l->module_ns += tfh_in_module(frame, n) ? k->ns : 0;
 	l->state[k->state] += k->ns;
 	tfh_callee_add(&l->calls, callee < n ? &frame[callee] : NULL, k->ns);
 	return 0;
@@ -199,30 +204,147 @@ static double function_ns(const struct tfh_own_function *o, double line_ns, enum
 							     : 0;
 }
 
-/* What to remove: the line, or its function. */
-static struct tfh_sampled_place place_of(const struct tfh_sampled_lines *x,
-					 const struct tfh_sampled_steps *steps, double loop_ns,
-					 const struct tfh_sampled_lead *lead, enum tfh_cause cause)
+/* What the verdict's line is chosen by. */
+struct choice {
+	const struct tfh_sampled_lines *x;
+	const struct tfh_sampled_steps *steps;
+	enum tfh_cause cause;
+	double loop_ns;
+	bool beside; /* only lines beside PyTorch's modules count: they compute more than these */
+	const struct tfh_sampled_lead *lead;
+	const struct tfh_own_function *whole; /* chosen for all its lines together */
+};
+
+/* The function of a line, if it is a part of the steps: not their loop, nor all of what that
+ * does. */
+static const struct tfh_own_function *part_of(const struct choice *c,
+					      const struct tfh_model_line *line)
 {
+	for (size_t i = 0; i < c->x->own.n && c->steps->steps; i++) {
+		const struct tfh_own_function *o = &c->x->own.v[i];
+		if (tfh_same_function(&o->line, line))
+			return o->is_main || o->ns >= TFH_VERDICT_LOOP_SHARE * c->loop_ns ||
+					       tfh_same_function(line, &c->steps->line)
+				       ? NULL
+				       : o;
+	}
+	return NULL;
+}
+
+static bool is_beside(const struct tfh_sampled_lead *l)
+{
+	return l->module_ns <= TFH_BLOCKING_SHARE * l->ns;
+}
+
+/* Whether most of what is computed is beside the modules, although these compute, too: what applies
+ * a model needs that less than the model. */
+static bool computes_beside(const struct choice *c)
+{
+	double all = 0, beside = 0, modules = 0;
+
+	for (size_t i = 0; i < c->x->lead.n; i++) {
+		const struct tfh_sampled_lead *l = &c->x->lead.v[i];
+		double ns = l->cause[TFH_CAUSE_COMPUTE_CPU];
+		all += ns;
+		modules += l->module_ns;
+		beside += is_beside(l) && part_of(c, &l->line) ? ns : 0;
+	}
+	return TFH_DETECT_BESIDE_MODULES && c->cause == TFH_CAUSE_COMPUTE_CPU &&
+	       modules >= TFH_BLOCKING_SHARE * all && beside > TFH_VERDICT_MOST_SHARE * all;
+}
+
+static bool counts(const struct choice *c, const struct tfh_sampled_lead *l, uint32_t listed)
+{
+	return (size_t)(l - c->x->lead.v) < listed && l->samples >= TFH_VERDICT_LINE_SAMPLES &&
+	       l->cause[c->cause] > 0 && (!c->beside || (is_beside(l) && part_of(c, &l->line)));
+}
+
+/* Time of the cause at a line, or at all lines of a function that is a part of the steps. */
+static double cause_ns(const struct choice *c, const struct tfh_sampled_lead *of)
+{
+	double ns = 0;
+
+	if (!part_of(c, &of->line))
+		return of->cause[c->cause];
+	for (size_t i = 0; i < c->x->lead.n; i++)
+		if (tfh_same_function(&c->x->lead.v[i].line, &of->line))
+			ns += c->x->lead.v[i].cause[c->cause];
+	return ns;
+}
+
+/* The line with most of the cause, and the function's with most: if that is another one, its
+ * largest line, with the whole function. Lines are in order of their time. */
+static void choose(struct choice *c, uint32_t listed)
+{
+	const struct tfh_sampled_lead *line = NULL, *inside = NULL;
+
+	for (size_t i = 0; i < c->x->lead.n && i < listed; i++) {
+		const struct tfh_sampled_lead *l = &c->x->lead.v[i];
+		if (!counts(c, l, listed))
+			continue;
+		if (!line || l->cause[c->cause] > line->cause[c->cause])
+			line = l;
+		if (!inside || cause_ns(c, l) > cause_ns(c, inside))
+			inside = l;
+	}
+	c->lead = inside;
+	c->whole = inside != line ? part_of(c, &inside->line) : NULL;
+}
+
+/* Two functions that one function calls beside the modules do one thing together (they put weights
+ * in and take them out): so does the part of the file that holds both. */
+static void add_siblings(const struct choice *c, struct tfh_sampled_place *place)
+{
+	const struct tfh_own_function *of = part_of(c, &c->lead->line);
+
+	for (size_t i = 0; i < c->x->own.n && of; i++) {
+		const struct tfh_own_function *o = &c->x->own.v[i];
+		uint32_t first = o->first < place->first ? o->first : place->first,
+			 last = o->last > place->last ? o->last : place->last;
+		bool other = false;
+		for (size_t k = 0; k < c->x->own.n; k++) {
+			const struct tfh_own_function *between = &c->x->own.v[k];
+			other |= between != o && between != of && between->first <= last &&
+				 between->last >= first &&
+				 !strcmp(between->line.file, of->line.file);
+		}
+		if (o == of || other || strcmp(o->line.file, of->line.file) != 0 ||
+		    !tfh_same_function(&o->caller, &of->caller) || !part_of(c, &o->line) ||
+		    o->module_ns > TFH_BLOCKING_SHARE * o->ns ||
+		    o->cause[c->cause] < TFH_VERDICT_MOST_SHARE * of->cause[c->cause])
+			continue;
+		place->ns += o->ns;
+		place->first = first;
+		place->last = last;
+		place->whole = false;
+	}
+}
+
+/* What to remove: the line, or its function. */
+static struct tfh_sampled_place place_of(const struct choice *c)
+{
+	const struct tfh_sampled_lead *lead = c->lead;
 	struct tfh_sampled_place place = {.line_ns = lead->ns,
 					  .ns = lead->ns,
 					  .first = lead->line.line,
 					  .last = lead->line.line};
 
 	/* What JAX computes meanwhile on threads of its own remains to be waited for. */
-	if (cause == TFH_CAUSE_HOST_LAUNCH)
+	if (c->cause == TFH_CAUSE_HOST_LAUNCH)
 		place.ns -= lead->cause[TFH_CAUSE_COMPUTE_CPU];
-	for (size_t i = 0; i < x->own.n && steps->steps; i++) {
-		const struct tfh_own_function *o = &x->own.v[i];
-		double ns = function_ns(o, lead->ns, cause, loop_ns);
+	for (size_t i = 0; i < c->x->own.n && c->steps->steps; i++) {
+		const struct tfh_own_function *o = &c->x->own.v[i];
+		double ns = o == c->whole ? o->ns : function_ns(o, lead->ns, c->cause, c->loop_ns);
 		if (!tfh_same_function(&o->line, &lead->line) ||
-		    tfh_same_function(&o->line, &steps->line) || !(ns > 0))
+		    tfh_same_function(&o->line, &c->steps->line) || !(ns > 0))
 			continue;
 		place.ns = ns;
 		place.first = o->first;
 		place.last = o->last;
 		place.whole = true;
 	}
+	if (c->beside)
+		add_siblings(c, &place);
 	return place;
 }
 
@@ -242,20 +364,17 @@ struct tfh_sampled_place tfh_sampled_place(const struct tfh_sampled_lines *x,
 					   const struct tfh_sampled_steps *steps, double loop_ns,
 					   struct tfh_result *r)
 {
-	const struct tfh_sampled_line *best;
-	const struct tfh_sampled_lead *lead = NULL;
+	struct choice c = {.x = x, .steps = steps, .cause = r->verdict.cause, .loop_ns = loop_ns};
 	struct tfh_seen_line *out = &r->found.line;
+	const struct tfh_sampled_line *best;
 
-	for (size_t i = 0; i < x->lead.n && r->verdict.cause != TFH_CAUSE_NONE; i++) {
-		const struct tfh_sampled_lead *l = &x->lead.v[i];
-		if (i >= r->found.sampled.n_line || l->samples < TFH_VERDICT_LINE_SAMPLES ||
-		    l->cause[r->verdict.cause] <= (lead ? lead->cause[r->verdict.cause] : 0))
-			continue;
-		lead = l;
-	}
-	if (!lead)
+	if (c.cause == TFH_CAUSE_NONE)
 		return (struct tfh_sampled_place){.ns = 0};
-	best = &r->found.sampled.line[lead - x->lead.v];
+	c.beside = computes_beside(&c);
+	choose(&c, r->found.sampled.n_line);
+	if (!c.lead)
+		return (struct tfh_sampled_place){.ns = 0};
+	best = &r->found.sampled.line[c.lead - x->lead.v];
 	*out = (struct tfh_seen_line){.file = best->file,
 				      .function = best->function,
 				      .line = best->line,
@@ -266,7 +385,7 @@ struct tfh_sampled_place tfh_sampled_place(const struct tfh_sampled_lines *x,
 				      .off_s = NAN,
 				      .of_s = NAN,
 				      .samples = best->samples};
-	struct tfh_sampled_place place = place_of(x, steps, loop_ns, lead, r->verdict.cause);
-	place.aside = best->callee && is_aside(lead, r);
+	struct tfh_sampled_place place = place_of(&c);
+	place.aside = c.beside || (best->callee && is_aside(c.lead, r));
 	return place;
 }

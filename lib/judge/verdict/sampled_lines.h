@@ -13,6 +13,7 @@ struct tfh_sampled_lead {
 	struct tfh_model_line line;
 	struct tfh_callees calls;
 	double ns, cause[TFH_CAUSE_COUNT], state[TFT_STATE_COUNT];
+	double module_ns; /* in PyTorch's modules */
 	uint64_t samples;
 };
 
@@ -21,6 +22,8 @@ struct tfh_own_function {
 	struct tfh_model_line line;
 	uint32_t first, last, depth;
 	double ns, cause[TFH_CAUSE_COUNT];
+	double module_ns; /* in PyTorch's modules, that it calls or is a part of */
+	struct tfh_model_line caller;
 	bool is_main; /* called by the program itself */
 };
 

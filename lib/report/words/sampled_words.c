@@ -159,6 +159,18 @@ static bool is_makers(const struct tfh_result *r)
 	       l->function == r->found.workers.line.function;
 }
 
+/* "; all of Penalty.__call__: 61 %": what the gain is of, if that is much more than the line. */
+static const char *whole_text(struct tfh_wording *w, const struct tfh_sampled_line *l)
+{
+	const struct tfh_place_gain *g =
+		w->r->line_place ? &w->r->place[w->r->line_place - 1] : NULL;
+	double share = g ? g->s_per_step / w->r->steps.median_s : 0;
+
+	if (!g || share - l->share < TFH_REPORT_NAMED_SHARE)
+		return "";
+	return tfh_phrase(w, "; all of %s: %.0f %%", w->place[w->r->line_place - 1], 100 * share);
+}
+
 static void say_line(struct tfh_wording *w)
 {
 	const struct tfh_sampled_line *l = verdict_line(w->r);
@@ -177,9 +189,9 @@ static void say_line(struct tfh_wording *w)
 		callee = tfh_phrase(w, ", in %s (%s:%u)", tfh_function_of(w, l->callee),
 				    tfh_short_file(l->callee_file), l->callee_line);
 	tfh_evidence(w, TFH_TELLS_LINE,
-		     tfh_phrase(w, "%s, %s:%u: %.0f %% of its time%s",
+		     tfh_phrase(w, "%s, %s:%u: %.0f %% of its time%s%s",
 				tfh_function_of(w, l->function), tfh_short_file(l->file), l->line,
-				100 * l->share, callee));
+				100 * l->share, callee, whole_text(w, l)));
 }
 
 /* "running without the GIL 71 %, running 20 %, waiting for a lock 5 %" */
@@ -306,6 +318,8 @@ static void explain(struct tfh_wording *w)
 				    w,
 				    "%s, or more: processes make the batches; and do less for each",
 				    workers)
+		: row->cause == TFH_CAUSE_COMPUTE_CPU && w->r->line_place
+			? "do it less often, keep its results, or leave it out; otherwise cheaper operations, or more CPUs"
 		: row->cause == TFH_CAUSE_COMPUTE_CPU && !could_use_gpu(w->r)
 			? "fewer or cheaper operations, or more CPUs"
 		: row->todo && !loads ? row->todo

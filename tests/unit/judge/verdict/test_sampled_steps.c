@@ -8,7 +8,23 @@
 #include "judge/verdict/verdict.h"
 #include "model/start.h"
 
-enum { JOB = 1, EPOCH, CALL, LAYERS, COMPILER, RESULT, DISTANCES, FIT, PARTITION, TRACER };
+enum {
+	JOB = 1,
+	EPOCH,
+	CALL,
+	LAYERS,
+	COMPILER,
+	RESULT,
+	DISTANCES,
+	FIT,
+	PARTITION,
+	TRACER,
+	MODULE,
+	MERGE,
+	UNMERGE,
+	PENALTY,
+	HELPER
+};
 static const struct tfh_start_function function[] = {
 	{"/job/train.py", "main", false},
 	{"/job/train.py", "epoch", false},
@@ -19,7 +35,12 @@ static const struct tfh_start_function function[] = {
 	{"/site-packages/sklearn/metrics/pairwise.py", "pairwise_distances", true},
 	{"/site-packages/sklearn/linear_model/_base.py", "Classifier.fit", true},
 	{"/site-packages/numpy/_core/fromnumeric.py", "partition", true},
-	{"/site-packages/jax/_src/interpreters/partial_eval.py", "trace_to_jaxpr", true}};
+	{"/site-packages/jax/_src/interpreters/partial_eval.py", "trace_to_jaxpr", true},
+	{"/site-packages/torch/nn/modules/module.py", "Module._call_impl", true},
+	{"/job/train.py", "Net.merge", false},
+	{"/job/train.py", "Net.unmerge", false},
+	{"/job/train.py", "Penalty.__call__", false},
+	{"/job/train.py", "helper", false}};
 enum {
 	MAIN = 1,
 	IN_EPOCH,
@@ -33,7 +54,15 @@ enum {
 	MEASURES,
 	FITS,
 	SORTS,
-	RETRACES
+	RETRACES,
+	APPLIES,
+	LAYER,
+	MERGES,
+	UNMERGES,
+	LOOKS,
+	SCALES,
+	DIVIDES,
+	HELPS
 };
 static const struct tfh_start_place place[] = {{0, JOB, 40},
 					       {MAIN, EPOCH, 50},
@@ -47,7 +76,15 @@ static const struct tfh_start_place place[] = {{0, JOB, 40},
 					       {IN_EPOCH, DISTANCES, 9},
 					       {LATER, FIT, 9},
 					       {IN_EPOCH, PARTITION, 9},
-					       {FORWARD, TRACER, 9}};
+					       {FORWARD, TRACER, 9},
+					       {IN_EPOCH, MODULE, 1789},
+					       {APPLIES, LAYERS, 25},
+					       {IN_EPOCH, MERGE, 19},
+					       {IN_EPOCH, UNMERGE, 22},
+					       {IN_EPOCH, PENALTY, 60},
+					       {IN_EPOCH, PENALTY, 61},
+					       {IN_EPOCH, PENALTY, 63},
+					       {IN_EPOCH, HELPER, 70}};
 
 #define SAMPLES 4096
 static struct tfh_start start;
@@ -372,6 +409,54 @@ static void test_compiles_on(void **state)
 	expect(20, true);
 }
 
+/* 100 steps of ten samples; places in capitals have Python's lock. */
+static struct tfh_result *steps_of(const uint32_t where[10], const char *held)
+{
+	for (uint32_t i = 0; i < 1000; i++) {
+		at(where[i % 10]);
+		sample[samples - 1].gil = held[i % 10] == 'P' ? TFT_GIL_HELD : TFT_GIL_RELEASED;
+		in(2, i / 10 + 1, 99 - i / 10);
+	}
+	return judge();
+}
+
+static void expect_place(struct tfh_result *r, enum tfh_cause cause, const char *of, uint32_t line,
+			 double share)
+{
+	assert_int_equal(r->verdict.cause, cause);
+	assert_string_equal(r->found.line.function, of);
+	assert_int_equal(r->found.line.line, line);
+	assert_int_equal(r->line_place, share > 0);
+	if (share > 0)
+		assert_true(fabs(r->place[0].s_per_step - share * 0.1) < 0.002);
+	tfh_result_free(r);
+}
+
+/* The lines of a function that is a part of the steps count together, and its short native calls
+ * are Python code. What computes beside the model, and more than it, is the line, with what undoes
+ * it. */
+static void test_functions(void **state)
+{
+	(void)state;
+	static const uint32_t lines[10] = {HELPS, HELPS, HELPS,	  SCALES,  LOOKS,
+					   LOOKS, LOOKS, DIVIDES, DIVIDES, DIVIDES},
+			      short_calls[10] = {LAYER,	 LAYER,	  LAYER,   LAYER,   LOOKS,
+						 SCALES, DIVIDES, DIVIDES, DIVIDES, DIVIDES},
+			      beside[10] = {LAYER,  LAYER,  LAYER,    LAYER,	MERGES,
+					    MERGES, MERGES, UNMERGES, UNMERGES, UNMERGES},
+			      model[10] = {LAYER, LAYER, LAYER,	 LAYER,	 LAYER,
+					   LAYER, LAYER, MERGES, MERGES, UNMERGES};
+
+	expect_place(steps_of(lines, "PPPPnPPnPP"), TFH_CAUSE_HOST_PYTHON, "Penalty.__call__", 60,
+		     0.7);
+	expect_place(steps_of(short_calls, "nnnnPPPnnn"), TFH_CAUSE_HOST_PYTHON, "Penalty.__call__",
+		     63, 0.6);
+	expect_place(steps_of(short_calls, "nnnnPnnnnn"), TFH_CAUSE_COMPUTE_CPU, "Penalty.__call__",
+		     63, 0.5);
+	expect_place(steps_of(beside, "nnnnnnnnnn"), TFH_CAUSE_COMPUTE_CPU, "Net.merge", 19, 0.6);
+	expect_place(steps_of(model, "nnnnnnnnnn"), TFH_CAUSE_COMPUTE_CPU, "Net.forward", 25, 0);
+}
+
 static void test_start_and_gain(void **state)
 {
 	(void)state;
@@ -465,14 +550,15 @@ static void test_model_call(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_function),       cmocka_unit_test(test_epochs),
-		cmocka_unit_test(test_inner_loops),    cmocka_unit_test(test_left_early),
-		cmocka_unit_test(test_two_loops),      cmocka_unit_test(test_unseen_loop),
-		cmocka_unit_test(test_queued),	       cmocka_unit_test(test_compiles_on),
-		cmocka_unit_test(test_start_and_gain), cmocka_unit_test(test_while),
-		cmocka_unit_test(test_goes_on),	       cmocka_unit_test(test_fit),
-		cmocka_unit_test(test_generator),      cmocka_unit_test(test_beside),
-		cmocka_unit_test(test_model_call),     cmocka_unit_test(test_few_samples),
+		cmocka_unit_test(test_function),    cmocka_unit_test(test_epochs),
+		cmocka_unit_test(test_inner_loops), cmocka_unit_test(test_left_early),
+		cmocka_unit_test(test_two_loops),   cmocka_unit_test(test_unseen_loop),
+		cmocka_unit_test(test_queued),	    cmocka_unit_test(test_compiles_on),
+		cmocka_unit_test(test_functions),   cmocka_unit_test(test_start_and_gain),
+		cmocka_unit_test(test_while),	    cmocka_unit_test(test_goes_on),
+		cmocka_unit_test(test_fit),	    cmocka_unit_test(test_generator),
+		cmocka_unit_test(test_beside),	    cmocka_unit_test(test_model_call),
+		cmocka_unit_test(test_few_samples),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
