@@ -108,13 +108,15 @@ void tfh_kineto_free(struct tfh_kineto *k)
 	free(k);
 }
 
-/* Whether the file is one of those in which Ascend's profiler writes the device's tasks, or the
- * exchanges, once more. The whole trace has rows of the runtime, or of what overlaps. */
+/* Whether the file is one of those in which Ascend's profiler writes tasks, exchanges or steps once
+ * more. The whole trace has rows of the runtime, or of what overlaps. */
 static bool is_part(const struct tfh_kineto *k)
 {
 	for (uint32_t i = 0; i < k->labels; i++)
-		if (!strcmp(k->label[i].text, "CANN") ||
-		    !strcmp(k->label[i].text, "Overlap Analysis"))
+		if (!strcmp(k->label[i].text, "Step Trace"))
+			return true;
+		else if (!strcmp(k->label[i].text, "CANN") ||
+			 !strcmp(k->label[i].text, "Overlap Analysis"))
 			return false;
 	return k->ascend && !k->threads;
 }
@@ -470,8 +472,8 @@ const char *tfh_kineto_nothing(const struct tfh_kineto *k)
 			return "written by TensorFlow's or JAX's profiler for a viewer: give the "
 			       "file itself, or the .xplane.pb beside it";
 	if (is_part(k))
-		return "a part of what Ascend's profiler writes, the device's tasks or the "
-		       "exchanges alone: give the whole trace (trace_view.json, msprof_*.json)";
+		return "a part of what Ascend's profiler writes, tasks, exchanges or steps "
+		       "alone: give the whole trace (trace_view.json, msprof_*.json)";
 	if (k->entries)
 		return "a trace without a single launch, op or kernel: the program did nothing "
 		       "while the profiler ran, or worked in a thread or process that the profiler "

@@ -93,6 +93,11 @@ assert report(TMP + "/host_1_ascend_pt")["verdict"] == again["verdict"]
 for row in ("Ascend Hardware", "Communication"):
     said = tfhook("report", ascend(trace, "part.json", host=False, rows=(row,)), status=5).stderr.decode()
     assert "trace_view.json" in said and said.count("\n") == 1, said
+with open(TMP + "/step_trace_0.json", "w") as f:
+    json.dump([{"ph": "M", "name": "process_name", "pid": 9, "args": {"name": "Step Trace"}},
+               {"ph": "X", "name": "Iteration 1", "cat": "Iteration Time", "pid": 9, "tid": 9, "ts": 1, "dur": 9}], f)
+said = tfhook("report", TMP + "/step_trace_0.json", status=5).stderr.decode()
+assert "trace_view.json" in said and said.count("\n") == 1, said
 with sqlite3.connect(TMP + "/ascend_pytorch_profiler_0.db") as db:
     db.execute("CREATE TABLE CANN_API (startNs INTEGER, endNs INTEGER)")
 said = tfhook("report", TMP + "/ascend_pytorch_profiler_0.db", status=3).stderr.decode()

@@ -83,8 +83,9 @@ static void explain_none(struct tfh_wording *w)
 		w->missing_do =
 			r->steady.tier == 'C'
 				? "device times are needed for this job"
-				: "what the device's ops waited for was not recorded: record whole "
-				  "steps, with graphs' kernels and stream events";
+				: "the device's ops began late, and what they waited for was not "
+				  "recorded: record whole steps, with graphs' kernels and stream "
+				  "events, while nothing else uses the device";
 	}
 	w->text = "not enough evidence for a verdict";
 }
