@@ -37,26 +37,27 @@ static bool starts_or_ends(const struct tfh_model_line *f)
 	return false;
 }
 
-/* The program's line that makes or ends a pool there; NULL: it does not. Frames outside the first
- * function of a forked process are its parent's; a data loader's workers have rules of their
- * own. */
-static const struct tfh_model_line *pool_line(const struct tfh_model_line *frame, uint32_t n)
+/* The program's line that makes or ends a pool there; NULL: it does not. *callee: the outermost
+ * function that does. Frames outside the first function of a forked process are its parent's; a
+ * data loader's workers have rules of their own. */
+static const struct tfh_model_line *pool_line(const struct tfh_model_line *frame, uint32_t n,
+					      const struct tfh_model_line **callee)
 {
-	bool pool = false;
+	*callee = NULL;
 
 	for (uint32_t i = 0; i < n; i++) {
 		if (tfh_ends_with(frame[i].function, "_bootstrap") ||
 		    strstr(frame[i].file, "/torch/utils/data/"))
 			return NULL;
 		if (!frame[i].library)
-			return pool ? &frame[i] : NULL;
-		pool |= starts_or_ends(&frame[i]);
+			return *callee ? &frame[i] : NULL;
+		*callee = starts_or_ends(&frame[i]) ? &frame[i] : *callee;
 	}
 	return NULL;
 }
 
 struct pool {
-	struct tfh_model_line line;
+	struct tfh_model_line line, callee; /* callee: of its first sample */
 	double ns;
 	uint64_t samples, steps;
 	size_t window; /* that of its last sample */
@@ -68,7 +69,8 @@ struct pools {
 	uint64_t samples;
 };
 
-static int add(struct pools *p, const struct tfh_model_line *line, double ns, size_t window)
+static int add(struct pools *p, const struct tfh_model_line *line,
+	       const struct tfh_model_line *callee, double ns, size_t window)
 {
 	struct pool *of = NULL;
 
@@ -78,7 +80,8 @@ static int add(struct pools *p, const struct tfh_model_line *line, double ns, si
 	if (!of) {
 		if (p->of.n == TFH_VERDICT_LINES)
 			return 0;
-		if (TFH_PUSH(p->of, ((struct pool){.line = *line, .window = SIZE_MAX})))
+		if (TFH_PUSH(p->of,
+			     ((struct pool){.line = *line, .callee = *callee, .window = SIZE_MAX})))
 			return -ENOMEM;
 		of = &p->of.v[p->of.n - 1];
 	}
@@ -101,10 +104,10 @@ static int read_samples(const struct tfh_accounts *accounts, struct pools *p)
 		if (!facts->thread[k.thread].drives || !tfh_judged_at(accounts, k.t, &window))
 			continue;
 		uint32_t n = tfh_frames_at(facts, k.place, frame);
-		const struct tfh_model_line *line = pool_line(frame, n);
+		const struct tfh_model_line *callee, *line = pool_line(frame, n, &callee);
 		p->all_ns += k.ns;
 		p->samples++;
-		rc = line ? add(p, line, k.ns, window) : 0;
+		rc = line ? add(p, line, callee, k.ns, window) : 0;
 	}
 	return rc;
 }
@@ -127,6 +130,9 @@ int tfh_find_new_pools(const struct tfh_accounts *accounts, struct tfh_result *r
 		out->file = best->line.file;
 		out->function = best->line.function;
 		out->line = best->line.line;
+		out->callee = best->callee.function;
+		out->callee_file = best->callee.file;
+		out->callee_line = best->callee.line;
 		out->samples = best->samples;
 		out->s_per_step = best->ns / 1e9 / steps;
 		out->off_s = tfh_share_error(share, (double)p.samples) * p.all_ns / 1e9 / steps;

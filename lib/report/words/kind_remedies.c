@@ -118,6 +118,11 @@ static bool supposes_maker(const struct tfh_result *r, enum tfh_cause cause)
 	return cause == TFH_CAUSE_INPUT_UNKNOWN && r->found.supposed;
 }
 
+static bool starts_process(const struct tfh_result *r, enum tfh_cause cause)
+{
+	return tfh_starts_process(r) && tfh_makes_pools(r, cause);
+}
+
 static bool waits_for_pool(const struct tfh_result *r, enum tfh_cause cause)
 {
 	return cause == TFH_CAUSE_INPUT_UNKNOWN && tfh_waits_for_pool(r);
@@ -204,6 +209,9 @@ static const struct {
 	{logs_more_and_more,
 	 {"what is logged in a step grows from step to step",
 	  "write only what is new (append it to the file) instead of all so far, or write every n-th step"}},
+	{starts_process,
+	 {"the steps start a process anew",
+	  "start it once, before the loop, and give it its work through a queue, a step ahead"}},
 	{tfh_makes_pools,
 	 {"the steps make a pool of processes or threads anew",
 	  "make it once, before the loop, and have it make the next batch meanwhile (map_async, imap, submit)"}},

@@ -55,16 +55,24 @@ static void advise_pool(struct tfh_wording *w)
 
 	if (!l->file)
 		return;
+	bool process = tfh_starts_process(w->r);
 	const char *text = tfh_phrase(
 		w,
-		"a pool is made anew again and again: starting and ending it takes %s (sampled, "
-		"+-%s) of an average step, at %s",
+		"%s again and again: starting and ending it takes %s (sampled, +-%s) of an "
+		"average step, at %s",
+		process ? "a process is started anew" : "a pool is made anew",
 		tfh_phrase_time(w, l->s_per_step), tfh_phrase_error(w, l->off_s),
 		tfh_at_words(w, l->function, l->file, l->line));
 	tfh_evidence(w, TFH_TELLS_WHY, text);
 	if (!tfh_makes_pools(w->r, w->r->steady.cause))
-		tfh_advise(w, "the steps make a pool of processes or threads anew", text,
-			   "make it once, before the loop", TFH_REMOVE_NONE);
+		tfh_advise(w,
+			   process ? "the steps start a process anew"
+				   : "the steps make a pool of processes or threads anew",
+			   text,
+			   process ? "start it once, before the loop, and give it its work through "
+				     "a queue or pipe"
+				   : "make it once, before the loop",
+			   TFH_REMOVE_NONE);
 }
 
 void tfh_explain_restarts(struct tfh_wording *w)

@@ -40,6 +40,8 @@ bool tfh_loads_files(const struct tfh_result *r, enum tfh_cause cause);
 bool tfh_sends_tasks(const struct tfh_result *r);
 /* Whether most of the verdict's time at its line is a wait for a pool of processes or threads. */
 bool tfh_waits_for_pool(const struct tfh_result *r);
+/* Whether it is single processes that the steps start anew, rather than a pool. */
+bool tfh_starts_process(const struct tfh_result *r);
 /* Whether the steps make a pool anew, and that is what the cause is about, or has the pool do. */
 bool tfh_makes_pools(const struct tfh_result *r, enum tfh_cause cause);
 

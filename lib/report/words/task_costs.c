@@ -17,6 +17,13 @@ bool tfh_waits_for_pool(const struct tfh_result *r)
 	return r->found.line.callee && is_pool(r->found.line.callee_file);
 }
 
+bool tfh_starts_process(const struct tfh_result *r)
+{
+	const struct tfh_seen_line *l = &r->found.new_pool;
+
+	return l->file && l->callee_file && strstr(l->callee_file, "/multiprocessing/process.py");
+}
+
 bool tfh_makes_pools(const struct tfh_result *r, enum tfh_cause cause)
 {
 	const struct tfh_seen_line *pool = &r->found.new_pool;
@@ -24,7 +31,9 @@ bool tfh_makes_pools(const struct tfh_result *r, enum tfh_cause cause)
 	if (!pool->file || cause == TFH_CAUSE_NONE)
 		return false;
 	if (tfh_cause_part(cause) == TFH_PART_INPUT)
-		return tfh_waits_for_pool(r);
+		return tfh_waits_for_pool(r) ||
+		       (tfh_starts_process(r) && r->found.line.callee_file &&
+			strstr(r->found.line.callee_file, "/multiprocessing/"));
 	return (cause == TFH_CAUSE_HOST_PYTHON || cause == TFH_CAUSE_HOST_WAIT ||
 		cause == TFH_CAUSE_HOST_LOCK || cause == TFH_CAUSE_HOST_UNKNOWN) &&
 	       2 * pool->s_per_step > r->found.cause_s[cause];

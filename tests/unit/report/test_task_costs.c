@@ -115,6 +115,11 @@ static void test_new_pools(void **state)
 	assert_non_null(strstr(pool(TFH_CAUSE_HOST_PYTHON, no, 6e-3), "make it once"));
 	assert_null(strstr(pool(TFH_CAUSE_HOST_PYTHON, no, 4e-3), "make it once"));
 	assert_null(strstr(pool(TFH_CAUSE_HOST_CONTENTION, no, 6e-3), "make it once"));
+	struct tfh_result r = input_bound();
+	r.found.new_pool.file = "/job/train.py";
+	r.found.new_pool.callee_file = "/usr/lib/python3.11/multiprocessing/process.py";
+	r.found.line.callee_file = "/usr/lib/python3.11/multiprocessing/connection.py";
+	assert_non_null(strstr(tfh_remedy_in(&r, r.steady.cause).todo, "start it once"));
 }
 
 int main(void)
