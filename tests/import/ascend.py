@@ -78,6 +78,12 @@ tfhook("import", path, "-o", TMP + "/a.tft")
 again = report(TMP + "/a.tft")
 assert again["verdict"] == got["verdict"] and again["run"]["source"] == "ascend"
 
+# Two that exchange at one time are ranks, though no file numbers them; two that were recorded one after the other are not.
+later = dict(trace, traceEvents=[dict(e, ts=e["ts"] + 10**9) for e in trace["traceEvents"]])
+for second, ranks in (trace, "2 ranks"), (later, "before or after it"):
+    said = tfhook("report", path, ascend(second, "second.json")).stdout.decode()
+    assert ranks in said, said
+
 # MindSpore's: the device alone.
 got = report(ascend(trace, "msprof_1.json", host=False))
 assert got["steps"]["clock"] == "mark" and got["steps"]["count"] == want["steps"]["count"], got["steps"]

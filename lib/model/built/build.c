@@ -407,6 +407,35 @@ static int finish_process(struct tfh_builder *b, uint32_t i, int64_t start)
 	return rc;
 }
 
+static bool communicates(const struct tfh_built_proc *p)
+{
+	for (uint32_t k = 0; k < p->n_op; k++)
+		if (p->op[k].communication)
+			return true;
+	return false;
+}
+
+/* Processes without numbers that were recorded at one time, and all of which exchange data, are the
+ * ranks of one job. (nsys' export tells which devices they use, and has a rule of its own.) */
+static void number_ranks(struct tfh_run *run)
+{
+	int64_t began = INT64_MIN, ended = INT64_MAX;
+
+	if (run->source == TFH_SRC_NSYS)
+		return;
+	for (uint32_t i = 0; i < run->n_proc; i++) {
+		const struct tfh_process *p = &run->proc[i].pub;
+		if (p->rank >= 0 || !communicates(&run->built->proc[i]))
+			return;
+		began = p->start_ns > began ? p->start_ns : began;
+		ended = p->last_ns < ended ? p->last_ns : ended;
+	}
+	for (uint32_t i = 0; i < run->n_proc && run->n_proc > 1 && began < ended; i++) {
+		run->proc[i].pub.rank = (int32_t)i;
+		run->proc[i].pub.world = (int32_t)run->n_proc;
+	}
+}
+
 int tfh_build_run(struct tfh_builder *b, struct tfh_run **out, struct tfh_err *err)
 {
 	struct tfh_run *run = b->run;
@@ -418,6 +447,7 @@ int tfh_build_run(struct tfh_builder *b, struct tfh_run **out, struct tfh_err *e
 		run->start_realtime = start;
 	for (uint32_t i = 0; i < run->n_proc && !rc; i++)
 		rc = finish_process(b, i, start);
+	number_ranks(run);
 	run->process = calloc(run->n_proc + 1, sizeof(*run->process));
 	if (rc || !run->process)
 		return tfh_err_set(err, -ENOMEM, "out of memory");
