@@ -91,18 +91,19 @@ static void charge_elsewhere(struct tfh_blame *b, uint32_t k, int64_t t0, int64_
 }
 
 /*
- * Whether the devices take turns because of wait s: the thread that launched the other device's op
- * waited before it did, and then sent that device nothing that the wait could have been needed for.
+ * Whether the devices take turns because of wait s: the thread that launched op `late` on another
+ * device than it waited for did so after the wait, and in between sent that device nothing that the
+ * wait could have been needed for.
  */
-static bool takes_turns(const struct tfh_blame *b, const struct tfh_host_span *s)
+static bool takes_turns(const struct tfh_slice *sl, uint32_t late, const struct tfh_host_span *s)
 {
-	const struct tfh_slice *sl = b->sl;
-	const struct tfh_device_op *k = b->other_op == TFH_NO ? NULL : &sl->op.v[b->other_op];
-	uint32_t i = b->other_op > TFH_ACCOUNT_NEARBY ? b->other_op - TFH_ACCOUNT_NEARBY : 0;
+	const struct tfh_device_op *k = late == TFH_NO ? NULL : &sl->op.v[late];
+	uint32_t i = late > TFH_ACCOUNT_NEARBY ? late - TFH_ACCOUNT_NEARBY : 0;
 
-	if (!k || k->thread != s->thread || k->issue0 < s->t1)
+	if (!k || k->thread != s->thread || k->issue0 < s->t1 ||
+	    k->device == sl->op.v[s->op].device)
 		return false;
-	for (; i < b->other_op; i++) {
+	for (; i < late; i++) {
 		const struct tfh_device_op *x = &sl->op.v[i];
 		bool inside =
 			x->work == TFH_W_COMPUTE || x->work == TFH_W_D2H || x->work == TFH_W_D2D;
@@ -147,7 +148,7 @@ static void charge_op(struct tfh_blame *b, const struct tfh_device_op *o, int64_
 {
 	if (t1 <= t0)
 		return;
-	if (o->work == TFH_W_COMPUTE && o->device != b->sl->device->critical) {
+	if (o->work == TFH_W_COMPUTE && o->device != b->sl->device->critical && !b->turns) {
 		charge_elsewhere(b, (uint32_t)(o - b->sl->op.v), t0, t1);
 		return;
 	}
@@ -189,7 +190,7 @@ static void charge_waited(struct tfh_blame *b, const struct tfh_host_span *s, in
 	bool turns = b->turns;
 	uint32_t other_op = b->other_op;
 
-	b->turns = turns || takes_turns(b, s);
+	b->turns = turns || takes_turns(b->sl, b->other_op, s) || takes_turns(b->sl, b->late_op, s);
 	charge_op(b, o, tfh_max_ns(t0, o->t0), tfh_min_ns(t1, o->t1));
 	b->depth++;
 	explain(b, s->op, t0, tfh_max_ns(t0, tfh_min_ns(t1, o->t0)));
@@ -440,7 +441,10 @@ static void late_launch(struct tfh_blame *b, const struct tfh_device_op *k, int6
 	 * precede [lo, hi). */
 	int64_t own = lo > k->issue0 ? tfh_min_ns(sl->device->own, hi - lo) : 0;
 	tfh_blame_cause(b, tfh_max_ns(lo, k->issue0) + own, hi, tfh_cause_of_launch(sl, k), true);
+	uint32_t before = b->late_op;
+	b->late_op = k->work == TFH_W_COMPUTE ? (uint32_t)(k - sl->op.v) : TFH_NO;
 	walk_back(b, k->thread, lo, tfh_min_ns(hi, k->issue0));
+	b->late_op = before;
 }
 
 /* Tier B, where dependencies are unknown: charges copies and collectives while they run, the last
@@ -533,7 +537,8 @@ static uint32_t last_thread(const struct tfh_slice *sl, int64_t t)
 void tfh_blame_window(struct tfh_slice *sl, size_t window, struct tfh_account *a)
 {
 	const struct tfh_device_window *w = &sl->device->win.v[window];
-	struct tfh_blame b = {.sl = sl, .a = a, .window = window, .other_op = TFH_NO};
+	struct tfh_blame b = {
+		.sl = sl, .a = a, .window = window, .other_op = TFH_NO, .late_op = TFH_NO};
 	int64_t t = w->from;
 
 	/* Windows come in order: ops that ended before this one also ended before the next. */

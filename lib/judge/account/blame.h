@@ -10,7 +10,8 @@ struct tfh_blame {
 	size_t window;
 	int depth;
 	uint32_t other_op; /* an op of another device whose delay is being charged; TFH_NO: none */
-	bool turns; /* its launch came late because its thread waited for the critical device */
+	uint32_t late_op;  /* an op whose late launch is being charged; TFH_NO: none */
+	bool turns;	   /* a launch came late because its thread waited for another device */
 };
 
 /* Charges [t0, t1) to a cause; `direct`: it was observed, not inferred. */

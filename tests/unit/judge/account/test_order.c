@@ -327,6 +327,31 @@ static void test_devices_take_turns(void **state)
 	tfh_result_free(stages);
 }
 
+/* The results of a step go to the first device before the next step, which it needs. The second device computes
+ * longer: it needs nothing of the first one's in a step, so it waits in turns all the same. */
+static void test_longer_one_waits(void **state)
+{
+	(void)state;
+	struct dg *d = dg_new();
+
+	d->device[2] = 1;
+	for (int i = 0; i < 40; i++) {
+		dg_get(d, 0, 0.01);
+		dg_copy(d, 0, 1, TFH_DIR_H2D, 1 << 16, 0.02);
+		for (uint32_t stream = 1; stream <= 2; stream++) {
+			dg_launch(d, 0, stream, stream == 1 ? 4 : 4.2);
+			dg_copy(d, 0, stream, TFH_DIR_D2H, 1 << 16, 0.02);
+			dg_sync(d, 0, stream);
+		}
+	}
+	struct tfh_result *r = dg_judge(d);
+	dg_check(r, TFH_CLASS_HOST_BOUND);
+	assert_int_equal(r->verdict.cause, TFH_CAUSE_HOST_SYNC);
+	assert_int_equal(r->found.devices_turn, 2);
+	gen_part(r, TFH_PART_COMPUTE, 4.2);
+	tfh_result_free(r);
+}
+
 /* Two stages of a model on two devices: each waits for the other, and the job computes. */
 static void test_stages_on_devices(void **state)
 {
@@ -513,6 +538,7 @@ int main(void)
 		cmocka_unit_test(test_many_events),
 		cmocka_unit_test(test_value_of_its_own),
 		cmocka_unit_test(test_devices_take_turns),
+		cmocka_unit_test(test_longer_one_waits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
