@@ -250,18 +250,46 @@ static int add_session(struct trace_list *l, const char *dir)
 	return add_files(l, path);
 }
 
-/* Adds the traces of a directory; none if it is a run directory. Ascend's profiler puts its trace
- * into a directory below, beside files without any. */
+/* Ascend's profiler puts its trace into a directory below, beside files without any. Returns
+ * whether there is one. */
+static bool ascend_directory(const char *dir, char *below, size_t cap)
+{
+	return snprintf(below, cap, "%s/ASCEND_PROFILER_OUTPUT", dir) < (int)cap &&
+	       is_directory(below);
+}
+
+/* The directory that holds those of its ranks. */
+static int add_ascend_ranks(struct trace_list *l, const char *dir)
+{
+	char rank[2048], below[4096];
+	uint32_t first = l->n;
+	DIR *d = opendir(dir);
+	struct dirent *e;
+	int rc = 0;
+
+	while (d && !rc && (e = readdir(d)))
+		if (tfh_ends_with(e->d_name, "_ascend_pt") &&
+		    snprintf(rank, sizeof(rank), "%s/%s", dir, e->d_name) < (int)sizeof(rank) &&
+		    ascend_directory(rank, below, sizeof(below)))
+			rc = add_files(l, below);
+	if (d)
+		closedir(d);
+	if (l->n > first)
+		qsort(l->path + first, l->n - first, sizeof(*l->path), by_text);
+	return rc;
+}
+
+/* Adds the traces of a directory; none if it is a run directory. */
 static int add_directory(struct trace_list *l, const char *dir)
 {
 	char below[4096];
 	uint32_t before = l->n;
-	int rc;
+	int rc = add_files(l, ascend_directory(dir, below, sizeof(below)) ? below : dir);
 
-	snprintf(below, sizeof(below), "%s/ASCEND_PROFILER_OUTPUT", dir);
-	rc = add_files(l, is_directory(below) ? below : dir);
 	if (!rc && l->n == before)
 		rc = add_session(l, dir);
+	if (!rc && l->n == before)
+		rc = add_ascend_ranks(l, dir);
 	if (rc != -EEXIST)
 		return rc;
 	while (l->n > before)

@@ -95,6 +95,10 @@ with open(TMP + "/host_1_ascend_pt/profiler_info.json", "w") as f:
     f.write("{}")
 os.rename(path, TMP + "/host_1_ascend_pt/ASCEND_PROFILER_OUTPUT/trace_view.json")
 assert report(TMP + "/host_1_ascend_pt")["verdict"] == again["verdict"]
+os.makedirs(TMP + "/job/host_2_ascend_pt/ASCEND_PROFILER_OUTPUT")
+os.rename(TMP + "/host_1_ascend_pt", TMP + "/job/host_1_ascend_pt")
+os.rename(ascend(trace, "other.json"), TMP + "/job/host_2_ascend_pt/ASCEND_PROFILER_OUTPUT/trace_view.json")
+assert "2 ranks" in tfhook("report", TMP + "/job").stdout.decode()
 
 for row in ("Ascend Hardware", "Communication"):
     said = tfhook("report", ascend(trace, "part.json", host=False, rows=(row,)), status=5).stderr.decode()
