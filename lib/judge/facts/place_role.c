@@ -310,7 +310,7 @@ static bool is_one_of(const struct function_row *row, size_t n, const struct tfh
 	return false;
 }
 
-static bool passes_on(const struct tfh_model_line *frame)
+bool tfh_passes_on(const struct tfh_model_line *frame)
 {
 	return is_one_of(passes, sizeof(passes) / sizeof(*passes), frame);
 }
@@ -328,7 +328,8 @@ const struct tfh_model_line *tfh_place_evaluates(const struct tfh_model_line *fr
 			continue;
 		called = last ? last
 			      : called; /* its caller's program frame is this one, or further out */
-		last = computes && i + 1 < n && frame[i + 1].library && !passes_on(&frame[i + 1]) &&
+		last = computes && i + 1 < n && frame[i + 1].library &&
+				       !tfh_passes_on(&frame[i + 1]) &&
 				       !tfh_is_in_package(frame[i + 1].file, "/torch/")
 			       ? f
 			       : NULL;
@@ -357,7 +358,7 @@ uint32_t tfh_role_lead(const struct tfh_model_line *frame, uint32_t n, enum tfh_
 			from = i;
 	lead = n > from ? from + tfh_place_lead(frame + from, n - from) : 0;
 	*callee = from ? from : lead ? lead - 1 : n;
-	while (*callee && *callee < n && passes_on(&frame[*callee]))
+	while (*callee && *callee < n && tfh_passes_on(&frame[*callee]))
 		--*callee;
 	return lead;
 }

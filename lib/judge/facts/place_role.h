@@ -47,6 +47,9 @@ const struct tfh_model_line *tfh_place_called(const struct tfh_model_line *frame
 /* Whether a library's function of this name passes data through a model that it does not train. */
 bool tfh_makes_pass(const char *function);
 
+/* Whether a library's function only passes a call on. */
+bool tfh_passes_on(const struct tfh_model_line *frame);
+
 /* The outermost function of the program that a library other than PyTorch calls, and that calls
  * PyTorch's modules, or what computes without gradients (torch.no_grad() as a decorator); NULL:
  * there is none, or no line of the program called that library. */

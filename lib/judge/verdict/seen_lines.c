@@ -205,6 +205,13 @@ static bool tells(const struct tfh_seen_node *n)
 	return tfh_place_role(&line, 1, TFH_ORDER_UNKNOWN) != TFH_ROLE_NONE;
 }
 
+static bool passes(const struct tfh_seen_node *n)
+{
+	const struct tfh_model_line line = line_at(n);
+
+	return tfh_passes_on(&line);
+}
+
 /* Where all steps run through a library, the innermost of its functions that has most of the
  * cause's time and does not run all steps itself: one of its callbacks, or what it prepares. */
 static const struct lead *find_below(struct lines *x, struct lead *out)
@@ -226,6 +233,10 @@ static const struct lead *find_below(struct lines *x, struct lead *out)
 	}
 	if (at == UINT32_MAX || runs_all)
 		return NULL;
+	if (next != UINT32_MAX && passes(&v[at])) {
+		at = next;
+		next = heaviest(&x->below, at);
+	}
 	*out = (struct lead){
 		.line = line_at(&v[at]), .ns = v[at].s_per_step, .samples = v[at].samples};
 	out->place = out->line;

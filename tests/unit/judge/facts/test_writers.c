@@ -69,6 +69,13 @@ static void test_writers_own(void **state)
 		{{STD "/csv.py", "DictWriter._dict_to_list", 5, true},
 		 {STD "/csv.py", "DictWriter.writerow", 9, true},
 		 TFH_ROLE_WRITE},
+		{{STD "/csv.py", "DictReader.__next__", 5, true},
+		 {LIB "/lightning/fabric/loggers/csv_logs.py",
+		  "_ExperimentWriter._rewrite_with_new_header", 9, true},
+		 TFH_ROLE_LOG},
+		{{STD "/csv.py", "DictWriter.writerows", 5, true},
+		 {LIB "/lightning/fabric/loggers/csv_logs.py", "_ExperimentWriter.save", 9, true},
+		 TFH_ROLE_LOG},
 		/* Reading and computing remain what they are. */
 		{{LIB "/pandas/io/common.py", "get_handle", 5, true},
 		 {LIB "/pandas/io/parsers/readers.py", "read_csv", 9, true},
