@@ -57,15 +57,19 @@ static void why_whatif(const struct tfh_page *page, const struct tfh_whatif *w)
 	enum tfh_part part = tfh_remove_part(w->remove);
 	char text[320], a[TFH_TEXT], b[TFH_TEXT], c[TFH_TEXT], n[TFH_TEXT];
 
-	bool is_part = part >= 0 && part < TFH_PART_COUNT;
+	const struct tfh_place_gain *place = r->line_place ? &r->place[r->line_place - 1] : NULL;
+	bool is_place = place && w == &place->gain,
+	     is_part = !is_place && part >= 0 && part < TFH_PART_COUNT;
 
 	tfh_heading(page, "WITHOUT %s",
-		    is_part		 ? tfh_part_words(part)
+		    is_place		 ? page->words->place[r->line_place - 1]
+		    : is_part		 ? tfh_part_words(part)
 		    : w == &r->uncrowded ? "waiting for a CPU"
 					 : "anything but compute");
-	if (is_part) {
+	if (is_part || is_place) {
 		snprintf(text, sizeof(text), "%s of a step of %s, on average of %s steps",
-			 tfh_fmt_time(a, r->breakdown[part].s_per_step),
+			 tfh_fmt_time(a,
+				      is_place ? place->s_per_step : r->breakdown[part].s_per_step),
 			 tfh_fmt_time(b, tfh_step_s(r)), tfh_fmt_count(n, r->steps.count));
 		line(page, "now", text);
 	}
@@ -91,7 +95,9 @@ static void why_whatif(const struct tfh_page *page, const struct tfh_whatif *w)
 
 static void why_gain(const struct tfh_page *page)
 {
-	if (!page->r->n_whatif)
+	if (page->r->line_place && !page->r->lead)
+		why_whatif(page, &page->r->place[page->r->line_place - 1].gain);
+	else if (!page->r->n_whatif)
 		tfh_put("nothing was predicted: no part but compute takes enough of a step\n",
 			page->out);
 	for (uint32_t i = 0; i < page->r->n_whatif; i++)

@@ -40,7 +40,11 @@ static void add_line(struct tfh_result *r, const struct tfh_sampled_place *place
 		     double step, double samples)
 {
 	struct tfh_seen_line *l = &r->found.line;
-	double off = off_by(share, samples), most = fmax(share, place->line_ns / place->ns * share);
+	double off = off_by(share, samples), most = share;
+
+	/* What is compiled once is still executed: at best, no more than compiling is gone. */
+	if (r->verdict.cause != TFH_CAUSE_HOST_COMPILE)
+		most = fmax(share, place->line_ns / place->ns * share);
 
 	r->place[0] = (struct tfh_place_gain){
 		.file = l->file,

@@ -329,6 +329,9 @@ static struct tfh_sampled_place place_of(const struct choice *c)
 					  .first = lead->line.line,
 					  .last = lead->line.line};
 
+	/* What is compiled once is still executed each time. */
+	if (c->cause == TFH_CAUSE_HOST_COMPILE)
+		place.ns = lead->cause[TFH_CAUSE_HOST_COMPILE];
 	/* What JAX computes meanwhile on threads of its own remains to be waited for. */
 	if (c->cause == TFH_CAUSE_HOST_LAUNCH)
 		place.ns -= lead->cause[TFH_CAUSE_COMPUTE_CPU];

@@ -196,6 +196,9 @@ void tfh_name_places(struct tfh_wording *w)
 			: g->first_line == g->last_line
 				? tfh_phrase(w, "%s:%u", file, g->line)
 				: tfh_phrase(w, "%s:%u-%u", file, g->first_line, g->last_line);
+		/* The rest of the line remains. */
+		if (w->r->found.sampled.samples && w->r->verdict.cause == TFH_CAUSE_HOST_COMPILE)
+			w->place[i] = tfh_phrase(w, "compiling at %s", w->place[i]);
 	}
 }
 

@@ -168,7 +168,10 @@ static const char *whole_text(struct tfh_wording *w, const struct tfh_sampled_li
 
 	if (!g || share - l->share < TFH_REPORT_NAMED_SHARE)
 		return "";
-	return tfh_phrase(w, "; all of %s: %.0f %%", w->place[w->r->line_place - 1], 100 * share);
+	return tfh_phrase(w, "; all of %s: %.0f %%",
+			  g->whole ? tfh_function_of(w, g->function)
+				   : w->place[w->r->line_place - 1],
+			  100 * share);
 }
 
 static void say_line(struct tfh_wording *w)

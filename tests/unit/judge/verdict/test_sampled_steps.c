@@ -409,6 +409,23 @@ static void test_compiles_on(void **state)
 	expect(20, true);
 }
 
+/* What is compiled anew in each step is executed each time, also once it is compiled only once. */
+static void test_compiling_gain(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 1000; i++) {
+		at(i % 10 < 8 ? COMPILES : IN_EPOCH);
+		in(2, i / 10 + 1, 99 - i / 10);
+	}
+	struct tfh_result *r = judge();
+
+	assert_int_equal(r->verdict.cause, TFH_CAUSE_HOST_COMPILE);
+	assert_int_equal(r->line_place, 1);
+	assert_true(fabs(r->place[0].gain.about_s - 0.02) < 0.002);
+	assert_true(r->place[0].gain.low_s > 0.015);
+	tfh_result_free(r);
+}
+
 /* 100 steps of ten samples; places in capitals have Python's lock. */
 static struct tfh_result *steps_of(const uint32_t where[10], const char *held)
 {
@@ -550,15 +567,15 @@ static void test_model_call(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_function),    cmocka_unit_test(test_epochs),
-		cmocka_unit_test(test_inner_loops), cmocka_unit_test(test_left_early),
-		cmocka_unit_test(test_two_loops),   cmocka_unit_test(test_unseen_loop),
-		cmocka_unit_test(test_queued),	    cmocka_unit_test(test_compiles_on),
-		cmocka_unit_test(test_functions),   cmocka_unit_test(test_start_and_gain),
-		cmocka_unit_test(test_while),	    cmocka_unit_test(test_goes_on),
-		cmocka_unit_test(test_fit),	    cmocka_unit_test(test_generator),
-		cmocka_unit_test(test_beside),	    cmocka_unit_test(test_model_call),
-		cmocka_unit_test(test_few_samples),
+		cmocka_unit_test(test_function),       cmocka_unit_test(test_epochs),
+		cmocka_unit_test(test_inner_loops),    cmocka_unit_test(test_left_early),
+		cmocka_unit_test(test_two_loops),      cmocka_unit_test(test_unseen_loop),
+		cmocka_unit_test(test_queued),	       cmocka_unit_test(test_compiles_on),
+		cmocka_unit_test(test_functions),      cmocka_unit_test(test_compiling_gain),
+		cmocka_unit_test(test_start_and_gain), cmocka_unit_test(test_while),
+		cmocka_unit_test(test_goes_on),	       cmocka_unit_test(test_fit),
+		cmocka_unit_test(test_generator),      cmocka_unit_test(test_beside),
+		cmocka_unit_test(test_model_call),     cmocka_unit_test(test_few_samples),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
