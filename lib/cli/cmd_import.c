@@ -75,9 +75,9 @@ const struct tfh_command tfh_cmd_import = {
 	.summary = "convert a trace of PyTorch's or TensorFlow's profiler, or of nsys, to .tft",
 	.details =
 		"TRACE is Kineto JSON (.json, .json.gz), XPlane (.xplane.pb), an SQLite export of "
-		"nsys, or a directory of them, such as TensorBoard's log directory. Several are "
-		"the ranks of one job; OUT is then a directory. report and info also read such "
-		"traces directly.",
+		"nsys, rocprof's results.json or database, Ascend's trace_view.json, or a "
+		"directory of them, such as TensorBoard's log directory. Several are the ranks of "
+		"one job; OUT is then a directory. report and info also read such traces directly.",
 	.operands = TFH_OPERANDS_TRACES,
 	.usage_exit = TFH_EXIT_USAGE,
 	.run = cmd_import,
