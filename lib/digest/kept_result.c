@@ -424,7 +424,7 @@ TYPE(findings, N(1, cpu_only), N(2, torch), N(3, imported), N(4, device_times), 
      SUB(68, sampled, sampled), N(69, asker_works), N(70, uncached_s), N(71, restarts),
      N(72, copies_held), SUB(73, computed, computed), N(74, made_anew), N(75, unnumbered),
      SUB(76, late, seen_line), N(77, host_guessed), SUB(78, all_steps, seen_line),
-     SUB(79, new_pool, seen_line));
+     SUB(79, new_pool, seen_line), N(80, both_s));
 #undef S
 
 #define S struct tfh_generation

@@ -348,6 +348,9 @@ struct tfh_findings {
 	bool copies_held;
 	/* the program waits for functions of its own that a library's threads call */
 	bool calls_back;
+	/* A child process answers the program at the same lines: that work of both, s per
+	 * step. 0: no. */
+	double both_s;
 	double cause_s[TFH_CAUSE_COUNT];
 	struct tfh_retraced retraced;
 	double kernel_share; /* part of the job's CPU time spent in the kernel; 0: not much */

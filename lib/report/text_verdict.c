@@ -146,7 +146,7 @@ static const char *place_of(const struct tfh_page *page)
 	if (!w || w == part || (part && !(part->low_s < w->low_s)) ||
 	    (!part && r->verdict.cls != TFH_CLASS_COMPUTE_BOUND))
 		return NULL;
-	return page->words->place[r->line_place - 1];
+	return r->found.both_s > 0 ? "that work of both" : page->words->place[r->line_place - 1];
 }
 
 /* ", which saves 3.12 s of the run" */

@@ -123,14 +123,23 @@ static enum tfh_cause cause_at_place(const struct tfh_facts *facts, enum tfh_rol
 	}
 }
 
+/* Unpacking an answer makes no batch, nor does waiting for it in a library's function. */
+static enum tfh_cause cause_of_answer(int at, enum tfh_cause cause)
+{
+	if (tfh_cause_part(cause) != TFH_PART_INPUT)
+		return cause;
+	return tfh_role_waits(tfh_at_role(at)) ? TFH_CAUSE_HOST_WAIT : TFH_CAUSE_HOST_PYTHON;
+}
+
 enum tfh_cause tfh_sample_cause(const struct tfh_facts *facts, int at, enum tfh_feeds feeds)
 {
 	enum tfh_role role = tfh_at_role(at);
 	bool place = at >= TFH_SEEN_COUNT;
 	/* What comes from outside between results and the next copy, while a process alike does the
-	 * same work, is its results. */
-	bool exchange = TFH_DETECT_PEERS && feeds == TFH_FEEDS_BACK && facts->peer && !place &&
-			rows[at].cause == TFH_CAUSE_HOST_WAIT;
+	 * same work, is its results; from a process that works only when it is asked, its answer. */
+	bool back =
+		feeds == TFH_FEEDS_BACK && ((TFH_DETECT_PEERS && facts->peer) || facts->answers);
+	bool exchange = back && !place && rows[at].cause == TFH_CAUSE_HOST_WAIT;
 	/* A thread that has ended made no batch if it could work on results. */
 	bool ended = feeds == TFH_FEEDS_BACK && at == TFH_SEEN_END;
 	bool loads = feeds != TFH_FEEDS_NOT && !facts->consumers && !place && !exchange && !ended;
@@ -149,6 +158,8 @@ enum tfh_cause tfh_sample_cause(const struct tfh_facts *facts, int at, enum tfh_
 	else if (at == TFT_STATE_GIL && facts->lock_logs)
 		cause = TFH_CAUSE_HOST_LOGGING;
 	cause = cause_at_place(facts, role, cause);
+	if (place && feeds == TFH_FEEDS_BACK && facts->answers)
+		cause = cause_of_answer(at, cause);
 	if (cause == TFH_CAUSE_HOST_LOCK && facts->calls_back && role != TFH_ROLE_QUEUE)
 		cause = TFH_CAUSE_HOST_CALLBACK;
 	return cause == TFH_CAUSE_HOST_PYTHON && !tfh_stack_samples_python(facts->samples)

@@ -349,6 +349,9 @@ struct tfh_facts {
 	 * pipe of its own. What they send depends on what they are sent (the actions of this step),
 	 * so they cannot work ahead as a loader's workers do. */
 	bool told;
+	/* Child processes work while the program waits for them, and at no other time, and mostly at
+	 * lines at which it works, too: they are the other end of an exchange. */
+	bool answers;
 	/* While a driving thread waited until another thread had done something, other threads than
 	 * the driving ones mostly ran: its wait is their work. */
 	bool others_run;
@@ -506,6 +509,8 @@ bool tfh_index_drives(const struct tfh_facts *facts, uint32_t index);
 /* CPU seconds of the driving threads between two samples. */
 double tfh_drivers_between(const struct tfh_facts *facts, const struct tfh_sample *from,
 			   const struct tfh_sample *to);
+/* answers.c: sets `answers`. */
+void tfh_find_answers(struct tfh_facts *facts);
 /* others.c: sets `others_run`. */
 void tfh_find_others(struct tfh_facts *facts);
 /* Sets `crowded` and `delay_per_run`. */

@@ -112,7 +112,13 @@ bool tfh_maker_of(const struct tfh_child_sample *sample, uint32_t n, struct tfh_
 bool tfh_maker_at(const struct tfh_facts *facts, const struct tfh_child_sample *sample,
 		  struct tfh_maker *out)
 {
-	return tfh_maker_of(sample, tfh_frames_at(facts, sample->place, out->frame), out);
+	if (!tfh_maker_of(sample, tfh_frames_at(facts, sample->place, out->frame), out))
+		return false;
+	if (facts->answers && !sample->thread && tfh_awaits_sender(sample->state)) {
+		out->told = true;
+		out->busy = false;
+	}
+	return true;
 }
 
 /* TensorFlow calls Python functions of pipelines and graphs from a function in this file. */

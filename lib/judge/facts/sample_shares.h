@@ -33,6 +33,12 @@ static inline bool tfh_awaits_work(int at)
 	return at == TFH_SEEN_SIGNAL || at == TFH_SEEN_END;
 }
 
+/* Whether it waits for what another process or machine sends. */
+static inline bool tfh_awaits_sender(int at)
+{
+	return at == TFT_STATE_PIPE || at == TFT_STATE_SOCKET || at == TFT_STATE_POLL;
+}
+
 /* Whether it waits for another thread of the process. */
 static inline bool tfh_awaits_thread(int at)
 {

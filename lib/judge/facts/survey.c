@@ -495,6 +495,7 @@ int tfh_find_facts(const struct tfh_feed *feed, uint32_t process, struct tfh_are
 			tfh_stack_samples_end(facts->samples, facts->delay_per_run);
 		if (TFH_DETECT_KERNEL_TIME)
 			tfh_find_kernel_time(facts);
+		tfh_find_answers(facts);
 		tfh_find_makers(facts);
 		if (TFH_DETECT_OTHERS_RUN)
 			tfh_find_others(facts);

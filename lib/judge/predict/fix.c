@@ -285,6 +285,7 @@ void tfh_fix_gains(const struct tfh_accounts *accounts, struct tfh_result *r)
 	if (r->verdict.cls == TFH_CLASS_HOST_BOUND && !r->lead && r->line_place) {
 		with_place(accounts, r, step);
 		beside_wait(r, step);
+		tfh_both_ends(accounts, r, step);
 	}
 	enum tfh_part part = tfh_cause_part(r->verdict.cause);
 	if (accounts->facts->restarts && part == TFH_PART_INPUT && !r->lead)

@@ -422,6 +422,19 @@ static void explain_code(struct tfh_wording *w, const char *time)
 			code_rows[i].remove);
 		return;
 	}
+	if (r->found.both_s > 0) {
+		char both[TFH_TEXT];
+		tfh_evidence(w, TFH_TELLS_WHY,
+			     tfh_phrase(w,
+					"a child process and this one take turns: for %s of every "
+					"step one of them works, at the same lines, and the "
+					"other one waits",
+					tfh_fmt_time(both, r->found.both_s)));
+		tfh_advise(w, "what two processes exchange takes both of them much work", w->text,
+			   "send less, or in a form that needs less work (bytes instead of text)",
+			   code_rows[i].remove);
+		return;
+	}
 	if (cause == TFH_CAUSE_HOST_COMPILE)
 		todo = explain_retraced(w);
 	if (cause == TFH_CAUSE_HOST_CONTENTION) {

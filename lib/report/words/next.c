@@ -153,7 +153,8 @@ static bool overlap(const struct tfh_result *r, const struct tfh_place_gain *a,
 static bool is_told(const struct tfh_result *r, const struct tfh_place_gain *place,
 		    const struct next *next, size_t n)
 {
-	if (overlap(r, place, &r->place[r->line_place - 1]))
+	/* The work of both ends is that of all places that exchange something. */
+	if (overlap(r, place, &r->place[r->line_place - 1]) || r->found.both_s > 0)
 		return true;
 	for (size_t i = 0; i < n; i++)
 		if (next[i].place && overlap(r, place, next[i].place))
