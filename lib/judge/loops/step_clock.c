@@ -108,7 +108,10 @@ static void split_by_number(const struct tfh_facts *facts, struct tfh_loops *loo
 
 		tag_text(facts, s, &name);
 		tag_text(facts, &facts->series.v[g->series], &first);
-		if (name && first && name != first)
+		/* Keras names no other function like the one that predicts: it is that one for
+		 * another shape. */
+		if (name && first && name != first &&
+		    tfh_role_of_name(g->tag) != TFH_BRANCH_PREDICT)
 			loops->group_of[i] = find_group(loops, tfh_hash_add(g->key, name), g->like,
 							g->tag, (uint32_t)i);
 	}

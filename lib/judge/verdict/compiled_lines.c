@@ -213,20 +213,36 @@ static double longer_s(const struct compiles *c, double step_s)
 	return s;
 }
 
+/* Whether each step has a pipeline of its own, as in a loop that calls predict(): then the waits
+ * for its batch, and the ops that make it, go with what compiles it. */
+static bool has_pipelines(const struct tfh_accounts *accounts)
+{
+	const struct tfh_loops *loops = accounts->loops;
+	uint64_t own = 0;
+
+	for (size_t i = 0; i < accounts->facts->series.n && loops->group_of; i++)
+		own += (int32_t)loops->group_of[i] == loops->train_group;
+	return TFH_DETECT_PIPELINES && loops->train_group >= 0 &&
+	       (double)own >=
+		       TFH_CYCLE_SURE_SHARE * (double)loops->group.v[loops->train_group].count;
+}
+
 /* Where steps compile, a fix also saves what first steps compile again, for other shapes. Where
  * nothing shows how fast the rest will run, it is the compiling that goes, at whichever line. */
-static void save_compiling(struct tfh_result *r)
+static void save_compiling(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	double again = r->found.compiling.again_s, step = tfh_mean_step_s(r);
+	double goes = r->found.cause_s[TFH_CAUSE_HOST_COMPILE];
 	struct tfh_whatif *of[] = {NULL, r->line_place ? &r->place[r->line_place - 1].gain : NULL};
 
 	if (r->steady.cause != TFH_CAUSE_HOST_COMPILE)
 		return;
+	if (has_pipelines(accounts))
+		goes = fmax(goes, step - r->breakdown[TFH_PART_COMPUTE].s_per_step);
 	for (uint32_t i = 0; i < r->n_whatif; i++)
 		of[0] = r->whatif[i].remove == TFH_REMOVE_HOST ? &r->whatif[i] : of[0];
 	for (size_t i = 0; i < 2; i++) {
-		double saved = of[i] ? of[i]->saved_s : NAN,
-		       rest = step - r->found.cause_s[TFH_CAUSE_HOST_COMPILE];
+		double saved = of[i] ? of[i]->saved_s : NAN, rest = step - goes;
 		if (!(saved >= 0))
 			continue;
 		if (of[i]->no_bound && of[i]->about_s > rest && rest > 0) {
@@ -258,7 +274,7 @@ int tfh_find_compiling(const struct tfh_accounts *accounts, struct tfh_result *r
 		keep_within(&c);
 	r->found.compiling.again_s = fmin(c.again_ns / 1e9, longer_s(&c, r->steps.median_s));
 	keep_line(&c);
-	save_compiling(r);
+	save_compiling(accounts, r);
 	free(c.at.v);
 	return rc;
 }

@@ -193,6 +193,11 @@ static double besides_lead(const struct tfh_result *r, enum tfh_branch kind)
 	enum tfh_branch own = lead ? lead_branch(lead->kind) : TFH_BRANCH_RUN;
 	double s = fmax(tfh_spent(r, kind) - tfh_compiled_in(r, kind), 0);
 
+	/* A program that only predicts has these as its steps. */
+	if (kind == TFH_BRANCH_PREDICT && s >= TFH_VERDICT_MOST_SHARE * r->steps.total_s &&
+	    !(tfh_spent(r, TFH_BRANCH_TRAIN) + tfh_spent(r, TFH_BRANCH_STEP) > 0))
+		return 0;
+
 	/* What a callback evaluates is part of the steps, and of the tree's evaluation. */
 	if (kind == TFH_BRANCH_EVALUATE && !lead && r->line_place &&
 	    tfh_callback_evaluates(r, r->verdict.cause) &&

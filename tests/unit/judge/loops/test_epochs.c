@@ -490,6 +490,27 @@ static void test_predicts_in_steps(void **state)
 	tfh_result_free(r);
 }
 
+/* Each step calls predict(), which makes a pipeline of its own. One size of batch has a function of its own: it does not train. */
+static void test_predicts_only(void **state)
+{
+	(void)state;
+	struct gen *g = tf();
+	double t = 100;
+
+	g->name[TFT_NAME_OP][OP_TRAIN] = "__inference_one_step_on_data_distributed_10";
+	g->name[TFT_NAME_OP][OP_TEST] = "__inference_one_step_on_data_distributed_20";
+	for (uint32_t i = 0; i < 120; i++, t += 20) {
+		gen_get(g, 0, 1 + i, ROOT, t, t + 0.1);
+		gen_exec(g, OP_GET, t, t + 0.1);
+		gen_exec(g, i % 12 ? OP_TEST : OP_TRAIN, t + 0.2, t + 2);
+		gen_get(g, 0, 1 + i, ROOT, t + 3, t + 3.1)->flags = TFT_F_OPTIONAL;
+	}
+	struct tfh_result *r = gen_judge(g);
+	assert_int_equal(r->steps.total, 120);
+	assert_int_equal(r->lead, 0);
+	tfh_result_free(r);
+}
+
 /* JAX queues its work, and every tenth step waits for all of it: nothing would be saved by doing that less often, as it would be by
  * evaluating less often where the other steps compute. */
 static void test_queued(void **state)
@@ -545,6 +566,7 @@ int main(void)
 		cmocka_unit_test(test_sweep),
 		cmocka_unit_test(test_devices),
 		cmocka_unit_test(test_predicts_in_steps),
+		cmocka_unit_test(test_predicts_only),
 		cmocka_unit_test(test_queued),
 		cmocka_unit_test(test_build),
 		cmocka_unit_test(test_summary),
