@@ -114,7 +114,9 @@ static void slow_step(struct intervals *all, struct interval *x, size_t i, doubl
 	struct tfh_contention *c = &accounts->contention[i];
 	double share = part * slowed(x);
 	double sync = share * (double)(s->breakdown[TFH_PART_SYNC] - c->late);
-	double launch = share * (double)s->breakdown[TFH_PART_LAUNCH];
+	/* A thread whose ops others execute waits for these. */
+	double launch =
+		accounts->facts->others_launch ? 0 : share * (double)s->breakdown[TFH_PART_LAUNCH];
 	double host = share * all->runs * (double)s->breakdown[TFH_PART_HOST];
 
 	c->sync += (float)sync;

@@ -136,7 +136,7 @@ enum tfh_cause tfh_sample_cause(const struct tfh_facts *facts, int at, enum tfh_
 	enum tfh_role role = tfh_at_role(at);
 	bool place = at >= TFH_SEEN_COUNT;
 	/* What comes from outside between results and the next copy, while a process alike does the
-	 * same work, is its results; from a process that works only when it is asked, its answer. */
+	 * same work, is its results; from the other end of an exchange, an answer. */
 	bool back =
 		feeds == TFH_FEEDS_BACK && ((TFH_DETECT_PEERS && facts->peer) || facts->answers);
 	bool exchange = back && !place && rows[at].cause == TFH_CAUSE_HOST_WAIT;
@@ -160,6 +160,8 @@ enum tfh_cause tfh_sample_cause(const struct tfh_facts *facts, int at, enum tfh_
 	cause = cause_at_place(facts, role, cause);
 	if (place && feeds == TFH_FEEDS_BACK && facts->answers)
 		cause = cause_of_answer(at, cause);
+	if (cause == TFH_CAUSE_HOST_LOCK && facts->others_launch && at != TFH_SEEN_MUTEX)
+		cause = TFH_CAUSE_HOST_LAUNCH;
 	if (cause == TFH_CAUSE_HOST_LOCK && facts->calls_back && role != TFH_ROLE_QUEUE)
 		cause = TFH_CAUSE_HOST_CALLBACK;
 	return cause == TFH_CAUSE_HOST_PYTHON && !tfh_stack_samples_python(facts->samples)

@@ -7,12 +7,12 @@
  */
 #include "judge/facts/facts.h"
 
-struct pairs {
+struct turn_pairs {
 	uint32_t own, own_alone;   /* in which the program ran; in which no child did, too */
 	uint32_t others, answered; /* in which it waited; in which the child worked */
 };
 
-static void add_pair(struct pairs *n, const struct tfh_seen_sample *own,
+static void add_pair(struct turn_pairs *n, const struct tfh_seen_sample *own,
 		     const struct tfh_child_sample *child)
 {
 	bool idle = tfh_awaits_sender(child->state);
@@ -29,7 +29,7 @@ static void add_pair(struct pairs *n, const struct tfh_seen_sample *own,
 static bool by_turns(const struct tfh_facts *facts)
 {
 	size_t own = tfh_stack_samples_count(facts->samples), k = 0;
-	struct pairs n = {0};
+	struct turn_pairs n = {0};
 
 	for (size_t i = 0; i < facts->child.n; i++) {
 		const struct tfh_child_sample *child = &facts->child.v[i];

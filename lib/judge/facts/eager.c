@@ -26,6 +26,14 @@ bool tfh_eager_kind(const struct tfh_facts *facts, const struct tfh_event *ev,
 	return true;
 }
 
+bool tfh_is_single_op(const struct tfh_facts *facts, const struct tfh_event *ev)
+{
+	const struct tfh_tag *tag = tfh_tag_of(facts, (uint32_t)ev->w[0]);
+
+	return ev->kind == TFT_CALL && ev->w[0] && tag && !tag->function && !tag->getnext &&
+	       !tag->pipeline && !tag->iterator;
+}
+
 int tfh_eager_event(struct tfh_facts *facts, const struct tfh_event *ev)
 {
 	struct tfh_token_kind kind;

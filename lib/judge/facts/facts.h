@@ -109,6 +109,7 @@ struct tfh_logged {
 
 struct tfh_thread_use {
 	uint64_t launches, driver, execs, gets;
+	uint64_t ops;			  /* executed one by one, without a device */
 	int64_t exec_ns, driver_ns, last; /* last: end of its last call that works or waits */
 	int64_t outermost;		  /* end of its last outermost call */
 	int64_t updated; /* end of its last function or update since a batch, 0: none */
@@ -349,12 +350,16 @@ struct tfh_facts {
 	 * pipe of its own. What they send depends on what they are sent (the actions of this step),
 	 * so they cannot work ahead as a loader's workers do. */
 	bool told;
-	/* Child processes work while the program waits for them, and at no other time, and mostly at
-	 * lines at which it works, too: they are the other end of an exchange. */
+	/* Child processes work only while the program waits for them, and mostly at lines at which
+	 * it works, too: they are the other end of an exchange. */
 	bool answers;
 	/* While a driving thread waited until another thread had done something, other threads than
 	 * the driving ones mostly ran: its wait is their work. */
 	bool others_run;
+	/* Without a device, threads other than the driving ones execute most ops, one by one:
+	 * replicas of a step that was not compiled. A driving thread that waits for a thread waits
+	 * for these. */
+	bool others_launch;
 	bool peer;	      /* the device of another process of the run does as much */
 	bool crowded;	      /* the driving threads were often ready to run without a CPU */
 	double delay_per_run; /* delay per second of running; 0: hardly any */
@@ -389,6 +394,8 @@ size_t tfh_unnumbered(const char *name, size_t n);
  * false if it is not part of the sequence. */
 bool tfh_token_kind(const struct tfh_event *ev, const struct tfh_piece *p,
 		    struct tfh_token_kind *out);
+/* eager.c: whether an executed call is a single op, and of no pipeline. */
+bool tfh_is_single_op(const struct tfh_facts *facts, const struct tfh_event *ev);
 /* eager.c: the kind of an op that is executed by itself; false if the call is not such an op. */
 bool tfh_eager_kind(const struct tfh_facts *facts, const struct tfh_event *ev,
 		    struct tfh_token_kind *out);
@@ -511,7 +518,8 @@ double tfh_drivers_between(const struct tfh_facts *facts, const struct tfh_sampl
 			   const struct tfh_sample *to);
 /* answers.c: sets `answers`. */
 void tfh_find_answers(struct tfh_facts *facts);
-/* others.c: sets `others_run`. */
+/* others.c: sets `others_launch`; `others_run`. */
+void tfh_find_launching_others(struct tfh_facts *facts);
 void tfh_find_others(struct tfh_facts *facts);
 /* Sets `crowded` and `delay_per_run`. */
 void tfh_find_crowd(struct tfh_facts *facts);

@@ -23,6 +23,18 @@ static double waited(const struct tfh_facts *facts, int64_t t0, int64_t t1)
 	return most;
 }
 
+/* Ops that a pipeline's functions execute are waited for in the call for the next batch. */
+void tfh_find_launching_others(struct tfh_facts *facts)
+{
+	uint64_t own = 0, others = 0,
+		 steps = facts->batch.n ? facts->batch.n : (uint64_t)TFH_VERDICT_FEWEST_WINDOWS;
+
+	for (uint32_t i = 0; i < facts->feed->n_threads; i++)
+		*(facts->thread[i].drives ? &own : &others) += facts->thread[i].ops;
+	facts->others_launch = facts->cpu_only && !facts->lock_feeds && others > own &&
+			       others >= (uint64_t)TFH_LOOPS_STEP_LAUNCHES * steps;
+}
+
 void tfh_find_others(struct tfh_facts *facts)
 {
 	const struct tfh_feed *f = facts->feed;

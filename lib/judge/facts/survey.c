@@ -190,6 +190,7 @@ static int add_call(struct tfh_facts *facts, const struct tfh_event *ev, struct 
 	} else if (p.activity == TFH_ACTIVITY_EXEC) {
 		if (ev->depth == 0) {
 			use->execs++;
+			use->ops += tfh_is_single_op(facts, ev);
 			use->exec_ns += ns;
 			use->last = ev->t1;
 			rc = tfh_exec_event(facts, ev);
@@ -497,6 +498,8 @@ int tfh_find_facts(const struct tfh_feed *feed, uint32_t process, struct tfh_are
 			tfh_find_kernel_time(facts);
 		tfh_find_answers(facts);
 		tfh_find_makers(facts);
+		if (TFH_DETECT_OTHERS_LAUNCH)
+			tfh_find_launching_others(facts);
 		if (TFH_DETECT_OTHERS_RUN)
 			tfh_find_others(facts);
 		facts->peer = has_peer(facts);

@@ -13,14 +13,14 @@ struct end_line {
 	double own, others; /* time of samples in this process, in the others */
 };
 
-struct ends {
+struct both_ends {
 	const struct tfh_accounts *accounts;
 	TFH_VEC(struct end_line) of;
 	double busy, own, wait; /* all time that the others work; the program works; it waits */
 	double n;		/* samples */
 };
 
-static int add(struct ends *e, const struct tfh_model_line *frame, uint32_t n, double own,
+static int add(struct both_ends *e, const struct tfh_model_line *frame, uint32_t n, double own,
 	       double others)
 {
 	const struct tfh_model_line *line = n ? &frame[tfh_place_lead(frame, n)] : NULL;
@@ -38,7 +38,7 @@ static int add(struct ends *e, const struct tfh_model_line *frame, uint32_t n, d
 	return 0;
 }
 
-static int add_own(struct ends *e)
+static int add_own(struct both_ends *e)
 {
 	const struct tfh_facts *facts = e->accounts->facts;
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
@@ -61,7 +61,7 @@ static int add_own(struct ends *e)
 	return rc;
 }
 
-static int add_others(struct ends *e)
+static int add_others(struct both_ends *e)
 {
 	const struct tfh_facts *facts = e->accounts->facts;
 	size_t window = 0;
@@ -84,7 +84,7 @@ static int add_others(struct ends *e)
 void tfh_both_ends(const struct tfh_accounts *accounts, struct tfh_result *r, double step)
 {
 	struct tfh_whatif *w = &r->place[r->line_place - 1].gain;
-	struct ends e = {.accounts = accounts};
+	struct both_ends e = {.accounts = accounts};
 	double own = 0, others = 0;
 
 	if (accounts->facts->answers && !w->no_bound && !add_own(&e) && !add_others(&e))

@@ -39,7 +39,8 @@ static bool starts_or_ends(const struct tfh_model_line *f)
 
 /* The program's line that makes or ends a pool there; NULL: it does not. *callee: the outermost
  * function that does. Frames outside the first function of a forked process are its parent's; a
- * data loader's workers have rules of their own. */
+ * data loader's workers have rules of their own; and TensorFlow's strategies make pools that the
+ * program cannot keep. */
 static const struct tfh_model_line *pool_line(const struct tfh_model_line *frame, uint32_t n,
 					      const struct tfh_model_line **callee)
 {
@@ -47,7 +48,8 @@ static const struct tfh_model_line *pool_line(const struct tfh_model_line *frame
 
 	for (uint32_t i = 0; i < n; i++) {
 		if (tfh_ends_with(frame[i].function, "_bootstrap") ||
-		    strstr(frame[i].file, "/torch/utils/data/"))
+		    strstr(frame[i].file, "/torch/utils/data/") ||
+		    strstr(frame[i].file, "/tensorflow/python/distribute/"))
 			return NULL;
 		if (!frame[i].library)
 			return *callee ? &frame[i] : NULL;
