@@ -227,6 +227,8 @@ static enum tfh_cause cause_of(const struct tfh_accounts *accounts, int32_t at)
 		{"Sql", TFH_CAUSE_INPUT_READ},
 		{"LMDB", TFH_CAUSE_INPUT_READ},
 		{"Batch", TFH_CAUSE_INPUT_BATCH},
+		/* into elements, which a batch joins again */
+		{"TensorSlice", TFH_CAUSE_INPUT_BATCH},
 		{"Shuffle", TFH_CAUSE_INPUT_SHUFFLE},
 		{"Cache", TFH_CAUSE_INPUT_CACHE},
 	};

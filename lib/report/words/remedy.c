@@ -305,6 +305,35 @@ static bool drops_most(const struct tfh_result *r)
 	return false;
 }
 
+/* Whether a stage only hands on, cuts or joins elements. */
+static bool hands_on(const struct tfh_input_stage *s)
+{
+	static const char *const words[] = {"TensorSlice", "Shuffle", "Repeat", "Zip",
+					    "Range",	   "Take",    "Skip",	"Cache",
+					    "Prefetch",	   "Batch"};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (strstr(s->name, words[i]) && !strstr(s->name, "Map"))
+			return true;
+	return false;
+}
+
+/* Whether a batch is made of many elements one by one, and handing these on is all the work. */
+static bool goes_singly(const struct tfh_result *r)
+{
+	const struct tfh_input_stage *slow = &r->input[0];
+	double most = 0;
+
+	for (uint32_t i = 0; i < r->n_input; i++)
+		if (tfh_starts_with(r->input[i].prefix, slow->prefix))
+			most = fmax(most, r->input[i].calls_per_step);
+	for (uint32_t i = 0; i < r->n_input; i++)
+		if (2 * r->input[i].calls_per_step > most && !hands_on(&r->input[i]))
+			return false;
+	return most >= TFH_REPORT_ELEMENTS && hands_on(slow) &&
+	       slow->self_s_per_step < most * TFH_REPORT_ELEMENT_S;
+}
+
 struct tfh_remedy tfh_stage_remedy(const struct tfh_result *r, enum tfh_cause cause)
 {
 	static const struct tfh_remedy windows = {
@@ -314,8 +343,14 @@ struct tfh_remedy tfh_stage_remedy(const struct tfh_result *r, enum tfh_cause ca
 	static const struct tfh_remedy dropped = {
 		"elements that filter() drops go through the map first",
 		"call filter() before map(), with a function that makes only what the condition needs"};
+	static const struct tfh_remedy singly = {
+		"elements go through the pipeline one by one, with next to no work for each",
+		"batch() before shuffle() and repeat(); or shuffle indices, and fetch each batch at "
+		"once (tf.gather in a map)"};
 	const struct tfh_input_stage *stage = &r->input[0];
 
+	if ((cause == TFH_CAUSE_INPUT_BATCH || cause == TFH_CAUSE_INPUT_SHUFFLE) && goes_singly(r))
+		return singly;
 	if (cause == TFH_CAUSE_INPUT_MAP && drops_most(r))
 		return dropped;
 	if (cause == TFH_CAUSE_INPUT_MAP && joins_windows(r))

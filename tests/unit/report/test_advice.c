@@ -153,6 +153,35 @@ static void test_filter(void **state)
 	}
 }
 
+/* Small rows that are sliced, and batched again. Not rows that a map made, nor such as take long, nor a few. */
+static void test_rows(void **state)
+{
+	static const struct {
+		double self_s, calls;
+		const char *over;
+		bool singly;
+	} row[] = {{1.6e-3, 2048, "Shuffle", true},
+		   {1.6e-3, 2048, "Map", false},
+		   {40e-3, 2048, "Shuffle", false},
+		   {0.1e-3, 64, "Shuffle", false}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+		struct words w;
+		struct tfh_input_stage stage[] = {
+			{"TensorSlice", "Iterator::Root::BatchV2::X::TensorSlice", row[i].self_s,
+			 row[i].calls, NAN, 0, false, true, NULL, NULL, 0},
+			{row[i].over, "Iterator::Root::BatchV2::X", 1e-3, row[i].calls, NAN, 0,
+			 false, false, NULL, NULL, 0}};
+		begin(&w, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_BATCH);
+		w.r.input = stage;
+		w.r.n_input = 2;
+		struct tfh_remedy m = tfh_stage_remedy(&w.r, TFH_CAUSE_INPUT_BATCH);
+		assert_int_equal(strstr(m.finding, "one by one") != NULL, row[i].singly);
+		tfh_wording_free(&w.said);
+	}
+}
+
 /* A kernel that takes most of the computing is named, but no advice where computing takes less than half
  * as long as what the verdict is about. */
 static void test_dominant(void **state)
@@ -177,7 +206,7 @@ int main(void)
 		cmocka_unit_test(test_launch_advice),  cmocka_unit_test(test_prepared_launches),
 		cmocka_unit_test(test_compute_advice), cmocka_unit_test(test_dominant),
 		cmocka_unit_test(test_filter),	       cmocka_unit_test(test_devices),
-		cmocka_unit_test(test_mixed_calls),
+		cmocka_unit_test(test_mixed_calls),    cmocka_unit_test(test_rows),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
