@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "judge/stats.h"
+#include "judge/verdict/new_pools.h"
 #include "judge/verdict/verdict.h"
 
 /* Functions of the standard library that start or end a pool, or one of its members. Not those that
@@ -58,87 +59,80 @@ static const struct tfh_model_line *pool_line(const struct tfh_model_line *frame
 	return NULL;
 }
 
-struct pool {
-	struct tfh_model_line line, callee; /* callee: of its first sample */
-	double ns;
-	uint64_t samples, steps;
-	size_t window; /* that of its last sample */
-};
-
-struct pools {
-	TFH_VEC(struct pool) of;
-	double all_ns; /* all samples of the judged steps */
-	uint64_t samples;
-};
-
-static int add(struct pools *p, const struct tfh_model_line *line,
-	       const struct tfh_model_line *callee, double ns, size_t window)
+static int add_line(struct tfh_new_pools *p, const struct tfh_model_line *line,
+		    const struct tfh_model_line *callee, double ns, size_t step)
 {
-	struct pool *of = NULL;
+	struct tfh_new_pool *of = NULL;
 
 	for (size_t i = 0; i < p->of.n && !of; i++)
 		if (tfh_same_line(&p->of.v[i].line, line))
 			of = &p->of.v[i];
 	if (!of) {
+		const struct tfh_new_pool first = {
+			.line = *line, .callee = *callee, .step = SIZE_MAX};
 		if (p->of.n == TFH_VERDICT_LINES)
 			return 0;
-		if (TFH_PUSH(p->of,
-			     ((struct pool){.line = *line, .callee = *callee, .window = SIZE_MAX})))
+		if (TFH_PUSH(p->of, first))
 			return -ENOMEM;
 		of = &p->of.v[p->of.n - 1];
 	}
 	of->ns += ns;
 	of->samples++;
-	of->steps += of->window != window;
-	of->window = window;
+	of->steps += of->step != step;
+	of->step = step;
 	return 0;
 }
 
-static int read_samples(const struct tfh_accounts *accounts, struct pools *p)
+int tfh_new_pools_add(struct tfh_new_pools *p, const struct tfh_model_line *frame, uint32_t n,
+		      double ns, size_t step)
+{
+	const struct tfh_model_line *callee, *line = pool_line(frame, n, &callee);
+
+	p->all_ns += ns;
+	p->samples++;
+	return line && TFH_DETECT_NEW_POOLS ? add_line(p, line, callee, ns, step) : 0;
+}
+
+void tfh_new_pools_keep(const struct tfh_new_pools *p, double steps, double step_s,
+			struct tfh_seen_line *out)
+{
+	const struct tfh_new_pool *best = NULL;
+
+	for (size_t i = 0; i < p->of.n; i++)
+		if (!best || p->of.v[i].ns > best->ns)
+			best = &p->of.v[i];
+	if (!best || best->samples < TFH_VERDICT_LINE_SAMPLES || best->steps < TFH_VERDICT_RECURS ||
+	    best->ns < 1e9 * steps * TFH_BLOCKING_SHARE * step_s)
+		return;
+	double share = best->ns / p->all_ns;
+	out->file = best->line.file;
+	out->function = best->line.function;
+	out->line = best->line.line;
+	out->callee = best->callee.function;
+	out->callee_file = best->callee.file;
+	out->callee_line = best->callee.line;
+	out->samples = best->samples;
+	out->s_per_step = best->ns / 1e9 / steps;
+	out->off_s = tfh_share_error(share, (double)p->samples) * p->all_ns / 1e9 / steps;
+}
+
+int tfh_find_new_pools(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	const struct tfh_facts *facts = accounts->facts;
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+	struct tfh_new_pools p = {.all_ns = 0};
 	size_t window = 0;
 	int rc = 0;
 
 	for (size_t i = 0; i < tfh_stack_samples_count(facts->samples) && !rc; i++) {
 		struct tfh_seen_sample k = tfh_stack_samples_at(facts->samples, i);
-		if (!facts->thread[k.thread].drives || !tfh_judged_at(accounts, k.t, &window))
-			continue;
-		uint32_t n = tfh_frames_at(facts, k.place, frame);
-		const struct tfh_model_line *callee, *line = pool_line(frame, n, &callee);
-		p->all_ns += k.ns;
-		p->samples++;
-		rc = line ? add(p, line, callee, k.ns, window) : 0;
+		if (facts->thread[k.thread].drives && tfh_judged_at(accounts, k.t, &window))
+			rc = tfh_new_pools_add(&p, frame, tfh_frames_at(facts, k.place, frame),
+					       k.ns, window);
 	}
-	return rc;
-}
-
-int tfh_find_new_pools(const struct tfh_accounts *accounts, struct tfh_result *r)
-{
-	struct tfh_seen_line *out = &r->found.new_pool;
-	struct pools p = {.all_ns = 0};
-	const struct pool *best = NULL;
-	double steps = (double)accounts->judged_steps;
-	int rc = TFH_DETECT_NEW_POOLS ? read_samples(accounts, &p) : 0;
-
-	for (size_t i = 0; i < p.of.n; i++)
-		if (!best || p.of.v[i].ns > best->ns)
-			best = &p.of.v[i];
-	if (best && best->samples >= TFH_VERDICT_LINE_SAMPLES &&
-	    best->steps >= TFH_VERDICT_RECURS &&
-	    best->ns >= 1e9 * steps * TFH_BLOCKING_SHARE * tfh_mean_step_s(r)) {
-		double share = best->ns / p.all_ns;
-		out->file = best->line.file;
-		out->function = best->line.function;
-		out->line = best->line.line;
-		out->callee = best->callee.function;
-		out->callee_file = best->callee.file;
-		out->callee_line = best->callee.line;
-		out->samples = best->samples;
-		out->s_per_step = best->ns / 1e9 / steps;
-		out->off_s = tfh_share_error(share, (double)p.samples) * p.all_ns / 1e9 / steps;
-	}
+	if (!rc)
+		tfh_new_pools_keep(&p, (double)accounts->judged_steps, tfh_mean_step_s(r),
+				   &r->found.new_pool);
 	free(p.of.v);
 	return rc;
 }

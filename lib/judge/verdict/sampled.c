@@ -17,6 +17,7 @@
 #include "judge/account/account.h"
 #include "judge/result_make.h"
 #include "judge/verdict/line_tree.h"
+#include "judge/verdict/new_pools.h"
 #include "judge/verdict/sampled_lines.h"
 
 struct sampled_run {
@@ -25,6 +26,7 @@ struct sampled_run {
 	struct tfh_sampled_causes causes;
 	struct tfh_sampled_lines lines;
 	struct tfh_line_tree tree;
+	struct tfh_new_pools pools;
 	double ns, start_ns, placed;   /* placed: samples with a line */
 	double loop_ns;		       /* of the loop over steps, without start_ns */
 	double traced_ns, compiled_ns; /* later in the run */
@@ -193,6 +195,9 @@ static int add_sample(struct sampled_run *x, uint32_t sample)
 		return 0;
 	x->placed++;
 	tfh_tree_add(&x->tree, frame, n, k->ns);
+	if (x->steps.steps && x->steps.step[sample] && !x->out->pool.file &&
+	    tfh_new_pools_add(&x->pools, frame, n, k->ns, x->steps.step[sample]))
+		return -ENOMEM;
 	return tfh_sampled_lines_add(&x->lines, &x->steps, k, frame, n, cause);
 }
 
@@ -285,6 +290,9 @@ static int finish(struct sampled_run *x, const struct tfh_feed *feed, struct tfh
 	place = tfh_sampled_place(&x->lines, &x->steps, x->loop_ns, r);
 	if (place.ns > 0 && names_maker(x, r))
 		place.ns = 0;
+	double steps = (double)x->steps.steps * (x->ns / 1e9 / out->wall_s);
+	if (x->steps.steps)
+		tfh_new_pools_keep(&x->pools, steps, x->loop_ns / 1e9 / steps, &r->found.new_pool);
 	if (x->steps.steps)
 		tfh_sampled_gains(&x->steps, part, &place, x->loop_ns, x->placed, r);
 	for (int i = 0; i < TFT_STATE_COUNT && all > 0; i++)
@@ -360,5 +368,6 @@ int tfh_find_sampled(const struct tfh_feed *feed, struct tfh_result *r)
 	free(x.lines.lead.v);
 	free(x.lines.own.v);
 	free(x.tree.node.v);
+	free(x.pools.of.v);
 	return rc;
 }

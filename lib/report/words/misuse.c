@@ -48,8 +48,7 @@ static void advise_cache(struct tfh_wording *w)
 			   TFH_REMOVE_NONE);
 }
 
-/* Part of what the verdict is about, or besides it. */
-static void advise_pool(struct tfh_wording *w)
+void tfh_explain_new_pool(struct tfh_wording *w)
 {
 	const struct tfh_seen_line *l = &w->r->found.new_pool;
 
@@ -108,6 +107,6 @@ void tfh_advise_misuse(struct tfh_wording *w)
 
 	advise_anomalies(w);
 	advise_cache(w);
-	advise_pool(w);
+	tfh_explain_new_pool(w);
 	w->misuse = w->n_advice > n ? n + 1 : 0;
 }

@@ -321,6 +321,7 @@ static void explain(struct tfh_wording *w)
 				    w,
 				    "%s, or more: processes make the batches; and do less for each",
 				    workers)
+		: tfh_makes_pools(w->r, v->cause) ? tfh_remedy_in(w->r, v->cause).todo
 		: row->cause == TFH_CAUSE_COMPUTE_CPU && w->r->line_place
 			? "do it less often, keep its results, or leave it out; otherwise cheaper operations, or more CPUs"
 		: row->cause == TFH_CAUSE_COMPUTE_CPU && !could_use_gpu(w->r)
@@ -360,6 +361,7 @@ void tfh_explain_sampled(struct tfh_wording *w)
 
 	say_line(w);
 	explain(w);
+	tfh_explain_new_pool(w);
 	say_steps(w);
 	say_states(w);
 	say_others(w);

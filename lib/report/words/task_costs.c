@@ -34,6 +34,8 @@ bool tfh_makes_pools(const struct tfh_result *r, enum tfh_cause cause)
 		return tfh_waits_for_pool(r) ||
 		       (tfh_starts_process(r) && r->found.line.callee_file &&
 			strstr(r->found.line.callee_file, "/multiprocessing/"));
+	if ((cause == TFH_CAUSE_HOST_WAIT || cause == TFH_CAUSE_HOST_LOCK) && tfh_waits_for_pool(r))
+		return true;
 	return (cause == TFH_CAUSE_HOST_PYTHON || cause == TFH_CAUSE_HOST_WAIT ||
 		cause == TFH_CAUSE_HOST_LOCK || cause == TFH_CAUSE_HOST_UNKNOWN) &&
 	       2 * pool->s_per_step > r->found.cause_s[cause];

@@ -263,6 +263,8 @@ void tfh_advise_compiling(struct tfh_wording *w);
 /* misuse.c: evidence that steps start the input pipeline anew, if they do; advice */
 void tfh_explain_restarts(struct tfh_wording *w);
 void tfh_advise_misuse(struct tfh_wording *w);
+/* A pool that is made anew: part of what the verdict is about, or besides it. */
+void tfh_explain_new_pool(struct tfh_wording *w);
 /* next.c: advice about what else blocks the steps, and about what the run does besides them. */
 void tfh_advise_rest(struct tfh_wording *w);
 /* Whether the step becomes shorter by more than the removed part takes. The rest of such a gain
