@@ -141,11 +141,23 @@ static int add_waits(struct call_lines *x)
 	return rc;
 }
 
+/* Where graphs are instantiated. The launches that are captured for them may be a wrapper's. */
+static int add_graphs(struct call_lines *x)
+{
+	const struct tfh_site_use *site = x->accounts->graph_site;
+	int rc = 0;
+
+	for (int i = 0; i < TFH_ACCOUNT_SITES && !rc; i++)
+		if (site[i].stack && site[i].fn && strstr(site[i].fn->name, "GraphInstantiate"))
+			rc = add_site(x, &site[i]);
+	return rc || x->made.n ? rc : add_sites(x, site);
+}
+
 /* Launches end pauses. Where steps make graphs, these calls are what the verdict is about. */
 static int add_launches(struct call_lines *x, const struct tfh_result *r)
 {
 	const struct tfh_accounts *accounts = x->accounts;
-	int rc = tfh_makes_graphs(r) ? add_sites(x, accounts->graph_site) : 0;
+	int rc = tfh_makes_graphs(r) ? add_graphs(x) : 0;
 
 	if (!rc && !x->made.n)
 		rc = add_sites(x, accounts->pause_site);

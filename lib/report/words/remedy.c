@@ -505,9 +505,9 @@ const char *tfh_launch_advice(struct tfh_wording *w)
 					   "run_eagerly=False)";
 	if (read)
 		return tfh_phrase(w,
-				  "read values (.item(), .numpy()) less often: after each of %.0f "
-				  "a step the device waits for the next launch; then capture the "
-				  "step in a graph",
+				  "read values (.item(), .numpy()) less often: a step reads %.0f, "
+				  "and the device waits after each of them; when it no longer "
+				  "does, capture the step in a graph",
 				  read->calls_per_step);
 	if (r->found.replays)
 		return NULL; /* the remedy is about what is not in them */
