@@ -1,4 +1,4 @@
-/* Pools of processes or threads, and single processes, that the program makes anew in many steps. */
+/* Pools of processes or threads, and single processes, that many steps make anew. */
 #ifndef TFH_JUDGE_VERDICT_NEW_POOLS_H
 #define TFH_JUDGE_VERDICT_NEW_POOLS_H
 
