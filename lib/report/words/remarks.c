@@ -57,6 +57,9 @@ const char *tfh_no_more_threads(const struct tfh_wording *w)
 	if (r->steady.cls == TFH_CLASS_INPUT_BOUND &&
 	    (!r->found.workers.more.to || r->found.workers.more.from))
 		return ": more threads or loader workers will not help";
+	/* A program that runs one thread at a time has none to take away either. */
+	if (r->found.contended.own > 0 && r->found.contended.own <= 1)
+		return "";
 	return r->steady.cls == TFH_CLASS_HOST_BOUND || r->steady.cause == TFH_CAUSE_COMPUTE_CPU
 		       ? ": more threads will not help"
 		       : "";

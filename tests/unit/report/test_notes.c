@@ -94,6 +94,7 @@ static void test_busy_machine(void **state)
 		uint32_t workers;
 		const char *end, *todo;
 	} row[] = {
+		{TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_CODE, 0, "average", NULL},
 		{TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_MAP, 0,
 		 "average: more threads or loader workers will not help", "cache() it"},
 		{TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_MAP, 0, "average",
@@ -112,6 +113,7 @@ static void test_busy_machine(void **state)
 		begin(&w, row[i].cls, row[i].cause);
 		w.r.found.machine.busy = w.r.found.machine.processors = 2;
 		w.r.found.workers.more.to = row[i].workers;
+		w.r.found.contended.own = i ? 0 : 0.7; /* one thread at a time */
 		if (row[i].todo)
 			tfh_advise(&w.said, "slow", "why", row[i].todo, TFH_REMOVE_INPUT);
 		tfh_note_machine(&w.said);
