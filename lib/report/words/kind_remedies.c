@@ -278,6 +278,21 @@ bool tfh_remedy_evaluates(const struct tfh_result *r, enum tfh_cause cause, stru
 	return true;
 }
 
+/* Whether processes make the batches already, and neither more of them nor more time ahead helps:
+ * they hardly pause, on processors that have nothing left. */
+static bool is_full(const struct tfh_result *r, enum tfh_cause cause)
+{
+	const struct tfh_seen_workers *k = &r->found.workers;
+	double all = r->found.machine.processors;
+	bool makes = cause == TFH_CAUSE_INPUT_READ || cause == TFH_CAUSE_INPUT_DECODE ||
+		     cause == TFH_CAUSE_INPUT_MAP || cause == TFH_CAUSE_INPUT_BATCH;
+
+	return makes && !r->n_input && k->processes && k->busy >= TFH_VERDICT_WORKERS_BUSY &&
+	       (!k->more.to || k->more.from) &&
+	       (r->found.machine.busy > 0 ||
+		(all > 0 && r->found.contended.busy >= TFH_VERDICT_MACHINE_BUSY * all));
+}
+
 struct tfh_remedy tfh_remedy_in(const struct tfh_result *r, enum tfh_cause cause)
 {
 	struct tfh_remedy m;
@@ -292,6 +307,10 @@ struct tfh_remedy tfh_remedy_in(const struct tfh_result *r, enum tfh_cause cause
 						   ? "the framework's own work around each step"
 						   : "many small ops",
 					   tfh_remedy_of(cause).todo};
-	return r->n_input && r->input[0].guilty ? tfh_stage_remedy(r, cause)
-						: tfh_plain_remedy(cause);
+	m = r->n_input && r->input[0].guilty ? tfh_stage_remedy(r, cause) : tfh_plain_remedy(cause);
+	if (is_full(r, cause))
+		m.todo =
+			"its worker processes are busy, and so are all CPUs: do less for each batch "
+			"(read in order, keep what is made, cheaper functions), or use more CPUs";
+	return m;
 }

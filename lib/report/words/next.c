@@ -214,8 +214,22 @@ static double besides_lead(const struct tfh_result *r, enum tfh_branch kind)
 	return within ? s - lead->total_s : s;
 }
 
-/* The place where most of the host's own time was seen,
- * unless places have advice of their own; NULL: there is none. */
+/* Whether a place is where the model computes, forwards or backwards: nothing to do less often. */
+static bool computes(const struct tfh_result *r, const struct tfh_place_gain *g)
+{
+	const struct tfh_computed_line *of[] = {r->found.computed.forward,
+						r->found.computed.backward};
+
+	for (size_t i = 0; g && i < sizeof(of) / sizeof(*of); i++)
+		for (int k = 0; k < TFH_COMPUTED_LINES && of[i][k].file; k++)
+			if (of[i][k].line >= g->first_line && of[i][k].line <= g->last_line &&
+			    !strcmp(of[i][k].file, g->file))
+				return true;
+	return false;
+}
+
+/* The place where most of the host's own time was seen; NULL: there is none, or places have advice
+ * of their own. */
 static const struct tfh_place_gain *place_of(const struct tfh_result *r, enum tfh_part part)
 {
 	uint32_t most = 0;
@@ -243,15 +257,16 @@ static size_t candidates(const struct tfh_wording *w, struct next *next)
 	size_t n = 0;
 
 	for (uint32_t i = 0; i < r->n_whatif; i++)
-		if (worth_removing(r, &r->whatif[i]))
+		if (worth_removing(r, &r->whatif[i]) &&
+		    !computes(r, place_of(r, tfh_remove_part(r->whatif[i].remove))))
 			next[n++] = (struct next){.whatif = &r->whatif[i],
 						  .saved_s = part_gain(r, &r->whatif[i])->saved_s};
 	if (r->steady.cause != TFH_CAUSE_HOST_CONTENTION && r->steady.tier != 'C' &&
 	    r->uncrowded.saved_s >= TFH_BLOCKING_SHARE * r->steps.total_s)
 		next[n++] = (struct next){.whatif = &r->uncrowded, .saved_s = r->uncrowded.saved_s};
 	for (uint32_t i = 0; i < r->n_place && r->line_place; i++)
-		if (r->place[i].gain.saved_s > 0 && !gains_the_same(w, &r->place[i]) &&
-		    !is_told(r, &r->place[i], next, n))
+		if (r->place[i].gain.saved_s > 0 && !computes(r, &r->place[i]) &&
+		    !gains_the_same(w, &r->place[i]) && !is_told(r, &r->place[i], next, n))
 			next[n++] = (struct next){.place = &r->place[i],
 						  .saved_s = r->place[i].gain.saved_s};
 	/* A run that was killed, or another profiler's trace, is not the whole run. */

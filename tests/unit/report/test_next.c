@@ -47,6 +47,31 @@ static void test_nested_places(void **state)
 	}
 }
 
+/* The lines at which the model computes are nothing to do less often, though the host's own time is seen there, too. */
+static void test_computing_places(void **state)
+{
+	(void)state;
+	for (uint32_t line = 30; line < 50; line += 10) {
+		struct words w;
+		begin(&w, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_PYTHON);
+		w.r.n_place = 2;
+		w.r.line_place = 1;
+		for (uint32_t i = 0; i < 2; i++)
+			w.r.place[i] = (struct tfh_place_gain){.file = "a.py",
+							       .function = "main",
+							       .line = 10 + 20 * i,
+							       .first_line = 10 + 20 * i,
+							       .last_line = 12 + 20 * i,
+							       .gain.saved_s = 0.5 - 0.2 * i};
+		w.r.found.computed.backward[0] = (struct tfh_computed_line){
+			.file = "a.py", .function = "main", .line = line};
+		tfh_name_places(&w.said);
+		tfh_advise_rest(&w.said);
+		assert_int_equal(advises(&w.said, "also takes time"), line == 40);
+		tfh_wording_free(&w.said);
+	}
+}
+
 /* Importing a framework before the first step is worth advice only if it takes half of the run; what the program does there
  * itself is, from a tenth on, with its line, and with what it waits for if it does for over half of that time. */
 static void test_imports(void **state)
@@ -372,12 +397,12 @@ static void test_failed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nested_places), cmocka_unit_test(test_imports),
-		cmocka_unit_test(test_failed),	      cmocka_unit_test(test_compiling),
-		cmocka_unit_test(test_place_of_part), cmocka_unit_test(test_optimizer),
-		cmocka_unit_test(test_windows),	      cmocka_unit_test(test_anomalies),
-		cmocka_unit_test(test_anew),	      cmocka_unit_test(test_anew_both),
-		cmocka_unit_test(test_python_map)};
+		cmocka_unit_test(test_nested_places), cmocka_unit_test(test_computing_places),
+		cmocka_unit_test(test_imports),	      cmocka_unit_test(test_failed),
+		cmocka_unit_test(test_compiling),     cmocka_unit_test(test_place_of_part),
+		cmocka_unit_test(test_optimizer),     cmocka_unit_test(test_windows),
+		cmocka_unit_test(test_anomalies),     cmocka_unit_test(test_anew),
+		cmocka_unit_test(test_anew_both),     cmocka_unit_test(test_python_map)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
