@@ -234,10 +234,10 @@ static void judge(const struct tfh_place *place, bool color)
 static bool say_if_failed(int status)
 {
 	if (WIFSIGNALED(status))
-		tfh_say("the job was ended by signal %d (%s), perhaps before it reached that point",
+		tfh_say("the job was ended by signal %d (%s), perhaps before it did any of that",
 			WTERMSIG(status), strsignal(WTERMSIG(status)));
 	else if (WEXITSTATUS(status))
-		tfh_say("the job failed with exit code %d, perhaps before it reached that point",
+		tfh_say("the job failed with exit code %d, perhaps before it did any of that",
 			WEXITSTATUS(status));
 	return status;
 }

@@ -78,12 +78,32 @@ static bool is_python(const char *program)
 	return tfh_starts_with(base, "python") || tfh_starts_with(base, "pypy");
 }
 
+/* Programs, or modules of Python, that start a script in several processes. */
+static bool launches(const char *name)
+{
+	static const char *const of[] = {"torchrun",
+					 "accelerate",
+					 "deepspeed",
+					 "horovodrun",
+					 "mpirun",
+					 "mpiexec",
+					 "srun",
+					 "torch.distributed.run",
+					 "torch.distributed.launch",
+					 "accelerate.commands.launch"};
+
+	for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++)
+		if (!strcmp(name, of[i]))
+			return true;
+	return false;
+}
+
 static const char *script(const char *const *argv, uint32_t argc)
 {
 	for (uint32_t i = 1; i < argc; i++) {
 		if (tfh_ends_with(argv[i], ".py") && strlen(argv[i]) > 3)
 			return tfh_file_of(argv[i]);
-		if (!strcmp(argv[i], "-m") && i + 1 < argc)
+		if (!strcmp(argv[i], "-m") && i + 1 < argc && !launches(argv[i + 1]))
 			return argv[i + 1];
 		if (!strcmp(argv[i], "-c"))
 			break;
@@ -123,5 +143,6 @@ const char *tfh_report_job(const char *const *argv, uint32_t argc)
 		if (argv[i][0] != '-')
 			return tfh_file_of(argv[i]);
 	}
-	return is_python(argv[0]) ? script(argv, argc) : tfh_file_of(argv[0]);
+	return is_python(argv[0]) || launches(tfh_file_of(argv[0])) ? script(argv, argc)
+								    : tfh_file_of(argv[0]);
 }

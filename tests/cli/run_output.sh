@@ -46,10 +46,10 @@ PYTHONPATH=$package python3 -c 'from tfhook import step_scope' || fail "no packa
 [[ -d empty && -z $(ls -A empty) ]] || fail 'not as empty as before'
 says_not 'the job'
 expect 3 "$tfhook" run sh -c 'exit 3'
-says 'the job failed with exit code 3, perhaps before it reached that point'
+says 'the job failed with exit code 3, perhaps before it did any of that'
 says_not 'mark them' # the hints for a job that did what it should
 expect_signal 11 "$tfhook" run sh -c 'kill -SEGV $$'
-says 'the job was ended by signal 11 .*, perhaps before it reached that point'
+says 'the job was ended by signal 11 .*, perhaps before it did any of that'
 expect 0 "$tfhook" run true
 nothing_made
 expect 125 "$tfhook" run --strict true

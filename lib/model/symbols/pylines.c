@@ -266,9 +266,14 @@ void tfh_places_free(struct tfh_places *p)
 	free(p);
 }
 
+static bool is_string(const char *file)
+{
+	return !strcmp(file, "<string>");
+}
+
 static bool made_by_library(const char *file)
 {
-	return !strcmp(file, "<string>") || strstr(file, "__autograph_generated_file");
+	return is_string(file) || strstr(file, "__autograph_generated_file");
 }
 
 void tfh_own_generated(struct tfh_model_line *frame, uint32_t n)
@@ -276,7 +281,10 @@ void tfh_own_generated(struct tfh_model_line *frame, uint32_t n)
 	bool program = false; /* a frame further out is the program's */
 
 	for (uint32_t i = n; i-- > 0;) {
-		if (program && frame[i + 1].library && made_by_library(frame[i].file))
+		/* Also a constructor that the standard library makes (namedtuple). */
+		if (program && made_by_library(frame[i].file) &&
+		    (frame[i + 1].library ||
+		     (is_string(frame[i].file) && !is_string(frame[i + 1].file))))
 			frame[i].library = true;
 		program |= !frame[i].library;
 	}

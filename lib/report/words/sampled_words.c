@@ -197,6 +197,15 @@ static void say_line(struct tfh_wording *w)
 				100 * l->share, callee, whole_text(w, l)));
 }
 
+/* Whether computing is mostly that of other threads, which the thread waits for. */
+static bool awaits_computing(const struct tfh_result *r)
+{
+	const struct tfh_sampled *s = &r->found.sampled;
+
+	return r->verdict.cause == TFH_CAUSE_COMPUTE_CPU &&
+	       2 * s->state[TFT_STATE_LOCK] > s->cause[TFH_CAUSE_COMPUTE_CPU];
+}
+
 /* "running without the GIL 71 %, running 20 %, waiting for a lock 5 %" */
 static void say_states(struct tfh_wording *w)
 {
@@ -204,12 +213,15 @@ static void say_states(struct tfh_wording *w)
 	const char *all = "";
 
 	for (int i = 0; i < TFT_STATE_COUNT; i++) {
+		const char *state = i == TFT_STATE_LOCK && awaits_computing(w->r)
+					    ? "waiting for their results"
+					    : tfh_state_words(i);
 		double released = i == TFT_STATE_RUNNING ? s->released : 0;
 		if (released >= TFH_BLOCKING_SHARE)
 			all = tfh_phrase(w, "running without the GIL %.0f %%", 100 * released);
-		if (s->state[i] - released >= TFH_BLOCKING_SHARE && *tfh_state_words(i))
-			all = tfh_phrase(w, "%s%s%s%s %.0f %%", all, *all ? ", " : "",
-					 tfh_state_words(i), released > 0 ? " with it" : "",
+		if (s->state[i] - released >= TFH_BLOCKING_SHARE && *state)
+			all = tfh_phrase(w, "%s%s%s%s %.0f %%", all, *all ? ", " : "", state,
+					 released > 0 ? " with it" : "",
 					 100 * (s->state[i] - released));
 	}
 	if (*all)
@@ -294,8 +306,9 @@ static void explain(struct tfh_wording *w)
 			   : tfh_measures_itself(w->r, v->cause) ? "runs a profiler or meter"
 			   : loads && row->cause == TFH_CAUSE_HOST_PYTHON
 				   ? "runs Python code, mostly to load files"
-			   : loads ? "loads files"
-				   : row->does;
+			   : loads		    ? "loads files"
+			   : awaits_computing(w->r) ? "waits for computing on other threads"
+						    : row->does;
 	double share = v->cause == TFH_CAUSE_NONE ? NAN : s->cause[v->cause];
 	const char *workers = v->cls == TFH_CLASS_INPUT_BOUND ? tfh_loader_workers(w, 1) : NULL;
 

@@ -36,6 +36,13 @@ static const struct {
 	{"pkg.a", false, {"bash", "-ec", "exec python -m pkg.a"}},
 	{"bash", false, {"bash", "-c", "./sim; ./sim"}},
 	{"run.sh", false, {"bash", "-x", "/job/run.sh", "fast"}},
+	{"ddp.py",
+	 false,
+	 {"/v/bin/torchrun", "--standalone", "--nproc-per-node", "2", "ddp.py", "x"}},
+	{"ddp.py", false, {"python", "-m", "torch.distributed.run", "--nnodes=1", "src/ddp.py"}},
+	{"pkg.ddp", false, {"torchrun", "--nproc_per_node=2", "-m", "pkg.ddp"}},
+	{"md.py", false, {"mpirun", "-n", "2", "python", "md.py"}},
+	{"mpirun", false, {"mpirun", "-n", "2", "./sim"}},
 	{"env", false, {"env"}},
 	{"timeout", false, {"timeout", "5"}},
 };

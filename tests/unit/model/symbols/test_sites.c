@@ -217,11 +217,26 @@ static void test_generated(void **state)
 	assert_int_equal(frame[0].library, false);
 }
 
+/* Nor is a constructor that the standard library makes for the program (namedtuple), unless the whole program is a string. */
+static void test_constructor(void **state)
+{
+	struct tfh_model_line made[] = {{"<string>", "<lambda>", 1, false},
+					{"/job/train.py", "push", 21, false}},
+			      given[] = {{"<string>", "step", 3, false},
+					 {"<string>", "<module>", 9, false}};
+
+	(void)state;
+	tfh_own_generated(made, 2);
+	assert_int_equal(tfh_place_lead(made, 2), 1);
+	tfh_own_generated(given, 2);
+	assert_int_equal(tfh_place_lead(given, 2), 0);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_modules),
-					   cmocka_unit_test(test_libraries),
-					   cmocka_unit_test(test_generated)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_modules), cmocka_unit_test(test_libraries),
+		cmocka_unit_test(test_generated), cmocka_unit_test(test_constructor)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
