@@ -17,7 +17,7 @@
 #define MOST_BYTES (1ull << 48) /* of a copy */
 #define DEFAULT_STREAM 100000	/* + queue: streams were not recorded, or it is the default one */
 
-struct process {
+struct job_process {
 	int64_t id, last_thread;
 	uint32_t index, threads;
 	bool called;   /* the runtime was */
@@ -34,7 +34,7 @@ struct rocpd {
 	struct tfh_map pid, tid;     /* id -> number of the process, the thread */
 	struct tfh_map thread;	     /* id -> thread + 1 */
 	struct tfh_map fn;	     /* see tfh_import_fn() */
-	TFH_VEC(struct process) process;
+	TFH_VEC(struct job_process) process;
 	int64_t device; /* number of the first one, -1 until known */
 	bool hip;	/* its calls were recorded, so those of HSA below them are not read */
 	bool work;
@@ -166,7 +166,7 @@ static uint32_t correlation(const struct rocpd *r, const struct tfh_table_row *r
 }
 
 /* 0, -ENOMEM, or -E2BIG. */
-static int process_of(struct rocpd *r, int64_t id, struct process **out)
+static int process_of(struct rocpd *r, int64_t id, struct job_process **out)
 {
 	uint32_t pid = (uint32_t)get(&r->pid, id);
 	int64_t index;
@@ -181,13 +181,13 @@ static int process_of(struct rocpd *r, int64_t id, struct process **out)
 	index = tfh_build_process(r->b, "", "", pid, -1);
 	if (index < 0 ||
 	    TFH_PUSH(r->process,
-		     (struct process){.id = id, .last_thread = -1, .index = (uint32_t)index}))
+		     (struct job_process){.id = id, .last_thread = -1, .index = (uint32_t)index}))
 		return -ENOMEM;
 	*out = &r->process.v[r->process.n - 1];
 	return 0;
 }
 
-static int64_t thread_of(struct rocpd *r, struct process *p, int64_t id)
+static int64_t thread_of(struct rocpd *r, struct job_process *p, int64_t id)
 {
 	uint64_t known = get(&r->thread, id);
 
@@ -213,7 +213,8 @@ static int row_hip(void *arg, const struct tfh_table_row *row)
 
 /* The runtime starts in the first call that needs it, which may be an allocation. The first one
  * that launches (or sets memory, with a kernel) loads the program's kernels. */
-static int note_first(struct rocpd *r, struct process *p, const char *name, struct tfh_event *ev)
+static int note_first(struct rocpd *r, struct job_process *p, const char *name,
+		      struct tfh_event *ev)
 {
 	uint8_t family = ev->fn->family;
 	bool allocates = family == TFH_FAM_ALLOC || family == TFH_FAM_FREE;
@@ -253,7 +254,7 @@ static int row_region(void *arg, const struct tfh_table_row *row)
 	struct rocpd *r = arg;
 	const char *name = get_text(&r->text, tfh_row_int(row, MORE + 1, -1));
 	struct tfh_event ev = {.kind = TFT_CALL};
-	struct process *p;
+	struct job_process *p;
 	int64_t thread;
 	int rc;
 
@@ -288,7 +289,7 @@ static int begin_op(struct rocpd *r, const struct tfh_table_row *row, uint8_t ki
 {
 	uint64_t device = get(&r->agent, agent);
 	int64_t stream = tfh_row_int(row, MORE, 0), queue = tfh_row_int(row, MORE + 1, 0);
-	struct process *p;
+	struct job_process *p;
 
 	*op = (struct tfh_op){.kind = kind, .name = ""};
 	if (!times(row, &op->t0, &op->t1))

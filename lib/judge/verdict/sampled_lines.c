@@ -205,7 +205,7 @@ static double function_ns(const struct tfh_own_function *o, double line_ns, enum
 }
 
 /* What the verdict's line is chosen by. */
-struct choice {
+struct line_choice {
 	const struct tfh_sampled_lines *x;
 	const struct tfh_sampled_steps *steps;
 	enum tfh_cause cause;
@@ -217,7 +217,7 @@ struct choice {
 
 /* The function of a line, if it is a part of the steps: not their loop, nor all of what that
  * does. */
-static const struct tfh_own_function *part_of(const struct choice *c,
+static const struct tfh_own_function *part_of(const struct line_choice *c,
 					      const struct tfh_model_line *line)
 {
 	for (size_t i = 0; i < c->x->own.n && c->steps->steps; i++) {
@@ -238,7 +238,7 @@ static bool is_beside(const struct tfh_sampled_lead *l)
 
 /* Whether most of what is computed is beside the modules, although these compute, too: what applies
  * a model needs that less than the model. */
-static bool computes_beside(const struct choice *c)
+static bool computes_beside(const struct line_choice *c)
 {
 	double all = 0, beside = 0, modules = 0;
 
@@ -253,14 +253,14 @@ static bool computes_beside(const struct choice *c)
 	       modules >= TFH_BLOCKING_SHARE * all && beside > TFH_VERDICT_MOST_SHARE * all;
 }
 
-static bool counts(const struct choice *c, const struct tfh_sampled_lead *l, uint32_t listed)
+static bool counts(const struct line_choice *c, const struct tfh_sampled_lead *l, uint32_t listed)
 {
 	return (size_t)(l - c->x->lead.v) < listed && l->samples >= TFH_VERDICT_LINE_SAMPLES &&
 	       l->cause[c->cause] > 0 && (!c->beside || (is_beside(l) && part_of(c, &l->line)));
 }
 
 /* Time of the cause at a line, or at all lines of a function that is a part of the steps. */
-static double cause_ns(const struct choice *c, const struct tfh_sampled_lead *of)
+static double cause_ns(const struct line_choice *c, const struct tfh_sampled_lead *of)
 {
 	double ns = 0;
 
@@ -274,7 +274,7 @@ static double cause_ns(const struct choice *c, const struct tfh_sampled_lead *of
 
 /* The line with most of the cause, and the function's with most: if that is another one, its
  * largest line, with the whole function. Lines are in order of their time. */
-static void choose(struct choice *c, uint32_t listed)
+static void choose(struct line_choice *c, uint32_t listed)
 {
 	const struct tfh_sampled_lead *line = NULL, *inside = NULL;
 
@@ -293,7 +293,7 @@ static void choose(struct choice *c, uint32_t listed)
 
 /* Two functions that one function calls beside the modules do one thing together (they put weights
  * in and take them out): so does the part of the file that holds both. */
-static void add_siblings(const struct choice *c, struct tfh_sampled_place *place)
+static void add_siblings(const struct line_choice *c, struct tfh_sampled_place *place)
 {
 	const struct tfh_own_function *of = part_of(c, &c->lead->line);
 
@@ -321,7 +321,7 @@ static void add_siblings(const struct choice *c, struct tfh_sampled_place *place
 }
 
 /* What to remove: the line, or its function. */
-static struct tfh_sampled_place place_of(const struct choice *c)
+static struct tfh_sampled_place place_of(const struct line_choice *c)
 {
 	const struct tfh_sampled_lead *lead = c->lead;
 	struct tfh_sampled_place place = {.line_ns = lead->ns,
@@ -367,7 +367,8 @@ struct tfh_sampled_place tfh_sampled_place(const struct tfh_sampled_lines *x,
 					   const struct tfh_sampled_steps *steps, double loop_ns,
 					   struct tfh_result *r)
 {
-	struct choice c = {.x = x, .steps = steps, .cause = r->verdict.cause, .loop_ns = loop_ns};
+	struct line_choice c = {
+		.x = x, .steps = steps, .cause = r->verdict.cause, .loop_ns = loop_ns};
 	struct tfh_seen_line *out = &r->found.line;
 	const struct tfh_sampled_line *best;
 

@@ -26,7 +26,7 @@ struct candidate {
 	bool goes_on; /* it counts all entries */
 };
 
-struct choice {
+struct loop_choice {
 	const struct tfh_start *s;
 	struct tfh_loop_samples of;
 	TFH_VEC(struct candidate) loop;
@@ -53,7 +53,7 @@ static int64_t total_of(const struct tfh_loop_entry *e)
 /* Whether two loops of one path, whose lines do not overlap, may be one of which each entry shows
  * only some lines: they have equally many iterations, and never follow each other within one
  * iteration of the loop around them. */
-static bool may_be_one(const struct choice *c, uint32_t a, uint32_t b)
+static bool may_be_one(const struct loop_choice *c, uint32_t a, uint32_t b)
 {
 	const struct tfh_loop_entry *e = c->of.entry.v;
 	int64_t total = -1;
@@ -73,7 +73,7 @@ static bool may_be_one(const struct choice *c, uint32_t a, uint32_t b)
 }
 
 /* Tells loops of one path apart: lines of their bodies do not overlap. */
-static int split(struct choice *c)
+static int split(struct loop_choice *c)
 {
 	size_t n = c->of.entry.n;
 	struct tfh_loop_entry **e = calloc(n ? n : 1, sizeof(*e));
@@ -98,7 +98,7 @@ static int split(struct choice *c)
 	return rc;
 }
 
-static void join(struct choice *c)
+static void join(struct loop_choice *c)
 {
 	for (uint32_t a = 0; a + 1 < c->loop.n; a++) {
 		uint32_t b = a + 1;
@@ -123,7 +123,7 @@ static int by_pace(const void *a, const void *b)
 
 /* The mean of a loop's iterations, ns, without those that took much longer than most, such as the
  * first one; NAN: not known. The spans are sorted by pace. */
-static double usual_ns(const struct choice *c, uint32_t loop)
+static double usual_ns(const struct loop_choice *c, uint32_t loop)
 {
 	double all = 0, half = 0, most = 0, ns = 0, iterations = 0;
 	const struct tfh_loop_span *v = c->of.span.v;
@@ -146,7 +146,7 @@ static double usual_ns(const struct choice *c, uint32_t loop)
 }
 
 /* The tenth of a loop's iterations that are fastest take at most this long, ns. */
-static double fast_of(const struct choice *c, uint32_t loop)
+static double fast_of(const struct loop_choice *c, uint32_t loop)
 {
 	const struct tfh_loop_span *v = c->of.span.v;
 	double all = 0, sum = 0;
@@ -171,7 +171,7 @@ static int by_sample(const void *key, const void *element)
 
 /* Whether a sample without any loop is nevertheless at the lines of this one: a loop that goes on
  * while it is read is not in the sample. */
-static bool may_be_in(const struct choice *c, const struct tfh_loop_entry *e, uint32_t sample)
+static bool may_be_in(const struct loop_choice *c, const struct tfh_loop_entry *e, uint32_t sample)
 {
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
 	const struct tfh_loop_path *path = &c->of.path.v[e->path];
@@ -184,7 +184,7 @@ static bool may_be_in(const struct choice *c, const struct tfh_loop_entry *e, ui
 }
 
 /* The time of the first sample that shows that it was left. */
-static double seen_left(const struct choice *c, const struct tfh_loop_entry *e)
+static double seen_left(const struct loop_choice *c, const struct tfh_loop_entry *e)
 {
 	uint32_t next = e->last + 1;
 
@@ -194,7 +194,8 @@ static double seen_left(const struct choice *c, const struct tfh_loop_entry *e)
 }
 
 /* How many iterations an entry had when it was left, some time after its last sample. */
-static double iterations_of(const struct choice *c, const struct tfh_loop_entry *e, bool *exact)
+static double iterations_of(const struct loop_choice *c, const struct tfh_loop_entry *e,
+			    bool *exact)
 {
 	const struct candidate *l = &c->loop.v[e->loop];
 	double more, done = (double)e->done;
@@ -218,14 +219,14 @@ static double iterations_of(const struct choice *c, const struct tfh_loop_entry 
 }
 
 /* The longest time that an entry can have taken. */
-static double most_ns(const struct choice *c, const struct tfh_loop_entry *e)
+static double most_ns(const struct loop_choice *c, const struct tfh_loop_entry *e)
 {
 	return seen_left(c, e) - (e->first ? (double)c->s->sample[e->first - 1].t : 0);
 }
 
 /* Sums up what samples showed of a loop's entries. Returns the iterations that they were seen to
  * end. */
-static double sum_entries(struct choice *c, uint32_t loop)
+static double sum_entries(struct loop_choice *c, uint32_t loop)
 {
 	struct candidate *l = &c->loop.v[loop];
 	double done = 0;
@@ -254,7 +255,7 @@ static double sum_entries(struct choice *c, uint32_t loop)
 }
 
 /* Finds how many iterations a loop had, and how long they took. */
-static int count_iterations(struct choice *c, uint32_t loop)
+static int count_iterations(struct loop_choice *c, uint32_t loop)
 {
 	struct candidate *l = &c->loop.v[loop];
 	double *each = calloc(c->of.entry.n, sizeof(*each)), most = 0;
@@ -310,7 +311,7 @@ static void add_unseen(struct candidate *l, const struct candidate *around)
 
 /* ---- choosing ---- */
 
-static uint32_t largest_in(const struct choice *c, uint32_t parent)
+static uint32_t largest_in(const struct loop_choice *c, uint32_t parent)
 {
 	uint32_t best = UINT32_MAX;
 
@@ -323,7 +324,8 @@ static uint32_t largest_in(const struct choice *c, uint32_t parent)
 
 /* Whether the iterations of the loop inside, rather than those of the loop around it, are steps.
  * The program may count them over all passes. */
-static bool has_steps(const struct choice *c, struct candidate *in, const struct candidate *around)
+static bool has_steps(const struct loop_choice *c, struct candidate *in,
+		      const struct candidate *around)
 {
 	double caused = caused_ns(in, around);
 
@@ -339,7 +341,7 @@ static bool has_steps(const struct choice *c, struct candidate *in, const struct
 /* Whether an outermost loop may be the one over steps, or over epochs. One that is entered again
  * and again is in a loop that no iterator shows (`while`), whose iterations may be the steps, or
  * which may enter it between two samples. */
-static bool is_whole(const struct choice *c, const struct candidate *l)
+static bool is_whole(const struct loop_choice *c, const struct candidate *l)
 {
 	return l->entries == 1 ||
 	       (!c->of.path.v[l->path].called_back &&
@@ -348,7 +350,7 @@ static bool is_whole(const struct choice *c, const struct candidate *l)
 }
 
 /* The loop over steps; UINT32_MAX: there is none. */
-static uint32_t choose(struct choice *c, double all_ns)
+static uint32_t choose(struct loop_choice *c, double all_ns)
 {
 	uint32_t at = largest_in(c, 0), in;
 
@@ -365,7 +367,7 @@ static uint32_t choose(struct choice *c, double all_ns)
 }
 
 /* The iteration of the whole run that each sample is in. */
-static int number(const struct choice *c, uint32_t loop, struct tfh_sampled_steps *out)
+static int number(const struct loop_choice *c, uint32_t loop, struct tfh_sampled_steps *out)
 {
 	double *before = calloc(c->of.entry.n, sizeof(*before)), sum = 0;
 
@@ -385,7 +387,7 @@ static int number(const struct choice *c, uint32_t loop, struct tfh_sampled_step
 	return before && out->step ? 0 : -ENOMEM;
 }
 
-static int describe(struct choice *c, uint32_t loop, struct tfh_sampled_steps *out)
+static int describe(struct loop_choice *c, uint32_t loop, struct tfh_sampled_steps *out)
 {
 	const struct candidate *l = &c->loop.v[loop];
 
@@ -413,7 +415,7 @@ static uint32_t frames_at(const void *arg, uint32_t place,
 
 /* A loop of a library (boosting rounds, epochs of fit()): entered once, it takes nearly all of the
  * time. The function may have the loop over the batches of an epoch, too. */
-static uint32_t choose_library(struct choice *c, double all_ns)
+static uint32_t choose_library(struct loop_choice *c, double all_ns)
 {
 	uint32_t at = largest_in(c, 0), in;
 	const struct candidate *l;
@@ -438,7 +440,7 @@ static int find(const struct tfh_start *s, const struct tfh_loop_weight *weight,
 		bool libraries, struct tfh_sampled_steps *out)
 {
 	double all_ns = 0;
-	struct choice c = {.s = s, .end_ns = end_ns};
+	struct loop_choice c = {.s = s, .end_ns = end_ns};
 	const struct tfh_loop_source from = {.sample = s->sample,
 					     .loop = s->loop,
 					     .n_loop = s->n_loop,
