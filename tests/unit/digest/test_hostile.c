@@ -17,7 +17,7 @@
 #include "digest/digest_out.h"
 #include "format/codec.h"
 
-static char path[] = "digest_test.XXXXXX";
+static char path[] = "/tmp/tfhook-digest-XXXXXX";
 
 struct made {
 	struct tfh_digest_rank rank;

@@ -143,7 +143,8 @@ static void print(const struct tfh_ranks *job)
 
 static void hostile(void **unused)
 {
-	char a[] = "ranks_test_a.XXXXXX", b[] = "ranks_test_b.XXXXXX", *paths[] = {a, b};
+	char a[] = "/tmp/tfhook-ranks-a-XXXXXX", b[] = "/tmp/tfhook-ranks-b-XXXXXX",
+	     *paths[] = {a, b};
 	uint32_t read = 0;
 
 	(void)unused;
