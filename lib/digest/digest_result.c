@@ -143,17 +143,24 @@ static bool nodes_are_sound(const struct tfh_seen_node *node, uint32_t n)
 	return ok;
 }
 
+static bool line_is_sound(const struct tfh_seen_line *l)
+{
+	bool ok = both(l->file, l->function) && both(l->through.file, l->through.function) &&
+		  both(l->callee, l->callee_file);
+
+	for (uint32_t i = 0; i < l->n_caller; i++)
+		ok &= l->caller[i].file && l->caller[i].function;
+	return ok;
+}
+
 static bool places_are_sound(const struct tfh_findings *f)
 {
-	bool ok = both(f->line.file, f->line.function) &&
-		  both(f->line.through.file, f->line.through.function) &&
-		  both(f->line.callee, f->line.callee_file) &&
+	bool ok = line_is_sound(&f->line) && line_is_sound(&f->late) &&
+		  line_is_sound(&f->all_steps) && line_is_sound(&f->new_pool) &&
 		  both(f->workers.line.file, f->workers.line.function) &&
 		  nodes_are_sound(f->node, f->n_node) &&
 		  nodes_are_sound(f->workers.node, f->workers.n_node);
 
-	for (uint32_t i = 0; i < f->line.n_caller; i++)
-		ok &= f->line.caller[i].file && f->line.caller[i].function;
 	for (size_t i = 0; i < sizeof(f->start) / sizeof(*f->start); i++)
 		for (uint32_t k = 0; k < f->start[i].n_line; k++)
 			ok &= both(f->start[i].line[k].file, f->start[i].line[k].function);

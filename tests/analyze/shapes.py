@@ -23,7 +23,7 @@ SHAPES = {
     "critics": ("50 step", 50),
     "gathered": (None, 48),
     "sampled": (None, 120),
-    "rollout": ("12 loop [192 step, 48 step]", None),
+    "rollout": ("12 epoch [192 evaluate, 48 train]", 48),
     "decode": ("15 step", 15),
     "checkpoints": ("4 loop [120 step]", 120),
     "two_models": ("50 step, 70 step", None),

@@ -165,6 +165,18 @@ static void name(const char **a, const char **b)
 	*b = *a ? *b : NULL;
 }
 
+static void set_line(struct tfh_seen_line *l)
+{
+	name(&l->file, &l->function);
+	name(&l->callee, &l->callee_file);
+	name(&l->through.file, &l->through.function);
+	for (uint32_t i = 0; i < l->n_caller; i++) {
+		name(&l->caller[i].file, &l->caller[i].function);
+		if (!l->caller[i].file)
+			l->n_caller = i;
+	}
+}
+
 static void set_node(struct tfh_seen_node *node, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
@@ -200,14 +212,10 @@ static void make_sound(struct tfh_kept *k)
 		r->heap.line[i] = r->heap.peak ? r->heap.line[i] % r->heap.peak : 0;
 	set_node(r->found.node, r->found.n_node);
 	set_node(r->found.workers.node, r->found.workers.n_node);
-	name(&r->found.line.file, &r->found.line.function);
-	name(&r->found.line.callee, &r->found.line.callee_file);
-	name(&r->found.line.through.file, &r->found.line.through.function);
-	for (uint32_t i = 0; i < r->found.line.n_caller; i++) {
-		name(&r->found.line.caller[i].file, &r->found.line.caller[i].function);
-		if (!r->found.line.caller[i].file)
-			r->found.line.n_caller = i;
-	}
+	set_line(&r->found.line);
+	set_line(&r->found.late);
+	set_line(&r->found.all_steps);
+	set_line(&r->found.new_pool);
 	name(&r->found.workers.line.file, &r->found.workers.line.function);
 	for (uint32_t i = 0; i < 2; i++)
 		for (uint32_t l = 0; l < r->found.start[i].n_line; l++)
