@@ -73,9 +73,9 @@ int tfh_find_places(const struct tfh_accounts *accounts, struct tfh_samples *all
 void tfh_place_gains(const struct tfh_accounts *accounts, struct tfh_samples *all,
 		     struct tfh_result *r);
 bool tfh_is_at_place(const struct tfh_place_gain *g, const struct tfh_model_line *line);
-/* fix.c: once the verdict's line is known, what its fix also removes, and what it leaves */
 /* both_ends.c: of the verdict's place, where another process does the same work by turns. */
 void tfh_both_ends(const struct tfh_accounts *accounts, struct tfh_result *r, double step);
+/* fix.c: once the verdict's line is known, what its fix also removes, and what it leaves */
 void tfh_fix_gains(const struct tfh_accounts *accounts, struct tfh_result *r);
 /* gain.c: replaces a place's bound by the replay's step. */
 void tfh_place_point(const struct tfh_device *d, struct tfh_samples *all, uint32_t place,

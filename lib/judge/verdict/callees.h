@@ -6,8 +6,8 @@
 #include "model/symbols/pylines.h"
 
 struct tfh_callee {
-	struct tfh_model_line
-		line;	/* the one that most of its samples are at; "": none is called */
+	/* The line that most of its samples are at; "": none is called. */
+	struct tfh_model_line line;
 	double line_ns; /* by which these exceed its other samples */
 	double ns;
 };

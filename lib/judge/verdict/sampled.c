@@ -290,11 +290,11 @@ static int finish(struct sampled_run *x, const struct tfh_feed *feed, struct tfh
 	place = tfh_sampled_place(&x->lines, &x->steps, x->loop_ns, r);
 	if (place.ns > 0 && names_maker(x, r))
 		place.ns = 0;
-	double steps = (double)x->steps.steps * (x->ns / 1e9 / out->wall_s);
-	if (x->steps.steps)
+	if (x->steps.steps) {
+		double steps = (double)x->steps.steps * (x->ns / 1e9 / out->wall_s);
 		tfh_new_pools_keep(&x->pools, steps, x->loop_ns / 1e9 / steps, &r->found.new_pool);
-	if (x->steps.steps)
 		tfh_sampled_gains(&x->steps, part, &place, x->loop_ns, x->placed, r);
+	}
 	for (int i = 0; i < TFT_STATE_COUNT && all > 0; i++)
 		out->state[i] /= all;
 	for (int c = 0; c < TFH_CAUSE_COUNT && all > 0; c++)

@@ -23,11 +23,9 @@ double tfh_uneven_devices_s(const struct tfh_result *r)
 
 double tfh_even_devices_s(const struct tfh_result *r)
 {
-	double step = 0, more = tfh_uneven_devices_s(r);
-
-	for (int p = 0; p < TFH_PART_COUNT; p++)
-		step += isnan(r->breakdown[p].share) ? 0 : r->breakdown[p].s_per_step;
+	double step = tfh_mean_step_s(r), more = tfh_uneven_devices_s(r);
 	double least = TFH_BLOCKING_SHARE * step;
+
 	/* Where something computes longer than the busiest device does, the devices compute in
 	 * succession, and a step takes their sum however that is divided. */
 	return more > 0 && more >= least &&
