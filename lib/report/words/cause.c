@@ -430,7 +430,8 @@ static void explain_code(struct tfh_wording *w, const char *time)
 					"step one of them works, at the same lines, and the "
 					"other one waits",
 					tfh_fmt_time(both, r->found.both_s)));
-		tfh_advise(w, "what two processes exchange takes both of them much work", w->text,
+		tfh_advise(w, "packing and unpacking what two processes exchange takes long",
+			   w->text,
 			   "send less, or in a form that needs less work (bytes instead of text)",
 			   code_rows[i].remove);
 		return;

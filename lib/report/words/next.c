@@ -475,12 +475,14 @@ static void advise(struct tfh_wording *w, const struct next *next)
 	if (!*mostly && advise_other(w, next))
 		return;
 	seen = next->rest ? "" : tfh_start_seen(w, besides[next->row].kind, *mostly != 0);
-	const char *less = less_of(besides[next->row].kind);
+	const char *waits =
+		*mostly && !next->rest ? tfh_start_waits(r, besides[next->row].kind) : "";
+	const char *less = *waits && besides[next->row].kind == TFH_BRANCH_AFTER
+				   ? besides[next->row].todo
+				   : less_of(besides[next->row].kind);
 	const char *todo = *mostly && !*seen ? less
 			   : *seen ? tfh_phrase(w, "%s%s: %s", *mostly ? "then " : "", seen, less)
 				   : besides[next->row].todo;
-	const char *waits =
-		*mostly && !next->rest ? tfh_start_waits(r, besides[next->row].kind) : "";
 	tfh_advise_run(w,
 		       tfh_phrase(w, "%s: %s%s%s%s%s%s", name_of(w, next, *mostly != 0),
 				  tfh_phrase_time(w, next->saved_s), *mostly ? ", " : "",
