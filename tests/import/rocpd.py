@@ -2,14 +2,14 @@
 """rocprofv3's database (rocpd) says the same of steps and of what the device did as PyTorch's profiler of the same events. Its rows are views over tables
 with the run's number in their names; calls and ops are joined by the stack_id of their events. Without rows of copies, calls tell their direction and
 size. The first call starts the runtime, the first launch loads the kernels: neither is part of a step. `tfhook import` keeps it."""
-import json
 import os
 import sqlite3
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../export")
-import runs  # noqa: E402
 from runs import TMP, report, tfhook  # noqa: E402
+import device_trace  # noqa: E402
+from device_trace import check_same  # noqa: E402
 
 TABLES = {
     "string": "id, guid, string", "info_process": "id, pid", "info_thread": "id, pid, tid", "info_agent": "id, type, type_index",
@@ -82,21 +82,10 @@ def rocpd(trace, name):
     return db.save()
 
 
-def parts(r):
-    return {b["name"]: b["s_per_step"] for b in r["breakdown"]}
-
-
-with open(runs.trace("kineto.json")) as f:
-    trace = json.load(f)
-trace["traceEvents"] = [e for e in trace["traceEvents"] if e["cat"] not in ("gpu_memset", "cpu_op") and e["name"] != "cudaMemsetAsync"]
-with open(TMP + "/kineto.json", "w") as f:
-    json.dump(trace, f)
-want, path = report(TMP + "/kineto.json"), rocpd(trace, "1234_results.db")
+trace, want = device_trace.trace()
+path = rocpd(trace, "1234_results.db")
 got = report(path)
-assert got["run"]["source"] == "rocprof" and got["verdict"]["class"] == want["verdict"]["class"] and got["verdict"]["tier"] == "A", got["verdict"]
-assert got["steps"]["count"] == want["steps"]["count"] and abs(got["steps"]["median_s"] / want["steps"]["median_s"] - 1) < 1e-4
-assert all(abs(parts(got)[k] - parts(want)[k]) < 1e-7 for k in ("compute", "input", "host", "communication", "transfer")), (parts(got), parts(want))
-assert [(k["name"], k["calls_per_step"]) for k in got["kernels"]] == [(k["name"], k["calls_per_step"]) for k in want["kernels"]]
+check_same(got, want, "compute", "input", "host", "communication", "transfer")
 said = tfhook("info", path).stdout.decode()
 assert "by rocprof" in said and "0 of them without the call" in said and "4711" in said, said
 tfhook("import", path, "-o", TMP + "/r.tft")

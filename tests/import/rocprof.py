@@ -8,8 +8,9 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../export")
-import runs  # noqa: E402
 from runs import TMP, report, tfhook  # noqa: E402
+import device_trace  # noqa: E402
+from device_trace import check_same, parts  # noqa: E402
 
 LABELS = {0: "Markers and Ranges", 1: "COPY", 2: "CPU HIP API", 3: "CPU HSA API", 6: "GPU0"}
 COPIES = {"HtoD": "CopyHostToDevice", "DtoH": "CopyDeviceToHost"}
@@ -50,22 +51,11 @@ def rocprof(trace, name, labels=LABELS):
     return os.path.join(TMP, name)
 
 
-def parts(r):
-    return {b["name"]: b["s_per_step"] for b in r["breakdown"]}
-
-
-with open(runs.trace("kineto.json")) as f:
-    trace = json.load(f)
-trace["traceEvents"] = [e for e in trace["traceEvents"] if e["cat"] not in ("gpu_memset", "cpu_op") and e["name"] != "cudaMemsetAsync"]
-with open(TMP + "/kineto.json", "w") as f:
-    json.dump(trace, f)
-want, path = report(TMP + "/kineto.json"), rocprof(trace, "results.json")
+trace, want = device_trace.trace()
+path = rocprof(trace, "results.json")
 got = report(path)
-assert got["run"]["source"] == "rocprof" and got["verdict"]["class"] == want["verdict"]["class"] and got["verdict"]["tier"] == "A", got["verdict"]
-assert got["steps"]["count"] == want["steps"]["count"] and abs(got["steps"]["median_s"] / want["steps"]["median_s"] - 1) < 1e-4
-assert all(abs(parts(got)[k] - parts(want)[k]) < 1e-7 for k in ("compute", "input", "host", "communication")), (parts(got), parts(want))
+check_same(got, want, "compute", "input", "host", "communication")
 assert sum(parts(got)[k] - parts(want)[k] for k in parts(want)) < 1e-7  # whether memory is pageable is not in the file: the copies' time is split differently
-assert [(k["name"], k["calls_per_step"]) for k in got["kernels"]] == [(k["name"], k["calls_per_step"]) for k in want["kernels"]]
 said = tfhook("info", path).stdout.decode()
 assert "by rocprof" in said and "0 of them without the call" in said and "HIP API" not in said, said
 tfhook("import", path, "-o", TMP + "/r.tft")
