@@ -285,6 +285,33 @@ static inline int gen_order(const void *a, const void *b)
 	return x->number < y->number ? -1 : 1;
 }
 
+/* Frames of Python, innermost first. A place or backtrace is a row of the table that the test gives last. */
+#define GEN_FRAMES 6
+typedef struct tfh_model_line gen_stack[GEN_FRAMES];
+static const gen_stack *gen_stacks;
+static size_t gen_n_stacks;
+
+static inline uint32_t gen_frames(void *arg, uint32_t process, uint32_t place,
+				  struct tfh_model_line *frame, uint32_t most)
+{
+	uint32_t n = 0;
+
+	(void)arg;
+	(void)process;
+	for (; place < gen_n_stacks && n < most && n < GEN_FRAMES && gen_stacks[place][n].file; n++)
+		frame[n] = gen_stacks[place][n];
+	return n;
+}
+
+static inline void gen_show(struct tfh_feed *feed, const gen_stack *stacks, size_t n)
+{
+	gen_stacks = stacks;
+	gen_n_stacks = n;
+	feed->place = feed->lines = gen_frames;
+}
+
+#define GEN_STACKS(feed, stacks) gen_show((feed), (stacks), sizeof(stacks) / sizeof(*(stacks)))
+
 /* Judges what was made; frees it. */
 static inline struct tfh_result *gen_judge(struct gen *g)
 {

@@ -4,23 +4,11 @@
 
 enum { LOGS = 1, LAUNCHES, PLACES };
 
-static const struct tfh_model_line stacks[PLACES][2] = {
+static const gen_stack stacks[PLACES] = {
 	[LOGS] = {{"/usr/lib/python3.11/logging/__init__.py", "Logger.info", 1489, true},
 		  {"/job/train.py", "main", 20, false}},
 	[LAUNCHES] = {{"/job/train.py", "main", 12, false}},
 };
-
-static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
-		       uint32_t most)
-{
-	uint32_t n = 0;
-
-	(void)arg;
-	(void)process;
-	for (; place && place < PLACES && n < most && n < 2 && stacks[place][n].file; n++)
-		frame[n] = stacks[place][n];
-	return n;
-}
 
 /* Part of the short pauses' time that is logging, in 100 steps of 100 calls with 20 us between each, while the device has no work; so many samples show logging and
  * launching. */
@@ -29,7 +17,7 @@ static double logged(uint32_t logs, uint32_t launches)
 	struct gen *g = gen_new();
 	double t = 100;
 
-	g->feed.place = g->feed.lines = places;
+	GEN_STACKS(&g->feed, stacks);
 	for (uint32_t i = 0; i < 100; i++, t += 3) {
 		for (int k = 0; k < 100; k++)
 			gen_call(g, 0, TFH_FN_cuEventQuery, t + 0.025 * k, t + 0.025 * k + 0.005);

@@ -8,24 +8,14 @@ enum { MAIN, EXECUTOR, FEEDER };
 enum { NONE, TRAIN, ROOT = 1 };
 enum { OWN = 5, NUMPY = 6, CONSTANT = 7 }; /* places of samples */
 
-static uint32_t lines(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
-		      uint32_t most)
-{
-	static const struct tfh_model_line line[] = {
-		{"/home/me/train.py", "step", 12, false},
-		{"/x/site-packages/tensorflow/python/framework/ops.py", "_EagerTensorBase.numpy",
-		 441, true},
-		{"/x/site-packages/tensorflow/python/framework/constant_op.py",
-		 "convert_to_eager_tensor", 96, true}};
+#define STEP "/home/me/train.py", "step", 12, false
+#define FRAMEWORK "/x/site-packages/tensorflow/python/framework/"
 
-	(void)arg;
-	(void)process;
-	if (place < OWN || most < 2)
-		return 0;
-	frame[0] = line[place - OWN];
-	frame[1] = line[0];
-	return place == OWN ? 1 : 2;
-}
+static const gen_stack stacks[] = {
+	[OWN] = {{STEP}},
+	[NUMPY] = {{FRAMEWORK "ops.py", "_EagerTensorBase.numpy", 441, true}, {STEP}},
+	[CONSTANT] = {{FRAMEWORK "constant_op.py", "convert_to_eager_tensor", 96, true}, {STEP}},
+};
 
 /* An execution: the executor's thread launches 2 ms of kernels once there is a batch, after `input`. */
 static void execute(struct dg *d, double input)
@@ -60,7 +50,7 @@ static struct tfh_result *judge(uint32_t place, double code, double input)
 		gen_sample(d->g, EXECUTOR, at, TFT_STATE_LOCK, 0, 10);
 		dg_code(d, MAIN, code);
 	}
-	d->g->feed.place = lines;
+	GEN_STACKS(&d->g->feed, stacks);
 	return dg_judge(d);
 }
 

@@ -6,16 +6,9 @@
 
 enum { DRIVER, OTHER };
 
-static uint32_t line_of_loader(void *arg, uint32_t process, uint32_t stack,
-			       struct tfh_model_line *frame, uint32_t most)
-{
-	(void)arg;
-	(void)process;
-	if (stack != 7 || !most)
-		return 0;
-	frame[0] = (struct tfh_model_line){"/home/me/train.py", "load", 12, false};
-	return 1;
-}
+enum { IN_LOADER = 1 };
+
+static const gen_stack stacks[] = {[IN_LOADER] = {{"/home/me/train.py", "load", 12, false}}};
 
 /* Steps of 9 ms: the copy is prepared for 6 ms, made in 1 ms, then 2 ms are computed. */
 static bool waits_first; /* the other thread waits for its stream before the copy is prepared */
@@ -33,7 +26,7 @@ static struct tfh_result *judge(enum tft_state state, bool python)
 		dg_code_until(d, OTHER, from + 6);
 		size_t first = d->g->n;
 		dg_copy(d, OTHER, 2, TFH_DIR_H2D, 1 << 26, 1);
-		d->g->ev[first].stack = python ? 7 : 0;
+		d->g->ev[first].stack = python ? IN_LOADER : 0;
 		dg_record(d, OTHER, 3, 2);
 		dg_code_until(d, DRIVER, d->now[OTHER] + 0.02);
 		dg_wait(d, DRIVER, 1, 3);
@@ -42,7 +35,7 @@ static struct tfh_result *judge(enum tft_state state, bool python)
 		dg_sync(d, DRIVER, 1);
 	}
 	if (python)
-		d->g->feed.lines = line_of_loader;
+		GEN_STACKS(&d->g->feed, stacks);
 	d->g->process.world = ranks;
 	return dg_judge(d);
 }

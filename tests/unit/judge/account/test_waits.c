@@ -7,25 +7,17 @@
 
 enum { STEPS = 120, MAKER = 1 };
 
-static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
-		       uint32_t most)
-{
-	(void)arg;
-	(void)process;
-	if (place != MAKER || most < 2)
-		return 0;
-	frame[0] = (struct tfh_model_line){"/job/train.py", "crop", 7, false};
-	frame[1] = (struct tfh_model_line){"/usr/lib/python3.11/threading.py", "Thread._bootstrap",
-					   1032, true};
-	return 2;
-}
+static const gen_stack stacks[] = {
+	[MAKER] = {{"/job/train.py", "crop", 7, false},
+		   {"/usr/lib/python3.11/threading.py", "Thread._bootstrap", 1032, true}},
+};
 
 /* Steps that wait for 8 ms, copy a batch, compute for 2 ms and fetch 64 KiB. */
 static struct dg *job(enum tft_state state, bool maker)
 {
 	struct dg *d = dg_new();
 
-	d->g->feed.place = d->g->feed.lines = places;
+	GEN_STACKS(&d->g->feed, stacks);
 	d->g->process.exe = "job";
 	for (int i = 0; i < STEPS; i++) {
 		gen_sample(d->g, 0, d->now[0] + 0.5 + fmod(i * 0.37, 7), state, 0, 10);

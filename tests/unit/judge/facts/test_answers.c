@@ -7,21 +7,14 @@
 
 enum { AT_SEND = 1, AT_RECEIVE, AT_STEP, AT_SERVE };
 
-static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
-		       uint32_t most)
-{
-	(void)arg;
-	(void)process;
-	if (!place || most < 2)
-		return 0;
-	frame[0] = place == AT_SEND ? (struct tfh_model_line){"/job/net.py", "Net.send", 29, false}
-		   : place == AT_RECEIVE
-			   ? (struct tfh_model_line){"/job/net.py", "Net.recv", 19, false}
-		   : place == AT_SERVE ? (struct tfh_model_line){"/job/net.py", "serve", 51, false}
-				       : (struct tfh_model_line){"/job/net.py", "step", 70, false};
-	frame[1] = (struct tfh_model_line){"/job/net.py", "main", 90, false};
-	return 2;
-}
+#define MAIN "/job/net.py", "main", 90, false
+
+static const gen_stack stacks[] = {
+	[AT_SEND] = {{"/job/net.py", "Net.send", 29, false}, {MAIN}},
+	[AT_RECEIVE] = {{"/job/net.py", "Net.recv", 19, false}, {MAIN}},
+	[AT_STEP] = {{"/job/net.py", "step", 70, false}, {MAIN}},
+	[AT_SERVE] = {{"/job/net.py", "serve", 51, false}, {MAIN}},
+};
 
 static void both(struct dg *d, double t, double ms, uint32_t own, enum tft_state state,
 		 uint32_t other, enum tft_state others)
@@ -39,7 +32,7 @@ static struct tfh_result *judge(uint32_t other, bool ahead)
 {
 	struct dg *d = dg_new();
 
-	d->g->feed.place = d->g->feed.lines = places;
+	GEN_STACKS(&d->g->feed, stacks);
 	for (int i = 0; i < 120; i++) {
 		double t = d->now[0], at = fmod(i * 0.618, 1);
 		both(d, t + at * 4, 4, AT_SEND, TFT_STATE_RUNNING, ahead ? other : AT_RECEIVE,

@@ -11,39 +11,33 @@
 #define COUNT(array) (uint32_t)(sizeof(array) / sizeof(*(array)))
 
 enum { OP_FIT = 1, OP_READ };
-enum { AT_STEP = 1, AT_LIBRARY, AT_CALLBACK, AT_LOG, AT_OWN, AT_MAPPED, PLACES };
+enum { AT_STEP = 1, AT_LIBRARY, AT_CALLBACK, AT_LOG, AT_OWN, AT_MAPPED };
 
-static const struct tfh_model_line fit = {LIB "/keras/trainer.py", "fit", 399, true};
-static const struct tfh_model_line train = {"/job/train.py", "main", 20, false};
+#define FIT LIB "/keras/trainer.py", "fit", 399, true
+#define TRAIN "/job/train.py", "main", 20, false
 
-/* Of what is called from fit(): the innermost frame or two. */
-static const struct tfh_model_line inner[PLACES][2] = {
+static const gen_stack stacks[] = {
 	[AT_STEP] = {{LIB "/tensorflow/execute.py", "quick_execute", 53, true},
-		     {LIB "/tensorflow/context.py", "call_function", 9, true}},
+		     {LIB "/tensorflow/context.py", "call_function", 9, true},
+		     {FIT},
+		     {TRAIN}},
 	[AT_LIBRARY] = {{LIB "/tensorflow/nest.py", "flatten", 7, true},
-			{LIB "/tensorflow/context.py", "call_function", 10, true}},
+			{LIB "/tensorflow/context.py", "call_function", 10, true},
+			{FIT},
+			{TRAIN}},
 	[AT_CALLBACK] = {{LIB "/tensorflow/variable.py", "numpy", 5, true},
-			 {"/job/train.py", "Figures.on_batch_end", 41, false}},
+			 {"/job/train.py", "Figures.on_batch_end", 41, false},
+			 {FIT},
+			 {TRAIN}},
 	[AT_LOG] = {{LIB "/tensorflow/python/ops/summary_ops_v2.py", "write", 6, true},
-		    {"/job/train.py", "Figures.on_batch_end", 42, false}},
+		    {"/job/train.py", "Figures.on_batch_end", 42, false},
+		    {FIT},
+		    {TRAIN}},
+	[AT_OWN] = {{TRAIN}},
 	[AT_MAPPED] = {{"/job/train.py", "augment", 7, false},
 		       {LIB "/tensorflow/python/ops/script_ops.py", "FuncRegistry.__call__", 267,
 			true}},
 };
-
-static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
-		       uint32_t most)
-{
-	(void)arg;
-	(void)process;
-	if (place < AT_STEP || place >= PLACES || most < 4)
-		return 0;
-	frame[0] = place == AT_OWN ? train : inner[place][0];
-	frame[1] = inner[place][1];
-	frame[2] = fit;
-	frame[3] = train;
-	return place == AT_OWN ? 1 : place == AT_MAPPED ? 2 : 4;
-}
 
 static bool mapped; /* another thread runs a function of the program meanwhile */
 
@@ -55,7 +49,7 @@ static struct tfh_result *judge(double step, double get, int ops, uint32_t place
 	struct gen *g = gen_new();
 	double t = 100;
 
-	g->feed.place = g->feed.lines = places;
+	GEN_STACKS(&g->feed, stacks);
 	g->name[TFT_NAME_OP][OP_FIT] = "__inference_multi_step_on_iterator_311";
 	g->name[TFT_NAME_OP][OP_READ] = "ReadVariableOp";
 	for (int i = 0; i < 100; i++) {

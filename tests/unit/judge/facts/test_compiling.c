@@ -5,27 +5,22 @@
 
 enum { PROGRAM, LIBRARY };
 
-static const char *called;    /* file of the function that the program's thread runs */
 static double stands_ms = 10; /* for how much time a sample stands */
 
-static uint32_t line(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
-		     uint32_t most)
-{
-	(void)arg;
-	(void)process;
-	if ((place != 7 && place != 8) || most < 2)
-		return 0;
-	frame[0] = (struct tfh_model_line){called, "backend_compile_and_load", 395, true};
-	frame[1] = (struct tfh_model_line){"/home/me/train.py", "train", place + 5, false};
-	return 2;
-}
+/* The program's thread in a function of a library that two lines call. */
+static gen_stack stacks[] = {
+	[7] = {{NULL, "backend_compile_and_load", 395, true},
+	       {"/home/me/train.py", "train", 12, false}},
+	[8] = {{NULL, "backend_compile_and_load", 395, true},
+	       {"/home/me/train.py", "train", 13, false}},
+};
 
 /* Steps of some 30 ms: 24 of them with eight pauses of the library's thread, each before a short kernel; then computing. */
 static struct tfh_result *judge(const char *file)
 {
 	struct dg *d = dg_new();
 
-	called = file;
+	stacks[7][0].file = file;
 	for (int i = 0; i < 100; i++) {
 		double from = d->now[PROGRAM];
 		gen_sample(d->g, PROGRAM, from + fmod(i * 0.618, 1) * 24, TFT_STATE_LOCK, 7,
@@ -43,7 +38,7 @@ static struct tfh_result *judge(const char *file)
 		dg_sync(d, PROGRAM, 1);
 		d->now[LIBRARY] = d->now[PROGRAM];
 	}
-	d->g->feed.place = line;
+	GEN_STACKS(&d->g->feed, stacks);
 	return dg_judge(d);
 }
 
@@ -67,25 +62,21 @@ static void test_other_work(void **state)
 }
 
 /* A compiler's function below the line that calls the model, with what the innermost frame is. */
-static uint32_t stack(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
-		      uint32_t most)
-{
-	static const struct tfh_model_line inner[] = {
-		{"<builtin>", "read", 0, true}, /* of the pipe of a C compiler */
-		{"/lib/python3.12/site-packages/torch/nn/modules/module.py", "_call_impl", 9, true},
-		{"/home/me/train.py", "loss", 40, false}};
+#define COMPILER "/lib/python3.12/site-packages/torch/_dynamo/convert_frame.py"
+#define FIT "/home/me/train.py", "fit", 12, false
 
-	(void)arg;
-	(void)process;
-	if (place < 1 || place > 4 || most < 3)
-		return 0;
-	frame[0] = inner[place % 3];
-	frame[1] = (struct tfh_model_line){
-		"/lib/python3.12/site-packages/torch/_dynamo/convert_frame.py",
-		place == 4 ? "<module>" : "_compile", 395, true};
-	frame[2] = (struct tfh_model_line){"/home/me/train.py", "fit", 12, false};
-	return 3;
-}
+static const gen_stack models[] = {
+	[1] = {{"/lib/python3.12/site-packages/torch/nn/modules/module.py", "_call_impl", 9, true},
+	       {COMPILER, "_compile", 395, true},
+	       {FIT}},
+	[2] = {{"/home/me/train.py", "loss", 40, false}, {COMPILER, "_compile", 395, true}, {FIT}},
+	[3] = {{"<builtin>", "read", 0, true},
+	       {COMPILER, "_compile", 395, true},
+	       {FIT}}, /* from a C compiler */
+	[4] = {{"/lib/python3.12/site-packages/torch/nn/modules/module.py", "_call_impl", 9, true},
+	       {COMPILER, "<module>", 395, true},
+	       {FIT}},
+};
 
 /* Two models, each compiled for a second before the first of its 60 steps of 4 ms. `imports`: the compiler is only imported. */
 static struct tfh_result *two_models(bool imports)
@@ -104,7 +95,7 @@ static struct tfh_result *two_models(bool imports)
 			dg_launch(d, PROGRAM, 1, 1);
 		dg_sync(d, PROGRAM, 1);
 	}
-	d->g->feed.place = stack;
+	GEN_STACKS(&d->g->feed, models);
 	return dg_judge(d);
 }
 
@@ -131,34 +122,21 @@ static void test_between_steps(void **state)
 }
 
 /* What a callback calls compiles. */
-static const char *calls;
-
-static uint32_t callback(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
-			 uint32_t most)
-{
-	(void)arg;
-	(void)process;
-	if (place != 7 || most < 5)
-		return 0;
-	frame[0] = (struct tfh_model_line){
-		"/lib/python3.12/site-packages/jax/_src/interpreters/mlir.py", "lower_jaxpr", 9,
-		true};
-	frame[1] = (struct tfh_model_line){"/lib/python3.12/site-packages/keras/src/trainer.py",
-					   calls, 526, true};
-	frame[2] =
-		(struct tfh_model_line){"/home/me/train.py", "Show.on_train_batch_end", 12, false};
-	frame[3] = (struct tfh_model_line){"/lib/python3.12/site-packages/keras/src/trainer.py",
-					   "Trainer.fit", 400, true};
-	frame[4] = (struct tfh_model_line){"/home/me/train.py", "<module>", 30, false};
-	return 5;
-}
+static gen_stack callback[] = {
+	[7] = {{"/lib/python3.12/site-packages/jax/_src/interpreters/mlir.py", "lower_jaxpr", 9,
+		true},
+	       {"/lib/python3.12/site-packages/keras/src/trainer.py", NULL, 526, true},
+	       {"/home/me/train.py", "Show.on_train_batch_end", 12, false},
+	       {"/lib/python3.12/site-packages/keras/src/trainer.py", "Trainer.fit", 400, true},
+	       {"/home/me/train.py", "<module>", 30, false}},
+};
 
 /* Steps of some 14 ms, 10 of them in the callback. */
 static void in_callback(const char *function, enum tfh_cause cause)
 {
 	struct dg *d = dg_new();
 
-	calls = function;
+	callback[7][1].function = function;
 	for (int i = 0; i < 100; i++) {
 		double from = d->now[PROGRAM];
 		for (int k = 0; k < 4; k++)
@@ -168,7 +146,7 @@ static void in_callback(const char *function, enum tfh_cause cause)
 		gen_sample(d->g, PROGRAM, from + fmod(i * 0.618, 1) * 10, TFT_STATE_RUNNING, 7, 10);
 		dg_code_until(d, PROGRAM, from + 10);
 	}
-	d->g->feed.place = callback;
+	GEN_STACKS(&d->g->feed, callback);
 	struct tfh_result *r = dg_judge(d);
 	gen_expect(r, TFH_CLASS_HOST_BOUND, cause);
 	assert_in_range(r->found.compiling.samples, 0, 4); /* before the steps */
@@ -200,19 +178,11 @@ static void test_within(void **state)
 }
 
 /* What a scheduler does before each launch. */
-static uint32_t schedules(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
-			  uint32_t most)
-{
-	(void)arg;
-	(void)process;
-	if (place != 7 || most < 2)
-		return 0;
-	frame[0] = (struct tfh_model_line){
-		"/lib/python3.12/site-packages/tinygrad/schedule/rangeify.py", "get_rangeify_map",
-		395, true};
-	frame[1] = (struct tfh_model_line){"/home/me/train.py", "train", 12, false};
-	return 2;
-}
+static const gen_stack schedules[] = {
+	[7] = {{"/lib/python3.12/site-packages/tinygrad/schedule/rangeify.py", "get_rangeify_map",
+		395, true},
+	       {"/home/me/train.py", "train", 12, false}},
+};
 
 /* Without new modules, the steps' scheduling is launching, in the verdict as among what compiles: the same samples are not both. */
 static void test_scheduling(void **state)
@@ -230,7 +200,7 @@ static void test_scheduling(void **state)
 		}
 		dg_sync(d, PROGRAM, 1);
 	}
-	d->g->feed.place = schedules;
+	GEN_STACKS(&d->g->feed, schedules);
 	struct tfh_result *r = dg_judge(d);
 	const double *s = r->found.compiling.s;
 	gen_expect(r, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_LAUNCH);
@@ -248,7 +218,7 @@ static void test_backward(void **state)
 	struct gen *g = gen_new();
 	double t = 100;
 
-	called = "/lib/python3.12/site-packages/torch/_dynamo/convert_frame.py";
+	stacks[7][0].file = stacks[8][0].file = COMPILER;
 	g->name[TFT_NAME_OP][BACKWARD] = "__inference_backward_1";
 	for (int i = 0; i < 120; i++) {
 		bool compiles = i % 10 == 9;
@@ -264,7 +234,7 @@ static void test_backward(void **state)
 		t = until + 0.1;
 	}
 	g->process.has_gpu = false; /* samples are calls of no library */
-	g->feed.place = g->feed.lines = line;
+	GEN_STACKS(&g->feed, stacks);
 	struct tfh_result *r = gen_judge(g);
 	gen_closed(r);
 	gen_expect(r, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_COMPILE);

@@ -14,39 +14,20 @@ static bool jax;
 static bool both; /* a child process and a thread */
 static uint32_t waits = AT_LOCK;
 
-static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
-		       uint32_t most)
-{
-	(void)arg;
-	(void)process;
-	if (!place || most < 2)
-		return 0;
-	if (place == AT_CALLED) {
-		frame[0] = (struct tfh_model_line){"/job/train.py", "distance", 9, false};
-		frame[1] = (struct tfh_model_line){
-			"/usr/lib/python3/site-packages/jax/_src/callback.py", "_callback", 226,
-			true};
-		return 2;
-	}
-	if (place == AT_CONDITION) {
-		frame[0] = (struct tfh_model_line){"/usr/lib/python3.11/threading.py",
-						   "Condition.wait", 327, true};
-		frame[1] = (struct tfh_model_line){"/job/train.py", "main", 20, false};
-		return 2;
-	}
-	if (place == AT_SERVER) {
-		frame[0] = (struct tfh_model_line){
-			"/usr/lib/python3.15/multiprocessing/forkserver.py", "main", 258, true};
-		frame[1] = (struct tfh_model_line){"<string>", "<module>", 1, false};
-		return 2;
-	}
-	frame[0] = place == AT_CHILD ? (struct tfh_model_line){"/job/train.py", "resize", 7, false}
-				     : (struct tfh_model_line){"/job/train.py", "main",
-							       place == AT_LOCK ? 20 : 22, false};
-	frame[1] = (struct tfh_model_line){"/usr/lib/python3.11/multiprocessing/process.py",
-					   "BaseProcess._bootstrap", 314, true};
-	return place == AT_CHILD ? 2 : 1;
-}
+static const gen_stack stacks[] = {
+	[AT_LOCK] = {{"/job/train.py", "main", 20, false}},
+	[AT_ZERO] = {{"/job/train.py", "main", 22, false}},
+	[AT_CHILD] = {{"/job/train.py", "resize", 7, false},
+		      {"/usr/lib/python3.11/multiprocessing/process.py", "BaseProcess._bootstrap",
+		       314, true}},
+	[AT_CALLED] = {{"/job/train.py", "distance", 9, false},
+		       {"/usr/lib/python3/site-packages/jax/_src/callback.py", "_callback", 226,
+			true}},
+	[AT_SERVER] = {{"/usr/lib/python3.15/multiprocessing/forkserver.py", "main", 258, true},
+		       {"<string>", "<module>", 1, false}},
+	[AT_CONDITION] = {{"/usr/lib/python3.11/threading.py", "Condition.wait", 327, true},
+			  {"/job/train.py", "main", 20, false}},
+};
 
 static void range(struct gen *g, uint32_t name, double t0, double t1)
 {
@@ -63,7 +44,7 @@ static struct tfh_result *judge(uint32_t child, uint32_t place)
 
 	static const struct tfh_software software = {"JAX", "0.10", "/lib/libjax_common.so"};
 
-	g->feed.place = g->feed.lines = places;
+	GEN_STACKS(&g->feed, stacks);
 	g->process.software = &software;
 	g->process.n_software = jax;
 	g->name[TFT_NAME_STRING][2] = "Optimizer.zero_grad#SGD.zero_grad";

@@ -24,7 +24,7 @@ enum {
 	PLACES
 };
 
-static const struct tfh_model_line stacks[PLACES][5] = {
+static const gen_stack stacks[PLACES] = {
 	[DECODES] = {{STD "json/decoder.py", "JSONDecoder.decode", 337, true},
 		     {"/job/train.py", "Rows.__getitem__", 7, false},
 		     {TORCH "utils/data/_utils/fetch.py", "_MapDatasetFetcher.fetch", 54, true},
@@ -65,18 +65,6 @@ static const struct tfh_model_line stacks[PLACES][5] = {
 		   {"/job/train.py", "main", 20, false}},
 };
 
-static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
-		       uint32_t most)
-{
-	uint32_t n = 0;
-
-	(void)arg;
-	(void)process;
-	for (; place && place < PLACES && n < most && n < 5 && stacks[place][n].file; n++)
-		frame[n] = stacks[place][n];
-	return n;
-}
-
 static void sample(struct gen *g, double t, uint32_t place, enum tft_state state, uint32_t child)
 {
 	struct tfh_event *ev = gen_sample(g, 0, t, state, place, 2.5);
@@ -99,7 +87,7 @@ static struct tfh_result *judge(enum tfh_fn loader, uint32_t asks, enum tft_stat
 	struct gen *g = gen_new();
 	double t = 100;
 
-	g->feed.place = g->feed.lines = places;
+	GEN_STACKS(&g->feed, stacks);
 	g->name[TFT_NAME_STRING][3] = "Optimizer.step#SGD.step";
 	g->name[TFT_NAME_OP][1] = "Engine::execute";
 	for (int i = 0; i < 120; i++, t += 10) {
@@ -194,7 +182,7 @@ static void begins_with(uint32_t first, uint32_t asks, enum tfh_cause cause)
 	struct gen *g = gen_new();
 	double t = 100;
 
-	g->feed.place = g->feed.lines = places;
+	GEN_STACKS(&g->feed, stacks);
 	g->name[TFT_NAME_STRING][3] = "Optimizer.step#SGD.step";
 	g->name[TFT_NAME_OP][1] = "Engine::execute";
 	for (int epoch = 0; epoch < 8; epoch++) {

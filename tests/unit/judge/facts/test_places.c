@@ -9,29 +9,15 @@
 #define LIB "/v/lib/python3.11/site-packages"
 #define STD "/usr/lib/python3.11"
 
-static const struct tfh_model_line loop_call = {"/job/train.py", "main", 20, false};
-
 /* Place 1 is where looks see the thread, backtrace 2 where its pause ends, place 3 where they see another thread. */
-static struct tfh_model_line seen_at[3], made_at[3];
-static uint32_t seen_n;
+static gen_stack stacks[] = {[2] = {{"/job/train.py", "main", 20, false}}, [3] = {{0}}};
+static struct tfh_model_line *const seen_at = stacks[1], *const loop_call = stacks[2],
+				    *const made_at = stacks[3];
 static enum tft_state made_by; /* what the other thread does; 0: there is none */
 static int
 	runs_each; /* every so many looks see the thread running, whatever it else does; 0: none */
 static bool loads; /* a module is loaded in each step */
 static double fetched; /* ms: a batch is fetched from a pipeline in each step */
-
-static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
-		       uint32_t most)
-{
-	(void)arg;
-	(void)process;
-	uint32_t n = place == 1 ? seen_n : place == 2 ? 1 : place == 3 ? 3 : 0;
-
-	n = n < most ? n : most;
-	for (uint32_t i = 0; i < n; i++)
-		frame[i] = place == 1 ? seen_at[i] : place == 2 ? loop_call : made_at[i];
-	return n;
-}
 
 static struct tfh_sample sample[40];
 
@@ -59,8 +45,7 @@ static struct tfh_result *judge(enum tft_state state, double run)
 	struct gen *g = gen_new();
 	double t = 100, cpu = 0;
 
-	g->feed.place = places;
-	g->feed.lines = places;
+	GEN_STACKS(&g->feed, stacks);
 	g->feed.samples = samples;
 	for (int i = 0; i < 200; i++) {
 		double at = t + fmod(i * 6.18, 10);
@@ -107,9 +92,9 @@ static void is(enum tft_state state, double run, enum tfh_cause cause)
 static void see(const char *file, const char *function, uint32_t line)
 {
 	seen_at[0] = (struct tfh_model_line){file, function, 5, true};
-	seen_at[1] = loop_call;
+	seen_at[1] = *loop_call;
 	seen_at[1].line = line;
-	seen_n = 2;
+	seen_at[2].file = NULL;
 }
 
 static void test_causes(void **state)
@@ -173,7 +158,6 @@ static void test_converting(void **state)
 	see(LIB "/tinygrad/uop/ops.py", "UOp._frompy.<locals>.<listcomp>", 19);
 	seen_at[2] = seen_at[1];
 	seen_at[1] = (struct tfh_model_line){LIB "/tinygrad/uop/ops.py", "UOp._frompy", 837, true};
-	seen_n = 3;
 	is(TFT_STATE_RUNNING, 10, TFH_CAUSE_HOST_PYTHON);
 }
 

@@ -8,23 +8,14 @@
 
 enum { AT_OWN = 1, AT_PACKAGE, AT_FORWARD, AT_ZERO };
 
-static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
-		       uint32_t most)
-{
-	static const char package[] = "/usr/lib/python3/site-packages/gauss/kernel.py";
-	uint32_t n = 0;
+#define GAUSS "/usr/lib/python3/site-packages/gauss/kernel.py"
 
-	(void)arg;
-	(void)process;
-	if (!place || most < 2)
-		return 0;
-	if (place == AT_PACKAGE || place == AT_FORWARD)
-		frame[n++] = (struct tfh_model_line){
-			package, place == AT_FORWARD ? "Kernel.forward" : "smooth", 7, true};
-	frame[n++] =
-		(struct tfh_model_line){"/job/train.py", "main", place == AT_ZERO ? 22 : 20, false};
-	return n;
-}
+static const gen_stack stacks[] = {
+	[AT_OWN] = {{"/job/train.py", "main", 20, false}},
+	[AT_PACKAGE] = {{GAUSS, "smooth", 7, true}, {"/job/train.py", "main", 20, false}},
+	[AT_FORWARD] = {{GAUSS, "Kernel.forward", 7, true}, {"/job/train.py", "main", 20, false}},
+	[AT_ZERO] = {{"/job/train.py", "main", 22, false}},
+};
 
 static bool one_tells; /* one sample represents more time than all others */
 
@@ -36,7 +27,7 @@ static void judge(double own_ms, bool torch, uint32_t at, enum tft_gil gil, enum
 	struct gen *g = gen_new();
 	double t = 100, cpu = 0;
 
-	g->feed.place = g->feed.lines = places;
+	GEN_STACKS(&g->feed, stacks);
 	g->process.software = &software;
 	g->process.n_software = torch;
 	g->name[TFT_NAME_STRING][2] = "Optimizer.step#SGD.step";

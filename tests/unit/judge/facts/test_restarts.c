@@ -11,7 +11,7 @@ enum { ASKS = 1, ITERATES, UPDATES, PLACES };
 
 #define TF "/usr/lib/python3/site-packages/tensorflow/python/data/ops/"
 
-static const struct tfh_model_line stacks[PLACES][3] = {
+static const gen_stack stacks[PLACES] = {
 	[ASKS] = {{"/job/train.py", "Trainer.next_batch", 35, false},
 		  {"/job/train.py", "Trainer.fit", 49, false}},
 	[ITERATES] = {{TF "iterator_ops.py", "OwnedIterator.__next__", 826, true},
@@ -20,23 +20,11 @@ static const struct tfh_model_line stacks[PLACES][3] = {
 	[UPDATES] = {{"/job/train.py", "Trainer.fit", 50, false}},
 };
 
-static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
-		       uint32_t most)
-{
-	uint32_t n = 0;
-
-	(void)arg;
-	(void)process;
-	for (; place && place < PLACES && n < most && n < 3 && stacks[place][n].file; n++)
-		frame[n] = stacks[place][n];
-	return n;
-}
-
 static struct gen *job(void)
 {
 	struct gen *g = tf();
 
-	g->feed.place = g->feed.lines = places;
+	GEN_STACKS(&g->feed, stacks);
 	g->name[TFT_NAME_OP][OP_ITER] = "MakeIterator";
 	g->name[TFT_NAME_OP][OP_SET] = "BatchDatasetV2";
 	g->name[TFT_NAME_STAGE][SHUFFLE] = "Iterator::Root::ShuffleDataset#id=2,parent_id=1#";

@@ -341,17 +341,9 @@ static void test_stall(void **state)
 	about(slept_s(0), 4, 0.3);
 }
 
-static uint32_t fsync_of(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
-			 uint32_t max)
-{
-	static const struct tfh_model_line at[] = {{"<builtin>", "fsync", 0, true},
-						   {"/job/train.py", "note", 12, false}};
-
-	(void)arg, (void)process;
-	for (uint32_t i = 0; i < 2 && i < max && place == 9; i++)
-		frame[i] = at[i];
-	return place == 9 ? 2 : 0;
-}
+static const gen_stack at_fsync[] = {
+	[9] = {{"<builtin>", "fsync", 0, true}, {"/job/train.py", "note", 12, false}},
+};
 
 /* 100 steps that compute for 8 ms and are for 4 in one line of Python; of its looks one in six saw the thread wait in the system call `call`, the
  * others saw it run there, or at another line. The CPU clock says that it ran for 3 ms. named: CPython tells that the line calls fsync(). */
@@ -360,7 +352,8 @@ static struct tfh_result *writing(uint64_t call, bool same_line, bool named)
 	struct gen *g = gen_new();
 	double cpu = 0;
 
-	g->feed.place = named ? fsync_of : NULL;
+	if (named)
+		GEN_STACKS(&g->feed, at_fsync);
 	g->name[TFT_NAME_STRING][7] = "/logs/train.log";
 	for (int i = 0; i < 100; i++) {
 		double t = 100 + 12.0 * i;

@@ -9,30 +9,18 @@
 
 enum { AT_LOOP = 1, AT_COPY, AT_POLL };
 
-static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
-		       uint32_t most)
-{
-	uint32_t n = 0;
+#define RUN_ONCE STD "asyncio/base_events.py", "BaseEventLoop._run_once", 1898, true
+#define SERVES "/job/serve.py", "<module>", 48, false
 
-	(void)arg;
-	(void)process;
-	if (!place || most < 6)
-		return 0;
-	if (place == AT_COPY) {
-		frame[n++] = (struct tfh_model_line){"/job/serve.py", "infer", 31, false};
-		frame[n++] = (struct tfh_model_line){"/job/serve.py", "batcher", 39, false};
-		frame[n++] =
-			(struct tfh_model_line){STD "asyncio/events.py", "Handle._run", 84, true};
-	} else {
-		frame[n++] = (struct tfh_model_line){STD "selectors.py", "EpollSelector.select",
-						     468, true};
-	}
-	if (place != AT_POLL)
-		frame[n++] = (struct tfh_model_line){STD "asyncio/base_events.py",
-						     "BaseEventLoop._run_once", 1898, true};
-	frame[n++] = (struct tfh_model_line){"/job/serve.py", "<module>", 48, false};
-	return n;
-}
+static const gen_stack stacks[] = {
+	[AT_LOOP] = {{STD "selectors.py", "EpollSelector.select", 468, true}, {RUN_ONCE}, {SERVES}},
+	[AT_COPY] = {{"/job/serve.py", "infer", 31, false},
+		     {"/job/serve.py", "batcher", 39, false},
+		     {STD "asyncio/events.py", "Handle._run", 84, true},
+		     {RUN_ONCE},
+		     {SERVES}},
+	[AT_POLL] = {{STD "selectors.py", "EpollSelector.select", 468, true}, {SERVES}},
+};
 
 /* Steps of 14 ms that begin with a poll of 12 ms, or with several, with that time-out. */
 static struct tfh_result *judge(uint32_t timeout_ms, uint32_t place)
@@ -40,7 +28,7 @@ static struct tfh_result *judge(uint32_t timeout_ms, uint32_t place)
 	struct gen *g = gen_new();
 	double t = 100, cpu = 0;
 
-	g->feed.place = g->feed.lines = places;
+	GEN_STACKS(&g->feed, stacks);
 	for (int i = 0; i < 200; i++, t += 14) {
 		struct tfh_event *ev =
 			gen_sample(g, 0, t + 0.1 + fmod(i * 6.18, 11.8), TFT_STATE_POLL, place, 10);

@@ -10,35 +10,21 @@
 
 enum { AT_RECEIVES = 1, AT_STEP, AT_WORKS, AT_TOLD, AT_QUEUE };
 
-static const struct tfh_model_line reads = {STD "connection.py", "Connection._recv", 395, true};
-static const struct tfh_model_line receive = {STD "connection.py", "_ConnectionBase.recv", 250,
-					      true};
-static const struct tfh_model_line begin = {STD "process.py", "BaseProcess._bootstrap", 314, true};
+#define RECEIVE STD "connection.py", "_ConnectionBase.recv", 250, true
+#define BEGIN STD "process.py", "BaseProcess._bootstrap", 314, true
 
-static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
-		       uint32_t most)
-{
-	uint32_t n = 0;
-
-	(void)arg;
-	(void)process;
-	if (!place || most < 4)
-		return 0;
-	if (place == AT_RECEIVES)
-		frame[n++] = reads;
-	if (place == AT_RECEIVES || place == AT_TOLD || place == AT_QUEUE)
-		frame[n++] = receive;
-	if (place == AT_QUEUE)
-		frame[n++] = (struct tfh_model_line){STD "queues.py", "SimpleQueue.get", 365, true};
-	frame[n++] =
-		place == AT_WORKS  ? (struct tfh_model_line){"/job/train.py", "simulate", 7, false}
-		: place >= AT_TOLD ? (struct tfh_model_line){"/job/train.py", "simulate", 5, false}
-				   : (struct tfh_model_line){"/job/train.py", "main",
-							     place == AT_STEP ? 22 : 20, false};
-	if (place >= AT_WORKS)
-		frame[n++] = begin;
-	return n;
-}
+static const gen_stack stacks[] = {
+	[AT_RECEIVES] = {{STD "connection.py", "Connection._recv", 395, true},
+			 {RECEIVE},
+			 {"/job/train.py", "main", 20, false}},
+	[AT_STEP] = {{"/job/train.py", "main", 22, false}},
+	[AT_WORKS] = {{"/job/train.py", "simulate", 7, false}, {BEGIN}},
+	[AT_TOLD] = {{RECEIVE}, {"/job/train.py", "simulate", 5, false}, {BEGIN}},
+	[AT_QUEUE] = {{RECEIVE},
+		      {STD "queues.py", "SimpleQueue.get", 365, true},
+		      {"/job/train.py", "simulate", 5, false},
+		      {BEGIN}},
+};
 
 static void child(struct gen *g, double t, uint32_t place, enum tft_state state)
 {
@@ -55,7 +41,7 @@ static struct tfh_result *judge_state(uint32_t waits, uint8_t state)
 	struct gen *g = gen_new();
 	double t = 100, cpu = 0, runs = state == TFT_STATE_RUNNING ? 4.5 : 0.1;
 
-	g->feed.place = g->feed.lines = places;
+	GEN_STACKS(&g->feed, stacks);
 	g->name[TFT_NAME_OP][1] = "Engine::execute";
 	for (int i = 0; i < 120; i++, t += 6) {
 		gen_sample(g, 0, t + 0.5 + fmod(i * 0.37, 4), state, AT_RECEIVES, 2.5);

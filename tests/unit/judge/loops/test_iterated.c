@@ -15,23 +15,16 @@ static double t;
 static uint8_t count; /* of the inner loop */
 static bool open;     /* its end is not known */
 
-static uint32_t frames_of(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
-			  uint32_t most)
-{
-	(void)arg;
-	(void)process;
-	assert_true(most >= 2);
-	frame[0] = place == LIBRARY ? (struct tfh_model_line){"lib/fit.py", "fit", 7, true}
-				    : (struct tfh_model_line){"train.py", "epoch", 12, false};
-	frame[1] = (struct tfh_model_line){"train.py", "main", 30, false};
-	return 2;
-}
+static const gen_stack stacks[] = {
+	[PROGRAM] = {{"train.py", "epoch", 12, false}, {"train.py", "main", 30, false}},
+	[LIBRARY] = {{"lib/fit.py", "fit", 7, true}, {"train.py", "main", 30, false}},
+};
 
 static struct gen *job(void)
 {
 	struct gen *g = gen_new();
 
-	g->feed.place = frames_of;
+	GEN_STACKS(&g->feed, stacks);
 	t = 100;
 	used = 0;
 	count = TFH_START_ITERATOR;

@@ -253,18 +253,10 @@ static void copy_at(struct dg *d, enum tfh_dir dir, uint64_t host)
 	d->g->ev[d->g->n - 1].w[dir == TFH_DIR_H2D ? 1 : 2] = 0xd000000;
 }
 
-static uint32_t in_library(void *arg, uint32_t process, uint32_t place,
-			   struct tfh_model_line *frame, uint32_t most)
-{
-	(void)arg;
-	(void)process;
-	if (place != 7 || most < 2)
-		return 0;
-	frame[0] = (struct tfh_model_line){"/v/site-packages/numba/cuda/dispatcher.py", "call", 687,
-					   true};
-	frame[1] = (struct tfh_model_line){"/home/me/train.py", "train", 12, false};
-	return 2;
-}
+static const gen_stack in_library[] = {
+	[7] = {{"/v/site-packages/numba/cuda/dispatcher.py", "call", 687, true},
+	       {"/home/me/train.py", "train", 12, false}},
+};
 
 /* What was fetched goes up again before the next launch, after `ms` of host code, from the same memory or another. Only if it is
  * the same, less time than the copies take went by, and a library's Python was seen, nothing was computed: a library copies what
@@ -297,7 +289,7 @@ static void test_there_and_back(void **state)
 			dg_launches(d, 1, 5, 0.1);
 			dg_sync(d, 0, 1);
 		}
-		d->g->feed.place = in_library;
+		GEN_STACKS(&d->g->feed, in_library);
 		struct tfh_result *r = dg_judge(d);
 		dg_check(r, TFH_CLASS_TRANSFER_BOUND);
 		assert_int_equal(r->verdict.cause, row[k].cause);

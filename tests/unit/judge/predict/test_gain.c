@@ -131,18 +131,10 @@ static void test_copying(void **state)
 	tfh_result_free(r);
 }
 
-static uint32_t copies_at(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
-			  uint32_t most)
-{
-	static const struct tfh_model_line at[] = {
-		{"/v/lib/python3.11/site-packages/numba/devicearray.py", "copy_to_device", 5, true},
-		{"/job/train.py", "main", 20, false}};
-
-	(void)arg, (void)process;
-	for (uint32_t i = 0; i < 2 && i < most && place == 1; i++)
-		frame[i] = at[i];
-	return place == 1 ? 2 : 0;
-}
+static const gen_stack copies[] = {
+	[1] = {{"/v/lib/python3.11/site-packages/numba/devicearray.py", "copy_to_device", 5, true},
+	       {"/job/train.py", "main", 20, false}},
+};
 
 /* The same with a library that takes 0.1 ms between two copies: samples see its code there, and it goes with them, too. */
 static void test_copying_code(void **state)
@@ -150,7 +142,7 @@ static void test_copying_code(void **state)
 	(void)state;
 	struct dg *d = dg_new();
 
-	d->g->feed.place = copies_at;
+	GEN_STACKS(&d->g->feed, copies);
 	for (int i = 0; i < 80; i++) {
 		dg_get(d, 0, 0.01);
 		for (int k = 0; k < 60; k++) {

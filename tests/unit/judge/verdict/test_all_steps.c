@@ -10,7 +10,7 @@
 
 enum { ASKS = 1, TAKES, HANDLES, STEPS, PLACES };
 
-static const struct tfh_model_line stacks[PLACES][6] = {
+static const gen_stack stacks[PLACES] = {
 	[ASKS] = {{TORCH "utils/data/dataloader.py", "_BaseDataLoaderIter.__next__", 721, true},
 		  {LIB "engine.py", "Engine._run", 40, true},
 		  {LIB "engine.py", "Engine.run", 10, true},
@@ -29,25 +29,13 @@ static const struct tfh_model_line stacks[PLACES][6] = {
 		   {"/job/train.py", "main", 20, false}},
 };
 
-static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
-		       uint32_t most)
-{
-	uint32_t n = 0;
-
-	(void)arg;
-	(void)process;
-	for (; place && place < PLACES && n < most && n < 6 && stacks[place][n].file; n++)
-		frame[n] = stacks[place][n];
-	return n;
-}
-
 /* 120 steps of 10 ms: a batch, a backward pass of 3 ms, an optimizer step, and 6 ms in the library's handler. */
 static struct tfh_result *judge(uint32_t asked)
 {
 	struct gen *g = gen_new();
 	double t = 100;
 
-	g->feed.place = g->feed.lines = places;
+	GEN_STACKS(&g->feed, stacks);
 	g->name[TFT_NAME_STRING][3] = "Optimizer.step#SGD.step";
 	g->name[TFT_NAME_OP][1] = "Engine::execute";
 	for (int i = 0; i < 120; i++, t += 10) {

@@ -9,28 +9,16 @@
 
 enum { AT_TRACK = 1, AT_FIT };
 
-static const struct tfh_model_line fit = {LIB "/keras/trainer.py", "fit", 399, true};
-static const struct tfh_model_line main_line = {"/job/train.py", "main", 20, false};
-static const struct tfh_model_line predict = {LIB "/keras/trainer.py", "predict", 584, true};
-static const struct tfh_model_line track = {"/job/train.py", "Tracker.track", 51, false};
+#define FIT LIB "/keras/trainer.py", "fit", 399, true
+#define MAIN "/job/train.py", "main", 20, false
 
-static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
-		       uint32_t most)
-{
-	uint32_t n = 0;
-
-	(void)arg;
-	(void)process;
-	if (!place || most < 4)
-		return 0;
-	if (place == AT_TRACK) {
-		frame[n++] = predict;
-		frame[n++] = track;
-	}
-	frame[n++] = fit;
-	frame[n++] = main_line;
-	return n;
-}
+static const gen_stack stacks[] = {
+	[AT_TRACK] = {{LIB "/keras/trainer.py", "predict", 584, true},
+		      {"/job/train.py", "Tracker.track", 51, false},
+		      {FIT},
+		      {MAIN}},
+	[AT_FIT] = {{FIT}, {MAIN}},
+};
 
 /* A pause, in which a sample every 2.5 ms sees the thread run at `place`. */
 static double pause(struct gen *g, double t, double ms, uint32_t place)
@@ -55,7 +43,7 @@ static struct tfh_result *judge(uint32_t evaluates_at)
 	struct gen *g = tf();
 	double t = 100;
 
-	g->feed.place = g->feed.lines = places;
+	GEN_STACKS(&g->feed, stacks);
 	for (uint32_t round = 0; round < 40; round++) {
 		for (int i = 0; i < 13; i++)
 			t = step(g, t, 1 + round, ROOT, OP_TRAIN);

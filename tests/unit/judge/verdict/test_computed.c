@@ -9,35 +9,23 @@
 enum { OP_BACKWARD = 1, OP_TRAIN, OP_GET };
 enum { FORWARD = 1, NORM, LEFT, OWN, ZERO, STEP, AT_BACKWARD, EVALUATION };
 
-/* Frames of these places, innermost first; the outermost is a line of the program. */
-static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
-		       uint32_t most)
-{
-	static const struct tfh_model_line
-		call = {TORCH "nn/modules/module.py", "Module._call_impl", 1789, true},
-		inner[][2] = {
-			[FORWARD] = {{TORCH "nn/modules/linear.py", "Linear.forward", 134, true}},
-			[NORM] = {{TORCH "nn/functional.py", "layer_norm", 2987, true}},
-			[LEFT] = {{TORCH "autograd/graph.py", "_engine_run_backward", 979, true}},
-			[OWN] = {{TORCH "nn/utils/clip_grad.py", "clip_grad_norm_", 231, true}},
-			[ZERO] = {{TORCH "optim/optimizer.py", "Optimizer.zero_grad", 900, true}},
-			[STEP] = {{TORCH "optim/sgd.py", "SGD.step", 80, true}},
-			[AT_BACKWARD] = {{TORCH "_tensor.py", "Tensor.backward", 623, true}},
-			[EVALUATION] = {{TORCH "nn/modules/linear.py", "Linear.forward", 134,
-					 true}},
-		};
-	uint32_t n = 0;
+#define CALL TORCH "nn/modules/module.py", "Module._call_impl", 1789, true
+#define LINE(place) "/job/train.py", "train", 10 + (place), false
 
-	(void)arg;
-	(void)process;
-	if (!place || most < 3)
-		return 0;
-	frame[n++] = inner[place][0];
-	if (place == FORWARD || place == NORM || place == EVALUATION)
-		frame[n++] = call;
-	frame[n++] = (struct tfh_model_line){"/job/train.py", "train", 10 + place, false};
-	return n;
-}
+static const gen_stack stacks[] = {
+	[FORWARD] = {{TORCH "nn/modules/linear.py", "Linear.forward", 134, true},
+		     {CALL},
+		     {LINE(FORWARD)}},
+	[NORM] = {{TORCH "nn/functional.py", "layer_norm", 2987, true}, {CALL}, {LINE(NORM)}},
+	[LEFT] = {{TORCH "autograd/graph.py", "_engine_run_backward", 979, true}, {LINE(LEFT)}},
+	[OWN] = {{TORCH "nn/utils/clip_grad.py", "clip_grad_norm_", 231, true}, {LINE(OWN)}},
+	[ZERO] = {{TORCH "optim/optimizer.py", "Optimizer.zero_grad", 900, true}, {LINE(ZERO)}},
+	[STEP] = {{TORCH "optim/sgd.py", "SGD.step", 80, true}, {LINE(STEP)}},
+	[AT_BACKWARD] = {{TORCH "_tensor.py", "Tensor.backward", 623, true}, {LINE(AT_BACKWARD)}},
+	[EVALUATION] = {{TORCH "nn/modules/linear.py", "Linear.forward", 134, true},
+			{CALL},
+			{LINE(EVALUATION)}},
+};
 
 static void range(struct gen *g, double t0, double t1)
 {
@@ -63,7 +51,7 @@ static struct gen *start(void)
 	g->name[TFT_NAME_OP][OP_BACKWARD] = "Engine::execute";
 	g->name[TFT_NAME_OP][OP_TRAIN] = "__inference_train_step_12";
 	g->name[TFT_NAME_OP][OP_GET] = "IteratorGetNext";
-	g->feed.place = g->feed.lines = places;
+	GEN_STACKS(&g->feed, stacks);
 	return g;
 }
 

@@ -3,17 +3,10 @@
 
 enum { AT_METRIC = 1, AT_STEP };
 
-static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
-		       uint32_t most)
-{
-	(void)arg;
-	(void)process;
-	if (!place || !most)
-		return 0;
-	frame[0] = (struct tfh_model_line){"/job/train.py", place == AT_METRIC ? "metric" : "step",
-					   place == AT_METRIC ? 38 : 20, false};
-	return 1;
-}
+static const gen_stack stacks[] = {
+	[AT_METRIC] = {{"/job/train.py", "metric", 38, false}},
+	[AT_STEP] = {{"/job/train.py", "step", 20, false}},
+};
 
 static void test_line(void **state)
 {
@@ -21,7 +14,7 @@ static void test_line(void **state)
 	struct gen *g = gen_new();
 	double t = 100;
 
-	g->feed.place = g->feed.lines = places;
+	GEN_STACKS(&g->feed, stacks);
 	g->name[TFT_NAME_STRING][3] = "Optimizer.step#SGD.step";
 	g->name[TFT_NAME_OP][1] = "Engine::execute";
 	for (int epoch = 0; epoch < 8; epoch++) {

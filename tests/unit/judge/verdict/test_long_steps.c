@@ -7,21 +7,12 @@
 
 enum { STEPS = 400, AT_STEP = 1, AT_COPY, AT_ALARM };
 
-static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
-		       uint32_t most)
-{
-	uint32_t n = 0;
-
-	(void)arg;
-	(void)process;
-	if (!place || most < 2)
-		return 0;
-	if (place == AT_ALARM)
-		frame[n++] = (struct tfh_model_line){"/job/train.py", "on_alarm", 11, false};
-	frame[n++] = (struct tfh_model_line){"/job/train.py", "<module>",
-					     place == AT_COPY ? 21 : 20, false};
-	return n;
-}
+static const gen_stack stacks[] = {
+	[AT_STEP] = {{"/job/train.py", "<module>", 20, false}},
+	[AT_COPY] = {{"/job/train.py", "<module>", 21, false}},
+	[AT_ALARM] = {{"/job/train.py", "on_alarm", 11, false},
+		      {"/job/train.py", "<module>", 20, false}},
+};
 
 /* What follows the own code of a step: a copy, a launch and a wait, of 2 ms. */
 static void end_step(struct gen *g, double own, double *t, double *cpu)
@@ -44,7 +35,7 @@ static struct tfh_result *judge(double longer, int apart, uint32_t place)
 	int next = 7;
 	uint32_t random = 1;
 
-	g->feed.place = g->feed.lines = places;
+	GEN_STACKS(&g->feed, stacks);
 	for (int i = 0; i < STEPS; i++) {
 		double own = 1;
 		bool is_long = i == next;
@@ -102,7 +93,7 @@ static void test_grows(void **state)
 	double t = 100, cpu = 0;
 
 	(void)state;
-	g->feed.place = g->feed.lines = places;
+	GEN_STACKS(&g->feed, stacks);
 	for (int i = 0; i < STEPS; i++) {
 		double own = 1 + 8.0 * i / STEPS;
 		for (double at = 0.3 + i % 3 * 0.2; at < own; at += 1)

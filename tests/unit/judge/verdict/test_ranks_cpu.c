@@ -137,24 +137,13 @@ static void test_uneven_on_cpu(void **state)
 
 enum { AT_LOOP = 1, AT_VALIDATION, TRAINS = 1, VALIDATES, FORWARD = 3 };
 
-static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
-		       uint32_t most)
-{
-	uint32_t n = 0;
-
-	(void)arg;
-	(void)process;
-	if (!place || most < 4)
-		return 0;
-	frame[n++] = (struct tfh_model_line){"/job/model.py", "forward", 7, false};
-	if (place == AT_VALIDATION) {
-		frame[n++] = (struct tfh_model_line){"/job/train.py", "validate", 11, false};
-		frame[n++] = (struct tfh_model_line){"/lib/torch/decorate.py", "decorate", 1, true};
-	}
-	frame[n++] = (struct tfh_model_line){"/job/train.py", "main",
-					     place == AT_VALIDATION ? 23 : 21, false};
-	return n;
-}
+static const gen_stack stacks[] = {
+	[AT_LOOP] = {{"/job/model.py", "forward", 7, false}, {"/job/train.py", "main", 21, false}},
+	[AT_VALIDATION] = {{"/job/model.py", "forward", 7, false},
+			   {"/job/train.py", "validate", 11, false},
+			   {"/lib/torch/decorate.py", "decorate", 1, true},
+			   {"/job/train.py", "main", 23, false}},
+};
 
 /* One of two ranks evaluates every fourth step, and the other waits for it: it is that one that is named, with the line
  * at which it is meanwhile, and a step is predicted with what it takes without. */
@@ -166,7 +155,7 @@ static void test_late_evaluation(void **state)
 
 	for (uint32_t i = 0; i < w.n; i++)
 		w.d[i] = on_cpu();
-	w.feed.place = w.feed.lines = places;
+	GEN_STACKS(&w.feed, stacks);
 	for (int s = 0; s < 80; s++, t += 11) {
 		for (uint32_t i = 0; i < w.n; i++) {
 			gen_get(w.d[i]->g, 0, TRAINS, 0, t, t + 0.1)->depth = 0;

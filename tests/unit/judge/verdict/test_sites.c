@@ -70,21 +70,12 @@ static void test_none(void **state)
 }
 
 /* Stack 1: a copy, made by train.py:40 through a function of the program that makes every call; stack 2: a wait, through it, too. */
-static uint32_t lines(void *arg, uint32_t process, uint32_t stack, struct tfh_model_line *frame,
-		      uint32_t most)
-{
-	static const struct tfh_model_line all = {"/home/u/device.py", "Device.call", 12, false},
-					   copies = {"/home/u/train.py", "send", 40, false},
-					   waits = {"/home/u/train.py", "finish", 50, false};
-
-	(void)arg;
-	(void)process;
-	if (!stack || most < 2)
-		return 0;
-	frame[0] = all;
-	frame[1] = stack == 1 ? copies : waits;
-	return 2;
-}
+static const gen_stack calls[] = {
+	[1] = {{"/home/u/device.py", "Device.call", 12, false},
+	       {"/home/u/train.py", "send", 40, false}},
+	[2] = {{"/home/u/device.py", "Device.call", 12, false},
+	       {"/home/u/train.py", "finish", 50, false}},
+};
 
 /* The rest of a step: four launches and a wait at stack `wait`. */
 static void launch_and_wait(struct dg *d, uint32_t wait)
@@ -95,16 +86,14 @@ static void launch_and_wait(struct dg *d, uint32_t wait)
 	d->g->ev[d->g->n - 1].stack = wait;
 }
 
-static struct tfh_result *
-judge_transfers(struct dg *d, const char *(*site_of)(void *, uint32_t, uint32_t),
-		uint32_t (*lines_of)(void *, uint32_t, uint32_t, struct tfh_model_line *, uint32_t))
+static struct tfh_result *judge_transfers(struct dg *d,
+					  const char *(*site_of)(void *, uint32_t, uint32_t))
 {
 	struct tfh_feed *f = dg_feed(d);
 	struct tfh_result *r = NULL;
 	struct tfh_err err = {0};
 
 	f->site = site_of;
-	f->lines = lines_of;
 	if (tfh_analyze_feed(f, &r, &err))
 		print_error("%s\n", err.text);
 	dg_free(d);
@@ -128,7 +117,8 @@ static struct tfh_result *copies(uint32_t wait)
 		d->g->ev[d->g->n - 1].stack = 1;
 		launch_and_wait(d, wait);
 	}
-	return judge_transfers(d, site, lines);
+	GEN_STACKS(&d->g->feed, calls);
+	return judge_transfers(d, site);
 }
 
 static void test_line_of_copies(void **state)
@@ -153,23 +143,15 @@ static void test_line_of_copies(void **state)
 }
 
 /* Device.upload copies for two lines of train.py and, at stack 9, launches at a line far from the copy. */
-static uint32_t uploads(void *arg, uint32_t process, uint32_t stack, struct tfh_model_line *frame,
-			uint32_t most)
-{
-	static const struct tfh_model_line caller[] = {
-		{"/home/u/train.py", "Table.cuda", 28, false},
-		{"/home/u/train.py", "Net.forward", 43, false},
-		{"/usr/lib/net/module.py", "call", 7, true}};
+#define UPLOAD "/home/u/device.py", "Device.upload", 35, false
 
-	(void)arg;
-	(void)process;
-	if (!stack || most < 2)
-		return 0;
-	frame[0] = (struct tfh_model_line){"/home/u/device.py", "Device.upload",
-					   stack == 9 ? 60 : 35, false};
-	frame[1] = caller[stack == 9 ? 0 : stack - 1];
-	return 2;
-}
+static const gen_stack uploads[] = {
+	[1] = {{UPLOAD}, {"/home/u/train.py", "Table.cuda", 28, false}},
+	[2] = {{UPLOAD}, {"/home/u/train.py", "Net.forward", 43, false}},
+	[3] = {{UPLOAD}, {"/usr/lib/net/module.py", "call", 7, true}},
+	[9] = {{"/home/u/device.py", "Device.upload", 60, false},
+	       {"/home/u/train.py", "Table.cuda", 28, false}},
+};
 
 /* Steps of two copies; a wait at stack `wait`. */
 static struct tfh_result *uploaded(double first_ms, uint32_t second, double second_ms,
@@ -184,7 +166,8 @@ static struct tfh_result *uploaded(double first_ms, uint32_t second, double seco
 		d->g->ev[d->g->n - 1].stack = second;
 		launch_and_wait(d, wait);
 	}
-	return judge_transfers(d, NULL, uploads);
+	GEN_STACKS(&d->g->feed, uploads);
+	return judge_transfers(d, NULL);
 }
 
 /* A wrapper around the driver: the line is its caller's with most of the time. */
@@ -233,7 +216,7 @@ static struct tfh_result *small_copies(uint32_t sent)
 		d->g->ev[d->g->n - 1].stack = 2;
 	}
 	struct tfh_feed *f = dg_feed(d);
-	f->lines = lines;
+	GEN_STACKS(f, calls);
 	if (tfh_analyze_feed(f, &r, &err))
 		print_error("%s\n", err.text);
 	dg_free(d);
@@ -311,7 +294,8 @@ static struct tfh_result *program(bool graphs, bool python)
 	struct tfh_feed *f = dg_feed(d);
 	f->site = site;
 	f->functions = functions;
-	f->lines = python ? lines : NULL;
+	if (python)
+		GEN_STACKS(f, calls);
 	if (tfh_analyze_feed(f, &r, &err))
 		print_error("%s\n", err.text);
 	dg_free(d);
@@ -516,7 +500,7 @@ static void test_managed(void **state)
 		dg_sync(d, 0, 1);
 	}
 	struct tfh_feed *f = dg_feed(d);
-	f->lines = lines;
+	GEN_STACKS(f, calls);
 	assert_int_equal(tfh_analyze_feed(f, &r, &err), 0);
 	dg_free(d);
 	gen_expect(r, TFH_CLASS_TRANSFER_BOUND, TFH_CAUSE_TRANSFER_MANAGED);
