@@ -1,6 +1,7 @@
 /*
- * Fuzzed input: a database as Nsight Systems exports it. Whatever its bytes, importing it and the report of it must neither
- * crash nor hang nor take memory beyond the bounds.
+ * Fuzzed input: a database as Nsight Systems exports it or as rocprofv3 writes it. Whatever its
+ * bytes, importing it and the report of it must neither crash nor hang nor take memory beyond the
+ * bounds.
  *
  * A fourth of the mutations change bytes of the file. The others are statements of SQL, after which SQLite can still read it.
  */
@@ -55,14 +56,28 @@ static const char *const statements[] = {
 #define STATEMENTS (sizeof(statements) / sizeof(*statements))
 /* Those that take away come less often. */
 #define CHANGING 8
+#define NAME 64u /* of a table or a column; longer ones are cut and fit nothing */
 
-static const char *column_of(const struct tfh_nsys_table *t, uint32_t draw)
+/* One of the names that `sql` selects; `table` is its parameter, or NULL. False: there is none. */
+static bool draw_name(const struct tfh_sqlite *api, struct tfh_db *db, const char *sql,
+		      const char *table, uint32_t draw, char name[NAME])
 {
-	uint32_t n = 0;
+	char drawn[256];
+	struct tfh_sql *s = NULL;
 
-	while (n < TFH_TABLE_COLUMNS && t->column[n])
-		n++;
-	return t->column[draw % n];
+	snprintf(
+		drawn, sizeof(drawn),
+		"SELECT name FROM (%1$s) LIMIT 1 OFFSET %2$u %% max(1, (SELECT count(*) FROM (%1$s)))",
+		sql, draw);
+	*name = 0;
+	if (!api->prepare_v2(db, drawn, -1, &s, NULL)) {
+		if (table)
+			api->bind_text(s, 1, table, -1, NULL);
+		if (api->step(s) == TFH_SQL_ROW && api->column_text(s, 0))
+			snprintf(name, NAME, "%s", api->column_text(s, 0));
+	}
+	api->finalize(s);
+	return *name && !strpbrk(name, "\"%");
 }
 
 static void bind(const struct tfh_sqlite *api, struct tfh_sql *s, uint32_t *seed)
@@ -95,16 +110,19 @@ static int look(void *looks)
 
 static void change(const struct tfh_sqlite *api, struct tfh_db *db, uint32_t *seed)
 {
-	uint32_t tables = 0, statement = next(seed) % (STATEMENTS + 2 * CHANGING);
+	static const char tables[] = "SELECT name FROM sqlite_master WHERE type = 'table'";
+	static const char columns[] = "SELECT name FROM pragma_table_info(?1)";
+	uint32_t statement = next(seed) % (STATEMENTS + 2 * CHANGING);
+	char table[NAME], column[NAME], other[NAME], sql[1024];
 	struct tfh_sql *s = NULL;
-	char sql[1024];
 
-	while (tfh_nsys_tables[tables].name)
-		tables++;
-	const struct tfh_nsys_table *t = &tfh_nsys_tables[next(seed) % tables];
+	if (!draw_name(api, db, tables, NULL, next(seed), table) ||
+	    !draw_name(api, db, columns, table, next(seed), column) ||
+	    !draw_name(api, db, columns, table, next(seed), other))
+		return;
 	snprintf(sql, sizeof(sql),
-		 statements[statement < STATEMENTS ? statement : statement % CHANGING], t->name,
-		 column_of(t, next(seed)), column_of(t, next(seed)), next(seed));
+		 statements[statement < STATEMENTS ? statement : statement % CHANGING], table,
+		 column, other, next(seed));
 	if (!api->prepare_v2(db, sql, -1, &s, NULL)) {
 		bind(api, s, seed);
 		api->step(s);
