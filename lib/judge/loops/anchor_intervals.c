@@ -1,5 +1,7 @@
 /* Intervals between two calls of one kind, and how well they repeat. An interval is weighted by its
  * launches. */
+#include <stdlib.h>
+
 #include "judge/loops/finder.h"
 
 static uint32_t usual_launches(const struct tfh_finder *f)
@@ -43,28 +45,65 @@ static bool minor(const struct tfh_finder *f, const struct tfh_interval *s)
 	return (uint64_t)s->launches * TFH_LOOPS_MINOR_PART <= f->usual;
 }
 
-/* Compares the launched functions, whatever their grids, because batch sizes differ. */
+static int by_hash(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* The functions that an interval launches, whatever their grids, in order of their hashes; NULL: no
+ * memory. */
+static uint64_t *functions_of(const struct tfh_finder *f, const struct tfh_interval *a, size_t *n)
+{
+	uint64_t *v = calloc(a->to - a->from + 1u, sizeof(*v));
+	const struct tfh_token_kind *k;
+
+	*n = 0;
+	for (uint32_t i = a->from; v && i < a->to; i++)
+		if ((k = tfh_launch_at(f, i)))
+			v[(*n)++] = k->rough;
+	if (v)
+		qsort(v, *n, sizeof(*v), by_hash);
+	return v;
+}
+
+uint32_t tfh_common_launches(const struct tfh_finder *f, const struct tfh_interval *a,
+			     const struct tfh_interval *b, bool paired)
+{
+	size_t in_a, in_b, at = 0;
+	uint64_t *x = functions_of(f, a, &in_a), *y = functions_of(f, b, &in_b);
+	uint32_t common = 0;
+
+	for (size_t i = 0; i < in_b; i++) {
+		while (at < in_a && x[at] < y[i])
+			at++;
+		if (at == in_a || x[at] != y[i])
+			continue;
+		common++;
+		at += paired;
+	}
+	free(x);
+	free(y);
+	return common;
+}
+
+/* A graph's launch is one call, other than in tfh_interval.launches. */
+static uint32_t calls_in(const struct tfh_finder *f, const struct tfh_interval *a)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = a->from; i < a->to; i++)
+		n += tfh_launch_at(f, i) != NULL;
+	return n;
+}
+
 static bool alike(const struct tfh_finder *f, const struct tfh_interval *a,
 		  const struct tfh_interval *b)
 {
-	const struct tfh_token_kind *k;
-	uint32_t has[256] = {0}, n = 0, same = 0;
-
-	if (a->rough == b->rough)
-		return true;
-	for (uint32_t i = a->from; i < a->to; i++)
-		if ((k = tfh_launch_at(f, i))) {
-			has[k->bucket]++;
-			n++;
-		}
-	for (uint32_t i = b->from; i < b->to; i++)
-		if ((k = tfh_launch_at(f, i))) {
-			uint32_t *h = &has[k->bucket];
-			n++;
-			same += *h > 0;
-			*h -= *h > 0;
-		}
-	return 2.0 * same >= TFH_LOOPS_ALIKE_SHARE * n;
+	return a->rough == b->rough ||
+	       2.0 * tfh_common_launches(f, a, b, true) >=
+		       TFH_LOOPS_ALIKE_SHARE * (calls_in(f, a) + calls_in(f, b));
 }
 
 /* ---- regularity ---- */

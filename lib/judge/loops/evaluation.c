@@ -2,8 +2,6 @@
  * Which intervals are steps of an evaluation: they launch a part of what a training step launches,
  * and occur in runs.
  */
-#include <stdlib.h>
-
 #include "judge/loops/finder.h"
 #include "judge/loops/loops.h"
 
@@ -38,44 +36,6 @@ static uint32_t kinds_of(const struct tfh_finder *f, struct interval_kind *v, ui
 	return n;
 }
 
-static int by_hash(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
-/* The functions that an interval launches, in order of their hashes; NULL: no memory. */
-static uint64_t *functions_of(const struct tfh_finder *f, const struct tfh_interval *a, size_t *n)
-{
-	uint64_t *v = calloc(a->to - a->from + 1u, sizeof(*v));
-	const struct tfh_token_kind *k;
-
-	*n = 0;
-	for (uint32_t i = a->from; v && i < a->to; i++)
-		if ((k = tfh_launch_at(f, i)))
-			v[(*n)++] = k->rough;
-	if (v)
-		qsort(v, *n, sizeof(*v), by_hash);
-	return v;
-}
-
-/* Launches of b whose function a launches too. */
-static uint32_t shared(const struct tfh_finder *f, const struct tfh_interval *a,
-		       const struct tfh_interval *b)
-{
-	const struct tfh_token_kind *k;
-	uint32_t shared = 0;
-	size_t n;
-	uint64_t *has = functions_of(f, a, &n);
-
-	for (uint32_t i = b->from; i < b->to; i++)
-		shared += (k = tfh_launch_at(f, i)) &&
-			  bsearch(&k->rough, has, n, sizeof(*has), by_hash);
-	free(has);
-	return shared;
-}
-
 /* Whether it computes gradients or applies them, by the names of its kernels. */
 static bool trains(const struct tfh_finder *f, const struct tfh_interval *a)
 {
@@ -104,7 +64,7 @@ static bool is_pass_of(const struct tfh_finder *f, const struct interval_kind *e
 		       const struct interval_kind *train)
 {
 	const struct tfh_interval *a = &f->v[e->first], *b = &f->v[train->first];
-	uint32_t n = shared(f, b, a);
+	uint32_t n = tfh_common_launches(f, b, a, false);
 
 	return (double)n >= TFH_LOOPS_EVAL_KNOWN_SHARE * a->launches ||
 	       (TFH_DETECT_METRIC_KERNELS && (n || in_turn(e, train)) && trains(f, b) &&
@@ -119,7 +79,7 @@ static bool is_picture(const struct tfh_finder *f, const struct interval_kind *e
 	const struct tfh_interval *a = &f->v[e->first], *b = &f->v[train->first];
 
 	return TFH_DETECT_LONE_PASSES && e->n * TFH_LOOPS_EVAL_RUN <= train->n &&
-	       shared(f, b, a) == a->launches && trains(f, b) && !trains(f, a);
+	       tfh_common_launches(f, b, a, false) == a->launches && trains(f, b) && !trains(f, a);
 }
 
 /* An evaluation is the forward pass without the backward pass and the update: at least a third of
@@ -136,7 +96,8 @@ static bool evaluates(const struct tfh_finder *f, const struct interval_kind *e,
 		return false;
 	return is_picture(f, e, train) ||
 	       (e->runs * TFH_LOOPS_EVAL_RUN <= e->n && is_pass_of(f, e, train) &&
-		(double)shared(f, a, b) <= TFH_LOOPS_EVAL_TRAIN_SHARE * b->launches);
+		(double)tfh_common_launches(f, a, b, false) <=
+			TFH_LOOPS_EVAL_TRAIN_SHARE * b->launches);
 }
 
 /* The kind just before the first interval of kind e; NULL: none. */

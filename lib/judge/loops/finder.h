@@ -35,6 +35,10 @@ static inline const struct tfh_token_kind *tfh_launch_at(const struct tfh_finder
 
 /* anchor_intervals.c: cuts the tokens at an anchor into f->v. */
 void tfh_finder_cut(struct tfh_finder *f, const struct tfh_anchor *a);
+/* Launches of b whose function a launches, too, whatever the grids, because batch sizes differ;
+ * paired: of each function no more than a launches. */
+uint32_t tfh_common_launches(const struct tfh_finder *f, const struct tfh_interval *a,
+			     const struct tfh_interval *b, bool paired);
 /* Compares each interval with its two neighbours. */
 struct tfh_score tfh_score_in_a_row(const struct tfh_finder *f);
 /* Compares each interval with the one m later, by tfh_interval.exact or .rough. */
