@@ -490,8 +490,7 @@ static void explain_callbacks(struct tfh_wording *w, const char *time)
 			"library calls",
 			time);
 		tfh_advise(w, "functions that a library calls delay the training loop", w->text,
-			   "make them cheaper, or let the framework compute the same",
-			   TFH_REMOVE_HOST);
+			   TFH_CHEAPER_CALLBACKS, TFH_REMOVE_HOST);
 		return;
 	}
 	w->text = tfh_phrase(

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "model/symbols/pylines.h"
+#include "report/words/remedy.h"
 #include "report/words/words.h"
 
 /* Whether it traces a function, or calls one that is jitted for the first time. */
@@ -43,6 +44,5 @@ const char *tfh_jax_ops_advice(struct tfh_wording *w)
 	tfh_evidence(w, TFH_TELLS_WHY,
 		     tfh_phrase(w, "%.0f %% of the line's time makes JAX's operations one by one",
 				100 * ops));
-	return "jax.jit around what the line calls, or around the whole step: one call then does all "
-	       "of its operations";
+	return TFH_JIT_OPS;
 }

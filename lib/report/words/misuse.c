@@ -64,10 +64,7 @@ void tfh_explain_new_pool(struct tfh_wording *w)
 		tfh_at_words(w, l->function, l->file, l->line));
 	tfh_evidence(w, TFH_TELLS_WHY, text);
 	if (!tfh_makes_pools(w->r, w->r->steady.cause))
-		tfh_advise(w,
-			   process ? "the steps start a process anew"
-				   : "the steps make a pool of processes or threads anew",
-			   text,
+		tfh_advise(w, process ? TFH_PROCESS_ANEW : TFH_POOL_ANEW, text,
 			   process ? "start it once, before the loop, and give it its work through "
 				     "a queue or pipe"
 				   : "make it once, before the loop",

@@ -150,9 +150,7 @@ static const struct {
 	{TFH_CAUSE_HOST_CALLBACK,
 	 {"callbacks, metrics or logging delay the training loop",
 	  "run them every n-th step, or in a thread"}},
-	{TFH_CAUSE_HOST_CHECKPOINT,
-	 {"checkpoints delay the training loop",
-	  "save less often, or in a thread while training goes on"}},
+	{TFH_CAUSE_HOST_CHECKPOINT, {"checkpoints delay the training loop", TFH_SAVE_LESS}},
 	{TFH_CAUSE_HOST_LOGGING,
 	 {"logging holds up the training loop",
 	  "log only every n-th step, or in a thread; flush less often; leave the formatting of "

@@ -4,6 +4,15 @@
 
 #include "judge/result.h"
 
+/* Texts that more than one table has. */
+#define TFH_PROCESS_ANEW "the steps start a process anew"
+#define TFH_POOL_ANEW "the steps make a pool of processes or threads anew"
+#define TFH_SAVE_LESS "save less often, or in a thread while training goes on"
+#define TFH_CHEAPER_CALLBACKS "make them cheaper, or let the framework compute the same"
+#define TFH_JIT_OPS                                                                                \
+	"jax.jit around what the line calls, or around the whole step: one call then does all "    \
+	"of its operations"
+
 struct tfh_remedy {
 	const char *finding, *todo; /* static texts */
 };
