@@ -2,8 +2,9 @@
  * before one wait stays a series. If a function is made anew in each epoch, its first execution, launched kernel by kernel, is a
  * step like those that launch the graph. In the run's tree, the loop that has as many iterations as there are steps is that of the
  * steps, whatever repeats inside them, and the calls that release what a process used are not part of its last step. Threads that do the same work
- * side by side make steps of their own. */
-#include "../analyze_gen.h"
+ * side by side make steps of their own. A copy and a kernel for each of several tables are no steps if only what follows them is waited
+ * for, and has much of the device's time. */
+#include "../devgen.h"
 
 #define STEPS 100
 
@@ -168,12 +169,45 @@ static void test_logged(void **state)
 	tfh_result_free(r);
 }
 
+static void kernel(struct dg *d, uint64_t name, double ms)
+{
+	dg_launch(d, 0, 1, ms);
+	d->g->ev[d->g->n - 1].w[0] = name;
+}
+
+/* Copies and kernels of 24 tables, then other kernels and the only wait. */
+static uint64_t steps_of_tables(double rest_ms)
+{
+	struct dg *d = dg_new();
+
+	for (int i = 0; i < STEPS; i++) {
+		for (int k = 0; k < 24; k++) {
+			dg_copy(d, 0, 1, TFH_DIR_H2D, 8192, 2 * US);
+			kernel(d, 1, 10 * US);
+		}
+		for (uint64_t k = 2; k <= 5; k++)
+			kernel(d, k, rest_ms / 4);
+		dg_sync(d, 0, 1);
+	}
+	struct tfh_result *r = dg_judge(d);
+	uint64_t steps = r->steps.total;
+	tfh_result_free(r);
+	return steps;
+}
+
+static void test_tables(void **state)
+{
+	(void)state;
+	assert_int_equal(steps_of_tables(0.2), STEPS);
+	assert_int_equal(steps_of_tables(8 * US), 24 * STEPS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_streams), cmocka_unit_test(test_workers),
+		cmocka_unit_test(test_streams),	  cmocka_unit_test(test_workers),
 		cmocka_unit_test(test_made_anew), cmocka_unit_test(test_logged),
-		cmocka_unit_test(test_ended)};
+		cmocka_unit_test(test_ended),	  cmocka_unit_test(test_tables)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
