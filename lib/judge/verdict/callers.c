@@ -2,7 +2,7 @@
  * Where the verdict's line is a program's own wrapper around the driver (a method that copies an
  * array to the device), the line that calls it decides what is copied, and how often. A function
  * passes calls on if it was only ever seen at a few lines in a row, and is called from several
- * lines of the program.
+ * lines of the program, or if it was seen at a single line and in no loop of its own.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -17,6 +17,7 @@ struct caller_sums {
 	bool sampled;		    /* the shares of callers come from samples, else from calls */
 	uint32_t first, last;	    /* lines at which its function was seen */
 	bool hidden;		    /* a library calls it, or nothing known */
+	bool loops;		    /* it was seen in a loop of its own */
 	struct tfh_line_sums caller;
 	int rc;
 };
@@ -78,6 +79,20 @@ static void add_samples(struct caller_sums *x)
 	}
 }
 
+static void find_loops(struct caller_sums *x)
+{
+	const struct tfh_facts *facts = x->accounts->facts;
+	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+
+	for (size_t i = 0, at = 0; i < facts->looped.n && !x->loops; at += facts->looped.v[i++].n) {
+		uint32_t n = tfh_frames_at(facts, facts->looped.v[i].place, frame);
+		for (uint32_t k = 0; k < facts->looped.v[i].n; k++) {
+			uint32_t depth = facts->loop.v[at + k].depth;
+			x->loops |= depth <= n && tfh_same_function(&frame[n - depth], &x->line);
+		}
+	}
+}
+
 /* The caller with most of the time takes the line's place. If none has most of it, the line keeps
  * it, and the largest ones are listed. */
 static void take(const struct caller_sums *x, struct tfh_seen_line *line)
@@ -112,29 +127,58 @@ static void take(const struct caller_sums *x, struct tfh_seen_line *line)
 	line->s_per_step *= share;
 }
 
-/* Whether another caller may take the place of what is there now; 0 or -ENOMEM in *rc. *callers:
- * how many lines call its function, of which there have to be `least`. */
-static bool name_caller(const struct tfh_accounts *accounts, struct tfh_seen_line *line,
-			size_t least, size_t *callers, int *rc)
+/* What is known of the callers of the line's function; 0 or -ENOMEM. */
+static int find_calls(const struct tfh_accounts *accounts, const struct tfh_seen_line *line,
+		      struct caller_sums *x)
 {
-	struct caller_sums x = {.accounts = accounts,
-				.line = {line->file, line->function, line->line, false},
-				.sampled = line->samples > 0,
-				.first = UINT32_MAX};
-	uint32_t before = line->line;
+	*x = (struct caller_sums){.accounts = accounts,
+				  .line = {line->file, line->function, line->line, false},
+				  .sampled = line->samples > 0,
+				  .first = UINT32_MAX};
+	add_calls(x);
+	add_samples(x);
+	find_loops(x);
+	if (!x->rc)
+		tfh_line_sums_sort(&x->caller);
+	return x->rc;
+}
 
-	add_calls(&x);
-	add_samples(&x);
-	*rc = x.rc;
-	*callers = x.caller.of.n;
-	bool passes = !x.rc && !x.hidden && x.caller.of.n >= least &&
-		      x.last - x.first < TFH_VERDICT_WRAPPER_LINES;
-	if (passes) {
-		tfh_line_sums_sort(&x.caller);
-		take(&x, line);
+/* Whether the function may only pass calls on. */
+static bool may_pass(const struct caller_sums *x)
+{
+	if (x->hidden || !x->caller.of.n)
+		return false;
+	return x->caller.of.n > 1 ? x->last - x->first < TFH_VERDICT_WRAPPER_LINES
+				  : x->last == x->first && !x->loops;
+}
+
+/*
+ * Passes wrappers, one around the other, on the way outwards. One that a single line calls may also
+ * be main(). It is passed if the program returns from it: a function further outside is seen at
+ * other lines, too, or is called from several.
+ */
+static int pass_wrappers(const struct tfh_accounts *accounts, struct tfh_seen_line *line)
+{
+	struct tfh_seen_line at = *line;
+	bool passed = false;
+	int rc = 0;
+
+	for (int i = 0; i <= TFH_VERDICT_WRAPPERS && !rc && !at.n_caller; i++) {
+		struct caller_sums x;
+		rc = find_calls(accounts, &at, &x);
+		bool returns = x.first != x.last || x.caller.of.n > 1;
+		if (!rc && passed && returns)
+			*line = at;
+		passed = !rc && i < TFH_VERDICT_WRAPPERS && may_pass(&x);
+		if (passed)
+			take(&x, &at);
+		if (passed && x.caller.of.n > 1)
+			*line = at;
+		free(x.caller.of.v);
+		if (!passed)
+			break;
 	}
-	free(x.caller.of.v);
-	return passes && !line->n_caller && (line->line != before);
+	return rc;
 }
 
 /* Whether the cause is in calls of the driver, whose number and size their caller chooses. */
@@ -145,35 +189,13 @@ static bool is_of_calls(enum tfh_cause cause)
 	       tfh_cause_part(cause) == TFH_PART_TRANSFER;
 }
 
-/* Each device may have a wait of its own, in a loop over all of them: functions with one caller are
- * passed, too, if a later one has several. */
-static int find_awaiting(const struct tfh_accounts *accounts, struct tfh_seen_line *line)
-{
-	struct tfh_seen_line at = *line;
-	size_t callers;
-	int rc = 0;
-
-	for (int i = 0; i < TFH_VERDICT_WRAPPERS && name_caller(accounts, &at, 1, &callers, &rc);
-	     i++)
-		if (callers > 1)
-			*line = at;
-	return rc;
-}
-
 int tfh_find_callers(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	struct tfh_seen_line *line = &r->found.line;
-	bool awaits = line->kind == TFH_LINE_AWAITS;
-	size_t callers;
-	int rc = 0;
 
 	if (!TFH_DETECT_WRAPPERS || !line->file || !line->line ||
-	    (line->kind != TFH_LINE_IS && !awaits) || r->lead ||
+	    (line->kind != TFH_LINE_IS && line->kind != TFH_LINE_AWAITS) || r->lead ||
 	    r->verdict.cause == TFH_CAUSE_NONE || !is_of_calls(r->verdict.cause))
 		return 0;
-	if (awaits)
-		return find_awaiting(accounts, line);
-	for (int i = 0; i < TFH_VERDICT_WRAPPERS && name_caller(accounts, line, 2, &callers, &rc);)
-		i++;
-	return rc;
+	return pass_wrappers(accounts, line);
 }

@@ -151,6 +151,7 @@ static const gen_stack uploads[] = {
 	[3] = {{UPLOAD}, {"/usr/lib/net/module.py", "call", 7, true}},
 	[9] = {{"/home/u/device.py", "Device.upload", 60, false},
 	       {"/home/u/train.py", "Table.cuda", 28, false}},
+	[10] = {{"/home/u/train.py", "Table.cuda", 30, false}},
 };
 
 /* Steps of two copies; a wait at stack `wait`. */
@@ -187,7 +188,12 @@ static void test_callers_of_a_wrapper(void **state)
 	assert_int_equal(r->found.line.n_caller, 2);
 	assert_non_null(gen_says(r, "called from device.py:35 Device.upload, from train.py:"));
 	tfh_result_free(r);
-	/* One caller; a function that does more elsewhere; one that a library calls. */
+	/* One caller, which goes on after it. */
+	r = uploaded(6, 1, 1, 10);
+	assert_int_equal(r->found.line.line, 28);
+	assert_int_equal(r->found.line.through.line, 35);
+	tfh_result_free(r);
+	/* One caller, which may be entered once; a function that does more elsewhere; one that a library calls. */
 	const uint32_t not [][2] = {{1, 0}, {2, 9}, {3, 0}};
 	for (size_t i = 0; i < sizeof(not ) / sizeof(*not ); i++) {
 		r = uploaded(6, not [i][0], 1, not [i][1]);
