@@ -124,7 +124,7 @@ static const struct {
 	{TFH_FAMILY_MATMUL, "gemm_fusion_dot_general_4"},
 	{TFH_FAMILY_EMBEDDING, "input_scatter_fusion"},
 	{TFH_FAMILY_ELEMENTWISE, "E_4194304_32_4n1"},
-	{TFH_FAMILY_REDUCTION, "r_8_16_2_4_1024"},
+	{TFH_FAMILY_OTHER, "r_8_16_2_4_1024"},
 	{TFH_FAMILY_COMMUNICATION,
 	 "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"},
 	/* what parameters are called says nothing, nor do names that nobody gave by rule */
