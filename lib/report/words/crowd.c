@@ -18,6 +18,13 @@ const char *tfh_own_crowd_advice(const struct tfh_result *r)
 		       : NULL;
 }
 
+bool tfh_others_crowd(const struct tfh_result *r)
+{
+	const struct tfh_contended *c = &r->found.contended;
+
+	return r->quality.crowded && !isnan(c->busy) && !isnan(c->own) && !tfh_own_crowd_advice(r);
+}
+
 const char *tfh_who_had_cpus(struct tfh_wording *w)
 {
 	const struct tfh_contended *c = &w->r->found.contended;

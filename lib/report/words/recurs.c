@@ -323,13 +323,19 @@ static double times(const struct tfh_change *x)
 	return fmax(x->from_s, x->to_s) / fmin(x->from_s, x->to_s);
 }
 
-/* What has most of it. */
+/* What has most of it. How long processes that it waits for are held up is not recorded. */
 static const char *of_change(struct tfh_wording *w, const struct tfh_change *x)
 {
+	bool on_cpus =
+		x->part == TFH_PART_HOST || x->part == TFH_PART_SYNC || x->part == TFH_PART_LAUNCH;
+	const char *crowd = on_cpus && tfh_others_crowd(w->r)
+				    ? "; maybe due to other programs on the CPUs"
+				    : "";
+
 	if (!x->file || !x->function)
-		return tfh_part_name(x->part);
-	return tfh_phrase(w, "%s, mostly at %s", tfh_part_name(x->part),
-			  tfh_at_words(w, x->function, x->file, x->line));
+		return tfh_phrase(w, "%s%s", tfh_part_name(x->part), crowd);
+	return tfh_phrase(w, "%s, mostly at %s%s", tfh_part_name(x->part),
+			  tfh_at_words(w, x->function, x->file, x->line), crowd);
 }
 
 static const char *steadily(struct tfh_wording *w, const struct tfh_change *x)

@@ -236,11 +236,11 @@ static void stalls(struct tfh_wording *w)
 		return;
 	const char *text = tfh_phrase(
 		w,
-		"%u step%s took %s%s, over %d times the usual (%s): a "
-		"pause, or work that no other step does; not counted "
-		"above",
+		"%u step%s took %s%s, over %d times the usual (%s): %s, or work that no other step "
+		"does; not counted above",
 		n, n == 1 ? "" : "s", tfh_phrase_time(w, found->stall.total_s),
-		n == 1 ? "" : " in all", TFH_ACCOUNT_STALL_TIMES, tfh_part_name(found->stall.most));
+		n == 1 ? "" : " in all", TFH_ACCOUNT_STALL_TIMES, tfh_part_name(found->stall.most),
+		tfh_others_crowd(w->r) ? "other programs had the CPUs" : "a pause");
 	/* The first screen's table has them. */
 	if (w->r->n_tree && found->stall.total_s >= TFH_REPORT_OTHER_SHARE * w->r->tree[0].wall_s)
 		tfh_remark_first(w, text);

@@ -305,6 +305,8 @@ const char *tfh_loader_workers(struct tfh_wording *w, uint32_t workers);
  * what to do if that was mostly the job itself (NULL: it was not). */
 const char *tfh_who_had_cpus(struct tfh_wording *w);
 const char *tfh_own_crowd_advice(const struct tfh_result *r);
+/* Whether the job waited for CPUs that other programs had. */
+bool tfh_others_crowd(const struct tfh_result *r);
 /* remarks.c: ": more threads will not help", for a machine whose CPUs are busy, if they would be
  * the usual remedy and the advice does not recommend them; else "". */
 const char *tfh_no_more_threads(const struct tfh_wording *w);

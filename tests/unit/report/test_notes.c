@@ -80,6 +80,13 @@ static void test_first_notes(void **state)
 		w.r.change[0].evaluates = 100; /* which training does not count */
 		tfh_explain_lead(&w.said);
 		assert_non_null(strstr(w.said.remark[2], "slower from training step 22 on"));
+		assert_null(strstr(w.said.remark[2], "other programs"));
+		w.r.change[0].part = TFH_PART_HOST;
+		w.r.quality.crowded = true;
+		w.r.found.contended.own = 0.4;
+		w.r.found.contended.busy = 2;
+		tfh_explain_lead(&w.said);
+		assert_non_null(strstr(w.said.remark[3], "other programs on the CPUs"));
 		tfh_wording_free(&w.said);
 	}
 }
