@@ -219,6 +219,20 @@ def last_batch():
     assert r["steps"]["total"] == 8 and r["steps"]["clock"] == "iterator" and r["verdict"]["cause"] == "compute.cpu", (r["steps"], r["verdict"])
 
 
+def last_mark():
+    """The profiler begins a step as it stops: a last one in which nothing is launched (without a device: no op executed) is none."""
+    for device in (True, False):
+        events = [e for e in loop(NEW) if device or e.get("cat") in ("cpu_op", "user_annotation")]
+        if not device:
+            events += [dict(ph="X", cat="cpu_op", name="aten::mm", pid=100, tid=100, ts=BASE + i * 1000 + 350, dur=600) for i in range(STEPS)]
+        mark = dict(ph="X", cat="user_annotation", name="ProfilerStep#%d" % (5 + STEPS), pid=100, tid=100, ts=BASE + STEPS * 1000, dur=60)
+        work = dict(ph="X", cat="cpu_op", name="aten::mm", pid=100, tid=100, ts=BASE + STEPS * 1000 + 10, dur=20)
+        call = dict(work, cat="cuda_runtime", name="cudaLaunchKernel", args=dict(correlation=999))
+        for more, steps in ([], STEPS), ([call] if device else [work], STEPS + 1):
+            r = json.loads(subprocess.check_output([TFHOOK, "report", "--json", write("mark.json", doc(events + [mark] + more))]))
+            assert r["steps"]["total"] == steps and r["steps"]["clock"] == "mark", (device, steps, r["steps"])
+
+
 def joins():
     check(dump(write("arrows.json", doc(loop(NEW, correlation=False)))))
     check(dump(write("order.json", doc(loop(NEW, correlation=False, arrows=False)))))
@@ -370,6 +384,6 @@ def rounds():
 
 
 first = {}
-for part in (ages, halves, first_profiler, on_the_cpu, last_batch, joins, ranks, names, refused, odd, exchanges, processors, without_kernels, loading, rounds):
+for part in (ages, halves, first_profiler, on_the_cpu, last_batch, last_mark, joins, ranks, names, refused, odd, exchanges, processors, without_kernels, loading, rounds):
     part()
 print("ok")

@@ -199,6 +199,22 @@ void tfh_end_batches(struct tfh_facts *facts)
 	last->end |= last->t0 > last_work(facts);
 }
 
+/* PyTorch's profiler begins a step as it stops. */
+void tfh_end_marks(struct tfh_facts *facts)
+{
+	size_t n = facts->mark.n;
+	const struct tfh_boundary *last = n ? &facts->mark.v[n - 1] : NULL;
+	bool device = facts->launches > 0;
+
+	if (!facts->feed->imported || n < 2 ||
+	    (device ? !facts->thread[last->thread].launches : !facts->thread[last->thread].execs) ||
+	    last->t0 < (device ? facts->quiet.v[facts->quiet.n - 1].t0 : facts->last_exec))
+		return;
+	facts->mark.n--;
+	facts->marks_left -= facts->mark.v[n - 2].left;
+	facts->mark.v[n - 2].left = false;
+}
+
 void tfh_find_restarts(struct tfh_facts *facts)
 {
 	uint64_t n = 0, fresh = 0, sets = 0;

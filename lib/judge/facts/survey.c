@@ -314,6 +314,7 @@ static int put_in_order(struct tfh_facts *facts)
 		tfh_sort(facts->mark.v, facts->mark.n, sizeof(*facts->mark.v), by_mark, NULL);
 	tfh_sort_tokens(facts);
 	tfh_end_batches(facts);
+	tfh_end_marks(facts);
 	tfh_end_logged(facts);
 	rc = tfh_programs_end(facts);
 	rc = rc ? rc : tfh_torch_batches(facts);

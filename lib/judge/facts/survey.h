@@ -82,6 +82,9 @@ const struct tfh_heap_sum *tfh_heap_end(struct tfh_heap *h);
 /* batches.c: after the last get-next of a trace nothing is launched if it found no more batches, or
  * if the trace ended before that: no step begins there. Expects sorted batches and tokens. */
 void tfh_end_batches(struct tfh_facts *facts);
+/* batches.c: another profiler's last mark is no step if its thread launches, but nothing from its
+ * begin on (without a device: executes ops). Expects sorted marks. */
+void tfh_end_marks(struct tfh_facts *facts);
 /* After the survey: finds out whether batches start the pipeline anew. Making their iterators is
  * then part of waiting for them. */
 void tfh_find_restarts(struct tfh_facts *facts);
