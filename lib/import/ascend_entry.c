@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/text.h"
 #include "import/kineto.h"
@@ -15,7 +16,8 @@
 #define EXCHANGES 100000
 
 /* Ops are named after functions (trans_TransData_0, MEMCPY_ASYNC); what a stream waits for or
- * signals, in capitals (EVENT_WAIT) or in words (Notify Wait). */
+ * signals, in capitals (EVENT_WAIT) or in words (Notify Wait). "Other" is what the profiler has no
+ * name for, as the waits and copies of an exchange; the profiler does not count it as computing. */
 static uint8_t task_of(const char *name)
 {
 	const char *p = name;
@@ -24,6 +26,8 @@ static uint8_t task_of(const char *name)
 		return TFH_KINETO_COPY;
 	if (tfh_starts_with(name, "MEMSET"))
 		return TFH_KINETO_MEMSET;
+	if (!strcasecmp(name, "Other"))
+		return TFH_KINETO_OTHER;
 	while (*p && !islower((unsigned char)*p))
 		p++;
 	return *p && !strchr(name, ' ') ? TFH_KINETO_KERNEL : TFH_KINETO_OTHER;

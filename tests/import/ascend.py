@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Ascend's trace_view.json (a list in Chrome's format, whose entries of the NPU and of its runtime have no category; calls are known by arrows alone) says
-the same of steps and of what the device did as PyTorch's profiler of the same events. What streams wait for is no work, an exchange counts once, other rows
-of the device (counters, what overlaps, parts of exchanges) not at all. Without arrows' beginnings the device's rows are still judged; MindSpore's iterations
-are steps. Files with a part of it are refused, and so is its database."""
+the same of steps and of what the device did as PyTorch's profiler of the same events. What streams wait for and tasks without a name are no work, an exchange
+counts once, other rows of the device (counters, what overlaps, parts of exchanges) not at all. Without arrows' beginnings the device's rows are still judged;
+MindSpore's iterations are steps. Files with a part of it are refused, and so is its database."""
 import json
 import os
 import sqlite3
@@ -43,6 +43,7 @@ def ascend(trace, name, host=True, rows=tuple(PIDS)):
             add("Communication", 0, "hcom_allReduce__868_%d_1" % a["correlation"], e["ts"], e["dur"], number)
             add("Communication", 1, "Notify_Wait", e["ts"], e["dur"], **{"task type": "Notify_Wait"})
             add("Ascend Hardware", 99, "Notify Wait", e["ts"], e["dur"], **{"Task Type": "Notify Wait"})
+            add("Ascend Hardware", 98, "Other", e["ts"], e["dur"], **{"Task Type": "Other"})
             add("Ascend Hardware", a["stream"], "EVENT_WAIT", e["ts"], e["dur"], **{"Task Type": "EVENT_WAIT_SQE"})
         elif cat == "kernel":
             add("Ascend Hardware", a["stream"], e["name"], e["ts"], e["dur"], number, **{"Task Type": "AI_CORE"})
