@@ -1,7 +1,7 @@
 /*
  * What the name of a Python function shows. Profilers write `file(line): function`, `nn.Module:
  * Linear_0`, `<built-in method acquire of _thread.lock object at 0x7f...>` or `$file:line
- * function`.
+ * function`; JAX's newer ones `$<unknown> acquire` of a builtin.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 static const char *builtin_in(const char *s)
 {
 	static const char *const before[] = {"<built-in method ", "<built-in function ",
-					     "$builtins ", "$time "};
+					     "$builtins ", "$time ", "$<unknown> "};
 
 	for (size_t i = 0; i < sizeof(before) / sizeof(*before); i++)
 		if (tfh_starts_with(s, before[i]))

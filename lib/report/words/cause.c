@@ -473,9 +473,11 @@ static void explain_launches(struct tfh_wording *w, const char *time)
 				     "the steps launch captured graphs; preparing these and other "
 				     "calls takes %s of every step",
 				     time)
-			: tfh_phrase(w, "%s %.0f launch%s takes %s of every step",
-				     tfh_prepares_launches(r) ? "preparing" : "issuing", calls,
-				     calls == 1 ? "" : "es", time);
+		: !calls ? tfh_phrase(w, "issuing copies and other calls takes %s of every step",
+				      time)
+			 : tfh_phrase(w, "%s %.0f launch%s takes %s of every step",
+				      tfh_prepares_launches(r) ? "preparing" : "issuing", calls,
+				      calls == 1 ? "" : "es", time);
 	advise(w, TFH_CAUSE_HOST_LAUNCH, w->text, tfh_launch_advice(w), TFH_REMOVE_LAUNCH);
 }
 

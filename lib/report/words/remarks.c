@@ -410,9 +410,14 @@ static void unjudged(struct tfh_wording *w)
 			tfh_phrase(
 				w,
 				"this is process %u; %u more made about as many calls and %s not "
-				"judged: if they are ranks of one job, set TFHOOK_RANK, or RANK "
-				"and WORLD_SIZE (in a spawned function, first of all: os.environ)",
-				found->pid, found->unjudged, found->unjudged == 1 ? "is" : "are"));
+				"judged: %s",
+				found->pid, found->unjudged, found->unjudged == 1 ? "is" : "are",
+				found->imported
+					? "nothing that they exchanged shows whether they are "
+					  "ranks of one job"
+					: "if they are ranks of one job, set TFHOOK_RANK, or RANK "
+					  "and WORLD_SIZE (in a spawned function, first of all: "
+					  "os.environ)"));
 }
 
 /* Requests for device memory that failed. */

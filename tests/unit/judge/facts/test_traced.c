@@ -89,6 +89,8 @@ static void test_names(void **state)
 		assert_false(tfh_names_compiling(no[i]));
 	assert_true(tfh_frame_sleeps("<built-in function sleep>"));
 	assert_true(tfh_frame_sleeps("$time sleep"));
+	assert_true(tfh_frame_sleeps("$<unknown> sleep"));
+	assert_int_equal(tfh_frame_of("$<unknown> acquire"), TFH_FRAME_WAITS);
 	assert_false(tfh_frame_sleeps("job.py(9): sleep"));
 }
 
