@@ -1,6 +1,7 @@
 /* The report names the call site that takes most of the time of a cause, copies by function, and
  * names none if no backtraces were recorded. The verdict's place is the line that makes those calls; a line that calls several of
  * the driver's functions for several callers only passes calls on. */
+#include "format/sample_loops.h"
 #include "judge/account/account.h"
 #include "../devgen.h"
 
@@ -154,6 +155,19 @@ static const gen_stack uploads[] = {
 	[10] = {{"/home/u/train.py", "Table.cuda", 30, false}},
 };
 
+/* Whether samples show a loop in Device.upload, the second function from outside. */
+static bool looping;
+
+static void look(struct dg *d)
+{
+	static struct tfh_packed_loops p;
+	const struct tft_loop loop = {2, true, 1, 4, TFH_START_ITERATOR};
+
+	p.bytes = (uint8_t)tft_loops_pack(&loop, 1, p.byte);
+	gen_sample(d->g, 0, d->now[0] + 10 * US, TFT_STATE_RUNNING, 1, 0.02)->loops = &p;
+	dg_code(d, 0, 20 * US);
+}
+
 /* Steps of two copies; a wait at stack `wait`. */
 static struct tfh_result *uploaded(double first_ms, uint32_t second, double second_ms,
 				   uint32_t wait)
@@ -161,6 +175,8 @@ static struct tfh_result *uploaded(double first_ms, uint32_t second, double seco
 	struct dg *d = dg_new();
 
 	for (int s = 0; s < 60; s++) {
+		if (looping)
+			look(d);
 		dg_copy_blocking(d, 0, 1, TFH_DIR_H2D, 1 << 24, first_ms);
 		d->g->ev[d->g->n - 1].stack = 1;
 		dg_copy_blocking(d, 0, 1, TFH_DIR_H2D, 1 << 22, second_ms);
@@ -193,6 +209,12 @@ static void test_callers_of_a_wrapper(void **state)
 	assert_int_equal(r->found.line.line, 28);
 	assert_int_equal(r->found.line.through.line, 35);
 	tfh_result_free(r);
+	/* Only its loop calls the driver many times. */
+	looping = true;
+	r = uploaded(6, 1, 1, 10);
+	assert_int_equal(r->found.line.line, 35);
+	tfh_result_free(r);
+	looping = false;
 	/* One caller, which may be entered once; a function that does more elsewhere; one that a library calls. */
 	const uint32_t not [][2] = {{1, 0}, {2, 9}, {3, 0}};
 	for (size_t i = 0; i < sizeof(not ) / sizeof(*not ); i++) {
