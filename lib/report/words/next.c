@@ -441,53 +441,54 @@ static bool advise_other(struct tfh_wording *w, const struct next *next)
 	return true;
 }
 
-static void advise(struct tfh_wording *w, const struct next *next)
+static void advise_place(struct tfh_wording *w, const struct tfh_place_gain *place)
 {
-	const struct tfh_result *r = w->r;
-	const char *seen;
-
-	if (next->whatif == &r->uncrowded) {
-		advise_uncrowded(w);
-		return;
-	}
-	if (next->whatif) {
-		advise_part(w, next->whatif);
-		return;
-	}
-	if (next->place) {
-		const char *name = w->place[next->place - r->place];
-		tfh_advise_gain(
-			w, tfh_phrase(w, "%s also takes time", name),
-			tfh_phrase(w, "%s per step", tfh_phrase_time(w, next->place->s_per_step)),
+	tfh_advise_gain(w, tfh_phrase(w, "%s also takes time", w->place[place - w->r->place]),
+			tfh_phrase(w, "%s per step", tfh_phrase_time(w, place->s_per_step)),
 			"do it less often, in another thread or process, or while the device "
 			"computes",
-			&next->place->gain);
+			&place->gain);
+}
+
+static void advise_besides(struct tfh_wording *w, const struct next *next)
+{
+	enum tfh_branch kind = besides[next->row].kind;
+	const char *usual = besides[next->row].todo, *seen = "", *waits = "";
+
+	if (kind == TFH_BRANCH_BETWEEN && tfh_advise_waits(w, next->saved_s))
 		return;
-	}
-	if (next->compiling) {
-		tfh_advise_compiling(w);
-		return;
-	}
-	if (besides[next->row].kind == TFH_BRANCH_BETWEEN && tfh_advise_waits(w, next->saved_s))
-		return;
-	const char *mostly = tfh_start_mostly(w, besides[next->row].kind, next->rest);
+	const char *mostly = tfh_start_mostly(w, kind, next->rest);
 	if (!*mostly && advise_other(w, next))
 		return;
-	seen = next->rest ? "" : tfh_start_seen(w, besides[next->row].kind, *mostly != 0);
-	const char *waits =
-		*mostly && !next->rest ? tfh_start_waits(r, besides[next->row].kind) : "";
-	const char *less = *waits && besides[next->row].kind == TFH_BRANCH_AFTER
-				   ? besides[next->row].todo
-				   : less_of(besides[next->row].kind);
-	const char *todo = *mostly && !*seen ? less
-			   : *seen ? tfh_phrase(w, "%s%s: %s", *mostly ? "then " : "", seen, less)
-				   : besides[next->row].todo;
-	tfh_advise_run(w,
-		       tfh_phrase(w, "%s: %s%s%s%s%s%s", name_of(w, next, *mostly != 0),
-				  tfh_phrase_time(w, next->saved_s), *mostly ? ", " : "",
-				  *mostly ? bound_of(w, besides[next->row].kind) : "", mostly,
-				  *waits ? ", " : "", waits),
-		       todo, next->saved_s);
+	if (!next->rest) {
+		seen = tfh_start_seen(w, kind, *mostly != 0);
+		waits = *mostly ? tfh_start_waits(w->r, kind) : "";
+	}
+	const char *less = *waits && kind == TFH_BRANCH_AFTER ? usual : less_of(kind);
+	const char *todo = *seen     ? tfh_phrase(w, "%s%s: %s", *mostly ? "then " : "", seen, less)
+			   : *mostly ? less
+				     : usual;
+	const char *what = tfh_phrase(w, "%s: %s", name_of(w, next, *mostly != 0),
+				      tfh_phrase_time(w, next->saved_s));
+	if (*mostly)
+		what = tfh_phrase(w, "%s, %s%s", what, bound_of(w, kind), mostly);
+	if (*waits)
+		what = tfh_phrase(w, "%s, %s", what, waits);
+	tfh_advise_run(w, what, todo, next->saved_s);
+}
+
+static void advise(struct tfh_wording *w, const struct next *next)
+{
+	if (next->whatif == &w->r->uncrowded)
+		advise_uncrowded(w);
+	else if (next->whatif)
+		advise_part(w, next->whatif);
+	else if (next->place)
+		advise_place(w, next->place);
+	else if (next->compiling)
+		tfh_advise_compiling(w);
+	else
+		advise_besides(w, next);
 }
 
 void tfh_advise_rest(struct tfh_wording *w)
