@@ -75,8 +75,8 @@ static double part_in(const struct tfh_step *s, const struct interval *x)
 }
 
 /* Calls fn for each step that overlaps an interval. */
-static void each(struct intervals *all,
-		 void (*fn)(struct intervals *all, struct interval *x, size_t step, double part))
+static void each_step(struct intervals *all, void (*fn)(struct intervals *all, struct interval *x,
+							size_t step, double part))
 {
 	const struct tfh_step *s = all->accounts->step.v;
 	size_t from = 0, n = all->accounts->step.n;
@@ -129,7 +129,8 @@ static void slow_step(struct intervals *all, struct interval *x, size_t i, doubl
 	}
 }
 
-static bool runs(int cause)
+/* Whether threads run, rather than sleep or wait, in host time of this cause. */
+static bool is_running(int cause)
 {
 	return tfh_cause_part(cause) == TFH_PART_HOST && cause != TFH_CAUSE_HOST_SLEEP &&
 	       cause != TFH_CAUSE_HOST_WAIT && cause != TFH_CAUSE_HOST_LOCK &&
@@ -142,7 +143,7 @@ static double host_ns(const struct tfh_accounts *accounts, bool all)
 	double ns = 0;
 
 	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
-		ns += runs(c) || (all && tfh_cause_part(c) == TFH_PART_HOST)
+		ns += is_running(c) || (all && tfh_cause_part(c) == TFH_PART_HOST)
 			      ? (double)accounts->cause_ns[c]
 			      : 0;
 	return ns;
@@ -154,7 +155,7 @@ static void sum_up(const struct intervals *all)
 	double ns = host_ns(accounts, false);
 
 	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
-		if (runs(c) && ns > 0)
+		if (is_running(c) && ns > 0)
 			accounts->slowed_ns[c] =
 				1e9 * all->host * (double)accounts->cause_ns[c] / ns;
 	accounts->slowed_ns[TFH_CAUSE_HOST_SYNC] = 1e9 * all->sync;
@@ -277,8 +278,8 @@ int tfh_find_contention(struct tfh_accounts *accounts)
 	if (!accounts->contention || rc)
 		return rc;
 	all.runs = host > 0 ? host_ns(accounts, false) / host : 0;
-	each(&all, add_step);
-	each(&all, slow_step);
+	each_step(&all, add_step);
+	each_step(&all, slow_step);
 	sum_up(&all);
 	judge_steps(accounts);
 	free(all.v);

@@ -44,7 +44,7 @@ struct tfh_open_accounts {
 	int rc;
 };
 
-static struct open_window *place(struct tfh_open_accounts *l, size_t at)
+static struct open_window *slot_of(struct tfh_open_accounts *l, size_t at)
 {
 	return &l->ring[at & (l->cap - 1)];
 }
@@ -56,7 +56,7 @@ static void set_window(struct tfh_open_accounts *l, size_t to)
 
 	while (to < accounts->loops->window.n && accounts->use[to].tier != 'C')
 		tfh_big_pass(++to);
-	l->at = place(l, l->cur);
+	l->at = slot_of(l, l->cur);
 	l->number = l->at->number = to;
 	l->window = to < accounts->loops->window.n ? &accounts->loops->window.v[to] : NULL;
 }
@@ -236,7 +236,7 @@ static void judge_group(struct tfh_open_accounts *l)
 /* Closes the account in a slot. */
 static void finish(struct tfh_open_accounts *l, size_t at)
 {
-	struct open_window *o = place(l, at);
+	struct open_window *o = slot_of(l, at);
 	const struct tfh_window *w = &l->accounts->loops->window.v[o->number];
 
 	tfh_account_close(l->accounts, o->number, &o->account, w->t0, w->t1);
@@ -259,7 +259,7 @@ void tfh_settle(struct tfh_open_accounts *l, bool busy, enum tfh_cause device)
 		g->tentative = false;
 	}
 	for (size_t at = l->first; at <= l->cur && l->unsettled; at++) {
-		struct open_window *o = place(l, at);
+		struct open_window *o = slot_of(l, at);
 		for (int c = 0; c < TFH_CAUSE_COUNT; c++) {
 			tfh_account_add(&o->account, o->tentative[c], busy ? device : c, false);
 			o->tentative[c] = 0;

@@ -115,8 +115,8 @@ static int by_begin(const void *a, const void *b, void *arg)
 	return x->t1 != y->t1 ? (x->t1 > y->t1 ? -1 : 1) : 0;
 }
 
-static int look(const struct tfh_facts *facts, struct tfh_loops *loops, struct found *f,
-		struct tfh_err *err)
+static int read_ranges(const struct tfh_facts *facts, struct tfh_loops *loops, struct found *f,
+		       struct tfh_err *err)
 {
 	const struct tfh_feed *feed = facts->feed;
 	struct tfh_event ev;
@@ -131,7 +131,7 @@ static int look(const struct tfh_facts *facts, struct tfh_loops *loops, struct f
 	return rc;
 }
 
-static void drop(struct found *f)
+static void free_found(struct found *f)
 {
 	free(f->range.v);
 	free(f->kind.v);
@@ -189,7 +189,7 @@ int tfh_find_updates(const struct tfh_facts *facts, struct tfh_loops *loops, str
 {
 	bool device = facts->launches > 0, imported = facts->feed->imported;
 	struct found f = {.first_launch = device ? INT64_MAX : facts->first, .updates = true};
-	int rc = look(facts, loops, &f, err);
+	int rc = read_ranges(facts, loops, &f, err);
 
 	rc = rc ? rc : mark_updates(facts, loops, &f);
 	if (!rc && !imported)
@@ -197,7 +197,7 @@ int tfh_find_updates(const struct tfh_facts *facts, struct tfh_loops *loops, str
 				    f.exchanges ? TFH_TURNS_OF_RANKS : TFH_TURNS_OF_SIZES);
 	if (loops->mark.n)
 		loops->clock_name = "Optimizer.step";
-	drop(&f);
+	free_found(&f);
 	return rc;
 }
 
@@ -234,7 +234,7 @@ static uint32_t longest_name(const struct tfh_facts *facts, struct found *f, int
 int tfh_find_annotated(const struct tfh_facts *facts, struct tfh_loops *loops, struct tfh_err *err)
 {
 	struct found f = {.notes = true};
-	int rc = look(facts, loops, &f, err);
+	int rc = read_ranges(facts, loops, &f, err);
 	uint32_t name = longest_name(facts, &f, &rc);
 
 	for (size_t i = 0; i < f.range.n && name && !rc; i++) {
@@ -245,7 +245,7 @@ int tfh_find_annotated(const struct tfh_facts *facts, struct tfh_loops *loops, s
 	}
 	if (loops->mark.n)
 		loops->clock_name = short_name(facts, name);
-	drop(&f);
+	free_found(&f);
 	return rc;
 }
 
@@ -287,7 +287,7 @@ static bool most_launch(const struct tfh_facts *facts, const struct tfh_loops *l
 }
 
 /* The number of pairs of marks inside one range. */
-static size_t inside(const struct tfh_loops *loops, const struct found *f)
+static size_t pairs_inside(const struct tfh_loops *loops, const struct found *f)
 {
 	size_t n = 0, next = 0;
 
@@ -305,8 +305,10 @@ static size_t inside(const struct tfh_loops *loops, const struct found *f)
 	return n;
 }
 
-static int take(const struct tfh_facts *facts, struct tfh_loops *loops, const struct found *f,
-		size_t best)
+/* Makes the ranges that are alike to the best one, and in no other such, the marks; none if most of
+ * them launch nothing. */
+static int mark_alike(const struct tfh_facts *facts, struct tfh_loops *loops, const struct found *f,
+		      size_t best)
 {
 	int64_t end = INT64_MIN;
 	int rc = 0;
@@ -379,14 +381,14 @@ int tfh_check_period(const struct tfh_facts *facts, struct tfh_loops *loops, str
 	int rc;
 
 	tfh_sort_marks(loops);
-	rc = look(facts, loops, &f, err);
-	if (!rc && (double)inside(loops, &f) > TFH_LOOPS_INSIDE_SHARE * (double)pairs) {
-		rc = take(facts, loops, &f, outermost(facts, &f));
+	rc = read_ranges(facts, loops, &f, err);
+	if (!rc && (double)pairs_inside(loops, &f) > TFH_LOOPS_INSIDE_SHARE * (double)pairs) {
+		rc = mark_alike(facts, loops, &f, outermost(facts, &f));
 		loops->clock = loops->mark.n ? TFH_STEP_CLOCK_MARK : TFH_STEP_CLOCK_NONE;
 	} else if (!rc && !covers(facts, loops, &f)) {
 		loops->mark.n = 0;
 		loops->clock = TFH_STEP_CLOCK_NONE;
 	}
-	drop(&f);
+	free_found(&f);
 	return rc;
 }

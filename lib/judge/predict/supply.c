@@ -18,7 +18,8 @@ struct gets {
 	double usual; /* usual time from batch to batch, ns */
 };
 
-static bool slow(const struct gets *g, size_t i)
+/* Whether the loop waited for this batch. */
+static bool waited(const struct gets *g, size_t i)
 {
 	double ns = (double)(g->v.v[i].t1 - g->v.v[i].t0);
 	return ns > TFH_PREDICT_WAITED_SHARE * g->usual && ns > (double)TFH_GAP_NS;
@@ -67,18 +68,18 @@ static size_t pauses(const struct tfh_accounts *accounts)
 static double starved(const struct tfh_accounts *accounts, const struct gets *g, size_t *count)
 {
 	double ns = 0;
-	size_t n = 0, far = pauses(accounts);
+	size_t n = 0, left = pauses(accounts);
 
 	for (size_t i = 0, j; i < g->v.n; tfh_big_pass(i = j > i ? j : i + 1)) {
-		for (j = i; j < g->v.n && slow(g, j) && (j == i || !g->v.v[j].end);)
+		for (j = i; j < g->v.n && waited(g, j) && (j == i || !g->v.v[j].end);)
 			tfh_big_pass(++j);
 		if (j - i < TFH_PREDICT_WAITED_BATCHES)
 			continue;
 		for (size_t k = i + 1; k < j; tfh_big_pass(++k)) {
 			double gap = (double)tfh_recorded_ns(accounts->facts, g->v.v[k - 1].t1,
 							     g->v.v[k].t1);
-			if (gap > TFH_PREDICT_PAUSE_STEPS * g->usual && far) {
-				far--;
+			if (gap > TFH_PREDICT_PAUSE_STEPS * g->usual && left) {
+				left--;
 				continue;
 			}
 			ns += gap;
@@ -103,7 +104,7 @@ static double bursts(const struct gets *g, uint64_t *depth, size_t *count)
 	TFH_EACH (i, v ? g->v.n : 0) {
 		if (g->v.v[i].end)
 			last = SIZE_MAX;
-		if (!slow(g, i))
+		if (!waited(g, i))
 			continue;
 		size_t ready = last == SIZE_MAX ? 0 : i - last - 1;
 		if (ready > *depth)
@@ -131,12 +132,12 @@ bool tfh_on_request(const struct tfh_accounts *accounts)
 static double mean_get(const struct tfh_accounts *accounts, const struct gets *g)
 {
 	double ns = 0;
-	size_t n = 0, far = pauses(accounts);
+	size_t n = 0, left = pauses(accounts);
 
 	for (size_t i = 1; i < g->v.n; tfh_big_pass(++i)) {
 		double get = (double)(g->v.v[i].t1 - g->v.v[i].t0);
-		if (get > TFH_PREDICT_PAUSE_STEPS * g->usual && far) {
-			far--;
+		if (get > TFH_PREDICT_PAUSE_STEPS * g->usual && left) {
+			left--;
 			continue;
 		}
 		ns += get;

@@ -29,8 +29,8 @@ struct sampled_run {
 	struct tfh_new_pools pools;
 	double ns, start_ns, placed;   /* placed: samples with a line */
 	double loop_ns;		       /* of the loop over steps, without start_ns */
-	double traced_ns, compiled_ns; /* later in the run */
-	int64_t end;		       /* of the last one */
+	double traced_ns, compiled_ns; /* compiling later in the run: tracing JAX, the rest */
+	int64_t end;		       /* time of the last sample with frames */
 	bool compiles_on;	       /* in the second half, too */
 	struct tfh_sampled_steps steps;
 	bool only_loop; /* what is outside of the loop over steps is start and end */
@@ -321,9 +321,9 @@ static double end_of(const struct sampled_run *x, const struct tfh_feed *feed,
 	return x->start->n ? fmax(run, (double)x->start->sample[x->start->n - 1].t) : run;
 }
 
-/* Goes on with the time of those that do the work. Steps are still those of the main thread's loop:
- * others' samples are of several threads. */
-static int be_pool(struct sampled_run *x, struct tfh_start *pool)
+/* Replaces the main thread's samples by those of the threads or processes that do its work. Steps
+ * are still the iterations of the main thread's loop: those samples are of several threads. */
+static int judge_pool(struct sampled_run *x, struct tfh_start *pool)
 {
 	const struct tfh_start *main_thread = x->start;
 
@@ -355,7 +355,7 @@ int tfh_find_sampled(const struct tfh_feed *feed, struct tfh_result *r)
 		rc = tfh_sampled_tree(x.start, &x.steps, feed->processes[r->process].born_ns, r);
 	rc = rc ? rc : tfh_sampled_pool(x.start, &x.causes.making, &x.out->pool);
 	if (!rc && x.out->pool.file)
-		rc = be_pool(&x, &pool);
+		rc = judge_pool(&x, &pool);
 	if (!rc)
 		look_ahead(&x, &r->found.workers);
 	for (uint32_t i = 0; i < x.start->n && !rc; i++)
