@@ -9,16 +9,22 @@
 /* What a database without any table of nsys' may be. */
 static const char *other_database(struct tfh_tables *t)
 {
+	static const char rocprofs[] = "rocprof's database: use the results.json written with it",
+			  dlprofs[] =
+				  "DLProf's database: use the nsys export that it was made from";
 	static const struct {
 		const char *table, *what;
 	} all[] = {
-		{"STR_TABLE", "rocprof's database: use the results.json written with it"},
+		{"STR_TABLE", rocprofs},
+		{"KERN", rocprofs}, /* what it writes of kernels alone, and of calls */
+		{"COPY", rocprofs},
 		{"StringTable",
 		 "nvprof's database: not supported; record the job with nsys or `tfhook run`"},
 		{"CANN_API",
 		 "the database of Ascend's profiler: use the trace_view.json or msprof_*.json "
 		 "written with it"},
-		{"dl_ops", "DLProf's database: use the nsys export that it was made from"},
+		{"dl_ops", dlprofs},
+		{"read_only_ops", dlprofs},
 	};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)

@@ -225,7 +225,7 @@ for c, name in enumerate(("cuInit", "cuCtxSetCurrent", "cuStreamCreate", "cudaMa
     db.put("CUPTI_ACTIVITY_KIND_RUNTIME", start=c * 1000000, end=c * 1000000 + 900000, globalTid=PID + 100, correlationId=100 + c, nameId=db.string(name))
 said = tfhook("report", db.save(), status=5).stderr.decode()
 assert "no work" in said and said.count("\n") == 1, said
-for table, word in (("STR_TABLE", "results.json"), ("StringTable", "nvprof"), ("CANN_API", "trace_view.json"), ("pictures", "not exported by nsys")):
+for table, word in (("STR_TABLE", "results.json"), ("KERN", "results.json"), ("COPY", "results.json"), ("read_only_ops", "DLProf"), ("StringTable", "nvprof"), ("CANN_API", "trace_view.json"), ("pictures", "not exported by nsys")):
     db = Database(TMP + "/other.sqlite", leave_out=nsysdb.TABLES)
     db.db.execute("CREATE TABLE %s (id INTEGER)" % table)
     said = tfhook("report", db.save(), status=3).stderr.decode()
