@@ -143,9 +143,9 @@ static void fill_quality(const struct tfh_accounts *accounts, struct tfh_result 
 static void save(struct tfh_whatif *w, double mean, uint64_t steps)
 {
 	enum tfh_gain gain = tfh_gain_of(w);
-	double without = gain == TFH_GAIN_PREDICTED   ? w->step_s
-			 : gain == TFH_GAIN_ESTIMATED ? w->about_s
-						      : mean / w->ceiling_speedup;
+	double without = gain == TFH_GAIN_PREDICTED ? w->step_s
+			 : gain == TFH_GAIN_BOUND   ? mean / w->ceiling_speedup
+						    : w->about_s;
 
 	w->saved_s = isnan(without) ? NAN : fmax((mean - without) * (double)steps, 0);
 }

@@ -48,9 +48,10 @@ bool tfh_makes_graphs(const struct tfh_result *r)
 
 enum tfh_gain tfh_gain_of(const struct tfh_whatif *w)
 {
-	return !isnan(w->step_s) ? TFH_GAIN_PREDICTED
-	       : w->about_s > 0	 ? TFH_GAIN_ESTIMATED
-				 : TFH_GAIN_BOUND;
+	return !isnan(w->step_s)			? TFH_GAIN_PREDICTED
+	       : !(w->about_s > 0)			? TFH_GAIN_BOUND
+	       : w->no_bound && w->high_s <= w->about_s ? TFH_GAIN_LEAST
+							: TFH_GAIN_ESTIMATED;
 }
 
 void tfh_result_free(struct tfh_result *r)

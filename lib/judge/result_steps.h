@@ -183,6 +183,7 @@ enum tfh_gain {
 	TFH_GAIN_PREDICTED, /* the step without that time: step_s */
 	TFH_GAIN_ESTIMATED, /* about: that step if everything else stays as it was: about_s */
 	TFH_GAIN_BOUND,	    /* at best: ceiling_speedup */
+	TFH_GAIN_LEAST,	    /* at most about_s: the rest of the step gets faster, too */
 };
 
 struct tfh_whatif {

@@ -189,7 +189,7 @@ static void write_gain(struct tfh_json *j, const struct tfh_whatif *w)
 	tfh_json_kf64(j, "floor_s", w->floor_s);
 	tfh_json_kf64(j, "speedup", w->speedup);
 	tfh_json_kf64(j, "ceiling_speedup", w->ceiling_speedup);
-	tfh_json_kf64(j, "about_s", tfh_gain_of(w) == TFH_GAIN_ESTIMATED ? w->about_s : NAN);
+	tfh_json_kf64(j, "about_s", isnan(w->step_s) && w->about_s > 0 ? w->about_s : NAN);
 	tfh_json_kf64(j, "run_saved_s", w->saved_s);
 	tfh_json_kstr(j, "no_bound", w->no_bound);
 }

@@ -18,7 +18,7 @@ static const struct {
 	[TFH_BRANCH_SKIP] = {"one skipped batch", "%s skipped batches", "skipped batches"},
 	[TFH_BRANCH_EPOCH] = {"one epoch", "%s epochs", "epochs"},
 	[TFH_BRANCH_LOOP] = {"one round of a loop", "%s rounds of a loop", "loops"},
-	[TFH_BRANCH_TRAIN] = {"one training step", "%s training steps", "training"},
+	[TFH_BRANCH_TRAIN] = {"one training step", "%s training steps", "training steps"},
 	[TFH_BRANCH_EVALUATE] = {"one evaluation step", "%s evaluation steps", "evaluation"},
 	[TFH_BRANCH_PREDICT] = {"one prediction step", "%s prediction steps", "prediction"},
 	[TFH_BRANCH_STEP] = {"one step", "%s steps", "steps"},
@@ -58,8 +58,7 @@ bool tfh_branch_hidden(const struct tfh_result *r, uint32_t i)
 
 const char *tfh_branch_does(const struct tfh_part_of_run *p)
 {
-	/* the function of PyTorch's library that a backward pass is in */
-	return strcmp(p->name, "Engine::execute") != 0 ? p->name : "backward()";
+	return tfh_inner_name(p->name);
 }
 
 static void label(char *out, size_t size, const struct tfh_result *r,

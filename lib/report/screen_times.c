@@ -170,8 +170,9 @@ static void run_times(const struct tfh_result *r, struct times *t, size_t rows, 
 	tfh_spent_all(r, seconds);
 	for (int k = 0; k < TFH_BRANCH_COUNT; k++)
 		add_row(t,
-			k == TFH_BRANCH_FIRST && first_steps(r) > 1
-				? "long 1st steps"
+			k == TFH_BRANCH_FIRST && first_steps(r) > 1 ? "long 1st steps"
+			: k == TFH_BRANCH_TRAIN && !(seconds[TFH_BRANCH_STEP] > 0)
+				? "steps" /* as the title has them */
 				: tfh_branch_words((enum tfh_branch)k),
 			seconds[k], k == TFH_BRANCH_TRAIN || k == TFH_BRANCH_STEP);
 	if (!merged)

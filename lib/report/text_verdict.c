@@ -155,7 +155,8 @@ static const char *saving(const struct tfh_result *r, const struct tfh_whatif *w
 {
 	static const char *const how[] = {[TFH_GAIN_PREDICTED] = "",
 					  [TFH_GAIN_ESTIMATED] = "about ",
-					  [TFH_GAIN_BOUND] = "at most "};
+					  [TFH_GAIN_BOUND] = "at most ",
+					  [TFH_GAIN_LEAST] = "at least "};
 	char time[TFH_TEXT];
 	double wall = r->n_tree ? r->tree[0].wall_s : 0;
 
@@ -199,8 +200,9 @@ static void put_unbound(const struct tfh_result *r, const struct tfh_whatif *w, 
 	double saved = tfh_run_saves(r, w->saved_s);
 
 	if (w->about_s > 0 && wall > saved && saved >= TFH_REPORT_RUN_SHARE * wall)
-		snprintf(out, size, "run %s; no figure for a step: %s",
-			 change(both, wall, wall - saved, tfh_gain_how(w)), w->no_bound);
+		snprintf(out, size, "run %s%s; no figure for a step: %s",
+			 change(both, wall, wall - saved, tfh_gain_how(w)),
+			 tfh_gain_of(w) == TFH_GAIN_LEAST ? " if that work goes" : "", w->no_bound);
 	else
 		snprintf(out, size, "no estimate: %s", w->no_bound);
 }

@@ -359,6 +359,7 @@ static void fill(const struct tfh_accounts *accounts, struct tfh_samples *all, u
 	bound(accounts, g, step, r->breakdown[TFH_PART_COMPUTE].s_per_step);
 	g->gain.no_bound =
 		tfh_tier(accounts) == 'C' ? tfh_no_bound(accounts, TFH_REMOVE_HOST) : NULL;
+	tfh_at_most(&g->gain, fmin(step - g->s_per_step + g->off_s, step));
 	if (g->gain.no_bound)
 		g->gain.step_s = g->gain.speedup = g->gain.ceiling_speedup = NAN;
 	else if (tfh_tier(accounts) != 'C')

@@ -92,6 +92,9 @@ void tfh_whatif(const struct tfh_accounts *accounts, struct tfh_result *r);
 /* Why the step without a cost is no bound: its removal also changes the rest of the step. NULL: the
  * step is a bound. */
 const char *tfh_no_bound(const struct tfh_accounts *accounts, enum tfh_remove what);
+/* If that is because the job's threads compete for CPUs, the step is at most this long: the rest of
+ * it can only get faster. */
+void tfh_at_most(struct tfh_whatif *w, double step);
 /* By how much the code after a pause of that duration may have been slower because of it, in
  * seconds. */
 double tfh_cooled_s(const struct tfh_accounts *accounts, double removed_s, double left_s);

@@ -368,6 +368,15 @@ static bool crowds_itself(const struct tfh_accounts *accounts)
 	return !tfh_processors(accounts, &used, &allowed) || !(used <= 1) || !(allowed > 1);
 }
 
+static const char competes[] =
+	"the job's threads compete for CPUs: with less to do, the rest of the step gets faster, too";
+
+void tfh_at_most(struct tfh_whatif *w, double step)
+{
+	if (w->no_bound == competes && w->about_s > 0)
+		w->about_s = w->high_s = step;
+}
+
 /* Whether the host's own code is less than launching: then it may be part of that. */
 static bool launches_most(const struct tfh_accounts *accounts)
 {
@@ -403,10 +412,7 @@ const char *tfh_no_bound(const struct tfh_accounts *accounts, enum tfh_remove wh
 		return "a function compiled once may run faster or slower, too";
 	if ((host || part == TFH_PART_INPUT) && blocks(accounts, TFH_CAUSE_HOST_GIL))
 		return "all threads run differently once Python's lock is free";
-	if (crowds_itself(accounts))
-		return "the job's threads compete for CPUs: with less to do, the rest of the step "
-		       "gets faster, too";
-	return NULL;
+	return crowds_itself(accounts) ? competes : NULL;
 }
 
 /* The step without a class. A loop that waits for a loader's processes still takes their batches
@@ -498,5 +504,6 @@ void tfh_whatif(const struct tfh_accounts *accounts, struct tfh_result *r)
 		/* Otherwise the time that goes is known better than the time that is left. */
 		if (why && left > 0 && (!makes_one_graph(accounts, what) || goes(accounts, what)))
 			w->about_s = left;
+		tfh_at_most(w, left);
 	}
 }

@@ -142,6 +142,9 @@ static void explain_input(struct tfh_wording *w)
 		struct tfh_remedy m = tfh_remedy_in(r, v->cause);
 		const char *todo = tfh_opens_anew(r) ? NULL : workers_advice(w);
 		tfh_advise(w, m.finding, w->text, todo ? todo : m.todo, TFH_REMOVE_INPUT);
+		/* Work that moves to other processes still needs the CPUs. */
+		if (todo && w->n_advice && !strcmp(w->advice[w->n_advice - 1].how, "at most "))
+			w->advice[w->n_advice - 1].how = "at best ";
 		return;
 	}
 	const char *line = stage_line(w, g);

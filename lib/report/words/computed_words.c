@@ -158,12 +158,13 @@ static bool name_function(struct tfh_wording *w)
 
 	if (!c->function || share < TFH_REPORT_NAMED_SHARE)
 		return false;
+	const char *name = tfh_inner_name(c->function);
 	tfh_evidence(w, TFH_TELLS_OPS,
-		     tfh_phrase(w, "%sin the tf.function %s, whose ops are not recorded",
+		     tfh_phrase(w, "%sin %s%s, whose ops are not recorded",
 				share > 1 - TFH_BLOCKING_SHARE
 					? ""
 					: tfh_phrase(w, "%.0f %% ", 100 * share),
-				c->function));
+				name == c->function ? "the tf.function " : "", name));
 	return true;
 }
 

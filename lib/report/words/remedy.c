@@ -359,8 +359,8 @@ struct tfh_remedy tfh_stage_remedy(const struct tfh_result *r, enum tfh_cause ca
 			slow_map,
 			strstr(stage->name, "AndBatch")
 				? "batch() before map() where the function can take a whole batch; "
-				  "else make it cheaper or cache its result: it runs in parallel "
-				  "already"
+				  "else make it cheaper or cache its result: TensorFlow joined the "
+				  "two stages and runs them in parallel already"
 				: "make the mapped function cheaper or cache its "
 				  "result; it runs in parallel already"};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)

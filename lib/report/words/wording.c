@@ -93,7 +93,8 @@ const char *tfh_gain_how(const struct tfh_whatif *gain)
 {
 	static const char *const how[] = {[TFH_GAIN_PREDICTED] = "",
 					  [TFH_GAIN_ESTIMATED] = "about ",
-					  [TFH_GAIN_BOUND] = "at best "};
+					  [TFH_GAIN_BOUND] = "at best ",
+					  [TFH_GAIN_LEAST] = "at most "};
 
 	return how[tfh_gain_of(gain)];
 }
@@ -148,6 +149,20 @@ void tfh_advise_run(struct tfh_wording *w, const char *finding, const char *todo
 void tfh_wording_free(struct tfh_wording *w)
 {
 	tfh_arena_free(&w->arena);
+}
+
+const char *tfh_inner_name(const char *name)
+{
+	static const struct {
+		const char *part, *words;
+	} inner[] = {{"Engine::execute", "backward()"},
+		     {"step_on_iterator", "Keras' own step"},
+		     {"step_on_data", "Keras' own step"}};
+
+	for (size_t i = 0; i < sizeof(inner) / sizeof(*inner); i++)
+		if (strstr(name, inner[i].part))
+			return inner[i].words;
+	return name;
 }
 
 const char *tfh_stage_words(struct tfh_wording *w, const char *name)

@@ -98,7 +98,7 @@ void tfh_remark_first(struct tfh_wording *w, const char *text);
 void tfh_advise(struct tfh_wording *w, const char *finding, const char *why, const char *todo,
 		enum tfh_remove remove);
 /* What goes before a time that results from the gain: nothing before a prediction,
- * else "about " or "at best ". */
+ * else "about ", "at best " or "at most ". */
 const char *tfh_gain_how(const struct tfh_whatif *gain);
 /* tfh_advise() where the gain is known. */
 void tfh_advise_gain(struct tfh_wording *w, const char *finding, const char *why, const char *todo,
@@ -190,7 +190,10 @@ void tfh_explain_also(struct tfh_wording *w);
  * whatever the class. */
 void tfh_explain_kernels(struct tfh_wording *w);
 
-/* wording.c: a stage of tf.data; of one that TensorFlow fused,
+/* wording.c: a function of a library's inside, by what its users know: "backward()"; any other by its
+ * own name. */
+const char *tfh_inner_name(const char *name);
+/* A stage of tf.data; of one that TensorFlow fused,
  * also the stages of the program: "map + batch (MapAndBatch)". */
 const char *tfh_stage_words(struct tfh_wording *w, const char *name);
 /* Whether a fix of the verdict removes its cause everywhere in the step, not at one

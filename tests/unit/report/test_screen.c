@@ -54,7 +54,7 @@ static void test_instruction(void **state)
 		lines++;
 	if (lines > TFH_SCREEN_LINES || !strstr(text, "    do it in another way") ||
 	    !strstr(text, "\n  checkpoints       59.0 s  59 %") ||
-	    !strstr(text, "\n  training          3.00 s   3 %") ||
+	    !strstr(text, "\n  steps             3.00 s   3 %") ||
 	    !strstr(text, "\n  other             22.0 s  22 %") || strstr(text, "the second"))
 		fail_msg("%s", text);
 	free(text);

@@ -471,7 +471,7 @@ static void steps_are_shown(void **state)
 	r.tree = tree;
 	r.n_tree = sizeof(tree) / sizeof(tree[0]);
 	char *text = fixture_print(fixture_screen, &r);
-	if (!strstr(text, "\n  training          300 ms   0 %") ||
+	if (!strstr(text, "\n  steps             300 ms   0 %") ||
 	    !strstr(text, "\n  after last call   20.0 s  20 %") || strstr(text, "\n  other  "))
 		fail_msg("%s", text);
 	one_screen(text);

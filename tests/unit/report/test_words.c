@@ -203,7 +203,7 @@ static void test_hides_more(void **state)
 	tfh_wording_free(&w.said);
 }
 
-/* Stages that TensorFlow fused have the names of the program's stages, too; the ends of the run say what they are ends of. */
+/* Stages that TensorFlow fused have the names of the program's stages, too; a library's inner functions have none of theirs; the ends of the run say what they are ends of. */
 static void test_names(void **state)
 {
 	struct words w;
@@ -212,6 +212,8 @@ static void test_names(void **state)
 	begin(&w, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_MAP);
 	assert_string_equal(tfh_stage_words(&w.said, "MapAndBatch"), "map + batch (MapAndBatch)");
 	assert_string_equal(tfh_stage_words(&w.said, "ParallelMapV2"), "ParallelMapV2");
+	assert_string_equal(tfh_inner_name("multi_step_on_iterator"), "Keras' own step");
+	assert_string_equal(tfh_inner_name("train_step"), "train_step");
 	assert_string_equal(tfh_outside(&w.r, TFH_BRANCH_BEFORE), "before the first GPU call");
 	w.r.found.cpu_only = true;
 	assert_string_equal(tfh_outside(&w.r, TFH_BRANCH_AFTER), "after the last batch");
