@@ -325,6 +325,18 @@ static void keep_fetching(const struct tfh_samples *all, struct tfh_whatif *w, d
 	w->step_s = fetched;
 }
 
+/* The step if the pipeline's work moves ahead of it, but stays: the job's CPU time, on all CPUs
+ * that it may use; on a crowded machine it gets no more of them than it has. Overlap hides work
+ * only where CPUs are left. 0: not known. */
+static double with_all_work(const struct tfh_accounts *accounts, double step)
+{
+	double used, allowed;
+
+	if (!tfh_processors(accounts, &used, &allowed) || !(used > 0))
+		return 0;
+	return fmin(used * step / (accounts->facts->crowded ? fmax(used, 1) : allowed), step);
+}
+
 static void point(const struct tfh_device *d, const struct tfh_samples *all,
 		  const struct tfh_result *r, struct tfh_whatif *w, double step)
 {
@@ -355,6 +367,11 @@ static void point(const struct tfh_device *d, const struct tfh_samples *all,
 	if (is_blind(r, w, got, step)) {
 		w->low_s = fmin(w->low_s, step - r->breakdown[TFH_PART_INPUT].s_per_step);
 		w->high_s = step;
+		return;
+	}
+	double all_work = w->remove == TFH_REMOVE_INPUT ? with_all_work(d->accounts, step) : 0;
+	if (all_work > w->high_s) {
+		w->high_s = all_work;
 		return;
 	}
 	w->about_s = got;

@@ -253,6 +253,41 @@ static void test_words(void **state)
 	tfh_result_free(r);
 }
 
+/* 40 steps that wait 15 ms for their batch and compute for 8 ms, while the process uses so many of 2 CPUs: without that wait. */
+static struct tfh_whatif without_input(double cpus, double waits)
+{
+	struct dg *d = dg_new();
+
+	for (int i = 0; i < SAMPLES; i++) {
+		dg_get(d, 0, 15);
+		dg_launches(d, 1, 1, 8);
+		dg_sync(d, 0, 1);
+	}
+	shares(d, 0.3, waits);
+	for (int i = 0; i < SAMPLES; i++) {
+		sample[i].cpus = 2;
+		sample[i].cpu_s = cpus * EVERY_MS / 1e3;
+	}
+	struct tfh_result *r = dg_judge(d);
+	struct tfh_whatif w = *dg_whatif(r, TFH_REMOVE_INPUT);
+	tfh_result_free(r);
+	return w;
+}
+
+/* Work of the pipeline that stays cannot be hidden where the CPUs are full: then the step without the wait is what it takes at best. */
+static void test_full(void **state)
+{
+	(void)state;
+	struct tfh_whatif idle = without_input(0.4, 1e-4), busy = without_input(1.5, 1e-4),
+			  full = without_input(1.5, 0.1);
+
+	assert_int_equal(tfh_gain_of(&idle), TFH_GAIN_PREDICTED);
+	assert_int_equal(tfh_gain_of(&busy), TFH_GAIN_BOUND);
+	assert_true(busy.high_s > 16e-3 && busy.high_s < 19e-3);
+	assert_int_equal(tfh_gain_of(&full), TFH_GAIN_BOUND);
+	assert_true(full.high_s > 22e-3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -260,7 +295,7 @@ int main(void)
 		cmocka_unit_test(test_interrupted),    cmocka_unit_test(test_less_crowded_later),
 		cmocka_unit_test(test_own_defect),     cmocka_unit_test(test_polls),
 		cmocka_unit_test(test_words),	       cmocka_unit_test(test_late_functions),
-		cmocka_unit_test(test_own_waits_stay),
+		cmocka_unit_test(test_own_waits_stay), cmocka_unit_test(test_full),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
