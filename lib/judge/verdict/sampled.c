@@ -280,20 +280,21 @@ static int finish(struct sampled_run *x, const struct tfh_feed *feed, struct tfh
 {
 	struct tfh_sampled *out = x->out;
 	double all = x->ns - x->start_ns, part[TFH_PART_COUNT] = {0};
-	struct tfh_sampled_place place;
+	struct tfh_sampled_place place[2];
 	int64_t born = feed->processes[r->process].born_ns;
 
 	out->wall_s = (double)(x->start->sample[x->start->n - 1].t - born) / 1e9;
 	out->start_s = x->ns > 0 ? out->wall_s * x->start_ns / x->ns : 0;
 	decide(x, r, part);
 	tfh_sampled_lines_list(&x->lines, x->start, all, out);
-	place = tfh_sampled_place(&x->lines, &x->steps, x->loop_ns, r);
-	if (place.ns > 0 && names_maker(x, r))
-		place.ns = 0;
+	place[0] = tfh_sampled_place(&x->lines, &x->steps, x->loop_ns, r);
+	place[1] = tfh_sampled_next(&x->lines, &x->steps, x->loop_ns, r);
+	if (place[0].ns > 0 && names_maker(x, r))
+		place[0].ns = 0;
 	if (x->steps.steps) {
 		double steps = (double)x->steps.steps * (x->ns / 1e9 / out->wall_s);
 		tfh_new_pools_keep(&x->pools, steps, x->loop_ns / 1e9 / steps, &r->found.new_pool);
-		tfh_sampled_gains(&x->steps, part, &place, x->loop_ns, x->placed, r);
+		tfh_sampled_gains(&x->steps, part, place, x->loop_ns, x->placed, r);
 	}
 	for (int i = 0; i < TFT_STATE_COUNT && all > 0; i++)
 		out->state[i] /= all;

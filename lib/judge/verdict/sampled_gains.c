@@ -36,27 +36,37 @@ static struct tfh_whatif without(enum tfh_remove what, double share, double most
 	return w;
 }
 
-static void add_line(struct tfh_result *r, const struct tfh_sampled_place *place, double share,
-		     double step, double samples)
+static void add_place(struct tfh_result *r, const struct tfh_sampled_place *place, double share,
+		      double step, double samples)
 {
-	struct tfh_seen_line *l = &r->found.line;
 	double off = off_by(share, samples), most = share;
 
 	/* What is compiled once is still executed: at best, no more than compiling is gone. */
 	if (r->verdict.cause != TFH_CAUSE_HOST_COMPILE)
 		most = fmax(share, place->line_ns / place->ns * share);
 
-	r->place[0] = (struct tfh_place_gain){
-		.file = l->file,
-		.function = l->function,
-		.line = l->line,
+	r->place[r->n_place++] = (struct tfh_place_gain){
+		.file = place->line.file,
+		.function = place->line.function,
+		.line = place->line.line,
 		.first_line = place->first,
 		.last_line = place->last,
 		.whole = place->whole,
 		.s_per_step = share * step,
 		.off_s = off * step,
 		.gain = without(TFH_REMOVE_HOST, share, most, step, samples, r->steps.total)};
-	r->n_place = r->line_place = 1;
+}
+
+/* That of the verdict's line, and the next one. */
+static void add_places(struct tfh_result *r, const struct tfh_sampled_place place[2], double all,
+		       double step, double samples)
+{
+	struct tfh_seen_line *l = &r->found.line;
+
+	r->n_place = 0;
+	for (int i = 0; i < 2 && place[i].ns > 0; i++)
+		add_place(r, &place[i], place[i].ns / all, step, samples);
+	r->line_place = 1;
 	l->off_s = off_by(l->s_per_step / step, samples) * step;
 }
 
@@ -103,7 +113,7 @@ int tfh_sampled_tree(const struct tfh_start *s, const struct tfh_sampled_steps *
 }
 
 void tfh_sampled_gains(const struct tfh_sampled_steps *s, const double part[TFH_PART_COUNT],
-		       const struct tfh_sampled_place *place, double in_loop, double samples,
+		       const struct tfh_sampled_place place[2], double in_loop, double samples,
 		       struct tfh_result *r)
 {
 	enum tfh_remove what = removal(&r->verdict);
@@ -141,7 +151,7 @@ void tfh_sampled_gains(const struct tfh_sampled_steps *s, const double part[TFH_
 		r->found.line.s_per_step = place->line_ns / all * step;
 		r->found.line.of_s = step;
 		if (r->verdict.cls != TFH_CLASS_COMPUTE_BOUND || place->aside)
-			add_line(r, place, place->ns / all, step, samples);
+			add_places(r, place, all, step, samples);
 		if (moves)
 			r->line_place = 0;
 	}

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "judge/verdict/sampled_lines.h"
 
 static int add_own(struct tfh_sampled_lines *x, const struct tfh_model_line *frame, uint32_t n,
@@ -259,12 +260,13 @@ static bool counts(const struct line_choice *c, const struct tfh_sampled_lead *l
 	       l->cause[c->cause] > 0 && (!c->beside || (is_beside(l) && part_of(c, &l->line)));
 }
 
-/* Time of the cause at a line, or at all lines of a function that is a part of the steps. */
+/* Time of the cause at a line, or at all lines of a function that is a part of the steps. A list
+ * comprehension or a lambda is a part of a line, and several of them have one name. */
 static double cause_ns(const struct line_choice *c, const struct tfh_sampled_lead *of)
 {
 	double ns = 0;
 
-	if (!part_of(c, &of->line))
+	if (!part_of(c, &of->line) || tfh_ends_with(of->line.function, ">"))
 		return of->cause[c->cause];
 	for (size_t i = 0; i < c->x->lead.n; i++)
 		if (tfh_same_function(&c->x->lead.v[i].line, &of->line))
@@ -324,7 +326,8 @@ static void add_siblings(const struct line_choice *c, struct tfh_sampled_place *
 static struct tfh_sampled_place place_of(const struct line_choice *c)
 {
 	const struct tfh_sampled_lead *lead = c->lead;
-	struct tfh_sampled_place place = {.line_ns = lead->ns,
+	struct tfh_sampled_place place = {.line = lead->line,
+					  .line_ns = lead->ns,
 					  .ns = lead->ns,
 					  .first = lead->line.line,
 					  .last = lead->line.line};
@@ -392,4 +395,29 @@ struct tfh_sampled_place tfh_sampled_place(const struct tfh_sampled_lines *x,
 	struct tfh_sampled_place place = place_of(&c);
 	place.aside = c.beside || (best->callee && is_aside(c.lead, r));
 	return place;
+}
+
+struct tfh_sampled_place tfh_sampled_next(const struct tfh_sampled_lines *x,
+					  const struct tfh_sampled_steps *steps, double loop_ns,
+					  const struct tfh_result *r)
+{
+	struct line_choice c = {
+		.x = x, .steps = steps, .cause = r->verdict.cause, .loop_ns = loop_ns};
+	const struct tfh_seen_line *first = &r->found.line;
+	const struct tfh_model_line told = {first->file, first->function, first->line, false};
+	double all = 0, most = 0;
+
+	for (size_t i = 0; i < x->lead.n && first->file && steps->steps; i++) {
+		const struct tfh_sampled_lead *l = &x->lead.v[i];
+		all += l->cause[c.cause];
+		if (!counts(&c, l, r->found.sampled.n_line) || tfh_same_function(&l->line, &told) ||
+		    cause_ns(&c, l) <= most)
+			continue;
+		most = cause_ns(&c, l);
+		c.lead = l;
+	}
+	if (!c.lead || most < TFH_REPORT_NAMED_SHARE * all)
+		return (struct tfh_sampled_place){.ns = 0};
+	c.whole = most > c.lead->cause[c.cause] ? part_of(&c, &c.lead->line) : NULL;
+	return place_of(&c);
 }

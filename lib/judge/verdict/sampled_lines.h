@@ -46,5 +46,10 @@ void tfh_sampled_lines_list(struct tfh_sampled_lines *x, const struct tfh_start 
 struct tfh_sampled_place tfh_sampled_place(const struct tfh_sampled_lines *x,
 					   const struct tfh_sampled_steps *steps, double loop_ns,
 					   struct tfh_result *r);
+/* The next place, in another function than that line; its ns is 0: none has a tenth of the
+ * cause. */
+struct tfh_sampled_place tfh_sampled_next(const struct tfh_sampled_lines *x,
+					  const struct tfh_sampled_steps *steps, double loop_ns,
+					  const struct tfh_result *r);
 
 #endif

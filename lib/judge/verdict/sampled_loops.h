@@ -35,7 +35,8 @@ int tfh_sampled_carry(const struct tfh_start *from, const struct tfh_start *to,
 
 /* What the gain is of: the verdict's line, or its whole function. */
 struct tfh_sampled_place {
-	double line_ns, ns; /* of the main thread's time; ns: of what is removed */
+	struct tfh_model_line line; /* the largest, or the only one */
+	double line_ns, ns;	    /* of the main thread's time; ns: of what is removed */
 	uint32_t first, last;
 	bool whole; /* the function, which takes much more than its largest line */
 	/* It computes in a library that does not train, in addition to other computing. */
@@ -47,10 +48,10 @@ struct tfh_sampled_place {
 int tfh_sampled_tree(const struct tfh_start *s, const struct tfh_sampled_steps *steps, int64_t born,
 		     struct tfh_result *r);
 /* sampled_gains.c: fills the result's steps, breakdown and gains. `part`: what the verdict is
- * about, the main thread's time by part, ns; `place`: that of the verdict's line; `in_loop`: that
- * of the loop over steps; `samples`: their number. */
+ * about, the main thread's time by part, ns; `place`: that of the verdict's line, and the next one
+ * (ns 0: there is none); `in_loop`: that of the loop over steps; `samples`: their number. */
 void tfh_sampled_gains(const struct tfh_sampled_steps *s, const double part[TFH_PART_COUNT],
-		       const struct tfh_sampled_place *place, double in_loop, double samples,
+		       const struct tfh_sampled_place place[2], double in_loop, double samples,
 		       struct tfh_result *r);
 
 #endif

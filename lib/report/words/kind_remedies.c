@@ -179,6 +179,18 @@ static bool is_torch_for_cpu(const struct tfh_result *r, enum tfh_cause cause)
 	return is_torch_on_cpu(r, cause) && tfh_torch_lacks_cuda(r);
 }
 
+/* Nothing else computes meanwhile. */
+static bool delays_cpu(const struct tfh_result *r, enum tfh_cause cause)
+{
+	return r->found.cpu_only &&
+	       (cause == TFH_CAUSE_HOST_PYTHON || cause == TFH_CAUSE_HOST_UNKNOWN);
+}
+
+static bool delays_native(const struct tfh_result *r, enum tfh_cause cause)
+{
+	return r->found.cpu_only && cause == TFH_CAUSE_HOST_CODE;
+}
+
 /* The first row that applies. */
 static const struct {
 	bool (*applies)(const struct tfh_result *r, enum tfh_cause cause);
@@ -263,6 +275,14 @@ static const struct {
 	 {"the step computes on the CPU",
 	  "if a GPU should do it, check torch.cuda.is_available(), and that model and "
 	  "batches are on it; otherwise cheaper ops or more CPUs"}},
+	{delays_cpu,
+	 {"the step waits for the program's own code",
+	  "see what that thread does (while the job runs: py-spy top, perf top), and do it less often, "
+	  "or in another process"}},
+	{delays_native,
+	 {"the step waits for the program's own code",
+	  "see which functions run (record the job once under `perf record -g`), and call them less often, "
+	  "or in another thread"}},
 };
 
 bool tfh_remedy_evaluates(const struct tfh_result *r, enum tfh_cause cause, struct tfh_remedy *out)

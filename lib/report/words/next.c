@@ -141,8 +141,8 @@ static bool is_part_of(const struct tfh_result *r, const struct tfh_place_gain *
 	return 2 * called_s > all_s;
 }
 
-static bool overlap(const struct tfh_result *r, const struct tfh_place_gain *a,
-		    const struct tfh_place_gain *b)
+bool tfh_places_overlap(const struct tfh_result *r, const struct tfh_place_gain *a,
+			const struct tfh_place_gain *b)
 {
 	return a == b || is_part_of(r, a, b) || is_part_of(r, b, a);
 }
@@ -153,10 +153,10 @@ static bool is_told(const struct tfh_result *r, const struct tfh_place_gain *pla
 		    const struct next *next, size_t n)
 {
 	/* The work of both ends is that of all places that exchange something. */
-	if (overlap(r, place, &r->place[r->line_place - 1]) || r->found.both_s > 0)
+	if (tfh_places_overlap(r, place, &r->place[r->line_place - 1]) || r->found.both_s > 0)
 		return true;
 	for (size_t i = 0; i < n; i++)
-		if (next[i].place && overlap(r, place, next[i].place))
+		if (next[i].place && tfh_places_overlap(r, place, next[i].place))
 			return true;
 	return false;
 }
@@ -441,12 +441,10 @@ static bool advise_other(struct tfh_wording *w, const struct next *next)
 	return true;
 }
 
-static void advise_place(struct tfh_wording *w, const struct tfh_place_gain *place)
+void tfh_advise_place(struct tfh_wording *w, const struct tfh_place_gain *place, const char *todo)
 {
 	tfh_advise_gain(w, tfh_phrase(w, "%s also takes time", w->place[place - w->r->place]),
-			tfh_phrase(w, "%s per step", tfh_phrase_time(w, place->s_per_step)),
-			"do it less often, in another thread or process, or while the device "
-			"computes",
+			tfh_phrase(w, "%s per step", tfh_phrase_time(w, place->s_per_step)), todo,
 			&place->gain);
 }
 
@@ -484,7 +482,8 @@ static void advise(struct tfh_wording *w, const struct next *next)
 	else if (next->whatif)
 		advise_part(w, next->whatif);
 	else if (next->place)
-		advise_place(w, next->place);
+		tfh_advise_place(w, next->place,
+				 tfh_less_often(w->r, w->r->verdict.cause != TFH_CAUSE_HOST_CODE));
 	else if (next->compiling)
 		tfh_advise_compiling(w);
 	else

@@ -193,7 +193,7 @@ static const struct {
 	{TFH_CAUSE_NONE,
 	 {"the step waits for the program's own code",
 	  "see what that thread does (while the job runs: py-spy top, perf top), and do it less "
-	  "often, in another thread, or while the device computes"}},
+	  "often, in another process, or while the device computes"}},
 };
 
 static const struct tfh_software *loaded(const struct tfh_result *r, const char *software)

@@ -58,6 +58,13 @@ static const struct sampled_row *row_of(const struct tfh_result *r, enum tfh_cau
 											 : &rows[i];
 }
 
+const char *tfh_sampled_todo(const struct tfh_result *r, enum tfh_cause cause)
+{
+	const char *todo = row_of(r, cause)->todo;
+
+	return todo ? todo : tfh_remedy_in(r, cause).todo;
+}
+
 /* Whether samples show a library that may use a GPU. */
 static bool could_use_gpu(const struct tfh_result *r)
 {
@@ -291,6 +298,28 @@ static const char *missing(struct tfh_wording *w)
 			  100 * of[second]);
 }
 
+/* What to do about the verdict's cause, unless other threads make the data. */
+static const char *todo_of(struct tfh_wording *w)
+{
+	const struct tfh_result *r = w->r;
+	enum tfh_cause cause = r->verdict.cause;
+	const char *workers =
+		r->verdict.cls == TFH_CLASS_INPUT_BOUND ? tfh_loader_workers(w, 1) : NULL;
+
+	if (workers)
+		return tfh_phrase(w,
+				  "%s, or more: processes make the batches; and do less for each",
+				  workers);
+	if (tfh_makes_pools(r, cause) ||
+	    (cause != TFH_CAUSE_COMPUTE_CPU && tfh_loads_files(r, cause)))
+		return tfh_remedy_in(r, cause).todo;
+	if (cause == TFH_CAUSE_COMPUTE_CPU && r->line_place)
+		return "do it less often, keep its results, or leave it out; otherwise cheaper operations, or more CPUs";
+	if (cause == TFH_CAUSE_COMPUTE_CPU && !could_use_gpu(r))
+		return "fewer or cheaper operations, or more CPUs";
+	return tfh_sampled_todo(r, cause);
+}
+
 static void explain(struct tfh_wording *w)
 {
 	const struct tfh_verdict *v = &w->r->verdict;
@@ -309,7 +338,9 @@ static void explain(struct tfh_wording *w)
 			   : awaits_computing(w->r) ? "waits for computing on other threads"
 						    : row->does;
 	double share = v->cause == TFH_CAUSE_NONE ? NAN : s->cause[v->cause];
-	const char *workers = v->cls == TFH_CLASS_INPUT_BOUND ? tfh_loader_workers(w, 1) : NULL;
+	const struct tfh_whatif none = {.step_s = NAN, .ceiling_speedup = NAN, .saved_s = NAN},
+				*gain = w->r->line_place ? &w->r->place[w->r->line_place - 1].gain
+							 : &none;
 
 	if (v->cause == TFH_CAUSE_NONE) {
 		w->missing = missing(w);
@@ -326,21 +357,22 @@ static void explain(struct tfh_wording *w)
 	else if (l)
 		finding = tfh_phrase(w, "%s: %s", finding,
 				     tfh_at_words(w, l->function, l->file, l->line));
-	tfh_advise(
+	tfh_advise_gain(
 		w, finding, w->text,
 		fed ? "make the data in more threads or processes, further ahead, or do less for each"
-		: workers ? tfh_phrase(
-				    w,
-				    "%s, or more: processes make the batches; and do less for each",
-				    workers)
-		: tfh_makes_pools(w->r, v->cause) ? tfh_remedy_in(w->r, v->cause).todo
-		: row->cause == TFH_CAUSE_COMPUTE_CPU && w->r->line_place
-			? "do it less often, keep its results, or leave it out; otherwise cheaper operations, or more CPUs"
-		: row->cause == TFH_CAUSE_COMPUTE_CPU && !could_use_gpu(w->r)
-			? "fewer or cheaper operations, or more CPUs"
-		: row->todo && !loads ? row->todo
-				      : tfh_remedy_in(w->r, v->cause).todo,
-		TFH_REMOVE_NONE);
+		    : todo_of(w),
+		gain);
+}
+
+static void advise_other_places(struct tfh_wording *w)
+{
+	const struct tfh_result *r = w->r;
+	const char *first = w->n_advice ? w->advice[0].todo : "", *todo = todo_of(w);
+
+	for (uint32_t i = 0; i < r->n_place && r->line_place; i++)
+		if (!tfh_places_overlap(r, &r->place[i], &r->place[r->line_place - 1]))
+			tfh_advise_place(w, &r->place[i],
+					 strcmp(first, todo) != 0 ? todo : "the same");
 }
 
 static void say_how_to_mark(struct tfh_wording *w)
@@ -373,6 +405,7 @@ void tfh_explain_sampled(struct tfh_wording *w)
 
 	say_line(w);
 	explain(w);
+	advise_other_places(w);
 	tfh_explain_new_pool(w);
 	say_steps(w);
 	say_states(w);

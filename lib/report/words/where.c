@@ -206,15 +206,28 @@ const char *tfh_line_advice(struct tfh_wording *w, enum tfh_cause cause)
 
 	if (cause != TFH_CAUSE_HOST_PYTHON || !l->file || !l->line || l->not_own)
 		return NULL;
-	return tfh_phrase(w,
-			  "make %s:%u faster, or do it less often, in another thread or process, "
-			  "or while the device computes",
-			  tfh_file_words(w, l->file), l->line);
+	/* Without a function that it calls, it is the program's own Python that takes the time. */
+	bool own = !l->callee && w->r->found.seen.part[TFT_STATE_RUNNING] > TFH_VERDICT_MOST_SHARE;
+	return tfh_phrase(w, "make %s:%u faster%s, or %s", tfh_file_words(w, l->file), l->line,
+			  own ? " (if it loops: operations on whole arrays, or numba)" : "",
+			  tfh_less_often(w->r, true));
+}
+
+const char *tfh_less_often(const struct tfh_result *r, bool python)
+{
+	static const char *const words[2][2] = {
+		{"do it less often, in another thread, or while the device computes",
+		 "do it less often, in another process, or while the device computes"},
+		{"do it less often, or in another thread",
+		 "do it less often, or in another process"}};
+
+	return words[r->found.cpu_only][python];
 }
 
 const char *tfh_place_advice(struct tfh_wording *w, enum tfh_cause cause)
 {
 	const struct tfh_code_time *code = code_of(w, cause);
+	const char *less = tfh_less_often(w->r, cause != TFH_CAUSE_HOST_CODE);
 
 	if (tfh_loads_files(w->r, cause))
 		return NULL;
@@ -233,16 +246,11 @@ const char *tfh_place_advice(struct tfh_wording *w, enum tfh_cause cause)
 		return tfh_phrase(
 			w,
 			is_code(w, cause)
-				? "make %s faster, or do it less often, in another "
-				  "thread or process, or while the device computes"
-				: "see what %s waits for or prepares, and do it less often, "
-				  "beforehand, or while the device computes",
-			short_name(code->function[0].name));
+				? "make %s faster, or %s"
+				: "see what %s waits for or prepares, and do it beforehand, or %s",
+			short_name(code->function[0].name), less);
 	if (code->s_per_step * TFH_REPORT_CODE_PART >= w->r->found.cause_s[cause])
-		return "do less of it, or do it in another thread or process, or while the device "
-		       "computes; no function in the trace has a tenth of it";
-	return tfh_phrase(w,
-			  "record once more with %s to see what that thread does, and do it less "
-			  "often, in another thread, or while the device computes",
-			  tfh_code_events(w->r));
+		return tfh_phrase(w, "%s; no function in the trace has a tenth of it", less);
+	return tfh_phrase(w, "record once more with %s to see what that thread does, and %s",
+			  tfh_code_events(w->r), less);
 }

@@ -138,6 +138,9 @@ const char *tfh_site_at(struct tfh_wording *w, const struct tfh_call_site *site)
 const char *tfh_place_line(struct tfh_wording *w, enum tfh_cause cause);
 /* Whether steps grow steadily, mostly at the verdict's line. */
 bool tfh_line_grows(const struct tfh_result *r);
+/* Where else the program's code may run, which its steps need not wait for then. Python holds its
+ * lock (GIL) while it runs, so another thread would not help. */
+const char *tfh_less_often(const struct tfh_result *r, bool python);
 /* Advice about the verdict's line, for this cause; NULL: none. */
 const char *tfh_line_advice(struct tfh_wording *w, enum tfh_cause cause);
 /* Advice about that if a trace shows its functions; NULL: it does not. */
@@ -190,8 +193,8 @@ void tfh_explain_also(struct tfh_wording *w);
  * whatever the class. */
 void tfh_explain_kernels(struct tfh_wording *w);
 
-/* wording.c: a function of a library's inside, by what its users know: "backward()"; any other by its
- * own name. */
+/* wording.c: a function of a library's inside, by what its users know: "backward()"; any other by
+ * its own name. */
 const char *tfh_inner_name(const char *name);
 /* A stage of tf.data; of one that TensorFlow fused,
  * also the stages of the program: "map + batch (MapAndBatch)". */
@@ -250,9 +253,10 @@ double tfh_start_rest(const struct tfh_result *r);
 /* jax_ops.c: if Python makes JAX's operations one by one for most of the time at the verdict's
  * line, adds evidence and returns what to do about it; else NULL. */
 const char *tfh_jax_ops_advice(struct tfh_wording *w);
-/* sampled_words.c: all sentences about a run in which no call was recorded; what a thread
- * was doing at a line, "native code"; "train.py:12 main > MLP.fit". */
+/* sampled_words.c: all sentences about a run in which no call was recorded; what to do about a
+ * cause; what a thread was doing at a line, "native code"; "train.py:12 main > MLP.fit". */
 void tfh_explain_sampled(struct tfh_wording *w);
+const char *tfh_sampled_todo(const struct tfh_result *r, enum tfh_cause cause);
 const char *tfh_sampled_does(const struct tfh_result *r, const struct tfh_sampled_line *l);
 const char *tfh_sampled_at(struct tfh_wording *w, const struct tfh_sampled_line *l);
 /* compiling_words.c: seconds of the run in which it compiles, outside of what the verdict is about;
@@ -270,6 +274,11 @@ void tfh_advise_misuse(struct tfh_wording *w);
 void tfh_explain_new_pool(struct tfh_wording *w);
 /* next.c: advice about what else blocks the steps, and about what the run does besides them. */
 void tfh_advise_rest(struct tfh_wording *w);
+/* That a place of the program takes time besides the verdict's line, and what to do about it. */
+void tfh_advise_place(struct tfh_wording *w, const struct tfh_place_gain *place, const char *todo);
+/* Whether two places are mostly the same time: one calls the other. */
+bool tfh_places_overlap(const struct tfh_result *r, const struct tfh_place_gain *a,
+			const struct tfh_place_gain *b);
 /* Whether the step becomes shorter by more than the removed part takes. The rest of such a gain
  * comes from other waits that are then hidden by computing, which depends on what the fix leaves of
  * the part. */

@@ -238,6 +238,26 @@ static void test_nameless(void **state)
 	tfh_wording_free(&w.said);
 }
 
+/* Python holds its lock, so another thread does not help; where no device computes, nothing can be done meanwhile. */
+static void test_elsewhere(void **state)
+{
+	struct words w;
+
+	(void)state;
+	begin(&w, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_PYTHON);
+	w.r.found.line = (struct tfh_seen_line){.file = "/job/a.py", .function = "f", .line = 3};
+	for (int k = 0; k < 4; k++) {
+		w.r.found.cpu_only = k & 1;
+		w.r.found.seen.part[TFT_STATE_RUNNING] = k & 2 ? 0.9 : 0.1;
+		const char *todo = tfh_place_advice(&w.said, TFH_CAUSE_HOST_PYTHON);
+		assert_non_null(strstr(todo, "in another process"));
+		assert_null(strstr(todo, "thread"));
+		assert_int_equal(strstr(todo, "the device computes") != NULL, !(k & 1));
+		assert_int_equal(strstr(todo, "if it loops") != NULL, k >= 2);
+	}
+	tfh_wording_free(&w.said);
+}
+
 /* Calls are a whole number, where they are that. */
 static void test_calls(void **state)
 {
@@ -529,13 +549,13 @@ int main(void)
 		cmocka_unit_test(test_images),	       cmocka_unit_test(test_more_of_a_run),
 		cmocka_unit_test(test_every_cause),    cmocka_unit_test(test_own_advice),
 		cmocka_unit_test(test_computing_line), cmocka_unit_test(test_calls),
-		cmocka_unit_test(test_nameless),       cmocka_unit_test(test_slow_steps),
-		cmocka_unit_test(test_hides_more),     cmocka_unit_test(test_names),
-		cmocka_unit_test(test_torch),	       cmocka_unit_test(test_unpacks),
-		cmocka_unit_test(test_times),	       cmocka_unit_test(test_same_line),
-		cmocka_unit_test(test_ordinals),       cmocka_unit_test(test_small_things),
-		cmocka_unit_test(test_called_line),    cmocka_unit_test(test_spent_in_steps),
-		cmocka_unit_test(test_least_waiting),
+		cmocka_unit_test(test_nameless),       cmocka_unit_test(test_elsewhere),
+		cmocka_unit_test(test_slow_steps),     cmocka_unit_test(test_hides_more),
+		cmocka_unit_test(test_names),	       cmocka_unit_test(test_torch),
+		cmocka_unit_test(test_unpacks),	       cmocka_unit_test(test_times),
+		cmocka_unit_test(test_same_line),      cmocka_unit_test(test_ordinals),
+		cmocka_unit_test(test_small_things),   cmocka_unit_test(test_called_line),
+		cmocka_unit_test(test_spent_in_steps), cmocka_unit_test(test_least_waiting),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -464,8 +464,11 @@ static void test_functions(void **state)
 			      model[10] = {LAYER, LAYER, LAYER,	 LAYER,	 LAYER,
 					   LAYER, LAYER, MERGES, MERGES, UNMERGES};
 
-	expect_place(steps_of(lines, "PPPPnPPnPP"), TFH_CAUSE_HOST_PYTHON, "Penalty.__call__", 60,
-		     0.7);
+	struct tfh_result *r = steps_of(lines, "PPPPnPPnPP");
+	assert_int_equal(r->n_place, 2); /* with the next one */
+	assert_int_equal(r->place[1].line, 70);
+	assert_true(fabs(r->place[1].s_per_step - 0.03) < 0.002);
+	expect_place(r, TFH_CAUSE_HOST_PYTHON, "Penalty.__call__", 60, 0.7);
 	expect_place(steps_of(short_calls, "nnnnPPPnnn"), TFH_CAUSE_HOST_PYTHON, "Penalty.__call__",
 		     63, 0.6);
 	expect_place(steps_of(short_calls, "nnnnPnnnnn"), TFH_CAUSE_COMPUTE_CPU, "Penalty.__call__",
