@@ -48,13 +48,27 @@ static bool leads(const struct tfh_wording *w)
 	       r->steady.cause == TFH_CAUSE_COMPUTE_CONTENTION;
 }
 
+/* Whether advice beside the verdict's is known to gain so little of the run that it is worth no row
+ * of the first screen. */
+static bool gains_little(const struct tfh_wording *w, const struct tfh_advice *a)
+{
+	double saved = tfh_run_saves(w->r, a->saved_s);
+
+	return a != w->advice && saved > 0 && saved < TFH_BLOCKING_SHARE * tfh_run_s(w->r);
+}
+
 size_t tfh_next_order(const struct tfh_wording *w, const struct tfh_advice **order)
 {
+	enum { WITH_GAIN, UNKNOWN, LITTLE, RANKS } rank[TFH_REPORT_ADVICE];
 	size_t n = 0;
 
-	for (int known = 1; known >= 0; known--)
+	for (uint32_t i = 0; i < w->n_advice; i++)
+		rank[i] = gains_little(w, &w->advice[i])		      ? LITTLE
+			  : (!i && leads(w)) || has_gain(w->r, &w->advice[i]) ? WITH_GAIN
+									      : UNKNOWN;
+	for (int k = 0; k < RANKS; k++)
 		for (uint32_t i = 0; i < w->n_advice; i++)
-			if (((!i && leads(w)) || has_gain(w->r, &w->advice[i])) == known)
+			if ((int)rank[i] == k)
 				order[n++] = &w->advice[i];
 	return n;
 }
@@ -132,6 +146,8 @@ void tfh_screen_next(const struct tfh_page *page, size_t items, size_t told)
 
 	size_t before = w->missing_do != NULL; /* without a verdict: first what one needs */
 
+	while (n && gains_little(w, order[n - 1]))
+		n--;
 	n = n + before < items ? n : items - before;
 	for (size_t i = 0; i < n; i++)
 		gains |= has_gain(page->r, order[i]);

@@ -141,8 +141,9 @@ void tfh_screen_step(const struct tfh_page *page, size_t rows);
 /* screen_next.c: that many things to do next, each with its effect on the run; the first `told`
  * with instructions. */
 void tfh_screen_next(const struct tfh_page *page, size_t items, size_t told);
-/* All advice (TFH_REPORT_ADVICE at most) in the order of the first screen: the verdict's own, then
- * other advice with a known gain. Returns their number. tfh_next_becomes(): "at best 4.09 s 1.26x",
+/* All advice (TFH_REPORT_ADVICE at most) in the order of the first screen: the verdict's own, other
+ * advice with a known gain, without one, and what gains too little for the first screen. Returns
+ * their number. tfh_next_becomes(): "at best 4.09 s 1.26x",
  * the run's time after one of them, or the step's if the trace covers only part of a run; "":
  * unknown. */
 size_t tfh_next_order(const struct tfh_wording *w, const struct tfh_advice **order);

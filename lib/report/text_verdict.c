@@ -47,7 +47,7 @@ void tfh_headline_of(const struct tfh_result *r, struct tfh_headline *h)
 	if (!isnan(v->share) && v->cls != TFH_CLASS_BALANCED && judged)
 		snprintf(h->share, sizeof(h->share), "%s of %s",
 			 tfh_fmt_share(share, cause_part > 0 ? cause_part : v->share),
-			 r->lead ? "all that recurs" : tfh_training_words(r));
+			 r->lead ? "the time in and between steps" : tfh_training_words(r));
 }
 
 /* "INPUT-BOUND (high)   input.map   41 % of training time" */

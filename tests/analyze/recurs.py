@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The verdict is of all that recurs: checkpoints, kernels made for new shapes and evaluations are it where they hold the run up
+"""The verdict covers the time in and between steps: checkpoints, kernels made for new shapes and evaluations are it where they hold the run up
 for longer than its steps do, with their cause; the steps keep a verdict of their own. What is rare, cheap or over in the first
 steps changes nothing. The report says when steps become slower."""
 import concurrent.futures

@@ -57,8 +57,8 @@ def right(name, out, told, text):
     if before["samples"] < ENOUGH:
         print("too few looks on this machine")
         return
-    for part, line, imports, words in (("heavy", line_of("import heavy"), f"{package}/__init__.py", "importing heavy"),
-                                       ("vocabulary", line_of("# read"), None, "in vocabulary (imports.py:%d)" % line_of("# read"))):
+    for part, line, imports, words in (("heavy", line_of("import heavy"), f"{package}/__init__.py", "besides imports"),
+                                       ("vocabulary", line_of("# read"), None, "at imports.py:%d" % line_of("# read"))):
         seen = [x for x in before["lines"] if os.path.basename(x["file"]) == "imports.py" and x["line"] == line]
         check(seen and seen[0]["imports"] == imports, name, part, before["lines"])
         check(seen and abs(seen[0]["share"] - spent[part] / wall) < OFF, name, part, seen, spent[part] / wall)

@@ -13,7 +13,7 @@ static const struct {
 	const char *what, *todo;
 } besides[] = {
 	{TFH_BRANCH_BEFORE, NULL,
-	 "imports, building the model, opening data: do less of it, or do it in parallel"},
+	 "building the model, opening data: do less of it, or do it in parallel"},
 	{TFH_BRANCH_STARTUP, "start-up",
 	 "cache what is compiled and loaded; `tfhook report --all` shows how long each part took"},
 	{TFH_BRANCH_SKIP, "batches made and skipped before the first step",
@@ -35,7 +35,6 @@ struct next {
 	const struct tfh_place_gain *place;
 	bool compiling;
 	size_t row;
-	bool rest; /* of the row, only what is not importing */
 	double saved_s;
 };
 
@@ -185,12 +184,13 @@ static enum tfh_branch lead_branch(enum tfh_segment lead)
 }
 
 /* Seconds that a part of the run takes besides what other advice is about: the verdict's,
- * and that about compiling. */
+ * and that about compiling and imports. */
 static double besides_lead(const struct tfh_result *r, enum tfh_branch kind)
 {
 	const struct tfh_recurring *lead = r->lead ? &r->recurring[r->lead - 1] : NULL;
 	enum tfh_branch own = lead ? lead_branch(lead->kind) : TFH_BRANCH_RUN;
-	double s = fmax(tfh_spent(r, kind) - tfh_compiled_in(r, kind), 0);
+	double seen = tfh_spent(r, kind) * tfh_start_share(r, kind);
+	double s = fmax(seen - tfh_compiled_in(r, kind), 0);
 
 	/* A program that only predicts has these as its steps. */
 	if (kind == TFH_BRANCH_PREDICT && s >= TFH_VERDICT_MOST_SHARE * r->steps.total_s &&
@@ -277,12 +277,8 @@ static size_t candidates(const struct tfh_wording *w, struct next *next)
 		/* a job that failed saves nothing: what follows is its end */
 		if (besides[i].kind == TFH_BRANCH_AFTER && r->end_code)
 			continue;
-		/* a framework is imported once, however long the job runs */
-		bool rest = besides[i].kind == TFH_BRANCH_BEFORE &&
-			    s < TFH_REPORT_RUN_PART * wall && 2 * tfh_start_rest(r) < s;
-		s = rest ? fmax(tfh_start_rest(r) - tfh_compiled_in(r, besides[i].kind), 0) : s;
 		if (wall > 0 && s >= TFH_REPORT_OTHER_SHARE * wall)
-			next[n++] = (struct next){.row = i, .rest = rest, .saved_s = s};
+			next[n++] = (struct next){.row = i, .saved_s = s};
 	}
 	return n;
 }
@@ -317,20 +313,24 @@ static void advise_slow_steps(struct tfh_wording *w)
 		       slow->share * w->r->steps.total_s);
 }
 
-/* "start-up", "before the first batch (imports, set-up)";
+/* "start-up, besides compiling", "before the first batch (imports, set-up)";
  * the line with most of it says more than the usual work. */
 static const char *name_of(struct tfh_wording *w, const struct next *next, bool line)
 {
 	enum tfh_branch kind = besides[next->row].kind;
-	const char *outside = besides[next->row].what ? NULL : tfh_outside(w->r, kind);
+	const char *name =
+		besides[next->row].what ? besides[next->row].what : tfh_outside(w->r, kind);
+	double least = TFH_REPORT_NAMED_SHARE * tfh_spent(w->r, kind);
+	bool imports = tfh_imports_s(w->r, kind) >= least,
+	     compiles = tfh_compiled_in(w->r, kind) >= least;
 
-	if (!outside)
-		return besides[next->row].what;
-	return next->rest ? tfh_phrase(w, "%s, besides imports", outside)
-	       : line	  ? outside
-			  : tfh_phrase(w, "%s (%s)", outside,
-				       kind == TFH_BRANCH_BEFORE ? "imports, set-up"
-								 : "saving, clean-up");
+	if (imports || compiles)
+		return tfh_phrase(w, "%s, besides %s%s%s", name, imports ? "imports" : "",
+				  imports && compiles ? " and " : "", compiles ? "compiling" : "");
+	if (line || besides[next->row].what)
+		return name;
+	return tfh_phrase(w, "%s (%s)", name,
+			  kind == TFH_BRANCH_BEFORE ? "imports, set-up" : "saving, clean-up");
 }
 
 /* Advice about what a part of the steps costs besides the verdict: about the place with most of it,
@@ -396,12 +396,13 @@ static const char *bound_of(struct tfh_wording *w, enum tfh_branch kind)
 		       : "";
 }
 
-/* The process without a rank that worked for most of the `s` seconds before the first call or after
- * the last one; NULL: none did. */
+/* The process without a rank that worked for most of the time before the first call or after the
+ * last one; NULL: none did. */
 static const struct tfh_process *works_beside(const struct tfh_result *r, enum tfh_branch kind,
-					      double s, double *worked_s)
+					      double *worked_s)
 {
 	const struct tfh_process *p, *best = NULL;
+	double s = tfh_spent(r, kind);
 	uint32_t n = r->run ? tfh_run_processes(r->run, &p) : 0;
 
 	*worked_s = TFH_VERDICT_MOST_SHARE * s;
@@ -427,17 +428,18 @@ static bool advise_other(struct tfh_wording *w, const struct next *next)
 {
 	enum tfh_branch kind = besides[next->row].kind;
 	double worked_s;
-	const struct tfh_process *p = works_beside(w->r, kind, next->saved_s, &worked_s);
+	const struct tfh_process *p = works_beside(w->r, kind, &worked_s);
 
 	if (!p)
 		return false;
 	tfh_advise_run(
 		w,
 		tfh_phrase(w, "%s: %s, of which process %u works for %s", tfh_outside(w->r, kind),
-			   tfh_phrase_time(w, next->saved_s), p->pid, tfh_phrase_time(w, worked_s)),
+			   tfh_phrase_time(w, tfh_spent(w->r, kind)), p->pid,
+			   tfh_phrase_time(w, worked_s)),
 		"does this process have to wait for that one? its .tft file alone has a report, "
 		"too",
-		next->saved_s - worked_s);
+		tfh_spent(w->r, kind) - worked_s);
 	return true;
 }
 
@@ -448,31 +450,34 @@ void tfh_advise_place(struct tfh_wording *w, const struct tfh_place_gain *place,
 			&place->gain);
 }
 
+/* Advice about what the run does besides its steps, with the line that has most of it. Lines of a
+ * part that mostly compiles are those of the compiling. */
 static void advise_besides(struct tfh_wording *w, const struct next *next)
 {
 	enum tfh_branch kind = besides[next->row].kind;
-	const char *usual = besides[next->row].todo, *seen = "", *waits = "";
+	bool compiles = 2 * tfh_compiled_in(w->r, kind) > tfh_spent(w->r, kind);
+	const char *mostly = compiles ? "" : tfh_start_mostly(w, kind), *waits = "", *seen,
+		   *todo = besides[next->row].todo;
+	enum tft_state waits_for = *mostly ? tfh_start_waits(w->r, kind) : TFT_STATE_RUNNING;
 
 	if (kind == TFH_BRANCH_BETWEEN && tfh_advise_waits(w, next->saved_s))
 		return;
-	const char *mostly = tfh_start_mostly(w, kind, next->rest);
 	if (!*mostly && advise_other(w, next))
 		return;
-	if (!next->rest) {
-		seen = tfh_start_seen(w, kind, *mostly != 0);
-		waits = *mostly ? tfh_start_waits(w->r, kind) : "";
-	}
-	const char *less = *waits && kind == TFH_BRANCH_AFTER ? usual : less_of(kind);
-	const char *todo = *seen     ? tfh_phrase(w, "%s%s: %s", *mostly ? "then " : "", seen, less)
-			   : *mostly ? less
-				     : usual;
-	const char *what = tfh_phrase(w, "%s: %s", name_of(w, next, *mostly != 0),
-				      tfh_phrase_time(w, next->saved_s));
-	if (*mostly)
-		what = tfh_phrase(w, "%s, %s%s", what, bound_of(w, kind), mostly);
-	if (*waits)
-		what = tfh_phrase(w, "%s, %s", what, waits);
-	tfh_advise_run(w, what, todo, next->saved_s);
+	seen = compiles ? "" : tfh_start_seen(w, kind, *mostly != 0);
+	if (waits_for != TFT_STATE_RUNNING)
+		waits = tfh_phrase(w, ", %s", tfh_state_words(waits_for));
+	if (waits_for == TFT_STATE_CHILD)
+		todo = "see what these processes do then, and whether they can end sooner";
+	else if ((*mostly || *seen) && !(*waits && kind == TFH_BRANCH_AFTER))
+		todo = less_of(kind);
+	if (*seen)
+		todo = tfh_phrase(w, "%s%s: %s", *mostly ? "then " : "", seen, todo);
+	tfh_advise_run(w,
+		       tfh_phrase(w, "%s: %s%s%s%s%s", name_of(w, next, *mostly != 0),
+				  tfh_phrase_time(w, next->saved_s), *mostly ? ", " : "",
+				  *mostly ? bound_of(w, kind) : "", mostly, waits),
+		       todo, next->saved_s);
 }
 
 static void advise(struct tfh_wording *w, const struct next *next)
@@ -506,4 +511,6 @@ void tfh_advise_rest(struct tfh_wording *w)
 		advise(w, &next[most]);
 		next[most].saved_s = -1;
 	}
+	if (w->r->end == TFH_END_EXIT && w->r->steps.count)
+		tfh_advise_imports(w);
 }

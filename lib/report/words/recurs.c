@@ -27,8 +27,8 @@ static const char *what(struct tfh_wording *w, const struct tfh_recurring *x)
 {
 	const struct tfh_retraced *f = &w->r->found.retraced;
 	const char *each = tfh_phrase_time(w, x->total_s / (double)x->count);
-	const char *share =
-		tfh_phrase(w, "%.0f %% of all that recurs", 100 * x->total_s / w->r->recurs_s);
+	const char *share = tfh_phrase(w, "%.0f %% of the time in and between steps",
+				       100 * x->total_s / w->r->recurs_s);
 
 	switch (x->kind) {
 	case TFH_SEGMENT_CHECKPOINT:

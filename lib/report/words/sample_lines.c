@@ -124,14 +124,26 @@ static const char *times_text(struct tfh_wording *w, const struct tfh_seen_line 
 		l->samples ? tfh_phrase(w, " (sampled, +-%s)", tfh_phrase_error(w, l->off_s)) : "");
 }
 
-/* "84 % of that time (sampled, +-2 %)" */
+/* The time that a verdict is about which is not that of the steps. */
+static const char *lead_time(const struct tfh_result *r)
+{
+	static const char *const words[TFH_SEGMENT_COUNT] = {
+		[TFH_SEGMENT_EVAL] = "evaluation's time",
+		[TFH_SEGMENT_CHECKPOINT] = "the checkpoints' time",
+		[TFH_SEGMENT_BETWEEN] = "the time between loops"};
+	const char *time = r->lead ? words[r->recurring[r->lead - 1].kind] : NULL;
+
+	return time ? time : "that time";
+}
+
+/* "84 % of the time between loops (sampled, +-2 %)" */
 static const char *share_text(struct tfh_wording *w, const struct tfh_seen_line *l)
 {
 	double percent = 100 * l->s_per_step / l->of_s;
 	const char *part = percent < 99.5 ? tfh_phrase(w, "%.0f %%", percent) : "all";
 
 	return tfh_phrase(
-		w, "%s of that time%s", part,
+		w, "%s of %s%s", part, lead_time(w->r),
 		l->samples ? tfh_phrase(w, " (sampled, +-%.0f %%)", ceil(100 * l->off_s / l->of_s))
 			   : "");
 }

@@ -80,18 +80,20 @@ static const char *one_line(struct tfh_wording *w, const struct tfh_start_line *
 	return tfh_phrase(w, "%.0f %% in %s (%s)", percent, tfh_function_of(w, l->function), at);
 }
 
-/* `told`: the largest one was already reported. */
-static const char *lines(struct tfh_wording *w, const struct tfh_seen_start *s, bool told)
+/* Of the share `of` of the part; less than all: without imports.
+ * `told`: the largest one was already reported. */
+static const char *lines(struct tfh_wording *w, const struct tfh_seen_start *s, bool told,
+			 double of)
 {
-	const struct tfh_start_line *first = told ? largest(s, false).most : NULL;
+	const struct tfh_start_line *first = told ? largest(s, of < 1).most : NULL;
 	const char *all = "";
 
 	for (uint32_t i = 0; i < s->n_line; i++) {
 		struct lines_of f = lines_of(s, i);
-		if (f.most != first && f.percent >= 100 * TFH_REPORT_NAMED_SHARE &&
-		    f.samples >= TFH_VERDICT_LINE_SAMPLES)
+		if (f.most != first && f.percent >= 100 * TFH_REPORT_NAMED_SHARE * of &&
+		    f.samples >= TFH_VERDICT_LINE_SAMPLES && !(of < 1 && f.most->imports))
 			all = tfh_phrase(w, "%s%s%s", all, *all ? ", " : "",
-					 one_line(w, f.most, f.percent));
+					 one_line(w, f.most, fmin(f.percent / of, 100)));
 	}
 	return all;
 }
@@ -108,11 +110,12 @@ static const char *states(struct tfh_wording *w, const struct tfh_seen_start *s)
 }
 
 /* Lines, or states if there are none; "": too little was seen. */
-static const char *seen(struct tfh_wording *w, const struct tfh_seen_start *s, bool told)
+static const char *seen(struct tfh_wording *w, const struct tfh_seen_start *s, bool told, double of)
 {
-	const char *what = s->samples >= TFH_VERDICT_LINE_SAMPLES ? lines(w, s, told) : "";
+	const char *what = s->samples >= TFH_VERDICT_LINE_SAMPLES ? lines(w, s, told, of) : "";
 
-	return s->samples >= TFH_VERDICT_LINE_SAMPLES && !*what && !told ? states(w, s) : what;
+	return s->samples >= TFH_VERDICT_LINE_SAMPLES && !*what && !told && !(of < 1) ? states(w, s)
+										      : what;
 }
 
 static const struct tfh_seen_start *seen_in(const struct tfh_result *r, enum tfh_branch part)
@@ -126,14 +129,6 @@ static const struct tfh_seen_start *seen_in(const struct tfh_result *r, enum tfh
 	return NULL;
 }
 
-const char *tfh_start_seen(struct tfh_wording *w, enum tfh_branch part, bool told)
-{
-	const struct tfh_seen_start *s = seen_in(w->r, part);
-
-	/* At the end, libraries and the interpreter clean up, which has no line. */
-	return s && (told || part != TFH_BRANCH_AFTER) ? seen(w, s, told) : "";
-}
-
 /* Share of a part of the run in which modules were imported. */
 static double importing(const struct tfh_seen_start *s)
 {
@@ -144,19 +139,53 @@ static double importing(const struct tfh_seen_start *s)
 	return fmin(share, 1);
 }
 
-double tfh_start_rest(const struct tfh_result *r)
+double tfh_imports_s(const struct tfh_result *r, enum tfh_branch part)
 {
-	double all = tfh_spent(r, TFH_BRANCH_BEFORE);
+	bool start = part == TFH_BRANCH_BEFORE || part == TFH_BRANCH_STARTUP;
 
-	return all * (1 - importing(seen_in(r, TFH_BRANCH_BEFORE)));
+	return start ? tfh_spent(r, part) * importing(seen_in(r, part)) : 0;
 }
 
-const char *tfh_start_mostly(struct tfh_wording *w, enum tfh_branch part, bool rest)
+/* Share of the run's end in which Python runs. The rest is the end of the interpreter and of its
+ * libraries. */
+static double ending(const struct tfh_result *r)
+{
+	const struct tfh_seen_start *s = seen_in(r, TFH_BRANCH_AFTER);
+	bool python = false;
+	double share = 0;
+
+	for (int i = 0; i < TFH_SEEN_STARTS; i++)
+		python |= r->found.start[i].n_line > 0;
+	for (uint32_t i = 0; s && i < s->n_line; i++)
+		share += s->line[i].share;
+	return python ? fmin(share, 1) : 1;
+}
+
+double tfh_start_share(const struct tfh_result *r, enum tfh_branch part)
+{
+	double all = tfh_spent(r, part);
+
+	if (part == TFH_BRANCH_AFTER)
+		return ending(r);
+	return all > 0 ? 1 - tfh_imports_s(r, part) / all : 1;
+}
+
+const char *tfh_start_seen(struct tfh_wording *w, enum tfh_branch part, bool told)
 {
 	const struct tfh_seen_start *s = seen_in(w->r, part);
-	double of = rest ? 1 - importing(s) : 1;
+
+	/* At the end, libraries and the interpreter clean up, which has no line. */
+	return s && (told || part != TFH_BRANCH_AFTER)
+		       ? seen(w, s, told, tfh_start_share(w->r, part))
+		       : "";
+}
+
+const char *tfh_start_mostly(struct tfh_wording *w, enum tfh_branch part)
+{
+	const struct tfh_seen_start *s = seen_in(w->r, part);
+	double of = tfh_start_share(w->r, part);
 	double least = part == TFH_BRANCH_AFTER ? TFH_VERDICT_MOST_SHARE : TFH_REPORT_NAMED_SHARE;
-	struct lines_of f = s ? largest(s, rest) : (struct lines_of){0};
+	struct lines_of f = s ? largest(s, of < 1) : (struct lines_of){0};
 	const struct tfh_start_line *l = f.most;
 
 	if (!l || f.percent < 100 * least * of || !strcmp(l->file, "<frozen site>"))
@@ -171,14 +200,53 @@ const char *tfh_start_mostly(struct tfh_wording *w, enum tfh_branch part, bool r
 			  tfh_file_words(w, l->file), l->line);
 }
 
-const char *tfh_start_waits(const struct tfh_result *r, enum tfh_branch part)
+enum tft_state tfh_start_waits(const struct tfh_result *r, enum tfh_branch part)
 {
 	const struct tfh_seen_start *s = seen_in(r, part);
 
 	for (int i = TFT_STATE_RUNNING + 1; s && i < TFT_STATE_COUNT; i++)
-		if (2 * s->state[i] > 1)
-			return tfh_state_words(i);
-	return "";
+		/* many things that are not waits for others' work take a lock, too */
+		if (2 * s->state[i] > tfh_start_share(r, part) && *tfh_state_words(i) &&
+		    (i != TFT_STATE_LOCK || part == TFH_BRANCH_AFTER))
+			return (enum tft_state)i;
+	return TFT_STATE_RUNNING;
+}
+
+/* The line of the program that imports for longest. */
+static const struct tfh_start_line *importer(const struct tfh_result *r)
+{
+	const struct tfh_start_line *most = NULL;
+	double most_s = 0;
+
+	for (enum tfh_branch k = TFH_BRANCH_BEFORE; k <= TFH_BRANCH_STARTUP; k++) {
+		const struct tfh_seen_start *s = seen_in(r, k);
+		for (uint32_t i = 0; s && i < s->n_line; i++)
+			if (s->line[i].imports && s->line[i].share * s->wall_s > most_s) {
+				most = &s->line[i];
+				most_s = most->share * s->wall_s;
+			}
+	}
+	return most;
+}
+
+void tfh_advise_imports(struct tfh_wording *w)
+{
+	const struct tfh_result *r = w->r;
+	const struct tfh_start_line *l = importer(r);
+	double wall = r->n_tree ? r->tree[0].wall_s : 0;
+	double start = tfh_spent(r, TFH_BRANCH_BEFORE) + tfh_spent(r, TFH_BRANCH_STARTUP);
+	double s = tfh_imports_s(r, TFH_BRANCH_BEFORE) + tfh_imports_s(r, TFH_BRANCH_STARTUP);
+
+	if (!l || start < TFH_REPORT_RUN_PART * wall || s < TFH_REPORT_OTHER_SHARE * wall)
+		return;
+	const char *most =
+		*l->imports ? tfh_phrase(w, ", mostly %s", module_of(w, l->imports)) : "";
+	/* without a gain: it does not grow with the run, so all that does comes first */
+	tfh_advise(
+		w, tfh_phrase(w, "imports%s: %s, once per run", most, tfh_phrase_time(w, s)), NULL,
+		"import only what is used, and where it is used: python -X importtime shows what "
+		"takes long",
+		TFH_REMOVE_NONE);
 }
 
 void tfh_note_start(struct tfh_wording *w)
@@ -193,7 +261,7 @@ void tfh_note_start(struct tfh_wording *w)
 		part = s->kind == TFH_BRANCH_BEFORE ? tfh_outside(w->r, s->kind)
 						    : tfh_branch_words(s->kind);
 		/* advice about a whole run says it, too */
-		what = w->r->end == TFH_END_EXIT && w->r->steps.count ? "" : seen(w, s, false);
+		what = w->r->end == TFH_END_EXIT && w->r->steps.count ? "" : seen(w, s, false, 1);
 		if (*what)
 			tfh_remark(w, tfh_phrase(w, "%s (%s): %s", part,
 						 tfh_phrase_time(w, s->wall_s), what));

@@ -243,13 +243,18 @@ void tfh_note_start(struct tfh_wording *w);
  * line. "": nothing was seen. */
 const char *tfh_start_seen(struct tfh_wording *w, enum tfh_branch part, bool told);
 /* "71 % importing tensorflow", "62 % at train.py:3", for the line with the largest share; "": none
- * has a tenth. rest: of what is not importing. */
-const char *tfh_start_mostly(struct tfh_wording *w, enum tfh_branch part, bool rest);
-/* What the thread does for over half of one of these parts instead of running,
- * "waiting for a lock"; "": nothing. */
-const char *tfh_start_waits(const struct tfh_result *r, enum tfh_branch part);
-/* Seconds before the first call in which no module was imported, as far as was seen. */
-double tfh_start_rest(const struct tfh_result *r);
+ * has a tenth. */
+const char *tfh_start_mostly(struct tfh_wording *w, enum tfh_branch part);
+/* What the thread does for over half of one of these parts instead of running; RUNNING: nothing
+ * that tells more. */
+enum tft_state tfh_start_waits(const struct tfh_result *r, enum tfh_branch part);
+/* The share of a part that its lines are about: of the start, what imports nothing; of the end,
+ * what Python does. */
+double tfh_start_share(const struct tfh_result *r, enum tfh_branch part);
+/* Seconds of a part in which modules were imported, as far as was seen. */
+double tfh_imports_s(const struct tfh_result *r, enum tfh_branch part);
+/* Where what precedes the steps is half of the run, and imports are a tenth of it. */
+void tfh_advise_imports(struct tfh_wording *w);
 /* jax_ops.c: if Python makes JAX's operations one by one for most of the time at the verdict's
  * line, adds evidence and returns what to do about it; else NULL. */
 const char *tfh_jax_ops_advice(struct tfh_wording *w);

@@ -72,19 +72,24 @@ static void test_computing_places(void **state)
 	}
 }
 
-/* Importing a framework before the first step is worth advice only if it takes half of the run; what the program does there
- * itself is, from a tenth on, with its line, and with what it waits for if it does for over half of that time. */
+/* Imports before the first step are worth advice only where that time is half of the run, and then without a gain, after all that
+ * recurs; what the program does there itself is, from a tenth on, with its line, and with what it waits for if it does for over half
+ * of that time. A lock tells nothing. */
 static void test_imports(void **state)
 {
 	static const struct {
 		double s;
 		const char *imports;
+		enum tft_state state;
 		const char *says; /* NULL: nothing */
 	} row[] = {
-		{3, "/v/torch/__init__.py", NULL},
-		{6, "/v/torch/__init__.py", "call: 6.00 s, 80 % importing torch"},
-		{3, NULL, "call: 3.00 s, 80 % at train.py:2, waiting for a lock"},
-		{4, "/v/torch/__init__.py",
+		{3, "/v/torch/__init__.py", TFT_STATE_RUNNING, NULL},
+		{6, "/v/torch/__init__.py", TFT_STATE_RUNNING,
+		 "before the first GPU call, besides imports: 1.20 s, 40 % in load (train.py:9)"},
+		{3, NULL, TFT_STATE_CHILD,
+		 "call: 3.00 s, 80 % at train.py:2, waiting for a child process"},
+		{3, NULL, TFT_STATE_LOCK, "call: 3.00 s, 80 % at train.py:2"},
+		{4, "/v/torch/__init__.py", TFT_STATE_RUNNING,
 		 "before the first GPU call, besides imports: 1.60 s, 50 % in load (train.py:9)"}};
 
 	(void)state;
@@ -102,12 +107,11 @@ static void test_imports(void **state)
 			.kind = TFH_BRANCH_BEFORE,
 			.wall_s = row[k].s,
 			.samples = 100,
-			.state = {[TFT_STATE_RUNNING] = k == 2 ? 0.3 : 0.6,
-				  [TFT_STATE_LOCK] = k == 2 ? 0.7 : 0.4},
 			.n_line = 2,
 			.line = {{"train.py", "<module>", 2, row[k].imports, 0.8, 80},
-				 {"train.py", "load", 9, NULL, 0.1, 10}}};
-		if (k == 3)
+				 {"train.py", "load", 9, NULL, 0.08, 10}}};
+		w.r.found.start[TFH_SEEN_BEFORE].state[row[k].state] = 0.7;
+		if (k == 4)
 			w.r.found.start[TFH_SEEN_BEFORE].line[0].share = 0.6,
 			w.r.found.start[TFH_SEEN_BEFORE].line[1].share = 0.2;
 		tfh_advise_rest(&w.said);
@@ -115,6 +119,8 @@ static void test_imports(void **state)
 		if (row[k].says && !advises(&w.said, row[k].says))
 			fail_msg("no %s", row[k].says);
 		assert_int_equal(advises(&w.said, "waiting"), k == 2);
+		assert_int_equal(advises(&w.said, "imports, mostly torch: 4.80 s, once per run"),
+				 row[k].s > 5);
 		tfh_wording_free(&w.said);
 	}
 }
@@ -154,7 +160,7 @@ static void test_compiling(void **state)
 		assert_int_equal(advises(&w.said, "compiling, 3 times: "), row[k].told);
 		assert_int_equal(advises(&w.said, "first steps"), row[k].first);
 		for (uint32_t i = 0; i < w.said.n_advice && row[k].told; i++)
-			if (strstr(w.said.advice[i].finding, "compiling")) {
+			if (strstr(w.said.advice[i].finding, "compiling, ")) {
 				assert_non_null(
 					strstr(w.said.advice[i].finding, "mostly at folds.py:34"));
 				assert_non_null(strstr(w.said.advice[i].todo, "torch.compile"));
@@ -374,22 +380,41 @@ static void test_windows(void **state)
 	}
 }
 
-/* What comes after the last call is worth advice, but not in a job that failed: nothing saves or uploads there. */
-static void test_failed(void **state)
+/* What comes after the last call is worth advice, but not in a job that failed: nothing saves or uploads there. Nor is it where a
+ * program of Python runs no more: the interpreter ends. */
+static void test_end(void **state)
 {
+	static const struct {
+		int code;
+		double python; /* share of that time; 0: no line of Python was seen, except before the steps */
+		const char *says;
+	} row[] = {{0, 1, "after the last batch: 4.00 s, 100 % at train.py:9"},
+		   {1, 1, NULL},
+		   {0, 0, NULL},
+		   {0, 0.1, NULL},
+		   {0, 0.5, "after the last batch: 2.00 s, 100 % at train.py:9"}};
+
 	(void)state;
-	for (int code = 0; code < 2; code++) {
+	for (size_t k = 0; k < sizeof(row) / sizeof(*row); k++) {
 		struct tfh_part_of_run tree[] = {{.kind = TFH_BRANCH_RUN, .wall_s = 10},
 						 {.kind = TFH_BRANCH_STEP, .wall_s = 6},
 						 {.kind = TFH_BRANCH_AFTER, .wall_s = 4}};
 		struct words w;
 		begin(&w, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU);
 		w.r.end = TFH_END_EXIT;
-		w.r.end_code = code;
+		w.r.end_code = row[k].code;
 		w.r.tree = tree;
 		w.r.n_tree = 3;
+		w.r.found.start[TFH_SEEN_BEFORE].n_line = 1;
+		w.r.found.start[TFH_SEEN_AFTER] = (struct tfh_seen_start){
+			.kind = TFH_BRANCH_AFTER,
+			.wall_s = 4,
+			.samples = 100,
+			.n_line = row[k].python > 0,
+			.line = {{"train.py", "<module>", 9, NULL, row[k].python, 50}}};
 		tfh_advise_rest(&w.said);
-		assert_int_equal(advises(&w.said, "after the last"), !code);
+		assert_int_equal(advises(&w.said, "after the last"), row[k].says != NULL);
+		assert_true(!row[k].says || advises(&w.said, row[k].says));
 		tfh_wording_free(&w.said);
 	}
 }
@@ -398,7 +423,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nested_places), cmocka_unit_test(test_computing_places),
-		cmocka_unit_test(test_imports),	      cmocka_unit_test(test_failed),
+		cmocka_unit_test(test_imports),	      cmocka_unit_test(test_end),
 		cmocka_unit_test(test_compiling),     cmocka_unit_test(test_place_of_part),
 		cmocka_unit_test(test_optimizer),     cmocka_unit_test(test_windows),
 		cmocka_unit_test(test_anomalies),     cmocka_unit_test(test_anew),

@@ -448,16 +448,16 @@ static void test_small_things(void **state)
 				    "call, csnfohpspodwzwe..l6rvqcvfarah.py:310");
 		assert_string_equal(tfh_start_seen(&w.said, TFH_BRANCH_STARTUP, true), "");
 		/* the line with most of it, in few words */
-		assert_string_equal(tfh_start_mostly(&w.said, TFH_BRANCH_STARTUP, false),
+		assert_string_equal(tfh_start_mostly(&w.said, TFH_BRANCH_STARTUP),
 				    "100 % at a.py:3");
 		w.r.found.start[0].line[0].imports =
 			"/usr/lib/python3/site-packages/torch/__init__.py";
-		assert_string_equal(tfh_start_mostly(&w.said, TFH_BRANCH_STARTUP, false),
+		assert_string_equal(tfh_start_mostly(&w.said, TFH_BRANCH_STARTUP),
 				    "100 % importing torch");
 		w.r.found.start[0].line[0].share = 0.09;
-		assert_string_equal(tfh_start_mostly(&w.said, TFH_BRANCH_STARTUP, false), "");
+		assert_string_equal(tfh_start_mostly(&w.said, TFH_BRANCH_STARTUP), "");
 		w.r.found.start[0].line[0].share = 0.4;
-		assert_string_equal(tfh_start_mostly(&w.said, TFH_BRANCH_STARTUP, false),
+		assert_string_equal(tfh_start_mostly(&w.said, TFH_BRANCH_STARTUP),
 				    "40 % importing torch");
 		/* no line has most of it, but the lines of one function together */
 		struct tfh_seen_start *s = &w.r.found.start[0];
@@ -470,7 +470,7 @@ static void test_small_things(void **state)
 		s->line[2] = s->line[1];
 		s->line[2].line = 9;
 		s->line[2].share = 0.2;
-		assert_string_equal(tfh_start_mostly(&w.said, TFH_BRANCH_STARTUP, false),
+		assert_string_equal(tfh_start_mostly(&w.said, TFH_BRANCH_STARTUP),
 				    "55 % in read (a.py:8)");
 		assert_string_equal(tfh_start_seen(&w.said, TFH_BRANCH_STARTUP, true),
 				    "40 % importing torch (a.py:3)");
