@@ -77,10 +77,25 @@ static void vote(struct start_lead *l, const char *file, double ns)
 	}
 }
 
-static int add_stack(struct start_part *p, const struct tfh_model_line *frame, uint32_t n,
-		     double ns)
+/* The line of the program, or the library's function that does this, if all steps run through that
+ * line, too. */
+static uint32_t lead_of(const struct start_part *p, const struct tfh_model_line *frame, uint32_t n,
+			enum tfh_role role)
 {
-	uint32_t at = tfh_start_lead(frame, n);
+	uint32_t lead = tfh_start_lead(frame, n);
+
+	if (role == TFH_ROLE_NONE || !tfh_runs_through(p->accounts, &frame[lead]))
+		return lead;
+	for (uint32_t i = lead; i-- > 0;)
+		if (tfh_place_role(&frame[i], 1, TFH_ORDER_UNKNOWN) == role)
+			return i;
+	return lead;
+}
+
+static int add_stack(struct start_part *p, const struct tfh_model_line *frame, uint32_t n,
+		     enum tfh_role role, double ns)
+{
+	uint32_t at = lead_of(p, frame, n, role);
 	const char *file;
 	bool importing = tfh_line_imports(frame, at, &file);
 	struct start_lead *l = NULL;
@@ -139,7 +154,7 @@ static int add_outside(struct start_part *p, const struct tfh_start *s)
 		if (!is_in(p, &s->sample[i]))
 			continue;
 		add_state(p, s->sample[i].state, s->sample[i].ns * scale);
-		rc = n ? add_stack(p, frame, n, s->sample[i].ns * scale) : 0;
+		rc = n ? add_stack(p, frame, n, TFH_ROLE_NONE, s->sample[i].ns * scale) : 0;
 	}
 	return rc;
 }
@@ -171,7 +186,7 @@ static int add_own(struct start_part *p, int64_t from)
 			continue;
 		uint32_t n = tfh_frames_at(facts, k.place, frame);
 		add_state(p, k.state, k.ns);
-		rc = n ? add_stack(p, frame, n, k.ns) : 0;
+		rc = n ? add_stack(p, frame, n, tfh_at_role(k.at), k.ns) : 0;
 	}
 	return rc;
 }

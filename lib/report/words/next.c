@@ -386,11 +386,28 @@ static const char *less_of(enum tfh_branch kind)
 		       : "do less of it, or do it in parallel";
 }
 
-/* "host-bound, " if that is known of evaluations, whose lines were seen. */
+/* What evaluations do for most of their time besides the program's own code and computing; NULL:
+ * nothing else. */
+static const struct tfh_recurring *evaluates_with(const struct tfh_result *r, enum tfh_branch kind)
+{
+	uint32_t i = tfh_recurring_of(r, TFH_SEGMENT_EVAL);
+	const struct tfh_recurring *x =
+		i && kind == TFH_BRANCH_EVALUATE ? &r->recurring[i - 1] : NULL;
+	bool known = x && x->cause != TFH_CAUSE_NONE && x->cause != TFH_CAUSE_HOST_UNKNOWN &&
+		     x->cause != TFH_CAUSE_HOST_PYTHON && x->cause != TFH_CAUSE_HOST_CODE;
+
+	return known && x->blocked_s > TFH_VERDICT_MOST_SHARE * x->total_s ? x : NULL;
+}
+
+/* "host-bound, ", "mostly host.checkpoint, " if that is known of evaluations, whose lines were
+ * seen. */
 static const char *bound_of(struct tfh_wording *w, enum tfh_branch kind)
 {
+	const struct tfh_recurring *with = evaluates_with(w->r, kind);
 	uint32_t i = tfh_recurring_of(w->r, TFH_SEGMENT_EVAL);
 
+	if (with)
+		return tfh_phrase(w, "mostly %s, ", tfh_cause_name(with->cause));
 	return i && kind == TFH_BRANCH_EVALUATE
 		       ? tfh_phrase(w, "%s, ", tfh_class_name(w->r->recurring[i - 1].cls))
 		       : "";
@@ -458,6 +475,7 @@ static void advise_besides(struct tfh_wording *w, const struct next *next)
 	bool compiles = 2 * tfh_compiled_in(w->r, kind) > tfh_spent(w->r, kind);
 	const char *mostly = compiles ? "" : tfh_start_mostly(w, kind), *waits = "", *seen,
 		   *todo = besides[next->row].todo;
+	const struct tfh_recurring *with = evaluates_with(w->r, kind);
 	enum tft_state waits_for = *mostly ? tfh_start_waits(w->r, kind) : TFT_STATE_RUNNING;
 
 	if (kind == TFH_BRANCH_BETWEEN && tfh_advise_waits(w, next->saved_s))
@@ -469,6 +487,8 @@ static void advise_besides(struct tfh_wording *w, const struct next *next)
 		waits = tfh_phrase(w, ", %s", tfh_state_words(waits_for));
 	if (waits_for == TFT_STATE_CHILD)
 		todo = "see what these processes do then, and whether they can end sooner";
+	else if (with)
+		todo = tfh_remedy_in(w->r, with->cause).todo;
 	else if ((*mostly || *seen) && !(*waits && kind == TFH_BRANCH_AFTER))
 		todo = less_of(kind);
 	if (*seen)
@@ -477,7 +497,7 @@ static void advise_besides(struct tfh_wording *w, const struct next *next)
 		       tfh_phrase(w, "%s: %s%s%s%s%s", name_of(w, next, *mostly != 0),
 				  tfh_phrase_time(w, next->saved_s), *mostly ? ", " : "",
 				  *mostly ? bound_of(w, kind) : "", mostly, waits),
-		       todo, next->saved_s);
+		       todo, with ? fmin(with->blocked_s, next->saved_s) : next->saved_s);
 }
 
 static void advise(struct tfh_wording *w, const struct next *next)

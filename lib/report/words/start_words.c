@@ -192,7 +192,10 @@ const char *tfh_start_mostly(struct tfh_wording *w, enum tfh_branch part)
 		return "";
 	if (l->imports && *l->imports)
 		return tfh_phrase(w, "%.0f %% importing %s", f.percent, module_of(w, l->imports));
-	if (l->share <= TFH_REPORT_RUN_PART * of && strcmp(l->function, "<module>") != 0)
+	/* a line of a library says less than its function */
+	bool library = strchr(tfh_short_file(l->file), '/') != NULL;
+	if ((library || l->share <= TFH_REPORT_RUN_PART * of) &&
+	    strcmp(l->function, "<module>") != 0)
 		return tfh_phrase(w, "%.0f %% in %s (%s:%u)", fmin(f.percent / of, 100),
 				  tfh_function_of(w, l->function), tfh_file_words(w, l->file),
 				  l->line);
