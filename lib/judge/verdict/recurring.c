@@ -76,6 +76,17 @@ static enum tfh_cause made_by(enum tfh_segment kind)
 					      : TFH_CAUSE_NONE;
 }
 
+/* One more gap between loops follows the last step: as long as was seen, and of the same causes. */
+static void add_last_gap(const struct tfh_accounts *accounts, struct recurring_sum *p)
+{
+	double s = tfh_last_gap_s(accounts);
+
+	if (s > 0) {
+		scale(p, 1 + s / p->total);
+		p->count++;
+	}
+}
+
 /* Windows of one kind; false: they do not recur, or all of them ended in the first half of the run.
  * A single window that takes longer than all others together is left out. A step with a checkpoint
  * counts only with the time beyond a usual step. */
@@ -103,6 +114,8 @@ static bool of_others(const struct tfh_accounts *accounts, enum tfh_segment kind
 	}
 	if (o->longest > TFH_VERDICT_ONCE_TIMES * rest)
 		scale(p, (double)rest / (double)o->ns);
+	if (p->total > 0 && kind == TFH_SEGMENT_BETWEEN)
+		add_last_gap(accounts, p);
 	return p->total > 0;
 }
 

@@ -373,6 +373,24 @@ static uint32_t join_end(struct tfh_part_of_run *out, uint32_t n)
 	return n;
 }
 
+/* The gap after the last loop is part of the run's end in the tree, which no loop follows. */
+static void add_last_gap(struct tfh_part_of_run *out, uint32_t n, double s)
+{
+	struct tfh_part_of_run *end = &out[n - 1];
+	uint32_t gap = 0;
+
+	for (uint32_t i = 1; i < n; i++)
+		if (out[i].kind == TFH_BRANCH_BETWEEN && (!gap || out[i].wall_s > out[gap].wall_s))
+			gap = i;
+	if (!gap || end->kind != TFH_BRANCH_AFTER)
+		return;
+	s = fmin(s, end->wall_s);
+	end->begin_s += s;
+	end->wall_s -= s;
+	for (uint32_t i = gap; i; i = out[i].parent)
+		out[i].wall_s += s;
+}
+
 int tfh_settle_tree(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
 	struct parts p = {.tree = r->tree, .n = r->n_tree, .usual_s = usual_s(accounts)};
@@ -411,6 +429,8 @@ int tfh_settle_tree(const struct tfh_accounts *accounts, struct tfh_result *r)
 	if (settles && TFH_DETECT_LOOP_WAITS)
 		n = give_waits(r, out, n);
 	n = join_end(out, n);
+	if (tfh_recurring_of(r, TFH_SEGMENT_BETWEEN))
+		add_last_gap(out, n, tfh_last_gap_s(accounts));
 	r->tree = out;
 	r->n_tree = n;
 	if (settles)
