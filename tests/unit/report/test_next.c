@@ -419,6 +419,51 @@ static void test_end(void **state)
 	}
 }
 
+/* Where evaluations mostly do something that has a cause of its own, the advice is that of the cause, and gains what it blocks. */
+static void test_evaluation(void **state)
+{
+	static const struct {
+		enum tfh_cause cause;
+		double blocked_s, gain_s;
+		const char *says, *todo;
+	} row[] = {{TFH_CAUSE_HOST_CHECKPOINT, 3, 3,
+		    "evaluation: 4.00 s, mostly host.checkpoint, 60 % in save", "save less often"},
+		   {TFH_CAUSE_HOST_CHECKPOINT, 1, 4, "evaluation: 4.00 s, host-bound, 60 % in save",
+		    "fewer batches"},
+		   {TFH_CAUSE_HOST_PYTHON, 3, 4, "evaluation: 4.00 s, host-bound, 60 % in save",
+		    "fewer batches"}};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(row) / sizeof(*row); k++) {
+		struct tfh_part_of_run tree[] = {{.kind = TFH_BRANCH_RUN, .wall_s = 10},
+						 {.kind = TFH_BRANCH_TRAIN, .wall_s = 6},
+						 {.kind = TFH_BRANCH_EVALUATE, .wall_s = 4}};
+		struct words w;
+		begin(&w, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU);
+		w.r.end = TFH_END_EXIT;
+		w.r.tree = tree;
+		w.r.n_tree = 3;
+		w.r.n_recurring = 1;
+		w.r.recurring[0] = (struct tfh_recurring){.kind = TFH_SEGMENT_EVAL,
+							  .cls = TFH_CLASS_HOST_BOUND,
+							  .cause = row[k].cause,
+							  .total_s = 4,
+							  .blocked_s = row[k].blocked_s};
+		w.r.found.start[TFH_SEEN_EVALUATE] =
+			(struct tfh_seen_start){.kind = TFH_BRANCH_EVALUATE,
+						.wall_s = 4,
+						.samples = 100,
+						.n_line = 1,
+						.line = {{"/v/site-packages/torch/serialization.py",
+							  "save", 9, NULL, 0.6, 60}}};
+		tfh_advise_rest(&w.said);
+		assert_true(advises(&w.said, row[k].says));
+		assert_non_null(strstr(w.said.advice[0].todo, row[k].todo));
+		assert_float_equal(w.said.advice[0].saved_s, row[k].gain_s, 1e-9);
+		tfh_wording_free(&w.said);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -427,7 +472,8 @@ int main(void)
 		cmocka_unit_test(test_compiling),     cmocka_unit_test(test_place_of_part),
 		cmocka_unit_test(test_optimizer),     cmocka_unit_test(test_windows),
 		cmocka_unit_test(test_anomalies),     cmocka_unit_test(test_anew),
-		cmocka_unit_test(test_anew_both),     cmocka_unit_test(test_python_map)};
+		cmocka_unit_test(test_anew_both),     cmocka_unit_test(test_evaluation),
+		cmocka_unit_test(test_python_map)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
