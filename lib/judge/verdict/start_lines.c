@@ -59,9 +59,7 @@ bool tfh_line_imports(const struct tfh_model_line *frame, uint32_t lead, const c
 	for (uint32_t i = lead; i-- > 0 && !*file;) {
 		if (is_module(&frame[i]) && !is_frozen(&frame[i]))
 			*file = frame[i].file;
-		else if (!tfh_is_import(&frame[i]) && !strstr(frame[i].file, "/importlib/"))
-			break; /* a library's function does the import, not a line of the program */
-		found = true;
+		found |= *file || tfh_is_import(&frame[i]) || strstr(frame[i].file, "/importlib/");
 	}
 	return found;
 }

@@ -89,8 +89,9 @@ int tfh_find_start(const struct tfh_accounts *accounts, struct tfh_result *r);
 /* The innermost frame of the program's own code, else the outermost one with a file. What the
  * interpreter does before it runs the program starts in its site module and counts for that. */
 uint32_t tfh_start_lead(const struct tfh_model_line *frame, uint32_t n);
-/* Whether the line of frame `lead` imports something. *file: the outermost module being imported,
- * if the sample shows it. */
+/* Whether the line of frame `lead` imports something, itself or in a library that imports what it
+ * needs when it is first used. *file: the outermost module being imported, if the sample shows
+ * it. */
 bool tfh_line_imports(const struct tfh_model_line *frame, uint32_t lead, const char **file);
 /* sampled.c: for a run in which no call was recorded, the process to judge by its samples;
  * UINT32_MAX: none was sampled. Fills its verdict into a result without steps. 0 or -ENOMEM. */

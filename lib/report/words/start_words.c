@@ -7,15 +7,16 @@
 #include "report/text_parts.h"
 #include "report/words/words.h"
 
-/* "tensorflow" of ".../site-packages/tensorflow/__init__.py", "slow" of ".../slow.py" */
+/* "tensorflow" of ".../site-packages/tensorflow/__init__.py", "slow" of ".../slow.py",
+ * "torch._dynamo" of ".../site-packages/torch/_dynamo/utils.py" */
 static const char *module_of(struct tfh_wording *w, const char *file)
 {
-	const char *name = tfh_short_file(file);
-	int n = (int)strcspn(name, "/");
+	const char *name = tfh_short_file(file), *in = strchr(name, '/');
+	int n = (int)strcspn(name, "/.");
 
-	if (!name[n] && n > 3 && !strcmp(name + n - 3, ".py"))
-		n -= 3;
-	return tfh_phrase(w, "%.*s", n, name);
+	if (!in || !strcmp(in, "/__init__.py"))
+		return tfh_phrase(w, "%.*s", n, name);
+	return tfh_phrase(w, "%.*s.%.*s", n, name, (int)strcspn(in + 1, "/."), in + 1);
 }
 
 /* The lines of one function, or one line that imports. */
