@@ -21,6 +21,9 @@ void tfh_note_supply(struct tfh_wording *w)
 	if (!((on_request ? ahead : s->headroom) > TFH_REPORT_HEADROOM) ||
 	    s->headroom > TFH_REPORT_HEADROOM_FAR)
 		return;
+	/* The advice has a bound for such workers that knows how many processors there are. */
+	if (on_request && w->r->found.workers.more.to)
+		return;
 	if (on_request) {
 		tfh_remark(w, tfh_phrase(w,
 					 "making a batch takes %s: one thread that reads ahead "

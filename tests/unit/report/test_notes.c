@@ -4,21 +4,25 @@
 
 #include "base/priced.h"
 
-/* The report says what an input pipeline could deliver where that is the next limit; where it is the limit, what reading ahead gains. */
+/* The report says what an input pipeline could deliver where that is the next limit; where it is the limit, what reading ahead gains,
+ * unless the advice has a bound with workers, which is lower if processors are few. */
 static void test_supply(void **state)
 {
 	static const struct {
 		enum tfh_class cls;
 		double headroom;
 		const char *says;
+		uint32_t workers;
 	} row[] = {
-		{TFH_CLASS_COMPUTE_BOUND, 1.04, NULL},
+		{TFH_CLASS_COMPUTE_BOUND, 1.04, NULL, 0},
 		{TFH_CLASS_COMPUTE_BOUND, 1.3,
-		 "feed steps 1.3 times as fast: making a batch takes 20.5 ms, a usual step 26.6 ms"},
-		{TFH_CLASS_COMPUTE_BOUND, 150, NULL},
-		{TFH_CLASS_INPUT_BOUND, 1.1, "reads ahead would make steps 1.1 times as fast"},
+		 "feed steps 1.3 times as fast: making a batch takes 20.5 ms, a usual step 26.6 ms",
+		 0},
+		{TFH_CLASS_COMPUTE_BOUND, 150, NULL, 0},
+		{TFH_CLASS_INPUT_BOUND, 1.1, "reads ahead would make steps 1.1 times as fast", 0},
 		/* the rest of a step takes four times as long as a batch */
-		{TFH_CLASS_INPUT_BOUND, 5, "reads ahead would make steps 1.25 times as fast"}};
+		{TFH_CLASS_INPUT_BOUND, 5, "reads ahead would make steps 1.25 times as fast", 0},
+		{TFH_CLASS_INPUT_BOUND, 5, NULL, 1}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
@@ -27,6 +31,7 @@ static void test_supply(void **state)
 		w.r.supply = (struct tfh_supply){.basis = TFH_SUPPLY_ON_REQUEST,
 						 .period_s = 0.02046,
 						 .headroom = row[i].headroom};
+		w.r.found.workers.more.to = row[i].workers;
 		tfh_note_supply(&w.said);
 		assert_int_equal(w.said.n_remark, row[i].says != NULL);
 		if (row[i].says && !strstr(w.said.remark[0], row[i].says))
