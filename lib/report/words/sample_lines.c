@@ -61,8 +61,10 @@ const char *tfh_function_of(struct tfh_wording *w, const char *name)
 		return "?";
 	for (const char *next; (next = strstr(at, inner)); at = next + strlen(inner))
 		before = at;
+	/* a comprehension runs where it stands, a lambda where it is called */
 	if (*at == '<' && before != at)
-		return tfh_phrase(w, "%.*s", (int)(at - strlen(inner) - before), before);
+		return tfh_phrase(w, "%s%.*s", !strcmp(at, "<lambda>") ? "lambda in " : "",
+				  (int)(at - strlen(inner) - before), before);
 	for (size_t i = 0; i < sizeof(nameless) / sizeof(*nameless); i++)
 		if (!strcmp(at, nameless[i].name))
 			return nameless[i].words;

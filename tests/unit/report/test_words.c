@@ -229,7 +229,7 @@ static void test_nameless(void **state)
 	begin(&w, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_PYTHON);
 	assert_string_equal(tfh_function_of(&w.said, "<module>"), "top level");
 	assert_string_equal(tfh_function_of(&w.said, "<listcomp>"), "list comprehension");
-	assert_string_equal(tfh_function_of(&w.said, "make.<locals>.<lambda>"), "make");
+	assert_string_equal(tfh_function_of(&w.said, "make.<locals>.<lambda>"), "lambda in make");
 	assert_string_equal(tfh_function_of(&w.said, "make.<locals>.step"), "step");
 	w.r.found.line =
 		(struct tfh_seen_line){.file = "/job/gc.py", .function = "<module>", .line = 32};
