@@ -267,8 +267,13 @@ void tfh_note_start(struct tfh_wording *w)
 		/* advice about a whole run says it, too */
 		what = w->r->end == TFH_END_EXIT && w->r->steps.count ? "" : seen(w, s, false, 1);
 		if (*what)
-			tfh_remark(w, tfh_phrase(w, "%s (%s): %s", part,
-						 tfh_phrase_time(w, s->wall_s), what));
+			what = tfh_phrase(w, "%s (%s): %s", part, tfh_phrase_time(w, s->wall_s),
+					  what);
+		/* Without steps, the largest part of the run is what there is to tell. */
+		if (*what && !w->r->steps.count && s->wall_s > wall / 2)
+			tfh_remark_first(w, what);
+		else if (*what)
+			tfh_remark(w, what);
 		if (s->why && s->kind == TFH_BRANCH_BEFORE)
 			tfh_remark(w, tfh_phrase(w, "%s (%s) no lines of Python were seen: %s",
 						 part, tfh_phrase_time(w, s->wall_s), s->why));

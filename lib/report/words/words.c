@@ -255,7 +255,7 @@ static void explain_class(struct tfh_wording *w)
 	if (!r->found.input_visible && cls == TFH_CLASS_HOST_BOUND &&
 	    r->steady.cause == TFH_CAUSE_HOST_UNKNOWN)
 		tfh_remark(w, "no input pipeline was visible");
-	if (r->steady.tier == 'C' && r->found.mixed_copies)
+	if (r->steps.count && r->steady.tier == 'C' && r->found.mixed_copies)
 		tfh_remark(w, "queued copies were waited for together with kernels: their share is "
 			      "an estimate from the best bandwidth seen");
 }
