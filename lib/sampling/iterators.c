@@ -29,6 +29,7 @@ enum kind {
 	CALLABLE, /* such as the end of a context manager */
 	RANGE,
 	INDEX_OF,
+	INDEX, /* of an object whose length is not known */
 	COUNTS_DOWN,
 	ENUMERATE,
 	FIRST_OF,
@@ -47,7 +48,7 @@ static const struct {
 	{"range_iterator", RANGE},
 	{"list_iterator", INDEX_OF},
 	{"tuple_iterator", INDEX_OF},
-	{"iterator", INDEX_OF}, /* of a sequence's __getitem__ */
+	{"iterator", INDEX}, /* of a sequence's __getitem__ */
 	{"list_reverseiterator", COUNTS_DOWN},
 	{"enumerate", ENUMERATE},
 	{"zip", FIRST_OF},
@@ -206,16 +207,16 @@ static bool range_loop(const struct loop_reading *r, uint64_t object, struct tfh
 	return moves || first <= length;
 }
 
-static bool index_loop(const struct loop_reading *r, uint64_t object, bool down,
+static bool index_loop(const struct loop_reading *r, uint64_t object, enum kind kind,
 		       struct tfh_py_loop *out)
 {
 	uint64_t index, of, size;
 
 	if (!word_at(r, object + FIELD, &index) || !word_at(r, object + FIELD + 8, &of) || !of)
 		return false;
-	if (!word_at(r, of + FIELD, &size) || size > COUNT_MOST)
+	if (kind == INDEX || !word_at(r, of + FIELD, &size) || size > COUNT_MOST)
 		size = UINT64_MAX;
-	if (down) {
+	if (kind == COUNTS_DOWN) {
 		out->left = index + 1;
 		out->done = size - out->left;
 		return size != UINT64_MAX && index + 1 <= size;
@@ -435,15 +436,15 @@ static bool loop_of_kind(const struct loop_reading *r, uint64_t object, enum kin
 	out->count = TFH_PY_ITERATOR;
 	out->iterator = object; /* or what it is made of */
 	out->sure = true;
-	bool found = kind == RANGE	   ? range_loop(r, object, out)
-		     : kind == INDEX_OF	   ? index_loop(r, object, false, out)
-		     : kind == COUNTS_DOWN ? index_loop(r, object, true, out)
-		     : kind == ENUMERATE   ? enumerate_loop(r, object, depth, out)
-		     : kind == FIRST_OF	   ? first_loop(r, object, depth, out)
-		     : kind == GENERATOR   ? generator_loop(r, object, depth, out)
-		     : kind == ISLICE	   ? islice_loop(r, object, out)
-		     : kind == OBJECT	   ? object_loop(r, object, depth, out)
-					   : kind == DICT && dict_loop(r, object, out);
+	bool found = kind == RANGE ? range_loop(r, object, out)
+		     : kind == INDEX_OF || kind == INDEX || kind == COUNTS_DOWN
+			     ? index_loop(r, object, kind, out)
+		     : kind == ENUMERATE ? enumerate_loop(r, object, depth, out)
+		     : kind == FIRST_OF	 ? first_loop(r, object, depth, out)
+		     : kind == GENERATOR ? generator_loop(r, object, depth, out)
+		     : kind == ISLICE	 ? islice_loop(r, object, out)
+		     : kind == OBJECT	 ? object_loop(r, object, depth, out)
+					 : kind == DICT && dict_loop(r, object, out);
 
 	return found && out->done < COUNT_MOST;
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What must hold, with every CPython that is here: the samples that a recording takes of the thread that drives the device show how far
-its loops have come, as the job itself counts: `for` loops, and `while` loops and loops over a class's own iterator that have a variable
-which counts; also while it makes and drops iterators all the time, in another thread too; a process that it forks meanwhile, and its
-end, do it no harm."""
+"""What must hold, with every CPython that is here: the samples that a recording takes of the thread that drives the device show how
+far its loops have come, as the job itself counts: `for` loops, also over an object that only has __getitem__, whose length is not
+known, and `while` loops and loops over a class's own iterator that have a variable which counts; also while it makes and drops
+iterators all the time, in another thread too; a process that it forks meanwhile, and its end, do it no harm."""
 import os
 import struct
 import subprocess
@@ -43,6 +43,11 @@ def work(e, n):
             churn(5)
             os._exit(0)
         os.waitpid(pid, 0)
+class Rows:
+    def __init__(self, n): self.n = n
+    def __getitem__(self, i):
+        if i == self.n: raise IndexError
+        return i
 class Batches:
     def __init__(self, n): self.n = n
     def __iter__(self): return self
@@ -58,7 +63,7 @@ def main():
 threading.Thread(target=churn, args=(1e6,), daemon=True).start()
 main()
 """
-LOOPS = ["range(N)", "list(range(N))", "tuple(range(N))", "{i: i for i in range(N)}.items()", "enumerate(counted(N))",
+LOOPS = ["range(N)", "Rows(N)", "list(range(N))", "tuple(range(N))", "{i: i for i in range(N)}.items()", "enumerate(counted(N))",
          "zip(counted(N), [0] * N)", "map(str, range(N))", "itertools.islice(itertools.count(), N)", "reversed(list(range(N)))"]
 FOR = """k = [0]
     for i in over:
