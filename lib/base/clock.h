@@ -23,7 +23,7 @@ enum tfh_clock_source {
 enum tfh_clock_trust {
 	TFH_TRUST_NONE = 0,
 	/* The guest's kernel uses another clock derived from the same counter. The pairs in the
-	 * file show afterwards whether the counter kept its rate (tft_clock_health). */
+	 * file show afterwards whether the counter kept its rate (tft_clock_residual_ns). */
 	TFH_TRUST_PROVISIONAL = 1,
 	TFH_TRUST_FULL = 2,
 };

@@ -131,30 +131,18 @@ uint64_t tft_clocks_realtime(const struct tft_clocks *c, uint64_t ticks)
 	return convert(c, ticks, true);
 }
 
-void tft_clocks_health(const struct tft_clocks *c, struct tft_clock_health *h)
+int64_t tft_clocks_residual_ns(const struct tft_clocks *c)
 {
-	memset(h, 0, sizeof(*h));
-	h->triples = c->n;
-	if (c->n >= 2) {
-		const struct tft_clock_triple *a = &c->t[0], *b = &c->t[c->n - 1];
-		uint64_t ns = b->monotonic_ns - a->monotonic_ns;
-		h->tick_hz = ns ? (double)(b->ticks - a->ticks) / (double)ns * 1e9 : 0;
-	}
-	for (uint32_t i = 1; i < c->n; i++) {
-		const struct tft_clock_triple *a = &c->t[i - 1], *b = &c->t[i];
-		int64_t step = (int64_t)((b->realtime_ns - a->realtime_ns) -
-					 (b->monotonic_ns - a->monotonic_ns));
-		if (llabs(step) > llabs(h->realtime_step_ns))
-			h->realtime_step_ns = step;
-		if (i + 1 == c->n)
-			break;
-		/* the value of this triple on the line through its neighbours */
-		uint64_t line = on_line(b->ticks, a->ticks, b[1].ticks - a->ticks, a->monotonic_ns,
-					(int64_t)(b[1].monotonic_ns - a->monotonic_ns));
+	int64_t most = 0;
+
+	for (uint32_t i = 1; i + 1 < c->n; i++) {
+		const struct tft_clock_triple *a = &c->t[i - 1], *b = &c->t[i],
+					      *next = &c->t[i + 1];
+		uint64_t line = on_line(b->ticks, a->ticks, next->ticks - a->ticks, a->monotonic_ns,
+					(int64_t)(next->monotonic_ns - a->monotonic_ns));
 		int64_t residual = (int64_t)(b->monotonic_ns - line);
-		if (llabs(residual) > llabs(h->residual_ns)) {
-			h->residual_ns = residual;
-			h->residual_ticks = b->ticks;
-		}
+		if (llabs(residual) > llabs(most))
+			most = residual;
 	}
+	return most;
 }

@@ -26,7 +26,7 @@ void tft_clocks_free(struct tft_clocks *c);
 uint64_t tft_clocks_monotonic(const struct tft_clocks *c, uint64_t ticks);
 uint64_t tft_clocks_realtime(const struct tft_clocks *c, uint64_t ticks);
 
-/* Measures the tick rate and its irregularities. */
-void tft_clocks_health(const struct tft_clocks *c, struct tft_clock_health *health);
+/* How far the triple that is farthest off is later (> 0) or earlier than its neighbours imply. */
+int64_t tft_clocks_residual_ns(const struct tft_clocks *c);
 
 #endif

@@ -532,7 +532,7 @@ int tft_clocks_join(struct tft_reader *const *r, uint32_t n)
 	return rc;
 }
 
-void tft_clock_health(const struct tft_reader *r, struct tft_clock_health *health)
+int64_t tft_clock_residual_ns(const struct tft_reader *r)
 {
-	tft_clocks_health(&r->clocks, health);
+	return tft_clocks_residual_ns(&r->clocks);
 }

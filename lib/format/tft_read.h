@@ -84,17 +84,9 @@ uint64_t tft_realtime_ns(const struct tft_reader *r, uint64_t ticks);
  * all of them. They are closed together. Returns 0 or -ENOMEM. */
 int tft_clocks_join(struct tft_reader *const *r, uint32_t n);
 
-/* Quality of the file's tick counter. A residual of many microseconds indicates a suspended machine
- * or a bad counter. */
-struct tft_clock_health {
-	uint32_t triples;
-	double tick_hz; /* measured between the first and the last triple; 0 with fewer than two */
-	/* Largest distance of a triple from the line through its neighbours (MONOTONIC). */
-	int64_t residual_ns;
-	uint64_t residual_ticks;  /* where that occurred */
-	int64_t realtime_step_ns; /* largest change of REALTIME - MONOTONIC between two triples */
-};
-void tft_clock_health(const struct tft_reader *r, struct tft_clock_health *health);
+/* How far the clock triple that is farthest off is later (> 0) or earlier than its neighbours say:
+ * many microseconds indicate a suspended machine or a bad counter. */
+int64_t tft_clock_residual_ns(const struct tft_reader *r);
 
 /* Consecutive records of one thread. */
 struct tft_run {

@@ -129,7 +129,9 @@ static void *longer(struct region *r, size_t bytes)
 	return p;
 }
 
-void *tfh_big_resize(void *old, size_t had, size_t bytes)
+/* Like realloc, for an array of `had` bytes; new bytes are not initialised. NULL when out of
+ * memory, with `old` unchanged. */
+static void *resize(void *old, size_t had, size_t bytes)
 {
 	struct region *r = find(old);
 	void *p;
@@ -196,7 +198,7 @@ int tfh_big_grow(void **v, size_t *cap, size_t n, size_t size)
 	if (want < (n + 1) * size)
 		want = (n + 1) * size;
 	want = want / size;
-	p = tfh_big_resize(*v, old, want * size);
+	p = resize(*v, old, want * size);
 	if (!p)
 		return -ENOMEM;
 	*v = p;

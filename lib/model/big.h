@@ -11,9 +11,6 @@
 
 #include <stddef.h>
 
-/* Like realloc, for an array of `had` bytes; new bytes are not initialised. NULL when out of
- * memory, with `old` unchanged. `old` must be from here, or NULL. */
-void *tfh_big_resize(void *old, size_t had, size_t bytes);
 /* n zeroed elements; NULL when out of memory. */
 void *tfh_big_array(size_t n, size_t size);
 void tfh_big_free(void *p);

@@ -109,11 +109,11 @@ struct tfh_logged {
 
 struct tfh_thread_use {
 	uint64_t launches, driver, execs, gets;
-	uint64_t ops;			  /* executed one by one, without a device */
-	int64_t exec_ns, driver_ns, last; /* last: end of its last call that works or waits */
-	int64_t outermost;		  /* end of its last outermost call */
-	int64_t updated; /* end of its last function or update since a batch, 0: none */
-	bool overlap;	 /* its outermost calls overlap */
+	uint64_t ops;	       /* executed one by one, without a device */
+	int64_t exec_ns, last; /* last: end of its last call that works or waits */
+	int64_t outermost;     /* end of its last outermost call */
+	int64_t updated;       /* end of its last function or update since a batch, 0: none */
+	bool overlap;	       /* its outermost calls overlap */
 	/* A driving thread: its calls make the step's time line. */
 	bool drives;
 	bool python;	/* runs Python, by the stacks of its first calls that have one */

@@ -75,8 +75,8 @@ static void note_last_launch(struct tfh_facts *facts, const struct tfh_event *ev
 		(struct tfh_last_call){ev->stream, (uint32_t)ev->w[0], t1};
 }
 
-/* Counts n launches of one thread, which ended at `to` and took ns together. */
-static void count(struct tfh_facts *facts, uint32_t thread, uint32_t n, int64_t ns, int64_t to)
+/* Counts n launches of one thread, which ended at `to`. */
+static void count(struct tfh_facts *facts, uint32_t thread, uint32_t n, int64_t to)
 {
 	struct tfh_thread_use *use = &facts->thread[thread];
 
@@ -84,7 +84,6 @@ static void count(struct tfh_facts *facts, uint32_t thread, uint32_t n, int64_t 
 	facts->last = to > facts->last ? to : facts->last;
 	facts->launches += n;
 	use->driver += n;
-	use->driver_ns += ns;
 	use->launches += n;
 	use->last = use->outermost = to;
 	if (facts->samples)
@@ -114,8 +113,8 @@ static uint64_t next_kept(const struct tfh_facts *facts)
 	return (apart - facts->events % apart) % apart;
 }
 
-/* Takes n launches of one thread, which took ns together. */
-static int take_entries(struct tfh_facts *facts, const struct tfh_entry *x, uint32_t n, int64_t ns)
+/* Takes n launches of one thread. */
+static int take_entries(struct tfh_facts *facts, const struct tfh_entry *x, uint32_t n)
 {
 	int rc = keep_entries(facts, x, n);
 
@@ -124,7 +123,7 @@ static int take_entries(struct tfh_facts *facts, const struct tfh_entry *x, uint
 	for (uint32_t i = 0; i < n && !rc; i++)
 		rc = tfh_quiet_until(facts, x[i].t1);
 	note_last_launch(facts, x[n - 1].ev, x[n - 1].t1);
-	count(facts, x->thread, n, ns, x[n - 1].t1);
+	count(facts, x->thread, n, x[n - 1].t1);
 	return rc;
 }
 
@@ -150,7 +149,7 @@ static int take_row(struct tfh_facts *facts, const struct tfh_launch_row *r)
 		rc = tfh_quiet_until(facts, t1[i]);
 	facts->launched = r->t1;
 	note_last_launch(facts, r->part[r->parts - 1].ev, r->t1);
-	count(facts, r->thread, r->n, r->ns, r->t1);
+	count(facts, r->thread, r->n, r->t1);
 	f->take_row(f->arg);
 	return rc;
 }
@@ -182,7 +181,7 @@ static int take_rows(struct tfh_facts *facts, uint32_t thread, int64_t to, uint6
 int tfh_take_launches(struct tfh_facts *facts, const struct tfh_event *ev, uint64_t *launches)
 {
 	const struct tfh_feed *f = facts->feed;
-	int64_t most = too_long(facts), to = ev->t1, ns = 0;
+	int64_t most = too_long(facts), to = ev->t1;
 	uint32_t n, k = 0;
 	const struct tfh_entry *x = tfh_feed_peek(f, &n);
 	const uint32_t thread = ev->thread;
@@ -195,10 +194,9 @@ int tfh_take_launches(struct tfh_facts *facts, const struct tfh_event *ev, uint6
 			break;
 		if (other && k)
 			note_last_launch(facts, x[k - 1].ev, x[k - 1].t1);
-		ns += x[k].t1 - x[k].t0;
 	}
 	*launches += k;
 	tfh_feed_advance(f, k);
-	int rc = k ? take_entries(facts, x, k, ns) : 0;
+	int rc = k ? take_entries(facts, x, k) : 0;
 	return rc || k < n ? rc : take_rows(facts, thread, to, launches);
 }

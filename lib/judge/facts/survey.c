@@ -149,7 +149,6 @@ static int add_driver_call(struct tfh_facts *facts, const struct tfh_event *ev, 
 	size_t kinds = facts->kind.n;
 
 	use->driver++;
-	use->driver_ns += ev->t1 - ev->t0;
 	use->launches += tfh_family_launches(p->family);
 	/* Another profiler's trace is judged as a whole if nothing in it repeats for most of the
 	 * time: what it releases is a part of that. */

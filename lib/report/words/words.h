@@ -3,22 +3,28 @@
  * what is missing if there is no verdict, what to do, and notes. No other folder makes sentences
  * about a verdict.
  *
- *	words.c		what is said, in which order; what a verdict is based on
- *	cause.c		what each cause means in this job
- *	crowd.c		who had the machine's CPUs
- *	families.c	the kinds of kernels
+ *	words.c			what is said, in which order; what a verdict is based on
+ *	cause.c, computing.c	what each cause means in this job
+ *	crowd.c			who had the machine's CPUs
+ *	families.c		the kinds of kernels
+ *	device_words.c		several devices of one process
+ *	rank_words.c		which rank delays the others
  *	computed_words.c	the parts of what is computed on a CPU
- *	remedy.c	what to do about it: tables
- *	sample_lines.c	what samples of the thread have shown
- *	where.c		where in the program the time goes
- *	run_time.c	the steps' share of the whole run
- *	start_words.c	what happened besides the steps
- *	jax_ops.c	JAX's operations outside of jitted functions
- *	sampled_words.c	a run in which no call was recorded
- *	recurs.c	what recurs besides the steps, if that is the verdict
- *	next.c		what else would gain, besides what the verdict names
- *	remarks.c	notes below a verdict
- *	wording.c	where sentences are stored
+ *	remedy.c		what to do about a cause: tables
+ *	kind_remedies.c		the same for jobs of a kind
+ *	loaders.c, task_costs.c	the same for those that make batches
+ *	misuse.c		mistakes that have one known remedy
+ *	sample_lines.c		what samples of the thread have shown
+ *	where.c			where in the program the time goes
+ *	run_time.c		the steps' share of the whole run
+ *	start_words.c		what happened besides the steps
+ *	compiling_words.c	compiling besides what the verdict is about
+ *	jax_ops.c		JAX's operations outside of jitted functions
+ *	sampled_words.c		a run in which no call was recorded
+ *	recurs.c		what recurs besides the steps, if that is the verdict
+ *	next.c			what else would gain, besides what the verdict names
+ *	remarks.c		notes below a verdict
+ *	wording.c		where sentences are stored
  */
 #ifndef TFH_REPORT_WORDS_WORDS_H
 #define TFH_REPORT_WORDS_WORDS_H
