@@ -271,7 +271,7 @@ def s_pc_frames_nms():
     return FRAMES
 
 
-@job(32, "compute", DEVICE, 400, PYCUDA, sim=every_kernel("2ms"), says=r"before the first GPU call: .*\n? *jobs_public_device.py:\d+",
+@job(32, "compute", DEVICE, 400, PYCUDA, sim=every_kernel("2ms"), says=r"before the first GPU call.*\n.*jobs_public_device.py:\d+",
      note="the table is read as text by NumPy at the start, most of the run; its steps only compute. Fix: a binary copy of it")
 def s_pc_csv_start():
     ROWS, COLUMNS = 60_000, 24
