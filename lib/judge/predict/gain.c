@@ -326,15 +326,16 @@ static void keep_fetching(const struct tfh_samples *all, struct tfh_whatif *w, d
 }
 
 /* The step if the pipeline's work moves ahead of it, but stays: the job's CPU time, on all CPUs
- * that it may use; on a crowded machine it gets no more of them than it has. Overlap hides work
- * only where CPUs are left. 0: not known. */
+ * that it may use; if its steps wait for CPUs, it gets no more of them than it has. Overlap hides
+ * work only where CPUs are left. 0: not known. */
 static double with_all_work(const struct tfh_accounts *accounts, double step)
 {
 	double used, allowed;
 
 	if (!tfh_processors(accounts, &used, &allowed) || !(used > 0))
 		return 0;
-	return fmin(used * step / (accounts->facts->crowded ? fmax(used, 1) : allowed), step);
+	bool full = tfh_steps_wait(accounts) > TFH_CROWDED_SHARE;
+	return fmin(used * step / (full ? fmax(used, 1) : allowed), step);
 }
 
 static void point(const struct tfh_device *d, const struct tfh_samples *all,
@@ -370,10 +371,10 @@ static void point(const struct tfh_device *d, const struct tfh_samples *all,
 		return;
 	}
 	double all_work = w->remove == TFH_REMOVE_INPUT ? with_all_work(d->accounts, step) : 0;
-	if (all_work > w->high_s) {
-		w->high_s = all_work;
+	high = w->high_s = fmax(w->high_s, all_work);
+	/* Wider than any interval printed with a point. */
+	if (all_work - got > TFH_PREDICT_WIDEST * fmax(got, step - got))
 		return;
-	}
 	w->about_s = got;
 	if (crowded || s->steps < TFH_PREDICT_FEWEST_STEPS || !is_narrow(all, r, got, half, step) ||
 	    below > TFH_PREDICT_WIDEST_EVER * got) {

@@ -267,6 +267,7 @@ static struct tfh_whatif without_input(double cpus, double waits)
 	for (int i = 0; i < SAMPLES; i++) {
 		sample[i].cpus = 2;
 		sample[i].cpu_s = cpus * EVERY_MS / 1e3;
+		sample[i].run_delay_s = waits * EVERY_MS / 1e3;
 	}
 	struct tfh_result *r = dg_judge(d);
 	struct tfh_whatif w = *dg_whatif(r, TFH_REMOVE_INPUT);
@@ -278,10 +279,13 @@ static struct tfh_whatif without_input(double cpus, double waits)
 static void test_full(void **state)
 {
 	(void)state;
-	struct tfh_whatif idle = without_input(0.4, 1e-4), busy = without_input(1.5, 1e-4),
-			  full = without_input(1.5, 0.1);
+	struct tfh_whatif idle = without_input(0.4, 1e-4), near = without_input(0.8, 1e-4),
+			  busy = without_input(1.5, 1e-4), full = without_input(1.5, 0.1);
 
 	assert_int_equal(tfh_gain_of(&idle), TFH_GAIN_PREDICTED);
+	/* it still fits into an interval around the point */
+	assert_int_equal(tfh_gain_of(&near), TFH_GAIN_PREDICTED);
+	assert_true(near.high_s > 9e-3 && near.high_s > idle.high_s);
 	assert_int_equal(tfh_gain_of(&busy), TFH_GAIN_BOUND);
 	assert_true(busy.high_s > 16e-3 && busy.high_s < 19e-3);
 	assert_int_equal(tfh_gain_of(&full), TFH_GAIN_BOUND);
