@@ -170,7 +170,7 @@ add("fine-grained", "a Python client launches hundreds of tiny kernels", program
     job="--h2d 10000 --launches {kernels} --spin {k} --sync stream --stream own --steps {n}",
     twin="--h2d 10000 --launches 1 --spin {k*kernels} --sync stream --stream own --steps {n}")
 add("wait-each", "the host waits after every one of many kernels", cls=HOST, causes=["host.sync", "host.launch"], steps=40,
-    remove="sync", gpu=True, draw=dict(k=(0.06, 0.10)),
+    remove="sync", gpu=True, draw=dict(k=(0.04, 0.07)),
     job="{n} 'h2d:1e4:pinned " + "k:{k} sync " * 28 + "'", twin="{n} 'h2d:1e4:pinned k:{k}:28 sync'")
 
 # ---- host ------------------------------------------------------------------------------------------------------------
@@ -276,8 +276,8 @@ add("tinygrad-loader", "tinygrad trains, plain Python prepares its batches slowl
 # or more, so that what is measured of it is no noise. The C library keeps the memory that it has: as it is, it gives pages back and
 # takes them again at every product where Python's generators allocate from other threads, and computing takes half as long
 # again. That goes away with the generator, but no call tells of it, so no ceiling can allow for it.
-COMPUTES = " --threads 1 --iters {iters} --steps {n} --prefetch "
-TF = dict(program="tf", tier="C", steps=40, env={"MALLOC_TOP_PAD_": "64000000"}, draw=dict(ms=(30.0, 45.0), iters=(28, 40)))
+COMPUTES = " --threads 1 --iters {base/product:.0f} --steps {n} --prefetch "
+TF = dict(program="tf", tier="C", steps=40, env={"MALLOC_TOP_PAD_": "64000000"}, draw=dict(ms=(30.0, 45.0), base=(14.0, 20.0)))
 add("tf-map", "Keras without a device: the map sleeps", cls=INPUT, causes=["input.map"], **TF,
     stage=["Map", "ParallelMap", "ParallelMapV2"], remove="input",
     job="--shape keras --defect slow_map --ms {ms}" + COMPUTES + "explicit", twin="--shape keras" + COMPUTES + "explicit")
@@ -308,12 +308,13 @@ add("tf-evaluation", "TensorFlow: evaluation between two epochs, a slow generato
 
 # ---- drawing ---------------------------------------------------------------------------------------------------------
 
-def draw(scenario, seed):
-    """The scenario with its parameters drawn: whole numbers where the range has whole numbers."""
+def draw(scenario, seed, product=1.0):
+    """The scenario with its parameters drawn: whole numbers where the range has whole numbers. product: milliseconds that one
+    matrix product of tf_jobs.py takes on this machine."""
     rng = random.Random("%s %s" % (seed, scenario.name))
     drawn = {k: rng.randint(*r) if isinstance(r[0], int) else round(rng.uniform(*r), 3)
              for k, r in sorted(scenario.draw.items())}
-    drawn["n"] = scenario.steps
+    drawn.update(n=scenario.steps, product=product)
 
     def fill(value):
         if isinstance(value, dict):

@@ -34,6 +34,7 @@ PROGRAMS = {
     "tf": [PYTHON, JOBS + "/tf_jobs.py", "--times", "--slowread", SLOWREAD],
 }
 GATED = {"feed", "tf", "tiny"}  # they wait at a gate once they are loaded
+TF_ENV = dict(TF_CPP_MIN_LOG_LEVEL="3", TF_ENABLE_ONEDNN_OPTS="0")
 NEEDS = {"feed": "tensorflow", "tf": "tensorflow", "tiny": "tinygrad", "client": "cuda.bindings"}
 # In which part of the breakdown the defect is, by what the twin lacks.
 PART = {"input": "input", "transfer": "transfer", "launch": "launch", "host": "host", "sync": "sync", "communication": "communication",
@@ -60,6 +61,13 @@ def available(scenario):
         [PYTHON, "-c", "import importlib.util as u, sys; sys.exit(not u.find_spec(%r))" % module]).returncode
 
 
+def product_ms():
+    """Milliseconds that a matrix product of tf_jobs.py takes here, so that a step computes equally long on every machine."""
+    done = subprocess.run(PROGRAMS["tf"] + shlex.split("--shape func_next --threads 1 --base-ms 100 --steps 3"), text=True,
+                          env=dict(os.environ, **TF_ENV), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
+    return 100 / json.loads(done.stdout.splitlines()[-1])["iters"]
+
+
 class Run:
     """One run of a job, begun at once; with the tool also its report, steps and the driver's log. Programs that take seconds to
     load wait for go() before their first step, so that a job and its twin load side by side and run one after the other."""
@@ -67,7 +75,7 @@ class Run:
     def __init__(self, scenario, arguments, tool, real=False, timeout=180):
         self.scenario, self.dir, self.tool, self.timeout = scenario, tempfile.mkdtemp(dir=TMP), tool, timeout
         self.out_dir, self.gate = os.path.join(self.dir, "run"), os.path.join(self.dir, "gate")
-        env = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="3", TF_ENABLE_ONEDNN_OPTS="0", DEV="CUDA:PTX", CACHELEVEL="0",
+        env = dict(os.environ, **TF_ENV, DEV="CUDA:PTX", CACHELEVEL="0",
                    PYTHONWARNINGS="ignore", TFHOOK_CUPTI="on", **scenario.env)
         if not real:
             env["LD_LIBRARY_PATH"] = os.path.join(BUILD, "sim")
