@@ -46,7 +46,8 @@ static double checkpoints_apart(const struct tfh_accounts *accounts)
 	return n > 1 ? (double)(last - first) / (double)(n - 1) : NAN;
 }
 
-static void fill_segments(const struct tfh_accounts *accounts, struct tfh_result *r)
+static void fill_segments(const struct tfh_accounts *accounts, double last_gap_s,
+			  struct tfh_result *r)
 {
 	int64_t ns[TFH_SEGMENT_COUNT];
 	uint32_t n[TFH_SEGMENT_COUNT];
@@ -65,6 +66,10 @@ static void fill_segments(const struct tfh_accounts *accounts, struct tfh_result
 		n[TFH_SEGMENT_TRAIN] -= w->steps;
 		ns[segment] += took;
 		n[segment]++;
+	}
+	if (last_gap_s > 0 && tfh_recurring_of(r, TFH_SEGMENT_BETWEEN)) {
+		ns[TFH_SEGMENT_BETWEEN] += (int64_t)(last_gap_s * 1e9);
+		n[TFH_SEGMENT_BETWEEN]++;
 	}
 	for (int k = 0; k < TFH_SEGMENT_COUNT; k++) {
 		if (!n[k])
@@ -220,7 +225,9 @@ static void fill_memory(const struct tfh_accounts *accounts, struct tfh_result *
 /* How the run went: its loops, changes over time, and what recurs. */
 static int describe_run(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
-	tfh_find_recurring(accounts, r);
+	double last_gap_s = tfh_last_gap_s(accounts);
+
+	tfh_find_recurring(accounts, last_gap_s, r);
 	r->tree = accounts->loops->tree;
 	r->n_tree = accounts->loops->n_tree;
 	int rc = tfh_find_changes(accounts, r);
@@ -234,10 +241,10 @@ static int describe_run(const struct tfh_accounts *accounts, struct tfh_result *
 	fill_memory(accounts, r);
 	tfh_fill_last(accounts, r);
 	tfh_find_loop_causes(accounts, r);
-	rc = tfh_settle_tree(accounts, r);
+	rc = tfh_settle_tree(accounts, last_gap_s, r);
 	if (rc)
 		return rc;
-	fill_segments(accounts, r);
+	fill_segments(accounts, last_gap_s, r);
 	fill_stages(accounts, r);
 	if (tfh_tier(accounts) != 'C')
 		tfh_device_stages(accounts->device, r);

@@ -57,7 +57,7 @@ double tfh_last_gap_s(const struct tfh_accounts *accounts)
 	struct last_gap g = {0};
 	size_t window = 0, n = loops->window.n;
 
-	if (!TFH_DETECT_LAST_GAP || !n)
+	if (!TFH_DETECT_LAST_GAP || !n || !accounts->other[TFH_SEGMENT_BETWEEN].n)
 		return 0;
 	g.from = g.until = loops->window.v[n - 1].t1;
 	for (size_t i = 0; i < tfh_stack_samples_count(facts->samples); i++) {

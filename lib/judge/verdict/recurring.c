@@ -77,10 +77,8 @@ static enum tfh_cause made_by(enum tfh_segment kind)
 }
 
 /* One more gap between loops follows the last step: as long as was seen, and of the same causes. */
-static void add_last_gap(const struct tfh_accounts *accounts, struct recurring_sum *p)
+static void add_last_gap(struct recurring_sum *p, double s)
 {
-	double s = tfh_last_gap_s(accounts);
-
 	if (s > 0) {
 		scale(p, 1 + s / p->total);
 		p->count++;
@@ -114,8 +112,6 @@ static bool of_others(const struct tfh_accounts *accounts, enum tfh_segment kind
 	}
 	if (o->longest > TFH_VERDICT_ONCE_TIMES * rest)
 		scale(p, (double)rest / (double)o->ns);
-	if (p->total > 0 && kind == TFH_SEGMENT_BETWEEN)
-		add_last_gap(accounts, p);
 	return p->total > 0;
 }
 
@@ -187,7 +183,8 @@ static void choose(struct tfh_result *r, enum tfh_segment kind, double about)
 		r->verdict.also[r->verdict.n_also++] = r->steady.cls;
 }
 
-void tfh_find_recurring(const struct tfh_accounts *accounts, struct tfh_result *r)
+void tfh_find_recurring(const struct tfh_accounts *accounts, double last_gap_s,
+			struct tfh_result *r)
 {
 	static const enum tfh_segment kinds[] = {TFH_SEGMENT_EVAL, TFH_SEGMENT_CHECKPOINT,
 						 TFH_SEGMENT_COMPILE, TFH_SEGMENT_BETWEEN};
@@ -204,9 +201,10 @@ void tfh_find_recurring(const struct tfh_accounts *accounts, struct tfh_result *
 	/* Sums of a damaged file's times may be negative. */
 	double about = fmax(keep(accounts, r, TFH_SEGMENT_TRAIN, &p), 0);
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
-		double s = of_others(accounts, kinds[i], step_s, &p)
-				   ? keep(accounts, r, kinds[i], &p)
-				   : 0;
+		bool recurs = of_others(accounts, kinds[i], step_s, &p);
+		if (recurs && kinds[i] == TFH_SEGMENT_BETWEEN)
+			add_last_gap(&p, last_gap_s);
+		double s = recurs ? keep(accounts, r, kinds[i], &p) : 0;
 		if (kinds[i] == TFH_SEGMENT_BETWEEN && most == TFH_SEGMENT_TRAIN &&
 		    !holds_up(r->steady.cause))
 			about = 0;

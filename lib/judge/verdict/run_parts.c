@@ -391,7 +391,7 @@ static void add_last_gap(struct tfh_part_of_run *out, uint32_t n, double s)
 		out[i].wall_s += s;
 }
 
-int tfh_settle_tree(const struct tfh_accounts *accounts, struct tfh_result *r)
+int tfh_settle_tree(const struct tfh_accounts *accounts, double last_gap_s, struct tfh_result *r)
 {
 	struct parts p = {.tree = r->tree, .n = r->n_tree, .usual_s = usual_s(accounts)};
 	double begin = loops_begin(&p);
@@ -430,7 +430,7 @@ int tfh_settle_tree(const struct tfh_accounts *accounts, struct tfh_result *r)
 		n = give_waits(r, out, n);
 	n = join_end(out, n);
 	if (tfh_recurring_of(r, TFH_SEGMENT_BETWEEN))
-		add_last_gap(out, n, tfh_last_gap_s(accounts));
+		add_last_gap(out, n, last_gap_s);
 	r->tree = out;
 	r->n_tree = n;
 	if (settles)

@@ -37,12 +37,13 @@ enum tfh_cause tfh_plain_computing(const struct tfh_facts *facts);
 int tfh_find_changes(const struct tfh_accounts *accounts, struct tfh_result *r);
 /* recurring.c: what recurs in the run, and the verdict of all of it.
  * Runs after the verdict of the steps is final. */
-void tfh_find_recurring(const struct tfh_accounts *accounts, struct tfh_result *r);
+void tfh_find_recurring(const struct tfh_accounts *accounts, double last_gap_s,
+			struct tfh_result *r);
 /* last_gap.c: seconds after the last step that are one more of the gaps between loops. */
 double tfh_last_gap_s(const struct tfh_accounts *accounts);
 /* run_parts.c: makes r->tree agree with the steps. Runs after the causes of loops are known.
  * 0 or -ENOMEM. */
-int tfh_settle_tree(const struct tfh_accounts *accounts, struct tfh_result *r);
+int tfh_settle_tree(const struct tfh_accounts *accounts, double last_gap_s, struct tfh_result *r);
 
 /* machine_findings.c: what samples of the machine show for the whole run */
 void tfh_find_machine(const struct tfh_run *run, struct tfh_result *r);

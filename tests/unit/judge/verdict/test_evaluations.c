@@ -1,31 +1,45 @@
-/* What must hold: samples of the main thread in evaluations, and only these, tell at which lines the evaluations are. */
-#include "../analyze_gen.h"
+/* What must hold: samples of the main thread in evaluations, and only these, tell at which lines the evaluations are. What
+ * follows the last step at the lines of the gaps between epochs is one more gap, in every table; what the program does after it is not. */
+#include "../tf_loops.h"
 
-enum { AT_METRIC = 1, AT_STEP };
+enum { AT_METRIC = 1, AT_STEP, AT_SAVE };
 
 static const gen_stack stacks[] = {
 	[AT_METRIC] = {{"/job/train.py", "metric", 38, false}},
 	[AT_STEP] = {{"/job/train.py", "step", 20, false}},
+	[AT_SAVE] = {{"/job/train.py", "save", 50, false}},
 };
 
-static void test_line(void **state)
+static struct gen *job(void)
 {
-	(void)state;
 	struct gen *g = gen_new();
-	double t = 100;
 
 	GEN_STACKS(&g->feed, stacks);
 	g->name[TFT_NAME_STRING][3] = "Optimizer.step#SGD.step";
 	g->name[TFT_NAME_OP][1] = "Engine::execute";
+	return g;
+}
+
+/* A step of 10 ms. */
+static void step(struct gen *g, double t)
+{
+	gen_call(g, 0, TFH_FN_torch_single, t, t + 0.5);
+	gen_sample(g, 0, t + 3, TFT_STATE_RUNNING, AT_STEP, 4);
+	gen_call(g, 0, TFH_FN_torch_backward, t + 5, t + 9.3)->w[0] = 1;
+	struct tfh_event *ev = gen_call(g, 0, TFH_FN_torch_range, t + 9.4, t + 9.9);
+	ev->kind = TFT_RANGE;
+	ev->w[0] = 3;
+}
+
+static void test_line(void **state)
+{
+	(void)state;
+	struct gen *g = job();
+	double t = 100;
+
 	for (int epoch = 0; epoch < 8; epoch++) {
-		for (int i = 0; i < 30; i++, t += 10) {
-			gen_call(g, 0, TFH_FN_torch_single, t, t + 0.5);
-			gen_sample(g, 0, t + 3, TFT_STATE_RUNNING, AT_STEP, 4);
-			gen_call(g, 0, TFH_FN_torch_backward, t + 5, t + 9.3)->w[0] = 1;
-			struct tfh_event *ev = gen_call(g, 0, TFH_FN_torch_range, t + 9.4, t + 9.9);
-			ev->kind = TFT_RANGE;
-			ev->w[0] = 3;
-		}
+		for (int i = 0; i < 30; i++, t += 10)
+			step(g, t);
 		for (int i = 0; i < 10; i++, t += 6) {
 			gen_call(g, 0, TFH_FN_torch_single, t, t + 0.5);
 			gen_sample(g, 0, t + 2, TFT_STATE_RUNNING, AT_METRIC, 4);
@@ -43,9 +57,45 @@ static void test_line(void **state)
 	tfh_result_free(r);
 }
 
+/* Four epochs, each with a pause of 300 ms behind it; then the program saves for 500 ms. */
+static void test_last_gap(void **state)
+{
+	(void)state;
+	struct gen *g = tf();
+	double t = 100;
+
+	GEN_STACKS(&g->feed, stacks);
+
+	for (int epoch = 0; epoch < 4; epoch++) {
+		for (int i = 0; i < 40; i++) {
+			gen_sample(g, 0, t + 4, TFT_STATE_RUNNING, AT_STEP, 8);
+			t = eager_step(g, t, 0.5, 9, 0.2);
+		}
+		end_of_data(g, t);
+		t += 0.05;
+		for (int i = 0; i < 10; i++, t += 30)
+			gen_sample(g, 0, t + 15, TFT_STATE_RUNNING, AT_METRIC, 30);
+	}
+	for (int i = 0; i < 10; i++, t += 50)
+		gen_sample(g, 0, t + 25, TFT_STATE_RUNNING, AT_SAVE, 50);
+	struct tfh_result *r = gen_judge(g);
+	uint32_t gaps = tfh_recurring_of(r, TFH_SEGMENT_BETWEEN), found = 0;
+	assert_true(gaps > 0);
+	assert_int_equal(r->recurring[gaps - 1].count, 4);
+	for (uint32_t i = 0; i < r->n_segments; i++)
+		if (r->segments[i].kind == TFH_SEGMENT_BETWEEN) {
+			assert_int_equal(r->segments[i].count, 4);
+			assert_float_equal(r->segments[i].total_s, 1.2, 0.1);
+			found++;
+		}
+	assert_int_equal(found, 1);
+	tfh_result_free(r);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_line)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_line),
+					   cmocka_unit_test(test_last_gap)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
