@@ -266,15 +266,15 @@ static void slow_in_turn(struct tfh_wording *w)
 
 	if (found->slow.every > 0 && found->slow.share > TFH_REPORT_SLOW_SHARE)
 		tfh_remark(w, tfh_phrase(w,
-					 "%severy %s step takes %.1f ms longer than usual (%s), "
-					 "%.1f %% of training time",
+					 "%severy %s step takes %s longer than usual (%s), "
+					 "%.0f %% of training time",
 					 w->r->steps.rounds ? "once a round, "
 					 : are_updates(w->r)
 						 ? "steps are updates by the optimizer; with what "
 						   "comes before it (acting, evaluation), "
 						 : "",
 					 tfh_phrase_ordinal(w, found->slow.every),
-					 1e3 * found->slow.longer_s,
+					 tfh_phrase_time(w, found->slow.longer_s),
 					 tfh_part_name(found->slow.part), 100 * found->slow.share));
 	else if (found->slow.n && !(found->slow.every > 0))
 		tfh_remark(w,

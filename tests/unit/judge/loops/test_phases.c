@@ -312,7 +312,7 @@ static void test_periodic(void **state)
 	}
 	struct tfh_result *r = dg_judge(d);
 	dg_check(r, TFH_CLASS_COMPUTE_BOUND);
-	const char *said = gen_remark(r, "every 10th step takes 6.0 ms longer");
+	const char *said = gen_remark(r, "every 10th step takes 6.00 ms longer");
 	assert_non_null(said);
 	assert_non_null(strstr(said, "(host)"));
 	tfh_result_free(r);
