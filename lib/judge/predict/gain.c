@@ -326,16 +326,15 @@ static void keep_fetching(const struct tfh_samples *all, struct tfh_whatif *w, d
 }
 
 /* The step if the pipeline's work moves ahead of it, but stays: the job's CPU time, on all CPUs
- * that it may use; if its steps wait for CPUs, it gets no more of them than it has. Overlap hides
- * work only where CPUs are left. 0: not known. */
+ * that it may use, of which it gets the share that its threads got when they could run. Overlap
+ * hides work only where CPUs are left. 0: not known. */
 static double with_all_work(const struct tfh_accounts *accounts, double step)
 {
 	double used, allowed;
 
 	if (!tfh_processors(accounts, &used, &allowed) || !(used > 0))
 		return 0;
-	bool full = tfh_steps_wait(accounts) > TFH_CROWDED_SHARE;
-	return fmin(used * step / (full ? fmax(used, 1) : allowed), step);
+	return fmin((used + tfh_steps_wait(accounts)) * step / allowed, step);
 }
 
 static void point(const struct tfh_device *d, const struct tfh_samples *all,
