@@ -29,59 +29,6 @@ static uint32_t critical(const struct tfh_feed *f)
 	return best == UINT32_MAX ? marked : best;
 }
 
-/* Steps from one checkpoint to the next; NAN: there are fewer than two checkpoints. */
-static double checkpoints_apart(const struct tfh_accounts *accounts)
-{
-	uint64_t n = 0, at = 0, first = 0, last = 0;
-
-	TFH_EACH (i, accounts->loops->window.n) {
-		const struct tfh_window *w = &accounts->loops->window.v[i];
-		uint8_t segment = accounts->use[i].segment;
-		at += segment != TFH_SEGMENT_EVAL ? w->steps : 0;
-		if (segment != TFH_SEGMENT_CHECKPOINT)
-			continue;
-		first = n++ ? first : at;
-		last = at;
-	}
-	return n > 1 ? (double)(last - first) / (double)(n - 1) : NAN;
-}
-
-static void fill_segments(const struct tfh_accounts *accounts, double last_gap_s,
-			  struct tfh_result *r)
-{
-	int64_t ns[TFH_SEGMENT_COUNT];
-	uint32_t n[TFH_SEGMENT_COUNT];
-
-	memcpy(ns, accounts->loops->segment_ns, sizeof(ns));
-	memcpy(n, accounts->loops->segment_n, sizeof(n));
-	/* Windows that turned out not to be training. */
-	TFH_EACH (i, accounts->loops->window.n) {
-		const struct tfh_window *w = &accounts->loops->window.v[i];
-		uint8_t segment = accounts->use[i].segment;
-		if (segment != TFH_SEGMENT_CHECKPOINT && segment != TFH_SEGMENT_COMPILE &&
-		    segment != TFH_SEGMENT_STALL)
-			continue;
-		int64_t took = (int64_t)(accounts->step.v[i].dur_s * 1e9);
-		ns[TFH_SEGMENT_TRAIN] -= took;
-		n[TFH_SEGMENT_TRAIN] -= w->steps;
-		ns[segment] += took;
-		n[segment]++;
-	}
-	if (last_gap_s > 0 && tfh_recurring_of(r, TFH_SEGMENT_BETWEEN)) {
-		ns[TFH_SEGMENT_BETWEEN] += (int64_t)(last_gap_s * 1e9);
-		n[TFH_SEGMENT_BETWEEN]++;
-	}
-	for (int k = 0; k < TFH_SEGMENT_COUNT; k++) {
-		if (!n[k])
-			continue;
-		struct tfh_segment_sum *s = &r->segments[r->n_segments++];
-		s->kind = k;
-		s->count = n[k];
-		s->total_s = (double)ns[k] / 1e9;
-		s->every_steps = k == TFH_SEGMENT_CHECKPOINT ? checkpoints_apart(accounts) : NAN;
-	}
-}
-
 /* Fills the eight stages of training, as far as host times show them: their exposed time. */
 static void fill_stages(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
@@ -244,7 +191,7 @@ static int describe_run(const struct tfh_accounts *accounts, struct tfh_result *
 	rc = tfh_settle_tree(accounts, last_gap_s, r);
 	if (rc)
 		return rc;
-	fill_segments(accounts, last_gap_s, r);
+	tfh_fill_segments(accounts, last_gap_s, r);
 	fill_stages(accounts, r);
 	if (tfh_tier(accounts) != 'C')
 		tfh_device_stages(accounts->device, r);

@@ -372,6 +372,10 @@ double tfh_contended_s(const struct tfh_accounts *accounts, enum tfh_part withou
 /* CPUs that the process itself uses during the steps (NAN: not known), and CPUs it may use;
  * false: no samples. */
 bool tfh_processors(const struct tfh_accounts *accounts, double *used, double *allowed);
+/* A step of `step` seconds if the pipeline's work moves ahead of it, but stays, in seconds: the
+ * job's CPU time, on all CPUs that it may use, of which it gets the share that its threads got when
+ * they could run. Overlap hides work only where CPUs are left. 0: not known. */
+double tfh_all_work_s(const struct tfh_accounts *accounts, double step);
 /* CPUs that the driving threads used during the steps; 0: not known. */
 double tfh_drivers_ran(const struct tfh_accounts *accounts);
 /* contention.c: what steps lost to CPU contention. 0 or -ENOMEM */

@@ -262,6 +262,15 @@ bool tfh_processors(const struct tfh_accounts *accounts, double *used, double *a
 	return *allowed > 0;
 }
 
+double tfh_all_work_s(const struct tfh_accounts *accounts, double step)
+{
+	double used, allowed;
+
+	if (!tfh_processors(accounts, &used, &allowed) || !(used > 0))
+		return 0;
+	return fmin((used + tfh_steps_wait(accounts)) * step / allowed, step);
+}
+
 double tfh_drivers_ran(const struct tfh_accounts *accounts)
 {
 	double used = in_use(accounts, tfh_drivers_between);

@@ -325,18 +325,6 @@ static void keep_fetching(const struct tfh_samples *all, struct tfh_whatif *w, d
 	w->step_s = fetched;
 }
 
-/* The step if the pipeline's work moves ahead of it, but stays: the job's CPU time, on all CPUs
- * that it may use, of which it gets the share that its threads got when they could run. Overlap
- * hides work only where CPUs are left. 0: not known. */
-static double with_all_work(const struct tfh_accounts *accounts, double step)
-{
-	double used, allowed;
-
-	if (!tfh_processors(accounts, &used, &allowed) || !(used > 0))
-		return 0;
-	return fmin((used + tfh_steps_wait(accounts)) * step / allowed, step);
-}
-
 static void point(const struct tfh_device *d, const struct tfh_samples *all,
 		  const struct tfh_result *r, struct tfh_whatif *w, double step)
 {
@@ -369,7 +357,7 @@ static void point(const struct tfh_device *d, const struct tfh_samples *all,
 		w->high_s = step;
 		return;
 	}
-	double all_work = w->remove == TFH_REMOVE_INPUT ? with_all_work(d->accounts, step) : 0;
+	double all_work = w->remove == TFH_REMOVE_INPUT ? tfh_all_work_s(d->accounts, step) : 0;
 	high = w->high_s = fmax(w->high_s, all_work);
 	/* Wider than any interval printed with a point. */
 	if (all_work - got > TFH_PREDICT_WIDEST * fmax(got, step - got))

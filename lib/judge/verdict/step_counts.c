@@ -1,9 +1,10 @@
-/* The list of steps in a result, and their numbers and times by class. */
+/* The list of steps in a result, and their numbers and times by class and by kind of segment. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
 #include "judge/verdict/classify.h"
+#include "judge/verdict/verdict.h"
 
 int tfh_expand_steps(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
@@ -123,4 +124,56 @@ int tfh_turn_steps(struct tfh_result *r, enum tfh_class from, enum tfh_class to,
 	}
 	memset(r->steps.classes, 0, sizeof(r->steps.classes));
 	return count_classes(r, r->steps.total_s);
+}
+
+/* Steps from one checkpoint to the next; NAN: there are fewer than two checkpoints. */
+static double checkpoints_apart(const struct tfh_accounts *accounts)
+{
+	uint64_t n = 0, at = 0, first = 0, last = 0;
+
+	TFH_EACH (i, accounts->loops->window.n) {
+		const struct tfh_window *w = &accounts->loops->window.v[i];
+		uint8_t segment = accounts->use[i].segment;
+		at += segment != TFH_SEGMENT_EVAL ? w->steps : 0;
+		if (segment != TFH_SEGMENT_CHECKPOINT)
+			continue;
+		first = n++ ? first : at;
+		last = at;
+	}
+	return n > 1 ? (double)(last - first) / (double)(n - 1) : NAN;
+}
+
+void tfh_fill_segments(const struct tfh_accounts *accounts, double last_gap_s, struct tfh_result *r)
+{
+	int64_t ns[TFH_SEGMENT_COUNT];
+	uint32_t n[TFH_SEGMENT_COUNT];
+
+	memcpy(ns, accounts->loops->segment_ns, sizeof(ns));
+	memcpy(n, accounts->loops->segment_n, sizeof(n));
+	/* Windows that turned out not to be training. */
+	TFH_EACH (i, accounts->loops->window.n) {
+		const struct tfh_window *w = &accounts->loops->window.v[i];
+		uint8_t segment = accounts->use[i].segment;
+		if (segment != TFH_SEGMENT_CHECKPOINT && segment != TFH_SEGMENT_COMPILE &&
+		    segment != TFH_SEGMENT_STALL)
+			continue;
+		int64_t took = (int64_t)(accounts->step.v[i].dur_s * 1e9);
+		ns[TFH_SEGMENT_TRAIN] -= took;
+		n[TFH_SEGMENT_TRAIN] -= w->steps;
+		ns[segment] += took;
+		n[segment]++;
+	}
+	if (last_gap_s > 0 && tfh_recurring_of(r, TFH_SEGMENT_BETWEEN)) {
+		ns[TFH_SEGMENT_BETWEEN] += (int64_t)(last_gap_s * 1e9);
+		n[TFH_SEGMENT_BETWEEN]++;
+	}
+	for (int k = 0; k < TFH_SEGMENT_COUNT; k++) {
+		if (!n[k])
+			continue;
+		struct tfh_segment_sum *s = &r->segments[r->n_segments++];
+		s->kind = k;
+		s->count = n[k];
+		s->total_s = (double)ns[k] / 1e9;
+		s->every_steps = k == TFH_SEGMENT_CHECKPOINT ? checkpoints_apart(accounts) : NAN;
+	}
 }

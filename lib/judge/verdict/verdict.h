@@ -44,6 +44,10 @@ double tfh_last_gap_s(const struct tfh_accounts *accounts);
 /* run_parts.c: makes r->tree agree with the steps. Runs after the causes of loops are known.
  * 0 or -ENOMEM. */
 int tfh_settle_tree(const struct tfh_accounts *accounts, double last_gap_s, struct tfh_result *r);
+/* step_counts.c: how many segments of each kind there are, and their times. Runs after what recurs
+ * is known. */
+void tfh_fill_segments(const struct tfh_accounts *accounts, double last_gap_s,
+		       struct tfh_result *r);
 
 /* machine_findings.c: what samples of the machine show for the whole run */
 void tfh_find_machine(const struct tfh_run *run, struct tfh_result *r);

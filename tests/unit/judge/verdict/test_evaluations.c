@@ -10,16 +10,6 @@ static const gen_stack stacks[] = {
 	[AT_SAVE] = {{"/job/train.py", "save", 50, false}},
 };
 
-static struct gen *job(void)
-{
-	struct gen *g = gen_new();
-
-	GEN_STACKS(&g->feed, stacks);
-	g->name[TFT_NAME_STRING][3] = "Optimizer.step#SGD.step";
-	g->name[TFT_NAME_OP][1] = "Engine::execute";
-	return g;
-}
-
 /* A step of 10 ms. */
 static void step(struct gen *g, double t)
 {
@@ -34,9 +24,12 @@ static void step(struct gen *g, double t)
 static void test_line(void **state)
 {
 	(void)state;
-	struct gen *g = job();
+	struct gen *g = gen_new();
 	double t = 100;
 
+	GEN_STACKS(&g->feed, stacks);
+	g->name[TFT_NAME_STRING][3] = "Optimizer.step#SGD.step";
+	g->name[TFT_NAME_OP][1] = "Engine::execute";
 	for (int epoch = 0; epoch < 8; epoch++) {
 		for (int i = 0; i < 30; i++, t += 10)
 			step(g, t);
@@ -65,7 +58,6 @@ static void test_last_gap(void **state)
 	double t = 100;
 
 	GEN_STACKS(&g->feed, stacks);
-
 	for (int epoch = 0; epoch < 4; epoch++) {
 		for (int i = 0; i < 40; i++) {
 			gen_sample(g, 0, t + 4, TFT_STATE_RUNNING, AT_STEP, 8);
