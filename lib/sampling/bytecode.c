@@ -366,46 +366,43 @@ static bool is_before(const struct tfh_py_code_loop *a, const struct tfh_py_code
 	return a->lo != b->lo ? a->lo < b->lo : a->hi > b->hi;
 }
 
-static uint32_t find_loops(struct tfh_units *b, struct tfh_py_code_loop loop[TFH_PY_CODE_LOOPS])
+static int find_loops(struct tfh_units *b, struct tfh_py_code_loop loop[TFH_PY_CODE_LOOPS])
 {
 	struct head head[HEADS];
-	uint32_t heads = find_heads(b, head), n = 0;
-	bool any = false;
+	uint32_t heads = find_heads(b, head);
+	int n = 0;
 
 	for (uint32_t i = 0; i < heads; i++) {
 		struct tfh_py_code_loop l = look_at(b, &head[i]);
-		uint32_t at = n;
+		int at = n;
 
 		if (!l.is_for && !l.counter.where)
 			continue;
 		if (n == TFH_PY_CODE_LOOPS)
-			return 0;
-		any |= l.counter.where || l.of_range || l.yields;
+			return -1;
 		for (; at && is_before(&l, &loop[at - 1]); at--)
 			loop[at] = loop[at - 1];
 		loop[at] = l;
 		n++;
 	}
-	return any ? n : 0;
+	return n;
 }
 
-uint32_t tfh_py_code_loops(const struct tfh_py_function *f,
-			   struct tfh_py_code_loop loop[TFH_PY_CODE_LOOPS])
+int tfh_py_code_loops(const struct tfh_py_function *f,
+		      struct tfh_py_code_loop loop[TFH_PY_CODE_LOOPS])
 {
 	struct tfh_units *b;
 
 	if (f->units > UNITS || !tfh_map_once(&bytecode, sizeof(*bytecode)))
-		return 0;
+		return -1;
 	b = bytecode;
 	b->f = f;
 	b->n = f->units;
 	if (!tfh_units_read(b))
-		return 0;
+		return -1;
 	b->stores = 0;
 	for (uint32_t i = 0; i < b->n && b->stores < COUNTERS; i++)
 		if (tfh_units_is_instruction(b, i) && tfh_units_counts(b, (uint16_t)i))
 			b->store[b->stores++] = (uint16_t)i;
-	return b->stores || f->minor >= RANGES || memchr(b->op, TFH_PY_OP_YIELD, b->n)
-		       ? find_loops(b, loop)
-		       : 0;
+	return find_loops(b, loop);
 }

@@ -56,9 +56,9 @@ struct tfh_py_function {
 	void *arg;
 };
 
-/* Finds loops, those around others first. Returns their number; 0: of none it is known what counts
- * it, or where its range begins, and none yields. To be used by one thread only. */
-uint32_t tfh_py_code_loops(const struct tfh_py_function *f,
-			   struct tfh_py_code_loop loop[TFH_PY_CODE_LOOPS]);
+/* Finds all `for` loops, and others that have a counter, those around others first. Returns their
+ * number; -1: the bytecode is not known, or has too many. To be used by one thread only. */
+int tfh_py_code_loops(const struct tfh_py_function *f,
+		      struct tfh_py_code_loop loop[TFH_PY_CODE_LOOPS]);
 
 #endif

@@ -197,7 +197,7 @@ static void fetch_parts(const struct counter_reading *r, uint64_t bytecode, uint
 		     3);
 }
 
-static uint32_t find(struct counter_reading *r, struct tfh_py_code_loop loop[TFH_PY_CODE_LOOPS])
+static int find(struct counter_reading *r, struct tfh_py_code_loop loop[TFH_PY_CODE_LOOPS])
 {
 	bool located = r->py->minor >= LOCATED;
 	uint64_t code = r->frame->code, at, units;
@@ -211,7 +211,7 @@ static uint32_t find(struct counter_reading *r, struct tfh_py_code_loop loop[TFH
 	const uint8_t *p;
 
 	if (!bytecode_of(r, &at, &units) || units > TFH_PY_UNITS_MOST)
-		return 0;
+		return -1;
 	f.units = (uint32_t)units;
 	fetch_parts(r, at, f.units);
 	p = tfh_py_copied(r->c, code + r->py->at.code_first - before, ARGUMENTS_BYTES);
@@ -222,20 +222,21 @@ static uint32_t find(struct counter_reading *r, struct tfh_py_code_loop loop[TFH
 	    !tuple_of(r, located ? CODE_CONSTANTS : CODE_CONSTANTS_10, &r->constants,
 		      &r->n_constants) ||
 	    !tuple_of(r, located ? CODE_NAMES : CODE_NAMES_10, &r->names, &r->n_names))
-		return 0;
+		return -1;
 	f.unit = tfh_py_copied(r->c, at, 2 * f.units);
-	return f.unit ? tfh_py_code_loops(&f, loop) : 0;
+	return f.unit ? tfh_py_code_loops(&f, loop) : -1;
 }
 
-/* The loops of the frame's function, found once. Returns the number of the first one. */
-static uint32_t loops_of(struct counter_reading *r, struct tfh_py_counters *k, uint32_t *n)
+/* The loops of the frame's function, found once. Returns the number of the first one; *n -1: they
+ * are not known. */
+static uint32_t loops_of(struct counter_reading *r, struct tfh_py_counters *k, int *n)
 {
 	struct tfh_py_frame head = {.code = r->frame->code};
 	uint64_t mark = tfh_py_copied_mark(r->py, &head, r->c, 0);
-	uint32_t slot = (uint32_t)(mark >> 32) % TFH_PY_COUNTED_CODES, free = slot;
+	uint32_t slot = (uint32_t)(mark >> 32) % TFH_PY_COUNTED_CODES, free = slot, found;
 	struct tfh_py_code_loop loop[TFH_PY_CODE_LOOPS];
 
-	*n = 0;
+	*n = -1;
 	if (!mark)
 		return 0;
 	for (uint32_t i = 0; i < PROBES; i++) {
@@ -249,14 +250,15 @@ static uint32_t loops_of(struct counter_reading *r, struct tfh_py_counters *k, u
 			free = at;
 	}
 	*n = find(r, loop);
-	if (k->n + *n > TFH_PY_COUNTED_LOOPS)
+	found = *n > 0 ? (uint32_t)*n : 0;
+	if (k->n + found > TFH_PY_COUNTED_LOOPS)
 		memset(k, 0, sizeof(*k)); /* many functions: they are looked at again */
 	k->code[free].mark = mark;
 	k->code[free].first = k->n;
-	k->code[free].n = (uint16_t)*n;
-	memcpy(k->loop + k->n, loop, *n * sizeof(*loop));
-	memset(k->entry + k->n, 0, *n * sizeof(*k->entry));
-	k->n = (uint16_t)(k->n + *n);
+	k->code[free].n = (int16_t)*n;
+	memcpy(k->loop + k->n, loop, found * sizeof(*loop));
+	memset(k->entry + k->n, 0, found * sizeof(*k->entry));
+	k->n = (uint16_t)(k->n + found);
 	return k->code[free].first;
 }
 
@@ -398,26 +400,26 @@ static struct tfh_py_counted counted(const struct tfh_py_code_loop *l, int64_t v
 	return out;
 }
 
-uint32_t tfh_py_loops_at(const struct tfh_py *py, struct tfh_py_counters *k,
-			 struct tfh_py_copies *c, const struct tfh_py_frame *frame,
-			 uint16_t loop[TFH_PY_CODE_LOOPS])
+int tfh_py_loops_at(const struct tfh_py *py, struct tfh_py_counters *k, struct tfh_py_copies *c,
+		    const struct tfh_py_frame *frame, uint16_t loop[TFH_PY_CODE_LOOPS])
 {
 	struct counter_reading r = {.py = py, .c = c, .frame = frame};
-	uint32_t of, first = loops_of(&r, k, &of), n = 0;
+	int of, n = 0;
+	uint32_t first = loops_of(&r, k, &of);
 
-	for (uint32_t i = first; i < first + of; i++)
-		if (progress_in(&k->loop[i], frame->at) != OUTSIDE)
-			loop[n++] = (uint16_t)i;
-	return n;
+	for (int i = 0; i < of; i++)
+		if (progress_in(&k->loop[first + (uint32_t)i], frame->at) != OUTSIDE)
+			loop[n++] = (uint16_t)(first + (uint32_t)i);
+	return of < 0 ? of : n;
 }
 
 bool tfh_py_yields_at(const struct tfh_py *py, struct tfh_py_counters *k, struct tfh_py_copies *c,
 		      const struct tfh_py_frame *frame)
 {
 	uint16_t loop[TFH_PY_CODE_LOOPS];
-	uint32_t n = tfh_py_loops_at(py, k, c, frame, loop);
+	int n = tfh_py_loops_at(py, k, c, frame, loop);
 
-	return n && k->loop[loop[n - 1]].yields;
+	return n > 0 && k->loop[loop[n - 1]].yields;
 }
 
 bool tfh_py_counted(const struct tfh_py *py, struct tfh_py_counters *k, struct tfh_py_copies *c,

@@ -17,11 +17,12 @@ enum tfh_py_count {
 
 /* The loops of code objects that were met. They are valid for one process; begin with zeros. */
 #define TFH_PY_COUNTED_CODES 512u
-#define TFH_PY_COUNTED_LOOPS 128u
+#define TFH_PY_COUNTED_LOOPS 512u
 struct tfh_py_counters {
 	struct {
 		uint64_t mark;
-		uint16_t first, n;
+		uint16_t first;
+		int16_t n; /* -1: not known */
 	} code[TFH_PY_COUNTED_CODES];
 	struct tfh_py_code_loop loop[TFH_PY_COUNTED_LOOPS];
 	/* Where globals and attributes of the counter and of its end were found in their dicts. */
@@ -30,10 +31,9 @@ struct tfh_py_counters {
 };
 
 /* Puts the numbers of the loops that the frame is in into `loop`, outermost first: all `for` loops,
- * and those that have a counter, if any loop of the function has one. Returns how many. */
-uint32_t tfh_py_loops_at(const struct tfh_py *py, struct tfh_py_counters *k,
-			 struct tfh_py_copies *c, const struct tfh_py_frame *frame,
-			 uint16_t loop[TFH_PY_CODE_LOOPS]);
+ * and others that have a counter. Returns how many; -1: the function's loops are not known. */
+int tfh_py_loops_at(const struct tfh_py *py, struct tfh_py_counters *k, struct tfh_py_copies *c,
+		    const struct tfh_py_frame *frame, uint16_t loop[TFH_PY_CODE_LOOPS]);
 
 /* Whether the innermost loop that a generator's frame is in yields once in each iteration. */
 bool tfh_py_yields_at(const struct tfh_py *py, struct tfh_py_counters *k, struct tfh_py_copies *c,

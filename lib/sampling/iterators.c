@@ -26,6 +26,7 @@
 
 enum kind {
 	UNKNOWN,
+	NO_ITERATOR,
 	CALLABLE, /* such as the end of a context manager */
 	RANGE,
 	INDEX_OF,
@@ -118,8 +119,9 @@ static enum kind kind_of_words(const struct loop_reading *r, const uint64_t word
 	const uint8_t *name = word[NAME] ? tfh_py_copied(r->c, word[NAME], NAME_BYTES) : NULL;
 	enum kind kind = kind_named(name);
 
-	return kind == UNKNOWN && name && word[NEXT] && tfh_py_keeps(r->py, word[FLAGS]) ? OBJECT
-											 : kind;
+	if (kind != UNKNOWN || !name)
+		return kind;
+	return !word[NEXT] ? NO_ITERATOR : tfh_py_keeps(r->py, word[FLAGS]) ? OBJECT : UNKNOWN;
 }
 
 /* Finds out the kinds of the types that were not met before: of all at once, since a system call
@@ -455,23 +457,6 @@ static bool loop_of(const struct loop_reading *r, uint64_t object, int depth,
 	return depth < NESTED && loop_of_kind(r, object, kind_of(r, object), depth, out);
 }
 
-/* Removes the iterators that a frame only passes on: up to 3.10, arguments stay on the caller's
- * stack. The loop is in the innermost frame that has them. */
-static uint32_t without_passed(struct tfh_py_loop *loop, uint32_t n)
-{
-	uint32_t kept = 0;
-
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t k = i + 1;
-
-		while (k < n && loop[k].iterator != loop[i].iterator)
-			k++;
-		if (k == n)
-			loop[kept++] = loop[i];
-	}
-	return kept;
-}
-
 /* What is on the stacks of the searched frames, the outermost first. */
 struct stacked {
 	uint32_t n, frame[FRAMES_MOST * SLOTS];
@@ -522,9 +507,15 @@ static bool stacked_loop(const struct loop_reading *r, const struct stacked *on,
 static bool next_loop(const struct loop_reading *r, const struct stacked *on, uint32_t *at,
 		      uint32_t end, struct tfh_py_loop *out)
 {
-	while (*at < end && kind_of_type(r, on->type[*at]) == CALLABLE)
-		*at += 1 + (r->py->minor >= CONTEXT_OBJECT && on->behind[*at]);
-	return *at < end && stacked_loop(r, on, (*at)++, out);
+	for (; *at < end; ++*at) {
+		enum kind kind = kind_of_type(r, on->type[*at]);
+
+		if (kind == CALLABLE)
+			*at += r->py->minor >= CONTEXT_OBJECT && on->behind[*at];
+		else if (kind != NO_ITERATOR)
+			return stacked_loop(r, on, (*at)++, out);
+	}
+	return false;
 }
 
 /* The code may show where a range begins whose iterator does not. */
@@ -538,16 +529,19 @@ static void begin_at(const struct tfh_py_code_loop *l, struct tfh_py_loop *out)
 
 /* Adds the loops of a frame, outermost first: those that iterators on the stack count, and others
  * by the program's counters. Returns their number. *cut: one of them changed meanwhile, and was
- * left out with all that is inside of it. */
+ * left out with all that is inside of it. Iterators beyond those of the function's loops belong to
+ * calls that are being made, list(map(f, x)): what C code takes from them is no loop of the
+ * program. */
 static uint32_t add_loops(const struct loop_reading *r, const struct tfh_py_frame *frame,
 			  const struct stacked *on, uint32_t at, uint32_t end,
 			  struct tfh_py_loop *out, uint32_t most, bool *cut)
 {
 	struct tfh_py_counters *k = r->types->counters;
 	uint16_t loop[TFH_PY_CODE_LOOPS];
-	uint32_t of = k ? tfh_py_loops_at(r->py, k, r->c, frame, loop) : 0, n = 0;
+	int of = k ? tfh_py_loops_at(r->py, k, r->c, frame, loop) : -1;
+	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < of && n < most; i++) {
+	for (int i = 0; i < of && n < most; i++) {
 		struct tfh_py_counted l;
 
 		if (k->loop[loop[i]].is_for && next_loop(r, on, &at, end, &out[n])) {
@@ -558,14 +552,14 @@ static uint32_t add_loops(const struct loop_reading *r, const struct tfh_py_fram
 		if (*cut)
 			return n;
 		if (l.known && l.done < COUNT_MOST)
-			out[n++] = (struct tfh_py_loop){.done = l.done,
-							.left = l.left,
-							.sure = l.count == TFH_PY_COUNTER ||
-								l.count == TFH_PY_COUNTER_ON,
-							.iterator = frame->frame + 2 * i + 1,
-							.count = l.count};
+			out[n++] = (struct tfh_py_loop){
+				.done = l.done,
+				.left = l.left,
+				.sure = l.count == TFH_PY_COUNTER || l.count == TFH_PY_COUNTER_ON,
+				.iterator = frame->frame + 2 * (uint32_t)i + 1,
+				.count = l.count};
 	}
-	for (; at < end && n < most; at++)
+	for (; of < 0 && at < end && n < most; at++)
 		n += stacked_loop(r, on, at, &out[n]);
 	return n;
 }
@@ -591,5 +585,5 @@ uint32_t tfh_py_loops(const struct tfh_py *py, struct tfh_py_types *types, struc
 		for (uint32_t k = 0; k < of; k++)
 			out[found++].frame = i;
 	}
-	return without_passed(out, found);
+	return found;
 }

@@ -4,7 +4,7 @@ come, and the report counts their iterations: in epochs over a range, a list, a 
 islice, a reversed list, and objects that keep a generator; as many as the job makes, exactly (but where a range that begins with 1 is made elsewhere, from 3.12 on: one
 more). So it does with loops that the program counts itself, in a variable that grows by 1 in every iteration: local, global, of a
 closure, an attribute, with `continue` and `break`, also over batches of a class's own iterator. A variable that grows only sometimes,
-and a `while` loop without any, show no steps. The digest gives the same report."""
+and a `while` loop without any, show no steps. What C code takes from an iterator, list(map(f, x)), is no loop. The digest gives the same report."""
 import json
 import os
 import subprocess
@@ -51,6 +51,24 @@ def main():
     for e in range(3):
         epoch(%s)
     print(3 * N)
+main()
+"""
+CALL = """
+import time
+def work(i):
+    end = time.perf_counter() + 0.003
+    while time.perf_counter() < end: sum(range(200))
+    return i
+def scores():
+    try:
+        return list(map(work, range(30)))
+    finally:
+        pass
+def main():
+    for step in list(range(15)):
+        with open("/dev/null"):
+            scores()
+    print(15)
 main()
 """
 WHILE = """
@@ -206,6 +224,11 @@ for number, (version, python) in enumerate(every.items() if isinstance(every, di
         check(loop and loop["function"] == "epoch" and report["steps"]["clock"] == "loop", name, over, loop, report["steps"])
         check(steps == int(out) or (first and steps == int(out) + 3), name, over, steps, out)
         check(0.003 < (report["steps"]["median_s"] or 0) < 0.05, name, over, report["steps"])
+    # What C code takes from an iterator is part of the step: the loop around it counts.
+    report, out = judged("%s_call" % version, CALL, python)
+    if report and report["sampled"]["samples"] >= 40:
+        loop = report["sampled"]["step_loop"]
+        check(loop and loop["function"] == "main" and report["steps"]["total"] == int(out), version, "call", loop, report["steps"], out)
     # An iterator of a class that keeps a generator: what that one gives in each iteration of its loop is counted, and nothing else.
     for over in ("Passes(N)", "Groups(N)") if tuple(map(int, version.split(".")[:2])) >= (3, 11) else ():
         report, out = judged(version + over[:6], JOB % (100, over), python)

@@ -136,12 +136,13 @@ int reader_counted(int of, int64_t *out)
 {
 	const struct tfh_py *py = tfh_py();
 	uint16_t loop[TFH_PY_CODE_LOOPS];
-	uint32_t n = prepare() ? frames(py, 1) : 0, loops;
+	uint32_t n = prepare() ? frames(py, 1) : 0;
+	int loops;
 
 	if (of < 0 || (uint32_t)of >= n)
 		return 0;
 	loops = tfh_py_loops_at(py, &room->counters, &room->copies, &room->frame[of], loop);
-	for (uint32_t i = 0; i < loops; i++, out += 8) {
+	for (int i = 0; i < loops; i++, out += 8) {
 		const struct tfh_py_code_loop *l = &room->counters.loop[loop[i]];
 		struct tfh_py_counted c;
 
@@ -157,7 +158,7 @@ int reader_counted(int of, int64_t *out)
 		out[6] = (int64_t)c.done;
 		out[7] = c.left == TFH_PY_LEFT_UNKNOWN ? -1 : (int64_t)c.left;
 	}
-	return (int)loops;
+	return loops < 0 ? 0 : loops;
 }
 
 /* Looks at another thread so many times, up to 0.2 ms apart, as the recorder does; writes each stack as a line, frames
