@@ -272,9 +272,9 @@ static double updating_s(const struct tfh_accounts *accounts)
 
 /*
  * Computing on a CPU: the line of the ops that samples saw between the recorded calls. But if the
- * executed calls of one line (a backward pass, a function of TensorFlow) take much longer than the
- * rest without the optimizer, by more than a backward pass usually exceeds its forward pass, the
- * slow op is in those calls.
+ * executed calls of one line (a backward pass, a function of TensorFlow) take longer than that line,
+ * and much longer than the rest without the optimizer, by more than a backward pass usually exceeds
+ * its forward pass, the slow op is in those calls.
  */
 static void choose_computing(const struct call_lines *x, struct tfh_result *r)
 {
@@ -282,11 +282,12 @@ static void choose_computing(const struct call_lines *x, struct tfh_result *r)
 	       steps = (double)x->accounts->train_steps;
 	double rest_s = of_s - (r->found.line.file ? updating_s(x->accounts) : 0);
 	double times = r->found.line.file ? TFH_VERDICT_BACKWARD_TIMES : 1;
+	double seen_s = r->found.line.file ? r->found.line.s_per_step : 0;
 
 	r->found.line.of_s = of_s;
 	TFH_EACH (i, x->made.n) {
 		double s = (double)x->made.v[i].ns / 1e9 / steps;
-		if (s > times * (rest_s - s))
+		if (s > seen_s && s > times * (rest_s - s))
 			name(&x->made.v[i], fmin(s, of_s), of_s, &r->found.line);
 	}
 }

@@ -1,4 +1,5 @@
-/* On a CPU, the line of a backward pass is named if it takes over two thirds of the computing, the line of the forward pass otherwise.
+/* On a CPU, the line of a backward pass is named if it takes over two thirds of the computing, the line of the forward pass otherwise;
+ * neither if the optimizer takes longer.
  * Of a function whose lines together take most of the time, a line is named, although a single line elsewhere takes longer than each
  * of them; not if that one takes over half as long as all of them. */
 #include "../analyze_gen.h"
@@ -112,6 +113,7 @@ static void test_backward(void **state)
 	computes(3, 12, 0, 2);
 	computes(0.5, 5, 4, 2); /* the optimizer is no part of the forward pass */
 	computes(4, 5, 4.5, 3);
+	computes(1, 6, 12, 3); /* it may take longest itself */
 }
 
 int main(void)
