@@ -9,6 +9,7 @@ struct progress {
 	uint32_t changed;  /* sample at which its iteration was first seen to differ */
 	double changed_ns; /* between that sample and the one before; negative: not seen */
 	uint64_t done;
+	bool waits; /* the sample */
 };
 
 struct entry_walk {
@@ -98,6 +99,12 @@ static void find_base(struct entry_walk *w, struct tfh_loop_entry *before,
 		e->base = l->done - 1;
 }
 
+/* Whether the sample waits for what is computed elsewhere. */
+static bool waits(const struct entry_walk *w)
+{
+	return w->s->weight && w->s->weight[w->sample].waits;
+}
+
 static int new_entry(struct entry_walk *w, uint32_t path, const struct tfh_start_loop *l,
 		     uint32_t parent, uint64_t parent_done)
 {
@@ -115,7 +122,8 @@ static int new_entry(struct entry_walk *w, uint32_t path, const struct tfh_start
 	e.done = l->done - e.base;
 	/* In its first iteration it has just begun; otherwise it is not known when. */
 	p = (struct progress){.changed_ns = e.done == 1 ? between(w->s, w->sample) : -1,
-			      .done = e.done};
+			      .done = e.done,
+			      .waits = waits(w)};
 	rc = TFH_PUSH(w->out->entry, e);
 	if (!rc)
 		rc = TFH_PUSH(w->progress, p);
@@ -139,7 +147,9 @@ static int add_progress(struct entry_walk *w, uint32_t entry, uint64_t done, uin
 		rc = TFH_PUSH(w->out->span,
 			      ((struct tfh_loop_span){.entry = entry - 1,
 						      .iterations = (double)(done - p->done),
-						      .ns = now - p->changed_ns}));
+						      .ns = now - p->changed_ns,
+						      .waits = p->waits && waits(w)}));
+	p->waits = waits(w);
 	p->changed_ns = now;
 	p->done = done;
 	return rc;

@@ -42,6 +42,7 @@ struct tfh_loop_entry {
 struct tfh_loop_span {
 	uint32_t entry;
 	double iterations, ns;
+	bool waits; /* at both of these, the loop waited for computing elsewhere */
 };
 
 /* A sample in a loop. */

@@ -85,13 +85,18 @@ int tfh_sampled_tree(const struct tfh_start *s, const struct tfh_sampled_steps *
 		     struct tfh_result *r)
 {
 	double first = (double)(s->sample[steps->first].t - born) / 1e9,
-	       last = (double)(s->sample[steps->last].t - born) / 1e9;
-	struct tfh_part_of_run *tree = tfh_result_alloc(r, 4, sizeof(*tree));
+	       last = (double)(s->sample[steps->until].t - born) / 1e9;
+	struct tfh_part_of_run *tree = tfh_result_alloc(r, 5, sizeof(*tree));
+	double between = steps->between_ns / 1e9;
+	uint32_t n = 3;
 
 	if (!tree)
 		return -ENOMEM;
 	first = fmin(fmax(first, 0), r->tree[0].wall_s);
 	last = fmin(fmax(last, first), r->tree[0].wall_s);
+	between = fmin(between, last - first);
+	if (between * TFH_LOOPS_LEAST_PART < r->tree[0].wall_s)
+		between = 0;
 	tree[0] = r->tree[0];
 	tree[1] = (struct tfh_part_of_run){
 		.kind = TFH_BRANCH_STARTUP, .name = "", .count = 1, .runs = 1, .wall_s = first};
@@ -100,15 +105,22 @@ int tfh_sampled_tree(const struct tfh_start *s, const struct tfh_sampled_steps *
 					   .count = steps->steps,
 					   .runs = steps->times,
 					   .begin_s = first,
-					   .wall_s = last - first};
-	tree[3] = (struct tfh_part_of_run){.kind = TFH_BRANCH_AFTER,
-					   .name = "",
-					   .count = 1,
-					   .runs = 1,
-					   .begin_s = last,
-					   .wall_s = tree[0].wall_s - last};
+					   .wall_s = last - first - between};
+	if (between > 0)
+		tree[n++] = (struct tfh_part_of_run){.kind = TFH_BRANCH_BETWEEN,
+						     .name = "",
+						     .count = steps->times,
+						     .runs = steps->times,
+						     .begin_s = first,
+						     .wall_s = between};
+	tree[n++] = (struct tfh_part_of_run){.kind = TFH_BRANCH_AFTER,
+					     .name = "",
+					     .count = 1,
+					     .runs = 1,
+					     .begin_s = last,
+					     .wall_s = tree[0].wall_s - last};
 	r->tree = tree;
-	r->n_tree = 4;
+	r->n_tree = n;
 	return 0;
 }
 

@@ -19,6 +19,10 @@ struct tfh_sampled_steps {
 	uint64_t times;	      /* how often the loop was entered */
 	double step_s;	      /* mean of the iterations but exceptional ones; NAN: not known */
 	uint32_t first, last; /* its first and last sample */
+	/* Between its entries and after the last one, the loop around it does something else, until
+	 * a sample. */
+	double between_ns;
+	uint32_t until;
 	/* Of each sample, the iteration since the run's start that it is in; 0: outside of the
 	 * loop. */
 	uint32_t *step;

@@ -19,6 +19,7 @@ struct candidate {
 	double ns, waits, caused; /* caused: by its iterations, also outside of it */
 	double usual, fast; /* ns of an iteration: usually (NAN: unknown), of the fastest tenth */
 	double pace;	    /* usual, or the mean of all; 0: unknown */
+	double awaited;	    /* while it waited for what it had queued; 0: unknown */
 	uint64_t most;	    /* most iterations of an entry that were seen */
 	double seen, per_entry, iterations;
 	bool exact;
@@ -161,6 +162,22 @@ static double fast_of(const struct loop_choice *c, uint32_t loop)
 	return c->loop.v[loop].pace;
 }
 
+/* How long an iteration takes while the loop waits for what it has queued: it goes on as fast as
+ * that is computed. 0: it was not seen to. */
+static double awaited_ns(const struct loop_choice *c, uint32_t loop)
+{
+	double ns = 0, iterations = 0;
+
+	for (size_t i = 0; i < c->of.span.n; i++) {
+		const struct tfh_loop_span *s = &c->of.span.v[i];
+		if (!s->waits || c->of.entry.v[s->entry].loop != loop)
+			continue;
+		ns += s->ns;
+		iterations += s->iterations;
+	}
+	return iterations >= TFH_LOOPS_FEWEST_STEPS ? ns / iterations : 0;
+}
+
 static int by_sample(const void *key, const void *element)
 {
 	uint32_t sample = *(const uint32_t *)key;
@@ -169,17 +186,24 @@ static int by_sample(const void *key, const void *element)
 	return sample < at->sample ? -1 : sample > at->sample;
 }
 
+/* Whether a sample is at these lines of a loop's frame. */
+static bool at_lines(const struct loop_choice *c, uint32_t of, uint32_t lo, uint32_t hi,
+		     uint32_t sample)
+{
+	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+	const struct tfh_loop_path *path = &c->of.path.v[of];
+	uint32_t n = tfh_start_frames(c->s, c->s->sample[sample].place, frame, TFH_VERDICT_FRAMES);
+	const struct tfh_model_line *f = &frame[n >= path->depth ? n - path->depth : 0];
+
+	return n >= path->depth && tfh_same_function(f, &path->line) && f->line >= lo &&
+	       f->line <= hi;
+}
+
 /* Whether a sample without any loop is nevertheless at the lines of this one: a loop that goes on
  * while it is read is not in the sample. */
 static bool may_be_in(const struct loop_choice *c, const struct tfh_loop_entry *e, uint32_t sample)
 {
-	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
-	const struct tfh_loop_path *path = &c->of.path.v[e->path];
-	uint32_t n = tfh_start_frames(c->s, c->s->sample[sample].place, frame, TFH_VERDICT_FRAMES);
-	const struct tfh_model_line *f = &frame[n >= path->depth ? n - path->depth : 0];
-
-	return n >= path->depth && tfh_same_function(f, &path->line) && f->line >= e->lo &&
-	       f->line <= e->hi &&
+	return at_lines(c, e->path, e->lo, e->hi, sample) &&
 	       !bsearch(&sample, c->of.at.v, c->of.at.n, sizeof(*c->of.at.v), by_sample);
 }
 
@@ -267,6 +291,7 @@ static int count_iterations(struct loop_choice *c, uint32_t loop)
 	l->usual = usual_ns(c, loop);
 	l->pace = l->usual > 0 ? l->usual : done > 0 ? l->ns / done : 0;
 	l->fast = fast_of(c, loop);
+	l->awaited = awaited_ns(c, loop);
 	for (size_t i = 0; i < c->of.entry.n; i++) {
 		struct tfh_loop_entry *e = &c->of.entry.v[i];
 		if (e->loop != loop)
@@ -387,9 +412,38 @@ static int number(const struct loop_choice *c, uint32_t loop, struct tfh_sampled
 	return before && out->step ? 0 : -ENOMEM;
 }
 
+/* The time that the iterations of the loop around this one take besides its own: an evaluation at
+ * each epoch's end. What they wait for because this one has queued it, `queued`, is none of it. */
+static void find_between(const struct loop_choice *c, uint32_t loop, double queued,
+			 struct tfh_sampled_steps *out)
+{
+	const struct candidate *l = &c->loop.v[loop];
+	const struct tfh_loop_sample *at = c->of.at.v;
+	size_t n = c->of.at.n;
+	double ns = 0;
+
+	out->until = l->last;
+	for (size_t i = 0, k; i < n && l->parent; i = k) {
+		bool around = false, in = false;
+		uint32_t s = at[i].sample;
+
+		for (k = i; k < n && at[k].sample == s; k++) {
+			around |= c->of.entry.v[at[k].entry].loop + 1 == l->parent;
+			in |= c->of.entry.v[at[k].entry].loop == loop;
+		}
+		if (s <= l->first || !around || in || at_lines(c, l->path, l->lo, l->hi, s))
+			continue;
+		ns += (double)(c->s->sample[s].t - c->s->sample[s - 1].t);
+		out->until = s > out->until ? s : out->until;
+	}
+	out->between_ns = fmax(ns - queued, 0);
+}
+
 static int describe(struct loop_choice *c, uint32_t loop, struct tfh_sampled_steps *out)
 {
 	const struct candidate *l = &c->loop.v[loop];
+	double caused = l->awaited > 0 ? fmin(l->caused, fmax(l->awaited * l->iterations, l->ns))
+				       : l->caused;
 
 	out->line = c->of.path.v[l->path].line;
 	out->line.line = l->lo;
@@ -402,8 +456,9 @@ static int describe(struct loop_choice *c, uint32_t loop, struct tfh_sampled_ste
 	out->first = l->first;
 	out->last = l->last;
 	/* Work that is only queued takes its time later. */
-	out->step_s = l->caused > (1 + TFH_BLOCKING_SHARE) * l->ns ? l->caused / l->iterations / 1e9
-								   : l->usual / 1e9;
+	out->step_s = caused > (1 + TFH_BLOCKING_SHARE) * l->ns ? caused / l->iterations / 1e9
+								: l->usual / 1e9;
+	find_between(c, loop, caused - l->ns, out);
 	return number(c, loop, out);
 }
 

@@ -2,7 +2,8 @@
  * counted exactly where iterators know how many are left, also in epochs of which no sample is left; a loop in a function that a
  * library calls, a few passes of each iteration, and very short iterations are parts of steps; a loop that is left early counts
  * as far as it came; loops that follow each other in a function are two; a loop inside of one that no iterator shows has no
- * steps that could be counted; a program without a loop that calls a library's has the steps of that one. What an outer loop waits for belongs to the inner one that has queued it (JAX). What is before the loop, and compiling in its first iterations, is the start. The line's
+ * steps that could be counted; a program without a loop that calls a library's has the steps of that one. What an outer loop waits for belongs to the inner one that has queued it (JAX), as far as the pace
+ * of the inner one, while it waits itself, allows; the rest of the outer one is time between loops. What is before the loop, and compiling in its first iterations, is the start. The line's
  * gain is of a step. */
 #include "../analyze_gen.h"
 #include "judge/verdict/verdict.h"
@@ -62,7 +63,8 @@ enum {
 	LOOKS,
 	SCALES,
 	DIVIDES,
-	HELPS
+	HELPS,
+	AFTERWARDS
 };
 static const struct tfh_start_place place[] = {{0, JOB, 40},
 					       {MAIN, EPOCH, 50},
@@ -84,7 +86,8 @@ static const struct tfh_start_place place[] = {{0, JOB, 40},
 					       {IN_EPOCH, PENALTY, 60},
 					       {IN_EPOCH, PENALTY, 61},
 					       {IN_EPOCH, PENALTY, 63},
-					       {IN_EPOCH, HELPER, 70}};
+					       {IN_EPOCH, HELPER, 70},
+					       {EVALUATES, RESULT, 300}};
 
 #define SAMPLES 4096
 static struct tfh_start start;
@@ -130,6 +133,9 @@ static struct tfh_result *judge(void)
 				   .place = place,
 				   .function = function};
 	g->feed.start = start_of;
+	g->process.born_ns = sample[0].t;
+	g->feed.end_ns = sample[samples - 1].t;
+	g->feed.wall_ns = g->feed.end_ns - g->process.born_ns;
 	samples = loops = 0;
 	return gen_judge(g);
 }
@@ -300,6 +306,38 @@ static void test_queued(void **state)
 
 	assert_int_equal(r->steps.total, 368);
 	assert_true(fabs(r->steps.median_s - 1.0 / 46) < 0.001);
+	tfh_result_free(r);
+}
+
+/* 8 epochs of 46 steps of 20 ms: 30 are queued at once, and the others as fast as they are computed. The last 30 are awaited, together
+ * with an evaluation of 300 ms, which is no step's. */
+static void test_evaluated(void **state)
+{
+	(void)state;
+	for (uint32_t e = 1; e <= 8; e++) {
+		for (uint32_t i = 0; i < 32; i++) {
+			at(MAIN);
+			sample[samples - 1].state = TFT_STATE_LOCK;
+			sample[samples - 1].place = READS;
+			in(1, e, 8 - e);
+			in(1, 31 + i / 2, 15 - (int64_t)i / 2);
+		}
+		for (uint32_t i = 0; i < 90; i++) {
+			at(AFTERWARDS);
+			sample[samples - 1].state = TFT_STATE_LOCK;
+			in(1, e, 8 - e);
+		}
+	}
+	struct tfh_result *r = judge();
+
+	assert_int_equal(r->steps.total, 368);
+	assert_true(fabs(r->steps.median_s - 0.02) < 0.001);
+	assert_int_equal(r->n_tree, 5);
+	assert_int_equal(r->tree[2].kind, TFH_BRANCH_TRAIN);
+	assert_true(fabs(r->tree[2].wall_s - 7.36) < 0.5);
+	assert_int_equal(r->tree[3].kind, TFH_BRANCH_BETWEEN);
+	assert_int_equal(r->tree[3].count, 8);
+	assert_true(fabs(r->tree[3].wall_s - 2.4) < 0.5);
 	tfh_result_free(r);
 }
 
@@ -570,15 +608,25 @@ static void test_model_call(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_function),       cmocka_unit_test(test_epochs),
-		cmocka_unit_test(test_inner_loops),    cmocka_unit_test(test_left_early),
-		cmocka_unit_test(test_two_loops),      cmocka_unit_test(test_unseen_loop),
-		cmocka_unit_test(test_queued),	       cmocka_unit_test(test_compiles_on),
-		cmocka_unit_test(test_functions),      cmocka_unit_test(test_compiling_gain),
-		cmocka_unit_test(test_start_and_gain), cmocka_unit_test(test_while),
-		cmocka_unit_test(test_goes_on),	       cmocka_unit_test(test_fit),
-		cmocka_unit_test(test_generator),      cmocka_unit_test(test_beside),
-		cmocka_unit_test(test_model_call),     cmocka_unit_test(test_few_samples),
+		cmocka_unit_test(test_function),
+		cmocka_unit_test(test_epochs),
+		cmocka_unit_test(test_inner_loops),
+		cmocka_unit_test(test_left_early),
+		cmocka_unit_test(test_two_loops),
+		cmocka_unit_test(test_unseen_loop),
+		cmocka_unit_test(test_queued),
+		cmocka_unit_test(test_evaluated),
+		cmocka_unit_test(test_compiles_on),
+		cmocka_unit_test(test_functions),
+		cmocka_unit_test(test_compiling_gain),
+		cmocka_unit_test(test_start_and_gain),
+		cmocka_unit_test(test_while),
+		cmocka_unit_test(test_goes_on),
+		cmocka_unit_test(test_fit),
+		cmocka_unit_test(test_generator),
+		cmocka_unit_test(test_beside),
+		cmocka_unit_test(test_model_call),
+		cmocka_unit_test(test_few_samples),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
