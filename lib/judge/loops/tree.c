@@ -245,6 +245,29 @@ static uint64_t iterations(const struct run_tree *t, const struct tfh_node *loop
 	return (uint64_t)llround((double)loop->n * t->loops->per_execution);
 }
 
+/* The number of epochs. One that evaluates first may be a check before the training, whose rounds
+ * are cut before they train: an epoch is what trains. */
+static uint64_t epochs(const struct run_tree *t, const struct tfh_node *loop)
+{
+	const struct tfh_node *first = NULL;
+	uint64_t trained = 0;
+
+	for (uint32_t i = 0; i < loop->n_body; i++) {
+		const struct tfh_node *v = &loop->body[i];
+		if (!v->body)
+			continue;
+		if (!tfh_node_is_leaf(v))
+			return loop->n;
+		first = !first || v->t0 < first->t0 ? v : first;
+		if (role_of(t, loop, v) == TFH_BRANCH_TRAIN && v->runs > trained)
+			trained = v->runs;
+	}
+	return trained && loop->t0 >= loop->body[0].t0 &&
+			       role_of(t, loop, first) == TFH_BRANCH_EVALUATE && trained < loop->n
+		       ? trained
+		       : loop->n;
+}
+
 static void add_parts(struct run_tree *t, struct tfh_node *node, uint32_t parent,
 		      enum tfh_branch rest);
 
@@ -263,7 +286,8 @@ static void add_loop(struct run_tree *t, const struct tfh_node *parent, struct t
 
 	longer = longer >= t->least ? longer : 0;
 	i = add(t, role_in(t, parent, loop), at, loop->t0, loop->ns - longer);
-	t->part[i].count = iterations(t, loop);
+	t->part[i].count =
+		t->part[i].kind == TFH_BRANCH_EPOCH ? epochs(t, loop) : iterations(t, loop);
 	t->part[i].runs = loop->runs;
 	t->part[i].name = leaf ? name_of(t, loop) : "";
 	if (longer)

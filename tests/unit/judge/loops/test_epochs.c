@@ -249,6 +249,32 @@ static void test_epochs_and_eval(void **state)
 	tfh_result_free(r);
 }
 
+/* Two batches are evaluated to see whether that works, and then all of them after each of four epochs: the first evaluation is no epoch,
+ * nor is the last one. */
+static void test_sanity_check(void **state)
+{
+	(void)state;
+	struct gen *g = tf();
+	double t = evaluate(g, 100, 9, 2, 12) + 50;
+	uint64_t epochs = 0;
+
+	for (uint32_t epoch = 0; epoch < 4; epoch++) {
+		for (int i = 0; i < 40; i++, t += 10) {
+			gen_get(g, 0, 1 + epoch, ROOT, t, t + 6);
+			gen_exec(g, OP_GET, t, t + 6);
+			gen_exec(g, OP_TRAIN, t + 6.01, t + 10);
+		}
+		gen_get(g, 0, 1 + epoch, ROOT, t, t + 0.02)->flags = TFT_F_OPTIONAL;
+		t = evaluate(g, t + 30, 10 + epoch, 10, 12) + 50;
+	}
+	struct tfh_result *r = gen_judge(g);
+	assert_int_equal(r->steps.total, 160);
+	for (uint32_t i = 0; i < r->n_tree; i++)
+		epochs += r->tree[i].kind == TFH_BRANCH_EPOCH ? r->tree[i].count : 0;
+	assert_int_equal(epochs, 4);
+	tfh_result_free(r);
+}
+
 /* Every 20th step writes a checkpoint: a phase of its own, not part of what a step is judged by. Steps that only compute lead, if they take
  * longer than all of these. */
 static void test_checkpoint(void **state)
@@ -572,6 +598,7 @@ int main(void)
 		cmocka_unit_test(test_summary),
 		cmocka_unit_test(test_replicas),
 		cmocka_unit_test(test_epochs_and_eval),
+		cmocka_unit_test(test_sanity_check),
 		cmocka_unit_test(test_longer_evaluation),
 		cmocka_unit_test(test_predicts_each_step),
 		cmocka_unit_test(test_computes_between),
